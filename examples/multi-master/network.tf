@@ -1,0 +1,19 @@
+resource "virtcluster_network" "management" {
+  name    = "kimgtnet0"
+  mode    = "nat"
+  bridge  = "kimgtbr0"
+  cidr    = "10.0.0.0/24"
+  gateway = "10.0.0.254"
+
+  dhcp = {
+    ranges = [{ start = "10.0.0.210", end = "10.0.0.240" }]
+  }
+}
+
+# Takes the hypervisor's interface in and moves its addresses to the bridge; a rollback is armed meanwhile.
+resource "virtcluster_external_bridge" "external" {
+  name       = "kiextbr0"
+  interfaces = [var.external.interface]
+  addresses  = "inherit"
+  backend    = "runtime"
+}

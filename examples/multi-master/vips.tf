@@ -1,0 +1,28 @@
+# Both addresses move together: the sync group keeps them on one machine.
+resource "virtcluster_vip" "inside" {
+  name       = "okd-api"
+  addresses  = ["${var.vips.inside}/24"]
+  sync_group = "okd"
+
+  members = [for name, node in var.services : {
+    service_node = virtcluster_haproxy.service[name].service_node
+    interface    = "eth0"
+    address      = node.ip
+    priority     = node.priority
+  }]
+
+  track = [{ name = "haproxy", process = "haproxy" }]
+}
+
+resource "virtcluster_vip" "outside" {
+  name       = "okd-ingress"
+  addresses  = ["${var.vips.outside}/24"]
+  sync_group = "okd"
+
+  members = [for name, node in var.services : {
+    service_node = virtcluster_haproxy.service[name].service_node
+    interface    = "eth1"
+    address      = node.external_ip
+    priority     = node.priority
+  }]
+}

@@ -1,0 +1,95 @@
+resource "virtcluster_network" "management" {
+  name = "kimgtnet0"
+  mode = "nat"
+  cidr = "10.0.0.0/24"
+  dhcp = { ranges = [{ start = "10.0.0.210", end = "10.0.0.240" }] }
+}
+
+resource "virtcluster_image" "debian" {
+  name   = "debian-12.qcow2"
+  pool   = "default"
+  source = "https://cloud.debian.org/images/cloud/bookworm/latest/debian-12-genericcloud-amd64.qcow2"
+}
+
+# A service node: an address by reservation inside, a fixed one outside, and a VIP that it may take over.
+resource "virtcluster_node" "service" {
+  name       = "okd-service-01"
+  role       = "service"
+  labels     = { cluster = "okd" }
+  memory_mib = 2048
+  vcpus      = 2
+
+  # These can be reached without a restart.
+  max_memory_mib = 8192
+  max_vcpus      = 8
+
+  root_disk = {
+    image    = virtcluster_image.debian.id
+    size_gib = 20
+  }
+
+  disks = {
+    exports = { size_gib = 100 }
+  }
+
+  network_interfaces = [
+    {
+      network = virtcluster_network.management.name
+      ip      = "10.0.0.100"
+    },
+    {
+      bridge            = "kiextbr0"
+      addresses         = ["10.19.41.157/24"]
+      gateway           = "10.19.41.254"
+      nameservers       = ["10.19.41.1"]
+      port_security     = true
+      allowed_addresses = ["10.19.41.160"]
+    },
+  ]
+
+  cloud_init = {
+    user_data = <<-EOT
+      #cloud-config
+      packages: [qemu-guest-agent]
+      users:
+        - name: admin
+          sudo: ALL=(ALL) NOPASSWD:ALL
+          ssh_authorized_keys: [ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ0example admin]
+    EOT
+  }
+
+  wait_for         = "lease"
+  shutdown_timeout = "2m"
+  timeouts         = { create = "15m" }
+}
+
+# A Fedora CoreOS or RHCOS node: UEFI, Ignition from Butane, a console log for when it does not come up.
+resource "virtcluster_node" "master" {
+  name       = "okd-master-01"
+  role       = "master"
+  memory_mib = 16384
+  vcpus      = 4
+  firmware   = "uefi"
+
+  root_disk = {
+    image    = "/var/lib/libvirt/images/fedora-coreos.qcow2"
+    size_gib = 120
+  }
+
+  network_interfaces = [{
+    network = virtcluster_network.management.name
+    mac     = "52:54:00:aa:6c:b1"
+    ip      = "10.0.0.1"
+  }]
+
+  butane = <<-EOT
+    variant: fcos
+    version: 1.5.0
+    passwd:
+      users:
+        - name: core
+          ssh_authorized_keys: [ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ0example admin]
+  EOT
+
+  console = { log_file = "/var/log/libvirt/qemu/okd-master-01-console.log" }
+}

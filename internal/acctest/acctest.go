@@ -1,0 +1,74 @@
+// Package acctest is what all acceptance tests start from. They run in the sandbox (test/sandbox/enter),
+// against its libvirtd and its service nodes, with terraform-plugin-testing.
+package acctest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-framework/providerserver"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/provider"
+)
+
+// Providers serves the provider in the test's process: resource.TestCase.ProtoV6ProviderFactories.
+var Providers = map[string]func() (tfprotov6.ProviderServer, error){
+	"virtcluster": providerserver.NewProtocol6WithError(provider.New("acctest")()),
+}
+
+// InSandbox skips a test unless TF_ACC is set, and fails it outside the sandbox: it would change the
+// machine it runs on.
+func InSandbox(t *testing.T) {
+	t.Helper()
+	if os.Getenv("TF_ACC") == "" {
+		t.Skip("acceptance tests run where TF_ACC is set")
+	}
+	if os.Getenv("SANDBOX_STATE") == "" {
+		t.Fatal("acceptance tests change the machine: run them by test/sandbox/enter")
+	}
+}
+
+// ServiceNodes returns the addresses of n of the sandbox's service nodes.
+func ServiceNodes(t *testing.T, n int) []string {
+	t.Helper()
+	nodes := strings.Fields(os.Getenv("SANDBOX_SERVICE_NODES"))
+	if len(nodes) < n {
+		t.Fatalf("this test takes %d service nodes: run it by test/sandbox/enter --service-nodes %d", n, n)
+	}
+	return nodes[:n]
+}
+
+// Provider is a provider block with the sandbox's SSH key. Host keys are pinned on first use.
+func Provider() string {
+	return fmt.Sprintf("provider \"virtcluster\" {\n  ssh = { private_key_file = %q }\n}\n", os.Getenv("SANDBOX_SSH_KEY"))
+}
+
+// On runs a command on a machine of the sandbox ("svc-1", "lan-client", "hypervisor") and returns what it
+// printed, trimmed; a failure ends the test.
+func On(t *testing.T, machine string, argv ...string) string {
+	t.Helper()
+	out, err := Try(t.Context(), machine, argv...)
+	if err != nil {
+		t.Fatalf("%s on %s: %v: %s", strings.Join(argv, " "), machine, err, out)
+	}
+	return out
+}
+
+// Try is On for commands that may fail.
+func Try(ctx context.Context, machine string, argv ...string) (string, error) {
+	out, err := exec.CommandContext(ctx, on(), append([]string{machine}, argv...)...).CombinedOutput()
+	return strings.TrimSpace(string(out)), err
+}
+
+// on is the path of test/sandbox/on.
+func on() string {
+	_, file, _, _ := runtime.Caller(0)
+	return filepath.Join(filepath.Dir(file), "../../test/sandbox/on")
+}

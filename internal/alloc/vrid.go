@@ -1,0 +1,16 @@
+package alloc
+
+// VirtualRouterID is the id that OpenShift's Machine Config Operator gives the VRRP instance of a cluster's
+// role, "api" or "ingress": Fletcher-8 over "<cluster>-<role>", plus one. It is 1 to 255. Two clusters on
+// one segment may share an id by chance ("vmware" and "k8scluster" do): then one of them must set its own.
+func VirtualRouterID(cluster, role string) int { return VirtualRouterIDOf(cluster + "-" + role) }
+
+// VirtualRouterIDOf is the id for an instance's whole name, "<cluster>-<role>" or any other.
+func VirtualRouterIDOf(name string) int {
+	var a, b int
+	for _, c := range []byte(name) {
+		a = (a + int(c)) % 15
+		b = (b + a) % 15
+	}
+	return (b<<4 | a) + 1
+}

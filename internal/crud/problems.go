@@ -1,0 +1,78 @@
+package crud
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+)
+
+// Validator is a spec that can be checked without asking any machine.
+type Validator interface{ Validate() []service.Problem }
+
+// Problems turns problems into diagnostics at their attributes. A problem whose attribute holds something
+// unknown is dropped: the value is checked again when it is known.
+func Problems(ctx context.Context, plan tfsdk.Plan, problems []service.Problem) diag.Diagnostics {
+	var diags diag.Diagnostics
+	for _, p := range problems {
+		at := AttributePath(p.Path)
+		if !known(ctx, plan, at) {
+			continue
+		}
+		switch {
+		case p.Warning:
+			diags.AddAttributeWarning(at, p.Summary, p.Detail)
+		case len(p.Path) == 0:
+			diags.AddError(p.Summary, p.Detail)
+		default:
+			diags.AddAttributeError(at, p.Summary, p.Detail)
+		}
+	}
+	return diags
+}
+
+// AttributePath turns a problem's path into the framework's: the first string is the root attribute,
+// further strings are attributes, service.Key a map key, int a list index.
+func AttributePath(steps []any) path.Path {
+	p := path.Empty()
+	for _, step := range steps {
+		switch s := step.(type) {
+		case service.Key:
+			p = p.AtMapKey(string(s))
+		case int:
+			p = p.AtListIndex(s)
+		default:
+			p = p.AtName(fmt.Sprint(s))
+		}
+	}
+	return p
+}
+
+// known says whether the value at a path, or the nearest value above it, is wholly known.
+func known(ctx context.Context, plan tfsdk.Plan, at path.Path) bool {
+	for len(at.Steps()) > 0 {
+		var v attr.Value
+		if diags := plan.GetAttribute(ctx, at, &v); !diags.HasError() && v != nil {
+			tv, err := v.ToTerraformValue(ctx)
+			return err != nil || tv.IsFullyKnown()
+		}
+		at = at.ParentPath()
+	}
+	return plan.Raw.IsFullyKnown()
+}
+
+// Failure is a diagnostic in the provider's form: `Cannot update HAProxy backend "api"`, then the error.
+func Failure(verb, what string, err error) diag.Diagnostic {
+	summary := fmt.Sprintf("Cannot %s %s", verb, what)
+	var at interface{ AttributePath() []any }
+	if errors.As(err, &at) {
+		return diag.NewAttributeErrorDiagnostic(AttributePath(at.AttributePath()), summary, err.Error())
+	}
+	return diag.NewErrorDiagnostic(summary, err.Error())
+}

@@ -1,0 +1,227 @@
+package crud
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+)
+
+// Type describes one document-like Terraform type; New makes a framework resource of it. M is the model
+// (a tfsdk struct), S the object in plain values.
+type Type[M, S any] struct {
+	// Name is the type's name without the provider's prefix: "haproxy_backend".
+	Name string
+	// Noun and Label name an object in messages: "HAProxy backend", and its own name.
+	Noun  string
+	Label func(m *M) string
+	// Schema of the type. An attribute "timeouts" (terraform-plugin-framework-timeouts) is honoured.
+	Schema func(ctx context.Context) schema.Schema
+	// Key lists the root string attributes that name the object: they make up the resource identity.
+	Key []string
+	// MutableIdentity is set where the key of an object can change in place.
+	MutableIdentity bool
+	// ID computes the id from the key attributes, and Split is its inverse, for import; the id is what
+	// `terraform import` takes.
+	ID    func(m *M) string
+	Split func(m *M, id string) error
+	// SetID stores the id in the model.
+	SetID func(m *M, id string)
+	// Spec converts the model; an unknown becomes a zero value. A spec with Validate() is checked at plan.
+	Spec func(ctx context.Context, m *M) (S, diag.Diagnostics)
+	// Fill writes what was read back into the model. It keeps the model's own spelling where the meaning
+	// is the same.
+	Fill func(ctx context.Context, m *M, got S) diag.Diagnostics
+	// Open returns the store of the object that the model's key names.
+	Open func(ctx context.Context, f *fleet.Fleet, m *M) (Store[S], error)
+	// WriteOnly copies write-only values from the configuration into the planned model; may be nil.
+	WriteOnly func(planned, config *M)
+	// Plan adds to planning: cross-checks, computed values. It is called when the resource is not being
+	// destroyed, with the fleet nil where the provider is not configured; may be nil.
+	Plan func(ctx context.Context, f *fleet.Fleet, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *M)
+	// Timeout bounds each operation where the configuration says nothing; zero means ten minutes.
+	Timeout time.Duration
+}
+
+// New makes the framework's resource.
+func New[M, S any](t Type[M, S]) resource.Resource {
+	if t.Timeout == 0 {
+		t.Timeout = 10 * time.Minute
+	}
+	return &typed[M, S]{Type: t}
+}
+
+type typed[M, S any] struct {
+	Type[M, S]
+	fleet *fleet.Fleet
+}
+
+func (r *typed[M, S]) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_" + r.Name
+	resp.ResourceBehavior.MutableIdentity = r.MutableIdentity
+}
+
+func (r *typed[M, S]) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+	resp.Schema = r.Type.Schema(ctx)
+}
+
+func (r *typed[M, S]) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
+	if req.ProviderData == nil {
+		return
+	}
+	f, ok := req.ProviderData.(*fleet.Fleet)
+	if !ok {
+		resp.Diagnostics.AddError("Unexpected provider data", fmt.Sprintf("got %T", req.ProviderData))
+		return
+	}
+	r.fleet = f
+}
+
+// what names the object in messages: `HAProxy backend "api"`.
+func (r *typed[M, S]) what(m *M) string { return fmt.Sprintf("%s %q", r.Noun, r.Label(m)) }
+
+func (r *typed[M, S]) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	if req.Plan.Raw.IsNull() {
+		return
+	}
+	var m M
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	spec, diags := r.Spec(ctx, &m)
+	resp.Diagnostics.Append(diags...)
+	if v, ok := any(spec).(Validator); ok && !diags.HasError() {
+		resp.Diagnostics.Append(Problems(ctx, req.Plan, v.Validate())...)
+	}
+	if r.Plan != nil && !resp.Diagnostics.HasError() {
+		r.Plan(ctx, r.fleet, req, resp, &m)
+	}
+}
+
+func (r *typed[M, S]) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	var m, config M
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
+	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	ctx, cancel := r.deadline(ctx, req.Plan, "create", &resp.Diagnostics)
+	defer cancel()
+	store, spec, ok := r.open(ctx, "create", &m, &config, &resp.Diagnostics)
+	if !ok {
+		return
+	}
+	if err := store.Create(ctx, spec); err != nil {
+		resp.Diagnostics.Append(Failure("create", r.what(&m), err))
+		return
+	}
+	// The object exists from here on: state knows it before anything else can fail.
+	r.SetID(&m, r.ID(&m))
+	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+	r.identify(ctx, resp.State, resp.Identity, &resp.Diagnostics)
+	r.readBack(ctx, store, &m, &resp.State, &resp.Diagnostics)
+}
+
+func (r *typed[M, S]) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	var m M
+	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	// A CLI without identities sends none, and the framework wants one even of what turns out to be gone.
+	r.identify(ctx, req.State, resp.Identity, &resp.Diagnostics)
+	ctx, cancel := r.deadline(ctx, req.State, "read", &resp.Diagnostics)
+	defer cancel()
+	if r.fleet == nil {
+		return
+	}
+	store, err := r.Open(ctx, r.fleet, &m)
+	if errors.Is(err, fleet.ErrUnknown) {
+		return // nothing may be asked yet, so what is known stays
+	}
+	var got S
+	if err == nil {
+		got, err = store.Get(ctx)
+	}
+	switch {
+	case Absent(err):
+		resp.State.RemoveResource(ctx)
+		return
+	case err != nil:
+		resp.Diagnostics.Append(Failure("read", r.what(&m), err))
+		return
+	}
+	resp.Diagnostics.Append(r.Fill(ctx, &m, got)...)
+	r.SetID(&m, r.ID(&m))
+	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+	r.identify(ctx, resp.State, resp.Identity, &resp.Diagnostics)
+}
+
+func (r *typed[M, S]) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	var m, config, prior M
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
+	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
+	resp.Diagnostics.Append(req.State.Get(ctx, &prior)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	ctx, cancel := r.deadline(ctx, req.Plan, "update", &resp.Diagnostics)
+	defer cancel()
+	was, diags := r.Spec(ctx, &prior)
+	resp.Diagnostics.Append(diags...)
+	store, spec, ok := r.open(ctx, "update", &m, &config, &resp.Diagnostics)
+	if !ok {
+		return
+	}
+	if err := store.Update(ctx, was, spec); err != nil {
+		resp.Diagnostics.Append(Failure("update", r.what(&m), err))
+		return
+	}
+	r.SetID(&m, r.ID(&m))
+	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+	r.identify(ctx, resp.State, resp.Identity, &resp.Diagnostics)
+	r.readBack(ctx, store, &m, &resp.State, &resp.Diagnostics)
+}
+
+func (r *typed[M, S]) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
+	var m M
+	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	ctx, cancel := r.deadline(ctx, req.State, "delete", &resp.Diagnostics)
+	defer cancel()
+	store, err := r.Open(ctx, r.fleet, &m)
+	if err == nil {
+		err = store.Delete(ctx)
+	}
+	if err != nil && !Absent(err) {
+		resp.Diagnostics.Append(Failure("delete", r.what(&m), err))
+	}
+}
+
+// open converts the model, write-only values included, and opens its store.
+func (r *typed[M, S]) open(ctx context.Context, verb string, m, config *M, diags *diag.Diagnostics) (Store[S], S, bool) {
+	full := *m
+	if r.WriteOnly != nil {
+		r.WriteOnly(&full, config)
+	}
+	spec, d := r.Spec(ctx, &full)
+	diags.Append(d...)
+	if diags.HasError() {
+		return nil, spec, false
+	}
+	store, err := r.Open(ctx, r.fleet, m)
+	if err != nil {
+		diags.Append(Failure(verb, r.what(m), err))
+		return nil, spec, false
+	}
+	return store, spec, true
+}

@@ -1,0 +1,115 @@
+package crud
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/identityschema"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+)
+
+// readBack makes state what the system says, after a create or an update.
+func (r *typed[M, S]) readBack(ctx context.Context, store Store[S], m *M, state *tfsdk.State, diags *diag.Diagnostics) {
+	got, err := store.Get(ctx)
+	if err != nil {
+		diags.Append(Failure("read back", r.what(m), err))
+		return
+	}
+	diags.Append(r.Fill(ctx, m, got)...)
+	diags.Append(state.Set(ctx, m)...)
+}
+
+// IdentitySchema offers the key attributes as the resource identity (Terraform and OpenTofu from 1.12).
+func (r *typed[M, S]) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
+	resp.IdentitySchema = IdentitySchema(r.Key...)
+}
+
+// IdentitySchema is an identity of root string attributes.
+func IdentitySchema(key ...string) identityschema.Schema {
+	attributes := map[string]identityschema.Attribute{}
+	for _, name := range key {
+		attributes[name] = identityschema.StringAttribute{RequiredForImport: name != "hypervisor", OptionalForImport: name == "hypervisor"}
+	}
+	return identityschema.Schema{Attributes: attributes}
+}
+
+func (r *typed[M, S]) identify(ctx context.Context, state tfsdk.State, identity *tfsdk.ResourceIdentity, diags *diag.Diagnostics) {
+	diags.Append(Identify(ctx, state, identity, r.Key...)...)
+}
+
+// Identify copies the key attributes from state to the identity; a CLI without identities has none.
+func Identify(ctx context.Context, state tfsdk.State, identity *tfsdk.ResourceIdentity, key ...string) diag.Diagnostics {
+	var diags diag.Diagnostics
+	if identity == nil {
+		return diags
+	}
+	for _, name := range key {
+		var v types.String
+		diags.Append(state.GetAttribute(ctx, path.Root(name), &v)...)
+		diags.Append(identity.SetAttribute(ctx, path.Root(name), v)...)
+	}
+	return diags
+}
+
+// ImportState takes the id, or the identity from an import block.
+func (r *typed[M, S]) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+	if req.ID == "" && req.Identity != nil {
+		for _, name := range r.Key {
+			var v types.String
+			resp.Diagnostics.Append(req.Identity.GetAttribute(ctx, path.Root(name), &v)...)
+			resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root(name), v)...)
+		}
+		return
+	}
+	var m M
+	// The state is null so far, and a null cannot be read into a model.
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("id"), req.ID)...)
+	resp.Diagnostics.Append(resp.State.Get(ctx, &m)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if err := r.Split(&m, req.ID); err != nil {
+		resp.Diagnostics.AddError(fmt.Sprintf("Cannot import %s %q", r.Noun, req.ID), err.Error())
+		return
+	}
+	r.SetID(&m, r.ID(&m))
+	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+}
+
+// attributes is what plans and states have in common here.
+type attributes interface {
+	GetAttribute(ctx context.Context, at path.Path, target any) diag.Diagnostics
+	PathMatches(ctx context.Context, e path.Expression) (path.Paths, diag.Diagnostics)
+}
+
+// deadline bounds an operation by the resource's timeouts, where its schema has them; an attribute of that
+// name can be a daemon's own.
+func (r *typed[M, S]) deadline(ctx context.Context, source attributes, operation string, diags *diag.Diagnostics) (context.Context, context.CancelFunc) {
+	limit := r.Timeout
+	a, has := r.Type.Schema(ctx).Attributes["timeouts"]
+	if has {
+		_, has = a.GetType().(timeouts.Type)
+	}
+	if has {
+		var v timeouts.Value
+		diags.Append(source.GetAttribute(ctx, path.Root("timeouts"), &v)...)
+		limit = Timeout(ctx, v, operation, limit, diags)
+	}
+	return context.WithTimeout(ctx, limit)
+}
+
+// Timeout reads one operation's timeout, or the default.
+func Timeout(ctx context.Context, v timeouts.Value, operation string, fallback time.Duration, diags *diag.Diagnostics) time.Duration {
+	read := map[string]func(context.Context, time.Duration) (time.Duration, diag.Diagnostics){
+		"create": v.Create, "read": v.Read, "update": v.Update, "delete": v.Delete,
+	}[operation]
+	limit, d := read(ctx, fallback)
+	diags.Append(d...)
+	return limit
+}

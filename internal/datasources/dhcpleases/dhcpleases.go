@@ -1,0 +1,133 @@
+// Package dhcpleases is the data source virtcluster_dhcp_leases: what addresses a network's DHCP has given out.
+package dhcpleases
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/alloc"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+)
+
+var _ datasource.DataSourceWithConfigure = (*source)(nil)
+
+// New makes the data source.
+func New() datasource.DataSource { return &source{} }
+
+type source struct{ fleet *fleet.Fleet }
+
+type model struct {
+	Hypervisor types.String `tfsdk:"hypervisor"`
+	Network    types.String `tfsdk:"network"`
+	MAC        types.String `tfsdk:"mac"`
+	Leases     []lease      `tfsdk:"leases"`
+}
+
+type lease struct {
+	MAC      types.String `tfsdk:"mac"`
+	IP       types.String `tfsdk:"ip"`
+	Prefix   types.Int64  `tfsdk:"prefix"`
+	Hostname types.String `tfsdk:"hostname"`
+	ClientID types.String `tfsdk:"client_id"`
+	Expires  types.String `tfsdk:"expires"`
+}
+
+func (d *source) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_dhcp_leases"
+}
+
+func (d *source) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
+	text := func(description string) schema.Attribute {
+		return schema.StringAttribute{Computed: true, MarkdownDescription: description}
+	}
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "The addresses that a network's DHCP has given out and that have not expired. A network that does not run has none.",
+		Attributes: map[string]schema.Attribute{
+			"hypervisor": schema.StringAttribute{Optional: true, MarkdownDescription: "Which of the provider's `hypervisors` the network is on. Default: the provider's `uri`."},
+			"network":    schema.StringAttribute{Required: true, MarkdownDescription: "Name or UUID of the network."},
+			"mac":        schema.StringAttribute{Optional: true, MarkdownDescription: "MAC address whose leases are wanted. Default: all."},
+			"leases": schema.ListNestedAttribute{
+				Computed: true, MarkdownDescription: "The leases by address, IPv4 before IPv6.",
+				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+					"mac":       text("MAC address of the machine."),
+					"ip":        text("The address."),
+					"prefix":    schema.Int64Attribute{Computed: true, MarkdownDescription: "Prefix length of its subnet."},
+					"hostname":  text("Name that the machine gave; null where it gave none."),
+					"client_id": text("Client identifier (IPv4) or DUID (IPv6) of the machine; null where it gave none."),
+					"expires":   text("When the lease ends, in RFC 3339 and UTC; null for one that never does."),
+				}},
+			},
+		},
+	}
+}
+
+func (d *source) Configure(_ context.Context, req datasource.ConfigureRequest, resp *datasource.ConfigureResponse) {
+	if req.ProviderData == nil {
+		return
+	}
+	f, ok := req.ProviderData.(*fleet.Fleet)
+	if !ok {
+		resp.Diagnostics.AddError("Unexpected provider data", fmt.Sprintf("got %T", req.ProviderData))
+		return
+	}
+	d.fleet = f
+}
+
+func (d *source) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
+	var m model
+	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
+	mac := ""
+	if !m.MAC.IsNull() {
+		var err error
+		if mac, err = alloc.CanonicalMAC(m.MAC.ValueString()); err != nil {
+			resp.Diagnostics.AddAttributeError(path.Root("mac"), "Invalid MAC address", err.Error())
+		}
+	}
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	c, err := d.fleet.Hypervisor(ctx, m.Hypervisor.ValueString())
+	var all []hypervisor.Lease
+	if err == nil {
+		all, err = c.Leases(ctx, m.Network.ValueString())
+	}
+	if err != nil {
+		resp.Diagnostics.Append(crud.Failure("read", fmt.Sprintf("DHCP leases of network %q", m.Network.ValueString()), err))
+		return
+	}
+	slices.SortFunc(all, func(a, b hypervisor.Lease) int { return a.IP.Compare(b.IP) })
+	m.Leases = []lease{}
+	for _, l := range all {
+		if mac == "" || l.MAC == mac {
+			m.Leases = append(m.Leases, spell(l))
+		}
+	}
+	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+}
+
+func spell(l hypervisor.Lease) lease {
+	s := lease{
+		MAC: text(l.MAC), IP: types.StringValue(l.IP.String()), Prefix: types.Int64Value(int64(l.Prefix)),
+		Hostname: text(l.Hostname), ClientID: text(l.ClientID), Expires: types.StringNull(),
+	}
+	if l.Expires.Unix() > 0 {
+		s.Expires = types.StringValue(l.Expires.Format(time.RFC3339))
+	}
+	return s
+}
+
+func text(s string) types.String {
+	if s == "" {
+		return types.StringNull()
+	}
+	return types.StringValue(s)
+}

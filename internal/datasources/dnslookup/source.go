@@ -1,0 +1,181 @@
+// Package dnslookup is the data source virtcluster_dns_lookup: what one DNS server answers.
+package dnslookup
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/miekg/dns"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
+)
+
+// New is the constructor that the provider offers.
+func New() datasource.DataSource { return &source{} }
+
+type source struct{ fleet *fleet.Fleet }
+
+type model struct {
+	ID            types.String `tfsdk:"id"`
+	Server        types.String `tfsdk:"server"`
+	Port          types.Int64  `tfsdk:"port"`
+	Name          types.String `tfsdk:"name"`
+	Type          types.String `tfsdk:"type"`
+	Protocol      types.String `tfsdk:"protocol"`
+	From          types.String `tfsdk:"from"`
+	ServiceNode   types.String `tfsdk:"service_node"`
+	Recursion     types.Bool   `tfsdk:"recursion"`
+	Timeout       types.Int64  `tfsdk:"timeout_seconds"`
+	Status        types.String `tfsdk:"status"`
+	Authoritative types.Bool   `tfsdk:"authoritative"`
+	Values        types.List   `tfsdk:"values"`
+	Answers       types.List   `tfsdk:"answers"`
+}
+
+var answerType = types.ObjectType{AttrTypes: map[string]attr.Type{
+	"name": types.StringType, "type": types.StringType, "ttl": types.Int64Type, "value": types.StringType,
+}}
+
+func (*source) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_dns_lookup"
+}
+
+func (s *source) Configure(_ context.Context, req datasource.ConfigureRequest, resp *datasource.ConfigureResponse) {
+	if req.ProviderData == nil {
+		return
+	}
+	f, ok := req.ProviderData.(*fleet.Fleet)
+	if !ok {
+		resp.Diagnostics.AddError("Unexpected provider data", fmt.Sprintf("got %T", req.ProviderData))
+		return
+	}
+	s.fleet = f
+}
+
+func (s *source) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
+	var m model
+	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	q := m.question(resp)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	a, err := s.answer(ctx, m.ServiceNode.ValueString(), q)
+	if err != nil {
+		resp.Diagnostics.AddError(fmt.Sprintf("Cannot look up %s %s at %s", q.name, dns.Type(q.rrType), q.server), err.Error())
+		return
+	}
+	m.fill(q, a)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+}
+
+func (s *source) answer(ctx context.Context, node string, q question) (answer, error) {
+	if node == "" {
+		return ask(ctx, q)
+	}
+	if s.fleet == nil {
+		return answer{}, fleet.ErrUnknown
+	}
+	h, err := s.fleet.Host(ctx, node)
+	if err != nil {
+		return answer{}, err
+	}
+	return askOn(ctx, h, q)
+}
+
+// question fills in the defaults and checks what was given.
+func (m *model) question(resp *datasource.ReadResponse) question {
+	fail := func(at, summary, format string, args ...any) {
+		resp.Diagnostics.AddAttributeError(path.Root(at), summary, fmt.Sprintf(format, args...))
+	}
+	if m.Port.IsNull() {
+		m.Port = types.Int64Value(53)
+	}
+	if m.Type.IsNull() {
+		m.Type = types.StringValue("A")
+	}
+	if m.Protocol.IsNull() {
+		m.Protocol = types.StringValue("udp")
+	}
+	if m.Recursion.IsNull() {
+		m.Recursion = types.BoolValue(true)
+	}
+	if m.Timeout.IsNull() {
+		m.Timeout = types.Int64Value(5)
+	}
+	q := question{
+		protocol: m.Protocol.ValueString(), recursion: m.Recursion.ValueBool(),
+		timeout: time.Duration(m.Timeout.ValueInt64()) * time.Second,
+	}
+	a, err := netip.ParseAddr(m.Server.ValueString())
+	port := m.Port.ValueInt64()
+	switch {
+	case err != nil:
+		fail("server", "Invalid address", "%q is no address; write one like \"10.0.0.100\"", m.Server.ValueString())
+	case port < 1 || port > 65535:
+		fail("port", "Invalid port", "%d is no port; write a number from 1 to 65535", port)
+	case q.timeout <= 0 || q.timeout > time.Minute:
+		fail("timeout_seconds", "Invalid timeout", "write a number of seconds from 1 to 60")
+	case q.protocol != "udp" && q.protocol != "tcp":
+		fail("protocol", "Invalid protocol", "%q: write \"udp\" or \"tcp\"", q.protocol)
+	default:
+		q.server = netip.AddrPortFrom(a, uint16(port))
+	}
+	if from := m.From.ValueString(); from != "" {
+		if q.from, err = netip.ParseAddr(from); err != nil {
+			fail("from", "Invalid address", "%q is no address of the machine that asks", from)
+		}
+	}
+	rrType, ok := dns.StringToType[strings.ToUpper(m.Type.ValueString())]
+	if !ok {
+		fail("type", "Invalid record type", "there is no record type %q", m.Type.ValueString())
+	}
+	q.rrType = rrType
+	q.name = name(m.Name.ValueString(), fail)
+	return q
+}
+
+// name is what is asked for: an address stands for its pointer.
+func name(text string, fail func(at, summary, format string, args ...any)) string {
+	if a, err := netip.ParseAddr(text); err == nil {
+		reverse, _ := dns.ReverseAddr(a.String())
+		return reverse
+	}
+	ascii, err := bind.ToASCII(text)
+	if _, ok := dns.IsDomainName(ascii); err != nil || !ok || text == "" {
+		fail("name", "Invalid name", "%q is no domain name", text)
+	}
+	return dns.Fqdn(ascii)
+}
+
+func (m *model) fill(q question, a answer) {
+	values, answers := []string{}, []attr.Value{}
+	for _, r := range a.records {
+		if r.rrType == dns.Type(q.rrType).String() {
+			values = append(values, r.value)
+		}
+		answers = append(answers, types.ObjectValueMust(answerType.AttrTypes, map[string]attr.Value{
+			"name": types.StringValue(r.name), "type": types.StringValue(r.rrType), "ttl": types.Int64Value(int64(r.ttl)), "value": types.StringValue(r.value),
+		}))
+	}
+	slices.Sort(values)
+	elements := make([]attr.Value, len(values))
+	for i, v := range values {
+		elements[i] = types.StringValue(v)
+	}
+	m.ID = types.StringValue(fmt.Sprintf("%s/%s/%s", q.server, q.name, dns.Type(q.rrType)))
+	m.Status, m.Authoritative = types.StringValue(a.rcode), types.BoolValue(a.authoritative)
+	m.Values = types.ListValueMust(types.StringType, elements)
+	m.Answers = types.ListValueMust(answerType, answers)
+}

@@ -1,0 +1,212 @@
+// Package hypervisor is the data source virtcluster_hypervisor: what a hypervisor is and what it offers.
+package hypervisor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"libvirt.org/go/libvirtxml"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+)
+
+var _ datasource.DataSourceWithConfigure = (*source)(nil)
+
+// New makes the data source.
+func New() datasource.DataSource { return &source{} }
+
+type source struct{ fleet *fleet.Fleet }
+
+type model struct {
+	Hypervisor      types.String   `tfsdk:"hypervisor"`
+	URI             types.String   `tfsdk:"uri"`
+	Hostname        types.String   `tfsdk:"hostname"`
+	LibvirtVersion  types.String   `tfsdk:"libvirt_version"`
+	EmulatorVersion types.String   `tfsdk:"emulator_version"`
+	Architecture    types.String   `tfsdk:"architecture"`
+	CPUModel        types.String   `tfsdk:"cpu_model"`
+	CPUs            types.Int64    `tfsdk:"cpus"`
+	MemoryMiB       types.Int64    `tfsdk:"memory_mib"`
+	FreeMemoryMiB   types.Int64    `tfsdk:"free_memory_mib"`
+	KVM             types.Bool     `tfsdk:"kvm"`
+	Nested          types.Bool     `tfsdk:"nested"`
+	Firmware        []types.String `tfsdk:"firmware"`
+	FirmwareFiles   []types.String `tfsdk:"firmware_files"`
+	Machines        []types.String `tfsdk:"machines"`
+}
+
+func (d *source) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_hypervisor"
+}
+
+func (d *source) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
+	texts := func(description string) schema.Attribute {
+		return schema.ListAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: description}
+	}
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "What a hypervisor is and what it offers to virtual machines.",
+		Attributes: map[string]schema.Attribute{
+			"hypervisor":       schema.StringAttribute{Optional: true, MarkdownDescription: "Which of the provider's `hypervisors` to ask. Default: the provider's `uri`."},
+			"uri":              schema.StringAttribute{Computed: true, MarkdownDescription: "The libvirt URI that was asked."},
+			"hostname":         schema.StringAttribute{Computed: true, MarkdownDescription: "Host name of the machine."},
+			"libvirt_version":  schema.StringAttribute{Computed: true, MarkdownDescription: "Version of libvirt, such as `9.0.0`."},
+			"emulator_version": schema.StringAttribute{Computed: true, MarkdownDescription: "Version of QEMU, such as `7.2.11`."},
+			"architecture":     schema.StringAttribute{Computed: true, MarkdownDescription: "Architecture of the machine, such as `x86_64`."},
+			"cpu_model":        schema.StringAttribute{Computed: true, MarkdownDescription: "The machine's CPU as libvirt names it; null where libvirt does not know it."},
+			"cpus":             schema.Int64Attribute{Computed: true, MarkdownDescription: "Number of logical CPUs."},
+			"memory_mib":       schema.Int64Attribute{Computed: true, MarkdownDescription: "The machine's memory in MiB."},
+			"free_memory_mib":  schema.Int64Attribute{Computed: true, MarkdownDescription: "Memory that is free now, in MiB."},
+			"kvm":              schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether libvirt offers hardware virtualisation (`type = \"kvm\"`). Whether a guest boots with it, only a guest can tell."},
+			"nested":           schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether guests can have hardware virtualisation of their own."},
+			"firmware":         texts("What `firmware` of a node can be here: `bios`, `uefi`, `uefi-secure`."),
+			"firmware_files":   texts("Firmware images that libvirt knows, as paths on the hypervisor."),
+			"machines":         texts("Machine types that it offers to 64-bit guests, such as `q35` and `pc`."),
+		},
+	}
+}
+
+func (d *source) Configure(_ context.Context, req datasource.ConfigureRequest, resp *datasource.ConfigureResponse) {
+	if req.ProviderData == nil {
+		return
+	}
+	f, ok := req.ProviderData.(*fleet.Fleet)
+	if !ok {
+		resp.Diagnostics.AddError("Unexpected provider data", fmt.Sprintf("got %T", req.ProviderData))
+		return
+	}
+	d.fleet = f
+}
+
+func (d *source) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
+	var m model
+	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	c, err := d.fleet.Hypervisor(ctx, m.Hypervisor.ValueString())
+	if err == nil {
+		err = m.ask(ctx, c)
+	}
+	if err != nil {
+		resp.Diagnostics.Append(crud.Failure("read", fmt.Sprintf("hypervisor %q", m.Hypervisor.ValueString()), err))
+		return
+	}
+	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+}
+
+// ask fills the model with what the hypervisor answers.
+func (m *model) ask(ctx context.Context, c *hypervisor.Client) error {
+	host, err := c.Host(ctx)
+	if err != nil {
+		return err
+	}
+	caps, err := c.HostCapabilities(ctx)
+	if err != nil {
+		return err
+	}
+	m.URI, m.Hostname = types.StringValue(c.URI()), types.StringValue(host.Hostname)
+	m.LibvirtVersion, m.EmulatorVersion = types.StringValue(host.Libvirt), types.StringValue(host.Emulator)
+	m.CPUs = types.Int64Value(int64(host.CPUs))
+	m.MemoryMiB, m.FreeMemoryMiB = types.Int64Value(int64(host.Memory>>20)), types.Int64Value(int64(host.Free>>20))
+	m.Architecture, m.CPUModel = types.StringNull(), types.StringNull()
+	if cpu := caps.Host.CPU; cpu != nil {
+		m.Architecture = types.StringValue(cpu.Arch)
+		if cpu.Model != "" {
+			m.CPUModel = types.StringValue(cpu.Model)
+		}
+	}
+	m.Machines = texts(machines(caps))
+	kvm := offers(caps, "kvm")
+	m.KVM = types.BoolValue(kvm)
+	kind := "qemu"
+	if kvm {
+		kind = "kvm"
+	}
+	offer, err := c.DomainCapabilities(ctx, kind, "q35")
+	if err != nil {
+		return err
+	}
+	m.Nested = types.BoolValue(kvm && nested(offer))
+	kinds, files := firmware(offer)
+	m.Firmware, m.FirmwareFiles = texts(kinds), texts(files)
+	return nil
+}
+
+// guests are the 64-bit fully virtualised ones.
+func guests(caps *libvirtxml.Caps) []libvirtxml.CapsGuest {
+	return slices.DeleteFunc(slices.Clone(caps.Guests), func(g libvirtxml.CapsGuest) bool { return g.OSType != "hvm" || g.Arch.Name != "x86_64" })
+}
+
+// offers says whether 64-bit guests can be of a type.
+func offers(caps *libvirtxml.Caps, kind string) bool {
+	return slices.ContainsFunc(guests(caps), func(g libvirtxml.CapsGuest) bool {
+		return slices.ContainsFunc(g.Arch.Domains, func(d libvirtxml.CapsGuestDomain) bool { return d.Type == kind })
+	})
+}
+
+func machines(caps *libvirtxml.Caps) []string {
+	var names []string
+	for _, g := range guests(caps) {
+		for _, m := range g.Arch.Machines {
+			names = append(names, m.Name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// nested says whether the CPU that guests can have has the virtualisation feature itself.
+func nested(offer *libvirtxml.DomainCaps) bool {
+	if offer.CPU == nil {
+		return false
+	}
+	for _, mode := range offer.CPU.Modes {
+		if slices.ContainsFunc(mode.Features, func(f libvirtxml.DomainCapsCPUFeature) bool {
+			return (f.Name == "vmx" || f.Name == "svm") && f.Policy != "disable"
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
+// firmware lists what a node's firmware can be, and the files for it.
+func firmware(offer *libvirtxml.DomainCaps) (kinds, files []string) {
+	kinds = []string{"bios"}
+	if offer.OS == nil || offer.OS.Loader == nil {
+		return kinds, nil
+	}
+	files = slices.Clone(offer.OS.Loader.Values)
+	slices.Sort(files)
+	efi, secure := false, false
+	for _, e := range offer.OS.Enums {
+		efi = efi || e.Name == "firmware" && slices.Contains(e.Values, "efi")
+	}
+	for _, e := range offer.OS.Loader.Enums {
+		secure = secure || e.Name == "secure" && slices.Contains(e.Values, "yes")
+	}
+	if efi {
+		kinds = append(kinds, "uefi")
+	}
+	if efi && secure && slices.ContainsFunc(files, func(f string) bool {
+		return strings.Contains(strings.ToLower(f), "sec") || strings.Contains(f, "ms.fd")
+	}) {
+		kinds = append(kinds, "uefi-secure")
+	}
+	return kinds, files
+}
+
+func texts(list []string) []types.String {
+	values := []types.String{}
+	for _, text := range list {
+		values = append(values, types.StringValue(text))
+	}
+	return values
+}

@@ -1,0 +1,189 @@
+// Package network is the data source virtcluster_network: a libvirt network that something else made.
+package network
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor/netspec"
+)
+
+var _ datasource.DataSourceWithConfigure = (*source)(nil)
+
+// New makes the data source.
+func New() datasource.DataSource { return &source{} }
+
+type source struct{ fleet *fleet.Fleet }
+
+type model struct {
+	ID           types.String  `tfsdk:"id"`
+	Name         types.String  `tfsdk:"name"`
+	Hypervisor   types.String  `tfsdk:"hypervisor"`
+	Mode         types.String  `tfsdk:"mode"`
+	Bridge       types.String  `tfsdk:"bridge"`
+	CIDR         types.String  `tfsdk:"cidr"`
+	Gateway      types.String  `tfsdk:"gateway"`
+	IPv6CIDR     types.String  `tfsdk:"ipv6_cidr"`
+	IPv6Gateway  types.String  `tfsdk:"ipv6_gateway"`
+	Domain       types.String  `tfsdk:"domain"`
+	MTU          types.Int64   `tfsdk:"mtu"`
+	MAC          types.String  `tfsdk:"mac"`
+	Active       types.Bool    `tfsdk:"active"`
+	Autostart    types.Bool    `tfsdk:"autostart"`
+	DHCPRanges   []span        `tfsdk:"dhcp_ranges"`
+	Reservations []reservation `tfsdk:"reservations"`
+	Routes       []route       `tfsdk:"routes"`
+}
+
+type span struct {
+	Start types.String `tfsdk:"start"`
+	End   types.String `tfsdk:"end"`
+}
+
+type reservation struct {
+	MAC      types.String `tfsdk:"mac"`
+	DUID     types.String `tfsdk:"duid"`
+	IP       types.String `tfsdk:"ip"`
+	Hostname types.String `tfsdk:"hostname"`
+}
+
+type route struct {
+	CIDR types.String `tfsdk:"cidr"`
+	Via  types.String `tfsdk:"via"`
+}
+
+func (d *source) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_network"
+}
+
+func (d *source) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
+	text := func(description string) schema.Attribute {
+		return schema.StringAttribute{Computed: true, MarkdownDescription: description}
+	}
+	list := func(description string, attributes map[string]schema.Attribute) schema.Attribute {
+		return schema.ListNestedAttribute{Computed: true, MarkdownDescription: description, NestedObject: schema.NestedAttributeObject{Attributes: attributes}}
+	}
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "A libvirt network that something else made, as it runs now, or as it is configured where it does not run.",
+		Attributes: map[string]schema.Attribute{
+			"id":           text("The network's UUID."),
+			"name":         schema.StringAttribute{Required: true, MarkdownDescription: "Name or UUID of the network."},
+			"hypervisor":   schema.StringAttribute{Optional: true, MarkdownDescription: "Which of the provider's `hypervisors` the network is on. Default: the provider's `uri`."},
+			"mode":         text("`nat`, `route`, `open`, `isolated`, `bridge`, or another of libvirt's forward modes."),
+			"bridge":       text("Name of the bridge device; null where there is none."),
+			"cidr":         text("IPv4 subnet; null where there is none."),
+			"gateway":      text("The hypervisor's own address in `cidr`."),
+			"ipv6_cidr":    text("IPv6 subnet; null where there is none."),
+			"ipv6_gateway": text("The hypervisor's own address in `ipv6_cidr`."),
+			"domain":       text("DNS domain; null where there is none."),
+			"mtu":          schema.Int64Attribute{Computed: true, MarkdownDescription: "Largest packet in bytes; null where libvirt's default holds."},
+			"mac":          text("MAC address of the bridge; null where it is not the network's own."),
+			"active":       schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the network runs."},
+			"autostart":    schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the network starts with the hypervisor."},
+			"dhcp_ranges":  list("Ranges that addresses are given out from.", map[string]schema.Attribute{"start": text("First address."), "end": text("Last address.")}),
+			"reservations": list("Fixed addresses of machines, whoever owns them.", map[string]schema.Attribute{
+				"mac": text("MAC address of the machine; null on IPv6."), "duid": text("DHCP unique identifier of the machine, on IPv6."),
+				"ip": text("Its address."), "hostname": text("Its name; null where there is none."),
+			}),
+			"routes": list("Static routes that the network brings to the hypervisor.", map[string]schema.Attribute{"cidr": text("Destination."), "via": text("Address of the machine that forwards.")}),
+		},
+	}
+}
+
+func (d *source) Configure(_ context.Context, req datasource.ConfigureRequest, resp *datasource.ConfigureResponse) {
+	if req.ProviderData == nil {
+		return
+	}
+	f, ok := req.ProviderData.(*fleet.Fleet)
+	if !ok {
+		resp.Diagnostics.AddError("Unexpected provider data", fmt.Sprintf("got %T", req.ProviderData))
+		return
+	}
+	d.fleet = f
+}
+
+func (d *source) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
+	var m model
+	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	c, err := d.fleet.Hypervisor(ctx, m.Hypervisor.ValueString())
+	var n *hypervisor.Network
+	if err == nil {
+		n, err = c.Network(ctx, m.Name.ValueString())
+	}
+	if err == nil {
+		err = m.fill(n)
+	}
+	if err != nil {
+		resp.Diagnostics.Append(crud.Failure("read", fmt.Sprintf("network %q", m.Name.ValueString()), err))
+		return
+	}
+	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+}
+
+// fill writes what the hypervisor has into the model.
+func (m *model) fill(n *hypervisor.Network) error {
+	xml := n.ConfigXML
+	if n.Active() {
+		xml = n.LiveXML
+	}
+	s, err := netspec.Parse(xml)
+	if err != nil {
+		return err
+	}
+	m.ID, m.Mode = types.StringValue(n.UUID), types.StringValue(s.Mode)
+	m.Bridge, m.Domain, m.MAC = text(s.Bridge), text(s.Domain), types.StringNull()
+	m.CIDR, m.Gateway, m.IPv6CIDR, m.IPv6Gateway = value(s.Subnet), value(s.Gateway), value(s.Subnet6), value(s.Gateway6)
+	if mac := n.Current().MAC; mac != nil {
+		m.MAC = types.StringValue(mac.Address)
+	}
+	if m.MTU = types.Int64Null(); s.MTU != 0 {
+		m.MTU = types.Int64Value(s.MTU)
+	}
+	m.Active, m.Autostart = types.BoolValue(n.Active()), types.BoolValue(n.Autostart)
+	m.DHCPRanges, m.Reservations, m.Routes = []span{}, []reservation{}, []route{}
+	if s.DHCP != nil {
+		for _, r := range s.DHCP.Ranges {
+			m.DHCPRanges = append(m.DHCPRanges, span{value(r.Start), value(r.End)})
+		}
+	}
+	for _, h := range hypervisor.DHCPHosts(n.Current()) {
+		m.Reservations = append(m.Reservations, reservation{text(h.MAC), text(h.ID), value(h.IP), text(h.Name)})
+	}
+	for _, r := range s.Routes {
+		m.Routes = append(m.Routes, route{value(r.Destination), value(r.Via)})
+	}
+	return nil
+}
+
+func text(s string) types.String {
+	if s == "" {
+		return types.StringNull()
+	}
+	return types.StringValue(s)
+}
+
+// value spells an address or a prefix; an invalid one is null.
+func value[A netip.Addr | netip.Prefix](a A) types.String {
+	switch v := any(a).(type) {
+	case netip.Addr:
+		if v.IsValid() {
+			return types.StringValue(v.String())
+		}
+	case netip.Prefix:
+		if v.IsValid() {
+			return types.StringValue(v.String())
+		}
+	}
+	return types.StringNull()
+}

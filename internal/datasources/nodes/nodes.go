@@ -1,0 +1,156 @@
+// Package nodes is the data source virtcluster_nodes: the nodes of a hypervisor by role and labels.
+package nodes
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/node"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/node/machine"
+)
+
+var _ datasource.DataSourceWithConfigure = (*source)(nil)
+
+// New makes the data source.
+func New() datasource.DataSource { return &source{} }
+
+type source struct{ fleet *fleet.Fleet }
+
+type model struct {
+	Hypervisor types.String      `tfsdk:"hypervisor"`
+	Role       types.String      `tfsdk:"role"`
+	Labels     map[string]string `tfsdk:"labels"`
+	Nodes      []found           `tfsdk:"nodes"`
+}
+
+type found struct {
+	ID        string            `tfsdk:"id"`
+	Name      string            `tfsdk:"name"`
+	Role      types.String      `tfsdk:"role"`
+	Labels    map[string]string `tfsdk:"labels"`
+	State     string            `tfsdk:"state"`
+	Addresses map[string]string `tfsdk:"addresses"`
+	MACs      map[string]string `tfsdk:"macs"`
+}
+
+func (s *source) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_nodes"
+}
+
+func (s *source) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
+	text := func(description string) schema.Attribute {
+		return schema.StringAttribute{Computed: true, MarkdownDescription: description}
+	}
+	table := func(description string) schema.Attribute {
+		return schema.MapAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: description}
+	}
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "The nodes on a hypervisor that have a role and all of some labels, whichever Terraform state they belong to. Machines that no `virtcluster_node` ever managed are not among them.",
+		Attributes: map[string]schema.Attribute{
+			"hypervisor": schema.StringAttribute{Optional: true, MarkdownDescription: "Which of the provider's `hypervisors` to look at. Default: the provider's `uri`."},
+			"role":       schema.StringAttribute{Optional: true, MarkdownDescription: "The role that nodes must have. Default: any."},
+			"labels":     schema.MapAttribute{Optional: true, ElementType: types.StringType, MarkdownDescription: "Labels that nodes must have, all of them. Default: none."},
+			"nodes": schema.ListNestedAttribute{
+				Computed: true, MarkdownDescription: "The nodes by name.",
+				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+					"id":        text("The domain's UUID."),
+					"name":      text("The node's name."),
+					"role":      text("The node's role; null where it has none."),
+					"labels":    table("The node's labels."),
+					"state":     text("What the hypervisor says about the node: `running`, `shutoff`, …"),
+					"addresses": table("Address of each interface by the interface's name, as in `virtcluster_node`."),
+					"macs":      table("MAC address of each interface by the interface's name."),
+				}},
+			},
+		},
+	}
+}
+
+func (s *source) Configure(_ context.Context, req datasource.ConfigureRequest, resp *datasource.ConfigureResponse) {
+	if req.ProviderData == nil {
+		return
+	}
+	f, ok := req.ProviderData.(*fleet.Fleet)
+	if !ok {
+		resp.Diagnostics.AddError("Unexpected provider data", fmt.Sprintf("got %T", req.ProviderData))
+		return
+	}
+	s.fleet = f
+}
+
+func (s *source) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
+	var m model
+	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	c, err := s.fleet.Hypervisor(ctx, m.Hypervisor.ValueString())
+	if err == nil {
+		m.Nodes, err = list(ctx, c, &m)
+	}
+	if err != nil {
+		resp.Diagnostics.Append(crud.Failure("read", "the nodes", err))
+		return
+	}
+	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+}
+
+// list reads the nodes that match, by name.
+func list(ctx context.Context, c *hypervisor.Client, m *model) ([]found, error) {
+	domains, err := c.Domains(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all := []found{}
+	var matching []*hypervisor.Domain
+	for _, d := range domains {
+		k := machine.Read(d.Config).Mark
+		f := found{ID: d.UUID, Name: d.Name, State: d.State, Labels: map[string]string{}}
+		if k.Role != "" {
+			f.Role = types.StringValue(k.Role)
+		}
+		for _, l := range k.Labels {
+			f.Labels[l.Name] = l.Value
+		}
+		// A node that is being created may be gone when somebody refers to it.
+		if k.Marked() && !k.Creating && m.wants(&f) {
+			all, matching = append(all, f), append(matching, d)
+		}
+	}
+	var group errgroup.Group
+	group.SetLimit(8)
+	for i, d := range matching {
+		group.Go(func() error {
+			var err error
+			all[i].Addresses, all[i].MACs, err = node.Addresses(ctx, c, d)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(all, func(a, b found) int { return strings.Compare(a.Name, b.Name) })
+	return all, nil
+}
+
+func (m *model) wants(f *found) bool {
+	if !m.Role.IsNull() && m.Role.ValueString() != f.Role.ValueString() {
+		return false
+	}
+	for name, value := range m.Labels {
+		if got, has := f.Labels[name]; !has || got != value {
+			return false
+		}
+	}
+	return true
+}

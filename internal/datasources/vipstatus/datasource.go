@@ -1,0 +1,148 @@
+// Package vipstatus is the data source virtcluster_vip_status: what the members of a VIP say of it now.
+package vipstatus
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
+)
+
+var _ datasource.DataSourceWithConfigure = (*status)(nil)
+
+// New makes the data source.
+func New() datasource.DataSource { return &status{} }
+
+type status struct{ fleet *fleet.Fleet }
+
+type model struct {
+	VIP     types.String `tfsdk:"vip"`
+	Name    types.String `tfsdk:"name"`
+	Owner   types.String `tfsdk:"owner"`
+	Members []member     `tfsdk:"members"`
+}
+
+type member struct {
+	ServiceNode       types.String   `tfsdk:"service_node"`
+	Reachable         types.Bool     `tfsdk:"reachable"`
+	Error             types.String   `tfsdk:"error"`
+	State             types.String   `tfsdk:"state"`
+	Priority          types.Int64    `tfsdk:"priority"`
+	EffectivePriority types.Int64    `tfsdk:"effective_priority"`
+	LastTransition    types.String   `tfsdk:"last_transition"`
+	HeldAddresses     []types.String `tfsdk:"held_addresses"`
+}
+
+func (d *status) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_vip_status"
+}
+
+func (d *status) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "What the members of a virtual address say of it now: who holds it, and each member's state and priority. A member that cannot be reached is told as such and is no error.",
+		Attributes: map[string]schema.Attribute{
+			"vip":   schema.StringAttribute{Required: true, MarkdownDescription: "`id` of a `virtcluster_vip`."},
+			"name":  schema.StringAttribute{Computed: true, MarkdownDescription: "Name of the VRRP instance."},
+			"owner": schema.StringAttribute{Computed: true, MarkdownDescription: "`service_node` of the one member that holds the addresses; null when none does, or more than one."},
+			"members": schema.ListNestedAttribute{
+				Computed:            true,
+				MarkdownDescription: "The members in the order of the VIP's.",
+				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+					"service_node":       schema.StringAttribute{Computed: true, MarkdownDescription: "The member's service node."},
+					"reachable":          schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the machine answered."},
+					"error":              schema.StringAttribute{Computed: true, MarkdownDescription: "Why it did not answer, or why its keepalived did not; null when all is well."},
+					"state":              schema.StringAttribute{Computed: true, MarkdownDescription: "`MASTER`, `BACKUP`, `FAULT` or `INIT` as keepalived says; null when it does not run or does not know the instance."},
+					"priority":           schema.Int64Attribute{Computed: true, MarkdownDescription: "Configured priority."},
+					"effective_priority": schema.Int64Attribute{Computed: true, MarkdownDescription: "Priority with what the member tracks."},
+					"last_transition":    schema.StringAttribute{Computed: true, MarkdownDescription: "When the state last changed, in RFC 3339 and UTC."},
+					"held_addresses":     schema.ListAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: "The virtual addresses that the machine has on its devices now."},
+				}},
+			},
+		},
+	}
+}
+
+func (d *status) Configure(_ context.Context, req datasource.ConfigureRequest, resp *datasource.ConfigureResponse) {
+	if req.ProviderData == nil {
+		return
+	}
+	f, ok := req.ProviderData.(*fleet.Fleet)
+	if !ok {
+		resp.Diagnostics.AddError("Unexpected provider data", fmt.Sprintf("got %T", req.ProviderData))
+		return
+	}
+	d.fleet = f
+}
+
+// readLimit bounds how long a dead member is waited for.
+const readLimit = 30 * time.Second
+
+func (d *status) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
+	var m model
+	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	nodes, name, err := keepalived.SplitID(m.VIP.ValueString())
+	if err != nil {
+		resp.Diagnostics.AddAttributeError(path.Root("vip"), "Invalid id of a VIP", err.Error())
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, readLimit)
+	defer cancel()
+	m.Name, m.Owner, m.Members = types.StringValue(name), types.StringNull(), make([]member, len(nodes))
+	var wait sync.WaitGroup
+	for i, id := range nodes {
+		wait.Go(func() { m.Members[i] = d.ask(ctx, id, name) })
+	}
+	wait.Wait()
+	holds := func(t member) bool { return len(t.HeldAddresses) > 0 }
+	if i := slices.IndexFunc(m.Members, holds); i >= 0 && !slices.ContainsFunc(m.Members[i+1:], holds) {
+		m.Owner = m.Members[i].ServiceNode
+	}
+	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+}
+
+// ask asks one member.
+func (d *status) ask(ctx context.Context, id, name string) member {
+	m := member{ServiceNode: types.StringValue(id), Reachable: types.BoolValue(false), HeldAddresses: []types.String{}}
+	h, err := d.fleet.Host(ctx, id)
+	if err != nil {
+		m.Error = types.StringValue(err.Error())
+		return m
+	}
+	links, err := keepalived.ReadLinks(ctx, h)
+	if err != nil {
+		m.Error = types.StringValue(err.Error())
+		return m
+	}
+	m.Reachable = types.BoolValue(true)
+	served, err := keepalived.Dump(ctx, h)
+	if err != nil {
+		m.Error = types.StringValue(err.Error())
+		return m
+	}
+	i := slices.IndexFunc(served, func(s keepalived.Status) bool { return s.Name == name })
+	if i < 0 {
+		m.Error = types.StringValue(fmt.Sprintf("keepalived on %s has no VRRP instance %s", h, name))
+		return m
+	}
+	s := served[i]
+	m.State, m.Priority, m.EffectivePriority = types.StringValue(s.State), types.Int64Value(int64(s.Priority)), types.Int64Value(int64(s.Effective))
+	if !s.LastTransition.IsZero() {
+		m.LastTransition = types.StringValue(s.LastTransition.Format(time.RFC3339))
+	}
+	for _, a := range links.Held(s.Addresses) {
+		m.HeldAddresses = append(m.HeldAddresses, types.StringValue(a.String()))
+	}
+	return m
+}

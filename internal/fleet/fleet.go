@@ -1,0 +1,126 @@
+// Package fleet turns names and endpoints into live connections: one for each machine and each hypervisor,
+// made on first use, shared by all resources and made anew when it broke.
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"sync"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/sshhost"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/topology"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
+)
+
+// ErrUnknown says that the provider's configuration is not known yet, so no machine may be asked.
+var ErrUnknown = errors.New("the provider's configuration is not known until apply")
+
+// Config is the provider's configuration, resolved: no unknowns but those named by a flag.
+type Config struct {
+	// URI of the hypervisor that resources without `hypervisor` live on.
+	URI string
+	// URIUnknown is set when the URI is not known yet: such resources must not reach any hypervisor.
+	URIUnknown bool
+	// Hypervisors are further hypervisors: name → URI; an unknown URI is "".
+	Hypervisors map[string]string
+	// HypervisorsUnknown is set when not even their names are known yet.
+	HypervisorsUnknown bool
+	// SSH holds the defaults for every SSH connection.
+	SSH sshhost.Options
+}
+
+// Fleet is what every resource gets from the provider.
+type Fleet struct {
+	config Config
+	// Engine runs the service side's transactions.
+	Engine transaction.Engine
+	// Claims holds what the resources of the running plan lay claim to.
+	Claims topology.Claims
+	// Subnets holds those of the running plan's networks.
+	Subnets topology.Subnets
+	// DNS holds the running plan's views, zones and record sets.
+	DNS topology.DNS
+	// Ranges holds their DHCP ranges, and the virtual addresses that must be in none.
+	Ranges topology.Ranges
+
+	mu          sync.Mutex
+	hypervisors map[string]*hypervisor.Client
+	hosts       map[string]host.Host // by endpoint in canonical form
+	ssh         *sshhost.Pool
+}
+
+// New makes a fleet that has connected to nothing yet.
+func New(config Config) *Fleet {
+	return &Fleet{config: config, hypervisors: map[string]*hypervisor.Client{}, hosts: map[string]host.Host{}}
+}
+
+// URI returns the libvirt URI of a hypervisor by its name in the provider's `hypervisors`; "" is the
+// provider's own. The error is ErrUnknown where the URI is not known yet.
+func (f *Fleet) URI(name string) (string, error) {
+	if name == "" {
+		if f.config.URIUnknown {
+			return "", ErrUnknown
+		}
+		return f.config.URI, nil
+	}
+	if f.config.HypervisorsUnknown {
+		return "", ErrUnknown
+	}
+	uri, ok := f.config.Hypervisors[name]
+	if !ok {
+		return "", fmt.Errorf("no hypervisor %q: the provider's hypervisors are %q", name, slices.Sorted(maps.Keys(f.config.Hypervisors)))
+	}
+	if uri == "" {
+		return "", ErrUnknown
+	}
+	return uri, nil
+}
+
+// Hypervisor returns the client of a hypervisor by name; "" is the provider's own. The client connects on
+// first use and again when the connection broke.
+func (f *Fleet) Hypervisor(_ context.Context, name string) (*hypervisor.Client, error) {
+	uri, err := f.URI(name)
+	if err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if c, ok := f.hypervisors[uri]; ok {
+		return c, nil
+	}
+	c, err := hypervisor.New(uri, f.config.SSH)
+	if err != nil {
+		return nil, err
+	}
+	f.hypervisors[uri] = c
+	return c, nil
+}
+
+// HostOf returns the endpoint of the machine that a hypervisor runs on, as its URI says: what libvirt is
+// reached by SSH on is reached by SSH, and a local socket means this machine.
+func (f *Fleet) HostOf(name string) (string, error) {
+	text, err := f.URI(name)
+	if err != nil {
+		return "", err
+	}
+	uri, err := url.Parse(text)
+	if err != nil {
+		return "", fmt.Errorf("parse libvirt URI %q: %w", text, err)
+	}
+	if uri.Host == "" {
+		return "local:", nil
+	}
+	at := &url.URL{Scheme: "ssh", User: uri.User, Host: uri.Host}
+	return at.String(), nil
+}
+
+// Names lists the hypervisors: "" for the provider's own, then the named ones in order.
+func (f *Fleet) Names() []string {
+	return append([]string{""}, slices.Sorted(maps.Keys(f.config.Hypervisors))...)
+}

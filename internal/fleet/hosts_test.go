@@ -1,0 +1,67 @@
+package fleet
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/agenthost"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/sshhost"
+)
+
+func TestOneMachineIsOneHostHoweverItIsSpelled(t *testing.T) {
+	f := New(Config{URI: "test:///default"})
+	defer f.Close()
+	for _, spellings := range [][]string{
+		{"local:", "local:///"},
+		{"ssh://root@10.0.0.100", "ssh://root@10.0.0.100:22/"},
+		{"ssh://a?host_key=SHA256:x/y", "ssh://a?host_key=SHA256%3Ax%2Fy"},
+		{"qemu-ga:///okd-service-01"},
+	} {
+		first, err := f.Host(t.Context(), spellings[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range spellings {
+			if again, err := f.Host(t.Context(), s); err != nil || again != first {
+				t.Errorf("%s: %v, %v", s, again, err)
+			}
+		}
+	}
+	one, _ := f.Host(t.Context(), "ssh://root@10.0.0.100?proxy_jump=a")
+	two, _ := f.Host(t.Context(), "ssh://root@10.0.0.100?proxy_jump=b")
+	if one == two || one.String() == two.String() {
+		t.Errorf("two machines with one address behind two gateways are %q and %q", one, two)
+	}
+}
+
+func TestBadEndpointsAreErrors(t *testing.T) {
+	f := New(Config{URI: "test:///default"})
+	for endpoint, words := range map[string]string{"10.0.0.100": "ssh://", "qemu-ga://kvm9/x": "kvm9"} {
+		if _, err := f.Host(t.Context(), endpoint); err == nil || !strings.Contains(err.Error(), words) {
+			t.Errorf("%s: %v", endpoint, err)
+		}
+	}
+}
+
+func TestOnlyWhatMayPassIsTemporary(t *testing.T) {
+	for name, c := range map[string]struct {
+		err          error
+		again, brief bool
+	}{
+		"connection refused": {&sshhost.ConnectError{}, true, false},
+		"cut":                {fmt.Errorf("x: %w", host.ErrCut), true, false},
+		"login refused":      {&sshhost.AuthError{Err: errors.New("x")}, true, true},
+		"no sudo":            {&host.RootError{}, true, true},
+		"wrong host key":     {&sshhost.HostKeyError{}, false, false},
+		"agent still starts": {&agenthost.AgentError{Err: errors.New("x")}, true, false},
+		"agent forbids":      {&agenthost.DisabledError{}, false, false},
+		"anything else":      {errors.New("x"), false, false},
+	} {
+		if again, brief := Temporary(fmt.Errorf("wrapped: %w", c.err)); again != c.again || brief != c.brief {
+			t.Errorf("%s: %t, %t", name, again, brief)
+		}
+	}
+}

@@ -1,0 +1,146 @@
+package functions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/function"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+)
+
+type hostsFile struct{}
+
+// NewHostsFile makes hosts_file.
+func NewHostsFile() function.Function { return hostsFile{} }
+
+func (hostsFile) Metadata(_ context.Context, _ function.MetadataRequest, resp *function.MetadataResponse) {
+	resp.Name = "hosts_file"
+}
+
+func (hostsFile) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
+	resp.Definition = function.Definition{
+		Summary: "The text of an /etc/hosts file",
+		MarkdownDescription: "The text of an `/etc/hosts` file, ordered by address. The map may go from addresses to names or from names to addresses, each to one or to a list; " +
+			"a list keeps its order, so that the first name stays the canonical one. Lines for `localhost` come first, unless the map has the loopback addresses itself.",
+		Parameters: []function.Parameter{
+			function.DynamicParameter{Name: "hosts", MarkdownDescription: "`{ \"10.0.0.1\" = [\"okd-master-01.okd.example\", \"okd-master-01\"] }` or `{ okd-master-01 = \"10.0.0.1\" }`."},
+		},
+		Return: function.StringReturn{},
+	}
+}
+
+func (hostsFile) Run(ctx context.Context, req function.RunRequest, resp *function.RunResponse) {
+	var hosts types.Dynamic
+	if resp.Error = req.Arguments.Get(ctx, &hosts); resp.Error != nil {
+		return
+	}
+	if !wholly(ctx, hosts) {
+		resp.Error = resp.Result.Set(ctx, types.StringUnknown())
+		return
+	}
+	entries, err := hostEntries(hosts.UnderlyingValue())
+	if err != nil {
+		resp.Error = function.NewArgumentFuncError(0, sentence(err))
+		return
+	}
+	resp.Error = resp.Result.Set(ctx, renderHosts(entries))
+}
+
+// wholly says that nothing in a value is unknown.
+func wholly(ctx context.Context, v attr.Value) bool {
+	tv, err := v.ToTerraformValue(ctx)
+	return err == nil && tv.IsFullyKnown()
+}
+
+// hostEntries reads the map in either direction.
+func hostEntries(v attr.Value) (map[netip.Addr][]string, error) {
+	elements, ok := elementsOf(v)
+	if !ok {
+		return nil, errors.New("it is no map: write { ADDRESS = [NAME, …] } or { NAME = ADDRESS }")
+	}
+	entries := map[netip.Addr][]string{}
+	for _, key := range slices.Sorted(maps.Keys(elements)) {
+		values, err := texts(elements[key])
+		if err != nil {
+			return nil, fmt.Errorf("%q: %w", key, err)
+		}
+		for _, value := range values {
+			address, name := key, value
+			if _, err := netip.ParseAddr(key); err != nil {
+				address, name = value, key
+			}
+			addr, err := netip.ParseAddr(address)
+			if err != nil {
+				return nil, fmt.Errorf("neither %q nor %q is an address", key, value)
+			}
+			if !hostName.MatchString(name) {
+				return nil, fmt.Errorf("%q is no host name", name)
+			}
+			if !slices.Contains(entries[addr], name) {
+				entries[addr] = append(entries[addr], name)
+			}
+		}
+	}
+	return entries, nil
+}
+
+// hostName is what may stand in a hosts file (hosts(5)): no blank, and no # that would begin a comment.
+var hostName = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9])?$`)
+
+func elementsOf(v attr.Value) (map[string]attr.Value, bool) {
+	switch v := v.(type) {
+	case types.Map:
+		return v.Elements(), !v.IsNull()
+	case types.Object:
+		return v.Attributes(), !v.IsNull()
+	}
+	return nil, false
+}
+
+// texts reads a string, or a list, tuple or set of strings.
+func texts(v attr.Value) ([]string, error) {
+	var elements []attr.Value
+	switch v := v.(type) {
+	case types.Dynamic:
+		return texts(v.UnderlyingValue())
+	case types.String:
+		elements = []attr.Value{v}
+	case types.List:
+		elements = v.Elements()
+	case types.Tuple:
+		elements = v.Elements()
+	case types.Set:
+		elements = v.Elements()
+	default:
+		return nil, errors.New("write a string or a list of strings")
+	}
+	var all []string
+	for _, e := range elements {
+		s, ok := e.(types.String)
+		if !ok || s.IsNull() {
+			return nil, errors.New("write a string or a list of strings")
+		}
+		all = append(all, s.ValueString())
+	}
+	return all, nil
+}
+
+func renderHosts(entries map[netip.Addr][]string) string {
+	var b strings.Builder
+	for _, loopback := range []struct{ address, names string }{{"127.0.0.1", "localhost"}, {"::1", "localhost ip6-localhost ip6-loopback"}} {
+		if _, own := entries[netip.MustParseAddr(loopback.address)]; !own {
+			fmt.Fprintf(&b, "%s %s\n", loopback.address, loopback.names)
+		}
+	}
+	for _, addr := range slices.SortedFunc(maps.Keys(entries), netip.Addr.Compare) {
+		fmt.Fprintf(&b, "%s %s\n", addr, strings.Join(entries[addr], " "))
+	}
+	return b.String()
+}

@@ -1,0 +1,65 @@
+package functions
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/function"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+)
+
+type resolvConf struct{}
+
+// NewResolvConf makes resolv_conf.
+func NewResolvConf() function.Function { return resolvConf{} }
+
+func (resolvConf) Metadata(_ context.Context, _ function.MetadataRequest, resp *function.MetadataResponse) {
+	resp.Name = "resolv_conf"
+}
+
+func (resolvConf) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
+	resp.Definition = function.Definition{
+		Summary:             "The text of an /etc/resolv.conf file",
+		MarkdownDescription: "The text of an `/etc/resolv.conf` file: a `search` line where there are search domains, then a line for each name server, in order.",
+		Parameters: []function.Parameter{
+			function.ListParameter{Name: "nameservers", ElementType: types.StringType, MarkdownDescription: "Addresses of the name servers: one to three, because resolvers read no more."},
+			function.ListParameter{Name: "search", ElementType: types.StringType, AllowNullValue: true, MarkdownDescription: "Domains that are appended to short names; an empty list or null for none."},
+		},
+		Return: function.StringReturn{},
+	}
+}
+
+// maxNameservers is MAXNS of resolv.conf(5): any further one is passed over without a word.
+const maxNameservers = 3
+
+func (resolvConf) Run(ctx context.Context, req function.RunRequest, resp *function.RunResponse) {
+	var nameservers, search []string
+	if resp.Error = req.Arguments.Get(ctx, &nameservers, &search); resp.Error != nil {
+		return
+	}
+	if n := len(nameservers); n == 0 || n > maxNameservers {
+		resp.Error = function.NewArgumentFuncError(0, fmt.Sprintf("There are %d name servers: write one to %d, because resolvers read no more.", n, maxNameservers))
+		return
+	}
+	var b strings.Builder
+	for _, domain := range search {
+		if !hostName.MatchString(strings.TrimSuffix(domain, ".")) {
+			resp.Error = function.NewArgumentFuncError(1, fmt.Sprintf("%q is no domain.", domain))
+			return
+		}
+	}
+	if len(search) > 0 {
+		fmt.Fprintf(&b, "search %s\n", strings.Join(search, " "))
+	}
+	for _, text := range nameservers {
+		addr, err := netip.ParseAddr(text)
+		if err != nil {
+			resp.Error = function.NewArgumentFuncError(0, fmt.Sprintf("%q is no address: write one such as 10.0.0.100, without a port.", text))
+			return
+		}
+		fmt.Fprintf(&b, "nameserver %s\n", addr)
+	}
+	resp.Error = resp.Result.Set(ctx, b.String())
+}

@@ -1,0 +1,9 @@
+package functions
+
+import "strings"
+
+// sentence makes an error the text of a function's error.
+func sentence(err error) string {
+	text := err.Error()
+	return strings.ToUpper(text[:1]) + text[1:] + "."
+}

@@ -1,0 +1,212 @@
+package agenthost
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+)
+
+// chunk is how much goes into one message: libvirt takes 4 MiB (REMOTE_STRING_MAX), base64 a third more
+// than the data, and a message must not keep others waiting for long.
+const chunk = 512 << 10
+
+// runScript runs a command and hands its output back: "i" and the output itself where that is small, "f" and
+// the file that holds it where it is not. $1 is the file for the input, "" for none, $2 the limit.
+const runScript = `in=$1 limit=$2
+shift 2
+out=$(mktemp /run/virtcluster-out.XXXXXXXX) || exit 1
+if [ -n "$in" ]; then
+  "$@" <"$in" >"$out"
+  status=$?
+  rm -f -- "$in"
+else
+  "$@" >"$out"
+  status=$?
+fi
+if [ "$(wc -c <"$out")" -le "$limit" ]; then
+  printf i
+  cat -- "$out"
+  rm -f -- "$out"
+else
+  printf 'f%s' "$out"
+fi
+exit "$status"`
+
+// once runs a command to its end.
+func (h *Host) once(ctx context.Context, cmd host.Cmd, argv []string) ([]byte, error) {
+	input, file := cmd.Stdin, ""
+	if len(input) > chunk {
+		var err error
+		if file, err = h.upload(ctx, input); err != nil {
+			return nil, fmt.Errorf("%s on %s: %w", cmd, h, err)
+		}
+		input = nil
+	}
+	argv = append([]string{"-c", runScript, "sh", file, strconv.Itoa(chunk)}, argv...)
+	pid, err := h.exec(ctx, argv, input)
+	if err != nil {
+		return nil, fmt.Errorf("%s on %s: %w", cmd, h, err)
+	}
+	end, err := h.wait(ctx, pid)
+	if err != nil {
+		if ctx.Err() != nil {
+			h.kill(context.WithoutCancel(ctx), pid)
+			return nil, fmt.Errorf("%s on %s: cut off: %w", cmd, h, context.Cause(ctx))
+		}
+		return nil, fmt.Errorf("%s on %s: it is unknown whether it ran to its end: %w: %w", cmd, h, host.ErrCut, err)
+	}
+	out, err := h.output(ctx, end.out)
+	if err != nil {
+		return nil, fmt.Errorf("%s on %s: output: %w", cmd, h, err)
+	}
+	if end.status != 0 {
+		return out, &host.ExitError{Host: h.String(), Cmd: cmd.String(), Code: end.status, Stdout: cmd.Mask(string(out)), Stderr: cmd.Mask(string(end.err))}
+	}
+	return out, nil
+}
+
+// exec starts /bin/sh with arguments and returns its process id.
+func (h *Host) exec(ctx context.Context, args []string, input []byte) (pid int, err error) {
+	arguments := map[string]any{
+		"path": "/bin/sh", "arg": args, "env": append([]string{"HOME=/root"}, host.Environment...), "capture-output": true,
+	}
+	if len(input) > 0 {
+		arguments["input-data"] = base64.StdEncoding.EncodeToString(input)
+	}
+	var answer struct {
+		PID int `json:"pid"`
+	}
+	err = h.command(ctx, "guest-exec", arguments, &answer)
+	return answer.PID, err
+}
+
+// ending is how a command ended.
+type ending struct {
+	status   int
+	out, err []byte
+}
+
+// wait asks for a process until it has ended; the agent tells of an end only once.
+func (h *Host) wait(ctx context.Context, pid int) (ending, error) {
+	for pause := 10 * time.Millisecond; ; pause = min(pause*3/2, 250*time.Millisecond) {
+		var answer struct {
+			Exited bool   `json:"exited"`
+			Code   int    `json:"exitcode"`
+			Signal int    `json:"signal"`
+			Out    []byte `json:"out-data"` // base64, as encoding/json has it
+			Err    []byte `json:"err-data"`
+		}
+		if err := h.command(ctx, "guest-exec-status", map[string]any{"pid": pid}, &answer); err != nil {
+			return ending{}, err
+		}
+		if answer.Exited {
+			if answer.Signal != 0 {
+				answer.Code = 128 + answer.Signal
+			}
+			return ending{status: answer.Code, out: answer.Out, err: answer.Err}, nil
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return ending{}, context.Cause(ctx)
+		}
+	}
+}
+
+// kill ends a command and what it started, as far as that can be told from here.
+func (h *Host) kill(ctx context.Context, pid int) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	const script = `kill -TERM $(cat "/proc/$1/task/$1/children") "$1"`
+	if killer, err := h.exec(ctx, []string{"-c", script, "sh", strconv.Itoa(pid)}, nil); err == nil {
+		_, _ = h.wait(ctx, killer) // nobody waits for the command any more
+	}
+}
+
+// output takes what runScript printed apart.
+func (h *Host) output(ctx context.Context, printed []byte) ([]byte, error) {
+	if len(printed) == 0 {
+		return nil, nil // the script itself failed; its status says so
+	}
+	rest := printed[1:]
+	if printed[0] == 'i' {
+		return rest, nil
+	}
+	return h.download(ctx, string(rest))
+}
+
+// upload writes the input to a fresh file in the guest and returns its path.
+func (h *Host) upload(ctx context.Context, content []byte) (string, error) {
+	pid, err := h.exec(ctx, []string{"-c", "umask 077; mktemp /run/virtcluster-in.XXXXXXXX"}, nil)
+	if err != nil {
+		return "", err
+	}
+	end, err := h.wait(ctx, pid)
+	if err != nil {
+		return "", err
+	}
+	if end.status != 0 || len(end.out) < 2 {
+		return "", fmt.Errorf("make a file for the input: exit status %d: %s", end.status, end.err)
+	}
+	path := string(end.out[:len(end.out)-1])
+	handle, err := h.open(ctx, path, "w")
+	if err != nil {
+		return "", err
+	}
+	for len(content) > 0 && err == nil {
+		n := min(len(content), chunk)
+		var answer struct {
+			Count int `json:"count"`
+		}
+		err = h.command(ctx, "guest-file-write", map[string]any{
+			"handle": handle, "buf-b64": base64.StdEncoding.EncodeToString(content[:n]),
+		}, &answer)
+		if err == nil && answer.Count == 0 {
+			err = errors.New("the guest takes no more data")
+		}
+		content = content[min(answer.Count, n):]
+	}
+	return path, errors.Join(err, h.close(ctx, handle))
+}
+
+// download reads a file of the guest and removes it.
+func (h *Host) download(ctx context.Context, path string) ([]byte, error) {
+	handle, err := h.open(ctx, path, "r")
+	if err != nil {
+		return nil, err
+	}
+	var content []byte
+	for err == nil {
+		var answer struct {
+			Data []byte `json:"buf-b64"`
+			EOF  bool   `json:"eof"`
+		}
+		err = h.command(ctx, "guest-file-read", map[string]any{"handle": handle, "count": chunk}, &answer)
+		content = append(content, answer.Data...)
+		if answer.EOF {
+			break
+		}
+	}
+	if err := errors.Join(err, h.close(ctx, handle)); err != nil {
+		return nil, err
+	}
+	pid, err := h.exec(ctx, []string{"-c", `rm -f -- "$1"`, "sh", path}, nil)
+	if err == nil {
+		_, err = h.wait(ctx, pid)
+	}
+	return content, err
+}
+
+func (h *Host) open(ctx context.Context, path, mode string) (handle int, err error) {
+	err = h.command(ctx, "guest-file-open", map[string]any{"path": path, "mode": mode}, &handle)
+	return handle, err
+}
+
+func (h *Host) close(ctx context.Context, handle int) error {
+	return h.command(context.WithoutCancel(ctx), "guest-file-close", map[string]any{"handle": handle}, nil)
+}

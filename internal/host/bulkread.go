@@ -1,0 +1,158 @@
+package host
+
+import (
+	"archive/tar"
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strconv"
+	"strings"
+)
+
+// globReader is a Host that reads many files in its own way, as one in memory does.
+type globReader interface {
+	ReadGlobs(ctx context.Context, globs []string) (map[string]File, error)
+}
+
+// globsScript prints every regular file that matches one of the patterns, links followed: as a tar archive
+// or, where there is no tar (Fedora's smallest images), as lines of base64. An empty IFS keeps a pattern
+// with a space in it whole. A file that two patterns match, or that has two names, comes whole each time: tar
+// would write the second one as an empty link to the first.
+const globsScript = `set -u
+IFS=
+each() {
+  for glob in "$@"; do
+    for file in $glob; do
+      if [ -f "$file" ]; then printf '%s\0' "$file"; fi
+    done
+  done
+}
+if command -v tar >/dev/null 2>&1; then
+  echo tar
+  each "$@" | tar --format=gnu --hard-dereference -cPhf - --null --no-recursion --verbatim-files-from -T -
+else
+  echo lines
+  each "$@" | xargs -0 -r sh -c 'set -e
+    for file; do
+      printf "%s\n" "$file" | base64 -w 0
+      stat -L -c " %a %U %G" -- "$file"
+      base64 -w 0 -- "$file"
+      echo
+    done' sh
+fi`
+
+// ReadGlobs returns every regular file that matches one of the shell patterns, by path, in one round trip.
+// A link is read as the file that it leads to. No match is no error.
+func ReadGlobs(ctx context.Context, h Host, globs []string) (map[string]File, error) {
+	if r, ok := h.(globReader); ok {
+		return r.ReadGlobs(ctx, globs)
+	}
+	if len(globs) == 0 {
+		return map[string]File{}, nil
+	}
+	cmd := Script("read "+strings.Join(globs, " "), globsScript, globs...)
+	cmd.Repeatable = true
+	for attempt := 1; ; attempt++ {
+		out, err := h.Run(ctx, cmd)
+		var exit *ExitError
+		if errors.As(err, &exit) && attempt < 3 {
+			continue // a file that vanished or grew while it was read; the next look sees the new state
+		}
+		if err != nil {
+			return nil, err
+		}
+		files, err := parseFiles(out)
+		if err != nil {
+			return nil, fmt.Errorf("%s on %s: %w", cmd, h, err)
+		}
+		return files, nil
+	}
+}
+
+func parseFiles(out []byte) (map[string]File, error) {
+	form, rest, _ := bytes.Cut(out, []byte("\n"))
+	switch string(form) {
+	case "tar":
+		return parseTar(rest)
+	case "lines":
+		return parseLines(rest)
+	}
+	return nil, fmt.Errorf("unexpected answer %.80q", out)
+}
+
+func parseTar(archive []byte) (map[string]File, error) {
+	files := map[string]File{}
+	for r := tar.NewReader(bytes.NewReader(archive)); ; {
+		header, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return files, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		content, err := io.ReadAll(r)
+		if err != nil {
+			return nil, err
+		}
+		files[header.Name] = File{
+			Path: header.Name, Content: content, Mode: fs.FileMode(header.Mode).Perm(),
+			Owner: or(header.Uname, header.Uid), Group: or(header.Gname, header.Gid),
+		}
+	}
+}
+
+// or returns a name, or the number of an account that has none.
+func or(name string, id int) string {
+	if name == "" {
+		return strconv.Itoa(id)
+	}
+	return name
+}
+
+// parseLines reads pairs of lines: "base64(path LF) mode owner group", and base64 of the content.
+func parseLines(text []byte) (map[string]File, error) {
+	files := map[string]File{}
+	r := bufio.NewReader(bytes.NewReader(text))
+	for {
+		head, err := r.ReadString('\n')
+		if errors.Is(err, io.EOF) && head == "" {
+			return files, nil
+		}
+		body, err2 := r.ReadString('\n')
+		if err := errors.Join(err, err2); err != nil {
+			return nil, err
+		}
+		file, err := parseLine(strings.Fields(head), strings.TrimSuffix(body, "\n"))
+		if err != nil {
+			return nil, err
+		}
+		files[file.Path] = file
+	}
+}
+
+func parseLine(head []string, body string) (File, error) {
+	if len(head) != 4 {
+		return File{}, fmt.Errorf("unexpected answer %.80q", head)
+	}
+	name, err := base64.StdEncoding.DecodeString(head[0])
+	if err != nil {
+		return File{}, err
+	}
+	mode, err := strconv.ParseUint(head[1], 8, 32)
+	if err != nil {
+		return File{}, err
+	}
+	content, err := base64.StdEncoding.DecodeString(body)
+	if err != nil {
+		return File{}, err
+	}
+	return File{
+		Path: strings.TrimSuffix(string(name), "\n"), Content: content,
+		Mode: fs.FileMode(mode).Perm(), Owner: head[2], Group: head[3],
+	}, nil
+}

@@ -1,0 +1,133 @@
+package host
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// treeWriter is a Host that writes many files in its own way, as one in memory does.
+type treeWriter interface {
+	WriteAll(ctx context.Context, root string, files []File) error
+}
+
+// exitNoTar is how writeTarScript says that the machine has no tar.
+const exitNoTar = 45
+
+// complete is the archive's last entry: its presence proves that the connection did not break on the way,
+// since tar takes an archive that ends between two entries for a whole one.
+const complete = ".virtcluster.complete"
+
+// prepare is how both scripts begin. Accounts are looked up first, as tar silently takes the number for a
+// name that it does not know.
+const prepare = `set -eu
+root=$1
+shift
+umask 022
+for account in "$@"; do
+  case $account in
+  u:*) id -u -- "${account#u:}" >/dev/null ;;
+  g:*) getent group "${account#g:}" >/dev/null || { echo "no group ${account#g:}" >&2; exit 1; } ;;
+  esac
+done
+mkdir -p -- "$root"
+`
+
+// finish is how both end: everything is on the disk when they return.
+const finish = `
+[ -e "$root/.virtcluster.complete" ] || { echo "the input ended early" >&2; exit 1; }
+rm -f -- "$root/.virtcluster.complete"
+find "$root" \( -type f -o -type d \) -exec sync -- {} +
+if command -v restorecon >/dev/null 2>&1; then restorecon -R -- "$root" || :; fi`
+
+const writeTarScript = `command -v tar >/dev/null 2>&1 || exit 45
+` + prepare + `tar -xf - -C "$root" --same-owner -p || {
+  status=$?
+  df -hP -- "$root" >&2 # tar does not say that the disk is full
+  exit "$status"
+}` + finish
+
+// writeLinesScript reads for each file a line "mode owner base64(path)" and a line base64(content).
+const writeLinesScript = prepare + `while read -r mode owner name; do
+  name=$root/$(printf %s "$name" | base64 -d)
+  mkdir -p -- "$(dirname -- "$name")"
+  read -r content || :
+  printf %s "$content" | base64 -d >"$name"
+  chown -- "$owner" "$name"
+  chmod -- "$mode" "$name"
+done` + finish
+
+// WriteAll writes files below a directory on the machine, each at root + its path, with its mode and owner,
+// and fsyncs them: one round trip. Missing directories are made with mode 0755. It is meant for a staging
+// directory: a file is not replaced atomically, and after an error some may be written and some not.
+func WriteAll(ctx context.Context, h Host, root string, files []File) error {
+	if w, ok := h.(treeWriter); ok {
+		return w.WriteAll(ctx, root, files)
+	}
+	if err := checkPath(root); err != nil {
+		return err
+	}
+	var accounts []string
+	for _, f := range files {
+		if _, err := f.checked(); err != nil {
+			return err
+		}
+		owner, group := f.account()
+		accounts = append(accounts, "u:"+owner, "g:"+group)
+	}
+	slices.Sort(accounts)
+	args := append([]string{root}, slices.Compact(accounts)...)
+
+	name := fmt.Sprintf("write %d files below %s", len(files), root)
+	archive, err := tarOf(files)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	cmd := Script(name, writeTarScript, args...)
+	cmd.Stdin, cmd.Repeatable = archive, true
+	_, err = h.Run(ctx, cmd)
+	var exit *ExitError
+	if errors.As(err, &exit) && exit.Code == exitNoTar {
+		cmd := Script(name, writeLinesScript, args...)
+		cmd.Stdin, cmd.Repeatable = linesOf(files), true
+		_, err = h.Run(ctx, cmd)
+	}
+	return err
+}
+
+func tarOf(files []File) ([]byte, error) {
+	var buf bytes.Buffer
+	w := tar.NewWriter(&buf)
+	for _, f := range append(slices.Clip(files), File{Path: "/" + complete}) {
+		owner, group := f.account()
+		err := w.WriteHeader(&tar.Header{
+			Typeflag: tar.TypeReg, Name: strings.TrimPrefix(f.Path, "/"), Size: int64(len(f.Content)),
+			Mode: int64(f.Perm()), Uname: owner, Gname: group,
+		})
+		if err != nil {
+			return nil, err
+		}
+		if _, err := w.Write(f.Content); err != nil {
+			return nil, err
+		}
+	}
+	err := w.Close()
+	return buf.Bytes(), err
+}
+
+func linesOf(files []File) []byte {
+	var buf bytes.Buffer
+	encode := base64.StdEncoding.EncodeToString
+	for _, f := range append(slices.Clip(files), File{Path: "/" + complete}) {
+		owner, group := f.account()
+		fmt.Fprintf(&buf, "%s %s:%s %s\n%s\n", octal(f.Perm()), owner, group,
+			encode([]byte(strings.TrimPrefix(path.Clean(f.Path), "/"))), encode(f.Content))
+	}
+	return buf.Bytes()
+}

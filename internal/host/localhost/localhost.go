@@ -1,0 +1,140 @@
+// Package localhost is the machine that the provider runs on.
+package localhost
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+)
+
+var _ host.Host = (*Host)(nil)
+
+// Host runs commands on this machine, as root or by way of sudo.
+type Host struct {
+	locks  host.Locks
+	become func() ([]string, error)
+}
+
+// New returns this machine; nothing is run before the first command.
+func New() *Host {
+	return &Host{become: sync.OnceValues(becomeRoot)}
+}
+
+// String names the machine in messages.
+func (h *Host) String() string { return "localhost" }
+
+// Run implements host.Host.
+func (h *Host) Run(ctx context.Context, cmd host.Cmd) ([]byte, error) {
+	guarded, err := h.locks.Guard(cmd)
+	if err != nil {
+		return nil, err
+	}
+	c, err := h.command(ctx, guarded)
+	if err != nil {
+		return nil, err
+	}
+	var stdout, stderr bytes.Buffer
+	c.Stdin, c.Stdout, c.Stderr = bytes.NewReader(cmd.Stdin), &stdout, &stderr
+	err = h.failure(ctx, cmd, c.Run(), stdout.String(), stderr.String())
+	return stdout.Bytes(), host.Guarded(cmd, err)
+}
+
+// Start implements host.Starter.
+func (h *Host) Start(ctx context.Context, cmd host.Cmd) (*host.Process, error) {
+	c, err := h.command(context.WithoutCancel(ctx), cmd)
+	if err != nil {
+		return nil, err
+	}
+	var stderr bytes.Buffer
+	c.Stderr = &stderr
+	stdin, err1 := c.StdinPipe()
+	stdout, out, err2 := os.Pipe()
+	if err := errors.Join(err1, err2); err != nil {
+		return nil, err
+	}
+	c.Stdout = out
+	err = c.Start()
+	out.Close()
+	if err != nil {
+		stdout.Close()
+		return nil, fmt.Errorf("%s on %s: %w", cmd, h, err)
+	}
+	wait := sync.OnceValue(func() error {
+		defer stdout.Close()
+		return h.failure(context.Background(), cmd, c.Wait(), "", stderr.String())
+	})
+	return &host.Process{Stdin: stdin, Stdout: io.Reader(stdout), Wait: wait, Kill: func() {
+		stdin.Close()
+		_ = c.Cancel() // fails where the command has ended, which Wait tells
+	}}, nil
+}
+
+// command prepares a command in a process group of its own: an interrupt from the terminal is Terraform's
+// to handle, and must not hit a command half way.
+func (h *Host) command(ctx context.Context, cmd host.Cmd) (*exec.Cmd, error) {
+	prefix, err := h.become()
+	if err != nil {
+		return nil, err
+	}
+	argv := append(append(append([]string{}, prefix...), append([]string{"env"}, host.Environment...)...), cmd.Argv...)
+	c := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGTERM) }
+	c.WaitDelay = 2 * time.Second
+	return c, nil
+}
+
+// failure turns the outcome of a command into what host.Host promises.
+func (h *Host) failure(ctx context.Context, cmd host.Cmd, err error, stdout, stderr string) error {
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return fmt.Errorf("%s on %s: cut off: %w", cmd, h, context.Cause(ctx))
+	case errors.As(err, &exit):
+		code := exit.ExitCode()
+		if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+			code = 128 + int(status.Signal())
+		}
+		return &host.ExitError{Host: h.String(), Cmd: cmd.String(), Code: code, Stdout: cmd.Mask(stdout), Stderr: cmd.Mask(stderr)}
+	}
+	return fmt.Errorf("%s on %s: %w", cmd, h, err)
+}
+
+// becomeRoot returns what goes before a command to run it as root.
+func becomeRoot() ([]string, error) {
+	if os.Geteuid() == 0 {
+		return nil, nil
+	}
+	out, err := exec.Command("sudo", "-n", "--", "true").CombinedOutput()
+	if err != nil {
+		return nil, &host.RootError{Host: "localhost", User: fmt.Sprintf("uid %d", os.Geteuid()), Words: string(out), Err: err}
+	}
+	return []string{"sudo", "-n", "--"}, nil
+}
+
+// Read implements host.Host.
+func (h *Host) Read(ctx context.Context, path string) ([]byte, error) {
+	return host.ReadFile(ctx, h, path)
+}
+
+// Write implements host.Host.
+func (h *Host) Write(ctx context.Context, f host.File) error { return host.WriteFile(ctx, h, f) }
+
+// Remove implements host.Host.
+func (h *Host) Remove(ctx context.Context, path string) error { return host.RemoveFile(ctx, h, path) }
+
+// Lock implements host.Host.
+func (h *Host) Lock(ctx context.Context, name string) (func(), error) {
+	return h.locks.Lock(ctx, h, name)
+}

@@ -1,0 +1,246 @@
+package host
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/user"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-log/tflog"
+)
+
+// LockDir holds the locks of a machine: NAME.lock is the file that is locked, NAME.holder says by whom.
+const LockDir = "/run/lock/virtcluster"
+
+// The holder of a lock gives a sign of life every heartbeat; without one for leaseSeconds (in lockScript)
+// the machine takes the lock back. So a holder whose network went away keeps it for a minute at most.
+const heartbeat = 10 * time.Second
+
+// lockScript holds a lock until its standard input ends. It prints "wait HOLDER" for as long as another
+// holds it, then "held". The lock lives on descriptor 9, which no child may inherit: it would outlive the shell.
+const lockScript = `umask 022
+mkdir -p -- "$1" || exit 1
+exec 9>>"$1/$2.lock" || exit 1
+status=0
+flock -n -E 99 9 || status=$?
+while [ "$status" = 99 ]; do
+  printf 'wait %s\n' "$(head -n 1 "$1/$2.holder" 2>/dev/null 9>&-)" || exit 1
+  status=0
+  flock -w 3 -E 99 9 || status=$?
+done
+[ "$status" = 0 ] || exit "$status"
+printf '%s\n' "$3" >"$1/$2.holder" || exit 1
+printf 'held\n' || exit 1
+while [ -n "$(timeout 60 head -c 1 9>&-)" ]; do :; done
+rm -f -- "$1/$2.holder"`
+
+// exitLockLost is how guardScript says that another process holds the lock now.
+const exitLockLost = 244
+
+// guardScript runs a command unless the lock's holder is another one by now.
+const guardScript = `[ "$(head -n 1 "$1" 2>/dev/null)" = "$2" ] || exit 244
+shift 2
+exec "$@"`
+
+// Process is a running command whose standard input is open.
+type Process struct {
+	Stdin  io.WriteCloser
+	Stdout io.Reader
+	// Wait waits for the end and returns what Run would; Kill ends it from here.
+	Wait func() error
+	Kill func()
+}
+
+// Starter starts a command and leaves it running; the context bounds the start alone.
+type Starter interface {
+	fmt.Stringer
+	Start(ctx context.Context, cmd Cmd) (*Process, error)
+}
+
+// Locks are the locks of one machine, as one process takes them: by turns within the process, and by
+// flock(1) on the machine, so that it holds one session a lock at most. The zero value is ready.
+type Locks struct {
+	mu    sync.Mutex
+	turns map[string]chan struct{}
+	held  map[string]*lease
+}
+
+// lease is a lock that is held on the machine.
+type lease struct {
+	holder string
+	proc   *Process
+	gone   chan struct{} // closed when the process that holds it there ended
+}
+
+var lockName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.@-]*$`)
+
+// Lock implements Host.Lock by a command that goes on running while the lock is held.
+func (l *Locks) Lock(ctx context.Context, s Starter, name string) (unlock func(), err error) {
+	if !lockName.MatchString(name) {
+		return nil, fmt.Errorf("%q is no name for a lock", name)
+	}
+	turn := l.turn(name)
+	select {
+	case turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("lock %q on %s: another resource of this run holds it: %w", name, s, context.Cause(ctx))
+	}
+	held, err := take(ctx, s, name)
+	if err != nil {
+		<-turn
+		return nil, err
+	}
+	l.set(name, held)
+	return sync.OnceFunc(func() {
+		l.set(name, nil)
+		held.release()
+		<-turn
+	}), nil
+}
+
+// Guard wraps a command so that it runs only under its lock; a command without one stays as it is. A lock
+// that is known to be lost, or was never taken, is ErrLockLost.
+func (l *Locks) Guard(cmd Cmd) (Cmd, error) {
+	if cmd.Lock == "" {
+		return cmd, nil
+	}
+	l.mu.Lock()
+	held := l.held[cmd.Lock]
+	l.mu.Unlock()
+	if held == nil {
+		return cmd, fmt.Errorf("%s: lock %q: %w", cmd, cmd.Lock, ErrLockLost)
+	}
+	select {
+	case <-held.gone:
+		return cmd, fmt.Errorf("%s: lock %q: %w", cmd, cmd.Lock, ErrLockLost)
+	default:
+	}
+	guarded := cmd
+	guarded.Name = cmd.String()
+	guarded.Argv = append([]string{"sh", "-c", guardScript, "sh", LockDir + "/" + cmd.Lock + ".holder", held.holder}, cmd.Argv...)
+	return guarded, nil
+}
+
+// Guarded turns the status of a guarded command that did not run into ErrLockLost.
+func Guarded(cmd Cmd, err error) error {
+	var exit *ExitError
+	if cmd.Lock != "" && errors.As(err, &exit) && exit.Code == exitLockLost {
+		return fmt.Errorf("%s on %s: lock %q: %w", cmd, exit.Host, cmd.Lock, ErrLockLost)
+	}
+	return err
+}
+
+func (l *Locks) turn(name string) chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.turns == nil {
+		l.turns, l.held = map[string]chan struct{}{}, map[string]*lease{}
+	}
+	if l.turns[name] == nil {
+		l.turns[name] = make(chan struct{}, 1)
+	}
+	return l.turns[name]
+}
+
+func (l *Locks) set(name string, held *lease) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if held == nil {
+		delete(l.held, name)
+		return
+	}
+	l.held[name] = held
+}
+
+// take takes the lock on the machine and logs for whom it waits.
+func take(ctx context.Context, s Starter, name string) (*lease, error) {
+	held := &lease{holder: Holder(), gone: make(chan struct{})}
+	proc, err := s.Start(ctx, Script("lock "+name, lockScript, LockDir, name, held.holder))
+	if err != nil {
+		return nil, fmt.Errorf("lock %q on %s: %w", name, s, err)
+	}
+	held.proc = proc
+	stop := context.AfterFunc(ctx, proc.Kill)
+	defer stop()
+
+	other := ""
+	for lines := bufio.NewReader(proc.Stdout); ; {
+		line, err := lines.ReadString('\n')
+		word, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		switch {
+		case err != nil && ctx.Err() != nil:
+			go func() { _ = proc.Wait() }() // it was killed: only what it holds is to be freed
+			return nil, fmt.Errorf("lock %q on %s is held by %s: %w", name, s, describe(other), context.Cause(ctx))
+		case err != nil:
+			if err := proc.Wait(); err != nil {
+				return nil, fmt.Errorf("lock %q on %s: %w", name, s, err)
+			}
+			return nil, fmt.Errorf("lock %q on %s: %w", name, s, ErrCut)
+		case word == "wait":
+			other = rest
+			tflog.Info(ctx, fmt.Sprintf("waiting for lock %q on %s, held by %s", name, s, describe(other)))
+		case word == "held":
+			go held.live()
+			return held, nil
+		}
+	}
+}
+
+// live gives signs of life until the process that holds the lock ends.
+func (h *lease) live() {
+	go func() {
+		_ = h.proc.Wait() // however it ended, the lock is gone
+		close(h.gone)
+	}()
+	tick := time.NewTicker(heartbeat)
+	defer tick.Stop()
+	for {
+		select {
+		case <-h.gone:
+			return
+		case <-tick.C:
+			if _, err := h.proc.Stdin.Write([]byte(".")); err != nil {
+				h.proc.Kill()
+				return
+			}
+		}
+	}
+}
+
+// release gives the lock back and waits until the machine has it.
+func (h *lease) release() {
+	h.proc.Stdin.Close()
+	select {
+	case <-h.gone:
+	case <-time.After(5 * time.Second):
+		h.proc.Kill()
+	}
+}
+
+// Holder describes this process to others that wait for a lock; the first word tells leases apart.
+func Holder() string {
+	who := "unknown"
+	if u, err := user.Current(); err == nil {
+		who = u.Username
+	}
+	client, _ := os.Hostname()
+	return fmt.Sprintf("%s %s@%s, pid %d, since %s, Terraform provider virtcluster",
+		rand.Text()[:12], who, client, os.Getpid(), time.Now().UTC().Format(time.RFC3339))
+}
+
+// describe cuts the word off a holder that only tells leases apart.
+func describe(holder string) string {
+	_, words, ok := strings.Cut(holder, " ")
+	if !ok {
+		return "another process"
+	}
+	return words
+}

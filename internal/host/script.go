@@ -1,0 +1,150 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Runner is the part of a Host that the rest can be made of: what follows here is files by way of a POSIX
+// shell, and is shared by every Host that runs real commands.
+type Runner interface {
+	fmt.Stringer
+	Run(ctx context.Context, cmd Cmd) ([]byte, error)
+}
+
+// Environment is what every command starts with, beside what the machine gives it: messages in one
+// language, and the administrator's commands in the path whoever logs in.
+var Environment = []string{"LC_ALL=C", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
+
+// exitAbsent is how readScript says that a file is proven absent, apart from every status of cat or sh.
+const exitAbsent = 44
+
+// readScript prints a file. A path that cannot be looked at counts as absent only when the nearest
+// directory above it can be listed and does not list it: a stale mount or an I/O error is no absence.
+const readScript = `f=$1
+if [ ! -e "$f" ] && [ ! -L "$f" ]; then
+  while d=$(dirname -- "$f"); [ ! -d "$d" ] && [ "$d" != / ]; do f=$d; done
+  names=$(ls -A -- "$d") || exit 1
+  case "
+$names
+" in
+  *"
+$(basename -- "$f")
+"*) ;;
+  *) exit 44 ;;
+  esac
+fi
+exec cat -- "$1"`
+
+// writeScript puts standard input in a file's place. The length is checked before the rename: a connection
+// that breaks looks like the end of the input.
+const writeScript = `set -eu
+path=$1 size=$2 mode=$3 owner=$4
+dir=$(dirname -- "$path")
+[ -d "$dir" ] || (umask 022 && mkdir -p -- "$dir")
+umask 077
+temp=$(mktemp "$dir/.virtcluster.XXXXXXXX")
+trap 'rm -f -- "$temp"' EXIT
+trap 'exit 1' HUP INT TERM PIPE
+cat >"$temp"
+[ "$(wc -c <"$temp")" -eq "$size" ] || { echo "got $(wc -c <"$temp") of $size bytes" >&2; exit 1; }
+chown -- "$owner" "$temp"
+chmod -- "$mode" "$temp"
+sync -- "$temp"
+mv -fT -- "$temp" "$path"
+trap - EXIT
+sync -- "$dir"
+if command -v restorecon >/dev/null 2>&1; then restorecon -- "$path" || :; fi`
+
+// removeScript removes a file and makes that last.
+const removeScript = `set -eu
+[ -e "$1" ] || [ -L "$1" ] || exit 0
+rm -f -- "$1"
+sync -- "$(dirname -- "$1")"`
+
+// Script is a command that runs a POSIX shell script with arguments ($1 and on); name is what messages call it.
+func Script(name, script string, args ...string) Cmd {
+	return Cmd{Name: name, Argv: append([]string{"sh", "-c", script, "sh"}, args...)}
+}
+
+// ReadFile implements Host.Read by a command.
+func ReadFile(ctx context.Context, r Runner, path string) ([]byte, error) {
+	if err := checkPath(path); err != nil {
+		return nil, err
+	}
+	cmd := Script("read "+path, readScript, path)
+	cmd.Repeatable = true
+	out, err := r.Run(ctx, cmd)
+	var exit *ExitError
+	if errors.As(err, &exit) && exit.Code == exitAbsent {
+		return nil, &fs.PathError{Op: "read", Path: path, Err: fs.ErrNotExist}
+	}
+	return out, err
+}
+
+// WriteFile implements Host.Write by one command: one round trip.
+func WriteFile(ctx context.Context, r Runner, f File) error {
+	owner, err := f.checked()
+	if err != nil {
+		return err
+	}
+	cmd := Script("write "+f.Path, writeScript, f.Path, strconv.Itoa(len(f.Content)), octal(f.Perm()), owner)
+	cmd.Stdin, cmd.Repeatable = f.Content, true
+	_, err = r.Run(ctx, cmd)
+	return err
+}
+
+// RemoveFile implements Host.Remove by a command.
+func RemoveFile(ctx context.Context, r Runner, path string) error {
+	if err := checkPath(path); err != nil {
+		return err
+	}
+	cmd := Script("remove "+path, removeScript, path)
+	cmd.Repeatable = true
+	_, err := r.Run(ctx, cmd)
+	return err
+}
+
+// accountName is what useradd and groupadd allow, and a number.
+var accountName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*\$?$`)
+
+// checked returns "owner:group" of a file that can be written.
+func (f File) checked() (string, error) {
+	if err := checkPath(f.Path); err != nil {
+		return "", err
+	}
+	owner, group := f.account()
+	for _, name := range []string{owner, group} {
+		if !accountName.MatchString(name) {
+			return "", fmt.Errorf("write %s: %q is no name of a user or group", f.Path, name)
+		}
+	}
+	return owner + ":" + group, nil
+}
+
+// account returns the owner and the group, root where the file names none.
+func (f File) account() (owner, group string) {
+	owner, group = f.Owner, f.Group
+	if owner == "" {
+		owner = "root"
+	}
+	if group == "" {
+		group = "root"
+	}
+	return owner, group
+}
+
+func checkPath(p string) error {
+	if !path.IsAbs(p) || path.Clean(p) != p || p == "/" || strings.ContainsAny(p, "\n\x00") {
+		return fmt.Errorf("%q is not an absolute, clean path of a file", p)
+	}
+	return nil
+}
+
+func octal(mode fs.FileMode) string { return fmt.Sprintf("%04o", mode.Perm()) }

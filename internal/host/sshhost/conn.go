@@ -1,0 +1,66 @@
+package sshhost
+
+import (
+	"sync"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// The machine is asked for a sign of life every keepAliveEvery; a connection that gives none within
+// keepAliveWait is dead.
+const (
+	keepAliveEvery = 10 * time.Second
+	keepAliveWait  = 15 * time.Second
+)
+
+// conn is one live connection.
+type conn struct {
+	client *ssh.Client
+	key    ssh.PublicKey
+	user   string
+	// open sessions, and how many the server allows; both belong to the Host's mutex.
+	open, limit int
+	dead        chan struct{}
+	close       func()
+}
+
+func newConn(client *ssh.Client, key ssh.PublicKey, user string) *conn {
+	c := &conn{client: client, key: key, user: user, limit: maxSessions, dead: make(chan struct{})}
+	c.close = sync.OnceFunc(func() { _ = client.Close() }) // fails where it is dead already
+	go func() {
+		_ = client.Wait() // however it ended, it is dead
+		close(c.dead)
+	}()
+	go c.keepAlive()
+	return c
+}
+
+func (c *conn) alive() bool {
+	select {
+	case <-c.dead:
+		return false
+	default:
+		return true
+	}
+}
+
+// keepAlive asks for a sign of life; a network that went away without a word is noticed by it alone.
+func (c *conn) keepAlive() {
+	tick := time.NewTicker(keepAliveEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-c.dead:
+			return
+		case <-tick.C:
+		}
+		giveUp := time.AfterFunc(keepAliveWait, c.close)
+		_, _, err := c.client.SendRequest("keepalive@openssh.com", true, nil)
+		giveUp.Stop()
+		if err != nil {
+			c.close()
+			return
+		}
+	}
+}

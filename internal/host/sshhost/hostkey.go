@@ -1,0 +1,191 @@
+package sshhost
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/skeema/knownhosts"
+	"golang.org/x/crypto/ssh"
+	xknownhosts "golang.org/x/crypto/ssh/knownhosts"
+)
+
+// HostKeyError says that a machine's host key is not the one expected: another machine answers at this
+// address, or the machine was installed anew.
+type HostKeyError struct {
+	Host string
+	// Got is the fingerprint that the machine showed, Want those that are accepted; none means that the
+	// machine is not known at all.
+	Got  string
+	Want []string
+	// Where says what the expectation comes from: "~/.ssh/known_hosts:3", "host_key".
+	Where string
+	// Forget is the command that drops the expectation, "" where it is in the configuration or the state.
+	Forget string
+	// Jump marks a machine that is only jumped through: it has no host_key.
+	Jump bool
+}
+
+// Error shows both fingerprints and the way out.
+func (e *HostKeyError) Error() string {
+	if len(e.Want) == 0 {
+		way := fmt.Sprintf("put it into %s (ssh-keyscan prints the line)", e.Where)
+		if !e.Jump {
+			way += " or set host_key"
+		}
+		return fmt.Sprintf("the host key of %s is not known: it shows %s; compare that with the machine's own "+
+			"(ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub there), then %s", e.Host, e.Got, way)
+	}
+	text := fmt.Sprintf("the host key of %s is not the expected one: it shows %s, but %s says %s; another machine "+
+		"answers there, or it was installed anew", e.Host, e.Got, e.Where, strings.Join(e.Want, " or "))
+	if e.Forget != "" {
+		return text + ". If the new key is right: " + e.Forget
+	}
+	return text + ". If the new key is right, correct host_key; a machine that was a virtcluster_service_node before has " +
+		"lost what it served, so take that resource and those on it out of the state with \"terraform state rm\" first"
+}
+
+// verifier decides on host keys; algorithms are those of the keys that are known, nil where
+// none is.
+type verifier struct {
+	target     Target
+	known      *knownhosts.HostKeyDB
+	file       string
+	want       string // fingerprint
+	algorithms []string
+}
+
+func newVerifier(t Target, s settings) (*verifier, error) {
+	v := &verifier{target: t, file: s.knownHosts[0]}
+	switch {
+	case strings.HasPrefix(t.HostKey, "SHA256:"):
+		v.want = t.HostKey
+		return v, nil
+	case t.HostKey != "":
+		key, err := ParseHostKey(t.HostKey)
+		if err != nil {
+			return nil, err
+		}
+		v.want, v.algorithms = ssh.FingerprintSHA256(key), algorithmsOf(key.Type())
+		return v, nil
+	}
+	files := slices.DeleteFunc(slices.Clone(s.knownHosts), func(name string) bool {
+		_, err := os.Stat(name)
+		return err != nil
+	})
+	db, err := knownhosts.NewDB(files...)
+	if err != nil {
+		return nil, fmt.Errorf("known hosts: %w", err)
+	}
+	v.known, v.algorithms = db, db.HostKeyAlgorithms(s.address())
+	return v, nil
+}
+
+// preferred are the types of host keys in OpenSSH's order (ssh_config, HostKeyAlgorithms), so that the key
+// that is pinned is the one that ssh and ssh-keygen -l show a person first.
+var preferred = []string{ssh.KeyAlgoED25519, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521, ssh.KeyAlgoRSA}
+
+// ask lists the algorithms to ask the machine for first.
+func (v *verifier) ask() []string {
+	if len(v.algorithms) > 0 {
+		return v.algorithms
+	}
+	var all []string
+	for _, name := range preferred {
+		all = append(all, algorithmsOf(name)...)
+	}
+	return all
+}
+
+// ParseHostKey reads a public key: "ssh-ed25519 AAAA… comment", as authorized_keys, ssh-keyscan or a
+// ssh_host_*_key.pub have it.
+func ParseHostKey(text string) (ssh.PublicKey, error) {
+	fields := strings.Fields(text)
+	// ssh-keyscan and known_hosts put the machine's name first.
+	if i := slices.IndexFunc(fields, func(f string) bool { return strings.HasPrefix(f, "AAAA") }); i > 0 {
+		fields = fields[i-1:]
+	}
+	key, _, _, _, err := ssh.ParseAuthorizedKey([]byte(strings.Join(fields, " ")))
+	if err != nil {
+		return nil, fmt.Errorf("host key %q: write a fingerprint (SHA256:…) or a public key (ssh-ed25519 AAAA…)", text)
+	}
+	return key, nil
+}
+
+// fingerprint is 32 bytes in base64 without padding.
+var fingerprint = regexp.MustCompile(`^SHA256:[A-Za-z0-9+/]{43}$`)
+
+// Fingerprint returns the fingerprint of what `host_key` takes: a fingerprint or a public key.
+func Fingerprint(hostKey string) (string, error) {
+	if strings.HasPrefix(hostKey, "SHA256:") {
+		if !fingerprint.MatchString(hostKey) {
+			return "", fmt.Errorf("host key %q: a fingerprint is SHA256: and 43 characters, as ssh-keygen -l prints it", hostKey)
+		}
+		return hostKey, nil
+	}
+	key, err := ParseHostKey(hostKey)
+	if err != nil {
+		return "", err
+	}
+	return ssh.FingerprintSHA256(key), nil
+}
+
+// check is the ssh.HostKeyCallback. address is HOST:PORT as known_hosts names it.
+func (v *verifier) check(address string, remote net.Addr, key ssh.PublicKey) error {
+	got := ssh.FingerprintSHA256(key)
+	if v.want != "" {
+		if got == v.want {
+			return nil
+		}
+		return &HostKeyError{Host: v.target.String(), Got: got, Want: []string{v.want}, Where: "host_key"}
+	}
+	err := v.known.HostKeyCallback()(address, remote, key)
+	if err == nil {
+		return nil
+	}
+	unknown, ok := errors.AsType[*xknownhosts.KeyError](err)
+	if !ok {
+		return fmt.Errorf("host key of %s: %w", v.target, err) // revoked, or signed by the wrong authority
+	}
+	refusal := &HostKeyError{Host: v.target.String(), Got: got, Where: v.file, Jump: v.target.jump}
+	if len(unknown.Want) == 0 {
+		if v.target.FirstUse {
+			return nil
+		}
+		return refusal
+	}
+	for _, k := range unknown.Want {
+		refusal.Want = append(refusal.Want, ssh.FingerprintSHA256(k.Key))
+	}
+	where := unknown.Want[0]
+	refusal.Where = fmt.Sprintf("%s:%d", where.Filename, where.Line)
+	refusal.Forget = fmt.Sprintf("ssh-keygen -f %s -R '%s'", where.Filename, knownhosts.Normalize(address))
+	return refusal
+}
+
+// algorithmsOf lists the signature algorithms of one type of key.
+func algorithmsOf(keyType string) []string {
+	if keyType == ssh.KeyAlgoRSA {
+		return []string{ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256}
+	}
+	return []string{keyType}
+}
+
+// others lists, for a fingerprint, what to ask the machine for after it showed another key: a machine has one
+// key of each type and shows the one that both sides like best, and a fingerprint does not tell its type.
+func (v *verifier) others(shown ssh.PublicKey) [][]string {
+	if v.want == "" || len(v.algorithms) > 0 || shown == nil {
+		return nil
+	}
+	var rest [][]string
+	for _, name := range preferred {
+		if name != shown.Type() {
+			rest = append(rest, algorithmsOf(name))
+		}
+	}
+	return rest
+}

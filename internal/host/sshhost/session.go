@@ -1,0 +1,253 @@
+package sshhost
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+)
+
+// maxTries bounds how often a repeatable command is run, and how often a session is asked for, when
+// connections break.
+const maxTries = 4
+
+// Run implements host.Host.
+func (h *Host) Run(ctx context.Context, cmd host.Cmd) ([]byte, error) {
+	select {
+	case h.runs <- struct{}{}:
+		defer func() { <-h.runs }()
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%s on %s: waiting for a free session: %w", cmd, h, context.Cause(ctx))
+	}
+	prefix, err := h.becomeRoot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for try := 1; ; try++ {
+		guarded, err := h.locks.Guard(cmd)
+		if err != nil {
+			return nil, err
+		}
+		out, err := h.once(ctx, cmd, command(prefix, guarded.Argv))
+		if cmd.Repeatable && errors.Is(err, host.ErrCut) && try < maxTries && ctx.Err() == nil {
+			continue
+		}
+		return out, host.Guarded(cmd, err)
+	}
+}
+
+// command is what the remote shell reads.
+func command(prefix, argv []string) string {
+	words := append(append([]string{}, prefix...), "env")
+	words = append(append(words, host.Environment...), argv...)
+	return host.Quote(words)
+}
+
+// once runs a command to its end.
+func (h *Host) once(ctx context.Context, cmd host.Cmd, line string) ([]byte, error) {
+	s, err := h.session(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", cmd, err)
+	}
+	var stdout, stderr bytes.Buffer
+	s.Stdout, s.Stderr = &stdout, &stderr
+	stdin, err := s.StdinPipe()
+	if err != nil {
+		s.end()
+		return nil, fmt.Errorf("%s on %s: %w", cmd, h, err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		defer s.end()
+		if err := s.Start(line); err != nil {
+			ended <- fmt.Errorf("%w: %w", host.ErrCut, err)
+			return
+		}
+		go func() {
+			// A command may end without having read its input: what counts is its status.
+			_, _ = io.Copy(stdin, bytes.NewReader(cmd.Stdin))
+			stdin.Close()
+		}()
+		ended <- s.Wait()
+	}()
+	select {
+	case err := <-ended:
+		return stdout.Bytes(), h.failure(cmd, err, stdout.String(), stderr.String())
+	case <-ctx.Done():
+		go s.kill() // a connection that hangs must not hold the caller
+		return nil, fmt.Errorf("%s on %s: cut off: %w", cmd, h, context.Cause(ctx))
+	}
+}
+
+// failure turns a session's end into what host.Host promises.
+func (h *Host) failure(cmd host.Cmd, err error, stdout, stderr string) error {
+	if err == nil {
+		return nil
+	}
+	if exit, ok := errors.AsType[*ssh.ExitError](err); ok {
+		return &host.ExitError{Host: h.String(), Cmd: cmd.String(), Code: exit.ExitStatus(), Stdout: cmd.Mask(stdout), Stderr: cmd.Mask(stderr)}
+	}
+	if errors.Is(err, host.ErrCut) {
+		return fmt.Errorf("%s on %s: %w", cmd, h, err)
+	}
+	return fmt.Errorf("%s on %s: it is unknown whether it ran to its end: %w: %w", cmd, h, host.ErrCut, err)
+}
+
+// Start implements host.Starter; locks live in it.
+func (h *Host) Start(ctx context.Context, cmd host.Cmd) (*host.Process, error) {
+	select {
+	case h.holds <- struct{}{}:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%s on %s: waiting for a free session: %w", cmd, h, context.Cause(ctx))
+	}
+	free := sync.OnceFunc(func() { <-h.holds })
+	p, err := h.start(ctx, cmd, free)
+	if err != nil {
+		free()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (h *Host) start(ctx context.Context, cmd host.Cmd, free func()) (*host.Process, error) {
+	prefix, err := h.becomeRoot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s, err := h.session(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var stderr bytes.Buffer
+	s.Stderr = &stderr
+	stdin, err1 := s.StdinPipe()
+	stdout, err2 := s.StdoutPipe()
+	if err := errors.Join(err1, err2, s.Start(command(prefix, cmd.Argv))); err != nil {
+		s.end()
+		return nil, fmt.Errorf("%s on %s: %w: %w", cmd, h, host.ErrCut, err)
+	}
+	wait := sync.OnceValue(func() error {
+		defer free()
+		defer s.end()
+		return h.failure(cmd, s.Wait(), "", stderr.String())
+	})
+	return &host.Process{Stdin: stdin, Stdout: stdout, Wait: wait, Kill: s.kill}, nil
+}
+
+// session is an SSH session that is counted on its connection until end.
+type session struct {
+	*ssh.Session
+	end func()
+}
+
+// kill ends the command; a server older than OpenSSH 7.9 ends it only when it writes next.
+func (s *session) kill() {
+	// Both fail where the session has ended, which is what is wanted.
+	_ = s.Signal(ssh.SIGTERM)
+	_ = s.Close()
+}
+
+// session opens a session. No command has run before it exists, so a connection that turns out to be dead
+// is replaced without a word.
+func (h *Host) session(ctx context.Context) (*session, error) {
+	for try := 1; ; try++ {
+		c, err := h.reserve(ctx)
+		if err != nil {
+			return nil, err
+		}
+		s, err := open(ctx, c)
+		if err == nil {
+			return &session{s, sync.OnceFunc(func() { h.release(c) })}, nil
+		}
+		h.release(c)
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("open a session on %s: %w", h, context.Cause(ctx))
+		}
+		if refused, ok := errors.AsType[*ssh.OpenChannelError](err); ok {
+			if !h.lower(c) {
+				return nil, fmt.Errorf("%s refuses to open a session: %w", h, refused)
+			}
+		} else {
+			c.close()
+			<-c.dead
+		}
+		if try == maxTries*2 {
+			return nil, fmt.Errorf("open a session on %s: %w", h, err)
+		}
+	}
+}
+
+// open asks for a session, for no longer than the context lasts.
+func open(ctx context.Context, c *conn) (*ssh.Session, error) {
+	type opened struct {
+		s   *ssh.Session
+		err error
+	}
+	answer := make(chan opened)
+	go func() {
+		s, err := c.client.NewSession()
+		select {
+		case answer <- opened{s, err}:
+		case <-ctx.Done():
+			if err == nil {
+				_ = s.Close() // nobody waits for it any more
+			}
+		}
+	}()
+	select {
+	case o := <-answer:
+		return o.s, o.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (h *Host) release(c *conn) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	c.open--
+}
+
+// lower learns from a refusal how many sessions the server allows; false means none at all.
+func (h *Host) lower(c *conn) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	c.limit = min(c.limit, c.open)
+	return c.limit > 0
+}
+
+// becomeRoot returns what goes before a command to run it as root. It is asked once, by status and not by
+// what sudo says: a login other than root needs sudo without a password.
+func (h *Host) becomeRoot(ctx context.Context) ([]string, error) {
+	h.becoming.Lock()
+	defer h.becoming.Unlock()
+	if h.asRoot != nil {
+		return *h.asRoot, nil
+	}
+	c, err := h.connection(ctx)
+	if err != nil {
+		return nil, err
+	}
+	prefix := []string{}
+	if c.user != "root" {
+		probe := host.Cmd{Name: "become root", Repeatable: true}
+		out, err := h.once(ctx, probe, host.Quote([]string{"sh", "-c", `[ "$(id -u)" = 0 ] || { sudo -n -- true && echo sudo; }`}))
+		if exit, ok := errors.AsType[*host.ExitError](err); ok {
+			return nil, &host.RootError{Host: h.String(), User: c.user, Words: exit.Stderr}
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(out) > 0 {
+			prefix = []string{"sudo", "-n", "--"}
+		}
+	}
+	h.asRoot = &prefix
+	return prefix, nil
+}

@@ -1,0 +1,62 @@
+// Package hypervisor is libvirt in typed calls: networks, domains, pools, volumes. go-libvirt is imported
+// here and nowhere else; the rest of the provider speaks libvirtxml.
+package hypervisor
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/digitalocean/go-libvirt"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/sshhost"
+)
+
+// Client is one hypervisor. It connects on first use and again when the connection broke, and is safe for
+// concurrent use. All calls share one connection, on which libvirt answers several at a time.
+type Client struct {
+	uri    string
+	target target
+	ssh    sshhost.Options
+	remote *sshhost.Host // the machine, for qemu+ssh; else nil
+
+	mu      sync.Mutex
+	live    *libvirt.Libvirt
+	attempt *attempt // the running attempt to connect, which everyone waits for
+	// connected is set once a connection was made: from then on an absent daemon is taken for one that is
+	// being restarted, and waited for.
+	connected bool
+
+	networkLocks sync.Map // network's UUID → *sync.Mutex
+	plan         planCache
+}
+
+// New parses the URI; it does not connect.
+func New(uri string, ssh sshhost.Options) (*Client, error) {
+	t, err := parseURI(uri)
+	if err != nil {
+		return nil, err
+	}
+	remote, err := t.remote(ssh)
+	if err != nil {
+		return nil, fmt.Errorf("invalid libvirt URI %q: %w", uri, err)
+	}
+	return &Client{uri: uri, target: t, ssh: ssh, remote: remote}, nil
+}
+
+// URI is the hypervisor's URI as it was given.
+func (c *Client) URI() string { return c.uri }
+
+// Local says whether the hypervisor's own machine is this one.
+func (c *Client) Local() bool { return c.target.transport == "unix" }
+
+// Close ends the connection; the next call makes a new one.
+func (c *Client) Close() {
+	c.mu.Lock()
+	l := c.live
+	c.live = nil
+	c.mu.Unlock()
+	if l != nil {
+		// The daemon may be gone already, and then there is nobody to say goodbye to.
+		_ = l.Disconnect()
+	}
+}

@@ -1,0 +1,182 @@
+package hypervisor
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/digitalocean/go-libvirt"
+	"github.com/digitalocean/go-libvirt/socket/dialers"
+	"github.com/hashicorp/terraform-plugin-log/tflog"
+)
+
+const (
+	// connectTimeout bounds one attempt to connect where the provider's ssh.connect_timeout says nothing.
+	connectTimeout = 10 * time.Second
+	// restartPatience is how long a daemon that answered before may take to come back: a restarting
+	// libvirtd with a hundred guests needs some seconds.
+	restartPatience = 20 * time.Second
+)
+
+// attempt is one try to connect, shared by all who want a connection meanwhile.
+type attempt struct {
+	done chan struct{}
+	live *libvirt.Libvirt
+	err  error
+}
+
+// conn returns the live connection, and makes one where there is none. It fails with *UnreachableError.
+func (c *Client) conn(ctx context.Context) (*libvirt.Libvirt, error) {
+	c.mu.Lock()
+	if c.live != nil && c.live.IsConnected() {
+		defer c.mu.Unlock()
+		return c.live, nil
+	}
+	if c.attempt == nil {
+		c.attempt = &attempt{done: make(chan struct{})}
+		// The attempt outlives a caller who gives up, because others may be waiting for it.
+		go c.connect(context.WithoutCancel(ctx), c.attempt)
+	}
+	a := c.attempt
+	c.mu.Unlock()
+
+	select {
+	case <-a.done:
+		return a.live, a.err
+	case <-ctx.Done():
+		return nil, fmt.Errorf("connect to hypervisor %s: %w", c.uri, context.Cause(ctx))
+	}
+}
+
+// connect makes the connection for all who wait on the attempt.
+func (c *Client) connect(ctx context.Context, a *attempt) {
+	c.mu.Lock()
+	patience := time.Duration(0)
+	if c.connected {
+		patience = restartPatience
+	}
+	c.mu.Unlock()
+	a.live, a.err = c.open(ctx)
+	for deadline := time.Now().Add(patience); a.err != nil && time.Now().Before(deadline); {
+		tflog.Warn(ctx, "waiting for the hypervisor to come back", map[string]any{"uri": c.uri, "reason": a.err.Error()})
+		time.Sleep(300 * time.Millisecond)
+		a.live, a.err = c.open(ctx)
+	}
+
+	c.mu.Lock()
+	c.live, c.attempt = a.live, nil
+	c.connected = a.err == nil
+	c.mu.Unlock()
+	close(a.done)
+}
+
+// open makes a connection that nobody shares; streams use one each, so that a slow reader does not hold up
+// the calls of others. Whoever opens it disconnects it.
+func (c *Client) open(ctx context.Context) (*libvirt.Libvirt, error) {
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(c.ssh.ConnectTimeout, connectTimeout))
+	defer cancel()
+	start := time.Now()
+	raw, address, err := c.target.dial(ctx, c.remote)
+	if err != nil {
+		return nil, &UnreachableError{URI: c.uri, Address: address, Err: reason(ctx, err)}
+	}
+	l, err := handshake(ctx, raw, c.target.remoteURI)
+	if err != nil {
+		return nil, &UnreachableError{URI: c.uri, Address: address, Err: reason(ctx, err)}
+	}
+	tflog.Debug(ctx, "connected to hypervisor", map[string]any{"uri": c.uri, "address": address, "ms": time.Since(start).Milliseconds()})
+	return l, nil
+}
+
+// handshake authenticates and opens the driver on a fresh connection, which it closes on failure.
+func handshake(ctx context.Context, raw net.Conn, remoteURI string) (*libvirt.Libvirt, error) {
+	stop := context.AfterFunc(ctx, func() { _ = raw.Close() })
+	defer stop()
+	l := libvirt.NewWithDialer(dialers.NewAlreadyConnected(raw))
+	if err := l.ConnectToURI(libvirt.ConnectURI(remoteURI)); err != nil {
+		_ = raw.Close() // the failure to connect is what matters
+		return nil, fmt.Errorf("open %s: %w", remoteURI, err)
+	}
+	return l, nil
+}
+
+// reason prefers the deadline to the closed connection that it left behind.
+func reason(ctx context.Context, err error) error {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return fmt.Errorf("no answer in time: %w", err)
+	}
+	return err
+}
+
+// drop forgets a connection that broke, so that the next call makes a new one.
+func (c *Client) drop(l *libvirt.Libvirt) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.live == l {
+		c.live = nil
+	}
+}
+
+// call makes one call that must not be repeated blindly, such as a define. `what` names it in errors, verb
+// first: `define network "kimgtnet0"`. Errors are *UnreachableError, *Error (libvirt's refusal),
+// *BrokenError or the context's.
+func call[T any](ctx context.Context, c *Client, what string, fn func(*libvirt.Libvirt) (T, error)) (T, error) {
+	return calls(ctx, c, what, false, fn)
+}
+
+// callIdempotent is call for what may be made twice with the effect of once: it is made again on a new
+// connection where the old one broke.
+func callIdempotent[T any](ctx context.Context, c *Client, what string, fn func(*libvirt.Libvirt) (T, error)) (T, error) {
+	return calls(ctx, c, what, true, fn)
+}
+
+func calls[T any](ctx context.Context, c *Client, what string, again bool, fn func(*libvirt.Libvirt) (T, error)) (T, error) {
+	var none T
+	for round := 0; ; round++ {
+		l, err := c.conn(ctx)
+		if err != nil {
+			return none, fmt.Errorf("%s: %w", what, err)
+		}
+		got, err := abandonable(ctx, l, fn)
+		switch {
+		case err == nil:
+			return got, nil
+		case ctx.Err() != nil:
+			return none, fmt.Errorf("%s on hypervisor %s: %w", what, c.uri, context.Cause(ctx))
+		case !broken(err):
+			return none, explain(what, err)
+		}
+		c.drop(l)
+		if round > 0 || !again && !unsent(err) {
+			return none, &BrokenError{URI: c.uri, What: what, Err: err}
+		}
+	}
+}
+
+// abandonable runs fn, and leaves it behind when the context ends first: go-libvirt's calls know no context.
+func abandonable[T any](ctx context.Context, l *libvirt.Libvirt, fn func(*libvirt.Libvirt) (T, error)) (T, error) {
+	type result struct {
+		got T
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		got, err := fn(l)
+		done <- result{got, err}
+	}()
+	select {
+	case r := <-done:
+		return r.got, r.err
+	case <-ctx.Done():
+		var none T
+		return none, ctx.Err()
+	}
+}
+
+// act is a call without a result.
+func act(fn func(*libvirt.Libvirt) error) func(*libvirt.Libvirt) (struct{}, error) {
+	return func(l *libvirt.Libvirt) (struct{}, error) { return struct{}{}, fn(l) }
+}

@@ -1,0 +1,143 @@
+package hypervisor
+
+import (
+	"cmp"
+	"context"
+	"encoding/xml"
+	"fmt"
+	"time"
+
+	"github.com/digitalocean/go-libvirt"
+)
+
+// impact is on what runs and on what the next start uses; a stopped domain has only the latter.
+func impact(live bool) libvirt.DomainModificationImpact {
+	if live {
+		return libvirt.DomainAffectLive | libvirt.DomainAffectConfig
+	}
+	return libvirt.DomainAffectConfig
+}
+
+// SetDomainMemory sets the memory that the guest is left with, within the domain's maximum.
+func (c *Client) SetDomainMemory(ctx context.Context, uuid string, mib int64, live bool) error {
+	return c.onDomain(ctx, uuid, fmt.Sprintf("set the memory to %d MiB of", mib), func(l *libvirt.Libvirt, ref libvirt.Domain) error {
+		return l.DomainSetMemoryFlags(ref, uint64(mib)<<10, uint32(impact(live)))
+	})
+}
+
+// SetDomainVCPUs sets the number of vCPUs, within the domain's maximum. Taking one away needs the guest's consent.
+func (c *Client) SetDomainVCPUs(ctx context.Context, uuid string, n int64, live bool) error {
+	return c.onDomain(ctx, uuid, fmt.Sprintf("set the vCPUs to %d of", n), func(l *libvirt.Libvirt, ref libvirt.Domain) error {
+		return l.DomainSetVcpusFlags(ref, uint32(n), uint32(impact(live)))
+	})
+}
+
+// SetDomainAutostart says whether the domain starts with the hypervisor.
+func (c *Client) SetDomainAutostart(ctx context.Context, uuid string, on bool) error {
+	var flag int32
+	if on {
+		flag = 1
+	}
+	return c.onDomain(ctx, uuid, "set autostart of", func(l *libvirt.Libvirt, ref libvirt.Domain) error {
+		return l.DomainSetAutostart(ref, flag)
+	})
+}
+
+// SetDomainMetadata puts an XML element of the caller's own namespace into the domain's metadata, in place
+// of the one that is there.
+func (c *Client) SetDomainMetadata(ctx context.Context, uuid, prefix, namespace, element string, live bool) error {
+	return c.onDomain(ctx, uuid, "set metadata of", func(l *libvirt.Libvirt, ref libvirt.Domain) error {
+		return l.DomainSetMetadata(ref, int32(libvirt.DomainMetadataElement), libvirt.OptString{element},
+			libvirt.OptString{prefix}, libvirt.OptString{namespace}, impact(live))
+	})
+}
+
+// AttachDevice plugs a device in: a libvirtxml.DomainDisk, DomainInterface, DomainController, ….
+func (c *Client) AttachDevice(ctx context.Context, uuid string, device any, live bool) error {
+	text, err := xml.MarshalIndent(device, "", "  ")
+	if err != nil {
+		return fmt.Errorf("cannot render device: %w", err)
+	}
+	ref, err := domainRef(uuid)
+	if err != nil {
+		return err
+	}
+	_, err = call(ctx, c, fmt.Sprintf("attach device to domain %s", uuid), act(func(l *libvirt.Libvirt) error {
+		return l.DomainAttachDeviceFlags(ref, string(text), uint32(impact(live)))
+	}))
+	return err
+}
+
+// UpdateDevice changes a device where it is.
+func (c *Client) UpdateDevice(ctx context.Context, uuid string, device any, live bool) error {
+	text, err := xml.MarshalIndent(device, "", "  ")
+	if err != nil {
+		return fmt.Errorf("cannot render device: %w", err)
+	}
+	return c.onDomain(ctx, uuid, "update device of", func(l *libvirt.Libvirt, ref libvirt.Domain) error {
+		return l.DomainUpdateDeviceFlags(ref, string(text), libvirt.DomainDeviceModifyFlags(impact(live)))
+	})
+}
+
+// DetachDevice unplugs a device and waits until the guest has let go of it. `gone` looks at the domain and
+// says whether the device has left; the guest is asked again every few seconds until the context ends.
+func (c *Client) DetachDevice(ctx context.Context, uuid string, device any, gone func(*Domain) bool) error {
+	text, err := xml.MarshalIndent(device, "", "  ")
+	if err != nil {
+		return fmt.Errorf("cannot render device: %w", err)
+	}
+	var refused error
+	var asked time.Time
+	for {
+		d, err := c.Domain(ctx, uuid)
+		if err != nil {
+			return err
+		}
+		if gone(d) {
+			return nil
+		}
+		if time.Since(asked) > 5*time.Second {
+			asked = time.Now()
+			refused = c.detach(ctx, d, string(text))
+			if refused != nil && Code(refused) == 0 {
+				return refused
+			}
+		}
+		if err := sleep(ctx, 200*time.Millisecond); err != nil {
+			return fmt.Errorf("the guest did not let go of the device: %w", cmp.Or(refused, err))
+		}
+	}
+}
+
+// detach takes a device out of what runs and out of the configuration, each where it still is there: a
+// guest that let go of it late leaves the two unequal.
+func (c *Client) detach(ctx context.Context, d *Domain, device string) error {
+	config := c.onDomain(ctx, d.UUID, "detach device from the configuration of", func(l *libvirt.Libvirt, ref libvirt.Domain) error {
+		return l.DomainDetachDeviceFlags(ref, device, uint32(libvirt.DomainAffectConfig))
+	})
+	if !d.Active() || config != nil && Code(config) == 0 {
+		return config
+	}
+	return c.onDomain(ctx, d.UUID, "detach device from", func(l *libvirt.Libvirt, ref libvirt.Domain) error {
+		return l.DomainDetachDeviceFlags(ref, device, uint32(libvirt.DomainAffectLive))
+	})
+}
+
+// ResizeDomainDisk grows a running domain's disk; disk is its target ("vda") or its file.
+func (c *Client) ResizeDomainDisk(ctx context.Context, uuid, disk string, bytes uint64) error {
+	return c.onDomain(ctx, uuid, fmt.Sprintf("resize disk %s of", disk), func(l *libvirt.Libvirt, ref libvirt.Domain) error {
+		return l.DomainBlockResize(ref, disk, bytes, libvirt.DomainBlockResizeBytes)
+	})
+}
+
+// DomainDiskCapacity is a disk's size in bytes as the guest sees it, of a running or a stopped domain.
+func (c *Client) DomainDiskCapacity(ctx context.Context, uuid, disk string) (uint64, error) {
+	ref, err := domainRef(uuid)
+	if err != nil {
+		return 0, err
+	}
+	return callIdempotent(ctx, c, fmt.Sprintf("read size of disk %s of domain %s", disk, uuid), func(l *libvirt.Libvirt) (uint64, error) {
+		_, capacity, _, err := l.DomainGetBlockInfo(ref, disk, 0)
+		return capacity, err
+	})
+}

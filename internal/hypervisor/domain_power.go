@@ -1,0 +1,100 @@
+package hypervisor
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/digitalocean/go-libvirt"
+	"github.com/hashicorp/terraform-plugin-log/tflog"
+)
+
+// StartDomain makes a domain run: it starts a stopped one and resumes a paused one.
+func (c *Client) StartDomain(ctx context.Context, uuid string) error {
+	return c.onDomain(ctx, uuid, "start", func(l *libvirt.Libvirt, ref libvirt.Domain) error {
+		state, _, err := l.DomainGetState(ref, 0)
+		if err != nil {
+			return err
+		}
+		switch libvirt.DomainState(state) {
+		case libvirt.DomainRunning, libvirt.DomainBlocked:
+			return nil
+		case libvirt.DomainPaused:
+			return l.DomainResume(ref)
+		case libvirt.DomainPmsuspended:
+			return l.DomainPmWakeup(ref, 0)
+		}
+		return l.DomainCreate(ref)
+	})
+}
+
+// StopDomain asks the guest to shut down and powers the machine off where it still runs after the grace
+// period; with none it powers off at once. A stopped or absent domain is no error.
+func (c *Client) StopDomain(ctx context.Context, uuid string, grace time.Duration) error {
+	if grace > 0 {
+		stopped, err := c.shutDown(ctx, uuid, grace)
+		if stopped || err != nil {
+			return err
+		}
+		tflog.Warn(ctx, "the guest did not shut down in time and is powered off", map[string]any{"domain": uuid, "after": grace.String()})
+	}
+	err := c.onDomain(ctx, uuid, "power off", func(l *libvirt.Libvirt, ref libvirt.Domain) error {
+		return l.DomainDestroyFlags(ref, libvirt.DomainDestroyDefault)
+	})
+	if IsNotFound(err) || Code(err) == int(libvirt.ErrOperationInvalid) {
+		return nil // "domain is not running"
+	}
+	return err
+}
+
+// shutDown asks nicely, through the guest agent or ACPI, and says whether the guest obeyed in time.
+func (c *Client) shutDown(ctx context.Context, uuid string, grace time.Duration) (stopped bool, err error) {
+	deadline := time.Now().Add(grace)
+	var asked time.Time
+	for {
+		active, err := c.domainActive(ctx, uuid)
+		if IsNotFound(err) || err == nil && !active {
+			return true, nil
+		}
+		if err != nil || time.Now().After(deadline) {
+			return false, err
+		}
+		// A guest that is still booting does not listen, so it is asked again now and then.
+		if time.Since(asked) > 5*time.Second {
+			asked = time.Now()
+			err := c.onDomain(ctx, uuid, "shut down", func(l *libvirt.Libvirt, ref libvirt.Domain) error { return l.DomainShutdown(ref) })
+			if err != nil && Code(err) == 0 {
+				return false, err // not libvirt's refusal
+			}
+			if err != nil {
+				tflog.Debug(ctx, "the guest cannot be asked to shut down", map[string]any{"domain": uuid, "reason": err.Error()})
+			}
+		}
+		if err := sleep(ctx, min(250*time.Millisecond, time.Until(deadline))); err != nil {
+			return false, fmt.Errorf("wait for domain %s to shut down: %w", uuid, err)
+		}
+	}
+}
+
+func (c *Client) domainActive(ctx context.Context, uuid string) (bool, error) {
+	ref, err := domainRef(uuid)
+	if err != nil {
+		return false, err
+	}
+	return callIdempotent(ctx, c, fmt.Sprintf("read state of domain %s", uuid), func(l *libvirt.Libvirt) (bool, error) {
+		state, _, err := l.DomainGetState(ref, 0)
+		return libvirt.DomainState(state) != libvirt.DomainShutoff && libvirt.DomainState(state) != libvirt.DomainCrashed, err
+	})
+}
+
+// sleep waits, or returns the context's error when that ends first.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,107 @@
+package hypervisor
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"syscall"
+
+	"github.com/digitalocean/go-libvirt"
+)
+
+// ErrNotFound is libvirt's own word that a domain, network, pool, volume, filter, interface or device does
+// not exist. No lost connection ever matches it.
+var ErrNotFound = errors.New("not found")
+
+// notFound are the codes by which libvirt says that a thing of some kind does not exist (virterror.h).
+var notFound = []libvirt.ErrorNumber{
+	libvirt.ErrNoDomain, libvirt.ErrNoNetwork, libvirt.ErrNoStoragePool, libvirt.ErrNoStorageVol,
+	libvirt.ErrNoNodeDevice, libvirt.ErrNoInterface, libvirt.ErrNoNwfilter, libvirt.ErrNoNwfilterBinding,
+	libvirt.ErrNoSecret, libvirt.ErrNoDomainMetadata, libvirt.ErrNoNetworkMetadata, libvirt.ErrNoNetworkPort,
+}
+
+// Error is libvirt's refusal of one call, in its own words.
+type Error struct {
+	// What was attempted: `define network "kimgtnet0"`.
+	What string
+	// Code is libvirt's virErrorNumber.
+	Code    int
+	Message string
+}
+
+// Error carries libvirt's own words and code.
+func (e *Error) Error() string {
+	return fmt.Sprintf("%s: libvirt: %s (code %d)", e.What, e.Message, e.Code)
+}
+
+// Is matches ErrNotFound by the code.
+func (e *Error) Is(target error) bool {
+	return target == ErrNotFound && slices.Contains(notFound, libvirt.ErrorNumber(e.Code))
+}
+
+// IsNotFound tells a proven "does not exist" from every other error.
+func IsNotFound(err error) bool { return errors.Is(err, ErrNotFound) }
+
+// Code is libvirt's error code, or 0 where the error is not libvirt's.
+func Code(err error) int {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Code
+	}
+	return 0
+}
+
+// UnreachableError says that a hypervisor could not be connected to.
+type UnreachableError struct {
+	URI string
+	// Address that was tried: "/var/run/libvirt/libvirt-sock", "root@kvm1:22".
+	Address string
+	Err     error
+}
+
+func (e *UnreachableError) Error() string {
+	return fmt.Sprintf("hypervisor %s cannot be reached at %s: %v", e.URI, e.Address, e.Err)
+}
+
+func (e *UnreachableError) Unwrap() error { return e.Err }
+
+// BrokenError says that the connection broke while a call was under way, so nobody knows whether it took effect.
+type BrokenError struct {
+	URI, What string
+	Err       error
+}
+
+func (e *BrokenError) Error() string {
+	return fmt.Sprintf("%s: the connection to hypervisor %s broke before the answer came, so it may or may not have taken effect; the next apply looks: %v", e.What, e.URI, e.Err)
+}
+
+func (e *BrokenError) Unwrap() error { return e.Err }
+
+// explain wraps an error of go-libvirt for the call that it ended.
+func explain(what string, err error) error {
+	if e, ok := errors.AsType[libvirt.Error](err); ok {
+		return &Error{What: what, Code: int(e.Code), Message: e.Message}
+	}
+	if errors.Is(err, libvirt.ErrUnsupported) {
+		return fmt.Errorf("%s: the hypervisor's libvirt is too old for this: %w", what, err)
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
+// unsent says that a call failed because the connection was closed before anything was sent: go-libvirt
+// answers with EINVAL then.
+func unsent(err error) bool { return errors.Is(err, syscall.EINVAL) }
+
+// broken says that the connection is of no further use.
+func broken(err error) bool {
+	if _, libvirtSaid := errors.AsType[libvirt.Error](err); libvirtSaid {
+		return false
+	}
+	if _, network := errors.AsType[net.Error](err); network {
+		return true
+	}
+	return unsent(err) || slices.ContainsFunc([]error{
+		libvirt.ErrInterrupted, io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, net.ErrClosed, syscall.EPIPE, syscall.ECONNRESET,
+	}, func(sign error) bool { return errors.Is(err, sign) })
+}

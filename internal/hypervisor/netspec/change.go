@@ -1,0 +1,163 @@
+package netspec
+
+import (
+	"net/netip"
+	"reflect"
+	"slices"
+	"strconv"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor/xmltree"
+)
+
+// NeedsRestart says whether libvirt can turn one network into another only by stopping and starting it:
+// everything but DHCP ranges with their lease time and DNS records.
+func NeedsRestart(was, want Network) bool {
+	return !reflect.DeepEqual(was.fixed(), want.fixed())
+}
+
+// fixed is the network without what libvirt changes live.
+func (n Network) fixed() Network {
+	n = n.comparable()
+	if d := n.DHCP; d != nil && len(d.Options) > 0 {
+		n.DHCP = &DHCP{Options: d.Options}
+	} else {
+		n.DHCP = nil
+	}
+	// libvirt cannot address a record whose name another one has too, so such a list is written whole.
+	if n.DNS.ambiguous() || n.DNS.Disabled {
+		return n
+	}
+	n.DNS.Hosts = nil
+	return n
+}
+
+// ambiguous says whether two addresses have one name.
+func (d DNS) ambiguous() bool {
+	seen := map[string]bool{}
+	for _, names := range d.Hosts {
+		for _, name := range names {
+			if seen[name] {
+				return true
+			}
+			seen[name] = true
+		}
+	}
+	return false
+}
+
+// Section of a network that libvirt updates without a restart.
+type Section string
+
+// The sections that are modelled.
+const (
+	DHCPRange Section = "ip-dhcp-range"
+	DNSHost   Section = "dns-host"
+)
+
+// Edit adds or deletes one element without a restart.
+type Edit struct {
+	Section Section
+	Delete  bool
+	// Parent is the place of the <ip> element that a range belongs to; -1 for DNS.
+	Parent int
+	XML    string
+}
+
+// Edits lists what turns a running or configured definition into the wanted network, deletions first. It is
+// for networks between which no restart is needed.
+func Edits(definition string, want Network) ([]Edit, error) {
+	root, err := xmltree.Parse(definition)
+	if err != nil {
+		return nil, err
+	}
+	want = want.canonical()
+	p := parser{root: root}
+	deletes, adds := rangeEdits(&p, want)
+	d, a := hostEdits(&p, want)
+	return slices.Concat(deletes, d, adds, a), p.err
+}
+
+// rangeEdits compares ranges with their lease times.
+func rangeEdits(p *parser, want Network) (deletes, adds []Edit) {
+	for i, ip := range p.root.Children("ip") {
+		six := ip.Attr("family") == "ipv6"
+		var wanted []*xmltree.Element
+		for _, r := range want.DHCP.ranges() {
+			if r.Start.Is6() == six {
+				wanted = append(wanted, rangeElement(r, want.DHCP.LeaseSeconds))
+			}
+		}
+		var present []*xmltree.Element
+		if d := ip.Child("dhcp"); d != nil {
+			present = d.Children("range")
+		}
+		same := func(a, b *xmltree.Element) bool { return p.rangeKey(a) == p.rangeKey(b) }
+		for _, e := range without(present, wanted, same) {
+			deletes = append(deletes, Edit{DHCPRange, true, i, e.String()})
+		}
+		for _, e := range without(wanted, present, same) {
+			adds = append(adds, Edit{DHCPRange, false, i, e.String()})
+		}
+	}
+	return deletes, adds
+}
+
+func rangeElement(r Range, lease *int64) *xmltree.Element {
+	e := xmltree.New("range", "start", r.Start.String(), "end", r.End.String())
+	if lease != nil {
+		e.Append(xmltree.New("lease", "expiry", strconv.FormatInt(*lease, 10), "unit", "seconds"))
+	}
+	return e
+}
+
+type rangeKey struct {
+	start, end netip.Addr
+	lease      int64
+}
+
+func (p *parser) rangeKey(e *xmltree.Element) rangeKey {
+	lease := int64(-1) // libvirt's default
+	if l := e.Child("lease"); l != nil {
+		lease = p.number(l.Attr("expiry")) * unit(l.Attr("unit"))
+	}
+	return rangeKey{p.address(e.Attr("start")), p.address(e.Attr("end")), lease}
+}
+
+// hostEdits compares DNS records.
+func hostEdits(p *parser, want Network) (deletes, adds []Edit) {
+	var wanted []*xmltree.Element
+	for address, names := range want.DNS.Hosts {
+		wanted = append(wanted, dnsHost(address, names))
+	}
+	slices.SortFunc(wanted, func(a, b *xmltree.Element) int { return p.address(a.Attr("ip")).Compare(p.address(b.Attr("ip"))) })
+	var present []*xmltree.Element
+	if d := p.root.Child("dns"); d != nil {
+		present = d.Children("host")
+	}
+	same := func(a, b *xmltree.Element) bool {
+		return p.address(a.Attr("ip")) == p.address(b.Attr("ip")) && slices.Equal(hostnames(a), hostnames(b))
+	}
+	for _, e := range without(present, wanted, same) {
+		deletes = append(deletes, Edit{DNSHost, true, -1, e.String()})
+	}
+	for _, e := range without(wanted, present, same) {
+		adds = append(adds, Edit{DNSHost, false, -1, e.String()})
+	}
+	return deletes, adds
+}
+
+func hostnames(e *xmltree.Element) []string {
+	var names []string
+	for _, n := range e.Children("hostname") {
+		names = append(names, n.Text())
+	}
+	slices.Sort(names)
+	return names
+}
+
+// without lists those of one list that the other does not have.
+func without(list, other []*xmltree.Element, same func(a, b *xmltree.Element) bool) []*xmltree.Element {
+	return slices.DeleteFunc(slices.Clone(list), func(a *xmltree.Element) bool {
+		return slices.ContainsFunc(other, func(b *xmltree.Element) bool { return same(a, b) })
+	})
+}

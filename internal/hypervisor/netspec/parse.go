@@ -1,0 +1,227 @@
+package netspec
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor/xmltree"
+)
+
+// Parse reads what of a network's XML is modelled.
+func Parse(text string) (Network, error) {
+	root, err := xmltree.Parse(text)
+	if err != nil {
+		return Network{}, err
+	}
+	p := parser{root: root}
+	n := Network{Name: textOf(root.Child("name")), Mode: Isolated}
+	if f := root.Child("forward"); f != nil {
+		n.Mode = NAT // libvirt's default where the element has no mode
+		if mode := f.Attr("mode"); mode != "" {
+			n.Mode = mode
+		}
+		if nat := f.Child("nat"); nat != nil {
+			n.NAT6 = nat.Attr("ipv6") == "yes"
+		}
+	}
+	n.Bridge = attr(root.Child("bridge"), "name")
+	n.VirtualPort = attr(root.Child("virtualport"), "type")
+	n.Domain = attr(root.Child("domain"), "name")
+	n.MTU = p.number(attr(root.Child("mtu"), "size"))
+	p.subnets(&n)
+	n.DNS = p.dns()
+	for _, r := range root.Children("route") {
+		n.Routes = append(n.Routes, Route4or6{Destination: p.prefix(r).Masked(), Via: p.address(r.Attr("gateway"))})
+	}
+	if p.err != nil {
+		return Network{}, fmt.Errorf("parse the XML of network %q: %w", n.Name, p.err)
+	}
+	return n.withDefaults(), nil
+}
+
+// parser keeps the first thing that it could not read.
+type parser struct {
+	root *xmltree.Element
+	err  error
+}
+
+func (p *parser) subnets(n *Network) {
+	options := p.options()
+	dhcp := DHCP{Options: options}
+	given := len(options) > 0
+	for _, ip := range p.root.Children("ip") {
+		prefix := p.prefix(ip)
+		if prefix.Addr().Is6() {
+			n.Subnet6, n.Gateway6 = prefix.Masked(), prefix.Addr()
+		} else {
+			n.Subnet, n.Gateway = prefix.Masked(), prefix.Addr()
+			n.PXE.TFTPRoot = attr(ip.Child("tftp"), "root")
+		}
+		d := ip.Child("dhcp")
+		if d == nil {
+			continue
+		}
+		if b := d.Child("bootp"); b != nil {
+			n.PXE.BootFile, n.PXE.Server = b.Attr("file"), p.address(b.Attr("server"))
+		}
+		for _, r := range d.Children("range") {
+			given = true
+			dhcp.Ranges = append(dhcp.Ranges, Range{p.address(r.Attr("start")), p.address(r.Attr("end"))})
+			if l := r.Child("lease"); l != nil {
+				seconds := p.number(l.Attr("expiry")) * unit(l.Attr("unit"))
+				dhcp.LeaseSeconds = &seconds
+			}
+		}
+	}
+	if given {
+		n.DHCP = &dhcp
+	}
+}
+
+// unit is the seconds in libvirt's unit of a lease; its default is minutes.
+func unit(name string) int64 {
+	switch name {
+	case "seconds":
+		return 1
+	case "hours":
+		return 3600
+	}
+	return 60
+}
+
+func (p *parser) dns() DNS {
+	e := p.root.Child("dns")
+	d := DNS{LocalOnly: attr(p.root.Child("domain"), "localOnly") == "yes"}
+	if e == nil {
+		return d
+	}
+	d.Disabled = e.Attr("enable") == "no"
+	for _, f := range e.Children("forwarder") {
+		d.Forwarders = append(d.Forwarders, Forwarder{f.Attr("domain"), p.address(f.Attr("addr"))})
+	}
+	for _, h := range e.Children("host") {
+		if d.Hosts == nil {
+			d.Hosts = map[netip.Addr][]string{}
+		}
+		address := p.address(h.Attr("ip"))
+		for _, name := range h.Children("hostname") {
+			d.Hosts[address] = append(d.Hosts[address], name.Text())
+		}
+	}
+	return d
+}
+
+// options are those of dnsmasq's options that set a DHCP option; the others are not modelled.
+func (p *parser) options() map[string]string {
+	var options map[string]string
+	for name, value := range dnsmasqOptions(p.root) {
+		if options == nil {
+			options = map[string]string{}
+		}
+		options[name] = value
+	}
+	return options
+}
+
+// dnsmasqOptions yields the DHCP options among dnsmasq's options.
+func dnsmasqOptions(root *xmltree.Element) func(yield func(name, value string) bool) {
+	return func(yield func(name, value string) bool) {
+		block := dnsmasqBlock(root)
+		if block == nil {
+			return
+		}
+		for e := range block.All() {
+			if name, value, ok := dhcpOption(e); ok && !yield(name, value) {
+				return
+			}
+		}
+	}
+}
+
+// dnsmasqBlock finds <dnsmasq:options> under whatever prefix the document has for the namespace.
+func dnsmasqBlock(root *xmltree.Element) *xmltree.Element {
+	for e := range root.All() {
+		if prefix, local, _ := strings.Cut(e.Name, ":"); local == "options" && (root.Attr("xmlns:"+prefix) == dnsmasqNamespace || e.Attr("xmlns:"+prefix) == dnsmasqNamespace) {
+			return e
+		}
+	}
+	return nil
+}
+
+// dhcpOption reads `dhcp-option=option:ntp-server,10.0.0.1`, and the same with a number.
+func dhcpOption(e *xmltree.Element) (name, value string, ok bool) {
+	text, ok := strings.CutPrefix(e.Attr("value"), "dhcp-option=")
+	if !ok {
+		return "", "", false
+	}
+	name, value, _ = strings.Cut(text, ",")
+	return strings.TrimPrefix(name, "option:"), value, true
+}
+
+// prefix reads an address with its prefix length or netmask.
+func (p *parser) prefix(e *xmltree.Element) netip.Prefix {
+	address := p.address(e.Attr("address"))
+	if bits := e.Attr("prefix"); bits != "" {
+		return netip.PrefixFrom(address, int(p.number(bits)))
+	}
+	if mask := p.address(e.Attr("netmask")); mask.IsValid() {
+		ones := 0
+		for _, b := range mask.AsSlice() {
+			for ; b&0x80 != 0; b <<= 1 {
+				ones++
+			}
+		}
+		return netip.PrefixFrom(address, ones)
+	}
+	return netip.PrefixFrom(address, classful(address))
+}
+
+// classful is the prefix length that libvirt takes where the XML gives none.
+func classful(a netip.Addr) int {
+	switch {
+	case !a.Is4():
+		return 64
+	case a.As4()[0] < 128:
+		return 8
+	case a.As4()[0] < 192:
+		return 16
+	}
+	return 24
+}
+
+func (p *parser) address(text string) netip.Addr {
+	if text == "" {
+		return netip.Addr{}
+	}
+	a, err := netip.ParseAddr(text)
+	if err != nil && p.err == nil {
+		p.err = err
+	}
+	return a
+}
+
+func (p *parser) number(text string) int64 {
+	if text == "" {
+		return 0
+	}
+	var n int64
+	if _, err := fmt.Sscan(text, &n); err != nil && p.err == nil {
+		p.err = fmt.Errorf("%q is not a number: %w", text, err)
+	}
+	return n
+}
+
+func attr(e *xmltree.Element, name string) string {
+	if e == nil {
+		return ""
+	}
+	return e.Attr(name)
+}
+
+func textOf(e *xmltree.Element) string {
+	if e == nil {
+		return ""
+	}
+	return e.Text()
+}

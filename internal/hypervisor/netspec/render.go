@@ -1,0 +1,253 @@
+package netspec
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor/xmltree"
+)
+
+const dnsmasqNamespace = "http://libvirt.org/schemas/network/dnsmasq/1.0"
+
+// Render writes the network onto XML, from libvirt or "" for a new network. Only what is modelled changes:
+// UUID, MAC, reservations and everything unknown stay. Rendering twice changes nothing more.
+func (n Network) Render(onto string) (string, error) {
+	n = n.withDefaults()
+	root := xmltree.New("network")
+	if onto != "" {
+		var err error
+		if root, err = xmltree.Parse(onto); err != nil {
+			return "", err
+		}
+	}
+	root.Ensure("name").SetText(n.Name)
+	n.renderForward(root)
+	if n.Bridge != "" {
+		root.Ensure("bridge").Set("name", n.Bridge)
+	} else {
+		root.RemoveNamed("bridge")
+	}
+	if n.Mode == Bridge {
+		// The bridge is somebody else's: libvirt refuses what describes its own.
+		root.RemoveNamed("mac")
+		if b := root.Child("bridge"); b != nil {
+			b.Set("stp", "")
+			b.Set("delay", "")
+		}
+	}
+	only(root, "virtualport", n.VirtualPort != "", "type", n.VirtualPort)
+	only(root, "mtu", n.MTU != 0, "size", strconv.FormatInt(n.MTU, 10))
+	only(root, "domain", n.Domain != "", "name", n.Domain)
+	if d := root.Child("domain"); d != nil {
+		d.Set("localOnly", yes(n.DNS.LocalOnly))
+	}
+	n.renderDNS(root)
+	n.renderSubnet(root, false, n.Subnet, n.Gateway)
+	n.renderSubnet(root, true, n.Subnet6, n.Gateway6)
+	n.renderRoutes(root)
+	n.renderOptions(root)
+	return root.String() + "\n", nil
+}
+
+// only makes a child element with one modelled attribute be there, or be gone.
+func only(e *xmltree.Element, name string, wanted bool, attribute, value string) {
+	if wanted {
+		e.Ensure(name).Set(attribute, value)
+	} else {
+		e.RemoveNamed(name)
+	}
+}
+
+func yes(on bool) string {
+	if on {
+		return "yes"
+	}
+	return ""
+}
+
+func (n Network) renderForward(root *xmltree.Element) {
+	f := root.Child("forward")
+	if n.Mode == Isolated || f != nil && f.Attr("mode") != n.Mode && f.Attr("mode") != "" {
+		// Interfaces, ports and addresses of one mode mean nothing in another.
+		root.RemoveNamed("forward")
+		f = nil
+	}
+	if n.Mode == Isolated {
+		return
+	}
+	if f == nil {
+		f = root.Ensure("forward")
+		if n.Mode == NAT {
+			// libvirt's own default, which it writes into the running definition only: with it, the two are equal.
+			f.Ensure("nat").Append(xmltree.New("port", "start", "1024", "end", "65535"))
+		}
+	}
+	f.Set("mode", n.Mode)
+	nat := f.Child("nat")
+	switch {
+	case n.NAT6:
+		f.Ensure("nat").Set("ipv6", "yes")
+	case nat != nil:
+		nat.Set("ipv6", "")
+		f.Remove(func(e *xmltree.Element) bool { return e == nat && nat.Empty() })
+	}
+}
+
+func (n Network) renderDNS(root *xmltree.Element) {
+	d := root.Ensure("dns")
+	d.Set("enable", map[bool]string{true: "no"}[n.DNS.Disabled])
+	if want := n.DNS.Forwarders; !slices.Equal(n.canonical().DNS.Forwarders, n.parsed(root).DNS.Forwarders) {
+		d.RemoveNamed("forwarder")
+		for _, f := range want {
+			d.Append(xmltree.New("forwarder", "domain", f.Domain, "addr", text(f.Address)))
+		}
+	}
+	d.RemoveNamed("host")
+	for _, address := range slices.SortedFunc(maps.Keys(n.DNS.Hosts), netip.Addr.Compare) {
+		d.Append(dnsHost(address, n.DNS.Hosts[address]))
+	}
+	root.Remove(func(e *xmltree.Element) bool { return e == d && d.Empty() })
+}
+
+// parsed is what the tree says now, for deciding whether a list has to be written anew.
+func (Network) parsed(root *xmltree.Element) Network {
+	was, err := Parse(root.String())
+	if err != nil {
+		return Network{} // a value that cannot be read is written anew
+	}
+	return was.canonical()
+}
+
+func dnsHost(address netip.Addr, names []string) *xmltree.Element {
+	h := xmltree.New("host", "ip", address.String())
+	for _, name := range names {
+		e := xmltree.New("hostname")
+		e.SetText(name)
+		h.Append(e)
+	}
+	return h
+}
+
+// renderSubnet writes one family's <ip>; an invalid prefix takes it away.
+func (n Network) renderSubnet(root *xmltree.Element, six bool, subnet netip.Prefix, gateway netip.Addr) {
+	var ip *xmltree.Element
+	for _, e := range root.Children("ip") {
+		if (e.Attr("family") == "ipv6") == six {
+			ip = e
+			break
+		}
+	}
+	if !subnet.IsValid() {
+		root.Remove(func(e *xmltree.Element) bool { return e == ip })
+		return
+	}
+	if ip == nil {
+		ip = xmltree.New("ip")
+		root.Append(ip)
+	}
+	if six {
+		ip.Set("family", "ipv6")
+	}
+	ip.Set("address", gateway.String())
+	ip.Set("netmask", "")
+	ip.Set("prefix", strconv.Itoa(subnet.Bits()))
+	if !six {
+		only(ip, "tftp", n.PXE.TFTPRoot != "", "root", n.PXE.TFTPRoot)
+	}
+	n.renderDHCP(ip, six)
+}
+
+func (n Network) renderDHCP(ip *xmltree.Element, six bool) {
+	d := ip.Ensure("dhcp")
+	ranges := slices.DeleteFunc(slices.Clone(n.DHCP.ranges()), func(r Range) bool { return r.Start.Is6() != six })
+	hosts := d.Children("host")
+	bootp := d.Child("bootp")
+	d.Remove(func(e *xmltree.Element) bool { return e.Name == "range" || e.Name == "host" || e.Name == "bootp" })
+	for _, r := range ranges {
+		d.Append(rangeElement(r, n.DHCP.LeaseSeconds))
+	}
+	d.Append(hosts...) // reservations are their owners'
+	if n.PXE.BootFile != "" && !six {
+		if bootp == nil {
+			bootp = xmltree.New("bootp")
+		}
+		bootp.Set("file", n.PXE.BootFile)
+		bootp.Set("server", text(n.PXE.Server))
+		d.Append(bootp)
+	}
+	ip.Remove(func(e *xmltree.Element) bool { return e == d && d.Empty() })
+}
+
+func (d *DHCP) ranges() []Range {
+	if d == nil {
+		return nil
+	}
+	return d.Ranges
+}
+
+func (n Network) renderRoutes(root *xmltree.Element) {
+	if slices.Equal(n.parsed(root).Routes, n.canonical().Routes) {
+		return
+	}
+	root.RemoveNamed("route")
+	for _, r := range n.Routes {
+		family := ""
+		if r.Via.Is6() {
+			family = "ipv6"
+		}
+		root.Append(xmltree.New("route", "family", family, "address", r.Destination.Addr().String(),
+			"prefix", strconv.Itoa(r.Destination.Bits()), "gateway", r.Via.String()))
+	}
+}
+
+func (n Network) renderOptions(root *xmltree.Element) {
+	var options map[string]string
+	if n.DHCP != nil {
+		options = n.DHCP.Options
+	}
+	block := dnsmasqBlock(root)
+	if block == nil && len(options) == 0 {
+		return
+	}
+	if block == nil {
+		root.Set("xmlns:dnsmasq", dnsmasqNamespace)
+		block = xmltree.New("dnsmasq:options")
+		root.Append(block)
+	}
+	prefix, _, _ := strings.Cut(block.Name, ":")
+	block.Remove(func(e *xmltree.Element) bool { _, _, ok := dhcpOption(e); return ok })
+	for _, name := range slices.Sorted(maps.Keys(options)) {
+		spelled := name
+		if _, err := strconv.Atoi(name); err != nil && !strings.Contains(name, ":") {
+			spelled = "option:" + name
+		}
+		block.Append(xmltree.New(prefix+":option", "value", fmt.Sprintf("dhcp-option=%s,%s", spelled, options[name])))
+	}
+	root.Remove(func(e *xmltree.Element) bool {
+		return e == block && len(block.Children(prefix+":option")) == 0 && onlyNamespace(block)
+	})
+}
+
+// onlyNamespace says whether an element has nothing but the declaration of its prefix.
+func onlyNamespace(e *xmltree.Element) bool {
+	for _, a := range e.Attrs {
+		if !strings.HasPrefix(a.Name, "xmlns:") {
+			return false
+		}
+	}
+	for range e.All() {
+		return false
+	}
+	return true
+}
+
+func text(a netip.Addr) string {
+	if !a.IsValid() {
+		return ""
+	}
+	return a.String()
+}

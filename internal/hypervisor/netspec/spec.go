@@ -1,0 +1,180 @@
+// Package netspec is a libvirt network as plain values: Validate, Render onto its XML, Parse, and what of a
+// change libvirt can make without a restart. It asks no machine.
+package netspec
+
+import (
+	"cmp"
+	"maps"
+	"net/netip"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Modes of a network, by what happens to its traffic (https://libvirt.org/formatnetwork.html, "Connectivity").
+const (
+	NAT      = "nat"
+	Route    = "route"
+	Open     = "open"
+	Isolated = "isolated"
+	Bridge   = "bridge"
+)
+
+// Modes lists them all.
+var Modes = []string{NAT, Route, Open, Isolated, Bridge}
+
+// Network is everything of a network that this provider models. The zero value of an address, a prefix or a
+// text means "none".
+type Network struct {
+	Name string
+	Mode string
+	// Bridge is the device; "" leaves the choice to libvirt.
+	Bridge string
+	// Subnet and Gateway, the hypervisor's own address in it; the same for IPv6.
+	Subnet   netip.Prefix
+	Gateway  netip.Addr
+	Subnet6  netip.Prefix
+	Gateway6 netip.Addr
+	// NAT6 translates IPv6 addresses too; libvirt routes them otherwise. Mode nat only.
+	NAT6 bool
+	// DHCP nil means that no addresses are given out.
+	DHCP   *DHCP
+	Domain string
+	DNS    DNS
+	Routes []Route4or6
+	PXE    PXE
+	// MTU in bytes; 0 leaves it to libvirt.
+	MTU int64
+	// VirtualPort is "openvswitch" or "". Mode bridge only.
+	VirtualPort string
+}
+
+// DHCP says which addresses are given out, and with what. Reservations are not part of it: they belong to
+// whoever made them.
+type DHCP struct {
+	Ranges []Range
+	// LeaseSeconds nil leaves libvirt's default; 0 means for ever.
+	LeaseSeconds *int64
+	// Options by name or number as dnsmasq takes them: "ntp-server", "42", "option6:dns-server".
+	Options map[string]string
+}
+
+// Range of addresses, both ends included.
+type Range struct{ Start, End netip.Addr }
+
+// DNS server of the network. The zero value is libvirt's default.
+type DNS struct {
+	Disabled bool
+	// LocalOnly keeps questions about Domain from being forwarded.
+	LocalOnly  bool
+	Forwarders []Forwarder
+	// Hosts are extra records: address → names.
+	Hosts map[netip.Addr][]string
+}
+
+// Forwarder sends questions about a domain (or all, when Domain is "") to an address; without an address it
+// keeps the domain to the network's own records.
+type Forwarder struct {
+	Domain  string
+	Address netip.Addr
+}
+
+// Route4or6 is a static route on the hypervisor through a machine on the network.
+type Route4or6 struct {
+	Destination netip.Prefix
+	Via         netip.Addr
+}
+
+// PXE is what a machine that boots from the network is told.
+type PXE struct {
+	// TFTPRoot is a directory on the hypervisor that the network's own TFTP server serves.
+	TFTPRoot string
+	BootFile string
+	// Server is the TFTP server; the invalid address means the hypervisor.
+	Server netip.Addr
+}
+
+// FirstHost is the gateway that a subnet has by default: its first host address.
+func FirstHost(subnet netip.Prefix) netip.Addr {
+	if !subnet.IsValid() {
+		return netip.Addr{}
+	}
+	return subnet.Masked().Addr().Next()
+}
+
+// withDefaults is the network with the gateways that it leaves out.
+func (n Network) withDefaults() Network {
+	if !n.Gateway.IsValid() {
+		n.Gateway = FirstHost(n.Subnet)
+	}
+	if !n.Gateway6.IsValid() {
+		n.Gateway6 = FirstHost(n.Subnet6)
+	}
+	return n
+}
+
+// canonical is the network with every list in a fixed order, so that equal networks compare equal, and
+// defaults filled in.
+func (n Network) canonical() Network {
+	n = n.withDefaults()
+	n.DHCP = n.DHCP.canonical()
+	n.DNS = n.DNS.canonical()
+	n.Routes = sorted(n.Routes, func(a, b Route4or6) int {
+		return cmp.Or(a.Destination.Addr().Compare(b.Destination.Addr()), cmp.Compare(a.Destination.Bits(), b.Destination.Bits()), a.Via.Compare(b.Via))
+	})
+	return n
+}
+
+func (d *DHCP) canonical() *DHCP {
+	if d == nil {
+		return nil
+	}
+	c := *d
+	c.Ranges = sorted(d.Ranges, func(a, b Range) int { return cmp.Or(a.Start.Compare(b.Start), a.End.Compare(b.End)) })
+	if len(d.Options) == 0 {
+		c.Options = nil
+	}
+	return &c
+}
+
+func (d DNS) canonical() DNS {
+	d.Forwarders = sorted(d.Forwarders, func(a, b Forwarder) int {
+		return cmp.Or(strings.Compare(a.Domain, b.Domain), a.Address.Compare(b.Address))
+	})
+	hosts := maps.Clone(d.Hosts)
+	for address, names := range hosts {
+		hosts[address] = sorted(names, strings.Compare)
+	}
+	if d.Hosts = hosts; len(hosts) == 0 {
+		d.Hosts = nil
+	}
+	return d
+}
+
+// sorted is a sorted copy; an empty list is nil.
+func sorted[E any](list []E, compare func(a, b E) int) []E {
+	if len(list) == 0 {
+		return nil
+	}
+	list = slices.Clone(list)
+	slices.SortFunc(list, compare)
+	return list
+}
+
+// Equal says whether two networks mean the same. DHCP without ranges and options is no DHCP to libvirt,
+// which keeps no trace of it, so the two are the same here.
+func Equal(a, b Network) bool {
+	return reflect.DeepEqual(a.comparable(), b.comparable())
+}
+
+func (n Network) comparable() Network {
+	n = n.canonical()
+	if n.DHCP != nil && len(n.DHCP.Ranges) == 0 && len(n.DHCP.Options) == 0 {
+		n.DHCP = nil
+	} else if n.DHCP != nil && len(n.DHCP.Ranges) == 0 {
+		d := *n.DHCP
+		d.LeaseSeconds = nil // it is written on the ranges
+		n.DHCP = &d
+	}
+	return n
+}

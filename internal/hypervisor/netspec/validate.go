@@ -1,0 +1,262 @@
+package netspec
+
+import (
+	"cmp"
+	"maps"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go4.org/netipx"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+)
+
+// Validate finds what is wrong without asking any machine. Paths are those of the resource's attributes.
+func (n Network) Validate() []service.Problem {
+	given := n
+	n = n.canonical()
+	var v problems
+	if n.Name == "" || strings.ContainsAny(n.Name, "/\n\r\t") {
+		v.add(at("name"), "Invalid network name", "write a name without slashes and line breaks")
+	}
+	if !slices.Contains(Modes, n.Mode) {
+		v.add(at("mode"), "Invalid mode", "write one of %s, not %q", strings.Join(Modes, ", "), n.Mode)
+	}
+	v.bridge(n)
+	v.subnet(at("cidr"), at("gateway"), n.Subnet, n.Gateway, false)
+	v.subnet(at("ipv6_cidr"), at("ipv6_gateway"), n.Subnet6, n.Gateway6, true)
+	if slices.Contains([]string{NAT, Route, Open}, n.Mode) && !n.Subnet.IsValid() && !n.Subnet6.IsValid() {
+		v.add(at("cidr"), "Missing subnet", "mode %q needs cidr or ipv6_cidr: the hypervisor forwards for a subnet of its own; isolated and bridge do without", n.Mode)
+	}
+	if n.NAT6 && (n.Mode != NAT || !n.Subnet6.IsValid()) {
+		v.add(at("ipv6_nat"), "Nothing to translate", "ipv6_nat belongs to mode \"nat\" with ipv6_cidr")
+	}
+	if n.Mode == Bridge {
+		v.foreignBridge(given)
+	} else if n.VirtualPort != "" {
+		v.add(at("virtual_port"), "Virtual port without a foreign bridge", "virtual_port belongs to mode \"bridge\"; leave it out in mode %q", n.Mode)
+	}
+	if n.VirtualPort != "" && n.VirtualPort != "openvswitch" {
+		v.add(at("virtual_port"), "Invalid virtual port", "write \"openvswitch\" or leave it out, not %q", n.VirtualPort)
+	}
+	if n.MTU != 0 && (n.MTU < 68 || n.MTU > 65535) {
+		v.add(at("mtu"), "Invalid MTU", "write 68 to 65535 bytes, not %d", n.MTU)
+	} else if n.MTU != 0 && n.MTU < 1280 && n.Subnet6.IsValid() {
+		v.add(at("mtu"), "Invalid MTU", "IPv6 needs 1280 bytes or more, not %d (RFC 8200, section 5)", n.MTU)
+	}
+	v.dhcp(n, given)
+	v.dns(n, given)
+	v.routes(n, given)
+	v.pxe(n)
+	return v.found
+}
+
+type problems struct{ found []service.Problem }
+
+func (v *problems) add(path []any, summary, format string, args ...any) {
+	v.found = append(v.found, service.Problemf(path, summary, format, args...))
+}
+
+func at(steps ...any) []any { return steps }
+
+// bridgeName is what the kernel takes for a device: up to 15 bytes, no slash, no white space (IFNAMSIZ, dev_valid_name).
+var bridgeName = regexp.MustCompile(`^[^/\s:%]{1,15}$`)
+
+func (v *problems) bridge(n Network) {
+	switch {
+	case n.Bridge == "" && n.Mode == Bridge:
+		v.add(at("bridge"), "Missing bridge", "mode \"bridge\" needs the name of a bridge that is there already")
+	case len(n.Bridge) > 15:
+		v.add(at("bridge"), "Bridge name too long", "Linux takes device names of up to 15 bytes; %q has %d", n.Bridge, len(n.Bridge))
+	case n.Bridge != "" && (!bridgeName.MatchString(n.Bridge) || n.Bridge == "." || n.Bridge == ".."):
+		v.add(at("bridge"), "Invalid bridge name", "write a device name without slashes, colons and spaces, not %q", n.Bridge)
+	}
+}
+
+// foreignBridge refuses what libvirt can do only for a bridge of its own.
+func (v *problems) foreignBridge(n Network) {
+	for _, attribute := range []struct {
+		name string
+		set  bool
+	}{
+		{"cidr", n.Subnet.IsValid()}, {"gateway", n.Gateway.IsValid()}, {"ipv6_cidr", n.Subnet6.IsValid()}, {"ipv6_gateway", n.Gateway6.IsValid()},
+		{"dhcp", n.DHCP != nil}, {"domain", n.Domain != ""}, {"dns", n.DNS.set()}, {"routes", len(n.Routes) > 0},
+		{"pxe", n.PXE != PXE{}}, {"mtu", n.MTU != 0},
+	} {
+		if attribute.set {
+			v.add(at(attribute.name), "Not possible in mode bridge", "leave %s out: libvirt only plugs machines into bridge %q and does not manage it", attribute.name, n.Bridge)
+		}
+	}
+}
+
+func (d DNS) set() bool {
+	return d.Disabled || d.LocalOnly || len(d.Forwarders) > 0 || len(d.Hosts) > 0
+}
+
+func (v *problems) subnet(cidr, gateway []any, subnet netip.Prefix, address netip.Addr, six bool) {
+	if !subnet.IsValid() {
+		if address.IsValid() {
+			v.add(gateway, "Gateway without a subnet", "write %s too, or leave the gateway out", cidr[0])
+		}
+		return
+	}
+	family := map[bool]string{false: "IPv4", true: "IPv6"}
+	switch {
+	case subnet.Addr().Is6() != six:
+		v.add(cidr, "Wrong address family", "write an %s subnet, not %s", family[six], subnet)
+	case subnet != subnet.Masked():
+		v.add(cidr, "Host bits in a subnet", "write %s; the hypervisor's own address in it goes to %s", subnet.Masked(), gateway[0])
+	case subnet.Bits() == 0 || subnet.Bits() > subnet.Addr().BitLen()-2:
+		v.add(cidr, "Subnet of no use", "%s has no room for a gateway and machines; write a prefix length of 1 to %d", subnet, subnet.Addr().BitLen()-2)
+	case !subnet.Contains(address):
+		v.add(gateway, "Gateway outside the subnet", "write an address in %s, not %s", subnet, address)
+	case reservedIn(subnet, address):
+		v.add(gateway, "Gateway is no host address", "%s is the network or broadcast address of %s; write another", address, subnet)
+	}
+}
+
+// reservedIn says whether an address is a subnet's network or (IPv4) broadcast address.
+func reservedIn(subnet netip.Prefix, address netip.Addr) bool {
+	r := netipx.RangeOfPrefix(subnet)
+	return address == r.From() || address.Is4() && address == r.To()
+}
+
+func (v *problems) dhcp(n, given Network) {
+	if n.DHCP == nil || n.Mode == Bridge {
+		return
+	}
+	if !n.Subnet.IsValid() && !n.Subnet6.IsValid() {
+		v.add(at("dhcp"), "DHCP without a subnet", "write cidr or ipv6_cidr, or leave dhcp out")
+	}
+	if s := n.DHCP.LeaseSeconds; s != nil && *s != 0 && (*s < 120 || *s > 1<<32-1) {
+		// dnsmasq's manual, --dhcp-range: two minutes is the least.
+		v.add(at("dhcp", "lease_seconds"), "Invalid lease time", "write 120 or more seconds, or 0 for leases that never end, not %d", *s)
+	}
+	for i, r := range given.DHCP.Ranges {
+		v.dhcpRange(n, i, r)
+		for j, other := range given.DHCP.Ranges[:i] {
+			if r.valid() && other.valid() && r.ip().Overlaps(other.ip()) {
+				v.add(at("dhcp", "ranges", i), "Overlapping DHCP ranges", "%s to %s overlaps range %d, %s to %s", r.Start, r.End, j, other.Start, other.End)
+			}
+		}
+	}
+	for name, value := range n.DHCP.Options {
+		if !optionName.MatchString(name) {
+			v.add(at("dhcp", "options", service.Key(name)), "Invalid DHCP option", "write the option's number or name as dnsmasq has it, such as \"42\", \"ntp-server\" or \"option6:dns-server\"")
+		}
+		if strings.ContainsAny(value, "\n\r") || value == "" {
+			v.add(at("dhcp", "options", service.Key(name)), "Invalid DHCP option", "write a value on one line")
+		}
+	}
+}
+
+var optionName = regexp.MustCompile(`^(option6:)?[a-zA-Z0-9][a-zA-Z0-9-]*$`)
+
+func (r Range) valid() bool { return r.Start.IsValid() && r.End.IsValid() && r.ip().IsValid() }
+
+func (r Range) ip() netipx.IPRange { return netipx.IPRangeFrom(r.Start, r.End) }
+
+func (v *problems) dhcpRange(n Network, i int, r Range) {
+	path := at("dhcp", "ranges", i)
+	if !r.Start.IsValid() || !r.End.IsValid() {
+		return // unknown or badly spelled, which the attribute says itself
+	}
+	subnet, gateway := n.Subnet, n.Gateway
+	if r.Start.Is6() {
+		subnet, gateway = n.Subnet6, n.Gateway6
+	}
+	switch {
+	case r.Start.Is6() != r.End.Is6():
+		v.add(path, "Invalid DHCP range", "%s and %s are not of one address family", r.Start, r.End)
+	case r.End.Less(r.Start):
+		v.add(path, "Invalid DHCP range", "it ends at %s before it starts at %s", r.End, r.Start)
+	case !subnet.IsValid():
+		v.add(path, "DHCP range outside the subnet", "the network has no subnet of the family of %s", r.Start)
+	case !subnet.Contains(r.Start) || !subnet.Contains(r.End):
+		v.add(path, "DHCP range outside the subnet", "%s to %s is not inside %s", r.Start, r.End, subnet)
+	case r.Start.Is6() && subnet.Bits() < 64:
+		v.add(path, "IPv6 subnet too large for DHCP", "dnsmasq serves IPv6 subnets of /64 and smaller, not %s", subnet)
+	case reservedIn(subnet, r.Start) || reservedIn(subnet, r.End):
+		v.add(path, "Invalid DHCP range", "leave out the network and broadcast address of %s", subnet)
+	case r.ip().Contains(gateway):
+		v.add(path, "DHCP range holds the gateway", "%s to %s would give out the hypervisor's own address %s", r.Start, r.End, gateway)
+	}
+}
+
+// hostname is one or more labels (RFC 1123, section 2.1), with the underscore that service names have.
+var hostname = regexp.MustCompile(`^[a-zA-Z0-9_]([a-zA-Z0-9_-]{0,61}[a-zA-Z0-9_])?(\.[a-zA-Z0-9_]([a-zA-Z0-9_-]{0,61}[a-zA-Z0-9_])?)*\.?$`)
+
+func (v *problems) dns(n, given Network) {
+	if n.Domain != "" && !hostname.MatchString(n.Domain) {
+		v.add(at("domain"), "Invalid domain", "write a domain name such as \"okd.example\", not %q", n.Domain)
+	}
+	if n.DNS.LocalOnly && n.Domain == "" {
+		v.add(at("dns", "local_only"), "Local domain without a domain", "write domain too: local_only keeps questions about it on this network")
+	}
+	if n.DNS.Disabled && (len(n.DNS.Forwarders) > 0 || len(n.DNS.Hosts) > 0) {
+		v.add(at("dns", "enabled"), "DNS records without DNS", "leave forwarders and hosts out where enabled is false: libvirt refuses them")
+	}
+	for i, f := range given.DNS.Forwarders {
+		if f.Domain == "" && !f.Address.IsValid() {
+			v.add(at("dns", "forwarders", i), "Empty forwarder", "write an address, a domain or both")
+		}
+		if f.Domain != "" && !hostname.MatchString(f.Domain) {
+			v.add(at("dns", "forwarders", i, "domain"), "Invalid domain", "write a domain name, not %q", f.Domain)
+		}
+	}
+	for _, address := range slices.SortedFunc(maps.Keys(n.DNS.Hosts), netip.Addr.Compare) {
+		names := n.DNS.Hosts[address]
+		if len(names) == 0 {
+			v.add(at("dns", "hosts", service.Key(address.String())), "Address without a name", "write one or more names for %s", address)
+		}
+		for _, name := range names {
+			if !hostname.MatchString(name) {
+				v.add(at("dns", "hosts", service.Key(address.String())), "Invalid host name", "write a host name, not %q", name)
+			}
+		}
+	}
+}
+
+func (v *problems) routes(n, given Network) {
+	for i, r := range given.Routes {
+		if !r.Destination.IsValid() || !r.Via.IsValid() {
+			continue
+		}
+		subnet, gateway := n.Subnet, n.Gateway
+		if r.Via.Is6() {
+			subnet, gateway = n.Subnet6, n.Gateway6
+		}
+		switch {
+		case r.Destination.Addr().Is6() != r.Via.Is6():
+			v.add(at("routes", i), "Invalid route", "%s and %s are not of one address family", r.Destination, r.Via)
+		case r.Destination != r.Destination.Masked():
+			v.add(at("routes", i, "cidr"), "Host bits in a route", "write %s", r.Destination.Masked())
+		case !subnet.Contains(r.Via):
+			v.add(at("routes", i, "via"), "Next hop outside the network", "write the address of a machine on this network (%s), not %s", cmp.Or(subnet.String(), "no subnet"), r.Via)
+		case r.Via == gateway:
+			v.add(at("routes", i, "via"), "Next hop is the hypervisor itself", "write the address of another machine on this network")
+		}
+	}
+}
+
+func (v *problems) pxe(n Network) {
+	if n.Mode == Bridge {
+		return
+	}
+	if r := n.PXE.TFTPRoot; r != "" && (!strings.HasPrefix(r, "/") || strings.ContainsAny(r, "\n,")) {
+		v.add(at("pxe", "tftp_root"), "Invalid directory", "write an absolute path on the hypervisor, not %q", r)
+	}
+	if n.PXE.TFTPRoot != "" && !n.Subnet.IsValid() {
+		v.add(at("pxe", "tftp_root"), "TFTP without an IPv4 subnet", "write cidr too")
+	}
+	if n.PXE.BootFile == "" && n.PXE.Server.IsValid() {
+		v.add(at("pxe", "server"), "Boot server without a boot file", "write boot_file too")
+	}
+	v4 := slices.ContainsFunc(n.DHCP.ranges(), func(r Range) bool { return r.Start.Is4() })
+	if n.PXE.BootFile != "" && !v4 {
+		// libvirt drops <bootp> from a subnet that gives out no addresses.
+		v.add(at("pxe", "boot_file"), "Boot file without DHCP", "write dhcp.ranges with IPv4 addresses too: DHCP tells machines their boot file")
+	}
+}

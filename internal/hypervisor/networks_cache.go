@@ -1,0 +1,60 @@
+package hypervisor
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// planFor is how long a plan's answers may be shared among the resources that ask the same within one plan.
+const planFor = 3 * time.Second
+
+// planCache holds what a plan's cross-checks ask again and again.
+type planCache struct {
+	mu       sync.Mutex
+	networks []*Network
+	at       time.Time
+	routes   []HostRoute
+	routesAt time.Time
+	leaving  map[string]bool
+}
+
+// Leave notes that the plan replaces a network, so that it is in nobody's way.
+func (c *Client) Leave(uuid string) {
+	c.plan.mu.Lock()
+	defer c.plan.mu.Unlock()
+	if c.plan.leaving == nil {
+		c.plan.leaving = map[string]bool{}
+	}
+	c.plan.leaving[uuid] = true
+}
+
+// Leaves says whether the plan replaces a network.
+func (c *Client) Leaves(uuid string) bool {
+	c.plan.mu.Lock()
+	defer c.plan.mu.Unlock()
+	return c.plan.leaving[uuid]
+}
+
+// PlanNetworks is Networks for cross-checks at plan time: an answer is shared for a few seconds, and forgotten
+// when this process changes a network.
+func (c *Client) PlanNetworks(ctx context.Context) ([]*Network, error) {
+	c.plan.mu.Lock()
+	defer c.plan.mu.Unlock()
+	if time.Since(c.plan.at) < planFor {
+		return c.plan.networks, nil
+	}
+	all, err := c.Networks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c.plan.networks, c.plan.at = all, time.Now()
+	return all, nil
+}
+
+// forget drops what the plan cache holds.
+func (c *Client) forget() {
+	c.plan.mu.Lock()
+	defer c.plan.mu.Unlock()
+	c.plan.networks, c.plan.at, c.plan.routesAt = nil, time.Time{}, time.Time{}
+}

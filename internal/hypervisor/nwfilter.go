@@ -1,0 +1,51 @@
+package hypervisor
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/digitalocean/go-libvirt"
+	"libvirt.org/go/libvirtxml"
+)
+
+// DefineFilter makes a network filter of its XML, or replaces the one of its UUID under the guests that use it.
+func (c *Client) DefineFilter(ctx context.Context, name, xml string) error {
+	_, err := callIdempotent(ctx, c, fmt.Sprintf("define network filter %q", name), func(l *libvirt.Libvirt) (libvirt.Nwfilter, error) {
+		return l.NwfilterDefineXML(xml)
+	})
+	return err
+}
+
+// Filter reads a network filter by its name; ErrNotFound where there is none.
+func (c *Client) Filter(ctx context.Context, name string) (*libvirtxml.NWFilter, error) {
+	text, err := callIdempotent(ctx, c, fmt.Sprintf("read network filter %q", name), func(l *libvirt.Libvirt) (string, error) {
+		ref, err := l.NwfilterLookupByName(name)
+		if err != nil {
+			return "", err
+		}
+		return l.NwfilterGetXMLDesc(ref, 0)
+	})
+	if err != nil {
+		return nil, err
+	}
+	f := &libvirtxml.NWFilter{}
+	if err := f.Unmarshal(text); err != nil {
+		return nil, fmt.Errorf("cannot understand network filter %q: %w", name, err)
+	}
+	return f, nil
+}
+
+// UndefineFilter removes a network filter that no domain uses; an absent one is no error.
+func (c *Client) UndefineFilter(ctx context.Context, name string) error {
+	_, err := callIdempotent(ctx, c, fmt.Sprintf("undefine network filter %q", name), act(func(l *libvirt.Libvirt) error {
+		ref, err := l.NwfilterLookupByName(name)
+		if err != nil {
+			return err
+		}
+		return l.NwfilterUndefine(ref)
+	}))
+	if IsNotFound(err) {
+		return nil
+	}
+	return err
+}

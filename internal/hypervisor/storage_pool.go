@@ -1,0 +1,206 @@
+package hypervisor
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/digitalocean/go-libvirt"
+	"libvirt.org/go/libvirtxml"
+)
+
+// Pool is one storage pool as the hypervisor has it.
+type Pool struct {
+	// XML is the pool's definition. Capacity, Allocation and Available in it are bytes, and 0 while the
+	// pool is stopped.
+	XML libvirtxml.StoragePool
+	// Active says whether the pool is started: the volumes of a stopped one cannot be seen.
+	Active     bool
+	Autostart  bool
+	Persistent bool
+}
+
+// Name of the pool.
+func (p *Pool) Name() string { return p.XML.Name }
+
+// UUID of the pool, as libvirt spells it.
+func (p *Pool) UUID() string { return p.XML.UUID }
+
+// Type is libvirt's word: "dir", "logical", …
+func (p *Pool) Type() string { return p.XML.Type }
+
+// Path is the directory or device that the pool is in; "" for types without one.
+func (p *Pool) Path() string {
+	if p.XML.Target == nil {
+		return ""
+	}
+	return p.XML.Target.Path
+}
+
+// Files says whether the pool's volumes are files that grow as they are written.
+func (p *Pool) Files() bool { return p.Type() == "dir" || p.Type() == "fs" || p.Type() == "netfs" }
+
+// Pool reads a storage pool by its name or UUID. The error is ErrNotFound where libvirt knows none.
+func (c *Client) Pool(ctx context.Context, nameOrUUID string) (*Pool, error) {
+	return callIdempotent(ctx, c, fmt.Sprintf("read storage pool %q", nameOrUUID), func(l *libvirt.Libvirt) (*Pool, error) {
+		ref, err := lookupPool(l, nameOrUUID)
+		if err != nil {
+			return nil, err
+		}
+		return readPool(l, ref)
+	})
+}
+
+// Pools reads all storage pools. One that vanishes meanwhile is left out.
+func (c *Client) Pools(ctx context.Context) ([]*Pool, error) {
+	return callIdempotent(ctx, c, "list storage pools", func(l *libvirt.Libvirt) ([]*Pool, error) {
+		refs, _, err := l.ConnectListAllStoragePools(1, 0)
+		if err != nil {
+			return nil, err
+		}
+		all := make([]*Pool, 0, len(refs))
+		for _, ref := range refs {
+			p, err := readPool(l, ref)
+			if IsNotFound(explain("", err)) {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, p)
+		}
+		return all, nil
+	})
+}
+
+// DefinePool defines a pool, or redefines the one that has its UUID. It starts nothing.
+func (c *Client) DefinePool(ctx context.Context, pool *libvirtxml.StoragePool) error {
+	text, err := pool.Marshal()
+	if err != nil {
+		return fmt.Errorf("write the XML of storage pool %q: %w", pool.Name, err)
+	}
+	_, err = callIdempotent(ctx, c, fmt.Sprintf("define storage pool %q", pool.Name), func(l *libvirt.Libvirt) (libvirt.StoragePool, error) {
+		return l.StoragePoolDefineXML(text, 0)
+	})
+	return err
+}
+
+// BuildPool makes what the pool's volumes go into: a directory for type "dir", which may be there already.
+func (c *Client) BuildPool(ctx context.Context, pool string) error {
+	return c.actOnPool(ctx, "build", pool, func(l *libvirt.Libvirt, ref libvirt.StoragePool) error {
+		return l.StoragePoolBuild(ref, libvirt.StoragePoolBuildNew)
+	})
+}
+
+// StartPool starts a pool; one that runs already is no error.
+func (c *Client) StartPool(ctx context.Context, pool string) error {
+	return c.actOnPool(ctx, "start", pool, func(l *libvirt.Libvirt, ref libvirt.StoragePool) error {
+		if active, err := l.StoragePoolIsActive(ref); err != nil || active != 0 {
+			return err
+		}
+		return l.StoragePoolCreate(ref, libvirt.StoragePoolCreateNormal)
+	})
+}
+
+// StopPool stops a pool, which leaves its content alone; one that is stopped already is no error.
+func (c *Client) StopPool(ctx context.Context, pool string) error {
+	return c.actOnPool(ctx, "stop", pool, func(l *libvirt.Libvirt, ref libvirt.StoragePool) error {
+		if active, err := l.StoragePoolIsActive(ref); err != nil || active == 0 {
+			return err
+		}
+		return l.StoragePoolDestroy(ref)
+	})
+}
+
+// SetPoolAutostart sets whether the pool starts with its daemon.
+func (c *Client) SetPoolAutostart(ctx context.Context, pool string, on bool) error {
+	return c.actOnPool(ctx, "set autostart of", pool, func(l *libvirt.Libvirt, ref libvirt.StoragePool) error {
+		var flag int32
+		if on {
+			flag = 1
+		}
+		return l.StoragePoolSetAutostart(ref, flag)
+	})
+}
+
+// DeletePoolTarget removes the directory of a stopped pool of type "dir"; libvirt refuses while there is
+// anything in it.
+func (c *Client) DeletePoolTarget(ctx context.Context, pool string) error {
+	return c.actOnPool(ctx, "delete the directory of", pool, func(l *libvirt.Libvirt, ref libvirt.StoragePool) error {
+		return l.StoragePoolDelete(ref, libvirt.StoragePoolDeleteNormal)
+	})
+}
+
+// UndefinePool forgets a stopped pool; its content stays.
+func (c *Client) UndefinePool(ctx context.Context, pool string) error {
+	return c.actOnPool(ctx, "undefine", pool, func(l *libvirt.Libvirt, ref libvirt.StoragePool) error {
+		return l.StoragePoolUndefine(ref)
+	})
+}
+
+// refreshPatience is how long a refresh waits while other volumes of the pool are being made: libvirt
+// refuses to look at a pool meanwhile.
+const refreshPatience = 30 * time.Second
+
+// RefreshPool makes libvirt look at what is in a started pool, as files come and go behind its back.
+func (c *Client) RefreshPool(ctx context.Context, pool string) error {
+	for deadline := time.Now().Add(refreshPatience); ; {
+		err := c.actOnPool(ctx, "refresh", pool, func(l *libvirt.Libvirt, ref libvirt.StoragePool) error {
+			return l.StoragePoolRefresh(ref, 0)
+		})
+		// libvirt has no code of its own for this refusal: it is "internal error" with this text, which
+		// is translated where the daemon runs in another language; then the refusal is just an error.
+		if Code(err) != int(libvirt.ErrInternalError) || !strings.Contains(err.Error(), "asynchronous jobs") || time.Now().After(deadline) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// actOnPool looks a pool up and makes a call on it, all of which are safe to repeat.
+func (c *Client) actOnPool(ctx context.Context, verb, pool string, fn func(*libvirt.Libvirt, libvirt.StoragePool) error) error {
+	_, err := callIdempotent(ctx, c, fmt.Sprintf("%s storage pool %q", verb, pool), act(func(l *libvirt.Libvirt) error {
+		ref, err := lookupPool(l, pool)
+		if err != nil {
+			return err
+		}
+		return fn(l, ref)
+	}))
+	return err
+}
+
+func lookupPool(l *libvirt.Libvirt, nameOrUUID string) (libvirt.StoragePool, error) {
+	if ref, err := domainRef(nameOrUUID); err == nil && IsUUID(nameOrUUID) {
+		if pool, err := l.StoragePoolLookupByUUID(ref.UUID); err == nil {
+			return pool, nil
+		}
+	}
+	return l.StoragePoolLookupByName(nameOrUUID)
+}
+
+func readPool(l *libvirt.Libvirt, ref libvirt.StoragePool) (*Pool, error) {
+	text, err := l.StoragePoolGetXMLDesc(ref, 0)
+	if err != nil {
+		return nil, err
+	}
+	p := &Pool{}
+	if err := p.XML.Unmarshal(text); err != nil {
+		return nil, fmt.Errorf("parse the XML of storage pool %q: %w", ref.Name, err)
+	}
+	for _, ask := range []struct {
+		answer *bool
+		fn     func(libvirt.StoragePool) (int32, error)
+	}{{&p.Active, l.StoragePoolIsActive}, {&p.Persistent, l.StoragePoolIsPersistent}, {&p.Autostart, l.StoragePoolGetAutostart}} {
+		n, err := ask.fn(ref)
+		if err != nil {
+			return nil, err
+		}
+		*ask.answer = n != 0
+	}
+	return p, nil
+}

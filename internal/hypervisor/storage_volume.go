@@ -1,0 +1,207 @@
+package hypervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/digitalocean/go-libvirt"
+	"libvirt.org/go/libvirtxml"
+)
+
+// ErrPoolStopped says that a volume cannot be seen because its pool is not started. It proves nothing
+// about the volume.
+var ErrPoolStopped = errors.New("the storage pool is stopped")
+
+// ErrExists says that a volume of that name is in the pool already.
+var ErrExists = errors.New("already exists")
+
+// Volume is one storage volume as the hypervisor has it.
+type Volume struct {
+	// Pool is the name of its pool.
+	Pool string
+	// XML is the volume's definition; sizes in it are bytes.
+	XML libvirtxml.StorageVolume
+}
+
+// Name of the volume within its pool.
+func (v *Volume) Name() string { return v.XML.Name }
+
+// Path is where the volume is on the hypervisor: the id that disks refer to.
+func (v *Volume) Path() string {
+	if v.XML.Target == nil {
+		return ""
+	}
+	return v.XML.Target.Path
+}
+
+// Format is "qcow2", "raw", …; pools of block devices have none.
+func (v *Volume) Format() string {
+	if v.XML.Target == nil || v.XML.Target.Format == nil {
+		return ""
+	}
+	return v.XML.Target.Format.Type
+}
+
+// Capacity is the size that a machine sees, in bytes.
+func (v *Volume) Capacity() uint64 { return size(v.XML.Capacity) }
+
+// Allocation is the room that the volume takes up, in bytes.
+func (v *Volume) Allocation() uint64 { return size(v.XML.Allocation) }
+
+// Physical is the length of the volume's file, in bytes.
+func (v *Volume) Physical() uint64 { return size(v.XML.Physical) }
+
+// Backing is the path of the image that the volume is an overlay of; "" for none.
+func (v *Volume) Backing() string {
+	if v.XML.BackingStore == nil {
+		return ""
+	}
+	return v.XML.BackingStore.Path
+}
+
+func size(s *libvirtxml.StorageVolumeSize) uint64 {
+	if s == nil {
+		return 0
+	}
+	return s.Value
+}
+
+// Volume reads a volume by its pool's name or UUID and its own name. The error is ErrNotFound where libvirt
+// says that there is no such pool or, after it looked at the pool anew, no such volume; it is ErrPoolStopped
+// where it cannot look.
+func (c *Client) Volume(ctx context.Context, pool, name string) (*Volume, error) {
+	what := fmt.Sprintf("read volume %q of storage pool %q", name, pool)
+	v, err := c.readVolume(ctx, what, pool, name)
+	if err == nil || ctx.Err() != nil || errors.Is(err, ErrPoolStopped) || Code(err) == 0 || Code(err) == int(libvirt.ErrNoStoragePool) {
+		return v, err
+	}
+	// What libvirt remembers of a pool is as old as its last look: a file that was removed by hand cannot
+	// be read, one that was added is not there.
+	if err := c.RefreshPool(ctx, pool); err != nil {
+		return nil, err
+	}
+	return c.readVolume(ctx, what, pool, name)
+}
+
+func (c *Client) readVolume(ctx context.Context, what, pool, name string) (*Volume, error) {
+	return callIdempotent(ctx, c, what, func(l *libvirt.Libvirt) (*Volume, error) {
+		p, err := activePool(l, pool)
+		if err != nil {
+			return nil, err
+		}
+		ref, err := l.StorageVolLookupByName(p, name)
+		if err != nil {
+			return nil, err
+		}
+		return readVolume(l, ref)
+	})
+}
+
+// VolumeByPath reads a volume by its path on the hypervisor. The error is ErrNotFound where no started pool
+// has it, which does not prove that the file is absent.
+func (c *Client) VolumeByPath(ctx context.Context, path string) (*Volume, error) {
+	return callIdempotent(ctx, c, fmt.Sprintf("read volume %s", path), func(l *libvirt.Libvirt) (*Volume, error) {
+		ref, err := l.StorageVolLookupByPath(path)
+		if err != nil {
+			return nil, err
+		}
+		return readVolume(l, ref)
+	})
+}
+
+// Volumes reads all volumes of a started pool. One that vanishes meanwhile is left out.
+func (c *Client) Volumes(ctx context.Context, pool string) ([]*Volume, error) {
+	return callIdempotent(ctx, c, fmt.Sprintf("list the volumes of storage pool %q", pool), func(l *libvirt.Libvirt) ([]*Volume, error) {
+		p, err := activePool(l, pool)
+		if err != nil {
+			return nil, err
+		}
+		refs, _, err := l.StoragePoolListAllVolumes(p, 1, 0)
+		if err != nil {
+			return nil, err
+		}
+		all := make([]*Volume, 0, len(refs))
+		for _, ref := range refs {
+			v, err := readVolume(l, ref)
+			if IsNotFound(explain("", err)) {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, v)
+		}
+		return all, nil
+	})
+}
+
+// CreateVolume makes a volume in a started pool and returns it as libvirt then has it. The error is
+// ErrExists where the pool has one of that name. libvirt writes over a file that it has not seen yet:
+// RefreshPool first where files come and go behind its back.
+func (c *Client) CreateVolume(ctx context.Context, pool string, volume *libvirtxml.StorageVolume) (*Volume, error) {
+	what := fmt.Sprintf("create volume %q in storage pool %q", volume.Name, pool)
+	text, err := volume.Marshal()
+	if err != nil {
+		return nil, fmt.Errorf("write the XML of volume %q: %w", volume.Name, err)
+	}
+	v, err := call(ctx, c, what, func(l *libvirt.Libvirt) (*Volume, error) {
+		p, err := activePool(l, pool)
+		if err != nil {
+			return nil, err
+		}
+		ref, err := l.StorageVolCreateXML(p, text, 0)
+		if err != nil {
+			return nil, err
+		}
+		return readVolume(l, ref)
+	})
+	if Code(err) == int(libvirt.ErrStorageVolExist) {
+		return nil, fmt.Errorf("%w: %w", ErrExists, err)
+	}
+	return v, err
+}
+
+// DeleteVolume removes a volume of a started pool; an absent one, or an absent pool, is no error.
+func (c *Client) DeleteVolume(ctx context.Context, pool, name string) error {
+	_, err := callIdempotent(ctx, c, fmt.Sprintf("delete volume %q of storage pool %q", name, pool), act(func(l *libvirt.Libvirt) error {
+		p, err := activePool(l, pool)
+		if err != nil {
+			return err
+		}
+		ref, err := l.StorageVolLookupByName(p, name)
+		if err != nil {
+			return err
+		}
+		return l.StorageVolDelete(ref, libvirt.StorageVolDeleteNormal)
+	}))
+	if IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// activePool looks a pool up and makes sure that it is started.
+func activePool(l *libvirt.Libvirt, pool string) (libvirt.StoragePool, error) {
+	ref, err := lookupPool(l, pool)
+	if err != nil {
+		return ref, err
+	}
+	active, err := l.StoragePoolIsActive(ref)
+	if err == nil && active == 0 {
+		err = ErrPoolStopped
+	}
+	return ref, err
+}
+
+func readVolume(l *libvirt.Libvirt, ref libvirt.StorageVol) (*Volume, error) {
+	text, err := l.StorageVolGetXMLDesc(ref, 0)
+	if err != nil {
+		return nil, err
+	}
+	v := &Volume{Pool: ref.Pool}
+	if err := v.XML.Unmarshal(text); err != nil {
+		return nil, fmt.Errorf("parse the XML of volume %q: %w", ref.Name, err)
+	}
+	return v, nil
+}

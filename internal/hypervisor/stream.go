@@ -1,0 +1,194 @@
+package hypervisor
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+
+	"github.com/digitalocean/go-libvirt"
+)
+
+// go-libvirt's own streams know no holes, copy every packet twice, and never return when the daemon goes
+// away or refuses the last byte. So a stream has a connection of its own here, which also keeps it from
+// holding up everyone else's calls, and ends by closing it.
+//
+// The protocol: https://libvirt.org/kbase/internals/rpc.html. A packet is its length, six words of header
+// and a payload in XDR (RFC 4506).
+const (
+	remoteProgram = 0x20008086 // REMOTE_PROGRAM of remote_protocol.x
+
+	rpcConnectOpen = 1
+	rpcAuthList    = 66
+	rpcAuthPolkit  = 70
+	rpcUpload      = 208
+	rpcDownload    = 209
+
+	authNone, authPolkit = 0, 2
+
+	packetCall, packetStream, packetHole = 0, 3, 6
+
+	statusOK, statusError, statusContinue = 0, 1, 2
+
+	headerLength = 28
+	// packetLimit is VIR_NET_MESSAGE_MAX: no daemon sends more.
+	packetLimit = 32 << 20
+)
+
+// stream is a connection that carries one libvirt stream.
+type stream struct {
+	ctx    context.Context
+	uri    string
+	what   string
+	conn   net.Conn
+	reader *bufio.Reader
+	serial uint32
+	proc   uint32
+	once   sync.Once
+	stop   func() bool
+}
+
+// openStream connects and makes the call that starts a stream. Whoever opens it closes it. The context
+// bounds its whole life.
+func (c *Client) openStream(ctx context.Context, what string, proc uint32, arguments []byte) (*stream, error) {
+	conn, address, err := c.target.dial(ctx, c.remote)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", what, &UnreachableError{URI: c.uri, Address: address, Err: reason(ctx, err)})
+	}
+	s := &stream{ctx: ctx, uri: c.uri, what: what, conn: conn, reader: bufio.NewReaderSize(conn, 64<<10)}
+	s.stop = context.AfterFunc(ctx, func() { _ = conn.Close() })
+	if err := s.open(c.target.remoteURI, proc, arguments); err != nil {
+		s.close()
+		return nil, s.explain(err)
+	}
+	return s, nil
+}
+
+func (s *stream) open(remoteURI string, proc uint32, arguments []byte) error {
+	if err := s.authenticate(); err != nil {
+		return err
+	}
+	// remote_connect_open_args: an optional name and flags.
+	if _, err := s.call(rpcConnectOpen, word(text(word(nil, 1), remoteURI), 0)); err != nil {
+		return err
+	}
+	_, err := s.call(proc, arguments)
+	return err
+}
+
+// authenticate does what go-libvirt does: nothing, or PolicyKit, which asks the daemon about our user id.
+func (s *stream) authenticate() error {
+	answer, err := s.call(rpcAuthList, nil)
+	if err != nil {
+		return err
+	}
+	for len(answer) >= 8 { // the first word is their number
+		answer = answer[4:]
+		switch binary.BigEndian.Uint32(answer) {
+		case authNone:
+			return nil
+		case authPolkit:
+			_, err := s.call(rpcAuthPolkit, nil)
+			return err
+		}
+	}
+	return nil
+}
+
+// call makes a call and waits for its answer.
+func (s *stream) call(proc uint32, arguments []byte) ([]byte, error) {
+	s.serial++
+	s.proc = proc
+	if err := s.send(packetCall, statusOK, arguments); err != nil {
+		return nil, err
+	}
+	_, payload, err := s.receive()
+	return payload, err
+}
+
+// send writes one packet.
+func (s *stream) send(kind, status uint32, payload []byte) error {
+	header := make([]byte, 0, headerLength)
+	for _, w := range []uint32{uint32(headerLength + len(payload)), remoteProgram, 1, s.proc, kind, s.serial, status} {
+		header = word(header, w)
+	}
+	packet := net.Buffers{header, payload}
+	_, err := packet.WriteTo(s.conn)
+	return err
+}
+
+// receive reads the next packet that belongs to the running call, and its status. The error is
+// libvirt.Error where the daemon sent one.
+func (s *stream) receive() (uint32, []byte, error) {
+	for {
+		var header [headerLength]byte
+		if _, err := io.ReadFull(s.reader, header[:]); err != nil {
+			return 0, nil, err
+		}
+		field := func(n int) uint32 { return binary.BigEndian.Uint32(header[4*n:]) }
+		length := field(0)
+		if length < headerLength || length > packetLimit {
+			return 0, nil, fmt.Errorf("the hypervisor sent a packet of %d bytes", length)
+		}
+		payload := make([]byte, length-headerLength)
+		if _, err := io.ReadFull(s.reader, payload); err != nil {
+			return 0, nil, err
+		}
+		if field(1) != remoteProgram || field(5) != s.serial {
+			continue // an event or a keep-alive
+		}
+		if status := field(6); status != statusError {
+			return status, payload, nil
+		}
+		return 0, nil, decodeRefusal(payload)
+	}
+}
+
+// decodeRefusal reads remote_error: code, domain, an optional message, and more that is of no use here.
+func decodeRefusal(payload []byte) error {
+	if len(payload) < 4 {
+		return errors.New("the hypervisor sent an error without a code")
+	}
+	e := libvirt.Error{Code: binary.BigEndian.Uint32(payload), Message: "unknown reason"}
+	if len(payload) >= 16 && binary.BigEndian.Uint32(payload[8:]) == 1 {
+		if n := int(binary.BigEndian.Uint32(payload[12:])); n <= len(payload)-16 {
+			e.Message = string(payload[16 : 16+n])
+		}
+	}
+	return e
+}
+
+// explain makes an error of the stream one for people: whose fault it was, and what was attempted.
+func (s *stream) explain(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case s.ctx.Err() != nil:
+		return fmt.Errorf("%s on hypervisor %s: %w", s.what, s.uri, context.Cause(s.ctx))
+	case broken(err):
+		return &BrokenError{URI: s.uri, What: s.what, Err: err}
+	}
+	return explain(s.what, err)
+}
+
+// close ends the connection, and with it a stream that is not finished.
+func (s *stream) close() {
+	s.once.Do(func() {
+		s.stop()
+		_ = s.conn.Close()
+	})
+}
+
+// word appends an unsigned integer in XDR, long a hyper, text a string.
+func word(b []byte, w uint32) []byte { return binary.BigEndian.AppendUint32(b, w) }
+
+func long(b []byte, w uint64) []byte { return binary.BigEndian.AppendUint64(b, w) }
+
+func text(b []byte, s string) []byte {
+	b = append(word(b, uint32(len(s))), s...)
+	return append(b, make([]byte, -len(s)&3)...)
+}

@@ -1,0 +1,153 @@
+package hypervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/sshhost"
+)
+
+// target is a parsed URI: how to get to the daemon, and what to ask it for.
+type target struct {
+	transport  string // "unix", "tcp", "tls" or "ssh"
+	user       string
+	host, port string // port is "" for the transport's own
+	// sockets are the daemon's socket paths in the order in which they are tried (unix, ssh).
+	sockets []string
+	// remoteURI is what the daemon itself opens: "qemu:///system".
+	remoteURI string
+	// pkiPath holds clientcert.pem, clientkey.pem and cacert.pem; "" means libvirt's own places (tls).
+	pkiPath  string
+	noVerify bool
+	// keyFile is the private key that the URI names (ssh).
+	keyFile string
+}
+
+// parameters that each transport takes in a URI's query.
+var parameters = map[string][]string{
+	"unix": {"socket", "mode", "name"},
+	"tcp":  {"mode", "name"},
+	"tls":  {"pkipath", "no_verify", "mode", "name"},
+	"ssh":  {"socket", "keyfile", "mode", "name", "proxy"},
+}
+
+// parseURI reads a libvirt URI (https://libvirt.org/uri.html).
+func parseURI(text string) (target, error) {
+	u, err := url.Parse(text)
+	if err != nil {
+		return target{}, fmt.Errorf("invalid libvirt URI %q: %w", text, err)
+	}
+	driver, transport, _ := strings.Cut(u.Scheme, "+")
+	switch {
+	case driver != "qemu" && driver != "test":
+		return target{}, fmt.Errorf("invalid libvirt URI %q: it starts with qemu or test, as in qemu:///system or qemu+ssh://root@kvm1/system", text)
+	case transport == "" && u.Host != "":
+		transport = "tls" // as libvirt does
+	case transport == "":
+		transport = "unix"
+	case transport == "libssh" || transport == "libssh2":
+		transport = "ssh"
+	}
+	known, ok := parameters[transport]
+	if !ok {
+		return target{}, fmt.Errorf("invalid libvirt URI %q: unknown transport %q; there are unix, ssh, tls and tcp", text, transport)
+	}
+	if transport != "unix" && u.Hostname() == "" {
+		return target{}, fmt.Errorf("invalid libvirt URI %q: qemu+%s needs a host, as in qemu+%s://kvm1/system", text, transport, transport)
+	}
+	if u.Path == "" || u.Path == "/" {
+		return target{}, fmt.Errorf("invalid libvirt URI %q: its path is missing, as in qemu:///system", text)
+	}
+	query := u.Query()
+	for name := range query {
+		if !slices.Contains(known, name) {
+			return target{}, fmt.Errorf("invalid libvirt URI %q: the parameter %q does not belong to the transport %q, which takes %s", text, name, transport, strings.Join(known, ", "))
+		}
+	}
+	if mode := query.Get("mode"); mode != "" && mode != "auto" && mode != "legacy" && mode != "direct" {
+		return target{}, fmt.Errorf("invalid libvirt URI %q: mode is auto, legacy or direct", text)
+	}
+	if v := query.Get("no_verify"); v != "" && v != "0" && v != "1" {
+		return target{}, fmt.Errorf("invalid libvirt URI %q: no_verify is 0 or 1", text)
+	}
+	t := target{
+		transport: transport, user: u.User.Username(), host: u.Hostname(), port: u.Port(),
+		remoteURI: driver + "://" + u.Path, pkiPath: query.Get("pkipath"),
+		noVerify: query.Get("no_verify") == "1", keyFile: query.Get("keyfile"),
+	}
+	if name := query.Get("name"); name != "" {
+		t.remoteURI = name
+	}
+	t.sockets = sockets(driver, u.Path, query.Get("socket"), query.Get("mode"), transport)
+	return t, nil
+}
+
+// sockets lists where the daemon may listen. libvirt-sock belongs to libvirtd, or to virtproxyd, which
+// hands every call to the right modular daemon. Where neither runs, virtqemud itself connects to the
+// network, storage and filter daemons for its clients, so that one connection does there too.
+func sockets(driver, path, explicit, mode, transport string) []string {
+	if explicit != "" {
+		return []string{explicit}
+	}
+	dir := "/var/run/libvirt"
+	if runtime := os.Getenv("XDG_RUNTIME_DIR"); path == "/session" && transport == "unix" && runtime != "" {
+		dir = filepath.Join(runtime, "libvirt")
+	}
+	whole, modular := dir+"/libvirt-sock", dir+"/virtqemud-sock"
+	switch {
+	case mode == "legacy" || driver == "test":
+		return []string{whole}
+	case mode == "direct":
+		return []string{modular}
+	}
+	return []string{whole, modular}
+}
+
+// dial connects, and names the address that it tried last.
+func (t target) dial(ctx context.Context, remote *sshhost.Host) (net.Conn, string, error) {
+	switch t.transport {
+	case "tcp":
+		address := net.JoinHostPort(t.host, orPort(t.port, "16509"))
+		conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
+		return conn, address, err
+	case "tls":
+		return t.dialTLS(ctx)
+	case "ssh":
+		return t.dialSSH(ctx, remote)
+	}
+	return t.dialSockets(ctx, func(ctx context.Context, path string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", path)
+	})
+}
+
+// dialSockets tries the daemon's sockets in turn; nobody listening on one is the reason to try the next.
+func (t target) dialSockets(ctx context.Context, dial func(context.Context, string) (net.Conn, error)) (net.Conn, string, error) {
+	var failed []error
+	for _, path := range t.sockets {
+		conn, err := dial(ctx, path)
+		if err == nil {
+			return conn, path, nil
+		}
+		failed = append(failed, err)
+		if t.transport == "unix" && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ECONNREFUSED) {
+			break
+		}
+	}
+	return nil, strings.Join(t.sockets[:len(failed)], " and "), errors.Join(failed...)
+}
+
+func orPort(port, usual string) string {
+	if port == "" {
+		return usual
+	}
+	return port
+}

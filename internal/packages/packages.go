@@ -1,0 +1,119 @@
+// Package packages installs a distribution's packages on a machine, by apt or dnf.
+package packages
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+)
+
+// Family is a family of distributions: one way to install, one set of package names.
+type Family string
+
+// The families.
+const (
+	Unknown Family = ""
+	Debian  Family = "debian"
+	Fedora  Family = "fedora"
+)
+
+// ParseOSRelease reads /etc/os-release (os-release(5)): assignments with a shell's quotes.
+func ParseOSRelease(text []byte) map[string]string {
+	values := map[string]string{}
+	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
+		key, value, ok := strings.Cut(strings.TrimSpace(lines.Text()), "=")
+		if !ok || strings.HasPrefix(key, "#") {
+			continue
+		}
+		if n := len(value); n >= 2 && (value[0] == '"' || value[0] == '\'') && value[n-1] == value[0] {
+			value = value[1 : n-1]
+		}
+		values[key] = strings.NewReplacer(`\"`, `"`, `\$`, "$", `\\`, `\`, "\\`", "`").Replace(value)
+	}
+	return values
+}
+
+// FamilyOf tells the family by ID and ID_LIKE of os-release.
+func FamilyOf(osRelease map[string]string) Family {
+	for _, id := range append([]string{osRelease["ID"]}, strings.Fields(osRelease["ID_LIKE"])...) {
+		switch id {
+		case "debian", "ubuntu":
+			return Debian
+		case "fedora", "rhel", "centos":
+			return Fedora
+		}
+	}
+	return Unknown
+}
+
+// Command is what a person would type to install packages.
+func (f Family) Command(names []string) string {
+	if f == Fedora {
+		return "dnf install " + strings.Join(names, " ")
+	}
+	return "apt-get install " + strings.Join(names, " ")
+}
+
+// logFile takes the output on the machine, so that an installation outlives the connection that began it:
+// nothing it writes can fail because nobody listens any more.
+const logFile = "/var/log/virtcluster-packages.log"
+
+// aptScript installs by apt. dpkg may have been interrupted before, and others may hold the locks:
+// DPkg::Lock::Timeout waits for dpkg's, but not for the one of the package lists.
+const aptScript = `export DEBIAN_FRONTEND=noninteractive
+busy() {
+  for comm in $(cat /proc/[0-9]*/comm 2>/dev/null); do
+    case $comm in apt | apt-get | aptitude | dpkg | unattended-upgr | packagekitd) return 0 ;; esac
+  done
+  return 1
+}
+{
+  date
+  tries=0
+  until dpkg --configure -a; do
+    busy && [ "$((tries += 1))" -le 100 ] || break
+    sleep 3
+  done
+  until apt-get -q update; do
+    busy && [ "$((tries += 1))" -le 100 ] || break
+    sleep 3
+  done
+  apt-get -q -y --no-install-recommends -o DPkg::Lock::Timeout=600 \
+    -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold install -- "$@"
+} >"$0" 2>&1 </dev/null && exit 0
+tail -n 30 -- "$0" >&2
+exit 1`
+
+// dnfScript installs by dnf, which waits for its own locks, or by what smaller images have in its place.
+const dnfScript = `for dnf in dnf microdnf yum; do
+  command -v "$dnf" >/dev/null 2>&1 && break
+done
+{ date; "$dnf" -y install "$@"; } >"$0" 2>&1 </dev/null && exit 0
+tail -n 30 -- "$0" >&2
+exit 1`
+
+// Install installs packages that are missing; the machine needs a package mirror for it.
+func Install(ctx context.Context, h host.Host, f Family, names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	script, ok := map[Family]string{Debian: aptScript, Fedora: dnfScript}[f]
+	if !ok {
+		return fmt.Errorf("install %s on %s: only the families of Debian and of Fedora are known", strings.Join(names, ", "), h)
+	}
+	unlock, err := h.Lock(ctx, "packages")
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	names = slices.Sorted(slices.Values(names))
+	_, err = h.Run(ctx, host.Cmd{
+		Name: f.Command(names), Argv: append([]string{"sh", "-c", script, logFile}, names...), Repeatable: true,
+	})
+	return err
+}

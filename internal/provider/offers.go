@@ -1,0 +1,74 @@
+package provider
+
+import (
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/function"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/datasources/dhcpleases"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/datasources/dnslookup"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/datasources/haproxystatus"
+	hypervisordata "github.com/virtcluster/terraform-provider-virtcluster/internal/datasources/hypervisor"
+	networkdata "github.com/virtcluster/terraform-provider-virtcluster/internal/datasources/network"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/datasources/nodes"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/datasources/vipstatus"
+	fn "github.com/virtcluster/terraform-provider-virtcluster/internal/functions"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dhcpreservation"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnsrecordset"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnsserver"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnsview"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnszone"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/externalbridge"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxybackend"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxyfrontend"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/image"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/network"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/node"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/servicenode"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/storagepool"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/vip"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/volume"
+)
+
+// resources is every resource type the provider offers.
+var resources = []func() resource.Resource{
+	dhcpreservation.New,
+	dnsrecordset.New,
+	dnsserver.New,
+	dnsview.New,
+	dnszone.New,
+	externalbridge.New,
+	haproxy.New,
+	haproxybackend.New,
+	haproxyfrontend.New,
+	servicenode.New,
+	network.New,
+	node.New(),
+	storagepool.New,
+	volume.New,
+	image.New,
+	vip.New,
+}
+
+// dataSources is every data source the provider offers.
+var dataSources = []func() datasource.DataSource{
+	dhcpleases.New,
+	dnslookup.New,
+	haproxystatus.New,
+	hypervisordata.New,
+	networkdata.New,
+	vipstatus.New,
+	nodes.New,
+}
+
+// functions is every function the provider offers.
+var functions = []func() function.Function{
+	fn.NewHostsFile,
+	fn.NewIgnitionMerge,
+	fn.NewMACAddress,
+	fn.NewPodCIDR,
+	fn.NewResolvConf,
+	fn.NewReverseZone,
+	fn.NewVirtualRouterID,
+}

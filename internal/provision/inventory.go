@@ -1,0 +1,158 @@
+package provision
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/packages"
+)
+
+// Inventory is what a machine has.
+type Inventory struct {
+	// OS is the distribution's name for people: "Debian GNU/Linux 12 (bookworm)".
+	OS     string
+	Family packages.Family
+	// Versions of the services that are installed.
+	Versions map[string]string
+	// Units of the services, installed or not.
+	Units map[string]UnitState
+	// Record is what was found on the machine before it was prepared.
+	Record Record
+}
+
+// UnitState is a systemd unit as `systemctl show` tells it.
+type UnitState struct {
+	// Load is "loaded", "not-found" or "masked"; Enabled is "enabled", "disabled", "static" and so on;
+	// Active is "active", "inactive", "failed" and so on.
+	Load, Enabled, Active string
+}
+
+func (u UnitState) enabled() bool {
+	switch u.Enabled {
+	case "enabled", "enabled-runtime", "static", "alias", "indirect", "generated", "linked":
+		return u.Load == "loaded"
+	}
+	return false
+}
+
+func (u UnitState) active() bool {
+	return u.Active == "active" || u.Active == "activating" || u.Active == "reloading"
+}
+
+// inventoryScript prints lines of fields, all in base64: what a daemon says of itself may hold anything. Its
+// arguments are the record's path, then name, command, version command and unit of each service.
+const inventoryScript = `field() { base64 -w 0; printf ' '; }
+command -v systemctl >/dev/null 2>&1 || { echo "systemd does not run this machine: there is no systemctl" >&2; exit 1; }
+echo os "$(cat /etc/os-release 2>/dev/null | field)"
+[ ! -e "$1" ] || echo record "$(field <"$1")" || exit 1
+shift
+while [ $# -gt 0 ]; do
+  if command -v "$2" >/dev/null 2>&1; then
+    echo version "$1" "$(sh -c "$3" 2>&1 </dev/null | head -n 5 | field)"
+  fi
+  echo unit "$1" "$(systemctl show --property=LoadState,UnitFileState,ActiveState "$4" | field)"
+  shift 4
+done
+echo end`
+
+// Look reads a machine's inventory in one round trip.
+func Look(ctx context.Context, h host.Host) (Inventory, error) {
+	args := []string{recordPath}
+	for _, name := range Names() {
+		s := Services[name]
+		args = append(args, name, s.Command, s.Version, s.Unit)
+	}
+	cmd := host.Script("look at the services", inventoryScript, args...)
+	cmd.Repeatable = true
+	out, err := h.Run(ctx, cmd)
+	if err != nil {
+		return Inventory{}, err
+	}
+	inv, err := parseInventory(string(out))
+	if err != nil {
+		return inv, fmt.Errorf("look at the services of %s: %w", h, err)
+	}
+	return inv, nil
+}
+
+func parseInventory(text string) (Inventory, error) {
+	inv := Inventory{Versions: map[string]string{}, Units: map[string]UnitState{}}
+	for line := range strings.Lines(text) {
+		words := strings.Fields(line)
+		// The last word is the value, in base64; one that is empty is no word at all.
+		fields := map[string]int{"os": 1, "record": 1, "version": 2, "unit": 2, "end": 1}
+		if len(words) == 0 || len(words) < fields[words[0]] {
+			return inv, fmt.Errorf("unexpected answer %.80q", line)
+		}
+		name, value := "", []byte(nil)
+		if fields[words[0]] == 2 {
+			name = words[1]
+		}
+		if n := fields[words[0]]; len(words) > n {
+			var err error
+			if value, err = base64.StdEncoding.DecodeString(words[n]); err != nil {
+				return inv, fmt.Errorf("unexpected answer %.80q: %w", line, err)
+			}
+		}
+		if words[0] == "end" {
+			return inv, nil
+		}
+		if err := inv.take(words[0], name, value); err != nil {
+			return inv, err
+		}
+	}
+	return inv, errors.New("the answer is incomplete")
+}
+
+// take reads one field of the answer.
+func (inv *Inventory) take(field, name string, value []byte) (err error) {
+	switch field {
+	case "os":
+		release := packages.ParseOSRelease(value)
+		inv.OS, inv.Family = release["PRETTY_NAME"], packages.FamilyOf(release)
+	case "record":
+		inv.Record, err = parseRecord(value)
+	case "version":
+		inv.Versions[name] = version(string(value))
+	case "unit":
+		inv.Units[name] = parseUnit(string(value))
+	}
+	return err
+}
+
+func parseUnit(text string) UnitState {
+	var u UnitState
+	for line := range strings.Lines(text) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		switch key {
+		case "LoadState":
+			u.Load = value
+		case "UnitFileState":
+			u.Enabled = value
+		case "ActiveState":
+			u.Active = value
+		}
+	}
+	return u
+}
+
+var versionNumber = regexp.MustCompile(`\d+(\.\d+)+`)
+
+// version picks the first dotted number; what says none is "unknown".
+func version(text string) string {
+	if v := versionNumber.FindString(text); v != "" {
+		return v
+	}
+	return "unknown"
+}
+
+// Has says whether a service is installed and its unit enabled: what a service node promises.
+func (inv Inventory) Has(service string) bool {
+	_, installed := inv.Versions[service]
+	return installed && inv.Units[service].enabled()
+}

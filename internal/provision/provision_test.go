@@ -1,0 +1,208 @@
+package provision
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/hosttest"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
+)
+
+// box is a machine with systemd and apt, as far as provisioning sees it.
+type box struct {
+	*hosttest.Host
+	os        string
+	installed []string
+	units     map[string]UnitState // by unit
+	ran       []string
+}
+
+func newBox(installed ...string) *box {
+	b := &box{Host: hosttest.New(), os: "ID=debian\nPRETTY_NAME=\"Debian 12\"\n", installed: installed, units: map[string]UnitState{}}
+	for name, s := range Services {
+		b.units[s.Unit] = UnitState{Load: "not-found", Active: "inactive"}
+		if slices.Contains(installed, name) {
+			b.units[s.Unit] = UnitState{Load: "loaded", Enabled: "disabled", Active: "inactive"}
+		}
+	}
+	b.On(b.shell, "sh", "-c")
+	b.On(func(_ context.Context, _ *hosttest.Host, cmd host.Cmd) ([]byte, error) {
+		for _, unit := range cmd.Argv[3:] {
+			b.set(unit, func(u *UnitState) { u.Enabled = "enabled" })
+		}
+		return nil, nil
+	}, "systemctl", "enable", "--quiet")
+	return b
+}
+
+func (b *box) set(unit string, change func(*UnitState)) {
+	u := b.units[unit]
+	change(&u)
+	b.units[unit] = u
+}
+
+// shell does what the scripts do.
+func (b *box) shell(_ context.Context, _ *hosttest.Host, cmd host.Cmd) ([]byte, error) {
+	b.ran = append(b.ran, cmd.String())
+	args := cmd.Argv[3:]
+	switch {
+	case cmd.Argv[2] == inventoryScript:
+		return []byte(b.inventory()), nil
+	case cmd.Argv[2] == startScript:
+		b.set(args[1], func(u *UnitState) { u.Active = "active" })
+	case cmd.Argv[2] == restoreScript:
+		b.set(args[1], func(u *UnitState) {
+			u.Enabled = map[string]string{"enable": "enabled", "disable": "disabled"}[args[2]]
+			u.Active = map[string]string{"start": "active", "stop": "inactive"}[args[3]]
+		})
+	case strings.HasPrefix(cmd.String(), "apt-get install"):
+		for name, s := range Services {
+			if strings.Contains(cmd.String(), s.Packages["debian"][0]) {
+				b.installed = append(b.installed, name)
+				b.units[s.Unit] = UnitState{Load: "loaded", Enabled: "enabled", Active: "active"}
+			}
+		}
+	}
+	return nil, nil
+}
+
+func (b *box) inventory() string {
+	encode := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
+	text := "os " + encode(b.os) + "\n"
+	if record := b.Content(recordPath); record != "" {
+		text += "record " + encode(record) + "\n"
+	}
+	for _, name := range Names() {
+		u := b.units[Services[name].Unit]
+		if slices.Contains(b.installed, name) {
+			text += "version " + name + " " + encode(name+" version 1.2.3-4") + "\n"
+		}
+		text += "unit " + name + " " + encode(fmt.Sprintf("LoadState=%s\nUnitFileState=%s\nActiveState=%s\n", u.Load, u.Enabled, u.Active)) + "\n"
+	}
+	return text + "end\n"
+}
+
+func (b *box) installs() int {
+	return len(slices.DeleteFunc(slices.Clone(b.ran), func(s string) bool { return !strings.HasPrefix(s, "apt-get") }))
+}
+
+func TestPrepareInstallsOnlyWhatIsMissing(t *testing.T) {
+	b := newBox("haproxy")
+	if _, err := Prepare(t.Context(), b, []string{"bind", "haproxy"}, true); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(b.ran, "apt-get install bind9 bind9-utils") || b.installs() != 1 {
+		t.Errorf("ran %q", b.ran)
+	}
+	inv, err := Look(t.Context(), b)
+	if err != nil || !inv.Has("bind") || !inv.Has("haproxy") || inv.Has("keepalived") || inv.Versions["bind"] != "1.2.3" || inv.OS != "Debian 12" {
+		t.Errorf("%+v, %v", inv, err)
+	}
+	if _, err := Prepare(t.Context(), b, []string{"bind", "haproxy"}, true); err != nil || b.installs() != 1 {
+		t.Errorf("a second time: %v, %q", err, b.ran)
+	}
+}
+
+func TestPrepareStartsOnlyWhatWorksWithoutConfiguration(t *testing.T) {
+	b := newBox(Names()...)
+	if _, err := Prepare(t.Context(), b, Names(), true); err != nil {
+		t.Fatal(err)
+	}
+	for name, s := range Services {
+		if u := b.units[s.Unit]; !u.enabled() || u.active() != (name == "bind" || name == "haproxy") {
+			t.Errorf("%s: %+v", name, u)
+		}
+	}
+}
+
+func TestMissingDaemonsAreNamedWhereNothingMayBeInstalled(t *testing.T) {
+	b := newBox()
+	_, err := Prepare(t.Context(), b, []string{"bind", "keepalived"}, false)
+	if missing, ok := errors.AsType[*MissingError](err); !ok || !strings.Contains(err.Error(), "apt-get install bind9 bind9-utils keepalived") || len(missing.Services) != 2 {
+		t.Errorf("%v", err)
+	}
+	b.os = "ID=alpine"
+	if _, err := Prepare(t.Context(), b, []string{"bind"}, true); err == nil || !strings.Contains(err.Error(), "by hand") {
+		t.Errorf("unknown distribution: %v", err)
+	}
+	if b.Content(recordPath) != "" || b.installs() != 0 {
+		t.Errorf("changed: %q", b.ran)
+	}
+}
+
+func TestGiveBackRestoresEveryUnitAndTheRecordGoesLast(t *testing.T) {
+	b := newBox("haproxy", "keepalived")
+	b.set("haproxy.service", func(u *UnitState) { u.Enabled, u.Active = "enabled", "active" })
+	services := []string{"bind", "haproxy", "keepalived"}
+	if _, err := Prepare(t.Context(), b, services, true); err != nil {
+		t.Fatal(err)
+	}
+	// An interrupted create that is tried again must not take its own work for what was before.
+	if _, err := Prepare(t.Context(), b, services, true); err != nil {
+		t.Fatal(err)
+	}
+	var engine transaction.Engine
+	if err := GiveBack(t.Context(), b, &engine, []string{"keepalived"}); err != nil {
+		t.Fatal(err)
+	}
+	if text := b.Content(recordPath); !strings.Contains(text, "bind") || strings.Contains(text, "keepalived") {
+		t.Errorf("record after one of three: %s", text)
+	}
+	if err := GiveBack(t.Context(), b, &engine, []string{"bind", "haproxy"}); err != nil {
+		t.Fatal(err)
+	}
+	for unit, want := range map[string]string{"named.service": "disabled inactive", "haproxy.service": "enabled active", "keepalived.service": "disabled inactive"} {
+		if u := b.units[unit]; u.Enabled+" "+u.Active != want {
+			t.Errorf("%s: %+v", unit, u)
+		}
+	}
+	if files := b.Files(); len(files) != 0 {
+		t.Errorf("left: %v", files)
+	}
+}
+
+func TestInventoryThatIsCutShortIsAnError(t *testing.T) {
+	whole := newBox("bind").inventory()
+	for cut := range len(whole) {
+		if cut == len(whole)-1 {
+			break // all but the last line's end
+		}
+		if _, err := parseInventory(whole[:cut]); err == nil {
+			t.Fatalf("cut after %d of %d bytes: no error", cut, len(whole))
+		}
+	}
+}
+
+func TestWaitingEndsAsTheErrorSays(t *testing.T) {
+	errWait, errBrief, errNever := errors.New("boots"), errors.New("no login"), errors.New("wrong key")
+	temporary := func(err error) (again, brief bool) { return !errors.Is(err, errNever), errors.Is(err, errBrief) }
+	answer := func(errs ...error) func(context.Context) (int, error) {
+		return func(context.Context) (int, error) {
+			if len(errs) == 0 {
+				return 42, nil
+			}
+			err := errs[0]
+			errs = errs[1:]
+			return 0, err
+		}
+	}
+	if got, err := Answering(t.Context(), "m", temporary, answer(errWait, errBrief)); err != nil || got != 42 {
+		t.Errorf("boots: %d, %v", got, err)
+	}
+	start := time.Now()
+	if _, err := Answering(t.Context(), "m", temporary, answer(errNever)); !errors.Is(err, errNever) || time.Since(start) > time.Second {
+		t.Errorf("wrong key: %v after %s", err, time.Since(start))
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	if _, err := Answering(ctx, "m", temporary, answer(errWait, errWait)); !errors.Is(err, errWait) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("time is up: %v", err)
+	}
+}

@@ -1,0 +1,63 @@
+// Package provision makes a machine ready to run the services, and puts it back as it was.
+package provision
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/packages"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
+)
+
+// Service is a daemon that a service node runs.
+type Service struct {
+	// Command proves by its presence that the daemon is installed; Version is a shell command that tells
+	// its version, on either output.
+	Command, Version string
+	// Packages are what installs it.
+	Packages map[packages.Family][]string
+	// Unit is its systemd unit.
+	Unit string
+	// Start says that the daemon works with the configuration that its package brings, so that it can be
+	// started before any resource has a part in it.
+	Start bool
+	// Daemon is what transactions know of it, nil where none is made.
+	Daemon transaction.Daemon
+}
+
+// Services are all that a service node can run, by name.
+var Services = map[string]Service{
+	"bind": {
+		Command: "named", Version: "named -v", Unit: "named.service", Start: true,
+		Packages: map[packages.Family][]string{packages.Debian: {"bind9", "bind9-utils"}, packages.Fedora: {"bind", "bind-utils"}},
+		Daemon:   bind.Daemon{},
+	},
+	"haproxy": {
+		Command: "haproxy", Version: "haproxy -v", Unit: "haproxy.service", Start: true,
+		// The runtime API is a Unix socket: Debian always has perl to talk to it.
+		Packages: map[packages.Family][]string{packages.Debian: {"haproxy"}, packages.Fedora: {"haproxy", "socat"}},
+		Daemon:   haproxy.Daemon{},
+	},
+	"keepalived": {
+		// Without an instance keepalived has nothing to do, and Debian's unit does not even start.
+		Command: "keepalived", Version: "keepalived --version", Unit: "keepalived.service",
+		Packages: map[packages.Family][]string{packages.Debian: {"keepalived"}, packages.Fedora: {"keepalived"}},
+		Daemon:   keepalived.Daemon{},
+	},
+	"nfs": {
+		// The server needs the host kernel's nfsd, which a container lacks: it is started with the first export.
+		Command: "exportfs", Version: "mount.nfs -V", Unit: "nfs-server.service",
+		Packages: map[packages.Family][]string{packages.Debian: {"nfs-kernel-server"}, packages.Fedora: {"nfs-utils"}},
+	},
+	"nftables": {
+		// Starting the unit flushes the ruleset, whoever made it: it is enabled for the next boot alone.
+		Command: "nft", Version: "nft --version", Unit: "nftables.service",
+		Packages: map[packages.Family][]string{packages.Debian: {"nftables"}, packages.Fedora: {"nftables"}},
+	},
+}
+
+// Names lists the services in order.
+func Names() []string { return slices.Sorted(maps.Keys(Services)) }

@@ -1,0 +1,111 @@
+package dhcpreservation
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-log/tflog"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor/netspec"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/topology"
+)
+
+// plan compares a reservation with those of the plan and with the network that is there. One that stays as
+// it is asks nobody.
+func plan(ctx context.Context, f *fleet.Fleet, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
+	var prior *model
+	if !req.State.Raw.IsNull() {
+		prior = &model{}
+		resp.Diagnostics.Append(req.State.Get(ctx, prior)...)
+		if prior.MAC.IsNull() && prior.DUID.IsNull() && !prior.Hostname.Equal(planned.Hostname) {
+			resp.RequiresReplace = append(resp.RequiresReplace, path.Root("hostname")) // it is what the machine is known by
+		}
+	}
+	if f == nil || resp.Diagnostics.HasError() || !req.Plan.Raw.IsFullyKnown() && (planned.Network.IsUnknown() || planned.MAC.IsUnknown() || planned.IP.IsUnknown() || planned.Hypervisor.IsUnknown()) {
+		return
+	}
+	want, _ := planned.spec(ctx)
+	claim(f, planned, want, resp)
+	if prior != nil && canonicalAddress(prior.IP.ValueString()) == want.IP.String() {
+		return
+	}
+	c, err := f.Hypervisor(ctx, planned.Hypervisor.ValueString())
+	if err != nil {
+		return
+	}
+	networks, err := c.PlanNetworks(ctx)
+	if err != nil {
+		tflog.Warn(ctx, "cannot cross-check the reservation with its network", map[string]any{"error": err.Error()})
+		return
+	}
+	host, name := planned.Hypervisor.ValueString(), planned.Network.ValueString()
+	at := slices.IndexFunc(networks, func(n *hypervisor.Network) bool { return n.Name == name || n.UUID == name })
+	switch {
+	case at >= 0 && f.Claims.Holder(topology.NetworkClaim(host, networks[at].Name)) == "":
+		against(networks[at], want, resp)
+	case at < 0 && f.Claims.Holder(topology.NetworkClaim(host, name)) == "":
+		resp.Diagnostics.AddAttributeWarning(path.Root("network"), "Network not there yet", fmt.Sprintf(
+			"Hypervisor %s has no network %q. If a resource of this configuration makes it, refer to that resource's name, so that it is made first.", c.URI(), name))
+	}
+}
+
+// claim lays claim to the address and to the machine's one reservation on the network.
+func claim(f *fleet.Fleet, m *model, want reservation, resp *resource.ModifyPlanResponse) {
+	host, network := m.Hypervisor.ValueString(), m.Network.ValueString()
+	address := topology.AddressClaim(host, network, want.IP)
+	machine := topology.ReservationClaim(host, network, m.machine())
+	// The address is part of the name: of two reservations for one machine, neither is the other planned again.
+	owner := fmt.Sprintf("the reservation of %s for %s", want.IP, m.machine())
+	for _, conflict := range f.Claims.Replace(owner, address, machine) {
+		if conflict.Claim == address {
+			resp.Diagnostics.AddAttributeError(path.Root("ip"), "Address taken by another resource", fmt.Sprintf("%s belongs to %s: write another address.", conflict.Claim, conflict.Holder))
+		} else {
+			resp.Diagnostics.AddAttributeError(path.Root(m.key()), "Machine has a reservation already", fmt.Sprintf("The %s is %s: a machine can have one on a network.", conflict.Claim, conflict.Holder))
+		}
+	}
+}
+
+// key is the attribute that the machine is known by.
+func (m *model) key() string {
+	switch {
+	case !m.MAC.IsNull():
+		return "mac"
+	case !m.DUID.IsNull():
+		return "duid"
+	}
+	return "hostname"
+}
+
+// against compares with the network as it is.
+func against(n *hypervisor.Network, want reservation, resp *resource.ModifyPlanResponse) {
+	spec, err := netspec.Parse(n.ConfigXML)
+	if err != nil {
+		return // the network's own resource or the apply tells
+	}
+	subnet, gateway := spec.Subnet, spec.Gateway
+	if want.IP.Is6() {
+		subnet, gateway = spec.Subnet6, spec.Gateway6
+	}
+	problem := func(summary, format string, args ...any) {
+		resp.Diagnostics.AddAttributeError(path.Root("ip"), summary, fmt.Sprintf(format, args...))
+	}
+	switch {
+	case !subnet.IsValid():
+		problem("Address outside the network", "Network %q has no subnet of the family of %s.", n.Name, want.IP)
+	case !subnet.Contains(want.IP):
+		problem("Address outside the network", "%s is not inside %s, the subnet of network %q: write an address in there.", want.IP, subnet, n.Name)
+	case want.IP == gateway:
+		problem("Address of the gateway", "%s is the hypervisor's own address on network %q: write another one.", want.IP, n.Name)
+	}
+	for _, h := range hypervisor.DHCPHosts(n.Current()) {
+		if h.IP == want.IP && (h.MAC != want.MAC || !strings.EqualFold(h.ID, want.ID)) {
+			problem("Address reserved already", "Network %q keeps %s: write another address, or remove that reservation.", n.Name, h)
+		}
+	}
+}

@@ -1,0 +1,114 @@
+package dhcpreservation_test
+
+import (
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/terraform"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
+)
+
+const address = "virtcluster_dhcp_reservation.r"
+
+const network = `
+resource "virtcluster_network" "n" {
+  name      = "accres0"
+  mode      = "isolated"
+  cidr      = "10.93.0.0/24"
+  ipv6_cidr = "fd00:93::/64"
+  dhcp      = { ranges = [{ start = "10.93.0.210", end = "10.93.0.220" }, { start = "fd00:93::100", end = "fd00:93::1ff" }] }
+}
+`
+
+func config(resources ...string) string {
+	return acctest.Provider() + network + strings.Join(resources, "\n")
+}
+
+func reservation(name, attributes string) string {
+	return "resource \"virtcluster_dhcp_reservation\" \"" + name + "\" {\n  network = virtcluster_network.n.name\n" + attributes + "\n}\n"
+}
+
+func virsh(t *testing.T, argv ...string) string {
+	t.Helper()
+	out, err := exec.Command("virsh", argv...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("virsh %s: %v: %s", strings.Join(argv, " "), err, out)
+	}
+	return string(out)
+}
+
+// hosts checks the reservations that virsh shows in both definitions.
+func hosts(t *testing.T, want ...string) resource.TestCheckFunc {
+	return func(*terraform.State) error {
+		for _, flags := range [][]string{nil, {"--inactive"}} {
+			xml := virsh(t, append([]string{"net-dumpxml", "accres0"}, flags...)...)
+			if n := strings.Count(xml, "<host "); n != len(want) {
+				t.Errorf("%d reservations instead of %d in\n%s", n, len(want), xml)
+			}
+			for _, w := range want {
+				if !strings.Contains(xml, w) {
+					t.Errorf("%s is not in\n%s", w, xml)
+				}
+			}
+		}
+		return nil
+	}
+}
+
+var (
+	inPlace   = resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(address, plancheck.ResourceActionUpdate)}}
+	created   = resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(address, plancheck.ResourceActionCreate)}}
+	unchanged = resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}
+)
+
+func TestAccReservationLife(t *testing.T) {
+	acctest.InSandbox(t)
+	c := func(ip, more string) string {
+		return config(reservation("r", "mac = \"52:54:00:aa:93:01\"\nip = \""+ip+"\"\n"+more))
+	}
+	resource.Test(t, resource.TestCase{ProtoV6ProviderFactories: acctest.Providers, Steps: []resource.TestStep{
+		{Config: c("10.93.0.5", `hostname = "five"`), Check: resource.ComposeTestCheckFunc(
+			hosts(t, "<host mac='52:54:00:aa:93:01' name='five' ip='10.93.0.5'/>"), resource.TestCheckResourceAttr(address, "id", "accres0/52:54:00:aa:93:01"))},
+		{ResourceName: address, ImportState: true, ImportStateVerify: true},
+		{Config: c("10.93.0.6", `hostname = "six"`), ConfigPlanChecks: inPlace, Check: hosts(t, "<host mac='52:54:00:aa:93:01' name='six' ip='10.93.0.6'/>")},
+		{Config: strings.Replace(c("10.93.0.6", `hostname = "six"`), "52:54:00:aa:93:01", "52-54-00-AA-93-01", 1), ConfigPlanChecks: unchanged},
+		{PreConfig: func() {
+			virsh(t, "net-update", "accres0", "modify", "ip-dhcp-host", "<host mac='52:54:00:aa:93:01' name='six' ip='10.93.0.9'/>", "--live", "--config")
+		}, Config: c("10.93.0.6", `hostname = "six"`), ConfigPlanChecks: inPlace, Check: hosts(t, "name='six' ip='10.93.0.6'")},
+		{PreConfig: func() {
+			virsh(t, "net-update", "accres0", "delete", "ip-dhcp-host", "<host mac='52:54:00:aa:93:01'/>", "--live")
+		}, Config: c("10.93.0.6", `hostname = "six"`), ConfigPlanChecks: created, Check: hosts(t, "name='six' ip='10.93.0.6'")},
+		{Config: c("10.93.0.6", ""), ConfigPlanChecks: inPlace, Check: hosts(t, "<host mac='52:54:00:aa:93:01' ip='10.93.0.6'/>")},
+		{Config: config(), Check: hosts(t)},
+		{Config: config(reservation("r", "duid = \"0:3:0:1:52:54:0:AA:93:1\"\nip = \"FD00:93:0::5\"")), Check: hosts(t, "ip='fd00:93::5'")},
+		{ResourceName: address, ImportState: true, ImportStateVerify: true, ImportStateVerifyIgnore: []string{"duid", "ip"}},
+		{Config: config(reservation("r", "hostname = \"v6\"\nip = \"fd00:93::6\"")), Check: hosts(t, "<host name='v6' ip='fd00:93::6'/>")},
+		{Config: config(reservation("r", "hostname = \"v6b\"\nip = \"fd00:93::6\"")), Check: hosts(t, "<host name='v6b' ip='fd00:93::6'/>")},
+	}})
+}
+
+func TestAccReservationBadInput(t *testing.T) {
+	acctest.InSandbox(t)
+	valid := reservation("r", "mac = \"52:54:00:aa:93:01\"\nip = \"10.93.0.5\"")
+	steps := []resource.TestStep{{Config: config(valid)}}
+	for _, c := range []struct{ attributes, want string }{
+		{"mac = \"52:54:00:aa:93:02\"\nip = \"10.94.0.5\"", "Address outside the network"},
+		{"mac = \"52:54:00:aa:93:02\"\nip = \"10.93.0.1\"", "Address of the gateway"},
+		{"mac = \"52:54:00:aa:93:02\"\nip = \"10.93.0.5\"", "(Address taken by another resource|Address reserved already)"},
+		{"mac = \"52:54:00:aa:93:01\"\nip = \"10.93.0.7\"", "Machine has a reservation already"},
+		{"mac = \"53:54:00:aa:93:02\"\nip = \"10.93.0.7\"", "multicast"},
+		{"mac = \"52:54:00:aa:93\"\nip = \"10.93.0.7\"", "Invalid MAC address"},
+		{"ip = \"10.93.0.7\"", "Missing MAC address"},
+		{"mac = \"52:54:00:aa:93:02\"\nip = \"fd00:93::7\"", "MAC address of an IPv6 reservation"},
+		{"mac = \"52:54:00:aa:93:02\"\nip = \"10.93.0\"", "Invalid address"},
+	} {
+		steps = append(steps, resource.TestStep{Config: config(valid, reservation("bad", c.attributes)), PlanOnly: true, ExpectError: regexp.MustCompile(c.want)})
+	}
+	steps = append(steps, resource.TestStep{Config: config(valid), ConfigPlanChecks: unchanged, Check: hosts(t, "<host mac='52:54:00:aa:93:01' ip='10.93.0.5'/>")})
+	resource.Test(t, resource.TestCase{ProtoV6ProviderFactories: acctest.Providers, Steps: steps})
+}

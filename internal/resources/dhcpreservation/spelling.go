@@ -1,0 +1,56 @@
+package dhcpreservation
+
+import (
+	"context"
+	"net/netip"
+
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/alloc"
+)
+
+// keep lets the prior value stand where the planned one means the same.
+func keep(req planmodifier.StringRequest, resp *planmodifier.StringResponse, canonical func(string) string) {
+	if req.StateValue.IsNull() || req.PlanValue.IsNull() || req.PlanValue.IsUnknown() {
+		return
+	}
+	if canonical(req.StateValue.ValueString()) == canonical(req.PlanValue.ValueString()) {
+		resp.PlanValue = types.StringValue(req.StateValue.ValueString())
+	}
+}
+
+type sameMAC struct{}
+
+func (sameMAC) Description(context.Context) string {
+	return "two spellings of one MAC address are the same"
+}
+func (m sameMAC) MarkdownDescription(ctx context.Context) string { return m.Description(ctx) }
+func (sameMAC) PlanModifyString(_ context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {
+	keep(req, resp, canonicalMAC)
+}
+
+type sameAddress struct{}
+
+func (sameAddress) Description(context.Context) string {
+	return "two spellings of one address are the same"
+}
+func (m sameAddress) MarkdownDescription(ctx context.Context) string { return m.Description(ctx) }
+func (sameAddress) PlanModifyString(_ context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {
+	keep(req, resp, canonicalAddress)
+}
+
+// canonicalMAC is a MAC address in lower case with colons; what is none stays as it is, for Validate to refuse.
+func canonicalMAC(text string) string {
+	if mac, err := alloc.CanonicalMAC(text); err == nil {
+		return mac
+	}
+	return text
+}
+
+func canonicalAddress(text string) string {
+	if a, err := netip.ParseAddr(text); err == nil {
+		return a.Unmap().String()
+	}
+	return text
+}

@@ -1,0 +1,49 @@
+package dnsrecordset
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind/bindattr"
+)
+
+type model struct {
+	ID          types.String `tfsdk:"id"`
+	ServiceNode types.String `tfsdk:"service_node"`
+	View        types.String `tfsdk:"view"`
+	Zone        types.String `tfsdk:"zone"`
+	Name        types.String `tfsdk:"name"`
+	Type        types.String `tfsdk:"type"`
+	TTL         types.Int64  `tfsdk:"ttl"`
+	Values      types.List   `tfsdk:"values"`
+}
+
+func spec(_ context.Context, m *model) (bind.RecordSet, diag.Diagnostics) {
+	r := bind.RecordSet{
+		View: m.View.ValueString(), Zone: m.Zone.ValueString(), Name: m.Name.ValueString(), Type: m.Type.ValueString(),
+		TTL: bind.InheritTTL, Values: bindattr.Strings(m.Values),
+	}
+	if !m.TTL.IsNull() && !m.TTL.IsUnknown() {
+		r.TTL = m.TTL.ValueInt64()
+	}
+	return r, nil
+}
+
+func fill(ctx context.Context, m *model, got bind.RecordSet) diag.Diagnostics {
+	own, diags := spec(ctx, m)
+	m.TTL = types.Int64Null()
+	if got.TTL != bind.InheritTTL {
+		m.TTL = types.Int64Value(got.TTL)
+	}
+	m.Values = bindattr.List(bind.SpellValues(own.Values, got.Values, got.Type, got.Zone))
+	return diags
+}
+
+// key is what names the record set, in canonical form where it is known.
+func (m *model) key() (zone, name, rrType string) {
+	r, _ := spec(context.Background(), m)
+	return r.Key()
+}

@@ -1,0 +1,72 @@
+package dnsrecordset
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind/bindattr"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/topology"
+)
+
+func plan(ctx context.Context, f *fleet.Fleet, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
+	if !req.State.Raw.IsNull() {
+		keepSpelling(ctx, req, resp, m)
+	}
+	if f != nil && !resp.Diagnostics.HasError() {
+		across(f, resp, m)
+	}
+}
+
+// across checks the record set against the zone and the other record sets of the plan.
+func across(f *fleet.Fleet, resp *resource.ModifyPlanResponse, m *model) {
+	for _, v := range []types.String{m.ServiceNode, m.View, m.Zone, m.Name, m.Type} {
+		if v.IsUnknown() {
+			return
+		}
+	}
+	zone, name, rrType := m.key()
+	at := topology.DNSPlace{Node: m.ServiceNode.ValueString(), View: m.View.ValueString(), Zone: zone}
+	inZone, twice := f.DNS.PutSet(at, topology.DNSSet{Name: name, Type: rrType}, fmt.Sprint(m.TTL, m.Values))
+	others := f.DNS.Types(at, name, rrType)
+	switch {
+	case inZone:
+		resp.Diagnostics.AddAttributeError(path.Root("name"), "Records that the zone has itself", fmt.Sprintf("zone %q has %s records for %q in its records; keep them in one place", zone, rrType, name))
+	case twice:
+		resp.Diagnostics.AddAttributeError(path.Root("name"), "Record set twice", fmt.Sprintf("another resource has the %s records of %q in zone %q; put all values in one", rrType, name, zone))
+	case rrType == "CNAME" && len(others) > 0:
+		resp.Diagnostics.AddAttributeError(path.Root("type"), "CNAME beside other data", fmt.Sprintf("%q has %s records too; a CNAME must be the only record of its name", name, strings.Join(others, ", ")))
+	case slices.Contains(others, "CNAME"):
+		resp.Diagnostics.AddAttributeError(path.Root("name"), "Data beside a CNAME", fmt.Sprintf("%q has a CNAME, which must be the only record of its name", name))
+	}
+}
+
+// keepSpelling keeps what only is spelled differently; another zone, name or type is another record set.
+func keepSpelling(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
+	var prior model
+	resp.Diagnostics.Append(req.State.Get(ctx, &prior)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	zone, name, rrType := m.key()
+	oldZone, oldName, oldType := prior.key()
+	word := func(at string, planned *types.String, state types.String, same bool) {
+		if !same {
+			resp.RequiresReplace = append(resp.RequiresReplace, path.Root(at))
+		}
+		resp.Diagnostics.Append(bindattr.Keep(ctx, resp, at, planned, state, same)...)
+	}
+	word("zone", &m.Zone, prior.Zone, zone == oldZone)
+	word("name", &m.Name, prior.Name, name == oldName)
+	word("type", &m.Type, prior.Type, rrType == oldType)
+	tv, err := m.Values.ToTerraformValue(ctx)
+	same := err == nil && tv.IsFullyKnown() && bind.SameValues(bindattr.Strings(m.Values), bindattr.Strings(prior.Values), rrType, zone)
+	resp.Diagnostics.Append(bindattr.Keep(ctx, resp, "values", &m.Values, prior.Values, same)...)
+}

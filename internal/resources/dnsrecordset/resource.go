@@ -1,0 +1,78 @@
+// Package dnsrecordset is virtcluster_dns_record_set: records added to a zone that somebody else describes.
+package dnsrecordset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind/bindattr"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
+)
+
+// form is what an id looks like.
+const form = "SERVICE_NODE#VIEW/ZONE/NAME/TYPE"
+
+// New makes the resource.
+func New() resource.Resource {
+	return crud.New(crud.Type[model, bind.RecordSet]{
+		Name:   "dns_record_set",
+		Noun:   "DNS record set",
+		Label:  label,
+		Schema: setSchema,
+		Key:    []string{"service_node", "view", "zone", "name", "type"},
+		ID: func(m *model) string {
+			zone, name, rrType := m.key()
+			return bindattr.ID(m.ServiceNode, m.View.ValueString()+"/"+zone+"/"+name+"/"+rrType)
+		},
+		SetID: func(m *model, id string) { m.ID = types.StringValue(id) },
+		Split: (*model).split,
+		Spec:  spec,
+		Fill:  fill,
+		Open:  open,
+		Plan:  plan,
+	})
+}
+
+func label(m *model) string {
+	zone, name, rrType := m.key()
+	return fmt.Sprintf("%s %s in %s/%s", name, rrType, m.View.ValueString(), zone)
+}
+
+// split takes an id apart from both ends: a zone's name may hold a slash.
+func (m *model) split(id string) error {
+	node, part, err := bindattr.SplitID(id, form)
+	if err != nil {
+		return err
+	}
+	words := strings.Split(part, "/")
+	n := len(words)
+	if n < 4 {
+		return errors.New("write " + form)
+	}
+	m.ServiceNode, m.View = node, types.StringValue(words[0])
+	m.Zone = types.StringValue(strings.Join(words[1:n-2], "/"))
+	m.Name, m.Type = types.StringValue(words[n-2]), types.StringValue(words[n-1])
+	return nil
+}
+
+func open(ctx context.Context, f *fleet.Fleet, m *model) (crud.Store[bind.RecordSet], error) {
+	key, _ := spec(ctx, m)
+	now := time.Now()
+	return crud.OpenPart(ctx, f, m.ServiceNode.ValueString(), crud.Part[bind.RecordSet]{
+		Daemon: bind.Daemon{},
+		Owner:  fmt.Sprintf("DNS record set %q", label(m)),
+		Find:   func(t transaction.Tree) (bind.RecordSet, error) { return bind.FindRecordSet(t, key) },
+		Add:    func(t transaction.Tree, r bind.RecordSet) error { return bind.AddRecordSet(t, r, now) },
+		Set:    func(t transaction.Tree, r bind.RecordSet) error { return bind.SetRecordSet(t, r, now) },
+		Drop:   func(t transaction.Tree) error { return bind.DropRecordSet(t, key, now) },
+	})
+}

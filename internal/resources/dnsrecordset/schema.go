@@ -1,0 +1,39 @@
+package dnsrecordset
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind/bindattr"
+)
+
+func setSchema(context.Context) schema.Schema {
+	return schema.Schema{
+		MarkdownDescription: "All records of one name and type in a zone that another resource, another module or another state describes. The zone does not see them as its own, " +
+			"so each side can change without the other. A name and type that the zone's `records` have is an error.",
+		Attributes: map[string]schema.Attribute{
+			"id":           bindattr.IDAttribute("SERVICE_NODE#VIEW/ZONE/NAME/TYPE"),
+			"service_node": bindattr.ServiceNodeAttribute(),
+			"view": schema.StringAttribute{
+				Required: true, MarkdownDescription: "Name of the zone's view. Another one makes a new resource.",
+				PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
+			},
+			"zone": schema.StringAttribute{Required: true, MarkdownDescription: "Name of the zone. Another one makes a new resource."},
+			"name": schema.StringAttribute{
+				Required: true, MarkdownDescription: "Name of the records, relative to the zone; `@` is the zone itself, a dot at the end makes an absolute name. Another one makes a new resource.",
+			},
+			"type": schema.StringAttribute{Required: true, MarkdownDescription: "Type of the records, such as `A`, `CNAME`, `TXT` or `SRV`. Another one makes a new resource."},
+			"ttl": schema.Int64Attribute{
+				Optional: true, MarkdownDescription: "Seconds that others may keep the records, 0 to 2147483647. Default: the zone's.",
+			},
+			"values": schema.ListAttribute{
+				Required: true, ElementType: types.StringType,
+				MarkdownDescription: "Data of the records, as in a zone file; names in them are relative to the zone unless they end in a dot, TXT values are plain text of any length. Their order has no meaning.",
+			},
+		},
+	}
+}

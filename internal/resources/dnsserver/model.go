@@ -1,0 +1,40 @@
+package dnsserver
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind/bindattr"
+)
+
+type model struct {
+	ID               types.String `tfsdk:"id"`
+	ServiceNode      types.String `tfsdk:"service_node"`
+	ListenOn         types.List   `tfsdk:"listen_on"`
+	Forwarders       types.List   `tfsdk:"forwarders"`
+	AllowQuery       types.List   `tfsdk:"allow_query"`
+	AllowRecursion   types.List   `tfsdk:"allow_recursion"`
+	DNSSECValidation types.String `tfsdk:"dnssec_validation"`
+	Options          types.Map    `tfsdk:"options"`
+}
+
+func spec(_ context.Context, m *model) (bind.Server, diag.Diagnostics) {
+	return bind.Server{
+		ListenOn: bindattr.Strings(m.ListenOn), Forwarders: bindattr.Strings(m.Forwarders),
+		AllowQuery: bindattr.Strings(m.AllowQuery), AllowRecursion: bindattr.Strings(m.AllowRecursion),
+		DNSSECValidation: m.DNSSECValidation.ValueString(), Options: bindattr.MapStrings(m.Options),
+	}, nil
+}
+
+func fill(_ context.Context, m *model, got bind.Server) diag.Diagnostics {
+	bindattr.KeepList(&m.ListenOn, got.ListenOn, bind.SameListen)
+	bindattr.KeepList(&m.Forwarders, got.Forwarders, bind.SameServers)
+	bindattr.KeepList(&m.AllowQuery, got.AllowQuery, bind.SameMatches)
+	bindattr.KeepList(&m.AllowRecursion, got.AllowRecursion, bind.SameMatches)
+	m.DNSSECValidation = types.StringValue(got.DNSSECValidation)
+	bindattr.KeepMap(&m.Options, got.Options, bind.SameOptions)
+	return nil
+}

@@ -1,0 +1,84 @@
+package dnsview
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind/bindattr"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/topology"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
+)
+
+func typeString(s string) types.String { return types.StringValue(s) }
+
+func plan(ctx context.Context, f *fleet.Fleet, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
+	keepSpelling(ctx, req, resp, m)
+	if f == nil || m.Name.IsUnknown() || m.Order.IsUnknown() || m.MatchClients.IsUnknown() || m.MatchDestinations.IsUnknown() {
+		return
+	}
+	v, _ := spec(ctx, m)
+	node := m.ServiceNode.ValueString() // "" while it is not known
+	f.DNS.PutView(node, topology.DNSView{Name: v.Name, Order: v.Order, ForStrangers: v.ForStrangers(), MatchesAll: v.MatchesAll()})
+	if node == "" {
+		return // views of several nodes would be taken for those of one
+	}
+	planned := map[string]bool{}
+	for _, other := range f.DNS.Views(node) {
+		planned[other.Name] = true
+		if problem := bind.Shadows(v.Rank(), bind.Rank{Name: other.Name, Order: other.Order, All: other.MatchesAll}); problem != "" && other.Name != v.Name {
+			resp.Diagnostics.AddAttributeError(path.Root("order"), "View that is never asked", problem)
+		}
+	}
+	t, err := bindattr.Live(ctx, f, node)
+	if err != nil {
+		return // the machine may be made in the same apply; then its other views are planned too
+	}
+	warnOfLive(resp, v, t, planned)
+}
+
+// warnOfLive looks at views that other states made. They may be about to change, so it only warns; the apply refuses.
+func warnOfLive(resp *resource.ModifyPlanResponse, v bind.View, t transaction.Tree, planned map[string]bool) {
+	views, err := bind.Views(t)
+	if err != nil {
+		return
+	}
+	for _, other := range views {
+		if problem := bind.Shadows(v.Rank(), other.Rank()); problem != "" && !planned[other.Name] {
+			resp.Diagnostics.AddAttributeWarning(path.Root("order"), "View that is never asked", problem)
+		}
+	}
+	if !v.ForStrangers() {
+		return
+	}
+	for _, name := range bind.InternalNames(t, v.Name) {
+		resp.Diagnostics.AddAttributeWarning(path.Root("match_clients"), "Internal name for strangers",
+			name+" is in this view, which answers strangers; only machines of the cluster need it")
+	}
+}
+
+// keepSpelling makes no change of what only is spelled differently.
+func keepSpelling(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
+	if req.State.Raw.IsNull() {
+		return
+	}
+	var prior model
+	resp.Diagnostics.Append(req.State.Get(ctx, &prior)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	list := func(at string, planned *types.List, state types.List, same func(a, b []string) bool) {
+		resp.Diagnostics.Append(bindattr.Keep(ctx, resp, at, planned, state, same(bindattr.Strings(*planned), bindattr.Strings(state)))...)
+	}
+	list("match_clients", &m.MatchClients, prior.MatchClients, bind.SameMatches)
+	list("match_destinations", &m.MatchDestinations, prior.MatchDestinations, bind.SameMatches)
+	list("allow_recursion", &m.AllowRecursion, prior.AllowRecursion, bind.SameMatches)
+	list("forwarders", &m.Forwarders, prior.Forwarders, bind.SameServers)
+	list("allow_query", &m.AllowQuery, prior.AllowQuery, bind.SameMatches)
+	resp.Diagnostics.Append(bindattr.Keep(ctx, resp, "options", &m.Options, prior.Options,
+		bind.SameOptions(bindattr.MapStrings(m.Options), bindattr.MapStrings(prior.Options)))...)
+}

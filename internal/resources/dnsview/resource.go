@@ -1,0 +1,49 @@
+// Package dnsview is virtcluster_dns_view: one view of a BIND server.
+package dnsview
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind/bindattr"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
+)
+
+// New makes the resource.
+func New() resource.Resource {
+	return crud.New(crud.Type[model, bind.View]{
+		Name:   "dns_view",
+		Noun:   "DNS view",
+		Label:  func(m *model) string { return m.Name.ValueString() },
+		Schema: viewSchema,
+		Key:    []string{"service_node", "name"},
+		ID:     func(m *model) string { return bindattr.ID(m.ServiceNode, m.Name.ValueString()) },
+		SetID:  func(m *model, id string) { m.ID = typeString(id) },
+		Split: func(m *model, id string) error {
+			node, name, err := bindattr.SplitID(id, "SERVICE_NODE#VIEW")
+			m.ServiceNode, m.Name = node, typeString(name)
+			return err
+		},
+		Spec: spec,
+		Fill: fill,
+		Open: open,
+		Plan: plan,
+	})
+}
+
+func open(ctx context.Context, f *fleet.Fleet, m *model) (crud.Store[bind.View], error) {
+	name, id := m.Name.ValueString(), bindattr.ID(m.ServiceNode, m.Name.ValueString())
+	return crud.OpenPart(ctx, f, m.ServiceNode.ValueString(), crud.Part[bind.View]{
+		Daemon: bind.Daemon{},
+		Owner:  fmt.Sprintf("DNS view %q", name),
+		Find:   func(t transaction.Tree) (bind.View, error) { return bind.FindView(t, name) },
+		Add:    func(t transaction.Tree, v bind.View) error { return bindattr.Claimed(bind.AddView(t, v), id) },
+		Set:    bind.SetView,
+		Drop:   func(t transaction.Tree) error { return bind.DropView(t, name) },
+	})
+}

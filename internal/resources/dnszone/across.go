@@ -1,0 +1,59 @@
+package dnszone
+
+import (
+	"github.com/hashicorp/terraform-plugin-framework/path"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind/bindattr"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/topology"
+)
+
+// across checks the zone against the rest of the plan, and against its view on the machine.
+func (p *planner) across(f *fleet.Fleet) {
+	m := p.planned
+	if m.Name.IsUnknown() || m.View.IsUnknown() {
+		return
+	}
+	z, _ := spec(p.ctx, m)
+	node := m.ServiceNode.ValueString() // "" while it is not known
+	if node != "" {
+		p.overlap(f, topology.DNSPlace{Node: node, View: z.View, Zone: m.zone()}, z)
+	}
+	names := z.InternalNames()
+	if len(names) == 0 || !p.forStrangers(f, node, z.View) {
+		return
+	}
+	for _, name := range names {
+		p.resp.Diagnostics.AddAttributeWarning(path.Root("records"), "Internal name for strangers",
+			name+" is in view \""+z.View+"\", which answers strangers; only machines of the cluster need it, so leave it out here")
+	}
+}
+
+// overlap looks for record sets of other resources in the plan.
+func (p *planner) overlap(f *fleet.Fleet, at topology.DNSPlace, z bind.Zone) {
+	var sets []topology.DNSSet
+	for _, s := range z.Sets() {
+		sets = append(sets, topology.DNSSet{Name: s[0], Type: s[1]})
+	}
+	for _, s := range f.DNS.PutZone(at, sets) {
+		p.resp.Diagnostics.AddAttributeError(path.Root("records"), "Records of another resource",
+			s.Name+" "+s.Type+" is a virtcluster_dns_record_set too; keep it in one place")
+	}
+}
+
+// forStrangers asks the plan, and then the machine, about a view.
+func (p *planner) forStrangers(f *fleet.Fleet, node, view string) bool {
+	if v, ok := f.DNS.View(node, view); ok {
+		return v.ForStrangers
+	}
+	if node == "" {
+		return false
+	}
+	t, err := bindattr.Live(p.ctx, f, node)
+	if err != nil {
+		return false // the apply of the view will tell
+	}
+	v, err := bind.FindView(t, view)
+	return err == nil && v.ForStrangers()
+}

@@ -1,0 +1,178 @@
+package dnszone
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind/bindattr"
+)
+
+type model struct {
+	ID            types.String `tfsdk:"id"`
+	ServiceNode   types.String `tfsdk:"service_node"`
+	View          types.String `tfsdk:"view"`
+	Name          types.String `tfsdk:"name"`
+	CIDR          types.String `tfsdk:"cidr"`
+	TTL           types.Int64  `tfsdk:"ttl"`
+	SOA           types.Object `tfsdk:"soa"`
+	NameServers   types.List   `tfsdk:"name_servers"`
+	Records       types.Map    `tfsdk:"records"`
+	Pointers      types.Map    `tfsdk:"pointers"`
+	AllowTransfer types.List   `tfsdk:"allow_transfer"`
+	Forward       types.Object `tfsdk:"forward"`
+	Serial        types.Int64  `tfsdk:"serial"`
+	ParentRecords types.Map    `tfsdk:"parent_records"`
+}
+
+// values are the attributes that planning may settle, and those that a change of the zone shows in.
+func (m *model) values() map[string]attr.Value {
+	return map[string]attr.Value{
+		"name": m.Name, "cidr": m.CIDR, "view": m.View, "service_node": m.ServiceNode, "ttl": m.TTL, "soa": m.SOA,
+		"name_servers": m.NameServers, "records": m.Records, "pointers": m.Pointers, "allow_transfer": m.AllowTransfer,
+		"forward": m.Forward, "serial": m.Serial, "parent_records": m.ParentRecords,
+	}
+}
+
+func spec(_ context.Context, m *model) (bind.Zone, diag.Diagnostics) {
+	z := bind.Zone{
+		View: m.View.ValueString(), Name: m.Name.ValueString(), CIDR: m.CIDR.ValueString(),
+		TTL: m.TTL.ValueInt64(), SOA: soa(m.SOA), NameServers: bindattr.Strings(m.NameServers),
+		Records: records(m.Records), Pointers: bindattr.MapStrings(m.Pointers), AllowTransfer: bindattr.Strings(m.AllowTransfer),
+	}
+	if !m.Forward.IsNull() && !m.Forward.IsUnknown() {
+		servers, _ := m.Forward.Attributes()["servers"].(types.List)
+		only, _ := m.Forward.Attributes()["only"].(types.Bool)
+		z.Forward = &bind.Forward{Servers: bindattr.Strings(servers), Only: only.ValueBool()}
+	}
+	return z, nil
+}
+
+func soa(o types.Object) bind.SOA {
+	text := func(name string) string { s, _ := o.Attributes()[name].(types.String); return s.ValueString() }
+	number := func(name string) int64 { n, _ := o.Attributes()[name].(types.Int64); return n.ValueInt64() }
+	if o.IsNull() || o.IsUnknown() {
+		return bind.DefaultSOA
+	}
+	return bind.SOA{
+		MName: text("mname"), RName: text("rname"),
+		Refresh: number("refresh"), Retry: number("retry"), Expire: number("expire"), Minimum: number("minimum"),
+	}
+}
+
+func soaObject(s bind.SOA) types.Object {
+	return types.ObjectValueMust(soaTypes, map[string]attr.Value{
+		"mname": types.StringValue(s.MName), "rname": types.StringValue(s.RName),
+		"refresh": types.Int64Value(s.Refresh), "retry": types.Int64Value(s.Retry),
+		"expire": types.Int64Value(s.Expire), "minimum": types.Int64Value(s.Minimum),
+	})
+}
+
+// records reads the map; a name or a set that is not known has no values, a value that is not known is "".
+func records(m types.Map) bind.Records {
+	if m.IsNull() || m.IsUnknown() {
+		return nil
+	}
+	all := bind.Records{}
+	for owner, e := range m.Elements() {
+		sets, _ := e.(types.Map)
+		all[owner] = map[string][]string{}
+		for rrType, v := range sets.Elements() {
+			list, _ := v.(types.List)
+			all[owner][rrType] = bindattr.Strings(list)
+		}
+	}
+	return all
+}
+
+func recordsMap(all bind.Records) types.Map {
+	if all == nil {
+		return types.MapNull(setsType)
+	}
+	owners := map[string]attr.Value{}
+	for owner, sets := range all {
+		byType := map[string]attr.Value{}
+		for rrType, values := range sets {
+			byType[rrType] = bindattr.List(values)
+		}
+		owners[owner] = types.MapValueMust(valuesType, byType)
+	}
+	return types.MapValueMust(setsType, owners)
+}
+
+// parentRecords are the CNAMEs for a classless zone.
+func parentRecords(cidr string) types.Map {
+	p, err := bind.ParseCIDR(cidr)
+	if err != nil {
+		return types.MapNull(setsType)
+	}
+	var all bind.Records
+	for owner, target := range bind.ParentRecords(p) {
+		if all == nil {
+			all = bind.Records{}
+		}
+		all[owner] = map[string][]string{"CNAME": {target}}
+	}
+	return recordsMap(all)
+}
+
+func fill(ctx context.Context, m *model, read bind.Zone) diag.Diagnostics {
+	own, diags := spec(ctx, m)
+	got := own.Spell(read)
+	m.Name = types.StringValue(got.Name)
+	m.CIDR = cidrOf(got)
+	m.ParentRecords = parentRecords(m.CIDR.ValueString())
+	if got.Forward != nil {
+		m.fillForward(got)
+		return diags
+	}
+	m.Forward = types.ObjectNull(forwardTypes)
+	m.TTL = types.Int64Value(got.TTL)
+	m.SOA = soaObject(got.SOA)
+	m.NameServers = bindattr.List(got.NameServers)
+	m.AllowTransfer = bindattr.List(got.AllowTransfer)
+	m.Records = recordsMap(got.Records)
+	m.Pointers = pointers(got.Pointers)
+	m.Serial = types.Int64Value(int64(got.Serial))
+	return diags
+}
+
+// fillForward leaves what a forward zone does not have as it is, or at its default after an import.
+func (m *model) fillForward(got bind.Zone) {
+	m.Forward = types.ObjectValueMust(forwardTypes, map[string]attr.Value{
+		"servers": bindattr.List(got.Forward.Servers), "only": types.BoolValue(got.Forward.Only),
+	})
+	m.Serial, m.SOA = types.Int64Null(), types.ObjectNull(soaTypes)
+	m.Records, m.Pointers = types.MapNull(setsType), types.MapNull(types.StringType)
+	if m.TTL.IsNull() || m.TTL.IsUnknown() {
+		m.TTL = types.Int64Value(bind.DefaultTTL)
+	}
+	if m.NameServers.IsNull() || m.NameServers.IsUnknown() {
+		m.NameServers = bindattr.List([]string{bind.DefaultNameServer})
+	}
+	if m.AllowTransfer.IsNull() || m.AllowTransfer.IsUnknown() {
+		m.AllowTransfer = bindattr.List([]string{"localhost"})
+	}
+}
+
+// cidrOf is the prefix that a reverse zone is for: the one it was described by, or that of its name.
+func cidrOf(z bind.Zone) types.String {
+	if z.CIDR != "" {
+		return types.StringValue(z.CIDR)
+	}
+	name, err := z.CanonicalName()
+	if p, ok := bind.ReversePrefix(name); ok && err == nil {
+		return types.StringValue(p.String())
+	}
+	return types.StringNull()
+}
+
+func pointers(all map[string]string) types.Map {
+	if all != nil && len(all) == 0 {
+		return types.MapValueMust(types.StringType, map[string]attr.Value{})
+	}
+	return bindattr.Map(all)
+}

@@ -1,0 +1,211 @@
+package dnszone
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
+)
+
+// planner fills in what follows from the configuration and keeps what only is spelled differently.
+type planner struct {
+	ctx    context.Context
+	resp   *resource.ModifyPlanResponse
+	config model
+	// proposed is the plan as it came, planned what becomes of it.
+	proposed model
+	planned  *model
+	// prior is nil for a new zone.
+	prior *model
+}
+
+func plan(ctx context.Context, f *fleet.Fleet, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
+	p := planner{ctx: ctx, resp: resp, proposed: *m, planned: m}
+	resp.Diagnostics.Append(req.Config.Get(ctx, &p.config)...)
+	if !req.State.Raw.IsNull() {
+		p.prior = &model{}
+		resp.Diagnostics.Append(req.State.Get(ctx, p.prior)...)
+	}
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	p.name()
+	p.soa()
+	m.ParentRecords = p.parents()
+	if p.prior != nil {
+		p.spelling()
+	}
+	p.serial()
+	p.store()
+	if f != nil && !resp.Diagnostics.HasError() {
+		p.across(f)
+	}
+}
+
+// store sets the attributes that planning changed. Each one costs a walk over the whole plan, so what stayed is not
+// set again.
+func (p *planner) store() {
+	before, after := p.proposed.values(), p.planned.values()
+	for _, at := range slices.Sorted(maps.Keys(after)) {
+		if !after[at].Equal(before[at]) {
+			p.resp.Diagnostics.Append(p.resp.Plan.SetAttribute(p.ctx, path.Root(at), after[at])...)
+		}
+	}
+}
+
+// name settles name and cidr, of which the configuration has one.
+func (p *planner) name() {
+	name, cidr := p.config.Name, p.config.CIDR
+	if name.IsUnknown() || cidr.IsUnknown() {
+		p.planned.Name, p.planned.CIDR = unknownIfNull(name), unknownIfNull(cidr)
+		return
+	}
+	zone, err := bind.Zone{Name: name.ValueString(), CIDR: cidr.ValueString()}.CanonicalName()
+	if err != nil {
+		return // Validate has said so
+	}
+	switch {
+	case name.IsNull() && cidr.IsNull():
+		p.resp.Diagnostics.AddError("No name for the zone", "give name, such as \"okd.example.com\", or cidr for a reverse zone")
+		return
+	case name.IsNull():
+		p.planned.Name = types.StringValue(zone)
+	case !cidr.IsNull():
+		if of, err := (bind.Zone{CIDR: cidr.ValueString()}).CanonicalName(); err != nil || of != zone {
+			p.resp.Diagnostics.AddAttributeError(path.Root("name"), "Name and prefix disagree", "the reverse zone of "+cidr.ValueString()+" is \""+of+"\"; leave out name or cidr")
+			return
+		}
+	}
+	p.planned.CIDR = cidrOf(bind.Zone{Name: zone, CIDR: cidr.ValueString()})
+	if p.prior != nil {
+		p.keepName(zone)
+	}
+}
+
+// keepName keeps another spelling of the name in state; another name is another zone.
+func (p *planner) keepName(zone string) {
+	if p.prior.zone() != zone {
+		p.resp.RequiresReplace = append(p.resp.RequiresReplace, path.Root("name"))
+		return
+	}
+	p.planned.Name = p.prior.Name
+	now, err := bind.ParseCIDR(p.planned.CIDR.ValueString())
+	before, errBefore := bind.ParseCIDR(p.prior.CIDR.ValueString())
+	if err == nil && errBefore == nil && now == before {
+		p.planned.CIDR = p.prior.CIDR
+	}
+}
+
+func unknownIfNull(s types.String) types.String {
+	if s.IsNull() {
+		return types.StringUnknown()
+	}
+	return s
+}
+
+// soa fills in the defaults that depend on other attributes.
+func (p *planner) soa() {
+	m := p.planned
+	if !m.Forward.IsNull() {
+		m.SOA = types.ObjectNull(soaTypes)
+		return
+	}
+	if p.config.SOA.IsUnknown() {
+		return
+	}
+	attributes := soaObject(bind.DefaultSOA).Attributes()
+	if !p.config.SOA.IsNull() {
+		for name, v := range p.config.SOA.Attributes() {
+			if !v.IsNull() {
+				attributes[name] = v
+			}
+		}
+	}
+	if s, _ := attributes["mname"].(types.String); s.ValueString() == "" && !s.IsUnknown() {
+		attributes["mname"] = p.firstServer()
+	}
+	if s, _ := attributes["rname"].(types.String); s.ValueString() == "" && !s.IsUnknown() {
+		attributes["rname"] = types.StringUnknown()
+		if zone := m.zone(); zone != "" && !m.Name.IsUnknown() {
+			attributes["rname"] = types.StringValue("hostmaster." + zone + ".")
+		}
+	}
+	m.SOA = types.ObjectValueMust(soaTypes, attributes)
+}
+
+func (p *planner) firstServer() attr.Value {
+	if p.planned.NameServers.IsUnknown() {
+		return types.StringUnknown()
+	}
+	for _, e := range p.planned.NameServers.Elements() {
+		return e
+	}
+	return types.StringValue(bind.DefaultNameServer)
+}
+
+func (p *planner) parents() types.Map {
+	if p.planned.CIDR.IsUnknown() {
+		return types.MapUnknown(setsType)
+	}
+	return parentRecords(p.planned.CIDR.ValueString())
+}
+
+// spelling keeps the attributes of the prior state that mean what is planned.
+func (p *planner) spelling() {
+	m, was := p.planned, p.prior
+	zone := m.zone()
+	now, _ := spec(p.ctx, m)
+	before, _ := spec(p.ctx, was)
+	if known(p.ctx, m.NameServers) && bind.SameNames(now.NameServers, before.NameServers, zone) {
+		m.NameServers = was.NameServers
+	}
+	if known(p.ctx, m.AllowTransfer) && bind.SameMatches(now.AllowTransfer, before.AllowTransfer) {
+		m.AllowTransfer = was.AllowTransfer
+	}
+	full, err := now.FullSOA()
+	fullBefore, errBefore := before.FullSOA()
+	if known(p.ctx, m.SOA) && err == nil && errBefore == nil && full == fullBefore && !was.SOA.IsNull() {
+		m.SOA = was.SOA
+	}
+	if now.Forward != nil && before.Forward != nil && now.Forward.Only == before.Forward.Only && known(p.ctx, m.Forward) && bind.SameServers(now.Forward.Servers, before.Forward.Servers) {
+		m.Forward = was.Forward
+	}
+	if m.Records.Equal(was.Records) && m.Pointers.Equal(was.Pointers) {
+		return
+	}
+	if known(p.ctx, m.Records) && known(p.ctx, m.Pointers) && zone == was.zone() && now.SameData(before) {
+		m.Records, m.Pointers = was.Records, was.Pointers
+	}
+}
+
+// serial is the one in state while nothing changes.
+func (p *planner) serial() {
+	m := p.planned
+	if !m.Forward.IsNull() && !m.Forward.IsUnknown() {
+		m.Serial = types.Int64Null()
+		return
+	}
+	if p.prior == nil {
+		return
+	}
+	m.Serial = p.prior.Serial
+	before, after := p.prior.values(), m.values()
+	for at, v := range after {
+		if !v.Equal(before[at]) {
+			m.Serial = types.Int64Unknown()
+		}
+	}
+}
+
+// known says whether a value is known in all its parts.
+func known(ctx context.Context, v attr.Value) bool {
+	tv, err := v.ToTerraformValue(ctx)
+	return err == nil && tv.IsFullyKnown()
+}

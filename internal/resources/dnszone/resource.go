@@ -1,0 +1,78 @@
+// Package dnszone is virtcluster_dns_zone: one zone in one view of a BIND server.
+package dnszone
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind/bindattr"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
+)
+
+// New makes the resource.
+func New() resource.Resource {
+	return crud.New(crud.Type[model, bind.Zone]{
+		Name:   "dns_zone",
+		Noun:   "DNS zone",
+		Label:  func(m *model) string { return m.View.ValueString() + "/" + m.zone() },
+		Schema: zoneSchema,
+		Key:    []string{"service_node", "view", "name"},
+		ID:     (*model).id,
+		SetID:  func(m *model, id string) { m.ID = types.StringValue(id) },
+		Split:  (*model).split,
+		Spec:   spec,
+		Fill:   fill,
+		Open:   open,
+		Plan:   plan,
+	})
+}
+
+// zone is the canonical name.
+func (m *model) zone() string {
+	name, err := bind.Zone{Name: m.Name.ValueString(), CIDR: m.CIDR.ValueString()}.CanonicalName()
+	if err != nil {
+		return m.Name.ValueString()
+	}
+	return name
+}
+
+func (m *model) id() string {
+	return bindattr.ID(m.ServiceNode, m.View.ValueString()+"/"+m.zone())
+}
+
+// split takes an id apart; a zone's name may hold a slash, a view's does not.
+func (m *model) split(id string) error {
+	node, part, err := bindattr.SplitID(id, "SERVICE_NODE#VIEW/ZONE")
+	if err != nil {
+		return err
+	}
+	view, zone, ok := strings.Cut(part, "/")
+	if !ok || view == "" || zone == "" {
+		return errors.New("write SERVICE_NODE#VIEW/ZONE")
+	}
+	m.ServiceNode, m.View, m.Name = node, types.StringValue(view), types.StringValue(zone)
+	return nil
+}
+
+func open(ctx context.Context, f *fleet.Fleet, m *model) (crud.Store[bind.Zone], error) {
+	view, zone, id, now := m.View.ValueString(), m.zone(), m.id(), time.Now()
+	return crud.OpenPart(ctx, f, m.ServiceNode.ValueString(), crud.Part[bind.Zone]{
+		Daemon: bind.Daemon{},
+		Owner:  fmt.Sprintf("DNS zone %q in view %q", zone, view),
+		Find:   func(t transaction.Tree) (bind.Zone, error) { return bind.FindZone(t, view, zone) },
+		Add: func(t transaction.Tree, z bind.Zone) error {
+			return bindattr.Claimed(bind.AddZone(t, z, now), id)
+		},
+		Set:  func(t transaction.Tree, z bind.Zone) error { return bind.SetZone(t, z, now) },
+		Drop: func(t transaction.Tree) error { return bind.DropZone(t, view, zone) },
+	})
+}

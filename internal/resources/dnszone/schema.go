@@ -1,0 +1,111 @@
+package dnszone
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/listdefault"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind/bindattr"
+)
+
+var (
+	valuesType = types.ListType{ElemType: types.StringType}
+	setsType   = types.MapType{ElemType: valuesType}
+	soaTypes   = map[string]attr.Type{
+		"mname": types.StringType, "rname": types.StringType,
+		"refresh": types.Int64Type, "retry": types.Int64Type, "expire": types.Int64Type, "minimum": types.Int64Type,
+	}
+	forwardTypes = map[string]attr.Type{"servers": valuesType, "only": types.BoolType}
+)
+
+func zoneSchema(context.Context) schema.Schema {
+	return schema.Schema{
+		MarkdownDescription: "A zone in a view: a primary one with its records, a reverse one with its pointers, or a forward one. " +
+			"A change reloads this zone in this view and no other. Other resources, in other states too, add to a primary zone with `virtcluster_dns_record_set`.\n\n" +
+			"A prefix longer than /24 gets a classless zone (RFC 2317), which is found only where the zone of the /24 has a CNAME for each of its addresses: " +
+			"`parent_records` are these, to merge into the `records` of that zone.",
+		Attributes: map[string]schema.Attribute{
+			"id":           bindattr.IDAttribute("SERVICE_NODE#VIEW/ZONE"),
+			"service_node": bindattr.ServiceNodeAttribute(),
+			"view": schema.StringAttribute{
+				Required: true, MarkdownDescription: "Name of the view that the zone is in. Another one makes a new resource.",
+				PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
+			},
+			"name": schema.StringAttribute{
+				Optional: true, Computed: true,
+				MarkdownDescription: "Name of the zone, such as `okd.example.com`; this or `cidr` is required. Internationalised names are converted. Another one makes a new resource.",
+			},
+			"cidr": schema.StringAttribute{
+				Optional: true, Computed: true,
+				MarkdownDescription: "Prefix that a reverse zone is for, IPv4 or IPv6, instead of `name`. One that ends between octets belongs to the zone of the octet before (10.0.16.0/20 to 0.10.in-addr.arpa), " +
+					"from /25 to /31 to a classless zone (0/25.2.0.192.in-addr.arpa), in IPv6 to the zone of the nibble.",
+			},
+			"ttl": schema.Int64Attribute{
+				Optional: true, Computed: true, Default: int64default.StaticInt64(bind.DefaultTTL),
+				MarkdownDescription: "Seconds that others may keep the records of the zone, 0 to 2147483647. Default: 300.",
+			},
+			"soa": soaAttribute(),
+			"name_servers": schema.ListAttribute{
+				Optional: true, Computed: true, ElementType: types.StringType, Default: listdefault.StaticValue(bindattr.List([]string{bind.DefaultNameServer})),
+				MarkdownDescription: "Servers that the zone names as its own, absolute with a dot at the end, else in the zone, where they need address `records`. Default: `[\"localhost.\"]`.",
+			},
+			"records": schema.MapAttribute{
+				Optional: true, ElementType: setsType,
+				MarkdownDescription: "Records by name and type: `{ api = { A = [\"10.0.0.100\"] } }`. Names are relative to the zone, `@` is the zone itself, and a dot at the end makes one absolute; this holds for names in values too. " +
+					"Values are written as in a zone file, TXT values as plain text of any length.",
+			},
+			"pointers": schema.MapAttribute{
+				Optional: true, ElementType: types.StringType,
+				MarkdownDescription: "Pointers of a reverse zone: address to absolute name, `{ \"10.0.0.1\" = \"node-1.example.com.\" }`.",
+			},
+			"allow_transfer": schema.ListAttribute{
+				Optional: true, Computed: true, ElementType: types.StringType, Default: listdefault.StaticValue(bindattr.List([]string{"localhost"})),
+				MarkdownDescription: "Who may transfer the whole zone, an address match list. Default: `[\"localhost\"]`.",
+			},
+			"forward": schema.SingleNestedAttribute{
+				Optional:            true,
+				MarkdownDescription: "Makes this a forward zone, which has no records: questions about it go to other servers.",
+				Attributes: map[string]schema.Attribute{
+					"servers": schema.ListAttribute{Required: true, ElementType: types.StringType, MarkdownDescription: "Servers to ask: addresses, with `:PORT` where it is not 53."},
+					"only": schema.BoolAttribute{
+						Optional: true, Computed: true, Default: booldefault.StaticBool(true),
+						MarkdownDescription: "Whether only these are asked; otherwise BIND looks for the answer itself when they give none. Default: true.",
+					},
+				},
+			},
+			"serial": schema.Int64Attribute{
+				Computed: true, MarkdownDescription: "Serial of the zone. It rises with every change (RFC 1982); null for a forward zone.",
+			},
+			"parent_records": schema.MapAttribute{
+				Computed: true, ElementType: setsType,
+				MarkdownDescription: "CNAME records that the zone of the /24 needs where this is a classless zone (RFC 2317), in the form of its `records`; otherwise null.",
+			},
+		},
+	}
+}
+
+func soaAttribute() schema.Attribute {
+	seconds := func(text string, value int64) schema.Attribute {
+		return schema.Int64Attribute{Optional: true, Computed: true, MarkdownDescription: text, Default: int64default.StaticInt64(value)}
+	}
+	return schema.SingleNestedAttribute{
+		Optional: true, Computed: true,
+		MarkdownDescription: "Start of authority. Default: each attribute's own.",
+		Attributes: map[string]schema.Attribute{
+			"mname":   schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: "Primary server. Default: the first of `name_servers`."},
+			"rname":   schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: "Mailbox of whoever is responsible, written as a name. Default: `hostmaster` in the zone."},
+			"refresh": seconds("Seconds after which a secondary server asks for changes. Default: 3600.", bind.DefaultSOA.Refresh),
+			"retry":   seconds("Seconds after which it asks again when it got no answer. Default: 600.", bind.DefaultSOA.Retry),
+			"expire":  seconds("Seconds after which it gives the zone up without an answer. Default: 1209600.", bind.DefaultSOA.Expire),
+			"minimum": seconds("Seconds that others may keep the answer that a name does not exist. Default: 60.", bind.DefaultSOA.Minimum),
+		},
+	}
+}

@@ -1,0 +1,157 @@
+package externalbridge
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bridge"
+)
+
+// inherit is the value of `addresses` that moves the interfaces' own.
+const inherit = "inherit"
+
+type model struct {
+	ID              types.String  `tfsdk:"id"`
+	Name            types.String  `tfsdk:"name"`
+	Host            types.String  `tfsdk:"host"`
+	Hypervisor      types.String  `tfsdk:"hypervisor"`
+	Interfaces      types.List    `tfsdk:"interfaces"`
+	STP             types.Bool    `tfsdk:"stp"`
+	MTU             types.Int64   `tfsdk:"mtu"`
+	Addresses       types.Dynamic `tfsdk:"addresses"`
+	Gateway         types.String  `tfsdk:"gateway"`
+	Backend         types.String  `tfsdk:"backend"`
+	RollbackTimeout types.Int64   `tfsdk:"rollback_timeout"`
+	ActiveAddresses types.List    `tfsdk:"active_addresses"`
+}
+
+func (m *model) spec(ctx context.Context) (bridge.Bridge, diag.Diagnostics) {
+	var diags diag.Diagnostics
+	b := bridge.Bridge{
+		Name: m.Name.ValueString(), STP: m.STP.ValueBool(), MTU: int(m.MTU.ValueInt64()),
+		RollbackTimeout: time.Duration(m.RollbackTimeout.ValueInt64()) * time.Second,
+	}
+	if !m.Interfaces.IsUnknown() {
+		var names []types.String
+		diags.Append(m.Interfaces.ElementsAs(ctx, &names, false)...)
+		for _, n := range names {
+			b.Interfaces = append(b.Interfaces, n.ValueString())
+		}
+	}
+	if text := m.Gateway.ValueString(); text != "" {
+		gateway, err := netip.ParseAddr(text)
+		if err != nil {
+			diags.AddAttributeError(path.Root("gateway"), "Invalid address", "write an address such as \"10.19.41.254\": "+err.Error())
+		}
+		b.Gateway = gateway
+	}
+	var d diag.Diagnostics
+	b.Inherit, b.Addresses, d = addresses(m.Addresses)
+	diags.Append(d...)
+	return b, diags
+}
+
+// addresses reads "inherit" or a list of addresses with prefix lengths; an unknown counts as "inherit".
+func addresses(v types.Dynamic) (inherits bool, list []netip.Prefix, diags diag.Diagnostics) {
+	at := path.Root("addresses")
+	var elements []attr.Value
+	switch u := v.UnderlyingValue().(type) {
+	case nil:
+		return true, nil, nil
+	case types.String:
+		if !u.IsUnknown() && u.ValueString() != inherit {
+			diags.AddAttributeError(at, "Invalid addresses", "write \"inherit\" or a list such as [\"10.19.41.10/24\"]")
+		}
+		return true, nil, diags
+	case types.Tuple:
+		elements = u.Elements()
+	case types.List:
+		elements = u.Elements()
+	case types.Set:
+		elements = u.Elements()
+	default:
+		diags.AddAttributeError(at, "Invalid addresses", "write \"inherit\" or a list such as [\"10.19.41.10/24\"]")
+		return true, nil, diags
+	}
+	for _, e := range elements {
+		text, ok := e.(types.String)
+		if ok && text.IsUnknown() {
+			continue
+		}
+		prefix, err := netip.ParsePrefix(text.ValueString())
+		if !ok || err != nil {
+			diags.AddAttributeError(at, "Invalid address", "write an address with its prefix length such as \"10.19.41.10/24\", not "+e.String())
+			continue
+		}
+		list = append(list, prefix)
+	}
+	return false, list, diags
+}
+
+// fill writes what the machine has into the model.
+func (m *model) fill(ctx context.Context, got bridge.Bridge) diag.Diagnostics {
+	want, diags := m.spec(ctx)
+	if diags.HasError() {
+		return diags
+	}
+	m.STP = types.BoolValue(got.STP)
+	if want.MTU != 0 || m.MTU.IsUnknown() {
+		m.MTU = types.Int64Value(int64(got.MTU))
+	}
+	if !sameSet(want.Interfaces, got.Interfaces) {
+		list, d := types.ListValueFrom(ctx, types.StringType, got.Interfaces)
+		diags.Append(d...)
+		m.Interfaces = list
+	}
+	if m.Addresses.IsNull() || m.Addresses.IsUnknown() {
+		m.Addresses = types.DynamicValue(types.StringValue(inherit))
+	}
+	if !want.Inherit {
+		if !sameSet(want.Addresses, got.Addresses) {
+			m.Addresses = types.DynamicValue(tuple(got.Addresses))
+		}
+		if want.Gateway != got.Gateway {
+			m.Gateway = types.StringNull()
+			if got.Gateway.IsValid() {
+				m.Gateway = types.StringValue(got.Gateway.String())
+			}
+		}
+	}
+	if m.Backend.IsNull() || m.Backend.IsUnknown() {
+		m.Backend = types.StringValue("auto")
+	}
+	if m.RollbackTimeout.IsNull() {
+		m.RollbackTimeout = types.Int64Value(defaultRollback)
+	}
+	active := []string{}
+	for _, a := range got.Addresses {
+		active = append(active, a.String())
+	}
+	list, d := types.ListValueFrom(ctx, types.StringType, active)
+	diags.Append(d...)
+	m.ActiveAddresses = list
+	return diags
+}
+
+func tuple(prefixes []netip.Prefix) types.Tuple {
+	var kinds []attr.Type
+	var values []attr.Value
+	for _, p := range prefixes {
+		kinds, values = append(kinds, types.StringType), append(values, types.StringValue(p.String()))
+	}
+	return types.TupleValueMust(kinds, values)
+}
+
+func sameSet[T comparable](a, b []T) bool {
+	within := func(x, y []T) bool {
+		return !slices.ContainsFunc(x, func(e T) bool { return !slices.Contains(y, e) })
+	}
+	return within(a, b) && within(b, a)
+}

@@ -1,0 +1,130 @@
+// Package externalbridge is the resource virtcluster_external_bridge.
+package externalbridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bridge"
+)
+
+// New is the constructor that the provider offers.
+func New() resource.Resource {
+	return crud.New(crud.Type[model, bridge.Bridge]{
+		Name:   "external_bridge",
+		Noun:   "external bridge",
+		Label:  func(m *model) string { return m.Name.ValueString() },
+		Schema: resourceSchema,
+		Key:    []string{"name", "host", "hypervisor"},
+		ID:     id,
+		Split:  split,
+		SetID:  func(m *model, id string) { m.ID = types.StringValue(id) },
+		Spec:   func(ctx context.Context, m *model) (bridge.Bridge, diag.Diagnostics) { return m.spec(ctx) },
+		Fill:   func(ctx context.Context, m *model, got bridge.Bridge) diag.Diagnostics { return m.fill(ctx, got) },
+		Open:   open,
+		Plan:   plan,
+	})
+}
+
+// id is NAME, HOST#NAME or HYPERVISOR#NAME; an endpoint has a colon and a hypervisor's name has none.
+func id(m *model) string {
+	for _, place := range []string{m.Host.ValueString(), m.Hypervisor.ValueString()} {
+		if place != "" {
+			return place + "#" + m.Name.ValueString()
+		}
+	}
+	return m.Name.ValueString()
+}
+
+func split(m *model, id string) error {
+	place, name, placed := strings.Cut(id, "#")
+	if !placed {
+		place, name = "", id
+	}
+	if name == "" {
+		return errors.New(`write NAME, HOST#NAME or HYPERVISOR#NAME, such as "ssh://root@kvm1.example#kiextbr0"`)
+	}
+	m.Name = types.StringValue(name)
+	switch {
+	case strings.Contains(place, ":"):
+		m.Host = types.StringValue(place)
+	case place != "":
+		m.Hypervisor = types.StringValue(place)
+	}
+	return nil
+}
+
+// store is one bridge on one machine.
+type store struct {
+	bridge.Site
+	wanted bridge.Bridge
+}
+
+func open(ctx context.Context, f *fleet.Fleet, m *model) (crud.Store[bridge.Bridge], error) {
+	endpoint := m.Host.ValueString()
+	if endpoint == "" {
+		var err error
+		if endpoint, err = f.HostOf(m.Hypervisor.ValueString()); err != nil {
+			return nil, err
+		}
+	}
+	h, err := f.Host(ctx, endpoint)
+	if err != nil {
+		return nil, err
+	}
+	wanted, _ := m.spec(ctx)
+	fresh := func(ctx context.Context) (host.Host, error) { return f.FreshHost(ctx, endpoint) }
+	return &store{Site: bridge.Site{Host: h, Fresh: fresh}, wanted: wanted}, nil
+}
+
+func (s *store) Get(ctx context.Context) (bridge.Bridge, error) {
+	b, _, err := s.Site.Get(ctx, s.wanted.Name)
+	return b, err
+}
+
+func (s *store) Update(ctx context.Context, _, want bridge.Bridge) error {
+	return s.Site.Update(ctx, want)
+}
+
+func (s *store) Delete(ctx context.Context) error { return s.Site.Delete(ctx, s.wanted) }
+
+// plan looks whether the interfaces are there, while nothing has happened yet.
+func plan(ctx context.Context, f *fleet.Fleet, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
+	if !m.Host.IsNull() && !m.Hypervisor.IsNull() {
+		resp.Diagnostics.AddAttributeError(path.Root("host"), "Two hosts", "write `host` or `hypervisor`, not both")
+		return
+	}
+	if f == nil || !req.State.Raw.IsNull() || m.Host.IsUnknown() || m.Hypervisor.IsUnknown() || m.Interfaces.IsUnknown() {
+		return
+	}
+	opened, err := open(ctx, f, m)
+	if errors.Is(err, fleet.ErrUnknown) {
+		return
+	}
+	var machine bridge.Machine
+	if err == nil {
+		machine, err = opened.(*store).Look(ctx)
+	}
+	if err != nil {
+		// The machine may come to be in the same apply, so this is no error yet.
+		resp.Diagnostics.AddAttributeWarning(path.Root("interfaces"), fmt.Sprintf("Cannot look at the host of bridge %q", m.Name.ValueString()), err.Error())
+		return
+	}
+	b, _ := m.spec(ctx)
+	if _, there := machine.Bridge(b.Name); there {
+		return
+	}
+	if _, _, err := b.Make(machine); err != nil {
+		resp.Diagnostics.AddAttributeError(path.Root("interfaces"), "Invalid interfaces", err.Error())
+	}
+}

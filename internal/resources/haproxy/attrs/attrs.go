@@ -1,0 +1,116 @@
+// Package attrs holds the attributes that the HAProxy types have in common: how they look in a schema, and
+// their conversion between Terraform and plain values.
+package attrs
+
+import (
+	"context"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
+)
+
+// ID is the id attribute.
+func ID(form string) schema.StringAttribute {
+	return schema.StringAttribute{
+		Computed:            true,
+		MarkdownDescription: "Import id: `" + form + "`.",
+		PlanModifiers:       []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
+	}
+}
+
+// ServiceNode is the service_node attribute.
+func ServiceNode() schema.StringAttribute {
+	return schema.StringAttribute{
+		Required:            true,
+		MarkdownDescription: "Machine that runs HAProxy: the `id` of a `virtcluster_service_node`. Another one replaces the resource.",
+		PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
+	}
+}
+
+// Name is the name of a section.
+func Name(kind string) schema.StringAttribute {
+	return schema.StringAttribute{
+		Required: true,
+		MarkdownDescription: "Name of the " + kind + " in HAProxy's configuration: letters, digits, `-`, `_`, `.` and `:`. Another one replaces the resource; " +
+			"`create_before_destroy` lets what names it follow.",
+		PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
+	}
+}
+
+// Options is an attribute of option names.
+func Options(example string) schema.SetAttribute {
+	return schema.SetAttribute{
+		Optional:    true,
+		ElementType: types.StringType,
+		MarkdownDescription: "HAProxy options without the word `option`, such as " + example + "; `no ` before one switches it off. " +
+			"Default: none beyond those of the defaults section.",
+	}
+}
+
+// Extra is an attribute of further lines of a section.
+func Extra(section string) schema.StringAttribute {
+	return schema.StringAttribute{
+		Optional: true,
+		MarkdownDescription: "Further lines of the " + section + " section, in HAProxy's language, checked by HAProxy like all others. Lines that an attribute can say " +
+			"are refused with the attribute's name. Comments and indentation are not kept. Default: none.",
+		PlanModifiers: []planmodifier.String{SameLines()},
+	}
+}
+
+// SameMeaning keeps the spelling in state while the configuration's has the same meaning, so that two
+// spellings never make a diff.
+func SameMeaning(normal func(string) string) planmodifier.String { return sameMeaning{normal} }
+
+type sameMeaning struct{ normal func(string) string }
+
+func (sameMeaning) Description(context.Context) string {
+	return "Two spellings of one value are no change."
+}
+
+func (m sameMeaning) MarkdownDescription(ctx context.Context) string { return m.Description(ctx) }
+
+func (m sameMeaning) PlanModifyString(_ context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {
+	if req.ConfigValue.IsNull() || req.PlanValue.IsUnknown() || req.StateValue.IsNull() {
+		return
+	}
+	if m.normal(req.PlanValue.ValueString()) == m.normal(req.StateValue.ValueString()) {
+		resp.PlanValue = req.StateValue
+	}
+}
+
+// SameTime is SameMeaning for times: "60s" is "1m".
+func SameTime() planmodifier.String {
+	return SameMeaning(func(s string) string {
+		if d, ok := haproxy.Duration(s); ok {
+			return d.String()
+		}
+		return s
+	})
+}
+
+// SameWords is SameMeaning for lines: blanks between words make no difference.
+func SameWords() planmodifier.String {
+	return SameMeaning(haproxy.OneLine)
+}
+
+// SameAddress is SameMeaning for addresses.
+func SameAddress() planmodifier.String { return SameMeaning(haproxy.CanonicalBindAddress) }
+
+// Time is an optional attribute with a time.
+func Time(description string) schema.StringAttribute {
+	return schema.StringAttribute{
+		Optional:            true,
+		MarkdownDescription: description,
+		PlanModifiers:       []planmodifier.String{SameTime()},
+	}
+}
+
+// SameLines is SameMeaning for texts of several lines.
+func SameLines() planmodifier.String {
+	return SameMeaning(func(s string) string { return strings.Join(haproxy.Lines(s), "\n") })
+}

@@ -1,0 +1,101 @@
+package attrs
+
+import (
+	"context"
+	"net/netip"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
+)
+
+// Bind is an address to listen on, as a model.
+type Bind struct {
+	Address     types.String `tfsdk:"address"`
+	Port        types.Int64  `tfsdk:"port"`
+	Transparent types.Bool   `tfsdk:"transparent"`
+	Options     types.List   `tfsdk:"options"`
+}
+
+// BindTypes are a Bind's attribute types.
+func BindTypes() map[string]attr.Type {
+	return map[string]attr.Type{
+		"address": types.StringType, "port": types.Int64Type, "transparent": types.BoolType,
+		"options": types.ListType{ElemType: types.StringType},
+	}
+}
+
+// BindAttributes are a Bind's attributes.
+func BindAttributes() map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"address": schema.StringAttribute{
+			Optional: true, Computed: true, Default: stringdefault.StaticString("*"),
+			MarkdownDescription: "IPv4 or IPv6 address to listen on. Default: `*`, all IPv4 addresses; `::` is all IPv6 ones, and all IPv4 ones too with the option `v4v6`.",
+			PlanModifiers:       []planmodifier.String{SameAddress()},
+		},
+		"port": schema.Int64Attribute{Required: true, MarkdownDescription: "TCP port to listen on, 1 to 65535."},
+		"transparent": schema.BoolAttribute{
+			Optional: true, Computed: true,
+			MarkdownDescription: "Whether to listen even while the machine does not hold the address, as for a VIP that is elsewhere. Default: yes for a single address.",
+			PlanModifiers:       []planmodifier.Bool{transparentDefault{}},
+		},
+		"options": schema.ListAttribute{
+			Optional: true, ElementType: types.StringType,
+			MarkdownDescription: "Further options of the bind line, such as `\"ssl\"`, `\"crt /etc/haproxy/site.pem\"`, `\"alpn h2,http/1.1\"` or `\"accept-proxy\"`. Default: none.",
+		},
+	}
+}
+
+// transparentDefault follows from the address beside it.
+type transparentDefault struct{}
+
+func (transparentDefault) Description(context.Context) string { return "Yes for a single address." }
+
+func (m transparentDefault) MarkdownDescription(ctx context.Context) string {
+	return m.Description(ctx)
+}
+
+func (transparentDefault) PlanModifyBool(ctx context.Context, req planmodifier.BoolRequest, resp *planmodifier.BoolResponse) {
+	if !req.ConfigValue.IsNull() {
+		return
+	}
+	var address types.String
+	resp.Diagnostics.Append(req.Config.GetAttribute(ctx, req.Path.ParentPath().AtName("address"), &address)...)
+	if address.IsUnknown() {
+		resp.PlanValue = types.BoolUnknown()
+		return
+	}
+	resp.PlanValue = types.BoolValue(transparentByDefault(address.ValueString()))
+}
+
+// transparentByDefault: a wildcard needs no address, and the loopback ones are always there.
+func transparentByDefault(address string) bool {
+	a, err := netip.ParseAddr(address)
+	return err == nil && !a.IsUnspecified() && !a.IsLoopback()
+}
+
+// Value gives the plain value.
+func (b Bind) Value() haproxy.Bind {
+	return haproxy.Bind{
+		Address:     haproxy.CanonicalBindAddress(b.Address.ValueString()),
+		Port:        b.Port.ValueInt64(),
+		Transparent: b.Transparent.ValueBool(),
+		Options:     strings.Join(Strings(b.Options), " "),
+	}
+}
+
+// Keep writes what was read back.
+func (b Bind) Keep(got haproxy.Bind) Bind {
+	if b.Address.IsNull() || b.Address.IsUnknown() || haproxy.CanonicalBindAddress(b.Address.ValueString()) != got.Address {
+		b.Address = types.StringValue(got.Address)
+	}
+	b.Port = types.Int64Value(got.Port)
+	b.Transparent = types.BoolValue(got.Transparent)
+	b.Options = KeepList(b.Options, got.Options, haproxy.BindOptions(got.Options))
+	return b
+}

@@ -1,0 +1,100 @@
+package attrs
+
+import (
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+)
+
+// meanings say what each of HAProxy's timeouts waits for.
+var meanings = map[string]string{
+	"connect":         "for a server to accept a connection",
+	"client":          "for a client that neither sends nor takes anything",
+	"client-fin":      "for a client that closed its side",
+	"server":          "for a server that neither sends nor takes anything",
+	"server-fin":      "for a server that closed its side",
+	"tunnel":          "for both sides of a tunnel, WebSockets for one, that say nothing",
+	"http-request":    "for a complete HTTP request",
+	"http-keep-alive": "for the next HTTP request on a connection",
+	"queue":           "for a free server",
+	"check":           "for the answer to a health check once it is connected",
+	"tarpit":          "before a tarpitted request is answered",
+}
+
+func attribute(name string) string { return strings.ReplaceAll(name, "-", "_") }
+
+// Timeouts is an attribute of the named timeouts. Where there are defaults, the attribute is computed.
+func Timeouts(names []string, defaults map[string]string) schema.SingleNestedAttribute {
+	attributes := map[string]schema.Attribute{}
+	for _, name := range names {
+		a := schema.StringAttribute{
+			Optional:            true,
+			MarkdownDescription: "How long to wait " + meanings[name] + ", with a unit (us, ms, s, m, h, d).",
+			PlanModifiers:       []planmodifier.String{SameTime()},
+		}
+		switch value, ok := defaults[name]; {
+		case ok:
+			a.Computed, a.Default = true, stringdefault.StaticString(value)
+			a.MarkdownDescription += " Default: `" + value + "`."
+		case defaults != nil:
+			a.MarkdownDescription += " Default: none."
+		default:
+			a.MarkdownDescription += " Default: that of the defaults section."
+		}
+		attributes[attribute(name)] = a
+	}
+	return schema.SingleNestedAttribute{
+		Optional:            true,
+		MarkdownDescription: "How long HAProxy waits, and for what.",
+		Attributes:          attributes,
+	}
+}
+
+// TimeoutTypes are the attribute types of the named timeouts.
+func TimeoutTypes(names []string) map[string]attr.Type {
+	t := map[string]attr.Type{}
+	for _, name := range names {
+		t[attribute(name)] = types.StringType
+	}
+	return t
+}
+
+// DefaultTimeouts is the object that stands for an omitted one.
+func DefaultTimeouts(names []string, defaults map[string]string) types.Object {
+	return types.ObjectValueMust(TimeoutTypes(names), timeoutValues(names, defaults, nil))
+}
+
+// ReadTimeouts gives the timeouts by HAProxy's names.
+func ReadTimeouts(v types.Object, names []string) map[string]string {
+	out := map[string]string{}
+	for _, name := range names {
+		if s, ok := v.Attributes()[attribute(name)].(types.String); ok && s.ValueString() != "" {
+			out[name] = s.ValueString()
+		}
+	}
+	return out
+}
+
+// KeepTimeouts writes the timeouts.
+func KeepTimeouts(now types.Object, got map[string]string, names []string) types.Object {
+	if len(got) == 0 && (now.IsNull() || now.IsUnknown()) {
+		return types.ObjectNull(TimeoutTypes(names))
+	}
+	return types.ObjectValueMust(TimeoutTypes(names), timeoutValues(names, got, now.Attributes()))
+}
+
+func timeoutValues(names []string, got map[string]string, now map[string]attr.Value) map[string]attr.Value {
+	values := map[string]attr.Value{}
+	for _, name := range names {
+		was, ok := now[attribute(name)].(types.String)
+		if !ok {
+			was = types.StringNull()
+		}
+		values[attribute(name)] = KeepTime(was, got[name])
+	}
+	return values
+}

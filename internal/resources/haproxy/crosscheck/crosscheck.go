@@ -1,0 +1,133 @@
+// Package crosscheck holds what the HAProxy types check at plan beyond themselves: against each other, and
+// against the configuration and the machine that are there.
+package crosscheck
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/topology"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
+)
+
+// claimPatience is how long a frontend waits for its backend to be planned where nothing orders the two.
+// Terraform plans what does not depend on each other side by side, so it is a matter of milliseconds.
+const claimPatience = 3 * time.Second
+
+// Node is a service node in a plan.
+type Node struct {
+	fleet *fleet.Fleet
+	id    string
+}
+
+// On returns the node, false while it is not known or the provider is not configured.
+func On(f *fleet.Fleet, serviceNode types.String) (Node, bool) {
+	id := serviceNode.ValueString()
+	return Node{fleet: f, id: id}, f != nil && id != ""
+}
+
+func (n Node) claim(kind, value string) topology.Claim {
+	return topology.Claim{Kind: kind, Scope: "service node " + n.id, Value: value}
+}
+
+// Listener is a planned bind and its attribute.
+type Listener struct {
+	haproxy.Bind
+	At path.Path
+}
+
+// Claim lays claim to the addresses that a resource listens on and to the section that it provides (""
+// for none), and reports the addresses that another resource or a person's section has.
+func (n Node) Claim(ctx context.Context, owner, section string, listeners []Listener) diag.Diagnostics {
+	var diags diag.Diagnostics
+	var claims []topology.Claim
+	if section != "" {
+		claims = append(claims, n.claim("section", section))
+	}
+	for _, l := range listeners {
+		claims = append(claims, n.claim("address", l.Endpoint()))
+	}
+	owner += " on " + n.id
+	conflicts := n.fleet.Claims.Replace(owner, claims...)
+	tree, _ := n.live(ctx)
+	for _, l := range listeners {
+		holder := ""
+		for _, c := range conflicts {
+			if c.Claim == n.claim("address", l.Endpoint()) {
+				holder = c.Holder
+			}
+		}
+		if s, ok := haproxy.ForeignListener(tree, l.Bind, section); ok && holder == "" {
+			holder = s + " of " + haproxy.ConfigPath + ", which this provider did not write,"
+		}
+		if holder != "" {
+			diags.AddAttributeError(l.At, "Address in use",
+				fmt.Sprintf("%s listens at %s already; choose another address or port. HAProxy would take both and share the connections out at random.",
+					strings.ToUpper(holder[:1])+holder[1:], l.Endpoint()))
+		}
+	}
+	return diags
+}
+
+// live is the configuration that is there; false where the machine cannot be asked now.
+func (n Node) live(ctx context.Context) (transaction.Tree, bool) {
+	h, err := n.fleet.Host(ctx, n.id)
+	if err != nil {
+		return nil, false
+	}
+	tree, err := n.fleet.Engine.Snapshot(ctx, h, haproxy.Daemon{})
+	return tree, err == nil
+}
+
+// Backend checks that a backend which a frontend names is there or will be: HAProxy refuses a frontend
+// without it, so it has to come first, which only a reference or depends_on makes sure of.
+func (n Node) Backend(ctx context.Context, at path.Path, name string) diag.Diagnostics {
+	var diags diag.Diagnostics
+	if name == "" || strings.ContainsAny(name, "%\"'\\") { // a log-format expression is known at run time
+		return diags
+	}
+	planned := func() bool { return n.fleet.Claims.Holder(n.claim("section", haproxy.BackendSection(name))) != "" }
+	tree, ok := n.live(ctx)
+	if !ok || haproxy.HasBackend(tree, name) || planned() {
+		return diags
+	}
+	for deadline := time.Now().Add(claimPatience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		if planned() || ctx.Err() != nil {
+			return diags
+		}
+	}
+	diags.AddAttributeError(at, "Backend does not exist",
+		fmt.Sprintf("no backend %q is in %s on %s, and none was planned before this frontend. Where a virtcluster_haproxy_backend provides it, write a reference to its name "+
+			"instead of the text, or depends_on, so that it is there first; else correct the name.", name, haproxy.ConfigPath, n.id))
+	return diags
+}
+
+// machineConfigPort is where OpenShift's machine config server gives every node's configuration, secrets
+// included, to whoever asks.
+const machineConfigPort = 22623
+
+// MachineConfig warns of a machine config server that can be asked from outside.
+func (n Node) MachineConfig(ctx context.Context, listeners []Listener) diag.Diagnostics {
+	var diags diag.Diagnostics
+	listeners = slices.DeleteFunc(slices.Clone(listeners), func(l Listener) bool { return l.Port != machineConfigPort })
+	if len(listeners) == 0 {
+		return diags
+	}
+	links, _ := n.links(ctx)
+	for _, l := range listeners {
+		if why := exposed(l.Bind, links); why != "" {
+			diags.AddAttributeWarning(l.At, "Machine configuration on an external address",
+				"port 22623 gives every node's configuration, with its secrets, to whoever asks, and "+why+": bind it to an address of the cluster's own network only")
+		}
+	}
+	return diags
+}

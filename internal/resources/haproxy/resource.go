@@ -1,0 +1,81 @@
+// Package haproxy is the resource virtcluster_haproxy.
+package haproxy
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/attrs"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/crosscheck"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
+)
+
+// New is the constructor that the provider offers.
+func New() resource.Resource {
+	return crud.New(crud.Type[model, haproxy.Base]{
+		Name:   "haproxy",
+		Noun:   "HAProxy base configuration",
+		Label:  func(m *model) string { return m.ServiceNode.ValueString() },
+		Schema: resourceSchema,
+		Key:    []string{"service_node"},
+		ID:     func(m *model) string { return attrs.JoinID(m.ServiceNode.ValueString(), "haproxy") },
+		Split: func(m *model, id string) error {
+			node, _, err := attrs.SplitID(id, "haproxy")
+			m.ServiceNode = types.StringValue(node)
+			return err
+		},
+		SetID:     func(m *model, id string) { m.ID = types.StringValue(id) },
+		Spec:      func(ctx context.Context, m *model) (haproxy.Base, diag.Diagnostics) { return m.spec(ctx) },
+		Fill:      func(ctx context.Context, m *model, got haproxy.Base) diag.Diagnostics { return m.fill(ctx, got) },
+		Open:      open,
+		WriteOnly: writeOnly,
+		Plan:      plan,
+	})
+}
+
+// plan checks the listeners against other resources and the live configuration.
+func plan(ctx context.Context, f *fleet.Fleet, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
+	var config model
+	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
+	if a := config.Stats.Attributes(); len(a) > 0 && !a["user"].IsNull() && a["password"].IsNull() && a["password_wo"].IsNull() {
+		resp.Diagnostics.AddAttributeError(path.Root("stats").AtName("user"), "User without a password",
+			"write password_wo with password_wo_version, or password, or leave user out so that everyone may see the page")
+	}
+	node, ok := crosscheck.On(f, planned.ServiceNode)
+	if !ok {
+		return
+	}
+	var listeners []crosscheck.Listener
+	var h health
+	if attrs.Object(ctx, planned.Health, &h, &resp.Diagnostics) && !h.Address.IsUnknown() && !h.Port.IsUnknown() {
+		listeners = append(listeners, crosscheck.Listener{Bind: h.Value(), At: path.Root("health")})
+	}
+	var s stats
+	if attrs.Object(ctx, planned.Stats, &s, &resp.Diagnostics) && !s.Address.IsUnknown() && !s.Port.IsUnknown() {
+		listeners = append(listeners, crosscheck.Listener{Bind: s.Value(), At: path.Root("stats")})
+	}
+	resp.Diagnostics.Append(node.Claim(ctx, "HAProxy base configuration", "", listeners)...)
+}
+
+func open(ctx context.Context, f *fleet.Fleet, m *model) (crud.Store[haproxy.Base], error) {
+	return crud.OpenPart(ctx, f, m.ServiceNode.ValueString(), crud.Part[haproxy.Base]{
+		Daemon: haproxy.Daemon{},
+		Owner:  "HAProxy base configuration",
+		Find:   haproxy.FindBase,
+		Add:    haproxy.SetBase, // the provider's sections are its own: what an interrupted apply left is taken over
+		Set:    haproxy.SetBase,
+		Drop:   haproxy.DropBase,
+		Secrets: func(want haproxy.Base) []string {
+			if want.Stats == nil || want.Stats.Password == "" {
+				return nil
+			}
+			return []string{want.Stats.Password}
+		},
+	})
+}

@@ -1,0 +1,117 @@
+package haproxy
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/objectdefault"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/attrs"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
+)
+
+// defaultTimeouts are those of the load balancer that OpenShift's installation manual gives as an example.
+var defaultTimeouts = map[string]string{
+	"connect": "10s", "client": "1m", "server": "1m", "http-request": "10s", "http-keep-alive": "10s", "queue": "1m", "check": "10s",
+}
+
+func resourceSchema(context.Context) schema.Schema {
+	timeouts := attrs.Timeouts(haproxy.BaseTimeouts, defaultTimeouts)
+	timeouts.Computed = true
+	timeouts.Default = objectdefault.StaticValue(attrs.DefaultTimeouts(haproxy.BaseTimeouts, defaultTimeouts))
+	return schema.Schema{
+		MarkdownDescription: "What the proxies of one service node have in common: limits, logging, default timeouts and options, and the listeners for statistics and health. " +
+			"It is written as sections beside the distribution's own, which what a person configured goes on using; destroying it leaves the file as it was. " +
+			"One for each service node, and frontends and backends work without it.",
+		Attributes: map[string]schema.Attribute{
+			"id":           attrs.ID("<service_node id>#haproxy"),
+			"service_node": attrs.ServiceNode(),
+			"maxconn": schema.Int64Attribute{
+				Optional:            true,
+				MarkdownDescription: "Connections of the whole process at once. Default: what the distribution sets, else what HAProxy derives from the limit of open files.",
+			},
+			"mode": schema.StringAttribute{
+				Optional: true, Computed: true, Default: stringdefault.StaticString("tcp"),
+				MarkdownDescription: "Mode of frontends and backends that name none: `tcp` (the default) or `http`.",
+			},
+			"retries": schema.Int64Attribute{
+				Optional: true, Computed: true, Default: int64default.StaticInt64(3),
+				MarkdownDescription: "How often a connection to a server is tried again, 1 or more. Default: 3.",
+				Validators:          []validator.Int64{int64validator.AtLeast(1)},
+			},
+			"options":  attrs.Options("`log-health-checks`, `dontlognull` or `redispatch`"),
+			"timeouts": timeouts,
+			"log": schema.StringAttribute{
+				Optional: true, PlanModifiers: []planmodifier.String{attrs.SameLines()},
+				MarkdownDescription: "Where to log, in HAProxy's words, such as `/dev/log local0` or `10.0.0.254:514 local0 notice`; several lines are several targets. " +
+					"They replace the distribution's. Default: these.",
+			},
+			"stats":                 statsAttribute(),
+			"health":                healthAttribute(),
+			"extra_config":          attrs.Extra("global"),
+			"defaults_extra_config": attrs.Extra("defaults"),
+		},
+	}
+}
+
+func healthAttribute() schema.Attribute {
+	attributes := attrs.BindAttributes()
+	attributes["uri"] = schema.StringAttribute{
+		Optional: true, Computed: true, Default: stringdefault.StaticString("/healthz"),
+		MarkdownDescription: "Path that is answered. Default: `/healthz`.",
+	}
+	return schema.SingleNestedAttribute{
+		Optional:            true,
+		MarkdownDescription: "A listener that answers 200 while HAProxy runs, for keepalived or a monitor. Default: none.",
+		Attributes:          attributes,
+	}
+}
+
+func statsAttribute() schema.Attribute {
+	attributes := attrs.BindAttributes()
+	attributes["uri"] = schema.StringAttribute{
+		Optional: true, Computed: true, Default: stringdefault.StaticString("/stats"),
+		MarkdownDescription: "Path of the page. Default: `/stats`.",
+	}
+	attributes["user"] = schema.StringAttribute{Optional: true, MarkdownDescription: "User who may see the page; needs a password. Default: everyone may."}
+	attributes["password"] = schema.StringAttribute{
+		Optional: true, Sensitive: true,
+		MarkdownDescription: "Password of the user. It is kept in state: prefer `password_wo` where the CLI has write-only attributes.",
+		Validators: []validator.String{
+			stringvalidator.LengthAtLeast(1),
+			stringvalidator.AlsoRequires(path.MatchRelative().AtParent().AtName("user")),
+			stringvalidator.ConflictsWith(path.MatchRelative().AtParent().AtName("password_wo")),
+		},
+	}
+	attributes["password_wo"] = schema.StringAttribute{
+		Optional: true, Sensitive: true, WriteOnly: true,
+		MarkdownDescription: "Password of the user, never kept in plan or state. It is written when `password_wo_version` changes.",
+		Validators: []validator.String{
+			stringvalidator.LengthAtLeast(1),
+			stringvalidator.AlsoRequires(path.MatchRelative().AtParent().AtName("user"), path.MatchRelative().AtParent().AtName("password_wo_version")),
+		},
+	}
+	attributes["password_wo_version"] = schema.Int64Attribute{
+		Optional:            true,
+		MarkdownDescription: "Version of `password_wo`, 1 or more; a new one writes the password again. A password that was changed in the file shows as another version.",
+		Validators:          []validator.Int64{int64validator.AtLeast(1)},
+	}
+	attributes["refresh"] = attrs.Time("How often the page reloads itself, with a unit. Default: never.")
+	attributes["hide_version"] = schema.BoolAttribute{
+		Optional: true, Computed: true, Default: booldefault.StaticBool(false),
+		MarkdownDescription: "Whether the page leaves out HAProxy's version. Default: false.",
+	}
+	return schema.SingleNestedAttribute{
+		Optional:            true,
+		MarkdownDescription: "A listener with HAProxy's statistics page. With a password in it, the configuration file is readable by root only. Default: none.",
+		Attributes:          attributes,
+	}
+}

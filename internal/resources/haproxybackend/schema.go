@@ -1,0 +1,132 @@
+package haproxybackend
+
+import (
+	"context"
+	"maps"
+
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/attrs"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
+)
+
+const defaultDrainTimeout = "30s"
+
+func resourceSchema(context.Context) schema.Schema {
+	return schema.Schema{
+		MarkdownDescription: "A backend of HAProxy on a service node: the servers that get a frontend's connections. Servers come, go, drain and change weight at run time where the " +
+			"balance algorithm allows it, by a reload otherwise; neither drops a connection.",
+		Attributes: map[string]schema.Attribute{
+			"id":           attrs.ID("<service_node id>#backend/<name>"),
+			"service_node": attrs.ServiceNode(),
+			"name":         attrs.Name("backend"),
+			"mode": schema.StringAttribute{
+				Optional:            true,
+				MarkdownDescription: "`tcp` or `http`, the same as in the frontends that lead here. Default: the mode of the defaults section (`virtcluster_haproxy`; Debian's own is `http`).",
+			},
+			"balance": schema.StringAttribute{
+				Optional: true, Computed: true, Default: stringdefault.StaticString("roundrobin"),
+				MarkdownDescription: "How servers are chosen: `roundrobin` (the default), `leastconn`, `source`, `random`, `first`, `uri`, … with their arguments. " +
+					"With `source` one client keeps its server, and every change of servers takes a reload.",
+				PlanModifiers: []planmodifier.String{attrs.SameWords()},
+			},
+			"hash_type": schema.StringAttribute{
+				Optional:            true,
+				MarkdownDescription: "For algorithms that hash: `consistent` moves few clients when a server comes or goes. Default: HAProxy's `map-based`.",
+				PlanModifiers:       []planmodifier.String{attrs.SameWords()},
+			},
+			"options":  attrs.Options("`redispatch` or `log-health-checks`"),
+			"timeouts": attrs.Timeouts(haproxy.BackendTimeouts, nil),
+			"http_check": schema.SingleNestedAttribute{
+				Optional:            true,
+				MarkdownDescription: "Health checks by an HTTP request, in mode `tcp` too. Default: none, and a check is a connection.",
+				Attributes: map[string]schema.Attribute{
+					"method": schema.StringAttribute{
+						Optional: true, Computed: true, Default: stringdefault.StaticString("GET"),
+						MarkdownDescription: "Method of the request. Default: `GET`.",
+					},
+					"uri": schema.StringAttribute{
+						Optional: true, Computed: true, Default: stringdefault.StaticString("/"),
+						MarkdownDescription: "Path that is asked for, such as `/readyz`. Default: `/`.",
+					},
+					"version": schema.StringAttribute{
+						Optional: true, PlanModifiers: []planmodifier.String{attrs.SameWords()},
+						MarkdownDescription: "Version of HTTP, such as `HTTP/1.1`. Default: HAProxy's `HTTP/1.0`. Headers go by `http-check send hdr NAME VALUE` in `extra_config`.",
+					},
+					"expect": schema.StringAttribute{
+						Optional: true, PlanModifiers: []planmodifier.String{attrs.SameWords()},
+						MarkdownDescription: "What the answer has to be, in HAProxy's words: `status 200`, `string ok`. Default: a status of 2xx or 3xx.",
+					},
+				},
+			},
+			"default_server": schema.SingleNestedAttribute{
+				Optional:            true,
+				MarkdownDescription: "What all servers inherit.",
+				Attributes:          paramAttributes("HAProxy's"),
+			},
+			"servers": schema.MapNestedAttribute{
+				Optional:            true,
+				MarkdownDescription: "Servers by name.",
+				NestedObject:        schema.NestedAttributeObject{Attributes: serverAttributes()},
+			},
+			"drain_timeout": schema.StringAttribute{
+				Optional: true, Computed: true, Default: stringdefault.StaticString(defaultDrainTimeout),
+				MarkdownDescription: "How long an apply that sets a server to `drain` waits for its last session to end, with a unit. What is left then goes on undisturbed. Default: `30s`; `0s` does not wait, `8m` is the most.",
+				PlanModifiers:       []planmodifier.String{attrs.SameTime()},
+			},
+			"extra_config": attrs.Extra("backend"),
+		},
+	}
+}
+
+func serverAttributes() map[string]schema.Attribute {
+	a := map[string]schema.Attribute{
+		"address": schema.StringAttribute{
+			Required: true, PlanModifiers: []planmodifier.String{attrs.SameMeaning(haproxy.CanonicalAddress)},
+			MarkdownDescription: "IPv4 or IPv6 address, or a host name that HAProxy resolves when it starts.",
+		},
+		"port": schema.Int64Attribute{Required: true, MarkdownDescription: "TCP port, 1 to 65535."},
+		"state": schema.StringAttribute{
+			Optional: true, Computed: true, Default: stringdefault.StaticString(haproxy.Ready),
+			MarkdownDescription: "`ready` (the default), `drain` (no new connections, those that are there go on) or `maint` (out of everything, checks included).",
+		},
+	}
+	maps.Copy(a, paramAttributes("that of `default_server`"))
+	return a
+}
+
+func paramAttributes(inherited string) map[string]schema.Attribute {
+	flag := func(text string) schema.BoolAttribute {
+		return schema.BoolAttribute{Optional: true, MarkdownDescription: text + " Default: " + inherited + ", which is no otherwise."}
+	}
+	number := func(text string) schema.Int64Attribute {
+		return schema.Int64Attribute{Optional: true, MarkdownDescription: text + " Default: " + inherited + "."}
+	}
+	if inherited == "HAProxy's" {
+		flag = func(text string) schema.BoolAttribute {
+			return schema.BoolAttribute{Optional: true, MarkdownDescription: text + " Default: no."}
+		}
+	}
+	return map[string]schema.Attribute{
+		"weight":    number("Share of the connections, 0 to 256, beside the other servers' weights (HAProxy's own is 1)."),
+		"maxconn":   number("Connections at once; more wait in the queue (HAProxy's own is no limit)."),
+		"backup":    flag("Whether the server is used only while all others are down."),
+		"check":     flag("Whether the server's health is checked."),
+		"check_ssl": flag("Whether health checks speak TLS where the traffic itself does not or is passed on."),
+		"verify": schema.StringAttribute{
+			Optional:            true,
+			MarkdownDescription: "Whether the server's certificate is verified: `none` or `required` (which needs a `ca-file` in `options`). Default: " + inherited + ".",
+		},
+		"inter":      attrs.Time("Time between two health checks, with a unit (HAProxy's own is 2s). Default: " + inherited + "."),
+		"fall":       number("How many failed checks take the server out (HAProxy's own is 3)."),
+		"rise":       number("How many good checks bring it back (HAProxy's own is 2)."),
+		"send_proxy": flag("Whether connections begin with a PROXY protocol header that names the client."),
+		"options": schema.ListAttribute{
+			Optional: true, ElementType: types.StringType,
+			MarkdownDescription: "Further options of the server line, such as `\"ssl\"`, `\"ca-file /etc/ssl/ca.pem\"` or `\"send-proxy-v2\"`. Default: none.",
+		},
+	}
+}

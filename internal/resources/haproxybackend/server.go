@@ -1,0 +1,90 @@
+package haproxybackend
+
+import (
+	"maps"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/attrs"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
+)
+
+// params are the attributes that servers and default_server share.
+type params struct {
+	Weight    types.Int64  `tfsdk:"weight"`
+	Maxconn   types.Int64  `tfsdk:"maxconn"`
+	Backup    types.Bool   `tfsdk:"backup"`
+	Check     types.Bool   `tfsdk:"check"`
+	CheckSSL  types.Bool   `tfsdk:"check_ssl"`
+	Verify    types.String `tfsdk:"verify"`
+	Inter     types.String `tfsdk:"inter"`
+	Fall      types.Int64  `tfsdk:"fall"`
+	Rise      types.Int64  `tfsdk:"rise"`
+	SendProxy types.Bool   `tfsdk:"send_proxy"`
+	Options   types.List   `tfsdk:"options"`
+}
+
+type server struct {
+	Address types.String `tfsdk:"address"`
+	Port    types.Int64  `tfsdk:"port"`
+	State   types.String `tfsdk:"state"`
+	params
+}
+
+func paramTypes() map[string]attr.Type {
+	return map[string]attr.Type{
+		"weight": types.Int64Type, "maxconn": types.Int64Type, "backup": types.BoolType, "check": types.BoolType, "check_ssl": types.BoolType,
+		"verify": types.StringType, "inter": types.StringType, "fall": types.Int64Type, "rise": types.Int64Type, "send_proxy": types.BoolType,
+		"options": types.ListType{ElemType: types.StringType},
+	}
+}
+
+func serverTypes() map[string]attr.Type {
+	t := map[string]attr.Type{"address": types.StringType, "port": types.Int64Type, "state": types.StringType}
+	maps.Copy(t, paramTypes())
+	return t
+}
+
+func (p params) value() haproxy.Params {
+	return haproxy.Params{
+		Weight: p.Weight.ValueInt64Pointer(), Maxconn: p.Maxconn.ValueInt64(),
+		Backup: p.Backup.ValueBoolPointer(), Check: p.Check.ValueBoolPointer(), CheckSSL: p.CheckSSL.ValueBoolPointer(),
+		Verify: p.Verify.ValueString(), Inter: p.Inter.ValueString(), Fall: p.Fall.ValueInt64(), Rise: p.Rise.ValueInt64(),
+		SendProxy: p.SendProxy.ValueBoolPointer(), Options: strings.Join(attrs.Strings(p.Options), " "),
+	}
+}
+
+// keep writes what was read back.
+func (p params) keep(got haproxy.Params) params {
+	return params{
+		Weight:    types.Int64PointerValue(got.Weight),
+		Maxconn:   attrs.KeepNumber(p.Maxconn, got.Maxconn),
+		Backup:    types.BoolPointerValue(got.Backup),
+		Check:     types.BoolPointerValue(got.Check),
+		CheckSSL:  types.BoolPointerValue(got.CheckSSL),
+		Verify:    attrs.KeepText(p.Verify, p.Verify.ValueString(), got.Verify),
+		Inter:     attrs.KeepTime(p.Inter, got.Inter),
+		Fall:      attrs.KeepNumber(p.Fall, got.Fall),
+		Rise:      attrs.KeepNumber(p.Rise, got.Rise),
+		SendProxy: types.BoolPointerValue(got.SendProxy),
+		Options:   attrs.KeepList(p.Options, got.Options, haproxy.ServerOptions(got.Options)),
+	}
+}
+
+func (s server) value() haproxy.Server {
+	return haproxy.Server{
+		Address: haproxy.CanonicalAddress(s.Address.ValueString()), Port: s.Port.ValueInt64(), Params: s.params.value(), State: s.State.ValueString(),
+	}
+}
+
+func (s server) keep(got haproxy.Server) server {
+	if haproxy.CanonicalAddress(s.Address.ValueString()) != got.Address {
+		s.Address = types.StringValue(got.Address)
+	}
+	s.Port = types.Int64Value(got.Port)
+	s.State = types.StringValue(got.State)
+	s.params = s.params.keep(got.Params)
+	return s
+}

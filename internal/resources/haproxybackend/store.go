@@ -1,0 +1,71 @@
+package haproxybackend
+
+import (
+	"context"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-log/tflog"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
+)
+
+// store is a backend in the configuration and in the process: an operator can change servers at run time,
+// and a server that drains takes its time.
+type store struct {
+	*crud.Part[haproxy.Backend]
+	name     string
+	patience time.Duration
+	// known are the servers that state or plan has.
+	known map[string]haproxy.Server
+}
+
+func open(ctx context.Context, f *fleet.Fleet, m *model) (crud.Store[haproxy.Backend], error) {
+	name, importID := m.Name.ValueString(), id(m)
+	part, err := crud.OpenPart(ctx, f, m.ServiceNode.ValueString(), crud.Part[haproxy.Backend]{
+		Daemon: haproxy.Daemon{},
+		Owner:  `HAProxy backend "` + name + `"`,
+		Find:   func(t transaction.Tree) (haproxy.Backend, error) { return haproxy.FindBackend(t, name) },
+		Add:    func(t transaction.Tree, want haproxy.Backend) error { return haproxy.AddBackend(t, want, importID) },
+		Set:    haproxy.SetBackend,
+		Drop:   func(t transaction.Tree) error { return haproxy.DropBackend(t, name) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	spec, _ := m.spec(ctx)
+	patience, _ := haproxy.Duration(m.DrainTimeout.ValueString())
+	return &store{Part: part, name: name, patience: patience, known: spec.Servers}, nil
+}
+
+// Get reads the backend from the configuration, and its servers as the process has them.
+func (s *store) Get(ctx context.Context) (haproxy.Backend, error) {
+	tree, err := s.Engine.Snapshot(ctx, s.Host, s.Daemon)
+	if err != nil {
+		return haproxy.Backend{}, err
+	}
+	b, err := s.Find(tree)
+	if err != nil {
+		return b, err
+	}
+	return haproxy.Observe(ctx, s.Host, tree, b, s.known)
+}
+
+// Update changes the backend and waits for the servers that begin to drain.
+func (s *store) Update(ctx context.Context, prior, want haproxy.Backend) error {
+	if err := s.Part.Update(ctx, prior, want); err != nil {
+		return err
+	}
+	tree, err := s.Engine.Snapshot(ctx, s.Host, s.Daemon)
+	if err != nil {
+		return err
+	}
+	names := haproxy.Draining(prior, want)
+	left, err := haproxy.WaitDrained(ctx, s.Host, tree, s.name, names, s.patience)
+	if left > 0 {
+		tflog.Warn(ctx, "servers still have sessions, which go on", map[string]any{"backend": s.name, "servers": names, "sessions": left})
+	}
+	return err
+}

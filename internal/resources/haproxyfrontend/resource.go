@@ -1,0 +1,79 @@
+// Package haproxyfrontend is the resource virtcluster_haproxy_frontend.
+package haproxyfrontend
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/attrs"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/crosscheck"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
+)
+
+// New is the constructor that the provider offers.
+func New() resource.Resource {
+	return crud.New(crud.Type[model, haproxy.Frontend]{
+		Name:   "haproxy_frontend",
+		Noun:   "HAProxy frontend",
+		Label:  func(m *model) string { return m.Name.ValueString() },
+		Schema: resourceSchema,
+		Key:    []string{"service_node", "name"},
+		ID:     id,
+		Split: func(m *model, id string) error {
+			node, name, err := attrs.SplitID(id, "frontend/")
+			m.ServiceNode, m.Name = types.StringValue(node), types.StringValue(name)
+			return err
+		},
+		SetID: func(m *model, id string) { m.ID = types.StringValue(id) },
+		Spec:  func(ctx context.Context, m *model) (haproxy.Frontend, diag.Diagnostics) { return m.spec(ctx) },
+		Fill: func(ctx context.Context, m *model, got haproxy.Frontend) diag.Diagnostics {
+			return m.fill(ctx, got)
+		},
+		Open: open,
+		Plan: plan,
+	})
+}
+
+// plan checks the frontend against other resources, the live configuration and the machine.
+func plan(ctx context.Context, f *fleet.Fleet, _ resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
+	node, ok := crosscheck.On(f, planned.ServiceNode)
+	if !ok {
+		return
+	}
+	var listeners []crosscheck.Listener
+	for i, b := range binds(ctx, planned.Binds, &resp.Diagnostics) {
+		if !b.Address.IsUnknown() && !b.Port.IsUnknown() {
+			listeners = append(listeners, crosscheck.Listener{Bind: b.Value(), At: path.Root("binds").AtListIndex(i)})
+		}
+	}
+	name := planned.Name.ValueString()
+	resp.Diagnostics.Append(node.Claim(ctx, `HAProxy frontend "`+name+`"`, "frontend "+name, listeners)...)
+	resp.Diagnostics.Append(node.MachineConfig(ctx, listeners)...)
+	resp.Diagnostics.Append(node.Backend(ctx, path.Root("default_backend"), planned.DefaultBackend.ValueString())...)
+	for i, r := range rules(ctx, planned.Rules, &resp.Diagnostics) {
+		resp.Diagnostics.Append(node.Backend(ctx, path.Root("rules").AtListIndex(i).AtName("backend"), r.Backend.ValueString())...)
+	}
+}
+
+func id(m *model) string {
+	return attrs.JoinID(m.ServiceNode.ValueString(), "frontend/"+m.Name.ValueString())
+}
+
+func open(ctx context.Context, f *fleet.Fleet, m *model) (crud.Store[haproxy.Frontend], error) {
+	name, importID := m.Name.ValueString(), id(m)
+	return crud.OpenPart(ctx, f, m.ServiceNode.ValueString(), crud.Part[haproxy.Frontend]{
+		Daemon: haproxy.Daemon{},
+		Owner:  `HAProxy frontend "` + name + `"`,
+		Find:   func(t transaction.Tree) (haproxy.Frontend, error) { return haproxy.FindFrontend(t, name) },
+		Add:    func(t transaction.Tree, want haproxy.Frontend) error { return haproxy.AddFrontend(t, want, importID) },
+		Set:    haproxy.SetFrontend,
+		Drop:   func(t transaction.Tree) error { return haproxy.DropFrontend(t, name) },
+	})
+}

@@ -1,0 +1,110 @@
+package haproxyfrontend
+
+import (
+	"context"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/attrs"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
+)
+
+func resourceSchema(context.Context) schema.Schema {
+	return schema.Schema{
+		MarkdownDescription: "A frontend of HAProxy on a service node: where it listens and which backend gets what. Changes are made by a reload that drops no connection; " +
+			"a configuration that HAProxy refuses changes nothing.",
+		Attributes: map[string]schema.Attribute{
+			"id":           attrs.ID("<service_node id>#frontend/<name>"),
+			"service_node": attrs.ServiceNode(),
+			"name":         attrs.Name("frontend"),
+			"mode": schema.StringAttribute{
+				Optional:            true,
+				MarkdownDescription: "`tcp` passes connections on, `http` reads requests. Default: the mode of the defaults section (`virtcluster_haproxy`; Debian's own is `http`).",
+			},
+			"binds": schema.ListNestedAttribute{
+				Required:            true,
+				MarkdownDescription: "Where the frontend listens: at least one address and port.",
+				NestedObject:        schema.NestedAttributeObject{Attributes: attrs.BindAttributes()},
+				Validators:          []validator.List{listvalidator.SizeAtLeast(1)},
+			},
+			"default_backend": schema.StringAttribute{
+				Optional: true,
+				MarkdownDescription: "Name of the backend for what no rule takes. Write a reference, `virtcluster_haproxy_backend.api.name`, so that the backend is there first. " +
+					"Default: none, and what no rule takes is refused.",
+			},
+			"rules": schema.ListNestedAttribute{
+				Optional:            true,
+				MarkdownDescription: "Which backend gets what: the first rule that applies decides. Default: none.",
+				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+					"backend": schema.StringAttribute{Required: true, MarkdownDescription: "Name of the backend, best as a reference, or a log-format expression such as `%[req.ssl_sni,lower]`."},
+					"if": schema.StringAttribute{
+						Optional: true, PlanModifiers: []planmodifier.String{attrs.SameWords()},
+						MarkdownDescription: "Condition that must hold: names of `acls` or anonymous ones, such as `is_api !blocked` or `{ req.ssl_sni -i api.okd.example }`.",
+						Validators:          []validator.String{stringvalidator.ConflictsWith(path.MatchRelative().AtParent().AtName("unless"))},
+					},
+					"unless": schema.StringAttribute{
+						Optional: true, PlanModifiers: []planmodifier.String{attrs.SameWords()},
+						MarkdownDescription: "Condition that must not hold.",
+					},
+				}},
+			},
+			"acls": schema.MapAttribute{
+				Optional: true, ElementType: types.StringType, PlanModifiers: []planmodifier.Map{sameACLs{}},
+				MarkdownDescription: "Conditions by name for `rules` and `extra_config`: a fetch and what it must match, such as `hdr(host) -i api.okd.example`. " +
+					"A value of several lines matches when one of them does. Default: none.",
+			},
+			"options":  attrs.Options("`tcplog` or `forwardfor`"),
+			"timeouts": attrs.Timeouts(haproxy.FrontendTimeouts, nil),
+			"maxconn": schema.Int64Attribute{
+				Optional:            true,
+				MarkdownDescription: "Connections at once; more wait in the kernel's queue. Default: the limit of the process.",
+			},
+			"monitor_uri": schema.StringAttribute{
+				Optional:            true,
+				MarkdownDescription: "Path that HAProxy itself answers with 200, for a monitor in front of it; mode `http` only. Default: none.",
+			},
+			"extra_config": attrs.Extra("frontend"),
+		},
+	}
+}
+
+// sameACLs keeps the spelling in state while the criteria are the same.
+type sameACLs struct{}
+
+func (sameACLs) Description(context.Context) string {
+	return "Indentation and blank lines are no change."
+}
+
+func (m sameACLs) MarkdownDescription(ctx context.Context) string { return m.Description(ctx) }
+
+func (sameACLs) PlanModifyMap(_ context.Context, req planmodifier.MapRequest, resp *planmodifier.MapResponse) {
+	elements := req.PlanValue.Elements()
+	for name, v := range elements {
+		planned, ok := v.(types.String)
+		state, was := req.StateValue.Elements()[name].(types.String)
+		if ok && was && !planned.IsUnknown() && strings.Join(criteria(planned), "\n") == strings.Join(criteria(state), "\n") {
+			elements[name] = state
+		}
+	}
+	if len(elements) > 0 {
+		resp.PlanValue = types.MapValueMust(types.StringType, elements)
+	}
+}
+
+// criteria are the lines of an ACL, with single blanks.
+func criteria(v types.String) []string {
+	var out []string
+	for line := range strings.Lines(v.ValueString()) {
+		if line = haproxy.OneLine(line); line != "" {
+			out = append(out, line)
+		}
+	}
+	return out
+}

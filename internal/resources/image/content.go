@@ -1,0 +1,201 @@
+package image
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+	"github.com/ulikunitz/xz"
+)
+
+// headLength is how much of an image is looked at, and held back until the rest has arrived.
+const headLength = 4096
+
+// sectorLength is the least that can be an image: one sector.
+const sectorLength = 512
+
+// content is an image as it is to be stored: decompressed, its kind known from its first bytes.
+type content struct {
+	// head is the first 4 KiB, or all of it. rest is what follows.
+	head []byte
+	rest io.Reader
+	// format is "qcow2" or "raw".
+	format string
+	// virtualSize is what a machine sees, in bytes; 0 where that is the content's length ("raw").
+	virtualSize uint64
+	close       func()
+}
+
+// openContent decompresses a source and looks at it. The source's own errors come through as they are.
+func openContent(source io.Reader) (*content, error) {
+	plain, closer, err := decompress(source)
+	if err != nil {
+		return nil, err
+	}
+	c := &content{rest: plain, close: closer, head: make([]byte, headLength)}
+	n, err := fill(plain, c.head)
+	c.head = c.head[:n]
+	if err != nil && err != io.EOF { //nolint:errorlint // an EOF that is wrapped is a source that broke off, not the end
+		closer()
+		return nil, fmt.Errorf("read the image's first bytes: %w", err)
+	}
+	if err := c.inspect(); err != nil {
+		closer()
+		return nil, err
+	}
+	return c, nil
+}
+
+// fill reads until the buffer is full or the reader fails; io.ReadFull would turn the end of a short source
+// into the error by which a broken one announces itself.
+func fill(r io.Reader, buffer []byte) (int, error) {
+	n := 0
+	for n < len(buffer) {
+		m, err := r.Read(buffer[n:])
+		n += m
+		if err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// decompress undoes a compression that it knows by its first bytes, whatever the source is called.
+func decompress(source io.Reader) (io.Reader, func(), error) {
+	// Larger reads than the buffer pass it by.
+	buffered := bufio.NewReaderSize(source, 64<<10)
+	magic, err := buffered.Peek(6)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, nil, err
+	}
+	starts := func(prefix string) bool { return bytes.HasPrefix(magic, []byte(prefix)) }
+	switch {
+	case starts("\xfd7zXZ\x00"):
+		ending := &ending{Reader: buffered}
+		r, err := xz.NewReader(ending)
+		if err != nil {
+			return nil, nil, fmt.Errorf("decompress xz: %w", err)
+		}
+		return named{"decompress xz", &complete{r, ending}}, func() {}, nil
+	case starts("\x1f\x8b"):
+		r, err := gzip.NewReader(buffered)
+		if err != nil {
+			return nil, nil, fmt.Errorf("decompress gzip: %w", err)
+		}
+		return named{"decompress gzip", r}, func() { _ = r.Close() }, nil
+	case starts("\x28\xb5\x2f\xfd"):
+		// One block at a time: a window of 8 MiB, which is what zstd uses up to level 19, is all it takes.
+		r, err := zstd.NewReader(buffered, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))
+		if err != nil {
+			return nil, nil, fmt.Errorf("decompress zstd: %w", err)
+		}
+		return named{"decompress zstd", r}, r.Close, nil
+	}
+	return buffered, func() {}, nil
+}
+
+// named says in errors what was being done; the bare end of the content stays what it is.
+type named struct {
+	what string
+	io.Reader
+}
+
+func (n named) Read(p []byte) (int, error) {
+	got, err := n.Reader.Read(p)
+	if err != nil && err != io.EOF { //nolint:errorlint // an EOF that is wrapped is a source that broke off, not the end
+		err = fmt.Errorf("%s: %w", n.what, err)
+	}
+	return got, err
+}
+
+// ending remembers the last two bytes that are read, padding left out.
+type ending struct {
+	io.Reader
+	last []byte
+}
+
+func (e *ending) Read(p []byte) (int, error) {
+	n, err := e.Reader.Read(p)
+	if seen := bytes.TrimRight(p[:n], "\x00"); len(seen) > 0 {
+		e.last = append(e.last, seen[max(0, len(seen)-2):]...)
+		e.last = e.last[max(0, len(e.last)-2):]
+	}
+	return n, err
+}
+
+// complete makes sure that an xz file has its footer: the decompressor takes one that is cut off between two
+// blocks for a whole one.
+type complete struct {
+	io.Reader
+	source *ending
+}
+
+func (c *complete) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	if err == io.EOF && string(c.source.last) != "YZ" {
+		err = io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
+// foreign are the beginnings of what is no image that libvirt could use as it is.
+var foreign = []struct {
+	offset        int
+	magic, remedy string
+}{
+	{0, "KDMV", "a VMDK image: convert it with `qemu-img convert -O qcow2`"},
+	{0, "vhdxfile", "a VHDX image: convert it with `qemu-img convert -O qcow2`"},
+	{0, "conectix", "a VHD image: convert it with `qemu-img convert -O qcow2`"},
+	{0x40, "\x7f\x10\xda\xbe", "a VDI image: convert it with `qemu-img convert -O qcow2`"},
+	{0, "QED\x00", "a QED image: convert it with `qemu-img convert -O qcow2`"},
+	{0, "BZh", "compressed with bzip2: use xz, gzip or zstd"},
+	{0, "7z\xbc\xaf\x27\x1c", "a 7z archive: unpack it"},
+	{0, "PK\x03\x04", "a zip archive: unpack it"},
+	{257, "ustar", "a tar archive: unpack it"},
+	{0, "<!DOCTYPE", "a web page: the address is likely that of a page about the image, or of a login"},
+	{0, "<!doctype", "a web page: the address is likely that of a page about the image, or of a login"},
+	{0, "<html", "a web page: the address is likely that of a page about the image, or of a login"},
+	{0, "\xfd7zXZ\x00", "compressed twice: undo one of the two"},
+	{0, "\x1f\x8b", "compressed twice: undo one of the two"},
+	{0, "\x28\xb5\x2f\xfd", "compressed twice: undo one of the two"},
+}
+
+// inspect finds the format, and refuses what cannot be a base image.
+func (c *content) inspect() error {
+	for _, f := range foreign {
+		if len(c.head) > f.offset && bytes.HasPrefix(c.head[f.offset:], []byte(f.magic)) {
+			return fmt.Errorf("unsupported format: the source is %s", f.remedy)
+		}
+	}
+	if len(c.head) < sectorLength {
+		return fmt.Errorf("the source holds %d bytes, which is no disk image", len(c.head))
+	}
+	if !bytes.HasPrefix(c.head, []byte("QFI\xfb")) {
+		c.format = "raw"
+		return nil
+	}
+	return c.inspectQCOW2()
+}
+
+// inspectQCOW2 reads the header (QEMU's docs/interop/qcow2.txt).
+func (c *content) inspectQCOW2() error {
+	field := func(at int) uint32 { return binary.BigEndian.Uint32(c.head[at:]) }
+	const dataFileBit = 4 // of the incompatible features, from version 3 on
+	version := field(4)
+	switch {
+	case !slices.Contains([]uint32{2, 3}, version):
+		return fmt.Errorf("unsupported format: the source is a qcow image of version %d, and 2 and 3 can be used", version)
+	case binary.BigEndian.Uint64(c.head[8:]) != 0:
+		return errors.New("the qcow2 image is an overlay of another file, which would be missing: flatten it with `qemu-img convert -O qcow2`")
+	case version == 3 && binary.BigEndian.Uint64(c.head[72:])&dataFileBit != 0:
+		return errors.New("the qcow2 image keeps its data in another file, which would be missing: convert it with `qemu-img convert -O qcow2`")
+	}
+	c.format, c.virtualSize = "qcow2", binary.BigEndian.Uint64(c.head[24:])
+	return nil
+}

@@ -1,0 +1,124 @@
+package image
+
+import (
+	"context"
+	"regexp"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/storagepool"
+)
+
+var nameForm = regexp.MustCompile(`^[^/\x00-\x1f]+$`)
+
+func imageSchema(ctx context.Context) schema.Schema {
+	replace := []planmodifier.String{stringplanmodifier.RequiresReplace()}
+	return schema.Schema{
+		MarkdownDescription: "A base image in a storage pool, uploaded once; nodes' root disks are overlays of it. " +
+			"The source is streamed to the hypervisor and decompressed on the way (xz, gzip, zstd), without a temporary copy. " +
+			"A wrong checksum, a broken transfer or an interrupt leaves no volume behind.",
+		Attributes: map[string]schema.Attribute{
+			"id": schema.StringAttribute{
+				Computed: true, MarkdownDescription: "Path of the volume on the hypervisor.",
+				PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
+			},
+			"name": schema.StringAttribute{
+				Required: true, PlanModifiers: replace,
+				MarkdownDescription: "Name of the volume in the pool, such as `fedora-coreos.qcow2`. A change makes a new image.",
+				Validators:          []validator.String{stringvalidator.RegexMatches(nameForm, "must not be empty and must hold no slash and no control character")},
+			},
+			"hypervisor": schema.StringAttribute{
+				Optional: true, PlanModifiers: replace,
+				MarkdownDescription: "Which of the provider's `hypervisors` the image is for. Default: the provider's `uri`. A change makes a new image.",
+			},
+			"pool": schema.StringAttribute{
+				Optional: true, Computed: true, Default: stringdefault.StaticString(storagepool.Default), PlanModifiers: replace,
+				MarkdownDescription: "Name of the storage pool. Default: `default`. A change makes a new image.",
+			},
+			"source": schema.StringAttribute{
+				Required: true,
+				MarkdownDescription: "Where the image comes from: an `https://` URL, an `http://` URL if there is a `checksum`, or a file on the machine that Terraform runs on (a path or `file://`). " +
+					"A change makes a new image, unless the `checksum` says that the content is the same. Without a checksum a local file is uploaded anew when its content changed.",
+				Validators: []validator.String{sourceForm{}},
+			},
+			"checksum": schema.StringAttribute{
+				Optional: true,
+				MarkdownDescription: "`sha256:` or `sha512:` and the sum in hexadecimal, over the source as it is, compressed or not. " +
+					"It is checked before the image can be used, and it lets a broken download be resumed. A change makes a new image.",
+				Validators: []validator.String{checksumForm{}},
+			},
+			"format": schema.StringAttribute{
+				Optional: true, Computed: true,
+				MarkdownDescription: "`qcow2` or `raw`, after decompression. Default: found out from the content. Where it is set, a source of another format is an error.",
+				Validators:          []validator.String{stringvalidator.OneOf("qcow2", "raw")},
+				PlanModifiers:       []planmodifier.String{stringplanmodifier.UseStateForUnknown(), stringplanmodifier.RequiresReplaceIfConfigured()},
+			},
+			"virtual_size_bytes": schema.Int64Attribute{
+				Computed: true, MarkdownDescription: "Size of the disk that a machine sees, in bytes.",
+				PlanModifiers: []planmodifier.Int64{int64planmodifier.UseStateForUnknown()},
+			},
+			"source_sha256": schema.StringAttribute{
+				Computed: true, MarkdownDescription: "SHA-256 of the source as it was uploaded, in hexadecimal; null where it was not computed: for an imported image, a local file without a `checksum`, and a `checksum` of another kind.",
+				PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
+			},
+			"timeouts": timeouts.Attributes(ctx, timeouts.Opts{
+				Create: true, CreateDescription: "How long the upload may take, as a duration. Default: `60m`.",
+				Delete: true, DeleteDescription: "How long the removal may take, as a duration. Default: `5m`.",
+			}),
+		},
+	}
+}
+
+// sourceForm checks a source's form.
+type sourceForm struct{}
+
+func (sourceForm) Description(context.Context) string {
+	return "an https or http URL, or the path of a file"
+}
+
+func (v sourceForm) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
+
+func (sourceForm) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
+	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
+		return
+	}
+	if _, err := parseSource(req.ConfigValue.ValueString()); err != nil {
+		resp.Diagnostics.AddAttributeError(req.Path, "Invalid image source", sentence(err))
+	}
+}
+
+// checksumForm checks a checksum's form.
+type checksumForm struct{}
+
+func (checksumForm) Description(context.Context) string {
+	return "sha256: or sha512: and the sum in hexadecimal"
+}
+
+func (v checksumForm) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
+
+func (checksumForm) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
+	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
+		return
+	}
+	_, err := parseChecksum(req.ConfigValue.ValueString())
+	if err == nil && req.ConfigValue.ValueString() == "" {
+		resp.Diagnostics.AddAttributeError(req.Path, "Invalid checksum", "It is empty: leave it out where there is none.")
+	}
+	if err != nil {
+		resp.Diagnostics.AddAttributeError(req.Path, "Invalid checksum", sentence(err))
+	}
+}
+
+// sentence makes an error the detail of a diagnostic.
+func sentence(err error) string {
+	text := err.Error()
+	return strings.ToUpper(text[:1]) + text[1:] + "."
+}

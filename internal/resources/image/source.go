@@ -1,0 +1,138 @@
+package image
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-log/tflog"
+)
+
+// source is where an image comes from: a URL, or a file on the machine that Terraform runs on.
+type source struct {
+	url  *url.URL // nil for a file
+	file string
+}
+
+// parseSource reads a `source`: https://…, http://…, file:///path or a path.
+func parseSource(text string) (source, error) {
+	if !strings.Contains(text, "://") {
+		if text == "" {
+			return source{}, errors.New("it is empty: write an https URL or the path of a file")
+		}
+		return source{file: text}, nil
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		return source{}, fmt.Errorf("%q is no URL: %w", text, err)
+	}
+	switch u.Scheme {
+	case "http", "https":
+		if u.Host == "" {
+			return source{}, fmt.Errorf("%q names no host", text)
+		}
+		return source{url: u}, nil
+	case "file":
+		if u.Host != "" && u.Host != "localhost" || u.Path == "" {
+			return source{}, fmt.Errorf("%q names a file on another machine: write file:///path, with three slashes", text)
+		}
+		return source{file: u.Path}, nil
+	}
+	return source{}, fmt.Errorf("cannot fetch %s://…: write an https URL or the path of a file", u.Scheme)
+}
+
+// String names the source in messages, without a password that a URL may hold.
+func (s source) String() string {
+	if s.url != nil {
+		return s.url.Redacted()
+	}
+	return s.file
+}
+
+// insecure says that whoever is on the way could change what arrives.
+func (s source) insecure() bool { return s.url != nil && s.url.Scheme == "http" }
+
+// stat looks at a local source, which must be a file that can be read to its end.
+func (s source) stat() (fs.FileInfo, error) {
+	info, err := os.Stat(s.file)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", s.file)
+	}
+	return info, nil
+}
+
+// open starts reading the source; size is -1 where it is not known. With a checksum more can be done about
+// a broken transfer, because it is certain in the end that the parts belong together.
+func (s source) open(ctx context.Context, guarded bool) (r io.ReadCloser, size int64, err error) {
+	if s.url != nil {
+		d, err := startDownload(ctx, s.url, guarded)
+		if err != nil {
+			return nil, 0, err
+		}
+		return d, d.size, nil
+	}
+	if _, err := s.stat(); err != nil {
+		return nil, 0, err
+	}
+	f, err := os.Open(s.file)
+	if err != nil {
+		return nil, 0, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, 0, errors.Join(err, f.Close())
+	}
+	return f, info.Size(), nil
+}
+
+// reportEvery is how often a long transfer says in the log how far it is.
+const reportEvery = 3 * time.Second
+
+// progress counts what is read of a source, logs it, and computes the digests on the way.
+type progress struct {
+	io.Reader
+	ctx     context.Context
+	image   string
+	size    int64 // -1 where unknown
+	done    int64
+	digests *digests
+	start   time.Time
+	last    time.Time
+}
+
+func newProgress(ctx context.Context, s spec, r io.Reader, size int64) *progress {
+	now := time.Now()
+	return &progress{Reader: r, ctx: ctx, image: s.name, size: size, digests: newDigests(s.checksum, s.source.url == nil), start: now, last: now}
+}
+
+func (p *progress) Read(b []byte) (int, error) {
+	n, err := p.Reader.Read(b)
+	p.done += int64(n)
+	_, _ = p.digests.Write(b[:n])
+	if now := time.Now(); now.Sub(p.last) >= reportEvery {
+		p.last = now
+		p.report("uploading image")
+	}
+	return n, err
+}
+
+func (p *progress) report(message string) {
+	elapsed := time.Since(p.start)
+	fields := map[string]any{
+		"image": p.image, "mib": p.done >> 20, "seconds": int(elapsed.Seconds()),
+		"mib_per_second": int(float64(p.done>>20) / max(elapsed.Seconds(), 0.001)),
+	}
+	if p.size > 0 {
+		fields["of_mib"], fields["percent"] = p.size>>20, 100*p.done/p.size
+	}
+	tflog.Info(p.ctx, message, fields)
+}

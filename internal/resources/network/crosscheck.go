@@ -1,0 +1,193 @@
+package network
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-log/tflog"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor/netspec"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/topology"
+)
+
+// check is the state of the cross-checks of one network.
+type check struct {
+	fleet          *fleet.Fleet
+	prior, planned *model
+	was, want      netspec.Network
+	resp           *resource.ModifyPlanResponse
+}
+
+// crossCheck looks for what a network would collide with: the plan's other networks, those on the hypervisor,
+// and the routes and devices of the hypervisor's machine. A network that stays as it is asks nobody.
+func crossCheck(ctx context.Context, f *fleet.Fleet, prior, planned *model, want spec, resp *resource.ModifyPlanResponse) {
+	if planned.Name.IsUnknown() || planned.Hypervisor.IsUnknown() {
+		return
+	}
+	c := check{fleet: f, prior: prior, planned: planned, want: want.Network, resp: resp}
+	if prior != nil {
+		was, _ := prior.spec(ctx)
+		c.was = was.Network
+	}
+	c.claim(ctx)
+	client, err := f.Hypervisor(ctx, planned.Hypervisor.ValueString())
+	if err != nil {
+		if planned.Hypervisor.ValueString() != "" && !errors.Is(err, fleet.ErrUnknown) {
+			resp.Diagnostics.AddAttributeError(path.Root("hypervisor"), "Unknown hypervisor", err.Error()+". Name one of these, or add it to the provider's `hypervisors`.")
+		}
+		return
+	}
+	if prior != nil && !prior.Name.Equal(planned.Name) {
+		client.Leave(prior.ID.ValueString()) // it makes room for its successor
+	}
+	if c.subnetsStay() && c.want.Bridge == c.was.Bridge && c.want.Mode == c.was.Mode {
+		return
+	}
+	if err := c.existing(ctx, client); err != nil {
+		// An existing network's refresh has told of it already, and a new one's apply will.
+		tflog.Warn(ctx, "cannot cross-check the network with its hypervisor", map[string]any{"network": planned.Name.ValueString(), "error": err.Error()})
+	}
+}
+
+func (c *check) subnetsStay() bool {
+	return c.want.Subnet == c.was.Subnet && c.want.Subnet6 == c.was.Subnet6
+}
+
+// subnets are those of the planned network, by their attribute.
+func (c *check) subnets() map[string]netip.Prefix {
+	all := map[string]netip.Prefix{}
+	for name, p := range map[string]netip.Prefix{"cidr": c.want.Subnet, "ipv6_cidr": c.want.Subnet6} {
+		if p.IsValid() {
+			all[name] = p
+		}
+	}
+	return all
+}
+
+// attribute is the one that a subnet stands at.
+func (c *check) attribute(p netip.Prefix) path.Path {
+	if p.Addr().Is6() {
+		return path.Root("ipv6_cidr")
+	}
+	return path.Root("cidr")
+}
+
+// claim compares with the plan's other networks.
+func (c *check) claim(ctx context.Context) {
+	host, name := c.planned.Hypervisor.ValueString(), c.planned.Name.ValueString()
+	owner := fmt.Sprintf("network %q", name)
+	var claims []topology.Claim
+	if bridge := c.planned.Bridge.ValueString(); bridge != "" && c.want.Mode != netspec.Bridge {
+		claims = append(claims, topology.BridgeClaim(host, bridge))
+	}
+	if !known(ctx, c.planned.DHCP) || c.prior == nil || !netspec.Equal(c.was, c.want) {
+		claims = append(claims, topology.NetworkClaim(host, name))
+	}
+	for _, conflict := range c.fleet.Claims.Replace(owner+" on "+host, claims...) {
+		c.resp.Diagnostics.AddAttributeError(path.Root("bridge"), "Bridge name taken", fmt.Sprintf("%s is the one of %s: write another name, or none.", conflict.Claim, conflict.Holder))
+	}
+	var subnets []netip.Prefix
+	for _, p := range c.subnets() {
+		subnets = append(subnets, p)
+	}
+	for _, o := range c.fleet.Subnets.Replace(owner, host, subnets...) {
+		c.overlap(o.Subnet, o.Other, "that "+o.Holder+" of this configuration has")
+	}
+	c.claimRanges(owner)
+}
+
+// claimRanges compares the DHCP ranges with the plan's virtual addresses.
+func (c *check) claimRanges(owner string) {
+	var ranges []topology.Range
+	if c.want.DHCP != nil {
+		for _, r := range c.want.DHCP.Ranges {
+			ranges = append(ranges, topology.Range{Start: r.Start, End: r.End})
+		}
+	}
+	for _, l := range c.fleet.Ranges.ReplaceRanges(owner, ranges...) {
+		c.resp.Diagnostics.AddAttributeError(path.Root("dhcp"), "Virtual address in a DHCP range",
+			fmt.Sprintf("%s of %s is in the range %s to %s: a guest could be given it too. End the range before it.", l.Address, l.Holder, l.Range.Start, l.Range.End))
+	}
+}
+
+func (c *check) overlap(mine, other netip.Prefix, whose string) {
+	c.resp.Diagnostics.AddAttributeError(c.attribute(mine), "Overlapping subnets", fmt.Sprintf("%s overlaps %s %s: choose another subnet.", mine, other, whose))
+}
+
+// existing compares with what is on the hypervisor.
+func (c *check) existing(ctx context.Context, client *hypervisor.Client) error {
+	networks, err := client.PlanNetworks(ctx)
+	if err != nil {
+		return err
+	}
+	bridges := map[string]bool{} // of networks, which the routes below lead to as well
+	for _, n := range networks {
+		bridges[n.Bridge()] = true
+		if n.Name == c.want.Name || c.prior != nil && n.UUID == c.prior.ID.ValueString() || client.Leaves(n.UUID) {
+			continue
+		}
+		other, err := netspec.Parse(n.ConfigXML)
+		if err != nil {
+			return err
+		}
+		for _, mine := range c.subnets() {
+			for _, its := range []netip.Prefix{other.Subnet, other.Subnet6} {
+				if its.IsValid() && mine.Overlaps(its) {
+					c.overlap(mine, its, fmt.Sprintf("of network %q on hypervisor %s", n.Name, client.URI()))
+				}
+			}
+		}
+		if c.want.Bridge != "" && other.Bridge == c.want.Bridge && (c.want.Mode != netspec.Bridge || other.Mode != netspec.Bridge) {
+			c.resp.Diagnostics.AddAttributeError(path.Root("bridge"), "Bridge name taken", fmt.Sprintf("Network %q on hypervisor %s has the bridge %s: write another name, or none.", n.Name, client.URI(), other.Bridge))
+		}
+	}
+	if err := c.device(ctx, client, bridges); err != nil {
+		return err
+	}
+	return c.routes(ctx, client, bridges)
+}
+
+// device looks for a network device that has the new bridge's name.
+func (c *check) device(ctx context.Context, client *hypervisor.Client, bridges map[string]bool) error {
+	if c.want.Bridge == "" || c.want.Bridge == c.was.Bridge || c.want.Mode == netspec.Bridge || bridges[c.want.Bridge] {
+		return nil
+	}
+	taken, err := client.HasDevice(ctx, c.want.Bridge)
+	if taken {
+		c.resp.Diagnostics.AddAttributeError(path.Root("bridge"), "Bridge name taken", fmt.Sprintf(
+			"Hypervisor %s has a network device %s already: write another name. To plug machines into an existing bridge, use mode \"bridge\".", client.URI(), c.want.Bridge))
+	}
+	return err
+}
+
+// routes looks for the new subnets among the routes of the hypervisor's machine. A wider route through a
+// router only loses the part that the network takes, which may be meant.
+func (c *check) routes(ctx context.Context, client *hypervisor.Client, bridges map[string]bool) error {
+	if c.subnetsStay() {
+		return nil
+	}
+	routes, err := client.PlanRoutes(ctx)
+	if err != nil {
+		return err
+	}
+	for _, mine := range c.subnets() {
+		for _, r := range routes {
+			if !mine.Overlaps(r.Destination) || bridges[r.Device] {
+				continue
+			}
+			if !r.Direct && r.Destination.Bits() < mine.Bits() {
+				c.resp.Diagnostics.AddAttributeWarning(c.attribute(mine), "Subnet inside a route", fmt.Sprintf(
+					"Hypervisor %s reaches %s, which holds %s, through device %s. What is there of %s is out of its reach while the network runs.", client.URI(), r.Destination, mine, r.Device, mine))
+				continue
+			}
+			c.overlap(mine, r.Destination, fmt.Sprintf("that hypervisor %s reaches through device %s", client.URI(), r.Device))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,191 @@
+package network
+
+import (
+	"context"
+	"maps"
+	"net/netip"
+	"reflect"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor/netspec"
+)
+
+// objectOptions let unknown and null parts of an object be zero values.
+var objectOptions = basetypes.ObjectAsOptions{UnhandledNullAsEmpty: true, UnhandledUnknownAsEmpty: true}
+
+// fill writes what was read into the model. A value that means the same keeps its spelling.
+func (m *model) fill(ctx context.Context, got spec) diag.Diagnostics {
+	said, _ := m.spec(ctx) // in an import it says little, and then everything differs
+	n := view(said.Network, got)
+	m.ID, m.Name, m.Mode = types.StringValue(got.UUID), types.StringValue(n.Name), types.StringValue(n.Mode)
+	m.Bridge, m.Domain, m.VirtualPort, m.MAC = orNull(n.Bridge), orNull(n.Domain), orNull(n.VirtualPort), orNull(got.MAC)
+	m.CIDR, m.Gateway = spell(m.CIDR, said.Subnet, n.Subnet), spell(m.Gateway, said.Gateway, n.Gateway)
+	m.IPv6CIDR, m.IPv6Gateway = spell(m.IPv6CIDR, said.Subnet6, n.Subnet6), spell(m.IPv6Gateway, said.Gateway6, n.Gateway6)
+	m.IPv6NAT = types.BoolValue(n.NAT6)
+	m.Autostart, m.Active = types.BoolValue(got.State.Autostart), types.BoolValue(got.State.Active)
+	if m.MTU = types.Int64PointerValue(nil); n.MTU != 0 {
+		m.MTU = types.Int64Value(n.MTU)
+	}
+	w := writer{ctx: ctx}
+	if m.DHCP.IsUnknown() || !sameDHCP(said.DHCP, n.DHCP) {
+		m.DHCP = w.dhcp(n.DHCP)
+	}
+	if m.DNS.IsUnknown() || !sameDNS(said.DNS, n.DNS) {
+		m.DNS = w.dns(n.DNS)
+	}
+	if m.Routes.IsUnknown() || !sameRoutes(said.Routes, n.Routes) {
+		m.Routes = w.routes(n.Routes)
+	}
+	if m.PXE.IsUnknown() || said.PXE != n.PXE {
+		m.PXE = w.pxe(n.PXE)
+	}
+	w.typed(m)
+	return w.diags
+}
+
+// view picks the definition that drift is looked for in: the configuration, unless it is what was asked for
+// and the running network is not. An edit by `virsh net-edit` shows in the first, one by `virsh net-update
+// --live` in the second.
+func view(said netspec.Network, got spec) netspec.Network {
+	if got.Live != nil && netspec.Equal(said, got.Network) && !netspec.Equal(said, *got.Live) {
+		return *got.Live
+	}
+	return got.Network
+}
+
+func sameDHCP(a, b *netspec.DHCP) bool {
+	return netspec.Equal(netspec.Network{DHCP: a}, netspec.Network{DHCP: b})
+}
+
+func sameDNS(a, b netspec.DNS) bool {
+	return netspec.Equal(netspec.Network{DNS: a}, netspec.Network{DNS: b})
+}
+
+func sameRoutes(a, b []netspec.Route4or6) bool {
+	return netspec.Equal(netspec.Network{Routes: a}, netspec.Network{Routes: b})
+}
+
+// address is what a subnet and an address have in common.
+type address interface {
+	comparable
+	IsValid() bool
+	String() string
+}
+
+// spell keeps a text that means the same as what was read.
+func spell[A address](text types.String, said, read A) types.String {
+	switch {
+	case !read.IsValid():
+		return types.StringNull()
+	case said == read && !text.IsNull() && !text.IsUnknown():
+		return text
+	}
+	return types.StringValue(read.String())
+}
+
+func orNull(text string) types.String {
+	if text == "" {
+		return types.StringNull()
+	}
+	return types.StringValue(text)
+}
+
+// writer builds nested values and gathers what goes wrong, which only a mistake in this package can cause.
+type writer struct {
+	ctx   context.Context
+	diags diag.Diagnostics
+}
+
+// typed gives the null of its type to what was never set, as in an import.
+func (w *writer) typed(m *model) {
+	if m.DHCP.IsNull() {
+		m.DHCP = types.ObjectNull(dhcpTypes)
+	}
+	if m.DNS.IsNull() {
+		m.DNS = types.ObjectNull(dnsTypes)
+	}
+	if m.PXE.IsNull() {
+		m.PXE = types.ObjectNull(pxeTypes)
+	}
+	if m.Routes.IsNull() {
+		m.Routes = types.ListNull(routeType)
+	}
+}
+
+// list is null where there is nothing in it.
+func list[T any](w *writer, element attr.Type, models []T) types.List {
+	if len(models) == 0 {
+		return types.ListNull(element)
+	}
+	v, d := types.ListValueFrom(w.ctx, element, models)
+	w.diags.Append(d...)
+	return v
+}
+
+func (w *writer) object(kinds map[string]attr.Type, from any) types.Object {
+	v, d := types.ObjectValueFrom(w.ctx, kinds, from)
+	w.diags.Append(d...)
+	return v
+}
+
+func (w *writer) dhcp(d *netspec.DHCP) types.Object {
+	if d == nil {
+		return types.ObjectNull(dhcpTypes)
+	}
+	m := dhcpModel{LeaseSeconds: types.Int64PointerValue(d.LeaseSeconds), Options: types.MapNull(types.StringType)}
+	var ranges []rangeModel
+	for _, r := range d.Ranges {
+		ranges = append(ranges, rangeModel{types.StringValue(r.Start.String()), types.StringValue(r.End.String())})
+	}
+	m.Ranges = list(w, rangeType, ranges)
+	if len(d.Options) > 0 {
+		v, diags := types.MapValueFrom(w.ctx, types.StringType, d.Options)
+		w.diags.Append(diags...)
+		m.Options = v
+	}
+	return w.object(dhcpTypes, m)
+}
+
+func (w *writer) dns(d netspec.DNS) types.Object {
+	if reflect.DeepEqual(d, netspec.DNS{}) {
+		return types.ObjectNull(dnsTypes)
+	}
+	m := dnsModel{Enabled: types.BoolValue(!d.Disabled), LocalOnly: types.BoolValue(d.LocalOnly), Hosts: types.MapNull(namesType)}
+	var forwarders []forwarderModel
+	for _, f := range d.Forwarders {
+		var address netip.Addr
+		forwarders = append(forwarders, forwarderModel{orNull(f.Domain), spell(types.StringNull(), address, f.Address)})
+	}
+	m.Forwarders = list(w, forwarderType, forwarders)
+	if len(d.Hosts) > 0 {
+		hosts := map[string][]string{}
+		for _, a := range slices.SortedFunc(maps.Keys(d.Hosts), netip.Addr.Compare) {
+			hosts[a.String()] = d.Hosts[a]
+		}
+		v, diags := types.MapValueFrom(w.ctx, namesType, hosts)
+		w.diags.Append(diags...)
+		m.Hosts = v
+	}
+	return w.object(dnsTypes, m)
+}
+
+func (w *writer) routes(routes []netspec.Route4or6) types.List {
+	var models []routeModel
+	for _, r := range routes {
+		models = append(models, routeModel{types.StringValue(r.Destination.String()), types.StringValue(r.Via.String())})
+	}
+	return list(w, routeType, models)
+}
+
+func (w *writer) pxe(p netspec.PXE) types.Object {
+	if p == (netspec.PXE{}) {
+		return types.ObjectNull(pxeTypes)
+	}
+	var none netip.Addr
+	return w.object(pxeTypes, pxeModel{orNull(p.TFTPRoot), orNull(p.BootFile), spell(types.StringNull(), none, p.Server)})
+}

@@ -1,0 +1,218 @@
+package network
+
+import (
+	"context"
+	"net/netip"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor/netspec"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+)
+
+type model struct {
+	ID          types.String `tfsdk:"id"`
+	Name        types.String `tfsdk:"name"`
+	Hypervisor  types.String `tfsdk:"hypervisor"`
+	Mode        types.String `tfsdk:"mode"`
+	Bridge      types.String `tfsdk:"bridge"`
+	CIDR        types.String `tfsdk:"cidr"`
+	Gateway     types.String `tfsdk:"gateway"`
+	IPv6CIDR    types.String `tfsdk:"ipv6_cidr"`
+	IPv6Gateway types.String `tfsdk:"ipv6_gateway"`
+	IPv6NAT     types.Bool   `tfsdk:"ipv6_nat"`
+	DHCP        types.Object `tfsdk:"dhcp"`
+	Domain      types.String `tfsdk:"domain"`
+	DNS         types.Object `tfsdk:"dns"`
+	Routes      types.List   `tfsdk:"routes"`
+	PXE         types.Object `tfsdk:"pxe"`
+	MTU         types.Int64  `tfsdk:"mtu"`
+	Autostart   types.Bool   `tfsdk:"autostart"`
+	Active      types.Bool   `tfsdk:"active"`
+	VirtualPort types.String `tfsdk:"virtual_port"`
+	MAC         types.String `tfsdk:"mac"`
+}
+
+type dhcpModel struct {
+	Ranges       types.List  `tfsdk:"ranges"`
+	LeaseSeconds types.Int64 `tfsdk:"lease_seconds"`
+	Options      types.Map   `tfsdk:"options"`
+}
+
+type dnsModel struct {
+	Enabled    types.Bool `tfsdk:"enabled"`
+	LocalOnly  types.Bool `tfsdk:"local_only"`
+	Forwarders types.List `tfsdk:"forwarders"`
+	Hosts      types.Map  `tfsdk:"hosts"`
+}
+
+type pxeModel struct {
+	TFTPRoot types.String `tfsdk:"tftp_root"`
+	BootFile types.String `tfsdk:"boot_file"`
+	Server   types.String `tfsdk:"server"`
+}
+
+// pair is a range (start, end), a route (cidr, via) or a forwarder (domain, address).
+type (
+	rangeModel struct {
+		Start types.String `tfsdk:"start"`
+		End   types.String `tfsdk:"end"`
+	}
+	routeModel struct {
+		CIDR types.String `tfsdk:"cidr"`
+		Via  types.String `tfsdk:"via"`
+	}
+	forwarderModel struct {
+		Domain  types.String `tfsdk:"domain"`
+		Address types.String `tfsdk:"address"`
+	}
+)
+
+// spec is a network in plain values: the definition, what it is besides, and what only reading tells.
+type spec struct {
+	netspec.Network
+	State hypervisor.NetworkState
+	// UUID and MAC of the network that was read.
+	UUID, MAC string
+	// Live is the running definition that was read; nil where the network is inactive.
+	Live *netspec.Network
+}
+
+// Validate implements crud.Validator.
+func (s spec) Validate() []service.Problem { return s.Network.Validate() }
+
+// spec converts the model; what is unknown becomes the zero value.
+func (m *model) spec(ctx context.Context) (spec, diag.Diagnostics) {
+	r := reader{ctx: ctx}
+	s := spec{
+		Network: netspec.Network{
+			Name: m.Name.ValueString(), Mode: m.Mode.ValueString(), Bridge: m.Bridge.ValueString(),
+			Subnet: r.prefix(path.Root("cidr"), m.CIDR), Gateway: r.address(path.Root("gateway"), m.Gateway),
+			Subnet6: r.prefix(path.Root("ipv6_cidr"), m.IPv6CIDR), Gateway6: r.address(path.Root("ipv6_gateway"), m.IPv6Gateway),
+			NAT6: m.IPv6NAT.ValueBool(), DHCP: r.dhcp(m.DHCP), Domain: m.Domain.ValueString(), DNS: r.dns(m.DNS),
+			Routes: r.routes(m.Routes), PXE: r.pxe(m.PXE), MTU: m.MTU.ValueInt64(), VirtualPort: m.VirtualPort.ValueString(),
+		},
+		State: hypervisor.NetworkState{Autostart: m.Autostart.ValueBool(), Active: m.Active.ValueBool()},
+	}
+	return s, r.diags
+}
+
+// reader converts values and gathers what is wrong with them.
+type reader struct {
+	ctx   context.Context
+	diags diag.Diagnostics
+}
+
+func (r *reader) address(at path.Path, v types.String) netip.Addr {
+	if v.ValueString() == "" {
+		return netip.Addr{}
+	}
+	a, err := netip.ParseAddr(v.ValueString())
+	if err != nil || a.Zone() != "" {
+		r.diags.AddAttributeError(at, "Invalid address", "Write an IP address such as 10.0.0.254, not \""+v.ValueString()+"\".")
+		return netip.Addr{}
+	}
+	return a.Unmap()
+}
+
+func (r *reader) prefix(at path.Path, v types.String) netip.Prefix {
+	if v.ValueString() == "" {
+		return netip.Prefix{}
+	}
+	p, err := netip.ParsePrefix(v.ValueString())
+	if err != nil {
+		r.diags.AddAttributeError(at, "Invalid subnet", "Write an address and a prefix length such as 10.0.0.0/24, not \""+v.ValueString()+"\".")
+	}
+	return p
+}
+
+// as converts a value unless it is null or unknown.
+func (r *reader) as(convert func() diag.Diagnostics, absent bool) bool {
+	if absent {
+		return false
+	}
+	d := convert()
+	r.diags.Append(d...)
+	return !d.HasError()
+}
+
+func (r *reader) list(v types.List, target any) {
+	r.as(func() diag.Diagnostics { return v.ElementsAs(r.ctx, target, false) }, v.IsNull() || v.IsUnknown())
+}
+
+func (r *reader) dhcp(v types.Object) *netspec.DHCP {
+	var m dhcpModel
+	if !r.as(func() diag.Diagnostics { return v.As(r.ctx, &m, objectOptions) }, v.IsNull() || v.IsUnknown()) {
+		return nil
+	}
+	d := &netspec.DHCP{}
+	if !m.LeaseSeconds.IsNull() && !m.LeaseSeconds.IsUnknown() {
+		d.LeaseSeconds = m.LeaseSeconds.ValueInt64Pointer()
+	}
+	var ranges []rangeModel
+	r.list(m.Ranges, &ranges)
+	for i, e := range ranges {
+		at := path.Root("dhcp").AtName("ranges").AtListIndex(i)
+		d.Ranges = append(d.Ranges, netspec.Range{Start: r.address(at.AtName("start"), e.Start), End: r.address(at.AtName("end"), e.End)})
+	}
+	options := map[string]types.String{}
+	r.as(func() diag.Diagnostics { return m.Options.ElementsAs(r.ctx, &options, false) }, m.Options.IsNull() || m.Options.IsUnknown())
+	for name, value := range options {
+		if d.Options == nil {
+			d.Options = map[string]string{}
+		}
+		d.Options[name] = value.ValueString()
+	}
+	return d
+}
+
+func (r *reader) dns(v types.Object) netspec.DNS {
+	var m dnsModel
+	if !r.as(func() diag.Diagnostics { return v.As(r.ctx, &m, objectOptions) }, v.IsNull() || v.IsUnknown()) {
+		return netspec.DNS{}
+	}
+	d := netspec.DNS{Disabled: !m.Enabled.IsNull() && !m.Enabled.IsUnknown() && !m.Enabled.ValueBool(), LocalOnly: m.LocalOnly.ValueBool()}
+	var forwarders []forwarderModel
+	r.list(m.Forwarders, &forwarders)
+	for i, e := range forwarders {
+		at := path.Root("dns").AtName("forwarders").AtListIndex(i)
+		d.Forwarders = append(d.Forwarders, netspec.Forwarder{Domain: e.Domain.ValueString(), Address: r.address(at.AtName("address"), e.Address)})
+	}
+	hosts := map[string]types.List{}
+	r.as(func() diag.Diagnostics { return m.Hosts.ElementsAs(r.ctx, &hosts, false) }, m.Hosts.IsNull() || m.Hosts.IsUnknown())
+	for key, value := range hosts {
+		address := r.address(path.Root("dns").AtName("hosts").AtMapKey(key), types.StringValue(key))
+		var names []types.String
+		r.list(value, &names)
+		if d.Hosts == nil {
+			d.Hosts = map[netip.Addr][]string{}
+		}
+		for _, name := range names {
+			d.Hosts[address] = append(d.Hosts[address], name.ValueString())
+		}
+		if len(names) == 0 && !value.IsUnknown() {
+			d.Hosts[address] = nil
+		}
+	}
+	return d
+}
+
+func (r *reader) routes(v types.List) []netspec.Route4or6 {
+	var models []routeModel
+	r.list(v, &models)
+	var routes []netspec.Route4or6
+	for i, e := range models {
+		at := path.Root("routes").AtListIndex(i)
+		routes = append(routes, netspec.Route4or6{Destination: r.prefix(at.AtName("cidr"), e.CIDR), Via: r.address(at.AtName("via"), e.Via)})
+	}
+	return routes
+}
+
+func (r *reader) pxe(v types.Object) netspec.PXE {
+	var m pxeModel
+	r.as(func() diag.Diagnostics { return v.As(r.ctx, &m, objectOptions) }, v.IsNull() || v.IsUnknown())
+	return netspec.PXE{TFTPRoot: m.TFTPRoot.ValueString(), BootFile: m.BootFile.ValueString(), Server: r.address(path.Root("pxe").AtName("server"), m.Server)}
+}

@@ -1,0 +1,112 @@
+package network
+
+import (
+	"context"
+	"net/netip"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor/netspec"
+)
+
+// sample is a network with a value in every nested attribute.
+func sample() spec {
+	lease := int64(3600)
+	address := netip.MustParseAddr
+	return spec{
+		Network: netspec.Network{
+			Name: "n", Mode: netspec.NAT, Bridge: "br0", Subnet: netip.MustParsePrefix("10.0.0.0/24"), Gateway: address("10.0.0.254"),
+			Subnet6: netip.MustParsePrefix("fd00::/64"), Gateway6: address("fd00::1"), NAT6: true, Domain: "okd.example", MTU: 1400,
+			DHCP: &netspec.DHCP{Ranges: []netspec.Range{{Start: address("10.0.0.10"), End: address("10.0.0.20")}}, LeaseSeconds: &lease, Options: map[string]string{"42": "10.0.0.1"}},
+			DNS: netspec.DNS{LocalOnly: true, Forwarders: []netspec.Forwarder{{Domain: "a.example", Address: address("10.0.0.5")}},
+				Hosts: map[netip.Addr][]string{address("10.0.0.9"): {"nine"}}},
+			Routes: []netspec.Route4or6{{Destination: netip.MustParsePrefix("10.128.0.0/14"), Via: address("10.0.0.1")}},
+			PXE:    netspec.PXE{TFTPRoot: "/srv", BootFile: "x", Server: address("10.0.0.2")},
+		},
+		State: hypervisor.NetworkState{Autostart: true, Active: true}, UUID: "u", MAC: "52:54:00:00:00:01",
+	}
+}
+
+func filled(t *testing.T, m *model, got spec) {
+	t.Helper()
+	if diags := m.fill(context.Background(), got); diags.HasError() {
+		t.Fatal(diags)
+	}
+}
+
+func TestWhatIsReadConvertsBackToTheSame(t *testing.T) {
+	for name, got := range map[string]spec{"full": sample(), "least": {Network: netspec.Network{Name: "n", Mode: netspec.Isolated}}} {
+		var m model // as in an import
+		filled(t, &m, got)
+		back, diags := m.spec(t.Context())
+		if diags.HasError() || !netspec.Equal(back.Network, got.Network) || back.State != got.State {
+			t.Errorf("%s: got %+v, %v", name, back, diags)
+		}
+	}
+}
+
+func TestSpellingsThatMeanTheSameStay(t *testing.T) {
+	var m model
+	filled(t, &m, sample())
+	m.IPv6CIDR, m.IPv6Gateway = types.StringValue("FD00:0::/64"), types.StringValue("fd00:0:0::1")
+	was := m
+	filled(t, &m, sample())
+	if !m.IPv6CIDR.Equal(was.IPv6CIDR) || !m.IPv6Gateway.Equal(was.IPv6Gateway) || !m.DHCP.Equal(was.DHCP) {
+		t.Errorf("got %v, %v", m.IPv6CIDR, m.IPv6Gateway)
+	}
+	changed := sample()
+	changed.Gateway6 = netip.MustParseAddr("fd00::2")
+	filled(t, &m, changed)
+	if m.IPv6Gateway.ValueString() != "fd00::2" {
+		t.Errorf("drift is hidden: %v", m.IPv6Gateway)
+	}
+}
+
+func TestDHCPWithoutRangesStaysAsWritten(t *testing.T) {
+	got := sample()
+	got.DHCP = nil // what libvirt keeps of an empty <dhcp>
+	var m model
+	filled(t, &m, got)
+	w := writer{ctx: t.Context()}
+	m.DHCP = w.dhcp(&netspec.DHCP{})
+	filled(t, &m, got)
+	if m.DHCP.IsNull() {
+		t.Error("dhcp = {} became null")
+	}
+}
+
+func TestDriftOfTheRunningNetworkShowsWhereTheConfigurationIsAsAsked(t *testing.T) {
+	var m model
+	filled(t, &m, sample())
+	got, live := sample(), sample().Network
+	live.MTU = 9000
+	got.Live = &live
+	filled(t, &m, got)
+	if m.MTU.ValueInt64() != 9000 {
+		t.Errorf("mtu %v", m.MTU)
+	}
+}
+
+func TestImportIDs(t *testing.T) {
+	for id, want := range map[string][3]string{
+		"net":                                  {"", "net", ""},
+		"kvm2/n":                               {"kvm2", "n", ""},
+		"5E1A64AE-0000-4000-8000-00000000A1B2": {"", "", "5e1a64ae-0000-4000-8000-00000000a1b2"},
+		"kvm2/5e1a64ae-0000-4000-8000-00000000a1b2": {"kvm2", "", "5e1a64ae-0000-4000-8000-00000000a1b2"},
+	} {
+		var m model
+		if err := split(&m, id); err != nil {
+			t.Error(err)
+		}
+		if got := [3]string{m.Hypervisor.ValueString(), m.Name.ValueString(), m.ID.ValueString()}; got != want {
+			t.Errorf("%s: %q", id, got)
+		}
+	}
+	for _, id := range []string{"", "a/", "a/b/c"} {
+		if err := split(&model{}, id); err == nil {
+			t.Errorf("%q was taken", id)
+		}
+	}
+}

@@ -1,0 +1,150 @@
+package network
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor/netspec"
+)
+
+// plan fills in what follows from the configuration, keeps spellings that mean the same, warns of a restart
+// and looks for what the network would collide with.
+func plan(ctx context.Context, f *fleet.Fleet, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
+	var config model
+	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
+	var prior *model
+	if !req.State.Raw.IsNull() {
+		prior = &model{}
+		resp.Diagnostics.Append(req.State.Get(ctx, prior)...)
+	}
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if planned.Mode.ValueString() == netspec.Bridge && config.Bridge.IsNull() {
+		resp.Diagnostics.AddAttributeError(path.Root("bridge"), "Missing bridge", "Mode \"bridge\" needs the name of a bridge that is there already.")
+		return
+	}
+	planned.defaults(&config)
+	if prior != nil {
+		planned.keep(ctx, prior)
+		planned.follow(prior, &config)
+	} else if planned.Mode.ValueString() == netspec.Bridge {
+		planned.MAC = types.StringNull()
+	}
+	resp.Diagnostics.Append(resp.Plan.Set(ctx, planned)...)
+	want, _ := planned.spec(ctx)
+	if prior != nil {
+		was, _ := prior.spec(ctx)
+		warn(resp, planned.label(), was, want)
+	}
+	if f != nil {
+		crossCheck(ctx, f, prior, planned, want, resp)
+	}
+}
+
+// defaults computes the gateways that the configuration leaves out.
+func (m *model) defaults(config *model) {
+	m.Gateway = gateway(m.CIDR, config.Gateway)
+	m.IPv6Gateway = gateway(m.IPv6CIDR, config.IPv6Gateway)
+}
+
+func gateway(cidr, configured types.String) types.String {
+	if !configured.IsNull() {
+		return configured
+	}
+	if cidr.IsUnknown() {
+		return types.StringUnknown()
+	}
+	var r reader
+	first := netspec.FirstHost(r.prefix(path.Empty(), cidr))
+	return spell(types.StringNull(), first, first)
+}
+
+// keep takes over the prior spelling of what means the same, so that no difference is planned.
+func (m *model) keep(ctx context.Context, prior *model) {
+	want, _ := m.spec(ctx)
+	was, _ := prior.spec(ctx)
+	keepText(&m.CIDR, prior.CIDR, was.Subnet == want.Subnet)
+	keepText(&m.Gateway, prior.Gateway, was.Gateway == want.Gateway)
+	keepText(&m.IPv6CIDR, prior.IPv6CIDR, was.Subnet6 == want.Subnet6)
+	keepText(&m.IPv6Gateway, prior.IPv6Gateway, was.Gateway6 == want.Gateway6)
+	if known(ctx, m.DHCP) && m.DHCP.IsNull() == prior.DHCP.IsNull() && sameDHCP(was.DHCP, want.DHCP) && sameLength(was.DHCP, want.DHCP) {
+		m.DHCP = prior.DHCP
+	}
+	if known(ctx, m.DNS) && m.DNS.IsNull() == prior.DNS.IsNull() && sameDNS(was.DNS, want.DNS) {
+		m.DNS = prior.DNS
+	}
+	if known(ctx, m.Routes) && m.Routes.IsNull() == prior.Routes.IsNull() && sameRoutes(was.Routes, want.Routes) {
+		m.Routes = prior.Routes
+	}
+	if known(ctx, m.PXE) && m.PXE.IsNull() == prior.PXE.IsNull() && was.PXE == want.PXE {
+		m.PXE = prior.PXE
+	}
+}
+
+// sameLength says whether two may stand for each other in a plan, which holds lists to their length.
+func sameLength(a, b *netspec.DHCP) bool {
+	return a == nil && b == nil || a != nil && b != nil && len(a.Ranges) == len(b.Ranges)
+}
+
+func keepText(planned *types.String, prior types.String, same bool) {
+	if same && !planned.IsUnknown() && !planned.IsNull() && !prior.IsNull() {
+		*planned = prior
+	}
+}
+
+// follow says what a change of mode does to what libvirt chooses.
+func (m *model) follow(prior, config *model) {
+	if m.Mode.IsUnknown() || m.Mode.Equal(prior.Mode) {
+		return
+	}
+	switch netspec.Bridge {
+	case m.Mode.ValueString():
+		m.MAC = types.StringNull()
+	case prior.Mode.ValueString():
+		m.MAC = types.StringUnknown()
+		if config.Bridge.IsNull() {
+			m.Bridge = types.StringUnknown() // the old one is somebody else's
+		}
+	}
+}
+
+// warn tells of a restart.
+func warn(resp *resource.ModifyPlanResponse, name string, was, want spec) {
+	if !resp.Plan.Raw.IsFullyKnown() || !was.State.Active || !want.State.Active || !netspec.NeedsRestart(was.Network, want.Network) {
+		return
+	}
+	resp.Diagnostics.AddWarning(fmt.Sprintf("Network %q will be restarted", name), fmt.Sprintf(
+		"libvirt cannot change %s of a running network. The network stops and starts again with the same UUID and bridge MAC address, and every running machine on it is plugged in again; "+
+			"its traffic stands still for about five seconds.", strings.Join(changed(was.Network, want.Network), ", ")))
+}
+
+// changed lists the attributes that make a restart necessary.
+func changed(was, want netspec.Network) []string {
+	parts := map[string]func(n, from *netspec.Network){
+		"mode": func(n, from *netspec.Network) { n.Mode = from.Mode }, "bridge": func(n, from *netspec.Network) { n.Bridge = from.Bridge },
+		"cidr": func(n, from *netspec.Network) { n.Subnet = from.Subnet }, "gateway": func(n, from *netspec.Network) { n.Gateway = from.Gateway },
+		"ipv6_cidr": func(n, from *netspec.Network) { n.Subnet6 = from.Subnet6 }, "ipv6_gateway": func(n, from *netspec.Network) { n.Gateway6 = from.Gateway6 },
+		"ipv6_nat": func(n, from *netspec.Network) { n.NAT6 = from.NAT6 }, "dhcp.options": func(n, from *netspec.Network) { n.DHCP = from.DHCP },
+		"domain": func(n, from *netspec.Network) { n.Domain = from.Domain }, "dns": func(n, from *netspec.Network) { n.DNS = from.DNS },
+		"routes": func(n, from *netspec.Network) { n.Routes = from.Routes }, "pxe": func(n, from *netspec.Network) { n.PXE = from.PXE },
+		"mtu": func(n, from *netspec.Network) { n.MTU = from.MTU }, "virtual_port": func(n, from *netspec.Network) { n.VirtualPort = from.VirtualPort },
+	}
+	var names []string
+	for name, take := range parts {
+		one := was
+		take(&one, &want)
+		if netspec.NeedsRestart(was, one) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}

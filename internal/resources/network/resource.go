@@ -1,0 +1,131 @@
+// Package network is virtcluster_network, a libvirt network.
+package network
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor/netspec"
+)
+
+// New makes the resource.
+func New() resource.Resource {
+	return crud.New(crud.Type[model, spec]{
+		Name:   "network",
+		Noun:   "network",
+		Label:  func(m *model) string { return m.label() },
+		Schema: networkSchema,
+		Key:    []string{"name", "hypervisor"},
+		// The id is the UUID, which the store learns when it creates the network.
+		ID:    func(m *model) string { return m.ID.ValueString() },
+		SetID: func(*model, string) {},
+		Split: split,
+		Spec:  func(ctx context.Context, m *model) (spec, diag.Diagnostics) { return m.spec(ctx) },
+		Fill:  func(ctx context.Context, m *model, got spec) diag.Diagnostics { return m.fill(ctx, got) },
+		Open:  open,
+		Plan:  plan,
+	})
+}
+
+// label names the network in messages; an import by UUID has no name yet.
+func (m *model) label() string {
+	if name := m.Name.ValueString(); name != "" {
+		return name
+	}
+	return m.ID.ValueString()
+}
+
+// split reads an import id: a name or a UUID, either of them after "HYPERVISOR/".
+func split(m *model, id string) error {
+	name := id
+	if first, second, found := strings.Cut(id, "/"); found {
+		m.Hypervisor, name = types.StringValue(first), second
+	}
+	switch {
+	case name == "" || strings.Contains(name, "/"):
+		return fmt.Errorf("the id is one of %s", importForms)
+	case hypervisor.IsUUID(name):
+		m.ID = types.StringValue(strings.ToLower(name))
+	default:
+		m.Name = types.StringValue(name)
+	}
+	return nil
+}
+
+func open(ctx context.Context, f *fleet.Fleet, m *model) (crud.Store[spec], error) {
+	c, err := f.Hypervisor(ctx, m.Hypervisor.ValueString())
+	if err != nil {
+		return nil, err
+	}
+	return &store{client: c, model: m}, nil
+}
+
+// store is where one network lives.
+type store struct {
+	client *hypervisor.Client
+	model  *model
+}
+
+// ref is the UUID, or the name in an import.
+func (s *store) ref() string {
+	if id := s.model.ID.ValueString(); id != "" {
+		return id
+	}
+	return s.model.Name.ValueString()
+}
+
+func (s *store) Get(ctx context.Context) (spec, error) {
+	n, err := s.client.Network(ctx, s.ref())
+	if hypervisor.IsNotFound(err) {
+		return spec{}, fmt.Errorf("%w: %w", crud.ErrAbsent, err)
+	}
+	if err != nil {
+		return spec{}, err
+	}
+	return read(n)
+}
+
+// read converts what the hypervisor has.
+func read(n *hypervisor.Network) (spec, error) {
+	got := spec{UUID: n.UUID, State: hypervisor.NetworkState{Autostart: n.Autostart, Active: n.Active()}}
+	var err error
+	if got.Network, err = netspec.Parse(n.ConfigXML); err != nil {
+		return got, err
+	}
+	if mac := n.Current().MAC; mac != nil {
+		got.MAC = mac.Address
+	}
+	if n.Active() {
+		live, err := netspec.Parse(n.LiveXML)
+		if err != nil {
+			return got, err
+		}
+		got.Live = &live
+	}
+	return got, nil
+}
+
+func (s *store) Create(ctx context.Context, want spec) error {
+	uuid, err := s.client.CreateNetwork(ctx, want.Network, want.State)
+	if err != nil {
+		return err
+	}
+	s.model.ID = types.StringValue(uuid)
+	return nil
+}
+
+func (s *store) Update(ctx context.Context, _, want spec) error {
+	return s.client.UpdateNetwork(ctx, s.ref(), want.Network, want.State)
+}
+
+func (s *store) Delete(ctx context.Context) error {
+	return s.client.DeleteNetwork(ctx, s.ref())
+}

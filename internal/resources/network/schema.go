@@ -1,0 +1,138 @@
+package network
+
+import (
+	"context"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor/netspec"
+)
+
+// networkSchema is the resource's schema.
+func networkSchema(context.Context) schema.Schema {
+	stays := []planmodifier.String{stringplanmodifier.UseStateForUnknown()}
+	replaces := []planmodifier.String{stringplanmodifier.RequiresReplace()}
+	return schema.Schema{
+		MarkdownDescription: "A libvirt network. DHCP ranges, DNS records, autostart and the running state change while machines run. " +
+			"Any other change restarts the network in the same apply: its UUID and its bridge's MAC address stay, every running machine is plugged in again, and the plan warns of it. " +
+			"Reservations that other resources own, and whatever a network has that is not listed here, are never touched.",
+		Attributes: map[string]schema.Attribute{
+			"id":         schema.StringAttribute{Computed: true, PlanModifiers: stays, MarkdownDescription: "The network's UUID."},
+			"name":       schema.StringAttribute{Required: true, PlanModifiers: replaces, MarkdownDescription: "Name of the network on its hypervisor. A change makes a new network."},
+			"hypervisor": schema.StringAttribute{Optional: true, PlanModifiers: replaces, MarkdownDescription: "Which of the provider's `hypervisors` the network is on. Default: the provider's `uri`. A change makes a new network."},
+			"mode": schema.StringAttribute{
+				Optional: true, Computed: true, Default: stringdefault.StaticString(netspec.NAT),
+				Validators: []validator.String{stringvalidator.OneOf(netspec.Modes...)},
+				MarkdownDescription: "What happens to the network's traffic: `nat` (out through the hypervisor's addresses), `route` (routed, with firewall rules), `open` (routed, no firewall rules), " +
+					"`isolated` (stays among the machines and the hypervisor) or `bridge` (machines are plugged into an existing bridge that something else manages). Default: `nat`.",
+			},
+			"bridge": schema.StringAttribute{
+				Optional: true, Computed: true, PlanModifiers: stays,
+				MarkdownDescription: "Name of the bridge device, up to 15 bytes. Required in mode `bridge`. Default: libvirt chooses one.",
+			},
+			"cidr":         schema.StringAttribute{Optional: true, MarkdownDescription: "IPv4 subnet, such as `10.0.0.0/24`. Required in the modes `nat`, `route` and `open` unless there is `ipv6_cidr`."},
+			"gateway":      schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: "The hypervisor's own address in `cidr`. Default: the first host address."},
+			"ipv6_cidr":    schema.StringAttribute{Optional: true, MarkdownDescription: "IPv6 subnet, such as `fd00:10::/64`."},
+			"ipv6_gateway": schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: "The hypervisor's own address in `ipv6_cidr`. Default: the first host address."},
+			"ipv6_nat": schema.BoolAttribute{
+				Optional: true, Computed: true, Default: booldefault.StaticBool(false),
+				MarkdownDescription: "Whether mode `nat` translates IPv6 too; libvirt routes it otherwise. Default: `false`.",
+			},
+			"dhcp":   dhcpSchema(),
+			"domain": schema.StringAttribute{Optional: true, MarkdownDescription: "DNS domain that machines on the network are in. Default: none."},
+			"dns":    dnsSchema(),
+			"routes": schema.ListNestedAttribute{
+				Optional: true, MarkdownDescription: "Static routes kept on the hypervisor, each through a machine on this network. Their order has no meaning.",
+				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+					"cidr": schema.StringAttribute{Required: true, MarkdownDescription: "Destination, such as `10.128.0.0/14`."},
+					"via":  schema.StringAttribute{Required: true, MarkdownDescription: "Address of the machine that forwards."},
+				}},
+			},
+			"pxe": schema.SingleNestedAttribute{
+				Optional: true, MarkdownDescription: "What machines that boot from the network are told. Default: nothing.",
+				Attributes: map[string]schema.Attribute{
+					"tftp_root": schema.StringAttribute{Optional: true, MarkdownDescription: "Directory on the hypervisor that the network's own TFTP server serves. Default: no TFTP server."},
+					"boot_file": schema.StringAttribute{Optional: true, MarkdownDescription: "File to boot, relative to the TFTP server's root. Needs a DHCP range."},
+					"server":    schema.StringAttribute{Optional: true, MarkdownDescription: "Address of the TFTP server. Default: the hypervisor."},
+				},
+			},
+			"mtu": schema.Int64Attribute{Optional: true, MarkdownDescription: "Largest packet of the bridge and its machines, in bytes. Default: libvirt's, 1500."},
+			"autostart": schema.BoolAttribute{
+				Optional: true, Computed: true, Default: booldefault.StaticBool(true),
+				MarkdownDescription: "Whether the network starts with the hypervisor. Default: `true`.",
+			},
+			"active": schema.BoolAttribute{
+				Optional: true, Computed: true, Default: booldefault.StaticBool(true),
+				MarkdownDescription: "Whether the network runs; one that was stopped by hand is started again. Default: `true`.",
+			},
+			"virtual_port": schema.StringAttribute{Optional: true, MarkdownDescription: "`openvswitch` where the bridge of mode `bridge` is an Open vSwitch one. Default: a Linux bridge."},
+			"mac":          schema.StringAttribute{Computed: true, PlanModifiers: stays, MarkdownDescription: "MAC address of the bridge; none in mode `bridge`."},
+		},
+	}
+}
+
+func dhcpSchema() schema.Attribute {
+	return schema.SingleNestedAttribute{
+		Optional:            true,
+		MarkdownDescription: "Addresses that the network gives out. Default: no DHCP at all. With `{}` only reservations are given out.",
+		Attributes: map[string]schema.Attribute{
+			"ranges": schema.ListNestedAttribute{
+				Optional: true, MarkdownDescription: "Ranges that machines without a reservation get an address from, IPv4 and IPv6. Their order has no meaning. Default: none.",
+				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+					"start": schema.StringAttribute{Required: true, MarkdownDescription: "First address."},
+					"end":   schema.StringAttribute{Required: true, MarkdownDescription: "Last address."},
+				}},
+			},
+			"lease_seconds": schema.Int64Attribute{Optional: true, MarkdownDescription: "How long a lease from the ranges lasts, in seconds: 120 or more, or 0 for ever. Default: libvirt's, one hour."},
+			"options": schema.MapAttribute{
+				Optional: true, ElementType: types.StringType,
+				MarkdownDescription: "DHCP options by number or by dnsmasq's name, such as `{ \"ntp-server\" = \"10.0.0.100\" }`; `option6:` goes before the name of an IPv6 one. A change restarts the network.",
+			},
+		},
+	}
+}
+
+func dnsSchema() schema.Attribute {
+	return schema.SingleNestedAttribute{
+		Optional:            true,
+		MarkdownDescription: "The network's own DNS server. Default: it runs and forwards to the hypervisor's.",
+		Attributes: map[string]schema.Attribute{
+			"enabled":    schema.BoolAttribute{Optional: true, Computed: true, Default: booldefault.StaticBool(true), MarkdownDescription: "Whether there is one. Default: `true`."},
+			"local_only": schema.BoolAttribute{Optional: true, Computed: true, Default: booldefault.StaticBool(false), MarkdownDescription: "Whether questions about `domain` are never forwarded. Default: `false`."},
+			"forwarders": schema.ListNestedAttribute{
+				Optional: true, MarkdownDescription: "Where questions are forwarded to. Their order has no meaning. Default: the hypervisor's own name servers.",
+				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+					"domain":  schema.StringAttribute{Optional: true, MarkdownDescription: "Domain that this is for. Default: everything else."},
+					"address": schema.StringAttribute{Optional: true, MarkdownDescription: "Address of the name server. Default: questions about the domain are not forwarded."},
+				}},
+			},
+			"hosts": schema.MapAttribute{
+				Optional: true, ElementType: types.ListType{ElemType: types.StringType},
+				MarkdownDescription: "Extra records: address to names, such as `{ \"10.0.0.250\" = [\"api\", \"api-int\"] }`. Default: none.",
+			},
+		},
+	}
+}
+
+// Types of the nested values, for building them.
+var (
+	rangeType     = types.ObjectType{AttrTypes: map[string]attr.Type{"start": types.StringType, "end": types.StringType}}
+	forwarderType = types.ObjectType{AttrTypes: map[string]attr.Type{"domain": types.StringType, "address": types.StringType}}
+	routeType     = types.ObjectType{AttrTypes: map[string]attr.Type{"cidr": types.StringType, "via": types.StringType}}
+	namesType     = types.ListType{ElemType: types.StringType}
+	dhcpTypes     = map[string]attr.Type{"ranges": types.ListType{ElemType: rangeType}, "lease_seconds": types.Int64Type, "options": types.MapType{ElemType: types.StringType}}
+	dnsTypes      = map[string]attr.Type{"enabled": types.BoolType, "local_only": types.BoolType, "forwarders": types.ListType{ElemType: forwarderType}, "hosts": types.MapType{ElemType: namesType}}
+	pxeTypes      = map[string]attr.Type{"tftp_root": types.StringType, "boot_file": types.StringType, "server": types.StringType}
+)
+
+// importForms is what `terraform import` takes, for messages.
+var importForms = strings.Join([]string{"NAME", "UUID", "HYPERVISOR/NAME", "HYPERVISOR/UUID"}, ", ")

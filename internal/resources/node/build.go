@@ -1,0 +1,324 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+
+	"libvirt.org/go/libvirtxml"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/node/machine"
+)
+
+// build is a node with every name resolved on its hypervisor: what is to be made there, and nothing made yet.
+type build struct {
+	machine *machine.Machine
+	// volumes are the node's own, in the order of the machine's disks.
+	volumes      []ownVolume
+	reservations []reservation
+	filters      []filter
+	// rewrite are volumes that are there and whose content is to be written anew.
+	rewrite []ownVolume
+}
+
+// ownVolume is a volume that lives and dies with the node.
+type ownVolume struct {
+	key  string
+	pool *hypervisor.Pool
+	xml  *libvirtxml.StorageVolume
+	// content is uploaded where it is not nil.
+	content []byte
+	// made is set once the volume may exist.
+	made bool
+}
+
+func (v *ownVolume) path() string { return v.pool.Path() + "/" + v.xml.Name }
+
+// reservation is an address that a network's DHCP keeps for the node.
+type reservation struct {
+	network string
+	host    hypervisor.DHCPHost
+}
+
+func (b *build) filterNames() []string {
+	var names []string
+	for _, f := range b.filters {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+// resolver turns a planned node into a build. Answers about pools and images are shared by all nodes.
+type resolver struct {
+	client *hypervisor.Client
+	facts  *facts
+	v      *version
+	// existing is what the machine is now; nil for one that is to be made. Its disks stay where they are, so
+	// nothing is asked about the images that they were made of.
+	existing *machine.Machine
+}
+
+// had finds a disk of the machine as it is; nil where there is none.
+func (r *resolver) had(key string) *machine.Disk {
+	if r.existing == nil {
+		return nil
+	}
+	return r.existing.Disk(key)
+}
+
+// build resolves a node. The UUID is the domain's, made up by the caller for a new one.
+func (r *resolver) build(ctx context.Context, uuid string) (*build, error) {
+	v := r.v
+	m := &machine.Machine{
+		Name: v.Name.ValueString(), UUID: uuid, Type: v.Type.ValueString(),
+		Memory: v.MemoryMiB.ValueInt64(), MaxMemory: v.MaxMemoryMiB.ValueInt64(), VCPUs: v.VCPUs.ValueInt64(), MaxVCPUs: v.MaxVCPUs.ValueInt64(),
+		Chipset: v.Machine.ValueString(), Firmware: v.Firmware.ValueString(), Graphics: v.Graphics.ValueString(),
+		GuestAgent: v.GuestAgent.ValueBool(), RNG: v.RNG.ValueBool(),
+	}
+	if c := v.parts.Console; c != nil {
+		m.Console = machine.Console{Type: c.Type.ValueString(), LogFile: c.LogFile.ValueString()}
+	}
+	m.Boot.Order = defaultOrder(v.Root != nil)
+	if b := v.parts.Boot; b != nil {
+		m.Boot = machine.Boot{Order: texts(b.Order), Kernel: b.Kernel.ValueString(), Initrd: b.Initrd.ValueString(), Cmdline: b.Cmdline.ValueString()}
+	}
+	b := &build{machine: m}
+	steps := []func(context.Context, *build) error{r.cpu, r.root, r.disks, r.interfaces, r.seed, r.ignition}
+	for _, step := range steps {
+		if err := step(ctx, b); err != nil {
+			return nil, err
+		}
+	}
+	m.Mark = r.mark(b)
+	return b, nil
+}
+
+func (r *resolver) cpu(ctx context.Context, b *build) error {
+	c := r.v.parts.CPU
+	if c == nil {
+		return nil
+	}
+	b.machine.CPU = machine.CPU{Mode: c.Mode.ValueString(), Model: c.Model.ValueString(), Nested: c.Nested.ValueBoolPointer()}
+	if b.machine.CPU.Nested != nil {
+		host, err := r.facts.host(ctx, r.client)
+		if err != nil {
+			return err
+		}
+		b.machine.CPU.Feature = host.nestedFeature
+	}
+	return nil
+}
+
+// root adds the root disk: an overlay of the image, or an empty disk.
+func (r *resolver) root(ctx context.Context, b *build) error {
+	root := r.v.Root
+	if root == nil {
+		return nil
+	}
+	if had := r.had(machine.Root); had != nil {
+		b.keep(*had, root.Bus.ValueString())
+		return nil
+	}
+	var image *hypervisor.Volume
+	if path := root.Image.ValueString(); path != "" {
+		var err error
+		if image, err = r.facts.image(ctx, r.client, path); err != nil {
+			return err
+		}
+	}
+	pool, err := r.facts.pool(ctx, r.client, rootPool(root, image))
+	if err != nil {
+		return err
+	}
+	gib := root.SizeGiB.ValueInt64()
+	if gib == 0 && image != nil {
+		gib = ceilGiB(image.Capacity())
+	}
+	if gib == 0 {
+		return errors.New("a root disk without an image needs a size_gib")
+	}
+	own := ownVolume{key: machine.Root, pool: pool, xml: diskVolume(r.v.Name.ValueString()+"-root", pool, gib)}
+	if image != nil {
+		if !pool.Files() {
+			return fmt.Errorf("an overlay of an image must be a file, and the volumes of storage pool %q (%s) are not", pool.Name(), pool.Type())
+		}
+		own.xml.BackingStore = &libvirtxml.StorageVolumeBackingStore{
+			Path: image.Path(), Format: &libvirtxml.StorageVolumeTargetFormat{Type: image.Format()},
+		}
+	}
+	b.add(own, root.Bus.ValueString(), false)
+	return nil
+}
+
+// rootPool is the root disk's pool: what is asked for, or where the image is.
+func rootPool(root *rootModel, image *hypervisor.Volume) string {
+	switch {
+	case known(root.Pool):
+		return root.Pool.ValueString()
+	case image != nil:
+		return image.Pool
+	}
+	return "default"
+}
+
+// disks adds the further disks in the order of their keys.
+func (r *resolver) disks(ctx context.Context, b *build) error {
+	for _, key := range slices.Sorted(maps.Keys(r.v.parts.Disks)) {
+		d := r.v.parts.Disks[key]
+		if path := d.Volume.ValueString(); path != "" {
+			volume, err := r.facts.image(ctx, r.client, path)
+			if err != nil {
+				return err
+			}
+			b.machine.Disks = append(b.machine.Disks, machine.Disk{
+				Key: key, Path: volume.Path(), Block: volume.XML.Type == "block", Format: rawOr(volume.Format()), Bus: d.Bus.ValueString(),
+			})
+			continue
+		}
+		if had := r.had(key); had != nil && r.existing.Mark.Disk(key).Pool == r.poolName(ctx, d.Pool.ValueString()) {
+			b.keep(*had, d.Bus.ValueString())
+			continue
+		}
+		name := d.Pool.ValueString()
+		if name == "" && len(b.volumes) > 0 {
+			name = b.volumes[0].pool.Name()
+		}
+		pool, err := r.facts.pool(ctx, r.client, name)
+		if err != nil {
+			return err
+		}
+		b.add(ownVolume{key: key, pool: pool, xml: diskVolume(r.v.Name.ValueString()+"-"+key, pool, d.SizeGiB.ValueInt64())}, d.Bus.ValueString(), false)
+	}
+	return nil
+}
+
+// keep adds a disk that the machine has already.
+func (b *build) keep(had machine.Disk, bus string) {
+	had.Bus = bus
+	b.machine.Disks = append(b.machine.Disks, had)
+}
+
+// poolName resolves a pool's id; a pool that cannot be asked about keeps what it was called.
+func (r *resolver) poolName(ctx context.Context, ref string) string {
+	if !hypervisor.IsUUID(ref) {
+		return ref
+	}
+	p, err := r.facts.pool(ctx, r.client, ref)
+	if err != nil {
+		return ref
+	}
+	return p.Name()
+}
+
+// add adds a volume of the node's own as a disk.
+func (b *build) add(own ownVolume, bus string, readOnly bool) {
+	b.volumes = append(b.volumes, own)
+	b.machine.Disks = append(b.machine.Disks, machine.Disk{
+		Key: own.key, Path: own.path(), Block: !own.pool.Files(), Format: own.format(), Bus: bus, ReadOnly: readOnly,
+	})
+}
+
+func (v *ownVolume) format() string {
+	if f := v.xml.Target; f != nil && f.Format != nil {
+		return f.Format.Type
+	}
+	return "raw"
+}
+
+// rawOr is the format by which QEMU reads a volume: block devices and images have none of their own.
+func rawOr(format string) string {
+	if format == "qcow2" {
+		return format
+	}
+	return "raw"
+}
+
+// diskVolume is an empty volume: a qcow2 file, or a plain device where the pool has no files.
+func diskVolume(base string, pool *hypervisor.Pool, gib int64) *libvirtxml.StorageVolume {
+	v := &libvirtxml.StorageVolume{Name: base, Capacity: &libvirtxml.StorageVolumeSize{Unit: "bytes", Value: uint64(gib) << 30}}
+	if pool.Files() {
+		v.Name = base + ".qcow2"
+		v.Target = &libvirtxml.StorageVolumeTarget{Format: &libvirtxml.StorageVolumeTargetFormat{Type: "qcow2"}}
+	}
+	return v
+}
+
+// contentVolume is a raw file of exactly this content.
+func contentVolume(name string, content []byte) *libvirtxml.StorageVolume {
+	return &libvirtxml.StorageVolume{
+		Name: name, Capacity: &libvirtxml.StorageVolumeSize{Unit: "bytes", Value: uint64(len(content))},
+		Target: &libvirtxml.StorageVolumeTarget{Format: &libvirtxml.StorageVolumeTargetFormat{Type: "raw"}},
+	}
+}
+
+// interfaces adds the interfaces with their reservations and filters.
+func (r *resolver) interfaces(ctx context.Context, b *build) error {
+	for _, i := range r.v.parts.Interfaces {
+		x := machine.Interface{
+			MAC: canonicalMAC(i.MAC.ValueString()), Bridge: i.Bridge.ValueString(), Model: i.Model.ValueString(), MTU: i.MTU.ValueInt64(),
+		}
+		if ref := i.Network.ValueString(); ref != "" {
+			name, err := r.facts.networkName(ctx, r.client, ref)
+			if err != nil {
+				return err
+			}
+			x.Network = name
+			b.reservations = append(b.reservations, reservationsOf(&i, name)...)
+		}
+		if i.PortSecurity.ValueBool() {
+			f := antiSpoofing(r.v.Name.ValueString(), x.MAC, &i)
+			x.Filter = f.name
+			b.filters = append(b.filters, f)
+		}
+		b.machine.Interfaces = append(b.machine.Interfaces, x)
+	}
+	return nil
+}
+
+// reservationsOf are the addresses that an interface has reserved on its network.
+func reservationsOf(i *interfaceModel, network string) []reservation {
+	var all []reservation
+	if ip, err := netip.ParseAddr(i.IP.ValueString()); err == nil {
+		all = append(all, reservation{network, hypervisor.DHCPHost{MAC: canonicalMAC(i.MAC.ValueString()), IP: ip, Name: i.Hostname.ValueString()}})
+	}
+	if ip, err := netip.ParseAddr(i.IPv6.ValueString()); err == nil {
+		// On IPv6 a guest names itself by an identifier that nobody knows beforehand, so its name must do.
+		all = append(all, reservation{network, hypervisor.DHCPHost{IP: ip, Name: i.Hostname.ValueString()}})
+	}
+	return all
+}
+
+// mark is what the domain's metadata say about the node.
+func (r *resolver) mark(b *build) machine.Mark {
+	k := machine.Mark{Role: r.v.Role.ValueString()}
+	labels := labelsOf(&r.v.model)
+	for _, name := range slices.Sorted(maps.Keys(labels)) {
+		k.Labels = append(k.Labels, machine.MarkedLabel{Name: name, Value: labels[name]})
+	}
+	for _, d := range b.machine.Disks {
+		marked := machine.MarkedDisk{Key: d.Key}
+		if r.had(d.Key) != nil && !known(r.v.parts.Disks[d.Key].Volume) {
+			marked = r.existing.Mark.Disk(d.Key)
+			marked.Key = d.Key
+		}
+		k.Disks = append(k.Disks, marked)
+	}
+	for _, own := range slices.Concat(b.volumes, b.rewrite) {
+		i := slices.IndexFunc(k.Disks, func(d machine.MarkedDisk) bool { return d.Key == own.key })
+		if i < 0 {
+			k.Disks = append(k.Disks, machine.MarkedDisk{Key: own.key})
+			i = len(k.Disks) - 1
+		}
+		k.Disks[i].Pool, k.Disks[i].Volume = own.pool.Name(), own.xml.Name
+	}
+	for _, i := range r.v.parts.Interfaces {
+		k.Interfaces = append(k.Interfaces, markInterface(&i))
+	}
+	return k
+}
+
+func ceilGiB(bytes uint64) int64 { return int64((bytes + 1<<30 - 1) >> 30) }

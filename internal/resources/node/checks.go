@@ -1,0 +1,339 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"libvirt.org/go/libvirtxml"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/node/machine"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/topology"
+)
+
+// checks is what can be known about a planned node only by asking its hypervisor.
+type checks struct {
+	n        *node
+	c        *hypervisor.Client
+	v, prior *version
+	// fresh is set for a node that is to be made.
+	fresh    bool
+	problems []service.Problem
+}
+
+func (k *checks) problem(path []any, summary, format string, args ...any) {
+	k.problems = append(k.problems, service.Problemf(path, summary, format, args...))
+}
+
+// run makes all checks. Its error is a hypervisor that does not answer.
+func (k *checks) run(ctx context.Context) error {
+	for _, check := range []func(context.Context) error{k.name, k.hardware, k.firmware, k.storage, k.networks, k.macs} {
+		if err := check(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// name finds a domain that somebody else has called so.
+func (k *checks) name(ctx context.Context) error {
+	if !k.fresh || k.prior.Name.Equal(k.v.Name) && k.prior.Hypervisor.Equal(k.v.Hypervisor) {
+		return nil
+	}
+	all, err := k.n.facts.domains(ctx, k.c)
+	if err != nil {
+		return err
+	}
+	for _, d := range all {
+		if m := machine.Read(d.Config); d.Name == k.v.Name.ValueString() && !m.Mark.Creating {
+			k.problem(at("name"), "Name taken", "the hypervisor has a domain %q already: choose another name, or take it over with `terraform import ADDRESS %s`", d.Name, d.UUID)
+		}
+	}
+	return nil
+}
+
+func (k *checks) hardware(ctx context.Context) error {
+	host, err := k.n.facts.host(ctx, k.c)
+	if err != nil {
+		return err
+	}
+	virtualisation := k.v.Type.ValueString()
+	chipsets, offered := host.chipsets[virtualisation]
+	if !offered && known(k.v.Type) {
+		k.problem(at("type"), "Type not offered", "hypervisor %s offers %s: enable hardware virtualisation in its firmware, or write type = \"qemu\", which is slow", k.c.URI(), strings.Join(slices.Sorted(maps.Keys(host.chipsets)), ", "))
+		return nil
+	}
+	changed := k.fresh || !k.prior.Machine.Equal(k.v.Machine) || !k.prior.Type.Equal(k.v.Type)
+	if m := k.v.Machine.ValueString(); known(k.v.Machine) && known(k.v.Type) && changed && !chipsets[m] {
+		k.problem(at("machine"), "Machine type not offered", "hypervisor %s offers to type %s: %s", k.c.URI(), virtualisation, strings.Join(slices.Sorted(maps.Keys(chipsets)), ", "))
+		return nil
+	}
+	if mib := k.v.MaxMemoryMiB; known(mib) && uint64(mib.ValueInt64())<<20 > host.memory {
+		path := at("memory_mib")
+		if mib.ValueInt64() > k.v.MemoryMiB.ValueInt64() {
+			path = at("max_memory_mib")
+		}
+		k.problem(path, "More memory than the hypervisor has", "hypervisor %s has %d MiB", k.c.URI(), host.memory>>20)
+	}
+	return k.cpu(ctx, host)
+}
+
+// offers asks what the hypervisor offers to such a machine; nil where that is not known yet.
+func (k *checks) offers(ctx context.Context) (*libvirtxml.DomainCaps, error) {
+	if !known(k.v.Type) || !known(k.v.Machine) {
+		return nil, nil
+	}
+	return k.n.facts.offers(ctx, k.c, k.v.Type.ValueString(), k.v.Machine.ValueString())
+}
+
+func (k *checks) cpu(ctx context.Context, host *hostFacts) error {
+	c := k.v.parts.CPU
+	if c == nil || !known(c.Mode) || !k.fresh && k.prior.parts.CPU != nil && c.Mode.Equal(k.prior.parts.CPU.Mode) && c.Nested.Equal(k.prior.parts.CPU.Nested) && c.Model.Equal(k.prior.parts.CPU.Model) {
+		return nil
+	}
+	offered, err := k.offers(ctx)
+	if err != nil || offered == nil || offered.CPU == nil {
+		return err
+	}
+	for _, mode := range offered.CPU.Modes {
+		if mode.Name == c.Mode.ValueString() && mode.Supported != "yes" {
+			k.problem(at("cpu", "mode"), "Processor mode not offered", "hypervisor %s does not offer mode %q to type %s", k.c.URI(), mode.Name, k.v.Type.ValueString())
+		}
+		named := func(m libvirtxml.DomainCapsCPUModel) bool { return m.Name == c.Model.ValueString() }
+		if mode.Name == "custom" && known(c.Model) && !slices.ContainsFunc(mode.Models, named) {
+			k.problem(at("cpu", "model"), "Unknown processor model", "hypervisor %s does not know %q: see `virsh domcapabilities`", k.c.URI(), c.Model.ValueString())
+		}
+		nested := func(f libvirtxml.DomainCapsCPUFeature) bool {
+			return f.Name == host.nestedFeature && f.Policy != "disable"
+		}
+		if mode.Name == "host-model" && c.Nested.ValueBool() && !slices.ContainsFunc(mode.Features, nested) {
+			k.problem(at("cpu", "nested"), "No nested virtualisation", "hypervisor %s does not offer %s to its guests: load its kvm module with nested=1, or leave out nested", k.c.URI(), host.nestedFeature)
+		}
+	}
+	return nil
+}
+
+func (k *checks) firmware(ctx context.Context) error {
+	f := k.v.Firmware.ValueString()
+	if !known(k.v.Firmware) || f == "bios" || !k.fresh && k.prior.Firmware.Equal(k.v.Firmware) {
+		return nil
+	}
+	offered, err := k.offers(ctx)
+	if err != nil || offered == nil || offered.OS == nil {
+		return err
+	}
+	has := func(enums []libvirtxml.DomainCapsEnum, name, value string) bool {
+		return slices.ContainsFunc(enums, func(e libvirtxml.DomainCapsEnum) bool { return e.Name == name && slices.Contains(e.Values, value) })
+	}
+	if !has(offered.OS.Enums, "firmware", "efi") {
+		k.problem(at("firmware"), "No UEFI firmware", "hypervisor %s has no UEFI firmware for machine %s: install one there (Debian: ovmf, Fedora: edk2-ovmf), or write firmware = \"bios\"", k.c.URI(), k.v.Machine.ValueString())
+		return nil
+	}
+	if f == "uefi-secure" && (offered.OS.Loader == nil || !has(offered.OS.Loader.Enums, "secure", "yes")) {
+		k.problem(at("firmware"), "No Secure Boot", "hypervisor %s has no UEFI firmware with Secure Boot for machine %s: install one there, or write firmware = \"uefi\"", k.c.URI(), k.v.Machine.ValueString())
+	}
+	return nil
+}
+
+// storage finds pools, images and volumes that do not exist and that nothing in the plan makes.
+func (k *checks) storage(ctx context.Context) error {
+	pool := func(ref string, path []any) error {
+		if ref == "" {
+			return nil
+		}
+		_, err := k.n.facts.pool(ctx, k.c, ref)
+		if !isAbsent(err) {
+			return err
+		}
+		if k.n.fleet.Claims.Holder(topology.PoolClaim(k.v.Hypervisor.ValueString(), ref)) == "" {
+			k.problem(path, "Unknown storage pool", "hypervisor %s has no storage pool %q: make it with virtcluster_storage_pool and refer to that resource", k.c.URI(), ref)
+		}
+		return nil
+	}
+	if r := k.v.Root; r != nil && k.fresh {
+		if err := pool(r.Pool.ValueString(), at("root_disk", "pool")); err != nil {
+			return err
+		}
+		if err := k.image(ctx, r); err != nil {
+			return err
+		}
+	}
+	for key, d := range k.v.parts.Disks {
+		if _, had := k.prior.parts.Disks[key]; had && !k.fresh {
+			continue
+		}
+		here := at("disks", service.Key(key))
+		if err := pool(d.Pool.ValueString(), append(here, "pool")); err != nil {
+			return err
+		}
+		if !known(d.Volume) {
+			continue
+		}
+		if _, err := k.n.facts.image(ctx, k.c, d.Volume.ValueString()); isAbsent(err) {
+			k.problem(append(here, "volume"), "Unknown volume", "hypervisor %s has no volume %s in a storage pool that is started: write the id of a virtcluster_volume", k.c.URI(), d.Volume.ValueString())
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (k *checks) image(ctx context.Context, r *rootModel) error {
+	if !known(r.Image) {
+		return nil
+	}
+	image, err := k.n.facts.image(ctx, k.c, r.Image.ValueString())
+	if isAbsent(err) {
+		k.problem(at("root_disk", "image"), "Unknown image", "hypervisor %s has no volume %s in a storage pool that is started: write the id of a virtcluster_image", k.c.URI(), r.Image.ValueString())
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if gib := r.SizeGiB; known(gib) && uint64(gib.ValueInt64())<<30 < image.Capacity() {
+		k.problem(at("root_disk", "size_gib"), "Smaller than the image", "image %s has %.2f GiB: write at least %d", image.Name(), float64(image.Capacity())/(1<<30), ceilGiB(image.Capacity()))
+	}
+	return nil
+}
+
+// networks checks interfaces against the networks and bridges that are there.
+func (k *checks) networks(ctx context.Context) error {
+	all, err := k.c.PlanNetworks(ctx)
+	if err != nil {
+		return err
+	}
+	for n := range k.v.parts.Interfaces {
+		i := &k.v.parts.Interfaces[n]
+		here := at("network_interfaces", n)
+		if !known(i.Network) {
+			continue
+		}
+		ref := i.Network.ValueString()
+		index := slices.IndexFunc(all, func(x *hypervisor.Network) bool { return x.Name == ref || x.UUID == ref })
+		if index < 0 {
+			if k.n.fleet.Claims.Holder(topology.NetworkClaim(k.v.Hypervisor.ValueString(), ref)) == "" {
+				k.problem(append(here, "network"), "Unknown network", "hypervisor %s has no network %q: make it with virtcluster_network and refer to that resource's name", k.c.URI(), ref)
+			}
+			k.planned(ref, i, here)
+			continue
+		}
+		if k.n.fleet.Claims.Holder(topology.NetworkClaim(k.v.Hypervisor.ValueString(), all[index].Name)) != "" {
+			k.planned(all[index].Name, i, here)
+			continue
+		}
+		k.reservation(all[index], i, here)
+	}
+	return nil
+}
+
+// planned checks an interface's addresses against a network that the plan makes or changes.
+func (k *checks) planned(network string, i *interfaceModel, here []any) {
+	subnets, ok := k.n.fleet.Subnets.Of(k.v.Hypervisor.ValueString(), network)
+	if !ok || len(subnets) == 0 {
+		return
+	}
+	for attribute, text := range map[string]string{"ip": i.IP.ValueString(), "ipv6": i.IPv6.ValueString()} {
+		ip, err := netip.ParseAddr(text)
+		if err == nil && !slices.ContainsFunc(subnets, func(p netip.Prefix) bool { return p.Contains(ip) }) {
+			k.problem(append(slices.Clone(here), attribute), "Address outside the network", "network %q will have %s: choose an address in there", network, subnets[0].Masked())
+		}
+	}
+}
+
+// reservation checks an interface's addresses against the network that is there.
+func (k *checks) reservation(network *hypervisor.Network, i *interfaceModel, here []any) {
+	for attribute, text := range map[string]string{"ip": i.IP.ValueString(), "ipv6": i.IPv6.ValueString()} {
+		ip, err := netip.ParseAddr(text)
+		if err != nil {
+			continue
+		}
+		path := append(slices.Clone(here), attribute)
+		subnet, dhcp, gateway := subnetFor(network.Current(), ip)
+		switch {
+		case !subnet.IsValid():
+			k.problem(path, "Address outside the network", "network %q has %s: choose an address in there", network.Name, subnets(network.Current()))
+		case !dhcp:
+			k.problem(path, "Network without DHCP", "network %q gives no addresses: write it among addresses, as %s/%d, to set it inside the guest", network.Name, ip, subnet.Bits())
+		case gateway == ip:
+			k.problem(path, "Address of the gateway", "%s is the hypervisor's own address in network %q: choose another one", ip, network.Name)
+		}
+		for _, h := range hypervisor.DHCPHosts(network.Current()) {
+			if h.IP == ip && ip.Is4() && known(i.MAC) && h.MAC != canonicalMAC(i.MAC.ValueString()) && !k.mine(h) {
+				k.problem(path, "Address reserved already", "network %q keeps %s: choose another address, or remove that reservation", network.Name, h)
+			}
+		}
+	}
+}
+
+// mine says whether a reservation belongs to the node as it is, or to another node of the plan that gives it up.
+func (k *checks) mine(h hypervisor.DHCPHost) bool {
+	return slices.ContainsFunc(k.prior.parts.Interfaces, func(i interfaceModel) bool { return canonicalMAC(i.MAC.ValueString()) == h.MAC })
+}
+
+// subnetFor finds the subnet of a network that an address is in.
+func subnetFor(n *libvirtxml.Network, ip netip.Addr) (subnet netip.Prefix, dhcp bool, gateway netip.Addr) {
+	for _, x := range n.IPs {
+		if p, err := hypervisor.Subnet(x); err == nil && p.Contains(ip) {
+			return p.Masked(), x.DHCP != nil, p.Addr()
+		}
+	}
+	return netip.Prefix{}, false, netip.Addr{}
+}
+
+func subnets(n *libvirtxml.Network) string {
+	var all []string
+	for _, x := range n.IPs {
+		if p, err := hypervisor.Subnet(x); err == nil {
+			all = append(all, p.Masked().String())
+		}
+	}
+	if len(all) == 0 {
+		return "no subnet of its own"
+	}
+	return strings.Join(all, " and ")
+}
+
+// macs looks for a MAC address among all machines of all hypervisors: they may share a network.
+func (k *checks) macs(ctx context.Context) error {
+	wanted := map[string]int{}
+	for n, i := range k.v.parts.Interfaces {
+		mac := canonicalMAC(i.MAC.ValueString())
+		kept := !k.fresh && slices.ContainsFunc(k.prior.parts.Interfaces, func(p interfaceModel) bool { return canonicalMAC(p.MAC.ValueString()) == mac })
+		if known(i.MAC) && !kept {
+			wanted[mac] = n
+		}
+	}
+	if len(wanted) == 0 {
+		return nil
+	}
+	for _, name := range k.n.fleet.Names() {
+		c, err := k.n.fleet.Hypervisor(ctx, name)
+		if err != nil {
+			continue // it is not known yet, or the resources on it say what is wrong with it
+		}
+		all, err := k.n.facts.domains(ctx, c)
+		if _, unreachable := errors.AsType[*hypervisor.UnreachableError](err); unreachable && c != k.c {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		for _, d := range all {
+			m := machine.Read(d.Config)
+			if d.UUID == k.prior.ID.ValueString() || m.Mark.Creating {
+				continue
+			}
+			for _, x := range m.Interfaces {
+				if n, taken := wanted[x.MAC]; taken {
+					k.problem(at("network_interfaces", n, "mac"), "MAC address taken", "domain %q on hypervisor %s has %s: write another mac", d.Name, c.URI(), x.MAC)
+				}
+			}
+		}
+	}
+	return nil
+}

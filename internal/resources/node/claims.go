@@ -1,0 +1,63 @@
+package node
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/topology"
+)
+
+// claim lays claim to what only one resource of the plan may have, and reports what another one has.
+func (n *node) claim(v *version, resp *resource.ModifyPlanResponse) {
+	host := v.Hypervisor.ValueString()
+	name := v.Name.ValueString()
+	owner := fmt.Sprintf("node %q", name)
+	if host != "" {
+		owner += fmt.Sprintf(" on hypervisor %q", host)
+	}
+	paths := map[topology.Claim][]any{}
+	var claims []topology.Claim
+	lay := func(c topology.Claim, path ...any) {
+		if _, twice := paths[c]; !twice {
+			claims, paths[c] = append(claims, c), path
+		}
+	}
+	for index, i := range v.parts.Interfaces {
+		here := func(path ...any) []any { return append([]any{"network_interfaces", index}, path...) }
+		mac := canonicalMAC(i.MAC.ValueString())
+		if known(i.MAC) {
+			lay(topology.Claim{Kind: "MAC address", Scope: "all networks", Value: mac}, here("mac")...)
+		}
+		segment := i.Network.ValueString()
+		if known(i.Bridge) {
+			segment = "bridge " + i.Bridge.ValueString()
+		}
+		if segment == "" {
+			continue
+		}
+		if ip, err := netip.ParseAddr(i.IP.ValueString()); err == nil {
+			lay(topology.AddressClaim(host, segment, ip), here("ip")...)
+			if known(i.MAC) {
+				lay(topology.ReservationClaim(host, segment, mac), here("ip")...)
+			}
+		}
+		if ip, err := netip.ParseAddr(i.IPv6.ValueString()); err == nil {
+			lay(topology.AddressClaim(host, segment, ip), here("ipv6")...)
+		}
+		for m, text := range texts(i.Addresses) {
+			if p, err := netip.ParsePrefix(text); err == nil {
+				lay(topology.AddressClaim(host, segment, p.Addr()), here("addresses", m)...)
+			}
+		}
+	}
+	for _, own := range v.volumeNames() {
+		lay(topology.VolumeClaim(host, own.pool, own.name), "name")
+	}
+	for _, conflict := range n.fleet.Claims.Replace(owner, claims...) {
+		resp.Diagnostics.AddAttributeError(crud.AttributePath(paths[conflict.Claim]), "Taken by another resource",
+			fmt.Sprintf("%s belongs to %s: write another one", conflict.Claim, conflict.Holder))
+	}
+}

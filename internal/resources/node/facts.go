@@ -1,0 +1,158 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"libvirt.org/go/libvirtxml"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+)
+
+// facts are answers that all nodes of one provider process share, so that no hypervisor is asked twice: what
+// it is, its pools, its images, its networks' names. Only answers are kept, never refusals, because what is
+// absent now may be made by the next resource.
+type facts struct {
+	known sync.Map // question → *answer
+	// creating are the UUIDs of the domains that this process is making.
+	creating sync.Map
+}
+
+// hostFacts is what a hypervisor is.
+type hostFacts struct {
+	// chipsets are the machine types by virtualisation type, short names included.
+	chipsets map[string]map[string]bool
+	// nestedFeature is "vmx" or "svm".
+	nestedFeature string
+	memory        uint64
+}
+
+// ask answers from memory or asks, once for all who want the same at one time.
+func ask[T any](f *facts, key any, question func() (T, error)) (T, error) {
+	type answer struct {
+		mu  sync.Mutex
+		ok  bool
+		got T
+	}
+	v, _ := f.known.LoadOrStore(key, &answer{})
+	a := v.(*answer)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.ok {
+		return a.got, nil
+	}
+	got, err := question()
+	if err == nil {
+		a.got, a.ok = got, true
+	}
+	return got, err
+}
+
+// question identifies what was asked of whom.
+type question struct {
+	client     *hypervisor.Client
+	kind, name string
+}
+
+func (f *facts) host(ctx context.Context, c *hypervisor.Client) (*hostFacts, error) {
+	return ask(f, question{c, "host", ""}, func() (*hostFacts, error) {
+		caps, err := c.HostCapabilities(ctx)
+		if err != nil {
+			return nil, err
+		}
+		h := &hostFacts{chipsets: map[string]map[string]bool{}, nestedFeature: "vmx"}
+		if caps.Host.CPU != nil && caps.Host.CPU.Vendor == "AMD" {
+			h.nestedFeature = "svm"
+		}
+		for _, guest := range caps.Guests {
+			if guest.Arch.Name != "x86_64" {
+				continue
+			}
+			for _, domain := range guest.Arch.Domains {
+				offered := map[string]bool{}
+				machines := domain.Machines
+				if len(machines) == 0 {
+					machines = guest.Arch.Machines
+				}
+				for _, m := range machines {
+					offered[m.Name] = true
+				}
+				h.chipsets[domain.Type] = offered
+			}
+		}
+		h.memory, err = c.HostMemory(ctx)
+		return h, err
+	})
+}
+
+// pool reads a started pool by name or id.
+func (f *facts) pool(ctx context.Context, c *hypervisor.Client, ref string) (*hypervisor.Pool, error) {
+	return ask(f, question{c, "pool", ref}, func() (*hypervisor.Pool, error) {
+		p, err := c.Pool(ctx, ref)
+		if hypervisor.IsNotFound(err) {
+			return nil, &absentError{fmt.Sprintf("there is no storage pool %q", ref), err}
+		}
+		return p, err
+	})
+}
+
+// image reads a volume by its path: one that disks are made of, or one to attach.
+func (f *facts) image(ctx context.Context, c *hypervisor.Client, path string) (*hypervisor.Volume, error) {
+	return ask(f, question{c, "image", path}, func() (*hypervisor.Volume, error) {
+		v, err := c.VolumeByPath(ctx, path)
+		if hypervisor.IsNotFound(err) {
+			return nil, &absentError{fmt.Sprintf("no storage pool that is started has a volume %s", path), err}
+		}
+		return v, err
+	})
+}
+
+// networkName resolves a network's id; a name is taken as it is.
+func (f *facts) networkName(ctx context.Context, c *hypervisor.Client, ref string) (string, error) {
+	if !hypervisor.IsUUID(ref) {
+		return ref, nil
+	}
+	return ask(f, question{c, "network", ref}, func() (string, error) {
+		n, err := c.Network(ctx, ref)
+		if hypervisor.IsNotFound(err) {
+			return "", &absentError{fmt.Sprintf("there is no network %q", ref), err}
+		}
+		if err != nil {
+			return "", err
+		}
+		return n.Name, nil
+	})
+}
+
+// absentError says that something the node is made of does not exist; the node itself may well do.
+type absentError struct {
+	what string
+	err  error
+}
+
+func (e *absentError) Error() string { return e.what + ": " + e.err.Error() }
+
+// isAbsent tells the absence of something the node is made of from a hypervisor that does not answer.
+func isAbsent(err error) bool {
+	_, ok := errors.AsType[*absentError](err)
+	return ok
+}
+
+// domainsFor is how long a list of all domains may be shared among the nodes of one plan.
+const domainsFor = 3 * time.Second
+
+// domains lists all domains of a hypervisor, for cross-checks at plan time.
+func (f *facts) domains(ctx context.Context, c *hypervisor.Client) ([]*hypervisor.Domain, error) {
+	bucket := time.Now().Truncate(domainsFor).String()
+	return ask(f, question{c, "domains", bucket}, func() ([]*hypervisor.Domain, error) { return c.Domains(ctx) })
+}
+
+// offers asks what a hypervisor offers to machines of a type and chipset.
+func (f *facts) offers(ctx context.Context, c *hypervisor.Client, virtualisation, chipset string) (*libvirtxml.DomainCaps, error) {
+	return ask(f, question{c, "offers to " + virtualisation, chipset}, func() (*libvirtxml.DomainCaps, error) {
+		return c.DomainCapabilities(ctx, virtualisation, chipset)
+	})
+}

@@ -1,0 +1,86 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/coreos/butane/config"
+	"github.com/coreos/butane/config/common"
+	ignition "github.com/coreos/ignition/v2/config"
+	"github.com/coreos/vcontext/report"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/node/machine"
+)
+
+// ignition hands the configuration over in a file, because a command line has no room for all of it.
+func (r *resolver) ignition(ctx context.Context, b *build) error {
+	text, err := ignitionOf(r.v)
+	if err != nil || text == "" {
+		return err
+	}
+	own, err := r.file(ctx, b, machine.Ignition, "-ignition.json", []byte(text))
+	if err != nil {
+		return err
+	}
+	b.machine.IgnitionFile = own.path()
+	if r.existing != nil && r.existing.IgnitionFile == own.path() {
+		b.rewrite = append(b.rewrite, own)
+		return nil
+	}
+	b.volumes = append(b.volumes, own)
+	return nil
+}
+
+// ignitionOf is the node's Ignition configuration, translated where it is Butane; "" for none.
+func ignitionOf(v *version) (string, error) {
+	if text := v.Ignition.ValueString(); text != "" {
+		return text, nil
+	}
+	if text := v.Butane.ValueString(); text != "" {
+		return translate(text)
+	}
+	return "", nil
+}
+
+// translate turns Butane into Ignition. The error names line and column.
+func translate(text string) (string, error) {
+	translated, r, err := config.TranslateBytes([]byte(text), common.TranslateBytesOptions{})
+	if r.IsFatal() {
+		return "", reported(r)
+	}
+	if err != nil {
+		return "", err
+	}
+	return string(translated), nil
+}
+
+// checkIgnition says what Ignition itself would say about a configuration, with line and column.
+func checkIgnition(text string) error {
+	_, r, err := ignition.Parse([]byte(text))
+	if r.IsFatal() {
+		return reported(r)
+	}
+	return err
+}
+
+// reported joins a report's errors.
+func reported(r report.Report) error {
+	var all []string
+	for _, e := range r.Entries {
+		if e.Kind != report.Error {
+			continue
+		}
+		place := ""
+		if e.Marker.StartP != nil {
+			place = fmt.Sprintf("line %d, column %d: ", e.Marker.StartP.Line, e.Marker.StartP.Column)
+		}
+		at := e.Context.String()
+		if at != "" {
+			at = " (at " + at + ")"
+		}
+		all = append(all, place+e.Message+at)
+	}
+	return errors.New(strings.Join(all, "; "))
+}

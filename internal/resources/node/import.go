@@ -1,0 +1,127 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/cloudinit"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/node/machine"
+)
+
+// seedLimit is the largest seed that an import reads; NoCloud's are some hundred kilobytes.
+const seedLimit = 16 << 20
+
+// ImportState takes a domain's UUID or name, after `HYPERVISOR/` where it is on a named hypervisor, or an
+// identity.
+func (n *node) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+	var host, name types.String
+	if req.ID == "" && req.Identity != nil {
+		resp.Diagnostics.Append(req.Identity.GetAttribute(ctx, path.Root("hypervisor"), &host)...)
+		resp.Diagnostics.Append(req.Identity.GetAttribute(ctx, path.Root("name"), &name)...)
+	} else {
+		before, after, named := strings.Cut(req.ID, "/")
+		name = types.StringValue(before)
+		if named {
+			host, name = types.StringValue(before), types.StringValue(after)
+		}
+	}
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if name.ValueString() == "" {
+		resp.Diagnostics.AddError(fmt.Sprintf("Cannot import node %q", req.ID), "write the domain's UUID or name, after \"HYPERVISOR/\" where it is on a named hypervisor")
+		return
+	}
+	at := path.Root("name")
+	if hypervisor.IsUUID(name.ValueString()) {
+		at = path.Root("id")
+		if host.IsNull() {
+			host = n.search(ctx, name.ValueString())
+		}
+	}
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, at, name)...)
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("hypervisor"), host)...)
+}
+
+// search finds the hypervisor of a domain: an id names no hypervisor, and it is unique among all.
+func (n *node) search(ctx context.Context, uuid string) types.String {
+	for _, name := range n.fleet.Names() {
+		c, err := n.fleet.Hypervisor(ctx, name)
+		if err != nil {
+			continue // Read says why
+		}
+		if _, err := c.Domain(ctx, uuid); err == nil {
+			return optional(name)
+		}
+	}
+	return types.StringNull()
+}
+
+// fillImported reads what only the node's own files know, and gives the attributes that say how Terraform
+// treats the node their defaults.
+func (n *node) fillImported(ctx context.Context, c *hypervisor.Client, v *version, m *machine.Machine) error {
+	v.AllowRestart, v.ShutdownTimeout, v.WaitFor = types.BoolValue(false), types.StringValue("60s"), types.StringValue("none")
+	if m.IgnitionFile != "" {
+		content, err := readFile(ctx, c, m.IgnitionFile)
+		if err != nil {
+			return err
+		}
+		v.Ignition = optional(string(content))
+	}
+	disk := m.Disk(machine.Seed)
+	if disk == nil {
+		return nil
+	}
+	image, err := readFile(ctx, c, disk.Path)
+	if err != nil || image == nil {
+		return err
+	}
+	seed, err := cloudinit.ReadImage(image)
+	if err != nil {
+		return err
+	}
+	return v.fillSeed(seed, m.UUID)
+}
+
+// fillSeed reads what cloud-init was told, without what the provider adds by itself.
+func (v *version) fillSeed(seed *cloudinit.Seed, uuid string) error {
+	bare := *v
+	bare.parts.CloudInit = nil
+	own, err := seedOf(&bare, uuid)
+	if err != nil {
+		return err
+	}
+	unless := func(got, own string) types.String {
+		if got == own {
+			return types.StringNull()
+		}
+		return optional(got)
+	}
+	ci := &cloudInitModel{
+		UserData: unless(seed.UserData, own.UserData), MetaData: unless(seed.MetaData, own.MetaData),
+		VendorData: optional(seed.VendorData), NetworkConfig: unless(seed.NetworkConfig, own.NetworkConfig),
+	}
+	derived := ci.UserData.IsNull() && ci.MetaData.IsNull() && ci.VendorData.IsNull() && ci.NetworkConfig.IsNull()
+	if !derived || !bare.seeded() {
+		v.parts.CloudInit = ci
+	}
+	return nil
+}
+
+// readFile reads a file on the hypervisor that is a volume; nil where no pool has it.
+func readFile(ctx context.Context, c *hypervisor.Client, path string) ([]byte, error) {
+	volume, err := c.VolumeByPath(ctx, path)
+	if hypervisor.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c.PeekVolume(ctx, volume, 0, min(volume.Capacity(), seedLimit))
+}

@@ -1,0 +1,195 @@
+package machine
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"libvirt.org/go/libvirtxml"
+)
+
+// Apply puts a machine into a domain's XML. It changes only what says something else, so that the rest of
+// the XML, whoever wrote it, stays as it is.
+func Apply(d *libvirtxml.Domain, m *Machine) error {
+	if d.Devices == nil {
+		d.Devices = &libvirtxml.DomainDeviceList{}
+	}
+	if d.OS == nil {
+		return errors.New("the domain has no <os>")
+	}
+	was := Read(d)
+	d.Type = m.Type
+	applyMemory(d, was, m)
+	applyVCPUs(d, was, m)
+	applyCPU(d, was, m)
+	if d.OS.Type != nil && !SameChipset(m.Chipset, d.OS.Type.Machine) {
+		d.OS.Type.Machine = m.Chipset
+	}
+	if was.Firmware != m.Firmware || was.UUID == "" {
+		applyFirmware(d, m.Firmware)
+	}
+	applyBoot(d, m.Boot)
+	applyIgnition(d, m.IgnitionFile)
+	if err := applyDisks(d, m); err != nil {
+		return err
+	}
+	applyInterfaces(d, m)
+	applyConsole(d, was.Console, m.Console)
+	applyGraphics(d, was.Graphics, m.Graphics)
+	applyChannels(d, was, m)
+	return applyMark(d, m)
+}
+
+func applyMemory(d *libvirtxml.Domain, was, m *Machine) {
+	if was.MaxMemory != m.MaxMemory {
+		d.Memory = &libvirtxml.DomainMemory{Value: uint(m.MaxMemory), Unit: "MiB"}
+	}
+	if was.Memory != m.Memory || d.CurrentMemory == nil {
+		d.CurrentMemory = &libvirtxml.DomainCurrentMemory{Value: uint(m.Memory), Unit: "MiB"}
+	}
+}
+
+func applyVCPUs(d *libvirtxml.Domain, was, m *Machine) {
+	if was.VCPUs == m.VCPUs && was.MaxVCPUs == m.MaxVCPUs {
+		return
+	}
+	if d.VCPU == nil {
+		d.VCPU = &libvirtxml.DomainVCPU{Placement: "static"}
+	}
+	d.VCPU.Value, d.VCPU.Current = uint(m.MaxVCPUs), uint(m.VCPUs)
+	if m.VCPUs == m.MaxVCPUs {
+		d.VCPU.Current = 0
+	}
+	d.VCPUs = nil
+	if m.MaxVCPUs == 1 {
+		return
+	}
+	// Only a vCPU that is marked as pluggable from the start can be taken away from a running machine. The
+	// first one never can.
+	d.VCPUs = &libvirtxml.DomainVCPUs{}
+	for i := range uint(m.MaxVCPUs) {
+		v := libvirtxml.DomainVCPUsVCPU{Id: &i, Enabled: yesNo(i < uint(m.VCPUs)), Hotpluggable: yesNo(i > 0)}
+		d.VCPUs.VCPU = append(d.VCPUs.VCPU, v)
+	}
+}
+
+func applyCPU(d *libvirtxml.Domain, was, m *Machine) {
+	if was.CPU.Mode == m.CPU.Mode && was.CPU.Model == m.CPU.Model && sameBool(was.CPU.Nested, m.CPU.Nested) || m.CPU.Mode == "" {
+		return
+	}
+	if d.CPU == nil {
+		d.CPU = &libvirtxml.DomainCPU{}
+	}
+	if was.CPU.Mode != m.CPU.Mode || was.CPU.Model != m.CPU.Model {
+		// Topology and NUMA cells stay; what belongs to the old model goes.
+		d.CPU = &libvirtxml.DomainCPU{Topology: d.CPU.Topology, Numa: d.CPU.Numa, Cache: d.CPU.Cache}
+		d.CPU.Mode = m.CPU.Mode
+		if m.CPU.Model != "" {
+			d.CPU.Match = "exact"
+			d.CPU.Model = &libvirtxml.DomainCPUModel{Value: m.CPU.Model, Fallback: "forbid"}
+		}
+	}
+	d.CPU.Features = slices.DeleteFunc(d.CPU.Features, func(f libvirtxml.DomainCPUFeature) bool { return f.Name == "vmx" || f.Name == "svm" })
+	if m.CPU.Nested != nil && m.CPU.Feature != "" {
+		policy := "disable"
+		if *m.CPU.Nested {
+			policy = "require"
+		}
+		d.CPU.Features = append(d.CPU.Features, libvirtxml.DomainCPUFeature{Policy: policy, Name: m.CPU.Feature})
+	}
+}
+
+// applyFirmware leaves the choice of files to libvirt, which knows where the distribution keeps them.
+func applyFirmware(d *libvirtxml.Domain, firmware string) {
+	d.OS.Firmware, d.OS.FirmwareInfo, d.OS.Loader, d.OS.NVRam = "", nil, nil, nil
+	if d.Features != nil {
+		d.Features.SMM = nil
+	}
+	if firmware == "bios" {
+		return
+	}
+	secure := firmware == "uefi-secure"
+	d.OS.Firmware = "efi"
+	d.OS.FirmwareInfo = &libvirtxml.DomainOSFirmwareInfo{Features: []libvirtxml.DomainOSFirmwareFeature{
+		{Enabled: yesNo(secure), Name: "enrolled-keys"}, {Enabled: yesNo(secure), Name: "secure-boot"},
+	}}
+	if secure {
+		d.OS.Loader = &libvirtxml.DomainLoader{Secure: "yes"}
+		if d.Features == nil {
+			d.Features = &libvirtxml.DomainFeatureList{}
+		}
+		d.Features.SMM = &libvirtxml.DomainFeatureSMM{State: "on"}
+	}
+}
+
+func applyBoot(d *libvirtxml.Domain, b Boot) {
+	d.OS.Kernel, d.OS.Initrd, d.OS.Cmdline = b.Kernel, b.Initrd, b.Cmdline
+	if len(b.Order) == 0 || slices.Equal(readBoot(d).Order, b.Order) {
+		return
+	}
+	d.OS.BootDevices = nil
+	for _, dev := range b.Order {
+		d.OS.BootDevices = append(d.OS.BootDevices, libvirtxml.DomainBootDevice{Dev: dev})
+	}
+	// An order per device excludes one by kind.
+	for i := range d.Devices.Disks {
+		d.Devices.Disks[i].Boot = nil
+	}
+	for i := range d.Devices.Interfaces {
+		d.Devices.Interfaces[i].Boot = nil
+	}
+}
+
+// ignitionEntry is the name under which Ignition looks for its configuration in QEMU's fw_cfg.
+const ignitionEntry = "opt/com.coreos/config"
+
+func applyIgnition(d *libvirtxml.Domain, file string) {
+	if readIgnition(d) == file {
+		return
+	}
+	var entries []libvirtxml.DomainSysInfoEntry
+	if file != "" {
+		entries = append(entries, libvirtxml.DomainSysInfoEntry{Name: ignitionEntry, File: file})
+	}
+	for i := range d.SysInfo {
+		if c := d.SysInfo[i].FWCfg; c != nil {
+			c.Entry = slices.DeleteFunc(c.Entry, func(e libvirtxml.DomainSysInfoEntry) bool { return e.Name == ignitionEntry })
+			c.Entry = append(c.Entry, entries...)
+			entries = nil
+		}
+	}
+	if entries != nil {
+		d.SysInfo = append(d.SysInfo, libvirtxml.DomainSysInfo{FWCfg: &libvirtxml.DomainSysInfoFWCfg{Entry: entries}})
+	}
+	d.SysInfo = slices.DeleteFunc(d.SysInfo, func(s libvirtxml.DomainSysInfo) bool { return s.FWCfg != nil && len(s.FWCfg.Entry) == 0 })
+}
+
+// SameChipset says whether libvirt's machine is what was asked for: "q35" stands for its newest version,
+// and libvirt puts the version in.
+func SameChipset(asked, got string) bool {
+	switch {
+	case asked == got:
+		return true
+	case asked == "q35":
+		return strings.HasPrefix(got, "pc-q35-")
+	case asked == "pc":
+		return strings.HasPrefix(got, "pc-i440fx-")
+	}
+	return false
+}
+
+func isQ35(chipset string) bool { return chipset == "q35" || strings.HasPrefix(chipset, "pc-q35-") }
+
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+func sameBool(a, b *bool) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return *a == *b
+}

@@ -1,0 +1,154 @@
+// Package machine is a virtual machine in plain values: how a domain's XML is made of one, how one is read
+// from a domain's XML, and how a change is put into XML that someone else may have written, without losing
+// anything the values do not speak of. It does no I/O.
+package machine
+
+import (
+	"libvirt.org/go/libvirtxml"
+)
+
+// Root, Seed and Ignition are the keys of the disks and files that every machine may have; the user's own
+// disks have other keys.
+const (
+	Root     = "root"
+	Seed     = "seed"
+	Ignition = "ignition"
+)
+
+// Machine is a virtual machine as the provider models it.
+type Machine struct {
+	Name, UUID string
+	// Type is "kvm" or "qemu".
+	Type string
+	// Memory is what the guest is left with and MaxMemory what it can be given without a restart, in MiB.
+	Memory, MaxMemory int64
+	VCPUs, MaxVCPUs   int64
+	CPU               CPU
+	// Chipset is libvirt's machine: "q35", "pc" or a version of them such as "pc-q35-7.2".
+	Chipset string
+	// Firmware is "bios", "uefi" or "uefi-secure".
+	Firmware string
+	Boot     Boot
+	// Disks in the order the guest sees them: root first, the seed last.
+	Disks      []Disk
+	Interfaces []Interface
+	Console    Console
+	// Graphics is "none", "vnc" or "spice".
+	Graphics        string
+	GuestAgent, RNG bool
+	// IgnitionFile is the file on the hypervisor that fw_cfg hands over; "" for none.
+	IgnitionFile string
+	Mark         Mark
+}
+
+// CPU is the processor as the guest sees it.
+type CPU struct {
+	// Mode is libvirt's: "host-passthrough", "host-model", "maximum" or "custom".
+	Mode string
+	// Model is set for mode "custom".
+	Model string
+	// Nested allows or forbids the guest to run virtual machines; nil leaves it to the mode.
+	Nested *bool
+	// Feature is the processor's own name of nested virtualisation: "vmx" or "svm".
+	Feature string
+}
+
+// Boot is how the machine starts.
+type Boot struct {
+	// Order holds libvirt's devices: "hd", "network", "cdrom".
+	Order                   []string
+	Kernel, Initrd, Cmdline string
+}
+
+// Disk is one disk.
+type Disk struct {
+	// Key is Root, Seed or the user's name for it. The guest sees it as the disk's serial number.
+	Key string
+	// Path is a file or, with Block, a block device on the hypervisor.
+	Path  string
+	Block bool
+	// Format is QEMU's: "qcow2" or "raw".
+	Format string
+	// Bus is "virtio", "scsi", "sata" or "usb".
+	Bus      string
+	ReadOnly bool
+	// Target is libvirt's name for it, such as "vda"; a new disk has none yet.
+	Target string
+}
+
+// Interface is one network interface, in either a libvirt network or a bridge of the host.
+type Interface struct {
+	// MAC in canonical form.
+	MAC             string
+	Network, Bridge string
+	Model           string
+	// MTU in bytes; 0 means the network's.
+	MTU int64
+	// Filter is the network filter that guards it; "" for none.
+	Filter string
+}
+
+// Console is the serial console.
+type Console struct {
+	// Type is "pty" or "none".
+	Type string
+	// LogFile on the hypervisor gets everything the guest writes; "" for none.
+	LogFile string
+}
+
+// Disk finds a disk by its key; nil where there is none.
+func (m *Machine) Disk(key string) *Disk {
+	for i := range m.Disks {
+		if m.Disks[i].Key == key {
+			return &m.Disks[i]
+		}
+	}
+	return nil
+}
+
+// Render makes the XML of a new machine.
+func Render(m *Machine) (*libvirtxml.Domain, error) {
+	d := skeleton(m)
+	if err := Apply(d, m); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// spareSlots is how many devices can be plugged into a running q35 machine beyond those it started with.
+const spareSlots = 6
+
+// skeleton is what every machine has and nobody chooses.
+func skeleton(m *Machine) *libvirtxml.Domain {
+	d := &libvirtxml.Domain{
+		Name: m.Name, UUID: m.UUID,
+		OS:       &libvirtxml.DomainOS{Type: &libvirtxml.DomainOSType{Arch: "x86_64", Machine: m.Chipset, Type: "hvm"}},
+		Features: &libvirtxml.DomainFeatureList{ACPI: &libvirtxml.DomainFeature{}, APIC: &libvirtxml.DomainFeatureAPIC{}},
+		Clock: &libvirtxml.DomainClock{Offset: "utc", Timer: []libvirtxml.DomainTimer{
+			// What keeps a guest's clock right when its host is busy (libvirt's own advice).
+			{Name: "rtc", TickPolicy: "catchup"}, {Name: "pit", TickPolicy: "delay"}, {Name: "hpet", Present: "no"},
+		}},
+		OnPoweroff: "destroy", OnReboot: "restart", OnCrash: "destroy",
+		Devices: &libvirtxml.DomainDeviceList{
+			MemBalloon: &libvirtxml.DomainMemBalloon{Model: "virtio"},
+			// USB is of no use to a server, and libvirt adds it unless told not to.
+			Controllers: []libvirtxml.DomainController{{Type: "usb", Model: "none"}},
+		},
+	}
+	if isQ35(m.Chipset) {
+		d.Devices.Controllers = append(d.Devices.Controllers, slots(len(m.Disks)+len(m.Interfaces)+4+spareSlots)...)
+	}
+	return d
+}
+
+// slots is a PCI Express topology with n places to plug devices in: unlike the older chipset, q35 has none
+// of its own.
+func slots(n int) []libvirtxml.DomainController {
+	root := uint(0)
+	all := []libvirtxml.DomainController{{Type: "pci", Index: &root, Model: "pcie-root"}}
+	for i := range n {
+		index := uint(i + 1)
+		all = append(all, libvirtxml.DomainController{Type: "pci", Index: &index, Model: "pcie-root-port"})
+	}
+	return all
+}

@@ -1,0 +1,175 @@
+package machine
+
+import (
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"libvirt.org/go/libvirtxml"
+)
+
+// Namespace and Prefix of the provider's own element in a domain's metadata.
+const (
+	Namespace = "https://github.com/virtcluster/terraform-provider-virtcluster/node/1"
+	Prefix    = "virtcluster"
+)
+
+// Mark is what the provider writes into a domain's metadata: what libvirt has no place for, so that it can
+// be read back, by another machine and by an import.
+type Mark struct {
+	XMLName xml.Name `xml:"node"`
+	Role    string   `xml:"role,attr,omitempty"`
+	// Creating is set from the first step of a create to its last: a domain that has it was left behind by
+	// an interrupted one and belongs to nobody's state.
+	Creating   bool              `xml:"creating,attr,omitempty"`
+	Labels     []MarkedLabel     `xml:"label"`
+	Disks      []MarkedDisk      `xml:"disk"`
+	Interfaces []MarkedInterface `xml:"interface"`
+}
+
+// MarkedLabel is one label.
+type MarkedLabel struct {
+	Name  string `xml:"name,attr"`
+	Value string `xml:",chardata"`
+}
+
+// MarkedDisk says which disk is which, and names the volume where it is the machine's own.
+type MarkedDisk struct {
+	Key    string `xml:"key,attr"`
+	Target string `xml:"target,attr,omitempty"`
+	Pool   string `xml:"pool,attr,omitempty"`
+	Volume string `xml:"volume,attr,omitempty"`
+}
+
+// MarkedInterface is an interface as the guest was told to configure it. Lists are separated by spaces, a
+// route is CIDR>VIA.
+type MarkedInterface struct {
+	MAC         string `xml:"mac,attr"`
+	Name        string `xml:"name,attr,omitempty"`
+	Addresses   string `xml:"addresses,attr,omitempty"`
+	Gateway     string `xml:"gateway,attr,omitempty"`
+	Routes      string `xml:"routes,attr,omitempty"`
+	Nameservers string `xml:"nameservers,attr,omitempty"`
+	// Allowed are the addresses that the anti-spoofing filter passes beside the machine's own.
+	Allowed string `xml:"allowed,attr,omitempty"`
+}
+
+// Marked says whether the provider wrote the mark.
+func (k *Mark) Marked() bool { return k.XMLName.Space == Namespace }
+
+// key finds a disk's key by its target; "" where the mark does not know it.
+func (k *Mark) key(target string) string {
+	for _, d := range k.Disks {
+		if d.Target != "" && d.Target == target {
+			return d.Key
+		}
+	}
+	return ""
+}
+
+// Disk finds a disk by its key; the zero value where the mark has none.
+func (k *Mark) Disk(key string) MarkedDisk {
+	for _, d := range k.Disks {
+		if d.Key == key {
+			return d
+		}
+	}
+	return MarkedDisk{}
+}
+
+// Interface finds an interface by its MAC address; the zero value where the mark has none.
+func (k *Mark) Interface(mac string) MarkedInterface {
+	for _, i := range k.Interfaces {
+		if i.MAC == mac {
+			return i
+		}
+	}
+	return MarkedInterface{}
+}
+
+// Element renders the mark, without a namespace, as libvirt takes it for a domain's metadata: it adds the
+// namespace itself. The targets of the machine's disks are filled in.
+func (m *Machine) Element() (string, error) {
+	k := m.Mark
+	k.XMLName = xml.Name{Local: "node"}
+	k.Disks = append([]MarkedDisk(nil), k.Disks...)
+	for i := range k.Disks {
+		if disk := m.Disk(k.Disks[i].Key); disk != nil {
+			k.Disks[i].Target = disk.Target
+		}
+	}
+	text, err := xml.Marshal(k)
+	if err != nil {
+		return "", fmt.Errorf("cannot render the node's metadata: %w", err)
+	}
+	return string(text), nil
+}
+
+// qualified puts an element into the provider's namespace, as it stands in a domain's XML.
+func qualified(element string) string {
+	inside, closed := strings.CutSuffix(strings.TrimPrefix(element, "<node"), "</node>")
+	if closed {
+		inside += "</" + Prefix + ":node>"
+	}
+	return "<" + Prefix + ":node xmlns:" + Prefix + "=\"" + Namespace + "\"" + inside
+}
+
+// applyMark replaces the provider's element and leaves what others keep in the metadata.
+func applyMark(d *libvirtxml.Domain, m *Machine) error {
+	element, err := m.Element()
+	if err != nil {
+		return err
+	}
+	if d.Metadata == nil {
+		d.Metadata = &libvirtxml.DomainMetadata{}
+	}
+	start, end, err := findMark(d.Metadata.XML)
+	if err != nil {
+		return err
+	}
+	d.Metadata.XML = d.Metadata.XML[:start] + qualified(element) + d.Metadata.XML[end:]
+	return nil
+}
+
+// readMark reads the provider's element; the zero value where there is none.
+func readMark(d *libvirtxml.Domain) (Mark, error) {
+	var k Mark
+	if d.Metadata == nil {
+		return k, nil
+	}
+	start, end, err := findMark(d.Metadata.XML)
+	if err != nil || start == end {
+		return k, err
+	}
+	if err := xml.Unmarshal([]byte(d.Metadata.XML[start:end]), &k); err != nil {
+		return Mark{}, fmt.Errorf("cannot understand the node's metadata: %w", err)
+	}
+	return k, nil
+}
+
+// findMark returns where the provider's element begins and ends; both are the text's end where there is none.
+func findMark(metadata string) (start, end int, err error) {
+	decoder := xml.NewDecoder(strings.NewReader(metadata))
+	for {
+		before := int(decoder.InputOffset())
+		token, err := decoder.Token()
+		if errors.Is(err, io.EOF) {
+			return len(metadata), len(metadata), nil
+		}
+		if err != nil {
+			return 0, 0, fmt.Errorf("cannot understand the domain's metadata: %w", err)
+		}
+		element, isStart := token.(xml.StartElement)
+		if !isStart {
+			continue
+		}
+		if err := decoder.Skip(); err != nil {
+			return 0, 0, fmt.Errorf("cannot understand the domain's metadata: %w", err)
+		}
+		if element.Name == (xml.Name{Space: Namespace, Local: "node"}) {
+			return before, int(decoder.InputOffset()), nil
+		}
+	}
+}

@@ -1,0 +1,175 @@
+package machine
+
+import (
+	"slices"
+	"strings"
+
+	"libvirt.org/go/libvirtxml"
+)
+
+// Read reads what the provider models from a domain's XML, whoever wrote it.
+func Read(d *libvirtxml.Domain) *Machine {
+	m := &Machine{
+		Name: d.Name, UUID: d.UUID, Type: d.Type, CPU: readCPU(d), Firmware: readFirmware(d), Boot: readBoot(d),
+		Console: readConsole(d), Graphics: readGraphics(d), IgnitionFile: readIgnition(d),
+	}
+	if d.Memory != nil {
+		m.MaxMemory = mebibytes(d.Memory.Value, d.Memory.Unit)
+		m.Memory = m.MaxMemory
+	}
+	if d.CurrentMemory != nil {
+		m.Memory = mebibytes(d.CurrentMemory.Value, d.CurrentMemory.Unit)
+	}
+	if d.VCPU != nil {
+		m.MaxVCPUs = int64(d.VCPU.Value)
+		m.VCPUs = m.MaxVCPUs
+		if d.VCPU.Current != 0 {
+			m.VCPUs = int64(d.VCPU.Current)
+		}
+	}
+	if d.OS != nil && d.OS.Type != nil {
+		m.Chipset = d.OS.Type.Machine
+	}
+	// A mark that cannot be understood is not ours.
+	m.Mark, _ = readMark(d)
+	if d.Devices == nil {
+		return m
+	}
+	m.GuestAgent = slices.ContainsFunc(d.Devices.Channels, isAgent)
+	m.RNG = len(d.Devices.RNGs) > 0
+	keys := diskKeys(d, m.Mark)
+	for i := range d.Devices.Disks {
+		if keys[i] != "" {
+			disk := readDisk(&d.Devices.Disks[i])
+			disk.Key = keys[i]
+			m.Disks = append(m.Disks, disk)
+		}
+	}
+	for i := range d.Devices.Interfaces {
+		if got, modelled := readInterface(&d.Devices.Interfaces[i]); modelled {
+			m.Interfaces = append(m.Interfaces, got)
+		}
+	}
+	return m
+}
+
+func readCPU(d *libvirtxml.Domain) CPU {
+	var c CPU
+	if d.CPU == nil {
+		return c
+	}
+	c.Mode = d.CPU.Mode
+	if c.Mode == "" && d.CPU.Model != nil {
+		c.Mode = "custom"
+	}
+	if c.Mode == "custom" && d.CPU.Model != nil {
+		c.Model = d.CPU.Model.Value
+	}
+	for _, f := range d.CPU.Features {
+		if f.Name == "vmx" || f.Name == "svm" {
+			on := f.Policy != "disable" && f.Policy != "forbid"
+			c.Nested, c.Feature = &on, f.Name
+		}
+	}
+	return c
+}
+
+func readFirmware(d *libvirtxml.Domain) string {
+	if d.OS == nil {
+		return "bios"
+	}
+	loader := d.OS.Loader
+	if d.OS.Firmware != "efi" && (loader == nil || loader.Type != "pflash") {
+		return "bios"
+	}
+	if loader != nil && loader.Secure == "yes" {
+		return "uefi-secure"
+	}
+	return "uefi"
+}
+
+func readBoot(d *libvirtxml.Domain) Boot {
+	var b Boot
+	if d.OS == nil {
+		return b
+	}
+	b.Kernel, b.Initrd, b.Cmdline = d.OS.Kernel, d.OS.Initrd, d.OS.Cmdline
+	for _, dev := range d.OS.BootDevices {
+		b.Order = append(b.Order, dev.Dev)
+	}
+	return b
+}
+
+func readIgnition(d *libvirtxml.Domain) string {
+	for _, s := range d.SysInfo {
+		if s.FWCfg == nil {
+			continue
+		}
+		for _, e := range s.FWCfg.Entry {
+			if e.Name == ignitionEntry {
+				return e.File
+			}
+		}
+	}
+	return ""
+}
+
+func readDisk(x *libvirtxml.DomainDisk) Disk {
+	d := Disk{ReadOnly: x.ReadOnly != nil}
+	if x.Driver != nil {
+		d.Format = x.Driver.Type
+	}
+	if x.Target != nil {
+		d.Bus, d.Target = x.Target.Bus, x.Target.Dev
+	}
+	if x.Source != nil && x.Source.File != nil {
+		d.Path = x.Source.File.File
+	}
+	if x.Source != nil && x.Source.Block != nil {
+		d.Path, d.Block = x.Source.Block.Dev, true
+	}
+	return d
+}
+
+// diskKeys gives each disk of a domain its key, "" for what is not modelled: CD-ROMs, floppies and disks
+// over the network. The mark knows best; a disk that it does not know, because a change was interrupted or
+// because someone else made the domain, goes by its serial number or its target.
+func diskKeys(d *libvirtxml.Domain, mark Mark) []string {
+	keys := make([]string, len(d.Devices.Disks))
+	foreign := len(mark.Disks) == 0
+	rooted := false
+	for i := range d.Devices.Disks {
+		x := &d.Devices.Disks[i]
+		disk := readDisk(x)
+		if x.Device != "" && x.Device != "disk" || disk.Path == "" || x.Target == nil {
+			continue
+		}
+		key := disk.Target
+		if k := mark.key(disk.Target); k != "" {
+			key = k
+		} else if x.Serial != "" && (x.Serial == Root || x.Serial == Seed || CheckKey(x.Serial) == nil) && !slices.Contains(keys, x.Serial) {
+			key = x.Serial
+		}
+		if foreign && !rooted && key != Seed {
+			key = Root // the first disk of a machine that someone else made
+		}
+		rooted = rooted || key == Root
+		keys[i] = key
+	}
+	return keys
+}
+
+// mebibytes converts libvirt's sizes; without a unit they are KiB.
+func mebibytes(value uint, unit string) int64 {
+	switch strings.ToLower(unit) {
+	case "b", "bytes":
+		return int64(value) >> 20
+	case "m", "mib":
+		return int64(value)
+	case "g", "gib":
+		return int64(value) << 10
+	case "t", "tib":
+		return int64(value) << 20
+	}
+	return int64(value) >> 10
+}

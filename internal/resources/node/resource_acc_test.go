@@ -1,0 +1,276 @@
+package node_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/terraform"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
+)
+
+const address = "virtcluster_node.n"
+
+// virsh runs virsh and returns what it printed.
+func virsh(t *testing.T, argv ...string) string {
+	t.Helper()
+	out, err := exec.Command("virsh", argv...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("virsh %s: %v: %s", strings.Join(argv, " "), err, out)
+	}
+	return string(out)
+}
+
+// stage makes a pool with the tiny image and a network, and checks at the end that the nodes left nothing there.
+func stage(t *testing.T, name string) (pool, network, image string) {
+	t.Helper()
+	acctest.InSandbox(t)
+	dir := "/var/lib/libvirt/" + name
+	virsh(t, "pool-define-as", name, "dir", "--target", dir)
+	virsh(t, "pool-build", name)
+	image = dir + "/tiny.qcow2"
+	if out, err := exec.Command("cp", os.Getenv("SANDBOX_TINY_IMAGE"), image).CombinedOutput(); err != nil {
+		t.Fatalf("copy the image: %s", out)
+	}
+	virsh(t, "pool-start", name)
+	xml := fmt.Sprintf(`<network><name>%[1]s</name><forward mode='nat'/><bridge name='%[1]s'/><ip address='10.77.0.254' prefix='24'>
+		<dhcp><range start='10.77.0.210' end='10.77.0.240'/></dhcp></ip></network>`, name)
+	file := t.TempDir() + "/network.xml"
+	if err := os.WriteFile(file, []byte(xml), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	virsh(t, "net-define", file)
+	virsh(t, "net-start", name)
+	t.Cleanup(func() {
+		if got := strings.Fields(virsh(t, "vol-list", name)); len(got) != 5 { // two headings, a line, the image
+			t.Errorf("volumes are left: %v", got)
+		}
+		if got := virsh(t, "net-dumpxml", name); strings.Contains(got, "<host ") {
+			t.Errorf("reservations are left:\n%s", got)
+		}
+		if got := virsh(t, "nwfilter-list"); strings.Contains(got, "virtcluster-acc-") {
+			t.Errorf("filters are left:\n%s", got)
+		}
+		virsh(t, "net-destroy", name)
+		virsh(t, "net-undefine", name)
+		virsh(t, "vol-delete", "tiny.qcow2", name)
+		virsh(t, "pool-destroy", name)
+		virsh(t, "pool-undefine", name)
+	})
+	return name, name, image
+}
+
+// config is a small node with more attributes.
+func config(image, network, more string) string {
+	return acctest.Provider() + fmt.Sprintf(`
+resource "virtcluster_node" "n" {
+  name             = "acc"
+  type             = "qemu"
+  memory_mib       = 128
+  shutdown_timeout = "0s"
+  root_disk        = { image = %q, size_gib = 1 }
+%s
+}
+`, image, strings.ReplaceAll(more, "NET", network))
+}
+
+const oneInterface = "  network_interfaces = [{ network = \"NET\", ip = \"10.77.0.1\" }]\n"
+
+// says checks what a virsh command prints about the node.
+func says(t *testing.T, command string, want ...string) resource.TestCheckFunc {
+	return func(*terraform.State) error {
+		argv := strings.Fields(command)
+		got := virsh(t, argv...)
+		for _, w := range want {
+			if !regexp.MustCompile(w).MatchString(got) {
+				t.Errorf("virsh %s says otherwise than %s:\n%s", command, w, got)
+			}
+		}
+		return nil
+	}
+}
+
+// updates expects a plan that changes the node in place.
+func updates() resource.ConfigPlanChecks {
+	return resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(address, plancheck.ResourceActionUpdate)}}
+}
+
+func TestAccNodeLives(t *testing.T) {
+	_, network, image := stage(t, "nodelives")
+	first := oneInterface + "  role = \"master\"\n  labels = { a = \"b\" }\n  max_memory_mib = 256\n  wait_for = \"lease\"\n"
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: acctest.Providers,
+		Steps: []resource.TestStep{
+			{
+				Config: config(image, network, first),
+				Check: resource.ComposeTestCheckFunc(
+					says(t, "dominfo acc", `State: +running`, `Autostart: +enable`, `Max memory: +262144 KiB`),
+					says(t, "domblklist acc", `vda +/var/lib/libvirt/nodelives/acc-root.qcow2`),
+					says(t, "net-dumpxml "+network, `ip='10.77.0.1'`),
+					says(t, "net-dhcp-leases "+network, `10\.77\.0\.1/24 +acc`),
+					resource.TestCheckResourceAttr(address, "addresses.eth0", "10.77.0.1"),
+					resource.TestCheckResourceAttr(address, "state", "running"),
+				),
+			},
+			{ // drift: stopped, off autostart, reservation gone
+				PreConfig: func() {
+					virsh(t, "destroy", "acc")
+					virsh(t, "autostart", "--disable", "acc")
+				},
+				Config:           config(image, network, first+"  autostart = true\n"),
+				ConfigPlanChecks: updates(),
+				Check:            says(t, "dominfo acc", `State: +running`, `Autostart: +enable`),
+			},
+			{
+				PreConfig: func() {
+					mac := regexp.MustCompile(`<host mac='([^']+)'`).FindStringSubmatch(virsh(t, "net-dumpxml", network))[1]
+					virsh(t, "net-update", network, "delete", "ip-dhcp-host", "<host mac='"+mac+"' ip='10.77.0.1'/>", "--live", "--config")
+				},
+				Config:           config(image, network, first),
+				ConfigPlanChecks: updates(),
+				Check:            says(t, "net-dumpxml "+network, `ip='10.77.0.1'`),
+			},
+			{ // live: another address, memory, labels, a disk, an interface, a larger root disk
+				Config: strings.Replace(config(image, network, strings.NewReplacer("10.77.0.1\" }", "10.77.0.2\" }, { network = \"NET\" }", "a = \"b\"", "a = \"c\"").Replace(first)+
+					"  disks = { data = { size_gib = 1 } }\n"), "size_gib = 1 }\n", "size_gib = 2 }\n", 1),
+				ConfigPlanChecks: updates(),
+				Check: resource.ComposeTestCheckFunc(
+					says(t, "domblklist acc", `vdb +/var/lib/libvirt/nodelives/acc-data.qcow2`),
+					says(t, "domblkinfo acc vda", `Capacity: +2147483648`),
+					says(t, "net-dumpxml "+network, `ip='10.77.0.2'`),
+					says(t, "dumpxml acc", `<virtcluster:label name="a">c<`, `<serial>data</serial>`),
+					resource.TestCheckResourceAttr(address, "network_interfaces.#", "2"),
+				),
+			},
+			{
+				ResourceName: address, ImportState: true, ImportStateId: "acc", ImportStateVerify: true,
+				ImportStateVerifyIgnore: []string{"shutdown_timeout", "wait_for", "root_disk.image"},
+			},
+			{ // and back, unplugging both
+				Config: strings.Replace(config(image, network, first), "size_gib = 1 }\n", "size_gib = 2 }\n", 1),
+				Check: func(*terraform.State) error {
+					if got := virsh(t, "domblklist", "acc"); strings.Contains(got, "vdb") {
+						t.Errorf("the disk is still plugged in:\n%s", got)
+					}
+					return nil
+				},
+			},
+			{Config: strings.Replace(config(image, network, first), "size_gib = 1 }\n", "size_gib = 2 }\n", 1), PlanOnly: true},
+		},
+	})
+}
+
+func TestAccNodeRestartsOnlyWhereAllowed(t *testing.T) {
+	_, network, image := stage(t, "noderestart")
+	var before string
+	same := func(want bool) resource.TestCheckFunc {
+		return func(*terraform.State) error {
+			if got := virsh(t, "dumpxml", "--inactive", "acc"); (got == before) != want {
+				t.Errorf("the configuration being the same is %t, want %t", got == before, want)
+			}
+			return nil
+		}
+	}
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: acctest.Providers,
+		Steps: []resource.TestStep{
+			{Config: config(image, network, oneInterface)},
+			{
+				PreConfig:   func() { before = virsh(t, "dumpxml", "--inactive", "acc") },
+				Config:      config(image, network, oneInterface+"  rng = false\n"),
+				ExpectError: regexp.MustCompile("needs a restart"),
+			},
+			{
+				Config:      config(image, network, oneInterface+"  allow_restart = true\n  machine = \"pc-q35-99.9\"\n"),
+				ExpectError: regexp.MustCompile("Machine type not offered"),
+			},
+			{Config: config(image, network, oneInterface), Check: same(true)},
+			{
+				Config: config(image, network, oneInterface+"  allow_restart = true\n  rng = false\n"),
+				Check:  resource.ComposeTestCheckFunc(same(false), says(t, "dominfo acc", `State: +running`)),
+			},
+		},
+	})
+}
+
+func TestAccNodeOfVirshIsImportedAndKeepsWhatIsNotModelled(t *testing.T) {
+	pool, network, image := stage(t, "nodeimport")
+	disk := "/var/lib/libvirt/" + pool + "/hand.qcow2"
+	xml := fmt.Sprintf(`<domain type='qemu'><name>acc</name><title>By hand</title><memory unit='MiB'>128</memory><vcpu current='1'>2</vcpu>
+		<cputune><shares>512</shares></cputune><os><type machine='pc'>hvm</type><boot dev='hd'/></os><features><acpi/></features><devices>
+		<disk type='file' device='disk'><driver name='qemu' type='qcow2' cache='unsafe'/><source file='%s'/><target dev='vda' bus='virtio'/></disk>
+		<interface type='network'><mac address='52:54:00:77:00:01'/><source network='%s'/><model type='virtio'/><driver queues='2'/></interface>
+		<serial type='pty'/><watchdog model='i6300esb'/></devices></domain>`, disk, network)
+	file := t.TempDir() + "/domain.xml"
+	if err := os.WriteFile(file, []byte(xml), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	hand := acctest.Provider() + fmt.Sprintf(`
+resource "virtcluster_node" "n" {
+  name       = "acc"
+  type       = "qemu"
+  memory_mib = 128
+  root_disk  = { image = %q }
+  network_interfaces = [{ network = %q, mac = "52-54-00-77-00-01" }]
+`, image, network)
+	kept := says(t, "dumpxml --inactive acc", `<title>By hand</title>`, `<shares>512</shares>`, `cache='unsafe'`, `queues='2'`, `i6300esb`)
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: acctest.Providers,
+		Steps: []resource.TestStep{
+			{
+				PreConfig: func() {
+					if out, err := exec.Command("qemu-img", "create", "-q", "-f", "qcow2", "-F", "qcow2", "-b", image, disk, "1G").CombinedOutput(); err != nil {
+						t.Fatalf("qemu-img: %s", out)
+					}
+					virsh(t, "pool-refresh", pool)
+					virsh(t, "define", file)
+					virsh(t, "start", "acc")
+				},
+				Config: hand + "}\n", ResourceName: address, ImportState: true, ImportStateId: "acc", ImportStatePersist: true,
+			},
+			{Config: hand + "}\n", PlanOnly: true},
+			{Config: hand + "  role = \"worker\"\n  vcpus = 2\n}\n", Check: resource.ComposeTestCheckFunc(kept, says(t, "vcpucount acc", `current +live +2`))},
+			{Config: hand + "  role = \"worker\"\n  vcpus = 2\n  allow_restart = true\n  graphics = \"vnc\"\n  shutdown_timeout = \"0s\"\n}\n", Check: kept},
+		},
+	})
+}
+
+func TestAccNodeBadInput(t *testing.T) {
+	_, network, image := stage(t, "nodebad")
+	fails := func(more, want string) resource.TestStep {
+		return resource.TestStep{Config: config(image, network, more), ExpectError: regexp.MustCompile(strings.ReplaceAll(want, " ", `\s+`))}
+	}
+	absent := resource.TestStep{Config: config("/nowhere/image.qcow2", network, oneInterface), ExpectError: regexp.MustCompile("Unknown image")}
+	small := resource.TestStep{
+		Config:      strings.Replace(config(os.Getenv("SANDBOX_STATE")+"/none", network, ""), "size_gib = 1", "size_gib = 1, pool = \"nopool\"", 1),
+		ExpectError: regexp.MustCompile("Unknown storage pool"),
+	}
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: acctest.Providers,
+		Steps: []resource.TestStep{
+			absent, small,
+			fails("  network_interfaces = [{ network = \"nonet\" }]\n", "Unknown network"),
+			fails("  network_interfaces = [{ network = \"NET\", ip = \"10.78.0.1\" }]\n", "Address outside the network"),
+			fails("  network_interfaces = [{ network = \"NET\", ip = \"10.77.0.254\" }]\n", "Address of the gateway"),
+			fails("  max_memory_mib = 99999999\n", "More memory than the hypervisor has"),
+			fails("  firmware = \"uefi\"\n  machine = \"isapc\"\n", "No UEFI firmware"),
+			fails("  hypervisor = \"kvm9\"\n", "no hypervisor \"kvm9\""),
+			fails("  ignition = \"{\"\n", "Malformed Ignition"),
+			fails("  cloud_init = { user_data = \"#cloud-config\\na: [\" }\n", "line 2"),
+			fails(`  network_interfaces = [{ network = "NET", mac = "52:54:00:77:00:02" }]
+}
+resource "virtcluster_node" "other" {
+  name = "other"
+  type = "qemu"
+  network_interfaces = [{ network = "NET", mac = "52:54:00:77:00:02" }]
+  root_disk = { size_gib = 1 }
+`, "52:54:00:77:00:02 on all networks belongs to"),
+		},
+	})
+}

@@ -1,0 +1,175 @@
+package node
+
+import (
+	"context"
+	"regexp"
+
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+)
+
+// nodeName is what a machine, its volumes and its host name may be called.
+var nodeName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
+
+// nodeSchema describes the node. Where an attribute is both optional and computed, what the configuration
+// leaves open is chosen when the node is made and stays as it is from then on, so that a machine that was
+// imported keeps what it has.
+func nodeSchema(ctx context.Context) schema.Schema {
+	s := schema.Schema{
+		MarkdownDescription: "A virtual machine: its disks, its network interfaces with their addresses and reservations, what it is told at its first boot. " +
+			"Memory and vCPUs within their maxima, disks, interfaces, sizes, labels and addresses change while it runs; what needs a restart is refused unless `allow_restart` says otherwise. " +
+			"Where an optional attribute is left out, the value is chosen when the node is made and then kept.",
+		Attributes: map[string]schema.Attribute{
+			"id": schema.StringAttribute{Computed: true, MarkdownDescription: "The domain's UUID."},
+			"name": schema.StringAttribute{
+				Required: true, MarkdownDescription: "Name of the domain, and the guest's host name unless cloud-init says otherwise. Its volumes are called after it.",
+				PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
+				Validators:    []validator.String{stringvalidator.LengthBetween(1, 63), stringvalidator.RegexMatches(nodeName, "write letters, digits, \".\", \"-\" and \"_\", with a letter or digit at both ends")},
+			},
+			"hypervisor": schema.StringAttribute{
+				Optional: true, MarkdownDescription: "Name of one of the provider's `hypervisors`. Default: the provider's own `uri`.",
+				PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
+			},
+			"role":   schema.StringAttribute{Optional: true, MarkdownDescription: "What the node is: `bootstrap`, `master`, `worker`, `service` or any other word. Kept in the domain's metadata; the data source `virtcluster_nodes` selects by it."},
+			"labels": schema.MapAttribute{Optional: true, ElementType: types.StringType, MarkdownDescription: "Labels, kept in the domain's metadata; the data source `virtcluster_nodes` selects by them."},
+			"type": schema.StringAttribute{
+				Optional: true, Computed: true, Validators: []validator.String{stringvalidator.OneOf("kvm", "qemu")},
+				MarkdownDescription: "`kvm` for hardware virtualisation or `qemu` for emulation, which works everywhere and is slow. Default: `kvm`.",
+			},
+			"memory_mib":     mib("Memory that the guest has, in MiB; changes live up to `max_memory_mib`. Default: 1024."),
+			"max_memory_mib": mib("Memory that the guest can be given without a restart, in MiB. Default: `memory_mib`."),
+			"vcpus":          count("Number of virtual processors; changes live up to `max_vcpus`. Taking one away needs the guest's consent. Default: 1."),
+			"max_vcpus":      count("Number of virtual processors that the guest can be given without a restart. Default: `vcpus`."),
+			"machine": schema.StringAttribute{
+				Optional: true, Computed: true, Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
+				MarkdownDescription: "Machine type: `q35`, `pc`, or one of their versions that the hypervisor offers, such as `pc-q35-7.2`. Default: `q35`.",
+			},
+			"firmware": schema.StringAttribute{
+				Optional: true, Computed: true, Validators: []validator.String{stringvalidator.OneOf("bios", "uefi", "uefi-secure")},
+				MarkdownDescription: "`bios`, `uefi` or `uefi-secure` (Secure Boot with the usual keys enrolled). The hypervisor chooses the files. Default: `bios`.",
+			},
+			"network_interfaces": schema.ListNestedAttribute{
+				Optional: true, NestedObject: schema.NestedAttributeObject{Attributes: interfaceAttributes()},
+				MarkdownDescription: "Network interfaces in the order the guest finds them. Adding and removing one works while the node runs.",
+			},
+			"ignition":      schema.StringAttribute{Optional: true, MarkdownDescription: "Ignition configuration as JSON, checked when planning and handed over by QEMU's fw_cfg. It matters at the first boot only."},
+			"butane":        schema.StringAttribute{Optional: true, MarkdownDescription: "The same as a Butane configuration (YAML), translated to Ignition. Only one of `ignition` and `butane` can be set."},
+			"autostart":     flag("Whether the node starts with its hypervisor. Default: `true`."),
+			"running":       flag("Whether the node runs. It is enforced: a node that stopped, crashed or was paused is started by the next apply. Default: `true`."),
+			"allow_restart": flag("Whether an apply may restart the node for changes that cannot be made while it runs. Default: `false`: such a change is an error when planning."),
+			"shutdown_timeout": schema.StringAttribute{
+				Optional: true, Computed: true, Validators: []validator.String{duration{}},
+				MarkdownDescription: "How long the guest may take to shut down before its power is cut, as a duration; `\"0s\"` cuts it at once. Default: `60s`.",
+			},
+			"wait_for": schema.StringAttribute{
+				Optional: true, Computed: true, Validators: []validator.String{stringvalidator.OneOf("none", "lease", "guest_agent")},
+				MarkdownDescription: "What creating the node waits for: `none`, `lease` (every interface in a network with DHCP got an address) or `guest_agent` (the agent answers and every interface has an address). Default: `none`.",
+			},
+			"graphics": schema.StringAttribute{
+				Optional: true, Computed: true, Validators: []validator.String{stringvalidator.OneOf("none", "vnc", "spice")},
+				MarkdownDescription: "Graphical console: `none`, `vnc` or `spice`, on the hypervisor's loopback address. Default: `none`.",
+			},
+			"guest_agent": flag("Whether the node has the channel of QEMU's guest agent. Default: `true`."),
+			"rng":         flag("Whether the node has a paravirtual random number generator. Default: `true`."),
+			"addresses": schema.MapAttribute{
+				Computed: true, ElementType: types.StringType,
+				MarkdownDescription: "Address of each interface by the interface's name: its reservation, the first of its `addresses`, its lease, or what the guest agent says. IPv4 goes before IPv6. An interface whose address nobody knows is missing.",
+			},
+			"state":    schema.StringAttribute{Computed: true, MarkdownDescription: "What the hypervisor says about the node: `running`, `paused`, `shutoff`, `crashed`, `in shutdown` or `pmsuspended`."},
+			"timeouts": timeouts.Attributes(ctx, timeouts.Opts{Create: true, Read: true, Update: true, Delete: true}),
+		},
+	}
+	for name, attribute := range blockAttributes() {
+		s.Attributes[name] = attribute
+	}
+	return s
+}
+
+func flag(description string) schema.Attribute {
+	return schema.BoolAttribute{Optional: true, Computed: true, MarkdownDescription: description}
+}
+
+func mib(description string) schema.Attribute {
+	return schema.Int64Attribute{Optional: true, Computed: true, MarkdownDescription: description, Validators: []validator.Int64{int64validator.AtLeast(16)}}
+}
+
+func count(description string) schema.Attribute {
+	return schema.Int64Attribute{Optional: true, Computed: true, MarkdownDescription: description, Validators: []validator.Int64{int64validator.Between(1, 1024)}}
+}
+
+// blockAttributes are the attributes that hold others.
+func blockAttributes() map[string]schema.Attribute {
+	bus := func() schema.Attribute {
+		return schema.StringAttribute{
+			Optional: true, Computed: true, Validators: []validator.String{stringvalidator.OneOf("virtio", "scsi", "sata", "usb")},
+			MarkdownDescription: "How the disk is attached: `virtio`, `scsi` (virtio-scsi), `sata` or `usb`. Default: `virtio`.",
+		}
+	}
+	return map[string]schema.Attribute{
+		"cpu": schema.SingleNestedAttribute{
+			Optional: true, Computed: true, MarkdownDescription: "Processor as the guest sees it. Default: the hypervisor's own for `kvm`, and `Nehalem` (x86-64-v2) for `qemu`, because emulating more is slow.",
+			Attributes: map[string]schema.Attribute{
+				"mode": schema.StringAttribute{
+					Optional: true, Computed: true, Validators: []validator.String{stringvalidator.OneOf("host-passthrough", "host-model", "maximum", "custom")},
+					MarkdownDescription: "`host-passthrough`, `host-model`, `maximum` or `custom`. Default: `custom` with a `model`, else `host-passthrough` for `kvm` and `custom` for `qemu`.",
+				},
+				"model":  schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: "libvirt's name of a processor, for mode `custom`: `Skylake-Server`, `EPYC`. Default: `Nehalem` for `qemu`."},
+				"nested": schema.BoolAttribute{Optional: true, MarkdownDescription: "Whether the guest can run virtual machines itself; checked against the hypervisor when planning. Default: as the mode has it."},
+			},
+		},
+		"root_disk": schema.SingleNestedAttribute{
+			Optional: true, MarkdownDescription: "The disk that the node boots from, `vda`: a volume `<name>-root.qcow2` that goes with the node.",
+			Attributes: map[string]schema.Attribute{
+				"image":    schema.StringAttribute{Optional: true, PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()}, MarkdownDescription: "The `id` of a `virtcluster_image`, or any volume's path: the disk holds what differs from it. Default: none, an empty disk. Another image makes another node."},
+				"size_gib": schema.Int64Attribute{Optional: true, Computed: true, Validators: []validator.Int64{int64validator.AtLeast(1)}, MarkdownDescription: "Size in GiB, rounded up; it can grow, also while the node runs. Default: the image's."},
+				"pool":     schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: "Storage pool, by name or id. Default: the image's pool, or `default`. Another pool makes another node."},
+				"bus":      bus(),
+			},
+		},
+		"disks": schema.MapNestedAttribute{
+			Optional: true, MarkdownDescription: "Further disks. The key, at most 20 characters, is the disk's serial number in the guest: `/dev/disk/by-id/virtio-<key>`. Adding and removing one works while the node runs.",
+			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+				"size_gib": schema.Int64Attribute{Optional: true, Computed: true, Validators: []validator.Int64{int64validator.AtLeast(1)}, MarkdownDescription: "Size in GiB of a new volume `<name>-<key>.qcow2`, which goes with the node. It can grow, also while the node runs."},
+				"pool":     schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: "Storage pool of the new volume, by name or id. Default: the root disk's."},
+				"bus":      bus(),
+				"volume":   schema.StringAttribute{Optional: true, MarkdownDescription: "The `id` of a `virtcluster_volume` to attach instead; it outlives the node."},
+			}},
+		},
+		"boot": schema.SingleNestedAttribute{
+			Optional: true, MarkdownDescription: "How the node boots.",
+			Attributes: map[string]schema.Attribute{
+				"order": schema.ListAttribute{
+					Optional: true, Computed: true, ElementType: types.StringType,
+					Validators:          []validator.List{listvalidator.SizeAtLeast(1), listvalidator.UniqueValues(), listvalidator.ValueStringsAre(stringvalidator.OneOf("hd", "network", "cdrom", "fd"))},
+					MarkdownDescription: "What is tried in which order: `hd`, `network`, `cdrom`, `fd`. Default: `[\"hd\"]`, with a root disk, else `[\"network\"]`.",
+				},
+				"kernel":  schema.StringAttribute{Optional: true, MarkdownDescription: "Path on the hypervisor of a kernel to boot directly."},
+				"initrd":  schema.StringAttribute{Optional: true, MarkdownDescription: "Path on the hypervisor of that kernel's initial RAM disk."},
+				"cmdline": schema.StringAttribute{Optional: true, MarkdownDescription: "That kernel's command line."},
+			},
+		},
+		"cloud_init": schema.SingleNestedAttribute{
+			Optional: true, MarkdownDescription: "What cloud-init does at the first boot, on a NoCloud disk. A change is written to the disk, but a guest that booted once does not read it again.",
+			Attributes: map[string]schema.Attribute{
+				"user_data":      schema.StringAttribute{Optional: true, Sensitive: true, MarkdownDescription: "User data: `#cloud-config` and YAML, a script that begins with `#!`, or another of cloud-init's forms."},
+				"meta_data":      schema.StringAttribute{Optional: true, MarkdownDescription: "Metadata as YAML. `instance-id` and `local-hostname` are added where they are missing."},
+				"vendor_data":    schema.StringAttribute{Optional: true, Sensitive: true, MarkdownDescription: "Vendor data, in the same forms as `user_data`."},
+				"network_config": schema.StringAttribute{Optional: true, MarkdownDescription: "Network configuration as YAML, version 1 or 2. Default: derived from `network_interfaces`."},
+			},
+		},
+		"console": schema.SingleNestedAttribute{
+			Optional: true, Computed: true, MarkdownDescription: "Serial console. Default: one that `virsh console` shows.",
+			Attributes: map[string]schema.Attribute{
+				"type":     schema.StringAttribute{Optional: true, Computed: true, Validators: []validator.String{stringvalidator.OneOf("pty", "none")}, MarkdownDescription: "`pty` or `none`. Default: `pty`."},
+				"log_file": schema.StringAttribute{Optional: true, MarkdownDescription: "Path on the hypervisor of a file that everything the guest writes to it is appended to."},
+			},
+		},
+	}
+}

@@ -1,0 +1,195 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"libvirt.org/go/libvirtxml"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/node/machine"
+)
+
+// changeLive changes a running machine and its configuration alike.
+func (u *changer) changeLive(ctx context.Context) error {
+	steps := []func(context.Context) error{u.announce, u.refurnish, u.plugDisks, u.plugInterfaces, u.resize, u.configure, u.unplug}
+	for _, step := range steps {
+		if err := step(ctx); err != nil {
+			return errors.Join(err, removeVolumes(context.WithoutCancel(ctx), u.c, u.unplugged(made(u.volumes))))
+		}
+	}
+	return nil
+}
+
+// announce writes down what the new volumes are called before they are made, so that they can be told from
+// somebody else's when the change is interrupted.
+func (u *changer) announce(ctx context.Context) error {
+	if len(u.volumes) == 0 {
+		return nil
+	}
+	interim := *u.was
+	for _, own := range u.volumes {
+		interim.Mark.Disks = slices.DeleteFunc(slices.Clone(interim.Mark.Disks), func(d machine.MarkedDisk) bool { return d.Key == own.key })
+		interim.Mark.Disks = append(interim.Mark.Disks, u.machine.Mark.Disk(own.key))
+	}
+	return writeMark(ctx, u.c, &interim, true)
+}
+
+// unplugged are those of the volumes that no disk of the machine refers to: a change that failed half-way
+// leaves the plugged ones to the next apply.
+func (u *changer) unplugged(volumes []volumeRef) []volumeRef {
+	return slices.DeleteFunc(volumes, func(v volumeRef) bool {
+		for _, d := range u.machine.Disks {
+			if marked := u.machine.Mark.Disk(d.Key); marked.Volume == v.name && marked.Pool == v.pool {
+				return d.Target != ""
+			}
+		}
+		return false
+	})
+}
+
+// plugDisks plugs in the disks that the machine does not have yet.
+func (u *changer) plugDisks(ctx context.Context) error {
+	for i := range u.machine.Disks {
+		disk := &u.machine.Disks[i]
+		had := u.was.Disk(disk.Key)
+		if had != nil && had.Path == disk.Path && had.Bus == disk.Bus {
+			disk.Target = had.Target
+			continue
+		}
+		if had != nil {
+			// The same name for something else: the old one has to go first, as one serial number is enough.
+			if err := u.unplugDisk(ctx, had.Target); err != nil {
+				return err
+			}
+		}
+		// What runs may have names that the configuration has not, and the other way round.
+		both := &libvirtxml.Domain{Devices: &libvirtxml.DomainDeviceList{Disks: slices.Concat(u.d.Config.Devices.Disks, u.d.Live.Devices.Disks)}}
+		if controller := machine.MissingController(u.d.Config, disk.Bus); controller != nil {
+			if err := u.c.AttachDevice(ctx, u.d.UUID, controller, true); err != nil {
+				return err
+			}
+			u.d.Config.Devices.Controllers = append(u.d.Config.Devices.Controllers, *controller)
+		}
+		x := machine.NewDisk(both, disk)
+		if err := u.c.AttachDevice(ctx, u.d.UUID, x, true); err != nil {
+			disk.Target = ""
+			return err
+		}
+		u.d.Config.Devices.Disks = append(u.d.Config.Devices.Disks, *x)
+	}
+	return nil
+}
+
+// plugInterfaces plugs in new interfaces and moves or guards those that are there.
+func (u *changer) plugInterfaces(ctx context.Context) error {
+	for i := range u.machine.Interfaces {
+		want := &u.machine.Interfaces[i]
+		at := slices.IndexFunc(u.was.Interfaces, func(x machine.Interface) bool { return x.MAC == want.MAC })
+		if at < 0 {
+			if err := u.c.AttachDevice(ctx, u.d.UUID, machine.NewInterface(want), true); err != nil {
+				return err
+			}
+			continue
+		}
+		had := u.was.Interfaces[at]
+		if had == *want {
+			continue
+		}
+		x := machine.FindInterface(u.d.Live, want.MAC)
+		if x == nil || had.Model != want.Model || had.MTU != want.MTU {
+			// Nothing can change these on a card that is plugged in.
+			if err := u.unplugInterface(ctx, want.MAC); err != nil {
+				return err
+			}
+			if err := u.c.AttachDevice(ctx, u.d.UUID, machine.NewInterface(want), true); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := u.c.UpdateDevice(ctx, u.d.UUID, machine.ChangeInterface(x, want), true); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// resize sets memory and vCPUs within their maxima.
+func (u *changer) resize(ctx context.Context) error {
+	if u.was.Memory != u.machine.Memory {
+		if err := u.c.SetDomainMemory(ctx, u.d.UUID, u.machine.Memory, true); err != nil {
+			return err
+		}
+	}
+	if u.was.VCPUs != u.machine.VCPUs {
+		return u.c.SetDomainVCPUs(ctx, u.d.UUID, u.machine.VCPUs, true)
+	}
+	return nil
+}
+
+// configure changes what only the next start looks at, and the node's mark.
+func (u *changer) configure(ctx context.Context) error {
+	if u.was.Boot.Kernel == u.machine.Boot.Kernel && slices.Equal(u.was.Boot.Order, u.machine.Boot.Order) {
+		return writeMark(ctx, u.c, u.machine, true)
+	}
+	d, err := u.c.Domain(ctx, u.d.UUID)
+	if err != nil {
+		return err
+	}
+	// Only the boot order: what is about to be unplugged stays in the configuration until it is.
+	now := machine.Read(d.Config)
+	now.Boot = u.machine.Boot
+	if err := machine.Apply(d.Config, now); err != nil {
+		return err
+	}
+	if err := u.c.DefineDomain(ctx, d.Config); err != nil {
+		return err
+	}
+	return writeMark(ctx, u.c, u.machine, true)
+}
+
+// unplug takes away what the node shall not have any more.
+func (u *changer) unplug(ctx context.Context) error {
+	for _, i := range u.was.Interfaces {
+		if !slices.ContainsFunc(u.machine.Interfaces, func(x machine.Interface) bool { return x.MAC == i.MAC }) {
+			if err := u.unplugInterface(ctx, i.MAC); err != nil {
+				return err
+			}
+		}
+	}
+	for _, disk := range u.was.Disks {
+		if u.machine.Disk(disk.Key) == nil {
+			if err := u.unplugDisk(ctx, disk.Target); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (u *changer) unplugInterface(ctx context.Context, mac string) error {
+	x := machine.FindInterface(u.d.Live, mac)
+	if x == nil {
+		x = machine.FindInterface(u.d.Config, mac)
+	}
+	if x == nil {
+		return nil
+	}
+	return u.c.DetachDevice(ctx, u.d.UUID, x, func(d *hypervisor.Domain) bool {
+		return machine.FindInterface(d.Config, mac) == nil && machine.FindInterface(d.Live, mac) == nil
+	})
+}
+
+func (u *changer) unplugDisk(ctx context.Context, target string) error {
+	x := machine.FindDisk(u.d.Live, target)
+	if x == nil {
+		x = machine.FindDisk(u.d.Config, target)
+	}
+	if x == nil {
+		return nil
+	}
+	return u.c.DetachDevice(ctx, u.d.UUID, x, func(d *hypervisor.Domain) bool {
+		return machine.FindDisk(d.Config, target) == nil && machine.FindDisk(d.Live, target) == nil
+	})
+}

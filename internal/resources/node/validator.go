@@ -1,0 +1,23 @@
+package node
+
+import (
+	"context"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+)
+
+// duration accepts what time.ParseDuration does, from zero up.
+type duration struct{}
+
+func (duration) Description(context.Context) string               { return "a duration such as \"30s\" or \"2m\"" }
+func (d duration) MarkdownDescription(ctx context.Context) string { return d.Description(ctx) }
+
+func (duration) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
+	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
+		return
+	}
+	if d, err := time.ParseDuration(req.ConfigValue.ValueString()); err != nil || d < 0 {
+		resp.Diagnostics.AddAttributeError(req.Path, "Invalid duration", "write a duration such as \"30s\" or \"2m\", not \""+req.ConfigValue.ValueString()+"\"")
+	}
+}

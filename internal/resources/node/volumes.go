@@ -1,0 +1,57 @@
+package node
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+)
+
+// makeVolumes makes volumes side by side, and marks those that are there because of it, be they whole or not.
+func makeVolumes(ctx context.Context, c *hypervisor.Client, volumes []ownVolume) error {
+	var group errgroup.Group
+	for i := range volumes {
+		v := &volumes[i]
+		group.Go(func() error {
+			created, err := c.CreateVolume(ctx, v.pool.Name(), v.xml)
+			if errors.Is(err, hypervisor.ErrExists) {
+				return fmt.Errorf("%w: nobody knows whose it is; delete it, or import the node that it belongs to", err)
+			}
+			v.made = true
+			if err != nil || v.content == nil {
+				return err
+			}
+			_, err = c.UploadVolume(ctx, created, bytes.NewReader(v.content))
+			return err
+		})
+	}
+	return group.Wait()
+}
+
+// made are the volumes to be removed when what they were made for fails.
+func made(volumes []ownVolume) []volumeRef {
+	var all []volumeRef
+	for _, v := range volumes {
+		if v.made {
+			all = append(all, volumeRef{v.pool.Name(), v.xml.Name})
+		}
+	}
+	return all
+}
+
+// replaceContent writes other content into a volume that is there, or makes the volume.
+func replaceContent(ctx context.Context, c *hypervisor.Client, v ownVolume) error {
+	got, err := c.Volume(ctx, v.pool.Name(), v.xml.Name)
+	if hypervisor.IsNotFound(err) {
+		return makeVolumes(ctx, c, []ownVolume{v})
+	}
+	if err != nil {
+		return err
+	}
+	_, err = c.UploadVolume(ctx, got, bytes.NewReader(v.content))
+	return err
+}

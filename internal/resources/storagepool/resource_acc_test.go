@@ -1,0 +1,152 @@
+package storagepool_test
+
+import (
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/terraform"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
+)
+
+const address = "virtcluster_storage_pool.p"
+
+func config(name, path, more string) string {
+	return acctest.Provider() + `
+resource "virtcluster_storage_pool" "p" {
+  name = "` + name + `"
+  path = "` + path + `"
+` + more + `}
+`
+}
+
+// virsh runs virsh and returns what it printed.
+func virsh(t *testing.T, argv ...string) string {
+	t.Helper()
+	out, err := exec.Command("virsh", argv...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("virsh %s: %v: %s", strings.Join(argv, " "), err, out)
+	}
+	return string(out)
+}
+
+func info(t *testing.T, name string, want ...string) resource.TestCheckFunc {
+	return func(*terraform.State) error {
+		got := virsh(t, "pool-info", name)
+		for _, w := range want {
+			if !regexp.MustCompile(w).MatchString(got) {
+				t.Errorf("virsh pool-info says otherwise than %s:\n%s", w, got)
+			}
+		}
+		return nil
+	}
+}
+
+func TestAccPoolMakesAndRemovesItsDirectory(t *testing.T) {
+	acctest.InSandbox(t)
+	dir := "/var/lib/libvirt/pools/made"
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: acctest.Providers,
+		Steps: []resource.TestStep{
+			{
+				Config: config("made", dir, ""),
+				Check:  resource.ComposeTestCheckFunc(info(t, "made", `State: +running`, `Autostart: +yes`), resource.TestCheckResourceAttr(address, "type", "dir")),
+			},
+			{ // drift: stopped and taken off autostart by hand
+				PreConfig: func() { virsh(t, "pool-destroy", "made"); virsh(t, "pool-autostart", "--disable", "made") },
+				Config:    config("made", dir+"/", ""),
+				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
+					plancheck.ExpectResourceAction(address, plancheck.ResourceActionUpdate),
+				}},
+				Check: info(t, "made", `State: +running`, `Autostart: +yes`),
+			},
+			{ // drift: the directory is gone too
+				PreConfig: func() {
+					virsh(t, "pool-destroy", "made")
+					if err := os.RemoveAll(dir); err != nil {
+						t.Error(err)
+					}
+				},
+				Config: config("made", dir, ""),
+				Check:  info(t, "made", `State: +running`),
+			},
+			{Config: config("made", dir, "  autostart = false\n"), Check: info(t, "made", `Autostart: +no`)},
+			{Config: config("made", dir, "  autostart = false\n  active = false\n"), Check: info(t, "made", `State: +inactive`)},
+			{ResourceName: address, ImportState: true, ImportStateId: "made", ImportStateVerify: true},
+			{ // drift: the pool is gone
+				PreConfig: func() { virsh(t, "pool-undefine", "made") },
+				Config:    config("made", dir, ""),
+				Check:     info(t, "made", `State: +running`),
+			},
+		},
+	})
+	// The last step found the directory there, so it was adopted and stays.
+	if _, err := os.Stat(dir); err != nil {
+		t.Errorf("a directory that was adopted is gone: %v", err)
+	}
+	absent(t, "made")
+}
+
+func absent(t *testing.T, name string) {
+	t.Helper()
+	if out, err := exec.Command("virsh", "pool-info", name).CombinedOutput(); err == nil {
+		t.Errorf("the pool is still there: %s", out)
+	}
+}
+
+func TestAccPoolDirectoryGoesWithIt(t *testing.T) {
+	acctest.InSandbox(t)
+	dir := "/var/lib/libvirt/goes"
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: acctest.Providers,
+		Steps:                    []resource.TestStep{{Config: config("goes", dir, "")}},
+	})
+	absent(t, "goes")
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("the directory that was made for the pool is left: %v", err)
+	}
+}
+
+func TestAccPoolKeepsFilesThatItDoesNotKnow(t *testing.T) {
+	acctest.InSandbox(t)
+	dir := "/var/lib/libvirt/keeps"
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: acctest.Providers,
+		Steps: []resource.TestStep{{
+			Config: config("keeps", dir, ""),
+			Check: func(*terraform.State) error {
+				return os.WriteFile(dir+"/precious", []byte("data"), 0o600)
+			},
+		}},
+	})
+	absent(t, "keeps")
+	if _, err := os.Stat(dir + "/precious"); err != nil {
+		t.Errorf("a file was deleted with the pool: %v", err)
+	}
+}
+
+func TestAccPoolBadInput(t *testing.T) {
+	acctest.InSandbox(t)
+	virsh(t, "pool-define-as", "theirs", "dir", "--target", "/tmp")
+	defer virsh(t, "pool-undefine", "theirs")
+	fails := func(config, message string) resource.TestStep {
+		return resource.TestStep{Config: config, PlanOnly: true, ExpectError: regexp.MustCompile(message)}
+	}
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: acctest.Providers,
+		Steps: []resource.TestStep{
+			fails(config("p", "relative", ""), `must be an absolute path`),
+			fails(config("a/b", "/srv/p", ""), `must hold no slash`),
+			fails(config("p", "/srv/p", "  type = \"logical\"\n"), `value must be one of: \["dir"\]`),
+			fails(config("p", "/srv/p", "  hypervisor = \"kvm9\"\n"), `(?s)Unknown hypervisor.*kvm9`),
+			fails(config("theirs", "/srv/p", ""), `(?s)Storage pool exists.*terraform\s+import`),
+			{Config: config("p", "/proc/nowhere", ""), ExpectError: regexp.MustCompile(`(?s)Cannot create storage pool "p".*/proc/nowhere`)},
+		},
+	})
+	absent(t, "p")
+}

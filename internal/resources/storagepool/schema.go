@@ -1,0 +1,82 @@
+package storagepool
+
+import (
+	"context"
+	"path"
+	"regexp"
+
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+)
+
+var (
+	nameForm = regexp.MustCompile(`^[^/\x00-\x1f]+$`)
+	pathForm = regexp.MustCompile(`^/[^\x00-\x1f]*$`)
+)
+
+func poolSchema() schema.Schema {
+	replace := []planmodifier.String{stringplanmodifier.RequiresReplace()}
+	return schema.Schema{
+		MarkdownDescription: "A libvirt storage pool: a directory on the hypervisor that images and volumes are in. " +
+			"A directory that exists is adopted and stays when the pool is destroyed; one that had to be made goes with the pool, unless there is still something in it.",
+		Attributes: map[string]schema.Attribute{
+			"id": schema.StringAttribute{
+				Computed: true, MarkdownDescription: "The pool's UUID.",
+				PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
+			},
+			"name": schema.StringAttribute{
+				Required: true, PlanModifiers: replace,
+				MarkdownDescription: "Name of the pool on its hypervisor. A change makes a new pool.",
+				Validators:          []validator.String{stringvalidator.RegexMatches(nameForm, "must not be empty and must hold no slash and no control character")},
+			},
+			"hypervisor": schema.StringAttribute{
+				Optional: true, PlanModifiers: replace,
+				MarkdownDescription: "Which of the provider's `hypervisors` the pool is on. Default: the provider's `uri`. A change makes a new pool.",
+			},
+			"type": schema.StringAttribute{
+				Optional: true, Computed: true, Default: stringdefault.StaticString("dir"), PlanModifiers: replace,
+				MarkdownDescription: "Kind of pool: `dir`, a directory. Default: `dir`.",
+				Validators:          []validator.String{stringvalidator.OneOf("dir")},
+			},
+			"path": schema.StringAttribute{
+				Required:            true,
+				MarkdownDescription: "Absolute path of the directory on the hypervisor. It is made where it is missing. A change makes a new pool and moves nothing.",
+				Validators:          []validator.String{stringvalidator.RegexMatches(pathForm, "must be an absolute path, such as /var/lib/libvirt/okd")},
+				PlanModifiers:       []planmodifier.String{keepSpelling{}, stringplanmodifier.RequiresReplace()},
+			},
+			"autostart": schema.BoolAttribute{
+				Optional: true, Computed: true, Default: booldefault.StaticBool(true),
+				MarkdownDescription: "Whether the pool starts with the hypervisor. Default: `true`.",
+			},
+			"active": schema.BoolAttribute{
+				Optional: true, Computed: true, Default: booldefault.StaticBool(true),
+				MarkdownDescription: "Whether the pool is started; a pool that was stopped by hand is started again. Default: `true`.",
+			},
+			"capacity_bytes":  schema.Int64Attribute{Computed: true, MarkdownDescription: "Size of the file system that the pool is in, in bytes; 0 while it is stopped."},
+			"available_bytes": schema.Int64Attribute{Computed: true, MarkdownDescription: "Free room in that file system, in bytes; 0 while the pool is stopped."},
+		},
+	}
+}
+
+// keepSpelling keeps the prior path where the new one is the same directory spelled otherwise.
+type keepSpelling struct{}
+
+func (keepSpelling) Description(context.Context) string {
+	return "two spellings of one path make no difference"
+}
+
+func (m keepSpelling) MarkdownDescription(ctx context.Context) string { return m.Description(ctx) }
+
+func (keepSpelling) PlanModifyString(_ context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {
+	if !req.StateValue.IsNull() && !req.PlanValue.IsUnknown() && samePath(req.StateValue.ValueString(), req.PlanValue.ValueString()) {
+		resp.PlanValue = types.StringValue(req.StateValue.ValueString())
+	}
+}
+
+func samePath(a, b string) bool { return path.Clean(a) == path.Clean(b) }

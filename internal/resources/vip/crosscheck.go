@@ -1,0 +1,193 @@
+package vip
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-log/tflog"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor/netspec"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/topology"
+)
+
+// crossCheck looks for what a VIP would collide with: the plan's other VIPs, the DHCP ranges of its networks
+// and of those on the hypervisors, and what its machines have.
+func crossCheck(ctx context.Context, f *fleet.Fleet, planned, state *model, diags *diag.Diagnostics) {
+	want, d := planned.spec(ctx)
+	if d.HasError() || planned.Name.IsUnknown() || !planned.addressesKnown(ctx) || len(want.Addresses) == 0 {
+		return
+	}
+	// A name alone would not tell two VIPs apart of which one is a copy of the other, or another cluster's.
+	owner := fmt.Sprintf("VIP %q with %s", want.Name, want.Addresses[0].Addr())
+	claims(f, owner, want.VIP, diags)
+	for _, l := range f.Ranges.ReplaceVirtual(owner, hosts(want.Addresses)...) {
+		leased(want.VIP, l, diags)
+	}
+	if state != nil {
+		if was, _ := state.spec(ctx); slices.Equal(was.Addresses, want.Addresses) && slices.Equal(was.Members, want.Members) {
+			return // it stands already, so nobody is asked
+		}
+	}
+	checkNetworks(ctx, f, want.VIP, diags)
+	checkMachines(ctx, f, want.VIP, diags)
+}
+
+// segment names the L2 segment of the addresses that VRRP is spoken for.
+func segment(v keepalived.VIP) string {
+	if a := v.Addresses[0]; !a.IsSingleIP() {
+		return "the segment of " + a.Masked().String()
+	}
+	for _, m := range v.Members {
+		if m.Address.IsValid() {
+			bits := 24
+			if m.Address.Is6() {
+				bits = 64
+			}
+			return "the segment of " + netip.PrefixFrom(m.Address, bits).Masked().String()
+		}
+	}
+	return ""
+}
+
+// claims compares the VIP with the plan's other ones.
+func claims(f *fleet.Fleet, owner string, v keepalived.VIP, diags *diag.Diagnostics) {
+	var all []topology.Claim
+	at := map[topology.Claim]path.Path{}
+	lay := func(c topology.Claim, where path.Path) {
+		all, at[c] = append(all, c), where
+	}
+	if where := segment(v); where != "" && v.RouterID != 0 {
+		lay(topology.Claim{Kind: "virtual router id", Scope: where, Value: fmt.Sprint(v.RouterID)}, path.Root("virtual_router_id"))
+	}
+	for i, a := range v.Addresses {
+		lay(topology.Claim{Kind: "virtual address", Scope: "its segment", Value: a.Addr().String()}, path.Root("addresses").AtListIndex(i))
+	}
+	for i, m := range v.Members {
+		if m.ID != "" {
+			lay(topology.Claim{Kind: "VRRP instance", Scope: m.ID, Value: v.Name}, path.Root("members").AtListIndex(i).AtName("service_node"))
+		}
+	}
+	for _, c := range f.Claims.Replace(owner, all...) {
+		remedy := "choose another one"
+		switch c.Claim.Kind {
+		case "virtual router id":
+			remedy = "set virtual_router_id of one of them to another number from 1 to 255"
+		case "virtual address":
+			remedy = "an address belongs to one VIP"
+		case "VRRP instance":
+			remedy = "give one of them another name"
+		}
+		diags.AddAttributeError(at[c.Claim], "Conflict with another VIP", fmt.Sprintf("%s is the one of %s already: %s.", c.Claim, c.Holder, remedy))
+	}
+}
+
+func hosts(addresses []netip.Prefix) []netip.Addr {
+	var all []netip.Addr
+	for _, a := range addresses {
+		all = append(all, a.Addr())
+	}
+	return all
+}
+
+func leased(v keepalived.VIP, l topology.Leased, diags *diag.Diagnostics) {
+	i := slices.Index(hosts(v.Addresses), l.Address)
+	diags.AddAttributeError(path.Root("addresses").AtListIndex(max(i, 0)), "Virtual address in a DHCP range",
+		fmt.Sprintf("%s is in the range %s to %s that %s hands out, so a guest could be given it too: choose an address outside of it.", l.Address, l.Range.Start, l.Range.End, l.Network))
+}
+
+// askLimit bounds what planning asks of hypervisors and machines: what cannot be asked now is told by the apply.
+const askLimit = 10 * time.Second
+
+// checkNetworks compares with the networks on the hypervisors that this plan leaves as they are.
+func checkNetworks(ctx context.Context, f *fleet.Fleet, v keepalived.VIP, diags *diag.Diagnostics) {
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	defer cancel()
+	for _, name := range f.Names() {
+		client, err := f.Hypervisor(ctx, name)
+		var networks []*hypervisor.Network
+		if err == nil {
+			networks, err = client.PlanNetworks(ctx)
+		}
+		if err != nil {
+			tflog.Debug(ctx, "cannot compare virtual addresses with the hypervisor's networks", map[string]any{"hypervisor": name, "error": err.Error()})
+			continue
+		}
+		for _, n := range networks {
+			parsed, err := netspec.Parse(n.ConfigXML)
+			if err != nil || parsed.DHCP == nil || f.Claims.Holder(topology.NetworkClaim(name, n.Name)) != "" {
+				continue
+			}
+			for _, run := range parsed.DHCP.Ranges {
+				for _, a := range hosts(v.Addresses) {
+					if span := (topology.Range{Start: run.Start, End: run.End}); span.Contains(a) {
+						leased(v, topology.Leased{Address: a, Range: span, Network: fmt.Sprintf("network %q on hypervisor %s", n.Name, client.URI())}, diags)
+					}
+				}
+			}
+		}
+	}
+}
+
+// checkMachines compares with the machines that can be asked: interfaces, addresses, and that all members are
+// on one segment.
+func checkMachines(ctx context.Context, f *fleet.Fleet, v keepalived.VIP, diags *diag.Diagnostics) {
+	if len(v.Members) == 0 || slices.ContainsFunc(v.Members, func(m keepalived.Member) bool { return m.ID == "" }) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	defer cancel()
+	s := &store{fleet: f, name: v.Name}
+	views, errs := s.look(ctx, memberIDs(v), v.Name)
+	for id, err := range errs {
+		tflog.Debug(ctx, "cannot compare a VIP with its machine", map[string]any{"member": id, "error": err.Error()})
+	}
+	var first netip.Prefix
+	for i, m := range v.Members {
+		seen := views.of(m.ID)
+		if seen.host == nil {
+			continue
+		}
+		if m.Interface != "" {
+			if err := checkMember(&v, i, seen); err != nil {
+				addError(diags, err)
+				continue
+			}
+		}
+		own := seen.links.prefix(m.Interface, v.Members[i].Address)
+		switch {
+		case !own.IsValid():
+		case !first.IsValid():
+			first = own.Masked()
+		case own.Masked() != first:
+			diags.AddAttributeError(path.Root("members").AtListIndex(i).AtName("interface"), "Members on unlike segments",
+				fmt.Sprintf("%s on %s is in %s, and the first member in %s: VRRP needs all members on one segment.", m.Interface, seen.host, own.Masked(), first))
+		}
+	}
+}
+
+// addError puts an error at its attribute.
+func addError(diags *diag.Diagnostics, err error) {
+	var at *attributeError
+	if !errors.As(err, &at) {
+		diags.AddError("Invalid VIP", err.Error())
+		return
+	}
+	p := path.Empty()
+	for _, step := range at.path {
+		if i, ok := step.(int); ok {
+			p = p.AtListIndex(i)
+		} else {
+			p = p.AtName(fmt.Sprint(step))
+		}
+	}
+	diags.AddAttributeError(p, "Member does not fit its machine", err.Error())
+}

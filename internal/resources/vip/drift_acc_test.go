@@ -1,0 +1,163 @@
+package vip_test
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/terraform"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
+)
+
+const conf = "/etc/keepalived/keepalived.conf"
+
+// held checks that exactly one of two machines has an address.
+func held(t *testing.T, address string) resource.TestCheckFunc {
+	return func(*terraform.State) error {
+		n := 0
+		for _, machine := range []string{"svc-1", "svc-2"} {
+			n += strings.Count(acctest.On(t, machine, "ip", "-oneline", "address", "show"), " "+address+"/")
+		}
+		if n != 1 {
+			return fmt.Errorf("%d machines have %s", n, address)
+		}
+		return nil
+	}
+}
+
+func TestAccDriftOfAnyMemberShowsAndIsMended(t *testing.T) {
+	acctest.InSandbox(t)
+	ids := machines(t, 2)
+	config := vip(ids, "10.0.100.250/24", `  auth_pass = "secret"
+  track = [{ name = "true", script = "/bin/true", weight = 5 }]
+`)
+	edit := func(machine, script string) func() {
+		return func() {
+			acctest.On(t, machine, "sh", "-c", "sed -i '"+script+"' "+conf+" && systemctl reload keepalived")
+		}
+	}
+	steps := []resource.TestStep{{Config: config, Check: held(t, "10.0.100.250")}}
+	for _, drift := range []struct {
+		name string
+		do   func()
+		has  string
+	}{
+		{"priority", edit("svc-2", "s/priority 240/priority 120/"), "priority 240"},
+		{"id", edit("svc-2", "s/virtual_router_id .*/virtual_router_id 9/"), "virtual_router_id 109"},
+		{"password", edit("svc-2", "s/auth_pass .*/auth_pass other/"), "auth_pass secret"},
+		{"peers", edit("svc-2", "s/^        10.0.100.101$/        10.0.100.9/"), "10.0.100.101"},
+		{"script", edit("svc-2", "s/weight 5/weight 6/"), "weight 5"},
+		{"stopped", func() { acctest.On(t, "svc-2", "systemctl", "stop", "keepalived") }, "priority 240"},
+		{"file gone", func() { acctest.On(t, "svc-2", "sh", "-c", "rm "+conf+" && systemctl stop keepalived") }, "priority 240"},
+	} {
+		steps = append(steps,
+			resource.TestStep{PreConfig: func() { t.Log(drift.name); drift.do() }, Config: config, PlanOnly: true, ExpectNonEmptyPlan: true},
+			resource.TestStep{Config: config, Check: resource.ComposeAggregateTestCheckFunc(held(t, "10.0.100.250"), func(*terraform.State) error {
+				if content := acctest.On(t, "svc-2", "cat", conf); !strings.Contains(content, drift.has) {
+					return fmt.Errorf("%s is not mended:\n%s", drift.name, content)
+				}
+				acctest.On(t, "svc-2", "systemctl", "is-active", "keepalived")
+				return nil
+			})})
+	}
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: acctest.Providers, Steps: steps,
+		CheckDestroy: func(*terraform.State) error { return nothingLeft(t, "svc-1", "svc-2") },
+	})
+}
+
+// nothingLeft looks for what a VIP could leave on a machine.
+func nothingLeft(t *testing.T, machines ...string) error {
+	for _, machine := range machines {
+		out := acctest.On(t, machine, "sh", "-c", "ls "+conf+" /etc/systemd/system/keepalived.service.d /tmp/keepalived.json 2>/dev/null; pgrep -l keepalived; ip -o address | grep -F ' 10.0.100.250/'; true")
+		if out != "" {
+			return fmt.Errorf("left on %s:\n%s", machine, out)
+		}
+	}
+	return nil
+}
+
+// clean takes a person's keepalived away, when the test's context is over.
+func clean(t *testing.T, machine string) {
+	if out, err := acctest.Try(context.Background(), machine, "sh", "-c", "rm -f "+conf+"; systemctl stop keepalived"); err != nil {
+		t.Errorf("clean %s: %v: %s", machine, err, out)
+	}
+}
+
+const foreign = `! by a person
+vrrp_instance theirs {
+    state BACKUP
+    interface eth1
+    virtual_router_id 200
+    priority 10
+    virtual_ipaddress {
+        10.19.41.222/24
+    }
+}
+`
+
+func TestAccAPersonsInstancesGoOn(t *testing.T) {
+	acctest.InSandbox(t)
+	ids := machines(t, 2)
+	acctest.On(t, "svc-1", "sh", "-c", `printf %s "$1" >`+conf+` && systemctl start keepalived`, "sh", foreign)
+	t.Cleanup(func() { clean(t, "svc-1") })
+	// A backup of priority 10 waits three advertisements and nearly a second more before it takes over.
+	for began := time.Now(); held(t, "10.19.41.222")(nil) != nil && time.Since(began) < 15*time.Second; {
+		time.Sleep(200 * time.Millisecond)
+	}
+	named := strings.Replace(vip(ids, "10.0.100.250/24", ""), "vmware-api", "theirs", 1)
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: acctest.Providers,
+		Steps: []resource.TestStep{
+			{Config: named, ExpectError: regexp.MustCompile(`(?s)Terraform\s+did\s+not\s+write.*import it`)},
+			{Config: vip(ids, "10.0.100.250/24", ""), Check: resource.ComposeAggregateTestCheckFunc(held(t, "10.0.100.250"), held(t, "10.19.41.222"))},
+		},
+		CheckDestroy: func(*terraform.State) error {
+			if got := acctest.On(t, "svc-1", "cat", conf); got != strings.TrimSpace(foreign) {
+				return fmt.Errorf("a person's configuration became\n%s", got)
+			}
+			return held(t, "10.19.41.222")(nil)
+		},
+	})
+}
+
+func TestAccAWriteOnlyPasswordIsNowhereButOnTheMachines(t *testing.T) {
+	acctest.InSandbox(t)
+	ids := machines(t, 2)
+	config := func(password string, version int) string {
+		return vip(ids, "10.0.100.250/24", fmt.Sprintf("auth_pass_wo = %q\nauth_pass_wo_version = %d\n", password, version))
+	}
+	on := func(password string) resource.TestCheckFunc {
+		return func(*terraform.State) error {
+			for _, machine := range []string{"svc-1", "svc-2"} {
+				if content := acctest.On(t, machine, "cat", conf); !strings.Contains(content, "auth_pass "+password+"\n") {
+					return fmt.Errorf("%s has\n%s", machine, content)
+				}
+				if mode := acctest.On(t, machine, "stat", "-c", "%a %U", conf); mode != "640 root" {
+					return fmt.Errorf("%s on %s is %s", conf, machine, mode)
+				}
+			}
+			return nil
+		}
+	}
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: acctest.Providers,
+		Steps: []resource.TestStep{
+			{Config: config("toolongapass", 1), ExpectError: regexp.MustCompile(`at most 8\s+characters`)},
+			{Config: config("first", 1), Check: resource.ComposeAggregateTestCheckFunc(on("first"), held(t, "10.0.100.250"),
+				resource.TestCheckNoResourceAttr(test, "auth_pass"), resource.TestCheckNoResourceAttr(test, "auth_pass_wo"))},
+			{Config: config("second", 2), Check: resource.ComposeAggregateTestCheckFunc(on("second"), held(t, "10.0.100.250"))},
+			{
+				PreConfig: func() { acctest.On(t, "svc-2", "sh", "-c", "sed -i 's/auth_pass .*/auth_pass third/' "+conf) },
+				Config:    config("second", 2), PlanOnly: true, ExpectNonEmptyPlan: true,
+			},
+			{Config: config("second", 2), Check: on("second")},
+		},
+		CheckDestroy: func(*terraform.State) error { return nothingLeft(t, "svc-1", "svc-2") },
+	})
+}

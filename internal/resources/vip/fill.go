@@ -1,0 +1,139 @@
+package vip
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
+)
+
+var (
+	memberType = types.ObjectType{AttrTypes: map[string]attr.Type{
+		"service_node": types.StringType, "interface": types.StringType, "address": types.StringType, "priority": types.Int64Type, "state": types.StringType,
+	}}
+	trackType = types.ObjectType{AttrTypes: map[string]attr.Type{
+		"name": types.StringType, "script": types.StringType, "interface": types.StringType, "process": types.StringType, "interval": types.Int64Type,
+		"timeout": types.Int64Type, "weight": types.Int64Type, "rise": types.Int64Type, "fall": types.Int64Type, "user": types.StringType,
+	}}
+)
+
+func (m *model) fill(ctx context.Context, got object) diag.Diagnostics {
+	var diags diag.Diagnostics
+	was, _ := m.spec(ctx)
+	m.Name, m.RouterID, m.Version = types.StringValue(got.Name), types.Int64Value(int64(got.RouterID)), types.Int64Value(int64(got.Version))
+	m.AdvertInt, m.Unicast, m.Preempt = types.Float64Value(got.AdvertInterval), types.BoolValue(got.Unicast), types.BoolValue(got.Preempt)
+	m.PreemptDelay, m.SyncGroup, m.Owner = types.Int64Value(int64(got.PreemptDelay)), text(got.SyncGroup), text(got.Owner)
+	m.fillPassword(got)
+	if !slices.Equal(was.Addresses, got.Addresses) {
+		m.Addresses = addressList(ctx, got.Addresses, &diags)
+	}
+	m.fillMembers(ctx, got, &diags)
+	m.fillTrack(ctx, got, &diags)
+	m.fillGARP(got, &diags)
+	for _, reason := range got.Unreachable {
+		diags.AddWarning("A member of VIP "+got.Name+" cannot be reached", reason+"\n\nWhat was known of it stays in the state. A change fails until it answers again, or until it is removed from members.")
+	}
+	return diags
+}
+
+// fillPassword keeps a write-only password out of the state: members that do not have the same one show as a
+// version that has to be put in place again.
+func (m *model) fillPassword(got object) {
+	m.AuthPassWO = types.StringNull()
+	if m.AuthPassWOVersion.IsNull() {
+		m.AuthPass = text(got.AuthPass)
+	} else if got.PasswordsDiffer || got.AuthPass == "" {
+		m.AuthPassWOVersion = types.Int64Null()
+	}
+}
+
+func (m *model) fillMembers(ctx context.Context, got object, diags *diag.Diagnostics) {
+	known := elements[member](ctx, m.Members, diags)
+	members := make([]member, 0, len(got.Members))
+	for _, g := range got.Members {
+		t := member{ServiceNode: types.StringValue(g.ID), Interface: types.StringValue(g.Interface), Priority: types.Int64Value(int64(g.Priority)), State: types.StringValue(g.State)}
+		if g.Address.IsValid() {
+			t.Address = types.StringValue(g.Address.String())
+		}
+		for _, k := range known {
+			if a, err := netip.ParseAddr(k.Address.ValueString()); err == nil && k.ServiceNode.Equal(t.ServiceNode) && a == g.Address {
+				t.Address = k.Address
+			}
+		}
+		members = append(members, t)
+	}
+	list, d := types.ListValueFrom(ctx, memberType, members)
+	diags.Append(d...)
+	m.Members = list
+}
+
+func (m *model) fillTrack(ctx context.Context, got object, diags *diag.Diagnostics) {
+	known := elements[track](ctx, m.Track, diags)
+	if len(got.Track) == 0 && len(known) == 0 {
+		if m.Track.IsUnknown() {
+			m.Track = types.ListNull(trackType)
+		}
+		return
+	}
+	tracks := make([]track, 0, len(got.Track))
+	for _, g := range got.Track {
+		t := track{
+			Name: types.StringValue(g.Name), Script: text(g.Script), Interface: text(g.Interface), Process: text(g.Process), Weight: types.Int64Value(int64(g.Weight)),
+			Interval: types.Int64Value(1), Rise: types.Int64Value(1), Fall: types.Int64Value(1), User: types.StringValue("root"),
+		}
+		i := slices.IndexFunc(known, func(k track) bool { return k.Name.ValueString() == g.Name })
+		if g.Script != "" {
+			t.Interval, t.Rise, t.Fall = types.Int64Value(int64(g.Interval)), types.Int64Value(int64(g.Rise)), types.Int64Value(int64(g.Fall))
+			t.User = types.StringValue(g.User)
+			if g.Timeout != 0 {
+				t.Timeout = types.Int64Value(int64(g.Timeout))
+			}
+		} else if i >= 0 {
+			t.Interval, t.Timeout, t.Rise, t.Fall, t.User = known[i].Interval, known[i].Timeout, known[i].Rise, known[i].Fall, known[i].User
+		}
+		tracks = append(tracks, t)
+	}
+	list, d := types.ListValueFrom(ctx, trackType, tracks)
+	diags.Append(d...)
+	m.Track = list
+}
+
+func (m *model) fillGARP(got object, diags *diag.Diagnostics) {
+	attributes := map[string]attr.Type{}
+	values := map[string]attr.Value{}
+	for _, key := range garpKeys {
+		attributes[key], values[key] = types.Int64Type, types.Int64Null()
+		if n, ok := got.GARP["garp_"+key]; ok {
+			values[key] = types.Int64Value(int64(n))
+		}
+	}
+	if len(got.GARP) == 0 && (m.GARP.IsNull() || m.GARP.IsUnknown()) {
+		m.GARP = types.ObjectNull(attributes)
+		return
+	}
+	object, d := types.ObjectValue(attributes, values)
+	diags.Append(d...)
+	m.GARP = object
+}
+
+// text is a string attribute that is null where there is nothing.
+func text(s string) basetypes.StringValue {
+	if s == "" {
+		return types.StringNull()
+	}
+	return types.StringValue(s)
+}
+
+func addressList(ctx context.Context, addresses []netip.Prefix, diags *diag.Diagnostics) types.List {
+	texts := make([]string, 0, len(addresses))
+	for _, a := range addresses {
+		texts = append(texts, a.String())
+	}
+	list, d := types.ListValueFrom(ctx, types.StringType, texts)
+	diags.Append(d...)
+	return list
+}

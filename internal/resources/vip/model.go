@@ -1,0 +1,174 @@
+package vip
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
+)
+
+type model struct {
+	ID                types.String   `tfsdk:"id"`
+	Name              types.String   `tfsdk:"name"`
+	Addresses         types.List     `tfsdk:"addresses"`
+	RouterID          types.Int64    `tfsdk:"virtual_router_id"`
+	Version           types.Int64    `tfsdk:"version"`
+	AdvertInt         types.Float64  `tfsdk:"advert_int"`
+	AuthPass          types.String   `tfsdk:"auth_pass"`
+	AuthPassWO        types.String   `tfsdk:"auth_pass_wo"`
+	AuthPassWOVersion types.Int64    `tfsdk:"auth_pass_wo_version"`
+	Unicast           types.Bool     `tfsdk:"unicast"`
+	Preempt           types.Bool     `tfsdk:"preempt"`
+	PreemptDelay      types.Int64    `tfsdk:"preempt_delay"`
+	SyncGroup         types.String   `tfsdk:"sync_group"`
+	Members           types.List     `tfsdk:"members"`
+	Track             types.List     `tfsdk:"track"`
+	GARP              types.Object   `tfsdk:"garp"`
+	Owner             types.String   `tfsdk:"owner"`
+	Timeouts          timeouts.Value `tfsdk:"timeouts"`
+}
+
+type member struct {
+	ServiceNode types.String `tfsdk:"service_node"`
+	Interface   types.String `tfsdk:"interface"`
+	Address     types.String `tfsdk:"address"`
+	Priority    types.Int64  `tfsdk:"priority"`
+	State       types.String `tfsdk:"state"`
+}
+
+type track struct {
+	Name      types.String `tfsdk:"name"`
+	Script    types.String `tfsdk:"script"`
+	Interface types.String `tfsdk:"interface"`
+	Process   types.String `tfsdk:"process"`
+	Interval  types.Int64  `tfsdk:"interval"`
+	Timeout   types.Int64  `tfsdk:"timeout"`
+	Weight    types.Int64  `tfsdk:"weight"`
+	Rise      types.Int64  `tfsdk:"rise"`
+	Fall      types.Int64  `tfsdk:"fall"`
+	User      types.String `tfsdk:"user"`
+}
+
+// object is a VIP and what the machines say of it beyond its configuration.
+type object struct {
+	keepalived.VIP
+	// Owner is the service node that holds the addresses; "" is none.
+	Owner string
+	// PasswordsDiffer is set where the members' passwords are not the same one.
+	PasswordsDiffer bool
+	// Unreachable are machines that could not be asked, with the reasons: state keeps what it had of them.
+	Unreachable []string
+}
+
+func (m *model) spec(ctx context.Context) (object, diag.Diagnostics) {
+	var diags diag.Diagnostics
+	v := keepalived.VIP{
+		Name: m.Name.ValueString(), RouterID: int(m.RouterID.ValueInt64()), AdvertInterval: m.AdvertInt.ValueFloat64(),
+		AuthPass: m.AuthPass.ValueString(), PreemptDelay: int(m.PreemptDelay.ValueInt64()), SyncGroup: m.SyncGroup.ValueString(),
+		// What is not known yet counts as its default.
+		Unicast: m.Unicast.IsUnknown() || m.Unicast.ValueBool(), Preempt: m.Preempt.IsUnknown() || m.Preempt.ValueBool(),
+	}
+	if !m.AuthPassWO.IsNull() {
+		v.AuthPass = m.AuthPassWO.ValueString()
+	}
+	v.Addresses = m.addresses(ctx, &diags)
+	if v.Version = int(m.Version.ValueInt64()); v.Version == 0 {
+		v.Version = defaultVersion(v.Addresses)
+	}
+	for i, t := range elements[member](ctx, m.Members, &diags) {
+		own := keepalived.Member{ID: t.ServiceNode.ValueString(), Interface: t.Interface.ValueString(), Priority: int(t.Priority.ValueInt64()), State: t.State.ValueString()}
+		if text := t.Address.ValueString(); text != "" {
+			own.Address = parseAddress(text, path.Root("members").AtListIndex(i).AtName("address"), &diags)
+		}
+		v.Members = append(v.Members, own)
+	}
+	for _, t := range elements[track](ctx, m.Track, &diags) {
+		v.Track = append(v.Track, t.spec())
+	}
+	if !m.GARP.IsNull() && !m.GARP.IsUnknown() {
+		v.GARP = map[string]int{}
+		for key, value := range m.GARP.Attributes() {
+			if n, ok := value.(types.Int64); ok && !n.IsNull() {
+				v.GARP["garp_"+key] = int(n.ValueInt64())
+			}
+		}
+	}
+	return object{VIP: v}, diags
+}
+
+// spec takes only what the kind of check has: the rest has defaults that mean nothing.
+func (t track) spec() keepalived.Track {
+	s := keepalived.Track{
+		Name: t.Name.ValueString(), Script: t.Script.ValueString(), Interface: t.Interface.ValueString(), Process: t.Process.ValueString(),
+		Weight: int(t.Weight.ValueInt64()),
+	}
+	if s.Script != "" {
+		s.Interval, s.Timeout, s.User = int(t.Interval.ValueInt64()), int(t.Timeout.ValueInt64()), t.User.ValueString()
+		s.Rise, s.Fall = int(t.Rise.ValueInt64()), int(t.Fall.ValueInt64())
+	}
+	return s
+}
+
+func (m *model) addresses(ctx context.Context, diags *diag.Diagnostics) []netip.Prefix {
+	var all []netip.Prefix
+	for i, text := range elements[types.String](ctx, m.Addresses, diags) {
+		var p netip.Prefix
+		if !text.IsUnknown() {
+			p = parsePrefix(text.ValueString(), path.Root("addresses").AtListIndex(i), diags)
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+// defaultVersion is the one that the first address's family needs.
+func defaultVersion(addresses []netip.Prefix) int {
+	if len(addresses) > 0 && addresses[0].IsValid() && addresses[0].Addr().Is6() {
+		return 3
+	}
+	return 2
+}
+
+// elements reads a list; a null or unknown one is empty.
+func elements[T any](ctx context.Context, l types.List, diags *diag.Diagnostics) []T {
+	if l.IsNull() || l.IsUnknown() {
+		return nil
+	}
+	var all []T
+	diags.Append(l.ElementsAs(ctx, &all, false)...)
+	return all
+}
+
+func parsePrefix(text string, at path.Path, diags *diag.Diagnostics) netip.Prefix {
+	p, err := netip.ParsePrefix(text)
+	if err != nil {
+		diags.AddAttributeError(at, "Invalid address", fmt.Sprintf("write an address with its prefix length, such as \"10.0.0.250/24\", not %q", text))
+	}
+	return p
+}
+
+func parseAddress(text string, at path.Path, diags *diag.Diagnostics) netip.Addr {
+	a, err := netip.ParseAddr(text)
+	if err != nil {
+		diags.AddAttributeError(at, "Invalid address", fmt.Sprintf("write an address such as \"10.0.0.101\", not %q", text))
+	}
+	return a
+}
+
+func (m *model) id() string {
+	var nodes []string
+	var diags diag.Diagnostics
+	for _, t := range elements[member](context.Background(), m.Members, &diags) {
+		nodes = append(nodes, t.ServiceNode.ValueString())
+	}
+	if len(nodes) == 0 {
+		return m.ID.ValueString() // an import, before the first read
+	}
+	return keepalived.ID(nodes, m.Name.ValueString())
+}

@@ -1,0 +1,57 @@
+// Package vip is virtcluster_vip: a VRRP instance across several service nodes.
+package vip
+
+import (
+	"context"
+	"errors"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
+)
+
+// New makes the resource.
+func New() resource.Resource {
+	return crud.New(crud.Type[model, object]{
+		Name:            "vip",
+		Noun:            "VIP",
+		Label:           func(m *model) string { return m.Name.ValueString() },
+		Schema:          resourceSchema,
+		Key:             []string{"id"},
+		MutableIdentity: true,
+		ID:              (*model).id,
+		Split: func(m *model, id string) error {
+			_, name, err := keepalived.SplitID(id)
+			m.ID, m.Name = types.StringValue(id), types.StringValue(name)
+			return err
+		},
+		SetID:     func(m *model, id string) { m.ID = types.StringValue(id) },
+		Spec:      func(ctx context.Context, m *model) (object, diag.Diagnostics) { return m.spec(ctx) },
+		Fill:      func(ctx context.Context, m *model, got object) diag.Diagnostics { return m.fill(ctx, got) },
+		WriteOnly: func(planned, config *model) { planned.AuthPassWO = config.AuthPassWO },
+		Open:      open,
+		Plan:      plan,
+	})
+}
+
+func open(ctx context.Context, f *fleet.Fleet, m *model) (crud.Store[object], error) {
+	known, diags := m.spec(ctx)
+	if diags.HasError() {
+		return nil, errors.New(diags.Errors()[0].Detail())
+	}
+	s := &store{fleet: f, name: known.Name}
+	if len(known.Members) > 0 {
+		s.known = &known.VIP
+		for _, k := range known.Members {
+			s.ids = append(s.ids, k.ID)
+		}
+		return s, nil
+	}
+	var err error
+	s.ids, s.name, err = keepalived.SplitID(m.ID.ValueString())
+	return s, err
+}

@@ -1,0 +1,200 @@
+package vip
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-log/tflog"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
+)
+
+// runner takes the steps of a rollout.
+type runner struct {
+	store *store
+	want  keepalived.VIP
+	views views
+}
+
+func (r *runner) run(ctx context.Context) error {
+	now := r.situation(ctx)
+	for _, step := range keepalived.Rollout(r.want, now) {
+		tflog.Debug(ctx, "VRRP rollout step", map[string]any{"vip": r.want.Name, "member": step.ID, "drop": step.Instance == nil, "owner": step.Owner})
+		if err := r.take(ctx, step, now); err != nil {
+			return err
+		}
+	}
+	return r.await(ctx, "")
+}
+
+// groupHolder lifts a machine that holds the addresses of the same sync group above all others: a new
+// instance of the group has to start there.
+const groupHolder = 300
+
+func (r *runner) situation(ctx context.Context) keepalived.Situation {
+	now := keepalived.Situation{Live: map[string]keepalived.Instance{}, Bonus: map[string]int{}, Companions: map[string][]keepalived.Instance{}}
+	for _, v := range r.views {
+		for _, c := range v.companions(r.want.SyncGroup) {
+			if v.links.Holds(c.Addresses) {
+				now.Bonus[v.id] = groupHolder
+			}
+		}
+		if v.instance == nil {
+			continue
+		}
+		now.Live[v.id], now.Bonus[v.id] = *v.instance, r.bonus(ctx, v)
+		now.Companions[v.id] = v.companions(v.instance.SyncGroup)
+		if v.links.Holds(v.instance.Addresses) {
+			now.Owner = v.id
+		}
+	}
+	return now
+}
+
+// bonus asks what tracking adds to a machine's priority now.
+func (r *runner) bonus(ctx context.Context, v view) int {
+	served, err := keepalived.Dump(ctx, v.host)
+	if err != nil {
+		return 0
+	}
+	for _, s := range served {
+		if s.Name == v.instance.Name {
+			if s.State == "FAULT" {
+				return keepalived.Unfit
+			}
+			return s.Effective - s.Priority
+		}
+	}
+	return 0
+}
+
+// take makes one step and waits for its owner. An heir that does not take the addresses must not leave
+// nobody with them: the former owner gets back what it had.
+func (r *runner) take(ctx context.Context, step keepalived.Step, now keepalived.Situation) error {
+	v := r.views.of(step.ID)
+	if err := r.store.apply(ctx, v, step); err != nil {
+		return err
+	}
+	before := now.Live[step.ID]
+	if step.Instance != nil {
+		now.Live[step.ID] = *step.Instance
+	}
+	if step.Owner == "" {
+		return nil
+	}
+	err := r.await(ctx, step.Owner)
+	if err != nil && step.Instance == nil && step.Owner != step.ID {
+		back := keepalived.Step{ID: step.ID, Instance: &before, Companions: now.Companions[step.ID]}
+		err = errors.Join(err, r.store.apply(context.WithoutCancel(ctx), v, back))
+	}
+	return err
+}
+
+// apply makes one machine serve what a step says, in one reload.
+func (s *store) apply(ctx context.Context, v view, step keepalived.Step) error {
+	edit := transaction.Edit{Owner: fmt.Sprintf("VIP %q", s.name), Apply: step.Apply}
+	if step.Instance != nil {
+		edit.Secrets = []string{step.Instance.AuthPass}
+	}
+	for _, c := range step.Companions {
+		edit.Secrets = append(edit.Secrets, c.AuthPass)
+	}
+	return s.fleet.Engine.Commit(ctx, v.host, keepalived.Daemon{}, edit)
+}
+
+// awaitInterval is how often the machines are asked who has the addresses.
+const awaitInterval = 100 * time.Millisecond
+
+// await waits until one machine has the addresses and no other one has any of them: the owner, or any
+// where owner is "". A VIP that no member may hold, because what they track has failed, is complete too.
+func (r *runner) await(ctx context.Context, owner string) error {
+	limit := time.Duration(r.want.AdvertInterval*float64(5*time.Second)) + 5*time.Second
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	for round := 1; ; round++ {
+		holders, err := r.holders(ctx)
+		if err == nil && len(holders) == 1 && (owner == "" || holders[0] == owner) {
+			return nil
+		}
+		if err == nil && len(holders) == 0 && round%10 == 0 && r.allFaulty(ctx, owner) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			if err != nil {
+				return err
+			}
+			return r.notHeld(owner, holders)
+		case <-time.After(awaitInterval):
+		}
+	}
+}
+
+func (r *runner) notHeld(owner string, holders []string) error {
+	list := strings.Join(r.addresses(), ", ")
+	switch {
+	case len(holders) > 1:
+		return fmt.Errorf("%s is held by %d machines at once, %s: they do not hear each other's advertisements; check that nothing between them drops VRRP (IP protocol 112)",
+			list, len(holders), strings.Join(holders, " and "))
+	case owner != "":
+		return fmt.Errorf("%s was not taken by %s; its journal says why (journalctl -u keepalived)", list, owner)
+	}
+	return fmt.Errorf("%s is held by no member; their journals say why (journalctl -u keepalived)", list)
+}
+
+func (r *runner) addresses() []string {
+	var all []string
+	for _, a := range r.want.Addresses {
+		all = append(all, a.Addr().String())
+	}
+	return all
+}
+
+// holders asks all machines which of them have one of the addresses.
+func (r *runner) holders(ctx context.Context) ([]string, error) {
+	has, errs := make([]bool, len(r.views)), make([]error, len(r.views))
+	var wait sync.WaitGroup
+	for i, v := range r.views {
+		wait.Go(func() {
+			links, err := keepalived.ReadLinks(ctx, v.host)
+			has[i], errs[i] = links.HoldsAny(r.want.Addresses), err
+		})
+	}
+	wait.Wait()
+	var ids []string
+	for i, v := range r.views {
+		if has[i] {
+			ids = append(ids, v.id)
+		}
+	}
+	return ids, errors.Join(errs...)
+}
+
+// allFaulty says whether every member that runs is kept from holding the addresses by what it tracks; with
+// an owner, whether that one is.
+func (r *runner) allFaulty(ctx context.Context, owner string) bool {
+	asked := false
+	for _, v := range r.views {
+		if owner != "" && v.id != owner || !slices.Contains(memberIDs(r.want), v.id) {
+			continue
+		}
+		served, err := keepalived.Dump(ctx, v.host)
+		if err != nil {
+			return false
+		}
+		for _, s := range served {
+			if s.Name == r.want.Name {
+				if asked = true; s.State != "FAULT" {
+					return false
+				}
+			}
+		}
+	}
+	return asked
+}

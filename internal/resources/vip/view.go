@@ -1,0 +1,127 @@
+package vip
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"slices"
+	"sync"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
+)
+
+// view is what one machine has at a moment.
+type view struct {
+	id   string
+	host host.Host
+	// instance is what it serves of the VIP, nil for nothing; foreign that a person wrote it.
+	instance *keepalived.Instance
+	foreign  bool
+	// others are the provider's other instances on the machine.
+	others []keepalived.Instance
+	links  links
+}
+
+type links struct{ keepalived.Links }
+
+// prefix is an address of a device with its length; an invalid one is none.
+func (l links) prefix(device string, a netip.Addr) netip.Prefix {
+	for _, p := range l.Links[device] {
+		if p.Addr() == a {
+			return p
+		}
+	}
+	return netip.Prefix{}
+}
+
+// holding is 1 for a machine that has an address of the instance, 0 for another.
+func (v view) holding() int {
+	if v.instance != nil && v.links.HoldsAny(v.instance.All()) {
+		return 1
+	}
+	return 0
+}
+
+// companions are the other instances of a sync group on the machine.
+func (v view) companions(group string) []keepalived.Instance {
+	var all []keepalived.Instance
+	for _, in := range v.others {
+		if group != "" && in.SyncGroup == group {
+			all = append(all, in)
+		}
+	}
+	return all
+}
+
+type views []view
+
+func (all views) of(id string) view {
+	for _, v := range all {
+		if v.id == id {
+			return v
+		}
+	}
+	return view{id: id}
+}
+
+// owners lists the machines that have one of the addresses.
+func (all views) owners(addresses []netip.Prefix) []string {
+	var ids []string
+	for _, v := range all {
+		if v.links.HoldsAny(addresses) {
+			ids = append(ids, v.id)
+		}
+	}
+	return ids
+}
+
+// look asks all machines at the same time. Those that cannot be asked have an error instead of a view.
+func (s *store) look(ctx context.Context, ids []string, name string) (views, map[string]error) {
+	seen, errs := make([]view, len(ids)), make([]error, len(ids))
+	var wait sync.WaitGroup
+	for i, id := range ids {
+		wait.Go(func() { seen[i], errs[i] = s.lookAt(ctx, id, name) })
+	}
+	wait.Wait()
+	var all views
+	failed := map[string]error{}
+	for i, id := range ids {
+		if errs[i] != nil {
+			failed[id] = errs[i]
+		} else {
+			all = append(all, seen[i])
+		}
+	}
+	return all, failed
+}
+
+func (s *store) lookAt(ctx context.Context, id, name string) (view, error) {
+	h, err := s.fleet.Host(ctx, id)
+	if err != nil {
+		return view{}, err
+	}
+	v := view{id: id, host: h}
+	if v.links.Links, err = keepalived.ReadLinks(ctx, h); err != nil {
+		return v, err
+	}
+	tree, err := s.fleet.Engine.Snapshot(ctx, h, keepalived.Daemon{})
+	if err != nil {
+		return v, err
+	}
+	if v.others, _, err = keepalived.Instances(tree); err != nil {
+		return v, err
+	}
+	v.others = slices.DeleteFunc(v.others, func(in keepalived.Instance) bool { return in.Name == name })
+	in, err := keepalived.Find(tree, name)
+	if errors.Is(err, transaction.ErrAbsent) {
+		return v, nil
+	}
+	if err != nil {
+		return v, err
+	}
+	v.instance = &in
+	v.foreign, err = keepalived.Foreign(tree, name)
+	return v, err
+}

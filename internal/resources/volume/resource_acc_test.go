@@ -1,0 +1,177 @@
+package volume_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/terraform"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
+)
+
+const (
+	address = "virtcluster_volume.v"
+	poolDir = "/var/lib/libvirt/volume-test"
+)
+
+// config is a volume "v" in a pool "volumes", beside an image "base" of 1 GiB or less.
+func config(body string) string {
+	return base() + "resource \"virtcluster_volume\" \"v\" {\n  name = \"v\"\n  pool = virtcluster_storage_pool.p.name\n" + body + "}\n"
+}
+
+func base() string {
+	return acctest.Provider() + fmt.Sprintf(`
+resource "virtcluster_storage_pool" "p" {
+  name = "volumes"
+  path = %q
+}
+resource "virtcluster_image" "base" {
+  name   = "base"
+  pool   = virtcluster_storage_pool.p.name
+  source = %q
+}
+`, poolDir, os.Getenv("SANDBOX_TINY_IMAGE"))
+}
+
+func run(t *testing.T, argv ...string) string {
+	t.Helper()
+	out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput()
+	if err != nil {
+		t.Errorf("%s: %v: %s", strings.Join(argv, " "), err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// is checks what qemu-img says of the volume.
+func is(t *testing.T, want ...string) resource.TestCheckFunc {
+	return func(*terraform.State) error {
+		got := run(t, "qemu-img", "info", "-U", poolDir+"/v")
+		for _, w := range want {
+			if !regexp.MustCompile(w).MatchString(got) {
+				t.Errorf("qemu-img says otherwise than %s:\n%s", w, got)
+			}
+		}
+		return nil
+	}
+}
+
+func action(a plancheck.ResourceActionType) resource.ConfigPlanChecks {
+	return resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(address, a)}}
+}
+
+func TestAccVolume(t *testing.T) {
+	acctest.InSandbox(t)
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: acctest.Providers,
+		Steps: []resource.TestStep{
+			{Config: config("  size_gib = 2\n"), Check: resource.ComposeTestCheckFunc(is(t, `file format: qcow2`, `virtual size: 2 GiB`), resource.TestCheckResourceAttr(address, "id", poolDir+"/v"))},
+			{ResourceName: address, ImportState: true, ImportStateId: "volumes/v", ImportStateVerify: true},
+			{ResourceName: address, ImportState: true, ImportStateId: poolDir + "/v", ImportStateVerify: true},
+			{Config: config("  size_gib = 3\n"), ConfigPlanChecks: action(plancheck.ResourceActionUpdate), Check: is(t, `virtual size: 3 GiB`)},
+			{Config: config("  size_gib = 2\n"), PlanOnly: true, ExpectError: regexp.MustCompile(`(?s)Cannot shrink volume.*size_gib\s+=\s+3`)},
+			{ // drift: grown by half a GiB by hand does not count; the next growth takes it in
+				PreConfig: func() { run(t, "virsh", "vol-resize", "--pool", "volumes", "v", "3584MiB") },
+				Config:    config("  size_gib = 4\n"), Check: is(t, `virtual size: 4 GiB`),
+			},
+			{Config: config("  size_gib = 1\n  format = \"raw\"\n"), ConfigPlanChecks: action(plancheck.ResourceActionReplace), Check: is(t, `file format: raw`, `virtual size: 1 GiB`)},
+			{Config: config("  size_gib = 2\n  format = \"raw\"\n"), ConfigPlanChecks: action(plancheck.ResourceActionUpdate), Check: is(t, `virtual size: 2 GiB`)},
+			{Config: config("  image = virtcluster_image.base.id\n"), ConfigPlanChecks: action(plancheck.ResourceActionReplace), Check: is(t, `backing file: `+poolDir+`/base`, `backing file format: qcow2`, `virtual size: 1 GiB`)},
+			{Config: config("  image = \"base\"\n"), PlanOnly: true}, // the same image, by its name
+			{Config: config("  image = virtcluster_image.base.id\n  size_gib = 5\n"), ConfigPlanChecks: action(plancheck.ResourceActionUpdate), Check: is(t, `virtual size: 5 GiB`)},
+			{ResourceName: address, ImportState: true, ImportStateId: "volumes/v", ImportStateVerify: true},
+			{ // drift: gone
+				PreConfig: func() { run(t, "rm", poolDir+"/v") },
+				Config:    config("  image = virtcluster_image.base.id\n  size_gib = 5\n"), ConfigPlanChecks: action(plancheck.ResourceActionCreate), Check: is(t, `virtual size: 5 GiB`),
+			},
+		},
+	})
+	if _, err := os.Stat(poolDir); !os.IsNotExist(err) {
+		t.Errorf("the destroy left something: %v", err)
+	}
+}
+
+func TestAccVolumeAndOneOfItsName(t *testing.T) {
+	acctest.InSandbox(t)
+	fresh := func() { run(t, "qemu-img", "create", "-f", "qcow2", poolDir+"/v", "2G") }
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: acctest.Providers,
+		Steps: []resource.TestStep{
+			{Config: base()},
+			{ // just what a killed apply leaves
+				PreConfig: fresh, Config: config("  size_gib = 2\n"), Check: is(t, `virtual size: 2 GiB`),
+			},
+			{Config: base()},
+			{ // one with data in it
+				PreConfig: func() { fresh(); run(t, "qemu-io", "-c", "write 1M 64k", poolDir+"/v") },
+				Config:    config("  size_gib = 2\n"), ExpectError: regexp.MustCompile(`(?s)there is a volume "v".*terraform\s+import`),
+			},
+			{ // one of another size
+				PreConfig: fresh,
+				Config:    config("  size_gib = 3\n"), ExpectError: regexp.MustCompile(`(?s)there is a volume "v".*terraform\s+import`),
+			},
+		},
+	})
+	run(t, "rm", "-r", poolDir)
+}
+
+func TestAccVolumeGrowsUnderARunningMachine(t *testing.T) {
+	acctest.InSandbox(t)
+	domain := fmt.Sprintf(`<domain type='qemu'><name>user</name><memory unit='MiB'>64</memory><os><type arch='x86_64'>hvm</type></os>
+<devices><disk type='file' device='disk'><driver name='qemu' type='qcow2'/><source file='%s/v'/><target dev='vda' bus='virtio'/></disk></devices></domain>`, poolDir)
+	xml := t.TempDir() + "/user.xml"
+	if err := os.WriteFile(xml, []byte(domain), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	defer run(t, "virsh", "destroy", "user")
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: acctest.Providers,
+		Steps: []resource.TestStep{
+			{Config: config("  size_gib = 1\n")},
+			{
+				PreConfig: func() { run(t, "virsh", "create", xml) },
+				Config:    config("  size_gib = 2\n"),
+				Check: func(*terraform.State) error {
+					if got := run(t, "virsh", "domblkinfo", "user", "vda"); !strings.Contains(got, fmt.Sprint(2<<30)) {
+						t.Errorf("the machine sees another size: %s", got)
+					}
+					return nil
+				},
+			},
+			{Config: config("  size_gib = 2\n"), PlanOnly: true},
+		},
+	})
+}
+
+func TestAccVolumeBadInput(t *testing.T) {
+	acctest.InSandbox(t)
+	fails := func(config, message string) resource.TestStep {
+		return resource.TestStep{Config: config, PlanOnly: true, ExpectError: regexp.MustCompile(message)}
+	}
+	big := poolDir + "-big"
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: acctest.Providers,
+		Steps: []resource.TestStep{
+			{Config: base(), Check: func(*terraform.State) error {
+				run(t, "qemu-img", "create", "-f", "qcow2", poolDir+"/big", "20G")
+				run(t, "virsh", "pool-refresh", "volumes")
+				return nil
+			}},
+			fails(config(""), `(?s)Missing volume size`),
+			fails(config("  size_gib = 0\n"), `at least 1`),
+			fails(config("  size_gib = 1\n  format = \"vdi\"\n"), `value must be one of`),
+			fails(config("  format = \"raw\"\n  image = \"base\"\n"), `always qcow2`),
+			fails(config("  size_gib = 10\n  image = \"big\"\n"), `(?s)Volume smaller than its image.*size_gib\s+=\s+20`),
+			fails(config("  size_gib = 10\n  image = \""+big+"\"\n"), `(?s)Unknown image.*`+big),
+			fails(config("  size_gib = 10\n  image = \"nothing\"\n"), `(?s)Unknown image.*"nothing"`),
+			fails(strings.Replace(config("  size_gib = 1\n"), "pool = virtcluster_storage_pool.p.name\n  size", "pool = \"nowhere\"\n  size", 1), `(?s)Unknown storage pool.*"volumes"`),
+			fails(config("  size_gib = 1\n  hypervisor = \"kvm9\"\n"), `(?s)Unknown hypervisor`),
+			{Config: base(), PreConfig: func() { run(t, "rm", poolDir+"/big") }},
+		},
+	})
+}

@@ -1,0 +1,167 @@
+package bind
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind/namedconf"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
+)
+
+// Comments that mark what this provider wrote: an interrupted create is taken over, a person's part with the
+// same name is not.
+const (
+	ourComment   = "# virtcluster: "
+	serverMarker = ourComment + "server"
+	viewMarker   = ourComment + "view"
+	zoneMarker   = ourComment + "zone"
+	// keptMarker marks what was there before the take-over and must be said in another place since.
+	keptMarker = ourComment + "served before"
+)
+
+// restView answers whoever no other view answers, where a person's zones were served to everyone.
+const restView = "virtcluster-rest"
+
+const header = `# This file is kept by terraform-provider-virtcluster; parts under a "virtcluster:" comment are written anew when
+# they change, and other statements stay. The file from before is %s
+# and comes back when the last part is destroyed.
+`
+
+// config is the configuration in a tree, taken apart.
+type config struct {
+	distribution
+	tree transaction.Tree
+	file *namedconf.File
+}
+
+// read takes the main file apart. Without one, the error is transaction.ErrAbsent: nothing is served.
+func read(t transaction.Tree) (*config, error) {
+	d, ok := distributionOf(t)
+	if !ok {
+		return nil, transaction.ErrAbsent
+	}
+	file, err := parseConf(t, d.main)
+	if err != nil {
+		return nil, err
+	}
+	return &config{distribution: d, tree: t, file: file}, nil
+}
+
+func parseConf(t transaction.Tree, path string) (*namedconf.File, error) {
+	file, err := namedconf.Parse(string(t[path].Content))
+	if err != nil {
+		return nil, fmt.Errorf("parse %s: %w", path, err)
+	}
+	return file, nil
+}
+
+// open reads the configuration to change it, and takes it over where that has not happened yet.
+func open(t transaction.Tree) (*config, error) {
+	if _, ok := distributionOf(t); !ok {
+		return nil, errNotInstalled
+	}
+	c, err := read(t)
+	if err != nil {
+		return nil, err
+	}
+	if _, taken := t[c.original()]; !taken {
+		err = c.takeOver()
+	}
+	return c, err
+}
+
+// marker is the last of our comments before a statement, "" where there is none.
+func marker(s *namedconf.Statement) string {
+	at := strings.LastIndex(s.Lead(), ourComment)
+	if at < 0 {
+		return ""
+	}
+	line, _, _ := strings.Cut(s.Lead()[at:], "\n")
+	return strings.TrimSpace(line)
+}
+
+// unmarked is a statement's lead without our comments: what a person wrote above it.
+func unmarked(lead string) string {
+	var kept []string
+	for _, line := range strings.Split(lead, "\n") {
+		if !strings.HasPrefix(strings.TrimSpace(line), ourComment) {
+			kept = append(kept, line)
+		}
+	}
+	return strings.Join(kept, "\n")
+}
+
+// statement parses one statement that this package rendered, its marker above it.
+func statement(text, indent string) (*namedconf.Statement, error) {
+	if indent != "" {
+		text = indent + strings.ReplaceAll(text, "\n", "\n"+indent)
+	}
+	f, err := namedconf.Parse(text)
+	if err != nil || len(f.Statements) != 1 {
+		return nil, fmt.Errorf("cannot write %q to named.conf: %w", text, err)
+	}
+	return f.Statements[0], nil
+}
+
+// server is our options statement, nil where there is none.
+func (c *config) server() *namedconf.Statement {
+	for _, s := range c.file.Statements {
+		if marker(s) == serverMarker && s.Name() == "options" && s.Block() != nil {
+			return s
+		}
+	}
+	return nil
+}
+
+// views are our view statements.
+func (c *config) views() []*namedconf.Statement {
+	var views []*namedconf.Statement
+	for _, s := range c.file.Statements {
+		if isView(s) && strings.HasPrefix(marker(s), viewMarker) {
+			views = append(views, s)
+		}
+	}
+	return views
+}
+
+func isView(s *namedconf.Statement) bool { return s.Name() == "view" && s.Block() != nil }
+
+// view finds our view statement.
+func (c *config) view(name string) *namedconf.Statement {
+	for _, s := range c.views() {
+		if s.Arg(0) == name {
+			return s
+		}
+	}
+	return nil
+}
+
+// zoneIn finds a zone statement in a view; it may be anyone's.
+func zoneIn(view *namedconf.Statement, zone string) *namedconf.Statement {
+	for _, s := range view.Block().Statements {
+		if name, err := ZoneName(s.Arg(0)); s.Name() == "zone" && err == nil && name == zone {
+			return s
+		}
+	}
+	return nil
+}
+
+// remove takes a statement out of a block.
+func remove(f *namedconf.File, s *namedconf.Statement) {
+	f.Statements = slices.DeleteFunc(f.Statements, func(x *namedconf.Statement) bool { return x == s })
+}
+
+// save lays the file out and puts it into the tree; with none of our parts left, what was there before comes
+// back.
+func (c *config) save() error {
+	if c.server() == nil && len(c.views()) == 0 {
+		c.giveBack()
+		return nil
+	}
+	if err := c.layOut(); err != nil {
+		return err
+	}
+	c.tree.Put(c.main, []byte(c.file.String()), 0o644, "root", c.group)
+	return nil
+}

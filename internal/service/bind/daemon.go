@@ -1,0 +1,230 @@
+package bind
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
+)
+
+// Daemon is named, for transactions.
+type Daemon struct{}
+
+var _ transaction.Daemon = Daemon{}
+
+// Name implements transaction.Daemon.
+func (Daemon) Name() string { return "bind" }
+
+// Globs implements transaction.Daemon.
+func (Daemon) Globs() []string { return globs() }
+
+// Strip implements transaction.Stripper.
+func (Daemon) Strip(t transaction.Tree) error {
+	c, err := read(t)
+	if err != nil {
+		return absentIsFine(err)
+	}
+	if s := c.server(); s != nil {
+		remove(c.file, s)
+	}
+	for _, s := range c.views() {
+		remove(c.file, s)
+	}
+	for p := range t {
+		if strings.HasPrefix(p, c.zones()) {
+			delete(t, p)
+		}
+	}
+	if _, taken := t[c.original()]; !taken {
+		return nil
+	}
+	return c.save()
+}
+
+// checkScript runs named-checkconf over a copy of the configuration directory with the staged files in it,
+// mounted over the live one in a mount namespace of its own: the paths in the files are the live ones.
+// Arguments: stage, main file, directory, then the files that go away.
+const checkScript = `set -eu
+stage=$1 main=$2 dir=$3; shift 3
+merged=$(mktemp -d)
+trap 'umount -l "$merged" && rmdir "$merged"' EXIT
+mount -t tmpfs -o mode=0755 tmpfs "$merged"
+mkdir "$merged/dir"
+if [ -d "$dir" ]; then cp -a "$dir/." "$merged/dir"; else mkdir -p "$dir"; fi
+for gone; do rm -f "$merged/dir${gone#"$dir"}"; done
+if [ -d "$stage$dir" ]; then cp -a "$stage$dir/." "$merged/dir"; fi
+mount --bind "$merged/dir" "$dir"
+case $main in "$dir"/*) ;; *) mount --bind "$stage$main" "$main" ;; esac
+named-checkconf -z "$main"
+`
+
+// Check implements transaction.Daemon with named-checkconf -z, which loads every zone of every view.
+func (Daemon) Check(ctx context.Context, h host.Host, stage string, next transaction.Tree) error {
+	d, ok := distributionOf(next)
+	if !ok {
+		return errNotInstalled
+	}
+	argv := []string{"unshare", "--mount", "sh", "-c", checkScript, "sh", stage, d.main, d.dir}
+	_, err := h.Run(ctx, host.Cmd{Argv: argv})
+	var exit *host.ExitError
+	if !errors.As(err, &exit) {
+		return err
+	}
+	return &transaction.RefusedError{Err: fmt.Errorf("named-checkconf -z: %s", checkerWords(exit))}
+}
+
+// checkerWords are what the checker complains of, without the zones that it loaded.
+func checkerWords(exit *host.ExitError) string {
+	var words []string
+	for line := range strings.Lines(exit.Stderr + "\n" + exit.Stdout) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.Contains(line, ": loaded serial ") {
+			continue
+		}
+		words = append(words, line)
+	}
+	if len(words) == 0 {
+		return fmt.Sprintf("exit status %d", exit.Code)
+	}
+	return strings.Join(words, "\n")
+}
+
+// Running implements transaction.Daemon.
+func (Daemon) Running(ctx context.Context, h host.Host) (bool, error) {
+	_, err := h.Run(ctx, host.Cmd{Argv: []string{"systemctl", "is-active", "--quiet", "named"}})
+	var exit *host.ExitError
+	if errors.As(err, &exit) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// activateScript makes named serve what is on disk. Arguments: "reconfig" where named.conf changed, else ""; our
+// directory, of which what got empty is removed.
+// Input: the zones that changed, one "ZONE VIEW SERIAL" a line; a zone that serves its serial already (reconfig
+// loaded it) is left alone. named needs a moment to load a zone, so a missing one is asked for again.
+const activateScript = `set -u
+if ! systemctl is-active --quiet named; then
+	systemctl reset-failed named 2>/dev/null
+	systemctl enable --quiet named 2>/dev/null
+	systemctl start named || { journalctl -u named -n 20 --no-pager -o cat >&2; exit 1; }
+elif [ "$1" = reconfig ]; then
+	rndc reconfig >&2 || { journalctl -u named -n 20 --no-pager -o cat >&2; exit 1; }
+fi
+serves() { rndc zonestatus "$1" IN "$2" 2>/dev/null | grep -qx "serial: $3"; }
+while read -r zone view serial; do
+	serves "$zone" "$view" "$serial" && continue
+	rndc reload "$zone" IN "$view" >/dev/null 2>&1
+	tries=0
+	until serves "$zone" "$view" "$serial"; do
+		tries=$((tries+1))
+		if [ $tries -ge 60 ]; then
+			echo "zone $zone in view $view does not serve serial $serial:" >&2
+			rndc zonestatus "$zone" IN "$view" >&2
+			exit 1
+		fi
+		if [ $((tries%10)) -eq 0 ]; then rndc reload "$zone" IN "$view" >/dev/null 2>&1; fi
+		sleep 0.05
+	done
+done
+if [ -d "$2" ]; then find "$2" -depth -type d -empty -delete; fi
+`
+
+// Activate implements transaction.Daemon: it reloads the zones whose files changed, each in its view, and
+// reconfigures named where its own configuration did. Other zones are not loaded again.
+func (Daemon) Activate(ctx context.Context, h host.Host, prev, next transaction.Tree) error {
+	write, removed := prev.Changes(next)
+	d, _ := distributionOf(next)
+	mode := ""
+	changed := func(p string) bool { return !strings.HasPrefix(p, d.zones()) }
+	if slices.ContainsFunc(write, changed) || slices.ContainsFunc(removed, changed) || len(write)+len(removed) == 0 {
+		mode = "reconfig"
+	}
+	zones, err := served(next)
+	if err != nil {
+		return err
+	}
+	var input bytes.Buffer
+	for _, z := range zones {
+		if len(write)+len(removed) == 0 || slices.Contains(write, z.file) {
+			z.line(&input)
+		}
+	}
+	_, err = h.Run(ctx, host.Cmd{Argv: []string{"sh", "-c", activateScript, "sh", mode, d.dir + "/virtcluster"}, Stdin: input.Bytes()})
+	return err
+}
+
+// verifyScript proves that named answers and serves the serials of the input.
+const verifyScript = `set -u
+rndc status >/dev/null || exit 1
+while read -r zone view serial; do
+	rndc zonestatus "$zone" IN "$view" 2>&1 | grep -qx "serial: $serial" && continue
+	echo "zone $zone in view $view does not serve serial $serial: $(rndc zonestatus "$zone" IN "$view" 2>&1)" >&2
+	exit 1
+done
+`
+
+// Verify implements transaction.Daemon.
+func (Daemon) Verify(ctx context.Context, h host.Host, next transaction.Tree) error {
+	zones, err := served(next)
+	if err != nil {
+		return err
+	}
+	var input bytes.Buffer
+	for _, z := range zones {
+		z.line(&input)
+	}
+	_, err = h.Run(ctx, host.Cmd{Argv: []string{"sh", "-c", verifyScript}, Stdin: input.Bytes()})
+	return err
+}
+
+// servedZone is a zone of ours that named must serve.
+type servedZone struct {
+	zone, view, file string
+	serial           uint32
+}
+
+func (z servedZone) line(b *bytes.Buffer) { fmt.Fprintf(b, "%s %s %d\n", z.zone, z.view, z.serial) }
+
+// served lists the primary zones in our views with the serials of their files.
+func served(t transaction.Tree) ([]servedZone, error) {
+	c, err := read(t)
+	if err != nil {
+		return nil, absentIsFine(err)
+	}
+	var zones []servedZone
+	for _, v := range c.views() {
+		for _, s := range v.Block().Statements {
+			if s.Name() != "zone" || s.Block() == nil || marker(s) != zoneMarker {
+				continue
+			}
+			if content, ok := t[path.Clean(fileOf(s))]; ok {
+				zones = append(zones, servedZone{s.Arg(0), v.Arg(0), fileOf(s), serialOf(content.Content)})
+			}
+		}
+	}
+	return zones, nil
+}
+
+// serialOf reads the serial of a file that this package rendered, without parsing all of it.
+func serialOf(content []byte) uint32 {
+	head := content
+	if at := bytes.Index(content, []byte("\tSOA\t")); at >= 0 {
+		if end := bytes.IndexByte(content[at:], '\n'); end >= 0 {
+			head = content[:at+end+1]
+		}
+	}
+	origin := ""
+	for line := range bytes.Lines(head) {
+		if words := bytes.Fields(line); len(words) == 2 && string(words[0]) == "$ORIGIN" {
+			origin = strings.TrimSuffix(string(words[1]), ".")
+		}
+	}
+	return parseZoneFile(origin, head).serial
+}

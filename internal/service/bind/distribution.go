@@ -1,0 +1,65 @@
+package bind
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
+)
+
+// distribution is where BIND's files are.
+type distribution struct {
+	// main is the file that named reads first.
+	main string
+	// dir holds what main includes, and our zone files.
+	dir string
+	// group may read the files.
+	group string
+}
+
+// distributions are told apart by the main file that exists. Zone files lie in the configuration's directory:
+// AppArmor on Debian and SELinux on Fedora let named read that, and named never writes to them.
+var distributions = []distribution{
+	{main: "/etc/bind/named.conf", dir: "/etc/bind", group: "bind"},
+	{main: "/etc/named.conf", dir: "/etc/named", group: "named"},
+}
+
+// errNotInstalled says that there is no configuration to take part in.
+var errNotInstalled = errors.New(`BIND is not installed there: neither /etc/bind/named.conf nor /etc/named.conf exists; add "bind" to the service node's services`)
+
+func distributionOf(t transaction.Tree) (distribution, bool) {
+	for _, d := range distributions {
+		if _, ok := t[d.main]; ok {
+			return d, true
+		}
+	}
+	return distribution{}, false
+}
+
+// original is where the main file is kept that a take-over replaced.
+func (d distribution) original() string { return d.main + ".virtcluster-original" }
+
+// edited is where a main file goes that a person changed after the take-over, when the original comes back.
+func (d distribution) edited() string { return d.main + ".virtcluster-edited" }
+
+// shared holds the zones from before that any number of views can serve, and single those that one view only
+// can: their files are written by named.
+func (d distribution) shared() string { return d.main + ".virtcluster-zones" }
+func (d distribution) single() string { return d.main + ".virtcluster-dynamic-zones" }
+
+func (d distribution) zones() string { return d.dir + "/virtcluster/zones/" }
+
+// zoneFile is the path of a zone's file; both names are canonical. The slash of RFC 2317 is no directory.
+func (d distribution) zoneFile(view, zone string) string {
+	return d.zones() + view + "/" + strings.ReplaceAll(zone, "/", "%") + ".zone"
+}
+
+// Globs are the files of the configuration, on any distribution.
+func globs() []string {
+	return []string{
+		"/etc/bind/named.conf", "/etc/bind/named.conf.*", "/etc/bind/[!n]*.conf", "/etc/bind/zones.*", "/etc/bind/db.*",
+		"/etc/bind/virtcluster/zones/*/*.zone",
+		"/etc/named.conf", "/etc/named.conf.*", "/etc/named.rfc*.zones", "/etc/named/*.conf",
+		"/etc/named/virtcluster/zones/*/*.zone",
+	}
+}

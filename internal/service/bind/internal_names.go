@@ -1,0 +1,63 @@
+package bind
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
+)
+
+// isInternalName says whether an owner name is one that only machines of a cluster need: OpenShift's api-int leads to
+// the machine configuration server, which hands out secrets.
+func isInternalName(owner string) bool {
+	first, _, _ := strings.Cut(owner, ".")
+	return first == "api-int"
+}
+
+// InternalNames lists the zone's names that strangers need not know.
+func (z Zone) InternalNames() []string {
+	zone, err := z.CanonicalName()
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for owner := range z.Records {
+		if name, err := OwnerName(owner, zone); err == nil && isInternalName(name) {
+			names = append(names, strings.TrimSuffix(absolute(name, zone), "."))
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// InternalNames lists the names in a view that strangers need not know.
+func InternalNames(t transaction.Tree, view string) []string {
+	c, err := read(t)
+	if err != nil {
+		return nil
+	}
+	s := c.view(view)
+	if s == nil {
+		return nil
+	}
+	var names []string
+	for _, in := range s.Block().Statements {
+		if in.Name() != "zone" {
+			continue
+		}
+		if z, err := FindZone(t, view, in.Arg(0)); err == nil {
+			names = append(names, z.InternalNames()...)
+		}
+	}
+	return names
+}
+
+// Sets names the record sets of the zone, pointers included: owner relative to the zone and type.
+func (z Zone) Sets() [][2]string {
+	sets, _ := z.sets()
+	var names [][2]string
+	for set := range sets {
+		names = append(names, [2]string{set.name, set.rrType})
+	}
+	return names
+}

@@ -1,0 +1,108 @@
+package bind
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind/namedconf"
+)
+
+// layOut puts the statements of the main file in order: what is no view, then the views as they are asked,
+// with what was served before the take-over said in every place where BIND wants it.
+func (c *config) layOut() error {
+	var general, ours, foreign []*namedconf.Statement
+	for _, s := range c.file.Statements {
+		switch {
+		case marker(s) == keptMarker:
+		case isView(s) && strings.HasPrefix(marker(s), viewMarker):
+			ours = append(ours, s)
+		case isView(s):
+			foreign = append(foreign, s)
+		default:
+			general = append(general, s)
+		}
+	}
+	slices.SortStableFunc(ours, func(a, b *namedconf.Statement) int {
+		v, _ := parseView(a)
+		w, _ := parseView(b)
+		return v.Rank().Compare(w.Rank())
+	})
+	// Views of a person come before ours that are for everyone, or they would never be asked.
+	end := slices.IndexFunc(ours, func(s *namedconf.Statement) bool { v, _ := parseView(s); return v.MatchesAll() })
+	if end < 0 {
+		end = len(ours)
+	}
+	views := slices.Concat(ours[:end], foreign, ours[end:])
+	kept, err := c.kept()
+	if err != nil {
+		return err
+	}
+	if err := c.placeKept(kept, ours, foreign, &general, &views); err != nil {
+		return err
+	}
+	for _, s := range slices.Concat(general, views)[1:] {
+		if !strings.HasPrefix(s.Lead(), "\n") {
+			s.SetLead("\n" + s.Lead())
+		}
+	}
+	c.file.Statements = slices.Concat(general, views)
+	c.introduce()
+	if !strings.HasSuffix(c.file.Tail, "\n") {
+		c.file.Tail += "\n"
+	}
+	return nil
+}
+
+// placeKept says the zones from before: at top level while there is no view, else in each of our views, and in
+// one more for whoever none of the views answers, so that those who were served go on being served.
+func (c *config) placeKept(kept keptZones, ours, foreign []*namedconf.Statement, general, views *[]*namedconf.Statement) error {
+	if len(ours) == 0 {
+		if len(foreign) > 0 {
+			return nil
+		}
+		statements, err := kept.statements(c.distribution, "", "")
+		*general = append(*general, statements...)
+		return err
+	}
+	last, _ := parseView(ours[len(ours)-1])
+	if kept.personal && len(foreign) == 0 && !last.MatchesAll() {
+		rest, err := statement(keptMarker+"\nview "+namedconf.Quote(restView)+" {\n};", "")
+		if err != nil {
+			return err
+		}
+		ours = append(ours, rest)
+		*views = append(*views, rest)
+	}
+	first := ""
+	for _, s := range ours {
+		body := s.Block()
+		body.Statements = slices.DeleteFunc(body.Statements, func(in *namedconf.Statement) bool { return marker(in) == keptMarker })
+		statements, err := kept.statements(c.distribution, first, "\t")
+		if err != nil {
+			return err
+		}
+		body.Statements = append(body.Statements, statements...)
+		for _, in := range body.Statements {
+			if !strings.HasPrefix(in.Lead(), "\n") {
+				in.SetLead("\n" + in.Lead())
+			}
+		}
+		body.Tail = "\n"
+		if first == "" {
+			first = s.Arg(0)
+		}
+	}
+	return nil
+}
+
+// introduce puts the header at the top, and nowhere else.
+func (c *config) introduce() {
+	text := fmt.Sprintf(header, c.original())
+	for _, s := range c.file.Statements {
+		s.SetLead(strings.ReplaceAll(s.Lead(), text, ""))
+	}
+	c.file.Tail = strings.ReplaceAll(c.file.Tail, text, "")
+	first := c.file.Statements[0]
+	first.SetLead(text + "\n" + strings.TrimLeft(first.Lead(), "\n"))
+}

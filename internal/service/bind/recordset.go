@@ -1,0 +1,212 @@
+package bind
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
+)
+
+// Validate checks the record set without asking any machine.
+func (r RecordSet) Validate() []service.Problem {
+	if r.Zone == "" || r.Name == "" || r.Type == "" {
+		return nil // not known yet
+	}
+	zone, err := ZoneName(r.Zone)
+	if err != nil {
+		return []service.Problem{service.Problemf([]any{"zone"}, "Invalid zone", "%v", err)}
+	}
+	var problems []service.Problem
+	if r.TTL != InheritTTL {
+		problems = checkTTL([]any{"ttl"}, r.TTL)
+	}
+	set, _, found := canonicalSet([]any{"values"}, r.Name, r.Type, r.Values, zone)
+	for _, p := range found {
+		switch {
+		case strings.HasSuffix(p.Summary, "name") || strings.HasPrefix(p.Summary, "Name without") && len(p.Path) == 1:
+			p.Path = []any{"name"}
+		case p.Summary == "Invalid record type":
+			p.Path = []any{"type"}
+		}
+		problems = append(problems, p)
+	}
+	switch {
+	case set.name == Apex && set.rrType == "CNAME":
+		problems = append(problems, service.Problemf([]any{"type"}, "CNAME at the zone's own name", "a CNAME may not stand beside the zone's SOA and NS records; write address records"))
+	case set.name == Apex && set.rrType == "NS":
+		problems = append(problems, service.Problemf([]any{"type"}, "The zone's own name servers", "they are the zone's: name them in its name_servers"))
+	case set.rrType == "CNAME" && len(r.Values) > 1:
+		problems = append(problems, service.Problemf([]any{"values"}, "More than one CNAME", "a name has one CNAME at most"))
+	}
+	return problems
+}
+
+// canonical returns the set's name and its data in canonical form.
+func (r RecordSet) canonical() (string, rrset, []string, error) {
+	zone, err := ZoneName(r.Zone)
+	if err != nil {
+		return "", rrset{}, nil, err
+	}
+	set, values, problems := canonicalSet([]any{"values"}, r.Name, r.Type, r.Values, zone)
+	for _, p := range problems {
+		if !p.Warning {
+			return zone, set, nil, fmt.Errorf("%s: %s", p.Summary, p.Detail)
+		}
+	}
+	return zone, set, values, nil
+}
+
+// FindRecordSet reads the record set of r's view, zone, name and type; transaction.ErrAbsent when it is not
+// there.
+func FindRecordSet(t transaction.Tree, r RecordSet) (RecordSet, error) {
+	c, err := read(t)
+	if err != nil {
+		return r, err
+	}
+	zone, set, _, err := r.canonical()
+	if err != nil {
+		return r, err
+	}
+	f, _, err := c.primary(r.View, zone)
+	if err != nil {
+		return r, err
+	}
+	explicit, owned := f.owned[set]
+	got := RecordSet{View: r.View, Zone: zone, Name: set.name, Type: set.rrType, TTL: InheritTTL}
+	for _, rr := range f.records {
+		if rr.rrset != set {
+			continue
+		}
+		got.Values = append(got.Values, rr.value)
+		if explicit || rr.ttl != f.ttl {
+			got.TTL = rr.ttl
+		}
+	}
+	if !owned || len(got.Values) == 0 {
+		return r, transaction.ErrAbsent
+	}
+	slices.Sort(got.Values)
+	return got, nil
+}
+
+// primary reads the file of a primary zone.
+func (c *config) primary(view, zone string) (*zoneFile, string, error) {
+	s, err := c.zone(view, zone)
+	if err != nil {
+		return nil, "", err
+	}
+	path := fileOf(s)
+	content, ok := c.tree[path]
+	if !ok {
+		return nil, "", transaction.ErrAbsent
+	}
+	return parseZoneFile(zone, content.Content), path, nil
+}
+
+// AddRecordSet adds a record set that must not be there yet, unless this provider wrote it as one.
+func AddRecordSet(t transaction.Tree, r RecordSet, now time.Time) error {
+	return r.put(t, now, true)
+}
+
+// SetRecordSet puts a record set in any case.
+func SetRecordSet(t transaction.Tree, r RecordSet, now time.Time) error {
+	return r.put(t, now, false)
+}
+
+func (r RecordSet) put(t transaction.Tree, now time.Time, add bool) error {
+	zone, set, values, err := r.canonical()
+	if err != nil {
+		return err
+	}
+	c, old, path, err := openZone(t, r.View, zone)
+	if err != nil {
+		return err
+	}
+	next := old.copy()
+	_, owned := next.owned[set]
+	taken := slices.ContainsFunc(next.records, func(x record) bool { return x.rrset == set })
+	if add && taken && !owned {
+		return fmt.Errorf("zone %q has %s records for %q among its own records; leave them out there, or leave out this record set", zone, set.rrType, set.name)
+	}
+	next.drop(set)
+	next.owned[set] = r.TTL != InheritTTL
+	ttl := r.TTL
+	if ttl == InheritTTL {
+		ttl = next.ttl
+	}
+	for _, v := range values {
+		next.records = append(next.records, record{set, ttl, v})
+	}
+	return c.put(path, old, next, now)
+}
+
+// DropRecordSet takes a record set out; an absent one is no error.
+func DropRecordSet(t transaction.Tree, r RecordSet, now time.Time) error {
+	zone, set, _, err := RecordSet{View: r.View, Zone: r.Zone, Name: r.Name, Type: r.Type}.canonical()
+	if err != nil {
+		return err
+	}
+	c, err := read(t)
+	if err != nil {
+		return absentIsFine(err)
+	}
+	old, path, err := c.primary(r.View, zone)
+	if err != nil {
+		return absentIsFine(err)
+	}
+	if _, owned := old.owned[set]; !owned {
+		return nil
+	}
+	next := old.copy()
+	next.drop(set)
+	return c.put(path, old, next, now)
+}
+
+// openZone reads a zone that a record set goes into.
+func openZone(t transaction.Tree, view, zone string) (*config, *zoneFile, string, error) {
+	c, err := read(t)
+	if err == nil {
+		var f *zoneFile
+		var path string
+		if f, path, err = c.primary(view, zone); err == nil {
+			return c, f, path, nil
+		}
+	}
+	if absentIsFine(err) == nil {
+		err = fmt.Errorf("view %q has no primary zone %q; make it with virtcluster_dns_zone, and refer to it in the record set's `zone`, so that it is made first", view, zone)
+	}
+	return nil, nil, "", err
+}
+
+// copy is a file that can be changed without changing this one.
+func (f *zoneFile) copy() *zoneFile {
+	c := *f
+	c.records = slices.Clone(f.records)
+	c.owned = map[rrset]bool{}
+	for set, explicit := range f.owned {
+		c.owned[set] = explicit
+	}
+	return &c
+}
+
+// drop takes a record set out.
+func (f *zoneFile) drop(set rrset) {
+	delete(f.owned, set)
+	f.records = slices.DeleteFunc(f.records, func(r record) bool { return r.rrset == set })
+}
+
+// Key is the set's zone, name and type in canonical form, or as given where they have none.
+func (r RecordSet) Key() (zone, name, rrType string) {
+	zone, err := ZoneName(r.Zone)
+	if err != nil {
+		return r.Zone, r.Name, strings.ToUpper(r.Type)
+	}
+	name, err = OwnerName(r.Name, zone)
+	if err != nil {
+		name = r.Name
+	}
+	return zone, name, strings.ToUpper(r.Type)
+}

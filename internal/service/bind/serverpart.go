@@ -1,0 +1,108 @@
+package bind
+
+import (
+	"slices"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind/namedconf"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
+)
+
+// FindServer reads the server; transaction.ErrAbsent where the options are not this provider's.
+func FindServer(t transaction.Tree) (Server, error) {
+	c, err := read(t)
+	if err != nil {
+		return Server{}, err
+	}
+	s := c.server()
+	if s == nil {
+		return Server{}, transaction.ErrAbsent
+	}
+	server, _ := parseServer(s)
+	return server, nil
+}
+
+// SetServer puts the server's options in the place of those that are there. What says where files are stays.
+func SetServer(t transaction.Tree, want Server) error {
+	c, err := open(t)
+	if err != nil {
+		return err
+	}
+	old := c.server()
+	var kept []*namedconf.Statement
+	if old != nil {
+		_, kept = parseServer(old)
+	} else {
+		if kept, err = c.removeOptions(); err != nil {
+			return err
+		}
+	}
+	s, err := statement(want.Render(kept), "")
+	if err != nil {
+		return err
+	}
+	if old != nil {
+		replaceStatement(c.file, old, s)
+	} else {
+		c.file.Statements = append(c.file.Statements, s)
+	}
+	return c.save()
+}
+
+// removeOptions takes out the options statement from before and returns what of it says where files are.
+func (c *config) removeOptions() ([]*namedconf.Statement, error) {
+	var kept []*namedconf.Statement
+	for {
+		s, include, err := c.search(func(s *namedconf.Statement) bool { return s.Name() == "options" })
+		if err != nil || s == nil {
+			return kept, err
+		}
+		if include != nil {
+			if err := c.inline(include); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		for _, in := range s.Block().Statements {
+			if slices.Contains(layout, in.Name()) {
+				kept = append(kept, in)
+			}
+		}
+		remove(c.file, s)
+	}
+}
+
+// DropServer takes the server's options out and puts back those from before.
+func DropServer(t transaction.Tree) error {
+	c, err := read(t)
+	if err != nil {
+		return absentIsFine(err)
+	}
+	s := c.server()
+	if s == nil {
+		return nil
+	}
+	remove(c.file, s)
+	if len(c.views()) > 0 {
+		before, err := c.originalOptions()
+		if err != nil {
+			return err
+		}
+		c.file.Statements = append(before, c.file.Statements...)
+	}
+	return c.save()
+}
+
+// originalOptions are the options statements that the take-over found.
+func (c *config) originalOptions() ([]*namedconf.Statement, error) {
+	file, _, err := c.divide()
+	if err != nil {
+		return nil, err
+	}
+	before := &config{distribution: c.distribution, tree: c.tree, file: file}
+	s, _, err := before.search(func(s *namedconf.Statement) bool { return s.Name() == "options" })
+	if err != nil || s == nil {
+		return nil, err
+	}
+	s.SetLead("\n")
+	return []*namedconf.Statement{s}, nil
+}

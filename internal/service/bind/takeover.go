@@ -1,0 +1,211 @@
+package bind
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind/namedconf"
+)
+
+// keptZones are the zones that were configured before the take-over.
+type keptZones struct {
+	// shared go into every view, single into the first one only: named writes their files.
+	shared, single []*namedconf.Statement
+	// personal says that there are others than those of the distribution.
+	personal bool
+}
+
+// statements are what a view says to serve them; first is the view that serves the single ones, "" for this one.
+func (k keptZones) statements(d distribution, first, indent string) ([]*namedconf.Statement, error) {
+	var texts []string
+	if len(k.shared) > 0 {
+		texts = append(texts, "include "+namedconf.Quote(d.shared())+";")
+	}
+	switch {
+	case first == "" && len(k.single) > 0:
+		texts = append(texts, "include "+namedconf.Quote(d.single())+";")
+	case first != "":
+		for _, s := range k.single {
+			texts = append(texts, fmt.Sprintf("zone %s { in-view %s; };", namedconf.Quote(s.Arg(0)), namedconf.Quote(first)))
+		}
+	}
+	var statements []*namedconf.Statement
+	for _, text := range texts {
+		s, err := statement(keptMarker+"\n"+text, indent)
+		if err != nil {
+			return nil, err
+		}
+		statements = append(statements, s)
+	}
+	return statements, nil
+}
+
+// takeOver keeps the main file beside itself and makes one of it in which views can stand: zones go to files of
+// their own, everything else stays as it is.
+func (c *config) takeOver() error {
+	main := c.tree[c.main]
+	c.tree[c.original()] = host.File{Path: c.original(), Content: main.Content, Mode: main.Mode, Owner: main.Owner, Group: main.Group}
+	file, zones, err := c.divide()
+	if err != nil {
+		return err
+	}
+	c.file = file
+	c.writeKept(c.shared(), zones.shared)
+	c.writeKept(c.single(), zones.single)
+	return nil
+}
+
+// divide splits the configuration from before into what stays and the zones.
+func (c *config) divide() (*namedconf.File, keptZones, error) {
+	var zones keptZones
+	file, err := parseConf(c.tree, c.original())
+	if err != nil {
+		return nil, zones, err
+	}
+	rest, err := c.split(file, &zones, 0)
+	if err != nil {
+		return nil, zones, err
+	}
+	return &namedconf.File{Statements: rest}, zones, nil
+}
+
+// split moves zones out of a file. An included file with nothing but zones that can be shared is included from
+// the new place, so that it goes on being the one to edit; one with zones among other things is taken apart.
+func (c *config) split(file *namedconf.File, zones *keptZones, depth int) ([]*namedconf.Statement, error) {
+	var rest []*namedconf.Statement
+	for _, s := range file.Statements {
+		switch s.Name() {
+		case "zone":
+			zones.add(s)
+			continue
+		case "include":
+			included, err := c.included(s, depth)
+			if err != nil {
+				return nil, err
+			}
+			kind := contents(included)
+			if kind.zones && kind.only && !kind.single {
+				zones.shared = append(zones.shared, s)
+				zones.personal = zones.personal || kind.personal
+				continue
+			}
+			if kind.zones {
+				inner, err := c.split(included, zones, depth+1)
+				if err != nil {
+					return nil, err
+				}
+				rest = append(rest, inner...)
+				continue
+			}
+		}
+		rest = append(rest, s)
+	}
+	return rest, nil
+}
+
+// included parses an included file; nil where it is none of those that we read, or none at all.
+func (c *config) included(s *namedconf.Statement, depth int) (*namedconf.File, error) {
+	if _, ok := c.tree[s.Arg(0)]; !ok {
+		return nil, nil
+	}
+	if depth > 8 {
+		return nil, fmt.Errorf("%s includes itself", s.Arg(0))
+	}
+	return parseConf(c.tree, s.Arg(0))
+}
+
+// writeKept puts statements into a file, or removes it where there are none.
+func (c *config) writeKept(path string, statements []*namedconf.Statement) {
+	if len(statements) == 0 {
+		delete(c.tree, path)
+		return
+	}
+	f := namedconf.File{Statements: statements, Tail: "\n"}
+	text := "# Zones from before terraform-provider-virtcluster took " + c.main + " over, for every view to include.\n" + f.String()
+	c.tree.Put(path, []byte(text), 0o644, "root", c.group)
+}
+
+// kept reads the zones from before as they are now: a person may have edited them.
+func (c *config) kept() (keptZones, error) {
+	var zones keptZones
+	for _, path := range []string{c.shared(), c.single()} {
+		if _, ok := c.tree[path]; !ok {
+			continue
+		}
+		file, err := parseConf(c.tree, path)
+		if err != nil {
+			return zones, err
+		}
+		for _, s := range file.Statements {
+			if path == c.single() {
+				zones.single = append(zones.single, s)
+			} else {
+				zones.shared = append(zones.shared, s)
+			}
+			zones.personal = zones.personal || s.Name() == "zone" && personal(s)
+			if s.Name() == "include" {
+				included, err := c.included(s, 0)
+				if err != nil {
+					return zones, err
+				}
+				zones.personal = zones.personal || contents(included).personal
+			}
+		}
+	}
+	return zones, nil
+}
+
+// giveBack puts the original back. Statements that a person added since are kept beside it.
+func (c *config) giveBack() {
+	if added := c.added(); len(added) > 0 {
+		f := namedconf.File{Statements: added, Tail: "\n"}
+		text := "# Statements that were added to " + c.main + " while terraform-provider-virtcluster kept it.\n" + f.String()
+		c.tree.Put(c.edited(), []byte(text), 0o644, "root", c.group)
+	}
+	original := c.tree[c.original()]
+	c.tree.Put(c.main, bytes.Clone(original.Content), original.Mode, original.Owner, original.Group)
+	delete(c.tree, c.original())
+	delete(c.tree, c.shared())
+	delete(c.tree, c.single())
+}
+
+// added are the statements of the main file that neither we nor the original put there.
+func (c *config) added() []*namedconf.Statement {
+	file, _, err := c.divide()
+	if err != nil {
+		return c.file.Statements
+	}
+	before := map[string]bool{}
+	for _, s := range c.flat(file.Statements, 0) {
+		before[squeeze(s.Text())] = true
+	}
+	var added []*namedconf.Statement
+	for _, s := range c.file.Statements {
+		inner := c.flat([]*namedconf.Statement{s}, 0)
+		if marker(s) != keptMarker && slices.ContainsFunc(inner, func(s *namedconf.Statement) bool { return !before[squeeze(s.Text())] }) {
+			added = append(added, s)
+		}
+	}
+	return added
+}
+
+// flat puts what is included in the place of include statements.
+func (c *config) flat(statements []*namedconf.Statement, depth int) []*namedconf.Statement {
+	var all []*namedconf.Statement
+	for _, s := range statements {
+		if s.Name() == "include" {
+			if file, err := c.included(s, depth); err == nil && file != nil {
+				all = append(all, c.flat(file.Statements, depth+1)...)
+				continue
+			}
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// squeeze makes texts equal that differ in white space only.
+func squeeze(text string) string { return strings.Join(strings.Fields(text), " ") }

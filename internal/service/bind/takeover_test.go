@@ -1,0 +1,161 @@
+package bind
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
+)
+
+// withLocal is Debian's configuration with what a person wrote into named.conf.local.
+func withLocal(t *testing.T, text string) transaction.Tree {
+	t.Helper()
+	tree := debian(t)
+	tree.Put("/etc/bind/named.conf.local", []byte(text), 0o644, "root", "bind")
+	return tree
+}
+
+func text(tree transaction.Tree, path string) string { return string(tree[path].Content) }
+
+func TestZonesOfAPersonAreServedOn(t *testing.T) {
+	tree := withLocal(t, `acl mine { 10.0.0.0/8; };
+zone "home.example" { type master; file "/etc/bind/db.home"; };
+zone "moving.example" { type master; file "/var/lib/bind/db.moving"; allow-update { key ddns; }; };
+`)
+	before := tree.Clone()
+	must(t, AddView(tree, View{Name: "b", Order: 20, MatchClients: []string{"10.2.0.0/16"}}))
+	must(t, AddView(tree, View{Name: "a", Order: 10, MatchClients: []string{"10.1.0.0/16"}}))
+	main, shared, single := text(tree, "/etc/bind/named.conf"), text(tree, "/etc/bind/named.conf.virtcluster-zones"), text(tree, "/etc/bind/named.conf.virtcluster-dynamic-zones")
+	if !strings.Contains(main, "acl mine { 10.0.0.0/8; };") || strings.Contains(main, "home.example") {
+		t.Errorf("what is no zone is not at the top:\n%s", main)
+	}
+	if !strings.Contains(shared, `zone "home.example"`) || !strings.Contains(shared, "named.conf.default-zones") || !strings.Contains(single, `zone "moving.example"`) {
+		t.Errorf("zones are lost:\n%s\n%s", shared, single)
+	}
+	a, b, rest := strings.Index(main, `view "a"`), strings.Index(main, `view "b"`), strings.Index(main, `view "virtcluster-rest"`)
+	if a < 0 || b < a || rest < b {
+		t.Fatalf("views are not in order, or nobody serves who is in none:\n%s", main)
+	}
+	if strings.Count(main, `include "/etc/bind/named.conf.virtcluster-zones"`) != 3 || strings.Count(main, `include "/etc/bind/named.conf.virtcluster-dynamic-zones"`) != 1 {
+		t.Errorf("zones are not where they belong:\n%s", main)
+	}
+	if strings.Count(main, `zone "moving.example" { in-view "a"; };`) != 2 {
+		t.Errorf("the zone that named writes is not shared:\n%s", main)
+	}
+	must(t, SetView(tree, View{Name: "b", Order: 5, MatchClients: []string{"10.2.0.0/16"}}))
+	if main = text(tree, "/etc/bind/named.conf"); strings.Count(main, `in-view "b"`) != 2 {
+		t.Errorf("the first view changed and the others do not know:\n%s", main)
+	}
+	must(t, DropView(tree, "a"))
+	must(t, DropView(tree, "b"))
+	if write, removed := before.Changes(tree); len(write)+len(removed) > 0 {
+		t.Errorf("left: %v, gone: %v", write, removed)
+	}
+}
+
+func TestPartsOfAPersonAreNotTaken(t *testing.T) {
+	tree := withLocal(t, `view "mine" { match-clients { any; }; zone "z.example" { type master; file "/etc/bind/db.z"; }; };
+`)
+	var foreign *ForeignError
+	if err := AddView(tree.Clone(), View{Name: "mine"}); !errors.As(err, &foreign) || foreign.Place != "/etc/bind/named.conf.local" {
+		t.Errorf("view: %v", err)
+	}
+	if v, err := FindView(tree, "mine"); err != nil || v.MatchClients[0] != "any" {
+		t.Errorf("to import: %+v, %v", v, err)
+	}
+	tree = withLocal(t, `zone "home.example" { type master; file "/etc/bind/db.home"; };`)
+	must(t, AddView(tree, View{Name: "a", MatchClients: []string{"10.1.0.0/16"}}))
+	if err := AddZone(tree, Zone{View: "a", Name: "home.example", NameServers: []string{"localhost."}}, noon); !errors.As(err, &foreign) {
+		t.Errorf("zone: %v", err)
+	}
+}
+
+func TestAnInterruptedCreateIsTakenOver(t *testing.T) {
+	tree := debian(t)
+	okd(t, tree)
+	before := tree.Clone()
+	okd(t, tree)
+	if write, removed := before.Changes(tree); len(write)+len(removed) > 0 {
+		t.Errorf("changed: %v, gone: %v", write, removed)
+	}
+}
+
+func TestWhatAPersonAddsSurvives(t *testing.T) {
+	tree := debian(t)
+	okd(t, tree)
+	main := text(tree, "/etc/bind/named.conf")
+	main = strings.Replace(main, "\tminimal-responses yes;\n", "\tminimal-responses yes;\n\t// slow down\n\trate-limit { responses-per-second 10; };\n\tmax-cache-ttl 60;\n", 1)
+	main += "// mine\nlogging { category default { null; }; };\n"
+	tree.Put("/etc/bind/named.conf", []byte(main), 0, "", "")
+	v, err := FindView(tree, "internal")
+	if err != nil || v.Options["max-cache-ttl"] != "60" {
+		t.Errorf("an option set by hand is no drift: %+v, %v", v, err)
+	}
+	delete(v.Options, "max-cache-ttl")
+	must(t, SetView(tree, v))
+	main = text(tree, "/etc/bind/named.conf")
+	if strings.Contains(main, "max-cache-ttl") || !strings.Contains(main, "rate-limit { responses-per-second 10; };") || !strings.Contains(main, "// mine\nlogging") {
+		t.Errorf("got\n%s", main)
+	}
+	must(t, Daemon{}.Strip(tree))
+	if edited := text(tree, "/etc/bind/named.conf.virtcluster-edited"); !strings.Contains(edited, "logging") {
+		t.Errorf("the added statement is lost: %q", edited)
+	}
+}
+
+func TestRefusalsAtApply(t *testing.T) {
+	tree := debian(t)
+	okd(t, tree)
+	for name, c := range map[string]struct {
+		err  error
+		text string
+	}{
+		"view with zones":            {DropView(tree.Clone(), "internal"), "still has the zones okd.example"},
+		"zone with record sets":      {DropZone(tree.Clone(), "internal", "okd.example"), "@ TXT, www A"},
+		"record set of the zone":     {AddRecordSet(tree.Clone(), RecordSet{View: "internal", Zone: "okd.example", Name: "api", Type: "A", Values: []string{"10.0.0.1"}}, noon), "its own records"},
+		"CNAME beside data":          {AddRecordSet(tree.Clone(), RecordSet{View: "internal", Zone: "okd.example", Name: "api", Type: "CNAME", Values: []string{"x"}}, noon), "only record of its name"},
+		"zone over a record set":     {SetZone(tree.Clone(), Zone{View: "internal", Name: "okd.example", TTL: 60, SOA: DefaultSOA, NameServers: []string{"localhost."}, Records: Records{"www": {"A": {"10.0.0.1"}}}}, noon), "record set of another resource"},
+		"zone without its view":      {AddZone(tree.Clone(), Zone{View: "none", Name: "x.example"}, noon), "virtcluster_dns_view"},
+		"record set without a zone":  {AddRecordSet(tree.Clone(), RecordSet{View: "internal", Zone: "none.example", Name: "a", Type: "A", Values: []string{"10.0.0.1"}}, noon), "virtcluster_dns_zone"},
+		"view behind one for all":    {AddView(tree.Clone(), View{Name: "late", Order: 30, MatchClients: []string{"10.3.0.0/16"}}), "never be asked"},
+		"no BIND":                    {AddView(transaction.Tree{}, View{Name: "a"}), "not installed"},
+		"named.conf that is no such": {AddView(transaction.Tree{"/etc/bind/named.conf": host.File{Content: []byte("options {")}}, View{Name: "a"}), "line 1"},
+	} {
+		if c.err == nil || !strings.Contains(c.err.Error(), c.text) {
+			t.Errorf("%s: %v", name, c.err)
+		}
+	}
+}
+
+func TestFedorasSingleFileIsTakenApart(t *testing.T) {
+	const main = `options {
+	listen-on port 53 { 127.0.0.1; };
+	directory "/var/named";
+};
+zone "." IN {
+	type hint;
+	file "named.ca";
+};
+include "/etc/named.rfc1912.zones";
+include "/etc/named.root.key";
+`
+	tree := transaction.Tree{"/etc/named.conf": host.File{Path: "/etc/named.conf", Content: []byte(main), Mode: 0o640, Owner: "root", Group: "named"}}
+	tree["/etc/named.rfc1912.zones"] = host.File{Path: "/etc/named.rfc1912.zones", Content: []byte(`zone "localhost" IN { type master; file "named.localhost"; };`)}
+	before := tree.Clone()
+	must(t, AddView(tree, View{Name: "a", MatchClients: []string{"10.1.0.0/16"}}))
+	must(t, AddZone(tree, Zone{View: "a", Name: "okd.example", TTL: 60, SOA: DefaultSOA, NameServers: []string{"localhost."}}, noon))
+	got := text(tree, "/etc/named.conf")
+	if strings.Contains(got, "named.ca") || !strings.Contains(got, "named.root.key") || !strings.Contains(got, "/etc/named/virtcluster/zones/a/okd.example.zone") {
+		t.Errorf("got\n%s", got)
+	}
+	if shared := text(tree, "/etc/named.conf.virtcluster-zones"); !strings.Contains(shared, "named.ca") || !strings.Contains(shared, "rfc1912") {
+		t.Errorf("got\n%s", shared)
+	}
+	must(t, DropZone(tree, "a", "okd.example"))
+	must(t, DropView(tree, "a"))
+	if write, removed := before.Changes(tree); len(write)+len(removed) > 0 {
+		t.Errorf("left: %v, gone: %v", write, removed)
+	}
+}

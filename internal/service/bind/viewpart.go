@@ -1,0 +1,196 @@
+package bind
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind/namedconf"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
+)
+
+// ForeignError says that a part exists that this provider did not write.
+type ForeignError struct{ What, Place string }
+
+func (e *ForeignError) Error() string {
+	return fmt.Sprintf("%s is in %s already, and not by this provider", e.What, e.Place)
+}
+
+// FindView reads a view; transaction.ErrAbsent when it is not there.
+func FindView(t transaction.Tree, name string) (View, error) {
+	c, err := read(t)
+	if err != nil {
+		return View{}, err
+	}
+	s, _, err := c.anyView(name)
+	if err != nil {
+		return View{}, err
+	}
+	if s == nil {
+		return View{}, transaction.ErrAbsent
+	}
+	v, _ := parseView(s)
+	return v, nil
+}
+
+// Views reads all views that this provider wrote, in the order they are asked.
+func Views(t transaction.Tree) ([]View, error) {
+	c, err := read(t)
+	if err != nil {
+		return nil, err
+	}
+	var views []View
+	for _, s := range c.views() {
+		v, _ := parseView(s)
+		views = append(views, v)
+	}
+	return views, nil
+}
+
+// anyView finds a view statement, whoever wrote it, in the main file or in one that it includes.
+func (c *config) anyView(name string) (s *namedconf.Statement, include *namedconf.Statement, err error) {
+	named := func(s *namedconf.Statement) bool { return isView(s) && s.Arg(0) == name }
+	return c.search(named)
+}
+
+// search finds a statement in the main file, or in an included one together with its include statement.
+func (c *config) search(match func(*namedconf.Statement) bool) (s *namedconf.Statement, include *namedconf.Statement, err error) {
+	for _, s := range c.file.Statements {
+		if match(s) {
+			return s, nil, nil
+		}
+		if s.Name() != "include" {
+			continue
+		}
+		file, err := c.included(s, 0)
+		if err != nil {
+			return nil, nil, err
+		}
+		if file == nil {
+			continue
+		}
+		if at := slices.IndexFunc(file.Statements, match); at >= 0 {
+			return file.Statements[at], s, nil
+		}
+	}
+	return nil, nil, nil
+}
+
+// inline puts the statements of an included file in the place of its include statement.
+func (c *config) inline(include *namedconf.Statement) error {
+	file, err := c.included(include, 0)
+	if err != nil {
+		return err
+	}
+	at := slices.Index(c.file.Statements, include)
+	if len(file.Statements) > 0 {
+		file.Statements[0].SetLead(include.Lead() + file.Statements[0].Lead())
+	}
+	c.file.Statements = slices.Replace(c.file.Statements, at, at+1, file.Statements...)
+	return nil
+}
+
+// AddView adds a view that must not be there yet, unless this provider wrote it.
+func AddView(t transaction.Tree, v View) error {
+	if c, err := read(t); err == nil {
+		s, include, err := c.anyView(v.Name)
+		if err != nil {
+			return err
+		}
+		if s != nil && !strings.HasPrefix(marker(s), viewMarker) {
+			place := c.main
+			if include != nil {
+				place = include.Arg(0)
+			}
+			return &ForeignError{fmt.Sprintf("view %q", v.Name), place}
+		}
+	}
+	return SetView(t, v)
+}
+
+// SetView puts a view in any case. Its zones, and what a person added to it, stay.
+func SetView(t transaction.Tree, v View) error {
+	c, err := open(t)
+	if err != nil {
+		return err
+	}
+	s, err := statement(v.Render(), "")
+	if err != nil {
+		return err
+	}
+	old, include, err := c.anyView(v.Name)
+	if err != nil {
+		return err
+	}
+	if include != nil {
+		if err := c.inline(include); err != nil {
+			return err
+		}
+		if old, _, err = c.anyView(v.Name); err != nil {
+			return err
+		}
+	}
+	if old == nil {
+		c.file.Statements = append(c.file.Statements, s)
+	} else {
+		_, rest := parseView(old)
+		s.Block().Statements = append(s.Block().Statements, rest...)
+		replaceStatement(c.file, old, s)
+	}
+	if err := c.checkOrder(v); err != nil {
+		return err
+	}
+	return c.save()
+}
+
+// replaceStatement puts one statement in another's place and keeps a person's comments above it.
+func replaceStatement(f *namedconf.File, old, s *namedconf.Statement) {
+	if above := strings.TrimSpace(unmarked(old.Lead())); above != "" {
+		s.SetLead("\n" + above + "\n" + strings.TrimLeft(s.Lead(), "\n"))
+	}
+	f.Statements[slices.Index(f.Statements, old)] = s
+}
+
+// checkOrder refuses a view that would never be asked, or that would keep another from ever being asked.
+func (c *config) checkOrder(v View) error {
+	for _, s := range c.views() {
+		w, _ := parseView(s)
+		if w.Name == v.Name {
+			continue
+		}
+		if problem := Shadows(v.Rank(), w.Rank()); problem != "" {
+			return fmt.Errorf("%s", problem)
+		}
+	}
+	return nil
+}
+
+// DropView takes a view out. One with zones stays, with an error that names them: they are other resources'.
+func DropView(t transaction.Tree, name string) error {
+	c, err := read(t)
+	if err != nil {
+		return absentIsFine(err)
+	}
+	s := c.view(name)
+	if s == nil {
+		return nil
+	}
+	var zones []string
+	for _, in := range s.Block().Statements {
+		if in.Name() == "zone" && marker(in) == zoneMarker {
+			zones = append(zones, in.Arg(0))
+		}
+	}
+	if len(zones) > 0 {
+		return fmt.Errorf("view %q still has the zones %s; destroy them first (or refer to the view in their `view`, so that it is destroyed after them)", name, strings.Join(zones, ", "))
+	}
+	remove(c.file, s)
+	return c.save()
+}
+
+func absentIsFine(err error) error {
+	if err == transaction.ErrAbsent { //nolint:errorlint // read returns it bare
+		return nil
+	}
+	return err
+}

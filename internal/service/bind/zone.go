@@ -1,0 +1,112 @@
+// Package bind holds BIND's configuration as plain values: a server's options, views, zones and record sets,
+// each with Validate, Render and Parse, and how named is checked and reloaded.
+package bind
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+)
+
+const (
+	// DefaultTTL of a zone's records, in seconds.
+	DefaultTTL = 300
+	// InheritTTL gives a record set the TTL of its zone.
+	InheritTTL = -1
+	// MaxTTL is the highest TTL (RFC 2181, section 8).
+	MaxTTL = 1<<31 - 1
+	// DefaultNameServer is what a zone names as its server where the configuration names none: the name that
+	// Debian's own zones use, since a name in the zone would need an address there.
+	DefaultNameServer = "localhost."
+)
+
+// Records are record data by owner name and type, in the spelling of whoever wrote them. Names are relative
+// to the zone, absolute with a dot at the end, or "@" for the zone itself.
+type Records map[string]map[string][]string
+
+// SOA is the start of authority; times are seconds. An empty name takes its default.
+type SOA struct {
+	// MName is the primary server; default: the first name server.
+	MName string
+	// RName is the mailbox of the person responsible, as a name; default: hostmaster in the zone.
+	RName string
+	// Refresh, Retry and Expire are for secondary servers; Minimum is how long a negative answer is kept.
+	Refresh, Retry, Expire, Minimum int64
+}
+
+// DefaultSOA has the times that RFC 1912, section 2.2, recommends, and a short negative TTL: a node that was
+// asked for a moment too early must not stay unknown for an hour.
+var DefaultSOA = SOA{Refresh: 3600, Retry: 600, Expire: 1209600, Minimum: 60}
+
+// Forward makes a zone whose questions go to other servers.
+type Forward struct {
+	// Servers are addresses, with ":port" where it is not 53.
+	Servers []string
+	// Only says that named does not look for the answer itself when the servers give none.
+	Only bool
+}
+
+// Zone is one zone in one view, as a resource describes it.
+type Zone struct {
+	View string
+	// Name in any spelling; canonical where it was read back.
+	Name        string
+	TTL         int64
+	SOA         SOA
+	NameServers []string
+	Records     Records
+	// AllowTransfer is an address match list; nil means the machine itself.
+	AllowTransfer []string
+	// Forward is nil for a primary zone.
+	Forward *Forward
+	// Serial as read back.
+	Serial uint32
+
+	// CIDR and Pointers are what a reverse zone was described by; a zone that was read back has its pointers
+	// in Records.
+	CIDR     string
+	Pointers map[string]string
+}
+
+// RecordSet is all records of one name and type, added to a zone that somebody else describes.
+type RecordSet struct {
+	View, Zone, Name, Type string
+	// TTL in seconds, or InheritTTL.
+	TTL    int64
+	Values []string
+}
+
+// rrset names a record set in canonical form: owner relative to the zone, type in upper case.
+type rrset struct{ name, rrType string }
+
+func compareSets(a, b rrset) int {
+	if c := compareNames(a.name, b.name); c != 0 {
+		return c
+	}
+	return cmp.Compare(a.rrType, b.rrType)
+}
+
+// record is one line of a zone file, in canonical form.
+type record struct {
+	rrset
+	ttl   int64
+	value string
+}
+
+// sortedSets lists the sets of a zone file in the order they are written.
+func sortedSets[V any](m map[rrset]V) []rrset {
+	return slices.SortedFunc(maps.Keys(m), compareSets)
+}
+
+// compareNames puts the zone itself first, then wildcards and the rest by name.
+func compareNames(a, b string) int {
+	switch {
+	case a == b:
+		return 0
+	case a == Apex:
+		return -1
+	case b == Apex:
+		return 1
+	}
+	return cmp.Compare(a, b)
+}

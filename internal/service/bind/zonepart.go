@@ -1,0 +1,276 @@
+package bind
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind/namedconf"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
+)
+
+// FindZone reads a zone by its canonical name; transaction.ErrAbsent when it is not there.
+func FindZone(t transaction.Tree, view, zone string) (Zone, error) {
+	c, err := read(t)
+	if err != nil {
+		return Zone{}, err
+	}
+	s, err := c.zone(view, zone)
+	if err != nil {
+		return Zone{}, err
+	}
+	z := Zone{View: view, Name: zone}
+	if file := fileOf(s); file != "" {
+		content, ok := c.tree[file]
+		if !ok {
+			return Zone{}, transaction.ErrAbsent
+		}
+		z = parseZoneFile(zone, content.Content).zoneOf()
+		z.View = view
+	}
+	z.takeStatement(s)
+	return z, nil
+}
+
+// zone finds a zone's statement; transaction.ErrAbsent where it or its view is not there.
+func (c *config) zone(view, zone string) (*namedconf.Statement, error) {
+	v, _, err := c.anyView(view)
+	if err != nil {
+		return nil, err
+	}
+	if v == nil {
+		return nil, transaction.ErrAbsent
+	}
+	if s := zoneIn(v, zone); s != nil && s.Block() != nil {
+		return s, nil
+	}
+	return nil, transaction.ErrAbsent
+}
+
+// fileOf is the path in a zone's statement.
+func fileOf(s *namedconf.Statement) string {
+	if f := s.Block().Find("file"); f != nil {
+		return f.Arg(0)
+	}
+	return ""
+}
+
+// takeStatement reads what of a zone stands in named.conf and returns what it does not know.
+func (z *Zone) takeStatement(s *namedconf.Statement) []*namedconf.Statement {
+	var rest []*namedconf.Statement
+	forward := Forward{}
+	isForward := false
+	for _, in := range s.Block().Statements {
+		switch in.Name() {
+		case "type":
+			isForward = strings.EqualFold(in.Arg(0), "forward")
+		case "file":
+		case "forward":
+			forward.Only = strings.EqualFold(in.Arg(0), "only")
+		case "forwarders":
+			if in.Block() != nil {
+				forward.Servers = forwarderList(in.Block().Elements())
+			}
+		case "allow-transfer":
+			if in.Block() != nil {
+				z.AllowTransfer = canonicalMatches(in.Block().Elements())
+			}
+		default:
+			rest = append(rest, in)
+		}
+	}
+	if isForward {
+		z.Forward = &forward
+	}
+	return rest
+}
+
+// renderStatement writes the zone's statement, with the comment that says it is ours. file is its path.
+func (z Zone) renderStatement(zone, file string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\nzone %s {\n", zoneMarker, namedconf.Quote(zone))
+	if z.Forward != nil {
+		mode := "first"
+		if z.Forward.Only {
+			mode = "only"
+		}
+		fmt.Fprintf(&b, "\ttype forward;\n\tforward %s;\n\tforwarders %s;\n};", mode, block(forwarderElements(z.Forward.Servers)))
+		return b.String()
+	}
+	transfer := canonicalMatches(z.AllowTransfer)
+	if transfer == nil {
+		transfer = []string{"localhost"}
+	}
+	fmt.Fprintf(&b, "\ttype primary;\n\tfile %s;\n\tallow-transfer %s;\n};", namedconf.Quote(file), block(transfer))
+	return b.String()
+}
+
+// AddZone adds a zone that must not be there yet, unless this provider wrote it.
+func AddZone(t transaction.Tree, z Zone, now time.Time) error {
+	zone, err := z.CanonicalName()
+	if err != nil {
+		return err
+	}
+	if c, err := read(t); err == nil {
+		if s, err := c.zone(z.View, zone); err == nil && marker(s) != zoneMarker {
+			return &ForeignError{fmt.Sprintf("zone %q of view %q", zone, z.View), c.main}
+		}
+	}
+	return SetZone(t, z, now)
+}
+
+// SetZone puts a zone in any case. Record sets of others in it stay. The serial rises when anything changes.
+func SetZone(t transaction.Tree, z Zone, now time.Time) error {
+	zone, err := z.CanonicalName()
+	if err != nil {
+		return err
+	}
+	c, err := open(t)
+	if err != nil {
+		return err
+	}
+	view := c.view(z.View)
+	if view == nil {
+		return fmt.Errorf("view %q is not there; make it with virtcluster_dns_view, and refer to it in the zone's `view`, so that it is made first", z.View)
+	}
+	if err := c.checkKept(zone); err != nil {
+		return err
+	}
+	path := c.zoneFile(z.View, zone)
+	s, err := statement(z.renderStatement(zone, path), "\t")
+	if err != nil {
+		return err
+	}
+	from := path
+	if old := zoneIn(view, zone); old == nil {
+		view.Block().Statements = append(view.Block().Statements, s)
+	} else {
+		if file := fileOf(old); file != "" {
+			from = file
+		}
+		s.Block().Statements = append(s.Block().Statements, (&Zone{}).takeStatement(old)...)
+		replaceStatement(view.Block(), old, s)
+	}
+	if z.Forward != nil {
+		delete(t, path)
+		return c.save()
+	}
+	if err := c.writeZone(z, zone, from, path, now); err != nil {
+		return err
+	}
+	return c.save()
+}
+
+// checkKept refuses a zone that a file from before the take-over gives to every view.
+func (c *config) checkKept(zone string) error {
+	kept, err := c.kept()
+	if err != nil {
+		return err
+	}
+	for _, s := range slices.Concat(kept.shared, kept.single) {
+		place, statements := c.shared(), []*namedconf.Statement{s}
+		if included, err := c.included(s, 0); err == nil && included != nil && s.Name() == "include" {
+			place, statements = s.Arg(0), included.Statements
+		}
+		for _, in := range statements {
+			if name, err := ZoneName(in.Arg(0)); in.Name() == "zone" && err == nil && name == zone {
+				return &ForeignError{fmt.Sprintf("zone %q", zone), place}
+			}
+		}
+	}
+	return nil
+}
+
+// writeZone writes the zone's file with the record sets of others that the old one, at from, holds.
+func (c *config) writeZone(z Zone, zone, from, path string, now time.Time) error {
+	next, err := z.file()
+	if err != nil {
+		return err
+	}
+	var old *zoneFile
+	if content, ok := c.tree[from]; ok {
+		old = parseZoneFile(zone, content.Content)
+		own := map[rrset]bool{}
+		for _, r := range next.records {
+			own[r.rrset] = true
+		}
+		next.owned = old.owned
+		for _, r := range old.records {
+			explicit, owned := old.owned[r.rrset]
+			if !owned {
+				continue
+			}
+			if own[r.rrset] {
+				return fmt.Errorf("%s %s is a record set of another resource; leave it out of the zone's records, or destroy that one", r.name, r.rrType)
+			}
+			if !explicit && r.ttl == old.ttl {
+				r.ttl = next.ttl
+			}
+			next.records = append(next.records, r)
+		}
+	}
+	return c.put(path, old, next, now)
+}
+
+// put writes a zone file, with a higher serial where anything in it differs from the old one.
+func (c *config) put(path string, old, next *zoneFile, now time.Time) error {
+	if err := next.checkAliases(); err != nil {
+		return err
+	}
+	if old != nil {
+		next.serial = old.serial
+		if bytes.Equal(c.tree[path].Content, next.Render()) {
+			return nil
+		}
+	}
+	next.serial = NextSerial(next.serial, now)
+	c.tree.Put(path, next.Render(), 0o644, "root", "root")
+	return nil
+}
+
+// checkAliases applies the rule for CNAMEs to the zone and the record sets of others together.
+func (f *zoneFile) checkAliases() error {
+	types := map[string]map[string]bool{}
+	for _, r := range f.records {
+		if types[r.name] == nil {
+			types[r.name] = map[string]bool{}
+		}
+		types[r.name][r.rrType] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(types)) {
+		if types[name]["CNAME"] && (len(types[name]) > 1 || name == Apex) {
+			return fmt.Errorf("%q would have a CNAME beside other data; a CNAME must be the only record of its name", name)
+		}
+	}
+	return nil
+}
+
+// DropZone takes a zone out. One with record sets of other resources stays, with an error that names them.
+func DropZone(t transaction.Tree, view, zone string) error {
+	c, err := read(t)
+	if err != nil {
+		return absentIsFine(err)
+	}
+	v := c.view(view)
+	if v == nil {
+		return nil
+	}
+	path := c.zoneFile(view, zone)
+	if content, ok := t[path]; ok {
+		if owned := parseZoneFile(zone, content.Content).owned; len(owned) > 0 {
+			var names []string
+			for _, set := range sortedSets(owned) {
+				names = append(names, set.name+" "+set.rrType)
+			}
+			return fmt.Errorf("zone %q has record sets of other resources: %s; destroy them first (or refer to the zone in their `zone`, so that it is destroyed after them)", zone, strings.Join(names, ", "))
+		}
+	}
+	delete(t, path)
+	if s := zoneIn(v, zone); s != nil {
+		remove(v.Block(), s)
+	}
+	return c.save()
+}

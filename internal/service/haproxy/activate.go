@@ -1,0 +1,130 @@
+package haproxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-log/tflog"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
+)
+
+// startScript starts HAProxy, now and at boot, and says why it does not.
+const startScript = `
+systemctl reset-failed haproxy.service 2>/dev/null
+systemctl enable --quiet haproxy.service && systemctl start haproxy.service && exit 0
+journalctl --no-pager --output=cat --lines=30 --unit=haproxy.service >&2
+exit 1`
+
+// reloadScript reloads HAProxy and waits for the new worker, because systemctl comes back before it is
+// there: until the new worker answers at the socket $1, by way of the script $2, or where no socket is
+// known, until it is a process. A master whose new configuration does not work (an address in use, which
+// the checker cannot see) keeps the old worker and says so in the journal only.
+const reloadScript = `
+main=$(systemctl show --property=MainPID --value haproxy.service)
+workers() { cat "/proc/$main/task/$main/children"; }
+serving() {
+	if [ -n "$1" ]; then echo "show info" | sh -c "$2" sh "$1" 2>/dev/null | sed -n "s/^Pid: //p"; else workers; fi
+}
+log() { journalctl --no-pager --output=cat --since="@$since" --unit=haproxy.service; }
+before=" $(workers) " since=$(date +%s)
+if systemctl reload haproxy.service; then
+	i=0
+	while [ $i -lt 150 ]; do
+		for pid in $(serving "$@"); do
+			case $before in
+			*" $pid "*) ;;
+			*) [ -n "$1" ] || sleep 0.5; [ -d "/proc/$pid" ] && exit 0 ;;
+			esac
+		done
+		log | grep -q -e "Failed to load" -e "Reload failed" -e "Loading failure" && break
+		i=$((i+1)); sleep 0.1
+	done
+fi
+log >&2
+exit 1`
+
+// Activate implements transaction.Daemon: nothing where only comments differ, the runtime API where only
+// servers do and HAProxy allows it, a reload otherwise. None of them drops a connection.
+func (d Daemon) Activate(ctx context.Context, h host.Host, prev, next transaction.Tree) error {
+	running, err := d.Running(ctx, h)
+	if err != nil {
+		return err
+	}
+	if !running {
+		return d.script(ctx, h, "start", startScript, next)
+	}
+	changes, ok := serverChanges(prev, next)
+	if ok && len(changes) == 0 && d.Verify(ctx, h, next) == nil {
+		return nil
+	}
+	if ok && len(changes) > 0 {
+		err := d.change(ctx, h, prev, next, changes)
+		if err == nil {
+			return nil
+		}
+		tflog.Info(ctx, "HAProxy does not take this at run time, so it is reloaded", map[string]any{"host": h.String(), "reason": err.Error()})
+	}
+	socket := ""
+	if api, err := openSocket(h, next, isSocket); err == nil {
+		socket = api.socket
+	}
+	return d.script(ctx, h, "reload", reloadScript, next, socket, talkScript)
+}
+
+// change makes server changes at run time. Whatever it leaves half done, a reload mends.
+func (d Daemon) change(ctx context.Context, h host.Host, prev, next transaction.Tree, changes []serverChange) error {
+	api, err := openRuntime(h, prev)
+	if err != nil {
+		return err
+	}
+	for _, c := range changes {
+		if err := c.run(ctx, api); err != nil {
+			return err
+		}
+	}
+	return d.Verify(ctx, h, next)
+}
+
+func (d Daemon) script(ctx context.Context, h host.Host, verb, script string, next transaction.Tree, args ...string) error {
+	_, err := h.Run(ctx, host.Cmd{Argv: append([]string{"sh", "-c", script, "sh"}, args...)})
+	var exit *host.ExitError
+	if errors.As(err, &exit) {
+		return refusal{words: fmt.Sprintf("%s haproxy on %s: %s", verb, h, checkerWords(exit.Stderr, "", next)), err: err}
+	}
+	return err
+}
+
+// Verify implements transaction.Daemon: HAProxy runs, and has the provider's proxies and servers of next
+// where their number, address, weight and state can be asked for.
+func (d Daemon) Verify(ctx context.Context, h host.Host, next transaction.Tree) error {
+	running, err := d.Running(ctx, h)
+	if err != nil {
+		return err
+	}
+	if !running {
+		return fmt.Errorf("haproxy.service is not active on %s", h)
+	}
+	api, err := openRuntime(h, next)
+	if errors.Is(err, errNoSocket) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	stats, err := api.stats(ctx)
+	if err != nil {
+		return err
+	}
+	servers, err := api.servers(ctx)
+	if err != nil {
+		return err
+	}
+	if problems := missing(next, stats, servers); len(problems) > 0 {
+		return fmt.Errorf("HAProxy on %s does not serve what is in %s: %s", h, ConfigPath, strings.Join(problems, "; "))
+	}
+	return nil
+}

@@ -1,0 +1,124 @@
+package haproxy_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
+)
+
+func (s *site) run(script string) string {
+	s.t.Helper()
+	out, err := s.host.Run(s.t.Context(), host.Cmd{Argv: []string{"sh", "-c", script}})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// proxies puts a frontend on port 8080 and a backend of the name "test".
+func (s *site) proxies(servers map[string]haproxy.Server) (haproxy.Frontend, haproxy.Backend) {
+	s.t.Helper()
+	f := haproxy.Frontend{Name: "test", Mode: "tcp", Binds: []haproxy.Bind{{Address: "*", Port: 8080}}, DefaultBackend: "test"}
+	b := haproxy.Backend{Name: "test", Mode: "tcp", Balance: "roundrobin", Servers: servers}
+	s.commit(func(tree transaction.Tree) error {
+		return errors.Join(haproxy.SetBackend(tree, b), haproxy.SetFrontend(tree, f))
+	})
+	return f, b
+}
+
+func TestAccAnAddressInUseRollsBackWithHAProxysWords(t *testing.T) {
+	s := newSite(t)
+	f, _ := s.proxies(map[string]haproxy.Server{"s1": server(t, "s1")})
+	before := s.run("cat " + haproxy.ConfigPath)
+	f.Binds = []haproxy.Bind{{Address: "*", Port: 22}}
+	start := time.Now()
+	err := s.engine.Commit(t.Context(), s.host, haproxy.Daemon{}, transaction.Edit{Owner: "test", Apply: func(tree transaction.Tree) error { return haproxy.SetFrontend(tree, f) }})
+	var back *transaction.RolledBackError
+	if !errors.As(err, &back) || back.Restore != nil || !strings.Contains(err.Error(), "cannot bind socket (Address already in use) for [0.0.0.0:22]") {
+		t.Errorf("%v", err)
+	}
+	if d := time.Since(start); d > 10*time.Second {
+		t.Errorf("it took %v to find out", d)
+	}
+	if after := s.run("cat " + haproxy.ConfigPath); after != before {
+		t.Errorf("the file is another:\n%s", after)
+	}
+	if c := dialLongLived(t, s.ip+":8080"); c.server != "s1" {
+		t.Errorf("%s answers", c.server)
+	}
+}
+
+func TestAccWhatAnOperatorOrdersAtRunTimeIsSeenAndMended(t *testing.T) {
+	s := newSite(t)
+	_, want := s.proxies(map[string]haproxy.Server{"s1": server(t, "s1"), "s2": server(t, "s2"), "s3": server(t, "s3")})
+	for command, check := range map[string]func(haproxy.Backend) bool{
+		"set server test/s1 state maint":                     func(b haproxy.Backend) bool { return b.Servers["s1"].State == haproxy.Maint },
+		"set server test/s2 state drain":                     func(b haproxy.Backend) bool { return b.Servers["s2"].State == haproxy.Drain },
+		"set server test/s3 weight 7":                        func(b haproxy.Backend) bool { return b.Servers["s3"].Weight != nil && *b.Servers["s3"].Weight == 7 },
+		"set server test/s3 addr 192.0.2.1 port 80":          func(b haproxy.Backend) bool { return b.Servers["s3"].Address == "192.0.2.1" },
+		"add server test/s4 192.0.2.1:8080":                  nil,
+		"set server test/s1 state maint; del server test/s1": nil,
+	} {
+		s.run(fmt.Sprintf("echo '%s' | socat - UNIX-CONNECT:/run/haproxy/admin.sock", command))
+		tree, err := s.engine.Snapshot(t.Context(), s.host, haproxy.Daemon{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		written, err := haproxy.FindBackend(tree, "test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if seen, err := haproxy.Observe(t.Context(), s.host, tree, written, want.Servers); err != nil || check != nil && !check(seen) {
+			t.Errorf("after %q: %+v, %v", command, seen.Servers, err)
+		}
+		s.commit(func(tree transaction.Tree) error { return haproxy.SetBackend(tree, want) })
+		if seen, err := haproxy.Observe(t.Context(), s.host, tree, written, want.Servers); err != nil || fmt.Sprint(seen.Servers) != fmt.Sprint(written.Servers) {
+			t.Errorf("%q is not mended: %+v, %v", command, seen.Servers, err)
+		}
+		if err := (haproxy.Daemon{}).Verify(t.Context(), s.host, tree); err != nil {
+			t.Errorf("%q is not mended: %v", command, err)
+		}
+	}
+}
+
+func TestAccDrainingWaitsForSessionsInOldWorkersToo(t *testing.T) {
+	s := newSite(t)
+	f, b := s.proxies(map[string]haproxy.Server{"s1": server(t, "s1"), "s2": server(t, "s2")})
+	var conn *longLived
+	for conn = dialLongLived(t, s.ip+":8080"); conn.server != "s1"; conn = dialLongLived(t, s.ip+":8080") {
+		_ = conn.close()
+	}
+	// A reload leaves the connection to the old worker.
+	f.Maxconn = 100
+	s.commit(func(tree transaction.Tree) error { return haproxy.SetFrontend(tree, f) })
+	b.Servers = cloneServers(b.Servers)
+	drained := b.Servers["s1"]
+	drained.State = haproxy.Drain
+	b.Servers["s1"] = drained
+	s.commit(func(tree transaction.Tree) error { return haproxy.SetBackend(tree, b) })
+	wait := func(ctx context.Context, limit time.Duration) (int64, error) {
+		tree, err := s.engine.Snapshot(ctx, s.host, haproxy.Daemon{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return haproxy.WaitDrained(ctx, s.host, tree, "test", []string{"s1"}, limit)
+	}
+	if left, err := wait(t.Context(), time.Second); left != 1 || err != nil {
+		t.Errorf("%d sessions are left, %v; want the one of the old worker", left, err)
+	}
+	if err := conn.err.Load(); err != nil {
+		t.Errorf("the connection broke: %v", err)
+	}
+	time.AfterFunc(time.Second, func() { _ = conn.close() })
+	start := time.Now()
+	if left, err := wait(t.Context(), 20*time.Second); left != 0 || err != nil || time.Since(start) > 10*time.Second {
+		t.Errorf("%d sessions are left after %v, %v", left, time.Since(start), err)
+	}
+}

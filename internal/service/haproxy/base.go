@@ -1,0 +1,122 @@
+package haproxy
+
+import (
+	"slices"
+)
+
+// Base is what one machine's proxies have in common: the provider's own global and defaults sections, which
+// stand beside the distribution's, and two listeners.
+type Base struct {
+	// Maxconn is the number of connections of the whole process at once; 0 leaves it to HAProxy.
+	Maxconn int64
+	// Log are log targets, "/dev/log local0". They replace the distribution's; none keeps these.
+	Log []string
+	// Extra are further lines of the global section, DefaultsExtra of the defaults section.
+	Extra, DefaultsExtra []string
+
+	// Mode is "tcp" or "http".
+	Mode    string
+	Retries int64
+	// Options of the defaults are sorted.
+	Options []string
+	// Timeouts by HAProxy's names, times with a unit.
+	Timeouts map[string]string
+
+	Health *Health
+	Stats  *Stats
+}
+
+// Health is a listener that answers 200 while HAProxy runs.
+type Health struct {
+	Bind
+	URI string
+}
+
+// Stats is a listener with HAProxy's statistics page.
+type Stats struct {
+	Bind
+	URI string
+	// User and Password protect the page; both are empty when anyone may see it.
+	User, Password string
+	// PasswordVersion is the version of a write-only password, 0 for a password that state may hold. It is
+	// read back as -1 when the password in the file is not the one that was written with the version.
+	PasswordVersion int64
+	// Refresh is a time, "10s"; empty does not refresh.
+	Refresh     string
+	HideVersion bool
+}
+
+// BaseTimeouts are all of HAProxy's timeouts.
+var BaseTimeouts = []string{
+	"connect", "client", "client-fin", "server", "server-fin", "tunnel", "http-request", "http-keep-alive", "queue", "check", "tarpit",
+}
+
+func (b *Base) global() []directive {
+	return []directive{
+		number("maxconn", "maxconn", &b.Maxconn),
+		lines("log", "log", &b.Log),
+		extra(&b.Extra),
+	}
+}
+
+func (b *Base) defaults() []directive {
+	// Without "log global" a proxy would log nowhere.
+	log := directive{"log", "log", func() []string { return []string{"global"} }, func(rest string) bool { return oneLine(rest) == "global" }}
+	return slices.Concat(
+		[]directive{
+			log,
+			text("mode", "mode", &b.Mode),
+			number("retries", "retries", &b.Retries),
+		},
+		timeouts(&b.Timeouts, BaseTimeouts),
+		options(&b.Options),
+		[]directive{{"", "defaults_extra_config", func() []string { return b.DefaultsExtra }, nil}},
+	)
+}
+
+func (h *Health) directives() []directive {
+	return []directive{
+		bind(&h.Bind), fixed("mode", "http"), fixed("option", "dontlognull"), fixed("no option", "log-health-checks"),
+		text("monitor-uri", "uri", &h.URI),
+	}
+}
+
+func (s *Stats) directives() []directive {
+	auth := directive{"stats auth", "password",
+		func() []string {
+			if s.User == "" {
+				return nil
+			}
+			return []string{quote(s.User + ":" + s.Password)}
+		},
+		func(rest string) bool {
+			words, _ := rawWords(rest)
+			if len(words) != 1 {
+				return false
+			}
+			s.User, s.Password = cutColon(unquote(words[0]))
+			return true
+		}}
+	return []directive{
+		bind(&s.Bind), fixed("mode", "http"), fixed("stats", "enable"), text("stats uri", "uri", &s.URI), auth,
+		text("stats refresh", "refresh", &s.Refresh), flag("stats hide-version", "hide_version", &s.HideVersion),
+	}
+}
+
+// bind is the one bind line of a listener.
+func bind(value *Bind) directive {
+	return directive{"bind", "address",
+		func() []string { return []string{value.String()} },
+		func(rest string) bool {
+			b, ok := parseBind(rest)
+			if ok {
+				*value = b
+			}
+			return ok
+		}}
+}
+
+// fixed is a line that a listener needs to be what it is.
+func fixed(keyword, rest string) directive {
+	return directive{keyword, "", func() []string { return []string{rest} }, func(got string) bool { return oneLine(got) == rest }}
+}

@@ -1,0 +1,199 @@
+package haproxy
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+)
+
+const (
+	// adminSocket is where the provider's global section opens the runtime API, where the distribution's
+	// has none that may change servers. /run is there on every machine, a subdirectory is not.
+	adminSocket = "stats socket /run/haproxy-virtcluster.sock mode 600 level admin expose-fd listeners"
+	// offMark stands before a line of a person's global section that a setting of Base replaces.
+	offMark = "#virtcluster-off#"
+	// Notes stand as comments in the statistics listener.
+	passwordNote = "# " + markPrefix + "password"
+	modeNote     = "# " + markPrefix + "mode"
+)
+
+// base reads the base back; false when the provider's sections are not there.
+func (d *document) base() (Base, bool) {
+	var b Base
+	defaults, ok := d.marked("defaults")
+	if !ok {
+		return b, false
+	}
+	b.DefaultsExtra = parse(b.defaults(), d.text(defaults))
+	if s, ok := d.marked("global"); ok {
+		body := slices.DeleteFunc(slices.Clone(d.text(s)), func(line string) bool { return strings.TrimSpace(line) == adminSocket })
+		b.Extra = parse(b.global(), body)
+	}
+	d.overruled(&b)
+	if s, ok := d.marked("health"); ok {
+		b.Health = &Health{}
+		parse(b.Health.directives(), d.text(s))
+	}
+	if s, ok := d.marked("stats"); ok {
+		b.Stats = &Stats{}
+		parse(b.Stats.directives(), d.text(s))
+		b.Stats.PasswordVersion = passwordVersion(d.text(s), b.Stats.Password)
+	}
+	return b, true
+}
+
+// overruled reads settings that a person's global section takes over from the provider's, being first.
+func (d *document) overruled(b *Base) {
+	var theirs Base
+	for _, line := range d.foreignGlobal() {
+		take(theirs.global(), strings.TrimSpace(d.lines[line]))
+	}
+	if b.Maxconn != 0 && theirs.Maxconn != 0 {
+		b.Maxconn = theirs.Maxconn
+	}
+	if len(b.Log) > 0 {
+		b.Log = append(theirs.Log, b.Log...)
+	}
+}
+
+// foreignGlobal lists the lines of the global sections that the provider did not write.
+func (d *document) foreignGlobal() []int {
+	var found []int
+	for _, s := range d.sections() {
+		for i := s.body; i < s.end && s.kind == "global" && s.mark == ""; i++ {
+			found = append(found, i)
+		}
+	}
+	return found
+}
+
+// putBase writes the base's sections and switches off what they replace.
+func (d *document) putBase(b Base, originalMode fs.FileMode) {
+	d.restoreGlobal()
+	global := render(b.global())
+	hasSocket := false
+	for _, i := range d.foreignGlobal() {
+		words, _ := rawWords(d.lines[i])
+		if len(words) == 0 {
+			continue
+		}
+		if words[0] == "maxconn" && b.Maxconn != 0 || words[0] == "log" && len(b.Log) > 0 {
+			d.lines[i] = offMark + d.lines[i]
+		}
+		hasSocket = hasSocket || isAdminSocket(words)
+	}
+	if !hasSocket && !slices.ContainsFunc(b.Extra, func(line string) bool { words, _ := rawWords(line); return isAdminSocket(words) }) {
+		global = append(global, adminSocket)
+	}
+	d.set("global", "global", global, true)
+	d.set("defaults", "defaults", render(b.defaults()), true)
+	if h := b.Health; h != nil {
+		d.set("health", "listen virtcluster-health", render(h.directives()), true)
+	} else {
+		d.set("health", "", nil, false)
+	}
+	if s := b.Stats; s != nil {
+		notes := []string{fmt.Sprintf("%s %04o", modeNote, originalMode)}
+		if s.PasswordVersion > 0 {
+			notes = append(notes, newPasswordNote(s.PasswordVersion, s.Password))
+		}
+		d.set("stats", "listen virtcluster-stats", append(notes, render(s.directives())...), true)
+	} else {
+		d.set("stats", "", nil, false)
+	}
+}
+
+// set puts or drops one of the base's sections.
+func (d *document) set(mark, header string, body []string, wanted bool) {
+	old, ok := d.marked(mark)
+	switch {
+	case wanted && ok:
+		d.put(mark, header, body, &old)
+	case wanted:
+		d.put(mark, header, body, nil)
+	case ok:
+		d.drop(old)
+	}
+}
+
+func (d *document) dropBase() {
+	for _, mark := range []string{"stats", "health", "defaults", "global"} {
+		d.set(mark, "", nil, false)
+	}
+	d.restoreGlobal()
+}
+
+func (d *document) restoreGlobal() {
+	for i, line := range d.lines {
+		d.lines[i] = strings.TrimPrefix(line, offMark)
+	}
+}
+
+func isAdminSocket(words []string) bool {
+	i := slices.Index(words, "level")
+	return len(words) > 2 && words[0] == "stats" && words[1] == "socket" && i > 0 && i+1 < len(words) && words[i+1] == "admin"
+}
+
+// newPasswordNote ties a version to a password by a salted hash, so that a password which a person changed
+// in the file shows, although no state holds it. The file is as secret as the password in it.
+func newPasswordNote(version int64, password string) string {
+	salt := rand.Text()[:8]
+	return fmt.Sprintf("%s %d %s %s", passwordNote, version, salt, passwordHash(salt, password))
+}
+
+func passwordHash(salt, password string) string {
+	sum := sha256.Sum256([]byte(salt + password))
+	return hex.EncodeToString(sum[:])
+}
+
+// passwordVersion reads the note: 0 without one, -1 when the password is not the one that was noted.
+func passwordVersion(body []string, password string) int64 {
+	for _, line := range body {
+		note, ok := cut(line, passwordNote)
+		if !ok {
+			continue
+		}
+		words := strings.Fields(note)
+		if len(words) != 3 || subtle.ConstantTimeCompare([]byte(words[2]), []byte(passwordHash(words[1], password))) != 1 {
+			return -1
+		}
+		version, err := strconv.ParseInt(words[0], 10, 64)
+		if err != nil {
+			return -1
+		}
+		return version
+	}
+	return 0
+}
+
+// originalMode is the file's mode from before a password came into it; 0 without a note.
+func (d *document) originalMode() fs.FileMode {
+	s, ok := d.marked("stats")
+	if !ok {
+		return 0
+	}
+	for _, line := range d.text(s) {
+		if note, ok := cut(line, modeNote); ok {
+			if mode, err := strconv.ParseUint(note, 8, 9); err == nil {
+				return fs.FileMode(mode)
+			}
+		}
+	}
+	return 0
+}
+
+// secretMode takes a file from the world once a password is in it.
+func secretMode(f host.File) fs.FileMode { return f.Perm() &^ 0o007 }
+
+func cutColon(text string) (before, after string) {
+	before, after, _ = strings.Cut(text, ":")
+	return before, after
+}

@@ -1,0 +1,98 @@
+package haproxy
+
+import (
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Bind is where a frontend listens.
+type Bind struct {
+	// Address is an IPv4 or IPv6 address in canonical form, "*" for all IPv4 addresses or "::" for all.
+	Address string
+	Port    int64
+	// Transparent lets HAProxy listen on an address that the machine does not hold (yet), a VIP for one.
+	Transparent bool
+	// Options are the further words of the line: "ssl crt /etc/haproxy/site.pem".
+	Options string
+}
+
+// Wildcard says whether the bind takes every address.
+func (b Bind) Wildcard() bool { return b.Address == "*" || b.Address == "::" }
+
+// Endpoint is the bind's address and port as HAProxy spells it: "10.0.0.250:6443", "[2001:db8::1]:443", "*:80".
+func (b Bind) Endpoint() string { return endpoint(b.Address, b.Port) }
+
+func (b Bind) String() string {
+	line := b.Endpoint()
+	if b.Transparent {
+		line += " transparent"
+	}
+	if b.Options != "" {
+		line += " " + b.Options
+	}
+	return line
+}
+
+func parseBind(rest string) (Bind, bool) {
+	words, _ := rawWords(rest)
+	if len(words) == 0 {
+		return Bind{}, false
+	}
+	address, port, ok := splitEndpoint(words[0])
+	if !ok {
+		return Bind{}, false
+	}
+	b := Bind{Address: CanonicalBindAddress(address), Port: port}
+	if _, err := netip.ParseAddr(b.Address); err != nil && b.Address != "*" {
+		return Bind{}, false
+	}
+	if i := slices.Index(words, "transparent"); i > 0 {
+		b.Transparent = true
+		words = slices.Delete(words, i, i+1)
+	}
+	b.Options = strings.Join(words[1:], " ")
+	return b, true
+}
+
+// CanonicalBindAddress spells an address as Bind has it; what is no address stays as it is.
+func CanonicalBindAddress(address string) string {
+	if address == "" || address == "0.0.0.0" {
+		return "*"
+	}
+	return CanonicalAddress(address)
+}
+
+// CanonicalAddress spells an IP address canonically; a host name stays as it is.
+func CanonicalAddress(address string) string {
+	if a, err := netip.ParseAddr(address); err == nil {
+		return a.String()
+	}
+	return address
+}
+
+// endpoint joins an address and a port in HAProxy's way.
+func endpoint(address string, port int64) string {
+	if strings.Contains(address, ":") {
+		address = "[" + address + "]"
+	}
+	return address + ":" + strconv.FormatInt(port, 10)
+}
+
+// splitEndpoint is the inverse of endpoint; it takes an IPv6 address without brackets too.
+func splitEndpoint(word string) (address string, port int64, ok bool) {
+	i := strings.LastIndexByte(word, ':')
+	if i < 0 || strings.ContainsAny(word, `@,/\"'$`) {
+		return "", 0, false
+	}
+	port, err := strconv.ParseInt(word[i+1:], 10, 64)
+	if err != nil || port < 1 || port > 65535 || word[i+1] == '+' {
+		return "", 0, false
+	}
+	address = word[:i]
+	if strings.HasPrefix(address, "[") && strings.HasSuffix(address, "]") {
+		address = address[1 : len(address)-1]
+	}
+	return address, port, true
+}

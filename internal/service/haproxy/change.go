@@ -1,0 +1,259 @@
+package haproxy
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
+)
+
+// removalPatience is how long a server that leaves may go on with requests under way before a reload is the
+// better way out: an old worker serves its connections to their end.
+const removalPatience = 2 * time.Second
+
+// serverChange is one server that is added (from is nil), removed (to is nil) or changed.
+type serverChange struct {
+	backend, name string
+	from, to      *Server
+	defaults      Params
+}
+
+// serverChanges lists the differences between two configurations when only servers of backends with a
+// dynamic algorithm differ; otherwise it is not ok. Comments make no difference.
+func serverChanges(prev, next transaction.Tree) ([]serverChange, bool) {
+	write, remove := prev.Changes(next)
+	if len(remove) > 0 || slices.ContainsFunc(write, func(p string) bool { return p != ConfigPath }) {
+		return nil, false
+	}
+	from, to := parseDocument(prev[ConfigPath].Content), parseDocument(next[ConfigPath].Content)
+	if !slices.Equal(from.skeleton(), to.skeleton()) {
+		return nil, false
+	}
+	var changes []serverChange
+	for _, s := range to.sections() {
+		if s.kind != "backend" {
+			continue
+		}
+		old, _ := from.proxy("backend", s.name)
+		was, is := ParseBackend(s.name, from.text(old)), ParseBackend(s.name, to.text(s))
+		found := was.changes(is)
+		if len(found) > 0 && (!is.dynamic() || !plainWeights(next)) {
+			return nil, false
+		}
+		changes = append(changes, found...)
+	}
+	return changes, true
+}
+
+// skeleton is what HAProxy acts on, without the servers of backends.
+func (d *document) skeleton() []string {
+	var kept []string
+	kind := ""
+	for _, line := range d.lines {
+		line = strings.TrimSpace(line)
+		if !significant(line) {
+			continue
+		}
+		words, _ := rawWords(line)
+		if slices.Contains(sectionWords, words[0]) {
+			kind = words[0]
+		}
+		if kind == "backend" && words[0] == "server" {
+			rest, _ := cut(line, "server")
+			if _, _, ok := parseServer(rest); ok {
+				continue
+			}
+		}
+		kept = append(kept, strings.Join(words, " "))
+	}
+	return kept
+}
+
+// dynamic says whether HAProxy changes the number of servers of such a backend while it runs. It refuses on
+// "balance source", and where it refuses for another reason a reload follows.
+func (b Backend) dynamic() bool {
+	algorithm, _, _ := strings.Cut(b.Balance, " ")
+	switch algorithm {
+	case "", "roundrobin", "leastconn", "random", "first":
+		return true
+	}
+	return strings.HasPrefix(b.HashType, "consistent")
+}
+
+func (b Backend) changes(next Backend) []serverChange {
+	var changes []serverChange
+	defaults := Params{}
+	if next.DefaultServer != nil {
+		defaults = *next.DefaultServer
+	}
+	names := map[string]bool{}
+	for name := range b.Servers {
+		names[name] = true
+	}
+	for name := range next.Servers {
+		names[name] = true
+	}
+	for _, name := range sortedKeys(names) {
+		c := serverChange{backend: b.Name, name: name, defaults: defaults}
+		if s, ok := b.Servers[name]; ok {
+			c.from = &s
+		}
+		if s, ok := next.Servers[name]; ok {
+			c.to = &s
+		}
+		if c.from == nil || c.to == nil || c.from.words() != c.to.words() {
+			changes = append(changes, c)
+		}
+	}
+	// Who leaves goes last, so that the backend is never smaller than both configurations say.
+	slices.SortStableFunc(changes, func(x, y serverChange) int { return leaves(x) - leaves(y) })
+	return changes
+}
+
+func leaves(c serverChange) int {
+	if c.to == nil {
+		return 1
+	}
+	return 0
+}
+
+func (c serverChange) run(ctx context.Context, api runtimeAPI) error {
+	switch {
+	case c.from == nil:
+		return c.add(ctx, api)
+	case c.to == nil:
+		return c.remove(ctx, api)
+	}
+	return c.modify(ctx, api)
+}
+
+func (c serverChange) id() string { return c.backend + "/" + c.name }
+
+// add makes a server. HAProxy gives it nothing of default-server and leaves it in maintenance.
+func (c serverChange) add(ctx context.Context, api runtimeAPI) error {
+	if !isAddress(c.to.Address) {
+		return fmt.Errorf("the address of server %s is a name, which only a start resolves", c.id())
+	}
+	p := c.to.over(c.defaults)
+	check := p.Check != nil && *p.Check
+	words := endpoint(c.to.Address, c.to.Port) + " " + p.positive().words()
+	if err := api.tell(ctx, "add server "+c.id()+" "+strings.TrimSpace(words), "registered"); err != nil {
+		return err
+	}
+	if check {
+		if err := api.tell(ctx, "enable health "+c.id()); err != nil {
+			return err
+		}
+	}
+	return c.state(ctx, api, p)
+}
+
+// state puts a server into the state that it shall have.
+func (c serverChange) state(ctx context.Context, api runtimeAPI, p Params) error {
+	weight := int64(1)
+	if p.Weight != nil {
+		weight = *p.Weight
+	}
+	commands := map[string][]string{
+		Ready: {fmt.Sprintf("set server %s weight %d", c.id(), weight), "set server " + c.id() + " state ready"},
+		// A configuration can only say drain by weight 0, and so it is here: a reload changes nothing.
+		Drain: {"set server " + c.id() + " weight 0", "set server " + c.id() + " state ready"},
+		Maint: {"set server " + c.id() + " state maint"},
+	}[c.to.State]
+	for _, command := range commands {
+		if err := api.tell(ctx, command); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// modify changes address, weight and state; every other difference takes a reload.
+func (c serverChange) modify(ctx context.Context, api runtimeAPI) error {
+	from, to := *c.from, *c.to
+	from.Address, from.Port, from.Weight, from.State = to.Address, to.Port, to.Weight, to.State
+	if from.words() != to.words() || !isAddress(to.Address) {
+		return fmt.Errorf("server %s changes more than its address, weight and state", c.id())
+	}
+	if c.from.Address != to.Address || c.from.Port != to.Port {
+		command := fmt.Sprintf("set server %s addr %s port %d", c.id(), to.Address, to.Port)
+		if err := api.tell(ctx, command, "IP changed", "port changed", "no need to change"); err != nil {
+			return err
+		}
+	}
+	return c.state(ctx, api, to.over(c.defaults))
+}
+
+// remove drains a server, waits a little for what is under way, and deletes it.
+func (c serverChange) remove(ctx context.Context, api runtimeAPI) error {
+	if err := api.tell(ctx, "set server "+c.id()+" state drain"); err != nil {
+		return err
+	}
+	deadline := time.Now().Add(removalPatience)
+	for {
+		stats, err := api.stats(ctx)
+		if err != nil {
+			return err
+		}
+		if stats[c.backend][c.name].number("scur") == 0 {
+			break
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("server %s still has connections", c.id())
+		}
+		if err := pause(ctx, 100*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	if err := api.tell(ctx, "set server "+c.id()+" state maint"); err != nil {
+		return err
+	}
+	var err error
+	for range 10 { // idle connections to the server are closed one after the other
+		if err = api.tell(ctx, "del server "+c.id(), "deleted"); err == nil {
+			return nil
+		}
+		if e := pause(ctx, 100*time.Millisecond); e != nil {
+			return errors.Join(err, e)
+		}
+	}
+	return err
+}
+
+// over fills what is unset from default-server.
+func (p Params) over(d Params) Params {
+	return Params{
+		Weight: cmp.Or(p.Weight, d.Weight), Backup: cmp.Or(p.Backup, d.Backup), Check: cmp.Or(p.Check, d.Check),
+		CheckSSL: cmp.Or(p.CheckSSL, d.CheckSSL), SendProxy: cmp.Or(p.SendProxy, d.SendProxy),
+		Verify: cmp.Or(p.Verify, d.Verify), Inter: cmp.Or(p.Inter, d.Inter),
+		Fall: cmp.Or(p.Fall, d.Fall), Rise: cmp.Or(p.Rise, d.Rise), Maxconn: cmp.Or(p.Maxconn, d.Maxconn),
+		Options: strings.TrimSpace(d.Options + " " + p.Options),
+	}
+}
+
+// positive leaves out the "no-" words, which the runtime API does not know.
+func (p Params) positive() Params {
+	for _, on := range []**bool{&p.Backup, &p.Check, &p.CheckSSL, &p.SendProxy} {
+		if *on != nil && !**on {
+			*on = nil
+		}
+	}
+	return p
+}
+
+func isAddress(text string) bool { _, err := netip.ParseAddr(text); return err == nil }
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,102 @@
+package haproxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
+)
+
+// Daemon is HAProxy in master-worker mode under systemd, as Debian and Fedora set it up.
+type Daemon struct{}
+
+var (
+	_ transaction.Daemon   = Daemon{}
+	_ transaction.Stripper = Daemon{}
+)
+
+// Name implements transaction.Daemon.
+func (Daemon) Name() string { return "haproxy" }
+
+// Globs implements transaction.Daemon. Fedora's unit reads conf.d too.
+func (Daemon) Globs() []string { return []string{ConfigPath, confDir + "*.cfg"} }
+
+const confDir = "/etc/haproxy/conf.d/"
+
+// Strip implements transaction.Stripper.
+func (Daemon) Strip(t transaction.Tree) error { return Strip(t) }
+
+// Running implements transaction.Daemon.
+func (Daemon) Running(ctx context.Context, h host.Host) (bool, error) {
+	out, err := h.Run(ctx, host.Cmd{Argv: []string{"systemctl", "show", "--property=ActiveState", "--value", "haproxy.service"}})
+	if err != nil {
+		return false, err
+	}
+	state := strings.TrimSpace(string(out))
+	return state == "active" || state == "reloading", nil
+}
+
+// checkScript asks about the staged main file ($1) and, where the unit reads it, the staged directory ($2).
+const checkScript = `
+if [ -d "$2" ] && systemctl show --property=ExecStart,Environment haproxy.service | grep -q /etc/haproxy/conf.d; then
+	exec haproxy -c -f "$1" -f "$2"
+fi
+exec haproxy -c -f "$1"`
+
+// Check implements transaction.Daemon.
+func (Daemon) Check(ctx context.Context, h host.Host, stage string, next transaction.Tree) error {
+	_, err := h.Run(ctx, host.Cmd{Argv: []string{"sh", "-c", checkScript, "sh", stage + ConfigPath, stage + strings.TrimSuffix(confDir, "/")}})
+	var exit *host.ExitError
+	if errors.As(err, &exit) {
+		return &transaction.RefusedError{Err: refusal{words: checkerWords(exit.Stdout+exit.Stderr, stage, next), err: err}}
+	}
+	return err
+}
+
+// refusal is HAProxy's own words, with the section and the text of the line it means.
+type refusal struct {
+	words string
+	err   error
+}
+
+func (r refusal) Error() string { return r.words }
+func (r refusal) Unwrap() error { return r.err }
+
+// placed matches the place in a message: "config : parsing [/etc/haproxy/haproxy.cfg:12]".
+var (
+	placed = regexp.MustCompile(`\[([^\]\s]+):(\d+)\]`)
+	prefix = regexp.MustCompile(`^\[(ALERT|WARNING|NOTICE)\]\s*(?:\(\d+\)|\d+/\d+ \(\d+\))\s*:\s*`)
+)
+
+// checkerWords picks the alerts out of the checker's output; a message about a line is followed by it.
+func checkerWords(output, stage string, next transaction.Tree) string {
+	output = strings.ReplaceAll(output, stage, "")
+	var alerts []string
+	alert := false
+	for line := range strings.Lines(output) {
+		line = strings.TrimRight(line, "\n")
+		if m := prefix.FindStringSubmatch(line); m != nil {
+			alert = m[1] == "ALERT"
+			line = prefix.ReplaceAllString(line, "")
+		}
+		if !alert || strings.Contains(line, "Error(s) found in configuration file") || strings.Contains(line, "Fatal errors found in configuration") {
+			continue
+		}
+		if m := placed.FindStringSubmatch(line); m != nil {
+			d := parseDocument(next[m[1]].Content)
+			if n, err := strconv.Atoi(m[2]); err == nil && n >= 1 && n <= len(d.lines) {
+				line += fmt.Sprintf("\n    in %s: %s", d.where(n), strings.TrimSpace(d.lines[n-1]))
+			}
+		}
+		alerts = append(alerts, line)
+	}
+	if len(alerts) == 0 {
+		return strings.TrimSpace(output)
+	}
+	return "haproxy: " + strings.Join(alerts, "\n")
+}

@@ -1,0 +1,186 @@
+package haproxy
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// directive ties a keyword of the configuration to one attribute of a value, in both directions, so that
+// Parse undoes Render by construction.
+type directive struct {
+	// keyword is one word or more: "timeout client". A directive without one holds the extra lines.
+	keyword string
+	// attribute names the value's attribute in messages.
+	attribute string
+	// get returns what follows the keyword, once for every line; an unset attribute has no line.
+	get func() []string
+	// set takes what follows the keyword. False means that the attribute cannot say this, so the line
+	// is an extra one.
+	set func(rest string) bool
+}
+
+// render writes the lines of a section's body, in the order of the table.
+func render(table []directive) []string {
+	var lines []string
+	for _, d := range table {
+		for _, rest := range d.get() {
+			lines = append(lines, strings.TrimSpace(d.keyword+" "+rest))
+		}
+	}
+	return lines
+}
+
+// parse feeds a section's body to the table; what no directive takes comes back in order.
+func parse(table []directive, body []string) (extra []string) {
+	for _, line := range body {
+		line = strings.TrimSpace(line)
+		if significant(line) && take(table, line) == nil {
+			extra = append(extra, line)
+		}
+	}
+	return extra
+}
+
+// take gives a line to the first directive that takes it.
+func take(table []directive, line string) *directive {
+	for i, d := range table {
+		if d.keyword == "" {
+			continue
+		}
+		if rest, ok := cut(line, d.keyword); ok && d.set(rest) {
+			return &table[i]
+		}
+	}
+	return nil
+}
+
+// text is a directive whose whole rest is the value.
+func text(keyword, attribute string, value *string) directive {
+	return directive{keyword, attribute,
+		func() []string { return present(*value) },
+		func(rest string) bool {
+			rest = oneLine(rest)
+			if rest == "" {
+				return false
+			}
+			*value = rest
+			return true
+		}}
+}
+
+// number is a directive with one positive number; zero is unset.
+func number(keyword, attribute string, value *int64) directive {
+	return directive{keyword, attribute,
+		func() []string {
+			if *value == 0 {
+				return nil
+			}
+			return []string{strconv.FormatInt(*value, 10)}
+		},
+		func(rest string) bool {
+			n, err := strconv.ParseInt(oneLine(rest), 10, 64)
+			if err != nil || n <= 0 {
+				return false
+			}
+			*value = n
+			return true
+		}}
+}
+
+// flag is a directive without arguments.
+func flag(keyword, attribute string, value *bool) directive {
+	return directive{keyword, attribute,
+		func() []string {
+			if *value {
+				return []string{""}
+			}
+			return nil
+		},
+		func(rest string) bool {
+			if oneLine(rest) != "" {
+				return false
+			}
+			*value = true
+			return true
+		}}
+}
+
+// lines is a directive that may stand several times, each line a line of the value.
+func lines(keyword, attribute string, value *[]string) directive {
+	return directive{keyword, attribute,
+		func() []string { return *value },
+		func(rest string) bool {
+			if rest == "" {
+				return false
+			}
+			*value = append(*value, rest)
+			return true
+		}}
+}
+
+// options are the lines "option X" as X and "no option X" as "no X", sorted: their order has no meaning.
+func options(value *[]string) []directive {
+	pick := func(no bool) func() []string {
+		return func() []string {
+			var rest []string
+			for _, o := range *value {
+				switch name, negated := cut(o, "no"); {
+				case negated && no:
+					rest = append(rest, name)
+				case !negated && !no:
+					rest = append(rest, o)
+				}
+			}
+			return rest
+		}
+	}
+	set := func(prefix string) func(string) bool {
+		return func(rest string) bool {
+			rest = oneLine(rest)
+			if rest == "" {
+				return false
+			}
+			if o := prefix + rest; !slices.Contains(*value, o) {
+				*value = append(*value, o)
+				slices.Sort(*value)
+			}
+			return true
+		}
+	}
+	return []directive{{"option", "options", pick(false), set("")}, {"no option", "options", pick(true), set("no ")}}
+}
+
+// timeouts are the lines "timeout NAME TIME" of the given names.
+func timeouts(value *map[string]string, names []string) []directive {
+	var table []directive
+	for _, name := range names {
+		table = append(table, directive{"timeout " + name, "timeouts",
+			func() []string { return present((*value)[name]) },
+			func(rest string) bool {
+				words, _ := rawWords(rest)
+				if len(words) != 1 {
+					return false
+				}
+				if *value == nil {
+					*value = map[string]string{}
+				}
+				(*value)[name] = words[0]
+				return true
+			}})
+	}
+	return table
+}
+
+// extra holds the lines that no attribute takes.
+func extra(value *[]string) directive {
+	return directive{"", "extra_config", func() []string { return *value }, nil}
+}
+
+// present is a list of the text, or of nothing.
+func present(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return []string{text}
+}

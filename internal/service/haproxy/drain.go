@@ -1,0 +1,96 @@
+package haproxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
+)
+
+// masterSocket is where Debian's unit opens the master's own interface, which reaches old workers too.
+const masterSocket = "/run/haproxy-master.sock"
+
+// Draining lists the servers that begin to drain with a change.
+func Draining(was, is Backend) []string {
+	var names []string
+	for _, name := range sortedKeys(is.Servers) {
+		if old, ok := was.Servers[name]; ok && old.State != Drain && is.Servers[name].State == Drain {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// WaitDrained waits until servers of a backend have no sessions any more, in old workers neither, and
+// returns how many are left when the limit is over. HAProxy without a socket cannot be asked: none is left.
+func WaitDrained(ctx context.Context, h host.Host, t transaction.Tree, backend string, names []string, limit time.Duration) (int64, error) {
+	api, err := openSocket(h, t, isSocket)
+	if errors.Is(err, errNoSocket) || len(names) == 0 {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	for deadline := time.Now().Add(limit); ; {
+		left, err := api.sessions(ctx, backend, names)
+		if err != nil || left == 0 || time.Now().After(deadline) {
+			return left, err
+		}
+		if err := pause(ctx, 250*time.Millisecond); err != nil {
+			return left, err
+		}
+	}
+}
+
+// sessions counts the sessions of servers over all workers.
+func (r runtimeAPI) sessions(ctx context.Context, backend string, names []string) (int64, error) {
+	tables := []statTable{}
+	stats, err := r.stats(ctx)
+	if err != nil {
+		return 0, err
+	}
+	tables = append(tables, stats)
+	master := runtimeAPI{host: r.host, socket: masterSocket}
+	processes, err := master.ask(ctx, "show proc")
+	if err != nil {
+		processes = "" // there is no such socket everywhere, and then nobody knows of old workers
+	}
+	for _, pid := range oldWorkers(processes) {
+		// A worker that ended meanwhile has no sessions.
+		if out, err := master.ask(ctx, fmt.Sprintf("@!%s show stat", pid)); err == nil {
+			if stats, err := parseStats(out); err == nil {
+				tables = append(tables, stats)
+			}
+		}
+	}
+	var n int64
+	for _, table := range tables {
+		for name, s := range table[backend] {
+			if slices.Contains(names, name) {
+				n += s.number("scur")
+			}
+		}
+	}
+	return n, nil
+}
+
+// oldWorkers lists the processes that serve connections from before a reload to their end.
+func oldWorkers(processes string) []string {
+	var pids []string
+	old := false
+	for line := range strings.Lines(processes) {
+		if strings.HasPrefix(line, "#") {
+			old = strings.HasPrefix(line, "# old workers")
+			continue
+		}
+		if fields := strings.Fields(line); old && len(fields) > 1 && fields[1] == "worker" {
+			pids = append(pids, fields[0])
+		}
+	}
+	return pids
+}

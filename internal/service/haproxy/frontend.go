@@ -1,0 +1,142 @@
+package haproxy
+
+import "slices"
+
+// Frontend is a frontend section.
+type Frontend struct {
+	Name string
+	// Mode is "tcp" or "http"; empty inherits it from the defaults.
+	Mode  string
+	Binds []Bind
+	// Maxconn is the number of connections at once; 0 leaves it to HAProxy.
+	Maxconn int64
+	// Timeouts by HAProxy's names ("http-request"), times with a unit.
+	Timeouts map[string]string
+	// Options are sorted: "tcplog", "no dontlognull".
+	Options []string
+	// ACLs by name: each criterion is one acl line, and one of them has to match.
+	ACLs map[string][]string
+	// Extra are further lines, as HAProxy reads them.
+	Extra          []string
+	Rules          []Rule
+	MonitorURI     string
+	DefaultBackend string
+}
+
+// Rule is a use_backend line. At most one of If and Unless is set.
+type Rule struct{ Backend, If, Unless string }
+
+// FrontendTimeouts are the timeouts that a frontend can have.
+var FrontendTimeouts = []string{"client", "client-fin", "http-request", "http-keep-alive", "tarpit"}
+
+func (f *Frontend) directives() []directive {
+	return slices.Concat(
+		[]directive{
+			text("mode", "mode", &f.Mode),
+			binds(&f.Binds),
+			number("maxconn", "maxconn", &f.Maxconn),
+		},
+		timeouts(&f.Timeouts, FrontendTimeouts),
+		options(&f.Options),
+		[]directive{
+			text("monitor-uri", "monitor_uri", &f.MonitorURI),
+			acls(&f.ACLs),
+			extra(&f.Extra), // between the ACLs, which it may use, and the routing, which comes last in HAProxy
+			rules(&f.Rules),
+			text("default_backend", "default_backend", &f.DefaultBackend),
+		},
+	)
+}
+
+// Body renders the section's lines, without header and indentation.
+func (f Frontend) Body() []string { return render(f.directives()) }
+
+// ParseFrontend is the inverse of Body.
+func ParseFrontend(name string, body []string) Frontend {
+	f := Frontend{Name: name}
+	f.Extra = parse(f.directives(), body)
+	return f
+}
+
+// binds are the bind lines that name one address and one port.
+func binds(value *[]Bind) directive {
+	return directive{"bind", "binds",
+		func() []string {
+			var rest []string
+			for _, b := range *value {
+				rest = append(rest, b.String())
+			}
+			return rest
+		},
+		func(rest string) bool {
+			b, ok := parseBind(rest)
+			if ok {
+				*value = append(*value, b)
+			}
+			return ok
+		}}
+}
+
+// acls are the acl lines, those of one name together.
+func acls(value *map[string][]string) directive {
+	return directive{"acl", "acls",
+		func() []string {
+			var rest []string
+			for _, name := range sortedKeys(*value) {
+				for _, criterion := range (*value)[name] {
+					rest = append(rest, name+" "+criterion)
+				}
+			}
+			return rest
+		},
+		func(rest string) bool {
+			words, _ := rawWords(rest)
+			if len(words) < 2 {
+				return false
+			}
+			if *value == nil {
+				*value = map[string][]string{}
+			}
+			criterion, _ := cut(oneLine(rest), words[0])
+			(*value)[words[0]] = append((*value)[words[0]], criterion)
+			return true
+		}}
+}
+
+func rules(value *[]Rule) directive {
+	return directive{"use_backend", "rules",
+		func() []string {
+			var rest []string
+			for _, r := range *value {
+				switch {
+				case r.If != "":
+					rest = append(rest, r.Backend+" if "+r.If)
+				case r.Unless != "":
+					rest = append(rest, r.Backend+" unless "+r.Unless)
+				default:
+					rest = append(rest, r.Backend)
+				}
+			}
+			return rest
+		},
+		func(rest string) bool {
+			words, _ := rawWords(rest)
+			if len(words) == 0 || len(words) == 2 {
+				return false
+			}
+			r := Rule{Backend: words[0]}
+			if len(words) > 2 {
+				condition := oneLine(rest)[len(words[0])+1+len(words[1])+1:]
+				switch words[1] {
+				case "if":
+					r.If = condition
+				case "unless":
+					r.Unless = condition
+				default:
+					return false
+				}
+			}
+			*value = append(*value, r)
+			return true
+		}}
+}

@@ -1,0 +1,200 @@
+package haproxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
+)
+
+// runningServer is a server as the process has it, from `show servers state` (manual, section 9.3).
+type runningServer struct {
+	address string
+	port    int64
+	// maint and drain are what the configuration or an operator ordered, not what checks found.
+	maint, drain bool
+	weight       int64
+}
+
+// Bits of srv_admin_state.
+const (
+	forcedMaint = 0x01
+	forcedDrain = 0x08
+)
+
+// serverTable is by backend and server.
+type serverTable map[string]map[string]runningServer
+
+func (r runtimeAPI) servers(ctx context.Context) (serverTable, error) {
+	out, err := r.ask(ctx, "show servers state")
+	if err != nil {
+		return nil, err
+	}
+	return parseServerStates(out)
+}
+
+func parseServerStates(out string) (serverTable, error) {
+	table := serverTable{}
+	var columns []string
+	for line := range strings.Lines(out) {
+		fields := strings.Fields(line)
+		if len(fields) > 1 && fields[0] == "#" {
+			columns = fields[1:]
+			continue
+		}
+		if columns == nil || len(fields) < len(columns) {
+			continue
+		}
+		value := func(column string) string { return fields[slices.Index(columns, column)] }
+		number := func(column string) int64 { n, _ := strconv.ParseInt(value(column), 10, 64); return n }
+		for _, column := range []string{"be_name", "srv_name", "srv_addr", "srv_port", "srv_admin_state", "srv_uweight"} {
+			if !slices.Contains(columns, column) {
+				return nil, fmt.Errorf("HAProxy's server states have no column %s: %.200q", column, line)
+			}
+		}
+		if table[value("be_name")] == nil {
+			table[value("be_name")] = map[string]runningServer{}
+		}
+		table[value("be_name")][value("srv_name")] = runningServer{
+			address: CanonicalAddress(value("srv_addr")), port: number("srv_port"), weight: number("srv_uweight"),
+			maint: number("srv_admin_state")&forcedMaint != 0, drain: number("srv_admin_state")&forcedDrain != 0,
+		}
+	}
+	if columns == nil {
+		return nil, fmt.Errorf("HAProxy's server states are not the table they should be: %.80q", out)
+	}
+	return table, nil
+}
+
+// Observe changes the servers of a backend, as the configuration has them, to what the running process
+// does with them: an operator may have ordered something at run time that no file says. A server that the
+// file has otherwise than known stays as it is in the file: it was edited there, and is not loaded yet.
+func Observe(ctx context.Context, h host.Host, t transaction.Tree, b Backend, known map[string]Server) (Backend, error) {
+	api, err := openRuntime(h, t)
+	if errors.Is(err, errNoSocket) || len(b.Servers) == 0 {
+		return b, nil
+	}
+	if err != nil {
+		return b, err
+	}
+	running, err := api.servers(ctx)
+	if err != nil {
+		return b, err
+	}
+	seen := b.observed(running[b.Name], plainWeights(t))
+	for name, s := range b.Servers {
+		if before, ok := known[name]; !ok || before.words() != s.words() {
+			seen.Servers[name] = s
+		}
+	}
+	return seen, nil
+}
+
+// observed is Observe's pure part. Weights are compared where it is known what they should be.
+func (b Backend) observed(running map[string]runningServer, weights bool) Backend {
+	servers := map[string]Server{}
+	for name, s := range b.Servers {
+		if r, ok := running[name]; ok {
+			s = s.observed(r, b.weight(s), weights)
+		}
+		servers[name] = s
+	}
+	b.Servers = servers
+	return b
+}
+
+func (s Server) observed(r runningServer, weight int64, weights bool) Server {
+	if isAddress(s.Address) && isAddress(r.address) {
+		s.Address, s.Port = r.address, r.port
+	}
+	if (s.State == Maint) != r.maint {
+		s.State = map[bool]string{true: Maint, false: Ready}[r.maint]
+	}
+	if r.drain && s.State == Ready {
+		s.State = Drain
+	}
+	if weights && s.State != Maint && !r.drain && r.weight != weight && !strings.Contains(s.Options, "agent-check") {
+		s.State, s.Weight = Ready, &r.weight
+	}
+	return s
+}
+
+// weight is what a server's weight is in HAProxy.
+func (b Backend) weight(s Server) int64 {
+	defaults := Params{}
+	if b.DefaultServer != nil {
+		defaults = *b.DefaultServer
+	}
+	switch p := s.over(defaults); {
+	case s.State == Drain:
+		return 0
+	case p.Weight != nil:
+		return *p.Weight
+	}
+	return 1
+}
+
+// plainWeights says that no defaults section gives servers a weight, or anything else.
+func plainWeights(t transaction.Tree) bool {
+	for _, f := range t {
+		d := parseDocument(f.Content)
+		for _, s := range d.sections() {
+			for _, line := range d.text(s) {
+				if _, ok := cut(line, "default-server"); ok && s.kind == "defaults" {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+// missing lists how the running process differs from the provider's sections of the configuration.
+func missing(t transaction.Tree, stats statTable, servers serverTable) []string {
+	var problems []string
+	d, weights := parseDocument(t[ConfigPath].Content), plainWeights(t)
+	for _, s := range d.sections() {
+		if s.mark == "" || s.name == "" {
+			continue
+		}
+		switch s.kind {
+		case "frontend", "listen":
+			if _, ok := stats[s.name]["FRONTEND"]; !ok {
+				problems = append(problems, fmt.Sprintf("frontend %q is not there", s.name))
+			}
+		case "backend":
+			if _, ok := stats[s.name]["BACKEND"]; !ok {
+				problems = append(problems, fmt.Sprintf("backend %q is not there", s.name))
+				continue
+			}
+			problems = append(problems, missingServers(ParseBackend(s.name, d.text(s)), servers[s.name], weights)...)
+		}
+	}
+	return problems
+}
+
+func missingServers(b Backend, running map[string]runningServer, weights bool) []string {
+	var problems []string
+	seen := b.observed(running, weights)
+	for _, name := range sortedKeys(b.Servers) {
+		if _, ok := running[name]; !ok {
+			problems = append(problems, fmt.Sprintf("server %q of backend %q is not there", name, b.Name))
+		} else if got, want := seen.Servers[name].words(), b.Servers[name].words(); got != want {
+			problems = append(problems, fmt.Sprintf("server %q of backend %q is \"%s\", not \"%s\"", name, b.Name, got, want))
+		}
+	}
+	if len(b.Extra) > 0 {
+		return problems // lines that have servers in them, a server-template for one, bring more of them
+	}
+	for _, name := range sortedKeys(running) {
+		if _, ok := b.Servers[name]; !ok {
+			problems = append(problems, fmt.Sprintf("server %q of backend %q is still there", name, b.Name))
+		}
+	}
+	return problems
+}

@@ -1,0 +1,172 @@
+package haproxy
+
+import (
+	"context"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
+)
+
+// Status is what a running HAProxy does.
+type Status struct {
+	Version   string
+	Uptime    int64 // seconds
+	Frontends map[string]FrontendStatus
+	Backends  map[string]BackendStatus
+}
+
+// FrontendStatus is a frontend; a listen section is one too.
+type FrontendStatus struct {
+	Status                  string // "OPEN", "FULL" or "STOP"
+	Sessions, TotalSessions int64
+	Binds                   []BindStatus
+}
+
+// BindStatus says whether the kernel listens for HAProxy at a bind of the configuration.
+type BindStatus struct {
+	Address   string
+	Port      int64
+	Listening bool
+}
+
+// BackendStatus is a backend; a listen section is one too.
+type BackendStatus struct {
+	Status                  string // "UP" or "DOWN"
+	Sessions, TotalSessions int64
+	Servers                 map[string]ServerStatus
+}
+
+// ServerStatus is a server.
+type ServerStatus struct {
+	Address string
+	Port    int64
+	// State is Ready, Drain or Maint; Status is HAProxy's own word, "UP 1/3" for one that is failing.
+	State, Status string
+	// Up says whether new connections can go there.
+	Up bool
+	// Check is the last check's result, "L7OK/200: …" or "L4TOUT"; empty without checks.
+	Check                               string
+	Sessions, TotalSessions, Weight     int64
+	LastChange                          int64 // seconds since it went up or down
+	Backup                              bool
+	FailedChecks, FailedConnects, Queue int64
+}
+
+// ReadStatus asks the HAProxy that runs with a configuration.
+func ReadStatus(ctx context.Context, h host.Host, t transaction.Tree) (Status, error) {
+	api, err := openSocket(h, t, isSocket)
+	if err != nil {
+		return Status{}, err
+	}
+	info, err := api.ask(ctx, "show info")
+	if err != nil {
+		return Status{}, err
+	}
+	stats, err := api.stats(ctx)
+	if err != nil {
+		return Status{}, err
+	}
+	sockets, err := h.Run(ctx, host.Cmd{Argv: []string{"ss", "--no-header", "--listening", "--tcp", "--numeric", "--processes"}})
+	if err != nil {
+		return Status{}, err
+	}
+	s := Status{Frontends: map[string]FrontendStatus{}, Backends: map[string]BackendStatus{}}
+	for line := range strings.Lines(info) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		switch name {
+		case "Version":
+			s.Version = value
+		case "Uptime_sec":
+			s.Uptime, _ = strconv.ParseInt(value, 10, 64)
+		}
+	}
+	s.proxies(stats, configuredBinds(t), listening(string(sockets)))
+	return s, nil
+}
+
+func isSocket(words []string) bool {
+	return len(words) > 2 && words[0] == "stats" && words[1] == "socket" && path.IsAbs(words[2])
+}
+
+// configuredBinds are the binds of each frontend and listen section.
+func configuredBinds(t transaction.Tree) map[string][]Bind {
+	binds := map[string][]Bind{}
+	for _, f := range t {
+		d := parseDocument(f.Content)
+		for _, s := range d.sections() {
+			if s.kind == "frontend" || s.kind == "listen" {
+				binds[s.name] = append(binds[s.name], ParseFrontend(s.name, d.text(s)).Binds...)
+			}
+		}
+	}
+	return binds
+}
+
+// listening is where the kernel listens for HAProxy, by the endpoint as Bind spells it.
+func listening(sockets string) map[string]bool {
+	found := map[string]bool{}
+	for line := range strings.Lines(sockets) {
+		fields := strings.Fields(line)
+		if len(fields) < 5 || !strings.Contains(line, `"haproxy"`) {
+			continue
+		}
+		if address, port, ok := splitEndpoint(fields[3]); ok {
+			address, _, _ = strings.Cut(address, "%") // a device after the address
+			if address == "*" {                       // ss writes so for a socket that takes both families
+				found[endpoint("::", port)] = true
+			}
+			found[endpoint(CanonicalBindAddress(address), port)] = true
+		}
+	}
+	return found
+}
+
+func (s Status) proxies(stats statTable, binds map[string][]Bind, kernel map[string]bool) {
+	for name, rows := range stats {
+		if row, ok := rows["FRONTEND"]; ok {
+			f := FrontendStatus{Status: row["status"], Sessions: row.number("scur"), TotalSessions: row.number("stot")}
+			for _, b := range binds[name] {
+				f.Binds = append(f.Binds, BindStatus{Address: b.Address, Port: b.Port, Listening: kernel[b.Endpoint()]})
+			}
+			s.Frontends[name] = f
+		}
+		row, ok := rows["BACKEND"]
+		if !ok {
+			continue
+		}
+		b := BackendStatus{Status: row["status"], Sessions: row.number("scur"), TotalSessions: row.number("stot"), Servers: map[string]ServerStatus{}}
+		for server, row := range rows {
+			if server != "FRONTEND" && server != "BACKEND" {
+				b.Servers[server] = row.server()
+			}
+		}
+		s.Backends[name] = b
+	}
+}
+
+func (s stat) server() ServerStatus {
+	address, port, _ := splitEndpoint(s["addr"])
+	status := s["status"]
+	out := ServerStatus{
+		Address: CanonicalAddress(address), Port: port, Status: status, State: Ready, Check: s["check_status"],
+		Sessions: s.number("scur"), TotalSessions: s.number("stot"), Weight: s.number("weight"), LastChange: s.number("lastchg"),
+		Backup: s.number("bck") > 0, FailedChecks: s.number("chkfail"), FailedConnects: s.number("econ"), Queue: s.number("qcur"),
+	}
+	if code := s["check_code"]; code != "" {
+		out.Check += "/" + code
+	}
+	if last := s["last_chk"]; last != "" {
+		out.Check += ": " + last
+	}
+	switch {
+	case strings.HasPrefix(status, "MAINT"):
+		out.State = Maint
+	case strings.HasPrefix(status, "DRAIN"), out.Weight == 0:
+		out.State = Drain
+	}
+	out.Up = out.State == Ready && (strings.HasPrefix(status, "UP") || status == "no check")
+	return out
+}

@@ -1,0 +1,47 @@
+package haproxy_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
+)
+
+func TestAccTLSNamesAndProxyHeadersAreRouted(t *testing.T) {
+	s := newSite(t)
+	s.run(`openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN=web.test -days 2 -keyout /tmp/key.pem -out /tmp/crt.pem 2>/dev/null
+		cat /tmp/crt.pem /tmp/key.pem > /etc/haproxy/site.pem`)
+	on := true
+	s.commit(func(tree transaction.Tree) error {
+		return errors.Join(
+			haproxy.SetBackend(tree, haproxy.Backend{Name: "web", Mode: "http", Servers: map[string]haproxy.Server{"s1": server(t, "web")}}),
+			haproxy.SetBackend(tree, haproxy.Backend{Name: "admin", Mode: "http", Servers: map[string]haproxy.Server{"s1": server(t, "admin")}}),
+			haproxy.SetBackend(tree, haproxy.Backend{Name: "tls", Mode: "tcp", Servers: map[string]haproxy.Server{
+				"self": {Address: "::1", Port: 8443, State: haproxy.Ready, Params: haproxy.Params{SendProxy: &on}}}}),
+			haproxy.SetBackend(tree, haproxy.Backend{Name: "nobody", Mode: "tcp"}),
+			haproxy.SetFrontend(tree, haproxy.Frontend{
+				Name: "terminates", Mode: "http", Binds: []haproxy.Bind{{Address: "::1", Port: 8443, Options: "accept-proxy ssl crt /etc/haproxy/site.pem alpn h2,http/1.1"}},
+				ACLs:  map[string][]string{"is_admin": {"path_beg /admin", "path_beg /root"}},
+				Extra: []string{"http-request return status 200 content-type text/plain lf-string %[src] if { path /who }"},
+				Rules: []haproxy.Rule{{Backend: "admin", If: "is_admin"}}, DefaultBackend: "web",
+			}),
+			haproxy.SetFrontend(tree, haproxy.Frontend{
+				Name: "passes", Mode: "tcp", Binds: []haproxy.Bind{{Address: "*", Port: 8444}},
+				Extra: []string{"tcp-request inspect-delay 5s", "tcp-request content accept if { req.ssl_hello_type 1 }"},
+				Rules: []haproxy.Rule{{Backend: "tls", If: "{ req.ssl_sni -i web.test }"}}, DefaultBackend: "nobody",
+			}),
+		)
+	})
+	ask := func(name, path string) string {
+		return s.run("curl -sk --max-time 5 --interface 127.0.0.3 --resolve " + name + ":8444:127.0.0.1 https://" + name + ":8444" + path + " || echo refused")
+	}
+	for _, c := range [][3]string{
+		{"web.test", "/", "web"}, {"web.test", "/admin", "admin"}, {"web.test", "/root", "admin"}, {"other.test", "/", "refused"},
+		{"web.test", "/who", "127.0.0.3"}, // the PROXY header brought the client's address
+	} {
+		if got := ask(c[0], c[1]); got != c[2] {
+			t.Errorf("https://%s%s: %q, want %q", c[0], c[1], got, c[2])
+		}
+	}
+}

@@ -1,0 +1,142 @@
+package haproxy
+
+import (
+	"strings"
+)
+
+// rawWords splits a line the way HAProxy does (quotes, backslashes, a comment from an unquoted # on) and
+// leaves every word as it is written, quotes included. The comment comes back without its #.
+func rawWords(line string) (words []string, comment string) {
+	start := -1
+	end := func(i int) {
+		if start >= 0 {
+			words = append(words, line[start:i])
+			start = -1
+		}
+	}
+	for i := 0; i < len(line); i++ {
+		c := line[i]
+		switch {
+		case c == ' ' || c == '\t':
+			end(i)
+			continue
+		case c == '#':
+			end(i)
+			return words, strings.TrimSpace(line[i+1:])
+		case start < 0:
+			start = i
+		}
+		switch c {
+		case '\\':
+			i++
+		case '\'':
+			i += 1 + max(strings.IndexByte(line[i+1:]+"'", '\''), 0)
+		case '"':
+			for i++; i < len(line) && line[i] != '"'; i++ {
+				if line[i] == '\\' {
+					i++
+				}
+			}
+		}
+	}
+	end(len(line))
+	return words, ""
+}
+
+// closed says whether every quote of a line ends on it, and no backslash stands last.
+func closed(line string) bool {
+	var quote byte
+	for i := 0; i < len(line); i++ {
+		switch c := line[i]; {
+		case c == '\\' && quote != '\'':
+			if i++; i == len(line) {
+				return false
+			}
+		case quote == 0 && (c == '\'' || c == '"'):
+			quote = c
+		case c == quote:
+			quote = 0
+		}
+	}
+	return quote == 0
+}
+
+// unquote gives the value of a word that quote wrote.
+func unquote(word string) string {
+	var b strings.Builder
+	for i := 0; i < len(word); i++ {
+		switch c := word[i]; {
+		case c == '\\' && i+1 < len(word):
+			i++
+			b.WriteByte(word[i])
+		case c == '\'':
+			n := strings.IndexByte(word[i+1:]+"'", '\'')
+			b.WriteString(word[i+1 : min(i+1+n, len(word))])
+			i += 1 + n
+		case c == '"':
+			for i++; i < len(word) && word[i] != '"'; i++ {
+				if word[i] == '\\' && i+1 < len(word) {
+					i++
+				}
+				b.WriteByte(word[i])
+			}
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
+// quote writes a value as one word of a configuration line, whatever printable characters it has. Not by double
+// quotes: inside them HAProxy expands environment variables. A blank is quoted so that lines can be trimmed.
+func quote(value string) string {
+	if value == "" {
+		return `''`
+	}
+	return strings.NewReplacer(` `, `' '`, `#`, `\#`, `\`, `\\`, `'`, `\'`, `"`, `\"`).Replace(value)
+}
+
+// OneLine gives a line with single blanks between its words; quoted words stay whole. A line with a comment
+// or a line break, which no value may have, is only trimmed.
+func OneLine(text string) string {
+	if words, comment := rawWords(text); comment == "" && !strings.ContainsAny(text, "\n\r") {
+		return strings.Join(words, " ")
+	}
+	return strings.TrimSpace(text)
+}
+
+// oneLine is the same without the comment.
+func oneLine(text string) string {
+	words, _ := rawWords(text)
+	return strings.Join(words, " ")
+}
+
+// Lines are the significant lines of a text: trimmed, without blank lines and comments.
+func Lines(text string) []string {
+	var lines []string
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); significant(line) {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// significant tells a line that HAProxy acts on from blank lines and comments.
+func significant(line string) bool {
+	line = strings.TrimSpace(line)
+	return line != "" && line[0] != '#'
+}
+
+// cut takes leading words off a line when they are the given ones, and returns the rest as it is written.
+func cut(line string, keyword string) (rest string, ok bool) {
+	rest = strings.TrimSpace(line)
+	for word := range strings.SplitSeq(keyword, " ") {
+		after, found := strings.CutPrefix(rest, word)
+		if !found || after != "" && after[0] != ' ' && after[0] != '\t' {
+			return "", false
+		}
+		rest = strings.TrimSpace(after)
+	}
+	return rest, true
+}

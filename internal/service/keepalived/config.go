@@ -1,0 +1,187 @@
+package keepalived
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// The provider's blocks are marked by the comment before them, so that an apply that was interrupted finds
+// its own again and a person sees whose they are.
+//
+//	# Terraform virtcluster_vip "api"
+//	# Terraform virtcluster_vip "api" in sync group "okd"
+//	# Terraform virtcluster sync group "okd"
+//	# Terraform virtcluster script security
+const (
+	mark         = "# Terraform virtcluster"
+	vipMark      = mark + "_vip "
+	groupMark    = mark + " sync group "
+	securityMark = mark + " script security"
+)
+
+// config is a whole keepalived.conf.
+type config struct {
+	chunks []chunk
+	tail   string
+}
+
+func parseConfig(content []byte) (config, error) {
+	chunks, tail, err := split(string(content))
+	if err != nil {
+		return config{}, fmt.Errorf("parse %s: %w", Path, err)
+	}
+	return config{chunks: chunks, tail: tail}, nil
+}
+
+func (c config) bytes() []byte {
+	var out strings.Builder
+	for _, k := range c.chunks {
+		out.WriteString(k.lead + k.text)
+	}
+	out.WriteString(c.tail)
+	return []byte(out.String())
+}
+
+// find returns the first block with a keyword and a name.
+func (c config) find(keyword, name string) (node, bool) {
+	for _, k := range c.chunks {
+		if k.node.keyword() == keyword && k.node.word(1) == name && k.node.block {
+			return k.node, true
+		}
+	}
+	return node{}, false
+}
+
+// marked returns the mark of a chunk that the provider wrote: the comment right before it.
+func (k chunk) marked() string {
+	lines := strings.Split(strings.TrimRight(k.lead, "\n"), "\n")
+	if last := lines[len(lines)-1]; strings.HasPrefix(last, mark) {
+		return last
+	}
+	return ""
+}
+
+// foreignLead is what stands before a chunk's mark: a person's comments and blank lines.
+func (k chunk) foreignLead() string {
+	return strings.TrimSuffix(strings.TrimSuffix(k.lead, "\n"), k.marked())
+}
+
+// vipOf returns the name of the VIP that a chunk belongs to; "" is none of the provider's.
+func (k chunk) vipOf() string {
+	rest, ok := strings.CutPrefix(k.marked(), vipMark)
+	if !ok {
+		return ""
+	}
+	return unquote(rest)
+}
+
+// groupOf returns the sync group that the chunk's VIP asks for.
+func (k chunk) groupOf() string {
+	_, group, _ := strings.Cut(k.marked(), " in sync group ")
+	return unquote(group)
+}
+
+// unquote returns what stands between the first two quotes. Names hold none: Validate sees to it.
+func unquote(text string) string {
+	_, rest, _ := strings.Cut(text, `"`)
+	name, _, _ := strings.Cut(rest, `"`)
+	return name
+}
+
+// cut takes out the chunks that match. It returns where the first one was, -1 for none, and what a person
+// had written before them.
+func (c *config) cut(match func(chunk) bool) (at int, lead string) {
+	at = -1
+	var kept []chunk
+	for _, k := range c.chunks {
+		if !match(k) {
+			kept = append(kept, k)
+			continue
+		}
+		if at < 0 {
+			at = len(kept)
+		}
+		if k.marked() == "" {
+			lead += k.lead
+		} else {
+			lead += strings.TrimSuffix(k.foreignLead(), "\n") // the blank line that put wrote before the mark
+		}
+	}
+	c.chunks = kept
+	return at, lead
+}
+
+// remove takes out the chunks that match; what a person had written before them stays.
+func (c *config) remove(match func(chunk) bool) {
+	at, lead := c.cut(match)
+	switch {
+	case at < 0:
+	case at < len(c.chunks):
+		c.chunks[at].lead = lead + c.chunks[at].lead
+	default:
+		c.tail = lead + c.tail
+	}
+}
+
+// put writes marked blocks in the place of the chunks that match, or at the end.
+func (c *config) put(match func(chunk) bool, marking string, blocks ...string) {
+	at, lead := c.cut(match)
+	if at < 0 || at == len(c.chunks) {
+		at = len(c.chunks)
+		if lead, c.tail = lead+c.tail, ""; lead != "" && !strings.HasSuffix(lead, "\n") {
+			lead += "\n"
+		}
+		if at > 0 && !strings.HasSuffix(c.chunks[at-1].text, "\n") {
+			c.chunks[at-1].text += "\n"
+		}
+	}
+	added := make([]chunk, 0, len(blocks))
+	for i, text := range blocks {
+		if at > 0 || i > 0 || lead != "" {
+			lead += "\n"
+		}
+		nodes, _ := parseNodes(text)
+		added = append(added, chunk{lead: lead + marking + "\n", text: text, node: nodes[0]})
+		lead = ""
+	}
+	c.chunks = slices.Insert(c.chunks, at, added...)
+}
+
+// nothing matches no chunk.
+func nothing(chunk) bool { return false }
+
+// syncGroupOf finds the group of an instance: from the block that makes keepalived act on it, or from the
+// mark as long as no other instance has joined the group.
+func (c config) syncGroupOf(instance string) string {
+	wanted := ""
+	members := map[string]int{}
+	for _, k := range c.chunks {
+		if k.node.keyword() == "vrrp_sync_group" && slices.Contains(groupMembers(k.node), instance) {
+			return k.node.word(1)
+		}
+		if k.node.keyword() == "vrrp_instance" && k.groupOf() != "" {
+			members[k.groupOf()]++
+			if k.node.word(1) == instance {
+				wanted = k.groupOf()
+			}
+		}
+	}
+	if members[wanted] == 1 {
+		return wanted
+	}
+	return ""
+}
+
+// groupMembers lists the instances of a vrrp_sync_group block.
+func groupMembers(block node) []string {
+	var names []string
+	for _, n := range block.children {
+		if n.keyword() == "group" {
+			for _, line := range n.children {
+				names = append(names, line.words...)
+			}
+		}
+	}
+	return names
+}

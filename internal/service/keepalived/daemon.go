@@ -1,0 +1,226 @@
+package keepalived
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
+)
+
+// Daemon is keepalived, to a transaction.
+type Daemon struct{}
+
+var (
+	_ transaction.Daemon   = Daemon{}
+	_ transaction.Stripper = Daemon{}
+)
+
+// Name implements transaction.Daemon.
+func (Daemon) Name() string { return "keepalived" }
+
+// Globs implements transaction.Daemon. Files that a person includes stay where they are and are read there.
+func (Daemon) Globs() []string { return []string{Path, UnitPath} }
+
+// Check asks keepalived. It exits with a failure for warnings too, such as a password that it would cut, so
+// a configuration that a person left with warnings is refused only for what is new.
+func (Daemon) Check(ctx context.Context, h host.Host, stage string, next transaction.Tree) error {
+	if _, ok := next[Path]; !ok {
+		return nil
+	}
+	scripts, err := scriptUsers(next)
+	if err != nil {
+		return err
+	}
+	err = check(ctx, h, stage+Path, scripts)
+	var exit *host.ExitError
+	if !errors.As(err, &exit) {
+		return err
+	}
+	before := check(ctx, h, Path, nil)
+	var old *host.ExitError
+	if errors.As(before, &old) && old.Code == exit.Code && len(fresh(exit, old)) == 0 && len(messages(exit)) > 0 {
+		return nil
+	}
+	return err
+}
+
+// checkScript checks a configuration. Arguments: the file, then users of scripts. keepalived 2.2.7 ends its
+// check by a signal to itself where a script has another user than root, though it runs such a script well:
+// then it is asked about a copy with root in their place, and the users are looked up here.
+const checkScript = `file=$1; shift
+for u; do id -u -- "$u" >/dev/null || exit 1; done
+sed 's/^    user [a-z_][a-z0-9_-]*$/    user root/' "$file" >"$file.check" || exit 1
+exec keepalived -t -f "$file.check"`
+
+func check(ctx context.Context, h host.Host, file string, users []string) error {
+	if len(users) == 0 {
+		return run(ctx, h, "keepalived", "-t", "-f", file)
+	}
+	return run(ctx, h, append([]string{"sh", "-c", checkScript, "sh", file}, users...)...)
+}
+
+// scriptUsers lists the users, root apart, that the provider's scripts run as.
+func scriptUsers(t transaction.Tree) ([]string, error) {
+	ours, _, err := Instances(t)
+	if err != nil {
+		return nil, err
+	}
+	var users []string
+	for _, in := range ours {
+		for _, s := range in.Track {
+			if s.User != "" && s.User != "root" && !slices.Contains(users, s.User) {
+				users = append(users, s.User)
+			}
+		}
+	}
+	return users, nil
+}
+
+// messages are the checker's words without their places, which move with every edit.
+func messages(e *host.ExitError) []string {
+	var all []string
+	for line := range strings.Lines(e.Stderr + e.Stdout) {
+		if _, rest, ok := strings.Cut(line, ") "); ok && strings.HasPrefix(line, "(") && strings.Contains(line, "Line ") {
+			line = rest
+		}
+		if line = strings.TrimSpace(line); line != "" {
+			all = append(all, line)
+		}
+	}
+	return all
+}
+
+// fresh lists the messages that are not among the old ones.
+func fresh(e, old *host.ExitError) []string {
+	known := messages(old)
+	return slices.DeleteFunc(messages(e), func(m string) bool { return slices.Contains(known, m) })
+}
+
+// Running implements transaction.Daemon.
+func (Daemon) Running(ctx context.Context, h host.Host) (bool, error) {
+	_, err := h.Run(ctx, host.Cmd{Argv: []string{"systemctl", "is-active", "--quiet", "keepalived.service"}})
+	if errors.As(err, new(*host.ExitError)) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Activate starts, reloads or stops keepalived. A reload keeps the state of every instance that stays. A
+// machine without a configuration runs none: its unit would not start.
+func (d Daemon) Activate(ctx context.Context, h host.Host, prev, next transaction.Tree) error {
+	if string(prev[UnitPath].Content) != string(next[UnitPath].Content) {
+		if err := run(ctx, h, "systemctl", "daemon-reload"); err != nil {
+			return err
+		}
+	}
+	if _, ok := next[UnitPath]; !ok {
+		if err := run(ctx, h, "sh", "-c", `[ ! -d "$1" ] || rmdir --ignore-fail-on-non-empty "$1"`, "sh", path.Dir(UnitPath)); err != nil {
+			return err
+		}
+	}
+	if _, ok := next[Path]; !ok {
+		return run(ctx, h, "systemctl", "disable", "--now", "--quiet", "keepalived.service")
+	}
+	running, err := d.Running(ctx, h)
+	if err != nil {
+		return err
+	}
+	if running {
+		return run(ctx, h, "systemctl", "reload", "keepalived.service")
+	}
+	// A unit that failed too often would refuse to start.
+	_ = run(ctx, h, "systemctl", "reset-failed", "keepalived.service")
+	return run(ctx, h, "systemctl", "enable", "--now", "--quiet", "keepalived.service")
+}
+
+func run(ctx context.Context, h host.Host, argv ...string) error {
+	_, err := h.Run(ctx, host.Cmd{Argv: argv})
+	return err
+}
+
+// verifyLimit bounds the wait for a reload, which keepalived does in its own time.
+const verifyLimit = 5 * time.Second
+
+// Verify asks the running keepalived what it serves, by the same signals that a reload goes by and so after
+// it, and compares that with every instance of next.
+func (d Daemon) Verify(ctx context.Context, h host.Host, next transaction.Tree) error {
+	if _, ok := next[Path]; !ok {
+		running, err := d.Running(ctx, h)
+		if err == nil && running {
+			err = errors.New("keepalived still runs, without a configuration")
+		}
+		return err
+	}
+	want, foreign, err := Instances(next)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, verifyLimit)
+	defer cancel()
+	for {
+		err := d.verify(ctx, h, want, foreign > 0)
+		if err == nil || errors.Is(err, errNotRunning) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+func (d Daemon) verify(ctx context.Context, h host.Host, want []Instance, others bool) error {
+	served, err := Dump(ctx, h)
+	if err != nil {
+		return err
+	}
+	for _, in := range want {
+		i := slices.IndexFunc(served, func(s Status) bool { return s.Name == in.Name })
+		if i < 0 {
+			return fmt.Errorf("the running keepalived does not know vrrp_instance %s", in.Name)
+		}
+		if difference := served[i].differs(in); difference != "" {
+			return fmt.Errorf("the running keepalived has another vrrp_instance %s: %s", in.Name, difference)
+		}
+	}
+	if len(served) != len(want) && !others {
+		return fmt.Errorf("the running keepalived has %d VRRP instances, its configuration %d", len(served), len(want))
+	}
+	return nil
+}
+
+// Instances reads the provider's instances of a tree, and counts a person's.
+func Instances(t transaction.Tree) (ours []Instance, foreign int, err error) {
+	c, err := parseConfig(t[Path].Content)
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, k := range c.chunks {
+		switch {
+		case k.node.keyword() == "include":
+			foreign++
+		case k.node.keyword() != "vrrp_instance":
+		case k.vipOf() == "":
+			foreign++
+		default:
+			in, err := c.instance(k.node)
+			if err != nil {
+				return nil, 0, err
+			}
+			ours = append(ours, in)
+		}
+	}
+	return ours, foreign, nil
+}
+
+// Strip implements transaction.Stripper: what a person wrote stays.
+func (Daemon) Strip(t transaction.Tree) error {
+	return edit(t, func(c *config) { c.remove(func(k chunk) bool { return k.marked() != "" }) })
+}

@@ -1,0 +1,178 @@
+package keepalived
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
+)
+
+// Path is keepalived's configuration on every distribution.
+const Path = "/etc/keepalived/keepalived.conf"
+
+// mode keeps passwords from everyone but root.
+const mode fs.FileMode = 0o640
+
+// Find reads an instance from a machine's configuration; transaction.ErrAbsent when it is not there.
+func Find(t transaction.Tree, name string) (Instance, error) {
+	c, err := parseConfig(t[Path].Content)
+	if err != nil {
+		return Instance{}, err
+	}
+	block, ok := c.find("vrrp_instance", name)
+	if !ok {
+		return Instance{}, fmt.Errorf("vrrp_instance %s: %w", name, transaction.ErrAbsent)
+	}
+	return c.instance(block)
+}
+
+// Names lists the instances of a machine's configuration.
+func Names(t transaction.Tree) ([]string, error) {
+	c, err := parseConfig(t[Path].Content)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, k := range c.chunks {
+		if k.node.keyword() == "vrrp_instance" {
+			names = append(names, k.node.word(1))
+		}
+	}
+	return names, nil
+}
+
+// Foreign says whether the configuration holds an instance of that name which the provider did not write.
+func Foreign(t transaction.Tree, name string) (bool, error) {
+	c, err := parseConfig(t[Path].Content)
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(c.chunks, func(k chunk) bool {
+		return k.node.keyword() == "vrrp_instance" && k.node.word(1) == name && k.vipOf() == ""
+	}), nil
+}
+
+// Set puts an instance into a machine's configuration, in the place of one with its name.
+func Set(t transaction.Tree, in Instance) error {
+	return edit(t, func(c *config) {
+		marking := vipMark + `"` + in.Name + `"`
+		if in.SyncGroup != "" {
+			marking += ` in sync group "` + in.SyncGroup + `"`
+		}
+		c.put(belongsTo(in.Name), marking, in.blocks()...)
+	})
+}
+
+// Drop takes an instance out of a machine's configuration; absent is no error.
+func Drop(t transaction.Tree, name string) error {
+	return edit(t, func(c *config) { c.remove(belongsTo(name)) })
+}
+
+// belongsTo matches an instance with its scripts: by the mark, or the bare block that a person wrote.
+func belongsTo(name string) func(chunk) bool {
+	return func(k chunk) bool {
+		return k.vipOf() == name || k.node.keyword() == "vrrp_instance" && k.node.word(1) == name
+	}
+}
+
+// Apply makes a machine's configuration what the step says.
+func (s Step) Apply(t transaction.Tree) error {
+	for _, name := range s.Leave {
+		if err := Drop(t, name); err != nil {
+			return err
+		}
+	}
+	if s.Was != "" && (s.Instance == nil || s.Instance.Name != s.Was) {
+		if err := Drop(t, s.Was); err != nil {
+			return err
+		}
+	}
+	set := s.Companions
+	if s.Instance != nil {
+		set = append(slices.Clone(set), *s.Instance)
+	}
+	for _, in := range set {
+		if err := Set(t, in); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// edit changes the configuration and brings in line what follows from all instances of it.
+func edit(t transaction.Tree, change func(*config)) error {
+	c, err := parseConfig(t[Path].Content)
+	if err != nil {
+		return err
+	}
+	change(&c)
+	c.deriveSyncGroups()
+	c.deriveSecurity()
+	content := c.bytes()
+	if len(c.chunks) == 0 && len(content) < 2 {
+		delete(t, Path)
+	} else {
+		t.Put(Path, content, mode, "", "")
+		secure(t)
+	}
+	deriveUnit(t, c)
+	return nil
+}
+
+// secure takes the file from the eyes of others, whoever made it.
+func secure(t transaction.Tree) {
+	f := t[Path]
+	f.Mode &= mode
+	t[Path] = f
+}
+
+// deriveSyncGroups writes a block for every sync group that two or more of the provider's instances ask
+// for: keepalived refuses a group of one.
+func (c *config) deriveSyncGroups() {
+	groups := map[string][]string{}
+	for _, k := range c.chunks {
+		if group := k.groupOf(); group != "" && k.node.keyword() == "vrrp_instance" {
+			groups[group] = append(groups[group], k.node.word(1))
+		}
+	}
+	ours := func(k chunk) bool {
+		return len(k.marked()) > len(groupMark) && k.marked()[:len(groupMark)] == groupMark
+	}
+	c.remove(ours)
+	for _, name := range slices.Sorted(maps.Keys(groups)) {
+		if members := slices.Sorted(slices.Values(groups[name])); len(members) > 1 {
+			w := &writer{}
+			w.open("vrrp_sync_group %s", name)
+			w.open("group")
+			for _, m := range members {
+				w.line("%s", m)
+			}
+			w.close()
+			w.close()
+			c.put(nothing, groupMark+`"`+name+`"`, w.String())
+		}
+	}
+}
+
+// deriveSecurity switches script security on where a script of the provider's runs, unless a person did.
+func (c *config) deriveSecurity() {
+	c.remove(func(k chunk) bool { return k.marked() == securityMark })
+	scripts := slices.ContainsFunc(c.chunks, func(k chunk) bool {
+		return k.vipOf() != "" && k.node.keyword() == "vrrp_script"
+	})
+	on := slices.ContainsFunc(c.chunks, func(k chunk) bool {
+		return k.node.keyword() == "global_defs" && slices.ContainsFunc(k.node.children, func(n node) bool {
+			return n.keyword() == "enable_script_security"
+		})
+	})
+	if scripts && !on {
+		// keepalived reads several global_defs as one.
+		c.put(nothing, securityMark, "global_defs {\n    enable_script_security\n}\n")
+	}
+}
+
+// errNotRunning is a daemon that serves nothing.
+var errNotRunning = errors.New("keepalived does not run")

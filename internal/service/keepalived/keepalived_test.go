@@ -1,0 +1,309 @@
+package keepalived
+
+import (
+	"flag"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func prefixes(texts ...string) []netip.Prefix {
+	var all []netip.Prefix
+	for _, text := range texts {
+		all = append(all, netip.MustParsePrefix(text))
+	}
+	return all
+}
+
+// sample is the API address of an OpenShift cluster on two machines.
+func sample() VIP {
+	return VIP{
+		Name: "ocp4-api", Addresses: prefixes("10.0.100.250/24"), RouterID: 222, Version: 2, AdvertInterval: 1,
+		AuthPass: "ocp4_api", Unicast: true, Preempt: true,
+		Members: []Member{
+			{ID: "a", Interface: "eth0", Address: netip.MustParseAddr("10.0.100.101"), Priority: 40, State: "BACKUP"},
+			{ID: "b", Interface: "eth0", Address: netip.MustParseAddr("10.0.100.102"), Priority: 40, State: "BACKUP"},
+		},
+		Track: []Track{{
+			Name: "readyz", Script: "/usr/bin/curl -o /dev/null -kLfs https://localhost:6443/readyz",
+			Interval: 1, Weight: 50, Rise: 1, Fall: 1, User: "root",
+		}},
+	}
+}
+
+// rich uses everything that an instance has.
+func rich() VIP {
+	v := sample()
+	v.Name, v.RouterID, v.PreemptDelay = "all", 7, 5
+	v.Addresses = prefixes("10.0.100.251/24", "fd00:100::251/64", "10.0.100.252/24")
+	v.GARP = map[string]int{"garp_master_delay": 2, "garp_master_repeat": 3, "garp_master_refresh": 60}
+	v.Track = append(v.Track,
+		Track{Name: "lan", Interface: "eth1", Weight: -10},
+		Track{Name: "balancer", Process: "sshd", Weight: 5})
+	v.Track[0].Timeout, v.Track[0].Rise, v.Track[0].Fall = 2, 3, 2
+	return v
+}
+
+// grouped fails over together with others of its kind, which leaves no room for weights.
+func grouped(name string, id int) VIP {
+	v := sample()
+	v.Name, v.RouterID, v.SyncGroup, v.Preempt = name, id, "pair", false
+	v.Track = []Track{{Name: "balancer", Process: "sshd"}}
+	return v
+}
+
+// tree is a machine's configuration.
+func tree(content string) transaction.Tree {
+	if content == "" {
+		return transaction.Tree{}
+	}
+	return transaction.Tree{Path: host.File{Path: Path, Content: []byte(content), Mode: 0o644}}
+}
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Fatalf("%s differs (-want +got):\n%s", path, diff)
+	}
+}
+
+func set(t *testing.T, tr transaction.Tree, in Instance) {
+	t.Helper()
+	if err := Set(tr, in); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestConfigurationMatchesTheGoldenFiles(t *testing.T) {
+	tr := tree("")
+	ingress := sample()
+	ingress.Name, ingress.RouterID, ingress.Addresses, ingress.AuthPass = "ocp4-ingress", 61, prefixes("10.0.100.249/24"), "ocp4_ing"
+	ingress.Track[0].Name, ingress.Track[0].Script = "healthz", "/usr/bin/curl -o /dev/null -Lfs http://localhost:1936/healthz"
+	set(t, tr, sample().Instance("a"))
+	set(t, tr, ingress.Instance("a"))
+	golden(t, "openshift.conf", tr[Path].Content)
+	golden(t, "openshift.unit", tr[UnitPath].Content)
+
+	tr = tree("")
+	six := sample()
+	six.Name, six.RouterID, six.Addresses = "six", 8, prefixes("fd00:100::253/64")
+	six.Version, six.AdvertInterval, six.AuthPass, six.Unicast, six.Track = 3, 0.5, "", false, nil
+	for i, address := range []string{"fd00:100::1", "fd00:100::2"} {
+		six.Members[i].Address = netip.MustParseAddr(address)
+	}
+	inside, outside := grouped("inside", 9), grouped("outside", 10)
+	inside.Addresses, outside.Addresses = prefixes("10.0.100.248/24"), prefixes("10.0.100.247/24")
+	for _, v := range []VIP{rich(), six, inside, outside} {
+		if problems := v.Validate(); len(problems) > 0 {
+			t.Fatalf("%s: %v", v.Name, problems)
+		}
+		set(t, tr, v.Instance("a"))
+	}
+	golden(t, "everything.conf", tr[Path].Content)
+}
+
+func TestParseUndoesRender(t *testing.T) {
+	for _, v := range []VIP{sample(), rich()} {
+		want := v.Instance("b")
+		got, ok, err := Parse(want.Render(), v.Name)
+		if err != nil || !ok {
+			t.Fatalf("%s: %v %v", v.Name, ok, err)
+		}
+		want.SyncGroup = "" // one block for all instances, outside of these
+		// Tracks come back by kind, and a tracked interface by its own name.
+		if string(got.Render()) != string(want.Render()) {
+			t.Fatalf("%s: rendered again:\n%s\nwant:\n%s", v.Name, got.Render(), want.Render())
+		}
+		got.Track, want.Track = nil, nil
+		if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b netip.Addr) bool { return a == b }), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); diff != "" {
+			t.Fatalf("%s (-want +got):\n%s", v.Name, diff)
+		}
+	}
+}
+
+const byHand = `! by a person
+global_defs {
+   router_id gateway
+}
+
+vrrp_script chk {
+    script "/usr/bin/true"   # always
+}
+vrrp_instance VI_1 {
+    state MASTER
+    interface eth0
+    virtual_router_id 51
+    priority 100
+    advert_int 1
+    authentication { 
+        auth_type PASS
+        auth_pass 1111
+    }
+    virtual_ipaddress
+    {
+        192.168.200.16 dev eth0 label eth0:1
+    }
+    track_script {
+        chk weight 20
+    }
+}
+# the end`
+
+func TestWhatAPersonWroteStays(t *testing.T) {
+	tr := tree(byHand)
+	set(t, tr, sample().Instance("a"))
+	set(t, tr, rich().Instance("a"))
+	if content := string(tr[Path].Content); !strings.HasPrefix(content, strings.TrimSuffix(byHand, "# the end")) {
+		t.Fatalf("a person's part changed:\n%s", content)
+	}
+	if perm := tr[Path].Perm(); perm != 0o640 {
+		t.Fatalf("a file with passwords has mode %o", perm)
+	}
+	if err := Drop(tr, "ocp4-api"); err != nil {
+		t.Fatal(err)
+	}
+	if err := Drop(tr, "all"); err != nil {
+		t.Fatal(err)
+	}
+	if got := string(tr[Path].Content); strings.TrimSuffix(got, "\n") != byHand {
+		t.Fatalf("not as before:\n%s", got)
+	}
+	if _, there := tr[UnitPath]; there {
+		t.Fatal("the unit's drop-in is left")
+	}
+}
+
+func TestAPersonsInstanceIsReadAndTakenOver(t *testing.T) {
+	tr := tree(byHand)
+	in, err := Find(tr, "VI_1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Instance{
+		Name: "VI_1", State: "MASTER", Interface: "eth0", RouterID: 51, Version: 2, Priority: 100, AdvertInterval: 1, AuthPass: "1111",
+		Addresses: prefixes("192.168.200.16/32"),
+		Track:     []Track{{Name: "chk", Script: "/usr/bin/true", Interval: 1, Rise: 1, Fall: 1, Weight: 20}},
+	}
+	if diff := cmp.Diff(want, in, cmp.Comparer(func(a, b netip.Addr) bool { return a == b }), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); diff != "" {
+		t.Fatalf("(-want +got):\n%s", diff)
+	}
+	if foreign, _ := Foreign(tr, "VI_1"); !foreign {
+		t.Fatal("a person's block passes for the provider's")
+	}
+	set(t, tr, in)
+	if foreign, _ := Foreign(tr, "VI_1"); foreign {
+		t.Fatal("the provider does not know its own block")
+	}
+	if got, _ := Find(tr, "VI_1"); !got.Equal(in) {
+		t.Fatalf("after the take-over: %+v", got)
+	}
+}
+
+func TestSettingAnInstanceTwiceChangesNothing(t *testing.T) {
+	tr := tree(byHand)
+	set(t, tr, sample().Instance("a"))
+	set(t, tr, rich().Instance("a"))
+	once := string(tr[Path].Content)
+	set(t, tr, sample().Instance("a"))
+	if diff := cmp.Diff(once, string(tr[Path].Content)); diff != "" {
+		t.Fatalf("(-first +second):\n%s", diff)
+	}
+}
+
+func TestASyncGroupIsReadBackFromWhatKeepalivedActsOn(t *testing.T) {
+	tr := tree("")
+	first, second := grouped("all", 8), grouped("second", 9)
+	set(t, tr, first.Instance("a"))
+	if in, _ := Find(tr, "all"); in.SyncGroup != "pair" {
+		t.Fatalf("a group of one reads as %q", in.SyncGroup)
+	}
+	if strings.Contains(string(tr[Path].Content), "vrrp_sync_group") {
+		t.Fatal("keepalived refuses a group of one")
+	}
+	set(t, tr, second.Instance("a"))
+	if in, _ := Find(tr, "all"); in.SyncGroup != "pair" {
+		t.Fatalf("a group of two reads as %q", in.SyncGroup)
+	}
+	broken := strings.Replace(string(tr[Path].Content), "vrrp_sync_group pair {", "vrrp_sync_group other {", 1)
+	if in, _ := Find(tree(broken), "all"); in.SyncGroup != "other" {
+		t.Fatalf("an edited group reads as %q", in.SyncGroup)
+	}
+	if err := Drop(tr, "second"); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(tr[Path].Content), "vrrp_sync_group") {
+		t.Fatal("the group outlives its second member")
+	}
+}
+
+func TestABrokenFileIsAnError(t *testing.T) {
+	for name, content := range map[string]string{
+		"not closed":  "vrrp_instance a {\n",
+		"not opened":  "}\n",
+		"not a value": "vrrp_instance a {\n priority high\n}\n",
+	} {
+		if _, err := Find(tree(content), "a"); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+func FuzzParseUndoesRender(f *testing.F) {
+	f.Add("api", 109, 100, "secret", "10.0.100.250/24", "/usr/bin/true -x", 50, true)
+	f.Add("v6", 1, 254, "", "fd00::1/64", "", -3, false)
+	f.Fuzz(func(t *testing.T, name string, id, priority int, pass, address, script string, weight int, preempt bool) {
+		v := sample()
+		a, err := netip.ParsePrefix(address)
+		if err != nil {
+			return
+		}
+		v.Name, v.RouterID, v.AuthPass, v.Preempt = name, id, pass, preempt
+		v.Addresses = []netip.Prefix{a}
+		v.Members[0].Priority = priority
+		v.Track[0].Script, v.Track[0].Weight = script, weight
+		if a.Addr().Is6() {
+			v.Version = 3
+			v.Members[0].Address, v.Members[1].Address = netip.MustParseAddr("fd00::2"), netip.MustParseAddr("fd00::3")
+		}
+		if len(v.Validate()) > 0 {
+			return
+		}
+		tr := tree(byHand)
+		want := v.Instance("a")
+		set(t, tr, want)
+		got, err := Find(tr, name)
+		if err != nil || !got.Equal(want) {
+			t.Fatalf("%v:\n%s\nwant\n%s", err, got.Render(), want.Render())
+		}
+	})
+}
+
+func FuzzWhatIsNotTouchedStays(f *testing.F) {
+	f.Add(byHand)
+	f.Add("a {\n b { c } }\n")
+	f.Fuzz(func(t *testing.T, content string) {
+		c, err := parseConfig([]byte(content))
+		if err == nil && string(c.bytes()) != content {
+			t.Fatalf("became %q", c.bytes())
+		}
+	})
+}

@@ -1,0 +1,92 @@
+package keepalived
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+)
+
+// Links are a machine's network devices with the addresses that they have now.
+type Links map[string][]netip.Prefix
+
+// ReadLinks asks the machine.
+func ReadLinks(ctx context.Context, h host.Host) (Links, error) {
+	out, err := h.Run(ctx, host.Cmd{Argv: []string{"ip", "-json", "address", "show"}})
+	if err != nil {
+		return nil, err
+	}
+	return parseLinks(out)
+}
+
+func parseLinks(out []byte) (Links, error) {
+	var raw []struct {
+		Name      string `json:"ifname"`
+		Addresses []struct {
+			Local string `json:"local"`
+			Bits  int    `json:"prefixlen"`
+		} `json:"addr_info"`
+	}
+	if err := json.Unmarshal(out, &raw); err != nil {
+		return nil, fmt.Errorf("read the addresses that ip printed: %w", err)
+	}
+	links := Links{}
+	for _, r := range raw {
+		if r.Name == "" {
+			continue
+		}
+		links[r.Name] = nil
+		for _, a := range r.Addresses {
+			if addr, err := netip.ParseAddr(a.Local); err == nil {
+				links[r.Name] = append(links[r.Name], netip.PrefixFrom(addr, a.Bits))
+			}
+		}
+	}
+	return links, nil
+}
+
+// Held are those of the addresses that the machine has.
+func (l Links) Held(addresses []netip.Prefix) []netip.Prefix {
+	var held []netip.Prefix
+	for _, want := range addresses {
+		for _, have := range l {
+			if slices.ContainsFunc(have, func(p netip.Prefix) bool { return p.Addr() == want.Addr() }) {
+				held = append(held, want)
+				break
+			}
+		}
+	}
+	return held
+}
+
+// Holds says whether the machine has all of the addresses.
+func (l Links) Holds(addresses []netip.Prefix) bool {
+	return len(addresses) > 0 && len(l.Held(addresses)) == len(addresses)
+}
+
+// HoldsAny says whether the machine has one of the addresses.
+func (l Links) HoldsAny(addresses []netip.Prefix) bool { return len(l.Held(addresses)) > 0 }
+
+// Own finds the address that a machine speaks VRRP from on an interface: one of the virtual addresses'
+// family, in the virtual addresses' network where there is one, and none of the virtual ones.
+func (l Links) Own(device string, virtual []netip.Prefix) (netip.Addr, bool) {
+	var best netip.Addr
+	for _, p := range l[device] {
+		own := p.Addr()
+		if len(virtual) == 0 || own.Is4() != virtual[0].Addr().Is4() ||
+			slices.ContainsFunc(virtual, func(v netip.Prefix) bool { return v.Addr() == own }) {
+			continue
+		}
+		if p.Contains(virtual[0].Addr()) {
+			return own, true
+		}
+		// VRRP over IPv6 is spoken from a link-local address (RFC 5798 section 5.1.2.2), unless unicast.
+		if !best.IsValid() {
+			best = own
+		}
+	}
+	return best, best.IsValid()
+}

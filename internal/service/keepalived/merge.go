@@ -1,0 +1,164 @@
+package keepalived
+
+import (
+	"maps"
+	"net/netip"
+	"slices"
+)
+
+// Found is what one machine serves of a VIP.
+type Found struct {
+	ID       string
+	Instance Instance
+}
+
+// Merge puts a VIP together from what its machines serve. known is what it is meant to be, or nil: where the
+// machines say different things, the one that differs from known is told, so that it shows. ids are all
+// members in their order; kept are those that could not be asked and are taken as known.
+func Merge(found []Found, known *VIP, ids, kept []string) VIP {
+	found = belonging(found, known)
+	m := merger{found: found, known: known}
+	if known == nil {
+		m.known = &VIP{}
+	}
+	v := VIP{
+		Name:           pick(m, known, func(in Instance) string { return in.Name }, func(k *VIP) string { return k.Name }),
+		RouterID:       pick(m, known, func(in Instance) int { return in.RouterID }, func(k *VIP) int { return k.RouterID }),
+		Version:        pick(m, known, func(in Instance) int { return in.Version }, func(k *VIP) int { return k.Version }),
+		AdvertInterval: pick(m, known, func(in Instance) float64 { return in.AdvertInterval }, func(k *VIP) float64 { return k.AdvertInterval }),
+		AuthPass:       pick(m, known, func(in Instance) string { return in.AuthPass }, func(k *VIP) string { return k.AuthPass }),
+		Preempt:        !pick(m, known, func(in Instance) bool { return in.NoPreempt }, func(k *VIP) bool { return !k.Preempt }),
+		PreemptDelay:   pick(m, known, func(in Instance) int { return in.PreemptDelay }, func(k *VIP) int { return k.PreemptDelay }),
+		SyncGroup:      pick(m, known, func(in Instance) string { return in.SyncGroup }, func(k *VIP) string { return k.SyncGroup }),
+		Addresses:      m.addresses(),
+		Track:          m.track(),
+		GARP:           m.garp(),
+	}
+	for _, id := range ids {
+		if i := slices.IndexFunc(found, func(f Found) bool { return f.ID == id }); i >= 0 {
+			in := found[i].Instance
+			v.Members = append(v.Members, Member{ID: id, Interface: in.Interface, Address: in.Source, Priority: in.Priority, State: in.State})
+		} else if slices.Contains(kept, id) {
+			v.Members = append(v.Members, m.known.Members[slices.IndexFunc(m.known.Members, func(k Member) bool { return k.ID == id })])
+		}
+	}
+	v.Unicast = m.unicast(v)
+	return v
+}
+
+// belonging leaves out instances with another virtual router id than is known, as long as one has the known
+// one: they take no part in the VIP, and so show as members that are missing.
+func belonging(found []Found, known *VIP) []Found {
+	if known == nil {
+		return found
+	}
+	same := slices.DeleteFunc(slices.Clone(found), func(f Found) bool { return f.Instance.RouterID != known.RouterID })
+	if len(same) == 0 {
+		return found
+	}
+	return same
+}
+
+type merger struct {
+	found []Found
+	known *VIP
+}
+
+// pick returns the first value that is not the known one.
+func pick[T comparable](m merger, known *VIP, of func(Instance) T, meant func(*VIP) T) T {
+	if known == nil {
+		return of(m.found[0].Instance)
+	}
+	for _, f := range m.found {
+		if got := of(f.Instance); got != meant(known) {
+			return got
+		}
+	}
+	return meant(known)
+}
+
+// differing returns the first instance for which same is false, or the first of all.
+func (m merger) differing(same func(Instance) bool) Instance {
+	for _, f := range m.found {
+		if !same(f.Instance) {
+			return f.Instance
+		}
+	}
+	return m.found[0].Instance
+}
+
+// addresses come in the known order, as far as that goes.
+func (m merger) addresses() []netip.Prefix {
+	sorted := func(all []netip.Prefix) []netip.Prefix {
+		return slices.SortedFunc(slices.Values(all), netip.Prefix.Compare)
+	}
+	got := m.differing(func(in Instance) bool { return slices.Equal(sorted(in.All()), sorted(m.known.Addresses)) }).All()
+	return inOrder(got, m.known.Addresses, func(a, b netip.Prefix) bool { return a == b })
+}
+
+// track gives tracked interfaces, which have no names on the machine, the names that are known for them.
+func (m merger) track() []Track {
+	named := func(in Instance) []Track {
+		tracks := slices.Clone(in.Track)
+		for i, t := range tracks {
+			for _, k := range m.known.Track {
+				if t.Interface != "" && k.Interface == t.Interface {
+					tracks[i].Name = k.Name
+				}
+			}
+		}
+		return inOrder(tracks, m.known.Track, func(a, b Track) bool { return a.Name == b.Name })
+	}
+	return named(m.differing(func(in Instance) bool { return slices.Equal(named(in), m.known.Track) }))
+}
+
+func (m merger) garp() map[string]int {
+	return m.differing(func(in Instance) bool { return maps.Equal(in.GARP, m.known.GARP) }).GARP
+}
+
+// unicast says whether every member speaks to every other one: a peer list that lacks one means two owners.
+func (m merger) unicast(v VIP) bool {
+	members := m.known.Members
+	if len(members) == 0 {
+		members = v.Members
+	}
+	if len(members) < 2 {
+		// A lone member has no peers to tell by.
+		return m.known.Unicast || m.known.Name == ""
+	}
+	for _, f := range m.found {
+		var peers []netip.Addr
+		for _, member := range members {
+			if member.ID != f.ID {
+				peers = union(peers, m.addressOf(member))
+			}
+		}
+		if !f.Instance.Unicast || !slices.Equal(peers, f.Instance.Peers) {
+			return false
+		}
+	}
+	return true
+}
+
+// addressOf is what a member speaks from, or is meant to.
+func (m merger) addressOf(member Member) netip.Addr {
+	for _, f := range m.found {
+		if f.ID == member.ID {
+			return f.Instance.Source
+		}
+	}
+	return member.Address
+}
+
+// inOrder sorts values as they stand in a model; what the model does not have comes last.
+func inOrder[T any](values, model []T, same func(a, b T) bool) []T {
+	rank := func(v T) int {
+		if i := slices.IndexFunc(model, func(m T) bool { return same(m, v) }); i >= 0 {
+			return i
+		}
+		return len(model)
+	}
+	sorted := slices.Clone(values)
+	slices.SortStableFunc(sorted, func(a, b T) int { return rank(a) - rank(b) })
+	return sorted
+}

@@ -1,0 +1,366 @@
+package keepalived
+
+import (
+	"bytes"
+	"cmp"
+	"maps"
+	"net/netip"
+	"slices"
+)
+
+// Step is one change of one machine's configuration in a rollout.
+type Step struct {
+	// ID is the member's machine.
+	ID string
+	// Instance is what it shall be; nil takes it away. Was is the name that it has now, "" for none.
+	Instance *Instance
+	Was      string
+	// Companions are instances of the same sync group that change along with it, and Leave those that go.
+	Companions []Instance
+	Leave      []string
+	// Owner must hold the addresses before the next step is taken; "" waits for nothing.
+	Owner string
+}
+
+// The priorities that a rollout uses and a configuration does not.
+const (
+	// heir takes over in 8 ms when the owner gives up: the wait is (256 - priority)/256 of an advertisement.
+	heir = 254
+	// second is the most that another member may have while an heir waits: 16 ms later.
+	second = 250
+	// sovereign becomes master as it starts, without a wait (RFC 3768 section 6.4.1). Only for an owner whose
+	// peers are silent.
+	sovereign = 255
+)
+
+// Situation is what the machines are found in.
+type Situation struct {
+	// Live is what each reachable machine serves of the VIP; one without an instance is not in it.
+	Live map[string]Instance
+	// Owner is the machine that holds the addresses; "" is nobody.
+	Owner string
+	// Bonus is what tracking adds to a machine's priority at present; Unfit keeps it from being chosen.
+	Bonus map[string]int
+	// Companions are the other instances of the VIP's sync group on each machine.
+	Companions map[string][]Instance
+}
+
+// Rollout lists the steps from what the machines serve to what they shall serve, in an order in which exactly
+// one machine holds the addresses at every moment, however long a step takes and whichever is the last one:
+//
+//   - what is said on the wire (id, password, interval, addresses, unicast or not) changes while only the
+//     owner speaks: the others are taken out before and put back afterwards;
+//   - a new member is known to all before it starts, a removed one stops before it is forgotten;
+//   - the addresses move by the owner giving up while its heir waits, never by a preemption, in which both
+//     hold them for a moment.
+//
+// A sync group moves as one: a member of it alone would not be let go, and one that joins in another state
+// than the rest throws the rest back.
+func Rollout(target VIP, now Situation) []Step {
+	r := &rollout{target: target, Situation: now, current: maps.Clone(now.Live), owner: now.Owner, pending: map[string][]Instance{}}
+	if r.current == nil {
+		r.current = map[string]Instance{}
+	}
+	if _, ok := r.current[r.owner]; !ok {
+		r.owner = ""
+	}
+	if r.owner == "" {
+		r.found()
+	} else {
+		r.change()
+	}
+	for _, id := range slices.Sorted(maps.Keys(r.pending)) {
+		if len(r.pending[id]) > 0 { // the instance itself is gone from there
+			r.steps = append(r.steps, Step{ID: id, Companions: r.pending[id]})
+		}
+	}
+	return r.steps
+}
+
+// Unfit is the bonus of a machine that cannot hold the addresses now: what it tracks has failed.
+const Unfit = -1000
+
+type rollout struct {
+	target VIP
+	Situation
+	current map[string]Instance
+	owner   string
+	steps   []Step
+	// pending are companions that a machine gets with its next step.
+	pending map[string][]Instance
+}
+
+// found starts from machines of which none holds the addresses: the one that shall hold them goes first.
+func (r *rollout) found() {
+	for _, id := range r.others("") {
+		r.drop(id, "") // so that the first one cannot meet another that is about to become master
+	}
+	for i, id := range r.byRank() {
+		if i > 0 {
+			r.set(id, r.final(id), "")
+			continue
+		}
+		r.enthrone(id)
+	}
+}
+
+// enthrone makes a machine the owner at once, whose peers are silent.
+func (r *rollout) enthrone(id string) {
+	in := r.final(id)
+	in.Priority, in.State, in.NoPreempt, in.PreemptDelay, in.SyncGroup = sovereign, "MASTER", false, 0, ""
+	// Weights could not change this priority, and keepalived refuses them.
+	in.Track = slices.DeleteFunc(slices.Clone(in.Track), func(t Track) bool { return t.Weight != 0 })
+	r.set(id, in, id)
+	r.set(id, r.final(id), id)
+}
+
+func (r *rollout) change() {
+	if heir := r.bestBut(r.owner); heir != "" && r.ownerMustLeave() {
+		r.succeed(heir)
+	}
+	for _, id := range r.others(r.owner) {
+		if !r.isMember(id) {
+			r.drop(id, "")
+		}
+	}
+	hold := r.holdNeeded()
+	if r.isMember(r.owner) {
+		if now, then := r.current[r.owner], r.final(r.owner); compatible(now, then) && survives(now, then) {
+			r.roll(hold)
+		} else {
+			r.quiesce()
+		}
+	}
+	for _, id := range r.memberIDs() {
+		if _, running := r.current[id]; !running {
+			r.set(id, r.transitional(id, hold), "")
+		}
+	}
+	if next := r.expected(); r.isMember(r.owner) && next != r.owner {
+		former := r.owner
+		r.handOver(next)
+		r.set(next, r.final(next), next)
+		r.set(former, r.final(former), "")
+	}
+	if !r.isMember(r.owner) {
+		r.drop(r.owner, "") // it was the last one
+	}
+	for _, id := range r.memberIDs() {
+		r.set(id, r.final(id), "")
+	}
+}
+
+// ownerMustLeave says whether the owner is removed, or moves to another interface or address of its own.
+func (r *rollout) ownerMustLeave() bool {
+	if !r.isMember(r.owner) {
+		return true
+	}
+	now, then := r.current[r.owner], r.final(r.owner)
+	return now.Interface != then.Interface || now.Source != then.Source
+}
+
+// succeed hands the addresses to a member while all still speak as before.
+func (r *rollout) succeed(next string) {
+	spoken := r.current[r.owner]
+	in := r.final(next)
+	in.RouterID, in.Version, in.AdvertInterval, in.AuthPass = spoken.RouterID, spoken.Version, spoken.AdvertInterval, spoken.AuthPass
+	in.Addresses, in.MoreAddresses, in.Unicast, in.Peers = spoken.Addresses, spoken.MoreAddresses, spoken.Unicast, nil
+	in = in.patient()
+	if now, running := r.current[next]; running && (now.Interface != in.Interface || now.Source != in.Source) {
+		r.drop(next, "") // as it is, it could not hear the owner
+	}
+	for _, id := range r.others(next) {
+		peer := r.current[id]
+		in.Peers = union(in.Peers, peer.Source)
+		if peer.Unicast && in.Unicast {
+			peer.Peers = union(peer.Peers, in.Source)
+			r.set(id, peer, "")
+		}
+	}
+	if !in.Unicast {
+		in.Peers = nil
+	}
+	r.current[next] = r.set(next, in, "")
+	r.handOver(next)
+}
+
+// handOver makes a member the owner: it waits with the highest priority, then the owner gives up.
+func (r *rollout) handOver(next string) {
+	in := r.current[next]
+	in = in.patient()
+	in.Priority = heir
+	for _, id := range r.others(next) {
+		if rival := r.current[id]; id != r.owner && r.effective(id, rival.Priority) > second {
+			rival.Priority -= r.effective(id, rival.Priority) - second
+			r.set(id, rival, "")
+		}
+	}
+	for _, c := range r.Companions[next] {
+		c = c.patient()
+		c.Priority = heir
+		r.pending[next] = append(r.pending[next], c)
+	}
+	r.set(next, in, "")
+	r.drop(r.owner, next)
+	leave := &r.steps[len(r.steps)-1]
+	for _, c := range r.Companions[r.owner] {
+		leave.Leave = append(leave.Leave, c.Name)
+	}
+	// Each machine gets its companions back as they were, along with its own instance.
+	r.pending[next], r.pending[r.owner] = r.Companions[next], r.Companions[r.owner]
+	r.owner = next
+}
+
+// roll changes members that understand each other before and after: first those that hold nothing.
+func (r *rollout) roll(hold bool) {
+	for _, id := range r.others(r.owner) {
+		if r.isMember(id) {
+			if now, then := r.current[id], r.final(id); now.Interface != then.Interface || now.Source != then.Source || !compatible(now, then) {
+				r.drop(id, "") // comes back as a new one
+				continue
+			}
+			r.set(id, r.transitional(id, hold), "")
+		}
+	}
+	r.set(r.owner, r.transitional(r.owner, false), r.owner)
+}
+
+// quiesce changes what is said on the wire while nobody but the owner speaks.
+func (r *rollout) quiesce() {
+	for _, id := range r.others(r.owner) {
+		r.drop(id, "")
+	}
+	now, then := r.current[r.owner], r.final(r.owner)
+	if !survives(now, then) {
+		r.enthrone(r.owner)
+		return
+	}
+	r.set(r.owner, then, r.owner)
+}
+
+// patient is the instance without a wish to preempt; keepalived takes neither MASTER nor a delay with that.
+func (in Instance) patient() Instance {
+	in.State, in.NoPreempt, in.PreemptDelay = "BACKUP", true, 0
+	return in
+}
+
+// holdNeeded says whether a member could outrank the owner on the way, and so must not preempt.
+func (r *rollout) holdNeeded() bool {
+	if !r.target.Preempt {
+		return false
+	}
+	least := r.effective(r.owner, r.current[r.owner].Priority)
+	if r.isMember(r.owner) {
+		least = min(least, r.effective(r.owner, r.final(r.owner).Priority))
+	}
+	return slices.ContainsFunc(r.target.Members, func(m Member) bool {
+		return m.ID != r.owner && r.effective(m.ID, m.Priority) > least
+	})
+}
+
+// transitional is a member's final instance, on hold without a wish to preempt.
+func (r *rollout) transitional(id string, hold bool) Instance {
+	in := r.final(id)
+	if hold {
+		in = in.patient()
+	}
+	return in
+}
+
+// set adds a step unless the machine serves that already, and returns what it serves then.
+func (r *rollout) set(id string, in Instance, owner string) Instance {
+	if now, ok := r.current[id]; ok && now.Equal(in) && len(r.pending[id]) == 0 {
+		return in
+	}
+	r.steps = append(r.steps, Step{ID: id, Instance: &in, Was: r.current[id].Name, Companions: r.pending[id], Owner: owner})
+	delete(r.pending, id)
+	r.current[id] = in
+	return in
+}
+
+func (r *rollout) drop(id, owner string) {
+	if now, ok := r.current[id]; ok {
+		r.steps = append(r.steps, Step{ID: id, Was: now.Name, Owner: owner})
+		delete(r.current, id)
+	}
+}
+
+func (r *rollout) final(id string) Instance { return r.target.Instance(id) }
+
+func (r *rollout) isMember(id string) bool {
+	return slices.ContainsFunc(r.target.Members, func(m Member) bool { return m.ID == id })
+}
+
+func (r *rollout) memberIDs() []string {
+	ids := make([]string, 0, len(r.target.Members))
+	for _, m := range r.target.Members {
+		ids = append(ids, m.ID)
+	}
+	return ids
+}
+
+// others are the machines with an instance, but one, in order.
+func (r *rollout) others(but string) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(r.current)), func(id string) bool { return id == but })
+}
+
+// byRank are the members as VRRP elects them: by priority, then by address.
+func (r *rollout) byRank() []string {
+	members := slices.Clone(r.target.Members)
+	slices.SortStableFunc(members, func(a, b Member) int {
+		return cmp.Or(cmp.Compare(r.effective(b.ID, b.Priority), r.effective(a.ID, a.Priority)), b.Address.Compare(a.Address))
+	})
+	ids := make([]string, 0, len(members))
+	for _, m := range members {
+		ids = append(ids, m.ID)
+	}
+	return ids
+}
+
+func (r *rollout) bestBut(id string) string {
+	for _, other := range r.byRank() {
+		if other != id {
+			return other
+		}
+	}
+	return ""
+}
+
+// expected is who shall hold the addresses in the end.
+func (r *rollout) expected() string {
+	first := r.byRank()[0]
+	if r.target.Preempt && r.effective(first, r.final(first).Priority) > r.effective(r.owner, r.final(r.owner).Priority) {
+		return first
+	}
+	return r.owner
+}
+
+// effective is a priority with what tracking makes of it, as keepalived bounds it.
+func (r *rollout) effective(id string, priority int) int { return min(priority+r.Bonus[id], 254) }
+
+// Equal says whether two instances mean the same to keepalived.
+func (in Instance) Equal(other Instance) bool {
+	return in.SyncGroup == other.SyncGroup && bytes.Equal(in.Render(), other.Render())
+}
+
+// compatible says whether two machines with these instances would understand each other.
+func compatible(a, b Instance) bool {
+	set := func(in Instance) []netip.Prefix {
+		return slices.SortedFunc(slices.Values(in.Addresses), netip.Prefix.Compare)
+	}
+	return a.RouterID == b.RouterID && a.Version == b.Version && a.AdvertInterval == b.AdvertInterval &&
+		a.AuthPass == b.AuthPass && a.Unicast == b.Unicast && slices.Equal(set(a), set(b))
+}
+
+// survives says whether a reload from one instance to the other keeps a master a master.
+func survives(a, b Instance) bool {
+	return a.Name == b.Name && a.RouterID == b.RouterID && a.Interface == b.Interface && a.Version == b.Version &&
+		a.Unicast == b.Unicast && a.Source == b.Source
+}
+
+func union(addresses []netip.Addr, a netip.Addr) []netip.Addr {
+	if !a.IsValid() || slices.Contains(addresses, a) {
+		return addresses
+	}
+	return slices.SortedFunc(slices.Values(append(slices.Clone(addresses), a)), netip.Addr.Compare)
+}

@@ -1,0 +1,190 @@
+package keepalived
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// world is what a rollout does to machines, as VRRP would have it.
+type world struct {
+	running map[string]Instance
+	owner   string
+}
+
+// take makes a step and says what is wrong with the world after it; "" is nothing.
+func (w *world) take(s Step) string {
+	before, ran := w.running[s.ID]
+	if s.Instance == nil {
+		delete(w.running, s.ID)
+	} else {
+		w.running[s.ID] = *s.Instance
+	}
+	switch {
+	case w.owner == "" && s.Instance != nil && s.Instance.Priority == sovereign:
+		w.owner = s.ID
+	case s.ID == w.owner && s.Instance == nil:
+		w.owner = w.successor()
+	case s.ID == w.owner && ran && !survives(before, *s.Instance) && s.Instance.Priority != sovereign:
+		return "the owner's instance starts anew and waits for three advertisements"
+	}
+	if s.Owner != "" && s.Owner != w.owner {
+		return fmt.Sprintf("waits for %s while %q owns", s.Owner, w.owner)
+	}
+	return w.wrong()
+}
+
+// successor is who takes over from an owner that gave up, and must do it at once.
+func (w *world) successor() string {
+	for id, in := range w.running {
+		if in.Priority == heir {
+			return id
+		}
+	}
+	return ""
+}
+
+// wrong looks for what would make two owners, or move the addresses by a preemption.
+func (w *world) wrong() string {
+	owner, owned := w.running[w.owner]
+	for a, x := range w.running {
+		for b, y := range w.running {
+			if a == b {
+				continue
+			}
+			if !compatible(x, y) {
+				return fmt.Sprintf("%s and %s do not understand each other:\n%s\n%s", a, b, x.Render(), y.Render())
+			}
+			if x.Unicast && !slices.Contains(x.Peers, y.Source) {
+				return fmt.Sprintf("%s does not know %s", a, b)
+			}
+		}
+		if owned && a != w.owner && !x.NoPreempt && x.Priority > owner.Priority {
+			return fmt.Sprintf("%s preempts %s", a, w.owner)
+		}
+	}
+	return ""
+}
+
+// drawVIP makes VIPs that share machines and some of their values.
+func drawVIP(t *rapid.T) VIP {
+	v := sample()
+	v.Track, v.Members = nil, nil
+	v.Name = rapid.SampledFrom([]string{"api", "renamed"}).Draw(t, "name")
+	v.RouterID = rapid.SampledFrom([]int{7, 8}).Draw(t, "id")
+	v.AuthPass = rapid.SampledFrom([]string{"one", "two", ""}).Draw(t, "password")
+	v.Unicast = rapid.Bool().Draw(t, "unicast")
+	v.Preempt = rapid.Bool().Draw(t, "preempt")
+	v.Addresses = prefixes(rapid.SampledFrom([]string{"10.0.100.250/24", "10.0.100.251/24"}).Draw(t, "address"))
+	if rapid.Bool().Draw(t, "second address") {
+		v.Addresses = append(v.Addresses, prefixes("10.0.100.249/24")...)
+	}
+	ids := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "b", "c", "d"}), 1, 4, rapid.ID).Draw(t, "members")
+	for _, id := range ids {
+		v.Members = append(v.Members, Member{
+			ID: id, Interface: rapid.SampledFrom([]string{"eth0", "eth0", "eth1"}).Draw(t, "interface"), State: "BACKUP",
+			Address:  netip.AddrFrom4([4]byte{10, 0, 100, id[0]}),
+			Priority: rapid.IntRange(1, 254).Draw(t, "priority"),
+		})
+	}
+	return v
+}
+
+func describe(steps []Step) string {
+	var out strings.Builder
+	for _, s := range steps {
+		if s.Instance == nil {
+			fmt.Fprintf(&out, "%s: drop (owner %q)\n", s.ID, s.Owner)
+		} else {
+			fmt.Fprintf(&out, "%s: set (owner %q)\n%s", s.ID, s.Owner, s.Instance.Render())
+		}
+	}
+	return out.String()
+}
+
+func TestEveryRolloutKeepsExactlyOneOwner(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		from, to := drawVIP(t), drawVIP(t)
+		w := world{running: map[string]Instance{}}
+		for _, m := range from.Members {
+			w.running[m.ID] = from.Instance(m.ID)
+		}
+		ranked := (&rollout{target: from}).byRank()
+		w.owner = ranked[0]
+		if !from.Preempt {
+			w.owner = rapid.SampledFrom(ranked).Draw(t, "owner")
+		}
+		steps := Rollout(to, Situation{Live: maps.Clone(w.running), Owner: w.owner})
+		for i, s := range steps {
+			if wrong := w.take(s); wrong != "" {
+				t.Fatalf("after step %d: %s\n%s", i+1, wrong, describe(steps))
+			}
+			if w.owner == "" && len(w.running) > 0 {
+				t.Fatalf("nobody owns after step %d\n%s", i+1, describe(steps))
+			}
+		}
+		for _, m := range to.Members {
+			if got, ok := w.running[m.ID]; !ok || !got.Equal(to.Instance(m.ID)) {
+				t.Fatalf("%s ends as\n%s\n%s", m.ID, got.Render(), describe(steps))
+			}
+		}
+		if len(w.running) != len(to.Members) {
+			t.Fatalf("ends with %d instances\n%s", len(w.running), describe(steps))
+		}
+	})
+}
+
+func TestAnUnchangedVIPTakesNoStep(t *testing.T) {
+	v := sample()
+	live := map[string]Instance{"a": v.Instance("a"), "b": v.Instance("b")}
+	if steps := Rollout(v, Situation{Live: live, Owner: "b"}); len(steps) != 0 {
+		t.Fatalf("steps:\n%s", describe(steps))
+	}
+}
+
+func TestASyncGroupMovesAsOne(t *testing.T) {
+	v := sample()
+	v.SyncGroup = "pair"
+	other := grouped("all", 8)
+	live := map[string]Instance{"a": v.Instance("a"), "b": v.Instance("b")}
+	v.Members[1].Priority = 100
+	steps := Rollout(v, Situation{Live: live, Owner: "a", Companions: map[string][]Instance{"a": {other.Instance("a")}, "b": {other.Instance("b")}}})
+	for i, s := range steps {
+		if s.Instance != nil {
+			continue
+		}
+		if !slices.Equal(s.Leave, []string{"all"}) || s.ID != "a" {
+			t.Fatalf("the owner gives up %v on %s", s.Leave, s.ID)
+		}
+		if raise := steps[i-1]; len(raise.Companions) != 1 || raise.Companions[0].Priority != heir {
+			t.Fatalf("the heir waits with %+v", raise.Companions)
+		}
+	}
+	back := map[string]bool{}
+	for _, s := range steps[len(steps)-2:] {
+		for _, c := range s.Companions {
+			back[s.ID] = c.Equal(other.Instance(s.ID))
+		}
+	}
+	if !back["a"] || !back["b"] {
+		t.Fatalf("companions do not come back as they were: %v\n%s", back, describe(steps))
+	}
+}
+
+func TestAMemberThatCannotServeIsNoHeir(t *testing.T) {
+	v := sample()
+	v.Members[0].Priority, v.Members[1].Priority = 200, 100
+	v.Members = append(v.Members, Member{ID: "c", Interface: "eth0", Address: netip.MustParseAddr("10.0.100.103"), Priority: 150, State: "BACKUP"})
+	live := map[string]Instance{"a": v.Instance("a"), "b": v.Instance("b"), "c": v.Instance("c")}
+	v.Members = v.Members[1:]
+	for _, s := range Rollout(v, Situation{Live: live, Owner: "a", Bonus: map[string]int{"c": Unfit}}) {
+		if s.ID == "a" && s.Owner != "b" {
+			t.Fatalf("the heir is %q", s.Owner)
+		}
+	}
+}

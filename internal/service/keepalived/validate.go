@@ -1,0 +1,175 @@
+package keepalived
+
+import (
+	"fmt"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+)
+
+var (
+	// A name is a word of keepalived.conf: nothing that would end it, begin a comment or a variable.
+	nameRule      = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
+	interfaceRule = regexp.MustCompile(`^[A-Za-z0-9_.:@-]{1,15}$`)
+	userRule      = regexp.MustCompile(`^[a-z_][a-z0-9_-]*$`)
+	passRule      = regexp.MustCompile(`^[^\s"#!{}$~@\\]+$`)
+)
+
+// Validate finds what is wrong with the VIP without asking any machine.
+func (v VIP) Validate() []service.Problem {
+	p := &problems{}
+	p.check(nameRule.MatchString(v.Name), at("name"), "Invalid name",
+		"write letters, digits, dots, dashes and underscores, such as \"ocp4-api\", not %q", v.Name)
+	p.check(v.RouterID >= 1 && v.RouterID <= 255, at("virtual_router_id"), "Invalid virtual router id", "must be 1 to 255, not %d", v.RouterID)
+	p.check(v.SyncGroup == "" || nameRule.MatchString(v.SyncGroup), at("sync_group"), "Invalid sync group",
+		"write letters, digits, dots, dashes and underscores, not %q", v.SyncGroup)
+	p.check(v.PreemptDelay >= 0 && v.PreemptDelay <= 1000, at("preempt_delay"), "Invalid preemption delay", "must be 0 to 1000 seconds, not %d", v.PreemptDelay)
+	p.check(v.Preempt || v.PreemptDelay == 0, at("preempt_delay"), "Delay without preemption", "with preempt = false there is nothing to delay: leave preempt_delay out")
+	p.version(v)
+	p.password(v)
+	p.addresses(v.Addresses)
+	for i, m := range v.Members {
+		p.member(v, i, m)
+	}
+	p.tracks(v)
+	for key, n := range v.GARP {
+		p.check(n >= 0, at("garp", strings.TrimPrefix(key, "garp_")), "Invalid setting for gratuitous ARP", "must not be negative, but is %d", n)
+	}
+	return p.list
+}
+
+type problems struct{ list []service.Problem }
+
+func at(steps ...any) []any { return steps }
+
+// check adds a problem where what should hold does not.
+func (p *problems) check(holds bool, path []any, summary, format string, args ...any) {
+	if !holds {
+		p.list = append(p.list, service.Problemf(path, summary, format, args...))
+	}
+}
+
+// version checks what the protocol's versions cannot do (RFC 3768 section 5.3.7, RFC 5798 section 5.2.7).
+func (p *problems) version(v VIP) {
+	p.check(v.Version == 2 || v.Version == 3, at("version"), "Invalid VRRP version", "must be 2 or 3, not %d", v.Version)
+	if len(v.Addresses) > 0 && v.Addresses[0].Addr().Is6() {
+		p.check(v.Version != 2, at("version"), "Invalid VRRP version", "version 2 has no IPv6: leave version out, or write an IPv4 address first")
+	}
+	if v.Version == 3 {
+		p.check(v.AdvertInterval >= 0.01 && v.AdvertInterval <= 40.95, at("advert_int"), "Invalid advertisement interval",
+			"must be 0.01 to 40.95 seconds, not %s", formatSeconds(v.AdvertInterval))
+		return
+	}
+	p.check(v.AdvertInterval >= 1 && v.AdvertInterval <= 255 && v.AdvertInterval == float64(int(v.AdvertInterval)), at("advert_int"),
+		"Invalid advertisement interval", "must be 1 to 255 whole seconds in VRRP version 2, not %s: write version = 3 for shorter ones", formatSeconds(v.AdvertInterval))
+}
+
+func (p *problems) password(v VIP) {
+	if v.AuthPass == "" {
+		return
+	}
+	// keepalived cuts passwords at eight characters, so a longer one would silently differ from what was asked.
+	p.check(len(v.AuthPass) <= 8, at("auth_pass"), "Password too long", "VRRP passwords have at most 8 characters, this one has %d", len(v.AuthPass))
+	p.check(passRule.MatchString(v.AuthPass), at("auth_pass"), "Invalid password",
+		"keepalived.conf cannot hold spaces, quotes, backslashes, braces, and none of # ! $ ~ @ in a password")
+	p.check(v.Version != 3, at("auth_pass"), "Password without effect",
+		"VRRP version 3, which IPv6 needs, has no authentication: leave the password out")
+}
+
+func (p *problems) addresses(addresses []netip.Prefix) {
+	p.check(len(addresses) > 0, at("addresses"), "No addresses", "write at least one address with its prefix length, such as \"10.0.0.250/24\"")
+	for i, a := range addresses {
+		path := at("addresses", i)
+		if !a.IsValid() {
+			continue // its text was not an address, which the conversion said already
+		}
+		first := slices.IndexFunc(addresses, func(b netip.Prefix) bool { return b.Addr() == a.Addr() })
+		p.check(first == i, path, "Address twice", "%s is in the list already", a.Addr())
+		p.check(a.Bits() >= a.Addr().BitLen()-1 || a.Masked().Addr() != a.Addr(), path, "Network address",
+			"%s is the address of the network %s: write one of a machine in it", a.Addr(), a.Masked())
+		p.check(!a.Addr().IsMulticast() && !a.Addr().IsUnspecified() && !a.Addr().IsLoopback(), path, "Invalid address", "%s cannot be a machine's address", a.Addr())
+	}
+}
+
+func (p *problems) member(v VIP, i int, m Member) {
+	path := func(name string) []any { return at("members", i, name) }
+	first := slices.IndexFunc(v.Members, func(o Member) bool { return o.ID == m.ID })
+	p.check(first == i, path("service_node"), "Member twice", "members[%d] is on this service node already", first)
+	p.check(interfaceRule.MatchString(m.Interface), path("interface"), "Invalid interface", "write the name of a network device, such as \"eth0\", not %q", m.Interface)
+	p.check(m.Priority >= 1 && m.Priority <= 254, path("priority"), "Invalid priority", "must be 1 to 254, not %d", m.Priority)
+	p.check(m.State == "MASTER" || m.State == "BACKUP", path("state"), "Invalid state", "write \"MASTER\" or \"BACKUP\", not %q", m.State)
+	p.check(v.Preempt || m.State != "MASTER", path("state"), "State contradicts preempt",
+		"keepalived ignores preempt = false where the state is MASTER: write \"BACKUP\" and give the member the highest priority")
+	p.check(v.PreemptDelay == 0 || m.State != "MASTER", path("state"), "State contradicts preempt_delay",
+		"keepalived ignores preempt_delay where the state is MASTER: write \"BACKUP\" and give the member the highest priority")
+	if !m.Address.IsValid() {
+		return
+	}
+	same := slices.IndexFunc(v.Members, func(o Member) bool { return o.Address == m.Address })
+	p.check(same == i, path("address"), "Address twice", "members[%d] has the address %s already", same, m.Address)
+	for _, a := range v.Addresses {
+		if !a.IsValid() {
+			continue
+		}
+		p.check(a.Addr() != m.Address, path("address"), "Virtual address as a member's own",
+			"%s moves between the members: write an address that this machine always has", m.Address)
+		if a.Addr().Is4() == m.Address.Is4() && !a.IsSingleIP() {
+			p.check(a.Contains(m.Address), path("address"), "Address outside the members' subnet",
+				"%s is not in %s, where the virtual address %s is: the members and the virtual address have to be on one segment", m.Address, a.Masked(), a.Addr())
+		}
+	}
+	if len(v.Addresses) > 0 && v.Addresses[0].IsValid() {
+		p.check(m.Address.Is4() == v.Addresses[0].Addr().Is4(), path("address"), "Address of the wrong family",
+			"VRRP is spoken in the family of the first virtual address, %s", v.Addresses[0].Addr())
+	}
+}
+
+func (p *problems) tracks(v VIP) {
+	tracks := v.Track
+	for i, t := range tracks {
+		path := func(name string) []any { return at("track", i, name) }
+		first := slices.IndexFunc(tracks, func(o Track) bool { return o.Name == t.Name })
+		p.check(first == i, path("name"), "Name twice", "track[%d] has the name %q already", first, t.Name)
+		p.check(nameRule.MatchString(t.Name), path("name"), "Invalid name", "write letters, digits, dots, dashes and underscores, not %q", t.Name)
+		p.check(t.Weight >= -253 && t.Weight <= 253, path("weight"), "Invalid weight", "must be -253 to 253, not %d", t.Weight)
+		p.check(v.SyncGroup == "" || t.Weight == 0, path("weight"), "Weight in a sync group",
+			"keepalived ignores weights in a sync group, whose instances have to agree: leave weight out, so that a failure takes the member out, or leave sync_group out")
+		if kinds := t.kinds(); kinds != 1 {
+			p.check(false, path("name"), "Not one thing to track", "write exactly one of script, interface and process, not %d of them", kinds)
+			continue
+		}
+		switch {
+		case t.Script != "":
+			p.script(t, path)
+		case t.Interface != "":
+			p.check(interfaceRule.MatchString(t.Interface), path("interface"), "Invalid interface", "write the name of a network device, such as \"eth1\", not %q", t.Interface)
+		default:
+			p.check(!strings.ContainsAny(t.Process, "\"\n\r\\") && strings.TrimSpace(t.Process) == t.Process, path("process"), "Invalid process",
+				"write a program's name without quotes, such as \"haproxy\"")
+		}
+	}
+}
+
+func (t Track) kinds() int {
+	n := 0
+	for _, s := range []string{t.Script, t.Interface, t.Process} {
+		if s != "" {
+			n++
+		}
+	}
+	return n
+}
+
+func (p *problems) script(t Track, path func(string) []any) {
+	p.check(strings.HasPrefix(t.Script, "/"), path("script"), "Invalid script", "write the full path of a program, then its arguments: keepalived runs it without a shell")
+	p.check(!strings.ContainsAny(t.Script, "\"\n\r\\") && strings.Join(strings.Fields(t.Script), " ") == t.Script, path("script"), "Invalid script",
+		"a command in keepalived.conf is one line with single spaces and without double quotes and backslashes: put more into a script file")
+	for name, n := range map[string]int{"interval": t.Interval, "rise": t.Rise, "fall": t.Fall} {
+		p.check(n >= 1, path(name), fmt.Sprintf("Invalid %s", name), "must be at least 1, not %d", n)
+	}
+	p.check(t.Timeout >= 0, path("timeout"), "Invalid timeout", "must not be negative, but is %d", t.Timeout)
+	p.check(userRule.MatchString(t.User), path("user"), "Invalid user", "write the name of a user, not %q", t.User)
+}

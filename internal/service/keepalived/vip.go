@@ -1,0 +1,117 @@
+// Package keepalived holds VRRP instances as plain values: what a virtual address shared by several machines
+// needs on each of them, how keepalived.conf says it, in which order a change is rolled out so that exactly
+// one machine holds the address, and how to check, reload and question the daemon.
+package keepalived
+
+import (
+	"net/netip"
+	"slices"
+	"strconv"
+)
+
+// VIP is a VRRP instance across several machines, as a person means it.
+type VIP struct {
+	Name string
+	// Addresses are the virtual addresses with their prefix lengths. The first one's family is the one that
+	// the instance speaks; addresses of the other family ride along (virtual_ipaddress_excluded).
+	Addresses []netip.Prefix
+	RouterID  int
+	// Version is the VRRP version, 2 or 3.
+	Version int
+	// AdvertInterval is in seconds: whole ones in version 2, hundredths in version 3.
+	AdvertInterval float64
+	// AuthPass is empty where there is no authentication.
+	AuthPass string
+	Unicast  bool
+	Preempt  bool
+	// PreemptDelay is in seconds.
+	PreemptDelay int
+	SyncGroup    string
+	// GARP holds keepalived's settings for gratuitous ARP by keyword, such as "garp_master_delay".
+	GARP    map[string]int
+	Members []Member
+	Track   []Track
+}
+
+// Member is one machine's part in a VIP.
+type Member struct {
+	// ID tells machines apart: the service node's id.
+	ID        string
+	Interface string
+	// Address is the machine's own one, that VRRP is spoken from.
+	Address  netip.Addr
+	Priority int
+	// State is "BACKUP" or "MASTER".
+	State string
+}
+
+// Track is something that a machine's priority depends on: exactly one of Script, Interface and Process.
+type Track struct {
+	Name string
+	// Script is a command line; keepalived splits it at spaces and runs it without a shell.
+	Script    string
+	Interface string
+	// Process is the name of a program that must run.
+	Process string
+	// Interval and Timeout of a script are in seconds; a zero timeout is keepalived's own (the interval).
+	Interval, Timeout int
+	// Weight is added to the priority: a positive one while all is well, a negative one while it is not.
+	// With zero a failure takes the machine out.
+	Weight int
+	// Rise and Fall are how many runs of a script it takes to change the verdict.
+	Rise, Fall int
+	// User runs the script.
+	User string
+}
+
+// Instance is what one machine has to know of a VIP: one vrrp_instance block and what it refers to.
+type Instance struct {
+	Name, State, Interface   string
+	RouterID, Version        int
+	Priority                 int
+	AdvertInterval           float64
+	AuthPass                 string
+	NoPreempt                bool
+	PreemptDelay             int
+	Unicast                  bool
+	Source                   netip.Addr
+	Peers                    []netip.Addr
+	Addresses, MoreAddresses []netip.Prefix
+	GARP                     map[string]int
+	Track                    []Track
+	SyncGroup                string
+}
+
+// Instance is the VIP as one of its members sees it.
+func (v VIP) Instance(id string) Instance {
+	i := slices.IndexFunc(v.Members, func(m Member) bool { return m.ID == id })
+	m := v.Members[i]
+	in := Instance{
+		Name: v.Name, State: m.State, Interface: m.Interface, RouterID: v.RouterID, Version: v.Version,
+		Priority: m.Priority, AdvertInterval: v.AdvertInterval, AuthPass: v.AuthPass,
+		NoPreempt: !v.Preempt, PreemptDelay: v.PreemptDelay, Source: m.Address,
+		GARP: v.GARP, Track: v.Track, SyncGroup: v.SyncGroup,
+	}
+	for _, a := range v.Addresses {
+		if a.Addr().Is4() == v.Addresses[0].Addr().Is4() {
+			in.Addresses = append(in.Addresses, a)
+		} else {
+			in.MoreAddresses = append(in.MoreAddresses, a)
+		}
+	}
+	for _, peer := range v.Members {
+		if v.Unicast && peer.ID != id {
+			in.Peers = append(in.Peers, peer.Address)
+		}
+	}
+	slices.SortFunc(in.Peers, netip.Addr.Compare)
+	// keepalived takes an empty peer list for multicast, so a lone member says multicast openly.
+	in.Unicast = len(in.Peers) > 0
+	return in
+}
+
+// All are the instance's addresses of both families.
+func (in Instance) All() []netip.Prefix { return slices.Concat(in.Addresses, in.MoreAddresses) }
+
+// formatSeconds writes an interval as keepalived reads it.
+func formatSeconds(s float64) string { return strconv.FormatFloat(s, 'f', -1, 64) }

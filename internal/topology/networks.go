@@ -1,0 +1,74 @@
+package topology
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"sync"
+)
+
+// NetworkClaim is the claim to a network that this plan creates or changes: who checks something against the
+// network that is there now must leave it to the apply. Hypervisor "" is the provider's own.
+func NetworkClaim(hypervisor, network string) Claim {
+	return Claim{Kind: "network name", Scope: hypervisorScope(hypervisor), Value: network}
+}
+
+// BridgeClaim is the claim to the name of a bridge device that comes with a network.
+func BridgeClaim(hypervisor, bridge string) Claim {
+	return Claim{Kind: "bridge", Scope: hypervisorScope(hypervisor), Value: bridge}
+}
+
+// AddressClaim is the claim to an address on a network, laid by reservations and by nodes' interfaces.
+func AddressClaim(hypervisor, network string, address netip.Addr) Claim {
+	return Claim{Kind: "IP address", Scope: fmt.Sprintf("network %q of %s", network, hypervisorScope(hypervisor)), Value: address.String()}
+}
+
+// ReservationClaim is the claim to the reservation that a machine has on a network.
+func ReservationClaim(hypervisor, network, machine string) Claim {
+	return Claim{Kind: "reservation for", Scope: fmt.Sprintf("network %q of %s", network, hypervisorScope(hypervisor)), Value: machine}
+}
+
+// Subnets gathers the subnets that the networks of one plan have, because those must not overlap on one
+// hypervisor. It is used as Claims is; the zero value is ready.
+type Subnets struct {
+	mu   sync.Mutex
+	held map[string]held // by owner
+}
+
+type held struct {
+	hypervisor string
+	subnets    []netip.Prefix
+}
+
+// Overlap is a subnet that overlaps another network's.
+type Overlap struct {
+	Subnet, Other netip.Prefix
+	Holder        string
+}
+
+// Replace gives up what owner held, and takes these subnets on a hypervisor; it returns their overlaps with
+// those of other owners, in the order of the owners' names.
+func (s *Subnets) Replace(owner, hypervisor string, subnets ...netip.Prefix) []Overlap {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.held == nil {
+		s.held = map[string]held{}
+	}
+	var overlaps []Overlap
+	for _, holder := range slices.Sorted(maps.Keys(s.held)) {
+		other := s.held[holder]
+		if holder == owner || other.hypervisor != hypervisor {
+			continue
+		}
+		for _, mine := range subnets {
+			for _, its := range other.subnets {
+				if mine.Overlaps(its) {
+					overlaps = append(overlaps, Overlap{mine, its, holder})
+				}
+			}
+		}
+	}
+	s.held[owner] = held{hypervisor, subnets}
+	return overlaps
+}

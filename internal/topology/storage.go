@@ -1,0 +1,21 @@
+package topology
+
+import "fmt"
+
+// PoolClaim is the claim that a plan's storage pool lays: whoever needs a pool that is not on the
+// hypervisor yet looks for its holder. Hypervisor "" is the provider's own.
+func PoolClaim(hypervisor, pool string) Claim {
+	return Claim{Kind: "storage pool", Scope: hypervisorScope(hypervisor), Value: pool}
+}
+
+// VolumeClaim is the claim to a volume's name, laid by images, volumes and nodes' disks.
+func VolumeClaim(hypervisor, pool, volume string) Claim {
+	return Claim{Kind: "volume", Scope: fmt.Sprintf("storage pool %q of %s", pool, hypervisorScope(hypervisor)), Value: volume}
+}
+
+func hypervisorScope(name string) string {
+	if name == "" {
+		return "the provider's hypervisor"
+	}
+	return fmt.Sprintf("hypervisor %q", name)
+}

@@ -1,0 +1,21 @@
+package topology
+
+import (
+	"net/netip"
+	"testing"
+)
+
+func TestSubnetsOfANetworkOfThePlan(t *testing.T) {
+	var s Subnets
+	subnet := netip.MustParsePrefix("10.0.0.0/24")
+	s.Replace(`network "n"`, "kvm1", subnet)
+	if got, ok := s.Of("kvm1", "n"); !ok || len(got) != 1 || got[0] != subnet {
+		t.Errorf("got %v, %t", got, ok)
+	}
+	if _, ok := s.Of("kvm2", "n"); ok {
+		t.Error("a network of the same name on another hypervisor is taken for it")
+	}
+	if _, ok := s.Of("kvm1", "m"); ok {
+		t.Error("a network that the plan does not have is there")
+	}
+}

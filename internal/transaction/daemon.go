@@ -1,0 +1,53 @@
+// Package transaction changes the configuration of a running daemon so that it either serves the new one
+// or goes on serving the old one: stage, check with the daemon's own checker, swap, reload, verify, or put
+// everything back. Commits to one daemon on one machine that arrive together go as one.
+package transaction
+
+import (
+	"context"
+	"errors"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+)
+
+// ErrAbsent says that a part is proven not to be in the configuration that the daemon serves.
+var ErrAbsent = errors.New("not in the configuration")
+
+// Daemon is what a transaction needs to know about BIND, HAProxy or keepalived. Implementations hold no
+// state of a machine: one value serves every machine.
+type Daemon interface {
+	// Name is the daemon's name in messages and locks: "haproxy".
+	Name() string
+
+	// Globs are the shell patterns of the files that make up the configuration, on any distribution.
+	// Every file that an Edit may add must match one of them.
+	Globs() []string
+
+	// Check runs the daemon's own checker over the staged configuration. stage is a directory on the
+	// machine that holds every file of next below it at its full path ("STAGE/etc/haproxy/haproxy.cfg").
+	// The error carries the checker's words. A refusal is a *host.ExitError or a *RefusedError; any other
+	// error means that the checker could not be asked.
+	Check(ctx context.Context, h host.Host, stage string, next Tree) error
+
+	// Activate makes the running daemon serve next, which is in place on disk already, and starts the
+	// daemon if it does not run. It chooses the gentlest way: nothing, a runtime command, a reload of one
+	// zone, a reload of all.
+	Activate(ctx context.Context, h host.Host, prev, next Tree) error
+
+	// Verify proves that the daemon runs and serves next.
+	Verify(ctx context.Context, h host.Host, next Tree) error
+
+	// Running says whether the daemon is up. A daemon that is not serves nothing, so every part of its
+	// configuration counts as absent.
+	Running(ctx context.Context, h host.Host) (bool, error)
+}
+
+// Edit is one resource's change. Apply sees the configuration as the edits before it in the group left it
+// and is called again from a fresh tree when a group is split or a lock was lost; it does no I/O.
+type Edit struct {
+	// Owner names the resource in messages: `HAProxy backend "api"`.
+	Owner string
+	Apply func(t Tree) error
+	// Secrets never appear in an error.
+	Secrets []string
+}

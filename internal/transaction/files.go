@@ -1,0 +1,196 @@
+package transaction
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+)
+
+// swapScript moves staged files over the live ones. Arguments: the stage, the journal's path or "", how many
+// files to write, these, then those to remove. Input: the journal. Every copy and the journal are on disk
+// before the first rename, so a full disk changes nothing and is status 75; the renames follow each other
+// within a millisecond. Directories of the provider's own, named virtcluster, go with their last file.
+const swapScript = `set -eu
+stage=$1 journal=$2 count=$3; shift 3
+each() { i=0; for f; do i=$((i+1)); if [ $i -le $count ]; then written "$f"; else removed "$f"; fi; done; }
+abort() {
+	written() { rm -f "$1.virtcluster-new"; }
+	removed() { :; }
+	each "$@"
+	[ -z "$journal" ] || rm -f "$journal.new"
+	exit 75
+}
+prepare() {
+	written() { mkdir -p "$(dirname "$1")" && cp --preserve=mode,ownership "$stage$1" "$1.virtcluster-new" && sync "$1.virtcluster-new" || exit 1; }
+	removed() { :; }
+	each "$@"
+	if [ -n "$journal" ]; then (umask 077; cat >"$journal.new") && sync "$journal.new" && mv -f "$journal.new" "$journal" && sync "$(dirname "$journal")" || exit 1; fi
+}
+(prepare "$@") || abort "$@"
+prune() {
+	d=$1
+	while case $d in */virtcluster | */virtcluster/*) rmdir "$d" 2>/dev/null ;; *) false ;; esac do d=$(dirname "$d"); done
+}
+written() { mv -f "$1.virtcluster-new" "$1"; }
+removed() { rm -f "$1"; prune "$(dirname "$1")"; }
+each "$@"
+written() { sync "$(dirname "$1")"; }
+removed() { :; }
+each "$@"
+`
+
+// exitUnchanged is swapScript's status when it failed before the first rename.
+const exitUnchanged = 75
+
+// errUnchanged says that a swap failed before it changed anything.
+var errUnchanged = errors.New("nothing was changed")
+
+// replace turns the files of from into those of to: new files first, then changed ones, removals last, so
+// that nothing live ever names a file that is not there. A journal, where one is given, is there before the
+// first file changes. An error that is errUnchanged left everything as it was.
+func (s *site) replace(ctx context.Context, from, to Tree, j *journal) error {
+	write, remove := from.Changes(to)
+	if len(write)+len(remove) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(write, func(a, b string) int { return existing(from, a) - existing(from, b) })
+	if err := s.stageFiles(ctx, to, write, false); err != nil {
+		return fmt.Errorf("%w: %w", errUnchanged, err)
+	}
+	record, path := []byte(nil), ""
+	if j != nil {
+		var err error
+		if record, err = json.Marshal(j); err != nil {
+			return fmt.Errorf("%w: %w", errUnchanged, err)
+		}
+		path = s.journalPath()
+	}
+	argv := append([]string{"sh", "-c", swapScript, "sh", s.staged.dir, path, fmt.Sprint(len(write))}, append(write, remove...)...)
+	cmd := host.Cmd{Argv: argv, Stdin: record, Name: "swap the configuration", Lock: s.daemon.Name()}
+	_, err := s.host.Run(ctx, cmd)
+	var exit *host.ExitError
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, host.ErrLockLost), errors.As(err, &exit) && exit.Code == exitUnchanged:
+		err = fmt.Errorf("%w: %w", errUnchanged, err)
+	}
+	return fmt.Errorf("replace the configuration of %s on %s: %w", s.daemon.Name(), s.host, err)
+}
+
+func existing(t Tree, path string) int {
+	if _, ok := t[path]; ok {
+		return 1
+	}
+	return 0
+}
+
+// staged is what the stage on the machine holds: the files of tree, below dir.
+type staged struct {
+	dir  string
+	tree Tree
+}
+
+// stageFiles puts the named files of a tree on the stage, unless they are there already: what was checked
+// is what goes live. alone asks that nothing else is there.
+func (s *site) stageFiles(ctx context.Context, t Tree, paths []string, alone bool) error {
+	missing := func(path string) bool {
+		f, ok := s.staged.tree[path]
+		return !ok || !same(f, t[path])
+	}
+	if s.staged.dir != "" && !slices.ContainsFunc(paths, missing) && (!alone || len(paths) == len(s.staged.tree)) {
+		return nil
+	}
+	dir := s.dir + "/stage/" + rand.Text()
+	files, tree := make([]host.File, 0, len(paths)), Tree{}
+	for _, path := range paths {
+		files, tree[path] = append(files, t[path]), t[path]
+	}
+	if err := host.WriteAll(ctx, s.host, dir, files); err != nil {
+		return fmt.Errorf("stage the configuration of %s on %s: %w", s.daemon.Name(), s.host, err)
+	}
+	s.staged = staged{dir: dir, tree: tree}
+	return nil
+}
+
+// keepOriginal saves the tree before the first commit; later ones leave it alone.
+func (s *site) keepOriginal(ctx context.Context, tree Tree) error {
+	if s.originalKept {
+		return nil
+	}
+	kept, err := s.original(ctx)
+	if err != nil || kept != nil {
+		s.originalKept = err == nil
+		return err
+	}
+	j := &journal{}
+	for _, path := range slices.Sorted(maps.Keys(tree)) {
+		j.Replaced = append(j.Replaced, tree[path])
+	}
+	return s.keep(ctx, s.originalPath(), j)
+}
+
+// original returns the tree from before the first commit; nil when there was none.
+func (s *site) original(ctx context.Context) (Tree, error) {
+	content, err := s.host.Read(ctx, s.originalPath())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s on %s: %w", s.originalPath(), s.host, err)
+	}
+	j, err := parseJournal(content)
+	if err != nil {
+		return nil, fmt.Errorf("read %s on %s: %w", s.originalPath(), s.host, err)
+	}
+	return j.undo(Tree{}), nil
+}
+
+// keep writes a record; it can hold passwords, so only root reads it.
+func (s *site) keep(ctx context.Context, path string, j *journal) error {
+	content, err := json.Marshal(j)
+	if err != nil {
+		return err
+	}
+	if err := s.host.Write(ctx, host.File{Path: path, Content: content, Mode: 0o600}); err != nil {
+		return fmt.Errorf("write %s on %s: %w", path, s.host, err)
+	}
+	return nil
+}
+
+// sweep removes what a refused configuration left on the stage; a journal stays.
+func (s *site) sweep(ctx context.Context) {
+	if s.staged.dir == "" {
+		return
+	}
+	s.staged = staged{}
+	// What this cannot remove, the next commit's end does.
+	_, _ = s.host.Run(ctx, host.Cmd{Argv: []string{"rm", "-rf", "--", s.dir + "/stage"}})
+}
+
+// settle ends a commit: what is live is what the daemon serves.
+func (s *site) settle(ctx context.Context) error {
+	if _, err := s.host.Run(ctx, host.Cmd{
+		Argv: []string{"rm", "-rf", "--", s.journalPath(), s.dir + "/stage"}, Lock: s.daemon.Name(),
+	}); err != nil {
+		return fmt.Errorf("end the commit to %s on %s: %w", s.daemon.Name(), s.host, err)
+	}
+	s.staged = staged{}
+	return nil
+}
+
+// removeState removes all that commits kept.
+func (s *site) removeState(ctx context.Context) error {
+	if _, err := s.host.Run(ctx, host.Cmd{Argv: []string{"rm", "-rf", "--", s.dir}}); err != nil {
+		return fmt.Errorf("remove %s on %s: %w", s.dir, s.host, err)
+	}
+	s.originalKept = false
+	return nil
+}

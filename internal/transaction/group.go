@@ -1,0 +1,227 @@
+package transaction
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+)
+
+const (
+	// gatherQuiet and gatherMost bound the wait for more edits before a commit starts: Terraform hands out
+	// a wave of operations within a few milliseconds.
+	gatherQuiet = 25 * time.Millisecond
+	gatherMost  = 250 * time.Millisecond
+	// groupLimit bounds one group once it has the lock; nobody's cancellation stops it half-way.
+	groupLimit = 5 * time.Minute
+)
+
+// request is one resource's edit on its way.
+type request struct {
+	edit  Edit
+	ctx   context.Context
+	begun chan struct{} // closed when a group has taken it up
+	done  chan struct{} // closed when err is final
+	err   error
+}
+
+// Commit applies one edit. It returns when the daemon serves the edited configuration, or with an error
+// when the edit failed and the daemon serves what it served before. Edits that arrive while another commit
+// runs go together as one check and one reload.
+func (e *Engine) Commit(ctx context.Context, h host.Host, d Daemon, edit Edit) error {
+	l := e.line(h, d)
+	r := &request{edit: edit, ctx: ctx, begun: make(chan struct{}), done: make(chan struct{})}
+	l.mu.Lock()
+	l.waiting = append(l.waiting, r)
+	if !l.leading {
+		l.leading = true
+		go l.lead()
+	}
+	l.mu.Unlock()
+	select {
+	case <-r.done:
+		return r.err
+	case <-ctx.Done():
+	}
+	if l.withdraw(r) {
+		return fmt.Errorf("%s on %s was not changed: %w", d.Name(), h, ctx.Err())
+	}
+	// The group is under way and ends by itself; only its end tells what the daemon serves.
+	<-r.done
+	return r.err
+}
+
+// withdraw takes a request out of the line, if no group has taken it up.
+func (l *line) withdraw(r *request) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, w := range l.waiting {
+		if w == r {
+			l.waiting = append(l.waiting[:i], l.waiting[i+1:]...)
+			return true
+		}
+	}
+	return false
+}
+
+// lead runs group after group until nobody waits.
+func (l *line) lead() {
+	for {
+		l.gather()
+		l.mu.Lock()
+		group := l.waiting
+		l.waiting = nil
+		if len(group) == 0 {
+			l.leading = false
+			l.mu.Unlock()
+			return
+		}
+		l.mu.Unlock()
+		l.run(group)
+		l.forget(nil)
+		for _, r := range group {
+			close(r.done)
+		}
+	}
+}
+
+// gather waits until edits stop arriving.
+func (l *line) gather() {
+	count := func() int { l.mu.Lock(); defer l.mu.Unlock(); return len(l.waiting) }
+	for start, n := time.Now(), count(); time.Since(start) < gatherMost; {
+		time.Sleep(gatherQuiet)
+		now := count()
+		if now == n {
+			return
+		}
+		n = now
+	}
+}
+
+// run commits a group under the machine's lock.
+func (l *line) run(group []*request) {
+	fail := func(err error) {
+		for _, r := range group {
+			r.err = err
+		}
+	}
+	waitCtx, stop := anyOf(group)
+	unlock, err := l.host.Lock(waitCtx, l.daemon.Name())
+	stop()
+	if err != nil {
+		fail(fmt.Errorf("lock %s on %s: %w", l.daemon.Name(), l.host, err))
+		return
+	}
+	defer unlock()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(group[0].ctx), groupLimit)
+	defer cancel()
+	tree, err := l.ready(ctx)
+	if err != nil {
+		fail(err)
+		return
+	}
+	l.serve(ctx, tree, l.sift(ctx, tree, group))
+	l.sweep(ctx)
+}
+
+// anyOf is a context that lives as long as one of the group's requests does.
+func anyOf(group []*request) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(group[0].ctx))
+	go func() {
+		for _, r := range group {
+			select {
+			case <-r.ctx.Done():
+			case <-ctx.Done():
+				return
+			}
+		}
+		cancel()
+	}()
+	return ctx, cancel
+}
+
+// sift returns the requests that the checker accepts together and fails the others, each with the error
+// that is its own. An edit that leans on another one of the group gets a second try once that one is in.
+func (l *line) sift(ctx context.Context, tree Tree, group []*request) []*request {
+	accepted := l.halve(ctx, tree, nil, group)
+	for progress := len(accepted) > 0; progress && len(accepted) < len(group); {
+		progress = false
+		for _, r := range group {
+			if r.err == nil {
+				continue
+			}
+			if more := l.halve(ctx, tree, accepted, []*request{r}); len(more) > len(accepted) {
+				accepted, r.err, progress = more, nil, true
+			}
+		}
+	}
+	return accepted
+}
+
+// halve adds to accepted those of a group that the checker takes on top of it, in halves when it refuses
+// the whole.
+func (l *line) halve(ctx context.Context, tree Tree, accepted, group []*request) []*request {
+	var able []*request
+	next := edited(tree, accepted)
+	for _, r := range group {
+		trial := next.Clone()
+		if err := r.edit.Apply(trial); err != nil {
+			r.err = err
+			continue
+		}
+		next, able = trial, append(able, r)
+	}
+	if len(able) == 0 {
+		return accepted
+	}
+	err := l.check(ctx, tree, next)
+	if err == nil {
+		return append(accepted[:len(accepted):len(accepted)], able...)
+	}
+	if len(able) == 1 || !errors.As(err, new(*RefusedError)) {
+		for _, r := range able {
+			r.err = masked(err, r.edit.Secrets)
+		}
+		return accepted
+	}
+	accepted = l.halve(ctx, tree, accepted, able[:len(able)/2])
+	return l.halve(ctx, tree, accepted, able[len(able)/2:])
+}
+
+// serve makes the accepted requests live: all at once, or in halves when the daemon does not take the
+// whole. It returns the tree that is served in the end.
+func (l *line) serve(ctx context.Context, tree Tree, group []*request) Tree {
+	if len(group) == 0 {
+		return tree
+	}
+	next := edited(tree, group)
+	err := l.swap(ctx, tree, next)
+	if err == nil {
+		return next
+	}
+	var rolled *RolledBackError
+	if len(group) == 1 || !errors.As(err, &rolled) || rolled.Restore != nil {
+		for _, r := range group {
+			r.err = masked(err, r.edit.Secrets)
+		}
+		return tree
+	}
+	half := len(group) / 2
+	// A half was checked only as part of the whole.
+	tree = l.serve(ctx, tree, l.sift(ctx, tree, group[:half]))
+	return l.serve(ctx, tree, l.sift(ctx, tree, group[half:]))
+}
+
+// edited is the tree with a group's edits; each was applied to it before, in this order, without an error.
+func edited(tree Tree, group []*request) Tree {
+	next := tree.Clone()
+	for _, r := range group {
+		trial := next.Clone()
+		if err := r.edit.Apply(trial); err == nil {
+			next = trial
+		}
+	}
+	return next
+}

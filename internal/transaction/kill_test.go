@@ -1,0 +1,98 @@
+package transaction_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/localhost"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
+)
+
+// fuse is a machine whose client is killed by SIGKILL before or after the n-th call.
+type fuse struct {
+	host.Host
+	left atomic.Int32
+}
+
+func (f *fuse) burn() {
+	if f.left.Add(-1) == 0 {
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		select {}
+	}
+}
+
+func (f *fuse) Run(ctx context.Context, cmd host.Cmd) ([]byte, error) {
+	f.burn()
+	defer f.burn()
+	return f.Host.Run(ctx, cmd)
+}
+
+func (f *fuse) Write(ctx context.Context, file host.File) error {
+	f.burn()
+	defer f.burn()
+	return f.Host.Write(ctx, file)
+}
+
+// TestKilledClient is not a test but the client that TestKilledAtEveryStep kills.
+func TestKilledClient(t *testing.T) {
+	dir := os.Getenv("TRANSACTION_KILL_DIR")
+	if dir == "" {
+		return
+	}
+	steps, err := strconv.Atoi(os.Getenv("TRANSACTION_KILL_AFTER"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &toy{conf: filepath.Join(dir, "toy.conf"), served: filepath.Join(dir, "served"), pid: filepath.Join(dir, "pid")}
+	h := &fuse{Host: localhost.New()}
+	h.left.Store(int32(steps))
+	e := &transaction.Engine{StateDir: filepath.Join(dir, "state")}
+	if err := e.Commit(t.Context(), h, d, d.add("new")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestKilledAtEveryStep(t *testing.T) {
+	const old, new = "by hand\n", "by hand\nnew\n"
+	for step := 1; ; step++ {
+		d, e := newToy(t)
+		client := exec.Command(os.Args[0], "-test.run=^TestKilledClient$")
+		client.Env = append(os.Environ(), "TRANSACTION_KILL_DIR="+filepath.Dir(d.conf), "TRANSACTION_KILL_AFTER="+strconv.Itoa(step))
+		out, err := client.CombinedOutput()
+		if err == nil {
+			if step < 10 {
+				t.Fatalf("only %d steps: the fuse does not burn", step)
+			}
+			return
+		}
+		if status, ok := client.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGKILL {
+			t.Fatalf("step %d: %v: %s", step, err, out)
+		}
+		served, err := os.ReadFile(d.served)
+		if err != nil || string(served) != old && string(served) != new {
+			t.Errorf("step %d: serves %q, %v", step, served, err)
+		}
+		tree, err := e.Snapshot(t.Context(), localhost.New(), d)
+		if got := string(tree[d.conf].Content); err != nil || got != old && got != new {
+			t.Errorf("step %d: reads %q, %v", step, got, err)
+		} else if got == new && string(served) != new {
+			t.Errorf("step %d: what is not loaded must count as absent", step)
+		}
+		if err := e.Commit(t.Context(), localhost.New(), d, d.add("new")); err != nil {
+			t.Errorf("step %d: the next commit: %v", step, err)
+		}
+		if got := d.serves(t); got != new {
+			t.Errorf("step %d: after the next commit it serves %q", step, got)
+		}
+		if left, _ := filepath.Glob(filepath.Join(e.StateDir, d.Name(), "*")); len(left) != 1 {
+			t.Errorf("step %d: left %v", step, left)
+		}
+	}
+}

@@ -1,0 +1,164 @@
+package transaction
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+)
+
+// restoreLimit bounds putting the old configuration back, which runs even when the caller was cancelled.
+const restoreLimit = time.Minute
+
+// site is one daemon on one machine, and dir what commits keep beside its configuration:
+//
+//	stage/*/       the configuration that the checker is asked about
+//	journal.json   the files that a running commit replaced: there only between its swap and its end
+//	original.json  the files as they were before the first commit
+type site struct {
+	host   host.Host
+	daemon Daemon
+	dir    string
+
+	// staged and originalKept spare asking the machine again; the group under way owns them.
+	staged       staged
+	originalKept bool
+}
+
+func (s *site) journalPath() string  { return s.dir + "/journal.json" }
+func (s *site) originalPath() string { return s.dir + "/original.json" }
+
+// load reads the live files, and the journal of a commit that did not come to its end; nil is none.
+func (s *site) load(ctx context.Context) (Tree, *journal, error) {
+	globs := append(append([]string{}, s.daemon.Globs()...), s.journalPath())
+	files, err := host.ReadGlobs(ctx, s.host, globs)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read the configuration of %s on %s: %w", s.daemon.Name(), s.host, err)
+	}
+	tree := Tree(files)
+	left, interrupted := tree[s.journalPath()]
+	delete(tree, s.journalPath())
+	if !interrupted {
+		return tree, nil, nil
+	}
+	j, err := parseJournal(left.Content)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read %s on %s: %w", s.journalPath(), s.host, err)
+	}
+	return tree, j, nil
+}
+
+// served is what the daemon serves: nothing when it does not run, the old files where a commit replaced
+// them and did not come to its end.
+func (s *site) served(ctx context.Context) (Tree, error) {
+	tree, j, err := s.load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	running, err := s.daemon.Running(ctx, s.host)
+	if err != nil {
+		return nil, fmt.Errorf("ask whether %s runs on %s: %w", s.daemon.Name(), s.host, err)
+	}
+	if !running {
+		return Tree{}, nil
+	}
+	if j != nil {
+		return j.undo(tree), nil
+	}
+	return tree, nil
+}
+
+// ready returns the live tree to edit, after ending what an interrupted commit began: its swap may be on
+// disk in part, so the files that served before are put back. The machine's lock is held.
+func (s *site) ready(ctx context.Context) (Tree, error) {
+	tree, j, err := s.load(ctx)
+	if err != nil || j == nil {
+		return tree, err
+	}
+	old := j.undo(tree)
+	if err := s.putBack(ctx, tree, old); err != nil {
+		return nil, fmt.Errorf("undo an interrupted change of %s on %s: %w", s.daemon.Name(), s.host, err)
+	}
+	return old, nil
+}
+
+// check asks the daemon's checker about next.
+func (s *site) check(ctx context.Context, tree, next Tree) error {
+	if write, remove := tree.Changes(next); len(write)+len(remove) == 0 {
+		return nil
+	}
+	if err := s.stageFiles(ctx, next, slices.Sorted(maps.Keys(next)), true); err != nil {
+		return err
+	}
+	err := s.daemon.Check(ctx, s.host, s.staged.dir, next)
+	var exit *host.ExitError
+	var refused *RefusedError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &refused):
+		refused.Daemon, refused.Host = s.daemon.Name(), s.host.String()
+		return err
+	case errors.As(err, &exit):
+		return &RefusedError{Daemon: s.daemon.Name(), Host: s.host.String(), Err: err}
+	}
+	return fmt.Errorf("check the configuration of %s on %s: %w", s.daemon.Name(), s.host, err)
+}
+
+// swap puts next, which is checked, in the place of tree and makes the daemon serve it, or puts tree back.
+func (s *site) swap(ctx context.Context, tree, next Tree) error {
+	write, remove := tree.Changes(next)
+	if len(write)+len(remove) == 0 {
+		return s.assert(ctx, tree, next)
+	}
+	if err := s.keepOriginal(ctx, tree); err != nil {
+		return err
+	}
+	err := s.replace(ctx, tree, next, newJournal(tree, write, remove))
+	if errors.Is(err, errUnchanged) {
+		return err
+	}
+	if err == nil {
+		err = s.daemon.Activate(ctx, s.host, tree, next)
+	}
+	if err == nil {
+		err = s.daemon.Verify(ctx, s.host, next)
+	}
+	if err == nil {
+		return s.settle(ctx)
+	}
+	back, cancel := context.WithTimeout(context.WithoutCancel(ctx), restoreLimit)
+	defer cancel()
+	return &RolledBackError{Daemon: s.daemon.Name(), Host: s.host.String(), Err: err, Restore: s.putBack(back, next, tree)}
+}
+
+// assert makes sure that the daemon serves what is on disk: it may have been stopped, or the files changed
+// by hand to what they shall be, without a reload.
+func (s *site) assert(ctx context.Context, tree, next Tree) error {
+	if err := s.daemon.Verify(ctx, s.host, next); err == nil {
+		return nil
+	}
+	if err := s.daemon.Activate(ctx, s.host, tree, next); err != nil {
+		return fmt.Errorf("activate %s on %s: %w", s.daemon.Name(), s.host, err)
+	}
+	if err := s.daemon.Verify(ctx, s.host, next); err != nil {
+		return fmt.Errorf("verify %s on %s: %w", s.daemon.Name(), s.host, err)
+	}
+	return nil
+}
+
+// putBack makes old live again where bad is on disk, in whole or in part. The journal goes last, so that
+// whoever comes next tries again when this fails.
+func (s *site) putBack(ctx context.Context, bad, old Tree) error {
+	if err := s.replace(ctx, bad, old, nil); err != nil {
+		return err
+	}
+	if err := s.daemon.Activate(ctx, s.host, bad, old); err != nil {
+		return fmt.Errorf("activate: %w", err)
+	}
+	return s.settle(ctx)
+}

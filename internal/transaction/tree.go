@@ -1,0 +1,48 @@
+package transaction
+
+import (
+	"bytes"
+	"io/fs"
+	"maps"
+	"slices"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+)
+
+// Tree is a daemon's configuration as files by absolute path, as it is or as it shall be. Edits change a
+// Tree and nothing else; the transaction turns the difference into writes and removals.
+type Tree map[string]host.File
+
+// Clone copies the tree; file contents are shared and never written through.
+func (t Tree) Clone() Tree { return maps.Clone(t) }
+
+// Put sets a file's content and keeps its mode and owner where the file exists already.
+func (t Tree) Put(path string, content []byte, mode fs.FileMode, owner, group string) {
+	if old, ok := t[path]; ok {
+		old.Content = content
+		t[path] = old
+		return
+	}
+	t[path] = host.File{Path: path, Content: content, Mode: mode, Owner: owner, Group: group}
+}
+
+// Changes lists what differs between two trees: paths to write (new or other content) and paths to remove,
+// each sorted.
+func (t Tree) Changes(next Tree) (write, remove []string) {
+	for path, file := range next {
+		if old, ok := t[path]; !ok || !same(old, file) {
+			write = append(write, path)
+		}
+	}
+	for path := range t {
+		if _, ok := next[path]; !ok {
+			remove = append(remove, path)
+		}
+	}
+	slices.Sort(write)
+	slices.Sort(remove)
+	return write, remove
+}
+
+// same says whether two files are equal in content and permissions; owners follow from where a file lives.
+func same(a, b host.File) bool { return bytes.Equal(a.Content, b.Content) && a.Perm() == b.Perm() }

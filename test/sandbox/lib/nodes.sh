@@ -1,0 +1,63 @@
+# shellcheck shell=bash
+# Service nodes: real systemd machines in containers, each on its own thin layer over the one cached Debian root.
+
+NODES=/run/sandbox/nodes
+
+node_start() { # NUMBER ROOT PUBLIC_KEY
+	local number=$1 lower=$2 name=svc-$1 dir=$NODES/svc-$1
+	mkdir -p "$dir"/{upper,work,root}
+	mount -t overlay -o "lowerdir=$lower,upperdir=$dir/upper,workdir=$dir/work" overlay "$dir/root"
+	node_configure "$dir/root" "$number" "$3"
+	network_node "$number"
+	# Unregistered and in our own control group: there is no machined here, and none of the host's is to know.
+	SYSTEMD_NSPAWN_LOCK=0 systemd-nspawn --quiet --boot --register=no --keep-unit --machine="$name" \
+		--directory="$dir/root" --network-namespace-path="/run/netns/$name" \
+		--capability=CAP_NET_ADMIN,CAP_NET_RAW --link-journal=no --resolv-conf=off --timezone=off \
+		--console=read-only --kill-signal=SIGRTMIN+3 \
+		</dev/null >"$dir/console" 2>&1 &
+	echo $! >"$dir/pid"
+}
+
+node_configure() { # ROOT NUMBER PUBLIC_KEY
+	local root=$1 number=$2 home
+	echo "svc-$number" >"$root/etc/hostname"
+	printf '127.0.0.1 localhost\n127.0.1.1 svc-%s\n' "$number" >"$root/etc/hosts"
+	for home in root home/admin; do
+		install -d -m 0700 "$root/$home/.ssh"
+		printf '%s\n' "$3" >"$root/$home/.ssh/authorized_keys"
+	done
+	chroot "$root" chown -R admin:admin /home/admin/.ssh
+	# The container has its network from the start; cloud-init belongs to the disk image made of the same root.
+	mkdir -p "$root/etc/cloud"
+	: >"$root/etc/cloud/cloud-init.disabled"
+	cat >"$root/etc/systemd/network/10-eth0.network" <<-EOF
+		[Match]
+		Name=eth0
+		[Network]
+		Address=10.0.100.$((100 + number))/24
+		Gateway=10.0.100.254
+		LinkLocalAddressing=no
+		IPv6AcceptRA=no
+	EOF
+	cat >"$root/etc/systemd/network/10-eth1.network" <<-EOF
+		[Match]
+		Name=eth1
+		[Network]
+		Address=10.19.41.$((100 + number))/24
+		LinkLocalAddressing=no
+		IPv6AcceptRA=no
+	EOF
+}
+
+# The machine's first process: the only child of its nspawn.
+node_leader() { # NAME
+	local nspawn
+	nspawn=$(cat "$NODES/$1/pid" 2>/dev/null) || return 1
+	awk '{ print $1 }' "/proc/$nspawn/task/$nspawn/children" 2>/dev/null | grep .
+}
+
+node_ready() { # NUMBER
+	local leader
+	leader=$(node_leader "svc-$1") || return 1
+	[[ -n $leader ]] && (: </dev/tcp/10.0.100.$((100 + $1))/22) && nsenter -t "$leader" -a -- systemctl is-active --quiet multi-user.target
+}
