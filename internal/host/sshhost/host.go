@@ -43,6 +43,7 @@ type Host struct {
 
 	mu       sync.Mutex
 	conns    []*conn
+	shells   []*shell // idle ones
 	dialing  *attempt
 	met      bool // connected once, so the machine is there and a refusal may pass
 	failed   error

@@ -34,6 +34,7 @@ type server struct {
 	maxSessions int
 	accepted    atomic.Int32 // connections so far
 	sessions    atomic.Int32 // open now
+	started     atomic.Int32 // so far
 	peak        atomic.Int32
 	mute        atomic.Bool // take connections and say nothing
 
@@ -192,6 +193,7 @@ func (s *server) handle(c net.Conn) {
 				nc.Reject(ssh.ConnectionFailed, "open failed")
 				continue
 			}
+			s.started.Add(1)
 			n := s.sessions.Add(1)
 			for p := s.peak.Load(); n > p && !s.peak.CompareAndSwap(p, n); p = s.peak.Load() {
 			}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"sync"
 
 	"golang.org/x/crypto/ssh"
@@ -25,20 +24,44 @@ func (h *Host) Run(ctx context.Context, cmd host.Cmd) ([]byte, error) {
 	case <-ctx.Done():
 		return nil, fmt.Errorf("%s on %s: waiting for a free session: %w", cmd, h, context.Cause(ctx))
 	}
-	prefix, err := h.becomeRoot(ctx)
-	if err != nil {
-		return nil, err
-	}
 	for try := 1; ; try++ {
 		guarded, err := h.locks.Guard(cmd)
 		if err != nil {
 			return nil, err
 		}
-		out, err := h.once(ctx, cmd, command(prefix, guarded.Argv))
+		out, err := h.once(ctx, cmd, guarded.Argv)
 		if cmd.Repeatable && errors.Is(err, host.ErrCut) && try < maxTries && ctx.Err() == nil {
 			continue
 		}
 		return out, host.Guarded(cmd, err)
+	}
+}
+
+// once runs a command to its end.
+func (h *Host) once(ctx context.Context, cmd host.Cmd, argv []string) ([]byte, error) {
+	s, err := h.shell(ctx)
+	if _, root := errors.AsType[*host.RootError](err); root {
+		return nil, err
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", cmd, err)
+	}
+	ended := make(chan outcome, 1)
+	go func() { ended <- s.run(argv, cmd.Stdin) }()
+	select {
+	case o := <-ended:
+		if o.err != nil {
+			s.discard()
+			return nil, h.unknown(cmd, o.err)
+		}
+		h.keep(s)
+		if o.status != 0 {
+			err = h.exit(cmd, o.status, string(o.stdout), string(o.stderr))
+		}
+		return o.stdout, err
+	case <-ctx.Done():
+		go s.discard() // a connection that hangs must not hold the caller
+		return nil, fmt.Errorf("%s on %s: cut off: %w", cmd, h, context.Cause(ctx))
 	}
 }
 
@@ -49,53 +72,23 @@ func command(prefix, argv []string) string {
 	return host.Quote(words)
 }
 
-// once runs a command to its end.
-func (h *Host) once(ctx context.Context, cmd host.Cmd, line string) ([]byte, error) {
-	s, err := h.session(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", cmd, err)
-	}
-	var stdout, stderr bytes.Buffer
-	s.Stdout, s.Stderr = &stdout, &stderr
-	stdin, err := s.StdinPipe()
-	if err != nil {
-		s.end()
-		return nil, fmt.Errorf("%s on %s: %w", cmd, h, err)
-	}
-	ended := make(chan error, 1)
-	go func() {
-		defer s.end()
-		if err := s.Start(line); err != nil {
-			ended <- fmt.Errorf("%w: %w", host.ErrCut, err)
-			return
-		}
-		go func() {
-			// A command may end without having read its input: what counts is its status.
-			_, _ = io.Copy(stdin, bytes.NewReader(cmd.Stdin))
-			stdin.Close()
-		}()
-		ended <- s.Wait()
-	}()
-	select {
-	case err := <-ended:
-		return stdout.Bytes(), h.failure(cmd, err, stdout.String(), stderr.String())
-	case <-ctx.Done():
-		go s.kill() // a connection that hangs must not hold the caller
-		return nil, fmt.Errorf("%s on %s: cut off: %w", cmd, h, context.Cause(ctx))
-	}
-}
-
-// failure turns a session's end into what host.Host promises.
-func (h *Host) failure(cmd host.Cmd, err error, stdout, stderr string) error {
+// failure turns the end of a session of its own into what host.Host promises.
+func (h *Host) failure(cmd host.Cmd, err error, stderr string) error {
 	if err == nil {
 		return nil
 	}
 	if exit, ok := errors.AsType[*ssh.ExitError](err); ok {
-		return &host.ExitError{Host: h.String(), Cmd: cmd.String(), Code: exit.ExitStatus(), Stdout: cmd.Mask(stdout), Stderr: cmd.Mask(stderr)}
+		return h.exit(cmd, exit.ExitStatus(), "", stderr)
 	}
-	if errors.Is(err, host.ErrCut) {
-		return fmt.Errorf("%s on %s: %w", cmd, h, err)
-	}
+	return h.unknown(cmd, err)
+}
+
+func (h *Host) exit(cmd host.Cmd, status int, stdout, stderr string) error {
+	return &host.ExitError{Host: h.String(), Cmd: cmd.String(), Code: status, Stdout: cmd.Mask(stdout), Stderr: cmd.Mask(stderr)}
+}
+
+// unknown is a command whose end nobody saw.
+func (h *Host) unknown(cmd host.Cmd, err error) error {
 	return fmt.Errorf("%s on %s: it is unknown whether it ran to its end: %w: %w", cmd, h, host.ErrCut, err)
 }
 
@@ -135,7 +128,7 @@ func (h *Host) start(ctx context.Context, cmd host.Cmd, free func()) (*host.Proc
 	wait := sync.OnceValue(func() error {
 		defer free()
 		defer s.end()
-		return h.failure(cmd, s.Wait(), "", stderr.String())
+		return h.failure(cmd, s.Wait(), stderr.String())
 	})
 	return &host.Process{Stdin: stdin, Stdout: stdout, Wait: wait, Kill: s.kill}, nil
 }
@@ -236,13 +229,20 @@ func (h *Host) becomeRoot(ctx context.Context) ([]string, error) {
 	}
 	prefix := []string{}
 	if c.user != "root" {
-		probe := host.Cmd{Name: "become root", Repeatable: true}
-		out, err := h.once(ctx, probe, host.Quote([]string{"sh", "-c", `[ "$(id -u)" = 0 ] || { sudo -n -- true && echo sudo; }`}))
-		if exit, ok := errors.AsType[*host.ExitError](err); ok {
-			return nil, &host.RootError{Host: h.String(), User: c.user, Words: exit.Stderr}
-		}
+		s, err := h.session(ctx)
 		if err != nil {
 			return nil, err
+		}
+		defer s.end()
+		defer context.AfterFunc(ctx, s.kill)()
+		var stderr bytes.Buffer
+		s.Stderr = &stderr
+		out, err := s.Output(host.Quote([]string{"sh", "-c", `[ "$(id -u)" = 0 ] || { sudo -n -- true && echo sudo; }`}))
+		if _, ok := errors.AsType[*ssh.ExitError](err); ok {
+			return nil, &host.RootError{Host: h.String(), User: c.user, Words: stderr.String()}
+		}
+		if err != nil {
+			return nil, fmt.Errorf("become root on %s: %w: %w", h, host.ErrCut, err)
 		}
 		if len(out) > 0 {
 			prefix = []string{"sudo", "-n", "--"}

@@ -1,0 +1,200 @@
+package sshhost
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+)
+
+// shellScript runs one command after another: a session costs the machine a login (sshd forks, PAM, the
+// user's shell), which on a small machine takes longer than most commands. For each command it
+//   - reads a token and prints it, which proves that nothing has run yet and somebody listens,
+//   - reads the size of the command's input, the command as one line and then the input,
+//   - prints the token after the command's output and after its messages, the status with the former.
+//
+// A command that leaves some of its input unread must not leave it to the next: cat takes the rest. Only an
+// exec makes sure that a command is a program, and not the shell's own word of that name.
+const shellScript = `newline='
+'
+while IFS= read -r token; do
+  printf '%s\n' "$token"
+  IFS= read -r size && IFS= read -r command || exit 1
+  if [ "$size" = 0 ]; then
+    (eval "exec $command") </dev/null
+  else
+    head -c "$size" | { (eval "exec $command"); status=$?; cat >/dev/null; exit "$status"; }
+  fi
+  status=$?
+  printf '%s\n' "$token" >&2
+  printf '%s %s\n' "$token" "$status"
+done`
+
+// shell is a session that runs shellScript, as root. One goroutine at a time uses it.
+type shell struct {
+	*session
+	stdin          io.WriteCloser
+	stdout, stderr *bufio.Reader
+	token          string
+}
+
+// outcome is how a command in a shell ended.
+type outcome struct {
+	status         int
+	stdout, stderr []byte
+	err            error // the shell is gone
+}
+
+// shell returns a shell that has just given a sign of life, so that a connection that turns out to be dead
+// is replaced without a word.
+func (h *Host) shell(ctx context.Context) (*shell, error) {
+	for try := 1; ; try++ {
+		s, err := h.idle(), error(nil)
+		if s == nil {
+			if s, err = h.startShell(ctx); err != nil {
+				return nil, err
+			}
+		} else {
+			try = 0 // one that lay idle may have died long ago, which says nothing about a new one
+		}
+		met := make(chan error, 1)
+		go func() { met <- s.meet() }()
+		select {
+		case err = <-met:
+		case <-ctx.Done():
+			go s.discard()
+			return nil, fmt.Errorf("open a session on %s: %w", h, context.Cause(ctx))
+		}
+		if err == nil {
+			return s, nil
+		}
+		s.discard()
+		if try >= maxTries {
+			return nil, fmt.Errorf("start a shell on %s: %w", h, err)
+		}
+	}
+}
+
+// idle takes a shell that nobody uses, the last one used first; nil is none.
+func (h *Host) idle() *shell {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.shells) == 0 {
+		return nil
+	}
+	last := len(h.shells) - 1
+	s := h.shells[last]
+	h.shells = h.shells[:last]
+	return s
+}
+
+// keep puts a shell back for the next command.
+func (h *Host) keep(s *shell) {
+	h.mu.Lock()
+	closed := h.closed
+	if !closed {
+		h.shells = append(h.shells, s)
+	}
+	h.mu.Unlock()
+	if closed {
+		s.discard()
+	}
+}
+
+func (h *Host) startShell(ctx context.Context) (*shell, error) {
+	prefix, err := h.becomeRoot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	session, err := h.session(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := &shell{session: session}
+	stdin, err1 := session.StdinPipe()
+	stdout, err2 := session.StdoutPipe()
+	stderr, err3 := session.StderrPipe()
+	line := command(prefix, []string{"sh", "-c", shellScript})
+	if err := errors.Join(err1, err2, err3, session.Start(line)); err != nil {
+		s.discard()
+		return nil, fmt.Errorf("start a shell on %s: %w: %w", h, host.ErrCut, err)
+	}
+	s.stdin, s.stdout, s.stderr = stdin, bufio.NewReader(stdout), bufio.NewReader(stderr)
+	return s, nil
+}
+
+// discard ends the shell, and with it what runs in it.
+func (s *shell) discard() {
+	s.kill()
+	s.end()
+}
+
+// meet waits for the shell's sign of life.
+func (s *shell) meet() error {
+	s.token = rand.Text()
+	if _, err := io.WriteString(s.stdin, s.token+"\n"); err != nil {
+		return err
+	}
+	line, err := s.stdout.ReadString('\n')
+	switch {
+	case err == nil && strings.TrimSuffix(line, "\n") == s.token:
+		return nil
+	case err == nil:
+		return fmt.Errorf("unexpected answer %.200q", line)
+	}
+	words, _ := io.ReadAll(io.LimitReader(s.stderr, 4096)) // where it breaks off, what came before serves
+	if exit, ok := errors.AsType[*ssh.ExitError](s.Wait()); ok {
+		err = fmt.Errorf("exit status %d: %s", exit.ExitStatus(), bytes.TrimSpace(words))
+	}
+	return err
+}
+
+// run runs a command to its end; the shell has been met.
+func (s *shell) run(argv []string, input []byte) outcome {
+	go func() {
+		// A newline inside quotes is the only one that a quoted command has.
+		line := strings.ReplaceAll(host.Quote(argv), "\n", `'"$newline"'`)
+		// What cannot be written shows as an answer that does not come.
+		_, _ = io.Copy(s.stdin, io.MultiReader(strings.NewReader(fmt.Sprintf("%d\n%s\n", len(input), line)), bytes.NewReader(input)))
+	}()
+	type part struct {
+		text, rest []byte
+		err        error
+	}
+	messages := make(chan part, 1)
+	go func() {
+		var p part
+		p.text, p.rest, p.err = until(s.stderr, s.token)
+		messages <- p
+	}()
+	stdout, rest, err := until(s.stdout, s.token)
+	stderr := <-messages
+	o := outcome{stdout: stdout, stderr: stderr.text, err: errors.Join(err, stderr.err)}
+	if o.err == nil {
+		o.status, o.err = strconv.Atoi(string(bytes.TrimSpace(rest)))
+	}
+	return o
+}
+
+// until reads up to the token, and the rest of the token's line.
+func until(r *bufio.Reader, token string) (text, rest []byte, err error) {
+	for {
+		line, err := r.ReadBytes('\n')
+		if before, after, found := bytes.Cut(line, []byte(token)); found && err == nil {
+			return append(text, before...), after, nil
+		}
+		text = append(text, line...)
+		if err != nil {
+			return text, nil, err
+		}
+	}
+}
