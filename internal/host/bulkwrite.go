@@ -39,11 +39,10 @@ done
 mkdir -p -- "$root"
 `
 
-// finish is how both end: everything is on the disk when they return.
+// finish is how both end.
 const finish = `
 [ -e "$root/.virtcluster.complete" ] || { echo "the input ended early" >&2; exit 1; }
 rm -f -- "$root/.virtcluster.complete"
-find "$root" \( -type f -o -type d \) -exec sync -- {} +
 if command -v restorecon >/dev/null 2>&1; then restorecon -R -- "$root" || :; fi`
 
 const writeTarScript = `command -v tar >/dev/null 2>&1 || exit 45
@@ -63,9 +62,10 @@ const writeLinesScript = prepare + `while read -r mode owner name; do
   chmod -- "$mode" "$name"
 done` + finish
 
-// WriteAll writes files below a directory on the machine, each at root + its path, with its mode and owner,
-// and fsyncs them: one round trip. Missing directories are made with mode 0755. It is meant for a staging
-// directory: a file is not replaced atomically, and after an error some may be written and some not.
+// WriteAll writes files below a directory on the machine, each at root + its path, with its mode and owner:
+// one round trip. Missing directories are made with mode 0755. It is meant for a staging directory: a file
+// is not replaced atomically, does not outlive a power cut, and after an error some may be written and some
+// not.
 func WriteAll(ctx context.Context, h Host, root string, files []File) error {
 	if w, ok := h.(treeWriter); ok {
 		return w.WriteAll(ctx, root, files)
@@ -79,7 +79,12 @@ func WriteAll(ctx context.Context, h Host, root string, files []File) error {
 			return err
 		}
 		owner, group := f.account()
-		accounts = append(accounts, "u:"+owner, "g:"+group)
+		if owner != "root" {
+			accounts = append(accounts, "u:"+owner)
+		}
+		if group != "root" {
+			accounts = append(accounts, "g:"+group)
+		}
 	}
 	slices.Sort(accounts)
 	args := append([]string{root}, slices.Compact(accounts)...)

@@ -103,8 +103,9 @@ func enable(ctx context.Context, h host.Host, services []string) (warnings []str
 	for _, name := range services {
 		units = append(units, Services[name].Unit)
 	}
-	_, err = h.Run(ctx, host.Cmd{Argv: append([]string{"systemctl", "enable", "--quiet"}, units...), Repeatable: true})
-	if err != nil {
+	cmd := host.Script("enable "+strings.Join(units, " "), enableScript, units...)
+	cmd.Repeatable = true
+	if _, err := h.Run(ctx, cmd); err != nil {
 		return nil, err
 	}
 	for _, name := range services {
@@ -124,6 +125,13 @@ func enable(ctx context.Context, h host.Host, services []string) (warnings []str
 	}
 	return warnings, nil
 }
+
+// enableScript enables the units that are not: enabling one that is costs a reload of systemd for nothing.
+const enableScript = `for unit; do
+  shift
+  systemctl is-enabled --quiet "$unit" 2>/dev/null || set -- "$@" "$unit"
+done
+[ $# = 0 ] || exec systemctl enable --quiet "$@"`
 
 // startScript starts a unit; its failure carries the daemon's own last words.
 const startScript = `systemctl is-active --quiet "$1" && exit 0

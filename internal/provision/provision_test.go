@@ -33,12 +33,6 @@ func newBox(installed ...string) *box {
 		}
 	}
 	b.On(b.shell, "sh", "-c")
-	b.On(func(_ context.Context, _ *hosttest.Host, cmd host.Cmd) ([]byte, error) {
-		for _, unit := range cmd.Argv[3:] {
-			b.set(unit, func(u *UnitState) { u.Enabled = "enabled" })
-		}
-		return nil, nil
-	}, "systemctl", "enable", "--quiet")
 	return b
 }
 
@@ -55,6 +49,10 @@ func (b *box) shell(_ context.Context, _ *hosttest.Host, cmd host.Cmd) ([]byte, 
 	switch {
 	case cmd.Argv[2] == inventoryScript:
 		return []byte(b.inventory()), nil
+	case cmd.Argv[2] == enableScript:
+		for _, unit := range args[1:] {
+			b.set(unit, func(u *UnitState) { u.Enabled = "enabled" })
+		}
 	case cmd.Argv[2] == startScript:
 		b.set(args[1], func(u *UnitState) { u.Active = "active" })
 	case cmd.Argv[2] == restoreScript:

@@ -53,24 +53,23 @@ func Answering[T any](ctx context.Context, machine string, temporary Temporary, 
 }
 
 // bootScript waits up to $1 seconds for cloud-init and prints "waiting", "error" and why, or nothing.
-// cloud-init that is installed but takes no part in this boot stays "not started" for ever: it counts only
-// while the machine still starts.
+// cloud-init leaves result.json when it is done; asking cloud-init itself each time would start Python each
+// time, on a machine that is busy starting. One that is installed but takes no part in this boot never
+// writes it: it counts only while the machine still starts.
 const bootScript = `command -v cloud-init >/dev/null 2>&1 || exit 0
+result=/run/cloud-init/result.json
 for _ in $(seq "$1"); do
-  case $(cloud-init status 2>/dev/null) in
-  *running*) ;;
-  *'not run'* | *'not started'*)
-    case $(systemctl is-system-running 2>/dev/null) in
-    initializing | starting) ;;
-    *) exit 0 ;;
+  if [ -e "$result" ]; then
+    tr -d ' \n' <"$result" | grep -q '"errors":\[\]' && exit 0
+    case $(cloud-init status 2>/dev/null) in *error*)
+      echo error
+      cloud-init status --long
     esac
-    ;;
-  *error*)
-    echo error
-    cloud-init status --long
     exit 0
-    ;;
-  *) exit 0 ;;
+  fi
+  case $(systemctl is-system-running 2>/dev/null) in
+  initializing | starting) ;;
+  *) [ -e "$result" ] || exit 0 ;;
   esac
   sleep 1
 done

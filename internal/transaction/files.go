@@ -16,34 +16,51 @@ import (
 // swapScript moves staged files over the live ones. Arguments: the stage, the journal's path or "", how many
 // files to write, these, then those to remove. Input: the journal. Every copy and the journal are on disk
 // before the first rename, so a full disk changes nothing and is status 75; the renames follow each other
-// within a millisecond. Directories of the provider's own, named virtcluster, go with their last file.
+// within milliseconds. Directories of the provider's own, named virtcluster, go with their last file. Where
+// starting a process takes long, this is what takes long: what can be done for all files at once is.
 const swapScript = `set -eu
 stage=$1 journal=$2 count=$3; shift 3
-each() { i=0; for f; do i=$((i+1)); if [ $i -le $count ]; then written "$f"; else removed "$f"; fi; done; }
-abort() {
-	written() { rm -f "$1.virtcluster-new"; }
-	removed() { :; }
-	each "$@"
+all=$#
+news() { # then the arguments are the copies
+	i=0
+	for f; do [ $((i+=1)) -gt $count ] || set -- "$@" "$f.virtcluster-new"; done
+	shift $all
+	"$then" "$@"
+}
+copy() {
+	i=0
+	for f; do
+		[ $((i+=1)) -le $count ] || break
+		[ -d "${f%/*}" ] || mkdir -p "${f%/*}" || exit 1
+		cp --preserve=mode,ownership "$stage$f" "$f.virtcluster-new" || exit 1
+	done
+	[ $count = 0 ] || then=sync news "$@" || exit 1
+	if [ -n "$journal" ]; then (umask 077; cat >"$journal.new") && sync "$journal.new" && mv -f "$journal.new" "$journal" && sync "${journal%/*}" || exit 1; fi
+}
+forget() { rm -f -- "$@"; }
+(copy "$@") || {
+	then=forget news "$@"
 	[ -z "$journal" ] || rm -f "$journal.new"
 	exit 75
 }
-prepare() {
-	written() { mkdir -p "$(dirname "$1")" && cp --preserve=mode,ownership "$stage$1" "$1.virtcluster-new" && sync "$1.virtcluster-new" || exit 1; }
-	removed() { :; }
-	each "$@"
-	if [ -n "$journal" ]; then (umask 077; cat >"$journal.new") && sync "$journal.new" && mv -f "$journal.new" "$journal" && sync "$(dirname "$journal")" || exit 1; fi
-}
-(prepare "$@") || abort "$@"
+i=0
+for f; do [ $((i+=1)) -gt $count ] || mv -f "$f.virtcluster-new" "$f"; done
+i=0
+for f; do [ $((i+=1)) -le $count ] || rm -f "$f"; done
 prune() {
-	d=$1
-	while case $d in */virtcluster | */virtcluster/*) rmdir "$d" 2>/dev/null ;; *) false ;; esac do d=$(dirname "$d"); done
+	while case $1 in */virtcluster | */virtcluster/*) rmdir "$1" 2>/dev/null ;; *) false ;; esac do set -- "${1%/*}"; done
 }
-written() { mv -f "$1.virtcluster-new" "$1"; }
-removed() { rm -f "$1"; prune "$(dirname "$1")"; }
-each "$@"
-written() { sync "$(dirname "$1")"; }
-removed() { :; }
-each "$@"
+i=0
+for f; do [ $((i+=1)) -le $count ] || prune "${f%/*}"; done
+last=
+for f; do
+	d=${f%/*}
+	until [ -d "$d" ]; do d=${d%/*}; done
+	[ "$d" = "$last" ] || set -- "$@" "$d"
+	last=$d
+done
+shift $all
+[ $# = 0 ] || sync "$@"
 `
 
 // exitUnchanged is swapScript's status when it failed before the first rename.
@@ -120,21 +137,36 @@ func (s *site) stageFiles(ctx context.Context, t Tree, paths []string, alone boo
 	return nil
 }
 
-// keepOriginal saves the tree before the first commit; later ones leave it alone.
+// keepScript writes its input to a file ($1) that only root reads, unless it is there.
+const keepScript = `set -eu
+[ ! -e "$1" ] || { cat >/dev/null; exit 0; }
+umask 077
+mkdir -p "${1%/*}"
+cat >"$1.new"
+sync "$1.new"
+mv -f "$1.new" "$1"
+sync "${1%/*}"`
+
+// keepOriginal saves the tree before the first commit; later ones leave it alone. It can hold passwords.
 func (s *site) keepOriginal(ctx context.Context, tree Tree) error {
 	if s.originalKept {
 		return nil
-	}
-	kept, err := s.original(ctx)
-	if err != nil || kept != nil {
-		s.originalKept = err == nil
-		return err
 	}
 	j := &journal{}
 	for _, path := range slices.Sorted(maps.Keys(tree)) {
 		j.Replaced = append(j.Replaced, tree[path])
 	}
-	return s.keep(ctx, s.originalPath(), j)
+	content, err := json.Marshal(j)
+	if err != nil {
+		return err
+	}
+	cmd := host.Script("write "+s.originalPath(), keepScript, s.originalPath())
+	cmd.Stdin, cmd.Lock = content, s.daemon.Name()
+	if _, err := s.host.Run(ctx, cmd); err != nil {
+		return fmt.Errorf("keep what %s had on %s: %w", s.daemon.Name(), s.host, err)
+	}
+	s.originalKept = true
+	return nil
 }
 
 // original returns the tree from before the first commit; nil when there was none.
@@ -151,18 +183,6 @@ func (s *site) original(ctx context.Context) (Tree, error) {
 		return nil, fmt.Errorf("read %s on %s: %w", s.originalPath(), s.host, err)
 	}
 	return j.undo(Tree{}), nil
-}
-
-// keep writes a record; it can hold passwords, so only root reads it.
-func (s *site) keep(ctx context.Context, path string, j *journal) error {
-	content, err := json.Marshal(j)
-	if err != nil {
-		return err
-	}
-	if err := s.host.Write(ctx, host.File{Path: path, Content: content, Mode: 0o600}); err != nil {
-		return fmt.Errorf("write %s on %s: %w", path, s.host, err)
-	}
-	return nil
 }
 
 // sweep removes what a refused configuration left on the stage; a journal stays.

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 )
 
@@ -55,13 +57,20 @@ func (s *site) load(ctx context.Context) (Tree, *journal, error) {
 // served is what the daemon serves: nothing when it does not run, the old files where a commit replaced
 // them and did not come to its end.
 func (s *site) served(ctx context.Context) (Tree, error) {
+	var running bool
+	g, asking := errgroup.WithContext(ctx)
+	g.Go(func() (err error) {
+		if running, err = s.daemon.Running(asking, s.host); err != nil {
+			return fmt.Errorf("ask whether %s runs on %s: %w", s.daemon.Name(), s.host, err)
+		}
+		return nil
+	})
 	tree, j, err := s.load(ctx)
+	if running := g.Wait(); err == nil {
+		err = running
+	}
 	if err != nil {
 		return nil, err
-	}
-	running, err := s.daemon.Running(ctx, s.host)
-	if err != nil {
-		return nil, fmt.Errorf("ask whether %s runs on %s: %w", s.daemon.Name(), s.host, err)
 	}
 	if !running {
 		return Tree{}, nil

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
+	"github.com/hashicorp/terraform-plugin-log/tflog"
 	"golang.org/x/crypto/ssh"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
@@ -29,7 +31,9 @@ func (h *Host) Run(ctx context.Context, cmd host.Cmd) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
+		start := time.Now()
 		out, err := h.once(ctx, cmd, guarded.Argv)
+		tflog.Debug(ctx, "ran a command", map[string]any{"host": h.String(), "command": cmd.String(), "seconds": time.Since(start).Seconds()})
 		if cmd.Repeatable && errors.Is(err, host.ErrCut) && try < maxTries && ctx.Err() == nil {
 			continue
 		}

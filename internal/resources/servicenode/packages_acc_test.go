@@ -1,6 +1,7 @@
 package servicenode_test
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"testing"
@@ -35,14 +36,38 @@ echo 'deb [trusted=yes] file:/srv/mirror ./' >/etc/apt/sources.list.d/mirror.lis
 dpkg --purge --force-depends keepalived >/dev/null 2>&1
 ! command -v keepalived`
 
-// hold keeps dpkg's lock for some seconds, as unattended upgrades do.
-const hold = `perl -e 'use Fcntl; open(F, ">>", "/var/lib/dpkg/lock-frontend"); fcntl(F, F_SETLK, pack("s s l! l! i", F_WRLCK, 0, 0, 0, 0)) or die "$!"; print "held\n"; close(STDOUT); close(STDERR); sleep 6' &
-sleep 0.5`
+// hold keeps dpkg's lock, as unattended upgrades do, until /run/release is there, for a minute at most.
+const hold = `rm -f /run/held /run/release
+perl -e 'use Fcntl; open(F, ">>", "/var/lib/dpkg/lock-frontend"); fcntl(F, F_SETLK, pack("s s l! l! i", F_WRLCK, 0, 0, 0, 0)) or die "$!";
+  open(H, ">", "/run/held"); for (1..600) { last if -e "/run/release"; select(undef, undef, undef, 0.1); }' >/dev/null 2>&1 </dev/null &
+for _ in $(seq 100); do [ ! -e /run/held ] || exit 0; sleep 0.1; done
+exit 1`
+
+// installing prints apt-get's process while it waits or works; its first argument tells it from an update of the lists.
+const installing = `for p in $(pgrep -x apt-get); do tr '\0' ' ' <"/proc/$p/cmdline" | grep -q ' install ' && echo "$p"; done; true`
+
+// releases lets dpkg's lock go once apt-get has waited for it for two seconds, and says whether it did.
+func releases(t *testing.T) <-chan bool {
+	waited := make(chan bool, 1)
+	go func() {
+		defer close(waited)
+		for before := ""; t.Context().Err() == nil; time.Sleep(2 * time.Second) {
+			now, _ := acctest.Try(t.Context(), "svc-1", "sh", "-c", installing)
+			if now != "" && now == before {
+				waited <- true
+				break
+			}
+			before = now
+		}
+		_, _ = acctest.Try(t.Context(), "svc-1", "touch", "/run/release") // fails only where the machine is gone
+	}()
+	return waited
+}
 
 func TestAccServiceNodeInstallsWhatIsMissing(t *testing.T) {
 	acctest.InSandbox(t)
 	node := acctest.ServiceNodes(t, 1)[0]
-	var start time.Time
+	var waited <-chan bool
 	services := `services = ["haproxy", "keepalived"]`
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: acctest.Providers,
@@ -66,14 +91,14 @@ func TestAccServiceNodeInstallsWhatIsMissing(t *testing.T) {
 				PreConfig: func() {
 					acctest.On(t, "svc-1", "sh", "-c", "mv /srv/away /srv/mirror")
 					acctest.On(t, "svc-1", "sh", "-c", hold)
-					start = time.Now()
+					waited = releases(t)
 				},
 				Config: config("ssh://root@"+node, services),
 				Check: resource.ComposeAggregateTestCheckFunc(
 					resource.TestMatchResourceAttr(address, "versions.keepalived", regexp.MustCompile(`^2\.`)),
 					func(*terraform.State) error {
-						if took := time.Since(start); took < 5*time.Second {
-							return fmt.Errorf("did not wait for dpkg's lock: %s", took)
+						if done := len(waited) == 1 && <-waited; !done {
+							return errors.New("did not wait for dpkg's lock")
 						}
 						acctest.On(t, "svc-1", "systemctl", "is-enabled", "keepalived.service")
 						return nil

@@ -112,7 +112,8 @@ func (Daemon) Running(ctx context.Context, h host.Host) (bool, error) {
 }
 
 // Activate starts, reloads or stops keepalived. A reload keeps the state of every instance that stays. A
-// machine without a configuration runs none: its unit would not start.
+// machine without a configuration runs none: its unit would not start. Whether the unit is enabled is for
+// the service node to say.
 func (d Daemon) Activate(ctx context.Context, h host.Host, prev, next transaction.Tree) error {
 	if string(prev[UnitPath].Content) != string(next[UnitPath].Content) {
 		if err := run(ctx, h, "systemctl", "daemon-reload"); err != nil {
@@ -125,7 +126,7 @@ func (d Daemon) Activate(ctx context.Context, h host.Host, prev, next transactio
 		}
 	}
 	if _, ok := next[Path]; !ok {
-		return run(ctx, h, "systemctl", "disable", "--now", "--quiet", "keepalived.service")
+		return run(ctx, h, "systemctl", "stop", "keepalived.service")
 	}
 	running, err := d.Running(ctx, h)
 	if err != nil {
@@ -134,10 +135,12 @@ func (d Daemon) Activate(ctx context.Context, h host.Host, prev, next transactio
 	if running {
 		return run(ctx, h, "systemctl", "reload", "keepalived.service")
 	}
-	// A unit that failed too often would refuse to start.
-	_ = run(ctx, h, "systemctl", "reset-failed", "keepalived.service")
-	return run(ctx, h, "systemctl", "enable", "--now", "--quiet", "keepalived.service")
+	return run(ctx, h, "sh", "-c", startScript)
 }
+
+// startScript starts keepalived. A unit that failed too often would refuse to.
+const startScript = `systemctl reset-failed keepalived.service 2>/dev/null || :
+exec systemctl start keepalived.service`
 
 func run(ctx context.Context, h host.Host, argv ...string) error {
 	_, err := h.Run(ctx, host.Cmd{Argv: argv})
