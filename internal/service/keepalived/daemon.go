@@ -25,7 +25,7 @@ var (
 func (Daemon) Name() string { return "keepalived" }
 
 // Globs implements transaction.Daemon. Files that a person includes stay where they are and are read there.
-func (Daemon) Globs() []string { return []string{Path, UnitPath} }
+func (Daemon) Globs() []string { return []string{Path, UnitPath, releasePath} }
 
 // Check asks keepalived. It exits with a failure for warnings too, such as a password that it would cut, so
 // a configuration that a person left with warnings is refused only for what is new.

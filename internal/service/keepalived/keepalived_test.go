@@ -102,6 +102,7 @@ func TestConfigurationMatchesTheGoldenFiles(t *testing.T) {
 	set(t, tr, ingress.Instance("a"))
 	golden(t, "openshift.conf", tr[Path].Content)
 	golden(t, "openshift.unit", tr[UnitPath].Content)
+	golden(t, "openshift.release", tr[releasePath].Content)
 
 	tr = tree("")
 	six := sample()

@@ -8,8 +8,23 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
-// UnitPath is the drop-in for keepalived's systemd unit.
-const UnitPath = "/etc/systemd/system/keepalived.service.d/virtcluster.conf"
+// UnitPath is the drop-in for keepalived's systemd unit, and releasePath what it runs after keepalived: the
+// drop-in stays the same when addresses change, as systemd reads all units again for a changed one.
+const (
+	UnitPath    = "/etc/systemd/system/keepalived.service.d/virtcluster.conf"
+	releasePath = "/etc/keepalived/virtcluster-release"
+)
+
+const unit = `# Written by Terraform (virtcluster): a killed keepalived leaves its addresses behind, and the next
+# machine takes them too. A new one gives them back as it starts.
+[Unit]
+StartLimitIntervalSec=0
+
+[Service]
+Restart=always
+RestartSec=100ms
+ExecStopPost=-/bin/sh ` + releasePath + `
+`
 
 // deriveUnit keeps two owners from an address when keepalived is killed: then nothing of it is left to give
 // the addresses back, and the other machine takes them all the same. A new keepalived gives them back as it
@@ -25,16 +40,17 @@ func deriveUnit(t transaction.Tree, c config) {
 			continue
 		}
 		for _, a := range in.All() {
-			lines = append(lines, fmt.Sprintf(`ExecStopPost=-/bin/sh -c "ip address delete %s dev %s 2>/dev/null || true"`, a, in.Interface))
+			lines = append(lines, fmt.Sprintf("ip address delete %s dev %s 2>/dev/null", a, in.Interface))
 		}
 	}
 	if len(lines) == 0 {
 		delete(t, UnitPath)
+		delete(t, releasePath)
 		return
 	}
 	slices.Sort(lines)
-	unit := "# Written by Terraform (virtcluster): a killed keepalived leaves its addresses behind, and the next\n" +
-		"# machine takes them too. A new one gives them back as it starts.\n" +
-		"[Unit]\nStartLimitIntervalSec=0\n\n[Service]\nRestart=always\nRestartSec=100ms\n" + strings.Join(slices.Compact(lines), "\n") + "\n"
+	script := "# Written by Terraform (virtcluster): what systemd runs when keepalived has ended, however that was.\n" +
+		strings.Join(slices.Compact(lines), "\n") + "\n"
 	t.Put(UnitPath, []byte(unit), 0o644, "", "")
+	t.Put(releasePath, []byte(script), 0o644, "", "")
 }
