@@ -156,7 +156,9 @@ func (Daemon) Activate(ctx context.Context, h host.Host, prev, next transaction.
 			z.line(&input)
 		}
 	}
-	_, err = h.Run(ctx, host.Cmd{Argv: []string{"sh", "-c", activateScript, "sh", mode, d.dir + "/virtcluster"}, Stdin: input.Bytes()})
+	cmd := host.Script("make named serve it", activateScript, mode, d.dir+"/virtcluster")
+	cmd.Stdin = input.Bytes()
+	_, err = h.Run(ctx, cmd)
 	return err
 }
 
@@ -180,7 +182,9 @@ func (Daemon) Verify(ctx context.Context, h host.Host, next transaction.Tree) er
 	for _, z := range zones {
 		z.line(&input)
 	}
-	_, err = h.Run(ctx, host.Cmd{Argv: []string{"sh", "-c", verifyScript}, Stdin: input.Bytes()})
+	cmd := host.Script("ask named what it serves", verifyScript)
+	cmd.Stdin, cmd.Repeatable = input.Bytes(), true
+	_, err = h.Run(ctx, cmd)
 	return err
 }
 

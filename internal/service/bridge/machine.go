@@ -53,15 +53,18 @@ func ParseMachine(links, routes4, routes6 []byte) (Machine, error) {
 	if err := json.Unmarshal(links, &m.Links); err != nil {
 		return m, fmt.Errorf("parse links: %w", err)
 	}
-	for family, text := range map[string][]byte{"-4": routes4, "-6": routes6} {
+	for _, list := range []struct {
+		family string
+		text   []byte
+	}{{"-4", routes4}, {"-6", routes6}} {
 		var routes []Route
-		if len(text) > 0 {
-			if err := json.Unmarshal(text, &routes); err != nil {
+		if len(list.text) > 0 {
+			if err := json.Unmarshal(list.text, &routes); err != nil {
 				return m, fmt.Errorf("parse routes: %w", err)
 			}
 		}
 		for _, r := range routes {
-			r.Family = family
+			r.Family = list.family
 			m.Routes = append(m.Routes, r)
 		}
 	}

@@ -29,7 +29,7 @@ type Site struct {
 // Look reads the machine's network in one round trip.
 func (s Site) Look(ctx context.Context) (Machine, error) {
 	script := `ip -json -details address show && echo && ip -json -4 route show table main && echo && ip -json -6 route show table main`
-	out, err := s.Host.Run(ctx, host.Cmd{Argv: []string{"sh", "-c", script}})
+	out, err := s.Host.Run(ctx, host.Script("look at the network", script))
 	if err != nil {
 		return Machine{}, fmt.Errorf("read the network of %s: %w", s.Host, err)
 	}
@@ -164,7 +164,7 @@ func (s Site) change(ctx context.Context, b Bridge, before Machine, do, undo Com
 	}
 	gateways := s.answering(ctx, before)
 	seconds := fmt.Sprint(int(b.RollbackTimeout / time.Second))
-	if _, err := s.Host.Run(ctx, host.Cmd{Argv: []string{"sh", "-c", armScript, "sh", token, pending, seconds}}); err != nil {
+	if _, err := s.Host.Run(ctx, host.Script("arm the rollback", armScript, token, pending, seconds)); err != nil {
 		return fmt.Errorf("arm the rollback on %s: %w", s.Host, err)
 	}
 	_, err := s.Host.Run(ctx, host.Cmd{Argv: []string{"ip", "-batch", batchFile}})
@@ -206,7 +206,7 @@ func (s Site) rollBack(ctx context.Context, prefix string, cause error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
 	defer cancel()
 	script := `if rm "$1.armed" 2>/dev/null; then ip -force -batch "$1.rollback"; fi; rm -f "$1.rollback" "$1.do"`
-	_, err := s.Host.Run(ctx, host.Cmd{Argv: []string{"sh", "-c", script, "sh", prefix}})
+	_, err := s.Host.Run(ctx, host.Script("go back", script, prefix))
 	var exit *host.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		return fmt.Errorf("%w; %s goes back to what it had by itself when rollback_timeout is over", cause, s.Host)
@@ -217,7 +217,7 @@ func (s Site) rollBack(ctx context.Context, prefix string, cause error) error {
 // settle keeps the first undo for the day the bridge is destroyed and removes the rest.
 func (s Site) settle(ctx context.Context, b Bridge, prefix string) error {
 	script := `[ -e "$2" ] || mv "$1.rollback" "$2"; rm -f "$1.rollback" "$1.do"`
-	if _, err := s.Host.Run(ctx, host.Cmd{Argv: []string{"sh", "-c", script, "sh", prefix, undoPath(b.Name)}}); err != nil {
+	if _, err := s.Host.Run(ctx, host.Script("end the change", script, prefix, undoPath(b.Name))); err != nil {
 		return fmt.Errorf("end the change of bridge %q on %s: %w", b.Name, s.Host, err)
 	}
 	return nil

@@ -50,7 +50,7 @@ exec haproxy -c -f "$1"`
 
 // Check implements transaction.Daemon.
 func (Daemon) Check(ctx context.Context, h host.Host, stage string, next transaction.Tree) error {
-	_, err := h.Run(ctx, host.Cmd{Argv: []string{"sh", "-c", checkScript, "sh", stage + ConfigPath, stage + strings.TrimSuffix(confDir, "/")}})
+	_, err := h.Run(ctx, host.Script("haproxy -c", checkScript, stage+ConfigPath, stage+strings.TrimSuffix(confDir, "/")))
 	var exit *host.ExitError
 	if errors.As(err, &exit) {
 		return &transaction.RefusedError{Err: refusal{words: checkerWords(exit.Stdout+exit.Stderr, stage, next), err: err}}

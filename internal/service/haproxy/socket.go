@@ -57,7 +57,9 @@ func openSocket(h host.Host, t transaction.Tree, suits func(words []string) bool
 
 // ask sends one command and returns the answer without its last blank line.
 func (r runtimeAPI) ask(ctx context.Context, command string) (string, error) {
-	out, err := r.host.Run(ctx, host.Cmd{Argv: []string{"sh", "-c", talkScript, "sh", r.socket}, Stdin: []byte(command + "\n")})
+	cmd := host.Script("ask "+r.socket, talkScript, r.socket)
+	cmd.Stdin = []byte(command + "\n")
+	out, err := r.host.Run(ctx, cmd)
 	if err != nil {
 		return "", fmt.Errorf("ask HAProxy %q: %w", command, err)
 	}

@@ -62,7 +62,7 @@ func check(ctx context.Context, h host.Host, file string, users []string) error 
 	if len(users) == 0 {
 		return run(ctx, h, "keepalived", "-t", "-f", file)
 	}
-	return run(ctx, h, append([]string{"sh", "-c", checkScript, "sh", file}, users...)...)
+	return script(ctx, h, host.Script("keepalived -t", checkScript, append([]string{file}, users...)...))
 }
 
 // scriptUsers lists the users, root apart, that the provider's scripts run as.
@@ -121,7 +121,7 @@ func (d Daemon) Activate(ctx context.Context, h host.Host, prev, next transactio
 		}
 	}
 	if _, ok := next[UnitPath]; !ok {
-		if err := run(ctx, h, "sh", "-c", `[ ! -d "$1" ] || rmdir --ignore-fail-on-non-empty "$1"`, "sh", path.Dir(UnitPath)); err != nil {
+		if err := script(ctx, h, host.Script("remove "+path.Dir(UnitPath), `[ ! -d "$1" ] || rmdir --ignore-fail-on-non-empty "$1"`, path.Dir(UnitPath))); err != nil {
 			return err
 		}
 	}
@@ -135,7 +135,7 @@ func (d Daemon) Activate(ctx context.Context, h host.Host, prev, next transactio
 	if running {
 		return run(ctx, h, "systemctl", "reload", "keepalived.service")
 	}
-	return run(ctx, h, "sh", "-c", startScript)
+	return script(ctx, h, host.Script("start keepalived", startScript))
 }
 
 // startScript starts keepalived. A unit that failed too often would refuse to.
@@ -143,12 +143,17 @@ const startScript = `systemctl reset-failed keepalived.service 2>/dev/null || :
 exec systemctl start keepalived.service`
 
 func run(ctx context.Context, h host.Host, argv ...string) error {
-	_, err := h.Run(ctx, host.Cmd{Argv: argv})
+	return script(ctx, h, host.Cmd{Argv: argv})
+}
+
+func script(ctx context.Context, h host.Host, cmd host.Cmd) error {
+	_, err := h.Run(ctx, cmd)
 	return err
 }
 
-// verifyLimit bounds the wait for a reload, which keepalived does in its own time.
-const verifyLimit = 5 * time.Second
+// verifyLimit bounds the wait for a reload, which keepalived does in its own time: milliseconds, or many
+// seconds on a machine that is busy or emulated.
+const verifyLimit = 30 * time.Second
 
 // Verify asks the running keepalived what it serves, by the same signals that a reload goes by and so after
 // it, and compares that with every instance of next.

@@ -50,7 +50,7 @@ func Listen(ctx context.Context, h host.Host, device string, six bool, id int, m
 	if six {
 		family = "6"
 	}
-	out, err := h.Run(ctx, host.Cmd{Argv: []string{"sh", "-c", listenScript, "sh", device, family}})
+	out, err := h.Run(ctx, host.Script("listen for VRRP on "+device, listenScript, device, family))
 	var exit *host.ExitError
 	if errors.As(err, &exit) && exit.Code == 45 {
 		return netip.Addr{}, ErrDeaf

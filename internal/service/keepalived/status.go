@@ -30,16 +30,17 @@ type Status struct {
 
 // dumpScript asks keepalived for its data as JSON and prints it once it is whole. keepalived has no other
 // way to be asked than a signal and a file with a fixed name in /tmp, or where systemd gives it one, in its
-// own.
+// own. Two who ask at the same time would take that file from each other.
 const dumpScript = `pid=$(systemctl show --property=MainPID --value keepalived.service)
 [ "${pid:-0}" -gt 0 ] || exit 3
+mkdir -p "$1" && exec 9>>"$1/keepalived-dump" && flock -w 30 9 || exit 1
 file=/proc/$pid/root/tmp/keepalived.json
 rm -f "$file"
 kill -"$(keepalived --signum=JSON)" "$pid" || exit 3
 i=0
 until tail -c 2 "$file" 2>/dev/null | grep -q ']'; do
 	i=$((i+1))
-	[ $i -lt 40 ] || { echo "keepalived did not answer within 2 s" >&2; exit 4; }
+	[ $i -lt 200 ] || { echo "keepalived did not answer within 10 s" >&2; exit 4; }
 	sleep 0.05
 done
 cat "$file"
@@ -48,13 +49,9 @@ rm -f "$file"
 
 // Dump asks the running keepalived for its VRRP instances.
 func Dump(ctx context.Context, h host.Host) ([]Status, error) {
-	// The dump is one file, so two who ask at the same time would take it from each other.
-	unlock, err := h.Lock(ctx, "keepalived-dump")
-	if err != nil {
-		return nil, err
-	}
-	defer unlock()
-	out, err := h.Run(ctx, host.Cmd{Argv: []string{"sh", "-c", dumpScript}})
+	cmd := host.Script("ask keepalived for its state", dumpScript, host.LockDir)
+	cmd.Repeatable = true
+	out, err := h.Run(ctx, cmd)
 	var exit *host.ExitError
 	if errors.As(err, &exit) && exit.Code == 3 {
 		return nil, errNotRunning
