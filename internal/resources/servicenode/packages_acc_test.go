@@ -38,9 +38,11 @@ dpkg --purge --force-depends keepalived >/dev/null 2>&1
 
 // hold keeps dpkg's lock, as unattended upgrades do, until /run/release is there, for a minute at most.
 const hold = `rm -f /run/held /run/release
-perl -e 'use Fcntl; open(F, ">>", "/var/lib/dpkg/lock-frontend"); fcntl(F, F_SETLK, pack("s s l! l! i", F_WRLCK, 0, 0, 0, 0)) or die "$!";
-  open(H, ">", "/run/held"); for (1..600) { last if -e "/run/release"; select(undef, undef, undef, 0.1); }' >/dev/null 2>&1 </dev/null &
+perl -e 'use Fcntl; open(F, ">>", "/var/lib/dpkg/lock-frontend") or die "$!"; $all = pack("s s x![l!] l! l! i x![l!]", F_WRLCK, 0, 0, 0, 0);
+  fcntl(F, F_SETLK, $all) or die "$!"; open(H, ">", "/run/held") or die "$!";
+  for (1..600) { last if -e "/run/release"; select(undef, undef, undef, 0.1); }' >/run/hold.log 2>&1 </dev/null &
 for _ in $(seq 100); do [ ! -e /run/held ] || exit 0; sleep 0.1; done
+cat /run/hold.log
 exit 1`
 
 // installing prints apt-get's process while it waits or works; its first argument tells it from an update of the lists.
