@@ -61,6 +61,7 @@ disk_make() { # ROOT CONTENT OUTPUT SIZE_MIB KERNEL INITRD CMDLINE
 	from_root "$root" usr/bin/mcopy -i "$work/esp" "$work/BOOTX64.EFI" ::/EFI/BOOT/BOOTX64.EFI
 	dd if="$work/esp" of="$work/disk" bs=512 seek=$esp_start conv=notrunc,sparse status=none
 
-	qemu-img convert -q -f raw -O qcow2 -c -m 2 "$work/disk" "$output"
+	# Not compressed: each read of a part of a cluster would unpack the whole cluster again, a third of all the work of a boot.
+	qemu-img convert -q -f raw -O qcow2 "$work/disk" "$output"
 	rm -rf "$work"
 }
