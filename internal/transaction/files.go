@@ -13,13 +13,14 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 )
 
-// swapScript moves staged files over the live ones. Arguments: the stage, the journal's path or "", how many
-// files to write, these, then those to remove. Input: the journal. Every copy and the journal are on disk
-// before the first rename, so a full disk changes nothing and is status 75; the renames follow each other
-// within milliseconds. Directories of the provider's own, named virtcluster, go with their last file. Where
-// starting a process takes long, this is what takes long: what can be done for all files at once is.
+// swapScript moves staged files over the live ones. Arguments: the stage, the journal's path or "", its size,
+// how many files to write, these, then those to remove. Input: the journal, whose size is checked because a
+// connection that breaks looks like its end. Every copy and the journal are on disk before the first rename,
+// so a full disk changes nothing and is status 75; the renames follow each other within milliseconds.
+// Directories of the provider's own, named virtcluster, go with their last file. Where starting a process
+// takes long, this is what takes long: what can be done for all files at once is.
 const swapScript = `set -eu
-stage=$1 journal=$2 count=$3; shift 3
+stage=$1 journal=$2 size=$3 count=$4; shift 4
 all=$#
 news() { # then the arguments are the copies
 	i=0
@@ -35,12 +36,14 @@ copy() {
 		cp --preserve=mode,ownership "$stage$f" "$f.virtcluster-new" || exit 1
 	done
 	[ $count = 0 ] || then=sync news "$@" || exit 1
-	if [ -n "$journal" ]; then (umask 077; cat >"$journal.new") && sync "$journal.new" && mv -f "$journal.new" "$journal" && sync "${journal%/*}" || exit 1; fi
+	[ -n "$journal" ] || return 0
+	(umask 077; cat >"$journal.new") && whole "$journal.new" && sync "$journal.new" && mv -f "$journal.new" "$journal" && sync "${journal%/*}" || exit 1
 }
-forget() { rm -f -- "$@"; }
+whole() { [ "$(wc -c <"$1")" -eq $size ] || { echo "the connection broke: $(wc -c <"$1") of $size bytes of the journal arrived" >&2; return 1; }; }
+forget() { rm -f -- "$@" || :; } # fails where the disk became read-only
 (copy "$@") || {
 	then=forget news "$@"
-	[ -z "$journal" ] || rm -f "$journal.new"
+	[ -z "$journal" ] || forget "$journal.new"
 	exit 75
 }
 i=0
@@ -89,7 +92,7 @@ func (s *site) replace(ctx context.Context, from, to Tree, j *journal) error {
 		}
 		path = s.journalPath()
 	}
-	argv := append([]string{"sh", "-c", swapScript, "sh", s.staged.dir, path, fmt.Sprint(len(write))}, append(write, remove...)...)
+	argv := append([]string{"sh", "-c", swapScript, "sh", s.staged.dir, path, fmt.Sprint(len(record)), fmt.Sprint(len(write))}, append(write, remove...)...)
 	cmd := host.Cmd{Argv: argv, Stdin: record, Name: "swap the configuration", Lock: s.daemon.Name()}
 	_, err := s.host.Run(ctx, cmd)
 	var exit *host.ExitError
@@ -137,12 +140,14 @@ func (s *site) stageFiles(ctx context.Context, t Tree, paths []string, alone boo
 	return nil
 }
 
-// keepScript writes its input to a file ($1) that only root reads, unless it is there.
+// keepScript writes its input, of $2 bytes, to a file ($1) that only root reads, unless it is there.
 const keepScript = `set -eu
-[ ! -e "$1" ] || { cat >/dev/null; exit 0; }
+[ ! -e "$1" ] || exit 0
 umask 077
 mkdir -p "${1%/*}"
+trap 'rm -f "$1.new"' EXIT
 cat >"$1.new"
+[ "$(wc -c <"$1.new")" -eq "$2" ] || { echo "the connection broke: $(wc -c <"$1.new") of $2 bytes arrived" >&2; exit 1; }
 sync "$1.new"
 mv -f "$1.new" "$1"
 sync "${1%/*}"`
@@ -160,7 +165,7 @@ func (s *site) keepOriginal(ctx context.Context, tree Tree) error {
 	if err != nil {
 		return err
 	}
-	cmd := host.Script("write "+s.originalPath(), keepScript, s.originalPath())
+	cmd := host.Script("write "+s.originalPath(), keepScript, s.originalPath(), fmt.Sprint(len(content)))
 	cmd.Stdin, cmd.Lock = content, s.daemon.Name()
 	if _, err := s.host.Run(ctx, cmd); err != nil {
 		return fmt.Errorf("keep what %s had on %s: %w", s.daemon.Name(), s.host, err)

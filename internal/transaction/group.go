@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/hashicorp/terraform-plugin-log/tflog"
+
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 )
 
@@ -16,15 +18,16 @@ const (
 	gatherMost  = 250 * time.Millisecond
 	// groupLimit bounds one group once it has the lock; nobody's cancellation stops it half-way.
 	groupLimit = 5 * time.Minute
+	// maxTries bounds how often a group is run when connections break.
+	maxTries = 3
 )
 
 // request is one resource's edit on its way.
 type request struct {
-	edit  Edit
-	ctx   context.Context
-	begun chan struct{} // closed when a group has taken it up
-	done  chan struct{} // closed when err is final
-	err   error
+	edit Edit
+	ctx  context.Context
+	done chan struct{} // closed when err is final
+	err  error
 }
 
 // Commit applies one edit. It returns when the daemon serves the edited configuration, or with an error
@@ -32,7 +35,7 @@ type request struct {
 // runs go together as one check and one reload.
 func (e *Engine) Commit(ctx context.Context, h host.Host, d Daemon, edit Edit) error {
 	l := e.line(h, d)
-	r := &request{edit: edit, ctx: ctx, begun: make(chan struct{}), done: make(chan struct{})}
+	r := &request{edit: edit, ctx: ctx, done: make(chan struct{})}
 	l.mu.Lock()
 	l.waiting = append(l.waiting, r)
 	if !l.leading {
@@ -80,11 +83,35 @@ func (l *line) lead() {
 		}
 		l.mu.Unlock()
 		l.run(group)
+		for cut, try := l.cutOff(group), 1; len(cut) > 0 && try < maxTries; cut, try = l.cutOff(cut), try+1 {
+			l.again(cut)
+		}
 		l.forget(nil)
 		for _, r := range group {
 			close(r.done)
 		}
 	}
+}
+
+// cutOff returns the requests of a group that lost the connection, or with it the lock, on the way. Nobody
+// knows how far they came, and it does not matter: another run puts back what they left half done, or finds
+// that it is done.
+func (l *line) cutOff(group []*request) []*request {
+	var cut []*request
+	for _, r := range group {
+		if r.ctx.Err() == nil && (errors.Is(r.err, host.ErrCut) || errors.Is(r.err, host.ErrLockLost)) {
+			cut = append(cut, r)
+		}
+	}
+	return cut
+}
+
+func (l *line) again(group []*request) {
+	tflog.Info(group[0].ctx, fmt.Sprintf("%s on %s is changed again from the start: %s", l.daemon.Name(), l.host, group[0].err))
+	for _, r := range group {
+		r.err = nil
+	}
+	l.run(group)
 }
 
 // gather waits until edits stop arriving.

@@ -2,6 +2,8 @@ package transaction_test
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -94,5 +96,73 @@ func TestKilledAtEveryStep(t *testing.T) {
 		if left, _ := filepath.Glob(filepath.Join(e.StateDir, d.Name(), "*")); len(left) != 1 {
 			t.Errorf("step %d: left %v", step, left)
 		}
+	}
+}
+
+// breaking is a machine whose connection breaks at the n-th command: while its input is on the way, or once
+// it ran to its end. The lock is lost with it.
+type breaking struct {
+	host.Host
+	left   atomic.Int32
+	before bool
+	lost   atomic.Bool
+}
+
+func (b *breaking) Run(ctx context.Context, cmd host.Cmd) ([]byte, error) {
+	if cmd.Lock != "" && b.lost.Load() {
+		return nil, host.ErrLockLost
+	}
+	if b.left.Add(-1) != 0 {
+		return b.Host.Run(ctx, cmd)
+	}
+	b.lost.Store(true)
+	if b.before {
+		cmd.Stdin = cmd.Stdin[:len(cmd.Stdin)/2]
+	}
+	_, _ = b.Host.Run(ctx, cmd) // nobody hears of its end
+	return nil, host.ErrCut
+}
+
+func (b *breaking) Lock(ctx context.Context, name string) (func(), error) {
+	unlock, err := b.Host.Lock(ctx, name)
+	b.lost.Store(false)
+	return unlock, err
+}
+
+func TestConnectionThatBreaksAtAnyCommandIsNotNoticed(t *testing.T) {
+	const want = "by hand\nnew\n"
+	for _, before := range []bool{true, false} {
+		for step, through := int32(1), false; !through; step++ {
+			d, e := newToy(t)
+			h := &breaking{Host: localhost.New(), before: before}
+			h.left.Store(step)
+			if err := e.Commit(t.Context(), h, d, d.add("new")); err != nil {
+				t.Errorf("step %d, before %v: %v", step, before, err)
+			}
+			if through = h.left.Load() > 0; through && step < 5 {
+				t.Fatalf("only %d steps", step)
+			}
+			if got := d.serves(t); got != want {
+				t.Errorf("step %d, before %v: serves %q", step, before, got)
+			}
+			if left, _ := filepath.Glob(filepath.Join(e.StateDir, d.Name(), "*")); len(left) != 1 {
+				t.Errorf("step %d, before %v: left %v", step, before, left)
+			}
+			original, err := os.ReadFile(filepath.Join(e.StateDir, d.Name(), "original.json"))
+			if err != nil || !json.Valid(original) {
+				t.Errorf("step %d, before %v: what there was before is kept as %q, %v", step, before, original, err)
+			}
+		}
+	}
+}
+
+func TestMachineWhoseConnectionAlwaysBreaksIsAnError(t *testing.T) {
+	d, e := newToy(t)
+	d.onActivate = func() error { return host.ErrCut }
+	if err := e.Commit(t.Context(), localhost.New(), d, d.add("new")); !errors.Is(err, host.ErrCut) {
+		t.Errorf("got %v", err)
+	}
+	if d.reloads.Load() > 20 {
+		t.Errorf("tried %d times", d.reloads.Load())
 	}
 }

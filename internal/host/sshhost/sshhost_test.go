@@ -47,7 +47,11 @@ func sh(script string) host.Cmd { return host.Cmd{Argv: []string{"sh", "-c", scr
 
 func TestRunPassesInputAndArgumentsUnchanged(t *testing.T) {
 	_, h := reach(t)
-	args := []string{"", "a b", "it's", `"$HOME" \ *`, "line\nline", "!x"}
+	every := make([]byte, 255) // but NUL, which no argument can have
+	for i := range every {
+		every[i] = byte(i + 1)
+	}
+	args := []string{"", "a b", "it's", `"$HOME" \ *`, "line\nline", "!x", "Zürich\r\n", string(every), strings.Repeat("long ", 20_000)}
 	cmd := host.Script("echo", `cat; printf '%s|' "$@"`, args...)
 	cmd.Stdin = []byte(strings.Repeat("0123456789", 100_000) + "\x00\xff")
 	out, err := h.Run(t.Context(), cmd)
