@@ -134,7 +134,7 @@ func (p *planner) soa() {
 	if s, _ := attributes["rname"].(types.String); s.ValueString() == "" && !s.IsUnknown() {
 		attributes["rname"] = types.StringUnknown()
 		if zone := m.zone(); zone != "" && !m.Name.IsUnknown() {
-			attributes["rname"] = types.StringValue("hostmaster." + zone + ".")
+			attributes["rname"] = types.StringValue(bind.DefaultMailbox(zone))
 		}
 	}
 	m.SOA = types.ObjectValueMust(soaTypes, attributes)

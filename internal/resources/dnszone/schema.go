@@ -101,7 +101,7 @@ func soaAttribute() schema.Attribute {
 		MarkdownDescription: "Start of authority. Default: each attribute's own.",
 		Attributes: map[string]schema.Attribute{
 			"mname":   schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: "Primary server. Default: the first of `name_servers`."},
-			"rname":   schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: "Mailbox of whoever is responsible, written as a name. Default: `hostmaster` in the zone."},
+			"rname":   schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: "Mailbox of whoever is responsible, written as a name. Default: `hostmaster` in the zone, or in the domain above where the zone's name is no host name (RFC 2317)."},
 			"refresh": seconds("Seconds after which a secondary server asks for changes. Default: 3600.", bind.DefaultSOA.Refresh),
 			"retry":   seconds("Seconds after which it asks again when it got no answer. Default: 600.", bind.DefaultSOA.Retry),
 			"expire":  seconds("Seconds after which it gives the zone up without an answer. Default: 1209600.", bind.DefaultSOA.Expire),

@@ -63,6 +63,12 @@ func okd(t *testing.T, tree transaction.Tree) {
 		View: "internal", CIDR: "10.0.0.0/24", TTL: 60, SOA: DefaultSOA, NameServers: []string{"ns1.okd.example."},
 		Pointers: map[string]string{"10.0.0.1": "m1.okd.example", "10.0.0.250": "api.okd.example."},
 	}, noon))
+	for _, c := range [][2]string{{"192.0.2.128/25", "192.0.2.130"}, {"10.77.16.0/20", "10.77.17.1"}} {
+		must(t, AddZone(tree, Zone{
+			View: "internal", CIDR: c[0], TTL: 60, SOA: DefaultSOA, NameServers: []string{DefaultNameServer},
+			Pointers: map[string]string{c[1]: "edge.okd.example."},
+		}, noon))
+	}
 	must(t, AddZone(tree, Zone{View: "internal", Name: "corp.example", Forward: &Forward{Servers: []string{"10.19.41.2"}, Only: true}}, noon))
 	must(t, AddRecordSet(tree, RecordSet{View: "internal", Zone: "okd.example.", Name: "www", Type: "a", TTL: 600, Values: []string{"10.0.0.9", "10.0.0.10"}}, noon))
 	must(t, AddRecordSet(tree, RecordSet{View: "internal", Zone: "okd.example", Name: "@", Type: "TXT", TTL: InheritTTL, Values: []string{"v=spf1 -all"}}, noon))
@@ -113,7 +119,8 @@ func TestEverythingIsGivenBack(t *testing.T) {
 	for _, set := range []RecordSet{{View: "internal", Zone: "okd.example", Name: "www", Type: "A"}, {View: "internal", Zone: "okd.example", Name: "@", Type: "TXT"}} {
 		must(t, DropRecordSet(tree, set, noon))
 	}
-	for _, z := range [][2]string{{"internal", "okd.example"}, {"external", "okd.example"}, {"internal", "0.0.10.in-addr.arpa"}, {"internal", "corp.example"}} {
+	for _, z := range [][2]string{{"internal", "okd.example"}, {"external", "okd.example"}, {"internal", "0.0.10.in-addr.arpa"},
+		{"internal", "128/25.2.0.192.in-addr.arpa"}, {"internal", "77.10.in-addr.arpa"}, {"internal", "corp.example"}} {
 		must(t, DropZone(tree, z[0], z[1]))
 	}
 	must(t, DropServer(tree))

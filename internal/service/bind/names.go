@@ -127,6 +127,18 @@ func isHost(owner string) bool {
 	return true
 }
 
+// DefaultMailbox is the mailbox of a zone's hostmaster, as a name. BIND's check-names wants a host name behind its first
+// label, so what none can stand in is left out: the classless label of 0/25.2.0.192.in-addr.arpa, the underscores of
+// _msdcs.example.com.
+func DefaultMailbox(zone string) string {
+	for domain := zone; domain != ""; domain = parentOf(domain) {
+		if isHost(domain) {
+			return "hostmaster." + domain + "."
+		}
+	}
+	return "hostmaster."
+}
+
 // absolute is a relative canonical name with its zone and the dot at its end.
 func absolute(owner, zone string) string {
 	if owner == Apex {

@@ -75,6 +75,15 @@ func ReversePrefix(zone string) (netip.Prefix, bool) {
 	return p, p == p.Masked()
 }
 
+// hiddenPrefix is what the zone was described by where its name does not tell: 10.0.16.0/20 for 0.10.in-addr.arpa.
+func (z Zone) hiddenPrefix(zone string) string {
+	p, err := ParseCIDR(z.CIDR)
+	if told, ok := ReversePrefix(zone); err != nil || ok && told == p {
+		return ""
+	}
+	return p.String()
+}
+
 func prefix6(labels []string) (netip.Prefix, bool) {
 	if len(labels) > 32 {
 		return netip.Prefix{}, false

@@ -1,6 +1,7 @@
 package bind
 
 import (
+	"cmp"
 	"maps"
 	"net/netip"
 	"slices"
@@ -37,7 +38,7 @@ func (z Zone) Spell(got Zone) Zone {
 	zone := got.Name
 	spelled := got
 	if name, err := z.CanonicalName(); err == nil && name == zone {
-		spelled.Name, spelled.CIDR = z.Name, z.CIDR
+		spelled.Name, spelled.CIDR = z.Name, cmp.Or(z.CIDR, got.CIDR)
 	}
 	if spelled.Name == "" {
 		spelled.Name = zone

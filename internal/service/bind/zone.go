@@ -28,7 +28,7 @@ type Records map[string]map[string][]string
 type SOA struct {
 	// MName is the primary server; default: the first name server.
 	MName string
-	// RName is the mailbox of the person responsible, as a name; default: hostmaster in the zone.
+	// RName is the mailbox of the person responsible, as a name; default: DefaultMailbox.
 	RName string
 	// Refresh, Retry and Expire are for secondary servers; Minimum is how long a negative answer is kept.
 	Refresh, Retry, Expire, Minimum int64

@@ -74,6 +74,7 @@ func TestValidateNamesTheAttribute(t *testing.T) {
 		"TTL":                          {func(z *Zone) { z.TTL = 1 << 31 }, "[ttl]", "2147483647", false},
 		"SOA time":                     {func(z *Zone) { z.SOA.Retry = -1 }, "[soa retry]", "0 to", false},
 		"mailbox":                      {func(z *Zone) { z.SOA.RName = "admin@okd.example" }, "[soa rname]", `"admin.okd.example."`, false},
+		"mailbox in no host name":      {func(z *Zone) { z.SOA.RName = "admin.my_host" }, "[soa rname]", `"hostmaster.okd.example."`, false},
 		"unknown type":                 {func(z *Zone) { z.Records["api"]["AAA"] = []string{"x"} }, "[records api AAA]", "no record type", false},
 		"SOA as a record":              {func(z *Zone) { z.Records["@"]["SOA"] = []string{"x"} }, "[records @ SOA]", "described by soa", false},
 		"NS of the zone as a record":   {func(z *Zone) { z.Records["@"]["NS"] = []string{"ns1"} }, "[records @ NS]", "name_servers", false},
@@ -148,6 +149,36 @@ func TestReverseZones(t *testing.T) {
 		"128": "128.128/31.2.0.192.in-addr.arpa.", "129": "129.128/31.2.0.192.in-addr.arpa.",
 	}) {
 		t.Errorf("parent records %v", got)
+	}
+}
+
+func TestMailboxIsAlwaysOneThatBINDTakes(t *testing.T) {
+	for zone, want := range map[string]string{
+		"okd.example": "hostmaster.okd.example.", "_msdcs.okd.example": "hostmaster.okd.example.",
+		"128/25.2.0.192.in-addr.arpa": "hostmaster.2.0.192.in-addr.arpa.", "_tcp": "hostmaster.",
+	} {
+		if got := DefaultMailbox(zone); got != want {
+			t.Errorf("%s: %s", zone, got)
+		}
+	}
+}
+
+func TestPrefixIsReadBack(t *testing.T) {
+	for _, cidr := range []string{"10.0.16.0/20", "10.0.0.0/16", "192.0.2.128/25", "2001:db8::/30", "0.0.0.0/0"} {
+		z := Zone{CIDR: cidr, NameServers: []string{"localhost."}}
+		f, err := z.file()
+		must(t, err)
+		read := parseZoneFile(f.zone, f.Render())
+		got := Zone{Name: f.zone}.Spell(read.zoneOf()).CIDR
+		if p, ok := ReversePrefix(f.zone); ok && got == "" {
+			got = p.String()
+		}
+		if got != cidr || !bytes.Equal(read.Render(), f.Render()) {
+			t.Errorf("%s is read back as %q from %s", cidr, got, f.Render())
+		}
+	}
+	if f := parseZoneFile("0.10.in-addr.arpa", []byte(prefixMarker+"10.1.16.0/20\n")); f.prefix != "" {
+		t.Errorf("the prefix of another zone is taken: %s", f.prefix)
 	}
 }
 

@@ -97,6 +97,13 @@ func (z Zone) checkSOA(zone string) []service.Problem {
 		problems = append(problems, service.Problemf([]any{"soa", "rname"}, "Invalid mailbox name",
 			"a mailbox in DNS is written as a name: %q instead of %q", strings.Replace(z.SOA.RName, "@", ".", 1)+".", z.SOA.RName))
 	}
+	if name, err := Value("NS", z.SOA.RName, zone); err == nil {
+		if _, domain, _ := strings.Cut(strings.TrimSuffix(name, "."), "."); !strings.Contains(name, `\`) && domain != "" && !isHost(domain) {
+			problems = append(problems, service.Problemf([]any{"soa", "rname"}, "Invalid mailbox name",
+				"%q is the mailbox %q, and BIND's check-names takes letters, digits and hyphens only behind its first label; write an absolute name, such as %q",
+				z.SOA.RName, name, DefaultMailbox(zone)))
+		}
+	}
 	for name, text := range map[string]string{"mname": z.SOA.MName, "rname": z.SOA.RName} {
 		if _, err := Value("NS", text, zone); err != nil && text != "" && !strings.Contains(text, "@") {
 			problems = append(problems, service.Problemf([]any{"soa", name}, "Invalid name", "%q: %v", text, err))

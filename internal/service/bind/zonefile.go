@@ -14,6 +14,9 @@ import (
 // setMarker begins the comment that says that a record set belongs to a resource of its own.
 const setMarker = "; virtcluster record-set "
 
+// prefixMarker begins the comment that says which prefix a reverse zone is for, where its name does not tell.
+const prefixMarker = "; virtcluster prefix "
+
 // zoneFile is a primary zone's file, everything in canonical form.
 type zoneFile struct {
 	zone string
@@ -29,6 +32,8 @@ type zoneFile struct {
 	owned map[rrset]bool
 	// broken are lines that no parser takes, after a hand edit.
 	broken []string
+	// prefix that the zone is for, "" where its name tells it.
+	prefix string
 }
 
 // file makes the zone's file, without the record sets of others.
@@ -48,6 +53,7 @@ func (z Zone) file() (*zoneFile, error) {
 	if f.soa, err = z.FullSOA(); err != nil {
 		return nil, err
 	}
+	f.prefix = z.hiddenPrefix(zone)
 	sets, problems := z.sets()
 	for _, p := range problems {
 		if !p.Warning {
@@ -76,7 +82,7 @@ func (z Zone) FullSOA() (SOA, error) {
 		}
 	}
 	if soa.RName == "" {
-		soa.RName = "hostmaster." + zone + "."
+		soa.RName = DefaultMailbox(zone)
 	}
 	for _, name := range []*string{&soa.MName, &soa.RName} {
 		if *name, err = Value("NS", *name, zone); err != nil {
@@ -90,6 +96,9 @@ func (z Zone) FullSOA() (SOA, error) {
 func (f *zoneFile) Render() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "; Zone %s, written by terraform-provider-virtcluster; the next apply undoes what is edited here.\n", f.zone)
+	if f.prefix != "" {
+		fmt.Fprintf(&b, "%s%s\n", prefixMarker, f.prefix)
+	}
 	fmt.Fprintf(&b, "$ORIGIN %s.\n$TTL %d\n", f.zone, f.ttl)
 	if f.soa.MName != "" { // a hand edit may have taken it out
 		fmt.Fprintf(&b, "@\tIN\tSOA\t%s %s %d %d %d %d %d\n", f.soa.MName, f.soa.RName, f.serial, f.soa.Refresh, f.soa.Retry, f.soa.Expire, f.soa.Minimum)
@@ -167,6 +176,9 @@ func (f *zoneFile) directives(content []byte) {
 				f.owned[rrset{words[0], words[1]}] = len(words) > 2
 			}
 		}
+		if p, err := ParseCIDR(strings.TrimPrefix(line, prefixMarker)); err == nil && ReverseZone(p) == f.zone {
+			f.prefix = Zone{CIDR: p.String()}.hiddenPrefix(f.zone)
+		}
 		if words := strings.Fields(line); len(words) > 1 && words[0] == "$TTL" && f.ttl == 0 {
 			f.ttl = parseTTL(words[1])
 		}
@@ -242,7 +254,7 @@ func (f *zoneFile) owner(name string) (string, error) {
 // zoneOf is the resource's view of the file: everything but record sets of others. A record with a TTL of its
 // own carries it as a comment, because only record sets have one, so that it shows as drift.
 func (f *zoneFile) zoneOf() Zone {
-	z := Zone{Name: f.zone, TTL: f.ttl, SOA: f.soa, Serial: f.serial, NameServers: f.nameServers, Records: Records{}}
+	z := Zone{Name: f.zone, CIDR: f.prefix, TTL: f.ttl, SOA: f.soa, Serial: f.serial, NameServers: f.nameServers, Records: Records{}}
 	for _, r := range f.records {
 		if _, owned := f.owned[r.rrset]; owned {
 			continue
