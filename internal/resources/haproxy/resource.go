@@ -47,7 +47,7 @@ func plan(ctx context.Context, f *fleet.Fleet, req resource.ModifyPlanRequest, r
 		resp.Diagnostics.AddAttributeError(path.Root("stats").AtName("user"), "User without a password",
 			"write password_wo with password_wo_version, or password, or leave user out so that everyone may see the page")
 	}
-	node, ok := crosscheck.On(f, planned.ServiceNode)
+	node, ok := crosscheck.On(ctx, f, planned.ServiceNode, req, resp)
 	if !ok {
 		return
 	}
@@ -60,7 +60,8 @@ func plan(ctx context.Context, f *fleet.Fleet, req resource.ModifyPlanRequest, r
 	if attrs.Object(ctx, planned.Stats, &s, &resp.Diagnostics) && !s.Address.IsUnknown() && !s.Port.IsUnknown() {
 		listeners = append(listeners, crosscheck.Listener{Bind: s.Value(), At: path.Root("stats")})
 	}
-	resp.Diagnostics.Append(node.Claim(ctx, "HAProxy base configuration", "", listeners)...)
+	resp.Diagnostics.Append(node.Base()...)
+	resp.Diagnostics.Append(node.Listeners(ctx, "HAProxy base configuration", "", listeners)...)
 }
 
 func open(ctx context.Context, f *fleet.Fleet, m *model) (crud.Store[haproxy.Base], error) {

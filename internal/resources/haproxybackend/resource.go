@@ -44,14 +44,13 @@ func New() resource.Resource {
 }
 
 // plan makes the backend known to the frontends of the same plan.
-func plan(ctx context.Context, f *fleet.Fleet, _ resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
+func plan(ctx context.Context, f *fleet.Fleet, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
 	if d, ok := haproxy.Duration(planned.DrainTimeout.ValueString()); !planned.DrainTimeout.IsUnknown() && (!ok || d > maxDrainTimeout) {
 		resp.Diagnostics.AddAttributeError(path.Root("drain_timeout"), "Invalid time",
 			fmt.Sprintf("write a number and a unit such as \"30s\", %s at most, not %q", maxDrainTimeout, planned.DrainTimeout.ValueString()))
 	}
-	if node, ok := crosscheck.On(f, planned.ServiceNode); ok {
-		name := planned.Name.ValueString()
-		resp.Diagnostics.Append(node.Claim(ctx, `HAProxy backend "`+name+`"`, haproxy.BackendSection(name), nil)...)
+	if node, ok := crosscheck.On(ctx, f, planned.ServiceNode, req, resp); ok && !planned.Name.IsUnknown() {
+		resp.Diagnostics.Append(node.Section(ctx, "backend", planned.Name.ValueString(), id(planned))...)
 	}
 }
 

@@ -42,8 +42,8 @@ func New() resource.Resource {
 }
 
 // plan checks the frontend against other resources, the live configuration and the machine.
-func plan(ctx context.Context, f *fleet.Fleet, _ resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
-	node, ok := crosscheck.On(f, planned.ServiceNode)
+func plan(ctx context.Context, f *fleet.Fleet, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
+	node, ok := crosscheck.On(ctx, f, planned.ServiceNode, req, resp)
 	if !ok {
 		return
 	}
@@ -54,7 +54,10 @@ func plan(ctx context.Context, f *fleet.Fleet, _ resource.ModifyPlanRequest, res
 		}
 	}
 	name := planned.Name.ValueString()
-	resp.Diagnostics.Append(node.Claim(ctx, `HAProxy frontend "`+name+`"`, "frontend "+name, listeners)...)
+	if !planned.Name.IsUnknown() {
+		resp.Diagnostics.Append(node.Section(ctx, "frontend", name, id(planned))...)
+	}
+	resp.Diagnostics.Append(node.Listeners(ctx, `HAProxy frontend "`+name+`"`, "frontend "+name, listeners)...)
 	resp.Diagnostics.Append(node.MachineConfig(ctx, listeners)...)
 	resp.Diagnostics.Append(node.Backend(ctx, path.Root("default_backend"), planned.DefaultBackend.ValueString())...)
 	for i, r := range rules(ctx, planned.Rules, &resp.Diagnostics) {

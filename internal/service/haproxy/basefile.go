@@ -20,6 +20,9 @@ const (
 	adminSocket = "stats socket /run/haproxy-virtcluster.sock mode 600 level admin expose-fd listeners"
 	// offMark stands before a line of a person's global section that a setting of Base replaces.
 	offMark = "#virtcluster-off#"
+	// healthName and statsName are the base's listeners.
+	healthName = "virtcluster-health"
+	statsName  = "virtcluster-stats"
 	// Notes stand as comments in the statistics listener.
 	passwordNote = "# " + markPrefix + "password"
 	modeNote     = "# " + markPrefix + "mode"
@@ -94,9 +97,13 @@ func (d *document) putBase(b Base, originalMode fs.FileMode) {
 		global = append(global, adminSocket)
 	}
 	d.set("global", "global", global, true)
-	d.set("defaults", "defaults", render(b.defaults()), true)
+	if _, ok := d.marked("defaults"); ok {
+		d.set("defaults", "defaults", render(b.defaults()), true)
+	} else {
+		d.moveProxies(func() { d.set("defaults", "defaults", render(b.defaults()), true) })
+	}
 	if h := b.Health; h != nil {
-		d.set("health", "listen virtcluster-health", render(h.directives()), true)
+		d.set("health", "listen "+healthName, render(h.directives()), true)
 	} else {
 		d.set("health", "", nil, false)
 	}
@@ -105,7 +112,7 @@ func (d *document) putBase(b Base, originalMode fs.FileMode) {
 		if s.PasswordVersion > 0 {
 			notes = append(notes, newPasswordNote(s.PasswordVersion, s.Password))
 		}
-		d.set("stats", "listen virtcluster-stats", append(notes, render(s.directives())...), true)
+		d.set("stats", "listen "+statsName, append(notes, render(s.directives())...), true)
 	} else {
 		d.set("stats", "", nil, false)
 	}
@@ -125,9 +132,11 @@ func (d *document) set(mark, header string, body []string, wanted bool) {
 }
 
 func (d *document) dropBase() {
-	for _, mark := range []string{"stats", "health", "defaults", "global"} {
-		d.set(mark, "", nil, false)
-	}
+	d.moveProxies(func() {
+		for _, mark := range []string{"stats", "health", "defaults", "global"} {
+			d.set(mark, "", nil, false)
+		}
+	})
 	d.restoreGlobal()
 }
 

@@ -109,7 +109,7 @@ func (d *document) put(mark, header string, body []string, old *section) {
 		d.lines = slices.Replace(d.lines, old.start, old.end, lines...)
 		return
 	}
-	d.lines = slices.Insert(d.lines, d.place(mark), append([]string{""}, lines...)...)
+	d.insert(mark, lines)
 }
 
 // drop removes a section, its mark, and the blank line that put set before it.
@@ -119,36 +119,6 @@ func (d *document) drop(s section) {
 		start--
 	}
 	d.lines = slices.Delete(d.lines, start, s.end)
-}
-
-// place is the line to insert a section at. The provider's defaults and proxies stand at the end, so that
-// they inherit nothing from them that a person wrote, in an order that does not depend on who came first.
-func (d *document) place(mark string) int {
-	all := d.sections()
-	if mark == "global" {
-		at := 0
-		for _, s := range all {
-			if s.kind == "global" {
-				at = s.end
-			}
-		}
-		return at
-	}
-	for _, s := range all {
-		if s.mark != "" && s.mark != "global" && rank(s.mark) > rank(mark) {
-			if s.start > 0 && strings.TrimSpace(d.lines[s.start-1]) == "" {
-				return s.start - 1
-			}
-			return s.start
-		}
-	}
-	return len(d.lines)
-}
-
-// rank orders the provider's sections: defaults before what inherits them, then by kind and name.
-func rank(mark string) string {
-	kind, _, _ := strings.Cut(mark, " ")
-	return string(rune('a'+slices.Index([]string{"global", "defaults", "health", "stats", "frontend", "backend"}, kind))) + mark
 }
 
 // where names the section that a line (counted from 1) is in: `frontend "api"`.

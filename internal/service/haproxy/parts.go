@@ -65,8 +65,16 @@ func find(t transaction.Tree, kind, name string) ([]string, error) {
 }
 
 func add(t transaction.Tree, kind, name string, p proxy, importID string) error {
-	d := parseDocument(t[ConfigPath].Content)
-	s, exists := d.proxy(kind, name)
+	if err := Foreign(t, kind, name, importID); err != nil {
+		return err
+	}
+	return set(t, kind, name, p)
+}
+
+// Foreign says why a frontend or a backend (kind) cannot be added: the configuration has one of that name
+// that the provider did not write.
+func Foreign(t transaction.Tree, kind, name, importID string) error {
+	s, exists := parseDocument(t[ConfigPath].Content).proxy(kind, name)
 	switch {
 	case exists && s.kind != kind:
 		return fmt.Errorf("%s has a section \"listen %s\" already, which is a %s of that name too: choose another name, or remove the section", ConfigPath, name, kind)
@@ -74,7 +82,17 @@ func add(t transaction.Tree, kind, name string, p proxy, importID string) error 
 		return fmt.Errorf("%s has a section \"%s %s\" already, which this provider did not write: import it as %q, choose another name, or remove the section",
 			ConfigPath, kind, name, importID)
 	}
-	return set(t, kind, name, p)
+	return foreignFile(t, kind, name)
+}
+
+// foreignFile says which file beside the main one has a section of a name, where HAProxy would refuse a second.
+func foreignFile(t transaction.Tree, kind, name string) error {
+	for _, file := range sortedKeys(t) {
+		if s, ok := parseDocument(t[file].Content).proxy(kind, name); ok && file != ConfigPath {
+			return fmt.Errorf("%s has a section \"%s %s\" already: choose another name, or move the section to %s and import it", file, s.kind, name, ConfigPath)
+		}
+	}
+	return nil
 }
 
 func set(t transaction.Tree, kind, name string, p proxy) error {
@@ -173,9 +191,6 @@ func (d *document) fileMode(f host.File) fs.FileMode {
 	}
 	return f.Perm()
 }
-
-// BackendSection names a backend's section among all sections.
-func BackendSection(name string) string { return "backend " + name }
 
 // HasBackend says whether a configuration provides a backend, by a section of the provider's or a person's.
 func HasBackend(t transaction.Tree, name string) bool {

@@ -2,9 +2,11 @@ package haproxy_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy/haproxytest"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
@@ -43,5 +45,40 @@ func TestAccTLSNamesAndProxyHeadersAreRouted(t *testing.T) {
 		if got := ask(c[0], c[1]); got != c[2] {
 			t.Errorf("https://%s%s: %q, want %q", c[0], c[1], got, c[2])
 		}
+	}
+}
+
+func TestAccAddressesOfBothFamiliesAnswerOnceTheMachineHoldsThem(t *testing.T) {
+	s := newSite(t)
+	s.commit(func(tree transaction.Tree) error {
+		return errors.Join(
+			haproxy.SetBackend(tree, haproxy.Backend{Name: "test", Mode: "tcp", Servers: map[string]haproxy.Server{"s1": server(t, "s1")}}),
+			haproxy.SetFrontend(tree, haproxy.Frontend{Name: "test", Mode: "tcp", DefaultBackend: "test", Binds: []haproxy.Bind{
+				{Address: "127.0.0.1", Port: 8080}, {Address: "::1", Port: 8080},
+				{Address: "192.0.2.250", Port: 8080, Transparent: true}, {Address: "2001:db8::250", Port: 8080, Transparent: true},
+			}}),
+		)
+	})
+	ask := func(address string) string {
+		return s.run("curl -s --noproxy '*' --max-time 2 http://" + address + ":8080/ || echo nobody")
+	}
+	process := s.worker()
+	vips := map[string]string{"192.0.2.250": "192.0.2.250/32", "[2001:db8::250]": "2001:db8::250/128 nodad"}
+	for address, vip := range vips {
+		if got := ask(address); got != "nobody" {
+			t.Errorf("%s answers %q before the machine holds it", address, got)
+		}
+		s.run("ip address add " + vip + " dev lo")
+		t.Cleanup(func() {
+			haproxytest.Cleanup(t, "sh", "-c", "ip address delete "+strings.TrimSuffix(vip, " nodad")+" dev lo")
+		})
+	}
+	for _, address := range []string{"127.0.0.1", "[::1]", "192.0.2.250", "[2001:db8::250]"} {
+		if got := ask(address); got != "s1" {
+			t.Errorf("%s: %q, want s1", address, got)
+		}
+	}
+	if s.worker() != process {
+		t.Error("HAProxy was reloaded meanwhile")
 	}
 }

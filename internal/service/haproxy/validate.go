@@ -51,6 +51,14 @@ func (c *checks) name(path []any, name string) {
 	}
 }
 
+// section checks the name of a frontend or a backend. A listen section is both, so the base's listeners' are taken.
+func (c *checks) section(name string) {
+	c.name([]any{"name"}, name)
+	if name == healthName || name == statsName {
+		c.fail([]any{"name"}, "Invalid name", "%q is the name of a listener of virtcluster_haproxy: choose another", name)
+	}
+}
+
 func (c *checks) mode(path []any, mode string) {
 	if mode != "" && mode != "tcp" && mode != "http" {
 		c.fail(path, "Invalid mode", "write \"tcp\" or \"http\", not %q", mode)

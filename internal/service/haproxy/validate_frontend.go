@@ -10,7 +10,7 @@ import (
 // Validate finds what is wrong without asking any machine.
 func (f Frontend) Validate() []service.Problem {
 	var c checks
-	c.name([]any{"name"}, f.Name)
+	c.section(f.Name)
 	c.mode([]any{"mode"}, f.Mode)
 	c.positive([]any{"maxconn"}, f.Maxconn)
 	c.timeouts([]any{"timeouts"}, f.Timeouts)
@@ -59,7 +59,7 @@ func (c *checks) rule(path []any, r Rule) {
 // Validate finds what is wrong without asking any machine.
 func (b Backend) Validate() []service.Problem {
 	var c checks
-	c.name([]any{"name"}, b.Name)
+	c.section(b.Name)
 	c.mode([]any{"mode"}, b.Mode)
 	c.line([]any{"balance"}, b.Balance)
 	c.line([]any{"hash_type"}, b.HashType)

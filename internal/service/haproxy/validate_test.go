@@ -29,6 +29,7 @@ func TestWhatIsWrongIsFoundAtItsAttribute(t *testing.T) {
 		"a host name":                   {server(Server{Address: "api.okd.example", Port: 80}), "", ""},
 		"no name":                       {Backend{}, "name", "no name"},
 		"a name of two lines":           {Frontend{Name: "a\nb"}, "name", "no name"},
+		"a name of the base's":          {Backend{Name: "virtcluster-stats"}, "name", "listener of virtcluster_haproxy"},
 		"a mode":                        {Frontend{Name: "f", Mode: "udp"}, "mode", `"tcp" or "http"`},
 		"a port":                        {bind(Bind{Address: "*", Port: 0}), "binds 0 port", "1 to 65535"},
 		"an address":                    {bind(Bind{Address: "10.0.0", Port: 80}), "binds 0 address", "IPv4 or IPv6"},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
@@ -23,16 +24,20 @@ import (
 // Terraform plans what does not depend on each other side by side, so it is a matter of milliseconds.
 const claimPatience = 3 * time.Second
 
-// Node is a service node in a plan.
+// Node is a service node in the plan of a resource.
 type Node struct {
 	fleet *fleet.Fleet
 	id    string
+	self  self
 }
 
 // On returns the node, false while it is not known or the provider is not configured.
-func On(f *fleet.Fleet, serviceNode types.String) (Node, bool) {
+func On(ctx context.Context, f *fleet.Fleet, serviceNode types.String, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) (Node, bool) {
 	id := serviceNode.ValueString()
-	return Node{fleet: f, id: id}, f != nil && id != ""
+	if f == nil || id == "" {
+		return Node{}, false
+	}
+	return Node{fleet: f, id: id, self: recognise(ctx, req, resp)}, true
 }
 
 func (n Node) claim(kind, value string) topology.Claim {
@@ -45,14 +50,11 @@ type Listener struct {
 	At path.Path
 }
 
-// Claim lays claim to the addresses that a resource listens on and to the section that it provides (""
-// for none), and reports the addresses that another resource or a person's section has.
-func (n Node) Claim(ctx context.Context, owner, section string, listeners []Listener) diag.Diagnostics {
+// Listeners lays claim to the addresses that a resource listens on, and reports those that another resource
+// or a person's section has; except is the section that the resource is.
+func (n Node) Listeners(ctx context.Context, owner, except string, listeners []Listener) diag.Diagnostics {
 	var diags diag.Diagnostics
 	var claims []topology.Claim
-	if section != "" {
-		claims = append(claims, n.claim("section", section))
-	}
 	for _, l := range listeners {
 		claims = append(claims, n.claim("address", l.Endpoint()))
 	}
@@ -66,7 +68,7 @@ func (n Node) Claim(ctx context.Context, owner, section string, listeners []List
 				holder = c.Holder
 			}
 		}
-		if s, ok := haproxy.ForeignListener(tree, l.Bind, section); ok && holder == "" {
+		if s, ok := haproxy.ForeignListener(tree, l.Bind, except); ok && holder == "" {
 			holder = s + " of " + haproxy.ConfigPath + ", which this provider did not write,"
 		}
 		if holder != "" {
@@ -95,7 +97,7 @@ func (n Node) Backend(ctx context.Context, at path.Path, name string) diag.Diagn
 	if name == "" || strings.ContainsAny(name, "%\"'\\") { // a log-format expression is known at run time
 		return diags
 	}
-	planned := func() bool { return n.fleet.Claims.Holder(n.claim("section", haproxy.BackendSection(name))) != "" }
+	planned := func() bool { return n.fleet.Claims.Holder(n.claim("section", "backend "+name)) != "" }
 	tree, ok := n.live(ctx)
 	if !ok || haproxy.HasBackend(tree, name) || planned() {
 		return diags

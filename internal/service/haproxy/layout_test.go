@@ -1,0 +1,64 @@
+package haproxy
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
+)
+
+// inherits says from which defaults section each proxy of the main file inherits, and what a file that is read
+// after it does: by the first line of the section's body.
+func inherits(t transaction.Tree) map[string]string {
+	d, from, found := parseDocument(t[ConfigPath].Content), "", map[string]string{}
+	for _, s := range d.sections() {
+		switch s.kind {
+		case "defaults":
+			from = strings.TrimSpace(d.lines[s.body])
+		case "frontend", "backend", "listen":
+			found[s.kind+" "+s.name] = from
+		}
+	}
+	found["a later file"] = from
+	return found
+}
+
+func TestEveryProxyInheritsWhatItShould(t *testing.T) {
+	const persons = "listen early\n bind :1\n\n# The person's.\ndefaults\n timeout client 1s\n\nfrontend theirs\n bind :2\n"
+	const mine, theirs = "log global", "timeout client 1s"
+	base := Base{Mode: "tcp", Health: &Health{Bind: Bind{Address: "*", Port: 3}, URI: "/"}}
+	steps := map[string]func(transaction.Tree) error{
+		"base":     func(t transaction.Tree) error { return SetBase(t, base) },
+		"frontend": func(t transaction.Tree) error { return AddFrontend(t, Frontend{Name: "f"}, "") },
+		"backend":  func(t transaction.Tree) error { return AddBackend(t, Backend{Name: "b"}, "") },
+		"no base":  DropBase,
+	}
+	for _, c := range []struct {
+		order []string
+		ours  string
+	}{
+		{[]string{"frontend", "backend"}, theirs},
+		{[]string{"base", "frontend", "backend"}, mine},
+		{[]string{"frontend", "base", "backend"}, mine},
+		{[]string{"backend", "frontend", "base"}, mine},
+		{[]string{"base", "frontend", "backend", "no base"}, theirs},
+		{[]string{"frontend", "backend", "base", "no base", "base"}, mine},
+	} {
+		tree := transaction.Tree{}
+		tree.Put(ConfigPath, []byte(persons), 0o644, "", "")
+		for _, step := range c.order {
+			if err := steps[step](tree); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got := inherits(tree)
+		for proxy, want := range map[string]string{"listen early": "", "frontend theirs": theirs, "a later file": theirs, "frontend f": c.ours, "backend b": c.ours} {
+			if got[proxy] != want {
+				t.Errorf("after %s: %s inherits %q, want %q", strings.Join(c.order, ", "), proxy, got[proxy], want)
+			}
+		}
+		if err := Strip(tree); err != nil || string(tree[ConfigPath].Content) != persons {
+			t.Errorf("after %s and Strip: %v\n%s", strings.Join(c.order, ", "), err, tree[ConfigPath].Content)
+		}
+	}
+}
