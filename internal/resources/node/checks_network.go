@@ -1,0 +1,152 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"libvirt.org/go/libvirtxml"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/node/machine"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/topology"
+)
+
+// networks checks interfaces against the networks and bridges that are there.
+func (k *checks) networks(ctx context.Context) error {
+	all, err := k.c.PlanNetworks(ctx)
+	if err != nil {
+		return err
+	}
+	for n := range k.v.parts.Interfaces {
+		i := &k.v.parts.Interfaces[n]
+		here := at("network_interfaces", n)
+		if !known(i.Network) {
+			continue
+		}
+		ref := i.Network.ValueString()
+		index := slices.IndexFunc(all, func(x *hypervisor.Network) bool { return x.Name == ref || x.UUID == ref })
+		if index < 0 {
+			if k.n.fleet.Claims.Holder(topology.NetworkClaim(k.v.Hypervisor.ValueString(), ref)) == "" {
+				k.problem(append(here, "network"), "Unknown network", "hypervisor %s has no network %q: make it with virtcluster_network and refer to that resource's name", k.c.URI(), ref)
+			}
+			k.planned(ref, i, here)
+			continue
+		}
+		if k.n.fleet.Claims.Holder(topology.NetworkClaim(k.v.Hypervisor.ValueString(), all[index].Name)) != "" {
+			k.planned(all[index].Name, i, here)
+			continue
+		}
+		k.reservation(all[index], i, here)
+	}
+	return nil
+}
+
+// planned checks an interface's addresses against a network that the plan makes or changes.
+func (k *checks) planned(network string, i *interfaceModel, here []any) {
+	subnets, ok := k.n.fleet.Subnets.Of(k.v.Hypervisor.ValueString(), network)
+	if !ok || len(subnets) == 0 {
+		return
+	}
+	for attribute, text := range map[string]string{"ip": i.IP.ValueString(), "ipv6": i.IPv6.ValueString()} {
+		ip, err := netip.ParseAddr(text)
+		if err == nil && !slices.ContainsFunc(subnets, func(p netip.Prefix) bool { return p.Contains(ip) }) {
+			k.problem(append(slices.Clone(here), attribute), "Address outside the network", "network %q will have %s: choose an address in there", network, subnets[0].Masked())
+		}
+	}
+}
+
+// reservation checks an interface's addresses against the network that is there.
+func (k *checks) reservation(network *hypervisor.Network, i *interfaceModel, here []any) {
+	for attribute, text := range map[string]string{"ip": i.IP.ValueString(), "ipv6": i.IPv6.ValueString()} {
+		ip, err := netip.ParseAddr(text)
+		if err != nil {
+			continue
+		}
+		path := append(slices.Clone(here), attribute)
+		subnet, dhcp, gateway := subnetFor(network.Current(), ip)
+		switch {
+		case !subnet.IsValid():
+			k.problem(path, "Address outside the network", "network %q has %s: choose an address in there", network.Name, subnets(network.Current()))
+		case !dhcp:
+			k.problem(path, "Network without DHCP", "network %q gives no addresses: write it among addresses, as %s/%d, to set it inside the guest", network.Name, ip, subnet.Bits())
+		case gateway == ip:
+			k.problem(path, "Address of the gateway", "%s is the hypervisor's own address in network %q: choose another one", ip, network.Name)
+		}
+		for _, h := range hypervisor.DHCPHosts(network.Current()) {
+			if h.IP == ip && ip.Is4() && known(i.MAC) && h.MAC != canonicalMAC(i.MAC.ValueString()) && !k.mine(h) {
+				k.problem(path, "Address reserved already", "network %q keeps %s: choose another address, or remove that reservation", network.Name, h)
+			}
+		}
+	}
+}
+
+// mine says whether a reservation belongs to the node as it is, or to another node of the plan that gives it up.
+func (k *checks) mine(h hypervisor.DHCPHost) bool {
+	return slices.ContainsFunc(k.prior.parts.Interfaces, func(i interfaceModel) bool { return canonicalMAC(i.MAC.ValueString()) == h.MAC })
+}
+
+// subnetFor finds the subnet of a network that an address is in.
+func subnetFor(n *libvirtxml.Network, ip netip.Addr) (subnet netip.Prefix, dhcp bool, gateway netip.Addr) {
+	for _, x := range n.IPs {
+		if p, err := hypervisor.Subnet(x); err == nil && p.Contains(ip) {
+			return p.Masked(), x.DHCP != nil, p.Addr()
+		}
+	}
+	return netip.Prefix{}, false, netip.Addr{}
+}
+
+func subnets(n *libvirtxml.Network) string {
+	var all []string
+	for _, x := range n.IPs {
+		if p, err := hypervisor.Subnet(x); err == nil {
+			all = append(all, p.Masked().String())
+		}
+	}
+	if len(all) == 0 {
+		return "no subnet of its own"
+	}
+	return strings.Join(all, " and ")
+}
+
+// macs looks for a MAC address among all machines of all hypervisors: they may share a network.
+func (k *checks) macs(ctx context.Context) error {
+	wanted := map[string]int{}
+	for n, i := range k.v.parts.Interfaces {
+		mac := canonicalMAC(i.MAC.ValueString())
+		kept := !k.fresh && slices.ContainsFunc(k.prior.parts.Interfaces, func(p interfaceModel) bool { return canonicalMAC(p.MAC.ValueString()) == mac })
+		if known(i.MAC) && !kept {
+			wanted[mac] = n
+		}
+	}
+	if len(wanted) == 0 {
+		return nil
+	}
+	for _, name := range k.n.fleet.Names() {
+		c, err := k.n.fleet.Hypervisor(ctx, name)
+		if err != nil {
+			continue // it is not known yet, or the resources on it say what is wrong with it
+		}
+		all, err := k.n.facts.domains(ctx, c)
+		if _, unreachable := errors.AsType[*hypervisor.UnreachableError](err); unreachable && c != k.c {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		for _, d := range all {
+			m := machine.Read(d.Config)
+			if d.UUID == k.prior.ID.ValueString() || m.Mark.Creating {
+				continue
+			}
+			for _, x := range m.Interfaces {
+				if n, taken := wanted[x.MAC]; taken {
+					k.problem(at("network_interfaces", n, "mac"), "MAC address taken", "domain %q on hypervisor %s has %s: write another mac", d.Name, c.URI(), x.MAC)
+				}
+			}
+		}
+	}
+	return nil
+}
