@@ -95,6 +95,20 @@ func (d *DNS) PutSet(at DNSPlace, s DNSSet, data string) (inZone, twice bool) {
 	return d.zones[at][s], ok && other != data
 }
 
+// Names lists the names that have records in a plan, in their zone and in record sets.
+func (d *DNS) Names(at DNSPlace) []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	names := map[string]bool{}
+	for s := range d.zones[at] {
+		names[s.Name] = true
+	}
+	for s := range d.sets[at] {
+		names[s.Name] = true
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
 // Types says which types a name has in a plan besides one, in its zone and in record sets.
 func (d *DNS) Types(at DNSPlace, name, except string) []string {
 	d.mu.Lock()

@@ -30,6 +30,9 @@ func TestRecordSetsOfOnePlanDoNotOverlap(t *testing.T) {
 	if got := d.Types(at, "www", "CNAME"); !slices.Equal(got, []string{"A"}) {
 		t.Errorf("types: %v", got)
 	}
+	if got := d.Names(at); !slices.Equal(got, []string{"api", "www"}) {
+		t.Errorf("names: %v", got)
+	}
 	d.PutView("n", DNSView{Name: "external", ForStrangers: true})
 	if v, ok := d.View("n", "external"); !ok || !v.ForStrangers {
 		t.Error("the view is forgotten")

@@ -21,12 +21,12 @@ func plan(ctx context.Context, f *fleet.Fleet, req resource.ModifyPlanRequest, r
 		keepSpelling(ctx, req, resp, m)
 	}
 	if f != nil && !resp.Diagnostics.HasError() {
-		across(f, resp, m)
+		across(ctx, f, resp, m)
 	}
 }
 
 // across checks the record set against the zone and the other record sets of the plan.
-func across(f *fleet.Fleet, resp *resource.ModifyPlanResponse, m *model) {
+func across(ctx context.Context, f *fleet.Fleet, resp *resource.ModifyPlanResponse, m *model) {
 	for _, v := range []types.String{m.ServiceNode, m.View, m.Zone, m.Name, m.Type} {
 		if v.IsUnknown() {
 			return
@@ -45,6 +45,14 @@ func across(f *fleet.Fleet, resp *resource.ModifyPlanResponse, m *model) {
 		resp.Diagnostics.AddAttributeError(path.Root("type"), "CNAME beside other data", fmt.Sprintf("%q has %s records too; a CNAME must be the only record of its name", name, strings.Join(others, ", ")))
 	case slices.Contains(others, "CNAME"):
 		resp.Diagnostics.AddAttributeError(path.Root("name"), "Data beside a CNAME", fmt.Sprintf("%q has a CNAME, which must be the only record of its name", name))
+	}
+	r, _ := spec(ctx, m)
+	for _, p := range r.Beside(f.DNS.Names(at)) {
+		resp.Diagnostics.AddAttributeWarning(path.Root("name"), p.Summary, p.Detail)
+	}
+	if internal := r.InternalName(); internal != "" && bindattr.ForStrangers(ctx, f, at.Node, at.View) {
+		resp.Diagnostics.AddAttributeWarning(path.Root("name"), "Internal name for strangers",
+			fmt.Sprintf("%s is in view %q, which answers strangers; only machines of the cluster need it, so leave it out here", internal, at.View))
 	}
 }
 

@@ -24,15 +24,20 @@ func plan(ctx context.Context, f *fleet.Fleet, req resource.ModifyPlanRequest, r
 	v, _ := spec(ctx, m)
 	node := m.ServiceNode.ValueString() // "" while it is not known
 	f.DNS.PutView(node, topology.DNSView{Name: v.Name, Order: v.Order, ForStrangers: v.ForStrangers(), MatchesAll: v.MatchesAll()})
-	if node == "" {
-		return // views of several nodes would be taken for those of one
-	}
 	planned := map[string]bool{}
 	for _, other := range f.DNS.Views(node) {
 		planned[other.Name] = true
-		if problem := bind.Shadows(v.Rank(), bind.Rank{Name: other.Name, Order: other.Order, All: other.MatchesAll}); problem != "" && other.Name != v.Name {
+		problem := bind.Shadows(v.Rank(), bind.Rank{Name: other.Name, Order: other.Order, All: other.MatchesAll})
+		switch {
+		case problem == "" || other.Name == v.Name:
+		case node == "": // views of several nodes that are not there yet may be taken for those of one
+			resp.Diagnostics.AddAttributeWarning(path.Root("order"), "View that is never asked", "if both are on one machine: "+problem)
+		default:
 			resp.Diagnostics.AddAttributeError(path.Root("order"), "View that is never asked", problem)
 		}
+	}
+	if node == "" {
+		return
 	}
 	t, err := bindattr.Live(ctx, f, node)
 	if err != nil {

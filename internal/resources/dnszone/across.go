@@ -21,7 +21,7 @@ func (p *planner) across(f *fleet.Fleet) {
 		p.overlap(f, topology.DNSPlace{Node: node, View: z.View, Zone: m.zone()}, z)
 	}
 	names := z.InternalNames()
-	if len(names) == 0 || !p.forStrangers(f, node, z.View) {
+	if len(names) == 0 || !bindattr.ForStrangers(p.ctx, f, node, z.View) {
 		return
 	}
 	for _, name := range names {
@@ -40,20 +40,4 @@ func (p *planner) overlap(f *fleet.Fleet, at topology.DNSPlace, z bind.Zone) {
 		p.resp.Diagnostics.AddAttributeError(path.Root("records"), "Records of another resource",
 			s.Name+" "+s.Type+" is a virtcluster_dns_record_set too; keep it in one place")
 	}
-}
-
-// forStrangers asks the plan, and then the machine, about a view.
-func (p *planner) forStrangers(f *fleet.Fleet, node, view string) bool {
-	if v, ok := f.DNS.View(node, view); ok {
-		return v.ForStrangers
-	}
-	if node == "" {
-		return false
-	}
-	t, err := bindattr.Live(p.ctx, f, node)
-	if err != nil {
-		return false // the apply of the view will tell
-	}
-	v, err := bind.FindView(t, view)
-	return err == nil && v.ForStrangers()
 }

@@ -78,7 +78,12 @@ func (p *planner) name() {
 	case name.IsNull():
 		p.planned.Name = types.StringValue(zone)
 	case !cidr.IsNull():
-		if of, err := (bind.Zone{CIDR: cidr.ValueString()}).CanonicalName(); err != nil || of != zone {
+		of, err := bind.Zone{CIDR: cidr.ValueString()}.CanonicalName()
+		if err != nil {
+			p.resp.Diagnostics.AddAttributeError(path.Root("cidr"), "Invalid zone", err.Error())
+			return
+		}
+		if of != zone {
 			p.resp.Diagnostics.AddAttributeError(path.Root("name"), "Name and prefix disagree", "the reverse zone of "+cidr.ValueString()+" is \""+of+"\"; leave out name or cidr")
 			return
 		}

@@ -44,6 +44,33 @@ func (r RecordSet) Validate() []service.Problem {
 	return problems
 }
 
+// Beside warns of wildcards that do not match as they seem to, because of the set among the other names of its zone.
+func (r RecordSet) Beside(names []string) []service.Problem {
+	_, name, _ := r.Key()
+	at := func(string) []any { return []any{"name"} }
+	byName := map[string][]string{}
+	for _, n := range names {
+		if n != name {
+			byName[n] = []string{}
+		}
+	}
+	before := map[string]bool{}
+	for _, p := range shadowed(at, byName) {
+		before[p.Summary] = true
+	}
+	byName[name] = []string{}
+	return slices.DeleteFunc(shadowed(at, byName), func(p service.Problem) bool { return before[p.Summary] })
+}
+
+// InternalName is the set's absolute name where strangers need not know it, else "".
+func (r RecordSet) InternalName() string {
+	zone, name, _ := r.Key()
+	if !isInternalName(name) {
+		return ""
+	}
+	return strings.TrimSuffix(absolute(name, zone), ".")
+}
+
 // canonical returns the set's name and its data in canonical form.
 func (r RecordSet) canonical() (string, rrset, []string, error) {
 	zone, err := ZoneName(r.Zone)

@@ -20,7 +20,12 @@ func Value(rrType, value, zone string) (string, error) {
 		return "", err
 	}
 	rr, err := parseRR("x."+zone+".", rrType, data, zone)
-	if err != nil {
+	switch {
+	case err != nil && rrType == "A":
+		return "", errors.New("it is no IPv4 address")
+	case err != nil && rrType == "AAAA":
+		return "", errors.New("it is no IPv6 address")
+	case err != nil:
 		return "", err
 	}
 	return canonicalData(rr), nil

@@ -97,6 +97,9 @@ func (z Zone) checkSOA(zone string) []service.Problem {
 		problems = append(problems, service.Problemf([]any{"soa", "rname"}, "Invalid mailbox name",
 			"a mailbox in DNS is written as a name: %q instead of %q", strings.Replace(z.SOA.RName, "@", ".", 1)+".", z.SOA.RName))
 	}
+	if zone == "" {
+		return problems // names relative to a zone that is not known yet say nothing
+	}
 	if name, err := Value("NS", z.SOA.RName, zone); err == nil {
 		if _, domain, _ := strings.Cut(strings.TrimSuffix(name, "."), "."); !strings.Contains(name, `\`) && domain != "" && !isHost(domain) {
 			problems = append(problems, service.Problemf([]any{"soa", "rname"}, "Invalid mailbox name",

@@ -156,3 +156,20 @@ func Live(ctx context.Context, f *fleet.Fleet, serviceNode string) (transaction.
 	}
 	return f.Engine.Snapshot(ctx, h, bind.Daemon{})
 }
+
+// ForStrangers asks the plan, and then the machine, whether a view answers clients from anywhere. What the machine
+// cannot say now, the apply of the view will.
+func ForStrangers(ctx context.Context, f *fleet.Fleet, serviceNode, view string) bool {
+	if v, ok := f.DNS.View(serviceNode, view); ok {
+		return v.ForStrangers
+	}
+	if serviceNode == "" {
+		return false
+	}
+	t, err := Live(ctx, f, serviceNode)
+	if err != nil {
+		return false
+	}
+	v, err := bind.FindView(t, view)
+	return err == nil && v.ForStrangers()
+}
