@@ -37,6 +37,17 @@ func Problems(ctx context.Context, plan tfsdk.Plan, problems []service.Problem) 
 	return diags
 }
 
+// warnings are what a store has to say about a change that succeeded.
+func warnings(store any) diag.Diagnostics {
+	var diags diag.Diagnostics
+	if w, ok := store.(Warner); ok {
+		for _, p := range w.Warnings() {
+			diags.AddAttributeWarning(AttributePath(p.Path), p.Summary, p.Detail)
+		}
+	}
+	return diags
+}
+
 // AttributePath turns a problem's path into the framework's: the first string is the root attribute,
 // further strings are attributes, service.Key a map key, int a list index.
 func AttributePath(steps []any) path.Path {

@@ -122,6 +122,7 @@ func (r *typed[M, S]) Create(ctx context.Context, req resource.CreateRequest, re
 		resp.Diagnostics.Append(Failure("create", r.what(&m), err))
 		return
 	}
+	resp.Diagnostics.Append(warnings(store)...)
 	// The object exists from here on: state knows it before anything else can fail.
 	r.SetID(&m, r.ID(&m))
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
@@ -184,6 +185,7 @@ func (r *typed[M, S]) Update(ctx context.Context, req resource.UpdateRequest, re
 		resp.Diagnostics.Append(Failure("update", r.what(&m), err))
 		return
 	}
+	resp.Diagnostics.Append(warnings(store)...)
 	r.SetID(&m, r.ID(&m))
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 	r.identify(ctx, resp.State, resp.Identity, &resp.Diagnostics)

@@ -74,6 +74,14 @@ func (s boxStore) Update(ctx context.Context, _, b box) error { return s.Create(
 
 func (s boxStore) Delete(context.Context) error { delete(s.boxes, s.name); return s.fault }
 
+// Warnings says what a change of a large box is worth saying.
+func (s boxStore) Warnings() []service.Problem {
+	if s.boxes[s.name] < 100 {
+		return nil
+	}
+	return []service.Problem{service.Warningf([]any{"size"}, "Large", "it will not fit through the door")}
+}
+
 func boxes(s *shelf) resource.Resource {
 	return crud.New(crud.Type[boxModel, box]{
 		Name: "box", Noun: "box", Key: []string{"name"},
@@ -196,6 +204,22 @@ func TestCreateReadsBackAndSetsTheID(t *testing.T) {
 	}
 	if got := state(t, resp.NewState)["id"]; !got.Equal(tftypes.NewValue(tftypes.String, "shelf#a")) || s.boxes["a"] != 3 {
 		t.Errorf("id %s, boxes %v", got, s.boxes)
+	}
+}
+
+func TestAChangeThatSucceedsMayWarn(t *testing.T) {
+	_, server := serve(t)
+	for _, prior := range []*tfprotov6.DynamicValue{null(t), value(t, "shelf#a", "a", 3)} {
+		resp, err := server.ApplyResourceChange(t.Context(), &tfprotov6.ApplyResourceChangeRequest{
+			TypeName: "toy_box", PriorState: prior, Config: value(t, nil, "a", 100), PlannedState: value(t, tftypes.UnknownValue, "a", 100),
+		})
+		if err != nil || len(resp.Diagnostics) != 1 || resp.Diagnostics[0].Severity != tfprotov6.DiagnosticSeverityWarning ||
+			text(resp.Diagnostics) != "Large: it will not fit through the door (at AttributeName(\"size\"))\n" {
+			t.Fatalf("%v %s", err, text(resp.Diagnostics))
+		}
+		if got := state(t, resp.NewState)["size"]; !got.Equal(tftypes.NewValue(tftypes.Number, 100)) {
+			t.Errorf("size is %s", got)
+		}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
@@ -32,6 +33,9 @@ type Store[S any] interface {
 	// Delete removes it; an absent object is no error.
 	Delete(ctx context.Context) error
 }
+
+// Warner is a Store that has something to say about a change that succeeded: each problem is a warning.
+type Warner interface{ Warnings() []service.Problem }
 
 // Part is a Store for one resource's part of a daemon's configuration on one machine: a zone, a frontend.
 type Part[S any] struct {

@@ -129,6 +129,10 @@ resource "virtcluster_haproxy_frontend" "test" {
 				Config:      backend(settings, "one = { $1 }\n two = { $1 }"),
 				ExpectError: regexp.MustCompile(`(?s)Server twice.*server\s+"one"\s+has`),
 			},
+			{
+				Config: two + fmt.Sprintf("\nresource \"virtcluster_haproxy_backend\" \"copy\" {\n  service_node = %q\n  name = \"acc-backend\"\n}", node), PlanOnly: true,
+				ExpectError: regexp.MustCompile(`(?s)Name taken.*another\s+resource\s+of\s+this\s+configuration\s+provides\s+the\s+backend\s+"acc-backend"`),
+			},
 			{Config: backend(`extra_config = "balance source"`, "one = { $1 }"), ExpectError: regexp.MustCompile(`(?s)write\s+"balance\s+source"\s+as\s+balance`)},
 			{Config: backend(`extra_config = "frontend x"`, "one = { $1 }"), ExpectError: regexp.MustCompile(`(?s)begins\s+a\s+section\s+of\s+its\s+own`)},
 			{Config: backend(``, "one = { address = \"10.0.0\", port = 0 }"), ExpectError: regexp.MustCompile(`(?s)write\s+a\s+port\s+from\s+1\s+to\s+65535`)},

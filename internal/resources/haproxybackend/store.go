@@ -2,12 +2,15 @@ package haproxybackend
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
 	"time"
-
-	"github.com/hashicorp/terraform-plugin-log/tflog"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
@@ -19,7 +22,8 @@ type store struct {
 	name     string
 	patience time.Duration
 	// known are the servers that state or plan has.
-	known map[string]haproxy.Server
+	known    map[string]haproxy.Server
+	warnings []service.Problem
 }
 
 func open(ctx context.Context, f *fleet.Fleet, m *model) (crud.Store[haproxy.Backend], error) {
@@ -64,8 +68,23 @@ func (s *store) Update(ctx context.Context, prior, want haproxy.Backend) error {
 	}
 	names := haproxy.Draining(prior, want)
 	left, err := haproxy.WaitDrained(ctx, s.Host, tree, s.name, names, s.patience)
-	if left > 0 {
-		tflog.Warn(ctx, "servers still have sessions, which go on", map[string]any{"backend": s.name, "servers": names, "sessions": left})
+	if errors.Is(err, haproxy.ErrNoSocket) {
+		s.warn(names, "Sessions cannot be counted", "the server gets no new connections, and whether it still has some nobody knows: "+err.Error())
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(left)) {
+		s.warn([]string{name}, "Server still has sessions", fmt.Sprintf(
+			"%d of its sessions had not ended after %s (drain_timeout). They go on undisturbed, and no new ones come: virtcluster_haproxy_status tells when the last one is over.",
+			left[name], s.patience))
 	}
 	return err
 }
+
+func (s *store) warn(servers []string, summary, detail string) {
+	for _, name := range servers {
+		s.warnings = append(s.warnings, service.Warningf([]any{"servers", service.Key(name), "state"}, summary, "%s", detail))
+	}
+}
+
+// Warnings implements crud.Warner.
+func (s *store) Warnings() []service.Problem { return s.warnings }

@@ -152,6 +152,49 @@ resource "virtcluster_haproxy_frontend" "other" {
 	})
 }
 
+// A replacement is planned twice, and two resources that say the same once each.
+func TestAccTwoFrontendsOfOneNameFailThePlanAndAReplacementDoesNot(t *testing.T) {
+	acctest.InSandbox(t)
+	node, _ := haproxytest.Node(t)
+	config := func(input, more string) string {
+		return acctest.Provider() + fmt.Sprintf(`
+resource "terraform_data" "trigger" { input = %[2]q }
+resource "virtcluster_haproxy_frontend" "one" {
+  service_node = %[1]q
+  name         = "acc-one"
+  mode         = "http"
+  binds        = [{ port = 8080 }]
+  monitor_uri  = "/up"
+  lifecycle { replace_triggered_by = [terraform_data.trigger] }
+}`, node, input) + more
+	}
+	other := fmt.Sprintf(`
+resource "virtcluster_haproxy_frontend" "two" {
+  service_node = %q
+  name         = "acc-one"
+  binds        = [{ port = 8081 }]
+}`, node)
+	taken := regexp.MustCompile(`(?s)Name taken.*another\s+resource\s+of\s+this\s+configuration\s+provides\s+the\s+frontend\s+"acc-one"`)
+	base := fmt.Sprintf(`
+resource "virtcluster_haproxy" "a" { service_node = %[1]q }
+resource "virtcluster_haproxy" "b" { service_node = %[1]q }`, node)
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: acctest.Providers,
+		Steps: []resource.TestStep{
+			{Config: config("a", other), PlanOnly: true, ExpectError: taken},
+			{Config: config("a", base), PlanOnly: true, ExpectError: regexp.MustCompile(`(?s)Two base configurations.*a\s+service\s+node\s+has\s+one`)},
+			{Config: config("a", "")},
+			{Config: config("a", other), PlanOnly: true, ExpectError: taken},
+			{
+				Config: config("b", ""),
+				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
+					plancheck.ExpectResourceAction("virtcluster_haproxy_frontend.one", plancheck.ResourceActionDestroyBeforeCreate),
+				}},
+			},
+		},
+	})
+}
+
 func listens(t *testing.T, endpoint string) resource.TestCheckFunc {
 	return func(*terraform.State) error {
 		if out := acctest.On(t, "svc-1", "ss", "-Hltn"); !strings.Contains(out, endpoint+" ") {
@@ -169,7 +212,8 @@ func TestAccAPersonsFrontendIsImportedAndNotTakenOver(t *testing.T) {
 		haproxytest.Cleanup(t, "cp", "/tmp/haproxy.cfg", "/etc/haproxy/haproxy.cfg")
 		haproxytest.Cleanup(t, "systemctl", "restart", "haproxy")
 	})
-	acctest.On(t, "svc-1", "sh", "-c", `printf '%s\n' "" "# by hand" "frontend mine" " bind *:8081" " monitor-uri /ping" " mode http" "# the end" >> /etc/haproxy/haproxy.cfg; systemctl restart haproxy`)
+	acctest.On(t, "svc-1", "sh", "-c", `printf '%s\n' "" "# by hand" "frontend mine" " bind *:8081" " monitor-uri /ping" " mode http" "# the end" >> /etc/haproxy/haproxy.cfg
+		printf '%s\n' "listen both" " bind *:8082" " mode http" " monitor-uri /both" >> /etc/haproxy/haproxy.cfg; systemctl restart haproxy`)
 	config := acctest.Provider() + fmt.Sprintf(`
 resource "virtcluster_haproxy_frontend" "mine" {
   service_node = %q
@@ -181,7 +225,10 @@ resource "virtcluster_haproxy_frontend" "mine" {
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: acctest.Providers,
 		Steps: []resource.TestStep{
-			{Config: config, ExpectError: regexp.MustCompile(`(?s)did\s+not\s+write:\s+import\s+it.*#frontend/mine`)},
+			{Config: config, PlanOnly: true, ExpectError: regexp.MustCompile(`(?s)Name taken.*did\s+not\s+write:\s+import\s+it.*#frontend/mine`)},
+			{Config: strings.Replace(config, `"mine"
+  mode`, `"both"
+  mode`, 1), PlanOnly: true, ExpectError: regexp.MustCompile(`(?s)Name taken.*"listen\s+both"\s+already,\s+which\s+is\s+a\s+frontend\s+of\s+that\s+name\s+too`)},
 			{
 				Config: config, ResourceName: "virtcluster_haproxy_frontend.mine", ImportState: true,
 				ImportStateId: node + "#frontend/mine", ImportStatePersist: true,
@@ -190,7 +237,7 @@ resource "virtcluster_haproxy_frontend" "mine" {
 			{
 				Config: strings.Replace(config, "/ping", "/pong", 1),
 				Check: func(*terraform.State) error {
-					if out := acctest.On(t, "svc-1", "tail", "-n", "7", "/etc/haproxy/haproxy.cfg"); !strings.Contains(out, "# by hand") || !strings.Contains(out, "# the end") {
+					if out := acctest.On(t, "svc-1", "tail", "-n", "11", "/etc/haproxy/haproxy.cfg"); !strings.Contains(out, "# by hand") || !strings.Contains(out, "# the end") {
 						return fmt.Errorf("a person's comments are lost:\n%s", out)
 					}
 					body, err := get("http://" + ip + ":8081/pong")

@@ -109,7 +109,7 @@ func (d Daemon) Verify(ctx context.Context, h host.Host, next transaction.Tree) 
 		return fmt.Errorf("haproxy.service is not active on %s", h)
 	}
 	api, err := openRuntime(h, next)
-	if errors.Is(err, errNoSocket) {
+	if errors.Is(err, ErrNoSocket) {
 		return nil
 	}
 	if err != nil {

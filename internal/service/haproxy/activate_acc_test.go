@@ -103,22 +103,22 @@ func TestAccDrainingWaitsForSessionsInOldWorkersToo(t *testing.T) {
 	drained.State = haproxy.Drain
 	b.Servers["s1"] = drained
 	s.commit(func(tree transaction.Tree) error { return haproxy.SetBackend(tree, b) })
-	wait := func(ctx context.Context, limit time.Duration) (int64, error) {
+	wait := func(ctx context.Context, limit time.Duration) (map[string]int64, error) {
 		tree, err := s.engine.Snapshot(ctx, s.host, haproxy.Daemon{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return haproxy.WaitDrained(ctx, s.host, tree, "test", []string{"s1"}, limit)
 	}
-	if left, err := wait(t.Context(), time.Second); left != 1 || err != nil {
-		t.Errorf("%d sessions are left, %v; want the one of the old worker", left, err)
+	if left, err := wait(t.Context(), time.Second); left["s1"] != 1 || err != nil {
+		t.Errorf("%v sessions are left, %v; want the one of the old worker", left, err)
 	}
 	if err := conn.err.Load(); err != nil {
 		t.Errorf("the connection broke: %v", err)
 	}
 	time.AfterFunc(time.Second, func() { _ = conn.close() })
 	start := time.Now()
-	if left, err := wait(t.Context(), 20*time.Second); left != 0 || err != nil || time.Since(start) > 10*time.Second {
-		t.Errorf("%d sessions are left after %v, %v", left, time.Since(start), err)
+	if left, err := wait(t.Context(), 20*time.Second); len(left) != 0 || err != nil || time.Since(start) > 10*time.Second {
+		t.Errorf("%v sessions are left after %v, %v", left, time.Since(start), err)
 	}
 }

@@ -2,7 +2,6 @@ package haproxy
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,18 +26,18 @@ func Draining(was, is Backend) []string {
 }
 
 // WaitDrained waits until servers of a backend have no sessions any more, in old workers neither, and
-// returns how many are left when the limit is over. HAProxy without a socket cannot be asked: none is left.
-func WaitDrained(ctx context.Context, h host.Host, t transaction.Tree, backend string, names []string, limit time.Duration) (int64, error) {
-	api, err := openSocket(h, t, isSocket)
-	if errors.Is(err, errNoSocket) || len(names) == 0 {
-		return 0, nil
+// returns how many each has left when the limit is over.
+func WaitDrained(ctx context.Context, h host.Host, t transaction.Tree, backend string, names []string, limit time.Duration) (map[string]int64, error) {
+	if len(names) == 0 {
+		return nil, nil
 	}
+	api, err := openSocket(h, t, isSocket)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	for deadline := time.Now().Add(limit); ; {
 		left, err := api.sessions(ctx, backend, names)
-		if err != nil || left == 0 || time.Now().After(deadline) {
+		if err != nil || len(left) == 0 || time.Now().After(deadline) {
 			return left, err
 		}
 		if err := pause(ctx, 250*time.Millisecond); err != nil {
@@ -47,12 +46,12 @@ func WaitDrained(ctx context.Context, h host.Host, t transaction.Tree, backend s
 	}
 }
 
-// sessions counts the sessions of servers over all workers.
-func (r runtimeAPI) sessions(ctx context.Context, backend string, names []string) (int64, error) {
+// sessions counts the sessions of those servers that have any, over all workers.
+func (r runtimeAPI) sessions(ctx context.Context, backend string, names []string) (map[string]int64, error) {
 	tables := []statTable{}
 	stats, err := r.stats(ctx)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	tables = append(tables, stats)
 	master := runtimeAPI{host: r.host, socket: masterSocket}
@@ -68,15 +67,15 @@ func (r runtimeAPI) sessions(ctx context.Context, backend string, names []string
 			}
 		}
 	}
-	var n int64
+	counts := map[string]int64{}
 	for _, table := range tables {
 		for name, s := range table[backend] {
-			if slices.Contains(names, name) {
-				n += s.number("scur")
+			if n := s.number("scur"); n > 0 && slices.Contains(names, name) {
+				counts[name] += n
 			}
 		}
 	}
-	return n, nil
+	return counts, nil
 }
 
 // oldWorkers lists the processes that serve connections from before a reload to their end.

@@ -76,7 +76,7 @@ func parseServerStates(out string) (serverTable, error) {
 // file has otherwise than known stays as it is in the file: it was edited there, and is not loaded yet.
 func Observe(ctx context.Context, h host.Host, t transaction.Tree, b Backend, known map[string]Server) (Backend, error) {
 	api, err := openRuntime(h, t)
-	if errors.Is(err, errNoSocket) || len(b.Servers) == 0 {
+	if errors.Is(err, ErrNoSocket) || len(b.Servers) == 0 {
 		return b, nil
 	}
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
-// errNoSocket says that the configuration opens no socket that would do.
-var errNoSocket = errors.New("HAProxy's configuration has no stats socket that can be used here: a virtcluster_haproxy opens one")
+// ErrNoSocket says that the configuration opens no socket that would do, so HAProxy cannot be asked.
+var ErrNoSocket = errors.New("HAProxy's configuration has no stats socket that can be used here: a virtcluster_haproxy opens one")
 
 // talkScript passes standard input to the socket $1 with what the machine has: Debian always has perl,
 // Fedora mostly python3, and none of the three is everywhere.
@@ -52,7 +52,7 @@ func openSocket(h host.Host, t transaction.Tree, suits func(words []string) bool
 			}
 		}
 	}
-	return runtimeAPI{}, errNoSocket
+	return runtimeAPI{}, ErrNoSocket
 }
 
 // ask sends one command and returns the answer without its last blank line.

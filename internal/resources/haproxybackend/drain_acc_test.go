@@ -1,0 +1,105 @@
+package haproxybackend_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-framework/path"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/sshhost"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxybackend"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy/haproxytest"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
+)
+
+// hold opens a connection through HAProxy to a server that keeps it, and is there when the server greets.
+func hold(t *testing.T, address string) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	if line, err := bufio.NewReader(conn).ReadString('\n'); err != nil || line != "hello\n" {
+		t.Fatalf("%q, %v", line, err)
+	}
+	return conn
+}
+
+func TestAccADrainThatComesToItsLimitWarnsOfTheSessionsThatAreLeft(t *testing.T) {
+	acctest.InSandbox(t)
+	node, ip := haproxytest.Node(t)
+	l, err := net.Listen("tcp", haproxytest.Gateway+":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			fmt.Fprintln(conn, "hello")
+			go func() { _, _ = io.Copy(io.Discard, conn); _ = conn.Close() }()
+		}
+	}()
+	f := fleet.New(fleet.Config{SSH: sshhost.Options{PrivateKeyFile: os.Getenv("SANDBOX_SSH_KEY")}})
+	t.Cleanup(func() { _ = f.Close() })
+	h, err := f.Host(t.Context(), node)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := f.Engine.GiveBack(context.WithoutCancel(t.Context()), h, haproxy.Daemon{}); err != nil {
+			t.Error(err)
+		}
+	})
+	server := haproxy.Server{Address: haproxytest.Gateway, Port: int64(l.Addr().(*net.TCPAddr).Port), State: haproxy.Ready}
+	ready := haproxy.Backend{Name: "test", Mode: "tcp", Servers: map[string]haproxy.Server{"s1": server}}
+	server.State = haproxy.Drain
+	drains := haproxy.Backend{Name: "test", Mode: "tcp", Servers: map[string]haproxy.Server{"s1": server}}
+	frontend := haproxy.Frontend{Name: "test", Mode: "tcp", Binds: []haproxy.Bind{{Address: "*", Port: 8080}}, DefaultBackend: "test"}
+	err = f.Engine.Commit(t.Context(), h, haproxy.Daemon{}, transaction.Edit{Owner: "test", Apply: func(tree transaction.Tree) error {
+		return errors.Join(haproxy.SetBackend(tree, ready), haproxy.SetFrontend(tree, frontend))
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	update := func(prior, want haproxy.Backend, limit string) []string {
+		s, err := haproxybackend.Open(t.Context(), f, node, "test", limit)
+		if err == nil {
+			err = s.Update(t.Context(), prior, want)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		var said []string
+		for _, p := range s.(crud.Warner).Warnings() {
+			said = append(said, crud.AttributePath(p.Path).String()+": "+p.Detail)
+		}
+		return said
+	}
+	held := []net.Conn{hold(t, ip+":8080"), hold(t, ip+":8080")}
+	at := path.Root("servers").AtMapKey("s1").AtName("state").String()
+	if said := update(ready, drains, "1s"); len(said) != 1 || !strings.HasPrefix(said[0], at+": 2 of its sessions had not ended after 1s") {
+		t.Errorf("with two sessions: %q", said)
+	}
+	for _, conn := range held {
+		_ = conn.Close()
+	}
+	if said := append(update(drains, ready, "0s"), update(ready, drains, "30s")...); said != nil {
+		t.Errorf("without sessions: %q", said)
+	}
+}

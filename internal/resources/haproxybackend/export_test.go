@@ -1,0 +1,16 @@
+package haproxybackend
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
+)
+
+// Open opens the store of a backend.
+func Open(ctx context.Context, f *fleet.Fleet, node, name, drainTimeout string) (crud.Store[haproxy.Backend], error) {
+	return open(ctx, f, &model{ServiceNode: types.StringValue(node), Name: types.StringValue(name), DrainTimeout: types.StringValue(drainTimeout)})
+}
