@@ -93,7 +93,7 @@ func (c *Client) UpdateNetwork(ctx context.Context, uuid string, want netspec.Ne
 		want.Bridge = config.Bridge
 	}
 	restart := n.Active() && state.Active && netspec.NeedsRestart(live, want)
-	if restart || netspec.NeedsRestart(config, want) {
+	if restart || netspec.NeedsDefinition(config, want) {
 		return c.redefineNetwork(ctx, n, want, state, restart)
 	}
 	if err := c.editNetwork(ctx, n, want); err != nil {

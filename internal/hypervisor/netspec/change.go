@@ -15,6 +15,22 @@ func NeedsRestart(was, want Network) bool {
 	return !reflect.DeepEqual(was.fixed(), want.fixed())
 }
 
+// NeedsDefinition says whether the configuration has to be written anew although what runs is right: only there
+// is it noted that a network without ranges gives out reservations.
+func NeedsDefinition(was, want Network) bool {
+	return NeedsRestart(was, want) || was.DHCP.reservationsOnly() != want.DHCP.reservationsOnly()
+}
+
+// Running is what of a running definition counts against a configuration. A note that libvirt cannot add to
+// what runs is taken from the configuration.
+func Running(live, config Network) Network {
+	silent := func(d *DHCP) bool { return d == nil || d.reservationsOnly() }
+	if silent(live.DHCP) && silent(config.DHCP) {
+		live.DHCP = config.DHCP
+	}
+	return live
+}
+
 // fixed is the network without what libvirt changes live.
 func (n Network) fixed() Network {
 	n = n.comparable()

@@ -247,3 +247,24 @@ func TestParseUndoesRender(t *testing.T) {
 		}
 	})
 }
+
+func TestReservationsOnlyLeaveATrace(t *testing.T) {
+	definition := ""
+	for _, dhcp := range []*DHCP{{}, nil, {}, {Ranges: []Range{span("10.0.0.2", "10.0.0.9")}}, {}} {
+		want := Network{Name: "n", Mode: NAT, Subnet: cidr("10.0.0.0/24"), Gateway: ip("10.0.0.1"), DHCP: dhcp}
+		var err error
+		if definition, err = want.Render(definition); err != nil {
+			t.Fatal(err)
+		}
+		got, err := Parse(definition)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !Equal(got, want) || (got.DHCP == nil) != (dhcp == nil) {
+			t.Errorf("%v is read back as %v from\n%s", dhcp, got.DHCP, definition)
+		}
+		if noted := strings.Contains(definition, dhcpNamespace); noted != dhcp.reservationsOnly() {
+			t.Errorf("%v: the note is there is %t:\n%s", dhcp, noted, definition)
+		}
+	}
+}

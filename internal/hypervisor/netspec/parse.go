@@ -49,7 +49,7 @@ type parser struct {
 func (p *parser) subnets(n *Network) {
 	options := p.options()
 	dhcp := DHCP{Options: options}
-	given := len(options) > 0
+	given := len(options) > 0 || reservationsOnly(p.root)
 	for _, ip := range p.root.Children("ip") {
 		prefix := p.prefix(ip)
 		if prefix.Addr().Is6() {

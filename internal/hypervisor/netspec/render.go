@@ -50,6 +50,7 @@ func (n Network) Render(onto string) (string, error) {
 	n.renderSubnet(root, true, n.Subnet6, n.Gateway6)
 	n.renderRoutes(root)
 	n.renderOptions(root)
+	n.renderReservationsOnly(root)
 	return root.String() + "\n", nil
 }
 

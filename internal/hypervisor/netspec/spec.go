@@ -161,17 +161,19 @@ func sorted[E any](list []E, compare func(a, b E) int) []E {
 	return list
 }
 
-// Equal says whether two networks mean the same. DHCP without ranges and options is no DHCP to libvirt,
-// which keeps no trace of it, so the two are the same here.
+// reservationsOnly says whether there is DHCP, and nothing that libvirt would know it by.
+func (d *DHCP) reservationsOnly() bool {
+	return d != nil && len(d.Ranges) == 0 && len(d.Options) == 0
+}
+
+// Equal says whether two networks mean the same.
 func Equal(a, b Network) bool {
 	return reflect.DeepEqual(a.comparable(), b.comparable())
 }
 
 func (n Network) comparable() Network {
 	n = n.canonical()
-	if n.DHCP != nil && len(n.DHCP.Ranges) == 0 && len(n.DHCP.Options) == 0 {
-		n.DHCP = nil
-	} else if n.DHCP != nil && len(n.DHCP.Ranges) == 0 {
+	if n.DHCP != nil && len(n.DHCP.Ranges) == 0 {
 		d := *n.DHCP
 		d.LeaseSeconds = nil // it is written on the ranges
 		n.DHCP = &d

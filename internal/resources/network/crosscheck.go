@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
@@ -46,6 +48,9 @@ func crossCheck(ctx context.Context, f *fleet.Fleet, prior, planned *model, want
 	if prior != nil && !prior.Name.Equal(planned.Name) {
 		client.Leave(prior.ID.ValueString()) // it makes room for its successor
 	}
+	if err := c.keptReservations(ctx, client); err != nil {
+		tflog.Warn(ctx, "cannot look for the network's reservations", map[string]any{"network": planned.Name.ValueString(), "error": err.Error()})
+	}
 	if c.subnetsStay() && c.want.Bridge == c.was.Bridge && c.want.Mode == c.was.Mode {
 		return
 	}
@@ -53,6 +58,33 @@ func crossCheck(ctx context.Context, f *fleet.Fleet, prior, planned *model, want
 		// An existing network's refresh has told of it already, and a new one's apply will.
 		tflog.Warn(ctx, "cannot cross-check the network with its hypervisor", map[string]any{"network": planned.Name.ValueString(), "error": err.Error()})
 	}
+}
+
+// keptReservations warns where DHCP is taken away from a network that has reservations: those belong to others
+// and stay, and as long as there is one, libvirt gives it out.
+func (c *check) keptReservations(ctx context.Context, client *hypervisor.Client) error {
+	if c.was.DHCP == nil || !c.planned.DHCP.IsNull() {
+		return nil
+	}
+	networks, err := client.PlanNetworks(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range networks {
+		if n.UUID != c.prior.ID.ValueString() {
+			continue
+		}
+		var kept []string
+		for _, h := range hypervisor.DHCPHosts(n.Current()) {
+			kept = append(kept, h.String())
+		}
+		if len(kept) > 0 {
+			c.resp.Diagnostics.AddAttributeWarning(path.Root("dhcp"), "Network with reservations", fmt.Sprintf(
+				"Network %q keeps %s. Reservations are never touched, so its DHCP goes on for these machines alone until the last one is gone: take away the nodes' `ip` and `ipv6` and the virtcluster_dhcp_reservation resources too, or write dhcp = {} if that is what you want.",
+				n.Name, strings.Join(kept, ", ")))
+		}
+	}
+	return nil
 }
 
 func (c *check) subnetsStay() bool {
@@ -88,9 +120,13 @@ func (c *check) claim(ctx context.Context) {
 	}
 	if !known(ctx, c.planned.DHCP) || c.prior == nil || !netspec.Equal(c.was, c.want) {
 		claims = append(claims, topology.NetworkClaim(host, name))
+		if !c.planned.DHCP.IsNull() {
+			claims = append(claims, DHCPClaim(host, name))
+		}
+		claims = append(claims, c.gateways()...)
 	}
 	for _, conflict := range c.fleet.Claims.Replace(owner+" on "+host, claims...) {
-		c.resp.Diagnostics.AddAttributeError(path.Root("bridge"), "Bridge name taken", fmt.Sprintf("%s is the one of %s: write another name, or none.", conflict.Claim, conflict.Holder))
+		c.conflict(conflict)
 	}
 	var subnets []netip.Prefix
 	for _, p := range c.subnets() {
@@ -100,6 +136,41 @@ func (c *check) claim(ctx context.Context) {
 		c.overlap(o.Subnet, o.Other, "that "+o.Holder+" of this configuration has")
 	}
 	c.claimRanges(owner)
+}
+
+// DHCPClaim is the claim to give out addresses on a network: one that the plan makes or changes and that does
+// not lay it will have no DHCP.
+func DHCPClaim(hypervisor, network string) topology.Claim {
+	return topology.Claim{Kind: "DHCP", Scope: topology.NetworkClaim(hypervisor, network).Scope, Value: network}
+}
+
+// gateways claims the hypervisor's own addresses, under the network's name and its UUID: who refers to the
+// network may use either.
+func (c *check) gateways() []topology.Claim {
+	var claims []topology.Claim
+	for _, gateway := range []netip.Addr{c.want.Gateway, c.want.Gateway6} {
+		for _, ref := range []types.String{c.planned.Name, c.planned.ID} {
+			if gateway.IsValid() && ref.ValueString() != "" {
+				claims = append(claims, topology.AddressClaim(c.planned.Hypervisor.ValueString(), ref.ValueString(), gateway))
+			}
+		}
+	}
+	return claims
+}
+
+// conflict tells what another resource of the plan has.
+func (c *check) conflict(with topology.Conflict) {
+	at, summary := path.Root("bridge"), "Bridge name taken"
+	remedy := "write another name, or none."
+	switch with.Claim.Value {
+	case c.want.Gateway.String():
+		at, summary, remedy = path.Root("gateway"), "Gateway's address taken", "write another gateway."
+	case c.want.Gateway6.String():
+		at, summary, remedy = path.Root("ipv6_gateway"), "Gateway's address taken", "write another gateway."
+	case c.planned.Name.ValueString():
+		at, summary, remedy = path.Root("name"), "Network name taken", "write another name."
+	}
+	c.resp.Diagnostics.AddAttributeError(at, summary, fmt.Sprintf("%s is the one of %s: %s", with.Claim, with.Holder, remedy))
 }
 
 // claimRanges compares the DHCP ranges with the plan's virtual addresses.

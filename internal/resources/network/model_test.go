@@ -64,16 +64,29 @@ func TestSpellingsThatMeanTheSameStay(t *testing.T) {
 	}
 }
 
-func TestDHCPWithoutRangesStaysAsWritten(t *testing.T) {
-	got := sample()
-	got.DHCP = nil // what libvirt keeps of an empty <dhcp>
+func TestDHCPWithoutRangesIsToldFromNone(t *testing.T) {
 	var m model
-	filled(t, &m, got)
-	w := writer{ctx: t.Context()}
-	m.DHCP = w.dhcp(&netspec.DHCP{})
+	got := sample()
+	for _, dhcp := range []*netspec.DHCP{nil, {}, nil} {
+		got.DHCP = dhcp
+		filled(t, &m, got)
+		if m.DHCP.IsNull() != (dhcp == nil) {
+			t.Errorf("%v is read as %v", dhcp, m.DHCP)
+		}
+	}
+}
+
+func TestANoteThatOnlyTheConfigurationHasIsNoDrift(t *testing.T) {
+	var m model
+	got := sample()
+	got.DHCP = &netspec.DHCP{}
+	live := got.Network
+	live.DHCP = nil
+	live = netspec.Running(live, got.Network)
+	got.Live = &live
 	filled(t, &m, got)
 	if m.DHCP.IsNull() {
-		t.Error("dhcp = {} became null")
+		t.Error("dhcp = {} that was written under a running network is read as null")
 	}
 }
 

@@ -108,6 +108,7 @@ func read(n *hypervisor.Network) (spec, error) {
 		if err != nil {
 			return got, err
 		}
+		live = netspec.Running(live, got.Network)
 		got.Live = &live
 	}
 	return got, nil

@@ -83,7 +83,7 @@ func networkSchema(context.Context) schema.Schema {
 func dhcpSchema() schema.Attribute {
 	return schema.SingleNestedAttribute{
 		Optional:            true,
-		MarkdownDescription: "Addresses that the network gives out. Default: no DHCP at all. With `{}` only reservations are given out.",
+		MarkdownDescription: "Addresses that the network gives out. Default: no DHCP at all. With `{}` only reservations are given out: those of nodes' interfaces and of `virtcluster_dhcp_reservation`.",
 		Attributes: map[string]schema.Attribute{
 			"ranges": schema.ListNestedAttribute{
 				Optional: true, MarkdownDescription: "Ranges that machines without a reservation get an address from, IPv4 and IPv6. Their order has no meaning. Default: none.",

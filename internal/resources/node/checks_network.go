@@ -10,6 +10,8 @@ import (
 	"libvirt.org/go/libvirtxml"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor/netspec"
+	networks "github.com/virtcluster/terraform-provider-virtcluster/internal/resources/network"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/node/machine"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/topology"
 )
@@ -50,10 +52,17 @@ func (k *checks) planned(network string, i *interfaceModel, here []any) {
 	if !ok || len(subnets) == 0 {
 		return
 	}
+	dhcp := k.n.fleet.Claims.Holder(networks.DHCPClaim(k.v.Hypervisor.ValueString(), network)) != ""
 	for attribute, text := range map[string]string{"ip": i.IP.ValueString(), "ipv6": i.IPv6.ValueString()} {
 		ip, err := netip.ParseAddr(text)
-		if err == nil && !slices.ContainsFunc(subnets, func(p netip.Prefix) bool { return p.Contains(ip) }) {
-			k.problem(append(slices.Clone(here), attribute), "Address outside the network", "network %q will have %s: choose an address in there", network, subnets[0].Masked())
+		if err != nil {
+			continue
+		}
+		path := append(slices.Clone(here), attribute)
+		if !slices.ContainsFunc(subnets, func(p netip.Prefix) bool { return p.Contains(ip) }) {
+			k.problem(path, "Address outside the network", "network %q will have %s: choose an address in there", network, joined(subnets))
+		} else if !dhcp {
+			k.problem(path, "Network without DHCP", "network %q will give no addresses: give it a dhcp block, or write the address among addresses to set it inside the guest", network)
 		}
 	}
 }
@@ -66,44 +75,67 @@ func (k *checks) reservation(network *hypervisor.Network, i *interfaceModel, her
 			continue
 		}
 		path := append(slices.Clone(here), attribute)
-		subnet, dhcp, gateway := subnetFor(network.Current(), ip)
+		subnet, dhcp, gateway := subnetFor(network, ip)
 		switch {
 		case !subnet.IsValid():
 			k.problem(path, "Address outside the network", "network %q has %s: choose an address in there", network.Name, subnets(network.Current()))
 		case !dhcp:
-			k.problem(path, "Network without DHCP", "network %q gives no addresses: write it among addresses, as %s/%d, to set it inside the guest", network.Name, ip, subnet.Bits())
+			k.problem(path, "Network without DHCP", "network %q gives no addresses: give it a dhcp block, or write the address among addresses, as %s/%d, to set it inside the guest", network.Name, ip, subnet.Bits())
 		case gateway == ip:
 			k.problem(path, "Address of the gateway", "%s is the hypervisor's own address in network %q: choose another one", ip, network.Name)
 		}
 		for _, h := range hypervisor.DHCPHosts(network.Current()) {
-			if h.IP == ip && ip.Is4() && known(i.MAC) && h.MAC != canonicalMAC(i.MAC.ValueString()) && !k.mine(h) {
+			if h.IP == ip && !k.mine(h) && !keeps(h, i) {
 				k.problem(path, "Address reserved already", "network %q keeps %s: choose another address, or remove that reservation", network.Name, h)
+			}
+			if ip.Is6() && h.IP.Is6() && h.IP != ip && !k.mine(h) && h.ID == "" && known(i.Hostname) && h.Name == i.Hostname.ValueString() {
+				k.problem(path, "Name with an IPv6 address already", "network %q keeps %s, and IPv6 reservations go by the name: write another hostname, or remove that reservation", network.Name, h)
 			}
 		}
 	}
 }
 
-// mine says whether a reservation belongs to the node as it is, or to another node of the plan that gives it up.
+// mine says whether a reservation belongs to the node as it is.
 func (k *checks) mine(h hypervisor.DHCPHost) bool {
-	return slices.ContainsFunc(k.prior.parts.Interfaces, func(i interfaceModel) bool { return canonicalMAC(i.MAC.ValueString()) == h.MAC })
+	return slices.ContainsFunc(k.prior.parts.Interfaces, func(i interfaceModel) bool {
+		return keeps(h, &i) && (h.IP.Is4() || known(i.IPv6))
+	})
 }
 
-// subnetFor finds the subnet of a network that an address is in.
-func subnetFor(n *libvirtxml.Network, ip netip.Addr) (subnet netip.Prefix, dhcp bool, gateway netip.Addr) {
-	for _, x := range n.IPs {
+// keeps says whether a reservation is for an interface: by its MAC address, on IPv6 by its name.
+func keeps(h hypervisor.DHCPHost, i *interfaceModel) bool {
+	if h.IP.Is6() {
+		return h.ID == "" && h.Name == i.Hostname.ValueString()
+	}
+	return !known(i.MAC) || h.MAC == canonicalMAC(i.MAC.ValueString())
+}
+
+// subnetFor finds the subnet of a network that an address is in, and says whether it gives out addresses: it
+// does, or its definition says that it shall for reservations alone.
+func subnetFor(n *hypervisor.Network, ip netip.Addr) (subnet netip.Prefix, dhcp bool, gateway netip.Addr) {
+	for _, x := range n.Current().IPs {
 		if p, err := hypervisor.Subnet(x); err == nil && p.Contains(ip) {
-			return p.Masked(), x.DHCP != nil, p.Addr()
+			spec, err := netspec.Parse(n.ConfigXML)
+			return p.Masked(), x.DHCP != nil || err == nil && spec.DHCP != nil, p.Addr()
 		}
 	}
 	return netip.Prefix{}, false, netip.Addr{}
 }
 
 func subnets(n *libvirtxml.Network) string {
-	var all []string
+	var all []netip.Prefix
 	for _, x := range n.IPs {
 		if p, err := hypervisor.Subnet(x); err == nil {
-			all = append(all, p.Masked().String())
+			all = append(all, p)
 		}
+	}
+	return joined(all)
+}
+
+func joined(subnets []netip.Prefix) string {
+	var all []string
+	for _, p := range subnets {
+		all = append(all, p.Masked().String())
 	}
 	if len(all) == 0 {
 		return "no subnet of its own"

@@ -21,8 +21,13 @@ func (n *node) claim(v *version, resp *resource.ModifyPlanResponse) {
 	paths := map[topology.Claim][]any{}
 	var claims []topology.Claim
 	lay := func(c topology.Claim, path ...any) {
-		if _, twice := paths[c]; !twice {
+		first, twice := paths[c]
+		switch {
+		case !twice:
 			claims, paths[c] = append(claims, c), path
+		case len(path) > 1 && first[1] != path[1]:
+			resp.Diagnostics.AddAttributeError(crud.AttributePath(path), "Taken by another interface",
+				fmt.Sprintf("%s belongs to interface %d of this node: write another one", c, first[1]))
 		}
 	}
 	for index, i := range v.parts.Interfaces {
@@ -46,6 +51,9 @@ func (n *node) claim(v *version, resp *resource.ModifyPlanResponse) {
 		}
 		if ip, err := netip.ParseAddr(i.IPv6.ValueString()); err == nil {
 			lay(topology.AddressClaim(host, segment, ip), here("ipv6")...)
+			if known(i.Hostname) { // which such a reservation goes by
+				lay(topology.ReservationClaim(host, segment, i.Hostname.ValueString()), here("ipv6")...)
+			}
 		}
 		for m, text := range texts(i.Addresses) {
 			if p, err := netip.ParsePrefix(text); err == nil {

@@ -150,7 +150,8 @@ func (n *node) takeOver(ctx context.Context, c *hypervisor.Client, v *version) e
 	return errors.Join(err, remove(ctx, c, left, 0))
 }
 
-// reservationsBy finds the reservations that networks hold for a machine's MAC addresses.
+// reservationsBy finds the reservations that networks hold for a machine's MAC addresses, and for the names
+// in its mark.
 func reservationsBy(ctx context.Context, c *hypervisor.Client, m *machine.Machine) ([]reservation, error) {
 	var all []reservation
 	for _, i := range m.Interfaces {
@@ -164,13 +165,19 @@ func reservationsBy(ctx context.Context, c *hypervisor.Client, m *machine.Machin
 		if err != nil {
 			return nil, err
 		}
+		marked := m.Mark.Interface(i.MAC)
 		for _, h := range hypervisor.DHCPHosts(network.Current()) {
-			if h.MAC == i.MAC {
+			if h.MAC == i.MAC || keptFor(h, marked) {
 				all = append(all, reservation{i.Network, h})
 			}
 		}
 	}
 	return slices.Compact(all), nil
+}
+
+// keptFor says whether a reservation is the one of IPv6 that an interface's mark speaks of.
+func keptFor(h hypervisor.DHCPHost, k machine.MarkedInterface) bool {
+	return k.IPv6 != "" && h.IP.Is6() && h.Name == k.Hostname
 }
 
 // writeMark puts the node's mark into the domain's metadata.

@@ -45,7 +45,7 @@ func (n *node) fillInterfaces(ctx context.Context, c *hypervisor.Client, v *vers
 			i.MTU = types.Int64Value(x.MTU)
 		}
 		if x.Network != "" {
-			if err := n.fillReservation(ctx, c, &i, was); err != nil {
+			if err := n.fillReservation(ctx, c, &i, was, marked); err != nil {
 				return err
 			}
 		}
@@ -70,7 +70,7 @@ func (n *node) fillInterfaces(ctx context.Context, c *hypervisor.Client, v *vers
 }
 
 // fillReservation reads the addresses that the network keeps for an interface.
-func (n *node) fillReservation(ctx context.Context, c *hypervisor.Client, i, was *interfaceModel) error {
+func (n *node) fillReservation(ctx context.Context, c *hypervisor.Client, i, was *interfaceModel, marked machine.MarkedInterface) error {
 	network, err := c.Network(ctx, i.Network.ValueString())
 	if hypervisor.IsNotFound(err) {
 		return nil // and with it its reservations
@@ -85,8 +85,11 @@ func (n *node) fillReservation(ctx context.Context, c *hypervisor.Client, i, was
 			if h.Name != "" {
 				i.Hostname = types.StringValue(h.Name)
 			}
-		case h.IP.Is6() && was != nil && known(was.IPv6) && h.Name == was.Hostname.ValueString():
+		case keptFor(h, marked), h.IP.Is6() && was != nil && known(was.IPv6) && h.Name == was.Hostname.ValueString():
 			i.IPv6 = types.StringValue(h.IP.String())
+			if i.IP.IsNull() {
+				i.Hostname = types.StringValue(h.Name)
+			}
 		}
 	}
 	return nil

@@ -148,11 +148,15 @@ func markInterface(i *interfaceModel) machine.MarkedInterface {
 	for _, r := range routesOf(i.Routes) {
 		routes = append(routes, r.CIDR.ValueString()+">"+r.Via.ValueString())
 	}
-	return machine.MarkedInterface{
+	k := machine.MarkedInterface{
 		MAC: canonicalMAC(i.MAC.ValueString()), Name: i.Name.ValueString(), Addresses: strings.Join(texts(i.Addresses), " "),
 		Gateway: i.Gateway.ValueString(), Routes: strings.Join(routes, " "), Nameservers: strings.Join(texts(i.Nameservers), " "),
 		Allowed: strings.Join(texts(i.AllowedAddresses), " "),
 	}
+	if known(i.IPv6) {
+		k.IPv6, k.Hostname = canonicalAddress(i.IPv6.ValueString()), i.Hostname.ValueString()
+	}
+	return k
 }
 
 func unmarkInterface(k machine.MarkedInterface, i *interfaceModel) {

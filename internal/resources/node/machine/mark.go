@@ -54,6 +54,10 @@ type MarkedInterface struct {
 	Nameservers string `xml:"nameservers,attr,omitempty"`
 	// Allowed are the addresses that the anti-spoofing filter passes beside the machine's own.
 	Allowed string `xml:"allowed,attr,omitempty"`
+	// IPv6 is the address that the network's DHCP keeps, and Hostname the name that it is kept for: such a
+	// reservation says nothing about the machine that it belongs to.
+	IPv6     string `xml:"ipv6,attr,omitempty"`
+	Hostname string `xml:"hostname,attr,omitempty"`
 }
 
 // Marked says whether the provider wrote the mark.
