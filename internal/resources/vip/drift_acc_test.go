@@ -6,10 +6,12 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
+	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
 )
@@ -71,6 +73,53 @@ func TestAccDriftOfAnyMemberShowsAndIsMended(t *testing.T) {
 	})
 }
 
+// TestAccAMachinesNewAddressShowsAndIsToldToTheOthers changes the address that a member speaks from, which the
+// configuration does not have, on the machine and then in keepalived.conf alone.
+func TestAccAMachinesNewAddressShowsAndIsToldToTheOthers(t *testing.T) {
+	acctest.InSandbox(t)
+	ids := machines(t, 2)
+	config := strings.ReplaceAll(vip(ids, "10.19.41.160/24", ""), "eth0", "eth1")
+	renumber := func(machine, was, is string) {
+		if out, err := acctest.Try(context.Background(), machine, "sh", "-c", "ip address delete "+was+"/24 dev eth1 && ip address add "+is+"/24 dev eth1"); err != nil {
+			t.Errorf("give %s another address: %v: %s", machine, err, out)
+		}
+	}
+	drift := plancheck.ExpectUnknownValue(test, tfjsonpath.New("members").AtSliceIndex(1).AtMapKey("address"))
+	unicast := plancheck.ExpectKnownValue(test, tfjsonpath.New("unicast"), knownvalue.Bool(true))
+	told := func(address string) resource.TestCheckFunc {
+		return resource.ComposeAggregateTestCheckFunc(held(t, "10.19.41.160"), resource.TestCheckResourceAttr(test, "members.1.address", address), func(*terraform.State) error {
+			for machine, line := range map[string]string{"svc-1": "        " + address, "svc-2": "unicast_src_ip " + address} {
+				if content := acctest.On(t, machine, "cat", conf); !strings.Contains(content, line) {
+					return fmt.Errorf("%s does not know %s:\n%s", machine, address, content)
+				}
+			}
+			return nil
+		})
+	}
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: acctest.Providers,
+		Steps: []resource.TestStep{
+			{Config: config, Check: told("10.19.41.102")},
+			{
+				PreConfig: func() {
+					renumber("svc-2", "10.19.41.102", "10.19.41.112")
+					t.Cleanup(func() { renumber("svc-2", "10.19.41.112", "10.19.41.102") })
+				},
+				Config: config, Check: told("10.19.41.112"),
+				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{drift, unicast}},
+			},
+			{
+				PreConfig: func() {
+					acctest.On(t, "svc-2", "sh", "-c", "sed -i 's/unicast_src_ip .*/unicast_src_ip 10.19.41.99/' "+conf+" && systemctl reload keepalived")
+				},
+				Config: config, Check: told("10.19.41.112"),
+				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{drift, unicast}},
+			},
+		},
+		CheckDestroy: func(*terraform.State) error { return nothingLeft(t, "svc-1", "svc-2") },
+	})
+}
+
 // nothingLeft looks for what a VIP could leave on a machine.
 func nothingLeft(t *testing.T, machines ...string) error {
 	for _, machine := range machines {
@@ -94,7 +143,7 @@ vrrp_instance theirs {
     state BACKUP
     interface eth1
     virtual_router_id 200
-    priority 10
+    priority 255
     virtual_ipaddress {
         10.19.41.222/24
     }
@@ -106,10 +155,7 @@ func TestAccAPersonsInstancesGoOn(t *testing.T) {
 	ids := machines(t, 2)
 	acctest.On(t, "svc-1", "sh", "-c", `printf %s "$1" >`+conf+` && systemctl start keepalived`, "sh", foreign)
 	t.Cleanup(func() { clean(t, "svc-1") })
-	// A backup of priority 10 waits three advertisements and nearly a second more before it takes over.
-	for began := time.Now(); held(t, "10.19.41.222")(nil) != nil && time.Since(began) < 15*time.Second; {
-		time.Sleep(200 * time.Millisecond)
-	}
+	eventually(t, "a person's instance does not come up", func() bool { return held(t, "10.19.41.222")(nil) == nil })
 	named := strings.Replace(vip(ids, "10.0.100.250/24", ""), "vmware-api", "theirs", 1)
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: acctest.Providers,

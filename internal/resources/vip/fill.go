@@ -9,6 +9,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
 )
 
 var (
@@ -36,6 +38,10 @@ func (m *model) fill(ctx context.Context, got object) diag.Diagnostics {
 	m.fillGARP(got, &diags)
 	for _, reason := range got.Unreachable {
 		diags.AddWarning("A member of VIP "+got.Name+" cannot be reached", reason+"\n\nWhat was known of it stays in the state. A change fails until it answers again, or until it is removed from members.")
+	}
+	for _, reason := range got.Left {
+		diags.AddWarning("A removed member of VIP "+got.Name+" cannot be reached", reason+"\n\nIts keepalived was not told and, as soon as the machine runs again, takes the addresses as well. "+
+			"Before you connect it again, remove vrrp_instance "+got.Name+" from "+keepalived.Path+" there.")
 	}
 	return diags
 }

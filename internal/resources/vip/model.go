@@ -64,6 +64,8 @@ type object struct {
 	PasswordsDiffer bool
 	// Unreachable are machines that could not be asked, with the reasons: state keeps what it had of them.
 	Unreachable []string
+	// Left are removed members that could not be reached, with the reasons.
+	Left []string
 }
 
 func (m *model) spec(ctx context.Context) (object, diag.Diagnostics) {

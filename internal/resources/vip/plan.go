@@ -79,8 +79,11 @@ func planMembers(ctx context.Context, planned, state *model, config model, diags
 		if i < len(written) && written[i].Priority.IsNull() {
 			members[i].Priority = types.Int64Value(int64(max(firstPriority-i*priorityStep, priorityStep)))
 		}
+		if i < len(written) && written[i].Address.IsNull() && m.Address.IsNull() {
+			members[i].Address = types.StringUnknown() // its machine had another one when the state was made
+		}
 		j := slices.IndexFunc(before, func(b member) bool { return !m.ServiceNode.IsUnknown() && b.ServiceNode.Equal(m.ServiceNode) })
-		if j >= 0 && (m.Address.IsUnknown() && m.Interface.Equal(before[j].Interface) || sameAddress(m.Address, before[j].Address)) {
+		if j >= 0 && !before[j].Address.IsNull() && (m.Address.IsUnknown() && m.Interface.Equal(before[j].Interface) || sameAddress(m.Address, before[j].Address)) {
 			members[i].Address = before[j].Address
 		}
 	}

@@ -4,10 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
-
-	"github.com/hashicorp/terraform-plugin-log/tflog"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
@@ -21,6 +20,8 @@ type store struct {
 	// ids are the members' service nodes; known is what the model has of the VIP, nil for an import.
 	ids   []string
 	known *keepalived.VIP
+	// left are removed members that could not be told so, with the reasons.
+	left []string
 }
 
 var _ crud.Store[object] = (*store)(nil)
@@ -49,7 +50,7 @@ func (s *store) Get(ctx context.Context) (object, error) {
 	var found []keepalived.Found
 	for _, v := range views {
 		if v.instance != nil {
-			found = append(found, keepalived.Found{ID: v.id, Instance: *v.instance})
+			found = append(found, keepalived.Found{ID: v.id, Instance: *v.instance, Astray: v.astray()})
 		}
 	}
 	if len(found) == 0 && len(errs) == 0 {
@@ -59,7 +60,7 @@ func (s *store) Get(ctx context.Context) (object, error) {
 		return object{}, joined(s.ids, errs)
 	}
 	var kept []string
-	got := object{}
+	got := object{Left: s.left}
 	for _, id := range s.ids {
 		if err, failed := errs[id]; failed {
 			kept = append(kept, id)
@@ -68,8 +69,8 @@ func (s *store) Get(ctx context.Context) (object, error) {
 	}
 	got.VIP = keepalived.Merge(found, s.known, s.ids, kept)
 	for i, m := range got.Members {
-		if !m.Address.IsValid() {
-			got.Members[i].Address, _ = views.of(m.ID).links.Own(m.Interface, got.Addresses)
+		if v := views.of(m.ID); !m.Address.IsValid() && v.host != nil && !v.astray() {
+			got.Members[i].Address, _ = v.links.Own(m.Interface, got.Addresses)
 		}
 	}
 	got.PasswordsDiffer = slices.ContainsFunc(found, func(f keepalived.Found) bool { return f.Instance.AuthPass != found[0].Instance.AuthPass })
@@ -96,7 +97,7 @@ func (s *store) Delete(ctx context.Context) error {
 	}
 	views, errs := s.look(ctx, s.ids, s.name)
 	if len(errs) > 0 {
-		return joined(s.ids, errs)
+		return fmt.Errorf("no machine was changed, because not every member can be reached: remove a dead one from members first: %w", joined(s.ids, errs))
 	}
 	slices.SortStableFunc(views, func(a, b view) int { return a.holding() - b.holding() })
 	for _, v := range views {
@@ -122,8 +123,8 @@ func (s *store) change(ctx context.Context, prior, want keepalived.VIP, create b
 			return fmt.Errorf("no machine was changed, because not every member can be reached: %w", joined(ids, errs))
 		}
 	}
-	for id, err := range errs {
-		tflog.Warn(ctx, "A member that is removed cannot be reached; its keepalived keeps its configuration", map[string]any{"vip": want.Name, "member": id, "error": err.Error()})
+	for _, id := range slices.Sorted(maps.Keys(errs)) {
+		s.left = append(s.left, errs[id].Error())
 	}
 	if err := prepare(&want, views, create); err != nil {
 		return err
@@ -168,7 +169,7 @@ func checkMember(want *keepalived.VIP, i int, v view) error {
 	want.Members[i].Address = own
 	subnet := v.links.prefix(m.Interface, own)
 	for _, a := range want.Addresses {
-		if subnet.IsValid() && !subnet.IsSingleIP() && a.Addr().Is4() == own.Is4() && !subnet.Contains(a.Addr()) {
+		if subnet.IsValid() && !subnet.IsSingleIP() && !(own.Is6() && own.IsLinkLocalUnicast()) && a.Addr().Is4() == own.Is4() && !subnet.Contains(a.Addr()) {
 			return memberError(i, "interface", fmt.Errorf("%s on %s is in %s, and the virtual address %s is not: choose the device in the address's network", m.Interface, v.host, subnet.Masked(), a.Addr()))
 		}
 	}

@@ -44,6 +44,11 @@ func (v view) holding() int {
 	return 0
 }
 
+// astray says whether the machine does not have the address that its instance speaks from.
+func (v view) astray() bool {
+	return v.instance != nil && v.instance.Source.IsValid() && !v.links.prefix(v.instance.Interface, v.instance.Source).IsValid()
+}
+
 // companions are the other instances of a sync group on the machine.
 func (v view) companions(group string) []keepalived.Instance {
 	var all []keepalived.Instance

@@ -10,6 +10,8 @@ import (
 type Found struct {
 	ID       string
 	Instance Instance
+	// Astray is set where the machine does not have the address that its instance speaks from.
+	Astray bool
 }
 
 // Merge puts a VIP together from what its machines serve. known is what it is meant to be, or nil: where the
@@ -36,14 +38,23 @@ func Merge(found []Found, known *VIP, ids, kept []string) VIP {
 	}
 	for _, id := range ids {
 		if i := slices.IndexFunc(found, func(f Found) bool { return f.ID == id }); i >= 0 {
-			in := found[i].Instance
-			v.Members = append(v.Members, Member{ID: id, Interface: in.Interface, Address: in.Source, Priority: in.Priority, State: in.State})
+			v.Members = append(v.Members, found[i].member())
 		} else if slices.Contains(kept, id) {
 			v.Members = append(v.Members, m.known.Members[slices.IndexFunc(m.known.Members, func(k Member) bool { return k.ID == id })])
 		}
 	}
 	v.Unicast = m.unicast(v)
 	return v
+}
+
+// member is what one machine tells of itself. It has no address where it has lost the one that it spoke from.
+func (f Found) member() Member {
+	in := f.Instance
+	m := Member{ID: f.ID, Interface: in.Interface, Address: in.Source, Priority: in.Priority, State: in.State}
+	if f.Astray {
+		m.Address = netip.Addr{}
+	}
+	return m
 }
 
 // belonging leaves out instances with another virtual router id than is known, as long as one has the known
@@ -140,10 +151,11 @@ func (m merger) unicast(v VIP) bool {
 	return true
 }
 
-// addressOf is what a member speaks from, or is meant to.
+// addressOf is what a member speaks from, or is meant to. A machine that has lost that address shows as such
+// and not as peers that do not know it.
 func (m merger) addressOf(member Member) netip.Addr {
 	for _, f := range m.found {
-		if f.ID == member.ID {
+		if f.ID == member.ID && !(f.Astray && member.Address.IsValid()) {
 			return f.Instance.Source
 		}
 	}

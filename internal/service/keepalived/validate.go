@@ -116,16 +116,21 @@ func (p *problems) member(v VIP, i int, m Member) {
 		}
 		p.check(a.Addr() != m.Address, path("address"), "Virtual address as a member's own",
 			"%s moves between the members: write an address that this machine always has", m.Address)
-		if a.Addr().Is4() == m.Address.Is4() && !a.IsSingleIP() {
+		if a.Addr().Is4() == m.Address.Is4() && !a.IsSingleIP() && !linkLocal(m.Address) {
 			p.check(a.Contains(m.Address), path("address"), "Address outside the members' subnet",
 				"%s is not in %s, where the virtual address %s is: the members and the virtual address have to be on one segment", m.Address, a.Masked(), a.Addr())
 		}
 	}
+	p.check(!v.Unicast || !linkLocal(m.Address), path("address"), "Link-local address",
+		"%s means another machine on every interface, so peers cannot be told it: write a global address, or unicast = false", m.Address)
 	if len(v.Addresses) > 0 && v.Addresses[0].IsValid() {
 		p.check(m.Address.Is4() == v.Addresses[0].Addr().Is4(), path("address"), "Address of the wrong family",
 			"VRRP is spoken in the family of the first virtual address, %s", v.Addresses[0].Addr())
 	}
 }
+
+// linkLocal says whether VRRP over IPv6 is spoken from the address on any network (RFC 5798 section 5.1.2.2).
+func linkLocal(a netip.Addr) bool { return a.Is6() && a.IsLinkLocalUnicast() }
 
 func (p *problems) tracks(v VIP) {
 	tracks := v.Track

@@ -1,0 +1,135 @@
+package vip_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/terraform"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
+)
+
+// holder is the machine that alone has an address; "" is none, or more than one.
+func holder(t *testing.T, address string) string {
+	found := ""
+	for _, machine := range []string{"svc-1", "svc-2"} {
+		if strings.Contains(acctest.On(t, machine, "ip", "-oneline", "address", "show"), " "+address+"/") {
+			if found != "" {
+				return ""
+			}
+			found = machine
+		}
+	}
+	return found
+}
+
+// comesTo waits until a machine alone has an address.
+func comesTo(t *testing.T, address, machine string) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("%s is not held by %s", address, machine), func() bool { return holder(t, address) == machine })
+}
+
+// eventually waits for something that a failure or its end brings about: a check's interval, then an election.
+func eventually(t *testing.T, complaint string, holds func() bool) {
+	t.Helper()
+	for began := time.Now(); !holds(); time.Sleep(100 * time.Millisecond) {
+		if time.Since(began) > 30*time.Second {
+			t.Fatal(complaint)
+		}
+	}
+}
+
+// TestAccWhatIsTrackedMovesTheAddress fails a script that does not run as root, and an interface, on the owner. A process
+// would take a machine of its own: the kernel tells nobody in a container of those that end.
+func TestAccWhatIsTrackedMovesTheAddress(t *testing.T) {
+	acctest.InSandbox(t)
+	ids := machines(t, 2)
+	const address, flag = "10.0.100.250", "/run/only-for-admin"
+	for _, machine := range []string{"svc-1", "svc-2"} {
+		acctest.On(t, machine, "sh", "-c", "touch "+flag+" && chmod 400 "+flag+" && chown admin "+flag)
+		t.Cleanup(func() { clean(t, machine) })
+	}
+	config := vip(ids, address+"/24", `
+  preempt_delay = 1
+  garp          = { master_delay = 1, master_repeat = 2, master_refresh = 10, master_refresh_repeat = 1, lower_prio_delay = 1, lower_prio_repeat = 1 }
+  track = [
+    { name = "readable", script = "/usr/bin/test -r `+flag+`", user = "admin", interval = 1, timeout = 2, rise = 2, fall = 2, weight = -50 },
+    { name = "outside", interface = "eth1" },
+  ]
+`)
+	breaks := []struct{ fail, mend string }{
+		// Root reads a file of any owner, so a script that fails for this one does not run as root.
+		{"chown root " + flag, "chown admin " + flag},
+		{"ip link set eth1 down", "ip link set eth1 up"},
+	}
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: acctest.Providers,
+		Steps: []resource.TestStep{
+			{Config: config, Check: resource.TestCheckResourceAttr(test, "owner", ids[0])},
+			{PreConfig: func() {
+				for _, b := range breaks {
+					acctest.On(t, "svc-1", "sh", "-c", b.fail)
+					comesTo(t, address, "svc-2")
+					acctest.On(t, "svc-1", "sh", "-c", b.mend)
+					comesTo(t, address, "svc-1")
+				}
+			}, Config: config, PlanOnly: true},
+		},
+		CheckDestroy: func(*terraform.State) error { return nothingLeft(t, "svc-1", "svc-2") },
+	})
+}
+
+// TestAccHAProxyListensBeforeItHoldsTheAddress has HAProxy on both machines: the backup's one
+// listens on an address that it does not have, and so answers the moment it gets it.
+func TestAccHAProxyListensBeforeItHoldsTheAddress(t *testing.T) {
+	acctest.InSandbox(t)
+	ids := machines(t, 2)
+	const address, url = "10.0.100.250", "http://10.0.100.250:6443/alive"
+	listening := ""
+	for i, id := range ids {
+		listening += fmt.Sprintf(`
+resource "virtcluster_haproxy" "on_%[1]d" {
+  service_node = %[2]q
+}
+resource "virtcluster_haproxy_frontend" "on_%[1]d" {
+  service_node = virtcluster_haproxy.on_%[1]d.service_node
+  name         = "api"
+  mode         = "http"
+  monitor_uri  = "/alive"
+  binds        = [{ address = %[3]q, port = 6443, transparent = true }]
+}
+`, i+1, id, address)
+	}
+	config := vip(ids, address+"/24", "  track = [{ name = \"haproxy\", script = \"/usr/bin/systemctl is-active --quiet haproxy\" }]\n  depends_on = [virtcluster_haproxy_frontend.on_1, virtcluster_haproxy_frontend.on_2]") + listening
+	listens := func(machine string) bool {
+		return strings.Contains(acctest.On(t, machine, "ss", "-Hltn"), address+":6443")
+	}
+	answers := func() error {
+		_, err := acctest.Try(t.Context(), "hypervisor", "curl", "-fsS", "--max-time", "2", url)
+		return err
+	}
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: acctest.Providers,
+		Steps: []resource.TestStep{
+			{Config: config, Check: func(*terraform.State) error {
+				if holder(t, address) != "svc-1" || !listens("svc-1") || !listens("svc-2") {
+					return fmt.Errorf("%s is held by %q; HAProxy listens on svc-1 %t, on svc-2 %t", address, holder(t, address), listens("svc-1"), listens("svc-2"))
+				}
+				return answers()
+			}},
+			{PreConfig: func() {
+				acctest.On(t, "svc-1", "systemctl", "stop", "haproxy")
+				comesTo(t, address, "svc-2")
+				if err := answers(); err != nil {
+					t.Errorf("the new owner does not answer: %v", err)
+				}
+				acctest.On(t, "svc-1", "systemctl", "start", "haproxy")
+				comesTo(t, address, "svc-1")
+			}, Config: config, PlanOnly: true},
+		},
+		CheckDestroy: func(*terraform.State) error { return nothingLeft(t, "svc-1", "svc-2") },
+	})
+}
