@@ -31,6 +31,8 @@ type change struct {
 	priorities []int
 	// watch are the addresses to look for from here on, where they change.
 	watch []string
+	// owner is who must hold the addresses in the end; 0 is anybody.
+	owner int
 	limit time.Duration
 }
 
@@ -46,30 +48,37 @@ func (c change) config(ids []string, label string) string {
 	return acctest.Provider() + fmt.Sprintf("resource \"virtcluster_vip\" \"test\" {\n  name = %q\n  addresses = [%s]\n  members = [\n%s  ]\n%s\n}\n", label, c.addresses, members.String(), c.extra)
 }
 
+func (c change) check(ids []string) resource.TestCheckFunc {
+	if c.owner == 0 {
+		return resource.TestCheckResourceAttrSet(test, "owner")
+	}
+	return resource.TestCheckResourceAttr(test, "owner", ids[c.owner-1])
+}
+
 func TestAccNoChangeAndNoCrashLeavesTwoOwners(t *testing.T) {
 	acctest.InSandbox(t)
 	ids := machines(t, 3)
 	p := startProbe(t, "10.0.100.250", "svc-1", "svc-2", "svc-3")
-	script := func(weight int) string {
-		return fmt.Sprintf(`track = [{ name = "check", script = "/bin/true", weight = %d }]`, weight)
+	first := `auth_pass = "first"` + "\n"
+	script := func(password string, weight int) string {
+		return fmt.Sprintf("auth_pass = %q\n track = [{ name = \"check\", script = \"/bin/true\", weight = %d }]", password, weight)
 	}
 	one, two := `"10.0.100.250/24"`, `"10.0.100.250/24", "10.0.100.251/24"`
 	changes := []change{
-		{name: "create", members: []int{1, 2}, addresses: one},
-		{name: "add member", members: []int{1, 2, 3}, addresses: one, limit: planned},
-		{name: "change priority", members: []int{1, 2, 3}, addresses: one, priorities: []int{230, 250, 240}, limit: planned},
-		{name: "add track script", members: []int{1, 2, 3}, addresses: one, priorities: []int{230, 240, 220}, extra: script(5), limit: planned},
-		{name: "change track script", members: []int{1, 2, 3}, addresses: one, priorities: []int{230, 240, 220}, extra: script(10), limit: planned},
-		{name: "add address", members: []int{1, 2, 3}, addresses: two, extra: script(10), limit: planned},
-		{name: "take one of two away", members: []int{1, 2, 3}, addresses: `"10.0.100.251/24"`, extra: script(10), watch: []string{"10.0.100.251"}, limit: planned},
-		{name: "change address", members: []int{1, 2, 3}, addresses: one, extra: script(10), watch: []string{"10.0.100.251", "10.0.100.250"}, limit: planned},
-		{name: "set password", members: []int{1, 2, 3}, addresses: one, extra: "auth_pass = \"first\"\n" + script(10), watch: []string{"10.0.100.250"}, limit: planned},
-		{name: "change password", members: []int{1, 2, 3}, addresses: one, extra: "auth_pass = \"second\"\n" + script(10), limit: planned},
-		{name: "change id", members: []int{1, 2, 3}, addresses: one, extra: "virtual_router_id = 77", limit: planned},
-		{name: "multicast", members: []int{1, 2, 3}, addresses: one, extra: "unicast = false", limit: planned},
-		{name: "unicast again", members: []int{1, 2, 3}, addresses: one, extra: "preempt = false", limit: planned},
-		{name: "remove owner", members: []int{1, 3}, addresses: one, limit: planned},
-		{name: "add it again", members: []int{1, 3, 2}, addresses: one, limit: planned},
+		{name: "create", members: []int{1, 2}, addresses: one, extra: first},
+		{name: "add member", members: []int{1, 2, 3}, addresses: one, extra: first, limit: planned},
+		{name: "change priority", members: []int{1, 2, 3}, addresses: one, priorities: []int{230, 250, 240}, extra: first, limit: planned},
+		{name: "add track script", members: []int{1, 2, 3}, addresses: one, priorities: []int{230, 240, 220}, extra: script("first", 5), limit: planned},
+		{name: "change track script", members: []int{1, 2, 3}, addresses: one, priorities: []int{230, 240, 220}, extra: script("first", 10), limit: planned},
+		{name: "add address", members: []int{1, 2, 3}, addresses: two, extra: script("first", 10), limit: planned},
+		{name: "change address, one stays", members: []int{1, 2, 3}, addresses: `"10.0.100.251/24"`, extra: script("first", 10), watch: []string{"10.0.100.251"}, limit: planned},
+		{name: "change address, none stays", members: []int{1, 2, 3}, addresses: one, extra: script("first", 10), watch: []string{"10.0.100.251", "10.0.100.250"}, limit: planned},
+		{name: "change password", members: []int{1, 2, 3}, addresses: one, extra: script("second", 10), watch: []string{"10.0.100.250"}, limit: planned},
+		{name: "change id, multicast", members: []int{1, 2, 3}, addresses: one, extra: "virtual_router_id = 77\n unicast = false", limit: planned},
+		{name: "unicast again", members: []int{1, 2, 3}, addresses: one, extra: "preempt = false", owner: 1, limit: planned},
+		{name: "remove owner", members: []int{2, 3}, addresses: one, owner: 2, limit: planned},
+		{name: "add it again", members: []int{2, 3, 1}, addresses: one, owner: 2, limit: planned},
+		{name: "remove backup", members: []int{2, 1}, addresses: one, owner: 2, limit: planned},
 	}
 	limits := map[string]time.Duration{}
 	var steps []resource.TestStep
@@ -85,7 +94,7 @@ func TestAccNoChangeAndNoCrashLeavesTwoOwners(t *testing.T) {
 				}
 			},
 			Config: c.config(ids, "probe"),
-			Check:  resource.TestCheckResourceAttrSet(test, "owner"),
+			Check:  c.check(ids),
 		})
 	}
 	last := changes[len(changes)-1]
@@ -104,82 +113,86 @@ func TestAccNoChangeAndNoCrashLeavesTwoOwners(t *testing.T) {
 	})
 }
 
-// crashes breaks the owner in every way there is; the last one is dead afterwards, so the resource is
-// destroyed without it.
+// crashes breaks the owner in every way there is but its machine's power. It is the one with the highest priority, so it
+// takes the address back each time.
 func crashes(t *testing.T, p *probe, limits map[string]time.Duration) {
-	settle := func() string { time.Sleep(6 * time.Second); return p.owner() }
+	const owner, backup = "svc-2", "svc-1"
 	for _, c := range []struct {
-		name  string
-		limit time.Duration
-		do    func(owner string)
+		name    string
+		limit   time.Duration
+		machine string
+		do      string
 	}{
-		{"restart of the owner", planned, func(o string) { acctest.On(t, o, "systemctl", "restart", "keepalived") }},
-		{"restart of a backup", planned, func(o string) { acctest.On(t, other(o), "systemctl", "restart", "keepalived") }},
-		{"kill -9 of the owner's keepalived", crash, func(o string) { acctest.On(t, o, "sh", "-c", "kill -9 $(pgrep -x keepalived)") }},
-		{"kill -9 of its main process", crash, func(o string) {
-			acctest.On(t, o, "sh", "-c", "kill -9 $(systemctl show --property=MainPID --value keepalived)")
-		}},
-		{"kill -9 of its VRRP process", crash, func(o string) {
-			acctest.On(t, o, "sh", "-c", "kill -9 $(pgrep -P $(systemctl show --property=MainPID --value keepalived))")
-		}},
+		{"restart of the owner", planned, owner, "systemctl restart keepalived"},
+		{"restart of a backup", planned, backup, "systemctl restart keepalived"},
+		{"kill -9 of the owner's keepalived", crash, owner, "kill -9 $(pgrep -x keepalived)"},
+		{"kill -9 of its main process", crash, owner, "kill -9 $(systemctl show --property=MainPID --value keepalived)"},
+		{"kill -9 of its VRRP process", crash, owner, "kill -9 $(pgrep -P $(systemctl show --property=MainPID --value keepalived))"},
 	} {
-		owner := settle()
 		p.mark(c.name)
 		limits[c.name] = c.limit
-		c.do(owner)
+		acctest.On(t, c.machine, "sh", "-c", c.do)
+		if c.machine == backup {
+			time.Sleep(crash) // in which a backup that hears nobody would have taken the address
+		}
+		eventually(t, "the address does not come back after "+c.name, func() bool { return p.settled(owner, c.machine == owner) })
 	}
-	settle()
 	p.mark("settled")
-}
-
-func other(name string) string {
-	if name == "svc-1" {
-		return "svc-3"
-	}
-	return "svc-1"
-}
-
-// owner is the machine that was last seen with the address.
-func (p *probe) owner() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	f := p.phases[len(p.phases)-1]
-	return f.owners[len(f.owners)-1]
 }
 
 func TestAccAnotherMemberTakesOverFromADeadMachine(t *testing.T) {
 	acctest.InSandbox(t)
 	ids := machines(t, 3)
 	p := startProbe(t, "10.0.100.250", "svc-1", "svc-2", "svc-3")
-	all := change{members: []int{3, 2, 1}, addresses: `"10.0.100.250/24"`}
-	left := change{members: []int{2, 1}, addresses: `"10.0.100.250/24"`}
+	config := func(members []int, extra string) string {
+		text := change{members: members, addresses: `"10.0.100.250/24"`, extra: extra}.config(ids, "probe")
+		return strings.Replace(text, "ssh = {", "ssh = {\n connect_timeout = \"2s\",", 1)
+	}
 	limits := map[string]time.Duration{"power-off": crash, "remove the dead one": planned}
 	defer p.report(t, limits)
+	var heard warnings
+	var before string
 	resource.Test(t, resource.TestCase{
-		ProtoV6ProviderFactories: acctest.Providers,
+		ProtoV6ProviderFactories: heard.providers(),
 		Steps: []resource.TestStep{
-			{Config: all.config(ids, "probe"), Check: resource.TestCheckResourceAttr(test, "owner", ids[2])},
+			{Config: config([]int{3, 2, 1}, ""), Check: resource.TestCheckResourceAttr(test, "owner", ids[2])},
 			{
 				PreConfig: func() {
 					p.mark("power-off")
 					p.kill("svc-3")
 					powerOff(t, "svc-3")
-					time.Sleep(6 * time.Second)
+					eventually(t, "nobody takes over", func() bool { return p.settled("svc-2", false) })
+					before = untouched(t)
 					p.mark("a change with a dead member")
 				},
-				Config:      change{members: []int{3, 2, 1}, addresses: `"10.0.100.250/24"`, extra: "virtual_router_id = 9"}.config(ids, "probe"),
+				Config:      config([]int{3, 2, 1}, "virtual_router_id = 9"),
 				ExpectError: regexpCannotReach,
 			},
 			{
-				PreConfig: func() { p.mark("remove the dead one") },
-				Config:    left.config(ids, "probe"),
+				PreConfig: func() {
+					if after := untouched(t); after != before {
+						t.Errorf("a change that failed touched the members that it could reach:\n%s\nbefore:\n%s", after, before)
+					}
+					p.mark("remove the dead one")
+				},
+				Config: config([]int{2, 1}, ""),
 				Check: resource.ComposeTestCheckFunc(resource.TestCheckResourceAttr(test, "owner", ids[1]), func(*terraform.State) error {
 					p.mark("destroy")
-					return nil
+					return heard.has("A removed member of VIP probe cannot be reached", "10.0.100.103")
 				}),
 			},
 		},
 	})
+}
+
+// untouched is what every change of a machine would change: the file, which is replaced and never written, and the
+// process that serves it.
+func untouched(t *testing.T) string {
+	var all []string
+	for _, machine := range []string{"svc-1", "svc-2"} {
+		all = append(all, acctest.On(t, machine, "sh", "-c", "stat -c %i "+conf+"; sha256sum "+conf+"; systemctl show --property=MainPID keepalived"))
+	}
+	return strings.Join(all, "\n")
 }
 
 // powerOff takes a machine's power: its processes and its link are gone at once.
