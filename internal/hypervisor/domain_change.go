@@ -32,6 +32,27 @@ func (c *Client) SetDomainVCPUs(ctx context.Context, uuid string, n int64, live 
 	})
 }
 
+// UseVCPUs has the guest agent bring the first n vCPUs online inside the guest: many kernels leave one that was
+// plugged in alone until somebody asks for it. A guest that has not seen it yet is asked again; the error is the
+// last refusal.
+func (c *Client) UseVCPUs(ctx context.Context, uuid string, n int64) error {
+	var refused error
+	for deadline := time.Now().Add(vcpuPatience); ; {
+		refused = c.onDomain(ctx, uuid, fmt.Sprintf("bring %d vCPUs online in", n), func(l *libvirt.Libvirt, ref libvirt.Domain) error {
+			return l.DomainSetVcpusFlags(ref, uint32(n), uint32(libvirt.DomainVCPULive|libvirt.DomainVCPUGuest))
+		})
+		if refused == nil || Code(refused) == 0 || time.Now().After(deadline) {
+			return refused
+		}
+		if err := sleep(ctx, 500*time.Millisecond); err != nil {
+			return fmt.Errorf("wait for the guest of domain %s to see its vCPUs: %w", uuid, err)
+		}
+	}
+}
+
+// vcpuPatience is how long a guest may take to see a vCPU that was plugged in.
+const vcpuPatience = 10 * time.Second
+
 // SetDomainAutostart says whether the domain starts with the hypervisor.
 func (c *Client) SetDomainAutostart(ctx context.Context, uuid string, on bool) error {
 	var flag int32

@@ -37,6 +37,9 @@ func (r *imageResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanR
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	if prior.imported() {
+		keepSource(ctx, &prior, &m, req, resp)
+	}
 	was, diags := readRecord(ctx, req.Private)
 	resp.Diagnostics.Append(diags...)
 	for _, at := range renewed(&prior, &m, was) {
@@ -47,6 +50,19 @@ func (r *imageResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanR
 		case "source_sha256":
 			resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root(at), types.StringUnknown())...)
 		}
+	}
+}
+
+// imported says that nobody knows what the image was made from.
+func (m *model) imported() bool { return m.Source.IsNull() || m.Source.Equal(m.ID) }
+
+// keepSource plans no change of an imported image where the configuration only says where it comes from. Where
+// something else changes, that is written down too.
+func keepSource(ctx context.Context, prior, planned *model, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	given := planned.Source
+	resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("source"), prior.Source)...)
+	if !resp.Plan.Raw.Equal(req.State.Raw) {
+		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("source"), given)...)
 	}
 }
 
@@ -79,7 +95,7 @@ func renewed(prior, planned *model, was *record) []string {
 		because = append(because, "virtual_size_bytes") // somebody put another volume in its place
 	}
 	// An imported image was made from something that is not known: it is taken at its word.
-	if prior.Source.IsNull() || planned.Source.IsUnknown() || planned.Checksum.IsUnknown() {
+	if prior.imported() || planned.Source.IsUnknown() || planned.Checksum.IsUnknown() {
 		return because
 	}
 	sum, err := parseChecksum(planned.Checksum.ValueString())

@@ -138,6 +138,9 @@ func (r *imageResource) Read(ctx context.Context, req resource.ReadRequest, resp
 		return
 	}
 	m.fill(v)
+	if m.Source.IsNull() {
+		m.Source = m.ID // imported: all that is known of where it comes from is where it is
+	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }
 

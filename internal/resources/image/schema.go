@@ -46,7 +46,8 @@ func imageSchema(ctx context.Context) schema.Schema {
 			"source": schema.StringAttribute{
 				Required: true,
 				MarkdownDescription: "Where the image comes from: an `https://` URL, an `http://` URL if there is a `checksum`, or a file on the machine that Terraform runs on (a path or `file://`). " +
-					"A change makes a new image, unless the `checksum` says that the content is the same. Without a checksum a local file is uploaded anew when its content changed.",
+					"A change makes a new image, unless the `checksum` says that the content is the same. Without a checksum a local file is uploaded anew when its content changed. " +
+					"Of an imported image nobody knows where it came from: whatever is written here is taken as it is, and state has the volume's path.",
 				Validators: []validator.String{sourceForm{}},
 			},
 			"checksum": schema.StringAttribute{

@@ -56,10 +56,12 @@ func (n *node) Create(ctx context.Context, req resource.CreateRequest, resp *res
 	if err := n.await(ctx, c, &v); err != nil {
 		resp.Diagnostics.Append(crud.Failure("wait for", what(&v.model), err))
 	}
+	resp.Diagnostics.Append(n.readBack(ctx, c, &v, &planned, &resp.State)...)
+	// The very last thing: a provider that is killed before Terraform has its answer leaves a node that the next
+	// apply still knows for an interrupted create.
 	if err := writeMark(ctx, c, b.machine, v.Running.ValueBool()); err != nil {
 		resp.Diagnostics.Append(crud.Failure("create", what(&v.model), err))
 	}
-	resp.Diagnostics.Append(n.readBack(ctx, c, &v, &planned, &resp.State)...)
 }
 
 // construct makes the node and starts it. When it fails, what was made is removed again.

@@ -45,7 +45,7 @@ func nodeSchema(ctx context.Context) schema.Schema {
 			},
 			"memory_mib":     mib("Memory that the guest has, in MiB; changes live up to `max_memory_mib`. Default: 1024."),
 			"max_memory_mib": mib("Memory that the guest can be given without a restart, in MiB. Default: `memory_mib`."),
-			"vcpus":          count("Number of virtual processors; changes live up to `max_vcpus`. Taking one away needs the guest's consent. Default: 1."),
+			"vcpus":          count("Number of virtual processors; changes live up to `max_vcpus`. The guest agent brings new ones online; in a guest without one, its own rules do (Fedora's and RHEL's) or you do (Debian's kernel leaves them offline: write `1` to `/sys/devices/system/cpu/cpuN/online`). Taking one away needs the guest's consent. Default: 1."),
 			"max_vcpus":      count("Number of virtual processors that the guest can be given without a restart. Default: `vcpus`."),
 			"machine": schema.StringAttribute{
 				Optional: true, Computed: true, Validators: []validator.String{stringvalidator.LengthAtLeast(1)},

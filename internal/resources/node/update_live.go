@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/hashicorp/terraform-plugin-log/tflog"
 	"libvirt.org/go/libvirtxml"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
@@ -122,8 +123,17 @@ func (u *changer) resize(ctx context.Context) error {
 			return err
 		}
 	}
-	if u.was.VCPUs != u.machine.VCPUs {
-		return u.c.SetDomainVCPUs(ctx, u.d.UUID, u.machine.VCPUs, true)
+	if u.was.VCPUs == u.machine.VCPUs {
+		return nil
+	}
+	if err := u.c.SetDomainVCPUs(ctx, u.d.UUID, u.machine.VCPUs, true); err != nil {
+		return err
+	}
+	if u.was.VCPUs < u.machine.VCPUs && agentConnected(u.d) {
+		// The machine has the vCPUs, whether or not the guest makes use of them.
+		if err := u.c.UseVCPUs(ctx, u.d.UUID, u.machine.VCPUs); err != nil {
+			tflog.Warn(ctx, "the guest did not bring the new vCPUs online", map[string]any{"node": u.d.Name, "reason": err.Error()})
+		}
 	}
 	return nil
 }
