@@ -59,9 +59,12 @@ func begin(t *testing.T) sshhost.Options {
 
 func script(text string, args ...string) host.Cmd { return host.Script("script", text, args...) }
 
-// cutSessions kills the processes of sshd that serve connections.
+// cut kills the processes of sshd that serve connections.
+const cut = `kill -9 $(ps -eo pid,args | sed -n 's/^ *\([0-9]*\) sshd: root.*/\1/p')`
+
 func cutSessions(t *testing.T) {
-	acctest.On(t, "svc-1", "sh", "-c", `kill -9 $(ps -eo pid,args | sed -n 's/^ *\([0-9]*\) sshd: root.*/\1/p')`)
+	t.Helper()
+	acctest.On(t, "svc-1", "sh", "-c", cut)
 }
 
 // appears waits for a file on the machine.
