@@ -1,0 +1,166 @@
+package dnszone_test
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
+)
+
+// state is a directory with a configuration and a state of its own, and the CLI that works in it with the sandbox's provider.
+type state struct {
+	t   *testing.T
+	dir string
+}
+
+func newState(t *testing.T) *state {
+	t.Helper()
+	return &state{t: t, dir: t.TempDir()}
+}
+
+// write makes the configuration, after a requirement of the provider.
+func (s *state) write(config string) {
+	s.t.Helper()
+	head := "terraform {\n  required_providers {\n    virtcluster = { source = \"virtcluster/virtcluster\" }\n  }\n}\n"
+	if err := os.WriteFile(filepath.Join(s.dir, "main.tf"), []byte(head+config), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// run is one command under way.
+type run struct {
+	*exec.Cmd
+	out strings.Builder
+}
+
+// start runs a subcommand in the background.
+func (s *state) start(argv ...string) *run {
+	s.t.Helper()
+	r := &run{Cmd: exec.Command(cmp.Or(os.Getenv("TF_ACC_TERRAFORM_PATH"), "terraform"), append(argv, "-no-color")...)}
+	r.Dir, r.Stdout, r.Stderr = s.dir, &r.out, &r.out
+	if err := r.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	return r
+}
+
+// try runs a subcommand and returns what it printed.
+func (s *state) try(argv ...string) (string, error) {
+	s.t.Helper()
+	r := s.start(argv...)
+	err := r.Wait()
+	return r.out.String(), err
+}
+
+func (s *state) must(argv ...string) string {
+	s.t.Helper()
+	out, err := s.try(argv...)
+	if err != nil {
+		s.t.Fatalf("%s: %v\n%s", strings.Join(argv, " "), err, out)
+	}
+	return out
+}
+
+func (s *state) apply(config string) {
+	s.t.Helper()
+	s.write(config)
+	s.must("apply", "-auto-approve")
+}
+
+// settled wants a plan without changes.
+func (s *state) settled() {
+	s.t.Helper()
+	s.must("plan", "-detailed-exitcode")
+}
+
+// destroyAtEnd destroys what is there when the test ends, however it ends.
+func (s *state) destroyAtEnd() {
+	s.t.Cleanup(func() {
+		if out, err := s.try("destroy", "-auto-approve"); err != nil {
+			s.t.Errorf("destroy: %v\n%s", err, out)
+		}
+	})
+}
+
+// is wants an answer from the first service node.
+func is(t *testing.T, want string, question ...string) {
+	t.Helper()
+	if err := answers(t, "hypervisor", want, question...)(nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// serial is the one that the internal view's zone is served with.
+func serial(t *testing.T) uint32 {
+	t.Helper()
+	out := acctest.On(t, "hypervisor", "dig", "+short", "+time=2", "@"+acctest.ServiceNodes(t, 1)[0], "okd.example", "SOA")
+	if words := strings.Fields(out); len(words) == 7 {
+		if n, err := strconv.ParseUint(words[2], 10, 32); err == nil {
+			return uint32(n)
+		}
+	}
+	t.Fatalf("no SOA: %q", out)
+	return 0
+}
+
+// rose wants the serial to be higher than it was (RFC 1982).
+func rose(t *testing.T, before uint32) {
+	t.Helper()
+	if now := serial(t); int32(now-before) <= 0 { //nolint:gosec // wrapping is the arithmetic of RFC 1982
+		t.Errorf("after serial %d comes %d", before, now)
+	}
+}
+
+// told is what named's log tells of this process of it: how often it has loaded each zone, by ZONE/IN/VIEW, and the
+// commands that it was given.
+func told(t *testing.T) (loads map[string]int, commands []string) {
+	t.Helper()
+	log := acctest.On(t, "svc-1", "sh", "-c", `journalctl --sync; journalctl -u named -o cat _PID="$(systemctl show -P MainPID named)"`)
+	loads = map[string]int{}
+	for _, m := range regexp.MustCompile(`(?m)^zone (\S+/IN/(?:internal|external)): loaded serial`).FindAllStringSubmatch(log, -1) {
+		loads[m[1]]++
+	}
+	for _, m := range regexp.MustCompile(`(?m)^received control channel command '(re[^']*)'`).FindAllStringSubmatch(log, -1) {
+		commands = append(commands, m[1])
+	}
+	if len(loads) == 0 || len(commands) == 0 && strings.Contains(log, "control channel command") {
+		t.Fatalf("named's log tells of no zone, or of commands in other words:\n%s", log)
+	}
+	return loads, commands
+}
+
+// eventually waits for something that takes a moment.
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(60 * time.Second); !is(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("in vain waited: %s", what)
+		}
+	}
+}
+
+// providerOf finds the provider's process below the CLI's.
+func providerOf(t *testing.T, parent int) int {
+	t.Helper()
+	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", parent))
+	for _, task := range tasks {
+		children, _ := os.ReadFile(task)
+		for _, field := range strings.Fields(string(children)) {
+			name, _ := os.ReadFile("/proc/" + field + "/cmdline")
+			if strings.Contains(string(name), "terraform-provider-virtcluster") {
+				pid, _ := strconv.Atoi(field)
+				return pid
+			}
+		}
+	}
+	t.Fatalf("no provider runs below %d", parent)
+	return 0
+}

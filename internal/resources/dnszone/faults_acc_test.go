@@ -1,0 +1,123 @@
+package dnszone_test
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
+)
+
+const zoneDir = "/etc/bind/virtcluster/zones/internal"
+
+// TestAccZonesThroughFaults changes one zone among others, on real BIND, while things go wrong.
+func TestAccZonesThroughFaults(t *testing.T) {
+	acctest.InSandbox(t)
+	s := newState(t)
+	host, extra := 0, ""
+	config := func() string {
+		host++
+		return views(t) + zone("internal", fmt.Sprintf(`api = { A = ["10.0.0.%d"] }`, host)) + zone("external", outside) + reverse + extra
+	}
+	served := func() string { return fmt.Sprintf("10.0.0.%d", host) }
+	s.destroyAtEnd()
+	s.apply(config())
+
+	t.Run("a change loads the one zone in the one view", func(t *testing.T) {
+		want, before := told(t)
+		s.apply(config())
+		is(t, served(), "api.okd.example")
+		want["okd.example/IN/internal"]++
+		got, commands := told(t)
+		if !maps.Equal(got, want) {
+			t.Errorf("loaded %v, want %v", got, want)
+		}
+		if given := commands[len(before):]; !slices.Equal(given, []string{"reload okd.example IN internal"}) {
+			t.Errorf("told to %q", given)
+		}
+	})
+	t.Run("a new zone loads no other one, and named goes on", func(t *testing.T) {
+		want, before := told(t)
+		extra = strings.NewReplacer(`"internal" {`, `"extra" {`, "okd.example", "extra.example").Replace(zone("internal", `x = { A = ["10.0.0.7"] }`))
+		host--
+		s.apply(config())
+		is(t, "10.0.0.7", "x.extra.example")
+		want["extra.example/IN/internal"]++
+		got, commands := told(t)
+		if !maps.Equal(got, want) {
+			t.Errorf("loaded %v, want %v", got, want)
+		}
+		// On a slow machine named may be asked once more for the zone that it is loading.
+		given := slices.Compact(commands[len(before):])
+		if len(given) == 0 || given[0] != "reconfig" || len(slices.DeleteFunc(given[1:], func(c string) bool { return c == "reload extra.example IN internal" })) > 0 {
+			t.Errorf("told to %q", given)
+		}
+	})
+	t.Run("a reload that fails is undone, and the serial rises after it", func(t *testing.T) {
+		before, old := serial(t), served()
+		acctest.On(t, "svc-1", "chmod", "0700", zoneDir) // the checker is root and reads on, named does not
+		s.write(config())
+		out, err := s.try("apply", "-auto-approve")
+		words := strings.Join(strings.Fields(out), " ")
+		if err == nil || !regexp.MustCompile(`zone okd.example in view internal does not serve serial .*serves the one before again|serves the one before again: .*zone okd.example in view internal does not serve serial`).MatchString(words) {
+			t.Errorf("the error must say what is not served, and what is: %v\n%s", err, out)
+		}
+		is(t, old, "api.okd.example")
+		if got := serial(t); got != before {
+			t.Errorf("serial %d is served, not %d", got, before)
+		}
+		if file := acctest.On(t, "svc-1", "cat", internalFile); !strings.Contains(file, old) {
+			t.Errorf("the old file is not back:\n%s", file)
+		}
+		acctest.On(t, "svc-1", "chmod", "0755", zoneDir)
+		s.must("apply", "-auto-approve")
+		is(t, served(), "api.okd.example")
+		rose(t, before)
+		s.settled()
+	})
+	for _, by := range []string{"2100000000", "4100000000"} { // ahead of the clock, and behind it by RFC 1982
+		t.Run("the serial rises above a hand-edited "+by, func(t *testing.T) {
+			acctest.On(t, "svc-1", "sed", "-i", `s/\(\tSOA\t[^ ]* [^ ]*\) [0-9]*/\1 `+by+`/`, internalFile)
+			acctest.On(t, "svc-1", "rndc", "reload", "okd.example", "IN", "internal")
+			eventually(t, "for the serial "+by, func() bool { return fmt.Sprint(serial(t)) == by })
+			before := serial(t)
+			s.apply(config())
+			is(t, served(), "api.okd.example")
+			rose(t, before)
+		})
+	}
+	t.Run("a provider killed in mid-commit leaves a zone that answers, and the next apply converges", func(t *testing.T) {
+		before, old := serial(t), served()
+		named := acctest.On(t, "svc-1", "systemctl", "show", "-P", "MainPID", "named")
+		s.write(config())
+		acctest.On(t, "svc-1", "kill", "-STOP", named) // so that the reload does not end
+		apply := s.start("apply", "-auto-approve")
+		eventually(t, "for the swap", func() bool {
+			_, err := acctest.Try(t.Context(), "svc-1", "grep", "-q", served(), internalFile)
+			return err == nil
+		})
+		acctest.On(t, "svc-1", "test", "-e", "/var/lib/virtcluster/bind/journal.json")
+		if err := syscall.Kill(providerOf(t, apply.Process.Pid), syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		acctest.On(t, "svc-1", "kill", "-CONT", named)
+		if err := apply.Wait(); err == nil {
+			t.Errorf("an apply without its provider passes for a whole one:\n%s", apply.out.String())
+		}
+		got := acctest.On(t, "hypervisor", "dig", "+short", "@"+acctest.ServiceNodes(t, 1)[0], "api.okd.example")
+		if got != old && got != served() {
+			t.Errorf("told %q", got)
+		}
+		s.must("apply", "-auto-approve")
+		is(t, served(), "api.okd.example")
+		rose(t, before)
+		s.settled()
+		if left := acctest.On(t, "svc-1", "ls", "/var/lib/virtcluster/bind"); left != "original.json" {
+			t.Errorf("left beside the configuration: %s", left)
+		}
+	})
+}
