@@ -1,0 +1,106 @@
+package dnszone_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/terraform"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
+)
+
+// upstream is the DNS of the company, on the second service node.
+func upstream(t *testing.T) string {
+	t.Helper()
+	return fmt.Sprintf(`
+resource "virtcluster_service_node" "company" {
+  endpoint = "ssh://root@%s"
+  services = ["bind"]
+}
+resource "virtcluster_dns_view" "company" {
+  service_node  = virtcluster_service_node.company.id
+  name          = "company"
+  match_clients = ["10.0.100.0/24"]
+}
+resource "virtcluster_dns_zone" "company" {
+  count        = 2
+  service_node = virtcluster_dns_view.company.service_node
+  view         = virtcluster_dns_view.company.name
+  name         = ["corp.example", "lab.example"][count.index]
+  records      = { www = { A = ["192.0.2.80"] } }
+}
+`, acctest.ServiceNodes(t, 2)[1])
+}
+
+// asks looks a name up as a data source does, once with the machine that runs Terraform and once with the service node,
+// which asks its address on the LAN from its internal one.
+const asks = `
+data "virtcluster_dns_lookup" "from_here" {
+  server     = %q
+  name       = "api.okd.example"
+  depends_on = [virtcluster_dns_view.external, virtcluster_dns_zone.internal, virtcluster_dns_zone.external]
+}
+data "virtcluster_dns_lookup" "inside_to_outside" {
+  service_node = virtcluster_service_node.dns.id
+  from         = %[1]q
+  server       = "10.19.41.101"
+  name         = "api.okd.example"
+  depends_on   = [virtcluster_dns_view.external, virtcluster_dns_zone.internal, virtcluster_dns_zone.external]
+}
+`
+
+// status wants a question to be answered with a status.
+func status(t *testing.T, machine, server, want, name string) resource.TestCheckFunc {
+	return func(*terraform.State) error {
+		out, err := acctest.Try(t.Context(), machine, "dig", "+recurse", "+time=2", "@"+server, name)
+		if err != nil || !strings.Contains(out, "status: "+want+",") {
+			return fmt.Errorf("%s asks %s for %s: %v, want %s:\n%s", machine, server, name, err, want, out) //nolint:errorlint // err may be nil, which %w does not print
+		}
+		return nil
+	}
+}
+
+func TestAccViewsByArrivalAndByClient(t *testing.T) {
+	acctest.InSandbox(t)
+	server := acctest.ServiceNodes(t, 2)[0]
+	rest := upstream(t) + zone("internal", `api = { A = ["10.0.0.250"] }`) + zone("external", outside) + fmt.Sprintf(asks, server) + fmt.Sprintf(`
+resource "virtcluster_dns_zone" "forward" {
+  service_node = virtcluster_dns_view.internal.service_node
+  view         = virtcluster_dns_view.internal.name
+  name         = "lab.example"
+  forward      = { servers = [%q] }
+}
+`, acctest.ServiceNodes(t, 2)[1])
+	// The internal view asks the company for all that it does not know; the external one asks nobody.
+	byClient := strings.Replace(views(t), "recursion     = true", fmt.Sprintf("recursion     = true\n  forwarders    = [%q]", acctest.ServiceNodes(t, 2)[1]), 1)
+	byArrival := strings.NewReplacer("order         = 20", "order         = 5", `match_clients = ["any"]`, `match_destinations = ["10.19.41.101"]`).Replace(byClient)
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: acctest.Providers,
+		Steps: []resource.TestStep{
+			{
+				Config: byClient + rest,
+				Check: resource.ComposeAggregateTestCheckFunc(
+					resource.TestCheckResourceAttr("data.virtcluster_dns_lookup.from_here", "values.0", "10.0.0.250"),
+					resource.TestCheckResourceAttr("data.virtcluster_dns_lookup.from_here", "authoritative", "true"),
+					resource.TestCheckResourceAttr("data.virtcluster_dns_lookup.inside_to_outside", "values.0", "10.0.0.250"),
+					answers(t, "lan-client", "10.19.41.160", "api.okd.example"),
+					answers(t, "hypervisor", "192.0.2.80", "www.corp.example", "+recurse"),
+					answers(t, "hypervisor", "192.0.2.80", "www.lab.example", "+recurse"),
+					status(t, "lan-client", "10.19.41.101", "REFUSED", "www.corp.example"),
+					status(t, "lan-client", "10.19.41.101", "REFUSED", "www.lab.example"),
+				),
+			},
+			{
+				Config: byArrival + rest,
+				Check: resource.ComposeAggregateTestCheckFunc(
+					resource.TestCheckResourceAttr("data.virtcluster_dns_lookup.from_here", "values.0", "10.0.0.250"),
+					resource.TestCheckResourceAttr("data.virtcluster_dns_lookup.inside_to_outside", "values.0", "10.19.41.160"),
+					answers(t, "lan-client", "10.19.41.160", "api.okd.example"),
+					status(t, "lan-client", "10.19.41.101", "REFUSED", "www.corp.example"),
+				),
+			},
+		},
+	})
+}
