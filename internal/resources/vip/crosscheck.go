@@ -13,8 +13,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor/netspec"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/topology"
 )
@@ -29,15 +27,13 @@ func crossCheck(ctx context.Context, f *fleet.Fleet, planned, state *model, diag
 	// A name alone would not tell two VIPs apart of which one is a copy of the other, or another cluster's.
 	owner := fmt.Sprintf("VIP %q with %s", want.Name, want.Addresses[0].Addr())
 	claims(f, owner, want.VIP, diags)
-	for _, l := range f.Ranges.ReplaceVirtual(owner, hosts(want.Addresses)...) {
-		leased(want.VIP, l, diags)
-	}
+	refuseLeased(want.VIP, f.Ranges.ReplaceVirtual(owner, hosts(want.Addresses)...), diags)
 	if state != nil {
 		if was, _ := state.spec(ctx); slices.Equal(was.Addresses, want.Addresses) && slices.Equal(was.Members, want.Members) {
 			return // it stands already, so nobody is asked
 		}
 	}
-	checkNetworks(ctx, f, want.VIP, diags)
+	refuseLeased(want.VIP, foreignLeased(ctx, f, want.VIP), diags)
 	checkMachines(ctx, f, want.VIP, diags)
 }
 
@@ -98,44 +94,8 @@ func hosts(addresses []netip.Prefix) []netip.Addr {
 	return all
 }
 
-func leased(v keepalived.VIP, l topology.Leased, diags *diag.Diagnostics) {
-	i := slices.Index(hosts(v.Addresses), l.Address)
-	diags.AddAttributeError(path.Root("addresses").AtListIndex(max(i, 0)), "Virtual address in a DHCP range",
-		fmt.Sprintf("%s is in the range %s to %s that %s hands out, so a guest could be given it too: choose an address outside of it.", l.Address, l.Range.Start, l.Range.End, l.Network))
-}
-
 // askLimit bounds what planning asks of hypervisors and machines: what cannot be asked now is told by the apply.
 const askLimit = 10 * time.Second
-
-// checkNetworks compares with the networks on the hypervisors that this plan leaves as they are.
-func checkNetworks(ctx context.Context, f *fleet.Fleet, v keepalived.VIP, diags *diag.Diagnostics) {
-	ctx, cancel := context.WithTimeout(ctx, askLimit)
-	defer cancel()
-	for _, name := range f.Names() {
-		client, err := f.Hypervisor(ctx, name)
-		var networks []*hypervisor.Network
-		if err == nil {
-			networks, err = client.PlanNetworks(ctx)
-		}
-		if err != nil {
-			tflog.Debug(ctx, "cannot compare virtual addresses with the hypervisor's networks", map[string]any{"hypervisor": name, "error": err.Error()})
-			continue
-		}
-		for _, n := range networks {
-			parsed, err := netspec.Parse(n.ConfigXML)
-			if err != nil || parsed.DHCP == nil || f.Claims.Holder(topology.NetworkClaim(name, n.Name)) != "" {
-				continue
-			}
-			for _, run := range parsed.DHCP.Ranges {
-				for _, a := range hosts(v.Addresses) {
-					if span := (topology.Range{Start: run.Start, End: run.End}); span.Contains(a) {
-						leased(v, topology.Leased{Address: a, Range: span, Network: fmt.Sprintf("network %q on hypervisor %s", n.Name, client.URI())}, diags)
-					}
-				}
-			}
-		}
-	}
-}
 
 // checkMachines compares with the machines that can be asked: interfaces, addresses, and that all members are
 // on one segment.

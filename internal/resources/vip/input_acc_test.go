@@ -1,6 +1,7 @@
 package vip_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"regexp"
@@ -20,7 +21,15 @@ func TestAccBadInputFailsThePlanAtItsAttribute(t *testing.T) {
 		return acctest.Provider() + fmt.Sprintf("resource \"virtcluster_vip\" \"test\" {\n name = \"x\"\n addresses = [%q]\n members = [\n{ service_node = %q, %s },\n{ service_node = %q, %s }\n ]\n}\n",
 			address, ids[0], first, ids[1], second)
 	}
-	var steps []resource.TestStep
+	// eth1 of svc-2 gets an address that would do, in a network that is not svc-1's.
+	acctest.On(t, "svc-2", "ip", "address", "replace", "10.0.100.202/16", "dev", "eth1")
+	t.Cleanup(func() {
+		if out, err := acctest.Try(context.Background(), "svc-2", "ip", "address", "delete", "10.0.100.202/16", "dev", "eth1"); err != nil {
+			t.Errorf("take the address away: %v: %s", err, out)
+		}
+	})
+	var heard warnings
+	steps := []resource.TestStep{{Config: vip(ids[:1], address, ""), PlanOnly: true, ExpectNonEmptyPlan: true}}
 	for _, c := range []struct{ config, expect string }{
 		{vip(ids, address, `auth_pass = "ninechars"`), `at most 8\s+characters`},
 		{vip(ids, address, "virtual_router_id = 0"), "must be 1 to 255"},
@@ -34,7 +43,9 @@ func TestAccBadInputFailsThePlanAtItsAttribute(t *testing.T) {
 		{vip(ids, address, `track = [{ name = "a" }]`), "exactly one of"},
 		{vip(append(ids[:1:1], ids[0]), address, ""), "Member twice"},
 		{members(`interface = "eth0", state = "MASTER"`, `interface = "eth9"`), "no network device\\s+eth9"},
-		{members(`interface = "eth0"`, `interface = "eth1"`), `(?s)eth1.*10\.19\.41\.0/24`},
+		{members(`interface = "eth0"`, `interface = "eth1", address = "10.19.41.102"`), `(?s)10\.19\.41\.102\s+is\s+not\s+in\s+10\.0\.100\.0/24`},
+		{members(`interface = "eth0"`, `interface = "eth1"`), `(?s)Members\s+on\s+unlike\s+segments.*eth1.*10\.0\.0\.0/16`},
+		{members(`interface = "eth0", address = "fe80::1"`, `interface = "eth0"`), `unicast = false`},
 		{members(`interface = "eth0", address = "10.0.100.77"`, `interface = "eth0"`), `(?s)does\s+not have the\s+address`},
 		{members(`interface = "eth0", priority = 255`, `interface = "eth0"`), "must be 1 to 254"},
 		{strings.Replace(members(`interface = "eth0", state = "MASTER"`, `interface = "eth0"`), " name", " preempt = false\n name", 1), "State contradicts preempt"},
@@ -44,10 +55,52 @@ func TestAccBadInputFailsThePlanAtItsAttribute(t *testing.T) {
 	} {
 		steps = append(steps, resource.TestStep{Config: c.config, PlanOnly: true, ExpectError: regexp.MustCompile(c.expect)})
 	}
-	resource.Test(t, resource.TestCase{ProtoV6ProviderFactories: acctest.Providers, Steps: steps})
+	resource.Test(t, resource.TestCase{ProtoV6ProviderFactories: heard.providers(), Steps: steps})
+	if err := heard.has("Fewer than two members", "nobody takes over"); err != nil {
+		t.Error(err)
+	}
 	if err := nothingLeft(t, "svc-1", "svc-2"); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestAccADHCPRangeOfAnotherSegmentIsNoConflict has two networks with one subnet, as two hypervisors have, and has libvirt
+// take the members for guests in one of them.
+func TestAccADHCPRangeOfAnotherSegmentIsNoConflict(t *testing.T) {
+	acctest.InSandbox(t)
+	ids := machines(t, 2)
+	libvirt := func(command, xml string) {
+		if out, err := acctest.Try(context.Background(), "hypervisor", "sh", "-c", `printf %s "$1" >/run/sandbox/tmp/x.xml && virsh `+command, "sh", xml); err != nil {
+			t.Fatalf("virsh %s: %v: %s", command, err, out)
+		}
+	}
+	network := func(name, first, last string) {
+		libvirt("net-define /run/sandbox/tmp/x.xml", fmt.Sprintf("<network><name>%[1]s</name><bridge name='br-%[1]s'/><ip address='10.0.100.254' netmask='255.255.255.0'><dhcp><range start='%s' end='%s'/></dhcp></ip></network>", name, first, last))
+		t.Cleanup(func() { libvirt("net-undefine "+name, "") })
+	}
+	network("outside", "10.0.100.10", "10.0.100.20")
+	network("around", "10.0.100.200", "10.0.100.251")
+	plug := func(networks ...string) func() {
+		return func() {
+			for i, n := range networks {
+				machine := fmt.Sprintf("svc-%d", i+1)
+				mac := strings.Fields(acctest.On(t, machine, "ip", "-brief", "link", "show", "eth0"))[2]
+				libvirt("define /run/sandbox/tmp/x.xml", fmt.Sprintf("<domain type='qemu'><name>%s</name><uuid>00000000-0000-4000-8000-00000000000%d</uuid><memory>1</memory><os><type>hvm</type></os><devices><interface type='network'><source network='%s'/><mac address='%s'/></interface></devices></domain>", machine, i+1, n, mac))
+			}
+		}
+	}
+	t.Cleanup(func() {
+		_, _ = acctest.Try(context.Background(), "hypervisor", "sh", "-c", "virsh undefine svc-1; virsh undefine svc-2")
+	})
+	config, refused := vip(ids, "10.0.100.250/24", ""), regexp.MustCompile(`(?s)range\s+10\.0\.100\.200.*network\s+"around"`)
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: acctest.Providers,
+		Steps: []resource.TestStep{
+			{Config: config, PlanOnly: true, ExpectError: refused}, // they are no guests: who knows
+			{PreConfig: plug("outside", "outside"), Config: config, PlanOnly: true, ExpectNonEmptyPlan: true},
+			{PreConfig: plug("outside", "around"), Config: config, PlanOnly: true, ExpectError: refused},
+		},
+	})
 }
 
 func TestAccAStrangerWithTheSameIDIsHeard(t *testing.T) {

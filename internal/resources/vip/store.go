@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
@@ -158,19 +159,19 @@ func prepare(want *keepalived.VIP, views views, create bool) error {
 func checkMember(want *keepalived.VIP, i int, v view) error {
 	m := want.Members[i]
 	if _, ok := v.links.Links[m.Interface]; !ok {
-		return memberError(i, "interface", fmt.Errorf("%s has no network device %s", v.host, m.Interface))
+		return memberError(i, "interface", fmt.Errorf("%s has no network device %s; it has %s", v.host, m.Interface, strings.Join(slices.Sorted(maps.Keys(v.links.Links)), ", ")))
 	}
 	own, _ := v.links.Own(m.Interface, want.Addresses)
 	if m.Address.IsValid() {
 		if own = m.Address; !v.links.prefix(m.Interface, own).IsValid() {
-			return memberError(i, "address", fmt.Errorf("%s on %s does not have the address %s", m.Interface, v.host, own))
+			return memberError(i, "address", fmt.Errorf("%s on %s does not have the address %s: write one that it has, or leave address out", m.Interface, v.host, own))
 		}
 	}
 	want.Members[i].Address = own
 	subnet := v.links.prefix(m.Interface, own)
 	for _, a := range want.Addresses {
 		if subnet.IsValid() && !subnet.IsSingleIP() && !(own.Is6() && own.IsLinkLocalUnicast()) && a.Addr().Is4() == own.Is4() && !subnet.Contains(a.Addr()) {
-			return memberError(i, "interface", fmt.Errorf("%s on %s is in %s, and the virtual address %s is not: choose the device in the address's network", m.Interface, v.host, subnet.Masked(), a.Addr()))
+			return memberError(i, "interface", fmt.Errorf("%s on %s is in %s, and the virtual address %s is not: choose the device in that address's network, or an address in this one", m.Interface, v.host, subnet.Masked(), a.Addr()))
 		}
 	}
 	return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
 )
 
-// warnings gathers what the provider warns of; tests see only errors otherwise.
+// warnings gathers what the provider says in plans and applies; tests see only errors otherwise.
 type warnings struct {
 	mu   sync.Mutex
 	seen []string
@@ -33,9 +33,7 @@ func (w *warnings) note(diags []*tfprotov6.Diagnostic) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, d := range diags {
-		if d.Severity == tfprotov6.DiagnosticSeverityWarning {
-			w.seen = append(w.seen, d.Summary+": "+d.Detail)
-		}
+		w.seen = append(w.seen, fmt.Sprintf("%s at %s: %s: %s", d.Severity, d.Attribute, d.Summary, d.Detail))
 	}
 }
 
@@ -44,7 +42,7 @@ func (w *warnings) has(texts ...string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, seen := range w.seen {
-		missing := false
+		missing := !strings.HasPrefix(seen, tfprotov6.DiagnosticSeverityWarning.String())
 		for _, text := range texts {
 			missing = missing || !strings.Contains(seen, text)
 		}

@@ -22,6 +22,24 @@ func ReadLinks(ctx context.Context, h host.Host) (Links, error) {
 	return parseLinks(out)
 }
 
+// ReadMAC asks the machine for the MAC address of a device.
+func ReadMAC(ctx context.Context, h host.Host, device string) (string, error) {
+	out, err := h.Run(ctx, host.Cmd{Argv: []string{"ip", "-json", "link", "show", "dev", device}})
+	if err != nil {
+		return "", err
+	}
+	var raw []struct {
+		Address string `json:"address"`
+	}
+	if err := json.Unmarshal(out, &raw); err != nil {
+		return "", fmt.Errorf("read the device %s that ip printed: %w", device, err)
+	}
+	if len(raw) != 1 {
+		return "", fmt.Errorf("ip printed %d devices for %s", len(raw), device)
+	}
+	return raw[0].Address, nil
+}
+
 func parseLinks(out []byte) (Links, error) {
 	var raw []struct {
 		Name      string `json:"ifname"`

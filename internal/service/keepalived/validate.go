@@ -72,9 +72,9 @@ func (p *problems) password(v VIP) {
 		return
 	}
 	// keepalived cuts passwords at eight characters, so a longer one would silently differ from what was asked.
-	p.check(len(v.AuthPass) <= 8, at("auth_pass"), "Password too long", "VRRP passwords have at most 8 characters, this one has %d", len(v.AuthPass))
+	p.check(len(v.AuthPass) <= 8, at("auth_pass"), "Password too long", "VRRP passwords have at most 8 characters, and this one has %d: write a shorter one", len(v.AuthPass))
 	p.check(passRule.MatchString(v.AuthPass), at("auth_pass"), "Invalid password",
-		"keepalived.conf cannot hold spaces, quotes, backslashes, braces, and none of # ! $ ~ @ in a password")
+		"a password in keepalived.conf cannot hold spaces, quotes, backslashes, braces and # ! $ ~ @: write letters and digits")
 	p.check(v.Version != 3, at("auth_pass"), "Password without effect",
 		"VRRP version 3, which IPv6 needs, has no authentication: leave the password out")
 }
