@@ -22,25 +22,28 @@ exit 1`
 // reloadScript reloads HAProxy and waits for the new worker, because systemctl comes back before it is
 // there: until the new worker answers at the socket $1, by way of the script $2, or where no socket is
 // known, until it is a process. A master whose new configuration does not work (an address in use, which
-// the checker cannot see) keeps the old worker and says so in the journal only.
+// the checker cannot see) keeps the old worker and says so in the journal only, in several messages. Those
+// of an earlier reload may be younger than a second, so the journal is read from a cursor on, and one that
+// is late does not count once the new worker is there.
 const reloadScript = `
 main=$(systemctl show --property=MainPID --value haproxy.service)
 workers() { cat "/proc/$main/task/$main/children"; }
 serving() {
 	if [ -n "$1" ]; then echo "show info" | sh -c "$2" sh "$1" 2>/dev/null | sed -n "s/^Pid: //p"; else workers; fi
 }
-log() { journalctl --no-pager --output=cat --since="@$since" --unit=haproxy.service; }
-before=" $(workers) " since=$(date +%s)
+log() { journalctl --no-pager --output=cat --unit=haproxy.service "$from"; }
+from=$(journalctl --no-pager --lines=0 --show-cursor | sed -n "s/^-- cursor: /--after-cursor=/p")
+from=${from:---since=@$(date +%s)} before=" $(workers) "
 if systemctl reload haproxy.service; then
-	i=0
-	while [ $i -lt 150 ]; do
+	i=0 failed=0
+	while [ $i -lt 150 ] && [ $failed -lt 10 ]; do
 		for pid in $(serving "$@"); do
 			case $before in
 			*" $pid "*) ;;
 			*) [ -n "$1" ] || sleep 0.5; [ -d "/proc/$pid" ] && exit 0 ;;
 			esac
 		done
-		log | grep -q -e "Failed to load" -e "Reload failed" -e "Loading failure" && break
+		log | grep -q -e "Failed to load" -e "Reload failed" -e "Loading failure" && failed=$((failed+1))
 		i=$((i+1)); sleep 0.1
 	done
 fi

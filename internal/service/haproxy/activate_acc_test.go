@@ -33,25 +33,34 @@ func (s *site) proxies(servers map[string]haproxy.Server) (haproxy.Frontend, hap
 	return f, b
 }
 
-func TestAccAnAddressInUseRollsBackWithHAProxysWords(t *testing.T) {
+// The checker sees neither an address in use nor a directory that is missing. The second failure comes at once,
+// so that the reload which puts the old configuration back falls into the same second.
+func TestAccWhatOnlyAReloadFindsRollsBackWithHAProxysWords(t *testing.T) {
 	s := newSite(t)
 	f, _ := s.proxies(map[string]haproxy.Server{"s1": server(t, "s1")})
-	before := s.run("cat " + haproxy.ConfigPath)
 	f.Binds = []haproxy.Bind{{Address: "*", Port: 22}}
-	start := time.Now()
-	err := s.engine.Commit(t.Context(), s.host, haproxy.Daemon{}, transaction.Edit{Owner: "test", Apply: func(tree transaction.Tree) error { return haproxy.SetFrontend(tree, f) }})
-	var back *transaction.RolledBackError
-	if !errors.As(err, &back) || back.Restore != nil || !strings.Contains(err.Error(), "cannot bind socket (Address already in use) for [0.0.0.0:22]") {
-		t.Errorf("%v", err)
-	}
-	if d := time.Since(start); d > 10*time.Second {
-		t.Errorf("it took %v to find out", d)
-	}
-	if after := s.run("cat " + haproxy.ConfigPath); after != before {
-		t.Errorf("the file is another:\n%s", after)
-	}
-	if c := dialLongLived(t, s.ip+":8080"); c.server != "s1" {
-		t.Errorf("%s answers", c.server)
+	before := s.run("cat " + haproxy.ConfigPath)
+	for words, edit := range map[string]func(transaction.Tree) error{
+		"cannot bind socket (Address already in use) for [0.0.0.0:22]": func(tree transaction.Tree) error { return haproxy.SetFrontend(tree, f) },
+		"/nowhere/haproxy.sock": func(tree transaction.Tree) error {
+			return haproxy.SetBase(tree, haproxy.Base{Mode: "tcp", Extra: []string{"stats socket /nowhere/haproxy.sock"}})
+		},
+	} {
+		start := time.Now()
+		err := s.engine.Commit(t.Context(), s.host, haproxy.Daemon{}, transaction.Edit{Owner: "test", Apply: edit})
+		var back *transaction.RolledBackError
+		if !errors.As(err, &back) || back.Restore != nil || !strings.Contains(err.Error(), words) {
+			t.Errorf("%v", err)
+		}
+		if d := time.Since(start); d > 12*time.Second {
+			t.Errorf("it took %v to find %q", d, words)
+		}
+		if after := s.run("cat " + haproxy.ConfigPath); after != before {
+			t.Errorf("the file is another:\n%s", after)
+		}
+		if c := dialLongLived(t, s.ip+":8080"); c.server != "s1" {
+			t.Errorf("%s answers", c.server)
+		}
 	}
 }
 
