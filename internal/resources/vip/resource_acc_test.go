@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/terraform"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
 )
@@ -51,7 +52,10 @@ func TestAccVIPIsHeldByOneOfTwo(t *testing.T) {
 				),
 			},
 			{ResourceName: test, ImportState: true, ImportStateId: id, ImportStateVerify: true},
+			// With an import block, whose plan has to be empty.
+			{ResourceName: test, ImportState: true, ImportStateKind: resource.ImportBlockWithID, ImportStateId: id},
 		},
+		CheckDestroy: func(*terraform.State) error { return nothingLeft(t, "svc-1", "svc-2") },
 	})
 }
 
@@ -94,6 +98,19 @@ func TestAccVIPsOfASyncGroupMoveTogether(t *testing.T) {
 					resource.TestCheckResourceAttr("virtcluster_vip.outside", "owner", ids[0]),
 				),
 			},
+			{
+				PreConfig: func() {
+					// The inside one has nothing to do with eth1, and goes along.
+					acctest.On(t, "svc-1", "ip", "link", "set", "eth1", "down")
+					comesTo(t, "10.19.41.160", "svc-2")
+					comesTo(t, "10.0.100.250", "svc-2")
+					acctest.On(t, "svc-1", "ip", "link", "set", "eth1", "up")
+					comesTo(t, "10.19.41.160", "svc-1")
+					comesTo(t, "10.0.100.250", "svc-1")
+				},
+				Config: pair(ids), PlanOnly: true,
+			},
 		},
+		CheckDestroy: func(*terraform.State) error { return nothingLeft(t, "svc-1", "svc-2") },
 	})
 }

@@ -148,6 +148,7 @@ func TestAccAnotherMemberTakesOverFromADeadMachine(t *testing.T) {
 		text := change{members: members, addresses: `"10.0.100.250/24"`, extra: extra}.config(ids, "probe")
 		return strings.Replace(text, "ssh = {", "ssh = {\n connect_timeout = \"2s\",", 1)
 	}
+	const seen = "data.virtcluster_vip_status.seen"
 	limits := map[string]time.Duration{"power-off": crash, "remove the dead one": planned}
 	defer p.report(t, limits)
 	var heard warnings
@@ -175,11 +176,18 @@ func TestAccAnotherMemberTakesOverFromADeadMachine(t *testing.T) {
 					}
 					p.mark("remove the dead one")
 				},
-				Config: config([]int{2, 1}, ""),
-				Check: resource.ComposeTestCheckFunc(resource.TestCheckResourceAttr(test, "owner", ids[1]), func(*terraform.State) error {
-					p.mark("destroy")
-					return heard.has("A removed member of VIP probe cannot be reached", "10.0.100.103")
-				}),
+				// The id of before: the status tells of the dead one too.
+				Config: config([]int{2, 1}, "") + fmt.Sprintf("data \"virtcluster_vip_status\" \"seen\" {\n vip = %q\n}\n", strings.Join([]string{ids[2], ids[1], ids[0]}, ",")+"#probe"),
+				Check: resource.ComposeTestCheckFunc(resource.TestCheckResourceAttr(test, "owner", ids[1]),
+					resource.TestCheckResourceAttr(seen, "owner", ids[1]),
+					resource.TestCheckResourceAttr(seen, "members.0.reachable", "false"),
+					resource.TestMatchResourceAttr(seen, "members.0.error", regexp.MustCompile(`10\.0\.100\.103`)),
+					resource.TestCheckResourceAttr(seen, "members.1.state", "MASTER"),
+					resource.TestCheckResourceAttr(seen, "members.2.state", "BACKUP"),
+					func(*terraform.State) error {
+						p.mark("destroy")
+						return heard.has("A removed member of VIP probe cannot be reached", "10.0.100.103")
+					}),
 			},
 		},
 	})
