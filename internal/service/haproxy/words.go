@@ -99,10 +99,11 @@ func quote(value string) string {
 // OneLine gives a line with single blanks between its words; quoted words stay whole. A line with a comment
 // or a line break, which no value may have, is only trimmed.
 func OneLine(text string) string {
+	text = strings.TrimSpace(text) // first: a heredoc ends with a line break
 	if words, comment := rawWords(text); comment == "" && !strings.ContainsAny(text, "\n\r") {
 		return strings.Join(words, " ")
 	}
-	return strings.TrimSpace(text)
+	return text
 }
 
 // oneLine is the same without the comment.
