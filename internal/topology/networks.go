@@ -2,9 +2,9 @@ package topology
 
 import (
 	"fmt"
-	"maps"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -33,13 +33,11 @@ func ReservationClaim(hypervisor, network, machine string) Claim {
 // hypervisor. It is used as Claims is; the zero value is ready.
 type Subnets struct {
 	mu   sync.Mutex
-	held map[string]held // by owner
+	held map[network][]netip.Prefix
 }
 
-type held struct {
-	hypervisor string
-	subnets    []netip.Prefix
-}
+// network is one by its owner: those of one name on two hypervisors are two.
+type network struct{ hypervisor, owner string }
 
 // Overlap is a subnet that overlaps another network's.
 type Overlap struct {
@@ -53,22 +51,22 @@ func (s *Subnets) Replace(owner, hypervisor string, subnets ...netip.Prefix) []O
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.held == nil {
-		s.held = map[string]held{}
+		s.held = map[network][]netip.Prefix{}
 	}
 	var overlaps []Overlap
-	for _, holder := range slices.Sorted(maps.Keys(s.held)) {
-		other := s.held[holder]
-		if holder == owner || other.hypervisor != hypervisor {
+	for other, theirs := range s.held {
+		if other.owner == owner || other.hypervisor != hypervisor {
 			continue
 		}
 		for _, mine := range subnets {
-			for _, its := range other.subnets {
+			for _, its := range theirs {
 				if mine.Overlaps(its) {
-					overlaps = append(overlaps, Overlap{mine, its, holder})
+					overlaps = append(overlaps, Overlap{mine, its, other.owner})
 				}
 			}
 		}
 	}
-	s.held[owner] = held{hypervisor, subnets}
+	slices.SortStableFunc(overlaps, func(a, b Overlap) int { return strings.Compare(a.Holder, b.Holder) })
+	s.held[network{hypervisor, owner}] = subnets
 	return overlaps
 }

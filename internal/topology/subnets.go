@@ -7,9 +7,9 @@ import (
 
 // Of returns the subnets that a network of the plan will have, by its hypervisor and name; ok is false where
 // the plan has no such network.
-func (s *Subnets) Of(hypervisor, network string) (subnets []netip.Prefix, ok bool) {
+func (s *Subnets) Of(hypervisor, name string) (subnets []netip.Prefix, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	h, ok := s.held[fmt.Sprintf("network %q", network)]
-	return h.subnets, ok && h.hypervisor == hypervisor
+	subnets, ok = s.held[network{hypervisor, fmt.Sprintf("network %q", name)}]
+	return subnets, ok
 }

@@ -15,6 +15,13 @@ func TestSubnetsOfANetworkOfThePlan(t *testing.T) {
 	if _, ok := s.Of("kvm2", "n"); ok {
 		t.Error("a network of the same name on another hypervisor is taken for it")
 	}
+	s.Replace(`network "n"`, "kvm2", netip.MustParsePrefix("10.0.1.0/24"))
+	if got, ok := s.Of("kvm1", "n"); !ok || len(got) != 1 || got[0] != subnet {
+		t.Errorf("a network of the same name on another hypervisor takes its place: %v, %t", got, ok)
+	}
+	if got := s.Replace(`network "other"`, "kvm1", subnet); len(got) != 1 {
+		t.Errorf("the overlap is not seen any more: %v", got)
+	}
 	if _, ok := s.Of("kvm1", "m"); ok {
 		t.Error("a network that the plan does not have is there")
 	}

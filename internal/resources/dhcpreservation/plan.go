@@ -48,9 +48,9 @@ func plan(ctx context.Context, f *fleet.Fleet, req resource.ModifyPlanRequest, r
 	at := slices.IndexFunc(networks, func(n *hypervisor.Network) bool { return n.Name == name || n.UUID == name })
 	switch {
 	case at >= 0 && f.Claims.Holder(topology.NetworkClaim(host, networks[at].Name)) == "":
-		against(networks[at], want, resp)
+		against(networks[at], want, prior == nil, resp)
 	case at < 0 && f.Claims.Holder(topology.NetworkClaim(host, name)) == "":
-		resp.Diagnostics.AddAttributeWarning(path.Root("network"), "Network not there yet", fmt.Sprintf(
+		resp.Diagnostics.AddAttributeError(path.Root("network"), "Unknown network", fmt.Sprintf(
 			"Hypervisor %s has no network %q. If a resource of this configuration makes it, refer to that resource's name, so that it is made first.", c.URI(), name))
 	}
 }
@@ -61,7 +61,7 @@ func claim(f *fleet.Fleet, m *model, want reservation, resp *resource.ModifyPlan
 	address := topology.AddressClaim(host, network, want.IP)
 	machine := topology.ReservationClaim(host, network, m.machine())
 	// The address is part of the name: of two reservations for one machine, neither is the other planned again.
-	owner := fmt.Sprintf("the reservation of %s for %s", want.IP, m.machine())
+	owner := topology.On(host, fmt.Sprintf("the reservation of %s for %s on network %q", want.IP, m.machine(), network))
 	for _, conflict := range f.Claims.Replace(owner, address, machine) {
 		if conflict.Claim == address {
 			resp.Diagnostics.AddAttributeError(path.Root("ip"), "Address taken by another resource", fmt.Sprintf("%s belongs to %s: write another address.", conflict.Claim, conflict.Holder))
@@ -83,7 +83,7 @@ func (m *model) key() string {
 }
 
 // against compares with the network as it is.
-func against(n *hypervisor.Network, want reservation, resp *resource.ModifyPlanResponse) {
+func against(n *hypervisor.Network, want reservation, fresh bool, resp *resource.ModifyPlanResponse) {
 	spec, err := netspec.Parse(n.ConfigXML)
 	if err != nil {
 		return // the network's own resource or the apply tells
@@ -106,6 +106,10 @@ func against(n *hypervisor.Network, want reservation, resp *resource.ModifyPlanR
 	for _, h := range hypervisor.DHCPHosts(n.Current()) {
 		if h.IP == want.IP && (h.MAC != want.MAC || !strings.EqualFold(h.ID, want.ID)) {
 			problem("Address reserved already", "Network %q keeps %s: write another address, or remove that reservation.", n.Name, h)
+		}
+		// One that is there and that this resource owns is not looked at: its address is what changes.
+		if fresh && h.IP != want.IP && h.IP.Is4() && want.IP.Is4() && h.MAC == want.MAC {
+			resp.Diagnostics.AddAttributeError(path.Root("mac"), "MAC address reserved already", fmt.Sprintf("Network %q keeps %s: write that address, or remove that reservation.", n.Name, h))
 		}
 	}
 }

@@ -113,7 +113,8 @@ func (c *check) attribute(p netip.Prefix) path.Path {
 // claim compares with the plan's other networks.
 func (c *check) claim(ctx context.Context) {
 	host, name := c.planned.Hypervisor.ValueString(), c.planned.Name.ValueString()
-	owner := fmt.Sprintf("network %q", name)
+	what := fmt.Sprintf("network %q", name)
+	owner := topology.On(host, what)
 	var claims []topology.Claim
 	if bridge := c.planned.Bridge.ValueString(); bridge != "" && c.want.Mode != netspec.Bridge {
 		claims = append(claims, topology.BridgeClaim(host, bridge))
@@ -125,14 +126,14 @@ func (c *check) claim(ctx context.Context) {
 		}
 		claims = append(claims, c.gateways()...)
 	}
-	for _, conflict := range c.fleet.Claims.Replace(owner+" on "+host, claims...) {
+	for _, conflict := range c.fleet.Claims.Replace(owner, claims...) {
 		c.conflict(conflict)
 	}
 	var subnets []netip.Prefix
 	for _, p := range c.subnets() {
 		subnets = append(subnets, p)
 	}
-	for _, o := range c.fleet.Subnets.Replace(owner, host, subnets...) {
+	for _, o := range c.fleet.Subnets.Replace(what, host, subnets...) {
 		c.overlap(o.Subnet, o.Other, "that "+o.Holder+" of this configuration has")
 	}
 	c.claimRanges(owner)

@@ -14,10 +14,7 @@ import (
 func (n *node) claim(v *version, resp *resource.ModifyPlanResponse) {
 	host := v.Hypervisor.ValueString()
 	name := v.Name.ValueString()
-	owner := fmt.Sprintf("node %q", name)
-	if host != "" {
-		owner += fmt.Sprintf(" on hypervisor %q", host)
-	}
+	owner := topology.On(host, fmt.Sprintf("node %q", name))
 	paths := map[topology.Claim][]any{}
 	var claims []topology.Claim
 	lay := func(c topology.Claim, path ...any) {

@@ -128,6 +128,7 @@ func Claim(f *fleet.Fleet, owner string, hypervisorName, pool, name types.String
 	if f == nil || hypervisorName.IsUnknown() || pool.IsUnknown() || name.IsUnknown() {
 		return diags
 	}
+	owner = topology.On(hypervisorName.ValueString(), fmt.Sprintf("%s in storage pool %q", owner, pool.ValueString()))
 	for _, conflict := range f.Claims.Replace(owner, topology.VolumeClaim(hypervisorName.ValueString(), pool.ValueString(), name.ValueString())) {
 		diags.AddAttributeError(path.Root("name"), "Volume name taken", fmt.Sprintf("The %s is what %s makes too. Give one of them another name.", conflict.Claim, conflict.Holder))
 	}

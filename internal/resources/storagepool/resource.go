@@ -61,7 +61,7 @@ func (r *storagePool) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	if resp.Diagnostics.HasError() || r.fleet == nil || m.Name.IsUnknown() || m.Hypervisor.IsUnknown() {
 		return
 	}
-	for _, conflict := range r.fleet.Claims.Replace(what(&m)+" in "+m.Path.ValueString(), topology.PoolClaim(m.Hypervisor.ValueString(), m.Name.ValueString())) {
+	for _, conflict := range r.fleet.Claims.Replace(topology.On(m.Hypervisor.ValueString(), what(&m)+" in "+m.Path.ValueString()), topology.PoolClaim(m.Hypervisor.ValueString(), m.Name.ValueString())) {
 		resp.Diagnostics.AddAttributeError(path.Root("name"), "Storage pool name taken", fmt.Sprintf("The %s is what %s makes too. Give one of them another name.", conflict.Claim, conflict.Holder))
 	}
 	c, diags := Client(ctx, r.fleet, m.Hypervisor)
