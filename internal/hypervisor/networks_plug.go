@@ -13,9 +13,10 @@ import (
 )
 
 // A network that is stopped takes its bridge along, and one that starts does not look for the interfaces of
-// running machines that were in it. An update of the interface that changes nothing does not connect it
-// either (measured with libvirt 9.0), but a change of its type does, without the guest noticing: so each
-// goes from "network" to "bridge" and back, or the other way round, which also registers the network's port.
+// running machines that were in it. An update of the interface connects it where its bridge becomes another
+// one, without the guest noticing, and not where nothing changes; a change of its type that keeps the bridge
+// connects it in libvirt 9 and no longer in libvirt 11 (both measured). So each goes to a spare bridge and
+// back, which also registers the network's port.
 
 // plugIn plugs the interfaces of running machines into the bridge of a network that has just started: those
 // that name the network, and those that name its bridge or one of the former bridges.
@@ -31,17 +32,41 @@ func (c *Client) plugIn(ctx context.Context, nameOrUUID string, former ...string
 	plugs, err := callIdempotent(ctx, c, fmt.Sprintf("find the interfaces on network %q", n.Name), func(l *libvirt.Libvirt) ([]plug, error) {
 		return plugsOf(l, n.Name, bridges...)
 	})
+	if err != nil || len(plugs) == 0 {
+		return err
+	}
+	spare, remove, err := c.spareBridge(ctx, n)
 	if err != nil {
 		return err
 	}
 	var failed []error
 	for _, p := range plugs {
 		// One machine that cannot be plugged in must not leave the others without a network.
-		if err := c.replug(ctx, n, bridge, p); err != nil && !IsNotFound(err) {
+		if err := c.replug(ctx, n, bridge, spare, p); err != nil && !IsNotFound(err) {
 			failed = append(failed, err)
 		}
 	}
-	return errors.Join(failed...)
+	return errors.Join(append(failed, remove())...)
+}
+
+// spareBridge makes a bridge that nothing is on, by a network that is gone when it is stopped.
+func (c *Client) spareBridge(ctx context.Context, n *Network) (bridge string, remove func() error, err error) {
+	name := "virtcluster-plug-" + n.UUID
+	remove = func() error { return c.StopNetwork(context.WithoutCancel(ctx), name) }
+	if err := remove(); err != nil { // what an interrupted apply left
+		return "", nil, err
+	}
+	_, err = call(ctx, c, fmt.Sprintf("make a spare bridge for network %q", n.Name), func(l *libvirt.Libvirt) (libvirt.Network, error) {
+		return l.NetworkCreateXML("<network><name>" + name + "</name><bridge stp='off' delay='0'/></network>")
+	})
+	if err != nil {
+		return "", nil, err
+	}
+	made, err := c.Network(ctx, name)
+	if err != nil {
+		return "", nil, errors.Join(err, remove())
+	}
+	return made.Bridge(), remove, nil
 }
 
 // plug is an interface of a running machine.
@@ -85,14 +110,13 @@ var (
 	portID        = regexp.MustCompile(` portid='[^']*'`)
 )
 
-// replug connects one interface to the bridge by changing its type and back.
-func (c *Client) replug(ctx context.Context, n *Network, bridge string, p plug) error {
-	toNetwork, toBridge := fmt.Sprintf("<source network='%s'/>", escape(n.Name)), fmt.Sprintf("<source bridge='%s'/>", escape(bridge))
-	away, back := p.as("bridge", toBridge), portID.ReplaceAllString(p.xml, "") // the port went with the stop
+// replug connects one interface to the bridge by way of the spare one.
+func (c *Client) replug(ctx context.Context, n *Network, bridge, spare string, p plug) error {
+	back := portID.ReplaceAllString(p.xml, "") // the port went with the stop
 	if p.kind() == "bridge" {
-		away, back = p.as("network", toNetwork), p.as("bridge", toBridge)
+		back = p.onBridge(bridge)
 	}
-	for _, xml := range []string{away, back} {
+	for _, xml := range []string{p.onBridge(spare), back} {
 		_, err := callIdempotent(ctx, c, fmt.Sprintf("plug an interface of domain %q into network %q", p.domain.Name, n.Name), act(func(l *libvirt.Libvirt) error {
 			return l.DomainUpdateDeviceFlags(p.domain, xml, libvirt.DomainDeviceModifyLive)
 		}))
@@ -110,10 +134,10 @@ func (p plug) kind() string {
 	return kind
 }
 
-// as is the interface with another type and source.
-func (p plug) as(kind, source string) string {
+// onBridge is the interface as one on a bridge.
+func (p plug) onBridge(bridge string) string {
 	_, rest, _ := strings.Cut(p.xml, ">")
-	return "<interface type='" + kind + "'>" + sourceElement.ReplaceAllLiteralString(rest, source)
+	return "<interface type='bridge'>" + sourceElement.ReplaceAllLiteralString(rest, "<source bridge='"+escape(bridge)+"'/>")
 }
 
 func escape(s string) string {
