@@ -65,11 +65,29 @@ func checkIgnition(text string) error {
 	return err
 }
 
+// doubts is what Ignition or Butane would let pass and warn of, such as a key that means nothing.
+func (v *version) doubts() string {
+	if known(v.Butane) {
+		if _, r, err := config.TranslateBytes([]byte(v.Butane.ValueString()), common.TranslateBytesOptions{}); err == nil && !r.IsFatal() {
+			return entries(r, report.Warn)
+		}
+	}
+	if known(v.Ignition) {
+		if _, r, err := ignition.Parse([]byte(v.Ignition.ValueString())); err == nil && !r.IsFatal() {
+			return entries(r, report.Warn)
+		}
+	}
+	return ""
+}
+
 // reported joins a report's errors.
-func reported(r report.Report) error {
+func reported(r report.Report) error { return errors.New(entries(r, report.Error)) }
+
+// entries joins what a report says of one kind, with line and column.
+func entries(r report.Report, kind report.EntryKind) string {
 	var all []string
 	for _, e := range r.Entries {
-		if e.Kind != report.Error {
+		if e.Kind != kind {
 			continue
 		}
 		place := ""
@@ -82,5 +100,5 @@ func reported(r report.Report) error {
 		}
 		all = append(all, place+e.Message+at)
 	}
-	return errors.New(strings.Join(all, "; "))
+	return strings.Join(all, "; ")
 }

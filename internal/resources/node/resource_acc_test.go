@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
@@ -101,9 +102,29 @@ func updates() resource.ConfigPlanChecks {
 	return resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(address, plancheck.ResourceActionUpdate)}}
 }
 
+// wrapped finds a message although the CLI breaks its lines.
+func wrapped(text string) *regexp.Regexp {
+	return regexp.MustCompile(strings.ReplaceAll(regexp.QuoteMeta(text), " ", `[\s│]+`))
+}
+
+// answers waits until the guest says something on its port 8080.
+func answers(t *testing.T, path, want string) resource.TestCheckFunc {
+	return func(*terraform.State) error {
+		var out []byte
+		for deadline := time.Now().Add(3 * time.Minute); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
+			if out, _ = exec.Command("curl", "-s", "--max-time", "5", "http://10.77.0.1:8080"+path).Output(); strings.Contains(string(out), want) {
+				return nil
+			}
+		}
+		t.Errorf("the guest says nothing of %q at %s:\n%s", want, path, out)
+		return nil
+	}
+}
+
 func TestAccNodeLives(t *testing.T) {
 	_, network, image := stage(t, "nodelives")
-	first := oneInterface + "  role = \"master\"\n  labels = { a = \"b\" }\n  max_memory_mib = 256\n  wait_for = \"lease\"\n"
+	first := oneInterface + "  role = \"master\"\n  labels = { a = \"b\" }\n  max_memory_mib = 256\n  max_vcpus = 2\n  wait_for = \"guest_agent\"\n" +
+		"  butane = \"variant: fcos\\nversion: 1.5.0\\nstorage: { files: [{ path: /etc/hello, contents: { inline: world } }] }\\n\"\n"
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: acctest.Providers,
 		Steps: []resource.TestStep{
@@ -116,8 +137,11 @@ func TestAccNodeLives(t *testing.T) {
 					says(t, "net-dhcp-leases "+network, `10\.77\.0\.1/24 +acc`),
 					resource.TestCheckResourceAttr(address, "addresses.eth0", "10.77.0.1"),
 					resource.TestCheckResourceAttr(address, "state", "running"),
+					answers(t, "/__fw_cfg/opt/com.coreos/config", `"path":"/etc/hello"`),
 				),
 			},
+			// A kernel leaves a vCPU that was plugged in alone; the guest agent does not.
+			{Config: config(image, network, first+"  vcpus = 2\n"), ConfigPlanChecks: updates(), Check: answers(t, "/__state", `"cpus_online": "0-1"`)},
 			{ // drift: stopped, off autostart, reservation gone
 				PreConfig: func() {
 					virsh(t, "destroy", "acc")
@@ -150,8 +174,9 @@ func TestAccNodeLives(t *testing.T) {
 			},
 			{
 				ResourceName: address, ImportState: true, ImportStateId: "acc", ImportStateVerify: true,
-				ImportStateVerifyIgnore: []string{"shutdown_timeout", "wait_for", "root_disk.image"},
+				ImportStateVerifyIgnore: []string{"shutdown_timeout", "wait_for", "root_disk.image", "butane", "ignition"},
 			},
+			{Config: config(image, network, first), ExpectError: wrapped("A disk cannot shrink")},
 			{ // and back, unplugging both
 				Config: strings.Replace(config(image, network, first), "size_gib = 1 }\n", "size_gib = 2 }\n", 1),
 				Check: func(*terraform.State) error {
@@ -243,6 +268,10 @@ resource "virtcluster_node" "n" {
 
 func TestAccNodeBadInput(t *testing.T) {
 	_, network, image := stage(t, "nodebad")
+	virsh(t, "net-update", network, "add", "ip-dhcp-host", "<host mac='52:54:00:77:00:08' ip='10.77.0.8'/>", "--live", "--config")
+	t.Cleanup(func() {
+		virsh(t, "net-update", network, "delete", "ip-dhcp-host", "<host mac='52:54:00:77:00:08' ip='10.77.0.8'/>", "--live", "--config")
+	})
 	fails := func(more, want string) resource.TestStep {
 		return resource.TestStep{Config: config(image, network, more), ExpectError: regexp.MustCompile(strings.ReplaceAll(want, " ", `\s+`))}
 	}
@@ -262,6 +291,9 @@ func TestAccNodeBadInput(t *testing.T) {
 			fails("  firmware = \"uefi\"\n  machine = \"isapc\"\n", "No UEFI firmware"),
 			fails("  hypervisor = \"kvm9\"\n", "no hypervisor \"kvm9\""),
 			fails("  ignition = \"{\"\n", "Malformed Ignition"),
+			fails("  butane = \"variant: fcos\\nversion: 1.5.0\\nstorage:\\n  files:\\n    - path: relative\\n\"\n", "line 5, column 13: path not absolute"),
+			fails("  network_interfaces = [{ network = \"NET\", ip = \"10.77.0.8\" }]\n", "10.77.0.8 for 52:54:00:77:00:08"),
+			fails("  network_interfaces = [{ network = \"NET\", ip = \"10.77.0.9\", mac = \"52:54:00:77:00:08\" }]\n", "MAC address reserved already"),
 			fails("  cloud_init = { user_data = \"#cloud-config\\na: [\" }\n", "line 2"),
 			fails(`  network_interfaces = [{ network = "NET", mac = "52:54:00:77:00:02" }]
 }

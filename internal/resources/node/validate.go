@@ -141,6 +141,13 @@ func (v *version) firstBootProblems() []service.Problem {
 		_, err := translate(text)
 		return err
 	}, "Butane configuration")
+	if doubts := v.doubts(); doubts != "" {
+		path := at("ignition")
+		if known(v.Butane) {
+			path = at("butane")
+		}
+		all = append(all, service.Warningf(path, "Doubtful first-boot configuration", "%s", doubts))
+	}
 	return all
 }
 

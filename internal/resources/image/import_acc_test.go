@@ -1,0 +1,43 @@
+package image_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
+)
+
+func TestAccImageImportedIsLeftAsItIs(t *testing.T) {
+	acctest.InSandbox(t)
+	source := file(t, disk(7))
+	run(t, "virsh", "pool-define-as", "imported", "dir", "--target", poolDir)
+	run(t, "virsh", "pool-build", "imported")
+	content, err := os.ReadFile(source)
+	if err == nil {
+		err = os.WriteFile(poolDir+"/i", content, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(t, "virsh", "pool-start", "imported")
+	t.Cleanup(func() {
+		run(t, "virsh", "pool-destroy", "imported")
+		run(t, "virsh", "pool-delete", "imported")
+		run(t, "virsh", "pool-undefine", "imported")
+	})
+	config := func(more string) string {
+		return acctest.Provider() + "resource \"virtcluster_image\" \"i\" {\n  name = \"i\"\n  pool = \"imported\"\n  source = \"" + source + "\"\n" + more + "}\n"
+	}
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: acctest.Providers,
+		Steps: []resource.TestStep{
+			{Config: config(""), ResourceName: address, ImportState: true, ImportStateId: "imported/i", ImportStatePersist: true},
+			{Config: config(""), PlanOnly: true},
+			// From the first change on, the source is known.
+			{Config: config(checksum(content)), Check: resource.TestCheckResourceAttr(address, "source", source)},
+			{Config: config(checksum(content)), PlanOnly: true},
+		},
+	})
+}
