@@ -188,7 +188,7 @@ func TestAccMachineThatIsLostBetweenSwapAndReloadServesTheOldConfiguration(t *te
 	for _, s := range subjects {
 		t.Run(s.Name(), func(t *testing.T) {
 			h := s.start(t, opts)
-			d := &meddled{Daemon: s.Daemon, before: func() { meddle(t, "systemctl stop ssh.service; "+cut) }}
+			d := &meddled{Daemon: s.Daemon, before: func() { meddle(t, "systemctl reset-failed ssh.service; systemctl stop ssh.service; "+cut) }}
 			err := new(transaction.Engine).Commit(t.Context(), h, d, s.edit(after, nil))
 			acctest.On(t, "svc-1", "systemctl", "start", "ssh.service")
 			if rolled := new(transaction.RolledBackError); !errors.As(err, &rolled) || rolled.Restore == nil {

@@ -113,7 +113,7 @@ func TestAccSSHDRestartIsNotNoticed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for round := range 5 {
-		acctest.On(t, "svc-1", "sh", "-c", "systemctl stop ssh; pids=$(ps -eo pid,args | sed -n 's/^ *\\([0-9]*\\) sshd: root.*/\\1/p'); kill -9 $pids; (sleep 1; systemctl start ssh) >/dev/null 2>&1 &")
+		acctest.On(t, "svc-1", "sh", "-c", "systemctl stop ssh; pids=$(ps -eo pid,args | sed -n 's/^ *\\([0-9]*\\) sshd: root.*/\\1/p'); kill -9 $pids; (sleep 1; systemctl reset-failed ssh; systemctl start ssh) >/dev/null 2>&1 &")
 		if _, err := h.Run(t.Context(), script("true")); err != nil {
 			t.Errorf("round %d: %v", round, err)
 		}
@@ -144,8 +144,8 @@ func TestAccFiftyCommandsAtOnce(t *testing.T) {
 	}
 	h.Close()
 	// An administrator allows less than OpenSSH's default.
-	acctest.On(t, "svc-1", "sh", "-c", "mkdir -p /etc/ssh/sshd_config.d; echo 'MaxSessions 2' >/etc/ssh/sshd_config.d/few.conf; systemctl restart ssh")
-	defer acctest.On(t, "svc-1", "sh", "-c", "rm /etc/ssh/sshd_config.d/few.conf; systemctl restart ssh")
+	acctest.On(t, "svc-1", "sh", "-c", "mkdir -p /etc/ssh/sshd_config.d; echo 'MaxSessions 2' >/etc/ssh/sshd_config.d/few.conf; systemctl reset-failed ssh; systemctl restart ssh")
+	defer acctest.On(t, "svc-1", "sh", "-c", "rm /etc/ssh/sshd_config.d/few.conf; systemctl reset-failed ssh; systemctl restart ssh")
 	fifty(machine(t, opts))
 }
 
