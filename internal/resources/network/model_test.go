@@ -109,7 +109,7 @@ func TestImportIDs(t *testing.T) {
 		"5E1A64AE-0000-4000-8000-00000000A1B2": {"", "", "5e1a64ae-0000-4000-8000-00000000a1b2"},
 		"kvm2/5e1a64ae-0000-4000-8000-00000000a1b2": {"kvm2", "", "5e1a64ae-0000-4000-8000-00000000a1b2"},
 	} {
-		var m model
+		m := model{ID: types.StringValue(id)} // as an import begins
 		if err := split(&m, id); err != nil {
 			t.Error(err)
 		}

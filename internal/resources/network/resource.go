@@ -55,7 +55,8 @@ func split(m *model, id string) error {
 	case hypervisor.IsUUID(name):
 		m.ID = types.StringValue(strings.ToLower(name))
 	default:
-		m.Name = types.StringValue(name)
+		// What was written is no id yet: the store would look for a network of that name.
+		m.ID, m.Name = types.StringNull(), types.StringValue(name)
 	}
 	return nil
 }
