@@ -30,7 +30,7 @@ func CheckUserData(text string) error {
 	case slices.ContainsFunc(kinds, func(kind string) bool { return strings.HasPrefix(text, kind) }):
 		return nil
 	}
-	return fmt.Errorf("line 1: cloud-init ignores user data that begins with %q: begin with \"#cloud-config\" for YAML or \"#!/bin/sh\" for a script", abbreviated(first))
+	return fmt.Errorf("line 1, column 1: cloud-init ignores user data that begins with %q: begin with \"#cloud-config\" for YAML or \"#!/bin/sh\" for a script", abbreviated(first))
 }
 
 // CheckMapping says what is wrong with metadata or a network configuration: both are YAML mappings.
@@ -49,7 +49,7 @@ func CheckNetworkConfig(text string) error {
 		return err
 	}
 	if config.Network == nil && config.Version != 1 && config.Version != 2 {
-		return errors.New("cloud-init needs \"version: 1\" or \"version: 2\" at the top of a network configuration")
+		return errors.New("line 1, column 1: cloud-init needs \"version: 1\" or \"version: 2\" at the top of a network configuration")
 	}
 	return nil
 }
@@ -63,7 +63,7 @@ func checkMapping(text string) error {
 	case nil, map[string]any, yaml.MapSlice:
 		return nil
 	}
-	return fmt.Errorf("line 1: must be a YAML mapping such as \"hostname: okd-master-01\", not a %s", kindOf(got))
+	return fmt.Errorf("line 1, column 1: must be a YAML mapping such as \"hostname: okd-master-01\", not a %s", kindOf(got))
 }
 
 func kindOf(v any) string {

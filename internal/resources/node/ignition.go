@@ -9,8 +9,11 @@ import (
 	"github.com/coreos/butane/config"
 	"github.com/coreos/butane/config/common"
 	ignition "github.com/coreos/ignition/v2/config"
+	ignitionerrors "github.com/coreos/ignition/v2/config/shared/errors"
+	newest "github.com/coreos/ignition/v2/config/v3_5/types"
 	"github.com/coreos/vcontext/report"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/cloudinit"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/node/machine"
 )
 
@@ -51,6 +54,10 @@ func translate(text string) (string, error) {
 		return "", reported(r)
 	}
 	if err != nil {
+		// Butane's own YAML parser knows the line alone.
+		if located := cloudinit.CheckMapping(text); located != nil {
+			return "", located
+		}
 		return "", err
 	}
 	return string(translated), nil
@@ -59,10 +66,23 @@ func translate(text string) (string, error) {
 // checkIgnition says what Ignition itself would say about a configuration, with line and column.
 func checkIgnition(text string) error {
 	_, r, err := ignition.Parse([]byte(text))
-	if r.IsFatal() {
+	switch {
+	case r.IsFatal():
 		return reported(r)
+	case errors.Is(err, ignitionerrors.ErrUnknownVersion):
+		line, column := position(text, `"version"`)
+		return fmt.Errorf("line %d, column %d: %w: write one from \"3.0.0\" to %q as ignition.version", line, column, err, newest.MaxVersion)
 	}
 	return err
+}
+
+// position is where a text first has a word; 1 and 1 where it has none.
+func position(text, word string) (line, column int) {
+	before, _, found := strings.Cut(text, word)
+	if !found {
+		return 1, 1
+	}
+	return strings.Count(before, "\n") + 1, len(before) - strings.LastIndex(before, "\n")
 }
 
 // doubts is what Ignition or Butane would let pass and warn of, such as a key that means nothing.

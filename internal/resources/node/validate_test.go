@@ -61,7 +61,9 @@ func TestProblems(t *testing.T) {
 		"user data of no kind":   {with(func(v *version) { v.parts.CloudInit = &cloudInitModel{UserData: text("hostname: x")} }), "[cloud_init user_data]", "#cloud-config"},
 		"broken user data":       {with(func(v *version) { v.parts.CloudInit = &cloudInitModel{UserData: text("#cloud-config\na: [\n")} }), "[cloud_init user_data]", "line 2"},
 		"broken Ignition":        {with(func(v *version) { v.Ignition = text("{\n  \"ignition\": {\n    \"version\" \"3.4.0\"\n  }\n}") }), "[ignition]", "line 3"},
-		"Ignition of no version": {with(func(v *version) { v.Ignition = text(`{"ignition": {"version": "9.9.9"}}`) }), "[ignition]", "version"},
+		"Ignition of no version": {with(func(v *version) { v.Ignition = text("{\n  \"ignition\": {\"version\": \"9.9.9\"}}") }), "[ignition]", `line 2, column 16: unsupported config version: write one from "3.0.0" to "3.5.0"`},
+		"Butane that is no YAML": {with(func(v *version) { v.Butane = text("variant: fcos\n  version: [\n") }), "[butane]", "line 1, column 10"},
+		"a key of no meaning":    {with(func(v *version) { v.Butane = text("variant: fcos\nversion: 1.5.0\nstorge: {}\n") }), "[butane]", "line 3, column 1: unused key"},
 		"broken Butane": {with(func(v *version) {
 			v.Butane = text("variant: fcos\nversion: 1.5.0\nstorage:\n  files:\n    - path: relative\n")
 		}), "[butane]", "line 5"},
