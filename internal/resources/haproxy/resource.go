@@ -21,7 +21,7 @@ func New() resource.Resource {
 	return crud.New(crud.Type[model, haproxy.Base]{
 		Name:   "haproxy",
 		Noun:   "HAProxy base configuration",
-		Label:  func(m *model) string { return m.ServiceNode.ValueString() },
+		Label:  func(m *model) string { return attrs.Machine(m.ServiceNode.ValueString()) },
 		Schema: resourceSchema,
 		Key:    []string{"service_node"},
 		ID:     func(m *model) string { return attrs.JoinID(m.ServiceNode.ValueString(), "haproxy") },

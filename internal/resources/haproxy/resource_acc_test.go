@@ -107,6 +107,7 @@ func TestAccBaseFromCreateToDestroy(t *testing.T) {
 				},
 			)},
 			{ResourceName: name, ImportState: true, ImportStateVerify: true},
+			{ResourceName: name, ImportState: true, ImportStateKind: resource.ImportBlockWithID},
 			{
 				PreConfig: func() {
 					acctest.On(t, "svc-1", "sed", "-i", "s/timeout tunnel 1h/timeout tunnel 2h/; 0,/^global/ s/^global/global\\n\\tmaxconn 5/", "/etc/haproxy/haproxy.cfg")
@@ -169,6 +170,7 @@ func TestAccAWriteOnlyPasswordIsNowhereButInTheFile(t *testing.T) {
 				resource.TestCheckResourceAttr(name, "stats.password_wo_version", "1"),
 			)},
 			{ResourceName: name, ImportState: true, ImportStateVerify: true},
+			{ResourceName: name, ImportState: true, ImportStateKind: resource.ImportBlockWithID},
 			// Without a new version the password stays.
 			{Config: config("second-pass", 1), Check: status(url, "admin", "first-pass", 200)},
 			{Config: config("second-pass", 2), Check: resource.ComposeAggregateTestCheckFunc(

@@ -94,6 +94,7 @@ resource "virtcluster_haproxy_frontend" "test" {
 				resource.TestCheckNoResourceAttr(name, "servers.one.weight"),
 			)},
 			{ResourceName: name, ImportState: true, ImportStateVerify: true},
+			{ResourceName: name, ImportState: true, ImportStateKind: resource.ImportBlockWithID},
 			{
 				Config:           backend(settings, "one = { $1, check = true, state = \"drain\", weight = 3 }\n two = { $2, check = true, weight = 10 }\n three = { $3, check = true, backup = false }"),
 				ConfigPlanChecks: update,

@@ -74,7 +74,7 @@ func resourceSchema(context.Context) schema.Schema {
 			},
 			"drain_timeout": schema.StringAttribute{
 				Optional: true, Computed: true, Default: stringdefault.StaticString(defaultDrainTimeout),
-				MarkdownDescription: "How long an apply that sets a server to `drain` waits for its last session to end, with a unit. What is left then goes on undisturbed. Default: `30s`; `0s` does not wait, `8m` is the most.",
+				MarkdownDescription: "How long an apply that sets a server to `drain` waits for its last session to end, with a unit. What is left then goes on undisturbed, and a warning says how many sessions that are. Default: `30s`; `0s` does not wait, `8m` is the most.",
 				PlanModifiers:       []planmodifier.String{attrs.SameTime()},
 			},
 			"extra_config": attrs.Extra("backend"),

@@ -15,6 +15,8 @@ import (
 var (
 	namePattern = regexp.MustCompile(`^[A-Za-z0-9_.:-]+$`)
 	timePattern = regexp.MustCompile(`^([0-9]+)(us|ms|s|m|h|d)?$`)
+	// numbersOnly is what a resolver takes for a shortened address: "10.0.1" is 10.0.0.1.
+	numbersOnly = regexp.MustCompile(`^[0-9.]+$`)
 	hostPattern = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?(\.[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?)*\.?$`)
 )
 

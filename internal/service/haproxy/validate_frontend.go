@@ -100,7 +100,7 @@ func (c *checks) server(path []any, name string, s Server) {
 	if name == "BACKEND" || name == "FRONTEND" {
 		c.fail(path, "Invalid name", "HAProxy uses the name %s itself: choose another", name)
 	}
-	if !isAddress(s.Address) && !hostPattern.MatchString(s.Address) {
+	if !isAddress(s.Address) && (!hostPattern.MatchString(s.Address) || numbersOnly.MatchString(s.Address)) {
 		c.fail(at(path, "address"), "Invalid address", "write an IPv4 or IPv6 address or a host name, not %q", s.Address)
 	}
 	c.port(at(path, "port"), s.Port)

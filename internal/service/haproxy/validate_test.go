@@ -49,6 +49,7 @@ func TestWhatIsWrongIsFoundAtItsAttribute(t *testing.T) {
 		"unknown extra lines":           {Backend{Name: "b", Extra: []string{"stick-table type ip size 1m"}}, "", ""},
 		"a server's port":               {server(Server{Address: "10.0.0.1", Port: 65536}), "servers s port", "1 to 65535"},
 		"a server's address":            {server(Server{Address: "10.0.0.1 check", Port: 1}), "servers s address", "host name"},
+		"a server's short address":      {server(Server{Address: "10.0.1", Port: 1}), "servers s address", "host name"},
 		"a server's weight":             {server(Server{Address: "10.0.0.1", Port: 1, Params: Params{Weight: pointer(int64(257))}}), "servers s weight", "0 to 256"},
 		"a server's verify":             {server(Server{Address: "10.0.0.1", Port: 1, Params: Params{Verify: "off"}}), "servers s verify", `"none"`},
 		"a server's state":              {server(Server{Address: "10.0.0.1", Port: 1, State: "down"}), "servers s state", "maint"},

@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/attrs"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/topology"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
@@ -39,6 +40,9 @@ func On(ctx context.Context, f *fleet.Fleet, serviceNode types.String, req resou
 	}
 	return Node{fleet: f, id: id, self: recognise(ctx, req, resp)}, true
 }
+
+// String is the machine as messages name it.
+func (n Node) String() string { return attrs.Machine(n.id) }
 
 func (n Node) claim(kind, value string) topology.Claim {
 	return topology.Claim{Kind: kind, Scope: "service node " + n.id, Value: value}
@@ -65,7 +69,7 @@ func (n Node) Listeners(ctx context.Context, owner, except string, listeners []L
 		holder := ""
 		for _, c := range conflicts {
 			if c.Claim == n.claim("address", l.Endpoint()) {
-				holder = c.Holder
+				holder = strings.Replace(c.Holder, n.id, n.String(), 1)
 			}
 		}
 		if s, ok := haproxy.ForeignListener(tree, l.Bind, except); ok && holder == "" {
@@ -109,7 +113,7 @@ func (n Node) Backend(ctx context.Context, at path.Path, name string) diag.Diagn
 	}
 	diags.AddAttributeError(at, "Backend does not exist",
 		fmt.Sprintf("no backend %q is in %s on %s, and none was planned before this frontend. Where a virtcluster_haproxy_backend provides it, write a reference to its name "+
-			"instead of the text, or depends_on, so that it is there first; else correct the name.", name, haproxy.ConfigPath, n.id))
+			"instead of the text, or depends_on, so that it is there first; else correct the name.", name, haproxy.ConfigPath, n))
 	return diags
 }
 
