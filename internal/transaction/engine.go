@@ -2,6 +2,7 @@ package transaction
 
 import (
 	"context"
+	"reflect"
 	"sync"
 	"time"
 
@@ -40,6 +41,9 @@ type snapshot struct {
 	taken time.Time
 	tree  Tree
 	err   error
+
+	mu      sync.Mutex
+	answers map[reflect.Type]*answer
 }
 
 // line finds the daemon's line; daemons and hosts are told apart by name.
@@ -67,7 +71,14 @@ func (e *Engine) line(h host.Host, d Daemon) *line {
 // left on disk without loading it is not in the tree, and the tree of a daemon that does not run is empty:
 // it serves nothing. The caller must not change the tree.
 func (e *Engine) Snapshot(ctx context.Context, h host.Host, d Daemon) (Tree, error) {
-	l := e.line(h, d)
+	s, err := e.line(h, d).snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return s.tree, nil
+}
+
+func (l *line) snapshot(ctx context.Context) (*snapshot, error) {
 	s, mine := l.share()
 	if mine {
 		s.tree, s.err = l.served(ctx)
@@ -76,7 +87,7 @@ func (e *Engine) Snapshot(ctx context.Context, h host.Host, d Daemon) (Tree, err
 		if s.err != nil {
 			l.forget(s)
 		}
-		return s.tree, s.err
+		return s, s.err
 	}
 	select {
 	case <-s.done:
@@ -85,9 +96,10 @@ func (e *Engine) Snapshot(ctx context.Context, h host.Host, d Daemon) (Tree, err
 	}
 	if s.err != nil {
 		// The reader may have failed for its own reason, a deadline say: everyone else asks for himself.
-		return l.served(ctx)
+		tree, err := l.served(ctx)
+		return &snapshot{tree: tree}, err
 	}
-	return s.tree, nil
+	return s, nil
 }
 
 // share returns the current snapshot, or a new one that the caller has to take.

@@ -46,15 +46,15 @@ func open(ctx context.Context, f *fleet.Fleet, m *model) (crud.Store[haproxy.Bac
 
 // Get reads the backend from the configuration, and its servers as the process has them.
 func (s *store) Get(ctx context.Context) (haproxy.Backend, error) {
-	tree, err := s.Engine.Snapshot(ctx, s.Host, s.Daemon)
-	if err != nil {
-		return haproxy.Backend{}, err
+	b, err := s.Part.Get(ctx)
+	if err != nil || len(b.Servers) == 0 {
+		return b, err
 	}
-	b, err := s.Find(tree)
+	_, running, err := transaction.Ask(ctx, s.Engine, s.Host, s.Daemon, haproxy.AskRunning)
 	if err != nil {
 		return b, err
 	}
-	return haproxy.Observe(ctx, s.Host, tree, b, s.known)
+	return running.Observe(b, s.known), nil
 }
 
 // Update changes the backend and waits for the servers that begin to drain.

@@ -71,28 +71,49 @@ func parseServerStates(out string) (serverTable, error) {
 	return table, nil
 }
 
+// Running are the servers as the running process has them, where it can be asked.
+type Running struct {
+	servers serverTable
+	weights bool
+}
+
+// AskRunning asks the process that serves a configuration for its servers, which a transaction shares among
+// those who read the same configuration.
+func AskRunning(ctx context.Context, h host.Host, t transaction.Tree) (Running, error) {
+	api, err := openRuntime(h, t)
+	if errors.Is(err, ErrNoSocket) {
+		return Running{}, nil
+	}
+	if err != nil {
+		return Running{}, err
+	}
+	servers, err := api.servers(ctx)
+	return Running{servers, plainWeights(t)}, err
+}
+
+// Observe asks the running process, and changes the servers of a backend to what it does with them.
+func Observe(ctx context.Context, h host.Host, t transaction.Tree, b Backend, known map[string]Server) (Backend, error) {
+	r, err := AskRunning(ctx, h, t)
+	if err != nil {
+		return b, err
+	}
+	return r.Observe(b, known), nil
+}
+
 // Observe changes the servers of a backend, as the configuration has them, to what the running process
 // does with them: an operator may have ordered something at run time that no file says. A server that the
 // file has otherwise than known stays as it is in the file: it was edited there, and is not loaded yet.
-func Observe(ctx context.Context, h host.Host, t transaction.Tree, b Backend, known map[string]Server) (Backend, error) {
-	api, err := openRuntime(h, t)
-	if errors.Is(err, ErrNoSocket) || len(b.Servers) == 0 {
-		return b, nil
+func (r Running) Observe(b Backend, known map[string]Server) Backend {
+	if r.servers == nil || len(b.Servers) == 0 {
+		return b
 	}
-	if err != nil {
-		return b, err
-	}
-	running, err := api.servers(ctx)
-	if err != nil {
-		return b, err
-	}
-	seen := b.observed(running[b.Name], plainWeights(t))
+	seen := b.observed(r.servers[b.Name], r.weights)
 	for name, s := range b.Servers {
 		if before, ok := known[name]; !ok || before.words() != s.words() {
 			seen.Servers[name] = s
 		}
 	}
-	return seen, nil
+	return seen
 }
 
 // observed is Observe's pure part. Weights are compared where it is known what they should be.

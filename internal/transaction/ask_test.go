@@ -1,0 +1,74 @@
+package transaction_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/localhost"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
+)
+
+func TestReadersOfOneSnapshotShareAnAnswerUntilTheNextCommit(t *testing.T) {
+	d, e := newToy(t)
+	var asked atomic.Int32
+	wave := func(want string) {
+		t.Helper()
+		asked.Store(0)
+		var readers sync.WaitGroup
+		for range 50 {
+			readers.Go(func() {
+				tree, answer, err := transaction.Ask(t.Context(), e, localhost.New(), d, func(_ context.Context, _ host.Host, t transaction.Tree) (string, error) {
+					asked.Add(1)
+					return string(t[d.conf].Content), nil
+				})
+				if err != nil || answer != want || string(tree[d.conf].Content) != want {
+					t.Errorf("got %q, %v; want %q", answer, err, want)
+				}
+			})
+		}
+		readers.Wait()
+		if n := asked.Load(); n != 1 {
+			t.Errorf("asked %d times", n)
+		}
+	}
+	wave("by hand\n")
+	if err := e.Commit(t.Context(), localhost.New(), d, d.add("one")); err != nil {
+		t.Fatal(err)
+	}
+	wave("by hand\none\n")
+}
+
+func TestReaderWhoGivesUpDoesNotFailTheOthers(t *testing.T) {
+	d, e := newToy(t)
+	begun, gaveUp := make(chan struct{}), make(chan struct{})
+	first := errors.New("ran out of time")
+	done := make(chan error)
+	go func() {
+		_, _, err := transaction.Ask(t.Context(), e, localhost.New(), d, func(context.Context, host.Host, transaction.Tree) (int, error) {
+			close(begun)
+			<-gaveUp
+			return 0, first
+		})
+		done <- err
+	}()
+	<-begun
+	second := make(chan error)
+	go func() {
+		_, n, err := transaction.Ask(t.Context(), e, localhost.New(), d, func(context.Context, host.Host, transaction.Tree) (int, error) { return 7, nil })
+		if n != 7 && err == nil {
+			err = errors.New("no answer")
+		}
+		second <- err
+	}()
+	close(gaveUp)
+	if err := <-done; !errors.Is(err, first) {
+		t.Errorf("got %v", err)
+	}
+	if err := <-second; err != nil {
+		t.Errorf("the other reader: %v", err)
+	}
+}
