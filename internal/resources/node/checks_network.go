@@ -91,8 +91,9 @@ func (k *checks) reservation(network *hypervisor.Network, i *interfaceModel, her
 			if ip.Is4() && h.IP.Is4() && h.IP != ip && !k.mine(h) && known(i.MAC) && keeps(h, i) {
 				k.problem(path, "MAC address reserved already", "network %q keeps %s: write that address or another mac, or remove that reservation", network.Name, h)
 			}
-			if ip.Is6() && h.IP.Is6() && h.IP != ip && !k.mine(h) && h.ID == "" && known(i.Hostname) && h.Name == i.Hostname.ValueString() {
-				k.problem(path, "Name with an IPv6 address already", "network %q keeps %s, and IPv6 reservations go by the name: write another hostname, or remove that reservation", network.Name, h)
+			named := h.IP.Is6() == ip.Is6() && h.IP != ip && h.Name != "" && known(i.Hostname) && h.Name == i.Hostname.ValueString()
+			if named && !k.mine(h) && (ip.Is6() || !keeps(h, i)) {
+				k.problem(append(slices.Clone(here), "hostname"), "Name reserved already", "network %q keeps %s (%s), and takes a name once: write another hostname, or remove that reservation", network.Name, h, h.Name)
 			}
 		}
 	}

@@ -48,9 +48,9 @@ func (n *node) claim(v *version, resp *resource.ModifyPlanResponse) {
 		}
 		if ip, err := netip.ParseAddr(i.IPv6.ValueString()); err == nil {
 			lay(topology.AddressClaim(host, segment, ip), here("ipv6")...)
-			if known(i.Hostname) { // which such a reservation goes by
-				lay(topology.ReservationClaim(host, segment, i.Hostname.ValueString()), here("ipv6")...)
-			}
+		}
+		if (known(i.IP) || known(i.IPv6)) && known(i.Hostname) { // libvirt takes a name once on a network
+			lay(topology.ReservationClaim(host, segment, i.Hostname.ValueString()), here("hostname")...)
 		}
 		for m, text := range texts(i.Addresses) {
 			if p, err := netip.ParsePrefix(text); err == nil {

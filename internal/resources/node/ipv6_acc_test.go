@@ -139,3 +139,34 @@ func TestAccNodeAgainstAPlannedNetwork(t *testing.T) {
 		},
 	})
 }
+
+func TestAccNodeSwapsAddressesOfItsInterfaces(t *testing.T) {
+	acctest.InSandbox(t)
+	config := func(first, second string) string {
+		return acctest.Provider() + fmt.Sprintf(`
+resource "virtcluster_network" "n" {
+  name = "nodeswap"
+  mode = "isolated"
+  cidr = "10.73.0.0/24"
+  dhcp = {}
+}
+resource "virtcluster_node" "n" {
+  name       = "acc"
+  type       = "qemu"
+  memory_mib = 64
+  running    = false
+  network_interfaces = [
+    { network = virtcluster_network.n.id, mac = "52:54:00:73:00:01", ip = %q },
+    { network = virtcluster_network.n.id, mac = "52:54:00:73:00:02", ip = %q },
+  ]
+}
+`, first, second)
+	}
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: acctest.Providers,
+		Steps: []resource.TestStep{
+			{Config: config("10.73.0.3", "10.73.0.2"), Check: says(t, "net-dumpxml nodeswap", `73:00:01' name='acc' ip='10.73.0.3'`, `73:00:02' name='acc-eth1' ip='10.73.0.2'`)},
+			{Config: config("10.73.0.2", "10.73.0.3"), ConfigPlanChecks: updates(), Check: says(t, "net-dumpxml nodeswap", `73:00:01' name='acc' ip='10.73.0.2'`, `73:00:02' name='acc-eth1' ip='10.73.0.3'`)},
+		},
+	})
+}

@@ -2,6 +2,7 @@ package node
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -198,7 +199,7 @@ func completeInterfaces(planned, config, prior *version) {
 		}
 		given := config.parts.Interfaces[n]
 		keep(&i.Name, given.Name, was[n].Name, types.StringValue(nameOf(n)))
-		otherwise(&i.Hostname, given.Hostname, planned.Name)
+		otherwise(&i.Hostname, given.Hostname, hostnameOf(planned, n))
 		keep(&i.Model, given.Model, was[n].Model, types.StringValue("virtio"))
 		keep(&i.PortSecurity, given.PortSecurity, was[n].PortSecurity, types.BoolValue(false))
 		i.MAC = planMAC(planned.Name, n, given.MAC, was[n].MAC, taken)
@@ -206,6 +207,23 @@ func completeInterfaces(planned, config, prior *version) {
 			keepSpelling(i, &was[n])
 		}
 	}
+}
+
+// hostnameOf is the name in an interface's reservation where nobody chose one: the node's, and on a network that
+// has it for another interface already, because it takes a name once, with the interface's own name after it.
+func hostnameOf(v *version, n int) types.String {
+	i := v.parts.Interfaces[n]
+	reserved := func(i interfaceModel) bool { return !i.IP.IsNull() || !i.IPv6.IsNull() }
+	first := !slices.ContainsFunc(v.parts.Interfaces[:n], func(other interfaceModel) bool {
+		return reserved(other) && !i.Network.IsNull() && other.Network.Equal(i.Network)
+	})
+	switch {
+	case first || !reserved(i):
+		return v.Name
+	case v.Name.IsUnknown() || i.Name.IsUnknown():
+		return types.StringUnknown()
+	}
+	return types.StringValue(v.Name.ValueString() + "-" + i.Name.ValueString())
 }
 
 // planMAC keeps an address that the interface has, and else derives one that no other interface of the node has.

@@ -19,7 +19,7 @@ func interfaceAttributes() map[string]schema.Attribute {
 		"mac":       schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: "MAC address. Default: derived from the node's name and the interface's position, and then kept."},
 		"ip":        schema.StringAttribute{Optional: true, MarkdownDescription: "IPv4 address that the network's DHCP gives to this interface: a reservation that belongs to the node."},
 		"ipv6":      schema.StringAttribute{Optional: true, MarkdownDescription: "IPv6 address that the network's DHCP gives to the guest that calls itself `hostname`: a reservation that belongs to the node."},
-		"hostname":  schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: "Host name in the reservation. Default: the node's name."},
+		"hostname":  schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: "Host name in the reservation; a network takes each once. Default: the node's name, and for its further reservations on the same network that with the interface's name after it (`okd-master-01-eth1`)."},
 		"addresses": list("Addresses with prefix length (`10.19.41.157/24`) that cloud-init sets inside the guest. With any IPv4 address here and no `ip`, the guest does not ask DHCP."),
 		"gateway":   schema.StringAttribute{Optional: true, MarkdownDescription: "Gateway of the guest's default route on this interface, set by cloud-init."},
 		"routes": schema.ListNestedAttribute{

@@ -170,7 +170,8 @@ func (u *changer) refurnish(ctx context.Context) error {
 // taken away first, because a network holds an address once.
 func (u *changer) reserve(ctx context.Context) error {
 	for _, r := range u.obsolete() {
-		if slices.ContainsFunc(u.reservations, func(x reservation) bool { return x.network == r.network && x.host.IP == r.host.IP }) {
+		// Only by the address: state may call a network by its id.
+		if slices.ContainsFunc(u.reservations, func(x reservation) bool { return x.host.IP == r.host.IP }) {
 			if err := u.c.RemoveDHCPHost(ctx, r.network, r.host); err != nil {
 				return err
 			}
