@@ -140,6 +140,23 @@ func TestAnOrdinaryCallIsNotRepeatedWhenTheConnectionBreaks(t *testing.T) {
 	}
 }
 
+func TestACallIsRepeatedWhereTheModularDaemonBehindWasRestarted(t *testing.T) {
+	var calls atomic.Int32
+	d := &daemon{answer: func(uint32) (uint32, []byte, bool) {
+		if calls.Add(1) == 1 {
+			return 1, refusal(1, "internal error: client socket is closed"), true
+		}
+		return 0, make([]byte, 8), true
+	}}
+	c := newClient(t, d.serve(t))
+	if _, err := call(t.Context(), c, `define network "a"`, version); err != nil {
+		t.Fatal(err)
+	}
+	if n := d.connections.Load(); n != 2 {
+		t.Errorf("%d connections", n)
+	}
+}
+
 func TestRefusalsKeepLibvirtsWordsAndCode(t *testing.T) {
 	for code, absent := range map[uint32]bool{42: true, 43: true, 49: true, 50: true, 57: true, 62: true, 9: false, 1: false} {
 		d := &daemon{answer: func(uint32) (uint32, []byte, bool) { return 1, refusal(code, "Network not found: nope"), true }}

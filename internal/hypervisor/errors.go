@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/digitalocean/go-libvirt"
@@ -91,10 +92,22 @@ func explain(what string, err error) error {
 
 // unsent says that a call failed because the connection was closed before anything was sent: go-libvirt
 // answers with EINVAL then.
-func unsent(err error) bool { return errors.Is(err, syscall.EINVAL) }
+func unsent(err error) bool { return errors.Is(err, syscall.EINVAL) || closedBehind(err) }
+
+// closedBehind says that virtqemud has lost the daemon that answers such calls, as when virtnetworkd was
+// restarted: it keeps one connection to each for every client, and makes no other for as long as the client
+// stays (measured with libvirt 11.3). libvirt has no code for it but that of any internal error, so its words
+// must tell.
+func closedBehind(err error) bool {
+	e, ok := errors.AsType[libvirt.Error](err)
+	return ok && libvirt.ErrorNumber(e.Code) == libvirt.ErrInternalError && strings.Contains(e.Message, "client socket is closed")
+}
 
 // broken says that the connection is of no further use.
 func broken(err error) bool {
+	if closedBehind(err) {
+		return true
+	}
 	if _, libvirtSaid := errors.AsType[libvirt.Error](err); libvirtSaid {
 		return false
 	}
