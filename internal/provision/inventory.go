@@ -45,19 +45,22 @@ func (u UnitState) active() bool {
 }
 
 // inventoryScript prints lines of fields, all in base64: what a daemon says of itself may hold anything. Its
-// arguments are the record's path, then name, command, version command and unit of each service.
+// arguments are the record's path, then name, command, version command and unit of each service. systemd is
+// asked about all units at once, which answers in their order with an empty line between them.
 const inventoryScript = `field() { base64 -w 0; printf ' '; }
 command -v systemctl >/dev/null 2>&1 || { echo "systemd does not run this machine: there is no systemctl" >&2; exit 1; }
 echo os "$(cat /etc/os-release 2>/dev/null | field)"
 [ ! -e "$1" ] || echo record "$(field <"$1")" || exit 1
 shift
+units=
 while [ $# -gt 0 ]; do
   if command -v "$2" >/dev/null 2>&1; then
-    echo version "$1" "$(sh -c "$3" 2>&1 </dev/null | head -n 5 | field)"
+    echo version "$1" "$( (eval "$3") 2>&1 </dev/null | head -n 5 | field)"
   fi
-  echo unit "$1" "$(systemctl show --property=LoadState,UnitFileState,ActiveState "$4" | field)"
+  units="$units $4"
   shift 4
 done
+echo units "$(systemctl show --property=LoadState,UnitFileState,ActiveState $units | field)"
 echo end`
 
 // Look reads a machine's inventory in one round trip.
@@ -85,7 +88,7 @@ func parseInventory(text string) (Inventory, error) {
 	for line := range strings.Lines(text) {
 		words := strings.Fields(line)
 		// The last word is the value, in base64; one that is empty is no word at all.
-		fields := map[string]int{"os": 1, "record": 1, "version": 2, "unit": 2, "end": 1}
+		fields := map[string]int{"os": 1, "record": 1, "version": 2, "units": 1, "end": 1}
 		if len(words) == 0 || len(words) < fields[words[0]] {
 			return inv, fmt.Errorf("unexpected answer %.80q", line)
 		}
@@ -119,10 +122,22 @@ func (inv *Inventory) take(field, name string, value []byte) (err error) {
 		inv.Record, err = parseRecord(value)
 	case "version":
 		inv.Versions[name] = version(string(value))
-	case "unit":
-		inv.Units[name] = parseUnit(string(value))
+	case "units":
+		err = inv.takeUnits(string(value))
 	}
 	return err
+}
+
+// takeUnits reads the states of the units of all services, in the order of their names.
+func (inv *Inventory) takeUnits(text string) error {
+	states := strings.Split(strings.TrimSpace(text), "\n\n")
+	if len(states) != len(Services) {
+		return fmt.Errorf("systemd was asked about %d units and answered %.200q", len(Services), text)
+	}
+	for i, name := range Names() {
+		inv.Units[name] = parseUnit(states[i])
+	}
+	return nil
 }
 
 func parseUnit(text string) UnitState {

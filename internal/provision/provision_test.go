@@ -77,14 +77,15 @@ func (b *box) inventory() string {
 	if record := b.Content(recordPath); record != "" {
 		text += "record " + encode(record) + "\n"
 	}
+	var units []string
 	for _, name := range Names() {
 		u := b.units[Services[name].Unit]
 		if slices.Contains(b.installed, name) {
 			text += "version " + name + " " + encode(name+" version 1.2.3-4") + "\n"
 		}
-		text += "unit " + name + " " + encode(fmt.Sprintf("LoadState=%s\nUnitFileState=%s\nActiveState=%s\n", u.Load, u.Enabled, u.Active)) + "\n"
+		units = append(units, fmt.Sprintf("LoadState=%s\nUnitFileState=%s\nActiveState=%s\n", u.Load, u.Enabled, u.Active))
 	}
-	return text + "end\n"
+	return text + "units " + encode(strings.Join(units, "\n")) + "\nend\n"
 }
 
 func (b *box) installs() int {

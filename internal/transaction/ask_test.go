@@ -72,3 +72,41 @@ func TestReaderWhoGivesUpDoesNotFailTheOthers(t *testing.T) {
 		t.Errorf("the other reader: %v", err)
 	}
 }
+
+// counting counts the commands on a machine.
+type counting struct {
+	host.Host
+	runs atomic.Int32
+}
+
+func (c *counting) Run(ctx context.Context, cmd host.Cmd) ([]byte, error) {
+	c.runs.Add(1)
+	return c.Host.Run(ctx, cmd)
+}
+
+func TestWhatACommitProvedIsNotReadAgain(t *testing.T) {
+	d, e := newToy(t)
+	h := &counting{Host: localhost.New()}
+	if err := e.Commit(t.Context(), h, d, d.add("one")); err != nil {
+		t.Fatal(err)
+	}
+	was := h.runs.Load()
+	tree, err := e.Snapshot(t.Context(), h, d)
+	if err != nil || string(tree[d.conf].Content) != "by hand\none\n" {
+		t.Errorf("got %q, %v", tree[d.conf].Content, err)
+	}
+	if n := h.runs.Load() - was; n != 0 {
+		t.Errorf("%d commands", n)
+	}
+	// A commit that failed proves nothing.
+	if err := e.Commit(t.Context(), h, d, d.add("CRASH")); err == nil {
+		t.Fatal("the toy must crash")
+	}
+	was = h.runs.Load()
+	if tree, err = e.Snapshot(t.Context(), h, d); err != nil || string(tree[d.conf].Content) != "by hand\none\n" {
+		t.Errorf("after a failure: %q, %v", tree[d.conf].Content, err)
+	}
+	if h.runs.Load() == was {
+		t.Error("after a failure nobody looked at the machine")
+	}
+}

@@ -34,6 +34,10 @@ type line struct {
 	waiting []*request
 	leading bool
 	shared  *snapshot
+
+	// proven is what the last group left: on disk, loaded and verified. Nil where that is not sure. It is
+	// the leader's.
+	proven Tree
 }
 
 type snapshot struct {
@@ -67,7 +71,7 @@ func (e *Engine) line(h host.Host, d Daemon) *line {
 }
 
 // Snapshot returns the configuration that the daemon serves on the machine. Readers that ask at the same
-// time share one read; a commit by this process makes the next call read again. What an interrupted commit
+// time share one read; after a commit by this process it is what that one proved. What an interrupted commit
 // left on disk without loading it is not in the tree, and the tree of a daemon that does not run is empty:
 // it serves nothing. The caller must not change the tree.
 func (e *Engine) Snapshot(ctx context.Context, h host.Host, d Daemon) (Tree, error) {
@@ -127,6 +131,19 @@ func (l *line) forget(s *snapshot) {
 	if s == nil || l.shared == s {
 		l.shared = nil
 	}
+}
+
+// remember makes a tree that was just proven to be served the current snapshot: those who wait for the commit
+// read their parts from it.
+func (l *line) remember(t Tree) {
+	if t == nil {
+		return
+	}
+	s := &snapshot{done: make(chan struct{}), taken: time.Now(), tree: t}
+	close(s.done)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.shared = s
 }
 
 // Stripper is a Daemon that can take every part that the provider wrote out of a tree and put back what a

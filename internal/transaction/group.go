@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-log/tflog"
@@ -87,6 +88,7 @@ func (l *line) lead() {
 			l.again(cut)
 		}
 		l.forget(nil)
+		l.remember(l.proven)
 		for _, r := range group {
 			close(r.done)
 		}
@@ -129,6 +131,7 @@ func (l *line) gather() {
 
 // run commits a group under the machine's lock.
 func (l *line) run(group []*request) {
+	l.proven = nil
 	fail := func(err error) {
 		for _, r := range group {
 			r.err = err
@@ -149,8 +152,11 @@ func (l *line) run(group []*request) {
 		fail(err)
 		return
 	}
-	l.serve(ctx, tree, l.sift(ctx, tree, group))
+	tree = l.serve(ctx, tree, l.sift(ctx, tree, group))
 	l.sweep(ctx)
+	if !slices.ContainsFunc(group, func(r *request) bool { return r.err != nil }) {
+		l.proven = tree
+	}
 }
 
 // anyOf is a context that lives as long as one of the group's requests does.
