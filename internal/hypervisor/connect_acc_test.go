@@ -29,9 +29,9 @@ func TestAccALibvirtdThatIsKilledAndStartedAgainIsWaitedFor(t *testing.T) {
 	if _, err := c.Networks(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	shell(t, "sh", "-c", "kill -9 $(cat /run/sandbox/libvirtd.pid) && sleep 0.5")
+	shell(t, "sh", "-c", "kill -9 $(cat /run/sandbox/libvirtd.pid)")
 	go func() {
-		time.Sleep(2 * time.Second)
+		time.Sleep(2 * time.Second) // the client finds nobody for so long
 		_ = exec.Command("sh", "-c", "setsid libvirtd >/dev/null 2>&1 </dev/null & echo $! >/run/sandbox/libvirtd.pid").Run()
 	}()
 	if _, err := c.Networks(t.Context()); err != nil {
@@ -53,7 +53,7 @@ func TestAccOverSSH(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = back.Process.Kill(); _ = back.Wait() })
-	time.Sleep(2 * time.Second)
+	shell(t, "sh", "-c", "for try in $(seq 300); do ssh -o UserKnownHostsFile="+known+" root@"+node+" test -S /tmp/libvirt.sock && exit; sleep 0.1; done; exit 1")
 
 	options := sshhost.Options{PrivateKeyFile: os.Getenv("SANDBOX_SSH_KEY"), KnownHostsFile: known}
 	c, err := New("qemu+ssh://root@"+node+"/system?socket=/tmp/libvirt.sock", options)
