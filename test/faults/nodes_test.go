@@ -155,7 +155,7 @@ func (c *cluster) converges(after string) {
 
 func TestAccProviderKilledWhileItMakesNodes(t *testing.T) {
 	c := newCluster(t)
-	for _, files := range []int{1, 4, 8, 12, 16, 20, 24} {
+	for _, files := range []int{1, 6, 12, 18, 24} {
 		c.interrupt(files, func(group int) {
 			out, err := exec.Command("pgrep", "-g", strconv.Itoa(group), "terraform-provi").Output()
 			for _, pid := range strings.Fields(string(out)) {
@@ -172,7 +172,7 @@ func TestAccProviderKilledWhileItMakesNodes(t *testing.T) {
 
 func TestAccLibvirtdKilledWhileNodesAreMade(t *testing.T) {
 	c := newCluster(t)
-	for _, files := range []int{2, 9, 18} {
+	for _, files := range []int{4, 16} {
 		said := c.interrupt(files, func(int) { restartLibvirtd(t) })
 		if strings.Contains(said, "Error: ") && !strings.Contains(strings.Join(strings.Fields(said), " "), "the connection to hypervisor qemu:///system broke before the answer came") {
 			t.Errorf("libvirtd was killed with %d files, and the error does not say so:\n%s", files, said)
