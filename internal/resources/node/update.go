@@ -204,50 +204,6 @@ func (u *changer) obsolete() []reservation {
 	return all
 }
 
-// grow gives disks their new sizes; they never shrink.
-func (u *changer) grow(ctx context.Context) error {
-	for key, gib := range u.v.sizes() {
-		disk := u.was.Disk(key)
-		if disk == nil || gib == 0 {
-			continue
-		}
-		capacity, err := u.c.DomainDiskCapacity(ctx, u.d.UUID, disk.Target)
-		if err != nil {
-			return err
-		}
-		bytes := uint64(gib) << 30
-		if bytes <= capacity {
-			continue
-		}
-		if u.d.Active() {
-			err = u.c.ResizeDomainDisk(ctx, u.d.UUID, disk.Target, bytes)
-		} else {
-			var volume *hypervisor.Volume
-			if volume, err = u.c.VolumeByPath(ctx, disk.Path); err == nil {
-				err = u.c.GrowVolume(ctx, volume, bytes)
-			}
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// sizes are the wanted sizes of the node's own disks in GiB.
-func (v *version) sizes() map[string]int64 {
-	sizes := map[string]int64{}
-	if v.Root != nil {
-		sizes[machine.Root] = v.Root.SizeGiB.ValueInt64()
-	}
-	for key, d := range v.parts.Disks {
-		if d.Volume.IsNull() {
-			sizes[key] = d.SizeGiB.ValueInt64()
-		}
-	}
-	return sizes
-}
-
 // reseed writes the seed and the Ignition file anew where they say something else.
 func (u *changer) reseed(ctx context.Context) error {
 	for _, own := range u.rewrite {

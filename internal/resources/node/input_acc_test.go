@@ -1,0 +1,53 @@
+package node_test
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
+)
+
+func TestAccNodeBadInput(t *testing.T) {
+	_, network, image := stage(t, "nodebad")
+	virsh(t, "net-update", network, "add", "ip-dhcp-host", "<host mac='52:54:00:77:00:08' ip='10.77.0.8'/>", "--live", "--config")
+	t.Cleanup(func() {
+		virsh(t, "net-update", network, "delete", "ip-dhcp-host", "<host mac='52:54:00:77:00:08' ip='10.77.0.8'/>", "--live", "--config")
+	})
+	fails := func(more, want string) resource.TestStep {
+		return resource.TestStep{Config: config(image, network, more), ExpectError: regexp.MustCompile(strings.ReplaceAll(want, " ", `\s+`))}
+	}
+	absent := resource.TestStep{Config: config("/nowhere/image.qcow2", network, oneInterface), ExpectError: regexp.MustCompile("Unknown image")}
+	small := resource.TestStep{
+		Config:      strings.Replace(config(os.Getenv("SANDBOX_STATE")+"/none", network, ""), "size_gib = 1", "size_gib = 1, pool = \"nopool\"", 1),
+		ExpectError: regexp.MustCompile("Unknown storage pool"),
+	}
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: acctest.Providers,
+		Steps: []resource.TestStep{
+			absent, small,
+			fails("  network_interfaces = [{ network = \"nonet\" }]\n", "Unknown network"),
+			fails("  network_interfaces = [{ network = \"NET\", ip = \"10.78.0.1\" }]\n", "Address outside the network"),
+			fails("  network_interfaces = [{ network = \"NET\", ip = \"10.77.0.254\" }]\n", "Address of the gateway"),
+			fails("  max_memory_mib = 99999999\n", "More memory than the hypervisor has"),
+			fails("  firmware = \"uefi\"\n  machine = \"isapc\"\n", "No UEFI firmware"),
+			fails("  hypervisor = \"kvm9\"\n", "no hypervisor \"kvm9\""),
+			fails("  ignition = \"{\"\n", "Malformed Ignition"),
+			fails("  butane = \"variant: fcos\\nversion: 1.5.0\\nstorage:\\n  files:\\n    - path: relative\\n\"\n", "line 5, column 13: path not absolute"),
+			fails("  network_interfaces = [{ network = \"NET\", ip = \"10.77.0.8\" }]\n", "10.77.0.8 for 52:54:00:77:00:08"),
+			fails("  network_interfaces = [{ network = \"NET\", ip = \"10.77.0.9\", mac = \"52:54:00:77:00:08\" }]\n", "MAC address reserved already"),
+			fails("  cloud_init = { user_data = \"#cloud-config\\na: [\" }\n", "line 2"),
+			fails(`  network_interfaces = [{ network = "NET", mac = "52:54:00:77:00:02" }]
+}
+resource "virtcluster_node" "other" {
+  name = "other"
+  type = "qemu"
+  network_interfaces = [{ network = "NET", mac = "52:54:00:77:00:02" }]
+  root_disk = { size_gib = 1 }
+`, "52:54:00:77:00:02 on all networks belongs to"),
+		},
+	})
+}
