@@ -35,9 +35,11 @@ type line struct {
 	leading bool
 	shared  *snapshot
 
-	// proven is what the last group left: on disk, loaded and verified. Nil where that is not sure. It is
-	// the leader's.
-	proven Tree
+	// What follows is the leader's: what the last group left on disk, loaded and verified, nil where that is
+	// not sure; and how many edits there were when it ended, its own and those that waited.
+	proven  Tree
+	crowd   int
+	crowded time.Time
 }
 
 type snapshot struct {

@@ -17,6 +17,11 @@ const (
 	// a wave of operations within a few milliseconds.
 	gatherQuiet = 25 * time.Millisecond
 	gatherMost  = 250 * time.Millisecond
+	// gatherLate is how long a group waits for as many edits as there were a moment ago: Terraform follows
+	// each operation that ended by another one, once it has written its state. Without it a wave that was
+	// split once stays split, and every half of it costs a reload.
+	gatherLate = 100 * time.Millisecond
+	crowdAge   = time.Second
 	// groupLimit bounds one group once it has the lock; nobody's cancellation stops it half-way.
 	groupLimit = 5 * time.Minute
 	// maxTries bounds how often a group is run when connections break.
@@ -89,6 +94,7 @@ func (l *line) lead() {
 		}
 		l.forget(nil)
 		l.remember(l.proven)
+		l.crowd, l.crowded = len(group)+l.count(), time.Now()
 		for _, r := range group {
 			close(r.done)
 		}
@@ -118,15 +124,27 @@ func (l *line) again(group []*request) {
 
 // gather waits until edits stop arriving.
 func (l *line) gather() {
-	count := func() int { l.mu.Lock(); defer l.mu.Unlock(); return len(l.waiting) }
-	for start, n := time.Now(), count(); time.Since(start) < gatherMost; {
-		time.Sleep(gatherQuiet)
-		now := count()
-		if now == n {
+	const step = gatherQuiet / 5
+	n, changed := l.count(), time.Now()
+	for start := time.Now(); time.Since(start) < gatherMost; {
+		time.Sleep(step)
+		if now := l.count(); now != n {
+			n, changed = now, time.Now()
+		}
+		quiet := gatherQuiet
+		if n > 0 && n < l.crowd && start.Sub(l.crowded) < crowdAge {
+			quiet = gatherLate
+		}
+		if time.Since(changed) >= quiet {
 			return
 		}
-		n = now
 	}
+}
+
+func (l *line) count() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.waiting)
 }
 
 // run commits a group under the machine's lock.
