@@ -35,17 +35,17 @@ ExecReload=/bin/kill -USR2 $MAINPID
 // asFedora gives the machine Fedora's unit and configuration, with a file of a person's in conf.d, until the test ends.
 func (s *site) asFedora(confD string) {
 	s.t.Helper()
-	s.run("cp /etc/haproxy/haproxy.cfg /tmp/debian.cfg")
+	s.run("cp /etc/haproxy/haproxy.cfg /tmp/debian.cfg; systemctl is-active haproxy > /tmp/debian.active || true")
 	s.t.Cleanup(func() {
 		haproxytest.Cleanup(s.t, "sh", "-c", `systemctl stop haproxy; rm -r /etc/systemd/system/haproxy.service.d /etc/haproxy/conf.d
-			cp /tmp/debian.cfg /etc/haproxy/haproxy.cfg; systemctl daemon-reload`)
+			cp /tmp/debian.cfg /etc/haproxy/haproxy.cfg; systemctl daemon-reload; ! grep -qx active /tmp/debian.active || systemctl start haproxy`)
 	})
 	for path, content := range map[string]string{
 		"/etc/systemd/system/haproxy.service.d/fedora.conf": fedoraUnit, haproxy.ConfigPath: fedora, "/etc/haproxy/conf.d/mine.cfg": confD,
 	} {
 		s.run(fmt.Sprintf("mkdir -p $(dirname %[1]s) && cat > %[1]s <<'END'\n%[2]sEND", path, content))
 	}
-	s.run("systemctl daemon-reload && systemctl start haproxy")
+	s.run("systemctl daemon-reload && systemctl restart haproxy")
 }
 
 func TestAccFedorasLayoutAndAPersonsFilesInConfD(t *testing.T) {
