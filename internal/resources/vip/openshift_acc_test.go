@@ -104,7 +104,7 @@ func TestAccTheOpenShiftExampleIsOpenShifts(t *testing.T) {
 	}
 	run(t.Context(), "apply", "-auto-approve") // makes the VIPs; their checks run from then on
 	eventually(t, "the checks do not succeed", func() bool { p := seen().Priorities; return fmt.Sprint(p) == "map[api:[90 90] ingress:[90 90]]" })
-	want("after create", []int{90, 90}, []int{90, 90}, [2]string{"10.0.100.102", "10.0.100.102"})
+	want("after its creation", []int{90, 90}, []int{90, 90}, [2]string{"10.0.100.102", "10.0.100.102"})
 	for _, role := range []string{"api", "ingress"} {
 		content := acctest.On(t, "svc-1", "cat", conf)
 		for _, line := range []string{"state BACKUP", "priority 40", "advert_int 1", "auth_type PASS", "auth_pass ocp4_" + role[:3], "weight 50", "unicast_src_ip 10.0.100.101"} {
