@@ -117,7 +117,7 @@ func TestAccServiceNodeRefusesWrongHostKeys(t *testing.T) {
 				PreConfig: func() {
 					acctest.On(t, "svc-1", "sh", "-c", "cd /etc/ssh && mkdir /root/keys && mv ssh_host_* /root/keys/ && ssh-keygen -q -A && systemctl restart ssh")
 				},
-				Config: config(endpoint, ""), ExpectError: regexp.MustCompile(`(?s)is not the expected one.*` + regexp.QuoteMeta(right)),
+				Config: config(endpoint, ""), ExpectError: regexp.MustCompile(`(?s)is\s+not\s+the\s+expected\s+one.*` + regexp.QuoteMeta(right)),
 			},
 			{
 				PreConfig: func() {
