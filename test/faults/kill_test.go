@@ -3,6 +3,7 @@ package faults
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -105,7 +106,7 @@ func TestAccProviderKilledAtEveryStepOfACommit(t *testing.T) {
 					break
 				}
 				when := fmt.Sprintf("killed at step %d", step)
-				if exit, ok := err.(*exec.ExitError); !ok || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+				if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
 					t.Fatalf("%s: %v: %s", when, err, out)
 				}
 				s.serves(t, when, before, after)

@@ -90,7 +90,7 @@ func TestAccSeveralHypervisorsInOneApply(t *testing.T) {
 			for command, want := range map[string]string{"list": node, "net-dumpxml several": "ip='" + address + "'", "vol-list several": node + "-root.qcow2"} {
 				out, err := virsh(t.Context(), at, strings.Fields(command)...)
 				if err != nil || !strings.Contains(out, want) || strings.Contains(out, other) {
-					return fmt.Errorf("virsh %s on %s: %v: want %s and not %s:\n%s", command, at, err, want, other, out)
+					return fmt.Errorf("virsh %s on %s: %s: want %s and not %s:\n%s", command, at, fmt.Sprint(err), want, other, out)
 				}
 			}
 			return nil
@@ -144,7 +144,7 @@ resource "virtcluster_node" "three" {
 			for _, at := range []string{"qemu:///system", "qemu+unix:///system?socket=" + s.socket} {
 				for _, list := range []string{"list --all", "net-list --all", "pool-list --all"} {
 					if out, err := virsh(t.Context(), at, strings.Fields(list)...); err != nil || strings.Contains(out, "several") {
-						return fmt.Errorf("%s on %s: %v: %s", list, at, err, out)
+						return fmt.Errorf("%s on %s: %s: %s", list, at, fmt.Sprint(err), out)
 					}
 				}
 			}

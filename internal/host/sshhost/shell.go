@@ -58,8 +58,9 @@ type outcome struct {
 // is replaced without a word.
 func (h *Host) shell(ctx context.Context) (*shell, error) {
 	for try := 1; ; try++ {
-		s, err := h.idle(), error(nil)
+		s := h.idle()
 		if s == nil {
+			var err error
 			if s, err = h.startShell(ctx); err != nil {
 				return nil, err
 			}
@@ -68,6 +69,7 @@ func (h *Host) shell(ctx context.Context) (*shell, error) {
 		}
 		met := make(chan error, 1)
 		go func() { met <- s.meet() }()
+		var err error
 		select {
 		case err = <-met:
 		case <-ctx.Done():
