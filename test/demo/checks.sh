@@ -90,6 +90,21 @@ check_failover() {
 	stage_apply
 }
 
+# What does not run HAProxy must not hold the addresses: keepalived watches the process.
+check_process() {
+	local old new
+	old=$(holder "$inside")
+	on_service "$old" systemctl stop haproxy
+	for _ in $(seq 30); do
+		new=$(holder "$inside")
+		[[ -z $new || $new == "$old" ]] || break
+		sleep 0.5
+	done
+	check inside "without HAProxy the address moved from $old" "10.0.0.10[01]" echo "${new/#$old/still $old}"
+	check outside "and is answered" 'okd-worker-0?*' lan curl -sS --max-time 2 "http://$outside:80/"
+	on_service "$old" systemctl start haproxy
+}
+
 stage_apply() { "$terraform" apply -auto-approve -parallelism=32 "$@" >"$work/apply.log" 2>&1 || { cat "$work/apply.log"; return 1; }; }
 
 # planned VARIABLES… lists what a plan would do: "update virtcluster_dns_zone.internal["…"]".
