@@ -1,0 +1,61 @@
+package sshhost
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+)
+
+func TestCommandsShareAShellAndDoNotMeetInIt(t *testing.T) {
+	s, h := reach(t)
+	before := s.started.Load()
+	for i, c := range []struct {
+		script, input, out string
+		status             int
+	}{
+		{script: "cat", input: "one\ntwo", out: "one\ntwo"},
+		{script: "head -c 1", input: strings.Repeat("x", 300_000), out: "x"}, // most of the input is left unread
+		{script: "cat", out: ""},
+		{script: "exit 3", status: 3},
+		{script: `printf 'a\0\n\377'`, out: "a\x00\n\xff"},
+		{script: "kill -TERM $$", status: 143},
+		{script: "cd /; pwd; export X=1", out: "/\n"},
+		{script: `echo "${X-unset}"; pwd >/dev/null`, out: "unset\n"},
+		{script: "echo late >&2", out: ""},
+	} {
+		cmd := sh(c.script)
+		cmd.Stdin = []byte(c.input)
+		out, err := h.Run(t.Context(), cmd)
+		exit, _ := errors.AsType[*host.ExitError](err)
+		if string(out) != c.out || (exit == nil) != (c.status == 0) || exit != nil && exit.Code != c.status {
+			t.Errorf("%d: %.50q, %v", i, out, err)
+		}
+	}
+	if _, err := h.Run(t.Context(), host.Cmd{Argv: []string{"exit", "0"}}); err == nil {
+		t.Error("the shell's own words are no programs")
+	}
+	if n := s.started.Load() - before; n != 1 {
+		t.Errorf("%d sessions", n)
+	}
+}
+
+func TestIdleShellThatDiedIsReplacedWithoutAWord(t *testing.T) {
+	s, h := reach(t)
+	for _, breakIt := range []func(){s.cut, func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		for _, idle := range h.shells {
+			idle.Session.Close()
+		}
+	}} {
+		if _, err := h.Run(t.Context(), sh("true")); err != nil {
+			t.Fatal(err)
+		}
+		breakIt()
+		if out, err := h.Run(t.Context(), sh("echo here")); err != nil || string(out) != "here\n" {
+			t.Errorf("got %q, %v", out, err)
+		}
+	}
+}
