@@ -36,8 +36,10 @@ func TestGroupWaitsForAsManyEditsAsThereWere(t *testing.T) {
 		"one edit":                 {here: 1, taken: 1, waited: 30 * time.Millisecond},
 		"the other half of a wave": {crowd: 10, here: 5, edits: 5, pause: 40 * time.Millisecond, taken: 10, waited: 250 * time.Millisecond},
 		"a wave of long ago":       {crowd: 10, here: 5, edits: 5, age: time.Minute, pause: 40 * time.Millisecond, taken: 5, waited: 30 * time.Millisecond},
+		"as many as before":        {crowd: 10, here: 8, edits: 2, pause: 20 * time.Millisecond, taken: 10, waited: 50 * time.Millisecond},
+		"as few as before":         {crowd: 1, here: 1, edits: 2, pause: 20 * time.Millisecond, taken: 3, waited: 70 * time.Millisecond},
 		"the last ones":            {crowd: 10, here: 3, taken: 3, waited: 110 * time.Millisecond},
-		"edits that never end":     {crowd: 10, here: 1, edits: 1000, pause: 20 * time.Millisecond, taken: 13, waited: 255 * time.Millisecond},
+		"edits that never end":     {crowd: 100, here: 1, edits: 1000, pause: 20 * time.Millisecond, taken: 13, waited: 255 * time.Millisecond},
 		"nobody, after a wave":     {crowd: 10, waited: 30 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {

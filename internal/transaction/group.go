@@ -22,6 +22,10 @@ const (
 	// split once stays split, and every half of it costs a reload.
 	gatherLate = 100 * time.Millisecond
 	crowdAge   = time.Second
+	// fullCrowd is from how many edits on a group does not wait once there are as many as before: they are
+	// Terraform's parallelism, of which none is left to wait for.
+	fullCrowd  = 5
+	gatherFull = gatherQuiet / 5
 	// groupLimit bounds one group once it has the lock; nobody's cancellation stops it half-way.
 	groupLimit = 5 * time.Minute
 	// maxTries bounds how often a group is run when connections break.
@@ -124,21 +128,29 @@ func (l *line) again(group []*request) {
 
 // gather waits until edits stop arriving.
 func (l *line) gather() {
-	const step = gatherQuiet / 5
+	const step = gatherFull
 	n, changed := l.count(), time.Now()
 	for start := time.Now(); time.Since(start) < gatherMost; {
 		time.Sleep(step)
 		if now := l.count(); now != n {
 			n, changed = now, time.Now()
 		}
-		quiet := gatherQuiet
-		if n > 0 && n < l.crowd && start.Sub(l.crowded) < crowdAge {
-			quiet = gatherLate
-		}
-		if time.Since(changed) >= quiet {
+		if time.Since(changed) >= l.patience(n, start) {
 			return
 		}
 	}
+}
+
+// patience is how long a group of n edits that began at start waits for one more.
+func (l *line) patience(n int, start time.Time) time.Duration {
+	switch {
+	case n == 0 || start.Sub(l.crowded) >= crowdAge:
+	case n < l.crowd:
+		return gatherLate
+	case l.crowd >= fullCrowd:
+		return gatherFull
+	}
+	return gatherQuiet
 }
 
 func (l *line) count() int {
