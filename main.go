@@ -2,11 +2,11 @@
 package main
 
 import (
-	"context"
 	"flag"
 	"log"
 
-	"github.com/hashicorp/terraform-plugin-framework/providerserver"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6/tf6server"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/provider"
 )
@@ -17,11 +17,12 @@ var version = "dev"
 func main() {
 	debug := flag.Bool("debug", false, "serve for a debugger to attach to")
 	flag.Parse()
-	err := providerserver.Serve(context.Background(), provider.New(version), providerserver.ServeOpts{
-		Address: "registry.terraform.io/virtcluster/virtcluster",
-		Debug:   *debug,
-	})
-	if err != nil {
+	var options []tf6server.ServeOpt
+	if *debug {
+		options = append(options, tf6server.WithManagedDebug())
+	}
+	server := func() tfprotov6.ProviderServer { return provider.Server(version) }
+	if err := tf6server.Serve("registry.terraform.io/virtcluster/virtcluster", server, options...); err != nil {
 		log.Fatal(err)
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/provider"
@@ -20,7 +19,7 @@ import (
 
 // Providers serves the provider in the test's process: resource.TestCase.ProtoV6ProviderFactories.
 var Providers = map[string]func() (tfprotov6.ProviderServer, error){
-	"virtcluster": providerserver.NewProtocol6WithError(provider.New("acctest")()),
+	"virtcluster": func() (tfprotov6.ProviderServer, error) { return provider.Server("acctest"), nil },
 }
 
 // InSandbox skips a test unless TF_ACC is set, and fails it outside the sandbox: it would change the

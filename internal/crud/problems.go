@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/packed"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
@@ -22,7 +23,7 @@ func Problems(ctx context.Context, plan tfsdk.Plan, problems []service.Problem) 
 	var diags diag.Diagnostics
 	for _, p := range problems {
 		at := AttributePath(p.Path)
-		if !known(ctx, plan, at) {
+		if !known(ctx, plan, p.Path) {
 			continue
 		}
 		switch {
@@ -65,15 +66,18 @@ func AttributePath(steps []any) path.Path {
 	return p
 }
 
-// known says whether the value at a path, or the nearest value above it, is wholly known.
-func known(ctx context.Context, plan tfsdk.Plan, at path.Path) bool {
-	for len(at.Steps()) > 0 {
+// known says whether the value at a problem's path, or the nearest value above it, is wholly known.
+func known(ctx context.Context, plan tfsdk.Plan, steps []any) bool {
+	for n := len(steps); n > 0; n-- {
 		var v attr.Value
-		if diags := plan.GetAttribute(ctx, at, &v); !diags.HasError() && v != nil {
-			tv, err := v.ToTerraformValue(ctx)
-			return err != nil || tv.IsFullyKnown()
+		if diags := plan.GetAttribute(ctx, AttributePath(steps[:n]), &v); diags.HasError() || v == nil {
+			continue
 		}
-		at = at.ParentPath()
+		if p, ok := v.(packed.Value); ok {
+			return p.KnownAt(steps[n:]...)
+		}
+		tv, err := v.ToTerraformValue(ctx)
+		return err != nil || tv.IsFullyKnown()
 	}
 	return plan.Raw.IsFullyKnown()
 }

@@ -10,10 +10,14 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/function"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
+	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/packed"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnszone"
 )
 
 // defaultURI is libvirt's own choice for root.
@@ -23,10 +27,11 @@ var _ provider.ProviderWithFunctions = (*virtcluster)(nil)
 
 type virtcluster struct{ version string }
 
-// New returns the provider's constructor.
-func New(version string) func() provider.Provider {
+// Server returns the provider as Terraform talks to it.
+func Server(version string) tfprotov6.ProviderServer {
 	quietFramework()
-	return func() provider.Provider { return &virtcluster{version: version} }
+	framework := providerserver.NewProtocol6(&virtcluster{version: version})()
+	return packed.Server(framework, packed.Attributes{"virtcluster_dns_zone": dnszone.Packed})
 }
 
 type model struct {

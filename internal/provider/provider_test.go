@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/provider"
@@ -14,10 +13,7 @@ import (
 
 func schemas(t *testing.T) *tfprotov6.GetProviderSchemaResponse {
 	t.Helper()
-	server, err := providerserver.NewProtocol6WithError(provider.New("test")())()
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := provider.Server("test")
 	resp, err := server.GetProviderSchema(context.Background(), &tfprotov6.GetProviderSchemaRequest{})
 	if err != nil {
 		t.Fatal(err)
@@ -79,10 +75,7 @@ func secrets(t *testing.T, at string, attributes []*tfprotov6.SchemaAttribute) {
 }
 
 func TestEveryResourceImportsAndHasAnIdentity(t *testing.T) {
-	server, err := providerserver.NewProtocol6WithError(provider.New("test")())()
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := provider.Server("test")
 	resp, err := server.GetResourceIdentitySchemas(context.Background(), &tfprotov6.GetResourceIdentitySchemasRequest{})
 	if err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/packed"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind/bindattr"
 )
@@ -20,7 +21,7 @@ type model struct {
 	TTL           types.Int64  `tfsdk:"ttl"`
 	SOA           types.Object `tfsdk:"soa"`
 	NameServers   types.List   `tfsdk:"name_servers"`
-	Records       types.Map    `tfsdk:"records"`
+	Records       packed.Value `tfsdk:"records"`
 	Pointers      types.Map    `tfsdk:"pointers"`
 	AllowTransfer types.List   `tfsdk:"allow_transfer"`
 	Forward       types.Object `tfsdk:"forward"`
@@ -72,20 +73,52 @@ func soaObject(s bind.SOA) types.Object {
 }
 
 // records reads the map; a name or a set that is not known has no values, a value that is not known is "".
-func records(m types.Map) bind.Records {
-	if m.IsNull() || m.IsUnknown() {
+func records(v packed.Value) bind.Records {
+	content, ok := v.Content().(map[string]any)
+	if !ok {
 		return nil
 	}
 	all := bind.Records{}
-	for owner, e := range m.Elements() {
-		sets, _ := e.(types.Map)
+	for owner, e := range content {
+		sets, _ := e.(map[string]any)
 		all[owner] = map[string][]string{}
-		for rrType, v := range sets.Elements() {
-			list, _ := v.(types.List)
-			all[owner][rrType] = bindattr.Strings(list)
+		for rrType, v := range sets {
+			all[owner][rrType] = values(v)
 		}
 	}
 	return all
+}
+
+func values(content any) []string {
+	list, ok := content.([]any)
+	if !ok {
+		return nil
+	}
+	all := make([]string, len(list))
+	for i, e := range list {
+		all[i], _ = e.(string)
+	}
+	return all
+}
+
+// packRecords is the inverse of records.
+func packRecords(all bind.Records) packed.Value {
+	if all == nil {
+		return packed.Pack(nil)
+	}
+	content := map[string]any{}
+	for owner, sets := range all {
+		byType := map[string]any{}
+		for rrType, values := range sets {
+			list := make([]any, len(values))
+			for i, v := range values {
+				list[i] = v
+			}
+			byType[rrType] = list
+		}
+		content[owner] = byType
+	}
+	return packed.Pack(content)
 }
 
 func recordsMap(all bind.Records) types.Map {
@@ -134,7 +167,7 @@ func fill(ctx context.Context, m *model, read bind.Zone) diag.Diagnostics {
 	m.SOA = soaObject(got.SOA)
 	m.NameServers = bindattr.List(got.NameServers)
 	m.AllowTransfer = bindattr.List(got.AllowTransfer)
-	m.Records = recordsMap(got.Records)
+	m.Records = packRecords(got.Records)
 	m.Pointers = pointers(got.Pointers)
 	m.Serial = types.Int64Value(int64(got.Serial))
 	return diags
@@ -146,7 +179,7 @@ func (m *model) fillForward(got bind.Zone) {
 		"servers": bindattr.List(got.Forward.Servers), "only": types.BoolValue(got.Forward.Only),
 	})
 	m.Serial, m.SOA = types.Int64Null(), types.ObjectNull(soaTypes)
-	m.Records, m.Pointers = types.MapNull(setsType), types.MapNull(types.StringType)
+	m.Records, m.Pointers = packed.Pack(nil), types.MapNull(types.StringType)
 	if m.TTL.IsNull() || m.TTL.IsUnknown() {
 		m.TTL = types.Int64Value(bind.DefaultTTL)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/packed"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
 )
 
@@ -211,6 +212,9 @@ func (p *planner) serial() {
 
 // known says whether a value is known in all its parts.
 func known(ctx context.Context, v attr.Value) bool {
+	if p, ok := v.(packed.Value); ok {
+		return p.KnownAt()
+	}
 	tv, err := v.ToTerraformValue(ctx)
 	return err == nil && tv.IsFullyKnown()
 }

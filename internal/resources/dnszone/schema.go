@@ -11,7 +11,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/packed"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind/bindattr"
 )
@@ -25,6 +27,9 @@ var (
 	}
 	forwardTypes = map[string]attr.Type{"servers": valuesType, "only": types.BoolType}
 )
+
+// Packed are the attributes that may hold thousands of values.
+var Packed = map[string]tftypes.Type{"records": types.MapType{ElemType: setsType}.TerraformType(context.Background())}
 
 func zoneSchema(context.Context) schema.Schema {
 	return schema.Schema{
@@ -57,11 +62,8 @@ func zoneSchema(context.Context) schema.Schema {
 				Optional: true, Computed: true, ElementType: types.StringType, Default: listdefault.StaticValue(bindattr.List([]string{bind.DefaultNameServer})),
 				MarkdownDescription: "Servers that the zone names as its own, absolute with a dot at the end, else in the zone, where they need address `records`. Default: `[\"localhost.\"]`.",
 			},
-			"records": schema.MapAttribute{
-				Optional: true, ElementType: setsType,
-				MarkdownDescription: "Records by name and type: `{ api = { A = [\"10.0.0.100\"] } }`. Names are relative to the zone, `@` is the zone itself, and a dot at the end makes one absolute; this holds for names in values too. " +
-					"Values are written as in a zone file, TXT values as plain text of any length.",
-			},
+			"records": packed.Attribute("Records by name and type: `{ api = { A = [\"10.0.0.100\"] } }`. Names are relative to the zone, `@` is the zone itself, and a dot at the end makes one absolute; this holds for names in values too. " +
+				"Values are written as in a zone file, TXT values as plain text of any length."),
 			"pointers": schema.MapAttribute{
 				Optional: true, ElementType: types.StringType,
 				MarkdownDescription: "Pointers of a reverse zone: address to absolute name, `{ \"10.0.0.1\" = \"node-1.example.com.\" }`.",
