@@ -91,7 +91,7 @@ func (s source) open(ctx context.Context, guarded bool) (r io.ReadCloser, size i
 	if err != nil {
 		return nil, 0, errors.Join(err, f.Close())
 	}
-	return f, info.Size(), nil
+	return withHoles(f, info.Size()), info.Size(), nil
 }
 
 // reportEvery is how often a long transfer says in the log how far it is.
