@@ -11,7 +11,6 @@ import (
 	"io/fs"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -51,16 +50,6 @@ func (c *Client) PlanRoutes(ctx context.Context) ([]HostRoute, error) {
 	}
 	c.plan.routes, c.plan.routesAt = routes, time.Now()
 	return routes, nil
-}
-
-// HasDevice says whether the hypervisor's machine has a network device of a name; false where the transport
-// gives no access to the machine.
-func (c *Client) HasDevice(ctx context.Context, name string) (bool, error) {
-	_, err := c.readHost(ctx, filepath.Join("/sys/class/net", name, "ifindex"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	return err == nil, err
 }
 
 // readHost reads a file of the hypervisor's machine.

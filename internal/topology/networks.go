@@ -19,6 +19,12 @@ func BridgeClaim(hypervisor, bridge string) Claim {
 	return Claim{Kind: "bridge", Scope: hypervisorScope(hypervisor), Value: bridge}
 }
 
+// HostBridgeClaim is the claim that a bridge lays whose machine is named by its endpoint: which hypervisor that is
+// cannot be told for sure, as a machine has many names. Bridges of one name on several machines lay the same one.
+func HostBridgeClaim(bridge string) Claim {
+	return Claim{Kind: "bridge", Scope: "a host", Value: bridge}
+}
+
 // AddressClaim is the claim to an address on a network, laid by reservations and by nodes' interfaces.
 func AddressClaim(hypervisor, network string, address netip.Addr) Claim {
 	return Claim{Kind: "IP address", Scope: fmt.Sprintf("network %q of %s", network, hypervisorScope(hypervisor)), Value: address.String()}

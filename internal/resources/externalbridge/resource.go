@@ -16,6 +16,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bridge"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/topology"
 )
 
 // New is the constructor that the provider offers.
@@ -104,6 +105,9 @@ func plan(ctx context.Context, f *fleet.Fleet, req resource.ModifyPlanRequest, r
 		resp.Diagnostics.AddAttributeError(path.Root("host"), "Two hosts", "write `host` or `hypervisor`, not both")
 		return
 	}
+	if f != nil {
+		claim(f, m, resp)
+	}
 	if f == nil || !req.State.Raw.IsNull() || m.Host.IsUnknown() || m.Hypervisor.IsUnknown() || m.Interfaces.IsUnknown() {
 		return
 	}
@@ -126,5 +130,21 @@ func plan(ctx context.Context, f *fleet.Fleet, req resource.ModifyPlanRequest, r
 	}
 	if _, _, err := b.Make(machine); err != nil {
 		resp.Diagnostics.AddAttributeError(path.Root("interfaces"), "Invalid interfaces", err.Error())
+	}
+}
+
+// claim tells the plan's nodes and networks of the bridge.
+func claim(f *fleet.Fleet, m *model, resp *resource.ModifyPlanResponse) {
+	if m.Name.IsUnknown() {
+		return
+	}
+	name, on := m.Name.ValueString(), m.Hypervisor.ValueString()
+	if !m.Host.IsNull() || m.Hypervisor.IsUnknown() {
+		// Whether another bridge of this name is on the same machine is not known, so nothing conflicts.
+		f.Claims.Replace(fmt.Sprintf("external bridge %q on host %s", name, m.Host), topology.HostBridgeClaim(name))
+		return
+	}
+	for _, conflict := range f.Claims.Replace(topology.On(on, fmt.Sprintf("external bridge %q", name)), topology.BridgeClaim(on, name)) {
+		resp.Diagnostics.AddAttributeError(path.Root("name"), "Bridge name taken", fmt.Sprintf("%s is the one of %s: write another name", conflict.Claim, conflict.Holder))
 	}
 }

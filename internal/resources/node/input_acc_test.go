@@ -25,11 +25,22 @@ func TestAccNodeBadInput(t *testing.T) {
 		Config:      strings.Replace(config(os.Getenv("SANDBOX_STATE")+"/none", network, ""), "size_gib = 1", "size_gib = 1, pool = \"nopool\"", 1),
 		ExpectError: regexp.MustCompile("Unknown storage pool"),
 	}
+	bridge := func(reference, more string) string {
+		return config(image, network, "  network_interfaces = [{ bridge = "+reference+" }]\n"+more)
+	}
+	plans := func(config string) resource.TestStep {
+		return resource.TestStep{Config: config, PlanOnly: true, ExpectNonEmptyPlan: true}
+	}
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: acctest.Providers,
 		Steps: []resource.TestStep{
 			absent, small,
 			fails("  network_interfaces = [{ network = \"nonet\" }]\n", "Unknown network"),
+			fails("  network_interfaces = [{ bridge = \"nobridge\" }]\n", "Unknown bridge"),
+			plans(bridge(`"nobridge"`, "  running = false\n")), // it is needed at the start alone
+			plans(bridge("virtcluster_network.b.bridge", "") + "resource \"virtcluster_network\" \"b\" {\n  name = \"b\"\n  mode = \"isolated\"\n  bridge = \"nobridge\"\n}\n"),
+			plans(bridge("virtcluster_external_bridge.b.name", "") + "resource \"virtcluster_external_bridge\" \"b\" {\n  name = \"nobridge\"\n  interfaces = [\"eno1\"]\n}\n"),
+			plans(bridge("virtcluster_external_bridge.b.name", "") + "resource \"virtcluster_external_bridge\" \"b\" {\n  name = \"nobridge\"\n  host = \"local:\"\n  interfaces = [\"eno1\"]\n}\n"),
 			fails("  network_interfaces = [{ network = \"NET\", ip = \"10.78.0.1\" }]\n", "Address outside the network"),
 			fails("  network_interfaces = [{ network = \"NET\", ip = \"10.77.0.254\" }]\n", "Address of the gateway"),
 			fails("  max_memory_mib = 99999999\n", "More memory than the hypervisor has"),
