@@ -2,8 +2,10 @@ package node
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 
 	"github.com/coreos/butane/config"
@@ -47,9 +49,13 @@ func ignitionOf(v *version) (string, error) {
 	return "", nil
 }
 
-// translate turns Butane into Ignition. The error names line and column.
+// translate turns Butane into Ignition. The error names line and column. What was translated already stays as it is:
+// all that is left of an imported node's Butane is what it became.
 func translate(text string) (string, error) {
-	translated, r, err := config.TranslateBytes([]byte(text), common.TranslateBytesOptions{})
+	if translated(text) {
+		return text, checkIgnition(text)
+	}
+	result, r, err := config.TranslateBytes([]byte(text), common.TranslateBytesOptions{})
 	if r.IsFatal() {
 		return "", reported(r)
 	}
@@ -60,7 +66,38 @@ func translate(text string) (string, error) {
 		}
 		return "", err
 	}
-	return string(translated), nil
+	return string(result), nil
+}
+
+// translated tells Ignition from Butane, which is YAML and may be written as JSON too, but names its variant.
+func translated(text string) bool {
+	var c struct {
+		Variant  any
+		Ignition *struct{ Version string }
+	}
+	return json.Unmarshal([]byte(text), &c) == nil && c.Variant == nil && c.Ignition != nil && c.Ignition.Version != ""
+}
+
+// keepIgnition keeps the prior text of a configuration that hands the same over to the guest: other spaces and
+// comments, or for an imported node what its Butane became, are no change.
+func keepIgnition(planned, prior *version) {
+	if known(planned.Ignition) && known(prior.Ignition) && sameJSON(planned.Ignition.ValueString(), prior.Ignition.ValueString()) {
+		planned.Ignition = prior.Ignition
+	}
+	if !known(planned.Butane) || !known(prior.Butane) || planned.Butane.Equal(prior.Butane) {
+		return
+	}
+	is, err := translate(planned.Butane.ValueString())
+	was, err2 := translate(prior.Butane.ValueString())
+	if err == nil && err2 == nil && sameJSON(is, was) {
+		planned.Butane = prior.Butane
+	}
+}
+
+// sameJSON says that two texts are JSON of one meaning.
+func sameJSON(a, b string) bool {
+	var x, y any
+	return json.Unmarshal([]byte(a), &x) == nil && json.Unmarshal([]byte(b), &y) == nil && reflect.DeepEqual(x, y)
 }
 
 // checkIgnition says what Ignition itself would say about a configuration, with line and column.

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"strings"
@@ -72,7 +73,10 @@ func (n *node) fillImported(ctx context.Context, c *hypervisor.Client, v *versio
 		if err != nil {
 			return err
 		}
-		v.Ignition = optional(string(content))
+		text := optional(string(bytes.TrimRight(content, "\x00")))
+		if v.Ignition = text; m.Mark.Butane {
+			v.Ignition, v.Butane = types.StringNull(), text
+		}
 	}
 	disk := m.Disk(machine.Seed)
 	if disk == nil {

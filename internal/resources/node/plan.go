@@ -36,6 +36,7 @@ func (n *node) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 		resp.Diagnostics.Append(diags...)
 	}
 	complete(&planned, &config, &prior)
+	keepIgnition(&planned, &prior)
 	replace := !create && replaces(&planned, &prior, resp)
 	if create || replace {
 		n.planNew(ctx, &planned, &config)

@@ -23,7 +23,9 @@ type Mark struct {
 	Role    string   `xml:"role,attr,omitempty"`
 	// Creating is set from the first step of a create to its last: a domain that has it was left behind by
 	// an interrupted one and belongs to nobody's state.
-	Creating   bool              `xml:"creating,attr,omitempty"`
+	Creating bool `xml:"creating,attr,omitempty"`
+	// Butane says that the Ignition configuration was written as Butane.
+	Butane     bool              `xml:"butane,attr,omitempty"`
 	Labels     []MarkedLabel     `xml:"label"`
 	Disks      []MarkedDisk      `xml:"disk"`
 	Interfaces []MarkedInterface `xml:"interface"`
