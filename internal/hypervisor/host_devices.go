@@ -14,7 +14,7 @@ import (
 // HasDevice says whether the hypervisor's machine has a network device of a name; false where the transport
 // gives no access to the machine.
 func (c *Client) HasDevice(ctx context.Context, name string) (bool, error) {
-	_, err := c.readHost(ctx, filepath.Join("/sys/class/net", name, "ifindex"))
+	_, err := c.HostFile(ctx, filepath.Join("/sys/class/net", name, "ifindex"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}

@@ -35,7 +35,7 @@ func (c *Client) PlanRoutes(ctx context.Context) ([]HostRoute, error) {
 	}
 	var routes []HostRoute
 	for path, parse := range map[string]func([]byte) ([]HostRoute, error){"/proc/net/route": parseRoutes4, "/proc/net/ipv6_route": parseRoutes6} {
-		content, err := c.readHost(ctx, path)
+		content, err := c.HostFile(ctx, path)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // a kernel without IPv6, or a transport without access
 		}
@@ -52,8 +52,9 @@ func (c *Client) PlanRoutes(ctx context.Context) ([]HostRoute, error) {
 	return routes, nil
 }
 
-// readHost reads a file of the hypervisor's machine.
-func (c *Client) readHost(ctx context.Context, path string) ([]byte, error) {
+// HostFile reads a file of the hypervisor's machine; fs.ErrNotExist is also the answer where the transport gives no
+// access to it.
+func (c *Client) HostFile(ctx context.Context, path string) ([]byte, error) {
 	switch {
 	case c.remote != nil:
 		return c.remote.Read(ctx, path)

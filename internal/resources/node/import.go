@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-log/tflog"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/cloudinit"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
@@ -73,6 +74,9 @@ func (n *node) fillImported(ctx context.Context, c *hypervisor.Client, v *versio
 		if err != nil {
 			return err
 		}
+		if content == nil {
+			content = hostFile(ctx, c, m.IgnitionFile)
+		}
 		text := optional(string(bytes.TrimRight(content, "\x00")))
 		if v.Ignition = text; m.Mark.Butane {
 			v.Ignition, v.Butane = types.StringNull(), text
@@ -116,6 +120,15 @@ func (v *version) fillSeed(seed *cloudinit.Seed, uuid string) error {
 		v.parts.CloudInit = ci
 	}
 	return nil
+}
+
+// hostFile reads a file that no pool has, as somebody may have put it anywhere; nil where that cannot be done.
+func hostFile(ctx context.Context, c *hypervisor.Client, path string) []byte {
+	content, err := c.HostFile(ctx, path)
+	if err != nil {
+		tflog.Warn(ctx, "cannot read the node's Ignition configuration", map[string]any{"file": path, "error": err.Error()})
+	}
+	return content
 }
 
 // readFile reads a file on the hypervisor that is a volume; nil where no pool has it.

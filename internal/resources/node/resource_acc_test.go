@@ -227,11 +227,15 @@ func TestAccNodeRestartsOnlyWhereAllowed(t *testing.T) {
 func TestAccNodeOfVirshIsImportedAndKeepsWhatIsNotModelled(t *testing.T) {
 	pool, network, image := stage(t, "nodeimport")
 	disk := "/var/lib/libvirt/" + pool + "/hand.qcow2"
+	ignition := t.TempDir() + "/config.ign"
+	if err := os.WriteFile(ignition, []byte("{\"ignition\":{\"version\":\"3.4.0\"}}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	xml := fmt.Sprintf(`<domain type='qemu'><name>acc</name><title>By hand</title><memory unit='MiB'>128</memory><vcpu current='1'>2</vcpu>
-		<cputune><shares>512</shares></cputune><os><type machine='pc'>hvm</type><boot dev='hd'/></os><features><acpi/></features><devices>
+		<cputune><shares>512</shares></cputune><sysinfo type='fwcfg'><entry name='opt/com.coreos/config' file='%s'/></sysinfo><os><type machine='pc'>hvm</type><boot dev='hd'/></os><features><acpi/></features><devices>
 		<disk type='file' device='disk'><driver name='qemu' type='qcow2' cache='unsafe'/><source file='%s'/><target dev='vda' bus='virtio'/></disk>
 		<interface type='network'><mac address='52:54:00:77:00:01'/><source network='%s'/><model type='virtio'/><driver queues='2'/></interface>
-		<serial type='pty'/><watchdog model='i6300esb'/></devices></domain>`, disk, network)
+		<serial type='pty'/><watchdog model='i6300esb'/></devices></domain>`, ignition, disk, network)
 	file := t.TempDir() + "/domain.xml"
 	if err := os.WriteFile(file, []byte(xml), 0o644); err != nil {
 		t.Fatal(err)
@@ -243,6 +247,7 @@ resource "virtcluster_node" "n" {
   memory_mib = 128
   root_disk  = { image = %q }
   network_interfaces = [{ network = %q, mac = "52-54-00-77-00-01" }]
+  ignition   = "{ \"ignition\": { \"version\": \"3.4.0\" } }"
 `, image, network)
 	kept := says(t, "dumpxml --inactive acc", `<title>By hand</title>`, `<shares>512</shares>`, `cache='unsafe'`, `queues='2'`, `i6300esb`)
 	resource.Test(t, resource.TestCase{
