@@ -1,6 +1,9 @@
 package image_test
 
 import (
+	"crypto/sha256"
+	"crypto/sha512"
+	"fmt"
 	"os"
 	"testing"
 
@@ -35,9 +38,14 @@ func TestAccImageImportedIsLeftAsItIs(t *testing.T) {
 		Steps: []resource.TestStep{
 			{Config: config(""), ResourceName: address, ImportState: true, ImportStateId: "imported/i", ImportStatePersist: true},
 			{Config: config(""), PlanOnly: true},
-			// From the first change on, the source is known.
-			{Config: config(checksum(content)), Check: resource.TestCheckResourceAttr(address, "source", source)},
 			{Config: config(checksum(content)), PlanOnly: true},
+			{Config: config(fmt.Sprintf("  checksum = \"SHA512:%X\"\n", sha512.Sum512(content))), PlanOnly: true},
+			{Config: config(checksum(content[1:])), PlanOnly: true, ExpectNonEmptyPlan: true},
+			{Config: config(checksum(content)), Check: resource.TestCheckResourceAttr(address, "checksum", fmt.Sprintf("sha256:%x", sha256.Sum256(content)))},
+			// From the first change on, the source is known.
+			{Config: config("  timeouts = { create = \"5m\" }\n"), Check: resource.ComposeTestCheckFunc(
+				resource.TestCheckResourceAttr(address, "source", source), resource.TestCheckNoResourceAttr(address, "checksum"))},
+			{Config: config("  timeouts = { create = \"5m\" }\n"), PlanOnly: true},
 		},
 	})
 }

@@ -21,6 +21,9 @@ func (r *imageResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanR
 	}
 	var m model
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
+	// It is computed for an imported image only; otherwise it is what the configuration says, be that nothing.
+	resp.Diagnostics.Append(req.Config.GetAttribute(ctx, path.Root("checksum"), &m.Checksum)...)
+	resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("checksum"), m.Checksum)...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -38,7 +41,7 @@ func (r *imageResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanR
 		return
 	}
 	if prior.imported() {
-		keepSource(ctx, &prior, &m, req, resp)
+		keepImported(ctx, &prior, &m, req, resp)
 	}
 	was, diags := readRecord(ctx, req.Private)
 	resp.Diagnostics.Append(diags...)
@@ -55,16 +58,6 @@ func (r *imageResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanR
 
 // imported says that nobody knows what the image was made from.
 func (m *model) imported() bool { return m.Source.IsNull() || m.Source.Equal(m.ID) }
-
-// keepSource plans no change of an imported image where the configuration only says where it comes from. Where
-// something else changes, that is written down too.
-func keepSource(ctx context.Context, prior, planned *model, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	given := planned.Source
-	resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("source"), prior.Source)...)
-	if !resp.Plan.Raw.Equal(req.State.Raw) {
-		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("source"), given)...)
-	}
-}
 
 // checkSource checks what can be known of a source before it is opened.
 func checkSource(m *model) diag.Diagnostics {

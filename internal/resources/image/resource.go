@@ -138,8 +138,8 @@ func (r *imageResource) Read(ctx context.Context, req resource.ReadRequest, resp
 		return
 	}
 	m.fill(v)
-	if m.Source.IsNull() {
-		m.Source = m.ID // imported: all that is known of where it comes from is where it is
+	if m.Source.IsNull() { // just imported
+		resp.Diagnostics.Append(takeStock(ctx, c, v, &m, resp.Private)...)
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }

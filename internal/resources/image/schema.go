@@ -51,9 +51,10 @@ func imageSchema(ctx context.Context) schema.Schema {
 				Validators: []validator.String{sourceForm{}},
 			},
 			"checksum": schema.StringAttribute{
-				Optional: true,
+				Optional: true, Computed: true,
 				MarkdownDescription: "`sha256:` or `sha512:` and the sum in hexadecimal, over the source as it is, compressed or not. " +
-					"It is checked before the image can be used, and it lets a broken download be resumed. A change makes a new image.",
+					"It is checked before the image can be used, and it lets a broken download be resumed. A change makes a new image. " +
+					"Default: none, and for an imported image the sum of the volume, which is read once for it.",
 				Validators: []validator.String{checksumForm{}},
 			},
 			"format": schema.StringAttribute{
