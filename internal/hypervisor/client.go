@@ -26,6 +26,8 @@ type Client struct {
 	// being restarted, and waited for.
 	connected bool
 
+	refusals refusals
+
 	networkLocks sync.Map // network's UUID → *sync.Mutex
 	plan         planCache
 }

@@ -141,6 +141,9 @@ func calls[T any](ctx context.Context, c *Client, what string, again bool, fn fu
 			return none, fmt.Errorf("%s: %w", what, err)
 		}
 		got, err := abandonable(ctx, l, fn)
+		for err != nil && c.awaitDaemon(ctx, err) {
+			got, err = abandonable(ctx, l, fn)
+		}
 		switch {
 		case err == nil:
 			return got, nil

@@ -45,6 +45,15 @@ func (c *Client) Host(ctx context.Context) (Host, error) {
 	})
 }
 
+// HasLibvirt says whether the host's libvirt is of a version or newer. One that does not tell its version counts as new.
+func (h Host) HasLibvirt(major, minor int) bool {
+	var has, hasMinor int
+	if _, err := fmt.Sscanf(h.Libvirt, "%d.%d", &has, &hasMinor); err != nil {
+		return true
+	}
+	return has > major || has == major && hasMinor >= minor
+}
+
 // versionText spells libvirt's number of a version: 9000000 is 9.0.0.
 func versionText(n uint64) string {
 	return fmt.Sprintf("%d.%d.%d", n/1_000_000, n/1000%1000, n%1000)

@@ -63,6 +63,9 @@ func (c *Client) openStream(ctx context.Context, what string, proc uint32, argum
 	s.stop = context.AfterFunc(ctx, func() { _ = conn.Close() })
 	if err := s.open(c.target.remoteURI, proc, arguments); err != nil {
 		s.close()
+		if c.awaitDaemon(ctx, err) {
+			return c.openStream(ctx, what, proc, arguments)
+		}
 		return nil, s.explain(err)
 	}
 	return s, nil
