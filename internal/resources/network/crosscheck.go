@@ -51,6 +51,9 @@ func crossCheck(ctx context.Context, f *fleet.Fleet, prior, planned *model, want
 	if err := c.keptReservations(ctx, client); err != nil {
 		tflog.Warn(ctx, "cannot look for the network's reservations", map[string]any{"network": planned.Name.ValueString(), "error": err.Error()})
 	}
+	if err := c.unservedTFTP(ctx, client); err != nil {
+		tflog.Warn(ctx, "cannot ask for libvirt's version", map[string]any{"network": planned.Name.ValueString(), "error": err.Error()})
+	}
 	if c.subnetsStay() && c.want.Bridge == c.was.Bridge && c.want.Mode == c.was.Mode {
 		return
 	}
