@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
+	"sync"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/packages"
@@ -61,7 +61,7 @@ func Prepare(ctx context.Context, h host.Host, services []string, install bool) 
 			return nil, err
 		}
 	}
-	return enable(ctx, h, services)
+	return inv.enable(ctx, h, services)
 }
 
 // missing is nil when all services are installed.
@@ -96,20 +96,24 @@ func (inv Inventory) remember(ctx context.Context, h host.Host, services []strin
 	return record.store(ctx, h)
 }
 
-// enable enables units and starts those that can be; a daemon that does not start is a warning only, as it
-// may want the very configuration that comes next.
-func enable(ctx context.Context, h host.Host, services []string) (warnings []string, err error) {
-	var units []string
+// enable enables the units that are not (which costs systemd a reload) and starts those that can be; a daemon
+// that does not start is a warning only, as it may want the very configuration that comes next. What was
+// installed since the inventory counts as neither.
+func (inv Inventory) enable(ctx context.Context, h host.Host, services []string) (warnings []string, err error) {
+	argv := []string{"systemctl", "enable", "--quiet"}
+	n := len(argv)
 	for _, name := range services {
-		units = append(units, Services[name].Unit)
+		if unit := Services[name].Unit; !inv.Units[name].enabled() {
+			argv = append(argv, unit)
+		}
 	}
-	cmd := host.Script("enable "+strings.Join(units, " "), enableScript, units...)
-	cmd.Repeatable = true
-	if _, err := h.Run(ctx, cmd); err != nil {
-		return nil, err
+	if len(argv) > n {
+		if _, err := h.Run(ctx, host.Cmd{Argv: argv, Repeatable: true}); err != nil {
+			return nil, err
+		}
 	}
 	for _, name := range services {
-		if !Services[name].Start {
+		if !Services[name].Start || inv.Units[name].active() {
 			continue
 		}
 		cmd := host.Script("start "+name, startScript, Services[name].Unit)
@@ -125,13 +129,6 @@ func enable(ctx context.Context, h host.Host, services []string) (warnings []str
 	}
 	return warnings, nil
 }
-
-// enableScript enables the units that are not: enabling one that is costs a reload of systemd for nothing.
-const enableScript = `for unit; do
-  shift
-  systemctl is-enabled --quiet "$unit" 2>/dev/null || set -- "$@" "$unit"
-done
-[ $# = 0 ] || exec systemctl enable --quiet "$@"`
 
 // startScript starts a unit; its failure carries the daemon's own last words.
 const startScript = `systemctl is-active --quiet "$1" && exit 0
@@ -152,12 +149,11 @@ func GiveBack(ctx context.Context, h host.Host, engine *transaction.Engine, serv
 		return err
 	}
 	record := Record{Before: maps.Clone(inv.Record.Before)}
-	var errs []error
-	for _, name := range slices.Sorted(slices.Values(services)) {
-		if err := giveBack(ctx, h, engine, name, inv); err != nil {
-			errs = append(errs, fmt.Errorf("give %s back: %w", name, err))
-			continue
-		}
+	given, errs := inv.giveBack(ctx, h, engine, services)
+	if err := inv.restore(ctx, h, given); err != nil {
+		return errors.Join(append(errs, err)...)
+	}
+	for _, name := range given {
 		delete(record.Before, name)
 	}
 	if !maps.Equal(record.Before, inv.Record.Before) {
@@ -171,38 +167,75 @@ func GiveBack(ctx context.Context, h host.Host, engine *transaction.Engine, serv
 	return errors.Join(errs...)
 }
 
-func giveBack(ctx context.Context, h host.Host, engine *transaction.Engine, name string, inv Inventory) error {
-	s := Services[name]
-	if _, installed := inv.Versions[name]; installed && s.Daemon != nil {
-		if err := engine.GiveBack(ctx, h, s.Daemon); err != nil {
-			return err
+// giveBack gives the configurations of services back, side by side, and returns those with which that went well.
+func (inv Inventory) giveBack(ctx context.Context, h host.Host, engine *transaction.Engine, services []string) (given []string, errs []error) {
+	failures := make([]error, len(services))
+	var wait sync.WaitGroup
+	for i, name := range services {
+		daemon := Services[name].Daemon
+		if _, installed := inv.Versions[name]; installed && daemon != nil {
+			wait.Go(func() { failures[i] = engine.GiveBack(ctx, h, daemon) })
 		}
 	}
-	before, recorded := inv.Record.Before[name]
-	if !recorded {
+	wait.Wait()
+	for i, name := range services {
+		if failures[i] != nil {
+			errs = append(errs, fmt.Errorf("give %s back: %w", name, failures[i]))
+			continue
+		}
+		given = append(given, name)
+	}
+	return given, errs
+}
+
+// restore makes the units of services as they are recorded.
+func (inv Inventory) restore(ctx context.Context, h host.Host, services []string) error {
+	var args []string
+	for _, name := range services {
+		before, recorded := inv.Record.Before[name]
+		if !recorded {
+			continue
+		}
+		enabled, active := "disable", "stop"
+		if before.enabled() {
+			enabled = "enable"
+		}
+		if before.active() {
+			active = "start"
+		}
+		args = append(args, Services[name].Unit, enabled, active)
+	}
+	if args == nil {
 		return nil
 	}
-	enabled, active := "disable", "stop"
-	if before.enabled() {
-		enabled = "enable"
-	}
-	if before.active() {
-		active = "start"
-	}
-	cmd := host.Script("restore "+s.Unit, restoreScript, s.Unit, enabled, active)
+	cmd := host.Script("restore the units of "+strings.Join(services, ", "), restoreScript, args...)
 	cmd.Repeatable = true
 	_, err := h.Run(ctx, cmd)
 	return err
 }
 
-// restoreScript makes a unit ($1) as enabled ($2) and as active ($3) as it was. A unit that is gone, with its
-// package, has nothing to restore; one that cannot be enabled (static) needs no restoring.
-const restoreScript = `[ "$(systemctl show --property=LoadState --value "$1")" = loaded ] || exit 0
-case $(systemctl show --property=UnitFileState --value "$1"),$2 in
-enabled,enable | disabled,disable | static,* | indirect,* | generated,*) ;;
-*) systemctl "$2" --quiet "$1" || exit 1 ;;
-esac
-case $(systemctl show --property=ActiveState --value "$1"),$3 in
-active,start | inactive,stop) ;;
-*) systemctl "$3" "$1" || exit 1 ;;
-esac`
+// restoreScript makes units, each followed by "enable" or "disable" and by "start" or "stop", what these say.
+// A unit that is gone, with its package, has nothing to restore; one that cannot be enabled (static) needs no
+// restoring. systemd reloads itself once for all that it disables, which is why they go together.
+const restoreScript = `enable= disable= start= stop=
+while [ $# -gt 0 ]; do
+  state=$(systemctl show --property=LoadState,UnitFileState,ActiveState "$1") || exit 1
+  case $state in *LoadState=loaded*)
+    case "$state,$2" in
+    *UnitFileState=enabled*,enable | *UnitFileState=disabled*,disable) ;;
+    *UnitFileState=static* | *UnitFileState=indirect* | *UnitFileState=generated*) ;;
+    *,enable) enable="$enable $1" ;;
+    *,disable) disable="$disable $1" ;;
+    esac
+    case "$state,$3" in
+    *ActiveState=active*,start | *ActiveState=inactive*,stop) ;;
+    *,start) start="$start $1" ;;
+    *,stop) stop="$stop $1" ;;
+    esac
+  esac
+  shift 3
+done
+[ -z "$disable" ] || systemctl disable --quiet $disable || exit 1
+[ -z "$enable" ] || systemctl enable --quiet $enable || exit 1
+[ -z "$stop" ] || systemctl stop $stop || exit 1
+[ -z "$start" ] || systemctl start $start || exit 1`

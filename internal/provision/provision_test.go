@@ -33,6 +33,7 @@ func newBox(installed ...string) *box {
 		}
 	}
 	b.On(b.shell, "sh", "-c")
+	b.On(b.enable, "systemctl", "enable", "--quiet")
 	return b
 }
 
@@ -42,6 +43,14 @@ func (b *box) set(unit string, change func(*UnitState)) {
 	b.units[unit] = u
 }
 
+func (b *box) enable(_ context.Context, _ *hosttest.Host, cmd host.Cmd) ([]byte, error) {
+	b.ran = append(b.ran, cmd.String())
+	for _, unit := range cmd.Argv[3:] {
+		b.set(unit, func(u *UnitState) { u.Enabled = "enabled" })
+	}
+	return nil, nil
+}
+
 // shell does what the scripts do.
 func (b *box) shell(_ context.Context, _ *hosttest.Host, cmd host.Cmd) ([]byte, error) {
 	b.ran = append(b.ran, cmd.String())
@@ -49,17 +58,15 @@ func (b *box) shell(_ context.Context, _ *hosttest.Host, cmd host.Cmd) ([]byte, 
 	switch {
 	case cmd.Argv[2] == inventoryScript:
 		return []byte(b.inventory()), nil
-	case cmd.Argv[2] == enableScript:
-		for _, unit := range args[1:] {
-			b.set(unit, func(u *UnitState) { u.Enabled = "enabled" })
-		}
 	case cmd.Argv[2] == startScript:
 		b.set(args[1], func(u *UnitState) { u.Active = "active" })
 	case cmd.Argv[2] == restoreScript:
-		b.set(args[1], func(u *UnitState) {
-			u.Enabled = map[string]string{"enable": "enabled", "disable": "disabled"}[args[2]]
-			u.Active = map[string]string{"start": "active", "stop": "inactive"}[args[3]]
-		})
+		for of := range slices.Chunk(args[1:], 3) {
+			b.set(of[0], func(u *UnitState) {
+				u.Enabled = map[string]string{"enable": "enabled", "disable": "disabled"}[of[1]]
+				u.Active = map[string]string{"start": "active", "stop": "inactive"}[of[2]]
+			})
+		}
 	case strings.HasPrefix(cmd.String(), "apt-get install"):
 		for name, s := range Services {
 			if strings.Contains(cmd.String(), s.Packages["debian"][0]) {
@@ -118,6 +125,20 @@ func TestPrepareStartsOnlyWhatWorksWithoutConfiguration(t *testing.T) {
 		if u := b.units[s.Unit]; !u.enabled() || u.active() != (name == "bind" || name == "haproxy") {
 			t.Errorf("%s: %+v", name, u)
 		}
+	}
+}
+
+func TestWhatIsReadyIsLeftAlone(t *testing.T) {
+	b := newBox("bind", "haproxy")
+	for _, unit := range []string{"named.service", "haproxy.service"} {
+		b.set(unit, func(u *UnitState) { u.Enabled, u.Active = "enabled", "active" })
+	}
+	if _, err := Prepare(t.Context(), b, []string{"bind", "haproxy"}, true); err != nil || len(b.ran) != 1 {
+		t.Errorf("ran %q, %v; want a look only", b.ran, err)
+	}
+	b.set("named.service", func(u *UnitState) { u.Enabled, u.Active = "disabled", "inactive" })
+	if _, err := Prepare(t.Context(), b, []string{"bind", "haproxy"}, true); err != nil || !slices.Equal(b.ran[2:], []string{"systemctl enable --quiet named.service", "start bind"}) {
+		t.Errorf("ran %q, %v", b.ran, err)
 	}
 }
 

@@ -101,7 +101,7 @@ func (d Daemon) change(ctx context.Context, h host.Host, prev, next transaction.
 }
 
 func (d Daemon) script(ctx context.Context, h host.Host, verb, script string, next transaction.Tree, args ...string) error {
-	_, err := h.Run(ctx, host.Cmd{Argv: append([]string{"sh", "-c", script, "sh"}, args...)})
+	_, err := h.Run(ctx, host.Script(verb+" haproxy", script, args...))
 	var exit *host.ExitError
 	if errors.As(err, &exit) {
 		return refusal{words: fmt.Sprintf("%s haproxy on %s: %s", verb, h, checkerWords(exit.Stderr, "", next)), err: err}
