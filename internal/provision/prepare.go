@@ -144,7 +144,7 @@ func GiveBack(ctx context.Context, h host.Host, engine *transaction.Engine, serv
 		return err
 	}
 	defer unlock()
-	inv, err := Look(ctx, h)
+	inv, err := look(ctx, h, false)
 	if err != nil {
 		return err
 	}
