@@ -66,6 +66,9 @@ func TestAccZonesThroughFaults(t *testing.T) {
 		if err == nil || !regexp.MustCompile(`zone okd.example in view internal does not serve serial .*serves the one before again|serves the one before again: .*zone okd.example in view internal does not serve serial`).MatchString(words) {
 			t.Errorf("the error must say what is not served, and what is: %v\n%s", err, out)
 		}
+		if !strings.Contains(words, "permission denied") {
+			t.Errorf("the error must have named's own words:\n%s", out)
+		}
 		is(t, old, "api.okd.example")
 		if got := serial(t); got != before {
 			t.Errorf("serial %d is served, not %d", got, before)

@@ -127,6 +127,7 @@ while read -r zone view serial; do
 		if [ $tries -ge 60 ]; then
 			echo "zone $zone in view $view does not serve serial $serial:" >&2
 			rndc zonestatus "$zone" IN "$view" >&2
+			journalctl -q -u named -n 100 --no-pager -o cat | grep -F "zone $zone/IN/$view:" | tail -n 3 >&2
 			exit 1
 		fi
 		if [ $((tries%10)) -eq 0 ]; then rndc reload "$zone" IN "$view" >/dev/null 2>&1; fi
