@@ -13,34 +13,10 @@ import (
 	"testing"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/hosttest"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/localhost"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
-
-// fuse is a machine whose client is killed by SIGKILL before or after the n-th call.
-type fuse struct {
-	host.Host
-	left atomic.Int32
-}
-
-func (f *fuse) burn() {
-	if f.left.Add(-1) == 0 {
-		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-		select {}
-	}
-}
-
-func (f *fuse) Run(ctx context.Context, cmd host.Cmd) ([]byte, error) {
-	f.burn()
-	defer f.burn()
-	return f.Host.Run(ctx, cmd)
-}
-
-func (f *fuse) Write(ctx context.Context, file host.File) error {
-	f.burn()
-	defer f.burn()
-	return f.Host.Write(ctx, file)
-}
 
 // TestKilledClient is not a test but the client that TestKilledAtEveryStep kills.
 func TestKilledClient(t *testing.T) {
@@ -53,8 +29,7 @@ func TestKilledClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := &toy{conf: filepath.Join(dir, "toy.conf"), served: filepath.Join(dir, "served"), pid: filepath.Join(dir, "pid")}
-	h := &fuse{Host: localhost.New()}
-	h.left.Store(int32(steps))
+	h := hosttest.NewFuse(localhost.New(), steps)
 	e := &transaction.Engine{StateDir: filepath.Join(dir, "state")}
 	if err := e.Commit(t.Context(), h, d, d.add("new")); err != nil {
 		t.Fatal(err)

@@ -2,7 +2,6 @@ package faults
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -11,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -19,37 +17,11 @@ import (
 	"github.com/hashicorp/terraform-plugin-log/tflogtest"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/hosttest"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/sshhost"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
-
-// fuse is a machine whose client is killed by SIGKILL before or after its n-th use.
-type fuse struct {
-	host.Host
-	left atomic.Int32
-}
-
-func (f *fuse) burn() {
-	if f.left.Add(-1) == 0 {
-		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-		select {}
-	}
-}
-
-func (f *fuse) Run(ctx context.Context, cmd host.Cmd) ([]byte, error) {
-	f.burn()
-	defer f.burn()
-	return f.Host.Run(ctx, cmd)
-}
-
-func (f *fuse) Lock(ctx context.Context, name string) (func(), error) {
-	f.burn()
-	defer f.burn()
-	unlock, err := f.Host.Lock(ctx, name)
-	return func() { f.burn(); unlock(); f.burn() }, err
-}
 
 // client starts this binary again as a process that does what TestClient does with the arguments.
 func client(opts sshhost.Options, args ...string) *exec.Cmd {
@@ -73,9 +45,7 @@ func TestClient(t *testing.T) {
 	switch args[0] {
 	case "killed": // DAEMON STEP
 		s := subjects[slices.IndexFunc(subjects, func(s subject) bool { return s.Name() == args[1] })]
-		f := &fuse{Host: h}
-		f.left.Store(int32(n))
-		err = engine.Commit(t.Context(), f, s.Daemon, s.edit(after, nil))
+		err = engine.Commit(t.Context(), hosttest.NewFuse(h, n), s.Daemon, s.edit(after, nil))
 	case "frontends": // PREFIX NUMBER
 		for i := range n {
 			edit := transaction.Edit{Owner: args[1], Apply: func(tree transaction.Tree) error {
