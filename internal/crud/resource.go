@@ -72,15 +72,7 @@ func (r *typed[M, S]) Schema(ctx context.Context, _ resource.SchemaRequest, resp
 }
 
 func (r *typed[M, S]) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
-	if req.ProviderData == nil {
-		return
-	}
-	f, ok := req.ProviderData.(*fleet.Fleet)
-	if !ok {
-		resp.Diagnostics.AddError("Unexpected provider data", fmt.Sprintf("got %T", req.ProviderData))
-		return
-	}
-	r.fleet = f
+	r.fleet = configured(req.ProviderData, &resp.Diagnostics)
 }
 
 // what names the object in messages: `HAProxy backend "api"`.

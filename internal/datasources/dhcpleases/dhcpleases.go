@@ -9,6 +9,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -18,12 +19,10 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 )
 
-var _ datasource.DataSourceWithConfigure = (*source)(nil)
-
 // New makes the data source.
-func New() datasource.DataSource { return &source{} }
-
-type source struct{ fleet *fleet.Fleet }
+func New() datasource.DataSource {
+	return crud.NewSource(crud.Source[model]{Name: "dhcp_leases", Schema: leasesSchema(), Read: read})
+}
 
 type model struct {
 	Hypervisor types.String `tfsdk:"hypervisor"`
@@ -41,15 +40,11 @@ type lease struct {
 	Expires  types.String `tfsdk:"expires"`
 }
 
-func (d *source) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
-	resp.TypeName = req.ProviderTypeName + "_dhcp_leases"
-}
-
-func (d *source) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
+func leasesSchema() schema.Schema {
 	text := func(description string) schema.Attribute {
 		return schema.StringAttribute{Computed: true, MarkdownDescription: description}
 	}
-	resp.Schema = schema.Schema{
+	return schema.Schema{
 		MarkdownDescription: "The addresses that a network's DHCP has given out and that have not expired. A network that does not run has none.",
 		Attributes: map[string]schema.Attribute{
 			"hypervisor": schema.StringAttribute{Optional: true, MarkdownDescription: "Which of the provider's `hypervisors` the network is on. Default: the provider's `uri`."},
@@ -70,39 +65,19 @@ func (d *source) Schema(_ context.Context, _ datasource.SchemaRequest, resp *dat
 	}
 }
 
-func (d *source) Configure(_ context.Context, req datasource.ConfigureRequest, resp *datasource.ConfigureResponse) {
-	if req.ProviderData == nil {
-		return
-	}
-	f, ok := req.ProviderData.(*fleet.Fleet)
-	if !ok {
-		resp.Diagnostics.AddError("Unexpected provider data", fmt.Sprintf("got %T", req.ProviderData))
-		return
-	}
-	d.fleet = f
-}
-
-func (d *source) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
-	var m model
-	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
+func read(ctx context.Context, f *fleet.Fleet, m *model) (diags diag.Diagnostics) {
 	mac := ""
 	if !m.MAC.IsNull() {
 		var err error
 		if mac, err = alloc.CanonicalMAC(m.MAC.ValueString()); err != nil {
-			resp.Diagnostics.AddAttributeError(path.Root("mac"), "Invalid MAC address", err.Error())
+			diags.AddAttributeError(path.Root("mac"), "Invalid MAC address", err.Error())
+			return diags
 		}
 	}
-	if resp.Diagnostics.HasError() {
-		return
-	}
-	c, err := d.fleet.Hypervisor(ctx, m.Hypervisor.ValueString())
+	c, err := f.Hypervisor(ctx, m.Hypervisor.ValueString())
 	var all []hypervisor.Lease
 	if err == nil {
 		all, err = c.Leases(ctx, m.Network.ValueString())
-	}
-	if err != nil {
-		resp.Diagnostics.Append(crud.Failure("read", fmt.Sprintf("DHCP leases of network %q", m.Network.ValueString()), err))
-		return
 	}
 	slices.SortFunc(all, func(a, b hypervisor.Lease) int { return a.IP.Compare(b.IP) })
 	m.Leases = []lease{}
@@ -111,7 +86,7 @@ func (d *source) Read(ctx context.Context, req datasource.ReadRequest, resp *dat
 			m.Leases = append(m.Leases, spell(l))
 		}
 	}
-	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+	return crud.Cannot(fmt.Sprintf("DHCP leases of network %q", m.Network.ValueString()), err)
 }
 
 func spell(l hypervisor.Lease) lease {

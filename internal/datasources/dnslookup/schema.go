@@ -1,15 +1,12 @@
 package dnslookup
 
 import (
-	"context"
-
-	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
-func (*source) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
-	resp.Schema = schema.Schema{
+func lookupSchema() schema.Schema {
+	return schema.Schema{
 		MarkdownDescription: "Asks one DNS server, from one address: what a view answers. A name that does not exist is an answer (`status` is `NXDOMAIN`); no answer is an error.",
 		Attributes: map[string]schema.Attribute{
 			"id":       schema.StringAttribute{Computed: true, MarkdownDescription: "Server, name and type."},

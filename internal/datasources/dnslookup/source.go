@@ -11,18 +11,20 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/miekg/dns"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
 )
 
 // New is the constructor that the provider offers.
-func New() datasource.DataSource { return &source{} }
-
-type source struct{ fleet *fleet.Fleet }
+func New() datasource.DataSource {
+	return crud.NewSource(crud.Source[model]{Name: "dns_lookup", Schema: lookupSchema(), Read: lookUp})
+}
 
 type model struct {
 	ID            types.String `tfsdk:"id"`
@@ -45,49 +47,25 @@ var answerType = types.ObjectType{AttrTypes: map[string]attr.Type{
 	"name": types.StringType, "type": types.StringType, "ttl": types.Int64Type, "value": types.StringType,
 }}
 
-func (*source) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
-	resp.TypeName = req.ProviderTypeName + "_dns_lookup"
-}
-
-func (s *source) Configure(_ context.Context, req datasource.ConfigureRequest, resp *datasource.ConfigureResponse) {
-	if req.ProviderData == nil {
-		return
+func lookUp(ctx context.Context, f *fleet.Fleet, m *model) (diags diag.Diagnostics) {
+	q := m.question(&diags)
+	if diags.HasError() {
+		return diags
 	}
-	f, ok := req.ProviderData.(*fleet.Fleet)
-	if !ok {
-		resp.Diagnostics.AddError("Unexpected provider data", fmt.Sprintf("got %T", req.ProviderData))
-		return
-	}
-	s.fleet = f
-}
-
-func (s *source) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
-	var m model
-	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
-	if resp.Diagnostics.HasError() {
-		return
-	}
-	q := m.question(resp)
-	if resp.Diagnostics.HasError() {
-		return
-	}
-	a, err := s.answer(ctx, m.ServiceNode.ValueString(), q)
+	a, err := answerFrom(ctx, f, m.ServiceNode.ValueString(), q)
 	if err != nil {
-		resp.Diagnostics.AddError(fmt.Sprintf("Cannot look up %s %s at %s", q.name, dns.Type(q.rrType), q.server), err.Error())
-		return
+		diags.AddError(fmt.Sprintf("Cannot look up %s %s at %s", q.name, dns.Type(q.rrType), q.server), err.Error())
+		return diags
 	}
 	m.fill(q, a)
-	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+	return diags
 }
 
-func (s *source) answer(ctx context.Context, node string, q question) (answer, error) {
+func answerFrom(ctx context.Context, f *fleet.Fleet, node string, q question) (answer, error) {
 	if node == "" {
 		return ask(ctx, q)
 	}
-	if s.fleet == nil {
-		return answer{}, fleet.ErrUnknown
-	}
-	h, err := s.fleet.Host(ctx, node)
+	h, err := f.Host(ctx, node)
 	if err != nil {
 		return answer{}, err
 	}
@@ -95,9 +73,9 @@ func (s *source) answer(ctx context.Context, node string, q question) (answer, e
 }
 
 // question fills in the defaults and checks what was given.
-func (m *model) question(resp *datasource.ReadResponse) question {
+func (m *model) question(diags *diag.Diagnostics) question {
 	fail := func(at, summary, format string, args ...any) {
-		resp.Diagnostics.AddAttributeError(path.Root(at), summary, fmt.Sprintf(format, args...))
+		diags.AddAttributeError(path.Root(at), summary, fmt.Sprintf(format, args...))
 	}
 	if m.Port.IsNull() {
 		m.Port = types.Int64Value(53)

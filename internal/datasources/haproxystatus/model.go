@@ -9,9 +9,9 @@ import (
 type model struct {
 	ID          types.String        `tfsdk:"id"`
 	ServiceNode types.String        `tfsdk:"service_node"`
-	Running     bool                `tfsdk:"running"`
-	Version     string              `tfsdk:"version"`
-	Uptime      int64               `tfsdk:"uptime_seconds"`
+	Running     types.Bool          `tfsdk:"running"`
+	Version     types.String        `tfsdk:"version"`
+	Uptime      types.Int64         `tfsdk:"uptime_seconds"`
 	Frontends   map[string]frontend `tfsdk:"frontends"`
 	Backends    map[string]backend  `tfsdk:"backends"`
 }
@@ -54,7 +54,7 @@ type server struct {
 }
 
 func (m *model) fill(s haproxy.Status, running bool) {
-	m.Running, m.Version, m.Uptime = running, s.Version, s.Uptime
+	m.Running, m.Version, m.Uptime = types.BoolValue(running), types.StringValue(s.Version), types.Int64Value(s.Uptime)
 	m.Frontends, m.Backends = map[string]frontend{}, map[string]backend{}
 	for name, f := range s.Frontends {
 		out := frontend{Status: f.Status, Sessions: f.Sessions, TotalSessions: f.TotalSessions, Binds: []bind{}}

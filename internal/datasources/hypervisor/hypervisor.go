@@ -9,6 +9,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"libvirt.org/go/libvirtxml"
 
@@ -17,12 +18,10 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 )
 
-var _ datasource.DataSourceWithConfigure = (*source)(nil)
-
 // New makes the data source.
-func New() datasource.DataSource { return &source{} }
-
-type source struct{ fleet *fleet.Fleet }
+func New() datasource.DataSource {
+	return crud.NewSource(crud.Source[model]{Name: "hypervisor", Schema: hypervisorSchema(), Read: read})
+}
 
 type model struct {
 	Hypervisor      types.String   `tfsdk:"hypervisor"`
@@ -42,15 +41,11 @@ type model struct {
 	Machines        []types.String `tfsdk:"machines"`
 }
 
-func (d *source) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
-	resp.TypeName = req.ProviderTypeName + "_hypervisor"
-}
-
-func (d *source) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
+func hypervisorSchema() schema.Schema {
 	texts := func(description string) schema.Attribute {
 		return schema.ListAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: description}
 	}
-	resp.Schema = schema.Schema{
+	return schema.Schema{
 		MarkdownDescription: "What a hypervisor is and what it offers to virtual machines.",
 		Attributes: map[string]schema.Attribute{
 			"hypervisor":       schema.StringAttribute{Optional: true, MarkdownDescription: "Which of the provider's `hypervisors` to ask. Default: the provider's `uri`."},
@@ -72,33 +67,12 @@ func (d *source) Schema(_ context.Context, _ datasource.SchemaRequest, resp *dat
 	}
 }
 
-func (d *source) Configure(_ context.Context, req datasource.ConfigureRequest, resp *datasource.ConfigureResponse) {
-	if req.ProviderData == nil {
-		return
-	}
-	f, ok := req.ProviderData.(*fleet.Fleet)
-	if !ok {
-		resp.Diagnostics.AddError("Unexpected provider data", fmt.Sprintf("got %T", req.ProviderData))
-		return
-	}
-	d.fleet = f
-}
-
-func (d *source) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
-	var m model
-	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
-	if resp.Diagnostics.HasError() {
-		return
-	}
-	c, err := d.fleet.Hypervisor(ctx, m.Hypervisor.ValueString())
+func read(ctx context.Context, f *fleet.Fleet, m *model) diag.Diagnostics {
+	c, err := f.Hypervisor(ctx, m.Hypervisor.ValueString())
 	if err == nil {
 		err = m.ask(ctx, c)
 	}
-	if err != nil {
-		resp.Diagnostics.Append(crud.Failure("read", fmt.Sprintf("hypervisor %q", m.Hypervisor.ValueString()), err))
-		return
-	}
-	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+	return crud.Cannot(fmt.Sprintf("hypervisor %q", m.Hypervisor.ValueString()), err)
 }
 
 // ask fills the model with what the hypervisor answers.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
@@ -16,12 +17,10 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor/netspec"
 )
 
-var _ datasource.DataSourceWithConfigure = (*source)(nil)
-
 // New makes the data source.
-func New() datasource.DataSource { return &source{} }
-
-type source struct{ fleet *fleet.Fleet }
+func New() datasource.DataSource {
+	return crud.NewSource(crud.Source[model]{Name: "network", Schema: networkSchema(), Read: read})
+}
 
 type model struct {
 	ID           types.String  `tfsdk:"id"`
@@ -60,18 +59,14 @@ type route struct {
 	Via  types.String `tfsdk:"via"`
 }
 
-func (d *source) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
-	resp.TypeName = req.ProviderTypeName + "_network"
-}
-
-func (d *source) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
+func networkSchema() schema.Schema {
 	text := func(description string) schema.Attribute {
 		return schema.StringAttribute{Computed: true, MarkdownDescription: description}
 	}
 	list := func(description string, attributes map[string]schema.Attribute) schema.Attribute {
 		return schema.ListNestedAttribute{Computed: true, MarkdownDescription: description, NestedObject: schema.NestedAttributeObject{Attributes: attributes}}
 	}
-	resp.Schema = schema.Schema{
+	return schema.Schema{
 		MarkdownDescription: "A libvirt network that something else made, as it runs now, or as it is configured where it does not run.",
 		Attributes: map[string]schema.Attribute{
 			"id":           text("The network's UUID."),
@@ -98,25 +93,8 @@ func (d *source) Schema(_ context.Context, _ datasource.SchemaRequest, resp *dat
 	}
 }
 
-func (d *source) Configure(_ context.Context, req datasource.ConfigureRequest, resp *datasource.ConfigureResponse) {
-	if req.ProviderData == nil {
-		return
-	}
-	f, ok := req.ProviderData.(*fleet.Fleet)
-	if !ok {
-		resp.Diagnostics.AddError("Unexpected provider data", fmt.Sprintf("got %T", req.ProviderData))
-		return
-	}
-	d.fleet = f
-}
-
-func (d *source) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
-	var m model
-	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
-	if resp.Diagnostics.HasError() {
-		return
-	}
-	c, err := d.fleet.Hypervisor(ctx, m.Hypervisor.ValueString())
+func read(ctx context.Context, f *fleet.Fleet, m *model) diag.Diagnostics {
+	c, err := f.Hypervisor(ctx, m.Hypervisor.ValueString())
 	var n *hypervisor.Network
 	if err == nil {
 		n, err = c.Network(ctx, m.Name.ValueString())
@@ -124,11 +102,7 @@ func (d *source) Read(ctx context.Context, req datasource.ReadRequest, resp *dat
 	if err == nil {
 		err = m.fill(n)
 	}
-	if err != nil {
-		resp.Diagnostics.Append(crud.Failure("read", fmt.Sprintf("network %q", m.Name.ValueString()), err))
-		return
-	}
-	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+	return crud.Cannot(fmt.Sprintf("network %q", m.Name.ValueString()), err)
 }
 
 // fill writes what the hypervisor has into the model.

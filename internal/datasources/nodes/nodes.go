@@ -3,12 +3,12 @@ package nodes
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"golang.org/x/sync/errgroup"
 
@@ -19,12 +19,10 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/node/machine"
 )
 
-var _ datasource.DataSourceWithConfigure = (*source)(nil)
-
 // New makes the data source.
-func New() datasource.DataSource { return &source{} }
-
-type source struct{ fleet *fleet.Fleet }
+func New() datasource.DataSource {
+	return crud.NewSource(crud.Source[model]{Name: "nodes", Schema: nodesSchema(), Read: read})
+}
 
 type model struct {
 	Hypervisor types.String      `tfsdk:"hypervisor"`
@@ -43,18 +41,14 @@ type found struct {
 	MACs      map[string]string `tfsdk:"macs"`
 }
 
-func (s *source) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
-	resp.TypeName = req.ProviderTypeName + "_nodes"
-}
-
-func (s *source) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
+func nodesSchema() schema.Schema {
 	text := func(description string) schema.Attribute {
 		return schema.StringAttribute{Computed: true, MarkdownDescription: description}
 	}
 	table := func(description string) schema.Attribute {
 		return schema.MapAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: description}
 	}
-	resp.Schema = schema.Schema{
+	return schema.Schema{
 		MarkdownDescription: "The nodes on a hypervisor that have a role and all of some labels, whichever Terraform state they belong to. Machines that no `virtcluster_node` ever managed are not among them.",
 		Attributes: map[string]schema.Attribute{
 			"hypervisor": schema.StringAttribute{Optional: true, MarkdownDescription: "Which of the provider's `hypervisors` to look at. Default: the provider's `uri`."},
@@ -76,33 +70,12 @@ func (s *source) Schema(_ context.Context, _ datasource.SchemaRequest, resp *dat
 	}
 }
 
-func (s *source) Configure(_ context.Context, req datasource.ConfigureRequest, resp *datasource.ConfigureResponse) {
-	if req.ProviderData == nil {
-		return
-	}
-	f, ok := req.ProviderData.(*fleet.Fleet)
-	if !ok {
-		resp.Diagnostics.AddError("Unexpected provider data", fmt.Sprintf("got %T", req.ProviderData))
-		return
-	}
-	s.fleet = f
-}
-
-func (s *source) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
-	var m model
-	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
-	if resp.Diagnostics.HasError() {
-		return
-	}
-	c, err := s.fleet.Hypervisor(ctx, m.Hypervisor.ValueString())
+func read(ctx context.Context, f *fleet.Fleet, m *model) diag.Diagnostics {
+	c, err := f.Hypervisor(ctx, m.Hypervisor.ValueString())
 	if err == nil {
-		m.Nodes, err = list(ctx, c, &m)
+		m.Nodes, err = list(ctx, c, m)
 	}
-	if err != nil {
-		resp.Diagnostics.Append(crud.Failure("read", "the nodes", err))
-		return
-	}
-	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+	return crud.Cannot("the nodes", err)
 }
 
 // list reads the nodes that match, by name.

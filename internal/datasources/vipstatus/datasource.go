@@ -10,19 +10,19 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
 )
 
-var _ datasource.DataSourceWithConfigure = (*status)(nil)
-
 // New makes the data source.
-func New() datasource.DataSource { return &status{} }
-
-type status struct{ fleet *fleet.Fleet }
+func New() datasource.DataSource {
+	return crud.NewSource(crud.Source[model]{Name: "vip_status", Schema: statusSchema(), Read: read})
+}
 
 type model struct {
 	VIP     types.String `tfsdk:"vip"`
@@ -42,12 +42,8 @@ type member struct {
 	HeldAddresses     []types.String `tfsdk:"held_addresses"`
 }
 
-func (d *status) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
-	resp.TypeName = req.ProviderTypeName + "_vip_status"
-}
-
-func (d *status) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
-	resp.Schema = schema.Schema{
+func statusSchema() schema.Schema {
+	return schema.Schema{
 		MarkdownDescription: "What the members of a virtual address say of it now: who holds it, and each member's state and priority. A member that cannot be reached is told as such and is no error.",
 		Attributes: map[string]schema.Attribute{
 			"vip":   schema.StringAttribute{Required: true, MarkdownDescription: "`id` of a `virtcluster_vip`."},
@@ -71,51 +67,34 @@ func (d *status) Schema(_ context.Context, _ datasource.SchemaRequest, resp *dat
 	}
 }
 
-func (d *status) Configure(_ context.Context, req datasource.ConfigureRequest, resp *datasource.ConfigureResponse) {
-	if req.ProviderData == nil {
-		return
-	}
-	f, ok := req.ProviderData.(*fleet.Fleet)
-	if !ok {
-		resp.Diagnostics.AddError("Unexpected provider data", fmt.Sprintf("got %T", req.ProviderData))
-		return
-	}
-	d.fleet = f
-}
-
 // readLimit bounds how long a dead member is waited for.
 const readLimit = 30 * time.Second
 
-func (d *status) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
-	var m model
-	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
-	if resp.Diagnostics.HasError() {
-		return
-	}
+func read(ctx context.Context, f *fleet.Fleet, m *model) (diags diag.Diagnostics) {
 	nodes, name, err := keepalived.SplitID(m.VIP.ValueString())
 	if err != nil {
-		resp.Diagnostics.AddAttributeError(path.Root("vip"), "Invalid id of a VIP", err.Error())
-		return
+		diags.AddAttributeError(path.Root("vip"), "Invalid id of a VIP", err.Error())
+		return diags
 	}
 	ctx, cancel := context.WithTimeout(ctx, readLimit)
 	defer cancel()
 	m.Name, m.Owner, m.Members = types.StringValue(name), types.StringNull(), make([]member, len(nodes))
 	var wait sync.WaitGroup
 	for i, id := range nodes {
-		wait.Go(func() { m.Members[i] = d.ask(ctx, id, name) })
+		wait.Go(func() { m.Members[i] = ask(ctx, f, id, name) })
 	}
 	wait.Wait()
 	holds := func(t member) bool { return len(t.HeldAddresses) > 0 }
 	if i := slices.IndexFunc(m.Members, holds); i >= 0 && !slices.ContainsFunc(m.Members[i+1:], holds) {
 		m.Owner = m.Members[i].ServiceNode
 	}
-	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+	return diags
 }
 
 // ask asks one member.
-func (d *status) ask(ctx context.Context, id, name string) member {
+func ask(ctx context.Context, f *fleet.Fleet, id, name string) member {
 	m := member{ServiceNode: types.StringValue(id), Reachable: types.BoolValue(false), HeldAddresses: []types.String{}}
-	h, err := d.fleet.Host(ctx, id)
+	h, err := f.Host(ctx, id)
 	if err != nil {
 		m.Error = types.StringValue(err.Error())
 		return m
