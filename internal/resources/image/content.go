@@ -29,7 +29,9 @@ type content struct {
 	format string
 	// virtualSize is what a machine sees, in bytes; 0 where that is the content's length ("raw").
 	virtualSize uint64
-	close       func()
+	// compressed says that the source is not the content's length.
+	compressed bool
+	close      func()
 }
 
 // openContent decompresses a source and looks at it. The source's own errors come through as they are.
@@ -38,7 +40,8 @@ func openContent(source io.Reader) (*content, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &content{rest: plain, close: closer, head: make([]byte, headLength)}
+	_, asItIs := plain.(*bufio.Reader)
+	c := &content{rest: plain, close: closer, head: make([]byte, headLength), compressed: !asItIs}
 	n, err := fill(plain, c.head)
 	c.head = c.head[:n]
 	if err != nil && err != io.EOF { //nolint:errorlint // an EOF that is wrapped is a source that broke off, not the end

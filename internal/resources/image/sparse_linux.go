@@ -3,14 +3,24 @@ package image
 import (
 	"errors"
 	"io"
+	"io/fs"
 	"math"
 	"os"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
 // withHoles reads a file of a size.
 func withHoles(f *os.File, size int64) io.ReadCloser { return &sparse{File: f, size: size} }
+
+// allocated is how many bytes a file takes on its disk.
+func allocated(info fs.FileInfo) int64 {
+	if s, ok := info.Sys().(*syscall.Stat_t); ok {
+		return s.Blocks * 512 // whatever the file system's block is (stat(2))
+	}
+	return 0
+}
 
 // sparse is a file whose holes are not read: the system would make pages of zeros to copy them from.
 type sparse struct {

@@ -72,6 +72,9 @@ func upload(ctx context.Context, c *hypervisor.Client, s spec) (r result, err er
 		return r, err
 	}
 	if !r.takenOver {
+		if err := makeSure(ctx, c, s, image, size); err != nil {
+			return r, err
+		}
 		if err := store(ctx, c, s, image, counted); err != nil {
 			return r, err
 		}

@@ -1,0 +1,119 @@
+package image
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+)
+
+// holeLength is the smallest run of zeros that an upload leaves out.
+const holeLength = 64 << 10
+
+// makeSure makes sure that the pool has room for the image: what is known beforehand is compared before anything is
+// written, and where it is not, the content ends with an error when it becomes more than there was room for. libvirt
+// 11.3 crashes where an upload fills the disk.
+func makeSure(ctx context.Context, c *hypervisor.Client, s spec, image *content, size int64) error {
+	pool, err := c.Pool(ctx, s.pool) // which was refreshed just now
+	if err != nil {
+		return err
+	}
+	if pool.XML.Capacity == nil || pool.XML.Available == nil || pool.XML.Capacity.Value == 0 {
+		return nil // it does not say
+	}
+	free := int64(pool.XML.Available.Value)
+	need, err := leastNeed(s.source, image, size, free)
+	if err != nil {
+		return err
+	}
+	if need > free {
+		return fmt.Errorf("%s takes %s, and storage pool %q has %s left: make room there, or choose another pool", s.source, amount(need), s.pool, amount(free))
+	}
+	full := fmt.Errorf("%s takes more than %s, which is all that storage pool %q has left: make room there, or choose another pool", s.source, amount(free), s.pool)
+	head := int64(len(image.head))
+	image.rest = &bounded{Reader: image.rest, at: head, left: free - head, full: full}
+	return nil
+}
+
+// leastNeed is what an image takes at least; 0 where nobody can know beforehand. Of raw content that is downloaded
+// only the length is known, and it may be zeros for the most part, which take nothing.
+func leastNeed(src source, image *content, size, free int64) (int64, error) {
+	switch {
+	case image.compressed:
+		return 0, nil
+	case src.url != nil && image.format == "qcow2":
+		return max(size, 0), nil
+	case src.url != nil:
+		return 0, nil
+	}
+	info, err := src.stat()
+	if err != nil {
+		return 0, err
+	}
+	if need := allocated(info); need <= free {
+		return need, nil
+	}
+	return dataOf(src.file) // zeros that were written take room there, and none in the pool
+}
+
+// dataOf counts what an upload of a file would write.
+func dataOf(name string) (int64, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close() //nolint:errcheck // only read
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	r, all := withHoles(f, info.Size()), int64(0)
+	for buffer := make([]byte, 16*holeLength); ; {
+		n, err := fill(r, buffer)
+		all += data(buffer[:n], 0)
+		switch {
+		case err == io.EOF: //nolint:errorlint // an EOF that is wrapped is no end
+			return all, nil
+		case err != nil:
+			return 0, err
+		}
+	}
+}
+
+var zeros [holeLength]byte
+
+// data is how much of a piece of content, which begins at an offset, is written for sure: the piece is divided as the
+// upload divides the whole.
+func data(p []byte, offset int64) (n int64) {
+	for len(p) > 0 {
+		b := p[:min(int64(len(p)), holeLength-offset%holeLength)]
+		if !bytes.Equal(b, zeros[:len(b)]) {
+			n += int64(len(b))
+		}
+		p, offset = p[len(b):], offset+int64(len(b))
+	}
+	return n
+}
+
+// bounded is content that must not take more room than is left.
+type bounded struct {
+	io.Reader
+	at, left int64
+	full     error
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	b.left -= data(p[:n], b.at)
+	b.at += int64(n)
+	if b.left < 0 {
+		return 0, b.full
+	}
+	return n, err
+}
+
+// amount spells a number of bytes.
+func amount(n int64) string { return fmt.Sprintf("%.1f MiB (%d bytes)", float64(n)/(1<<20), n) }
