@@ -16,17 +16,18 @@ func (k *checks) bridges(ctx context.Context) error {
 			continue
 		}
 		bridge, here := i.Bridge.ValueString(), at("network_interfaces", n, "bridge")
-		lacks, sure, err := k.c.LacksDevice(ctx, bridge)
+		lacks, sure, err := k.n.facts.lacksBridge(ctx, k.c, bridge)
 		switch {
 		case err != nil:
 			return err
-		case lacks && !sure:
+		case !lacks:
+		case !sure:
 			k.problems = append(k.problems, service.Warningf(here, "Bridge not found",
 				"no bridge %q was found on hypervisor %s, which cannot be looked at closely: without it the node does not start", bridge, k.c.URI()))
-		case lacks && known(k.v.Running) && !k.v.Running.ValueBool():
+		case known(k.v.Running) && !k.v.Running.ValueBool():
 			k.problems = append(k.problems, service.Warningf(here, "Unknown bridge",
 				"hypervisor %s has no bridge %q, and without it the node will not start", k.c.URI(), bridge))
-		case lacks:
+		default:
 			k.problem(here, "Unknown bridge", "hypervisor %s has no bridge %q, and nothing planned so far makes it: make it there, or with virtcluster_external_bridge or virtcluster_network, and refer to that resource's attribute instead of writing its name, so that it comes first", k.c.URI(), bridge)
 		}
 	}

@@ -127,6 +127,24 @@ func (f *facts) networkName(ctx context.Context, c *hypervisor.Client, ref strin
 	})
 }
 
+// lacksBridge says whether a hypervisor's machine has no bridge of a name, and whether that is sure.
+func (f *facts) lacksBridge(ctx context.Context, c *hypervisor.Client, name string) (lacks, sure bool, err error) {
+	_, err = ask(f, question{c, "bridge", name}, func() (struct{}, error) {
+		var err error
+		if lacks, sure, err = c.LacksDevice(ctx, name); err == nil && lacks {
+			err = errLacking
+		}
+		return struct{}{}, err
+	})
+	if errors.Is(err, errLacking) {
+		err = nil
+	}
+	return lacks, sure, err
+}
+
+// errLacking keeps an absence from being remembered.
+var errLacking = errors.New("there is no such bridge")
+
 // absentError says that something the node is made of does not exist; the node itself may well do.
 type absentError struct {
 	what string
