@@ -136,10 +136,10 @@ func haproxyNode(t *testing.T, opts sshhost.Options) (id string) {
 	return id
 }
 
-// reloads counts the reloads of HAProxy since the machine booted.
+// reloads counts the reloads of HAProxy since the machine booted, by what its master process says of them.
 func reloads(t *testing.T) int {
 	t.Helper()
-	out := acctest.On(t, "svc-1", "sh", "-c", `journalctl --sync; journalctl --quiet --no-pager --output=cat --unit=haproxy.service | grep -c '^Reloaded haproxy.service' || :`)
+	out := acctest.On(t, "svc-1", "sh", "-c", `journalctl --sync; journalctl --quiet --no-pager --output=cat --unit=haproxy.service | grep -c 'Reloading HAProxy$' || :`)
 	n, err := strconv.Atoi(out)
 	if err != nil {
 		t.Fatal(err)

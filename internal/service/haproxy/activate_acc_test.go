@@ -64,6 +64,29 @@ func TestAccWhatOnlyAReloadFindsRollsBackWithHAProxysWords(t *testing.T) {
 	}
 }
 
+// A unit that checks and signals is signalled; one that somebody made do more on a reload does it.
+func TestAccUnitWithAReloadOfItsOwnIsAskedForIt(t *testing.T) {
+	s := newSite(t)
+	f, _ := s.proxies(map[string]haproxy.Server{"s1": server(t, "s1")})
+	reload := func(maxconn int64, want string) {
+		t.Helper()
+		f.Maxconn = maxconn
+		s.commit(func(tree transaction.Tree) error { return haproxy.SetFrontend(tree, f) })
+		if got := s.run("cat /run/reloads 2>/dev/null || :"); got != want {
+			t.Errorf("the unit's own reload left %q, want %q", got, want)
+		}
+		if c := dialLongLived(t, s.ip+":8080"); c.server != "s1" {
+			t.Errorf("%s answers", c.server)
+		}
+	}
+	reload(100, "")
+	s.run(`mkdir -p /run/systemd/system/haproxy.service.d
+		printf '[Service]\nExecReload=/bin/sh -c "echo reloaded >>/run/reloads"\n' >/run/systemd/system/haproxy.service.d/own.conf
+		systemctl daemon-reload`)
+	defer s.run("rm -r /run/systemd/system/haproxy.service.d /run/reloads; systemctl daemon-reload")
+	reload(101, "reloaded")
+}
+
 func TestAccWhatAnOperatorOrdersAtRunTimeIsSeenAndMended(t *testing.T) {
 	s := newSite(t)
 	_, want := s.proxies(map[string]haproxy.Server{"s1": server(t, "s1"), "s2": server(t, "s2"), "s3": server(t, "s3")})
