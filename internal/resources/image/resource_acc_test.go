@@ -145,11 +145,11 @@ func TestAccImageFromAFile(t *testing.T) {
 			},
 			{
 				ResourceName: address, ImportState: true, ImportStateId: "images/i", ImportStateVerify: true,
-				ImportStateVerifyIgnore: []string{"source", "checksum", "source_sha256"},
+				ImportStateVerifyIgnore: []string{"source", "source_sha256"},
 			},
 			{
 				ResourceName: address, ImportState: true, ImportStateId: poolDir + "/i", ImportStateVerify: true,
-				ImportStateVerifyIgnore: []string{"source", "checksum", "source_sha256"},
+				ImportStateVerifyIgnore: []string{"source", "source_sha256"},
 			},
 			{Config: config(source, checksum(tiny))},
 			{Config: config(source, "")},
