@@ -87,8 +87,7 @@ func (h *Host) command(ctx context.Context, cmd host.Cmd) (*exec.Cmd, error) {
 	}
 	argv := append(append(append([]string{}, prefix...), append([]string{"env"}, host.Environment...)...), cmd.Argv...)
 	c := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGTERM) }
+	ownGroup(c)
 	c.WaitDelay = 2 * time.Second
 	return c, nil
 }
