@@ -1,0 +1,89 @@
+package keepalived
+
+import (
+	"bytes"
+	"cmp"
+	"maps"
+	"net/netip"
+	"slices"
+)
+
+func (r *rollout) final(id string) Instance { return r.target.Instance(id) }
+
+func (r *rollout) isMember(id string) bool {
+	return slices.ContainsFunc(r.target.Members, func(m Member) bool { return m.ID == id })
+}
+
+func (r *rollout) memberIDs() []string {
+	ids := make([]string, 0, len(r.target.Members))
+	for _, m := range r.target.Members {
+		ids = append(ids, m.ID)
+	}
+	return ids
+}
+
+// others are the machines with an instance, but one, in order.
+func (r *rollout) others(but string) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(r.current)), func(id string) bool { return id == but })
+}
+
+// byRank are the members as VRRP elects them: by priority, then by address.
+func (r *rollout) byRank() []string {
+	members := slices.Clone(r.target.Members)
+	slices.SortStableFunc(members, func(a, b Member) int {
+		return cmp.Or(cmp.Compare(r.effective(b.ID, b.Priority), r.effective(a.ID, a.Priority)), b.Address.Compare(a.Address))
+	})
+	ids := make([]string, 0, len(members))
+	for _, m := range members {
+		ids = append(ids, m.ID)
+	}
+	return ids
+}
+
+func (r *rollout) bestBut(id string) string {
+	for _, other := range r.byRank() {
+		if other != id {
+			return other
+		}
+	}
+	return ""
+}
+
+// expected is who shall hold the addresses in the end.
+func (r *rollout) expected() string {
+	first := r.byRank()[0]
+	if r.target.Preempt && r.effective(first, r.final(first).Priority) > r.effective(r.owner, r.final(r.owner).Priority) {
+		return first
+	}
+	return r.owner
+}
+
+// effective is a priority with what tracking makes of it, as keepalived bounds it.
+func (r *rollout) effective(id string, priority int) int { return min(priority+r.Bonus[id], 254) }
+
+// Equal says whether two instances mean the same to keepalived.
+func (in Instance) Equal(other Instance) bool {
+	return in.SyncGroup == other.SyncGroup && bytes.Equal(in.Render(), other.Render())
+}
+
+// compatible says whether two machines with these instances would understand each other.
+func compatible(a, b Instance) bool {
+	set := func(in Instance) []netip.Prefix {
+		return slices.SortedFunc(slices.Values(in.Addresses), netip.Prefix.Compare)
+	}
+	return a.RouterID == b.RouterID && a.Version == b.Version && a.AdvertInterval == b.AdvertInterval &&
+		a.AuthPass == b.AuthPass && a.Unicast == b.Unicast && slices.Equal(set(a), set(b))
+}
+
+// survives says whether a reload from one instance to the other keeps a master a master.
+func survives(a, b Instance) bool {
+	return a.Name == b.Name && a.RouterID == b.RouterID && a.Interface == b.Interface && a.Version == b.Version &&
+		a.Unicast == b.Unicast && a.Source == b.Source
+}
+
+func union(addresses []netip.Addr, a netip.Addr) []netip.Addr {
+	if !a.IsValid() || slices.Contains(addresses, a) {
+		return addresses
+	}
+	return slices.SortedFunc(slices.Values(append(slices.Clone(addresses), a)), netip.Addr.Compare)
+}
