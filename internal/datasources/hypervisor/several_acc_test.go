@@ -137,7 +137,7 @@ resource "virtcluster_node" "three" {
 			imported("virtcluster_network", "kvm2/several"),
 			imported("virtcluster_dhcp_reservation", "kvm2/several/52:54:00:95:00:33"),
 			imported("virtcluster_storage_pool", "kvm2/several", "available_bytes"),
-			imported("virtcluster_image", "kvm2/several/tiny.qcow2", "source"),
+			imported("virtcluster_image", "kvm2/several/tiny.qcow2", "source", "checksum"),
 			imported("virtcluster_volume", "kvm2/several/data.qcow2"),
 		},
 		CheckDestroy: func(*terraform.State) error {
