@@ -20,8 +20,9 @@ systemctl enable --quiet haproxy.service && systemctl start haproxy.service && e
 journalctl --no-pager --output=cat --lines=30 --unit=haproxy.service >&2
 exit 1`
 
-// reloadScript has the master process reload and waits for the new worker: until it answers at the socket $1, by
-// way of the script $2, or where no socket is known, until it is a process. A unit that reloads by a check and a
+// reloadScript has the master process reload and waits for the new worker: until it is a process, and then, where the
+// socket $1 is known, until it answers there by way of the script $2. Asking is left until then, because on a slow
+// machine each question takes the time that the new worker needs to start. A unit that reloads by a check and a
 // signal, as the distributions' do, is given the signal alone: these very bytes were checked a moment ago, and a
 // check costs a third of a reload. A master whose new configuration does not work (an address in use, which the
 // checker cannot see) keeps the old worker and says so in the journal only, in several messages. Those of an
@@ -29,9 +30,20 @@ exit 1`
 const reloadScript = `
 unit=$(systemctl show --property=MainPID,ExecReload haproxy.service)
 main=$(echo "$unit" | sed -n "s/^MainPID=//p")
-workers() { cat "/proc/$main/task/$main/children"; }
-serving() {
-	if [ -n "$1" ]; then echo "show info" | sh -c "$2" sh "$1" 2>/dev/null | sed -n "s/^Pid: //p"; else workers; fi
+workers() { read -r children <"/proc/$main/task/$main/children"; echo " $children "; }
+fresh() { # one of the processes that was not there before
+	for pid; do
+		case $before in
+		*" $pid "*) ;;
+		*) return 0 ;;
+		esac
+	done
+	return 1
+}
+serves() {
+	fresh $(workers) || return 1
+	if [ -z "$1" ]; then sleep 0.5; else fresh $(echo "show info" | sh -c "$2" sh "$1" 2>/dev/null | sed -n "s/^Pid: //p") || return 1; fi
+	[ -d "/proc/$pid" ]
 }
 reload() {
 	commands=$(echo "$unit" | sed -n 's/^ExecReload=.*argv\[\]=\([^;]*\) ;.*/\1/p')
@@ -39,16 +51,11 @@ reload() {
 	if echo "$commands" | grep -qv -e '/haproxy .*-c ' -e '/kill -USR2 '; then systemctl reload haproxy.service; else kill -USR2 "$main"; fi
 }
 log() { journalctl --no-pager --output=cat --unit=haproxy.service "--since=@$since"; }
-since=$(date +%s.%N) before=" $(workers) "
+since=$(date +%s.%N) before=$(workers)
 if reload; then
 	i=0 failed=0
 	while [ $i -lt 200 ] && [ $failed -lt 10 ]; do
-		for pid in $(serving "$@"); do
-			case $before in
-			*" $pid "*) ;;
-			*) [ -n "$1" ] || sleep 0.5; [ -d "/proc/$pid" ] && exit 0 ;;
-			esac
-		done
+		serves "$@" && exit 0
 		i=$((i+1))
 		if [ $i -lt 10 ]; then sleep 0.02; continue; fi
 		log | grep -q -e "Failed to load" -e "Reload failed" -e "Loading failure" && failed=$((failed+1))
@@ -117,8 +124,7 @@ func (d Daemon) Verify(ctx context.Context, h host.Host, next transaction.Tree) 
 	api, noSocket := openRuntime(h, next)
 	g, asking := errgroup.WithContext(ctx)
 	if noSocket == nil {
-		g.Go(func() (err error) { stats, err = api.stats(asking); return err })
-		g.Go(func() (err error) { servers, err = api.servers(asking); return err })
+		g.Go(func() (err error) { stats, servers, err = api.statsAndServers(asking); return err })
 	}
 	// A process that answers need not be the unit's; one that does not run is the reason for all that follows.
 	running, err := d.Running(ctx, h)

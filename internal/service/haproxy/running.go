@@ -38,6 +38,21 @@ func (r runtimeAPI) servers(ctx context.Context) (serverTable, error) {
 	return parseServerStates(out)
 }
 
+// statsAndServers asks for both at once: HAProxy ends each answer by an empty line, of which neither has one in it.
+func (r runtimeAPI) statsAndServers(ctx context.Context) (statTable, serverTable, error) {
+	out, err := r.ask(ctx, "show stat;show servers state")
+	if err != nil {
+		return nil, nil, err
+	}
+	first, second, _ := strings.Cut(out, "\n\n")
+	stats, err := parseStats(first)
+	if err != nil {
+		return nil, nil, err
+	}
+	servers, err := parseServerStates(second)
+	return stats, servers, err
+}
+
 func parseServerStates(out string) (serverTable, error) {
 	table := serverTable{}
 	var columns []string
