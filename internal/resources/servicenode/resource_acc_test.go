@@ -115,13 +115,13 @@ func TestAccServiceNodeRefusesWrongHostKeys(t *testing.T) {
 			{Config: config(endpoint, fmt.Sprintf("host_key = %q", right))},
 			{ // the machine got another key: both fingerprints, state kept
 				PreConfig: func() {
-					acctest.On(t, "svc-1", "sh", "-c", "cd /etc/ssh && mkdir /root/keys && mv ssh_host_* /root/keys/ && ssh-keygen -q -A && systemctl restart ssh")
+					acctest.On(t, "svc-1", "sh", "-c", "cd /etc/ssh && mkdir kept && mv ssh_host_* kept/ && ssh-keygen -q -A && systemctl restart ssh")
 				},
 				Config: config(endpoint, ""), ExpectError: regexp.MustCompile(`(?s)is\s+not\s+the\s+expected\s+one.*` + regexp.QuoteMeta(right)),
 			},
 			{
 				PreConfig: func() {
-					acctest.On(t, "svc-1", "sh", "-c", "rm /etc/ssh/ssh_host_* && mv /root/keys/* /etc/ssh/ && rmdir /root/keys && systemctl restart ssh")
+					acctest.On(t, "svc-1", "sh", "-c", "rm /etc/ssh/ssh_host_* && mv /etc/ssh/kept/* /etc/ssh/ && rmdir /etc/ssh/kept && systemctl restart ssh")
 				},
 				Config: config(endpoint, ""),
 				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
@@ -177,7 +177,7 @@ func TestAccServiceNodeBySudo(t *testing.T) {
 	acctest.InSandbox(t)
 	node := acctest.ServiceNodes(t, 1)[0]
 	acctest.On(t, "svc-1", "sh", "-c", `id admin >/dev/null 2>&1 || useradd -m -s /bin/sh admin
-install -d -m 700 -o admin /home/admin/.ssh && install -m 600 -o admin /root/.ssh/authorized_keys /home/admin/.ssh/`)
+install -d -m 700 -o admin /home/admin/.ssh && install -m 600 -o admin ~root/.ssh/authorized_keys /home/admin/.ssh/`)
 	rights := func(may bool) func() {
 		return func() {
 			text := ""
