@@ -24,10 +24,11 @@ const LockDir = "/run/lock/virtcluster"
 // the machine takes the lock back. So a holder whose network went away keeps it for a minute at most.
 const heartbeat = 10 * time.Second
 
-// lockScript holds a lock until its standard input ends. It prints "wait HOLDER" for as long as another
-// holds it, then "held". The lock lives on descriptor 9, which no child may inherit: it would outlive the shell.
+// lockScript holds a lock for as long as it reads signs of life, until it reads another word or the end. It
+// prints "wait HOLDER" for as long as another holds the lock, then "held". The lock lives on descriptor 9, which
+// no child may inherit: it would outlive the shell. An empty file says as well as none that nobody holds it.
 const lockScript = `umask 022
-mkdir -p -- "$1" || exit 1
+[ -d "$1" ] || mkdir -p -- "$1" || exit 1
 exec 9>>"$1/$2.lock" || exit 1
 status=0
 flock -n -E 99 9 || status=$?
@@ -39,20 +40,27 @@ done
 [ "$status" = 0 ] || exit "$status"
 printf '%s\n' "$3" >"$1/$2.holder" || exit 1
 printf 'held\n' || exit 1
-while [ -n "$(timeout 60 head -c 1 9>&-)" ]; do :; done
-rm -f -- "$1/$2.holder"`
+while [ "$(timeout 60 head -c 1 9>&-)" = . ]; do :; done
+: >"$1/$2.holder"`
+
+const (
+	signOfLife = "."
+	goodbye    = "q"
+)
 
 // exitLockLost is how guardScript says that another process holds the lock now.
 const exitLockLost = 244
 
 // guardScript runs a command unless the lock's holder is another one by now.
-const guardScript = `[ "$(head -n 1 "$1" 2>/dev/null)" = "$2" ] || exit 244
+const guardScript = `{ IFS= read -r holder <"$1"; } 2>/dev/null
+[ "$holder" = "$2" ] || exit 244
 shift 2
 exec "$@"`
 
-// Process is a running command whose standard input is open.
+// Process is a running command that reads its standard input. The input does not end: a command must know by
+// what it reads when to, or be killed.
 type Process struct {
-	Stdin  io.WriteCloser
+	Stdin  io.Writer
 	Stdout io.Reader
 	// Wait waits for the end and returns what Run would; Kill ends it from here.
 	Wait func() error
@@ -78,6 +86,9 @@ type lease struct {
 	holder string
 	proc   *Process
 	gone   chan struct{} // closed when the process that holds it there ended
+
+	saying sync.Mutex
+	left   bool // goodbye was said
 }
 
 var lockName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.@-]*$`)
@@ -207,7 +218,7 @@ func (h *lease) live() {
 		case <-h.gone:
 			return
 		case <-tick.C:
-			if _, err := h.proc.Stdin.Write([]byte(".")); err != nil {
+			if err := h.say(signOfLife); err != nil {
 				h.proc.Kill()
 				return
 			}
@@ -215,9 +226,23 @@ func (h *lease) live() {
 	}
 }
 
+// say passes a word to the process, unless goodbye was said: what nobody reads there is read by who comes next.
+func (h *lease) say(word string) error {
+	h.saying.Lock()
+	defer h.saying.Unlock()
+	if h.left {
+		return nil
+	}
+	h.left = word == goodbye
+	_, err := io.WriteString(h.proc.Stdin, word)
+	return err
+}
+
 // release gives the lock back and waits until the machine has it.
 func (h *lease) release() {
-	h.proc.Stdin.Close()
+	if err := h.say(goodbye); err != nil {
+		h.proc.Kill()
+	}
 	select {
 	case <-h.gone:
 	case <-time.After(5 * time.Second):

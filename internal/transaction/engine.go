@@ -33,6 +33,7 @@ type line struct {
 	mu      sync.Mutex
 	waiting []*request
 	leading bool
+	abandon func() // ends the leader's wait for the lock, once nobody waits for the leader
 	shared  *snapshot
 
 	// What follows is the leader's: what the last group left on disk, loaded and verified, nil where that is

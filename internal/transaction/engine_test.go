@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/localhost"
@@ -268,6 +269,35 @@ func TestCancelledCommitLeavesTheLine(t *testing.T) {
 	}
 	if got := d.serves(t); got != "by hand\n" {
 		t.Errorf("serves %q", got)
+	}
+}
+
+func TestEditsThatArriveWhileAnotherRunHoldsTheLockGoTogether(t *testing.T) {
+	d, e := newToy(t)
+	unlock, err := localhost.New().Lock(t.Context(), d.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := localhost.New()
+	impatient, giveUp := context.WithCancel(t.Context())
+	errs := make(chan error, 3)
+	commit := func(ctx context.Context, line string) { errs <- e.Commit(ctx, h, d, d.add(line)) }
+	go commit(impatient, "first")
+	time.Sleep(400 * time.Millisecond) // longer than edits are waited for
+	giveUp()
+	if err := <-errs; !errors.Is(err, context.Canceled) {
+		t.Errorf("who gave up got %v", err)
+	}
+	go commit(t.Context(), "second")
+	time.Sleep(400 * time.Millisecond)
+	go commit(t.Context(), "third")
+	time.Sleep(100 * time.Millisecond)
+	unlock()
+	if err := errors.Join(<-errs, <-errs); err != nil {
+		t.Fatal(err)
+	}
+	if got := d.serves(t); got != "by hand\nsecond\nthird\n" || d.reloads.Load() != 1 {
+		t.Errorf("serves %q after %d reloads", got, d.reloads.Load())
 	}
 }
 

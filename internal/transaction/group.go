@@ -26,7 +26,7 @@ const (
 	// Terraform's parallelism, of which none is left to wait for.
 	fullCrowd  = 5
 	gatherFull = gatherQuiet / 5
-	// groupLimit bounds one group once it has the lock; nobody's cancellation stops it half-way.
+	// groupLimit bounds one group from when it has the lock; nobody's cancellation stops it half-way.
 	groupLimit = 5 * time.Minute
 	// maxTries bounds how often a group is run when connections break.
 	maxTries = 3
@@ -73,6 +73,9 @@ func (l *line) withdraw(r *request) bool {
 	for i, w := range l.waiting {
 		if w == r {
 			l.waiting = append(l.waiting[:i], l.waiting[i+1:]...)
+			if len(l.waiting) == 0 && l.abandon != nil {
+				l.abandon()
+			}
 			return true
 		}
 	}
@@ -81,18 +84,17 @@ func (l *line) withdraw(r *request) bool {
 
 // lead runs group after group until nobody waits.
 func (l *line) lead() {
-	for {
-		l.gather()
-		l.mu.Lock()
-		group := l.waiting
-		l.waiting = nil
-		if len(group) == 0 {
-			l.leading = false
-			l.mu.Unlock()
-			return
+	for wait, ok := l.wanted(); ok; wait, ok = l.wanted() {
+		t, err := l.prepare(wait)
+		if err != nil && wait.Err() != nil {
+			continue // given up for those who left; who came since gets a try of his own
 		}
-		l.mu.Unlock()
-		l.run(group)
+		group := l.take()
+		if len(group) == 0 {
+			t.end()
+			continue
+		}
+		l.run(t, err, group)
 		for cut, try := l.cutOff(group), 1; len(cut) > 0 && try < maxTries; cut, try = l.cutOff(cut), try+1 {
 			l.again(cut)
 		}
@@ -103,6 +105,66 @@ func (l *line) lead() {
 			close(r.done)
 		}
 	}
+}
+
+// wanted returns a context that lives while anybody waits; without anybody there is no leader any more.
+func (l *line) wanted() (context.Context, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.abandon != nil {
+		l.abandon()
+		l.abandon = nil
+	}
+	if l.leading = len(l.waiting) > 0; !l.leading {
+		return nil, false
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(l.waiting[0].ctx))
+	l.abandon = cancel
+	return ctx, true
+}
+
+// take returns those who wait: the next group.
+func (l *line) take() []*request {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	group := l.waiting
+	l.waiting = nil
+	return group
+}
+
+// turn is the machine's lock and the configuration as it is while that is held; end gives the lock back.
+type turn struct {
+	ctx  context.Context
+	tree Tree
+	end  func()
+}
+
+// prepare begins a turn while the edits for it gather, for both take their time: on a slow machine the one
+// takes so long that no edit comes too late for it.
+func (l *line) prepare(wait context.Context) (turn, error) {
+	gathered := make(chan struct{})
+	go func() {
+		defer close(gathered)
+		l.gather()
+	}()
+	t, err := l.begin(wait)
+	<-gathered
+	return t, err
+}
+
+// begin takes the machine's lock, for as long as wait lives, and reads the configuration.
+func (l *line) begin(wait context.Context) (turn, error) {
+	unlock, err := l.host.Lock(wait, l.daemon.Name())
+	if err != nil {
+		return turn{}, fmt.Errorf("lock %s on %s: %w", l.daemon.Name(), l.host, err)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(wait), groupLimit)
+	t := turn{ctx: ctx, end: func() { cancel(); unlock() }}
+	if t.tree, err = l.ready(ctx); err != nil {
+		t.end()
+		return turn{}, err
+	}
+	return t, nil
 }
 
 // cutOff returns the requests of a group that lost the connection, or with it the lock, on the way. Nobody
@@ -123,7 +185,10 @@ func (l *line) again(group []*request) {
 	for _, r := range group {
 		r.err = nil
 	}
-	l.run(group)
+	wait, stop := anyOf(group)
+	t, err := l.begin(wait)
+	stop()
+	l.run(t, err, group)
 }
 
 // gather waits until edits stop arriving.
@@ -159,31 +224,18 @@ func (l *line) count() int {
 	return len(l.waiting)
 }
 
-// run commits a group under the machine's lock.
-func (l *line) run(group []*request) {
+// run commits a group in its turn, or fails it for the reason that it got none.
+func (l *line) run(t turn, err error, group []*request) {
 	l.proven = nil
-	fail := func(err error) {
+	if err != nil {
 		for _, r := range group {
 			r.err = err
 		}
-	}
-	waitCtx, stop := anyOf(group)
-	unlock, err := l.host.Lock(waitCtx, l.daemon.Name())
-	stop()
-	if err != nil {
-		fail(fmt.Errorf("lock %s on %s: %w", l.daemon.Name(), l.host, err))
 		return
 	}
-	defer unlock()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(group[0].ctx), groupLimit)
-	defer cancel()
-	tree, err := l.ready(ctx)
-	if err != nil {
-		fail(err)
-		return
-	}
-	tree = l.serve(ctx, tree, l.sift(ctx, tree, group))
-	l.sweep(ctx)
+	defer t.end()
+	tree := l.serve(t.ctx, t.tree, l.sift(t.ctx, t.tree, group))
+	l.sweep(t.ctx)
 	if !slices.ContainsFunc(group, func(r *request) bool { return r.err != nil }) {
 		l.proven = tree
 	}

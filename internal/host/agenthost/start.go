@@ -85,16 +85,6 @@ func (p *process) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Close ends the input.
-func (p *process) Close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	cmd := host.Script("end input", `rm -f -- "$1/lease"`, p.base)
-	cmd.Repeatable = true
-	_, err := p.host.Run(ctx, cmd)
-	return err
-}
-
 // follow copies the output until the command ends.
 func (p *process) follow(ctx context.Context) {
 	defer close(p.ended)

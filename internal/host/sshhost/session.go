@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 	"time"
 
@@ -59,10 +60,7 @@ func (h *Host) once(ctx context.Context, cmd host.Cmd, argv []string) ([]byte, e
 			return nil, h.unknown(cmd, o.err)
 		}
 		h.keep(s)
-		if o.status != 0 {
-			err = h.exit(cmd, o.status, string(o.stdout), string(o.stderr))
-		}
-		return o.stdout, err
+		return o.stdout, h.failure(cmd, o)
 	case <-ctx.Done():
 		go s.discard() // a connection that hangs must not hold the caller
 		return nil, fmt.Errorf("%s on %s: cut off: %w", cmd, h, context.Cause(ctx))
@@ -76,19 +74,12 @@ func command(prefix, argv []string) string {
 	return host.Quote(words)
 }
 
-// failure turns the end of a session of its own into what host.Host promises.
-func (h *Host) failure(cmd host.Cmd, err error, stderr string) error {
-	if err == nil {
+// failure turns a command's status into what host.Host promises.
+func (h *Host) failure(cmd host.Cmd, o outcome) error {
+	if o.status == 0 {
 		return nil
 	}
-	if exit, ok := errors.AsType[*ssh.ExitError](err); ok {
-		return h.exit(cmd, exit.ExitStatus(), "", stderr)
-	}
-	return h.unknown(cmd, err)
-}
-
-func (h *Host) exit(cmd host.Cmd, status int, stdout, stderr string) error {
-	return &host.ExitError{Host: h.String(), Cmd: cmd.String(), Code: status, Stdout: cmd.Mask(stdout), Stderr: cmd.Mask(stderr)}
+	return &host.ExitError{Host: h.String(), Cmd: cmd.String(), Code: o.status, Stdout: cmd.Mask(string(o.stdout)), Stderr: cmd.Mask(string(o.stderr))}
 }
 
 // unknown is a command whose end nobody saw.
@@ -113,28 +104,35 @@ func (h *Host) Start(ctx context.Context, cmd host.Cmd) (*host.Process, error) {
 }
 
 func (h *Host) start(ctx context.Context, cmd host.Cmd, free func()) (*host.Process, error) {
-	prefix, err := h.becomeRoot(ctx)
+	s, err := h.shell(ctx)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", cmd, err)
 	}
-	s, err := h.session(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var stderr bytes.Buffer
-	s.Stderr = &stderr
-	stdin, err1 := s.StdinPipe()
-	stdout, err2 := s.StdoutPipe()
-	if err := errors.Join(err1, err2, s.Start(command(prefix, cmd.Argv))); err != nil {
-		s.end()
-		return nil, fmt.Errorf("%s on %s: %w: %w", cmd, h, host.ErrCut, err)
-	}
-	wait := sync.OnceValue(func() error {
+	stdout, out := io.Pipe()
+	ended := make(chan struct{})
+	var failed error
+	go func() {
+		defer close(ended)
 		defer free()
-		defer s.end()
-		return h.failure(cmd, s.Wait(), stderr.String())
+		defer out.Close() // a pipe's never fails
+		s.send(interactive, cmd.Argv, nil)
+		o := s.collect(out)
+		if o.err != nil {
+			s.discard()
+			failed = h.unknown(cmd, o.err)
+			return
+		}
+		h.keep(s)
+		failed = h.failure(cmd, o)
+	}()
+	kill := sync.OnceFunc(func() {
+		s.kill()
+		_ = stdout.Close() // likewise
 	})
-	return &host.Process{Stdin: stdin, Stdout: stdout, Wait: wait, Kill: s.kill}, nil
+	return &host.Process{Stdin: s.stdin, Stdout: stdout, Kill: kill, Wait: func() error {
+		<-ended
+		return failed
+	}}, nil
 }
 
 // session is an SSH session that is counted on its connection until end.

@@ -19,7 +19,8 @@ import (
 // shellScript runs one command after another: a session costs the machine a login (sshd forks, PAM, the
 // user's shell), which on a small machine takes longer than most commands. For each command it
 //   - reads a token and prints it, which proves that nothing has run yet and somebody listens,
-//   - reads the size of the command's input, the command as one line and then the input,
+//   - reads the size of the command's input, the command as one line and then the input; of a command that reads
+//     what it is told while it runs the size is "-", and it has to leave what comes after its end,
 //   - prints the token after the command's output and after its messages, the status with the former.
 //
 // A command that leaves some of its input unread must not leave it to the next: cat takes the rest. Only an
@@ -31,6 +32,8 @@ while IFS= read -r token; do
   IFS= read -r size && IFS= read -r command || exit 1
   if [ "$size" = 0 ]; then
     (eval "exec $command") </dev/null
+  elif [ "$size" = - ]; then
+    (eval "exec $command")
   else
     head -c "$size" | { (eval "exec $command"); status=$?; cat >/dev/null; exit "$status"; }
   fi
@@ -160,43 +163,55 @@ func (s *shell) meet() error {
 	return err
 }
 
+// interactive is the size of an input that is not known beforehand.
+const interactive = "-"
+
 // run runs a command to its end; the shell has been met.
 func (s *shell) run(argv []string, input []byte) outcome {
+	go s.send(strconv.Itoa(len(input)), argv, input)
+	var stdout bytes.Buffer
+	o := s.collect(&stdout)
+	o.stdout = stdout.Bytes()
+	return o
+}
+
+// send tells the shell what to run. What cannot be written shows as an answer that does not come.
+func (s *shell) send(size string, argv []string, input []byte) {
+	// A newline inside quotes is the only one that a quoted command has.
+	line := strings.ReplaceAll(host.Quote(argv), "\n", `'"$newline"'`)
+	_, _ = io.Copy(s.stdin, io.MultiReader(strings.NewReader(size+"\n"+line+"\n"), bytes.NewReader(input)))
+}
+
+// collect passes the command's output on until its end.
+func (s *shell) collect(stdout io.Writer) outcome {
+	var stderr bytes.Buffer
+	heard := make(chan error, 1)
 	go func() {
-		// A newline inside quotes is the only one that a quoted command has.
-		line := strings.ReplaceAll(host.Quote(argv), "\n", `'"$newline"'`)
-		// What cannot be written shows as an answer that does not come.
-		_, _ = io.Copy(s.stdin, io.MultiReader(strings.NewReader(fmt.Sprintf("%d\n%s\n", len(input), line)), bytes.NewReader(input)))
+		_, err := until(s.stderr, s.token, &stderr)
+		heard <- err
 	}()
-	type part struct {
-		text, rest []byte
-		err        error
-	}
-	messages := make(chan part, 1)
-	go func() {
-		var p part
-		p.text, p.rest, p.err = until(s.stderr, s.token)
-		messages <- p
-	}()
-	stdout, rest, err := until(s.stdout, s.token)
-	stderr := <-messages
-	o := outcome{stdout: stdout, stderr: stderr.text, err: errors.Join(err, stderr.err)}
+	rest, err := until(s.stdout, s.token, stdout)
+	o := outcome{err: errors.Join(err, <-heard), stderr: stderr.Bytes()}
 	if o.err == nil {
 		o.status, o.err = strconv.Atoi(string(bytes.TrimSpace(rest)))
 	}
 	return o
 }
 
-// until reads up to the token, and the rest of the token's line.
-func until(r *bufio.Reader, token string) (text, rest []byte, err error) {
+// until copies what comes before the token, and returns the rest of the token's line. A copy that nobody wants
+// any more is no failure. A pipe waits for a reader even with nothing to pass on, so nothing is not passed on.
+func until(r *bufio.Reader, token string, text io.Writer) (rest []byte, err error) {
 	for {
 		line, err := r.ReadBytes('\n')
-		if before, after, found := bytes.Cut(line, []byte(token)); found && err == nil {
-			return append(text, before...), after, nil
+		before, after, found := bytes.Cut(line, []byte(token))
+		if len(before) > 0 {
+			_, _ = text.Write(before)
 		}
-		text = append(text, line...)
+		if found && err == nil {
+			return after, nil
+		}
 		if err != nil {
-			return text, nil, err
+			return nil, err
 		}
 	}
 }

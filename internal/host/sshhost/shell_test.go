@@ -1,9 +1,11 @@
 package sshhost
 
 import (
+	"crypto/rand"
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 )
@@ -38,6 +40,31 @@ func TestCommandsShareAShellAndDoNotMeetInIt(t *testing.T) {
 	}
 	if n := s.started.Load() - before; n != 1 {
 		t.Errorf("%d sessions", n)
+	}
+}
+
+func TestLockTakesAShellAndLeavesIt(t *testing.T) {
+	s, h := reach(t)
+	before := s.started.Load()
+	name := "test-" + strings.ToLower(rand.Text())
+	for range 3 {
+		unlock, err := h.Lock(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		guarded := sh("echo here")
+		guarded.Lock = name
+		if out, err := h.Run(t.Context(), guarded); err != nil || string(out) != "here\n" {
+			t.Errorf("got %q, %v", out, err)
+		}
+		start := time.Now()
+		unlock()
+		if took := time.Since(start); took > 2*time.Second {
+			t.Errorf("to unlock took %s", took)
+		}
+	}
+	if n := s.started.Load() - before; n != 2 {
+		t.Errorf("%d sessions, want one for the lock and one for commands", n)
 	}
 }
 
