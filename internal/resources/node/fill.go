@@ -39,6 +39,7 @@ func (n *node) fill(ctx context.Context, c *hypervisor.Client, v *version, d *hy
 		if err := n.fillImported(ctx, c, v, m); err != nil {
 			return err
 		}
+		v.emptyCollections()
 	}
 	return n.fillAddresses(ctx, c, v, d)
 }
@@ -91,7 +92,8 @@ func (v *version) fillBoot(m *machine.Machine, imported bool) {
 	b := v.parts.Boot
 	if b == nil {
 		usual := m.Boot.Kernel == "" && (len(m.Boot.Order) == 0 || slices.Equal(m.Boot.Order, defaultOrder(m.Disk(machine.Root) != nil)))
-		if !imported || usual {
+		written := m.Mark.Settings != nil && m.Mark.Settings.Boot
+		if !imported || usual && !written {
 			return
 		}
 		b = &bootModel{Order: types.ListNull(types.StringType)}

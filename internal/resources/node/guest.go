@@ -23,7 +23,7 @@ func (v *version) seeded() bool {
 		return false
 	}
 	for _, i := range v.parts.Interfaces {
-		if known(i.Addresses) || known(i.Gateway) || known(i.Routes) || known(i.Nameservers) {
+		if known(i.Gateway) || len(elements(i.Addresses, i.Routes, i.Nameservers)) > 0 {
 			return true
 		}
 	}

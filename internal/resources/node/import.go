@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -65,10 +66,9 @@ func (n *node) search(ctx context.Context, uuid string) types.String {
 	return types.StringNull()
 }
 
-// fillImported reads what only the node's own files know, and gives the attributes that say how Terraform
-// treats the node their defaults.
+// fillImported reads what only the node's own files and its mark know.
 func (n *node) fillImported(ctx context.Context, c *hypervisor.Client, v *version, m *machine.Machine) error {
-	v.AllowRestart, v.ShutdownTimeout, v.WaitFor = types.BoolValue(false), types.StringValue("60s"), types.StringValue("none")
+	v.fillSettings(ctx, m.Mark.Settings)
 	if m.IgnitionFile != "" {
 		content, err := readFile(ctx, c, m.IgnitionFile)
 		if err != nil {
@@ -94,11 +94,12 @@ func (n *node) fillImported(ctx context.Context, c *hypervisor.Client, v *versio
 	if err != nil {
 		return err
 	}
-	return v.fillSeed(seed, m.UUID)
+	return v.fillSeed(seed, m.UUID, m.Mark.Settings != nil && m.Mark.Settings.CloudInit)
 }
 
-// fillSeed reads what cloud-init was told, without what the provider adds by itself.
-func (v *version) fillSeed(seed *cloudinit.Seed, uuid string) error {
+// fillSeed reads what cloud-init was told, without what the provider adds by itself. Where nothing is left, written
+// says that the configuration speaks of cloud-init nevertheless.
+func (v *version) fillSeed(seed *cloudinit.Seed, uuid string, written bool) error {
 	bare := *v
 	bare.parts.CloudInit = nil
 	own, err := seedOf(&bare, uuid)
@@ -116,10 +117,36 @@ func (v *version) fillSeed(seed *cloudinit.Seed, uuid string) error {
 		VendorData: optional(seed.VendorData), NetworkConfig: unless(seed.NetworkConfig, own.NetworkConfig),
 	}
 	derived := ci.UserData.IsNull() && ci.MetaData.IsNull() && ci.VendorData.IsNull() && ci.NetworkConfig.IsNull()
-	if !derived || !bare.seeded() {
+	if !derived || written || !bare.seeded() {
 		v.parts.CloudInit = ci
 	}
 	return nil
+}
+
+// emptyCollections makes empty what is null: it stands for both where it is imported (crud.LeftOut).
+func (v *version) emptyCollections() {
+	list := func(into *types.List, element attr.Type) {
+		if into.IsNull() {
+			*into = types.ListValueMust(element, nil)
+		}
+	}
+	kind := attributeTypes()
+	if v.Labels.IsNull() {
+		v.Labels = types.MapValueMust(types.StringType, nil)
+	}
+	if v.model.Disks.IsNull() && v.parts.Disks == nil {
+		v.model.Disks = types.MapValueMust(kind["disks"].(types.MapType).ElemType, nil)
+	}
+	if v.parts.Interfaces == nil {
+		list(&v.NetworkInterfaces, kind["network_interfaces"].(types.ListType).ElemType)
+	}
+	for n := range v.parts.Interfaces {
+		i := &v.parts.Interfaces[n]
+		for _, l := range []*types.List{&i.Addresses, &i.Nameservers, &i.AllowedAddresses} {
+			list(l, types.StringType)
+		}
+		list(&i.Routes, routeType())
+	}
 }
 
 // hostFile reads a file that no pool has, as somebody may have put it anywhere; nil where that cannot be done.

@@ -2,25 +2,20 @@ package node_test
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/terraform"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
 )
 
-func TestAccNodeImportedWithItsFirstBootConfiguration(t *testing.T) {
-	_, network, image := stage(t, "nodefirst")
-	for attribute, text := range map[string]string{
-		"butane":   "variant: fcos\nversion: 1.5.0\n# who reads this\nstorage: { files: [{ path: /etc/hello, contents: { inline: world } }] }\n",
-		"ignition": "{\n  \"ignition\": { \"version\": \"3.4.0\" }\n}\n",
-	} {
-		t.Run(attribute, func(t *testing.T) {
-			// How Terraform treats a node is nothing that the hypervisor could tell.
-			made := strings.Replace(config(image, network, fmt.Sprintf("  running = false\n  %s = %q\n", attribute, text)), `shutdown_timeout = "0s"`, "", 1)
-			taken := strings.Replace(made, `"n" {`, `"m" {`, 1) + `
+// imported takes the node out of the state of a configuration and imports it as another resource.
+func imported(made string) string {
+	return strings.Replace(made, `"n" {`, `"m" {`, 1) + `
 removed {
   from = virtcluster_node.n
   lifecycle { destroy = false }
@@ -30,7 +25,66 @@ import {
   id = "acc"
 }
 `
-			unchanged := resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction("virtcluster_node.m", plancheck.ResourceActionNoop)}}
+}
+
+// unchanged expects a plan that leaves what was imported alone.
+var unchanged = resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction("virtcluster_node.m", plancheck.ResourceActionNoop)}}
+
+func TestAccNodeImportedWithHowTerraformTreatsIt(t *testing.T) {
+	_, network, image := stage(t, "nodetreat")
+	const empty = "labels = {}\n  disks = {}\n"
+	attributes := "  boot = { order = [\"hd\"] }\n  cloud_init = {}\n  " + empty +
+		"  network_interfaces = [{ network = \"NET\", addresses = [\"10.77.0.9/24\"], routes = [], nameservers = [], allowed_addresses = [] }]\n"
+	made := config(image, network, attributes)
+	settings := "shutdown_timeout = \"20s\"\n  wait_for = \"lease\"\n  allow_restart = true\n  timeouts = { create = \"20m\", delete = \"5m\" }\n"
+	changed := strings.Replace(made, "shutdown_timeout = \"0s\"\n", settings, 1)
+	leftOut := strings.NewReplacer(empty, "", ", routes = [], nameservers = [], allowed_addresses = []", "").Replace(imported(changed))
+	var id string
+	marked := `<virtcluster:settings allow_restart="true" shutdown_timeout="20s" wait_for="lease" boot="true" cloud_init="true">\s*<virtcluster:timeouts create="20m" delete="5m"/>`
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: acctest.Providers,
+		Steps: []resource.TestStep{
+			{Config: made},
+			{ // a change of nothing but these restarts nothing
+				PreConfig: func() { id = virsh(t, "domid", "acc") },
+				Config:    changed, ConfigPlanChecks: updates(),
+				Check: resource.ComposeTestCheckFunc(says(t, "dumpxml acc", marked), says(t, "dumpxml --inactive acc", marked), func(*terraform.State) error {
+					if now := virsh(t, "domid", "acc"); now != id {
+						t.Errorf("the node was restarted: it was %s and is %s", id, now)
+					}
+					return nil
+				}),
+			},
+			{Config: imported(changed), ConfigPlanChecks: unchanged},
+			{Config: leftOut, ConfigPlanChecks: unchanged},
+			{ // the mark of an older version
+				PreConfig: func() {
+					had := virsh(t, "metadata", "acc", namespace)
+					mark := regexp.MustCompile(`(?s)<settings.*</settings>`).ReplaceAllString(had, "")
+					if mark == had {
+						t.Fatalf("the mark has no settings:\n%s", had)
+					}
+					virsh(t, "metadata", "acc", namespace, "--key", "virtcluster", "--set", mark, "--live", "--config")
+				},
+				Config: leftOut, ConfigPlanChecks: unchanged,
+			},
+			{Config: strings.Replace(leftOut, "= \"20s\"", "= \"0s\"", 1), Check: says(t, "dumpxml acc", `shutdown_timeout="0s" wait_for="lease"`)},
+		},
+	})
+}
+
+// namespace of the provider's element in a domain's metadata.
+const namespace = "https://github.com/virtcluster/terraform-provider-virtcluster/node/1"
+
+func TestAccNodeImportedWithItsFirstBootConfiguration(t *testing.T) {
+	_, network, image := stage(t, "nodefirst")
+	for attribute, text := range map[string]string{
+		"butane":   "variant: fcos\nversion: 1.5.0\n# who reads this\nstorage: { files: [{ path: /etc/hello, contents: { inline: world } }] }\n",
+		"ignition": "{\n  \"ignition\": { \"version\": \"3.4.0\" }\n}\n",
+	} {
+		t.Run(attribute, func(t *testing.T) {
+			made := config(image, network, fmt.Sprintf("  running = false\n  %s = %q\n", attribute, text))
+			taken := imported(made)
 			resource.Test(t, resource.TestCase{
 				ProtoV6ProviderFactories: acctest.Providers,
 				Steps: []resource.TestStep{

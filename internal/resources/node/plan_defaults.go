@@ -54,8 +54,8 @@ func complete(planned, config, prior *version) {
 	// A node that stopped is to be started, and leaving the others out takes back what was said before.
 	otherwise(&planned.Running, config.Running, types.BoolValue(true))
 	otherwise(&planned.AllowRestart, config.AllowRestart, types.BoolValue(false))
-	otherwise(&planned.ShutdownTimeout, config.ShutdownTimeout, types.StringValue("60s"))
-	otherwise(&planned.WaitFor, config.WaitFor, types.StringValue("none"))
+	otherwise(&planned.ShutdownTimeout, config.ShutdownTimeout, types.StringValue(defaultShutdownTimeout))
+	otherwise(&planned.WaitFor, config.WaitFor, types.StringValue(defaultWaitFor))
 	completeCPU(planned, config, prior)
 	completeDisks(planned, config, prior)
 	completeBoot(planned, config, prior)

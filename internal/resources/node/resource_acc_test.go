@@ -174,7 +174,7 @@ func TestAccNodeLives(t *testing.T) {
 			},
 			{
 				ResourceName: address, ImportState: true, ImportStateId: "acc", ImportStateVerify: true,
-				ImportStateVerifyIgnore: []string{"shutdown_timeout", "wait_for", "root_disk.image", "butane", "ignition"},
+				ImportStateVerifyIgnore: []string{"root_disk.image", "butane", "ignition"},
 			},
 			{Config: config(image, network, first), ExpectError: wrapped("A disk cannot shrink")},
 			{ // and back, unplugging both

@@ -13,6 +13,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 )
 
 // nodeName is what a machine, its volumes and its host name may be called.
@@ -38,7 +40,7 @@ func nodeSchema(ctx context.Context) schema.Schema {
 				PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
 			},
 			"role":   schema.StringAttribute{Optional: true, MarkdownDescription: "What the node is: `bootstrap`, `master`, `worker`, `service` or any other word. Kept in the domain's metadata; the data source `virtcluster_nodes` selects by it."},
-			"labels": schema.MapAttribute{Optional: true, ElementType: types.StringType, MarkdownDescription: "Labels, kept in the domain's metadata; the data source `virtcluster_nodes` selects by them."},
+			"labels": schema.MapAttribute{Optional: true, Computed: true, PlanModifiers: crud.MapLeftOut(), ElementType: types.StringType, MarkdownDescription: "Labels, kept in the domain's metadata; the data source `virtcluster_nodes` selects by them."},
 			"type": schema.StringAttribute{
 				Optional: true, Computed: true, Validators: []validator.String{stringvalidator.OneOf("kvm", "qemu")},
 				MarkdownDescription: "`kvm` for hardware virtualisation or `qemu` for emulation, which works everywhere and is slow. Default: `kvm`.",
@@ -56,7 +58,7 @@ func nodeSchema(ctx context.Context) schema.Schema {
 				MarkdownDescription: "`bios`, `uefi` or `uefi-secure` (Secure Boot with the usual keys enrolled). The hypervisor chooses the files. Default: `bios`.",
 			},
 			"network_interfaces": schema.ListNestedAttribute{
-				Optional: true, NestedObject: schema.NestedAttributeObject{Attributes: interfaceAttributes()},
+				Optional: true, Computed: true, PlanModifiers: crud.ListLeftOut(), NestedObject: schema.NestedAttributeObject{Attributes: interfaceAttributes()},
 				MarkdownDescription: "Network interfaces in the order the guest finds them. Adding and removing one works while the node runs.",
 			},
 			"ignition":      schema.StringAttribute{Optional: true, MarkdownDescription: "Ignition configuration as JSON, checked when planning and handed over by QEMU's fw_cfg. It matters at the first boot only."},
@@ -134,7 +136,7 @@ func blockAttributes() map[string]schema.Attribute {
 			},
 		},
 		"disks": schema.MapNestedAttribute{
-			Optional: true, MarkdownDescription: "Further disks. The key, at most 20 characters, is the disk's serial number in the guest: `/dev/disk/by-id/virtio-<key>`. Adding and removing one works while the node runs.",
+			Optional: true, Computed: true, PlanModifiers: crud.MapLeftOut(), MarkdownDescription: "Further disks. The key, at most 20 characters, is the disk's serial number in the guest: `/dev/disk/by-id/virtio-<key>`. Adding and removing one works while the node runs.",
 			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 				"size_gib": schema.Int64Attribute{Optional: true, Computed: true, Validators: []validator.Int64{int64validator.AtLeast(1)}, MarkdownDescription: "Size in GiB of a new volume `<name>-<key>.qcow2`, which goes with the node. It can grow, also while the node runs."},
 				"pool":     schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: "Storage pool of the new volume, by name or id. Default: the root disk's."},

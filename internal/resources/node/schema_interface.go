@@ -6,11 +6,13 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 )
 
 func interfaceAttributes() map[string]schema.Attribute {
 	list := func(description string) schema.Attribute {
-		return schema.ListAttribute{Optional: true, ElementType: types.StringType, MarkdownDescription: description}
+		return schema.ListAttribute{Optional: true, Computed: true, PlanModifiers: crud.ListLeftOut(), ElementType: types.StringType, MarkdownDescription: description}
 	}
 	return map[string]schema.Attribute{
 		"network":   schema.StringAttribute{Optional: true, MarkdownDescription: "A libvirt network, by name or id. Either `network` or `bridge` is required."},
@@ -23,7 +25,7 @@ func interfaceAttributes() map[string]schema.Attribute {
 		"addresses": list("Addresses with prefix length (`10.19.41.157/24`) that cloud-init sets inside the guest. With any IPv4 address here and no `ip`, the guest does not ask DHCP."),
 		"gateway":   schema.StringAttribute{Optional: true, MarkdownDescription: "Gateway of the guest's default route on this interface, set by cloud-init."},
 		"routes": schema.ListNestedAttribute{
-			Optional: true, MarkdownDescription: "Static routes inside the guest, set by cloud-init.",
+			Optional: true, Computed: true, PlanModifiers: crud.ListLeftOut(), MarkdownDescription: "Static routes inside the guest, set by cloud-init.",
 			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 				"cidr": schema.StringAttribute{Required: true, MarkdownDescription: "Destination, as a prefix."},
 				"via":  schema.StringAttribute{Required: true, MarkdownDescription: "Gateway to it."},

@@ -25,10 +25,32 @@ type Mark struct {
 	// an interrupted one and belongs to nobody's state.
 	Creating bool `xml:"creating,attr,omitempty"`
 	// Butane says that the Ignition configuration was written as Butane.
-	Butane     bool              `xml:"butane,attr,omitempty"`
+	Butane bool `xml:"butane,attr,omitempty"`
+	// Settings are nil in a mark of an older version of the provider.
+	Settings   *MarkedSettings   `xml:"settings"`
 	Labels     []MarkedLabel     `xml:"label"`
 	Disks      []MarkedDisk      `xml:"disk"`
 	Interfaces []MarkedInterface `xml:"interface"`
+}
+
+// MarkedSettings say how Terraform treats the machine. State knows them; an import has nothing else to ask.
+type MarkedSettings struct {
+	AllowRestart    bool   `xml:"allow_restart,attr,omitempty"`
+	ShutdownTimeout string `xml:"shutdown_timeout,attr,omitempty"`
+	WaitFor         string `xml:"wait_for,attr,omitempty"`
+	// Boot and CloudInit say that the configuration speaks of them, if only to say what is so anyway.
+	Boot      bool `xml:"boot,attr,omitempty"`
+	CloudInit bool `xml:"cloud_init,attr,omitempty"`
+	// Timeouts are nil where there are none.
+	Timeouts *MarkedTimeouts `xml:"timeouts"`
+}
+
+// MarkedTimeouts are durations by operation; "" where nobody set one.
+type MarkedTimeouts struct {
+	Create string `xml:"create,attr,omitempty"`
+	Read   string `xml:"read,attr,omitempty"`
+	Update string `xml:"update,attr,omitempty"`
+	Delete string `xml:"delete,attr,omitempty"`
 }
 
 // MarkedLabel is one label.

@@ -1,0 +1,41 @@
+package node
+
+import (
+	"context"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+)
+
+func TestAMarkWithoutSettingsMeansTheDefaults(t *testing.T) {
+	imported := version{}
+	imported.fillSettings(context.Background(), nil)
+	planned := planOf(&version{}, &version{})
+	for name, pair := range map[string][2]attr.Value{
+		"allow_restart": {imported.AllowRestart, planned.AllowRestart}, "shutdown_timeout": {imported.ShutdownTimeout, planned.ShutdownTimeout},
+		"wait_for": {imported.WaitFor, planned.WaitFor},
+	} {
+		if !pair[0].Equal(pair[1]) {
+			t.Errorf("%s is %s, and a plan wants %s", name, pair[0], pair[1])
+		}
+	}
+}
+
+func TestSettingsComeBackFromTheMark(t *testing.T) {
+	kinds := attributeTypes()["timeouts"].(timeouts.Type).AttrTypes
+	limits := types.ObjectValueMust(kinds, map[string]attr.Value{"create": text("30m"), "read": types.StringNull(), "update": types.StringNull(), "delete": text("1m")})
+	for name, v := range map[string]version{
+		"none": {model: model{AllowRestart: types.BoolValue(false), ShutdownTimeout: text("0s"), WaitFor: text("none"), Timeouts: timeouts.Value{Object: types.ObjectNull(kinds)}}},
+		"all":  {model: model{AllowRestart: types.BoolValue(true), ShutdownTimeout: text("20s"), WaitFor: text("lease"), Timeouts: timeouts.Value{Object: limits}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := version{model: model{Timeouts: timeouts.Value{Object: types.ObjectNull(kinds)}}}
+			got.fillSettings(context.Background(), v.settings())
+			if !got.AllowRestart.Equal(v.AllowRestart) || !got.ShutdownTimeout.Equal(v.ShutdownTimeout) || !got.WaitFor.Equal(v.WaitFor) || !got.Timeouts.Equal(v.Timeouts) {
+				t.Errorf("came back as %v", got.model)
+			}
+		})
+	}
+}
