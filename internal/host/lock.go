@@ -51,11 +51,11 @@ const (
 // exitLockLost is how guardScript says that another process holds the lock now.
 const exitLockLost = 244
 
-// guardScript runs a command unless the lock's holder is another one by now.
-const guardScript = `{ IFS= read -r holder <"$1"; } 2>/dev/null
-[ "$holder" = "$2" ] || exit 244
-shift 2
-exec "$@"`
+// guardScript ends, and with it the script that it begins, when the lock's holder is another one by now. What
+// fills it is the holder's file and the holder, quoted.
+const guardScript = `{ IFS= read -r holder <%s; } 2>/dev/null
+[ "$holder" = %s ] || exit 244
+`
 
 // Process is a running command that reads its standard input. The input does not end: a command must know by
 // what it reads when to, or be killed.
@@ -134,9 +134,14 @@ func (l *Locks) Guard(cmd Cmd) (Cmd, error) {
 		return cmd, fmt.Errorf("%s: lock %q: %w", cmd, cmd.Lock, ErrLockLost)
 	default:
 	}
+	guard := fmt.Sprintf(guardScript, Quote([]string{LockDir + "/" + cmd.Lock + ".holder"}), Quote([]string{held.holder}))
 	guarded := cmd
 	guarded.Name = cmd.String()
-	guarded.Argv = append([]string{"sh", "-c", guardScript, "sh", LockDir + "/" + cmd.Lock + ".holder", held.holder}, cmd.Argv...)
+	if len(cmd.Argv) > 2 && cmd.Argv[0] == "sh" && cmd.Argv[1] == "-c" {
+		guarded.Argv = append([]string{"sh", "-c", guard + cmd.Argv[2]}, cmd.Argv[3:]...) // one shell is enough
+	} else {
+		guarded.Argv = append([]string{"sh", "-c", guard + `exec "$@"`, "sh"}, cmd.Argv...)
+	}
 	return guarded, nil
 }
 

@@ -13,20 +13,28 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 )
 
-// swapScript moves staged files over the live ones. Arguments: the stage, the journal's path or "", its size,
-// how many files to write, these, then those to remove. Input: the journal, whose size is checked because a
-// connection that breaks looks like its end. Every copy and the journal are on disk before the first rename,
-// so a full disk changes nothing and is status 75; the renames follow each other within milliseconds.
-// Directories of the provider's own, named virtcluster, go with their last file. Where starting a process
-// takes long, this is what takes long: what can be done for all files at once is.
+// swapScript moves staged files over the live ones. Arguments: the stage, what commits keep ("" for a swap that
+// keeps nothing), how many files to write, these, then those to remove. The stage holds a journal and perhaps the
+// original, which go to what is kept; an original that is there stays. Every copy and the journal are on disk before
+// the first rename, so a full disk changes nothing and is status 75; the renames follow each other within
+// milliseconds. Directories of the provider's own, named virtcluster, go with their last file. Where starting a
+// process takes long, this is what takes long: what can be done for all files at once is.
 const swapScript = `set -eu
-stage=$1 journal=$2 size=$3 count=$4; shift 4
+stage=$1 kept=$2 count=$3; shift 3
 all=$#
-news() { # then the arguments are the copies
+news() { # then the arguments are the copies, and what is staged to be kept
 	i=0
 	for f; do [ $((i+=1)) -gt $count ] || set -- "$@" "$f.virtcluster-new"; done
+	if [ -n "$kept" ]; then
+		set -- "$@" "$stage/journal.json"
+		[ ! -e "$stage/original.json" ] || set -- "$@" "$stage/original.json"
+	fi
 	shift $all
-	"$then" "$@"
+	[ $# = 0 ] || "$then" "$@"
+}
+keep() {
+	if [ -e "$stage/original.json" ] && [ ! -e "$kept/original.json" ]; then mv -f -t "$kept" "$stage/original.json" "$stage/journal.json"
+	else mv -f -t "$kept" "$stage/journal.json"; fi && sync "$kept"
 }
 copy() {
 	i=0
@@ -35,15 +43,12 @@ copy() {
 		[ -d "${f%/*}" ] || mkdir -p "${f%/*}" || exit 1
 		cp --preserve=mode,ownership "$stage$f" "$f.virtcluster-new" || exit 1
 	done
-	[ $count = 0 ] || then=sync news "$@" || exit 1
-	[ -n "$journal" ] || return 0
-	(umask 077; cat >"$journal.new") && whole "$journal.new" && sync "$journal.new" && mv -f "$journal.new" "$journal" && sync "${journal%/*}" || exit 1
+	then=sync news "$@" || exit 1
+	[ -z "$kept" ] || keep || exit 1
 }
-whole() { [ "$(wc -c <"$1")" -eq $size ] || { echo "the connection broke: $(wc -c <"$1") of $size bytes of the journal arrived" >&2; return 1; }; }
 forget() { rm -f -- "$@" || :; } # fails where the disk became read-only
 (copy "$@") || {
 	then=forget news "$@"
-	[ -z "$journal" ] || forget "$journal.new"
 	exit 75
 }
 i=0
@@ -73,27 +78,23 @@ const exitUnchanged = 75
 var errUnchanged = errors.New("nothing was changed")
 
 // replace turns the files of from into those of to: new files first, then changed ones, removals last, so
-// that nothing live ever names a file that is not there. A journal, where one is given, is there before the
-// first file changes. An error that is errUnchanged left everything as it was.
-func (s *site) replace(ctx context.Context, from, to Tree, j *journal) error {
+// that nothing live ever names a file that is not there. What is to be kept, a journal and perhaps the original, is
+// there before the first file changes. An error that is errUnchanged left everything as it was.
+func (s *site) replace(ctx context.Context, from, to Tree, keep []host.File) error {
 	write, remove := from.Changes(to)
 	if len(write)+len(remove) == 0 {
 		return nil
 	}
 	slices.SortStableFunc(write, func(a, b string) int { return existing(from, a) - existing(from, b) })
-	if err := s.stageFiles(ctx, to, write, false); err != nil {
+	if err := s.stageFiles(ctx, append(to.files(write), keep...), false); err != nil {
 		return fmt.Errorf("%w: %w", errUnchanged, err)
 	}
-	record, path := []byte(nil), ""
-	if j != nil {
-		var err error
-		if record, err = json.Marshal(j); err != nil {
-			return fmt.Errorf("%w: %w", errUnchanged, err)
-		}
-		path = s.journalPath()
+	kept := ""
+	if len(keep) > 0 {
+		kept = s.dir
 	}
-	argv := append([]string{"sh", "-c", swapScript, "sh", s.staged.dir, path, fmt.Sprint(len(record)), fmt.Sprint(len(write))}, append(write, remove...)...)
-	cmd := host.Cmd{Argv: argv, Stdin: record, Name: "swap the configuration", Lock: s.daemon.Name()}
+	cmd := host.Script("swap the configuration", swapScript, append([]string{s.staged.dir, kept, fmt.Sprint(len(write))}, append(write, remove...)...)...)
+	cmd.Lock = s.daemon.Name()
 	_, err := s.host.Run(ctx, cmd)
 	var exit *host.ExitError
 	switch {
@@ -112,26 +113,31 @@ func existing(t Tree, path string) int {
 	return 0
 }
 
-// staged is what the stage on the machine holds: the files of tree, below dir.
+// staged is what the stage on the machine holds: files by their paths below dir.
 type staged struct {
 	dir  string
 	tree Tree
 }
 
-// stageFiles puts the named files of a tree on the stage, unless they are there already: what was checked
-// is what goes live. alone asks that nothing else is there.
-func (s *site) stageFiles(ctx context.Context, t Tree, paths []string, alone bool) error {
-	missing := func(path string) bool {
-		f, ok := s.staged.tree[path]
-		return !ok || !same(f, t[path])
+// Where a stage has what a swap keeps; no daemon's configuration is in the root directory.
+const (
+	journalName  = "/journal.json"
+	originalName = "/original.json"
+)
+
+// stageFiles puts files on the stage, unless they are there already: what was checked is what goes live. alone
+// asks that nothing else is there.
+func (s *site) stageFiles(ctx context.Context, files []host.File, alone bool) error {
+	missing := func(f host.File) bool {
+		there, ok := s.staged.tree[f.Path]
+		return !ok || !same(there, f)
 	}
-	if s.staged.dir != "" && !slices.ContainsFunc(paths, missing) && (!alone || len(paths) == len(s.staged.tree)) {
+	if s.staged.dir != "" && !slices.ContainsFunc(files, missing) && (!alone || len(files) == len(s.staged.tree)) {
 		return nil
 	}
-	dir := s.dir + "/stage/" + rand.Text()
-	files, tree := make([]host.File, 0, len(paths)), Tree{}
-	for _, path := range paths {
-		files, tree[path] = append(files, t[path]), t[path]
+	dir, tree := s.dir+"/stage/"+rand.Text(), Tree{}
+	for _, f := range files {
+		tree[f.Path] = f
 	}
 	if err := host.WriteAll(ctx, s.host, dir, files); err != nil {
 		return fmt.Errorf("stage the configuration of %s on %s: %w", s.daemon.Name(), s.host, err)
@@ -140,38 +146,17 @@ func (s *site) stageFiles(ctx context.Context, t Tree, paths []string, alone boo
 	return nil
 }
 
-// keepScript writes its input, of $2 bytes, to a file ($1) that only root reads, unless it is there.
-const keepScript = `set -eu
-[ ! -e "$1" ] || exit 0
-umask 077
-mkdir -p "${1%/*}"
-trap 'rm -f "$1.new"' EXIT
-cat >"$1.new"
-[ "$(wc -c <"$1.new")" -eq "$2" ] || { echo "the connection broke: $(wc -c <"$1.new") of $2 bytes arrived" >&2; exit 1; }
-sync "$1.new"
-mv -f "$1.new" "$1"
-sync "${1%/*}"`
-
-// keepOriginal saves the tree before the first commit; later ones leave it alone. It can hold passwords.
-func (s *site) keepOriginal(ctx context.Context, tree Tree) error {
-	if s.originalKept {
-		return nil
+// records are what the swap from tree to next keeps: what it takes to undo it, and, once in the life of a process, the
+// tree in case it is the original, which a machine that has one does not take. Only root reads them: they can hold
+// passwords.
+func (s *site) records(tree, next Tree) ([]host.File, error) {
+	write, remove := tree.Changes(next)
+	undo, err := json.Marshal(newJournal(tree, write, remove))
+	if err != nil || s.originalKept {
+		return []host.File{{Path: journalName, Content: undo, Mode: 0o600}}, err
 	}
-	j := &journal{}
-	for _, path := range slices.Sorted(maps.Keys(tree)) {
-		j.Replaced = append(j.Replaced, tree[path])
-	}
-	content, err := json.Marshal(j)
-	if err != nil {
-		return err
-	}
-	cmd := host.Script("write "+s.originalPath(), keepScript, s.originalPath(), fmt.Sprint(len(content)))
-	cmd.Stdin, cmd.Lock = content, s.daemon.Name()
-	if _, err := s.host.Run(ctx, cmd); err != nil {
-		return fmt.Errorf("keep what %s had on %s: %w", s.daemon.Name(), s.host, err)
-	}
-	s.originalKept = true
-	return nil
+	whole, err := json.Marshal(&journal{Replaced: tree.files(slices.Sorted(maps.Keys(tree)))})
+	return []host.File{{Path: journalName, Content: undo, Mode: 0o600}, {Path: originalName, Content: whole, Mode: 0o600}}, err
 }
 
 // original returns the tree from before the first commit; nil when there was none.

@@ -100,10 +100,14 @@ func (s *site) check(ctx context.Context, tree, next Tree) error {
 	if write, remove := tree.Changes(next); len(write)+len(remove) == 0 {
 		return nil
 	}
-	if err := s.stageFiles(ctx, next, slices.Sorted(maps.Keys(next)), true); err != nil {
+	keep, err := s.records(tree, next)
+	if err != nil {
 		return err
 	}
-	err := s.daemon.Check(ctx, s.host, s.staged.dir, next)
+	if err := s.stageFiles(ctx, append(next.files(slices.Sorted(maps.Keys(next))), keep...), true); err != nil {
+		return err
+	}
+	err = s.daemon.Check(ctx, s.host, s.staged.dir, next)
 	var exit *host.ExitError
 	var refused *RefusedError
 	switch {
@@ -124,10 +128,11 @@ func (s *site) swap(ctx context.Context, tree, next Tree) error {
 	if len(write)+len(remove) == 0 {
 		return s.assert(ctx, tree, next)
 	}
-	if err := s.keepOriginal(ctx, tree); err != nil {
+	keep, err := s.records(tree, next)
+	if err != nil {
 		return err
 	}
-	err := s.replace(ctx, tree, next, newJournal(tree, write, remove))
+	err = s.replace(ctx, tree, next, keep)
 	if errors.Is(err, errUnchanged) {
 		return err
 	}
@@ -138,11 +143,16 @@ func (s *site) swap(ctx context.Context, tree, next Tree) error {
 		err = s.daemon.Verify(ctx, s.host, next)
 	}
 	if err == nil {
+		s.originalKept = true
 		return s.settle(ctx)
 	}
 	back, cancel := context.WithTimeout(context.WithoutCancel(ctx), restoreLimit)
 	defer cancel()
-	return &RolledBackError{Daemon: s.daemon.Name(), Host: s.host.String(), Err: err, Restore: s.putBack(back, next, tree)}
+	restore := s.putBack(back, next, tree)
+	if restore == nil {
+		restore = s.daemon.Verify(back, s.host, tree)
+	}
+	return &RolledBackError{Daemon: s.daemon.Name(), Host: s.host.String(), Err: err, Restore: restore}
 }
 
 // assert makes sure that the daemon serves what is on disk: it may have been stopped, or the files changed

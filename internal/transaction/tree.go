@@ -26,6 +26,15 @@ func (t Tree) Put(path string, content []byte, mode fs.FileMode, owner, group st
 	t[path] = host.File{Path: path, Content: content, Mode: mode, Owner: owner, Group: group}
 }
 
+// files are those at the given paths.
+func (t Tree) files(paths []string) []host.File {
+	files := make([]host.File, 0, len(paths))
+	for _, path := range paths {
+		files = append(files, t[path])
+	}
+	return files
+}
+
 // Changes lists what differs between two trees: paths to write (new or other content) and paths to remove,
 // each sorted.
 func (t Tree) Changes(next Tree) (write, remove []string) {

@@ -105,28 +105,78 @@ func (Daemon) Running(ctx context.Context, h host.Host) (bool, error) {
 	return err == nil, err
 }
 
-// activateScript makes named serve what is on disk. Arguments: "reconfig" where named.conf changed, else ""; our
-// directory, of which what got empty is removed.
-// Input: the zones that changed, one "ZONE VIEW SERIAL" a line; a zone that serves its serial already (reconfig
-// loaded it) is left alone. named needs a moment to load a zone, so a missing one is asked for again.
+// activateScript makes named load what is on disk. Arguments: "reconfig" where named.conf changed, else ""; our
+// directory where files went, of which what got empty is removed, else "". Input: the zones that named has and whose
+// files changed, one "ZONE VIEW SERIAL" a line; whether they are loaded is Verify's to tell.
 const activateScript = `set -u
 if ! systemctl is-active --quiet named; then
 	systemctl reset-failed named 2>/dev/null
 	systemctl enable --quiet named 2>/dev/null
 	systemctl start named || { journalctl -u named -n 20 --no-pager -o cat >&2; exit 1; }
-elif [ "$1" = reconfig ]; then
-	rndc reconfig >&2 || { journalctl -u named -n 20 --no-pager -o cat >&2; exit 1; }
+else
+	[ "$1" != reconfig ] || rndc reconfig >&2 || { journalctl -u named -n 20 --no-pager -o cat >&2; exit 1; }
+	while read -r zone view serial; do rndc reload "$zone" IN "$view" >/dev/null 2>&1; done
 fi
-serves() { rndc zonestatus "$1" IN "$2" 2>/dev/null | grep -qx "serial: $3"; }
+if [ -n "$2" ] && [ -d "$2" ]; then find "$2" -depth -type d -empty -delete; fi
+`
+
+// Activate implements transaction.Daemon: it reloads the zones whose files changed, each in its view, and
+// reconfigures named, which loads new zones, where its own configuration changed. Other zones are not loaded again.
+func (Daemon) Activate(ctx context.Context, h host.Host, prev, next transaction.Tree) error {
+	write, removed := prev.Changes(next)
+	unchanged := len(write)+len(removed) == 0
+	d, _ := distributionOf(next)
+	changed := func(p string) bool { return !strings.HasPrefix(p, d.zones()) }
+	mode, emptied := "", ""
+	if slices.ContainsFunc(write, changed) || slices.ContainsFunc(removed, changed) || unchanged {
+		mode = "reconfig"
+	}
+	if len(removed) > 0 {
+		emptied = d.dir + "/virtcluster"
+	}
+	zones, err := served(next)
+	if err != nil {
+		return err
+	}
+	before, err := served(prev)
+	if err != nil {
+		before = zones // a reload too many does no harm
+	}
+	var input bytes.Buffer
+	for _, z := range zones {
+		known := slices.ContainsFunc(before, func(b servedZone) bool { return b.zone == z.zone && b.view == z.view })
+		if unchanged || known && slices.Contains(write, z.file) {
+			z.line(&input)
+		}
+	}
+	cmd := host.Script("make named serve it", activateScript, mode, emptied)
+	cmd.Stdin = input.Bytes()
+	_, err = h.Run(ctx, cmd)
+	return err
+}
+
+// verifyScript proves that named answers and serves the serials of the input, one "ZONE VIEW SERIAL" a line. named
+// needs a moment to load a zone, so one that is missing is asked for again.
+const verifyScript = `set -u
+serves() {
+	status=$(rndc zonestatus "$zone" IN "$view" 2>&1)
+	case "
+$status
+" in
+	*"
+serial: $serial
+"*) ;;
+	*) return 1 ;;
+	esac
+}
+asked=
 while read -r zone view serial; do
-	serves "$zone" "$view" "$serial" && continue
-	rndc reload "$zone" IN "$view" >/dev/null 2>&1
-	tries=0
-	until serves "$zone" "$view" "$serial"; do
+	asked=yes tries=0
+	until serves; do
 		tries=$((tries+1))
 		if [ $tries -ge 60 ]; then
 			echo "zone $zone in view $view does not serve serial $serial:" >&2
-			rndc zonestatus "$zone" IN "$view" >&2
+			echo "$status" >&2
 			journalctl -q -u named -n 100 --no-pager -o cat | grep -F "zone $zone/IN/$view:" | tail -n 3 >&2
 			exit 1
 		fi
@@ -134,43 +184,7 @@ while read -r zone view serial; do
 		sleep 0.05
 	done
 done
-if [ -d "$2" ]; then find "$2" -depth -type d -empty -delete; fi
-`
-
-// Activate implements transaction.Daemon: it reloads the zones whose files changed, each in its view, and
-// reconfigures named where its own configuration did. Other zones are not loaded again.
-func (Daemon) Activate(ctx context.Context, h host.Host, prev, next transaction.Tree) error {
-	write, removed := prev.Changes(next)
-	d, _ := distributionOf(next)
-	mode := ""
-	changed := func(p string) bool { return !strings.HasPrefix(p, d.zones()) }
-	if slices.ContainsFunc(write, changed) || slices.ContainsFunc(removed, changed) || len(write)+len(removed) == 0 {
-		mode = "reconfig"
-	}
-	zones, err := served(next)
-	if err != nil {
-		return err
-	}
-	var input bytes.Buffer
-	for _, z := range zones {
-		if len(write)+len(removed) == 0 || slices.Contains(write, z.file) {
-			z.line(&input)
-		}
-	}
-	cmd := host.Script("make named serve it", activateScript, mode, d.dir+"/virtcluster")
-	cmd.Stdin = input.Bytes()
-	_, err = h.Run(ctx, cmd)
-	return err
-}
-
-// verifyScript proves that named answers and serves the serials of the input.
-const verifyScript = `set -u
-rndc status >/dev/null || exit 1
-while read -r zone view serial; do
-	rndc zonestatus "$zone" IN "$view" 2>&1 | grep -qx "serial: $serial" && continue
-	echo "zone $zone in view $view does not serve serial $serial: $(rndc zonestatus "$zone" IN "$view" 2>&1)" >&2
-	exit 1
-done
+[ -n "$asked" ] || rndc status >/dev/null
 `
 
 // Verify implements transaction.Daemon.

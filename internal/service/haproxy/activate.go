@@ -13,24 +13,39 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
-// startScript starts HAProxy, now and at boot, and says why it does not.
-const startScript = `
-systemctl reset-failed haproxy.service 2>/dev/null
-systemctl enable --quiet haproxy.service && systemctl start haproxy.service && exit 0
-journalctl --no-pager --output=cat --lines=30 --unit=haproxy.service >&2
-exit 1`
-
-// reloadScript has the master process reload and waits for the new worker: until it is a process, and then, where the
-// socket $1 is known, until it answers there by way of the script $2. Asking is left until then, because on a slow
-// machine each question takes the time that the new worker needs to start. A unit that reloads by a check and a
-// signal, as the distributions' do, is given the signal alone: these very bytes were checked a moment ago, and a
-// check costs a third of a reload. A master whose new configuration does not work (an address in use, which the
-// checker cannot see) keeps the old worker and says so in the journal only, in several messages. Those of an
-// earlier reload may be milliseconds old, and one that is late does not count once the new worker is there.
-const reloadScript = `
-unit=$(systemctl show --property=MainPID,ExecReload haproxy.service)
-main=$(echo "$unit" | sed -n "s/^MainPID=//p")
-workers() { read -r children <"/proc/$main/task/$main/children"; echo " $children "; }
+// activateScript has the master process reload, or starts HAProxy, now and at boot, where it does not run. After a
+// reload it waits for the new worker: until it is a process, and then, where the socket $1 is known, until it answers
+// there by way of the script $2. Asking is left until then, and pauses grow, because on a slow machine every question
+// takes from the time that the new worker needs to start. A unit that reloads by a check and a signal, as the
+// distributions' do, is given the signal alone: these very bytes were checked a moment ago, and a check costs a third
+// of a reload. A master whose new configuration does not work (an address in use, which the checker cannot see) keeps
+// the old worker and says so in the journal only, in several messages. Those of an earlier reload may be milliseconds
+// old, and one that is late does not count once the new worker is there.
+const activateScript = `
+log() { journalctl --no-pager --output=cat --unit=haproxy.service "$@"; }
+start() {
+	systemctl reset-failed haproxy.service 2>/dev/null
+	systemctl enable --quiet haproxy.service && systemctl start haproxy.service && exit 0
+	log --lines=30 >&2
+	exit 1
+}
+state= main= signal= other=
+while IFS== read -r key value; do
+	case $key=$value in
+	ActiveState=*) state=$value ;;
+	MainPID=*) main=$value ;;
+	ExecReload=*/haproxy\ *-c\ *) signal= ;;
+	ExecReload=*/kill\ -USR2\ '$MAINPID'\ \;*) signal=yes ;;
+	ExecReload=*) other=yes ;;
+	esac
+done <<END
+$(systemctl show --property=ActiveState,MainPID,ExecReload haproxy.service)
+END
+case $state in
+active | reloading) ;;
+*) start ;;
+esac
+workers() { read -r children <"/proc/$main/task/$main/children"; children=" $children "; }
 fresh() { # one of the processes that was not there before
 	for pid; do
 		case $before in
@@ -41,40 +56,37 @@ fresh() { # one of the processes that was not there before
 	return 1
 }
 serves() {
-	fresh $(workers) || return 1
+	workers
+	fresh $children || return 1
 	if [ -z "$1" ]; then sleep 0.5; else fresh $(echo "show info" | sh -c "$2" sh "$1" 2>/dev/null | sed -n "s/^Pid: //p") || return 1; fi
 	[ -d "/proc/$pid" ]
 }
-reload() {
-	commands=$(echo "$unit" | sed -n 's/^ExecReload=.*argv\[\]=\([^;]*\) ;.*/\1/p')
-	case "$commands" in *"/kill -USR2 \$MAINPID") ;; *) commands=other ;; esac
-	if echo "$commands" | grep -qv -e '/haproxy .*-c ' -e '/kill -USR2 '; then systemctl reload haproxy.service; else kill -USR2 "$main"; fi
+pause() {
+	case $1 in
+	[1-4]) sleep 0.02 ;;
+	[5-7]) sleep 0.05 ;;
+	[89]) sleep 0.1 ;;
+	*) sleep 0.25 ;;
+	esac
 }
-log() { journalctl --no-pager --output=cat --unit=haproxy.service "--since=@$since"; }
-since=$(date +%s.%N) before=$(workers)
-if reload; then
+since=$(date +%s.%N)
+workers
+before=$children
+if [ "$signal" = yes ] && [ -z "$other" ]; then kill -USR2 "$main"; else systemctl reload haproxy.service; fi && {
 	i=0 failed=0
-	while [ $i -lt 200 ] && [ $failed -lt 10 ]; do
+	while [ $i -lt 120 ] && [ $failed -lt 2 ]; do
 		serves "$@" && exit 0
 		i=$((i+1))
-		if [ $i -lt 10 ]; then sleep 0.02; continue; fi
-		log | grep -q -e "Failed to load" -e "Reload failed" -e "Loading failure" && failed=$((failed+1))
-		sleep 0.1
+		pause $i
+		if [ $i -ge 8 ] && [ $((i%4)) = 0 ] && log "--since=@$since" | grep -q -e "Failed to load" -e "Reload failed" -e "Loading failure"; then failed=$((failed+1)); fi
 	done
-fi
-log >&2
+}
+log "--since=@$since" >&2
 exit 1`
 
 // Activate implements transaction.Daemon: nothing where only comments differ, the runtime API where only
 // servers do and HAProxy allows it, a reload otherwise. None of them drops a connection.
 func (d Daemon) Activate(ctx context.Context, h host.Host, prev, next transaction.Tree) error {
-	running, err := d.Running(ctx, h)
-	if err != nil {
-		return err
-	}
-	if !running {
-		return d.script(ctx, h, "start", startScript, next)
-	}
 	changes, ok := serverChanges(prev, next)
 	if ok && len(changes) == 0 && d.Verify(ctx, h, next) == nil {
 		return nil
@@ -90,7 +102,12 @@ func (d Daemon) Activate(ctx context.Context, h host.Host, prev, next transactio
 	if api, err := openSocket(h, next, isSocket); err == nil {
 		socket = api.socket
 	}
-	return d.script(ctx, h, "reload", reloadScript, next, socket, talkScript)
+	_, err := h.Run(ctx, host.Script("reload haproxy", activateScript, socket, talkScript))
+	var exit *host.ExitError
+	if errors.As(err, &exit) {
+		return refusal{words: fmt.Sprintf("reload haproxy on %s: %s", h, checkerWords(exit.Stderr, "", next)), err: err}
+	}
+	return err
 }
 
 // change makes server changes at run time. Whatever it leaves half done, a reload mends.
@@ -105,15 +122,6 @@ func (d Daemon) change(ctx context.Context, h host.Host, prev, next transaction.
 		}
 	}
 	return d.Verify(ctx, h, next)
-}
-
-func (d Daemon) script(ctx context.Context, h host.Host, verb, script string, next transaction.Tree, args ...string) error {
-	_, err := h.Run(ctx, host.Script(verb+" haproxy", script, args...))
-	var exit *host.ExitError
-	if errors.As(err, &exit) {
-		return refusal{words: fmt.Sprintf("%s haproxy on %s: %s", verb, h, checkerWords(exit.Stderr, "", next)), err: err}
-	}
-	return err
 }
 
 // Verify implements transaction.Daemon: HAProxy runs, and has the provider's proxies and servers of next
