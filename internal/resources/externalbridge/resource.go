@@ -133,18 +133,27 @@ func plan(ctx context.Context, f *fleet.Fleet, req resource.ModifyPlanRequest, r
 	}
 }
 
-// claim tells the plan's nodes and networks of the bridge.
+// claim tells the plan's nodes and networks of the bridge. One whose host is named by an endpoint is on a hypervisor
+// where that is the hypervisor's own; elsewhere it may or may not be, as a machine has many names.
 func claim(f *fleet.Fleet, m *model, resp *resource.ModifyPlanResponse) {
 	if m.Name.IsUnknown() {
 		return
 	}
 	name, on := m.Name.ValueString(), m.Hypervisor.ValueString()
+	owner, claims := topology.On(on, fmt.Sprintf("external bridge %q", name)), []topology.Claim{topology.BridgeClaim(on, name)}
+	shared := topology.HostBridgeClaim(name)
 	if !m.Host.IsNull() || m.Hypervisor.IsUnknown() {
-		// Whether another bridge of this name is on the same machine is not known, so nothing conflicts.
-		f.Claims.Replace(fmt.Sprintf("external bridge %q on host %s", name, m.Host), topology.HostBridgeClaim(name))
-		return
+		owner, claims = fmt.Sprintf("external bridge %q on host %s", name, m.Host), []topology.Claim{shared}
+		for _, on := range f.Names() {
+			if endpoint, err := f.HostOf(on); err == nil && endpoint == m.Host.ValueString() {
+				claims = append(claims, topology.BridgeClaim(on, name))
+			}
+		}
 	}
-	for _, conflict := range f.Claims.Replace(topology.On(on, fmt.Sprintf("external bridge %q", name)), topology.BridgeClaim(on, name)) {
+	for _, conflict := range f.Claims.Replace(owner, claims...) {
+		if conflict.Claim == shared {
+			continue // whether the other bridge of this name is on the same machine is not known
+		}
 		resp.Diagnostics.AddAttributeError(path.Root("name"), "Bridge name taken", fmt.Sprintf("%s is the one of %s: write another name", conflict.Claim, conflict.Holder))
 	}
 }

@@ -64,3 +64,20 @@ func TestAccExternalBridge(t *testing.T) {
 		},
 	})
 }
+
+func TestAccExternalBridgeOfANetworksNameIsRefused(t *testing.T) {
+	acctest.InSandbox(t)
+	network := func(mode, bridge string) string {
+		return fmt.Sprintf("\nresource \"virtcluster_network\" \"n\" {\n  name   = \"accnet1\"\n  mode   = %q\n  bridge = %q\n}\n", mode, bridge)
+	}
+	taken := regexp.MustCompile(`(?s)Bridge name taken.*bridge\s+accbr1\s+on\s+.*is\s+the\s+one\s+of\s+(external\s+bridge\s+"accbr1"|network\s+"accnet1")`)
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: acctest.Providers,
+		Steps: []resource.TestStep{
+			{Config: config("") + network("isolated", "accbr1"), ExpectError: taken, PlanOnly: true},
+			{Config: config(`host = "local:"`) + network("isolated", "accbr1"), ExpectError: taken, PlanOnly: true},
+			// These two are meant for each other.
+			{Config: config("") + network("bridge", "accbr1"), PlanOnly: true, ExpectNonEmptyPlan: true},
+		},
+	})
+}

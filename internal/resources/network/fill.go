@@ -18,9 +18,11 @@ import (
 // objectOptions let unknown and null parts of an object be zero values.
 var objectOptions = basetypes.ObjectAsOptions{UnhandledNullAsEmpty: true, UnhandledUnknownAsEmpty: true}
 
-// fill writes what was read into the model. A value that means the same keeps its spelling.
+// fill writes what was read into the model. A value that means the same keeps its spelling. A model without a mode was
+// just imported: what is empty there stands for what was left out too (crud.LeftOut).
 func (m *model) fill(ctx context.Context, got spec) diag.Diagnostics {
-	said, _ := m.spec(ctx) // in an import it says little, and then everything differs
+	said, _ := m.spec(ctx)
+	w := writer{ctx: ctx, imported: m.Mode.IsNull()}
 	n := view(said.Network, got)
 	m.ID, m.Name, m.Mode = types.StringValue(got.UUID), types.StringValue(n.Name), types.StringValue(n.Mode)
 	m.Bridge, m.Domain, m.VirtualPort, m.MAC = orNull(n.Bridge), orNull(n.Domain), orNull(n.VirtualPort), orNull(got.MAC)
@@ -31,17 +33,16 @@ func (m *model) fill(ctx context.Context, got spec) diag.Diagnostics {
 	if m.MTU = types.Int64PointerValue(nil); n.MTU != 0 {
 		m.MTU = types.Int64Value(n.MTU)
 	}
-	w := writer{ctx: ctx}
 	if m.DHCP.IsUnknown() || !sameDHCP(said.DHCP, n.DHCP) {
 		m.DHCP = w.dhcp(n.DHCP)
 	}
-	if m.DNS.IsUnknown() || !sameDNS(said.DNS, n.DNS) {
+	if w.imported || m.DNS.IsUnknown() || !sameDNS(said.DNS, n.DNS) {
 		m.DNS = w.dns(n.DNS)
 	}
-	if m.Routes.IsUnknown() || !sameRoutes(said.Routes, n.Routes) {
+	if w.imported || m.Routes.IsUnknown() || !sameRoutes(said.Routes, n.Routes) {
 		m.Routes = w.routes(n.Routes)
 	}
-	if m.PXE.IsUnknown() || said.PXE != n.PXE {
+	if w.imported || m.PXE.IsUnknown() || said.PXE != n.PXE {
 		m.PXE = w.pxe(n.PXE)
 	}
 	w.typed(m)
@@ -97,8 +98,9 @@ func orNull(text string) types.String {
 
 // writer builds nested values and gathers what goes wrong, which only a mistake in this package can cause.
 type writer struct {
-	ctx   context.Context
-	diags diag.Diagnostics
+	ctx      context.Context
+	imported bool
+	diags    diag.Diagnostics
 }
 
 // typed gives the null of its type to what was never set, as in an import.
@@ -117,12 +119,12 @@ func (w *writer) typed(m *model) {
 	}
 }
 
-// list is null where there is nothing in it.
+// list is null where there is nothing in it, and empty in an import.
 func list[T any](w *writer, element attr.Type, models []T) types.List {
-	if len(models) == 0 {
+	if len(models) == 0 && !w.imported {
 		return types.ListNull(element)
 	}
-	v, d := types.ListValueFrom(w.ctx, element, models)
+	v, d := types.ListValueFrom(w.ctx, element, append([]T{}, models...)) // a nil slice would be null
 	w.diags.Append(d...)
 	return v
 }
@@ -143,8 +145,10 @@ func (w *writer) dhcp(d *netspec.DHCP) types.Object {
 		ranges = append(ranges, rangeModel{types.StringValue(r.Start.String()), types.StringValue(r.End.String())})
 	}
 	m.Ranges = list(w, rangeType, ranges)
-	if len(d.Options) > 0 {
-		v, diags := types.MapValueFrom(w.ctx, types.StringType, d.Options)
+	if len(d.Options) > 0 || w.imported {
+		options := map[string]string{} // a nil map would be null
+		maps.Copy(options, d.Options)
+		v, diags := types.MapValueFrom(w.ctx, types.StringType, options)
 		w.diags.Append(diags...)
 		m.Options = v
 	}
@@ -152,7 +156,7 @@ func (w *writer) dhcp(d *netspec.DHCP) types.Object {
 }
 
 func (w *writer) dns(d netspec.DNS) types.Object {
-	if reflect.DeepEqual(d, netspec.DNS{}) {
+	if reflect.DeepEqual(d, netspec.DNS{}) && !w.imported {
 		return types.ObjectNull(dnsTypes)
 	}
 	m := dnsModel{Enabled: types.BoolValue(!d.Disabled), LocalOnly: types.BoolValue(d.LocalOnly), Hosts: types.MapNull(namesType)}
@@ -162,7 +166,7 @@ func (w *writer) dns(d netspec.DNS) types.Object {
 		forwarders = append(forwarders, forwarderModel{orNull(f.Domain), spell(types.StringNull(), address, f.Address)})
 	}
 	m.Forwarders = list(w, forwarderType, forwarders)
-	if len(d.Hosts) > 0 {
+	if len(d.Hosts) > 0 || w.imported {
 		hosts := map[string][]string{}
 		for _, a := range slices.SortedFunc(maps.Keys(d.Hosts), netip.Addr.Compare) {
 			hosts[a.String()] = d.Hosts[a]
@@ -183,7 +187,7 @@ func (w *writer) routes(routes []netspec.Route4or6) types.List {
 }
 
 func (w *writer) pxe(p netspec.PXE) types.Object {
-	if p == (netspec.PXE{}) {
+	if p == (netspec.PXE{}) && !w.imported {
 		return types.ObjectNull(pxeTypes)
 	}
 	var none netip.Addr

@@ -32,6 +32,7 @@ func plan(ctx context.Context, f *fleet.Fleet, req resource.ModifyPlanRequest, r
 		return
 	}
 	planned.defaults(&config)
+	planned.leaveOut(ctx, &config, prior)
 	if prior != nil {
 		planned.keep(ctx, prior)
 		planned.follow(prior, &config)
@@ -55,6 +56,27 @@ func (m *model) defaults(config *model) {
 	m.IPv6Gateway = gateway(m.IPv6CIDR, config.IPv6Gateway)
 }
 
+// leaveOut plans the objects that the configuration leaves out: what state holds where that means nothing, and else null
+// (crud.LeftOut does it for lists and maps).
+func (m *model) leaveOut(ctx context.Context, config, prior *model) {
+	was := &model{DNS: types.ObjectNull(dnsTypes), PXE: types.ObjectNull(pxeTypes)}
+	if prior != nil {
+		said, _ := prior.spec(ctx)
+		if sameDNS(said.DNS, netspec.DNS{}) {
+			was.DNS = prior.DNS
+		}
+		if said.PXE == (netspec.PXE{}) {
+			was.PXE = prior.PXE
+		}
+	}
+	if config.DNS.IsNull() {
+		m.DNS = was.DNS
+	}
+	if config.PXE.IsNull() {
+		m.PXE = was.PXE
+	}
+}
+
 func gateway(cidr, configured types.String) types.String {
 	if !configured.IsNull() {
 		return configured
@@ -75,18 +97,30 @@ func (m *model) keep(ctx context.Context, prior *model) {
 	keepText(&m.Gateway, prior.Gateway, was.Gateway == want.Gateway)
 	keepText(&m.IPv6CIDR, prior.IPv6CIDR, was.Subnet6 == want.Subnet6)
 	keepText(&m.IPv6Gateway, prior.IPv6Gateway, was.Gateway6 == want.Gateway6)
-	if known(ctx, m.DHCP) && m.DHCP.IsNull() == prior.DHCP.IsNull() && sameDHCP(was.DHCP, want.DHCP) && sameLength(was.DHCP, want.DHCP) {
+	if known(ctx, m.DHCP) && sameNulls(m.DHCP, prior.DHCP) && sameDHCP(was.DHCP, want.DHCP) && sameLength(was.DHCP, want.DHCP) {
 		m.DHCP = prior.DHCP
 	}
-	if known(ctx, m.DNS) && m.DNS.IsNull() == prior.DNS.IsNull() && sameDNS(was.DNS, want.DNS) {
+	if known(ctx, m.DNS) && sameNulls(m.DNS, prior.DNS) && sameDNS(was.DNS, want.DNS) {
 		m.DNS = prior.DNS
 	}
 	if known(ctx, m.Routes) && m.Routes.IsNull() == prior.Routes.IsNull() && sameRoutes(was.Routes, want.Routes) {
 		m.Routes = prior.Routes
 	}
-	if known(ctx, m.PXE) && m.PXE.IsNull() == prior.PXE.IsNull() && was.PXE == want.PXE {
+	if known(ctx, m.PXE) && sameNulls(m.PXE, prior.PXE) && was.PXE == want.PXE {
 		m.PXE = prior.PXE
 	}
+}
+
+// sameNulls says whether what is null in one object is null in the other: a plan must not have null where something was
+// written, though it be empty.
+func sameNulls(a, b types.Object) bool {
+	other := b.Attributes()
+	for name, v := range a.Attributes() {
+		if other[name] != nil && v.IsNull() != other[name].IsNull() {
+			return false
+		}
+	}
+	return a.IsNull() == b.IsNull()
 }
 
 // sameLength says whether two may stand for each other in a plan, which holds lists to their length.

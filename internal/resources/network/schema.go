@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor/netspec"
 )
 
@@ -51,14 +52,14 @@ func networkSchema(context.Context) schema.Schema {
 			"domain": schema.StringAttribute{Optional: true, MarkdownDescription: "DNS domain that machines on the network are in. Default: none."},
 			"dns":    dnsSchema(),
 			"routes": schema.ListNestedAttribute{
-				Optional: true, MarkdownDescription: "Static routes kept on the hypervisor, each through a machine on this network. Their order has no meaning.",
+				Optional: true, Computed: true, PlanModifiers: crud.ListLeftOut(), MarkdownDescription: "Static routes kept on the hypervisor, each through a machine on this network. Their order has no meaning.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 					"cidr": schema.StringAttribute{Required: true, MarkdownDescription: "Destination, such as `10.128.0.0/14`."},
 					"via":  schema.StringAttribute{Required: true, MarkdownDescription: "Address of the machine that forwards."},
 				}},
 			},
 			"pxe": schema.SingleNestedAttribute{
-				Optional: true, MarkdownDescription: "What machines that boot from the network are told. Default: nothing.",
+				Optional: true, Computed: true, MarkdownDescription: "What machines that boot from the network are told. Default: nothing.",
 				Attributes: map[string]schema.Attribute{
 					"tftp_root": schema.StringAttribute{Optional: true, MarkdownDescription: "Directory on the hypervisor that the network's own TFTP server serves. Default: no TFTP server."},
 					"boot_file": schema.StringAttribute{Optional: true, MarkdownDescription: "File to boot, relative to the TFTP server's root. Needs a DHCP range."},
@@ -86,7 +87,7 @@ func dhcpSchema() schema.Attribute {
 		MarkdownDescription: "Addresses that the network gives out. Default: no DHCP at all. With `{}` only reservations are given out: those of nodes' interfaces and of `virtcluster_dhcp_reservation`.",
 		Attributes: map[string]schema.Attribute{
 			"ranges": schema.ListNestedAttribute{
-				Optional: true, MarkdownDescription: "Ranges that machines without a reservation get an address from, IPv4 and IPv6. Their order has no meaning. Default: none.",
+				Optional: true, Computed: true, PlanModifiers: crud.ListLeftOut(), MarkdownDescription: "Ranges that machines without a reservation get an address from, IPv4 and IPv6. Their order has no meaning. Default: none.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 					"start": schema.StringAttribute{Required: true, MarkdownDescription: "First address."},
 					"end":   schema.StringAttribute{Required: true, MarkdownDescription: "Last address."},
@@ -94,7 +95,7 @@ func dhcpSchema() schema.Attribute {
 			},
 			"lease_seconds": schema.Int64Attribute{Optional: true, MarkdownDescription: "How long a lease from the ranges lasts, in seconds: 120 or more, or 0 for ever. Default: libvirt's, one hour."},
 			"options": schema.MapAttribute{
-				Optional: true, ElementType: types.StringType,
+				Optional: true, Computed: true, PlanModifiers: crud.MapLeftOut(), ElementType: types.StringType,
 				MarkdownDescription: "DHCP options by number or by dnsmasq's name, such as `{ \"ntp-server\" = \"10.0.0.100\" }`; `option6:` goes before the name of an IPv6 one. A change restarts the network.",
 			},
 		},
@@ -103,20 +104,20 @@ func dhcpSchema() schema.Attribute {
 
 func dnsSchema() schema.Attribute {
 	return schema.SingleNestedAttribute{
-		Optional:            true,
+		Optional: true, Computed: true,
 		MarkdownDescription: "The network's own DNS server. Default: it runs and forwards to the hypervisor's.",
 		Attributes: map[string]schema.Attribute{
 			"enabled":    schema.BoolAttribute{Optional: true, Computed: true, Default: booldefault.StaticBool(true), MarkdownDescription: "Whether there is one. Default: `true`."},
 			"local_only": schema.BoolAttribute{Optional: true, Computed: true, Default: booldefault.StaticBool(false), MarkdownDescription: "Whether questions about `domain` are never forwarded. Default: `false`."},
 			"forwarders": schema.ListNestedAttribute{
-				Optional: true, MarkdownDescription: "Where questions are forwarded to. Their order has no meaning. Default: the hypervisor's own name servers.",
+				Optional: true, Computed: true, PlanModifiers: crud.ListLeftOut(), MarkdownDescription: "Where questions are forwarded to. Their order has no meaning. Default: the hypervisor's own name servers.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 					"domain":  schema.StringAttribute{Optional: true, MarkdownDescription: "Domain that this is for. Default: everything else."},
 					"address": schema.StringAttribute{Optional: true, MarkdownDescription: "Address of the name server. Default: questions about the domain are not forwarded."},
 				}},
 			},
 			"hosts": schema.MapAttribute{
-				Optional: true, ElementType: types.ListType{ElemType: types.StringType},
+				Optional: true, Computed: true, PlanModifiers: crud.MapLeftOut(), ElementType: types.ListType{ElemType: types.StringType},
 				MarkdownDescription: "Extra records: address to names, such as `{ \"10.0.0.250\" = [\"api\", \"api-int\"] }`. Default: none.",
 			},
 		},
