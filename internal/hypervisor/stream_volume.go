@@ -211,7 +211,7 @@ func readAhead(content io.Reader) (ready <-chan part, free chan<- []byte, done c
 			case <-end:
 				return
 			}
-			n, err := fill(content, buffer)
+			n, err := Fill(content, buffer)
 			p := part{data: buffer[:n], err: err}
 			if err == io.EOF { //nolint:errorlint // an EOF that is wrapped is a source that broke off, not the end
 				p.err = nil
@@ -229,9 +229,9 @@ func readAhead(content io.Reader) (ready <-chan part, free chan<- []byte, done c
 	return parts, spare, end
 }
 
-// fill reads until the buffer is full or the content ends. io.ReadFull would not do: it turns the end into
-// the same error by which a broken transfer announces itself.
-func fill(content io.Reader, buffer []byte) (int, error) {
+// Fill reads until the buffer is full or the content ends, with io.EOF. io.ReadFull would not do: it turns the end of
+// short content into the same error by which a broken transfer announces itself.
+func Fill(content io.Reader, buffer []byte) (int, error) {
 	n := 0
 	for n < len(buffer) {
 		m, err := content.Read(buffer[n:])

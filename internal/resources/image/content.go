@@ -12,6 +12,8 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 	"github.com/ulikunitz/xz"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 )
 
 // headLength is how much of an image is looked at, and held back until the rest has arrived.
@@ -42,7 +44,7 @@ func openContent(source io.Reader) (*content, error) {
 	}
 	_, asItIs := plain.(*bufio.Reader)
 	c := &content{rest: plain, close: closer, head: make([]byte, headLength), compressed: !asItIs}
-	n, err := fill(plain, c.head)
+	n, err := hypervisor.Fill(plain, c.head)
 	c.head = c.head[:n]
 	if err != nil && err != io.EOF { //nolint:errorlint // an EOF that is wrapped is a source that broke off, not the end
 		closer()
@@ -53,20 +55,6 @@ func openContent(source io.Reader) (*content, error) {
 		return nil, err
 	}
 	return c, nil
-}
-
-// fill reads until the buffer is full or the reader fails; io.ReadFull would turn the end of a short source
-// into the error by which a broken one announces itself.
-func fill(r io.Reader, buffer []byte) (int, error) {
-	n := 0
-	for n < len(buffer) {
-		m, err := r.Read(buffer[n:])
-		n += m
-		if err != nil {
-			return n, err
-		}
-	}
-	return n, nil
 }
 
 // decompress undoes a compression that it knows by its first bytes, whatever the source is called.

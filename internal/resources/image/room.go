@@ -14,28 +14,54 @@ import (
 const holeLength = 64 << 10
 
 // makeSure makes sure that the pool has room for the image: what is known beforehand is compared before anything is
-// written, and where it is not, the content ends with an error when it becomes more than there was room for. libvirt
-// 11.3 crashes where an upload fills the disk.
-func makeSure(ctx context.Context, c *hypervisor.Client, s spec, image *content, size int64) error {
+// written, and kept for this image until it is released; where it is not known, the content ends with an error when it
+// becomes more than there was room for. libvirt 11.3 crashes where an upload fills the disk.
+func makeSure(ctx context.Context, c *hypervisor.Client, s spec, image *content, size int64) (release func(), err error) {
 	pool, err := c.Pool(ctx, s.pool) // which was refreshed just now
 	if err != nil {
-		return err
+		return nil, err
+	}
+	kept := promises.of(c.URI(), pool.UUID())
+	kept.mu.Lock()
+	defer kept.mu.Unlock()
+	others := kept.outstanding(func(volume string) int64 { return written(ctx, c, s.pool, volume) })
+	if others > 0 {
+		// Of what they wrote since, the pool does not know.
+		if err := c.RefreshPool(ctx, s.pool); err != nil {
+			return nil, err
+		}
+		if pool, err = c.Pool(ctx, s.pool); err != nil {
+			return nil, err
+		}
 	}
 	if pool.XML.Capacity == nil || pool.XML.Available == nil || pool.XML.Capacity.Value == 0 {
-		return nil // it does not say
+		return func() {}, nil // it does not say
 	}
-	free := int64(pool.XML.Available.Value)
+	free := max(int64(pool.XML.Available.Value)-others, 0)
 	need, err := leastNeed(s.source, image, size, free)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	beside := ""
+	if others > 0 {
+		beside = fmt.Sprintf(" beside %s for other images that are being uploaded", amount(others))
 	}
 	if need > free {
-		return fmt.Errorf("%s takes %s, and storage pool %q has %s left: make room there, or choose another pool", s.source, amount(need), s.pool, amount(free))
+		return nil, fmt.Errorf("%s takes %s, and storage pool %q has %s left%s: make room there, or choose another pool", s.source, amount(need), s.pool, amount(free), beside)
 	}
-	full := fmt.Errorf("%s takes more than %s, which is all that storage pool %q has left: make room there, or choose another pool", s.source, amount(free), s.pool)
+	full := fmt.Errorf("%s takes more than %s, which is all that storage pool %q has left%s: make room there, or choose another pool", s.source, amount(free), s.pool, beside)
 	head := int64(len(image.head))
 	image.rest = &bounded{Reader: image.rest, at: head, left: free - head, full: full}
-	return nil
+	return kept.promise(s.name, need), nil
+}
+
+// written is what a volume takes by now; 0 where it is not there yet.
+func written(ctx context.Context, c *hypervisor.Client, pool, volume string) int64 {
+	v, err := c.Volume(ctx, pool, volume)
+	if err != nil {
+		return 0
+	}
+	return int64(v.Allocation())
 }
 
 // leastNeed is what an image takes at least; 0 where nobody can know beforehand. Of raw content that is downloaded
@@ -72,7 +98,7 @@ func dataOf(name string) (int64, error) {
 	}
 	r, all := withHoles(f, info.Size()), int64(0)
 	for buffer := make([]byte, 16*holeLength); ; {
-		n, err := fill(r, buffer)
+		n, err := hypervisor.Fill(r, buffer)
 		all += data(buffer[:n], 0)
 		switch {
 		case err == io.EOF: //nolint:errorlint // an EOF that is wrapped is no end

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"regexp"
 	"testing"
 	"time"
@@ -41,6 +42,65 @@ func TestAccImageThatDoesNotFitIsRefused(t *testing.T) {
 			{PreConfig: none, Config: config(web.URL, checksum(large)), ExpectError: regexp.MustCompile(`(?s)takes\s+more\s+than\s+4\.0\s+MiB`)},
 			// 12 MiB of which nearly all is zeros that were written.
 			{PreConfig: none, Config: config(file(t, disk(8)), ""), Check: resource.TestCheckResourceAttr(address, "virtual_size_bytes", fmt.Sprint(12<<20+512))},
+		},
+	})
+}
+
+func TestAccImagesThatDoNotFitTogetherAreNotBothBegun(t *testing.T) {
+	acctest.InSandbox(t)
+	run(t, "mkdir", "-p", poolDir)
+	run(t, "mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", poolDir)
+	t.Cleanup(func() {
+		run(t, "umount", poolDir)
+		run(t, "rmdir", poolDir)
+	})
+	qcow := filepath.Join(t.TempDir(), "5m.qcow2")
+	run(t, "qemu-img", "create", "-q", "-f", "qcow2", "-o", "preallocation=full", qcow, "5M")
+	content, err := os.ReadFile(qcow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun := func(name string) bool {
+		_, err := os.Stat(filepath.Join(poolDir, name))
+		return err == nil
+	}
+	refused := make(chan struct{})
+	// The first image is half-way when the second one is announced, and goes on when that has been hung up on.
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		until := func(condition func() bool) {
+			for !condition() && r.Context().Err() == nil {
+				time.Sleep(10 * time.Millisecond)
+			}
+		}
+		send := func(part []byte) {
+			_, _ = w.Write(part)
+			w.(http.Flusher).Flush()
+		}
+		w.Header().Set("Content-Length", fmt.Sprint(len(content)))
+		if r.URL.Path == "/first" {
+			send(content[:2<<20])
+			<-refused
+			send(content[2<<20:])
+			return
+		}
+		until(func() bool { return begun("i") })
+		send(content[:2<<20])
+		until(func() bool { return begun("second") })
+		if begun("second") {
+			t.Error("the second image was begun")
+		}
+		close(refused)
+	}))
+	defer web.Close()
+	second := fmt.Sprintf("resource \"virtcluster_image\" \"second\" {\n  name   = \"second\"\n  pool   = virtcluster_storage_pool.p.name\n  source = %q\n%s}\n", web.URL+"/second", checksum(content))
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: acctest.Providers,
+		Steps: []resource.TestStep{
+			{
+				Config:      config(web.URL+"/first", checksum(content)) + second,
+				ExpectError: regexp.MustCompile(`(?s)/second\s+takes\s+5\.\d\s+MiB.*\sleft\s+beside\s+\d\.\d\s+MiB.*for\s+other\s+images`),
+			},
+			{Config: config(web.URL+"/first", checksum(content)), PlanOnly: true},
 		},
 	})
 }

@@ -72,10 +72,13 @@ func upload(ctx context.Context, c *hypervisor.Client, s spec) (r result, err er
 		return r, err
 	}
 	if !r.takenOver {
-		if err := makeSure(ctx, c, s, image, size); err != nil {
+		release, err := makeSure(ctx, c, s, image, size)
+		if err != nil {
 			return r, err
 		}
-		if err := store(ctx, c, s, image, counted); err != nil {
+		err = store(ctx, c, s, image, counted)
+		release()
+		if err != nil {
 			return r, err
 		}
 	} else if err := drain(counted); err != nil {
@@ -226,7 +229,7 @@ func equal(ctx context.Context, c *hypervisor.Client, v *hypervisor.Volume, imag
 		}
 		return false, err
 	}
-	n, err := fill(want.content, want.buffer[:1])
+	n, err := hypervisor.Fill(want.content, want.buffer[:1])
 	if err != nil && err != io.EOF { //nolint:errorlint // an EOF that is wrapped is a source that broke off, not the end
 		return false, err
 	}
@@ -244,7 +247,7 @@ type comparison struct {
 func (w *comparison) Write(p []byte) (int, error) {
 	for at := 0; at < len(p); {
 		b := w.buffer[:min(len(w.buffer), len(p)-at)]
-		n, err := fill(w.content, b)
+		n, err := hypervisor.Fill(w.content, b)
 		if err != nil && err != io.EOF { //nolint:errorlint // an EOF that is wrapped is a source that broke off, not the end
 			return at, err
 		}
