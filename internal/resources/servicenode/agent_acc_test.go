@@ -3,8 +3,10 @@ package servicenode_test
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
@@ -57,6 +59,38 @@ func TestAccServiceNodeByGuestAgent(t *testing.T) {
 				),
 			},
 			{ResourceName: address, ImportState: true, ImportStateVerify: true},
+			{
+				Config: remote(t) + strings.TrimPrefix(config("qemu-ga://remote/agent-node", `services = ["haproxy", "keepalived"]`), acctest.Provider()),
+				Check: resource.ComposeAggregateTestCheckFunc(
+					resource.TestCheckResourceAttr(address, "id", "qemu-ga://remote/agent-node"),
+					resource.TestMatchResourceAttr(address, "versions.haproxy", regexp.MustCompile(`^\d+\.\d+`)),
+				),
+			},
 		},
 	})
+}
+
+// remote configures a hypervisor "remote", reached by SSH through a service node whose socket leads back to the
+// sandbox's libvirtd.
+func remote(t *testing.T) string {
+	t.Helper()
+	const socket = "/tmp/agent-libvirt.sock"
+	node := acctest.ServiceNodes(t, 1)[0]
+	_, key := hostKey(t, "svc-1")
+	known := filepath.Join(t.TempDir(), "known_hosts")
+	if err := os.WriteFile(known, []byte(node+" "+key+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	back := exec.Command("ssh", "-N", "-i", os.Getenv("SANDBOX_SSH_KEY"), "-o", "UserKnownHostsFile="+known, "-o", "StreamLocalBindUnlink=yes", "-R", socket+":/run/libvirt/libvirt-sock", "root@"+node)
+	if err := back.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = back.Process.Kill(); _ = back.Wait() })
+	acctest.On(t, "svc-1", "sh", "-c", "for try in $(seq 300); do test -S "+socket+" && exit; sleep 0.1; done; exit 1")
+	return fmt.Sprintf(`
+provider "virtcluster" {
+  ssh         = { private_key_file = %q, known_hosts_file = %q }
+  hypervisors = { remote = { uri = "qemu+ssh://root@%s/system?socket=%s" } }
+}
+`, os.Getenv("SANDBOX_SSH_KEY"), known, node, socket)
 }

@@ -111,36 +111,33 @@ func (Daemon) Running(ctx context.Context, h host.Host) (bool, error) {
 	return err == nil, err
 }
 
+// activateScript starts, reloads or stops keepalived. Arguments: "reload" where the unit's drop-in changed; the
+// drop-in's directory where the drop-in went; "stop" where there is no configuration any more. A unit that failed too
+// often would refuse to start.
+const activateScript = `set -e
+[ "$1" != reload ] || systemctl daemon-reload
+[ ! -d "$2" ] || rmdir --ignore-fail-on-non-empty "$2"
+[ "$3" != stop ] || exec systemctl stop keepalived.service
+if systemctl is-active --quiet keepalived.service; then exec systemctl reload keepalived.service; fi
+systemctl reset-failed keepalived.service 2>/dev/null || :
+exec systemctl start keepalived.service`
+
 // Activate starts, reloads or stops keepalived. A reload keeps the state of every instance that stays. A
 // machine without a configuration runs none: its unit would not start. Whether the unit is enabled is for
 // the service node to say.
-func (d Daemon) Activate(ctx context.Context, h host.Host, prev, next transaction.Tree) error {
+func (Daemon) Activate(ctx context.Context, h host.Host, prev, next transaction.Tree) error {
+	reload, gone, stop := "", "", ""
 	if string(prev[UnitPath].Content) != string(next[UnitPath].Content) {
-		if err := run(ctx, h, "systemctl", "daemon-reload"); err != nil {
-			return err
-		}
+		reload = "reload"
 	}
 	if _, ok := next[UnitPath]; !ok {
-		if err := script(ctx, h, host.Script("remove "+path.Dir(UnitPath), `[ ! -d "$1" ] || rmdir --ignore-fail-on-non-empty "$1"`, path.Dir(UnitPath))); err != nil {
-			return err
-		}
+		gone = path.Dir(UnitPath)
 	}
 	if _, ok := next[Path]; !ok {
-		return run(ctx, h, "systemctl", "stop", "keepalived.service")
+		stop = "stop"
 	}
-	running, err := d.Running(ctx, h)
-	if err != nil {
-		return err
-	}
-	if running {
-		return run(ctx, h, "systemctl", "reload", "keepalived.service")
-	}
-	return script(ctx, h, host.Script("start keepalived", startScript))
+	return script(ctx, h, host.Script("activate keepalived", activateScript, reload, gone, stop))
 }
-
-// startScript starts keepalived. A unit that failed too often would refuse to.
-const startScript = `systemctl reset-failed keepalived.service 2>/dev/null || :
-exec systemctl start keepalived.service`
 
 func run(ctx context.Context, h host.Host, argv ...string) error {
 	return script(ctx, h, host.Cmd{Argv: argv})
