@@ -41,6 +41,7 @@ func (n *node) Read(ctx context.Context, req resource.ReadRequest, resp *resourc
 		resp.State.RemoveResource(ctx)
 		return
 	}
+	memory, vcpus := v.MemoryMiB, v.VCPUs
 	if err == nil {
 		err = n.fill(ctx, c, &v, d)
 	}
@@ -48,6 +49,7 @@ func (n *node) Read(ctx context.Context, req resource.ReadRequest, resp *resourc
 		resp.Diagnostics.Append(crud.Failure("read", what(&v.model), err))
 		return
 	}
+	v.fillLive(d, memory, vcpus)
 	resp.Diagnostics.Append(v.join(ctx, v.parts)...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &v.model)...)
 	resp.Diagnostics.Append(crud.Identify(ctx, resp.State, resp.Identity, "hypervisor", "name")...)

@@ -97,6 +97,18 @@ func says(t *testing.T, command string, want ...string) resource.TestCheckFunc {
 	}
 }
 
+// prints waits until a virsh command prints something.
+func prints(t *testing.T, want string, argv ...string) {
+	t.Helper()
+	got := ""
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+		if got = virsh(t, argv...); regexp.MustCompile(want).MatchString(got) {
+			return
+		}
+	}
+	t.Fatalf("virsh %s never said %s:\n%s", strings.Join(argv, " "), want, got)
+}
+
 // updates expects a plan that changes the node in place.
 func updates() resource.ConfigPlanChecks {
 	return resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(address, plancheck.ResourceActionUpdate)}}
@@ -142,6 +154,26 @@ func TestAccNodeLives(t *testing.T) {
 			},
 			// A kernel leaves a vCPU that was plugged in alone; the guest agent does not.
 			{Config: config(image, network, first+"  vcpus = 2\n"), ConfigPlanChecks: updates(), Check: answers(t, "/__state", `"cpus_online": "0-1"`)},
+			{ // drift of what runs alone: the guest lost memory
+				PreConfig: func() {
+					virsh(t, "setmem", "acc", "100M", "--live")
+					prints(t, `Used memory: +102400 KiB`, "dominfo", "acc")
+				},
+				Config:           config(image, network, first+"  vcpus = 2\n"),
+				ConfigPlanChecks: updates(),
+				Check:            says(t, "dominfo acc", `Used memory: +131072 KiB`),
+			},
+			{ // and the same of a vCPU, which guests do not always let go of
+				PreConfig: func() {
+					virsh(t, "destroy", "acc")
+					virsh(t, "setvcpus", "acc", "1", "--config")
+					virsh(t, "start", "acc")
+					virsh(t, "setvcpus", "acc", "2", "--config")
+				},
+				Config:           config(image, network, first+"  vcpus = 2\n"),
+				ConfigPlanChecks: updates(),
+				Check:            says(t, "vcpucount acc", `current +live +2`),
+			},
 			{ // drift: stopped, off autostart, reservation gone
 				PreConfig: func() {
 					virsh(t, "destroy", "acc")
