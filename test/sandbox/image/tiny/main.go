@@ -4,10 +4,11 @@ package main
 
 import (
 	"bufio"
-	"fmt"
 	"log"
 	"os"
 	"os/exec"
+	"os/signal"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -30,12 +31,14 @@ func main() {
 			log.Print(err)
 		}
 	}
+	deaths := make(chan os.Signal, 1)
+	signal.Notify(deaths, unix.SIGCHLD)
 	go serve(seed)
-	go watchInterfaces()
-	go watchPowerButton()
-	go startAgent()
+	go watchDevices(dhcpOnEveryCard(), readPowerButtons(), agentOnItsChannel())
 	log.Printf("up after %s", uptime())
-	reap()
+	for range deaths {
+		reapOrphans()
+	}
 }
 
 func mountAll() {
@@ -84,18 +87,23 @@ func loadModules(list string) {
 	}
 }
 
-// startAgent runs the QEMU guest agent when the machine has a channel for it.
-func startAgent() {
+// agentOnItsChannel returns what runs the QEMU guest agent once the machine has a channel for it.
+func agentOnItsChannel() func() {
 	const channel = "/dev/virtio-ports/org.qemu.guest_agent.0"
-	for {
+	var started bool
+	return func() {
 		linkPorts()
-		if _, err := os.Stat(channel); err == nil {
-			agent := exec.Command("/usr/sbin/qemu-ga", "--method=virtio-serial", "--path="+channel, "--statedir=/run")
-			if err := agent.Run(); err != nil {
-				log.Printf("guest agent: %v", err)
-			}
+		if started || !exists(channel) {
+			return
 		}
-		time.Sleep(time.Second)
+		started = true
+		go func() {
+			for {
+				agent := exec.Command("/usr/sbin/qemu-ga", "--method=virtio-serial", "--path="+channel, "--statedir=/run")
+				log.Printf("guest agent: %v", agent.Run())
+				time.Sleep(time.Second)
+			}
+		}()
 	}
 }
 
@@ -114,39 +122,31 @@ func linkPorts() {
 	}
 }
 
-// reap waits for children that nobody else waits for; it never returns, for the first process must not end.
-func reap() {
-	for {
-		// Only orphans: children of exec.Command are waited for where they were started.
-		if orphan, ok := findZombie(); ok {
-			var status unix.WaitStatus
-			_, _ = unix.Wait4(orphan, &status, unix.WNOHANG, nil)
+// reapOrphans waits for dead children that nobody else waits for: those that a dead child left behind.
+func reapOrphans() {
+	dead := zombies()
+	if len(dead) == 0 {
+		return
+	}
+	// Children of exec.Command are waited for where they were started, long before this.
+	time.Sleep(time.Second)
+	still := zombies()
+	for pid := range dead {
+		if still[pid] {
+			_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil)
 		}
-		time.Sleep(5 * time.Second)
 	}
 }
 
-// findZombie returns a dead child that has been dead for longer than any waiter of ours takes.
-func findZombie() (int, bool) {
-	children, err := os.ReadFile("/proc/1/task/1/children")
-	if err != nil {
-		return 0, false
-	}
-	for field := range strings.FieldsSeq(string(children)) {
-		status, err := os.ReadFile("/proc/" + field + "/stat")
-		if err != nil || !strings.Contains(string(status), ") Z ") {
-			continue
-		}
-		time.Sleep(time.Second)
-		if status, err = os.ReadFile("/proc/" + field + "/stat"); err != nil || !strings.Contains(string(status), ") Z ") {
-			continue
-		}
-		var pid int
-		if _, err := fmt.Sscan(field, &pid); err == nil {
-			return pid, true
+// zombies returns the children that are dead and not waited for.
+func zombies() map[int]bool {
+	found := map[int]bool{}
+	for field := range strings.FieldsSeq(readFile("/proc/1/task/1/children")) {
+		if pid, err := strconv.Atoi(field); err == nil && strings.Contains(readFile("/proc/"+field+"/stat"), ") Z ") {
+			found[pid] = true
 		}
 	}
-	return 0, false
+	return found
 }
 
 func uptime() string {

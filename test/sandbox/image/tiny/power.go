@@ -5,13 +5,12 @@ import (
 	"log"
 	"os"
 	"path/filepath"
-	"time"
 )
 
-// watchPowerButton reads the kernel's input events: libvirt's shutdown presses the ACPI power button.
-func watchPowerButton() {
+// readPowerButtons returns what reads the kernel's input events: libvirt's shutdown presses the ACPI power button.
+func readPowerButtons() func() {
 	opened := map[string]bool{}
-	for {
+	return func() {
 		paths, _ := filepath.Glob("/dev/input/event*")
 		for _, path := range paths {
 			if !opened[path] {
@@ -19,7 +18,6 @@ func watchPowerButton() {
 				go readKeys(path)
 			}
 		}
-		time.Sleep(time.Second)
 	}
 }
 
