@@ -28,10 +28,10 @@ func (r *imageResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanR
 		return
 	}
 	owner := fmt.Sprintf("image %q from %s", m.Name.ValueString(), m.Source.ValueString())
-	resp.Diagnostics.Append(storagepool.Claim(r.fleet, owner, m.Hypervisor, m.Pool, m.Name)...)
+	resp.Diagnostics.Append(storagepool.Claim(r.Fleet, owner, m.Hypervisor, m.Pool, m.Name)...)
 	if req.State.Raw.IsNull() {
 		resp.Diagnostics.Append(checkSource(&m)...)
-		_, diags := storagepool.Planned(ctx, r.fleet, path.Root("pool"), m.Hypervisor, m.Pool)
+		_, diags := storagepool.Planned(ctx, r.Fleet, path.Root("pool"), m.Hypervisor, m.Pool)
 		resp.Diagnostics.Append(diags...)
 		return
 	}

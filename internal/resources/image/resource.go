@@ -3,16 +3,13 @@ package image
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/storagepool"
 )
@@ -29,30 +26,15 @@ const (
 	deleteTimeout = 5 * time.Minute
 )
 
-// identity names an image.
-var identity = []string{"hypervisor", "pool", "name"}
-
-type imageResource struct{ fleet *fleet.Fleet }
+type imageResource struct{ crud.Base }
 
 // New makes the resource.
-func New() resource.Resource { return &imageResource{} }
-
-func (r *imageResource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
-	resp.TypeName = req.ProviderTypeName + "_image"
+func New() resource.Resource {
+	return &imageResource{crud.Base{Name: "image", Key: []string{"hypervisor", "pool", "name"}}}
 }
 
 func (r *imageResource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = imageSchema(ctx)
-}
-
-func (r *imageResource) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
-	resp.IdentitySchema = crud.IdentitySchema(identity...)
-}
-
-func (r *imageResource) Configure(_ context.Context, req resource.ConfigureRequest, _ *resource.ConfigureResponse) {
-	if f, ok := req.ProviderData.(*fleet.Fleet); ok {
-		r.fleet = f
-	}
 }
 
 func what(m *model) string {
@@ -74,10 +56,10 @@ func (r *imageResource) Create(ctx context.Context, req resource.CreateRequest, 
 		now, err = recordFile(s.source) // before it is read, so that a change meanwhile shows
 	}
 	if err == nil {
-		c, err = r.fleet.Hypervisor(ctx, m.Hypervisor.ValueString())
+		c, err = r.Fleet.Hypervisor(ctx, m.Hypervisor.ValueString())
 	}
 	if err == nil {
-		err = storagepool.Creating(r.fleet, m.Hypervisor, m.Pool, m.Name)
+		err = storagepool.Creating(r.Fleet, m.Hypervisor, m.Pool, m.Name)
 	}
 	var made result
 	if err == nil {
@@ -93,7 +75,7 @@ func (r *imageResource) Create(ctx context.Context, req resource.CreateRequest, 
 		m.SourceSHA256 = types.StringValue(sum)
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
-	resp.Diagnostics.Append(crud.Identify(ctx, resp.State, resp.Identity, identity...)...)
+	resp.Diagnostics.Append(r.Identify(ctx, resp.State, resp.Identity)...)
 	now.Format, now.VirtualSize, now.CRC = made.volume.Format(), int64(made.volume.Capacity()), made.digests.Fast()
 	resp.Diagnostics.Append(now.write(ctx, resp.Private)...)
 	if made.takenOver {
@@ -114,27 +96,12 @@ func (r *imageResource) Read(ctx context.Context, req resource.ReadRequest, resp
 	var m model
 	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
 	// A CLI without identities sends none, and the framework wants one even of what turns out to be gone.
-	resp.Diagnostics.Append(crud.Identify(ctx, req.State, resp.Identity, identity...)...)
-	if resp.Diagnostics.HasError() || r.fleet == nil {
+	resp.Diagnostics.Append(r.Identify(ctx, req.State, resp.Identity)...)
+	if resp.Diagnostics.HasError() || r.Fleet == nil {
 		return
 	}
-	c, err := r.fleet.Hypervisor(ctx, m.Hypervisor.ValueString())
-	if errors.Is(err, fleet.ErrUnknown) {
-		return
-	}
-	var v *hypervisor.Volume
-	if err == nil {
-		v, err = c.Volume(ctx, m.Pool.ValueString(), m.Name.ValueString())
-	}
-	switch {
-	case errors.Is(err, hypervisor.ErrPoolStopped):
-		resp.Diagnostics.AddWarning("Cannot look at "+what(&m), "Its storage pool is stopped, so what is known of it stays. Start the pool to have it checked.")
-		return
-	case hypervisor.IsNotFound(err):
-		resp.State.RemoveResource(ctx)
-		return
-	case err != nil:
-		resp.Diagnostics.Append(crud.Failure("read", what(&m), err))
+	c, v := storagepool.Look(ctx, r.Fleet, what(&m), m.Hypervisor, m.Pool, m.Name, resp)
+	if v == nil {
 		return
 	}
 	m.fill(v)
@@ -152,7 +119,7 @@ func (r *imageResource) Update(ctx context.Context, req resource.UpdateRequest, 
 		return
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
-	resp.Diagnostics.Append(crud.Identify(ctx, resp.State, resp.Identity, identity...)...)
+	resp.Diagnostics.Append(r.Identify(ctx, resp.State, resp.Identity)...)
 	was, diags := readRecord(ctx, req.Private)
 	resp.Diagnostics.Append(diags...)
 	src, err := parseSource(m.Source.ValueString())
@@ -182,7 +149,7 @@ func (r *imageResource) Delete(ctx context.Context, req resource.DeleteRequest, 
 	}
 	ctx, cancel := context.WithTimeout(ctx, crud.Timeout(ctx, m.Timeouts, "delete", deleteTimeout, &resp.Diagnostics))
 	defer cancel()
-	c, err := r.fleet.Hypervisor(ctx, m.Hypervisor.ValueString())
+	c, err := r.Fleet.Hypervisor(ctx, m.Hypervisor.ValueString())
 	if err == nil {
 		err = c.DeleteVolume(ctx, m.Pool.ValueString(), m.Name.ValueString())
 	}
@@ -193,14 +160,5 @@ func (r *imageResource) Delete(ctx context.Context, req resource.DeleteRequest, 
 
 // ImportState takes "pool/name", "hypervisor/pool/name", or the volume's path on the provider's own hypervisor.
 func (r *imageResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
-	place, diags := storagepool.ImportPlace(ctx, r.fleet, req)
-	resp.Diagnostics.Append(diags...)
-	if resp.Diagnostics.HasError() {
-		return
-	}
-	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("pool"), place.Pool)...)
-	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("name"), place.Name)...)
-	if place.Hypervisor != "" {
-		resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("hypervisor"), place.Hypervisor)...)
-	}
+	storagepool.ImportVolume(ctx, r.Fleet, req, resp)
 }

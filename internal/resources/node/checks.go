@@ -148,7 +148,7 @@ func (k *checks) storage(ctx context.Context) error {
 		if !isAbsent(err) {
 			return err
 		}
-		if k.n.fleet.Claims.Holder(topology.PoolClaim(k.v.Hypervisor.ValueString(), ref)) == "" {
+		if k.n.Fleet.Claims.Holder(topology.PoolClaim(k.v.Hypervisor.ValueString(), ref)) == "" {
 			k.problem(path, "Unknown storage pool", "hypervisor %s has no storage pool %q: make it with virtcluster_storage_pool and refer to that resource", k.c.URI(), ref)
 		}
 		return nil

@@ -43,7 +43,7 @@ func (k *checks) plugged(i *interfaceModel) bool {
 // plannedBridge says that a resource of the plan has a bridge on the node's hypervisor, under whichever name the
 // configuration knows that, or on a host that may be its machine.
 func (k *checks) plannedBridge(bridge string) bool {
-	f := k.n.fleet
+	f := k.n.Fleet
 	if f.Claims.Holder(topology.HostBridgeClaim(bridge)) != "" {
 		return true
 	}

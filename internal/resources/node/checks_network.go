@@ -31,13 +31,13 @@ func (k *checks) networks(ctx context.Context) error {
 		ref := i.Network.ValueString()
 		index := slices.IndexFunc(all, func(x *hypervisor.Network) bool { return x.Name == ref || x.UUID == ref })
 		if index < 0 {
-			if k.n.fleet.Claims.Holder(topology.NetworkClaim(k.v.Hypervisor.ValueString(), ref)) == "" {
+			if k.n.Fleet.Claims.Holder(topology.NetworkClaim(k.v.Hypervisor.ValueString(), ref)) == "" {
 				k.problem(append(here, "network"), "Unknown network", "hypervisor %s has no network %q: make it with virtcluster_network and refer to that resource's name", k.c.URI(), ref)
 			}
 			k.planned(ref, i, here)
 			continue
 		}
-		if k.n.fleet.Claims.Holder(topology.NetworkClaim(k.v.Hypervisor.ValueString(), all[index].Name)) != "" {
+		if k.n.Fleet.Claims.Holder(topology.NetworkClaim(k.v.Hypervisor.ValueString(), all[index].Name)) != "" {
 			k.planned(all[index].Name, i, here)
 			continue
 		}
@@ -48,11 +48,11 @@ func (k *checks) networks(ctx context.Context) error {
 
 // planned checks an interface's addresses against a network that the plan makes or changes.
 func (k *checks) planned(network string, i *interfaceModel, here []any) {
-	subnets, ok := k.n.fleet.Subnets.Of(k.v.Hypervisor.ValueString(), network)
+	subnets, ok := k.n.Fleet.Subnets.Of(k.v.Hypervisor.ValueString(), network)
 	if !ok || len(subnets) == 0 {
 		return
 	}
-	dhcp := k.n.fleet.Claims.Holder(networks.DHCPClaim(k.v.Hypervisor.ValueString(), network)) != ""
+	dhcp := k.n.Fleet.Claims.Holder(networks.DHCPClaim(k.v.Hypervisor.ValueString(), network)) != ""
 	for attribute, text := range map[string]string{"ip": i.IP.ValueString(), "ipv6": i.IPv6.ValueString()} {
 		ip, err := netip.ParseAddr(text)
 		if err != nil {
@@ -160,8 +160,8 @@ func (k *checks) macs(ctx context.Context) error {
 	if len(wanted) == 0 {
 		return nil
 	}
-	for _, name := range k.n.fleet.Names() {
-		c, err := k.n.fleet.Hypervisor(ctx, name)
+	for _, name := range k.n.Fleet.Names() {
+		c, err := k.n.Fleet.Hypervisor(ctx, name)
 		if err != nil {
 			continue // it is not known yet, or the resources on it say what is wrong with it
 		}

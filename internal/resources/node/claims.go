@@ -61,7 +61,7 @@ func (n *node) claim(v *version, resp *resource.ModifyPlanResponse) {
 	for _, own := range v.volumeNames() {
 		lay(topology.VolumeClaim(host, own.pool, own.name), "name")
 	}
-	for _, conflict := range n.fleet.Claims.Replace(owner, claims...) {
+	for _, conflict := range n.Fleet.Claims.Replace(owner, claims...) {
 		resp.Diagnostics.AddAttributeError(crud.AttributePath(paths[conflict.Claim]), "Taken by another resource",
 			fmt.Sprintf("%s belongs to %s: write another one", conflict.Claim, conflict.Holder))
 	}

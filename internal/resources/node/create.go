@@ -51,7 +51,7 @@ func (n *node) Create(ctx context.Context, req resource.CreateRequest, resp *res
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("id"), v.ID)...)
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("name"), v.Name)...)
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("hypervisor"), v.Hypervisor)...)
-	resp.Diagnostics.Append(crud.Identify(ctx, resp.State, resp.Identity, "hypervisor", "name")...)
+	resp.Diagnostics.Append(n.Identify(ctx, resp.State, resp.Identity)...)
 
 	if err := n.await(ctx, c, &v); err != nil {
 		resp.Diagnostics.Append(crud.Failure("wait for", what(&v.model), err))

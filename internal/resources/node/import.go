@@ -54,8 +54,8 @@ func (n *node) ImportState(ctx context.Context, req resource.ImportStateRequest,
 
 // search finds the hypervisor of a domain: an id names no hypervisor, and it is unique among all.
 func (n *node) search(ctx context.Context, uuid string) types.String {
-	for _, name := range n.fleet.Names() {
-		c, err := n.fleet.Hypervisor(ctx, name)
+	for _, name := range n.Fleet.Names() {
+		c, err := n.Fleet.Hypervisor(ctx, name)
 		if err != nil {
 			continue // Read says why
 		}

@@ -76,7 +76,7 @@ func replaces(planned, prior *version, resp *resource.ModifyPlanResponse) bool {
 // planNew fills in what an image says about a new node's root disk, where the image is there already.
 func (n *node) planNew(ctx context.Context, planned, config *version) {
 	r := planned.Root
-	if r == nil || config.Root == nil || n.fleet == nil {
+	if r == nil || config.Root == nil || n.Fleet == nil {
 		return
 	}
 	c, err := n.client(ctx, &planned.model)
@@ -150,7 +150,7 @@ func sameInside(a, b interfaceModel) bool {
 
 // ask looks at the hypervisors, where they may be asked yet.
 func (n *node) ask(ctx context.Context, planned, prior *version, fresh bool, resp *resource.ModifyPlanResponse) {
-	if n.fleet == nil || planned.Hypervisor.IsUnknown() || planned.Name.IsUnknown() {
+	if n.Fleet == nil || planned.Hypervisor.IsUnknown() || planned.Name.IsUnknown() {
 		return
 	}
 	n.claim(planned, resp)

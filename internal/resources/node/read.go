@@ -17,7 +17,7 @@ import (
 func (n *node) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	var v version
 	resp.Diagnostics.Append(req.State.Get(ctx, &v.model)...)
-	if resp.Diagnostics.HasError() || n.fleet == nil {
+	if resp.Diagnostics.HasError() || n.Fleet == nil {
 		return
 	}
 	p, diags := v.split(ctx)
@@ -52,7 +52,7 @@ func (n *node) Read(ctx context.Context, req resource.ReadRequest, resp *resourc
 	v.fillLive(d, memory, vcpus)
 	resp.Diagnostics.Append(v.join(ctx, v.parts)...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &v.model)...)
-	resp.Diagnostics.Append(crud.Identify(ctx, resp.State, resp.Identity, "hypervisor", "name")...)
+	resp.Diagnostics.Append(n.Identify(ctx, resp.State, resp.Identity)...)
 }
 
 // find reads the node's domain by its id, or by its name where it was imported by its identity.

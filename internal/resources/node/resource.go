@@ -11,7 +11,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 )
 
@@ -20,7 +19,7 @@ const defaultTimeout = 10 * time.Minute
 
 // node is the resource, in the order of a life: plan.go, create.go, read.go, update.go, delete.go.
 type node struct {
-	fleet *fleet.Fleet
+	crud.Base
 	facts *facts
 }
 
@@ -34,31 +33,13 @@ var (
 // New returns a constructor whose resources share what they learn about the hypervisors.
 func New() func() resource.Resource {
 	shared := &facts{}
-	return func() resource.Resource { return &node{facts: shared} }
-}
-
-func (n *node) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
-	resp.TypeName = req.ProviderTypeName + "_node"
+	return func() resource.Resource {
+		return &node{Base: crud.Base{Name: "node", Key: []string{"hypervisor", "name"}}, facts: shared}
+	}
 }
 
 func (n *node) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = nodeSchema(ctx)
-}
-
-func (n *node) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
-	resp.IdentitySchema = crud.IdentitySchema("hypervisor", "name")
-}
-
-func (n *node) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
-	if req.ProviderData == nil {
-		return
-	}
-	f, ok := req.ProviderData.(*fleet.Fleet)
-	if !ok {
-		resp.Diagnostics.AddError("Unexpected provider data", fmt.Sprintf("got %T", req.ProviderData))
-		return
-	}
-	n.fleet = f
 }
 
 // what names the node in messages.
@@ -66,7 +47,7 @@ func what(m *model) string { return fmt.Sprintf("node %q", m.Name.ValueString())
 
 // client is the hypervisor that the node lives on.
 func (n *node) client(ctx context.Context, m *model) (*hypervisor.Client, error) {
-	return n.fleet.Hypervisor(ctx, m.Hypervisor.ValueString())
+	return n.Fleet.Hypervisor(ctx, m.Hypervisor.ValueString())
 }
 
 // newUUID makes up a domain's UUID, so that it is known before the domain exists.

@@ -47,7 +47,7 @@ func (n *node) Update(ctx context.Context, req resource.UpdateRequest, resp *res
 		return
 	}
 	resp.Diagnostics.Append(n.readBack(ctx, c, &v, &planned, &resp.State)...)
-	resp.Diagnostics.Append(crud.Identify(ctx, resp.State, resp.Identity, "hypervisor", "name")...)
+	resp.Diagnostics.Append(n.Identify(ctx, resp.State, resp.Identity)...)
 }
 
 // changer is one update of one node.

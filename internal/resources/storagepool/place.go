@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/topology"
@@ -135,8 +136,44 @@ func Claim(f *fleet.Fleet, owner string, hypervisorName, pool, name types.String
 	return diags
 }
 
-// ImportPlace reads where the volume is that an import request names, by its id or its identity.
-func ImportPlace(ctx context.Context, f *fleet.Fleet, req resource.ImportStateRequest) (Place, diag.Diagnostics) {
+// Look reads, for a refresh, the volume that a resource is. It is nil where there is nothing to fill in: the response has
+// what that is about, be it that the volume is gone.
+func Look(ctx context.Context, f *fleet.Fleet, what string, hypervisorName, pool, name types.String, resp *resource.ReadResponse) (*hypervisor.Client, *hypervisor.Volume) {
+	c, err := f.Hypervisor(ctx, hypervisorName.ValueString())
+	var v *hypervisor.Volume
+	if err == nil {
+		v, err = c.Volume(ctx, pool.ValueString(), name.ValueString())
+	}
+	switch {
+	case err == nil:
+		return c, v
+	case errors.Is(err, fleet.ErrUnknown): // nothing may be asked yet, so what is known stays
+	case errors.Is(err, hypervisor.ErrPoolStopped):
+		resp.Diagnostics.AddWarning("Cannot look at "+what, "Its storage pool is stopped, so what is known of it stays. Start the pool to have it checked.")
+	case hypervisor.IsNotFound(err):
+		resp.State.RemoveResource(ctx)
+	default:
+		resp.Diagnostics.Append(crud.Failure("read", what, err))
+	}
+	return nil, nil
+}
+
+// ImportVolume writes into state where the volume is that an import names.
+func ImportVolume(ctx context.Context, f *fleet.Fleet, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+	place, diags := importPlace(ctx, f, req)
+	resp.Diagnostics.Append(diags...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("pool"), place.Pool)...)
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("name"), place.Name)...)
+	if place.Hypervisor != "" {
+		resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("hypervisor"), place.Hypervisor)...)
+	}
+}
+
+// importPlace reads where the volume is that an import request names, by its id or its identity.
+func importPlace(ctx context.Context, f *fleet.Fleet, req resource.ImportStateRequest) (Place, diag.Diagnostics) {
 	var diags diag.Diagnostics
 	if req.ID == "" && req.Identity != nil {
 		var hypervisorName, pool, name types.String

@@ -26,27 +26,15 @@ var (
 	_ resource.ResourceWithModifyPlan  = (*storagePool)(nil)
 )
 
-type storagePool struct{ fleet *fleet.Fleet }
+type storagePool struct{ crud.Base }
 
 // New makes the resource.
-func New() resource.Resource { return &storagePool{} }
-
-func (r *storagePool) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
-	resp.TypeName = req.ProviderTypeName + "_storage_pool"
+func New() resource.Resource {
+	return &storagePool{crud.Base{Name: "storage_pool", Key: []string{"hypervisor", "name"}}}
 }
 
 func (r *storagePool) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = poolSchema()
-}
-
-func (r *storagePool) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
-	resp.IdentitySchema = crud.IdentitySchema("hypervisor", "name")
-}
-
-func (r *storagePool) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
-	if f, ok := req.ProviderData.(*fleet.Fleet); ok {
-		r.fleet = f
-	}
 }
 
 func what(m *model) string { return fmt.Sprintf("storage pool %q", m.Name.ValueString()) }
@@ -58,13 +46,13 @@ func (r *storagePool) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	var m model
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
 	resp.Diagnostics.Append(keepSizes(ctx, req, resp, &m)...)
-	if resp.Diagnostics.HasError() || r.fleet == nil || m.Name.IsUnknown() || m.Hypervisor.IsUnknown() {
+	if resp.Diagnostics.HasError() || r.Fleet == nil || m.Name.IsUnknown() || m.Hypervisor.IsUnknown() {
 		return
 	}
-	for _, conflict := range r.fleet.Claims.Replace(topology.On(m.Hypervisor.ValueString(), what(&m)+" in "+m.Path.ValueString()), topology.PoolClaim(m.Hypervisor.ValueString(), m.Name.ValueString())) {
+	for _, conflict := range r.Fleet.Claims.Replace(topology.On(m.Hypervisor.ValueString(), what(&m)+" in "+m.Path.ValueString()), topology.PoolClaim(m.Hypervisor.ValueString(), m.Name.ValueString())) {
 		resp.Diagnostics.AddAttributeError(path.Root("name"), "Storage pool name taken", fmt.Sprintf("The %s is what %s makes too. Give one of them another name.", conflict.Claim, conflict.Holder))
 	}
-	c, diags := Client(ctx, r.fleet, m.Hypervisor)
+	c, diags := Client(ctx, r.Fleet, m.Hypervisor)
 	resp.Diagnostics.Append(diags...)
 	if c == nil || !req.State.Raw.IsNull() || m.Path.IsUnknown() {
 		return
@@ -100,7 +88,7 @@ func (r *storagePool) Create(ctx context.Context, req resource.CreateRequest, re
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	c, err := r.fleet.Hypervisor(ctx, m.Hypervisor.ValueString())
+	c, err := r.Fleet.Hypervisor(ctx, m.Hypervisor.ValueString())
 	var p *hypervisor.Pool
 	if err == nil {
 		p, err = create(ctx, c, m.Name.ValueString(), m.Path.ValueString())
@@ -112,7 +100,7 @@ func (r *storagePool) Create(ctx context.Context, req resource.CreateRequest, re
 	wanted := m
 	m.fill(p)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...) // the pool exists from here on
-	resp.Diagnostics.Append(crud.Identify(ctx, resp.State, resp.Identity, "hypervisor", "name")...)
+	resp.Diagnostics.Append(r.Identify(ctx, resp.State, resp.Identity)...)
 	r.adjust(ctx, c, "create", p, &wanted, &resp.State, &resp.Diagnostics)
 }
 
@@ -122,7 +110,7 @@ func (r *storagePool) Update(ctx context.Context, req resource.UpdateRequest, re
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	c, err := r.fleet.Hypervisor(ctx, m.Hypervisor.ValueString())
+	c, err := r.Fleet.Hypervisor(ctx, m.Hypervisor.ValueString())
 	var p *hypervisor.Pool
 	if err == nil {
 		p, err = c.Pool(ctx, m.ID.ValueString())
@@ -132,7 +120,7 @@ func (r *storagePool) Update(ctx context.Context, req resource.UpdateRequest, re
 		return
 	}
 	r.adjust(ctx, c, "update", p, &m, &resp.State, &resp.Diagnostics)
-	resp.Diagnostics.Append(crud.Identify(ctx, resp.State, resp.Identity, "hypervisor", "name")...)
+	resp.Diagnostics.Append(r.Identify(ctx, resp.State, resp.Identity)...)
 }
 
 // adjust makes what can be changed in a pool as it is wanted, and reads it back.
@@ -167,11 +155,11 @@ func (r *storagePool) Read(ctx context.Context, req resource.ReadRequest, resp *
 	var m model
 	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
 	// A CLI without identities sends none, and the framework wants one even of what turns out to be gone.
-	resp.Diagnostics.Append(crud.Identify(ctx, req.State, resp.Identity, "hypervisor", "name")...)
-	if resp.Diagnostics.HasError() || r.fleet == nil {
+	resp.Diagnostics.Append(r.Identify(ctx, req.State, resp.Identity)...)
+	if resp.Diagnostics.HasError() || r.Fleet == nil {
 		return
 	}
-	c, err := r.fleet.Hypervisor(ctx, m.Hypervisor.ValueString())
+	c, err := r.Fleet.Hypervisor(ctx, m.Hypervisor.ValueString())
 	if errors.Is(err, fleet.ErrUnknown) {
 		return
 	}
@@ -189,7 +177,7 @@ func (r *storagePool) Read(ctx context.Context, req resource.ReadRequest, resp *
 	}
 	m.fill(p)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
-	resp.Diagnostics.Append(crud.Identify(ctx, resp.State, resp.Identity, "hypervisor", "name")...)
+	resp.Diagnostics.Append(r.Identify(ctx, resp.State, resp.Identity)...)
 }
 
 // find reads the pool by its id, or by its name where it is being imported or was made anew by hand.
@@ -209,7 +197,7 @@ func (r *storagePool) Delete(ctx context.Context, req resource.DeleteRequest, re
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	c, err := r.fleet.Hypervisor(ctx, m.Hypervisor.ValueString())
+	c, err := r.Fleet.Hypervisor(ctx, m.Hypervisor.ValueString())
 	var p *hypervisor.Pool
 	var kept error
 	if err == nil {
@@ -241,7 +229,7 @@ func (r *storagePool) ImportState(ctx context.Context, req resource.ImportStateR
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	c, err := r.fleet.Hypervisor(ctx, hypervisorName.ValueString())
+	c, err := r.Fleet.Hypervisor(ctx, hypervisorName.ValueString())
 	var p *hypervisor.Pool
 	if err == nil {
 		p, err = c.Pool(ctx, name.ValueString())

@@ -40,7 +40,7 @@ func (r *volumeResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	resp.Diagnostics.Append(storagepool.Claim(r.fleet, "volume "+m.Name.ValueString(), m.Hypervisor, m.Pool, m.Name)...)
+	resp.Diagnostics.Append(storagepool.Claim(r.Fleet, "volume "+m.Name.ValueString(), m.Hypervisor, m.Pool, m.Name)...)
 	if !req.State.Raw.IsNull() {
 		var prior model
 		resp.Diagnostics.Append(req.State.Get(ctx, &prior)...)
@@ -51,7 +51,7 @@ func (r *volumeResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 		resp.Diagnostics.Append(keepImage(ctx, &prior, &m, resp)...)
 		return
 	}
-	pool, diags := storagepool.Planned(ctx, r.fleet, path.Root("pool"), m.Hypervisor, m.Pool)
+	pool, diags := storagepool.Planned(ctx, r.Fleet, path.Root("pool"), m.Hypervisor, m.Pool)
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() || pool == nil || m.Image.IsNull() || m.Image.IsUnknown() {
 		return
@@ -96,7 +96,7 @@ func withoutImage(paths path.Paths) path.Paths {
 
 // checkImage checks the size against that of an image which exists already.
 func (r *volumeResource) checkImage(ctx context.Context, m *model) diag.Diagnostics {
-	c, diags := storagepool.Client(ctx, r.fleet, m.Hypervisor)
+	c, diags := storagepool.Client(ctx, r.Fleet, m.Hypervisor)
 	if c == nil {
 		return diags
 	}
@@ -104,7 +104,7 @@ func (r *volumeResource) checkImage(ctx context.Context, m *model) diag.Diagnost
 	switch {
 	case hypervisor.IsNotFound(err):
 		claim := topology.VolumeClaim(m.Hypervisor.ValueString(), m.Pool.ValueString(), m.Image.ValueString())
-		if r.fleet.Claims.Holder(claim) == "" {
+		if r.Fleet.Claims.Holder(claim) == "" {
 			diags.AddAttributeError(path.Root("image"), "Unknown image", fmt.Sprintf(
 				"No started storage pool of the hypervisor %s has %s. Refer to an image that is made, as in virtcluster_image.NAME.id, or name a volume that exists.", c.URI(), described(m)))
 		}

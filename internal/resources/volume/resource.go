@@ -3,14 +3,11 @@ package volume
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/storagepool"
 )
@@ -23,30 +20,15 @@ var (
 	_ resource.ResourceWithValidateConfig = (*volumeResource)(nil)
 )
 
-// identity names a volume.
-var identity = []string{"hypervisor", "pool", "name"}
-
-type volumeResource struct{ fleet *fleet.Fleet }
+type volumeResource struct{ crud.Base }
 
 // New makes the resource.
-func New() resource.Resource { return &volumeResource{} }
-
-func (r *volumeResource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
-	resp.TypeName = req.ProviderTypeName + "_volume"
+func New() resource.Resource {
+	return &volumeResource{crud.Base{Name: "volume", Key: []string{"hypervisor", "pool", "name"}}}
 }
 
 func (r *volumeResource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = volumeSchema()
-}
-
-func (r *volumeResource) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
-	resp.IdentitySchema = crud.IdentitySchema(identity...)
-}
-
-func (r *volumeResource) Configure(_ context.Context, req resource.ConfigureRequest, _ *resource.ConfigureResponse) {
-	if f, ok := req.ProviderData.(*fleet.Fleet); ok {
-		r.fleet = f
-	}
 }
 
 func what(m *model) string {
@@ -59,9 +41,9 @@ func (r *volumeResource) Create(ctx context.Context, req resource.CreateRequest,
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	c, err := r.fleet.Hypervisor(ctx, m.Hypervisor.ValueString())
+	c, err := r.Fleet.Hypervisor(ctx, m.Hypervisor.ValueString())
 	if err == nil {
-		err = storagepool.Creating(r.fleet, m.Hypervisor, m.Pool, m.Name)
+		err = storagepool.Creating(r.Fleet, m.Hypervisor, m.Pool, m.Name)
 	}
 	var v *hypervisor.Volume
 	if err == nil {
@@ -73,34 +55,19 @@ func (r *volumeResource) Create(ctx context.Context, req resource.CreateRequest,
 	}
 	m.fill(v)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
-	resp.Diagnostics.Append(crud.Identify(ctx, resp.State, resp.Identity, identity...)...)
+	resp.Diagnostics.Append(r.Identify(ctx, resp.State, resp.Identity)...)
 }
 
 func (r *volumeResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	var m model
 	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
 	// A CLI without identities sends none, and the framework wants one even of what turns out to be gone.
-	resp.Diagnostics.Append(crud.Identify(ctx, req.State, resp.Identity, identity...)...)
-	if resp.Diagnostics.HasError() || r.fleet == nil {
+	resp.Diagnostics.Append(r.Identify(ctx, req.State, resp.Identity)...)
+	if resp.Diagnostics.HasError() || r.Fleet == nil {
 		return
 	}
-	c, err := r.fleet.Hypervisor(ctx, m.Hypervisor.ValueString())
-	if errors.Is(err, fleet.ErrUnknown) {
-		return
-	}
-	var v *hypervisor.Volume
-	if err == nil {
-		v, err = c.Volume(ctx, m.Pool.ValueString(), m.Name.ValueString())
-	}
-	switch {
-	case errors.Is(err, hypervisor.ErrPoolStopped):
-		resp.Diagnostics.AddWarning("Cannot look at "+what(&m), "Its storage pool is stopped, so what is known of it stays. Start the pool to have it checked.")
-		return
-	case hypervisor.IsNotFound(err):
-		resp.State.RemoveResource(ctx)
-		return
-	case err != nil:
-		resp.Diagnostics.Append(crud.Failure("read", what(&m), err))
+	_, v := storagepool.Look(ctx, r.Fleet, what(&m), m.Hypervisor, m.Pool, m.Name, resp)
+	if v == nil {
 		return
 	}
 	m.fill(v)
@@ -121,11 +88,11 @@ func (r *volumeResource) Update(ctx context.Context, req resource.UpdateRequest,
 	}
 	m.fill(v)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
-	resp.Diagnostics.Append(crud.Identify(ctx, resp.State, resp.Identity, identity...)...)
+	resp.Diagnostics.Append(r.Identify(ctx, resp.State, resp.Identity)...)
 }
 
 func (r *volumeResource) grow(ctx context.Context, m *model) (*hypervisor.Volume, error) {
-	c, err := r.fleet.Hypervisor(ctx, m.Hypervisor.ValueString())
+	c, err := r.Fleet.Hypervisor(ctx, m.Hypervisor.ValueString())
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +112,7 @@ func (r *volumeResource) Delete(ctx context.Context, req resource.DeleteRequest,
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	c, err := r.fleet.Hypervisor(ctx, m.Hypervisor.ValueString())
+	c, err := r.Fleet.Hypervisor(ctx, m.Hypervisor.ValueString())
 	if err == nil {
 		err = c.DeleteVolume(ctx, m.Pool.ValueString(), m.Name.ValueString())
 	}
@@ -156,14 +123,5 @@ func (r *volumeResource) Delete(ctx context.Context, req resource.DeleteRequest,
 
 // ImportState takes "pool/name", "hypervisor/pool/name", or the volume's path on the provider's own hypervisor.
 func (r *volumeResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
-	place, diags := storagepool.ImportPlace(ctx, r.fleet, req)
-	resp.Diagnostics.Append(diags...)
-	if resp.Diagnostics.HasError() {
-		return
-	}
-	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("pool"), place.Pool)...)
-	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("name"), place.Name)...)
-	if place.Hypervisor != "" {
-		resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("hypervisor"), place.Hypervisor)...)
-	}
+	storagepool.ImportVolume(ctx, r.Fleet, req, resp)
 }
