@@ -27,7 +27,8 @@ func nodeSchema(ctx context.Context) schema.Schema {
 	s := schema.Schema{
 		MarkdownDescription: "A virtual machine: its disks, its network interfaces with their addresses and reservations, what it is told at its first boot. " +
 			"Memory and vCPUs within their maxima, disks, interfaces, sizes, labels and addresses change while it runs; what needs a restart is refused unless `allow_restart` says otherwise. " +
-			"Where an optional attribute is left out, the value is chosen when the node is made and then kept.",
+			"Where an optional attribute is left out, the value is chosen when the node is made and then kept. " +
+			"What libvirt has no place for, such as `labels`, `shutdown_timeout`, `wait_for`, `allow_restart` and `timeouts`, is in the domain's metadata too, where an import finds it.",
 		Attributes: map[string]schema.Attribute{
 			"id": schema.StringAttribute{Computed: true, MarkdownDescription: "The domain's UUID."},
 			"name": schema.StringAttribute{
