@@ -19,9 +19,9 @@ import (
 // packages in /srv/debs bring dnf, and its only repository has keepalived, which is no longer installed.
 const becomeFedora = `set -e
 DEBIAN_FRONTEND=noninteractive dpkg -i /srv/debs/*.deb >/srv/dpkg.log 2>&1 || { tail /srv/dpkg.log; exit 1; }
-mkdir -p /srv/repo/root /etc/yum.repos.d
+mkdir -p /srv/repo/tree /etc/yum.repos.d
 dpkg -L keepalived | while read -r name; do
-  if [ -f "$name" ] && [ ! -L "$name" ]; then mkdir -p "/srv/repo/root$(dirname "$name")" && cp -p "$name" "/srv/repo/root$name" && echo "$name"; fi
+  if [ -f "$name" ] && [ ! -L "$name" ]; then mkdir -p "/srv/repo/tree$(dirname "$name")" && cp -p "$name" "/srv/repo/tree$name" && echo "$name"; fi
 done >/srv/repo/files
 dpkg --purge --force-depends keepalived >/dev/null 2>&1
 cat >/srv/repo/keepalived.spec <<'EOF'
@@ -34,7 +34,7 @@ AutoReqProv: no
 %description
 test
 %install
-cp -a /srv/repo/root/. %{buildroot}
+cp -a /srv/repo/tree/. %{buildroot}
 %files -f /srv/repo/files
 EOF
 rpmbuild -bb --define '_rpmdir /srv/repo' --define '_build_id_links none' --define '__strip /bin/true' /srv/repo/keepalived.spec >/srv/repo.log 2>&1 || { tail /srv/repo.log; exit 1; }
