@@ -31,7 +31,7 @@ import {
 var unchanged = resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction("virtcluster_node.m", plancheck.ResourceActionNoop)}}
 
 func TestAccNodeImportedWithHowTerraformTreatsIt(t *testing.T) {
-	_, network, image := stage(t, "nodetreat")
+	pool, network, image := stage(t, "nodetreat")
 	const empty = "labels = {}\n  disks = {}\n"
 	attributes := "  boot = { order = [\"hd\"] }\n  cloud_init = {}\n  " + empty +
 		"  network_interfaces = [{ network = \"NET\", addresses = [\"10.77.0.9/24\"], routes = [], nameservers = [], allowed_addresses = [] }]\n"
@@ -39,6 +39,10 @@ func TestAccNodeImportedWithHowTerraformTreatsIt(t *testing.T) {
 	settings := "shutdown_timeout = \"20s\"\n  wait_for = \"lease\"\n  allow_restart = true\n  timeouts = { create = \"20m\", delete = \"5m\" }\n"
 	changed := strings.Replace(made, "shutdown_timeout = \"0s\"\n", settings, 1)
 	leftOut := strings.NewReplacer(empty, "", ", routes = [], nameservers = [], allowed_addresses = []", "").Replace(imported(changed))
+	uuid := func(command, name string) string {
+		return fmt.Sprintf("%q", strings.TrimSpace(virsh(t, command, name)))
+	}
+	byID := strings.NewReplacer(fmt.Sprintf("network = %q", network), "network = "+uuid("net-uuid", network), "size_gib = 1 }", "size_gib = 1, pool = "+uuid("pool-uuid", pool)+" }").Replace(imported(changed))
 	var id string
 	marked := `<virtcluster:settings allow_restart="true" shutdown_timeout="20s" wait_for="lease" boot="true" cloud_init="true">\s*<virtcluster:timeouts create="20m" delete="5m"/>`
 	resource.Test(t, resource.TestCase{
@@ -57,6 +61,7 @@ func TestAccNodeImportedWithHowTerraformTreatsIt(t *testing.T) {
 			},
 			{Config: imported(changed), ConfigPlanChecks: unchanged},
 			{Config: leftOut, ConfigPlanChecks: unchanged},
+			{Config: byID, ConfigPlanChecks: unchanged},
 			{ // the mark of an older version
 				PreConfig: func() {
 					had := virsh(t, "metadata", "acc", namespace)
