@@ -96,7 +96,7 @@ resource "virtcluster_node" "n" {
 				wrote(t, "/var/log/libvirt/acckernel.log", "guest is up: console=ttyS0 booted=directly"),
 				wrote(t, "/var/log/libvirt/accpxe.log", "guest is up: console=ttyS0 booted=tftp"),
 			)},
-			{ResourceName: address, ImportState: true, ImportStateId: "acckernel", ImportStateVerify: true, ImportStateVerifyIgnore: []string{"shutdown_timeout"}},
+			{ResourceName: address, ImportState: true, ImportStateId: "acckernel", ImportStateVerify: true},
 			{ // drift of the console and of the command line
 				PreConfig: func() {
 					virsh(t, "destroy", "acckernel")

@@ -101,7 +101,6 @@ data "virtcluster_nodes" "other" {
 			)},
 			{
 				ResourceName: address, ImportState: true, ImportStateId: "acc", ImportStateVerify: true,
-				ImportStateVerifyIgnore: []string{"shutdown_timeout"},
 			},
 			{ // drift of the second family
 				PreConfig: func() {
