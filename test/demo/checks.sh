@@ -22,7 +22,8 @@ status() { lan dig +time=2 "@$1" "$2" | grep -o 'status: [A-Z]*'; }
 holder() {
 	local address
 	for address in "${services[@]}"; do
-		on_service "$address" ip -o -4 address show 2>/dev/null | grep -qF " $1/" && echo "$address"
+		# grep reads to the end: with -q it would be gone while ssh still writes, and that is a failure of the pipe.
+		on_service "$address" ip -o -4 address show 2>/dev/null | grep -F " $1/" >/dev/null && echo "$address"
 	done
 	return 0
 }
