@@ -41,17 +41,18 @@ func (d *document) bytes() []byte {
 func (d *document) sections() []section {
 	var found []section
 	for i, line := range d.lines {
-		words, _ := rawWords(line)
-		if len(words) == 0 {
+		first := firstWord(line)
+		if first == "" {
 			continue
 		}
-		if !slices.Contains(sectionWords, words[0]) {
+		if !slices.Contains(sectionWords, first) {
 			if n := len(found); n > 0 {
 				found[n-1].end = i + 1
 			}
 			continue
 		}
-		s := section{kind: words[0], start: i, body: i + 1, end: i + 1}
+		words, _ := rawWords(line)
+		s := section{kind: first, start: i, body: i + 1, end: i + 1}
 		if len(words) > 1 {
 			s.name = words[1]
 		}

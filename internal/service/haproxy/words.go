@@ -43,6 +43,16 @@ func rawWords(line string) (words []string, comment string) {
 	return words, ""
 }
 
+// firstWord is a line's first word as far as it has no blank in quotes, "" where there is none. Every edit looks at
+// every line for where sections begin, and no word that begins one is quoted.
+func firstWord(line string) string {
+	line = strings.TrimLeft(line, " \t")
+	if end := strings.IndexAny(line, " \t#"); end >= 0 {
+		return line[:end]
+	}
+	return line
+}
+
 // closed says whether every quote of a line ends on it, and no backslash stands last.
 func closed(line string) bool {
 	var quote byte
