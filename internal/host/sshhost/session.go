@@ -114,7 +114,7 @@ func (h *Host) start(ctx context.Context, cmd host.Cmd, free func()) (*host.Proc
 	go func() {
 		defer close(ended)
 		defer free()
-		defer out.Close() // a pipe's never fails
+		defer func() { _ = out.Close() }() // a pipe's never fails
 		s.send(interactive, cmd.Argv, nil)
 		o := s.collect(out)
 		if o.err != nil {
