@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -227,6 +229,7 @@ func TestCancelledCommandEnds(t *testing.T) {
 
 func TestLockIsTakenByTurns(t *testing.T) {
 	const name = "test-agent"
+	before := runDirectories(t)
 	g, first := newGuest(t)
 	second := New("guest", g)
 	unlock, err := first.Lock(t.Context(), name)
@@ -253,7 +256,17 @@ func TestLockIsTakenByTurns(t *testing.T) {
 	for _, done := range g.done {
 		<-done
 	}
-	if left, _ := os.ReadDir("/run"); strings.Contains(fmt.Sprint(left), "virtcluster-run") {
-		t.Errorf("left: %v", left)
+	if left := runDirectories(t); !slices.Equal(left, before) {
+		t.Errorf("left: %v, before: %v", left, before)
 	}
+}
+
+// runDirectories are what commands that run, or were killed in the middle, have on this machine.
+func runDirectories(t *testing.T) []string {
+	t.Helper()
+	found, err := filepath.Glob("/run/virtcluster-run.*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
 }
