@@ -16,14 +16,20 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
 )
 
-func TestAccImageThatDoesNotFitIsRefused(t *testing.T) {
-	acctest.InSandbox(t)
+// smallPool mounts a file system of a size where the tests' pool is.
+func smallPool(t *testing.T, size string) {
+	t.Helper()
 	run(t, "mkdir", "-p", poolDir)
-	run(t, "mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", poolDir)
+	run(t, "mount", "-t", "tmpfs", "-o", "size="+size, "tmpfs", poolDir)
 	t.Cleanup(func() {
 		run(t, "umount", poolDir)
 		run(t, "rmdir", poolDir)
 	})
+}
+
+func TestAccImageThatDoesNotFitIsRefused(t *testing.T) {
+	acctest.InSandbox(t)
+	smallPool(t, "4m")
 	large := bytes.Repeat([]byte("no zeros"), 6<<20/8)
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(large))
@@ -48,12 +54,7 @@ func TestAccImageThatDoesNotFitIsRefused(t *testing.T) {
 
 func TestAccImagesThatDoNotFitTogetherAreNotBothBegun(t *testing.T) {
 	acctest.InSandbox(t)
-	run(t, "mkdir", "-p", poolDir)
-	run(t, "mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", poolDir)
-	t.Cleanup(func() {
-		run(t, "umount", poolDir)
-		run(t, "rmdir", poolDir)
-	})
+	smallPool(t, "8m")
 	qcow := filepath.Join(t.TempDir(), "5m.qcow2")
 	run(t, "qemu-img", "create", "-q", "-f", "qcow2", "-o", "preallocation=full", qcow, "5M")
 	content, err := os.ReadFile(qcow)

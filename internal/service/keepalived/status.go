@@ -34,7 +34,8 @@ type Status struct {
 const dumpScript = `pid=$(systemctl show --property=MainPID --value keepalived.service)
 [ "${pid:-0}" -gt 0 ] || exit 3
 mkdir -p "$1" && exec 9>>"$1/keepalived-dump" && flock -w 30 9 || exit 1
-file=/proc/$pid/root/tmp/keepalived.json
+own=/proc/$pid/root
+file=$own/tmp/keepalived.json
 rm -f "$file"
 kill -"$(keepalived --signum=JSON)" "$pid" || exit 3
 i=0
