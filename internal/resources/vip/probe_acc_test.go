@@ -37,7 +37,7 @@ type phase struct {
 	name    string
 	start   time.Time
 	samples int
-	// two counts samples with two owners, and brief those with two that were one 2 ms later.
+	// two counts samples with two owners, and brief those with two that were one an interval later.
 	two, brief int
 	// owners is the timeline: who had the address from when on.
 	owners   []string
@@ -120,11 +120,16 @@ func (p *probe) look(spaces []*os.File) {
 		case <-tick.C:
 		}
 		owners := p.owners(spaces)
+		if len(owners) > 1 {
+			// One machine is looked at after the other, and an address that moved meanwhile was seen with both: only a
+			// second look proves that they had it at once.
+			owners = p.owners(spaces)
+		}
 		brief := false
 		if len(owners) > 1 {
-			// A member that returns after a crash preempts: both have the address for less than a millisecond, and
-			// looking at one machine after the other makes that longer.
-			time.Sleep(2 * time.Millisecond)
+			// A member that returns preempts: it takes the address and then says so, and both have it until the other,
+			// on a busy machine, hears it.
+			time.Sleep(pollInterval)
 			owners = p.owners(spaces)
 			brief = len(owners) < 2
 		}
@@ -231,7 +236,8 @@ func (p *probe) settled(machine string, moves bool) bool {
 	return n > 0 && f.owners[n-1] == machine && (!moves || n > 2) && time.Since(f.since[n-1]) > 1200*time.Millisecond
 }
 
-// report prints a phase and fails the test where the address had two owners, or none for too long.
+// report prints the phases and fails the test where the address had two owners, or none for longer than its limit. Two for
+// a moment are a fault up to the limit of a planned change; beyond it, keepalived moves the address by itself.
 func (p *probe) report(t *testing.T, limits map[string]time.Duration) {
 	t.Helper()
 	p.mu.Lock()
@@ -247,7 +253,7 @@ func (p *probe) report(t *testing.T, limits map[string]time.Duration) {
 		if !limited {
 			continue
 		}
-		if f.two > 0 || f.brief > 0 && limit == planned {
+		if f.two > 0 || f.brief > 0 && limit <= planned {
 			t.Errorf("%s: %d samples with two owners, %d with two for a moment", f.name, f.two, f.brief)
 		}
 		if f.gap > limit {
