@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -28,7 +27,7 @@ func (n *node) fill(ctx context.Context, c *hypervisor.Client, v *version, d *hy
 	v.GuestAgent, v.RNG = types.BoolValue(m.GuestAgent), types.BoolValue(m.RNG)
 	v.Autostart, v.Running, v.State = types.BoolValue(d.Autostart), types.BoolValue(d.State == "running"), types.StringValue(d.State)
 	v.parts.Console = &consoleModel{Type: types.StringValue(m.Console.Type), LogFile: optional(m.Console.LogFile)}
-	v.fillBoot(m, imported)
+	v.fillBoot(m)
 	if err := n.fillDisks(ctx, c, v, d, m, imported); err != nil {
 		return err
 	}
@@ -87,15 +86,10 @@ func (v *version) fillChipset(m *machine.Machine) {
 	v.Machine = types.StringValue(m.Chipset)
 }
 
-// fillBoot leaves a node alone that says nothing about booting and boots in the usual way.
-func (v *version) fillBoot(m *machine.Machine, imported bool) {
+// fillBoot keeps an empty string that was written as such.
+func (v *version) fillBoot(m *machine.Machine) {
 	b := v.parts.Boot
 	if b == nil {
-		usual := m.Boot.Kernel == "" && (len(m.Boot.Order) == 0 || slices.Equal(m.Boot.Order, defaultOrder(m.Disk(machine.Root) != nil)))
-		written := m.Mark.Settings != nil && m.Mark.Settings.Boot
-		if !imported || usual && !written {
-			return
-		}
 		b = &bootModel{Order: types.ListNull(types.StringType)}
 		v.parts.Boot = b
 	}

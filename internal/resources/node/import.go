@@ -94,12 +94,12 @@ func (n *node) fillImported(ctx context.Context, c *hypervisor.Client, v *versio
 	if err != nil {
 		return err
 	}
-	return v.fillSeed(seed, m.UUID, m.Mark.Settings != nil && m.Mark.Settings.CloudInit)
+	return v.fillSeed(seed, m.UUID)
 }
 
-// fillSeed reads what cloud-init was told, without what the provider adds by itself. Where nothing is left, written
-// says that the configuration speaks of cloud-init nevertheless.
-func (v *version) fillSeed(seed *cloudinit.Seed, uuid string, written bool) error {
+// fillSeed reads what cloud-init was told, without what the provider adds by itself. Where nothing is left, it stands
+// for a configuration that is silent on it as well (completeCloudInit).
+func (v *version) fillSeed(seed *cloudinit.Seed, uuid string) error {
 	bare := *v
 	bare.parts.CloudInit = nil
 	own, err := seedOf(&bare, uuid)
@@ -112,13 +112,9 @@ func (v *version) fillSeed(seed *cloudinit.Seed, uuid string, written bool) erro
 		}
 		return optional(got)
 	}
-	ci := &cloudInitModel{
+	v.parts.CloudInit = &cloudInitModel{
 		UserData: unless(seed.UserData, own.UserData), MetaData: unless(seed.MetaData, own.MetaData),
 		VendorData: optional(seed.VendorData), NetworkConfig: unless(seed.NetworkConfig, own.NetworkConfig),
-	}
-	derived := ci.UserData.IsNull() && ci.MetaData.IsNull() && ci.VendorData.IsNull() && ci.NetworkConfig.IsNull()
-	if !derived || written || !bare.seeded() {
-		v.parts.CloudInit = ci
 	}
 	return nil
 }

@@ -1,9 +1,6 @@
 package node
 
 import (
-	"context"
-	"time"
-
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
@@ -35,27 +32,5 @@ func (v *version) fillLive(d *hypervisor.Domain, hadMemory, hadVCPUs types.Int64
 	}
 	if vcpus && v.VCPUs.Equal(hadVCPUs) {
 		v.VCPUs = types.Int64Value(live.VCPUs)
-	}
-}
-
-// balloonPatience is how long a guest may take to have the memory that it was given back.
-const balloonPatience = 10 * time.Second
-
-// awaitMemory waits until the guest has taken the memory that it was given, so that the next plan does not find it
-// short. A guest that does not take it is left alone.
-func awaitMemory(ctx context.Context, c *hypervisor.Client, uuid string) error {
-	for deadline := time.Now().Add(balloonPatience); ; {
-		d, err := c.Domain(ctx, uuid)
-		if err != nil {
-			return err
-		}
-		if short, _, _ := astray(d); !short || time.Now().After(deadline) {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(200 * time.Millisecond):
-		}
 	}
 }

@@ -172,6 +172,9 @@ func (n *node) ask(ctx context.Context, planned, prior *version, fresh bool, res
 	if fresh || !known(prior.Running) || !prior.Running.ValueBool() || !planned.Running.ValueBool() {
 		return
 	}
+	if known(planned.VCPUs) && planned.VCPUs.ValueInt64() < prior.VCPUs.ValueInt64() && planned.AllowRestart.ValueBool() {
+		resp.Diagnostics.AddAttributeWarning(path.Root("vcpus"), "The node may be restarted", fmt.Sprintf("where the guest of node %q does not let go of its vCPUs, it is shut down and started again", planned.Name.ValueString()))
+	}
 	for _, at := range restarts(prior, planned) {
 		if !planned.AllowRestart.ValueBool() {
 			resp.Diagnostics.AddAttributeError(at, "This change needs a restart",

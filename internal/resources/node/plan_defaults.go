@@ -61,6 +61,7 @@ func complete(planned, config, prior *version) {
 	completeBoot(planned, config, prior)
 	completeConsole(planned, config, prior)
 	completeInterfaces(planned, config, prior)
+	completeCloudInit(planned, config, prior)
 }
 
 // keepMaximum is at least what there is now.
@@ -148,6 +149,16 @@ func completeDisks(planned, config, prior *version) {
 }
 
 func completeBoot(planned, config, prior *version) {
+	if config.model.Boot.IsNull() {
+		switch was := prior.parts.Boot; {
+		case config.RootDisk.IsUnknown():
+		case was != nil && was.usual(!config.RootDisk.IsNull()):
+			planned.parts.Boot = was
+		default:
+			planned.parts.Boot = &bootModel{Order: textList(defaultOrder(!config.RootDisk.IsNull()))}
+		}
+		return
+	}
 	b, given := planned.parts.Boot, config.parts.Boot
 	if b == nil || given == nil || !given.Order.IsNull() {
 		return
@@ -157,6 +168,23 @@ func completeBoot(planned, config, prior *version) {
 		return
 	}
 	b.Order = textList(defaultOrder(!config.RootDisk.IsNull()))
+}
+
+// usual says that a node boots as one does whose configuration says nothing about it.
+func (b *bootModel) usual(root bool) bool {
+	direct := b.Kernel.ValueString() != "" || b.Initrd.ValueString() != "" || b.Cmdline.ValueString() != ""
+	return !direct && (b.Order.IsNull() || slices.Equal(texts(b.Order), defaultOrder(root)))
+}
+
+// completeCloudInit keeps a prior version that says nothing where the node has its disk without it, too.
+func completeCloudInit(planned, config, prior *version) {
+	if !config.model.CloudInit.IsNull() {
+		return
+	}
+	planned.parts.CloudInit, planned.model.CloudInit = nil, types.ObjectNull(attributeTypes()["cloud_init"].(types.ObjectType).AttrTypes)
+	if was := prior.parts.CloudInit; was != nil && *was == (cloudInitModel{}) && planned.seeded() {
+		planned.parts.CloudInit = was
+	}
 }
 
 func defaultOrder(root bool) []string {

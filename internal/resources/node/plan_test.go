@@ -1,9 +1,13 @@
 package node
 
 import (
+	"strings"
 	"testing"
 
+	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/node/machine"
 )
 
 func text(s string) types.String { return types.StringValue(s) }
@@ -82,6 +86,69 @@ func TestMaximaFollowUpwardsOnly(t *testing.T) {
 	}
 	if got := restarts(small, planOf(at(2048), small)); len(got) != 1 || got[0].String() != "max_memory_mib" {
 		t.Errorf("memory beyond the maximum restarts because of %v", got)
+	}
+}
+
+func TestWhatIsSaidOfBootingAnywayIsNoChange(t *testing.T) {
+	kind := attributeTypes()["root_disk"].(types.ObjectType).AttrTypes
+	disk := model{RootDisk: types.ObjectValueMust(kind, map[string]attr.Value{
+		"image": types.StringNull(), "size_gib": types.Int64Null(), "pool": types.StringNull(), "bus": types.StringNull(),
+	})}
+	for name, c := range map[string]struct {
+		node          model
+		order, kernel string
+		want          string
+	}{
+		"from disk":                {disk, "hd", "", "hd"},
+		"from the network":         {model{}, "network", "", "network"},
+		"with a disk from neither": {disk, "network", "", "hd"},
+		"a kernel":                 {disk, "hd", "/vmlinuz", "hd"},
+		"devices with an order":    {disk, "", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := &machine.Machine{Boot: machine.Boot{Kernel: c.kernel}}
+			if c.order != "" {
+				m.Boot.Order = []string{c.order}
+			}
+			prior := &version{}
+			prior.fillBoot(m)
+			b := planOf(&version{model: c.node}, prior).parts.Boot
+			if got := strings.Join(texts(b.Order), " "); got != c.want || !b.Kernel.IsNull() {
+				t.Errorf("the plan is %s with kernel %s, want %s", b.Order, b.Kernel, c.want)
+			}
+		})
+	}
+}
+
+func TestCloudInitThatSaysNothingIsNoChange(t *testing.T) {
+	kind := attributeTypes()["cloud_init"].(types.ObjectType).AttrTypes
+	configured := func(addresses ...string) *version {
+		i := interfaceModel{Bridge: text("b"), MAC: text("52:54:00:00:00:01"), Name: text("eth0"), Addresses: textList(addresses)}
+		return &version{model: model{Name: text("n"), CloudInit: types.ObjectNull(kind)}, parts: parts{Interfaces: []interfaceModel{i}}}
+	}
+	imported := func(v *version) *version {
+		seed, err := seedOf(v, "some-uuid")
+		if err == nil {
+			err = v.fillSeed(seed, "some-uuid")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	static := configured("10.0.0.1/24")
+	if was := imported(configured("10.0.0.1/24")); was.parts.CloudInit == nil || *was.parts.CloudInit != (cloudInitModel{}) {
+		t.Errorf("the seed that follows from the addresses is read as %v", was.parts.CloudInit)
+	} else if got := planOf(static, was).parts.CloudInit; got == nil {
+		t.Error("leaving out what says nothing plans to take it away")
+	}
+	if got := planOf(configured(), imported(configured())).parts.CloudInit; got != nil {
+		t.Error("a seed that nothing asks for any more stays")
+	}
+	told := imported(configured("10.0.0.1/24"))
+	told.parts.CloudInit.UserData = text("#cloud-config\n{}\n# more\n")
+	if got := planOf(static, told).parts.CloudInit; got != nil {
+		t.Errorf("user data that nobody wants any more stays: %v", got)
 	}
 }
 

@@ -163,7 +163,7 @@ func TestAccNodeLives(t *testing.T) {
 				ConfigPlanChecks: updates(),
 				Check:            says(t, "dominfo acc", `Used memory: +131072 KiB`),
 			},
-			{ // and the same of a vCPU, which guests do not always let go of
+			{ // and the same of a vCPU
 				PreConfig: func() {
 					virsh(t, "destroy", "acc")
 					virsh(t, "setvcpus", "acc", "1", "--config")
@@ -173,6 +173,20 @@ func TestAccNodeLives(t *testing.T) {
 				Config:           config(image, network, first+"  vcpus = 2\n"),
 				ConfigPlanChecks: updates(),
 				Check:            says(t, "vcpucount acc", `current +live +2`),
+			},
+			{ // which emulation does not let go of
+				Config:      config(image, network, first+"  vcpus = 1\n"),
+				ExpectError: regexp.MustCompile(`(?s)keeps its vCPUs.*allow_restart = true.*unplug`),
+			},
+			{
+				Config: config(image, network, first+"  vcpus = 1\n  allow_restart = true\n"),
+				Check:  says(t, "vcpucount acc", `current +config +1`, `current +live +1`),
+			},
+			{
+				PreConfig:        func() { virsh(t, "setvcpus", "acc", "2", "--live") },
+				Config:           config(image, network, first+"  vcpus = 1\n  allow_restart = true\n"),
+				ConfigPlanChecks: updates(),
+				Check:            says(t, "vcpucount acc", `current +live +1`),
 			},
 			{ // drift: stopped, off autostart, reservation gone
 				PreConfig: func() {
@@ -297,6 +311,7 @@ resource "virtcluster_node" "n" {
 				Config: hand + "}\n", ResourceName: address, ImportState: true, ImportStateId: "acc", ImportStatePersist: true,
 			},
 			{Config: hand + "}\n", PlanOnly: true},
+			{Config: hand + "  boot = { order = [\"hd\"] }\n}\n", PlanOnly: true},
 			{Config: hand + "  role = \"worker\"\n  vcpus = 2\n}\n", Check: resource.ComposeTestCheckFunc(kept, says(t, "vcpucount acc", `current +live +2`))},
 			{Config: hand + "  role = \"worker\"\n  vcpus = 2\n  allow_restart = true\n  graphics = \"vnc\"\n  shutdown_timeout = \"0s\"\n}\n", Check: kept},
 		},

@@ -48,7 +48,7 @@ func nodeSchema(ctx context.Context) schema.Schema {
 			},
 			"memory_mib":     mib("Memory that the guest has, in MiB; changes live up to `max_memory_mib`. Default: 1024."),
 			"max_memory_mib": mib("Memory that the guest can be given without a restart, in MiB. Default: `memory_mib`."),
-			"vcpus":          count("Number of virtual processors; changes live up to `max_vcpus`. The guest agent brings new ones online; in a guest without one, its own rules do (Fedora's and RHEL's) or you do (Debian's kernel leaves them offline: write `1` to `/sys/devices/system/cpu/cpuN/online`). Taking one away needs the guest's consent. Default: 1."),
+			"vcpus":          count("Number of virtual processors; changes live up to `max_vcpus`. The guest agent brings new ones online; in a guest without one, its own rules do (Fedora's and RHEL's) or you do (Debian's kernel leaves them offline: write `1` to `/sys/devices/system/cpu/cpuN/online`). Taking one away needs the guest's consent; with `allow_restart`, a node whose guest does not give it is restarted. QEMU's emulation (`type = \"qemu\"`) keeps every vCPU until then. Default: 1."),
 			"max_vcpus":      count("Number of virtual processors that the guest can be given without a restart. Default: `vcpus`."),
 			"machine": schema.StringAttribute{
 				Optional: true, Computed: true, Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
@@ -146,7 +146,7 @@ func blockAttributes() map[string]schema.Attribute {
 			}},
 		},
 		"boot": schema.SingleNestedAttribute{
-			Optional: true, MarkdownDescription: "How the node boots.",
+			Optional: true, Computed: true, MarkdownDescription: "How the node boots. Default: from its root disk, or else from the network.",
 			Attributes: map[string]schema.Attribute{
 				"order": schema.ListAttribute{
 					Optional: true, Computed: true, ElementType: types.StringType,
@@ -159,7 +159,7 @@ func blockAttributes() map[string]schema.Attribute {
 			},
 		},
 		"cloud_init": schema.SingleNestedAttribute{
-			Optional: true, MarkdownDescription: "What cloud-init does at the first boot, on a NoCloud disk. A change is written to the disk, but a guest that booted once does not read it again.",
+			Optional: true, Computed: true, MarkdownDescription: "What cloud-init does at the first boot, on a NoCloud disk. A change is written to the disk, but a guest that booted once does not read it again.",
 			Attributes: map[string]schema.Attribute{
 				"user_data":      schema.StringAttribute{Optional: true, Sensitive: true, MarkdownDescription: "User data: `#cloud-config` and YAML, a script that begins with `#!`, or another of cloud-init's forms."},
 				"meta_data":      schema.StringAttribute{Optional: true, MarkdownDescription: "Metadata as YAML. `instance-id` and `local-hostname` are added where they are missing."},

@@ -21,7 +21,6 @@ const (
 func (v *version) settings() *machine.MarkedSettings {
 	s := &machine.MarkedSettings{
 		AllowRestart: v.AllowRestart.ValueBool(), ShutdownTimeout: v.ShutdownTimeout.ValueString(), WaitFor: v.WaitFor.ValueString(),
-		Boot: v.parts.Boot != nil, CloudInit: v.parts.CloudInit != nil,
 	}
 	if known(v.Timeouts) {
 		text := func(operation string) string {

@@ -60,6 +60,8 @@ type changer struct {
 	d     *hypervisor.Domain
 	was   *machine.Machine
 	grace time.Duration
+	// restart is set where what runs could not follow.
+	restart bool
 }
 
 // change turns the node into what is planned. What is to be removed goes last, so that a change that fails
@@ -100,6 +102,11 @@ func (n *node) change(ctx context.Context, c *hypervisor.Client, prior, v *versi
 	}
 	if d.Autostart != v.Autostart.ValueBool() {
 		if err := c.SetDomainAutostart(ctx, d.UUID, v.Autostart.ValueBool()); err != nil {
+			return err
+		}
+	}
+	if u.restart {
+		if err := c.StopDomain(ctx, d.UUID, u.grace); err != nil {
 			return err
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/hashicorp/terraform-plugin-log/tflog"
 	"libvirt.org/go/libvirtxml"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
@@ -111,32 +110,6 @@ func (u *changer) plugInterfaces(ctx context.Context) error {
 		}
 		if err := u.c.UpdateDevice(ctx, u.d.UUID, machine.ChangeInterface(x, want), true); err != nil {
 			return err
-		}
-	}
-	return nil
-}
-
-// resize sets memory and vCPUs within their maxima.
-func (u *changer) resize(ctx context.Context) error {
-	memory, vcpus, live := astray(u.d)
-	if memory || u.was.Memory != u.machine.Memory {
-		if err := u.c.SetDomainMemory(ctx, u.d.UUID, u.machine.Memory, true); err != nil {
-			return err
-		}
-		if err := awaitMemory(ctx, u.c, u.d.UUID); err != nil {
-			return err
-		}
-	}
-	if !vcpus && u.was.VCPUs == u.machine.VCPUs {
-		return nil
-	}
-	if err := u.c.SetDomainVCPUs(ctx, u.d.UUID, u.machine.VCPUs, true); err != nil {
-		return err
-	}
-	if live.VCPUs < u.machine.VCPUs && agentConnected(u.d) {
-		// The machine has the vCPUs, whether or not the guest makes use of them.
-		if err := u.c.UseVCPUs(ctx, u.d.UUID, u.machine.VCPUs); err != nil {
-			tflog.Warn(ctx, "the guest did not bring the new vCPUs online", map[string]any{"node": u.d.Name, "reason": err.Error()})
 		}
 	}
 	return nil

@@ -38,9 +38,6 @@ type MarkedSettings struct {
 	AllowRestart    bool   `xml:"allow_restart,attr,omitempty"`
 	ShutdownTimeout string `xml:"shutdown_timeout,attr,omitempty"`
 	WaitFor         string `xml:"wait_for,attr,omitempty"`
-	// Boot and CloudInit say that the configuration speaks of them, if only to say what is so anyway.
-	Boot      bool `xml:"boot,attr,omitempty"`
-	CloudInit bool `xml:"cloud_init,attr,omitempty"`
 	// Timeouts are nil where there are none.
 	Timeouts *MarkedTimeouts `xml:"timeouts"`
 }
