@@ -26,3 +26,8 @@ report_count() { # LOG WHAT
 	echo "$2: $skipped skipped"
 	echo "$passed passed, $((failed + broken)) failed"
 }
+
+# What takes longest is where a run is made shorter.
+report_slowest() { # LOG: prints the twelve slowest tests in one line
+	sed -n 's/^--- PASS: \(Test[^ ]*\) (\(.*\)s)$/\2 \1/p' "$1" | sort -rn | head -n 12 | awk '{ printf "%s%s %.0f s", NR == 1 ? "slowest: " : ", ", $2, $1 } END { if (NR) print "" }'
+}
