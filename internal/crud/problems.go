@@ -28,14 +28,22 @@ func Problems(ctx context.Context, plan tfsdk.Plan, problems []service.Problem) 
 		}
 		switch {
 		case p.Warning:
-			diags.AddAttributeWarning(at, p.Summary, p.Detail)
+			diags.AddAttributeWarning(at, p.Summary, placed(p.Path, p.Detail))
 		case len(p.Path) == 0:
 			diags.AddError(p.Summary, p.Detail)
 		default:
-			diags.AddAttributeError(at, p.Summary, p.Detail)
+			diags.AddAttributeError(at, p.Summary, placed(p.Path, p.Detail))
 		}
 	}
 	return diags
+}
+
+// placed says where in an attribute something is wrong: Terraform points at the whole of it.
+func placed(steps []any, detail string) string {
+	if len(steps) < 2 {
+		return detail
+	}
+	return AttributePath(steps).String() + ": " + detail
 }
 
 // warnings are what a store has to say about a change that succeeded.
@@ -43,7 +51,7 @@ func warnings(store any) diag.Diagnostics {
 	var diags diag.Diagnostics
 	if w, ok := store.(Warner); ok {
 		for _, p := range w.Warnings() {
-			diags.AddAttributeWarning(AttributePath(p.Path), p.Summary, p.Detail)
+			diags.AddAttributeWarning(AttributePath(p.Path), p.Summary, placed(p.Path, p.Detail))
 		}
 	}
 	return diags
@@ -87,7 +95,7 @@ func Failure(verb, what string, err error) diag.Diagnostic {
 	summary := fmt.Sprintf("Cannot %s %s", verb, what)
 	var at interface{ AttributePath() []any }
 	if errors.As(err, &at) {
-		return diag.NewAttributeErrorDiagnostic(AttributePath(at.AttributePath()), summary, err.Error())
+		return diag.NewAttributeErrorDiagnostic(AttributePath(at.AttributePath()), summary, placed(at.AttributePath(), err.Error()))
 	}
 	return diag.NewErrorDiagnostic(summary, err.Error())
 }

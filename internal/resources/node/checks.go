@@ -48,7 +48,7 @@ func (k *checks) name(ctx context.Context) error {
 		return err
 	}
 	for _, d := range all {
-		if m := machine.Read(d.Config); d.Name == k.v.Name.ValueString() && !m.Mark.Creating {
+		if m := machine.Read(d.Config); d.Name == k.v.Name.ValueString() && !m.Mark.Creating && !k.n.facts.holds(d.UUID) {
 			k.problem(at("name"), "Name taken", "the hypervisor has a domain %q already: choose another name, or take it over with `terraform import ADDRESS %s`", d.Name, d.UUID)
 		}
 	}
@@ -76,7 +76,7 @@ func (k *checks) hardware(ctx context.Context) error {
 		if mib.ValueInt64() > k.v.MemoryMiB.ValueInt64() {
 			path = at("max_memory_mib")
 		}
-		k.problem(path, "More memory than the hypervisor has", "hypervisor %s has %d MiB", k.c.URI(), host.memory>>20)
+		k.problem(path, "More memory than the hypervisor has", "hypervisor %s has %d MiB: write less, as it needs some for itself", k.c.URI(), host.memory>>20)
 	}
 	return k.cpu(ctx, host)
 }

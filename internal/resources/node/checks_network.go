@@ -41,6 +41,10 @@ func (k *checks) networks(ctx context.Context) error {
 			k.planned(all[index].Name, i, here)
 			continue
 		}
+		if k.fresh && !all[index].Active() && (k.v.Running.ValueBool() || known(i.IP) || known(i.IPv6)) {
+			k.problem(append(here, "network"), "Network not active", "network %q of hypervisor %s is stopped: start it (virsh net-start %s), or import it as a virtcluster_network, which is kept active", all[index].Name, k.c.URI(), all[index].Name)
+			continue
+		}
 		k.reservation(all[index], i, here)
 	}
 	return nil
@@ -99,11 +103,20 @@ func (k *checks) reservation(network *hypervisor.Network, i *interfaceModel, her
 	}
 }
 
-// mine says whether a reservation belongs to the node as it is.
+// mine says whether a reservation belongs to the node as it is, or, where it is planned as a new one, to any that is in
+// state: what two of the plan want is a matter of their claims.
 func (k *checks) mine(h hypervisor.DHCPHost) bool {
-	return slices.ContainsFunc(k.prior.parts.Interfaces, func(i interfaceModel) bool {
-		return keeps(h, &i) && (h.IP.Is4() || known(i.IPv6))
-	})
+	has := func(interfaces []interfaceModel) bool {
+		return slices.ContainsFunc(interfaces, func(i interfaceModel) bool { return keeps(h, &i) && (h.IP.Is4() || known(i.IPv6)) })
+	}
+	found := has(k.prior.parts.Interfaces)
+	if k.fresh && !found {
+		k.n.facts.held.Range(func(_, interfaces any) bool {
+			found = has(interfaces.([]interfaceModel))
+			return !found
+		})
+	}
+	return found
 }
 
 // keeps says whether a reservation is for an interface: by its MAC address, on IPv6 by its name.
@@ -174,7 +187,7 @@ func (k *checks) macs(ctx context.Context) error {
 		}
 		for _, d := range all {
 			m := machine.Read(d.Config)
-			if d.UUID == k.prior.ID.ValueString() || m.Mark.Creating {
+			if d.UUID == k.prior.ID.ValueString() || m.Mark.Creating || k.n.facts.holds(d.UUID) {
 				continue
 			}
 			for _, x := range m.Interfaces {

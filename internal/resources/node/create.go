@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -40,6 +41,11 @@ func (n *node) Create(ctx context.Context, req resource.CreateRequest, resp *res
 		resp.Diagnostics.Append(crud.Failure("create", what(&v.model), err))
 		return
 	}
+	before, err := n.leases(ctx, c, &v)
+	if err != nil {
+		resp.Diagnostics.Append(crud.Failure("create", what(&v.model), err))
+		return
+	}
 	b, err := n.construct(ctx, c, &v)
 	if err != nil {
 		resp.Diagnostics.Append(crud.Failure("create", what(&v.model), err))
@@ -53,9 +59,12 @@ func (n *node) Create(ctx context.Context, req resource.CreateRequest, resp *res
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("hypervisor"), v.Hypervisor)...)
 	resp.Diagnostics.Append(n.Identify(ctx, resp.State, resp.Identity)...)
 
-	if err := n.await(ctx, c, &v); err != nil {
+	if err := n.await(ctx, c, &v, before); err != nil {
 		resp.Diagnostics.Append(crud.Failure("wait for", what(&v.model), err))
 	}
+	// A wait that took all the time there was is no reason to leave the rest undone.
+	ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
 	resp.Diagnostics.Append(n.readBack(ctx, c, &v, &planned, &resp.State)...)
 	// The very last thing: a provider that is killed before Terraform has its answer leaves a node that the next
 	// apply still knows for an interrupted create.

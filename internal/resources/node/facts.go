@@ -19,6 +19,22 @@ type facts struct {
 	known sync.Map // question → *answer
 	// creating are the UUIDs of the domains that this process is making.
 	creating sync.Map
+	// held are the interfaces of the nodes in state by their domains' UUIDs. Terraform plans a replacement, and a node
+	// that it holds to be broken, as if there had been none: only this tells their domains from somebody else's.
+	held sync.Map
+}
+
+// hold remembers a node that is in state.
+func (f *facts) hold(v *version) {
+	if id := v.ID.ValueString(); id != "" {
+		f.held.Store(id, v.parts.Interfaces)
+	}
+}
+
+// holds says whether a domain is a node in state.
+func (f *facts) holds(uuid string) bool {
+	_, held := f.held.Load(uuid)
+	return held
 }
 
 // hostFacts is what a hypervisor is.

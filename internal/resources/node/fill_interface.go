@@ -138,7 +138,7 @@ func (n *node) fillAddresses(ctx context.Context, c *hypervisor.Client, v *versi
 	for _, i := range v.parts.Interfaces {
 		address := planned(&i)
 		if address == "" && known(i.Network) && d.Active() {
-			leased, err := n.leased(ctx, c, i.Network.ValueString(), i.MAC.ValueString())
+			leased, err := n.leased(ctx, c, i.Network.ValueString(), i.MAC.ValueString(), nil)
 			if err != nil && !hypervisor.IsNotFound(err) {
 				return err
 			}

@@ -41,7 +41,7 @@ func TestAccNodeBadInput(t *testing.T) {
 			plans(bridge("virtcluster_network.b.bridge", "") + "resource \"virtcluster_network\" \"b\" {\n  name = \"b\"\n  mode = \"isolated\"\n  bridge = \"nobridge\"\n}\n"),
 			plans(bridge("virtcluster_external_bridge.b.name", "") + "resource \"virtcluster_external_bridge\" \"b\" {\n  name = \"nobridge\"\n  interfaces = [\"eno1\"]\n}\n"),
 			plans(bridge("virtcluster_external_bridge.b.name", "") + "resource \"virtcluster_external_bridge\" \"b\" {\n  name = \"nobridge\"\n  host = \"local:\"\n  interfaces = [\"eno1\"]\n}\n"),
-			fails("  network_interfaces = [{ network = \"NET\", ip = \"10.78.0.1\" }]\n", "Address outside the network"),
+			fails("  network_interfaces = [{ network = \"NET\", ip = \"10.78.0.1\" }]\n", "(?s)Address outside the network.* network_interfaces\\[0\\].ip: network"),
 			fails("  network_interfaces = [{ network = \"NET\", ip = \"10.77.0.254\" }]\n", "Address of the gateway"),
 			fails("  max_memory_mib = 99999999\n", "More memory than the hypervisor has"),
 			fails("  firmware = \"uefi\"\n  machine = \"isapc\"\n", "No UEFI firmware"),

@@ -35,6 +35,7 @@ func (n *node) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 		v.parts = p
 		resp.Diagnostics.Append(diags...)
 	}
+	n.facts.hold(&prior)
 	complete(&planned, &config, &prior)
 	keepIgnition(&planned, &prior)
 	n.keepReferences(ctx, &planned, &prior)

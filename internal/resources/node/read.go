@@ -41,6 +41,7 @@ func (n *node) Read(ctx context.Context, req resource.ReadRequest, resp *resourc
 		resp.State.RemoveResource(ctx)
 		return
 	}
+	n.facts.hold(&v)
 	memory, vcpus := v.MemoryMiB, v.VCPUs
 	if err == nil {
 		err = n.fill(ctx, c, &v, d)

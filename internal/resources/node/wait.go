@@ -11,14 +11,14 @@ import (
 )
 
 // await waits for what the node is to have before it counts as made.
-func (n *node) await(ctx context.Context, c *hypervisor.Client, v *version) error {
+func (n *node) await(ctx context.Context, c *hypervisor.Client, v *version, before leases) error {
 	how := v.WaitFor.ValueString()
 	if how == "none" || !v.Running.ValueBool() {
 		return nil
 	}
 	pause := 250 * time.Millisecond
 	for {
-		missing, err := n.missing(ctx, c, v, how)
+		missing, err := n.missing(ctx, c, v, how, before)
 		if err != nil && ctx.Err() == nil {
 			return err
 		}
@@ -37,7 +37,7 @@ func (n *node) await(ctx context.Context, c *hypervisor.Client, v *version) erro
 }
 
 // missing says what is still waited for.
-func (n *node) missing(ctx context.Context, c *hypervisor.Client, v *version, how string) ([]string, error) {
+func (n *node) missing(ctx context.Context, c *hypervisor.Client, v *version, how string, before leases) ([]string, error) {
 	var byMAC map[string][]netip.Addr
 	var missing []string
 	if how == "guest_agent" {
@@ -56,7 +56,7 @@ func (n *node) missing(ctx context.Context, c *hypervisor.Client, v *version, ho
 			if !known(i.Network) {
 				continue
 			}
-			leased, err := n.leased(ctx, c, i.Network.ValueString(), mac)
+			leased, err := n.leased(ctx, c, i.Network.ValueString(), mac, before)
 			if err != nil {
 				return nil, err
 			}
@@ -72,16 +72,52 @@ func (n *node) missing(ctx context.Context, c *hypervisor.Client, v *version, ho
 	return missing, nil
 }
 
-// leased are the addresses that a network's DHCP gave to an interface, by its MAC address; nil where the
+// leases are when the leases that an interface has already run out, by network, MAC address and address: DHCP remembers
+// the machine that had the MAC address before. They are asked for where they are waited for.
+func (n *node) leases(ctx context.Context, c *hypervisor.Client, v *version) (leases, error) {
+	before := leases{}
+	if v.WaitFor.ValueString() != "lease" {
+		return before, nil
+	}
+	for _, i := range v.parts.Interfaces {
+		if !known(i.Network) {
+			continue
+		}
+		all, err := c.Leases(ctx, i.Network.ValueString())
+		if err != nil {
+			return nil, err
+		}
+		for _, l := range all {
+			before[leaseOf{l.MAC, l.IP}] = l.Expires
+		}
+	}
+	return before, nil
+}
+
+// leases are when leases run out.
+type leases map[leaseOf]time.Time
+
+type leaseOf struct {
+	mac string
+	ip  netip.Addr
+}
+
+// old says whether a lease was there before and was not renewed since. One that never runs out tells nothing.
+func (before leases) old(l hypervisor.Lease) bool {
+	was, had := before[leaseOf{l.MAC, l.IP}]
+	return had && was.Unix() > 0 && !l.Expires.After(was)
+}
+
+// leased are the addresses that a network's DHCP gave to an interface since before, by its MAC address; nil where the
 // network has no DHCP.
-func (n *node) leased(ctx context.Context, c *hypervisor.Client, network, mac string) (*[]netip.Addr, error) {
+func (n *node) leased(ctx context.Context, c *hypervisor.Client, network, mac string, before leases) (*[]netip.Addr, error) {
 	leases, err := c.Leases(ctx, network)
 	if err != nil {
 		return nil, err
 	}
 	found := []netip.Addr{}
 	for _, l := range leases {
-		if l.MAC == mac {
+		if l.MAC == mac && !before.old(l) {
 			found = append(found, l.IP)
 		}
 	}
