@@ -43,6 +43,8 @@ type resolver struct {
 	// existing is what the machine is now; nil for one that is to be made. Its disks stay where they are, so
 	// nothing is asked about the images that they were made of.
 	existing *machine.Machine
+	// lost are its disks whose volumes are gone.
+	lost map[string]bool
 }
 
 // had finds a disk of the machine as it is; nil where there is none.

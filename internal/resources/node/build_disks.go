@@ -92,7 +92,7 @@ func (r *resolver) disks(ctx context.Context, b *build) error {
 			})
 			continue
 		}
-		if had := r.had(key); had != nil && r.existing.Mark.Disk(key).Pool == r.poolName(ctx, d.Pool.ValueString()) {
+		if had := r.had(key); had != nil && !r.lost[key] && r.existing.Mark.Disk(key).Pool == r.poolName(ctx, d.Pool.ValueString()) {
 			b.keep(*had, d.Bus.ValueString())
 			continue
 		}

@@ -121,11 +121,11 @@ func (n *node) fillDisks(ctx context.Context, c *hypervisor.Client, v *version, 
 		if own.Volume == "" && (known(x.Volume) || imported || x.Pool.IsNull()) {
 			x.Volume, x.SizeGiB, x.Pool = types.StringValue(disk.Path), types.Int64Null(), types.StringNull()
 		} else {
-			capacity, err := c.DomainDiskCapacity(ctx, d.UUID, disk.Target)
+			gib, err := sizeOf(ctx, c, d, disk)
 			if err != nil {
 				return err
 			}
-			x.SizeGiB = types.Int64Value(ceilGiB(capacity))
+			x.SizeGiB = types.Int64Value(gib)
 			x.Volume = types.StringNull()
 			if err := n.fillPool(ctx, c, &x.Pool, own.Pool, disk.Path); err != nil {
 				return err
@@ -145,16 +145,30 @@ func (n *node) fillDisks(ctx context.Context, c *hypervisor.Client, v *version, 
 	return nil
 }
 
+// sizeOf is a disk's size in GiB, and 0 where its volume is gone: somebody removed it, or a destroy did that ended early.
+func sizeOf(ctx context.Context, c *hypervisor.Client, d *hypervisor.Domain, disk machine.Disk) (int64, error) {
+	capacity, err := c.DomainDiskCapacity(ctx, d.UUID, disk.Target)
+	if hypervisor.Code(err) != 0 {
+		if _, gone := c.VolumeByPath(ctx, disk.Path); hypervisor.IsNotFound(gone) {
+			return lost, nil
+		}
+	}
+	return ceilGiB(capacity), err
+}
+
+// lost is the size in state of a disk whose volume is gone.
+const lost = 0
+
 func (n *node) readRoot(ctx context.Context, c *hypervisor.Client, was *rootModel, d *hypervisor.Domain, disk machine.Disk, own machine.MarkedDisk) (*rootModel, error) {
 	r := &rootModel{}
 	if was != nil {
 		*r = *was
 	}
-	capacity, err := c.DomainDiskCapacity(ctx, d.UUID, disk.Target)
+	gib, err := sizeOf(ctx, c, d, disk)
 	if err != nil {
 		return nil, err
 	}
-	r.SizeGiB, r.Bus = types.Int64Value(ceilGiB(capacity)), types.StringValue(disk.Bus)
+	r.SizeGiB, r.Bus = types.Int64Value(gib), types.StringValue(disk.Bus)
 	if was == nil { // imported: what it is an overlay of only the volume knows
 		volume, err := c.VolumeByPath(ctx, disk.Path)
 		if err != nil && !hypervisor.IsNotFound(err) {

@@ -62,6 +62,9 @@ func (n *node) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 // replaces says whether the change makes another node.
 func replaces(planned, prior *version, resp *resource.ModifyPlanResponse) bool {
 	if planned.Root != nil && prior.Root != nil {
+		if known(prior.Root.SizeGiB) && prior.Root.SizeGiB.ValueInt64() == lost {
+			resp.RequiresReplace = append(resp.RequiresReplace, path.Root("root_disk").AtName("size_gib"))
+		}
 		if known(prior.Root.Pool) && !planned.Root.Pool.Equal(prior.Root.Pool) {
 			resp.RequiresReplace = append(resp.RequiresReplace, path.Root("root_disk").AtName("pool"))
 		}

@@ -127,7 +127,7 @@ func completeDisks(planned, config, prior *version) {
 			was = *prior.Root
 		}
 		keep(&r.Bus, given.Bus, was.Bus, virtio)
-		keep(&r.SizeGiB, given.SizeGiB, was.SizeGiB, types.Int64Unknown())
+		keep(&r.SizeGiB, given.SizeGiB, unlost(was.SizeGiB), types.Int64Unknown())
 		keep(&r.Pool, given.Pool, was.Pool, types.StringUnknown())
 	}
 	for key, d := range planned.parts.Disks {
@@ -146,6 +146,14 @@ func completeDisks(planned, config, prior *version) {
 		}
 		planned.parts.Disks[key] = d
 	}
+}
+
+// unlost is no size where the disk's volume is gone.
+func unlost(gib types.Int64) types.Int64 {
+	if gib.ValueInt64() == lost {
+		return types.Int64Null()
+	}
+	return gib
 }
 
 func completeBoot(planned, config, prior *version) {

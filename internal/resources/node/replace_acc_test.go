@@ -45,3 +45,29 @@ func TestAccNodeIsReplaced(t *testing.T) {
 		},
 	})
 }
+
+// TestAccNodeWithoutItsVolumes has what a destroy leaves that ended early, or somebody who removed a file.
+func TestAccNodeWithoutItsVolumes(t *testing.T) {
+	pool, network, image := stage(t, "nodevolumes")
+	made := config(image, network, oneInterface+"  running = false\n  cloud_init = {}\n  disks = { data = { size_gib = 1 } }\n")
+	remove := func(names ...string) func() {
+		return func() {
+			for _, name := range names {
+				virsh(t, "vol-delete", name, pool)
+			}
+		}
+	}
+	there := says(t, "vol-list "+pool, `acc-data\.qcow2`, `acc-root\.qcow2`, `acc-seed\.iso`)
+	plans := func(action plancheck.ResourceActionType) resource.ConfigPlanChecks {
+		return resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(address, action)}}
+	}
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: acctest.Providers,
+		Steps: []resource.TestStep{
+			{Config: made, Check: there},
+			{PreConfig: remove("acc-data.qcow2", "acc-seed.iso"), Config: made, ConfigPlanChecks: plans(plancheck.ResourceActionUpdate), Check: there},
+			{PreConfig: remove("acc-root.qcow2"), Config: made, ConfigPlanChecks: plans(plancheck.ResourceActionReplace), Check: there},
+			{PreConfig: remove("acc-root.qcow2", "acc-data.qcow2"), Config: made, Destroy: true},
+		},
+	})
+}

@@ -73,7 +73,7 @@ func (n *node) change(ctx context.Context, c *hypervisor.Client, prior, v *versi
 	}
 	u := &changer{c: c, n: n, prior: prior, v: v, d: d, was: machine.Read(d.Config)}
 	u.grace, _ = time.ParseDuration(v.ShutdownTimeout.ValueString()) // the schema has checked it
-	r := &resolver{client: c, facts: n.facts, v: v, existing: u.was}
+	r := &resolver{client: c, facts: n.facts, v: v, existing: u.was, lost: prior.lostDisks()}
 	if u.build, err = r.build(ctx, d.UUID); err != nil {
 		return err
 	}
@@ -215,7 +215,13 @@ func (u *changer) obsolete() []reservation {
 func (u *changer) reseed(ctx context.Context) error {
 	for _, own := range u.rewrite {
 		if own.key == machine.Seed && u.sameSeed() {
-			continue
+			_, err := u.c.Volume(ctx, own.pool.Name(), own.xml.Name)
+			if err == nil {
+				continue
+			}
+			if !hypervisor.IsNotFound(err) {
+				return err
+			}
 		}
 		if err := replaceContent(ctx, u.c, own); err != nil {
 			return err

@@ -37,6 +37,17 @@ func (u *changer) grow(ctx context.Context) error {
 	return nil
 }
 
+// lostDisks are the further disks of a version in state whose volumes are gone.
+func (v *version) lostDisks() map[string]bool {
+	all := map[string]bool{}
+	for key, d := range v.parts.Disks {
+		if d.Volume.IsNull() && known(d.SizeGiB) && d.SizeGiB.ValueInt64() == lost {
+			all[key] = true
+		}
+	}
+	return all
+}
+
 // sizes are the wanted sizes of the node's own disks in GiB.
 func (v *version) sizes() map[string]int64 {
 	sizes := map[string]int64{}
