@@ -2,6 +2,8 @@ package node
 
 import (
 	"os"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -26,6 +28,47 @@ func TestAntiSpoofing(t *testing.T) {
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// Neighbour discovery tells MAC addresses, so it passes in the interface's own name only. What the guest derives
+// from its MAC address in the prefix of its own address is its own too: router advertisements make it send from there.
+func TestAntiSpoofingOfNeighbourDiscovery(t *testing.T) {
+	const (
+		mac        = "52:54:00:f2:46:a7"
+		linkLocal  = "srcipaddr='fe80::5054:ff:fef2:46a7' srcipmask='128'"
+		advertised = "srcipaddr='fd00:88::5054:ff:fef2:46a7' srcipmask='128'"
+	)
+	for name, c := range map[string]struct {
+		addresses []string
+		passes    []string
+	}{
+		"IPv4 alone":    {[]string{"10.88.0.6/24"}, []string{"srcipaddr='::' srcipmask='128' protocol='icmpv6' type='135'", linkLocal + " protocol='icmpv6' type='135'"}},
+		"both families": {[]string{"10.88.0.6/24", "fd00:88::6/64"}, []string{"srcipaddr='fd00:88::6' srcipmask='128'", "srcipaddr='::' srcipmask='128' protocol='icmpv6' type='135'", linkLocal, advertised}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			xml := antiSpoofing("n", mac, &interfaceModel{Addresses: textList(c.addresses), AllowedAddresses: textList(nil)}).xml
+			// What the filter takes before it drops all solicitations (135) and advertisements (136).
+			before, after, found := strings.Cut(xml, "priority='-700'")
+			if !found {
+				t.Fatal(xml)
+			}
+			for _, kind := range []string{"135", "136"} {
+				if !regexp.MustCompile(`action='drop' direction='out' priority='-700'>\s+<ipv6 protocol='icmpv6' type='` + kind + `'/>`).MatchString(xml) {
+					t.Errorf("type %s passes:\n%s", kind, xml)
+				}
+			}
+			var got []string
+			for _, m := range regexp.MustCompile(`action='accept' .*\s+<ipv6 (.*)/>`).FindAllStringSubmatch(before, -1) {
+				got = append(got, m[1])
+			}
+			if diff := cmp.Diff(c.passes, got); diff != "" {
+				t.Error(diff)
+			}
+			if !strings.Contains(after, "priority='-600'>\n    <ipv6 srcipaddr='fe80::' srcipmask='10'/>") {
+				t.Errorf("DHCPv6 does not pass:\n%s", xml)
+			}
+		})
 	}
 }
 
