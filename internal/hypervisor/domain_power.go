@@ -2,6 +2,7 @@ package hypervisor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -25,6 +26,36 @@ func (c *Client) StartDomain(ctx context.Context, uuid string) error {
 			return l.DomainPmWakeup(ref, 0)
 		}
 		return l.DomainCreate(ref)
+	})
+}
+
+// ErrNoStoreReset says that the hypervisor's libvirt is too old to make a UEFI variable store anew.
+var ErrNoStoreReset = errors.New("libvirt before 8.1 cannot make a UEFI variable store anew")
+
+// storeResetSince is the version of libvirt that knows VIR_DOMAIN_START_RESET_NVRAM.
+const storeResetSince = 8_001_000
+
+// CanResetStore returns ErrNoStoreReset where ResetDomainStore cannot work.
+func (c *Client) CanResetStore(ctx context.Context) error {
+	version, err := callIdempotent(ctx, c, "ask for the version of libvirt", func(l *libvirt.Libvirt) (uint64, error) {
+		return l.ConnectGetLibVersion()
+	})
+	if err == nil && version < storeResetSince {
+		return ErrNoStoreReset
+	}
+	return err
+}
+
+// ResetDomainStore makes a stopped domain's UEFI variable store anew from its firmware's template. libvirt does that
+// only at a start, so the machine is started without letting its guest run, and powered off.
+func (c *Client) ResetDomainStore(ctx context.Context, uuid string) error {
+	// Should the connection break, libvirt powers it off by itself.
+	const flags = libvirt.DomainStartPaused | libvirt.DomainStartAutodestroy | libvirt.DomainStartResetNvram
+	return c.onDomain(ctx, uuid, "make the variable store anew of", func(l *libvirt.Libvirt, ref libvirt.Domain) error {
+		if _, err := l.DomainCreateWithFlags(ref, uint32(flags)); err != nil {
+			return err
+		}
+		return l.DomainDestroyFlags(ref, libvirt.DomainDestroyDefault)
 	})
 }
 

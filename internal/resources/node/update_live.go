@@ -103,7 +103,8 @@ func (u *changer) plugInterfaces(ctx context.Context) error {
 			if err := u.unplugInterface(ctx, want.MAC); err != nil {
 				return err
 			}
-			if err := u.c.AttachDevice(ctx, u.d.UUID, machine.NewInterface(want), true); err != nil {
+			again := machine.ReplugInterface(machine.FindInterface(u.d.Config, want.MAC), want)
+			if err := u.c.AttachDevice(ctx, u.d.UUID, again, true); err != nil {
 				return err
 			}
 			continue

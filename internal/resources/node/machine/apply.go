@@ -25,9 +25,7 @@ func Apply(d *libvirtxml.Domain, m *Machine) error {
 	if d.OS.Type != nil && !SameChipset(m.Chipset, d.OS.Type.Machine) {
 		d.OS.Type.Machine = m.Chipset
 	}
-	if was.Firmware != m.Firmware || was.UUID == "" {
-		applyFirmware(d, m.Firmware)
-	}
+	applyFirmware(d, was, m)
 	applyBoot(d, m.Boot)
 	applyIgnition(d, m.IgnitionFile)
 	if err := applyDisks(d, m); err != nil {
@@ -81,8 +79,8 @@ func applyCPU(d *libvirtxml.Domain, was, m *Machine) {
 		d.CPU = &libvirtxml.DomainCPU{}
 	}
 	if was.CPU.Mode != m.CPU.Mode || was.CPU.Model != m.CPU.Model {
-		// Topology and NUMA cells stay; what belongs to the old model goes.
-		d.CPU = &libvirtxml.DomainCPU{Topology: d.CPU.Topology, Numa: d.CPU.Numa, Cache: d.CPU.Cache}
+		// What speaks of the processor beside the model stays; what belongs to the old model goes.
+		d.CPU = &libvirtxml.DomainCPU{Topology: d.CPU.Topology, Numa: d.CPU.Numa, Cache: d.CPU.Cache, MaxPhysAddr: d.CPU.MaxPhysAddr, Features: d.CPU.Features}
 		d.CPU.Mode = m.CPU.Mode
 		if m.CPU.Model != "" {
 			d.CPU.Match = "exact"
@@ -96,29 +94,6 @@ func applyCPU(d *libvirtxml.Domain, was, m *Machine) {
 			policy = "require"
 		}
 		d.CPU.Features = append(d.CPU.Features, libvirtxml.DomainCPUFeature{Policy: policy, Name: m.CPU.Feature})
-	}
-}
-
-// applyFirmware leaves the choice of files to libvirt, which knows where the distribution keeps them.
-func applyFirmware(d *libvirtxml.Domain, firmware string) {
-	d.OS.Firmware, d.OS.FirmwareInfo, d.OS.Loader, d.OS.NVRam = "", nil, nil, nil
-	if d.Features != nil {
-		d.Features.SMM = nil
-	}
-	if firmware == "bios" {
-		return
-	}
-	secure := firmware == "uefi-secure"
-	d.OS.Firmware = "efi"
-	d.OS.FirmwareInfo = &libvirtxml.DomainOSFirmwareInfo{Features: []libvirtxml.DomainOSFirmwareFeature{
-		{Enabled: yesNo(secure), Name: "enrolled-keys"}, {Enabled: yesNo(secure), Name: "secure-boot"},
-	}}
-	if secure {
-		d.OS.Loader = &libvirtxml.DomainLoader{Secure: "yes"}
-		if d.Features == nil {
-			d.Features = &libvirtxml.DomainFeatureList{}
-		}
-		d.Features.SMM = &libvirtxml.DomainFeatureSMM{State: "on"}
 	}
 }
 

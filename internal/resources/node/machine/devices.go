@@ -194,7 +194,7 @@ func readInterface(x *libvirtxml.DomainInterface) (Interface, bool) {
 	if x.MTU != nil {
 		i.MTU = int64(x.MTU.Size)
 	}
-	if x.FilterRef != nil {
+	if x.FilterRef != nil && strings.HasPrefix(x.FilterRef.Filter, FilterPrefix) {
 		i.Filter = x.FilterRef.Filter
 	}
 	switch {
@@ -241,6 +241,14 @@ func ChangeInterface(x *libvirtxml.DomainInterface, want *Interface) *libvirtxml
 	changed := *x
 	changeInterface(&changed, want)
 	return &changed
+}
+
+// ReplugInterface makes the XML of an interface that is plugged in anew of the one that it had, without what libvirt
+// chose for that.
+func ReplugInterface(x *libvirtxml.DomainInterface, want *Interface) *libvirtxml.DomainInterface {
+	changed := ChangeInterface(x, want)
+	changed.Address, changed.Alias, changed.Target = nil, nil, nil
+	return changed
 }
 
 // CheckKey says what is wrong with a user's name for a disk: the guest sees it as a serial number, of which

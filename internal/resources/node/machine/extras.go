@@ -66,7 +66,7 @@ func applyGraphics(d *libvirtxml.Domain, was, want string) {
 	d.Devices.Graphics = nil
 	switch want {
 	case "none":
-		d.Devices.Videos = nil
+		d.Devices.Videos = slices.DeleteFunc(d.Devices.Videos, ownVideo)
 		return
 	case "vnc":
 		d.Devices.Graphics = []libvirtxml.DomainGraphic{{VNC: &libvirtxml.DomainGraphicVNC{Port: -1, AutoPort: "yes", Listen: "127.0.0.1"}}}
@@ -76,6 +76,12 @@ func applyGraphics(d *libvirtxml.Domain, was, want string) {
 	if len(d.Devices.Videos) == 0 {
 		d.Devices.Videos = []libvirtxml.DomainVideo{{Model: libvirtxml.DomainVideoModel{Type: "virtio"}}}
 	}
+}
+
+// ownVideo says whether a video card is as the provider adds it for a screen: any other is somebody's.
+func ownVideo(v libvirtxml.DomainVideo) bool {
+	m := v.Model
+	return m.Type == "virtio" && m.Heads <= 1 && m.Accel == nil && m.Resolution == nil && m.Blob == "" && m.EDID == "" && v.Driver == nil
 }
 
 func readGraphics(d *libvirtxml.Domain) string {

@@ -84,9 +84,12 @@ type Interface struct {
 	Model           string
 	// MTU in bytes; 0 means the network's.
 	MTU int64
-	// Filter is the network filter that guards it; "" for none.
+	// Filter is the provider's own network filter that guards it; "" for none, and for one that somebody else made.
 	Filter string
 }
+
+// FilterPrefix is what the names of the provider's own network filters begin with.
+const FilterPrefix = "virtcluster-"
 
 // Console is the serial console.
 type Console struct {

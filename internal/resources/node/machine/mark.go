@@ -26,11 +26,22 @@ type Mark struct {
 	Creating bool `xml:"creating,attr,omitempty"`
 	// Butane says that the Ignition configuration was written as Butane.
 	Butane bool `xml:"butane,attr,omitempty"`
+	// Store is nil where the variable store, if there is one, was made for the machine's firmware.
+	Store *MarkedStore `xml:"store"`
 	// Settings are nil in a mark of an older version of the provider.
 	Settings   *MarkedSettings   `xml:"settings"`
 	Labels     []MarkedLabel     `xml:"label"`
 	Disks      []MarkedDisk      `xml:"disk"`
 	Interfaces []MarkedInterface `xml:"interface"`
+}
+
+// MarkedStore is a UEFI variable store of a firmware that the machine had before: a start would use it as it is,
+// without the new firmware's keys, and nothing else removes it once the firmware is a BIOS.
+type MarkedStore struct {
+	// Firmware is "uefi" or "uefi-secure".
+	Firmware string `xml:"firmware,attr"`
+	// Path is "" where libvirt chose the file.
+	Path string `xml:"path,attr,omitempty"`
 }
 
 // MarkedSettings say how Terraform treats the machine. State knows them; an import has nothing else to ask.

@@ -10,7 +10,7 @@ import (
 // Read reads what the provider models from a domain's XML, whoever wrote it.
 func Read(d *libvirtxml.Domain) *Machine {
 	m := &Machine{
-		Name: d.Name, UUID: d.UUID, Type: d.Type, CPU: readCPU(d), Firmware: readFirmware(d), Boot: readBoot(d),
+		Name: d.Name, UUID: d.UUID, Type: d.Type, CPU: readCPU(d), Boot: readBoot(d),
 		Console: readConsole(d), Graphics: readGraphics(d), IgnitionFile: readIgnition(d),
 	}
 	if d.Memory != nil {
@@ -32,6 +32,7 @@ func Read(d *libvirtxml.Domain) *Machine {
 	}
 	// A mark that cannot be understood is not ours.
 	m.Mark, _ = readMark(d)
+	m.Firmware = readFirmware(d, m.Mark)
 	if d.Devices == nil {
 		return m
 	}
@@ -72,20 +73,6 @@ func readCPU(d *libvirtxml.Domain) CPU {
 		}
 	}
 	return c
-}
-
-func readFirmware(d *libvirtxml.Domain) string {
-	if d.OS == nil {
-		return "bios"
-	}
-	loader := d.OS.Loader
-	if d.OS.Firmware != "efi" && (loader == nil || loader.Type != "pflash") {
-		return "bios"
-	}
-	if loader != nil && loader.Secure == "yes" {
-		return "uefi-secure"
-	}
-	return "uefi"
 }
 
 func readBoot(d *libvirtxml.Domain) Boot {
