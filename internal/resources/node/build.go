@@ -138,6 +138,9 @@ func reservationsOf(i *interfaceModel, network string) []reservation {
 // mark is what the domain's metadata say about the node.
 func (r *resolver) mark(b *build) machine.Mark {
 	k := machine.Mark{Role: r.v.Role.ValueString(), Butane: known(r.v.Butane), Settings: r.v.settings()}
+	if r.existing != nil {
+		k.Store = r.existing.Mark.Store
+	}
 	labels := labelsOf(&r.v.model)
 	for _, name := range slices.Sorted(maps.Keys(labels)) {
 		k.Labels = append(k.Labels, machine.MarkedLabel{Name: name, Value: labels[name]})

@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-log/tflog"
 	"golang.org/x/sync/errgroup"
+	"libvirt.org/go/libvirtxml"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
@@ -57,6 +59,8 @@ type remains struct {
 	volumes      []volumeRef
 	reservations []reservation
 	filters      []string
+	// reclaim is the configuration that names a UEFI variable store which the node's own does not name any more.
+	reclaim *libvirtxml.Domain
 }
 
 // remains collects what a node in state consists of: the domain's own word where there is a domain, and what
@@ -80,6 +84,9 @@ func (n *node) remains(ctx context.Context, c *hypervisor.Client, v *version) (r
 		return left, err
 	}
 	left.volumes, err = ownVolumes(ctx, c, machine.Read(d.Config), v)
+	if machine.ReclaimStore(d.Config) {
+		left.reclaim = d.Config
+	}
 	return left, err
 }
 
@@ -147,6 +154,12 @@ func remove(ctx context.Context, c *hypervisor.Client, left remains, grace time.
 	}
 	if err := group.Wait(); err != nil {
 		return err
+	}
+	if left.reclaim != nil {
+		// A hypervisor that has lost its UEFI firmware cannot be asked; a node that cannot be destroyed were worse.
+		if err := c.DefineDomain(ctx, left.reclaim); err != nil {
+			tflog.Warn(ctx, "the UEFI variable store that the node left behind stays", map[string]any{"domain": left.uuid, "reason": err.Error()})
+		}
 	}
 	if err := c.UndefineDomain(ctx, left.uuid); err != nil {
 		return err

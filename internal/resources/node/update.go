@@ -62,6 +62,8 @@ type changer struct {
 	grace time.Duration
 	// restart is set where what runs could not follow.
 	restart bool
+	// newStore is set once the variable store is not the prior firmware's any more.
+	newStore bool
 }
 
 // change turns the node into what is planned. What is to be removed goes last, so that a change that fails
@@ -128,14 +130,21 @@ func (u *changer) redefine(ctx context.Context) error {
 	if err := machine.Apply(u.d.Config, u.machine); err != nil {
 		return err
 	}
+	if err := u.storeReplaceable(ctx); err != nil {
+		return err
+	}
 	if err := u.c.DefineDomain(ctx, u.d.Config); err != nil {
 		return err
 	}
 	err = u.refurnish(ctx)
 	if err == nil && u.d.Active() {
-		if err = u.c.StopDomain(ctx, u.d.UUID, u.grace); err == nil && u.v.Running.ValueBool() {
-			err = u.c.StartDomain(ctx, u.d.UUID)
-		}
+		err = u.c.StopDomain(ctx, u.d.UUID, u.grace)
+	}
+	if err == nil {
+		err = u.replaceStore(ctx)
+	}
+	if err == nil && u.d.Active() && u.v.Running.ValueBool() {
+		err = u.c.StartDomain(ctx, u.d.UUID)
 	}
 	if err == nil {
 		return nil
@@ -145,6 +154,9 @@ func (u *changer) redefine(ctx context.Context) error {
 	undo := before.Unmarshal(old)
 	if undo == nil {
 		undo = u.c.DefineDomain(ctx, before)
+	}
+	if undo == nil {
+		undo = u.restoreStore(ctx)
 	}
 	if undo == nil && u.d.Active() {
 		undo = u.c.StartDomain(ctx, u.d.UUID)
