@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -45,7 +46,7 @@ func (c *Client) CreateNetwork(ctx context.Context, want netspec.Network, state 
 
 // completeNetwork takes over what an interrupted apply left behind.
 func (c *Client) completeNetwork(ctx context.Context, there *Network, want netspec.Network, state NetworkState) error {
-	has, err := netspec.Parse(there.ConfigXML)
+	has, err := netspec.Parse(there.ConfigXML, want.Subnet, want.Subnet6)
 	if err != nil {
 		return err
 	}
@@ -71,21 +72,21 @@ func (c *Client) setNetworkState(ctx context.Context, uuid string, state Network
 // UpdateNetwork makes a network what it shall be, running and configured. What libvirt changes live it
 // changes live; anything else goes by a new definition and a restart, after which every interface is plugged
 // in again. UUID, bridge MAC, reservations and whatever is not modelled stay. A network that does not start
-// with the new definition gets the old one back.
-func (c *Client) UpdateNetwork(ctx context.Context, uuid string, want netspec.Network, state NetworkState) error {
+// with the new definition gets the old one back. The known subnets say which of several are the ones to change.
+func (c *Client) UpdateNetwork(ctx context.Context, uuid string, want netspec.Network, state NetworkState, known ...netip.Prefix) error {
 	defer c.lockNetwork(uuid)()
 	defer c.forget()
 	n, err := c.Network(ctx, uuid)
 	if err != nil {
 		return err
 	}
-	config, err := netspec.Parse(n.ConfigXML)
+	config, err := netspec.Parse(n.ConfigXML, known...)
 	if err != nil {
 		return err
 	}
 	live := config
 	if n.Active() {
-		if live, err = netspec.Parse(n.LiveXML); err != nil {
+		if live, err = netspec.Parse(n.LiveXML, known...); err != nil {
 			return err
 		}
 	}
@@ -94,7 +95,7 @@ func (c *Client) UpdateNetwork(ctx context.Context, uuid string, want netspec.Ne
 	}
 	restart := n.Active() && state.Active && netspec.NeedsRestart(live, want)
 	if restart || netspec.NeedsDefinition(config, want) {
-		return c.redefineNetwork(ctx, n, want, state, restart)
+		return c.redefineNetwork(ctx, n, want, state, restart, known)
 	}
 	if err := c.editNetwork(ctx, n, want); err != nil {
 		return err
@@ -103,8 +104,8 @@ func (c *Client) UpdateNetwork(ctx context.Context, uuid string, want netspec.Ne
 }
 
 // redefineNetwork replaces the configuration, and the running network where it must.
-func (c *Client) redefineNetwork(ctx context.Context, n *Network, want netspec.Network, state NetworkState, restart bool) (err error) {
-	xml, err := want.Render(n.ConfigXML)
+func (c *Client) redefineNetwork(ctx context.Context, n *Network, want netspec.Network, state NetworkState, restart bool, known []netip.Prefix) (err error) {
+	xml, err := want.Render(n.ConfigXML, known...)
 	if err != nil {
 		return err
 	}

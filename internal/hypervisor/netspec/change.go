@@ -80,7 +80,7 @@ type Edit struct {
 }
 
 // Edits lists what turns a running or configured definition into the wanted network, deletions first. It is
-// for networks between which no restart is needed.
+// for networks between which no restart is needed, so that the wanted subnets say which of several is meant.
 func Edits(definition string, want Network) ([]Edit, error) {
 	root, err := xmltree.Parse(definition)
 	if err != nil {
@@ -95,11 +95,15 @@ func Edits(definition string, want Network) ([]Edit, error) {
 
 // rangeEdits compares ranges with their lease times.
 func rangeEdits(p *parser, want Network) (deletes, adds []Edit) {
+	known := []netip.Prefix{want.Subnet, want.Subnet6}
+	four, six := p.modelled(false, known), p.modelled(true, known)
 	for i, ip := range p.root.Children("ip") {
-		six := ip.Attr("family") == "ipv6"
+		if ip != four && ip != six {
+			continue
+		}
 		var wanted []*xmltree.Element
 		for _, r := range want.DHCP.ranges() {
-			if r.Start.Is6() == six {
+			if r.Start.Is6() == (ip == six) {
 				wanted = append(wanted, rangeElement(r, want.DHCP.LeaseSeconds))
 			}
 		}

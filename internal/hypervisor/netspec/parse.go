@@ -1,15 +1,18 @@
 package netspec
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor/xmltree"
 )
 
-// Parse reads what of a network's XML is modelled.
-func Parse(text string) (Network, error) {
+// Parse reads what of a network's XML is modelled. One subnet of each family is: the known one, where the network
+// has it, or else the one with DHCP, or else the first.
+func Parse(text string, known ...netip.Prefix) (Network, error) {
 	root, err := xmltree.Parse(text)
 	if err != nil {
 		return Network{}, err
@@ -29,7 +32,7 @@ func Parse(text string) (Network, error) {
 	n.VirtualPort = attr(root.Child("virtualport"), "type")
 	n.Domain = attr(root.Child("domain"), "name")
 	n.MTU = p.number(attr(root.Child("mtu"), "size"))
-	p.subnets(&n)
+	p.subnets(&n, known)
 	n.DNS = p.dns()
 	for _, r := range root.Children("route") {
 		n.Routes = append(n.Routes, Route4or6{Destination: p.prefix(r).Masked(), Via: p.address(r.Attr("gateway"))})
@@ -46,13 +49,43 @@ type parser struct {
 	err  error
 }
 
-func (p *parser) subnets(n *Network) {
+// isIPv6 says which family an <ip> element is of.
+func isIPv6(ip *xmltree.Element) bool {
+	return ip.Attr("family") == "ipv6" || strings.Contains(ip.Attr("address"), ":")
+}
+
+// modelled is the <ip> element of a family that is read and written; nil where the network has none.
+func (p *parser) modelled(six bool, known []netip.Prefix) *xmltree.Element {
+	var first, dhcp *xmltree.Element
+	for _, ip := range p.root.Children("ip") {
+		if isIPv6(ip) != six {
+			continue
+		}
+		subnet := p.prefix(ip).Masked()
+		if slices.ContainsFunc(known, func(k netip.Prefix) bool { return k.IsValid() && k.Masked() == subnet }) {
+			return ip
+		}
+		if first == nil {
+			first = ip
+		}
+		if dhcp == nil && ip.Child("dhcp") != nil {
+			dhcp = ip
+		}
+	}
+	return cmp.Or(dhcp, first)
+}
+
+func (p *parser) subnets(n *Network, known []netip.Prefix) {
+	four, six := p.modelled(false, known), p.modelled(true, known)
 	options := p.options()
 	dhcp := DHCP{Options: options}
 	given := len(options) > 0 || reservationsOnly(p.root)
 	for _, ip := range p.root.Children("ip") {
+		if ip != four && ip != six {
+			continue
+		}
 		prefix := p.prefix(ip)
-		if prefix.Addr().Is6() {
+		if ip == six {
 			n.Subnet6, n.Gateway6 = prefix.Masked(), prefix.Addr()
 		} else {
 			n.Subnet, n.Gateway = prefix.Masked(), prefix.Addr()

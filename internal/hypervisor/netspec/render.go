@@ -14,8 +14,9 @@ import (
 const dnsmasqNamespace = "http://libvirt.org/schemas/network/dnsmasq/1.0"
 
 // Render writes the network onto XML, from libvirt or "" for a new network. Only what is modelled changes:
-// UUID, MAC, reservations and everything unknown stay. Rendering twice changes nothing more.
-func (n Network) Render(onto string) (string, error) {
+// UUID, MAC, reservations and everything unknown stay. Rendering twice changes nothing more. The known subnets say
+// which of several is meant, as for Parse.
+func (n Network) Render(onto string, known ...netip.Prefix) (string, error) {
 	n = n.withDefaults()
 	root := xmltree.New("network")
 	if onto != "" {
@@ -46,8 +47,8 @@ func (n Network) Render(onto string) (string, error) {
 		d.Set("localOnly", yes(n.DNS.LocalOnly))
 	}
 	n.renderDNS(root)
-	n.renderSubnet(root, false, n.Subnet, n.Gateway)
-	n.renderSubnet(root, true, n.Subnet6, n.Gateway6)
+	n.renderSubnet(root, false, n.Subnet, n.Gateway, known)
+	n.renderSubnet(root, true, n.Subnet6, n.Gateway6, known)
 	n.renderRoutes(root)
 	n.renderOptions(root)
 	n.renderReservationsOnly(root)
@@ -133,19 +134,14 @@ func dnsHost(address netip.Addr, names []string) *xmltree.Element {
 	return h
 }
 
-// renderSubnet writes one family's <ip>; an invalid prefix takes it away.
-func (n Network) renderSubnet(root *xmltree.Element, six bool, subnet netip.Prefix, gateway netip.Addr) {
-	var ip *xmltree.Element
-	for _, e := range root.Children("ip") {
-		if (e.Attr("family") == "ipv6") == six {
-			ip = e
-			break
-		}
-	}
+// renderSubnet writes one family's <ip>; an invalid prefix takes away all of the family, for any that stayed would be
+// read as the network's.
+func (n Network) renderSubnet(root *xmltree.Element, six bool, subnet netip.Prefix, gateway netip.Addr, known []netip.Prefix) {
 	if !subnet.IsValid() {
-		root.Remove(func(e *xmltree.Element) bool { return e == ip })
+		root.Remove(func(e *xmltree.Element) bool { return e.Name == "ip" && isIPv6(e) == six })
 		return
 	}
+	ip := (&parser{root: root}).modelled(six, known)
 	if ip == nil {
 		ip = xmltree.New("ip")
 		root.Append(ip)
