@@ -84,12 +84,15 @@ func (c *Client) DefineNetwork(ctx context.Context, name, xml string) (uuid stri
 	})
 }
 
-// StartNetwork starts a network and plugs the interfaces of running machines into its bridge again; an
-// active one is left alone.
+// StartNetwork starts a network and plugs the interfaces of running machines into its bridge again; into an
+// active one it plugs those that its bridge has lost.
 func (c *Client) StartNetwork(ctx context.Context, nameOrUUID string) error {
 	started, err := c.startNetwork(ctx, nameOrUUID)
-	if err != nil || !started {
+	if err != nil {
 		return err
+	}
+	if !started {
+		return c.plugBack(ctx, nameOrUUID)
 	}
 	return c.plugIn(ctx, nameOrUUID)
 }

@@ -7,9 +7,12 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/digitalocean/go-libvirt"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/sshhost"
 )
@@ -138,9 +141,9 @@ func TestAccManyReservationsAtATimeAllArrive(t *testing.T) {
 	}
 }
 
-func TestAccARestartPlugsRunningMachinesIn(t *testing.T) {
-	c := sandbox(t)
-	withNetwork(t, c, "acc-dhcp", dualStack, true)
+// plugged starts a machine with an interface on network acc-dhcp and one on its bridge.
+func plugged(t *testing.T) {
+	t.Helper()
 	domain := t.TempDir() + "/d.xml"
 	if err := os.WriteFile(domain, []byte(`<domain type='qemu'><name>acc-plug</name><memory unit='MiB'>32</memory><os><type arch='x86_64' machine='q35'>hvm</type></os><devices>
 <interface type='network'><source network='acc-dhcp'/><model type='virtio'/><link state='up'/></interface>
@@ -149,6 +152,76 @@ func TestAccARestartPlugsRunningMachinesIn(t *testing.T) {
 	}
 	shell(t, "virsh", "create", domain)
 	t.Cleanup(func() { _ = exec.Command("virsh", "destroy", "acc-plug").Run() })
+}
+
+func TestAccAnInterruptedPlugIsEnded(t *testing.T) {
+	c := sandbox(t)
+	withNetwork(t, c, "acc-dhcp", dualStack, true)
+	plugged(t)
+	cutOff := func(want ...string) {
+		t.Helper()
+		c.forget()
+		n, err := c.Network(t.Context(), "acc-dhcp")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := c.CutOff(t.Context(), n); err != nil || !slices.Equal(got, want) {
+			t.Errorf("cut off are %v, %v; want %v", got, err, want)
+		}
+	}
+	xml, before := shell(t, "virsh", "dumpxml", "acc-plug"), shell(t, "ip", "-br", "link", "show", "master", "accdhcp0")
+	mended := func() {
+		t.Helper()
+		if err := c.StartNetwork(t.Context(), "acc-dhcp"); err != nil {
+			t.Fatal(err)
+		}
+		cutOff()
+		if after := shell(t, "ip", "-br", "link", "show", "master", "accdhcp0"); strings.Count(before, "\n") != 2 || after != before {
+			t.Errorf("before:\n%safter:\n%s", before, after)
+		}
+		if got := shell(t, "virsh", "dumpxml", "acc-plug"); portID.ReplaceAllString(got, "") != portID.ReplaceAllString(xml, "") {
+			t.Errorf("the machine changed from\n%s\nto\n%s", xml, got)
+		}
+		if out := shell(t, "virsh", "net-list", "--name"); strings.Contains(out, "virtcluster-plug") {
+			t.Errorf("a spare bridge is left: %s", out)
+		}
+	}
+	cutOff()
+	shell(t, "virsh", "net-destroy", "acc-dhcp")
+	cutOff() // nothing can be plugged into a network that does not run
+	shell(t, "virsh", "net-start", "acc-dhcp")
+	cutOff("acc-plug")
+	mended()
+
+	// Interrupted between the spare bridge and the way back.
+	n, err := c.Network(t.Context(), "acc-dhcp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	spare, _, err := c.spareBridge(t.Context(), n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plugs, err := callIdempotent(t.Context(), c, "", func(l *libvirt.Libvirt) ([]plug, error) { return plugsOf(l, "acc-dhcp") })
+	if err != nil || len(plugs) != 1 {
+		t.Fatalf("%v, %v", plugs, err)
+	}
+	file := t.TempDir() + "/interface.xml"
+	if err := os.WriteFile(file, []byte(plugs[0].onBridge(spare)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	shell(t, "virsh", "update-device", "acc-plug", file, "--live")
+	cutOff("acc-plug")
+	mended()
+
+	shell(t, "virsh", "destroy", "acc-plug")
+	cutOff()
+}
+
+func TestAccARestartPlugsRunningMachinesIn(t *testing.T) {
+	c := sandbox(t)
+	withNetwork(t, c, "acc-dhcp", dualStack, true)
+	plugged(t)
 	before := shell(t, "ip", "-br", "link", "show", "master", "accdhcp0")
 	xml := shell(t, "virsh", "dumpxml", "acc-plug")
 	if err := c.StopNetwork(t.Context(), "acc-dhcp"); err != nil {

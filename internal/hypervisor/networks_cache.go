@@ -17,6 +17,8 @@ type planCache struct {
 	routes   []HostRoute
 	routesAt time.Time
 	leaving  map[string]bool
+	plugs    []plug
+	plugsAt  time.Time
 }
 
 // Leave notes that the plan replaces a network, so that it is in nobody's way.
@@ -52,9 +54,24 @@ func (c *Client) PlanNetworks(ctx context.Context) ([]*Network, error) {
 	return all, nil
 }
 
+// planPlugs are the interfaces of running machines; the answer is shared as PlanNetworks' is.
+func (c *Client) planPlugs(ctx context.Context) ([]plug, error) {
+	c.plan.mu.Lock()
+	defer c.plan.mu.Unlock()
+	if time.Since(c.plan.plugsAt) < planFor {
+		return c.plan.plugs, nil
+	}
+	all, err := callIdempotent(ctx, c, "read the interfaces of running machines", runningInterfaces)
+	if err != nil {
+		return nil, err
+	}
+	c.plan.plugs, c.plan.plugsAt = all, time.Now()
+	return all, nil
+}
+
 // forget drops what the plan cache holds.
 func (c *Client) forget() {
 	c.plan.mu.Lock()
 	defer c.plan.mu.Unlock()
-	c.plan.networks, c.plan.at, c.plan.routesAt = nil, time.Time{}, time.Time{}
+	c.plan.networks, c.plan.at, c.plan.routesAt, c.plan.plugsAt = nil, time.Time{}, time.Time{}, time.Time{}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/digitalocean/go-libvirt"
+	"golang.org/x/sync/errgroup"
 	"libvirt.org/go/libvirtxml"
 )
 
@@ -21,19 +22,33 @@ import (
 // plugIn plugs the interfaces of running machines into the bridge of a network that has just started: those
 // that name the network, and those that name its bridge or one of the former bridges.
 func (c *Client) plugIn(ctx context.Context, nameOrUUID string, former ...string) error {
+	defer c.forget()
 	n, err := c.Network(ctx, nameOrUUID)
 	if err != nil || !n.Active() || n.Bridge() == "" || n.Live.VirtualPort != nil {
 		return err
 	}
-	bridges, bridge := former, n.Bridge()
+	bridges := former
 	if own := n.ownBridge(); own != "" {
 		bridges = append(bridges, own)
 	}
 	plugs, err := callIdempotent(ctx, c, fmt.Sprintf("find the interfaces on network %q", n.Name), func(l *libvirt.Libvirt) ([]plug, error) {
-		return plugsOf(l, n.Name, bridges...)
+		plugs, err := plugsOf(l, n.Name, bridges...)
+		if err != nil {
+			return nil, err
+		}
+		stranded, err := strandedOf(l, n)
+		return append(plugs, stranded...), err
 	})
-	if err != nil || len(plugs) == 0 {
+	if err != nil {
 		return err
+	}
+	return c.plugAll(ctx, n, plugs)
+}
+
+// plugAll plugs interfaces into the network's bridge.
+func (c *Client) plugAll(ctx context.Context, n *Network, plugs []plug) error {
+	if len(plugs) == 0 {
+		return nil
 	}
 	spare, remove, err := c.spareBridge(ctx, n)
 	if err != nil {
@@ -42,19 +57,20 @@ func (c *Client) plugIn(ctx context.Context, nameOrUUID string, former ...string
 	var failed []error
 	for _, p := range plugs {
 		// One machine that cannot be plugged in must not leave the others without a network.
-		if err := c.replug(ctx, n, bridge, spare, p); err != nil && !IsNotFound(err) {
+		if err := c.replug(ctx, n, n.Bridge(), spare, p); err != nil && !IsNotFound(err) {
 			failed = append(failed, err)
 		}
 	}
 	return errors.Join(append(failed, remove())...)
 }
 
-// spareBridge makes a bridge that nothing is on, by a network that is gone when it is stopped.
+// spareBridge makes a bridge of no use, by a network that is gone when it is stopped. One that an interrupted apply
+// left is taken, because it tells whose the interfaces on it are.
 func (c *Client) spareBridge(ctx context.Context, n *Network) (bridge string, remove func() error, err error) {
-	name := "virtcluster-plug-" + n.UUID
+	name := n.spareName()
 	remove = func() error { return c.StopNetwork(context.WithoutCancel(ctx), name) }
-	if err := remove(); err != nil { // what an interrupted apply left
-		return "", nil, err
+	if left, err := c.Network(ctx, name); err == nil && left.Active() {
+		return left.Bridge(), remove, nil
 	}
 	_, err = call(ctx, c, fmt.Sprintf("make a spare bridge for network %q", n.Name), func(l *libvirt.Libvirt) (libvirt.Network, error) {
 		return l.NetworkCreateXML("<network><name>" + name + "</name><bridge stp='off' delay='0'/></network>")
@@ -69,38 +85,68 @@ func (c *Client) spareBridge(ctx context.Context, n *Network) (bridge string, re
 	return made.Bridge(), remove, nil
 }
 
+// spareName is the network's that the spare bridge belongs to.
+func (n *Network) spareName() string { return "virtcluster-plug-" + n.UUID }
+
 // plug is an interface of a running machine.
 type plug struct {
 	domain libvirt.Domain
 	xml    string // its element in the running definition, whole
+	// network, by name, with its port there, or bridge: what it is on.
+	network, port, bridge string
 }
 
 var interfaceElement = regexp.MustCompile(`(?s)<interface type='(?:network|bridge)'>.*?</interface>`)
 
 // plugsOf lists the interfaces of running machines on a network or on a bridge.
 func plugsOf(l *libvirt.Libvirt, network string, bridges ...string) ([]plug, error) {
+	all, err := runningInterfaces(l)
+	return slices.DeleteFunc(all, func(p plug) bool {
+		return (p.network == "" || p.network != network) && (p.bridge == "" || !slices.Contains(bridges, p.bridge))
+	}), err
+}
+
+// runningInterfaces lists the interfaces of all running machines on networks and bridges.
+func runningInterfaces(l *libvirt.Libvirt) ([]plug, error) {
 	domains, _, err := l.ConnectListAllDomains(1, libvirt.ConnectListDomainsActive)
 	if err != nil {
 		return nil, err
 	}
+	found := make([][]plug, len(domains))
+	var group errgroup.Group
+	group.SetLimit(8) // a hypervisor may be far away
+	for i, d := range domains {
+		group.Go(func() (err error) {
+			found[i], err = interfacesOf(l, d, 0)
+			return err
+		})
+	}
+	err = group.Wait()
+	return slices.Concat(found...), err
+}
+
+// interfacesOf lists the interfaces of one machine; one that is gone has none.
+func interfacesOf(l *libvirt.Libvirt, d libvirt.Domain, flags libvirt.DomainXMLFlags) ([]plug, error) {
+	text, err := l.DomainGetXMLDesc(d, flags)
+	if IsNotFound(explain("", err)) {
+		return nil, nil // ended meanwhile
+	}
+	if err != nil {
+		return nil, err
+	}
 	var plugs []plug
-	for _, d := range domains {
-		text, err := l.DomainGetXMLDesc(d, 0)
-		if IsNotFound(explain("", err)) {
-			continue // ended meanwhile
+	for _, element := range interfaceElement.FindAllString(text, -1) {
+		var i libvirtxml.DomainInterface
+		if err := i.Unmarshal(element); err != nil {
+			return nil, fmt.Errorf("parse an interface of domain %q: %w", d.Name, err)
 		}
-		if err != nil {
-			return nil, err
+		p := plug{domain: d, xml: element}
+		if s := i.Source; s != nil && s.Network != nil {
+			p.network, p.port = s.Network.Network, s.Network.PortID
+		} else if s != nil && s.Bridge != nil {
+			p.bridge = s.Bridge.Bridge
 		}
-		for _, element := range interfaceElement.FindAllString(text, -1) {
-			var i libvirtxml.DomainInterface
-			if err := i.Unmarshal(element); err != nil {
-				return nil, fmt.Errorf("parse an interface of domain %q: %w", d.Name, err)
-			}
-			if s := i.Source; s != nil && (s.Network != nil && s.Network.Network == network || s.Bridge != nil && s.Bridge.Bridge != "" && slices.Contains(bridges, s.Bridge.Bridge)) {
-				plugs = append(plugs, plug{d, element})
-			}
-		}
+		plugs = append(plugs, p)
 	}
 	return plugs, nil
 }
@@ -132,6 +178,12 @@ func (p plug) kind() string {
 	_, rest, _ := strings.Cut(p.xml, "type='")
 	kind, _, _ := strings.Cut(rest, "'")
 	return kind
+}
+
+// onNetwork is the interface as one on a network, without a port.
+func (p plug) onNetwork(name string) string {
+	_, rest, _ := strings.Cut(p.xml, ">")
+	return "<interface type='network'>" + sourceElement.ReplaceAllLiteralString(rest, "<source network='"+escape(name)+"'/>")
 }
 
 // onBridge is the interface as one on a bridge.

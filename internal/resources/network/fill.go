@@ -2,13 +2,16 @@ package network
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"net/netip"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
@@ -23,13 +26,17 @@ var objectOptions = basetypes.ObjectAsOptions{UnhandledNullAsEmpty: true, Unhand
 func (m *model) fill(ctx context.Context, got spec) diag.Diagnostics {
 	said, _ := m.spec(ctx)
 	w := writer{ctx: ctx, imported: m.Mode.IsNull()}
+	if len(got.CutOff) > 0 {
+		w.diags.AddAttributeWarning(path.Root("active"), fmt.Sprintf("Running machines are cut off from network %q", got.Name), fmt.Sprintf(
+			"The network was stopped and started again without them, so its bridge has lost %s. It reads as not active, and an apply plugs them in again.", strings.Join(got.CutOff, ", ")))
+	}
 	n := view(said.Network, got)
 	m.ID, m.Name, m.Mode = types.StringValue(got.UUID), types.StringValue(n.Name), types.StringValue(n.Mode)
 	m.Bridge, m.Domain, m.VirtualPort, m.MAC = orNull(n.Bridge), orNull(n.Domain), orNull(n.VirtualPort), orNull(got.MAC)
 	m.CIDR, m.Gateway = spell(m.CIDR, said.Subnet, n.Subnet), spell(m.Gateway, said.Gateway, n.Gateway)
 	m.IPv6CIDR, m.IPv6Gateway = spell(m.IPv6CIDR, said.Subnet6, n.Subnet6), spell(m.IPv6Gateway, said.Gateway6, n.Gateway6)
 	m.IPv6NAT = types.BoolValue(n.NAT6)
-	m.Autostart, m.Active = types.BoolValue(got.State.Autostart), types.BoolValue(got.State.Active)
+	m.Autostart, m.Active = types.BoolValue(got.State.Autostart), types.BoolValue(got.State.Active && len(got.CutOff) == 0)
 	if m.MTU = types.Int64PointerValue(nil); n.MTU != 0 {
 		m.MTU = types.Int64Value(n.MTU)
 	}

@@ -77,6 +77,8 @@ type spec struct {
 	State hypervisor.NetworkState
 	// UUID and MAC of the network that was read.
 	UUID, MAC string
+	// CutOff are the running machines that the network's bridge has lost.
+	CutOff []string
 	// Live is the running definition that was read; nil where the network is inactive.
 	Live *netspec.Network
 }

@@ -3,6 +3,7 @@ package network
 import (
 	"context"
 	"net/netip"
+	"strings"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -44,6 +45,21 @@ func TestWhatIsReadConvertsBackToTheSame(t *testing.T) {
 		if diags.HasError() || !netspec.Equal(back.Network, got.Network) || back.State != got.State {
 			t.Errorf("%s: got %+v, %v", name, back, diags)
 		}
+	}
+}
+
+func TestANetworkThatLostMachinesReadsAsNotActive(t *testing.T) {
+	var m model
+	filled(t, &m, sample())
+	got := sample()
+	got.CutOff = []string{"worker-1"}
+	diags := m.fill(t.Context(), got)
+	if m.Active.ValueBool() || diags.WarningsCount() != 1 || !strings.Contains(diags[0].Detail(), "worker-1") {
+		t.Errorf("active is %v, %v", m.Active, diags)
+	}
+	filled(t, &m, sample())
+	if !m.Active.ValueBool() {
+		t.Error("it stays not active")
 	}
 }
 

@@ -4,9 +4,11 @@ package network
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -91,21 +93,32 @@ func (s *store) Get(ctx context.Context) (spec, error) {
 	if err != nil {
 		return spec{}, err
 	}
-	return read(n)
+	got, err := read(n, s.subnets()...)
+	if err != nil {
+		return got, err
+	}
+	got.CutOff, err = s.client.CutOff(ctx, n)
+	return got, err
+}
+
+// subnets are the ones that state or plan have, which tell this resource's from others of the same network.
+func (s *store) subnets() []netip.Prefix {
+	var r reader // what cannot be read is no subnet
+	return []netip.Prefix{r.prefix(path.Root("cidr"), s.model.CIDR), r.prefix(path.Root("ipv6_cidr"), s.model.IPv6CIDR)}
 }
 
 // read converts what the hypervisor has.
-func read(n *hypervisor.Network) (spec, error) {
+func read(n *hypervisor.Network, known ...netip.Prefix) (spec, error) {
 	got := spec{UUID: n.UUID, State: hypervisor.NetworkState{Autostart: n.Autostart, Active: n.Active()}}
 	var err error
-	if got.Network, err = netspec.Parse(n.ConfigXML); err != nil {
+	if got.Network, err = netspec.Parse(n.ConfigXML, known...); err != nil {
 		return got, err
 	}
 	if mac := n.Current().MAC; mac != nil {
 		got.MAC = mac.Address
 	}
 	if n.Active() {
-		live, err := netspec.Parse(n.LiveXML)
+		live, err := netspec.Parse(n.LiveXML, known...)
 		if err != nil {
 			return got, err
 		}
@@ -124,8 +137,8 @@ func (s *store) Create(ctx context.Context, want spec) error {
 	return nil
 }
 
-func (s *store) Update(ctx context.Context, _, want spec) error {
-	return s.client.UpdateNetwork(ctx, s.ref(), want.Network, want.State)
+func (s *store) Update(ctx context.Context, was, want spec) error {
+	return s.client.UpdateNetwork(ctx, s.ref(), want.Network, want.State, was.Subnet, was.Subnet6)
 }
 
 func (s *store) Delete(ctx context.Context) error {

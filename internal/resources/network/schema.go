@@ -73,7 +73,7 @@ func networkSchema(context.Context) schema.Schema {
 			},
 			"active": schema.BoolAttribute{
 				Optional: true, Computed: true, Default: booldefault.StaticBool(true),
-				MarkdownDescription: "Whether the network runs; one that was stopped by hand is started again. Default: `true`.",
+				MarkdownDescription: "Whether the network runs, with the running machines on it plugged in. One that was stopped by hand is started again, and one whose bridge has lost machines reads as `false` and gets them back. Default: `true`.",
 			},
 			"virtual_port": schema.StringAttribute{Optional: true, MarkdownDescription: "`openvswitch` where the bridge of mode `bridge` is an Open vSwitch one. Default: a Linux bridge."},
 			"mac":          schema.StringAttribute{Computed: true, PlanModifiers: stays, MarkdownDescription: "MAC address of the bridge; none in mode `bridge`."},
