@@ -46,8 +46,51 @@ func (k *checks) networks(ctx context.Context) error {
 			continue
 		}
 		k.reservation(all[index], i, here)
+		k.static(all[index], i, here)
 	}
 	return nil
+}
+
+// static checks the addresses that an interface gets inside the guest against what the network gives to others.
+func (k *checks) static(network *hypervisor.Network, i *interfaceModel, here []any) {
+	for n, text := range texts(i.Addresses) {
+		p, err := netip.ParsePrefix(text)
+		if err != nil {
+			continue
+		}
+		ip, path := p.Addr(), append(slices.Clone(here), "addresses", n)
+		if _, _, gateway := subnetFor(network, ip); gateway == ip {
+			k.problem(path, "Address of the gateway", "%s is the hypervisor's own address in network %q: choose another one", ip, network.Name)
+		}
+		for _, h := range hypervisor.DHCPHosts(network.Current()) {
+			if h.IP == ip && !k.mine(h) && !keeps(h, i) {
+				k.problem(path, "Address reserved already", "network %q keeps %s: choose another address, or remove that reservation", network.Name, h)
+			}
+		}
+		for _, r := range ranges(network.Current()) {
+			if r.Start.Compare(ip) <= 0 && ip.Compare(r.End) <= 0 {
+				k.problem(path, "Address in a DHCP range", "network %q gives %s to %s to any machine, so another one could have %s too: choose an address outside of it, or write it as ip, which keeps it", network.Name, r.Start, r.End, ip)
+			}
+		}
+	}
+}
+
+// ranges are what a network's DHCP gives to machines that nothing is kept for.
+func ranges(n *libvirtxml.Network) []netspec.Range {
+	var all []netspec.Range
+	for _, x := range n.IPs {
+		if x.DHCP == nil {
+			continue
+		}
+		for _, r := range x.DHCP.Ranges {
+			start, err := netip.ParseAddr(r.Start)
+			end, err2 := netip.ParseAddr(r.End)
+			if err == nil && err2 == nil {
+				all = append(all, netspec.Range{Start: start, End: end})
+			}
+		}
+	}
+	return all
 }
 
 // planned checks an interface's addresses against a network that the plan makes or changes.
