@@ -278,12 +278,16 @@ func TestAccNodeOfVirshIsImportedAndKeepsWhatIsNotModelled(t *testing.T) {
 		t.Fatal(err)
 	}
 	xml := fmt.Sprintf(`<domain type='qemu'><name>acc</name><title>By hand</title><memory unit='MiB'>128</memory><vcpu current='1'>2</vcpu>
-		<cputune><shares>512</shares></cputune><sysinfo type='fwcfg'><entry name='opt/com.coreos/config' file='%s'/></sysinfo><os><type machine='pc'>hvm</type><boot dev='hd'/></os><features><acpi/></features><devices>
+		<cputune><shares>512</shares></cputune><sysinfo type='fwcfg'><entry name='opt/com.coreos/config' file='%s'/></sysinfo><os><type machine='pc'>hvm</type><boot dev='hd'/></os><features><acpi/></features><cpu mode='custom' match='exact'><model>qemu64</model><feature policy='disable' name='x2apic'/></cpu><devices>
 		<disk type='file' device='disk'><driver name='qemu' type='qcow2' cache='unsafe'/><source file='%s'/><target dev='vda' bus='virtio'/></disk>
-		<interface type='network'><mac address='52:54:00:77:00:01'/><source network='%s'/><model type='virtio'/><driver queues='2'/></interface>
+		<interface type='network'><mac address='52:54:00:77:00:01'/><source network='%s'/><model type='virtio'/><driver queues='2'/><filterref filter='byhand'/></interface>
 		<serial type='pty'/><watchdog model='i6300esb'/></devices></domain>`, ignition, disk, network)
 	file := t.TempDir() + "/domain.xml"
 	if err := os.WriteFile(file, []byte(xml), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	guard := t.TempDir() + "/filter.xml"
+	if err := os.WriteFile(guard, []byte("<filter name='byhand' chain='root'><rule action='accept' direction='inout'/></filter>"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	hand := acctest.Provider() + fmt.Sprintf(`
@@ -295,7 +299,7 @@ resource "virtcluster_node" "n" {
   network_interfaces = [{ network = %q, mac = "52-54-00-77-00-01" }]
   ignition   = "{ \"ignition\": { \"version\": \"3.4.0\" } }"
 `, image, network)
-	kept := says(t, "dumpxml --inactive acc", `<title>By hand</title>`, `<shares>512</shares>`, `cache='unsafe'`, `queues='2'`, `i6300esb`)
+	kept := says(t, "dumpxml --inactive acc", `<title>By hand</title>`, `<shares>512</shares>`, `cache='unsafe'`, `queues='2'`, `i6300esb`, `name='x2apic'`, `filter='byhand'`)
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: acctest.Providers,
 		Steps: []resource.TestStep{
@@ -305,6 +309,8 @@ resource "virtcluster_node" "n" {
 						t.Fatalf("qemu-img: %s", out)
 					}
 					virsh(t, "pool-refresh", pool)
+					virsh(t, "nwfilter-define", guard)
+					t.Cleanup(func() { virsh(t, "nwfilter-undefine", "byhand") })
 					virsh(t, "define", file)
 					virsh(t, "start", "acc")
 				},
@@ -313,7 +319,7 @@ resource "virtcluster_node" "n" {
 			{Config: hand + "}\n", PlanOnly: true},
 			{Config: hand + "  boot = { order = [\"hd\"] }\n}\n", PlanOnly: true},
 			{Config: hand + "  role = \"worker\"\n  vcpus = 2\n}\n", Check: resource.ComposeTestCheckFunc(kept, says(t, "vcpucount acc", `current +live +2`))},
-			{Config: hand + "  role = \"worker\"\n  vcpus = 2\n  allow_restart = true\n  graphics = \"vnc\"\n  shutdown_timeout = \"0s\"\n}\n", Check: kept},
+			{Config: hand + "  role = \"worker\"\n  vcpus = 2\n  allow_restart = true\n  graphics = \"vnc\"\n  shutdown_timeout = \"0s\"\n  cpu = { mode = \"custom\", model = \"Nehalem\" }\n}\n", Check: kept},
 		},
 	})
 }
