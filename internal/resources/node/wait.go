@@ -79,10 +79,12 @@ func (n *node) leases(ctx context.Context, c *hypervisor.Client, v *version) (le
 	if v.WaitFor.ValueString() != "lease" {
 		return before, nil
 	}
+	asked := map[string]bool{}
 	for _, i := range v.parts.Interfaces {
-		if !known(i.Network) {
+		if !known(i.Network) || asked[i.Network.ValueString()] {
 			continue
 		}
+		asked[i.Network.ValueString()] = true
 		all, err := c.Leases(ctx, i.Network.ValueString())
 		if err != nil {
 			return nil, err
