@@ -17,7 +17,7 @@ func makeVolumes(ctx context.Context, c *hypervisor.Client, volumes []ownVolume)
 	for i := range volumes {
 		v := &volumes[i]
 		group.Go(func() error {
-			created, err := c.CreateVolume(ctx, v.pool.Name(), v.xml)
+			created, err := createVolume(ctx, c, v)
 			if errors.Is(err, hypervisor.ErrExists) {
 				return fmt.Errorf("%w: nobody knows whose it is; delete it, or import the node that it belongs to", err)
 			}
@@ -30,6 +30,17 @@ func makeVolumes(ctx context.Context, c *hypervisor.Client, volumes []ownVolume)
 		})
 	}
 	return group.Wait()
+}
+
+// createVolume makes a volume. libvirt counts one as there whose file somebody removed, until it looks at the pool anew.
+func createVolume(ctx context.Context, c *hypervisor.Client, v *ownVolume) (*hypervisor.Volume, error) {
+	created, err := c.CreateVolume(ctx, v.pool.Name(), v.xml)
+	if errors.Is(err, hypervisor.ErrExists) {
+		if _, gone := c.Volume(ctx, v.pool.Name(), v.xml.Name); hypervisor.IsNotFound(gone) {
+			return c.CreateVolume(ctx, v.pool.Name(), v.xml)
+		}
+	}
+	return created, err
 }
 
 // made are the volumes to be removed when what they were made for fails.
