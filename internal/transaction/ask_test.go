@@ -110,3 +110,39 @@ func TestWhatACommitProvedIsNotReadAgain(t *testing.T) {
 		t.Error("after a failure nobody looked at the machine")
 	}
 }
+
+// telling is a toy that tells, when it verifies, what it serves.
+type telling struct{ *toy }
+
+func (d telling) Witness(ctx context.Context, h host.Host, next transaction.Tree) (any, error) {
+	return "told: " + string(next[d.conf].Content), d.Verify(ctx, h, next)
+}
+
+func TestWhatTheProofToldIsNotAskedAgain(t *testing.T) {
+	d, e := newToy(t)
+	ask := func() string {
+		t.Helper()
+		_, answer, err := transaction.Ask(t.Context(), e, localhost.New(), telling{d}, func(context.Context, host.Host, transaction.Tree) (string, error) {
+			return "asked", nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer
+	}
+	if got := ask(); got != "asked" {
+		t.Errorf("before a commit %q", got)
+	}
+	if err := e.Commit(t.Context(), localhost.New(), telling{d}, d.add("one")); err != nil {
+		t.Fatal(err)
+	}
+	if got := ask(); got != "told: by hand\none\n" {
+		t.Errorf("after a commit %q", got)
+	}
+	if err := e.Commit(t.Context(), localhost.New(), telling{d}, d.add("CRASH")); err == nil {
+		t.Fatal("what crashes was taken")
+	}
+	if got := ask(); got != "asked" {
+		t.Errorf("after a commit that was rolled back %q", got)
+	}
+}

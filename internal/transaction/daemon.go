@@ -42,6 +42,12 @@ type Daemon interface {
 	Running(ctx context.Context, h host.Host) (bool, error)
 }
 
+// Witness is a Daemon that learns, while it verifies, what those who read after the commit would Ask.
+type Witness interface {
+	// Witness is Verify, and returns the answer that Ask with its type would get.
+	Witness(ctx context.Context, h host.Host, next Tree) (answer any, err error)
+}
+
 // Edit is one resource's change. Apply sees the configuration as the edits before it in the group left it
 // and is called again from a fresh tree when a group is split or a lock was lost; it does no I/O.
 type Edit struct {

@@ -137,13 +137,17 @@ func (l *line) forget(s *snapshot) {
 }
 
 // remember makes a tree that was just proven to be served the current snapshot: those who wait for the commit
-// read their parts from it.
-func (l *line) remember(t Tree) {
+// read their parts from it, and do not Ask again what the proof told.
+func (l *line) remember(t Tree, learned any) {
 	if t == nil {
 		return
 	}
 	s := &snapshot{done: make(chan struct{}), taken: time.Now(), tree: t}
 	close(s.done)
+	if learned != nil {
+		a := &answer{done: s.done, value: learned}
+		s.answers = map[reflect.Type]*answer{reflect.TypeOf(learned): a}
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.shared = s

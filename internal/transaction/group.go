@@ -99,7 +99,7 @@ func (l *line) lead() {
 			l.again(cut)
 		}
 		l.forget(nil)
-		l.remember(l.proven)
+		l.remember(l.proven, l.learned)
 		l.crowd, l.crowded = len(group)+l.count(), time.Now()
 		for _, r := range group {
 			close(r.done)
@@ -226,7 +226,7 @@ func (l *line) count() int {
 
 // run commits a group in its turn, or fails it for the reason that it got none.
 func (l *line) run(t turn, err error, group []*request) {
-	l.proven = nil
+	l.proven, l.learned = nil, nil
 	if err != nil {
 		for _, r := range group {
 			r.err = err

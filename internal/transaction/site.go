@@ -29,6 +29,8 @@ type site struct {
 	// staged and originalKept spare asking the machine again; the group under way owns them.
 	staged       staged
 	originalKept bool
+	// learned is what the last proof of the group under way told beside it, nil where that is nothing.
+	learned any
 }
 
 func (s *site) journalPath() string  { return s.dir + "/journal.json" }
@@ -140,7 +142,7 @@ func (s *site) swap(ctx context.Context, tree, next Tree) error {
 		err = s.daemon.Activate(ctx, s.host, tree, next)
 	}
 	if err == nil {
-		err = s.daemon.Verify(ctx, s.host, next)
+		err = s.verify(ctx, next)
 	}
 	if err == nil {
 		s.originalKept = true
@@ -150,21 +152,30 @@ func (s *site) swap(ctx context.Context, tree, next Tree) error {
 	defer cancel()
 	restore := s.putBack(back, next, tree)
 	if restore == nil {
-		restore = s.daemon.Verify(back, s.host, tree)
+		restore = s.verify(back, tree)
 	}
 	return &RolledBackError{Daemon: s.daemon.Name(), Host: s.host.String(), Err: err, Restore: restore}
+}
+
+// verify proves that the daemon serves a tree.
+func (s *site) verify(ctx context.Context, t Tree) (err error) {
+	if w, ok := s.daemon.(Witness); ok {
+		s.learned, err = w.Witness(ctx, s.host, t)
+		return err
+	}
+	return s.daemon.Verify(ctx, s.host, t)
 }
 
 // assert makes sure that the daemon serves what is on disk: it may have been stopped, or the files changed
 // by hand to what they shall be, without a reload.
 func (s *site) assert(ctx context.Context, tree, next Tree) error {
-	if err := s.daemon.Verify(ctx, s.host, next); err == nil {
+	if err := s.verify(ctx, next); err == nil {
 		return nil
 	}
 	if err := s.daemon.Activate(ctx, s.host, tree, next); err != nil {
 		return fmt.Errorf("activate %s on %s: %w", s.daemon.Name(), s.host, err)
 	}
-	if err := s.daemon.Verify(ctx, s.host, next); err != nil {
+	if err := s.verify(ctx, next); err != nil {
 		return fmt.Errorf("verify %s on %s: %w", s.daemon.Name(), s.host, err)
 	}
 	return nil

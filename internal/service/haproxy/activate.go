@@ -127,6 +127,12 @@ func (d Daemon) change(ctx context.Context, h host.Host, prev, next transaction.
 // Verify implements transaction.Daemon: HAProxy runs, and has the provider's proxies and servers of next
 // where their number, address, weight and state can be asked for.
 func (d Daemon) Verify(ctx context.Context, h host.Host, next transaction.Tree) error {
+	_, err := d.Witness(ctx, h, next)
+	return err
+}
+
+// Witness implements transaction.Witness: what AskRunning would ask is a part of what Verify does.
+func (d Daemon) Witness(ctx context.Context, h host.Host, next transaction.Tree) (any, error) {
 	var stats statTable
 	var servers serverTable
 	api, noSocket := openRuntime(h, next)
@@ -138,16 +144,19 @@ func (d Daemon) Verify(ctx context.Context, h host.Host, next transaction.Tree) 
 	running, err := d.Running(ctx, h)
 	asked := g.Wait()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if !running {
-		return fmt.Errorf("haproxy.service is not active on %s", h)
+		return nil, fmt.Errorf("haproxy.service is not active on %s", h)
 	}
-	if asked != nil || noSocket != nil {
-		return asked
+	if noSocket != nil {
+		return Running{}, nil
+	}
+	if asked != nil {
+		return nil, asked
 	}
 	if problems := missing(next, stats, servers); len(problems) > 0 {
-		return fmt.Errorf("HAProxy on %s does not serve what is in %s: %s", h, ConfigPath, strings.Join(problems, "; "))
+		return nil, fmt.Errorf("HAProxy on %s does not serve what is in %s: %s", h, ConfigPath, strings.Join(problems, "; "))
 	}
-	return nil
+	return Running{servers, plainWeights(next)}, nil
 }
