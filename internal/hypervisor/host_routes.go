@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"net/netip"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,14 +21,35 @@ import (
 type HostRoute struct {
 	Destination netip.Prefix
 	Device      string
-	// Direct says that the destination is on the device itself, not behind a router.
-	Direct bool
+	// Via is the router; the invalid address where the destination is on the device itself.
+	Via netip.Addr
 }
 
-// PlanRoutes reads the routes of the hypervisor's own machine, without default and link-local ones, for
+// internet is the whole of IPv6 that is routed between sites (RFC 4291, section 2.4): some have their default route so.
+var internet = netip.MustParsePrefix("2000::/3")
+
+// everywhere says whether a route stands for all that no other route is for: the default route, and the halves of the
+// address space, by which VPNs outdo it.
+func (r HostRoute) everywhere() bool {
+	return r.Destination.Bits() <= 1 || r.Destination == internet
+}
+
+// elsewhere says whether a route is for addresses that no network can have.
+func (r HostRoute) elsewhere() bool {
+	a := r.Destination.Addr()
+	return a.IsMulticast() || a.Is6() && a.IsLinkLocalUnicast()
+}
+
+// PlanRoutes reads those routes of the hypervisor's own machine that a network's subnet can be in the way of, for
 // cross-checks at plan time; the answer is shared as PlanNetworks' is. It is empty where the URI's transport
 // gives no access to the machine (tcp, tls).
 func (c *Client) PlanRoutes(ctx context.Context) ([]HostRoute, error) {
+	all, err := c.machineRoutes(ctx)
+	return slices.DeleteFunc(slices.Clone(all), func(r HostRoute) bool { return r.everywhere() || r.elsewhere() }), err
+}
+
+// machineRoutes reads all routes that lead out by a device. The answer is shared, and not to be changed.
+func (c *Client) machineRoutes(ctx context.Context) ([]HostRoute, error) {
 	c.plan.mu.Lock()
 	defer c.plan.mu.Unlock()
 	if time.Since(c.plan.routesAt) < planFor {
@@ -68,6 +90,10 @@ func (c *Client) HostFile(ctx context.Context, path string) ([]byte, error) {
 const (
 	routeUp      = 0x1
 	routeGateway = 0x2
+	routeReject  = 0x200
+	// Addresses of the machine itself are among the routes of IPv6 (linux/ipv6_route.h).
+	routeAnycast = 0x00100000
+	routeLocal   = 0x80000000
 )
 
 // parseRoutes4 reads /proc/net/route: addresses are hexadecimal in the machine's byte order, which is little
@@ -81,20 +107,28 @@ func parseRoutes4(content []byte) ([]HostRoute, error) {
 			continue
 		}
 		destination, err1 := strconv.ParseUint(f[1], 16, 32)
-		flags, err2 := strconv.ParseUint(f[3], 16, 32)
-		mask, err3 := strconv.ParseUint(f[7], 16, 32)
-		if err := errors.Join(err1, err2, err3); err != nil {
+		via, err2 := strconv.ParseUint(f[2], 16, 32)
+		flags, err3 := strconv.ParseUint(f[3], 16, 32)
+		mask, err4 := strconv.ParseUint(f[7], 16, 32)
+		if err := errors.Join(err1, err2, err3, err4); err != nil {
 			return nil, err
 		}
-		var d, m [4]byte
-		binary.LittleEndian.PutUint32(d[:], uint32(destination))
-		binary.LittleEndian.PutUint32(m[:], uint32(mask))
-		bits := ones(netip.AddrFrom4(m))
-		if flags&routeUp != 0 && bits > 0 {
-			routes = append(routes, HostRoute{netip.PrefixFrom(netip.AddrFrom4(d), bits).Masked(), f[0], flags&routeGateway == 0})
+		if flags&routeUp == 0 || flags&routeReject != 0 {
+			continue
 		}
+		r := HostRoute{Destination: netip.PrefixFrom(address4(destination), ones(address4(mask))).Masked(), Device: f[0]}
+		if flags&routeGateway != 0 {
+			r.Via = address4(via)
+		}
+		routes = append(routes, r)
 	}
 	return routes, lines.Err()
+}
+
+func address4(n uint64) netip.Addr {
+	var a [4]byte
+	binary.LittleEndian.PutUint32(a[:], uint32(n))
+	return netip.AddrFrom4(a)
 }
 
 // parseRoutes6 reads /proc/net/ipv6_route.
@@ -106,17 +140,33 @@ func parseRoutes6(content []byte) ([]HostRoute, error) {
 		if len(f) < 10 {
 			continue
 		}
-		raw, err1 := hex.DecodeString(f[0])
+		destination, err1 := address6(f[0])
 		bits, err2 := strconv.ParseUint(f[1], 16, 8)
-		flags, err3 := strconv.ParseUint(f[8], 16, 32)
-		if err := errors.Join(err1, err2, err3); err != nil {
+		via, err3 := address6(f[4])
+		flags, err4 := strconv.ParseUint(f[8], 16, 32)
+		if err := errors.Join(err1, err2, err3, err4); err != nil {
 			return nil, err
 		}
-		address, ok := netip.AddrFromSlice(raw)
-		if !ok || flags&routeUp == 0 || bits == 0 || bits == 128 || address.IsLinkLocalUnicast() || address.IsMulticast() || f[9] == "lo" {
+		if flags&routeUp == 0 || flags&(routeReject|routeLocal|routeAnycast) != 0 || f[9] == "lo" {
 			continue
 		}
-		routes = append(routes, HostRoute{netip.PrefixFrom(address, int(bits)), f[9], flags&routeGateway == 0})
+		r := HostRoute{Destination: netip.PrefixFrom(destination, int(bits)).Masked(), Device: f[9]}
+		if flags&routeGateway != 0 {
+			r.Via = via
+		}
+		routes = append(routes, r)
 	}
 	return routes, lines.Err()
+}
+
+func address6(text string) (netip.Addr, error) {
+	raw, err := hex.DecodeString(text)
+	if err != nil {
+		return netip.Addr{}, err
+	}
+	a, ok := netip.AddrFromSlice(raw)
+	if !ok {
+		return netip.Addr{}, fmt.Errorf("%q is no address", text)
+	}
+	return a, nil
 }

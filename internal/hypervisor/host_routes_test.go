@@ -12,8 +12,16 @@ eth0	00000000	FE29130A	0003	0	0	0	00000000	0	0	0
 eth0	0029130A	00000000	0001	0	0	0	00FFFFFF	0	0	0
 eth0	0000800A	0100000A	0003	0	0	0	0000FCFF	0	0	0
 down	0000010A	00000000	0000	0	0	0	00FFFFFF	0	0	0
+*	0000000A	00000000	0201	0	0	0	000000FF	0	0	0
 `))
-	want := []HostRoute{{netip.MustParsePrefix("10.19.41.0/24"), "eth0", true}, {netip.MustParsePrefix("10.128.0.0/14"), "eth0", false}}
+	route := func(destination, device, via string) HostRoute {
+		r := HostRoute{Destination: netip.MustParsePrefix(destination), Device: device}
+		if via != "" {
+			r.Via = netip.MustParseAddr(via)
+		}
+		return r
+	}
+	want := []HostRoute{route("0.0.0.0/0", "eth0", "10.19.41.254"), route("10.19.41.0/24", "eth0", ""), route("10.128.0.0/14", "eth0", "10.0.0.1")}
 	if err != nil || !slices.Equal(four, want) {
 		t.Errorf("%v, %v", four, err)
 	}
@@ -21,10 +29,28 @@ down	0000010A	00000000	0000	0	0	0	00FFFFFF	0	0	0
 		t.Error("a broken line was taken")
 	}
 	six, err := parseRoutes6([]byte(`fd000010000000000000000000000000 40 00000000000000000000000000000000 00 00000000000000000000000000000000 00000100 00000001 00000000 00000001 kimgtbr0
+fd000020000000000000000000000000 30 00000000000000000000000000000000 00 fd000010000000000000000000000001 00000001 00000001 00000000 00000003 kimgtbr0
+fd000030000000000000000000000009 80 00000000000000000000000000000000 00 00000000000000000000000000000000 00000400 00000001 00000000 00000001 wg0
+fd000010000000000000000000000002 80 00000000000000000000000000000000 00 00000000000000000000000000000000 00000000 00000002 00000000 80200001 kimgtbr0
 fe800000000000000000000000000000 40 00000000000000000000000000000000 00 00000000000000000000000000000000 00000100 00000001 00000000 00000001 kimgtbr0
 00000000000000000000000000000000 00 00000000000000000000000000000000 00 00000000000000000000000000000000 ffffffff 00000001 00000000 00200200       lo
 `))
-	if err != nil || !slices.Equal(six, []HostRoute{{netip.MustParsePrefix("fd00:10::/64"), "kimgtbr0", true}}) {
+	want = []HostRoute{route("fd00:10::/64", "kimgtbr0", ""), route("fd00:20::/48", "kimgtbr0", "fd00:10::1"), route("fd00:30::9/128", "wg0", ""), route("fe80::/64", "kimgtbr0", "")}
+	if err != nil || !slices.Equal(six, want) {
 		t.Errorf("%v, %v", six, err)
+	}
+	if _, err := parseRoutes6([]byte("fd00 40 0 00 nonsense 0 0 0 1 eth0")); err == nil {
+		t.Error("a broken line was taken")
+	}
+}
+
+func TestDefaultRoutesAndWhatNoNetworkCanHaveAreInNobodysWay(t *testing.T) {
+	for destination, out := range map[string]bool{
+		"0.0.0.0/0": true, "0.0.0.0/1": true, "128.0.0.0/1": true, "::/0": true, "8000::/1": true, "2000::/3": true, "224.0.0.0/4": true, "ff00::/8": true, "fe80::/64": true,
+		"10.0.0.0/8": false, "64.0.0.0/2": false, "10.0.0.7/32": false, "fd00::/8": false, "2001:db8::/32": false,
+	} {
+		if r := (HostRoute{Destination: netip.MustParsePrefix(destination)}); (r.everywhere() || r.elsewhere()) != out {
+			t.Errorf("%s is left out: %t", destination, !out)
+		}
 	}
 }

@@ -192,7 +192,7 @@ func (c *check) claimRanges(owner string) {
 }
 
 func (c *check) overlap(mine, other netip.Prefix, whose string) {
-	c.resp.Diagnostics.AddAttributeError(c.attribute(mine), "Overlapping subnets", fmt.Sprintf("%s overlaps %s %s: choose another subnet.", mine, other, whose))
+	c.resp.Diagnostics.AddAttributeError(c.attribute(mine), "Overlapping subnets", fmt.Sprintf("%s overlaps %s %s: choose a subnet outside of it.", mine, other, whose))
 }
 
 // existing compares with what is on the hypervisor.
@@ -241,8 +241,8 @@ func (c *check) device(ctx context.Context, client *hypervisor.Client, bridges m
 	return err
 }
 
-// routes looks for the new subnets among the routes of the hypervisor's machine. A wider route through a
-// router only loses the part that the network takes, which may be meant.
+// routes looks for the new subnets among the routes of the hypervisor's machine: the narrower of the two would take
+// the other's traffic.
 func (c *check) routes(ctx context.Context, client *hypervisor.Client, bridges map[string]bool) error {
 	if c.subnetsStay() {
 		return nil
@@ -253,16 +253,19 @@ func (c *check) routes(ctx context.Context, client *hypervisor.Client, bridges m
 	}
 	for _, mine := range c.subnets() {
 		for _, r := range routes {
-			if !mine.Overlaps(r.Destination) || bridges[r.Device] {
-				continue
+			if mine.Overlaps(r.Destination) && !bridges[r.Device] {
+				c.overlap(mine, r.Destination, way(client.URI(), r))
 			}
-			if !r.Direct && r.Destination.Bits() < mine.Bits() {
-				c.resp.Diagnostics.AddAttributeWarning(c.attribute(mine), "Subnet inside a route", fmt.Sprintf(
-					"Hypervisor %s reaches %s, which holds %s, through device %s. What is there of %s is out of its reach while the network runs.", client.URI(), r.Destination, mine, r.Device, mine))
-				continue
-			}
-			c.overlap(mine, r.Destination, fmt.Sprintf("that hypervisor %s reaches through device %s", client.URI(), r.Device))
 		}
 	}
 	return nil
+}
+
+// way says how a hypervisor reaches what a route is for.
+func way(uri string, r hypervisor.HostRoute) string {
+	through := "device " + r.Device
+	if r.Via.IsValid() {
+		through = fmt.Sprintf("%s on device %s", r.Via, r.Device)
+	}
+	return fmt.Sprintf("that hypervisor %s reaches through %s (see `ip route` there)", uri, through)
 }

@@ -31,6 +31,11 @@ func (m *model) fill(ctx context.Context, got spec) diag.Diagnostics {
 			"The network was stopped and started again without them, so its bridge has lost %s. It reads as not active, and an apply plugs them in again.", strings.Join(got.CutOff, ", ")))
 	}
 	n := view(said.Network, got)
+	for _, r := range got.Lost {
+		w.diags.AddAttributeWarning(path.Root("routes"), fmt.Sprintf("A route of network %q is gone", got.Name), fmt.Sprintf(
+			"The hypervisor has no route to %s by %s any more. It reads as not there, and an apply puts it back.", r.Destination, r.Via))
+	}
+	n.Routes = slices.DeleteFunc(slices.Clone(n.Routes), func(r netspec.Route4or6) bool { return slices.Contains(got.Lost, r) })
 	m.ID, m.Name, m.Mode = types.StringValue(got.UUID), types.StringValue(n.Name), types.StringValue(n.Mode)
 	m.Bridge, m.Domain, m.VirtualPort, m.MAC = orNull(n.Bridge), orNull(n.Domain), orNull(n.VirtualPort), orNull(got.MAC)
 	m.CIDR, m.Gateway = spell(m.CIDR, said.Subnet, n.Subnet), spell(m.Gateway, said.Gateway, n.Gateway)

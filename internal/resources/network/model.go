@@ -79,6 +79,8 @@ type spec struct {
 	UUID, MAC string
 	// CutOff are the running machines that the network's bridge has lost.
 	CutOff []string
+	// Lost are routes of the running network that its machine does not have.
+	Lost []netspec.Route4or6
 	// Live is the running definition that was read; nil where the network is inactive.
 	Live *netspec.Network
 }

@@ -75,6 +75,8 @@ func open(ctx context.Context, f *fleet.Fleet, m *model) (crud.Store[spec], erro
 type store struct {
 	client *hypervisor.Client
 	model  *model
+	// written says that the network was just made or changed: what is read then is what Terraform expects.
+	written bool
 }
 
 // ref is the UUID, or the name in an import.
@@ -96,6 +98,9 @@ func (s *store) Get(ctx context.Context) (spec, error) {
 	got, err := read(n, s.subnets()...)
 	if err != nil {
 		return got, err
+	}
+	if !s.written {
+		got.Lost = s.client.LostRoutes(ctx, n)
 	}
 	got.CutOff, err = s.client.CutOff(ctx, n)
 	return got, err
@@ -129,6 +134,7 @@ func read(n *hypervisor.Network, known ...netip.Prefix) (spec, error) {
 }
 
 func (s *store) Create(ctx context.Context, want spec) error {
+	s.written = true
 	uuid, err := s.client.CreateNetwork(ctx, want.Network, want.State)
 	if err != nil {
 		return err
@@ -138,7 +144,14 @@ func (s *store) Create(ctx context.Context, want spec) error {
 }
 
 func (s *store) Update(ctx context.Context, was, want spec) error {
-	return s.client.UpdateNetwork(ctx, s.ref(), want.Network, want.State, was.Subnet, was.Subnet6)
+	s.written = true
+	if err := s.client.UpdateNetwork(ctx, s.ref(), want.Network, want.State, was.Subnet, was.Subnet6); err != nil {
+		return err
+	}
+	if !want.State.Active || sameRoutes(was.Routes, want.Routes) {
+		return nil // routes that are lost since the plan are the next one's: it did not warn of a restart
+	}
+	return s.client.MendRoutes(ctx, s.ref())
 }
 
 func (s *store) Delete(ctx context.Context) error {

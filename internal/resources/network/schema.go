@@ -40,9 +40,9 @@ func networkSchema(context.Context) schema.Schema {
 				Optional: true, Computed: true, PlanModifiers: stays,
 				MarkdownDescription: "Name of the bridge device, up to 15 bytes. Required in mode `bridge`. Default: libvirt chooses one.",
 			},
-			"cidr":         schema.StringAttribute{Optional: true, MarkdownDescription: "IPv4 subnet, such as `10.0.0.0/24`. Required in the modes `nat`, `route` and `open` unless there is `ipv6_cidr`."},
+			"cidr":         schema.StringAttribute{Optional: true, MarkdownDescription: "IPv4 subnet, such as `10.0.0.0/24`, outside of what other networks and the hypervisor's routes have, but for its default route. Required in the modes `nat`, `route` and `open` unless there is `ipv6_cidr`."},
 			"gateway":      schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: "The hypervisor's own address in `cidr`. Default: the first host address."},
-			"ipv6_cidr":    schema.StringAttribute{Optional: true, MarkdownDescription: "IPv6 subnet, such as `fd00:10::/64`."},
+			"ipv6_cidr":    schema.StringAttribute{Optional: true, MarkdownDescription: "IPv6 subnet, such as `fd00:10::/64`; what `cidr` says of others holds for it too."},
 			"ipv6_gateway": schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: "The hypervisor's own address in `ipv6_cidr`. Default: the first host address."},
 			"ipv6_nat": schema.BoolAttribute{
 				Optional: true, Computed: true, Default: booldefault.StaticBool(false),
@@ -52,7 +52,7 @@ func networkSchema(context.Context) schema.Schema {
 			"domain": schema.StringAttribute{Optional: true, MarkdownDescription: "DNS domain that machines on the network are in. Default: none."},
 			"dns":    dnsSchema(),
 			"routes": schema.ListNestedAttribute{
-				Optional: true, Computed: true, PlanModifiers: crud.ListLeftOut(), MarkdownDescription: "Static routes kept on the hypervisor, each through a machine on this network. Their order has no meaning.",
+				Optional: true, Computed: true, PlanModifiers: crud.ListLeftOut(), MarkdownDescription: "Static routes kept on the hypervisor, each through a machine on this network. Their order has no meaning. One that was deleted by hand from the hypervisor's kernel is put back by a restart of the network, where the provider can look at that machine (`qemu:///`, `qemu+ssh`).",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 					"cidr": schema.StringAttribute{Required: true, MarkdownDescription: "Destination, such as `10.128.0.0/14`."},
 					"via":  schema.StringAttribute{Required: true, MarkdownDescription: "Address of the machine that forwards."},
