@@ -5,13 +5,18 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"testing"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
+
+// refusals are what HAProxy says to the golden files that it refuses, and where.
+var refusals = map[string]*regexp.Regexp{
+	"refused.cfg":        regexp.MustCompile(`unknown option 'httpchkk'.*\n    in backend "api": option httpchkk`),
+	"refused-client.cfg": regexp.MustCompile(`ca-file '/nowhere.pem' \(No such file or directory\)`),
+}
 
 func TestAccHAProxyTakesTheGoldenFiles(t *testing.T) {
 	s := newSite(t)
@@ -38,13 +43,13 @@ func TestAccHAProxyTakesTheGoldenFiles(t *testing.T) {
 			}
 			err = haproxy.Daemon{}.Check(t.Context(), s.host, stage, next)
 			var refused *transaction.RefusedError
-			switch broken := strings.HasPrefix(filepath.Base(file), "refused"); {
+			switch words, broken := refusals[filepath.Base(file)]; {
 			case !broken && err != nil:
 				t.Error(err)
 			case broken && !errors.As(err, &refused):
 				t.Errorf("%v is not a refusal", err)
-			case broken && !regexp.MustCompile(`unknown option 'httpchkk'.*\n    in backend "api": option httpchkk`).MatchString(err.Error()):
-				t.Errorf("the refusal does not say where: %v", err)
+			case broken && !words.MatchString(err.Error()):
+				t.Errorf("the refusal does not say what and where: %v", err)
 			}
 		})
 	}

@@ -55,10 +55,13 @@ else
 fi
 client=$1
 shift
-[ "$client" = set ] || haproxy -c -f /dev/stdin "$@" >/dev/null 2>&1 <<END && exit 0
+without_client() {
+	haproxy -c -f /dev/stdin "$@" >/dev/null 2>&1 <<END
 global
 	httpclient.ssl.verify none
 END
+}
+if [ "$client" != set ] && without_client "$@"; then exit 0; fi
 exec haproxy -c "$@"`
 
 // Check implements transaction.Daemon.

@@ -83,6 +83,10 @@ var golden = map[string][]func(transaction.Tree) error{
 	"refused.cfg": {
 		backend(Backend{Name: "api", Mode: "tcp", Balance: "roundrobin", Options: []string{"httpchkk"}}),
 	},
+	// What only a check with HAProxy's own HTTP client finds.
+	"refused-client.cfg": {
+		base(Base{Mode: "tcp", Extra: []string{"httpclient.ssl.ca-file /nowhere.pem"}}),
+	},
 }
 
 func base(b Base) func(transaction.Tree) error {
