@@ -106,14 +106,23 @@ func (c *cluster) there() string {
 // interrupt applies five nodes and calls `fault` as soon as they have so many files on the hypervisor.
 func (c *cluster) interrupt(files int, fault func(group int)) string {
 	c.t.Helper()
-	pattern := func(p string) int {
-		found, _ := filepath.Glob(p)
-		return len(found)
+	return c.during(5, func() bool { return c.files() >= files }, fault)
+}
+
+// files counts what the nodes have on the hypervisor: five each, when all is done.
+func (c *cluster) files() int {
+	all := 0
+	for _, pattern := range []string{c.pool + "/faults*", "/etc/libvirt/qemu/faults*.xml", "/run/libvirt/qemu/faults*.pid"} {
+		found, _ := filepath.Glob(pattern)
+		all += len(found)
 	}
-	count := func() int {
-		return pattern(c.pool+"/faults*") + pattern("/etc/libvirt/qemu/faults*.xml") + pattern("/run/libvirt/qemu/faults*.pid")
-	}
-	cmd := c.command("apply", "-auto-approve", "-var", "nodes=5")
+	return all
+}
+
+// during applies so many nodes, calls `fault` as soon as it is time, and returns what the apply said.
+func (c *cluster) during(nodes int, due func() bool, fault func(group int)) string {
+	c.t.Helper()
+	cmd := c.command("apply", "-auto-approve", "-var", "nodes="+strconv.Itoa(nodes))
 	var out strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Start(); err != nil {
@@ -121,10 +130,10 @@ func (c *cluster) interrupt(files int, fault func(group int)) string {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	for count() < files {
+	for !due() {
 		select {
 		case err := <-ended:
-			c.t.Fatalf("the apply ended before there were %d files: %v\n%s", files, err, out.String())
+			c.t.Fatalf("the apply ended before it was time: %v\n%s", err, out.String())
 		default:
 			time.Sleep(time.Millisecond)
 		}
@@ -178,35 +187,5 @@ func TestAccLibvirtdKilledWhileNodesAreMade(t *testing.T) {
 			t.Errorf("libvirtd was killed with %d files, and the error does not say so:\n%s", files, said)
 		}
 		c.converges(fmt.Sprintf("libvirtd was killed with %d files", files))
-	}
-}
-
-// restartLibvirtd kills the sandbox's libvirtd and starts another one.
-func restartLibvirtd(t *testing.T) {
-	t.Helper()
-	const pidFile = "/run/sandbox/libvirtd.pid"
-	text, err := os.ReadFile(pidFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	for syscall.Kill(pid, 0) == nil { // until it is reaped, by the sandbox's first process or by this one
-		time.Sleep(10 * time.Millisecond)
-	}
-	_ = os.Remove("/run/libvirt/libvirtd.pid")
-	cmd := exec.Command("libvirtd")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	go func() { _ = cmd.Wait() }()
-	if err := os.WriteFile(pidFile, []byte(strconv.Itoa(cmd.Process.Pid)), 0o600); err != nil {
-		t.Fatal(err)
 	}
 }
