@@ -27,7 +27,7 @@ start() {
 	systemctl reset-failed haproxy.service 2>/dev/null
 	systemctl enable --quiet haproxy.service && systemctl start haproxy.service && exit 0
 	log --lines=30 >&2
-	exit 1
+	exit 2
 }
 state= main= signal= other=
 while IFS== read -r key value; do
@@ -84,6 +84,9 @@ if [ "$signal" = yes ] && [ -z "$other" ]; then kill -USR2 "$main"; else systemc
 log "--since=@$since" >&2
 exit 1`
 
+// exitNotStarted is activateScript's status when HAProxy did not run and does not start.
+const exitNotStarted = 2
+
 // Activate implements transaction.Daemon: nothing where only comments differ, the runtime API where only
 // servers do and HAProxy allows it, a reload otherwise. None of them drops a connection.
 func (d Daemon) Activate(ctx context.Context, h host.Host, prev, next transaction.Tree) error {
@@ -105,7 +108,11 @@ func (d Daemon) Activate(ctx context.Context, h host.Host, prev, next transactio
 	_, err := h.Run(ctx, host.Script("reload haproxy", activateScript, socket, talkScript))
 	var exit *host.ExitError
 	if errors.As(err, &exit) {
-		return refusal{words: fmt.Sprintf("reload haproxy on %s: %s", h, checkerWords(exit.Stderr, "", next)), err: err}
+		verb := "reload"
+		if exit.Code == exitNotStarted {
+			verb = "start"
+		}
+		return refusal{words: fmt.Sprintf("%s haproxy on %s: %s", verb, h, checkerWords(exit.Stderr, "", next)), err: err}
 	}
 	return err
 }

@@ -64,6 +64,24 @@ func TestAccWhatOnlyAReloadFindsRollsBackWithHAProxysWords(t *testing.T) {
 	}
 }
 
+func TestAccWhatDoesNotStartIsSaidAndTheOldConfigurationStarts(t *testing.T) {
+	s := newSite(t)
+	f, _ := s.proxies(map[string]haproxy.Server{"s1": server(t, "s1")})
+	s.run("systemctl stop haproxy.service")
+	f.Binds = []haproxy.Bind{{Address: "*", Port: 22}}
+	err := s.engine.Commit(t.Context(), s.host, haproxy.Daemon{}, transaction.Edit{Owner: "test", Apply: func(tree transaction.Tree) error {
+		return haproxy.SetFrontend(tree, f)
+	}})
+	for _, words := range []string{"start haproxy on ", "cannot bind socket"} {
+		if err == nil || !strings.Contains(err.Error(), words) {
+			t.Errorf("%q is not in: %v", words, err)
+		}
+	}
+	if c := dialLongLived(t, s.ip+":8080"); c.server != "s1" {
+		t.Errorf("%s answers", c.server)
+	}
+}
+
 // A unit that checks and signals is signalled; one that somebody made do more on a reload does it.
 func TestAccUnitWithAReloadOfItsOwnIsAskedForIt(t *testing.T) {
 	s := newSite(t)
