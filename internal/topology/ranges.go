@@ -10,9 +10,9 @@ import (
 // Range is a run of addresses that a DHCP server hands out, both ends included.
 type Range struct{ Start, End netip.Addr }
 
-// Contains says whether an address is in the range.
+// Contains says whether an address is in the range; none is where an end is not known.
 func (r Range) Contains(a netip.Addr) bool {
-	return r.Start.Is4() == a.Is4() && r.Start.Compare(a) <= 0 && a.Compare(r.End) <= 0
+	return r.Start.IsValid() && r.Start.Is4() == a.Is4() && r.Start.Compare(a) <= 0 && a.Compare(r.End) <= 0
 }
 
 // Leased is a virtual address that a DHCP server may hand out too.
@@ -23,12 +23,14 @@ type Leased struct {
 	Network, Holder string
 }
 
-// Ranges gathers the DHCP ranges and the virtual addresses of one plan, whichever comes first. It is used as
-// Claims is; the zero value is ready.
+// Ranges gathers the DHCP ranges of one plan, and the virtual and the reserved addresses that must be in none,
+// whichever comes first. It is used as Claims is; the zero value is ready.
 type Ranges struct {
-	mu      sync.Mutex
-	ranges  map[string][]Range
-	virtual map[string][]netip.Addr
+	mu       sync.Mutex
+	ranges   map[string][]Range
+	virtual  map[string][]netip.Addr
+	dynamic  map[network][]Range
+	reserved map[string]reservation
 }
 
 // ReplaceRanges takes a network's ranges for what it had before, and returns the virtual addresses in them.

@@ -3,6 +3,7 @@ package dhcpreservation
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -31,8 +32,9 @@ func plan(ctx context.Context, f *fleet.Fleet, req resource.ModifyPlanRequest, r
 		return
 	}
 	want, _ := planned.spec(ctx)
-	claim(f, planned, want, resp)
-	if prior != nil && canonicalAddress(prior.IP.ValueString()) == want.IP.String() {
+	stays := prior != nil && canonicalAddress(prior.IP.ValueString()) == want.IP.String()
+	claim(f, planned, want, stays, resp)
+	if stays {
 		return
 	}
 	c, err := f.Hypervisor(ctx, planned.Hypervisor.ValueString())
@@ -49,14 +51,30 @@ func plan(ctx context.Context, f *fleet.Fleet, req resource.ModifyPlanRequest, r
 	switch {
 	case at >= 0 && f.Claims.Holder(topology.NetworkClaim(host, networks[at].Name)) == "":
 		against(networks[at], want, prior == nil, resp)
-	case at < 0 && f.Claims.Holder(topology.NetworkClaim(host, name)) == "":
+	case at >= 0:
+		outside(f, host, networks[at].Name, want, resp)
+	case f.Claims.Holder(topology.NetworkClaim(host, name)) != "":
+		outside(f, host, name, want, resp)
+	default:
 		resp.Diagnostics.AddAttributeError(path.Root("network"), "Unknown network", fmt.Sprintf(
 			"Hypervisor %s has no network %q. If a resource of this configuration makes it, refer to that resource's name, so that it is made first.", c.URI(), name))
 	}
 }
 
-// claim lays claim to the address and to the machine's one reservation on the network.
-func claim(f *fleet.Fleet, m *model, want reservation, resp *resource.ModifyPlanResponse) {
+// outside refuses an address that is not in the subnet that a network of the plan will have. An unknown subnet is not
+// looked at.
+func outside(f *fleet.Fleet, host, network string, want reservation, resp *resource.ModifyPlanResponse) {
+	subnets, _ := f.Subnets.Of(host, network)
+	for _, p := range subnets {
+		if p.Addr().Is6() == want.IP.Is6() && !p.Contains(want.IP) {
+			resp.Diagnostics.AddAttributeError(path.Root("ip"), "Address outside the network", fmt.Sprintf("Network %q will have %s: write an address in there, not %s.", network, p, want.IP))
+		}
+	}
+}
+
+// claim lays claim to the address and to the machine's one reservation on the network. A new address must not be one
+// that a network of the plan gives to any machine.
+func claim(f *fleet.Fleet, m *model, want reservation, stays bool, resp *resource.ModifyPlanResponse) {
 	host, network := m.Hypervisor.ValueString(), m.Network.ValueString()
 	address := topology.AddressClaim(host, network, want.IP)
 	machine := topology.ReservationClaim(host, network, m.machine())
@@ -69,6 +87,19 @@ func claim(f *fleet.Fleet, m *model, want reservation, resp *resource.ModifyPlan
 			resp.Diagnostics.AddAttributeError(path.Root(m.key()), "Machine has a reservation already", fmt.Sprintf("The %s is %s: a machine can have one on a network.", conflict.Claim, conflict.Holder))
 		}
 	}
+	if stays {
+		f.Ranges.ReplaceReserved(owner, host, network)
+		return
+	}
+	for _, r := range f.Ranges.ReplaceReserved(owner, host, network, want.IP) {
+		dynamic(network, want, r.Range.Start, r.Range.End, resp)
+	}
+}
+
+// dynamic refuses an address of a DHCP range.
+func dynamic(network string, want reservation, start, end netip.Addr, resp *resource.ModifyPlanResponse) {
+	resp.Diagnostics.AddAttributeError(path.Root("ip"), "Address in a DHCP range", fmt.Sprintf(
+		"Network %q gives %s to %s to any machine, so another one could have %s already: write an address outside of it, or end the range before it.", network, start, end, want.IP))
 }
 
 // key is the attribute that the machine is known by.
@@ -102,6 +133,11 @@ func against(n *hypervisor.Network, want reservation, fresh bool, resp *resource
 		problem("Address outside the network", "%s is not inside %s, the subnet of network %q: write an address in there.", want.IP, subnet, n.Name)
 	case want.IP == gateway:
 		problem("Address of the gateway", "%s is the hypervisor's own address on network %q: write another one.", want.IP, n.Name)
+	}
+	for _, r := range hypervisor.DHCPRanges(n.Current()) {
+		if (topology.Range{Start: r.Start, End: r.End}).Contains(want.IP) {
+			dynamic(n.Name, want, r.Start, r.End, resp)
+		}
 	}
 	for _, h := range hypervisor.DHCPHosts(n.Current()) {
 		if h.IP == want.IP && (h.MAC != want.MAC || !strings.EqualFold(h.ID, want.ID)) {

@@ -112,3 +112,48 @@ func TestAccReservationBadInput(t *testing.T) {
 	steps = append(steps, resource.TestStep{Config: config(valid), ConfigPlanChecks: unchanged, Check: hosts(t, "<host mac='52:54:00:aa:93:01' ip='10.93.0.5'/>")})
 	resource.Test(t, resource.TestCase{ProtoV6ProviderFactories: acctest.Providers, Steps: steps})
 }
+
+func TestAccReservationInARangeFailsThePlan(t *testing.T) {
+	acctest.InSandbox(t)
+	spaced := func(text string) *regexp.Regexp {
+		return regexp.MustCompile(strings.ReplaceAll(regexp.QuoteMeta(text), " ", `[\s│]+`))
+	}
+	valid := reservation("r", "mac = \"52:54:00:aa:93:01\"\nip = \"10.93.0.5\"")
+	other := func(ip string) string { return reservation("other", "mac = \"52:54:00:aa:93:02\"\nip = \""+ip+"\"") }
+	six := reservation("six", "duid = \"0:3:0:1:52:54:0:aa:93:6\"\nip = \"fd00:93::1ff\"")
+	with := func(c, old, new string) string {
+		if !strings.Contains(c, old) {
+			t.Fatalf("%s is not in %s", old, c)
+		}
+		return strings.Replace(c, old, new, 1)
+	}
+	renamed := func(c string) string { return with(c, `"accres0"`, "\"accres0\"\n  domain = \"a.example\"") }
+	literal := func(c string) string { return strings.ReplaceAll(c, "virtcluster_network.n.name", `"accres0"`) }
+	fails := func(c, want string) resource.TestStep {
+		return resource.TestStep{Config: c, PlanOnly: true, ExpectError: spaced(want)}
+	}
+	const range4 = `Network "accres0" gives 10.93.0.210 to 10.93.0.220 to any machine, so another one could have 10.93.0.`
+	resource.Test(t, resource.TestCase{ProtoV6ProviderFactories: acctest.Providers, Steps: []resource.TestStep{
+		// Neither is there yet.
+		fails(config(other("10.93.0.210")), range4+"210"),
+		fails(config(six), "gives fd00:93::100 to fd00:93::1ff to any machine"),
+		fails(literal(config(other("10.93.0.210"))), "in a DHCP range"), // whichever is planned first
+		fails(config(other("10.94.0.5")), "will have 10.93.0.0/24: write an address in there, not 10.94.0.5"),
+		{Config: config(valid), Check: hosts(t, "ip='10.93.0.5'")},
+		// The network stays as it is, and changes otherwise.
+		fails(config(valid, other("10.93.0.220")), range4+"220"),
+		fails(renamed(config(valid, other("10.93.0.220"))), range4+"220"),
+		fails(with(config(valid), "10.93.0.5", "10.93.0.215"), range4+"215"),
+		// A range that takes in what is reserved, by this configuration and by others.
+		fails(with(config(valid), `start = "10.93.0.210"`, `start = "10.93.0.5"`), "10.93.0.5 is kept by the reservation of 10.93.0.5 for 52:54:00:aa:93:01, and in the range 10.93.0.5 to 10.93.0.220"),
+		{PreConfig: func() {
+			virsh(t, "net-update", "accres0", "add", "ip-dhcp-host", "<host mac='52:54:00:aa:93:09' ip='10.93.0.230'/>", "--live", "--config")
+		}, Config: with(config(valid), `end = "10.93.0.220"`, `end = "10.93.0.240"`), PlanOnly: true, ExpectError: spaced("10.93.0.230 is kept by the reservation of 10.93.0.230 for 52:54:00:aa:93:09")},
+		// One that is there stays.
+		{PreConfig: func() {
+			virsh(t, "net-update", "accres0", "add", "ip-dhcp-host", "<host mac='52:54:00:aa:93:02' ip='10.93.0.212'/>", "--live", "--config")
+		}, Config: config(valid, other("10.93.0.212")), ResourceName: "virtcluster_dhcp_reservation.other", ImportState: true, ImportStateId: "accres0/52:54:00:aa:93:02", ImportStatePersist: true},
+		{Config: config(valid, other("10.93.0.212")), ConfigPlanChecks: unchanged},
+		{Config: renamed(config(valid, other("10.93.0.212"))), Check: hosts(t, "ip='10.93.0.5'", "ip='10.93.0.212'", "ip='10.93.0.230'")},
+	}})
+}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -48,7 +47,7 @@ func crossCheck(ctx context.Context, f *fleet.Fleet, prior, planned *model, want
 	if prior != nil && !prior.Name.Equal(planned.Name) {
 		client.Leave(prior.ID.ValueString()) // it makes room for its successor
 	}
-	if err := c.keptReservations(ctx, client); err != nil {
+	if err := c.reservations(ctx, client); err != nil {
 		tflog.Warn(ctx, "cannot look for the network's reservations", map[string]any{"network": planned.Name.ValueString(), "error": err.Error()})
 	}
 	if err := c.unservedTFTP(ctx, client); err != nil {
@@ -61,33 +60,6 @@ func crossCheck(ctx context.Context, f *fleet.Fleet, prior, planned *model, want
 		// An existing network's refresh has told of it already, and a new one's apply will.
 		tflog.Warn(ctx, "cannot cross-check the network with its hypervisor", map[string]any{"network": planned.Name.ValueString(), "error": err.Error()})
 	}
-}
-
-// keptReservations warns where DHCP is taken away from a network that has reservations: those belong to others
-// and stay, and as long as there is one, libvirt gives it out.
-func (c *check) keptReservations(ctx context.Context, client *hypervisor.Client) error {
-	if c.was.DHCP == nil || !c.planned.DHCP.IsNull() {
-		return nil
-	}
-	networks, err := client.PlanNetworks(ctx)
-	if err != nil {
-		return err
-	}
-	for _, n := range networks {
-		if n.UUID != c.prior.ID.ValueString() {
-			continue
-		}
-		var kept []string
-		for _, h := range hypervisor.DHCPHosts(n.Current()) {
-			kept = append(kept, h.String())
-		}
-		if len(kept) > 0 {
-			c.resp.Diagnostics.AddAttributeWarning(path.Root("dhcp"), "Network with reservations", fmt.Sprintf(
-				"Network %q keeps %s. Reservations are never touched, so its DHCP goes on for these machines alone until the last one is gone: take away the nodes' `ip` and `ipv6` and the virtcluster_dhcp_reservation resources too, or write dhcp = {} if that is what you want.",
-				n.Name, strings.Join(kept, ", ")))
-		}
-	}
-	return nil
 }
 
 func (c *check) subnetsStay() bool {
@@ -122,7 +94,8 @@ func (c *check) claim(ctx context.Context) {
 	if bridge := c.planned.Bridge.ValueString(); bridge != "" && c.want.Mode != netspec.Bridge {
 		claims = append(claims, topology.BridgeClaim(host, bridge))
 	}
-	if !known(ctx, c.planned.DHCP) || c.prior == nil || !netspec.Equal(c.was, c.want) {
+	changes := !known(ctx, c.planned.DHCP) || c.prior == nil || !netspec.Equal(c.was, c.want)
+	if changes {
 		claims = append(claims, topology.NetworkClaim(host, name))
 		if !c.planned.DHCP.IsNull() {
 			claims = append(claims, DHCPClaim(host, name))
@@ -139,7 +112,7 @@ func (c *check) claim(ctx context.Context) {
 	for _, o := range c.fleet.Subnets.Replace(what, host, subnets...) {
 		c.overlap(o.Subnet, o.Other, "that "+o.Holder+" of this configuration has")
 	}
-	c.claimRanges(owner)
+	c.claimRanges(owner, changes)
 }
 
 // DHCPClaim is the claim to give out addresses on a network: one that the plan makes or changes and that does
@@ -175,20 +148,6 @@ func (c *check) conflict(with topology.Conflict) {
 		at, summary, remedy = path.Root("name"), "Network name taken", "write another name."
 	}
 	c.resp.Diagnostics.AddAttributeError(at, summary, fmt.Sprintf("%s is the one of %s: %s", with.Claim, with.Holder, remedy))
-}
-
-// claimRanges compares the DHCP ranges with the plan's virtual addresses.
-func (c *check) claimRanges(owner string) {
-	var ranges []topology.Range
-	if c.want.DHCP != nil {
-		for _, r := range c.want.DHCP.Ranges {
-			ranges = append(ranges, topology.Range{Start: r.Start, End: r.End})
-		}
-	}
-	for _, l := range c.fleet.Ranges.ReplaceRanges(owner, ranges...) {
-		c.resp.Diagnostics.AddAttributeError(path.Root("dhcp"), "Virtual address in a DHCP range",
-			fmt.Sprintf("%s of %s is in the range %s to %s: a guest could be given it too. End the range before it.", l.Address, l.Holder, l.Range.Start, l.Range.End))
-	}
 }
 
 func (c *check) overlap(mine, other netip.Prefix, whose string) {

@@ -67,34 +67,13 @@ func (k *checks) static(network *hypervisor.Network, i *interfaceModel, here []a
 				k.problem(path, "Address reserved already", "network %q keeps %s: choose another address, or remove that reservation", network.Name, h)
 			}
 		}
-		for _, r := range ranges(network.Current()) {
-			if r.Start.Compare(ip) <= 0 && ip.Compare(r.End) <= 0 {
-				k.problem(path, "Address in a DHCP range", "network %q gives %s to %s to any machine, so another one could have %s too: choose an address outside of it, or write it as ip, which keeps it", network.Name, r.Start, r.End, ip)
-			}
-		}
+		k.dynamic(network, i, ip, path)
 	}
-}
-
-// ranges are what a network's DHCP gives to machines that nothing is kept for.
-func ranges(n *libvirtxml.Network) []netspec.Range {
-	var all []netspec.Range
-	for _, x := range n.IPs {
-		if x.DHCP == nil {
-			continue
-		}
-		for _, r := range x.DHCP.Ranges {
-			start, err := netip.ParseAddr(r.Start)
-			end, err2 := netip.ParseAddr(r.End)
-			if err == nil && err2 == nil {
-				all = append(all, netspec.Range{Start: start, End: end})
-			}
-		}
-	}
-	return all
 }
 
 // planned checks an interface's addresses against a network that the plan makes or changes.
 func (k *checks) planned(network string, i *interfaceModel, here []any) {
+	k.plannedDynamic(network, i, here)
 	subnets, ok := k.n.Fleet.Subnets.Of(k.v.Hypervisor.ValueString(), network)
 	if !ok || len(subnets) == 0 {
 		return
@@ -131,6 +110,7 @@ func (k *checks) reservation(network *hypervisor.Network, i *interfaceModel, her
 		case gateway == ip:
 			k.problem(path, "Address of the gateway", "%s is the hypervisor's own address in network %q: choose another one", ip, network.Name)
 		}
+		k.dynamic(network, i, ip, path)
 		for _, h := range hypervisor.DHCPHosts(network.Current()) {
 			if h.IP == ip && !k.mine(h) && !keeps(h, i) {
 				k.problem(path, "Address reserved already", "network %q keeps %s: choose another address, or remove that reservation", network.Name, h)

@@ -46,6 +46,7 @@ func TestAccNodeBadInput(t *testing.T) {
 			fails("  network_interfaces = [{ network = \"NET\", addresses = [\"10.77.0.254/24\"] }]\n", "Address of the gateway"),
 			fails("  network_interfaces = [{ network = \"NET\", addresses = [\"10.77.0.8/24\"] }]\n", "Address reserved already"),
 			fails("  network_interfaces = [{ network = \"NET\", addresses = [\"10.77.0.220/24\"] }]\n", "Address in a DHCP range"),
+			fails("  network_interfaces = [{ network = \"NET\", ip = \"10.77.0.220\" }]\n", "(?s)Address in a DHCP range.* network_interfaces\\[0\\].ip: network"),
 			fails("  max_memory_mib = 99999999\n", "More memory than the hypervisor has"),
 			fails("  firmware = \"uefi\"\n  machine = \"isapc\"\n", "No UEFI firmware"),
 			fails("  hypervisor = \"kvm9\"\n", "no hypervisor \"kvm9\""),
@@ -61,7 +62,7 @@ resource "virtcluster_node" "other" {
   type = "qemu"
   network_interfaces = [{ network = "NET", mac = "52:54:00:77:00:02" }]
   root_disk = { size_gib = 1 }
-`, "52:54:00:77:00:02 on all networks belongs to"),
+`, "network_interfaces\\[0\\].mac: MAC address 52:54:00:77:00:02 on all networks belongs to"),
 		},
 	})
 }

@@ -134,7 +134,9 @@ func TestAccNodeAgainstAPlannedNetwork(t *testing.T) {
 			fails(dual("dhcp = {}", "fd00:77::9", ""), `network "nodedual" will have`),
 			fails(dual("dhcp = {}", "fd00:76::9", fmt.Sprintf(other, `ipv6 = "fd00:76::9"`)), "IP address fd00:76::9 on"),
 			fails(dual("dhcp = {}", "fd00:76::9", fmt.Sprintf(other, `ipv6 = "fd00:76::8", hostname = "acc"`)), "reservation for acc on"),
-			fails(dual("dhcp = {}", "fd00:76::9", fmt.Sprintf(other, `ip = "10.76.0.8" }, { network = virtcluster_network.n.name, ip = "10.76.0.8"`)), "interface 0 of this node"),
+			fails(dual("dhcp = {}", "fd00:76::9", fmt.Sprintf(other, `ip = "10.76.0.8" }, { network = virtcluster_network.n.name, ip = "10.76.0.8"`)), "network_interfaces[1].ip: IP address 10.76.0.8"),
+			fails(dual(ranges, "fd00:76::1ff", ""), `network_interfaces[0].ipv6: network "nodedual" gives fd00:76::100 to fd00:76::1ff to any machine`),
+			fails(dual(ranges, "fd00:76::9", fmt.Sprintf(other, `addresses = ["10.76.0.210/24"]`)), "network_interfaces[0].addresses[0]: network"),
 		},
 	})
 }
