@@ -17,14 +17,20 @@ func (n *node) claim(v *version, resp *resource.ModifyPlanResponse) {
 	owner := topology.On(host, fmt.Sprintf("node %q", name))
 	paths := map[topology.Claim][]any{}
 	var claims []topology.Claim
+	refuse := func(path []any, summary, format string, args ...any) {
+		at, detail := crud.AttributePath(path), fmt.Sprintf(format, args...)
+		if len(path) > 1 { // Terraform points at the whole attribute
+			detail = at.String() + ": " + detail
+		}
+		resp.Diagnostics.AddAttributeError(at, summary, detail)
+	}
 	lay := func(c topology.Claim, path ...any) {
 		first, twice := paths[c]
 		switch {
 		case !twice:
 			claims, paths[c] = append(claims, c), path
 		case len(path) > 1 && first[1] != path[1]:
-			resp.Diagnostics.AddAttributeError(crud.AttributePath(path), "Taken by another interface",
-				fmt.Sprintf("%s belongs to interface %d of this node: write another one", c, first[1]))
+			refuse(path, "Taken by another interface", "%s belongs to interface %d of this node: write another one", c, first[1])
 		}
 	}
 	for index, i := range v.parts.Interfaces {
@@ -62,7 +68,6 @@ func (n *node) claim(v *version, resp *resource.ModifyPlanResponse) {
 		lay(topology.VolumeClaim(host, own.pool, own.name), "name")
 	}
 	for _, conflict := range n.Fleet.Claims.Replace(owner, claims...) {
-		resp.Diagnostics.AddAttributeError(crud.AttributePath(paths[conflict.Claim]), "Taken by another resource",
-			fmt.Sprintf("%s belongs to %s: write another one", conflict.Claim, conflict.Holder))
+		refuse(paths[conflict.Claim], "Taken by another resource", "%s belongs to %s: write another one", conflict.Claim, conflict.Holder)
 	}
 }
