@@ -72,8 +72,8 @@ type DNS struct {
 	Hosts map[netip.Addr][]string
 }
 
-// Forwarder sends questions about a domain (or all, when Domain is "") to an address; without an address it
-// keeps the domain to the network's own records.
+// Forwarder sends questions about a domain (or all, when Domain is "") to an address. Without an address they go where
+// all others go, not to the forwarder of a domain above (https://libvirt.org/formatnetwork.html, "forwarder").
 type Forwarder struct {
 	Domain  string
 	Address netip.Addr

@@ -2,12 +2,14 @@ package network
 
 import (
 	"net/netip"
+	"strings"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor/netspec"
 )
 
@@ -28,6 +30,23 @@ func TestNetworksOfOneNameOnTwoHypervisorsHaveRangesOfTheirOwn(t *testing.T) {
 	for _, address := range []string{"10.0.0.9", "10.0.1.9", "10.0.2.9"} {
 		if found := f.Ranges.ReplaceVirtual("a VIP", netip.MustParseAddr(address)); len(found) != 1 {
 			t.Errorf("%s is in %v, which is to be one network's range", address, found)
+		}
+	}
+}
+
+func TestALostRouteWarnsOfTheRestartThatPutsItBack(t *testing.T) {
+	want := spec{State: hypervisor.NetworkState{Active: true}, Network: netspec.Network{Name: "n", Mode: netspec.NAT,
+		Routes: []netspec.Route4or6{{Destination: netip.MustParsePrefix("10.128.0.0/14"), Via: netip.MustParseAddr("10.0.0.1")}}}}
+	was := want
+	was.Routes = nil
+	for prior, warnings := range map[*spec]int{&was: 1, &want: 0} {
+		resp := &resource.ModifyPlanResponse{}
+		warn(resp, "n", *prior, want)
+		if resp.Diagnostics.WarningsCount() != warnings {
+			t.Fatalf("%v instead of %d warnings", resp.Diagnostics, warnings)
+		}
+		if warnings > 0 && !strings.Contains(resp.Diagnostics[0].Detail(), "cannot change routes of a running network") {
+			t.Error(resp.Diagnostics)
 		}
 	}
 }

@@ -113,7 +113,7 @@ func dnsSchema() schema.Attribute {
 				Optional: true, Computed: true, PlanModifiers: crud.ListLeftOut(), MarkdownDescription: "Where questions are forwarded to. Their order has no meaning. Default: the hypervisor's own name servers.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 					"domain":  schema.StringAttribute{Optional: true, MarkdownDescription: "Domain that this is for. Default: everything else."},
-					"address": schema.StringAttribute{Optional: true, MarkdownDescription: "Address of the name server. Default: questions about the domain are not forwarded."},
+					"address": schema.StringAttribute{Optional: true, MarkdownDescription: "Address of the name server. Default: where everything else goes, as an exception from a forwarder for the domain above."},
 				}},
 			},
 			"hosts": schema.MapAttribute{
