@@ -67,6 +67,7 @@ func TestAccOverSSH(t *testing.T) {
 	if routes, err := c.PlanRoutes(t.Context()); err != nil || len(routes) == 0 {
 		t.Errorf("%v, %v", routes, err)
 	}
+	lostRoutesBySSH(t, c, "ssh", "-o", "UserKnownHostsFile="+known, "root@"+node)
 
 	nobody, err := New("qemu+ssh://root@"+node+"/system", options)
 	if err != nil {
