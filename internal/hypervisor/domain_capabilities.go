@@ -25,6 +25,51 @@ func (c *Client) DomainCapabilities(ctx context.Context, virtualisation, chipset
 	return caps, nil
 }
 
+// HostModelFeatures are all features of the processor that the hypervisor offers as "host-model"; none where it does not
+// offer that. The capabilities name a processor and only what differs from it: AMD's all have svm, so it is not listed.
+func (c *Client) HostModelFeatures(ctx context.Context, caps *libvirtxml.DomainCaps) ([]string, error) {
+	text, err := hostModel(caps)
+	if text == "" || err != nil {
+		return nil, err
+	}
+	expanded, err := callIdempotent(ctx, c, "ask for the features of the hypervisor's processor", func(l *libvirt.Libvirt) (string, error) {
+		return l.ConnectBaselineHypervisorCPU(nil, libvirt.OptString{"x86_64"}, optString(caps.Machine), optString(caps.Domain),
+			[]string{text}, uint32(libvirt.ConnectBaselineCPUExpandFeatures))
+	})
+	if err != nil {
+		return nil, err
+	}
+	var cpu libvirtxml.DomainCPU
+	if err := cpu.Unmarshal(expanded); err != nil {
+		return nil, fmt.Errorf("cannot understand the features of the hypervisor's processor: %w", err)
+	}
+	var all []string
+	for _, f := range cpu.Features {
+		if f.Policy != "disable" && f.Policy != "forbid" {
+			all = append(all, f.Name)
+		}
+	}
+	return all, nil
+}
+
+// hostModel renders the processor of mode "host-model" for libvirt to expand; "" where it is not offered.
+func hostModel(caps *libvirtxml.DomainCaps) (string, error) {
+	if caps.CPU == nil {
+		return "", nil
+	}
+	for _, mode := range caps.CPU.Modes {
+		if mode.Name != "host-model" || mode.Supported != "yes" || len(mode.Models) == 0 {
+			continue
+		}
+		cpu := libvirtxml.DomainCPU{Mode: "custom", Match: "exact", Model: &libvirtxml.DomainCPUModel{Value: mode.Models[0].Name}, Vendor: mode.Vendor}
+		for _, f := range mode.Features {
+			cpu.Features = append(cpu.Features, libvirtxml.DomainCPUFeature{Policy: f.Policy, Name: f.Name})
+		}
+		return cpu.Marshal()
+	}
+	return "", nil
+}
+
 // HostCapabilities is what the hypervisor is and which guests it offers.
 func (c *Client) HostCapabilities(ctx context.Context) (*libvirtxml.Caps, error) {
 	text, err := callIdempotent(ctx, c, "ask for the hypervisor's capabilities", func(l *libvirt.Libvirt) (string, error) {

@@ -1,0 +1,28 @@
+package hypervisor
+
+import (
+	"strings"
+	"testing"
+
+	"libvirt.org/go/libvirtxml"
+)
+
+func TestTheHypervisorsOwnProcessorIsAskedAbout(t *testing.T) {
+	caps := func(supported string) *libvirtxml.DomainCaps {
+		return &libvirtxml.DomainCaps{CPU: &libvirtxml.DomainCapsCPU{Modes: []libvirtxml.DomainCapsCPUMode{
+			{Name: "host-passthrough", Supported: "yes"},
+			{Name: "host-model", Supported: supported, Models: []libvirtxml.DomainCapsCPUModel{{Name: "EPYC"}}, Vendor: "AMD", Features: []libvirtxml.DomainCapsCPUFeature{{Policy: "disable", Name: "svm"}}},
+		}}}
+	}
+	got, err := hostModel(caps("yes"))
+	for _, want := range []string{"<model>EPYC</model>", `policy="disable" name="svm"`} {
+		if err != nil || !strings.Contains(got, want) {
+			t.Errorf("it lacks %s: %v\n%s", want, err, got)
+		}
+	}
+	for name, c := range map[string]*libvirtxml.DomainCaps{"not offered": caps("no"), "nothing known": {}} {
+		if got, err := hostModel(c); got != "" || err != nil {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+}
