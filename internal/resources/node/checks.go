@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -68,7 +69,13 @@ func (k *checks) hardware(ctx context.Context) error {
 	}
 	changed := k.fresh || !k.prior.Machine.Equal(k.v.Machine) || !k.prior.Type.Equal(k.v.Type)
 	if m := k.v.Machine.ValueString(); known(k.v.Machine) && known(k.v.Type) && changed && !chipsets[m] {
-		k.problem(at("machine"), "Machine type not offered", "hypervisor %s offers to type %s: %s", k.c.URI(), virtualisation, strings.Join(slices.Sorted(maps.Keys(chipsets)), ", "))
+		usable := slices.Sorted(maps.Keys(chipsets))
+		usable = slices.DeleteFunc(usable, func(name string) bool { return !chipsets[name] })
+		summary, reason := "Machine type not offered", fmt.Sprintf("hypervisor %s does not offer it", k.c.URI())
+		if _, there := chipsets[m]; there {
+			summary, reason = "Machine type without PCI", "it has no PCI, which a node's disks and interfaces are plugged into"
+		}
+		k.problem(at("machine"), summary, "%q: %s; write machine = \"q35\", or another that is offered to type %s: %s", m, reason, virtualisation, strings.Join(usable, ", "))
 		return nil
 	}
 	if mib := k.v.MaxMemoryMiB; known(mib) && uint64(mib.ValueInt64())<<20 > host.memory {
@@ -106,14 +113,20 @@ func (k *checks) cpu(ctx context.Context, host *hostFacts) error {
 		if mode.Name == "custom" && known(c.Model) && !slices.ContainsFunc(mode.Models, named) {
 			k.problem(at("cpu", "model"), "Unknown processor model", "hypervisor %s does not know %q: see `virsh domcapabilities`", k.c.URI(), c.Model.ValueString())
 		}
-		nested := func(f libvirtxml.DomainCapsCPUFeature) bool {
-			return f.Name == host.nestedFeature && f.Policy != "disable"
-		}
-		if mode.Name == "host-model" && c.Nested.ValueBool() && !slices.ContainsFunc(mode.Features, nested) {
-			k.problem(at("cpu", "nested"), "No nested virtualisation", "hypervisor %s does not offer %s to its guests: load its kvm module with nested=1, or leave out nested", k.c.URI(), host.nestedFeature)
-		}
 	}
-	return nil
+	return k.nested(ctx, host, offered)
+}
+
+// nested finds a guest that is to run virtual machines on a hypervisor that lets none do so.
+func (k *checks) nested(ctx context.Context, host *hostFacts, offered *libvirtxml.DomainCaps) error {
+	if !k.v.parts.CPU.Nested.ValueBool() {
+		return nil
+	}
+	features, err := k.n.facts.processor(ctx, k.c, offered)
+	if err == nil && !slices.Contains(features, host.nestedFeature) {
+		k.problem(at("cpu", "nested"), "No nested virtualisation", "hypervisor %s does not offer %s to its guests: load its kvm module with nested=1, or leave out nested", k.c.URI(), host.nestedFeature)
+	}
+	return err
 }
 
 func (k *checks) firmware(ctx context.Context) error {

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
@@ -10,28 +11,73 @@ import (
 
 // bridges finds bridges that the hypervisor's machine does not have and that nothing in the plan makes.
 func (k *checks) bridges(ctx context.Context) error {
-	for n := range k.v.parts.Interfaces {
-		i := &k.v.parts.Interfaces[n]
-		if !known(i.Bridge) || k.plugged(i) || k.plannedBridge(i.Bridge.ValueString()) {
-			continue
-		}
-		bridge, here := i.Bridge.ValueString(), at("network_interfaces", n, "bridge")
-		lacks, sure, err := k.n.facts.lacksBridge(ctx, k.c, bridge)
+	missing, err := k.missingBridges(ctx, func(bridge string) bool { return !k.plannedBridge(bridge) })
+	for _, m := range missing {
 		switch {
-		case err != nil:
-			return err
-		case !lacks:
-		case !sure:
-			k.problems = append(k.problems, service.Warningf(here, "Bridge not found",
-				"no bridge %q was found on hypervisor %s, which cannot be looked at closely: without it the node does not start", bridge, k.c.URI()))
+		case !m.sure:
+			k.problems = append(k.problems, service.Warningf(m.path, "Bridge not found",
+				"no bridge %q was found on hypervisor %s, which cannot be looked at closely: without it the node does not start", m.name, k.c.URI()))
 		case known(k.v.Running) && !k.v.Running.ValueBool():
-			k.problems = append(k.problems, service.Warningf(here, "Unknown bridge",
-				"hypervisor %s has no bridge %q, and without it the node will not start", k.c.URI(), bridge))
+			k.problems = append(k.problems, service.Warningf(m.path, "Unknown bridge",
+				"hypervisor %s has no bridge %q, and without it the node will not start", k.c.URI(), m.name))
 		default:
-			k.problem(here, "Unknown bridge", "hypervisor %s has no bridge %q, and nothing planned so far makes it: make it there, or with virtcluster_external_bridge or virtcluster_network, and refer to that resource's attribute instead of writing its name, so that it comes first", k.c.URI(), bridge)
+			k.problem(m.path, "Unknown bridge", "hypervisor %s has no bridge %q, and nothing planned so far makes it: make it there, or with virtcluster_external_bridge or virtcluster_network, and refer to that resource's attribute instead of writing its name, so that it comes first", k.c.URI(), m.name)
 		}
 	}
-	return nil
+	return err
+}
+
+// missingBridge is a bridge that an interface needs.
+type missingBridge struct {
+	path []any
+	name string
+	// sure is set where everybody who could know says so.
+	sure bool
+}
+
+// missingBridges are those of the wanted bridges that the hypervisor's machine does not have.
+func (k *checks) missingBridges(ctx context.Context, wanted func(bridge string) bool) ([]missingBridge, error) {
+	var all []missingBridge
+	for n := range k.v.parts.Interfaces {
+		i := &k.v.parts.Interfaces[n]
+		if !known(i.Bridge) || k.plugged(i) || !wanted(i.Bridge.ValueString()) {
+			continue
+		}
+		lacks, sure, err := k.n.facts.lacksBridge(ctx, k.c, i.Bridge.ValueString())
+		if err != nil {
+			return nil, err
+		}
+		if lacks {
+			all = append(all, missingBridge{at("network_interfaces", n, "bridge"), i.Bridge.ValueString(), sure})
+		}
+	}
+	return all, nil
+}
+
+// bridged acts on a node that is to run. Where one of its bridges is missing, nothing is begun; where that is not sure,
+// a failure is told to be the bridge's. When planning, the bridge may have been another resource's to make.
+func (k *checks) bridged(ctx context.Context, act func() error) error {
+	var missing []missingBridge
+	if k.v.Running.ValueBool() {
+		var err error
+		if missing, err = k.missingBridges(ctx, func(string) bool { return true }); err != nil {
+			return err
+		}
+	}
+	return without(missing, act)
+}
+
+func without(missing []missingBridge, act func() error) error {
+	for _, m := range missing {
+		if m.sure {
+			return of(m.path, fmt.Errorf("the hypervisor has no bridge %q: make it there, or refer to the attribute of the resource that makes it, so that it comes first", m.name))
+		}
+	}
+	err := act()
+	if err != nil && len(missing) > 0 {
+		return of(missing[0].path, fmt.Errorf("no bridge %q was found on the hypervisor: %w", missing[0].name, err))
+	}
+	return err
 }
 
 // plugged says that the machine is in an interface's bridge already, or does not need it now.

@@ -46,7 +46,11 @@ func (n *node) Create(ctx context.Context, req resource.CreateRequest, resp *res
 		resp.Diagnostics.Append(crud.Failure("create", what(&v.model), err))
 		return
 	}
-	b, err := n.construct(ctx, c, &v)
+	var b *build
+	err = (&checks{n: n, c: c, v: &v, prior: &version{}, fresh: true}).bridged(ctx, func() error {
+		b, err = n.construct(ctx, c, &v)
+		return err
+	})
 	if err != nil {
 		resp.Diagnostics.Append(crud.Failure("create", what(&v.model), err))
 		return

@@ -10,6 +10,7 @@ import (
 	"libvirt.org/go/libvirtxml"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/node/machine"
 )
 
 // facts are answers that all nodes of one provider process share, so that no hypervisor is asked twice: what
@@ -39,7 +40,7 @@ func (f *facts) holds(uuid string) bool {
 
 // hostFacts is what a hypervisor is.
 type hostFacts struct {
-	// chipsets are the machine types by virtualisation type, short names included.
+	// chipsets are the machine types by virtualisation type, short names included, and whether a node can be one.
 	chipsets map[string]map[string]bool
 	// nestedFeature is "vmx" or "svm".
 	nestedFeature string
@@ -94,7 +95,7 @@ func (f *facts) host(ctx context.Context, c *hypervisor.Client) (*hostFacts, err
 					machines = guest.Arch.Machines
 				}
 				for _, m := range machines {
-					offered[m.Name] = true
+					offered[m.Name] = machine.Usable(m.Name) || machine.Usable(m.Canonical)
 				}
 				h.chipsets[domain.Type] = offered
 			}
@@ -188,5 +189,12 @@ func (f *facts) domains(ctx context.Context, c *hypervisor.Client) ([]*hyperviso
 func (f *facts) offers(ctx context.Context, c *hypervisor.Client, virtualisation, chipset string) (*libvirtxml.DomainCaps, error) {
 	return ask(f, question{c, "offers to " + virtualisation, chipset}, func() (*libvirtxml.DomainCaps, error) {
 		return c.DomainCapabilities(ctx, virtualisation, chipset)
+	})
+}
+
+// processor is what a hypervisor's own processor can do for machines of a type and chipset.
+func (f *facts) processor(ctx context.Context, c *hypervisor.Client, offered *libvirtxml.DomainCaps) ([]string, error) {
+	return ask(f, question{c, "processor for " + offered.Domain, offered.Machine}, func() ([]string, error) {
+		return c.HostModelFeatures(ctx, offered)
 	})
 }

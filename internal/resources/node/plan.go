@@ -3,7 +3,6 @@ package node
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
@@ -173,18 +172,10 @@ func (n *node) ask(ctx context.Context, planned, prior *version, fresh bool, res
 		return
 	}
 	resp.Diagnostics.Append(crud.Problems(ctx, resp.Plan, k.problems)...)
-	if fresh || !known(prior.Running) || !prior.Running.ValueBool() || !planned.Running.ValueBool() {
+	if fresh {
 		return
 	}
-	if known(planned.VCPUs) && planned.VCPUs.ValueInt64() < prior.VCPUs.ValueInt64() && planned.AllowRestart.ValueBool() {
-		resp.Diagnostics.AddAttributeWarning(path.Root("vcpus"), "The node may be restarted", fmt.Sprintf("where the guest of node %q does not let go of its vCPUs, it is shut down and started again", planned.Name.ValueString()))
-	}
-	for _, at := range restarts(prior, planned) {
-		if !planned.AllowRestart.ValueBool() {
-			resp.Diagnostics.AddAttributeError(at, "This change needs a restart",
-				fmt.Sprintf("node %q runs, and a running machine cannot follow it: set allow_restart = true, which shuts the guest down and starts it again in the same apply, or set running = false first", planned.Name.ValueString()))
-			continue
-		}
-		resp.Diagnostics.AddAttributeWarning(at, "The node will be restarted", fmt.Sprintf("node %q is shut down and started again for this change", planned.Name.ValueString()))
+	if err := n.planRestart(ctx, c, planned, prior, resp); err != nil {
+		resp.Diagnostics.Append(crud.Failure("plan", what(&planned.model), err))
 	}
 }

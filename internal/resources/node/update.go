@@ -39,7 +39,7 @@ func (n *node) Update(ctx context.Context, req resource.UpdateRequest, resp *res
 	v.ID = prior.ID
 	c, err := n.client(ctx, &v.model)
 	if err == nil {
-		err = n.change(ctx, c, &prior, &v)
+		err = (&checks{n: n, c: c, v: &v, prior: &prior}).bridged(ctx, func() error { return n.change(ctx, c, &prior, &v) })
 	}
 	if err != nil {
 		resp.Diagnostics.Append(crud.Failure("update", what(&v.model), err))
@@ -60,8 +60,9 @@ type changer struct {
 	d     *hypervisor.Domain
 	was   *machine.Machine
 	grace time.Duration
-	// restart is set where what runs could not follow.
-	restart bool
+	// mustRestart is set where what runs cannot follow, and restart where it could not.
+	mustRestart bool
+	restart     bool
 	// newStore is set once the variable store is not the prior firmware's any more.
 	newStore bool
 }
@@ -79,6 +80,9 @@ func (n *node) change(ctx context.Context, c *hypervisor.Client, prior, v *versi
 	if u.build, err = r.build(ctx, d.UUID); err != nil {
 		return err
 	}
+	if err := u.consider(); err != nil {
+		return err
+	}
 	for _, f := range u.filters {
 		if err := c.DefineFilter(ctx, f.name, f.xml); err != nil {
 			return err
@@ -91,13 +95,13 @@ func (n *node) change(ctx context.Context, c *hypervisor.Client, prior, v *versi
 		}
 		d.Live = nil
 	}
-	if !d.Active() || len(restarts(prior, v)) > 0 {
+	if !d.Active() || u.mustRestart {
 		err = u.redefine(ctx)
 	} else {
 		err = u.changeLive(ctx)
 	}
 	if err != nil {
-		return err
+		return errors.Join(err, u.takeBack(context.WithoutCancel(ctx)))
 	}
 	if err := u.reseed(ctx); err != nil {
 		return err
@@ -183,44 +187,6 @@ func (u *changer) refurnish(ctx context.Context) error {
 		return err
 	}
 	return u.grow(ctx)
-}
-
-// reserve makes the reservations what they shall be. One of an address that moves to another interface is
-// taken away first, because a network holds an address once.
-func (u *changer) reserve(ctx context.Context) error {
-	for _, r := range u.obsolete() {
-		// Only by the address: state may call a network by its id.
-		if slices.ContainsFunc(u.reservations, func(x reservation) bool { return x.host.IP == r.host.IP }) {
-			if err := u.c.RemoveDHCPHost(ctx, r.network, r.host); err != nil {
-				return err
-			}
-		}
-	}
-	for _, r := range u.reservations {
-		if err := u.c.PutDHCPHost(ctx, r.network, r.host); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// obsolete are the reservations of the prior version that are not wanted any more.
-func (u *changer) obsolete() []reservation {
-	var all []reservation
-	for _, i := range u.prior.parts.Interfaces {
-		if !known(i.Network) {
-			continue
-		}
-		for _, r := range reservationsOf(&i, i.Network.ValueString()) {
-			wanted := slices.ContainsFunc(u.reservations, func(x reservation) bool {
-				return x.host.MAC == r.host.MAC && x.host.IP == r.host.IP && x.host.IP.Is4() || x.host == r.host
-			})
-			if !wanted {
-				all = append(all, r)
-			}
-		}
-	}
-	return all
 }
 
 // reseed writes the seed and the Ignition file anew where they say something else.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/node/machine"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
 // changeLive changes a running machine and its configuration alike.
@@ -61,59 +62,67 @@ func (u *changer) plugDisks(ctx context.Context) error {
 		if had != nil {
 			// The same name for something else: the old one has to go first, as one serial number is enough.
 			if err := u.unplugDisk(ctx, had.Target); err != nil {
-				return err
+				return of(u.diskPath(disk.Key), err)
 			}
 		}
 		// What runs may have names that the configuration has not, and the other way round.
 		both := &libvirtxml.Domain{Devices: &libvirtxml.DomainDeviceList{Disks: slices.Concat(u.d.Config.Devices.Disks, u.d.Live.Devices.Disks)}}
 		if controller := machine.MissingController(u.d.Config, disk.Bus); controller != nil {
 			if err := u.c.AttachDevice(ctx, u.d.UUID, controller, true); err != nil {
-				return err
+				return of(u.diskPath(disk.Key), err)
 			}
 			u.d.Config.Devices.Controllers = append(u.d.Config.Devices.Controllers, *controller)
 		}
 		x := machine.NewDisk(both, disk)
 		if err := u.c.AttachDevice(ctx, u.d.UUID, x, true); err != nil {
 			disk.Target = ""
-			return err
+			return of(u.diskPath(disk.Key), err)
 		}
 		u.d.Config.Devices.Disks = append(u.d.Config.Devices.Disks, *x)
 	}
 	return nil
 }
 
+// diskPath is the attribute that a disk of the machine comes from.
+func (u *changer) diskPath(key string) []any {
+	switch key {
+	case machine.Root:
+		return at("root_disk")
+	case machine.Seed:
+		return u.v.seedPath()
+	}
+	return at("disks", service.Key(key))
+}
+
 // plugInterfaces plugs in new interfaces and moves or guards those that are there.
 func (u *changer) plugInterfaces(ctx context.Context) error {
-	for i := range u.machine.Interfaces {
-		want := &u.machine.Interfaces[i]
-		at := slices.IndexFunc(u.was.Interfaces, func(x machine.Interface) bool { return x.MAC == want.MAC })
-		if at < 0 {
-			if err := u.c.AttachDevice(ctx, u.d.UUID, machine.NewInterface(want), true); err != nil {
-				return err
-			}
-			continue
-		}
-		had := u.was.Interfaces[at]
-		if had == *want {
-			continue
-		}
-		x := machine.FindInterface(u.d.Live, want.MAC)
-		if x == nil || had.Model != want.Model || had.MTU != want.MTU {
-			// Nothing can change these on a card that is plugged in.
-			if err := u.unplugInterface(ctx, want.MAC); err != nil {
-				return err
-			}
-			again := machine.ReplugInterface(machine.FindInterface(u.d.Config, want.MAC), want)
-			if err := u.c.AttachDevice(ctx, u.d.UUID, again, true); err != nil {
-				return err
-			}
-			continue
-		}
-		if err := u.c.UpdateDevice(ctx, u.d.UUID, machine.ChangeInterface(x, want), true); err != nil {
-			return err
+	for n := range u.machine.Interfaces {
+		if err := u.plugInterface(ctx, &u.machine.Interfaces[n]); err != nil {
+			return of(at("network_interfaces", n), err)
 		}
 	}
 	return nil
+}
+
+func (u *changer) plugInterface(ctx context.Context, want *machine.Interface) error {
+	at := slices.IndexFunc(u.was.Interfaces, func(x machine.Interface) bool { return x.MAC == want.MAC })
+	if at < 0 {
+		return u.c.AttachDevice(ctx, u.d.UUID, machine.NewInterface(want), true)
+	}
+	had := u.was.Interfaces[at]
+	if had == *want {
+		return nil
+	}
+	x := machine.FindInterface(u.d.Live, want.MAC)
+	if x == nil || had.Model != want.Model || had.MTU != want.MTU {
+		// Nothing can change these on a card that is plugged in.
+		if err := u.unplugInterface(ctx, want.MAC); err != nil {
+			return err
+		}
+		again := machine.ReplugInterface(machine.FindInterface(u.d.Config, want.MAC), want)
+		return u.c.AttachDevice(ctx, u.d.UUID, again, true)
+	}
+	return u.c.UpdateDevice(ctx, u.d.UUID, machine.ChangeInterface(x, want), true)
 }
 
 // configure changes what only the next start looks at, and the node's mark.
@@ -142,14 +151,14 @@ func (u *changer) unplug(ctx context.Context) error {
 	for _, i := range u.was.Interfaces {
 		if !slices.ContainsFunc(u.machine.Interfaces, func(x machine.Interface) bool { return x.MAC == i.MAC }) {
 			if err := u.unplugInterface(ctx, i.MAC); err != nil {
-				return err
+				return of(at("network_interfaces"), err)
 			}
 		}
 	}
 	for _, disk := range u.was.Disks {
 		if u.machine.Disk(disk.Key) == nil {
 			if err := u.unplugDisk(ctx, disk.Target); err != nil {
-				return err
+				return of(at("disks"), err)
 			}
 		}
 	}

@@ -3,7 +3,6 @@ package machine
 import (
 	"errors"
 	"slices"
-	"strings"
 
 	"libvirt.org/go/libvirtxml"
 )
@@ -22,8 +21,8 @@ func Apply(d *libvirtxml.Domain, m *Machine) error {
 	applyMemory(d, was, m)
 	applyVCPUs(d, was, m)
 	applyCPU(d, was, m)
-	if d.OS.Type != nil && !SameChipset(m.Chipset, d.OS.Type.Machine) {
-		d.OS.Type.Machine = m.Chipset
+	if err := applyChipset(d, m); err != nil {
+		return err
 	}
 	applyFirmware(d, was, m)
 	applyBoot(d, m.Boot)
@@ -32,6 +31,9 @@ func Apply(d *libvirtxml.Domain, m *Machine) error {
 		return err
 	}
 	applyInterfaces(d, m)
+	if err := widen(d); err != nil {
+		return err
+	}
 	applyConsole(d, was.Console, m.Console)
 	applyGraphics(d, was.Graphics, m.Graphics)
 	applyChannels(d, was, m)
@@ -138,22 +140,6 @@ func applyIgnition(d *libvirtxml.Domain, file string) {
 	}
 	d.SysInfo = slices.DeleteFunc(d.SysInfo, func(s libvirtxml.DomainSysInfo) bool { return s.FWCfg != nil && len(s.FWCfg.Entry) == 0 })
 }
-
-// SameChipset says whether libvirt's machine is what was asked for: "q35" stands for its newest version,
-// and libvirt puts the version in.
-func SameChipset(asked, got string) bool {
-	switch {
-	case asked == got:
-		return true
-	case asked == "q35":
-		return strings.HasPrefix(got, "pc-q35-")
-	case asked == "pc":
-		return strings.HasPrefix(got, "pc-i440fx-")
-	}
-	return false
-}
-
-func isQ35(chipset string) bool { return chipset == "q35" || strings.HasPrefix(chipset, "pc-q35-") }
 
 func yesNo(b bool) string {
 	if b {

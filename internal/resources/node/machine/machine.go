@@ -118,8 +118,13 @@ func Render(m *Machine) (*libvirtxml.Domain, error) {
 	return d, nil
 }
 
-// spareSlots is how many devices can be plugged into a running q35 machine beyond those it started with.
-const spareSlots = 6
+// sparePorts is how many devices can be plugged into a running q35 machine beyond those it started with: libvirt leaves
+// it one, and the start of a machine with these takes no longer.
+const sparePorts = 8
+
+// furniture is the most devices that a machine has a port for beside its disks and interfaces: the memory balloon, the
+// random number generator, the guest agent's channel and the video card.
+const furniture = 4
 
 // skeleton is what every machine has and nobody chooses.
 func skeleton(m *Machine) *libvirtxml.Domain {
@@ -139,19 +144,15 @@ func skeleton(m *Machine) *libvirtxml.Domain {
 		},
 	}
 	if isQ35(m.Chipset) {
-		d.Devices.Controllers = append(d.Devices.Controllers, slots(len(m.Disks)+len(m.Interfaces)+4+spareSlots)...)
+		d.Devices.Controllers = append(d.Devices.Controllers, express(m)...)
 	}
 	return d
 }
 
-// slots is a PCI Express topology with n places to plug devices in: unlike the older chipset, q35 has none
-// of its own.
-func slots(n int) []libvirtxml.DomainController {
+// express is the PCI Express topology of a machine, with the ports that it needs and some to spare: unlike the older
+// chipset, q35 has no places of its own to plug devices in.
+func express(m *Machine) []libvirtxml.DomainController {
 	root := uint(0)
 	all := []libvirtxml.DomainController{{Type: "pci", Index: &root, Model: "pcie-root"}}
-	for i := range n {
-		index := uint(i + 1)
-		all = append(all, libvirtxml.DomainController{Type: "pci", Index: &index, Model: "pcie-root-port"})
-	}
-	return all
+	return append(all, ports(root, len(m.Disks)+len(m.Interfaces)+furniture+sparePorts)...)
 }

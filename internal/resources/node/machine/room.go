@@ -1,0 +1,236 @@
+package machine
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"libvirt.org/go/libvirtxml"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor/xmltree"
+)
+
+// Room is what can be plugged into a running machine. Its places for devices are fixed when it starts: libvirt adds
+// ports and bridges to a configuration by itself, and to nothing that runs.
+type Room struct {
+	// pcie is set where devices are of PCI Express: a paravirtual one goes to a port of its own then, and to a slot of
+	// conventional PCI, as every device of the older chipset, where it is not.
+	pcie bool
+	// ports and slots are free: of PCI Express, and of conventional PCI.
+	ports, slots int
+	scsi, usb    bool
+}
+
+// lastSlot is the last one of a bus of conventional PCI; 0 is the bus's own.
+const lastSlot = 31
+
+// RoomOf counts what is free in a domain as it runs, or in its configuration as libvirt completed it.
+func RoomOf(d *libvirtxml.Domain) (*Room, error) {
+	used, err := usedSlots(d)
+	if err != nil {
+		return nil, err
+	}
+	r := &Room{}
+	if d.Devices == nil {
+		return r, nil
+	}
+	for _, c := range d.Devices.Controllers {
+		switch {
+		case c.Type == "scsi":
+			r.scsi = true
+		case c.Type == "usb" && c.Model != "none":
+			r.usb = true
+		}
+		if c.Type != "pci" || c.Index == nil || c.PCI != nil && c.PCI.Target != nil && c.PCI.Target.Hotplug == "off" {
+			continue
+		}
+		taken := used[*c.Index]
+		switch c.Model {
+		case "pcie-root":
+			r.pcie = true
+		case "pcie-root-port", "pcie-switch-downstream-port":
+			if len(taken) == 0 {
+				r.ports++
+			}
+		case "pci-root": // its slot 1 is the chipset's own, which the XML does not always say
+			delete(taken, 1)
+			r.slots += lastSlot - 1 - len(taken)
+		case "pci-bridge", "pcie-to-pci-bridge":
+			r.slots += lastSlot - len(taken)
+		}
+	}
+	return r, nil
+}
+
+// usedSlots are the PCI slots that devices have, by bus.
+func usedSlots(d *libvirtxml.Domain) (map[uint]map[uint]bool, error) {
+	root, err := tree(d)
+	if err != nil {
+		return nil, err
+	}
+	used := map[uint]map[uint]bool{}
+	eachDevice(root, func(device *xmltree.Element) {
+		for address := range device.All() {
+			if !pciAddress(address) {
+				continue
+			}
+			bus, slot := number(address.Attr("bus")), number(address.Attr("slot"))
+			if used[bus] == nil {
+				used[bus] = map[uint]bool{}
+			}
+			used[bus][slot] = true
+		}
+	})
+	return used, nil
+}
+
+// tree is a domain's XML: libvirtxml has no common type for devices.
+func tree(d *libvirtxml.Domain) (*xmltree.Element, error) {
+	text, err := d.Marshal()
+	if err != nil {
+		return nil, fmt.Errorf("cannot render domain %q: %w", d.Name, err)
+	}
+	return xmltree.Parse(text)
+}
+
+func eachDevice(domain *xmltree.Element, do func(device *xmltree.Element)) {
+	for _, devices := range domain.Children("devices") {
+		for device := range devices.All() {
+			do(device)
+		}
+	}
+}
+
+// pciAddress says whether an element of a device is its place in the machine. That in the source of a device that is
+// passed through is one of the hypervisor's.
+func pciAddress(e *xmltree.Element) bool { return e.Name == "address" && e.Attr("type") == "pci" }
+
+// number reads one of libvirt's, which are hexadecimal with 0x; 0 where it says nothing.
+func number(text string) uint {
+	n, _ := strconv.ParseUint(text, 0, 32)
+	return uint(n)
+}
+
+// PlugDisk takes the room that one more disk on a bus needs, or says why it cannot be plugged in.
+func (r *Room) PlugDisk(bus string) error {
+	switch bus {
+	case "virtio":
+		return r.plug(true)
+	case "scsi":
+		if r.scsi {
+			return nil
+		}
+		err := r.plug(true)
+		r.scsi = err == nil
+		return err
+	case "usb":
+		if r.usb {
+			return nil
+		}
+		return errors.New("its machine has no USB, and a controller cannot be plugged in")
+	}
+	return fixed(bus)
+}
+
+// UnplugDisk gives back the room of a disk, or says why it cannot be unplugged.
+func (r *Room) UnplugDisk(bus string) error {
+	switch bus {
+	case "virtio":
+		r.unplug(true)
+	case "scsi", "usb":
+	default:
+		return fixed(bus)
+	}
+	return nil
+}
+
+// fixed is the reason for disks on buses that QEMU cannot change while a machine runs.
+func fixed(bus string) error {
+	return fmt.Errorf("a disk on bus %q cannot be plugged in or out", bus)
+}
+
+// PlugInterface takes the room that one more network card needs, or says why it cannot be plugged in.
+func (r *Room) PlugInterface(model string) error {
+	if model == "usb-net" {
+		return r.PlugDisk("usb")
+	}
+	return r.plug(!conventionalCard(model))
+}
+
+// UnplugInterface gives back the room of a network card.
+func (r *Room) UnplugInterface(model string) {
+	if model != "usb-net" {
+		r.unplug(!conventionalCard(model))
+	}
+}
+
+// conventionalCard says whether libvirt holds a network card to be one of conventional PCI. It takes any that it does not
+// know for one of PCI Express.
+func conventionalCard(model string) bool {
+	return slices.Contains([]string{"virtio-transitional", "e1000", "rtl8139", "vmxnet3"}, model)
+}
+
+func (r *Room) plug(express bool) error {
+	free, what := &r.slots, "PCI slot"
+	if r.pcie && express {
+		free, what = &r.ports, "PCI Express port"
+	} else if r.pcie {
+		what = "slot of conventional PCI"
+	}
+	if *free == 0 {
+		return fmt.Errorf("its machine has no free %s for it", what)
+	}
+	*free--
+	return nil
+}
+
+func (r *Room) unplug(express bool) {
+	if r.pcie && express {
+		r.ports++
+	} else {
+		r.slots++
+	}
+}
+
+// widen adds PCI Express ports to the configuration of a machine whose new devices are more than its free ports: libvirt
+// would add just enough for these, and the next one would need a restart again.
+func widen(d *libvirtxml.Domain) error {
+	r, err := RoomOf(d)
+	if err != nil || !r.pcie {
+		return err
+	}
+	added := 0
+	for _, x := range d.Devices.Disks {
+		if x.Address == nil && x.Target != nil && x.Target.Bus == "virtio" {
+			added++
+		}
+	}
+	for _, x := range d.Devices.Interfaces {
+		if x.Address == nil && x.Model != nil && !conventionalCard(x.Model.Type) {
+			added++
+		}
+	}
+	if added <= r.ports {
+		return nil
+	}
+	last := uint(0)
+	for _, c := range d.Devices.Controllers {
+		if c.Type == "pci" && c.Index != nil {
+			last = max(last, *c.Index)
+		}
+	}
+	d.Devices.Controllers = append(d.Devices.Controllers, ports(last, added-r.ports+sparePorts)...)
+	return nil
+}
+
+// ports are places to plug devices in, behind the PCI controller of the last index.
+func ports(last uint, n int) []libvirtxml.DomainController {
+	var all []libvirtxml.DomainController
+	for range n {
+		last++
+		index := last
+		all = append(all, libvirtxml.DomainController{Type: "pci", Index: &index, Model: "pcie-root-port"})
+	}
+	return all
+}
