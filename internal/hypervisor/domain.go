@@ -114,7 +114,7 @@ func readDomain(l *libvirt.Libvirt, ref libvirt.Domain) (*Domain, error) {
 	}
 	d.State = domainStates[libvirt.DomainState(state)]
 	switch libvirt.DomainState(state) {
-	case libvirt.DomainShutoff, libvirt.DomainCrashed, libvirt.DomainNostate:
+	case libvirt.DomainShutoff, libvirt.DomainNostate:
 	default:
 		if d.Live, err = domainXML(l, ref, libvirt.DomainXMLSecure); err != nil {
 			return nil, err

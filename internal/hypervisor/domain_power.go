@@ -10,7 +10,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 )
 
-// StartDomain makes a domain run: it starts a stopped one and resumes a paused one.
+// StartDomain makes a domain run: it starts a stopped one, resumes a paused one, and powers off and starts one whose
+// guest crashed where libvirt was told to keep that (on_crash = preserve): its process is there, and of no use.
 func (c *Client) StartDomain(ctx context.Context, uuid string) error {
 	return c.onDomain(ctx, uuid, "start", func(l *libvirt.Libvirt, ref libvirt.Domain) error {
 		state, _, err := l.DomainGetState(ref, 0)
@@ -24,6 +25,10 @@ func (c *Client) StartDomain(ctx context.Context, uuid string) error {
 			return l.DomainResume(ref)
 		case libvirt.DomainPmsuspended:
 			return l.DomainPmWakeup(ref, 0)
+		case libvirt.DomainCrashed:
+			if err := l.DomainDestroyFlags(ref, libvirt.DomainDestroyDefault); err != nil {
+				return err
+			}
 		}
 		return l.DomainCreate(ref)
 	})
@@ -67,7 +72,7 @@ func (c *Client) StopDomain(ctx context.Context, uuid string, grace time.Duratio
 		if stopped || err != nil {
 			return err
 		}
-		tflog.Warn(ctx, "the guest did not shut down in time and is powered off", map[string]any{"domain": uuid, "after": grace.String()})
+		tflog.Warn(ctx, "the guest did not shut down and is powered off", map[string]any{"domain": uuid, "after": grace.String()})
 	}
 	err := c.onDomain(ctx, uuid, "power off", func(l *libvirt.Libvirt, ref libvirt.Domain) error {
 		return l.DomainDestroyFlags(ref, libvirt.DomainDestroyDefault)
@@ -78,16 +83,17 @@ func (c *Client) StopDomain(ctx context.Context, uuid string, grace time.Duratio
 	return err
 }
 
-// shutDown asks nicely, through the guest agent or ACPI, and says whether the guest obeyed in time.
+// shutDown asks nicely, through the guest agent or ACPI, and says whether the guest obeyed in time. One that crashed is
+// not asked.
 func (c *Client) shutDown(ctx context.Context, uuid string, grace time.Duration) (stopped bool, err error) {
 	deadline := time.Now().Add(grace)
 	var asked time.Time
 	for {
-		active, err := c.domainActive(ctx, uuid)
-		if IsNotFound(err) || err == nil && !active {
+		state, err := c.domainState(ctx, uuid)
+		if IsNotFound(err) || err == nil && state == libvirt.DomainShutoff {
 			return true, nil
 		}
-		if err != nil || time.Now().After(deadline) {
+		if err != nil || state == libvirt.DomainCrashed || time.Now().After(deadline) {
 			return false, err
 		}
 		// A guest that is still booting does not listen, so it is asked again now and then.
@@ -107,14 +113,14 @@ func (c *Client) shutDown(ctx context.Context, uuid string, grace time.Duration)
 	}
 }
 
-func (c *Client) domainActive(ctx context.Context, uuid string) (bool, error) {
+func (c *Client) domainState(ctx context.Context, uuid string) (libvirt.DomainState, error) {
 	ref, err := domainRef(uuid)
 	if err != nil {
-		return false, err
+		return 0, err
 	}
-	return callIdempotent(ctx, c, fmt.Sprintf("read state of domain %s", uuid), func(l *libvirt.Libvirt) (bool, error) {
+	return callIdempotent(ctx, c, fmt.Sprintf("read state of domain %s", uuid), func(l *libvirt.Libvirt) (libvirt.DomainState, error) {
 		state, _, err := l.DomainGetState(ref, 0)
-		return libvirt.DomainState(state) != libvirt.DomainShutoff && libvirt.DomainState(state) != libvirt.DomainCrashed, err
+		return libvirt.DomainState(state), err
 	})
 }
 
