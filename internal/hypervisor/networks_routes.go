@@ -29,11 +29,18 @@ func (c *Client) LostRoutes(ctx context.Context, n *Network) []netspec.Route4or6
 		return nil
 	}
 	there, err := c.machineRoutes(ctx)
+	lost := missing(live.Routes, n.Live, there)
+	if err == nil && len(lost) > 0 {
+		// What others were told a moment ago may be from before the network was started.
+		c.forget()
+		there, err = c.machineRoutes(ctx)
+		lost = missing(live.Routes, n.Live, there)
+	}
 	if err != nil {
 		tflog.Warn(ctx, "cannot look for the network's routes", map[string]any{"network": n.Name, "error": err.Error()})
 		return nil
 	}
-	return missing(live.Routes, n.Live, there)
+	return lost
 }
 
 // missing lists the routes that are not there, of the subnets that are.

@@ -52,7 +52,7 @@ type Overlap struct {
 }
 
 // Replace gives up what owner held, and takes these subnets on a hypervisor; it returns their overlaps with
-// those of other owners, in the order of the owners' names.
+// those of other owners, in the order of the owners' names. The zero prefix stands for a subnet that is not known yet.
 func (s *Subnets) Replace(owner, hypervisor string, subnets ...netip.Prefix) []Overlap {
 	s.mu.Lock()
 	defer s.mu.Unlock()

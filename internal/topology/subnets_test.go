@@ -25,4 +25,11 @@ func TestSubnetsOfANetworkOfThePlan(t *testing.T) {
 	if _, ok := s.Of("kvm1", "m"); ok {
 		t.Error("a network that the plan does not have is there")
 	}
+	s.Replace(`network "half"`, "kvm1", netip.MustParsePrefix("fd00::/64"), netip.Prefix{})
+	if got, ok := s.Of("kvm1", "half"); ok || got != nil {
+		t.Errorf("a network with a subnet that is not known has %v", got)
+	}
+	if got := s.Replace(`network "third"`, "kvm1", netip.MustParsePrefix("192.0.2.0/24"), netip.Prefix{}); got != nil {
+		t.Errorf("what is not known overlaps: %v", got)
+	}
 }

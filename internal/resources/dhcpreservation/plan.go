@@ -1,6 +1,7 @@
 package dhcpreservation
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
@@ -51,24 +52,33 @@ func plan(ctx context.Context, f *fleet.Fleet, req resource.ModifyPlanRequest, r
 	switch {
 	case at >= 0 && f.Claims.Holder(topology.NetworkClaim(host, networks[at].Name)) == "":
 		against(networks[at], want, prior == nil, resp)
-	case at >= 0:
+	case at >= 0 && !several(networks[at], want.IP):
 		outside(f, host, networks[at].Name, want, resp)
 	case f.Claims.Holder(topology.NetworkClaim(host, name)) != "":
 		outside(f, host, name, want, resp)
-	default:
+	case at < 0:
 		resp.Diagnostics.AddAttributeError(path.Root("network"), "Unknown network", fmt.Sprintf(
 			"Hypervisor %s has no network %q. If a resource of this configuration makes it, refer to that resource's name, so that it is made first.", c.URI(), name))
 	}
 }
 
-// outside refuses an address that is not in the subnet that a network of the plan will have. An unknown subnet is not
-// looked at.
-func outside(f *fleet.Fleet, host, network string, want reservation, resp *resource.ModifyPlanResponse) {
-	subnets, _ := f.Subnets.Of(host, network)
-	for _, p := range subnets {
-		if p.Addr().Is6() == want.IP.Is6() && !p.Contains(want.IP) {
-			resp.Diagnostics.AddAttributeError(path.Root("ip"), "Address outside the network", fmt.Sprintf("Network %q will have %s: write an address in there, not %s.", network, p, want.IP))
+// several says whether a network has several subnets of an address's family, as an imported one may: the plan knows one.
+func several(n *hypervisor.Network, ip netip.Addr) bool {
+	count := 0
+	for _, x := range n.Current().IPs {
+		if p, err := hypervisor.Subnet(x); err == nil && p.Addr().Is6() == ip.Is6() {
+			count++
 		}
+	}
+	return count > 1
+}
+
+// outside refuses an address that is in no subnet that a network of the plan will have.
+func outside(f *fleet.Fleet, host, network string, want reservation, resp *resource.ModifyPlanResponse) {
+	subnets, ok := f.Subnets.Of(host, network)
+	if ok && !slices.ContainsFunc(subnets, func(p netip.Prefix) bool { return p.Contains(want.IP) }) {
+		resp.Diagnostics.AddAttributeError(path.Root("ip"), "Address outside the network", fmt.Sprintf(
+			"Network %q will have %s: write an address in there, not %s.", network, cmp.Or(strings.Trim(fmt.Sprint(subnets), "[]"), "no subnet"), want.IP))
 	}
 }
 

@@ -29,7 +29,7 @@ func reservationSchema(context.Context) schema.Schema {
 				Optional: true, PlanModifiers: replaces,
 				MarkdownDescription: "DHCP unique identifier of the machine, for IPv6, such as `0:3:0:1:52:54:0:aa:6c:b1`. Default: the machine is known by `hostname`. A change makes a new reservation.",
 			},
-			"ip":       schema.StringAttribute{Required: true, PlanModifiers: []planmodifier.String{sameAddress{}}, MarkdownDescription: "Address that the machine gets, inside the network's subnet."},
+			"ip":       schema.StringAttribute{Required: true, PlanModifiers: []planmodifier.String{sameAddress{}}, MarkdownDescription: "Address that the machine gets, inside the network's subnet and outside of its DHCP ranges."},
 			"hostname": schema.StringAttribute{Optional: true, MarkdownDescription: "Name that the machine is told and that the network's DNS knows it by. Default: none."},
 		},
 	}

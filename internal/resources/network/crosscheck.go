@@ -109,6 +109,9 @@ func (c *check) claim(ctx context.Context) {
 	for _, p := range c.subnets() {
 		subnets = append(subnets, p)
 	}
+	if c.planned.CIDR.IsUnknown() || c.planned.IPv6CIDR.IsUnknown() {
+		subnets = append(subnets, netip.Prefix{})
+	}
 	for _, o := range c.fleet.Subnets.Replace(what, host, subnets...) {
 		c.overlap(o.Subnet, o.Other, "that "+o.Holder+" of this configuration has")
 	}

@@ -76,18 +76,17 @@ func TestAccNetworkGetsLostRoutesBack(t *testing.T) {
 	t.Cleanup(stop)
 	size := func(n string) resource.TestCheckFunc { return resource.TestCheckResourceAttr(address, "routes.#", n) }
 	test(t, "acc0",
-		resource.TestStep{Config: routes, Check: func(*terraform.State) error {
+		resource.TestStep{Config: routes}, // a bridge without a carrier
+		resource.TestStep{PreConfig: func() {
 			file := filepath.Join(t.TempDir(), "guest.xml")
 			xml := `<domain type='qemu'><name>accrouted</name><memory unit='MiB'>32</memory><os><type arch='x86_64' machine='q35'>hvm</type></os><devices>
 <interface type='network'><source network='acc0'/><model type='virtio'/></interface></devices></domain>`
 			if err := os.WriteFile(file, []byte(xml), 0o600); err != nil {
-				return err
+				t.Fatal(err)
 			}
 			shell(t, "virsh", "create", file)
 			before = plugs(t)
-			return nil
-		}},
-		resource.TestStep{Config: routes, ConfigPlanChecks: unchanged},
+		}, Config: routes, ConfigPlanChecks: unchanged},
 		resource.TestStep{PreConfig: lose(six), RefreshState: true, ExpectNonEmptyPlan: true, Check: size("1")},
 		resource.TestStep{PreConfig: lose(four), Config: routes, ConfigPlanChecks: inPlace, Check: resource.ComposeTestCheckFunc(there, size("2"), func(*terraform.State) error {
 			if after := plugs(t); after != before {

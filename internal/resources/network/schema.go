@@ -87,7 +87,7 @@ func dhcpSchema() schema.Attribute {
 		MarkdownDescription: "Addresses that the network gives out. Default: no DHCP at all. With `{}` only reservations are given out: those of nodes' interfaces and of `virtcluster_dhcp_reservation`.",
 		Attributes: map[string]schema.Attribute{
 			"ranges": schema.ListNestedAttribute{
-				Optional: true, Computed: true, PlanModifiers: crud.ListLeftOut(), MarkdownDescription: "Ranges that machines without a reservation get an address from, IPv4 and IPv6. Their order has no meaning. Default: none.",
+				Optional: true, Computed: true, PlanModifiers: crud.ListLeftOut(), MarkdownDescription: "Ranges that machines without a reservation get an address from, IPv4 and IPv6. No reserved address may be in them, nor a virtual one (`virtcluster_vip`). Their order has no meaning. Default: none.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 					"start": schema.StringAttribute{Required: true, MarkdownDescription: "First address."},
 					"end":   schema.StringAttribute{Required: true, MarkdownDescription: "Last address."},

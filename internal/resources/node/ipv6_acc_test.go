@@ -129,6 +129,8 @@ func TestAccNodeAgainstAPlannedNetwork(t *testing.T) {
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: acctest.Providers,
 		Steps: []resource.TestStep{
+			// A subnet that is not known yet may be any.
+			{Config: strings.Replace(dual("dhcp = {}", "fd00:76::9", "resource \"terraform_data\" \"c\" {\n  input = \"10.76.0.0/24\"\n}\n"), `"10.76.0.0/24"`, "terraform_data.c.output", 1), PlanOnly: true, ExpectNonEmptyPlan: true},
 			fails(dual("", "fd00:76::9", ""), "will give no addresses: give it a dhcp block"),
 			fails(dual("dhcp = {}", "fd00:76::1", ""), `IP address fd00:76::1 on network "nodedual"`),
 			fails(dual("dhcp = {}", "fd00:77::9", ""), `network "nodedual" will have`),
