@@ -1,9 +1,7 @@
 package node_test
 
 import (
-	"encoding/base64"
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"net"
 	"net/netip"
@@ -11,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
@@ -19,39 +16,6 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
 )
-
-// agentRuns has the guest agent run a shell script inside the guest, and fails where the script does.
-func agentRuns(t *testing.T, script string) {
-	t.Helper()
-	ask := func(command string, arguments map[string]any, answer any) {
-		t.Helper()
-		request, err := json.Marshal(map[string]any{"execute": command, "arguments": arguments})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := json.Unmarshal([]byte(virsh(t, "qemu-agent-command", "acc", string(request))), &struct{ Return any }{answer}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	var started struct{ PID int }
-	ask("guest-exec", map[string]any{"path": "/bin/busybox", "arg": []string{"sh", "-c", script}, "capture-output": true}, &started)
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
-		var status struct {
-			Exited   bool
-			ExitCode int
-			Err      string `json:"err-data"`
-		}
-		ask("guest-exec-status", map[string]any{"pid": started.PID}, &status)
-		if !status.Exited {
-			continue
-		}
-		if said, _ := base64.StdEncoding.DecodeString(status.Err); status.ExitCode != 0 {
-			t.Fatalf("the guest's script ended with %d: %s", status.ExitCode, said)
-		}
-		return
-	}
-	t.Fatal("the guest's script does not end")
-}
 
 // claims has the guest take addresses and send from them: an ARP reply, which needs no question, and a packet to
 // everybody, which needs no neighbour. Then it does so from another MAC address. A longer packet from its own address
@@ -153,7 +117,9 @@ func TestAccNodeWhoseGuestSpoofsIsNotHeard(t *testing.T) {
 	heard := func(guarded bool) resource.TestCheckFunc {
 		return func(*terraform.State) error {
 			socket := listen(t, network)
-			agentRuns(t, claims([]string{"10.77.0.1", "10.77.0.100", "10.77.9.5", "10.77.0.66"}, "fd00:77::66", mac, forged))
+			if _, err := acctest.InGuest(t.Context(), "acc", claims([]string{"10.77.0.1", "10.77.0.100", "10.77.9.5", "10.77.0.66"}, "fd00:77::66", mac, forged)); err != nil {
+				t.Fatal(err)
+			}
 			got := senders(t, socket, mac, forged)
 			for _, s := range own {
 				if !slices.Contains(got, s) {
