@@ -154,6 +154,6 @@ func TestAccReservationInARangeFailsThePlan(t *testing.T) {
 			virsh(t, "net-update", "accres0", "add", "ip-dhcp-host", "<host mac='52:54:00:aa:93:02' ip='10.93.0.212'/>", "--live", "--config")
 		}, Config: config(valid, other("10.93.0.212")), ResourceName: "virtcluster_dhcp_reservation.other", ImportState: true, ImportStateId: "accres0/52:54:00:aa:93:02", ImportStatePersist: true},
 		{Config: config(valid, other("10.93.0.212")), ConfigPlanChecks: unchanged},
-		{Config: renamed(config(valid, other("10.93.0.212"))), Check: hosts(t, "ip='10.93.0.5'", "ip='10.93.0.212'", "ip='10.93.0.230'")},
+		{Config: with(renamed(config(valid, other("10.93.0.212"))), `end = "10.93.0.220"`, `end = "10.93.0.215"`), Check: hosts(t, "ip='10.93.0.5'", "ip='10.93.0.212'", "ip='10.93.0.230'")},
 	}})
 }

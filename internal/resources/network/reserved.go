@@ -73,13 +73,19 @@ func (c *check) reservations(ctx context.Context, client *hypervisor.Client) err
 		c.keptReservations(networks[own].Name, kept)
 	}
 	for _, h := range kept {
-		for _, r := range fresh {
-			if (topology.Range{Start: r.Start, End: r.End}).Contains(h.IP) {
-				c.reserved(h.IP, r, "the reservation of "+h.String())
-			}
+		if within(rangesOf(c.was.DHCP), h.IP) >= 0 {
+			continue // it was so before
+		}
+		if i := within(fresh, h.IP); i >= 0 {
+			c.reserved(h.IP, fresh[i], "the reservation of "+h.String())
 		}
 	}
 	return nil
+}
+
+// within finds the range that an address is in; -1 where it is in none.
+func within(ranges []netspec.Range, a netip.Addr) int {
+	return slices.IndexFunc(ranges, func(r netspec.Range) bool { return topology.Range{Start: r.Start, End: r.End}.Contains(a) })
 }
 
 // keptReservations warns where DHCP is taken away from a network that has reservations: those belong to others
