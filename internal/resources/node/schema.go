@@ -52,7 +52,7 @@ func nodeSchema(ctx context.Context) schema.Schema {
 			"max_vcpus":      count("Number of virtual processors that the guest can be given without a restart. Default: `vcpus`."),
 			"machine": schema.StringAttribute{
 				Optional: true, Computed: true, Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
-				MarkdownDescription: "Machine type: `q35`, `pc`, or one of their versions that the hypervisor offers, such as `pc-q35-7.2`. Default: `q35`.",
+				MarkdownDescription: "Machine type: `q35`, `pc`, or one of their versions that the hypervisor offers, such as `pc-q35-7.2`; not one without PCI, such as `microvm`. Default: `q35`.",
 			},
 			"firmware": schema.StringAttribute{
 				Optional: true, Computed: true, Validators: []validator.String{stringvalidator.OneOf("bios", "uefi", "uefi-secure")},
@@ -60,7 +60,7 @@ func nodeSchema(ctx context.Context) schema.Schema {
 			},
 			"network_interfaces": schema.ListNestedAttribute{
 				Optional: true, Computed: true, PlanModifiers: crud.ListLeftOut(), NestedObject: schema.NestedAttributeObject{Attributes: interfaceAttributes()},
-				MarkdownDescription: "Network interfaces in the order the guest finds them. Adding and removing one works while the node runs.",
+				MarkdownDescription: "Network interfaces in the order the guest finds them. Adding and removing one works while the node runs, as long as its machine has a free place: a new node has eight for further interfaces and `virtio` disks, and where they are taken, the plan asks for a restart.",
 			},
 			"ignition":      schema.StringAttribute{Optional: true, MarkdownDescription: "Ignition configuration as JSON, checked when planning and handed over by QEMU's fw_cfg. It matters at the first boot only."},
 			"butane":        schema.StringAttribute{Optional: true, MarkdownDescription: "The same as a Butane configuration (YAML), translated to Ignition. Only one of `ignition` and `butane` can be set."},
@@ -137,7 +137,7 @@ func blockAttributes() map[string]schema.Attribute {
 			},
 		},
 		"disks": schema.MapNestedAttribute{
-			Optional: true, Computed: true, PlanModifiers: crud.MapLeftOut(), MarkdownDescription: "Further disks. The key, at most 20 characters, is the disk's serial number in the guest: `/dev/disk/by-id/virtio-<key>`. Adding and removing one works while the node runs.",
+			Optional: true, Computed: true, PlanModifiers: crud.MapLeftOut(), MarkdownDescription: "Further disks. The key, at most 20 characters, is the disk's serial number in the guest: `/dev/disk/by-id/virtio-<key>`. Adding and removing one works while the node runs, as with `network_interfaces`; a `sata` disk needs a restart, and so does the first `usb` disk.",
 			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 				"size_gib": schema.Int64Attribute{Optional: true, Computed: true, Validators: []validator.Int64{int64validator.AtLeast(1)}, MarkdownDescription: "Size in GiB of a new volume `<name>-<key>.qcow2`, which goes with the node. It can grow, also while the node runs."},
 				"pool":     schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: "Storage pool of the new volume, by name or id. Default: the root disk's."},
