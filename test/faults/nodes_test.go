@@ -162,20 +162,42 @@ func (c *cluster) converges(after string) {
 	}
 }
 
+// killProvider ends the provider of a command in its process group, as nothing but SIGKILL does.
+func killProvider(t *testing.T) func(group int) {
+	return func(group int) {
+		t.Helper()
+		out, err := exec.Command("pgrep", "-g", strconv.Itoa(group), "terraform-provi").Output()
+		for _, pid := range strings.Fields(string(out)) {
+			n, _ := strconv.Atoi(pid)
+			err = syscall.Kill(n, syscall.SIGKILL)
+		}
+		if err != nil {
+			t.Fatalf("cannot kill the provider: %v", err)
+		}
+	}
+}
+
 func TestAccProviderKilledWhileItMakesNodes(t *testing.T) {
 	c := newCluster(t)
 	for _, files := range []int{1, 6, 12, 18, 24} {
-		c.interrupt(files, func(group int) {
-			out, err := exec.Command("pgrep", "-g", strconv.Itoa(group), "terraform-provi").Output()
-			for _, pid := range strings.Fields(string(out)) {
-				n, _ := strconv.Atoi(pid)
-				err = syscall.Kill(n, syscall.SIGKILL)
-			}
-			if err != nil {
-				t.Fatalf("cannot kill the provider: %v", err)
-			}
-		})
+		c.interrupt(files, killProvider(t))
 		c.converges(fmt.Sprintf("the provider was killed with %d files", files))
+	}
+}
+
+func TestAccProviderKilledWhileItDestroysNodes(t *testing.T) {
+	c := newCluster(t)
+	for _, left := range []int{20, 12, 4} {
+		c.mustRun("apply", "-auto-approve", "-var", "nodes=5")
+		c.during(0, func() bool { return c.files() <= left }, killProvider(t))
+		c.converges(fmt.Sprintf("the provider was killed with %d files left", left))
+	}
+	// The next one may go on destroying, too.
+	c.mustRun("apply", "-auto-approve", "-var", "nodes=5")
+	c.during(0, func() bool { return c.files() <= 12 }, killProvider(t))
+	c.mustRun("apply", "-auto-approve", "-var", "nodes=0")
+	if got, want := c.there(), "0 1 0 0 "; got != want {
+		t.Errorf("destroyed after a destroy that was killed, domains, volumes, reservations and filters are %s, want %s", got, want)
 	}
 }
 

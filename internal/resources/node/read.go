@@ -17,6 +17,9 @@ import (
 func (n *node) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	var v version
 	resp.Diagnostics.Append(req.State.Get(ctx, &v.model)...)
+	// An interrupted destroy leaves no identity, nor does a CLI without them send one, and the framework wants one
+	// even of what turns out to be gone.
+	resp.Diagnostics.Append(n.Identify(ctx, req.State, resp.Identity)...)
 	if resp.Diagnostics.HasError() || n.Fleet == nil {
 		return
 	}

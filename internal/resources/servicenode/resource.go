@@ -110,6 +110,8 @@ func (r *serviceNode) meet(ctx context.Context, m *model) (host.Host, error) {
 func (r *serviceNode) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	var m model
 	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
+	// The framework wants an identity even where nothing may be asked yet.
+	resp.Diagnostics.Append(crud.Identify(ctx, req.State, resp.Identity, "id")...)
 	if resp.Diagnostics.HasError() || r.fleet == nil {
 		return
 	}
