@@ -31,8 +31,9 @@ func of(path []any, err error) error {
 // consider says whether what runs must be restarted for the change, and fails where that is not allowed: since it was
 // planned, somebody else may have taken the machine's last port.
 func (u *changer) consider() error {
-	u.mustRestart = len(restarts(u.prior, u.v)) > 0
-	if !u.d.Active() || !u.v.Running.ValueBool() {
+	crashed := u.d.State == "crashed" // it is started anew anyway
+	u.mustRestart = crashed || len(restarts(u.prior, u.v)) > 0
+	if crashed || !u.d.Active() || !u.v.Running.ValueBool() {
 		return nil
 	}
 	unpluggable, err := u.v.unpluggable(u.d, u.prior)

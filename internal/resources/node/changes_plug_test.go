@@ -79,7 +79,11 @@ func TestAPortThatWasTakenSinceThePlan(t *testing.T) {
 	if err := u.consider(); err != nil || !u.mustRestart {
 		t.Errorf("with it: restart %t, %v", u.mustRestart, err)
 	}
-	v.Running = types.BoolValue(false)
+	u.d.State, v.AllowRestart = "crashed", types.BoolValue(false)
+	if err := u.consider(); err != nil || !u.mustRestart {
+		t.Errorf("with a guest that crashed: restart %t, %v", u.mustRestart, err)
+	}
+	u.d.State, v.Running = "running", types.BoolValue(false)
 	if err := u.consider(); err != nil || u.mustRestart {
 		t.Errorf("with what is to be stopped: restart %t, %v", u.mustRestart, err)
 	}

@@ -163,6 +163,11 @@ func TestAccNodeThatDoesNotRunIsDrift(t *testing.T) {
 		Steps: []resource.TestStep{
 			{Config: made, Check: runs(true)},
 			{PreConfig: func() { virsh(t, "suspend", "acc") }, Config: made, ConfigPlanChecks: updates(), Check: runs(true)},
+			{Config: strings.Replace(made, "  network_interfaces", "  disks = { a = { size_gib = 1 } }\n  network_interfaces", 1)},
+			{ // only a guest that is awake lets go of a disk
+				PreConfig: func() { virsh(t, "suspend", "acc") },
+				Config:    config(image, network, oneInterface+"  timeouts = { update = \"2m\" }\n"), ConfigPlanChecks: updates(), Check: runs(true),
+			},
 			{ // a paused machine is not to be restarted for what needs it either
 				PreConfig:   func() { virsh(t, "suspend", "acc") },
 				Config:      config(image, network, oneInterface+"  rng = false\n"),

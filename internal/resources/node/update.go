@@ -95,6 +95,12 @@ func (n *node) change(ctx context.Context, c *hypervisor.Client, prior, v *versi
 		}
 		d.Live = nil
 	}
+	// A guest that sleeps lets go of nothing.
+	if d.Active() && !u.mustRestart && d.State != "running" {
+		if err := c.StartDomain(ctx, d.UUID); err != nil {
+			return err
+		}
+	}
 	if !d.Active() || u.mustRestart {
 		err = u.redefine(ctx)
 	} else {
