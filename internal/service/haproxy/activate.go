@@ -142,9 +142,10 @@ func (d Daemon) Verify(ctx context.Context, h host.Host, next transaction.Tree) 
 func (d Daemon) Witness(ctx context.Context, h host.Host, next transaction.Tree) (any, error) {
 	var stats statTable
 	var servers serverTable
-	api, noSocket := openRuntime(h, next)
+	api, err := openRuntime(h, next)
+	hasSocket := err == nil
 	g, asking := errgroup.WithContext(ctx)
-	if noSocket == nil {
+	if hasSocket {
 		g.Go(func() (err error) { stats, servers, err = api.statsAndServers(asking); return err })
 	}
 	// A process that answers need not be the unit's; one that does not run is the reason for all that follows.
@@ -156,7 +157,7 @@ func (d Daemon) Witness(ctx context.Context, h host.Host, next transaction.Tree)
 	if !running {
 		return nil, fmt.Errorf("haproxy.service is not active on %s", h)
 	}
-	if noSocket != nil {
+	if !hasSocket {
 		return Running{}, nil
 	}
 	if asked != nil {
