@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/digitalocean/go-libvirt"
+	"libvirt.org/go/libvirtxml"
 )
 
 // impact is on what runs and on what the next start uses; a stopped domain has only the latter.
@@ -100,12 +101,18 @@ func (c *Client) UpdateDevice(ctx context.Context, uuid string, device any, live
 	})
 }
 
-// DetachDevice unplugs a device and waits until the guest has let go of it. `gone` looks at the domain and
-// says whether the device has left; the guest is asked again every few seconds until the context ends.
-func (c *Client) DetachDevice(ctx context.Context, uuid string, device any, gone func(*Domain) bool) error {
+// DetachDevice unplugs a device and waits until the guest has let go of it; it is asked again every few seconds until the
+// context ends. `has` says whether a domain's XML has the device. The configuration keeps it for as long as what runs does,
+// so that an unplugging that ends early is seen, and taken up again.
+func (c *Client) DetachDevice(ctx context.Context, uuid string, device any, has func(*libvirtxml.Domain) bool) error {
 	text, err := xml.MarshalIndent(device, "", "  ")
 	if err != nil {
 		return fmt.Errorf("cannot render device: %w", err)
+	}
+	detach := func(from string, flags libvirt.DomainModificationImpact) error {
+		return c.onDomain(ctx, uuid, "detach device from "+from, func(l *libvirt.Libvirt, ref libvirt.Domain) error {
+			return l.DomainDetachDeviceFlags(ref, string(text), uint32(flags))
+		})
 	}
 	var refused error
 	var asked time.Time
@@ -114,13 +121,16 @@ func (c *Client) DetachDevice(ctx context.Context, uuid string, device any, gone
 		if err != nil {
 			return err
 		}
-		if gone(d) {
-			return nil
+		if !d.Active() || !has(d.Live) {
+			if !has(d.Config) {
+				return nil
+			}
+			return detach("the configuration of", libvirt.DomainAffectConfig)
 		}
 		if time.Since(asked) > 5*time.Second {
 			asked = time.Now()
-			refused = c.detach(ctx, d, string(text))
-			if refused != nil && Code(refused) == 0 {
+			refused = detach("what runs of", libvirt.DomainAffectLive)
+			if refused != nil && Code(refused) == 0 && ctx.Err() == nil { // libvirt itself waits for the guest
 				return refused
 			}
 		}
@@ -128,20 +138,6 @@ func (c *Client) DetachDevice(ctx context.Context, uuid string, device any, gone
 			return fmt.Errorf("the guest did not let go of the device: %w", cmp.Or(refused, err))
 		}
 	}
-}
-
-// detach takes a device out of what runs and out of the configuration, each where it still is there: a
-// guest that let go of it late leaves the two unequal.
-func (c *Client) detach(ctx context.Context, d *Domain, device string) error {
-	config := c.onDomain(ctx, d.UUID, "detach device from the configuration of", func(l *libvirt.Libvirt, ref libvirt.Domain) error {
-		return l.DomainDetachDeviceFlags(ref, device, uint32(libvirt.DomainAffectConfig))
-	})
-	if !d.Active() || config != nil && Code(config) == 0 {
-		return config
-	}
-	return c.onDomain(ctx, d.UUID, "detach device from", func(l *libvirt.Libvirt, ref libvirt.Domain) error {
-		return l.DomainDetachDeviceFlags(ref, device, uint32(libvirt.DomainAffectLive))
-	})
 }
 
 // ResizeDomainDisk grows a running domain's disk; disk is its target ("vda") or its file.

@@ -63,6 +63,8 @@ type changer struct {
 	// mustRestart is set where what runs cannot follow, and restart where it could not.
 	mustRestart bool
 	restart     bool
+	// retained is set where the mark names volumes that are to be removed.
+	retained bool
 	// newStore is set once the variable store is not the prior firmware's any more.
 	newStore bool
 }
@@ -242,6 +244,11 @@ func (u *changer) clean(ctx context.Context) error {
 		ours := i.Filter == filterName(u.d.Name, i.MAC)
 		if ours && !slices.Contains(u.filterNames(), i.Filter) {
 			filters = append(filters, i.Filter)
+		}
+	}
+	if u.retained {
+		if err := writeMark(ctx, u.c, u.machine, true); err != nil {
+			return err
 		}
 	}
 	return dropFilters(ctx, u.c, filters)

@@ -3,11 +3,11 @@ package node
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"libvirt.org/go/libvirtxml"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/node/machine"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
@@ -128,7 +128,7 @@ func (u *changer) plugInterface(ctx context.Context, want *machine.Interface) er
 // configure changes what only the next start looks at, and the node's mark.
 func (u *changer) configure(ctx context.Context) error {
 	if u.was.Boot.Kernel == u.machine.Boot.Kernel && slices.Equal(u.was.Boot.Order, u.machine.Boot.Order) {
-		return writeMark(ctx, u.c, u.machine, true)
+		return u.retain(ctx)
 	}
 	d, err := u.c.Domain(ctx, u.d.UUID)
 	if err != nil {
@@ -143,7 +143,21 @@ func (u *changer) configure(ctx context.Context) error {
 	if err := u.c.DefineDomain(ctx, d.Config); err != nil {
 		return err
 	}
-	return writeMark(ctx, u.c, u.machine, true)
+	return u.retain(ctx)
+}
+
+// retain writes the node's mark, which goes on naming the volumes that are to be removed until they are: a guest may not
+// let go of them in time.
+func (u *changer) retain(ctx context.Context) error {
+	interim := *u.machine
+	interim.Mark.Disks = slices.Clone(interim.Mark.Disks)
+	for _, d := range u.was.Mark.Disks {
+		if d.Volume != "" && u.machine.Mark.Disk(d.Key).Key == "" {
+			interim.Mark.Disks = append(interim.Mark.Disks, d)
+			u.retained = true
+		}
+	}
+	return writeMark(ctx, u.c, &interim, true)
 }
 
 // unplug takes away what the node shall not have any more.
@@ -151,14 +165,14 @@ func (u *changer) unplug(ctx context.Context) error {
 	for _, i := range u.was.Interfaces {
 		if !slices.ContainsFunc(u.machine.Interfaces, func(x machine.Interface) bool { return x.MAC == i.MAC }) {
 			if err := u.unplugInterface(ctx, i.MAC); err != nil {
-				return of(at("network_interfaces"), err)
+				return of(at("network_interfaces"), fmt.Errorf("network_interfaces: the one with %s: %w", i.MAC, err))
 			}
 		}
 	}
 	for _, disk := range u.was.Disks {
 		if u.machine.Disk(disk.Key) == nil {
 			if err := u.unplugDisk(ctx, disk.Target); err != nil {
-				return of(at("disks"), err)
+				return of(at("disks", service.Key(disk.Key)), err)
 			}
 		}
 	}
@@ -173,9 +187,7 @@ func (u *changer) unplugInterface(ctx context.Context, mac string) error {
 	if x == nil {
 		return nil
 	}
-	return u.c.DetachDevice(ctx, u.d.UUID, x, func(d *hypervisor.Domain) bool {
-		return machine.FindInterface(d.Config, mac) == nil && machine.FindInterface(d.Live, mac) == nil
-	})
+	return u.c.DetachDevice(ctx, u.d.UUID, x, func(d *libvirtxml.Domain) bool { return machine.FindInterface(d, mac) != nil })
 }
 
 func (u *changer) unplugDisk(ctx context.Context, target string) error {
@@ -186,7 +198,5 @@ func (u *changer) unplugDisk(ctx context.Context, target string) error {
 	if x == nil {
 		return nil
 	}
-	return u.c.DetachDevice(ctx, u.d.UUID, x, func(d *hypervisor.Domain) bool {
-		return machine.FindDisk(d.Config, target) == nil && machine.FindDisk(d.Live, target) == nil
-	})
+	return u.c.DetachDevice(ctx, u.d.UUID, x, func(d *libvirtxml.Domain) bool { return machine.FindDisk(d, target) != nil })
 }
