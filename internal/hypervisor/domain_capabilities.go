@@ -63,7 +63,7 @@ func hostModel(caps *libvirtxml.DomainCaps) (string, error) {
 		}
 		cpu := libvirtxml.DomainCPU{Mode: "custom", Match: "exact", Model: &libvirtxml.DomainCPUModel{Value: mode.Models[0].Name}, Vendor: mode.Vendor}
 		for _, f := range mode.Features {
-			cpu.Features = append(cpu.Features, libvirtxml.DomainCPUFeature{Policy: f.Policy, Name: f.Name})
+			cpu.Features = append(cpu.Features, libvirtxml.DomainCPUFeature(f))
 		}
 		return cpu.Marshal()
 	}

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -72,7 +73,8 @@ func TestAPortThatWasTakenSinceThePlan(t *testing.T) {
 	v := &version{model: model{Running: types.BoolValue(true)}, parts: parts{Disks: map[string]diskModel{"a": {Bus: text("virtio")}}}}
 	u := &changer{d: &hypervisor.Domain{Config: d, Live: d}, v: v, prior: &version{}}
 	err := u.consider()
-	if at, ok := err.(*attributeError); !ok || fmt.Sprint(at.AttributePath()) != "[disks a]" || !strings.Contains(err.Error(), "allow_restart = true") {
+	var at *attributeError
+	if !errors.As(err, &at) || fmt.Sprint(at.AttributePath()) != "[disks a]" || !strings.Contains(err.Error(), "allow_restart = true") {
 		t.Errorf("without leave to restart: %v", err)
 	}
 	v.AllowRestart = types.BoolValue(true)

@@ -46,7 +46,7 @@ func nodeSchema(ctx context.Context) schema.Schema {
 				Optional: true, Computed: true, Validators: []validator.String{stringvalidator.OneOf("kvm", "qemu")},
 				MarkdownDescription: "`kvm` for hardware virtualisation or `qemu` for emulation, which works everywhere and is slow. Default: `kvm`.",
 			},
-			"memory_mib":     mib("Memory that the guest has, in MiB; changes live up to `max_memory_mib`. Default: 1024."),
+			"memory_mib":     mib("Memory that the guest has, in MiB; changes live up to `max_memory_mib`. What is taken from the running guest by hand is drift and given back; what it was given beyond is left to it. Default: 1024."),
 			"max_memory_mib": mib("Memory that the guest can be given without a restart, in MiB. Default: `memory_mib`."),
 			"vcpus":          count("Number of virtual processors; changes live up to `max_vcpus`. The guest agent brings new ones online; in a guest without one, its own rules do (Fedora's and RHEL's) or you do (Debian's kernel leaves them offline: write `1` to `/sys/devices/system/cpu/cpuN/online`). Taking one away needs the guest's consent; with `allow_restart`, a node whose guest does not give it is restarted. QEMU's emulation (`type = \"qemu\"`) keeps every vCPU until then. Default: 1."),
 			"max_vcpus":      count("Number of virtual processors that the guest can be given without a restart. Default: `vcpus`."),
