@@ -23,7 +23,7 @@ resource "virtcluster_node" "n" {
   memory_mib       = 32
   shutdown_timeout = "0s"
   root_disk        = { size_gib = 1, pool = %q }
-  timeouts         = { update = "3s" }
+  timeouts         = { update = "8s" }
 %s
 }
 `, pool, more)
