@@ -17,6 +17,12 @@ func (v *version) runs() bool {
 	return v.Running.ValueBool() || slices.Contains([]string{"paused", "in shutdown", "pmsuspended"}, v.State.ValueString())
 }
 
+// sameDevices says that nothing is to be plugged in or out.
+func (v *version) sameDevices(prior *version) bool {
+	m, p := &v.model, &prior.model
+	return m.Disks.Equal(p.Disks) && m.NetworkInterfaces.Equal(p.NetworkInterfaces) && m.CloudInit.Equal(p.CloudInit)
+}
+
 // planRestart says which changes of a node that runs and is to go on need a restart, and refuses them where the
 // configuration does not allow it.
 func (n *node) planRestart(ctx context.Context, c *hypervisor.Client, planned, prior *version, resp *resource.ModifyPlanResponse) error {
@@ -41,6 +47,9 @@ func (n *node) planRestart(ctx context.Context, c *hypervisor.Client, planned, p
 	}
 	for _, at := range restarts(prior, planned) {
 		needs(at, "a running machine cannot follow it")
+	}
+	if planned.sameDevices(prior) {
+		return nil // and nobody is asked
 	}
 	d, err := c.Domain(ctx, prior.ID.ValueString())
 	if hypervisor.IsNotFound(err) || err == nil && !d.Active() {

@@ -37,7 +37,8 @@ func dislocate(d *libvirtxml.Domain) error {
 	}
 	for _, devices := range root.Children("devices") {
 		devices.Remove(func(e *xmltree.Element) bool {
-			return e.Name == "controller" && slices.Contains([]string{"pci", "ide", "sata"}, e.Attr("type"))
+			// From libvirt 9.1 on, q35 has a watchdog of its own that no other chipset can have.
+			return e.Name == "watchdog" && e.Attr("model") == "itco" || e.Name == "controller" && slices.Contains([]string{"pci", "ide", "sata"}, e.Attr("type"))
 		})
 	}
 	eachDevice(root, func(device *xmltree.Element) { device.Remove(pciAddress) })
