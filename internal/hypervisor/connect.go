@@ -76,19 +76,28 @@ func (c *Client) connect(ctx context.Context, a *attempt) {
 // open makes a connection that nobody shares; streams use one each, so that a slow reader does not hold up
 // the calls of others. Whoever opens it disconnects it.
 func (c *Client) open(ctx context.Context) (*libvirt.Libvirt, error) {
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(c.ssh.ConnectTimeout, connectTimeout))
+	ctx, cancel := context.WithTimeout(ctx, c.attemptTimeout())
 	defer cancel()
 	start := time.Now()
 	raw, address, err := c.target.dial(ctx, c.remote)
 	if err != nil {
-		return nil, &UnreachableError{URI: c.uri, Address: address, Err: reason(ctx, err)}
+		return nil, c.unreachable(ctx, address, err)
 	}
 	l, err := handshake(ctx, raw, c.target.remoteURI)
 	if err != nil {
-		return nil, &UnreachableError{URI: c.uri, Address: address, Err: reason(ctx, err)}
+		return nil, c.unreachable(ctx, address, err)
 	}
 	tflog.Debug(ctx, "connected to hypervisor", map[string]any{"uri": c.uri, "address": address, "ms": time.Since(start).Milliseconds()})
 	return l, nil
+}
+
+// attemptTimeout bounds one attempt to connect.
+func (c *Client) attemptTimeout() time.Duration {
+	timeout := cmp.Or(c.ssh.ConnectTimeout, connectTimeout)
+	if c.remote != nil {
+		timeout *= 2 // SSH bounds its own part by the same, and then says where on the way nobody answers
+	}
+	return timeout
 }
 
 // handshake authenticates and opens the driver on a fresh connection, which it closes on failure.

@@ -74,15 +74,15 @@ func TestAccOverSSH(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = nobody.Networks(t.Context())
-	if _, unreachable := errors.AsType[*UnreachableError](err); !unreachable || !strings.Contains(err.Error(), "/var/run/libvirt/libvirt-sock") || !strings.Contains(err.Error(), node) {
-		t.Errorf("%v does not name the machine and the sockets", err)
+	if _, unreachable := errors.AsType[*UnreachableError](err); !unreachable || !strings.Contains(err.Error(), "/var/run/libvirt/libvirt-sock") || !strings.Contains(err.Error(), node) || !strings.Contains(err.Error(), "Start libvirt there") {
+		t.Errorf("%v does not name the machine, the sockets and the way out", err)
 	}
 	options.KnownHostsFile = filepath.Join(t.TempDir(), "empty")
 	stranger, err := New("qemu+ssh://root@"+node+"/system?socket=/tmp/libvirt.sock", options)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := stranger.Networks(t.Context()); err == nil || !strings.Contains(err.Error(), "host key") {
+	if _, err := stranger.Networks(t.Context()); err == nil || !strings.Contains(err.Error(), "host key") || strings.Contains(err.Error(), "set host_key") {
 		t.Errorf("an unknown host key was taken: %v", err)
 	}
 }

@@ -59,10 +59,16 @@ type UnreachableError struct {
 	// Address that was tried: "/var/run/libvirt/libvirt-sock", "root@kvm1:22".
 	Address string
 	Err     error
+	// Remedy is a sentence that says the way out, without its full stop; "" for none.
+	Remedy string
 }
 
 func (e *UnreachableError) Error() string {
-	return fmt.Sprintf("hypervisor %s cannot be reached at %s: %v", e.URI, e.Address, e.Err)
+	text := fmt.Sprintf("hypervisor %s cannot be reached at %s: %v", e.URI, e.Address, e.Err)
+	if e.Remedy != "" {
+		text += ". " + e.Remedy
+	}
+	return text
 }
 
 func (e *UnreachableError) Unwrap() error { return e.Err }

@@ -57,7 +57,7 @@ type stream struct {
 func (c *Client) openStream(ctx context.Context, what string, proc uint32, arguments []byte) (*stream, error) {
 	conn, address, err := c.target.dial(ctx, c.remote)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", what, &UnreachableError{URI: c.uri, Address: address, Err: reason(ctx, err)})
+		return nil, fmt.Errorf("%s: %w", what, c.unreachable(ctx, address, err))
 	}
 	s := &stream{ctx: ctx, uri: c.uri, what: what, conn: conn, reader: bufio.NewReaderSize(conn, 64<<10)}
 	s.stop = context.AfterFunc(ctx, func() { _ = conn.Close() })

@@ -25,7 +25,7 @@ func (t target) remote(options sshhost.Options) (*sshhost.Host, error) {
 	if t.keyFile != "" {
 		options.PrivateKey, options.PrivateKeyFile = "", t.keyFile
 	}
-	return sshhost.New(sshhost.Target{User: t.user, Host: t.host, Port: port}, options), nil
+	return sshhost.New(sshhost.Target{User: t.user, Host: t.host, Port: port, KnownHostsOnly: true}, options), nil
 }
 
 // dialSSH reaches the daemon's socket on the remote machine through its SSH connection, without a command

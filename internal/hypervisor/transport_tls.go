@@ -12,6 +12,12 @@ import (
 	"path/filepath"
 )
 
+var (
+	// errClientRefused says that the daemon does not take the client's certificate, or its address.
+	errClientRefused = errors.New("the daemon refused the client's certificate or address")
+	errNoCertificate = errors.New("there is no certificate")
+)
+
 // dialTLS connects with the client's certificate, as libvirt's own clients do.
 func (t target) dialTLS(ctx context.Context) (net.Conn, string, error) {
 	address := net.JoinHostPort(t.host, orPort(t.port, "16514"))
@@ -29,11 +35,11 @@ func (t target) dialTLS(ctx context.Context) (net.Conn, string, error) {
 	verdict := make([]byte, 1)
 	if _, err := io.ReadFull(conn, verdict); err != nil {
 		_ = conn.Close() // the failure to read is what matters
-		return nil, address, fmt.Errorf("the daemon refused the client certificate %s: %w", t.pkiFile("clientcert.pem"), err)
+		return nil, address, fmt.Errorf("%w: %s: %w", errClientRefused, t.pkiFile("clientcert.pem"), err)
 	}
 	if verdict[0] != 1 {
 		_ = conn.Close()
-		return nil, address, errors.New("the daemon refused the client's certificate or address")
+		return nil, address, fmt.Errorf("%w: %s", errClientRefused, t.pkiFile("clientcert.pem"))
 	}
 	return conn, address, nil
 }
@@ -56,7 +62,7 @@ func (t target) tlsConfig() (*tls.Config, error) {
 	}
 	config.RootCAs = x509.NewCertPool()
 	if !config.RootCAs.AppendCertsFromPEM(ca) {
-		return nil, fmt.Errorf("load the CA certificate: %s holds no certificate", t.pkiFile("cacert.pem"))
+		return nil, fmt.Errorf("load the CA certificate: %w in %s", errNoCertificate, t.pkiFile("cacert.pem"))
 	}
 	return config, nil
 }

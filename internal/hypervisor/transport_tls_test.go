@@ -123,7 +123,7 @@ func TestTLSChecksBothSides(t *testing.T) {
 		"both trusted":            {ours, 1, ours.client(ours), "", ""},
 		"server not trusted":      {theirs, 1, theirs.client(ours), "", "certificate signed by unknown authority"},
 		"not verified by request": {theirs, 1, theirs.client(ours), "&no_verify=1", ""},
-		"client not trusted":      {ours, 1, theirs.client(ours), "", "refused the client certificate"},
+		"client not trusted":      {ours, 1, theirs.client(ours), "", "refused the client's certificate or address"},
 		"client not allowed":      {ours, 0, ours.client(ours), "", "refused the client's certificate or address"},
 		"no files":                {ours, 1, t.TempDir(), "", "clientcert.pem: no such file"},
 	} {

@@ -72,7 +72,11 @@ func read(ctx context.Context, f *fleet.Fleet, m *model) diag.Diagnostics {
 	if err == nil {
 		err = m.ask(ctx, c)
 	}
-	return crud.Cannot(fmt.Sprintf("hypervisor %q", m.Hypervisor.ValueString()), err)
+	what := "the hypervisor"
+	if name := m.Hypervisor.ValueString(); name != "" {
+		what = fmt.Sprintf("hypervisor %q", name)
+	}
+	return crud.Cannot(what, err)
 }
 
 // ask fills the model with what the hypervisor answers.

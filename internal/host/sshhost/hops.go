@@ -62,7 +62,7 @@ func (h *hops) host(jump []host.Hop) *Host {
 	if h.hosts == nil {
 		h.hosts = map[string]*Host{}
 	}
-	hop := newHost(Target{User: last.User, Host: last.Host, Port: last.Port, ProxyJump: through, jump: true}, opts, h)
+	hop := newHost(Target{User: last.User, Host: last.Host, Port: last.Port, ProxyJump: through, KnownHostsOnly: true}, opts, h)
 	hop.shared = true
 	h.hosts[key] = hop
 	return hop

@@ -26,15 +26,15 @@ type HostKeyError struct {
 	Where string
 	// Forget is the command that drops the expectation, "" where it is in the configuration or the state.
 	Forget string
-	// Jump marks a machine that is only jumped through: it has no host_key.
-	Jump bool
+	// KnownHostsOnly marks a machine that has no host_key.
+	KnownHostsOnly bool
 }
 
 // Error shows both fingerprints and the way out.
 func (e *HostKeyError) Error() string {
 	if len(e.Want) == 0 {
 		way := fmt.Sprintf("put it into %s (ssh-keyscan prints the line)", e.Where)
-		if !e.Jump {
+		if !e.KnownHostsOnly {
 			way += " or set host_key"
 		}
 		return fmt.Sprintf("the host key of %s is not known: it shows %s; compare that with the machine's own "+
@@ -151,7 +151,7 @@ func (v *verifier) check(address string, remote net.Addr, key ssh.PublicKey) err
 	if !ok {
 		return fmt.Errorf("host key of %s: %w", v.target, err) // revoked, or signed by the wrong authority
 	}
-	refusal := &HostKeyError{Host: v.target.String(), Got: got, Where: v.file, Jump: v.target.jump}
+	refusal := &HostKeyError{Host: v.target.String(), Got: got, Where: v.file, KnownHostsOnly: v.target.KnownHostsOnly}
 	if len(unknown.Want) == 0 {
 		if v.target.FirstUse {
 			return nil

@@ -29,8 +29,8 @@ type Target struct {
 	// FirstUse accepts the key of a machine that known_hosts does not know, so that the caller can pin it.
 	// A key that differs from what known_hosts says is refused all the same.
 	FirstUse bool
-	// jump marks a machine that is only jumped through.
-	jump bool
+	// KnownHostsOnly marks a machine for which nobody can write a host key down: a hypervisor, one that is jumped through.
+	KnownHostsOnly bool
 }
 
 // FromEndpoint is the target of an endpoint with scheme ssh.
