@@ -28,18 +28,18 @@ func Problems(ctx context.Context, plan tfsdk.Plan, problems []service.Problem) 
 		}
 		switch {
 		case p.Warning:
-			diags.AddAttributeWarning(at, p.Summary, placed(p.Path, p.Detail))
+			diags.AddAttributeWarning(at, p.Summary, detailAt(p.Path, p.Detail))
 		case len(p.Path) == 0:
 			diags.AddError(p.Summary, p.Detail)
 		default:
-			diags.AddAttributeError(at, p.Summary, placed(p.Path, p.Detail))
+			diags.AddAttributeError(at, p.Summary, detailAt(p.Path, p.Detail))
 		}
 	}
 	return diags
 }
 
-// placed says where in an attribute something is wrong: Terraform points at the whole of it.
-func placed(steps []any, detail string) string {
+// detailAt says where in an attribute something is wrong: Terraform points at the whole of it.
+func detailAt(steps []any, detail string) string {
 	if len(steps) < 2 {
 		return detail
 	}
@@ -51,7 +51,7 @@ func warnings(store any) diag.Diagnostics {
 	var diags diag.Diagnostics
 	if w, ok := store.(Warner); ok {
 		for _, p := range w.Warnings() {
-			diags.AddAttributeWarning(AttributePath(p.Path), p.Summary, placed(p.Path, p.Detail))
+			diags.AddAttributeWarning(AttributePath(p.Path), p.Summary, detailAt(p.Path, p.Detail))
 		}
 	}
 	return diags
@@ -90,12 +90,32 @@ func known(ctx context.Context, plan tfsdk.Plan, steps []any) bool {
 	return plan.Raw.IsFullyKnown()
 }
 
-// Failure is a diagnostic in the provider's form: `Cannot update HAProxy backend "api"`, then the error.
-func Failure(verb, what string, err error) diag.Diagnostic {
-	summary := fmt.Sprintf("Cannot %s %s", verb, what)
-	var at interface{ AttributePath() []any }
-	if errors.As(err, &at) {
-		return diag.NewAttributeErrorDiagnostic(AttributePath(at.AttributePath()), summary, placed(at.AttributePath(), err.Error()))
+// AttributeError is an error that belongs to one attribute. Its path is one of service.Problem.
+type AttributeError struct {
+	Path []any
+	Err  error
+}
+
+func (e *AttributeError) Error() string { return e.Err.Error() }
+func (e *AttributeError) Unwrap() error { return e.Err }
+
+// At says which attribute an error belongs to; no error stays none.
+func At(path []any, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &AttributeError{path, err}
+}
+
+// Diagnostic is an error as Terraform shows it: at its attribute, and saying where in it, where it belongs to one.
+func Diagnostic(summary string, err error) diag.Diagnostic {
+	if at, ok := errors.AsType[*AttributeError](err); ok {
+		return diag.NewAttributeErrorDiagnostic(AttributePath(at.Path), summary, detailAt(at.Path, err.Error()))
 	}
 	return diag.NewErrorDiagnostic(summary, err.Error())
+}
+
+// Failure is a diagnostic in the provider's form: `Cannot update HAProxy backend "api"`, then the error.
+func Failure(verb, what string, err error) diag.Diagnostic {
+	return Diagnostic(fmt.Sprintf("Cannot %s %s", verb, what), err)
 }

@@ -5,28 +5,11 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/node/machine"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
-
-// attributeError is an error that belongs to one attribute.
-type attributeError struct {
-	path []any
-	err  error
-}
-
-func (e *attributeError) Error() string        { return e.err.Error() }
-func (e *attributeError) Unwrap() error        { return e.err }
-func (e *attributeError) AttributePath() []any { return e.path }
-
-// of says which attribute an error belongs to.
-func of(path []any, err error) error {
-	if err == nil {
-		return nil
-	}
-	return &attributeError{path, err}
-}
 
 // consider says whether what runs must be restarted for the change, and fails where that is not allowed: since it was
 // planned, somebody else may have taken the machine's last port.
@@ -42,22 +25,22 @@ func (u *changer) consider() error {
 	}
 	u.mustRestart = true
 	if first := unpluggable[0]; !u.v.AllowRestart.ValueBool() {
-		return of(first.path, fmt.Errorf("the node runs, and %w: set allow_restart = true, which has it restarted in the same apply, or running = false first", first.err))
+		return crud.At(first.Path, fmt.Errorf("the node runs, and %w: set allow_restart = true, which has it restarted in the same apply, or running = false first", first.Err))
 	}
 	return nil
 }
 
 // unpluggable lists what is to be plugged into a running machine, or out of it, and cannot be, in the order in which an
 // update would come to it: what is removed goes last, and gives no room to what is new.
-func (v *version) unpluggable(d *hypervisor.Domain, prior *version) ([]*attributeError, error) {
+func (v *version) unpluggable(d *hypervisor.Domain, prior *version) ([]*crud.AttributeError, error) {
 	room, err := machine.RoomOf(d.Live)
 	if err != nil {
 		return nil, err
 	}
-	var all []*attributeError
+	var all []*crud.AttributeError
 	note := func(path []any, err error) {
 		if err != nil {
-			all = append(all, &attributeError{path, err})
+			all = append(all, &crud.AttributeError{Path: path, Err: err})
 		}
 	}
 	was := machine.Read(d.Config)

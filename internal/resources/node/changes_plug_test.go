@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"libvirt.org/go/libvirtxml"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 )
 
@@ -59,7 +60,7 @@ func TestWhatCannotBePluggedIntoAMachineThatRuns(t *testing.T) {
 			got, err := v.unpluggable(&hypervisor.Domain{Config: d, Live: d}, prior)
 			var paths []string
 			for _, u := range got {
-				paths = append(paths, fmt.Sprint(u.path))
+				paths = append(paths, fmt.Sprint(u.Path))
 			}
 			if all := strings.Join(paths, " "); err != nil || all != c.want {
 				t.Errorf("what cannot be plugged is at %s, want %s: %v, %v", all, c.want, got, err)
@@ -73,8 +74,8 @@ func TestAPortThatWasTakenSinceThePlan(t *testing.T) {
 	v := &version{model: model{Running: types.BoolValue(true)}, parts: parts{Disks: map[string]diskModel{"a": {Bus: text("virtio")}}}}
 	u := &changer{d: &hypervisor.Domain{Config: d, Live: d}, v: v, prior: &version{}}
 	err := u.consider()
-	var at *attributeError
-	if !errors.As(err, &at) || fmt.Sprint(at.AttributePath()) != "[disks a]" || !strings.Contains(err.Error(), "allow_restart = true") {
+	var at *crud.AttributeError
+	if !errors.As(err, &at) || fmt.Sprint(at.Path) != "[disks a]" || !strings.Contains(err.Error(), "allow_restart = true") {
 		t.Errorf("without leave to restart: %v", err)
 	}
 	v.AllowRestart = types.BoolValue(true)

@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"libvirt.org/go/libvirtxml"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/sshhost"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 )
@@ -107,13 +108,13 @@ func TestNothingIsBegunWithoutABridge(t *testing.T) {
 				begun = true
 				return c.fails
 			})
-			placed, isPlaced := errors.AsType[*attributeError](err)
+			placed, isPlaced := errors.AsType[*crud.AttributeError](err)
 			switch {
 			case begun != c.begun:
 				t.Errorf("begun is %t", begun)
 			case c.want == "" && !errors.Is(err, c.fails), c.want == "" && isPlaced:
 				t.Errorf("the error is %v", err)
-			case c.want != "" && (!isPlaced || fmt.Sprint(placed.path) != fmt.Sprint(path) || !strings.Contains(err.Error(), c.want)):
+			case c.want != "" && (!isPlaced || fmt.Sprint(placed.Path) != fmt.Sprint(path) || !strings.Contains(err.Error(), c.want)):
 				t.Errorf("the error is %v", err)
 			}
 		})

@@ -62,7 +62,7 @@ func (n *node) planRestart(ctx context.Context, c *hypervisor.Client, planned, p
 	said := map[string]bool{}
 	for _, u := range unpluggable {
 		if !said[u.Error()] { // all that comes after the last free port fails alike
-			needs(crud.AttributePath(u.path), u.Error())
+			needs(crud.AttributePath(u.Path), u.Error())
 		}
 		said[u.Error()] = true
 	}

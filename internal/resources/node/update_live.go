@@ -8,6 +8,7 @@ import (
 
 	"libvirt.org/go/libvirtxml"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/node/machine"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
@@ -62,21 +63,21 @@ func (u *changer) plugDisks(ctx context.Context) error {
 		if had != nil {
 			// The same name for something else: the old one has to go first, as one serial number is enough.
 			if err := u.unplugDisk(ctx, had.Target); err != nil {
-				return of(u.diskPath(disk.Key), err)
+				return crud.At(u.diskPath(disk.Key), err)
 			}
 		}
 		// What runs may have names that the configuration has not, and the other way round.
 		both := &libvirtxml.Domain{Devices: &libvirtxml.DomainDeviceList{Disks: slices.Concat(u.d.Config.Devices.Disks, u.d.Live.Devices.Disks)}}
 		if controller := machine.MissingController(u.d.Config, disk.Bus); controller != nil {
 			if err := u.c.AttachDevice(ctx, u.d.UUID, controller, true); err != nil {
-				return of(u.diskPath(disk.Key), err)
+				return crud.At(u.diskPath(disk.Key), err)
 			}
 			u.d.Config.Devices.Controllers = append(u.d.Config.Devices.Controllers, *controller)
 		}
 		x := machine.NewDisk(both, disk)
 		if err := u.c.AttachDevice(ctx, u.d.UUID, x, true); err != nil {
 			disk.Target = ""
-			return of(u.diskPath(disk.Key), err)
+			return crud.At(u.diskPath(disk.Key), err)
 		}
 		u.d.Config.Devices.Disks = append(u.d.Config.Devices.Disks, *x)
 	}
@@ -98,7 +99,7 @@ func (u *changer) diskPath(key string) []any {
 func (u *changer) plugInterfaces(ctx context.Context) error {
 	for n := range u.machine.Interfaces {
 		if err := u.plugInterface(ctx, &u.machine.Interfaces[n]); err != nil {
-			return of(at("network_interfaces", n), err)
+			return crud.At(at("network_interfaces", n), err)
 		}
 	}
 	return nil
@@ -165,14 +166,14 @@ func (u *changer) unplug(ctx context.Context) error {
 	for _, i := range u.was.Interfaces {
 		if !slices.ContainsFunc(u.machine.Interfaces, func(x machine.Interface) bool { return x.MAC == i.MAC }) {
 			if err := u.unplugInterface(ctx, i.MAC); err != nil {
-				return of(at("network_interfaces"), fmt.Errorf("network_interfaces: the one with %s: %w", i.MAC, err))
+				return crud.At(at("network_interfaces"), fmt.Errorf("network_interfaces: the one with %s: %w", i.MAC, err))
 			}
 		}
 	}
 	for _, disk := range u.was.Disks {
 		if u.machine.Disk(disk.Key) == nil {
 			if err := u.unplugDisk(ctx, disk.Target); err != nil {
-				return of(at("disks", service.Key(disk.Key)), err)
+				return crud.At(at("disks", service.Key(disk.Key)), err)
 			}
 		}
 	}

@@ -2,16 +2,15 @@ package vip
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/topology"
@@ -57,19 +56,19 @@ func segment(v keepalived.VIP) string {
 // claims compares the VIP with the plan's other ones.
 func claims(f *fleet.Fleet, owner string, v keepalived.VIP, diags *diag.Diagnostics) {
 	var all []topology.Claim
-	at := map[topology.Claim]path.Path{}
-	lay := func(c topology.Claim, where path.Path) {
+	at := map[topology.Claim][]any{}
+	lay := func(c topology.Claim, where ...any) {
 		all, at[c] = append(all, c), where
 	}
 	if where := segment(v); where != "" && v.RouterID != 0 {
-		lay(topology.Claim{Kind: "virtual router id", Scope: where, Value: fmt.Sprint(v.RouterID)}, path.Root("virtual_router_id"))
+		lay(topology.Claim{Kind: "virtual router id", Scope: where, Value: fmt.Sprint(v.RouterID)}, "virtual_router_id")
 	}
 	for i, a := range v.Addresses {
-		lay(topology.Claim{Kind: "virtual address", Scope: "its segment", Value: a.Addr().String()}, path.Root("addresses").AtListIndex(i))
+		lay(topology.Claim{Kind: "virtual address", Scope: "its segment", Value: a.Addr().String()}, "addresses", i)
 	}
 	for i, m := range v.Members {
 		if m.ID != "" {
-			lay(topology.Claim{Kind: "VRRP instance", Scope: m.ID, Value: v.Name}, path.Root("members").AtListIndex(i).AtName("service_node"))
+			lay(topology.Claim{Kind: "VRRP instance", Scope: m.ID, Value: v.Name}, "members", i, "service_node")
 		}
 	}
 	for _, c := range f.Claims.Replace(owner, all...) {
@@ -82,7 +81,7 @@ func claims(f *fleet.Fleet, owner string, v keepalived.VIP, diags *diag.Diagnost
 		case "VRRP instance":
 			remedy = "give one of them another name"
 		}
-		diags.AddAttributeError(at[c.Claim], "Conflict with another VIP", fmt.Sprintf("%s is the one of %s already: %s.", c.Claim, c.Holder, remedy))
+		diags.Append(crud.Diagnostic("Conflict with another VIP", crud.At(at[c.Claim], fmt.Errorf("%s is the one of %s already: %s", c.Claim, c.Holder, remedy))))
 	}
 }
 
@@ -118,7 +117,7 @@ func checkMachines(ctx context.Context, f *fleet.Fleet, v keepalived.VIP, diags 
 		}
 		if m.Interface != "" {
 			if err := checkMember(&v, i, seen); err != nil {
-				addError(diags, err)
+				diags.Append(crud.Diagnostic("Member does not fit its machine", err))
 				continue
 			}
 		}
@@ -128,26 +127,8 @@ func checkMachines(ctx context.Context, f *fleet.Fleet, v keepalived.VIP, diags 
 		case !first.IsValid():
 			first = own.Masked()
 		case own.Masked() != first:
-			diags.AddAttributeError(path.Root("members").AtListIndex(i).AtName("interface"), "Members on unlike segments",
-				fmt.Sprintf("%s on %s is in %s, and the first member in %s: VRRP needs all members on one segment.", m.Interface, seen.host, own.Masked(), first))
+			diags.Append(crud.Diagnostic("Members on unlike segments", memberError(i, "interface", fmt.Errorf(
+				"%s on %s is in %s, and the first member in %s: VRRP needs all members on one segment", m.Interface, seen.host, own.Masked(), first))))
 		}
 	}
-}
-
-// addError puts an error at its attribute.
-func addError(diags *diag.Diagnostics, err error) {
-	var at *attributeError
-	if !errors.As(err, &at) {
-		diags.AddError("Invalid VIP", err.Error())
-		return
-	}
-	p := path.Empty()
-	for _, step := range at.path {
-		if i, ok := step.(int); ok {
-			p = p.AtListIndex(i)
-		} else {
-			p = p.AtName(fmt.Sprint(step))
-		}
-	}
-	diags.AddAttributeError(p, "Member does not fit its machine", err.Error())
 }

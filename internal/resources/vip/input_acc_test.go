@@ -44,14 +44,14 @@ func TestAccBadInputFailsThePlanAtItsAttribute(t *testing.T) {
 		{vip(append(ids[:1:1], ids[0]), address, ""), "Member twice"},
 		{members(`interface = "eth0", state = "MASTER"`, `interface = "eth9"`), "no network device\\s+eth9"},
 		{members(`interface = "eth0"`, `interface = "eth1", address = "10.19.41.102"`), `(?s)10\.19\.41\.102\s+is\s+not\s+in\s+10\.0\.100\.0/24`},
-		{members(`interface = "eth0"`, `interface = "eth1"`), `(?s)Members\s+on\s+unlike\s+segments.*eth1.*10\.0\.0\.0/16`},
+		{members(`interface = "eth0"`, `interface = "eth1"`), `(?s)Members\s+on\s+unlike\s+segments.*members\[1\]\.interface:.*eth1.*10\.0\.0\.0/16`},
 		{members(`interface = "eth0", address = "fe80::1"`, `interface = "eth0"`), `unicast = false`},
 		{members(`interface = "eth0", address = "10.0.100.77"`, `interface = "eth0"`), `(?s)does\s+not have the\s+address`},
 		{members(`interface = "eth0", priority = 255`, `interface = "eth0"`), "must be 1 to 254"},
 		{strings.Replace(members(`interface = "eth0", state = "MASTER"`, `interface = "eth0"`), " name", " preempt = false\n name", 1), "State contradicts preempt"},
 		{vip(ids, address, "") + strings.Replace(strings.TrimPrefix(vip(ids, "10.0.100.251/24", ""), acctest.Provider()), `"test"`, `"other"`, 1), "(?s)virtual router\\s+id 109 on the segment"},
 		{vip(ids, address, "") + strings.Replace(strings.Replace(strings.TrimPrefix(vip(ids, address, ""), acctest.Provider()), `"test"`, `"other"`, 1), "vmware-api", "ocp4-api", 1), "(?s)virtual address\\s+10\\.0\\.100\\.250"},
-		{vip(ids, address, "") + "resource \"virtcluster_network\" \"n\" {\n name = \"n\"\n mode = \"nat\"\n cidr = \"10.0.100.0/24\"\n dhcp = { ranges = [{ start = \"10.0.100.200\", end = \"10.0.100.251\" }] }\n}\n", "DHCP\\s+range"},
+		{vip(ids, address, "") + "resource \"virtcluster_network\" \"n\" {\n name = \"n\"\n mode = \"nat\"\n cidr = \"10.0.100.0/24\"\n dhcp = { ranges = [{ start = \"10.0.100.200\", end = \"10.0.100.251\" }] }\n}\n", `(?s)DHCP\s+range.*addresses\[0\]:`},
 	} {
 		steps = append(steps, resource.TestStep{Config: c.config, PlanOnly: true, ExpectError: regexp.MustCompile(c.expect)})
 	}

@@ -7,10 +7,10 @@ import (
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 	"libvirt.org/go/libvirtxml"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor/netspec"
@@ -22,8 +22,8 @@ import (
 func refuseLeased(v keepalived.VIP, all []topology.Leased, diags *diag.Diagnostics) {
 	for _, l := range all {
 		i := slices.Index(hosts(v.Addresses), l.Address)
-		diags.AddAttributeError(path.Root("addresses").AtListIndex(max(i, 0)), "Virtual address in a DHCP range",
-			fmt.Sprintf("%s is in the range %s to %s that %s hands out, so a guest could be given it too: choose an address outside of it.", l.Address, l.Range.Start, l.Range.End, l.Network))
+		diags.Append(crud.Diagnostic("Virtual address in a DHCP range", crud.At([]any{"addresses", max(i, 0)}, fmt.Errorf(
+			"%s is in the range %s to %s that %s hands out, so a guest could be given it too: choose an address outside of it", l.Address, l.Range.Start, l.Range.End, l.Network))))
 	}
 }
 

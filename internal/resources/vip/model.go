@@ -7,9 +7,9 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
 )
 
@@ -86,7 +86,7 @@ func (m *model) spec(ctx context.Context) (object, diag.Diagnostics) {
 	for i, t := range elements[member](ctx, m.Members, &diags) {
 		own := keepalived.Member{ID: t.ServiceNode.ValueString(), Interface: t.Interface.ValueString(), Priority: int(t.Priority.ValueInt64()), State: t.State.ValueString()}
 		if text := t.Address.ValueString(); text != "" {
-			own.Address = parseAddress(text, path.Root("members").AtListIndex(i).AtName("address"), &diags)
+			own.Address = parseAddress(text, &diags, "members", i, "address")
 		}
 		v.Members = append(v.Members, own)
 	}
@@ -122,7 +122,7 @@ func (m *model) addresses(ctx context.Context, diags *diag.Diagnostics) []netip.
 	for i, text := range elements[types.String](ctx, m.Addresses, diags) {
 		var p netip.Prefix
 		if !text.IsUnknown() {
-			p = parsePrefix(text.ValueString(), path.Root("addresses").AtListIndex(i), diags)
+			p = parsePrefix(text.ValueString(), diags, "addresses", i)
 		}
 		all = append(all, p)
 	}
@@ -147,18 +147,18 @@ func elements[T any](ctx context.Context, l types.List, diags *diag.Diagnostics)
 	return all
 }
 
-func parsePrefix(text string, at path.Path, diags *diag.Diagnostics) netip.Prefix {
+func parsePrefix(text string, diags *diag.Diagnostics, at ...any) netip.Prefix {
 	p, err := netip.ParsePrefix(text)
 	if err != nil {
-		diags.AddAttributeError(at, "Invalid address", fmt.Sprintf("write an address with its prefix length, such as \"10.0.0.250/24\", not %q", text))
+		diags.Append(crud.Diagnostic("Invalid address", crud.At(at, fmt.Errorf("write an address with its prefix length, such as \"10.0.0.250/24\", not %q", text))))
 	}
 	return p
 }
 
-func parseAddress(text string, at path.Path, diags *diag.Diagnostics) netip.Addr {
+func parseAddress(text string, diags *diag.Diagnostics, at ...any) netip.Addr {
 	a, err := netip.ParseAddr(text)
 	if err != nil {
-		diags.AddAttributeError(at, "Invalid address", fmt.Sprintf("write an address such as \"10.0.0.101\", not %q", text))
+		diags.Append(crud.Diagnostic("Invalid address", crud.At(at, fmt.Errorf("write an address such as \"10.0.0.101\", not %q", text))))
 	}
 	return a
 }

@@ -196,16 +196,6 @@ func joined(ids []string, errs map[string]error) error {
 	return errors.Join(all...)
 }
 
-// attributeError is an error that belongs to one attribute.
-type attributeError struct {
-	path []any
-	err  error
-}
-
-func (e *attributeError) Error() string        { return e.err.Error() }
-func (e *attributeError) Unwrap() error        { return e.err }
-func (e *attributeError) AttributePath() []any { return e.path }
-
 func memberError(i int, attribute string, err error) error {
-	return &attributeError{path: []any{"members", i, attribute}, err: err}
+	return crud.At([]any{"members", i, attribute}, err)
 }
