@@ -34,7 +34,7 @@ func TestAccBadInputFailsThePlanAtItsAttribute(t *testing.T) {
 		{vip(ids, address, `auth_pass = "ninechars"`), `at most 8\s+characters`},
 		{vip(ids, address, "virtual_router_id = 0"), "must be 1 to 255"},
 		{vip(ids, address, "virtual_router_id = 256"), "must be 1 to 255"},
-		{vip(ids, "10.0.100.250", ""), "prefix length"},
+		{vip(ids, "10.0.100.250", ""), `addresses\[0\]: write an address with its prefix length`},
 		{vip(ids, "10.0.100.0/24", ""), "Network address"},
 		{vip(ids, "10.9.9.250/24", ""), `(?s)virtual address\s+10\.9\.9\.250 is\s+not`},
 		{vip(ids, "10.9.9.250/32", ""), `(?s)virtual address\s+10\.9\.9\.250\s+is\s+not`},
@@ -51,7 +51,7 @@ func TestAccBadInputFailsThePlanAtItsAttribute(t *testing.T) {
 		{strings.Replace(members(`interface = "eth0", state = "MASTER"`, `interface = "eth0"`), " name", " preempt = false\n name", 1), "State contradicts preempt"},
 		{vip(ids, address, "") + strings.Replace(strings.TrimPrefix(vip(ids, "10.0.100.251/24", ""), acctest.Provider()), `"test"`, `"other"`, 1), "(?s)virtual router\\s+id 109 on the segment"},
 		{vip(ids, address, "") + strings.Replace(strings.Replace(strings.TrimPrefix(vip(ids, address, ""), acctest.Provider()), `"test"`, `"other"`, 1), "vmware-api", "ocp4-api", 1), "(?s)virtual address\\s+10\\.0\\.100\\.250"},
-		{vip(ids, address, "") + "resource \"virtcluster_network\" \"n\" {\n name = \"n\"\n mode = \"nat\"\n cidr = \"10.0.100.0/24\"\n dhcp = { ranges = [{ start = \"10.0.100.200\", end = \"10.0.100.251\" }] }\n}\n", `(?s)DHCP\s+range.*addresses\[0\]:`},
+		{vip(ids, address, "") + "resource \"virtcluster_network\" \"n\" {\n name = \"n\"\n mode = \"nat\"\n cidr = \"10.0.100.0/24\"\n dhcp = { ranges = [{ start = \"10.0.100.200\", end = \"10.0.100.251\" }] }\n}\n", "DHCP\\s+range"},
 	} {
 		steps = append(steps, resource.TestStep{Config: c.config, PlanOnly: true, ExpectError: regexp.MustCompile(c.expect)})
 	}
