@@ -24,11 +24,36 @@ func (l *ledger) of(uri, pool string) *promised {
 type promised struct {
 	mu      sync.Mutex
 	uploads []*promise
+	// left is the room that was free at the last look, less what was promised of it.
+	left int64
 }
 
+// promise is the room for one upload. It grows where the image turns out to take more than was known beforehand.
 type promise struct {
+	pool   *promised
+	gauge  gauge
 	volume string
 	bytes  int64
+}
+
+// gauge measures a pool, in bytes.
+type gauge struct {
+	// written is what a volume takes by now; 0 where it is not there yet.
+	written func(volume string) int64
+	// free is the room that nothing is in.
+	free func() (int64, error)
+}
+
+// look takes stock: of what is free, what was promised and is not written yet is not left. The lock is held. What is
+// written meanwhile counts twice, so there is rather too little left than too much.
+func (p *promised) look(g gauge) error {
+	outstanding := p.outstanding(g.written)
+	free, err := g.free()
+	if err != nil {
+		return err
+	}
+	p.left = max(free-outstanding, 0)
+	return nil
 }
 
 // outstanding is what was promised and is not written yet.
@@ -41,13 +66,48 @@ func (p *promised) outstanding(written func(volume string) int64) (n int64) {
 	return n
 }
 
-// promise keeps room for a volume until it is released.
-func (p *promised) promise(volume string, bytes int64) (release func()) {
-	u := &promise{volume, bytes}
+// promise keeps room for a volume until it is released. The lock is held.
+func (p *promised) promise(volume string, bytes int64, g gauge) *promise {
+	u := &promise{pool: p, gauge: g, volume: volume, bytes: bytes}
 	p.uploads = append(p.uploads, u)
-	return func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.uploads = slices.DeleteFunc(p.uploads, func(other *promise) bool { return other == u })
+	p.left -= bytes
+	return u
+}
+
+// reach asks for so much room altogether. Where that is more than is left, room is all that the upload could have had,
+// and others what was promised to those beside it.
+func (u *promise) reach(bytes int64) (enough bool, room, others int64, err error) {
+	p := u.pool
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	more := bytes - u.bytes
+	if more > p.left {
+		// Others may have failed meanwhile, or volumes were deleted.
+		if err := p.look(u.gauge); err != nil {
+			return false, 0, 0, err
+		}
 	}
+	if more > p.left {
+		return false, u.bytes + p.left, p.others(u), nil
+	}
+	p.left -= max(more, 0)
+	u.bytes += max(more, 0)
+	return true, 0, 0, nil
+}
+
+// others is what was promised to all but one upload.
+func (p *promised) others(but *promise) (n int64) {
+	for _, u := range p.uploads {
+		if u != but {
+			n += u.bytes
+		}
+	}
+	return n
+}
+
+// release ends a promise: the image was written, or given up.
+func (u *promise) release() {
+	u.pool.mu.Lock()
+	defer u.pool.mu.Unlock()
+	u.pool.uploads = slices.DeleteFunc(u.pool.uploads, func(other *promise) bool { return other == u })
 }

@@ -8,15 +8,47 @@ func TestOnlyWhatIsNotWrittenYetIsKeptForAnUpload(t *testing.T) {
 	if all.of("qemu:///system", "b") == p || all.of("qemu+ssh://kvm2/system", "a") == p || all.of("qemu:///system", "a") != p {
 		t.Fatal("pools are mixed up")
 	}
-	written := func(volume string) int64 { return map[string]int64{"half": 50, "more": 200}[volume] }
-	releases := []func(){p.promise("half", 100), p.promise("more", 100), p.promise("none", 100), p.promise("unknown", 0)}
-	for n, want := range []int64{150, 100, 100, 0} {
-		if got := p.outstanding(written); got != want {
-			t.Errorf("after %d releases %d is kept, want %d", n, got, want)
+	g := gauge{
+		written: func(volume string) int64 { return map[string]int64{"half": 50, "more": 200}[volume] },
+		free:    func() (int64, error) { return 1000, nil },
+	}
+	uploads := []*promise{p.promise("half", 100, g), p.promise("more", 100, g), p.promise("none", 100, g), p.promise("unknown", 0, g)}
+	for n, want := range []int64{850, 900, 900, 1000} {
+		if err := p.look(g); err != nil || p.left != want {
+			t.Errorf("after %d releases %d is left, %v, want %d", n, p.left, err, want)
 		}
-		releases[n]()
+		uploads[n].release()
 	}
 	if len(p.uploads) > 0 {
 		t.Errorf("left: %v", p.uploads)
 	}
+}
+
+// Of none of them was known how much it takes.
+func TestImagesThatGrowShareTheRoom(t *testing.T) {
+	p, free := &promised{}, int64(100)
+	g := gauge{written: func(string) int64 { return 0 }, free: func() (int64, error) { return free, nil }}
+	if err := p.look(g); err != nil {
+		t.Fatal(err)
+	}
+	a, b := p.promise("a", 0, g), p.promise("b", 0, g)
+	reach := func(who string, u *promise, bytes int64, want bool) {
+		t.Helper()
+		enough, room, others, err := u.reach(bytes)
+		if err != nil || enough != want {
+			t.Errorf("%s reaches %d: %t, with %d beside %d, %v", who, bytes, enough, room, others, err)
+		}
+		if !enough && (room != 40 || others != 60) {
+			t.Errorf("%s could have had %d beside %d, want 40 and 60", who, room, others)
+		}
+	}
+	reach("a", a, 60, true)
+	reach("b", b, 30, true)
+	reach("b", b, 20, true) // no step back
+	reach("b", b, 41, false)
+	reach("b", b, 40, true)
+	b.release() // it failed, and its volume is gone
+	reach("a", a, 100, true)
+	free = 120 // somebody deleted something
+	reach("a", a, 120, true)
 }

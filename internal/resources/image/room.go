@@ -14,45 +14,73 @@ import (
 const holeLength = 64 << 10
 
 // makeSure makes sure that the pool has room for the image: what is known beforehand is compared before anything is
-// written, and kept for this image until it is released; where it is not known, the content ends with an error when it
-// becomes more than there was room for. libvirt 11.3 crashes where an upload fills the disk.
+// written, and kept for this image until it is released; beyond that room is taken as the content grows, and the content
+// ends with an error when there is no more. libvirt 11.3 crashes where an upload fills the disk.
 func makeSure(ctx context.Context, c *hypervisor.Client, s spec, image *content, size int64) (release func(), err error) {
-	pool, err := c.Pool(ctx, s.pool) // which was refreshed just now
+	pool, err := c.Pool(ctx, s.pool)
 	if err != nil {
 		return nil, err
+	}
+	if _, told := available(pool); !told {
+		return func() {}, nil
+	}
+	gauge := gauge{
+		written: func(volume string) int64 { return written(ctx, c, s.pool, volume) },
+		free:    func() (int64, error) { return free(ctx, c, s.pool) },
 	}
 	kept := promises.of(c.URI(), pool.UUID())
 	kept.mu.Lock()
 	defer kept.mu.Unlock()
-	others := kept.outstanding(func(volume string) int64 { return written(ctx, c, s.pool, volume) })
-	if others > 0 {
-		// Of what they wrote since, the pool does not know.
-		if err := c.RefreshPool(ctx, s.pool); err != nil {
-			return nil, err
-		}
-		if pool, err = c.Pool(ctx, s.pool); err != nil {
-			return nil, err
-		}
+	if err := kept.look(gauge); err != nil {
+		return nil, err
 	}
-	if pool.XML.Capacity == nil || pool.XML.Available == nil || pool.XML.Capacity.Value == 0 {
-		return func() {}, nil // it does not say
-	}
-	free := max(int64(pool.XML.Available.Value)-others, 0)
-	need, err := leastNeed(s.source, image, size, free)
+	need, err := leastNeed(s.source, image, size, kept.left)
 	if err != nil {
 		return nil, err
 	}
-	beside := ""
-	if others > 0 {
-		beside = fmt.Sprintf(" beside %s for other images that are being uploaded", amount(others))
+	if need > kept.left {
+		return nil, fmt.Errorf("%s takes %s, and storage pool %q has %s left%s: make room there, or choose another pool", s.source, amount(need), s.pool, amount(kept.left), beside(kept.others(nil)))
 	}
-	if need > free {
-		return nil, fmt.Errorf("%s takes %s, and storage pool %q has %s left%s: make room there, or choose another pool", s.source, amount(need), s.pool, amount(free), beside)
-	}
-	full := fmt.Errorf("%s takes more than %s, which is all that storage pool %q has left%s: make room there, or choose another pool", s.source, amount(free), s.pool, beside)
+	upload := kept.promise(s.name, need, gauge)
 	head := int64(len(image.head))
-	image.rest = &bounded{Reader: image.rest, at: head, left: free - head, full: full}
-	return kept.promise(s.name, need), nil
+	image.rest = &bounded{Reader: image.rest, at: head, takes: head, reach: func(bytes int64) error {
+		enough, room, others, err := upload.reach(bytes)
+		if err == nil && !enough {
+			err = fmt.Errorf("%s takes more than %s, which is all that storage pool %q has left%s: make room there, or choose another pool", s.source, amount(room), s.pool, beside(others))
+		}
+		return err
+	}}
+	return upload.release, nil
+}
+
+// beside says that others take room too.
+func beside(others int64) string {
+	if others == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" beside %s for other images that are being uploaded", amount(others))
+}
+
+// free is the room in a pool.
+func free(ctx context.Context, c *hypervisor.Client, name string) (int64, error) {
+	// Of what was written since it last looked, libvirt does not know.
+	if err := c.RefreshPool(ctx, name); err != nil {
+		return 0, err
+	}
+	pool, err := c.Pool(ctx, name)
+	if err != nil {
+		return 0, err
+	}
+	bytes, _ := available(pool)
+	return bytes, nil
+}
+
+// available is the room in a pool as libvirt last saw it; not told for a kind of pool that does not know.
+func available(p *hypervisor.Pool) (bytes int64, told bool) {
+	if p.XML.Capacity == nil || p.XML.Available == nil || p.XML.Capacity.Value == 0 {
+		return 0, false
+	}
+	return int64(p.XML.Available.Value), true
 }
 
 // written is what a volume takes by now; 0 where it is not there yet.
@@ -124,19 +152,23 @@ func data(p []byte, offset int64) (n int64) {
 	return n
 }
 
-// bounded is content that must not take more room than is left.
+// bounded is content that asks for the room that it takes.
 type bounded struct {
 	io.Reader
-	at, left int64
-	full     error
+	// at is the offset of what is read next, takes what all before it takes.
+	at, takes int64
+	reach     func(bytes int64) error
 }
 
 func (b *bounded) Read(p []byte) (int, error) {
 	n, err := b.Reader.Read(p)
-	b.left -= data(p[:n], b.at)
+	more := data(p[:n], b.at)
 	b.at += int64(n)
-	if b.left < 0 {
-		return 0, b.full
+	b.takes += more
+	if more > 0 {
+		if err := b.reach(b.takes); err != nil {
+			return 0, err
+		}
 	}
 	return n, err
 }

@@ -52,6 +52,11 @@ func TestAccImageThatDoesNotFitIsRefused(t *testing.T) {
 	})
 }
 
+// another is an image "second" in the pool of the first one.
+func another(source string, content []byte) string {
+	return fmt.Sprintf("resource \"virtcluster_image\" \"second\" {\n  name   = \"second\"\n  pool   = virtcluster_storage_pool.p.name\n  source = %q\n%s}\n", source, checksum(content))
+}
+
 func TestAccImagesThatDoNotFitTogetherAreNotBothBegun(t *testing.T) {
 	acctest.InSandbox(t)
 	smallPool(t, "8m")
@@ -93,13 +98,59 @@ func TestAccImagesThatDoNotFitTogetherAreNotBothBegun(t *testing.T) {
 		close(refused)
 	}))
 	defer web.Close()
-	second := fmt.Sprintf("resource \"virtcluster_image\" \"second\" {\n  name   = \"second\"\n  pool   = virtcluster_storage_pool.p.name\n  source = %q\n%s}\n", web.URL+"/second", checksum(content))
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: acctest.Providers,
 		Steps: []resource.TestStep{
 			{
-				Config:      config(web.URL+"/first", checksum(content)) + second,
+				Config:      config(web.URL+"/first", checksum(content)) + another(web.URL+"/second", content),
 				ExpectError: regexp.MustCompile(`(?s)/second\s+takes\s+5\.\d\s+MiB.*\sleft\s+beside\s+\d\.\d\s+MiB.*for\s+other\s+images`),
+			},
+			{Config: config(web.URL+"/first", checksum(content)), PlanOnly: true},
+		},
+	})
+}
+
+// How much room raw content takes shows only when it is there. Each of the two fits beside what the other one has when it
+// begins.
+func TestAccImagesThatGrowShareTheRoomOfTheirPool(t *testing.T) {
+	acctest.InSandbox(t)
+	smallPool(t, "8m")
+	content := bytes.Repeat([]byte("no zeros"), 5<<20/8)
+	has := func(name string, bytes int64) func() bool {
+		return func() bool {
+			info, err := os.Stat(filepath.Join(poolDir, name))
+			return err == nil && info.Size() >= bytes
+		}
+	}
+	refused := make(chan struct{})
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		rest := content
+		send := func(bytes int, until func() bool) {
+			_, _ = w.Write(rest[:bytes])
+			rest = rest[bytes:]
+			w.(http.Flusher).Flush()
+			for !until() && r.Context().Err() == nil {
+				time.Sleep(10 * time.Millisecond)
+			}
+		}
+		if r.URL.Path == "/first" {
+			send(1<<20+64<<10, has("second", 0))
+			send(3<<20, func() bool { <-refused; return true })
+			send(len(rest), has("i", 0))
+			return
+		}
+		send(0, has("i", 1<<20))
+		send(64<<10, has("i", 4<<20))
+		send(len(rest), func() bool { <-r.Context().Done(); return true })
+		close(refused)
+	}))
+	defer web.Close()
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: acctest.Providers,
+		Steps: []resource.TestStep{
+			{
+				Config:      config(web.URL+"/first", checksum(content)) + another(web.URL+"/second", content),
+				ExpectError: regexp.MustCompile(`(?s)/second\s+takes\s+more\s+than\s+3\.\d\s+MiB.*\sleft\s+beside\s+4\.\d\s+MiB.*for\s+other\s+images`),
 			},
 			{Config: config(web.URL+"/first", checksum(content)), PlanOnly: true},
 		},

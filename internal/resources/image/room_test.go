@@ -46,10 +46,15 @@ func TestOnlyWhatIsSureToTakeRoomIsCounted(t *testing.T) {
 func TestContentEndsBeforeThePoolIsFull(t *testing.T) {
 	full := errors.New("full")
 	some := append(make([]byte, 8*holeLength), bytes.Repeat([]byte{1}, 2*holeLength)...)
-	for left, want := range map[int64]error{2 * holeLength: nil, 2*holeLength - 1: full} {
-		got, err := io.ReadAll(&bounded{Reader: iotest.HalfReader(bytes.NewReader(some)), left: left, full: full})
+	for room, want := range map[int64]error{2 * holeLength: nil, 2*holeLength - 1: full} {
+		got, err := io.ReadAll(&bounded{Reader: iotest.HalfReader(bytes.NewReader(some)), reach: func(bytes int64) error {
+			if bytes > room {
+				return full
+			}
+			return nil
+		}})
 		if !errors.Is(err, want) || want == nil && !bytes.Equal(got, some) {
-			t.Errorf("with room for %d: %d bytes, %v", left, len(got), err)
+			t.Errorf("with room for %d: %d bytes, %v", room, len(got), err)
 		}
 	}
 }
