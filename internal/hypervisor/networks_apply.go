@@ -89,6 +89,7 @@ func (c *Client) UpdateNetwork(ctx context.Context, uuid string, want netspec.Ne
 		if live, err = netspec.Parse(n.LiveXML, known...); err != nil {
 			return err
 		}
+		live.Routes = netspec.WithoutLost(live.Routes, c.LostRoutes(ctx, n), want.Routes)
 	}
 	if want.Bridge == "" && want.Mode != netspec.Bridge {
 		want.Bridge = config.Bridge

@@ -31,6 +31,14 @@ func Running(live, config Network) Network {
 	return live
 }
 
+// WithoutLost is the routes of what runs without those that its machine has lost and that nobody wants: libvirt keeps
+// them in the running definition, but no restart is needed to get rid of them.
+func WithoutLost(routes, lost, wanted []Route4or6) []Route4or6 {
+	return slices.DeleteFunc(slices.Clone(routes), func(r Route4or6) bool {
+		return slices.Contains(lost, r) && !slices.Contains(wanted, r)
+	})
+}
+
 // fixed is the network without what libvirt changes live.
 func (n Network) fixed() Network {
 	n = n.comparable()

@@ -33,8 +33,9 @@ func (m *model) fill(ctx context.Context, got spec) diag.Diagnostics {
 	n := view(said.Network, got)
 	for _, r := range got.Lost {
 		w.diags.AddAttributeWarning(path.Root("routes"), fmt.Sprintf("A route of network %q is gone", got.Name), fmt.Sprintf(
-			"The hypervisor has no route to %s by %s any more. It reads as not there, and an apply puts it back.", r.Destination, r.Via))
+			"The hypervisor has no route to %s by %s any more. It reads as not there, and an apply puts it back, or strikes it out of the network's definition where `routes` does not have it either.", r.Destination, r.Via))
 	}
+	m.LostRoutes = w.lost(got.Lost)
 	n.Routes = slices.DeleteFunc(slices.Clone(n.Routes), func(r netspec.Route4or6) bool { return slices.Contains(got.Lost, r) })
 	m.ID, m.Name, m.Mode = types.StringValue(got.UUID), types.StringValue(n.Name), types.StringValue(n.Mode)
 	m.Bridge, m.Domain, m.VirtualPort, m.MAC = orNull(n.Bridge), orNull(n.Domain), orNull(n.VirtualPort), orNull(got.MAC)
@@ -196,6 +197,16 @@ func (w *writer) routes(routes []netspec.Route4or6) types.List {
 		models = append(models, routeModel{types.StringValue(r.Destination.String()), types.StringValue(r.Via.String())})
 	}
 	return list(w, routeType, models)
+}
+
+func (w *writer) lost(routes []netspec.Route4or6) types.List {
+	var texts []string
+	for _, r := range routes {
+		texts = append(texts, fmt.Sprintf("%s via %s", r.Destination, r.Via))
+	}
+	v, d := types.ListValueFrom(w.ctx, types.StringType, texts) // null where there is none
+	w.diags.Append(d...)
+	return v
 }
 
 func (w *writer) pxe(p netspec.PXE) types.Object {

@@ -34,6 +34,7 @@ type model struct {
 	Active      types.Bool   `tfsdk:"active"`
 	VirtualPort types.String `tfsdk:"virtual_port"`
 	MAC         types.String `tfsdk:"mac"`
+	LostRoutes  types.List   `tfsdk:"lost_routes"`
 }
 
 type dhcpModel struct {
@@ -79,7 +80,7 @@ type spec struct {
 	UUID, MAC string
 	// CutOff are the running machines that the network's bridge has lost.
 	CutOff []string
-	// Lost are routes of the running network that its machine does not have.
+	// Lost are routes of the configuration that the machine of the running network does not have.
 	Lost []netspec.Route4or6
 	// Live is the running definition that was read; nil where the network is inactive.
 	Live *netspec.Network

@@ -33,6 +33,7 @@ func plan(ctx context.Context, f *fleet.Fleet, req resource.ModifyPlanRequest, r
 	}
 	planned.defaults(&config)
 	planned.leaveOut(ctx, &config, prior)
+	planned.LostRoutes = types.ListNull(types.StringType) // what is lost is back, or struck out, after any apply
 	if prior != nil {
 		planned.keep(ctx, prior)
 		planned.follow(prior, &config)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -99,8 +100,8 @@ func (s *store) Get(ctx context.Context) (spec, error) {
 	if err != nil {
 		return got, err
 	}
-	if !s.written {
-		got.Lost = s.client.LostRoutes(ctx, n)
+	if got.forget(s.client.LostRoutes(ctx, n)); s.written {
+		got.Lost = nil // those are the next plan's: this one did not warn of a restart
 	}
 	got.CutOff, err = s.client.CutOff(ctx, n)
 	return got, err
@@ -131,6 +132,19 @@ func read(n *hypervisor.Network, known ...netip.Prefix) (spec, error) {
 		got.Live = &live
 	}
 	return got, nil
+}
+
+// forget takes the routes that the machine has lost: those that the configuration has too are missing, and what runs has
+// the others on paper only.
+func (s *spec) forget(lost []netspec.Route4or6) {
+	for _, r := range lost {
+		if slices.Contains(s.Routes, r) {
+			s.Lost = append(s.Lost, r)
+		}
+	}
+	if s.Live != nil {
+		s.Live.Routes = netspec.WithoutLost(s.Live.Routes, lost, s.Routes)
+	}
 }
 
 func (s *store) Create(ctx context.Context, want spec) error {

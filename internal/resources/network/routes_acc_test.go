@@ -50,6 +50,9 @@ func TestAccNetworkInTheWayOfARouteFailsThePlan(t *testing.T) {
 	test(t, "acc0", steps...)
 }
 
+// bridgeIndex is the number of the network's bridge, which another one of the same name does not get.
+func bridgeIndex(t *testing.T) string { return shell(t, "cat", "/sys/class/net/accbr0/ifindex") }
+
 func TestAccNetworkGetsLostRoutesBack(t *testing.T) {
 	four, six := []string{"10.128.0.0/14", "via", "10.91.0.1", "dev", "accbr0"}, []string{"fd00:128::/48", "via", "fd00:91::1:1", "dev", "accbr0"}
 	routes := config(management + `  ipv6_cidr = "fd00:91::/64"
@@ -71,7 +74,7 @@ func TestAccNetworkGetsLostRoutesBack(t *testing.T) {
 		}
 		return nil
 	}
-	var before string
+	var before, index string
 	stop := func() { _ = exec.Command("virsh", "destroy", "accrouted").Run() }
 	t.Cleanup(stop)
 	size := func(n string) resource.TestCheckFunc { return resource.TestCheckResourceAttr(address, "routes.#", n) }
@@ -97,5 +100,16 @@ func TestAccNetworkGetsLostRoutesBack(t *testing.T) {
 		// A route by another machine is another one.
 		resource.TestStep{PreConfig: func() { shell(t, "ip", "route", "replace", "10.128.0.0/14", "via", "10.91.0.2", "metric", "1") }, Config: routes, ConfigPlanChecks: inPlace, Check: there},
 		resource.TestStep{PreConfig: stop, Config: routes, ConfigPlanChecks: unchanged},
+		// Taken out of the configuration as well, they are struck out on paper, which takes no restart.
+		resource.TestStep{PreConfig: func() { lose(four, six)(); index = bridgeIndex(t) }, Config: config(management + "  ipv6_cidr = \"fd00:91::/64\"\n"), ConfigPlanChecks: inPlace, Check: func(*terraform.State) error {
+			if xml := shell(t, "virsh", "net-dumpxml", "--inactive", "acc0"); strings.Contains(xml, "<route") {
+				t.Error(xml)
+			}
+			if now := bridgeIndex(t); now != index {
+				t.Errorf("the bridge was %s and is %s: the network was restarted", index, now)
+			}
+			return nil
+		}},
+		resource.TestStep{Config: config(management + "  ipv6_cidr = \"fd00:91::/64\"\n"), ConfigPlanChecks: unchanged},
 	)
 }

@@ -77,6 +77,10 @@ func networkSchema(context.Context) schema.Schema {
 			},
 			"virtual_port": schema.StringAttribute{Optional: true, MarkdownDescription: "`openvswitch` where the bridge of mode `bridge` is an Open vSwitch one. Default: a Linux bridge."},
 			"mac":          schema.StringAttribute{Computed: true, PlanModifiers: stays, MarkdownDescription: "MAC address of the bridge; none in mode `bridge`."},
+			"lost_routes": schema.ListAttribute{
+				Computed: true, ElementType: types.StringType,
+				MarkdownDescription: "Routes that the network still has on paper and that the hypervisor's kernel has no more, such as `10.128.0.0/14 via 10.0.0.1`; an apply puts each back, or strikes it out where `routes` does not have it either. Null where none is lost.",
+			},
 		},
 	}
 }
