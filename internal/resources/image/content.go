@@ -9,10 +9,6 @@ import (
 	"io"
 	"slices"
 
-	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zstd"
-	"github.com/ulikunitz/xz"
-
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 )
 
@@ -55,84 +51,6 @@ func openContent(source io.Reader) (*content, error) {
 		return nil, err
 	}
 	return c, nil
-}
-
-// decompress undoes a compression that it knows by its first bytes, whatever the source is called.
-func decompress(source io.Reader) (io.Reader, func(), error) {
-	// Larger reads than the buffer pass it by.
-	buffered := bufio.NewReaderSize(source, 64<<10)
-	magic, err := buffered.Peek(6)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, nil, err
-	}
-	starts := func(prefix string) bool { return bytes.HasPrefix(magic, []byte(prefix)) }
-	switch {
-	case starts("\xfd7zXZ\x00"):
-		ending := &ending{Reader: buffered}
-		r, err := xz.NewReader(ending)
-		if err != nil {
-			return nil, nil, fmt.Errorf("decompress xz: %w", err)
-		}
-		return named{"decompress xz", &complete{r, ending}}, func() {}, nil
-	case starts("\x1f\x8b"):
-		r, err := gzip.NewReader(buffered)
-		if err != nil {
-			return nil, nil, fmt.Errorf("decompress gzip: %w", err)
-		}
-		return named{"decompress gzip", r}, func() { _ = r.Close() }, nil
-	case starts("\x28\xb5\x2f\xfd"):
-		// One block at a time: a window of 8 MiB, which is what zstd uses up to level 19, is all it takes.
-		r, err := zstd.NewReader(buffered, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))
-		if err != nil {
-			return nil, nil, fmt.Errorf("decompress zstd: %w", err)
-		}
-		return named{"decompress zstd", r}, r.Close, nil
-	}
-	return buffered, func() {}, nil
-}
-
-// named says in errors what was being done; the bare end of the content stays what it is.
-type named struct {
-	what string
-	io.Reader
-}
-
-func (n named) Read(p []byte) (int, error) {
-	got, err := n.Reader.Read(p)
-	if err != nil && err != io.EOF { //nolint:errorlint // an EOF that is wrapped is a source that broke off, not the end
-		err = fmt.Errorf("%s: %w", n.what, err)
-	}
-	return got, err
-}
-
-// ending remembers the last two bytes that are read, padding left out.
-type ending struct {
-	io.Reader
-	last []byte
-}
-
-func (e *ending) Read(p []byte) (int, error) {
-	n, err := e.Reader.Read(p)
-	if seen := bytes.TrimRight(p[:n], "\x00"); len(seen) > 0 {
-		e.last = append(e.last, seen[max(0, len(seen)-2):]...)
-		e.last = e.last[max(0, len(e.last)-2):]
-	}
-	return n, err
-}
-
-// complete makes sure that an xz file has its footer: the decompressor takes one that is cut off between two
-// blocks for a whole one.
-type complete struct {
-	io.Reader
-	source *ending
-}
-
-func (c *complete) Read(p []byte) (int, error) {
-	n, err := c.Reader.Read(p)
-	if err == io.EOF && string(c.source.last) != "YZ" {
-		err = io.ErrUnexpectedEOF
-	}
-	return n, err
 }
 
 // foreign are the beginnings of what is no image that libvirt could use as it is.

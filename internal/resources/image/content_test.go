@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -100,6 +102,42 @@ func TestContentThatIsNoImage(t *testing.T) {
 	}
 }
 
+func TestSeveralCompressedPartsAreOneImage(t *testing.T) {
+	content := qcow2(3, nil)
+	for name, with := range compressions {
+		parts := append(compressed(t, with, content[:6000]), compressed(t, with, content[6000:])...)
+		for behind, good := range map[string]bool{"": true, "\x00\x00\x00\x00": name != "zstd", "garbage": false, strings.Repeat("garbage", 10): false} {
+			c, err := openContent(iotest.HalfReader(strings.NewReader(string(parts) + behind)))
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+				continue
+			}
+			got, err := io.ReadAll(io.MultiReader(bytes.NewReader(c.head), c.rest))
+			if good && (err != nil || !bytes.Equal(got, content)) {
+				t.Errorf("%s with %q behind it: %d bytes, %v", name, behind, len(got), err)
+			}
+			if !good && (err == nil || !strings.Contains(err.Error(), "something behind its end")) {
+				t.Errorf("%s with %q behind it: %v", name, behind, err)
+			}
+			c.close()
+		}
+	}
+}
+
+func TestASourceThatBreaksIsNotCalledDamaged(t *testing.T) {
+	for name, with := range compressions {
+		whole := compressed(t, with, bytes.Repeat([]byte("raw disk"), 100_000))
+		broke := errors.New("the connection broke")
+		c, err := openContent(io.MultiReader(bytes.NewReader(whole[:len(whole)-20]), iotest.ErrReader(broke)))
+		if err == nil {
+			_, err = io.ReadAll(c.rest)
+		}
+		if !errors.Is(err, broke) || strings.Contains(err.Error(), "damaged") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestTruncatedSourceIsNeverWhole(t *testing.T) {
 	content := qcow2(3, nil)
 	for name, with := range compressions {
@@ -143,6 +181,19 @@ func TestChecksum(t *testing.T) {
 	for _, text := range []string{sum, "md5:abcd", "sha256:abcd", "sha512:" + sum, "sha256:" + strings.Repeat("x", 64), "sha256"} {
 		if c, err := parseChecksum(text); err == nil {
 			t.Errorf("%q passes as %v", text, c)
+		}
+	}
+}
+
+func TestASourceThatIsNoFile(t *testing.T) {
+	there := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(there, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{there: "", there + "s": "there is no file " + there + "s", filepath.Dir(there): "not a regular file", "~/file": `pathexpand("~/file")`} {
+		_, err := source{file: name}.stat()
+		if (want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

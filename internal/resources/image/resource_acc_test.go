@@ -309,6 +309,7 @@ func TestAccImageBadInput(t *testing.T) {
 		ProtoV6ProviderFactories: acctest.Providers,
 		Steps: []resource.TestStep{
 			fails(config("/no/such/file", ""), `(?s)Missing image file.*/no/such/file`),
+			fails(config("~/file", ""), `(?s)Missing image file.*pathexpand\("~/file"\)`),
 			fails(config(t.TempDir(), ""), `not a regular file`),
 			fails(config("http://example.org/i", ""), `(?s)Insecure image source.*checksum`),
 			fails(config("ftp://example.org/i", ""), `(?s)Invalid image source.*https`),

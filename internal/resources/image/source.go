@@ -61,13 +61,21 @@ func (s source) insecure() bool { return s.url != nil && s.url.Scheme == "http" 
 // stat looks at a local source, which must be a file that can be read to its end.
 func (s source) stat() (fs.FileInfo, error) {
 	info, err := os.Stat(s.file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && strings.HasPrefix(s.file, "~"):
+		return nil, fmt.Errorf("there is no file %s, because ~ means nothing here: write pathexpand(%q)", s.file, s.file)
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("there is no file %s", s.file)
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is not a regular file", s.file)
+	}
+	f, err := os.Open(s.file) // whether this user may
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file", s.file)
-	}
-	return info, nil
+	return info, f.Close()
 }
 
 // open starts reading the source; size is -1 where it is not known. With a checksum more can be done about
