@@ -87,6 +87,10 @@ func (r *resolver) disks(ctx context.Context, b *build) error {
 			if err != nil {
 				return err
 			}
+			if had := r.had(key); had != nil && had.Path == volume.Path() {
+				b.keep(*had, d.Bus.ValueString()) // as its XML has it
+				continue
+			}
 			b.machine.Disks = append(b.machine.Disks, machine.Disk{
 				Key: key, Path: volume.Path(), Block: volume.XML.Type == "block", Format: rawOr(volume.Format()), Bus: d.Bus.ValueString(),
 			})

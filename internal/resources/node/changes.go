@@ -3,6 +3,7 @@ package node
 import (
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
 // restarts lists the attributes whose change a running node cannot follow.
@@ -43,9 +44,9 @@ func restarts(prior, v *version) []path.Path {
 		is = v.parts.Boot
 	}
 	if !v.model.Boot.IsUnknown() {
-		differ(path.Root("boot").AtName("kernel"), was.Kernel, is.Kernel)
-		differ(path.Root("boot").AtName("initrd"), was.Initrd, is.Initrd)
-		differ(path.Root("boot").AtName("cmdline"), was.Cmdline, is.Cmdline)
+		differ(path.Root("boot").AtName("kernel"), none(was.Kernel), none(is.Kernel))
+		differ(path.Root("boot").AtName("initrd"), none(was.Initrd), none(is.Initrd))
+		differ(path.Root("boot").AtName("cmdline"), none(was.Cmdline), none(is.Cmdline))
 	}
 	// fw_cfg is part of the machine; what is in its file is not.
 	had, has := known(prior.Ignition) || known(prior.Butane), !v.Ignition.IsNull() || !v.Butane.IsNull()
@@ -53,4 +54,12 @@ func restarts(prior, v *version) []path.Path {
 		all = append(all, path.Root("ignition"))
 	}
 	return all
+}
+
+// none takes an empty text for no text: both boot alike.
+func none(v types.String) types.String {
+	if known(v) && v.ValueString() == "" {
+		return types.StringNull()
+	}
+	return v
 }

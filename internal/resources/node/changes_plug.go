@@ -19,7 +19,7 @@ func (u *changer) consider() error {
 	if crashed || !u.d.Active() || !u.v.Running.ValueBool() {
 		return nil
 	}
-	unpluggable, err := u.v.unpluggable(u.d, u.prior)
+	unpluggable, err := u.v.unpluggable(u.d, u.was, u.prior)
 	if err != nil || len(unpluggable) == 0 {
 		return err
 	}
@@ -32,7 +32,7 @@ func (u *changer) consider() error {
 
 // unpluggable lists what is to be plugged into a running machine, or out of it, and cannot be, in the order in which an
 // update would come to it: what is removed goes last, and gives no room to what is new.
-func (v *version) unpluggable(d *hypervisor.Domain, prior *version) ([]*crud.AttributeError, error) {
+func (v *version) unpluggable(d *hypervisor.Domain, was *machine.Machine, prior *version) ([]*crud.AttributeError, error) {
 	room, err := machine.RoomOf(d.Live)
 	if err != nil {
 		return nil, err
@@ -43,7 +43,6 @@ func (v *version) unpluggable(d *hypervisor.Domain, prior *version) ([]*crud.Att
 			all = append(all, &crud.AttributeError{Path: path, Err: err})
 		}
 	}
-	was := machine.Read(d.Config)
 	for _, key := range slices.Sorted(maps.Keys(v.parts.Disks)) {
 		disk, had := v.parts.Disks[key], was.Disk(key)
 		path := at("disks", service.Key(key))

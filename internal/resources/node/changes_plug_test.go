@@ -11,6 +11,7 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/node/machine"
 )
 
 func TestWhatCannotBePluggedIntoAMachineThatRuns(t *testing.T) {
@@ -57,7 +58,7 @@ func TestWhatCannotBePluggedIntoAMachineThatRuns(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := &version{parts: c.parts}
-			got, err := v.unpluggable(&hypervisor.Domain{Config: d, Live: d}, prior)
+			got, err := v.unpluggable(&hypervisor.Domain{Config: d, Live: d}, machine.Read(d), prior)
 			var paths []string
 			for _, u := range got {
 				paths = append(paths, fmt.Sprint(u.Path))
@@ -72,7 +73,7 @@ func TestWhatCannotBePluggedIntoAMachineThatRuns(t *testing.T) {
 func TestAPortThatWasTakenSinceThePlan(t *testing.T) {
 	d := &libvirtxml.Domain{Devices: &libvirtxml.DomainDeviceList{}}
 	v := &version{model: model{Running: types.BoolValue(true)}, parts: parts{Disks: map[string]diskModel{"a": {Bus: text("virtio")}}}}
-	u := &changer{d: &hypervisor.Domain{Config: d, Live: d}, v: v, prior: &version{}}
+	u := &changer{d: &hypervisor.Domain{Config: d, Live: d}, was: machine.Read(d), v: v, prior: &version{}}
 	err := u.consider()
 	var at *crud.AttributeError
 	if !errors.As(err, &at) || fmt.Sprint(at.Path) != "[disks a]" || !strings.Contains(err.Error(), "allow_restart = true") {

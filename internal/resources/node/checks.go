@@ -31,7 +31,7 @@ func (k *checks) problem(path []any, summary, format string, args ...any) {
 
 // run makes all checks. Its error is a hypervisor that does not answer.
 func (k *checks) run(ctx context.Context) error {
-	for _, check := range []func(context.Context) error{k.name, k.hardware, k.firmware, k.storage, k.networks, k.bridges, k.macs} {
+	for _, check := range []func(context.Context) error{k.name, k.hardware, k.layout, k.firmware, k.storage, k.networks, k.bridges, k.macs} {
 		if err := check(ctx); err != nil {
 			return err
 		}

@@ -83,7 +83,11 @@ func (n *node) remains(ctx context.Context, c *hypervisor.Client, v *version) (r
 	case err != nil:
 		return left, err
 	}
-	left.volumes, err = ownVolumes(ctx, c, machine.Read(d.Config), v)
+	m, err := located(ctx, c, d)
+	if err != nil {
+		return left, err
+	}
+	left.volumes, err = ownVolumes(ctx, c, m, v)
 	if machine.ReclaimStore(d.Config) {
 		left.reclaim = d.Config
 	}

@@ -13,7 +13,10 @@ import (
 // fill writes what the hypervisor says into a version, which keeps its own spelling where the meaning is the
 // same. A version without a type was just imported: then what nobody can ask for is guessed.
 func (n *node) fill(ctx context.Context, c *hypervisor.Client, v *version, d *hypervisor.Domain) error {
-	m := machine.Read(d.Config)
+	m, err := located(ctx, c, d)
+	if err != nil {
+		return err
+	}
 	imported := v.Type.IsNull()
 	v.ID, v.Name = types.StringValue(d.UUID), types.StringValue(d.Name)
 	v.Type = types.StringValue(m.Type)
@@ -147,7 +150,7 @@ func (n *node) fillDisks(ctx context.Context, c *hypervisor.Client, v *version, 
 
 // sizeOf is a disk's size in GiB, and 0 where its volume is gone: somebody removed it, or a destroy did that ended early.
 func sizeOf(ctx context.Context, c *hypervisor.Client, d *hypervisor.Domain, disk machine.Disk) (int64, error) {
-	capacity, err := c.DomainDiskCapacity(ctx, d.UUID, disk.Target)
+	capacity, err := capacityOf(ctx, c, d, disk)
 	if hypervisor.Code(err) != 0 {
 		if _, gone := c.VolumeByPath(ctx, disk.Path); hypervisor.IsNotFound(gone) {
 			return lost, nil

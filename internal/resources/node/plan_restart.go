@@ -58,7 +58,11 @@ func (n *node) planRestart(ctx context.Context, c *hypervisor.Client, planned, p
 	if err != nil {
 		return err
 	}
-	unpluggable, err := planned.unpluggable(d, prior)
+	was, err := located(ctx, c, d)
+	if err != nil {
+		return err
+	}
+	unpluggable, err := planned.unpluggable(d, was, prior)
 	said := map[string]bool{}
 	for _, u := range unpluggable {
 		if !said[u.Error()] { // all that comes after the last free port fails alike

@@ -40,7 +40,7 @@ func nodeSchema(ctx context.Context) schema.Schema {
 				Optional: true, MarkdownDescription: "Name of one of the provider's `hypervisors`. Default: the provider's own `uri`.",
 				PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
 			},
-			"role":   schema.StringAttribute{Optional: true, MarkdownDescription: "What the node is: `bootstrap`, `master`, `worker`, `service` or any other word. Kept in the domain's metadata; the data source `virtcluster_nodes` selects by it."},
+			"role":   schema.StringAttribute{Optional: true, Validators: []validator.String{given{}}, MarkdownDescription: "What the node is: `bootstrap`, `master`, `worker`, `service` or any other word. Kept in the domain's metadata; the data source `virtcluster_nodes` selects by it."},
 			"labels": schema.MapAttribute{Optional: true, Computed: true, PlanModifiers: crud.MapLeftOut(), ElementType: types.StringType, MarkdownDescription: "Labels, kept in the domain's metadata; the data source `virtcluster_nodes` selects by them."},
 			"type": schema.StringAttribute{
 				Optional: true, Computed: true, Validators: []validator.String{stringvalidator.OneOf("kvm", "qemu")},
@@ -123,16 +123,16 @@ func blockAttributes() map[string]schema.Attribute {
 					Optional: true, Computed: true, Validators: []validator.String{stringvalidator.OneOf("host-passthrough", "host-model", "maximum", "custom")},
 					MarkdownDescription: "`host-passthrough`, `host-model`, `maximum` or `custom`. Default: `custom` with a `model`, else `host-passthrough` for `kvm` and `custom` for `qemu`.",
 				},
-				"model":  schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: "libvirt's name of a processor, for mode `custom`: `Skylake-Server`, `EPYC`. Default: `Nehalem` for `qemu`."},
+				"model":  schema.StringAttribute{Optional: true, Computed: true, Validators: []validator.String{given{}}, MarkdownDescription: "libvirt's name of a processor, for mode `custom`: `Skylake-Server`, `EPYC`. Default: `Nehalem` for `qemu`."},
 				"nested": schema.BoolAttribute{Optional: true, MarkdownDescription: "Whether the guest can run virtual machines itself; checked against the hypervisor when planning. Default: as the mode has it."},
 			},
 		},
 		"root_disk": schema.SingleNestedAttribute{
 			Optional: true, MarkdownDescription: "The disk that the node boots from, `vda`: a volume `<name>-root.qcow2` that goes with the node.",
 			Attributes: map[string]schema.Attribute{
-				"image":    schema.StringAttribute{Optional: true, PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()}, MarkdownDescription: "The `id` of a `virtcluster_image`, or any volume's path: the disk holds what differs from it. Default: none, an empty disk. Another image makes another node."},
+				"image":    schema.StringAttribute{Optional: true, Validators: []validator.String{given{}}, PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()}, MarkdownDescription: "The `id` of a `virtcluster_image`, or any volume's path: the disk holds what differs from it. Default: none, an empty disk. Another image makes another node."},
 				"size_gib": schema.Int64Attribute{Optional: true, Computed: true, Validators: []validator.Int64{int64validator.AtLeast(1)}, MarkdownDescription: "Size in GiB, rounded up; it can grow, also while the node runs. Default: the image's."},
-				"pool":     schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: "Storage pool, by name or id. Default: the image's pool, or `default`. Another pool makes another node."},
+				"pool":     schema.StringAttribute{Optional: true, Computed: true, Validators: []validator.String{given{}}, MarkdownDescription: "Storage pool, by name or id. Default: the image's pool, or `default`. Another pool makes another node."},
 				"bus":      bus(),
 			},
 		},
@@ -140,9 +140,9 @@ func blockAttributes() map[string]schema.Attribute {
 			Optional: true, Computed: true, PlanModifiers: crud.MapLeftOut(), MarkdownDescription: "Further disks. The key, at most 20 characters, is the disk's serial number in the guest: `/dev/disk/by-id/virtio-<key>`. Adding and removing one works while the node runs, as with `network_interfaces`; a `sata` disk needs a restart, and so does the first `usb` disk.",
 			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 				"size_gib": schema.Int64Attribute{Optional: true, Computed: true, Validators: []validator.Int64{int64validator.AtLeast(1)}, MarkdownDescription: "Size in GiB of a new volume `<name>-<key>.qcow2`, which goes with the node. It can grow, also while the node runs."},
-				"pool":     schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: "Storage pool of the new volume, by name or id. Default: the root disk's."},
+				"pool":     schema.StringAttribute{Optional: true, Computed: true, Validators: []validator.String{given{}}, MarkdownDescription: "Storage pool of the new volume, by name or id. Default: the root disk's."},
 				"bus":      bus(),
-				"volume":   schema.StringAttribute{Optional: true, MarkdownDescription: "The `id` of a `virtcluster_volume` to attach instead; it outlives the node."},
+				"volume":   schema.StringAttribute{Optional: true, Validators: []validator.String{given{}}, MarkdownDescription: "The `id` of a `virtcluster_volume` to attach instead; it outlives the node."},
 			}},
 		},
 		"boot": schema.SingleNestedAttribute{
@@ -171,7 +171,7 @@ func blockAttributes() map[string]schema.Attribute {
 			Optional: true, Computed: true, MarkdownDescription: "Serial console. Default: one that `virsh console` shows.",
 			Attributes: map[string]schema.Attribute{
 				"type":     schema.StringAttribute{Optional: true, Computed: true, Validators: []validator.String{stringvalidator.OneOf("pty", "none")}, MarkdownDescription: "`pty` or `none`. Default: `pty`."},
-				"log_file": schema.StringAttribute{Optional: true, MarkdownDescription: "Path on the hypervisor of a file that everything the guest writes to it is appended to."},
+				"log_file": schema.StringAttribute{Optional: true, Validators: []validator.String{given{}}, MarkdownDescription: "Path on the hypervisor of a file that everything the guest writes to it is appended to."},
 			},
 		},
 	}

@@ -15,8 +15,8 @@ func interfaceAttributes() map[string]schema.Attribute {
 		return schema.ListAttribute{Optional: true, Computed: true, PlanModifiers: crud.ListLeftOut(), ElementType: types.StringType, MarkdownDescription: description}
 	}
 	return map[string]schema.Attribute{
-		"network":   schema.StringAttribute{Optional: true, MarkdownDescription: "A libvirt network, by name or id. Either `network` or `bridge` is required."},
-		"bridge":    schema.StringAttribute{Optional: true, MarkdownDescription: "A bridge of the hypervisor, by device name."},
+		"network":   schema.StringAttribute{Optional: true, Validators: []validator.String{given{}}, MarkdownDescription: "A libvirt network, by name or id. Either `network` or `bridge` is required."},
+		"bridge":    schema.StringAttribute{Optional: true, Validators: []validator.String{given{}}, MarkdownDescription: "A bridge of the hypervisor, by device name."},
 		"name":      schema.StringAttribute{Optional: true, Computed: true, Validators: []validator.String{stringvalidator.LengthBetween(1, 15)}, MarkdownDescription: "Name inside the guest, given by cloud-init, and the key in `addresses`. Default: `eth0`, `eth1`, … by position."},
 		"mac":       schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: "MAC address. Default: derived from the node's name and the interface's position, and then kept."},
 		"ip":        schema.StringAttribute{Optional: true, MarkdownDescription: "IPv4 address that the network's DHCP gives to this interface: a reservation that belongs to the node, outside of the network's DHCP ranges."},

@@ -76,7 +76,11 @@ func (n *node) change(ctx context.Context, c *hypervisor.Client, prior, v *versi
 	if err != nil {
 		return err
 	}
-	u := &changer{c: c, n: n, prior: prior, v: v, d: d, was: machine.Read(d.Config)}
+	was, err := located(ctx, c, d)
+	if err != nil {
+		return err
+	}
+	u := &changer{c: c, n: n, prior: prior, v: v, d: d, was: was}
 	u.grace, _ = time.ParseDuration(v.ShutdownTimeout.ValueString()) // the schema has checked it
 	r := &resolver{client: c, facts: n.facts, v: v, existing: u.was, lost: prior.lostDisks()}
 	if u.build, err = r.build(ctx, d.UUID); err != nil {

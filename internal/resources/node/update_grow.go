@@ -14,7 +14,7 @@ func (u *changer) grow(ctx context.Context) error {
 		if disk == nil || gib == 0 {
 			continue
 		}
-		capacity, err := u.c.DomainDiskCapacity(ctx, u.d.UUID, disk.Target)
+		capacity, err := capacityOf(ctx, u.c, u.d, *disk)
 		if err != nil {
 			return err
 		}

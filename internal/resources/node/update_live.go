@@ -65,6 +65,7 @@ func (u *changer) plugDisks(ctx context.Context) error {
 			if err := u.unplugDisk(ctx, had.Target); err != nil {
 				return crud.At(u.diskPath(disk.Key), err)
 			}
+			disk.Target = "" // each bus has names of its own, and QEMU calls devices by them
 		}
 		// What runs may have names that the configuration has not, and the other way round.
 		both := &libvirtxml.Domain{Devices: &libvirtxml.DomainDeviceList{Disks: slices.Concat(u.d.Config.Devices.Disks, u.d.Live.Devices.Disks)}}
@@ -75,6 +76,9 @@ func (u *changer) plugDisks(ctx context.Context) error {
 			u.d.Config.Devices.Controllers = append(u.d.Config.Devices.Controllers, *controller)
 		}
 		x := machine.NewDisk(both, disk)
+		if had != nil {
+			x = machine.ReplugDisk(machine.FindDisk(u.d.Config, had.Target), disk, x)
+		}
 		if err := u.c.AttachDevice(ctx, u.d.UUID, x, true); err != nil {
 			disk.Target = ""
 			return crud.At(u.diskPath(disk.Key), err)

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
@@ -98,5 +100,20 @@ func TestDisksDoNotShrink(t *testing.T) {
 	}
 	if got := disk(3).changeProblems(disk(2)); len(got) != 0 {
 		t.Errorf("problems of growing are %v", got)
+	}
+}
+
+func TestEmptyTextIsNeitherAValueNorItsAbsence(t *testing.T) {
+	for text, wrong := range map[types.String]bool{types.StringValue(""): true, types.StringValue("worker"): false, types.StringNull(): false, types.StringUnknown(): false} {
+		var resp validator.StringResponse
+		given{}.ValidateString(t.Context(), validator.StringRequest{Path: path.Root("role"), ConfigValue: text}, &resp)
+		if resp.Diagnostics.HasError() != wrong {
+			t.Errorf("%s: %v", text, resp.Diagnostics)
+		}
+	}
+	prior, v := &version{}, &version{}
+	prior.parts.Boot, v.parts.Boot = &bootModel{}, &bootModel{Kernel: types.StringValue("")}
+	if got := restarts(prior, v); len(got) != 0 {
+		t.Errorf("an imported node restarts for no kernel: %v", got)
 	}
 }

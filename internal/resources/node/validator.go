@@ -21,3 +21,16 @@ func (duration) ValidateString(_ context.Context, req validator.StringRequest, r
 		resp.Diagnostics.AddAttributeError(req.Path, "Invalid duration", "write a duration such as \"30s\" or \"2m\", not \""+req.ConfigValue.ValueString()+"\"")
 	}
 }
+
+// given accepts any text but an empty one, which would be neither a value nor its absence: what is read back is null.
+type given struct{}
+
+func (given) Description(context.Context) string               { return "not an empty text" }
+func (g given) MarkdownDescription(ctx context.Context) string { return g.Description(ctx) }
+
+func (given) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
+	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() || req.ConfigValue.ValueString() != "" {
+		return
+	}
+	resp.Diagnostics.AddAttributeError(req.Path, "Empty text", req.Path.String()+`: write a value, or leave the attribute out (null), not ""`)
+}

@@ -115,6 +115,12 @@ func applyBoot(d *libvirtxml.Domain, b Boot) {
 	for i := range d.Devices.Interfaces {
 		d.Devices.Interfaces[i].Boot = nil
 	}
+	for i := range d.Devices.Hostdevs {
+		d.Devices.Hostdevs[i].Boot = nil
+	}
+	for i := range d.Devices.RedirDevs {
+		d.Devices.RedirDevs[i].Boot = nil
+	}
 }
 
 // ignitionEntry is the name under which Ignition looks for its configuration in QEMU's fw_cfg.

@@ -59,46 +59,6 @@ func readConsole(d *libvirtxml.Domain) Console {
 	return c
 }
 
-func applyGraphics(d *libvirtxml.Domain, was, want string) {
-	if was == want {
-		return
-	}
-	d.Devices.Graphics = nil
-	switch want {
-	case "none":
-		d.Devices.Videos = slices.DeleteFunc(d.Devices.Videos, ownVideo)
-		return
-	case "vnc":
-		d.Devices.Graphics = []libvirtxml.DomainGraphic{{VNC: &libvirtxml.DomainGraphicVNC{Port: -1, AutoPort: "yes", Listen: "127.0.0.1"}}}
-	case "spice":
-		d.Devices.Graphics = []libvirtxml.DomainGraphic{{Spice: &libvirtxml.DomainGraphicSpice{AutoPort: "yes", Listen: "127.0.0.1"}}}
-	}
-	if len(d.Devices.Videos) == 0 {
-		d.Devices.Videos = []libvirtxml.DomainVideo{{Model: libvirtxml.DomainVideoModel{Type: "virtio"}}}
-	}
-}
-
-// ownVideo says whether a video card is as the provider adds it for a screen: any other is somebody's.
-func ownVideo(v libvirtxml.DomainVideo) bool {
-	m := v.Model
-	return m.Type == "virtio" && m.Heads <= 1 && m.Accel == nil && m.Resolution == nil && m.Blob == "" && m.EDID == "" && v.Driver == nil
-}
-
-func readGraphics(d *libvirtxml.Domain) string {
-	if d.Devices == nil {
-		return "none"
-	}
-	for _, g := range d.Devices.Graphics {
-		switch {
-		case g.VNC != nil:
-			return "vnc"
-		case g.Spice != nil:
-			return "spice"
-		}
-	}
-	return "none"
-}
-
 // agentChannel is the port at which qemu-guest-agent listens in the guest.
 const agentChannel = "org.qemu.guest_agent.0"
 

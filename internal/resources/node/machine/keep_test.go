@@ -80,3 +80,98 @@ func TestOnlyTheProvidersOwnVideoGoesWithTheScreen(t *testing.T) {
 		t.Errorf("video is left: %+v", own.Devices.Videos)
 	}
 }
+
+func TestDiskKeepsItsLimitsOnAnotherBus(t *testing.T) {
+	d := byHand(t)
+	io := uint(1)
+	d.Devices.Disks[0].Driver.IOThread, d.Devices.Disks[0].Boot = &io, &libvirtxml.DomainDeviceBoot{Order: 1}
+	d.Devices.Disks[1].Serial = "S1"
+	m := Read(d)
+	m.Disks[0].Bus, m.Disks[1].Bus = "scsi", "scsi"
+	if err := Apply(d, m); err != nil {
+		t.Fatal(err)
+	}
+	got := xmlOf(t, d)
+	for _, want := range []string{`cache="unsafe"`, "<total_iops_sec>1000</total_iops_sec>", `<boot order="1">`, "<serial>S1</serial>", `<target dev="sda" bus="scsi">`, `<target dev="sdb" bus="scsi">`} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%s is missing:\n%s", want, got)
+		}
+	}
+	if strings.Contains(got, "iothread=") {
+		t.Errorf("what only virtio has went along:\n%s", got)
+	}
+}
+
+func TestDisksThatAreNamedAsVolumes(t *testing.T) {
+	d := byHand(t)
+	named := &libvirtxml.DomainDiskSource{Volume: &libvirtxml.DomainDiskSourceVolume{Pool: "default", Volume: "hand.qcow2"}}
+	d.Devices.Disks[0].Source = named
+	m := Read(d)
+	root := m.Disk(Root)
+	if root == nil || root.Pool != "default" || root.Volume != "hand.qcow2" {
+		t.Fatalf("the root disk is %+v", root)
+	}
+	root.Path, root.Bus = "/pool/hand.qcow2", "sata" // found by the hypervisor
+	if err := Apply(d, m); err != nil {
+		t.Fatal(err)
+	}
+	moved := d.Devices.Disks[len(d.Devices.Disks)-1]
+	if moved.Target.Bus != "sata" || moved.Source.Volume == nil || moved.Source.Volume.Volume != "hand.qcow2" {
+		t.Errorf("on another bus it is %+v", moved)
+	}
+	other := Disk{Key: Root, Path: "/pool/other.qcow2", Format: "qcow2", Bus: "sata"}
+	if again := ReplugDisk(&moved, &other, NewDisk(d, &other)); again.Source.File == nil || again.Source.File.File != other.Path {
+		t.Errorf("with another volume it is %+v", again.Source)
+	}
+}
+
+func TestWhatBelongsToSpiceGoesWithIt(t *testing.T) {
+	d := &libvirtxml.Domain{}
+	if err := d.Unmarshal(strings.NewReplacer(`<graphics type='vnc' port='-1' autoport='yes' passwd='secret'/>`, `<graphics type='spice' autoport='yes'/><graphics type='egl-headless'/>
+		<channel type='spicevmc'><target type='virtio' name='com.redhat.spice.0'/></channel><channel type='unix'><target type='virtio' name='else'/></channel>
+		<redirdev bus='usb' type='spicevmc'/><audio id='1' type='spice'/>`).Replace(byHandText(t))); err != nil {
+		t.Fatal(err)
+	}
+	m := Read(d)
+	m.Graphics = "none"
+	if err := Apply(d, m); err != nil {
+		t.Fatal(err)
+	}
+	got := xmlOf(t, d)
+	if strings.Contains(got, "spice") {
+		t.Errorf("Spice is left:\n%s", got)
+	}
+	for _, want := range []string{"egl-headless", `name="else"`, `<audio id="1" type="none">`} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%s is lost:\n%s", want, got)
+		}
+	}
+}
+
+func TestBootOrderByKindReplacesThatOfEveryDevice(t *testing.T) {
+	d := byHand(t)
+	d.OS.BootDevices = nil
+	order := &libvirtxml.DomainDeviceBoot{Order: 1}
+	d.Devices.Disks[0].Boot, d.Devices.Interfaces[0].Boot = order, order
+	d.Devices.Hostdevs, d.Devices.RedirDevs = []libvirtxml.DomainHostdev{{Boot: order}}, []libvirtxml.DomainRedirDev{{Boot: order}}
+	m := Read(d)
+	m.Boot.Order = []string{"hd"}
+	if err := Apply(d, m); err != nil {
+		t.Fatal(err)
+	}
+	if x := d.Devices; x.Disks[0].Boot != nil || x.Interfaces[0].Boot != nil || x.Hostdevs[0].Boot != nil || x.RedirDevs[0].Boot != nil {
+		t.Errorf("a device has an order of its own still, which libvirt refuses: %+v", x)
+	}
+}
+
+func TestLayoutThatNobodyModels(t *testing.T) {
+	d := byHand(t)
+	if Threads(d) != 0 || InCells(d) {
+		t.Errorf("without a layout: %d threads, in cells: %t", Threads(d), InCells(d))
+	}
+	d.CPU.Topology = &libvirtxml.DomainCPUTopology{Sockets: 2, Cores: 3, Threads: 2}
+	d.CPU.Numa = &libvirtxml.DomainNuma{Cell: []libvirtxml.DomainCell{{Memory: 1}}}
+	if Threads(d) != 12 || !InCells(d) {
+		t.Errorf("with one: %d threads, in cells: %t", Threads(d), InCells(d))
+	}
+}

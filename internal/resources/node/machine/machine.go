@@ -67,6 +67,8 @@ type Disk struct {
 	// Path is a file or, with Block, a block device on the hypervisor.
 	Path  string
 	Block bool
+	// Pool and Volume are set where the XML names a volume instead: only the hypervisor knows its path.
+	Pool, Volume string
 	// Format is QEMU's: "qcow2" or "raw".
 	Format string
 	// Bus is "virtio", "scsi", "sata" or "usb".

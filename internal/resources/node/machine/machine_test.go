@@ -100,15 +100,20 @@ func TestReadUndoesRender(t *testing.T) {
 	}
 }
 
-// byHand is a domain as someone else wrote it, with much that the provider does not model.
-func byHand(t *testing.T) *libvirtxml.Domain {
+// byHandText is a domain as someone else wrote it, with much that the provider does not model.
+func byHandText(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("testdata/by-hand.xml")
 	if err != nil {
 		t.Fatal(err)
 	}
+	return string(text)
+}
+
+func byHand(t *testing.T) *libvirtxml.Domain {
+	t.Helper()
 	d := &libvirtxml.Domain{}
-	if err := d.Unmarshal(string(text)); err != nil {
+	if err := d.Unmarshal(byHandText(t)); err != nil {
 		t.Fatal(err)
 	}
 	return d

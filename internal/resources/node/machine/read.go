@@ -115,7 +115,18 @@ func readDisk(x *libvirtxml.DomainDisk) Disk {
 	if x.Source != nil && x.Source.Block != nil {
 		d.Path, d.Block = x.Source.Block.Dev, true
 	}
+	if x.Source != nil && x.Source.Volume != nil {
+		d.Pool, d.Volume = x.Source.Volume.Pool, x.Source.Volume.Volume
+	}
 	return d
+}
+
+// sameSource says whether two disks are one, by what the XML calls it.
+func (d *Disk) sameSource(other *Disk) bool {
+	if d.Volume != "" || other.Volume != "" {
+		return d.Pool == other.Pool && d.Volume == other.Volume
+	}
+	return d.Path == other.Path
 }
 
 // diskKeys gives each disk of a domain its key, "" for what is not modelled: CD-ROMs, floppies and disks
@@ -128,7 +139,7 @@ func diskKeys(d *libvirtxml.Domain, mark Mark) []string {
 	for i := range d.Devices.Disks {
 		x := &d.Devices.Disks[i]
 		disk := readDisk(x)
-		if x.Device != "" && x.Device != "disk" || disk.Path == "" || x.Target == nil {
+		if x.Device != "" && x.Device != "disk" || disk.Path == "" && disk.Volume == "" || x.Target == nil {
 			continue
 		}
 		key := disk.Target

@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	"libvirt.org/go/libvirtxml"
-
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/alloc"
 )
 
 // applyDisks keeps the XML of disks that stay, in their order, and those that the machine does not model.
@@ -18,15 +16,16 @@ func applyDisks(d *libvirtxml.Domain, m *Machine) error {
 	}
 	keys := diskKeys(d, mark)
 	var kept []libvirtxml.DomainDisk
-	existing := map[string]bool{}
+	existing, moved := map[string]bool{}, map[string]*libvirtxml.DomainDisk{}
 	for i, disk := range d.Devices.Disks {
 		want := m.Disk(keys[i])
 		switch {
 		case keys[i] == "":
 			kept = append(kept, disk)
 		case want != nil && (disk.Target == nil || disk.Target.Bus == want.Bus):
+			had := readDisk(&disk)
 			source, format := diskSource(*want)
-			if readDisk(&disk).Path != want.Path {
+			if !had.sameSource(want) {
 				disk.Source, disk.BackingStore = source, nil
 			}
 			if disk.Driver == nil {
@@ -36,15 +35,23 @@ func applyDisks(d *libvirtxml.Domain, m *Machine) error {
 			want.Target = disk.Target.Dev
 			existing[want.Key] = true
 			kept = append(kept, disk)
+		case want != nil:
+			moved[want.Key] = &disk
 		}
 	}
 	d.Devices.Disks = kept
 	for i := range m.Disks {
-		if !existing[m.Disks[i].Key] {
-			m.Disks[i].Target = ""
-			d.Devices.Disks = append(d.Devices.Disks, *NewDisk(d, &m.Disks[i]))
-			addController(d, m.Disks[i].Bus)
+		want := &m.Disks[i]
+		if existing[want.Key] {
+			continue
 		}
+		want.Target = ""
+		fresh := NewDisk(d, want)
+		if had := moved[want.Key]; had != nil {
+			fresh = ReplugDisk(had, want, fresh)
+		}
+		d.Devices.Disks = append(d.Devices.Disks, *fresh)
+		addController(d, want.Bus)
 	}
 	return nil
 }
@@ -66,6 +73,31 @@ func NewDisk(d *libvirtxml.Domain, disk *Disk) *libvirtxml.DomainDisk {
 		x.Driver.Discard = "unmap"
 	}
 	return x
+}
+
+// ReplugDisk makes the XML of a disk that is plugged in anew, on another bus or with another volume, of the one that it had
+// and a new one: what somebody said of its caching or its limits stays, what belongs to the old bus goes.
+func ReplugDisk(had *libvirtxml.DomainDisk, want *Disk, fresh *libvirtxml.DomainDisk) *libvirtxml.DomainDisk {
+	again, was := *had, readDisk(had)
+	again.Target, again.Address, again.Alias = fresh.Target, nil, nil
+	if !was.sameSource(want) {
+		again.Source, again.BackingStore, again.Mirror = fresh.Source, nil, nil
+	}
+	if again.Serial == "" {
+		again.Serial = fresh.Serial // by which it is known while the mark is not written yet
+	}
+	driver := *fresh.Driver
+	if had.Driver != nil {
+		driver = *had.Driver
+		driver.Type = fresh.Driver.Type
+	}
+	if again.Driver = &driver; was.Bus == want.Bus {
+		return &again
+	}
+	driver.IOThread, driver.IOThreads, driver.Queues, driver.QueueSize = nil, nil, nil, nil
+	driver.IOEventFD, driver.EventIDX, driver.IOMMU, driver.ATS, driver.Packed, driver.PagePerVQ = "", "", "", "", "", ""
+	again.Model, again.Geometry, again.Vendor, again.Product, again.WWN = "", nil, "", "", ""
+	return &again
 }
 
 func diskSource(disk Disk) (*libvirtxml.DomainDiskSource, string) {
@@ -121,108 +153,6 @@ func MissingController(d *libvirtxml.Domain, bus string) *libvirtxml.DomainContr
 	return &controller
 }
 
-// applyInterfaces keeps the XML of interfaces that stay and of kinds that the machine does not model.
-func applyInterfaces(d *libvirtxml.Domain, m *Machine) {
-	byMAC := map[string]libvirtxml.DomainInterface{}
-	var others []libvirtxml.DomainInterface
-	for _, x := range d.Devices.Interfaces {
-		if i, ok := readInterface(&x); ok {
-			byMAC[i.MAC] = x
-			continue
-		}
-		others = append(others, x)
-	}
-	d.Devices.Interfaces = nil
-	for _, want := range m.Interfaces {
-		x, exists := byMAC[want.MAC]
-		if !exists {
-			x = *NewInterface(&want)
-		}
-		changeInterface(&x, &want)
-		d.Devices.Interfaces = append(d.Devices.Interfaces, x)
-	}
-	d.Devices.Interfaces = append(d.Devices.Interfaces, others...)
-}
-
-// NewInterface makes the XML of an interface that the domain does not have yet.
-func NewInterface(i *Interface) *libvirtxml.DomainInterface {
-	x := &libvirtxml.DomainInterface{MAC: &libvirtxml.DomainInterfaceMAC{Address: i.MAC}, Source: &libvirtxml.DomainInterfaceSource{}}
-	changeInterface(x, i)
-	return x
-}
-
-// changeInterface puts an interface into its XML where that says something else.
-func changeInterface(x *libvirtxml.DomainInterface, want *Interface) {
-	was, _ := readInterface(x)
-	if was.Network != want.Network || was.Bridge != want.Bridge {
-		x.Source, x.VirtualPort = &libvirtxml.DomainInterfaceSource{}, nil
-		if want.Network != "" {
-			x.Source.Network = &libvirtxml.DomainInterfaceSourceNetwork{Network: want.Network}
-		} else {
-			x.Source.Bridge = &libvirtxml.DomainInterfaceSourceBridge{Bridge: want.Bridge}
-		}
-	}
-	if was.Model != want.Model {
-		x.Model = &libvirtxml.DomainInterfaceModel{Type: want.Model}
-	}
-	if was.MTU != want.MTU {
-		x.MTU = nil
-		if want.MTU != 0 {
-			x.MTU = &libvirtxml.DomainInterfaceMTU{Size: uint(want.MTU)}
-		}
-	}
-	if was.Filter != want.Filter {
-		x.FilterRef = nil
-		if want.Filter != "" {
-			x.FilterRef = &libvirtxml.DomainInterfaceFilterRef{Filter: want.Filter}
-		}
-	}
-}
-
-// readInterface reads an interface of a kind that is modelled; a macvtap or a passed-through one is not.
-func readInterface(x *libvirtxml.DomainInterface) (Interface, bool) {
-	var i Interface
-	if x.MAC != nil {
-		i.MAC = x.MAC.Address
-		if canonical, err := alloc.CanonicalMAC(x.MAC.Address); err == nil {
-			i.MAC = canonical
-		}
-	}
-	if x.Model != nil {
-		i.Model = x.Model.Type
-	}
-	if x.MTU != nil {
-		i.MTU = int64(x.MTU.Size)
-	}
-	if x.FilterRef != nil && strings.HasPrefix(x.FilterRef.Filter, FilterPrefix) {
-		i.Filter = x.FilterRef.Filter
-	}
-	switch {
-	case x.Source == nil:
-		return i, false
-	case x.Source.Network != nil:
-		i.Network = x.Source.Network.Network
-	case x.Source.Bridge != nil:
-		i.Bridge = x.Source.Bridge.Bridge
-	default:
-		return i, false
-	}
-	return i, true
-}
-
-// FindInterface finds an interface's XML by its MAC address; nil where there is none.
-func FindInterface(d *libvirtxml.Domain, mac string) *libvirtxml.DomainInterface {
-	if d == nil || d.Devices == nil {
-		return nil
-	}
-	for i := range d.Devices.Interfaces {
-		if got, _ := readInterface(&d.Devices.Interfaces[i]); got.MAC == mac {
-			return &d.Devices.Interfaces[i]
-		}
-	}
-	return nil
-}
-
 // FindDisk finds a disk's XML by its target name; nil where there is none.
 func FindDisk(d *libvirtxml.Domain, target string) *libvirtxml.DomainDisk {
 	if d == nil || d.Devices == nil {
@@ -234,21 +164,6 @@ func FindDisk(d *libvirtxml.Domain, target string) *libvirtxml.DomainDisk {
 		}
 	}
 	return nil
-}
-
-// ChangeInterface returns an interface's XML with what the machine models changed to what is wanted.
-func ChangeInterface(x *libvirtxml.DomainInterface, want *Interface) *libvirtxml.DomainInterface {
-	changed := *x
-	changeInterface(&changed, want)
-	return &changed
-}
-
-// ReplugInterface makes the XML of an interface that is plugged in anew of the one that it had, without what libvirt
-// chose for that.
-func ReplugInterface(x *libvirtxml.DomainInterface, want *Interface) *libvirtxml.DomainInterface {
-	changed := ChangeInterface(x, want)
-	changed.Address, changed.Alias, changed.Target = nil, nil, nil
-	return changed
 }
 
 // CheckKey says what is wrong with a user's name for a disk: the guest sees it as a serial number, of which

@@ -1,0 +1,126 @@
+package machine
+
+import (
+	"strings"
+
+	"libvirt.org/go/libvirtxml"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/alloc"
+)
+
+// applyInterfaces keeps the XML of interfaces that stay and of kinds that the machine does not model.
+func applyInterfaces(d *libvirtxml.Domain, m *Machine) {
+	byMAC := map[string]libvirtxml.DomainInterface{}
+	var others []libvirtxml.DomainInterface
+	for _, x := range d.Devices.Interfaces {
+		if i, ok := readInterface(&x); ok {
+			byMAC[i.MAC] = x
+			continue
+		}
+		others = append(others, x)
+	}
+	d.Devices.Interfaces = nil
+	for _, want := range m.Interfaces {
+		x, exists := byMAC[want.MAC]
+		if !exists {
+			x = *NewInterface(&want)
+		}
+		changeInterface(&x, &want)
+		d.Devices.Interfaces = append(d.Devices.Interfaces, x)
+	}
+	d.Devices.Interfaces = append(d.Devices.Interfaces, others...)
+}
+
+// NewInterface makes the XML of an interface that the domain does not have yet.
+func NewInterface(i *Interface) *libvirtxml.DomainInterface {
+	x := &libvirtxml.DomainInterface{MAC: &libvirtxml.DomainInterfaceMAC{Address: i.MAC}, Source: &libvirtxml.DomainInterfaceSource{}}
+	changeInterface(x, i)
+	return x
+}
+
+// changeInterface puts an interface into its XML where that says something else.
+func changeInterface(x *libvirtxml.DomainInterface, want *Interface) {
+	was, _ := readInterface(x)
+	if was.Network != want.Network || was.Bridge != want.Bridge {
+		x.Source, x.VirtualPort = &libvirtxml.DomainInterfaceSource{}, nil
+		if want.Network != "" {
+			x.Source.Network = &libvirtxml.DomainInterfaceSourceNetwork{Network: want.Network}
+		} else {
+			x.Source.Bridge = &libvirtxml.DomainInterfaceSourceBridge{Bridge: want.Bridge}
+		}
+	}
+	if was.Model != want.Model {
+		x.Model = &libvirtxml.DomainInterfaceModel{Type: want.Model}
+	}
+	if was.MTU != want.MTU {
+		x.MTU = nil
+		if want.MTU != 0 {
+			x.MTU = &libvirtxml.DomainInterfaceMTU{Size: uint(want.MTU)}
+		}
+	}
+	if was.Filter != want.Filter {
+		x.FilterRef = nil
+		if want.Filter != "" {
+			x.FilterRef = &libvirtxml.DomainInterfaceFilterRef{Filter: want.Filter}
+		}
+	}
+}
+
+// readInterface reads an interface of a kind that is modelled; a macvtap or a passed-through one is not.
+func readInterface(x *libvirtxml.DomainInterface) (Interface, bool) {
+	var i Interface
+	if x.MAC != nil {
+		i.MAC = x.MAC.Address
+		if canonical, err := alloc.CanonicalMAC(x.MAC.Address); err == nil {
+			i.MAC = canonical
+		}
+	}
+	if x.Model != nil {
+		i.Model = x.Model.Type
+	}
+	if x.MTU != nil {
+		i.MTU = int64(x.MTU.Size)
+	}
+	if x.FilterRef != nil && strings.HasPrefix(x.FilterRef.Filter, FilterPrefix) {
+		i.Filter = x.FilterRef.Filter
+	}
+	switch {
+	case x.Source == nil:
+		return i, false
+	case x.Source.Network != nil:
+		i.Network = x.Source.Network.Network
+	case x.Source.Bridge != nil:
+		i.Bridge = x.Source.Bridge.Bridge
+	default:
+		return i, false
+	}
+	return i, true
+}
+
+// FindInterface finds an interface's XML by its MAC address; nil where there is none.
+func FindInterface(d *libvirtxml.Domain, mac string) *libvirtxml.DomainInterface {
+	if d == nil || d.Devices == nil {
+		return nil
+	}
+	for i := range d.Devices.Interfaces {
+		if got, _ := readInterface(&d.Devices.Interfaces[i]); got.MAC == mac {
+			return &d.Devices.Interfaces[i]
+		}
+	}
+	return nil
+}
+
+// ChangeInterface returns an interface's XML with what the machine models changed to what is wanted.
+func ChangeInterface(x *libvirtxml.DomainInterface, want *Interface) *libvirtxml.DomainInterface {
+	changed := *x
+	changeInterface(&changed, want)
+	return &changed
+}
+
+// ReplugInterface makes the XML of an interface that is plugged in anew of the one that it had, without what libvirt
+// chose for that.
+func ReplugInterface(x *libvirtxml.DomainInterface, want *Interface) *libvirtxml.DomainInterface {
+	changed := ChangeInterface(x, want)
+	changed.Address, changed.Alias, changed.Target = nil, nil, nil
+	return changed
+}
