@@ -73,6 +73,9 @@ func (f *Fleet) URI(name string) (string, error) {
 		return "", ErrUnknown
 	}
 	uri, ok := f.config.Hypervisors[name]
+	if !ok && len(f.config.Hypervisors) == 0 {
+		return "", fmt.Errorf("no hypervisor %q: the provider knows none but that of its `uri`, which is meant where `hypervisor` is left out", name)
+	}
 	if !ok {
 		return "", fmt.Errorf("no hypervisor %q: the provider's hypervisors are %q", name, slices.Sorted(maps.Keys(f.config.Hypervisors)))
 	}

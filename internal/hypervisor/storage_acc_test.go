@@ -182,3 +182,16 @@ func TestAccUploadReportsAFullDisk(t *testing.T) {
 		t.Fatal("the upload hangs")
 	}
 }
+
+func TestAccAPoolWithoutItsDirectoryCountsAsStopped(t *testing.T) {
+	c, dir := sandboxPool(t, "vanishes")
+	newVolume(t, c, "vanishes", "v")
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := c.Volume(t.Context(), "vanishes", "v"); !errors.Is(err, ErrPoolStopped) {
+			t.Errorf("got %v", err)
+		}
+	}
+}

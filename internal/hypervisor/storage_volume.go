@@ -78,10 +78,13 @@ func (c *Client) Volume(ctx context.Context, pool, name string) (*Volume, error)
 	}
 	// What libvirt remembers of a pool is as old as its last look: a file that was removed by hand cannot
 	// be read, one that was added is not there.
-	if err := c.RefreshPool(ctx, pool); err != nil {
-		return nil, err
+	looked := c.RefreshPool(ctx, pool)
+	v, err = c.readVolume(ctx, what, pool, name)
+	// libvirt stops a pool into which it cannot look, as one whose directory is gone.
+	if looked != nil && !errors.Is(err, ErrPoolStopped) {
+		return nil, looked
 	}
-	return c.readVolume(ctx, what, pool, name)
+	return v, err
 }
 
 func (c *Client) readVolume(ctx context.Context, what, pool, name string) (*Volume, error) {

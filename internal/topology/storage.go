@@ -8,6 +8,11 @@ func PoolClaim(hypervisor, pool string) Claim {
 	return Claim{Kind: "storage pool", Scope: hypervisorScope(hypervisor), Value: pool}
 }
 
+// DirectoryClaim is the claim that a plan's storage pool lays to its directory.
+func DirectoryClaim(hypervisor, path string) Claim {
+	return Claim{Kind: "directory", Scope: hypervisorScope(hypervisor), Value: path}
+}
+
 // VolumeClaim is the claim to a volume's name, laid by images, volumes and nodes' disks.
 func VolumeClaim(hypervisor, pool, volume string) Claim {
 	return Claim{Kind: "volume", Scope: fmt.Sprintf("storage pool %q of %s", pool, hypervisorScope(hypervisor)), Value: volume}

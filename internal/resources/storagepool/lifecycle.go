@@ -1,6 +1,7 @@
 package storagepool
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -56,6 +57,9 @@ func create(ctx context.Context, c *hypervisor.Client, name, dir string) (_ *hyp
 		}
 	}()
 	if existing == nil {
+		if other, err := holder(ctx, c, name, dir); err != nil || other != nil {
+			return nil, cmp.Or(err, inUse(other))
+		}
 		if err := define(ctx, c, name, dir, adopted); err != nil {
 			return nil, err
 		}
@@ -73,6 +77,28 @@ func create(ctx context.Context, c *hypervisor.Client, name, dir string) (_ *hyp
 		return nil, err
 	}
 	return c.Pool(ctx, name)
+}
+
+// holder is the pool of another name that has a directory; nil for none.
+func holder(ctx context.Context, c *hypervisor.Client, name, dir string) (*hypervisor.Pool, error) {
+	pools, err := c.Pools(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range pools {
+		if p.Name() != name && p.Path() != "" && samePath(p.Path(), dir) {
+			return p, nil
+		}
+	}
+	return nil, nil
+}
+
+// inUse is what a directory can have only one pool for.
+func inUse(holder *hypervisor.Pool) error {
+	if holder == nil {
+		return nil
+	}
+	return fmt.Errorf("the directory %s is that of the storage pool %q already: use that pool, or choose another directory", holder.Path(), holder.Name())
 }
 
 // redefine notes that the directory is about to be made.

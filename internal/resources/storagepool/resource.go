@@ -12,11 +12,11 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-log/tflog"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/topology"
 )
 
 var (
@@ -38,49 +38,6 @@ func (r *storagePool) Schema(_ context.Context, _ resource.SchemaRequest, resp *
 }
 
 func what(m *model) string { return fmt.Sprintf("storage pool %q", m.Name.ValueString()) }
-
-func (r *storagePool) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	if req.Plan.Raw.IsNull() {
-		return
-	}
-	var m model
-	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
-	resp.Diagnostics.Append(keepSizes(ctx, req, resp, &m)...)
-	if resp.Diagnostics.HasError() || r.Fleet == nil || m.Name.IsUnknown() || m.Hypervisor.IsUnknown() {
-		return
-	}
-	for _, conflict := range r.Fleet.Claims.Replace(topology.On(m.Hypervisor.ValueString(), what(&m)+" in "+m.Path.ValueString()), topology.PoolClaim(m.Hypervisor.ValueString(), m.Name.ValueString())) {
-		resp.Diagnostics.AddAttributeError(path.Root("name"), "Storage pool name taken", fmt.Sprintf("The %s is what %s makes too. Give one of them another name.", conflict.Claim, conflict.Holder))
-	}
-	c, diags := Client(ctx, r.Fleet, m.Hypervisor)
-	resp.Diagnostics.Append(diags...)
-	if c == nil || !req.State.Raw.IsNull() || m.Path.IsUnknown() {
-		return
-	}
-	if p, err := c.Pool(ctx, m.Name.ValueString()); err == nil {
-		if mine, _ := ours(p); !mine {
-			resp.Diagnostics.AddAttributeError(path.Root("name"), "Storage pool exists", fmt.Sprintf(
-				"The hypervisor %s has a storage pool %q already, in %s. Choose another name, or take it over with: terraform import ADDRESS %s", c.URI(), p.Name(), p.Path(), p.Name()))
-		}
-	}
-}
-
-// keepSizes takes back that the sizes are unknown, which the framework decides by the spelling of the other
-// attributes before anyone can tell it that two spellings mean the same.
-func keepSizes(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) diag.Diagnostics {
-	var diags diag.Diagnostics
-	if req.State.Raw.IsNull() {
-		return diags
-	}
-	var prior model
-	diags.Append(req.State.Get(ctx, &prior)...)
-	if diags.HasError() || !prior.Active.Equal(planned.Active) || !prior.Path.Equal(planned.Path) {
-		return diags
-	}
-	diags.Append(resp.Plan.SetAttribute(ctx, path.Root("capacity_bytes"), prior.CapacityBytes)...)
-	diags.Append(resp.Plan.SetAttribute(ctx, path.Root("available_bytes"), prior.AvailableBytes)...)
-	return diags
-}
 
 func (r *storagePool) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	var m model
@@ -167,6 +124,9 @@ func (r *storagePool) Read(ctx context.Context, req resource.ReadRequest, resp *
 	if err == nil {
 		p, err = find(ctx, c, &m)
 	}
+	if err == nil && p.Active {
+		p, err = look(ctx, c, p)
+	}
 	switch {
 	case hypervisor.IsNotFound(err):
 		resp.State.RemoveResource(ctx)
@@ -189,6 +149,16 @@ func find(ctx context.Context, c *hypervisor.Client, m *model) (*hypervisor.Pool
 		}
 	}
 	return c.Pool(ctx, m.Name.ValueString())
+}
+
+// look has libvirt look into a started pool. It stops one whose directory is gone.
+func look(ctx context.Context, c *hypervisor.Client, p *hypervisor.Pool) (*hypervisor.Pool, error) {
+	if err := c.RefreshPool(ctx, p.UUID()); err != nil && hypervisor.Code(err) == 0 {
+		return nil, err
+	} else if err != nil {
+		tflog.Warn(ctx, "libvirt cannot look into a storage pool", map[string]any{"pool": p.Name(), "reason": err.Error()})
+	}
+	return c.Pool(ctx, p.UUID())
 }
 
 func (r *storagePool) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {

@@ -75,6 +75,18 @@ func TestAccPoolMakesAndRemovesItsDirectory(t *testing.T) {
 				Config: config("made", dir, ""),
 				Check:  info(t, "made", `State: +running`),
 			},
+			{ // drift: the directory of the running pool is gone, of which libvirt knows nothing
+				PreConfig: func() {
+					if err := os.RemoveAll(dir); err != nil {
+						t.Error(err)
+					}
+				},
+				Config: config("made", dir, ""),
+				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
+					plancheck.ExpectResourceAction(address, plancheck.ResourceActionUpdate),
+				}},
+				Check: func(*terraform.State) error { _, err := os.Stat(dir); return err },
+			},
 			{Config: config("made", dir, "  autostart = false\n"), Check: info(t, "made", `Autostart: +no`)},
 			{Config: config("made", dir, "  autostart = false\n  active = false\n"), Check: info(t, "made", `State: +inactive`)},
 			{ResourceName: address, ImportState: true, ImportStateId: "made", ImportStateVerify: true},
@@ -145,6 +157,8 @@ func TestAccPoolBadInput(t *testing.T) {
 			fails(config("p", "/srv/p", "  type = \"logical\"\n"), `value must be one of: \["dir"\]`),
 			fails(config("p", "/srv/p", "  hypervisor = \"kvm9\"\n"), `(?s)Unknown hypervisor.*kvm9`),
 			fails(config("theirs", "/srv/p", ""), `(?s)Storage pool exists.*terraform\s+import`),
+			fails(config("p", "/tmp/", ""), `(?s)Directory taken.*"theirs"\s+already`),
+			fails(config("p", "/srv/p", "")+"resource \"virtcluster_storage_pool\" \"q\" {\n  name = \"q\"\n  path = \"/srv/./p\"\n}\n", `(?s)Directory taken.*directory\s+/srv/p`),
 			{Config: config("p", "/proc/nowhere", ""), ExpectError: regexp.MustCompile(`(?s)Cannot create storage pool "p".*/proc/nowhere`)},
 		},
 	})

@@ -1,0 +1,87 @@
+package storagepool
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/topology"
+)
+
+func (r *storagePool) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	if req.Plan.Raw.IsNull() {
+		return
+	}
+	var m model
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
+	resp.Diagnostics.Append(keepSizes(ctx, req, resp, &m)...)
+	if resp.Diagnostics.HasError() || r.Fleet == nil || m.Name.IsUnknown() || m.Hypervisor.IsUnknown() {
+		return
+	}
+	resp.Diagnostics.Append(r.claim(&m)...)
+	c, diags := Client(ctx, r.Fleet, m.Hypervisor)
+	resp.Diagnostics.Append(diags...)
+	if c == nil || !req.State.Raw.IsNull() || m.Path.IsUnknown() {
+		return
+	}
+	resp.Diagnostics.Append(checkNew(ctx, c, &m)...)
+}
+
+// claim lays claim to the pool's name and directory.
+func (r *storagePool) claim(m *model) diag.Diagnostics {
+	var diags diag.Diagnostics
+	on, dir := m.Hypervisor.ValueString(), m.Path.ValueString()
+	claims := []topology.Claim{topology.PoolClaim(on, m.Name.ValueString())}
+	if dir != "" {
+		claims = append(claims, topology.DirectoryClaim(on, filepath.Clean(dir)))
+	}
+	for _, conflict := range r.Fleet.Claims.Replace(topology.On(on, what(m)+" in "+dir), claims...) {
+		if conflict.Claim == claims[0] {
+			diags.AddAttributeError(path.Root("name"), "Storage pool name taken", fmt.Sprintf("The %s is what %s makes too. Give one of them another name.", conflict.Claim, conflict.Holder))
+			continue
+		}
+		diags.AddAttributeError(path.Root("path"), "Directory taken", fmt.Sprintf("The %s is that of %s too. Give one of them another path.", conflict.Claim, conflict.Holder))
+	}
+	return diags
+}
+
+// checkNew looks for what is in the way of a pool that is to be made. One that this provider made may be in the way because
+// it is what the new one replaces.
+func checkNew(ctx context.Context, c *hypervisor.Client, m *model) diag.Diagnostics {
+	var diags diag.Diagnostics
+	if p, err := c.Pool(ctx, m.Name.ValueString()); err == nil {
+		if mine, _ := ours(p); !mine {
+			diags.AddAttributeError(path.Root("name"), "Storage pool exists", fmt.Sprintf(
+				"The hypervisor %s has a storage pool %q already, in %s. Choose another name, or take it over with: terraform import ADDRESS %s", c.URI(), p.Name(), p.Path(), p.Name()))
+		}
+	}
+	if p, err := holder(ctx, c, m.Name.ValueString(), m.Path.ValueString()); err == nil && p != nil {
+		if mine, _ := ours(p); !mine {
+			diags.AddAttributeError(path.Root("path"), "Directory taken", fmt.Sprintf(
+				"On the hypervisor %s, %s. To take that pool over, give it its name and run: terraform import ADDRESS %s", c.URI(), inUse(p), p.Name()))
+		}
+	}
+	return diags
+}
+
+// keepSizes takes back that the sizes are unknown, which the framework decides by the spelling of the other
+// attributes before anyone can tell it that two spellings mean the same.
+func keepSizes(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) diag.Diagnostics {
+	var diags diag.Diagnostics
+	if req.State.Raw.IsNull() {
+		return diags
+	}
+	var prior model
+	diags.Append(req.State.Get(ctx, &prior)...)
+	if diags.HasError() || !prior.Active.Equal(planned.Active) || !prior.Path.Equal(planned.Path) {
+		return diags
+	}
+	diags.Append(resp.Plan.SetAttribute(ctx, path.Root("capacity_bytes"), prior.CapacityBytes)...)
+	diags.Append(resp.Plan.SetAttribute(ctx, path.Root("available_bytes"), prior.AvailableBytes)...)
+	return diags
+}
