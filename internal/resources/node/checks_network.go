@@ -41,8 +41,9 @@ func (k *checks) networks(ctx context.Context) error {
 			k.planned(all[index].Name, i, here)
 			continue
 		}
-		if k.fresh && !all[index].Active() && (k.v.Running.ValueBool() || known(i.IP) || known(i.IPv6)) {
-			k.problem(append(here, "network"), "Network not active", "network %q of hypervisor %s is stopped: start it (virsh net-start %s), or import it as a virtcluster_network, which is kept active", all[index].Name, k.c.URI(), all[index].Name)
+		needed := k.plugs(i, len(restarts(k.prior, k.v)) > 0) || k.fresh && (known(i.IP) || known(i.IPv6))
+		if needed && !all[index].Active() {
+			k.problem(append(here, "network"), "Network not active", "network %q of hypervisor %s is stopped: %s", all[index].Name, k.c.URI(), startNetwork(all[index].Name))
 			continue
 		}
 		k.reservation(all[index], i, here)

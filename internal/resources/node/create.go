@@ -47,7 +47,11 @@ func (n *node) Create(ctx context.Context, req resource.CreateRequest, resp *res
 		return
 	}
 	var b *build
-	err = (&checks{n: n, c: c, v: &v, prior: &version{}, fresh: true}).bridged(ctx, func() error {
+	k := &checks{n: n, c: c, v: &v, prior: &version{}, fresh: true}
+	err = k.bridged(ctx, func() error {
+		if err := k.pluggable(ctx, true); err != nil {
+			return err
+		}
 		b, err = n.construct(ctx, c, &v)
 		return err
 	})

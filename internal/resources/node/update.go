@@ -89,6 +89,9 @@ func (n *node) change(ctx context.Context, c *hypervisor.Client, prior, v *versi
 	if err := u.consider(); err != nil {
 		return err
 	}
+	if err := (&checks{n: n, c: c, v: v, prior: prior}).pluggable(ctx, u.mustRestart || !d.Active()); err != nil {
+		return err
+	}
 	for _, f := range u.filters {
 		if err := c.DefineFilter(ctx, f.name, f.xml); err != nil {
 			return err

@@ -1,0 +1,114 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-log/tflog"
+	"libvirt.org/go/libvirtxml"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+)
+
+// plugs says whether a change plugs an interface into a machine that runs, or starts the machine with it.
+func (k *checks) plugs(i *interfaceModel, starts bool) bool {
+	if !k.v.Running.ValueBool() {
+		return false
+	}
+	if k.fresh || starts || !k.prior.Running.ValueBool() {
+		return true
+	}
+	for _, p := range k.prior.parts.Interfaces {
+		if canonicalMAC(p.MAC.ValueString()) == canonicalMAC(i.MAC.ValueString()) {
+			return !p.Network.Equal(i.Network) || !p.Model.Equal(i.Model) || !p.MTU.Equal(i.MTU)
+		}
+	}
+	return true
+}
+
+// pluggable finds, before an apply changes anything, an interface that its hypervisor would refuse in the middle of it: in a
+// network that does not run, which the plan may have been about to start, or on a card that QEMU does not have, which no
+// hypervisor says. It is told that the change starts the machine.
+func (k *checks) pluggable(ctx context.Context, starts bool) error {
+	for n := range k.v.parts.Interfaces {
+		i := &k.v.parts.Interfaces[n]
+		if !k.plugs(i, starts) {
+			continue
+		}
+		if ref := i.Network.ValueString(); ref != "" {
+			active, err := k.n.facts.networkActive(ctx, k.c, ref)
+			if err != nil {
+				return err
+			}
+			if !active {
+				return crud.At(at("network_interfaces", n, "network"), fmt.Errorf("network %q of hypervisor %s is stopped, and a machine that runs cannot be in it: %s", ref, k.c.URI(), startNetwork(ref)))
+			}
+		}
+		if err := k.n.facts.card(ctx, k.c, k.v, i.Model.ValueString()); err != nil {
+			return crud.At(at("network_interfaces", n, "model"), err)
+		}
+	}
+	return nil
+}
+
+// startNetwork is the way out of a network that is stopped.
+func startNetwork(name string) string {
+	return fmt.Sprintf("write active = true for its virtcluster_network, or start it (virsh net-start %s), or import it as a virtcluster_network, which is kept active", name)
+}
+
+// networkActive says whether a network runs.
+func (f *facts) networkActive(ctx context.Context, c *hypervisor.Client, ref string) (bool, error) {
+	_, err := ask(f, question{c, "active network", ref}, func() (struct{}, error) {
+		n, err := c.Network(ctx, ref)
+		switch {
+		case hypervisor.IsNotFound(err):
+			err = &absentError{fmt.Sprintf("there is no network %q", ref), err}
+		case err == nil && !n.Active():
+			err = errStopped
+		}
+		return struct{}{}, err
+	})
+	if errors.Is(err, errStopped) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// errStopped keeps a stopped network from being remembered.
+var errStopped = errors.New("the network is stopped")
+
+// card returns the refusal of a network card that QEMU does not have. Only a start tells, so that of a machine with nothing
+// else is tried, once for each; the paravirtual one is in every QEMU.
+func (f *facts) card(ctx context.Context, c *hypervisor.Client, v *version, model string) error {
+	if model == "" || model == "virtio" {
+		return nil
+	}
+	_, err := ask(f, question{c, "card", strings.Join([]string{v.Type.ValueString(), v.Machine.ValueString(), model}, " ")}, func() (struct{}, error) {
+		err := c.TryDomain(ctx, withCard(v, model))
+		if err == nil || hypervisor.Code(err) == 0 {
+			return struct{}{}, err
+		}
+		if usual := c.TryDomain(ctx, withCard(v, "virtio")); usual != nil {
+			tflog.Warn(ctx, "cannot try network cards", map[string]any{"reason": usual.Error()})
+			return struct{}{}, nil // it is not the card
+		}
+		return struct{}{}, fmt.Errorf("hypervisor %s starts no machine with a network card %q: write model = \"virtio\", or another that its QEMU has (qemu-system-x86_64 -device help): %w", c.URI(), model, err)
+	})
+	return err
+}
+
+// withCard is a machine like a node's with nothing but a network card.
+func withCard(v *version, model string) *libvirtxml.Domain {
+	uuid := newUUID()
+	return &libvirtxml.Domain{
+		Name: "virtcluster-try-" + uuid[:8], UUID: uuid, Type: v.Type.ValueString(),
+		Memory: &libvirtxml.DomainMemory{Value: 16, Unit: "MiB"},
+		OS:     &libvirtxml.DomainOS{Type: &libvirtxml.DomainOSType{Arch: "x86_64", Machine: v.Machine.ValueString(), Type: "hvm"}},
+		Devices: &libvirtxml.DomainDeviceList{Interfaces: []libvirtxml.DomainInterface{{
+			Source: &libvirtxml.DomainInterfaceSource{User: &libvirtxml.DomainInterfaceSourceUser{}}, Model: &libvirtxml.DomainInterfaceModel{Type: model},
+		}}},
+	}
+}
