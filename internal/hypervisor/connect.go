@@ -53,24 +53,39 @@ func (c *Client) conn(ctx context.Context) (*libvirt.Libvirt, error) {
 
 // connect makes the connection for all who wait on the attempt.
 func (c *Client) connect(ctx context.Context, a *attempt) {
+	a.err = c.patiently(ctx, func() (err error) {
+		a.live, err = c.open(ctx)
+		return err
+	})
+	c.mu.Lock()
+	c.live, c.attempt = a.live, nil
+	c.mu.Unlock()
+	close(a.done)
+}
+
+// patiently makes an attempt to connect, and again for a while where the hypervisor was there before.
+func (c *Client) patiently(ctx context.Context, attempt func() error) error {
 	c.mu.Lock()
 	patience := time.Duration(0)
 	if c.connected {
 		patience = restartPatience
 	}
 	c.mu.Unlock()
-	a.live, a.err = c.open(ctx)
-	for deadline := time.Now().Add(patience); a.err != nil && time.Now().Before(deadline); {
-		tflog.Warn(ctx, "waiting for the hypervisor to come back", map[string]any{"uri": c.uri, "reason": a.err.Error()})
-		time.Sleep(300 * time.Millisecond)
-		a.live, a.err = c.open(ctx)
+	err := attempt()
+	for deadline := time.Now().Add(patience); err != nil && ctx.Err() == nil && time.Now().Before(deadline); {
+		tflog.Warn(ctx, "waiting for the hypervisor to come back", map[string]any{"uri": c.uri, "reason": err.Error()})
+		select {
+		case <-ctx.Done():
+		case <-time.After(300 * time.Millisecond):
+			err = attempt()
+		}
 	}
-
-	c.mu.Lock()
-	c.live, c.attempt = a.live, nil
-	c.connected = a.err == nil
-	c.mu.Unlock()
-	close(a.done)
+	if ctx.Err() == nil {
+		c.mu.Lock()
+		c.connected = err == nil
+		c.mu.Unlock()
+	}
+	return err
 }
 
 // open makes a connection that nobody shares; streams use one each, so that a slow reader does not hold up

@@ -55,13 +55,18 @@ type stream struct {
 // openStream connects and makes the call that starts a stream. Whoever opens it closes it. The context
 // bounds its whole life.
 func (c *Client) openStream(ctx context.Context, what string, proc uint32, arguments []byte) (*stream, error) {
-	conn, address, err := c.target.dial(ctx, c.remote)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", what, c.unreachable(ctx, address, err))
+	var s *stream
+	err := c.patiently(ctx, func() (err error) {
+		s, err = c.newStream(ctx, what)
+		return err
+	})
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, fmt.Errorf("%s on hypervisor %s: %w", what, c.uri, context.Cause(ctx))
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", what, err)
 	}
-	s := &stream{ctx: ctx, uri: c.uri, what: what, conn: conn, reader: bufio.NewReaderSize(conn, 64<<10)}
-	s.stop = context.AfterFunc(ctx, func() { _ = conn.Close() })
-	if err := s.open(c.target.remoteURI, proc, arguments); err != nil {
+	if _, err := s.call(proc, arguments); err != nil {
 		s.close()
 		if c.awaitDaemon(ctx, err) {
 			return c.openStream(ctx, what, proc, arguments)
@@ -71,15 +76,34 @@ func (c *Client) openStream(ctx context.Context, what string, proc uint32, argum
 	return s, nil
 }
 
-func (s *stream) open(remoteURI string, proc uint32, arguments []byte) error {
+// newStream makes the connection for a stream. It fails with *UnreachableError.
+func (c *Client) newStream(ctx context.Context, what string) (*stream, error) {
+	opening, cancel := context.WithTimeout(ctx, c.attemptTimeout())
+	defer cancel()
+	conn, address, err := c.target.dial(opening, c.remote)
+	if err != nil {
+		return nil, c.unreachable(opening, address, err)
+	}
+	s := &stream{ctx: ctx, uri: c.uri, what: what, conn: conn, reader: bufio.NewReaderSize(conn, 64<<10)}
+	s.stop = context.AfterFunc(ctx, func() { _ = conn.Close() })
+	inTime := context.AfterFunc(opening, func() { _ = conn.Close() })
+	err = s.open(c.target.remoteURI)
+	if !inTime() && err == nil {
+		err = opening.Err()
+	}
+	if err != nil {
+		s.close()
+		return nil, c.unreachable(opening, address, err)
+	}
+	return s, nil
+}
+
+func (s *stream) open(remoteURI string) error {
 	if err := s.authenticate(); err != nil {
 		return err
 	}
 	// remote_connect_open_args: an optional name and flags.
-	if _, err := s.call(rpcConnectOpen, word(text(word(nil, 1), remoteURI), 0)); err != nil {
-		return err
-	}
-	_, err := s.call(proc, arguments)
+	_, err := s.call(rpcConnectOpen, word(text(word(nil, 1), remoteURI), 0))
 	return err
 }
 

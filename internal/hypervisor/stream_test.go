@@ -3,10 +3,13 @@ package hypervisor
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"io"
 	"net"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"libvirt.org/go/libvirtxml"
 )
@@ -70,5 +73,70 @@ func TestADownloadTakesLeaveOfTheDaemon(t *testing.T) {
 	}
 	if status, said := <-finished; !said || status != statusOK {
 		t.Errorf("the client said %t, status %d", said, status)
+	}
+}
+
+func TestAStreamWaitsForADaemonThatRestarts(t *testing.T) {
+	listen := func(path string) net.Listener {
+		listener, err := net.Listen("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return listener
+	}
+	path := filepath.Join(t.TempDir(), "sock")
+	c := newClient(t, "qemu:///system?socket="+path)
+	v := &Volume{Pool: "p", XML: libvirtxml.StorageVolume{Name: "v"}}
+	serve := func(listener net.Listener) {
+		defer func() { _ = listener.Close() }()
+		if conn, err := listener.Accept(); err == nil {
+			sender(conn, []byte("content"), make(chan uint32, 1))
+		}
+	}
+	read := func() error {
+		var got bytes.Buffer
+		err := c.DownloadVolume(t.Context(), v, 0, 0, &got)
+		if err == nil && got.String() != "content" {
+			t.Errorf("got %q", got.String())
+		}
+		return err
+	}
+	// One that never was there is not waited for.
+	start := time.Now()
+	if _, ok := errors.AsType[*UnreachableError](read()); !ok || time.Since(start) > restartPatience/2 {
+		t.Errorf("after %s not told that nobody is there", time.Since(start))
+	}
+	first := listen(path)
+	go serve(first)
+	if err := read(); err != nil {
+		t.Fatal(err)
+	}
+	_ = first.Close()
+	refused := make(chan error)
+	go func() { refused <- read() }()
+	// It finds nobody at first, and tries until somebody is there.
+	select {
+	case err := <-refused:
+		t.Fatalf("not waited: %v", err)
+	case <-time.After(100 * time.Millisecond):
+	}
+	go serve(listen(path))
+	if err := <-refused; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAStreamGivesUpOnADaemonThatHangs(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sock")
+	listener, err := net.Listen("unix", path) // which the system connects to, and nobody answers
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	c := newClient(t, "qemu:///system?socket="+path)
+	c.ssh.ConnectTimeout = 50 * time.Millisecond
+	_, err = c.openStream(t.Context(), "upload", rpcUpload, nil)
+	if _, ok := errors.AsType[*UnreachableError](err); !ok || !strings.Contains(err.Error(), "no answer in time") || !strings.Contains(err.Error(), "where it hangs") {
+		t.Errorf("got %v", err)
 	}
 }
