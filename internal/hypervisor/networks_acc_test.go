@@ -78,9 +78,18 @@ func reservations(t *testing.T, active bool) {
 			t.Fatal(err)
 		}
 	}
-	six := DHCPHost{ID: "0:3:0:1:52:54:0:0:0:1", IP: netip.MustParseAddr("fd77::1:1"), Name: "six"}
+	six := DHCPHost{ID: "0:3:0:1:52:54:0:0:0:1", IP: netip.MustParseAddr("fd77::1:2")}
 	if err := c.PutDHCPHost(ctx, "acc-dhcp", six); err != nil {
 		t.Fatal(err)
+	}
+	six.IP, six.Name = netip.MustParseAddr("fd77::1:1"), ""
+	if err := c.PutDHCPHost(ctx, "acc-dhcp", six); err != nil {
+		t.Fatal(err)
+	}
+	// libvirt would change the first one that has the name.
+	taken := DHCPHost{MAC: "52:54:00:00:00:02", IP: netip.MustParseAddr("10.77.0.5"), Name: first.Name}
+	if err := c.PutDHCPHost(ctx, "acc-dhcp", taken); err == nil || !strings.Contains(err.Error(), "that of another reservation already") {
+		t.Fatalf("two machines got one name: %v", err)
 	}
 	if err := c.PutDHCPHost(ctx, "acc-dhcp", DHCPHost{MAC: "52:54:00:00:00:02", IP: first.IP}); err == nil || !strings.Contains(err.Error(), "reserved already") {
 		t.Fatalf("two machines got one address: %v", err)

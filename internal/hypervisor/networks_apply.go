@@ -96,17 +96,17 @@ func (c *Client) UpdateNetwork(ctx context.Context, uuid string, want netspec.Ne
 	}
 	restart := n.Active() && state.Active && netspec.NeedsRestart(live, want)
 	if restart || netspec.NeedsDefinition(config, want) {
-		return c.redefineNetwork(ctx, n, want, state, restart, known)
+		return c.redefineNetwork(ctx, n, config, want, state, restart)
 	}
-	if err := c.editNetwork(ctx, n, want); err != nil {
+	if err := c.editNetwork(ctx, n, config, want); err != nil {
 		return err
 	}
 	return c.setNetworkState(ctx, uuid, state)
 }
 
 // redefineNetwork replaces the configuration, and the running network where it must.
-func (c *Client) redefineNetwork(ctx context.Context, n *Network, want netspec.Network, state NetworkState, restart bool, known []netip.Prefix) (err error) {
-	xml, err := want.Render(n.ConfigXML, known...)
+func (c *Client) redefineNetwork(ctx context.Context, n *Network, was, want netspec.Network, state NetworkState, restart bool) (err error) {
+	xml, err := want.Render(n.ConfigXML, was.Subnet, was.Subnet6)
 	if err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func (c *Client) redefineNetwork(ctx context.Context, n *Network, want netspec.N
 	}
 	if !restart {
 		if n.Active() && state.Active { // what runs is what is wanted but for what can be edited
-			if err := c.editNetwork(ctx, n, want); err != nil {
+			if err := c.editNetwork(ctx, n, was, want); err != nil {
 				return err
 			}
 		}
@@ -153,23 +153,26 @@ func (c *Client) restoreNetwork(ctx context.Context, n *Network) error {
 // sections are libvirt's numbers of what can be edited.
 var sections = map[netspec.Section]libvirt.NetworkUpdateSection{
 	netspec.DHCPRange: libvirt.NetworkSectionIPDhcpRange,
+	netspec.DHCPHost:  libvirt.NetworkSectionIPDhcpHost,
 	netspec.DNSHost:   libvirt.NetworkSectionDNSHost,
 }
 
-// editNetwork changes ranges and records in place; the caller holds the network's lock.
-func (c *Client) editNetwork(ctx context.Context, n *Network, want netspec.Network) error {
-	return c.editDefinitions(ctx, fmt.Sprintf("update network %q", n.Name), n.UUID, func(definition string, _ *libvirtxml.Network) ([]networkUpdate, error) {
-		edits, err := netspec.Edits(definition, want)
+var commands = map[netspec.Command]libvirt.NetworkUpdateCommand{
+	netspec.Add:    libvirt.NetworkUpdateCommandAddLast,
+	netspec.Delete: libvirt.NetworkUpdateCommandDelete,
+	netspec.Modify: libvirt.NetworkUpdateCommandModify,
+}
+
+// editNetwork changes ranges, lease times and records in place; the caller holds the network's lock.
+func (c *Client) editNetwork(ctx context.Context, n *Network, was, want netspec.Network) error {
+	return c.editDefinitions(ctx, fmt.Sprintf("update network %q", n.Name), n.UUID, func(_ *Network, definition string, _ *libvirtxml.Network) ([]networkUpdate, error) {
+		edits, err := netspec.Edits(definition, was, want)
 		if err != nil {
 			return nil, err
 		}
 		var updates []networkUpdate
 		for _, e := range edits {
-			command := libvirt.NetworkUpdateCommandAddLast
-			if e.Delete {
-				command = libvirt.NetworkUpdateCommandDelete
-			}
-			updates = append(updates, networkUpdate{command: command, section: sections[e.Section], parent: int32(e.Parent), xml: e.XML})
+			updates = append(updates, networkUpdate{command: commands[e.Command], section: sections[e.Section], parent: int32(e.Parent), xml: e.XML})
 		}
 		return updates, nil
 	})

@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
-	"time"
 
 	"github.com/digitalocean/go-libvirt"
 	"libvirt.org/go/libvirtxml"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor/netspec"
 )
 
 // DHCPHost is a reservation: a fixed address that a network's DHCP gives to one machine.
@@ -25,11 +26,22 @@ type DHCPHost struct {
 func (h DHCPHost) key() string {
 	if h.IP.Is6() {
 		if h.ID != "" {
-			return "id " + strings.ToLower(h.ID)
+			return "id " + CanonicalDUID(h.ID)
 		}
 		return "name " + h.Name
 	}
 	return "mac " + strings.ToLower(h.MAC)
+}
+
+// CanonicalDUID spells a DHCP unique identifier in lower case, each byte without a leading zero.
+func CanonicalDUID(text string) string {
+	octets := strings.Split(strings.ToLower(text), ":")
+	for i, octet := range octets {
+		if len(octet) == 2 {
+			octets[i] = strings.TrimPrefix(octet, "0")
+		}
+	}
+	return strings.Join(octets, ":")
 }
 
 // String reads as in a message: "10.0.0.1 for 52:54:00:aa:6c:b1".
@@ -46,28 +58,79 @@ func (h DHCPHost) String() string {
 
 // PutDHCPHost makes a reservation what it shall be: it adds the one that is not there, changes the one for the
 // same machine (by MAC, DUID or name) and leaves an equal one alone. It works live on an active network and on
-// the configuration of any, and takes turns with other changes of the network. An address that another
+// the configuration of any, and takes turns with other changes of the network. An address or a name that another
 // machine has is an error that names it.
 func (c *Client) PutDHCPHost(ctx context.Context, network string, h DHCPHost) error {
 	what := fmt.Sprintf("reserve %s on network %q", h, network)
-	return c.updateNetwork(ctx, what, network, func(n *libvirtxml.Network) ([]networkUpdate, error) {
-		index, err := subnetOf(n, h.IP)
+	return c.updateNetwork(ctx, what, network, func(n *Network, definition *libvirtxml.Network) ([]networkUpdate, error) {
+		index, err := subnetOf(definition, h.IP)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", what, err)
 		}
-		command := libvirt.NetworkUpdateCommandAddLast
-		for _, other := range DHCPHosts(n) {
+		var was *DHCPHost
+		for _, other := range DHCPHosts(definition) {
 			switch {
 			case other.key() == h.key() && other == h:
 				return nil, nil
 			case other.key() == h.key():
-				command = libvirt.NetworkUpdateCommandModify
+				was = &other
 			case other.IP == h.IP:
 				return nil, fmt.Errorf("%s: the address is reserved already: %s", what, other)
+			case h.Named(other) && onSubnet(definition, index, other.IP):
+				return nil, fmt.Errorf("%s: its name %s is that of another reservation already: %s; write another name, or give that one another first", what, h.Name, other)
 			}
 		}
-		return []networkUpdate{{command: command, section: libvirt.NetworkSectionIPDhcpHost, parent: index, xml: h.xml()}}, nil
+		lease := subnetLease(definition.IPs[index], n.ConfigXML)
+		if was == nil {
+			return []networkUpdate{hostUpdate(libvirt.NetworkUpdateCommandAddLast, index, h, lease)}, nil
+		}
+		return changeHost(definition, *was, h, index, lease)
 	})
+}
+
+// changeHost turns one reservation into another for the same machine. libvirt changes the first one that has the MAC
+// address, the address or the name: it does not find a machine that is known by its DUID, nor one in another subnet.
+func changeHost(definition *libvirtxml.Network, was, want DHCPHost, index int32, lease *libvirtxml.NetworkDHCPLease) ([]networkUpdate, error) {
+	from, err := subnetOf(definition, was.IP)
+	if err != nil {
+		return nil, err
+	}
+	for _, h := range definition.IPs[from].DHCP.Hosts {
+		if h.IP == was.IP.String() && h.Lease != nil {
+			lease = h.Lease // somebody gave it
+		}
+	}
+	if from == index && want.MAC != "" {
+		return []networkUpdate{hostUpdate(libvirt.NetworkUpdateCommandModify, index, want, lease)}, nil
+	}
+	return []networkUpdate{
+		hostUpdate(libvirt.NetworkUpdateCommandDelete, from, was, nil),
+		hostUpdate(libvirt.NetworkUpdateCommandAddLast, index, want, lease),
+	}, nil
+}
+
+func hostUpdate(command libvirt.NetworkUpdateCommand, index int32, h DHCPHost, lease *libvirtxml.NetworkDHCPLease) networkUpdate {
+	return networkUpdate{command: command, section: libvirt.NetworkSectionIPDhcpHost, parent: index, xml: h.xml(lease)}
+}
+
+// subnetLease is the lease time that a new reservation must be given, as its subnet has no range that has it; nil where
+// it has, or the network has none.
+func subnetLease(subnet libvirtxml.NetworkIP, configuration string) *libvirtxml.NetworkDHCPLease {
+	seconds := netspec.LeaseSeconds(configuration)
+	if seconds == nil || subnet.DHCP != nil && len(subnet.DHCP.Ranges) > 0 {
+		return nil
+	}
+	return &libvirtxml.NetworkDHCPLease{Expiry: uint(*seconds), Unit: "seconds"}
+}
+
+// Named says whether two reservations are for different machines of one name, of which libvirt takes one in a subnet.
+func (h DHCPHost) Named(other DHCPHost) bool {
+	return h.Name != "" && h.Name == other.Name && h.IP.Is6() == other.IP.Is6() && h.key() != other.key()
+}
+
+func onSubnet(n *libvirtxml.Network, index int32, a netip.Addr) bool {
+	at, err := subnetOf(n, a)
+	return err == nil && at == index
 }
 
 // AddDHCPHost is PutDHCPHost for a reservation that must be new: an existing one for the same machine with
@@ -100,7 +163,7 @@ func (c *Client) UpdateDHCPHost(ctx context.Context, network string, was, want D
 // reservation of the machine that has another address by now is not touched.
 func (c *Client) RemoveDHCPHost(ctx context.Context, network string, h DHCPHost) error {
 	what := fmt.Sprintf("remove reservation %s on network %q", h, network)
-	err := c.updateNetwork(ctx, what, network, func(n *libvirtxml.Network) ([]networkUpdate, error) {
+	err := c.updateNetwork(ctx, what, network, func(_ *Network, n *libvirtxml.Network) ([]networkUpdate, error) {
 		for _, other := range DHCPHosts(n) {
 			if other.key() != h.key() || other.IP != h.IP {
 				continue
@@ -109,7 +172,7 @@ func (c *Client) RemoveDHCPHost(ctx context.Context, network string, h DHCPHost)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", what, err)
 			}
-			return []networkUpdate{{command: libvirt.NetworkUpdateCommandDelete, section: libvirt.NetworkSectionIPDhcpHost, parent: index, xml: other.xml()}}, nil
+			return []networkUpdate{hostUpdate(libvirt.NetworkUpdateCommandDelete, index, other, nil)}, nil
 		}
 		return nil, nil
 	})
@@ -134,8 +197,8 @@ func DHCPHosts(n *libvirtxml.Network) []DHCPHost {
 	return hosts
 }
 
-func (h DHCPHost) xml() string {
-	out := libvirtxml.NetworkDHCPHost{ID: h.ID, Name: h.Name, IP: h.IP.String()}
+func (h DHCPHost) xml(lease *libvirtxml.NetworkDHCPLease) string {
+	out := libvirtxml.NetworkDHCPHost{ID: h.ID, Name: h.Name, IP: h.IP.String(), Lease: lease}
 	if !h.IP.Is6() { // libvirt refuses a MAC on IPv6
 		out.MAC = strings.ToLower(h.MAC)
 	}
@@ -191,51 +254,4 @@ func ones(mask netip.Addr) int {
 		}
 	}
 	return n
-}
-
-// Lease is an address that a network's DHCP has given out.
-type Lease struct {
-	MAC      string // lower case; "" where only the client id is known
-	IP       netip.Addr
-	Prefix   int
-	Hostname string
-	ClientID string
-	Expires  time.Time
-}
-
-// Leases lists the current leases of a network; an inactive one has none.
-func (c *Client) Leases(ctx context.Context, network string) ([]Lease, error) {
-	return callIdempotent(ctx, c, fmt.Sprintf("read leases of network %q", network), func(l *libvirt.Libvirt) ([]Lease, error) {
-		ref, err := lookupNetwork(l, network)
-		if err != nil {
-			return nil, err
-		}
-		active, err := l.NetworkIsActive(ref)
-		if err != nil || active == 0 {
-			return nil, err
-		}
-		raw, _, err := l.NetworkGetDhcpLeases(ref, nil, 1, 0)
-		if err != nil {
-			return nil, err
-		}
-		var leases []Lease
-		for _, r := range raw {
-			address, err := netip.ParseAddr(r.Ipaddr)
-			if err != nil {
-				return nil, fmt.Errorf("parse a lease: %w", err)
-			}
-			leases = append(leases, Lease{
-				MAC: strings.ToLower(optional(r.Mac)), IP: address, Prefix: int(r.Prefix), Hostname: optional(r.Hostname),
-				ClientID: optional(r.Clientid), Expires: time.Unix(r.Expirytime, 0).UTC(),
-			})
-		}
-		return leases, nil
-	})
-}
-
-func optional(s libvirt.OptString) string {
-	if len(s) == 0 {
-		return ""
-	}
-	return s[0]
 }

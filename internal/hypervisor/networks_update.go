@@ -18,31 +18,33 @@ type networkUpdate struct {
 }
 
 // updateNetwork changes a network in place, one change at a time.
-func (c *Client) updateNetwork(ctx context.Context, what, nameOrUUID string, changes func(*libvirtxml.Network) ([]networkUpdate, error)) error {
+func (c *Client) updateNetwork(ctx context.Context, what, nameOrUUID string, changes func(n *Network, definition *libvirtxml.Network) ([]networkUpdate, error)) error {
 	uuid, err := c.networkUUID(ctx, nameOrUUID)
 	if err != nil {
 		return err
 	}
 	defer c.lockNetwork(uuid)()
 	defer c.forget()
-	return c.editDefinitions(ctx, what, uuid, func(_ string, n *libvirtxml.Network) ([]networkUpdate, error) { return changes(n) })
+	return c.editDefinitions(ctx, what, uuid, func(n *Network, _ string, definition *libvirtxml.Network) ([]networkUpdate, error) {
+		return changes(n, definition)
+	})
 }
 
 // editDefinitions edits the running definition and the configuration, which may differ: `changes` is asked
 // for each. Where both need the same, one call does both, so that nothing can come between them.
-func (c *Client) editDefinitions(ctx context.Context, what, uuid string, changes func(xml string, n *libvirtxml.Network) ([]networkUpdate, error)) error {
+func (c *Client) editDefinitions(ctx context.Context, what, uuid string, changes func(n *Network, xml string, definition *libvirtxml.Network) ([]networkUpdate, error)) error {
 	n, err := c.Network(ctx, uuid)
 	if err != nil {
 		return err
 	}
 	var live, config []networkUpdate
 	if n.Active() {
-		if live, err = changes(n.LiveXML, n.Live); err != nil {
+		if live, err = changes(n, n.LiveXML, n.Live); err != nil {
 			return err
 		}
 	}
 	if n.Persistent {
-		if config, err = changes(n.ConfigXML, n.Config); err != nil {
+		if config, err = changes(n, n.ConfigXML, n.Config); err != nil {
 			return err
 		}
 	}

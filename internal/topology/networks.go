@@ -35,6 +35,21 @@ func ReservationClaim(hypervisor, network, machine string) Claim {
 	return Claim{Kind: "reservation for", Scope: fmt.Sprintf("network %q of %s", network, hypervisorScope(hypervisor)), Value: machine}
 }
 
+// NameClaim is the claim to the name that a reservation gives a machine, which the addresses of one family have once.
+func NameClaim(hypervisor, network, name string, address netip.Addr) Claim {
+	kind := "IPv4 name"
+	if address.Is6() {
+		kind = "IPv6 name"
+	}
+	return Claim{Kind: kind, Scope: fmt.Sprintf("network %q of %s", network, hypervisorScope(hypervisor)), Value: name}
+}
+
+// NewNetworkClaim is the claim to be made by this plan, and not only changed: what is on a network of that name now goes
+// with it.
+func NewNetworkClaim(hypervisor, network string) Claim {
+	return Claim{Kind: "new network", Scope: hypervisorScope(hypervisor), Value: network}
+}
+
 // Subnets gathers the subnets that the networks of one plan have, because those must not overlap on one
 // hypervisor. It is used as Claims is; the zero value is ready.
 type Subnets struct {

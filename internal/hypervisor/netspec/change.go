@@ -4,29 +4,33 @@ import (
 	"net/netip"
 	"reflect"
 	"slices"
-	"strconv"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor/xmltree"
 )
 
 // NeedsRestart says whether libvirt can turn one network into another only by stopping and starting it:
-// everything but DHCP ranges with their lease time and DNS records.
+// everything but DHCP ranges, lease times and DNS records.
 func NeedsRestart(was, want Network) bool {
 	return !reflect.DeepEqual(was.fixed(), want.fixed())
 }
 
 // NeedsDefinition says whether the configuration has to be written anew although what runs is right: only there
-// is it noted that a network without ranges gives out reservations.
+// is it noted that a network without ranges gives out reservations, and for how long.
 func NeedsDefinition(was, want Network) bool {
-	return NeedsRestart(was, want) || was.DHCP.reservationsOnly() != want.DHCP.reservationsOnly()
+	return NeedsRestart(was, want) || was.DHCP.note() != want.DHCP.note()
 }
 
 // Running is what of a running definition counts against a configuration. A note that libvirt cannot add to
 // what runs is taken from the configuration.
 func Running(live, config Network) Network {
-	silent := func(d *DHCP) bool { return d == nil || d.reservationsOnly() }
-	if silent(live.DHCP) && silent(config.DHCP) {
+	silent := func(d *DHCP) bool { return d == nil || len(d.Ranges) == 0 && len(d.Options) == 0 }
+	switch {
+	case silent(live.DHCP) && silent(config.DHCP):
 		live.DHCP = config.DHCP
+	case live.DHCP != nil && len(live.DHCP.Ranges) == 0 && len(config.DHCP.ranges()) == 0:
+		d := *live.DHCP
+		d.LeaseSeconds = config.DHCP.lease()
+		live.DHCP = &d
 	}
 	return live
 }
@@ -41,7 +45,7 @@ func WithoutLost(routes, lost, wanted []Route4or6) []Route4or6 {
 
 // fixed is the network without what libvirt changes live.
 func (n Network) fixed() Network {
-	n = n.comparable()
+	n = n.canonical()
 	if d := n.DHCP; d != nil && len(d.Options) > 0 {
 		n.DHCP = &DHCP{Options: d.Options}
 	} else {
@@ -75,21 +79,33 @@ type Section string
 // The sections that are modelled.
 const (
 	DHCPRange Section = "ip-dhcp-range"
+	DHCPHost  Section = "ip-dhcp-host"
 	DNSHost   Section = "dns-host"
 )
 
-// Edit adds or deletes one element without a restart.
+// Command is what an edit does with its element.
+type Command string
+
+// The commands.
+const (
+	Add    Command = "add"
+	Delete Command = "delete"
+	Modify Command = "modify"
+)
+
+// Edit adds, deletes or changes one element without a restart.
 type Edit struct {
 	Section Section
-	Delete  bool
+	Command Command
 	// Parent is the place of the <ip> element that a range belongs to; -1 for DNS.
 	Parent int
 	XML    string
 }
 
 // Edits lists what turns a running or configured definition into the wanted network, deletions first. It is
-// for networks between which no restart is needed, so that the wanted subnets say which of several is meant.
-func Edits(definition string, want Network) ([]Edit, error) {
+// for networks between which no restart is needed, so that the wanted subnets say which of several is meant. What the
+// network was says which reservations have their lease time from it.
+func Edits(definition string, was, want Network) ([]Edit, error) {
 	root, err := xmltree.Parse(definition)
 	if err != nil {
 		return nil, err
@@ -98,7 +114,7 @@ func Edits(definition string, want Network) ([]Edit, error) {
 	p := parser{root: root}
 	deletes, adds := rangeEdits(&p, want)
 	d, a := hostEdits(&p, want)
-	return slices.Concat(deletes, d, adds, a), p.err
+	return slices.Concat(deletes, d, adds, a, leaseEdits(&p, was, want)), p.err
 }
 
 // rangeEdits compares ranges with their lease times.
@@ -121,10 +137,10 @@ func rangeEdits(p *parser, want Network) (deletes, adds []Edit) {
 		}
 		same := func(a, b *xmltree.Element) bool { return p.rangeKey(a) == p.rangeKey(b) }
 		for _, e := range without(present, wanted, same) {
-			deletes = append(deletes, Edit{DHCPRange, true, i, e.String()})
+			deletes = append(deletes, Edit{DHCPRange, Delete, i, e.String()})
 		}
 		for _, e := range without(wanted, present, same) {
-			adds = append(adds, Edit{DHCPRange, false, i, e.String()})
+			adds = append(adds, Edit{DHCPRange, Add, i, e.String()})
 		}
 	}
 	return deletes, adds
@@ -133,7 +149,7 @@ func rangeEdits(p *parser, want Network) (deletes, adds []Edit) {
 func rangeElement(r Range, lease *int64) *xmltree.Element {
 	e := xmltree.New("range", "start", r.Start.String(), "end", r.End.String())
 	if lease != nil {
-		e.Append(xmltree.New("lease", "expiry", strconv.FormatInt(*lease, 10), "unit", "seconds"))
+		e.Append(leaseElement(*lease))
 	}
 	return e
 }
@@ -145,8 +161,8 @@ type rangeKey struct {
 
 func (p *parser) rangeKey(e *xmltree.Element) rangeKey {
 	lease := int64(-1) // libvirt's default
-	if l := e.Child("lease"); l != nil {
-		lease = p.number(l.Attr("expiry")) * unit(l.Attr("unit"))
+	if l := p.leaseOf(e); l != nil {
+		lease = *l
 	}
 	return rangeKey{p.address(e.Attr("start")), p.address(e.Attr("end")), lease}
 }
@@ -166,10 +182,10 @@ func hostEdits(p *parser, want Network) (deletes, adds []Edit) {
 		return p.address(a.Attr("ip")) == p.address(b.Attr("ip")) && slices.Equal(hostnames(a), hostnames(b))
 	}
 	for _, e := range without(present, wanted, same) {
-		deletes = append(deletes, Edit{DNSHost, true, -1, e.String()})
+		deletes = append(deletes, Edit{DNSHost, Delete, -1, e.String()})
 	}
 	for _, e := range without(wanted, present, same) {
-		adds = append(adds, Edit{DNSHost, false, -1, e.String()})
+		adds = append(adds, Edit{DNSHost, Add, -1, e.String()})
 	}
 	return deletes, adds
 }

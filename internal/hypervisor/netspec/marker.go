@@ -1,6 +1,11 @@
 package netspec
 
-import "github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor/xmltree"
+import (
+	"slices"
+	"strconv"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor/xmltree"
+)
 
 // markerNamespace names this provider in a network's metadata.
 const markerNamespace = "https://github.com/virtcluster/terraform-provider-virtcluster"
@@ -37,41 +42,57 @@ func marked(root *xmltree.Element) bool {
 	return false
 }
 
-// dhcpNamespace is the namespace of the note that a network gives out reservations and nothing else. libvirt has
-// no place for it: to it, DHCP begins with the first range or reservation.
+// dhcpNamespace is the namespace of the note that a network without ranges gives out reservations, and for how long.
+// libvirt has no place for it: to it, DHCP begins with the first range or reservation.
 const dhcpNamespace = markerNamespace + "/dhcp/1"
 
-// renderReservationsOnly writes that note, or takes it away.
-func (n Network) renderReservationsOnly(root *xmltree.Element) {
-	metadata := root.Child("metadata")
-	noted := reservationsOnly(root)
+// note is what of DHCP libvirt has no place for.
+type note struct {
+	there  bool
+	lease  bool
+	expiry int64
+}
+
+func (d *DHCP) note() note {
 	switch {
-	case n.DHCP.reservationsOnly() && !noted:
-		root.Ensure("metadata").Append(xmltree.New("virtcluster-dhcp:reservations", "xmlns:virtcluster-dhcp", dhcpNamespace))
-	case !n.DHCP.reservationsOnly() && noted:
-		metadata.Remove(isDHCPNote)
-		root.Remove(func(e *xmltree.Element) bool { return e == metadata && metadata.Empty() })
+	case d == nil || len(d.Ranges) > 0:
+		return note{}
+	case d.LeaseSeconds != nil:
+		return note{there: true, lease: true, expiry: *d.LeaseSeconds}
+	}
+	return note{there: len(d.Options) == 0} // options are of DHCP too
+}
+
+// renderNote writes the note, or takes it away.
+func (n Network) renderNote(root *xmltree.Element) {
+	want, element := n.DHCP.note(), dhcpNote(root)
+	if !want.there {
+		if metadata := root.Child("metadata"); element != nil {
+			metadata.Remove(func(e *xmltree.Element) bool { return e == element })
+			root.Remove(func(e *xmltree.Element) bool { return e == metadata && metadata.Empty() })
+		}
+		return
+	}
+	if element == nil {
+		element = xmltree.New("virtcluster-dhcp:reservations", "xmlns:virtcluster-dhcp", dhcpNamespace)
+		root.Ensure("metadata").Append(element)
+	}
+	element.Set("expiry", "")
+	if want.lease {
+		element.Set("expiry", strconv.FormatInt(want.expiry, 10))
 	}
 }
 
-func reservationsOnly(root *xmltree.Element) bool {
+// dhcpNote finds the note; nil where there is none.
+func dhcpNote(root *xmltree.Element) *xmltree.Element {
 	metadata := root.Child("metadata")
 	if metadata == nil {
-		return false
+		return nil
 	}
 	for e := range metadata.All() {
-		if isDHCPNote(e) {
-			return true
+		if slices.ContainsFunc(e.Attrs, func(a xmltree.Attr) bool { return a.Value == dhcpNamespace }) {
+			return e
 		}
 	}
-	return false
-}
-
-func isDHCPNote(e *xmltree.Element) bool {
-	for _, a := range e.Attrs {
-		if a.Value == dhcpNamespace {
-			return true
-		}
-	}
-	return false
+	return nil
 }

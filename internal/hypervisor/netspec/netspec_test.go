@@ -148,21 +148,21 @@ func TestEditsAreTheSmallestThatLeadToTheWantedNetwork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if edits, err := Edits(xml, was); err != nil || len(edits) != 0 {
+	if edits, err := Edits(xml, was, was); err != nil || len(edits) != 0 {
 		t.Errorf("%v, %v for no change", edits, err)
 	}
 	want := full()
 	want.DHCP.Ranges = []Range{span("10.0.0.210", "10.0.0.220"), span("fd00:10::100", "fd00:10::1ff")}
 	want.DNS.Hosts[ip("10.0.0.249")] = []string{"extra"}
-	edits, err := Edits(xml, want)
+	edits, err := Edits(xml, was, want)
 	if err != nil {
 		t.Fatal(err)
 	}
 	lease := "\n  <lease expiry=\"3600\" unit=\"seconds\"/>\n</range>"
 	expected := []Edit{
-		{DHCPRange, true, 0, `<range start="10.0.0.210" end="10.0.0.240">` + lease},
-		{DHCPRange, false, 0, `<range start="10.0.0.210" end="10.0.0.220">` + lease},
-		{DNSHost, false, -1, "<host ip=\"10.0.0.249\">\n  <hostname>extra</hostname>\n</host>"},
+		{DHCPRange, Delete, 0, `<range start="10.0.0.210" end="10.0.0.240">` + lease},
+		{DHCPRange, Add, 0, `<range start="10.0.0.210" end="10.0.0.220">` + lease},
+		{DNSHost, Add, -1, "<host ip=\"10.0.0.249\">\n  <hostname>extra</hostname>\n</host>"},
 	}
 	if !reflect.DeepEqual(edits, expected) {
 		t.Errorf("got %+v", edits)
@@ -263,7 +263,7 @@ func TestReservationsOnlyLeaveATrace(t *testing.T) {
 		if !Equal(got, want) || (got.DHCP == nil) != (dhcp == nil) {
 			t.Errorf("%v is read back as %v from\n%s", dhcp, got.DHCP, definition)
 		}
-		if noted := strings.Contains(definition, dhcpNamespace); noted != dhcp.reservationsOnly() {
+		if noted := strings.Contains(definition, dhcpNamespace); noted != dhcp.note().there {
 			t.Errorf("%v: the note is there is %t:\n%s", dhcp, noted, definition)
 		}
 	}

@@ -79,7 +79,14 @@ func (p *parser) subnets(n *Network, known []netip.Prefix) {
 	four, six := p.modelled(false, known), p.modelled(true, known)
 	options := p.options()
 	dhcp := DHCP{Options: options}
-	given := len(options) > 0 || reservationsOnly(p.root)
+	given := len(options) > 0
+	if note := dhcpNote(p.root); note != nil {
+		given = true
+		if expiry := note.Attr("expiry"); expiry != "" {
+			seconds := p.number(expiry)
+			dhcp.LeaseSeconds = &seconds
+		}
+	}
 	for _, ip := range p.root.Children("ip") {
 		if ip != four && ip != six {
 			continue
@@ -101,9 +108,8 @@ func (p *parser) subnets(n *Network, known []netip.Prefix) {
 		for _, r := range d.Children("range") {
 			given = true
 			dhcp.Ranges = append(dhcp.Ranges, Range{p.address(r.Attr("start")), p.address(r.Attr("end"))})
-			if l := r.Child("lease"); l != nil {
-				seconds := p.number(l.Attr("expiry")) * unit(l.Attr("unit"))
-				dhcp.LeaseSeconds = &seconds
+			if l := p.leaseOf(r); l != nil {
+				dhcp.LeaseSeconds = l
 			}
 		}
 	}

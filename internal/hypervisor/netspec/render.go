@@ -25,6 +25,7 @@ func (n Network) Render(onto string, known ...netip.Prefix) (string, error) {
 			return "", err
 		}
 	}
+	was := n.parsed(root, known...)
 	root.Ensure("name").SetText(n.Name)
 	n.renderForward(root)
 	if n.Bridge != "" {
@@ -47,11 +48,11 @@ func (n Network) Render(onto string, known ...netip.Prefix) (string, error) {
 		d.Set("localOnly", yes(n.DNS.LocalOnly))
 	}
 	n.renderDNS(root)
-	n.renderSubnet(root, false, n.Subnet, n.Gateway, known)
-	n.renderSubnet(root, true, n.Subnet6, n.Gateway6, known)
+	n.renderSubnet(root, false, n.Subnet, n.Gateway, known, was.DHCP.lease())
+	n.renderSubnet(root, true, n.Subnet6, n.Gateway6, known, was.DHCP.lease())
 	n.renderRoutes(root)
 	n.renderOptions(root)
-	n.renderReservationsOnly(root)
+	n.renderNote(root)
 	return root.String() + "\n", nil
 }
 
@@ -116,8 +117,8 @@ func (n Network) renderDNS(root *xmltree.Element) {
 }
 
 // parsed is what the tree says now, for deciding whether a list has to be written anew.
-func (Network) parsed(root *xmltree.Element) Network {
-	was, err := Parse(root.String())
+func (Network) parsed(root *xmltree.Element, known ...netip.Prefix) Network {
+	was, err := Parse(root.String(), known...)
 	if err != nil {
 		return Network{} // a value that cannot be read is written anew
 	}
@@ -136,7 +137,7 @@ func dnsHost(address netip.Addr, names []string) *xmltree.Element {
 
 // renderSubnet writes one family's <ip>; an invalid prefix takes away all of the family, for any that stayed would be
 // read as the network's.
-func (n Network) renderSubnet(root *xmltree.Element, six bool, subnet netip.Prefix, gateway netip.Addr, known []netip.Prefix) {
+func (n Network) renderSubnet(root *xmltree.Element, six bool, subnet netip.Prefix, gateway netip.Addr, known []netip.Prefix, lease *int64) {
 	if !subnet.IsValid() {
 		root.Remove(func(e *xmltree.Element) bool { return e.Name == "ip" && isIPv6(e) == six })
 		return
@@ -155,10 +156,11 @@ func (n Network) renderSubnet(root *xmltree.Element, six bool, subnet netip.Pref
 	if !six {
 		only(ip, "tftp", n.PXE.TFTPRoot != "", "root", n.PXE.TFTPRoot)
 	}
-	n.renderDHCP(ip, six)
+	n.renderDHCP(ip, six, lease)
 }
 
-func (n Network) renderDHCP(ip *xmltree.Element, six bool) {
+// renderDHCP writes what a subnet gives out; the lease time is the one that the network had.
+func (n Network) renderDHCP(ip *xmltree.Element, six bool, lease *int64) {
 	d := ip.Ensure("dhcp")
 	ranges := slices.DeleteFunc(slices.Clone(n.DHCP.ranges()), func(r Range) bool { return r.Start.Is6() != six })
 	hosts := d.Children("host")
@@ -167,7 +169,10 @@ func (n Network) renderDHCP(ip *xmltree.Element, six bool) {
 	for _, r := range ranges {
 		d.Append(rangeElement(r, n.DHCP.LeaseSeconds))
 	}
-	d.Append(hosts...) // reservations are their owners'
+	for p := (&parser{root: ip}); len(hosts) > 0; hosts = hosts[1:] {
+		p.follow(hosts[0], lease, n.DHCP.lease(), len(ranges) > 0)
+		d.Append(hosts[0]) // all else of a reservation is its owner's
+	}
 	if n.PXE.BootFile != "" && !six {
 		if bootp == nil {
 			bootp = xmltree.New("bootp")

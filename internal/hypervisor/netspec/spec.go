@@ -53,7 +53,7 @@ type Network struct {
 // whoever made them.
 type DHCP struct {
 	Ranges []Range
-	// LeaseSeconds nil leaves libvirt's default; 0 means for ever.
+	// LeaseSeconds, of the ranges and of reservations; nil leaves libvirt's default, 0 means for ever.
 	LeaseSeconds *int64
 	// Options by name or number as dnsmasq takes them: "ntp-server", "42", "option6:dns-server".
 	Options map[string]string
@@ -161,22 +161,7 @@ func sorted[E any](list []E, compare func(a, b E) int) []E {
 	return list
 }
 
-// reservationsOnly says whether there is DHCP, and nothing that libvirt would know it by.
-func (d *DHCP) reservationsOnly() bool {
-	return d != nil && len(d.Ranges) == 0 && len(d.Options) == 0
-}
-
 // Equal says whether two networks mean the same.
 func Equal(a, b Network) bool {
-	return reflect.DeepEqual(a.comparable(), b.comparable())
-}
-
-func (n Network) comparable() Network {
-	n = n.canonical()
-	if n.DHCP != nil && len(n.DHCP.Ranges) == 0 {
-		d := *n.DHCP
-		d.LeaseSeconds = nil // it is written on the ranges
-		n.DHCP = &d
-	}
-	return n
+	return reflect.DeepEqual(a.canonical(), b.canonical())
 }

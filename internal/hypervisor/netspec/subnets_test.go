@@ -19,8 +19,8 @@ func TestOfTwoSubnetsTheOneThatIsReadIsWritten(t *testing.T) {
 	}
 	want := read
 	want.DHCP = &DHCP{Ranges: []Range{span("10.111.0.10", "10.111.0.30")}}
-	edits, err := Edits(twoSubnets, want)
-	if err != nil || len(edits) != 2 || !edits[0].Delete || edits[1].Delete || edits[0].Parent != 2 || edits[1].Parent != 2 {
+	edits, err := Edits(twoSubnets, read, want)
+	if err != nil || len(edits) != 2 || edits[0].Command != Delete || edits[1].Command != Add || edits[0].Parent != 2 || edits[1].Parent != 2 {
 		t.Errorf("%+v, %v", edits, err)
 	}
 	want.Subnet, want.Gateway, want.MTU = cidr("10.111.0.0/23"), ip("10.111.0.254"), 1400
@@ -45,7 +45,7 @@ func TestAKnownSubnetStaysTheOneWithoutItsDHCP(t *testing.T) {
 	}
 	want := read
 	want.DHCP = nil
-	edits, err := Edits(strings.Replace(twoSubnets, "<host mac='52:54:00:00:00:01' ip='10.111.0.5'/>", "", 1), want)
+	edits, err := Edits(strings.Replace(twoSubnets, "<host mac='52:54:00:00:00:01' ip='10.111.0.5'/>", "", 1), read, want)
 	if err != nil || len(edits) != 1 || edits[0].Parent != 2 {
 		t.Errorf("%+v, %v", edits, err)
 	}

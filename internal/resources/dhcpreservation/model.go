@@ -44,7 +44,7 @@ func (m *model) fill(_ context.Context, got reservation) diag.Diagnostics {
 	if canonicalMAC(m.MAC.ValueString()) != got.MAC {
 		m.MAC = orNull(got.MAC)
 	}
-	if !strings.EqualFold(m.DUID.ValueString(), got.ID) {
+	if hypervisor.CanonicalDUID(m.DUID.ValueString()) != hypervisor.CanonicalDUID(got.ID) {
 		m.DUID = orNull(got.ID)
 	}
 	if canonicalAddress(m.IP.ValueString()) != got.IP.String() {

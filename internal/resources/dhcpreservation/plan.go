@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
@@ -33,9 +34,14 @@ func plan(ctx context.Context, f *fleet.Fleet, req resource.ModifyPlanRequest, r
 		return
 	}
 	want, _ := planned.spec(ctx)
-	stays := prior != nil && canonicalAddress(prior.IP.ValueString()) == want.IP.String()
+	anew := prior != nil && f.Claims.Holder(topology.NewNetworkClaim(planned.Hypervisor.ValueString(), planned.Network.ValueString())) != ""
+	if anew { // it goes with its network, and has to be put into the new one
+		planned.ID = types.StringUnknown()
+		resp.Diagnostics.Append(resp.Plan.Set(ctx, planned)...)
+	}
+	stays := prior != nil && !anew && canonicalAddress(prior.IP.ValueString()) == want.IP.String()
 	claim(f, planned, want, stays, resp)
-	if stays {
+	if stays && prior.Hostname.Equal(planned.Hostname) {
 		return
 	}
 	c, err := f.Hypervisor(ctx, planned.Hypervisor.ValueString())
@@ -51,7 +57,10 @@ func plan(ctx context.Context, f *fleet.Fleet, req resource.ModifyPlanRequest, r
 	at := slices.IndexFunc(networks, func(n *hypervisor.Network) bool { return n.Name == name || n.UUID == name })
 	switch {
 	case at >= 0 && f.Claims.Holder(topology.NetworkClaim(host, networks[at].Name)) == "":
-		against(networks[at], want, prior == nil, resp)
+		if named(networks[at], want, resp); !stays {
+			against(networks[at], want, prior == nil, resp)
+		}
+	case stays:
 	case at >= 0 && !several(networks[at], want.IP):
 		outside(f, host, networks[at].Name, want, resp)
 	case f.Claims.Holder(topology.NetworkClaim(host, name)) != "":
@@ -90,11 +99,18 @@ func claim(f *fleet.Fleet, m *model, want reservation, stays bool, resp *resourc
 	machine := topology.ReservationClaim(host, network, m.machine())
 	// The address is part of the name: of two reservations for one machine, neither is the other planned again.
 	owner := topology.On(host, fmt.Sprintf("the reservation of %s for %s on network %q", want.IP, m.machine(), network))
-	for _, conflict := range f.Claims.Replace(owner, address, machine) {
-		if conflict.Claim == address {
+	claims := []topology.Claim{address, machine}
+	if want.Name != "" {
+		claims = append(claims, topology.NameClaim(host, network, want.Name, want.IP))
+	}
+	for _, conflict := range f.Claims.Replace(owner, claims...) {
+		switch conflict.Claim {
+		case address:
 			resp.Diagnostics.AddAttributeError(path.Root("ip"), "Address taken by another resource", fmt.Sprintf("%s belongs to %s: write another address.", conflict.Claim, conflict.Holder))
-		} else {
+		case machine:
 			resp.Diagnostics.AddAttributeError(path.Root(m.key()), "Machine has a reservation already", fmt.Sprintf("The %s is %s: a machine can have one on a network.", conflict.Claim, conflict.Holder))
+		default:
+			resp.Diagnostics.AddAttributeError(path.Root("hostname"), "Name taken by another resource", fmt.Sprintf("%s belongs to %s, and libvirt takes a name once: write another.", conflict.Claim, conflict.Holder))
 		}
 	}
 	if stays {
@@ -121,6 +137,16 @@ func (m *model) key() string {
 		return "duid"
 	}
 	return "hostname"
+}
+
+// named refuses a name that another reservation of the network has: libvirt takes it once.
+func named(n *hypervisor.Network, want reservation, resp *resource.ModifyPlanResponse) {
+	for _, h := range hypervisor.DHCPHosts(n.Current()) {
+		if want.Named(h) {
+			resp.Diagnostics.AddAttributeError(path.Root("hostname"), "Name reserved already", fmt.Sprintf(
+				"Network %q keeps %s (%s), and libvirt takes a name once: write another, or remove that reservation or rename it in an apply of its own.", n.Name, h, h.Name))
+		}
+	}
 }
 
 // against compares with the network as it is.
@@ -150,7 +176,7 @@ func against(n *hypervisor.Network, want reservation, fresh bool, resp *resource
 		}
 	}
 	for _, h := range hypervisor.DHCPHosts(n.Current()) {
-		if h.IP == want.IP && (h.MAC != want.MAC || !strings.EqualFold(h.ID, want.ID)) {
+		if h.IP == want.IP && (h.MAC != want.MAC || hypervisor.CanonicalDUID(h.ID) != hypervisor.CanonicalDUID(want.ID)) {
 			problem("Address reserved already", "Network %q keeps %s: write another address, or remove that reservation.", n.Name, h)
 		}
 		// One that is there and that this resource owns is not looked at: its address is what changes.

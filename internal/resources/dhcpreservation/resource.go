@@ -85,7 +85,7 @@ func (s *store) is(h hypervisor.DHCPHost) bool {
 	case s.key.MAC != "":
 		return h.MAC == s.key.MAC
 	case s.key.ID != "":
-		return strings.EqualFold(h.ID, s.key.ID)
+		return hypervisor.CanonicalDUID(h.ID) == hypervisor.CanonicalDUID(s.key.ID)
 	}
 	return h.MAC == "" && h.ID == "" && h.Name == s.key.Name
 }

@@ -87,8 +87,43 @@ func TestAccReservationLife(t *testing.T) {
 		{Config: config(), Check: hosts(t)},
 		{Config: config(reservation("r", "duid = \"0:3:0:1:52:54:0:AA:93:1\"\nip = \"FD00:93:0::5\"")), Check: hosts(t, "ip='fd00:93::5'")},
 		{ResourceName: address, ImportState: true, ImportStateVerify: true, ImportStateVerifyIgnore: []string{"duid", "ip"}},
+		{Config: config(reservation("r", "duid = \"00:03:00:01:52:54:00:aa:93:01\"\nip = \"fd00:93::7\"")), ConfigPlanChecks: inPlace, Check: hosts(t, "ip='fd00:93::7'")},
 		{Config: config(reservation("r", "hostname = \"v6\"\nip = \"fd00:93::6\"")), Check: hosts(t, "<host name='v6' ip='fd00:93::6'/>")},
 		{Config: config(reservation("r", "hostname = \"v6b\"\nip = \"fd00:93::6\"")), Check: hosts(t, "<host name='v6b' ip='fd00:93::6'/>")},
+	}})
+}
+
+// libvirt changes the first reservation that has the address, the MAC address or the name.
+func TestAccReservationLeavesOthersOfTheNameAlone(t *testing.T) {
+	acctest.InSandbox(t)
+	c := func(last, name string) string {
+		return config(reservation("r", "mac = \"52:54:00:aa:93:01\"\nip = \"10.93.0.5\"\nhostname = \"one\""),
+			reservation("other", "mac = \"52:54:00:aa:93:02\"\nip = \"10.93.0."+last+"\"\nhostname = \""+name+"\""))
+	}
+	both := hosts(t, "<host mac='52:54:00:aa:93:01' name='one' ip='10.93.0.5'/>", "<host mac='52:54:00:aa:93:02' name='two' ip='10.93.0.6'/>")
+	taken := regexp.MustCompile("Name (taken by another resource|reserved already)")
+	resource.Test(t, resource.TestCase{ProtoV6ProviderFactories: acctest.Providers, Steps: []resource.TestStep{
+		{Config: c("6", "one"), PlanOnly: true, ExpectError: taken},
+		{Config: c("6", "two"), Check: both},
+		{Config: c("6", "one"), PlanOnly: true, ExpectError: taken},
+		{PreConfig: func() {
+			virsh(t, "net-update", "accres0", "add", "ip-dhcp-host", "<host mac='52:54:00:aa:93:09' name='nine' ip='10.93.0.9'/>", "--live", "--config")
+		}, Config: c("6", "nine"), PlanOnly: true, ExpectError: taken},
+		{PreConfig: func() {
+			virsh(t, "net-update", "accres0", "delete", "ip-dhcp-host", "<host mac='52:54:00:aa:93:09'/>", "--live", "--config")
+		}, Config: c("6", "two"), ConfigPlanChecks: unchanged, Check: both},
+	}})
+}
+
+func TestAccReservationGoesIntoTheNewNetwork(t *testing.T) {
+	acctest.InSandbox(t)
+	c := func(name string) string {
+		return strings.Replace(config(reservation("r", "mac = \"52:54:00:aa:93:01\"\nip = \"10.93.0.5\"")), "accres0", name, 1)
+	}
+	resource.Test(t, resource.TestCase{ProtoV6ProviderFactories: acctest.Providers, Steps: []resource.TestStep{
+		{Config: c("accres0")},
+		{Config: c("accres0"), Taint: []string{"virtcluster_network.n"}, Check: hosts(t, "<host mac='52:54:00:aa:93:01' ip='10.93.0.5'/>")},
+		{Config: c("accres1")},
 	}})
 }
 

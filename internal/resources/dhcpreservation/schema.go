@@ -26,11 +26,11 @@ func reservationSchema(context.Context) schema.Schema {
 				MarkdownDescription: "MAC address of the machine's interface. Required for IPv4, where a change makes a new reservation; not possible for IPv6.",
 			},
 			"duid": schema.StringAttribute{
-				Optional: true, PlanModifiers: replaces,
+				Optional: true, PlanModifiers: []planmodifier.String{sameDUID{}, stringplanmodifier.RequiresReplace()},
 				MarkdownDescription: "DHCP unique identifier of the machine, for IPv6, such as `0:3:0:1:52:54:0:aa:6c:b1`. Default: the machine is known by `hostname`. A change makes a new reservation.",
 			},
 			"ip":       schema.StringAttribute{Required: true, PlanModifiers: []planmodifier.String{sameAddress{}}, MarkdownDescription: "Address that the machine gets, inside the network's subnet and outside of its DHCP ranges."},
-			"hostname": schema.StringAttribute{Optional: true, MarkdownDescription: "Name that the machine is told and that the network's DNS knows it by. Default: none."},
+			"hostname": schema.StringAttribute{Optional: true, MarkdownDescription: "Name that the machine is told and that the network's DNS knows it by; a subnet takes each name once. Default: none."},
 		},
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/alloc"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 )
 
 // keep lets the prior value stand where the planned one means the same.
@@ -38,6 +39,14 @@ func (sameAddress) Description(context.Context) string {
 func (m sameAddress) MarkdownDescription(ctx context.Context) string { return m.Description(ctx) }
 func (sameAddress) PlanModifyString(_ context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {
 	keep(req, resp, canonicalAddress)
+}
+
+type sameDUID struct{}
+
+func (sameDUID) Description(context.Context) string               { return "two spellings of one DUID are the same" }
+func (m sameDUID) MarkdownDescription(ctx context.Context) string { return m.Description(ctx) }
+func (sameDUID) PlanModifyString(_ context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {
+	keep(req, resp, hypervisor.CanonicalDUID)
 }
 
 // canonicalMAC is a MAC address in lower case with colons; what is none stays as it is, for Validate to refuse.

@@ -97,6 +97,9 @@ func (c *check) claim(ctx context.Context) {
 	changes := !known(ctx, c.planned.DHCP) || c.prior == nil || !netspec.Equal(c.was, c.want)
 	if changes {
 		claims = append(claims, topology.NetworkClaim(host, name))
+		if c.prior == nil {
+			claims = append(claims, topology.NewNetworkClaim(host, name))
+		}
 		if !c.planned.DHCP.IsNull() {
 			claims = append(claims, DHCPClaim(host, name))
 		}

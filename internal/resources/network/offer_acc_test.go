@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -123,43 +124,51 @@ func parse(text []byte) map[byte][]byte {
 	return options
 }
 
-func TestAccNetworkGivesOutWhatItsDHCPSays(t *testing.T) {
-	acctest.InSandbox(t)
-	c := func(seconds string) string {
-		return config(management+`
-  dhcp = {
-    ranges        = [{ start = "10.91.0.210", end = "10.91.0.211" }]
-    lease_seconds = `+seconds+`
-    options       = { "ntp-server" = "10.91.0.100", "26" = "1400" }
-  }
-`) + `resource "virtcluster_dhcp_reservation" "r" {
+const reserved = `resource "virtcluster_dhcp_reservation" "r" {
   network  = virtcluster_network.n.name
   mac      = "52:54:00:91:00:07"
   ip       = "10.91.0.7"
   hostname = "seven"
 }
 `
+
+func TestAccNetworkGivesOutWhatItsDHCPSays(t *testing.T) {
+	acctest.InSandbox(t)
+	c := func(ranges, seconds string) string {
+		return config(management+`
+  dhcp = {
+    ranges        = [`+ranges+`]
+    lease_seconds = `+seconds+`
+    options       = { "ntp-server" = "10.91.0.100", "26" = "1400" }
+  }
+`) + reserved
 	}
+	const some = `{ start = "10.91.0.210", end = "10.91.0.211" }`
 	var conn net.PacketConn
 	t.Cleanup(func() {
 		if conn != nil {
 			_ = conn.Close()
 		}
 	})
+	// dnsmasq reads its reservations again after libvirt has told it to, not at once.
 	says := func(mac, first, last string, want map[byte]string) {
 		t.Helper()
-		address, options := ask(t, conn, mac)
-		if address.Less(netip.MustParseAddr(first)) || netip.MustParseAddr(last).Less(address) {
-			t.Errorf("%s is offered %s", mac, address)
-		}
-		for code, value := range want {
-			if string(options[code]) != value {
-				t.Errorf("%s is told option %d as %v instead of %v", mac, code, options[code], []byte(value))
+		for deadline := time.Now().Add(20 * time.Second); ; {
+			address, options := ask(t, conn, mac)
+			wrong := address.Less(netip.MustParseAddr(first)) || netip.MustParseAddr(last).Less(address)
+			for code, value := range want {
+				wrong = wrong || string(options[code]) != value
+			}
+			if !wrong {
+				return
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("%s is offered %s with %v instead of %s to %s with %q", mac, address, options, first, last, want)
 			}
 		}
 	}
 	test(t, "acc0",
-		resource.TestStep{Config: c("1234"), Check: func(*terraform.State) (err error) {
+		resource.TestStep{Config: c(some, "1234"), Check: func(*terraform.State) (err error) {
 			if conn, err = listen(machine(t)); err != nil {
 				return err
 			}
@@ -170,8 +179,20 @@ func TestAccNetworkGivesOutWhatItsDHCPSays(t *testing.T) {
 			says("52:54:00:91:00:07", "10.91.0.7", "10.91.0.7", told)
 			return nil
 		}},
-		resource.TestStep{Config: c("0"), ConfigPlanChecks: inPlace, Check: func(*terraform.State) error {
+		resource.TestStep{Config: c(some, "0"), ConfigPlanChecks: inPlace, Check: func(*terraform.State) error {
 			says("52:54:00:91:00:02", "10.91.0.210", "10.91.0.211", map[byte]string{optLease: "\xff\xff\xff\xff"})
+			return nil
+		}},
+		// A reservation has the lease time where no range has it, and whoever comes after it too.
+		resource.TestStep{Config: c("", "1234"), ConfigPlanChecks: inPlace, Check: func(*terraform.State) error {
+			says("52:54:00:91:00:07", "10.91.0.7", "10.91.0.7", map[byte]string{optLease: "\x00\x00\x04\xd2"})
+			return nil
+		}},
+		importing("acc0", "dns", "pxe"),
+		resource.TestStep{Config: c("", "4321") + strings.NewReplacer("\"r\"", "\"s\"", ":07", ":08", "0.7", "0.8", "seven", "eight").Replace(reserved), ConfigPlanChecks: inPlace, Check: func(*terraform.State) error {
+			for last, mac := range map[string]string{"7": "52:54:00:91:00:07", "8": "52:54:00:91:00:08"} {
+				says(mac, "10.91.0."+last, "10.91.0."+last, map[byte]string{optLease: "\x00\x00\x10\xe1"})
+			}
 			return nil
 		}},
 	)

@@ -25,7 +25,7 @@ func networkSchema(context.Context) schema.Schema {
 	return schema.Schema{
 		MarkdownDescription: "A libvirt network. DHCP ranges, DNS records, autostart and the running state change while machines run. " +
 			"Any other change restarts the network in the same apply: its UUID and its bridge's MAC address stay, every running machine is plugged in again, and the plan warns of it. " +
-			"Reservations that other resources own, and whatever a network has that is not listed here, are never touched.",
+			"Reservations that other resources own, but for their lease time, and whatever a network has that is not listed here, are never touched.",
 		Attributes: map[string]schema.Attribute{
 			"id":         schema.StringAttribute{Computed: true, PlanModifiers: stays, MarkdownDescription: "The network's UUID."},
 			"name":       schema.StringAttribute{Required: true, PlanModifiers: replaces, MarkdownDescription: "Name of the network on its hypervisor. A change makes a new network."},
@@ -97,7 +97,7 @@ func dhcpSchema() schema.Attribute {
 					"end":   schema.StringAttribute{Required: true, MarkdownDescription: "Last address."},
 				}},
 			},
-			"lease_seconds": schema.Int64Attribute{Optional: true, MarkdownDescription: "How long a lease from the ranges lasts, in seconds: 120 or more, or 0 for ever. Default: libvirt's, one hour."},
+			"lease_seconds": schema.Int64Attribute{Optional: true, MarkdownDescription: "How long a lease lasts, in seconds: 120 or more, or 0 for ever. Reservations have it too, but for those that somebody gave another lease time by hand. Default: libvirt's, one hour."},
 			"options": schema.MapAttribute{
 				Optional: true, Computed: true, PlanModifiers: crud.MapLeftOut(), ElementType: types.StringType,
 				MarkdownDescription: "DHCP options by number or by dnsmasq's name, such as `{ \"ntp-server\" = \"10.0.0.100\" }`; `option6:` goes before the name of an IPv6 one. A change restarts the network.",

@@ -1,0 +1,88 @@
+package netspec
+
+import (
+	"net/netip"
+	"slices"
+	"strconv"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor/xmltree"
+)
+
+// libvirt writes a lease time on each range and on each reservation. dnsmasq gives a reservation the time of its subnet's
+// ranges, and its own default where there is none. So the reservations of a subnet without ranges are given the network's
+// lease time one by one; one that somebody gave another time by hand keeps it.
+
+// LeaseSeconds is the lease time of a network by its configuration; nil where libvirt's default holds.
+func LeaseSeconds(definition string) *int64 {
+	n, err := Parse(definition)
+	if err != nil || n.DHCP == nil {
+		return nil
+	}
+	return n.DHCP.LeaseSeconds
+}
+
+func (d *DHCP) lease() *int64 {
+	if d == nil {
+		return nil
+	}
+	return d.LeaseSeconds
+}
+
+func leaseElement(seconds int64) *xmltree.Element {
+	return xmltree.New("lease", "expiry", strconv.FormatInt(seconds, 10), "unit", "seconds")
+}
+
+// leaseOf is the lease time of a range or a reservation; nil where it has none.
+func (p *parser) leaseOf(e *xmltree.Element) *int64 {
+	l := e.Child("lease")
+	if l == nil {
+		return nil
+	}
+	seconds := p.number(l.Attr("expiry")) * unit(l.Attr("unit"))
+	return &seconds
+}
+
+func sameLease(a, b *int64) bool { return a == b || a != nil && b != nil && *a == *b }
+
+// follow takes a reservation along when its network's lease time changes, and says whether that changed it.
+func (p *parser) follow(host *xmltree.Element, was, want *int64, ranges bool) bool {
+	has := p.leaseOf(host)
+	if has != nil && !sameLease(has, was) {
+		return false // its own
+	}
+	if ranges {
+		want = nil
+	}
+	if sameLease(has, want) {
+		return false
+	}
+	host.RemoveNamed("lease")
+	if want != nil {
+		host.Append(leaseElement(*want))
+	}
+	return true
+}
+
+// leaseEdits changes the reservations that follow the network's lease time. libvirt takes the first one with the address,
+// the MAC address or the name for the one to change, so of several with one name none is changed.
+func leaseEdits(p *parser, was, want Network) (edits []Edit) {
+	known := []netip.Prefix{want.Subnet, want.Subnet6}
+	four, six := p.modelled(false, known), p.modelled(true, known)
+	for i, ip := range p.root.Children("ip") {
+		d := ip.Child("dhcp")
+		if ip != four && ip != six || d == nil {
+			continue
+		}
+		ranges := slices.ContainsFunc(want.DHCP.ranges(), func(r Range) bool { return r.Start.Is6() == (ip == six) })
+		hosts := d.Children("host")
+		for _, h := range hosts {
+			twin := func(o *xmltree.Element) bool {
+				return o != h && o.Attr("name") != "" && o.Attr("name") == h.Attr("name")
+			}
+			if !slices.ContainsFunc(hosts, twin) && p.follow(h, was.DHCP.lease(), want.DHCP.lease(), ranges) {
+				edits = append(edits, Edit{DHCPHost, Modify, i, h.String()})
+			}
+		}
+	}
+	return edits
+}
