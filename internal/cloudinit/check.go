@@ -3,6 +3,7 @@ package cloudinit
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -119,4 +120,16 @@ func MetaData(text, instanceID, hostname string) (string, error) {
 		return "", fmt.Errorf("cannot render metadata: %w", err)
 	}
 	return missing.String() + string(rendered), nil
+}
+
+// SameMetaData says whether two texts tell a machine the same once MetaData has completed them.
+func SameMetaData(a, b, instanceID, hostname string) bool {
+	var all [2]map[string]any
+	for i, text := range []string{a, b} {
+		completed, err := MetaData(text, instanceID, hostname)
+		if err != nil || checkYAML(completed, &all[i]) != nil {
+			return false
+		}
+	}
+	return reflect.DeepEqual(all[0], all[1])
 }

@@ -127,3 +127,16 @@ func expect(t *testing.T, err error, want string) {
 		t.Errorf("error is %v, want one with %q", err, want)
 	}
 }
+
+func TestMetaDataOfAnImportedMachine(t *testing.T) {
+	const text = "team:   blue # ours\n"
+	completed, err := MetaData(text, "id", "host")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for other, same := range map[string]bool{completed: true, "{team: blue}": true, "team: red\n": false, "local-hostname: other\nteam: blue\n": false, "team: [": false} {
+		if SameMetaData(text, other, "id", "host") != same {
+			t.Errorf("%q: want %t", other, same)
+		}
+	}
+}

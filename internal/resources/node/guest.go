@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
@@ -95,20 +96,28 @@ func seedOf(v *version, uuid string) (*cloudinit.Seed, error) {
 	return s, nil
 }
 
+// keepMetaData keeps the prior text of metadata that tell the guest the same: an import finds them completed.
+func keepMetaData(planned, prior *version) {
+	is, was := planned.parts.CloudInit, prior.parts.CloudInit
+	if is == nil || was == nil || !known(is.MetaData) || !known(was.MetaData) || is.MetaData.Equal(was.MetaData) {
+		return
+	}
+	if cloudinit.SameMetaData(is.MetaData.ValueString(), was.MetaData.ValueString(), prior.ID.ValueString(), planned.Name.ValueString()) {
+		is.MetaData = was.MetaData
+	}
+}
+
 // guestInterfaces are the interfaces as cloud-init configures them.
 func guestInterfaces(all []interfaceModel) []cloudinit.Interface {
 	var guest []cloudinit.Interface
 	for _, i := range all {
 		g := cloudinit.Interface{Name: i.Name.ValueString(), MAC: canonicalMAC(i.MAC.ValueString()), MTU: i.MTU.ValueInt64()}
-		static4 := false
 		for _, text := range texts(i.Addresses) {
 			if p, err := netip.ParsePrefix(text); err == nil {
 				g.Addresses = append(g.Addresses, p)
-				static4 = static4 || p.Addr().Is4()
 			}
 		}
-		g.DHCP4 = known(i.IP) || !static4
-		g.DHCP6 = known(i.IPv6)
+		g.DHCP4, g.DHCP6 = asksDHCP(&i)
 		g.Gateway, _ = netip.ParseAddr(i.Gateway.ValueString())
 		for _, r := range routesOf(i.Routes) {
 			to, err := netip.ParsePrefix(r.CIDR.ValueString())
@@ -125,6 +134,15 @@ func guestInterfaces(all []interfaceModel) []cloudinit.Interface {
 		guest = append(guest, g)
 	}
 	return guest
+}
+
+// asksDHCP says whether the guest asks DHCP for an interface's addresses of each family.
+func asksDHCP(i *interfaceModel) (v4, v6 bool) {
+	static := slices.ContainsFunc(texts(i.Addresses), func(text string) bool {
+		p, err := netip.ParsePrefix(text)
+		return err == nil && p.Addr().Is4()
+	})
+	return known(i.IP) || !static, known(i.IPv6)
 }
 
 // routesOf converts a list of routes; unknown ones are left out.

@@ -33,7 +33,7 @@ var unchanged = resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{planch
 func TestAccNodeImportedWithHowTerraformTreatsIt(t *testing.T) {
 	pool, network, image := stage(t, "nodetreat")
 	const empty = "labels = {}\n  disks = {}\n"
-	attributes := "  boot = { order = [\"hd\"] }\n  cloud_init = {}\n  " + empty +
+	attributes := "  boot = { order = [\"hd\"] }\n  cloud_init = { meta_data = \"team:   blue # ours\\n\" }\n  " + empty +
 		"  network_interfaces = [{ network = \"NET\", addresses = [\"10.77.0.9/24\"], routes = [], nameservers = [], allowed_addresses = [] }]\n"
 	made := config(image, network, attributes)
 	settings := "shutdown_timeout = \"20s\"\n  wait_for = \"lease\"\n  allow_restart = true\n  timeouts = { create = \"20m\", delete = \"5m\" }\n"

@@ -37,6 +37,7 @@ func (n *node) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 	n.facts.hold(&prior)
 	complete(&planned, &config, &prior)
 	keepIgnition(&planned, &prior)
+	keepMetaData(&planned, &prior)
 	n.keepReferences(ctx, &planned, &prior)
 	replace := !create && replaces(&planned, &prior, resp)
 	if create || replace {

@@ -165,3 +165,24 @@ func TestAddressesThatFollowFromTheConfiguration(t *testing.T) {
 		t.Errorf("with one from DHCP they are %s", got)
 	}
 }
+
+func TestStaticInterfaceIsNotWaitedFor(t *testing.T) {
+	for _, c := range []struct {
+		i      interfaceModel
+		v4, v6 bool
+	}{
+		{interfaceModel{}, true, false},
+		{interfaceModel{Addresses: textList([]string{"10.0.0.9/24"})}, false, false},
+		{interfaceModel{Addresses: textList([]string{"fd00::9/64"})}, true, false},
+		{interfaceModel{Addresses: textList([]string{"10.0.0.9/24"}), IP: text("10.1.0.9")}, true, false},
+		{interfaceModel{Addresses: textList([]string{"10.0.0.9/24"}), IPv6: text("fd00::9")}, false, true},
+	} {
+		if v4, v6 := asksDHCP(&c.i); v4 != c.v4 || v6 != c.v6 {
+			t.Errorf("%+v: asks for IPv4 %t, IPv6 %t", c.i, v4, v6)
+		}
+	}
+	v := &version{parts: parts{Interfaces: []interfaceModel{{Network: text("n"), Addresses: textList([]string{"10.0.0.9/24"})}}}}
+	if missing, err := (&node{}).missing(t.Context(), nil, v, "lease", nil); err != nil || len(missing) != 0 {
+		t.Errorf("waits for %v, %v", missing, err)
+	}
+}

@@ -73,7 +73,7 @@ func nodeSchema(ctx context.Context) schema.Schema {
 			},
 			"wait_for": schema.StringAttribute{
 				Optional: true, Computed: true, Validators: []validator.String{stringvalidator.OneOf("none", "lease", "guest_agent")},
-				MarkdownDescription: "What creating the node waits for: `none`, `lease` (every interface in a network with DHCP got an address) or `guest_agent` (the agent answers and every interface has an address). Default: `none`.",
+				MarkdownDescription: "What creating the node waits for: `none`, `lease` (every interface that asks a network's DHCP got an address; one with static IPv4 `addresses` alone does not ask) or `guest_agent` (the agent answers and every interface has an address). Default: `none`.",
 			},
 			"graphics": schema.StringAttribute{
 				Optional: true, Computed: true, Validators: []validator.String{stringvalidator.OneOf("none", "vnc", "spice")},

@@ -53,7 +53,8 @@ func (n *node) missing(ctx context.Context, c *hypervisor.Client, v *version, ho
 	for _, i := range v.parts.Interfaces {
 		mac := canonicalMAC(i.MAC.ValueString())
 		if how == "lease" {
-			if !known(i.Network) {
+			v4, v6 := asksDHCP(&i)
+			if !known(i.Network) || !v4 && !v6 {
 				continue
 			}
 			leased, err := n.leased(ctx, c, i.Network.ValueString(), mac, before)
