@@ -91,7 +91,7 @@ func (c *Client) UpdateNetwork(ctx context.Context, uuid string, want netspec.Ne
 		}
 		live.Routes = netspec.WithoutLost(live.Routes, c.LostRoutes(ctx, n), want.Routes)
 	}
-	if want.Bridge == "" && want.Mode != netspec.Bridge {
+	if want.Bridge == "" && want.Mode != netspec.Bridge && config.Mode != netspec.Bridge { // whose bridge is somebody else's
 		want.Bridge = config.Bridge
 	}
 	restart := n.Active() && state.Active && netspec.NeedsRestart(live, want)

@@ -35,7 +35,7 @@ func Parse(text string, known ...netip.Prefix) (Network, error) {
 	p.subnets(&n, known)
 	n.DNS = p.dns()
 	for _, r := range root.Children("route") {
-		n.Routes = append(n.Routes, Route4or6{Destination: p.prefix(r).Masked(), Via: p.address(r.Attr("gateway"))})
+		n.Routes = append(n.Routes, p.route(r))
 	}
 	if p.err != nil {
 		return Network{}, fmt.Errorf("parse the XML of network %q: %w", n.Name, p.err)
@@ -116,6 +116,10 @@ func (p *parser) subnets(n *Network, known []netip.Prefix) {
 	if given {
 		n.DHCP = &dhcp
 	}
+}
+
+func (p *parser) route(e *xmltree.Element) Route4or6 {
+	return Route4or6{Destination: p.prefix(e).Masked(), Via: p.address(e.Attr("gateway"))}
 }
 
 // unit is the seconds in libvirt's unit of a lease; its default is minutes.

@@ -74,20 +74,27 @@ func yes(on bool) string {
 
 func (n Network) renderForward(root *xmltree.Element) {
 	f := root.Child("forward")
-	if n.Mode == Isolated || f != nil && f.Attr("mode") != n.Mode && f.Attr("mode") != "" {
+	was := NAT // libvirt's default where the element has no mode
+	if f != nil && f.Attr("mode") != "" {
+		was = f.Attr("mode")
+	}
+	firewalled := func(mode string) bool { return mode == NAT || mode == Route }
+	switch {
+	case f == nil || was == n.Mode:
+	case firewalled(was) && firewalled(n.Mode):
+		f.RemoveNamed("nat") // the devices to forward to stay
+	default:
 		// Interfaces, ports and addresses of one mode mean nothing in another.
 		root.RemoveNamed("forward")
-		f = nil
 	}
 	if n.Mode == Isolated {
+		root.RemoveNamed("forward")
 		return
 	}
-	if f == nil {
-		f = root.Ensure("forward")
-		if n.Mode == NAT {
-			// libvirt's own default, which it writes into the running definition only: with it, the two are equal.
-			f.Ensure("nat").Append(xmltree.New("port", "start", "1024", "end", "65535"))
-		}
+	fresh := f == nil || was != n.Mode
+	if f = root.Ensure("forward"); fresh && n.Mode == NAT {
+		// libvirt's own default, which it writes into the running definition only: with it, the two are equal.
+		f.Ensure("nat").Append(xmltree.New("port", "start", "1024", "end", "65535"))
 	}
 	f.Set("mode", n.Mode)
 	nat := f.Child("nat")
@@ -191,12 +198,20 @@ func (d *DHCP) ranges() []Range {
 	return d.Ranges
 }
 
+// renderRoutes keeps the elements of routes that stay, for they may have a metric.
 func (n Network) renderRoutes(root *xmltree.Element) {
-	if slices.Equal(n.parsed(root).Routes, n.canonical().Routes) {
-		return
-	}
-	root.RemoveNamed("route")
-	for _, r := range n.Routes {
+	p, missing := parser{root: root}, slices.Clone(n.Routes)
+	root.Remove(func(e *xmltree.Element) bool {
+		if e.Name != "route" {
+			return false
+		}
+		at := slices.Index(missing, p.route(e))
+		if at >= 0 {
+			missing = slices.Delete(missing, at, at+1)
+		}
+		return at < 0
+	})
+	for _, r := range missing {
 		family := ""
 		if r.Via.Is6() {
 			family = "ipv6"

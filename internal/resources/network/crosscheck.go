@@ -187,7 +187,7 @@ func (c *check) existing(ctx context.Context, client *hypervisor.Client) error {
 			c.resp.Diagnostics.AddAttributeError(path.Root("bridge"), "Bridge name taken", fmt.Sprintf("Network %q on hypervisor %s has the bridge %s: write another name, or none.", n.Name, client.URI(), other.Bridge))
 		}
 	}
-	if err := c.device(ctx, client, bridges); err != nil {
+	if err := errors.Join(c.device(ctx, client, bridges), c.foreignBridge(ctx, client)); err != nil {
 		return err
 	}
 	return c.routes(ctx, client, bridges)

@@ -31,6 +31,9 @@ func (m *model) fill(ctx context.Context, got spec) diag.Diagnostics {
 			"The network was stopped and started again without them, so its bridge has lost %s. It reads as not active, and an apply plugs them in again.", strings.Join(got.CutOff, ", ")))
 	}
 	n := view(said.Network, got)
+	if w.imported {
+		w.diags.Append(unmanaged(n)...)
+	}
 	for _, r := range got.Lost {
 		w.diags.AddAttributeWarning(path.Root("routes"), fmt.Sprintf("A route of network %q is gone", got.Name), fmt.Sprintf(
 			"The hypervisor has no route to %s by %s any more. It reads as not there, and an apply puts it back, or strikes it out of the network's definition where `routes` does not have it either.", r.Destination, r.Via))

@@ -39,6 +39,8 @@ func TestAccNetworkBadInputFailsThePlan(t *testing.T) {
 		{"cidr = \"10.91.0.0/24\"\nhypervisor = \"nobody\"", `no hypervisor "nobody"`},
 		{``, `mode "nat" needs cidr or ipv6_cidr`},
 		{`mode = "bridge"`, `needs the name of a bridge that is there already`},
+		{"mode = \"bridge\"\nbridge = \"nosuchbr0\"", `has no bridge "nosuchbr0", and nothing planned so far makes it`},
+		{"cidr = \"10.91.0.0/24\"\ndhcp = { ranges = [{ start = \"10.91.0.9\", end = \"10.91.0.300\" }] }", `dhcp.ranges[0].end: Write an IP address such as 10.0.0.254, not "10.91.0.300"`},
 		{"mode = \"bridge\"\nbridge = \"br0\"\ncidr = \"10.91.0.0/24\"", `leave cidr out`},
 		{"cidr = \"10.91.0.0/24\"\nmtu = 60", `write 68 to 65535 bytes`},
 		{"cidr = \"10.91.0.0/24\"\ndns = { enabled = false, hosts = { \"10.91.0.9\" = [\"nine\"] } }", `leave forwarders and hosts out`},

@@ -2,6 +2,7 @@ package network
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -117,10 +118,19 @@ func (r *reader) address(at path.Path, v types.String) netip.Addr {
 	}
 	a, err := netip.ParseAddr(v.ValueString())
 	if err != nil || a.Zone() != "" {
-		r.diags.AddAttributeError(at, "Invalid address", "Write an IP address such as 10.0.0.254, not \""+v.ValueString()+"\".")
+		r.refuse(at, "Invalid address", "Write an IP address such as 10.0.0.254", v.ValueString())
 		return netip.Addr{}
 	}
 	return a.Unmap()
+}
+
+// refuse says what to write instead of a text, and where: Terraform points at the whole of an attribute.
+func (r *reader) refuse(at path.Path, summary, instead, text string) {
+	detail := fmt.Sprintf("%s, not %q.", instead, text)
+	if len(at.Steps()) > 1 {
+		detail = at.String() + ": " + detail
+	}
+	r.diags.AddAttributeError(at, summary, detail)
 }
 
 func (r *reader) prefix(at path.Path, v types.String) netip.Prefix {
@@ -129,7 +139,7 @@ func (r *reader) prefix(at path.Path, v types.String) netip.Prefix {
 	}
 	p, err := netip.ParsePrefix(v.ValueString())
 	if err != nil {
-		r.diags.AddAttributeError(at, "Invalid subnet", "Write an address and a prefix length such as 10.0.0.0/24, not \""+v.ValueString()+"\".")
+		r.refuse(at, "Invalid subnet", "Write an address and a prefix length such as 10.0.0.0/24", v.ValueString())
 	}
 	return p
 }
