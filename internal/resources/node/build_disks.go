@@ -11,11 +11,14 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/node/machine"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
 // ownVolume is a volume that lives and dies with the node.
 type ownVolume struct {
-	key  string
+	key string
+	// path is the attribute that it comes from.
+	path []any
 	pool *hypervisor.Pool
 	xml  *libvirtxml.StorageVolume
 	// content is uploaded where it is not nil.
@@ -24,7 +27,7 @@ type ownVolume struct {
 	made bool
 }
 
-func (v *ownVolume) path() string { return v.pool.Path() + "/" + v.xml.Name }
+func (v *ownVolume) file() string { return v.pool.Path() + "/" + v.xml.Name }
 
 // root adds the root disk: an overlay of the image, or an empty disk.
 func (r *resolver) root(ctx context.Context, b *build) error {
@@ -54,7 +57,7 @@ func (r *resolver) root(ctx context.Context, b *build) error {
 	if gib == 0 {
 		return errors.New("a root disk without an image needs a size_gib")
 	}
-	own := ownVolume{key: machine.Root, pool: pool, xml: diskVolume(r.v.Name.ValueString()+"-root", pool, gib)}
+	own := ownVolume{key: machine.Root, path: at("root_disk"), pool: pool, xml: diskVolume(r.v.Name.ValueString()+"-root", pool, gib)}
 	if image != nil {
 		if !pool.Files() {
 			return fmt.Errorf("an overlay of an image must be a file, and the volumes of storage pool %q (%s) are not", pool.Name(), pool.Type())
@@ -108,7 +111,7 @@ func (r *resolver) disks(ctx context.Context, b *build) error {
 		if err != nil {
 			return err
 		}
-		b.add(ownVolume{key: key, pool: pool, xml: diskVolume(r.v.Name.ValueString()+"-"+key, pool, d.SizeGiB.ValueInt64())}, d.Bus.ValueString(), false)
+		b.add(ownVolume{key: key, path: at("disks", service.Key(key)), pool: pool, xml: diskVolume(r.v.Name.ValueString()+"-"+key, pool, d.SizeGiB.ValueInt64())}, d.Bus.ValueString(), false)
 	}
 	return nil
 }
@@ -135,7 +138,7 @@ func (r *resolver) poolName(ctx context.Context, ref string) string {
 func (b *build) add(own ownVolume, bus string, readOnly bool) {
 	b.volumes = append(b.volumes, own)
 	b.machine.Disks = append(b.machine.Disks, machine.Disk{
-		Key: own.key, Path: own.path(), Block: !own.pool.Files(), Format: own.format(), Bus: bus, ReadOnly: readOnly,
+		Key: own.key, Path: own.file(), Block: !own.pool.Files(), Format: own.format(), Bus: bus, ReadOnly: readOnly,
 	})
 }
 

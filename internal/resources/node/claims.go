@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/topology"
 )
 
@@ -66,6 +67,11 @@ func (n *node) claim(v *version, resp *resource.ModifyPlanResponse) {
 	}
 	for _, own := range v.volumeNames() {
 		lay(topology.VolumeClaim(host, own.pool, own.name), "name")
+	}
+	for key, d := range v.parts.Disks {
+		if c := topology.DiskClaim(host, d.Volume.ValueString()); known(d.Volume) && v.Running.ValueBool() && paths[c] == nil {
+			lay(c, "disks", service.Key(key), "volume")
+		}
 	}
 	for _, conflict := range n.Fleet.Claims.Replace(owner, claims...) {
 		refuse(paths[conflict.Claim], "Taken by another resource", "%s belongs to %s: write another one", conflict.Claim, conflict.Holder)

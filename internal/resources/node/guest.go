@@ -73,7 +73,14 @@ func (r *resolver) file(ctx context.Context, b *build, key, suffix string, conte
 	if err == nil && !pool.Files() {
 		err = fmt.Errorf("storage pool %q (%s) cannot hold files, and cloud-init and Ignition need one: put the root disk into a pool of type dir", pool.Name(), pool.Type())
 	}
-	return ownVolume{key: key, pool: pool, xml: contentVolume(r.v.Name.ValueString()+suffix, content), content: content}, err
+	path := r.v.seedPath()
+	switch {
+	case key == machine.Ignition && known(r.v.Butane):
+		path = at("butane")
+	case key == machine.Ignition:
+		path = at("ignition")
+	}
+	return ownVolume{key: key, path: path, pool: pool, xml: contentVolume(r.v.Name.ValueString()+suffix, content), content: content}, err
 }
 
 // seedOf renders what cloud-init is told.

@@ -29,8 +29,8 @@ func (r *resolver) ignition(ctx context.Context, b *build) error {
 	if err != nil {
 		return err
 	}
-	b.machine.IgnitionFile = own.path()
-	if r.existing != nil && r.existing.IgnitionFile == own.path() {
+	b.machine.IgnitionFile = own.file()
+	if r.existing != nil && r.existing.IgnitionFile == own.file() {
 		b.rewrite = append(b.rewrite, own)
 		return nil
 	}

@@ -64,6 +64,13 @@ resource "virtcluster_node" "other" {
   network_interfaces = [{ network = "NET", mac = "52:54:00:77:00:02" }]
   root_disk = { size_gib = 1 }
 `, "network_interfaces\\[0\\].mac: MAC address 52:54:00:77:00:02 on all networks belongs to"),
+			fails(strings.ReplaceAll(`  disks = { d = { volume = "IMAGE" } }
+}
+resource "virtcluster_node" "other" {
+  name = "other"
+  type = "qemu"
+  disks = { e = { volume = "IMAGE" } }
+`, "IMAGE", image), "disks\\[\"[de]\"\\].volume: use of volume \\S+ on the provider's hypervisor belongs to node"),
 		},
 	})
 }

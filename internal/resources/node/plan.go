@@ -84,6 +84,14 @@ func (n *node) planNew(ctx context.Context, planned, config *version) {
 	if r == nil || config.Root == nil || n.Fleet == nil {
 		return
 	}
+	defer func() { // the other disks go where the root disk does
+		for key, d := range planned.parts.Disks {
+			if d.Pool.IsUnknown() && config.parts.Disks[key].Pool.IsNull() {
+				d.Pool = r.Pool
+				planned.parts.Disks[key] = d
+			}
+		}
+	}()
 	c, err := n.client(ctx, &planned.model)
 	if err != nil || !known(r.Image) {
 		if r.Image.IsNull() && r.Pool.IsUnknown() && config.Root.Pool.IsNull() {

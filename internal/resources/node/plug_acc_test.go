@@ -6,7 +6,10 @@ import (
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
+	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
 )
@@ -35,12 +38,16 @@ func TestAccNodeChangesNothingForAnInterfaceThatIsRefused(t *testing.T) {
 		before = state()
 		return nil
 	}}
+	taken := refused(with(`network = "NET"`), `disks\["data"\]: already exists: create volume "acc-data.qcow2"`)
+	taken.PreConfig = func() { virsh(t, "vol-create-as", "noderefused", "acc-data.qcow2", "1M") }
+	taken.ConfigPlanChecks.PreApply = []plancheck.PlanCheck{plancheck.ExpectKnownValue(address, tfjsonpath.New("disks").AtMapKey("data").AtMapKey("pool"), knownvalue.StringExact("noderefused"))}
 	const card = `network_interfaces\[[01]\].model: hypervisor \S+ starts no machine with a network card "nosuch": write model = "virtio"`
 	bad := with(`network = "NET", model = "nosuch"`)
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: acctest.Providers,
 		Steps: []resource.TestStep{
-			refused(bad, card),
+			taken,
+			{PreConfig: func() { virsh(t, "vol-delete", "acc-data.qcow2", "noderefused") }, Config: bad, ExpectError: refused(bad, card).ExpectError},
 			same,
 			refused(bad, card),
 			refused(with(`network = virtcluster_network.s.name`), `network_interfaces\[1\].network: network "refused" of hypervisor \S+ is stopped.*write active = true`),

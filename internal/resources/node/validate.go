@@ -59,9 +59,16 @@ func (v *version) diskProblems() []service.Problem {
 	if r := v.Root; r != nil && r.Image.IsNull() && !known(r.SizeGiB) {
 		all = append(all, service.Problemf(at("root_disk"), "Missing size", "a root disk without an image needs a size_gib"))
 	}
+	volumes := map[string]string{}
 	for _, key := range slices.Sorted(maps.Keys(v.parts.Disks)) {
 		d := v.parts.Disks[key]
 		here := at("disks", service.Key(key))
+		if path := d.Volume.ValueString(); path != "" {
+			if other, twice := volumes[path]; twice {
+				all = append(all, service.Problemf(append(here, "volume"), "Duplicate volume", "disk %q of this node has it already: write another one", other))
+			}
+			volumes[path] = key
+		}
 		if err := machine.CheckKey(key); err != nil {
 			all = append(all, service.Problemf(here, "Invalid disk name", "%v", err))
 		}

@@ -38,6 +38,9 @@ func TestProblems(t *testing.T) {
 		"volume with a size": {with(func(v *version) {
 			v.parts.Disks = map[string]diskModel{"d": {Volume: text("/v"), SizeGiB: types.Int64Value(1)}}
 		}), "[disks d size_gib]", "own size"},
+		"a volume twice": {with(func(v *version) {
+			v.parts.Disks = map[string]diskModel{"a": {Volume: text("/v")}, "b": {Volume: text("/v")}, "c": {Volume: text("/w")}}
+		}), "[disks b volume]", `disk "a" of this node has it`},
 		"no network":               {with(func(v *version) { v.parts.Interfaces[0].Network = types.StringNull() }), "[network_interfaces 0 network]", "network or bridge"},
 		"bad MAC":                  {with(func(v *version) { v.parts.Interfaces[0].MAC = text("52:54") }), "[network_interfaces 0 mac]", "six bytes"},
 		"multicast MAC":            {with(func(v *version) { v.parts.Interfaces[0].MAC = text("53:54:00:00:00:01") }), "[network_interfaces 0 mac]", "multicast"},

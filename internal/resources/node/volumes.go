@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 )
 
@@ -19,14 +20,14 @@ func makeVolumes(ctx context.Context, c *hypervisor.Client, volumes []ownVolume)
 		group.Go(func() error {
 			created, err := createVolume(ctx, c, v)
 			if errors.Is(err, hypervisor.ErrExists) {
-				return fmt.Errorf("%w: nobody knows whose it is; delete it, or import the node that it belongs to", err)
+				return crud.At(v.path, fmt.Errorf("%w: nobody knows whose it is; delete it, or import the node that it belongs to", err))
 			}
 			v.made = true
 			if err != nil || v.content == nil {
-				return err
+				return crud.At(v.path, err)
 			}
 			_, err = c.UploadVolume(ctx, created, bytes.NewReader(v.content))
-			return err
+			return crud.At(v.path, err)
 		})
 	}
 	return group.Wait()
