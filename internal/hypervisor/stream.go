@@ -30,7 +30,7 @@ const (
 
 	authNone, authPolkit = 0, 2
 
-	packetCall, packetStream, packetHole = 0, 3, 6
+	packetCall, packetReply, packetStream, packetHole = 0, 1, 3, 6
 
 	statusOK, statusError, statusContinue = 0, 1, 2
 
@@ -48,8 +48,23 @@ type stream struct {
 	reader *bufio.Reader
 	serial uint32
 	proc   uint32
+	early  []answer // of the stream, which came before the answer to the call that starts it
 	once   sync.Once
 	stop   func() bool
+}
+
+// answer is a packet that a daemon sends and that belongs to the running call.
+type answer struct {
+	kind, status uint32
+	payload      []byte
+}
+
+// refusal is libvirt.Error where the daemon sent one.
+func (a answer) refusal() error {
+	if a.status == statusError {
+		return decodeRefusal(a.payload)
+	}
+	return nil
 }
 
 // openStream connects and makes the call that starts a stream. Whoever opens it closes it. The context
@@ -126,15 +141,38 @@ func (s *stream) authenticate() error {
 	return nil
 }
 
-// call makes a call and waits for its answer.
+// call makes a call and waits for its answer. The daemon answers in one thread and begins to send in another: what is
+// in the stream may come first.
 func (s *stream) call(proc uint32, arguments []byte) ([]byte, error) {
 	s.serial++
 	s.proc = proc
 	if err := s.send(packetCall, statusOK, arguments); err != nil {
 		return nil, err
 	}
-	_, payload, err := s.receive()
-	return payload, err
+	for {
+		switch a, err := s.next(); {
+		case err != nil:
+			return nil, err
+		case a.kind == packetReply:
+			return a.payload, a.refusal()
+		default:
+			s.early = append(s.early, a)
+		}
+	}
+}
+
+// receive takes the next packet of the stream. The error is libvirt.Error where the daemon sent one.
+func (s *stream) receive() ([]byte, error) {
+	if len(s.early) > 0 {
+		a := s.early[0]
+		s.early = s.early[1:]
+		return a.payload, a.refusal()
+	}
+	a, err := s.next()
+	if err != nil {
+		return nil, err
+	}
+	return a.payload, a.refusal()
 }
 
 // send writes one packet.
@@ -148,30 +186,25 @@ func (s *stream) send(kind, status uint32, payload []byte) error {
 	return err
 }
 
-// receive reads the next packet that belongs to the running call, and its status. The error is
-// libvirt.Error where the daemon sent one.
-func (s *stream) receive() (uint32, []byte, error) {
+// next reads the next packet that belongs to the running call.
+func (s *stream) next() (answer, error) {
 	for {
 		var header [headerLength]byte
 		if _, err := io.ReadFull(s.reader, header[:]); err != nil {
-			return 0, nil, err
+			return answer{}, err
 		}
 		field := func(n int) uint32 { return binary.BigEndian.Uint32(header[4*n:]) }
 		length := field(0)
 		if length < headerLength || length > packetLimit {
-			return 0, nil, fmt.Errorf("the hypervisor sent a packet of %d bytes", length)
+			return answer{}, fmt.Errorf("the hypervisor sent a packet of %d bytes", length)
 		}
 		payload := make([]byte, length-headerLength)
 		if _, err := io.ReadFull(s.reader, payload); err != nil {
-			return 0, nil, err
+			return answer{}, err
 		}
-		if field(1) != remoteProgram || field(5) != s.serial {
-			continue // an event or a keep-alive
+		if field(1) == remoteProgram && field(5) == s.serial { // others are events and keep-alives
+			return answer{kind: field(4), status: field(6), payload: payload}, nil
 		}
-		if status := field(6); status != statusError {
-			return status, payload, nil
-		}
-		return 0, nil, decodeRefusal(payload)
 	}
 }
 

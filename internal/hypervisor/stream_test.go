@@ -14,8 +14,9 @@ import (
 	"libvirt.org/go/libvirtxml"
 )
 
-// sender is a daemon that sends content down a stream. It says on finished with which status the client took leave;
-// one that only hangs up leaves none.
+// sender is a daemon that sends content down a stream before it answers the call for it, as libvirtd does when the
+// thread that answers is late. It says on finished with which status the client took leave; one that only hangs up
+// leaves none.
 func sender(conn net.Conn, content []byte, finished chan<- uint32) {
 	defer close(finished)
 	defer func() { _ = conn.Close() }()
@@ -37,13 +38,13 @@ func sender(conn net.Conn, content []byte, finished chan<- uint32) {
 			send(packetStream, statusOK, nil)
 			return
 		case proc == rpcAuthList:
-			send(1, statusOK, word(word(nil, 1), authNone))
+			send(packetReply, statusOK, word(word(nil, 1), authNone))
 		case proc == rpcDownload:
-			send(1, statusOK, nil)
 			send(packetStream, statusContinue, content)
+			send(packetReply, statusOK, nil)
 			send(packetStream, statusContinue, nil)
 		default:
-			send(1, statusOK, nil)
+			send(packetReply, statusOK, nil)
 		}
 	}
 }
