@@ -14,24 +14,36 @@ import (
 // guest crashed where libvirt was told to keep that (on_crash = preserve): its process is there, and of no use.
 func (c *Client) StartDomain(ctx context.Context, uuid string) error {
 	return c.onDomain(ctx, uuid, "start", func(l *libvirt.Libvirt, ref libvirt.Domain) error {
-		state, _, err := l.DomainGetState(ref, 0)
-		if err != nil {
+		err := start(l, ref)
+		if err == nil {
+			return nil
+		}
+		// It may be starting, or paused on its way, because of the same call on a connection that broke since.
+		if state, _, look := l.DomainGetState(ref, 0); look == nil && libvirt.DomainState(state) == libvirt.DomainRunning {
+			return nil
+		}
+		return err
+	})
+}
+
+func start(l *libvirt.Libvirt, ref libvirt.Domain) error {
+	state, _, err := l.DomainGetState(ref, 0)
+	if err != nil {
+		return err
+	}
+	switch libvirt.DomainState(state) {
+	case libvirt.DomainRunning, libvirt.DomainBlocked:
+		return nil
+	case libvirt.DomainPaused:
+		return l.DomainResume(ref)
+	case libvirt.DomainPmsuspended:
+		return l.DomainPmWakeup(ref, 0)
+	case libvirt.DomainCrashed:
+		if err := l.DomainDestroyFlags(ref, libvirt.DomainDestroyDefault); err != nil {
 			return err
 		}
-		switch libvirt.DomainState(state) {
-		case libvirt.DomainRunning, libvirt.DomainBlocked:
-			return nil
-		case libvirt.DomainPaused:
-			return l.DomainResume(ref)
-		case libvirt.DomainPmsuspended:
-			return l.DomainPmWakeup(ref, 0)
-		case libvirt.DomainCrashed:
-			if err := l.DomainDestroyFlags(ref, libvirt.DomainDestroyDefault); err != nil {
-				return err
-			}
-		}
-		return l.DomainCreate(ref)
-	})
+	}
+	return l.DomainCreate(ref)
 }
 
 // ErrNoStoreReset says that the hypervisor's libvirt is too old to make a UEFI variable store anew.

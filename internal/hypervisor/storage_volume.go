@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
+	"time"
 
 	"github.com/digitalocean/go-libvirt"
 	"libvirt.org/go/libvirtxml"
@@ -148,21 +150,51 @@ func (c *Client) CreateVolume(ctx context.Context, pool string, volume *libvirtx
 	if err != nil {
 		return nil, fmt.Errorf("write the XML of volume %q: %w", volume.Name, err)
 	}
-	v, err := call(ctx, c, what, func(l *libvirt.Libvirt) (*Volume, error) {
+	var absent atomic.Bool
+	create := func(l *libvirt.Libvirt) (*Volume, error) {
 		p, err := activePool(l, pool)
 		if err != nil {
 			return nil, err
+		}
+		if _, err := l.StorageVolLookupByName(p, volume.Name); IsNotFound(explain("", err)) {
+			absent.Store(true)
 		}
 		ref, err := l.StorageVolCreateXML(p, text, 0)
 		if err != nil {
 			return nil, err
 		}
 		return readVolume(l, ref)
-	})
+	}
+	v, err := call(ctx, c, what, create)
+	if _, broke := errors.AsType[*BrokenError](err); broke && absent.Load() {
+		v, err = c.createAgain(ctx, what, pool, volume.Name, create)
+	}
 	if Code(err) == int(libvirt.ErrStorageVolExist) {
 		return nil, fmt.Errorf("%w: %w", ErrExists, err)
 	}
 	return v, err
+}
+
+// underWay is how long a request may still be on its way to the daemon after its connection broke.
+const underWay = time.Second
+
+// createAgain creates a volume that was not there when the connection broke in the middle of creating it. The daemon may
+// do what it was asked only after that: whoever looked for the volume, to remove it, would find none. After a second
+// attempt it is there one way or the other.
+func (c *Client) createAgain(ctx context.Context, what, pool, name string, create func(*libvirt.Libvirt) (*Volume, error)) (*Volume, error) {
+	select {
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%s on hypervisor %s: %w", what, c.uri, context.Cause(ctx))
+	case <-time.After(underWay):
+	}
+	v, err := call(ctx, c, what, create)
+	if Code(err) != int(libvirt.ErrStorageVolExist) {
+		return v, err
+	}
+	if err := c.RefreshPool(ctx, pool); err != nil { // it waits for one that is still being made
+		return nil, err
+	}
+	return c.readVolume(ctx, what, pool, name)
 }
 
 // DeleteVolume removes a volume of a started pool; an absent one, or an absent pool, is no error.
