@@ -46,3 +46,26 @@ func TestWhatIsNotModelledStaysWhereItMeansTheSame(t *testing.T) {
 		t.Errorf("%v in\n%s", err, xml)
 	}
 }
+
+func TestDHCPOptionsForSomeMachinesStay(t *testing.T) {
+	const optioned = `<network xmlns:dnsmasq='http://libvirt.org/schemas/network/dnsmasq/1.0'><name>n</name><ip address='10.0.0.1' prefix='24'/><dnsmasq:options>
+<dnsmasq:option value='dhcp-option=tag:efi,42,10.0.0.3'/><dnsmasq:option value='dhcp-option=vendor:PXEClient,1,0.0.0.0'/><dnsmasq:option value='dhcp-option=3'/>
+<dnsmasq:option value='dhcp-option=option:dns-server,10.0.0.7,10.0.0.8'/><dnsmasq:option value='dhcp-option=option6:dns-server,[fd00::1]'/></dnsmasq:options></network>`
+	n, err := Parse(optioned)
+	if err != nil || len(n.DHCP.Options) != 2 || n.DHCP.Options["dns-server"] != "10.0.0.7,10.0.0.8" || n.DHCP.Options["option6:dns-server"] != "[fd00::1]" {
+		t.Fatalf("%+v, %v", n.DHCP, err)
+	}
+	n.DHCP = nil
+	xml, err := n.Render(optioned)
+	if err != nil || strings.Contains(xml, "dns-server") {
+		t.Errorf("%v in\n%s", err, xml)
+	}
+	for _, kept := range []string{"dhcp-option=tag:efi,42,10.0.0.3", "dhcp-option=vendor:PXEClient,1,0.0.0.0", "dhcp-option=3"} {
+		if !strings.Contains(xml, kept) {
+			t.Errorf("%s is lost in\n%s", kept, xml)
+		}
+	}
+	if got, err := Parse(xml); err != nil || got.DHCP != nil {
+		t.Errorf("%+v, %v", got.DHCP, err)
+	}
+}

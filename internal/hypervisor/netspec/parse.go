@@ -192,14 +192,16 @@ func dnsmasqBlock(root *xmltree.Element) *xmltree.Element {
 	return nil
 }
 
-// dhcpOption reads `dhcp-option=option:ntp-server,10.0.0.1`, and the same with a number.
+// dhcpOption reads `dhcp-option=option:ntp-server,10.0.0.1`, and the same with a number. One that is for some machines
+// only (tag:efi, vendor:PXEClient), or without a value, is not modelled.
 func dhcpOption(e *xmltree.Element) (name, value string, ok bool) {
 	text, ok := strings.CutPrefix(e.Attr("value"), "dhcp-option=")
 	if !ok {
 		return "", "", false
 	}
 	name, value, _ = strings.Cut(text, ",")
-	return strings.TrimPrefix(name, "option:"), value, true
+	name = strings.TrimPrefix(name, "option:")
+	return name, value, optionName.MatchString(name) && value != ""
 }
 
 // prefix reads an address with its prefix length or netmask.
