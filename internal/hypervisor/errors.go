@@ -45,6 +45,9 @@ func (e *Error) Is(target error) bool {
 // IsNotFound tells a proven "does not exist" from every other error.
 func IsNotFound(err error) bool { return errors.Is(err, ErrNotFound) }
 
+// IsUnsupported says that the hypervisor's driver cannot do what was asked at all, as the test driver cannot do much.
+func IsUnsupported(err error) bool { return Code(err) == int(libvirt.ErrNoSupport) }
+
 // Code is libvirt's error code, or 0 where the error is not libvirt's.
 func Code(err error) int {
 	if e, ok := errors.AsType[*Error](err); ok {

@@ -57,7 +57,7 @@ func hypervisorSchema() schema.Schema {
 			"cpu_model":        schema.StringAttribute{Computed: true, MarkdownDescription: "The machine's CPU as libvirt names it; null where libvirt does not know it."},
 			"cpus":             schema.Int64Attribute{Computed: true, MarkdownDescription: "Number of logical CPUs."},
 			"memory_mib":       schema.Int64Attribute{Computed: true, MarkdownDescription: "The machine's memory in MiB."},
-			"free_memory_mib":  schema.Int64Attribute{Computed: true, MarkdownDescription: "Memory that is free now, in MiB."},
+			"free_memory_mib":  schema.Int64Attribute{Computed: true, MarkdownDescription: "Memory that nothing is in now, in MiB; what the kernel keeps in its caches and would give back is not counted."},
 			"kvm":              schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether libvirt offers hardware virtualisation (`type = \"kvm\"`). Whether a guest boots with it, only a guest can tell."},
 			"nested":           schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether guests can have hardware virtualisation of their own."},
 			"firmware":         texts("What `firmware` of a node can be here: `bios`, `uefi`, `uefi-secure`."),
@@ -108,10 +108,19 @@ func (m *model) ask(ctx context.Context, c *hypervisor.Client) error {
 		kind = "kvm"
 	}
 	offer, err := c.DomainCapabilities(ctx, kind, "q35")
+	if hypervisor.IsUnsupported(err) {
+		offer, err = &libvirtxml.DomainCaps{}, nil
+	}
 	if err != nil {
 		return err
 	}
-	m.Nested = types.BoolValue(kvm && nested(offer))
+	var features []string
+	if kvm {
+		if features, err = c.HostModelFeatures(ctx, offer); err != nil {
+			return err
+		}
+	}
+	m.Nested = types.BoolValue(nested(features))
 	kinds, files := firmware(offer)
 	m.Firmware, m.FirmwareFiles = texts(kinds), texts(files)
 	return nil
@@ -140,19 +149,9 @@ func machines(caps *libvirtxml.Caps) []string {
 	return slices.Compact(names)
 }
 
-// nested says whether the CPU that guests can have has the virtualisation feature itself.
-func nested(offer *libvirtxml.DomainCaps) bool {
-	if offer.CPU == nil {
-		return false
-	}
-	for _, mode := range offer.CPU.Modes {
-		if slices.ContainsFunc(mode.Features, func(f libvirtxml.DomainCapsCPUFeature) bool {
-			return (f.Name == "vmx" || f.Name == "svm") && f.Policy != "disable"
-		}) {
-			return true
-		}
-	}
-	return false
+// nested says whether the processor that guests can have has the virtualisation feature itself: Intel's or AMD's.
+func nested(features []string) bool {
+	return slices.Contains(features, "vmx") || slices.Contains(features, "svm")
 }
 
 // firmware lists what a node's firmware can be, and the files for it.

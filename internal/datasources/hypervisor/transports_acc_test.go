@@ -74,12 +74,18 @@ provider "virtcluster" {
 %s  }
 }
 
+data "virtcluster_hypervisor" "tester" { hypervisor = "tester" }
+
+data "virtcluster_nodes" "tester" { hypervisor = "tester" }
+
 data "virtcluster_network" "tester" {
   hypervisor = "tester"
   name       = "default"
 }
 %s`, named.String(), by.String())
-	checks = append(checks, resource.TestCheckResourceAttr("data.virtcluster_network.tester", "cidr", "192.168.122.0/24"))
+	checks = append(checks, resource.TestCheckResourceAttr("data.virtcluster_network.tester", "cidr", "192.168.122.0/24"),
+		resource.TestCheckResourceAttr("data.virtcluster_hypervisor.tester", "nested", "false"),
+		resource.TestCheckResourceAttr("data.virtcluster_nodes.tester", "nodes.#", "0"))
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: acctest.Providers,
 		Steps:                    []resource.TestStep{{Config: config, Check: resource.ComposeTestCheckFunc(checks...)}},
