@@ -29,7 +29,10 @@ type Client struct {
 	refusals refusals
 
 	networkLocks sync.Map // network's UUID → *sync.Mutex
-	plan         planCache
+	// bridgeNames is held where libvirt chooses the name of a bridge: it gives two networks that are defined at one time
+	// the same.
+	bridgeNames sync.Mutex
+	plan        planCache
 }
 
 // New parses the URI; it does not connect.

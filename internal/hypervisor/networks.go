@@ -78,6 +78,8 @@ func (c *Client) Networks(ctx context.Context) ([]*Network, error) {
 // existing network replaces that one's configuration; without one, a taken name is refused.
 func (c *Client) DefineNetwork(ctx context.Context, name, xml string) (uuid string, err error) {
 	defer c.forget()
+	c.bridgeNames.Lock()
+	defer c.bridgeNames.Unlock()
 	return call(ctx, c, fmt.Sprintf("define network %q", name), func(l *libvirt.Libvirt) (string, error) {
 		ref, err := l.NetworkDefineXML(xml)
 		return uuidText(ref.UUID), err

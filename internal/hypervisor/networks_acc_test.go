@@ -131,6 +131,36 @@ func reservations(t *testing.T, active bool) {
 	}
 }
 
+func TestAccManyNetworksAtATimeHaveBridgesOfTheirOwn(t *testing.T) {
+	c := sandbox(t)
+	var all sync.WaitGroup
+	for i := range 20 {
+		all.Go(func() {
+			name := fmt.Sprintf("acc-many%d", i)
+			if _, err := c.DefineNetwork(t.Context(), name, "<network><name>"+name+"</name></network>"); err != nil {
+				t.Error(err)
+			}
+			t.Cleanup(func() {
+				if err := c.UndefineNetwork(context.WithoutCancel(t.Context()), name); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+	all.Wait()
+	networks, err := c.Networks(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	holder := map[string]string{}
+	for _, n := range networks {
+		if other := holder[n.Bridge()]; other != "" {
+			t.Errorf("%s and %s have the bridge %s", other, n.Name, n.Bridge())
+		}
+		holder[n.Bridge()] = n.Name
+	}
+}
+
 func TestAccManyReservationsAtATimeAllArrive(t *testing.T) {
 	c := sandbox(t)
 	withNetwork(t, c, "acc-dhcp", dualStack, true)

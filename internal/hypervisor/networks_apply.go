@@ -95,7 +95,7 @@ func (c *Client) UpdateNetwork(ctx context.Context, uuid string, want netspec.Ne
 		want.Bridge = config.Bridge
 	}
 	restart := n.Active() && state.Active && netspec.NeedsRestart(live, want)
-	if restart || netspec.NeedsDefinition(config, want) {
+	if restart || netspec.NeedsDefinition(config, want) || !n.Persistent { // somebody took its configuration away
 		return c.redefineNetwork(ctx, n, config, want, state, restart)
 	}
 	if err := c.editNetwork(ctx, n, config, want); err != nil {

@@ -72,9 +72,11 @@ func (c *Client) spareBridge(ctx context.Context, n *Network) (bridge string, re
 	if left, err := c.Network(ctx, name); err == nil && left.Active() {
 		return left.Bridge(), remove, nil
 	}
+	c.bridgeNames.Lock()
 	_, err = call(ctx, c, fmt.Sprintf("make a spare bridge for network %q", n.Name), func(l *libvirt.Libvirt) (libvirt.Network, error) {
 		return l.NetworkCreateXML("<network><name>" + name + "</name><bridge stp='off' delay='0'/></network>")
 	})
+	c.bridgeNames.Unlock()
 	if err != nil {
 		return "", nil, err
 	}

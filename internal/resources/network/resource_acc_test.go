@@ -201,6 +201,7 @@ func TestAccNetworkDriftIsSeenAndMended(t *testing.T) {
 	test(t, "acc0",
 		resource.TestStep{Config: c, Check: mended},
 		step("active", virsh("net-destroy", "acc0")),
+		step("no configuration", virsh("net-undefine", "acc0")),
 		step("autostart", virsh("net-autostart", "acc0", "--disable")),
 		step("range", virsh("net-update", "acc0", "delete", "ip-dhcp-range", "<range start='10.91.0.210' end='10.91.0.220'/>", "--live", "--config")),
 		step("range, running only", virsh("net-update", "acc0", "add", "ip-dhcp-range", "<range start='10.91.0.110' end='10.91.0.120'/>", "--live")),
