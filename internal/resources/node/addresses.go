@@ -14,7 +14,7 @@ func Addresses(ctx context.Context, c *hypervisor.Client, d *hypervisor.Domain) 
 	n := &node{facts: &facts{}}
 	v := &version{}
 	v.GuestAgent = types.BoolValue(true)
-	if err := n.fillInterfaces(ctx, c, v, machine.Read(d.Config)); err != nil {
+	if err := n.fillInterfaces(ctx, c, v, d, machine.Read(d.Config)); err != nil {
 		return nil, nil, err
 	}
 	if err := n.fillAddresses(ctx, c, v, d); err != nil {

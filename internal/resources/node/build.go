@@ -149,7 +149,7 @@ func (r *resolver) mark(b *build) machine.Mark {
 		marked := machine.MarkedDisk{Key: d.Key}
 		if r.had(d.Key) != nil && !known(r.v.parts.Disks[d.Key].Volume) {
 			marked = r.existing.Mark.Disk(d.Key)
-			marked.Key = d.Key
+			marked.Key, marked.Leaving = d.Key, false
 		}
 		k.Disks = append(k.Disks, marked)
 	}

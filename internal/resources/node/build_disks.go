@@ -23,8 +23,8 @@ type ownVolume struct {
 	xml  *libvirtxml.StorageVolume
 	// content is uploaded where it is not nil.
 	content []byte
-	// made is set once the volume may exist.
-	made bool
+	// made is set once the volume may exist, and there where it did before.
+	made, there bool
 }
 
 func (v *ownVolume) file() string { return v.pool.Path() + "/" + v.xml.Name }

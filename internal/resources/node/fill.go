@@ -34,7 +34,7 @@ func (n *node) fill(ctx context.Context, c *hypervisor.Client, v *version, d *hy
 	if err := n.fillDisks(ctx, c, v, d, m, imported); err != nil {
 		return err
 	}
-	if err := n.fillInterfaces(ctx, c, v, m); err != nil {
+	if err := n.fillInterfaces(ctx, c, v, d, m); err != nil {
 		return err
 	}
 	if imported {
@@ -111,6 +111,9 @@ func (n *node) fillDisks(ctx context.Context, c *hypervisor.Client, v *version, 
 			continue
 		}
 		own := m.Mark.Disk(disk.Key)
+		if disk.Key != machine.Root && own.Key != "" && !own.Leaving && d.Active() && machine.FindDisk(d.Live, disk.Target) == nil {
+			continue // somebody took it from what runs
+		}
 		if disk.Key == machine.Root {
 			r, err := n.readRoot(ctx, c, wasRoot, d, disk, own)
 			if err != nil {

@@ -13,7 +13,7 @@ import (
 )
 
 // fillInterfaces reads the interfaces in the order that the version has them in; others come last.
-func (n *node) fillInterfaces(ctx context.Context, c *hypervisor.Client, v *version, m *machine.Machine) error {
+func (n *node) fillInterfaces(ctx context.Context, c *hypervisor.Client, v *version, d *hypervisor.Domain, m *machine.Machine) error {
 	position := func(mac string) int {
 		i := slices.IndexFunc(v.parts.Interfaces, func(i interfaceModel) bool { return canonicalMAC(i.MAC.ValueString()) == mac })
 		if i < 0 {
@@ -21,7 +21,9 @@ func (n *node) fillInterfaces(ctx context.Context, c *hypervisor.Client, v *vers
 		}
 		return i
 	}
-	got := slices.Clone(m.Interfaces)
+	got := slices.DeleteFunc(slices.Clone(m.Interfaces), func(x machine.Interface) bool {
+		return m.Mark.Interface(x.MAC).MAC != "" && d.Active() && machine.FindInterface(d.Live, x.MAC) == nil // somebody took it from what runs
+	})
 	slices.SortStableFunc(got, func(a, b machine.Interface) int { return position(a.MAC) - position(b.MAC) })
 	var all []interfaceModel
 	for n2, x := range got {

@@ -28,9 +28,10 @@ func located(ctx context.Context, c *hypervisor.Client, d *hypervisor.Domain) (*
 	return m, nil
 }
 
-// capacityOf is a disk's size in bytes. libvirt does not find the volume of a stopped domain's disk by its name.
+// capacityOf is a disk's size in bytes. libvirt does not find the volume of a stopped domain's disk by its name, and of one
+// that runs knows only the disks that are plugged in.
 func capacityOf(ctx context.Context, c *hypervisor.Client, d *hypervisor.Domain, disk machine.Disk) (uint64, error) {
-	if disk.Volume == "" {
+	if unplugged := d.Active() && machine.FindDisk(d.Live, disk.Target) == nil; disk.Volume == "" && !unplugged {
 		return c.DomainDiskCapacity(ctx, d.UUID, disk.Target)
 	}
 	volume, err := c.VolumeByPath(ctx, disk.Path)

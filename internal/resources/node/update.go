@@ -185,14 +185,9 @@ func (u *changer) redefine(ctx context.Context) error {
 
 // refurnish makes new volumes and reservations, and grows disks. On failure the new volumes are marked as made.
 func (u *changer) refurnish(ctx context.Context) error {
-	for _, own := range u.volumes {
-		// The mark names a volume before it is made. One that no disk refers to was left behind by a change
-		// that was interrupted.
-		marked := u.was.Mark.Disk(own.key)
-		if marked.Pool == own.pool.Name() && marked.Volume == own.xml.Name && u.was.Disk(own.key) == nil {
-			if err := u.c.DeleteVolume(ctx, marked.Pool, marked.Volume); err != nil {
-				return err
-			}
+	for i := range u.volumes {
+		if err := u.reclaim(ctx, &u.volumes[i]); err != nil {
+			return err
 		}
 	}
 	if err := makeVolumes(ctx, u.c, u.volumes); err != nil {

@@ -22,7 +22,7 @@ func (u *changer) grow(ctx context.Context) error {
 		if bytes <= capacity {
 			continue
 		}
-		if u.d.Active() {
+		if machine.FindDisk(u.d.Live, disk.Target) != nil {
 			err = u.c.ResizeDomainDisk(ctx, u.d.UUID, disk.Target, bytes)
 		} else {
 			var volume *hypervisor.Volume

@@ -55,37 +55,68 @@ func (u *changer) unplugged(volumes []volumeRef) []volumeRef {
 func (u *changer) plugDisks(ctx context.Context) error {
 	for i := range u.machine.Disks {
 		disk := &u.machine.Disks[i]
-		had := u.was.Disk(disk.Key)
-		if had != nil && had.Path == disk.Path && had.Bus == disk.Bus {
-			disk.Target = had.Target
-			continue
-		}
-		if had != nil {
-			// The same name for something else: the old one has to go first, as one serial number is enough.
-			if err := u.unplugDisk(ctx, had.Target); err != nil {
-				return crud.At(u.diskPath(disk.Key), err)
-			}
-			disk.Target = "" // each bus has names of its own, and QEMU calls devices by them
-		}
-		// What runs may have names that the configuration has not, and the other way round.
-		both := &libvirtxml.Domain{Devices: &libvirtxml.DomainDeviceList{Disks: slices.Concat(u.d.Config.Devices.Disks, u.d.Live.Devices.Disks)}}
-		if controller := machine.MissingController(u.d.Config, disk.Bus); controller != nil {
-			if err := u.c.AttachDevice(ctx, u.d.UUID, controller, true); err != nil {
-				return crud.At(u.diskPath(disk.Key), err)
-			}
-			u.d.Config.Devices.Controllers = append(u.d.Config.Devices.Controllers, *controller)
-		}
-		x := machine.NewDisk(both, disk)
-		if had != nil {
-			x = machine.ReplugDisk(machine.FindDisk(u.d.Config, had.Target), disk, x)
-		}
-		if err := u.c.AttachDevice(ctx, u.d.UUID, x, true); err != nil {
-			disk.Target = ""
+		if err := u.plugDisk(ctx, disk, u.was.Disk(disk.Key)); err != nil {
 			return crud.At(u.diskPath(disk.Key), err)
 		}
-		u.d.Config.Devices.Disks = append(u.d.Config.Devices.Disks, *x)
 	}
 	return nil
+}
+
+func (u *changer) plugDisk(ctx context.Context, disk, had *machine.Disk) error {
+	if had != nil && had.Path == disk.Path && had.Bus == disk.Bus && machine.FindDisk(u.d.Live, had.Target) != nil {
+		disk.Target = had.Target
+		return nil
+	}
+	if x := machine.DiskAt(u.d.Live, disk.Path); had == nil && x != nil && x.Target.Bus == disk.Bus {
+		disk.Target = x.Target.Dev
+		return u.attachDisk(ctx, x, false) // only the configuration has lost it
+	}
+	var old *libvirtxml.DomainDisk
+	if had != nil {
+		// The same name for something else: the old one has to go first, as one serial number is enough.
+		var err error
+		if old, err = u.takeOut(ctx, had.Target); err != nil {
+			return err
+		}
+		disk.Target = "" // each bus has names of its own, and QEMU calls devices by them
+	}
+	if controller := machine.MissingController(u.d.Config, disk.Bus); controller != nil {
+		if err := u.c.AttachDevice(ctx, u.d.UUID, controller, true); err != nil {
+			return err
+		}
+		u.d.Config.Devices.Controllers = append(u.d.Config.Devices.Controllers, *controller)
+	}
+	// What runs may have names that the configuration has not, and the other way round.
+	both := &libvirtxml.Domain{Devices: &libvirtxml.DomainDeviceList{Disks: slices.Concat(u.d.Config.Devices.Disks, u.d.Live.Devices.Disks)}}
+	x := machine.NewDisk(both, disk)
+	if old != nil {
+		x = machine.ReplugDisk(old, disk, x)
+	}
+	err := u.attachDisk(ctx, x, true)
+	if err != nil {
+		disk.Target = ""
+	}
+	return err
+}
+
+func (u *changer) attachDisk(ctx context.Context, x *libvirtxml.DomainDisk, live bool) error {
+	err := u.c.AttachDevice(ctx, u.d.UUID, x, live)
+	if err == nil {
+		u.d.Config.Devices.Disks = append(u.d.Config.Devices.Disks, *x)
+	}
+	return err
+}
+
+// takeOut unplugs a disk whose place is to be had again, and returns what its XML was.
+func (u *changer) takeOut(ctx context.Context, target string) (*libvirtxml.DomainDisk, error) {
+	old := *machine.FindDisk(u.d.Config, target)
+	if err := u.unplugDisk(ctx, target); err != nil {
+		return nil, err
+	}
+	for _, d := range []*libvirtxml.Domain{u.d.Config, u.d.Live} {
+		d.Devices.Disks = slices.DeleteFunc(d.Devices.Disks, func(x libvirtxml.DomainDisk) bool { return x.Target != nil && x.Target.Dev == target })
+	}
+	return &old, nil
 }
 
 // diskPath is the attribute that a disk of the machine comes from.
@@ -114,11 +145,10 @@ func (u *changer) plugInterface(ctx context.Context, want *machine.Interface) er
 	if at < 0 {
 		return u.c.AttachDevice(ctx, u.d.UUID, machine.NewInterface(want), true)
 	}
-	had := u.was.Interfaces[at]
-	if had == *want {
+	had, x := u.was.Interfaces[at], machine.FindInterface(u.d.Live, want.MAC)
+	if had == *want && x != nil {
 		return nil
 	}
-	x := machine.FindInterface(u.d.Live, want.MAC)
 	if x == nil || had.Model != want.Model || had.MTU != want.MTU {
 		// Nothing can change these on a card that is plugged in.
 		if err := u.unplugInterface(ctx, want.MAC); err != nil {
@@ -158,6 +188,7 @@ func (u *changer) retain(ctx context.Context) error {
 	interim.Mark.Disks = slices.Clone(interim.Mark.Disks)
 	for _, d := range u.was.Mark.Disks {
 		if d.Volume != "" && u.machine.Mark.Disk(d.Key).Key == "" {
+			d.Leaving = true
 			interim.Mark.Disks = append(interim.Mark.Disks, d)
 			u.retained = true
 		}

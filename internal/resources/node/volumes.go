@@ -17,6 +17,9 @@ func makeVolumes(ctx context.Context, c *hypervisor.Client, volumes []ownVolume)
 	var group errgroup.Group
 	for i := range volumes {
 		v := &volumes[i]
+		if v.there {
+			continue
+		}
 		group.Go(func() error {
 			created, err := createVolume(ctx, c, v)
 			if errors.Is(err, hypervisor.ErrExists) {

@@ -5,9 +5,11 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/terraform"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
 )
@@ -60,6 +62,53 @@ resource "virtcluster_node" "n" {
 				ConfigPlanChecks: updates(),
 				Check: resource.ComposeTestCheckFunc(same, says(t, "dumpxml acc", named("hand.qcow2", "vda"), named("data.raw", "vdb"), `cache='unsafe'`),
 					says(t, "dumpxml --inactive acc", named("hand.qcow2", "vda"), named("data.raw", "vdb")), says(t, "vol-info "+image[:len(image)-len("tiny.qcow2")]+"hand.qcow2", `2\.00 GiB`)),
+			},
+		},
+	})
+}
+
+// inGuest fails the test where a script does not succeed inside the node.
+func inGuest(t *testing.T, script string) resource.TestCheckFunc {
+	return func(*terraform.State) error {
+		_, err := acctest.InGuest(t.Context(), "acc", script)
+		return err
+	}
+}
+
+func TestAccNodeGetsItsDisksBackWithWhatIsOnThem(t *testing.T) {
+	_, network, image := stage(t, "nodetaken")
+	made := config(image, network, oneInterface+"  wait_for = \"guest_agent\"\n  disks = { data = { size_gib = 1 } }\n")
+	const find = "set -e; for d in /dev/vd[b-z]; do [ \"$(/bin/busybox cat /sys/block/${d#/dev/}/serial)\" != data ] || disk=$d; done\n"
+	same := running(t)
+	reads := resource.ComposeTestCheckFunc(same, inGuest(t, find+"[ \"$(/bin/busybox head -c4 $disk)\" = mine ]\n"), func(*terraform.State) error {
+		for _, flags := range [][]string{{"domblklist", "acc"}, {"domblklist", "acc", "--inactive"}} {
+			if got := virsh(t, flags...); strings.Count(got, "acc-data.qcow2") != 1 {
+				t.Errorf("%v:\n%s", flags, got)
+			}
+		}
+		return nil
+	})
+	taken := func(flags ...string) resource.TestStep {
+		return resource.TestStep{
+			PreConfig: func() {
+				virsh(t, append([]string{"detach-disk", "acc", "vdb"}, flags...)...)
+				for n := 0; flags[0] == "--live" && strings.Contains(virsh(t, "domblklist", "acc"), "acc-data"); n++ {
+					if time.Sleep(100 * time.Millisecond); n == 600 {
+						t.Fatal("the guest does not let go of the disk")
+					}
+				}
+			},
+			Config: made, ConfigPlanChecks: updates(), Check: reads,
+		}
+	}
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: acctest.Providers,
+		Steps: []resource.TestStep{
+			{Config: made, Check: resource.ComposeTestCheckFunc(same, inGuest(t, find+"printf mine | /bin/busybox dd of=$disk bs=4 conv=notrunc,fsync\n"))},
+			taken("--config"), taken("--live"), taken("--live", "--config"),
+			{
+				PreConfig: func() { virsh(t, "detach-interface", "acc", "network", "--live") },
+				Config:    made, ConfigPlanChecks: updates(), Check: same,
 			},
 		},
 	})

@@ -166,6 +166,19 @@ func FindDisk(d *libvirtxml.Domain, target string) *libvirtxml.DomainDisk {
 	return nil
 }
 
+// DiskAt finds the XML of a disk by its file or device; nil where there is none.
+func DiskAt(d *libvirtxml.Domain, path string) *libvirtxml.DomainDisk {
+	if d == nil || d.Devices == nil {
+		return nil
+	}
+	for i := range d.Devices.Disks {
+		if x := &d.Devices.Disks[i]; x.Target != nil && readDisk(x).Path == path {
+			return x
+		}
+	}
+	return nil
+}
+
 // CheckKey says what is wrong with a user's name for a disk: the guest sees it as a serial number, of which
 // virtio hands over twenty characters.
 func CheckKey(key string) error {

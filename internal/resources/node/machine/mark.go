@@ -73,6 +73,8 @@ type MarkedDisk struct {
 	Target string `xml:"target,attr,omitempty"`
 	Pool   string `xml:"pool,attr,omitempty"`
 	Volume string `xml:"volume,attr,omitempty"`
+	// Leaving is set while the disk is being unplugged for good: the guest may let go of it after everybody has gone.
+	Leaving bool `xml:"leaving,attr,omitempty"`
 }
 
 // MarkedInterface is an interface as the guest was told to configure it. Lists are separated by spaces, a
