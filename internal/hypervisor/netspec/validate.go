@@ -112,13 +112,13 @@ func (v *problems) subnet(cidr, gateway []any, subnet netip.Prefix, address neti
 		v.add(cidr, "Subnet of no use", "%s has no room for a gateway and machines; write a prefix length of 1 to %d", subnet, subnet.Addr().BitLen()-2)
 	case !subnet.Contains(address):
 		v.add(gateway, "Gateway outside the subnet", "write an address in %s, not %s", subnet, address)
-	case reservedIn(subnet, address):
+	case ReservedIn(subnet, address):
 		v.add(gateway, "Gateway is no host address", "%s is the network or broadcast address of %s; write another", address, subnet)
 	}
 }
 
-// reservedIn says whether an address is a subnet's network or (IPv4) broadcast address.
-func reservedIn(subnet netip.Prefix, address netip.Addr) bool {
+// ReservedIn says whether an address is a subnet's network or (IPv4) broadcast address.
+func ReservedIn(subnet netip.Prefix, address netip.Addr) bool {
 	r := netipx.RangeOfPrefix(subnet)
 	return address == r.From() || address.Is4() && address == r.To()
 }
@@ -178,7 +178,7 @@ func (v *problems) dhcpRange(n Network, i int, r Range) {
 		v.add(path, "DHCP range outside the subnet", "%s to %s is not inside %s", r.Start, r.End, subnet)
 	case r.Start.Is6() && subnet.Bits() < 64:
 		v.add(path, "IPv6 subnet too large for DHCP", "dnsmasq serves IPv6 subnets of /64 and smaller, not %s", subnet)
-	case reservedIn(subnet, r.Start) || reservedIn(subnet, r.End):
+	case ReservedIn(subnet, r.Start) || ReservedIn(subnet, r.End):
 		v.add(path, "Invalid DHCP range", "leave out the network and broadcast address of %s", subnet)
 	case r.ip().Contains(gateway):
 		v.add(path, "DHCP range holds the gateway", "%s to %s would give out the hypervisor's own address %s", r.Start, r.End, gateway)

@@ -82,9 +82,21 @@ func several(n *hypervisor.Network, ip netip.Addr) bool {
 	return count > 1
 }
 
+// noHost refuses the address of a subnet itself and the one that broadcasts in it.
+func noHost(subnet netip.Prefix, want reservation, resp *resource.ModifyPlanResponse) bool {
+	if !netspec.ReservedIn(subnet, want.IP) {
+		return false
+	}
+	resp.Diagnostics.AddAttributeError(path.Root("ip"), "No host address", fmt.Sprintf("%s is the network or broadcast address of %s: write another.", want.IP, subnet))
+	return true
+}
+
 // outside refuses an address that is in no subnet that a network of the plan will have.
 func outside(f *fleet.Fleet, host, network string, want reservation, resp *resource.ModifyPlanResponse) {
 	subnets, ok := f.Subnets.Of(host, network)
+	for _, subnet := range subnets {
+		noHost(subnet, want, resp)
+	}
 	if ok && !slices.ContainsFunc(subnets, func(p netip.Prefix) bool { return p.Contains(want.IP) }) {
 		resp.Diagnostics.AddAttributeError(path.Root("ip"), "Address outside the network", fmt.Sprintf(
 			"Network %q will have %s: write an address in there, not %s.", network, cmp.Or(strings.Trim(fmt.Sprint(subnets), "[]"), "no subnet"), want.IP))
@@ -167,6 +179,7 @@ func against(n *hypervisor.Network, want reservation, fresh bool, resp *resource
 		problem("Address outside the network", "Network %q has no subnet of the family of %s.", n.Name, want.IP)
 	case !subnet.Contains(want.IP):
 		problem("Address outside the network", "%s is not inside %s, the subnet of network %q: write an address in there.", want.IP, subnet, n.Name)
+	case noHost(subnet, want, resp):
 	case want.IP == gateway:
 		problem("Address of the gateway", "%s is the hypervisor's own address on network %q: write another one.", want.IP, n.Name)
 	}

@@ -134,6 +134,8 @@ func TestAccReservationBadInput(t *testing.T) {
 	for _, c := range []struct{ attributes, want string }{
 		{"mac = \"52:54:00:aa:93:02\"\nip = \"10.94.0.5\"", "Address outside the network"},
 		{"mac = \"52:54:00:aa:93:02\"\nip = \"10.93.0.1\"", "Address of the gateway"},
+		{"mac = \"52:54:00:aa:93:02\"\nip = \"10.93.0.255\"", "network or broadcast address"},
+		{"mac = \"52:54:00:aa:93:02\"\nip = \"10.93.0.7\"\nhostname = \"\"", "at least 1"},
 		{"mac = \"52:54:00:aa:93:02\"\nip = \"10.93.0.5\"", "(Address taken by another resource|Address reserved already)"},
 		{"mac = \"52:54:00:aa:93:01\"\nip = \"10.93.0.7\"", "Machine has a reservation already"},
 		{"mac = \"53:54:00:aa:93:02\"\nip = \"10.93.0.7\"", "multicast"},

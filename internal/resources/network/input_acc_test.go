@@ -37,6 +37,7 @@ func TestAccNetworkBadInputFailsThePlan(t *testing.T) {
 		{"cidr = \"10.91.0.0/24\"\nbridge = \"accother\"", `Network "accother" on hypervisor qemu:///system has the bridge accother`},
 		{"cidr = \"10.91.0.0/24\"\nbridge = \"eno1\"", `has a network device eno1 already`},
 		{"cidr = \"10.91.0.0/24\"\nhypervisor = \"nobody\"", `no hypervisor "nobody"`},
+		{"cidr = \"10.91.0.0/24\"\ndomain = \"\"", `at least 1`},
 		{``, `mode "nat" needs cidr or ipv6_cidr`},
 		{`mode = "bridge"`, `needs the name of a bridge that is there already`},
 		{"mode = \"bridge\"\nbridge = \"nosuchbr0\"", `has no bridge "nosuchbr0", and nothing planned so far makes it`},

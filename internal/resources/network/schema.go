@@ -22,6 +22,7 @@ import (
 func networkSchema(context.Context) schema.Schema {
 	stays := []planmodifier.String{stringplanmodifier.UseStateForUnknown()}
 	replaces := []planmodifier.String{stringplanmodifier.RequiresReplace()}
+	written := written()
 	return schema.Schema{
 		MarkdownDescription: "A libvirt network. DHCP ranges, DNS records, autostart and the running state change while machines run. " +
 			"Any other change restarts the network in the same apply: its UUID and its bridge's MAC address stay, every running machine is plugged in again, and the plan warns of it. " +
@@ -29,7 +30,7 @@ func networkSchema(context.Context) schema.Schema {
 		Attributes: map[string]schema.Attribute{
 			"id":         schema.StringAttribute{Computed: true, PlanModifiers: stays, MarkdownDescription: "The network's UUID."},
 			"name":       schema.StringAttribute{Required: true, PlanModifiers: replaces, MarkdownDescription: "Name of the network on its hypervisor. A change makes a new network."},
-			"hypervisor": schema.StringAttribute{Optional: true, PlanModifiers: replaces, MarkdownDescription: "Which of the provider's `hypervisors` the network is on. Default: the provider's `uri`. A change makes a new network."},
+			"hypervisor": schema.StringAttribute{Optional: true, Validators: written, PlanModifiers: replaces, MarkdownDescription: "Which of the provider's `hypervisors` the network is on. Default: the provider's `uri`. A change makes a new network."},
 			"mode": schema.StringAttribute{
 				Optional: true, Computed: true, Default: stringdefault.StaticString(netspec.NAT),
 				Validators: []validator.String{stringvalidator.OneOf(netspec.Modes...)},
@@ -37,19 +38,19 @@ func networkSchema(context.Context) schema.Schema {
 					"`isolated` (stays among the machines and the hypervisor) or `bridge` (machines are plugged into an existing bridge that something else manages). Default: `nat`.",
 			},
 			"bridge": schema.StringAttribute{
-				Optional: true, Computed: true, PlanModifiers: stays,
+				Optional: true, Computed: true, PlanModifiers: stays, Validators: written,
 				MarkdownDescription: "Name of the bridge device, up to 15 bytes. Required in mode `bridge`. Default: libvirt chooses one.",
 			},
-			"cidr":         schema.StringAttribute{Optional: true, MarkdownDescription: "IPv4 subnet, such as `10.0.0.0/24`, outside of what other networks and the hypervisor's routes have, but for its default route. Required in the modes `nat`, `route` and `open` unless there is `ipv6_cidr`."},
-			"gateway":      schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: "The hypervisor's own address in `cidr`. Default: the first host address."},
-			"ipv6_cidr":    schema.StringAttribute{Optional: true, MarkdownDescription: "IPv6 subnet, such as `fd00:10::/64`; what `cidr` says of others holds for it too."},
-			"ipv6_gateway": schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: "The hypervisor's own address in `ipv6_cidr`. Default: the first host address."},
+			"cidr":         schema.StringAttribute{Optional: true, Validators: written, MarkdownDescription: "IPv4 subnet, such as `10.0.0.0/24`, outside of what other networks and the hypervisor's routes have, but for its default route. Required in the modes `nat`, `route` and `open` unless there is `ipv6_cidr`."},
+			"gateway":      schema.StringAttribute{Optional: true, Validators: written, Computed: true, MarkdownDescription: "The hypervisor's own address in `cidr`. Default: the first host address."},
+			"ipv6_cidr":    schema.StringAttribute{Optional: true, Validators: written, MarkdownDescription: "IPv6 subnet, such as `fd00:10::/64`; what `cidr` says of others holds for it too."},
+			"ipv6_gateway": schema.StringAttribute{Optional: true, Validators: written, Computed: true, MarkdownDescription: "The hypervisor's own address in `ipv6_cidr`. Default: the first host address."},
 			"ipv6_nat": schema.BoolAttribute{
 				Optional: true, Computed: true, Default: booldefault.StaticBool(false),
 				MarkdownDescription: "Whether mode `nat` translates IPv6 too; libvirt routes it otherwise. Default: `false`.",
 			},
 			"dhcp":   dhcpSchema(),
-			"domain": schema.StringAttribute{Optional: true, MarkdownDescription: "DNS domain that machines on the network are in. Default: none."},
+			"domain": schema.StringAttribute{Optional: true, Validators: written, MarkdownDescription: "DNS domain that machines on the network are in. Default: none."},
 			"dns":    dnsSchema(),
 			"routes": schema.ListNestedAttribute{
 				Optional: true, Computed: true, PlanModifiers: crud.ListLeftOut(), MarkdownDescription: "Static routes kept on the hypervisor, each through a machine on this network. Their order has no meaning. One that was deleted by hand from the hypervisor's kernel is put back by a restart of the network, where the provider can look at that machine (`qemu:///`, `qemu+ssh`).",
@@ -61,9 +62,9 @@ func networkSchema(context.Context) schema.Schema {
 			"pxe": schema.SingleNestedAttribute{
 				Optional: true, Computed: true, MarkdownDescription: "What machines that boot from the network are told. Default: nothing.",
 				Attributes: map[string]schema.Attribute{
-					"tftp_root": schema.StringAttribute{Optional: true, MarkdownDescription: "Directory on the hypervisor that the network's own TFTP server serves. Default: no TFTP server."},
-					"boot_file": schema.StringAttribute{Optional: true, MarkdownDescription: "File to boot, relative to the TFTP server's root. Needs a DHCP range."},
-					"server":    schema.StringAttribute{Optional: true, MarkdownDescription: "Address of the TFTP server. Default: the hypervisor."},
+					"tftp_root": schema.StringAttribute{Optional: true, Validators: written, MarkdownDescription: "Directory on the hypervisor that the network's own TFTP server serves. Default: no TFTP server."},
+					"boot_file": schema.StringAttribute{Optional: true, Validators: written, MarkdownDescription: "File to boot, relative to the TFTP server's root. Needs a DHCP range."},
+					"server":    schema.StringAttribute{Optional: true, Validators: written, MarkdownDescription: "Address of the TFTP server. Default: the hypervisor."},
 				},
 			},
 			"mtu": schema.Int64Attribute{Optional: true, MarkdownDescription: "Largest packet of the bridge and its machines, in bytes. Default: libvirt's, 1500."},
@@ -75,7 +76,7 @@ func networkSchema(context.Context) schema.Schema {
 				Optional: true, Computed: true, Default: booldefault.StaticBool(true),
 				MarkdownDescription: "Whether the network runs, with the running machines on it plugged in. One that was stopped by hand is started again, and one whose bridge has lost machines reads as `false` and gets them back. Default: `true`.",
 			},
-			"virtual_port": schema.StringAttribute{Optional: true, MarkdownDescription: "`openvswitch` where the bridge of mode `bridge` is an Open vSwitch one. Default: a Linux bridge."},
+			"virtual_port": schema.StringAttribute{Optional: true, Validators: written, MarkdownDescription: "`openvswitch` where the bridge of mode `bridge` is an Open vSwitch one. Default: a Linux bridge."},
 			"mac":          schema.StringAttribute{Computed: true, PlanModifiers: stays, MarkdownDescription: "MAC address of the bridge; none in mode `bridge`."},
 			"lost_routes": schema.ListAttribute{
 				Computed: true, ElementType: types.StringType,
@@ -106,6 +107,9 @@ func dhcpSchema() schema.Attribute {
 	}
 }
 
+// written refuses an empty text, which would be read back as none.
+func written() []validator.String { return []validator.String{stringvalidator.LengthAtLeast(1)} }
+
 func dnsSchema() schema.Attribute {
 	return schema.SingleNestedAttribute{
 		Optional: true, Computed: true,
@@ -116,8 +120,8 @@ func dnsSchema() schema.Attribute {
 			"forwarders": schema.ListNestedAttribute{
 				Optional: true, Computed: true, PlanModifiers: crud.ListLeftOut(), MarkdownDescription: "Where questions are forwarded to. Their order has no meaning. Default: the hypervisor's own name servers.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"domain":  schema.StringAttribute{Optional: true, MarkdownDescription: "Domain that this is for. Default: everything else."},
-					"address": schema.StringAttribute{Optional: true, MarkdownDescription: "Address of the name server. Default: where everything else goes, as an exception from a forwarder for the domain above."},
+					"domain":  schema.StringAttribute{Optional: true, Validators: written(), MarkdownDescription: "Domain that this is for. Default: everything else."},
+					"address": schema.StringAttribute{Optional: true, Validators: written(), MarkdownDescription: "Address of the name server. Default: where everything else goes, as an exception from a forwarder for the domain above."},
 				}},
 			},
 			"hosts": schema.MapAttribute{
