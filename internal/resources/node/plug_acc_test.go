@@ -16,7 +16,7 @@ import (
 
 // What cannot be plugged in is found before anything is changed.
 func TestAccNodeChangesNothingForAnInterfaceThatIsRefused(t *testing.T) {
-	_, network, image := stage(t, "noderefused")
+	_, network, image := stage(t, "nodecard")
 	stopped := "\nresource \"virtcluster_network\" \"s\" {\n  name = \"refused\"\n  mode = \"isolated\"\n  active = false\n}\n"
 	node := func(memory, more string) string {
 		return strings.Replace(config(image, network, "  max_memory_mib = 256\n"+more), "memory_mib       = 128", "memory_mib       = "+memory, 1) + stopped
@@ -29,7 +29,7 @@ func TestAccNodeChangesNothingForAnInterfaceThatIsRefused(t *testing.T) {
 	}
 	var before string
 	state := func() string {
-		return virsh(t, "dumpxml", "acc") + virsh(t, "dumpxml", "--inactive", "acc") + virsh(t, "vol-list", "noderefused")
+		return virsh(t, "dumpxml", "acc") + virsh(t, "dumpxml", "--inactive", "acc") + virsh(t, "vol-list", "nodecard")
 	}
 	same := resource.TestStep{Config: node("128", oneInterface), Check: func(*terraform.State) error {
 		if after := state(); before != "" && after != before {
@@ -39,15 +39,15 @@ func TestAccNodeChangesNothingForAnInterfaceThatIsRefused(t *testing.T) {
 		return nil
 	}}
 	taken := refused(with(`network = "NET"`), `disks\["data"\]: already exists: create volume "acc-data.qcow2"`)
-	taken.PreConfig = func() { virsh(t, "vol-create-as", "noderefused", "acc-data.qcow2", "1M") }
-	taken.ConfigPlanChecks.PreApply = []plancheck.PlanCheck{plancheck.ExpectKnownValue(address, tfjsonpath.New("disks").AtMapKey("data").AtMapKey("pool"), knownvalue.StringExact("noderefused"))}
+	taken.PreConfig = func() { virsh(t, "vol-create-as", "nodecard", "acc-data.qcow2", "1M") }
+	taken.ConfigPlanChecks.PreApply = []plancheck.PlanCheck{plancheck.ExpectKnownValue(address, tfjsonpath.New("disks").AtMapKey("data").AtMapKey("pool"), knownvalue.StringExact("nodecard"))}
 	const card = `network_interfaces\[[01]\].model: hypervisor \S+ starts no machine with a network card "nosuch": write model = "virtio"`
 	bad := with(`network = "NET", model = "nosuch"`)
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: acctest.Providers,
 		Steps: []resource.TestStep{
 			taken,
-			{PreConfig: func() { virsh(t, "vol-delete", "acc-data.qcow2", "noderefused") }, Config: bad, ExpectError: refused(bad, card).ExpectError},
+			{PreConfig: func() { virsh(t, "vol-delete", "acc-data.qcow2", "nodecard") }, Config: bad, ExpectError: refused(bad, card).ExpectError},
 			same,
 			refused(bad, card),
 			refused(with(`network = virtcluster_network.s.name`), `network_interfaces\[1\].network: network "refused" of hypervisor \S+ is stopped.*write active = true`),

@@ -110,10 +110,10 @@ func TestAccNodeThatWasRefusedADevice(t *testing.T) {
 	virsh(t, "pool-refresh", pool)
 	t.Cleanup(func() { virsh(t, "vol-delete", "given.qcow2", pool) })
 
-	changed := func(model string) string {
+	changed := func(more string) string {
 		return config(image, network, fmt.Sprintf(`  disks = { a = { size_gib = 1 }, b = { volume = %q }, c = { size_gib = 1 } }
-  network_interfaces = [{ network = "NET", ip = "10.77.0.1" }, { network = "NET", ip = "10.77.0.2", port_security = true, model = %q }]
-`, given, model))
+  network_interfaces = [{ network = "NET", ip = "10.77.0.1" }, { network = "NET", ip = "10.77.0.2", port_security = true%s }]
+`, given, more))
 	}
 	begins := func(with holds) resource.ConfigPlanChecks {
 		return resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(address, plancheck.ResourceActionUpdate), with}}
@@ -133,10 +133,10 @@ func TestAccNodeThatWasRefusedADevice(t *testing.T) {
 		ProtoV6ProviderFactories: acctest.Providers,
 		Steps: []resource.TestStep{
 			{Config: config(image, network, oneInterface)},
-			{Config: changed("virtio"), ExpectError: regexp.MustCompile(`(?s)Cannot update node "acc".*disks\["b"\]:.*libvirt:`)},
-			{PreConfig: left, Config: changed("virtio"), PlanOnly: true, ExpectNonEmptyPlan: true},
-			{PreConfig: create, Config: changed("nosuch"), ConfigPlanChecks: begins(holds{[]string{"a"}, 1}), ExpectError: regexp.MustCompile(`(?s)Cannot update node "acc".*network_interfaces\[1\]:.*libvirt:`)},
-			{PreConfig: left, Config: changed("virtio"), ConfigPlanChecks: begins(holds{[]string{"a", "b", "c"}, 1}), Check: resource.ComposeTestCheckFunc(
+			{Config: changed(""), ExpectError: regexp.MustCompile(`(?s)Cannot update node "acc".*disks\["b"\]:.*libvirt:`)},
+			{PreConfig: left, Config: changed(""), PlanOnly: true, ExpectNonEmptyPlan: true},
+			{PreConfig: create, Config: changed(", mtu = 65535"), ConfigPlanChecks: begins(holds{[]string{"a"}, 1}), ExpectError: regexp.MustCompile(`(?s)Cannot update node "acc".*network_interfaces\[1\]:.*libvirt:`)},
+			{PreConfig: left, Config: changed(""), ConfigPlanChecks: begins(holds{[]string{"a", "b", "c"}, 1}), Check: resource.ComposeTestCheckFunc(
 				says(t, "domblklist acc", `acc-a\.qcow2`, `given\.qcow2`, `acc-c\.qcow2`),
 				says(t, "net-dumpxml "+network, `ip='10\.77\.0\.2'`),
 				says(t, "nwfilter-list", `virtcluster-acc-`),
