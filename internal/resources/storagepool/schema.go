@@ -46,7 +46,7 @@ func poolSchema() schema.Schema {
 			},
 			"path": schema.StringAttribute{
 				Required:            true,
-				MarkdownDescription: "Absolute path of the directory on the hypervisor. It is made where it is missing. A change makes a new pool and moves nothing.",
+				MarkdownDescription: "Absolute path of the directory on the hypervisor. It is made where it is missing, as are the directories above it, which stay when the pool is destroyed. A change makes a new pool and moves nothing.",
 				Validators:          []validator.String{stringvalidator.RegexMatches(pathForm, "must be an absolute path, such as /var/lib/libvirt/okd")},
 				PlanModifiers:       []planmodifier.String{keepSpelling{}, stringplanmodifier.RequiresReplace()},
 			},
