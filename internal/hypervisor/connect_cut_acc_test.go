@@ -7,7 +7,9 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
+	"slices"
 	"testing"
 	"time"
 
@@ -71,7 +73,7 @@ func (c *cutter) pass(client net.Conn) {
 		if _, err := io.ReadFull(client, head); err != nil {
 			return
 		}
-		packet := append(head, make([]byte, binary.BigEndian.Uint32(head)-headerLength)...)
+		packet := slices.Concat(head, make([]byte, binary.BigEndian.Uint32(head)-headerLength))
 		if _, err := io.ReadFull(client, packet[headerLength:]); err != nil {
 			return
 		}
