@@ -15,7 +15,7 @@ import (
 
 // unmanaged refuses an import of a network that the schema has no words for: any configuration would change it.
 func unmanaged(n netspec.Network) diag.Diagnostics {
-	what := ""
+	var what string
 	switch {
 	case !slices.Contains(netspec.Modes, n.Mode):
 		what = fmt.Sprintf("has forward mode %q", n.Mode)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-log/tflog"
@@ -80,10 +81,13 @@ func (f *facts) networkActive(ctx context.Context, c *hypervisor.Client, ref str
 // errStopped keeps a stopped network from being remembered.
 var errStopped = errors.New("the network is stopped")
 
+// everywhere are the network cards that every QEMU for x86 has.
+var everywhere = []string{"", "virtio", "e1000", "e1000e", "rtl8139"}
+
 // card returns the refusal of a network card that QEMU does not have. Only a start tells, so that of a machine with nothing
-// else is tried, once for each; the paravirtual one is in every QEMU.
+// else is tried, once for each that not every QEMU has.
 func (f *facts) card(ctx context.Context, c *hypervisor.Client, v *version, model string) error {
-	if model == "" || model == "virtio" {
+	if slices.Contains(everywhere, model) {
 		return nil
 	}
 	_, err := ask(f, question{c, "card", strings.Join([]string{v.Type.ValueString(), v.Machine.ValueString(), model}, " ")}, func() (struct{}, error) {
@@ -91,11 +95,12 @@ func (f *facts) card(ctx context.Context, c *hypervisor.Client, v *version, mode
 		if err == nil || hypervisor.Code(err) == 0 {
 			return struct{}{}, err
 		}
-		if usual := c.TryDomain(ctx, withCard(v, "virtio")); usual != nil {
-			tflog.Warn(ctx, "cannot try network cards", map[string]any{"reason": usual.Error()})
-			return struct{}{}, nil // it is not the card
+		usual := c.TryDomain(ctx, withCard(v, "virtio"))
+		if usual == nil {
+			return struct{}{}, fmt.Errorf("hypervisor %s starts no machine with a network card %q: write model = \"virtio\", or another that its QEMU has (qemu-system-x86_64 -device help): %w", c.URI(), model, err)
 		}
-		return struct{}{}, fmt.Errorf("hypervisor %s starts no machine with a network card %q: write model = \"virtio\", or another that its QEMU has (qemu-system-x86_64 -device help): %w", c.URI(), model, err)
+		tflog.Warn(ctx, "cannot try network cards", map[string]any{"reason": usual.Error()}) // it is not the card
+		return struct{}{}, nil
 	})
 	return err
 }

@@ -10,8 +10,7 @@ func applyGraphics(d *libvirtxml.Domain, was, want string) {
 	if was == want {
 		return
 	}
-	all := slices.DeleteFunc(d.Devices.Graphics, func(g libvirtxml.DomainGraphic) bool { return g.VNC != nil || g.Spice != nil })
-	d.Devices.Graphics = all
+	d.Devices.Graphics = slices.DeleteFunc(d.Devices.Graphics, func(g libvirtxml.DomainGraphic) bool { return g.VNC != nil || g.Spice != nil })
 	if want != "spice" {
 		withoutSpice(d.Devices)
 	}
@@ -20,9 +19,9 @@ func applyGraphics(d *libvirtxml.Domain, was, want string) {
 		d.Devices.Videos = slices.DeleteFunc(d.Devices.Videos, ownVideo)
 		return
 	case "vnc":
-		d.Devices.Graphics = append(all, libvirtxml.DomainGraphic{VNC: &libvirtxml.DomainGraphicVNC{Port: -1, AutoPort: "yes", Listen: "127.0.0.1"}})
+		d.Devices.Graphics = append(d.Devices.Graphics, libvirtxml.DomainGraphic{VNC: &libvirtxml.DomainGraphicVNC{Port: -1, AutoPort: "yes", Listen: "127.0.0.1"}})
 	case "spice":
-		d.Devices.Graphics = append(all, libvirtxml.DomainGraphic{Spice: &libvirtxml.DomainGraphicSpice{AutoPort: "yes", Listen: "127.0.0.1"}})
+		d.Devices.Graphics = append(d.Devices.Graphics, libvirtxml.DomainGraphic{Spice: &libvirtxml.DomainGraphicSpice{AutoPort: "yes", Listen: "127.0.0.1"}})
 	}
 	if len(d.Devices.Videos) == 0 {
 		d.Devices.Videos = []libvirtxml.DomainVideo{{Model: libvirtxml.DomainVideoModel{Type: "virtio"}}}
