@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"sync/atomic"
-	"slices"
 	"testing"
 	"time"
 
