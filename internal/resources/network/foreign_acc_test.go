@@ -39,7 +39,7 @@ func TestAccNetworkOfAnotherKindIsNotImported(t *testing.T) {
 			shell(t, "virsh", "net-define", file)
 			t.Cleanup(func() { shell(t, "virsh", "net-undefine", "acckind0") })
 			resource.Test(t, resource.TestCase{ProtoV6ProviderFactories: acctest.Providers, Steps: []resource.TestStep{
-				{Config: config("name = \"acckind0\"\nmode = \"isolated\""), ResourceName: address, ImportState: true, ImportStateId: "acckind0", ExpectError: spaced("which virtcluster_network does not manage")},
+				{Config: config("name = \"acckind0\"\nmode = \"isolated\""), ResourceName: address, ImportState: true, ImportStateId: "acckind0", ImportStatePersist: true, ExpectError: spaced("which virtcluster_network does not manage")},
 			}})
 		})
 	}
