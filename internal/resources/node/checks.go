@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -148,7 +149,15 @@ func (k *checks) firmware(ctx context.Context) error {
 	if f == "uefi-secure" && (offered.OS.Loader == nil || !has(offered.OS.Loader.Enums, "secure", "yes")) {
 		k.problem(at("firmware"), "No Secure Boot", "hypervisor %s has no UEFI firmware with Secure Boot for machine %s: install one there, or write firmware = \"uefi\"", k.c.URI(), k.v.Machine.ValueString())
 	}
-	return nil
+	if k.fresh || k.prior.Firmware.ValueString() == "bios" {
+		return nil
+	}
+	err = k.c.CanResetStore(ctx)
+	if errors.Is(err, hypervisor.ErrNoStoreReset) {
+		k.problem(at("firmware"), "Variables of another firmware", "%q needs other UEFI variables than the node has, and %v: leave firmware as it is, or have the node replaced (-replace)", f, err)
+		return nil
+	}
+	return err
 }
 
 // storage finds pools, images and volumes that do not exist and that nothing in the plan makes.

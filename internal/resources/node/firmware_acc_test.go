@@ -3,6 +3,7 @@ package node_test
 import (
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
@@ -40,6 +41,20 @@ resource "virtcluster_node" "n" {
 	}
 	const plain, enrolled = "/usr/share/OVMF/OVMF_VARS_4M.fd", "/usr/share/OVMF/OVMF_VARS_4M.ms.fd"
 	const stopped = "  running = false\n"
+	if strings.Contains(virsh(t, "version", "--daemon"), "daemon: 8.0.") {
+		resource.Test(t, resource.TestCase{
+			ProtoV6ProviderFactories: acctest.Providers,
+			Steps: []resource.TestStep{
+				{Config: config("uefi", "")},
+				{Config: config("uefi-secure", ""), PlanOnly: true, ExpectError: wrapped("libvirt before 8.1 cannot make a UEFI variable store anew")},
+				{Config: config("bios", stopped), ConfigPlanChecks: updates()},
+				// The variables of the first one are there still, which only the apply sees.
+				{Config: config("uefi-secure", ""), ExpectError: wrapped("libvirt before 8.1 cannot make a UEFI variable store anew")},
+				{Config: config("bios", stopped), PlanOnly: true},
+			},
+		})
+		return
+	}
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: acctest.Providers,
 		CheckDestroy: func(*terraform.State) error {

@@ -11,7 +11,7 @@ func (u *changer) storeReplaceable(ctx context.Context) error {
 		return nil
 	}
 	if err := u.c.CanResetStore(ctx); err != nil {
-		return fmt.Errorf("firmware: %q needs other UEFI variables than the node has: %w; destroy and create the node instead", u.machine.Firmware, err)
+		return fmt.Errorf("firmware: %q needs other UEFI variables than the node has: %w: leave firmware as it is, or have the node replaced (-replace)", u.machine.Firmware, err)
 	}
 	return nil
 }
