@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/digitalocean/go-libvirt"
@@ -55,6 +56,8 @@ func (t target) remedy(err error) string {
 func (t target) remedyOfRefusal(code libvirt.ErrorNumber) string {
 	unauthenticated := []libvirt.ErrorNumber{libvirt.ErrRPC, libvirt.ErrAuthFailed, libvirt.ErrAuthCancelled, libvirt.ErrAuthUnavailable}
 	switch {
+	case code == libvirt.ErrNoSupport && strings.HasPrefix(t.remoteURI, "test:"):
+		return "Run libvirtd for it: virtproxyd, which stands before modular daemons, does not serve libvirt's test driver"
 	case !slices.Contains(unauthenticated, code):
 		return ""
 	case t.transport == "unix":

@@ -36,6 +36,7 @@ func TestAFailureToConnectNamesTheWayOut(t *testing.T) {
 		{"qemu:///system", slow, "restart it where it hangs"},
 		{"qemu:///system", unauthenticated(libvirt.ErrAuthUnavailable), "usermod -aG libvirt $USER"},
 		{"qemu:///system", libvirt.Error{Code: uint32(libvirt.ErrNoConnect)}, ""},
+		{"test:///default", libvirt.Error{Code: uint32(libvirt.ErrNoSupport)}, "virtproxyd"},
 		{"qemu+ssh://kvm1/system", &sshhost.ConnectError{Err: unresolved}, `can resolve "kvm1"`},
 		{"qemu+ssh://kvm1/system", &sshhost.ConnectError{Err: refused}, "sshd listens there"},
 		{"qemu+ssh://kvm1/system", &sshhost.HostKeyError{}, ""},
