@@ -20,13 +20,16 @@ import (
 // distributions' do, is given the signal alone: these very bytes were checked a moment ago, and a check costs a third
 // of a reload. A master whose new configuration does not work (an address in use, which the checker cannot see) keeps
 // the old worker and says so in the journal only, in several messages. Those of an earlier reload may be milliseconds
-// old, and one that is late does not count once the new worker is there.
+// old, and one that is late does not count once the new worker is there. Of a start that failed, the last words may be on
+// their way into the journal yet, and those of the stop before it are no reason.
 const activateScript = `
 log() { journalctl --no-pager --output=cat --unit=haproxy.service "$@"; }
 start() {
 	systemctl reset-failed haproxy.service 2>/dev/null
+	started=$(date +%s.%N)
 	systemctl enable --quiet haproxy.service && systemctl start haproxy.service && exit 0
-	log --lines=30 >&2
+	journalctl --sync 2>/dev/null
+	log "--since=@$started" >&2
 	exit 2
 }
 state= main= signal= other=
