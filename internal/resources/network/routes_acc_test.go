@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
@@ -53,6 +54,21 @@ func TestAccNetworkInTheWayOfARouteFailsThePlan(t *testing.T) {
 // bridgeIndex is the number of the network's bridge, which another one of the same name does not get.
 func bridgeIndex(t *testing.T) string { return shell(t, "cat", "/sys/class/net/accbr0/ifindex") }
 
+// settled waits until the bridge forwards to its machine: before, IPv6 has no route to its subnet, and what is missing there
+// proves nothing.
+func settled(t *testing.T) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		carrier, routes := shell(t, "cat", "/sys/class/net/accbr0/carrier"), shell(t, "ip", "-6", "route", "show", "dev", "accbr0")
+		if strings.TrimSpace(carrier) == "1" && strings.Contains(routes, "fd00:91::/64") {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the bridge's carrier is %q, its routes are\n%s", carrier, routes)
+		}
+	}
+}
+
 func TestAccNetworkGetsLostRoutesBack(t *testing.T) {
 	four, six := []string{"10.128.0.0/14", "via", "10.91.0.1", "dev", "accbr0"}, []string{"fd00:128::/48", "via", "fd00:91::1:1", "dev", "accbr0"}
 	routes := config(management + `  ipv6_cidr = "fd00:91::/64"
@@ -89,6 +105,7 @@ func TestAccNetworkGetsLostRoutesBack(t *testing.T) {
 			}
 			shell(t, "virsh", "create", file)
 			before = plugs(t)
+			settled(t)
 		}, Config: routes, ConfigPlanChecks: unchanged},
 		resource.TestStep{PreConfig: lose(six), RefreshState: true, ExpectNonEmptyPlan: true, Check: size("1")},
 		resource.TestStep{PreConfig: lose(four), Config: routes, ConfigPlanChecks: inPlace, Check: resource.ComposeTestCheckFunc(there, size("2"), func(*terraform.State) error {
