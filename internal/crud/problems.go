@@ -28,22 +28,22 @@ func Problems(ctx context.Context, plan tfsdk.Plan, problems []service.Problem) 
 		}
 		switch {
 		case p.Warning:
-			diags.AddAttributeWarning(at, p.Summary, detailAt(p.Path, p.Detail))
+			diags.AddAttributeWarning(at, p.Summary, DetailAt(at, p.Detail))
 		case len(p.Path) == 0:
 			diags.AddError(p.Summary, p.Detail)
 		default:
-			diags.AddAttributeError(at, p.Summary, detailAt(p.Path, p.Detail))
+			diags.AddAttributeError(at, p.Summary, DetailAt(at, p.Detail))
 		}
 	}
 	return diags
 }
 
-// detailAt says where in an attribute something is wrong: Terraform points at the whole of it.
-func detailAt(steps []any, detail string) string {
-	if len(steps) < 2 {
+// DetailAt says where in an attribute something is wrong: Terraform points at the whole of it.
+func DetailAt(at path.Path, detail string) string {
+	if len(at.Steps()) < 2 {
 		return detail
 	}
-	return AttributePath(steps).String() + ": " + detail
+	return at.String() + ": " + detail
 }
 
 // warnings are what a store has to say about a change that succeeded.
@@ -51,7 +51,7 @@ func warnings(store any) diag.Diagnostics {
 	var diags diag.Diagnostics
 	if w, ok := store.(Warner); ok {
 		for _, p := range w.Warnings() {
-			diags.AddAttributeWarning(AttributePath(p.Path), p.Summary, detailAt(p.Path, p.Detail))
+			diags.AddAttributeWarning(AttributePath(p.Path), p.Summary, DetailAt(AttributePath(p.Path), p.Detail))
 		}
 	}
 	return diags
@@ -110,7 +110,7 @@ func At(path []any, err error) error {
 // Diagnostic is an error as Terraform shows it: at its attribute, and saying where in it, where it belongs to one.
 func Diagnostic(summary string, err error) diag.Diagnostic {
 	if at, ok := errors.AsType[*AttributeError](err); ok {
-		return diag.NewAttributeErrorDiagnostic(AttributePath(at.Path), summary, detailAt(at.Path, err.Error()))
+		return diag.NewAttributeErrorDiagnostic(AttributePath(at.Path), summary, DetailAt(AttributePath(at.Path), err.Error()))
 	}
 	return diag.NewErrorDiagnostic(summary, err.Error())
 }

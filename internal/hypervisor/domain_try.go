@@ -9,7 +9,7 @@ import (
 )
 
 // TryDomain asks whether a machine could be started: it starts one that has no persistent configuration without letting its
-// guest run, and powers it off. The error is the hypervisor's refusal; nothing is left in either case.
+// guest run, and powers it off. The error is the hypervisor's refusal; nothing is left in either case but its log there.
 func (c *Client) TryDomain(ctx context.Context, d *libvirtxml.Domain) error {
 	text, err := d.Marshal()
 	if err != nil {

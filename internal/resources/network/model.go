@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor/netspec"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
@@ -124,13 +125,9 @@ func (r *reader) address(at path.Path, v types.String) netip.Addr {
 	return a.Unmap()
 }
 
-// refuse says what to write instead of a text, and where: Terraform points at the whole of an attribute.
+// refuse says what to write instead of a text.
 func (r *reader) refuse(at path.Path, summary, instead, text string) {
-	detail := fmt.Sprintf("%s, not %q.", instead, text)
-	if len(at.Steps()) > 1 {
-		detail = at.String() + ": " + detail
-	}
-	r.diags.AddAttributeError(at, summary, detail)
+	r.diags.AddAttributeError(at, summary, crud.DetailAt(at, fmt.Sprintf("%s, not %q.", instead, text)))
 }
 
 func (r *reader) prefix(at path.Path, v types.String) netip.Prefix {
