@@ -14,7 +14,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/sshhost"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/topology"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
@@ -40,14 +40,8 @@ type Fleet struct {
 	config Config
 	// Engine runs the service side's transactions.
 	Engine transaction.Engine
-	// Claims holds what the resources of the running plan lay claim to.
-	Claims topology.Claims
-	// Subnets holds those of the running plan's networks.
-	Subnets topology.Subnets
-	// DNS holds the running plan's views, zones and record sets.
-	DNS topology.DNS
-	// Ranges holds their DHCP ranges, and the virtual addresses that must be in none.
-	Ranges topology.Ranges
+	// Registry is what the running plan holds. It knows no connections, and they do not know it.
+	planregistry.Registry
 
 	mu          sync.Mutex
 	hypervisors map[string]*hypervisor.Client

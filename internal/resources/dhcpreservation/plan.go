@@ -16,7 +16,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor/netspec"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/topology"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 )
 
 // plan compares a reservation with those of the plan and with the network that is there. One that stays as
@@ -34,7 +34,7 @@ func plan(ctx context.Context, f *fleet.Fleet, req resource.ModifyPlanRequest, r
 		return
 	}
 	want, _ := planned.spec(ctx)
-	anew := prior != nil && f.Claims.Holder(topology.NewNetworkClaim(planned.Hypervisor.ValueString(), planned.Network.ValueString())) != ""
+	anew := prior != nil && f.Claims.Holder(planregistry.NewNetworkClaim(planned.Hypervisor.ValueString(), planned.Network.ValueString())) != ""
 	if anew { // it goes with its network, and has to be put into the new one
 		planned.ID = types.StringUnknown()
 		resp.Diagnostics.Append(resp.Plan.Set(ctx, planned)...)
@@ -56,14 +56,14 @@ func plan(ctx context.Context, f *fleet.Fleet, req resource.ModifyPlanRequest, r
 	host, name := planned.Hypervisor.ValueString(), planned.Network.ValueString()
 	at := slices.IndexFunc(networks, func(n *hypervisor.Network) bool { return n.Name == name || n.UUID == name })
 	switch {
-	case at >= 0 && f.Claims.Holder(topology.NetworkClaim(host, networks[at].Name)) == "":
+	case at >= 0 && f.Claims.Holder(planregistry.NetworkClaim(host, networks[at].Name)) == "":
 		if named(networks[at], want, resp); !stays {
 			against(networks[at], want, prior == nil, resp)
 		}
 	case stays:
 	case at >= 0 && !several(networks[at], want.IP):
 		outside(f, host, networks[at].Name, want, resp)
-	case f.Claims.Holder(topology.NetworkClaim(host, name)) != "":
+	case f.Claims.Holder(planregistry.NetworkClaim(host, name)) != "":
 		outside(f, host, name, want, resp)
 	case at < 0:
 		resp.Diagnostics.AddAttributeError(path.Root("network"), "Unknown network", fmt.Sprintf(
@@ -107,13 +107,13 @@ func outside(f *fleet.Fleet, host, network string, want reservation, resp *resou
 // that a network of the plan gives to any machine.
 func claim(f *fleet.Fleet, m *model, want reservation, stays bool, resp *resource.ModifyPlanResponse) {
 	host, network := m.Hypervisor.ValueString(), m.Network.ValueString()
-	address := topology.AddressClaim(host, network, want.IP)
-	machine := topology.ReservationClaim(host, network, m.machine())
+	address := planregistry.AddressClaim(host, network, want.IP)
+	machine := planregistry.ReservationClaim(host, network, m.machine())
 	// The address is part of the name: of two reservations for one machine, neither is the other planned again.
-	owner := topology.On(host, fmt.Sprintf("the reservation of %s for %s on network %q", want.IP, m.machine(), network))
-	claims := []topology.Claim{address, machine}
+	owner := planregistry.On(host, fmt.Sprintf("the reservation of %s for %s on network %q", want.IP, m.machine(), network))
+	claims := []planregistry.Claim{address, machine}
 	if want.Name != "" {
-		claims = append(claims, topology.NameClaim(host, network, want.Name, want.IP))
+		claims = append(claims, planregistry.NameClaim(host, network, want.Name, want.IP))
 	}
 	for _, conflict := range f.Claims.Replace(owner, claims...) {
 		switch conflict.Claim {
@@ -184,7 +184,7 @@ func against(n *hypervisor.Network, want reservation, fresh bool, resp *resource
 		problem("Address of the gateway", "%s is the hypervisor's own address on network %q: write another one.", want.IP, n.Name)
 	}
 	for _, r := range hypervisor.DHCPRanges(n.Current()) {
-		if (topology.Range{Start: r.Start, End: r.End}).Contains(want.IP) {
+		if (planregistry.Range{Start: r.Start, End: r.End}).Contains(want.IP) {
 			dynamic(n.Name, want, r.Start, r.End, resp)
 		}
 	}

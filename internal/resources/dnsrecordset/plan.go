@@ -11,9 +11,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind/bindattr"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/topology"
 )
 
 func plan(ctx context.Context, f *fleet.Fleet, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
@@ -33,8 +33,8 @@ func across(ctx context.Context, f *fleet.Fleet, resp *resource.ModifyPlanRespon
 		}
 	}
 	zone, name, rrType := m.key()
-	at := topology.DNSPlace{Node: m.ServiceNode.ValueString(), View: m.View.ValueString(), Zone: zone}
-	inZone, twice := f.DNS.PutSet(at, topology.DNSSet{Name: name, Type: rrType}, fmt.Sprint(m.TTL, m.Values))
+	at := planregistry.DNSPlace{Node: m.ServiceNode.ValueString(), View: m.View.ValueString(), Zone: zone}
+	inZone, twice := f.DNS.PutSet(at, planregistry.DNSSet{Name: name, Type: rrType}, fmt.Sprint(m.TTL, m.Values))
 	others := f.DNS.Types(at, name, rrType)
 	switch {
 	case inZone:

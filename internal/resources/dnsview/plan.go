@@ -8,9 +8,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind/bindattr"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/topology"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
@@ -23,7 +23,7 @@ func plan(ctx context.Context, f *fleet.Fleet, req resource.ModifyPlanRequest, r
 	}
 	v, _ := spec(ctx, m)
 	node := m.ServiceNode.ValueString() // "" while it is not known
-	f.DNS.PutView(node, topology.DNSView{Name: v.Name, Order: v.Order, ForStrangers: v.ForStrangers(), MatchesAll: v.MatchesAll()})
+	f.DNS.PutView(node, planregistry.DNSView{Name: v.Name, Order: v.Order, ForStrangers: v.ForStrangers(), MatchesAll: v.MatchesAll()})
 	planned := map[string]bool{}
 	for _, other := range f.DNS.Views(node) {
 		planned[other.Name] = true

@@ -4,9 +4,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind/bindattr"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/topology"
 )
 
 // across checks the zone against the rest of the plan, and against its view on the machine.
@@ -18,7 +18,7 @@ func (p *planner) across(f *fleet.Fleet) {
 	z, _ := spec(p.ctx, m)
 	node := m.ServiceNode.ValueString() // "" while it is not known
 	if node != "" {
-		p.overlap(f, topology.DNSPlace{Node: node, View: z.View, Zone: m.zone()}, z)
+		p.overlap(f, planregistry.DNSPlace{Node: node, View: z.View, Zone: m.zone()}, z)
 	}
 	names := z.InternalNames()
 	if len(names) == 0 || !bindattr.ForStrangers(p.ctx, f, node, z.View) {
@@ -31,10 +31,10 @@ func (p *planner) across(f *fleet.Fleet) {
 }
 
 // overlap looks for record sets of other resources in the plan.
-func (p *planner) overlap(f *fleet.Fleet, at topology.DNSPlace, z bind.Zone) {
-	var sets []topology.DNSSet
+func (p *planner) overlap(f *fleet.Fleet, at planregistry.DNSPlace, z bind.Zone) {
+	var sets []planregistry.DNSSet
 	for _, s := range z.Sets() {
-		sets = append(sets, topology.DNSSet{Name: s[0], Type: s[1]})
+		sets = append(sets, planregistry.DNSSet{Name: s[0], Type: s[1]})
 	}
 	for _, s := range f.DNS.PutZone(at, sets) {
 		p.resp.Diagnostics.AddAttributeError(path.Root("records"), "Records of another resource",

@@ -15,8 +15,8 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bridge"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/topology"
 )
 
 // New is the constructor that the provider offers.
@@ -140,13 +140,13 @@ func claim(f *fleet.Fleet, m *model, resp *resource.ModifyPlanResponse) {
 		return
 	}
 	name, on := m.Name.ValueString(), m.Hypervisor.ValueString()
-	owner, claims := topology.On(on, fmt.Sprintf("external bridge %q", name)), []topology.Claim{topology.BridgeClaim(on, name)}
-	shared := topology.HostBridgeClaim(name)
+	owner, claims := planregistry.On(on, fmt.Sprintf("external bridge %q", name)), []planregistry.Claim{planregistry.BridgeClaim(on, name)}
+	shared := planregistry.HostBridgeClaim(name)
 	if !m.Host.IsNull() || m.Hypervisor.IsUnknown() {
-		owner, claims = fmt.Sprintf("external bridge %q on host %s", name, m.Host), []topology.Claim{shared}
+		owner, claims = fmt.Sprintf("external bridge %q on host %s", name, m.Host), []planregistry.Claim{shared}
 		for _, on := range f.Names() {
 			if endpoint, err := f.HostOf(on); err == nil && endpoint == m.Host.ValueString() {
-				claims = append(claims, topology.BridgeClaim(on, name))
+				claims = append(claims, planregistry.BridgeClaim(on, name))
 			}
 		}
 	}

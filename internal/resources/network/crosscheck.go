@@ -14,7 +14,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor/netspec"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/topology"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 )
 
 // check is the state of the cross-checks of one network.
@@ -89,16 +89,16 @@ func (c *check) attribute(p netip.Prefix) path.Path {
 func (c *check) claim(ctx context.Context) {
 	host, name := c.planned.Hypervisor.ValueString(), c.planned.Name.ValueString()
 	what := fmt.Sprintf("network %q", name)
-	owner := topology.On(host, what)
-	var claims []topology.Claim
+	owner := planregistry.On(host, what)
+	var claims []planregistry.Claim
 	if bridge := c.planned.Bridge.ValueString(); bridge != "" && c.want.Mode != netspec.Bridge {
-		claims = append(claims, topology.BridgeClaim(host, bridge))
+		claims = append(claims, planregistry.BridgeClaim(host, bridge))
 	}
 	changes := !known(ctx, c.planned.DHCP) || c.prior == nil || !netspec.Equal(c.was, c.want)
 	if changes {
-		claims = append(claims, topology.NetworkClaim(host, name))
+		claims = append(claims, planregistry.NetworkClaim(host, name))
 		if c.prior == nil {
-			claims = append(claims, topology.NewNetworkClaim(host, name))
+			claims = append(claims, planregistry.NewNetworkClaim(host, name))
 		}
 		if !c.planned.DHCP.IsNull() {
 			claims = append(claims, DHCPClaim(host, name))
@@ -123,18 +123,18 @@ func (c *check) claim(ctx context.Context) {
 
 // DHCPClaim is the claim to give out addresses on a network: one that the plan makes or changes and that does
 // not lay it will have no DHCP.
-func DHCPClaim(hypervisor, network string) topology.Claim {
-	return topology.Claim{Kind: "DHCP", Scope: topology.NetworkClaim(hypervisor, network).Scope, Value: network}
+func DHCPClaim(hypervisor, network string) planregistry.Claim {
+	return planregistry.Claim{Kind: "DHCP", Scope: planregistry.NetworkClaim(hypervisor, network).Scope, Value: network}
 }
 
 // gateways claims the hypervisor's own addresses, under the network's name and its UUID: who refers to the
 // network may use either.
-func (c *check) gateways() []topology.Claim {
-	var claims []topology.Claim
+func (c *check) gateways() []planregistry.Claim {
+	var claims []planregistry.Claim
 	for _, gateway := range []netip.Addr{c.want.Gateway, c.want.Gateway6} {
 		for _, ref := range []types.String{c.planned.Name, c.planned.ID} {
 			if gateway.IsValid() && ref.ValueString() != "" {
-				claims = append(claims, topology.AddressClaim(c.planned.Hypervisor.ValueString(), ref.ValueString(), gateway))
+				claims = append(claims, planregistry.AddressClaim(c.planned.Hypervisor.ValueString(), ref.ValueString(), gateway))
 			}
 		}
 	}
@@ -142,7 +142,7 @@ func (c *check) gateways() []topology.Claim {
 }
 
 // conflict tells what another resource of the plan has.
-func (c *check) conflict(with topology.Conflict) {
+func (c *check) conflict(with planregistry.Conflict) {
 	at, summary := path.Root("bridge"), "Bridge name taken"
 	remedy := "write another name, or none."
 	switch with.Claim.Value {

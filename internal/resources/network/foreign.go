@@ -10,7 +10,7 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor/netspec"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/topology"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 )
 
 // unmanaged refuses an import of a network that the schema has no words for: any configuration would change it.
@@ -50,11 +50,11 @@ func (c *check) foreignBridge(ctx context.Context, client *hypervisor.Client) er
 // plannedBridge says that a resource of the plan has a bridge on this hypervisor, under whichever name the configuration
 // knows that, or on a host that may be its machine.
 func (c *check) plannedBridge(client *hypervisor.Client, bridge string) bool {
-	if c.fleet.Claims.Holder(topology.HostBridgeClaim(bridge)) != "" {
+	if c.fleet.Claims.Holder(planregistry.HostBridgeClaim(bridge)) != "" {
 		return true
 	}
 	return slices.ContainsFunc(c.fleet.Names(), func(name string) bool {
 		uri, err := c.fleet.URI(name)
-		return err == nil && uri == client.URI() && c.fleet.Claims.Holder(topology.BridgeClaim(name, bridge)) != ""
+		return err == nil && uri == client.URI() && c.fleet.Claims.Holder(planregistry.BridgeClaim(name, bridge)) != ""
 	})
 }

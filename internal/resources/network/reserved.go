@@ -12,15 +12,15 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor/netspec"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/topology"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 )
 
 // claimRanges compares the DHCP ranges with the plan's virtual addresses, and those that the plan makes with the
 // addresses that it has kept on this network.
 func (c *check) claimRanges(owner string, changes bool) {
-	var ranges []topology.Range
+	var ranges []planregistry.Range
 	for _, r := range rangesOf(c.want.DHCP) {
-		ranges = append(ranges, topology.Range{Start: r.Start, End: r.End})
+		ranges = append(ranges, planregistry.Range{Start: r.Start, End: r.End})
 	}
 	for _, l := range c.fleet.Ranges.ReplaceRanges(owner, ranges...) {
 		c.resp.Diagnostics.AddAttributeError(path.Root("dhcp"), "Virtual address in a DHCP range",
@@ -85,7 +85,7 @@ func (c *check) reservations(ctx context.Context, client *hypervisor.Client) err
 
 // within finds the range that an address is in; -1 where it is in none.
 func within(ranges []netspec.Range, a netip.Addr) int {
-	return slices.IndexFunc(ranges, func(r netspec.Range) bool { return topology.Range{Start: r.Start, End: r.End}.Contains(a) })
+	return slices.IndexFunc(ranges, func(r netspec.Range) bool { return planregistry.Range{Start: r.Start, End: r.End}.Contains(a) })
 }
 
 // keptReservations warns where DHCP is taken away from a network that has reservations: those belong to others

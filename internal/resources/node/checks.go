@@ -11,9 +11,9 @@ import (
 	"libvirt.org/go/libvirtxml"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/node/machine"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/topology"
 )
 
 // checks is what can be known about a planned node only by asking its hypervisor.
@@ -170,7 +170,7 @@ func (k *checks) storage(ctx context.Context) error {
 		if !isAbsent(err) {
 			return err
 		}
-		if k.n.Fleet.Claims.Holder(topology.PoolClaim(k.v.Hypervisor.ValueString(), ref)) == "" {
+		if k.n.Fleet.Claims.Holder(planregistry.PoolClaim(k.v.Hypervisor.ValueString(), ref)) == "" {
 			k.problem(path, "Unknown storage pool", "hypervisor %s has no storage pool %q: make it with virtcluster_storage_pool and refer to that resource", k.c.URI(), ref)
 		}
 		return nil

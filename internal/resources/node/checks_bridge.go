@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/topology"
 )
 
 // bridges finds bridges that the hypervisor's machine does not have and that nothing in the plan makes.
@@ -91,11 +91,11 @@ func (k *checks) plugged(i *interfaceModel) bool {
 // configuration knows that, or on a host that may be its machine.
 func (k *checks) plannedBridge(bridge string) bool {
 	f := k.n.Fleet
-	if f.Claims.Holder(topology.HostBridgeClaim(bridge)) != "" {
+	if f.Claims.Holder(planregistry.HostBridgeClaim(bridge)) != "" {
 		return true
 	}
 	return slices.ContainsFunc(f.Names(), func(name string) bool {
 		uri, err := f.URI(name)
-		return err == nil && uri == k.c.URI() && f.Claims.Holder(topology.BridgeClaim(name, bridge)) != ""
+		return err == nil && uri == k.c.URI() && f.Claims.Holder(planregistry.BridgeClaim(name, bridge)) != ""
 	})
 }

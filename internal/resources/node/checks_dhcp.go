@@ -6,13 +6,13 @@ import (
 	"slices"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/topology"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 )
 
 // dynamic refuses a new address of an interface that the network gives to any machine.
 func (k *checks) dynamic(network *hypervisor.Network, i *interfaceModel, ip netip.Addr, path []any) {
 	for _, r := range hypervisor.DHCPRanges(network.Current()) {
-		if run := (topology.Range{Start: r.Start, End: r.End}); run.Contains(ip) && !k.had(i, ip) {
+		if run := (planregistry.Range{Start: r.Start, End: r.End}); run.Contains(ip) && !k.had(i, ip) {
 			k.inRange(network.Name, run, ip, path)
 		}
 	}
@@ -36,13 +36,13 @@ func (k *checks) plannedDynamic(network string, i *interfaceModel, here []any) {
 		add(p.Addr(), err, "addresses", n)
 	}
 	host := k.v.Hypervisor.ValueString()
-	holder := topology.On(host, fmt.Sprintf("interface %v of node %q", here[1], k.v.Name.ValueString()))
+	holder := planregistry.On(host, fmt.Sprintf("interface %v of node %q", here[1], k.v.Name.ValueString()))
 	for _, r := range k.n.Fleet.Ranges.ReplaceReserved(holder, host, i.Network.ValueString(), fresh...) {
 		k.inRange(network, r.Range, r.Address, paths[r.Address])
 	}
 }
 
-func (k *checks) inRange(network string, r topology.Range, ip netip.Addr, path []any) {
+func (k *checks) inRange(network string, r planregistry.Range, ip netip.Addr, path []any) {
 	k.problem(path, "Address in a DHCP range", "network %q gives %s to %s to any machine, so another one could have %s too: choose an address outside of it, or end the range before it", network, r.Start, r.End, ip)
 }
 

@@ -11,9 +11,9 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor/netspec"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	networks "github.com/virtcluster/terraform-provider-virtcluster/internal/resources/network"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/node/machine"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/topology"
 )
 
 // networks checks interfaces against the networks and bridges that are there.
@@ -31,13 +31,13 @@ func (k *checks) networks(ctx context.Context) error {
 		ref := i.Network.ValueString()
 		index := slices.IndexFunc(all, func(x *hypervisor.Network) bool { return x.Name == ref || x.UUID == ref })
 		if index < 0 {
-			if k.n.Fleet.Claims.Holder(topology.NetworkClaim(k.v.Hypervisor.ValueString(), ref)) == "" {
+			if k.n.Fleet.Claims.Holder(planregistry.NetworkClaim(k.v.Hypervisor.ValueString(), ref)) == "" {
 				k.problem(append(here, "network"), "Unknown network", "hypervisor %s has no network %q: make it with virtcluster_network and refer to that resource's name", k.c.URI(), ref)
 			}
 			k.planned(ref, i, here)
 			continue
 		}
-		if k.n.Fleet.Claims.Holder(topology.NetworkClaim(k.v.Hypervisor.ValueString(), all[index].Name)) != "" {
+		if k.n.Fleet.Claims.Holder(planregistry.NetworkClaim(k.v.Hypervisor.ValueString(), all[index].Name)) != "" {
 			k.planned(all[index].Name, i, here)
 			continue
 		}

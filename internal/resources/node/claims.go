@@ -7,17 +7,17 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/topology"
 )
 
 // claim lays claim to what only one resource of the plan may have, and reports what another one has.
 func (n *node) claim(v *version, resp *resource.ModifyPlanResponse) {
 	host := v.Hypervisor.ValueString()
 	name := v.Name.ValueString()
-	owner := topology.On(host, fmt.Sprintf("node %q", name))
-	paths := map[topology.Claim][]any{}
-	var claims []topology.Claim
+	owner := planregistry.On(host, fmt.Sprintf("node %q", name))
+	paths := map[planregistry.Claim][]any{}
+	var claims []planregistry.Claim
 	refuse := func(path []any, summary, format string, args ...any) {
 		at, detail := crud.AttributePath(path), fmt.Sprintf(format, args...)
 		if len(path) > 1 { // Terraform points at the whole attribute
@@ -25,7 +25,7 @@ func (n *node) claim(v *version, resp *resource.ModifyPlanResponse) {
 		}
 		resp.Diagnostics.AddAttributeError(at, summary, detail)
 	}
-	lay := func(c topology.Claim, path ...any) {
+	lay := func(c planregistry.Claim, path ...any) {
 		first, twice := paths[c]
 		switch {
 		case !twice:
@@ -38,7 +38,7 @@ func (n *node) claim(v *version, resp *resource.ModifyPlanResponse) {
 		here := func(path ...any) []any { return append([]any{"network_interfaces", index}, path...) }
 		mac := canonicalMAC(i.MAC.ValueString())
 		if known(i.MAC) {
-			lay(topology.Claim{Kind: "MAC address", Scope: "all networks", Value: mac}, here("mac")...)
+			lay(planregistry.Claim{Kind: "MAC address", Scope: "all networks", Value: mac}, here("mac")...)
 		}
 		segment := i.Network.ValueString()
 		if known(i.Bridge) {
@@ -48,28 +48,28 @@ func (n *node) claim(v *version, resp *resource.ModifyPlanResponse) {
 			continue
 		}
 		if ip, err := netip.ParseAddr(i.IP.ValueString()); err == nil {
-			lay(topology.AddressClaim(host, segment, ip), here("ip")...)
+			lay(planregistry.AddressClaim(host, segment, ip), here("ip")...)
 			if known(i.MAC) {
-				lay(topology.ReservationClaim(host, segment, mac), here("ip")...)
+				lay(planregistry.ReservationClaim(host, segment, mac), here("ip")...)
 			}
 		}
 		if ip, err := netip.ParseAddr(i.IPv6.ValueString()); err == nil {
-			lay(topology.AddressClaim(host, segment, ip), here("ipv6")...)
+			lay(planregistry.AddressClaim(host, segment, ip), here("ipv6")...)
 		}
 		if (known(i.IP) || known(i.IPv6)) && known(i.Hostname) { // libvirt takes a name once on a network
-			lay(topology.ReservationClaim(host, segment, i.Hostname.ValueString()), here("hostname")...)
+			lay(planregistry.ReservationClaim(host, segment, i.Hostname.ValueString()), here("hostname")...)
 		}
 		for m, text := range texts(i.Addresses) {
 			if p, err := netip.ParsePrefix(text); err == nil {
-				lay(topology.AddressClaim(host, segment, p.Addr()), here("addresses", m)...)
+				lay(planregistry.AddressClaim(host, segment, p.Addr()), here("addresses", m)...)
 			}
 		}
 	}
 	for _, own := range v.volumeNames() {
-		lay(topology.VolumeClaim(host, own.pool, own.name), "name")
+		lay(planregistry.VolumeClaim(host, own.pool, own.name), "name")
 	}
 	for key, d := range v.parts.Disks {
-		if c := topology.DiskClaim(host, d.Volume.ValueString()); known(d.Volume) && v.Running.ValueBool() && paths[c] == nil {
+		if c := planregistry.DiskClaim(host, d.Volume.ValueString()); known(d.Volume) && v.Running.ValueBool() && paths[c] == nil {
 			lay(c, "disks", service.Key(key), "volume")
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/topology"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 )
 
 // Default is the name of the pool that is meant where none is named: libvirt's own convention.
@@ -99,7 +99,7 @@ func Planned(ctx context.Context, f *fleet.Fleet, at path.Path, hypervisorName, 
 	case err == nil:
 		diags.AddAttributeError(at, "Unsuitable storage pool", fmt.Sprintf("The pool %q is of type %q. Images and volumes need a pool of files, such as \"dir\".", p.Name(), p.Type()))
 	case hypervisor.IsNotFound(err):
-		if f.Claims.Holder(topology.PoolClaim(hypervisorName.ValueString(), pool.ValueString())) == "" {
+		if f.Claims.Holder(planregistry.PoolClaim(hypervisorName.ValueString(), pool.ValueString())) == "" {
 			diags.AddAttributeError(at, "Unknown storage pool", fmt.Sprintf(
 				"The hypervisor %s has no storage pool %q, and no virtcluster_storage_pool planned so far makes it. Name one that exists, or make it and refer to it: virtcluster_storage_pool.NAME.name.%s",
 				c.URI(), pool.ValueString(), others(ctx, c)))
@@ -129,8 +129,8 @@ func Claim(f *fleet.Fleet, owner string, hypervisorName, pool, name types.String
 	if f == nil || hypervisorName.IsUnknown() || pool.IsUnknown() || name.IsUnknown() {
 		return diags
 	}
-	owner = topology.On(hypervisorName.ValueString(), fmt.Sprintf("%s in storage pool %q", owner, pool.ValueString()))
-	for _, conflict := range f.Claims.Replace(owner, topology.VolumeClaim(hypervisorName.ValueString(), pool.ValueString(), name.ValueString())) {
+	owner = planregistry.On(hypervisorName.ValueString(), fmt.Sprintf("%s in storage pool %q", owner, pool.ValueString()))
+	for _, conflict := range f.Claims.Replace(owner, planregistry.VolumeClaim(hypervisorName.ValueString(), pool.ValueString(), name.ValueString())) {
 		diags.AddAttributeError(path.Root("name"), "Volume name taken", fmt.Sprintf("The %s is what %s makes too. Give one of them another name.", conflict.Claim, conflict.Holder))
 	}
 	return diags
@@ -195,7 +195,7 @@ func importPlace(ctx context.Context, f *fleet.Fleet, req resource.ImportStateRe
 // Creating notes that a resource makes a volume now, and fails where another resource of the same apply did.
 // Both look for what a killed apply left behind, and must not take each other's volume for that.
 func Creating(f *fleet.Fleet, hypervisorName, pool, name types.String) error {
-	claim := topology.VolumeClaim(hypervisorName.ValueString(), pool.ValueString(), name.ValueString())
+	claim := planregistry.VolumeClaim(hypervisorName.ValueString(), pool.ValueString(), name.ValueString())
 	claim.Kind = "creation of volume"
 	if conflicts := f.Claims.Replace("creation "+rand.Text(), claim); len(conflicts) > 0 {
 		return fmt.Errorf("another resource makes the volume %q in storage pool %q too: give one of them another name", name.ValueString(), pool.ValueString())

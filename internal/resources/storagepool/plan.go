@@ -10,7 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/topology"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 )
 
 func (r *storagePool) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
@@ -36,11 +36,11 @@ func (r *storagePool) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 func (r *storagePool) claim(m *model) diag.Diagnostics {
 	var diags diag.Diagnostics
 	on, dir := m.Hypervisor.ValueString(), m.Path.ValueString()
-	claims := []topology.Claim{topology.PoolClaim(on, m.Name.ValueString())}
+	claims := []planregistry.Claim{planregistry.PoolClaim(on, m.Name.ValueString())}
 	if dir != "" {
-		claims = append(claims, topology.DirectoryClaim(on, filepath.Clean(dir)))
+		claims = append(claims, planregistry.DirectoryClaim(on, filepath.Clean(dir)))
 	}
-	for _, conflict := range r.Fleet.Claims.Replace(topology.On(on, what(m)+" in "+dir), claims...) {
+	for _, conflict := range r.Fleet.Claims.Replace(planregistry.On(on, what(m)+" in "+dir), claims...) {
 		if conflict.Claim == claims[0] {
 			diags.AddAttributeError(path.Root("name"), "Storage pool name taken", fmt.Sprintf("The %s is what %s makes too. Give one of them another name.", conflict.Claim, conflict.Holder))
 			continue

@@ -12,8 +12,8 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/topology"
 )
 
 // crossCheck looks for what a VIP would collide with: the plan's other VIPs, the DHCP ranges of its networks
@@ -55,20 +55,20 @@ func segment(v keepalived.VIP) string {
 
 // claims compares the VIP with the plan's other ones.
 func claims(f *fleet.Fleet, owner string, v keepalived.VIP, diags *diag.Diagnostics) {
-	var all []topology.Claim
-	at := map[topology.Claim][]any{}
-	lay := func(c topology.Claim, where ...any) {
+	var all []planregistry.Claim
+	at := map[planregistry.Claim][]any{}
+	lay := func(c planregistry.Claim, where ...any) {
 		all, at[c] = append(all, c), where
 	}
 	if where := segment(v); where != "" && v.RouterID != 0 {
-		lay(topology.Claim{Kind: "virtual router id", Scope: where, Value: fmt.Sprint(v.RouterID)}, "virtual_router_id")
+		lay(planregistry.Claim{Kind: "virtual router id", Scope: where, Value: fmt.Sprint(v.RouterID)}, "virtual_router_id")
 	}
 	for i, a := range v.Addresses {
-		lay(topology.Claim{Kind: "virtual address", Scope: "its segment", Value: a.Addr().String()}, "addresses", i)
+		lay(planregistry.Claim{Kind: "virtual address", Scope: "its segment", Value: a.Addr().String()}, "addresses", i)
 	}
 	for i, m := range v.Members {
 		if m.ID != "" {
-			lay(topology.Claim{Kind: "VRRP instance", Scope: m.ID, Value: v.Name}, "members", i, "service_node")
+			lay(planregistry.Claim{Kind: "VRRP instance", Scope: m.ID, Value: v.Name}, "members", i, "service_node")
 		}
 	}
 	for _, c := range f.Claims.Replace(owner, all...) {

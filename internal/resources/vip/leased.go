@@ -14,12 +14,12 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor/netspec"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/topology"
 )
 
 // refuseLeased refuses virtual addresses that a network hands out too.
-func refuseLeased(v keepalived.VIP, all []topology.Leased, diags *diag.Diagnostics) {
+func refuseLeased(v keepalived.VIP, all []planregistry.Leased, diags *diag.Diagnostics) {
 	for _, l := range all {
 		i := slices.Index(hosts(v.Addresses), l.Address)
 		diags.Append(crud.Diagnostic("Virtual address in a DHCP range", crud.At([]any{"addresses", max(i, 0)}, fmt.Errorf(
@@ -30,20 +30,20 @@ func refuseLeased(v keepalived.VIP, all []topology.Leased, diags *diag.Diagnosti
 // foreignLeased lists the addresses that networks hand out which this plan leaves as they are, and which can be the
 // members' network. Those of the plan itself are compared by address alone: their ranges are this configuration's to
 // choose, and members that are made by the same apply cannot be asked where they are.
-func foreignLeased(ctx context.Context, f *fleet.Fleet, v keepalived.VIP) []topology.Leased {
+func foreignLeased(ctx context.Context, f *fleet.Fleet, v keepalived.VIP) []planregistry.Leased {
 	all := offered(ctx, f, v)
 	if len(all) == 0 {
 		return nil
 	}
 	plugs := memberPlugs(ctx, f, v)
-	return slices.DeleteFunc(all, func(l topology.Leased) bool { return elsewhere(plugs, l.Network) })
+	return slices.DeleteFunc(all, func(l planregistry.Leased) bool { return elsewhere(plugs, l.Network) })
 }
 
 // offered lists the addresses that networks on the hypervisors hand out which this plan leaves as they are.
-func offered(ctx context.Context, f *fleet.Fleet, v keepalived.VIP) []topology.Leased {
+func offered(ctx context.Context, f *fleet.Fleet, v keepalived.VIP) []planregistry.Leased {
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
-	var all []topology.Leased
+	var all []planregistry.Leased
 	for _, name := range f.Names() {
 		client, err := f.Hypervisor(ctx, name)
 		var networks []*hypervisor.Network
@@ -56,13 +56,13 @@ func offered(ctx context.Context, f *fleet.Fleet, v keepalived.VIP) []topology.L
 		}
 		for _, n := range networks {
 			parsed, err := netspec.Parse(n.ConfigXML)
-			if err != nil || parsed.DHCP == nil || f.Claims.Holder(topology.NetworkClaim(name, n.Name)) != "" {
+			if err != nil || parsed.DHCP == nil || f.Claims.Holder(planregistry.NetworkClaim(name, n.Name)) != "" {
 				continue
 			}
 			for _, run := range parsed.DHCP.Ranges {
 				for _, a := range hosts(v.Addresses) {
-					if span := (topology.Range{Start: run.Start, End: run.End}); span.Contains(a) {
-						all = append(all, topology.Leased{Address: a, Range: span, Network: networkName(n.Name, client)})
+					if span := (planregistry.Range{Start: run.Start, End: run.End}); span.Contains(a) {
+						all = append(all, planregistry.Leased{Address: a, Range: span, Network: networkName(n.Name, client)})
 					}
 				}
 			}

@@ -12,8 +12,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/storagepool"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/topology"
 )
 
 // ValidateConfig checks what the configuration alone tells.
@@ -103,7 +103,7 @@ func (r *volumeResource) checkImage(ctx context.Context, m *model) diag.Diagnost
 	image, err := findImage(ctx, c, m)
 	switch {
 	case hypervisor.IsNotFound(err):
-		claim := topology.VolumeClaim(m.Hypervisor.ValueString(), m.Pool.ValueString(), m.Image.ValueString())
+		claim := planregistry.VolumeClaim(m.Hypervisor.ValueString(), m.Pool.ValueString(), m.Image.ValueString())
 		if r.Fleet.Claims.Holder(claim) == "" {
 			diags.AddAttributeError(path.Root("image"), "Unknown image", fmt.Sprintf(
 				"No started storage pool of the hypervisor %s has %s. Refer to an image that is made, as in virtcluster_image.NAME.id, or name a volume that exists.", c.URI(), described(m)))

@@ -15,9 +15,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/attrs"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/topology"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
@@ -44,8 +44,8 @@ func On(ctx context.Context, f *fleet.Fleet, serviceNode types.String, req resou
 // String is the machine as messages name it.
 func (n Node) String() string { return attrs.Machine(n.id) }
 
-func (n Node) claim(kind, value string) topology.Claim {
-	return topology.Claim{Kind: kind, Scope: "service node " + n.id, Value: value}
+func (n Node) claim(kind, value string) planregistry.Claim {
+	return planregistry.Claim{Kind: kind, Scope: "service node " + n.id, Value: value}
 }
 
 // Listener is a planned bind and its attribute.
@@ -58,7 +58,7 @@ type Listener struct {
 // or a person's section has; except is the section that the resource is.
 func (n Node) Listeners(ctx context.Context, owner, except string, listeners []Listener) diag.Diagnostics {
 	var diags diag.Diagnostics
-	var claims []topology.Claim
+	var claims []planregistry.Claim
 	for _, l := range listeners {
 		claims = append(claims, n.claim("address", l.Endpoint()))
 	}

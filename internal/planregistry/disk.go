@@ -1,4 +1,4 @@
-package topology
+package planregistry
 
 // DiskClaim is the claim of a machine that runs to a volume that outlives it: QEMU lets only one write to it.
 func DiskClaim(hypervisor, path string) Claim {

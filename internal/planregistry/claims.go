@@ -1,5 +1,5 @@
-// Package topology holds the cross-checks over what a plan holds and what the hypervisor has.
-package topology
+// Package planregistry holds what the resources of one plan say of themselves, for cross-checks over all of it.
+package planregistry
 
 import (
 	"fmt"

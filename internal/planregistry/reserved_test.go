@@ -1,4 +1,4 @@
-package topology
+package planregistry
 
 import (
 	"net/netip"
