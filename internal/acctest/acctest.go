@@ -62,12 +62,21 @@ func On(t *testing.T, machine string, argv ...string) string {
 
 // Try is On for commands that may fail.
 func Try(ctx context.Context, machine string, argv ...string) (string, error) {
-	out, err := exec.CommandContext(ctx, on(), append([]string{machine}, argv...)...).CombinedOutput()
+	out, err := exec.CommandContext(ctx, sandboxScript("on"), append([]string{machine}, argv...)...).CombinedOutput()
 	return strings.TrimSpace(string(out)), err
 }
 
-// on is the path of test/sandbox/on.
-func on() string {
+// Reboot reboots a service node ("svc-1") and returns when it answers SSH again: its disk is as it was, and of what was
+// only in memory (processes, addresses, bridges, routes) nothing is left.
+func Reboot(t *testing.T, machine string) {
+	t.Helper()
+	if out, err := exec.CommandContext(t.Context(), sandboxScript("reboot"), machine).CombinedOutput(); err != nil {
+		t.Fatalf("reboot of %s: %v: %s", machine, err, out)
+	}
+}
+
+// sandboxScript is the path of a script in test/sandbox.
+func sandboxScript(name string) string {
 	_, file, _, _ := runtime.Caller(0)
-	return filepath.Join(filepath.Dir(file), "../../test/sandbox/on")
+	return filepath.Join(filepath.Dir(file), "../../test/sandbox", name)
 }

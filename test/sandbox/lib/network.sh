@@ -6,8 +6,8 @@
 #                                       ├─ eth0, 10.19.41.50      lan-client
 #                                       └─ eth1, 10.19.41.101…    svc-1…  ── eth0, 10.0.100.101… ── svcbr0 (hypervisor)
 
-lan_plug() { # NAMESPACE|- INTERFACE PORT: a cable from an interface to a port of the LAN's switch
-	ip link add "$3" netns lan type veth peer name "$2" ${1:+netns "$1"}
+lan_plug() { # NAMESPACE|- INTERFACE PORT [MAC]: a cable from an interface to a port of the LAN's switch
+	ip link add "$3" netns lan type veth peer name "$2" ${4:+address "$4"} ${1:+netns "$1"}
 	ip -n lan link set "$3" master switch0 up
 }
 
@@ -40,10 +40,18 @@ network_up() {
 	ip link set svcbr0 up
 }
 
-# The cables of a service node. They are ready before the machine boots, under the names it expects.
+# The cables of a service node. They are ready before the machine boots, under the names it expects, and its interfaces
+# have the same hardware addresses each time.
 network_node() { # NUMBER
 	ip netns add "svc-$1"
-	ip link add "svc$1" type veth peer name eth0 netns "svc-$1"
+	ip link add "svc$1" type veth peer name eth0 address "02:00:0a:00:64:0$1" netns "svc-$1"
 	ip link set "svc$1" master svcbr0 up
-	lan_plug "svc-$1" eth1 "svc$1"
+	lan_plug "svc-$1" eth1 "svc$1" "02:00:0a:13:29:0$1"
+}
+
+# Takes the cables away with everything that the machine's kernel had made of them: addresses, bridges, routes, filters.
+network_node_remove() { # NUMBER
+	ip link del "svc$1"
+	ip -n lan link del "svc$1"
+	ip netns del "svc-$1"
 }

@@ -9,13 +9,27 @@ node_start() { # NUMBER ROOT PUBLIC_KEY
 	mount -t overlay -o "lowerdir=$lower,upperdir=$dir/upper,workdir=$dir/work" overlay "$dir/root"
 	node_configure "$dir/root" "$number" "$3"
 	network_node "$number"
-	# Unregistered and in our own control group: there is no machined here, and none of the host's is to know.
-	SYSTEMD_NSPAWN_LOCK=0 systemd-nspawn --quiet --boot --register=no --keep-unit --machine="$name" \
-		--directory="$dir/root" --network-namespace-path="/run/netns/$name" \
-		--capability=CAP_NET_ADMIN,CAP_NET_RAW --link-journal=no --resolv-conf=off --timezone=off \
-		--console=read-only --kill-signal=SIGRTMIN+3 \
-		</dev/null >"$dir/console" 2>&1 &
-	echo $! >"$dir/pid"
+	node_power "$number" &
+}
+
+# What firmware and power supply do for a machine: systemd-nspawn ends with 133 where a machine reboots, and waits for
+# somebody to start it again. Of the network such a machine keeps its cables only.
+node_power() { # NUMBER
+	local name=svc-$1 dir=$NODES/svc-$1 status
+	while true; do
+		# Unregistered and in our own control group: there is no machined here, and none of the host's is to know.
+		SYSTEMD_NSPAWN_LOCK=0 systemd-nspawn --quiet --boot --register=no --keep-unit --machine="$name" \
+			--directory="$dir/root" --network-namespace-path="/run/netns/$name" \
+			--capability=CAP_NET_ADMIN,CAP_NET_RAW --link-journal=no --resolv-conf=off --timezone=off \
+			--console=read-only --kill-signal=SIGRTMIN+3 \
+			</dev/null >>"$dir/console" 2>&1 &
+		echo $! >"$dir/pid"
+		status=0
+		wait $! || status=$?
+		((status == 133)) || break
+		network_node_remove "$1"
+		network_node "$1"
+	done
 }
 
 node_configure() { # ROOT NUMBER PUBLIC_KEY
@@ -59,5 +73,10 @@ node_leader() { # NAME
 node_ready() { # NUMBER
 	local leader
 	leader=$(node_leader "svc-$1") || return 1
-	[[ -n $leader ]] && (: </dev/tcp/10.0.100.$((100 + $1))/22) && nsenter -t "$leader" -a -- systemctl is-active --quiet multi-user.target
+	[[ -n $leader ]] && timeout 2 bash -c ": </dev/tcp/10.0.100.$((100 + $1))/22" && nsenter -t "$leader" -a -- systemctl is-active --quiet multi-user.target
+}
+
+# Whether a machine has booted since LEADER was its first process, and answers.
+node_ready_again() { # NUMBER LEADER
+	[[ $(node_leader "svc-$1") != "$2" ]] && node_ready "$1"
 }
