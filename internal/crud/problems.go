@@ -90,26 +90,9 @@ func known(ctx context.Context, plan tfsdk.Plan, steps []any) bool {
 	return plan.Raw.IsFullyKnown()
 }
 
-// AttributeError is an error that belongs to one attribute. Its path is one of service.Problem.
-type AttributeError struct {
-	Path []any
-	Err  error
-}
-
-func (e *AttributeError) Error() string { return e.Err.Error() }
-func (e *AttributeError) Unwrap() error { return e.Err }
-
-// At says which attribute an error belongs to; no error stays none.
-func At(path []any, err error) error {
-	if err == nil {
-		return nil
-	}
-	return &AttributeError{path, err}
-}
-
 // Diagnostic is an error as Terraform shows it: at its attribute, and saying where in it, where it belongs to one.
 func Diagnostic(summary string, err error) diag.Diagnostic {
-	if at, ok := errors.AsType[*AttributeError](err); ok {
+	if at, ok := errors.AsType[*service.AttributeError](err); ok {
 		return diag.NewAttributeErrorDiagnostic(AttributePath(at.Path), summary, DetailAt(AttributePath(at.Path), err.Error()))
 	}
 	return diag.NewErrorDiagnostic(summary, err.Error())

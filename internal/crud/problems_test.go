@@ -17,9 +17,9 @@ func TestAFailureSaysWhereItBelongs(t *testing.T) {
 		at, wantedDetail string
 	}{
 		"nowhere":             {refused, "", "refused"},
-		"at an attribute":     {At([]any{"memory_mib"}, refused), "memory_mib", "refused"},
-		"inside an attribute": {At([]any{"disks", service.Key("a"), "pool"}, refused), `disks["a"].pool`, `disks["a"].pool: refused`},
-		"in a list, wrapped":  {fmt.Errorf("change it: %w", At([]any{"members", 1}, refused)), "members[1]", "members[1]: change it: refused"},
+		"at an attribute":     {service.At([]any{"memory_mib"}, refused), "memory_mib", "refused"},
+		"inside an attribute": {service.At([]any{"disks", service.Key("a"), "pool"}, refused), `disks["a"].pool`, `disks["a"].pool: refused`},
+		"in a list, wrapped":  {fmt.Errorf("change it: %w", service.At([]any{"members", 1}, refused)), "members[1]", "members[1]: change it: refused"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := Failure("update", `node "n"`, c.err)
@@ -32,7 +32,7 @@ func TestAFailureSaysWhereItBelongs(t *testing.T) {
 			}
 		})
 	}
-	if At([]any{"x"}, nil) != nil {
+	if service.At([]any{"x"}, nil) != nil {
 		t.Error("no error became one")
 	}
 }

@@ -28,3 +28,20 @@ func Warningf(path []any, summary, format string, args ...any) Problem {
 	p.Warning = true
 	return p
 }
+
+// AttributeError is an error that belongs to one attribute. Its path is one of Problem.
+type AttributeError struct {
+	Path []any
+	Err  error
+}
+
+func (e *AttributeError) Error() string { return e.Err.Error() }
+func (e *AttributeError) Unwrap() error { return e.Err }
+
+// At says which attribute an error belongs to; no error stays none.
+func At(path []any, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &AttributeError{path, err}
+}

@@ -6,7 +6,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/node/machine"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
 )
 
 // Addresses says where a domain can be reached and what its MAC addresses are, by the names of its interfaces.

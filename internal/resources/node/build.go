@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/node/machine"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
 )
 
 // build is a node with every name resolved on its hypervisor: what is to be made there, and nothing made yet.

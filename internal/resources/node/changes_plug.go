@@ -5,10 +5,9 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/node/machine"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
 )
 
 // consider says whether what runs must be restarted for the change, and fails where that is not allowed: since it was
@@ -25,22 +24,22 @@ func (u *changer) consider() error {
 	}
 	u.mustRestart = true
 	if first := unpluggable[0]; !u.v.AllowRestart.ValueBool() {
-		return crud.At(first.Path, fmt.Errorf("the node runs, and %w: set allow_restart = true, which has it restarted in the same apply, or running = false first", first.Err))
+		return service.At(first.Path, fmt.Errorf("the node runs, and %w: set allow_restart = true, which has it restarted in the same apply, or running = false first", first.Err))
 	}
 	return nil
 }
 
 // unpluggable lists what is to be plugged into a running machine, or out of it, and cannot be, in the order in which an
 // update would come to it: what is removed goes last, and gives no room to what is new.
-func (v *version) unpluggable(d *hypervisor.Domain, was *machine.Machine, prior *version) ([]*crud.AttributeError, error) {
+func (v *version) unpluggable(d *hypervisor.Domain, was *machine.Machine, prior *version) ([]*service.AttributeError, error) {
 	room, err := machine.RoomOf(d.Live)
 	if err != nil {
 		return nil, err
 	}
-	var all []*crud.AttributeError
+	var all []*service.AttributeError
 	note := func(path []any, err error) {
 		if err != nil {
-			all = append(all, &crud.AttributeError{Path: path, Err: err})
+			all = append(all, &service.AttributeError{Path: path, Err: err})
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(v.parts.Disks)) {

@@ -9,9 +9,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"libvirt.org/go/libvirtxml"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/node/machine"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
 )
 
 func TestWhatCannotBePluggedIntoAMachineThatRuns(t *testing.T) {
@@ -75,7 +75,7 @@ func TestAPortThatWasTakenSinceThePlan(t *testing.T) {
 	v := &version{model: model{Running: types.BoolValue(true)}, parts: parts{Disks: map[string]diskModel{"a": {Bus: text("virtio")}}}}
 	u := &changer{d: &hypervisor.Domain{Config: d, Live: d}, was: machine.Read(d), v: v, prior: &version{}}
 	err := u.consider()
-	var at *crud.AttributeError
+	var at *service.AttributeError
 	if !errors.As(err, &at) || fmt.Sprint(at.Path) != "[disks a]" || !strings.Contains(err.Error(), "allow_restart = true") {
 		t.Errorf("without leave to restart: %v", err)
 	}

@@ -12,8 +12,8 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/node/machine"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
 )
 
 // checks is what can be known about a planned node only by asking its hypervisor.

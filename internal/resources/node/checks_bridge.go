@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
@@ -71,12 +70,12 @@ func (k *checks) bridged(ctx context.Context, act func() error) error {
 func without(missing []missingBridge, act func() error) error {
 	for _, m := range missing {
 		if m.sure {
-			return crud.At(m.path, fmt.Errorf("the hypervisor has no bridge %q: make it there, or refer to the attribute of the resource that makes it, so that it comes first", m.name))
+			return service.At(m.path, fmt.Errorf("the hypervisor has no bridge %q: make it there, or refer to the attribute of the resource that makes it, so that it comes first", m.name))
 		}
 	}
 	err := act()
 	if err != nil && len(missing) > 0 {
-		return crud.At(missing[0].path, fmt.Errorf("no bridge %q was found on the hypervisor: %w", missing[0].name, err))
+		return service.At(missing[0].path, fmt.Errorf("no bridge %q was found on the hypervisor: %w", missing[0].name, err))
 	}
 	return err
 }

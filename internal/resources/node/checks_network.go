@@ -13,7 +13,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor/netspec"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	networks "github.com/virtcluster/terraform-provider-virtcluster/internal/resources/network"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/node/machine"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
 )
 
 // networks checks interfaces against the networks and bridges that are there.

@@ -10,8 +10,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 	"libvirt.org/go/libvirtxml"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
 // plugs says whether a change plugs an interface into a machine that runs, or starts the machine with it.
@@ -45,11 +45,11 @@ func (k *checks) pluggable(ctx context.Context, starts bool) error {
 				return err
 			}
 			if !active {
-				return crud.At(at("network_interfaces", n, "network"), fmt.Errorf("network %q of hypervisor %s is stopped, and a machine that runs cannot be in it: %s", ref, k.c.URI(), startNetwork(ref)))
+				return service.At(at("network_interfaces", n, "network"), fmt.Errorf("network %q of hypervisor %s is stopped, and a machine that runs cannot be in it: %s", ref, k.c.URI(), startNetwork(ref)))
 			}
 		}
 		if err := k.n.facts.card(ctx, k.c, k.v, i.Model.ValueString()); err != nil {
-			return crud.At(at("network_interfaces", n, "model"), err)
+			return service.At(at("network_interfaces", n, "model"), err)
 		}
 	}
 	return nil

@@ -9,9 +9,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"libvirt.org/go/libvirtxml"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/sshhost"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
 // answered is a check of a node whose hypervisor was asked already.
@@ -108,7 +108,7 @@ func TestNothingIsBegunWithoutABridge(t *testing.T) {
 				begun = true
 				return c.fails
 			})
-			placed, isPlaced := errors.AsType[*crud.AttributeError](err)
+			placed, isPlaced := errors.AsType[*service.AttributeError](err)
 			switch {
 			case begun != c.begun:
 				t.Errorf("begun is %t", begun)

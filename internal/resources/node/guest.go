@@ -11,7 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/cloudinit"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/node/machine"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
 )
 
 // seeded says whether the node has a cloud-init disk: it was asked for, or interfaces are to be configured

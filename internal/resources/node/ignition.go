@@ -16,7 +16,7 @@ import (
 	"github.com/coreos/vcontext/report"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/cloudinit"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/node/machine"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
 )
 
 // ignition hands the configuration over in a file, because a command line has no room for all of it.

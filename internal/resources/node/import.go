@@ -14,7 +14,7 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/cloudinit"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/node/machine"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
 )
 
 // seedLimit is the largest seed that an import reads; NoCloud's are some hundred kilobytes.

@@ -4,7 +4,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/node/machine"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
 )
 
 // astray says whether somebody changed the memory or the vCPUs of what runs and not of its configuration.

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/node/machine"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
 )
 
 // located reads a domain's machine, and finds the disks that its XML names as volumes of pools, as other providers do. One

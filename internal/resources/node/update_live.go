@@ -8,9 +8,8 @@ import (
 
 	"libvirt.org/go/libvirtxml"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/node/machine"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
 )
 
 // changeLive changes a running machine and its configuration alike.
@@ -56,7 +55,7 @@ func (u *changer) plugDisks(ctx context.Context) error {
 	for i := range u.machine.Disks {
 		disk := &u.machine.Disks[i]
 		if err := u.plugDisk(ctx, disk, u.was.Disk(disk.Key)); err != nil {
-			return crud.At(u.diskPath(disk.Key), err)
+			return service.At(u.diskPath(disk.Key), err)
 		}
 	}
 	return nil
@@ -134,7 +133,7 @@ func (u *changer) diskPath(key string) []any {
 func (u *changer) plugInterfaces(ctx context.Context) error {
 	for n := range u.machine.Interfaces {
 		if err := u.plugInterface(ctx, &u.machine.Interfaces[n]); err != nil {
-			return crud.At(at("network_interfaces", n), err)
+			return service.At(at("network_interfaces", n), err)
 		}
 	}
 	return nil
@@ -201,14 +200,14 @@ func (u *changer) unplug(ctx context.Context) error {
 	for _, i := range u.was.Interfaces {
 		if !slices.ContainsFunc(u.machine.Interfaces, func(x machine.Interface) bool { return x.MAC == i.MAC }) {
 			if err := u.unplugInterface(ctx, i.MAC); err != nil {
-				return crud.At(at("network_interfaces"), fmt.Errorf("network_interfaces: the one with %s: %w", i.MAC, err))
+				return service.At(at("network_interfaces"), fmt.Errorf("network_interfaces: the one with %s: %w", i.MAC, err))
 			}
 		}
 	}
 	for _, disk := range u.was.Disks {
 		if u.machine.Disk(disk.Key) == nil {
 			if err := u.unplugDisk(ctx, disk.Target); err != nil {
-				return crud.At(at("disks", service.Key(disk.Key)), err)
+				return service.At(at("disks", service.Key(disk.Key)), err)
 			}
 		}
 	}

@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/node/machine"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
 )
 
 // reclaim deals with a volume that the mark names and that no disk refers to: somebody took the disk out of the domain, and
@@ -38,5 +38,5 @@ func (u *changer) reclaim(ctx context.Context, own *ownVolume) error {
 	default:
 		err = u.c.GrowVolume(ctx, volume, wanted)
 	}
-	return crud.At(own.path, err)
+	return service.At(own.path, err)
 }

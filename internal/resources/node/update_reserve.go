@@ -5,7 +5,7 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/node/machine"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
 )
 
 // reserve makes the reservations what they shall be. One of an address that moves to another interface is

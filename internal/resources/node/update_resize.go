@@ -7,8 +7,8 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
 // resize sets memory and vCPUs of a running machine within their maxima.
@@ -16,7 +16,7 @@ func (u *changer) resize(ctx context.Context) error {
 	memory, vcpus, live := astray(u.d)
 	if memory || u.was.Memory != u.machine.Memory {
 		if err := u.c.SetDomainMemory(ctx, u.d.UUID, u.machine.Memory, true); err != nil {
-			return crud.At(at("memory_mib"), err)
+			return service.At(at("memory_mib"), err)
 		}
 		if err := awaitMemory(ctx, u.c, u.d.UUID); err != nil {
 			return err
@@ -25,7 +25,7 @@ func (u *changer) resize(ctx context.Context) error {
 	if !vcpus && u.was.VCPUs == u.machine.VCPUs {
 		return nil
 	}
-	return crud.At(at("vcpus"), u.setVCPUs(ctx, live.VCPUs))
+	return service.At(at("vcpus"), u.setVCPUs(ctx, live.VCPUs))
 }
 
 // balloonPatience is how long a guest may take to have the memory that it was given back.

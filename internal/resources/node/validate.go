@@ -10,8 +10,8 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/alloc"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/cloudinit"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/node/machine"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
 )
 
 // at is a path to an attribute.

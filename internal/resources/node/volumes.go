@@ -8,8 +8,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
 // makeVolumes makes volumes side by side, and marks those that are there because of it, be they whole or not.
@@ -23,14 +23,14 @@ func makeVolumes(ctx context.Context, c *hypervisor.Client, volumes []ownVolume)
 		group.Go(func() error {
 			created, err := createVolume(ctx, c, v)
 			if errors.Is(err, hypervisor.ErrExists) {
-				return crud.At(v.path, fmt.Errorf("%w: nobody knows whose it is; delete it, or import the node that it belongs to", err))
+				return service.At(v.path, fmt.Errorf("%w: nobody knows whose it is; delete it, or import the node that it belongs to", err))
 			}
 			v.made = true
 			if err != nil || v.content == nil {
-				return crud.At(v.path, err)
+				return service.At(v.path, err)
 			}
 			_, err = c.UploadVolume(ctx, created, bytes.NewReader(v.content))
-			return crud.At(v.path, err)
+			return service.At(v.path, err)
 		})
 	}
 	return group.Wait()

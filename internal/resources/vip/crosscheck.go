@@ -13,6 +13,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
 )
 
@@ -81,7 +82,7 @@ func claims(f *fleet.Fleet, owner string, v keepalived.VIP, diags *diag.Diagnost
 		case "VRRP instance":
 			remedy = "give one of them another name"
 		}
-		diags.Append(crud.Diagnostic("Conflict with another VIP", crud.At(at[c.Claim], fmt.Errorf("%s is the one of %s already: %s", c.Claim, c.Holder, remedy))))
+		diags.Append(crud.Diagnostic("Conflict with another VIP", service.At(at[c.Claim], fmt.Errorf("%s is the one of %s already: %s", c.Claim, c.Holder, remedy))))
 	}
 }
 

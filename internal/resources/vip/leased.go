@@ -15,6 +15,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor/netspec"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
 )
 
@@ -22,7 +23,7 @@ import (
 func refuseLeased(v keepalived.VIP, all []planregistry.Leased, diags *diag.Diagnostics) {
 	for _, l := range all {
 		i := slices.Index(hosts(v.Addresses), l.Address)
-		diags.Append(crud.Diagnostic("Virtual address in a DHCP range", crud.At([]any{"addresses", max(i, 0)}, fmt.Errorf(
+		diags.Append(crud.Diagnostic("Virtual address in a DHCP range", service.At([]any{"addresses", max(i, 0)}, fmt.Errorf(
 			"%s is in the range %s to %s that %s hands out, so a guest could be given it too: choose an address outside of it", l.Address, l.Range.Start, l.Range.End, l.Network))))
 	}
 }

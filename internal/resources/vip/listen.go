@@ -11,8 +11,8 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
 )
 
@@ -40,7 +40,7 @@ func (s *store) listen(ctx context.Context, want keepalived.VIP, views views, pr
 	for i, err := range errs {
 		switch {
 		case strangers[i].IsValid():
-			return crud.At([]any{"virtual_router_id"}, fmt.Errorf(
+			return service.At([]any{"virtual_router_id"}, fmt.Errorf(
 				"%s on %s hears advertisements with the virtual router id %d from %s, which is no member: no machine was changed; set virtual_router_id to another number from 1 to 255",
 				want.Members[i].Interface, views.of(want.Members[i].ID).host, want.RouterID, strangers[i]))
 		case errors.Is(err, keepalived.ErrDeaf):

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
 )
 
@@ -150,7 +151,7 @@ func elements[T any](ctx context.Context, l types.List, diags *diag.Diagnostics)
 func parsePrefix(text string, diags *diag.Diagnostics, at ...any) netip.Prefix {
 	p, err := netip.ParsePrefix(text)
 	if err != nil {
-		diags.Append(crud.Diagnostic("Invalid address", crud.At(at, fmt.Errorf("write an address with its prefix length, such as \"10.0.0.250/24\", not %q", text))))
+		diags.Append(crud.Diagnostic("Invalid address", service.At(at, fmt.Errorf("write an address with its prefix length, such as \"10.0.0.250/24\", not %q", text))))
 	}
 	return p
 }
@@ -158,7 +159,7 @@ func parsePrefix(text string, diags *diag.Diagnostics, at ...any) netip.Prefix {
 func parseAddress(text string, diags *diag.Diagnostics, at ...any) netip.Addr {
 	a, err := netip.ParseAddr(text)
 	if err != nil {
-		diags.Append(crud.Diagnostic("Invalid address", crud.At(at, fmt.Errorf("write an address such as \"10.0.0.101\", not %q", text))))
+		diags.Append(crud.Diagnostic("Invalid address", service.At(at, fmt.Errorf("write an address such as \"10.0.0.101\", not %q", text))))
 	}
 	return a
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
 )
 
@@ -197,5 +198,5 @@ func joined(ids []string, errs map[string]error) error {
 }
 
 func memberError(i int, attribute string, err error) error {
-	return crud.At([]any{"members", i, attribute}, err)
+	return service.At([]any{"members", i, attribute}, err)
 }
