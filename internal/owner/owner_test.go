@@ -1,0 +1,131 @@
+package owner
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestMarkSurvivesItsComment(t *testing.T) {
+	c := New()
+	text := "# virtcluster: backend api " + c.Mark().String()
+	rest, m := Cut(text)
+	if m != c.Mark() || rest != "# virtcluster: backend api" {
+		t.Errorf("Cut(%q) = %q, %v", text, rest, m)
+	}
+	if Parse("# virtcluster: backend api") != (Mark{}) {
+		t.Error("a comment without a mark has one")
+	}
+}
+
+func TestOnlyItsOwnIsOwned(t *testing.T) {
+	mine, other := New(), New()
+	if !mine.Owns(mine.Mark()) || mine.Owns(other.Mark()) || mine.Owns(Mark{}) {
+		t.Error("a claim owns what is not marked as its own, or not what is")
+	}
+	restored, err := Restore(mine.Record())
+	if err != nil || !restored.Owns(mine.Mark()) || restored.Owns(other.Mark()) || restored.Owns(Mark{}) {
+		t.Errorf("a claim that a state kept is another one: %v", err)
+	}
+}
+
+func TestKilledRunIsTakenOverByItsOwnWorkspaceOnly(t *testing.T) {
+	next := New()
+	left := Mark{ID: "leftbehind", Workspace: next.Mark().Workspace}
+	if !next.MayTake(left) {
+		t.Error("what a killed run of this workspace left behind is not taken over")
+	}
+	if next.Owns(left) {
+		t.Error("what a killed run left behind is owned before a create took it")
+	}
+	left.Workspace = "elsewhere"
+	if next.MayTake(left) || next.MayTake(Mark{}) || next.MayTake(Mark{ID: "x"}) {
+		t.Error("what another workspace made, or a person, is taken over")
+	}
+	if twin := New(); next.MayTake(twin.Mark()) {
+		t.Error("what another resource of this very run made is taken over")
+	}
+}
+
+func TestImportTakesOverWhatItFound(t *testing.T) {
+	theirs := Mark{ID: "theirs", Workspace: "elsewhere"}
+	for name, found := range map[string]Mark{"another state's": theirs, "a person's": {}} {
+		t.Run(name, func(t *testing.T) {
+			c, err := Restore(nil)
+			if err != nil || !c.Owns(found) {
+				t.Fatalf("an import does not own what it reads: %v", err)
+			}
+			c = c.Found(found)
+			kept, err := Restore(c.Record())
+			if err != nil || !kept.Owns(found) || kept.Owns(Mark{ID: "third"}) {
+				t.Errorf("after an import, what it found is not owned, or more is: %v", err)
+			}
+			written, err := Restore(kept.Written().Record())
+			if err != nil || written.Owns(found) || !written.Owns(kept.Mark()) {
+				t.Errorf("after a change, the old mark still counts, or the new one does not: %v", err)
+			}
+		})
+	}
+}
+
+func TestForeignErrorNamesOwnerAndImport(t *testing.T) {
+	var err error = &ForeignError{What: `HAProxy backend "api"`, Place: "haproxy.cfg", ImportID: "ssh://x#backend/api", Owner: Mark{ID: "theirs"}}
+	for _, want := range []string{"another state", "theirs", `"ssh://x#backend/api"`, "import"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q does not name %q", err, want)
+		}
+	}
+	twin := New()
+	err = &ForeignError{What: "it", Place: "there", Owner: twin.Mark()}
+	if !strings.Contains(err.Error(), "described twice") || !errors.As(err, new(*ForeignError)) {
+		t.Errorf("%q does not say that one configuration names it twice", err)
+	}
+}
+
+func TestWorkspacesAreToldApart(t *testing.T) {
+	base := place{"host", "/srv/infra", "default", "", ""}
+	seen := map[string]place{fingerprint(base): base}
+	for _, p := range []place{
+		{"host2", "/srv/infra", "default", "", ""}, {"host", "/srv/other", "default", "", ""}, {"host", "/srv/infra", "prod", "", ""},
+		{"host", "/srv/infra", "default", `{"type":"s3"}`, ""}, {"host", "/srv/infra", "default", "", "b.tfstate"},
+	} {
+		if twin, taken := seen[fingerprint(p)]; taken {
+			t.Errorf("%v and %v are one workspace", p, twin)
+		}
+		seen[fingerprint(p)] = p
+	}
+}
+
+func TestWhatTerraformKnowsOfADirectory(t *testing.T) {
+	data := t.TempDir()
+	t.Setenv("TF_WORKSPACE", "")
+	if got := selected(data); got != "default" {
+		t.Errorf("the workspace without a selection is %q", got)
+	}
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(data, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("environment", "prod")
+	if got := selected(data); got != "prod" {
+		t.Errorf("the selected workspace is %q", got)
+	}
+	write("terraform.tfstate", `{"version":3,"backend":{"type":"s3","config":{"key":"a"}}}`)
+	one := backend(data)
+	write("terraform.tfstate", `{"version":3,"backend":{"type":"s3","config":{"key":"b"}}}`)
+	if one == "" || backend(data) == one {
+		t.Error("two backends are not told apart")
+	}
+	for _, args := range [][]string{{"terraform", "apply", "-state=x"}, {"terraform", "apply", "-state", "x"}, {"terraform", "apply", "--state=x"}} {
+		if got := stateFile(args); got != "x" {
+			t.Errorf("stateFile(%q) = %q", args, got)
+		}
+	}
+	if got := stateFile([]string{"terraform", "state", "list"}); got != "" {
+		t.Errorf("a subcommand is taken for a state file: %q", got)
+	}
+}

@@ -1,0 +1,112 @@
+package owner
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// Workspace returns a fingerprint of where this run's state is: the computer, the working directory, the selected workspace,
+// the backend, and a state file that the command line names. A run that was killed before its state knew what it had made is
+// followed by one with the same fingerprint, which may take that over; another state's runs have another one. It is the same
+// for the life of the process, and "" where the working directory cannot be told, which is nobody's.
+var Workspace = sync.OnceValue(func() string {
+	directory, err := os.Getwd()
+	if err != nil {
+		return ""
+	}
+	return fingerprint(place{
+		computer:  computer(),
+		directory: directory,
+		workspace: selected(dataDirectory(directory)),
+		backend:   backend(dataDirectory(directory)),
+		stateFile: stateFile(parentArguments(os.Getppid())),
+	})
+})
+
+// place is what tells one state from another.
+type place struct{ computer, directory, workspace, backend, stateFile string }
+
+func fingerprint(p place) string {
+	sum := sha256.Sum256([]byte(strings.Join([]string{p.computer, p.directory, p.workspace, p.backend, p.stateFile}, "\x00")))
+	return hex.EncodeToString(sum[:8])
+}
+
+// computer is the machine that Terraform runs on: copies of one image share an id, and containers of one host a name.
+func computer() string {
+	id, _ := os.ReadFile("/etc/machine-id")
+	name, _ := os.Hostname()
+	return strings.TrimSpace(string(id)) + " " + name
+}
+
+// dataDirectory is where Terraform keeps what it knows of a working directory.
+func dataDirectory(directory string) string {
+	if named := os.Getenv("TF_DATA_DIR"); named != "" {
+		if filepath.IsAbs(named) {
+			return named
+		}
+		return filepath.Join(directory, named)
+	}
+	return filepath.Join(directory, ".terraform")
+}
+
+// selected is the workspace that Terraform runs in.
+func selected(data string) string {
+	if named := os.Getenv("TF_WORKSPACE"); named != "" {
+		return named
+	}
+	name, err := os.ReadFile(filepath.Join(data, "environment"))
+	if err != nil || len(name) == 0 {
+		return "default"
+	}
+	return strings.TrimSpace(string(name))
+}
+
+// backend is the backend's configuration as `terraform init` wrote it down; "" for the local one without a configuration.
+func backend(data string) string {
+	text, err := os.ReadFile(filepath.Join(data, "terraform.tfstate"))
+	if err != nil {
+		return ""
+	}
+	var initialized struct {
+		Backend json.RawMessage `json:"backend"`
+	}
+	if json.Unmarshal(text, &initialized) != nil {
+		return ""
+	}
+	return string(initialized.Backend)
+}
+
+// parentArguments are those of the program that runs the provider; none where the system does not tell.
+func parentArguments(pid int) []string {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
+	if err != nil {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00")
+}
+
+// stateFile is the state that a command line names; what is in TF_CLI_ARGS is not in it, and added.
+func stateFile(arguments []string) string {
+	for _, name := range []string{"TF_CLI_ARGS", "TF_CLI_ARGS_apply", "TF_CLI_ARGS_destroy"} {
+		arguments = append(arguments, strings.Fields(os.Getenv(name))...)
+	}
+	named := ""
+	for i, argument := range arguments {
+		option, isOption := strings.CutPrefix(strings.TrimLeft(argument, "-"), "state")
+		if !isOption || !strings.HasPrefix(argument, "-") {
+			continue
+		}
+		if value, written := strings.CutPrefix(option, "="); written {
+			named = value
+		} else if option == "" && i+1 < len(arguments) {
+			named = arguments[i+1]
+		}
+	}
+	return named
+}
