@@ -119,6 +119,15 @@ func (c Claim) Record() []byte {
 	return text
 }
 
+// Succeed returns the claim of what replaces a resource: it may take over what the old one's claim owns.
+func (c Claim) Succeed() Claim {
+	next := New()
+	if !c.adopting {
+		next.takes = &c.id
+	}
+	return next
+}
+
 // Mark is what to write beside what the resource makes or changes.
 func (c Claim) Mark() Mark { return Mark{ID: c.id, Workspace: c.workspace} }
 
@@ -165,11 +174,17 @@ type ForeignError struct {
 	Owner Mark
 }
 
+// Described says whether another resource of this very run made the thing: one that replaces it, or one that names it too.
+func (e *ForeignError) Described() bool {
+	_, here := made.Load(e.Owner.ID)
+	return here
+}
+
 // Error says whose it is and the ways out.
 func (e *ForeignError) Error() string {
 	whose := "this provider did not write it"
-	switch _, here := made.Load(e.Owner.ID); {
-	case here:
+	switch {
+	case e.Described():
 		whose = fmt.Sprintf("another resource of this configuration made it (owner %s): one thing is described twice", e.Owner.ID)
 	case e.Owner.ID != "":
 		whose = fmt.Sprintf("it belongs to another state (owner %s)", e.Owner.ID)

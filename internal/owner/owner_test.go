@@ -70,6 +70,17 @@ func TestImportTakesOverWhatItFound(t *testing.T) {
 	}
 }
 
+func TestReplacementTakesOverWhatItReplaces(t *testing.T) {
+	old, err := Restore([]byte(`{"id":"old"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := old.Succeed()
+	if !next.MayTake(Mark{ID: "old", Workspace: "elsewhere"}) || next.MayTake(Mark{ID: "third", Workspace: "elsewhere"}) {
+		t.Error("a replacement may not take what it replaces, or more")
+	}
+}
+
 func TestForeignErrorNamesOwnerAndImport(t *testing.T) {
 	var err error = &ForeignError{What: `HAProxy backend "api"`, Place: "haproxy.cfg", ImportID: "ssh://x#backend/api", Owner: Mark{ID: "theirs"}}
 	for _, want := range []string{"another state", "theirs", `"ssh://x#backend/api"`, "import"} {
@@ -116,6 +127,14 @@ func TestWhatTerraformKnowsOfADirectory(t *testing.T) {
 	}
 	write("terraform.tfstate", `{"version":3,"backend":{"type":"s3","config":{"key":"a"}}}`)
 	one := backend(data)
+	write("terraform.tfstate", `{"version":3,"backend":{"type":"s3","config":{"key":"a","access_key":"x"}}}`)
+	if backend(data) != one {
+		t.Error("one backend with other credentials is another one")
+	}
+	write("terraform.tfstate", `{"version":3,"backend":{"type":"local","config":{"path":"a"}}}`)
+	if backend(data) != "" {
+		t.Error("a file on this computer is a backend elsewhere")
+	}
 	write("terraform.tfstate", `{"version":3,"backend":{"type":"s3","config":{"key":"b"}}}`)
 	if one == "" || backend(data) == one {
 		t.Error("two backends are not told apart")

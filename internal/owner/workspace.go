@@ -4,29 +4,30 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 )
 
-// Workspace returns a fingerprint of where this run's state is: the computer, the working directory, the selected workspace,
-// the backend, and a state file that the command line names. A run that was killed before its state knew what it had made is
-// followed by one with the same fingerprint, which may take that over; another state's runs have another one. It is the same
-// for the life of the process, and "" where the working directory cannot be told, which is nobody's.
+// Workspace returns a fingerprint of where this run's state is: the backend and the selected workspace, and for a state in a
+// file the computer, the working directory and the file's name. A run that was killed before its state knew what it had made
+// is followed by one with the same fingerprint, which may take that over; another state's runs have another one. It is the
+// same for the life of the process, and "" where the working directory cannot be told, which is nobody's.
 var Workspace = sync.OnceValue(func() string {
 	directory, err := os.Getwd()
 	if err != nil {
 		return ""
 	}
-	return fingerprint(place{
-		computer:  computer(),
-		directory: directory,
-		workspace: selected(dataDirectory(directory)),
-		backend:   backend(dataDirectory(directory)),
-		stateFile: stateFile(parentArguments(os.Getppid())),
-	})
+	data := dataDirectory(directory)
+	p := place{backend: backend(data), workspace: selected(data)}
+	if p.backend == "" {
+		p.computer, p.directory, p.stateFile = computer(), directory, stateFile(parentArguments(os.Getppid()))
+	}
+	return fingerprint(p)
 })
 
 // place is what tells one state from another.
@@ -67,20 +68,34 @@ func selected(data string) string {
 	return strings.TrimSpace(string(name))
 }
 
-// backend is the backend's configuration as `terraform init` wrote it down; "" for the local one without a configuration.
+// backend is where `terraform init` found the state to be kept, as text; "" for a file on this computer.
 func backend(data string) string {
 	text, err := os.ReadFile(filepath.Join(data, "terraform.tfstate"))
 	if err != nil {
 		return ""
 	}
 	var initialized struct {
-		Backend json.RawMessage `json:"backend"`
+		Backend struct {
+			Type   string         `json:"type"`
+			Config map[string]any `json:"config"`
+		} `json:"backend"`
 	}
-	if json.Unmarshal(text, &initialized) != nil {
+	if json.Unmarshal(text, &initialized) != nil || initialized.Backend.Type == "" || initialized.Backend.Type == "local" {
 		return ""
 	}
-	return string(initialized.Backend)
+	// Credentials change from run to run, and say nothing about which state it is.
+	maps.DeleteFunc(initialized.Backend.Config, func(name string, value any) bool {
+		return value == nil || slices.ContainsFunc(credentials, func(word string) bool { return strings.Contains(name, word) })
+	})
+	where, err := json.Marshal(initialized.Backend)
+	if err != nil {
+		return ""
+	}
+	return string(where)
 }
+
+// credentials are words in the names of a backend's settings that hold them.
+var credentials = []string{"password", "token", "secret", "access_key", "credential", "private_key", "sas"}
 
 // parentArguments are those of the program that runs the provider; none where the system does not tell.
 func parentArguments(pid int) []string {
