@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 )
 
 // Type describes one document-like Terraform type; New makes a framework resource of it. M is the model
@@ -39,12 +40,12 @@ type Type[M, S any] struct {
 	// is the same.
 	Fill func(ctx context.Context, m *M, got S) diag.Diagnostics
 	// Open returns the store of the object that the model's key names.
-	Open func(ctx context.Context, f *fleet.Fleet, m *M) (Store[S], error)
+	Open func(ctx context.Context, at Opening, m *M) (Store[S], error)
 	// WriteOnly copies write-only values from the configuration into the planned model; may be nil.
 	WriteOnly func(planned, config *M)
 	// Plan adds to planning: cross-checks, computed values. It is called when the resource is not being
-	// destroyed, with the fleet nil where the provider is not configured; may be nil.
-	Plan func(ctx context.Context, f *fleet.Fleet, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *M)
+	// destroyed, with a nil fleet where the provider is not configured; may be nil.
+	Plan func(ctx context.Context, at Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *M)
 	// Timeout bounds each operation where the configuration says nothing; zero means ten minutes.
 	Timeout time.Duration
 }
@@ -93,7 +94,11 @@ func (r *typed[M, S]) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 		resp.Diagnostics.Append(Problems(ctx, req.Plan, v.Validate())...)
 	}
 	if r.Plan != nil && !resp.Diagnostics.HasError() {
-		r.Plan(ctx, r.fleet, req, resp, &m)
+		claim := owner.New()
+		if !req.State.Raw.IsNull() {
+			claim = restoreClaim(ctx, req.Private, &resp.Diagnostics)
+		}
+		r.Plan(ctx, Opening{r.fleet, claim}, req, resp, &m)
 	}
 }
 
@@ -106,20 +111,19 @@ func (r *typed[M, S]) Create(ctx context.Context, req resource.CreateRequest, re
 	}
 	ctx, cancel := r.deadline(ctx, req.Plan, "create", &resp.Diagnostics)
 	defer cancel()
-	store, spec, ok := r.open(ctx, "create", &m, &config, &resp.Diagnostics)
+	claim := owner.New()
+	if replaced := loadClaim(ctx, resp.Private, &resp.Diagnostics); replaced != nil {
+		claim = replaced.Succeed()
+	}
+	store, spec, ok := r.open(ctx, "create", Opening{r.fleet, claim}, &m, &config, &resp.Diagnostics)
 	if !ok {
 		return
 	}
-	if err := store.Create(ctx, spec); err != nil {
+	got, err := store.Create(ctx, spec)
+	if err != nil {
 		resp.Diagnostics.Append(Failure("create", r.what(&m), err))
-		return
 	}
-	resp.Diagnostics.Append(warnings(store)...)
-	// The object exists from here on: state knows it before anything else can fail.
-	r.SetID(&m, r.ID(&m))
-	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
-	r.identify(ctx, resp.State, resp.Identity, &resp.Diagnostics)
-	r.readBack(ctx, store, &m, &resp.State, &resp.Diagnostics)
+	r.keep(ctx, store, &m, got, err, &resp.State, resp.Identity, resp.Private, &resp.Diagnostics)
 }
 
 func (r *typed[M, S]) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
@@ -135,7 +139,7 @@ func (r *typed[M, S]) Read(ctx context.Context, req resource.ReadRequest, resp *
 	if r.fleet == nil {
 		return
 	}
-	store, err := r.Open(ctx, r.fleet, &m)
+	store, err := r.Open(ctx, Opening{r.fleet, restoreClaim(ctx, req.Private, &resp.Diagnostics)}, &m)
 	if errors.Is(err, fleet.ErrUnknown) {
 		return // nothing may be asked yet, so what is known stays
 	}
@@ -143,7 +147,12 @@ func (r *typed[M, S]) Read(ctx context.Context, req resource.ReadRequest, resp *
 	if err == nil {
 		got, err = store.Get(ctx)
 	}
+	foreign, taken := errors.AsType[*owner.ForeignError](err)
 	switch {
+	case taken:
+		resp.Diagnostics.AddWarning(fmt.Sprintf("%s %q is not this resource's any more", r.Noun, r.Label(&m)), foreign.Error())
+		resp.State.RemoveResource(ctx)
+		return
 	case Absent(err):
 		resp.State.RemoveResource(ctx)
 		return
@@ -151,10 +160,7 @@ func (r *typed[M, S]) Read(ctx context.Context, req resource.ReadRequest, resp *
 		resp.Diagnostics.Append(Failure("read", r.what(&m), err))
 		return
 	}
-	resp.Diagnostics.Append(r.Fill(ctx, &m, got)...)
-	r.SetID(&m, r.ID(&m))
-	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
-	r.identify(ctx, resp.State, resp.Identity, &resp.Diagnostics)
+	r.keep(ctx, store, &m, got, nil, &resp.State, resp.Identity, resp.Private, &resp.Diagnostics)
 }
 
 func (r *typed[M, S]) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
@@ -169,19 +175,16 @@ func (r *typed[M, S]) Update(ctx context.Context, req resource.UpdateRequest, re
 	defer cancel()
 	was, diags := r.Spec(ctx, &prior)
 	resp.Diagnostics.Append(diags...)
-	store, spec, ok := r.open(ctx, "update", &m, &config, &resp.Diagnostics)
+	at := Opening{r.fleet, restoreClaim(ctx, req.Private, &resp.Diagnostics)}
+	store, spec, ok := r.open(ctx, "update", at, &m, &config, &resp.Diagnostics)
 	if !ok {
 		return
 	}
-	if err := store.Update(ctx, was, spec); err != nil {
+	got, err := store.Update(ctx, was, spec)
+	if err != nil {
 		resp.Diagnostics.Append(Failure("update", r.what(&m), err))
-		return
 	}
-	resp.Diagnostics.Append(warnings(store)...)
-	r.SetID(&m, r.ID(&m))
-	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
-	r.identify(ctx, resp.State, resp.Identity, &resp.Diagnostics)
-	r.readBack(ctx, store, &m, &resp.State, &resp.Diagnostics)
+	r.keep(ctx, store, &m, got, err, &resp.State, resp.Identity, resp.Private, &resp.Diagnostics)
 }
 
 func (r *typed[M, S]) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
@@ -192,9 +195,16 @@ func (r *typed[M, S]) Delete(ctx context.Context, req resource.DeleteRequest, re
 	}
 	ctx, cancel := r.deadline(ctx, req.State, "delete", &resp.Diagnostics)
 	defer cancel()
-	store, err := r.Open(ctx, r.fleet, &m)
+	store, err := r.Open(ctx, Opening{r.fleet, restoreClaim(ctx, req.Private, &resp.Diagnostics)}, &m)
 	if err == nil {
 		err = store.Delete(ctx)
+	}
+	if foreign, taken := errors.AsType[*owner.ForeignError](err); taken {
+		// What replaces this resource in the same run took it over: nothing is left behind that needs a word.
+		if !foreign.Described() {
+			resp.Diagnostics.AddWarning(fmt.Sprintf("%s %q stays", r.Noun, r.Label(&m)), foreign.Error())
+		}
+		return
 	}
 	if err != nil && !Absent(err) {
 		resp.Diagnostics.Append(Failure("delete", r.what(&m), err))
@@ -202,7 +212,7 @@ func (r *typed[M, S]) Delete(ctx context.Context, req resource.DeleteRequest, re
 }
 
 // open converts the model, write-only values included, and opens its store.
-func (r *typed[M, S]) open(ctx context.Context, verb string, m, config *M, diags *diag.Diagnostics) (Store[S], S, bool) {
+func (r *typed[M, S]) open(ctx context.Context, verb string, at Opening, m, config *M, diags *diag.Diagnostics) (Store[S], S, bool) {
 	full := *m
 	if r.WriteOnly != nil {
 		r.WriteOnly(&full, config)
@@ -212,7 +222,7 @@ func (r *typed[M, S]) open(ctx context.Context, verb string, m, config *M, diags
 	if diags.HasError() {
 		return nil, spec, false
 	}
-	store, err := r.Open(ctx, r.fleet, m)
+	store, err := r.Open(ctx, at, m)
 	if err != nil {
 		diags.Append(Failure(verb, r.what(m), err))
 		return nil, spec, false

@@ -19,6 +19,7 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
@@ -26,6 +27,8 @@ import (
 type shelf struct {
 	boxes map[string]int64
 	fault error
+	// marks are the owners of the boxes; nil where boxes have none.
+	marks map[string]owner.Mark
 }
 
 type box struct {
@@ -62,15 +65,15 @@ func (s boxStore) Get(context.Context) (box, error) {
 	return box{name: s.name, size: size}, nil
 }
 
-func (s boxStore) Create(_ context.Context, b box) error {
+func (s boxStore) Create(_ context.Context, b box) (box, error) {
 	if s.fault != nil {
-		return s.fault
+		return b, s.fault
 	}
 	s.boxes[b.name] = b.size
-	return nil
+	return b, nil
 }
 
-func (s boxStore) Update(ctx context.Context, _, b box) error { return s.Create(ctx, b) }
+func (s boxStore) Update(ctx context.Context, _, b box) (box, error) { return s.Create(ctx, b) }
 
 func (s boxStore) Delete(context.Context) error { delete(s.boxes, s.name); return s.fault }
 
@@ -108,7 +111,10 @@ func boxes(s *shelf) resource.Resource {
 			m.Size = types.Int64Value(got.size)
 			return nil
 		},
-		Open: func(_ context.Context, _ *fleet.Fleet, m *boxModel) (crud.Store[box], error) {
+		Open: func(_ context.Context, at crud.Opening, m *boxModel) (crud.Store[box], error) {
+			if s.marks != nil {
+				return &ownedBoxStore{boxStore{shelf: s, name: m.Name.ValueString()}, at.Claim}, nil
+			}
 			return boxStore{shelf: s, name: m.Name.ValueString()}, nil
 		},
 	})

@@ -2,6 +2,7 @@ package crud
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -14,15 +15,22 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
-// readBack makes state what the system says, after a create or an update.
-func (r *typed[M, S]) readBack(ctx context.Context, store Store[S], m *M, state *tfsdk.State, diags *diag.Diagnostics) {
-	got, err := store.Get(ctx)
-	if err != nil {
-		diags.Append(Failure("read back", r.what(m), err))
+// keep makes state what a store returned. After an error that is no *Unfinished it keeps nothing: what there was is still so.
+func (r *typed[M, S]) keep(
+	ctx context.Context, store Store[S], m *M, got S, err error, state *tfsdk.State, identity *tfsdk.ResourceIdentity, private private, diags *diag.Diagnostics,
+) {
+	unfinished, made := errors.AsType[*Unfinished](err)
+	if err != nil && !made {
 		return
 	}
-	diags.Append(r.Fill(ctx, m, got)...)
+	diags.Append(warnings(store)...)
+	saveClaim(ctx, store, private, diags)
+	if err == nil || unfinished.Made {
+		diags.Append(r.Fill(ctx, m, got)...)
+	}
+	r.SetID(m, r.ID(m))
 	diags.Append(state.Set(ctx, m)...)
+	r.identify(ctx, *state, identity, diags)
 }
 
 // IdentitySchema offers the key attributes as the resource identity (Terraform and OpenTofu from 1.12).

@@ -14,7 +14,6 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/alloc"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 )
 
@@ -63,8 +62,8 @@ func isMAC(text string) bool {
 	return err == nil
 }
 
-func open(ctx context.Context, f *fleet.Fleet, m *model) (crud.Store[reservation], error) {
-	c, err := f.Hypervisor(ctx, m.Hypervisor.ValueString())
+func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[reservation], error) {
+	c, err := at.Fleet.Hypervisor(ctx, m.Hypervisor.ValueString())
 	if err != nil {
 		return nil, err
 	}
@@ -120,14 +119,14 @@ func (s *store) Get(ctx context.Context) (reservation, error) {
 }
 
 // Create adds the reservation. An equal one is taken over, whoever made it: there is nothing to lose.
-func (s *store) Create(ctx context.Context, want reservation) error {
-	return s.client.AddDHCPHost(ctx, s.network, want.DHCPHost)
+func (s *store) Create(ctx context.Context, want reservation) (reservation, error) {
+	return crud.ReadBack(ctx, s.Get, s.client.AddDHCPHost(ctx, s.network, want.DHCPHost))
 }
 
 // Update changes address or name in place. The machine is known by its MAC address or DUID; one that is
 // known by its name is removed and added.
-func (s *store) Update(ctx context.Context, was, want reservation) error {
-	return s.client.UpdateDHCPHost(ctx, s.network, was.DHCPHost, want.DHCPHost)
+func (s *store) Update(ctx context.Context, was, want reservation) (reservation, error) {
+	return crud.ReadBack(ctx, s.Get, s.client.UpdateDHCPHost(ctx, s.network, was.DHCPHost, want.DHCPHost))
 }
 
 func (s *store) Delete(ctx context.Context) error {

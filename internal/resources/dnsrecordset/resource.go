@@ -12,7 +12,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind/bindattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
@@ -64,10 +63,10 @@ func (m *model) split(id string) error {
 	return nil
 }
 
-func open(ctx context.Context, f *fleet.Fleet, m *model) (crud.Store[bind.RecordSet], error) {
+func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[bind.RecordSet], error) {
 	key, _ := spec(ctx, m)
 	now := time.Now()
-	return crud.OpenPart(ctx, f, m.ServiceNode.ValueString(), crud.Part[bind.RecordSet]{
+	return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), crud.Part[bind.RecordSet]{
 		Daemon: bind.Daemon{},
 		Owner:  fmt.Sprintf("DNS record set %q", label(m)),
 		Find:   func(t transaction.Tree) (bind.RecordSet, error) { return bind.FindRecordSet(t, key) },

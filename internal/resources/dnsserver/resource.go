@@ -9,7 +9,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind/bindattr"
 )
@@ -42,8 +41,8 @@ func New() resource.Resource {
 	})
 }
 
-func open(ctx context.Context, f *fleet.Fleet, m *model) (crud.Store[bind.Server], error) {
-	return crud.OpenPart(ctx, f, m.ServiceNode.ValueString(), crud.Part[bind.Server]{
+func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[bind.Server], error) {
+	return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), crud.Part[bind.Server]{
 		Daemon: bind.Daemon{},
 		Owner:  "DNS server",
 		Find:   bind.FindServer,
@@ -54,7 +53,7 @@ func open(ctx context.Context, f *fleet.Fleet, m *model) (crud.Store[bind.Server
 }
 
 // plan makes no change of what only is spelled differently.
-func plan(ctx context.Context, _ *fleet.Fleet, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
+func plan(ctx context.Context, _ crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
 	if req.State.Raw.IsNull() {
 		return
 	}

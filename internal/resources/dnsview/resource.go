@@ -8,7 +8,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind/bindattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
@@ -36,9 +35,9 @@ func New() resource.Resource {
 	})
 }
 
-func open(ctx context.Context, f *fleet.Fleet, m *model) (crud.Store[bind.View], error) {
+func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[bind.View], error) {
 	name, id := m.Name.ValueString(), bindattr.ID(m.ServiceNode, m.Name.ValueString())
-	return crud.OpenPart(ctx, f, m.ServiceNode.ValueString(), crud.Part[bind.View]{
+	return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), crud.Part[bind.View]{
 		Daemon: bind.Daemon{},
 		Owner:  fmt.Sprintf("DNS view %q", name),
 		Find:   func(t transaction.Tree) (bind.View, error) { return bind.FindView(t, name) },

@@ -10,7 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/packed"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
 )
@@ -27,7 +27,8 @@ type planner struct {
 	prior *model
 }
 
-func plan(ctx context.Context, f *fleet.Fleet, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
+func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
+	f := opening.Fleet
 	p := planner{ctx: ctx, resp: resp, proposed: *m, planned: m}
 	resp.Diagnostics.Append(req.Config.Get(ctx, &p.config)...)
 	if !req.State.Raw.IsNull() {

@@ -12,7 +12,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind/bindattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
@@ -63,9 +62,9 @@ func (m *model) split(id string) error {
 	return nil
 }
 
-func open(ctx context.Context, f *fleet.Fleet, m *model) (crud.Store[bind.Zone], error) {
+func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[bind.Zone], error) {
 	view, zone, id, now := m.View.ValueString(), m.zone(), m.id(), time.Now()
-	return crud.OpenPart(ctx, f, m.ServiceNode.ValueString(), crud.Part[bind.Zone]{
+	return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), crud.Part[bind.Zone]{
 		Daemon: bind.Daemon{},
 		Owner:  fmt.Sprintf("DNS zone %q in view %q", zone, view),
 		Find:   func(t transaction.Tree) (bind.Zone, error) { return bind.FindZone(t, view, zone) },

@@ -71,20 +71,20 @@ type store struct {
 	wanted bridge.Bridge
 }
 
-func open(ctx context.Context, f *fleet.Fleet, m *model) (crud.Store[bridge.Bridge], error) {
+func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[bridge.Bridge], error) {
 	endpoint := m.Host.ValueString()
 	if endpoint == "" {
 		var err error
-		if endpoint, err = f.HostOf(m.Hypervisor.ValueString()); err != nil {
+		if endpoint, err = at.Fleet.HostOf(m.Hypervisor.ValueString()); err != nil {
 			return nil, err
 		}
 	}
-	h, err := f.Host(ctx, endpoint)
+	h, err := at.Fleet.Host(ctx, endpoint)
 	if err != nil {
 		return nil, err
 	}
 	wanted, _ := m.spec(ctx)
-	fresh := func(ctx context.Context) (host.Host, error) { return f.FreshHost(ctx, endpoint) }
+	fresh := func(ctx context.Context) (host.Host, error) { return at.Fleet.FreshHost(ctx, endpoint) }
 	return &store{Site: bridge.Site{Host: h, Fresh: fresh}, wanted: wanted}, nil
 }
 
@@ -93,14 +93,19 @@ func (s *store) Get(ctx context.Context) (bridge.Bridge, error) {
 	return b, err
 }
 
-func (s *store) Update(ctx context.Context, _, want bridge.Bridge) error {
-	return s.Site.Update(ctx, want)
+func (s *store) Create(ctx context.Context, want bridge.Bridge) (bridge.Bridge, error) {
+	return crud.ReadBack(ctx, s.Get, s.Site.Create(ctx, want))
+}
+
+func (s *store) Update(ctx context.Context, _, want bridge.Bridge) (bridge.Bridge, error) {
+	return crud.ReadBack(ctx, s.Get, s.Site.Update(ctx, want))
 }
 
 func (s *store) Delete(ctx context.Context) error { return s.Site.Delete(ctx, s.wanted) }
 
 // plan looks whether the interfaces are there, while nothing has happened yet.
-func plan(ctx context.Context, f *fleet.Fleet, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
+func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
+	f := opening.Fleet
 	if !m.Host.IsNull() && !m.Hypervisor.IsNull() {
 		resp.Diagnostics.AddAttributeError(path.Root("host"), "Two hosts", "write `host` or `hypervisor`, not both")
 		return
@@ -111,7 +116,7 @@ func plan(ctx context.Context, f *fleet.Fleet, req resource.ModifyPlanRequest, r
 	if f == nil || !req.State.Raw.IsNull() || m.Host.IsUnknown() || m.Hypervisor.IsUnknown() || m.Interfaces.IsUnknown() {
 		return
 	}
-	opened, err := open(ctx, f, m)
+	opened, err := open(ctx, opening, m)
 	if errors.Is(err, fleet.ErrUnknown) {
 		return
 	}

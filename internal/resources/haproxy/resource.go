@@ -10,7 +10,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/attrs"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/crosscheck"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
@@ -40,7 +39,8 @@ func New() resource.Resource {
 }
 
 // plan checks the listeners against other resources and the live configuration.
-func plan(ctx context.Context, f *fleet.Fleet, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
+func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
+	f := opening.Fleet
 	var config model
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
 	if a := config.Stats.Attributes(); len(a) > 0 && !a["user"].IsNull() && a["password"].IsNull() && a["password_wo"].IsNull() {
@@ -64,8 +64,8 @@ func plan(ctx context.Context, f *fleet.Fleet, req resource.ModifyPlanRequest, r
 	resp.Diagnostics.Append(node.Listeners(ctx, "HAProxy base configuration", "", listeners)...)
 }
 
-func open(ctx context.Context, f *fleet.Fleet, m *model) (crud.Store[haproxy.Base], error) {
-	return crud.OpenPart(ctx, f, m.ServiceNode.ValueString(), crud.Part[haproxy.Base]{
+func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[haproxy.Base], error) {
+	return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), crud.Part[haproxy.Base]{
 		Daemon: haproxy.Daemon{},
 		Owner:  "HAProxy base configuration",
 		Find:   haproxy.FindBase,

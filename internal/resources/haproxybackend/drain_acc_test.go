@@ -80,7 +80,7 @@ func TestAccADrainThatComesToItsLimitWarnsOfTheSessionsThatAreLeft(t *testing.T)
 	update := func(prior, want haproxy.Backend, limit string) []string {
 		s, err := haproxybackend.Open(t.Context(), f, node, "test", limit)
 		if err == nil {
-			err = s.Update(t.Context(), prior, want)
+			_, err = s.Update(t.Context(), prior, want)
 		}
 		if err != nil {
 			t.Fatal(err)

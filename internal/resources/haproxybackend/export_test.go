@@ -12,5 +12,5 @@ import (
 
 // Open opens the store of a backend.
 func Open(ctx context.Context, f *fleet.Fleet, node, name, drainTimeout string) (crud.Store[haproxy.Backend], error) {
-	return open(ctx, f, &model{ServiceNode: types.StringValue(node), Name: types.StringValue(name), DrainTimeout: types.StringValue(drainTimeout)})
+	return open(ctx, crud.Opening{Fleet: f}, &model{ServiceNode: types.StringValue(node), Name: types.StringValue(name), DrainTimeout: types.StringValue(drainTimeout)})
 }

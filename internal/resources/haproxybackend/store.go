@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
@@ -26,9 +25,9 @@ type store struct {
 	warnings []service.Problem
 }
 
-func open(ctx context.Context, f *fleet.Fleet, m *model) (crud.Store[haproxy.Backend], error) {
+func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[haproxy.Backend], error) {
 	name, importID := m.Name.ValueString(), id(m)
-	part, err := crud.OpenPart(ctx, f, m.ServiceNode.ValueString(), crud.Part[haproxy.Backend]{
+	part, err := crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), crud.Part[haproxy.Backend]{
 		Daemon: haproxy.Daemon{},
 		Owner:  `HAProxy backend "` + name + `"`,
 		Find:   func(t transaction.Tree) (haproxy.Backend, error) { return haproxy.FindBackend(t, name) },
@@ -57,11 +56,22 @@ func (s *store) Get(ctx context.Context) (haproxy.Backend, error) {
 	return running.Observe(b, s.known), nil
 }
 
+// Create makes the backend and looks at its servers as the process has them.
+func (s *store) Create(ctx context.Context, want haproxy.Backend) (haproxy.Backend, error) {
+	_, err := s.Part.Create(ctx, want)
+	return crud.ReadBack(ctx, s.Get, err)
+}
+
 // Update changes the backend and waits for the servers that begin to drain.
-func (s *store) Update(ctx context.Context, prior, want haproxy.Backend) error {
-	if err := s.Part.Update(ctx, prior, want); err != nil {
-		return err
+func (s *store) Update(ctx context.Context, prior, want haproxy.Backend) (haproxy.Backend, error) {
+	if _, err := s.Part.Update(ctx, prior, want); err != nil {
+		return want, err
 	}
+	return crud.ReadBack(ctx, s.Get, s.drain(ctx, prior, want))
+}
+
+// drain waits for the servers that begin to drain.
+func (s *store) drain(ctx context.Context, prior, want haproxy.Backend) error {
 	tree, err := s.Engine.Snapshot(ctx, s.Host, s.Daemon)
 	if err != nil {
 		return err

@@ -10,7 +10,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/attrs"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/crosscheck"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
@@ -42,7 +41,8 @@ func New() resource.Resource {
 }
 
 // plan checks the frontend against other resources, the live configuration and the machine.
-func plan(ctx context.Context, f *fleet.Fleet, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
+func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
+	f := opening.Fleet
 	node, ok := crosscheck.On(ctx, f, planned.ServiceNode, req, resp)
 	if !ok {
 		return
@@ -69,9 +69,9 @@ func id(m *model) string {
 	return attrs.JoinID(m.ServiceNode.ValueString(), "frontend/"+m.Name.ValueString())
 }
 
-func open(ctx context.Context, f *fleet.Fleet, m *model) (crud.Store[haproxy.Frontend], error) {
+func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[haproxy.Frontend], error) {
 	name, importID := m.Name.ValueString(), id(m)
-	return crud.OpenPart(ctx, f, m.ServiceNode.ValueString(), crud.Part[haproxy.Frontend]{
+	return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), crud.Part[haproxy.Frontend]{
 		Daemon: haproxy.Daemon{},
 		Owner:  `HAProxy frontend "` + name + `"`,
 		Find:   func(t transaction.Tree) (haproxy.Frontend, error) { return haproxy.FindFrontend(t, name) },

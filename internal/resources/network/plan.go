@@ -10,13 +10,14 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor/netspec"
 )
 
 // plan fills in what follows from the configuration, keeps spellings that mean the same, warns of a restart
 // and looks for what the network would collide with.
-func plan(ctx context.Context, f *fleet.Fleet, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
+func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
+	f := opening.Fleet
 	var config model
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
 	var prior *model

@@ -14,7 +14,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor/netspec"
 )
@@ -64,8 +63,8 @@ func split(m *model, id string) error {
 	return nil
 }
 
-func open(ctx context.Context, f *fleet.Fleet, m *model) (crud.Store[spec], error) {
-	c, err := f.Hypervisor(ctx, m.Hypervisor.ValueString())
+func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[spec], error) {
+	c, err := at.Fleet.Hypervisor(ctx, m.Hypervisor.ValueString())
 	if err != nil {
 		return nil, err
 	}
@@ -147,18 +146,21 @@ func (s *spec) forget(lost []netspec.Route4or6) {
 	}
 }
 
-func (s *store) Create(ctx context.Context, want spec) error {
+func (s *store) Create(ctx context.Context, want spec) (spec, error) {
 	s.written = true
 	uuid, err := s.client.CreateNetwork(ctx, want.Network, want.State)
-	if err != nil {
-		return err
+	if err == nil {
+		s.model.ID = types.StringValue(uuid)
 	}
-	s.model.ID = types.StringValue(uuid)
-	return nil
+	return crud.ReadBack(ctx, s.Get, err)
 }
 
-func (s *store) Update(ctx context.Context, was, want spec) error {
+func (s *store) Update(ctx context.Context, was, want spec) (spec, error) {
 	s.written = true
+	return crud.ReadBack(ctx, s.Get, s.change(ctx, was, want))
+}
+
+func (s *store) change(ctx context.Context, was, want spec) error {
 	if err := s.client.UpdateNetwork(ctx, s.ref(), want.Network, want.State, was.Subnet, was.Subnet6); err != nil {
 		return err
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
 )
 
@@ -38,12 +37,12 @@ func New() resource.Resource {
 	})
 }
 
-func open(ctx context.Context, f *fleet.Fleet, m *model) (crud.Store[object], error) {
+func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[object], error) {
 	known, diags := m.spec(ctx)
 	if diags.HasError() {
 		return nil, errors.New(diags.Errors()[0].Detail())
 	}
-	s := &store{fleet: f, name: known.Name}
+	s := &store{fleet: at.Fleet, name: known.Name}
 	if len(known.Members) > 0 {
 		s.known = &known.VIP
 		for _, k := range known.Members {

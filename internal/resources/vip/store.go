@@ -83,13 +83,13 @@ func (s *store) Get(ctx context.Context) (object, error) {
 }
 
 // Create implements crud.Store.
-func (s *store) Create(ctx context.Context, want object) error {
-	return s.change(ctx, keepalived.VIP{Name: want.Name}, want.VIP, true)
+func (s *store) Create(ctx context.Context, want object) (object, error) {
+	return crud.ReadBack(ctx, s.Get, s.change(ctx, keepalived.VIP{Name: want.Name}, want.VIP, true))
 }
 
 // Update implements crud.Store.
-func (s *store) Update(ctx context.Context, prior, want object) error {
-	return s.change(ctx, prior.VIP, want.VIP, false)
+func (s *store) Update(ctx context.Context, prior, want object) (object, error) {
+	return crud.ReadBack(ctx, s.Get, s.change(ctx, prior.VIP, want.VIP, false))
 }
 
 // Delete implements crud.Store: those that hold nothing stop first, so that nobody takes over on the way.

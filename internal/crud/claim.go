@@ -1,0 +1,51 @@
+package crud
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+)
+
+// claimKey is where a resource's private state keeps its claim.
+const claimKey = "owner"
+
+// private is what the framework lets a resource keep beside its attributes.
+type private interface {
+	GetKey(ctx context.Context, key string) ([]byte, diag.Diagnostics)
+	SetKey(ctx context.Context, key string, value []byte) diag.Diagnostics
+}
+
+// loadClaim reads the claim that a state keeps; nil where it keeps none.
+func loadClaim(ctx context.Context, p private, diags *diag.Diagnostics) *owner.Claim {
+	text, d := p.GetKey(ctx, claimKey)
+	diags.Append(d...)
+	if len(text) == 0 {
+		return nil
+	}
+	c := restore(text, diags)
+	return &c
+}
+
+// restoreClaim reads the claim that a state keeps; one that adopts where it keeps none, after an import.
+func restoreClaim(ctx context.Context, p private, diags *diag.Diagnostics) owner.Claim {
+	text, d := p.GetKey(ctx, claimKey)
+	diags.Append(d...)
+	return restore(text, diags)
+}
+
+func restore(text []byte, diags *diag.Diagnostics) owner.Claim {
+	c, err := owner.Restore(text)
+	if err != nil {
+		diags.AddError("Damaged state", err.Error())
+	}
+	return c
+}
+
+// saveClaim has the state keep the claim of a store that has one.
+func saveClaim(ctx context.Context, store any, p private, diags *diag.Diagnostics) {
+	if owned, ok := store.(Owned); ok {
+		diags.Append(p.SetKey(ctx, claimKey, owned.Claim().Record())...)
+	}
+}

@@ -1,0 +1,135 @@
+package crud_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+)
+
+// ownedBoxStore is a boxStore whose boxes carry their owners' marks.
+type ownedBoxStore struct {
+	boxStore
+	claim owner.Claim
+}
+
+func (s *ownedBoxStore) Claim() owner.Claim { return s.claim }
+
+func (s *ownedBoxStore) foreign(allowed func(owner.Mark) bool) error {
+	mark, there := s.marks[s.name]
+	if !there || allowed(mark) {
+		return nil
+	}
+	return &owner.ForeignError{What: "box " + s.name, Place: "the shelf", ImportID: "shelf#" + s.name, Owner: mark}
+}
+
+func (s *ownedBoxStore) Get(ctx context.Context) (box, error) {
+	if err := s.foreign(s.claim.Owns); err != nil {
+		return box{}, err
+	}
+	s.claim = s.claim.Found(s.marks[s.name])
+	return s.boxStore.Get(ctx)
+}
+
+func (s *ownedBoxStore) put(ctx context.Context, b box, allowed func(owner.Mark) bool) (box, error) {
+	if err := s.foreign(allowed); err != nil {
+		return b, err
+	}
+	s.marks[s.name] = s.claim.Mark()
+	s.claim = s.claim.Written()
+	return s.boxStore.Create(ctx, b)
+}
+
+func (s *ownedBoxStore) Create(ctx context.Context, b box) (box, error) {
+	return s.put(ctx, b, s.claim.MayTake)
+}
+
+func (s *ownedBoxStore) Update(ctx context.Context, _, b box) (box, error) {
+	return s.put(ctx, b, s.claim.Owns)
+}
+
+func (s *ownedBoxStore) Delete(ctx context.Context) error {
+	if err := s.foreign(s.claim.Owns); err != nil {
+		return err
+	}
+	return s.boxStore.Delete(ctx)
+}
+
+var _ crud.Owned = (*ownedBoxStore)(nil)
+
+// apply changes the box "a": nil is none.
+func apply(t *testing.T, server tfprotov6.ProviderServer, prior, planned *tfprotov6.DynamicValue, private []byte) *tfprotov6.ApplyResourceChangeResponse {
+	t.Helper()
+	resp, err := server.ApplyResourceChange(t.Context(), &tfprotov6.ApplyResourceChangeRequest{
+		TypeName: "toy_box", PriorState: prior, Config: planned, PlannedState: planned, PlannedPrivate: private,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp
+}
+
+func TestAnothersThingIsNeitherTakenNorChangedNorRemoved(t *testing.T) {
+	s, server := serve(t)
+	s.marks = map[string]owner.Mark{"a": {ID: "theirs", Workspace: "elsewhere"}}
+	s.boxes["a"] = 7
+	created := apply(t, server, null(t), value(t, tftypes.UnknownValue, "a", 3), nil)
+	if state(t, created.NewState) != nil || !strings.Contains(text(created.Diagnostics), `import it as "shelf#a"`) {
+		t.Errorf("create: %s", text(created.Diagnostics))
+	}
+	mine := []byte(`{"owner":"eyJpZCI6Im1pbmUifQ=="}`) // {"id":"mine"}
+	updated := apply(t, server, value(t, "shelf#a", "a", 3), value(t, "shelf#a", "a", 4), mine)
+	if !strings.Contains(text(updated.Diagnostics), "belongs to another state") {
+		t.Errorf("update: %s", text(updated.Diagnostics))
+	}
+	deleted := apply(t, server, value(t, "shelf#a", "a", 3), null(t), mine)
+	if len(deleted.Diagnostics) != 1 || deleted.Diagnostics[0].Severity != tfprotov6.DiagnosticSeverityWarning || !strings.Contains(text(deleted.Diagnostics), "stays") {
+		t.Errorf("delete: %s", text(deleted.Diagnostics))
+	}
+	read, err := server.ReadResource(t.Context(), &tfprotov6.ReadResourceRequest{TypeName: "toy_box", CurrentState: value(t, "shelf#a", "a", 3), Private: mine})
+	if err != nil || state(t, read.NewState) != nil || !strings.Contains(text(read.Diagnostics), "not this resource's any more") {
+		t.Errorf("read: %v %s", err, text(read.Diagnostics))
+	}
+	if s.boxes["a"] != 7 {
+		t.Errorf("the other's box became %d", s.boxes["a"])
+	}
+}
+
+func TestAnImportTakesOverKnowingly(t *testing.T) {
+	s, server := serve(t)
+	s.marks = map[string]owner.Mark{"a": {ID: "theirs", Workspace: "elsewhere"}}
+	s.boxes["a"] = 7
+	read, err := server.ReadResource(t.Context(), &tfprotov6.ReadResourceRequest{TypeName: "toy_box", CurrentState: value(t, "shelf#a", "a", 7)})
+	if err != nil || state(t, read.NewState) == nil || len(read.Diagnostics) > 0 {
+		t.Fatalf("read after an import: %v %s", err, text(read.Diagnostics))
+	}
+	updated := apply(t, server, value(t, "shelf#a", "a", 7), value(t, "shelf#a", "a", 8), read.Private)
+	if len(updated.Diagnostics) > 0 || s.boxes["a"] != 8 || s.marks["a"].ID == "theirs" {
+		t.Errorf("the change after it: %s; owner %v", text(updated.Diagnostics), s.marks["a"])
+	}
+	deleted := apply(t, server, value(t, "shelf#a", "a", 8), null(t), updated.Private)
+	if _, there := s.boxes["a"]; there || len(deleted.Diagnostics) > 0 {
+		t.Errorf("its destroy: %s", text(deleted.Diagnostics))
+	}
+}
+
+func TestACreatedThingStaysItsOwn(t *testing.T) {
+	s, server := serve(t)
+	s.marks = map[string]owner.Mark{}
+	created := apply(t, server, null(t), value(t, tftypes.UnknownValue, "a", 3), nil)
+	if len(created.Diagnostics) > 0 || s.marks["a"].ID == "" {
+		t.Fatalf("create: %s; mark %v", text(created.Diagnostics), s.marks["a"])
+	}
+	read, err := server.ReadResource(t.Context(), &tfprotov6.ReadResourceRequest{TypeName: "toy_box", CurrentState: created.NewState, Private: created.Private})
+	if err != nil || state(t, read.NewState) == nil {
+		t.Fatalf("read: %v %s", err, text(read.Diagnostics))
+	}
+	if deleted := apply(t, server, read.NewState, null(t), read.Private); len(deleted.Diagnostics) > 0 {
+		t.Errorf("destroy: %s", text(deleted.Diagnostics))
+	}
+}
