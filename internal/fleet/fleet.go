@@ -9,6 +9,8 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
@@ -99,8 +101,8 @@ func (f *Fleet) Hypervisor(_ context.Context, name string) (*hypervisor.Client, 
 	return c, nil
 }
 
-// HostOf returns the endpoint of the machine that a hypervisor runs on, as its URI says: what libvirt is
-// reached by SSH on is reached by SSH, and a local socket means this machine.
+// HostOf returns the endpoint of the machine that a hypervisor runs on, as its URI says: one that is reached over a
+// network is reached by SSH, at the URI's port where that is SSH's own, and a local socket means this machine.
 func (f *Fleet) HostOf(name string) (string, error) {
 	text, err := f.URI(name)
 	if err != nil {
@@ -113,7 +115,16 @@ func (f *Fleet) HostOf(name string) (string, error) {
 	if uri.Host == "" {
 		return "local:", nil
 	}
-	at := &url.URL{Scheme: "ssh", User: uri.User, Host: uri.Host}
+	at := host.Endpoint{Scheme: host.SSH, Host: uri.Hostname()}
+	switch _, transport, _ := strings.Cut(uri.Scheme, "+"); transport {
+	case "ssh", "libssh", "libssh2":
+		at.User = uri.User.Username()
+		if port := uri.Port(); port != "" {
+			if at.Port, err = strconv.Atoi(port); err != nil {
+				return "", fmt.Errorf("port in libvirt URI %q: %w", text, err)
+			}
+		}
+	}
 	return at.String(), nil
 }
 

@@ -65,3 +65,19 @@ func TestOnlyWhatMayPassIsTemporary(t *testing.T) {
 		}
 	}
 }
+
+func TestHostOfAHypervisorIsReachedBySSHAtTheURIsPortOnlyWhereThatIsSSHs(t *testing.T) {
+	for uri, want := range map[string]string{
+		"qemu:///system":                     "local:",
+		"qemu+ssh://root@kvm1:2222/system":   "ssh://root@kvm1:2222",
+		"qemu+ssh://kvm1/system?keyfile=/k":  "ssh://kvm1",
+		"qemu+libssh2://root@kvm1:23/system": "ssh://root@kvm1:23",
+		"qemu+tls://kvm1:16514/system":       "ssh://kvm1",
+		"qemu+tcp://[2001:db8::1]:16509/":    "ssh://[2001:db8::1]",
+		"qemu://kvm1:16514/system":           "ssh://kvm1",
+	} {
+		if got, err := New(Config{URI: uri}).HostOf(""); err != nil || got != want {
+			t.Errorf("%s: %s, %v; want %s", uri, got, err, want)
+		}
+	}
+}
