@@ -144,7 +144,7 @@ func handshake(ctx context.Context, t Target, s settings, via dialFunc, v *verif
 		Auth:              []ssh.AuthMethod{ssh.PublicKeys(k.signers...)},
 		HostKeyAlgorithms: algorithms,
 		HostKeyCallback: func(address string, remote net.Addr, key ssh.PublicKey) error {
-			shown, refused = key, v.check(address, remote, key)
+			shown, refused = plainKey(key), v.check(address, remote, key)
 			return refused
 		},
 	})

@@ -1,8 +1,10 @@
 package sshhost
 
 import (
+	"encoding/base64"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"regexp"
@@ -55,12 +57,19 @@ type verifier struct {
 	target     Target
 	known      *knownhosts.HostKeyDB
 	file       string
-	want       string // fingerprint
+	want       string       // fingerprint
+	revoked    []revokedKey // looked at beside want; known looks at its own
 	algorithms []string
 }
 
 func newVerifier(t Target, s settings) (*verifier, error) {
 	v := &verifier{target: t, file: s.knownHosts[0]}
+	if t.HostKey != "" {
+		var err error
+		if v.revoked, err = revokedKeys(s.knownHosts); err != nil {
+			return nil, err
+		}
+	}
 	switch {
 	case strings.HasPrefix(t.HostKey, "SHA256:"):
 		v.want = t.HostKey
@@ -136,8 +145,13 @@ func Fingerprint(hostKey string) (string, error) {
 
 // check is the ssh.HostKeyCallback. address is HOST:PORT as known_hosts names it.
 func (v *verifier) check(address string, remote net.Addr, key ssh.PublicKey) error {
-	got := ssh.FingerprintSHA256(key)
+	got := ssh.FingerprintSHA256(plainKey(key))
 	if v.want != "" {
+		for _, r := range v.revoked {
+			if r.blob == string(plainKey(key).Marshal()) {
+				return fmt.Errorf("the host key of %s, %s, is revoked in %s: give the machine a new one, and correct host_key", v.target, got, r.where)
+			}
+		}
 		if got == v.want {
 			return nil
 		}
@@ -165,6 +179,48 @@ func (v *verifier) check(address string, remote net.Addr, key ssh.PublicKey) err
 	refusal.Where = fmt.Sprintf("%s:%d", where.Filename, where.Line)
 	refusal.Forget = fmt.Sprintf("ssh-keygen -f %s -R '%s'", where.Filename, knownhosts.Normalize(address))
 	return refusal
+}
+
+// plainKey returns the host key that a certificate is for, or the key itself. The key is what a machine is pinned by: it
+// is shown without its certificate too, and stays when that is renewed.
+func plainKey(key ssh.PublicKey) ssh.PublicKey {
+	if cert, ok := key.(*ssh.Certificate); ok {
+		return cert.Key
+	}
+	return key
+}
+
+// revokedKey is a key that known_hosts marks @revoked; blob is the key as SSH sends it.
+type revokedKey struct{ blob, where string }
+
+// revokedKeys returns what known_hosts files revoke, for whichever machine: a key that was stolen is refused wherever it
+// is shown. Other lines, broken ones too, say nothing about a machine that is known by its host_key.
+func revokedKeys(files []string) ([]revokedKey, error) {
+	var keys []revokedKey
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("known hosts: %w", err)
+		}
+		n := 0
+		for line := range strings.Lines(string(text)) {
+			n++
+			fields := strings.Fields(line) // @revoked PATTERNS TYPE KEY
+			if len(fields) < 4 || fields[0] != "@revoked" {
+				continue
+			}
+			where := fmt.Sprintf("%s:%d", name, n)
+			blob, err := base64.StdEncoding.DecodeString(fields[3])
+			if err != nil {
+				return nil, fmt.Errorf("known hosts: the key that %s revokes cannot be read: %w", where, err)
+			}
+			keys = append(keys, revokedKey{blob: string(blob), where: where})
+		}
+	}
+	return keys, nil
 }
 
 // algorithmsOf lists the signature algorithms of one type of key.

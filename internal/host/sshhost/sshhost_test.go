@@ -2,6 +2,7 @@ package sshhost
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -314,6 +315,63 @@ func TestPinnedKeyIsTheOnlyOneAcceptedAfterwards(t *testing.T) {
 	impostor.listen(s.address)
 	_, err = h.Run(t.Context(), sh("true"))
 	if _, ok := errors.AsType[*HostKeyError](err); !ok || !strings.Contains(err.Error(), pinned) || !strings.Contains(err.Error(), ssh.FingerprintSHA256(impostor.host.PublicKey())) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// certified returns a host key's signer that shows a certificate for it.
+func certified(t *testing.T, host, authority ssh.Signer, name string) ssh.Signer {
+	t.Helper()
+	cert := &ssh.Certificate{Key: host.PublicKey(), CertType: ssh.HostCert, ValidPrincipals: []string{name}, ValidBefore: ssh.CertTimeInfinity}
+	if err := cert.SignCert(rand.Reader, authority); err != nil {
+		t.Fatal(err)
+	}
+	s, err := ssh.NewCertSigner(cert, host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func marked(t *testing.T, marker string, key ssh.PublicKey) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "known_hosts")
+	if err := os.WriteFile(name, []byte(marker+" * "+string(ssh.MarshalAuthorizedKey(key))), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+func TestHostOfACertificateAuthorityIsPinnedByItsKey(t *testing.T) {
+	file, public := keyFile(t)
+	authority, key := signer(t, ssh.KeyAlgoED25519), signer(t, ssh.KeyAlgoED25519)
+	// As sshd does, it has the key with and without its certificate.
+	s := serve(t, public, key, certified(t, key, authority, "127.0.0.1"))
+	target := s.target()
+	target.FirstUse = true
+	opts := Options{PrivateKeyFile: file, KnownHostsFile: marked(t, "@cert-authority", authority.PublicKey()), ConnectTimeout: time.Second}
+	h := New(target, opts)
+	defer h.Close()
+	pinned, err := h.Pin(t.Context())
+	if err != nil || pinned != ssh.FingerprintSHA256(key.PublicKey()) {
+		t.Fatalf("pinned %q, %v; want %s", pinned, err, ssh.FingerprintSHA256(key.PublicKey()))
+	}
+	target.FirstUse, target.HostKey = false, pinned
+	later := New(target, opts)
+	defer later.Close()
+	if _, err := later.Run(t.Context(), sh("true")); err != nil {
+		t.Errorf("by what was pinned: %v", err)
+	}
+}
+
+func TestPinnedKeyThatIsRevokedIsRefused(t *testing.T) {
+	file, public := keyFile(t)
+	s := serve(t, public)
+	target := s.target()
+	target.HostKey = ssh.FingerprintSHA256(s.host.PublicKey())
+	h := New(target, Options{PrivateKeyFile: file, KnownHostsFile: marked(t, "@revoked", s.host.PublicKey()), ConnectTimeout: time.Second})
+	defer h.Close()
+	if _, err := h.Run(t.Context(), sh("true")); err == nil || !strings.Contains(err.Error(), "revoked in "+h.opts.KnownHostsFile+":1") {
 		t.Errorf("got %v", err)
 	}
 }
