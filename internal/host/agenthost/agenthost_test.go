@@ -34,6 +34,8 @@ type guest struct {
 	// fail makes the command of that name fail once.
 	fail  string
 	failE error
+	// endless makes every file one without an end.
+	endless bool
 }
 
 func newGuest(t *testing.T) (*guest, *Host) {
@@ -124,6 +126,9 @@ func (g *guest) Command(ctx context.Context, text string) (string, error) {
 	case "guest-file-read":
 		data := make([]byte, a.Count)
 		n, err := g.files[a.Handle].Read(data)
+		if g.endless {
+			n, err = len(data), nil
+		}
 		answer = map[string]any{"count": n, "buf-b64": data[:n], "eof": err != nil}
 	case "guest-file-close":
 		g.files[a.Handle].Close()
@@ -269,4 +274,21 @@ func runDirectories(t *testing.T) []string {
 		t.Fatal(err)
 	}
 	return found
+}
+
+func TestAnswerThatIsTooLongIsAnErrorAndLeavesNothing(t *testing.T) {
+	g, h := newGuest(t)
+	before, _ := filepath.Glob("/run/virtcluster-out.*")
+	_, err := h.Run(t.Context(), host.Script("flood", `head -c 70M /dev/zero`))
+	if !errors.Is(err, host.ErrTooLong) || errors.Is(err, host.ErrCut) {
+		t.Errorf("got %v", err)
+	}
+	if after, _ := filepath.Glob("/run/virtcluster-out.*"); len(after) != len(before) {
+		t.Errorf("left %v", after)
+	}
+	// A guest need not keep to what its script says.
+	g.endless = true
+	if _, err := h.Run(t.Context(), host.Script("flood", `head -c 1M /dev/zero`)); !errors.Is(err, host.ErrTooLong) {
+		t.Errorf("a file without an end: %v", err)
+	}
 }

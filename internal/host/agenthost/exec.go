@@ -16,9 +16,10 @@ import (
 const chunk = 512 << 10
 
 // runScript runs a command and hands its output back: "i" and the output itself where that is small, "f" and
-// the file that holds it where it is not. $1 is the file for the input, "" for none, $2 the limit.
-const runScript = `in=$1 limit=$2
-shift 2
+// the file that holds it where it is not, or "t" where it is too long to be taken at all. $1 is the file for the input,
+// "" for none, $2 and $3 are the limits.
+const runScript = `in=$1 limit=$2 most=$3
+shift 3
 out=$(mktemp /run/virtcluster-out.XXXXXXXX) || exit 1
 if [ -n "$in" ]; then
   "$@" <"$in" >"$out"
@@ -28,9 +29,13 @@ else
   "$@" >"$out"
   status=$?
 fi
-if [ "$(wc -c <"$out")" -le "$limit" ]; then
+size=$(wc -c <"$out")
+if [ "$size" -le "$limit" ]; then
   printf i
   cat -- "$out"
+  rm -f -- "$out"
+elif [ "$size" -gt "$most" ]; then
+  printf t
   rm -f -- "$out"
 else
   printf 'f%s' "$out"
@@ -47,7 +52,7 @@ func (h *Host) once(ctx context.Context, cmd host.Cmd, argv []string) ([]byte, e
 		}
 		input = nil
 	}
-	argv = append([]string{"-c", runScript, "sh", file, strconv.Itoa(chunk)}, argv...)
+	argv = append([]string{"-c", runScript, "sh", file, strconv.Itoa(chunk), strconv.Itoa(host.MaxAnswer)}, argv...)
 	pid, err := h.exec(ctx, argv, input)
 	if err != nil {
 		return nil, fmt.Errorf("%s on %s: %w", cmd, h, err)
@@ -133,11 +138,15 @@ func (h *Host) output(ctx context.Context, printed []byte) ([]byte, error) {
 	if len(printed) == 0 {
 		return nil, nil // the script itself failed; its status says so
 	}
-	rest := printed[1:]
-	if printed[0] == 'i' {
+	switch rest := printed[1:]; printed[0] {
+	case 'i':
 		return rest, nil
+	case 'f':
+		return h.download(ctx, string(rest))
+	case 't':
+		return nil, host.ErrTooLong
 	}
-	return h.download(ctx, string(rest))
+	return nil, fmt.Errorf("unexpected answer %.80q", printed)
 }
 
 // upload writes the input to a fresh file in the guest and returns its path.
@@ -190,6 +199,12 @@ func (h *Host) download(ctx context.Context, path string) ([]byte, error) {
 		content = append(content, answer.Data...)
 		if answer.EOF {
 			break
+		}
+		switch {
+		case err == nil && len(answer.Data) == 0:
+			err = errors.New("the guest sends no more data")
+		case len(content) > host.MaxAnswer:
+			err = host.ErrTooLong
 		}
 	}
 	if err := errors.Join(err, h.close(ctx, handle)); err != nil {

@@ -38,11 +38,14 @@ func (h *Host) Run(ctx context.Context, cmd host.Cmd) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
 	c, err := h.command(ctx, guarded)
 	if err != nil {
 		return nil, err
 	}
-	var stdout, stderr bytes.Buffer
+	tooLong := func() { end(host.ErrTooLong) }
+	stdout, stderr := host.Answer{TooLong: tooLong}, host.Answer{TooLong: tooLong}
 	c.Stdin, c.Stdout, c.Stderr = bytes.NewReader(cmd.Stdin), &stdout, &stderr
 	err = h.failure(ctx, cmd, c.Run(), stdout.String(), stderr.String())
 	return stdout.Bytes(), host.Guarded(cmd, err)
@@ -54,7 +57,7 @@ func (h *Host) Start(ctx context.Context, cmd host.Cmd) (*host.Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	var stderr bytes.Buffer
+	var stderr host.Answer
 	c.Stderr = &stderr
 	stdin, err1 := c.StdinPipe()
 	stdout, out, err2 := os.Pipe()

@@ -1,7 +1,6 @@
 package sshhost
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -84,6 +83,9 @@ func (h *Host) failure(cmd host.Cmd, o outcome) error {
 
 // unknown is a command whose end nobody saw.
 func (h *Host) unknown(cmd host.Cmd, err error) error {
+	if errors.Is(err, host.ErrTooLong) {
+		return fmt.Errorf("%s on %s: cut off: %w", cmd, h, err) // it would be as long the next time
+	}
 	return fmt.Errorf("%s on %s: it is unknown whether it ran to its end: %w: %w", cmd, h, host.ErrCut, err)
 }
 
@@ -237,16 +239,16 @@ func (h *Host) becomeRoot(ctx context.Context) ([]string, error) {
 		}
 		defer s.end()
 		defer context.AfterFunc(ctx, s.kill)()
-		var stderr bytes.Buffer
-		s.Stderr = &stderr
-		out, err := s.Output(host.Quote([]string{"sh", "-c", `[ "$(id -u)" = 0 ] || { sudo -n -- true && echo sudo; }`}))
+		stdout, stderr := host.Answer{TooLong: s.kill}, host.Answer{TooLong: s.kill}
+		s.Stdout, s.Stderr = &stdout, &stderr
+		err = s.Run(host.Quote([]string{"sh", "-c", `[ "$(id -u)" = 0 ] || { sudo -n -- true && echo sudo; }`}))
 		if _, ok := errors.AsType[*ssh.ExitError](err); ok {
 			return nil, &host.RootError{Host: h.String(), User: c.user, Words: stderr.String()}
 		}
 		if err != nil {
 			return nil, fmt.Errorf("become root on %s: %w: %w", h, host.ErrCut, err)
 		}
-		if len(out) > 0 {
+		if len(stdout.Bytes()) > 0 {
 			prefix = []string{"sudo", "-n", "--"}
 		}
 	}

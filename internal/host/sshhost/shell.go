@@ -47,7 +47,25 @@ type shell struct {
 	*session
 	stdin          io.WriteCloser
 	stdout, stderr *bufio.Reader
+	bounds         [2]*bounded // of stdout and stderr
 	token          string
+}
+
+// bounded reads no more than host.MaxAnswer until it is renewed.
+type bounded struct {
+	io.Reader
+	left int
+}
+
+func (b *bounded) renew() { b.left = host.MaxAnswer }
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left == 0 {
+		return 0, host.ErrTooLong
+	}
+	n, err := b.Reader.Read(p[:min(len(p), b.left)])
+	b.left -= n
+	return n, err
 }
 
 // outcome is how a command in a shell ended.
@@ -133,7 +151,8 @@ func (h *Host) startShell(ctx context.Context) (*shell, error) {
 		s.discard()
 		return nil, fmt.Errorf("start a shell on %s: %w: %w", h, host.ErrCut, err)
 	}
-	s.stdin, s.stdout, s.stderr = stdin, bufio.NewReader(stdout), bufio.NewReader(stderr)
+	s.bounds = [2]*bounded{{Reader: stdout}, {Reader: stderr}}
+	s.stdin, s.stdout, s.stderr = stdin, bufio.NewReader(s.bounds[0]), bufio.NewReader(s.bounds[1])
 	return s, nil
 }
 
@@ -146,6 +165,9 @@ func (s *shell) discard() {
 // meet waits for the shell's sign of life.
 func (s *shell) meet() error {
 	s.token = rand.Text()
+	for _, b := range s.bounds {
+		b.renew()
+	}
 	if _, err := io.WriteString(s.stdin, s.token+"\n"); err != nil {
 		return err
 	}
@@ -171,7 +193,9 @@ func (s *shell) run(argv []string, input []byte) outcome {
 	go s.send(strconv.Itoa(len(input)), argv, input)
 	var stdout bytes.Buffer
 	o := s.collect(&stdout)
-	o.stdout = stdout.Bytes()
+	if o.err == nil {
+		o.stdout = stdout.Bytes()
+	}
 	return o
 }
 
@@ -182,20 +206,27 @@ func (s *shell) send(size string, argv []string, input []byte) {
 	_, _ = io.Copy(s.stdin, io.MultiReader(strings.NewReader(size+"\n"+line+"\n"), bytes.NewReader(input)))
 }
 
-// collect passes the command's output on until its end.
+// collect passes the command's output on until its end. Where one of its outputs breaks off, the other may never end.
 func (s *shell) collect(stdout io.Writer) outcome {
 	var stderr bytes.Buffer
-	heard := make(chan error, 1)
+	var rest []byte
+	heard := make(chan error, 2)
 	go func() {
 		_, err := until(s.stderr, s.token, &stderr)
 		heard <- err
 	}()
-	rest, err := until(s.stdout, s.token, stdout)
-	o := outcome{err: errors.Join(err, <-heard), stderr: stderr.Bytes()}
-	if o.err == nil {
-		o.status, o.err = strconv.Atoi(string(bytes.TrimSpace(rest)))
+	go func() {
+		var err error
+		rest, err = until(s.stdout, s.token, stdout)
+		heard <- err
+	}()
+	for range cap(heard) {
+		if err := <-heard; err != nil {
+			return outcome{err: err}
+		}
 	}
-	return o
+	status, err := strconv.Atoi(string(bytes.TrimSpace(rest)))
+	return outcome{status: status, stderr: stderr.Bytes(), err: err}
 }
 
 // until copies what comes before the token, and returns the rest of the token's line. A copy that nobody wants
