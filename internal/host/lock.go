@@ -17,8 +17,24 @@ import (
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 )
 
-// LockDir holds the locks of a machine: NAME.lock is the file that is locked, NAME.holder says by whom.
-const LockDir = "/run/lock/virtcluster"
+// LockDir holds the locks of a machine: NAME.lock is the file that is locked, NAME.holder says by whom. It is root's alone,
+// below a directory that is: where others may write they lay links for root to follow, and where they may read they take
+// a lock and keep it.
+const LockDir = "/run/virtcluster"
+
+// LockDirScript makes the directory $1 for locks, or ends the script with the reason why it cannot be trusted. What is
+// made in it from then on is root's alone too.
+const LockDirScript = `umask 077
+[ -d "$1" ] || mkdir -- "$1" 2>/dev/null # two may make it at once
+if [ -L "$1" ] || [ ! -d "$1" ]; then echo "$1 is no directory, but it must be one, and root's alone: remove it" >&2; exit 1; fi
+mode=$(stat -c %a -- "$1") || exit 1
+case $mode in
+700) ;;
+*[2367][0-7] | *[2367]) echo "$1 can be written by others (mode $mode), but it must be root's alone: remove it" >&2; exit 1 ;;
+*) chmod 0700 -- "$1" || exit 1 ;;
+esac
+[ -O "$1" ] || { echo "$1 is not root's, but it must be root's alone: remove it" >&2; exit 1; }
+`
 
 // The holder of a lock gives a sign of life every heartbeat; without one for leaseSeconds (in lockScript)
 // the machine takes the lock back. So a holder whose network went away keeps it for a minute at most.
@@ -27,9 +43,7 @@ const heartbeat = 10 * time.Second
 // lockScript holds a lock for as long as it reads signs of life, until it reads another word or the end. It
 // prints "wait HOLDER" for as long as another holds the lock, then "held". The lock lives on descriptor 9, which
 // no child may inherit: it would outlive the shell. An empty file says as well as none that nobody holds it.
-const lockScript = `umask 022
-[ -d "$1" ] || mkdir -p -- "$1" || exit 1
-exec 9>>"$1/$2.lock" || exit 1
+const lockScript = LockDirScript + `exec 9>>"$1/$2.lock" || exit 1
 status=0
 flock -n -E 99 9 || status=$?
 while [ "$status" = 99 ]; do

@@ -33,7 +33,7 @@ type Status struct {
 // own. Two who ask at the same time would take that file from each other.
 const dumpScript = `pid=$(systemctl show --property=MainPID --value keepalived.service)
 [ "${pid:-0}" -gt 0 ] || exit 3
-mkdir -p "$1" && exec 9>>"$1/keepalived-dump" && flock -w 30 9 || exit 1
+` + host.LockDirScript + `exec 9>>"$1/keepalived-dump" && flock -w 30 9 || exit 1
 own=/proc/$pid/root
 file=$own/tmp/keepalived.json
 rm -f "$file"
