@@ -29,7 +29,7 @@ const complete = ".virtcluster.complete"
 const prepare = `set -eu
 root=$1
 shift
-umask 022
+umask 077
 for account in "$@"; do
   case $account in
   u:*) id -u -- "${account#u:}" >/dev/null ;;
@@ -63,9 +63,9 @@ const writeLinesScript = prepare + `while read -r mode owner name; do
 done` + finish
 
 // WriteAll writes files below a directory on the machine, each at root + its path, with its mode and owner:
-// one round trip. Missing directories are made with mode 0755. It is meant for a staging directory: a file
-// is not replaced atomically, does not outlive a power cut, and after an error some may be written and some
-// not.
+// one round trip. Missing directories are made for root alone, and no file is ever readable by more than its mode says:
+// they can hold passwords. It is meant for a staging directory: a file is not replaced atomically, does not outlive a
+// power cut, and after an error some may be written and some not.
 func WriteAll(ctx context.Context, h Host, root string, files []File) error {
 	if w, ok := h.(treeWriter); ok {
 		return w.WriteAll(ctx, root, files)

@@ -182,6 +182,11 @@ func TestBulkReadAndWriteAreInverseWithAndWithoutTar(t *testing.T) {
 			if left, _ := os.ReadDir(root); len(left) != 2 {
 				t.Errorf("left over: %v", left)
 			}
+			for _, dir := range []string{root, root + "/etc", root + "/etc/app"} {
+				if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
+					t.Errorf("%s is not root's alone, while files in it may be secret: %v, %v", dir, info.Mode(), err)
+				}
+			}
 			if none, err := host.ReadGlobs(t.Context(), on, []string{root + "/none/*"}); err != nil || len(none) != 0 {
 				t.Errorf("no match: %v, %v", none, err)
 			}
