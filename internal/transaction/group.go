@@ -86,24 +86,29 @@ func (l *line) withdraw(r *request) bool {
 func (l *line) lead() {
 	for wait, ok := l.wanted(); ok; wait, ok = l.wanted() {
 		t, err := l.prepare(wait)
-		if err != nil && wait.Err() != nil {
-			continue // given up for those who left; who came since gets a try of his own
-		}
-		group := l.take()
-		if len(group) == 0 {
-			t.end()
-			continue
-		}
-		l.run(t, err, group)
-		for cut, try := l.cutOff(group), 1; len(cut) > 0 && try < maxTries; cut, try = l.cutOff(cut), try+1 {
-			l.again(cut)
-		}
-		l.forget(nil)
-		l.remember(l.proven, l.learned)
-		l.crowd, l.crowded = len(group)+l.count(), time.Now()
-		for _, r := range group {
-			close(r.done)
-		}
+		l.finish(wait, t, err)
+	}
+}
+
+// finish runs those who wait as one group in a turn that was prepared for as long as wait lives, and answers them.
+func (l *line) finish(wait context.Context, t turn, err error) {
+	if err != nil && wait.Err() != nil {
+		return // given up for those who left; who came since gets a try of his own
+	}
+	group := l.take()
+	if len(group) == 0 {
+		t.end()
+		return
+	}
+	l.run(t, err, group)
+	for cut, try := l.cutOff(group), 1; len(cut) > 0 && try < maxTries; cut, try = l.cutOff(cut), try+1 {
+		l.again(cut)
+	}
+	l.forget(nil)
+	l.remember(l.proven, l.learned)
+	l.crowd, l.crowded = len(group)+l.count(), time.Now()
+	for _, r := range group {
+		close(r.done)
 	}
 }
 
@@ -132,11 +137,18 @@ func (l *line) take() []*request {
 	return group
 }
 
-// turn is the machine's lock and the configuration as it is while that is held; end gives the lock back.
+// turn is the machine's lock and the configuration as it is while that is held. The zero turn is one that did not begin.
 type turn struct {
-	ctx  context.Context
-	tree Tree
-	end  func()
+	ctx     context.Context
+	tree    Tree
+	release func()
+}
+
+// end gives the lock back.
+func (t turn) end() {
+	if t.release != nil {
+		t.release()
+	}
 }
 
 // prepare begins a turn while the edits for it gather, for both take their time: on a slow machine the one
@@ -159,7 +171,7 @@ func (l *line) begin(wait context.Context) (turn, error) {
 		return turn{}, fmt.Errorf("lock %s on %s: %w", l.daemon.Name(), l.host, err)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(wait), groupLimit)
-	t := turn{ctx: ctx, end: func() { cancel(); unlock() }}
+	t := turn{ctx: ctx, release: func() { cancel(); unlock() }}
 	if t.tree, err = l.ready(ctx); err != nil {
 		t.end()
 		return turn{}, err

@@ -1,0 +1,16 @@
+package transaction
+
+import (
+	"errors"
+	"testing"
+)
+
+// TestTurnThatDidNotBeginForThoseWhoLeftMeanwhile is a waiter that withdraws after the machine refused the lock and
+// before its group is taken up.
+func TestTurnThatDidNotBeginForThoseWhoLeftMeanwhile(t *testing.T) {
+	l := &line{leading: true}
+	l.finish(t.Context(), turn{}, errors.New("no lock"))
+	if _, more := l.wanted(); more {
+		t.Error("there is nobody to lead")
+	}
+}
