@@ -4,6 +4,7 @@ package hypervisor
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/digitalocean/go-libvirt"
@@ -65,3 +66,6 @@ func (c *Client) Close() {
 		_ = l.Disconnect()
 	}
 }
+
+// TestDriver says whether the hypervisor is libvirt's test driver, which has no machine and no devices.
+func (c *Client) TestDriver() bool { return strings.HasPrefix(c.target.remoteURI, "test:") }

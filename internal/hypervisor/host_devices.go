@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"strings"
 
 	"github.com/digitalocean/go-libvirt"
 )
@@ -25,7 +24,7 @@ func (c *Client) HasDevice(ctx context.Context, name string) (bool, error) {
 // not where only one of two witnesses can be asked: what this machine sees may be a container's devices or those of
 // the wrong end of a forwarded socket, and a libvirt built with netcf knows only devices that have a configuration.
 func (c *Client) LacksDevice(ctx context.Context, name string) (lacks, sure bool, err error) {
-	if strings.HasPrefix(c.target.remoteURI, "test:") {
+	if c.TestDriver() {
 		return false, false, nil // nothing is plugged in anywhere there
 	}
 	has, seen := c.HasDevice(ctx, name)

@@ -11,7 +11,6 @@ import (
 	"io/fs"
 	"net/netip"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -25,31 +24,9 @@ type HostRoute struct {
 	Via netip.Addr
 }
 
-// internet is the whole of IPv6 that is routed between sites (RFC 4291, section 2.4): some have their default route so.
-var internet = netip.MustParsePrefix("2000::/3")
-
-// everywhere says whether a route stands for all that no other route is for: the default route, and the halves of the
-// address space, by which VPNs outdo it.
-func (r HostRoute) everywhere() bool {
-	return r.Destination.Bits() <= 1 || r.Destination == internet
-}
-
-// elsewhere says whether a route is for addresses that no network can have.
-func (r HostRoute) elsewhere() bool {
-	a := r.Destination.Addr()
-	return a.IsMulticast() || a.Is6() && a.IsLinkLocalUnicast()
-}
-
-// PlanRoutes reads those routes of the hypervisor's own machine that a network's subnet can be in the way of, for
-// cross-checks at plan time; the answer is shared as PlanNetworks' is. It is empty where the URI's transport
-// gives no access to the machine (tcp, tls).
-func (c *Client) PlanRoutes(ctx context.Context) ([]HostRoute, error) {
-	all, err := c.machineRoutes(ctx)
-	return slices.DeleteFunc(slices.Clone(all), func(r HostRoute) bool { return r.everywhere() || r.elsewhere() }), err
-}
-
-// machineRoutes reads all routes that lead out by a device. The answer is shared, and not to be changed.
-func (c *Client) machineRoutes(ctx context.Context) ([]HostRoute, error) {
+// HostRoutes reads all routes of the hypervisor's own machine that lead out by a device. The answer is shared as PlanNetworks'
+// is, and not to be changed. It is empty where the URI's transport gives no access to the machine (tcp, tls).
+func (c *Client) HostRoutes(ctx context.Context) ([]HostRoute, error) {
 	c.plan.mu.Lock()
 	defer c.plan.mu.Unlock()
 	if time.Since(c.plan.routesAt) < planFor {

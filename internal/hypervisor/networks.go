@@ -74,10 +74,18 @@ func (c *Client) Networks(ctx context.Context) ([]*Network, error) {
 	})
 }
 
+// OwnBridge is the bridge that comes and goes with the network; "" where it is somebody else's.
+func (n *Network) OwnBridge() string {
+	if f := n.Current().Forward; f != nil && f.Mode == "bridge" {
+		return ""
+	}
+	return n.Bridge()
+}
+
 // DefineNetwork writes a network's configuration and returns its UUID. XML that carries the UUID of an
 // existing network replaces that one's configuration; without one, a taken name is refused.
 func (c *Client) DefineNetwork(ctx context.Context, name, xml string) (uuid string, err error) {
-	defer c.forget()
+	defer c.ForgetPlan()
 	c.bridgeNames.Lock()
 	defer c.bridgeNames.Unlock()
 	return call(ctx, c, fmt.Sprintf("define network %q", name), func(l *libvirt.Libvirt) (string, error) {
@@ -86,22 +94,9 @@ func (c *Client) DefineNetwork(ctx context.Context, name, xml string) (uuid stri
 	})
 }
 
-// StartNetwork starts a network and plugs the interfaces of running machines into its bridge again; into an
-// active one it plugs those that its bridge has lost.
-func (c *Client) StartNetwork(ctx context.Context, nameOrUUID string) error {
-	started, err := c.startNetwork(ctx, nameOrUUID)
-	if err != nil {
-		return err
-	}
-	if !started {
-		return c.plugBack(ctx, nameOrUUID)
-	}
-	return c.plugIn(ctx, nameOrUUID)
-}
-
-// startNetwork starts a network, and says whether it was inactive before.
-func (c *Client) startNetwork(ctx context.Context, nameOrUUID string) (started bool, err error) {
-	defer c.forget()
+// StartNetwork starts a network, and says whether it was inactive before.
+func (c *Client) StartNetwork(ctx context.Context, nameOrUUID string) (started bool, err error) {
+	defer c.ForgetPlan()
 	return callIdempotent(ctx, c, fmt.Sprintf("start network %q", nameOrUUID), func(l *libvirt.Libvirt) (bool, error) {
 		ref, err := lookupNetwork(l, nameOrUUID)
 		if err != nil {
@@ -114,9 +109,18 @@ func (c *Client) startNetwork(ctx context.Context, nameOrUUID string) (started b
 	})
 }
 
+// CreateTransientNetwork starts a network that is gone when it is stopped.
+func (c *Client) CreateTransientNetwork(ctx context.Context, what, xml string) error {
+	defer c.ForgetPlan()
+	c.bridgeNames.Lock()
+	defer c.bridgeNames.Unlock()
+	_, err := call(ctx, c, what, func(l *libvirt.Libvirt) (libvirt.Network, error) { return l.NetworkCreateXML(xml) })
+	return err
+}
+
 // StopNetwork stops a network, which takes its bridge away; an inactive or absent one is left alone.
 func (c *Client) StopNetwork(ctx context.Context, nameOrUUID string) error {
-	defer c.forget()
+	defer c.ForgetPlan()
 	return c.actOnNetwork(ctx, "stop", nameOrUUID, func(l *libvirt.Libvirt, ref libvirt.Network) error {
 		if active, err := l.NetworkIsActive(ref); err != nil || active == 0 {
 			return err
@@ -127,7 +131,7 @@ func (c *Client) StopNetwork(ctx context.Context, nameOrUUID string) error {
 
 // UndefineNetwork removes a network's configuration; an absent one is no error.
 func (c *Client) UndefineNetwork(ctx context.Context, nameOrUUID string) error {
-	defer c.forget()
+	defer c.ForgetPlan()
 	return c.actOnNetwork(ctx, "undefine", nameOrUUID, func(l *libvirt.Libvirt, ref libvirt.Network) error {
 		return l.NetworkUndefine(ref)
 	})
@@ -135,7 +139,7 @@ func (c *Client) UndefineNetwork(ctx context.Context, nameOrUUID string) error {
 
 // SetNetworkAutostart says whether the network starts with the hypervisor.
 func (c *Client) SetNetworkAutostart(ctx context.Context, nameOrUUID string, on bool) error {
-	defer c.forget()
+	defer c.ForgetPlan()
 	_, err := callIdempotent(ctx, c, fmt.Sprintf("set autostart of network %q", nameOrUUID), act(func(l *libvirt.Libvirt) error {
 		return onNetwork(l, nameOrUUID, func(ref libvirt.Network) error {
 			return l.NetworkSetAutostart(ref, flag(on))
@@ -174,8 +178,8 @@ func lookupNetwork(l *libvirt.Libvirt, nameOrUUID string) (libvirt.Network, erro
 	return l.NetworkLookupByName(nameOrUUID)
 }
 
-// networkUUID spells a network's name as its UUID.
-func (c *Client) networkUUID(ctx context.Context, nameOrUUID string) (string, error) {
+// NetworkUUID spells a network's name as its UUID.
+func (c *Client) NetworkUUID(ctx context.Context, nameOrUUID string) (string, error) {
 	if IsUUID(nameOrUUID) {
 		return nameOrUUID, nil
 	}
@@ -229,8 +233,8 @@ func networkXML(l *libvirt.Libvirt, ref libvirt.Network, flags uint32) (string, 
 	return text, &n, nil
 }
 
-// lockNetwork lets one change of a network happen at a time: each is a read followed by a write.
-func (c *Client) lockNetwork(uuid string) (unlock func()) {
+// LockNetwork lets one change of a network happen at a time: each is a read followed by a write.
+func (c *Client) LockNetwork(uuid string) (unlock func()) {
 	mu, _ := c.networkLocks.LoadOrStore(uuid, new(sync.Mutex))
 	lock, _ := mu.(*sync.Mutex)
 	lock.Lock()

@@ -11,14 +11,14 @@ const planFor = 3 * time.Second
 
 // planCache holds what a plan's cross-checks ask again and again.
 type planCache struct {
-	mu       sync.Mutex
-	networks []*Network
-	at       time.Time
-	routes   []HostRoute
-	routesAt time.Time
-	leaving  map[string]bool
-	plugs    []plug
-	plugsAt  time.Time
+	mu           sync.Mutex
+	networks     []*Network
+	at           time.Time
+	routes       []HostRoute
+	routesAt     time.Time
+	leaving      map[string]bool
+	interfaces   []Interface
+	interfacesAt time.Time
 }
 
 // Leave notes that the plan replaces a network, so that it is in nobody's way.
@@ -54,24 +54,9 @@ func (c *Client) PlanNetworks(ctx context.Context) ([]*Network, error) {
 	return all, nil
 }
 
-// planPlugs are the interfaces of running machines; the answer is shared as PlanNetworks' is.
-func (c *Client) planPlugs(ctx context.Context) ([]plug, error) {
+// ForgetPlan drops the answers that are shared: something was changed.
+func (c *Client) ForgetPlan() {
 	c.plan.mu.Lock()
 	defer c.plan.mu.Unlock()
-	if time.Since(c.plan.plugsAt) < planFor {
-		return c.plan.plugs, nil
-	}
-	all, err := callIdempotent(ctx, c, "read the interfaces of running machines", runningInterfaces)
-	if err != nil {
-		return nil, err
-	}
-	c.plan.plugs, c.plan.plugsAt = all, time.Now()
-	return all, nil
-}
-
-// forget drops what the plan cache holds.
-func (c *Client) forget() {
-	c.plan.mu.Lock()
-	defer c.plan.mu.Unlock()
-	c.plan.networks, c.plan.at, c.plan.routesAt, c.plan.plugsAt = nil, time.Time{}, time.Time{}, time.Time{}
+	c.plan.networks, c.plan.at, c.plan.routesAt, c.plan.interfacesAt = nil, time.Time{}, time.Time{}, time.Time{}
 }

@@ -3,73 +3,68 @@ package hypervisor
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/digitalocean/go-libvirt"
-	"libvirt.org/go/libvirtxml"
 )
 
-// networkUpdate is one change that libvirt makes to a network without a restart.
-type networkUpdate struct {
-	command libvirt.NetworkUpdateCommand
-	section libvirt.NetworkUpdateSection
-	parent  int32 // place of the <ip> element; -1 where the section has none
-	xml     string
+// NetworkSection is a part of a network that libvirt changes without a restart.
+type NetworkSection string
+
+// The sections that are used, by virsh's names.
+const (
+	SectionDHCPRange NetworkSection = "ip-dhcp-range"
+	SectionDHCPHost  NetworkSection = "ip-dhcp-host"
+	SectionDNSHost   NetworkSection = "dns-host"
+)
+
+// EditCommand is what an edit does with its element.
+type EditCommand string
+
+// The commands.
+const (
+	EditAdd    EditCommand = "add"
+	EditDelete EditCommand = "delete"
+	EditModify EditCommand = "modify"
+)
+
+// NetworkEdit is one change that libvirt makes to a network without a restart.
+type NetworkEdit struct {
+	Section NetworkSection
+	Command EditCommand
+	// Parent is the place of the <ip> element that is meant; -1 where the section has none.
+	Parent int
+	XML    string
 }
 
-// updateNetwork changes a network in place, one change at a time.
-func (c *Client) updateNetwork(ctx context.Context, what, nameOrUUID string, changes func(n *Network, definition *libvirtxml.Network) ([]networkUpdate, error)) error {
-	uuid, err := c.networkUUID(ctx, nameOrUUID)
-	if err != nil {
-		return err
+var (
+	sectionNumbers = map[NetworkSection]libvirt.NetworkUpdateSection{
+		SectionDHCPRange: libvirt.NetworkSectionIPDhcpRange, SectionDHCPHost: libvirt.NetworkSectionIPDhcpHost, SectionDNSHost: libvirt.NetworkSectionDNSHost,
 	}
-	defer c.lockNetwork(uuid)()
-	defer c.forget()
-	return c.editDefinitions(ctx, what, uuid, func(n *Network, _ string, definition *libvirtxml.Network) ([]networkUpdate, error) {
-		return changes(n, definition)
-	})
-}
+	commandNumbers = map[EditCommand]libvirt.NetworkUpdateCommand{
+		EditAdd: libvirt.NetworkUpdateCommandAddLast, EditDelete: libvirt.NetworkUpdateCommandDelete, EditModify: libvirt.NetworkUpdateCommandModify,
+	}
+)
 
-// editDefinitions edits the running definition and the configuration, which may differ: `changes` is asked
-// for each. Where both need the same, one call does both, so that nothing can come between them.
-func (c *Client) editDefinitions(ctx context.Context, what, uuid string, changes func(n *Network, xml string, definition *libvirtxml.Network) ([]networkUpdate, error)) error {
-	n, err := c.Network(ctx, uuid)
-	if err != nil {
-		return err
+// EditNetwork makes one change in what runs, in the configuration, or in both at once, so that nothing can come between.
+func (c *Client) EditNetwork(ctx context.Context, what, uuid string, e NetworkEdit, live, config bool) error {
+	defer c.ForgetPlan()
+	var affect libvirt.NetworkUpdateFlags
+	if live {
+		affect |= libvirt.NetworkUpdateAffectLive
 	}
-	var live, config []networkUpdate
-	if n.Active() {
-		if live, err = changes(n, n.LiveXML, n.Live); err != nil {
-			return err
-		}
+	if config {
+		affect |= libvirt.NetworkUpdateAffectConfig
 	}
-	if n.Persistent {
-		if config, err = changes(n, n.ConfigXML, n.Config); err != nil {
-			return err
-		}
-	}
-	if n.Active() && n.Persistent && slices.Equal(live, config) {
-		return c.applyUpdates(ctx, what, n, live, libvirt.NetworkUpdateAffectLive|libvirt.NetworkUpdateAffectConfig)
-	}
-	if err := c.applyUpdates(ctx, what, n, config, libvirt.NetworkUpdateAffectConfig); err != nil {
-		return err
-	}
-	return c.applyUpdates(ctx, what, n, live, libvirt.NetworkUpdateAffectLive)
-}
-
-func (c *Client) applyUpdates(ctx context.Context, what string, n *Network, updates []networkUpdate, affect libvirt.NetworkUpdateFlags) error {
-	for _, u := range updates {
-		_, err := call(ctx, c, what, act(func(l *libvirt.Libvirt) error {
-			ref, err := lookupNetwork(l, n.UUID)
-			if err != nil {
-				return err
-			}
-			// Compat asks which of two orders of the arguments the daemon understands.
-			return l.NetworkUpdateCompat(ref, u.command, u.section, u.parent, u.xml, affect)
-		}))
+	_, err := call(ctx, c, what, act(func(l *libvirt.Libvirt) error {
+		ref, err := lookupNetwork(l, uuid)
 		if err != nil {
-			return fmt.Errorf("%w (while sending %s)", err, u.xml)
+			return err
 		}
+		// Compat asks which of two orders of the arguments the daemon understands.
+		return l.NetworkUpdateCompat(ref, commandNumbers[e.Command], sectionNumbers[e.Section], int32(e.Parent), e.XML, affect)
+	}))
+	if err != nil {
+		return fmt.Errorf("%w (while sending %s)", err, e.XML)
 	}
 	return nil
 }

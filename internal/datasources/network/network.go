@@ -14,7 +14,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor/netspec"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
 )
 
 // New makes the data source.
@@ -111,7 +111,7 @@ func (m *model) fill(n *hypervisor.Network) error {
 	if n.Active() {
 		xml = n.LiveXML
 	}
-	s, err := netspec.Parse(xml)
+	s, err := network.Parse(xml)
 	if err != nil {
 		return err
 	}

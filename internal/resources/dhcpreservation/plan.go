@@ -16,8 +16,8 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor/netspec"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
+	virtnetwork "github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
 )
 
 // plan compares a reservation with those of the plan and with the network that is there. One that stays as
@@ -86,7 +86,7 @@ func several(n *hypervisor.Network, ip netip.Addr) bool {
 
 // noHost refuses the address of a subnet itself and the one that broadcasts in it.
 func noHost(subnet netip.Prefix, want reservation, resp *resource.ModifyPlanResponse) bool {
-	if !netspec.ReservedIn(subnet, want.IP) {
+	if !virtnetwork.ReservedIn(subnet, want.IP) {
 		return false
 	}
 	resp.Diagnostics.AddAttributeError(path.Root("ip"), "No host address", fmt.Sprintf("%s is the network or broadcast address of %s: write another.", want.IP, subnet))
@@ -156,7 +156,7 @@ func (m *model) key() string {
 // named refuses a name that another reservation of the network has: libvirt takes it once.
 func named(n *hypervisor.Network, want reservation, resp *resource.ModifyPlanResponse) {
 	for _, h := range hypervisor.DHCPHosts(n.Current()) {
-		if want.Named(h) {
+		if virtnetwork.SameName(want.DHCPHost, h) {
 			resp.Diagnostics.AddAttributeError(path.Root("hostname"), "Name reserved already", fmt.Sprintf(
 				"Network %q keeps %s (%s), and libvirt takes a name once: write another, or remove that reservation or rename it in an apply of its own.", n.Name, h, h.Name))
 		}
@@ -165,7 +165,7 @@ func named(n *hypervisor.Network, want reservation, resp *resource.ModifyPlanRes
 
 // against compares with the network as it is.
 func against(n *hypervisor.Network, want reservation, fresh bool, resp *resource.ModifyPlanResponse) {
-	spec, err := netspec.Parse(n.ConfigXML)
+	spec, err := virtnetwork.Parse(n.ConfigXML)
 	if err != nil {
 		return // the network's own resource or the apply tells
 	}

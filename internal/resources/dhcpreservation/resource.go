@@ -15,6 +15,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/alloc"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	virtnetwork "github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
 )
 
 // New makes the resource.
@@ -120,15 +121,15 @@ func (s *store) Get(ctx context.Context) (reservation, error) {
 
 // Create adds the reservation. An equal one is taken over, whoever made it: there is nothing to lose.
 func (s *store) Create(ctx context.Context, want reservation) (reservation, error) {
-	return crud.ReadBack(ctx, s.Get, s.client.AddDHCPHost(ctx, s.network, want.DHCPHost))
+	return crud.ReadBack(ctx, s.Get, virtnetwork.AddReservation(ctx, s.client, s.network, want.DHCPHost))
 }
 
 // Update changes address or name in place. The machine is known by its MAC address or DUID; one that is
 // known by its name is removed and added.
 func (s *store) Update(ctx context.Context, was, want reservation) (reservation, error) {
-	return crud.ReadBack(ctx, s.Get, s.client.UpdateDHCPHost(ctx, s.network, was.DHCPHost, want.DHCPHost))
+	return crud.ReadBack(ctx, s.Get, virtnetwork.UpdateReservation(ctx, s.client, s.network, was.DHCPHost, want.DHCPHost))
 }
 
 func (s *store) Delete(ctx context.Context) error {
-	return s.client.RemoveDHCPHost(ctx, s.network, s.key.DHCPHost)
+	return virtnetwork.RemoveReservation(ctx, s.client, s.network, s.key.DHCPHost)
 }

@@ -13,28 +13,28 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor/netspec"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
 )
 
 // check is the state of the cross-checks of one network.
 type check struct {
 	fleet          *fleet.Fleet
 	prior, planned *model
-	was, want      netspec.Network
+	was, want      network.Definition
 	resp           *resource.ModifyPlanResponse
 }
 
 // crossCheck looks for what a network would collide with: the plan's other networks, those on the hypervisor,
 // and the routes and devices of the hypervisor's machine. A network that stays as it is asks nobody.
-func crossCheck(ctx context.Context, f *fleet.Fleet, prior, planned *model, want spec, resp *resource.ModifyPlanResponse) {
+func crossCheck(ctx context.Context, f *fleet.Fleet, prior, planned *model, want network.Spec, resp *resource.ModifyPlanResponse) {
 	if planned.Name.IsUnknown() || planned.Hypervisor.IsUnknown() {
 		return
 	}
-	c := check{fleet: f, prior: prior, planned: planned, want: want.Network, resp: resp}
+	c := check{fleet: f, prior: prior, planned: planned, want: want.Definition, resp: resp}
 	if prior != nil {
 		was, _ := prior.spec(ctx)
-		c.was = was.Network
+		c.was = was.Definition
 	}
 	c.claim(ctx)
 	client, err := f.Hypervisor(ctx, planned.Hypervisor.ValueString())
@@ -91,10 +91,10 @@ func (c *check) claim(ctx context.Context) {
 	what := fmt.Sprintf("network %q", name)
 	owner := planregistry.On(host, what)
 	var claims []planregistry.Claim
-	if bridge := c.planned.Bridge.ValueString(); bridge != "" && c.want.Mode != netspec.Bridge {
+	if bridge := c.planned.Bridge.ValueString(); bridge != "" && c.want.Mode != network.Bridge {
 		claims = append(claims, planregistry.BridgeClaim(host, bridge))
 	}
-	changes := !known(ctx, c.planned.DHCP) || c.prior == nil || !netspec.Equal(c.was, c.want)
+	changes := !known(ctx, c.planned.DHCP) || c.prior == nil || !network.Equal(c.was, c.want)
 	if changes {
 		claims = append(claims, planregistry.NetworkClaim(host, name))
 		if c.prior == nil {
@@ -172,7 +172,7 @@ func (c *check) existing(ctx context.Context, client *hypervisor.Client) error {
 		if n.Name == c.want.Name || c.prior != nil && n.UUID == c.prior.ID.ValueString() || client.Leaves(n.UUID) {
 			continue
 		}
-		other, err := netspec.Parse(n.ConfigXML)
+		other, err := network.Parse(n.ConfigXML)
 		if err != nil {
 			return err
 		}
@@ -183,7 +183,7 @@ func (c *check) existing(ctx context.Context, client *hypervisor.Client) error {
 				}
 			}
 		}
-		if c.want.Bridge != "" && other.Bridge == c.want.Bridge && (c.want.Mode != netspec.Bridge || other.Mode != netspec.Bridge) {
+		if c.want.Bridge != "" && other.Bridge == c.want.Bridge && (c.want.Mode != network.Bridge || other.Mode != network.Bridge) {
 			c.resp.Diagnostics.AddAttributeError(path.Root("bridge"), "Bridge name taken", fmt.Sprintf("Network %q on hypervisor %s has the bridge %s: write another name, or none.", n.Name, client.URI(), other.Bridge))
 		}
 	}
@@ -195,7 +195,7 @@ func (c *check) existing(ctx context.Context, client *hypervisor.Client) error {
 
 // device looks for a network device that has the new bridge's name.
 func (c *check) device(ctx context.Context, client *hypervisor.Client, bridges map[string]bool) error {
-	if c.want.Bridge == "" || c.want.Bridge == c.was.Bridge || c.want.Mode == netspec.Bridge || bridges[c.want.Bridge] {
+	if c.want.Bridge == "" || c.want.Bridge == c.was.Bridge || c.want.Mode == network.Bridge || bridges[c.want.Bridge] {
 		return nil
 	}
 	taken, err := client.HasDevice(ctx, c.want.Bridge)
@@ -212,7 +212,7 @@ func (c *check) routes(ctx context.Context, client *hypervisor.Client, bridges m
 	if c.subnetsStay() {
 		return nil
 	}
-	routes, err := client.PlanRoutes(ctx)
+	routes, err := network.RoutesInTheWay(ctx, client)
 	if err != nil {
 		return err
 	}

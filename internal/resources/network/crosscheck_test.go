@@ -9,8 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor/netspec"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
 )
 
 func TestNetworksOfOneNameOnTwoHypervisorsHaveRangesOfTheirOwn(t *testing.T) {
@@ -19,7 +18,7 @@ func TestNetworksOfOneNameOnTwoHypervisorsHaveRangesOfTheirOwn(t *testing.T) {
 		end := netip.MustParseAddr(last)
 		c := check{
 			fleet: f, planned: &model{Name: types.StringValue("n"), Hypervisor: types.StringValue(host)},
-			want: netspec.Network{Name: "n", DHCP: &netspec.DHCP{Ranges: []netspec.Range{{Start: end.Prev(), End: end}}}},
+			want: network.Definition{Name: "n", DHCP: &network.DHCP{Ranges: []network.Range{{Start: end.Prev(), End: end}}}},
 			resp: &resource.ModifyPlanResponse{},
 		}
 		c.claim(t.Context())
@@ -35,11 +34,11 @@ func TestNetworksOfOneNameOnTwoHypervisorsHaveRangesOfTheirOwn(t *testing.T) {
 }
 
 func TestALostRouteWarnsOfTheRestartThatPutsItBack(t *testing.T) {
-	want := spec{State: hypervisor.NetworkState{Active: true}, Network: netspec.Network{Name: "n", Mode: netspec.NAT,
-		Routes: []netspec.Route4or6{{Destination: netip.MustParsePrefix("10.128.0.0/14"), Via: netip.MustParseAddr("10.0.0.1")}}}}
+	want := network.Spec{State: network.State{Active: true}, Definition: network.Definition{Name: "n", Mode: network.NAT,
+		Routes: []network.StaticRoute{{Destination: netip.MustParsePrefix("10.128.0.0/14"), Via: netip.MustParseAddr("10.0.0.1")}}}}
 	was := want
 	was.Routes = nil
-	for prior, warnings := range map[*spec]int{&was: 1, &want: 0} {
+	for prior, warnings := range map[*network.Spec]int{&was: 1, &want: 0} {
 		resp := &resource.ModifyPlanResponse{}
 		warn(resp, "n", *prior, want)
 		if resp.Diagnostics.WarningsCount() != warnings {

@@ -15,7 +15,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor/netspec"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
 )
 
 // objectOptions let unknown and null parts of an object be zero values.
@@ -23,14 +23,14 @@ var objectOptions = basetypes.ObjectAsOptions{UnhandledNullAsEmpty: true, Unhand
 
 // fill writes what was read into the model. A value that means the same keeps its spelling. A model without a mode was
 // just imported: what is empty there stands for what was left out too (crud.LeftOut).
-func (m *model) fill(ctx context.Context, got spec) diag.Diagnostics {
+func (m *model) fill(ctx context.Context, got network.Spec) diag.Diagnostics {
 	said, _ := m.spec(ctx)
 	w := writer{ctx: ctx, imported: m.Mode.IsNull()}
 	if len(got.CutOff) > 0 {
 		w.diags.AddAttributeWarning(path.Root("active"), fmt.Sprintf("Running machines are cut off from network %q", got.Name), fmt.Sprintf(
 			"The network was stopped and started again without them, so its bridge has lost %s. It reads as not active, and an apply plugs them in again.", strings.Join(got.CutOff, ", ")))
 	}
-	n := view(said.Network, got)
+	n := view(said.Definition, got)
 	if w.imported {
 		w.diags.Append(unmanaged(n)...)
 	}
@@ -39,7 +39,7 @@ func (m *model) fill(ctx context.Context, got spec) diag.Diagnostics {
 			"The hypervisor has no route to %s by %s any more. It reads as not there, and an apply puts it back, or strikes it out of the network's definition where `routes` does not have it either.", r.Destination, r.Via))
 	}
 	m.LostRoutes = w.lost(got.Lost)
-	n.Routes = slices.DeleteFunc(slices.Clone(n.Routes), func(r netspec.Route4or6) bool { return slices.Contains(got.Lost, r) })
+	n.Routes = slices.DeleteFunc(slices.Clone(n.Routes), func(r network.StaticRoute) bool { return slices.Contains(got.Lost, r) })
 	m.ID, m.Name, m.Mode = types.StringValue(got.UUID), types.StringValue(n.Name), types.StringValue(n.Mode)
 	m.Bridge, m.Domain, m.VirtualPort, m.MAC = orNull(n.Bridge), orNull(n.Domain), orNull(n.VirtualPort), orNull(got.MAC)
 	m.CIDR, m.Gateway = spell(m.CIDR, said.Subnet, n.Subnet), spell(m.Gateway, said.Gateway, n.Gateway)
@@ -68,23 +68,23 @@ func (m *model) fill(ctx context.Context, got spec) diag.Diagnostics {
 // view picks the definition that drift is looked for in: the configuration, unless it is what was asked for
 // and the running network is not. An edit by `virsh net-edit` shows in the first, one by `virsh net-update
 // --live` in the second.
-func view(said netspec.Network, got spec) netspec.Network {
-	if got.Live != nil && netspec.Equal(said, got.Network) && !netspec.Equal(said, *got.Live) {
+func view(said network.Definition, got network.Spec) network.Definition {
+	if got.Live != nil && network.Equal(said, got.Definition) && !network.Equal(said, *got.Live) {
 		return *got.Live
 	}
-	return got.Network
+	return got.Definition
 }
 
-func sameDHCP(a, b *netspec.DHCP) bool {
-	return netspec.Equal(netspec.Network{DHCP: a}, netspec.Network{DHCP: b})
+func sameDHCP(a, b *network.DHCP) bool {
+	return network.Equal(network.Definition{DHCP: a}, network.Definition{DHCP: b})
 }
 
-func sameDNS(a, b netspec.DNS) bool {
-	return netspec.Equal(netspec.Network{DNS: a}, netspec.Network{DNS: b})
+func sameDNS(a, b network.DNS) bool {
+	return network.Equal(network.Definition{DNS: a}, network.Definition{DNS: b})
 }
 
-func sameRoutes(a, b []netspec.Route4or6) bool {
-	return netspec.Equal(netspec.Network{Routes: a}, netspec.Network{Routes: b})
+func sameRoutes(a, b []network.StaticRoute) bool {
+	return network.Equal(network.Definition{Routes: a}, network.Definition{Routes: b})
 }
 
 // address is what a subnet and an address have in common.
@@ -151,7 +151,7 @@ func (w *writer) object(kinds map[string]attr.Type, from any) types.Object {
 	return v
 }
 
-func (w *writer) dhcp(d *netspec.DHCP) types.Object {
+func (w *writer) dhcp(d *network.DHCP) types.Object {
 	if d == nil {
 		return types.ObjectNull(dhcpTypes)
 	}
@@ -171,8 +171,8 @@ func (w *writer) dhcp(d *netspec.DHCP) types.Object {
 	return w.object(dhcpTypes, m)
 }
 
-func (w *writer) dns(d netspec.DNS) types.Object {
-	if reflect.DeepEqual(d, netspec.DNS{}) && !w.imported {
+func (w *writer) dns(d network.DNS) types.Object {
+	if reflect.DeepEqual(d, network.DNS{}) && !w.imported {
 		return types.ObjectNull(dnsTypes)
 	}
 	m := dnsModel{Enabled: types.BoolValue(!d.Disabled), LocalOnly: types.BoolValue(d.LocalOnly), Hosts: types.MapNull(namesType)}
@@ -194,7 +194,7 @@ func (w *writer) dns(d netspec.DNS) types.Object {
 	return w.object(dnsTypes, m)
 }
 
-func (w *writer) routes(routes []netspec.Route4or6) types.List {
+func (w *writer) routes(routes []network.StaticRoute) types.List {
 	var models []routeModel
 	for _, r := range routes {
 		models = append(models, routeModel{types.StringValue(r.Destination.String()), types.StringValue(r.Via.String())})
@@ -202,7 +202,7 @@ func (w *writer) routes(routes []netspec.Route4or6) types.List {
 	return list(w, routeType, models)
 }
 
-func (w *writer) lost(routes []netspec.Route4or6) types.List {
+func (w *writer) lost(routes []network.StaticRoute) types.List {
 	var texts []string
 	for _, r := range routes {
 		texts = append(texts, fmt.Sprintf("%s via %s", r.Destination, r.Via))
@@ -212,8 +212,8 @@ func (w *writer) lost(routes []netspec.Route4or6) types.List {
 	return v
 }
 
-func (w *writer) pxe(p netspec.PXE) types.Object {
-	if p == (netspec.PXE{}) && !w.imported {
+func (w *writer) pxe(p network.PXE) types.Object {
+	if p == (network.PXE{}) && !w.imported {
 		return types.ObjectNull(pxeTypes)
 	}
 	var none netip.Addr

@@ -9,17 +9,17 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor/netspec"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
 )
 
 // unmanaged refuses an import of a network that the schema has no words for: any configuration would change it.
-func unmanaged(n netspec.Network) diag.Diagnostics {
+func unmanaged(n network.Definition) diag.Diagnostics {
 	var what string
 	switch {
-	case !slices.Contains(netspec.Modes, n.Mode):
+	case !slices.Contains(network.Modes, n.Mode):
 		what = fmt.Sprintf("has forward mode %q", n.Mode)
-	case n.Mode == netspec.Bridge && n.Bridge == "":
+	case n.Mode == network.Bridge && n.Bridge == "":
 		what = "plugs machines into a device without a bridge (macvtap)"
 	default:
 		return nil
@@ -31,7 +31,7 @@ func unmanaged(n netspec.Network) diag.Diagnostics {
 // foreignBridge looks for the bridge of mode bridge, which is somebody else's.
 func (c *check) foreignBridge(ctx context.Context, client *hypervisor.Client) error {
 	bridge := c.want.Bridge
-	if c.want.Mode != netspec.Bridge || bridge == "" || c.was.Mode == netspec.Bridge && c.was.Bridge == bridge || c.plannedBridge(client, bridge) {
+	if c.want.Mode != network.Bridge || bridge == "" || c.was.Mode == network.Bridge && c.was.Bridge == bridge || c.plannedBridge(client, bridge) {
 		return nil
 	}
 	lacks, sure, err := client.LacksDevice(ctx, bridge)

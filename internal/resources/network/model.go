@@ -10,9 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor/netspec"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
 )
 
 type model struct {
@@ -74,35 +72,18 @@ type (
 	}
 )
 
-// spec is a network in plain values: the definition, what it is besides, and what only reading tells.
-type spec struct {
-	netspec.Network
-	State hypervisor.NetworkState
-	// UUID and MAC of the network that was read.
-	UUID, MAC string
-	// CutOff are the running machines that the network's bridge has lost.
-	CutOff []string
-	// Lost are routes of the configuration that the machine of the running network does not have.
-	Lost []netspec.Route4or6
-	// Live is the running definition that was read; nil where the network is inactive.
-	Live *netspec.Network
-}
-
-// Validate implements crud.Validator.
-func (s spec) Validate() []service.Problem { return s.Network.Validate() }
-
 // spec converts the model; what is unknown becomes the zero value.
-func (m *model) spec(ctx context.Context) (spec, diag.Diagnostics) {
+func (m *model) spec(ctx context.Context) (network.Spec, diag.Diagnostics) {
 	r := reader{ctx: ctx}
-	s := spec{
-		Network: netspec.Network{
+	s := network.Spec{
+		Definition: network.Definition{
 			Name: m.Name.ValueString(), Mode: m.Mode.ValueString(), Bridge: m.Bridge.ValueString(),
 			Subnet: r.prefix(path.Root("cidr"), m.CIDR), Gateway: r.address(path.Root("gateway"), m.Gateway),
 			Subnet6: r.prefix(path.Root("ipv6_cidr"), m.IPv6CIDR), Gateway6: r.address(path.Root("ipv6_gateway"), m.IPv6Gateway),
 			NAT6: m.IPv6NAT.ValueBool(), DHCP: r.dhcp(m.DHCP), Domain: m.Domain.ValueString(), DNS: r.dns(m.DNS),
 			Routes: r.routes(m.Routes), PXE: r.pxe(m.PXE), MTU: m.MTU.ValueInt64(), VirtualPort: m.VirtualPort.ValueString(),
 		},
-		State: hypervisor.NetworkState{Autostart: m.Autostart.ValueBool(), Active: m.Active.ValueBool()},
+		State: network.State{Autostart: m.Autostart.ValueBool(), Active: m.Active.ValueBool()},
 	}
 	return s, r.diags
 }
@@ -155,12 +136,12 @@ func (r *reader) list(v types.List, target any) {
 	r.as(func() diag.Diagnostics { return v.ElementsAs(r.ctx, target, false) }, v.IsNull() || v.IsUnknown())
 }
 
-func (r *reader) dhcp(v types.Object) *netspec.DHCP {
+func (r *reader) dhcp(v types.Object) *network.DHCP {
 	var m dhcpModel
 	if !r.as(func() diag.Diagnostics { return v.As(r.ctx, &m, objectOptions) }, v.IsNull() || v.IsUnknown()) {
 		return nil
 	}
-	d := &netspec.DHCP{}
+	d := &network.DHCP{}
 	if !m.LeaseSeconds.IsNull() && !m.LeaseSeconds.IsUnknown() {
 		d.LeaseSeconds = m.LeaseSeconds.ValueInt64Pointer()
 	}
@@ -168,7 +149,7 @@ func (r *reader) dhcp(v types.Object) *netspec.DHCP {
 	r.list(m.Ranges, &ranges)
 	for i, e := range ranges {
 		at := path.Root("dhcp").AtName("ranges").AtListIndex(i)
-		d.Ranges = append(d.Ranges, netspec.Range{Start: r.address(at.AtName("start"), e.Start), End: r.address(at.AtName("end"), e.End)})
+		d.Ranges = append(d.Ranges, network.Range{Start: r.address(at.AtName("start"), e.Start), End: r.address(at.AtName("end"), e.End)})
 	}
 	options := map[string]types.String{}
 	r.as(func() diag.Diagnostics { return m.Options.ElementsAs(r.ctx, &options, false) }, m.Options.IsNull() || m.Options.IsUnknown())
@@ -181,17 +162,17 @@ func (r *reader) dhcp(v types.Object) *netspec.DHCP {
 	return d
 }
 
-func (r *reader) dns(v types.Object) netspec.DNS {
+func (r *reader) dns(v types.Object) network.DNS {
 	var m dnsModel
 	if !r.as(func() diag.Diagnostics { return v.As(r.ctx, &m, objectOptions) }, v.IsNull() || v.IsUnknown()) {
-		return netspec.DNS{}
+		return network.DNS{}
 	}
-	d := netspec.DNS{Disabled: !m.Enabled.IsNull() && !m.Enabled.IsUnknown() && !m.Enabled.ValueBool(), LocalOnly: m.LocalOnly.ValueBool()}
+	d := network.DNS{Disabled: !m.Enabled.IsNull() && !m.Enabled.IsUnknown() && !m.Enabled.ValueBool(), LocalOnly: m.LocalOnly.ValueBool()}
 	var forwarders []forwarderModel
 	r.list(m.Forwarders, &forwarders)
 	for i, e := range forwarders {
 		at := path.Root("dns").AtName("forwarders").AtListIndex(i)
-		d.Forwarders = append(d.Forwarders, netspec.Forwarder{Domain: e.Domain.ValueString(), Address: r.address(at.AtName("address"), e.Address)})
+		d.Forwarders = append(d.Forwarders, network.Forwarder{Domain: e.Domain.ValueString(), Address: r.address(at.AtName("address"), e.Address)})
 	}
 	hosts := map[string]types.List{}
 	r.as(func() diag.Diagnostics { return m.Hosts.ElementsAs(r.ctx, &hosts, false) }, m.Hosts.IsNull() || m.Hosts.IsUnknown())
@@ -212,19 +193,19 @@ func (r *reader) dns(v types.Object) netspec.DNS {
 	return d
 }
 
-func (r *reader) routes(v types.List) []netspec.Route4or6 {
+func (r *reader) routes(v types.List) []network.StaticRoute {
 	var models []routeModel
 	r.list(v, &models)
-	var routes []netspec.Route4or6
+	var routes []network.StaticRoute
 	for i, e := range models {
 		at := path.Root("routes").AtListIndex(i)
-		routes = append(routes, netspec.Route4or6{Destination: r.prefix(at.AtName("cidr"), e.CIDR), Via: r.address(at.AtName("via"), e.Via)})
+		routes = append(routes, network.StaticRoute{Destination: r.prefix(at.AtName("cidr"), e.CIDR), Via: r.address(at.AtName("via"), e.Via)})
 	}
 	return routes
 }
 
-func (r *reader) pxe(v types.Object) netspec.PXE {
+func (r *reader) pxe(v types.Object) network.PXE {
 	var m pxeModel
 	r.as(func() diag.Diagnostics { return v.As(r.ctx, &m, objectOptions) }, v.IsNull() || v.IsUnknown())
-	return netspec.PXE{TFTPRoot: m.TFTPRoot.ValueString(), BootFile: m.BootFile.ValueString(), Server: r.address(path.Root("pxe").AtName("server"), m.Server)}
+	return network.PXE{TFTPRoot: m.TFTPRoot.ValueString(), BootFile: m.BootFile.ValueString(), Server: r.address(path.Root("pxe").AtName("server"), m.Server)}
 }

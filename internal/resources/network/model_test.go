@@ -8,29 +8,28 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor/netspec"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
 )
 
 // sample is a network with a value in every nested attribute.
-func sample() spec {
+func sample() network.Spec {
 	lease := int64(3600)
 	address := netip.MustParseAddr
-	return spec{
-		Network: netspec.Network{
-			Name: "n", Mode: netspec.NAT, Bridge: "br0", Subnet: netip.MustParsePrefix("10.0.0.0/24"), Gateway: address("10.0.0.254"),
+	return network.Spec{
+		Definition: network.Definition{
+			Name: "n", Mode: network.NAT, Bridge: "br0", Subnet: netip.MustParsePrefix("10.0.0.0/24"), Gateway: address("10.0.0.254"),
 			Subnet6: netip.MustParsePrefix("fd00::/64"), Gateway6: address("fd00::1"), NAT6: true, Domain: "okd.example", MTU: 1400,
-			DHCP: &netspec.DHCP{Ranges: []netspec.Range{{Start: address("10.0.0.10"), End: address("10.0.0.20")}}, LeaseSeconds: &lease, Options: map[string]string{"42": "10.0.0.1"}},
-			DNS: netspec.DNS{LocalOnly: true, Forwarders: []netspec.Forwarder{{Domain: "a.example", Address: address("10.0.0.5")}},
+			DHCP: &network.DHCP{Ranges: []network.Range{{Start: address("10.0.0.10"), End: address("10.0.0.20")}}, LeaseSeconds: &lease, Options: map[string]string{"42": "10.0.0.1"}},
+			DNS: network.DNS{LocalOnly: true, Forwarders: []network.Forwarder{{Domain: "a.example", Address: address("10.0.0.5")}},
 				Hosts: map[netip.Addr][]string{address("10.0.0.9"): {"nine"}}},
-			Routes: []netspec.Route4or6{{Destination: netip.MustParsePrefix("10.128.0.0/14"), Via: address("10.0.0.1")}},
-			PXE:    netspec.PXE{TFTPRoot: "/srv", BootFile: "x", Server: address("10.0.0.2")},
+			Routes: []network.StaticRoute{{Destination: netip.MustParsePrefix("10.128.0.0/14"), Via: address("10.0.0.1")}},
+			PXE:    network.PXE{TFTPRoot: "/srv", BootFile: "x", Server: address("10.0.0.2")},
 		},
-		State: hypervisor.NetworkState{Autostart: true, Active: true}, UUID: "u", MAC: "52:54:00:00:00:01",
+		State: network.State{Autostart: true, Active: true}, UUID: "u", MAC: "52:54:00:00:00:01",
 	}
 }
 
-func filled(t *testing.T, m *model, got spec) {
+func filled(t *testing.T, m *model, got network.Spec) {
 	t.Helper()
 	if diags := m.fill(context.Background(), got); diags.HasError() {
 		t.Fatal(diags)
@@ -38,11 +37,11 @@ func filled(t *testing.T, m *model, got spec) {
 }
 
 func TestWhatIsReadConvertsBackToTheSame(t *testing.T) {
-	for name, got := range map[string]spec{"full": sample(), "least": {Network: netspec.Network{Name: "n", Mode: netspec.Isolated}}} {
+	for name, got := range map[string]network.Spec{"full": sample(), "least": {Definition: network.Definition{Name: "n", Mode: network.Isolated}}} {
 		var m model // as in an import
 		filled(t, &m, got)
 		back, diags := m.spec(t.Context())
-		if diags.HasError() || !netspec.Equal(back.Network, got.Network) || back.State != got.State {
+		if diags.HasError() || !network.Equal(back.Definition, got.Definition) || back.State != got.State {
 			t.Errorf("%s: got %+v, %v", name, back, diags)
 		}
 	}
@@ -83,7 +82,7 @@ func TestSpellingsThatMeanTheSameStay(t *testing.T) {
 func TestDHCPWithoutRangesIsToldFromNone(t *testing.T) {
 	var m model
 	got := sample()
-	for _, dhcp := range []*netspec.DHCP{nil, {}, nil} {
+	for _, dhcp := range []*network.DHCP{nil, {}, nil} {
 		got.DHCP = dhcp
 		filled(t, &m, got)
 		if m.DHCP.IsNull() != (dhcp == nil) {
@@ -95,10 +94,10 @@ func TestDHCPWithoutRangesIsToldFromNone(t *testing.T) {
 func TestANoteThatOnlyTheConfigurationHasIsNoDrift(t *testing.T) {
 	var m model
 	got := sample()
-	got.DHCP = &netspec.DHCP{}
-	live := got.Network
+	got.DHCP = &network.DHCP{}
+	live := got.Definition
 	live.DHCP = nil
-	live = netspec.Running(live, got.Network)
+	live = network.Running(live, got.Definition)
 	got.Live = &live
 	filled(t, &m, got)
 	if m.DHCP.IsNull() {
@@ -109,7 +108,7 @@ func TestANoteThatOnlyTheConfigurationHasIsNoDrift(t *testing.T) {
 func TestDriftOfTheRunningNetworkShowsWhereTheConfigurationIsAsAsked(t *testing.T) {
 	var m model
 	filled(t, &m, sample())
-	got, live := sample(), sample().Network
+	got, live := sample(), sample().Definition
 	live.MTU = 9000
 	got.Live = &live
 	filled(t, &m, got)

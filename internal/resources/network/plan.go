@@ -11,7 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor/netspec"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
 )
 
 // plan fills in what follows from the configuration, keeps spellings that mean the same, warns of a restart
@@ -28,7 +28,7 @@ func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequ
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	if planned.Mode.ValueString() == netspec.Bridge && config.Bridge.IsNull() {
+	if planned.Mode.ValueString() == network.Bridge && config.Bridge.IsNull() {
 		resp.Diagnostics.AddAttributeError(path.Root("bridge"), "Missing bridge", "Mode \"bridge\" needs the name of a bridge that is there already.")
 		return
 	}
@@ -38,7 +38,7 @@ func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequ
 	if prior != nil {
 		planned.keep(ctx, prior)
 		planned.follow(prior, &config)
-	} else if planned.Mode.ValueString() == netspec.Bridge {
+	} else if planned.Mode.ValueString() == network.Bridge {
 		planned.MAC = types.StringNull()
 	}
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, planned)...)
@@ -64,10 +64,10 @@ func (m *model) leaveOut(ctx context.Context, config, prior *model) {
 	was := &model{DNS: types.ObjectNull(dnsTypes), PXE: types.ObjectNull(pxeTypes)}
 	if prior != nil {
 		said, _ := prior.spec(ctx)
-		if sameDNS(said.DNS, netspec.DNS{}) {
+		if sameDNS(said.DNS, network.DNS{}) {
 			was.DNS = prior.DNS
 		}
-		if said.PXE == (netspec.PXE{}) {
+		if said.PXE == (network.PXE{}) {
 			was.PXE = prior.PXE
 		}
 	}
@@ -87,7 +87,7 @@ func gateway(cidr, configured types.String) types.String {
 		return types.StringUnknown()
 	}
 	var r reader
-	first := netspec.FirstHost(r.prefix(path.Empty(), cidr))
+	first := network.FirstHost(r.prefix(path.Empty(), cidr))
 	return spell(types.StringNull(), first, first)
 }
 
@@ -126,7 +126,7 @@ func sameNulls(a, b types.Object) bool {
 }
 
 // sameLength says whether two may stand for each other in a plan, which holds lists to their length.
-func sameLength(a, b *netspec.DHCP) bool {
+func sameLength(a, b *network.DHCP) bool {
 	return a == nil && b == nil || a != nil && b != nil && len(a.Ranges) == len(b.Ranges)
 }
 
@@ -141,7 +141,7 @@ func (m *model) follow(prior, config *model) {
 	if m.Mode.IsUnknown() || m.Mode.Equal(prior.Mode) {
 		return
 	}
-	switch netspec.Bridge {
+	switch network.Bridge {
 	case m.Mode.ValueString():
 		m.MAC = types.StringNull()
 	case prior.Mode.ValueString():
@@ -153,31 +153,31 @@ func (m *model) follow(prior, config *model) {
 }
 
 // warn tells of a restart.
-func warn(resp *resource.ModifyPlanResponse, name string, was, want spec) {
-	if !resp.Plan.Raw.IsFullyKnown() || !was.State.Active || !want.State.Active || !netspec.NeedsRestart(was.Network, want.Network) {
+func warn(resp *resource.ModifyPlanResponse, name string, was, want network.Spec) {
+	if !resp.Plan.Raw.IsFullyKnown() || !was.State.Active || !want.State.Active || !network.NeedsRestart(was.Definition, want.Definition) {
 		return
 	}
 	resp.Diagnostics.AddWarning(fmt.Sprintf("Network %q will be restarted", name), fmt.Sprintf(
 		"libvirt cannot change %s of a running network. The network stops and starts again with the same UUID and bridge MAC address, and every running machine on it is plugged in again; "+
-			"its traffic stands still for about five seconds.", strings.Join(changed(was.Network, want.Network), ", ")))
+			"its traffic stands still for about five seconds.", strings.Join(changed(was.Definition, want.Definition), ", ")))
 }
 
 // changed lists the attributes that make a restart necessary.
-func changed(was, want netspec.Network) []string {
-	parts := map[string]func(n, from *netspec.Network){
-		"mode": func(n, from *netspec.Network) { n.Mode = from.Mode }, "bridge": func(n, from *netspec.Network) { n.Bridge = from.Bridge },
-		"cidr": func(n, from *netspec.Network) { n.Subnet = from.Subnet }, "gateway": func(n, from *netspec.Network) { n.Gateway = from.Gateway },
-		"ipv6_cidr": func(n, from *netspec.Network) { n.Subnet6 = from.Subnet6 }, "ipv6_gateway": func(n, from *netspec.Network) { n.Gateway6 = from.Gateway6 },
-		"ipv6_nat": func(n, from *netspec.Network) { n.NAT6 = from.NAT6 }, "dhcp.options": func(n, from *netspec.Network) { n.DHCP = from.DHCP },
-		"domain": func(n, from *netspec.Network) { n.Domain = from.Domain }, "dns": func(n, from *netspec.Network) { n.DNS = from.DNS },
-		"routes": func(n, from *netspec.Network) { n.Routes = from.Routes }, "pxe": func(n, from *netspec.Network) { n.PXE = from.PXE },
-		"mtu": func(n, from *netspec.Network) { n.MTU = from.MTU }, "virtual_port": func(n, from *netspec.Network) { n.VirtualPort = from.VirtualPort },
+func changed(was, want network.Definition) []string {
+	parts := map[string]func(n, from *network.Definition){
+		"mode": func(n, from *network.Definition) { n.Mode = from.Mode }, "bridge": func(n, from *network.Definition) { n.Bridge = from.Bridge },
+		"cidr": func(n, from *network.Definition) { n.Subnet = from.Subnet }, "gateway": func(n, from *network.Definition) { n.Gateway = from.Gateway },
+		"ipv6_cidr": func(n, from *network.Definition) { n.Subnet6 = from.Subnet6 }, "ipv6_gateway": func(n, from *network.Definition) { n.Gateway6 = from.Gateway6 },
+		"ipv6_nat": func(n, from *network.Definition) { n.NAT6 = from.NAT6 }, "dhcp.options": func(n, from *network.Definition) { n.DHCP = from.DHCP },
+		"domain": func(n, from *network.Definition) { n.Domain = from.Domain }, "dns": func(n, from *network.Definition) { n.DNS = from.DNS },
+		"routes": func(n, from *network.Definition) { n.Routes = from.Routes }, "pxe": func(n, from *network.Definition) { n.PXE = from.PXE },
+		"mtu": func(n, from *network.Definition) { n.MTU = from.MTU }, "virtual_port": func(n, from *network.Definition) { n.VirtualPort = from.VirtualPort },
 	}
 	var names []string
 	for name, take := range parts {
 		one := was
 		take(&one, &want)
-		if netspec.NeedsRestart(was, one) {
+		if network.NeedsRestart(was, one) {
 			names = append(names, name)
 		}
 	}

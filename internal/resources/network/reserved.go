@@ -11,8 +11,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor/netspec"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
 )
 
 // claimRanges compares the DHCP ranges with the plan's virtual addresses, and those that the plan makes with the
@@ -36,18 +36,18 @@ func (c *check) claimRanges(owner string, changes bool) {
 		}
 	}
 	for _, r := range c.fleet.Ranges.ReplaceDynamic(c.planned.Hypervisor.ValueString(), names, ranges...) {
-		c.reserved(r.Address, netspec.Range{Start: r.Range.Start, End: r.Range.End}, r.Holder)
+		c.reserved(r.Address, network.Range{Start: r.Range.Start, End: r.Range.End}, r.Holder)
 	}
 }
 
-func rangesOf(d *netspec.DHCP) []netspec.Range {
+func rangesOf(d *network.DHCP) []network.Range {
 	if d == nil {
 		return nil
 	}
 	return d.Ranges
 }
 
-func (c *check) reserved(address netip.Addr, run netspec.Range, holder string) {
+func (c *check) reserved(address netip.Addr, run network.Range, holder string) {
 	c.resp.Diagnostics.AddAttributeError(path.Root("dhcp"), "Reserved address in a DHCP range", fmt.Sprintf(
 		"%s is kept by %s, and in the range %s to %s, so that another machine may have been given it when the one it is for comes. End the range before it, or move the reservation out of it in an apply of its own.",
 		address, holder, run.Start, run.End))
@@ -56,7 +56,7 @@ func (c *check) reserved(address netip.Addr, run netspec.Range, holder string) {
 // reservations looks at those that the network has on the hypervisor.
 func (c *check) reservations(ctx context.Context, client *hypervisor.Client) error {
 	taken := c.was.DHCP != nil && c.planned.DHCP.IsNull()
-	fresh := slices.DeleteFunc(slices.Clone(rangesOf(c.want.DHCP)), func(r netspec.Range) bool { return slices.Contains(rangesOf(c.was.DHCP), r) })
+	fresh := slices.DeleteFunc(slices.Clone(rangesOf(c.want.DHCP)), func(r network.Range) bool { return slices.Contains(rangesOf(c.was.DHCP), r) })
 	if c.prior == nil || !taken && len(fresh) == 0 {
 		return nil
 	}
@@ -84,8 +84,8 @@ func (c *check) reservations(ctx context.Context, client *hypervisor.Client) err
 }
 
 // within finds the range that an address is in; -1 where it is in none.
-func within(ranges []netspec.Range, a netip.Addr) int {
-	return slices.IndexFunc(ranges, func(r netspec.Range) bool { return planregistry.Range{Start: r.Start, End: r.End}.Contains(a) })
+func within(ranges []network.Range, a netip.Addr) int {
+	return slices.IndexFunc(ranges, func(r network.Range) bool { return planregistry.Range{Start: r.Start, End: r.End}.Contains(a) })
 }
 
 // keptReservations warns where DHCP is taken away from a network that has reservations: those belong to others

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
-	"slices"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -15,12 +14,12 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor/netspec"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
 )
 
 // New makes the resource.
 func New() resource.Resource {
-	return crud.New(crud.Type[model, spec]{
+	return crud.New(crud.Type[model, network.Spec]{
 		Name:   "network",
 		Noun:   "network",
 		Label:  func(m *model) string { return m.label() },
@@ -30,8 +29,8 @@ func New() resource.Resource {
 		ID:    func(m *model) string { return m.ID.ValueString() },
 		SetID: func(*model, string) {},
 		Split: split,
-		Spec:  func(ctx context.Context, m *model) (spec, diag.Diagnostics) { return m.spec(ctx) },
-		Fill:  func(ctx context.Context, m *model, got spec) diag.Diagnostics { return m.fill(ctx, got) },
+		Spec:  func(ctx context.Context, m *model) (network.Spec, diag.Diagnostics) { return m.spec(ctx) },
+		Fill:  func(ctx context.Context, m *model, got network.Spec) diag.Diagnostics { return m.fill(ctx, got) },
 		Open:  open,
 		Plan:  plan,
 	})
@@ -63,113 +62,35 @@ func split(m *model, id string) error {
 	return nil
 }
 
-func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[spec], error) {
+func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[network.Spec], error) {
 	c, err := at.Fleet.Hypervisor(ctx, m.Hypervisor.ValueString())
 	if err != nil {
 		return nil, err
 	}
-	return &store{client: c, model: m}, nil
-}
-
-// store is where one network lives.
-type store struct {
-	client *hypervisor.Client
-	model  *model
-	// written says that the network was just made or changed: what is read then is what Terraform expects.
-	written bool
+	return &store{&network.Store{Client: c, Ref: m.ref(), Known: m.subnets()}}, nil
 }
 
 // ref is the UUID, or the name in an import.
-func (s *store) ref() string {
-	if id := s.model.ID.ValueString(); id != "" {
+func (m *model) ref() string {
+	if id := m.ID.ValueString(); id != "" {
 		return id
 	}
-	return s.model.Name.ValueString()
-}
-
-func (s *store) Get(ctx context.Context) (spec, error) {
-	n, err := s.client.Network(ctx, s.ref())
-	if hypervisor.IsNotFound(err) {
-		return spec{}, fmt.Errorf("%w: %w", crud.ErrAbsent, err)
-	}
-	if err != nil {
-		return spec{}, err
-	}
-	got, err := read(n, s.subnets()...)
-	if err != nil {
-		return got, err
-	}
-	if got.forget(s.client.LostRoutes(ctx, n)); s.written {
-		got.Lost = nil // those are the next plan's: this one did not warn of a restart
-	}
-	got.CutOff, err = s.client.CutOff(ctx, n)
-	return got, err
+	return m.Name.ValueString()
 }
 
 // subnets are the ones that state or plan have, which tell this resource's from others of the same network.
-func (s *store) subnets() []netip.Prefix {
+func (m *model) subnets() []netip.Prefix {
 	var r reader // what cannot be read is no subnet
-	return []netip.Prefix{r.prefix(path.Root("cidr"), s.model.CIDR), r.prefix(path.Root("ipv6_cidr"), s.model.IPv6CIDR)}
+	return []netip.Prefix{r.prefix(path.Root("cidr"), m.CIDR), r.prefix(path.Root("ipv6_cidr"), m.IPv6CIDR)}
 }
 
-// read converts what the hypervisor has.
-func read(n *hypervisor.Network, known ...netip.Prefix) (spec, error) {
-	got := spec{UUID: n.UUID, State: hypervisor.NetworkState{Autostart: n.Autostart, Active: n.Active()}}
-	var err error
-	if got.Network, err = netspec.Parse(n.ConfigXML, known...); err != nil {
-		return got, err
-	}
-	if mac := n.Current().MAC; mac != nil {
-		got.MAC = mac.Address
-	}
-	if n.Active() {
-		live, err := netspec.Parse(n.LiveXML, known...)
-		if err != nil {
-			return got, err
-		}
-		live = netspec.Running(live, got.Network)
-		got.Live = &live
-	}
-	return got, nil
-}
+// store is a network's as crud calls it.
+type store struct{ *network.Store }
 
-// forget takes the routes that the machine has lost: those that the configuration has too are missing, and what runs has
-// the others on paper only.
-func (s *spec) forget(lost []netspec.Route4or6) {
-	for _, r := range lost {
-		if slices.Contains(s.Routes, r) {
-			s.Lost = append(s.Lost, r)
-		}
+func (s *store) Get(ctx context.Context) (network.Spec, error) {
+	got, err := s.Store.Get(ctx)
+	if hypervisor.IsNotFound(err) {
+		err = fmt.Errorf("%w: %w", crud.ErrAbsent, err)
 	}
-	if s.Live != nil {
-		s.Live.Routes = netspec.WithoutLost(s.Live.Routes, lost, s.Routes)
-	}
-}
-
-func (s *store) Create(ctx context.Context, want spec) (spec, error) {
-	s.written = true
-	uuid, err := s.client.CreateNetwork(ctx, want.Network, want.State)
-	if err == nil {
-		s.model.ID = types.StringValue(uuid)
-	}
-	return crud.ReadBack(ctx, s.Get, err)
-}
-
-func (s *store) Update(ctx context.Context, was, want spec) (spec, error) {
-	s.written = true
-	return crud.ReadBack(ctx, s.Get, s.change(ctx, was, want))
-}
-
-func (s *store) change(ctx context.Context, was, want spec) error {
-	if err := s.client.UpdateNetwork(ctx, s.ref(), want.Network, want.State, was.Subnet, was.Subnet6); err != nil {
-		return err
-	}
-	if !want.State.Active || sameRoutes(was.Routes, want.Routes) {
-		return nil // routes that are lost since the plan are the next one's: it did not warn of a restart
-	}
-	return s.client.MendRoutes(ctx, s.ref())
-}
-
-func (s *store) Delete(ctx context.Context) error {
-	return s.client.DeleteNetwork(ctx, s.ref())
+	return got, err
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor/netspec"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
 )
 
 // networkSchema is the resource's schema.
@@ -32,8 +32,8 @@ func networkSchema(context.Context) schema.Schema {
 			"name":       schema.StringAttribute{Required: true, PlanModifiers: replaces, MarkdownDescription: "Name of the network on its hypervisor. A change makes a new network."},
 			"hypervisor": schema.StringAttribute{Optional: true, Validators: written, PlanModifiers: replaces, MarkdownDescription: "Which of the provider's `hypervisors` the network is on. Default: the provider's `uri`. A change makes a new network."},
 			"mode": schema.StringAttribute{
-				Optional: true, Computed: true, Default: stringdefault.StaticString(netspec.NAT),
-				Validators: []validator.String{stringvalidator.OneOf(netspec.Modes...)},
+				Optional: true, Computed: true, Default: stringdefault.StaticString(network.NAT),
+				Validators: []validator.String{stringvalidator.OneOf(network.Modes...)},
 				MarkdownDescription: "What happens to the network's traffic: `nat` (out through the hypervisor's addresses), `route` (routed, with firewall rules), `open` (routed, no firewall rules), " +
 					"`isolated` (stays among the machines and the hypervisor) or `bridge` (machines are plugged into an existing bridge that something else manages). Default: `nat`.",
 			},

@@ -8,12 +8,12 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor/netspec"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
 )
 
 // tftpAlone says that the network serves TFTP and gives out no addresses of that family by itself.
-func tftpAlone(n netspec.Network) bool {
-	return n.PXE.TFTPRoot != "" && (n.DHCP == nil || !slices.ContainsFunc(n.DHCP.Ranges, func(r netspec.Range) bool { return r.Start.Is4() }))
+func tftpAlone(n network.Definition) bool {
+	return n.PXE.TFTPRoot != "" && (n.DHCP == nil || !slices.ContainsFunc(n.DHCP.Ranges, func(r network.Range) bool { return r.Start.Is4() }))
 }
 
 // unservedTFTP warns where the hypervisor's libvirt would leave the network's TFTP server out and not say so. A

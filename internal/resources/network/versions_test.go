@@ -8,7 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor/netspec"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
 )
 
 func TestTFTPNeedsDHCPOnAnOldLibvirt(t *testing.T) {
@@ -23,20 +23,20 @@ func TestTFTPNeedsDHCPOnAnOldLibvirt(t *testing.T) {
 }
 
 func TestTFTPAlone(t *testing.T) {
-	addresses := func(start string) *netspec.DHCP {
-		return &netspec.DHCP{Ranges: []netspec.Range{{Start: netip.MustParseAddr(start), End: netip.MustParseAddr(start)}}}
+	addresses := func(start string) *network.DHCP {
+		return &network.DHCP{Ranges: []network.Range{{Start: netip.MustParseAddr(start), End: netip.MustParseAddr(start)}}}
 	}
-	tftp := netspec.PXE{TFTPRoot: "/srv/tftp"}
+	tftp := network.PXE{TFTPRoot: "/srv/tftp"}
 	for name, one := range map[string]struct {
-		network netspec.Network
+		network network.Definition
 		alone   bool
 	}{
-		"no TFTP":             {netspec.Network{}, false},
-		"no DHCP":             {netspec.Network{PXE: tftp}, true},
-		"reservations only":   {netspec.Network{PXE: tftp, DHCP: &netspec.DHCP{}}, true},
-		"addresses of IPv6":   {netspec.Network{PXE: tftp, DHCP: addresses("fd00::9")}, true},
-		"addresses of IPv4":   {netspec.Network{PXE: tftp, DHCP: addresses("10.0.0.9")}, false},
-		"addresses, not TFTP": {netspec.Network{DHCP: addresses("10.0.0.9")}, false},
+		"no TFTP":             {network.Definition{}, false},
+		"no DHCP":             {network.Definition{PXE: tftp}, true},
+		"reservations only":   {network.Definition{PXE: tftp, DHCP: &network.DHCP{}}, true},
+		"addresses of IPv6":   {network.Definition{PXE: tftp, DHCP: addresses("fd00::9")}, true},
+		"addresses of IPv4":   {network.Definition{PXE: tftp, DHCP: addresses("10.0.0.9")}, false},
+		"addresses, not TFTP": {network.Definition{DHCP: addresses("10.0.0.9")}, false},
 	} {
 		if tftpAlone(one.network) != one.alone {
 			t.Errorf("%s: %t", name, !one.alone)

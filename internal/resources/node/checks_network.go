@@ -10,10 +10,10 @@ import (
 	"libvirt.org/go/libvirtxml"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor/netspec"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	networks "github.com/virtcluster/terraform-provider-virtcluster/internal/resources/network"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
+	virtnetwork "github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
 )
 
 // networks checks interfaces against the networks and bridges that are there.
@@ -156,7 +156,7 @@ func keeps(h hypervisor.DHCPHost, i *interfaceModel) bool {
 func subnetFor(n *hypervisor.Network, ip netip.Addr) (subnet netip.Prefix, dhcp bool, gateway netip.Addr) {
 	for _, x := range n.Current().IPs {
 		if p, err := hypervisor.Subnet(x); err == nil && p.Contains(ip) {
-			spec, err := netspec.Parse(n.ConfigXML)
+			spec, err := virtnetwork.Parse(n.ConfigXML)
 			return p.Masked(), x.DHCP != nil || err == nil && spec.DHCP != nil, p.Addr()
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
+	virtnetwork "github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
 )
 
 // Create makes the domain before anything else that the node consists of, marked as being created and with
@@ -119,7 +120,7 @@ func (n *node) furnish(ctx context.Context, c *hypervisor.Client, b *build, v *v
 	var group errgroup.Group
 	group.Go(func() error { return makeVolumes(ctx, c, b.volumes) })
 	for _, r := range b.reservations {
-		group.Go(func() error { return c.AddDHCPHost(ctx, r.network, r.host) })
+		group.Go(func() error { return virtnetwork.AddReservation(ctx, c, r.network, r.host) })
 	}
 	if v.Autostart.ValueBool() {
 		group.Go(func() error { return c.SetDomainAutostart(ctx, b.machine.UUID, true) })

@@ -13,6 +13,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
+	virtnetwork "github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
 )
 
 // Delete stops the guest and removes the domain last, so that an interrupted destroy can be taken up again.
@@ -154,7 +155,7 @@ func remove(ctx context.Context, c *hypervisor.Client, left remains, grace time.
 		group.Go(func() error { return c.DeleteVolume(ctx, v.pool, v.name) })
 	}
 	for _, r := range left.reservations {
-		group.Go(func() error { return c.RemoveDHCPHost(ctx, r.network, r.host) })
+		group.Go(func() error { return virtnetwork.RemoveReservation(ctx, c, r.network, r.host) })
 	}
 	if err := group.Wait(); err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
+	virtnetwork "github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
 )
 
 // Update changes what it can while the node runs, and restarts it for the rest where that is allowed.
@@ -228,7 +229,7 @@ func (u *changer) sameSeed() bool {
 // clean removes what the node does not need any more.
 func (u *changer) clean(ctx context.Context) error {
 	for _, r := range u.obsolete() {
-		if err := u.c.RemoveDHCPHost(ctx, r.network, r.host); err != nil {
+		if err := virtnetwork.RemoveReservation(ctx, u.c, r.network, r.host); err != nil {
 			return err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
+	virtnetwork "github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
 )
 
 // reserve makes the reservations what they shall be. One of an address that moves to another interface is
@@ -14,13 +15,13 @@ func (u *changer) reserve(ctx context.Context) error {
 	for _, r := range u.obsolete() {
 		// Only by the address: state may call a network by its id.
 		if slices.ContainsFunc(u.reservations, func(x reservation) bool { return x.host.IP == r.host.IP }) {
-			if err := u.c.RemoveDHCPHost(ctx, r.network, r.host); err != nil {
+			if err := virtnetwork.RemoveReservation(ctx, u.c, r.network, r.host); err != nil {
 				return err
 			}
 		}
 	}
 	for _, r := range u.reservations {
-		if err := u.c.PutDHCPHost(ctx, r.network, r.host); err != nil {
+		if err := virtnetwork.PutReservation(ctx, u.c, r.network, r.host); err != nil {
 			return err
 		}
 	}
@@ -62,7 +63,7 @@ func (u *changer) takeBack(ctx context.Context) error {
 			continue
 		}
 		for _, r := range reservationsOf(&i, i.Network.ValueString()) {
-			err = errors.Join(err, u.c.RemoveDHCPHost(ctx, r.network, r.host))
+			err = errors.Join(err, virtnetwork.RemoveReservation(ctx, u.c, r.network, r.host))
 		}
 		if i.PortSecurity.ValueBool() {
 			filters = append(filters, filterName(u.d.Name, mac))

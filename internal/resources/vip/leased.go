@@ -13,10 +13,10 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor/netspec"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
+	virtnetwork "github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
 )
 
 // refuseLeased refuses virtual addresses that a network hands out too.
@@ -56,7 +56,7 @@ func offered(ctx context.Context, f *fleet.Fleet, v keepalived.VIP) []planregist
 			continue
 		}
 		for _, n := range networks {
-			parsed, err := netspec.Parse(n.ConfigXML)
+			parsed, err := virtnetwork.Parse(n.ConfigXML)
 			if err != nil || parsed.DHCP == nil || f.Claims.Holder(planregistry.NetworkClaim(name, n.Name)) != "" {
 				continue
 			}

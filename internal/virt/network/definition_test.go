@@ -1,4 +1,4 @@
-package netspec
+package network
 
 import (
 	"flag"
@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -20,8 +22,8 @@ func seconds(n int64) *int64       { return &n }
 func span(start, end string) Range { return Range{ip(start), ip(end)} }
 
 // full is a network with everything that is modelled.
-func full() Network {
-	return Network{
+func full() Definition {
+	return Definition{
 		Name: "kimgtnet0", Mode: NAT, Bridge: "kimgtbr0", Subnet: cidr("10.0.0.0/24"), Gateway: ip("10.0.0.254"),
 		Subnet6: cidr("fd00:10::/64"), Gateway6: ip("fd00:10::1"), NAT6: true,
 		DHCP: &DHCP{Ranges: []Range{span("10.0.0.210", "10.0.0.240"), span("fd00:10::100", "fd00:10::1ff")}, LeaseSeconds: seconds(3600),
@@ -29,14 +31,14 @@ func full() Network {
 		Domain: "okd.example",
 		DNS: DNS{LocalOnly: true, Forwarders: []Forwarder{{Address: ip("10.0.0.100")}, {Domain: "corp.example", Address: ip("10.19.41.1")}},
 			Hosts: map[netip.Addr][]string{ip("10.0.0.250"): {"api", "api-int"}}},
-		Routes: []Route4or6{{cidr("10.128.0.0/14"), ip("10.0.0.1")}, {cidr("fd01::/48"), ip("fd00:10::2")}},
+		Routes: []StaticRoute{{cidr("10.128.0.0/14"), ip("10.0.0.1")}, {cidr("fd01::/48"), ip("fd00:10::2")}},
 		PXE:    PXE{TFTPRoot: "/srv/tftp", BootFile: "pxelinux.0", Server: ip("10.0.0.100")}, MTU: 1450,
 	}
 }
 
 // networks by the name of their golden file.
-func networks() map[string]Network {
-	return map[string]Network{
+func networks() map[string]Definition {
+	return map[string]Definition{
 		"full":     full(),
 		"nat":      {Name: "n", Mode: NAT, Subnet: cidr("10.0.0.0/24"), Gateway: ip("10.0.0.1"), DHCP: &DHCP{Ranges: []Range{span("10.0.0.2", "10.0.0.9")}}},
 		"isolated": {Name: "n", Mode: Isolated, Bridge: "br0"},
@@ -159,10 +161,10 @@ func TestEditsAreTheSmallestThatLeadToTheWantedNetwork(t *testing.T) {
 		t.Fatal(err)
 	}
 	lease := "\n  <lease expiry=\"3600\" unit=\"seconds\"/>\n</range>"
-	expected := []Edit{
-		{DHCPRange, Delete, 0, `<range start="10.0.0.210" end="10.0.0.240">` + lease},
-		{DHCPRange, Add, 0, `<range start="10.0.0.210" end="10.0.0.220">` + lease},
-		{DNSHost, Add, -1, "<host ip=\"10.0.0.249\">\n  <hostname>extra</hostname>\n</host>"},
+	expected := []hypervisor.NetworkEdit{
+		{Section: hypervisor.SectionDHCPRange, Command: hypervisor.EditDelete, Parent: 0, XML: `<range start="10.0.0.210" end="10.0.0.240">` + lease},
+		{Section: hypervisor.SectionDHCPRange, Command: hypervisor.EditAdd, Parent: 0, XML: `<range start="10.0.0.210" end="10.0.0.220">` + lease},
+		{Section: hypervisor.SectionDNSHost, Command: hypervisor.EditAdd, Parent: -1, XML: "<host ip=\"10.0.0.249\">\n  <hostname>extra</hostname>\n</host>"},
 	}
 	if !reflect.DeepEqual(edits, expected) {
 		t.Errorf("got %+v", edits)
@@ -173,11 +175,11 @@ func TestEditsAreTheSmallestThatLeadToTheWantedNetwork(t *testing.T) {
 }
 
 func TestWhatNeedsARestart(t *testing.T) {
-	for name, change := range map[string]func(*Network){
-		"mode": func(n *Network) { n.Mode = Route }, "gateway": func(n *Network) { n.Gateway = ip("10.0.0.1") }, "bridge": func(n *Network) { n.Bridge = "b" },
-		"options": func(n *Network) { n.DHCP.Options["42"] = "x" }, "forwarders": func(n *Network) { n.DNS.Forwarders = nil }, "mtu": func(n *Network) { n.MTU = 0 },
-		"routes": func(n *Network) { n.Routes = nil }, "pxe": func(n *Network) { n.PXE.BootFile = "x" }, "domain": func(n *Network) { n.Domain = "x" }, "nat6": func(n *Network) { n.NAT6 = false },
-		"one name twice": func(n *Network) { n.DNS.Hosts[ip("10.0.0.7")] = []string{"api"} },
+	for name, change := range map[string]func(*Definition){
+		"mode": func(n *Definition) { n.Mode = Route }, "gateway": func(n *Definition) { n.Gateway = ip("10.0.0.1") }, "bridge": func(n *Definition) { n.Bridge = "b" },
+		"options": func(n *Definition) { n.DHCP.Options["42"] = "x" }, "forwarders": func(n *Definition) { n.DNS.Forwarders = nil }, "mtu": func(n *Definition) { n.MTU = 0 },
+		"routes": func(n *Definition) { n.Routes = nil }, "pxe": func(n *Definition) { n.PXE.BootFile = "x" }, "domain": func(n *Definition) { n.Domain = "x" }, "nat6": func(n *Definition) { n.NAT6 = false },
+		"one name twice": func(n *Definition) { n.DNS.Hosts[ip("10.0.0.7")] = []string{"api"} },
 	} {
 		want := full()
 		change(&want)
@@ -185,9 +187,9 @@ func TestWhatNeedsARestart(t *testing.T) {
 			t.Errorf("%s: no restart", name)
 		}
 	}
-	for name, change := range map[string]func(*Network){
-		"lease": func(n *Network) { n.DHCP.LeaseSeconds = nil }, "no ranges": func(n *Network) { n.DHCP.Ranges = nil }, "hosts": func(n *Network) { n.DNS.Hosts = nil },
-		"order": func(n *Network) { n.Routes[0], n.Routes[1] = n.Routes[1], n.Routes[0] },
+	for name, change := range map[string]func(*Definition){
+		"lease": func(n *Definition) { n.DHCP.LeaseSeconds = nil }, "no ranges": func(n *Definition) { n.DHCP.Ranges = nil }, "hosts": func(n *Definition) { n.DNS.Hosts = nil },
+		"order": func(n *Definition) { n.Routes[0], n.Routes[1] = n.Routes[1], n.Routes[0] },
 	} {
 		want := full()
 		change(&want)
@@ -220,7 +222,7 @@ func TestTheMarkIsFoundAgain(t *testing.T) {
 
 func TestParseUndoesRender(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		n := Network{Name: rapid.StringMatching(`[a-z<&"' ]{1,20}`).Draw(t, "name"), Mode: rapid.SampledFrom([]string{NAT, Route, Open, Isolated}).Draw(t, "mode"),
+		n := Definition{Name: rapid.StringMatching(`[a-z<&"' ]{1,20}`).Draw(t, "name"), Mode: rapid.SampledFrom([]string{NAT, Route, Open, Isolated}).Draw(t, "mode"),
 			Subnet: netip.PrefixFrom(netip.AddrFrom4([4]byte{10, rapid.Byte().Draw(t, "net"), 0, 0}), rapid.IntRange(16, 29).Draw(t, "bits"))}
 		n.Name = strings.TrimSpace("n" + n.Name)
 		for i := range rapid.IntRange(0, 3).Draw(t, "ranges") {
@@ -251,7 +253,7 @@ func TestParseUndoesRender(t *testing.T) {
 func TestReservationsOnlyLeaveATrace(t *testing.T) {
 	definition := ""
 	for _, dhcp := range []*DHCP{{}, nil, {}, {Ranges: []Range{span("10.0.0.2", "10.0.0.9")}}, {}} {
-		want := Network{Name: "n", Mode: NAT, Subnet: cidr("10.0.0.0/24"), Gateway: ip("10.0.0.1"), DHCP: dhcp}
+		want := Definition{Name: "n", Mode: NAT, Subnet: cidr("10.0.0.0/24"), Gateway: ip("10.0.0.1"), DHCP: dhcp}
 		var err error
 		if definition, err = want.Render(definition); err != nil {
 			t.Fatal(err)

@@ -1,6 +1,6 @@
-// Package netspec is a libvirt network as plain values: Validate, Render onto its XML, Parse, and what of a
-// change libvirt can make without a restart. It asks no machine.
-package netspec
+// Package network is a libvirt network as plain values: Validate, Render onto its XML, Parse, Compare, and the store that makes a
+// hypervisor have it. It has no framework types.
+package network
 
 import (
 	"cmp"
@@ -23,9 +23,9 @@ const (
 // Modes lists them all.
 var Modes = []string{NAT, Route, Open, Isolated, Bridge}
 
-// Network is everything of a network that this provider models. The zero value of an address, a prefix or a
+// Definition is everything of a network's XML that this provider models. The zero value of an address, a prefix or a
 // text means "none".
-type Network struct {
+type Definition struct {
 	Name string
 	Mode string
 	// Bridge is the device; "" leaves the choice to libvirt.
@@ -41,7 +41,7 @@ type Network struct {
 	DHCP   *DHCP
 	Domain string
 	DNS    DNS
-	Routes []Route4or6
+	Routes []StaticRoute
 	PXE    PXE
 	// MTU in bytes; 0 leaves it to libvirt.
 	MTU int64
@@ -79,8 +79,8 @@ type Forwarder struct {
 	Address netip.Addr
 }
 
-// Route4or6 is a static route on the hypervisor through a machine on the network.
-type Route4or6 struct {
+// StaticRoute is a static route on the hypervisor through a machine on the network.
+type StaticRoute struct {
 	Destination netip.Prefix
 	Via         netip.Addr
 }
@@ -103,7 +103,7 @@ func FirstHost(subnet netip.Prefix) netip.Addr {
 }
 
 // withDefaults is the network with the gateways that it leaves out.
-func (n Network) withDefaults() Network {
+func (n Definition) withDefaults() Definition {
 	if !n.Gateway.IsValid() {
 		n.Gateway = FirstHost(n.Subnet)
 	}
@@ -115,11 +115,11 @@ func (n Network) withDefaults() Network {
 
 // canonical is the network with every list in a fixed order, so that equal networks compare equal, and
 // defaults filled in.
-func (n Network) canonical() Network {
+func (n Definition) canonical() Definition {
 	n = n.withDefaults()
 	n.DHCP = n.DHCP.canonical()
 	n.DNS = n.DNS.canonical()
-	n.Routes = sorted(n.Routes, func(a, b Route4or6) int {
+	n.Routes = sorted(n.Routes, func(a, b StaticRoute) int {
 		return cmp.Or(a.Destination.Addr().Compare(b.Destination.Addr()), cmp.Compare(a.Destination.Bits(), b.Destination.Bits()), a.Via.Compare(b.Via))
 	})
 	return n
@@ -162,6 +162,6 @@ func sorted[E any](list []E, compare func(a, b E) int) []E {
 }
 
 // Equal says whether two networks mean the same.
-func Equal(a, b Network) bool {
+func Equal(a, b Definition) bool {
 	return reflect.DeepEqual(a.canonical(), b.canonical())
 }

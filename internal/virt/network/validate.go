@@ -1,4 +1,4 @@
-package netspec
+package network
 
 import (
 	"cmp"
@@ -14,7 +14,7 @@ import (
 )
 
 // Validate finds what is wrong without asking any machine. Paths are those of the resource's attributes.
-func (n Network) Validate() []service.Problem {
+func (n Definition) Validate() []service.Problem {
 	given := n
 	n = n.canonical()
 	var v problems
@@ -64,7 +64,7 @@ func at(steps ...any) []any { return steps }
 // bridgeName is what the kernel takes for a device: up to 15 bytes, no slash, no white space (IFNAMSIZ, dev_valid_name).
 var bridgeName = regexp.MustCompile(`^[^/\s:%]{1,15}$`)
 
-func (v *problems) bridge(n Network) {
+func (v *problems) bridge(n Definition) {
 	switch {
 	case n.Bridge == "" && n.Mode == Bridge:
 		v.add(at("bridge"), "Missing bridge", "mode \"bridge\" needs the name of a bridge that is there already")
@@ -76,7 +76,7 @@ func (v *problems) bridge(n Network) {
 }
 
 // foreignBridge refuses what libvirt can do only for a bridge of its own.
-func (v *problems) foreignBridge(n Network) {
+func (v *problems) foreignBridge(n Definition) {
 	for _, attribute := range []struct {
 		name string
 		set  bool
@@ -123,7 +123,7 @@ func ReservedIn(subnet netip.Prefix, address netip.Addr) bool {
 	return address == r.From() || address.Is4() && address == r.To()
 }
 
-func (v *problems) dhcp(n, given Network) {
+func (v *problems) dhcp(n, given Definition) {
 	if n.DHCP == nil || n.Mode == Bridge {
 		return
 	}
@@ -137,7 +137,7 @@ func (v *problems) dhcp(n, given Network) {
 	for i, r := range given.DHCP.Ranges {
 		v.dhcpRange(n, i, r)
 		for j, other := range given.DHCP.Ranges[:i] {
-			if r.valid() && other.valid() && r.ip().Overlaps(other.ip()) {
+			if validRange(r) && validRange(other) && ipRange(r).Overlaps(ipRange(other)) {
 				v.add(at("dhcp", "ranges", i), "Overlapping DHCP ranges", "%s to %s overlaps range %d, %s to %s", r.Start, r.End, j, other.Start, other.End)
 			}
 		}
@@ -154,11 +154,11 @@ func (v *problems) dhcp(n, given Network) {
 
 var optionName = regexp.MustCompile(`^(option6:)?[a-zA-Z0-9][a-zA-Z0-9-]*$`)
 
-func (r Range) valid() bool { return r.Start.IsValid() && r.End.IsValid() && r.ip().IsValid() }
+func validRange(r Range) bool { return r.Start.IsValid() && r.End.IsValid() && ipRange(r).IsValid() }
 
-func (r Range) ip() netipx.IPRange { return netipx.IPRangeFrom(r.Start, r.End) }
+func ipRange(r Range) netipx.IPRange { return netipx.IPRangeFrom(r.Start, r.End) }
 
-func (v *problems) dhcpRange(n Network, i int, r Range) {
+func (v *problems) dhcpRange(n Definition, i int, r Range) {
 	path := at("dhcp", "ranges", i)
 	if !r.Start.IsValid() || !r.End.IsValid() {
 		return // unknown or badly spelled, which the attribute says itself
@@ -180,7 +180,7 @@ func (v *problems) dhcpRange(n Network, i int, r Range) {
 		v.add(path, "IPv6 subnet too large for DHCP", "dnsmasq serves IPv6 subnets of /64 and smaller, not %s", subnet)
 	case ReservedIn(subnet, r.Start) || ReservedIn(subnet, r.End):
 		v.add(path, "Invalid DHCP range", "leave out the network and broadcast address of %s", subnet)
-	case r.ip().Contains(gateway):
+	case ipRange(r).Contains(gateway):
 		v.add(path, "DHCP range holds the gateway", "%s to %s would give out the hypervisor's own address %s", r.Start, r.End, gateway)
 	}
 }
@@ -188,7 +188,7 @@ func (v *problems) dhcpRange(n Network, i int, r Range) {
 // hostname is one or more labels (RFC 1123, section 2.1), with the underscore that service names have.
 var hostname = regexp.MustCompile(`^[a-zA-Z0-9_]([a-zA-Z0-9_-]{0,61}[a-zA-Z0-9_])?(\.[a-zA-Z0-9_]([a-zA-Z0-9_-]{0,61}[a-zA-Z0-9_])?)*\.?$`)
 
-func (v *problems) dns(n, given Network) {
+func (v *problems) dns(n, given Definition) {
 	if n.Domain != "" && !hostname.MatchString(n.Domain) {
 		v.add(at("domain"), "Invalid domain", "write a domain name such as \"okd.example\", not %q", n.Domain)
 	}
@@ -219,7 +219,7 @@ func (v *problems) dns(n, given Network) {
 	}
 }
 
-func (v *problems) routes(n, given Network) {
+func (v *problems) routes(n, given Definition) {
 	for i, r := range given.Routes {
 		if !r.Destination.IsValid() || !r.Via.IsValid() {
 			continue
@@ -241,7 +241,7 @@ func (v *problems) routes(n, given Network) {
 	}
 }
 
-func (v *problems) pxe(n Network) {
+func (v *problems) pxe(n Definition) {
 	if n.Mode == Bridge {
 		return
 	}

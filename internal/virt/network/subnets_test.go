@@ -1,9 +1,11 @@
-package netspec
+package network
 
 import (
 	"net/netip"
 	"strings"
 	"testing"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 )
 
 // twoSubnets is a network made by hand, whose second IPv4 subnet has the DHCP.
@@ -20,7 +22,7 @@ func TestOfTwoSubnetsTheOneThatIsReadIsWritten(t *testing.T) {
 	want := read
 	want.DHCP = &DHCP{Ranges: []Range{span("10.111.0.10", "10.111.0.30")}}
 	edits, err := Edits(twoSubnets, read, want)
-	if err != nil || len(edits) != 2 || edits[0].Command != Delete || edits[1].Command != Add || edits[0].Parent != 2 || edits[1].Parent != 2 {
+	if err != nil || len(edits) != 2 || edits[0].Command != hypervisor.EditDelete || edits[1].Command != hypervisor.EditAdd || edits[0].Parent != 2 || edits[1].Parent != 2 {
 		t.Errorf("%+v, %v", edits, err)
 	}
 	want.Subnet, want.Gateway, want.MTU = cidr("10.111.0.0/23"), ip("10.111.0.254"), 1400

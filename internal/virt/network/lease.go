@@ -1,10 +1,11 @@
-package netspec
+package network
 
 import (
 	"net/netip"
 	"slices"
 	"strconv"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor/xmltree"
 )
 
@@ -65,7 +66,7 @@ func (p *parser) follow(host *xmltree.Element, was, want *int64, ranges bool) bo
 
 // leaseEdits changes the reservations that follow the network's lease time. libvirt takes the first one with the address,
 // the MAC address or the name for the one to change, so of several with one name none is changed.
-func leaseEdits(p *parser, was, want Network) (edits []Edit) {
+func leaseEdits(p *parser, was, want Definition) (edits []hypervisor.NetworkEdit) {
 	known := []netip.Prefix{want.Subnet, want.Subnet6}
 	four, six := p.modelled(false, known), p.modelled(true, known)
 	for i, ip := range p.root.Children("ip") {
@@ -80,7 +81,7 @@ func leaseEdits(p *parser, was, want Network) (edits []Edit) {
 				return o != h && o.Attr("name") != "" && o.Attr("name") == h.Attr("name")
 			}
 			if !slices.ContainsFunc(hosts, twin) && p.follow(h, was.DHCP.lease(), want.DHCP.lease(), ranges) {
-				edits = append(edits, Edit{DHCPHost, Modify, i, h.String()})
+				edits = append(edits, hypervisor.NetworkEdit{Section: hypervisor.SectionDHCPHost, Command: hypervisor.EditModify, Parent: i, XML: h.String()})
 			}
 		}
 	}

@@ -1,4 +1,4 @@
-package netspec
+package network
 
 import (
 	"slices"
@@ -64,7 +64,7 @@ func (d *DHCP) note() note {
 }
 
 // renderNote writes the note, or takes it away.
-func (n Network) renderNote(root *xmltree.Element) {
+func (n Definition) renderNote(root *xmltree.Element) {
 	want, element := n.DHCP.note(), dhcpNote(root)
 	if !want.there {
 		if metadata := root.Child("metadata"); element != nil {

@@ -1,4 +1,4 @@
-package netspec
+package network
 
 import (
 	"cmp"
@@ -12,13 +12,13 @@ import (
 
 // Parse reads what of a network's XML is modelled. One subnet of each family is: the known one, where the network
 // has it, or else the one with DHCP, or else the first.
-func Parse(text string, known ...netip.Prefix) (Network, error) {
+func Parse(text string, known ...netip.Prefix) (Definition, error) {
 	root, err := xmltree.Parse(text)
 	if err != nil {
-		return Network{}, err
+		return Definition{}, err
 	}
 	p := parser{root: root}
-	n := Network{Name: textOf(root.Child("name")), Mode: Isolated}
+	n := Definition{Name: textOf(root.Child("name")), Mode: Isolated}
 	if f := root.Child("forward"); f != nil {
 		n.Mode = NAT // libvirt's default where the element has no mode
 		if mode := f.Attr("mode"); mode != "" {
@@ -38,7 +38,7 @@ func Parse(text string, known ...netip.Prefix) (Network, error) {
 		n.Routes = append(n.Routes, p.route(r))
 	}
 	if p.err != nil {
-		return Network{}, fmt.Errorf("parse the XML of network %q: %w", n.Name, p.err)
+		return Definition{}, fmt.Errorf("parse the XML of network %q: %w", n.Name, p.err)
 	}
 	return n.withDefaults(), nil
 }
@@ -75,7 +75,7 @@ func (p *parser) modelled(six bool, known []netip.Prefix) *xmltree.Element {
 	return cmp.Or(dhcp, first)
 }
 
-func (p *parser) subnets(n *Network, known []netip.Prefix) {
+func (p *parser) subnets(n *Definition, known []netip.Prefix) {
 	four, six := p.modelled(false, known), p.modelled(true, known)
 	options := p.options()
 	dhcp := DHCP{Options: options}
@@ -118,8 +118,8 @@ func (p *parser) subnets(n *Network, known []netip.Prefix) {
 	}
 }
 
-func (p *parser) route(e *xmltree.Element) Route4or6 {
-	return Route4or6{Destination: p.prefix(e).Masked(), Via: p.address(e.Attr("gateway"))}
+func (p *parser) route(e *xmltree.Element) StaticRoute {
+	return StaticRoute{Destination: p.prefix(e).Masked(), Via: p.address(e.Attr("gateway"))}
 }
 
 // unit is the seconds in libvirt's unit of a lease; its default is minutes.

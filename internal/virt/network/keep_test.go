@@ -1,4 +1,4 @@
-package netspec
+package network
 
 import (
 	"strings"
@@ -12,7 +12,7 @@ func TestWhatIsNotModelledStaysWhereItMeansTheSame(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n.Routes = append(n.Routes[:1:1], Route4or6{cidr("10.3.0.0/16"), ip("10.0.0.3")})
+	n.Routes = append(n.Routes[:1:1], StaticRoute{cidr("10.3.0.0/16"), ip("10.0.0.3")})
 	for _, c := range []struct {
 		mode        string
 		there, gone []string

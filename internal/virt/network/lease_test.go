@@ -1,10 +1,12 @@
-package netspec
+package network
 
 import (
 	"fmt"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 )
 
 const reserved = `<network><name>n</name><bridge name='br0'/><ip address='10.0.0.1' prefix='24'><dhcp>
@@ -26,7 +28,7 @@ func leases(xml string) string {
 
 func TestReservationsFollowTheLeaseTimeWhereNoRangeHasIt(t *testing.T) {
 	v4 := []Range{span("10.0.0.200", "10.0.0.210")}
-	definition, was := reserved, Network{}
+	definition, was := reserved, Definition{}
 	for _, c := range []struct {
 		dhcp  *DHCP
 		want  string
@@ -41,13 +43,13 @@ func TestReservationsFollowTheLeaseTimeWhereNoRangeHasIt(t *testing.T) {
 		{&DHCP{LeaseSeconds: seconds(600)}, "10.0.0.11 600s, 10.0.0.12 5m, 10.0.0.13 600s, 10.0.0.14 600s, fd00::11 600s", 2},
 		{nil, "10.0.0.11, 10.0.0.12 5m, 10.0.0.13, 10.0.0.14, fd00::11", 2},
 	} {
-		want := Network{Name: "n", Mode: Isolated, Bridge: "br0", Subnet: cidr("10.0.0.0/24"), Subnet6: cidr("fd00::/64"), DHCP: c.dhcp}
+		want := Definition{Name: "n", Mode: Isolated, Bridge: "br0", Subnet: cidr("10.0.0.0/24"), Subnet6: cidr("fd00::/64"), DHCP: c.dhcp}
 		edits, err := Edits(definition, was, want)
 		if err != nil || len(edits) != c.edits {
 			t.Errorf("%+v: edits %+v, %v", c.dhcp, edits, err)
 		}
 		for _, e := range edits {
-			if e.Section == DHCPHost && e.Command != Modify {
+			if e.Section == hypervisor.SectionDHCPHost && e.Command != hypervisor.EditModify {
 				t.Errorf("%+v", e)
 			}
 		}
@@ -75,15 +77,15 @@ func TestReservationsFollowTheLeaseTimeWhereNoRangeHasIt(t *testing.T) {
 func TestALeaseTimeWithoutRangesIsTheConfigurations(t *testing.T) {
 	options := map[string]string{"42": "10.0.0.1"}
 	for _, dhcp := range []*DHCP{nil, {}, {LeaseSeconds: seconds(600)}, {LeaseSeconds: seconds(600), Options: options}, {Options: options}} {
-		config := Network{Name: "n", DHCP: dhcp}
-		live := Network{Name: "n"}
+		config := Definition{Name: "n", DHCP: dhcp}
+		live := Definition{Name: "n"}
 		if dhcp != nil && dhcp.Options != nil {
 			live.DHCP = &DHCP{Options: options}
 		}
 		if got := Running(live, config); !Equal(got, config) {
 			t.Errorf("%s is seen as %s", fmt.Sprint(config.DHCP), fmt.Sprint(got.DHCP))
 		}
-		if was := (Network{Name: "n", DHCP: &DHCP{LeaseSeconds: seconds(7), Options: options}}); !NeedsDefinition(was, config) {
+		if was := (Definition{Name: "n", DHCP: &DHCP{LeaseSeconds: seconds(7), Options: options}}); !NeedsDefinition(was, config) {
 			t.Errorf("%+v needs no definition", dhcp)
 		}
 	}

@@ -1,4 +1,4 @@
-package netspec
+package network
 
 import (
 	"fmt"
@@ -16,7 +16,7 @@ const dnsmasqNamespace = "http://libvirt.org/schemas/network/dnsmasq/1.0"
 // Render writes the network onto XML, from libvirt or "" for a new network. Only what is modelled changes:
 // UUID, MAC, reservations and everything unknown stay. Rendering twice changes nothing more. The known subnets say
 // which of several is meant, as for Parse.
-func (n Network) Render(onto string, known ...netip.Prefix) (string, error) {
+func (n Definition) Render(onto string, known ...netip.Prefix) (string, error) {
 	n = n.withDefaults()
 	root := xmltree.New("network")
 	if onto != "" {
@@ -72,7 +72,7 @@ func yes(on bool) string {
 	return ""
 }
 
-func (n Network) renderForward(root *xmltree.Element) {
+func (n Definition) renderForward(root *xmltree.Element) {
 	f := root.Child("forward")
 	was := NAT // libvirt's default where the element has no mode
 	if f != nil && f.Attr("mode") != "" {
@@ -107,7 +107,7 @@ func (n Network) renderForward(root *xmltree.Element) {
 	}
 }
 
-func (n Network) renderDNS(root *xmltree.Element) {
+func (n Definition) renderDNS(root *xmltree.Element) {
 	d := root.Ensure("dns")
 	d.Set("enable", map[bool]string{true: "no"}[n.DNS.Disabled])
 	if want := n.DNS.Forwarders; !slices.Equal(n.canonical().DNS.Forwarders, n.parsed(root).DNS.Forwarders) {
@@ -124,10 +124,10 @@ func (n Network) renderDNS(root *xmltree.Element) {
 }
 
 // parsed is what the tree says now, for deciding whether a list has to be written anew.
-func (Network) parsed(root *xmltree.Element, known ...netip.Prefix) Network {
+func (Definition) parsed(root *xmltree.Element, known ...netip.Prefix) Definition {
 	was, err := Parse(root.String(), known...)
 	if err != nil {
-		return Network{} // a value that cannot be read is written anew
+		return Definition{} // a value that cannot be read is written anew
 	}
 	return was.canonical()
 }
@@ -144,7 +144,7 @@ func dnsHost(address netip.Addr, names []string) *xmltree.Element {
 
 // renderSubnet writes one family's <ip>; an invalid prefix takes away all of the family, for any that stayed would be
 // read as the network's.
-func (n Network) renderSubnet(root *xmltree.Element, six bool, subnet netip.Prefix, gateway netip.Addr, known []netip.Prefix, lease *int64) {
+func (n Definition) renderSubnet(root *xmltree.Element, six bool, subnet netip.Prefix, gateway netip.Addr, known []netip.Prefix, lease *int64) {
 	if !subnet.IsValid() {
 		root.Remove(func(e *xmltree.Element) bool { return e.Name == "ip" && isIPv6(e) == six })
 		return
@@ -167,7 +167,7 @@ func (n Network) renderSubnet(root *xmltree.Element, six bool, subnet netip.Pref
 }
 
 // renderDHCP writes what a subnet gives out; the lease time is the one that the network had.
-func (n Network) renderDHCP(ip *xmltree.Element, six bool, lease *int64) {
+func (n Definition) renderDHCP(ip *xmltree.Element, six bool, lease *int64) {
 	d := ip.Ensure("dhcp")
 	ranges := slices.DeleteFunc(slices.Clone(n.DHCP.ranges()), func(r Range) bool { return r.Start.Is6() != six })
 	hosts := d.Children("host")
@@ -199,7 +199,7 @@ func (d *DHCP) ranges() []Range {
 }
 
 // renderRoutes keeps the elements of routes that stay, for they may have a metric.
-func (n Network) renderRoutes(root *xmltree.Element) {
+func (n Definition) renderRoutes(root *xmltree.Element) {
 	p, missing := parser{root: root}, slices.Clone(n.Routes)
 	root.Remove(func(e *xmltree.Element) bool {
 		if e.Name != "route" {
@@ -221,7 +221,7 @@ func (n Network) renderRoutes(root *xmltree.Element) {
 	}
 }
 
-func (n Network) renderOptions(root *xmltree.Element) {
+func (n Definition) renderOptions(root *xmltree.Element) {
 	var options map[string]string
 	if n.DHCP != nil {
 		options = n.DHCP.Options

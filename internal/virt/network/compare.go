@@ -1,28 +1,29 @@
-package netspec
+package network
 
 import (
 	"net/netip"
 	"reflect"
 	"slices"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor/xmltree"
 )
 
 // NeedsRestart says whether libvirt can turn one network into another only by stopping and starting it:
 // everything but DHCP ranges, lease times and DNS records.
-func NeedsRestart(was, want Network) bool {
+func NeedsRestart(was, want Definition) bool {
 	return !reflect.DeepEqual(was.fixed(), want.fixed())
 }
 
 // NeedsDefinition says whether the configuration has to be written anew although what runs is right: only there
 // is it noted that a network without ranges gives out reservations, and for how long.
-func NeedsDefinition(was, want Network) bool {
+func NeedsDefinition(was, want Definition) bool {
 	return NeedsRestart(was, want) || was.DHCP.note() != want.DHCP.note()
 }
 
 // Running is what of a running definition counts against a configuration. A note that libvirt cannot add to
 // what runs is taken from the configuration.
-func Running(live, config Network) Network {
+func Running(live, config Definition) Definition {
 	silent := func(d *DHCP) bool { return d == nil || len(d.Ranges) == 0 && len(d.Options) == 0 }
 	switch {
 	case silent(live.DHCP) && silent(config.DHCP):
@@ -37,14 +38,14 @@ func Running(live, config Network) Network {
 
 // WithoutLost is the routes of what runs without those that its machine has lost and that nobody wants: libvirt keeps
 // them in the running definition, but no restart is needed to get rid of them.
-func WithoutLost(routes, lost, wanted []Route4or6) []Route4or6 {
-	return slices.DeleteFunc(slices.Clone(routes), func(r Route4or6) bool {
+func WithoutLost(routes, lost, wanted []StaticRoute) []StaticRoute {
+	return slices.DeleteFunc(slices.Clone(routes), func(r StaticRoute) bool {
 		return slices.Contains(lost, r) && !slices.Contains(wanted, r)
 	})
 }
 
 // fixed is the network without what libvirt changes live.
-func (n Network) fixed() Network {
+func (n Definition) fixed() Definition {
 	n = n.canonical()
 	if d := n.DHCP; d != nil && len(d.Options) > 0 {
 		n.DHCP = &DHCP{Options: d.Options}
@@ -73,39 +74,10 @@ func (d DNS) ambiguous() bool {
 	return false
 }
 
-// Section of a network that libvirt updates without a restart.
-type Section string
-
-// The sections that are modelled.
-const (
-	DHCPRange Section = "ip-dhcp-range"
-	DHCPHost  Section = "ip-dhcp-host"
-	DNSHost   Section = "dns-host"
-)
-
-// Command is what an edit does with its element.
-type Command string
-
-// The commands.
-const (
-	Add    Command = "add"
-	Delete Command = "delete"
-	Modify Command = "modify"
-)
-
-// Edit adds, deletes or changes one element without a restart.
-type Edit struct {
-	Section Section
-	Command Command
-	// Parent is the place of the <ip> element that a range belongs to; -1 for DNS.
-	Parent int
-	XML    string
-}
-
 // Edits lists what turns a running or configured definition into the wanted network, deletions first. It is
 // for networks between which no restart is needed, so that the wanted subnets say which of several is meant. What the
 // network was says which reservations have their lease time from it.
-func Edits(definition string, was, want Network) ([]Edit, error) {
+func Edits(definition string, was, want Definition) ([]hypervisor.NetworkEdit, error) {
 	root, err := xmltree.Parse(definition)
 	if err != nil {
 		return nil, err
@@ -118,7 +90,7 @@ func Edits(definition string, was, want Network) ([]Edit, error) {
 }
 
 // rangeEdits compares ranges with their lease times.
-func rangeEdits(p *parser, want Network) (deletes, adds []Edit) {
+func rangeEdits(p *parser, want Definition) (deletes, adds []hypervisor.NetworkEdit) {
 	known := []netip.Prefix{want.Subnet, want.Subnet6}
 	four, six := p.modelled(false, known), p.modelled(true, known)
 	for i, ip := range p.root.Children("ip") {
@@ -137,10 +109,10 @@ func rangeEdits(p *parser, want Network) (deletes, adds []Edit) {
 		}
 		same := func(a, b *xmltree.Element) bool { return p.rangeKey(a) == p.rangeKey(b) }
 		for _, e := range without(present, wanted, same) {
-			deletes = append(deletes, Edit{DHCPRange, Delete, i, e.String()})
+			deletes = append(deletes, hypervisor.NetworkEdit{Section: hypervisor.SectionDHCPRange, Command: hypervisor.EditDelete, Parent: i, XML: e.String()})
 		}
 		for _, e := range without(wanted, present, same) {
-			adds = append(adds, Edit{DHCPRange, Add, i, e.String()})
+			adds = append(adds, hypervisor.NetworkEdit{Section: hypervisor.SectionDHCPRange, Command: hypervisor.EditAdd, Parent: i, XML: e.String()})
 		}
 	}
 	return deletes, adds
@@ -168,7 +140,7 @@ func (p *parser) rangeKey(e *xmltree.Element) rangeKey {
 }
 
 // hostEdits compares DNS records.
-func hostEdits(p *parser, want Network) (deletes, adds []Edit) {
+func hostEdits(p *parser, want Definition) (deletes, adds []hypervisor.NetworkEdit) {
 	var wanted []*xmltree.Element
 	for address, names := range want.DNS.Hosts {
 		wanted = append(wanted, dnsHost(address, names))
@@ -182,10 +154,10 @@ func hostEdits(p *parser, want Network) (deletes, adds []Edit) {
 		return p.address(a.Attr("ip")) == p.address(b.Attr("ip")) && slices.Equal(hostnames(a), hostnames(b))
 	}
 	for _, e := range without(present, wanted, same) {
-		deletes = append(deletes, Edit{DNSHost, Delete, -1, e.String()})
+		deletes = append(deletes, hypervisor.NetworkEdit{Section: hypervisor.SectionDNSHost, Command: hypervisor.EditDelete, Parent: -1, XML: e.String()})
 	}
 	for _, e := range without(wanted, present, same) {
-		adds = append(adds, Edit{DNSHost, Add, -1, e.String()})
+		adds = append(adds, hypervisor.NetworkEdit{Section: hypervisor.SectionDNSHost, Command: hypervisor.EditAdd, Parent: -1, XML: e.String()})
 	}
 	return deletes, adds
 }

@@ -1,0 +1,134 @@
+package hypervisor
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/digitalocean/go-libvirt"
+	"golang.org/x/sync/errgroup"
+	"libvirt.org/go/libvirtxml"
+)
+
+// Interface is an interface of a machine that is on a network or on a bridge.
+type Interface struct {
+	Domain, DomainUUID string
+	// XML is its element in the definition, whole.
+	XML string
+	// Network, by name, with the interface's port there, or Bridge: what it is on.
+	Network, Port, Bridge string
+}
+
+// RunningInterfaces lists the interfaces of all running machines on networks and bridges.
+func (c *Client) RunningInterfaces(ctx context.Context) ([]Interface, error) {
+	return callIdempotent(ctx, c, "read the interfaces of running machines", func(l *libvirt.Libvirt) ([]Interface, error) {
+		domains, _, err := l.ConnectListAllDomains(1, libvirt.ConnectListDomainsActive)
+		if err != nil {
+			return nil, err
+		}
+		found := make([][]Interface, len(domains))
+		var group errgroup.Group
+		group.SetLimit(8) // a hypervisor may be far away
+		for i, d := range domains {
+			group.Go(func() (err error) {
+				found[i], err = interfacesOf(l, d, 0)
+				return err
+			})
+		}
+		err = group.Wait()
+		return slices.Concat(found...), err
+	})
+}
+
+// PlanInterfaces is RunningInterfaces for checks that many resources make at one time; the answer is shared as
+// PlanNetworks' is.
+func (c *Client) PlanInterfaces(ctx context.Context) ([]Interface, error) {
+	c.plan.mu.Lock()
+	defer c.plan.mu.Unlock()
+	if time.Since(c.plan.interfacesAt) < planFor {
+		return c.plan.interfaces, nil
+	}
+	all, err := c.RunningInterfaces(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c.plan.interfaces, c.plan.interfacesAt = all, time.Now()
+	return all, nil
+}
+
+// DomainInterfaces lists the interfaces of one machine as it runs, or as it is configured; one that is gone has none.
+func (c *Client) DomainInterfaces(ctx context.Context, domain, uuid string, configured bool) ([]Interface, error) {
+	ref, err := domainRef(uuid)
+	if err != nil {
+		return nil, err
+	}
+	ref.Name = domain
+	var flags libvirt.DomainXMLFlags
+	if configured {
+		flags = libvirt.DomainXMLInactive
+	}
+	return callIdempotent(ctx, c, fmt.Sprintf("read the interfaces of domain %q", domain), func(l *libvirt.Libvirt) ([]Interface, error) {
+		return interfacesOf(l, ref, flags)
+	})
+}
+
+// UpdateInterface gives an interface of a running machine another definition, until the machine is stopped.
+func (c *Client) UpdateInterface(ctx context.Context, what string, i Interface, xml string) error {
+	ref, err := domainRef(i.DomainUUID)
+	if err != nil {
+		return err
+	}
+	_, err = callIdempotent(ctx, c, what, act(func(l *libvirt.Libvirt) error {
+		return l.DomainUpdateDeviceFlags(ref, xml, libvirt.DomainDeviceModifyLive)
+	}))
+	return err
+}
+
+// NetworkPorts lists the ids of a network's ports; the error is one of IsUnsupported where libvirt keeps none (before 5.5).
+func (c *Client) NetworkPorts(ctx context.Context, uuid string) ([]string, error) {
+	return callIdempotent(ctx, c, fmt.Sprintf("list the ports of network %s", uuid), func(l *libvirt.Libvirt) ([]string, error) {
+		ref, err := lookupNetwork(l, uuid)
+		if err != nil {
+			return nil, err
+		}
+		ports, _, err := l.NetworkListAllPorts(ref, 1, 0)
+		if err != nil {
+			return nil, err
+		}
+		var ids []string
+		for _, p := range ports {
+			ids = append(ids, uuidText(p.UUID))
+		}
+		return ids, nil
+	})
+}
+
+var interfaceElement = regexp.MustCompile(`(?s)<interface type='(?:network|bridge)'>.*?</interface>`)
+
+// interfacesOf lists the interfaces of one machine; one that is gone has none.
+func interfacesOf(l *libvirt.Libvirt, d libvirt.Domain, flags libvirt.DomainXMLFlags) ([]Interface, error) {
+	text, err := l.DomainGetXMLDesc(d, flags)
+	if IsNotFound(explain("", err)) {
+		return nil, nil // ended meanwhile
+	}
+	if err != nil {
+		return nil, err
+	}
+	var all []Interface
+	for _, element := range interfaceElement.FindAllString(text, -1) {
+		var parsed libvirtxml.DomainInterface
+		if err := parsed.Unmarshal(element); err != nil {
+			return nil, fmt.Errorf("parse an interface of domain %q: %w", d.Name, err)
+		}
+		i := Interface{Domain: d.Name, DomainUUID: uuidText(d.UUID), XML: element}
+		if s := parsed.Source; s != nil && s.Network != nil {
+			i.Network, i.Port = s.Network.Network, s.Network.PortID
+		} else if s != nil && s.Bridge != nil {
+			i.Bridge = s.Bridge.Bridge
+		}
+		all = append(all, i)
+	}
+	return all, nil
+}

@@ -1,0 +1,145 @@
+package network
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+)
+
+// A network that is stopped takes its bridge along, and one that starts does not look for the interfaces of
+// running machines that were in it. An update of the interface connects it where its bridge becomes another
+// one, without the guest noticing, and not where nothing changes; a change of its type that keeps the bridge
+// connects it in libvirt 9 and no longer in libvirt 11 (both measured). So each goes to a spare bridge and
+// back, which also registers the network's port.
+
+// Start starts a network and plugs the interfaces of running machines into its bridge again; into an active one it plugs
+// those that its bridge has lost.
+func Start(ctx context.Context, c *hypervisor.Client, nameOrUUID string) error {
+	started, err := c.StartNetwork(ctx, nameOrUUID)
+	if err != nil {
+		return err
+	}
+	if !started {
+		return plugBack(ctx, c, nameOrUUID)
+	}
+	return plugIn(ctx, c, nameOrUUID)
+}
+
+// plugIn plugs the interfaces of running machines into the bridge of a network that has just started: those
+// that name the network, and those that name its bridge or one of the former bridges.
+func plugIn(ctx context.Context, c *hypervisor.Client, nameOrUUID string, former ...string) error {
+	defer c.ForgetPlan()
+	n, err := c.Network(ctx, nameOrUUID)
+	if err != nil || !n.Active() || n.Bridge() == "" || n.Live.VirtualPort != nil {
+		return err
+	}
+	bridges := former
+	if own := n.OwnBridge(); own != "" {
+		bridges = append(bridges, own)
+	}
+	plugs, err := interfacesOn(ctx, c, n.Name, bridges...)
+	if err != nil {
+		return err
+	}
+	stranded, err := strandedOf(ctx, c, n)
+	if err != nil {
+		return err
+	}
+	return plugAll(ctx, c, n, append(plugs, stranded...))
+}
+
+// plugAll plugs interfaces into the network's bridge.
+func plugAll(ctx context.Context, c *hypervisor.Client, n *hypervisor.Network, plugs []hypervisor.Interface) error {
+	if len(plugs) == 0 {
+		return nil
+	}
+	spare, remove, err := spareBridge(ctx, c, n)
+	if err != nil {
+		return err
+	}
+	var failed []error
+	for _, p := range plugs {
+		// One machine that cannot be plugged in must not leave the others without a network.
+		if err := replug(ctx, c, n, n.Bridge(), spare, p); err != nil && !hypervisor.IsNotFound(err) {
+			failed = append(failed, err)
+		}
+	}
+	return errors.Join(append(failed, remove())...)
+}
+
+// spareBridge makes a bridge of no use, by a network that is gone when it is stopped. One that an interrupted apply
+// left is taken, because it tells whose the interfaces on it are.
+func spareBridge(ctx context.Context, c *hypervisor.Client, n *hypervisor.Network) (bridge string, remove func() error, err error) {
+	name := spareName(n)
+	remove = func() error { return c.StopNetwork(context.WithoutCancel(ctx), name) }
+	if left, err := c.Network(ctx, name); err == nil && left.Active() {
+		return left.Bridge(), remove, nil
+	}
+	err = c.CreateTransientNetwork(ctx, fmt.Sprintf("make a spare bridge for network %q", n.Name), "<network><name>"+name+"</name><bridge stp='off' delay='0'/></network>")
+	if err != nil {
+		return "", nil, err
+	}
+	made, err := c.Network(ctx, name)
+	if err != nil {
+		return "", nil, errors.Join(err, remove())
+	}
+	return made.Bridge(), remove, nil
+}
+
+// spareName is the name of the network that the spare bridge belongs to.
+func spareName(n *hypervisor.Network) string { return "virtcluster-plug-" + n.UUID }
+
+// interfacesOn lists the interfaces of running machines on a network or on a bridge.
+func interfacesOn(ctx context.Context, c *hypervisor.Client, network string, bridges ...string) ([]hypervisor.Interface, error) {
+	all, err := c.RunningInterfaces(ctx)
+	return slices.DeleteFunc(all, func(p hypervisor.Interface) bool {
+		return (p.Network == "" || p.Network != network) && (p.Bridge == "" || !slices.Contains(bridges, p.Bridge))
+	}), err
+}
+
+var (
+	sourceElement = regexp.MustCompile(`(?s)<source [^>]*/>`)
+	portID        = regexp.MustCompile(` portid='[^']*'`)
+)
+
+// replug connects one interface to the bridge by way of the spare one.
+func replug(ctx context.Context, c *hypervisor.Client, n *hypervisor.Network, bridge, spare string, p hypervisor.Interface) error {
+	back := portID.ReplaceAllString(p.XML, "") // the port went with the stop
+	if interfaceType(p.XML) == "bridge" {
+		back = onBridge(p.XML, bridge)
+	}
+	for _, xml := range []string{onBridge(p.XML, spare), back} {
+		if err := c.UpdateInterface(ctx, fmt.Sprintf("plug an interface of domain %q into network %q", p.Domain, n.Name), p, xml); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// interfaceType is an interface's type: "network" or "bridge".
+func interfaceType(element string) string {
+	_, rest, _ := strings.Cut(element, "type='")
+	kind, _, _ := strings.Cut(rest, "'")
+	return kind
+}
+
+// onNetwork is an interface as one on a network, without a port.
+func onNetwork(element, name string) string {
+	_, rest, _ := strings.Cut(element, ">")
+	return "<interface type='network'>" + sourceElement.ReplaceAllLiteralString(rest, "<source network='"+escape(name)+"'/>")
+}
+
+// onBridge is an interface as one on a bridge.
+func onBridge(element, bridge string) string {
+	_, rest, _ := strings.Cut(element, ">")
+	return "<interface type='bridge'>" + sourceElement.ReplaceAllLiteralString(rest, "<source bridge='"+escape(bridge)+"'/>")
+}
+
+func escape(s string) string {
+	return strings.NewReplacer("&", "&amp;", "<", "&lt;", "'", "&apos;").Replace(s)
+}

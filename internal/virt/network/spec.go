@@ -1,0 +1,63 @@
+package network
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+)
+
+// State is what a network is besides its definition.
+type State struct{ Autostart, Active bool }
+
+// Spec is a network in plain values: its definition, what it is besides, and what only reading tells.
+type Spec struct {
+	Definition
+	State
+	// UUID and MAC of the network that was read.
+	UUID, MAC string
+	// CutOff are the running machines that the network's bridge has lost.
+	CutOff []string
+	// Lost are routes of the configuration that the machine of the running network does not have.
+	Lost []StaticRoute
+	// Live is the running definition that was read; nil where the network is inactive.
+	Live *Definition
+}
+
+// Validate finds what is wrong without asking any machine.
+func (s Spec) Validate() []service.Problem { return s.Definition.Validate() }
+
+// readSpec converts what the hypervisor has.
+func readSpec(n *hypervisor.Network, known ...netip.Prefix) (Spec, error) {
+	got := Spec{UUID: n.UUID, State: State{Autostart: n.Autostart, Active: n.Active()}}
+	var err error
+	if got.Definition, err = Parse(n.ConfigXML, known...); err != nil {
+		return got, err
+	}
+	if mac := n.Current().MAC; mac != nil {
+		got.MAC = mac.Address
+	}
+	if n.Active() {
+		live, err := Parse(n.LiveXML, known...)
+		if err != nil {
+			return got, err
+		}
+		live = Running(live, got.Definition)
+		got.Live = &live
+	}
+	return got, nil
+}
+
+// setLostRoutes notes the routes that the machine has lost: those that the configuration has too are missing, and what
+// runs has the others on paper only.
+func (s *Spec) setLostRoutes(lost []StaticRoute) {
+	for _, r := range lost {
+		if slices.Contains(s.Routes, r) {
+			s.Lost = append(s.Lost, r)
+		}
+	}
+	if s.Live != nil {
+		s.Live.Routes = WithoutLost(s.Live.Routes, lost, s.Routes)
+	}
+}

@@ -1,0 +1,250 @@
+package network
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/sshhost"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+)
+
+// sandbox skips a test that needs a real libvirtd, unless it runs inside the sandbox.
+func sandbox(t *testing.T) *hypervisor.Client {
+	t.Helper()
+	if os.Getenv("TF_ACC") == "" {
+		t.Skip("needs TF_ACC=1 inside test/sandbox/enter")
+	}
+	c, err := hypervisor.New("qemu:///system", sshhost.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+func shell(t *testing.T, argv ...string) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), argv[0], argv[1:]...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", strings.Join(argv, " "), err, out)
+	}
+	return string(out)
+}
+
+const dualStack = `<network><name>acc-dhcp</name><bridge name='accdhcp0'/>
+<ip address='10.77.0.254' prefix='24'><dhcp><range start='10.77.0.10' end='10.77.0.20'/></dhcp></ip>
+<ip family='ipv6' address='fd77::1' prefix='64'><dhcp><range start='fd77::10' end='fd77::20'/></dhcp></ip></network>`
+
+func withNetwork(t *testing.T, c *hypervisor.Client, name, xml string, start bool) {
+	t.Helper()
+	if _, err := c.DefineNetwork(t.Context(), name, xml); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx := context.WithoutCancel(t.Context())
+		if err := errors.Join(c.StopNetwork(ctx, name), c.UndefineNetwork(ctx, name)); err != nil {
+			t.Error(err)
+		}
+	})
+	if start {
+		if err := Start(t.Context(), c, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestAccReservationsLiveAndConfigured(t *testing.T) {
+	for _, active := range []bool{true, false} {
+		t.Run(fmt.Sprintf("active=%v", active), func(t *testing.T) { reservations(t, active) })
+	}
+}
+
+func reservations(t *testing.T, active bool) {
+	c := sandbox(t)
+	withNetwork(t, c, "acc-dhcp", dualStack, active)
+	ctx := t.Context()
+	first := hypervisor.DHCPHost{MAC: "52:54:00:00:00:01", IP: netip.MustParseAddr("10.77.0.1"), Name: "one"}
+	for range 2 {
+		if err := AddReservation(ctx, c, "acc-dhcp", first); err != nil {
+			t.Fatal(err)
+		}
+	}
+	six := hypervisor.DHCPHost{ID: "0:3:0:1:52:54:0:0:0:1", IP: netip.MustParseAddr("fd77::1:2")}
+	if err := PutReservation(ctx, c, "acc-dhcp", six); err != nil {
+		t.Fatal(err)
+	}
+	six.IP, six.Name = netip.MustParseAddr("fd77::1:1"), ""
+	if err := PutReservation(ctx, c, "acc-dhcp", six); err != nil {
+		t.Fatal(err)
+	}
+	// libvirt would change the first one that has the name.
+	taken := hypervisor.DHCPHost{MAC: "52:54:00:00:00:02", IP: netip.MustParseAddr("10.77.0.5"), Name: first.Name}
+	if err := PutReservation(ctx, c, "acc-dhcp", taken); err == nil || !strings.Contains(err.Error(), "that of another reservation already") {
+		t.Fatalf("two machines got one name: %v", err)
+	}
+	if err := PutReservation(ctx, c, "acc-dhcp", hypervisor.DHCPHost{MAC: "52:54:00:00:00:02", IP: first.IP}); err == nil || !strings.Contains(err.Error(), "reserved already") {
+		t.Fatalf("two machines got one address: %v", err)
+	}
+	moved := first
+	moved.IP = netip.MustParseAddr("10.77.0.3")
+	if err := AddReservation(ctx, c, "acc-dhcp", moved); err == nil {
+		t.Fatal("adding changed a reservation that was there")
+	}
+	if err := UpdateReservation(ctx, c, "acc-dhcp", first, moved); err != nil {
+		t.Fatal(err)
+	}
+	other := moved
+	other.MAC = "52:54:00:00:00:09"
+	if err := UpdateReservation(ctx, c, "acc-dhcp", moved, other); err != nil {
+		t.Fatal(err)
+	}
+	for _, flags := range [][]string{nil, {"--inactive"}} {
+		xml := shell(t, append([]string{"virsh", "net-dumpxml", "acc-dhcp"}, flags...)...)
+		if !strings.Contains(xml, `<host mac='52:54:00:00:00:09' name='one' ip='10.77.0.3'/>`) || !strings.Contains(xml, `ip='fd77::1:1'`) {
+			t.Errorf("active=%v %v: %s", active, flags, xml)
+		}
+	}
+	if err := RemoveReservation(ctx, c, "acc-dhcp", moved); err != nil { // another machine's by now
+		t.Fatal(err)
+	}
+	for range 2 {
+		for _, h := range []hypervisor.DHCPHost{other, six} {
+			if err := RemoveReservation(ctx, c, "acc-dhcp", h); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if n, err := c.Network(ctx, "acc-dhcp"); err != nil || len(hypervisor.DHCPHosts(n.Config)) != 0 || len(hypervisor.DHCPHosts(n.Current())) != 0 {
+		t.Errorf("reservations are left: %v", err)
+	}
+	if err := RemoveReservation(ctx, c, "no-such-network", first); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAccManyReservationsAtATimeAllArrive(t *testing.T) {
+	c := sandbox(t)
+	withNetwork(t, c, "acc-dhcp", dualStack, true)
+	var all sync.WaitGroup
+	for i := range 20 {
+		all.Go(func() {
+			h := hypervisor.DHCPHost{MAC: "52:54:00:00:01:" + string([]byte{'0' + byte(i/10), '0' + byte(i%10)}), IP: netip.AddrFrom4([4]byte{10, 77, 0, byte(100 + i)})}
+			if err := PutReservation(t.Context(), c, "acc-dhcp", h); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	n, err := c.Network(t.Context(), "acc-dhcp")
+	if err != nil || len(hypervisor.DHCPHosts(n.Live)) != 20 || len(hypervisor.DHCPHosts(n.Config)) != 20 {
+		t.Fatal(err)
+	}
+}
+
+// plugged starts a machine with an interface on network acc-dhcp and one on its bridge.
+func plugged(t *testing.T) {
+	t.Helper()
+	domain := t.TempDir() + "/d.xml"
+	if err := os.WriteFile(domain, []byte(`<domain type='qemu'><name>acc-plug</name><memory unit='MiB'>32</memory><os><type arch='x86_64' machine='q35'>hvm</type></os><devices>
+<interface type='network'><source network='acc-dhcp'/><model type='virtio'/><link state='up'/></interface>
+<interface type='bridge'><source bridge='accdhcp0'/><model type='virtio'/></interface></devices></domain>`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	shell(t, "virsh", "create", domain)
+	t.Cleanup(func() { _ = exec.Command("virsh", "destroy", "acc-plug").Run() })
+}
+
+func TestAccAnInterruptedPlugIsEnded(t *testing.T) {
+	c := sandbox(t)
+	withNetwork(t, c, "acc-dhcp", dualStack, true)
+	plugged(t)
+	cutOff := func(want ...string) {
+		t.Helper()
+		c.ForgetPlan()
+		n, err := c.Network(t.Context(), "acc-dhcp")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := CutOff(t.Context(), c, n); err != nil || !slices.Equal(got, want) {
+			t.Errorf("cut off are %v, %v; want %v", got, err, want)
+		}
+	}
+	xml, before := shell(t, "virsh", "dumpxml", "acc-plug"), shell(t, "ip", "-br", "link", "show", "master", "accdhcp0")
+	mended := func() {
+		t.Helper()
+		if err := Start(t.Context(), c, "acc-dhcp"); err != nil {
+			t.Fatal(err)
+		}
+		cutOff()
+		if after := shell(t, "ip", "-br", "link", "show", "master", "accdhcp0"); strings.Count(before, "\n") != 2 || after != before {
+			t.Errorf("before:\n%safter:\n%s", before, after)
+		}
+		if got := shell(t, "virsh", "dumpxml", "acc-plug"); portID.ReplaceAllString(got, "") != portID.ReplaceAllString(xml, "") {
+			t.Errorf("the machine changed from\n%s\nto\n%s", xml, got)
+		}
+		if out := shell(t, "virsh", "net-list", "--name"); strings.Contains(out, "virtcluster-plug") {
+			t.Errorf("a spare bridge is left: %s", out)
+		}
+	}
+	cutOff()
+	shell(t, "virsh", "net-destroy", "acc-dhcp")
+	cutOff() // nothing can be plugged into a network that does not run
+	shell(t, "virsh", "net-start", "acc-dhcp")
+	cutOff("acc-plug")
+	mended()
+
+	// Interrupted between the spare bridge and the way back.
+	n, err := c.Network(t.Context(), "acc-dhcp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	spare, _, err := spareBridge(t.Context(), c, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plugs, err := interfacesOn(t.Context(), c, "acc-dhcp")
+	if err != nil || len(plugs) != 1 {
+		t.Fatalf("%v, %v", plugs, err)
+	}
+	file := t.TempDir() + "/interface.xml"
+	if err := os.WriteFile(file, []byte(onBridge(plugs[0].XML, spare)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	shell(t, "virsh", "update-device", "acc-plug", file, "--live")
+	cutOff("acc-plug")
+	mended()
+
+	shell(t, "virsh", "destroy", "acc-plug")
+	cutOff()
+}
+
+func TestAccARestartPlugsRunningMachinesIn(t *testing.T) {
+	c := sandbox(t)
+	withNetwork(t, c, "acc-dhcp", dualStack, true)
+	plugged(t)
+	before := shell(t, "ip", "-br", "link", "show", "master", "accdhcp0")
+	xml := shell(t, "virsh", "dumpxml", "acc-plug")
+	if err := c.StopNetwork(t.Context(), "acc-dhcp"); err != nil {
+		t.Fatal(err)
+	}
+	if err := Start(t.Context(), c, "acc-dhcp"); err != nil {
+		t.Fatal(err)
+	}
+	if after := shell(t, "ip", "-br", "link", "show", "master", "accdhcp0"); strings.Count(before, "\n") != 2 || after != before {
+		t.Errorf("before:\n%safter:\n%s", before, after)
+	}
+	if ports := shell(t, "virsh", "-q", "net-port-list", "acc-dhcp"); len(strings.Fields(ports)) != 1 {
+		t.Errorf("ports: %s", ports)
+	}
+	if got := shell(t, "virsh", "dumpxml", "acc-plug"); portID.ReplaceAllString(got, "") != portID.ReplaceAllString(xml, "") {
+		t.Errorf("the machine changed from\n%s\nto\n%s", xml, got)
+	}
+}
