@@ -72,6 +72,17 @@ func TestVirtualRouterIDMatchesOpenShift(t *testing.T) {
 	}
 }
 
+func TestMaskedVirtualRouterIDMatchesOpenShiftsFirstForm(t *testing.T) {
+	for _, c := range []struct {
+		cluster      string
+		api, ingress int
+	}{{"vmware", 89, 186}, {"ocp4", 29, 126}, {"cnf10", 191, 144}} {
+		if api, ingress := MaskedVirtualRouterID(c.cluster, "api"), MaskedVirtualRouterID(c.cluster, "ingress"); api != c.api || ingress != c.ingress {
+			t.Errorf("%s: %d and %d, want %d and %d", c.cluster, api, ingress, c.api, c.ingress)
+		}
+	}
+}
+
 func TestVirtualRouterIDIsAlwaysValid(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		id := VirtualRouterID(rapid.String().Draw(t, "cluster"), rapid.SampledFrom([]string{"api", "ingress"}).Draw(t, "role"))

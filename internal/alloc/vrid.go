@@ -14,3 +14,16 @@ func VirtualRouterIDOf(name string) int {
 	}
 	return (b<<4 | a) + 1
 }
+
+// MaskedVirtualRouterID is the id of OpenShift's first form: the sums are cut to four bits instead of divided by 15, and
+// nothing is added. It is 0 to 255, and 0 is no id. The installer's script for the bootstrap machine
+// (data/data/bootstrap/baremetal/files/usr/local/bin/fletcher8) had it before 4.5, and the nodes
+// (openshift/baremetal-runtimecfg) until September 2019.
+func MaskedVirtualRouterID(cluster, role string) int {
+	var a, b int
+	for _, c := range []byte(cluster + "-" + role) {
+		a = (a + int(c)) & 0xf
+		b = (b + a) & 0xf
+	}
+	return b<<4 | a
+}

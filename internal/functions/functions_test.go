@@ -62,6 +62,8 @@ func TestFunctions(t *testing.T) {
 	}{
 		"mac_address":                    {NewMACAddress(), []attr.Value{str("okd-master-01"), num(0)}, str("52:54:00:22:5d:84")},
 		"virtual_router_id":              {NewVirtualRouterID(), []attr.Value{str("vmware"), str("ingress")}, num(124)},
+		"virtual_router_id as it is":     {NewVirtualRouterID(), []attr.Value{str("ocp4"), str("api"), str("current")}, num(222)},
+		"virtual_router_id before 4.5":   {NewVirtualRouterID(), []attr.Value{str("ocp4"), str("api"), str("masked")}, num(29)},
 		"pod_cidr":                       {NewPodCIDR(), []attr.Value{str("10.128.0.0/14"), num(23), num(1)}, str("10.128.2.0/23")},
 		"resolv_conf":                    {NewResolvConf(), []attr.Value{list("10.0.0.100", "FD00::1"), list("okd.example", "example")}, str("search okd.example example\nnameserver 10.0.0.100\nnameserver fd00::1\n")},
 		"resolv_conf without search":     {NewResolvConf(), []attr.Value{list("10.0.0.100"), types.ListNull(types.StringType)}, str("nameserver 10.0.0.100\n")},
@@ -109,6 +111,9 @@ func TestFunctionsSayWhichArgumentIsWrong(t *testing.T) {
 		"no name":              {NewMACAddress(), []attr.Value{str(""), num(0)}, 0, "empty"},
 		"negative index":       {NewMACAddress(), []attr.Value{str("a"), num(-1)}, 1, "negative"},
 		"no such role":         {NewVirtualRouterID(), []attr.Value{str("a"), str("etcd")}, 1, `"api" or "ingress"`},
+		"no such formula":      {NewVirtualRouterID(), []attr.Value{str("a"), str("api"), str("4.4")}, 2, `"current" or "masked"`},
+		"two formulas":         {NewVirtualRouterID(), []attr.Value{str("a"), str("api"), str("masked"), str("current")}, 3, "one formula"},
+		"an id of 0":           {NewVirtualRouterID(), []attr.Value{str("ocp7"), str("api"), str("masked")}, 0, "id 0"},
 		"no network":           {NewPodCIDR(), []attr.Value{str("10.128.0.0"), num(23), num(0)}, 0, "no network"},
 		"too short a prefix":   {NewPodCIDR(), []attr.Value{str("10.128.0.0/14"), num(8), num(0)}, 1, "write 14 to 32"},
 		"too many nodes":       {NewPodCIDR(), []attr.Value{str("10.128.0.0/14"), num(23), num(512)}, 2, "512 subnets"},

@@ -22,10 +22,17 @@ func (virtualRouterID) Definition(_ context.Context, _ function.DefinitionReques
 	resp.Definition = function.Definition{
 		Summary: "The VRRP virtual router id that OpenShift uses",
 		MarkdownDescription: "The virtual router id, 1 to 255, that OpenShift's Machine Config Operator gives a cluster's VRRP instance. " +
-			"Use it to keep off the ids of a cluster on the same segment, or to take the same one. Two clusters may have one id by chance.",
+			"Use it to keep off the ids of a cluster on the same segment, or to take the same one. Two clusters may have one id by chance.\n\n" +
+			"OpenShift has had two formulas, and `\"masked\"` as a third argument gives the first: `ocp4`'s API has 222 by the one and 29 by the other. " +
+			"The bootstrap machine had the first one in releases before 4.5, and all nodes had it in the first builds of 4.2.",
 		Parameters: []function.Parameter{
 			function.StringParameter{Name: "cluster", MarkdownDescription: "Name of the cluster."},
 			function.StringParameter{Name: "role", MarkdownDescription: "`api` or `ingress`."},
+		},
+		VariadicParameter: function.StringParameter{
+			Name: "formula",
+			MarkdownDescription: "At most one: `current` is Fletcher's checksum with sums modulo 15, plus one, and what there is without this argument; " +
+				"`masked` is the first form, with sums cut to four bits (`& 0xf`) and nothing added.",
 		},
 		Return: function.Int64Return{},
 	}
@@ -33,15 +40,32 @@ func (virtualRouterID) Definition(_ context.Context, _ function.DefinitionReques
 
 func (virtualRouterID) Run(ctx context.Context, req function.RunRequest, resp *function.RunResponse) {
 	var cluster, role string
-	if resp.Error = req.Arguments.Get(ctx, &cluster, &role); resp.Error != nil {
+	var formulas []string
+	if resp.Error = req.Arguments.Get(ctx, &cluster, &role, &formulas); resp.Error != nil {
 		return
 	}
+	formula := "current"
+	if len(formulas) > 0 {
+		formula = formulas[0]
+	}
+	var id int
 	switch {
 	case cluster == "":
 		resp.Error = function.NewArgumentFuncError(0, "The cluster's name is empty.")
 	case role != "api" && role != "ingress":
 		resp.Error = function.NewArgumentFuncError(1, fmt.Sprintf("There is no role %q: write \"api\" or \"ingress\".", role))
+	case len(formulas) > 1:
+		resp.Error = function.NewArgumentFuncError(3, "An id has one formula: leave out what follows it.")
+	case formula == "current":
+		id = alloc.VirtualRouterID(cluster, role)
+	case formula == "masked":
+		if id = alloc.MaskedVirtualRouterID(cluster, role); id == 0 {
+			resp.Error = function.NewArgumentFuncError(0, fmt.Sprintf("The first formula gives %s-%s the id 0, which VRRP does not have: OpenShift could not run a cluster of this name then.", cluster, role))
+		}
 	default:
-		resp.Error = resp.Result.Set(ctx, int64(alloc.VirtualRouterID(cluster, role)))
+		resp.Error = function.NewArgumentFuncError(2, fmt.Sprintf("There is no formula %q: write \"current\" or \"masked\".", formula))
+	}
+	if resp.Error == nil {
+		resp.Error = resp.Result.Set(ctx, int64(id))
 	}
 }
