@@ -40,6 +40,7 @@ func leaser(t *testing.T) {
 }
 
 func TestAccDataSourcesReadWhatTheHypervisorHas(t *testing.T) {
+	acctest.BothCLIs(t)
 	acctest.InSandbox(t)
 	leaser(t)
 	attr := resource.TestCheckResourceAttr

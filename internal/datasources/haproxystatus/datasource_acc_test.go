@@ -12,6 +12,7 @@ import (
 )
 
 func TestAccStatusTellsServersAndListeners(t *testing.T) {
+	acctest.BothCLIs(t)
 	acctest.InSandbox(t)
 	node, _ := haproxytest.Node(t)
 	good := haproxytest.Serve(t, "good", nil)

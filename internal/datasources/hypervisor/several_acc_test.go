@@ -81,6 +81,7 @@ resource "virtcluster_node" "%[1]s" {
 }
 
 func TestAccSeveralHypervisorsInOneApply(t *testing.T) {
+	acctest.BothCLIs(t)
 	s := startSecond(t)
 	uri := "qemu+tcp://" + s.tcp + "/system"
 	network := "  network_interfaces = [{ network = virtcluster_network.two.name, ip = \"10.95.1.11\"%s }]\n"

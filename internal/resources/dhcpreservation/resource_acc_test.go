@@ -67,6 +67,7 @@ var (
 )
 
 func TestAccReservationLife(t *testing.T) {
+	acctest.BothCLIs(t)
 	acctest.InSandbox(t)
 	c := func(ip, more string) string {
 		return config(reservation("r", "mac = \"52:54:00:aa:93:01\"\nip = \""+ip+"\"\n"+more))
@@ -128,6 +129,7 @@ func TestAccReservationGoesIntoTheNewNetwork(t *testing.T) {
 }
 
 func TestAccReservationBadInput(t *testing.T) {
+	acctest.BothCLIs(t)
 	acctest.InSandbox(t)
 	valid := reservation("r", "mac = \"52:54:00:aa:93:01\"\nip = \"10.93.0.5\"")
 	steps := []resource.TestStep{{Config: config(valid)}}
@@ -151,6 +153,7 @@ func TestAccReservationBadInput(t *testing.T) {
 }
 
 func TestAccReservationInARangeFailsThePlan(t *testing.T) {
+	acctest.BothCLIs(t)
 	acctest.InSandbox(t)
 	spaced := func(text string) *regexp.Regexp {
 		return regexp.MustCompile(strings.ReplaceAll(regexp.QuoteMeta(text), " ", `[\s│]+`))

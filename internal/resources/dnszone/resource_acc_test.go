@@ -103,6 +103,7 @@ func answers(t *testing.T, machine, want string, question ...string) resource.Te
 const internalFile = "/etc/bind/virtcluster/zones/internal/okd.example.zone"
 
 func TestAccZonesAnswerAsTheirViewsSay(t *testing.T) {
+	acctest.BothCLIs(t)
 	acctest.InSandbox(t)
 	before := acctest.On(t, "svc-1", "cat", "/etc/bind/named.conf")
 	t.Cleanup(func() {

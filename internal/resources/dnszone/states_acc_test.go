@@ -41,6 +41,7 @@ func node(s *state) string {
 }
 
 func TestAccStatesShareAZone(t *testing.T) {
+	acctest.BothCLIs(t)
 	acctest.InSandbox(t)
 	owner, one, two := newState(t), newState(t), newState(t)
 	owner.destroyAtEnd()
@@ -90,6 +91,7 @@ func TestAccStatesShareAZone(t *testing.T) {
 // TestAccEverythingImportsWithoutAChange takes parts of every kind, spelled in other words than BIND's files have them,
 // into a second state by import blocks.
 func TestAccEverythingImportsWithoutAChange(t *testing.T) {
+	acctest.BothCLIs(t)
 	acctest.InSandbox(t)
 	parts, err := os.ReadFile("testdata/parts.tf")
 	if err != nil {

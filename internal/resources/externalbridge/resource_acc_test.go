@@ -24,6 +24,7 @@ resource "virtcluster_external_bridge" "test" {
 }
 
 func TestAccExternalBridge(t *testing.T) {
+	acctest.BothCLIs(t)
 	acctest.InSandbox(t)
 	before := acctest.On(t, "hypervisor", "ip", "-br", "-4", "address")
 	has := func(device, address string) resource.TestCheckFunc {

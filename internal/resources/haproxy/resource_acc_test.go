@@ -64,6 +64,7 @@ resource "virtcluster_haproxy" "test" {
 }
 
 func TestAccBaseFromCreateToDestroy(t *testing.T) {
+	acctest.BothCLIs(t)
 	acctest.InSandbox(t)
 	node, ip := haproxytest.Node(t)
 	t.Cleanup(func() {
@@ -135,6 +136,7 @@ func TestAccBaseFromCreateToDestroy(t *testing.T) {
 }
 
 func TestAccAWriteOnlyPasswordIsNowhereButInTheFile(t *testing.T) {
+	acctest.BothCLIs(t)
 	acctest.InSandbox(t)
 	node, ip := haproxytest.Node(t)
 	config := func(password string, version int) string {

@@ -52,6 +52,7 @@ func serves(url, want string) resource.TestCheckFunc {
 }
 
 func TestAccBackendFromCreateToDestroy(t *testing.T) {
+	acctest.BothCLIs(t)
 	acctest.InSandbox(t)
 	node, ip := haproxytest.Node(t)
 	ports := []int64{haproxytest.Serve(t, "one", nil), haproxytest.Serve(t, "two", nil), haproxytest.Serve(t, "three", nil)}

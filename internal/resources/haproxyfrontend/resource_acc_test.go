@@ -40,6 +40,7 @@ func answers(url, want string) resource.TestCheckFunc {
 }
 
 func TestAccFrontendFromCreateToDestroy(t *testing.T) {
+	acctest.BothCLIs(t)
 	acctest.InSandbox(t)
 	node, ip := haproxytest.Node(t)
 	one, two := haproxytest.Serve(t, "one", nil), haproxytest.Serve(t, "two", nil)
@@ -205,6 +206,7 @@ func listens(t *testing.T, endpoint string) resource.TestCheckFunc {
 }
 
 func TestAccAPersonsFrontendIsImportedAndNotTakenOver(t *testing.T) {
+	acctest.BothCLIs(t)
 	acctest.InSandbox(t)
 	node, ip := haproxytest.Node(t)
 	acctest.On(t, "svc-1", "cp", "/etc/haproxy/haproxy.cfg", "/tmp/haproxy.cfg")

@@ -13,6 +13,7 @@ import (
 )
 
 func TestAccImageImportedIsLeftAsItIs(t *testing.T) {
+	acctest.BothCLIs(t)
 	acctest.InSandbox(t)
 	source := file(t, disk(7))
 	run(t, "virsh", "pool-define-as", "imported", "dir", "--target", poolDir)

@@ -103,6 +103,7 @@ func created() resource.ConfigPlanChecks {
 }
 
 func TestAccImageFromAFile(t *testing.T) {
+	acctest.BothCLIs(t)
 	acctest.InSandbox(t)
 	tiny, err := os.ReadFile(os.Getenv("SANDBOX_TINY_IMAGE"))
 	if err != nil {
@@ -236,6 +237,7 @@ func TestAccImageFromTheWeb(t *testing.T) {
 }
 
 func TestAccImageFailuresLeaveNoVolume(t *testing.T) {
+	acctest.BothCLIs(t)
 	acctest.InSandbox(t)
 	content := disk(3)
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -296,6 +298,7 @@ func TestAccImageAndAVolumeOfItsName(t *testing.T) {
 }
 
 func TestAccImageBadInput(t *testing.T) {
+	acctest.BothCLIs(t)
 	acctest.InSandbox(t)
 	fails := func(config, message string) resource.TestStep {
 		return resource.TestStep{Config: config, PlanOnly: true, ExpectError: regexp.MustCompile(message)}

@@ -29,6 +29,7 @@ func TestAccNetworkLeavesAForeignBridge(t *testing.T) {
 }
 
 func TestAccNetworkOfAnotherKindIsNotImported(t *testing.T) {
+	acctest.BothCLIs(t)
 	acctest.InSandbox(t)
 	for name, forward := range map[string]string{"passthrough": "<forward mode='passthrough'><interface dev='eno1'/></forward>", "macvtap": "<forward mode='bridge'><interface dev='eno1'/></forward>"} {
 		t.Run(name, func(t *testing.T) {

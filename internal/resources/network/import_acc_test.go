@@ -6,9 +6,12 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
 )
 
 func TestAccNetworkImportedWithEmptyCollections(t *testing.T) {
+	acctest.BothCLIs(t)
 	const empty = "  dhcp = { ranges = [], options = {} }\n  dns = { forwarders = [], hosts = {} }\n  routes = []\n  pxe = {}\n"
 	const leftOut = "  dhcp = {}\n"
 	imported := func(made string) string {

@@ -18,6 +18,7 @@ func spaced(text string) *regexp.Regexp {
 }
 
 func TestAccNetworkBadInputFailsThePlan(t *testing.T) {
+	acctest.BothCLIs(t)
 	acctest.InSandbox(t)
 	shell(t, "sh", "-c", "printf '<network><name>accother</name><bridge name=\"accother\"/><ip address=\"10.95.0.1\" prefix=\"24\"/></network>' >$TMPDIR/other.xml && virsh net-define $TMPDIR/other.xml")
 	t.Cleanup(func() { _ = exec.Command("virsh", "net-undefine", "accother").Run() })

@@ -12,6 +12,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
 )
 
 func TestAccNetworkGetsLostMachinesBack(t *testing.T) {
@@ -52,6 +54,7 @@ func TestAccNetworkGetsLostMachinesBack(t *testing.T) {
 
 // Two subnets of one family are not the provider's, but an import may bring them.
 func TestAccNetworkImportedWithTwoSubnets(t *testing.T) {
+	acctest.BothCLIs(t)
 	const two = `<network><name>acc0</name><bridge name='accbr0'/><ip address='10.110.0.1' prefix='24'/>` +
 		`<ip address='10.111.0.1' prefix='24'><dhcp><range start='10.111.0.10' end='10.111.0.20'/></dhcp></ip></network>`
 	attributes := func(end, more string) string {

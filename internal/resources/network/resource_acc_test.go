@@ -95,6 +95,7 @@ func importing(id string, leftOut ...string) resource.TestStep {
 }
 
 func TestAccNetworkWithEverything(t *testing.T) {
+	acctest.BothCLIs(t)
 	full := management + `
   domain    = "okd.example"
   ipv6_cidr = "fd00:91::/64"
@@ -130,6 +131,7 @@ func TestAccNetworkWithEverything(t *testing.T) {
 }
 
 func TestAccNetworkModes(t *testing.T) {
+	acctest.BothCLIs(t)
 	for mode, c := range map[string]struct{ more, want string }{
 		"nat":      {`cidr = "10.92.0.0/24"`, "<forward mode='nat'>"},
 		"route":    {`cidr = "10.92.0.0/24"`, "<forward mode='route'/>"},
@@ -152,6 +154,7 @@ func TestAccNetworkModes(t *testing.T) {
 }
 
 func TestAccNetworkLiveChangesKeepTheNetworkRunning(t *testing.T) {
+	acctest.BothCLIs(t)
 	dhcp := func(end string) string {
 		return management + `dhcp = { ranges = [{ start = "10.91.0.210", end = "` + end + `" }] }
   dns = { hosts = { "10.91.0.9" = ["nine"] } }`
@@ -184,6 +187,7 @@ func TestAccNetworkLiveChangesKeepTheNetworkRunning(t *testing.T) {
 }
 
 func TestAccNetworkDriftIsSeenAndMended(t *testing.T) {
+	acctest.BothCLIs(t)
 	c := config(management + `dhcp = { ranges = [{ start = "10.91.0.210", end = "10.91.0.220" }] }
   dns = { hosts = { "10.91.0.9" = ["nine"] } }`)
 	mended := has(t, "acc0", "<range start='10.91.0.210' end='10.91.0.220'/>", "<hostname>nine</hostname>", "<forward mode='nat'>")

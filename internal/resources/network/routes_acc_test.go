@@ -24,6 +24,7 @@ func kernel(t *testing.T, routes ...string) {
 }
 
 func TestAccNetworkInTheWayOfARouteFailsThePlan(t *testing.T) {
+	acctest.BothCLIs(t)
 	acctest.InSandbox(t)
 	// The halves of all addresses are a VPN's default route, and what is refused or dropped leads nowhere.
 	kernel(t, "0.0.0.0/1 via 10.19.41.254", "128.0.0.0/1 via 10.19.41.254", "unreachable 10.80.0.0/12",

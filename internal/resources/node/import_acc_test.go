@@ -31,6 +31,7 @@ import {
 var unchanged = resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction("virtcluster_node.m", plancheck.ResourceActionNoop)}}
 
 func TestAccNodeImportedWithHowTerraformTreatsIt(t *testing.T) {
+	acctest.BothCLIs(t)
 	pool, network, image := stage(t, "nodetreat")
 	const empty = "labels = {}\n  disks = {}\n"
 	attributes := "  boot = { order = [\"hd\"] }\n  cloud_init = { meta_data = \"team:   blue # ours\\n\" }\n  " + empty +
@@ -82,6 +83,7 @@ func TestAccNodeImportedWithHowTerraformTreatsIt(t *testing.T) {
 const namespace = "https://github.com/virtcluster/terraform-provider-virtcluster/node/1"
 
 func TestAccNodeImportedWithItsFirstBootConfiguration(t *testing.T) {
+	acctest.BothCLIs(t)
 	_, network, image := stage(t, "nodefirst")
 	for attribute, text := range map[string]string{
 		"butane":   "variant: fcos\nversion: 1.5.0\n# who reads this\nstorage: { files: [{ path: /etc/hello, contents: { inline: world } }] }\n",

@@ -12,6 +12,7 @@ import (
 )
 
 func TestAccNodeBadInput(t *testing.T) {
+	acctest.BothCLIs(t)
 	_, network, image := stage(t, "nodebad")
 	virsh(t, "net-update", network, "add", "ip-dhcp-host", "<host mac='52:54:00:77:00:08' ip='10.77.0.8'/>", "--live", "--config")
 	t.Cleanup(func() {

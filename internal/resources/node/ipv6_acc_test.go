@@ -116,6 +116,7 @@ data "virtcluster_nodes" "other" {
 }
 
 func TestAccNodeAgainstAPlannedNetwork(t *testing.T) {
+	acctest.BothCLIs(t)
 	acctest.InSandbox(t)
 	fails := func(config, want string) resource.TestStep {
 		return resource.TestStep{Config: config, PlanOnly: true, ExpectError: wrapped(want)}

@@ -134,6 +134,7 @@ func answers(t *testing.T, path, want string) resource.TestCheckFunc {
 }
 
 func TestAccNodeLives(t *testing.T) {
+	acctest.BothCLIs(t)
 	_, network, image := stage(t, "nodelives")
 	first := oneInterface + "  role = \"master\"\n  labels = { a = \"b\" }\n  max_memory_mib = 256\n  max_vcpus = 2\n  wait_for = \"guest_agent\"\n" +
 		"  butane = \"variant: fcos\\nversion: 1.5.0\\nstorage: { files: [{ path: /etc/hello, contents: { inline: world } }] }\\n\"\n"
@@ -238,6 +239,7 @@ func TestAccNodeLives(t *testing.T) {
 }
 
 func TestAccNodeRestartsOnlyWhereAllowed(t *testing.T) {
+	acctest.BothCLIs(t)
 	_, network, image := stage(t, "noderestart")
 	var before string
 	same := func(want bool) resource.TestCheckFunc {
@@ -271,6 +273,7 @@ func TestAccNodeRestartsOnlyWhereAllowed(t *testing.T) {
 }
 
 func TestAccNodeOfVirshIsImportedAndKeepsWhatIsNotModelled(t *testing.T) {
+	acctest.BothCLIs(t)
 	pool, network, image := stage(t, "nodeimport")
 	disk := "/var/lib/libvirt/" + pool + "/hand.qcow2"
 	ignition := t.TempDir() + "/config.ign"

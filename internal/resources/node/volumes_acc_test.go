@@ -16,6 +16,7 @@ import (
 
 // Other providers name a machine's disks as volumes of pools, by no path.
 func TestAccNodeImportedWithDisksThatAreNamedAsVolumes(t *testing.T) {
+	acctest.BothCLIs(t)
 	pool, network, image := stage(t, "nodenamed")
 	virsh(t, "vol-create-as", pool, "hand.qcow2", "1G", "--format", "qcow2", "--backing-vol", image, "--backing-vol-format", "qcow2")
 	virsh(t, "vol-create-as", pool, "data.raw", "64M", "--format", "raw")

@@ -34,6 +34,7 @@ func units(t *testing.T, machine string) string {
 }
 
 func TestAccServiceNodeLife(t *testing.T) {
+	acctest.BothCLIs(t)
 	acctest.InSandbox(t)
 	node := acctest.ServiceNodes(t, 1)[0]
 	fingerprint, public := hostKey(t, "svc-1")
@@ -133,6 +134,7 @@ func TestAccServiceNodeRefusesWrongHostKeys(t *testing.T) {
 }
 
 func TestAccServiceNodeBadInput(t *testing.T) {
+	acctest.BothCLIs(t)
 	acctest.InSandbox(t)
 	node := acctest.ServiceNodes(t, 1)[0]
 	short := `timeouts = { create = "8s" }`

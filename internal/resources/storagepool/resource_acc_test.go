@@ -48,6 +48,7 @@ func info(t *testing.T, name string, want ...string) resource.TestCheckFunc {
 }
 
 func TestAccPoolMakesAndRemovesItsDirectory(t *testing.T) {
+	acctest.BothCLIs(t)
 	acctest.InSandbox(t)
 	dir := "/var/lib/libvirt/pools/made"
 	resource.Test(t, resource.TestCase{
@@ -143,6 +144,7 @@ func TestAccPoolKeepsFilesThatItDoesNotKnow(t *testing.T) {
 }
 
 func TestAccPoolBadInput(t *testing.T) {
+	acctest.BothCLIs(t)
 	acctest.InSandbox(t)
 	virsh(t, "pool-define-as", "theirs", "dir", "--target", "/tmp")
 	defer virsh(t, "pool-undefine", "theirs")

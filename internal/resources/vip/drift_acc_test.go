@@ -166,6 +166,7 @@ func TestAccAPersonsInstancesGoOn(t *testing.T) {
 }
 
 func TestAccAWriteOnlyPasswordIsNowhereButOnTheMachines(t *testing.T) {
+	acctest.BothCLIs(t)
 	acctest.InSandbox(t)
 	ids := machines(t, 2)
 	config := func(password string, version int) string {

@@ -14,6 +14,7 @@ import (
 )
 
 func TestAccBadInputFailsThePlanAtItsAttribute(t *testing.T) {
+	acctest.BothCLIs(t)
 	acctest.InSandbox(t)
 	ids := machines(t, 2)
 	address := "10.0.100.250/24"

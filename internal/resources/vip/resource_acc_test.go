@@ -35,6 +35,7 @@ func vip(ids []string, address, extra string) string {
 const test = "virtcluster_vip.test"
 
 func TestAccVIPIsHeldByOneOfTwo(t *testing.T) {
+	acctest.BothCLIs(t)
 	acctest.InSandbox(t)
 	ids := machines(t, 2)
 	id := strings.Join(ids, ",") + "#vmware-api"

@@ -66,6 +66,7 @@ func action(a plancheck.ResourceActionType) resource.ConfigPlanChecks {
 }
 
 func TestAccVolume(t *testing.T) {
+	acctest.BothCLIs(t)
 	acctest.InSandbox(t)
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: acctest.Providers,
@@ -149,6 +150,7 @@ func TestAccVolumeGrowsUnderARunningMachine(t *testing.T) {
 }
 
 func TestAccVolumeBadInput(t *testing.T) {
+	acctest.BothCLIs(t)
 	acctest.InSandbox(t)
 	fails := func(config, message string) resource.TestStep {
 		return resource.TestStep{Config: config, PlanOnly: true, ExpectError: regexp.MustCompile(message)}
