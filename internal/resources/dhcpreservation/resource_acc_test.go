@@ -1,7 +1,6 @@
 package dhcpreservation_test
 
 import (
-	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
@@ -33,14 +32,7 @@ func reservation(name, attributes string) string {
 	return "resource \"virtcluster_dhcp_reservation\" \"" + name + "\" {\n  network = virtcluster_network.n.name\n" + attributes + "\n}\n"
 }
 
-func virsh(t *testing.T, argv ...string) string {
-	t.Helper()
-	out, err := exec.Command("virsh", argv...).CombinedOutput()
-	if err != nil {
-		t.Fatalf("virsh %s: %v: %s", strings.Join(argv, " "), err, out)
-	}
-	return string(out)
-}
+var virsh = acctest.Virsh
 
 // hosts checks the reservations that virsh shows in both definitions.
 func hosts(t *testing.T, want ...string) resource.TestCheckFunc {

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
 )
@@ -135,16 +134,6 @@ func told(t *testing.T) (loads map[string]int, commands []string) {
 		t.Fatalf("named's log tells of no zone, or of commands in other words:\n%s", log)
 	}
 	return loads, commands
-}
-
-// eventually waits for something that takes a moment.
-func eventually(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(60 * time.Second); !is(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("in vain waited: %s", what)
-		}
-	}
 }
 
 // providerOf finds the provider's process below the CLI's.

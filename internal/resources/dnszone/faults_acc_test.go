@@ -86,7 +86,7 @@ func TestAccZonesThroughFaults(t *testing.T) {
 		t.Run("the serial rises above a hand-edited "+by, func(t *testing.T) {
 			acctest.On(t, "svc-1", "sed", "-i", `s/\(\tSOA\t[^ ]* [^ ]*\) [0-9]*/\1 `+by+`/`, internalFile)
 			acctest.On(t, "svc-1", "rndc", "reload", "okd.example", "IN", "internal")
-			eventually(t, "for the serial "+by, func() bool { return fmt.Sprint(serial(t)) == by })
+			acctest.Eventually(t, "for the serial "+by, func() bool { return fmt.Sprint(serial(t)) == by })
 			before := serial(t)
 			s.apply(config())
 			is(t, served(), "api.okd.example")
@@ -99,7 +99,7 @@ func TestAccZonesThroughFaults(t *testing.T) {
 		s.write(config())
 		acctest.On(t, "svc-1", "kill", "-STOP", named) // so that the reload does not end
 		apply := s.start("apply", "-auto-approve")
-		eventually(t, "for the swap", func() bool {
+		acctest.Eventually(t, "for the swap", func() bool {
 			_, err := acctest.Try(t.Context(), "svc-1", "grep", "-q", served(), internalFile)
 			return err == nil
 		})

@@ -91,16 +91,6 @@ func provider(t *testing.T, parent int) int {
 	return 0
 }
 
-// eventually waits for something that takes a moment.
-func eventually(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(60 * time.Second); !is(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("in vain waited: %s", what)
-		}
-	}
-}
-
 func underWay() bool {
 	info, err := os.Stat(filepath.Join(poolDir, "i"))
 	return err == nil && info.Size() > 1<<20
@@ -138,7 +128,7 @@ func TestAccImageUploadInterrupted(t *testing.T) {
 	// Ctrl-C: the volume goes.
 	server.slowly.Store(true)
 	apply := c.start("apply", "-auto-approve", "-no-color")
-	eventually(t, "for the upload", underWay)
+	acctest.Eventually(t, "for the upload", underWay)
 	if err := apply.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
@@ -151,8 +141,8 @@ func TestAccImageUploadInterrupted(t *testing.T) {
 
 	// SIGKILL: the next apply puts it right.
 	apply = c.start("apply", "-auto-approve", "-no-color")
-	eventually(t, "for the upload", underWay)
-	eventually(t, "for progress in the log", func() bool {
+	acctest.Eventually(t, "for the upload", underWay)
+	acctest.Eventually(t, "for progress in the log", func() bool {
 		return regexp.MustCompile(`uploading image:.*mib=`).MatchString(c.log())
 	})
 	if err := syscall.Kill(provider(t, apply.Process.Pid), syscall.SIGKILL); err != nil {

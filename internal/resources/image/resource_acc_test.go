@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -49,15 +48,7 @@ func checksum(content []byte) string {
 	return fmt.Sprintf("  checksum = \"sha256:%x\"\n", sha256.Sum256(content))
 }
 
-// run runs a command and returns what it printed.
-func run(t *testing.T, argv ...string) string {
-	t.Helper()
-	out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput()
-	if err != nil {
-		t.Errorf("%s: %v: %s", strings.Join(argv, " "), err, out)
-	}
-	return strings.TrimSpace(string(out))
-}
+var run = acctest.Run
 
 // stored checks that the volume is exactly the content.
 func stored(t *testing.T, content []byte) resource.TestCheckFunc {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,14 +29,7 @@ const management = `
   gateway = "10.91.0.254"
 `
 
-func shell(t *testing.T, argv ...string) string {
-	t.Helper()
-	out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput()
-	if err != nil {
-		t.Fatalf("%s: %v: %s", strings.Join(argv, " "), err, out)
-	}
-	return string(out)
-}
+var shell = acctest.Run
 
 // has checks that libvirt's own client shows all of these in both definitions, and that those are equal.
 func has(t *testing.T, name string, want ...string) resource.TestCheckFunc {
@@ -69,7 +63,7 @@ func lacks(t *testing.T, name string, unwanted ...string) resource.TestCheckFunc
 
 func gone(t *testing.T, name string) resource.TestCheckFunc {
 	return func(*terraform.State) error {
-		if out := shell(t, "virsh", "net-list", "--all", "--name"); strings.Contains(out, name+"\n") {
+		if out := shell(t, "virsh", "net-list", "--all", "--name"); slices.Contains(strings.Fields(out), name) {
 			t.Errorf("network %s is left: %s", name, out)
 		}
 		return nil

@@ -18,15 +18,7 @@ import (
 
 const address = "virtcluster_node.n"
 
-// virsh runs virsh and returns what it printed.
-func virsh(t *testing.T, argv ...string) string {
-	t.Helper()
-	out, err := exec.Command("virsh", argv...).CombinedOutput()
-	if err != nil {
-		t.Fatalf("virsh %s: %v: %s", strings.Join(argv, " "), err, out)
-	}
-	return string(out)
-}
+var virsh = acctest.Virsh
 
 // stage makes a pool with the tiny image and a network, and checks at the end that the nodes left nothing there.
 func stage(t *testing.T, name string) (pool, network, image string) {

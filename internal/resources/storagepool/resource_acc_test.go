@@ -4,7 +4,6 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
-	"strings"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
@@ -25,15 +24,7 @@ resource "virtcluster_storage_pool" "p" {
 `
 }
 
-// virsh runs virsh and returns what it printed.
-func virsh(t *testing.T, argv ...string) string {
-	t.Helper()
-	out, err := exec.Command("virsh", argv...).CombinedOutput()
-	if err != nil {
-		t.Fatalf("virsh %s: %v: %s", strings.Join(argv, " "), err, out)
-	}
-	return string(out)
-}
+var virsh = acctest.Virsh
 
 func info(t *testing.T, name string, want ...string) resource.TestCheckFunc {
 	return func(*terraform.State) error {

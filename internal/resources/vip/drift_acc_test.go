@@ -148,7 +148,7 @@ func TestAccAPersonsInstancesGoOn(t *testing.T) {
 	ids := machines(t, 2)
 	acctest.On(t, "svc-1", "sh", "-c", `printf %s "$1" >`+conf+` && systemctl start keepalived`, "sh", foreign)
 	t.Cleanup(func() { clean(t, "svc-1") })
-	eventually(t, "a person's instance does not come up", func() bool { return held(t, "10.19.41.222")(nil) == nil })
+	acctest.Eventually(t, "a person's instance does not come up", func() bool { return held(t, "10.19.41.222")(nil) == nil })
 	named := strings.Replace(vip(ids, "10.0.100.250/24", ""), "vmware-api", "theirs", 1)
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: acctest.Providers,

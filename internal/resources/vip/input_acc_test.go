@@ -110,7 +110,7 @@ func TestAccAStrangerWithTheSameIDIsHeard(t *testing.T) {
 	stranger := strings.NewReplacer("eth1", "eth0", "200", "109", "10.19.41.222", "10.0.100.222").Replace(foreign)
 	acctest.On(t, "svc-3", "sh", "-c", `printf %s "$1" >`+conf+` && systemctl start keepalived`, "sh", stranger)
 	t.Cleanup(func() { clean(t, "svc-3") })
-	eventually(t, "the stranger does not speak", func() bool {
+	acctest.Eventually(t, "the stranger does not speak", func() bool {
 		return strings.Contains(acctest.On(t, "svc-3", "ip", "-oneline", "address", "show"), " 10.0.100.222/")
 	})
 	resource.Test(t, resource.TestCase{

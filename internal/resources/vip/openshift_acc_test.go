@@ -103,7 +103,7 @@ func TestAccTheOpenShiftExampleIsOpenShifts(t *testing.T) {
 		}
 	}
 	run(t.Context(), "apply", "-auto-approve") // makes the VIPs; their checks run from then on
-	eventually(t, "the checks do not succeed", func() bool { p := seen().Priorities; return fmt.Sprint(p) == "map[api:[90 90] ingress:[90 90]]" })
+	acctest.Eventually(t, "the checks do not succeed", func() bool { p := seen().Priorities; return fmt.Sprint(p) == "map[api:[90 90] ingress:[90 90]]" })
 	want("after its creation", []int{90, 90}, []int{90, 90}, [2]string{"10.0.100.102", "10.0.100.102"})
 	for _, role := range []string{"api", "ingress"} {
 		content := acctest.On(t, "svc-1", "cat", conf)
@@ -125,7 +125,7 @@ func TestAccTheOpenShiftExampleIsOpenShifts(t *testing.T) {
 	stop("svc-2", "ingress")
 	comesTo(t, ingress, "svc-1")
 	answer(t, "svc-2", "api", 6443, "/readyz", true)
-	eventually(t, "the check on svc-2 does not succeed again", func() bool { return fmt.Sprint(seen().Priorities["api"]) == "[90 90]" })
+	acctest.Eventually(t, "the check on svc-2 does not succeed again", func() bool { return fmt.Sprint(seen().Priorities["api"]) == "[90 90]" })
 	if holder(t, api) != "svc-1" {
 		t.Error("the API's address went back, which OpenShift's does not")
 	}

@@ -134,7 +134,7 @@ func crashes(t *testing.T, p *probe, limits map[string]time.Duration) {
 		if c.machine == backup {
 			time.Sleep(crash) // in which a backup that hears nobody would have taken the address
 		}
-		eventually(t, "the address does not come back after "+c.name, func() bool { return p.settled(owner, c.machine == owner) })
+		acctest.Eventually(t, "the address does not come back after "+c.name, func() bool { return p.settled(owner, c.machine == owner) })
 	}
 	p.mark("settled")
 }
@@ -161,7 +161,7 @@ func TestAccAnotherMemberTakesOverFromADeadMachine(t *testing.T) {
 					p.mark("power-off")
 					p.kill("svc-3")
 					powerOff(t, "svc-3")
-					eventually(t, "nobody takes over", func() bool { return p.settled("svc-2", false) })
+					acctest.Eventually(t, "nobody takes over", func() bool { return p.settled("svc-2", false) })
 					before = untouched(t)
 					p.mark("a change with a dead member")
 				},

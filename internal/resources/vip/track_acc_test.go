@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
@@ -29,17 +28,7 @@ func holder(t *testing.T, address string) string {
 // comesTo waits until a machine alone has an address.
 func comesTo(t *testing.T, address, machine string) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("%s is not held by %s", address, machine), func() bool { return holder(t, address) == machine })
-}
-
-// eventually waits for something that a failure or its end brings about: a check's interval, then an election.
-func eventually(t *testing.T, complaint string, holds func() bool) {
-	t.Helper()
-	for began := time.Now(); !holds(); time.Sleep(100 * time.Millisecond) {
-		if time.Since(began) > 30*time.Second {
-			t.Fatal(complaint)
-		}
-	}
+	acctest.Eventually(t, fmt.Sprintf("%s is not held by %s", address, machine), func() bool { return holder(t, address) == machine })
 }
 
 // TestAccWhatIsTrackedMovesTheAddress fails on the owner a script that does not run as root, an interface, and HAProxy,

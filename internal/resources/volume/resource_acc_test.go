@@ -3,7 +3,6 @@ package volume_test
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
@@ -39,14 +38,7 @@ resource "virtcluster_image" "base" {
 `, poolDir, os.Getenv("SANDBOX_TINY_IMAGE"))
 }
 
-func run(t *testing.T, argv ...string) string {
-	t.Helper()
-	out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput()
-	if err != nil {
-		t.Errorf("%s: %v: %s", strings.Join(argv, " "), err, out)
-	}
-	return strings.TrimSpace(string(out))
-}
+var run = acctest.Run
 
 // is checks what qemu-img says of the volume.
 func is(t *testing.T, want ...string) resource.TestCheckFunc {

@@ -1,0 +1,38 @@
+package acctest
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Run runs a command on the hypervisor and returns what it printed, trimmed; a failure ends the test. It has no context
+// of its own, so that a test's clean-up may use it.
+func Run(t *testing.T, argv ...string) string {
+	t.Helper()
+	out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v: %s", strings.Join(argv, " "), err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// Virsh is Run for virsh.
+func Virsh(t *testing.T, argv ...string) string {
+	t.Helper()
+	return Run(t, append([]string{"virsh"}, argv...)...)
+}
+
+// patience is how long Eventually waits: a busy machine under emulation takes its time.
+const patience = time.Minute
+
+// Eventually waits until something holds. A test that waits in vain for what ends there.
+func Eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for began := time.Now(); !holds(); time.Sleep(50 * time.Millisecond) {
+		if time.Since(began) > patience {
+			t.Fatalf("waited %s in vain: %s", patience, what)
+		}
+	}
+}
