@@ -22,7 +22,7 @@ report_count() { # LOG WHAT
 	broken=$(grep -cE '^(FAIL[[:space:]].*\[(build|setup) failed\]|panic: )' "$1" || true)
 	skipped=$(grep -c '^--- SKIP' "$1" || true)
 	# Skipped tests are named: a check that did not run is not a check that passed.
-	grep -A2 '^--- SKIP' "$1" | sed 's/^/  /' || true
+	grep -B2 '^--- SKIP' "$1" | sed 's/^/  /' || true
 	echo "$2: $skipped skipped"
 	echo "$passed passed, $((failed + broken)) failed"
 }
@@ -30,4 +30,51 @@ report_count() { # LOG WHAT
 # What takes longest is where a run is made shorter.
 report_slowest() { # LOG: prints the twelve slowest tests in one line
 	sed -n 's/^--- PASS: \(Test[^ ]*\) (\(.*\)s)$/\2 \1/p' "$1" | sort -rn | head -n 12 | awk '{ printf "%s%s %.0f s", NR == 1 ? "slowest: " : ", ", $2, $1 } END { if (NR) print "" }'
+}
+
+# verdict LOG TEST: the last verdict of a test that ran once or twice, or LOST: it never ended, or did not run.
+verdict() {
+	local last
+	last=$(sed -n "s/^--- \(PASS\|FAIL\|SKIP\): $2 .*/\1/p" "$1" 2>/dev/null | tail -n 1)
+	echo "${last:-LOST}"
+}
+
+# plan_failed PLAN LOGS AGAIN: makes a plan of the tests that failed. A package that died is not tried again: what ended it
+# is a fault of its own.
+plan_failed() {
+	local file name test
+	mkdir "$3"
+	for file in "$1"/*; do
+		name=$(basename "$file")
+		! grep -qs '^panic: ' "$2/$name" || continue
+		while read -r test; do
+			[[ $(verdict "$2/$name" "$test") != FAIL ]] || echo "$test" >>"$3/$name"
+		done <"$file"
+	done
+}
+
+# report_plan PLAN LOGS WHAT: counts the planned tests by their last verdicts, names those that passed at the second try
+# only, were skipped or were lost, and fails unless all passed or were skipped.
+report_plan() {
+	local file name test passed=0 failed=0 skipped=0
+	for file in "$1"/*; do
+		name=$(basename "$file")
+		while read -r test; do
+			case $(verdict "$2/$name" "$test") in
+			PASS)
+				passed=$((passed + 1))
+				! grep -q "^--- FAIL: $test " "$2/$name" || echo "passed at the second try: $test"
+				;;
+			SKIP)
+				skipped=$((skipped + 1))
+				grep -B2 "^--- SKIP: $test " "$2/$name" | sed 's/^/  /'
+				;;
+			FAIL) failed=$((failed + 1)) && echo "failed: $test" ;;
+			LOST) failed=$((failed + 1)) && echo "did not end: $test" ;;
+			esac
+		done <"$file"
+	done
+	echo "$3: $skipped skipped"
+	echo "$passed passed, $failed failed"
+	((failed == 0))
 }
