@@ -7,8 +7,10 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
@@ -99,6 +101,37 @@ func (r *typed[M, S]) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 			claim = restoreClaim(ctx, req.Private, &resp.Diagnostics)
 		}
 		r.Plan(ctx, Opening{r.fleet, claim}, req, resp, &m)
+	}
+	if req.State.Raw.IsNull() && !resp.Diagnostics.HasError() {
+		r.preview(ctx, resp)
+	}
+}
+
+// previewLimit bounds a look at a machine while planning: what it cannot say then, the apply says.
+const previewLimit = 20 * time.Second
+
+// preview refuses to plan a create where something of another's is in its place already.
+func (r *typed[M, S]) preview(ctx context.Context, resp *resource.ModifyPlanResponse) {
+	for _, name := range r.Key {
+		var v types.String
+		if d := resp.Plan.GetAttribute(ctx, path.Root(name), &v); d.HasError() || v.IsUnknown() {
+			return
+		}
+	}
+	var m M
+	if d := resp.Plan.Get(ctx, &m); d.HasError() || r.fleet == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, previewLimit)
+	defer cancel()
+	store, err := r.Open(ctx, Opening{r.fleet, owner.New()}, &m)
+	if err != nil {
+		return
+	}
+	if p, ok := store.(Previewer); ok {
+		if foreign, taken := errors.AsType[*owner.ForeignError](p.MayCreate(ctx)); taken {
+			resp.Diagnostics.Append(Failure("create", r.what(&m), foreign))
+		}
 	}
 }
 

@@ -47,6 +47,12 @@ type Opening struct {
 // Owned is a Store of something that carries its owner's mark. Claim is what the state keeps after a call on it.
 type Owned interface{ Claim() owner.Claim }
 
+// Previewer is a Store that tells while planning what its Create would refuse. The error is an *owner.ForeignError where
+// something of another's is in the place; any other is left to the apply.
+type Previewer interface {
+	MayCreate(ctx context.Context) error
+}
+
 // Unfinished is the error of a change that made something and then failed: the state keeps it, after a create as tainted, so
 // that the next apply goes on from there.
 type Unfinished struct {
@@ -130,6 +136,15 @@ func (p *Part[S]) Get(ctx context.Context) (S, error) {
 		p.claim = p.claim.Found(found)
 	}
 	return got, nil
+}
+
+// MayCreate implements Previewer.
+func (p *Part[S]) MayCreate(ctx context.Context) error {
+	t, err := p.Engine.Snapshot(ctx, p.Host, p.Daemon)
+	if err != nil {
+		return err
+	}
+	return p.mine(t, p.claim.MayTake)
 }
 
 // Create implements Store.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/sshhost"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
@@ -60,13 +61,13 @@ func saying(name string, port int64, word string) haproxy.Frontend {
 var bindSubject = subject{
 	Daemon: bind.Daemon{}, unit: "named.service", dir: "/etc/bind",
 	set: func(tree transaction.Tree, version string) error {
-		err := bind.SetView(tree, bind.View{Name: "faults", Order: 10})
+		err := bind.SetView(tree, bind.View{Name: "faults", Order: 10}, owner.Mark{})
 		address := map[string]string{before: "192.0.2.1", after: "192.0.2.2"}[version]
 		for _, name := range []string{"a.faults.example", "b.faults.example"} {
 			err = errors.Join(err, bind.SetZone(tree, bind.Zone{
 				View: "faults", Name: name, TTL: 60, SOA: bind.DefaultSOA, NameServers: []string{"ns." + name + "."},
 				Records: bind.Records{"ns": {"A": {"192.0.2.53"}}, "v": {"A": {address}}},
-			}, time.Now()))
+			}, owner.Mark{}, time.Now()))
 		}
 		return err
 	},

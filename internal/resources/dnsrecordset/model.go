@@ -6,8 +6,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnsattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind/bindattr"
 )
 
 type model struct {
@@ -24,7 +24,7 @@ type model struct {
 func spec(_ context.Context, m *model) (bind.RecordSet, diag.Diagnostics) {
 	r := bind.RecordSet{
 		View: m.View.ValueString(), Zone: m.Zone.ValueString(), Name: m.Name.ValueString(), Type: m.Type.ValueString(),
-		TTL: bind.InheritTTL, Values: bindattr.Strings(m.Values),
+		TTL: bind.InheritTTL, Values: dnsattr.Strings(m.Values),
 	}
 	if !m.TTL.IsNull() && !m.TTL.IsUnknown() {
 		r.TTL = m.TTL.ValueInt64()
@@ -38,7 +38,7 @@ func fill(ctx context.Context, m *model, got bind.RecordSet) diag.Diagnostics {
 	if got.TTL != bind.InheritTTL {
 		m.TTL = types.Int64Value(got.TTL)
 	}
-	m.Values = bindattr.List(bind.SpellValues(own.Values, got.Values, got.Type, got.Zone))
+	m.Values = dnsattr.List(bind.SpellValues(own.Values, got.Values, got.Type, got.Zone))
 	return diags
 }
 

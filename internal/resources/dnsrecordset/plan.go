@@ -13,8 +13,8 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnsattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind/bindattr"
 )
 
 func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
@@ -52,7 +52,7 @@ func across(ctx context.Context, f *fleet.Fleet, resp *resource.ModifyPlanRespon
 	for _, p := range r.Beside(f.DNS.Names(at)) {
 		resp.Diagnostics.AddAttributeWarning(path.Root("name"), p.Summary, p.Detail)
 	}
-	if internal := r.InternalName(); internal != "" && bindattr.ForStrangers(ctx, f, at.Node, at.View) {
+	if internal := r.InternalName(); internal != "" && dnsattr.ForStrangers(ctx, f, at.Node, at.View) {
 		resp.Diagnostics.AddAttributeWarning(path.Root("name"), "Internal name for strangers",
 			fmt.Sprintf("%s is in view %q, which answers strangers; only machines of the cluster need it, so leave it out here", internal, at.View))
 	}
@@ -71,12 +71,12 @@ func keepSpelling(ctx context.Context, req resource.ModifyPlanRequest, resp *res
 		if !same {
 			resp.RequiresReplace = append(resp.RequiresReplace, path.Root(at))
 		}
-		resp.Diagnostics.Append(bindattr.Keep(ctx, resp, at, planned, state, same)...)
+		resp.Diagnostics.Append(dnsattr.Keep(ctx, resp, at, planned, state, same)...)
 	}
 	word("zone", &m.Zone, prior.Zone, zone == oldZone)
 	word("name", &m.Name, prior.Name, name == oldName)
 	word("type", &m.Type, prior.Type, rrType == oldType)
 	tv, err := m.Values.ToTerraformValue(ctx)
-	same := err == nil && tv.IsFullyKnown() && bind.SameValues(bindattr.Strings(m.Values), bindattr.Strings(prior.Values), rrType, zone)
-	resp.Diagnostics.Append(bindattr.Keep(ctx, resp, "values", &m.Values, prior.Values, same)...)
+	same := err == nil && tv.IsFullyKnown() && bind.SameValues(dnsattr.Strings(m.Values), dnsattr.Strings(prior.Values), rrType, zone)
+	resp.Diagnostics.Append(dnsattr.Keep(ctx, resp, "values", &m.Values, prior.Values, same)...)
 }

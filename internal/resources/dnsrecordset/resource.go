@@ -12,8 +12,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnsattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind/bindattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
@@ -28,17 +29,19 @@ func New() resource.Resource {
 		Label:  label,
 		Schema: setSchema,
 		Key:    []string{"service_node", "view", "zone", "name", "type"},
-		ID: func(m *model) string {
-			zone, name, rrType := m.key()
-			return bindattr.ID(m.ServiceNode, m.View.ValueString()+"/"+zone+"/"+name+"/"+rrType)
-		},
-		SetID: func(m *model, id string) { m.ID = types.StringValue(id) },
-		Split: (*model).split,
-		Spec:  spec,
-		Fill:  fill,
-		Open:  open,
-		Plan:  plan,
+		ID:     id,
+		SetID:  func(m *model, id string) { m.ID = types.StringValue(id) },
+		Split:  (*model).split,
+		Spec:   spec,
+		Fill:   fill,
+		Open:   open,
+		Plan:   plan,
 	})
+}
+
+func id(m *model) string {
+	zone, name, rrType := m.key()
+	return dnsattr.ID(m.ServiceNode, m.View.ValueString()+"/"+zone+"/"+name+"/"+rrType)
 }
 
 func label(m *model) string {
@@ -48,7 +51,7 @@ func label(m *model) string {
 
 // split takes an id apart from both ends: a zone's name may hold a slash.
 func (m *model) split(id string) error {
-	node, part, err := bindattr.SplitID(id, form)
+	node, part, err := dnsattr.SplitID(id, form)
 	if err != nil {
 		return err
 	}
@@ -69,9 +72,15 @@ func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[bind.Recor
 	return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), crud.Part[bind.RecordSet]{
 		Daemon: bind.Daemon{},
 		Owner:  fmt.Sprintf("DNS record set %q", label(m)),
-		Find:   func(t transaction.Tree) (bind.RecordSet, error) { return bind.FindRecordSet(t, key) },
-		Add:    func(t transaction.Tree, r bind.RecordSet) error { return bind.AddRecordSet(t, r, now) },
-		Set:    func(t transaction.Tree, r bind.RecordSet) error { return bind.SetRecordSet(t, r, now) },
-		Drop:   func(t transaction.Tree) error { return bind.DropRecordSet(t, key, now) },
+		Place:  bind.Place, ImportID: id(m),
+		Mark: func(t transaction.Tree) (owner.Mark, bool) { return bind.RecordSetMark(t, key) },
+		Find: func(t transaction.Tree) (bind.RecordSet, error) { return bind.FindRecordSet(t, key) },
+		Add: func(t transaction.Tree, r bind.RecordSet) error {
+			return bind.AddRecordSet(t, r, at.Claim.Mark(), now)
+		},
+		Set: func(t transaction.Tree, r bind.RecordSet) error {
+			return bind.SetRecordSet(t, r, at.Claim.Mark(), now)
+		},
+		Drop: func(t transaction.Tree) error { return bind.DropRecordSet(t, key, now) },
 	})
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind/bindattr"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnsattr"
 )
 
 func setSchema(context.Context) schema.Schema {
@@ -16,8 +16,8 @@ func setSchema(context.Context) schema.Schema {
 		MarkdownDescription: "All records of one name and type in a zone that another resource, another module or another state describes. The zone does not see them as its own, " +
 			"so each side can change without the other. A name and type that the zone's `records` have is an error.",
 		Attributes: map[string]schema.Attribute{
-			"id":           bindattr.IDAttribute("SERVICE_NODE#VIEW/ZONE/NAME/TYPE"),
-			"service_node": bindattr.ServiceNodeAttribute(),
+			"id":           dnsattr.IDAttribute("SERVICE_NODE#VIEW/ZONE/NAME/TYPE"),
+			"service_node": dnsattr.ServiceNodeAttribute(),
 			"view": schema.StringAttribute{
 				Required: true, MarkdownDescription: "Name of the zone's view. Another one makes a new resource.",
 				PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},

@@ -6,8 +6,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnsattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind/bindattr"
 )
 
 type model struct {
@@ -23,18 +23,18 @@ type model struct {
 
 func spec(_ context.Context, m *model) (bind.Server, diag.Diagnostics) {
 	return bind.Server{
-		ListenOn: bindattr.Strings(m.ListenOn), Forwarders: bindattr.Strings(m.Forwarders),
-		AllowQuery: bindattr.Strings(m.AllowQuery), AllowRecursion: bindattr.Strings(m.AllowRecursion),
-		DNSSECValidation: m.DNSSECValidation.ValueString(), Options: bindattr.MapStrings(m.Options),
+		ListenOn: dnsattr.Strings(m.ListenOn), Forwarders: dnsattr.Strings(m.Forwarders),
+		AllowQuery: dnsattr.Strings(m.AllowQuery), AllowRecursion: dnsattr.Strings(m.AllowRecursion),
+		DNSSECValidation: m.DNSSECValidation.ValueString(), Options: dnsattr.MapStrings(m.Options),
 	}, nil
 }
 
 func fill(_ context.Context, m *model, got bind.Server) diag.Diagnostics {
-	bindattr.KeepList(&m.ListenOn, got.ListenOn, bind.SameListen)
-	bindattr.KeepList(&m.Forwarders, got.Forwarders, bind.SameServers)
-	bindattr.KeepList(&m.AllowQuery, got.AllowQuery, bind.SameMatches)
-	bindattr.KeepList(&m.AllowRecursion, got.AllowRecursion, bind.SameMatches)
+	dnsattr.KeepList(&m.ListenOn, got.ListenOn, bind.SameListen)
+	dnsattr.KeepList(&m.Forwarders, got.Forwarders, bind.SameServers)
+	dnsattr.KeepList(&m.AllowQuery, got.AllowQuery, bind.SameMatches)
+	dnsattr.KeepList(&m.AllowRecursion, got.AllowRecursion, bind.SameMatches)
 	m.DNSSECValidation = types.StringValue(got.DNSSECValidation)
-	bindattr.KeepMap(&m.Options, got.Options, bind.SameOptions)
+	dnsattr.KeepMap(&m.Options, got.Options, bind.SameOptions)
 	return nil
 }

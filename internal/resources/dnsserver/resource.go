@@ -9,8 +9,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnsattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind/bindattr"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
 // name is what the server is called in ids: a machine has one.
@@ -24,10 +25,10 @@ func New() resource.Resource {
 		Label:  func(m *model) string { return m.ServiceNode.ValueString() },
 		Schema: serverSchema,
 		Key:    []string{"service_node"},
-		ID:     func(m *model) string { return bindattr.ID(m.ServiceNode, name) },
+		ID:     func(m *model) string { return dnsattr.ID(m.ServiceNode, name) },
 		SetID:  func(m *model, id string) { m.ID = types.StringValue(id) },
 		Split: func(m *model, id string) error {
-			node, part, err := bindattr.SplitID(id, "SERVICE_NODE#"+name)
+			node, part, err := dnsattr.SplitID(id, "SERVICE_NODE#"+name)
 			if err == nil && part != name {
 				err = errors.New("write SERVICE_NODE#" + name)
 			}
@@ -42,13 +43,15 @@ func New() resource.Resource {
 }
 
 func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[bind.Server], error) {
+	put := func(t transaction.Tree, s bind.Server) error { return bind.SetServer(t, s, at.Claim.Mark()) }
 	return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), crud.Part[bind.Server]{
 		Daemon: bind.Daemon{},
 		Owner:  "DNS server",
-		Find:   bind.FindServer,
-		Add:    bind.SetServer, // the distribution's options are there to be replaced
-		Set:    bind.SetServer,
-		Drop:   bind.DropServer,
+		Place:  bind.Place, ImportID: dnsattr.ID(m.ServiceNode, name),
+		Mark: bind.ServerMark, // the distribution's options are nobody's: they are there to be replaced
+		Find: bind.FindServer,
+		Add:  put, Set: put,
+		Drop: bind.DropServer,
 	})
 }
 
@@ -63,12 +66,12 @@ func plan(ctx context.Context, _ crud.Opening, req resource.ModifyPlanRequest, r
 		return
 	}
 	list := func(at string, planned *types.List, state types.List, same func(a, b []string) bool) {
-		resp.Diagnostics.Append(bindattr.Keep(ctx, resp, at, planned, state, same(bindattr.Strings(*planned), bindattr.Strings(state)))...)
+		resp.Diagnostics.Append(dnsattr.Keep(ctx, resp, at, planned, state, same(dnsattr.Strings(*planned), dnsattr.Strings(state)))...)
 	}
 	list("listen_on", &m.ListenOn, prior.ListenOn, bind.SameListen)
 	list("forwarders", &m.Forwarders, prior.Forwarders, bind.SameServers)
 	list("allow_query", &m.AllowQuery, prior.AllowQuery, bind.SameMatches)
 	list("allow_recursion", &m.AllowRecursion, prior.AllowRecursion, bind.SameMatches)
-	resp.Diagnostics.Append(bindattr.Keep(ctx, resp, "options", &m.Options, prior.Options,
-		bind.SameOptions(bindattr.MapStrings(m.Options), bindattr.MapStrings(prior.Options)))...)
+	resp.Diagnostics.Append(dnsattr.Keep(ctx, resp, "options", &m.Options, prior.Options,
+		bind.SameOptions(dnsattr.MapStrings(m.Options), dnsattr.MapStrings(prior.Options)))...)
 }

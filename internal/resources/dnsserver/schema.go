@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind/bindattr"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnsattr"
 )
 
 func serverSchema(context.Context) schema.Schema {
@@ -15,8 +15,8 @@ func serverSchema(context.Context) schema.Schema {
 		MarkdownDescription: "The options of a BIND server. They replace those that the distribution installed, which come back when this is destroyed; where files are stays as the distribution has it. " +
 			"A machine has one; views and zones work without it too.",
 		Attributes: map[string]schema.Attribute{
-			"id":           bindattr.IDAttribute("SERVICE_NODE#server"),
-			"service_node": bindattr.ServiceNodeAttribute(),
+			"id":           dnsattr.IDAttribute("SERVICE_NODE#server"),
+			"service_node": dnsattr.ServiceNodeAttribute(),
 			"listen_on": schema.ListAttribute{
 				Optional: true, ElementType: types.StringType,
 				MarkdownDescription: "Addresses of the machine to answer on, IPv4 and IPv6, or prefixes for whatever lies in them; `any` is all. A family that none of them is of is not listened on. Default: all.",
@@ -25,8 +25,8 @@ func serverSchema(context.Context) schema.Schema {
 				Optional: true, ElementType: types.StringType,
 				MarkdownDescription: "Servers that are asked for names of other servers: addresses, with `:PORT` where it is not 53. Default: none, the root servers are asked.",
 			},
-			"allow_query":     bindattr.MatchList("Who may ask. Default: everyone."),
-			"allow_recursion": bindattr.MatchList("Who may ask for names of other servers, where no view says. Default: the machine itself and the networks that it is in."),
+			"allow_query":     dnsattr.MatchList("Who may ask. Default: everyone."),
+			"allow_recursion": dnsattr.MatchList("Who may ask for names of other servers, where no view says. Default: the machine itself and the networks that it is in."),
 			"dnssec_validation": schema.StringAttribute{
 				Optional: true, Computed: true, Default: stringdefault.StaticString("auto"),
 				MarkdownDescription: "Whether answers of other servers are validated: `auto` (with the root's key), `yes` (with keys that you configure) or `no`. Default: `auto`.",

@@ -6,8 +6,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnsattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind/bindattr"
 )
 
 type model struct {
@@ -27,10 +27,10 @@ type model struct {
 func spec(_ context.Context, m *model) (bind.View, diag.Diagnostics) {
 	return bind.View{
 		Name: m.Name.ValueString(), Order: m.Order.ValueInt64(),
-		MatchClients: bindattr.Strings(m.MatchClients), MatchDestinations: bindattr.Strings(m.MatchDestinations),
-		Recursion: m.Recursion.ValueBool(), AllowRecursion: bindattr.Strings(m.AllowRecursion),
-		Forwarders: bindattr.Strings(m.Forwarders), AllowQuery: bindattr.Strings(m.AllowQuery),
-		Options: bindattr.MapStrings(m.Options),
+		MatchClients: dnsattr.Strings(m.MatchClients), MatchDestinations: dnsattr.Strings(m.MatchDestinations),
+		Recursion: m.Recursion.ValueBool(), AllowRecursion: dnsattr.Strings(m.AllowRecursion),
+		Forwarders: dnsattr.Strings(m.Forwarders), AllowQuery: dnsattr.Strings(m.AllowQuery),
+		Options: dnsattr.MapStrings(m.Options),
 	}, nil
 }
 
@@ -38,11 +38,11 @@ func fill(_ context.Context, m *model, got bind.View) diag.Diagnostics {
 	m.Name = types.StringValue(got.Name)
 	m.Order = types.Int64Value(got.Order)
 	m.Recursion = types.BoolValue(got.Recursion)
-	bindattr.KeepList(&m.MatchClients, got.MatchClients, bind.SameMatches)
-	bindattr.KeepList(&m.MatchDestinations, got.MatchDestinations, bind.SameMatches)
-	bindattr.KeepList(&m.AllowRecursion, got.AllowRecursion, bind.SameMatches)
-	bindattr.KeepList(&m.Forwarders, got.Forwarders, bind.SameServers)
-	bindattr.KeepList(&m.AllowQuery, got.AllowQuery, bind.SameMatches)
-	bindattr.KeepMap(&m.Options, got.Options, bind.SameOptions)
+	dnsattr.KeepList(&m.MatchClients, got.MatchClients, bind.SameMatches)
+	dnsattr.KeepList(&m.MatchDestinations, got.MatchDestinations, bind.SameMatches)
+	dnsattr.KeepList(&m.AllowRecursion, got.AllowRecursion, bind.SameMatches)
+	dnsattr.KeepList(&m.Forwarders, got.Forwarders, bind.SameServers)
+	dnsattr.KeepList(&m.AllowQuery, got.AllowQuery, bind.SameMatches)
+	dnsattr.KeepMap(&m.Options, got.Options, bind.SameOptions)
 	return nil
 }

@@ -9,8 +9,8 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnsattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind/bindattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
@@ -40,7 +40,7 @@ func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequ
 	if node == "" {
 		return
 	}
-	t, err := bindattr.Live(ctx, f, node)
+	t, err := dnsattr.Live(ctx, f, node)
 	if err != nil {
 		return // the machine may be made in the same apply; then its other views are planned too
 	}
@@ -78,13 +78,13 @@ func keepSpelling(ctx context.Context, req resource.ModifyPlanRequest, resp *res
 		return
 	}
 	list := func(at string, planned *types.List, state types.List, same func(a, b []string) bool) {
-		resp.Diagnostics.Append(bindattr.Keep(ctx, resp, at, planned, state, same(bindattr.Strings(*planned), bindattr.Strings(state)))...)
+		resp.Diagnostics.Append(dnsattr.Keep(ctx, resp, at, planned, state, same(dnsattr.Strings(*planned), dnsattr.Strings(state)))...)
 	}
 	list("match_clients", &m.MatchClients, prior.MatchClients, bind.SameMatches)
 	list("match_destinations", &m.MatchDestinations, prior.MatchDestinations, bind.SameMatches)
 	list("allow_recursion", &m.AllowRecursion, prior.AllowRecursion, bind.SameMatches)
 	list("forwarders", &m.Forwarders, prior.Forwarders, bind.SameServers)
 	list("allow_query", &m.AllowQuery, prior.AllowQuery, bind.SameMatches)
-	resp.Diagnostics.Append(bindattr.Keep(ctx, resp, "options", &m.Options, prior.Options,
-		bind.SameOptions(bindattr.MapStrings(m.Options), bindattr.MapStrings(prior.Options)))...)
+	resp.Diagnostics.Append(dnsattr.Keep(ctx, resp, "options", &m.Options, prior.Options,
+		bind.SameOptions(dnsattr.MapStrings(m.Options), dnsattr.MapStrings(prior.Options)))...)
 }

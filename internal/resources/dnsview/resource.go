@@ -8,8 +8,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnsattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind/bindattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
@@ -21,10 +22,10 @@ func New() resource.Resource {
 		Label:  func(m *model) string { return m.Name.ValueString() },
 		Schema: viewSchema,
 		Key:    []string{"service_node", "name"},
-		ID:     func(m *model) string { return bindattr.ID(m.ServiceNode, m.Name.ValueString()) },
+		ID:     func(m *model) string { return dnsattr.ID(m.ServiceNode, m.Name.ValueString()) },
 		SetID:  func(m *model, id string) { m.ID = typeString(id) },
 		Split: func(m *model, id string) error {
-			node, name, err := bindattr.SplitID(id, "SERVICE_NODE#VIEW")
+			node, name, err := dnsattr.SplitID(id, "SERVICE_NODE#VIEW")
 			m.ServiceNode, m.Name = node, typeString(name)
 			return err
 		},
@@ -36,13 +37,15 @@ func New() resource.Resource {
 }
 
 func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[bind.View], error) {
-	name, id := m.Name.ValueString(), bindattr.ID(m.ServiceNode, m.Name.ValueString())
+	name, id := m.Name.ValueString(), dnsattr.ID(m.ServiceNode, m.Name.ValueString())
+	put := func(t transaction.Tree, v bind.View) error { return bind.SetView(t, v, at.Claim.Mark()) }
 	return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), crud.Part[bind.View]{
 		Daemon: bind.Daemon{},
 		Owner:  fmt.Sprintf("DNS view %q", name),
-		Find:   func(t transaction.Tree) (bind.View, error) { return bind.FindView(t, name) },
-		Add:    func(t transaction.Tree, v bind.View) error { return bindattr.Claimed(bind.AddView(t, v), id) },
-		Set:    bind.SetView,
-		Drop:   func(t transaction.Tree) error { return bind.DropView(t, name) },
+		Place:  bind.Place, ImportID: id,
+		Mark: func(t transaction.Tree) (owner.Mark, bool) { return bind.ViewMark(t, name) },
+		Find: func(t transaction.Tree) (bind.View, error) { return bind.FindView(t, name) },
+		Add:  put, Set: put,
+		Drop: func(t transaction.Tree) error { return bind.DropView(t, name) },
 	})
 }

@@ -5,8 +5,8 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnsattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind/bindattr"
 )
 
 // across checks the zone against the rest of the plan, and against its view on the machine.
@@ -21,7 +21,7 @@ func (p *planner) across(f *fleet.Fleet) {
 		p.overlap(f, planregistry.DNSPlace{Node: node, View: z.View, Zone: m.zone()}, z)
 	}
 	names := z.InternalNames()
-	if len(names) == 0 || !bindattr.ForStrangers(p.ctx, f, node, z.View) {
+	if len(names) == 0 || !dnsattr.ForStrangers(p.ctx, f, node, z.View) {
 		return
 	}
 	for _, name := range names {

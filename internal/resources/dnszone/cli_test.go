@@ -1,10 +1,8 @@
 package dnszone_test
 
 import (
-	"cmp"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -13,81 +11,6 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
 )
-
-// state is a directory with a configuration and a state of its own, and the CLI that works in it with the sandbox's provider.
-type state struct {
-	t   *testing.T
-	dir string
-}
-
-func newState(t *testing.T) *state {
-	t.Helper()
-	return &state{t: t, dir: t.TempDir()}
-}
-
-// write makes the configuration, after a requirement of the provider.
-func (s *state) write(config string) {
-	s.t.Helper()
-	head := "terraform {\n  required_providers {\n    virtcluster = { source = \"virtcluster/virtcluster\" }\n  }\n}\n"
-	if err := os.WriteFile(filepath.Join(s.dir, "main.tf"), []byte(head+config), 0o600); err != nil {
-		s.t.Fatal(err)
-	}
-}
-
-// run is one command under way.
-type run struct {
-	*exec.Cmd
-	out strings.Builder
-}
-
-// start runs a subcommand in the background.
-func (s *state) start(argv ...string) *run {
-	s.t.Helper()
-	r := &run{Cmd: exec.Command(cmp.Or(os.Getenv("TF_ACC_TERRAFORM_PATH"), "terraform"), append(argv, "-no-color")...)}
-	r.Dir, r.Stdout, r.Stderr = s.dir, &r.out, &r.out
-	if err := r.Start(); err != nil {
-		s.t.Fatal(err)
-	}
-	return r
-}
-
-// try runs a subcommand and returns what it printed.
-func (s *state) try(argv ...string) (string, error) {
-	s.t.Helper()
-	r := s.start(argv...)
-	err := r.Wait()
-	return r.out.String(), err
-}
-
-func (s *state) must(argv ...string) string {
-	s.t.Helper()
-	out, err := s.try(argv...)
-	if err != nil {
-		s.t.Fatalf("%s: %v\n%s", strings.Join(argv, " "), err, out)
-	}
-	return out
-}
-
-func (s *state) apply(config string) {
-	s.t.Helper()
-	s.write(config)
-	s.must("apply", "-auto-approve")
-}
-
-// settled wants a plan without changes.
-func (s *state) settled() {
-	s.t.Helper()
-	s.must("plan", "-detailed-exitcode")
-}
-
-// destroyAtEnd destroys what is there when the test ends, however it ends.
-func (s *state) destroyAtEnd() {
-	s.t.Cleanup(func() {
-		if out, err := s.try("destroy", "-auto-approve"); err != nil {
-			s.t.Errorf("destroy: %v\n%s", err, out)
-		}
-	})
-}
 
 // is wants an answer from the first service node.
 func is(t *testing.T, want string, question ...string) {

@@ -17,19 +17,19 @@ const zoneDir = "/etc/bind/virtcluster/zones/internal"
 // TestAccZonesThroughFaults changes one zone among others, on real BIND, while things go wrong.
 func TestAccZonesThroughFaults(t *testing.T) {
 	acctest.InSandbox(t)
-	s := newState(t)
+	s := acctest.NewState(t)
 	host, extra := 0, ""
 	config := func() string {
 		host++
 		return views(t) + zone("internal", fmt.Sprintf(`api = { A = ["10.0.0.%d"] }`, host)) + zone("external", outside) + reverse + extra
 	}
 	served := func() string { return fmt.Sprintf("10.0.0.%d", host) }
-	s.destroyAtEnd()
-	s.apply(config())
+	s.DestroyAtEnd()
+	s.Apply(config())
 
 	t.Run("a change loads the one zone in the one view", func(t *testing.T) {
 		want, before := told(t)
-		s.apply(config())
+		s.Apply(config())
 		is(t, served(), "api.okd.example")
 		want["okd.example/IN/internal"]++
 		got, commands := told(t)
@@ -44,7 +44,7 @@ func TestAccZonesThroughFaults(t *testing.T) {
 		want, before := told(t)
 		extra = strings.NewReplacer(`"internal" {`, `"extra" {`, "okd.example", "extra.example").Replace(zone("internal", `x = { A = ["10.0.0.7"] }`))
 		host--
-		s.apply(config())
+		s.Apply(config())
 		is(t, "10.0.0.7", "x.extra.example")
 		want["extra.example/IN/internal"]++
 		got, commands := told(t)
@@ -60,8 +60,8 @@ func TestAccZonesThroughFaults(t *testing.T) {
 	t.Run("a reload that fails is undone, and the serial rises after it", func(t *testing.T) {
 		before, old := serial(t), served()
 		acctest.On(t, "svc-1", "chmod", "0700", zoneDir) // the checker is root and reads on, named does not
-		s.write(config())
-		out, err := s.try("apply", "-auto-approve")
+		s.Write(config())
+		out, err := s.Try("apply", "-auto-approve")
 		words := strings.Join(strings.Fields(out), " ")
 		if err == nil || !regexp.MustCompile(`zone okd.example in view internal does not serve serial .*serves the one before again|serves the one before again: .*zone okd.example in view internal does not serve serial`).MatchString(words) {
 			t.Errorf("the error must say what is not served, and what is: %v\n%s", err, out)
@@ -77,10 +77,10 @@ func TestAccZonesThroughFaults(t *testing.T) {
 			t.Errorf("the old file is not back:\n%s", file)
 		}
 		acctest.On(t, "svc-1", "chmod", "0755", zoneDir)
-		s.must("apply", "-auto-approve")
+		s.Run("apply", "-auto-approve")
 		is(t, served(), "api.okd.example")
 		rose(t, before)
-		s.settled()
+		s.Settled()
 	})
 	for _, by := range []string{"2100000000", "4100000000"} { // ahead of the clock, and behind it by RFC 1982
 		t.Run("the serial rises above a hand-edited "+by, func(t *testing.T) {
@@ -88,7 +88,7 @@ func TestAccZonesThroughFaults(t *testing.T) {
 			acctest.On(t, "svc-1", "rndc", "reload", "okd.example", "IN", "internal")
 			acctest.Eventually(t, "for the serial "+by, func() bool { return fmt.Sprint(serial(t)) == by })
 			before := serial(t)
-			s.apply(config())
+			s.Apply(config())
 			is(t, served(), "api.okd.example")
 			rose(t, before)
 		})
@@ -96,9 +96,9 @@ func TestAccZonesThroughFaults(t *testing.T) {
 	t.Run("a provider killed in mid-commit leaves a zone that answers, and the next apply converges", func(t *testing.T) {
 		before, old := serial(t), served()
 		named := acctest.On(t, "svc-1", "systemctl", "show", "-P", "MainPID", "named")
-		s.write(config())
+		s.Write(config())
 		acctest.On(t, "svc-1", "kill", "-STOP", named) // so that the reload does not end
-		apply := s.start("apply", "-auto-approve")
+		apply := s.Start("apply", "-auto-approve")
 		acctest.Eventually(t, "for the swap", func() bool {
 			_, err := acctest.Try(t.Context(), "svc-1", "grep", "-q", served(), internalFile)
 			return err == nil
@@ -109,16 +109,16 @@ func TestAccZonesThroughFaults(t *testing.T) {
 		}
 		acctest.On(t, "svc-1", "kill", "-CONT", named)
 		if err := apply.Wait(); err == nil {
-			t.Errorf("an apply without its provider passes for a whole one:\n%s", apply.out.String())
+			t.Errorf("an apply without its provider passes for a whole one:\n%s", apply.Out.String())
 		}
 		got := acctest.On(t, "hypervisor", "dig", "+short", "@"+acctest.ServiceNodes(t, 1)[0], "api.okd.example")
 		if got != old && got != served() {
 			t.Errorf("told %q", got)
 		}
-		s.must("apply", "-auto-approve")
+		s.Run("apply", "-auto-approve")
 		is(t, served(), "api.okd.example")
 		rose(t, before)
-		s.settled()
+		s.Settled()
 		if left := acctest.On(t, "svc-1", "ls", "/var/lib/virtcluster/bind"); left != "original.json" {
 			t.Errorf("left beside the configuration: %s", left)
 		}

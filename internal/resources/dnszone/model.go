@@ -8,8 +8,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/packed"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnsattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind/bindattr"
 )
 
 type model struct {
@@ -41,13 +41,13 @@ func (m *model) values() map[string]attr.Value {
 func spec(_ context.Context, m *model) (bind.Zone, diag.Diagnostics) {
 	z := bind.Zone{
 		View: m.View.ValueString(), Name: m.Name.ValueString(), CIDR: m.CIDR.ValueString(),
-		TTL: m.TTL.ValueInt64(), SOA: soa(m.SOA), NameServers: bindattr.Strings(m.NameServers),
-		Records: records(m.Records), Pointers: bindattr.MapStrings(m.Pointers), AllowTransfer: bindattr.Strings(m.AllowTransfer),
+		TTL: m.TTL.ValueInt64(), SOA: soa(m.SOA), NameServers: dnsattr.Strings(m.NameServers),
+		Records: records(m.Records), Pointers: dnsattr.MapStrings(m.Pointers), AllowTransfer: dnsattr.Strings(m.AllowTransfer),
 	}
 	if !m.Forward.IsNull() && !m.Forward.IsUnknown() {
 		servers, _ := m.Forward.Attributes()["servers"].(types.List)
 		only, _ := m.Forward.Attributes()["only"].(types.Bool)
-		z.Forward = &bind.Forward{Servers: bindattr.Strings(servers), Only: only.ValueBool()}
+		z.Forward = &bind.Forward{Servers: dnsattr.Strings(servers), Only: only.ValueBool()}
 	}
 	return z, nil
 }
@@ -129,7 +129,7 @@ func recordsMap(all bind.Records) types.Map {
 	for owner, sets := range all {
 		byType := map[string]attr.Value{}
 		for rrType, values := range sets {
-			byType[rrType] = bindattr.List(values)
+			byType[rrType] = dnsattr.List(values)
 		}
 		owners[owner] = types.MapValueMust(valuesType, byType)
 	}
@@ -165,8 +165,8 @@ func fill(ctx context.Context, m *model, read bind.Zone) diag.Diagnostics {
 	m.Forward = types.ObjectNull(forwardTypes)
 	m.TTL = types.Int64Value(got.TTL)
 	m.SOA = soaObject(got.SOA)
-	m.NameServers = bindattr.List(got.NameServers)
-	m.AllowTransfer = bindattr.List(got.AllowTransfer)
+	m.NameServers = dnsattr.List(got.NameServers)
+	m.AllowTransfer = dnsattr.List(got.AllowTransfer)
 	m.Records = packRecords(got.Records)
 	m.Pointers = pointers(got.Pointers)
 	m.Serial = types.Int64Value(int64(got.Serial))
@@ -176,7 +176,7 @@ func fill(ctx context.Context, m *model, read bind.Zone) diag.Diagnostics {
 // fillForward leaves what a forward zone does not have as it is, or at its default after an import.
 func (m *model) fillForward(got bind.Zone) {
 	m.Forward = types.ObjectValueMust(forwardTypes, map[string]attr.Value{
-		"servers": bindattr.List(got.Forward.Servers), "only": types.BoolValue(got.Forward.Only),
+		"servers": dnsattr.List(got.Forward.Servers), "only": types.BoolValue(got.Forward.Only),
 	})
 	m.Serial, m.SOA = types.Int64Null(), types.ObjectNull(soaTypes)
 	m.Records, m.Pointers = packed.Pack(nil), types.MapNull(types.StringType)
@@ -184,10 +184,10 @@ func (m *model) fillForward(got bind.Zone) {
 		m.TTL = types.Int64Value(bind.DefaultTTL)
 	}
 	if m.NameServers.IsNull() || m.NameServers.IsUnknown() {
-		m.NameServers = bindattr.List([]string{bind.DefaultNameServer})
+		m.NameServers = dnsattr.List([]string{bind.DefaultNameServer})
 	}
 	if m.AllowTransfer.IsNull() || m.AllowTransfer.IsUnknown() {
-		m.AllowTransfer = bindattr.List([]string{"localhost"})
+		m.AllowTransfer = dnsattr.List([]string{"localhost"})
 	}
 }
 
@@ -207,5 +207,5 @@ func pointers(all map[string]string) types.Map {
 	if all != nil && len(all) == 0 {
 		return types.MapValueMust(types.StringType, map[string]attr.Value{})
 	}
-	return bindattr.Map(all)
+	return dnsattr.Map(all)
 }

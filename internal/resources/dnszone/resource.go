@@ -12,8 +12,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnsattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind/bindattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
@@ -45,12 +46,12 @@ func (m *model) zone() string {
 }
 
 func (m *model) id() string {
-	return bindattr.ID(m.ServiceNode, m.View.ValueString()+"/"+m.zone())
+	return dnsattr.ID(m.ServiceNode, m.View.ValueString()+"/"+m.zone())
 }
 
 // split takes an id apart; a zone's name may hold a slash, a view's does not.
 func (m *model) split(id string) error {
-	node, part, err := bindattr.SplitID(id, "SERVICE_NODE#VIEW/ZONE")
+	node, part, err := dnsattr.SplitID(id, "SERVICE_NODE#VIEW/ZONE")
 	if err != nil {
 		return err
 	}
@@ -64,14 +65,14 @@ func (m *model) split(id string) error {
 
 func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[bind.Zone], error) {
 	view, zone, id, now := m.View.ValueString(), m.zone(), m.id(), time.Now()
+	put := func(t transaction.Tree, z bind.Zone) error { return bind.SetZone(t, z, at.Claim.Mark(), now) }
 	return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), crud.Part[bind.Zone]{
 		Daemon: bind.Daemon{},
 		Owner:  fmt.Sprintf("DNS zone %q in view %q", zone, view),
-		Find:   func(t transaction.Tree) (bind.Zone, error) { return bind.FindZone(t, view, zone) },
-		Add: func(t transaction.Tree, z bind.Zone) error {
-			return bindattr.Claimed(bind.AddZone(t, z, now), id)
-		},
-		Set:  func(t transaction.Tree, z bind.Zone) error { return bind.SetZone(t, z, now) },
+		Place:  bind.Place, ImportID: id,
+		Mark: func(t transaction.Tree) (owner.Mark, bool) { return bind.ZoneMark(t, view, zone) },
+		Find: func(t transaction.Tree) (bind.Zone, error) { return bind.FindZone(t, view, zone) },
+		Add:  put, Set: put,
 		Drop: func(t transaction.Tree) error { return bind.DropZone(t, view, zone) },
 	})
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/packed"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnsattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind/bindattr"
 )
 
 var (
@@ -38,8 +38,8 @@ func zoneSchema(context.Context) schema.Schema {
 			"A prefix longer than /24 gets a classless zone (RFC 2317), which is found only where the zone of the /24 has a CNAME for each of its addresses: " +
 			"`parent_records` are these, to merge into the `records` of that zone.",
 		Attributes: map[string]schema.Attribute{
-			"id":           bindattr.IDAttribute("SERVICE_NODE#VIEW/ZONE"),
-			"service_node": bindattr.ServiceNodeAttribute(),
+			"id":           dnsattr.IDAttribute("SERVICE_NODE#VIEW/ZONE"),
+			"service_node": dnsattr.ServiceNodeAttribute(),
 			"view": schema.StringAttribute{
 				Required: true, MarkdownDescription: "Name of the view that the zone is in. Another one makes a new resource.",
 				PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
@@ -59,7 +59,7 @@ func zoneSchema(context.Context) schema.Schema {
 			},
 			"soa": soaAttribute(),
 			"name_servers": schema.ListAttribute{
-				Optional: true, Computed: true, ElementType: types.StringType, Default: listdefault.StaticValue(bindattr.List([]string{bind.DefaultNameServer})),
+				Optional: true, Computed: true, ElementType: types.StringType, Default: listdefault.StaticValue(dnsattr.List([]string{bind.DefaultNameServer})),
 				MarkdownDescription: "Servers that the zone names as its own, absolute with a dot at the end, else in the zone, where they need address `records`. Default: `[\"localhost.\"]`.",
 			},
 			"records": packed.Attribute("Records by name and type: `{ api = { A = [\"10.0.0.100\"] } }`. Names are relative to the zone, `@` is the zone itself, and a dot at the end makes one absolute; this holds for names in values too. " +
@@ -69,7 +69,7 @@ func zoneSchema(context.Context) schema.Schema {
 				MarkdownDescription: "Pointers of a reverse zone: address to absolute name, `{ \"10.0.0.1\" = \"node-1.example.com.\" }`.",
 			},
 			"allow_transfer": schema.ListAttribute{
-				Optional: true, Computed: true, ElementType: types.StringType, Default: listdefault.StaticValue(bindattr.List([]string{"localhost"})),
+				Optional: true, Computed: true, ElementType: types.StringType, Default: listdefault.StaticValue(dnsattr.List([]string{"localhost"})),
 				MarkdownDescription: "Who may transfer the whole zone, an address match list. Default: `[\"localhost\"]`.",
 			},
 			"forward": schema.SingleNestedAttribute{

@@ -30,12 +30,12 @@ resource "virtcluster_dns_record_set" %[1]q {
 }
 
 // node is the service node's id in a state that has one.
-func node(s *state) string {
-	s.t.Helper()
-	out := s.must("state", "show", "virtcluster_service_node.dns")
+func node(t *testing.T, s *acctest.State) string {
+	t.Helper()
+	out := s.Run("state", "show", "virtcluster_service_node.dns")
 	id := regexp.MustCompile(`(?m)^ *id += "(.*)"$`).FindStringSubmatch(out)
 	if id == nil {
-		s.t.Fatalf("no id in %s", out)
+		t.Fatalf("no id in %s", out)
 	}
 	return id[1]
 }
@@ -43,21 +43,21 @@ func node(s *state) string {
 func TestAccStatesShareAZone(t *testing.T) {
 	acctest.BothCLIs(t)
 	acctest.InSandbox(t)
-	owner, one, two := newState(t), newState(t), newState(t)
-	owner.destroyAtEnd()
-	owner.apply(views(t) + zone("internal", `api = { A = ["10.0.0.250"] }`))
-	id := node(owner)
+	owner, one, two := acctest.NewState(t), acctest.NewState(t), acctest.NewState(t)
+	owner.DestroyAtEnd()
+	owner.Apply(views(t) + zone("internal", `api = { A = ["10.0.0.250"] }`))
+	id := node(t, owner)
 	both := func(configOne, configTwo string) {
 		t.Helper()
-		one.write(configOne)
-		two.write(configTwo)
-		first, second := one.start("apply", "-auto-approve"), two.start("apply", "-auto-approve")
-		for _, r := range []*run{first, second} {
+		one.Write(configOne)
+		two.Write(configTwo)
+		first, second := one.Start("apply", "-auto-approve"), two.Start("apply", "-auto-approve")
+		for _, r := range []*acctest.Command{first, second} {
 			if err := r.Wait(); err != nil {
-				t.Fatalf("two applies at once: %v\n%s", err, r.out.String())
+				t.Fatalf("two applies at once: %v\n%s", err, r.Out.String())
 			}
 		}
-		owner.settled()
+		owner.Settled()
 	}
 	// Each adds at the same time as the other, and as the zone's owner looks on.
 	both(sets(id, map[string]string{"a1": "10.0.1.1", "a2": "10.0.1.2"}), sets(id, map[string]string{"b1": "10.0.2.1", "b2": "10.0.2.2"}))
@@ -70,20 +70,20 @@ func TestAccStatesShareAZone(t *testing.T) {
 		is(t, address, name+".okd.example")
 	}
 	// What one has, the other cannot take, nor can the zone's owner destroy the zone under them.
-	two.write(sets(id, map[string]string{"b1": "10.0.2.1", "b2": "10.0.2.2", "b3": "10.0.2.3", "api": "10.0.0.1"}))
-	if out, err := two.try("apply", "-auto-approve"); err == nil || !strings.Contains(strings.Join(strings.Fields(out), " "), "among its own records") {
+	two.Write(sets(id, map[string]string{"b1": "10.0.2.1", "b2": "10.0.2.2", "b3": "10.0.2.3", "api": "10.0.0.1"}))
+	if out, err := two.Try("apply", "-auto-approve"); err == nil || !strings.Contains(strings.Join(strings.Fields(out), " "), "among its own records") {
 		t.Errorf("a record of the zone is taken: %v\n%s", err, out)
 	}
-	owner.write(views(t))
-	if out, err := owner.try("apply", "-auto-approve"); err == nil || !strings.Contains(strings.Join(strings.Fields(out), " "), "record sets of other resources: a1 A, b1 A, b2 A, b3 A") {
+	owner.Write(views(t))
+	if out, err := owner.Try("apply", "-auto-approve"); err == nil || !strings.Contains(strings.Join(strings.Fields(out), " "), "record sets of other resources: a1 A, b1 A, b2 A, b3 A") {
 		t.Errorf("the zone is destroyed under others' record sets: %v\n%s", err, out)
 	}
 	// One after the other they go, and the rest stays.
-	one.apply(acctest.Provider())
+	one.Apply(acctest.Provider())
 	for name, address := range map[string]string{"a1": "", "b1": "10.0.2.1", "b3": "10.0.2.3", "api": "10.0.0.250"} {
 		is(t, address, name+".okd.example")
 	}
-	two.apply(acctest.Provider())
+	two.Apply(acctest.Provider())
 	is(t, "", "b1.okd.example")
 	is(t, "10.0.0.250", "api.okd.example")
 }
@@ -97,17 +97,17 @@ func TestAccEverythingImportsWithoutAChange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	one, two := newState(t), newState(t)
-	one.destroyAtEnd()
-	one.apply(acctest.Provider() + string(parts) + fmt.Sprintf(`
+	one, two := acctest.NewState(t), acctest.NewState(t)
+	one.DestroyAtEnd()
+	one.Apply(acctest.Provider() + string(parts) + fmt.Sprintf(`
 resource "virtcluster_service_node" "dns" {
   endpoint = "ssh://root@%s"
   services = ["bind"]
 }
 locals { node = virtcluster_service_node.dns.id }
 `, acctest.ServiceNodes(t, 1)[0]))
-	one.settled()
-	id := node(one)
+	one.Settled()
+	id := node(t, one)
 	imports := []string{fmt.Sprintf("locals { node = %q }\n", id)}
 	for _, c := range [][2]string{
 		{"server.dns", "server"}, {"view.internal", "internal"}, {"view.external", "external"},
@@ -119,14 +119,14 @@ locals { node = virtcluster_service_node.dns.id }
 	} {
 		imports = append(imports, fmt.Sprintf("import {\n  to = virtcluster_dns_%s\n  id = %q\n}\n", c[0], id+"#"+c[1]))
 	}
-	two.write(acctest.Provider() + string(parts) + strings.Join(imports, ""))
+	two.Write(acctest.Provider() + string(parts) + strings.Join(imports, ""))
 	plan := fmt.Sprintf("Plan: %d to import, 0 to add, 0 to change, 0 to destroy.", len(imports)-1)
-	if out := two.must("plan"); !strings.Contains(out, plan) {
+	if out := two.Run("plan"); !strings.Contains(out, plan) {
 		t.Errorf("not %q:\n%s", plan, out)
 	}
-	two.must("apply", "-auto-approve")
-	two.settled()
-	if err := os.Remove(filepath.Join(two.dir, "terraform.tfstate")); err != nil {
+	two.Run("apply", "-auto-approve")
+	two.Settled()
+	if err := os.Remove(filepath.Join(two.Dir, "terraform.tfstate")); err != nil {
 		t.Error(err)
 	}
 	for name, ttl := range map[string]string{"www.okd.example": "600", "api.okd.example": "60"} {

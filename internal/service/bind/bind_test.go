@@ -49,29 +49,29 @@ func must(t *testing.T, err error) {
 // okd is a configuration with what OpenShift asks for, in two views.
 func okd(t *testing.T, tree transaction.Tree) {
 	t.Helper()
-	must(t, AddView(tree, View{Name: "external", Order: 20, MatchClients: []string{"any"}}))
-	must(t, AddView(tree, View{
+	must(t, addView(tree, View{Name: "external", Order: 20, MatchClients: []string{"any"}}))
+	must(t, addView(tree, View{
 		Name: "internal", Order: 10, MatchClients: []string{"!10.19.41.0/24", "10.0.0.0/8", "localhost"}, Recursion: true,
 		Forwarders: []string{"10.19.41.2", "10.19.41.3:5353"}, Options: map[string]string{"minimal-responses": "yes"},
 	}))
-	must(t, SetServer(tree, Server{ListenOn: []string{"127.0.0.1", "10.0.0.100"}, AllowQuery: []string{"any"}, DNSSECValidation: "no"}))
-	must(t, AddZone(tree, okdZone(), noon))
-	must(t, AddZone(tree, Zone{View: "external", Name: "okd.example", TTL: 300, SOA: DefaultSOA, NameServers: []string{DefaultNameServer}, Records: Records{
+	must(t, setServer(tree, Server{ListenOn: []string{"127.0.0.1", "10.0.0.100"}, AllowQuery: []string{"any"}, DNSSECValidation: "no"}))
+	must(t, addZone(tree, okdZone(), noon))
+	must(t, addZone(tree, Zone{View: "external", Name: "okd.example", TTL: 300, SOA: DefaultSOA, NameServers: []string{DefaultNameServer}, Records: Records{
 		"api": {"A": {"10.19.41.160"}},
 	}}, noon))
-	must(t, AddZone(tree, Zone{
+	must(t, addZone(tree, Zone{
 		View: "internal", CIDR: "10.0.0.0/24", TTL: 60, SOA: DefaultSOA, NameServers: []string{"ns1.okd.example."},
 		Pointers: map[string]string{"10.0.0.1": "m1.okd.example", "10.0.0.250": "api.okd.example."},
 	}, noon))
 	for _, c := range [][2]string{{"192.0.2.128/25", "192.0.2.130"}, {"10.77.16.0/20", "10.77.17.1"}} {
-		must(t, AddZone(tree, Zone{
+		must(t, addZone(tree, Zone{
 			View: "internal", CIDR: c[0], TTL: 60, SOA: DefaultSOA, NameServers: []string{DefaultNameServer},
 			Pointers: map[string]string{c[1]: "edge.okd.example."},
 		}, noon))
 	}
-	must(t, AddZone(tree, Zone{View: "internal", Name: "corp.example", Forward: &Forward{Servers: []string{"10.19.41.2"}, Only: true}}, noon))
-	must(t, AddRecordSet(tree, RecordSet{View: "internal", Zone: "okd.example.", Name: "www", Type: "a", TTL: 600, Values: []string{"10.0.0.9", "10.0.0.10"}}, noon))
-	must(t, AddRecordSet(tree, RecordSet{View: "internal", Zone: "okd.example", Name: "@", Type: "TXT", TTL: InheritTTL, Values: []string{"v=spf1 -all"}}, noon))
+	must(t, addZone(tree, Zone{View: "internal", Name: "corp.example", Forward: &Forward{Servers: []string{"10.19.41.2"}, Only: true}}, noon))
+	must(t, addRecordSet(tree, RecordSet{View: "internal", Zone: "okd.example.", Name: "www", Type: "a", TTL: 600, Values: []string{"10.0.0.9", "10.0.0.10"}}, noon))
+	must(t, addRecordSet(tree, RecordSet{View: "internal", Zone: "okd.example", Name: "@", Type: "TXT", TTL: InheritTTL, Values: []string{"v=spf1 -all"}}, noon))
 }
 
 func okdZone() Zone {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind/namedconf"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
@@ -71,15 +72,27 @@ func open(t transaction.Tree) (*config, error) {
 	return c, err
 }
 
-// marker is the last of our comments before a statement, "" where there is none.
+// marker is the last of our comments before a statement, without whose it is; "" where there is none.
 func marker(s *namedconf.Statement) string {
+	kind, _ := owner.Cut(comment(s))
+	return kind
+}
+
+// markOf returns whose a statement is; the zero Mark is a person's.
+func markOf(s *namedconf.Statement) owner.Mark { return owner.Parse(comment(s)) }
+
+// comment is the last of our comments before a statement as it is written.
+func comment(s *namedconf.Statement) string {
 	at := strings.LastIndex(s.Lead(), ourComment)
 	if at < 0 {
 		return ""
 	}
 	line, _, _ := strings.Cut(s.Lead()[at:], "\n")
-	return strings.TrimSpace(line)
+	return line
 }
+
+// marked is one of our comments with whose the statement below it is.
+func marked(marker string, m owner.Mark) string { return strings.TrimSpace(marker + " " + m.String()) }
 
 // unmarked is a statement's lead without our comments: what a person wrote above it.
 func unmarked(lead string) string {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
@@ -45,6 +46,37 @@ func (Daemon) Strip(t transaction.Tree) error {
 		return nil
 	}
 	return c.save()
+}
+
+// Owners implements transaction.Owners.
+func (Daemon) Owners(t transaction.Tree) []string {
+	c, err := read(t)
+	if err != nil {
+		return nil
+	}
+	var owners []string
+	part := func(what string, m owner.Mark) { owners = append(owners, fmt.Sprintf("%s (%s)", what, m)) }
+	if s := c.server(); s != nil {
+		part("server", markOf(s))
+	}
+	for _, v := range c.views() {
+		part("view "+v.Arg(0), markOf(v))
+		for _, z := range v.Block().Statements {
+			if z.Name() != "zone" || z.Block() == nil || marker(z) != zoneMarker {
+				continue
+			}
+			part(fmt.Sprintf("zone %s in view %s", z.Arg(0), v.Arg(0)), markOf(z))
+			content, ok := t[path.Clean(fileOf(z))]
+			if !ok {
+				continue
+			}
+			sets := parseZoneFile(z.Arg(0), content.Content).owned
+			for _, set := range sortedSets(sets) {
+				part(fmt.Sprintf("record set %s %s of zone %s in view %s", set.name, set.rrType, z.Arg(0), v.Arg(0)), sets[set].mark)
+			}
+		}
+	}
+	return owners
 }
 
 // checkScript runs named-checkconf over a copy of the configuration directory with the staged files in it,

@@ -17,6 +17,9 @@ type distribution struct {
 	group string
 }
 
+// Place names the configuration in messages.
+const Place = "BIND's configuration"
+
 // distributions are told apart by the main file that exists. Zone files lie in the configuration's directory:
 // AppArmor on Debian and SELinux on Fedora let named read that, and named never writes to them.
 var distributions = []distribution{

@@ -2,10 +2,12 @@ package bind
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
@@ -101,14 +103,14 @@ func FindRecordSet(t transaction.Tree, r RecordSet) (RecordSet, error) {
 	if err != nil {
 		return r, err
 	}
-	explicit, owned := f.owned[set]
+	own, owned := f.owned[set]
 	got := RecordSet{View: r.View, Zone: zone, Name: set.name, Type: set.rrType, TTL: InheritTTL}
 	for _, rr := range f.records {
 		if rr.rrset != set {
 			continue
 		}
 		got.Values = append(got.Values, rr.value)
-		if explicit || rr.ttl != f.ttl {
+		if own.ttl || rr.ttl != f.ttl {
 			got.TTL = rr.ttl
 		}
 	}
@@ -133,17 +135,35 @@ func (c *config) primary(view, zone string) (*zoneFile, string, error) {
 	return parseZoneFile(zone, content.Content), path, nil
 }
 
-// AddRecordSet adds a record set that must not be there yet, unless this provider wrote it as one.
-func AddRecordSet(t transaction.Tree, r RecordSet, now time.Time) error {
-	return r.put(t, now, true)
+// RecordSetMark returns whose the record set is; false where there is none that a resource describes.
+func RecordSetMark(t transaction.Tree, r RecordSet) (owner.Mark, bool) {
+	zone, set, _, err := RecordSet{View: r.View, Zone: r.Zone, Name: r.Name, Type: r.Type}.canonical()
+	if err != nil {
+		return owner.Mark{}, false
+	}
+	c, err := read(t)
+	if err != nil {
+		return owner.Mark{}, false
+	}
+	f, _, err := c.primary(r.View, zone)
+	if err != nil {
+		return owner.Mark{}, false
+	}
+	owned, there := f.owned[set]
+	return owned.mark, there
+}
+
+// AddRecordSet adds a record set that the zone must not describe itself.
+func AddRecordSet(t transaction.Tree, r RecordSet, m owner.Mark, now time.Time) error {
+	return r.put(t, m, now, true)
 }
 
 // SetRecordSet puts a record set in any case.
-func SetRecordSet(t transaction.Tree, r RecordSet, now time.Time) error {
-	return r.put(t, now, false)
+func SetRecordSet(t transaction.Tree, r RecordSet, m owner.Mark, now time.Time) error {
+	return r.put(t, m, now, false)
 }
 
-func (r RecordSet) put(t transaction.Tree, now time.Time, add bool) error {
+func (r RecordSet) put(t transaction.Tree, m owner.Mark, now time.Time, add bool) error {
 	zone, set, values, err := r.canonical()
 	if err != nil {
 		return err
@@ -159,7 +179,7 @@ func (r RecordSet) put(t transaction.Tree, now time.Time, add bool) error {
 		return fmt.Errorf("zone %q has %s records for %q among its own records; leave them out there, or leave out this record set", zone, set.rrType, set.name)
 	}
 	next.drop(set)
-	next.owned[set] = r.TTL != InheritTTL
+	next.owned[set] = ownedSet{ttl: r.TTL != InheritTTL, mark: m}
 	ttl := r.TTL
 	if ttl == InheritTTL {
 		ttl = next.ttl
@@ -212,10 +232,7 @@ func openZone(t transaction.Tree, view, zone string) (*config, *zoneFile, string
 func (f *zoneFile) copy() *zoneFile {
 	c := *f
 	c.records = slices.Clone(f.records)
-	c.owned = map[rrset]bool{}
-	for set, explicit := range f.owned {
-		c.owned[set] = explicit
-	}
+	c.owned = maps.Clone(f.owned)
 	return &c
 }
 

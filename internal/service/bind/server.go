@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind/namedconf"
 )
@@ -62,11 +63,11 @@ func (s Server) Validate() []service.Problem {
 	return problems
 }
 
-// Render writes the options statement, with the comment that says it is ours. kept are statements taken over
+// Render writes the options statement, with the comment that says whose it is. kept are statements taken over
 // from the options before.
-func (s Server) Render(kept []*namedconf.Statement) string {
+func (s Server) Render(kept []*namedconf.Statement, m owner.Mark) string {
 	var b strings.Builder
-	b.WriteString(serverMarker + "\noptions {\n")
+	b.WriteString(marked(serverMarker, m) + "\noptions {\n")
 	for _, k := range kept {
 		fmt.Fprintf(&b, "\t%s\n", k.Text())
 	}

@@ -3,6 +3,7 @@ package bind
 import (
 	"slices"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind/namedconf"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
@@ -21,8 +22,17 @@ func FindServer(t transaction.Tree) (Server, error) {
 	return server, nil
 }
 
+// ServerMark returns whose the server's options are; false where they are not the provider's.
+func ServerMark(t transaction.Tree) (owner.Mark, bool) {
+	c, err := read(t)
+	if err != nil || c.server() == nil {
+		return owner.Mark{}, false
+	}
+	return markOf(c.server()), true
+}
+
 // SetServer puts the server's options in the place of those that are there. What says where files are stays.
-func SetServer(t transaction.Tree, want Server) error {
+func SetServer(t transaction.Tree, want Server, m owner.Mark) error {
 	c, err := open(t)
 	if err != nil {
 		return err
@@ -36,7 +46,7 @@ func SetServer(t transaction.Tree, want Server) error {
 			return err
 		}
 	}
-	s, err := statement(want.Render(kept), "")
+	s, err := statement(want.Render(kept, m), "")
 	if err != nil {
 		return err
 	}

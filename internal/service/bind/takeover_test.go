@@ -1,11 +1,12 @@
 package bind
 
 import (
-	"errors"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
@@ -25,8 +26,8 @@ zone "home.example" { type master; file "/etc/bind/db.home"; };
 zone "moving.example" { type master; file "/var/lib/bind/db.moving"; allow-update { key ddns; }; };
 `)
 	before := tree.Clone()
-	must(t, AddView(tree, View{Name: "b", Order: 20, MatchClients: []string{"10.2.0.0/16"}}))
-	must(t, AddView(tree, View{Name: "a", Order: 10, MatchClients: []string{"10.1.0.0/16"}}))
+	must(t, addView(tree, View{Name: "b", Order: 20, MatchClients: []string{"10.2.0.0/16"}}))
+	must(t, addView(tree, View{Name: "a", Order: 10, MatchClients: []string{"10.1.0.0/16"}}))
 	main, shared, single := text(tree, "/etc/bind/named.conf"), text(tree, "/etc/bind/named.conf.virtcluster-zones"), text(tree, "/etc/bind/named.conf.virtcluster-dynamic-zones")
 	if !strings.Contains(main, "acl mine { 10.0.0.0/8; };") || strings.Contains(main, "home.example") {
 		t.Errorf("what is no zone is not at the top:\n%s", main)
@@ -44,7 +45,7 @@ zone "moving.example" { type master; file "/var/lib/bind/db.moving"; allow-updat
 	if strings.Count(main, `zone "moving.example" { in-view "a"; };`) != 2 {
 		t.Errorf("the zone that named writes is not shared:\n%s", main)
 	}
-	must(t, SetView(tree, View{Name: "b", Order: 5, MatchClients: []string{"10.2.0.0/16"}}))
+	must(t, addView(tree, View{Name: "b", Order: 5, MatchClients: []string{"10.2.0.0/16"}}))
 	if main = text(tree, "/etc/bind/named.conf"); strings.Count(main, `in-view "b"`) != 2 {
 		t.Errorf("the first view changed and the others do not know:\n%s", main)
 	}
@@ -58,21 +59,23 @@ zone "moving.example" { type master; file "/var/lib/bind/db.moving"; allow-updat
 func TestPartsOfAPersonAreNotTaken(t *testing.T) {
 	tree := withLocal(t, `view "mine" { match-clients { any; }; zone "z.example" { type master; file "/etc/bind/db.z"; }; };
 `)
-	var foreign *ForeignError
-	if err := AddView(tree.Clone(), View{Name: "mine"}); !errors.As(err, &foreign) || foreign.Place != "/etc/bind/named.conf.local" {
-		t.Errorf("view: %v", err)
+	if m, there := ViewMark(tree, "mine"); !there || m != (owner.Mark{}) {
+		t.Errorf("view: mark %v, there %v", m, there)
+	}
+	if m, there := ZoneMark(tree, "mine", "z.example"); !there || m != (owner.Mark{}) {
+		t.Errorf("zone in it: mark %v, there %v", m, there)
 	}
 	if v, err := FindView(tree, "mine"); err != nil || v.MatchClients[0] != "any" {
 		t.Errorf("to import: %+v, %v", v, err)
 	}
 	tree = withLocal(t, `zone "home.example" { type master; file "/etc/bind/db.home"; };`)
-	must(t, AddView(tree, View{Name: "a", MatchClients: []string{"10.1.0.0/16"}}))
-	if err := AddZone(tree, Zone{View: "a", Name: "home.example", NameServers: []string{"localhost."}}, noon); !errors.As(err, &foreign) {
+	must(t, addView(tree, View{Name: "a", MatchClients: []string{"10.1.0.0/16"}}))
+	if err := addZone(tree, Zone{View: "a", Name: "home.example", NameServers: []string{"localhost."}}, noon); err == nil || !strings.Contains(err.Error(), "this provider did not write it") {
 		t.Errorf("zone: %v", err)
 	}
 }
 
-func TestAnInterruptedCreateIsTakenOver(t *testing.T) {
+func TestPuttingTheSameAgainChangesNothing(t *testing.T) {
 	tree := debian(t)
 	okd(t, tree)
 	before := tree.Clone()
@@ -94,7 +97,7 @@ func TestWhatAPersonAddsSurvives(t *testing.T) {
 		t.Errorf("an option set by hand is no drift: %+v, %v", v, err)
 	}
 	delete(v.Options, "max-cache-ttl")
-	must(t, SetView(tree, v))
+	must(t, addView(tree, v))
 	main = text(tree, "/etc/bind/named.conf")
 	if strings.Contains(main, "max-cache-ttl") || !strings.Contains(main, "rate-limit { responses-per-second 10; };") || !strings.Contains(main, "// mine\nlogging") {
 		t.Errorf("got\n%s", main)
@@ -114,14 +117,14 @@ func TestRefusalsAtApply(t *testing.T) {
 	}{
 		"view with zones":            {DropView(tree.Clone(), "internal"), "still has the zones okd.example"},
 		"zone with record sets":      {DropZone(tree.Clone(), "internal", "okd.example"), "@ TXT, www A"},
-		"record set of the zone":     {AddRecordSet(tree.Clone(), RecordSet{View: "internal", Zone: "okd.example", Name: "api", Type: "A", Values: []string{"10.0.0.1"}}, noon), "its own records"},
-		"CNAME beside data":          {AddRecordSet(tree.Clone(), RecordSet{View: "internal", Zone: "okd.example", Name: "api", Type: "CNAME", Values: []string{"x"}}, noon), "only record of its name"},
-		"zone over a record set":     {SetZone(tree.Clone(), Zone{View: "internal", Name: "okd.example", TTL: 60, SOA: DefaultSOA, NameServers: []string{"localhost."}, Records: Records{"www": {"A": {"10.0.0.1"}}}}, noon), "record set of another resource"},
-		"zone without its view":      {AddZone(tree.Clone(), Zone{View: "none", Name: "x.example"}, noon), "virtcluster_dns_view"},
-		"record set without a zone":  {AddRecordSet(tree.Clone(), RecordSet{View: "internal", Zone: "none.example", Name: "a", Type: "A", Values: []string{"10.0.0.1"}}, noon), "virtcluster_dns_zone"},
-		"view behind one for all":    {AddView(tree.Clone(), View{Name: "late", Order: 30, MatchClients: []string{"10.3.0.0/16"}}), "never be asked"},
-		"no BIND":                    {AddView(transaction.Tree{}, View{Name: "a"}), "not installed"},
-		"named.conf that is no such": {AddView(transaction.Tree{"/etc/bind/named.conf": host.File{Content: []byte("options {")}}, View{Name: "a"}), "line 1"},
+		"record set of the zone":     {addRecordSet(tree.Clone(), RecordSet{View: "internal", Zone: "okd.example", Name: "api", Type: "A", Values: []string{"10.0.0.1"}}, noon), "its own records"},
+		"CNAME beside data":          {addRecordSet(tree.Clone(), RecordSet{View: "internal", Zone: "okd.example", Name: "api", Type: "CNAME", Values: []string{"x"}}, noon), "only record of its name"},
+		"zone over a record set":     {addZone(tree.Clone(), Zone{View: "internal", Name: "okd.example", TTL: 60, SOA: DefaultSOA, NameServers: []string{"localhost."}, Records: Records{"www": {"A": {"10.0.0.1"}}}}, noon), "record set of another resource"},
+		"zone without its view":      {addZone(tree.Clone(), Zone{View: "none", Name: "x.example"}, noon), "virtcluster_dns_view"},
+		"record set without a zone":  {addRecordSet(tree.Clone(), RecordSet{View: "internal", Zone: "none.example", Name: "a", Type: "A", Values: []string{"10.0.0.1"}}, noon), "virtcluster_dns_zone"},
+		"view behind one for all":    {addView(tree.Clone(), View{Name: "late", Order: 30, MatchClients: []string{"10.3.0.0/16"}}), "never be asked"},
+		"no BIND":                    {addView(transaction.Tree{}, View{Name: "a"}), "not installed"},
+		"named.conf that is no such": {addView(transaction.Tree{"/etc/bind/named.conf": host.File{Content: []byte("options {")}}, View{Name: "a"}), "line 1"},
 	} {
 		if c.err == nil || !strings.Contains(c.err.Error(), c.text) {
 			t.Errorf("%s: %v", name, c.err)
@@ -144,8 +147,8 @@ include "/etc/named.root.key";
 	tree := transaction.Tree{"/etc/named.conf": host.File{Path: "/etc/named.conf", Content: []byte(main), Mode: 0o640, Owner: "root", Group: "named"}}
 	tree["/etc/named.rfc1912.zones"] = host.File{Path: "/etc/named.rfc1912.zones", Content: []byte(`zone "localhost" IN { type master; file "named.localhost"; };`)}
 	before := tree.Clone()
-	must(t, AddView(tree, View{Name: "a", MatchClients: []string{"10.1.0.0/16"}}))
-	must(t, AddZone(tree, Zone{View: "a", Name: "okd.example", TTL: 60, SOA: DefaultSOA, NameServers: []string{"localhost."}}, noon))
+	must(t, addView(tree, View{Name: "a", MatchClients: []string{"10.1.0.0/16"}}))
+	must(t, addZone(tree, Zone{View: "a", Name: "okd.example", TTL: 60, SOA: DefaultSOA, NameServers: []string{"localhost."}}, noon))
 	got := text(tree, "/etc/named.conf")
 	if strings.Contains(got, "named.ca") || !strings.Contains(got, "named.root.key") || !strings.Contains(got, "/etc/named/virtcluster/zones/a/okd.example.zone") {
 		t.Errorf("got\n%s", got)
@@ -157,5 +160,31 @@ include "/etc/named.root.key";
 	must(t, DropView(tree, "a"))
 	if write, removed := before.Changes(tree); len(write)+len(removed) > 0 {
 		t.Errorf("left: %v, gone: %v", write, removed)
+	}
+}
+
+func TestPartsSayWhoseTheyAre(t *testing.T) {
+	tree := debian(t)
+	okd(t, tree)
+	set := RecordSet{View: "internal", Zone: "okd.example", Name: "www", Type: "A"}
+	marks := map[string]func(transaction.Tree) (owner.Mark, bool){
+		"server":     ServerMark,
+		"view":       func(t transaction.Tree) (owner.Mark, bool) { return ViewMark(t, "internal") },
+		"zone":       func(t transaction.Tree) (owner.Mark, bool) { return ZoneMark(t, "internal", "okd.example") },
+		"record set": func(t transaction.Tree) (owner.Mark, bool) { return RecordSetMark(t, set) },
+	}
+	for name, of := range marks {
+		if m, there := of(tree); !there || m != ours {
+			t.Errorf("%s: mark %v, there %v", name, m, there)
+		}
+		if _, there := of(debian(t)); there {
+			t.Errorf("%s is in a configuration without any", name)
+		}
+	}
+	if got := (Daemon{}).Owners(tree); len(got) != 11 || !slices.Contains(got, "view internal ("+ours.String()+")") {
+		t.Errorf("owners: %q", got)
+	}
+	if got := (Daemon{}).Owners(debian(t)); len(got) > 0 {
+		t.Errorf("owners of what nobody changed: %q", got)
 	}
 }

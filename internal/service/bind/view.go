@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind/namedconf"
 )
@@ -116,10 +117,10 @@ func Shadows(a, b Rank) string {
 		a.Name, a.Order, b.Name, b.Order, a.Name)
 }
 
-// Render writes the view statement, with the comment that says it is ours and without zones.
-func (v View) Render() string {
+// Render writes the view statement, with the comment that says whose it is and without zones.
+func (v View) Render(m owner.Mark) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s order=%d\nview %s {\n", viewMarker, v.Order, namedconf.Quote(v.Name))
+	fmt.Fprintf(&b, "%s\nview %s {\n", marked(fmt.Sprintf("%s order=%d", viewMarker, v.Order), m), namedconf.Quote(v.Name))
 	list := func(name string, elements []string) {
 		if elements != nil {
 			fmt.Fprintf(&b, "\t%s %s;\n", name, block(canonicalMatches(elements)))

@@ -5,16 +5,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind/namedconf"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
-
-// ForeignError says that a part exists that this provider did not write.
-type ForeignError struct{ What, Place string }
-
-func (e *ForeignError) Error() string {
-	return fmt.Sprintf("%s is in %s already, and not by this provider", e.What, e.Place)
-}
 
 // FindView reads a view; transaction.ErrAbsent when it is not there.
 func FindView(t transaction.Tree, name string) (View, error) {
@@ -90,31 +84,26 @@ func (c *config) inline(include *namedconf.Statement) error {
 	return nil
 }
 
-// AddView adds a view that must not be there yet, unless this provider wrote it.
-func AddView(t transaction.Tree, v View) error {
-	if c, err := read(t); err == nil {
-		s, include, err := c.anyView(v.Name)
-		if err != nil {
-			return err
-		}
-		if s != nil && !strings.HasPrefix(marker(s), viewMarker) {
-			place := c.main
-			if include != nil {
-				place = include.Arg(0)
-			}
-			return &ForeignError{fmt.Sprintf("view %q", v.Name), place}
-		}
+// ViewMark returns whose the view of a name is, a person's included; false where there is none.
+func ViewMark(t transaction.Tree, name string) (owner.Mark, bool) {
+	c, err := read(t)
+	if err != nil {
+		return owner.Mark{}, false
 	}
-	return SetView(t, v)
+	s, _, err := c.anyView(name)
+	if err != nil || s == nil {
+		return owner.Mark{}, false
+	}
+	return markOf(s), true
 }
 
 // SetView puts a view in any case. Its zones, and what a person added to it, stay.
-func SetView(t transaction.Tree, v View) error {
+func SetView(t transaction.Tree, v View, m owner.Mark) error {
 	c, err := open(t)
 	if err != nil {
 		return err
 	}
-	s, err := statement(v.Render(), "")
+	s, err := statement(v.Render(m), "")
 	if err != nil {
 		return err
 	}

@@ -228,7 +228,7 @@ func TestParseUndoesRender(t *testing.T) {
 		f.serial = rapid.Uint32().Draw(t, "serial")
 		for _, r := range f.records {
 			if rapid.Bool().Draw(t, "owned") {
-				f.owned[r.rrset] = false
+				f.owned[r.rrset] = ownedSet{mark: ours}
 			}
 		}
 		again := parseZoneFile("okd.example", f.Render())

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/miekg/dns"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 )
 
 // setMarker begins the comment that says that a record set belongs to a resource of its own.
@@ -16,6 +18,13 @@ const setMarker = "; virtcluster record-set "
 
 // prefixMarker begins the comment that says which prefix a reverse zone is for, where its name does not tell.
 const prefixMarker = "; virtcluster prefix "
+
+// ownedSet is what the comment above a record set says of the resource that describes it.
+type ownedSet struct {
+	// ttl says that it has a TTL of its own.
+	ttl  bool
+	mark owner.Mark
+}
 
 // zoneFile is a primary zone's file, everything in canonical form.
 type zoneFile struct {
@@ -27,9 +36,8 @@ type zoneFile struct {
 	nameServers []string
 	// records of the zone itself and of record sets, in any order.
 	records []record
-	// owned are the record sets that resources of their own describe; the value says whether they have a TTL
-	// of their own.
-	owned map[rrset]bool
+	// owned are the record sets that resources of their own describe.
+	owned map[rrset]ownedSet
 	// broken are lines that no parser takes, after a hand edit.
 	broken []string
 	// prefix that the zone is for, "" where its name tells it.
@@ -42,7 +50,7 @@ func (z Zone) file() (*zoneFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &zoneFile{zone: zone, ttl: z.TTL, soa: z.SOA, serial: z.Serial, owned: map[rrset]bool{}}
+	f := &zoneFile{zone: zone, ttl: z.TTL, soa: z.SOA, serial: z.Serial, owned: map[rrset]ownedSet{}}
 	for _, ns := range z.NameServers {
 		target, err := Value("NS", ns, zone)
 		if err != nil {
@@ -119,13 +127,13 @@ func (f *zoneFile) Render() []byte {
 		}
 	}
 	for _, set := range sortedSets(f.owned) {
-		own := ""
-		if f.owned[set] {
-			own = " ttl"
+		words := setMarker + set.name + " " + set.rrType
+		if f.owned[set].ttl {
+			words += " ttl"
 		}
-		fmt.Fprintf(&b, "%s%s %s%s\n", setMarker, set.name, set.rrType, own)
+		fmt.Fprintln(&b, marked(words, f.owned[set].mark))
 		for at, found := slices.BinarySearchFunc(records, set, func(r record, s rrset) int { return compareSets(r.rrset, s) }); found && at < len(records) && records[at].rrset == set; at++ {
-			f.line(&b, records[at], f.owned[set] || records[at].ttl != f.ttl)
+			f.line(&b, records[at], f.owned[set].ttl || records[at].ttl != f.ttl)
 		}
 	}
 	return b.Bytes()
@@ -148,7 +156,7 @@ func (f *zoneFile) line(b *bytes.Buffer, r record, ttl bool) {
 // parseZoneFile is the inverse of Render. It takes whatever BIND takes but $INCLUDE, and where a hand edit
 // broke the file, it takes the lines that stand by themselves.
 func parseZoneFile(zone string, content []byte) *zoneFile {
-	f := &zoneFile{zone: zone, owned: map[rrset]bool{}}
+	f := &zoneFile{zone: zone, owned: map[rrset]ownedSet{}}
 	f.directives(content)
 	if err := f.read(string(content)); err != nil {
 		f.records, f.nameServers, f.soa, f.serial = nil, nil, SOA{}, 0
@@ -172,8 +180,9 @@ func (f *zoneFile) directives(content []byte) {
 	for lines.Scan() {
 		line := lines.Text()
 		if rest, ok := strings.CutPrefix(line, setMarker); ok {
+			rest, mark := owner.Cut(rest)
 			if words := strings.Fields(rest); len(words) >= 2 {
-				f.owned[rrset{words[0], words[1]}] = len(words) > 2
+				f.owned[rrset{words[0], words[1]}] = ownedSet{ttl: len(words) > 2, mark: mark}
 			}
 		}
 		if p, err := ParseCIDR(strings.TrimPrefix(line, prefixMarker)); err == nil && ReverseZone(p) == f.zone {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind/namedconf"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
@@ -88,10 +89,10 @@ func (z *Zone) takeStatement(s *namedconf.Statement) []*namedconf.Statement {
 	return rest
 }
 
-// renderStatement writes the zone's statement, with the comment that says it is ours. file is its path.
-func (z Zone) renderStatement(zone, file string) string {
+// renderStatement writes the zone's statement, with the comment that says whose it is. file is its path.
+func (z Zone) renderStatement(zone, file string, m owner.Mark) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\nzone %s {\n", zoneMarker, namedconf.Quote(zone))
+	fmt.Fprintf(&b, "%s\nzone %s {\n", marked(zoneMarker, m), namedconf.Quote(zone))
 	if z.Forward != nil {
 		mode := "first"
 		if z.Forward.Only {
@@ -108,22 +109,21 @@ func (z Zone) renderStatement(zone, file string) string {
 	return b.String()
 }
 
-// AddZone adds a zone that must not be there yet, unless this provider wrote it.
-func AddZone(t transaction.Tree, z Zone, now time.Time) error {
-	zone, err := z.CanonicalName()
+// ZoneMark returns whose the zone of a name is in a view, a person's included; false where there is none.
+func ZoneMark(t transaction.Tree, view, zone string) (owner.Mark, bool) {
+	c, err := read(t)
 	if err != nil {
-		return err
+		return owner.Mark{}, false
 	}
-	if c, err := read(t); err == nil {
-		if s, err := c.zone(z.View, zone); err == nil && marker(s) != zoneMarker {
-			return &ForeignError{fmt.Sprintf("zone %q of view %q", zone, z.View), c.main}
-		}
+	s, err := c.zone(view, zone)
+	if err != nil {
+		return owner.Mark{}, false
 	}
-	return SetZone(t, z, now)
+	return markOf(s), true
 }
 
 // SetZone puts a zone in any case. Record sets of others in it stay. The serial rises when anything changes.
-func SetZone(t transaction.Tree, z Zone, now time.Time) error {
+func SetZone(t transaction.Tree, z Zone, m owner.Mark, now time.Time) error {
 	zone, err := z.CanonicalName()
 	if err != nil {
 		return err
@@ -140,7 +140,7 @@ func SetZone(t transaction.Tree, z Zone, now time.Time) error {
 		return err
 	}
 	path := c.zoneFile(z.View, zone)
-	s, err := statement(z.renderStatement(zone, path), "\t")
+	s, err := statement(z.renderStatement(zone, path, m), "\t")
 	if err != nil {
 		return err
 	}
@@ -177,7 +177,7 @@ func (c *config) checkKept(zone string) error {
 		}
 		for _, in := range statements {
 			if name, err := ZoneName(in.Arg(0)); in.Name() == "zone" && err == nil && name == zone {
-				return &ForeignError{fmt.Sprintf("zone %q", zone), place}
+				return fmt.Errorf("zone %q is in %s already, for every view, and this provider did not write it: take it out there, or leave this zone out", zone, place)
 			}
 		}
 	}
@@ -199,14 +199,14 @@ func (c *config) writeZone(z Zone, zone, from, path string, now time.Time) error
 		}
 		next.owned = old.owned
 		for _, r := range old.records {
-			explicit, owned := old.owned[r.rrset]
+			set, owned := old.owned[r.rrset]
 			if !owned {
 				continue
 			}
 			if own[r.rrset] {
 				return fmt.Errorf("%s %s is a record set of another resource; leave it out of the zone's records, or destroy that one", r.name, r.rrType)
 			}
-			if !explicit && r.ttl == old.ttl {
+			if !set.ttl && r.ttl == old.ttl {
 				r.ttl = next.ttl
 			}
 			next.records = append(next.records, r)

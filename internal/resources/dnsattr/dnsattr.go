@@ -1,9 +1,8 @@
-// Package bindattr holds what the DNS resources have in common as Terraform sees them: ids, lists, messages.
-package bindattr
+// Package dnsattr holds what the DNS resources have in common as Terraform sees them: ids, lists, messages.
+package dnsattr
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -37,15 +36,6 @@ func SplitID(id, form string) (serviceNode types.String, name string, err error)
 		return types.StringNull(), "", fmt.Errorf("write %s, where SERVICE_NODE is the id of a virtcluster_service_node", form)
 	}
 	return types.StringValue(id[:at]), id[at+1:], nil
-}
-
-// Claimed says how to import what somebody else configured.
-func Claimed(err error, id string) error {
-	var foreign *bind.ForeignError
-	if errors.As(err, &foreign) {
-		return fmt.Errorf("%w; import it with the id %q, or take it out there", err, id)
-	}
-	return err
 }
 
 // Strings are the elements of a list: nil where it is null or unknown, "" for an unknown element.

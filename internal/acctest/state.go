@@ -1,0 +1,109 @@
+package acctest
+
+import (
+	"cmp"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// State is a directory with a configuration and a state of its own, and the CLI that works in it with the sandbox's provider:
+// for tests of several states, of what a killed run leaves, and of what the CLI prints.
+type State struct {
+	Dir string
+	t   *testing.T
+}
+
+// NewState makes an empty one.
+func NewState(t *testing.T) *State {
+	t.Helper()
+	return &State{Dir: t.TempDir(), t: t}
+}
+
+// Write makes the configuration, after a requirement of the provider.
+func (s *State) Write(config string) {
+	s.t.Helper()
+	head := "terraform {\n  required_providers {\n    virtcluster = { source = \"virtcluster/virtcluster\" }\n  }\n}\n"
+	if err := os.WriteFile(filepath.Join(s.Dir, "main.tf"), []byte(head+config), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// Command is one subcommand under way; Out is what it has printed so far.
+type Command struct {
+	*exec.Cmd
+	Out strings.Builder
+}
+
+// Start runs a subcommand in the background.
+func (s *State) Start(argv ...string) *Command {
+	s.t.Helper()
+	c := &Command{Cmd: exec.Command(cmp.Or(os.Getenv("TF_ACC_TERRAFORM_PATH"), "terraform"), append(argv, "-no-color")...)}
+	c.Dir, c.Stdout, c.Stderr = s.Dir, &c.Out, &c.Out
+	if err := c.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	return c
+}
+
+// Try runs a subcommand and returns what it printed.
+func (s *State) Try(argv ...string) (string, error) {
+	s.t.Helper()
+	c := s.Start(argv...)
+	err := c.Wait()
+	return c.Out.String(), err
+}
+
+// Run runs a subcommand that must succeed and returns what it printed.
+func (s *State) Run(argv ...string) string {
+	s.t.Helper()
+	out, err := s.Try(argv...)
+	if err != nil {
+		s.t.Fatalf("%s: %v\n%s", strings.Join(argv, " "), err, out)
+	}
+	return out
+}
+
+// Apply makes the configuration and applies it.
+func (s *State) Apply(config string) {
+	s.t.Helper()
+	s.Write(config)
+	s.Run("apply", "-auto-approve")
+}
+
+// Refused runs a subcommand that must fail and say every one of words, wherever it breaks its lines.
+func (s *State) Refused(words []string, argv ...string) {
+	s.t.Helper()
+	out, err := s.Try(argv...)
+	flat := strings.Join(strings.Fields(strings.ReplaceAll(out, "│", " ")), " ")
+	for _, want := range words {
+		if err == nil || !strings.Contains(flat, want) {
+			s.t.Fatalf("%s: error %v, and not %q:\n%s", strings.Join(argv, " "), err, want, out)
+		}
+	}
+}
+
+// Settled wants a plan without changes.
+func (s *State) Settled() {
+	s.t.Helper()
+	s.Run("plan", "-detailed-exitcode")
+}
+
+// DestroyAtEnd destroys what is there when the test ends, however it ends.
+func (s *State) DestroyAtEnd() {
+	s.t.Cleanup(func() {
+		if out, err := s.Try("destroy", "-auto-approve"); err != nil {
+			s.t.Errorf("destroy: %v\n%s", err, out)
+		}
+	})
+}
+
+// Forget removes the state, as a run leaves it that was killed before it wrote one.
+func (s *State) Forget() {
+	s.t.Helper()
+	if err := os.Remove(filepath.Join(s.Dir, "terraform.tfstate")); err != nil {
+		s.t.Fatal(err)
+	}
+}
