@@ -92,7 +92,7 @@ func TestAnothersThingIsNeitherTakenNorChangedNorRemoved(t *testing.T) {
 		t.Errorf("delete: %s", text(deleted.Diagnostics))
 	}
 	read, err := server.ReadResource(t.Context(), &tfprotov6.ReadResourceRequest{TypeName: "toy_box", CurrentState: value(t, "shelf#a", "a", 3), Private: mine})
-	if err != nil || state(t, read.NewState) != nil || !strings.Contains(text(read.Diagnostics), "not this resource's any more") {
+	if err != nil || state(t, read.NewState) == nil || !strings.Contains(text(read.Diagnostics), "not this resource's any more") {
 		t.Errorf("read: %v %s", err, text(read.Diagnostics))
 	}
 	if s.boxes["a"] != 7 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -12,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/cli"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 )
@@ -84,6 +86,12 @@ func (r *typed[M, S]) what(m *M) string { return fmt.Sprintf("%s %q", r.Noun, r.
 func (r *typed[M, S]) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if req.Plan.Raw.IsNull() {
 		return
+	}
+	if cli.Destroys() {
+		// What is about to go is planned as if it stayed: nothing that is wrong with it may keep it from going.
+		defer func() {
+			resp.Diagnostics = slices.DeleteFunc(resp.Diagnostics, func(d diag.Diagnostic) bool { return d.Severity() == diag.SeverityError })
+		}()
 	}
 	var m M
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
@@ -183,8 +191,9 @@ func (r *typed[M, S]) Read(ctx context.Context, req resource.ReadRequest, resp *
 	foreign, taken := errors.AsType[*owner.ForeignError](err)
 	switch {
 	case taken:
-		resp.Diagnostics.AddWarning(fmt.Sprintf("%s %q is not this resource's any more", r.Noun, r.Label(&m)), foreign.Error())
-		resp.State.RemoveResource(ctx)
+		// It stays in the state, as it was known: that it is gone is not proven, and a destroy must not plan to make it anew.
+		resp.Diagnostics.AddWarning(fmt.Sprintf("%s %q is not this resource's any more", r.Noun, r.Label(&m)),
+			foreign.Error()+". It will not be changed nor removed; take this resource out of the state with `terraform state rm` before an import.")
 		return
 	case Absent(err):
 		resp.State.RemoveResource(ctx)

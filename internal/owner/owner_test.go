@@ -139,12 +139,4 @@ func TestWhatTerraformKnowsOfADirectory(t *testing.T) {
 	if one == "" || backend(data) == one {
 		t.Error("two backends are not told apart")
 	}
-	for _, args := range [][]string{{"terraform", "apply", "-state=x"}, {"terraform", "apply", "-state", "x"}, {"terraform", "apply", "--state=x"}} {
-		if got := stateFile(args); got != "x" {
-			t.Errorf("stateFile(%q) = %q", args, got)
-		}
-	}
-	if got := stateFile([]string{"terraform", "state", "list"}); got != "" {
-		t.Errorf("a subcommand is taken for a state file: %q", got)
-	}
 }

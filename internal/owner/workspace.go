@@ -8,9 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/cli"
 )
 
 // Workspace returns a fingerprint of where this run's state is: the backend and the selected workspace, and for a state in a
@@ -25,7 +26,7 @@ var Workspace = sync.OnceValue(func() string {
 	data := dataDirectory(directory)
 	p := place{backend: backend(data), workspace: selected(data)}
 	if p.backend == "" {
-		p.computer, p.directory, p.stateFile = computer(), directory, stateFile(parentArguments(os.Getppid()))
+		p.computer, p.directory, p.stateFile = computer(), directory, cli.Option(cli.Arguments(), "state")
 	}
 	return fingerprint(p)
 })
@@ -96,32 +97,3 @@ func backend(data string) string {
 
 // credentials are words in the names of a backend's settings that hold them.
 var credentials = []string{"password", "token", "secret", "access_key", "credential", "private_key", "sas"}
-
-// parentArguments are those of the program that runs the provider; none where the system does not tell.
-func parentArguments(pid int) []string {
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
-	if err != nil {
-		return nil
-	}
-	return strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00")
-}
-
-// stateFile is the state that a command line names; what is in TF_CLI_ARGS is not in it, and added.
-func stateFile(arguments []string) string {
-	for _, name := range []string{"TF_CLI_ARGS", "TF_CLI_ARGS_apply", "TF_CLI_ARGS_destroy"} {
-		arguments = append(arguments, strings.Fields(os.Getenv(name))...)
-	}
-	named := ""
-	for i, argument := range arguments {
-		option, isOption := strings.CutPrefix(strings.TrimLeft(argument, "-"), "state")
-		if !isOption || !strings.HasPrefix(argument, "-") {
-			continue
-		}
-		if value, written := strings.CutPrefix(option, "="); written {
-			named = value
-		} else if option == "" && i+1 < len(arguments) {
-			named = arguments[i+1]
-		}
-	}
-	return named
-}

@@ -1,0 +1,83 @@
+// Package cli is what a provider can know of the program that runs it, Terraform or OpenTofu: its protocol tells neither which
+// state a resource is in nor whether all of it is being destroyed.
+package cli
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Arguments returns the command line of the program that runs the provider, and what the environment adds to it; none where
+// the system does not tell.
+var Arguments = sync.OnceValue(func() []string { return arguments(os.Getppid()) })
+
+func arguments(pid int) []string {
+	all := commandLine(pid)
+	for _, name := range []string{"TF_CLI_ARGS", "TF_CLI_ARGS_plan", "TF_CLI_ARGS_apply", "TF_CLI_ARGS_destroy"} {
+		all = append(all, strings.Fields(os.Getenv(name))...)
+	}
+	return all
+}
+
+// commandLine asks Linux by /proc, and other systems by ps, which loses where an argument with spaces ends.
+func commandLine(pid int) []string {
+	if text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline"); err == nil {
+		return strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	text, err := exec.CommandContext(ctx, "ps", "-o", "args=", "-p", strconv.Itoa(pid)).Output()
+	if err != nil {
+		return nil
+	}
+	return strings.Fields(string(text))
+}
+
+// Destroys says whether the program destroys everything. It plans all resources first as if it did not, so that what stands in
+// the way of a plan would stand in the way of getting rid of it.
+var Destroys = sync.OnceValue(func() bool { return destroys(Arguments()) })
+
+func destroys(arguments []string) bool {
+	if len(arguments) < 2 {
+		return false
+	}
+	for _, argument := range arguments[1:] {
+		if option := strings.TrimLeft(argument, "-"); option != argument && slices.Contains([]string{"destroy", "destroy=true"}, option) {
+			return true
+		}
+	}
+	return subcommand(arguments[1:]) == "destroy"
+}
+
+// subcommand is the first argument that is no option.
+func subcommand(arguments []string) string {
+	for _, argument := range arguments {
+		if !strings.HasPrefix(argument, "-") {
+			return argument
+		}
+	}
+	return ""
+}
+
+// Option returns the value of the last option of a name, written -name=VALUE or -name VALUE; "" where there is none.
+func Option(arguments []string, name string) string {
+	found := ""
+	for i, argument := range arguments {
+		option, is := strings.CutPrefix(strings.TrimLeft(argument, "-"), name)
+		if !is || !strings.HasPrefix(argument, "-") {
+			continue
+		}
+		if value, written := strings.CutPrefix(option, "="); written {
+			found = value
+		} else if option == "" && i+1 < len(arguments) {
+			found = arguments[i+1]
+		}
+	}
+	return found
+}
