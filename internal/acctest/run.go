@@ -1,7 +1,11 @@
 package acctest
 
 import (
+	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -35,4 +39,22 @@ func Eventually(t *testing.T, what string, holds func() bool) {
 			t.Fatalf("waited %s in vain: %s", patience, what)
 		}
 	}
+}
+
+// ProviderOf finds the provider's process below the CLI's.
+func ProviderOf(t *testing.T, parent int) int {
+	t.Helper()
+	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", parent))
+	for _, task := range tasks {
+		children, _ := os.ReadFile(task)
+		for _, field := range strings.Fields(string(children)) {
+			name, _ := os.ReadFile("/proc/" + field + "/cmdline")
+			if strings.Contains(string(name), "terraform-provider-virtcluster") {
+				pid, _ := strconv.Atoi(field)
+				return pid
+			}
+		}
+	}
+	t.Fatalf("no provider runs below %d", parent)
+	return 0
 }

@@ -157,6 +157,10 @@ func (l *line) remember(t Tree, learned any) {
 // take-over replaced, so that what a person wrote since is kept.
 type Stripper interface{ Strip(t Tree) error }
 
+// Owners is a Daemon that tells which parts of a tree carry the provider's mark, this state's or another's, as messages name
+// them: `HAProxy backend "api" (owner …)`.
+type Owners interface{ Owners(t Tree) []string }
+
 // GiveBack ends the provider's hold on a daemon: the configuration becomes what it was before the first
 // commit on the machine (what a person wrote since is kept where the Daemon is a Stripper), and what
 // commits kept beside it is removed.

@@ -19,6 +19,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/hosttest"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/sshhost"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
@@ -49,7 +50,7 @@ func TestClient(t *testing.T) {
 	case "frontends": // PREFIX NUMBER
 		for i := range n {
 			edit := transaction.Edit{Owner: args[1], Apply: func(tree transaction.Tree) error {
-				return haproxy.SetFrontend(tree, saying(args[1]+strconv.Itoa(i), port(args[1], i), args[1]))
+				return haproxy.SetFrontend(tree, saying(args[1]+strconv.Itoa(i), port(args[1], i), args[1]), owner.Mark{})
 			}}
 			if err = engine.Commit(t.Context(), h, haproxy.Daemon{}, edit); err != nil {
 				break

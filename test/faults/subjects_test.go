@@ -37,17 +37,19 @@ type subject struct {
 var haproxySubject = subject{
 	Daemon: haproxy.Daemon{}, unit: "haproxy.service", dir: "/etc/haproxy",
 	set: func(tree transaction.Tree, version string) error {
-		return errors.Join(haproxy.SetFrontend(tree, saying("faults-a", 8088, version)), haproxy.SetFrontend(tree, saying("faults-b", 8089, version)))
+		return errors.Join(haproxy.SetFrontend(tree, saying("faults-a", 8088, version), owner.Mark{}), haproxy.SetFrontend(tree, saying("faults-b", 8089, version), owner.Mark{}))
 	},
 	asked:  [][]string{{"curl", "-sS", "--max-time", "3", "http://NODE:8088/"}, {"curl", "-sS", "--max-time", "3", "http://NODE:8089/"}},
 	answer: map[string]string{before: before, after: after},
 	refused: func(tree transaction.Tree) error {
 		f := saying("faults-a", 8088, after)
 		f.Extra = []string{"nonsense"}
-		return haproxy.SetFrontend(tree, f)
+		return haproxy.SetFrontend(tree, f, owner.Mark{})
 	},
 	// The checker does not open sockets: that sshd has this one shows at the reload.
-	fails: func(tree transaction.Tree) error { return haproxy.SetFrontend(tree, saying("faults-c", 22, after)) },
+	fails: func(tree transaction.Tree) error {
+		return haproxy.SetFrontend(tree, saying("faults-c", 22, after), owner.Mark{})
+	},
 }
 
 // saying is a frontend that answers with a word.

@@ -1,9 +1,6 @@
 package dnszone_test
 
 import (
-	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -57,22 +54,4 @@ func told(t *testing.T) (loads map[string]int, commands []string) {
 		t.Fatalf("named's log tells of no zone, or of commands in other words:\n%s", log)
 	}
 	return loads, commands
-}
-
-// providerOf finds the provider's process below the CLI's.
-func providerOf(t *testing.T, parent int) int {
-	t.Helper()
-	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", parent))
-	for _, task := range tasks {
-		children, _ := os.ReadFile(task)
-		for _, field := range strings.Fields(string(children)) {
-			name, _ := os.ReadFile("/proc/" + field + "/cmdline")
-			if strings.Contains(string(name), "terraform-provider-virtcluster") {
-				pid, _ := strconv.Atoi(field)
-				return pid
-			}
-		}
-	}
-	t.Fatalf("no provider runs below %d", parent)
-	return 0
 }

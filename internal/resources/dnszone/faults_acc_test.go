@@ -104,7 +104,7 @@ func TestAccZonesThroughFaults(t *testing.T) {
 			return err == nil
 		})
 		acctest.On(t, "svc-1", "test", "-e", "/var/lib/virtcluster/bind/journal.json")
-		if err := syscall.Kill(providerOf(t, apply.Process.Pid), syscall.SIGKILL); err != nil {
+		if err := syscall.Kill(acctest.ProviderOf(t, apply.Process.Pid), syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
 		acctest.On(t, "svc-1", "kill", "-CONT", named)

@@ -13,17 +13,18 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/attrs"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/crosscheck"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
 // New is the constructor that the provider offers.
 func New() resource.Resource {
 	return crud.New(crud.Type[model, haproxy.Base]{
 		Name:   "haproxy",
-		Noun:   "HAProxy base configuration",
+		Noun:   crosscheck.BaseName,
 		Label:  func(m *model) string { return attrs.Machine(m.ServiceNode.ValueString()) },
 		Schema: resourceSchema,
 		Key:    []string{"service_node"},
-		ID:     func(m *model) string { return attrs.JoinID(m.ServiceNode.ValueString(), "haproxy") },
+		ID:     id,
 		Split: func(m *model, id string) error {
 			node, _, err := attrs.SplitID(id, "haproxy")
 			m.ServiceNode = types.StringValue(node)
@@ -40,14 +41,13 @@ func New() resource.Resource {
 
 // plan checks the listeners against other resources and the live configuration.
 func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
-	f := opening.Fleet
 	var config model
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
 	if a := config.Stats.Attributes(); len(a) > 0 && !a["user"].IsNull() && a["password"].IsNull() && a["password_wo"].IsNull() {
 		resp.Diagnostics.AddAttributeError(path.Root("stats").AtName("user"), "User without a password",
 			"write password_wo with password_wo_version, or password, or leave user out so that everyone may see the page")
 	}
-	node, ok := crosscheck.On(ctx, f, planned.ServiceNode, req, resp)
+	node, ok := crosscheck.On(ctx, opening, planned.ServiceNode, req, resp)
 	if !ok {
 		return
 	}
@@ -60,18 +60,24 @@ func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequ
 	if attrs.Object(ctx, planned.Stats, &s, &resp.Diagnostics) && !s.Address.IsUnknown() && !s.Port.IsUnknown() {
 		listeners = append(listeners, crosscheck.Listener{Bind: s.Value(), At: path.Root("stats")})
 	}
-	resp.Diagnostics.Append(node.Base()...)
-	resp.Diagnostics.Append(node.Listeners(ctx, "HAProxy base configuration", "", listeners)...)
+	resp.Diagnostics.Append(node.Base(ctx, id(planned))...)
+	resp.Diagnostics.Append(node.Listeners(ctx, crosscheck.BaseName, listeners, "")...)
 }
 
+func id(m *model) string { return attrs.JoinID(m.ServiceNode.ValueString(), "haproxy") }
+
 func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[haproxy.Base], error) {
+	set := func(t transaction.Tree, want haproxy.Base) error { return haproxy.SetBase(t, want, at.Claim.Mark()) }
 	return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), crud.Part[haproxy.Base]{
-		Daemon: haproxy.Daemon{},
-		Owner:  "HAProxy base configuration",
-		Find:   haproxy.FindBase,
-		Add:    haproxy.SetBase, // the provider's sections are its own: what an interrupted apply left is taken over
-		Set:    haproxy.SetBase,
-		Drop:   haproxy.DropBase,
+		Daemon:   haproxy.Daemon{},
+		Owner:    crosscheck.BaseName,
+		Place:    haproxy.ConfigPath,
+		ImportID: id(m),
+		Mark:     haproxy.BaseMark,
+		Find:     haproxy.FindBase,
+		Add:      set,
+		Set:      set,
+		Drop:     haproxy.DropBase,
 		Secrets: func(want haproxy.Base) []string {
 			if want.Stats == nil || want.Stats.Password == "" {
 				return nil

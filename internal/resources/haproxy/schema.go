@@ -30,7 +30,7 @@ func resourceSchema(context.Context) schema.Schema {
 	return schema.Schema{
 		MarkdownDescription: "What the proxies of one service node have in common: limits, logging, default timeouts and options, and the listeners for statistics and health. " +
 			"It is written as sections beside the distribution's own, which what a person configured goes on using; destroying it leaves the file as it was. " +
-			"One for each service node, and frontends and backends work without it.",
+			"One for each service node, whoever manages it, and frontends and backends work without it.",
 		Attributes: map[string]schema.Attribute{
 			"id":           attrs.ID("<service_node id>#haproxy"),
 			"service_node": attrs.ServiceNode(),

@@ -17,6 +17,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/sshhost"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxybackend"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy/haproxytest"
@@ -62,7 +63,11 @@ func TestAccADrainThatComesToItsLimitWarnsOfTheSessionsThatAreLeft(t *testing.T)
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := f.Engine.GiveBack(context.WithoutCancel(t.Context()), h, haproxy.Daemon{}); err != nil {
+		ctx := context.WithoutCancel(t.Context())
+		err := f.Engine.Commit(ctx, h, haproxy.Daemon{}, transaction.Edit{Owner: "test", Apply: func(tree transaction.Tree) error {
+			return errors.Join(haproxy.DropBackend(tree, "test"), haproxy.DropFrontend(tree, "test"))
+		}})
+		if err := errors.Join(err, f.Engine.GiveBack(ctx, h, haproxy.Daemon{})); err != nil {
 			t.Error(err)
 		}
 	})
@@ -72,7 +77,7 @@ func TestAccADrainThatComesToItsLimitWarnsOfTheSessionsThatAreLeft(t *testing.T)
 	drains := haproxy.Backend{Name: "test", Mode: "tcp", Servers: map[string]haproxy.Server{"s1": server}}
 	frontend := haproxy.Frontend{Name: "test", Mode: "tcp", Binds: []haproxy.Bind{{Address: "*", Port: 8080}}, DefaultBackend: "test"}
 	err = f.Engine.Commit(t.Context(), h, haproxy.Daemon{}, transaction.Edit{Owner: "test", Apply: func(tree transaction.Tree) error {
-		return errors.Join(haproxy.SetBackend(tree, ready), haproxy.SetFrontend(tree, frontend))
+		return errors.Join(haproxy.SetBackend(tree, ready, owner.Mark{}), haproxy.SetFrontend(tree, frontend, owner.Mark{}))
 	}})
 	if err != nil {
 		t.Fatal(err)

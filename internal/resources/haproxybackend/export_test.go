@@ -7,10 +7,11 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
 )
 
-// Open opens the store of a backend.
+// Open opens the store of a backend that an import takes over.
 func Open(ctx context.Context, f *fleet.Fleet, node, name, drainTimeout string) (crud.Store[haproxy.Backend], error) {
-	return open(ctx, crud.Opening{Fleet: f}, &model{ServiceNode: types.StringValue(node), Name: types.StringValue(name), DrainTimeout: types.StringValue(drainTimeout)})
+	return open(ctx, crud.Opening{Fleet: f, Claim: owner.Adopt()}, &model{ServiceNode: types.StringValue(node), Name: types.StringValue(name), DrainTimeout: types.StringValue(drainTimeout)})
 }

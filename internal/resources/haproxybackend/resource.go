@@ -44,12 +44,11 @@ func New() resource.Resource {
 
 // plan makes the backend known to the frontends of the same plan.
 func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
-	f := opening.Fleet
 	if d, ok := haproxy.Duration(planned.DrainTimeout.ValueString()); !planned.DrainTimeout.IsUnknown() && (!ok || d > maxDrainTimeout) {
 		resp.Diagnostics.AddAttributeError(path.Root("drain_timeout"), "Invalid time",
 			fmt.Sprintf("write a number and a unit such as \"30s\", %s at most, not %q", maxDrainTimeout, planned.DrainTimeout.ValueString()))
 	}
-	if node, ok := crosscheck.On(ctx, f, planned.ServiceNode, req, resp); ok && !planned.Name.IsUnknown() {
+	if node, ok := crosscheck.On(ctx, opening, planned.ServiceNode, req, resp); ok && !planned.Name.IsUnknown() {
 		resp.Diagnostics.Append(node.Section(ctx, "backend", planned.Name.ValueString(), id(planned))...)
 	}
 }

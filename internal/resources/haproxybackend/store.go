@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/crosscheck"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
@@ -26,14 +28,21 @@ type store struct {
 }
 
 func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[haproxy.Backend], error) {
-	name, importID := m.Name.ValueString(), id(m)
+	name := m.Name.ValueString()
 	part, err := crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), crud.Part[haproxy.Backend]{
-		Daemon: haproxy.Daemon{},
-		Owner:  `HAProxy backend "` + name + `"`,
-		Find:   func(t transaction.Tree) (haproxy.Backend, error) { return haproxy.FindBackend(t, name) },
-		Add:    func(t transaction.Tree, want haproxy.Backend) error { return haproxy.AddBackend(t, want, importID) },
-		Set:    haproxy.SetBackend,
-		Drop:   func(t transaction.Tree) error { return haproxy.DropBackend(t, name) },
+		Daemon:   haproxy.Daemon{},
+		Owner:    crosscheck.Proxy("backend", name),
+		Place:    haproxy.ConfigPath,
+		ImportID: id(m),
+		Mark:     func(t transaction.Tree) (owner.Mark, bool) { return haproxy.ProxyMark(t, "backend", name) },
+		Find:     func(t transaction.Tree) (haproxy.Backend, error) { return haproxy.FindBackend(t, name) },
+		Add: func(t transaction.Tree, want haproxy.Backend) error {
+			return haproxy.AddBackend(t, want, at.Claim.Mark())
+		},
+		Set: func(t transaction.Tree, want haproxy.Backend) error {
+			return haproxy.SetBackend(t, want, at.Claim.Mark())
+		},
+		Drop: func(t transaction.Tree) error { return haproxy.DropBackend(t, name) },
 	})
 	if err != nil {
 		return nil, err

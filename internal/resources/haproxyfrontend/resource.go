@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/attrs"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/crosscheck"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
@@ -42,8 +43,7 @@ func New() resource.Resource {
 
 // plan checks the frontend against other resources, the live configuration and the machine.
 func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
-	f := opening.Fleet
-	node, ok := crosscheck.On(ctx, f, planned.ServiceNode, req, resp)
+	node, ok := crosscheck.On(ctx, opening, planned.ServiceNode, req, resp)
 	if !ok {
 		return
 	}
@@ -57,7 +57,7 @@ func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequ
 	if !planned.Name.IsUnknown() {
 		resp.Diagnostics.Append(node.Section(ctx, "frontend", name, id(planned))...)
 	}
-	resp.Diagnostics.Append(node.Listeners(ctx, `HAProxy frontend "`+name+`"`, "frontend "+name, listeners)...)
+	resp.Diagnostics.Append(node.Listeners(ctx, crosscheck.Proxy("frontend", name), listeners, "frontend "+name)...)
 	resp.Diagnostics.Append(node.MachineConfig(ctx, listeners)...)
 	resp.Diagnostics.Append(node.Backend(ctx, path.Root("default_backend"), planned.DefaultBackend.ValueString())...)
 	for i, r := range rules(ctx, planned.Rules, &resp.Diagnostics) {
@@ -70,13 +70,20 @@ func id(m *model) string {
 }
 
 func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[haproxy.Frontend], error) {
-	name, importID := m.Name.ValueString(), id(m)
+	name := m.Name.ValueString()
 	return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), crud.Part[haproxy.Frontend]{
-		Daemon: haproxy.Daemon{},
-		Owner:  `HAProxy frontend "` + name + `"`,
-		Find:   func(t transaction.Tree) (haproxy.Frontend, error) { return haproxy.FindFrontend(t, name) },
-		Add:    func(t transaction.Tree, want haproxy.Frontend) error { return haproxy.AddFrontend(t, want, importID) },
-		Set:    haproxy.SetFrontend,
-		Drop:   func(t transaction.Tree) error { return haproxy.DropFrontend(t, name) },
+		Daemon:   haproxy.Daemon{},
+		Owner:    crosscheck.Proxy("frontend", name),
+		Place:    haproxy.ConfigPath,
+		ImportID: id(m),
+		Mark:     func(t transaction.Tree) (owner.Mark, bool) { return haproxy.ProxyMark(t, "frontend", name) },
+		Find:     func(t transaction.Tree) (haproxy.Frontend, error) { return haproxy.FindFrontend(t, name) },
+		Add: func(t transaction.Tree, want haproxy.Frontend) error {
+			return haproxy.AddFrontend(t, want, at.Claim.Mark())
+		},
+		Set: func(t transaction.Tree, want haproxy.Frontend) error {
+			return haproxy.SetFrontend(t, want, at.Claim.Mark())
+		},
+		Drop: func(t transaction.Tree) error { return haproxy.DropFrontend(t, name) },
 	})
 }

@@ -227,7 +227,7 @@ resource "virtcluster_haproxy_frontend" "mine" {
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: acctest.Providers,
 		Steps: []resource.TestStep{
-			{Config: config, PlanOnly: true, ExpectError: regexp.MustCompile(`(?s)Name taken.*did\s+not\s+write:\s+import\s+it.*#frontend/mine`)},
+			{Config: config, PlanOnly: true, ExpectError: regexp.MustCompile(`(?s)Name taken.*did\s+not\s+write\s+it:\s+import\s+it.*#frontend/mine`)},
 			{Config: strings.Replace(config, `"mine"
   mode`, `"both"
   mode`, 1), PlanOnly: true, ExpectError: regexp.MustCompile(`(?s)Name taken.*"listen\s+both"\s+already,\s+which\s+is\s+a\s+frontend\s+of\s+that\s+name\s+too`)},

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 )
 
 const (
@@ -78,8 +79,8 @@ func (d *document) foreignGlobal() []int {
 	return found
 }
 
-// putBase writes the base's sections and switches off what they replace.
-func (d *document) putBase(b Base, originalMode fs.FileMode) {
+// putBase writes the base's sections, as an owner's, and switches off what they replace.
+func (d *document) putBase(b Base, by owner.Mark, originalMode fs.FileMode) {
 	d.restoreGlobal()
 	global := render(b.global())
 	hasSocket := false
@@ -96,36 +97,36 @@ func (d *document) putBase(b Base, originalMode fs.FileMode) {
 	if !hasSocket && !slices.ContainsFunc(b.Extra, func(line string) bool { words, _ := rawWords(line); return isAdminSocket(words) }) {
 		global = append(global, adminSocket)
 	}
-	d.set("global", "global", global, true)
+	d.set("global", by, "global", global, true)
 	if _, ok := d.marked("defaults"); ok {
-		d.set("defaults", "defaults", render(b.defaults()), true)
+		d.set("defaults", by, "defaults", render(b.defaults()), true)
 	} else {
-		d.moveProxies(func() { d.set("defaults", "defaults", render(b.defaults()), true) })
+		d.moveProxies(func() { d.set("defaults", by, "defaults", render(b.defaults()), true) })
 	}
 	if h := b.Health; h != nil {
-		d.set("health", "listen "+healthName, render(h.directives()), true)
+		d.set("health", by, "listen "+healthName, render(h.directives()), true)
 	} else {
-		d.set("health", "", nil, false)
+		d.set("health", by, "", nil, false)
 	}
 	if s := b.Stats; s != nil {
 		notes := []string{fmt.Sprintf("%s %04o", modeNote, originalMode)}
 		if s.PasswordVersion > 0 {
 			notes = append(notes, newPasswordNote(s.PasswordVersion, s.Password))
 		}
-		d.set("stats", "listen "+statsName, append(notes, render(s.directives())...), true)
+		d.set("stats", by, "listen "+statsName, append(notes, render(s.directives())...), true)
 	} else {
-		d.set("stats", "", nil, false)
+		d.set("stats", by, "", nil, false)
 	}
 }
 
 // set puts or drops one of the base's sections.
-func (d *document) set(mark, header string, body []string, wanted bool) {
+func (d *document) set(mark string, by owner.Mark, header string, body []string, wanted bool) {
 	old, ok := d.marked(mark)
 	switch {
 	case wanted && ok:
-		d.put(mark, header, body, &old)
+		d.put(mark, by, header, body, &old)
 	case wanted:
-		d.put(mark, header, body, nil)
+		d.put(mark, by, header, body, nil)
 	case ok:
 		d.drop(old)
 	}
@@ -134,7 +135,7 @@ func (d *document) set(mark, header string, body []string, wanted bool) {
 func (d *document) dropBase() {
 	d.moveProxies(func() {
 		for _, mark := range []string{"stats", "health", "defaults", "global"} {
-			d.set(mark, "", nil, false)
+			d.set(mark, owner.Mark{}, "", nil, false)
 		}
 	})
 	d.restoreGlobal()

@@ -19,6 +19,7 @@ type Daemon struct{}
 var (
 	_ transaction.Daemon   = Daemon{}
 	_ transaction.Stripper = Daemon{}
+	_ transaction.Owners   = Daemon{}
 	_ transaction.Witness  = Daemon{}
 )
 
@@ -32,6 +33,9 @@ const confDir = "/etc/haproxy/conf.d/"
 
 // Strip implements transaction.Stripper.
 func (Daemon) Strip(t transaction.Tree) error { return Strip(t) }
+
+// Owners implements transaction.Owners.
+func (Daemon) Owners(t transaction.Tree) []string { return Owners(t) }
 
 // Running implements transaction.Daemon.
 func (Daemon) Running(ctx context.Context, h host.Host) (bool, error) {

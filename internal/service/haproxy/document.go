@@ -3,10 +3,12 @@ package haproxy
 import (
 	"slices"
 	"strings"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 )
 
-// markPrefix begins the comment line above every section that the provider wrote: "# virtcluster: frontend api".
-// Sections without one are a person's and stay byte for byte as they are.
+// markPrefix begins the comment line above every section that the provider wrote, which says what it is and whose:
+// "# virtcluster: frontend api owner=… workspace=…". Sections without one are a person's and stay byte for byte as they are.
 const markPrefix = "virtcluster: "
 
 // document is a configuration file by lines, so that what is not edited stays as it is written.
@@ -17,6 +19,8 @@ type section struct {
 	kind, name string
 	// mark is what the comment above the section says; "" when the provider did not write it.
 	mark string
+	// owner is whose the section is; a person's is nobody's.
+	owner owner.Mark
 	// start is the line of the mark or, without one, of the header; body is the line after the header,
 	// and end the line after the section's last significant line.
 	start, body, end int
@@ -57,8 +61,10 @@ func (d *document) sections() []section {
 			s.name = words[1]
 		}
 		if i > 0 {
-			if mark, ok := cut(d.lines[i-1], "# "+strings.TrimSpace(markPrefix)); ok && s.carries(mark) {
-				s.mark, s.start = mark, i-1
+			if comment, ok := cut(d.lines[i-1], "# "+strings.TrimSpace(markPrefix)); ok {
+				if mark, by := owner.Cut(comment); s.carries(mark) {
+					s.mark, s.owner, s.start = mark, by, i-1
+				}
 			}
 		}
 		found = append(found, s)
@@ -100,9 +106,9 @@ func (d *document) proxy(kind, name string) (section, bool) {
 // text is a section's body.
 func (d *document) text(s section) []string { return d.lines[s.body:s.end] }
 
-// put writes a section under a mark: in the place of old where there is one, else where its kind belongs.
-func (d *document) put(mark, header string, body []string, old *section) {
-	lines := []string{"# " + markPrefix + mark, header}
+// put writes an owner's section under a mark: in the place of old where there is one, else where its kind belongs.
+func (d *document) put(mark string, by owner.Mark, header string, body []string, old *section) {
+	lines := []string{strings.TrimSpace("# " + markPrefix + mark + " " + by.String()), header}
 	for _, line := range body {
 		lines = append(lines, "    "+line)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
@@ -90,15 +91,15 @@ var golden = map[string][]func(transaction.Tree) error{
 }
 
 func base(b Base) func(transaction.Tree) error {
-	return func(t transaction.Tree) error { return SetBase(t, b) }
+	return func(t transaction.Tree) error { return SetBase(t, b, owner.Mark{}) }
 }
 
 func backend(b Backend) func(transaction.Tree) error {
-	return func(t transaction.Tree) error { return AddBackend(t, b, "") }
+	return func(t transaction.Tree) error { return AddBackend(t, b, owner.Mark{}) }
 }
 
 func frontend(f Frontend) func(transaction.Tree) error {
-	return func(t transaction.Tree) error { return AddFrontend(t, f, "") }
+	return func(t transaction.Tree) error { return AddFrontend(t, f, owner.Mark{}) }
 }
 
 func TestGoldenFiles(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
@@ -28,9 +29,9 @@ func TestEveryProxyInheritsWhatItShould(t *testing.T) {
 	const mine, theirs = "log global", "timeout client 1s"
 	base := Base{Mode: "tcp", Health: &Health{Bind: Bind{Address: "*", Port: 3}, URI: "/"}}
 	steps := map[string]func(transaction.Tree) error{
-		"base":     func(t transaction.Tree) error { return SetBase(t, base) },
-		"frontend": func(t transaction.Tree) error { return AddFrontend(t, Frontend{Name: "f"}, "") },
-		"backend":  func(t transaction.Tree) error { return AddBackend(t, Backend{Name: "b"}, "") },
+		"base":     func(t transaction.Tree) error { return SetBase(t, base, owner.Mark{}) },
+		"frontend": func(t transaction.Tree) error { return AddFrontend(t, Frontend{Name: "f"}, owner.Mark{}) },
+		"backend":  func(t transaction.Tree) error { return AddBackend(t, Backend{Name: "b"}, owner.Mark{}) },
 		"no base":  DropBase,
 	}
 	for _, c := range []struct {

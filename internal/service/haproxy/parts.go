@@ -1,11 +1,13 @@
 package haproxy
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"slices"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
@@ -33,21 +35,37 @@ func FindBackend(t transaction.Tree, name string) (Backend, error) {
 	return ParseBackend(name, body), nil
 }
 
-// AddFrontend puts a frontend that must not be there yet, unless the provider wrote it.
-func AddFrontend(t transaction.Tree, f Frontend, importID string) error {
-	return add(t, "frontend", f.Name, f, importID)
+// AddFrontend puts an owner's frontend where HAProxy takes one of that name. Whether the owner may have it is not asked here.
+func AddFrontend(t transaction.Tree, f Frontend, by owner.Mark) error {
+	return add(t, "frontend", f.Name, f, by)
 }
 
-// AddBackend puts a backend that must not be there yet, unless the provider wrote it.
-func AddBackend(t transaction.Tree, b Backend, importID string) error {
-	return add(t, "backend", b.Name, b, importID)
+// AddBackend puts an owner's backend where HAProxy takes one of that name.
+func AddBackend(t transaction.Tree, b Backend, by owner.Mark) error {
+	return add(t, "backend", b.Name, b, by)
 }
 
-// SetFrontend puts a frontend in any case.
-func SetFrontend(t transaction.Tree, f Frontend) error { return set(t, "frontend", f.Name, f) }
+// SetFrontend puts an owner's frontend in any case.
+func SetFrontend(t transaction.Tree, f Frontend, by owner.Mark) error {
+	return set(t, "frontend", f.Name, f, by)
+}
 
-// SetBackend puts a backend in any case.
-func SetBackend(t transaction.Tree, b Backend) error { return set(t, "backend", b.Name, b) }
+// SetBackend puts an owner's backend in any case.
+func SetBackend(t transaction.Tree, b Backend, by owner.Mark) error {
+	return set(t, "backend", b.Name, b, by)
+}
+
+// ProxyMark reads whose the frontend or the backend (kind) of a name is; false where there is none. A person's is nobody's.
+func ProxyMark(t transaction.Tree, kind, name string) (owner.Mark, bool) {
+	s, ok := parseDocument(t[ConfigPath].Content).proxy(kind, name)
+	return s.owner, ok && s.kind == kind
+}
+
+// BaseMark reads whose the base is; false where there is none.
+func BaseMark(t transaction.Tree) (owner.Mark, bool) {
+	s, ok := parseDocument(t[ConfigPath].Content).marked("defaults")
+	return s.owner, ok
+}
 
 // DropFrontend takes a frontend out; an absent one is no error.
 func DropFrontend(t transaction.Tree, name string) error { return drop(t, "frontend", name) }
@@ -64,23 +82,18 @@ func find(t transaction.Tree, kind, name string) ([]string, error) {
 	return d.text(s), nil
 }
 
-func add(t transaction.Tree, kind, name string, p proxy, importID string) error {
-	if err := Foreign(t, kind, name, importID); err != nil {
+func add(t transaction.Tree, kind, name string, p proxy, by owner.Mark) error {
+	if err := NameTaken(t, kind, name); err != nil {
 		return err
 	}
-	return set(t, kind, name, p)
+	return set(t, kind, name, p, by)
 }
 
-// Foreign says why a frontend or a backend (kind) cannot be added: the configuration has one of that name
-// that the provider did not write.
-func Foreign(t transaction.Tree, kind, name, importID string) error {
-	s, exists := parseDocument(t[ConfigPath].Content).proxy(kind, name)
-	switch {
-	case exists && s.kind != kind:
+// NameTaken says why HAProxy takes no frontend or backend (kind) of a name, whoever wants it: a listen section has it, or
+// another file. A section of that kind in the main file has an owner, and is that one's to give.
+func NameTaken(t transaction.Tree, kind, name string) error {
+	if s, exists := parseDocument(t[ConfigPath].Content).proxy(kind, name); exists && s.kind != kind {
 		return fmt.Errorf("%s has a section \"listen %s\" already, which is a %s of that name too: choose another name, or remove the section", ConfigPath, name, kind)
-	case exists && s.mark == "":
-		return fmt.Errorf("%s has a section \"%s %s\" already, which this provider did not write: import it as %q, choose another name, or remove the section",
-			ConfigPath, kind, name, importID)
 	}
 	return foreignFile(t, kind, name)
 }
@@ -95,13 +108,13 @@ func foreignFile(t transaction.Tree, kind, name string) error {
 	return nil
 }
 
-func set(t transaction.Tree, kind, name string, p proxy) error {
+func set(t transaction.Tree, kind, name string, p proxy, by owner.Mark) error {
 	d := parseDocument(t[ConfigPath].Content)
 	key := kind + " " + name
 	if s, ok := d.proxy(kind, name); ok && s.kind == kind {
-		d.put(key, key, p.Body(), &s)
+		d.put(key, by, key, p.Body(), &s)
 	} else {
-		d.put(key, key, p.Body(), nil)
+		d.put(key, by, key, p.Body(), nil)
 	}
 	d.save(t)
 	return nil
@@ -127,8 +140,8 @@ func FindBase(t transaction.Tree) (Base, error) {
 	return b, nil
 }
 
-// SetBase puts the base. A password whose version is the one in the file stays as it is in the file.
-func SetBase(t transaction.Tree, b Base) error {
+// SetBase puts an owner's base. A password whose version is the one in the file stays as it is in the file.
+func SetBase(t transaction.Tree, b Base, by owner.Mark) error {
 	f, ok := t[ConfigPath]
 	if !ok {
 		f = host.File{Path: ConfigPath}
@@ -141,7 +154,7 @@ func SetBase(t transaction.Tree, b Base) error {
 		b.Stats = &kept
 	}
 	mode := d.fileMode(f)
-	d.putBase(b, mode)
+	d.putBase(b, by, mode)
 	f.Content, f.Mode = d.bytes(), mode
 	if b.Stats != nil && b.Stats.User != "" {
 		f.Mode = secretMode(f)
@@ -164,10 +177,13 @@ func DropBase(t transaction.Tree) error {
 	return nil
 }
 
-// Strip takes out every section that the provider wrote and gives back what they replaced.
+// Strip takes out every section under the provider's comment that has no owner, which nobody else takes out, and gives back
+// what they replaced. A section with an owner is that one's to take out, and stays.
 func Strip(t transaction.Tree) error {
-	if err := DropBase(t); err != nil {
-		return err
+	if by, ok := BaseMark(t); !ok || by == (owner.Mark{}) {
+		if err := DropBase(t); err != nil {
+			return err
+		}
 	}
 	f, ok := t[ConfigPath]
 	if !ok {
@@ -177,12 +193,28 @@ func Strip(t transaction.Tree) error {
 	all := d.sections()
 	slices.Reverse(all)
 	for _, s := range all {
-		if s.mark != "" {
+		if s.mark != "" && s.owner == (owner.Mark{}) {
 			d.drop(s)
 		}
 	}
 	d.save(t)
 	return nil
+}
+
+// Owners lists the sections that stand under the provider's comment, with their owners: `backend "api" (owner …)`.
+func Owners(t transaction.Tree) []string {
+	var found []string
+	for _, s := range parseDocument(t[ConfigPath].Content).sections() {
+		if s.mark == "" || s.mark == "global" || s.mark == "health" || s.mark == "stats" {
+			continue // a person's, or a part of the base, which its defaults stand for
+		}
+		what := "HAProxy base configuration"
+		if s.mark != "defaults" {
+			what = fmt.Sprintf("HAProxy %s %q", s.kind, s.name)
+		}
+		found = append(found, fmt.Sprintf("%s (owner %s)", what, cmp.Or(s.owner.ID, "unknown")))
+	}
+	return found
 }
 
 func (d *document) fileMode(f host.File) fs.FileMode {
@@ -202,19 +234,24 @@ func HasBackend(t transaction.Tree, name string) bool {
 	return false
 }
 
-// ForeignListener names a person's section that listens where a bind does; except is a section that does
-// not count, being the one that is imported.
-func ForeignListener(t transaction.Tree, b Bind, except string) (string, bool) {
-	for _, f := range t {
-		d := parseDocument(f.Content)
+// ForeignListener names a section that listens where a bind does and that is a person's or, as mine says, another state's;
+// except are sections that do not count, being the ones that are changed.
+func ForeignListener(t transaction.Tree, b Bind, mine func(owner.Mark) bool, except ...string) (string, bool) {
+	for _, file := range sortedKeys(t) {
+		d := parseDocument(t[file].Content)
 		for _, s := range d.sections() {
-			if s.mark != "" || s.kind != "frontend" && s.kind != "listen" || s.kind+" "+s.name == except {
+			if s.kind != "frontend" && s.kind != "listen" || s.mark != "" && mine(s.owner) || slices.Contains(except, s.kind+" "+s.name) {
 				continue
 			}
 			for _, other := range ParseFrontend(s.name, d.text(s)).Binds {
-				if other.Endpoint() == b.Endpoint() {
-					return s.kind + ` "` + s.name + `"`, true
+				if other.Endpoint() != b.Endpoint() {
+					continue
 				}
+				whose := "which this provider did not write,"
+				if s.mark != "" {
+					whose = "which is another state's (owner " + s.owner.ID + "),"
+				}
+				return fmt.Sprintf("%s %q of %s, %s", s.kind, s.name, file, whose), true
 			}
 		}
 	}

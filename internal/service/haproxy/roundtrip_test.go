@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
@@ -127,18 +128,18 @@ func TestParseUndoesRender(t *testing.T) {
 	t.Run("frontend", rapid.MakeCheck(func(t *rapid.T) {
 		tree, want := aTree.Draw(t, "tree"), aFrontend.Draw(t, "frontend")
 		before := string(tree[ConfigPath].Content)
-		succeed(t, AddFrontend(tree, want, ""))
+		succeed(t, AddFrontend(tree, want, owner.Mark{}))
 		got, err := FindFrontend(tree, want.Name)
 		succeed(t, err)
 		same(t, want, got)
-		succeed(t, SetFrontend(tree, got))
+		succeed(t, SetFrontend(tree, got, owner.Mark{}))
 		succeed(t, DropFrontend(tree, want.Name))
 		same(t, before, string(tree[ConfigPath].Content))
 	}))
 	t.Run("backend", rapid.MakeCheck(func(t *rapid.T) {
 		tree, want := aTree.Draw(t, "tree"), aBackend.Draw(t, "backend")
 		before := string(tree[ConfigPath].Content)
-		succeed(t, AddBackend(tree, want, ""))
+		succeed(t, AddBackend(tree, want, owner.Mark{}))
 		got, err := FindBackend(tree, want.Name)
 		succeed(t, err)
 		same(t, want, got)
@@ -148,7 +149,7 @@ func TestParseUndoesRender(t *testing.T) {
 	t.Run("base", rapid.MakeCheck(func(t *rapid.T) {
 		tree, want := aTree.Draw(t, "tree"), aBase.Draw(t, "base")
 		before := string(tree[ConfigPath].Content)
-		succeed(t, SetBase(tree, want))
+		succeed(t, SetBase(tree, want, owner.Mark{}))
 		got, err := FindBase(tree)
 		succeed(t, err)
 		same(t, want, got)
@@ -164,12 +165,12 @@ func TestParseUndoesRender(t *testing.T) {
 		before := string(tree[ConfigPath].Content)
 		base, f, b := aBase.Draw(t, "base"), aFrontend.Draw(t, "frontend"), aBackend.Draw(t, "backend")
 		other := tree.Clone()
-		succeed(t, AddBackend(tree, b, ""))
-		succeed(t, SetBase(tree, withoutVersion(base)))
-		succeed(t, AddFrontend(tree, f, ""))
-		succeed(t, AddFrontend(other, f, ""))
-		succeed(t, AddBackend(other, b, ""))
-		succeed(t, SetBase(other, withoutVersion(base)))
+		succeed(t, AddBackend(tree, b, owner.Mark{}))
+		succeed(t, SetBase(tree, withoutVersion(base), owner.Mark{}))
+		succeed(t, AddFrontend(tree, f, owner.Mark{}))
+		succeed(t, AddFrontend(other, f, owner.Mark{}))
+		succeed(t, AddBackend(other, b, owner.Mark{}))
+		succeed(t, SetBase(other, withoutVersion(base), owner.Mark{}))
 		same(t, string(other[ConfigPath].Content), string(tree[ConfigPath].Content))
 		succeed(t, Strip(tree))
 		same(t, before, string(tree[ConfigPath].Content))

@@ -14,7 +14,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/attrs"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
@@ -28,23 +30,24 @@ const claimPatience = 3 * time.Second
 // Node is a service node in the plan of a resource.
 type Node struct {
 	fleet *fleet.Fleet
+	claim owner.Claim
 	id    string
 	self  self
 }
 
 // On returns the node, false while it is not known or the provider is not configured.
-func On(ctx context.Context, f *fleet.Fleet, serviceNode types.String, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) (Node, bool) {
+func On(ctx context.Context, at crud.Opening, serviceNode types.String, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) (Node, bool) {
 	id := serviceNode.ValueString()
-	if f == nil || id == "" {
+	if at.Fleet == nil || id == "" {
 		return Node{}, false
 	}
-	return Node{fleet: f, id: id, self: recognise(ctx, req, resp)}, true
+	return Node{fleet: at.Fleet, claim: at.Claim, id: id, self: recognise(ctx, req, resp)}, true
 }
 
 // String is the machine as messages name it.
 func (n Node) String() string { return attrs.Machine(n.id) }
 
-func (n Node) claim(kind, value string) planregistry.Claim {
+func (n Node) sole(kind, value string) planregistry.Claim {
 	return planregistry.Claim{Kind: kind, Scope: "service node " + n.id, Value: value}
 }
 
@@ -54,26 +57,28 @@ type Listener struct {
 	At path.Path
 }
 
-// Listeners lays claim to the addresses that a resource listens on, and reports those that another resource
-// or a person's section has; except is the section that the resource is.
-func (n Node) Listeners(ctx context.Context, owner, except string, listeners []Listener) diag.Diagnostics {
+// Listeners lays claim to the addresses that a resource listens on, and reports those that another resource,
+// another state's section or a person's has; except is the section that the resource is.
+func (n Node) Listeners(ctx context.Context, holding string, listeners []Listener, except string) diag.Diagnostics {
 	var diags diag.Diagnostics
 	var claims []planregistry.Claim
 	for _, l := range listeners {
-		claims = append(claims, n.claim("address", l.Endpoint()))
+		claims = append(claims, n.sole("address", l.Endpoint()))
 	}
-	owner += " on " + n.id
-	conflicts := n.fleet.Claims.Replace(owner, claims...)
+	conflicts := n.fleet.Claims.Replace(holding+" on "+n.id, claims...)
 	tree, _ := n.live(ctx)
+	if n.self.replacing {
+		tree = nil // it was asked about when the removal was planned, and what is removed is still there
+	}
 	for _, l := range listeners {
 		holder := ""
 		for _, c := range conflicts {
-			if c.Claim == n.claim("address", l.Endpoint()) {
+			if c.Claim == n.sole("address", l.Endpoint()) {
 				holder = strings.Replace(c.Holder, n.id, n.String(), 1)
 			}
 		}
-		if s, ok := haproxy.ForeignListener(tree, l.Bind, except); ok && holder == "" {
-			holder = s + " of " + haproxy.ConfigPath + ", which this provider did not write,"
+		if section, ok := haproxy.ForeignListener(tree, l.Bind, n.mine, except, "frontend "+n.self.was); ok && holder == "" {
+			holder = section
 		}
 		if holder != "" {
 			diags.AddAttributeError(l.At, "Address in use",
@@ -82,6 +87,11 @@ func (n Node) Listeners(ctx context.Context, owner, except string, listeners []L
 		}
 	}
 	return diags
+}
+
+// mine says whether a section under the provider's comment may be this state's: a resource of the plan lays its own claims.
+func (n Node) mine(m owner.Mark) bool {
+	return m.ID == "" || m.Workspace == owner.Workspace() || n.claim.Owns(m)
 }
 
 // live is the configuration that is there; false where the machine cannot be asked now.
@@ -101,7 +111,7 @@ func (n Node) Backend(ctx context.Context, at path.Path, name string) diag.Diagn
 	if name == "" || strings.ContainsAny(name, "%\"'\\") { // a log-format expression is known at run time
 		return diags
 	}
-	planned := func() bool { return n.fleet.Claims.Holder(n.claim("section", "backend "+name)) != "" }
+	planned := func() bool { return n.fleet.Claims.Holder(n.sole("section", "backend "+name)) != "" }
 	tree, ok := n.live(ctx)
 	if !ok || haproxy.HasBackend(tree, name) || planned() {
 		return diags

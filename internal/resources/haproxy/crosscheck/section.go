@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
 )
 
@@ -21,8 +22,12 @@ type self struct {
 	token string
 	// creating says that it will be made for the first time, and not again after its replacement's removal.
 	creating bool
+	// replacing says that it is planned for the second time, as what comes after its own removal.
+	replacing bool
 	// was is its name so far.
 	was string
+	// changing says that something of it will be changed in place.
+	changing bool
 }
 
 const tokenKey = "resource"
@@ -39,6 +44,8 @@ func recognise(ctx context.Context, req resource.ModifyPlanRequest, resp *resour
 			resp.Diagnostics.Append(resp.Private.SetKey(ctx, tokenKey, encoded)...)
 		}
 	}
+	s.replacing = req.State.Raw.IsNull() && !s.creating
+	s.changing = !req.State.Raw.IsNull() && !req.Plan.Raw.Equal(req.State.Raw)
 	if name, ok := req.State.Schema.GetAttributes()["name"]; ok && name != nil && !req.State.Raw.IsNull() {
 		var was types.String
 		resp.Diagnostics.Append(req.State.GetAttribute(ctx, path.Root("name"), &was)...)
@@ -47,31 +54,53 @@ func recognise(ctx context.Context, req resource.ModifyPlanRequest, resp *resour
 	return s
 }
 
-// Section lays claim to a frontend or a backend, and reports that another resource of the plan or a person
+// Proxy names a frontend or a backend (kind) in messages.
+func Proxy(kind, name string) string { return fmt.Sprintf("HAProxy %s %q", kind, name) }
+
+// BaseName names the base configuration in messages.
+const BaseName = "HAProxy base configuration"
+
+// Section lays claim to a frontend or a backend, and reports that another resource of the plan, another state or a person
 // provides it.
 func (n Node) Section(ctx context.Context, kind, name, importID string) diag.Diagnostics {
 	diags := n.only(path.Root("name"), kind+" "+name, "Name taken",
 		fmt.Sprintf("another resource of this configuration provides the %s %q on %s too: give one of them another name", kind, name, n))
-	if !n.self.creating && (n.self.was == "" || n.self.was == name) {
-		return diags
-	}
 	tree, _ := n.live(ctx)
-	if err := haproxy.Foreign(tree, kind, name, importID); err != nil {
+	found, there := haproxy.ProxyMark(tree, kind, name)
+	makes := n.self.creating || n.self.was != "" && n.self.was != name
+	if err := haproxy.NameTaken(tree, kind, name); err != nil && makes {
 		diags.AddAttributeError(path.Root("name"), "Name taken", err.Error())
+	} else if there && n.isForeign(found, makes) {
+		diags.AddAttributeError(path.Root("name"), "Name taken", n.foreign(Proxy(kind, name), importID, found))
 	}
 	return diags
 }
 
-// Base lays claim to the base configuration.
-func (n Node) Base() diag.Diagnostics {
-	return n.only(path.Root("service_node"), "base", "Two base configurations",
+// Base lays claim to the base configuration, and reports that another resource of the plan or another state has it.
+func (n Node) Base(ctx context.Context, importID string) diag.Diagnostics {
+	diags := n.only(path.Root("service_node"), "base", "Two base configurations",
 		fmt.Sprintf("another virtcluster_haproxy of this configuration is for %s too: a service node has one", n))
+	tree, _ := n.live(ctx)
+	if found, there := haproxy.BaseMark(tree); there && n.isForeign(found, n.self.creating) {
+		diags.AddAttributeError(path.Root("service_node"), "Two base configurations", "a service node has one. "+n.foreign(BaseName, importID, found))
+	}
+	return diags
+}
+
+// isForeign says that a section which the resource makes or changes is not its own.
+func (n Node) isForeign(found owner.Mark, makes bool) bool {
+	return makes && !n.claim.MayTake(found) || !makes && n.self.changing && !n.claim.Owns(found)
+}
+
+// foreign says whose a section is.
+func (n Node) foreign(what, importID string, found owner.Mark) string {
+	return (&owner.ForeignError{What: what, Place: haproxy.ConfigPath + " on " + n.String(), ImportID: importID, Owner: found}).Error()
 }
 
 // only reports that the resource is not the only one that provides a section.
 func (n Node) only(at path.Path, section, summary, detail string) diag.Diagnostics {
 	var diags diag.Diagnostics
-	if len(n.fleet.Claims.Replace("resource "+n.self.token, n.claim("section", section))) > 0 {
+	if len(n.fleet.Claims.Replace("resource "+n.self.token, n.sole("section", section))) > 0 {
 		diags.AddAttributeError(at, summary, detail)
 	}
 	return diags

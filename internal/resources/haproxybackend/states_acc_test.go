@@ -1,0 +1,140 @@
+package haproxybackend_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy/haproxytest"
+)
+
+const config = "/etc/haproxy/haproxy.cfg"
+
+// backendOf is a backend of one server.
+func backendOf(node, name, more string) string {
+	return fmt.Sprintf(`
+resource "virtcluster_haproxy_backend" %[2]q {
+  service_node = %[1]q
+  name         = %[2]q
+  mode         = "http"
+  servers      = { a = { address = "192.0.2.1", port = 80 } }
+  %[3]s
+}
+`, node, name, more)
+}
+
+func frontendOf(node, name string, port int) string {
+	return fmt.Sprintf(`
+resource "virtcluster_haproxy_frontend" %[2]q {
+  service_node = %[1]q
+  name         = %[2]q
+  mode         = "http"
+  binds        = [{ port = %[3]d }]
+  monitor_uri  = "/up"
+}
+`, node, name, port)
+}
+
+func baseOf(node string) string {
+	return fmt.Sprintf("resource \"virtcluster_haproxy\" \"base\" { service_node = %q }\n", node)
+}
+
+// refused wants a plan of a configuration to fail and to say every one of words.
+func refused(t *testing.T, s *acctest.State, config string, words ...string) {
+	t.Helper()
+	s.Write(acctest.Provider() + config)
+	s.Refused(words, "plan")
+}
+
+func has(t *testing.T, lines ...string) {
+	t.Helper()
+	text := acctest.On(t, "svc-1", "cat", config)
+	for _, line := range lines {
+		if !strings.Contains(text, line+"\n") {
+			t.Errorf("no line %q in\n%s", line, text)
+		}
+	}
+}
+
+func TestAccStatesShareAMachineAndNothingElse(t *testing.T) {
+	acctest.InSandbox(t)
+	node, _ := haproxytest.Node(t)
+	one, two := acctest.NewState(t), acctest.NewState(t)
+	one.DestroyAtEnd()
+	two.DestroyAtEnd()
+	ones := baseOf(node) + backendOf(node, "api", "") + frontendOf(node, "api", 8080)
+	one.Apply(acctest.Provider() + ones)
+	one.Settled()
+
+	// What one has, two may not have.
+	refused(t, two, backendOf(node, "api", ""), `HAProxy backend "api"`, "belongs to another state", `import it as "`+node+`#backend/api"`)
+	refused(t, two, frontendOf(node, "api", 8081), `HAProxy frontend "api"`, `import it as "`+node+`#frontend/api"`)
+	refused(t, two, frontendOf(node, "other", 8080), `Frontend "api"`, "another state's", "listens at *:8080 already")
+	refused(t, two, baseOf(node), "Two base configurations", `import it as "`+node+`#haproxy"`)
+	one.Settled()
+
+	// Each has its own beside the other's.
+	twos := backendOf(node, "web", "") + frontendOf(node, "web", 8082)
+	two.Apply(acctest.Provider() + twos)
+	two.Settled()
+	one.Settled()
+	has(t, "backend api", "backend web", "frontend api", "frontend web")
+
+	// An import takes over knowingly, and from the first change on it is not the other's any more.
+	two.Write(acctest.Provider() + twos + backendOf(node, "api", "") + fmt.Sprintf("import {\n  to = virtcluster_haproxy_backend.api\n  id = %q\n}\n", node+"#backend/api"))
+	if out := two.Run("apply", "-auto-approve"); !strings.Contains(out, "1 imported, 0 added, 0 changed, 0 destroyed") {
+		t.Errorf("the import is no import only:\n%s", out)
+	}
+	two.Settled()
+	two.Apply(acctest.Provider() + twos + backendOf(node, "api", `balance = "leastconn"`))
+	two.Settled()
+	if out := one.Run("plan"); !strings.Contains(out, `HAProxy backend "api" is not this resource's any more`) {
+		t.Errorf("the plan of the state that lost it:\n%s", out)
+	}
+	refused(t, one, baseOf(node)+backendOf(node, "api", `balance = "random"`)+frontendOf(node, "api", 8080), "belongs to another state", `import it as "`+node+`#backend/api"`)
+
+	// The destroy of one leaves what is two's.
+	one.Run("destroy", "-auto-approve")
+	has(t, "backend api", "    balance leastconn", "backend web", "frontend web")
+	two.Settled()
+	if text := acctest.On(t, "svc-1", "cat", config); strings.Contains(text, "frontend api") || strings.Contains(text, "# virtcluster: defaults") {
+		t.Errorf("what was the first state's is still there:\n%s", text)
+	}
+}
+
+// TestAccKilledCreateConvergesInItsOwnDirectoryOnly kills Terraform and the provider when the backend is on the machine, and no
+// state knows of it yet.
+func TestAccKilledCreateConvergesInItsOwnDirectoryOnly(t *testing.T) {
+	acctest.InSandbox(t)
+	node, _ := haproxytest.Node(t)
+	one, two := acctest.NewState(t), acctest.NewState(t)
+	one.DestroyAtEnd()
+	one.Write(acctest.Provider() + backendOf(node, "api", ""))
+	apply := one.Start("apply", "-auto-approve")
+	acctest.On(t, "svc-1", "sh", "-c", `until grep -q "^backend api" `+config+`; do :; done`)
+	if err := apply.Process.Signal(syscall.SIGSTOP); err != nil { // now it cannot save what the provider is about to say
+		t.Fatal(err)
+	}
+	provider := acctest.ProviderOf(t, apply.Process.Pid)
+	acctest.On(t, "svc-1", "sh", "-c", `while [ -e /var/lib/virtcluster/haproxy/journal.json ]; do :; done`)
+	for _, pid := range []int{provider, apply.Process.Pid} {
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := apply.Wait(); err == nil {
+		t.Fatalf("the apply was not killed:\n%s", apply.Out.String())
+	}
+	if state, err := os.ReadFile(one.Dir + "/terraform.tfstate"); err == nil && strings.Contains(string(state), "haproxy_backend") {
+		t.Fatalf("the state knows of it already:\n%s", state)
+	}
+	has(t, "backend api")
+	refused(t, two, backendOf(node, "api", ""), `HAProxy backend "api"`, "belongs to another state", `import it as "`+node+`#backend/api"`)
+	if out := one.Run("apply", "-auto-approve"); !strings.Contains(out, "1 added, 0 changed, 0 destroyed") {
+		t.Errorf("the next apply:\n%s", out)
+	}
+	one.Settled()
+}
