@@ -27,6 +27,7 @@ type model struct {
 	MTU             types.Int64   `tfsdk:"mtu"`
 	Addresses       types.Dynamic `tfsdk:"addresses"`
 	Gateway         types.String  `tfsdk:"gateway"`
+	Metric          types.Int64   `tfsdk:"metric"`
 	Backend         types.String  `tfsdk:"backend"`
 	RollbackTimeout types.Int64   `tfsdk:"rollback_timeout"`
 	ActiveAddresses types.List    `tfsdk:"active_addresses"`
@@ -35,7 +36,8 @@ type model struct {
 func (m *model) spec(ctx context.Context) (bridge.Bridge, diag.Diagnostics) {
 	var diags diag.Diagnostics
 	b := bridge.Bridge{
-		Name: m.Name.ValueString(), STP: m.STP.ValueBool(), MTU: int(m.MTU.ValueInt64()),
+		Name: m.Name.ValueString(), STP: m.STP.ValueBool(), MTU: int(m.MTU.ValueInt64()), Metric: int(m.Metric.ValueInt64()),
+		Backend:         m.Backend.ValueString(),
 		RollbackTimeout: time.Duration(m.RollbackTimeout.ValueInt64()) * time.Second,
 	}
 	if !m.Interfaces.IsUnknown() {
@@ -101,43 +103,42 @@ func (m *model) fill(ctx context.Context, got bridge.Bridge) diag.Diagnostics {
 	if diags.HasError() {
 		return diags
 	}
-	m.STP = types.BoolValue(got.STP)
-	if want.MTU != 0 || m.MTU.IsUnknown() {
-		m.MTU = types.Int64Value(int64(got.MTU))
-	}
+	m.STP, m.MTU, m.Metric = types.BoolValue(got.STP), number(got.MTU), number(got.Metric)
 	if !sameSet(want.Interfaces, got.Interfaces) {
 		list, d := types.ListValueFrom(ctx, types.StringType, got.Interfaces)
 		diags.Append(d...)
 		m.Interfaces = list
 	}
-	if m.Addresses.IsNull() || m.Addresses.IsUnknown() {
+	switch {
+	case got.Inherit:
 		m.Addresses = types.DynamicValue(types.StringValue(inherit))
+	case want.Inherit || !sameSet(want.Addresses, got.Addresses):
+		m.Addresses = types.DynamicValue(tuple(got.Addresses))
 	}
-	if !want.Inherit {
-		if !sameSet(want.Addresses, got.Addresses) {
-			m.Addresses = types.DynamicValue(tuple(got.Addresses))
-		}
-		if want.Gateway != got.Gateway {
-			m.Gateway = types.StringNull()
-			if got.Gateway.IsValid() {
-				m.Gateway = types.StringValue(got.Gateway.String())
-			}
+	if want.Gateway != got.Gateway {
+		m.Gateway = types.StringNull()
+		if got.Gateway.IsValid() {
+			m.Gateway = types.StringValue(got.Gateway.String())
 		}
 	}
-	if m.Backend.IsNull() || m.Backend.IsUnknown() {
-		m.Backend = types.StringValue("auto")
-	}
-	if m.RollbackTimeout.IsNull() {
-		m.RollbackTimeout = types.Int64Value(defaultRollback)
-	}
+	m.Backend = types.StringValue(got.Backend)
+	m.RollbackTimeout = types.Int64Value(int64(got.RollbackTimeout / time.Second))
 	active := []string{}
-	for _, a := range got.Addresses {
+	for _, a := range got.Active {
 		active = append(active, a.String())
 	}
 	list, d := types.ListValueFrom(ctx, types.StringType, active)
 	diags.Append(d...)
 	m.ActiveAddresses = list
 	return diags
+}
+
+// number is null where the configuration leaves it out.
+func number(n int) types.Int64 {
+	if n == 0 {
+		return types.Int64Null()
+	}
+	return types.Int64Value(int64(n))
 }
 
 func tuple(prefixes []netip.Prefix) types.Tuple {

@@ -16,7 +16,9 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bridge"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/hostnet"
 )
 
 // New is the constructor that the provider offers.
@@ -65,13 +67,11 @@ func split(m *model, id string) error {
 	return nil
 }
 
-// store is one bridge on one machine.
-type store struct {
-	bridge.Site
-	wanted bridge.Bridge
+func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[bridge.Bridge], error) {
+	return openBridge(ctx, at, m)
 }
 
-func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[bridge.Bridge], error) {
+func openBridge(ctx context.Context, at crud.Opening, m *model) (*bridge.Store, error) {
 	endpoint := m.Host.ValueString()
 	if endpoint == "" {
 		var err error
@@ -83,58 +83,36 @@ func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[bridge.Bri
 	if err != nil {
 		return nil, err
 	}
-	wanted, _ := m.spec(ctx)
-	fresh := func(ctx context.Context) (host.Host, error) { return at.Fleet.FreshHost(ctx, endpoint) }
-	return &store{Site: bridge.Site{Host: h, Fresh: fresh}, wanted: wanted}, nil
+	site := hostnet.Site{Host: h, Fresh: func(ctx context.Context) (host.Host, error) { return at.Fleet.FreshHost(ctx, endpoint) }}
+	return bridge.Open(site, m.Name.ValueString(), id(m), at.Claim), nil
 }
 
-func (s *store) Get(ctx context.Context) (bridge.Bridge, error) {
-	b, _, err := s.Site.Get(ctx, s.wanted.Name)
-	return b, err
-}
-
-func (s *store) Create(ctx context.Context, want bridge.Bridge) (bridge.Bridge, error) {
-	return crud.ReadBack(ctx, s.Get, s.Site.Create(ctx, want))
-}
-
-func (s *store) Update(ctx context.Context, _, want bridge.Bridge) (bridge.Bridge, error) {
-	return crud.ReadBack(ctx, s.Get, s.Site.Update(ctx, want))
-}
-
-func (s *store) Delete(ctx context.Context) error { return s.Site.Delete(ctx, s.wanted) }
-
-// plan looks whether the interfaces are there, while nothing has happened yet.
-func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
-	f := opening.Fleet
+// plan looks at the machine while nothing has happened yet: whether the bridge is somebody else's, the interfaces are there, and
+// the default route is free.
+func plan(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
 	if !m.Host.IsNull() && !m.Hypervisor.IsNull() {
 		resp.Diagnostics.AddAttributeError(path.Root("host"), "Two hosts", "write `host` or `hypervisor`, not both")
 		return
 	}
-	if f != nil {
-		claim(f, m, resp)
+	if at.Fleet != nil {
+		claim(at.Fleet, m, resp)
 	}
-	if f == nil || !req.State.Raw.IsNull() || m.Host.IsUnknown() || m.Hypervisor.IsUnknown() || m.Interfaces.IsUnknown() {
+	if at.Fleet == nil || !req.Plan.Raw.IsFullyKnown() && (m.Name.IsUnknown() || m.Host.IsUnknown() || m.Hypervisor.IsUnknown() || m.Interfaces.IsUnknown()) {
 		return
 	}
-	opened, err := open(ctx, opening, m)
+	store, err := openBridge(ctx, at, m)
 	if errors.Is(err, fleet.ErrUnknown) {
 		return
 	}
-	var machine bridge.Machine
 	if err == nil {
-		machine, err = opened.(*store).Look(ctx)
+		b, _ := m.spec(ctx)
+		err = store.Plan(ctx, b, req.State.Raw.IsNull())
 	}
-	if err != nil {
+	if _, placed := errors.AsType[*service.AttributeError](err); placed {
+		resp.Diagnostics.Append(crud.Failure("plan", fmt.Sprintf("external bridge %q", m.Name.ValueString()), err))
+	} else if err != nil {
 		// The machine may come to be in the same apply, so this is no error yet.
 		resp.Diagnostics.AddAttributeWarning(path.Root("interfaces"), fmt.Sprintf("Cannot look at the host of bridge %q", m.Name.ValueString()), err.Error())
-		return
-	}
-	b, _ := m.spec(ctx)
-	if _, there := machine.Bridge(b.Name); there {
-		return
-	}
-	if _, _, err := b.Make(machine); err != nil {
-		resp.Diagnostics.AddAttributeError(path.Root("interfaces"), "Invalid interfaces", err.Error())
 	}
 }
 

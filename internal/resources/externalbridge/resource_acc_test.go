@@ -1,6 +1,7 @@
 package externalbridge_test
 
 import (
+	"context"
 	"fmt"
 	"regexp"
 	"strings"
@@ -54,7 +55,7 @@ func TestAccExternalBridge(t *testing.T) {
 					plancheck.ExpectResourceAction("virtcluster_external_bridge.test", plancheck.ResourceActionUpdate),
 				}},
 			},
-			{ResourceName: "virtcluster_external_bridge.test", ImportState: true, ImportStateVerify: true, ImportStateVerifyIgnore: []string{"mtu"}},
+			{ResourceName: "virtcluster_external_bridge.test", ImportState: true, ImportStateVerify: true},
 			{
 				PreConfig: func() { acctest.On(t, "hypervisor", "ip", "link", "set", "accbr1", "type", "bridge", "stp_state", "1") },
 				Config:    config("mtu = 1400"), Check: has("accbr1", "10.19.41.10/24"),
@@ -62,6 +63,94 @@ func TestAccExternalBridge(t *testing.T) {
 					plancheck.ExpectResourceAction("virtcluster_external_bridge.test", plancheck.ResourceActionUpdate),
 				}},
 			},
+		},
+	})
+}
+
+func TestAccExternalBridgeChangesItsAddressesAndImportsThem(t *testing.T) {
+	acctest.InSandbox(t)
+	network := func() string {
+		return acctest.On(t, "hypervisor", "sh", "-c", "ip -br -4 address; ip route")
+	}
+	before := network()
+	shows := func(present, absent string) resource.TestCheckFunc {
+		return func(*terraform.State) error {
+			if now := network(); !strings.Contains(now, present) || absent != "" && strings.Contains(now, absent) {
+				return fmt.Errorf("want %q and not %q in\n%s", present, absent, now)
+			}
+			return nil
+		}
+	}
+	const name = "virtcluster_external_bridge.test"
+	imports := resource.TestStep{ResourceName: name, ImportState: true, ImportStateVerify: true}
+	list := `addresses = ["10.19.41.77/24"]`
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: acctest.Providers,
+		CheckDestroy: func(*terraform.State) error {
+			if after := network(); after != before {
+				return fmt.Errorf("left:\n%s\nbefore:\n%s", after, before)
+			}
+			return nil
+		},
+		Steps: []resource.TestStep{
+			{Config: config(""), Check: shows("10.19.41.10/24", "")},
+			{Config: config(list + "\ngateway = \"10.19.41.254\"\nmetric = 50\nmtu = 1400\nbackend = \"runtime\"\nrollback_timeout = 20"), Check: shows("default via 10.19.41.254 dev accbr1 metric 50", "10.19.41.10/")},
+			imports,
+			{Config: config(list), Check: shows("10.19.41.77/24", "default")},
+			imports,
+			{Config: config(`addresses = "inherit"`), Check: shows("default via 10.19.41.254 dev accbr1", "10.19.41.77")},
+			imports,
+			{
+				PreConfig: func() { acctest.On(t, "hypervisor", "ip", "addr", "del", "10.19.41.10/24", "dev", "accbr1") },
+				Config:    config(""), Check: shows("default via 10.19.41.254 dev accbr1", "10.19.41.77"),
+			},
+			{Config: config("addresses = []"), Check: shows("svcbr0", "10.19.41.")},
+			imports,
+		},
+	})
+}
+
+func TestAccExternalBridgeThatSomebodyElseMadeIsRefused(t *testing.T) {
+	acctest.InSandbox(t)
+	acctest.On(t, "hypervisor", "ip", "link", "add", "accbr1", "type", "bridge")
+	t.Cleanup(func() {
+		if out, err := acctest.Try(context.Background(), "hypervisor", "ip", "link", "del", "accbr1"); err != nil {
+			t.Errorf("the bridge that somebody else made is gone: %s", out)
+		}
+	})
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: acctest.Providers,
+		Steps: []resource.TestStep{
+			{Config: config(""), PlanOnly: true, ExpectError: regexp.MustCompile(`(?s)bridge\s+"accbr1".*import\s+it\s+as\s+"accbr1"`)},
+		},
+	})
+}
+
+func TestAccExternalBridgeLeavesAnotherInterfacesDefaultRoute(t *testing.T) {
+	acctest.InSandbox(t)
+	node := acctest.ServiceNodes(t, 1)[0]
+	acctest.On(t, "hypervisor", "sh", "-c", "ssh-keyscan -t ed25519 "+node+" >>/root/.ssh/known_hosts")
+	routes := func() string { return acctest.On(t, "svc-1", "ip", "route") }
+	before := routes()
+	on := func(extra string) string {
+		return strings.ReplaceAll(config(fmt.Sprintf("host = \"ssh://root@%s\"\naddresses = [\"10.19.41.101/24\"]\ngateway = \"10.19.41.254\"\n%s", node, extra)), "eno1", "eth1")
+	}
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: acctest.Providers,
+		CheckDestroy: func(*terraform.State) error {
+			if after := routes(); after != before {
+				return fmt.Errorf("left:\n%s\nbefore:\n%s", after, before)
+			}
+			return nil
+		},
+		Steps: []resource.TestStep{
+			{Config: on(""), PlanOnly: true, ExpectError: regexp.MustCompile(`(?s)default\s+route\s+of\s+the\s+same\s+metric\s+via\s+10.0.100.254\s+dev\s+eth0`)},
+			{Config: on("metric = 4242"), Check: func(*terraform.State) error {
+				if now := routes(); !strings.Contains(now, "default via 10.0.100.254 dev eth0") || !strings.Contains(now, "default via 10.19.41.254 dev accbr1 metric 4242") {
+					return fmt.Errorf("routes:\n%s", now)
+				}
+				return nil
+			}},
 		},
 	})
 }

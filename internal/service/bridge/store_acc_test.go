@@ -6,13 +6,16 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/localhost"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bridge"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/hostnet"
 )
 
 // inSandbox keeps these tests away from any real machine's network: they move eno1's address.
@@ -26,9 +29,13 @@ func inSandbox(t *testing.T) {
 	}
 }
 
-func site() bridge.Site {
+func site() hostnet.Site {
 	h := localhost.New()
-	return bridge.Site{Host: h, Fresh: func(context.Context) (host.Host, error) { return h, nil }}
+	return hostnet.Site{Host: h, Fresh: func(context.Context) (host.Host, error) { return h, nil }}
+}
+
+func open(s hostnet.Site, claim owner.Claim) *bridge.Store {
+	return bridge.Open(s, "accbr0", "local:#accbr0", claim)
 }
 
 func external() bridge.Bridge {
@@ -54,64 +61,190 @@ func reachable(t *testing.T) {
 
 func TestAccBridgeTakesTheAddressAndGivesItBack(t *testing.T) {
 	inSandbox(t)
-	ctx, s, b, before := t.Context(), site(), external(), network(t)
-	if err := s.Create(ctx, b); err != nil {
-		t.Fatal(err)
-	}
-	got, m, err := s.Get(ctx, b.Name)
+	ctx, s, b, before := t.Context(), open(site(), owner.New()), external(), network(t)
+	got, err := s.Create(ctx, b)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(got.Addresses) != 1 || got.Addresses[0] != netip.MustParsePrefix("10.19.41.10/24") || got.Gateway != netip.MustParseAddr("10.19.41.254") {
-		t.Errorf("the bridge has %v via %v", got.Addresses, got.Gateway)
+	if len(got.Active) != 1 || got.Active[0] != netip.MustParsePrefix("10.19.41.10/24") || !got.Inherit {
+		t.Errorf("the bridge is %+v", got)
 	}
-	if nic, _ := m.Link("eno1"); nic.Master != b.Name || strings.Contains(network(t), "eno1@if 10.") {
+	if nic := link(t, "eno1"); nic.Master != b.Name || strings.Contains(network(t), "eno1@if 10.") {
 		t.Errorf("eno1 is not in the bridge: %+v", nic)
 	}
 	reachable(t)
-	if err := s.Create(ctx, b); err != nil {
-		t.Errorf("a bridge that an interrupted apply left must be taken over: %v", err)
-	}
 	b.MTU = 1400
-	if err := s.Update(ctx, b); err != nil {
+	if got, err = s.Update(ctx, b, b); err != nil {
 		t.Fatal(err)
 	}
-	if got, _, _ = s.Get(ctx, b.Name); got.MTU != 1400 {
+	if got.MTU != 1400 || link(t, "eno1").MTU != 1400 {
 		t.Errorf("MTU is %d", got.MTU)
 	}
 	reachable(t)
-	if err := s.Delete(ctx, external()); err != nil {
+	if err := s.Delete(ctx); err != nil {
 		t.Fatal(err)
 	}
 	reachable(t)
-	if after := network(t); after != before {
-		t.Errorf("after destroy:\n%s\nbefore:\n%s", after, before)
-	}
-	if left, _ := os.ReadDir("/run/virtcluster"); len(left) > 0 {
-		for _, e := range left {
-			if strings.HasPrefix(e.Name(), "bridge-") {
-				t.Errorf("left in /run/virtcluster: %s", e.Name())
-			}
+	asBefore(t, before)
+	for _, pattern := range []string{"/run/virtcluster/bridge-*", "/var/lib/virtcluster/network/*", "/etc/systemd/system/virtcluster-*"} {
+		if left, _ := filepath.Glob(pattern); len(left) > 0 {
+			t.Errorf("left: %v", left)
 		}
 	}
 }
 
+func link(t *testing.T, name string) hostnet.Link {
+	t.Helper()
+	m, err := hostnet.Look(t.Context(), localhost.New())
+	if err != nil {
+		t.Fatal(err)
+	}
+	link, _ := m.Link(name)
+	return link
+}
+
+func asBefore(t *testing.T, before string) {
+	t.Helper()
+	if after := network(t); after != before {
+		t.Errorf("after:\n%s\nbefore:\n%s", after, before)
+	}
+}
+
+// listed is the bridge with an address and a gateway of its own.
+func listed() bridge.Bridge {
+	b := external()
+	b.Inherit, b.Addresses, b.Gateway = false, []netip.Prefix{netip.MustParsePrefix("10.19.41.77/24")}, netip.MustParseAddr("10.19.41.254")
+	return b
+}
+
 func TestAccBridgeWithAddressesOfItsOwn(t *testing.T) {
 	inSandbox(t)
-	ctx, s, b, before := t.Context(), site(), external(), network(t)
-	b.Inherit, b.Addresses, b.Gateway = false, []netip.Prefix{netip.MustParsePrefix("10.19.41.77/24")}, netip.MustParseAddr("10.19.41.254")
-	if err := s.Create(ctx, b); err != nil {
+	ctx, s, before := t.Context(), open(site(), owner.New()), network(t)
+	if _, err := s.Create(ctx, listed()); err != nil {
 		t.Fatal(err)
 	}
 	reachable(t)
 	if now := network(t); strings.Contains(now, "10.19.41.10/") || !strings.Contains(now, "10.19.41.77/24") {
 		t.Errorf("the network is\n%s", now)
 	}
-	if err := s.Delete(ctx, b); err != nil {
+	without := listed()
+	without.Gateway = netip.Addr{}
+	got, err := s.Update(ctx, listed(), without)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if after := network(t); after != before {
-		t.Errorf("after destroy:\n%s\nbefore:\n%s", after, before)
+	if now := network(t); got.Gateway.IsValid() || strings.Contains(now, "default") {
+		t.Errorf("the default route that the bridge brought stays: %+v\n%s", got, now)
+	}
+	if err := s.Delete(ctx); err != nil {
+		t.Fatal(err)
+	}
+	asBefore(t, before)
+}
+
+func TestAccInheritedAddressesComeBackAfterAList(t *testing.T) {
+	inSandbox(t)
+	ctx, s, before := t.Context(), open(site(), owner.New()), network(t)
+	if _, err := s.Create(ctx, external()); err != nil {
+		t.Fatal(err)
+	}
+	inherited := network(t)
+	if _, err := s.Update(ctx, external(), listed()); err != nil {
+		t.Fatal(err)
+	}
+	if now := network(t); strings.Contains(now, "10.19.41.10/") || !strings.Contains(now, "10.19.41.77/24") {
+		t.Errorf("with a list the network is\n%s", now)
+	}
+	if _, err := s.Update(ctx, listed(), external()); err != nil {
+		t.Fatal(err)
+	}
+	asBefore(t, inherited)
+	reachable(t)
+	if err := s.Delete(ctx); err != nil {
+		t.Fatal(err)
+	}
+	asBefore(t, before)
+}
+
+func TestAccBridgeOfSomebodyElseIsLeftAlone(t *testing.T) {
+	inSandbox(t)
+	ctx, before := t.Context(), network(t)
+	run(t, "ip link add accbr0 address $(cat /sys/class/net/eno1/address) type bridge forward_delay 0 && ip addr flush dev eno1 scope global && ip link set eno1 master accbr0 && "+
+		"ip link set accbr0 up && ip addr add 10.19.41.10/24 dev accbr0 && ip route add default via 10.19.41.254")
+	t.Cleanup(func() {
+		run(t, "ip link del accbr0; ip addr add 10.19.41.10/24 dev eno1; ip route add default via 10.19.41.254")
+		asBefore(t, before)
+	})
+	theirs := network(t)
+	s := open(site(), owner.New())
+	for name, want := range map[string]bridge.Bridge{"the same": external(), "other addresses": listed()} {
+		_, err := s.Create(ctx, want)
+		if foreign, ok := errors.AsType[*owner.ForeignError](err); !ok || foreign.ImportID != "local:#accbr0" {
+			t.Errorf("%s: %v", name, err)
+		}
+		asBefore(t, theirs)
+	}
+	if err := s.Delete(ctx); err == nil {
+		t.Error("a bridge of somebody else is deleted")
+	}
+	if _, err := s.Get(ctx); err == nil {
+		t.Error("a bridge of somebody else is read as one's own")
+	}
+	asBefore(t, theirs)
+	// An import takes it over knowingly.
+	s = open(site(), owner.Adopt())
+	got, err := s.Get(ctx)
+	if err != nil || !got.Inherit || len(got.Active) != 1 {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	if got, err = s.Update(ctx, got, listed()); err != nil || got.Inherit || got.Gateway != listed().Gateway {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	if _, err := s.Update(ctx, got, external()); err != nil {
+		t.Fatal(err)
+	}
+	asBefore(t, theirs)
+}
+
+func TestAccWhatOthersAddToABridgeStays(t *testing.T) {
+	inSandbox(t)
+	ctx, s, before := t.Context(), open(site(), owner.New()), network(t)
+	if _, err := s.Create(ctx, listed()); err != nil {
+		t.Fatal(err)
+	}
+	run(t, "ip addr add 10.19.41.99/32 dev accbr0; ip addr add 10.19.41.98/24 dev accbr0; ip link add accveth0 type veth peer name accveth1; ip link set accveth0 master accbr0")
+	t.Cleanup(func() {
+		run(t, "ip link del accveth0; ip addr del 10.19.41.99/32 dev eno1; ip addr del 10.19.41.98/24 dev eno1")
+		asBefore(t, before)
+	})
+	other := listed()
+	other.Addresses = []netip.Prefix{netip.MustParsePrefix("10.19.41.78/24")}
+	got, err := s.Get(ctx)
+	if err != nil || len(got.Addresses) != 1 || len(got.Interfaces) != 1 {
+		t.Errorf("what others added is taken for drift: %+v, %v", got, err)
+	}
+	if _, err := s.Update(ctx, listed(), other); err != nil {
+		t.Fatal(err)
+	}
+	now := network(t)
+	for _, want := range []string{"10.19.41.78/24", "10.19.41.98/24", "10.19.41.99/32", "default via 10.19.41.254"} {
+		if !strings.Contains(now, want) {
+			t.Errorf("%s is gone:\n%s", want, now)
+		}
+	}
+	if strings.Contains(now, "10.19.41.77/") || link(t, "accveth0").Master != "accbr0" {
+		t.Errorf("the network is\n%s", now)
+	}
+	if err := s.Delete(ctx); err != nil {
+		t.Fatal(err)
+	}
+	reachable(t)
+}
+
+func run(t *testing.T, script string) {
+	t.Helper()
+	if out, err := exec.Command("sh", "-c", script).CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v: %s", script, err, out)
 	}
 }
 
@@ -125,7 +258,7 @@ func TestAccBridgeThatLosesTheMachineIsRolledBack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := site()
 			s.Fresh = fresh
-			if err := s.Create(t.Context(), external()); err == nil || !strings.Contains(err.Error(), "what it had before") {
+			if _, err := open(s, owner.New()).Create(t.Context(), external()); err == nil || !strings.Contains(err.Error(), "what it had before") {
 				t.Errorf("got %v", err)
 			}
 			if after := network(t); after != before {
@@ -147,7 +280,7 @@ func (d *deaf) Run(ctx context.Context, cmd host.Cmd) ([]byte, error) {
 		return nil, errors.New("connection lost")
 	}
 	out, err := d.Host.Run(ctx, cmd)
-	d.dead = cmd.Argv[0] == "ip" && cmd.Argv[1] == "-batch"
+	d.dead = cmd.Name == "change the network"
 	return out, err
 }
 
@@ -155,8 +288,8 @@ func TestAccMachineThatCannotBeReachedGoesBackByItself(t *testing.T) {
 	inSandbox(t)
 	before := network(t)
 	d := &deaf{Host: localhost.New()}
-	s := bridge.Site{Host: d, Fresh: func(context.Context) (host.Host, error) { return d, nil }}
-	err := s.Create(t.Context(), external())
+	s := open(hostnet.Site{Host: d, Fresh: func(context.Context) (host.Host, error) { return d, nil }}, owner.New())
+	_, err := s.Create(t.Context(), external())
 	if err == nil || !strings.Contains(err.Error(), "by itself") {
 		t.Fatalf("got %v", err)
 	}
@@ -175,7 +308,7 @@ func TestAccBridgeOfAMissingInterface(t *testing.T) {
 	inSandbox(t)
 	b := external()
 	b.Interfaces = []string{"eno7"}
-	if err := site().Create(t.Context(), b); err == nil || !strings.Contains(err.Error(), `no interface "eno7"`) || !strings.Contains(err.Error(), "eno1") {
+	if _, err := open(site(), owner.New()).Create(t.Context(), b); err == nil || !strings.Contains(err.Error(), `no interface "eno7"`) || !strings.Contains(err.Error(), "eno1") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -1,0 +1,122 @@
+package hostnet
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+)
+
+// armScript saves the files that a change replaces, and starts what puts them back: a process of its own that outlives the
+// connection, and a unit that does it where the machine starts again in between. Arguments: the change's directory, its unit's
+// name, files.
+const armScript = `set -eu
+umask 077
+dir=$1 unit=$2
+shift 2
+mkdir -p "$dir/before"
+n=0
+for path; do
+  if [ -e "$path" ] || [ -L "$path" ]; then cp -a -- "$path" "$dir/before/$n"; fi
+  n=$((n + 1))
+done
+: >"$dir/armed"
+if [ -d /run/systemd/system ]; then
+  cp "$dir/unit" "/etc/systemd/system/$unit"
+  chmod 644 "/etc/systemd/system/$unit"
+  (umask 022; mkdir -p /etc/systemd/system/sysinit.target.wants)
+  ln -s "../$unit" "/etc/systemd/system/sysinit.target.wants/$unit"
+  sync
+  if systemd-run --quiet --collect --unit="wait-$unit" /bin/sh "$dir/wait" </dev/null >/dev/null 2>&1; then exit 0; fi
+fi
+setsid sh "$dir/wait" </dev/null >/dev/null 2>&1 &
+`
+
+// doScript runs a change and leaves its status behind, as the connection may not live to tell. The change has a session of its
+// own, by which it is ended when it takes too long.
+const doScript = `dir=$1
+setsid --wait sh -c 'echo $$ >"$1/pid"; exec sh "$1/do"' sh "$dir" </dev/null >"$dir/out" 2>&1
+status=$?
+cat "$dir/out" >&2
+echo "$status" >"$dir/status"
+exit "$status"`
+
+// statusScript waits for the end of a change and ends with its status.
+const statusScript = `until [ -s "$1/status" ]; do sleep 0.2; done
+read -r status <"$1/status"
+[ "$status" = 0 ] || cat "$1/out" >&2
+exit "$status"`
+
+// endScript removes what a change that is over leaves. Arguments: its directory, its unit's name.
+const endScript = `rm -f "/etc/systemd/system/$2" "/etc/systemd/system/sysinit.target.wants/$2"
+rm -rf "$1"
+rmdir "${1%/*}" 2>/dev/null || :
+`
+
+// backScript undoes at once what the armed rollback would undo later. Who removes the file "armed" decides, so that only one
+// side can win.
+const backScript = `if rm "$1/armed" 2>/dev/null; then sh "$1/back"; fi
+` + endScript
+
+// arm writes what undoes a change onto the machine, starts the wait for its disarming, and returns the change's directory.
+func (s Site) arm(ctx context.Context, c Change) (dir string, err error) {
+	// A name of this change alone: what sleeps on after an earlier change must find nothing.
+	dir = stateDir + "/" + strings.ToLower(rand.Text()[:16])
+	seconds := int(c.Timeout / time.Second)
+	end := "set -- " + host.Quote([]string{dir, unitName(dir)}) + "\n" + endScript
+	for name, text := range map[string]string{
+		"undo": c.Undo,
+		"do":   "set -eu\n" + c.Do,
+		"back": restoreFiles(dir, c.Files),
+		"wait": fmt.Sprintf("left=%d\nwhile [ $left -gt 0 ] && [ -e %s/armed ]; do sleep 1; left=$((left - 1)); done\n"+
+			"if rm %[2]s/armed 2>/dev/null; then sh %[2]s/back\n%s\nfi\n", seconds, dir, end),
+		"boot": fmt.Sprintf("if rm %s/armed 2>/dev/null; then sh %[1]s/back boot; fi\n%s", dir, end),
+		"unit": rollbackUnit(dir),
+	} {
+		if err := s.Host.Write(ctx, host.File{Path: dir + "/" + name, Content: []byte(text), Mode: 0o600}); err != nil {
+			return "", fmt.Errorf("write %s/%s on %s: %w", dir, name, s.Host, err)
+		}
+	}
+	arguments := []string{dir, unitName(dir)}
+	for _, f := range c.Files {
+		arguments = append(arguments, f.Path)
+	}
+	if _, err := s.Host.Run(ctx, host.Script("arm the rollback", armScript, arguments...)); err != nil {
+		return "", s.goBack(ctx, dir, fmt.Errorf("arm the rollback on %s: %w", s.Host, err))
+	}
+	return dir, nil
+}
+
+// restoreFiles is the script that puts a change's files back as they were, and then runs the change's undo; on the way up, as its
+// argument "boot" says, nothing is configured yet that would need one.
+func restoreFiles(dir string, files []File) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "[ ! -s %s/pid ] || [ -s %[1]s/status ] || kill -9 -- -$(cat %[1]s/pid)\n", dir)
+	for i, f := range files {
+		saved := fmt.Sprintf("%s/before/%d", dir, i)
+		fmt.Fprintf(&b, "if [ -e %s ] || [ -L %[1]s ]; then cp -a --remove-destination -- %[1]s %[2]s; else rm -f -- %[2]s; fi\n", saved, host.Quote([]string{f.Path}))
+	}
+	fmt.Fprintf(&b, "[ \"${1:-}\" = boot ] || sh %s/undo\n", dir)
+	return b.String()
+}
+
+func unitName(dir string) string { return "virtcluster-rollback-" + path.Base(dir) + ".service" }
+
+// rollbackUnit puts the files back before any daemon reads them, where the machine starts again while a change is not proven.
+func rollbackUnit(dir string) string {
+	return fmt.Sprintf(`[Unit]
+Description=Put back a network configuration, as its change was not proven to work
+DefaultDependencies=no
+RequiresMountsFor=%s
+Wants=network-pre.target
+Before=sysinit.target network-pre.target systemd-networkd.service NetworkManager.service networking.service
+
+[Service]
+Type=oneshot
+ExecStart=/bin/sh %[1]s/boot
+`, dir)
+}
