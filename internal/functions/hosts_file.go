@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/function"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/hostsfile"
 )
 
 type hostsFile struct{}
@@ -80,7 +81,7 @@ func hostEntries(v attr.Value) (map[netip.Addr][]string, error) {
 			if err != nil {
 				return nil, fmt.Errorf("neither %q nor %q is an address", key, value)
 			}
-			if !hostName.MatchString(name) {
+			if !hostsfile.HostName.MatchString(name) {
 				return nil, fmt.Errorf("%q is no host name", name)
 			}
 			if !slices.Contains(entries[addr], name) {
@@ -90,9 +91,6 @@ func hostEntries(v attr.Value) (map[netip.Addr][]string, error) {
 	}
 	return entries, nil
 }
-
-// hostName is what may stand in a hosts file (hosts(5)): no blank, and no # that would begin a comment.
-var hostName = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9])?$`)
 
 func elementsOf(v attr.Value) (map[string]attr.Value, bool) {
 	switch v := v.(type) {

@@ -8,6 +8,8 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/function"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/hostsfile"
 )
 
 type resolvConf struct{}
@@ -45,7 +47,7 @@ func (resolvConf) Run(ctx context.Context, req function.RunRequest, resp *functi
 	}
 	var b strings.Builder
 	for _, domain := range search {
-		if !hostName.MatchString(strings.TrimSuffix(domain, ".")) {
+		if !hostsfile.HostName.MatchString(strings.TrimSuffix(domain, ".")) {
 			resp.Error = function.NewArgumentFuncError(1, fmt.Sprintf("%q is no domain.", domain))
 			return
 		}

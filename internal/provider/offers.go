@@ -22,6 +22,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxybackend"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxyfrontend"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostsfile"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/image"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/network"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/node"
@@ -42,6 +43,7 @@ var resources = []func() resource.Resource{
 	haproxy.New,
 	haproxybackend.New,
 	haproxyfrontend.New,
+	hostsfile.New,
 	servicenode.New,
 	network.New,
 	node.New(),

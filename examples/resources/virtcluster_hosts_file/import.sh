@@ -1,0 +1,2 @@
+# HOST#NAME
+terraform import virtcluster_hosts_file.cluster 'local:#okd'

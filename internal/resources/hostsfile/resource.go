@@ -1,0 +1,63 @@
+// Package hostsfile is the resource virtcluster_hosts_file.
+package hostsfile
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/hostsfile"
+)
+
+// form is what an id looks like.
+const form = "HOST#NAME"
+
+// New is the constructor that the provider offers.
+func New() resource.Resource {
+	return crud.New(crud.Type[model, hostsfile.Block]{
+		Name:   "hosts_file",
+		Noun:   "hosts file block",
+		Label:  func(m *model) string { return m.Name.ValueString() },
+		Schema: resourceSchema,
+		Key:    []string{"host", "name"},
+		ID:     id,
+		Split: func(m *model, id string) error {
+			place, name, err := hostattr.SplitID(id, form)
+			m.Host, m.Name = place, types.StringValue(name)
+			return err
+		},
+		SetID: func(m *model, id string) { m.ID = types.StringValue(id) },
+		Spec:  func(ctx context.Context, m *model) (hostsfile.Block, diag.Diagnostics) { return m.spec(ctx) },
+		Fill:  func(ctx context.Context, m *model, got hostsfile.Block) diag.Diagnostics { return m.fill(ctx, got) },
+		Open:  open,
+		Plan:  plan,
+	})
+}
+
+func id(m *model) string { return hostattr.JoinID(m.Host, m.Name.ValueString()) }
+
+func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[hostsfile.Block], error) {
+	site, err := hostattr.Open(ctx, at, m.Host)
+	if err != nil {
+		return nil, err
+	}
+	return hostsfile.Open(site.Host, m.Name.ValueString(), id(m), at.Claim), nil
+}
+
+// plan refuses two blocks of one name on one machine.
+func plan(_ context.Context, at crud.Opening, _ resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
+	if at.Fleet == nil || m.Host.IsUnknown() || m.Name.IsUnknown() {
+		return
+	}
+	claim := planregistry.Claim{Kind: "hosts file block", Value: m.Name.ValueString(), Scope: m.Host.ValueString()}
+	for _, conflict := range at.Fleet.Claims.Replace(fmt.Sprintf("hosts file %q, entries %s", id(m), m.Entries), claim) {
+		resp.Diagnostics.AddAttributeError(path.Root("name"), "Block described twice", fmt.Sprintf("%s is another resource's: write another name", conflict.Claim))
+	}
+}
