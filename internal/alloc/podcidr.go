@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/big"
 	"net/netip"
+	"slices"
 )
 
 // PodCIDR is the subnet with the given index, from 0, among the subnets of length bits that cidr divides
@@ -25,4 +26,31 @@ func PodCIDR(cidr netip.Prefix, bits int, index int64) (netip.Prefix, error) {
 	base.Add(base, at.Lsh(at, uint(width-bits)))
 	addr, _ := netip.AddrFromSlice(base.FillBytes(make([]byte, width/8)))
 	return netip.PrefixFrom(addr, bits), nil
+}
+
+// PodCIDRs gives each name a subnet of length bits of cidr. A name keeps the one that it had, if that is one of them still; the
+// others take the lowest that are free, in the order of their names. So a name that goes, or comes, changes no other's.
+func PodCIDRs(cidr netip.Prefix, bits int, had map[string]netip.Prefix, names []string) (map[string]netip.Prefix, error) {
+	cidr = cidr.Masked()
+	kept, taken := map[string]netip.Prefix{}, map[netip.Prefix]bool{}
+	names = slices.Sorted(slices.Values(names))
+	for _, name := range names {
+		p, ok := had[name]
+		if ok && p.Bits() == bits && p == p.Masked() && cidr.Contains(p.Addr()) && !taken[p] {
+			kept[name], taken[p] = p, true
+		}
+	}
+	index := int64(0)
+	for _, name := range names {
+		for ; !kept[name].IsValid(); index++ {
+			p, err := PodCIDR(cidr, bits, index)
+			if err != nil {
+				return nil, fmt.Errorf("%d nodes: %w", len(names), err)
+			}
+			if !taken[p] {
+				kept[name], taken[p] = p, true
+			}
+		}
+	}
+	return kept, nil
 }

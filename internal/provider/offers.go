@@ -26,6 +26,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/image"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/network"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/node"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/podnetwork"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/servicenode"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/storagepool"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/vip"
@@ -47,6 +48,7 @@ var resources = []func() resource.Resource{
 	servicenode.New,
 	network.New,
 	node.New(),
+	podnetwork.New,
 	storagepool.New,
 	volume.New,
 	image.New,

@@ -1,0 +1,141 @@
+// Package podnetwork is the resource virtcluster_pod_network: an allocation that lives in the state alone.
+package podnetwork
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+)
+
+var (
+	_ resource.ResourceWithConfigure   = (*podNetwork)(nil)
+	_ resource.ResourceWithImportState = (*podNetwork)(nil)
+	_ resource.ResourceWithIdentity    = (*podNetwork)(nil)
+	_ resource.ResourceWithModifyPlan  = (*podNetwork)(nil)
+)
+
+type podNetwork struct{ crud.Base }
+
+// New is the constructor that the provider offers.
+func New() resource.Resource {
+	return &podNetwork{crud.Base{Name: "pod_network", Key: []string{"id"}}}
+}
+
+func (r *podNetwork) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+	resp.Schema = resourceSchema(ctx)
+}
+
+// ModifyPlan divides the network, so that what depends on it is known before anything is made.
+func (r *podNetwork) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	if req.Plan.Raw.IsNull() {
+		return
+	}
+	var m, prior model
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
+	if !req.State.Raw.IsNull() {
+		resp.Diagnostics.Append(req.State.Get(ctx, &prior)...)
+	}
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	resp.Diagnostics.Append(m.divide(prior.subnets())...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if r.Fleet != nil {
+		r.crossCheck(ctx, &m, &prior, resp)
+	}
+	resp.Diagnostics.Append(resp.Plan.Set(ctx, &m)...)
+}
+
+func (r *podNetwork) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	var m model
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	m.ID = m.CIDR
+	resp.Diagnostics.Append(m.divide(m.subnets())...)
+	r.keep(ctx, &m, &resp.State, resp.Identity, &resp.Diagnostics)
+}
+
+// keep stores the model, unless there was an error.
+func (r *podNetwork) keep(ctx context.Context, m *model, state *tfsdk.State, identity *tfsdk.ResourceIdentity, diags *diag.Diagnostics) {
+	if diags.HasError() {
+		return
+	}
+	diags.Append(state.Set(ctx, m)...)
+	diags.Append(r.Identify(ctx, *state, identity)...)
+}
+
+func (r *podNetwork) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	resp.Diagnostics.Append(r.Identify(ctx, req.State, resp.Identity)...)
+}
+
+func (r *podNetwork) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	var m, prior model
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
+	resp.Diagnostics.Append(req.State.Get(ctx, &prior)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	m.ID = prior.ID
+	resp.Diagnostics.Append(m.divide(prior.subnets())...)
+	r.keep(ctx, &m, &resp.State, resp.Identity, &resp.Diagnostics)
+}
+
+func (r *podNetwork) Delete(context.Context, resource.DeleteRequest, *resource.DeleteResponse) {}
+
+// form is what an import takes: nothing but the state knows which node has which subnet.
+const form = "CIDR,HOST_PREFIX,NAME=ADDRESS=POD_CIDR,…"
+
+// ImportState reads the whole allocation out of the id.
+func (r *podNetwork) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+	m, err := parseImport(req.ID)
+	if err != nil {
+		resp.Diagnostics.AddError(fmt.Sprintf("Cannot import pod network %q", req.ID), fmt.Sprintf("write %s, such as \"10.128.0.0/14,23,master-1=10.0.0.1=10.128.0.0/23\": %s", form, err))
+		return
+	}
+	resp.Diagnostics.Append(m.divide(m.subnets())...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+	resp.Diagnostics.Append(r.Identify(ctx, resp.State, resp.Identity)...)
+}
+
+func parseImport(id string) (model, error) {
+	words := strings.Split(id, ",")
+	if len(words) < 2 {
+		return model{}, fmt.Errorf("%d of at least 2 parts", len(words))
+	}
+	bits, err := strconv.ParseInt(words[1], 10, 64)
+	if err != nil {
+		return model{}, fmt.Errorf("%q is no prefix length", words[1])
+	}
+	nodes, cidrs := map[string]attr.Value{}, map[string]attr.Value{}
+	for _, word := range words[2:] {
+		parts := strings.Split(word, "=")
+		if len(parts) != 3 {
+			return model{}, fmt.Errorf("%q is not NAME=ADDRESS=POD_CIDR", word)
+		}
+		if _, err := netip.ParsePrefix(parts[2]); err != nil {
+			return model{}, err
+		}
+		nodes[parts[0]], cidrs[parts[0]] = types.StringValue(parts[1]), types.StringValue(parts[2])
+	}
+	return model{
+		ID: types.StringValue(words[0]), CIDR: types.StringValue(words[0]), HostPrefix: types.Int64Value(bits),
+		Nodes: types.MapValueMust(types.StringType, nodes), PodCIDRs: types.MapValueMust(types.StringType, cidrs),
+	}, nil
+}
