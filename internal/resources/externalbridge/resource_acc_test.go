@@ -68,6 +68,7 @@ func TestAccExternalBridge(t *testing.T) {
 }
 
 func TestAccExternalBridgeChangesItsAddressesAndImportsThem(t *testing.T) {
+	acctest.BothCLIs(t)
 	acctest.InSandbox(t)
 	network := func() string {
 		return acctest.On(t, "hypervisor", "sh", "-c", "ip -br -4 address; ip route")

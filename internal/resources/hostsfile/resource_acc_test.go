@@ -33,6 +33,7 @@ func resolves(t *testing.T, machine, name, address string) resource.TestCheckFun
 }
 
 func TestAccHostsFileLife(t *testing.T) {
+	acctest.BothCLIs(t)
 	acctest.InSandbox(t)
 	node := acctest.ServiceNodes(t, 1)[0]
 	acctest.On(t, "hypervisor", "sh", "-c", "ssh-keyscan -t ed25519 "+node+" >>/root/.ssh/known_hosts")

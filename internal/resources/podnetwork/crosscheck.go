@@ -10,6 +10,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-log/tflog"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
 )
 
 // crossCheck looks for a network of the plan, or of the provider's hypervisor, that the pod network overlaps.
@@ -29,7 +31,7 @@ func (r *podNetwork) crossCheck(ctx context.Context, m, prior *model, resp *reso
 	}
 	client, err := r.Fleet.Hypervisor(ctx, "")
 	if err == nil {
-		routes, routesErr := client.PlanRoutes(ctx)
+		routes, routesErr := network.RoutesInTheWay(ctx, client)
 		err = routesErr
 		for _, route := range routes {
 			if route.Destination.Overlaps(cidr) && !m.leadsToNode(route.Via) {
