@@ -8,10 +8,14 @@ import (
 	"libvirt.org/go/libvirtxml"
 )
 
-// DefineFilter makes a network filter of its XML, or replaces the one of its UUID under the guests that use it.
-func (c *Client) DefineFilter(ctx context.Context, name, xml string) error {
-	_, err := callIdempotent(ctx, c, fmt.Sprintf("define network filter %q", name), func(l *libvirt.Libvirt) (libvirt.Nwfilter, error) {
-		return l.NwfilterDefineXML(xml)
+// DefineFilter makes a network filter, or replaces the one of its name and UUID under the guests that use it.
+func (c *Client) DefineFilter(ctx context.Context, f *libvirtxml.NWFilter) error {
+	text, err := f.Marshal()
+	if err != nil {
+		return fmt.Errorf("cannot render network filter %q: %w", f.Name, err)
+	}
+	_, err = callIdempotent(ctx, c, fmt.Sprintf("define network filter %q", f.Name), func(l *libvirt.Libvirt) (libvirt.Nwfilter, error) {
+		return l.NwfilterDefineXML(text)
 	})
 	return err
 }

@@ -14,6 +14,12 @@ func NetworkClaim(hypervisor, network string) Claim {
 	return Claim{Kind: "network name", Scope: hypervisorScope(hypervisor), Value: network}
 }
 
+// DHCPClaim is the claim to give out addresses on a network: one that the plan makes or changes and that does
+// not lay it will have no DHCP.
+func DHCPClaim(hypervisor, network string) Claim {
+	return Claim{Kind: "DHCP", Scope: hypervisorScope(hypervisor), Value: network}
+}
+
 // BridgeClaim is the claim to the name of a bridge device that comes with a network.
 func BridgeClaim(hypervisor, bridge string) Claim {
 	return Claim{Kind: "bridge", Scope: hypervisorScope(hypervisor), Value: bridge}

@@ -15,7 +15,6 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/node"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
 )
 
@@ -105,7 +104,7 @@ func list(ctx context.Context, c *hypervisor.Client, m *model) ([]found, error) 
 	for i, d := range matching {
 		group.Go(func() error {
 			var err error
-			all[i].Addresses, all[i].MACs, err = node.Addresses(ctx, c, d)
+			all[i].Addresses, all[i].MACs, err = machine.Addresses(ctx, c, d)
 			return err
 		})
 	}

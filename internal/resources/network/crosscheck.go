@@ -101,7 +101,7 @@ func (c *check) claim(ctx context.Context) {
 			claims = append(claims, planregistry.NewNetworkClaim(host, name))
 		}
 		if !c.planned.DHCP.IsNull() {
-			claims = append(claims, DHCPClaim(host, name))
+			claims = append(claims, planregistry.DHCPClaim(host, name))
 		}
 		claims = append(claims, c.gateways()...)
 	}
@@ -119,12 +119,6 @@ func (c *check) claim(ctx context.Context) {
 		c.overlap(o.Subnet, o.Other, "that "+o.Holder+" of this configuration has")
 	}
 	c.claimRanges(owner, changes)
-}
-
-// DHCPClaim is the claim to give out addresses on a network: one that the plan makes or changes and that does
-// not lay it will have no DHCP.
-func DHCPClaim(hypervisor, network string) planregistry.Claim {
-	return planregistry.Claim{Kind: "DHCP", Scope: planregistry.NetworkClaim(hypervisor, network).Scope, Value: network}
 }
 
 // gateways claims the hypervisor's own addresses, under the network's name and its UUID: who refers to the

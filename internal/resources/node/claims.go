@@ -4,18 +4,16 @@ import (
 	"fmt"
 	"net/netip"
 
-	"github.com/hashicorp/terraform-plugin-framework/resource"
-
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
 )
 
 // claim lays claim to what only one resource of the plan may have, and reports what another one has.
-func (n *node) claim(v *version, resp *resource.ModifyPlanResponse) {
-	host := v.Hypervisor.ValueString()
-	name := v.Name.ValueString()
-	owner := planregistry.On(host, fmt.Sprintf("node %q", name))
+func (p *planner) claim(want *machine.Spec) {
+	host := want.Hypervisor
+	owner := planregistry.On(host, fmt.Sprintf("node %q", want.Name))
 	paths := map[planregistry.Claim][]any{}
 	var claims []planregistry.Claim
 	refuse := func(path []any, summary, format string, args ...any) {
@@ -23,7 +21,7 @@ func (n *node) claim(v *version, resp *resource.ModifyPlanResponse) {
 		if len(path) > 1 { // Terraform points at the whole attribute
 			detail = at.String() + ": " + detail
 		}
-		resp.Diagnostics.AddAttributeError(at, summary, detail)
+		p.resp.Diagnostics.AddAttributeError(at, summary, detail)
 	}
 	lay := func(c planregistry.Claim, path ...any) {
 		first, twice := paths[c]
@@ -34,46 +32,45 @@ func (n *node) claim(v *version, resp *resource.ModifyPlanResponse) {
 			refuse(path, "Taken by another interface", "%s belongs to interface %d of this node: write another one", c, first[1])
 		}
 	}
-	for index, i := range v.parts.Interfaces {
+	for index, i := range want.Interfaces {
 		here := func(path ...any) []any { return append([]any{"network_interfaces", index}, path...) }
-		mac := canonicalMAC(i.MAC.ValueString())
-		if known(i.MAC) {
-			lay(planregistry.Claim{Kind: "MAC address", Scope: "all networks", Value: mac}, here("mac")...)
+		if i.MAC != "" {
+			lay(planregistry.Claim{Kind: "MAC address", Scope: "all networks", Value: i.MAC}, here("mac")...)
 		}
-		segment := i.Network.ValueString()
-		if known(i.Bridge) {
-			segment = "bridge " + i.Bridge.ValueString()
+		segment := i.Network
+		if i.Bridge != "" {
+			segment = "bridge " + i.Bridge
 		}
 		if segment == "" {
 			continue
 		}
-		if ip, err := netip.ParseAddr(i.IP.ValueString()); err == nil {
+		if ip, err := netip.ParseAddr(i.IP); err == nil {
 			lay(planregistry.AddressClaim(host, segment, ip), here("ip")...)
-			if known(i.MAC) {
-				lay(planregistry.ReservationClaim(host, segment, mac), here("ip")...)
+			if i.MAC != "" {
+				lay(planregistry.ReservationClaim(host, segment, i.MAC), here("ip")...)
 			}
 		}
-		if ip, err := netip.ParseAddr(i.IPv6.ValueString()); err == nil {
+		if ip, err := netip.ParseAddr(i.IPv6); err == nil {
 			lay(planregistry.AddressClaim(host, segment, ip), here("ipv6")...)
 		}
-		if (known(i.IP) || known(i.IPv6)) && known(i.Hostname) { // libvirt takes a name once on a network
-			lay(planregistry.ReservationClaim(host, segment, i.Hostname.ValueString()), here("hostname")...)
+		if (i.IP != "" || i.IPv6 != "") && i.Hostname != "" { // libvirt takes a name once on a network
+			lay(planregistry.ReservationClaim(host, segment, i.Hostname), here("hostname")...)
 		}
-		for m, text := range texts(i.Addresses) {
+		for m, text := range i.Addresses {
 			if p, err := netip.ParsePrefix(text); err == nil {
 				lay(planregistry.AddressClaim(host, segment, p.Addr()), here("addresses", m)...)
 			}
 		}
 	}
-	for _, own := range v.volumeNames() {
-		lay(planregistry.VolumeClaim(host, own.pool, own.name), "name")
+	for _, own := range want.VolumeNames() {
+		lay(planregistry.VolumeClaim(host, own.Pool, own.Name), "name")
 	}
-	for key, d := range v.parts.Disks {
-		if c := planregistry.DiskClaim(host, d.Volume.ValueString()); known(d.Volume) && v.Running.ValueBool() && paths[c] == nil {
+	for key, d := range want.Disks {
+		if c := planregistry.DiskClaim(host, d.Volume); d.Volume != "" && want.Running && paths[c] == nil {
 			lay(c, "disks", service.Key(key), "volume")
 		}
 	}
-	for _, conflict := range n.Fleet.Claims.Replace(owner, claims...) {
+	for _, conflict := range p.at.Fleet.Claims.Replace(owner, claims...) {
 		refuse(paths[conflict.Claim], "Taken by another resource", "%s belongs to %s: write another one", conflict.Claim, conflict.Holder)
 	}
 }

@@ -2,48 +2,50 @@ package node
 
 import (
 	"context"
+	"slices"
 
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
 )
 
-// fill writes what the hypervisor says into a version, which keeps its own spelling where the meaning is the
-// same. A version without a type was just imported: then what nobody can ask for is guessed.
-func (n *node) fill(ctx context.Context, c *hypervisor.Client, v *version, d *hypervisor.Domain) error {
-	m, err := located(ctx, c, d)
-	if err != nil {
-		return err
-	}
+// fill writes what was read back into the model, which keeps its own spelling where the meaning is the same. A model without a
+// type was just imported, and has nothing to keep.
+func (m *model) fill(ctx context.Context, got *machine.Spec) diag.Diagnostics {
+	p, diags := m.split(ctx)
+	v := &version{*m, p}
+	v.fill(ctx, got)
+	diags.Append(v.join(ctx, v.parts)...)
+	*m = v.model
+	return diags
+}
+
+func (v *version) fill(ctx context.Context, got *machine.Spec) {
 	imported := v.Type.IsNull()
-	v.ID, v.Name = types.StringValue(d.UUID), types.StringValue(d.Name)
-	v.Type = types.StringValue(m.Type)
-	v.MemoryMiB, v.MaxMemoryMiB = types.Int64Value(m.Memory), types.Int64Value(m.MaxMemory)
-	v.VCPUs, v.MaxVCPUs = types.Int64Value(m.VCPUs), types.Int64Value(m.MaxVCPUs)
-	v.Role = keepEmpty(v.Role, m.Mark.Role)
-	v.fillLabels(m)
-	v.fillCPU(m)
-	v.fillChipset(m)
-	v.Firmware, v.Graphics = types.StringValue(m.Firmware), types.StringValue(m.Graphics)
-	v.GuestAgent, v.RNG = types.BoolValue(m.GuestAgent), types.BoolValue(m.RNG)
-	v.Autostart, v.Running, v.State = types.BoolValue(d.Autostart), types.BoolValue(d.State == "running"), types.StringValue(d.State)
-	v.parts.Console = &consoleModel{Type: types.StringValue(m.Console.Type), LogFile: optional(m.Console.LogFile)}
-	v.fillBoot(m)
-	if err := n.fillDisks(ctx, c, v, d, m, imported); err != nil {
-		return err
+	v.ID, v.Name, v.Type = types.StringValue(got.UUID), types.StringValue(got.Name), types.StringValue(got.Type)
+	v.MemoryMiB, v.MaxMemoryMiB = types.Int64Value(got.MemoryMiB), types.Int64Value(got.MaxMemoryMiB)
+	v.VCPUs, v.MaxVCPUs = types.Int64Value(got.VCPUs), types.Int64Value(got.MaxVCPUs)
+	v.Role = keepEmpty(v.Role, got.Role)
+	v.fillLabels(got.Labels)
+	v.parts.CPU = &cpuModel{Mode: optional(got.CPU.Mode), Model: optional(got.CPU.Model), Nested: types.BoolPointerValue(got.CPU.Nested)}
+	v.Machine, v.Firmware, v.Graphics = types.StringValue(got.Chipset), types.StringValue(got.Firmware), types.StringValue(got.Graphics)
+	v.GuestAgent, v.RNG = types.BoolValue(got.GuestAgent), types.BoolValue(got.RNG)
+	v.Autostart, v.Running, v.State = types.BoolValue(got.Autostart), types.BoolValue(got.Running), types.StringValue(got.State)
+	v.parts.Console = &consoleModel{Type: types.StringValue(got.Console.Type), LogFile: optional(got.Console.LogFile)}
+	v.fillBoot(got.Boot)
+	v.fillDisks(got)
+	v.fillInterfaces(got.Interfaces)
+	addresses := map[string]attr.Value{}
+	for name, address := range got.Addresses {
+		addresses[name] = types.StringValue(address)
 	}
-	if err := n.fillInterfaces(ctx, c, v, d, m); err != nil {
-		return err
-	}
+	v.Addresses = types.MapValueMust(types.StringType, addresses)
 	if imported {
-		if err := n.fillImported(ctx, c, v, m); err != nil {
-			return err
-		}
-		v.emptyCollections()
+		v.fillImported(ctx, got)
 	}
-	return n.fillAddresses(ctx, c, v, d)
 }
 
 // keepEmpty keeps an empty string that was written as such; otherwise nothing is null.
@@ -54,159 +56,154 @@ func keepEmpty(was types.String, got string) types.String {
 	return optional(got)
 }
 
-func (v *version) fillLabels(m *machine.Machine) {
-	if len(m.Mark.Labels) == 0 && (v.Labels.IsNull() || len(v.Labels.Elements()) == 0) {
+func (v *version) fillLabels(got map[string]string) {
+	if len(got) == 0 && (v.Labels.IsNull() || len(v.Labels.Elements()) == 0) {
 		if v.Labels.IsUnknown() || v.Labels.ElementType(context.Background()) == nil {
 			v.Labels = types.MapNull(types.StringType)
 		}
 		return
 	}
 	labels := map[string]attr.Value{}
-	for _, l := range m.Mark.Labels {
-		labels[l.Name] = types.StringValue(l.Value)
+	for name, value := range got {
+		labels[name] = types.StringValue(value)
 	}
 	v.Labels = types.MapValueMust(types.StringType, labels)
 }
 
-func (v *version) fillCPU(m *machine.Machine) {
-	c := &cpuModel{Mode: types.StringValue(m.CPU.Mode), Model: optional(m.CPU.Model), Nested: types.BoolPointerValue(m.CPU.Nested)}
-	if m.CPU.Mode == "" {
-		c.Mode = types.StringNull()
-	}
-	v.parts.CPU = c
-}
-
-func (v *version) fillChipset(m *machine.Machine) {
-	if machine.SameChipset(v.Machine.ValueString(), m.Chipset) {
-		return
-	}
-	for _, short := range []string{"q35", "pc"} {
-		if v.Machine.IsNull() && machine.SameChipset(short, m.Chipset) {
-			v.Machine = types.StringValue(short)
-			return
-		}
-	}
-	v.Machine = types.StringValue(m.Chipset)
-}
-
-// fillBoot keeps an empty string that was written as such.
-func (v *version) fillBoot(m *machine.Machine) {
+func (v *version) fillBoot(got machine.Boot) {
 	b := v.parts.Boot
 	if b == nil {
 		b = &bootModel{Order: types.ListNull(types.StringType)}
 		v.parts.Boot = b
 	}
-	if len(m.Boot.Order) > 0 {
-		b.Order = textList(m.Boot.Order)
+	if len(got.Order) > 0 {
+		b.Order = textList(got.Order)
 	}
-	b.Kernel, b.Initrd, b.Cmdline = keepEmpty(b.Kernel, m.Boot.Kernel), keepEmpty(b.Initrd, m.Boot.Initrd), keepEmpty(b.Cmdline, m.Boot.Cmdline)
+	b.Kernel, b.Initrd, b.Cmdline = keepEmpty(b.Kernel, got.Kernel), keepEmpty(b.Initrd, got.Initrd), keepEmpty(b.Cmdline, got.Cmdline)
 }
 
-// fillDisks reads the disks and their sizes; a disk that is gone is gone from state.
-func (n *node) fillDisks(ctx context.Context, c *hypervisor.Client, v *version, d *hypervisor.Domain, m *machine.Machine, imported bool) error {
-	wasRoot, was := v.Root, v.parts.Disks
-	v.Root, v.parts.Disks = nil, map[string]diskModel{}
-	for _, disk := range m.Disks {
-		if disk.Key == machine.Seed {
-			continue
+// fillDisks writes the disks. The size of one whose volume is missing is null.
+func (v *version) fillDisks(got *machine.Spec) {
+	size := func(gib int64) types.Int64 {
+		if gib == 0 {
+			return types.Int64Null()
 		}
-		own := m.Mark.Disk(disk.Key)
-		if disk.Key != machine.Root && own.Key != "" && !own.Leaving && d.Active() && machine.FindDisk(d.Live, disk.Target) == nil {
-			continue // somebody took it from what runs
-		}
-		if disk.Key == machine.Root {
-			r, err := n.readRoot(ctx, c, wasRoot, d, disk, own)
-			if err != nil {
-				return err
-			}
-			v.Root = r
-			continue
-		}
-		x := was[disk.Key]
-		x.Bus = types.StringValue(disk.Bus)
-		if own.Volume == "" && (known(x.Volume) || imported || x.Pool.IsNull()) {
-			x.Volume, x.SizeGiB, x.Pool = types.StringValue(disk.Path), types.Int64Null(), types.StringNull()
-		} else {
-			gib, err := sizeOf(ctx, c, d, disk)
-			if err != nil {
-				return err
-			}
-			x.SizeGiB = types.Int64Value(gib)
-			x.Volume = types.StringNull()
-			if err := n.fillPool(ctx, c, &x.Pool, own.Pool, disk.Path); err != nil {
-				return err
-			}
-		}
-		v.parts.Disks[disk.Key] = x
+		return types.Int64Value(gib)
 	}
-	if v.Root == nil {
-		v.RootDisk = types.ObjectNull(attributeTypes()["root_disk"].(types.ObjectType).AttrTypes)
+	if r := got.Root; r != nil {
+		v.Root = &rootModel{Image: optional(r.Image), SizeGiB: size(r.SizeGiB), Pool: optional(r.Pool), Bus: types.StringValue(r.Bus)}
+	} else {
+		v.Root, v.RootDisk = nil, types.ObjectNull(attributeTypes()["root_disk"].(types.ObjectType).AttrTypes)
 	}
-	if len(v.parts.Disks) == 0 {
+	if len(got.Disks) == 0 {
 		v.parts.Disks = nil
 		if !known(v.model.Disks) || len(v.model.Disks.Elements()) > 0 {
 			v.model.Disks = types.MapNull(attributeTypes()["disks"].(types.MapType).ElemType)
 		}
+		return
 	}
-	return nil
+	v.parts.Disks = map[string]diskModel{}
+	for key, d := range got.Disks {
+		v.parts.Disks[key] = diskModel{SizeGiB: size(d.SizeGiB), Pool: optional(d.Pool), Bus: types.StringValue(d.Bus), Volume: optional(d.Volume)}
+	}
 }
 
-// sizeOf is a disk's size in GiB, and 0 where its volume is gone: somebody removed it, or a destroy did that ended early.
-func sizeOf(ctx context.Context, c *hypervisor.Client, d *hypervisor.Domain, disk machine.Disk) (int64, error) {
-	capacity, err := capacityOf(ctx, c, d, disk)
-	if hypervisor.Code(err) != 0 {
-		if _, gone := c.VolumeByPath(ctx, disk.Path); hypervisor.IsNotFound(gone) {
-			return lost, nil
+func (v *version) fillInterfaces(got []machine.InterfaceSpec) {
+	was := v.parts.Interfaces
+	v.parts.Interfaces = nil
+	for n := range got {
+		i := interfaceOf(&got[n])
+		at := slices.IndexFunc(was, func(w interfaceModel) bool { return machine.CanonicalMAC(w.MAC.ValueString()) == got[n].MAC })
+		if at >= 0 {
+			keepSpelling(&i, &was[at])
+			keepEmptyLists(&i, &was[at])
 		}
+		v.parts.Interfaces = append(v.parts.Interfaces, i)
 	}
-	return ceilGiB(capacity), err
+	if len(got) == 0 && (!known(v.NetworkInterfaces) || len(v.NetworkInterfaces.Elements()) > 0) {
+		v.NetworkInterfaces = types.ListNull(attributeTypes()["network_interfaces"].(types.ListType).ElemType)
+	}
 }
 
-// lost is the size in state of a disk whose volume is gone.
-const lost = 0
-
-func (n *node) readRoot(ctx context.Context, c *hypervisor.Client, was *rootModel, d *hypervisor.Domain, disk machine.Disk, own machine.MarkedDisk) (*rootModel, error) {
-	r := &rootModel{}
-	if was != nil {
-		*r = *was
+func interfaceOf(s *machine.InterfaceSpec) interfaceModel {
+	i := interfaceModel{
+		Network: optional(s.Network), Bridge: optional(s.Bridge), Name: optional(s.Name), MAC: types.StringValue(s.MAC), IP: optional(s.IP), IPv6: optional(s.IPv6),
+		Hostname: types.StringValue(s.Hostname), Addresses: textList(s.Addresses), Gateway: optional(s.Gateway), Routes: types.ListNull(routeType()),
+		Nameservers: textList(s.Nameservers), Model: types.StringValue(s.Model), PortSecurity: types.BoolValue(s.PortSecurity), AllowedAddresses: textList(s.AllowedAddresses),
 	}
-	gib, err := sizeOf(ctx, c, d, disk)
-	if err != nil {
-		return nil, err
+	if s.MTU != 0 {
+		i.MTU = types.Int64Value(s.MTU)
 	}
-	r.SizeGiB, r.Bus = types.Int64Value(gib), types.StringValue(disk.Bus)
-	if was == nil { // imported: what it is an overlay of only the volume knows
-		volume, err := c.VolumeByPath(ctx, disk.Path)
-		if err != nil && !hypervisor.IsNotFound(err) {
-			return nil, err
-		}
-		if err == nil {
-			r.Image = optional(volume.Backing())
-		}
+	var routes []attr.Value
+	for _, r := range s.Routes {
+		routes = append(routes, types.ObjectValueMust(routeType().(types.ObjectType).AttrTypes, map[string]attr.Value{
+			"cidr": types.StringValue(r.CIDR), "via": types.StringValue(r.Via),
+		}))
 	}
-	return r, n.fillPool(ctx, c, &r.Pool, own.Pool, disk.Path)
+	if len(routes) > 0 {
+		i.Routes = types.ListValueMust(routeType(), routes)
+	}
+	return i
 }
 
-// fillPool writes a pool's name, unless what is there is the same pool by its id.
-func (n *node) fillPool(ctx context.Context, c *hypervisor.Client, into *types.String, pool, path string) error {
-	if pool == "" {
-		volume, err := c.VolumeByPath(ctx, path)
-		if hypervisor.IsNotFound(err) {
-			if into.IsUnknown() {
-				*into = types.StringNull()
-			}
-			return nil // a disk outside every pool
-		}
-		if err != nil {
-			return err
-		}
-		pool = volume.Pool
-	}
-	if was := into.ValueString(); hypervisor.IsUUID(was) {
-		if p, err := n.facts.pool(ctx, c, was); err == nil && p.Name() == pool {
-			return nil
+// keepEmptyLists keeps lists that were written empty: nothing on the hypervisor tells them from none.
+func keepEmptyLists(i, was *interfaceModel) {
+	for _, pair := range []struct{ got, was *types.List }{
+		{&i.Addresses, &was.Addresses}, {&i.Nameservers, &was.Nameservers}, {&i.AllowedAddresses, &was.AllowedAddresses}, {&i.Routes, &was.Routes},
+	} {
+		if pair.got.IsNull() && known(*pair.was) && len(pair.was.Elements()) == 0 {
+			*pair.got = *pair.was
 		}
 	}
-	*into = types.StringValue(pool)
-	return nil
+}
+
+// fillImported writes what nothing but an import reads: how Terraform treats the node, and its first-boot configuration. A machine
+// that this provider did not make, or an older version of it, has the defaults.
+func (v *version) fillImported(ctx context.Context, got *machine.Spec) {
+	or := func(text, usual string) types.String {
+		if text == "" {
+			text = usual
+		}
+		return types.StringValue(text)
+	}
+	v.AllowRestart = types.BoolValue(got.AllowRestart)
+	v.ShutdownTimeout, v.WaitFor = or(got.ShutdownTimeout, defaultShutdownTimeout), or(got.WaitFor, defaultWaitFor)
+	if t := got.Timeouts; t != nil {
+		v.Timeouts = timeouts.Value{Object: types.ObjectValueMust(v.Timeouts.AttributeTypes(ctx), map[string]attr.Value{
+			"create": optional(t.Create), "read": optional(t.Read), "update": optional(t.Update), "delete": optional(t.Delete),
+		})}
+	}
+	v.Ignition, v.Butane = optional(got.Ignition), optional(got.Butane)
+	if c := got.CloudInit; c != nil {
+		v.parts.CloudInit = &cloudInitModel{
+			UserData: optional(c.UserData), MetaData: optional(c.MetaData), VendorData: optional(c.VendorData), NetworkConfig: optional(c.NetworkConfig),
+		}
+	}
+	v.emptyCollections()
+}
+
+// emptyCollections makes empty what is null: it stands for both where it is imported (crud.LeftOut).
+func (v *version) emptyCollections() {
+	list := func(into *types.List, element attr.Type) {
+		if into.IsNull() {
+			*into = types.ListValueMust(element, nil)
+		}
+	}
+	kind := attributeTypes()
+	if v.Labels.IsNull() {
+		v.Labels = types.MapValueMust(types.StringType, nil)
+	}
+	if v.model.Disks.IsNull() && v.parts.Disks == nil {
+		v.model.Disks = types.MapValueMust(kind["disks"].(types.MapType).ElemType, nil)
+	}
+	if v.parts.Interfaces == nil {
+		list(&v.NetworkInterfaces, kind["network_interfaces"].(types.ListType).ElemType)
+	}
+	for n := range v.parts.Interfaces {
+		i := &v.parts.Interfaces[n]
+		for _, l := range []*types.List{&i.Addresses, &i.Nameservers, &i.AllowedAddresses} {
+			list(l, types.StringType)
+		}
+		list(&i.Routes, routeType())
+	}
 }

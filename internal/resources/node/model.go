@@ -9,6 +9,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
 )
 
 // model is the resource as configuration, plan and state hold it.
@@ -196,15 +198,7 @@ func put[T any](ctx context.Context, into *types.Object, name string, v *T, diag
 }
 
 // texts converts a list of strings; null and unknown have none, and unknown elements are left out.
-func texts(l types.List) []string {
-	var all []string
-	for _, e := range l.Elements() {
-		if s, ok := e.(types.String); ok && known(s) {
-			all = append(all, s.ValueString())
-		}
-	}
-	return all
-}
+func texts(l types.List) []string { return (&reader{unknown: machine.Places{}}).texts(l) }
 
 // optional is null where there is nothing to say.
 func optional(s string) types.String {

@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
@@ -12,57 +13,87 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
 )
 
-// ModifyPlan fills in what the configuration leaves open and finds what is wrong with it.
-func (n *node) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	if req.Plan.Raw.IsNull() {
-		return
-	}
-	var planned, config, prior version
-	resp.Diagnostics.Append(req.Plan.Get(ctx, &planned.model)...)
-	resp.Diagnostics.Append(req.Config.Get(ctx, &config.model)...)
-	create := req.State.Raw.IsNull()
+// planner plans one node.
+type planner struct {
+	facts *machine.Facts
+	at    crud.Opening
+	req   resource.ModifyPlanRequest
+	resp  *resource.ModifyPlanResponse
+}
+
+// plan fills in what the configuration leaves open and finds what is wrong with it.
+func (p *planner) plan(ctx context.Context, model *model) {
+	planned, config, prior := version{model: *model}, version{}, version{}
+	p.resp.Diagnostics.Append(p.req.Config.Get(ctx, &config.model)...)
+	create := p.req.State.Raw.IsNull()
 	if !create {
-		resp.Diagnostics.Append(req.State.Get(ctx, &prior.model)...)
-	}
-	if resp.Diagnostics.HasError() {
-		return
+		p.resp.Diagnostics.Append(p.req.State.Get(ctx, &prior.model)...)
 	}
 	for _, v := range []*version{&planned, &config, &prior} {
-		p, diags := v.split(ctx)
-		v.parts = p
-		resp.Diagnostics.Append(diags...)
+		parts, diags := v.split(ctx)
+		v.parts = parts
+		p.resp.Diagnostics.Append(diags...)
 	}
-	n.facts.hold(&prior)
+	if p.resp.Diagnostics.HasError() {
+		return
+	}
+	was := &machine.Spec{}
+	if !create {
+		was = prior.spec()
+		p.facts.Hold(was)
+	}
 	complete(&planned, &config, &prior)
-	keepIgnition(&planned, &prior)
-	keepMetaData(&planned, &prior)
-	n.keepReferences(ctx, &planned, &prior)
-	replace := !create && replaces(&planned, &prior, resp)
-	if create || replace {
-		n.planNew(ctx, &planned, &config)
+	keepFirstBoot(&planned, &prior, was)
+	p.keepReferences(ctx, &planned, &prior)
+	replace := !create && replaces(&planned, &prior, p.resp)
+	fresh := create || replace
+	if fresh {
+		p.planNew(ctx, &planned, &config)
 	}
-	planComputed(&planned, &prior, create || replace)
-	resp.Diagnostics.Append(planned.join(ctx, planned.parts)...)
-	if resp.Diagnostics.HasError() {
+	planComputed(&planned, &prior, fresh)
+	p.resp.Diagnostics.Append(planned.join(ctx, planned.parts)...)
+	if p.resp.Diagnostics.HasError() {
 		return
 	}
-	resp.Diagnostics.Append(resp.Plan.Set(ctx, &planned.model)...)
-	resp.Diagnostics.Append(crud.Problems(ctx, resp.Plan, planned.problems())...)
-	if !create && !replace {
-		resp.Diagnostics.Append(crud.Problems(ctx, resp.Plan, planned.changeProblems(&prior))...)
+	p.resp.Diagnostics.Append(p.resp.Plan.Set(ctx, &planned.model)...)
+	want := planned.spec()
+	p.resp.Diagnostics.Append(crud.Problems(ctx, p.resp.Plan, want.Validate())...)
+	if !fresh {
+		p.resp.Diagnostics.Append(crud.Problems(ctx, p.resp.Plan, want.ValidateChange(was))...)
 	}
-	if resp.Diagnostics.HasError() || !create && !replace && resp.Plan.Raw.Equal(req.State.Raw) {
+	if p.resp.Diagnostics.HasError() || !fresh && p.resp.Plan.Raw.Equal(p.req.State.Raw) {
 		return
 	}
-	n.ask(ctx, &planned, &prior, create || replace, resp)
+	p.check(ctx, want, was, fresh)
+}
+
+// client is the hypervisor that the node lives on.
+func (p *planner) client(ctx context.Context, m *model) (*hypervisor.Client, error) {
+	return p.at.Fleet.Hypervisor(ctx, m.Hypervisor.ValueString())
+}
+
+// keepFirstBoot keeps the prior texts that tell the guest the same: an import finds them completed or translated.
+func keepFirstBoot(planned, prior *version, was *machine.Spec) {
+	keep := func(into *types.String, prior types.String, same func(is, was string) bool) {
+		if known(*into) && known(prior) && same(into.ValueString(), prior.ValueString()) {
+			*into = prior
+		}
+	}
+	keep(&planned.Ignition, prior.Ignition, machine.SameIgnition)
+	keep(&planned.Butane, prior.Butane, machine.SameButane)
+	if is, old := planned.parts.CloudInit, prior.parts.CloudInit; is != nil && old != nil {
+		keep(&is.MetaData, old.MetaData, func(a, b string) bool { return machine.SameMetaData(a, b, was) })
+	}
 }
 
 // replaces says whether the change makes another node.
 func replaces(planned, prior *version, resp *resource.ModifyPlanResponse) bool {
 	if planned.Root != nil && prior.Root != nil {
-		if known(prior.Root.SizeGiB) && prior.Root.SizeGiB.ValueInt64() == lost {
+		if prior.Root.SizeGiB.ValueInt64() == 0 { // its volume is missing
 			resp.RequiresReplace = append(resp.RequiresReplace, path.Root("root_disk").AtName("size_gib"))
 		}
 		if known(prior.Root.Pool) && !planned.Root.Pool.Equal(prior.Root.Pool) {
@@ -79,9 +110,9 @@ func replaces(planned, prior *version, resp *resource.ModifyPlanResponse) bool {
 }
 
 // planNew fills in what an image says about a new node's root disk, where the image is there already.
-func (n *node) planNew(ctx context.Context, planned, config *version) {
+func (p *planner) planNew(ctx context.Context, planned, config *version) {
 	r := planned.Root
-	if r == nil || config.Root == nil || n.Fleet == nil {
+	if r == nil || config.Root == nil || p.at.Fleet == nil {
 		return
 	}
 	defer func() { // the other disks go where the root disk does
@@ -92,14 +123,14 @@ func (n *node) planNew(ctx context.Context, planned, config *version) {
 			}
 		}
 	}()
-	c, err := n.client(ctx, &planned.model)
+	c, err := p.client(ctx, &planned.model)
 	if err != nil || !known(r.Image) {
 		if r.Image.IsNull() && r.Pool.IsUnknown() && config.Root.Pool.IsNull() {
 			r.Pool = types.StringValue("default")
 		}
 		return
 	}
-	image, err := n.facts.image(ctx, c, r.Image.ValueString())
+	image, err := p.facts.Volume(ctx, c, r.Image.ValueString())
 	if err != nil {
 		return // the checks say so
 	}
@@ -107,7 +138,7 @@ func (n *node) planNew(ctx context.Context, planned, config *version) {
 		r.Pool = types.StringValue(image.Pool)
 	}
 	if r.SizeGiB.IsUnknown() && config.Root.SizeGiB.IsNull() {
-		r.SizeGiB = types.Int64Value(ceilGiB(image.Capacity()))
+		r.SizeGiB = types.Int64Value(machine.GiB(image.Capacity()))
 	}
 }
 
@@ -129,24 +160,36 @@ func planComputed(planned, prior *version, fresh bool) {
 	planned.Addresses = planAddresses(planned, prior, fresh)
 }
 
-// planAddresses is known where every interface's address follows from the configuration, or where nothing
-// changes about the interfaces.
+// planAddresses are what is there where nothing changes about the interfaces, and else known where every interface's address
+// follows from the configuration. A guest that runs may keep the address that it has, whatever its network keeps for it now.
 func planAddresses(v, prior *version, fresh bool) types.Map {
+	unknown := types.MapUnknown(types.StringType)
 	if v.NetworkInterfaces.IsUnknown() {
-		return types.MapUnknown(types.StringType)
+		return unknown
 	}
+	if !fresh && known(prior.Addresses) && slices.EqualFunc(v.parts.Interfaces, prior.parts.Interfaces, sameInside) {
+		return prior.Addresses
+	}
+	want := v.spec()
 	addresses := map[string]attr.Value{}
-	for _, i := range v.parts.Interfaces {
-		address := planned(&i)
-		if address == "" || i.IP.IsUnknown() || i.Addresses.IsUnknown() || i.IPv6.IsUnknown() || !known(i.Name) || slices.ContainsFunc(i.Addresses.Elements(), attr.Value.IsUnknown) {
-			if !fresh && slices.EqualFunc(v.parts.Interfaces, prior.parts.Interfaces, sameInside) {
-				return prior.Addresses
-			}
-			return types.MapUnknown(types.StringType)
+	for n := range want.Interfaces {
+		i := &want.Interfaces[n]
+		address := i.Configured()
+		later := slices.ContainsFunc([]string{"ip", "addresses", "ipv6", "name", "mac"}, func(attribute string) bool {
+			return want.Unknown.Has("network_interfaces", n, attribute)
+		})
+		if address == "" || later && i.IP == "" || i.Name == "" || !fresh && movesReservation(i, prior) {
+			return unknown
 		}
-		addresses[i.Name.ValueString()] = types.StringValue(address)
+		addresses[i.Name] = types.StringValue(address)
 	}
 	return types.MapValueMust(types.StringType, addresses)
+}
+
+// movesReservation says whether an interface of a node that runs gets another address by DHCP.
+func movesReservation(i *machine.InterfaceSpec, prior *version) bool {
+	was := prior.spec()
+	return was.Runs() && slices.ContainsFunc(was.Interfaces, func(p machine.InterfaceSpec) bool { return p.MAC == i.MAC && i.IP != "" && p.IP != i.IP })
 }
 
 // sameInside says that two interfaces get their addresses in the same way.
@@ -161,30 +204,72 @@ func sameInside(a, b interfaceModel) bool {
 	return true
 }
 
-// ask looks at the hypervisors, where they may be asked yet.
-func (n *node) ask(ctx context.Context, planned, prior *version, fresh bool, resp *resource.ModifyPlanResponse) {
-	if n.Fleet == nil || planned.Hypervisor.IsUnknown() || planned.Name.IsUnknown() {
+// check looks at the hypervisors, where they may be asked yet.
+func (p *planner) check(ctx context.Context, want, was *machine.Spec, fresh bool) {
+	if p.at.Fleet == nil || want.Unknown.Has("hypervisor") || want.Unknown.Has("name") {
 		return
 	}
-	n.claim(planned, resp)
-	c, err := n.client(ctx, &planned.model)
+	c, err := p.at.Fleet.Hypervisor(ctx, want.Hypervisor)
+	p.claim(want)
 	if errors.Is(err, fleet.ErrUnknown) {
 		return
 	}
 	if err != nil {
-		resp.Diagnostics.AddAttributeError(path.Root("hypervisor"), "Unknown hypervisor", err.Error())
+		p.resp.Diagnostics.AddAttributeError(path.Root("hypervisor"), "Unknown hypervisor", err.Error())
 		return
 	}
-	k := &checks{n: n, c: c, v: planned, prior: prior, fresh: fresh}
-	if err := k.run(ctx); err != nil {
-		resp.Diagnostics.Append(crud.Failure("plan", what(&planned.model), err))
+	k := &machine.Checker{
+		Client: c, Facts: p.facts, Want: want, Was: was, Fresh: fresh, Plan: &p.at.Fleet.Registry, Hypervisors: p.hypervisors(ctx), Owner: p.at.Claim.Mark(),
+	}
+	problems, err := k.Check(ctx)
+	if err != nil {
+		p.resp.Diagnostics.Append(crud.Failure("plan", fmt.Sprintf("node %q", want.Name), err))
 		return
 	}
-	resp.Diagnostics.Append(crud.Problems(ctx, resp.Plan, k.problems)...)
+	p.resp.Diagnostics.Append(crud.Problems(ctx, p.resp.Plan, problems)...)
 	if fresh {
 		return
 	}
-	if err := n.planRestart(ctx, c, planned, prior, resp); err != nil {
-		resp.Diagnostics.Append(crud.Failure("plan", what(&planned.model), err))
+	changes, err := machine.PlanChanges(ctx, c, was, want)
+	if err != nil {
+		p.resp.Diagnostics.Append(crud.Failure("plan", fmt.Sprintf("node %q", want.Name), err))
+	}
+	p.planRestart(want, was, changes)
+}
+
+// hypervisors are all that the provider knows by now, by their names.
+func (p *planner) hypervisors(ctx context.Context) map[string]*hypervisor.Client {
+	all := map[string]*hypervisor.Client{}
+	for _, name := range p.at.Fleet.Names() {
+		if c, err := p.at.Fleet.Hypervisor(ctx, name); err == nil { // the resources on it say what is wrong with it
+			all[name] = c
+		}
+	}
+	return all
+}
+
+// planRestart says which changes of a node that runs and is to go on need a restart, and refuses them where the
+// configuration does not allow it.
+func (p *planner) planRestart(want, was *machine.Spec, changes []machine.Change) {
+	if !was.Runs() || !want.Running {
+		return
+	}
+	said := map[string]bool{}
+	for _, c := range changes {
+		at := crud.AttributePath(c.Path)
+		if c.Maybe && want.AllowRestart {
+			p.resp.Diagnostics.AddAttributeWarning(at, "The node may be restarted", fmt.Sprintf("where the guest of node %q does not let go of its vCPUs, it is shut down and started again", want.Name))
+		}
+		// All that comes after the last free port fails alike.
+		if c.Restart == nil || said[c.Restart.Error()] && !c.Fixed() {
+			continue
+		}
+		said[c.Restart.Error()] = true
+		if want.AllowRestart {
+			p.resp.Diagnostics.AddAttributeWarning(at, "The node will be restarted", crud.DetailAt(at, fmt.Sprintf("node %q is shut down and started again for this change, as %v", want.Name, c.Restart)))
+			continue
+		}
+		p.resp.Diagnostics.AddAttributeError(at, "This change needs a restart",
+			crud.DetailAt(at, fmt.Sprintf("node %q runs, and %v: set allow_restart = true, which shuts the guest down and starts it again in the same apply, or set running = false first", want.Name, c.Restart)))
 	}
 }

@@ -1,9 +1,11 @@
 package node
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -72,6 +74,20 @@ func TestWhatTheConfigurationLeavesOpen(t *testing.T) {
 	}
 }
 
+// restartsOf are the paths of the changes that a running node cannot follow.
+func restartsOf(t *testing.T, prior, planned *version) string {
+	t.Helper()
+	changes, err := machine.Compare(prior.spec(), planned.spec(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var paths []string
+	for _, c := range machine.NeedRestart(changes) {
+		paths = append(paths, fmt.Sprint(c.Path))
+	}
+	return strings.Join(paths, " ")
+}
+
 func TestMaximaFollowUpwardsOnly(t *testing.T) {
 	at := func(mib int64) *version { return &version{model: model{MemoryMiB: types.Int64Value(mib)}} }
 	small := planOf(at(512), &version{})
@@ -81,10 +97,10 @@ func TestMaximaFollowUpwardsOnly(t *testing.T) {
 	if got := planOf(at(2048), small).MaxMemoryMiB.ValueInt64(); got != 2048 {
 		t.Errorf("maximum after more memory is %d", got)
 	}
-	if got := restarts(small, planOf(at(256), small)); len(got) != 0 {
+	if got := restartsOf(t, small, planOf(at(256), small)); got != "" {
 		t.Errorf("less memory restarts because of %v", got)
 	}
-	if got := restarts(small, planOf(at(2048), small)); len(got) != 1 || got[0].String() != "max_memory_mib" {
+	if got := restartsOf(t, small, planOf(at(2048), small)); got != "[max_memory_mib]" {
 		t.Errorf("memory beyond the maximum restarts because of %v", got)
 	}
 }
@@ -106,12 +122,12 @@ func TestWhatIsSaidOfBootingAnywayIsNoChange(t *testing.T) {
 		"devices with an order":    {disk, "", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := &machine.Machine{Boot: machine.Boot{Kernel: c.kernel}}
+			got := machine.Boot{Kernel: c.kernel}
 			if c.order != "" {
-				m.Boot.Order = []string{c.order}
+				got.Order = []string{c.order}
 			}
 			prior := &version{}
-			prior.fillBoot(m)
+			prior.fillBoot(got)
 			b := planOf(&version{model: c.node}, prior).parts.Boot
 			if got := strings.Join(texts(b.Order), " "); got != c.want || !b.Kernel.IsNull() {
 				t.Errorf("the plan is %s with kernel %s, want %s", b.Order, b.Kernel, c.want)
@@ -126,14 +142,11 @@ func TestCloudInitThatSaysNothingIsNoChange(t *testing.T) {
 		i := interfaceModel{Bridge: text("b"), MAC: text("52:54:00:00:00:01"), Name: text("eth0"), Addresses: textList(addresses)}
 		return &version{model: model{Name: text("n"), CloudInit: types.ObjectNull(kind)}, parts: parts{Interfaces: []interfaceModel{i}}}
 	}
-	imported := func(v *version) *version {
-		seed, err := seedOf(v, "some-uuid")
-		if err == nil {
-			err = v.fillSeed(seed, "some-uuid")
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+	imported := func(v *version) *version { // its seed says nothing but what follows from the rest
+		v.Timeouts.Object = types.ObjectNull(attributeTypes()["timeouts"].(timeouts.Type).AttrTypes)
+		s := v.spec()
+		s.CloudInit = &machine.CloudInit{}
+		v.fillImported(t.Context(), s)
 		return v
 	}
 	static := configured("10.0.0.1/24")
@@ -163,26 +176,5 @@ func TestAddressesThatFollowFromTheConfiguration(t *testing.T) {
 	v.parts.Interfaces = append(v.parts.Interfaces, interfaceModel{Network: text("a"), Name: text("eth2")})
 	if got := planAddresses(v, &version{}, true); !got.IsUnknown() {
 		t.Errorf("with one from DHCP they are %s", got)
-	}
-}
-
-func TestStaticInterfaceIsNotWaitedFor(t *testing.T) {
-	for _, c := range []struct {
-		i      interfaceModel
-		v4, v6 bool
-	}{
-		{interfaceModel{}, true, false},
-		{interfaceModel{Addresses: textList([]string{"10.0.0.9/24"})}, false, false},
-		{interfaceModel{Addresses: textList([]string{"fd00::9/64"})}, true, false},
-		{interfaceModel{Addresses: textList([]string{"10.0.0.9/24"}), IP: text("10.1.0.9")}, true, false},
-		{interfaceModel{Addresses: textList([]string{"10.0.0.9/24"}), IPv6: text("fd00::9")}, false, true},
-	} {
-		if v4, v6 := asksDHCP(&c.i); v4 != c.v4 || v6 != c.v6 {
-			t.Errorf("%+v: asks for IPv4 %t, IPv6 %t", c.i, v4, v6)
-		}
-	}
-	v := &version{parts: parts{Interfaces: []interfaceModel{{Network: text("n"), Addresses: textList([]string{"10.0.0.9/24"})}}}}
-	if missing, err := (&node{}).missing(t.Context(), nil, v, "lease", nil); err != nil || len(missing) != 0 {
-		t.Errorf("waits for %v, %v", missing, err)
 	}
 }

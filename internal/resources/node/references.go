@@ -10,21 +10,21 @@ import (
 
 // keepReferences keeps the prior way to refer to a network or a pool, by its name or by its id, where the new one means
 // the same: an import finds names.
-func (n *node) keepReferences(ctx context.Context, planned, prior *version) {
-	network := func(c *hypervisor.Client, ref string) (string, error) { return n.facts.networkName(ctx, c, ref) }
+func (p *planner) keepReferences(ctx context.Context, planned, prior *version) {
+	network := func(c *hypervisor.Client, ref string) (string, error) { return p.facts.NetworkName(ctx, c, ref) }
 	pool := func(c *hypervisor.Client, ref string) (string, error) {
-		p, err := n.facts.pool(ctx, c, ref)
+		found, err := p.facts.Pool(ctx, c, ref)
 		if err != nil {
 			return "", err
 		}
-		return p.Name(), nil
+		return found.Name(), nil
 	}
 	keep := func(into *types.String, was types.String, name func(*hypervisor.Client, string) (string, error)) {
 		is := into.ValueString()
 		if !known(*into) || !known(was) || into.Equal(was) || hypervisor.IsUUID(is) == hypervisor.IsUUID(was.ValueString()) {
 			return
 		}
-		c, err := n.client(ctx, &planned.model)
+		c, err := p.client(ctx, &planned.model)
 		if err != nil {
 			return // the checks say so
 		}
@@ -34,7 +34,7 @@ func (n *node) keepReferences(ctx context.Context, planned, prior *version) {
 			*into = was
 		}
 	}
-	if n.Fleet == nil {
+	if p.at.Fleet == nil {
 		return
 	}
 	if planned.Root != nil && prior.Root != nil {

@@ -4,55 +4,117 @@ package node
 
 import (
 	"context"
-	"crypto/rand"
+	"errors"
 	"fmt"
-	"time"
+	"strings"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
-)
-
-// defaultTimeout bounds an operation where `timeouts` says nothing: a guest may take minutes to boot.
-const defaultTimeout = 10 * time.Minute
-
-// node is the resource, in the order of a life: plan.go, create.go, read.go, update.go, delete.go.
-type node struct {
-	crud.Base
-	facts *facts
-}
-
-var (
-	_ resource.ResourceWithModifyPlan  = (*node)(nil)
-	_ resource.ResourceWithImportState = (*node)(nil)
-	_ resource.ResourceWithIdentity    = (*node)(nil)
-	_ resource.ResourceWithConfigure   = (*node)(nil)
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
 )
 
 // New returns a constructor whose resources share what they learn about the hypervisors.
 func New() func() resource.Resource {
-	shared := &facts{}
+	facts := &machine.Facts{}
 	return func() resource.Resource {
-		return &node{Base: crud.Base{Name: "node", Key: []string{"hypervisor", "name"}}, facts: shared}
+		return crud.New(crud.Type[model, *machine.Spec]{
+			Name:   "node",
+			Noun:   "node",
+			Label:  func(m *model) string { return m.label() },
+			Schema: nodeSchema,
+			Key:    []string{"hypervisor", "name"},
+			// The id is the domain's UUID, which the store makes up when it creates the machine.
+			ID:    func(m *model) string { return m.ID.ValueString() },
+			SetID: func(*model, string) {},
+			Split: split,
+			Spec:  func(ctx context.Context, m *model) (*machine.Spec, diag.Diagnostics) { return m.spec(ctx) },
+			Fill:  func(ctx context.Context, m *model, got *machine.Spec) diag.Diagnostics { return m.fill(ctx, got) },
+			Open: func(ctx context.Context, at crud.Opening, m *model) (crud.Store[*machine.Spec], error) {
+				return open(ctx, at, m, facts)
+			},
+			Plan: func(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
+				p := planner{facts: facts, at: at, req: req, resp: resp}
+				p.plan(ctx, planned)
+			},
+		})
 	}
 }
 
-func (n *node) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
-	resp.Schema = nodeSchema(ctx)
+// label names the node in messages; an import by UUID has no name yet.
+func (m *model) label() string {
+	if name := m.Name.ValueString(); name != "" {
+		return name
+	}
+	return m.ID.ValueString()
 }
 
-// what names the node in messages.
-func what(m *model) string { return fmt.Sprintf("node %q", m.Name.ValueString()) }
-
-// client is the hypervisor that the node lives on.
-func (n *node) client(ctx context.Context, m *model) (*hypervisor.Client, error) {
-	return n.Fleet.Hypervisor(ctx, m.Hypervisor.ValueString())
+// split reads an import id: a domain's UUID or name, after "HYPERVISOR/" where it is on a named hypervisor.
+func split(m *model, id string) error {
+	name := id
+	if host, rest, named := strings.Cut(id, "/"); named {
+		m.Hypervisor, name = types.StringValue(host), rest
+	}
+	switch {
+	case name == "":
+		return errors.New("write the domain's UUID or name, after \"HYPERVISOR/\" where it is on a named hypervisor")
+	case hypervisor.IsUUID(name):
+		m.ID = types.StringValue(name)
+	default:
+		m.ID, m.Name = types.StringNull(), types.StringValue(name)
+	}
+	return nil
 }
 
-// newUUID makes up a domain's UUID, so that it is known before the domain exists.
-func newUUID() string {
-	var u [16]byte
-	_, _ = rand.Read(u[:]) // never fails
-	return uuidText(u)
+// open finds the node's hypervisor: one that is imported by its UUID alone may be on any.
+func open(ctx context.Context, at crud.Opening, m *model, facts *machine.Facts) (crud.Store[*machine.Spec], error) {
+	if imported := m.Type.IsNull(); imported && m.Hypervisor.IsNull() && known(m.ID) {
+		m.Hypervisor = search(ctx, at.Fleet, m.ID.ValueString())
+	}
+	c, err := at.Fleet.Hypervisor(ctx, m.Hypervisor.ValueString())
+	if err != nil {
+		return nil, err
+	}
+	spec, diags := m.spec(ctx)
+	if diags.HasError() {
+		return nil, fmt.Errorf("%s: %s", diags.Errors()[0].Summary(), diags.Errors()[0].Detail())
+	}
+	return store{machine.NewStore(c, facts, spec, at.Claim)}, nil
+}
+
+// search finds the hypervisor of a domain: an id names no hypervisor, and it is unique among all.
+func search(ctx context.Context, f *fleet.Fleet, uuid string) types.String {
+	for _, name := range f.Names() {
+		c, err := f.Hypervisor(ctx, name)
+		if err != nil {
+			continue // the read says why
+		}
+		if _, err := c.Domain(ctx, uuid); err == nil {
+			return optional(name)
+		}
+	}
+	return types.StringNull()
+}
+
+// store is a machine's as crud calls it.
+type store struct{ *machine.Store }
+
+func (s store) Get(ctx context.Context) (*machine.Spec, error) {
+	got, err := s.Store.Get(ctx)
+	if errors.Is(err, machine.ErrAbsent) {
+		err = fmt.Errorf("%w: %w", crud.ErrAbsent, err)
+	}
+	return got, err
+}
+
+func (s store) Create(ctx context.Context, want *machine.Spec) (*machine.Spec, error) {
+	got, err := s.Store.Create(ctx, want)
+	if unfinished, ok := errors.AsType[*machine.UnfinishedError](err); ok {
+		err = &crud.Unfinished{Made: true, Err: unfinished.Err}
+	}
+	return got, err
 }

@@ -1,17 +1,18 @@
 package node
 
 import (
-	"context"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
 )
 
 func TestAMarkWithoutSettingsMeansTheDefaults(t *testing.T) {
 	imported := version{}
-	imported.fillSettings(context.Background(), nil)
+	imported.fillImported(t.Context(), &machine.Spec{})
 	planned := planOf(&version{}, &version{})
 	for name, pair := range map[string][2]attr.Value{
 		"allow_restart": {imported.AllowRestart, planned.AllowRestart}, "shutdown_timeout": {imported.ShutdownTimeout, planned.ShutdownTimeout},
@@ -32,7 +33,7 @@ func TestSettingsComeBackFromTheMark(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := version{model: model{Timeouts: timeouts.Value{Object: types.ObjectNull(kinds)}}}
-			got.fillSettings(context.Background(), v.settings())
+			got.fillImported(t.Context(), v.spec())
 			if !got.AllowRestart.Equal(v.AllowRestart) || !got.ShutdownTimeout.Equal(v.ShutdownTimeout) || !got.WaitFor.Equal(v.WaitFor) || !got.Timeouts.Equal(v.Timeouts) {
 				t.Errorf("came back as %v", got.model)
 			}

@@ -1,20 +1,21 @@
 package node
 
 import (
-	"net/netip"
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
 )
 
 // keepSpelling keeps the prior spelling of every address that means the same, so that another spelling is
 // no change.
 func keepSpelling(planned, was *interfaceModel) {
-	same(&planned.MAC, was.MAC, canonicalMAC)
+	same(&planned.MAC, was.MAC, machine.CanonicalMAC)
 	for _, pair := range []struct{ planned, was *types.String }{
 		{&planned.IP, &was.IP}, {&planned.IPv6, &was.IPv6}, {&planned.Gateway, &was.Gateway},
 	} {
-		same(pair.planned, *pair.was, canonicalAddress)
+		same(pair.planned, *pair.was, machine.CanonicalAddress)
 	}
 	for _, pair := range []struct{ planned, was *types.List }{
 		{&planned.Addresses, &was.Addresses}, {&planned.Nameservers, &was.Nameservers}, {&planned.AllowedAddresses, &was.AllowedAddresses},
@@ -23,6 +24,19 @@ func keepSpelling(planned, was *interfaceModel) {
 			*pair.planned = *pair.was
 		}
 	}
+	if sameRoutes(planned.Routes, was.Routes) {
+		planned.Routes = was.Routes
+	}
+}
+
+// sameRoutes says whether two lists of routes have the same ones, however they are spelled.
+func sameRoutes(a, b types.List) bool {
+	if !known(a) || !known(b) {
+		return false
+	}
+	r := &reader{unknown: machine.Places{}}
+	x, y := (&interfaceModel{Routes: a}).spec(r, 0), (&interfaceModel{Routes: b}).spec(r, 0)
+	return len(r.unknown) == 0 && slices.Equal(x.Routes, y.Routes)
 }
 
 func same(planned *types.String, was types.String, canonical func(string) string) {
@@ -35,16 +49,5 @@ func sameAddresses(a, b types.List) bool {
 	if !known(a) || !known(b) || len(a.Elements()) != len(b.Elements()) {
 		return false
 	}
-	return slices.EqualFunc(texts(a), texts(b), func(x, y string) bool { return canonicalAddress(x) == canonicalAddress(y) })
-}
-
-// canonicalAddress spells an address or a prefix canonically; anything else stays as it is.
-func canonicalAddress(text string) string {
-	if a, err := netip.ParseAddr(text); err == nil {
-		return a.Unmap().String()
-	}
-	if p, err := netip.ParsePrefix(text); err == nil {
-		return p.String()
-	}
-	return text
+	return slices.EqualFunc(texts(a), texts(b), func(x, y string) bool { return machine.CanonicalAddress(x) == machine.CanonicalAddress(y) })
 }

@@ -77,7 +77,7 @@ func TestProblems(t *testing.T) {
 		}), "[butane]", "only one"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := c.v.problems()
+			got := c.v.spec().Validate()
 			if c.want == "" {
 				if len(got) > 0 {
 					t.Errorf("problems are %v", got)
@@ -98,10 +98,10 @@ func TestDisksDoNotShrink(t *testing.T) {
 	disk := func(gib int64) *version {
 		return &version{parts: parts{Root: &rootModel{SizeGiB: types.Int64Value(gib)}, Disks: map[string]diskModel{"d": {SizeGiB: types.Int64Value(gib)}}}}
 	}
-	if got := disk(2).changeProblems(disk(3)); len(got) != 2 {
+	if got := disk(2).spec().ValidateChange(disk(3).spec()); len(got) != 2 {
 		t.Errorf("problems of shrinking are %v", got)
 	}
-	if got := disk(3).changeProblems(disk(2)); len(got) != 0 {
+	if got := disk(3).spec().ValidateChange(disk(2).spec()); len(got) != 0 {
 		t.Errorf("problems of growing are %v", got)
 	}
 }
@@ -116,7 +116,7 @@ func TestEmptyTextIsNeitherAValueNorItsAbsence(t *testing.T) {
 	}
 	prior, v := &version{}, &version{}
 	prior.parts.Boot, v.parts.Boot = &bootModel{}, &bootModel{Kernel: types.StringValue("")}
-	if got := restarts(prior, v); len(got) != 0 {
-		t.Errorf("an imported node restarts for no kernel: %v", got)
+	if got := restartsOf(t, prior, v); got != "" {
+		t.Errorf("an imported node restarts for no kernel: %s", got)
 	}
 }

@@ -11,14 +11,14 @@ import (
 	"libvirt.org/go/libvirtxml"
 )
 
-const uuid = "7f1c2f7e-3d5b-4c55-9d5e-0a6f3c1c2b3a"
+const someUUID = "7f1c2f7e-3d5b-4c55-9d5e-0a6f3c1c2b3a"
 
 // machines are the golden files' machines, by file name.
 func machines() map[string]*Machine {
 	yes := true
 	return map[string]*Machine{
 		"minimal": {
-			Name: "okd-master-01", UUID: uuid, Type: "qemu", Memory: 192, MaxMemory: 192, VCPUs: 1, MaxVCPUs: 1,
+			Name: "okd-master-01", UUID: someUUID, Type: "qemu", Memory: 192, MaxMemory: 192, VCPUs: 1, MaxVCPUs: 1,
 			CPU: CPU{Mode: "custom", Model: "Nehalem"}, Chipset: "q35", Firmware: "bios", Boot: Boot{Order: []string{"hd"}},
 			Disks:      []Disk{{Key: Root, Path: "/pool/okd-master-01-root.qcow2", Format: "qcow2", Bus: "virtio"}},
 			Interfaces: []Interface{{MAC: "52:54:00:aa:6c:b1", Network: "kimgtnet0", Model: "virtio"}},
@@ -26,7 +26,7 @@ func machines() map[string]*Machine {
 			Mark: Mark{Role: "master", Creating: true, Disks: []MarkedDisk{{Key: Root, Pool: "pool", Volume: "okd-master-01-root.qcow2"}}},
 		},
 		"everything": {
-			Name: "okd-service-01", UUID: uuid, Type: "kvm", Memory: 1024, MaxMemory: 2048, VCPUs: 2, MaxVCPUs: 4,
+			Name: "okd-service-01", UUID: someUUID, Type: "kvm", Memory: 1024, MaxMemory: 2048, VCPUs: 2, MaxVCPUs: 4,
 			CPU: CPU{Mode: "host-model", Nested: &yes, Feature: "vmx"}, Chipset: "q35", Firmware: "uefi-secure",
 			Boot: Boot{Order: []string{"network", "hd"}, Kernel: "/boot/vmlinuz", Initrd: "/boot/initrd", Cmdline: "console=ttyS0 a=\"b\""},
 			Disks: []Disk{
@@ -48,7 +48,7 @@ func machines() map[string]*Machine {
 			},
 		},
 		"pc-uefi": {
-			Name: "pc", UUID: uuid, Type: "qemu", Memory: 512, MaxMemory: 512, VCPUs: 1, MaxVCPUs: 1, CPU: CPU{Mode: "maximum"},
+			Name: "pc", UUID: someUUID, Type: "qemu", Memory: 512, MaxMemory: 512, VCPUs: 1, MaxVCPUs: 1, CPU: CPU{Mode: "maximum"},
 			Chipset: "pc", Firmware: "uefi", Boot: Boot{Order: []string{"network"}}, Console: Console{Type: "none"}, Graphics: "spice",
 		},
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"libvirt.org/go/libvirtxml"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 )
 
 // Namespace and Prefix of the provider's own element in a domain's metadata.
@@ -20,9 +22,13 @@ const (
 // be read back, by another machine and by an import.
 type Mark struct {
 	XMLName xml.Name `xml:"node"`
-	Role    string   `xml:"role,attr,omitempty"`
+	// Owner and Workspace say which resource of which state made the machine or changed it last (owner.Mark); "" in a mark of
+	// an older version of the provider.
+	Owner     string `xml:"owner,attr,omitempty"`
+	Workspace string `xml:"workspace,attr,omitempty"`
+	Role      string `xml:"role,attr,omitempty"`
 	// Creating is set from the first step of a create to its last: a domain that has it was left behind by
-	// an interrupted one and belongs to nobody's state.
+	// an interrupted one, and no state knows it.
 	Creating bool `xml:"creating,attr,omitempty"`
 	// Butane says that the Ignition configuration was written as Butane.
 	Butane bool `xml:"butane,attr,omitempty"`
@@ -93,6 +99,9 @@ type MarkedInterface struct {
 	IPv6     string `xml:"ipv6,attr,omitempty"`
 	Hostname string `xml:"hostname,attr,omitempty"`
 }
+
+// owner is whose the machine is; the zero value where nobody's mark is on it.
+func (k *Mark) owner() owner.Mark { return owner.Mark{ID: k.Owner, Workspace: k.Workspace} }
 
 // Marked says whether the provider wrote the mark.
 func (k *Mark) Marked() bool { return k.XMLName.Space == Namespace }

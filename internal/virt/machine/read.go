@@ -1,6 +1,8 @@
 package machine
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -84,7 +86,40 @@ func readBoot(d *libvirtxml.Domain) Boot {
 	for _, dev := range d.OS.BootDevices {
 		b.Order = append(b.Order, dev.Dev)
 	}
+	if len(b.Order) == 0 {
+		b.Order = deviceOrder(d)
+	}
 	return b
+}
+
+// deviceOrder is the boot order of a domain whose devices have places in it, by their kinds: the order in which the first of each
+// kind is tried.
+func deviceOrder(d *libvirtxml.Domain) []string {
+	if d.Devices == nil {
+		return nil
+	}
+	places := map[string]uint{}
+	note := func(kind string, boot *libvirtxml.DomainDeviceBoot) {
+		if boot != nil && (places[kind] == 0 || boot.Order < places[kind]) {
+			places[kind] = boot.Order
+		}
+	}
+	for _, x := range d.Devices.Disks {
+		kind := map[string]string{"cdrom": "cdrom", "floppy": "fd"}[x.Device]
+		note(cmp.Or(kind, "hd"), x.Boot)
+	}
+	for _, x := range d.Devices.Interfaces {
+		note("network", x.Boot)
+	}
+	for _, x := range d.Devices.Hostdevs {
+		note("hd", x.Boot) // QEMU does not say what is passed through
+	}
+	for _, x := range d.Devices.RedirDevs {
+		note("hd", x.Boot)
+	}
+	kinds := slices.Collect(maps.Keys(places))
+	slices.SortFunc(kinds, func(a, b string) int { return cmp.Compare(places[a], places[b]) })
+	return kinds
 }
 
 func readIgnition(d *libvirtxml.Domain) string {

@@ -1,0 +1,100 @@
+package node
+
+import (
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/alloc"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
+)
+
+// completeInterfaces names the interfaces and gives them addresses. An interface is the same as before where
+// its MAC address or else its name says so, or else where it has the same position.
+func completeInterfaces(planned, config, prior *version) {
+	taken := map[string]bool{}
+	for _, i := range config.parts.Interfaces {
+		if known(i.MAC) {
+			taken[machine.CanonicalMAC(i.MAC.ValueString())] = true
+		}
+	}
+	was := matchInterfaces(config.parts.Interfaces, prior.parts.Interfaces)
+	for n := range planned.parts.Interfaces {
+		i := &planned.parts.Interfaces[n]
+		if n >= len(config.parts.Interfaces) {
+			break
+		}
+		given := config.parts.Interfaces[n]
+		keep(&i.Name, given.Name, was[n].Name, types.StringValue(machine.InterfaceName(n)))
+		otherwise(&i.Hostname, given.Hostname, hostnameOf(planned, n))
+		keep(&i.Model, given.Model, was[n].Model, types.StringValue("virtio"))
+		keep(&i.PortSecurity, given.PortSecurity, was[n].PortSecurity, types.BoolValue(false))
+		i.MAC = planMAC(planned.Name, n, given.MAC, was[n].MAC, taken)
+		if n < len(prior.parts.Interfaces) && prior.parts.Interfaces[n].MAC.Equal(was[n].MAC) {
+			keepSpelling(i, &was[n])
+		}
+	}
+}
+
+// hostnameOf is the name in an interface's reservation where nobody chose one: the node's, and on a network that
+// has it for another interface already, because it takes a name once, with the interface's own name after it.
+func hostnameOf(v *version, n int) types.String {
+	i := v.parts.Interfaces[n]
+	reserved := func(i interfaceModel) bool { return !i.IP.IsNull() || !i.IPv6.IsNull() }
+	first := !slices.ContainsFunc(v.parts.Interfaces[:n], func(other interfaceModel) bool {
+		return reserved(other) && !i.Network.IsNull() && other.Network.Equal(i.Network)
+	})
+	switch {
+	case first || !reserved(i):
+		return v.Name
+	case v.Name.IsUnknown() || i.Name.IsUnknown():
+		return types.StringUnknown()
+	}
+	return types.StringValue(v.Name.ValueString() + "-" + i.Name.ValueString())
+}
+
+// planMAC keeps an address that the interface has, and else derives one that no other interface of the node has.
+func planMAC(name types.String, n int, given, was types.String, taken map[string]bool) types.String {
+	switch {
+	case !given.IsNull():
+		return given
+	case known(was):
+		taken[machine.CanonicalMAC(was.ValueString())] = true
+		return was
+	case name.IsUnknown():
+		return types.StringUnknown()
+	}
+	for ; ; n++ {
+		mac := alloc.MAC(name.ValueString(), n).String()
+		if !taken[mac] {
+			taken[mac] = true
+			return types.StringValue(mac)
+		}
+	}
+}
+
+// matchInterfaces finds the prior version of each interface; the zero value has none.
+func matchInterfaces(config, prior []interfaceModel) []interfaceModel {
+	matched, used := make([]interfaceModel, len(config)), make([]bool, len(prior))
+	pass := func(same func(n, p int) bool) {
+		for n := range config {
+			if known(matched[n].MAC) {
+				continue
+			}
+			for p := range prior {
+				if !used[p] && same(n, p) {
+					matched[n], used[p] = prior[p], true
+					break
+				}
+			}
+		}
+	}
+	pass(func(n, p int) bool {
+		return known(config[n].MAC) && machine.CanonicalMAC(config[n].MAC.ValueString()) == machine.CanonicalMAC(prior[p].MAC.ValueString())
+	})
+	pass(func(n, p int) bool {
+		return config[n].MAC.IsNull() && known(config[n].Name) && config[n].Name.Equal(prior[p].Name)
+	})
+	pass(func(n, p int) bool { return config[n].MAC.IsNull() && config[n].Name.IsNull() && n == p })
+	return matched
+}

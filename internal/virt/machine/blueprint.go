@@ -1,0 +1,170 @@
+package machine
+
+import (
+	"context"
+	"maps"
+	"net/netip"
+	"slices"
+
+	"libvirt.org/go/libvirtxml"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+)
+
+// blueprint is a Spec with every name resolved on its hypervisor: what is to be there, and nothing made yet.
+type blueprint struct {
+	machine *Machine
+	// volumes are the machine's own that are to be made, in the order of its disks.
+	volumes      []ownVolume
+	reservations []Reservation
+	filters      []*libvirtxml.NWFilter
+	// rewrite are volumes that are there and whose content is to be written anew.
+	rewrite []ownVolume
+}
+
+// Reservation is an address that a network's DHCP keeps for the machine.
+type Reservation struct {
+	Network string
+	Host    hypervisor.DHCPHost
+}
+
+func (b *blueprint) filterNames() []string {
+	var names []string
+	for _, f := range b.filters {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+// drafter makes a blueprint of a Spec. Answers about pools and images are shared by all machines.
+type drafter struct {
+	client *hypervisor.Client
+	facts  *Facts
+	spec   *Spec
+	owner  owner.Mark
+	// existing is the machine as it is; nil for one that is to be made. Its disks stay where they are, so nothing is asked
+	// about the images that they were made of.
+	existing *Machine
+	// lost are its further disks whose volumes are gone.
+	lost map[string]bool
+}
+
+// existingDisk finds a disk of the machine as it is; nil where there is none.
+func (r *drafter) existingDisk(key string) *Disk {
+	if r.existing == nil {
+		return nil
+	}
+	return r.existing.Disk(key)
+}
+
+// draft resolves a machine. The UUID is the domain's, made up by the caller for a new one.
+func (r *drafter) draft(ctx context.Context, uuid string) (*blueprint, error) {
+	s := r.spec
+	m := &Machine{
+		Name: s.Name, UUID: uuid, Type: s.Type, CPU: s.CPU, Boot: s.Boot, Console: s.Console,
+		Memory: s.MemoryMiB, MaxMemory: s.MaxMemoryMiB, VCPUs: s.VCPUs, MaxVCPUs: s.MaxVCPUs,
+		Chipset: s.Chipset, Firmware: s.Firmware, Graphics: s.Graphics, GuestAgent: s.GuestAgent, RNG: s.RNG,
+	}
+	if m.CPU.Nested != nil {
+		host, err := r.facts.host(ctx, r.client)
+		if err != nil {
+			return nil, err
+		}
+		m.CPU.Feature = host.nestedFeature
+	}
+	b := &blueprint{machine: m}
+	for _, step := range []func(context.Context, *blueprint) error{r.addRoot, r.addDisks, r.addInterfaces, r.addSeed, r.addIgnition} {
+		if err := step(ctx, b); err != nil {
+			return nil, err
+		}
+	}
+	m.Mark = r.mark(b)
+	return b, nil
+}
+
+// addInterfaces adds the interfaces with their reservations and filters.
+func (r *drafter) addInterfaces(ctx context.Context, b *blueprint) error {
+	for n := range r.spec.Interfaces {
+		i := &r.spec.Interfaces[n]
+		x := Interface{MAC: i.MAC, Bridge: i.Bridge, Model: i.Model, MTU: i.MTU}
+		if i.Network != "" {
+			name, err := r.facts.NetworkName(ctx, r.client, i.Network)
+			if err != nil {
+				return err
+			}
+			x.Network = name
+			b.reservations = append(b.reservations, i.reservations(name)...)
+		}
+		if i.PortSecurity {
+			f := antiSpoofing(r.spec.Name, b.machine.UUID, i)
+			x.Filter = f.Name
+			b.filters = append(b.filters, f)
+		}
+		b.machine.Interfaces = append(b.machine.Interfaces, x)
+	}
+	return nil
+}
+
+// reservations are the addresses that an interface has reserved on its network.
+func (i *InterfaceSpec) reservations(network string) []Reservation {
+	var all []Reservation
+	if ip, err := netip.ParseAddr(i.IP); err == nil {
+		all = append(all, Reservation{network, hypervisor.DHCPHost{MAC: i.MAC, IP: ip, Name: i.Hostname}})
+	}
+	if ip, err := netip.ParseAddr(i.IPv6); err == nil {
+		// On IPv6 a guest names itself by an identifier that nobody knows beforehand, so its name must do.
+		all = append(all, Reservation{network, hypervisor.DHCPHost{IP: ip, Name: i.Hostname}})
+	}
+	return all
+}
+
+// mark is what the domain's metadata say about the machine.
+func (r *drafter) mark(b *blueprint) Mark {
+	s := r.spec
+	k := Mark{Owner: r.owner.ID, Workspace: r.owner.Workspace, Role: s.Role, Butane: s.Butane != "", Settings: &MarkedSettings{
+		AllowRestart: s.AllowRestart, ShutdownTimeout: s.ShutdownTimeout, WaitFor: s.WaitFor, Timeouts: s.Timeouts,
+	}}
+	if r.existing != nil {
+		k.Store = r.existing.Mark.Store
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Labels)) {
+		k.Labels = append(k.Labels, MarkedLabel{Name: name, Value: s.Labels[name]})
+	}
+	for _, d := range b.machine.Disks {
+		marked := MarkedDisk{Key: d.Key}
+		if r.existingDisk(d.Key) != nil && s.Disks[d.Key].Volume == "" {
+			marked = r.existing.Mark.Disk(d.Key)
+			marked.Key, marked.Leaving = d.Key, false
+		}
+		k.Disks = append(k.Disks, marked)
+	}
+	for _, own := range slices.Concat(b.volumes, b.rewrite) {
+		i := slices.IndexFunc(k.Disks, func(d MarkedDisk) bool { return d.Key == own.key })
+		if i < 0 {
+			k.Disks = append(k.Disks, MarkedDisk{Key: own.key})
+			i = len(k.Disks) - 1
+		}
+		k.Disks[i].Pool, k.Disks[i].Volume = own.pool.Name(), own.xml.Name
+	}
+	for n := range s.Interfaces {
+		k.Interfaces = append(k.Interfaces, s.Interfaces[n].mark())
+	}
+	return k
+}
+
+// mark is what the domain's metadata say about the inside of an interface.
+func (i *InterfaceSpec) mark() MarkedInterface {
+	var routes []string
+	for _, r := range i.Routes {
+		routes = append(routes, r.CIDR+">"+r.Via)
+	}
+	k := MarkedInterface{
+		MAC: i.MAC, Name: i.Name, Addresses: joinFields(i.Addresses), Gateway: i.Gateway, Routes: joinFields(routes),
+		Nameservers: joinFields(i.Nameservers), Allowed: joinFields(i.AllowedAddresses),
+	}
+	if i.IPv6 != "" {
+		k.IPv6, k.Hostname = i.IPv6, i.Hostname
+	}
+	return k
+}

@@ -1,0 +1,242 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"libvirt.org/go/libvirtxml"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+)
+
+// ownVolume is a volume that lives and dies with the node.
+type ownVolume struct {
+	key string
+	// path is the attribute that it comes from.
+	path []any
+	pool *hypervisor.Pool
+	xml  *libvirtxml.StorageVolume
+	// content is uploaded where it is not nil.
+	content []byte
+	// made is set once the volume may exist, and there where it did before.
+	made, there bool
+}
+
+func (v *ownVolume) file() string { return v.pool.Path() + "/" + v.xml.Name }
+
+// addRoot adds the root disk: an overlay of the image, or an empty disk.
+func (r *drafter) addRoot(ctx context.Context, b *blueprint) error {
+	root := r.spec.Root
+	if root == nil {
+		return nil
+	}
+	if existing := r.existingDisk(Root); existing != nil {
+		b.keepDisk(*existing, root.Bus)
+		return nil
+	}
+	var image *hypervisor.Volume
+	if root.Image != "" {
+		var err error
+		if image, err = r.facts.Volume(ctx, r.client, root.Image); err != nil {
+			return err
+		}
+	}
+	pool, err := r.facts.Pool(ctx, r.client, rootPool(root, image))
+	if err != nil {
+		return err
+	}
+	gib := root.SizeGiB
+	if gib == 0 && image != nil {
+		gib = GiB(image.Capacity())
+	}
+	if gib == 0 {
+		return errors.New("a root disk without an image needs a size_gib")
+	}
+	own := ownVolume{key: Root, path: at("root_disk"), pool: pool, xml: diskVolume(r.spec.Name+"-root", pool, gib)}
+	if image != nil {
+		if !pool.Files() {
+			return fmt.Errorf("an overlay of an image must be a file, and the volumes of storage pool %q (%s) are not", pool.Name(), pool.Type())
+		}
+		own.xml.BackingStore = &libvirtxml.StorageVolumeBackingStore{
+			Path: image.Path(), Format: &libvirtxml.StorageVolumeTargetFormat{Type: image.Format()},
+		}
+	}
+	b.addVolume(own, root.Bus, false)
+	return nil
+}
+
+// rootPool is the root disk's pool: what is asked for, or where the image is.
+func rootPool(root *RootSpec, image *hypervisor.Volume) string {
+	switch {
+	case root.Pool != "":
+		return root.Pool
+	case image != nil:
+		return image.Pool
+	}
+	return "default"
+}
+
+// addDisks adds the further disks in the order of their keys.
+func (r *drafter) addDisks(ctx context.Context, b *blueprint) error {
+	for _, key := range slices.Sorted(maps.Keys(r.spec.Disks)) {
+		d, existing := r.spec.Disks[key], r.existingDisk(key)
+		if d.Volume != "" {
+			volume, err := r.facts.Volume(ctx, r.client, d.Volume)
+			if err != nil {
+				return err
+			}
+			if existing != nil && existing.Path == volume.Path() {
+				b.keepDisk(*existing, d.Bus) // as its XML has it
+				continue
+			}
+			b.machine.Disks = append(b.machine.Disks, Disk{
+				Key: key, Path: volume.Path(), Block: volume.XML.Type == "block", Format: rawOr(volume.Format()), Bus: d.Bus,
+			})
+			continue
+		}
+		if existing != nil && !r.lost[key] && r.existing.Mark.Disk(key).Pool == r.poolName(ctx, d.Pool) {
+			b.keepDisk(*existing, d.Bus)
+			continue
+		}
+		name := d.Pool
+		if name == "" && len(b.volumes) > 0 {
+			name = b.volumes[0].pool.Name()
+		}
+		pool, err := r.facts.Pool(ctx, r.client, name)
+		if err != nil {
+			return err
+		}
+		b.addVolume(ownVolume{key: key, path: at("disks", service.Key(key)), pool: pool, xml: diskVolume(r.spec.Name+"-"+key, pool, d.SizeGiB)}, d.Bus, false)
+	}
+	return nil
+}
+
+// keepDisk adds a disk that the machine has already.
+func (b *blueprint) keepDisk(existing Disk, bus string) {
+	existing.Bus = bus
+	b.machine.Disks = append(b.machine.Disks, existing)
+}
+
+// poolName resolves a pool's id; a pool that cannot be asked about keeps what it was called.
+func (r *drafter) poolName(ctx context.Context, ref string) string {
+	if !hypervisor.IsUUID(ref) {
+		return ref
+	}
+	p, err := r.facts.Pool(ctx, r.client, ref)
+	if err != nil {
+		return ref
+	}
+	return p.Name()
+}
+
+// addVolume adds a volume of the node's own as a disk.
+func (b *blueprint) addVolume(own ownVolume, bus string, readOnly bool) {
+	b.volumes = append(b.volumes, own)
+	b.machine.Disks = append(b.machine.Disks, Disk{
+		Key: own.key, Path: own.file(), Block: !own.pool.Files(), Format: own.format(), Bus: bus, ReadOnly: readOnly,
+	})
+}
+
+func (v *ownVolume) format() string {
+	if f := v.xml.Target; f != nil && f.Format != nil {
+		return f.Format.Type
+	}
+	return "raw"
+}
+
+// rawOr is the format by which QEMU reads a volume: block devices and images have none of their own.
+func rawOr(format string) string {
+	if format == "qcow2" {
+		return format
+	}
+	return "raw"
+}
+
+// diskVolume is an empty volume: a qcow2 file, or a plain device where the pool has no files.
+func diskVolume(base string, pool *hypervisor.Pool, gib int64) *libvirtxml.StorageVolume {
+	v := &libvirtxml.StorageVolume{Name: base, Capacity: &libvirtxml.StorageVolumeSize{Unit: "bytes", Value: uint64(gib) << 30}}
+	if pool.Files() {
+		v.Name = base + ".qcow2"
+		v.Target = &libvirtxml.StorageVolumeTarget{Format: &libvirtxml.StorageVolumeTargetFormat{Type: "qcow2"}}
+	}
+	return v
+}
+
+// rawVolume is a raw file of exactly this content.
+func rawVolume(name string, content []byte) *libvirtxml.StorageVolume {
+	return &libvirtxml.StorageVolume{
+		Name: name, Capacity: &libvirtxml.StorageVolumeSize{Unit: "bytes", Value: uint64(len(content))},
+		Target: &libvirtxml.StorageVolumeTarget{Format: &libvirtxml.StorageVolumeTargetFormat{Type: "raw"}},
+	}
+}
+
+// GiB is a size in GiB, rounded up.
+func GiB(bytes uint64) int64 { return int64((bytes + 1<<30 - 1) >> 30) }
+
+// addSeed adds the cloud-init disk. It is a virtio disk, because kernels made for virtual machines may lack
+// drivers for CD-ROMs.
+func (r *drafter) addSeed(ctx context.Context, b *blueprint) error {
+	if !r.spec.Seeded() {
+		return nil
+	}
+	seed, err := seedOf(r.spec, b.machine.UUID)
+	if err != nil {
+		return err
+	}
+	image, err := seed.Image()
+	if err != nil {
+		return err
+	}
+	own, err := r.contentVolume(ctx, b, Seed, seedSuffix, image)
+	if err != nil {
+		return err
+	}
+	if existing := r.existingDisk(Seed); existing != nil {
+		b.keepDisk(*existing, existing.Bus)
+		b.rewrite = append(b.rewrite, own)
+		return nil
+	}
+	b.addVolume(own, "virtio", true)
+	return nil
+}
+
+// addIgnition hands the configuration over in a file, because a command line has no room for all of it.
+func (r *drafter) addIgnition(ctx context.Context, b *blueprint) error {
+	text, err := ignitionOf(r.spec)
+	if err != nil || text == "" {
+		return err
+	}
+	own, err := r.contentVolume(ctx, b, Ignition, ignitionSuffix, []byte(text))
+	if err != nil {
+		return err
+	}
+	b.machine.IgnitionFile = own.file()
+	if r.existing != nil && r.existing.IgnitionFile == own.file() {
+		b.rewrite = append(b.rewrite, own)
+		return nil
+	}
+	b.volumes = append(b.volumes, own)
+	return nil
+}
+
+// contentVolume is a volume with content, beside the root disk.
+func (r *drafter) contentVolume(ctx context.Context, b *blueprint, key, suffix string, content []byte) (ownVolume, error) {
+	name := "default"
+	switch {
+	case r.existing != nil && r.existing.Mark.Disk(key).Pool != "":
+		name = r.existing.Mark.Disk(key).Pool
+	case r.spec.Root != nil && r.spec.Root.Pool != "":
+		name = r.spec.Root.Pool
+	case len(b.volumes) > 0:
+		name = b.volumes[0].pool.Name()
+	}
+	pool, err := r.facts.Pool(ctx, r.client, name)
+	if err == nil && !pool.Files() {
+		err = fmt.Errorf("storage pool %q (%s) cannot hold files, and cloud-init and Ignition need one: put the root disk into a pool of type dir", pool.Name(), pool.Type())
+	}
+	return ownVolume{key: key, path: r.spec.diskPath(key), pool: pool, xml: rawVolume(r.spec.Name+suffix, content), content: content}, err
+}

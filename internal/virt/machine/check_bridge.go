@@ -1,0 +1,101 @@
+package machine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+)
+
+// bridges finds bridges that the hypervisor's machine does not have and that nothing in the plan makes.
+func (k *Checker) bridges(ctx context.Context) error {
+	missing, err := k.missingBridges(ctx, func(bridge string) bool { return !k.plannedBridge(bridge) })
+	for _, m := range missing {
+		switch {
+		case !m.sure:
+			k.problems = append(k.problems, service.Warningf(m.path, "Bridge not found",
+				"no bridge %q was found on hypervisor %s, which cannot be looked at closely: without it the node does not start", m.name, k.Client.URI()))
+		case !k.Want.Running && !k.Want.Unknown.Has("running"):
+			k.problems = append(k.problems, service.Warningf(m.path, "Unknown bridge",
+				"hypervisor %s has no bridge %q, and without it the node will not start", k.Client.URI(), m.name))
+		default:
+			k.problem(m.path, "Unknown bridge", "hypervisor %s has no bridge %q, and nothing planned so far makes it: make it there, or with virtcluster_external_bridge or virtcluster_network, and refer to that resource's attribute instead of writing its name, so that it comes first", k.Client.URI(), m.name)
+		}
+	}
+	return err
+}
+
+// missingBridge is a bridge that an interface needs.
+type missingBridge struct {
+	path []any
+	name string
+	// sure is set where everybody who could know says so.
+	sure bool
+}
+
+// missingBridges are those of the wanted bridges that the hypervisor's machine does not have.
+func (k *Checker) missingBridges(ctx context.Context, wanted func(bridge string) bool) ([]missingBridge, error) {
+	var all []missingBridge
+	for n := range k.Want.Interfaces {
+		i := &k.Want.Interfaces[n]
+		if i.Bridge == "" || k.plugged(i) || !wanted(i.Bridge) {
+			continue
+		}
+		lacks, sure, err := k.Facts.lacksBridge(ctx, k.Client, i.Bridge)
+		if err != nil {
+			return nil, err
+		}
+		if lacks {
+			all = append(all, missingBridge{at("network_interfaces", n, "bridge"), i.Bridge, sure})
+		}
+	}
+	return all, nil
+}
+
+// withBridges acts on a node that is to run. Where one of its bridges is missing, nothing is begun; where that is not sure,
+// a failure is told to be the bridge's. When planning, the bridge may have been another resource's to make.
+func (k *Checker) withBridges(ctx context.Context, act func() error) error {
+	var missing []missingBridge
+	if k.Want.Running {
+		var err error
+		if missing, err = k.missingBridges(ctx, func(string) bool { return true }); err != nil {
+			return err
+		}
+	}
+	return actUnlessMissing(missing, act)
+}
+
+func actUnlessMissing(missing []missingBridge, act func() error) error {
+	for _, m := range missing {
+		if m.sure {
+			return service.At(m.path, fmt.Errorf("the hypervisor has no bridge %q: make it there, or refer to the attribute of the resource that makes it, so that it comes first", m.name))
+		}
+	}
+	err := act()
+	if err != nil && len(missing) > 0 {
+		return service.At(missing[0].path, fmt.Errorf("no bridge %q was found on the hypervisor: %w", missing[0].name, err))
+	}
+	return err
+}
+
+// plugged says that the machine is in an interface's bridge already, or does not need it now.
+func (k *Checker) plugged(i *InterfaceSpec) bool {
+	starts := !k.Was.Running && k.Want.Running
+	return !k.Fresh && !starts && slices.ContainsFunc(k.Was.Interfaces, func(p InterfaceSpec) bool { return p.Bridge == i.Bridge })
+}
+
+// plannedBridge says that a resource of the plan has a bridge on the node's hypervisor, under whichever name the
+// configuration knows that, or on a host that may be its machine.
+func (k *Checker) plannedBridge(bridge string) bool {
+	if k.Plan.Claims.Holder(planregistry.HostBridgeClaim(bridge)) != "" {
+		return true
+	}
+	for name, c := range k.Hypervisors {
+		if c == k.Client && k.Plan.Claims.Holder(planregistry.BridgeClaim(name, bridge)) != "" {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,119 @@
+package machine
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"libvirt.org/go/libvirtxml"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/sshhost"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+)
+
+// answered is a check of a node whose hypervisor was asked already.
+func answered(t *testing.T, want *Spec, offered *libvirtxml.DomainCaps, features ...string) *Checker {
+	t.Helper()
+	c, err := hypervisor.New("test:///default", sshhost.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := &Checker{Facts: &Facts{}, Client: c, Want: want, Was: &Spec{}, Fresh: true}
+	know(k, question{c, "host", ""}, &hostFacts{
+		chipsets:      map[string]map[string]bool{"kvm": {"q35": true, "pc": true, "microvm": false}, "qemu": {"q35": true}},
+		nestedFeature: "svm", memory: 1 << 40,
+	})
+	know(k, question{c, "offers to " + want.Type, want.Chipset}, offered)
+	know(k, question{c, "processor for " + offered.Domain, offered.Machine}, features)
+	return k
+}
+
+func know[T any](k *Checker, q question, answer T) {
+	_, _ = ask(k.Facts, q, func() (T, error) { return answer, nil })
+}
+
+func TestWhatTheHypervisorDoesNotOffer(t *testing.T) {
+	offers := func(firmware, secure []string) *libvirtxml.DomainCaps {
+		return &libvirtxml.DomainCaps{
+			CPU: &libvirtxml.DomainCapsCPU{Modes: []libvirtxml.DomainCapsCPUMode{{Name: "host-passthrough", Supported: "yes"}}},
+			OS: &libvirtxml.DomainCapsOS{
+				Enums:  []libvirtxml.DomainCapsEnum{{Name: "firmware", Values: firmware}},
+				Loader: &libvirtxml.DomainCapsOSLoader{Enums: []libvirtxml.DomainCapsEnum{{Name: "secure", Values: secure}}},
+			},
+		}
+	}
+	node := func(chipset, firmware string, nested bool) *Spec {
+		return &Spec{Type: "kvm", Chipset: chipset, Firmware: firmware, CPU: CPU{Mode: "host-passthrough", Nested: &nested}, MaxMemoryMiB: 1024}
+	}
+	everything := offers([]string{"efi"}, []string{"no", "yes"})
+	for name, c := range map[string]struct {
+		v        *Spec
+		offered  *libvirtxml.DomainCaps
+		features []string
+		at, want string // the path and a part of the problem; "" for none
+	}{
+		"nothing wrong":                  {node("q35", "uefi-secure", true), everything, []string{"svm"}, "", ""},
+		"a processor without nesting":    {node("q35", "bios", true), everything, []string{"svme-addr-chk"}, "[cpu nested]", "load its kvm module with nested=1"},
+		"which nobody asks for":          {node("q35", "bios", false), everything, nil, "", ""},
+		"UEFI without its files":         {node("q35", "uefi", false), offers(nil, []string{"no"}), nil, "[firmware]", `or write firmware = "bios"`},
+		"Secure Boot without its files":  {node("q35", "uefi-secure", false), offers([]string{"efi"}, []string{"no"}), nil, "[firmware]", `or write firmware = "uefi"`},
+		"a BIOS where there is no UEFI":  {node("q35", "bios", false), offers(nil, nil), nil, "", ""},
+		"a machine without PCI":          {node("microvm", "bios", false), everything, nil, "[machine]", `no PCI, which a node's disks and interfaces are plugged into; write machine = "q35", or another that is offered to type kvm: pc, q35`},
+		"a machine that nobody has made": {node("q36", "bios", false), everything, nil, "[machine]", "does not offer it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := answered(t, c.v, c.offered, c.features...)
+			if err := errors.Join(k.hardware(t.Context()), k.firmware(t.Context())); err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, p := range k.problems {
+				if fmt.Sprint(p.Path) == c.at && strings.Contains(p.Detail, c.want) {
+					c.want = ""
+					continue
+				}
+				got = append(got, fmt.Sprint(p.Path, p.Detail))
+			}
+			if c.want != "" || len(got) > 0 {
+				t.Errorf("want %q at %s; problems are %q", c.want, c.at, got)
+			}
+		})
+	}
+}
+
+func TestNothingIsBegunWithoutABridge(t *testing.T) {
+	path := at("network_interfaces", 1, "bridge")
+	refusal := errors.New("Cannot get interface MTU")
+	for name, c := range map[string]struct {
+		missing []missingBridge
+		fails   error
+		begun   bool
+		want    string // in an error at the bridge's path
+	}{
+		"all are there":                {nil, nil, true, ""},
+		"one is missing for sure":      {[]missingBridge{{path, "br9", true}}, nil, false, `no bridge "br9"`},
+		"one may be missing":           {[]missingBridge{{path, "br9", false}}, nil, true, ""},
+		"and it turns out that it is":  {[]missingBridge{{path, "br9", false}}, refusal, true, `no bridge "br9" was found on the hypervisor: Cannot get`},
+		"the second one is, for sure":  {[]missingBridge{{at("x"), "br8", false}, {path, "br9", true}}, nil, false, `no bridge "br9"`},
+		"another failure is as it was": {nil, refusal, true, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			begun := false
+			err := actUnlessMissing(c.missing, func() error {
+				begun = true
+				return c.fails
+			})
+			placed, isPlaced := errors.AsType[*service.AttributeError](err)
+			switch {
+			case begun != c.begun:
+				t.Errorf("begun is %t", begun)
+			case c.want == "" && !errors.Is(err, c.fails), c.want == "" && isPlaced:
+				t.Errorf("the error is %v", err)
+			case c.want != "" && (!isPlaced || fmt.Sprint(placed.Path) != fmt.Sprint(path) || !strings.Contains(err.Error(), c.want)):
+				t.Errorf("the error is %v", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,198 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"reflect"
+	"slices"
+
+	"libvirt.org/go/libvirtxml"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+)
+
+// Change is one thing in which a machine differs from what it shall be.
+type Change struct {
+	// Path is the attribute, as in service.Problem.
+	Path []any
+	// Restart is why a running machine cannot follow; nil where it can.
+	Restart error
+	// Maybe is set where only the guest can tell whether it takes a restart.
+	Maybe bool
+}
+
+// Running is a machine that runs, be it paused: what can be plugged into it depends on what it has.
+type Running struct {
+	// Machine is its configuration, Live its XML.
+	Machine *Machine
+	Live    *libvirtxml.Domain
+}
+
+// errFixed is why a running machine cannot follow a change of what it was started with.
+var errFixed = errors.New("a running machine cannot follow it")
+
+// Compare lists what changes from one Spec to another and says of each whether a running machine can follow, and why not. Without
+// a running machine, devices follow. What is unknown is no change.
+func Compare(was, want *Spec, running *Running) ([]Change, error) {
+	all := compareFixed(was, want)
+	live := func(path []any, was, is any) {
+		if !want.Unknown.Has(path...) && !reflect.DeepEqual(was, is) {
+			all = append(all, Change{Path: path})
+		}
+	}
+	live(at("memory_mib"), was.MemoryMiB, want.MemoryMiB)
+	if want.VCPUs != 0 && was.VCPUs != want.VCPUs {
+		all = append(all, Change{Path: at("vcpus"), Maybe: want.VCPUs < was.VCPUs})
+	}
+	live(at("boot", "order"), was.Boot.Order, want.Boot.Order)
+	live(at("autostart"), was.Autostart, want.Autostart)
+	live(at("role"), was.Role, want.Role)
+	if len(was.Labels)+len(want.Labels) > 0 {
+		live(at("labels"), was.Labels, want.Labels)
+	}
+	if was.Root != nil && want.Root != nil && want.Root.SizeGiB != 0 {
+		live(at("root_disk", "size_gib"), was.Root.SizeGiB, want.Root.SizeGiB)
+	}
+	devices, err := compareDevices(was, want, running)
+	return append(all, devices...), err
+}
+
+// Fixed says that the change is of what a machine is started with.
+func (c Change) Fixed() bool { return errors.Is(c.Restart, errFixed) }
+
+// PlanChanges compares a machine that is planned with what is there: what runs is asked about where devices change. One that is
+// gone since it was read is not there to restart.
+func PlanChanges(ctx context.Context, c *hypervisor.Client, was, want *Spec) ([]Change, error) {
+	if !was.Runs() || !want.Running || want.SameDevices(was) {
+		return Compare(was, want, nil)
+	}
+	d, err := c.Domain(ctx, was.UUID)
+	if hypervisor.IsNotFound(err) || err == nil && !d.Active() {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	existing, err := located(ctx, c, d)
+	if err != nil {
+		return nil, err
+	}
+	return Compare(was, want, &Running{Machine: existing, Live: d.Live})
+}
+
+// NeedRestart are the changes that a running machine cannot follow.
+func NeedRestart(changes []Change) []Change {
+	return slices.DeleteFunc(slices.Clone(changes), func(c Change) bool { return c.Restart == nil })
+}
+
+// compareFixed lists the changes of what a machine is started with.
+func compareFixed(was, want *Spec) []Change {
+	var all []Change
+	differ := func(was, is any, path ...any) {
+		if !want.Unknown.Has(path...) && !reflect.DeepEqual(was, is) {
+			all = append(all, Change{Path: path, Restart: errFixed})
+		}
+	}
+	differ(was.Type, want.Type, "type")
+	differ(was.MaxMemoryMiB, want.MaxMemoryMiB, "max_memory_mib")
+	differ(was.MaxVCPUs, want.MaxVCPUs, "max_vcpus")
+	differ(was.Chipset, want.Chipset, "machine")
+	differ(was.Firmware, want.Firmware, "firmware")
+	differ(was.Graphics, want.Graphics, "graphics")
+	differ(was.GuestAgent, want.GuestAgent, "guest_agent")
+	differ(was.RNG, want.RNG, "rng")
+	differ(was.CPU.Mode, want.CPU.Mode, "cpu", "mode")
+	differ(was.CPU.Model, want.CPU.Model, "cpu", "model")
+	differ(was.CPU.Nested, want.CPU.Nested, "cpu", "nested")
+	differ(was.Console.Type, want.Console.Type, "console", "type")
+	differ(was.Console.LogFile, want.Console.LogFile, "console", "log_file")
+	if was.Root != nil && want.Root != nil {
+		differ(was.Root.Bus, want.Root.Bus, "root_disk", "bus")
+	} else {
+		differ(was.Root == nil, want.Root == nil, "root_disk")
+	}
+	differ(was.Boot.Kernel, want.Boot.Kernel, "boot", "kernel")
+	differ(was.Boot.Initrd, want.Boot.Initrd, "boot", "initrd")
+	differ(was.Boot.Cmdline, want.Boot.Cmdline, "boot", "cmdline")
+	// fw_cfg is part of the machine; what is in its file is not.
+	if was.ignites() != want.ignites() {
+		all = append(all, Change{Path: at("ignition"), Restart: errFixed})
+	}
+	return all
+}
+
+// SameDevices says that nothing is to be plugged in or out.
+func (s *Spec) SameDevices(was *Spec) bool {
+	unknown := s.Unknown.Has("disks") || s.Unknown.Has("network_interfaces") || s.Unknown.Has("cloud_init")
+	return !unknown && len(s.Disks) == len(was.Disks) && maps.Equal(s.Disks, was.Disks) && sameInterfaces(s.Interfaces, was.Interfaces) && sameCloudInit(s.CloudInit, was.CloudInit)
+}
+
+func sameInterfaces(a, b []InterfaceSpec) bool {
+	return slices.EqualFunc(a, b, func(x, y InterfaceSpec) bool { return reflect.DeepEqual(x, y) })
+}
+
+// compareDevices lists what is to be plugged in or out, in the order in which an update comes to it: what is removed goes last,
+// and gives no room to what is new.
+func compareDevices(was, want *Spec, running *Running) ([]Change, error) {
+	if running == nil {
+		return nil, nil
+	}
+	room, err := RoomOf(running.Live)
+	if err != nil {
+		return nil, err
+	}
+	var all []Change
+	note := func(path []any, refusal error) { all = append(all, Change{Path: path, Restart: refusal}) }
+	for _, key := range slices.Sorted(maps.Keys(want.Disks)) {
+		disk, existing, path := want.Disks[key], running.Machine.Disk(key), at("disks", service.Key(key))
+		old, known := was.Disks[key]
+		stays := existing != nil && disk.isAt(existing, old) && !(known && old.missing() && disk.Volume == "")
+		if stays || want.Unknown.Has(within(path, "bus")...) {
+			continue
+		}
+		if existing != nil {
+			if err := room.UnplugDisk(existing.Bus); err != nil {
+				note(path, err)
+				continue
+			}
+		}
+		note(path, room.PlugDisk(disk.Bus))
+	}
+	if want.Seeded() && running.Machine.Disk(Seed) == nil {
+		note(want.seedPath(), room.PlugDisk("virtio"))
+	}
+	compareInterfaces(want, running, room, note)
+	for _, existing := range running.Machine.Disks {
+		_, wanted := want.Disks[existing.Key]
+		if !wanted && existing.Key != Root && existing.Key != Seed && !want.Unknown.Has("disks") {
+			note(at("disks", service.Key(existing.Key)), room.UnplugDisk(existing.Bus))
+		}
+	}
+	return all, nil
+}
+
+// isAt says whether a disk stays as the machine has it. A volume may be called by another path than it was resolved to.
+func (d DiskSpec) isAt(existing *Disk, was DiskSpec) bool {
+	return (d.Volume == "" || d.Volume == existing.Path || d.Volume == was.Volume) && d.Bus == existing.Bus
+}
+
+// compareInterfaces does the same for interfaces. One that gets another model is plugged out and in again.
+func compareInterfaces(want *Spec, running *Running, room *Room, note func([]any, error)) {
+	for n, i := range want.Interfaces {
+		path := at("network_interfaces", n)
+		laterModel := want.Unknown.Has(within(path, "model")...)
+		index := slices.IndexFunc(running.Machine.Interfaces, func(x Interface) bool { return x.MAC == i.MAC })
+		plugged := index >= 0 && FindInterface(running.Live, i.MAC) != nil
+		if plugged && (laterModel || running.Machine.Interfaces[index].Model == i.Model) {
+			continue
+		}
+		if plugged {
+			room.UnplugInterface(running.Machine.Interfaces[index].Model)
+		}
+		if !laterModel {
+			note(path, room.PlugInterface(i.Model))
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/hashicorp/terraform-plugin-log/tflog"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
+)
+
+// make makes the machine and starts it. When it fails, what was made is removed again.
+func (s *Store) make(ctx context.Context, want *Spec) (*blueprint, error) {
+	if err := s.removeInterrupted(ctx, want); err != nil {
+		return nil, err
+	}
+	r := &drafter{client: s.client, facts: s.facts, spec: want, owner: s.claim.Mark()}
+	b, err := r.draft(ctx, uuid.NewString())
+	if err != nil {
+		return nil, err
+	}
+	s.facts.creating.Store(b.machine.UUID, true)
+	made := Leftovers{uuid: b.machine.UUID}
+	undo := func(err error) error {
+		return errors.Join(err, removeMachine(context.WithoutCancel(ctx), s.client, made, 0))
+	}
+	for _, f := range b.filters {
+		if _, err := defineFilter(ctx, s.client, b.machine.UUID, f); err != nil {
+			return nil, undo(err)
+		}
+		made.filters = append(made.filters, f.Name)
+	}
+	b.machine.Mark.Creating = true
+	domain, err := Render(b.machine)
+	if err != nil {
+		return nil, undo(err)
+	}
+	if err := s.client.DefineDomain(ctx, domain); err != nil {
+		return nil, undo(err)
+	}
+	b.machine.Mark.Creating = false
+	err = s.makeParts(ctx, b, want)
+	made.volumes, made.reservations = createdVolumes(b.volumes), b.reservations
+	if err == nil && want.Running {
+		err = s.client.StartDomain(ctx, b.machine.UUID)
+	}
+	if err != nil {
+		return nil, undo(err)
+	}
+	return b, nil
+}
+
+// makeParts makes what the defined domain refers to.
+func (s *Store) makeParts(ctx context.Context, b *blueprint, want *Spec) error {
+	var group errgroup.Group
+	group.Go(func() error { return createVolumes(ctx, s.client, b.volumes) })
+	for _, r := range b.reservations {
+		group.Go(func() error { return s.reserve(ctx, r, network.AddReservation, func() error { return nil }) })
+	}
+	if want.Autostart {
+		group.Go(func() error { return s.client.SetDomainAutostart(ctx, b.machine.UUID, true) })
+	}
+	return group.Wait()
+}
+
+// removeInterrupted removes what an interrupted create of this machine left behind. A domain of that name that is not such a
+// leftover of the same workspace is somebody's.
+func (s *Store) removeInterrupted(ctx context.Context, want *Spec) error {
+	d, err := s.client.DomainByName(ctx, want.Name)
+	if hypervisor.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	got := Read(d.Config)
+	if _, ours := s.facts.creating.Load(d.UUID); ours {
+		return fmt.Errorf("another resource of this apply makes a node %q too: give one of them another name", d.Name)
+	}
+	if found := got.Mark.owner(); !got.Mark.Marked() || !got.Mark.Creating || !s.claim.MayTake(found) {
+		return s.foreign(d, found)
+	}
+	tflog.Warn(ctx, "removing what an interrupted create left behind", map[string]any{"node": d.Name, "uuid": d.UUID})
+	left := Leftovers{uuid: d.UUID}
+	for _, disk := range got.Mark.Disks {
+		if disk.Volume != "" {
+			left.volumes = append(left.volumes, VolumeRef{disk.Pool, disk.Volume})
+		}
+	}
+	for _, i := range got.Interfaces {
+		if i.Filter == filterName(d.Name, i.MAC) {
+			left.filters = append(left.filters, i.Filter)
+		}
+	}
+	// Its reservations are those of the machine that is about to be made, or are found by its MAC addresses.
+	reservations, err := reservationsOf(ctx, s.client, got)
+	left.reservations = reservations
+	return errors.Join(err, removeMachine(ctx, s.client, left, 0))
+}

@@ -1,0 +1,184 @@
+package machine
+
+import (
+	"context"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-log/tflog"
+	"golang.org/x/sync/errgroup"
+	"libvirt.org/go/libvirtxml"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
+)
+
+// Delete stops the guest and removes the domain last, so that an interrupted destroy can be taken up again. A domain that became
+// somebody else's stays, with an *owner.ForeignError.
+func (s *Store) Delete(ctx context.Context) error {
+	s.facts.Hold(s.known)
+	defer s.facts.leave(s.known)()
+	left, err := s.leftovers(ctx)
+	if err != nil {
+		return err
+	}
+	return removeMachine(ctx, s.client, left, s.known.grace())
+}
+
+// Leftovers are what a machine consists of on its hypervisor.
+type Leftovers struct {
+	uuid         string
+	volumes      []VolumeRef
+	reservations []Reservation
+	filters      []string
+	// interfaces are where leases may be left.
+	interfaces []Interface
+	// reclaim is the configuration that names a UEFI variable store which the machine's own does not name any more.
+	reclaim *libvirtxml.Domain
+}
+
+// leftovers collects what the machine in state consists of: the domain's own word where there is a domain, and what
+// state knows where it vanished.
+func (s *Store) leftovers(ctx context.Context) (Leftovers, error) {
+	left := Leftovers{uuid: s.known.UUID}
+	for n := range s.known.Interfaces {
+		i := &s.known.Interfaces[n]
+		if i.Network != "" {
+			left.reservations = append(left.reservations, i.reservations(i.Network)...)
+			left.interfaces = append(left.interfaces, Interface{MAC: i.MAC, Network: i.Network})
+		}
+		if i.PortSecurity {
+			left.filters = append(left.filters, filterName(s.known.Name, i.MAC))
+		}
+	}
+	d, err := s.client.Domain(ctx, left.uuid)
+	switch {
+	case hypervisor.IsNotFound(err):
+		left.volumes, err = unusedVolumes(ctx, s.client, s.known.VolumeNames())
+		return left, err
+	case err != nil:
+		return left, err
+	}
+	m, err := located(ctx, s.client, d)
+	if err != nil {
+		return left, err
+	}
+	if found := m.Mark.owner(); !s.claim.Owns(found) {
+		return left, s.foreign(d, found)
+	}
+	left.volumes, err = ownVolumes(ctx, s.client, m, s.known)
+	if ReclaimStore(d.Config) {
+		left.reclaim = d.Config
+	}
+	return left, err
+}
+
+// ownVolumes are the volumes that go with a machine: those that its mark names, and the disks of one that
+// someone else made unless state has them as volumes of their own.
+func ownVolumes(ctx context.Context, c *hypervisor.Client, m *Machine, s *Spec) ([]VolumeRef, error) {
+	var all []VolumeRef
+	for _, marked := range m.Mark.Disks {
+		if marked.Volume != "" {
+			all = append(all, VolumeRef{marked.Pool, marked.Volume})
+		}
+	}
+	for _, disk := range m.Disks {
+		inState, listed := s.Disks[disk.Key]
+		own := disk.Key == Root && s.Root != nil || listed && inState.Volume == ""
+		if !own || m.Mark.Disk(disk.Key).Volume != "" {
+			continue
+		}
+		volume, err := c.VolumeByPath(ctx, disk.Path)
+		if hypervisor.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, VolumeRef{volume.Pool, volume.Name()})
+	}
+	return all, nil
+}
+
+// unusedVolumes are those of the volumes that no machine has: where a machine's domain is gone, its volumes are known by their
+// names alone, and somebody may have made another machine of them.
+func unusedVolumes(ctx context.Context, c *hypervisor.Client, names []VolumeRef) ([]VolumeRef, error) {
+	domains, err := c.Domains(ctx)
+	if err != nil {
+		return nil, err
+	}
+	used, paths := map[VolumeRef]bool{}, map[string]bool{}
+	for _, d := range domains {
+		m := Read(d.Config)
+		for _, disk := range m.Mark.Disks {
+			used[VolumeRef{disk.Pool, disk.Volume}] = true
+		}
+		for _, disk := range m.Disks {
+			used[VolumeRef{disk.Pool, disk.Volume}], paths[disk.Path] = true, true
+		}
+	}
+	var unused []VolumeRef
+	for _, ref := range names {
+		volume, err := c.Volume(ctx, ref.Pool, ref.Name)
+		switch {
+		case hypervisor.IsNotFound(err):
+		case err != nil:
+			return nil, err
+		case used[ref] || paths[volume.Path()]:
+			tflog.Warn(ctx, "a volume that another domain uses stays", map[string]any{"pool": ref.Pool, "volume": ref.Name})
+		default:
+			unused = append(unused, ref)
+		}
+	}
+	return unused, nil
+}
+
+// removeMachine stops a machine and removes what it consists of; what is absent already is no error. What may fail comes before
+// the volumes, and the domain goes last, and stays when something else could not be removed: it knows what the rest is called.
+func removeMachine(ctx context.Context, c *hypervisor.Client, left Leftovers, grace time.Duration) error {
+	if err := c.StopDomain(ctx, left.uuid, grace); err != nil {
+		return err
+	}
+	var reservations errgroup.Group
+	for _, r := range left.reservations {
+		reservations.Go(func() error { return network.RemoveReservation(ctx, c, r.Network, r.Host) })
+	}
+	if err := reservations.Wait(); err != nil {
+		return err
+	}
+	releaseLeases(ctx, c, left.interfaces)
+	var volumes errgroup.Group
+	for _, v := range left.volumes {
+		volumes.Go(func() error { return c.DeleteVolume(ctx, v.Pool, v.Name) })
+	}
+	if err := volumes.Wait(); err != nil {
+		return err
+	}
+	if left.reclaim != nil {
+		// A hypervisor that has lost its UEFI firmware cannot be asked; a machine that cannot be destroyed were worse.
+		if err := c.DefineDomain(ctx, left.reclaim); err != nil {
+			tflog.Warn(ctx, "the UEFI variable store that the node left behind stays", map[string]any{"domain": left.uuid, "reason": err.Error()})
+		}
+	}
+	if err := c.UndefineDomain(ctx, left.uuid); err != nil {
+		return err
+	}
+	return removeFilters(ctx, c, left.uuid, left.filters)
+}
+
+// leave notes that a machine is being destroyed: who waits for an address of it waits on. The result ends that.
+func (f *Facts) leave(s *Spec) (done func()) {
+	for _, i := range s.Interfaces {
+		f.leaving.Store(i.MAC, true)
+	}
+	return func() {
+		for _, i := range s.Interfaces {
+			f.leaving.Delete(i.MAC)
+		}
+	}
+}
+
+// leaves says whether the machine of a MAC address is being destroyed here.
+func (f *Facts) leaves(mac string) bool {
+	_, leaves := f.leaving.Load(mac)
+	return leaves
+}

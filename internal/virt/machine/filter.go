@@ -1,0 +1,218 @@
+package machine
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/hashicorp/terraform-plugin-log/tflog"
+	"libvirt.org/go/libvirtxml"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+)
+
+// filterName is the network filter of one interface: libvirt wants filters named, and this one is the node's own.
+func filterName(node, mac string) string {
+	return FilterPrefix + node + "-" + strings.ReplaceAll(mac, ":", "")
+}
+
+// filterUUID is the mark of a filter: libvirt keeps nothing else that could say whose it is. It follows from the machine's own
+// UUID, so a filter of the same name that another machine or a person made has another one.
+func filterUUID(domain, name string) string {
+	space, err := uuid.Parse(domain)
+	if err != nil {
+		space = uuid.Nil // a machine that does not exist has no filters
+	}
+	return uuid.NewSHA1(space, []byte(name)).String()
+}
+
+// unmarkedFilterUUID is what versions of the provider gave a filter that did not mark whose it is.
+func unmarkedFilterUUID(name string) string {
+	sum := sha256.Sum256([]byte("network filter " + name))
+	id := uuid.UUID(sum[:16])
+	id[6], id[8] = id[6]&0x0f|0x40, id[8]&0x3f|0x80 // RFC 9562, version 4
+	return id.String()
+}
+
+// ownFilter says whether a filter that is there is the machine's.
+func ownFilter(f *libvirtxml.NWFilter, domain string) bool {
+	return f.UUID == filterUUID(domain, f.Name) || f.UUID == unmarkedFilterUUID(f.Name)
+}
+
+// antiSpoofing is a network filter that passes only what an interface may send: frames from its own MAC
+// address, ARP and IP packets from its own addresses and the allowed ones. What arrives is not filtered.
+// DHCP passes, because who asks for an address has none yet; so does asking whether an address is free
+// (RFC 5227, RFC 4862).
+func antiSpoofing(node, domain string, i *InterfaceSpec) *libvirtxml.NWFilter {
+	f := &spoofFilter{mac: i.MAC, xml: &libvirtxml.NWFilter{Name: filterName(node, i.MAC), Chain: "root"}}
+	f.xml.UUID = filterUUID(domain, f.xml.Name)
+	f.add("drop", -950, libvirtxml.NWFilterRule{MAC: &libvirtxml.NWFilterRuleMAC{
+		Match: "no", NWFilterRuleCommonMAC: libvirtxml.NWFilterRuleCommonMAC{SrcMACAddr: text(i.MAC)},
+	}})
+	f.add("accept", -900, libvirtxml.NWFilterRule{IP: &libvirtxml.NWFilterRuleIP{
+		SrcIPAddr: text("0.0.0.0"), DstIPAddr: text("255.255.255.255"), Protocol: text("udp"),
+		NWFilterRuleCommonPort: libvirtxml.NWFilterRuleCommonPort{SrcPortStart: text("68"), DstPortStart: text("67")},
+	}})
+	f.add("accept", -900, libvirtxml.NWFilterRule{ARP: &libvirtxml.NWFilterRuleARP{ARPSrcMACAddr: text(i.MAC), ARPSrcIPAddr: text("0.0.0.0")}})
+	all := sendable(i)
+	for _, p := range all {
+		if p.Addr().Is6() {
+			f.add("accept", -800, ipv6From(p))
+			continue
+		}
+		address, bits := text(p.Addr().String()), text(strconv.Itoa(p.Bits()))
+		f.add("accept", -800, libvirtxml.NWFilterRule{ARP: &libvirtxml.NWFilterRuleARP{ARPSrcMACAddr: text(i.MAC), ARPSrcIPAddr: address, ARPSrcIPMask: bits}})
+		f.add("accept", -800, libvirtxml.NWFilterRule{IP: &libvirtxml.NWFilterRuleIP{SrcIPAddr: address, SrcIPMask: bits}})
+	}
+	f.addDiscovery(all)
+	f.add("drop", 900, libvirtxml.NWFilterRule{ARP: &libvirtxml.NWFilterRuleARP{}})
+	f.add("drop", 900, libvirtxml.NWFilterRule{RARP: &libvirtxml.NWFilterRuleRARP{}})
+	f.add("drop", 900, libvirtxml.NWFilterRule{IP: &libvirtxml.NWFilterRuleIP{}})
+	f.add("drop", 900, libvirtxml.NWFilterRule{IPv6: &libvirtxml.NWFilterRuleIPv6{}})
+	return f.xml
+}
+
+// spoofFilter is a network filter in the making, for an interface with this MAC address.
+type spoofFilter struct {
+	mac string
+	xml *libvirtxml.NWFilter
+}
+
+// add adds a rule for what the guest sends.
+func (f *spoofFilter) add(action string, priority int, rule libvirtxml.NWFilterRule) {
+	rule.Action, rule.Direction, rule.Priority = action, "out", priority
+	f.xml.Entries = append(f.xml.Entries, libvirtxml.NWFilterEntry{Rule: &rule})
+}
+
+// addDiscovery adds what IPv6 needs beside the addresses that were given. The guest cannot play the router
+// (134, 137). A filter of libvirt does not see which address a neighbour advertisement (136) is about, only
+// who sends it: so only an interface with an IPv6 address advertises at all, and from its own ones only.
+// A solicitation (135) tells its sender's MAC address too, so it comes from :: (is this address free?), from
+// the interface's own addresses or from the link-local one that belongs to the MAC address. What else is
+// sent from a link-local address (DHCPv6, multicast listeners, VRRP) changes no other node's neighbours.
+func (f *spoofFilter) addDiscovery(all []netip.Prefix) {
+	icmp := func(rule libvirtxml.NWFilterRule, kind string) libvirtxml.NWFilterRule {
+		rule.IPv6.Protocol, rule.IPv6.Type = text("icmpv6"), text(kind)
+		return rule
+	}
+	any := func() libvirtxml.NWFilterRule { return libvirtxml.NWFilterRule{IPv6: &libvirtxml.NWFilterRuleIPv6{}} }
+	f.add("drop", -900, icmp(any(), "134"))
+	f.add("drop", -900, icmp(any(), "137"))
+	f.add("accept", -800, icmp(ipv6From(only(netip.IPv6Unspecified())), "135"))
+	if own := derivedAddresses(f.mac, all); slices.ContainsFunc(all, func(p netip.Prefix) bool { return p.Addr().Is6() }) {
+		for _, a := range own {
+			f.add("accept", -800, ipv6From(only(a)))
+		}
+	} else {
+		f.add("accept", -800, icmp(ipv6From(only(own[0])), "135"))
+	}
+	f.add("drop", -700, icmp(any(), "135"))
+	f.add("drop", -700, icmp(any(), "136"))
+	f.add("accept", -600, ipv6From(only(netip.IPv6Unspecified())))
+	f.add("accept", -600, ipv6From(netip.MustParsePrefix("fe80::/10")))
+}
+
+func text(s string) libvirtxml.NWFilterField { return libvirtxml.NWFilterField{Str: s} }
+
+func ipv6From(p netip.Prefix) libvirtxml.NWFilterRule {
+	return libvirtxml.NWFilterRule{IPv6: &libvirtxml.NWFilterRuleIPv6{SrcIPAddr: text(p.Addr().String()), SrcIPMask: text(strconv.Itoa(p.Bits()))}}
+}
+
+func only(a netip.Addr) netip.Prefix { return netip.PrefixFrom(a, a.BitLen()) }
+
+// derivedAddresses are the IPv6 addresses that a guest makes of its MAC address (RFC 4291, appendix A): first the
+// link-local one, then one in the /64 of each single address among all. A router that advertises that prefix
+// makes the guest add it, and the guest may well send from it rather than from the address it was given.
+func derivedAddresses(mac string, all []netip.Prefix) []netip.Addr {
+	var m [6]byte
+	if parsed, err := net.ParseMAC(mac); err == nil {
+		copy(m[:], parsed)
+	}
+	var own []netip.Addr
+	within := func(prefix netip.Addr) {
+		b := prefix.As16()
+		copy(b[8:], []byte{m[0] ^ 2, m[1], m[2], 0xff, 0xfe, m[3], m[4], m[5]})
+		if a := netip.AddrFrom16(b); !slices.Contains(own, a) {
+			own = append(own, a)
+		}
+	}
+	within(netip.MustParseAddr("fe80::"))
+	for _, p := range all {
+		if p.Addr().Is6() && p.IsSingleIP() {
+			within(p.Addr())
+		}
+	}
+	return own
+}
+
+// sendable are the addresses that an interface may send from.
+func sendable(i *InterfaceSpec) []netip.Prefix {
+	var all []netip.Prefix
+	single := func(text string) {
+		if a, err := netip.ParseAddr(text); err == nil {
+			all = append(all, only(a))
+		}
+	}
+	single(i.IP)
+	single(i.IPv6)
+	for _, p := range i.prefixes() {
+		all = append(all, only(p.Addr()))
+	}
+	for _, text := range i.AllowedAddresses {
+		single(text)
+		if p, err := netip.ParsePrefix(text); err == nil {
+			all = append(all, p.Masked())
+		}
+	}
+	return all
+}
+
+// defineFilter makes a filter or changes the machine's own one, and returns what takes that back. One of its name that is
+// not the machine's is left alone, with an error.
+func defineFilter(ctx context.Context, c *hypervisor.Client, domain string, f *libvirtxml.NWFilter) (undo func(context.Context) error, err error) {
+	was, err := c.Filter(ctx, f.Name)
+	switch {
+	case hypervisor.IsNotFound(err):
+		was = nil
+	case err != nil:
+		return nil, err
+	case !ownFilter(was, domain):
+		return nil, fmt.Errorf("hypervisor %s has a network filter %q (%s) that is not this machine's: rename or remove it (virsh nwfilter-undefine)", c.URI(), was.Name, was.UUID)
+	default:
+		f.UUID = was.UUID // libvirt takes a name with its own UUID only
+	}
+	if err := c.DefineFilter(ctx, f); err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) error {
+		if was == nil {
+			return c.UndefineFilter(ctx, f.Name)
+		}
+		return c.DefineFilter(ctx, was)
+	}, nil
+}
+
+// removeFilters removes those of the filters that are the machine's own; what is absent already is no error.
+func removeFilters(ctx context.Context, c *hypervisor.Client, domain string, names []string) error {
+	var failed error
+	for _, name := range names {
+		f, err := c.Filter(ctx, name)
+		switch {
+		case hypervisor.IsNotFound(err):
+		case err != nil:
+			failed = errors.Join(failed, err)
+		case !ownFilter(f, domain):
+			tflog.Warn(ctx, "a network filter that is not the machine's own stays", map[string]any{"filter": name, "uuid": f.UUID, "domain": domain})
+		default:
+			failed = errors.Join(failed, c.UndefineFilter(ctx, name))
+		}
+	}
+	return failed
+}

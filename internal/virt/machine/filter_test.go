@@ -1,0 +1,111 @@
+package machine
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"libvirt.org/go/libvirtxml"
+)
+
+// rendered is a filter's XML with the quotes and the empty elements that libvirt spells.
+func rendered(t *testing.T, f *libvirtxml.NWFilter) string {
+	t.Helper()
+	text, err := f.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return regexp.MustCompile(`></(mac|arp|rarp|ip|ipv6)>`).ReplaceAllString(strings.ReplaceAll(text, `"`, "'"), "/>") + "\n"
+}
+
+func TestAntiSpoofing(t *testing.T) {
+	i := &InterfaceSpec{
+		MAC: "52:54:00:f2:46:a7", IP: "10.0.0.100", Addresses: []string{"10.19.41.157/24", "fd00::157/64"},
+		AllowedAddresses: []string{"10.19.41.160", "10.128.0.0/14"},
+	}
+	got := rendered(t, antiSpoofing("okd-service-01", someUUID, i))
+	const file = "testdata/filter.xml"
+	if os.Getenv("UPDATE_GOLDEN") != "" {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Neighbour discovery tells MAC addresses, so it passes in the interface's own name only. What the guest derives
+// from its MAC address in the prefix of its own address is its own too: router advertisements make it send from there.
+func TestAntiSpoofingOfNeighbourDiscovery(t *testing.T) {
+	const (
+		mac        = "52:54:00:f2:46:a7"
+		linkLocal  = "srcipaddr='fe80::5054:ff:fef2:46a7' srcipmask='128'"
+		advertised = "srcipaddr='fd00:88::5054:ff:fef2:46a7' srcipmask='128'"
+	)
+	for name, c := range map[string]struct {
+		addresses []string
+		passes    []string
+	}{
+		"IPv4 alone":    {[]string{"10.88.0.6/24"}, []string{"srcipaddr='::' srcipmask='128' protocol='icmpv6' type='135'", linkLocal + " protocol='icmpv6' type='135'"}},
+		"both families": {[]string{"10.88.0.6/24", "fd00:88::6/64"}, []string{"srcipaddr='fd00:88::6' srcipmask='128'", "srcipaddr='::' srcipmask='128' protocol='icmpv6' type='135'", linkLocal, advertised}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			xml := rendered(t, antiSpoofing("n", someUUID, &InterfaceSpec{MAC: mac, Addresses: c.addresses}))
+			// What the filter takes before it drops all solicitations (135) and advertisements (136).
+			before, after, found := strings.Cut(xml, "priority='-700'")
+			if !found {
+				t.Fatal(xml)
+			}
+			for _, kind := range []string{"135", "136"} {
+				if !regexp.MustCompile(`action='drop' direction='out' priority='-700'>\s+<ipv6 protocol='icmpv6' type='` + kind + `'/>`).MatchString(xml) {
+					t.Errorf("type %s passes:\n%s", kind, xml)
+				}
+			}
+			var got []string
+			for _, m := range regexp.MustCompile(`action='accept' .*\s+<ipv6 (.*)/>`).FindAllStringSubmatch(before, -1) {
+				got = append(got, m[1])
+			}
+			if diff := cmp.Diff(c.passes, got); diff != "" {
+				t.Error(diff)
+			}
+			if !strings.Contains(after, "priority='-600'>\n    <ipv6 srcipaddr='fe80::' srcipmask='10'/>") {
+				t.Errorf("DHCPv6 does not pass:\n%s", xml)
+			}
+		})
+	}
+}
+
+func TestMarksKeepWhatTheGuestWasTold(t *testing.T) {
+	was := InterfaceSpec{
+		Name: "eth1", Gateway: "10.19.41.254", Addresses: []string{"10.19.41.157/24"}, Nameservers: []string{"10.0.0.1", "10.0.0.2"},
+		Routes: []Route{{"10.128.0.0/14", "10.19.41.1"}}, AllowedAddresses: []string{},
+	}
+	marked := was.mark()
+	if diff := cmp.Diff(was, marked.spec()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAFilterIsKnownByItsMachine(t *testing.T) {
+	const name = "virtcluster-okd-service-01-525400f246a7"
+	for whose, c := range map[string]struct {
+		uuid string
+		own  bool
+	}{
+		"the machine's":                  {filterUUID(someUUID, name), true},
+		"another machine's":              {filterUUID("11111111-2222-4333-8444-555555555555", name), false},
+		"a person's":                     {"11111111-2222-4333-8444-555555555555", false},
+		"of a version that left no mark": {"e9e831b1-2422-43f3-ac5c-70f797fd1cf7", true},
+	} {
+		if own := ownFilter(&libvirtxml.NWFilter{Name: name, UUID: c.uuid}, someUUID); own != c.own {
+			t.Errorf("%s: own is %t", whose, own)
+		}
+	}
+}

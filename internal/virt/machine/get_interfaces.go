@@ -1,0 +1,108 @@
+package machine
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+)
+
+// readInterfaces reads a machine's interfaces in the order in which they are known; others come last.
+func readInterfaces(ctx context.Context, c *hypervisor.Client, facts *Facts, known []InterfaceSpec, d *hypervisor.Domain, m *Machine) ([]InterfaceSpec, error) {
+	position := func(mac string) int {
+		n := slices.IndexFunc(known, func(i InterfaceSpec) bool { return i.MAC == mac })
+		if n < 0 {
+			return len(known)
+		}
+		return n
+	}
+	found := slices.DeleteFunc(slices.Clone(m.Interfaces), func(x Interface) bool {
+		return m.Mark.Interface(x.MAC).MAC != "" && d.Active() && FindInterface(d.Live, x.MAC) == nil // somebody took it from what runs
+	})
+	slices.SortStableFunc(found, func(a, b Interface) int { return position(a.MAC) - position(b.MAC) })
+	var all []InterfaceSpec
+	for n, x := range found {
+		var was *InterfaceSpec
+		if p := position(x.MAC); p < len(known) {
+			was = &known[p]
+		}
+		marked := m.Mark.Interface(x.MAC)
+		i := marked.spec()
+		if i.Name == "" {
+			i.Name = InterfaceName(n)
+		}
+		i.MAC, i.Model, i.Bridge, i.Network, i.MTU, i.Hostname = x.MAC, x.Model, x.Bridge, x.Network, x.MTU, m.Name
+		i.PortSecurity = x.Filter == filterName(m.Name, x.MAC)
+		if x.Network != "" {
+			if err := i.readReservations(ctx, c, was, marked); err != nil {
+				return nil, err
+			}
+		}
+		if was != nil {
+			if i.IP == "" && was.Hostname != "" {
+				i.Hostname = was.Hostname // nothing else knows the name of an interface without a reservation
+			}
+			network, err := keepNetwork(ctx, c, facts, was.Network, i.Network)
+			if err != nil {
+				return nil, err
+			}
+			i.Network = network
+		}
+		all = append(all, i)
+	}
+	return all, nil
+}
+
+// spec is what an interface's mark says about its inside.
+func (k *MarkedInterface) spec() InterfaceSpec {
+	i := InterfaceSpec{
+		Name: k.Name, Gateway: k.Gateway, Addresses: strings.Fields(k.Addresses), Nameservers: strings.Fields(k.Nameservers), AllowedAddresses: strings.Fields(k.Allowed),
+	}
+	for _, r := range strings.Fields(k.Routes) {
+		cidr, via, _ := strings.Cut(r, ">")
+		i.Routes = append(i.Routes, Route{cidr, via})
+	}
+	return i
+}
+
+// readReservations reads the addresses that the network keeps for an interface.
+func (i *InterfaceSpec) readReservations(ctx context.Context, c *hypervisor.Client, was *InterfaceSpec, marked MarkedInterface) error {
+	network, err := c.Network(ctx, i.Network)
+	if hypervisor.IsNotFound(err) {
+		return nil // and with it its reservations
+	}
+	if err != nil {
+		return err
+	}
+	for _, h := range hypervisor.DHCPHosts(network.Current()) {
+		switch {
+		case h.MAC == i.MAC:
+			i.IP = h.IP.String()
+			if h.Name != "" {
+				i.Hostname = h.Name
+			}
+		case keptFor(h, marked), h.IP.Is6() && was != nil && was.IPv6 != "" && h.Name == was.Hostname:
+			i.IPv6 = h.IP.String()
+			if i.IP == "" {
+				i.Hostname = h.Name
+			}
+		}
+	}
+	return nil
+}
+
+// keepNetwork keeps a network's id where the interface is in the network of that id.
+func keepNetwork(ctx context.Context, c *hypervisor.Client, facts *Facts, known, network string) (string, error) {
+	if !hypervisor.IsUUID(known) {
+		return network, nil
+	}
+	name, err := facts.NetworkName(ctx, c, known)
+	if IsMissing(err) {
+		return network, nil
+	}
+	if err == nil && name == network {
+		return known, nil
+	}
+	return network, err
+}

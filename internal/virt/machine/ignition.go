@@ -1,0 +1,173 @@
+package machine
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/coreos/butane/config"
+	"github.com/coreos/butane/config/common"
+	ignition "github.com/coreos/ignition/v2/config"
+	ignitionerrors "github.com/coreos/ignition/v2/config/shared/errors"
+	newest "github.com/coreos/ignition/v2/config/v3_5/types"
+	"github.com/coreos/vcontext/report"
+	"github.com/goccy/go-yaml"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/cloudinit"
+)
+
+// ignitionOf is what the guest is handed: the machine's Ignition configuration, translated where it is Butane, and with what
+// its interfaces need; "" for none.
+func ignitionOf(s *Spec) (string, error) {
+	text := s.Ignition
+	if text == "" && s.Butane != "" {
+		var err error
+		if text, err = translate(s.Butane); err != nil {
+			return "", err
+		}
+	}
+	if text == "" || !s.configuresInterfaces() {
+		return text, nil
+	}
+	return addKeyfiles(text, keyfiles(s.Interfaces))
+}
+
+// ignitionFrom is what somebody must have written to have the guest handed so, without what the provider adds for the machine's
+// interfaces.
+func ignitionFrom(s *Spec, handed string) string {
+	if !s.configuresInterfaces() {
+		return handed
+	}
+	return removeKeyfiles(handed, keyfiles(s.Interfaces))
+}
+
+// translate turns Butane into Ignition. The error names line and column. What was translated already stays as it is:
+// all that is left of an imported node's Butane is what it became.
+func translate(text string) (string, error) {
+	if translated(text) {
+		return text, checkIgnition(text)
+	}
+	if err := checkVariant(text); err != nil {
+		return "", err
+	}
+	result, r, err := config.TranslateBytes([]byte(text), rawIgnition)
+	if r.IsFatal() {
+		return "", reported(r)
+	}
+	if err != nil {
+		// Butane's own YAML parser knows the line alone.
+		if located := cloudinit.CheckMapping(text); located != nil {
+			return "", located
+		}
+		return "", err
+	}
+	return string(result), nil
+}
+
+// rawIgnition has every variant of Butane become Ignition: "openshift" would become a MachineConfig, which only a cluster's
+// operator can read.
+var rawIgnition = common.TranslateBytesOptions{Raw: true}
+
+// checkVariant refuses what of Butane's variant "openshift" has no place in Ignition and would be lost.
+func checkVariant(text string) error {
+	var c struct {
+		Variant   string
+		OpenShift map[string]any `yaml:"openshift"`
+	}
+	if yaml.Unmarshal([]byte(text), &c) != nil || c.Variant != "openshift" || len(c.OpenShift) == 0 {
+		return nil
+	}
+	line, column := position(text, "openshift:")
+	return fmt.Errorf("line %d, column %d: %s is for a MachineConfig of a cluster that runs, and Ignition has no place for it: leave out the section openshift, or apply it as a MachineConfig",
+		line, column, strings.Join(slices.Sorted(maps.Keys(c.OpenShift)), ", "))
+}
+
+// translated tells Ignition from Butane, which is YAML and may be written as JSON too, but names its variant.
+func translated(text string) bool {
+	var c struct {
+		Variant  any
+		Ignition *struct{ Version string }
+	}
+	return json.Unmarshal([]byte(text), &c) == nil && c.Variant == nil && c.Ignition != nil && c.Ignition.Version != ""
+}
+
+// SameIgnition says whether two texts of Ignition hand the same over to the guest: other spaces are no change.
+func SameIgnition(a, b string) bool { return sameJSON(a, b) }
+
+// SameButane says whether two texts of Butane hand the same over to the guest: other comments are no change, nor is, for a
+// machine that was imported, what its Butane became.
+func SameButane(a, b string) bool {
+	is, err := translate(a)
+	was, err2 := translate(b)
+	return a == b || err == nil && err2 == nil && sameJSON(is, was)
+}
+
+// sameJSON says that two texts are JSON of one meaning.
+func sameJSON(a, b string) bool {
+	var x, y any
+	return json.Unmarshal([]byte(a), &x) == nil && json.Unmarshal([]byte(b), &y) == nil && reflect.DeepEqual(x, y)
+}
+
+// checkIgnition says what Ignition itself would say about a configuration, with line and column.
+func checkIgnition(text string) error {
+	_, r, err := ignition.Parse([]byte(text))
+	switch {
+	case r.IsFatal():
+		return reported(r)
+	case errors.Is(err, ignitionerrors.ErrUnknownVersion):
+		line, column := position(text, `"version"`)
+		return fmt.Errorf("line %d, column %d: %w: write one from \"3.0.0\" to %q as ignition.version", line, column, err, newest.MaxVersion)
+	}
+	return err
+}
+
+// position is where a text first has a word; 1 and 1 where it has none.
+func position(text, word string) (line, column int) {
+	before, _, found := strings.Cut(text, word)
+	if !found {
+		return 1, 1
+	}
+	return strings.Count(before, "\n") + 1, len(before) - strings.LastIndex(before, "\n")
+}
+
+// doubts is what Ignition or Butane would let pass and warn of, such as a key that means nothing.
+func (s *Spec) doubts() string {
+	if s.Butane != "" {
+		if _, r, err := config.TranslateBytes([]byte(s.Butane), rawIgnition); err == nil && !r.IsFatal() {
+			return entries(r, report.Warn)
+		}
+	}
+	if s.Ignition != "" {
+		if _, r, err := ignition.Parse([]byte(s.Ignition)); err == nil && !r.IsFatal() {
+			return entries(r, report.Warn)
+		}
+	}
+	return ""
+}
+
+// reported joins a report's errors.
+func reported(r report.Report) error { return errors.New(entries(r, report.Error)) }
+
+// entries joins what a report says of one kind, with line and column.
+func entries(r report.Report, kind report.EntryKind) string {
+	var all []string
+	for _, e := range r.Entries {
+		if e.Kind != kind {
+			continue
+		}
+		place := ""
+		if e.Marker.StartP != nil {
+			place = fmt.Sprintf("line %d, column %d: ", e.Marker.StartP.Line, e.Marker.StartP.Column)
+		}
+		at := e.Context.String()
+		if at != "" {
+			at = " (at " + at + ")"
+		}
+		all = append(all, place+e.Message+at)
+	}
+	return strings.Join(all, "; ")
+}

@@ -1,0 +1,203 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
+)
+
+// reservationsOf finds the reservations that networks hold for a machine's MAC addresses, and for the names in its mark.
+func reservationsOf(ctx context.Context, c *hypervisor.Client, m *Machine) ([]Reservation, error) {
+	var all []Reservation
+	for _, i := range m.Interfaces {
+		if i.Network == "" {
+			continue
+		}
+		n, err := c.Network(ctx, i.Network)
+		if hypervisor.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		marked := m.Mark.Interface(i.MAC)
+		for _, h := range hypervisor.DHCPHosts(n.Current()) {
+			if h.MAC == i.MAC || keptFor(h, marked) {
+				all = append(all, Reservation{i.Network, h})
+			}
+		}
+	}
+	return slices.Compact(all), nil
+}
+
+// keptFor says whether a reservation is the one of IPv6 that an interface's mark speaks of.
+func keptFor(h hypervisor.DHCPHost, k MarkedInterface) bool {
+	return k.IPv6 != "" && h.IP.Is6() && h.Name == k.Hostname
+}
+
+// leavingPatience is how long a reservation is waited for that another machine has which may be about to give it up in the same apply:
+// to be destroyed, where its guest may take its time to shut down, or to get another address.
+const leavingPatience = 30 * time.Second
+
+// reserve makes a reservation. Where another machine of the same workspace has its address, which a plan allows only where
+// that gives it up, it is waited for: while one is being destroyed here, and for a while else. Before that makeWay is called, as
+// the other one may wait for an address of this machine.
+func (s *Store) reserve(ctx context.Context, r Reservation, put func(context.Context, *hypervisor.Client, string, hypervisor.DHCPHost) error, makeWay func() error) error {
+	deadline := time.Now().Add(leavingPatience)
+	for {
+		refused := put(ctx, s.client, r.Network, r.Host)
+		if refused == nil {
+			return nil
+		}
+		holder, err := s.holderOf(ctx, r)
+		if err != nil || holder == nil {
+			return refused // it is another refusal
+		}
+		if sameWorkspace, err := s.ofSameWorkspace(ctx, *holder); err != nil || !sameWorkspace {
+			return errors.Join(refused, err)
+		}
+		if err := makeWay(); err != nil {
+			return errors.Join(refused, err)
+		}
+		if time.Now().After(deadline) && !s.facts.leaves(holder.MAC) {
+			return refused
+		}
+		timer := time.NewTimer(200 * time.Millisecond)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return errors.Join(refused, context.Cause(ctx))
+		case <-timer.C:
+		}
+	}
+}
+
+// holderOf finds the other reservation that has a reservation's address or name; nil where there is none.
+func (s *Store) holderOf(ctx context.Context, r Reservation) (*hypervisor.DHCPHost, error) {
+	n, err := s.client.Network(ctx, r.Network)
+	if err != nil {
+		return nil, err
+	}
+	for _, h := range hypervisor.DHCPHosts(n.Current()) {
+		if h != r.Host && (h.IP == r.Host.IP || network.SameName(r.Host, h)) {
+			return &h, nil
+		}
+	}
+	return nil, nil
+}
+
+// ofSameWorkspace says whether a reservation is that of a machine whose mark has the same workspace as this one.
+func (s *Store) ofSameWorkspace(ctx context.Context, h hypervisor.DHCPHost) (bool, error) {
+	all, err := s.client.Domains(ctx)
+	if err != nil {
+		return false, err
+	}
+	own := s.claim.Mark().Workspace
+	return own != "" && reservedBy(all, h, own), nil
+}
+
+// reservedBy says whether a reservation is that of a machine whose mark has a workspace.
+func reservedBy(all []*hypervisor.Domain, h hypervisor.DHCPHost, workspace string) bool {
+	return slices.ContainsFunc(all, func(d *hypervisor.Domain) bool {
+		m := Read(d.Config)
+		return m.Mark.Workspace == workspace && slices.ContainsFunc(m.Interfaces, func(i Interface) bool {
+			return i.MAC == h.MAC || keptFor(h, m.Mark.Interface(i.MAC))
+		})
+	})
+}
+
+// reserveAddresses makes the reservations what they shall be. One of an address that moves to another interface is taken away
+// first, because a network holds an address once; so are all that are not wanted any more where another machine has an address
+// that is: it may wait for one of them.
+func (u *update) reserveAddresses(ctx context.Context) error {
+	obsolete := u.obsoleteReservations()
+	remove := func(which func(Reservation) bool) error {
+		for _, r := range obsolete {
+			if !which(r) {
+				continue
+			}
+			if err := network.RemoveReservation(ctx, u.c, r.Network, r.Host); err != nil {
+				return err
+			}
+			u.onFailure(func(ctx context.Context) error { return network.PutReservation(ctx, u.c, r.Network, r.Host) })
+		}
+		obsolete = slices.DeleteFunc(obsolete, which)
+		return nil
+	}
+	// Only by the address: state may call a network by its id.
+	err := remove(func(r Reservation) bool {
+		return slices.ContainsFunc(u.reservations, func(x Reservation) bool { return x.Host.IP == r.Host.IP })
+	})
+	if err != nil {
+		return err
+	}
+	makeWay := func() error { return remove(func(Reservation) bool { return true }) }
+	for _, r := range u.reservations {
+		former := u.formerReservation(r)
+		if err := u.store.reserve(ctx, r, network.PutReservation, makeWay); err != nil {
+			return err
+		}
+		switch {
+		case former == nil:
+			u.onFailure(func(ctx context.Context) error { return u.removeUnplugged(ctx, r) })
+		case former.Host != r.Host:
+			u.onFailure(func(ctx context.Context) error { return network.PutReservation(ctx, u.c, former.Network, former.Host) })
+		}
+	}
+	return nil
+}
+
+// formerReservation is what the machine of a reservation had of the same family before the change; nil for nothing.
+func (u *update) formerReservation(r Reservation) *Reservation {
+	for n := range u.was.Interfaces {
+		i := &u.was.Interfaces[n]
+		for _, former := range i.reservations(i.Network) {
+			sameName := r.Host.MAC == "" && former.Host.Name == r.Host.Name
+			if i.Network != "" && former.Host.MAC == r.Host.MAC && (r.Host.MAC != "" || sameName) {
+				return &former
+			}
+		}
+	}
+	return nil
+}
+
+// removeUnplugged takes a new reservation back, unless the machine got the interface that it is for: the next plan has that in
+// it again, or nobody wants it any more.
+func (u *update) removeUnplugged(ctx context.Context, r Reservation) error {
+	d, err := u.c.Domain(ctx, u.d.UUID)
+	if err != nil {
+		return err
+	}
+	isFor := func(i Interface) bool {
+		return i.MAC == r.Host.MAC || r.Host.MAC == "" && keptFor(r.Host, u.machine.Mark.Interface(i.MAC))
+	}
+	got := slices.ContainsFunc(Read(d.Config).Interfaces, isFor)
+	if got && !slices.ContainsFunc(u.existing.Interfaces, isFor) {
+		return nil
+	}
+	return network.RemoveReservation(ctx, u.c, r.Network, r.Host)
+}
+
+// obsoleteReservations are those of the prior version that are not wanted any more.
+func (u *update) obsoleteReservations() []Reservation {
+	var all []Reservation
+	for n := range u.was.Interfaces {
+		i := &u.was.Interfaces[n]
+		if i.Network == "" {
+			continue
+		}
+		for _, r := range i.reservations(i.Network) {
+			wanted := slices.ContainsFunc(u.reservations, func(x Reservation) bool {
+				return x.Host.MAC == r.Host.MAC && x.Host.IP == r.Host.IP && x.Host.IP.Is4() || x.Host == r.Host
+			})
+			if !wanted {
+				all = append(all, r)
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,77 @@
+package machine
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/cloudinit"
+)
+
+// seedOf is what cloud-init is told by the machine of a UUID.
+func seedOf(s *Spec, uuid string) (*cloudinit.Seed, error) {
+	c := s.CloudInit
+	if c == nil {
+		c = &CloudInit{}
+	}
+	seed := &cloudinit.Seed{UserData: c.UserData, VendorData: c.VendorData, NetworkConfig: c.NetworkConfig}
+	if seed.UserData == "" {
+		seed.UserData = "#cloud-config\n{}\n"
+	}
+	if seed.NetworkConfig == "" && len(s.Interfaces) > 0 {
+		seed.NetworkConfig = cloudinit.NetworkConfig(guestInterfaces(s.Interfaces))
+	}
+	var err error
+	if seed.MetaData, err = cloudinit.MetaData(c.MetaData, uuid, s.Name); err != nil {
+		return nil, fmt.Errorf("cannot read cloud_init.meta_data: %w", err)
+	}
+	return seed, nil
+}
+
+// cloudInitOf is what somebody must have written to have cloud-init told so, without what the provider adds by itself.
+func cloudInitOf(s *Spec, seed *cloudinit.Seed, uuid string) (*CloudInit, error) {
+	bare := *s
+	bare.CloudInit = nil
+	own, err := seedOf(&bare, uuid)
+	if err != nil {
+		return nil, err
+	}
+	unless := func(got, own string) string {
+		if got == own {
+			return ""
+		}
+		return got
+	}
+	return &CloudInit{
+		UserData: unless(seed.UserData, own.UserData), MetaData: unless(seed.MetaData, own.MetaData),
+		VendorData: seed.VendorData, NetworkConfig: unless(seed.NetworkConfig, own.NetworkConfig),
+	}, nil
+}
+
+// SameMetaData says whether two texts of metadata tell the guest of a machine the same: an import finds them completed.
+func SameMetaData(a, b string, was *Spec) bool {
+	return cloudinit.SameMetaData(a, b, was.UUID, was.Name)
+}
+
+// guestInterfaces are the interfaces as they are configured inside the guest.
+func guestInterfaces(all []InterfaceSpec) []cloudinit.Interface {
+	var guest []cloudinit.Interface
+	for _, i := range all {
+		g := cloudinit.Interface{Name: i.Name, MAC: i.MAC, MTU: i.MTU, Addresses: i.prefixes()}
+		g.DHCP4, g.DHCP6 = i.asksDHCP()
+		g.Gateway, _ = netip.ParseAddr(i.Gateway)
+		for _, r := range i.Routes {
+			to, err := netip.ParsePrefix(r.CIDR)
+			via, err2 := netip.ParseAddr(r.Via)
+			if err == nil && err2 == nil {
+				g.Routes = append(g.Routes, cloudinit.Route{To: to, Via: via})
+			}
+		}
+		for _, text := range i.Nameservers {
+			if a, err := netip.ParseAddr(text); err == nil {
+				g.Nameservers = append(g.Nameservers, a)
+			}
+		}
+		guest = append(guest, g)
+	}
+	return guest
+}

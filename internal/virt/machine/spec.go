@@ -1,0 +1,280 @@
+package machine
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/alloc"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+)
+
+// Spec is a machine in its users' words: what it shall be, or what it is. Networks, pools and volumes are called as the users
+// call them. A zero value is one that nobody chose, or that is not known yet; see Unknown.
+type Spec struct {
+	// Hypervisor is its name among the provider's; "" for the provider's own.
+	Hypervisor string
+	// UUID is "" for a machine that is not made yet.
+	UUID                                     string
+	Name, Role                               string
+	Labels                                   map[string]string
+	Type                                     string
+	MemoryMiB, MaxMemoryMiB, VCPUs, MaxVCPUs int64
+	CPU                                      CPU
+	Chipset, Firmware                        string
+	Root                                     *RootSpec
+	// Disks are the further ones by key.
+	Disks            map[string]DiskSpec
+	Boot             Boot
+	Interfaces       []InterfaceSpec
+	CloudInit        *CloudInit
+	Ignition, Butane string
+
+	Autostart, Running, AllowRestart bool
+	// ShutdownTimeout is a duration as it was written.
+	ShutdownTimeout string
+	// WaitFor is "none", "lease" or "guest_agent".
+	WaitFor  string
+	Timeouts *MarkedTimeouts
+
+	Console         Console
+	Graphics        string
+	GuestAgent, RNG bool
+
+	// Addresses are where the machine can be reached, by the names of its interfaces; State is libvirt's word for what it does.
+	Addresses map[string]string
+	State     string
+
+	// Unknown are the attributes of a planned machine that are known only later.
+	Unknown Places
+}
+
+// RootSpec is the disk that the machine boots from.
+type RootSpec struct {
+	Image string
+	// SizeGiB is 0 where the image has it, and where the volume of a machine that is there is missing.
+	SizeGiB   int64
+	Pool, Bus string
+}
+
+// DiskSpec is a further disk: a volume of the machine's own, or one that is there and outlives it.
+type DiskSpec struct {
+	// SizeGiB is 0 for an attached volume, and where the volume of a machine that is there is missing.
+	SizeGiB           int64
+	Pool, Bus, Volume string
+}
+
+// missing says of a disk of a machine that is there that its volume is gone.
+func (d DiskSpec) missing() bool { return d.Volume == "" && d.SizeGiB == 0 }
+
+// InterfaceSpec is a network interface, and what the guest is told about it.
+type InterfaceSpec struct {
+	Network, Bridge, Name string
+	// MAC, IP, IPv6, Gateway and the lists are in canonical form where they can be read at all.
+	MAC, IP, IPv6, Hostname string
+	// Addresses have their prefix lengths.
+	Addresses   []string
+	Gateway     string
+	Routes      []Route
+	Nameservers []string
+	// MTU is 0 for the network's.
+	MTU          int64
+	Model        string
+	PortSecurity bool
+	// AllowedAddresses are addresses and prefixes.
+	AllowedAddresses []string
+}
+
+// Route is a static route inside the guest.
+type Route struct{ CIDR, Via string }
+
+// CloudInit is what cloud-init is told, each text as it was written.
+type CloudInit struct{ UserData, MetaData, VendorData, NetworkConfig string }
+
+// Places are attributes of a machine by their paths, which are those of service.Problem.
+type Places map[string]bool
+
+// Add notes an attribute.
+func (p Places) Add(path ...any) { p[placeKey(path)] = true }
+
+// Has says whether an attribute, or one that it is in, was noted.
+func (p Places) Has(path ...any) bool {
+	for n := len(path); n > 0; n-- {
+		if p[placeKey(path[:n])] {
+			return true
+		}
+	}
+	return false
+}
+
+// at is a path to an attribute.
+func at(steps ...any) []any { return steps }
+
+// within is a path below another one.
+func within(path []any, steps ...any) []any { return append(slices.Clone(path), steps...) }
+
+// CanonicalMAC spells a MAC address canonically; anything else stays as it is.
+func CanonicalMAC(text string) string {
+	if mac, err := alloc.CanonicalMAC(text); err == nil {
+		return mac
+	}
+	return text
+}
+
+// CanonicalAddress spells an address or a prefix canonically; anything else stays as it is.
+func CanonicalAddress(text string) string {
+	if a, err := netip.ParseAddr(text); err == nil {
+		return a.Unmap().String()
+	}
+	if p, err := netip.ParsePrefix(text); err == nil {
+		return p.String()
+	}
+	return text
+}
+
+// DefaultOrder is the boot order of a machine where nobody chose one.
+func DefaultOrder(root bool) []string {
+	if root {
+		return []string{"hd"}
+	}
+	return []string{"network"}
+}
+
+// InterfaceName is an interface's name in the guest where nobody chose one.
+func InterfaceName(n int) string { return fmt.Sprintf("eth%d", n) }
+
+// grace is how long the guest may take to shut down. The schema has checked that it is a duration.
+func (s *Spec) grace() time.Duration {
+	grace, _ := time.ParseDuration(s.ShutdownTimeout)
+	return grace
+}
+
+// Runs says whether a machine that is there runs, be it paused.
+func (s *Spec) Runs() bool {
+	return s.Running || slices.Contains([]string{"paused", "in shutdown", "pmsuspended"}, s.State)
+}
+
+// ignites says whether the machine is told something by Ignition, or will be.
+func (s *Spec) ignites() bool {
+	return s.Ignition != "" || s.Butane != "" || s.Unknown.Has("ignition") || s.Unknown.Has("butane")
+}
+
+// configuresInterfaces says whether the guest has to be told more about its interfaces than to ask DHCP.
+func (s *Spec) configuresInterfaces() bool {
+	return slices.ContainsFunc(s.Interfaces, func(i InterfaceSpec) bool {
+		return i.Gateway != "" || len(i.Addresses)+len(i.Routes)+len(i.Nameservers) > 0
+	})
+}
+
+// Seeded says whether the machine has a cloud-init disk: it was asked for, or interfaces are to be configured inside a guest
+// that Ignition does not configure.
+func (s *Spec) Seeded() bool {
+	return s.CloudInit != nil || s.Ignition == "" && s.Butane == "" && s.configuresInterfaces()
+}
+
+// seedPath is the attribute that the cloud-init disk is there for.
+func (s *Spec) seedPath() []any {
+	if s.CloudInit != nil {
+		return at("cloud_init")
+	}
+	return at("network_interfaces")
+}
+
+// diskPath is the attribute that a disk of the machine comes from.
+func (s *Spec) diskPath(key string) []any {
+	switch key {
+	case Root:
+		return at("root_disk")
+	case Seed:
+		return s.seedPath()
+	case Ignition:
+		if s.Butane != "" {
+			return at("butane")
+		}
+		return at("ignition")
+	}
+	return at("disks", service.Key(key))
+}
+
+// asksDHCP says whether the guest asks DHCP for an interface's addresses of each family.
+func (i *InterfaceSpec) asksDHCP() (v4, v6 bool) {
+	static := slices.ContainsFunc(i.prefixes(), func(p netip.Prefix) bool { return p.Addr().Is4() })
+	return i.IP != "" || !static, i.IPv6 != ""
+}
+
+// prefixes are the addresses inside the guest that can be read.
+func (i *InterfaceSpec) prefixes() []netip.Prefix {
+	var all []netip.Prefix
+	for _, text := range i.Addresses {
+		if p, err := netip.ParsePrefix(text); err == nil {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// Configured is the address that an interface has because of its configuration; "" where that says none.
+func (i *InterfaceSpec) Configured() string {
+	if i.IP != "" {
+		return i.IP
+	}
+	var all []netip.Addr
+	for _, p := range i.prefixes() {
+		all = append(all, p.Addr())
+	}
+	if a, err := netip.ParseAddr(i.IPv6); err == nil {
+		all = append(all, a)
+	}
+	return preferred(all)
+}
+
+// preferred is the first IPv4 address, or else the first of all.
+func preferred(all []netip.Addr) string {
+	for _, a := range all {
+		if a.Is4() {
+			return a.String()
+		}
+	}
+	if len(all) > 0 {
+		return all[0].String()
+	}
+	return ""
+}
+
+// VolumeNames are the volumes that a machine has by its own naming, whether or not they are there.
+func (s *Spec) VolumeNames() []VolumeRef {
+	pool := "default"
+	var all []VolumeRef
+	if s.Root != nil {
+		pool = s.Root.Pool
+		all = append(all, VolumeRef{pool, s.Name + "-root.qcow2"})
+	}
+	for key, d := range s.Disks {
+		if d.Volume == "" {
+			all = append(all, VolumeRef{d.Pool, s.Name + "-" + key + ".qcow2"})
+		}
+	}
+	if s.Seeded() {
+		all = append(all, VolumeRef{pool, s.Name + seedSuffix})
+	}
+	if s.Ignition != "" || s.Butane != "" {
+		all = append(all, VolumeRef{pool, s.Name + ignitionSuffix})
+	}
+	return all
+}
+
+const (
+	seedSuffix     = "-seed.iso"
+	ignitionSuffix = "-ignition.json"
+)
+
+// VolumeRef names a volume.
+type VolumeRef struct{ Pool, Name string }
+
+// joinFields joins texts as they stand in a mark.
+func joinFields(all []string) string { return strings.Join(all, " ") }
+
+// placeKey is a path as a text.
+func placeKey(path []any) string { return fmt.Sprintf("%v", path) }

@@ -1,0 +1,144 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+)
+
+// ErrAbsent is libvirt's own word that there is no such machine.
+var ErrAbsent = errors.New("does not exist")
+
+// UnfinishedError is the error of a create that made the machine and then failed.
+type UnfinishedError struct{ Err error }
+
+func (e *UnfinishedError) Error() string { return e.Err.Error() }
+func (e *UnfinishedError) Unwrap() error { return e.Err }
+
+// Store is where one machine lives: its domain, with the volumes, reservations and network filters that are its own.
+type Store struct {
+	client *hypervisor.Client
+	facts  *Facts
+	// known is the machine as state or plan has it: it is found by it, and read in its order and its words.
+	known *Spec
+	claim owner.Claim
+}
+
+// NewStore opens the store of a machine by what state or plan knows of it: its UUID, or else its name.
+func NewStore(c *hypervisor.Client, facts *Facts, known *Spec, claim owner.Claim) *Store {
+	return &Store{client: c, facts: facts, known: known, claim: claim}
+}
+
+// Claim is what the state keeps of whose the machine is.
+func (s *Store) Claim() owner.Claim { return s.claim }
+
+// Get reads the machine. The error is ErrAbsent where libvirt says that there is none, and an *owner.ForeignError where it is
+// somebody else's.
+func (s *Store) Get(ctx context.Context) (*Spec, error) {
+	d, err := s.find(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found := Read(d.Config).Mark.owner()
+	if !s.claim.Owns(found) {
+		return nil, s.foreign(d, found)
+	}
+	s.claim = s.claim.Found(found)
+	s.facts.Hold(s.known)
+	return s.read(ctx, s.known, d, true)
+}
+
+// find reads the machine's domain by its id, or by its name where it was imported by its identity.
+func (s *Store) find(ctx context.Context) (*hypervisor.Domain, error) {
+	get, key := s.client.Domain, s.known.UUID
+	if key == "" {
+		get, key = s.client.DomainByName, s.known.Name
+	}
+	d, err := get(ctx, key)
+	if hypervisor.IsNotFound(err) {
+		return nil, fmt.Errorf("domain %s: %w: %w", key, ErrAbsent, err)
+	}
+	return d, err
+}
+
+// foreign says that a domain is somebody else's.
+func (s *Store) foreign(d *hypervisor.Domain, found owner.Mark) error {
+	return &owner.ForeignError{What: fmt.Sprintf("domain %q", d.Name), Place: "hypervisor " + s.client.URI(), ImportID: d.UUID, Owner: found}
+}
+
+// readBack reads the machine after a change. What was promised and time alone can alter, such as that the machine runs, is kept:
+// the next refresh looks again.
+func (s *Store) readBack(ctx context.Context, want *Spec) (*Spec, error) {
+	d, err := s.client.Domain(ctx, want.UUID)
+	if err != nil {
+		return nil, fmt.Errorf("read back: %w", err)
+	}
+	got, err := s.read(ctx, want, d, false)
+	if err != nil {
+		return nil, fmt.Errorf("read back: %w", err)
+	}
+	if got.Running = want.Running; want.State != "" {
+		got.State = want.State
+	}
+	if want.Addresses != nil {
+		got.Addresses = want.Addresses
+	}
+	return got, nil
+}
+
+// Create makes the machine and starts it, and returns it as it then is. The error is an *UnfinishedError where it is there and
+// does not have what was waited for.
+//
+// The domain comes first, marked as being created and with the names of all its volumes: whatever is left when the provider is
+// killed can be found again and told from what belongs to somebody. The mark goes when everything is in place.
+func (s *Store) Create(ctx context.Context, planned *Spec) (*Spec, error) {
+	copied := *planned
+	want := &copied
+	before, err := s.leases(ctx, want)
+	if err != nil {
+		return nil, err
+	}
+	var b *blueprint
+	k := &Checker{Client: s.client, Facts: s.facts, Want: want, Was: &Spec{}, Fresh: true}
+	err = k.withBridges(ctx, func() error {
+		if err := k.pluggable(ctx, true); err != nil {
+			return err
+		}
+		b, err = s.make(ctx, want)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	want.UUID = b.machine.UUID
+	s.claim = s.claim.Written()
+	failed := s.await(ctx, want, before)
+	// A wait that took all the time there was is no reason to leave the rest undone.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
+	got, err := s.readBack(ctx, want)
+	failed = errors.Join(failed, err)
+	if got == nil {
+		got = want
+	}
+	// The very last thing: a provider that is killed before Terraform has its answer leaves a machine that the next
+	// apply still knows for an interrupted create.
+	failed = errors.Join(failed, writeMark(ctx, s.client, b.machine, want.Running))
+	if failed != nil {
+		return got, &UnfinishedError{failed}
+	}
+	return got, nil
+}
+
+// writeMark puts the machine's mark into the domain's metadata.
+func writeMark(ctx context.Context, c *hypervisor.Client, m *Machine, live bool) error {
+	element, err := m.Element()
+	if err != nil {
+		return err
+	}
+	return c.SetDomainMetadata(ctx, m.UUID, Prefix, Namespace, element, live)
+}

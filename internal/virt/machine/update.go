@@ -1,0 +1,333 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"libvirt.org/go/libvirtxml"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
+)
+
+// update is one change of one machine.
+type update struct {
+	*blueprint
+	store     *Store
+	c         *hypervisor.Client
+	was, want *Spec
+	// d is the domain before the change, and existing the machine that it was.
+	d        *hypervisor.Domain
+	existing *Machine
+	// mustRestart is set where what runs cannot follow, and restart where it could not.
+	mustRestart bool
+	restart     bool
+	// retained is set where the mark names volumes that are to be removed.
+	retained bool
+	// newStore is set once the variable store is not the prior firmware's any more.
+	newStore bool
+	// former is the configuration that was replaced; "" while none was.
+	former string
+	// undo takes back what was done so far, last first.
+	undo []func(context.Context) error
+}
+
+// onFailure notes how to take back what was just done.
+func (u *update) onFailure(undo func(context.Context) error) { u.undo = append(u.undo, undo) }
+
+// takeBack takes back what was done: the configuration first, as nothing that it does not name is needed any more, then the rest,
+// last first. What an undo cannot take back stays for the next apply.
+func (u *update) takeBack(ctx context.Context) error {
+	if u.former != "" {
+		if err := u.restoreDefinition(ctx); err != nil {
+			return err
+		}
+	}
+	var err error
+	for _, undo := range slices.Backward(u.undo) {
+		err = errors.Join(err, undo(ctx))
+	}
+	if u.former != "" && u.d.Active() {
+		err = errors.Join(err, u.start(ctx))
+	}
+	return err
+}
+
+// Update changes what it can while the machine runs, and restarts it for the rest where that is allowed. What is removed goes
+// last, so that a change that fails half-way has lost nothing.
+func (s *Store) Update(ctx context.Context, was, planned *Spec) (*Spec, error) {
+	copied := *planned
+	want := &copied
+	want.UUID = was.UUID
+	u, err := s.openUpdate(ctx, was, want)
+	if err != nil {
+		return nil, err
+	}
+	k := &Checker{Client: s.client, Facts: s.facts, Want: want, Was: was}
+	err = k.withBridges(ctx, func() error {
+		if err := u.planRestart(); err != nil {
+			return err
+		}
+		if err := k.pluggable(ctx, u.mustRestart || !u.d.Active()); err != nil {
+			return err
+		}
+		if err := u.run(ctx); err != nil {
+			return errors.Join(err, u.takeBack(context.WithoutCancel(ctx)))
+		}
+		return u.removeObsolete(ctx)
+	})
+	if err != nil {
+		return nil, err // what was changed before it failed is for the next refresh to say
+	}
+	s.claim = s.claim.Written()
+	return s.readBack(ctx, want)
+}
+
+// openUpdate reads what is there, and resolves what is to be.
+func (s *Store) openUpdate(ctx context.Context, was, want *Spec) (*update, error) {
+	d, err := s.client.Domain(ctx, want.UUID)
+	if err != nil {
+		return nil, err
+	}
+	existing, err := located(ctx, s.client, d)
+	if err != nil {
+		return nil, err
+	}
+	if found := existing.Mark.owner(); !s.claim.Owns(found) {
+		return nil, s.foreign(d, found)
+	}
+	u := &update{store: s, c: s.client, was: was, want: want, d: d, existing: existing}
+	r := &drafter{client: s.client, facts: s.facts, spec: want, owner: s.claim.Mark(), existing: existing, lost: was.lostDisks()}
+	u.blueprint, err = r.draft(ctx, d.UUID)
+	return u, err
+}
+
+// planRestart says whether what runs must be restarted for the change, and fails where that is not allowed: since it was
+// planned, somebody else may have taken the machine's last port.
+func (u *update) planRestart() error {
+	crashed := u.d.State == "crashed" // it is started anew anyway
+	var running *Running
+	if u.d.Active() && !crashed && u.want.Running {
+		running = &Running{Machine: u.existing, Live: u.d.Live}
+	}
+	changes, err := Compare(u.was, u.want, running)
+	if err != nil {
+		return err
+	}
+	refused := NeedRestart(changes)
+	u.mustRestart = crashed || len(refused) > 0
+	// What cannot follow a fixed attribute was refused by the plan.
+	refused = slices.DeleteFunc(refused, func(c Change) bool { return c.Fixed() })
+	if first := slices.Concat(refused, []Change{{}})[0]; first.Restart != nil && !u.want.AllowRestart {
+		return service.At(first.Path, fmt.Errorf("the node runs, and %w: set allow_restart = true, which has it restarted in the same apply, or running = false first", first.Restart))
+	}
+	return nil
+}
+
+// run changes everything but what is to be removed for good.
+func (u *update) run(ctx context.Context) error {
+	for _, f := range u.filters {
+		undo, err := defineFilter(ctx, u.c, u.d.UUID, f)
+		if err != nil {
+			return err
+		}
+		u.onFailure(u.unlessPlugged(f.Name, undo))
+	}
+	// A node that is to be stopped is stopped first: a stopped one is easier to change.
+	if !u.want.Running && u.d.Active() {
+		if err := u.c.StopDomain(ctx, u.d.UUID, u.want.grace()); err != nil {
+			return err
+		}
+		u.onFailure(u.start)
+		u.d.Live = nil
+	}
+	// A guest that sleeps lets go of nothing.
+	if u.d.Active() && !u.mustRestart && u.d.State != "running" {
+		if err := u.start(ctx); err != nil {
+			return err
+		}
+	}
+	change := u.changeLive
+	if !u.d.Active() || u.mustRestart {
+		change = u.redefine
+	}
+	if err := change(ctx); err != nil {
+		return err
+	}
+	if err := u.rewriteContent(ctx); err != nil {
+		return err
+	}
+	if u.d.Autostart != u.want.Autostart {
+		if err := u.c.SetDomainAutostart(ctx, u.d.UUID, u.want.Autostart); err != nil {
+			return err
+		}
+	}
+	if u.restart {
+		if err := u.c.StopDomain(ctx, u.d.UUID, u.want.grace()); err != nil {
+			return err
+		}
+	}
+	if u.want.Running {
+		return u.start(ctx)
+	}
+	return nil
+}
+
+func (u *update) start(ctx context.Context) error { return u.c.StartDomain(ctx, u.d.UUID) }
+
+// unlessPlugged is an undo of a filter that must not be taken back from an interface that the machine got because of it.
+func (u *update) unlessPlugged(filter string, undo func(context.Context) error) func(context.Context) error {
+	uses := func(i Interface) bool { return i.Filter == filter }
+	return func(ctx context.Context) error {
+		d, err := u.c.Domain(ctx, u.d.UUID)
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(Read(d.Config).Interfaces, uses) && !slices.ContainsFunc(u.existing.Interfaces, uses) {
+			return nil
+		}
+		return undo(ctx)
+	}
+}
+
+// redefine replaces the configuration and restarts the machine where it runs. A configuration that libvirt
+// refuses changes nothing; one with which the machine does not start is taken back.
+func (u *update) redefine(ctx context.Context) error {
+	old, err := u.d.Config.Marshal()
+	if err != nil {
+		return fmt.Errorf("cannot render domain %q: %w", u.d.Name, err)
+	}
+	if err := Apply(u.d.Config, u.machine); err != nil {
+		return err
+	}
+	if err := u.checkVariableStore(ctx); err != nil {
+		return err
+	}
+	if err := u.c.DefineDomain(ctx, u.d.Config); err != nil {
+		return err
+	}
+	u.former = old
+	if err := u.createParts(ctx); err != nil {
+		return err
+	}
+	if u.d.Active() {
+		if err := u.c.StopDomain(ctx, u.d.UUID, u.want.grace()); err != nil {
+			return err
+		}
+	}
+	if err := u.replaceVariableStore(ctx); err != nil {
+		return err
+	}
+	if u.d.Active() && u.want.Running {
+		return u.start(ctx)
+	}
+	return nil
+}
+
+// restoreDefinition puts the configuration back as it was.
+func (u *update) restoreDefinition(ctx context.Context) error {
+	before := &libvirtxml.Domain{}
+	if err := before.Unmarshal(u.former); err != nil {
+		return err
+	}
+	if err := u.c.DefineDomain(ctx, before); err != nil {
+		return err
+	}
+	return u.restoreVariableStore(ctx)
+}
+
+// createParts makes new volumes and reservations, and grows disks.
+func (u *update) createParts(ctx context.Context) error {
+	for i := range u.volumes {
+		if err := u.reclaimVolume(ctx, &u.volumes[i]); err != nil {
+			return err
+		}
+	}
+	u.onFailure(u.removeCreatedVolumes)
+	if err := createVolumes(ctx, u.c, u.volumes); err != nil {
+		return err
+	}
+	if err := u.reserveAddresses(ctx); err != nil {
+		return err
+	}
+	return u.growDisks(ctx)
+}
+
+// removeCreatedVolumes removes the new volumes that no disk of the machine refers to: a change that failed half-way leaves the
+// plugged ones to the next apply.
+func (u *update) removeCreatedVolumes(ctx context.Context) error {
+	d, err := u.c.Domain(ctx, u.d.UUID)
+	if err != nil {
+		return err
+	}
+	plugged := func(v ownVolume) bool {
+		return DiskAt(d.Config, v.file()) != nil || DiskAt(d.Live, v.file()) != nil || Read(d.Config).IgnitionFile == v.file()
+	}
+	return removeVolumes(ctx, u.c, createdVolumes(slices.DeleteFunc(slices.Clone(u.volumes), plugged)))
+}
+
+// rewriteContent writes the seed and the Ignition file anew where they say something else.
+func (u *update) rewriteContent(ctx context.Context) error {
+	for _, own := range u.rewrite {
+		if u.sameContent(own.key) {
+			_, err := u.c.Volume(ctx, own.pool.Name(), own.xml.Name)
+			if err == nil {
+				continue
+			}
+			if !hypervisor.IsNotFound(err) {
+				return err
+			}
+		}
+		if err := replaceContent(ctx, u.c, own); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sameContent says that cloud-init or Ignition is told what it was told before.
+func (u *update) sameContent(key string) bool {
+	if key == Ignition {
+		old, err := ignitionOf(u.was)
+		now, err2 := ignitionOf(u.want)
+		return err == nil && err2 == nil && old == now
+	}
+	old, err := seedOf(u.was, u.d.UUID)
+	now, err2 := seedOf(u.want, u.d.UUID)
+	return err == nil && err2 == nil && u.was.Seeded() && *old == *now
+}
+
+// removeObsolete removes what the machine does not need any more, when nothing else can fail: volumes last.
+func (u *update) removeObsolete(ctx context.Context) error {
+	for _, r := range u.obsoleteReservations() {
+		if err := network.RemoveReservation(ctx, u.c, r.Network, r.Host); err != nil {
+			return err
+		}
+	}
+	var filters []string
+	for _, i := range u.existing.Interfaces {
+		ours := i.Filter == filterName(u.d.Name, i.MAC)
+		if ours && !slices.Contains(u.filterNames(), i.Filter) {
+			filters = append(filters, i.Filter)
+		}
+	}
+	if err := removeFilters(ctx, u.c, u.d.UUID, filters); err != nil {
+		return err
+	}
+	var gone []VolumeRef
+	for _, d := range u.existing.Mark.Disks {
+		if d.Volume != "" && u.machine.Mark.Disk(d.Key).Volume != d.Volume {
+			gone = append(gone, VolumeRef{d.Pool, d.Volume})
+		}
+	}
+	if err := removeVolumes(ctx, u.c, gone); err != nil {
+		return err
+	}
+	if u.retained {
+		return writeMark(ctx, u.c, u.machine, true)
+	}
+	return nil
+}

@@ -1,0 +1,62 @@
+package machine
+
+import (
+	"context"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+)
+
+// growDisks gives disks their new sizes; they never shrink.
+func (u *update) growDisks(ctx context.Context) error {
+	for key, gib := range u.want.sizes() {
+		disk := u.existing.Disk(key)
+		if disk == nil || gib == 0 {
+			continue
+		}
+		capacity, err := capacityOf(ctx, u.c, u.d, *disk)
+		if err != nil {
+			return err
+		}
+		bytes := uint64(gib) << 30
+		if bytes <= capacity {
+			continue
+		}
+		if FindDisk(u.d.Live, disk.Target) != nil {
+			err = u.c.ResizeDomainDisk(ctx, u.d.UUID, disk.Target, bytes)
+		} else {
+			var volume *hypervisor.Volume
+			if volume, err = u.c.VolumeByPath(ctx, disk.Path); err == nil {
+				err = u.c.GrowVolume(ctx, volume, bytes)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lostDisks are the further disks of a version in state whose volumes are gone.
+func (s *Spec) lostDisks() map[string]bool {
+	all := map[string]bool{}
+	for key, d := range s.Disks {
+		if d.missing() {
+			all[key] = true
+		}
+	}
+	return all
+}
+
+// sizes are the wanted sizes of the machine's own disks in GiB.
+func (s *Spec) sizes() map[string]int64 {
+	sizes := map[string]int64{}
+	if s.Root != nil {
+		sizes[Root] = s.Root.SizeGiB
+	}
+	for key, d := range s.Disks {
+		if d.Volume == "" {
+			sizes[key] = d.SizeGiB
+		}
+	}
+	return sizes
+}

@@ -1,0 +1,211 @@
+package machine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"libvirt.org/go/libvirtxml"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+)
+
+// changeLive changes a running machine and its configuration alike.
+func (u *update) changeLive(ctx context.Context) error {
+	steps := []func(context.Context) error{u.announceVolumes, u.createParts, u.plugDisks, u.plugInterfaces, u.resize, u.configure, u.unplug}
+	for _, step := range steps {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// announceVolumes writes down what the new volumes are called before they are made, so that they can be told from
+// somebody else's when the change is interrupted.
+func (u *update) announceVolumes(ctx context.Context) error {
+	if len(u.volumes) == 0 {
+		return nil
+	}
+	interim := *u.existing
+	for _, own := range u.volumes {
+		interim.Mark.Disks = slices.DeleteFunc(slices.Clone(interim.Mark.Disks), func(d MarkedDisk) bool { return d.Key == own.key })
+		interim.Mark.Disks = append(interim.Mark.Disks, u.machine.Mark.Disk(own.key))
+	}
+	return writeMark(ctx, u.c, &interim, true)
+}
+
+// plugDisks plugs in the disks that the machine does not have yet.
+func (u *update) plugDisks(ctx context.Context) error {
+	for i := range u.machine.Disks {
+		disk := &u.machine.Disks[i]
+		if err := u.plugDisk(ctx, disk, u.existing.Disk(disk.Key)); err != nil {
+			return service.At(u.want.diskPath(disk.Key), err)
+		}
+	}
+	return nil
+}
+
+func (u *update) plugDisk(ctx context.Context, disk, existing *Disk) error {
+	if existing != nil && existing.Path == disk.Path && existing.Bus == disk.Bus && FindDisk(u.d.Live, existing.Target) != nil {
+		disk.Target = existing.Target
+		return nil
+	}
+	if x := DiskAt(u.d.Live, disk.Path); existing == nil && x != nil && x.Target.Bus == disk.Bus {
+		disk.Target = x.Target.Dev
+		return u.attachDisk(ctx, x, false) // only the configuration has lost it
+	}
+	var old *libvirtxml.DomainDisk
+	if existing != nil {
+		// The same name for something else: the old one has to go first, as one serial number is enough.
+		var err error
+		if old, err = u.takeOutDisk(ctx, existing.Target); err != nil {
+			return err
+		}
+		disk.Target = "" // each bus has names of its own, and QEMU calls devices by them
+	}
+	if controller := MissingController(u.d.Config, disk.Bus); controller != nil {
+		if err := u.c.AttachDevice(ctx, u.d.UUID, controller, true); err != nil {
+			return err
+		}
+		u.d.Config.Devices.Controllers = append(u.d.Config.Devices.Controllers, *controller)
+	}
+	// What runs may have names that the configuration has not, and the other way round.
+	both := &libvirtxml.Domain{Devices: &libvirtxml.DomainDeviceList{Disks: slices.Concat(u.d.Config.Devices.Disks, u.d.Live.Devices.Disks)}}
+	x := NewDisk(both, disk)
+	if old != nil {
+		x = ReplugDisk(old, disk, x)
+	}
+	err := u.attachDisk(ctx, x, true)
+	if err != nil {
+		disk.Target = ""
+	}
+	return err
+}
+
+func (u *update) attachDisk(ctx context.Context, x *libvirtxml.DomainDisk, live bool) error {
+	err := u.c.AttachDevice(ctx, u.d.UUID, x, live)
+	if err == nil {
+		u.d.Config.Devices.Disks = append(u.d.Config.Devices.Disks, *x)
+	}
+	return err
+}
+
+// takeOutDisk unplugs a disk whose place is to be had again, and returns what its XML was.
+func (u *update) takeOutDisk(ctx context.Context, target string) (*libvirtxml.DomainDisk, error) {
+	old := *FindDisk(u.d.Config, target)
+	if err := u.unplugDisk(ctx, target); err != nil {
+		return nil, err
+	}
+	for _, d := range []*libvirtxml.Domain{u.d.Config, u.d.Live} {
+		d.Devices.Disks = slices.DeleteFunc(d.Devices.Disks, func(x libvirtxml.DomainDisk) bool { return x.Target != nil && x.Target.Dev == target })
+	}
+	return &old, nil
+}
+
+// plugInterfaces plugs in new interfaces and moves or guards those that are there.
+func (u *update) plugInterfaces(ctx context.Context) error {
+	for n := range u.machine.Interfaces {
+		if err := u.plugInterface(ctx, &u.machine.Interfaces[n]); err != nil {
+			return service.At(at("network_interfaces", n), err)
+		}
+	}
+	return nil
+}
+
+func (u *update) plugInterface(ctx context.Context, want *Interface) error {
+	at := slices.IndexFunc(u.existing.Interfaces, func(x Interface) bool { return x.MAC == want.MAC })
+	if at < 0 {
+		return u.c.AttachDevice(ctx, u.d.UUID, NewInterface(want), true)
+	}
+	existing, x := u.existing.Interfaces[at], FindInterface(u.d.Live, want.MAC)
+	if existing == *want && x != nil {
+		return nil
+	}
+	if x == nil || existing.Model != want.Model || existing.MTU != want.MTU {
+		// Nothing can change these on a card that is plugged in.
+		if err := u.unplugInterface(ctx, want.MAC); err != nil {
+			return err
+		}
+		again := ReplugInterface(FindInterface(u.d.Config, want.MAC), want)
+		return u.c.AttachDevice(ctx, u.d.UUID, again, true)
+	}
+	return u.c.UpdateDevice(ctx, u.d.UUID, ChangeInterface(x, want), true)
+}
+
+// configure changes what only the next start looks at, and the node's mark.
+func (u *update) configure(ctx context.Context) error {
+	if u.existing.Boot.Kernel == u.machine.Boot.Kernel && slices.Equal(u.existing.Boot.Order, u.machine.Boot.Order) {
+		return u.writeInterimMark(ctx)
+	}
+	d, err := u.c.Domain(ctx, u.d.UUID)
+	if err != nil {
+		return err
+	}
+	// Only the boot order: what is about to be unplugged stays in the configuration until it is.
+	now := Read(d.Config)
+	now.Boot = u.machine.Boot
+	if err := Apply(d.Config, now); err != nil {
+		return err
+	}
+	if err := u.c.DefineDomain(ctx, d.Config); err != nil {
+		return err
+	}
+	return u.writeInterimMark(ctx)
+}
+
+// writeInterimMark writes the node's mark, which goes on naming the volumes that are to be removed until they are: a guest may not
+// let go of them in time.
+func (u *update) writeInterimMark(ctx context.Context) error {
+	interim := *u.machine
+	interim.Mark.Disks = slices.Clone(interim.Mark.Disks)
+	for _, d := range u.existing.Mark.Disks {
+		if d.Volume != "" && u.machine.Mark.Disk(d.Key).Key == "" {
+			d.Leaving = true
+			interim.Mark.Disks = append(interim.Mark.Disks, d)
+			u.retained = true
+		}
+	}
+	return writeMark(ctx, u.c, &interim, true)
+}
+
+// unplug takes away what the node shall not have any more.
+func (u *update) unplug(ctx context.Context) error {
+	for _, i := range u.existing.Interfaces {
+		if !slices.ContainsFunc(u.machine.Interfaces, func(x Interface) bool { return x.MAC == i.MAC }) {
+			if err := u.unplugInterface(ctx, i.MAC); err != nil {
+				return service.At(at("network_interfaces"), fmt.Errorf("network_interfaces: the one with %s: %w", i.MAC, err))
+			}
+		}
+	}
+	for _, disk := range u.existing.Disks {
+		if u.machine.Disk(disk.Key) == nil {
+			if err := u.unplugDisk(ctx, disk.Target); err != nil {
+				return service.At(at("disks", service.Key(disk.Key)), err)
+			}
+		}
+	}
+	return nil
+}
+
+func (u *update) unplugInterface(ctx context.Context, mac string) error {
+	x := FindInterface(u.d.Live, mac)
+	if x == nil {
+		x = FindInterface(u.d.Config, mac)
+	}
+	if x == nil {
+		return nil
+	}
+	return u.c.DetachDevice(ctx, u.d.UUID, x, func(d *libvirtxml.Domain) bool { return FindInterface(d, mac) != nil })
+}
+
+func (u *update) unplugDisk(ctx context.Context, target string) error {
+	x := FindDisk(u.d.Live, target)
+	if x == nil {
+		x = FindDisk(u.d.Config, target)
+	}
+	if x == nil {
+		return nil
+	}
+	return u.c.DetachDevice(ctx, u.d.UUID, x, func(d *libvirtxml.Domain) bool { return FindDisk(d, target) != nil })
+}

@@ -1,0 +1,77 @@
+package machine
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-log/tflog"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+)
+
+// resize sets memory and vCPUs of a running machine within their maxima.
+func (u *update) resize(ctx context.Context) error {
+	memory, vcpus, live := liveDrift(u.d)
+	if memory || u.existing.Memory != u.machine.Memory {
+		if err := u.c.SetDomainMemory(ctx, u.d.UUID, u.machine.Memory, true); err != nil {
+			return service.At(at("memory_mib"), err)
+		}
+		if err := awaitMemory(ctx, u.c, u.d.UUID); err != nil {
+			return err
+		}
+	}
+	if !vcpus && u.existing.VCPUs == u.machine.VCPUs {
+		return nil
+	}
+	return service.At(at("vcpus"), u.setVCPUs(ctx, live.VCPUs))
+}
+
+// balloonPatience is how long a guest may take to have the memory that it was given back.
+const balloonPatience = 10 * time.Second
+
+// awaitMemory waits until the guest has taken the memory that it was given, so that the next plan does not find it
+// short. A guest that does not take it is left alone.
+func awaitMemory(ctx context.Context, c *hypervisor.Client, uuid string) error {
+	for deadline := time.Now().Add(balloonPatience); ; {
+		d, err := c.Domain(ctx, uuid)
+		if err != nil {
+			return err
+		}
+		if short, _, _ := liveDrift(d); !short || time.Now().After(deadline) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+// setVCPUs plugs vCPUs into a running machine that has some already, or takes them away.
+func (u *update) setVCPUs(ctx context.Context, before int64) error {
+	err := u.c.SetDomainVCPUs(ctx, u.d.UUID, u.machine.VCPUs, true)
+	switch {
+	case err == nil && before < u.machine.VCPUs && agentConnected(u.d):
+		// The machine has the vCPUs, whether or not the guest makes use of them.
+		if err := u.c.UseVCPUs(ctx, u.d.UUID, u.machine.VCPUs); err != nil {
+			tflog.Warn(ctx, "the guest did not bring the new vCPUs online", map[string]any{"node": u.d.Name, "reason": err.Error()})
+		}
+	case hypervisor.Code(err) != 0 && before > u.machine.VCPUs:
+		return u.removeVCPUs(ctx, err)
+	}
+	return err
+}
+
+// removeVCPUs has the next start take away what a running machine keeps: its guest may need the vCPU, and QEMU's emulation
+// never says that a guest let go of one (7.2 to 11.1 do not).
+func (u *update) removeVCPUs(ctx context.Context, refusal error) error {
+	if !u.want.AllowRestart {
+		return fmt.Errorf("the running machine keeps its vCPUs until it is started again: set allow_restart = true, which has this done in the same apply, or running = false first; guests often hold on to a vCPU, and emulated ones (type = \"qemu\") always do: %w", refusal)
+	}
+	tflog.Warn(ctx, "the running machine keeps its vCPUs and is restarted", map[string]any{"node": u.d.Name, "reason": refusal.Error()})
+	u.restart = true
+	return u.c.SetDomainVCPUs(ctx, u.d.UUID, u.machine.VCPUs, false)
+}

@@ -1,0 +1,143 @@
+package machine
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/cloudinit"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+)
+
+// Validate says what is wrong with a machine without asking any hypervisor. What is unknown is not looked at.
+func (s *Spec) Validate() []service.Problem {
+	var all []service.Problem
+	problem := func(path []any, summary, format string, args ...any) {
+		all = append(all, service.Problemf(path, summary, format, args...))
+	}
+	if s.MaxMemoryMiB != 0 && s.MemoryMiB > s.MaxMemoryMiB {
+		problem(at("max_memory_mib"), "Maximum below the memory", "write at least memory_mib, which is %d", s.MemoryMiB)
+	}
+	if s.MaxVCPUs != 0 && s.VCPUs > s.MaxVCPUs {
+		problem(at("max_vcpus"), "Maximum below the number of vCPUs", "write at least vcpus, which is %d", s.VCPUs)
+	}
+	if s.Firmware == "uefi-secure" && s.Chipset != "" && !SameChipset("q35", s.Chipset) {
+		problem(at("machine"), "Secure Boot needs a q35 machine", "write machine = \"q35\", or firmware = \"uefi\"")
+	}
+	if s.WaitFor == "guest_agent" && !s.GuestAgent && !s.Unknown.Has("guest_agent") {
+		problem(at("wait_for"), "No guest agent to wait for", "set guest_agent = true, or wait for \"lease\"")
+	}
+	if s.CPU.Mode == "custom" && s.CPU.Model == "" && !s.Unknown.Has("cpu", "model") {
+		problem(at("cpu", "model"), "Missing processor model", "mode \"custom\" needs a model such as \"EPYC\"")
+	}
+	if s.CPU.Model != "" && s.CPU.Mode != "" && s.CPU.Mode != "custom" {
+		problem(at("cpu", "model"), "Model without mode \"custom\"", "mode %q chooses the model itself: leave out one of the two", s.CPU.Mode)
+	}
+	if s.CPU.Nested != nil && *s.CPU.Nested && s.Type == "qemu" {
+		problem(at("cpu", "nested"), "Nested virtualisation needs type \"kvm\"", "an emulated processor has none to pass on")
+	}
+	if s.Boot.Kernel == "" && !s.Unknown.Has("boot", "kernel") && (s.Boot.Initrd != "" || s.Boot.Cmdline != "") {
+		problem(at("boot", "kernel"), "Missing kernel", "initrd and cmdline go with a kernel that is booted directly")
+	}
+	all = append(all, s.validateDisks()...)
+	all = append(all, s.validateInterfaces()...)
+	return append(all, s.validateFirstBoot()...)
+}
+
+func (s *Spec) validateDisks() []service.Problem {
+	var all []service.Problem
+	if r := s.Root; r != nil && r.Image == "" && r.SizeGiB == 0 && !s.Unknown.Has("root_disk", "image") && !s.Unknown.Has("root_disk", "size_gib") {
+		all = append(all, service.Problemf(at("root_disk"), "Missing size", "a root disk without an image needs a size_gib"))
+	}
+	volumes := map[string]string{}
+	for _, key := range slices.Sorted(maps.Keys(s.Disks)) {
+		d := s.Disks[key]
+		here := s.diskPath(key)
+		if d.Volume != "" {
+			if other, twice := volumes[d.Volume]; twice {
+				all = append(all, service.Problemf(within(here, "volume"), "Duplicate volume", "disk %q of this node has it already: write another one", other))
+			}
+			volumes[d.Volume] = key
+		}
+		if err := CheckKey(key); err != nil {
+			here = at("disks", service.Key(key))
+			all = append(all, service.Problemf(here, "Invalid disk name", "%v", err))
+		}
+		unknown := s.Unknown.Has(within(here, "volume")...) || s.Unknown.Has(within(here, "size_gib")...)
+		switch {
+		case d.Volume != "" && d.SizeGiB != 0:
+			all = append(all, service.Problemf(within(here, "size_gib"), "Size of an attached volume", "the volume has its own size: set it there, and leave out size_gib here"))
+		case d.Volume != "" && d.Pool != "":
+			all = append(all, service.Problemf(within(here, "pool"), "Pool of an attached volume", "the volume is in its own pool: leave out pool here"))
+		case d.missing() && !unknown:
+			all = append(all, service.Problemf(here, "Missing size", "write size_gib for a new volume, or volume for one that is there"))
+		}
+	}
+	return all
+}
+
+// ValidateChange says what is wrong with a change of a machine that is there.
+func (s *Spec) ValidateChange(was *Spec) []service.Problem {
+	var all []service.Problem
+	shrink := func(path []any, was, is int64) {
+		if is != 0 && is < was {
+			all = append(all, service.Problemf(path, "A disk cannot shrink", "it has %d GiB, and what is beyond the new end would be lost: write at least %d", was, was))
+		}
+	}
+	if s.Root != nil && was.Root != nil {
+		shrink(at("root_disk", "size_gib"), was.Root.SizeGiB, s.Root.SizeGiB)
+	}
+	for _, key := range slices.Sorted(maps.Keys(s.Disks)) {
+		d, here := s.Disks[key], at("disks", service.Key(key))
+		old, existed := was.Disks[key]
+		if !existed || old.Volume != "" || d.Volume != "" || s.Unknown.Has(within(here, "volume")...) {
+			continue
+		}
+		shrink(within(here, "size_gib"), old.SizeGiB, d.SizeGiB)
+		if old.Pool != "" && d.Pool != "" && old.Pool != d.Pool {
+			all = append(all, service.Problemf(within(here, "pool"), "A disk cannot move to another pool", "give the new disk another name, copy its content inside the guest, and remove the old one"))
+		}
+	}
+	unknown := s.Unknown.Has("ignition") || s.Unknown.Has("butane") || s.Unknown.Has("cloud_init")
+	if !unknown && (!sameCloudInit(was.CloudInit, s.CloudInit) || was.Ignition != s.Ignition || was.Butane != s.Butane) {
+		all = append(all, service.Warningf(at("name"), "The guest has booted before", "cloud-init and Ignition look at their configuration at the first boot of a machine only: the new one is put in place for the day the node is made anew (terraform apply -replace)"))
+	}
+	return all
+}
+
+func sameCloudInit(a, b *CloudInit) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return *a == *b
+}
+
+// validateFirstBoot says what cloud-init and Ignition would complain about when nobody is there to read it.
+func (s *Spec) validateFirstBoot() []service.Problem {
+	var all []service.Problem
+	check := func(path []any, text string, with func(string) error, kind string) {
+		if text == "" {
+			return
+		}
+		if err := with(text); err != nil {
+			all = append(all, service.Problemf(path, "Malformed "+kind, "%v", err))
+		}
+	}
+	if c := s.CloudInit; c != nil {
+		check(at("cloud_init", "user_data"), c.UserData, cloudinit.CheckUserData, "user data")
+		check(at("cloud_init", "vendor_data"), c.VendorData, cloudinit.CheckUserData, "vendor data")
+		check(at("cloud_init", "meta_data"), c.MetaData, cloudinit.CheckMapping, "metadata")
+		check(at("cloud_init", "network_config"), c.NetworkConfig, cloudinit.CheckNetworkConfig, "network configuration")
+	}
+	if s.Ignition != "" && s.Butane != "" {
+		all = append(all, service.Problemf(at("butane"), "Two Ignition configurations", "Butane is translated to Ignition: write only one of ignition and butane"))
+	}
+	check(at("ignition"), s.Ignition, checkIgnition, "Ignition configuration")
+	check(at("butane"), s.Butane, func(text string) error {
+		_, err := translate(text)
+		return err
+	}, "Butane configuration")
+	if doubts := s.doubts(); doubts != "" {
+		all = append(all, service.Warningf(s.diskPath(Ignition), "Doubtful first-boot configuration", "%s", doubts))
+	}
+	return all
+}
