@@ -3,6 +3,7 @@ package provider_test
 import (
 	"context"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -51,25 +52,39 @@ func describe(t *testing.T, at string, attributes []*tfprotov6.SchemaAttribute) 
 	}
 }
 
-// Names of secrets: none of them may show in a plan.
+// secretAttributes are those that hold passwords, keys or pull secrets, by their paths: none of them may show in a plan.
+var secretAttributes = []string{
+	"virtcluster_node.ignition", "virtcluster_node.butane", "virtcluster_node.cloud_init.user_data", "virtcluster_node.cloud_init.vendor_data",
+	"virtcluster_vip.auth_pass",
+}
+
 func TestSecretsAreSensitiveOrWriteOnly(t *testing.T) {
+	found := map[string]bool{}
 	for name, s := range schemas(t).ResourceSchemas {
-		secrets(t, name, s.Block.Attributes)
+		secrets(t, name, s.Block.Attributes, found)
+	}
+	for _, path := range secretAttributes {
+		if !found[path] {
+			t.Errorf("there is no attribute %s", path)
+		}
 	}
 }
 
-func secrets(t *testing.T, at string, attributes []*tfprotov6.SchemaAttribute) {
+// secrets checks what is in the list, and what has a secret's name.
+func secrets(t *testing.T, at string, attributes []*tfprotov6.SchemaAttribute, found map[string]bool) {
 	t.Helper()
 	for _, a := range attributes {
-		secret := strings.HasSuffix(a.Name, "password") || a.Name == "auth_pass" || a.Name == "private_key"
-		if secret && !a.Sensitive {
-			t.Errorf("%s.%s must be sensitive", at, a.Name)
+		path := at + "." + a.Name
+		found[path] = true
+		named := strings.HasSuffix(a.Name, "password") || a.Name == "auth_pass" || a.Name == "private_key"
+		if (named || slices.Contains(secretAttributes, path)) && !a.Sensitive {
+			t.Errorf("%s must be sensitive", path)
 		}
 		if strings.HasSuffix(a.Name, "_wo") && !a.WriteOnly {
-			t.Errorf("%s.%s must be write-only", at, a.Name)
+			t.Errorf("%s must be write-only", path)
 		}
 		if a.NestedType != nil {
-			secrets(t, at+"."+a.Name, a.NestedType.Attributes)
+			secrets(t, path, a.NestedType.Attributes, found)
 		}
 	}
 }

@@ -21,7 +21,7 @@ func TestAccNodeIsReplaced(t *testing.T) {
 	made := config(image, network, attributes)
 	replaced := resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(address, plancheck.ResourceActionReplace)}}
 	// Nothing else fails with it.
-	alone := regexp.MustCompile(`(?s)^Error running apply: exit status 1\s+Error: Cannot wait for node "acc".*gave\s+up\s+waiting.*raise\s+timeouts\.create\s*$`)
+	alone := regexp.MustCompile(`(?s)^Error running apply: exit status 1\s+Error: Cannot create node "acc".*gave\s+up\s+waiting.*raise\s+timeouts\.create\s*$`)
 	var id string
 	another := func(*terraform.State) error {
 		now := strings.TrimSpace(virsh(t, "domuuid", "acc"))

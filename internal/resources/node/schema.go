@@ -62,8 +62,8 @@ func nodeSchema(ctx context.Context) schema.Schema {
 				Optional: true, Computed: true, PlanModifiers: crud.ListLeftOut(), NestedObject: schema.NestedAttributeObject{Attributes: interfaceAttributes()},
 				MarkdownDescription: "Network interfaces in the order the guest finds them. Adding and removing one works while the node runs, as long as its machine has a free place: a new node has eight for further interfaces and `virtio` disks, and where they are taken, the plan asks for a restart.",
 			},
-			"ignition":      schema.StringAttribute{Optional: true, MarkdownDescription: "Ignition configuration as JSON, checked when planning and handed over by QEMU's fw_cfg. It matters at the first boot only."},
-			"butane":        schema.StringAttribute{Optional: true, MarkdownDescription: "The same as a Butane configuration (YAML), translated to Ignition. Only one of `ignition` and `butane` can be set."},
+			"ignition":      schema.StringAttribute{Optional: true, Sensitive: true, MarkdownDescription: "Ignition configuration as JSON, checked when planning and handed over by QEMU's fw_cfg. It matters at the first boot only. Where an interface has `addresses`, `gateway`, `routes` or `nameservers`, a keyfile of NetworkManager for each interface is added (`/etc/NetworkManager/system-connections/<name>.nmconnection`); a file of the configuration's own at that path wins."},
+			"butane":        schema.StringAttribute{Optional: true, Sensitive: true, MarkdownDescription: "The same as a Butane configuration (YAML), translated to Ignition. Variant `openshift` becomes plain Ignition too; its section `openshift`, which only a MachineConfig has a place for, is refused. Only one of `ignition` and `butane` can be set."},
 			"autostart":     flag("Whether the node starts with its hypervisor. Default: `true`."),
 			"running":       flag("Whether the node runs. It is enforced: a node that stopped, crashed or was paused is started by the next apply. Default: `true`."),
 			"allow_restart": flag("Whether an apply may restart the node for changes that cannot be made while it runs. Default: `false`: such a change is an error when planning."),
@@ -73,7 +73,7 @@ func nodeSchema(ctx context.Context) schema.Schema {
 			},
 			"wait_for": schema.StringAttribute{
 				Optional: true, Computed: true, Validators: []validator.String{stringvalidator.OneOf("none", "lease", "guest_agent")},
-				MarkdownDescription: "What creating the node waits for: `none`, `lease` (every interface that asks a network's DHCP got an address; one with static IPv4 `addresses` alone does not ask) or `guest_agent` (the agent answers and every interface has an address). Default: `none`.",
+				MarkdownDescription: "What creating the node waits for: `none`, `lease` (every interface that asks a network's DHCP got an address, and the one in `ip` where there is one; one with static IPv4 `addresses` alone does not ask) or `guest_agent` (the agent answers and every interface has an address). Default: `none`.",
 			},
 			"graphics": schema.StringAttribute{
 				Optional: true, Computed: true, Validators: []validator.String{stringvalidator.OneOf("none", "vnc", "spice")},
@@ -83,7 +83,7 @@ func nodeSchema(ctx context.Context) schema.Schema {
 			"rng":         flag("Whether the node has a paravirtual random number generator. Default: `true`."),
 			"addresses": schema.MapAttribute{
 				Computed: true, ElementType: types.StringType,
-				MarkdownDescription: "Address of each interface by the interface's name: its reservation, the first of its `addresses`, its lease, or what the guest agent says. IPv4 goes before IPv6. An interface whose address nobody knows is missing.",
+				MarkdownDescription: "Address of each interface by the interface's name: its lease, its reservation where the guest has no other address, the first of its `addresses`, or what the guest agent says. IPv4 goes before IPv6. An interface whose address nobody knows is missing. A guest that runs keeps the address that it has until it asks DHCP again, whatever `ip` says by then.",
 			},
 			"state":    schema.StringAttribute{Computed: true, MarkdownDescription: "What the hypervisor says about the node: `running`, `paused`, `shutoff`, `crashed`, `in shutdown` or `pmsuspended`."},
 			"timeouts": timeouts.Attributes(ctx, timeouts.Opts{Create: true, Read: true, Update: true, Delete: true}),
@@ -131,7 +131,7 @@ func blockAttributes() map[string]schema.Attribute {
 			Optional: true, MarkdownDescription: "The disk that the node boots from, `vda`: a volume `<name>-root.qcow2` that goes with the node.",
 			Attributes: map[string]schema.Attribute{
 				"image":    schema.StringAttribute{Optional: true, Validators: []validator.String{given{}}, PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()}, MarkdownDescription: "The `id` of a `virtcluster_image`, or any volume's path: the disk holds what differs from it. Default: none, an empty disk. Another image makes another node."},
-				"size_gib": schema.Int64Attribute{Optional: true, Computed: true, Validators: []validator.Int64{int64validator.AtLeast(1)}, MarkdownDescription: "Size in GiB, rounded up; it can grow, also while the node runs. Default: the image's."},
+				"size_gib": schema.Int64Attribute{Optional: true, Computed: true, Validators: []validator.Int64{int64validator.AtLeast(1)}, MarkdownDescription: "Size in GiB, rounded up; it can grow, also while the node runs. Null in state where the volume is missing, which has the node replaced. Default: the image's."},
 				"pool":     schema.StringAttribute{Optional: true, Computed: true, Validators: []validator.String{given{}}, MarkdownDescription: "Storage pool, by name or id. Default: the image's pool, or `default`. Another pool makes another node."},
 				"bus":      bus(),
 			},

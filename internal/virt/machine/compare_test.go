@@ -89,3 +89,26 @@ func TestAPortThatWasTakenSinceThePlan(t *testing.T) {
 		t.Errorf("with what is to be stopped: restart %t, %v", u.mustRestart, err)
 	}
 }
+
+func TestAnAddressOfAGuestThatRunsIsNotInForceAtOnce(t *testing.T) {
+	node := func(ip string, running bool) *Spec {
+		return &Spec{Name: "n", Running: running, Interfaces: []InterfaceSpec{{Network: "a", MAC: "52:54:00:00:00:01", IP: ip}}}
+	}
+	restarted := node("10.0.0.2", true)
+	restarted.RNG = true
+	for name, c := range map[string]struct {
+		was, want *Spec
+		warned    bool
+	}{
+		"another one":              {node("10.0.0.1", true), node("10.0.0.2", true), true},
+		"the same":                 {node("10.0.0.1", true), node("10.0.0.1", true), false},
+		"the first one":            {node("", true), node("10.0.0.1", true), false},
+		"of one that starts":       {node("10.0.0.1", false), node("10.0.0.2", true), false},
+		"of one that is restarted": {node("10.0.0.1", true), restarted, false},
+	} {
+		got := c.want.ValidateChange(c.was)
+		if warned := len(got) == 1 && got[0].Warning && fmt.Sprint(got[0].Path) == "[network_interfaces 0 ip]"; warned != c.warned || !c.warned && len(got) > 0 {
+			t.Errorf("%s: problems are %v", name, got)
+		}
+	}
+}

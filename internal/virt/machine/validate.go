@@ -97,9 +97,27 @@ func (s *Spec) ValidateChange(was *Spec) []service.Problem {
 			all = append(all, service.Problemf(within(here, "pool"), "A disk cannot move to another pool", "give the new disk another name, copy its content inside the guest, and remove the old one"))
 		}
 	}
+	all = append(all, s.warnOfAddresses(was)...)
 	unknown := s.Unknown.Has("ignition") || s.Unknown.Has("butane") || s.Unknown.Has("cloud_init")
 	if !unknown && (!sameCloudInit(was.CloudInit, s.CloudInit) || was.Ignition != s.Ignition || was.Butane != s.Butane) {
 		all = append(all, service.Warningf(at("name"), "The guest has booted before", "cloud-init and Ignition look at their configuration at the first boot of a machine only: the new one is put in place for the day the node is made anew (terraform apply -replace)"))
+	}
+	return all
+}
+
+// warnOfAddresses says which addresses are not in force at once: a guest that runs is not told of its new one.
+func (s *Spec) warnOfAddresses(was *Spec) []service.Problem {
+	if !was.Runs() || !s.Running || len(compareFixed(was, s)) > 0 {
+		return nil
+	}
+	var all []service.Problem
+	for n, i := range s.Interfaces {
+		for _, old := range was.Interfaces {
+			if old.MAC == i.MAC && old.Network == i.Network && old.IP != "" && i.IP != "" && old.IP != i.IP {
+				all = append(all, service.Warningf(at("network_interfaces", n, "ip"), "The guest keeps its address for now",
+					"node %q runs, and its guest goes on with %s until it asks DHCP again, at half of its lease (after half an hour, unless its network has another lease_seconds); have it ask now, or restart it, to have %s at once. The attribute addresses says which one it has", s.Name, old.IP, i.IP))
+			}
+		}
 	}
 	return all
 }
