@@ -16,6 +16,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/cli"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
 // Type describes one document-like Terraform type; New makes a framework resource of it. M is the model
@@ -52,7 +53,16 @@ type Type[M, S any] struct {
 	Plan func(ctx context.Context, at Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *M)
 	// Timeout bounds each operation where the configuration says nothing; zero means ten minutes.
 	Timeout time.Duration
+	// Timeouts bound single operations otherwise: "create", "read", "update", "delete"; may be nil.
+	Timeouts map[string]time.Duration
+	// Recall and Remember copy between the model and private state what the resource keeps there beside its claim: what a plan
+	// needs to know of the last apply, and nobody else. The model's fields for it are tagged `tfsdk:"-"`. Both may be nil.
+	Recall   func(ctx context.Context, private PrivateState, m *M) diag.Diagnostics
+	Remember func(ctx context.Context, private PrivateState, m *M) diag.Diagnostics
 }
+
+// PrivateState is what the framework lets a resource keep beside its attributes.
+type PrivateState = private
 
 // New makes the framework's resource.
 func New[M, S any](t Type[M, S]) resource.Resource {
@@ -104,6 +114,7 @@ func (r *typed[M, S]) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 		resp.Diagnostics.Append(Problems(ctx, req.Plan, v.Validate())...)
 	}
 	if r.Plan != nil && !resp.Diagnostics.HasError() {
+		resp.Diagnostics.Append(r.recall(ctx, req.Private, &m)...)
 		claim := owner.New()
 		if !req.State.Raw.IsNull() {
 			claim = restoreClaim(ctx, req.Private, &resp.Diagnostics)
@@ -180,6 +191,7 @@ func (r *typed[M, S]) Read(ctx context.Context, req resource.ReadRequest, resp *
 	if r.fleet == nil {
 		return
 	}
+	resp.Diagnostics.Append(r.recall(ctx, req.Private, &m)...)
 	store, err := r.Open(ctx, Opening{r.fleet, restoreClaim(ctx, req.Private, &resp.Diagnostics)}, &m)
 	if errors.Is(err, fleet.ErrUnknown) {
 		return // nothing may be asked yet, so what is known stays
@@ -189,11 +201,15 @@ func (r *typed[M, S]) Read(ctx context.Context, req resource.ReadRequest, resp *
 		got, err = store.Get(ctx)
 	}
 	foreign, taken := errors.AsType[*owner.ForeignError](err)
+	unseen, _ := errors.AsType[*service.UnseenError](err)
 	switch {
 	case taken:
 		// It stays in the state, as it was known: that it is gone is not proven, and a destroy must not plan to make it anew.
 		resp.Diagnostics.AddWarning(fmt.Sprintf("%s %q is not this resource's any more", r.Noun, r.Label(&m)),
 			foreign.Error()+". It will not be changed nor removed; take this resource out of the state with `terraform state rm` before an import.")
+		return
+	case unseen != nil:
+		resp.Diagnostics.AddWarning("Cannot look at "+r.what(&m), unseen.Why)
 		return
 	case Absent(err):
 		resp.State.RemoveResource(ctx)
@@ -215,6 +231,8 @@ func (r *typed[M, S]) Update(ctx context.Context, req resource.UpdateRequest, re
 	}
 	ctx, cancel := r.deadline(ctx, req.Plan, "update", &resp.Diagnostics)
 	defer cancel()
+	resp.Diagnostics.Append(r.recall(ctx, req.Private, &prior)...)
+	resp.Diagnostics.Append(r.recall(ctx, req.Private, &m)...)
 	was, diags := r.Spec(ctx, &prior)
 	resp.Diagnostics.Append(diags...)
 	at := Opening{r.fleet, restoreClaim(ctx, req.Private, &resp.Diagnostics)}
@@ -250,7 +268,19 @@ func (r *typed[M, S]) Delete(ctx context.Context, req resource.DeleteRequest, re
 	}
 	if err != nil && !Absent(err) {
 		resp.Diagnostics.Append(Failure("delete", r.what(&m), err))
+		return
 	}
+	if err == nil {
+		resp.Diagnostics.Append(warnings(store)...)
+	}
+}
+
+// recall reads what private state keeps for the model.
+func (r *typed[M, S]) recall(ctx context.Context, p private, m *M) diag.Diagnostics {
+	if r.Recall == nil {
+		return nil
+	}
+	return r.Recall(ctx, p, m)
 }
 
 // open converts the model, write-only values included, and opens its store.

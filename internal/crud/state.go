@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
-	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -27,6 +25,9 @@ func (r *typed[M, S]) keep(
 	saveClaim(ctx, store, private, diags)
 	if err == nil || unfinished.Made {
 		diags.Append(r.Fill(ctx, m, got)...)
+	}
+	if r.Remember != nil {
+		diags.Append(r.Remember(ctx, private, m)...)
 	}
 	r.SetID(m, r.ID(m))
 	diags.Append(state.Set(ctx, m)...)
@@ -94,30 +95,4 @@ func (r *typed[M, S]) ImportState(ctx context.Context, req resource.ImportStateR
 type attributes interface {
 	GetAttribute(ctx context.Context, at path.Path, target any) diag.Diagnostics
 	PathMatches(ctx context.Context, e path.Expression) (path.Paths, diag.Diagnostics)
-}
-
-// deadline bounds an operation by the resource's timeouts, where its schema has them; an attribute of that
-// name can be a daemon's own.
-func (r *typed[M, S]) deadline(ctx context.Context, source attributes, operation string, diags *diag.Diagnostics) (context.Context, context.CancelFunc) {
-	limit := r.Timeout
-	a, has := r.Type.Schema(ctx).Attributes["timeouts"]
-	if has {
-		_, has = a.GetType().(timeouts.Type)
-	}
-	if has {
-		var v timeouts.Value
-		diags.Append(source.GetAttribute(ctx, path.Root("timeouts"), &v)...)
-		limit = Timeout(ctx, v, operation, limit, diags)
-	}
-	return context.WithTimeout(ctx, limit)
-}
-
-// Timeout reads one operation's timeout, or the default.
-func Timeout(ctx context.Context, v timeouts.Value, operation string, fallback time.Duration, diags *diag.Diagnostics) time.Duration {
-	read := map[string]func(context.Context, time.Duration) (time.Duration, diag.Diagnostics){
-		"create": v.Create, "read": v.Read, "update": v.Update, "delete": v.Delete,
-	}[operation]
-	limit, d := read(ctx, fallback)
-	diags.Append(d...)
-	return limit
 }

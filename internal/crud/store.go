@@ -16,7 +16,7 @@ import (
 
 // ErrAbsent is a proven "does not exist": the only error that drops a resource from state. Stores return it
 // wrapped or bare; transaction.ErrAbsent means the same.
-var ErrAbsent = errors.New("does not exist")
+var ErrAbsent = service.ErrAbsent
 
 // Absent tells a proven absence from every other error.
 func Absent(err error) bool {
@@ -53,16 +53,8 @@ type Previewer interface {
 	MayCreate(ctx context.Context) error
 }
 
-// Unfinished is the error of a change that made something and then failed: the state keeps it, after a create as tainted, so
-// that the next apply goes on from there.
-type Unfinished struct {
-	// Made says that what came with the error is what was made; else the state keeps what was planned.
-	Made bool
-	Err  error
-}
-
-func (e *Unfinished) Error() string { return e.Err.Error() }
-func (e *Unfinished) Unwrap() error { return e.Err }
+// Unfinished is the error of a change that made something and then failed.
+type Unfinished = service.Unfinished
 
 // ReadBack returns what a store has after a change that ended with err: for stores whose changes return nothing.
 func ReadBack[S any](ctx context.Context, get func(context.Context) (S, error), err error) (S, error) {

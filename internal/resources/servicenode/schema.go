@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/provision"
 )
 
@@ -63,7 +64,7 @@ func resourceSchema(ctx context.Context) schema.Schema {
 				ElementType: types.StringType, Computed: true,
 				MarkdownDescription: "The version of each of the services, such as `{ haproxy = \"2.6.12\" }`.",
 			},
-			"timeouts": timeouts.Attributes(ctx, timeouts.Opts{
+			"timeouts": crud.TimeoutsAttribute(ctx, timeouts.Opts{
 				Create: true, Read: true, Update: true, Delete: true,
 				CreateDescription: "How long to wait until the machine answers, cloud-init is done and the packages are installed, as a duration. Default: `10m`.",
 				ReadDescription:   "How long reading may take, as a duration. Default: `2m`.",

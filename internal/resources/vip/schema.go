@@ -17,6 +17,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 )
 
 func resourceSchema(ctx context.Context) schema.Schema {
@@ -56,7 +58,7 @@ func resourceSchema(ctx context.Context) schema.Schema {
 			"track":    trackSchema(),
 			"garp":     garpSchema(),
 			"owner":    schema.StringAttribute{Computed: true, MarkdownDescription: "`service_node` of the member that holds the addresses; null when none does."},
-			"timeouts": timeouts.Attributes(ctx, timeouts.Opts{Create: true, Read: true, Update: true, Delete: true}),
+			"timeouts": crud.TimeoutsAttribute(ctx, timeouts.Opts{Create: true, Read: true, Update: true, Delete: true}),
 		},
 	}
 }

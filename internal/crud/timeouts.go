@@ -1,0 +1,74 @@
+package crud
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+)
+
+// TimeoutsAttribute is the attribute "timeouts" of every resource that has one: the durations in it must leave some time.
+func TimeoutsAttribute(ctx context.Context, opts timeouts.Opts) schema.Attribute {
+	block, ok := timeouts.Attributes(ctx, opts).(schema.SingleNestedAttribute)
+	if !ok {
+		panic(fmt.Sprintf("timeouts.Attributes returns a %T", timeouts.Attributes(ctx, opts)))
+	}
+	for name, a := range block.Attributes {
+		if text, ok := a.(schema.StringAttribute); ok {
+			text.Validators = append(text.Validators, positiveDuration{})
+			block.Attributes[name] = text
+		}
+	}
+	return block
+}
+
+// positiveDuration refuses a duration of nothing or less, with which every later plan and destroy would fail.
+type positiveDuration struct{}
+
+func (positiveDuration) Description(context.Context) string { return "a duration of more than nothing" }
+
+func (v positiveDuration) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
+
+// ValidateString implements validator.String. What is no duration at all is the framework's to refuse.
+func (positiveDuration) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
+	if d, err := time.ParseDuration(req.ConfigValue.ValueString()); err == nil && d <= 0 {
+		resp.Diagnostics.AddAttributeError(req.Path, "Invalid timeout", fmt.Sprintf("%s: %q leaves no time at all: write a duration such as \"10m\", or leave it out.", req.Path, req.ConfigValue.ValueString()))
+	}
+}
+
+// deadline bounds an operation by the resource's timeouts, where its schema has them; an attribute of that
+// name can be a daemon's own.
+func (r *typed[M, S]) deadline(ctx context.Context, source attributes, operation string, diags *diag.Diagnostics) (context.Context, context.CancelFunc) {
+	limit := r.Timeout
+	if own, ok := r.Timeouts[operation]; ok {
+		limit = own
+	}
+	a, has := r.Type.Schema(ctx).Attributes["timeouts"]
+	if has {
+		_, has = a.GetType().(timeouts.Type)
+	}
+	if has {
+		var v timeouts.Value
+		diags.Append(source.GetAttribute(ctx, path.Root("timeouts"), &v)...)
+		limit = Timeout(ctx, v, operation, limit, diags)
+	}
+	return context.WithTimeout(ctx, limit)
+}
+
+// Timeout reads one operation's timeout, or the default.
+func Timeout(ctx context.Context, v timeouts.Value, operation string, fallback time.Duration, diags *diag.Diagnostics) time.Duration {
+	read := map[string]func(context.Context, time.Duration) (time.Duration, diag.Diagnostics){
+		"create": v.Create, "read": v.Read, "update": v.Update, "delete": v.Delete,
+	}[operation]
+	limit, d := read(ctx, fallback)
+	diags.Append(d...)
+	if limit <= 0 { // of a state that a version before Timeouts wrote: with it, nothing could be read or destroyed any more
+		return fallback
+	}
+	return limit
+}
