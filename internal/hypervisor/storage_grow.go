@@ -44,7 +44,7 @@ func (c *Client) runningUser(ctx context.Context, v *Volume) (uuid, disk string,
 			continue
 		}
 		for _, disk := range d.Live.Devices.Disks {
-			if disk.Target != nil && holds(disk.Source, v) {
+			if disk.Target != nil && v.IsSource(disk.Source) {
 				return d.UUID, disk.Target.Dev, nil
 			}
 		}
@@ -52,8 +52,8 @@ func (c *Client) runningUser(ctx context.Context, v *Volume) (uuid, disk string,
 	return "", "", nil
 }
 
-// holds says whether a disk's source is the volume, by its path or by the names of pool and volume.
-func holds(source *libvirtxml.DomainDiskSource, v *Volume) bool {
+// IsSource says whether a disk's source is the volume, by its path or by the names of pool and volume.
+func (v *Volume) IsSource(source *libvirtxml.DomainDiskSource) bool {
 	switch {
 	case source == nil:
 		return false

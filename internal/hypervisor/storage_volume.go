@@ -141,6 +141,32 @@ func (c *Client) Volumes(ctx context.Context, pool string) ([]*Volume, error) {
 	})
 }
 
+// VolumeNames lists the names of a started pool's volumes as libvirt remembers them: RefreshPool first where files come and
+// go behind its back.
+func (c *Client) VolumeNames(ctx context.Context, pool string) ([]string, error) {
+	return callIdempotent(ctx, c, fmt.Sprintf("list the volumes of storage pool %q", pool), func(l *libvirt.Libvirt) ([]string, error) {
+		p, err := activePool(l, pool)
+		if err != nil {
+			return nil, err
+		}
+		refs, _, err := l.StoragePoolListAllVolumes(p, 1, 0)
+		names := make([]string, len(refs))
+		for i, ref := range refs {
+			names[i] = ref.Name
+		}
+		return names, err
+	})
+}
+
+// HasVolume says whether libvirt remembers a volume of that name in a started pool. Unlike Volume it never looks anew.
+func (c *Client) HasVolume(ctx context.Context, pool, name string) (bool, error) {
+	_, err := c.readVolume(ctx, fmt.Sprintf("look for volume %q of storage pool %q", name, pool), pool, name)
+	if Code(err) == int(libvirt.ErrNoStorageVol) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // CreateVolume makes a volume in a started pool and returns it as libvirt then has it. The error is
 // ErrExists where the pool has one of that name. libvirt writes over a file that it has not seen yet:
 // RefreshPool first where files come and go behind its back.

@@ -20,6 +20,8 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
 )
 
+const head = "terraform {\n  required_providers {\n    virtcluster = { source = \"virtcluster/virtcluster\" }\n  }\n}\n"
+
 // cli is a directory with a configuration, and the CLI that works in it with the sandbox's provider.
 type cli struct {
 	t   *testing.T
@@ -29,10 +31,7 @@ type cli struct {
 func newCLI(t *testing.T, config string) *cli {
 	t.Helper()
 	c := &cli{t: t, dir: t.TempDir()}
-	head := "terraform {\n  required_providers {\n    virtcluster = { source = \"virtcluster/virtcluster\" }\n  }\n}\n"
-	if err := os.WriteFile(filepath.Join(c.dir, "main.tf"), []byte(head+config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	c.configure(config)
 	return c
 }
 
@@ -56,7 +55,7 @@ func (c *cli) start(argv ...string) *exec.Cmd {
 // log is what all commands printed and logged so far.
 func (c *cli) log() string {
 	text, err := os.ReadFile(filepath.Join(c.dir, "log"))
-	if err != nil {
+	if err != nil && !os.IsNotExist(err) { // nothing ran yet
 		c.t.Error(err)
 	}
 	return string(text)

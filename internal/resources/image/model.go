@@ -8,7 +8,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage"
 )
 
 type model struct {
@@ -22,70 +24,78 @@ type model struct {
 	VirtualSizeBytes types.Int64    `tfsdk:"virtual_size_bytes"`
 	SourceSHA256     types.String   `tfsdk:"source_sha256"`
 	Timeouts         timeouts.Value `tfsdk:"timeouts"`
+
+	// Upload and Sums are kept in private state.
+	Upload *storage.UploadRecord `tfsdk:"-"`
+	Sums   map[string]string     `tfsdk:"-"`
 }
 
 // spec converts the model.
-func (m *model) spec() (spec, error) {
-	src, err := parseSource(m.Source.ValueString())
-	if err != nil {
-		return spec{}, err
+func spec(_ context.Context, m *model) (storage.Image, diag.Diagnostics) {
+	return storage.Image{
+		Pool: m.Pool.ValueString(), Name: m.Name.ValueString(), Source: m.Source.ValueString(), Checksum: m.Checksum.ValueString(),
+		Format: m.Format.ValueString(), Path: m.ID.ValueString(), VirtualSizeBytes: m.VirtualSizeBytes.ValueInt64(),
+		SourceSHA256: m.SourceSHA256.ValueString(), Upload: m.Upload, Sums: m.Sums,
+	}, nil
+}
+
+// fill writes what the hypervisor says into the model. Where the image comes from is the configuration's to say, but for an
+// imported one.
+func fill(_ context.Context, m *model, got storage.Image) diag.Diagnostics {
+	m.ID = types.StringValue(got.Path)
+	m.Name = types.StringValue(got.Name)
+	m.Pool = types.StringValue(got.Pool)
+	m.Format = types.StringValue(got.Format)
+	m.VirtualSizeBytes = types.Int64Value(got.VirtualSizeBytes)
+	if got.Sums != nil {
+		m.Source, m.Checksum, m.Sums = types.StringValue(got.Source), types.StringValue(got.Checksum), got.Sums
 	}
-	sum, err := parseChecksum(m.Checksum.ValueString())
-	if err != nil {
-		return spec{}, err
+	if m.SourceSHA256.IsUnknown() {
+		m.SourceSHA256 = convert.Text(got.SourceSHA256)
 	}
-	return spec{pool: m.Pool.ValueString(), name: m.Name.ValueString(), source: src, checksum: sum, format: m.Format.ValueString()}, nil
-}
-
-// fill writes what the hypervisor says into the model.
-func (m *model) fill(v *hypervisor.Volume) {
-	m.ID = types.StringValue(v.Path())
-	m.Name = types.StringValue(v.Name())
-	m.Pool = types.StringValue(v.Pool)
-	m.Format = types.StringValue(v.Format())
-	m.VirtualSizeBytes = types.Int64Value(int64(v.Capacity()))
-}
-
-// record is what private state remembers of an upload, to see at plan what happened since.
-type record struct {
-	// Format and VirtualSize of the volume as it was uploaded.
-	Format      string `json:"format"`
-	VirtualSize int64  `json:"virtual_size"`
-	// Size and ModTime (Unix nanoseconds) of a local source when it was read, ModTime 0 for a URL, and
-	// its CRC-32C.
-	Size    int64  `json:"size"`
-	ModTime int64  `json:"mod_time"`
-	CRC     uint32 `json:"crc32c"`
-}
-
-const recordKey = "upload"
-
-type privateReader interface {
-	GetKey(ctx context.Context, key string) ([]byte, diag.Diagnostics)
-}
-
-type privateWriter interface {
-	SetKey(ctx context.Context, key string, value []byte) diag.Diagnostics
-}
-
-// readRecord is nil where nothing is recorded, as for an imported image.
-func readRecord(ctx context.Context, private privateReader) (*record, diag.Diagnostics) {
-	raw, diags := private.GetKey(ctx, recordKey)
-	if diags.HasError() || len(raw) == 0 {
-		return nil, diags
+	if got.Upload != nil {
+		m.Upload = got.Upload
 	}
-	r := &record{}
-	if err := json.Unmarshal(raw, r); err != nil {
-		diags.AddError("Unreadable private state", err.Error())
-		return nil, diags
-	}
-	return r, diags
+	return nil
 }
 
-func (r record) write(ctx context.Context, private privateWriter) diag.Diagnostics {
-	raw, err := json.Marshal(r)
-	if err != nil {
-		return diag.Diagnostics{diag.NewErrorDiagnostic("Cannot write private state", err.Error())}
+// What private state keeps, by its keys there.
+const (
+	uploadKey = "upload"
+	importKey = "import"
+)
+
+// recall reads what private state keeps: nothing of an upload for an imported image, and no sums for any other.
+func recall(ctx context.Context, private crud.PrivateState, m *model) diag.Diagnostics {
+	var diags diag.Diagnostics
+	for key, target := range map[string]any{uploadKey: &m.Upload, importKey: &m.Sums} {
+		raw, d := private.GetKey(ctx, key)
+		diags.Append(d...)
+		if len(raw) == 0 {
+			continue
+		}
+		if err := json.Unmarshal(raw, target); err != nil {
+			diags.AddError("Unreadable private state", err.Error())
+		}
 	}
-	return private.SetKey(ctx, recordKey, raw)
+	return diags
+}
+
+// remember writes what private state keeps.
+func remember(ctx context.Context, private crud.PrivateState, m *model) diag.Diagnostics {
+	var diags diag.Diagnostics
+	write := func(key string, value any, there bool) {
+		if !there {
+			return
+		}
+		raw, err := json.Marshal(value)
+		if err != nil {
+			diags.AddError("Cannot write private state", err.Error())
+			return
+		}
+		diags.Append(private.SetKey(ctx, key, raw)...)
+	}
+	write(uploadKey, m.Upload, m.Upload != nil)
+	write(importKey, m.Sums, m.Sums != nil)
+	return diags
 }

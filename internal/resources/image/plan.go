@@ -2,25 +2,21 @@ package image
 
 import (
 	"context"
-	"encoding/hex"
 	"fmt"
-	"io"
-	"os"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/storagepool"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage/upload"
 )
 
-func (r *imageResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	if req.Plan.Raw.IsNull() {
-		return
-	}
-	var m model
-	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
+// plan says whether the image has to be uploaded anew, and checks a new one's source and pool.
+func plan(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
 	// It is computed for an imported image only; otherwise it is what the configuration says, be that nothing.
 	resp.Diagnostics.Append(req.Config.GetAttribute(ctx, path.Root("checksum"), &m.Checksum)...)
 	resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("checksum"), m.Checksum)...)
@@ -28,36 +24,34 @@ func (r *imageResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanR
 		return
 	}
 	owner := fmt.Sprintf("image %q from %s", m.Name.ValueString(), m.Source.ValueString())
-	resp.Diagnostics.Append(storagepool.Claim(r.Fleet, owner, m.Hypervisor, m.Pool, m.Name)...)
+	resp.Diagnostics.Append(storagepool.ClaimVolume(at.Fleet, owner, m.Hypervisor, m.Pool, m.Name)...)
 	if req.State.Raw.IsNull() {
-		resp.Diagnostics.Append(checkSource(&m)...)
-		_, diags := storagepool.Planned(ctx, r.Fleet, path.Root("pool"), m.Hypervisor, m.Pool)
+		resp.Diagnostics.Append(checkSource(m)...)
+		_, diags := storagepool.CheckPool(ctx, at.Fleet, path.Root("pool"), m.Hypervisor, m.Pool)
 		resp.Diagnostics.Append(diags...)
 		return
 	}
-	var prior model
+	prior := model{Upload: m.Upload, Sums: m.Sums}
 	resp.Diagnostics.Append(req.State.Get(ctx, &prior)...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	if prior.imported() {
-		keepImported(ctx, &prior, &m, req, resp)
+	prior.Upload, prior.Sums = m.Upload, m.Sums
+	was, _ := spec(ctx, &prior)
+	if was.Imported() {
+		keepImported(ctx, was, &prior, m, req, resp)
 	}
-	was, diags := readRecord(ctx, req.Private)
-	resp.Diagnostics.Append(diags...)
-	for _, at := range renewed(&prior, &m, was) {
-		resp.RequiresReplace = append(resp.RequiresReplace, path.Root(at))
-		switch at { // a computed attribute that is planned as unknown shows what makes it new
+	want, _ := spec(ctx, m)
+	for _, change := range was.Compare(storage.Planned{Image: want, SourceUnknown: m.Source.IsUnknown(), ChecksumUnknown: m.Checksum.IsUnknown()}) {
+		resp.RequiresReplace = append(resp.RequiresReplace, path.Root(change.Attribute))
+		switch change.Attribute { // a computed attribute that is planned as unknown shows what makes it new
 		case "virtual_size_bytes":
-			resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root(at), types.Int64Unknown())...)
+			resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root(change.Attribute), types.Int64Unknown())...)
 		case "source_sha256":
-			resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root(at), types.StringUnknown())...)
+			resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root(change.Attribute), types.StringUnknown())...)
 		}
 	}
 }
-
-// imported says that nobody knows what the image was made from.
-func (m *model) imported() bool { return m.Source.IsNull() || m.Source.Equal(m.ID) }
 
 // checkSource checks what can be known of a source before it is opened.
 func checkSource(m *model) diag.Diagnostics {
@@ -65,101 +59,40 @@ func checkSource(m *model) diag.Diagnostics {
 	if m.Source.IsUnknown() {
 		return diags
 	}
-	src, err := parseSource(m.Source.ValueString())
+	src, err := upload.ParseSource(m.Source.ValueString())
 	if err != nil {
 		diags.AddAttributeError(path.Root("source"), "Invalid image source", sentence(err))
 		return diags
 	}
-	if src.insecure() && m.Checksum.IsNull() {
+	if src.Insecure() && m.Checksum.IsNull() {
 		diags.AddAttributeError(path.Root("source"), "Insecure image source", "Anyone on the way can change what comes over http: write https, or give a `checksum`.")
 	}
-	if src.url == nil {
-		if _, err := src.stat(); err != nil {
+	if src.Local() {
+		if _, err := src.Stat(); err != nil {
 			diags.AddAttributeError(path.Root("source"), "Missing image file", sentence(err)+" The path is on the machine that Terraform runs on; a relative one starts where Terraform was started, so write \"${path.module}/…\".")
 		}
 	}
 	return diags
 }
 
-// renewed names the attributes for which the image has to be uploaded anew.
-func renewed(prior, planned *model, was *record) []string {
-	var because []string
-	if was != nil && (prior.VirtualSizeBytes.ValueInt64() != was.VirtualSize || prior.Format.ValueString() != was.Format) {
-		because = append(because, "virtual_size_bytes") // somebody put another volume in its place
+// keepImported plans no change of an imported image where the configuration only says where it comes from, and no
+// checksum but the content's. Where something else changes, what it says is written down too.
+func keepImported(ctx context.Context, was storage.Image, prior, planned *model, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	given := *planned
+	planned.Source = prior.Source
+	if given.Checksum.IsNull() || was.HasSum(given.Checksum.ValueString()) {
+		planned.Checksum = prior.Checksum
+	} else if was.Checksum != "" && !given.Checksum.IsUnknown() {
+		resp.Diagnostics.AddAttributeWarning(path.Root("checksum"), "Not the checksum of the imported image", fmt.Sprintf(
+			"What was imported as %q has %s. That is as it should be where the source is compressed, because the checksum is over the source as it is. Otherwise the image is another one than the source: `terraform apply -replace` uploads that.",
+			place(prior).ImportID(), was.Checksum))
 	}
-	// An imported image was made from something that is not known: it is taken at its word.
-	if prior.imported() || planned.Source.IsUnknown() || planned.Checksum.IsUnknown() {
-		return because
+	set := func() {
+		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("source"), planned.Source)...)
+		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("checksum"), planned.Checksum)...)
 	}
-	sum, err := parseChecksum(planned.Checksum.ValueString())
-	if err != nil {
-		return because // said already
+	if set(); !resp.Plan.Raw.Equal(req.State.Raw) {
+		planned.Source, planned.Checksum = given.Source, given.Checksum
+		set()
 	}
-	if sum.algorithm != "" {
-		if !sameContent(prior, sum) && !stillThere(prior, planned, sum, was) {
-			because = append(because, "checksum")
-		}
-		return because
-	}
-	if prior.Source.ValueString() != planned.Source.ValueString() {
-		return append(because, "source")
-	}
-	if src, err := parseSource(planned.Source.ValueString()); err == nil && src.url == nil && changed(src, was) {
-		because = append(because, "source_sha256")
-	}
-	return because
-}
-
-// sameContent says that a checksum is known to be that of what was uploaded.
-func sameContent(prior *model, sum checksum) bool {
-	if sum.algorithm == "sha256" && prior.SourceSHA256.ValueString() == sum.sum {
-		return true
-	}
-	before, err := parseChecksum(prior.Checksum.ValueString())
-	return err == nil && before == sum
-}
-
-// stillThere says that a local file is the one that was uploaded, and has the checksum that is asked for now.
-func stillThere(prior, planned *model, sum checksum, was *record) bool {
-	src, err := parseSource(planned.Source.ValueString())
-	if err != nil || src.url != nil || was == nil || was.ModTime == 0 || !prior.Source.Equal(planned.Source) || changed(src, was) {
-		return false
-	}
-	h := algorithms[sum.algorithm]()
-	return digestFile(src.file, h) == nil && hex.EncodeToString(h.Sum(nil)) == sum.sum
-}
-
-// changed says whether a local file is another one than was uploaded. Its size and time tell nearly always;
-// only a file that was touched is read. One that cannot be looked at is needed by nobody now.
-func changed(src source, was *record) bool {
-	if was == nil || was.ModTime == 0 {
-		return false
-	}
-	info, err := src.stat()
-	switch {
-	case err != nil:
-		return false
-	case info.Size() != was.Size:
-		return true
-	case info.ModTime().UnixNano() == was.ModTime:
-		return false
-	}
-	crc, err := fileCRC(src.file)
-	return err == nil && crc != was.CRC
-}
-
-func fileCRC(name string) (uint32, error) {
-	h := newFast()
-	err := digestFile(name, h)
-	return h.Sum32(), err
-}
-
-func digestFile(name string, h io.Writer) error {
-	f, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	defer f.Close() //nolint:errcheck // only read
-	_, err = io.CopyBuffer(h, struct{ io.Reader }{f}, make([]byte, 1<<20))
-	return err
 }

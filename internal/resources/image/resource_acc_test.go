@@ -89,6 +89,10 @@ func replaced() resource.ConfigPlanChecks {
 	return resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(address, plancheck.ResourceActionReplace)}}
 }
 
+func updated() resource.ConfigPlanChecks {
+	return resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(address, plancheck.ResourceActionUpdate)}}
+}
+
 func created() resource.ConfigPlanChecks {
 	return resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(address, plancheck.ResourceActionCreate)}}
 }
@@ -253,37 +257,6 @@ func TestAccImageFailuresLeaveNoVolume(t *testing.T) {
 			{PreConfig: none, Config: config(file(t, []byte("<!DOCTYPE html>")), ""), ExpectError: regexp.MustCompile(`web page`)},
 			{PreConfig: none, Config: config(file(t, content), "  timeouts = { create = \"1ms\" }\n"), ExpectError: regexp.MustCompile(`deadline\s+exceeded`)},
 			{PreConfig: none, Config: pool},
-		},
-	})
-}
-
-func TestAccImageAndAVolumeOfItsName(t *testing.T) {
-	acctest.InSandbox(t)
-	source := file(t, disk(4))
-	put := func(content []byte) func() {
-		return func() {
-			if err := os.WriteFile(poolDir+"/i", content, 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	pool := acctest.Provider() + fmt.Sprintf("resource \"virtcluster_storage_pool\" \"p\" {\n  name = \"images\"\n  path = %q\n}\n", poolDir)
-	unfinished := append([]byte("virtcluster: this image is not finished\nTOKEN\n"), disk(4)[4096:9<<20]...)
-	resource.Test(t, resource.TestCase{
-		ProtoV6ProviderFactories: acctest.Providers,
-		Steps: []resource.TestStep{
-			{Config: pool},
-			{PreConfig: put(disk(5)), Config: config(source, ""), ExpectError: regexp.MustCompile(`(?s)other\s+content.*terraform\s+import`)},
-			{PreConfig: func() { // still there, untouched
-				if err := stored(t, disk(5))(nil); err != nil {
-					t.Error(err)
-				}
-				put(unfinished)()
-			}, Config: config(source, ""), Check: stored(t, disk(4))},
-			{Config: pool},
-			{PreConfig: put(nil), Config: config(source, ""), Check: stored(t, disk(4))},
-			{Config: pool},
-			{PreConfig: put(disk(4)), Config: config(source, ""), Check: stored(t, disk(4))},
 		},
 	})
 }

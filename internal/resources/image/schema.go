@@ -2,7 +2,6 @@ package image
 
 import (
 	"context"
-	"regexp"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
@@ -14,17 +13,19 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/storagepool"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage/upload"
 )
-
-var nameForm = regexp.MustCompile(`^[^/\x00-\x1f]+$`)
 
 func imageSchema(ctx context.Context) schema.Schema {
 	replace := []planmodifier.String{stringplanmodifier.RequiresReplace()}
 	return schema.Schema{
 		MarkdownDescription: "A base image in a storage pool, uploaded once; nodes' root disks are overlays of it. " +
-			"The source is streamed to the hypervisor and decompressed on the way (xz, gzip, zstd), without a temporary copy. " +
-			"A wrong checksum, a broken transfer or an interrupt leaves no volume behind.",
+			"The source is streamed to the hypervisor and decompressed on the way (xz, gzip, zstd; with dictionaries of up to 128 MiB, which is more than `xz -9` needs), without a temporary copy. " +
+			"A wrong checksum, a broken transfer or an interrupt leaves no volume behind. " +
+			storagepool.OwnershipDescription,
 		Attributes: map[string]schema.Attribute{
 			"id": schema.StringAttribute{
 				Computed: true, MarkdownDescription: "Path of the volume on the hypervisor.",
@@ -33,14 +34,14 @@ func imageSchema(ctx context.Context) schema.Schema {
 			"name": schema.StringAttribute{
 				Required: true, PlanModifiers: replace,
 				MarkdownDescription: "Name of the volume in the pool, such as `fedora-coreos.qcow2`. A change makes a new image.",
-				Validators:          []validator.String{stringvalidator.RegexMatches(nameForm, "must not be empty and must hold no slash and no control character")},
+				Validators:          []validator.String{stringvalidator.RegexMatches(storage.NameForm, "must not be empty and must hold no slash and no control character")},
 			},
 			"hypervisor": schema.StringAttribute{
 				Optional: true, PlanModifiers: replace,
 				MarkdownDescription: "Which of the provider's `hypervisors` the image is for. Default: the provider's `uri`. A change makes a new image.",
 			},
 			"pool": schema.StringAttribute{
-				Optional: true, Computed: true, Default: stringdefault.StaticString(storagepool.Default), PlanModifiers: replace,
+				Optional: true, Computed: true, Default: stringdefault.StaticString(storage.Default), PlanModifiers: replace,
 				MarkdownDescription: "Name of the storage pool. Default: `default`. A change makes a new image.",
 			},
 			"source": schema.StringAttribute{
@@ -71,7 +72,7 @@ func imageSchema(ctx context.Context) schema.Schema {
 				Computed: true, MarkdownDescription: "SHA-256 of the source as it was uploaded, in hexadecimal; null where it was not computed: for an imported image, a local file without a `checksum`, and a `checksum` of another kind.",
 				PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
 			},
-			"timeouts": timeouts.Attributes(ctx, timeouts.Opts{
+			"timeouts": crud.TimeoutsAttribute(ctx, timeouts.Opts{
 				Create: true, CreateDescription: "How long the upload may take, as a duration. Default: `60m`.",
 				Delete: true, DeleteDescription: "How long the removal may take, as a duration. Default: `5m`.",
 			}),
@@ -92,7 +93,7 @@ func (sourceForm) ValidateString(_ context.Context, req validator.StringRequest,
 	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
 		return
 	}
-	if _, err := parseSource(req.ConfigValue.ValueString()); err != nil {
+	if _, err := upload.ParseSource(req.ConfigValue.ValueString()); err != nil {
 		resp.Diagnostics.AddAttributeError(req.Path, "Invalid image source", sentence(err))
 	}
 }
@@ -110,7 +111,7 @@ func (checksumForm) ValidateString(_ context.Context, req validator.StringReques
 	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
 		return
 	}
-	_, err := parseChecksum(req.ConfigValue.ValueString())
+	_, err := upload.ParseChecksum(req.ConfigValue.ValueString())
 	if err == nil && req.ConfigValue.ValueString() == "" {
 		resp.Diagnostics.AddAttributeError(req.Path, "Invalid checksum", "It is empty: leave it out where there is none.")
 	}

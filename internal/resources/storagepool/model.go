@@ -1,9 +1,13 @@
 package storagepool
 
 import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage"
 )
 
 type model struct {
@@ -18,21 +22,27 @@ type model struct {
 	AvailableBytes types.Int64  `tfsdk:"available_bytes"`
 }
 
-// fill writes what the hypervisor says into the model.
-func (m *model) fill(p *hypervisor.Pool) {
-	m.ID = types.StringValue(p.UUID())
-	m.Name = types.StringValue(p.Name())
-	m.Type = types.StringValue(p.Type())
-	if !samePath(m.Path.ValueString(), p.Path()) {
-		m.Path = types.StringValue(p.Path())
+// spec converts the model.
+func spec(_ context.Context, m *model) (storage.Pool, diag.Diagnostics) {
+	return storage.Pool{
+		UUID: m.ID.ValueString(), Name: m.Name.ValueString(), Type: m.Type.ValueString(), Path: m.Path.ValueString(),
+		Autostart: m.Autostart.ValueBool(), Active: m.Active.ValueBool(),
+	}, nil
+}
+
+// fill writes what the hypervisor says into the model. How much room is free changes with whatever is written there, and
+// would show in every plan: the sizes are those of when the pool was last made, started or stopped.
+func fill(_ context.Context, m *model, got storage.Pool) diag.Diagnostics {
+	if !convert.Known(m.AvailableBytes) || m.Active.ValueBool() != got.Active {
+		m.CapacityBytes, m.AvailableBytes = types.Int64Value(got.CapacityBytes), types.Int64Value(got.AvailableBytes)
 	}
-	m.Autostart = types.BoolValue(p.Autostart)
-	m.Active = types.BoolValue(p.Active)
-	m.CapacityBytes, m.AvailableBytes = types.Int64Value(0), types.Int64Value(0)
-	if p.XML.Capacity != nil {
-		m.CapacityBytes = types.Int64Value(int64(p.XML.Capacity.Value))
+	m.ID = types.StringValue(got.UUID)
+	m.Name = types.StringValue(got.Name)
+	m.Type = types.StringValue(got.Type)
+	if !storage.SamePath(m.Path.ValueString(), got.Path) {
+		m.Path = types.StringValue(got.Path)
 	}
-	if p.XML.Available != nil {
-		m.AvailableBytes = types.Int64Value(int64(p.XML.Available.Value))
-	}
+	m.Autostart = types.BoolValue(got.Autostart)
+	m.Active = types.BoolValue(got.Active)
+	return nil
 }

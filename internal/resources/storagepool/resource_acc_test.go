@@ -1,6 +1,9 @@
 package storagepool_test
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"regexp"
@@ -11,6 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage"
 )
 
 const address = "virtcluster_storage_pool.p"
@@ -156,4 +160,71 @@ func TestAccPoolBadInput(t *testing.T) {
 		},
 	})
 	absent(t, "p")
+}
+
+// What is written into a pool's file system, by whomever, is no change of the pool.
+func TestAccPoolFillingUpIsNoChange(t *testing.T) {
+	acctest.InSandbox(t)
+	dir := "/var/lib/libvirt/fills"
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: acctest.Providers,
+		Steps: []resource.TestStep{
+			{Config: config("fills", dir, ""), Check: resource.TestCheckResourceAttrWith(address, "available_bytes", func(bytes string) error {
+				if bytes == "0" {
+					t.Error("there is no room")
+				}
+				return nil
+			})},
+			{
+				PreConfig:         func() { acctest.Run(t, "dd", "if=/dev/urandom", "of="+dir+"/data", "bs=1M", "count=8") },
+				RefreshState:      true,
+				RefreshPlanChecks: resource.RefreshPlanChecks{PostRefresh: []plancheck.PlanCheck{noDrift{}}},
+			},
+			// Starting it is a change, and measures it anew.
+			{Config: config("fills", dir, "  active = false\n"), Check: resource.TestCheckResourceAttr(address, "available_bytes", "0")},
+			{Config: config("fills", dir, ""), Check: resource.TestCheckResourceAttrWith(address, "available_bytes", func(bytes string) error {
+				if bytes == "0" {
+					t.Error("there is no room")
+				}
+				return nil
+			})},
+			{PreConfig: func() { acctest.Run(t, "rm", dir+"/data") }, Config: config("fills", dir, "")},
+		},
+	})
+}
+
+// noDrift is a plan that finds nothing changed outside of Terraform.
+type noDrift struct{}
+
+func (noDrift) CheckPlan(_ context.Context, req plancheck.CheckPlanRequest, resp *plancheck.CheckPlanResponse) {
+	for _, r := range req.Plan.ResourceDrift {
+		resp.Error = errors.Join(resp.Error, fmt.Errorf("%s drifts: %v to %v", r.Address, r.Change.Before, r.Change.After))
+	}
+}
+
+// A pool that another state made is not this one's, be it just as this one would make it.
+func TestAccPoolOfAnotherStateIsNotTaken(t *testing.T) {
+	acctest.InSandbox(t)
+	dir := "/var/lib/libvirt/taken"
+	xml := t.TempDir() + "/pool.xml"
+	// The UUID that a run of another workspace gives to a pool of that name and directory, which it found there.
+	text := "<pool type='dir'><name>taken</name><uuid>" + storage.PoolUUID("taken", dir, "elsewhere") + "</uuid><target><path>" + dir + "</path></target></pool>"
+	if err := os.WriteFile(xml, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	acctest.Virsh(t, "pool-define", xml)
+	acctest.Virsh(t, "pool-build", "taken")
+	defer func() {
+		acctest.Virsh(t, "pool-delete", "taken")
+		acctest.Virsh(t, "pool-undefine", "taken")
+	}()
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: acctest.Providers,
+		Steps: []resource.TestStep{
+			{Config: config("taken", dir, ""), ExpectError: regexp.MustCompile(`(?s)storage pool "taken" is in\s+/var/lib/libvirt/taken already.*import it as\s+"taken"`)},
+		},
+	})
+	if err := info(t, "taken", `State: +inactive`)(nil); err != nil {
+		t.Error(err)
+	}
 }

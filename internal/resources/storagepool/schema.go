@@ -2,7 +2,6 @@ package storagepool
 
 import (
 	"context"
-	"path"
 	"regexp"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
@@ -13,14 +12,13 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage"
 )
 
-var (
-	nameForm = regexp.MustCompile(`^[^/\x00-\x1f]+$`)
-	pathForm = regexp.MustCompile(`^/[^\x00-\x1f]*$`)
-)
+var pathForm = regexp.MustCompile(`^/[^\x00-\x1f]*$`)
 
-func poolSchema() schema.Schema {
+func poolSchema(context.Context) schema.Schema {
 	replace := []planmodifier.String{stringplanmodifier.RequiresReplace()}
 	return schema.Schema{
 		MarkdownDescription: "A libvirt storage pool: a directory on the hypervisor that images and volumes are in. " +
@@ -33,7 +31,7 @@ func poolSchema() schema.Schema {
 			"name": schema.StringAttribute{
 				Required: true, PlanModifiers: replace,
 				MarkdownDescription: "Name of the pool on its hypervisor. A change makes a new pool.",
-				Validators:          []validator.String{stringvalidator.RegexMatches(nameForm, "must not be empty and must hold no slash and no control character")},
+				Validators:          []validator.String{stringvalidator.RegexMatches(storage.NameForm, "must not be empty and must hold no slash and no control character")},
 			},
 			"hypervisor": schema.StringAttribute{
 				Optional: true, PlanModifiers: replace,
@@ -58,8 +56,8 @@ func poolSchema() schema.Schema {
 				Optional: true, Computed: true, Default: booldefault.StaticBool(true),
 				MarkdownDescription: "Whether the pool is started; a pool that was stopped by hand is started again. Default: `true`.",
 			},
-			"capacity_bytes":  schema.Int64Attribute{Computed: true, MarkdownDescription: "Size of the file system that the pool is in, in bytes; 0 while it is stopped."},
-			"available_bytes": schema.Int64Attribute{Computed: true, MarkdownDescription: "Free room in that file system, in bytes; 0 while the pool is stopped."},
+			"capacity_bytes":  schema.Int64Attribute{Computed: true, MarkdownDescription: "Size of the file system that the pool is in, in bytes, when the pool was made or last started or stopped; 0 while it is stopped."},
+			"available_bytes": schema.Int64Attribute{Computed: true, MarkdownDescription: "Free room in that file system, in bytes, when the pool was made or last started or stopped: what is written there since does not show, as it would in every plan; 0 while the pool is stopped."},
 		},
 	}
 }
@@ -74,9 +72,7 @@ func (keepSpelling) Description(context.Context) string {
 func (m keepSpelling) MarkdownDescription(ctx context.Context) string { return m.Description(ctx) }
 
 func (keepSpelling) PlanModifyString(_ context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {
-	if !req.StateValue.IsNull() && !req.PlanValue.IsUnknown() && samePath(req.StateValue.ValueString(), req.PlanValue.ValueString()) {
+	if !req.StateValue.IsNull() && !req.PlanValue.IsUnknown() && storage.SamePath(req.StateValue.ValueString(), req.PlanValue.ValueString()) {
 		resp.PlanValue = types.StringValue(req.StateValue.ValueString())
 	}
 }
-
-func samePath(a, b string) bool { return path.Clean(a) == path.Clean(b) }

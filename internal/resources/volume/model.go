@@ -1,17 +1,13 @@
 package volume
 
 import (
-	"path"
-	"strings"
+	"context"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
-	"libvirt.org/go/libvirtxml"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage"
 )
-
-// gib is one gibibyte, the unit of size_gib.
-const gib = 1 << 30
 
 type model struct {
 	ID         types.String `tfsdk:"id"`
@@ -23,56 +19,26 @@ type model struct {
 	Image      types.String `tfsdk:"image"`
 }
 
-// bytes is the wanted capacity; an unknown or absent size is that of the image, in whole GiB.
-func (m *model) bytes(image *hypervisor.Volume) uint64 {
-	if n := m.SizeGiB.ValueInt64(); n > 0 {
-		return uint64(n) * gib
-	}
-	if image == nil {
-		return 0
-	}
-	return ceilGiB(image.Capacity()) * gib
+// spec converts the model.
+func spec(_ context.Context, m *model) (storage.Volume, diag.Diagnostics) {
+	return storage.Volume{
+		Pool: m.Pool.ValueString(), Name: m.Name.ValueString(), Format: m.Format.ValueString(),
+		SizeGiB: m.SizeGiB.ValueInt64(), Image: m.Image.ValueString(), Path: m.ID.ValueString(),
+	}, nil
 }
 
-// ceilGiB is the least number of whole GiB that holds so many bytes.
-func ceilGiB(bytes uint64) uint64 { return (bytes + gib - 1) / gib }
-
-// definition is what libvirt is asked to make.
-func (m *model) definition(image *hypervisor.Volume) *libvirtxml.StorageVolume {
-	v := &libvirtxml.StorageVolume{
-		Name:       m.Name.ValueString(),
-		Capacity:   &libvirtxml.StorageVolumeSize{Unit: "bytes", Value: m.bytes(image)},
-		Allocation: &libvirtxml.StorageVolumeSize{Unit: "bytes", Value: 0},
-		Target:     &libvirtxml.StorageVolumeTarget{Format: &libvirtxml.StorageVolumeTargetFormat{Type: m.Format.ValueString()}},
-	}
-	if image != nil {
-		v.BackingStore = &libvirtxml.StorageVolumeBackingStore{
-			Path: image.Path(), Format: &libvirtxml.StorageVolumeTargetFormat{Type: image.Format()},
-		}
-	}
-	return v
-}
-
-// fill writes what the hypervisor says into the model. A part of a GiB does not count, so that growing to the
-// configured size is still to be done.
-func (m *model) fill(v *hypervisor.Volume) {
-	m.ID = types.StringValue(v.Path())
-	m.Name = types.StringValue(v.Name())
-	m.Pool = types.StringValue(v.Pool)
-	m.Format = types.StringValue(v.Format())
-	m.SizeGiB = types.Int64Value(int64(v.Capacity() / gib))
-	switch backing := v.Backing(); {
-	case backing == "":
+// fill writes what the hypervisor says into the model. The image keeps its spelling where it is the same.
+func fill(_ context.Context, m *model, got storage.Volume) diag.Diagnostics {
+	m.ID = types.StringValue(got.Path)
+	m.Name = types.StringValue(got.Name)
+	m.Pool = types.StringValue(got.Pool)
+	m.Format = types.StringValue(got.Format)
+	m.SizeGiB = types.Int64Value(got.SizeGiB)
+	switch {
+	case got.Image == "":
 		m.Image = types.StringNull()
-	case imagePath(m.Image.ValueString(), v.Path()) != backing:
-		m.Image = types.StringValue(backing)
+	case got.ImagePath(m.Image.ValueString()) != got.Image:
+		m.Image = types.StringValue(got.Image)
 	}
-}
-
-// imagePath is the path that an `image` means: it is a path itself, or a name in the volume's own pool.
-func imagePath(image, volumePath string) string {
-	if image == "" || strings.HasPrefix(image, "/") {
-		return image
-	}
-	return path.Join(path.Dir(volumePath), image)
+	return nil
 }

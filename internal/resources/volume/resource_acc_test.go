@@ -3,6 +3,7 @@ package volume_test
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 )
 
 const (
@@ -91,26 +93,95 @@ func TestAccVolume(t *testing.T) {
 
 func TestAccVolumeAndOneOfItsName(t *testing.T) {
 	acctest.InSandbox(t)
-	fresh := func() { run(t, "qemu-img", "create", "-f", "qcow2", poolDir+"/v", "2G") }
+	fresh := func() { acctest.Run(t, "qemu-img", "create", "-f", "qcow2", poolDir+"/v", "2G") }
+	mark := func(workspace string) {
+		acctest.Run(t, "rm", "-f", poolDir+"/v.virtcluster-leftbehind-"+owner.Workspace(), poolDir+"/v.virtcluster-leftbehind-0123456789abcdef")
+		if workspace != "" {
+			acctest.Run(t, "touch", poolDir+"/v.virtcluster-leftbehind-"+workspace)
+		}
+	}
+	const somebodys, differs = `(?s)this provider\s+did\s+not\s+write\s+it:\s+import\s+it\s+as\s+"volumes/v"`, `(?s)there is a volume "v".*terraform\s+import`
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: acctest.Providers,
 		Steps: []resource.TestStep{
 			{Config: base()},
-			{ // just what a killed apply leaves
-				PreConfig: fresh, Config: config("  size_gib = 2\n"), Check: is(t, `virtual size: 2 GiB`),
+			{ // just what a killed apply of this configuration leaves
+				PreConfig: func() { fresh(); mark(owner.Workspace()) }, Config: config("  size_gib = 2\n"), Check: is(t, `virtual size: 2 GiB`),
 			},
 			{Config: base()},
+			{ // one of a person, as a killed apply would leave it too
+				PreConfig: func() { fresh(); mark("") }, Config: config("  size_gib = 2\n"), ExpectError: regexp.MustCompile(somebodys),
+			},
+			{ // one of another state
+				PreConfig: func() { mark("0123456789abcdef") }, Config: config("  size_gib = 2\n"),
+				ExpectError: regexp.MustCompile(`(?s)belongs\s+to\s+another\s+state.*import\s+it\s+as\s+"volumes/v"`),
+			},
 			{ // one with data in it
-				PreConfig: func() { fresh(); run(t, "qemu-io", "-c", "write 1M 64k", poolDir+"/v") },
-				Config:    config("  size_gib = 2\n"), ExpectError: regexp.MustCompile(`(?s)there is a volume "v".*terraform\s+import`),
+				PreConfig: func() {
+					mark(owner.Workspace())
+					fresh()
+					acctest.Run(t, "qemu-io", "-c", "write 1M 64k", poolDir+"/v")
+				},
+				Config: config("  size_gib = 2\n"), ExpectError: regexp.MustCompile(differs),
 			},
 			{ // one of another size
 				PreConfig: fresh,
-				Config:    config("  size_gib = 3\n"), ExpectError: regexp.MustCompile(`(?s)there is a volume "v".*terraform\s+import`),
+				Config:    config("  size_gib = 3\n"), ExpectError: regexp.MustCompile(differs),
 			},
 		},
 	})
-	run(t, "rm", "-r", poolDir)
+	acctest.Run(t, "rm", "-r", poolDir)
+}
+
+// A mark outlives a volume that somebody removes by hand, and is in nobody's way.
+func TestAccVolumeLeavesNoMarkBehind(t *testing.T) {
+	acctest.InSandbox(t)
+	remove := func() { acctest.Run(t, "rm", poolDir+"/v") }
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: acctest.Providers,
+		Steps: []resource.TestStep{
+			{Config: config("  size_gib = 1\n")},
+			{PreConfig: remove, Config: config("  size_gib = 1\n"), Check: func(*terraform.State) error {
+				if found := acctest.Run(t, "sh", "-c", "ls "+poolDir+" | grep -c ^v.virtcluster-"); found != "1" {
+					t.Errorf("the volume that was made anew has %s marks", found)
+				}
+				return nil
+			}},
+			// The pool goes with the mark of a volume that is gone already.
+			{PreConfig: remove, Config: acctest.Provider()},
+		},
+	})
+	if _, err := os.Stat(poolDir); !os.IsNotExist(err) {
+		t.Errorf("the destroy left something: %v", err)
+	}
+}
+
+// Somebody else's overlay, or machine, needs what is on a volume.
+func TestAccVolumeInUseIsNotDeleted(t *testing.T) {
+	acctest.InSandbox(t)
+	overlay := "/var/lib/libvirt/elsewhere/overlay"
+	acctest.Virsh(t, "pool-define-as", "elsewhere", "dir", "--target", "/var/lib/libvirt/elsewhere")
+	acctest.Virsh(t, "pool-build", "elsewhere")
+	acctest.Virsh(t, "pool-start", "elsewhere")
+	defer func() {
+		acctest.Virsh(t, "pool-destroy", "elsewhere")
+		acctest.Virsh(t, "pool-delete", "elsewhere")
+		acctest.Virsh(t, "pool-undefine", "elsewhere")
+	}()
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: acctest.Providers,
+		Steps: []resource.TestStep{
+			{Config: config("  size_gib = 1\n")},
+			{
+				PreConfig: func() { // behind libvirt's back
+					acctest.Run(t, "qemu-img", "create", "-q", "-f", "qcow2", "-b", poolDir+"/v", "-F", "qcow2", overlay)
+				},
+				Config: base(), ExpectError: regexp.MustCompile(`(?s)Cannot delete volume "volumes/v".*used\s+by\s+its\s+overlay\s+` + overlay),
+			},
+			{Config: config("  size_gib = 1\n"), PlanOnly: true}, // it is there, and in the state
+			{PreConfig: func() { acctest.Run(t, "rm", overlay) }, Config: base()},
+		},
+	})
 }
 
 func TestAccVolumeGrowsUnderARunningMachine(t *testing.T) {
@@ -121,7 +192,7 @@ func TestAccVolumeGrowsUnderARunningMachine(t *testing.T) {
 	if err := os.WriteFile(xml, []byte(domain), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	defer run(t, "virsh", "destroy", "user")
+	defer func() { _ = exec.Command("virsh", "destroy", "user").Run() }() // where the test ends early
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: acctest.Providers,
 		Steps: []resource.TestStep{
@@ -137,6 +208,8 @@ func TestAccVolumeGrowsUnderARunningMachine(t *testing.T) {
 				},
 			},
 			{Config: config("  size_gib = 2\n"), PlanOnly: true},
+			// As long as it runs, the volume is not deleted.
+			{PreConfig: func() { acctest.Virsh(t, "destroy", "user") }, Config: config("  size_gib = 2\n"), PlanOnly: true},
 		},
 	})
 }
@@ -157,7 +230,8 @@ func TestAccVolumeBadInput(t *testing.T) {
 				return nil
 			}},
 			fails(config(""), `(?s)Missing volume size`),
-			fails(config("  size_gib = 0\n"), `at least 1`),
+			fails(config("  size_gib = 0\n"), `between 1 and 2147483648`),
+			fails(config("  size_gib = 17179869185\n"), `between 1 and 2147483648`),
 			fails(config("  size_gib = 1\n  format = \"vdi\"\n"), `value must be one of`),
 			fails(config("  format = \"raw\"\n  image = \"base\"\n"), `always qcow2`),
 			fails(config("  size_gib = 10\n  image = \"big\"\n"), `(?s)Volume smaller than its image.*size_gib\s+=\s+20`),

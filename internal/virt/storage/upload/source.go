@@ -1,7 +1,8 @@
-package image
+package upload
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -14,52 +15,79 @@ import (
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 )
 
-// source is where an image comes from: a URL, or a file on the machine that Terraform runs on.
-type source struct {
+// Source is where an image comes from: a URL, or a file on the machine that Terraform runs on.
+type Source struct {
 	url  *url.URL // nil for a file
 	file string
 }
 
-// parseSource reads a `source`: https://…, http://…, file:///path or a path.
-func parseSource(text string) (source, error) {
+// ParseSource reads a `source`: https://…, http://…, file:///path or a path.
+func ParseSource(text string) (Source, error) {
 	if !strings.Contains(text, "://") {
 		if text == "" {
-			return source{}, errors.New("it is empty: write an https URL or the path of a file")
+			return Source{}, errors.New("it is empty: write an https URL or the path of a file")
 		}
-		return source{file: text}, nil
+		return Source{file: text}, nil
 	}
 	u, err := url.Parse(text)
 	if err != nil {
-		return source{}, fmt.Errorf("%q is no URL: %w", text, err)
+		return Source{}, fmt.Errorf("%q is no URL: %w", text, err)
 	}
 	switch u.Scheme {
 	case "http", "https":
 		if u.Host == "" {
-			return source{}, fmt.Errorf("%q names no host", text)
+			return Source{}, fmt.Errorf("%q names no host", text)
 		}
-		return source{url: u}, nil
+		return Source{url: u}, nil
 	case "file":
 		if u.Host != "" && u.Host != "localhost" || u.Path == "" {
-			return source{}, fmt.Errorf("%q names a file on another machine: write file:///path, with three slashes", text)
+			return Source{}, fmt.Errorf("%q names a file on another machine: write file:///path, with three slashes", text)
 		}
-		return source{file: u.Path}, nil
+		return Source{file: u.Path}, nil
 	}
-	return source{}, fmt.Errorf("cannot fetch %s://…: write an https URL or the path of a file", u.Scheme)
+	return Source{}, fmt.Errorf("cannot fetch %s://…: write an https URL or the path of a file", u.Scheme)
 }
 
 // String names the source in messages, without a password that a URL may hold.
-func (s source) String() string {
+func (s Source) String() string {
 	if s.url != nil {
 		return s.url.Redacted()
 	}
 	return s.file
 }
 
-// insecure says that whoever is on the way could change what arrives.
-func (s source) insecure() bool { return s.url != nil && s.url.Scheme == "http" }
+// Local says that the source is a file on the machine that Terraform runs on.
+func (s Source) Local() bool { return s.url == nil }
 
-// stat looks at a local source, which must be a file that can be read to its end.
-func (s source) stat() (fs.FileInfo, error) {
+// CRC32C reads a local source for its sum; see Result.
+func (s Source) CRC32C() (uint32, error) {
+	h := newCRC32C()
+	err := s.digest(h)
+	return h.Sum32(), err
+}
+
+// HasChecksum reads a local source and says whether it has a checksum.
+func (s Source) HasChecksum(want Checksum) (bool, error) {
+	h := algorithms[want.Algorithm]()
+	err := s.digest(h)
+	return err == nil && hex.EncodeToString(h.Sum(nil)) == want.Sum, err
+}
+
+func (s Source) digest(h io.Writer) error {
+	f, err := os.Open(s.file)
+	if err != nil {
+		return err
+	}
+	defer f.Close() //nolint:errcheck // only read
+	_, err = io.CopyBuffer(h, struct{ io.Reader }{f}, make([]byte, 1<<20))
+	return err
+}
+
+// Insecure says that whoever is on the way could change what arrives.
+func (s Source) Insecure() bool { return s.url != nil && s.url.Scheme == "http" }
+
+// Stat looks at a local source, which must be a file that can be read to its end.
+func (s Source) Stat() (fs.FileInfo, error) {
 	info, err := os.Stat(s.file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && strings.HasPrefix(s.file, "~"):
@@ -80,7 +108,7 @@ func (s source) stat() (fs.FileInfo, error) {
 
 // open starts reading the source; size is -1 where it is not known. With a checksum more can be done about
 // a broken transfer, because it is certain in the end that the parts belong together.
-func (s source) open(ctx context.Context, guarded bool) (r io.ReadCloser, size int64, err error) {
+func (s Source) open(ctx context.Context, guarded bool) (r io.ReadCloser, size int64, err error) {
 	if s.url != nil {
 		d, err := startDownload(ctx, s.url, guarded)
 		if err != nil {
@@ -88,7 +116,7 @@ func (s source) open(ctx context.Context, guarded bool) (r io.ReadCloser, size i
 		}
 		return d, d.size, nil
 	}
-	if _, err := s.stat(); err != nil {
+	if _, err := s.Stat(); err != nil {
 		return nil, 0, err
 	}
 	f, err := os.Open(s.file)
@@ -99,11 +127,11 @@ func (s source) open(ctx context.Context, guarded bool) (r io.ReadCloser, size i
 	if err != nil {
 		return nil, 0, errors.Join(err, f.Close())
 	}
-	return withHoles(f, info.Size()), info.Size(), nil
+	return openSparse(f, info.Size()), info.Size(), nil
 }
 
-// reportEvery is how often a long transfer says in the log how far it is.
-const reportEvery = 3 * time.Second
+// ReportEvery is how often a long transfer says in the log how far it is.
+const ReportEvery = 3 * time.Second
 
 // progress counts what is read of a source, logs it, and computes the digests on the way.
 type progress struct {
@@ -117,16 +145,16 @@ type progress struct {
 	last    time.Time
 }
 
-func newProgress(ctx context.Context, s spec, r io.Reader, size int64) *progress {
+func newProgress(ctx context.Context, req Request, r io.Reader, size int64) *progress {
 	now := time.Now()
-	return &progress{Reader: r, ctx: ctx, image: s.name, size: size, digests: newDigests(s.checksum, s.source.url == nil), start: now, last: now}
+	return &progress{Reader: r, ctx: ctx, image: req.Name, size: size, digests: newDigests(req.Checksum, req.Source.Local()), start: now, last: now}
 }
 
 func (p *progress) Read(b []byte) (int, error) {
 	n, err := p.Reader.Read(b)
 	p.done += int64(n)
 	_, _ = p.digests.Write(b[:n])
-	if now := time.Now(); now.Sub(p.last) >= reportEvery {
+	if now := time.Now(); now.Sub(p.last) >= ReportEvery {
 		p.last = now
 		p.report("uploading image")
 	}

@@ -1,4 +1,4 @@
-package image
+package upload
 
 import (
 	"bytes"
@@ -164,7 +164,7 @@ func TestBrokenSourceIsNoShortOne(t *testing.T) {
 func TestChecksum(t *testing.T) {
 	const sum = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824" // of "hello"
 	for _, text := range []string{"sha256:" + sum, "SHA256:" + strings.ToUpper(sum)} {
-		c, err := parseChecksum(text)
+		c, err := ParseChecksum(text)
 		if err != nil || c.String() != "sha256:"+sum {
 			t.Errorf("%s: %v, %v", text, c, err)
 		}
@@ -179,7 +179,7 @@ func TestChecksum(t *testing.T) {
 		}
 	}
 	for _, text := range []string{sum, "md5:abcd", "sha256:abcd", "sha512:" + sum, "sha256:" + strings.Repeat("x", 64), "sha256"} {
-		if c, err := parseChecksum(text); err == nil {
+		if c, err := ParseChecksum(text); err == nil {
 			t.Errorf("%q passes as %v", text, c)
 		}
 	}
@@ -191,7 +191,7 @@ func TestASourceThatIsNoFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{there: "", there + "s": "there is no file " + there + "s", filepath.Dir(there): "not a regular file", "~/file": `pathexpand("~/file")`} {
-		_, err := source{file: name}.stat()
+		_, err := Source{file: name}.Stat()
 		if (want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -203,12 +203,12 @@ func TestParseSource(t *testing.T) {
 		"https://example.org/a.qcow2": "https://example.org/a.qcow2", "https://u:secret@example.org/a": "https://u:xxxxx@example.org/a",
 		"file:///srv/a.qcow2": "/srv/a.qcow2", "a.qcow2": "a.qcow2", "/srv/a b.raw": "/srv/a b.raw",
 	} {
-		if s, err := parseSource(text); err != nil || s.String() != want {
+		if s, err := ParseSource(text); err != nil || s.String() != want {
 			t.Errorf("%q: %s, %v", text, s, err)
 		}
 	}
 	for _, text := range []string{"", "ftp://example.org/a", "https:///a", "file://srv/a", "oci://example.org/a"} {
-		if s, err := parseSource(text); err == nil {
+		if s, err := ParseSource(text); err == nil {
 			t.Errorf("%q passes as %s", text, s)
 		}
 	}

@@ -1,4 +1,4 @@
-package image
+package upload
 
 import (
 	"bufio"
@@ -9,12 +9,17 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
-	"github.com/ulikunitz/xz"
+	"github.com/therootcompany/xz"
 )
+
+// windowLimit is how much of its output a decompressor keeps to copy from, in bytes, and so about all the memory that it takes.
+// The header of a source says how much it needs, up to 4 GiB whatever it holds. `xz -9` needs 64 MiB, and 128 MiB is what
+// `zstd --ultra -22` needs and what zstd itself allows without being told otherwise (zstd(1), --memory). gzip needs 32 KiB.
+const windowLimit = 128 << 20
 
 // decompress undoes a compression that it knows by its first bytes, whatever the source is called.
 func decompress(source io.Reader) (io.Reader, func(), error) {
-	whole := &watched{Reader: source}
+	whole := &watchedReader{Reader: source}
 	// Larger reads than the buffer pass it by.
 	buffered := bufio.NewReaderSize(whole, 64<<10)
 	magic, err := buffered.Peek(6)
@@ -24,26 +29,26 @@ func decompress(source io.Reader) (io.Reader, func(), error) {
 	starts := func(prefix string) bool { return bytes.HasPrefix(magic, []byte(prefix)) }
 	switch {
 	case starts("\xfd7zXZ\x00"):
-		n, ending := named{what: "decompress xz", source: whole}, &ending{Reader: buffered}
-		r, err := xz.NewReader(ending)
+		n := namedReader{what: "decompress xz", source: whole}
+		r, err := xz.NewReader(buffered, windowLimit)
 		if err != nil {
 			return nil, nil, n.explain(err)
 		}
-		n.Reader = &complete{r, ending}
+		n.Reader = r
 		return n, func() {}, nil
 	case starts("\x1f\x8b"):
-		n := named{what: "decompress gzip", source: whole}
+		n := namedReader{what: "decompress gzip", source: whole}
 		r, err := gzip.NewReader(buffered)
 		if err != nil {
 			return nil, nil, n.explain(err)
 		}
 		r.Multistream(false)
-		n.Reader = &members{r, buffered}
+		n.Reader = &gzipMembers{r, buffered}
 		return n, func() { _ = r.Close() }, nil
 	case starts("\x28\xb5\x2f\xfd"):
-		n := named{what: "decompress zstd", source: whole}
+		n := namedReader{what: "decompress zstd", source: whole}
 		// One block at a time: a window of 8 MiB, which is what zstd uses up to level 19, is all it takes.
-		r, err := zstd.NewReader(buffered, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))
+		r, err := zstd.NewReader(buffered, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(windowLimit))
 		if err != nil {
 			return nil, nil, n.explain(err)
 		}
@@ -53,13 +58,13 @@ func decompress(source io.Reader) (io.Reader, func(), error) {
 	return buffered, func() {}, nil
 }
 
-// watched remembers how reading a source failed.
-type watched struct {
+// watchedReader remembers how reading a source failed.
+type watchedReader struct {
 	io.Reader
 	failed error
 }
 
-func (w *watched) Read(p []byte) (int, error) {
+func (w *watchedReader) Read(p []byte) (int, error) {
 	n, err := w.Reader.Read(p)
 	if err != nil && err != io.EOF { //nolint:errorlint // an EOF that is wrapped is a source that broke off, not the end
 		w.failed = err
@@ -67,14 +72,14 @@ func (w *watched) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// named says in errors what was being done; the bare end of the content stays what it is.
-type named struct {
+// namedReader says in errors what was being done; the bare end of the content stays what it is.
+type namedReader struct {
 	what string
 	io.Reader
-	source *watched
+	source *watchedReader
 }
 
-func (n named) Read(p []byte) (int, error) {
+func (n namedReader) Read(p []byte) (int, error) {
 	got, err := n.Reader.Read(p)
 	if err != nil && err != io.EOF { //nolint:errorlint // an EOF that is wrapped is a source that broke off, not the end
 		err = n.explain(err)
@@ -82,20 +87,24 @@ func (n named) Read(p []byte) (int, error) {
 	return got, err
 }
 
-func (n named) explain(err error) error {
-	if n.source.failed != nil { // which is why
+func (n namedReader) explain(err error) error {
+	switch {
+	case n.source.failed != nil: // which is why
 		return fmt.Errorf("%s: %w", n.what, err)
+	case errors.Is(err, xz.ErrMemlimit), errors.Is(err, zstd.ErrWindowSizeExceeded), errors.Is(err, zstd.ErrDecoderSizeExceeded):
+		return fmt.Errorf("%s: %w: the source asks for a dictionary of more than %d MiB to be decompressed: compress it with a smaller one, as xz does up to -9 and zstd without --long",
+			n.what, err, windowLimit>>20)
 	}
 	return fmt.Errorf("%s: %w: the source is damaged, cut off, or has something behind its end: fetch or make it anew", n.what, err)
 }
 
-// members reads the members of a gzip file one after the other, and passes over zeros behind the last one, as gzip does.
-type members struct {
+// gzipMembers reads the gzipMembers of a gzip file one after the other, and passes over zeros behind the last one, as gzip does.
+type gzipMembers struct {
 	*gzip.Reader
 	source *bufio.Reader
 }
 
-func (m *members) Read(p []byte) (int, error) {
+func (m *gzipMembers) Read(p []byte) (int, error) {
 	n, err := m.Reader.Read(p)
 	if err != io.EOF { //nolint:errorlint // as above
 		return n, err
@@ -123,34 +132,4 @@ func onlyZeros(r *bufio.Reader) error {
 			return gzip.ErrHeader
 		}
 	}
-}
-
-// ending remembers the last two bytes that are read, padding left out.
-type ending struct {
-	io.Reader
-	last []byte
-}
-
-func (e *ending) Read(p []byte) (int, error) {
-	n, err := e.Reader.Read(p)
-	if seen := bytes.TrimRight(p[:n], "\x00"); len(seen) > 0 {
-		e.last = append(e.last, seen[max(0, len(seen)-2):]...)
-		e.last = e.last[max(0, len(e.last)-2):]
-	}
-	return n, err
-}
-
-// complete makes sure that an xz file has its footer: the decompressor takes one that is cut off between two
-// blocks for a whole one.
-type complete struct {
-	io.Reader
-	source *ending
-}
-
-func (c *complete) Read(p []byte) (int, error) {
-	n, err := c.Reader.Read(p)
-	if err == io.EOF && string(c.source.last) != "YZ" {
-		err = io.ErrUnexpectedEOF
-	}
-	return n, err
 }

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package image
+package upload
 
 import (
 	"io"
@@ -8,8 +8,8 @@ import (
 	"os"
 )
 
-// withHoles reads a file of a size; elsewhere its holes are read like everything else.
-func withHoles(f *os.File, _ int64) io.ReadCloser { return f }
+// openSparse reads a file of a size; elsewhere its holes are read like everything else.
+func openSparse(f *os.File, _ int64) io.ReadCloser { return f }
 
 // allocated is how many bytes a file takes on its disk at most: elsewhere nobody asks about its holes.
 func allocated(info fs.FileInfo) int64 { return info.Size() }

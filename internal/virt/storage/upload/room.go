@@ -1,4 +1,4 @@
-package image
+package upload
 
 import (
 	"bytes"
@@ -13,48 +13,48 @@ import (
 // holeLength is the smallest run of zeros that an upload leaves out.
 const holeLength = 64 << 10
 
-// makeSure makes sure that the pool has room for the image: what is known beforehand is compared before anything is
+// reserveRoom makes sure that the pool has room for the image: what is known beforehand is compared before anything is
 // written, and kept for this image until it is released; beyond that room is taken as the content grows, and the content
 // ends with an error when there is no more. libvirt 11.3 crashes where an upload fills the disk.
-func makeSure(ctx context.Context, c *hypervisor.Client, s spec, image *content, size int64) (release func(), err error) {
-	pool, err := c.Pool(ctx, s.pool)
+func reserveRoom(ctx context.Context, c *hypervisor.Client, req Request, image *content, size int64) (release func(), err error) {
+	pool, err := c.Pool(ctx, req.Pool)
 	if err != nil {
 		return nil, err
 	}
 	if _, told := available(pool); !told {
 		return func() {}, nil
 	}
-	gauge := gauge{
-		written: func(volume string) int64 { return written(ctx, c, s.pool, volume) },
-		free:    func() (int64, error) { return free(ctx, c, s.pool) },
+	m := meter{
+		written: func(volume string) int64 { return written(ctx, c, req.Pool, volume) },
+		free:    func() (int64, error) { return free(ctx, c, req.Pool) },
 	}
-	kept := promises.of(c.URI(), pool.UUID())
+	kept := running.of(c.URI(), pool.UUID())
 	kept.mu.Lock()
 	defer kept.mu.Unlock()
-	if err := kept.look(gauge); err != nil {
+	if err := kept.measure(m); err != nil {
 		return nil, err
 	}
-	need, err := leastNeed(s.source, image, size, kept.left)
+	need, err := leastRoom(req.Source, image, size, kept.left)
 	if err != nil {
 		return nil, err
 	}
 	if need > kept.left {
-		return nil, fmt.Errorf("%s takes %s, and storage pool %q has %s left%s: make room there, or choose another pool", s.source, amount(need), s.pool, amount(kept.left), beside(kept.others(nil)))
+		return nil, fmt.Errorf("%s takes %s, and storage pool %q has %s left%s: make room there, or choose another pool", req.Source, amount(need), req.Pool, amount(kept.left), besideOthers(kept.reservedBeside(nil)))
 	}
-	upload := kept.promise(s.name, need, gauge)
+	upload := kept.reserve(req.Name, need, m)
 	head := int64(len(image.head))
-	image.rest = &bounded{Reader: image.rest, at: head, takes: head, reach: func(bytes int64) error {
-		enough, room, others, err := upload.reach(bytes)
+	image.rest = &meteredReader{Reader: image.rest, at: head, takes: head, reserve: func(bytes int64) error {
+		enough, room, others, err := upload.extend(bytes)
 		if err == nil && !enough {
-			err = fmt.Errorf("%s takes more than %s, which is all that storage pool %q has left%s: make room there, or choose another pool", s.source, amount(room), s.pool, beside(others))
+			err = fmt.Errorf("%s takes more than %s, which is all that storage pool %q has left%s: make room there, or choose another pool", req.Source, amount(room), req.Pool, besideOthers(others))
 		}
 		return err
 	}}
 	return upload.release, nil
 }
 
-// beside says that others take room too.
-func beside(others int64) string {
+// besideOthers says that others take room too.
+func besideOthers(others int64) string {
 	if others == 0 {
 		return ""
 	}
@@ -92,9 +92,9 @@ func written(ctx context.Context, c *hypervisor.Client, pool, volume string) int
 	return int64(v.Allocation())
 }
 
-// leastNeed is what an image takes at least; 0 where nobody can know beforehand. Of raw content that is downloaded
+// leastRoom is what an image takes at least; 0 where nobody can know beforehand. Of raw content that is downloaded
 // only the length is known, and it may be zeros for the most part, which take nothing.
-func leastNeed(src source, image *content, size, free int64) (int64, error) {
+func leastRoom(src Source, image *content, size, free int64) (int64, error) {
 	switch {
 	case image.compressed:
 		return 0, nil
@@ -103,18 +103,18 @@ func leastNeed(src source, image *content, size, free int64) (int64, error) {
 	case src.url != nil:
 		return 0, nil
 	}
-	info, err := src.stat()
+	info, err := src.Stat()
 	if err != nil {
 		return 0, err
 	}
 	if need := allocated(info); need <= free {
 		return need, nil
 	}
-	return dataOf(src.file) // zeros that were written take room there, and none in the pool
+	return countFile(src.file) // zeros that were written take room there, and none in the pool
 }
 
-// dataOf counts what an upload of a file would write.
-func dataOf(name string) (int64, error) {
+// countFile counts what an upload of a file would write.
+func countFile(name string) (int64, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return 0, err
@@ -124,10 +124,10 @@ func dataOf(name string) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	r, all := withHoles(f, info.Size()), int64(0)
+	file, all := openSparse(f, info.Size()), int64(0)
 	for buffer := make([]byte, 16*holeLength); ; {
-		n, err := hypervisor.Fill(r, buffer)
-		all += data(buffer[:n], 0)
+		n, err := hypervisor.Fill(file, buffer)
+		all += countData(buffer[:n], 0)
 		switch {
 		case err == io.EOF: //nolint:errorlint // an EOF that is wrapped is no end
 			return all, nil
@@ -139,9 +139,9 @@ func dataOf(name string) (int64, error) {
 
 var zeros [holeLength]byte
 
-// data is how much of a piece of content, which begins at an offset, is written for sure: the piece is divided as the
+// countData is how much of a piece of content, which begins at an offset, is written for sure: the piece is divided as the
 // upload divides the whole.
-func data(p []byte, offset int64) (n int64) {
+func countData(p []byte, offset int64) (n int64) {
 	for len(p) > 0 {
 		b := p[:min(int64(len(p)), holeLength-offset%holeLength)]
 		if !bytes.Equal(b, zeros[:len(b)]) {
@@ -152,21 +152,21 @@ func data(p []byte, offset int64) (n int64) {
 	return n
 }
 
-// bounded is content that asks for the room that it takes.
-type bounded struct {
+// meteredReader is content that asks for the room that it takes.
+type meteredReader struct {
 	io.Reader
 	// at is the offset of what is read next, takes what all before it takes.
 	at, takes int64
-	reach     func(bytes int64) error
+	reserve   func(bytes int64) error
 }
 
-func (b *bounded) Read(p []byte) (int, error) {
-	n, err := b.Reader.Read(p)
-	more := data(p[:n], b.at)
-	b.at += int64(n)
-	b.takes += more
+func (r *meteredReader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	more := countData(p[:n], r.at)
+	r.at += int64(n)
+	r.takes += more
 	if more > 0 {
-		if err := b.reach(b.takes); err != nil {
+		if err := r.reserve(r.takes); err != nil {
 			return 0, err
 		}
 	}

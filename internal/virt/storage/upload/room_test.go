@@ -1,4 +1,4 @@
-package image
+package upload
 
 import (
 	"bytes"
@@ -13,18 +13,18 @@ import (
 
 func TestOnlyWhatIsSureToTakeRoomIsCounted(t *testing.T) {
 	const mib = 1 << 20
-	file := func(name string, content []byte, size int64) source {
+	file := func(name string, content []byte, size int64) Source {
 		path := filepath.Join(t.TempDir(), name)
 		if err := errors.Join(os.WriteFile(path, content, 0o600), os.Truncate(path, size)); err != nil {
 			t.Fatal(err)
 		}
-		return source{file: path}
+		return Source{file: path}
 	}
 	full := bytes.Repeat([]byte{7}, 4*mib)
-	web := source{url: &url.URL{Scheme: "https", Host: "example.org"}}
+	web := Source{url: &url.URL{Scheme: "https", Host: "example.org"}}
 	raw, packed, qcow := &content{format: "raw"}, &content{format: "raw", compressed: true}, &content{format: "qcow2"}
 	for name, c := range map[string]struct {
-		source source
+		source Source
 		image  *content
 		size   int64
 		want   int64
@@ -37,7 +37,7 @@ func TestOnlyWhatIsSureToTakeRoomIsCounted(t *testing.T) {
 		"a download of unknown size": {web, qcow, -1, 0},
 		"a download of raw content":  {web, raw, 4 * mib, 0},
 	} {
-		if got, err := leastNeed(c.source, c.image, c.size, 2*mib); err != nil || got != c.want {
+		if got, err := leastRoom(c.source, c.image, c.size, 2*mib); err != nil || got != c.want {
 			t.Errorf("%s needs %d, %v, want %d", name, got, err, c.want)
 		}
 	}
@@ -47,7 +47,7 @@ func TestContentEndsBeforeThePoolIsFull(t *testing.T) {
 	full := errors.New("full")
 	some := append(make([]byte, 8*holeLength), bytes.Repeat([]byte{1}, 2*holeLength)...)
 	for room, want := range map[int64]error{2 * holeLength: nil, 2*holeLength - 1: full} {
-		got, err := io.ReadAll(&bounded{Reader: iotest.HalfReader(bytes.NewReader(some)), reach: func(bytes int64) error {
+		got, err := io.ReadAll(&meteredReader{Reader: iotest.HalfReader(bytes.NewReader(some)), reserve: func(bytes int64) error {
 			if bytes > room {
 				return full
 			}

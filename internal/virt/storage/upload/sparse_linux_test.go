@@ -1,4 +1,4 @@
-package image
+package upload
 
 import (
 	"bytes"
@@ -46,7 +46,7 @@ func TestHolesAreReadAsZeros(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r := withHoles(again, size)
+			r := openSparse(again, size)
 			defer r.Close() //nolint:errcheck // only a test
 			var got bytes.Buffer
 			// What the buffer held before must not pass for a hole.

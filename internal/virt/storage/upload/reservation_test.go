@@ -1,40 +1,40 @@
-package image
+package upload
 
 import "testing"
 
 func TestOnlyWhatIsNotWrittenYetIsKeptForAnUpload(t *testing.T) {
-	var all ledger
+	var all roomByPool
 	p := all.of("qemu:///system", "a")
 	if all.of("qemu:///system", "b") == p || all.of("qemu+ssh://kvm2/system", "a") == p || all.of("qemu:///system", "a") != p {
 		t.Fatal("pools are mixed up")
 	}
-	g := gauge{
+	g := meter{
 		written: func(volume string) int64 { return map[string]int64{"half": 50, "more": 200}[volume] },
 		free:    func() (int64, error) { return 1000, nil },
 	}
-	uploads := []*promise{p.promise("half", 100, g), p.promise("more", 100, g), p.promise("none", 100, g), p.promise("unknown", 0, g)}
+	kept := []*reservation{p.reserve("half", 100, g), p.reserve("more", 100, g), p.reserve("none", 100, g), p.reserve("unknown", 0, g)}
 	for n, want := range []int64{850, 900, 900, 1000} {
-		if err := p.look(g); err != nil || p.left != want {
+		if err := p.measure(g); err != nil || p.left != want {
 			t.Errorf("after %d releases %d is left, %v, want %d", n, p.left, err, want)
 		}
-		uploads[n].release()
+		kept[n].release()
 	}
-	if len(p.uploads) > 0 {
-		t.Errorf("left: %v", p.uploads)
+	if len(p.reservations) > 0 {
+		t.Errorf("left: %v", p.reservations)
 	}
 }
 
 // Of none of them was known how much it takes.
 func TestImagesThatGrowShareTheRoom(t *testing.T) {
-	p, free := &promised{}, int64(100)
-	g := gauge{written: func(string) int64 { return 0 }, free: func() (int64, error) { return free, nil }}
-	if err := p.look(g); err != nil {
+	p, free := &poolRoom{}, int64(100)
+	g := meter{written: func(string) int64 { return 0 }, free: func() (int64, error) { return free, nil }}
+	if err := p.measure(g); err != nil {
 		t.Fatal(err)
 	}
-	a, b := p.promise("a", 0, g), p.promise("b", 0, g)
-	reach := func(who string, u *promise, bytes int64, want bool) {
+	a, b := p.reserve("a", 0, g), p.reserve("b", 0, g)
+	reach := func(who string, u *reservation, bytes int64, want bool) {
 		t.Helper()
-		enough, room, others, err := u.reach(bytes)
+		enough, room, others, err := u.extend(bytes)
 		if err != nil || enough != want {
 			t.Errorf("%s reaches %d: %t, with %d beside %d, %v", who, bytes, enough, room, others, err)
 		}

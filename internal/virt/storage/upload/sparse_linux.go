@@ -1,4 +1,4 @@
-package image
+package upload
 
 import (
 	"errors"
@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// withHoles reads a file of a size.
-func withHoles(f *os.File, size int64) io.ReadCloser { return &sparse{File: f, size: size} }
+// openSparse reads a file of a size.
+func openSparse(f *os.File, size int64) io.ReadCloser { return &sparse{File: f, size: size} }
 
 // allocated is how many bytes a file takes on its disk.
 func allocated(info fs.FileInfo) int64 {

@@ -1,0 +1,65 @@
+package storage
+
+import (
+	"path"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+)
+
+// PoolType is the one kind of pool that is managed: a directory.
+const PoolType = "dir"
+
+// Pool is a storage pool in plain values.
+type Pool struct {
+	// UUID is libvirt's; "" for one that is to be made.
+	UUID, Name, Type string
+	// Path is its directory on the hypervisor.
+	Path string
+	// Autostart says whether it starts with the hypervisor, Active whether it is started.
+	Autostart, Active bool
+	// CapacityBytes is the size of the file system that the directory is in, and AvailableBytes the free room in it; 0 while
+	// the pool is stopped.
+	CapacityBytes, AvailableBytes int64
+}
+
+// Validate finds what is wrong without asking a hypervisor.
+func (p Pool) Validate() []service.Problem {
+	if p.Path != "" && !path.IsAbs(p.Path) {
+		return []service.Problem{service.Problemf([]any{"path"}, "Invalid directory", "%q must be an absolute path, such as /var/lib/libvirt/okd.", p.Path)}
+	}
+	return nil
+}
+
+// Compare says what changing a pool into what is wanted takes.
+func (p Pool) Compare(want Pool) []Change {
+	var changes []Change
+	add := func(differs bool, attribute string, effect Effect) {
+		if differs {
+			changes = append(changes, Change{Attribute: attribute, Effect: effect})
+		}
+	}
+	add(p.Type != want.Type, "type", Anew)
+	add(!SamePath(p.Path, want.Path), "path", Anew)
+	add(p.Autostart != want.Autostart, "autostart", InPlace)
+	add(p.Active != want.Active, "active", InPlace)
+	return changes
+}
+
+// SamePath says whether two spellings mean one path.
+func SamePath(a, b string) bool { return path.Clean(a) == path.Clean(b) }
+
+// newPool is a pool as the hypervisor has it.
+func newPool(p *hypervisor.Pool) Pool {
+	made := Pool{UUID: p.UUID(), Name: p.Name(), Type: p.Type(), Path: p.Path(), Autostart: p.Autostart, Active: p.Active}
+	if !p.Active { // libvirt still has what it saw last
+		return made
+	}
+	if p.XML.Capacity != nil {
+		made.CapacityBytes = int64(p.XML.Capacity.Value)
+	}
+	if p.XML.Available != nil {
+		made.AvailableBytes = int64(p.XML.Available.Value)
+	}
+	return made
+}

@@ -1,0 +1,52 @@
+// Package storage is what libvirt keeps of storage as plain values: pools, volumes and images. Each has a Validate, a pure
+// comparison with what is wanted, and a store that creates, reads, changes and deletes it.
+package storage
+
+import (
+	"regexp"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+)
+
+// Default is the name of the pool that is meant where none is named: libvirt's own convention.
+const Default = "default"
+
+// Effect is how a change is made.
+type Effect int
+
+const (
+	// InPlace changes the object as it is.
+	InPlace Effect = iota
+	// Anew needs another object in its place.
+	Anew
+	// Refused cannot be made, and another object in its place would lose what the old one holds.
+	Refused
+)
+
+// Change is one difference between what there is and what is wanted.
+type Change struct {
+	// Attribute that differs, by its name in the schema.
+	Attribute string
+	Effect    Effect
+	// Why says of a refused change what is in its way and what to write instead.
+	Why string
+}
+
+// NameForm is what the name of a pool or a volume looks like.
+var NameForm = regexp.MustCompile(`^[^/\x00-\x1f]+$`)
+
+// maxNameLength leaves room in a file's name, of 255 bytes (limits.h, NAME_MAX), for that of the owner's mark beside it.
+const maxNameLength = 255 - len(markWord) - 2*16 - 1
+
+// checkName finds what is wrong with the name of a volume.
+func checkName(name string) []service.Problem {
+	switch {
+	case name == "": // it is not known yet, or the schema refuses it
+		return nil
+	case !NameForm.MatchString(name) || name == "." || name == "..":
+		return []service.Problem{service.Problemf([]any{"name"}, "Invalid volume name", "A volume's name must hold no slash and no control character, and %q cannot be a file.", name)}
+	case len(name) > maxNameLength:
+		return []service.Problem{service.Problemf([]any{"name"}, "Volume name too long", "It has %d bytes, and may have %d.", len(name), maxNameLength)}
+	}
+	return nil
+}

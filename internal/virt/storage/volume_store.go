@@ -1,0 +1,172 @@
+package storage
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+)
+
+// VolumeStore is where one volume lives. It implements crud.Store.
+type VolumeStore struct{ ownedVolume }
+
+// OpenVolume returns the store of the volume at a place.
+func OpenVolume(ctx context.Context, c *hypervisor.Client, place Place, claim owner.Claim) (*VolumeStore, error) {
+	o, err := openOwned(ctx, c, place, claim)
+	return &VolumeStore{o}, err
+}
+
+// openOwned completes a place that is a path, by asking the hypervisor.
+func openOwned(ctx context.Context, c *hypervisor.Client, place Place, claim owner.Claim) (ownedVolume, error) {
+	if place.Path != "" {
+		v, err := c.VolumeByPath(ctx, place.Path)
+		if err != nil {
+			return ownedVolume{}, asStoreError(err)
+		}
+		place = Place{Hypervisor: place.Hypervisor, Pool: v.Pool, Name: v.Name()}
+	}
+	return ownedVolume{client: c, place: place, claim: claim}, nil
+}
+
+// asStoreError tells a proven absence, and a pool that cannot be looked into, from other errors.
+func asStoreError(err error) error {
+	switch {
+	case errors.Is(err, hypervisor.ErrPoolStopped):
+		return &service.UnseenError{Why: "Its storage pool is stopped, so what is known of it stays. Start the pool to have it checked.", Err: err}
+	case hypervisor.IsNotFound(err):
+		return fmt.Errorf("%w: %w", service.ErrAbsent, err)
+	}
+	return err
+}
+
+// read reads the volume, which must be the claim's own.
+func (o *ownedVolume) read(ctx context.Context) (*hypervisor.Volume, error) {
+	v, err := o.client.Volume(ctx, o.place.Pool, o.place.Name)
+	if err == nil {
+		err = o.checkOwned(ctx)
+	}
+	return v, asStoreError(err)
+}
+
+// Get reads the volume.
+func (s *VolumeStore) Get(ctx context.Context) (Volume, error) {
+	v, err := s.read(ctx)
+	if err != nil {
+		return Volume{}, err
+	}
+	return newVolume(v), nil
+}
+
+// Create makes the volume. What a killed run of this workspace left of it, with nothing written to it yet, is taken over.
+func (s *VolumeStore) Create(ctx context.Context, want Volume) (_ Volume, err error) {
+	image, err := FindImage(ctx, s.client, want)
+	if err != nil {
+		return Volume{}, fmt.Errorf("image: %w", err)
+	}
+	if image != nil && want.bytes(image) < image.Capacity() {
+		return Volume{}, fmt.Errorf("the image %s has %d bytes, so the overlay needs size_gib = %d or more", image.Path(), image.Capacity(), RoundUpToGiB(image.Capacity()))
+	}
+	leftover, err := s.begin(ctx)
+	if err != nil {
+		return Volume{}, err
+	}
+	v, err := s.make(ctx, want, image, leftover)
+	if err != nil {
+		return Volume{}, errors.Join(err, s.withdraw(ctx, leftover != nil))
+	}
+	if err := s.finish(ctx); err != nil {
+		return newVolume(v), &service.Unfinished{Made: true, Err: err}
+	}
+	return newVolume(v), nil
+}
+
+func (s *VolumeStore) make(ctx context.Context, want Volume, image, leftover *hypervisor.Volume) (*hypervisor.Volume, error) {
+	if leftover == nil {
+		v, err := s.client.CreateVolume(ctx, want.Pool, want.xml(image))
+		if errors.Is(err, hypervisor.ErrExists) { // another run was faster
+			if _, _, foreign := s.find(ctx); foreign != nil {
+				return nil, foreign
+			}
+		}
+		return v, err
+	}
+	if fresh, err := isUntouched(ctx, s.client, leftover, want, image); err != nil {
+		return nil, err
+	} else if !fresh {
+		return nil, fmt.Errorf("there is a volume %q in storage pool %q already, which an earlier run of this configuration made and which differs from what is wanted or holds data: choose another name, delete it, or take it over with: terraform import ADDRESS %s", want.Name, want.Pool, s.place.ImportID())
+	}
+	return leftover, nil
+}
+
+// FindImage looks the image up that a volume names; it is nil where none is named.
+func FindImage(ctx context.Context, c *hypervisor.Client, v Volume) (*hypervisor.Volume, error) {
+	switch {
+	case v.Image == "":
+		return nil, nil
+	case strings.HasPrefix(v.Image, "/"):
+		return c.VolumeByPath(ctx, v.Image)
+	default:
+		return c.Volume(ctx, v.Pool, v.Image)
+	}
+}
+
+// isUntouched says that a volume is what is wanted and that nothing was ever written to it.
+func isUntouched(ctx context.Context, c *hypervisor.Client, v *hypervisor.Volume, want Volume, image *hypervisor.Volume) (bool, error) {
+	backing := ""
+	if image != nil {
+		backing = image.Path()
+	}
+	if v.Format() != want.Format || v.Capacity() != want.bytes(image) || v.Backing() != backing {
+		return false, nil
+	}
+	if v.Format() == "raw" {
+		return v.Allocation() == 0, nil
+	}
+	return isEmptyQCOW2(ctx, c, v)
+}
+
+// isEmptyQCOW2 says that a qcow2 volume maps no cluster: its level 1 table is all zero (QEMU's
+// docs/interop/qcow2.txt).
+func isEmptyQCOW2(ctx context.Context, c *hypervisor.Client, v *hypervisor.Volume) (bool, error) {
+	// A table of 32 MiB is the largest that QEMU takes (block/qcow2.h, QCOW_MAX_L1_SIZE).
+	const largestTable = 32 << 20
+	header, err := c.PeekVolume(ctx, v, 0, 72)
+	if err != nil || len(header) < 72 || !bytes.HasPrefix(header, []byte("QFI\xfb")) {
+		return false, err
+	}
+	length, offset := 8*uint64(binary.BigEndian.Uint32(header[36:])), binary.BigEndian.Uint64(header[40:])
+	if length > largestTable {
+		return false, nil
+	}
+	table, err := c.PeekVolume(ctx, v, offset, length)
+	return err == nil && len(bytes.Trim(table, "\x00")) == 0, err
+}
+
+// Update grows the volume: nothing else can change in place.
+func (s *VolumeStore) Update(ctx context.Context, _, want Volume) (Volume, error) {
+	v, err := s.read(ctx)
+	if err != nil {
+		return Volume{}, err
+	}
+	if v.Capacity() < want.bytes(nil) {
+		if err := s.client.GrowVolume(ctx, v, want.bytes(nil)); err != nil {
+			return Volume{}, err
+		}
+	}
+	if err := s.sign(ctx); err != nil {
+		return Volume{}, err
+	}
+	if err := s.finish(ctx); err != nil {
+		return Volume{}, err
+	}
+	return s.Get(ctx)
+}
+
+// Delete removes the volume. One that is in use stays, with an *InUseError.
+func (s *VolumeStore) Delete(ctx context.Context) error { return s.delete(ctx) }

@@ -1,0 +1,149 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-log/tflog"
+	"libvirt.org/go/libvirtxml"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+)
+
+// InUseError says that a volume cannot be deleted because others need what is on it.
+type InUseError struct {
+	Path  string
+	Users []string
+}
+
+func (e *InUseError) Error() string {
+	const shown = 5
+	users := strings.Join(e.Users[:min(shown, len(e.Users))], ", ")
+	if more := len(e.Users) - shown; more > 0 {
+		users += fmt.Sprintf(" and %d more", more)
+	}
+	return fmt.Sprintf("%s is used by %s: remove those first, or leave it to them with: terraform state rm ADDRESS", e.Path, users)
+}
+
+// usersPatience is how long a deletion waits for what uses the volume to go: the same apply may be removing it.
+var usersPatience = 10 * time.Second
+
+// awaitUnused returns when nothing on the hypervisor uses a volume. It returns an *InUseError where something still does after a while.
+func awaitUnused(ctx context.Context, c *hypervisor.Client, v *hypervisor.Volume) error {
+	for deadline := time.Now().Add(usersPatience); ; {
+		s, err := surveyDisks(ctx, c)
+		if err != nil {
+			return err
+		}
+		users := s.users(v)
+		if len(users) == 0 {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return &InUseError{v.Path(), users}
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(&InUseError{v.Path(), users}, context.Cause(ctx))
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// survey is every domain and every volume of a hypervisor's started pools.
+type survey struct {
+	domains []*hypervisor.Domain
+	volumes []*hypervisor.Volume
+}
+
+// surveys lets those who ask at one time share an answer: deleting a hundred volumes is not to read all volumes a hundred times.
+var surveys sync.Map // *hypervisor.Client → *sharedSurvey
+
+type sharedSurvey struct {
+	mu      sync.Mutex
+	started time.Time
+	last    survey
+}
+
+// surveyDisks looks at all domains and volumes. What it returns was looked up after it was called.
+func surveyDisks(ctx context.Context, c *hypervisor.Client) (survey, error) {
+	asked := time.Now()
+	entry, _ := surveys.LoadOrStore(c, &sharedSurvey{})
+	shared := entry.(*sharedSurvey)
+	shared.mu.Lock()
+	defer shared.mu.Unlock()
+	if shared.started.After(asked) {
+		return shared.last, nil
+	}
+	started := time.Now()
+	s, err := lookAtDisks(ctx, c)
+	if err == nil {
+		shared.started, shared.last = started, s
+	}
+	return s, err
+}
+
+func lookAtDisks(ctx context.Context, c *hypervisor.Client) (s survey, err error) {
+	if s.domains, err = c.Domains(ctx); err != nil {
+		return s, err
+	}
+	pools, err := c.Pools(ctx)
+	if err != nil {
+		return s, err
+	}
+	for _, p := range pools {
+		if !p.Active {
+			continue // its volumes cannot be seen
+		}
+		// An overlay that was made behind libvirt's back is one too.
+		if err := c.RefreshPool(ctx, p.UUID()); err != nil {
+			tflog.Warn(ctx, "libvirt cannot look into a storage pool", map[string]any{"pool": p.Name(), "reason": err.Error()})
+		}
+		volumes, err := c.Volumes(ctx, p.UUID())
+		if err != nil && !hypervisor.IsNotFound(err) && !errors.Is(err, hypervisor.ErrPoolStopped) {
+			return s, err
+		}
+		s.volumes = append(s.volumes, volumes...)
+	}
+	return s, nil
+}
+
+// users names what needs a volume: machines that have it or an overlay of it as a disk, and overlays in any started pool.
+func (s survey) users(v *hypervisor.Volume) []string {
+	var users []string
+	for _, d := range s.domains {
+		if needs(d.Config, v) || needs(d.Live, v) {
+			users = append(users, fmt.Sprintf("the domain %q", d.Name))
+		}
+	}
+	for _, overlay := range s.volumes {
+		if overlay.Backing() == v.Path() && overlay.Path() != v.Path() {
+			users = append(users, fmt.Sprintf("its overlay %s", overlay.Path()))
+		}
+	}
+	slices.Sort(users)
+	return slices.Compact(users)
+}
+
+// needs says whether a domain has a volume as a disk, or below one.
+func needs(d *libvirtxml.Domain, v *hypervisor.Volume) bool {
+	if d == nil || d.Devices == nil {
+		return false
+	}
+	for _, disk := range d.Devices.Disks {
+		if v.IsSource(disk.Source) {
+			return true
+		}
+		for below := disk.BackingStore; below != nil; below = below.BackingStore {
+			if v.IsSource(below.Source) {
+				return true
+			}
+		}
+	}
+	return false
+}
