@@ -2,6 +2,7 @@ package crud
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,11 +12,13 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/cli"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
@@ -121,9 +124,49 @@ func (r *typed[M, S]) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 		}
 		r.Plan(ctx, Opening{r.fleet, claim}, req, resp, &m)
 	}
-	if req.State.Raw.IsNull() && !resp.Diagnostics.HasError() {
+	if resp.Diagnostics.HasError() || r.fleet == nil || !r.namesItself(ctx, resp.Plan) {
+		return
+	}
+	r.refuseTwin(ctx, req, resp)
+	if req.State.Raw.IsNull() {
 		r.preview(ctx, resp)
 	}
+}
+
+// namesItself says whether a plan knows all that makes up the object's name.
+func (r *typed[M, S]) namesItself(ctx context.Context, plan tfsdk.Plan) bool {
+	return !slices.ContainsFunc(r.Key, func(name string) bool {
+		var v types.String
+		return plan.GetAttribute(ctx, path.Root(name), &v).HasError() || v.IsUnknown()
+	})
+}
+
+// refuseTwin refuses to plan an object that another resource of the plan describes too. A resource is known by its claim, or
+// before it has one by its configuration: that it is planned a second time is no conflict. Two that are written alike are told
+// apart when they are created.
+func (r *typed[M, S]) refuseTwin(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	name := make([]string, 0, len(r.Key))
+	for _, attribute := range r.Key {
+		var v types.String
+		resp.Diagnostics.Append(resp.Plan.GetAttribute(ctx, path.Root(attribute), &v)...)
+		name = append(name, v.ValueString())
+	}
+	self := fmt.Sprintf("%s %q written as %x", r.Noun, name, sha256.Sum256([]byte(req.Config.Raw.String())))
+	if claim := loadClaim(ctx, req.Private, &resp.Diagnostics); claim != nil {
+		self = r.Noun + " of owner " + claim.Mark().ID
+	}
+	twin := planregistry.Claim{Kind: r.Noun, Scope: "the machine", Value: fmt.Sprintf("%q", name)}
+	if len(r.fleet.Claims.Replace("one "+self, twin)) > 0 {
+		resp.Diagnostics.AddAttributeError(path.Root(r.Key[len(r.Key)-1]), "Described twice",
+			fmt.Sprintf("another resource of this configuration describes %s %q too, and each would undo what the other makes: keep one of them, or give this one another name", r.Noun, r.Label(r.planned(ctx, resp))))
+	}
+}
+
+// planned is the model of a plan.
+func (r *typed[M, S]) planned(ctx context.Context, resp *resource.ModifyPlanResponse) *M {
+	var m M
+	resp.Diagnostics.Append(resp.Plan.Get(ctx, &m)...)
+	return &m
 }
 
 // previewLimit bounds a look at a machine while planning: what it cannot say then, the apply says.
@@ -131,25 +174,16 @@ const previewLimit = 20 * time.Second
 
 // preview refuses to plan a create where something of another's is in its place already.
 func (r *typed[M, S]) preview(ctx context.Context, resp *resource.ModifyPlanResponse) {
-	for _, name := range r.Key {
-		var v types.String
-		if d := resp.Plan.GetAttribute(ctx, path.Root(name), &v); d.HasError() || v.IsUnknown() {
-			return
-		}
-	}
-	var m M
-	if d := resp.Plan.Get(ctx, &m); d.HasError() || r.fleet == nil {
-		return
-	}
+	m := r.planned(ctx, resp)
 	ctx, cancel := context.WithTimeout(ctx, previewLimit)
 	defer cancel()
-	store, err := r.Open(ctx, Opening{r.fleet, owner.New()}, &m)
+	store, err := r.Open(ctx, Opening{r.fleet, owner.New()}, m)
 	if err != nil {
 		return
 	}
 	if p, ok := store.(Previewer); ok {
 		if foreign, taken := errors.AsType[*owner.ForeignError](p.MayCreate(ctx)); taken {
-			resp.Diagnostics.Append(Failure("create", r.what(&m), foreign))
+			resp.Diagnostics.Append(Failure("create", r.what(m), foreign))
 		}
 	}
 }

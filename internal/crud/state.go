@@ -43,7 +43,8 @@ func (r *typed[M, S]) IdentitySchema(_ context.Context, _ resource.IdentitySchem
 func IdentitySchema(key ...string) identityschema.Schema {
 	attributes := map[string]identityschema.Attribute{}
 	for _, name := range key {
-		attributes[name] = identityschema.StringAttribute{RequiredForImport: name != "hypervisor", OptionalForImport: name == "hypervisor"}
+		optional := name == "hypervisor" || name == "view"
+		attributes[name] = identityschema.StringAttribute{RequiredForImport: !optional, OptionalForImport: optional}
 	}
 	return identityschema.Schema{Attributes: attributes}
 }

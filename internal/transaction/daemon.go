@@ -57,3 +57,7 @@ type Edit struct {
 	// Secrets never appear in an error.
 	Secrets []string
 }
+
+// Follower is a Daemon whose files name others, wherever these lie. Follow returns paths, or patterns of them, that a tree
+// names and does not have; what does not exist is asked for once.
+type Follower interface{ Follow(t Tree) []string }

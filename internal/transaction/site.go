@@ -40,10 +40,13 @@ func (s *site) originalPath() string { return s.dir + "/original.json" }
 func (s *site) load(ctx context.Context) (Tree, *journal, error) {
 	globs := append(append([]string{}, s.daemon.Globs()...), s.journalPath())
 	files, err := host.ReadGlobs(ctx, s.host, globs)
+	tree := Tree(files)
+	if f, ok := s.daemon.(Follower); ok && err == nil {
+		err = s.follow(ctx, f, tree)
+	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the configuration of %s on %s: %w", s.daemon.Name(), s.host, err)
 	}
-	tree := Tree(files)
 	left, interrupted := tree[s.journalPath()]
 	delete(tree, s.journalPath())
 	if !interrupted {
@@ -54,6 +57,25 @@ func (s *site) load(ctx context.Context) (Tree, *journal, error) {
 		return nil, nil, fmt.Errorf("read %s on %s: %w", s.journalPath(), s.host, err)
 	}
 	return tree, j, nil
+}
+
+// follow adds the files to a tree that those in it name, and that these name in turn.
+func (s *site) follow(ctx context.Context, f Follower, tree Tree) error {
+	asked := map[string]bool{}
+	for {
+		more := slices.DeleteFunc(f.Follow(tree), func(path string) bool { return asked[path] })
+		if len(more) == 0 {
+			return nil
+		}
+		files, err := host.ReadGlobs(ctx, s.host, more)
+		if err != nil {
+			return err
+		}
+		for _, path := range more {
+			asked[path] = true
+		}
+		maps.Copy(tree, files)
+	}
 }
 
 // served is what the daemon serves: nothing when it does not run, the old files where a commit replaced

@@ -38,6 +38,14 @@ func SplitID(id, form string) (serviceNode types.String, name string, err error)
 	return types.StringValue(id[:at]), id[at+1:], nil
 }
 
+// ViewName is a view's name as models have it: null for a zone without a view.
+func ViewName(view string) types.String {
+	if view == "" {
+		return types.StringNull()
+	}
+	return types.StringValue(view)
+}
+
 // Strings are the elements of a list: nil where it is null or unknown, "" for an unknown element.
 func Strings(list types.List) []string {
 	if list.IsNull() || list.IsUnknown() {

@@ -60,7 +60,7 @@ func (m *model) split(id string) error {
 	if n < 4 {
 		return errors.New("write " + form)
 	}
-	m.ServiceNode, m.View = node, types.StringValue(words[0])
+	m.ServiceNode, m.View = node, dnsattr.ViewName(words[0])
 	m.Zone = types.StringValue(strings.Join(words[1:n-2], "/"))
 	m.Name, m.Type = types.StringValue(words[n-2]), types.StringValue(words[n-1])
 	return nil

@@ -3,9 +3,11 @@ package dnsrecordset
 import (
 	"context"
 
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnsattr"
@@ -19,7 +21,8 @@ func setSchema(context.Context) schema.Schema {
 			"id":           dnsattr.IDAttribute("SERVICE_NODE#VIEW/ZONE/NAME/TYPE"),
 			"service_node": dnsattr.ServiceNodeAttribute(),
 			"view": schema.StringAttribute{
-				Required: true, MarkdownDescription: "Name of the zone's view. Another one makes a new resource.",
+				Optional: true, MarkdownDescription: "Name of the zone's view, left out where the zone has none. Another one makes a new resource.",
+				Validators:    []validator.String{stringvalidator.LengthAtLeast(1)},
 				PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
 			},
 			"zone": schema.StringAttribute{Required: true, MarkdownDescription: "Name of the zone. Another one makes a new resource."},

@@ -1,6 +1,8 @@
 package dnszone
 
 import (
+	"strings"
+
 	"github.com/hashicorp/terraform-plugin-framework/path"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
@@ -18,6 +20,7 @@ func (p *planner) across(f *fleet.Fleet) {
 	z, _ := spec(p.ctx, m)
 	node := m.ServiceNode.ValueString() // "" while it is not known
 	if node != "" {
+		p.viewless(f, node, z)
 		p.overlap(f, planregistry.DNSPlace{Node: node, View: z.View, Zone: m.zone()}, z)
 	}
 	names := z.InternalNames()
@@ -27,6 +30,24 @@ func (p *planner) across(f *fleet.Fleet) {
 	for _, name := range names {
 		p.resp.Diagnostics.AddAttributeWarning(path.Root("records"), "Internal name for strangers",
 			name+" is in view \""+z.View+"\", which answers strangers; only machines of the cluster need it, so leave it out here")
+	}
+}
+
+// viewless refuses a zone without a view where there are views: it would be in none of them.
+func (p *planner) viewless(f *fleet.Fleet, node string, z bind.Zone) {
+	if z.View != "" {
+		return
+	}
+	var names []string
+	for _, v := range f.DNS.Views(node) {
+		names = append(names, v.Name)
+	}
+	if t, err := dnsattr.Live(p.ctx, f, node); err == nil && len(names) == 0 {
+		names = bind.ViewNames(t)
+	}
+	if len(names) > 0 {
+		p.resp.Diagnostics.AddAttributeError(path.Root("view"), "Zone without a view",
+			"the machine answers by views, "+strings.Join(names, ", ")+": name the one that the zone belongs into")
 	}
 }
 

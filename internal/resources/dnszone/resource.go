@@ -56,10 +56,10 @@ func (m *model) split(id string) error {
 		return err
 	}
 	view, zone, ok := strings.Cut(part, "/")
-	if !ok || view == "" || zone == "" {
-		return errors.New("write SERVICE_NODE#VIEW/ZONE")
+	if !ok || zone == "" {
+		return errors.New("write SERVICE_NODE#VIEW/ZONE, or SERVICE_NODE#/ZONE for a zone without a view")
 	}
-	m.ServiceNode, m.View, m.Name = node, types.StringValue(view), types.StringValue(zone)
+	m.ServiceNode, m.View, m.Name = node, dnsattr.ViewName(view), types.StringValue(zone)
 	return nil
 }
 

@@ -3,6 +3,7 @@ package dnszone
 import (
 	"context"
 
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
@@ -10,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/listdefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
@@ -41,7 +43,10 @@ func zoneSchema(context.Context) schema.Schema {
 			"id":           dnsattr.IDAttribute("SERVICE_NODE#VIEW/ZONE"),
 			"service_node": dnsattr.ServiceNodeAttribute(),
 			"view": schema.StringAttribute{
-				Required: true, MarkdownDescription: "Name of the view that the zone is in. Another one makes a new resource.",
+				Optional: true,
+				MarkdownDescription: "Name of the view that the zone is in. Left out, the zone is served to everyone, which is for machines without views; " +
+					"where there are views, one must be named, and a view that is added later serves the zone too. Another one makes a new resource.",
+				Validators:    []validator.String{stringvalidator.LengthAtLeast(1)},
 				PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
 			},
 			"name": schema.StringAttribute{
@@ -84,7 +89,7 @@ func zoneSchema(context.Context) schema.Schema {
 				},
 			},
 			"serial": schema.Int64Attribute{
-				Computed: true, MarkdownDescription: "Serial of the zone. It rises with every change (RFC 1982); null for a forward zone.",
+				Computed: true, MarkdownDescription: "Serial that the zone's last change has got. It rises with every change (RFC 1982); record sets of other resources raise the serial that is served further, and not this one. Null for a forward zone.",
 			},
 			"parent_records": schema.MapAttribute{
 				Computed: true, ElementType: setsType,

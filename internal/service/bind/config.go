@@ -66,10 +66,16 @@ func open(t transaction.Tree) (*config, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, taken := t[c.original()]; !taken {
+	// Where a person removed the kept original, what there is now is not it.
+	if _, kept := t[c.original()]; !kept && !c.taken() {
 		err = c.takeOver()
 	}
 	return c, err
+}
+
+// taken says whether any part of ours is in the configuration.
+func (c *config) taken() bool {
+	return c.server() != nil || len(c.views()) > 0 || len(c.zonesEverywhere()) > 0
 }
 
 // marker is the last of our comments before a statement, without whose it is; "" where there is none.
@@ -150,9 +156,20 @@ func (c *config) view(name string) *namedconf.Statement {
 	return nil
 }
 
-// zoneIn finds a zone statement in a view; it may be anyone's.
-func zoneIn(view *namedconf.Statement, zone string) *namedconf.Statement {
-	for _, s := range view.Block().Statements {
+// viewNames are the names of all views, a person's included, in the main file and in those that it includes.
+func (c *config) viewNames() []string {
+	var names []string
+	for _, s := range c.flat(c.file.Statements, 0) {
+		if isView(s) && s.Arg(0) != restView {
+			names = append(names, s.Arg(0))
+		}
+	}
+	return names
+}
+
+// zoneIn finds a zone statement among those of a view; it may be anyone's.
+func zoneIn(view *namedconf.File, zone string) *namedconf.Statement {
+	for _, s := range view.Statements {
 		if name, err := ZoneName(s.Arg(0)); s.Name() == "zone" && err == nil && name == zone {
 			return s
 		}
@@ -168,9 +185,8 @@ func remove(f *namedconf.File, s *namedconf.Statement) {
 // save lays the file out and puts it into the tree; with none of our parts left, what was there before comes
 // back.
 func (c *config) save() error {
-	if c.server() == nil && len(c.views()) == 0 {
-		c.giveBack()
-		return nil
+	if !c.taken() {
+		return c.giveBack()
 	}
 	if err := c.layOut(); err != nil {
 		return err

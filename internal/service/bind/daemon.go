@@ -11,6 +11,7 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind/namedconf"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
@@ -37,6 +38,7 @@ func (Daemon) Strip(t transaction.Tree) error {
 	for _, s := range c.views() {
 		remove(c.file, s)
 	}
+	delete(t, c.everywhere())
 	for p := range t {
 		if strings.HasPrefix(p, c.zones()) {
 			delete(t, p)
@@ -61,21 +63,19 @@ func (Daemon) Owners(t transaction.Tree) []string {
 	}
 	for _, v := range c.views() {
 		part("view "+v.Arg(0), markOf(v))
-		for _, z := range v.Block().Statements {
-			if z.Name() != "zone" || z.Block() == nil || marker(z) != zoneMarker {
-				continue
-			}
-			part(fmt.Sprintf("zone %s in view %s", z.Arg(0), v.Arg(0)), markOf(z))
-			content, ok := t[path.Clean(fileOf(z))]
-			if !ok {
-				continue
-			}
-			sets := parseZoneFile(z.Arg(0), content.Content).owned
-			for _, set := range sortedSets(sets) {
-				part(fmt.Sprintf("record set %s %s of zone %s in view %s", set.name, set.rrType, z.Arg(0), v.Arg(0)), sets[set].mark)
-			}
-		}
 	}
+	c.eachZone(func(z *namedconf.Statement, views []string) {
+		zone := fmt.Sprintf("zone %s in view %s", z.Arg(0), strings.Join(views, ", "))
+		part(zone, markOf(z))
+		content, ok := t[path.Clean(fileOf(z))]
+		if !ok {
+			return
+		}
+		sets := parseZoneFile(z.Arg(0), content.Content).owned
+		for _, set := range sortedSets(sets) {
+			part(fmt.Sprintf("record set %s %s of %s", set.name, set.rrType, zone), sets[set].mark)
+		}
+	})
 	return owners
 }
 
@@ -250,16 +250,15 @@ func served(t transaction.Tree) ([]servedZone, error) {
 		return nil, absentIsFine(err)
 	}
 	var zones []servedZone
-	for _, v := range c.views() {
-		for _, s := range v.Block().Statements {
-			if s.Name() != "zone" || s.Block() == nil || marker(s) != zoneMarker {
-				continue
-			}
-			if content, ok := t[path.Clean(fileOf(s))]; ok {
-				zones = append(zones, servedZone{s.Arg(0), v.Arg(0), fileOf(s), serialOf(content.Content)})
-			}
+	c.eachZone(func(s *namedconf.Statement, views []string) {
+		content, ok := t[path.Clean(fileOf(s))]
+		if !ok {
+			return
 		}
-	}
+		for _, view := range views {
+			zones = append(zones, servedZone{s.Arg(0), view, fileOf(s), serialOf(content.Content)})
+		}
+	})
 	return zones, nil
 }
 

@@ -54,6 +54,9 @@ func (d distribution) zones() string { return d.dir + "/virtcluster/zones/" }
 
 // zoneFile is the path of a zone's file; both names are canonical. The slash of RFC 2317 is no directory.
 func (d distribution) zoneFile(view, zone string) string {
+	if view == "" {
+		view = defaultView
+	}
 	return d.zones() + view + "/" + strings.ReplaceAll(zone, "/", "%") + ".zone"
 }
 

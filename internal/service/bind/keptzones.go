@@ -23,21 +23,35 @@ type content struct {
 	zones, only, single, personal bool
 }
 
-func contents(f *namedconf.File) content {
-	c := content{only: true}
+// contents looks into an included file, and into those that it includes.
+func (c *config) contents(f *namedconf.File, depth int) (content, error) {
 	if f == nil {
-		return content{}
+		return content{}, nil
 	}
+	all := content{only: true}
 	for _, s := range f.Statements {
-		if s.Name() != "zone" {
-			c.only = false
+		switch s.Name() {
+		case "zone":
+			all.zones = true
+			all.single = all.single || isSingle(s)
+			all.personal = all.personal || personal(s)
+			continue
+		case "include":
+			file, err := c.included(s, depth)
+			if err != nil {
+				return all, err
+			}
+			inner, err := c.contents(file, depth+1)
+			if err != nil {
+				return all, err
+			}
+			all.zones, all.only = all.zones || inner.zones, all.only && inner.only
+			all.single, all.personal = all.single || inner.single, all.personal || inner.personal
 			continue
 		}
-		c.zones = true
-		c.single = c.single || isSingle(s)
-		c.personal = c.personal || personal(s)
+		all.only = false
 	}
-	return c
+	return all, nil
 }
 
 // isSingle says whether named writes a zone's file, which views cannot share: what it transfers, what is

@@ -98,11 +98,16 @@ func (c *config) placeKept(kept keptZones, ours, foreign []*namedconf.Statement,
 
 // introduce puts the header at the top, and nowhere else.
 func (c *config) introduce() {
-	text := fmt.Sprintf(header, c.original())
-	for _, s := range c.file.Statements {
-		s.SetLead(strings.ReplaceAll(s.Lead(), text, ""))
-	}
-	c.file.Tail = strings.ReplaceAll(c.file.Tail, text, "")
+	c.removeHeader()
 	first := c.file.Statements[0]
-	first.SetLead(text + "\n" + strings.TrimLeft(first.Lead(), "\n"))
+	first.SetLead(c.header() + "\n" + strings.TrimLeft(first.Lead(), "\n"))
+}
+
+func (c *config) header() string { return fmt.Sprintf(header, c.original()) }
+
+func (c *config) removeHeader() {
+	for _, s := range c.file.Statements {
+		s.SetLead(strings.ReplaceAll(s.Lead(), c.header(), ""))
+	}
+	c.file.Tail = strings.ReplaceAll(c.file.Tail, c.header(), "")
 }

@@ -187,7 +187,7 @@ func (r RecordSet) put(t transaction.Tree, m owner.Mark, now time.Time, add bool
 	for _, v := range values {
 		next.records = append(next.records, record{set, ttl, v})
 	}
-	return c.put(path, old, next, now)
+	return c.put(path, old, next, false, now)
 }
 
 // DropRecordSet takes a record set out; an absent one is no error.
@@ -209,7 +209,7 @@ func DropRecordSet(t transaction.Tree, r RecordSet, now time.Time) error {
 	}
 	next := old.copy()
 	next.drop(set)
-	return c.put(path, old, next, now)
+	return c.put(path, old, next, false, now)
 }
 
 // openZone reads a zone that a record set goes into.

@@ -1,7 +1,9 @@
 package bind
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind/namedconf"
@@ -91,8 +93,23 @@ func DropServer(t transaction.Tree) error {
 	if s == nil {
 		return nil
 	}
+	if _, kept := t[c.original()]; !kept {
+		// What the options were nobody knows any more: what says where files are, and what a person added, stays.
+		var b strings.Builder
+		_, rest := parseServer(s)
+		for _, in := range rest {
+			fmt.Fprintf(&b, "\t%s\n", in.Text())
+		}
+		plain, err := statement("options {\n"+b.String()+"};", "")
+		if err != nil {
+			return err
+		}
+		plain.SetLead("\n")
+		c.file.Statements[slices.Index(c.file.Statements, s)] = plain
+		return c.save()
+	}
 	remove(c.file, s)
-	if len(c.views()) > 0 {
+	if c.taken() {
 		before, err := c.originalOptions()
 		if err != nil {
 			return err

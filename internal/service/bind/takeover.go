@@ -14,8 +14,10 @@ import (
 type keptZones struct {
 	// shared go into every view, single into the first one only: named writes their files.
 	shared, single []*namedconf.Statement
-	// personal says that there are others than those of the distribution.
+	// personal says that there are others than those of the distribution, which somebody may ask for.
 	personal bool
+	// everywhere says that there are zones of ours without a view, which go into every view too.
+	everywhere bool
 }
 
 // statements are what a view says to serve them; first is the view that serves the single ones, "" for this one.
@@ -23,6 +25,9 @@ func (k keptZones) statements(d distribution, first, indent string) ([]*namedcon
 	var texts []string
 	if len(k.shared) > 0 {
 		texts = append(texts, "include "+namedconf.Quote(d.shared())+";")
+	}
+	if k.everywhere {
+		texts = append(texts, "include "+namedconf.Quote(d.everywhere())+";")
 	}
 	switch {
 	case first == "" && len(k.single) > 0:
@@ -86,7 +91,10 @@ func (c *config) split(file *namedconf.File, zones *keptZones, depth int) ([]*na
 			if err != nil {
 				return nil, err
 			}
-			kind := contents(included)
+			kind, err := c.contents(included, depth+1)
+			if err != nil {
+				return nil, err
+			}
 			if kind.zones && kind.only && !kind.single {
 				zones.shared = append(zones.shared, s)
 				zones.personal = zones.personal || kind.personal
@@ -108,13 +116,22 @@ func (c *config) split(file *namedconf.File, zones *keptZones, depth int) ([]*na
 
 // included parses an included file; nil where it is none of those that we read, or none at all.
 func (c *config) included(s *namedconf.Statement, depth int) (*namedconf.File, error) {
-	if _, ok := c.tree[s.Arg(0)]; !ok {
+	paths := matching(c.tree, s.Arg(0))
+	if len(paths) == 0 {
 		return nil, nil
 	}
-	if depth > 8 {
+	if depth > maxIncludes {
 		return nil, fmt.Errorf("%s includes itself", s.Arg(0))
 	}
-	return parseConf(c.tree, s.Arg(0))
+	var all namedconf.File
+	for _, path := range paths {
+		file, err := parseConf(c.tree, path)
+		if err != nil {
+			return nil, err
+		}
+		all.Statements = append(all.Statements, file.Statements...)
+	}
+	return &all, nil
 }
 
 // writeKept puts statements into a file, or removes it where there are none.
@@ -124,13 +141,19 @@ func (c *config) writeKept(path string, statements []*namedconf.Statement) {
 		return
 	}
 	f := namedconf.File{Statements: statements, Tail: "\n"}
-	text := "# Zones from before terraform-provider-virtcluster took " + c.main + " over, for every view to include.\n" + f.String()
+	text := c.keptHeader() + f.String()
 	c.tree.Put(path, []byte(text), 0o644, "root", c.group)
+}
+
+func (c *config) keptHeader() string {
+	return "# Zones from before terraform-provider-virtcluster took " + c.main + " over, for every view to include.\n"
 }
 
 // kept reads the zones from before as they are now: a person may have edited them.
 func (c *config) kept() (keptZones, error) {
 	var zones keptZones
+	zones.everywhere = len(c.zonesEverywhere()) > 0
+	zones.personal = zones.everywhere
 	for _, path := range []string{c.shared(), c.single()} {
 		if _, ok := c.tree[path]; !ok {
 			continue
@@ -151,7 +174,11 @@ func (c *config) kept() (keptZones, error) {
 				if err != nil {
 					return zones, err
 				}
-				zones.personal = zones.personal || contents(included).personal
+				inside, err := c.contents(included, 1)
+				if err != nil {
+					return zones, err
+				}
+				zones.personal = zones.personal || inside.personal
 			}
 		}
 	}
@@ -159,17 +186,40 @@ func (c *config) kept() (keptZones, error) {
 }
 
 // giveBack puts the original back. Statements that a person added since are kept beside it.
-func (c *config) giveBack() {
+func (c *config) giveBack() error {
+	original, kept := c.tree[c.original()]
+	if !kept {
+		return c.dissolve()
+	}
 	if added := c.added(); len(added) > 0 {
 		f := namedconf.File{Statements: added, Tail: "\n"}
 		text := "# Statements that were added to " + c.main + " while terraform-provider-virtcluster kept it.\n" + f.String()
 		c.tree.Put(c.edited(), []byte(text), 0o644, "root", c.group)
 	}
-	original := c.tree[c.original()]
 	c.tree.Put(c.main, bytes.Clone(original.Content), original.Mode, original.Owner, original.Group)
 	delete(c.tree, c.original())
 	delete(c.tree, c.shared())
 	delete(c.tree, c.single())
+	return nil
+}
+
+// dissolve makes of the file what it would be without us, where the original is not kept any more: the zones from before come
+// back to where they stood, and everything else stays.
+func (c *config) dissolve() error {
+	kept, err := c.kept()
+	if err != nil {
+		return err
+	}
+	c.file.Statements = slices.DeleteFunc(c.file.Statements, func(s *namedconf.Statement) bool { return marker(s) == keptMarker })
+	for _, s := range slices.Concat(kept.shared, kept.single) {
+		s.SetLead("\n" + strings.TrimLeft(strings.ReplaceAll(s.Lead(), c.keptHeader(), ""), "\n"))
+		c.file.Statements = append(c.file.Statements, s)
+	}
+	c.removeHeader()
+	c.tree.Put(c.main, []byte(c.file.String()), 0o644, "root", c.group)
+	delete(c.tree, c.shared())
+	delete(c.tree, c.single())
+	return nil
 }
 
 // added are the statements of the main file that neither we nor the original put there.

@@ -41,6 +41,15 @@ func Views(t transaction.Tree) ([]View, error) {
 	return views, nil
 }
 
+// ViewNames lists all views of a configuration, a person's included.
+func ViewNames(t transaction.Tree) []string {
+	c, err := read(t)
+	if err != nil {
+		return nil
+	}
+	return c.viewNames()
+}
+
 // anyView finds a view statement, whoever wrote it, in the main file or in one that it includes.
 func (c *config) anyView(name string) (s *namedconf.Statement, include *namedconf.Statement, err error) {
 	named := func(s *namedconf.Statement) bool { return isView(s) && s.Arg(0) == name }

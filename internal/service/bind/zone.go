@@ -59,7 +59,7 @@ type Zone struct {
 	AllowTransfer []string
 	// Forward is nil for a primary zone.
 	Forward *Forward
-	// Serial as read back.
+	// Serial of the zone's own last change as read back; record sets of others may have raised the one that is served.
 	Serial uint32
 
 	// CIDR and Pointers are what a reverse zone was described by; a zone that was read back has its pointers

@@ -3,6 +3,7 @@ package bind
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -26,14 +27,18 @@ type ownedSet struct {
 	mark owner.Mark
 }
 
+// serialMarker begins the comment that says which serial the zone's own last change had, where record sets came after it.
+const serialMarker = "; virtcluster serial "
+
 // zoneFile is a primary zone's file, everything in canonical form.
 type zoneFile struct {
 	zone string
 	ttl  int64
 	soa  SOA
-	// serial of the file.
-	serial      uint32
-	nameServers []string
+	// serial of the file, and that of the zone's own last change: record sets of others raise the one and not the other. Zero
+	// is the file's.
+	serial, ownSerial uint32
+	nameServers       []string
 	// records of the zone itself and of record sets, in any order.
 	records []record
 	// owned are the record sets that resources of their own describe.
@@ -106,6 +111,9 @@ func (f *zoneFile) Render() []byte {
 	fmt.Fprintf(&b, "; Zone %s, written by terraform-provider-virtcluster; the next apply undoes what is edited here.\n", f.zone)
 	if f.prefix != "" {
 		fmt.Fprintf(&b, "%s%s\n", prefixMarker, f.prefix)
+	}
+	if f.ownSerial != 0 {
+		fmt.Fprintf(&b, "%s%d\n", serialMarker, f.ownSerial)
 	}
 	fmt.Fprintf(&b, "$ORIGIN %s.\n$TTL %d\n", f.zone, f.ttl)
 	if f.soa.MName != "" { // a hand edit may have taken it out
@@ -183,6 +191,11 @@ func (f *zoneFile) directives(content []byte) {
 			rest, mark := owner.Cut(rest)
 			if words := strings.Fields(rest); len(words) >= 2 {
 				f.owned[rrset{words[0], words[1]}] = ownedSet{ttl: len(words) > 2, mark: mark}
+			}
+		}
+		if own, ok := strings.CutPrefix(line, serialMarker); ok {
+			if n, err := strconv.ParseUint(own, 10, 32); err == nil {
+				f.ownSerial = uint32(n)
 			}
 		}
 		if p, err := ParseCIDR(strings.TrimPrefix(line, prefixMarker)); err == nil && ReverseZone(p) == f.zone {
@@ -263,7 +276,7 @@ func (f *zoneFile) owner(name string) (string, error) {
 // zoneOf is the resource's view of the file: everything but record sets of others. A record with a TTL of its
 // own carries it as a comment, because only record sets have one, so that it shows as drift.
 func (f *zoneFile) zoneOf() Zone {
-	z := Zone{Name: f.zone, CIDR: f.prefix, TTL: f.ttl, SOA: f.soa, Serial: f.serial, NameServers: f.nameServers, Records: Records{}}
+	z := Zone{Name: f.zone, CIDR: f.prefix, TTL: f.ttl, SOA: f.soa, Serial: cmp.Or(f.ownSerial, f.serial), NameServers: f.nameServers, Records: Records{}}
 	for _, r := range f.records {
 		if _, owned := f.owned[r.rrset]; owned {
 			continue

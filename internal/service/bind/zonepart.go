@@ -2,6 +2,7 @@ package bind
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -38,14 +39,19 @@ func FindZone(t transaction.Tree, view, zone string) (Zone, error) {
 
 // zone finds a zone's statement; transaction.ErrAbsent where it or its view is not there.
 func (c *config) zone(view, zone string) (*namedconf.Statement, error) {
-	v, _, err := c.anyView(view)
-	if err != nil {
-		return nil, err
+	holder, _ := c.holder("")
+	in := holder.File
+	if view != "" {
+		v, _, err := c.anyView(view)
+		if err != nil {
+			return nil, err
+		}
+		if v == nil {
+			return nil, transaction.ErrAbsent
+		}
+		in = v.Block()
 	}
-	if v == nil {
-		return nil, transaction.ErrAbsent
-	}
-	if s := zoneIn(v, zone); s != nil && s.Block() != nil {
+	if s := zoneIn(in, zone); s != nil && s.Block() != nil {
 		return s, nil
 	}
 	return nil, transaction.ErrAbsent
@@ -132,8 +138,11 @@ func SetZone(t transaction.Tree, z Zone, m owner.Mark, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	view := c.view(z.View)
-	if view == nil {
+	if views := c.viewNames(); z.View == "" && len(views) > 0 {
+		return fmt.Errorf("the machine answers by views, %s: name in `view` the one that zone %q belongs into", strings.Join(views, ", "), zone)
+	}
+	holder, there := c.holder(z.View)
+	if !there {
 		return fmt.Errorf("view %q is not there; make it with virtcluster_dns_view, and refer to it in the zone's `view`, so that it is made first", z.View)
 	}
 	if err := c.checkKept(zone); err != nil {
@@ -145,15 +154,16 @@ func SetZone(t transaction.Tree, z Zone, m owner.Mark, now time.Time) error {
 		return err
 	}
 	from := path
-	if old := zoneIn(view, zone); old == nil {
-		view.Block().Statements = append(view.Block().Statements, s)
+	if old := zoneIn(holder.File, zone); old == nil {
+		holder.Statements = append(holder.Statements, s)
 	} else {
 		if file := fileOf(old); file != "" {
 			from = file
 		}
 		s.Block().Statements = append(s.Block().Statements, (&Zone{}).takeStatement(old)...)
-		replaceStatement(view.Block(), old, s)
+		replaceStatement(holder.File, old, s)
 	}
+	c.keep(holder)
 	if z.Forward != nil {
 		delete(t, path)
 		return c.save()
@@ -171,11 +181,11 @@ func (c *config) checkKept(zone string) error {
 		return err
 	}
 	for _, s := range slices.Concat(kept.shared, kept.single) {
-		place, statements := c.shared(), []*namedconf.Statement{s}
-		if included, err := c.included(s, 0); err == nil && included != nil && s.Name() == "include" {
-			place, statements = s.Arg(0), included.Statements
+		place := c.shared()
+		if s.Name() == "include" {
+			place = s.Arg(0)
 		}
-		for _, in := range statements {
+		for _, in := range c.flat([]*namedconf.Statement{s}, 0) {
 			if name, err := ZoneName(in.Arg(0)); in.Name() == "zone" && err == nil && name == zone {
 				return fmt.Errorf("zone %q is in %s already, for every view, and this provider did not write it: take it out there, or leave this zone out", zone, place)
 			}
@@ -212,19 +222,25 @@ func (c *config) writeZone(z Zone, zone, from, path string, now time.Time) error
 			next.records = append(next.records, r)
 		}
 	}
-	return c.put(path, old, next, now)
+	return c.put(path, old, next, true, now)
 }
 
-// put writes a zone file, with a higher serial where anything in it differs from the old one.
-func (c *config) put(path string, old, next *zoneFile, now time.Time) error {
+// put writes a zone file, with a higher serial where anything in it differs from the old one. own says that it is the zone
+// that changed, and not a record set of another resource in it.
+func (c *config) put(path string, old, next *zoneFile, own bool, now time.Time) error {
 	if err := next.checkAliases(); err != nil {
 		return err
 	}
 	if old != nil {
-		next.serial = old.serial
+		next.serial, next.ownSerial = old.serial, old.ownSerial
 		if bytes.Equal(c.tree[path].Content, next.Render()) {
 			return nil
 		}
+	}
+	if own {
+		next.ownSerial = 0
+	} else {
+		next.ownSerial = cmp.Or(next.ownSerial, next.serial)
 	}
 	next.serial = NextSerial(next.serial, now)
 	c.tree.Put(path, next.Render(), 0o644, "root", "root")
@@ -254,8 +270,8 @@ func DropZone(t transaction.Tree, view, zone string) error {
 	if err != nil {
 		return absentIsFine(err)
 	}
-	v := c.view(view)
-	if v == nil {
+	holder, there := c.holder(view)
+	if !there {
 		return nil
 	}
 	path := c.zoneFile(view, zone)
@@ -269,8 +285,9 @@ func DropZone(t transaction.Tree, view, zone string) error {
 		}
 	}
 	delete(t, path)
-	if s := zoneIn(v, zone); s != nil {
-		remove(v.Block(), s)
+	if s := zoneIn(holder.File, zone); s != nil {
+		remove(holder.File, s)
 	}
+	c.keep(holder)
 	return c.save()
 }

@@ -1,0 +1,130 @@
+package dnszone_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
+)
+
+// TestAccZonesOfAPersonBelowTheDirectoryGoOnBeingServed has a zone in a file that a pattern includes from a subdirectory.
+func TestAccZonesOfAPersonBelowTheDirectoryGoOnBeingServed(t *testing.T) {
+	acctest.InSandbox(t)
+	shell := func(script string) string { t.Helper(); return acctest.On(t, "svc-1", "sh", "-c", script) }
+	shell(`set -e; mkdir -p /etc/bind/sites; cp /etc/bind/named.conf.local /root/local.before
+printf '$TTL 60\n@ SOA ns. root. 1 60 60 60 60\n@ NS ns.\nwww A 192.0.2.7\n' >/etc/bind/sites/home.db
+echo 'zone "home.example" { type master; file "/etc/bind/sites/home.db"; };' >/etc/bind/sites/home.conf
+echo 'include "/etc/bind/sites/*.conf";' >>/etc/bind/named.conf.local
+systemctl restart named; sha256sum /etc/bind/named.conf* /etc/bind/sites/* >/root/sums.before`)
+	t.Cleanup(func() {
+		out, err := acctest.Try(context.Background(), "svc-1", "sh", "-c", `cp /root/local.before /etc/bind/named.conf.local; rm -rf /etc/bind/sites; systemctl stop named`)
+		if err != nil {
+			t.Error(err, out)
+		}
+	})
+	state := acctest.NewState(t)
+	state.DestroyAtEnd()
+	state.Apply(serviceNode(t) + `
+resource "virtcluster_dns_view" "inside" {
+  service_node  = virtcluster_service_node.dns.id
+  name          = "inside"
+  match_clients = ["10.0.0.0/8", "localhost"]
+}
+resource "virtcluster_dns_zone" "okd" {
+  service_node = virtcluster_dns_view.inside.service_node
+  view         = virtcluster_dns_view.inside.name
+  name         = "okd.example"
+  records      = { api = { A = ["10.0.0.1"] } }
+}
+`)
+	is(t, "10.0.0.1", "api.okd.example")
+	is(t, "192.0.2.7", "www.home.example")
+	state.Settled()
+	// Somebody tidies up the file that was kept: nothing is lost for it.
+	shell("rm /etc/bind/named.conf.virtcluster-original")
+	state.Apply(serviceNode(t))
+	is(t, "", "api.okd.example")
+	is(t, "192.0.2.7", "www.home.example")
+	shell("named-checkconf -z /etc/bind/named.conf")
+	if out := shell("ls /etc/bind; cat /etc/bind/named.conf"); strings.Contains(out, "virtcluster") {
+		t.Errorf("something of the provider's stays:\n%s", out)
+	}
+}
+
+func TestAccAZoneWithoutAViewAnswersEveryone(t *testing.T) {
+	acctest.InSandbox(t)
+	state := acctest.NewState(t)
+	state.DestroyAtEnd()
+	zone := func(address string) string {
+		return `
+resource "virtcluster_dns_zone" "okd" {
+  service_node = virtcluster_service_node.dns.id
+  name         = "okd.example"
+  records      = { api = { A = ["` + address + `"] } }
+}
+output "serial" { value = virtcluster_dns_zone.okd.serial }
+`
+	}
+	www := `
+resource "virtcluster_dns_record_set" "www" {
+  service_node = virtcluster_dns_zone.okd.service_node
+  zone         = virtcluster_dns_zone.okd.name
+  name         = "www"
+  type         = "A"
+  values       = ["10.0.0.9"]
+}
+`
+	state.Apply(serviceNode(t) + zone("10.0.0.1") + www)
+	// An output of the serial is settled too, though a record set came after the zone.
+	state.Settled()
+	is(t, "10.0.0.1", "api.okd.example")
+	is(t, "10.0.0.9", "www.okd.example")
+	if err := answers(t, "lan-client", "10.0.0.1", "api.okd.example")(nil); err != nil {
+		t.Error(err)
+	}
+	state.Apply(serviceNode(t) + zone("10.0.0.2") + www)
+	is(t, "10.0.0.2", "api.okd.example")
+	state.Settled()
+	id := node(t, state)
+	state.Run("state", "rm", "virtcluster_dns_zone.okd", "virtcluster_dns_record_set.www")
+	state.Run("import", "virtcluster_dns_zone.okd", id+"#/okd.example")
+	state.Run("import", "virtcluster_dns_record_set.www", id+"#/okd.example/www/A")
+	state.Settled()
+	state.Write(serviceNode(t) + zone("10.0.0.2") + www + `
+resource "virtcluster_dns_view" "late" {
+  service_node  = virtcluster_service_node.dns.id
+  name          = "late"
+  match_clients = ["10.0.0.0/8"]
+}
+`)
+	state.Refused([]string{"answers by views, late", "name the one that the zone belongs into"}, "plan")
+}
+
+// TestAccOneNameTwiceIsRefused describes one zone in two resources: known while planning, or only when they are created.
+func TestAccOneNameTwiceIsRefused(t *testing.T) {
+	acctest.InSandbox(t)
+	state := acctest.NewState(t)
+	state.DestroyAtEnd()
+	twice := func(node string) string {
+		var b strings.Builder
+		for _, name := range []string{"one", "two"} {
+			b.WriteString(`
+resource "virtcluster_dns_zone" "` + name + `" {
+  service_node = ` + node + `
+  name         = "okd.example"
+  records      = { ` + name + ` = { A = ["10.0.0.1"] } }
+}
+`)
+		}
+		return serviceNode(t) + b.String()
+	}
+	// The id is not known before the machine is: what is created second fails, and what was created first stays and serves.
+	state.Write(twice("virtcluster_service_node.dns.id"))
+	state.Refused([]string{"escribed twice"}, "apply", "-auto-approve")
+	state.Refused([]string{"Described twice", `"/okd.example"`}, "plan")
+	state.Run("destroy", "-auto-approve")
+	state.Apply(serviceNode(t))
+	state.Write(twice("virtcluster_service_node.dns.id"))
+	state.Refused([]string{"Described twice"}, "plan")
+}
