@@ -12,6 +12,7 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
@@ -19,7 +20,8 @@ import (
 
 // crossCheck looks for what a VIP would collide with: the plan's other VIPs, the DHCP ranges of its networks
 // and of those on the hypervisors, and what its machines have.
-func crossCheck(ctx context.Context, f *fleet.Fleet, planned, state *model, diags *diag.Diagnostics) {
+func crossCheck(ctx context.Context, at crud.Opening, planned, state *model, diags *diag.Diagnostics) {
+	f := at.Fleet
 	want, d := planned.spec(ctx)
 	if d.HasError() || planned.Name.IsUnknown() || !planned.addressesKnown(ctx) || len(want.Addresses) == 0 {
 		return
@@ -28,13 +30,16 @@ func crossCheck(ctx context.Context, f *fleet.Fleet, planned, state *model, diag
 	owner := fmt.Sprintf("VIP %q with %s", want.Name, want.Addresses[0].Addr())
 	claims(f, owner, want.VIP, diags)
 	refuseLeased(want.VIP, f.Ranges.ReplaceVirtual(owner, hosts(want.Addresses)...), diags)
+	mine := at.Claim.MayTake
 	if state != nil {
-		if was, _ := state.spec(ctx); slices.Equal(was.Addresses, want.Addresses) && slices.Equal(was.Members, want.Members) {
+		was, _ := state.spec(ctx)
+		if was.Name == want.Name && slices.Equal(was.Addresses, want.Addresses) && slices.Equal(was.Members, want.Members) {
 			return // it stands already, so nobody is asked
 		}
+		mine = at.Claim.Owns
 	}
 	refuseLeased(want.VIP, foreignLeased(ctx, f, want.VIP), diags)
-	checkMachines(ctx, f, want.VIP, diags)
+	checkMachines(ctx, &store{fleet: f, ids: memberIDs(want.VIP), name: want.Name}, want.VIP, mine, diags)
 }
 
 // segment names the L2 segment of the addresses that VRRP is spoken for.
@@ -97,15 +102,14 @@ func hosts(addresses []netip.Prefix) []netip.Addr {
 // askLimit bounds what planning asks of hypervisors and machines: what cannot be asked now is told by the apply.
 const askLimit = 10 * time.Second
 
-// checkMachines compares with the machines that can be asked: interfaces, addresses, and that all members are
-// on one segment.
-func checkMachines(ctx context.Context, f *fleet.Fleet, v keepalived.VIP, diags *diag.Diagnostics) {
+// checkMachines compares with the machines that can be asked: interfaces, addresses, that all members are on one segment, and
+// that an instance of the name is the VIP's own.
+func checkMachines(ctx context.Context, s *store, v keepalived.VIP, mine func(owner.Mark) bool, diags *diag.Diagnostics) {
 	if len(v.Members) == 0 || slices.ContainsFunc(v.Members, func(m keepalived.Member) bool { return m.ID == "" }) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
-	s := &store{fleet: f, name: v.Name}
 	views, errs := s.look(ctx, memberIDs(v), v.Name)
 	for id, err := range errs {
 		tflog.Debug(ctx, "cannot compare a VIP with its machine", map[string]any{"member": id, "error": err.Error()})
@@ -114,6 +118,10 @@ func checkMachines(ctx context.Context, f *fleet.Fleet, v keepalived.VIP, diags 
 	for i, m := range v.Members {
 		seen := views.of(m.ID)
 		if seen.host == nil {
+			continue
+		}
+		if err := s.refuseForeign(seen, mine, v.Name); err != nil {
+			diags.Append(crud.Diagnostic("Name taken", memberError(i, "service_node", err)))
 			continue
 		}
 		if m.Interface != "" {

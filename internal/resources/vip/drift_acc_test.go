@@ -153,7 +153,7 @@ func TestAccAPersonsInstancesGoOn(t *testing.T) {
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: acctest.Providers,
 		Steps: []resource.TestStep{
-			{Config: named, ExpectError: regexp.MustCompile(`(?s)Terraform\s+did\s+not\s+write.*import it`)},
+			{Config: named, ExpectError: regexp.MustCompile(`(?s)provider\s+did\s+not\s+write.*import it`)},
 			{Config: vip(ids, "10.0.100.250/24", ""), Check: resource.ComposeAggregateTestCheckFunc(held(t, "10.0.100.250"), held(t, "10.19.41.222"))},
 		},
 		CheckDestroy: func(*terraform.State) error {

@@ -2,6 +2,7 @@ package vip
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -18,7 +19,6 @@ import (
 
 // plan fills in the defaults that depend on other values, and checks what is more than one value's.
 func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
-	f := opening.Fleet
 	var state *model
 	if !req.State.Raw.IsNull() {
 		state = &model{}
@@ -35,8 +35,13 @@ func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequ
 	}
 	checkPassword(ctx, *planned, config, &resp.Diagnostics)
 	checkMembers(*planned, &resp.Diagnostics)
-	if f != nil && !resp.Diagnostics.HasError() {
-		crossCheck(ctx, f, planned, state, &resp.Diagnostics)
+	for i, m := range elements[member](ctx, config.Members, &resp.Diagnostics) {
+		if m.Priority.Equal(types.Int64Value(stopped)) {
+			resp.Diagnostics.Append(crud.Diagnostic("Invalid priority", memberError(i, "priority", errors.New("must be 1 to 254, not 0"))))
+		}
+	}
+	if opening.Fleet != nil && !resp.Diagnostics.HasError() {
+		crossCheck(ctx, opening, planned, state, &resp.Diagnostics)
 	}
 }
 
@@ -77,7 +82,7 @@ func planMembers(ctx context.Context, planned, state *model, config model, diags
 		before = elements[member](ctx, state.Members, diags)
 	}
 	for i, m := range members {
-		if i < len(written) && written[i].Priority.IsNull() {
+		if i < len(written) && written[i].Priority.IsNull() || m.Priority.Equal(types.Int64Value(stopped)) {
 			members[i].Priority = types.Int64Value(int64(max(firstPriority-i*priorityStep, priorityStep)))
 		}
 		if i < len(written) && written[i].Address.IsNull() && m.Address.IsNull() {

@@ -42,7 +42,7 @@ func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[object], e
 	if diags.HasError() {
 		return nil, errors.New(diags.Errors()[0].Detail())
 	}
-	s := &store{fleet: at.Fleet, name: known.Name}
+	s := &store{fleet: at.Fleet, claim: at.Claim, name: known.Name}
 	if len(known.Members) > 0 {
 		s.known = &known.VIP
 		for _, k := range known.Members {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
@@ -20,6 +21,8 @@ type runner struct {
 	store *store
 	want  keepalived.VIP
 	views views
+	// mine says whether what carries a mark may be changed.
+	mine func(owner.Mark) bool
 }
 
 func (r *runner) run(ctx context.Context) error {
@@ -78,7 +81,7 @@ func (r *runner) bonus(ctx context.Context, v view) int {
 // nobody with them: the former owner gets back what it had.
 func (r *runner) take(ctx context.Context, step keepalived.Step, now keepalived.Situation) error {
 	v := r.views.of(step.ID)
-	if err := r.store.apply(ctx, v, step); err != nil {
+	if err := r.store.apply(ctx, v, step, r.mine); err != nil {
 		return err
 	}
 	before := now.Live[step.ID]
@@ -91,21 +94,29 @@ func (r *runner) take(ctx context.Context, step keepalived.Step, now keepalived.
 	err := r.await(ctx, step.Owner)
 	if err != nil && step.Instance == nil && step.Owner != step.ID {
 		back := keepalived.Step{ID: step.ID, Instance: &before, Companions: now.Companions[step.ID]}
-		err = errors.Join(err, r.store.apply(context.WithoutCancel(ctx), v, back))
+		err = errors.Join(err, r.store.apply(context.WithoutCancel(ctx), v, back, r.mine))
 	}
 	return err
 }
 
-// apply makes one machine serve what a step says, in one reload.
-func (s *store) apply(ctx context.Context, v view, step keepalived.Step) error {
-	edit := transaction.Edit{Owner: fmt.Sprintf("VIP %q", s.name), Apply: step.Apply}
+// apply makes one machine serve what a step says, in one reload. mine says whether what carries a mark may be changed.
+func (s *store) apply(ctx context.Context, v view, step keepalived.Step, mine func(owner.Mark) bool) error {
+	edit := transaction.Edit{Owner: fmt.Sprintf("VIP %q", s.name), Apply: func(t transaction.Tree) error { return step.Apply(t, mine) }}
 	if step.Instance != nil {
 		edit.Secrets = []string{step.Instance.AuthPass}
 	}
 	for _, c := range step.Companions {
 		edit.Secrets = append(edit.Secrets, c.AuthPass)
 	}
-	return s.fleet.Engine.Commit(ctx, v.host, keepalived.Daemon{}, edit)
+	err := s.fleet.Engine.Commit(ctx, v.host, keepalived.Daemon{}, edit)
+	if foreign, is := errors.AsType[*owner.ForeignError](err); is {
+		// A copy: the edit can be asked again.
+		named := *foreign
+		named.Place, named.ImportID = fmt.Sprintf("%s on %s", keepalived.Path, v.host), keepalived.ID(s.ids, s.name)
+		return &named
+	}
+	s.changed = s.changed || err == nil
+	return err
 }
 
 // awaitInterval is how often the machines are asked who has the addresses.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
 )
@@ -22,11 +23,21 @@ type store struct {
 	// ids are the members' service nodes; known is what the model has of the VIP, nil for an import.
 	ids   []string
 	known *keepalived.VIP
+	// claim is what the VIP may call its own.
+	claim owner.Claim
 	// left are removed members that could not be told so, with the reasons.
 	left []string
+	// changed is set once a machine was changed.
+	changed bool
 }
 
-var _ crud.Store[object] = (*store)(nil)
+var (
+	_ crud.Store[object] = (*store)(nil)
+	_ crud.Owned         = (*store)(nil)
+)
+
+// Claim implements crud.Owned.
+func (s *store) Claim() owner.Claim { return s.claim }
 
 // groups keeps the VIPs of a sync group, which move together, from being changed at the same time.
 var groups sync.Map
@@ -49,11 +60,9 @@ func (s *store) Get(ctx context.Context) (object, error) {
 	if len(views) == 0 {
 		return object{}, joined(s.ids, errs)
 	}
-	var found []keepalived.Found
-	for _, v := range views {
-		if v.instance != nil {
-			found = append(found, keepalived.Found{ID: v.id, Instance: *v.instance, Astray: v.astray()})
-		}
+	found, foreign := s.found(views)
+	if len(found) == 0 && len(errs) == 0 && foreign != nil {
+		return object{}, foreign
 	}
 	if len(found) == 0 && len(errs) == 0 {
 		return object{}, fmt.Errorf("vrrp_instance %s: %w", s.name, crud.ErrAbsent)
@@ -82,14 +91,64 @@ func (s *store) Get(ctx context.Context) (object, error) {
 	return got, nil
 }
 
+// found is what the machines have of the VIP that is its own, and the first that is not.
+func (s *store) found(views views) (own []keepalived.Found, foreign error) {
+	for _, v := range views {
+		switch {
+		case v.written == nil:
+		case !s.claim.Owns(v.written.Owner):
+			if foreign == nil {
+				foreign = s.foreignError(v, v.written.Name)
+			}
+		default:
+			s.claim = s.claim.Found(v.written.Owner)
+			f := keepalived.Found{ID: v.id, Instance: *v.written, Astray: v.astray()}
+			if v.instance == nil {
+				f.Instance.Priority = stopped
+			} else {
+				f.Instance = *v.instance
+			}
+			own = append(own, f)
+		}
+	}
+	return own, foreign
+}
+
+// stopped is the priority of a member that takes no part as its keepalived does not run: the one by which VRRP says so
+// (RFC 3768 section 5.3.4). The member stays in the state, or destroying the VIP would leave it in that machine's files.
+const stopped = 0
+
+// foreignError says whose the instance of that name on a machine is.
+func (s *store) foreignError(v view, name string) error {
+	return &owner.ForeignError{
+		What: "vrrp_instance " + name, Place: fmt.Sprintf("%s on %s", keepalived.Path, v.host), ImportID: keepalived.ID(s.ids, name), Owner: v.owners[name],
+	}
+}
+
 // Create implements crud.Store.
 func (s *store) Create(ctx context.Context, want object) (object, error) {
-	return crud.ReadBack(ctx, s.Get, s.change(ctx, keepalived.VIP{Name: want.Name}, want.VIP, true))
+	return s.finish(ctx, want, s.change(ctx, keepalived.VIP{Name: want.Name}, want.VIP, s.claim.MayTake))
 }
 
 // Update implements crud.Store.
 func (s *store) Update(ctx context.Context, prior, want object) (object, error) {
-	return crud.ReadBack(ctx, s.Get, s.change(ctx, prior.VIP, want.VIP, false))
+	return s.finish(ctx, want, s.change(ctx, prior.VIP, want.VIP, s.claim.Owns))
+}
+
+// finish returns what the machines have after a change. A change that failed when a machine was changed already is
+// unfinished: what a create left behind is in the state and goes with it.
+func (s *store) finish(ctx context.Context, want object, err error) (object, error) {
+	if err == nil {
+		s.claim = s.claim.Written()
+	}
+	if err == nil || !s.changed {
+		return crud.ReadBack(ctx, s.Get, err)
+	}
+	got, failed := s.Get(context.WithoutCancel(ctx))
+	if failed != nil {
+		got = want
+	}
+	return got, &crud.Unfinished{Made: true, Err: err}
 }
 
 // Delete implements crud.Store: those that hold nothing stop first, so that nobody takes over on the way.
@@ -102,16 +161,21 @@ func (s *store) Delete(ctx context.Context) error {
 		return fmt.Errorf("no machine was changed, because not every member can be reached: remove a dead one from members first: %w", joined(s.ids, errs))
 	}
 	slices.SortStableFunc(views, func(a, b view) int { return a.holding() - b.holding() })
+	var foreign error
 	for _, v := range views {
-		if err := s.apply(ctx, v, keepalived.Step{ID: v.id, Was: s.name}); err != nil {
+		err := s.apply(ctx, v, keepalived.Step{ID: v.id, Was: s.name}, s.claim.Owns)
+		if errors.As(err, new(*owner.ForeignError)) {
+			foreign = err
+		} else if err != nil {
 			return err
 		}
 	}
-	return nil
+	return foreign
 }
 
-// change brings the machines from what they serve to what they shall serve.
-func (s *store) change(ctx context.Context, prior, want keepalived.VIP, create bool) error {
+// change brings the machines from what they serve to what they shall serve. mine says whether what carries a mark may be
+// changed.
+func (s *store) change(ctx context.Context, prior, want keepalived.VIP, mine func(owner.Mark) bool) error {
 	defer turn(want.SyncGroup)()
 	ids := memberIDs(want)
 	for _, id := range memberIDs(prior) {
@@ -119,7 +183,7 @@ func (s *store) change(ctx context.Context, prior, want keepalived.VIP, create b
 			ids = append(ids, id)
 		}
 	}
-	views, errs := s.look(ctx, ids, prior.Name)
+	views, errs := s.look(ctx, ids, prior.Name, want.Name)
 	for _, id := range memberIDs(want) {
 		if errs[id] != nil {
 			return fmt.Errorf("no machine was changed, because not every member can be reached: %w", joined(ids, errs))
@@ -128,24 +192,43 @@ func (s *store) change(ctx context.Context, prior, want keepalived.VIP, create b
 	for _, id := range slices.Sorted(maps.Keys(errs)) {
 		s.left = append(s.left, errs[id].Error())
 	}
-	if err := prepare(&want, views, create); err != nil {
+	for i, v := range views {
+		if v.written != nil && !mine(v.written.Owner) && !slices.Contains(memberIDs(want), v.id) {
+			views[i].instance, views[i].written = nil, nil // a removed member's, that is somebody else's now
+		}
+	}
+	for i, m := range want.Members {
+		if err := s.refuseForeign(views.of(m.ID), mine, prior.Name, want.Name); err != nil {
+			return memberError(i, "service_node", err)
+		}
+	}
+	want.Owner = s.claim.Mark()
+	if err := prepare(&want, views); err != nil {
 		return err
 	}
 	if err := s.listen(ctx, want, views, prior); err != nil {
 		return err
 	}
-	r := runner{store: s, want: want, views: views}
+	r := runner{store: s, want: want, views: views, mine: mine}
 	return r.run(ctx)
 }
 
+// refuseForeign returns an *owner.ForeignError where a machine's configuration has an instance of one of the names that is
+// not the VIP's own, whether or not its keepalived runs.
+func (s *store) refuseForeign(v view, mine func(owner.Mark) bool, names ...string) error {
+	for _, name := range names {
+		if found, there := v.owners[name]; there && !mine(found) {
+			return s.foreignError(v, name)
+		}
+	}
+	return nil
+}
+
 // prepare completes the VIP with what only the machines know, and compares it with them.
-func prepare(want *keepalived.VIP, views views, create bool) error {
+func prepare(want *keepalived.VIP, views views) error {
 	want.Members = slices.Clone(want.Members)
 	for i, m := range want.Members {
 		v := views.of(m.ID)
-		if create && v.foreign {
-			return memberError(i, "service_node", fmt.Errorf("%s has a vrrp_instance %s that Terraform did not write: import it by the id %q, or choose another name", v.host, want.Name, keepalived.ID(memberIDs(*want), want.Name)))
-		}
 		if err := checkMember(want, i, v); err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
@@ -16,9 +17,10 @@ import (
 type view struct {
 	id   string
 	host host.Host
-	// instance is what it serves of the VIP, nil for nothing; foreign that a person wrote it.
-	instance *keepalived.Instance
-	foreign  bool
+	// instance is what it serves of the VIP, nil for nothing; written is what its configuration has of it, served or not.
+	instance, written *keepalived.Instance
+	// owners is whose the instances of its configuration are, by name.
+	owners map[string]owner.Mark
 	// others are the provider's other instances on the machine.
 	others []keepalived.Instance
 	links  links
@@ -82,12 +84,13 @@ func (all views) owners(addresses []netip.Prefix) []string {
 	return ids
 }
 
-// look asks all machines at the same time. Those that cannot be asked have an error instead of a view.
-func (s *store) look(ctx context.Context, ids []string, name string) (views, map[string]error) {
+// look asks all machines at the same time what they have of an instance, under the first of the names that they have.
+// Those that cannot be asked have an error instead of a view.
+func (s *store) look(ctx context.Context, ids []string, names ...string) (views, map[string]error) {
 	seen, errs := make([]view, len(ids)), make([]error, len(ids))
 	var wait sync.WaitGroup
 	for i, id := range ids {
-		wait.Go(func() { seen[i], errs[i] = s.lookAt(ctx, id, name) })
+		wait.Go(func() { seen[i], errs[i] = s.lookAt(ctx, id, names) })
 	}
 	wait.Wait()
 	var all views
@@ -102,7 +105,7 @@ func (s *store) look(ctx context.Context, ids []string, name string) (views, map
 	return all, failed
 }
 
-func (s *store) lookAt(ctx context.Context, id, name string) (view, error) {
+func (s *store) lookAt(ctx context.Context, id string, names []string) (view, error) {
 	h, err := s.fleet.Host(ctx, id)
 	if err != nil {
 		return view{}, err
@@ -118,15 +121,40 @@ func (s *store) lookAt(ctx context.Context, id, name string) (view, error) {
 	if v.others, _, err = keepalived.Instances(tree); err != nil {
 		return v, err
 	}
-	v.others = slices.DeleteFunc(v.others, func(in keepalived.Instance) bool { return in.Name == name })
-	in, err := keepalived.Find(tree, name)
-	if errors.Is(err, transaction.ErrAbsent) {
-		return v, nil
-	}
+	v.others = slices.DeleteFunc(v.others, func(in keepalived.Instance) bool { return slices.Contains(names, in.Name) })
+	running, err := keepalived.Daemon{}.Running(ctx, h)
 	if err != nil {
 		return v, err
 	}
-	v.instance = &in
-	v.foreign, err = keepalived.Foreign(tree, name)
+	if v.instance, err = find(tree, names); err != nil {
+		return v, err
+	}
+	if !running {
+		v.instance = nil
+	}
+	// The file of a daemon that does not run is served as soon as it is started.
+	disk, err := host.ReadGlobs(ctx, h, []string{keepalived.Path})
+	if err != nil {
+		return v, err
+	}
+	if v.written, err = find(disk, names); err != nil {
+		return v, err
+	}
+	if v.written == nil {
+		v.written = v.instance
+	}
+	v.owners, err = keepalived.OwnersOf(disk)
 	return v, err
+}
+
+// find returns the first of the instances that a configuration has; nil for none.
+func find(t transaction.Tree, names []string) (*keepalived.Instance, error) {
+	for _, name := range names {
+		in, err := keepalived.Find(t, name)
+		if errors.Is(err, transaction.ErrAbsent) {
+			continue
+		}
+		return &in, err
+	}
+	return nil, nil
 }

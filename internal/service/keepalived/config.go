@@ -4,14 +4,16 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 )
 
 // The provider's blocks are marked by the comment before them, so that an apply that was interrupted finds
 // its own again and a person sees whose they are.
 //
-//	# Terraform virtcluster_vip "api"
-//	# Terraform virtcluster_vip "api" in sync group "okd"
-//	# Terraform virtcluster sync group "okd"
+//	# Terraform virtcluster_vip "api" owner=… workspace=…
+//	# Terraform virtcluster_vip "api" in sync group "okd" owner=… workspace=…
+//	# Terraform virtcluster sync group "okd" owner=… workspace=…
 //	# Terraform virtcluster script security
 const (
 	mark         = "# Terraform virtcluster"
@@ -44,13 +46,17 @@ func (c config) bytes() []byte {
 }
 
 // find returns the first block with a keyword and a name.
-func (c config) find(keyword, name string) (node, bool) {
-	for _, k := range c.chunks {
-		if k.node.keyword() == keyword && k.node.word(1) == name && k.node.block {
-			return k.node, true
-		}
+func (c config) find(keyword, name string) (chunk, bool) {
+	i := slices.IndexFunc(c.chunks, func(k chunk) bool { return k.is(keyword, name) })
+	if i < 0 {
+		return chunk{}, false
 	}
-	return node{}, false
+	return c.chunks[i], true
+}
+
+// is says whether a chunk is the block with a keyword and a name.
+func (k chunk) is(keyword, name string) bool {
+	return k.node.keyword() == keyword && k.node.word(1) == name && k.node.block
 }
 
 // marked returns the mark of a chunk that the provider wrote: the comment right before it.
@@ -75,6 +81,9 @@ func (k chunk) vipOf() string {
 	}
 	return unquote(rest)
 }
+
+// owner returns whose the chunk is: nobody's where a person wrote it, or a version of the provider that left no marks.
+func (k chunk) owner() owner.Mark { return owner.Parse(k.marked()) }
 
 // groupOf returns the sync group that the chunk's VIP asks for.
 func (k chunk) groupOf() string {

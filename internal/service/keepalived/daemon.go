@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
@@ -113,13 +114,15 @@ func (Daemon) Running(ctx context.Context, h host.Host) (bool, error) {
 
 // activateScript starts, reloads or stops keepalived. Arguments: "reload" where the unit's drop-in changed; the
 // drop-in's directory where the drop-in went; "stop" where there is no configuration any more. A unit that failed too
-// often would refuse to start.
+// often would refuse to start; one whose process ended as it came up is started once more.
 const activateScript = `set -e
 [ "$1" != reload ] || systemctl daemon-reload
 [ ! -d "$2" ] || rmdir --ignore-fail-on-non-empty "$2"
 [ "$3" != stop ] || exec systemctl stop keepalived.service
 if systemctl is-active --quiet keepalived.service; then exec systemctl reload keepalived.service; fi
 systemctl reset-failed keepalived.service 2>/dev/null || :
+systemctl start keepalived.service && exit
+sleep 0.5
 exec systemctl start keepalived.service`
 
 // Activate starts, reloads or stops keepalived. A reload keeps the state of every instance that stays. A
@@ -215,7 +218,7 @@ func Instances(t transaction.Tree) (ours []Instance, foreign int, err error) {
 		case k.vipOf() == "":
 			foreign++
 		default:
-			in, err := c.instance(k.node)
+			in, err := c.instance(k)
 			if err != nil {
 				return nil, 0, err
 			}
@@ -225,7 +228,10 @@ func Instances(t transaction.Tree) (ours []Instance, foreign int, err error) {
 	return ours, foreign, nil
 }
 
-// Strip implements transaction.Stripper: what a person wrote stays.
+// Strip implements transaction.Stripper: what a person wrote stays, and so does what carries an owner's mark, which goes with
+// that owner. What is left to remove is of a version without marks.
 func (Daemon) Strip(t transaction.Tree) error {
-	return edit(t, func(c *config) { c.remove(func(k chunk) bool { return k.marked() != "" }) })
+	return edit(t, func(c *config) {
+		c.remove(func(k chunk) bool { return k.vipOf() != "" && k.owner() == owner.Mark{} })
+	})
 }

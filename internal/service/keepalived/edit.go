@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
@@ -29,32 +30,6 @@ func Find(t transaction.Tree, name string) (Instance, error) {
 	return c.instance(block)
 }
 
-// Names lists the instances of a machine's configuration.
-func Names(t transaction.Tree) ([]string, error) {
-	c, err := parseConfig(t[Path].Content)
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for _, k := range c.chunks {
-		if k.node.keyword() == "vrrp_instance" {
-			names = append(names, k.node.word(1))
-		}
-	}
-	return names, nil
-}
-
-// Foreign says whether the configuration holds an instance of that name which the provider did not write.
-func Foreign(t transaction.Tree, name string) (bool, error) {
-	c, err := parseConfig(t[Path].Content)
-	if err != nil {
-		return false, err
-	}
-	return slices.ContainsFunc(c.chunks, func(k chunk) bool {
-		return k.node.keyword() == "vrrp_instance" && k.node.word(1) == name && k.vipOf() == ""
-	}), nil
-}
-
 // Set puts an instance into a machine's configuration, in the place of one with its name.
 func Set(t transaction.Tree, in Instance) error {
 	return edit(t, func(c *config) {
@@ -62,6 +37,7 @@ func Set(t transaction.Tree, in Instance) error {
 		if in.SyncGroup != "" {
 			marking += ` in sync group "` + in.SyncGroup + `"`
 		}
+		marking = marked(marking, in.Owner)
 		c.put(belongsTo(in.Name), marking, in.blocks()...)
 	})
 }
@@ -78,8 +54,12 @@ func belongsTo(name string) func(chunk) bool {
 	}
 }
 
-// Apply makes a machine's configuration what the step says.
-func (s Step) Apply(t transaction.Tree) error {
+// Apply makes a machine's configuration what the step says. mine says whether a mark is the VIP's own: what has another one
+// is neither replaced nor removed, and is an *owner.ForeignError.
+func (s Step) Apply(t transaction.Tree, mine func(owner.Mark) bool) error {
+	if err := s.foreign(t, mine); err != nil {
+		return err
+	}
 	for _, name := range s.Leave {
 		if err := Drop(t, name); err != nil {
 			return err
@@ -111,31 +91,26 @@ func edit(t transaction.Tree, change func(*config)) error {
 	change(&c)
 	c.deriveSyncGroups()
 	c.deriveSecurity()
+	before := modeBefore(t)
 	content := c.bytes()
 	if len(c.chunks) == 0 && len(content) < 2 {
 		delete(t, Path)
 	} else {
 		t.Put(Path, content, mode, "", "")
-		secure(t)
 	}
-	deriveUnit(t, c)
+	deriveUnit(t, c, before)
+	secure(t, before)
 	return nil
 }
 
-// secure takes the file from the eyes of others, whoever made it.
-func secure(t transaction.Tree) {
-	f := t[Path]
-	f.Mode &= mode
-	t[Path] = f
-}
-
 // deriveSyncGroups writes a block for every sync group that two or more of the provider's instances ask
-// for: keepalived refuses a group of one.
+// for: keepalived refuses a group of one. It carries the mark of its first instance.
 func (c *config) deriveSyncGroups() {
-	groups := map[string][]string{}
+	groups, owners := map[string][]string{}, map[string]owner.Mark{}
 	for _, k := range c.chunks {
 		if group := k.groupOf(); group != "" && k.node.keyword() == "vrrp_instance" {
 			groups[group] = append(groups[group], k.node.word(1))
+			owners[k.node.word(1)] = k.owner()
 		}
 	}
 	ours := func(k chunk) bool {
@@ -152,7 +127,7 @@ func (c *config) deriveSyncGroups() {
 			}
 			w.close()
 			w.close()
-			c.put(nothing, groupMark+`"`+name+`"`, w.String())
+			c.put(nothing, marked(groupMark+`"`+name+`"`, owners[members[0]]), w.String())
 		}
 	}
 }

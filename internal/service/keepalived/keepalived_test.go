@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
@@ -185,6 +186,9 @@ func TestWhatAPersonWroteStays(t *testing.T) {
 	if err := Drop(tr, "all"); err != nil {
 		t.Fatal(err)
 	}
+	if perm := tr[Path].Perm(); perm != 0o644 {
+		t.Fatalf("the file comes back with mode %o, and had 644", perm)
+	}
 	if got := string(tr[Path].Content); strings.TrimSuffix(got, "\n") != byHand {
 		t.Fatalf("not as before:\n%s", got)
 	}
@@ -207,12 +211,10 @@ func TestAPersonsInstanceIsReadAndTakenOver(t *testing.T) {
 	if diff := cmp.Diff(want, in, cmp.Comparer(func(a, b netip.Addr) bool { return a == b }), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); diff != "" {
 		t.Fatalf("(-want +got):\n%s", diff)
 	}
-	if foreign, _ := Foreign(tr, "VI_1"); !foreign {
-		t.Fatal("a person's block passes for the provider's")
-	}
+	in.Owner = owner.New().Mark()
 	set(t, tr, in)
-	if foreign, _ := Foreign(tr, "VI_1"); foreign {
-		t.Fatal("the provider does not know its own block")
+	if owners, _ := OwnersOf(tr); owners["VI_1"] != in.Owner {
+		t.Fatalf("the provider does not know its own block: %v", owners)
 	}
 	if got, _ := Find(tr, "VI_1"); !got.Equal(in) {
 		t.Fatalf("after the take-over: %+v", got)

@@ -26,9 +26,10 @@ func Parse(content []byte, name string) (in Instance, ok bool, err error) {
 }
 
 // instance reads a vrrp_instance block.
-func (c config) instance(block node) (Instance, error) {
+func (c config) instance(k chunk) (Instance, error) {
+	block := k.node
 	in := Instance{
-		Name: block.word(1), State: "BACKUP", Priority: 100, Version: 2, AdvertInterval: 1,
+		Name: block.word(1), Owner: k.owner(), State: "BACKUP", Priority: 100, Version: 2, AdvertInterval: 1,
 	}
 	r := reader{in: &in, config: c}
 	for _, n := range block.children {
@@ -123,7 +124,7 @@ func (r *reader) tracks(n node) {
 func (r *reader) script(name string, t *Track) {
 	t.Interval, t.Rise, t.Fall = 1, 1, 1
 	block, _ := r.config.find("vrrp_script", name)
-	for _, n := range block.children {
+	for _, n := range block.node.children {
 		switch n.keyword() {
 		case "script":
 			t.Script = strings.Join(n.words[1:], " ")
@@ -145,7 +146,7 @@ func (r *reader) script(name string, t *Track) {
 
 func (r *reader) process(name string, t *Track) {
 	block, _ := r.config.find("vrrp_track_process", name)
-	for _, n := range block.children {
+	for _, n := range block.node.children {
 		switch n.keyword() {
 		case "process":
 			t.Process = strings.Join(n.words[1:], " ")

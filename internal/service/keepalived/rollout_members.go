@@ -61,9 +61,9 @@ func (r *rollout) expected() string {
 // effective is a priority with what tracking makes of it, as keepalived bounds it.
 func (r *rollout) effective(id string, priority int) int { return min(priority+r.Bonus[id], 254) }
 
-// Equal says whether two instances mean the same to keepalived.
+// Equal says whether two instances mean the same to keepalived, and are one owner's.
 func (in Instance) Equal(other Instance) bool {
-	return in.SyncGroup == other.SyncGroup && bytes.Equal(in.Render(), other.Render())
+	return in.Owner == other.Owner && in.SyncGroup == other.SyncGroup && bytes.Equal(in.Render(), other.Render())
 }
 
 // compatible says whether two machines with these instances would understand each other.

@@ -2,6 +2,7 @@ package keepalived
 
 import (
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -14,6 +15,9 @@ const (
 	UnitPath    = "/etc/systemd/system/keepalived.service.d/virtcluster.conf"
 	releasePath = "/etc/keepalived/virtcluster-release"
 )
+
+// modeMark begins the line of the release script that keeps keepalived.conf's permissions from before the provider.
+const modeMark = "# mode of keepalived.conf before: "
 
 const unit = `# Written by Terraform (virtcluster): a killed keepalived leaves its addresses behind, and the next
 # machine takes them too. A new one gives them back as it starts.
@@ -29,13 +33,13 @@ ExecStopPost=-/bin/sh ` + releasePath + `
 // deriveUnit keeps two owners from an address when keepalived is killed: then nothing of it is left to give
 // the addresses back, and the other machine takes them all the same. A new keepalived gives them back as it
 // starts, so it is started at once; and where it cannot start, systemd takes them away.
-func deriveUnit(t transaction.Tree, c config) {
+func deriveUnit(t transaction.Tree, c config, before fs.FileMode) {
 	var lines []string
 	for _, k := range c.chunks {
 		if k.node.keyword() != "vrrp_instance" || k.vipOf() == "" {
 			continue
 		}
-		in, err := c.instance(k.node)
+		in, err := c.instance(k)
 		if err != nil {
 			continue
 		}
@@ -48,8 +52,12 @@ func deriveUnit(t transaction.Tree, c config) {
 		delete(t, releasePath)
 		return
 	}
+	kept := ""
+	if before != 0 {
+		kept = fmt.Sprintf("%s%o\n", modeMark, before)
+	}
 	slices.Sort(lines)
-	script := "# Written by Terraform (virtcluster): what systemd runs when keepalived has ended, however that was.\n" +
+	script := "# Written by Terraform (virtcluster): what systemd runs when keepalived has ended, however that was.\n" + kept +
 		strings.Join(slices.Compact(lines), "\n") + "\n"
 	t.Put(UnitPath, []byte(unit), 0o644, "", "")
 	t.Put(releasePath, []byte(script), 0o644, "", "")

@@ -99,7 +99,7 @@ func (p *problems) member(v VIP, i int, m Member) {
 	first := slices.IndexFunc(v.Members, func(o Member) bool { return o.ID == m.ID })
 	p.check(first == i, path("service_node"), "Member twice", "members[%d] is on this service node already", first)
 	p.check(interfaceRule.MatchString(m.Interface), path("interface"), "Invalid interface", "write the name of a network device, such as \"eth0\", not %q", m.Interface)
-	p.check(m.Priority >= 1 && m.Priority <= 254, path("priority"), "Invalid priority", "must be 1 to 254, not %d", m.Priority)
+	p.check(m.Priority >= 0 && m.Priority <= 254, path("priority"), "Invalid priority", "must be 1 to 254, not %d", m.Priority)
 	p.check(m.State == "MASTER" || m.State == "BACKUP", path("state"), "Invalid state", "write \"MASTER\" or \"BACKUP\", not %q", m.State)
 	p.check(v.Preempt || m.State != "MASTER", path("state"), "State contradicts preempt",
 		"keepalived ignores preempt = false where the state is MASTER: write \"BACKUP\" and give the member the highest priority")

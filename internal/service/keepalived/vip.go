@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 )
 
 // VIP is a VRRP instance across several machines, as a person means it.
@@ -31,6 +33,8 @@ type VIP struct {
 	GARP    map[string]int
 	Members []Member
 	Track   []Track
+	// Owner is the mark that its instances carry on the machines.
+	Owner owner.Mark
 }
 
 // Member is one machine's part in a VIP.
@@ -80,6 +84,8 @@ type Instance struct {
 	GARP                     map[string]int
 	Track                    []Track
 	SyncGroup                string
+	// Owner is whose it is; the zero Mark is nobody's: a person wrote it.
+	Owner owner.Mark
 }
 
 // Instance is the VIP as one of its members sees it.
@@ -90,7 +96,7 @@ func (v VIP) Instance(id string) Instance {
 		Name: v.Name, State: m.State, Interface: m.Interface, RouterID: v.RouterID, Version: v.Version,
 		Priority: m.Priority, AdvertInterval: v.AdvertInterval, AuthPass: v.AuthPass,
 		NoPreempt: !v.Preempt, PreemptDelay: v.PreemptDelay, Source: m.Address,
-		GARP: v.GARP, Track: v.Track, SyncGroup: v.SyncGroup,
+		GARP: v.GARP, Track: v.Track, SyncGroup: v.SyncGroup, Owner: v.Owner,
 	}
 	for _, a := range v.Addresses {
 		if a.Addr().Is4() == v.Addresses[0].Addr().Is4() {

@@ -1,0 +1,63 @@
+package keepalived
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
+)
+
+// OwnersOf returns whose the instances of a configuration are, by their names.
+func OwnersOf(t transaction.Tree) (map[string]owner.Mark, error) {
+	c, err := parseConfig(t[Path].Content)
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]owner.Mark{}
+	for _, k := range c.chunks {
+		if k.node.keyword() == "vrrp_instance" {
+			all[k.node.word(1)] = k.owner()
+		}
+	}
+	return all, nil
+}
+
+// foreign says what the step would replace or remove that is not the VIP's own.
+func (s Step) foreign(t transaction.Tree, mine func(owner.Mark) bool) error {
+	c, err := parseConfig(t[Path].Content)
+	if err != nil {
+		return err
+	}
+	for _, k := range c.chunks {
+		keyword, name := k.node.keyword(), k.node.word(1)
+		if (s.replaces(keyword, name) && !mine(k.owner())) || (s.collides(keyword, name) && k.marked() == "") {
+			return &owner.ForeignError{What: keyword + " " + name, Place: Path, Owner: k.owner()}
+		}
+	}
+	return nil
+}
+
+// replaces says whether a step writes or removes an instance.
+func (s Step) replaces(keyword, name string) bool {
+	return keyword == "vrrp_instance" && (name == s.Was || s.Instance != nil && name == s.Instance.Name)
+}
+
+// collides says whether a step writes a block of that name beside its instance.
+func (s Step) collides(keyword, name string) bool {
+	if s.Instance == nil {
+		return false
+	}
+	switch keyword {
+	case "vrrp_sync_group":
+		return name == s.Instance.SyncGroup
+	case "vrrp_script", "vrrp_track_process":
+		return slices.ContainsFunc(s.Instance.Track, func(t Track) bool { return s.Instance.trackName(t) == name })
+	}
+	return false
+}
+
+// marked is a comment with an owner's mark.
+func marked(comment string, m owner.Mark) string {
+	return strings.TrimSpace(comment + " " + m.String())
+}
