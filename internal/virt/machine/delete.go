@@ -62,7 +62,7 @@ func (s *Store) leftovers(ctx context.Context) (Leftovers, error) {
 	if err != nil {
 		return left, err
 	}
-	if found := m.Mark.owner(); !s.claim.Owns(found) {
+	if found := m.Mark.owner(); !s.owns(found) {
 		return left, s.foreign(d, found)
 	}
 	left.volumes, err = ownVolumes(ctx, s.client, m, s.known)

@@ -44,7 +44,7 @@ func (s *Store) Get(ctx context.Context) (*Spec, error) {
 		return nil, err
 	}
 	found := Read(d.Config).Mark.owner()
-	if !s.claim.Owns(found) {
+	if !s.owns(found) {
 		return nil, s.foreign(d, found)
 	}
 	s.claim = s.claim.Found(found)
@@ -63,6 +63,12 @@ func (s *Store) find(ctx context.Context) (*hypervisor.Domain, error) {
 		return nil, fmt.Errorf("domain %s: %w: %w", key, ErrAbsent, err)
 	}
 	return d, err
+}
+
+// owns says whether the domain that state knows by its UUID is this resource's still. One without an owner's mark is: nobody else
+// made it, and a mark is easily lost where somebody edits the domain. One with another's was imported there.
+func (s *Store) owns(found owner.Mark) bool {
+	return found.ID == "" && s.known.UUID != "" || s.claim.Owns(found)
 }
 
 // foreign says that a domain is somebody else's.

@@ -96,7 +96,7 @@ func (s *Store) openUpdate(ctx context.Context, was, want *Spec) (*update, error
 	if err != nil {
 		return nil, err
 	}
-	if found := existing.Mark.owner(); !s.claim.Owns(found) {
+	if found := existing.Mark.owner(); !s.owns(found) {
 		return nil, s.foreign(d, found)
 	}
 	u := &update{store: s, c: s.client, was: was, want: want, d: d, existing: existing}
