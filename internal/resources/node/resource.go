@@ -83,7 +83,7 @@ func open(ctx context.Context, at crud.Opening, m *model, facts *machine.Facts) 
 	if diags.HasError() {
 		return nil, fmt.Errorf("%s: %s", diags.Errors()[0].Summary(), diags.Errors()[0].Detail())
 	}
-	return store{machine.NewStore(c, facts, spec, at.Claim)}, nil
+	return machine.NewStore(c, facts, spec, at.Claim), nil
 }
 
 // search finds the hypervisor of a domain: an id names no hypervisor, and it is unique among all.
@@ -98,23 +98,4 @@ func search(ctx context.Context, f *fleet.Fleet, uuid string) types.String {
 		}
 	}
 	return types.StringNull()
-}
-
-// store is a machine's as crud calls it.
-type store struct{ *machine.Store }
-
-func (s store) Get(ctx context.Context) (*machine.Spec, error) {
-	got, err := s.Store.Get(ctx)
-	if errors.Is(err, machine.ErrAbsent) {
-		err = fmt.Errorf("%w: %w", crud.ErrAbsent, err)
-	}
-	return got, err
-}
-
-func (s store) Create(ctx context.Context, want *machine.Spec) (*machine.Spec, error) {
-	got, err := s.Store.Create(ctx, want)
-	if unfinished, ok := errors.AsType[*machine.UnfinishedError](err); ok {
-		err = &crud.Unfinished{Made: true, Err: unfinished.Err}
-	}
-	return got, err
 }

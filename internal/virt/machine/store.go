@@ -8,16 +8,8 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
-
-// ErrAbsent is libvirt's own word that there is no such machine.
-var ErrAbsent = errors.New("does not exist")
-
-// UnfinishedError is the error of a create that made the machine and then failed.
-type UnfinishedError struct{ Err error }
-
-func (e *UnfinishedError) Error() string { return e.Err.Error() }
-func (e *UnfinishedError) Unwrap() error { return e.Err }
 
 // Store is where one machine lives: its domain, with the volumes, reservations and network filters that are its own.
 type Store struct {
@@ -36,7 +28,7 @@ func NewStore(c *hypervisor.Client, facts *Facts, known *Spec, claim owner.Claim
 // Claim is what the state keeps of whose the machine is.
 func (s *Store) Claim() owner.Claim { return s.claim }
 
-// Get reads the machine. The error is ErrAbsent where libvirt says that there is none, and an *owner.ForeignError where it is
+// Get reads the machine. The error is service.ErrAbsent where libvirt says that there is none, and an *owner.ForeignError where it is
 // somebody else's.
 func (s *Store) Get(ctx context.Context) (*Spec, error) {
 	d, err := s.find(ctx)
@@ -60,7 +52,7 @@ func (s *Store) find(ctx context.Context) (*hypervisor.Domain, error) {
 	}
 	d, err := get(ctx, key)
 	if hypervisor.IsNotFound(err) {
-		return nil, fmt.Errorf("domain %s: %w: %w", key, ErrAbsent, err)
+		return nil, fmt.Errorf("domain %s: %w: %w", key, service.ErrAbsent, err)
 	}
 	return d, err
 }
@@ -96,7 +88,7 @@ func (s *Store) readBack(ctx context.Context, want *Spec) (*Spec, error) {
 	return got, nil
 }
 
-// Create makes the machine and starts it, and returns it as it then is. The error is an *UnfinishedError where it is there and
+// Create makes the machine and starts it, and returns it as it then is. The error is a *service.Unfinished where it is there and
 // does not have what was waited for.
 //
 // The domain comes first, marked as being created and with the names of all its volumes: whatever is left when the provider is
@@ -135,7 +127,7 @@ func (s *Store) Create(ctx context.Context, planned *Spec) (*Spec, error) {
 	// apply still knows for an interrupted create.
 	failed = errors.Join(failed, writeMark(ctx, s.client, b.machine, want.Running))
 	if failed != nil {
-		return got, &UnfinishedError{failed}
+		return got, &service.Unfinished{Made: true, Err: failed}
 	}
 	return got, nil
 }
