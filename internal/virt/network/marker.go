@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor/xmltree"
+	"github.com/beevik/etree"
 )
 
 // markerNamespace names this provider in a network's metadata.
@@ -13,27 +13,27 @@ const markerNamespace = "https://github.com/virtcluster/terraform-provider-virtc
 // Mark notes in a network's metadata that this provider made it, so that what an interrupted apply left
 // behind can be told from what somebody else has.
 func Mark(definition string) (string, error) {
-	root, err := xmltree.Parse(definition)
+	root, err := parseXML(definition)
 	if err != nil || marked(root) {
 		return definition, err
 	}
-	root.Ensure("metadata").Append(xmltree.New("virtcluster:network", "xmlns:virtcluster", markerNamespace))
-	return root.String() + "\n", nil
+	ensure(root, "metadata").AddChild(newElement("virtcluster:network", "xmlns:virtcluster", markerNamespace))
+	return render(root) + "\n", nil
 }
 
 // Marked says whether this provider made the network.
 func Marked(definition string) bool {
-	root, err := xmltree.Parse(definition)
+	root, err := parseXML(definition)
 	return err == nil && marked(root)
 }
 
-func marked(root *xmltree.Element) bool {
-	metadata := root.Child("metadata")
+func marked(root *etree.Element) bool {
+	metadata := root.SelectElement("metadata")
 	if metadata == nil {
 		return false
 	}
-	for e := range metadata.All() {
-		for _, a := range e.Attrs {
+	for _, e := range metadata.ChildElements() {
+		for _, a := range e.Attr {
 			if a.Value == markerNamespace {
 				return true
 			}
@@ -64,33 +64,33 @@ func (d *DHCP) note() note {
 }
 
 // renderNote writes the note, or takes it away.
-func (n Definition) renderNote(root *xmltree.Element) {
+func (n Definition) renderNote(root *etree.Element) {
 	want, element := n.DHCP.note(), dhcpNote(root)
 	if !want.there {
-		if metadata := root.Child("metadata"); element != nil {
-			metadata.Remove(func(e *xmltree.Element) bool { return e == element })
-			root.Remove(func(e *xmltree.Element) bool { return e == metadata && metadata.Empty() })
+		if metadata := root.SelectElement("metadata"); element != nil {
+			remove(metadata, func(e *etree.Element) bool { return e == element })
+			remove(root, func(e *etree.Element) bool { return e == metadata && isEmpty(metadata) })
 		}
 		return
 	}
 	if element == nil {
-		element = xmltree.New("virtcluster-dhcp:reservations", "xmlns:virtcluster-dhcp", dhcpNamespace)
-		root.Ensure("metadata").Append(element)
+		element = newElement("virtcluster-dhcp:reservations", "xmlns:virtcluster-dhcp", dhcpNamespace)
+		ensure(root, "metadata").AddChild(element)
 	}
-	element.Set("expiry", "")
+	set(element, "expiry", "")
 	if want.lease {
-		element.Set("expiry", strconv.FormatInt(want.expiry, 10))
+		set(element, "expiry", strconv.FormatInt(want.expiry, 10))
 	}
 }
 
 // dhcpNote finds the note; nil where there is none.
-func dhcpNote(root *xmltree.Element) *xmltree.Element {
-	metadata := root.Child("metadata")
+func dhcpNote(root *etree.Element) *etree.Element {
+	metadata := root.SelectElement("metadata")
 	if metadata == nil {
 		return nil
 	}
-	for e := range metadata.All() {
-		if slices.ContainsFunc(e.Attrs, func(a xmltree.Attr) bool { return a.Value == dhcpNamespace }) {
+	for _, e := range metadata.ChildElements() {
+		if slices.ContainsFunc(e.Attr, func(a etree.Attr) bool { return a.Value == dhcpNamespace }) {
 			return e
 		}
 	}

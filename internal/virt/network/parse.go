@@ -7,34 +7,34 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor/xmltree"
+	"github.com/beevik/etree"
 )
 
 // Parse reads what of a network's XML is modelled. One subnet of each family is: the known one, where the network
 // has it, or else the one with DHCP, or else the first.
 func Parse(text string, known ...netip.Prefix) (Definition, error) {
-	root, err := xmltree.Parse(text)
+	root, err := parseXML(text)
 	if err != nil {
 		return Definition{}, err
 	}
 	p := parser{root: root}
-	n := Definition{Name: textOf(root.Child("name")), Mode: Isolated}
-	if f := root.Child("forward"); f != nil {
+	n := Definition{Name: textOf(root.SelectElement("name")), Mode: Isolated}
+	if f := root.SelectElement("forward"); f != nil {
 		n.Mode = NAT // libvirt's default where the element has no mode
-		if mode := f.Attr("mode"); mode != "" {
+		if mode := attr(f, "mode"); mode != "" {
 			n.Mode = mode
 		}
-		if nat := f.Child("nat"); nat != nil {
-			n.NAT6 = nat.Attr("ipv6") == "yes"
+		if nat := f.SelectElement("nat"); nat != nil {
+			n.NAT6 = attr(nat, "ipv6") == "yes"
 		}
 	}
-	n.Bridge = attr(root.Child("bridge"), "name")
-	n.VirtualPort = attr(root.Child("virtualport"), "type")
-	n.Domain = attr(root.Child("domain"), "name")
-	n.MTU = p.number(attr(root.Child("mtu"), "size"))
+	n.Bridge = attr(root.SelectElement("bridge"), "name")
+	n.VirtualPort = attr(root.SelectElement("virtualport"), "type")
+	n.Domain = attr(root.SelectElement("domain"), "name")
+	n.MTU = p.number(attr(root.SelectElement("mtu"), "size"))
 	p.subnets(&n, known)
 	n.DNS = p.dns()
-	for _, r := range root.Children("route") {
+	for _, r := range root.SelectElements("route") {
 		n.Routes = append(n.Routes, p.route(r))
 	}
 	if p.err != nil {
@@ -45,19 +45,19 @@ func Parse(text string, known ...netip.Prefix) (Definition, error) {
 
 // parser keeps the first thing that it could not read.
 type parser struct {
-	root *xmltree.Element
+	root *etree.Element
 	err  error
 }
 
 // isIPv6 says which family an <ip> element is of.
-func isIPv6(ip *xmltree.Element) bool {
-	return ip.Attr("family") == "ipv6" || strings.Contains(ip.Attr("address"), ":")
+func isIPv6(ip *etree.Element) bool {
+	return attr(ip, "family") == "ipv6" || strings.Contains(attr(ip, "address"), ":")
 }
 
 // modelled is the <ip> element of a family that is read and written; nil where the network has none.
-func (p *parser) modelled(six bool, known []netip.Prefix) *xmltree.Element {
-	var first, dhcp *xmltree.Element
-	for _, ip := range p.root.Children("ip") {
+func (p *parser) modelled(six bool, known []netip.Prefix) *etree.Element {
+	var first, dhcp *etree.Element
+	for _, ip := range p.root.SelectElements("ip") {
 		if isIPv6(ip) != six {
 			continue
 		}
@@ -68,7 +68,7 @@ func (p *parser) modelled(six bool, known []netip.Prefix) *xmltree.Element {
 		if first == nil {
 			first = ip
 		}
-		if dhcp == nil && ip.Child("dhcp") != nil {
+		if dhcp == nil && ip.SelectElement("dhcp") != nil {
 			dhcp = ip
 		}
 	}
@@ -82,12 +82,12 @@ func (p *parser) subnets(n *Definition, known []netip.Prefix) {
 	given := len(options) > 0
 	if note := dhcpNote(p.root); note != nil {
 		given = true
-		if expiry := note.Attr("expiry"); expiry != "" {
+		if expiry := attr(note, "expiry"); expiry != "" {
 			seconds := p.number(expiry)
 			dhcp.LeaseSeconds = &seconds
 		}
 	}
-	for _, ip := range p.root.Children("ip") {
+	for _, ip := range p.root.SelectElements("ip") {
 		if ip != four && ip != six {
 			continue
 		}
@@ -96,18 +96,18 @@ func (p *parser) subnets(n *Definition, known []netip.Prefix) {
 			n.Subnet6, n.Gateway6 = prefix.Masked(), prefix.Addr()
 		} else {
 			n.Subnet, n.Gateway = prefix.Masked(), prefix.Addr()
-			n.PXE.TFTPRoot = attr(ip.Child("tftp"), "root")
+			n.PXE.TFTPRoot = attr(ip.SelectElement("tftp"), "root")
 		}
-		d := ip.Child("dhcp")
+		d := ip.SelectElement("dhcp")
 		if d == nil {
 			continue
 		}
-		if b := d.Child("bootp"); b != nil {
-			n.PXE.BootFile, n.PXE.Server = b.Attr("file"), p.address(b.Attr("server"))
+		if b := d.SelectElement("bootp"); b != nil {
+			n.PXE.BootFile, n.PXE.Server = attr(b, "file"), p.address(attr(b, "server"))
 		}
-		for _, r := range d.Children("range") {
+		for _, r := range d.SelectElements("range") {
 			given = true
-			dhcp.Ranges = append(dhcp.Ranges, Range{p.address(r.Attr("start")), p.address(r.Attr("end"))})
+			dhcp.Ranges = append(dhcp.Ranges, Range{p.address(attr(r, "start")), p.address(attr(r, "end"))})
 			if l := p.leaseOf(r); l != nil {
 				dhcp.LeaseSeconds = l
 			}
@@ -118,8 +118,8 @@ func (p *parser) subnets(n *Definition, known []netip.Prefix) {
 	}
 }
 
-func (p *parser) route(e *xmltree.Element) StaticRoute {
-	return StaticRoute{Destination: p.prefix(e).Masked(), Via: p.address(e.Attr("gateway"))}
+func (p *parser) route(e *etree.Element) StaticRoute {
+	return StaticRoute{Destination: p.prefix(e).Masked(), Via: p.address(attr(e, "gateway"))}
 }
 
 // unit is the seconds in libvirt's unit of a lease; its default is minutes.
@@ -134,22 +134,22 @@ func unit(name string) int64 {
 }
 
 func (p *parser) dns() DNS {
-	e := p.root.Child("dns")
-	d := DNS{LocalOnly: attr(p.root.Child("domain"), "localOnly") == "yes"}
+	e := p.root.SelectElement("dns")
+	d := DNS{LocalOnly: attr(p.root.SelectElement("domain"), "localOnly") == "yes"}
 	if e == nil {
 		return d
 	}
-	d.Disabled = e.Attr("enable") == "no"
-	for _, f := range e.Children("forwarder") {
-		d.Forwarders = append(d.Forwarders, Forwarder{f.Attr("domain"), p.address(f.Attr("addr"))})
+	d.Disabled = attr(e, "enable") == "no"
+	for _, f := range e.SelectElements("forwarder") {
+		d.Forwarders = append(d.Forwarders, Forwarder{attr(f, "domain"), p.address(attr(f, "addr"))})
 	}
-	for _, h := range e.Children("host") {
+	for _, h := range e.SelectElements("host") {
 		if d.Hosts == nil {
 			d.Hosts = map[netip.Addr][]string{}
 		}
-		address := p.address(h.Attr("ip"))
-		for _, name := range h.Children("hostname") {
-			d.Hosts[address] = append(d.Hosts[address], name.Text())
+		address := p.address(attr(h, "ip"))
+		for _, name := range h.SelectElements("hostname") {
+			d.Hosts[address] = append(d.Hosts[address], textOf(name))
 		}
 	}
 	return d
@@ -168,13 +168,13 @@ func (p *parser) options() map[string]string {
 }
 
 // dnsmasqOptions yields the DHCP options among dnsmasq's options.
-func dnsmasqOptions(root *xmltree.Element) func(yield func(name, value string) bool) {
+func dnsmasqOptions(root *etree.Element) func(yield func(name, value string) bool) {
 	return func(yield func(name, value string) bool) {
 		block := dnsmasqBlock(root)
 		if block == nil {
 			return
 		}
-		for e := range block.All() {
+		for _, e := range block.ChildElements() {
 			if name, value, ok := dhcpOption(e); ok && !yield(name, value) {
 				return
 			}
@@ -183,9 +183,9 @@ func dnsmasqOptions(root *xmltree.Element) func(yield func(name, value string) b
 }
 
 // dnsmasqBlock finds <dnsmasq:options> under whatever prefix the document has for the namespace.
-func dnsmasqBlock(root *xmltree.Element) *xmltree.Element {
-	for e := range root.All() {
-		if prefix, local, _ := strings.Cut(e.Name, ":"); local == "options" && (root.Attr("xmlns:"+prefix) == dnsmasqNamespace || e.Attr("xmlns:"+prefix) == dnsmasqNamespace) {
+func dnsmasqBlock(root *etree.Element) *etree.Element {
+	for _, e := range root.ChildElements() {
+		if prefix, local, _ := strings.Cut(e.FullTag(), ":"); local == "options" && (attr(root, "xmlns:"+prefix) == dnsmasqNamespace || attr(e, "xmlns:"+prefix) == dnsmasqNamespace) {
 			return e
 		}
 	}
@@ -194,8 +194,8 @@ func dnsmasqBlock(root *xmltree.Element) *xmltree.Element {
 
 // dhcpOption reads `dhcp-option=option:ntp-server,10.0.0.1`, and the same with a number. One that is for some machines
 // only (tag:efi, vendor:PXEClient), or without a value, is not modelled.
-func dhcpOption(e *xmltree.Element) (name, value string, ok bool) {
-	text, ok := strings.CutPrefix(e.Attr("value"), "dhcp-option=")
+func dhcpOption(e *etree.Element) (name, value string, ok bool) {
+	text, ok := strings.CutPrefix(attr(e, "value"), "dhcp-option=")
 	if !ok {
 		return "", "", false
 	}
@@ -205,12 +205,12 @@ func dhcpOption(e *xmltree.Element) (name, value string, ok bool) {
 }
 
 // prefix reads an address with its prefix length or netmask.
-func (p *parser) prefix(e *xmltree.Element) netip.Prefix {
-	address := p.address(e.Attr("address"))
-	if bits := e.Attr("prefix"); bits != "" {
+func (p *parser) prefix(e *etree.Element) netip.Prefix {
+	address := p.address(attr(e, "address"))
+	if bits := attr(e, "prefix"); bits != "" {
 		return netip.PrefixFrom(address, int(p.number(bits)))
 	}
-	if mask := p.address(e.Attr("netmask")); mask.IsValid() {
+	if mask := p.address(attr(e, "netmask")); mask.IsValid() {
 		ones := 0
 		for _, b := range mask.AsSlice() {
 			for ; b&0x80 != 0; b <<= 1 {
@@ -255,18 +255,4 @@ func (p *parser) number(text string) int64 {
 		p.err = fmt.Errorf("%q is not a number: %w", text, err)
 	}
 	return n
-}
-
-func attr(e *xmltree.Element, name string) string {
-	if e == nil {
-		return ""
-	}
-	return e.Attr(name)
-}
-
-func textOf(e *xmltree.Element) string {
-	if e == nil {
-		return ""
-	}
-	return e.Text()
 }
