@@ -11,4 +11,6 @@ type Registry struct {
 	DNS DNS
 	// Ranges holds the networks' DHCP ranges, and the virtual addresses that must be in none.
 	Ranges Ranges
+	// Listed holds the reservations that the networks list themselves.
+	Listed Listed
 }

@@ -43,7 +43,8 @@ func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequ
 	}
 	stays := prior != nil && !anew && canonicalAddress(prior.IP.ValueString()) == want.IP.String()
 	claim(f, planned, want, stays, resp)
-	if stays && prior.Hostname.Equal(planned.Hostname) {
+	moves := f.Claims.Holder(planregistry.NetworkClaim(planned.Hypervisor.ValueString(), planned.Network.ValueString())) != ""
+	if stays && prior.Hostname.Equal(planned.Hostname) && !moves {
 		return
 	}
 	c, err := f.Hypervisor(ctx, planned.Hypervisor.ValueString())
@@ -59,10 +60,10 @@ func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequ
 	at := slices.IndexFunc(networks, func(n *hypervisor.Network) bool { return n.Name == name || n.UUID == name })
 	switch {
 	case at >= 0 && f.Claims.Holder(planregistry.NetworkClaim(host, networks[at].Name)) == "":
-		if named(networks[at], want, resp); !stays {
-			against(networks[at], want, prior == nil, resp)
+		mine := virtnetwork.Reservations{Client: c, Network: name, Owner: opening.Claim}
+		if named(networks[at], mine, want, resp); !stays {
+			against(networks[at], mine, want, prior == nil, resp)
 		}
-	case stays:
 	case at >= 0 && !several(networks[at], want.IP):
 		outside(f, host, networks[at].Name, want, resp)
 	case f.Claims.Holder(planregistry.NetworkClaim(host, name)) != "":
@@ -85,7 +86,7 @@ func several(n *hypervisor.Network, ip netip.Addr) bool {
 }
 
 // noHost refuses the address of a subnet itself and the one that broadcasts in it.
-func noHost(subnet netip.Prefix, want reservation, resp *resource.ModifyPlanResponse) bool {
+func noHost(subnet netip.Prefix, want virtnetwork.Reservation, resp *resource.ModifyPlanResponse) bool {
 	if !virtnetwork.ReservedIn(subnet, want.IP) {
 		return false
 	}
@@ -94,7 +95,7 @@ func noHost(subnet netip.Prefix, want reservation, resp *resource.ModifyPlanResp
 }
 
 // outside refuses an address that is in no subnet that a network of the plan will have.
-func outside(f *fleet.Fleet, host, network string, want reservation, resp *resource.ModifyPlanResponse) {
+func outside(f *fleet.Fleet, host, network string, want virtnetwork.Reservation, resp *resource.ModifyPlanResponse) {
 	subnets, ok := f.Subnets.Of(host, network)
 	for _, subnet := range subnets {
 		noHost(subnet, want, resp)
@@ -107,7 +108,7 @@ func outside(f *fleet.Fleet, host, network string, want reservation, resp *resou
 
 // claim lays claim to the address and to the machine's one reservation on the network. A new address must not be one
 // that a network of the plan gives to any machine.
-func claim(f *fleet.Fleet, m *model, want reservation, stays bool, resp *resource.ModifyPlanResponse) {
+func claim(f *fleet.Fleet, m *model, want virtnetwork.Reservation, stays bool, resp *resource.ModifyPlanResponse) {
 	host, network := m.Hypervisor.ValueString(), m.Network.ValueString()
 	address := planregistry.AddressClaim(host, network, want.IP)
 	machine := planregistry.ReservationClaim(host, network, m.machine())
@@ -127,6 +128,9 @@ func claim(f *fleet.Fleet, m *model, want reservation, stays bool, resp *resourc
 			resp.Diagnostics.AddAttributeError(path.Root("hostname"), "Name taken by another resource", fmt.Sprintf("%s belongs to %s, and libvirt takes a name once: write another.", conflict.Claim, conflict.Holder))
 		}
 	}
+	if mac := f.Listed.MAC(host, network, want.IP); mac != "" && mac != want.MAC {
+		resp.Diagnostics.AddAttributeError(path.Root("ip"), "Address listed by the network", fmt.Sprintf("The dhcp.hosts of network %q keeps %s for %s: write another address.", network, want.IP, mac))
+	}
 	if stays {
 		f.Ranges.ReplaceReserved(owner, host, network)
 		return
@@ -137,7 +141,7 @@ func claim(f *fleet.Fleet, m *model, want reservation, stays bool, resp *resourc
 }
 
 // dynamic refuses an address of a DHCP range.
-func dynamic(network string, want reservation, start, end netip.Addr, resp *resource.ModifyPlanResponse) {
+func dynamic(network string, want virtnetwork.Reservation, start, end netip.Addr, resp *resource.ModifyPlanResponse) {
 	resp.Diagnostics.AddAttributeError(path.Root("ip"), "Address in a DHCP range", fmt.Sprintf(
 		"Network %q gives %s to %s to any machine, so another one could have %s already: write an address outside of it, or end the range before it.", network, start, end, want.IP))
 }
@@ -154,9 +158,9 @@ func (m *model) key() string {
 }
 
 // named refuses a name that another reservation of the network has: libvirt takes it once.
-func named(n *hypervisor.Network, want reservation, resp *resource.ModifyPlanResponse) {
+func named(n *hypervisor.Network, mine virtnetwork.Reservations, want virtnetwork.Reservation, resp *resource.ModifyPlanResponse) {
 	for _, h := range hypervisor.DHCPHosts(n.Current()) {
-		if virtnetwork.SameName(want.DHCPHost, h) {
+		if virtnetwork.SameName(want.DHCPHost, h) && !mine.MakesRoom(n, h) {
 			resp.Diagnostics.AddAttributeError(path.Root("hostname"), "Name reserved already", fmt.Sprintf(
 				"Network %q keeps %s (%s), and libvirt takes a name once: write another, or remove that reservation or rename it in an apply of its own.", n.Name, h, h.Name))
 		}
@@ -164,7 +168,7 @@ func named(n *hypervisor.Network, want reservation, resp *resource.ModifyPlanRes
 }
 
 // against compares with the network as it is.
-func against(n *hypervisor.Network, want reservation, fresh bool, resp *resource.ModifyPlanResponse) {
+func against(n *hypervisor.Network, mine virtnetwork.Reservations, want virtnetwork.Reservation, fresh bool, resp *resource.ModifyPlanResponse) {
 	spec, err := virtnetwork.Parse(n.ConfigXML)
 	if err != nil {
 		return // the network's own resource or the apply tells
@@ -191,11 +195,13 @@ func against(n *hypervisor.Network, want reservation, fresh bool, resp *resource
 		}
 	}
 	for _, h := range hypervisor.DHCPHosts(n.Current()) {
-		if h.IP == want.IP && (h.MAC != want.MAC || hypervisor.CanonicalDUID(h.ID) != hypervisor.CanonicalDUID(want.ID)) {
+		switch {
+		case h.Key() == want.Key() && h.IP != want.IP && virtnetwork.Lists(n, h):
+			problem("Address listed by the network", "The dhcp.hosts of network %q keeps %s: write that address, or change it there.", n.Name, h)
+		case h.IP == want.IP && h.Key() != want.Key() && !mine.MakesRoom(n, h):
 			problem("Address reserved already", "Network %q keeps %s: write another address, or remove that reservation.", n.Name, h)
-		}
 		// One that is there and that this resource owns is not looked at: its address is what changes.
-		if fresh && h.IP != want.IP && h.IP.Is4() && want.IP.Is4() && h.MAC == want.MAC {
+		case fresh && h.IP != want.IP && h.IP.Is4() && want.IP.Is4() && h.MAC == want.MAC && !mine.MakesRoom(n, h):
 			resp.Diagnostics.AddAttributeError(path.Root("mac"), "MAC address reserved already", fmt.Sprintf("Network %q keeps %s: write that address, or remove that reservation.", n.Name, h))
 		}
 	}

@@ -155,7 +155,7 @@ func (w *writer) dhcp(d *network.DHCP) types.Object {
 	if d == nil {
 		return types.ObjectNull(dhcpTypes)
 	}
-	m := dhcpModel{LeaseSeconds: types.Int64PointerValue(d.LeaseSeconds), Options: types.MapNull(types.StringType)}
+	m := dhcpModel{LeaseSeconds: types.Int64PointerValue(d.LeaseSeconds), Options: types.MapNull(types.StringType), Hosts: types.MapNull(hostType)}
 	var ranges []rangeModel
 	for _, r := range d.Ranges {
 		ranges = append(ranges, rangeModel{types.StringValue(r.Start.String()), types.StringValue(r.End.String())})
@@ -167,6 +167,15 @@ func (w *writer) dhcp(d *network.DHCP) types.Object {
 		v, diags := types.MapValueFrom(w.ctx, types.StringType, options)
 		w.diags.Append(diags...)
 		m.Options = v
+	}
+	if len(d.Hosts) > 0 || w.imported {
+		hosts := map[string]hostModel{}
+		for mac, h := range d.Hosts {
+			hosts[mac] = hostModel{types.StringValue(h.IP.String()), orNull(h.Name)}
+		}
+		v, diags := types.MapValueFrom(w.ctx, hostType, hosts)
+		w.diags.Append(diags...)
+		m.Hosts = v
 	}
 	return w.object(dhcpTypes, m)
 }

@@ -3,12 +3,15 @@ package network
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/netip"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/alloc"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
 )
@@ -39,6 +42,7 @@ type model struct {
 
 type dhcpModel struct {
 	Ranges       types.List  `tfsdk:"ranges"`
+	Hosts        types.Map   `tfsdk:"hosts"`
 	LeaseSeconds types.Int64 `tfsdk:"lease_seconds"`
 	Options      types.Map   `tfsdk:"options"`
 }
@@ -65,6 +69,10 @@ type (
 	routeModel struct {
 		CIDR types.String `tfsdk:"cidr"`
 		Via  types.String `tfsdk:"via"`
+	}
+	hostModel struct {
+		IP       types.String `tfsdk:"ip"`
+		Hostname types.String `tfsdk:"hostname"`
 	}
 	forwarderModel struct {
 		Domain  types.String `tfsdk:"domain"`
@@ -151,6 +159,7 @@ func (r *reader) dhcp(v types.Object) *network.DHCP {
 		at := path.Root("dhcp").AtName("ranges").AtListIndex(i)
 		d.Ranges = append(d.Ranges, network.Range{Start: r.address(at.AtName("start"), e.Start), End: r.address(at.AtName("end"), e.End)})
 	}
+	d.Hosts = r.hosts(m.Hosts)
 	options := map[string]types.String{}
 	r.as(func() diag.Diagnostics { return m.Options.ElementsAs(r.ctx, &options, false) }, m.Options.IsNull() || m.Options.IsUnknown())
 	for name, value := range options {
@@ -160,6 +169,33 @@ func (r *reader) dhcp(v types.Object) *network.DHCP {
 		d.Options[name] = value.ValueString()
 	}
 	return d
+}
+
+// hosts reads reservations by their MAC address in canonical form; two spellings of one are an error.
+func (r *reader) hosts(v types.Map) map[string]network.Host {
+	models := map[string]hostModel{}
+	r.as(func() diag.Diagnostics { return v.ElementsAs(r.ctx, &models, false) }, v.IsNull() || v.IsUnknown())
+	var hosts map[string]network.Host
+	for _, key := range slices.Sorted(maps.Keys(models)) {
+		at := path.Root("dhcp").AtName("hosts").AtMapKey(key)
+		mac := canonicalMAC(key)
+		if _, twice := hosts[mac]; twice {
+			r.refuse(at, "MAC address written twice", "Write each MAC address once", key)
+		}
+		if hosts == nil {
+			hosts = map[string]network.Host{}
+		}
+		hosts[mac] = network.Host{IP: r.address(at.AtName("ip"), models[key].IP), Name: models[key].Hostname.ValueString()}
+	}
+	return hosts
+}
+
+// canonicalMAC is a MAC address in lower case with colons; what is none stays as it is, for Validate to refuse.
+func canonicalMAC(text string) string {
+	if mac, err := alloc.CanonicalMAC(text); err == nil {
+		return mac
+	}
+	return text
 }
 
 func (r *reader) dns(v types.Object) network.DNS {

@@ -35,6 +35,13 @@ func (c *check) claimRanges(owner string, changes bool) {
 			names = append(names, ref.ValueString())
 		}
 	}
+	listed := map[netip.Addr]string{}
+	if c.want.DHCP != nil && changes {
+		for mac, h := range c.want.DHCP.Hosts {
+			listed[h.IP] = mac
+		}
+	}
+	c.fleet.Listed.Replace(c.planned.Hypervisor.ValueString(), names, listed)
 	for _, r := range c.fleet.Ranges.ReplaceDynamic(c.planned.Hypervisor.ValueString(), names, ranges...) {
 		c.reserved(r.Address, network.Range{Start: r.Range.Start, End: r.Range.End}, r.Holder)
 	}

@@ -67,7 +67,7 @@ func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[network.Sp
 	if err != nil {
 		return nil, err
 	}
-	return &store{&network.Store{Client: c, Ref: m.ref(), Known: m.subnets()}}, nil
+	return &store{&network.Store{Client: c, Ref: m.ref(), Known: m.subnets(), Owner: at.Claim, ImportID: m.importID()}}, nil
 }
 
 // ref is the UUID, or the name in an import.
@@ -76,6 +76,14 @@ func (m *model) ref() string {
 		return id
 	}
 	return m.Name.ValueString()
+}
+
+// importID is what `terraform import` takes.
+func (m *model) importID() string {
+	if h := m.Hypervisor.ValueString(); h != "" {
+		return h + "/" + m.label()
+	}
+	return m.label()
 }
 
 // subnets are the ones that state or plan have, which tell this resource's from others of the same network.

@@ -98,6 +98,15 @@ func dhcpSchema() schema.Attribute {
 					"end":   schema.StringAttribute{Required: true, MarkdownDescription: "Last address."},
 				}},
 			},
+			"hosts": schema.MapNestedAttribute{
+				Optional: true, Computed: true, PlanModifiers: crud.MapLeftOut(),
+				MarkdownDescription: "Reservations by MAC address that are there before the network starts, and cost nothing when machines are made: a `virtcluster_node` or `virtcluster_dhcp_reservation` of the same MAC address and IP address uses its entry, and leaves it here when it goes. " +
+					"Without it, each reservation is added to the running network by itself, for which libvirt takes the network's firewall rules away and builds them anew. A change does not restart the network. Default: none.",
+				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+					"ip":       schema.StringAttribute{Required: true, MarkdownDescription: "IPv4 address, inside `cidr` and outside of the ranges."},
+					"hostname": schema.StringAttribute{Optional: true, Validators: written(), MarkdownDescription: "Name that the machine is told and that the network's DNS knows it by; each name once. Default: none."},
+				}},
+			},
 			"lease_seconds": schema.Int64Attribute{Optional: true, MarkdownDescription: "How long a lease lasts, in seconds: 120 or more, or 0 for ever. Reservations have it too, but for those that somebody gave another lease time by hand. Default: libvirt's, one hour."},
 			"options": schema.MapAttribute{
 				Optional: true, Computed: true, PlanModifiers: crud.MapLeftOut(), ElementType: types.StringType,
@@ -138,7 +147,8 @@ var (
 	forwarderType = types.ObjectType{AttrTypes: map[string]attr.Type{"domain": types.StringType, "address": types.StringType}}
 	routeType     = types.ObjectType{AttrTypes: map[string]attr.Type{"cidr": types.StringType, "via": types.StringType}}
 	namesType     = types.ListType{ElemType: types.StringType}
-	dhcpTypes     = map[string]attr.Type{"ranges": types.ListType{ElemType: rangeType}, "lease_seconds": types.Int64Type, "options": types.MapType{ElemType: types.StringType}}
+	hostType      = types.ObjectType{AttrTypes: map[string]attr.Type{"ip": types.StringType, "hostname": types.StringType}}
+	dhcpTypes     = map[string]attr.Type{"ranges": types.ListType{ElemType: rangeType}, "hosts": types.MapType{ElemType: hostType}, "lease_seconds": types.Int64Type, "options": types.MapType{ElemType: types.StringType}}
 	dnsTypes      = map[string]attr.Type{"enabled": types.BoolType, "local_only": types.BoolType, "forwarders": types.ListType{ElemType: forwarderType}, "hosts": types.MapType{ElemType: namesType}}
 	pxeTypes      = map[string]attr.Type{"tftp_root": types.StringType, "boot_file": types.StringType, "server": types.StringType}
 )

@@ -1,6 +1,7 @@
 package network
 
 import (
+	"maps"
 	"net/netip"
 	"reflect"
 	"slices"
@@ -17,9 +18,9 @@ func NeedsRestart(was, want Definition) bool {
 }
 
 // NeedsDefinition says whether the configuration has to be written anew although what runs is right: only there
-// is it noted that a network without ranges gives out reservations, and for how long.
+// is it noted that a network without ranges gives out reservations, and for how long, and which reservations it lists.
 func NeedsDefinition(was, want Definition) bool {
-	return NeedsRestart(was, want) || was.DHCP.note() != want.DHCP.note()
+	return NeedsRestart(was, want) || was.DHCP.note() != want.DHCP.note() || !maps.Equal(was.DHCP.hosts(), want.DHCP.hosts())
 }
 
 // Running is what of a running definition counts against a configuration. A note that libvirt cannot add to
@@ -78,7 +79,7 @@ func (d DNS) ambiguous() bool {
 // Edits lists what turns a running or configured definition into the wanted network, deletions first. It is
 // for networks between which no restart is needed, so that the wanted subnets say which of several is meant. What the
 // network was says which reservations have their lease time from it.
-func Edits(definition string, was, want Definition) ([]hypervisor.NetworkEdit, error) {
+func Edits(definition string, marks hostMarks, was, want Definition) ([]hypervisor.NetworkEdit, error) {
 	root, err := parseXML(definition)
 	if err != nil {
 		return nil, err
@@ -86,8 +87,12 @@ func Edits(definition string, was, want Definition) ([]hypervisor.NetworkEdit, e
 	want = want.canonical()
 	p := parser{root: root}
 	deletes, adds := rangeEdits(&p, want)
-	d, a := hostEdits(&p, want)
-	return slices.Concat(deletes, d, adds, a, leaseEdits(&p, was, want)), p.err
+	d, a := recordEdits(&p, want)
+	unlisted, listed, err := listedHostEdits(&p, marks, was, want)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat(deletes, d, unlisted, adds, a, leaseEdits(&p, was, want), listed), p.err
 }
 
 // rangeEdits compares ranges with their lease times.
@@ -140,8 +145,8 @@ func (p *parser) rangeKey(e *etree.Element) rangeKey {
 	return rangeKey{p.address(attr(e, "start")), p.address(attr(e, "end")), lease}
 }
 
-// hostEdits compares DNS records.
-func hostEdits(p *parser, want Definition) (deletes, adds []hypervisor.NetworkEdit) {
+// recordEdits compares DNS records.
+func recordEdits(p *parser, want Definition) (deletes, adds []hypervisor.NetworkEdit) {
 	var wanted []*etree.Element
 	for address, names := range want.DNS.Hosts {
 		wanted = append(wanted, dnsHost(address, names))

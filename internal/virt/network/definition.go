@@ -49,10 +49,12 @@ type Definition struct {
 	VirtualPort string
 }
 
-// DHCP says which addresses are given out, and with what. Reservations are not part of it: they belong to
+// DHCP says which addresses are given out, and with what. Other reservations than Hosts are not part of it: they belong to
 // whoever made them.
 type DHCP struct {
 	Ranges []Range
+	// Hosts are reservations of the network's own, by MAC address in lower case.
+	Hosts map[string]Host
 	// LeaseSeconds, of the ranges and of reservations; nil leaves libvirt's default, 0 means for ever.
 	LeaseSeconds *int64
 	// Options by name or number as dnsmasq takes them: "ntp-server", "42", "option6:dns-server".
@@ -133,6 +135,9 @@ func (d *DHCP) canonical() *DHCP {
 	c.Ranges = sorted(d.Ranges, func(a, b Range) int { return cmp.Or(a.Start.Compare(b.Start), a.End.Compare(b.End)) })
 	if len(d.Options) == 0 {
 		c.Options = nil
+	}
+	if len(d.Hosts) == 0 {
+		c.Hosts = nil
 	}
 	return &c
 }

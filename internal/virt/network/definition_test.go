@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -150,13 +151,13 @@ func TestEditsAreTheSmallestThatLeadToTheWantedNetwork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if edits, err := Edits(xml, was, was); err != nil || len(edits) != 0 {
+	if edits, err := Edits(xml, nil, was, was); err != nil || len(edits) != 0 {
 		t.Errorf("%v, %v for no change", edits, err)
 	}
 	want := full()
 	want.DHCP.Ranges = []Range{span("10.0.0.210", "10.0.0.220"), span("fd00:10::100", "fd00:10::1ff")}
 	want.DNS.Hosts[ip("10.0.0.249")] = []string{"extra"}
-	edits, err := Edits(xml, was, want)
+	edits, err := Edits(xml, nil, was, want)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,15 +209,22 @@ func TestWhatNeedsARestart(t *testing.T) {
 
 func TestTheMarkIsFoundAgain(t *testing.T) {
 	xml, err := full().Render("")
-	if err != nil || Marked(xml) {
+	if err != nil {
+		t.Fatal(err)
+	}
+	if none, err := markOf(xml); err != nil || none != (owner.Mark{}) {
 		t.Fatal("marked before", err)
 	}
-	once, err := Mark(xml)
-	if err != nil || !Marked(once) {
-		t.Fatal("not marked", err)
+	s := Store{Owner: owner.New()}
+	once, err := s.render(full(), xml)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if twice, _ := Mark(once); twice != once {
-		t.Error("marked twice")
+	if found, err := markOf(once); err != nil || !s.Owner.Owns(found) || found.Workspace == "" {
+		t.Errorf("the mark is %v, %v", found, err)
+	}
+	if twice, err := s.render(full(), once); err != nil || twice != once {
+		t.Errorf("marked twice: %v\n%s", err, twice)
 	}
 }
 

@@ -44,7 +44,7 @@ func TestReservationsFollowTheLeaseTimeWhereNoRangeHasIt(t *testing.T) {
 		{nil, "10.0.0.11, 10.0.0.12 5m, 10.0.0.13, 10.0.0.14, fd00::11", 2},
 	} {
 		want := Definition{Name: "n", Mode: Isolated, Bridge: "br0", Subnet: cidr("10.0.0.0/24"), Subnet6: cidr("fd00::/64"), DHCP: c.dhcp}
-		edits, err := Edits(definition, was, want)
+		edits, err := Edits(definition, nil, was, want)
 		if err != nil || len(edits) != c.edits {
 			t.Errorf("%+v: edits %+v, %v", c.dhcp, edits, err)
 		}
@@ -66,7 +66,7 @@ func TestReservationsFollowTheLeaseTimeWhereNoRangeHasIt(t *testing.T) {
 		if read := LeaseSeconds(definition); !sameLease(read, c.dhcp.lease()) {
 			t.Errorf("the lease time of %+v is read as %v", c.dhcp, read)
 		}
-		if again, err := Edits(definition, want, want); err != nil || len(again) != 0 {
+		if again, err := Edits(definition, nil, want, want); err != nil || len(again) != 0 {
 			t.Errorf("%+v: %+v, %v once it is so", c.dhcp, again, err)
 		}
 		was = want

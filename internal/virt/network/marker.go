@@ -5,41 +5,62 @@ import (
 	"strconv"
 
 	"github.com/beevik/etree"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 )
 
 // markerNamespace names this provider in a network's metadata.
 const markerNamespace = "https://github.com/virtcluster/terraform-provider-virtcluster"
 
-// Mark notes in a network's metadata that this provider made it, so that what an interrupted apply left
-// behind can be told from what somebody else has.
-func Mark(definition string) (string, error) {
-	root, err := parseXML(definition)
-	if err != nil || marked(root) {
-		return definition, err
+// renderMark notes in a network's metadata whose it is, so that what an interrupted apply left behind can be told from what
+// somebody else has.
+func renderMark(root *etree.Element, m owner.Mark) {
+	e := metadataElement(root, markerNamespace)
+	if e == nil {
+		e = newElement("virtcluster:network", "xmlns:virtcluster", markerNamespace)
+		ensure(root, "metadata").AddChild(e)
 	}
-	ensure(root, "metadata").AddChild(newElement("virtcluster:network", "xmlns:virtcluster", markerNamespace))
-	return render(root) + "\n", nil
+	setMark(e, m)
 }
 
-// Marked says whether this provider made the network.
-func Marked(definition string) bool {
+// markOf reads whose a network is by its definition; the zero Mark where nobody says so.
+func markOf(definition string) (owner.Mark, error) {
 	root, err := parseXML(definition)
-	return err == nil && marked(root)
+	if err != nil {
+		return owner.Mark{}, err
+	}
+	return readMark(metadataElement(root, markerNamespace)), nil
 }
 
-func marked(root *etree.Element) bool {
+func readMark(e *etree.Element) owner.Mark {
+	return owner.Mark{ID: attr(e, "owner"), Workspace: attr(e, "workspace")}
+}
+
+func setMark(e *etree.Element, m owner.Mark) {
+	set(e, "owner", m.ID)
+	set(e, "workspace", m.Workspace)
+}
+
+// metadataElement finds the element of a namespace in a network's metadata; nil where there is none.
+func metadataElement(root *etree.Element, namespace string) *etree.Element {
 	metadata := root.SelectElement("metadata")
 	if metadata == nil {
-		return false
+		return nil
 	}
 	for _, e := range metadata.ChildElements() {
-		for _, a := range e.Attr {
-			if a.Value == markerNamespace {
-				return true
-			}
+		if slices.ContainsFunc(e.Attr, func(a etree.Attr) bool { return a.Value == namespace }) {
+			return e
 		}
 	}
-	return false
+	return nil
+}
+
+// removeMetadata takes an element out of a network's metadata, and the metadata too where nothing else is in it.
+func removeMetadata(root, element *etree.Element) {
+	if metadata := root.SelectElement("metadata"); element != nil && metadata != nil {
+		metadata.RemoveChild(element)
+		remove(root, func(e *etree.Element) bool { return e == metadata && isEmpty(metadata) })
+	}
 }
 
 // dhcpNamespace is the namespace of the note that a network without ranges gives out reservations, and for how long.
@@ -65,12 +86,9 @@ func (d *DHCP) note() note {
 
 // renderNote writes the note, or takes it away.
 func (n Definition) renderNote(root *etree.Element) {
-	want, element := n.DHCP.note(), dhcpNote(root)
+	want, element := n.DHCP.note(), metadataElement(root, dhcpNamespace)
 	if !want.there {
-		if metadata := root.SelectElement("metadata"); element != nil {
-			remove(metadata, func(e *etree.Element) bool { return e == element })
-			remove(root, func(e *etree.Element) bool { return e == metadata && isEmpty(metadata) })
-		}
+		removeMetadata(root, element)
 		return
 	}
 	if element == nil {
@@ -81,18 +99,4 @@ func (n Definition) renderNote(root *etree.Element) {
 	if want.lease {
 		set(element, "expiry", strconv.FormatInt(want.expiry, 10))
 	}
-}
-
-// dhcpNote finds the note; nil where there is none.
-func dhcpNote(root *etree.Element) *etree.Element {
-	metadata := root.SelectElement("metadata")
-	if metadata == nil {
-		return nil
-	}
-	for _, e := range metadata.ChildElements() {
-		if slices.ContainsFunc(e.Attr, func(a etree.Attr) bool { return a.Value == dhcpNamespace }) {
-			return e
-		}
-	}
-	return nil
 }

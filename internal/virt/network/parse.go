@@ -80,12 +80,22 @@ func (p *parser) subnets(n *Definition, known []netip.Prefix) {
 	options := p.options()
 	dhcp := DHCP{Options: options}
 	given := len(options) > 0
-	if note := dhcpNote(p.root); note != nil {
+	if note := metadataElement(p.root, dhcpNamespace); note != nil {
 		given = true
 		if expiry := attr(note, "expiry"); expiry != "" {
 			seconds := p.number(expiry)
 			dhcp.LeaseSeconds = &seconds
 		}
+	}
+	marks := readHostMarks(p.root)
+	for _, h := range reservationsIn(p.root) {
+		if !marks[h.Key()].Listed || h.MAC == "" {
+			continue
+		}
+		if given = true; dhcp.Hosts == nil {
+			dhcp.Hosts = map[string]Host{}
+		}
+		dhcp.Hosts[h.MAC] = Host{h.IP, h.Name}
 	}
 	for _, ip := range p.root.SelectElements("ip") {
 		if ip != four && ip != six {

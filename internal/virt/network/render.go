@@ -53,6 +53,9 @@ func (n Definition) Render(onto string, known ...netip.Prefix) (string, error) {
 	n.renderRoutes(root)
 	n.renderOptions(root)
 	n.renderNote(root)
+	if err := n.renderHosts(root, was); err != nil {
+		return "", err
+	}
 	return render(root) + "\n", nil
 }
 
@@ -169,7 +172,7 @@ func (n Definition) renderSubnet(root *etree.Element, six bool, subnet netip.Pre
 // renderDHCP writes what a subnet gives out; the lease time is the one that the network had.
 func (n Definition) renderDHCP(ip *etree.Element, six bool, lease *int64) {
 	d := ensure(ip, "dhcp")
-	ranges := slices.DeleteFunc(slices.Clone(n.DHCP.ranges()), func(r Range) bool { return r.Start.Is6() != six })
+	ranges := n.rangesOf(six)
 	hosts := d.SelectElements("host")
 	bootp := d.SelectElement("bootp")
 	remove(d, func(e *etree.Element) bool {
@@ -191,6 +194,11 @@ func (n Definition) renderDHCP(ip *etree.Element, six bool, lease *int64) {
 		d.AddChild(bootp)
 	}
 	remove(ip, func(e *etree.Element) bool { return e == d && isEmpty(d) })
+}
+
+// rangesOf lists the ranges of one family.
+func (n Definition) rangesOf(six bool) []Range {
+	return slices.DeleteFunc(slices.Clone(n.DHCP.ranges()), func(r Range) bool { return r.Start.Is6() != six })
 }
 
 func (d *DHCP) ranges() []Range {

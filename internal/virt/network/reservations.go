@@ -1,183 +1,268 @@
 package network
 
 import (
+	"cmp"
 	"context"
-	"encoding/xml"
 	"fmt"
+	"maps"
 	"net/netip"
-	"strings"
+	"slices"
+	"sync"
 
 	"libvirt.org/go/libvirtxml"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 )
 
-// PutReservation makes a reservation what it shall be: it adds the one that is not there, changes the one for the
-// same machine (by MAC, DUID or name) and leaves an equal one alone. It works live on an active network and on
-// the configuration of any, and takes turns with other changes of the network. An address or a name that another
-// machine has is an error that names it.
-func PutReservation(ctx context.Context, c *hypervisor.Client, network string, h hypervisor.DHCPHost) error {
-	what := fmt.Sprintf("reserve %s on network %q", h, network)
-	return editReservations(ctx, c, what, network, func(n *hypervisor.Network, definition *libvirtxml.Network) ([]hypervisor.NetworkEdit, error) {
-		index, err := subnetOf(definition, h.IP)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", what, err)
-		}
-		var was *hypervisor.DHCPHost
-		for _, other := range hypervisor.DHCPHosts(definition) {
-			switch {
-			case other.Key() == h.Key() && other == h:
-				return nil, nil
-			case other.Key() == h.Key():
-				was = &other
-			case other.IP == h.IP:
-				return nil, fmt.Errorf("%s: the address is reserved already: %s", what, other)
-			case SameName(h, other) && onSubnet(definition, index, other.IP):
-				return nil, fmt.Errorf("%s: its name %s is that of another reservation already: %s; write another name, or give that one another first", what, h.Name, other)
-			}
-		}
-		lease := subnetLease(definition.IPs[index], n.ConfigXML)
-		if was == nil {
-			return []hypervisor.NetworkEdit{hostUpdate(hypervisor.EditAdd, index, h, lease)}, nil
-		}
-		return changeHost(definition, *was, h, index, lease)
-	})
+// Reservations are what one resource has kept on one network.
+type Reservations struct {
+	Client *hypervisor.Client
+	// Network is the network's name or UUID.
+	Network string
+	// Owner is what the resource may call its own. The zero Claim leaves no marks, and owns what nobody marked.
+	Owner owner.Claim
+	// ImportID is what `terraform import` takes for a reservation; "" for one that cannot be imported.
+	ImportID string
 }
 
-// changeHost turns one reservation into another for the same machine. libvirt changes the first one that has the MAC
-// address, the address or the name: it does not find a machine that is known by its DUID, nor one in another subnet.
-func changeHost(definition *libvirtxml.Network, was, want hypervisor.DHCPHost, index int, lease *libvirtxml.NetworkDHCPLease) ([]hypervisor.NetworkEdit, error) {
-	from, err := subnetOf(definition, was.IP)
-	if err != nil {
-		return nil, err
-	}
-	for _, h := range definition.IPs[from].DHCP.Hosts {
-		if h.IP == was.IP.String() && h.Lease != nil {
-			lease = h.Lease // somebody gave it
-		}
-	}
-	if from == index && want.MAC != "" {
-		return []hypervisor.NetworkEdit{hostUpdate(hypervisor.EditModify, index, want, lease)}, nil
-	}
-	return []hypervisor.NetworkEdit{
-		hostUpdate(hypervisor.EditDelete, from, was, nil),
-		hostUpdate(hypervisor.EditAdd, index, want, lease),
-	}, nil
+// Put makes a reservation what it shall be: it adds the one that is not there, changes the one for the same machine (by MAC,
+// DUID or name) and leaves an equal one alone. It works live on an active network and on the configuration of any, and takes
+// turns with other changes of the network. One that the network lists itself (dhcp.hosts) is used as it is, and an equal one
+// that nobody marked too. What another resource of this state has at the address makes room, as the plan has said that it
+// goes elsewhere; what anybody else has there is an error.
+func (r Reservations) Put(ctx context.Context, h hypervisor.DHCPHost) error {
+	return r.put(ctx, h, r.owns, false)
 }
 
-func hostUpdate(command hypervisor.EditCommand, index int, h hypervisor.DHCPHost, lease *libvirtxml.NetworkDHCPLease) hypervisor.NetworkEdit {
-	return hypervisor.NetworkEdit{Section: hypervisor.SectionDHCPHost, Command: command, Parent: index, XML: hostXML(h, lease)}
+// Add is Put for a reservation that must be new: an existing one for the same machine with another address is an error
+// instead of being changed, and what a killed run left is taken over.
+func (r Reservations) Add(ctx context.Context, h hypervisor.DHCPHost) error {
+	return r.put(ctx, h, r.mayTake, true)
 }
 
-// subnetLease is the lease time that a new reservation must be given, as its subnet has no range that has it; nil where
-// it has, or the network has none.
-func subnetLease(subnet libvirtxml.NetworkIP, configuration string) *libvirtxml.NetworkDHCPLease {
-	seconds := LeaseSeconds(configuration)
-	if seconds == nil || subnet.DHCP != nil && len(subnet.DHCP.Ranges) > 0 {
-		return nil
-	}
-	return &libvirtxml.NetworkDHCPLease{Expiry: uint(*seconds), Unit: "seconds"}
+func (r Reservations) unmarked() bool { return r.Owner.Mark() == owner.Mark{} }
+
+func (r Reservations) owns(m owner.Mark) bool {
+	return r.Owner.Owns(m) || r.unmarked() && m.ID == ""
 }
 
-// SameName says whether two reservations are for different machines of one name, of which libvirt takes one in a subnet.
-func SameName(h, other hypervisor.DHCPHost) bool {
-	return h.Name != "" && h.Name == other.Name && h.IP.Is6() == other.IP.Is6() && h.Key() != other.Key()
+func (r Reservations) mayTake(m owner.Mark) bool { return r.owns(m) || r.Owner.MayTake(m) }
+
+// sameState says whether a mark is one of the state that this resource is in.
+func (r Reservations) sameState(m owner.Mark) bool {
+	return m.ID != "" && m.Workspace != "" && m.Workspace == r.Owner.Mark().Workspace
 }
 
-func onSubnet(n *libvirtxml.Network, index int, a netip.Addr) bool {
-	at, err := subnetOf(n, a)
-	return err == nil && at == index
-}
-
-// AddReservation is PutReservation for a reservation that must be new: an existing one for the same machine with
-// another address is an error instead of being changed.
-func AddReservation(ctx context.Context, c *hypervisor.Client, network string, h hypervisor.DHCPHost) error {
-	n, err := c.Network(ctx, network)
+func (r Reservations) put(ctx context.Context, h hypervisor.DHCPHost, mine func(owner.Mark) bool, fresh bool) error {
+	c, what := r.Client, fmt.Sprintf("reserve %s on network %q", h, r.Network)
+	uuid, err := c.NetworkUUID(ctx, r.Network)
 	if err != nil {
 		return err
 	}
-	for _, other := range hypervisor.DHCPHosts(n.Current()) {
-		if other.Key() == h.Key() && other.IP != h.IP {
-			return fmt.Errorf("reserve %s on network %q: the machine has a reservation already: %s", h, network, other)
-		}
+	defer c.LockNetwork(uuid)()
+	defer c.ForgetPlan()
+	n, err := c.Network(ctx, uuid)
+	if err != nil {
+		return err
 	}
-	return PutReservation(ctx, c, network, h)
-}
-
-// UpdateReservation turns one reservation into another: in place where the machine is the same, else by taking
-// the old one away first, because libvirt refuses two of one address.
-func UpdateReservation(ctx context.Context, c *hypervisor.Client, network string, was, want hypervisor.DHCPHost) error {
-	if was.Key() != want.Key() {
-		if err := RemoveReservation(ctx, c, network, was); err != nil {
+	marks, err := hostMarksOf(n.ConfigXML)
+	if err != nil {
+		return err
+	}
+	used, err := r.adopt(n, marks[h.Key()], h, mine, fresh)
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	if used {
+		return nil
+	}
+	if mark := (hostMark{Mark: r.Owner.Mark()}); n.Persistent && marks[h.Key()] != mark && !r.unmarked() {
+		if err := markHost(ctx, c, n, h.Key(), mark); err != nil {
 			return err
 		}
 	}
-	return PutReservation(ctx, c, network, want)
+	err = editDefinitions(ctx, c, what, uuid, func(n *hypervisor.Network, _ string, definition *libvirtxml.Network) ([]hypervisor.NetworkEdit, error) {
+		edits, err := r.edits(n, definition, marks, h)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", what, err)
+		}
+		return edits, nil
+	})
+	if err == nil {
+		placed.Store(placement{c, uuid, h.IP}, h.Key())
+	}
+	return err
 }
 
-// RemoveReservation takes a reservation away; one that is not there, or an absent network, is no error. A
-// reservation of the machine that has another address by now is not touched.
-func RemoveReservation(ctx context.Context, c *hypervisor.Client, network string, h hypervisor.DHCPHost) error {
-	what := fmt.Sprintf("remove reservation %s on network %q", h, network)
-	err := editReservations(ctx, c, what, network, func(_ *hypervisor.Network, n *libvirtxml.Network) ([]hypervisor.NetworkEdit, error) {
-		for _, other := range hypervisor.DHCPHosts(n) {
-			if other.Key() != h.Key() || other.IP != h.IP {
-				continue
-			}
-			index, err := subnetOf(n, h.IP)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", what, err)
-			}
-			return []hypervisor.NetworkEdit{hostUpdate(hypervisor.EditDelete, index, other, nil)}, nil
+// placement is an address on a network of one connection.
+type placement struct {
+	client  *hypervisor.Client
+	network string
+	ip      netip.Addr
+}
+
+// placed remembers by placement which machine this run has kept an address for, so that none of its resources takes it away
+// from another: one thing would be described twice.
+var placed sync.Map
+
+// adopt says whether a reservation for the machine is there already that is used as it is. Its error says whose one in the
+// way is.
+func (r Reservations) adopt(n *hypervisor.Network, mark hostMark, h hypervisor.DHCPHost, mine func(owner.Mark) bool, fresh bool) (bool, error) {
+	find := func(definition *libvirtxml.Network) *hypervisor.DHCPHost {
+		if definition == nil {
+			return nil
 		}
-		return nil, nil
-	})
+		for _, other := range hypervisor.DHCPHosts(definition) {
+			if other.Key() == h.Key() {
+				return &other
+			}
+		}
+		return nil
+	}
+	runs, has := find(n.Live), find(n.Config)
+	there := cmp.Or(runs, has)
+	switch {
+	case there == nil:
+		return false, nil
+	case mark.Listed && there.IP == h.IP && (h.Name == "" || there.Name == h.Name):
+		return true, nil
+	case mark.Listed:
+		return false, fmt.Errorf("the network's dhcp.hosts keeps %s (%q): write that address and name, or change it there", there, there.Name)
+	case mine(mark.Mark):
+		if fresh && there.IP != h.IP && r.unmarked() {
+			return false, fmt.Errorf("the machine has a reservation already: %s", there)
+		}
+		return false, nil
+	case n.Active() && n.Persistent && (runs == nil || has == nil) && r.sameState(mark.Mark):
+		return false, nil // half of what this state made was taken away by hand
+	case *there == h && mark.ID == "":
+		return n.Active() == (runs != nil) && (!n.Persistent || has != nil && *has == h), nil
+	}
+	return false, r.foreign(n, *there, mark.Mark)
+}
+
+func (r Reservations) foreign(n *hypervisor.Network, h hypervisor.DHCPHost, whose owner.Mark) error {
+	return &owner.ForeignError{What: "reservation " + h.String(), Place: fmt.Sprintf("network %q", n.Name), ImportID: r.ImportID, Owner: whose}
+}
+
+// MakesRoom says whether a reservation in the way is one of this state, which the plan takes elsewhere or removes: two of the
+// plan that want one address are a matter of their claims.
+func (r Reservations) MakesRoom(n *hypervisor.Network, other hypervisor.DHCPHost) bool {
+	marks, err := hostMarksOf(n.ConfigXML)
+	return err == nil && r.sameState(marks[other.Key()].Mark) && !marks[other.Key()].Listed
+}
+
+// Lists says whether a network lists a reservation itself.
+func Lists(n *hypervisor.Network, h hypervisor.DHCPHost) bool {
+	marks, err := hostMarksOf(n.ConfigXML)
+	return err == nil && marks[h.Key()].Listed
+}
+
+// makesRoom says whether a reservation is one of this state that this run has not put where it is: the plan has found no
+// two resources that want one address, so its own resource is about to take it elsewhere, or has it removed.
+func (r Reservations) makesRoom(n *hypervisor.Network, mark hostMark, other hypervisor.DHCPHost) bool {
+	key, here := placed.Load(placement{r.Client, n.UUID, other.IP})
+	return r.sameState(mark.Mark) && !mark.Listed && (!here || key != other.Key())
+}
+
+// markHost notes in the network's configuration whose a reservation is; the zero mark takes the note away.
+func markHost(ctx context.Context, c *hypervisor.Client, n *hypervisor.Network, key string, mark hostMark) error {
+	root, err := parseXML(n.ConfigXML)
+	if err != nil {
+		return err
+	}
+	marks := readHostMarks(root)
+	was := maps.Clone(marks)
+	if marks[key] = mark; mark == (hostMark{}) {
+		delete(marks, key)
+	}
+	if maps.Equal(was, marks) {
+		return nil
+	}
+	writeHostMarks(root, marks)
+	return writeConfiguration(ctx, c, n, render(root)+"\n")
+}
+
+// Update turns one reservation into another: in place where the machine is the same, else by taking the old one away first,
+// because libvirt refuses two of one address.
+func (r Reservations) Update(ctx context.Context, was, want hypervisor.DHCPHost) error {
+	if was.Key() != want.Key() {
+		if err := r.Remove(ctx, was); err != nil {
+			return err
+		}
+	}
+	return r.Put(ctx, want)
+}
+
+// Remove takes a reservation away; one that is not there, or an absent network, is no error. One of the machine that has
+// another address by now is not touched, and neither is one that the network lists itself. Another owner's is an
+// *owner.ForeignError.
+func (r Reservations) Remove(ctx context.Context, h hypervisor.DHCPHost) error {
+	err := r.remove(ctx, h)
 	if hypervisor.IsNotFound(err) {
 		return nil
 	}
 	return err
 }
 
-func hostXML(h hypervisor.DHCPHost, lease *libvirtxml.NetworkDHCPLease) string {
-	out := libvirtxml.NetworkDHCPHost{ID: h.ID, Name: h.Name, IP: h.IP.String(), Lease: lease}
-	if !h.IP.Is6() { // libvirt refuses a MAC on IPv6
-		out.MAC = strings.ToLower(h.MAC)
-	}
-	text, err := xml.Marshal(out)
-	if err != nil {
-		panic(fmt.Sprintf("marshal %+v: %v", out, err)) // plain strings always marshal
-	}
-	return string(text)
-}
-
-// subnetOf finds the place of the <ip> element that an address belongs to.
-func subnetOf(n *libvirtxml.Network, address netip.Addr) (int, error) {
-	var subnets []string
-	for i, ip := range n.IPs {
-		p, err := hypervisor.Subnet(ip)
-		if err != nil {
-			return 0, err
-		}
-		if p.Contains(address) {
-			return i, nil
-		}
-		subnets = append(subnets, p.Masked().String())
-	}
-	if len(subnets) == 0 {
-		return 0, fmt.Errorf("the network has no subnet of its own, so libvirt gives no addresses on it")
-	}
-	return 0, fmt.Errorf("%s is outside the network's subnets: %s", address, strings.Join(subnets, ", "))
-}
-
-// editReservations changes a network in place, one change at a time.
-func editReservations(ctx context.Context, c *hypervisor.Client, what, nameOrUUID string, changes func(n *hypervisor.Network, definition *libvirtxml.Network) ([]hypervisor.NetworkEdit, error)) error {
-	uuid, err := c.NetworkUUID(ctx, nameOrUUID)
+func (r Reservations) remove(ctx context.Context, h hypervisor.DHCPHost) error {
+	c, what := r.Client, fmt.Sprintf("remove reservation %s on network %q", h, r.Network)
+	uuid, err := c.NetworkUUID(ctx, r.Network)
 	if err != nil {
 		return err
 	}
 	defer c.LockNetwork(uuid)()
 	defer c.ForgetPlan()
-	return editDefinitions(ctx, c, what, uuid, func(n *hypervisor.Network, _ string, definition *libvirtxml.Network) ([]hypervisor.NetworkEdit, error) {
-		return changes(n, definition)
-	})
+	n, err := c.Network(ctx, uuid)
+	if err != nil {
+		return err
+	}
+	marks, err := hostMarksOf(n.ConfigXML)
+	if err != nil {
+		return err
+	}
+	mark := marks[h.Key()]
+	same := func(other hypervisor.DHCPHost) bool { return other.Key() == h.Key() && other.IP == h.IP }
+	there := slices.ContainsFunc(hypervisor.DHCPHosts(n.Config), same) || slices.ContainsFunc(hypervisor.DHCPHosts(n.Current()), same)
+	if there && !mark.Listed {
+		if !r.owns(mark.Mark) {
+			return r.foreign(n, h, mark.Mark)
+		}
+		err = editDefinitions(ctx, c, what, uuid, func(_ *hypervisor.Network, _ string, definition *libvirtxml.Network) ([]hypervisor.NetworkEdit, error) {
+			for _, other := range hypervisor.DHCPHosts(definition) {
+				if same(other) { // wherever it is: the network may have left the subnet of its address
+					return []hypervisor.NetworkEdit{hostUpdate(hypervisor.EditDelete, placeOf(definition, other), other, nil)}, nil
+				}
+			}
+			return nil, nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	placed.CompareAndDelete(placement{c, uuid, h.IP}, h.Key())
+	if mark.ID == "" || !r.Owner.Owns(mark.Mark) || !n.Persistent {
+		return nil
+	}
+	if n, err = c.Network(ctx, uuid); err != nil {
+		return err
+	}
+	mark.Mark = owner.Mark{}
+	return markHost(ctx, c, n, h.Key(), mark)
+}
+
+// PutReservation is Put for a resource that leaves no marks.
+func PutReservation(ctx context.Context, c *hypervisor.Client, network string, h hypervisor.DHCPHost) error {
+	return Reservations{Client: c, Network: network}.Put(ctx, h)
+}
+
+// AddReservation is Add for a resource that leaves no marks.
+func AddReservation(ctx context.Context, c *hypervisor.Client, network string, h hypervisor.DHCPHost) error {
+	return Reservations{Client: c, Network: network}.Add(ctx, h)
+}
+
+// RemoveReservation is Remove for a resource that leaves no marks.
+func RemoveReservation(ctx context.Context, c *hypervisor.Client, network string, h hypervisor.DHCPHost) error {
+	return Reservations{Client: c, Network: network}.Remove(ctx, h)
 }

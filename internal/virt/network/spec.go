@@ -44,6 +44,7 @@ func readSpec(n *hypervisor.Network, known ...netip.Prefix) (Spec, error) {
 			return got, err
 		}
 		live = Running(live, got.Definition)
+		live.DHCP = live.DHCP.withHosts(got.DHCP.hosts(), hypervisor.DHCPHosts(n.Live))
 		got.Live = &live
 	}
 	return got, nil
@@ -60,4 +61,23 @@ func (s *Spec) setLostRoutes(lost []StaticRoute) {
 	if s.Live != nil {
 		s.Live.Routes = WithoutLost(s.Live.Routes, lost, s.Routes)
 	}
+}
+
+// withHosts is the DHCP of what runs, with those of the listed reservations that it has: which are listed, only the
+// configuration says.
+func (d *DHCP) withHosts(listed map[string]Host, runs []hypervisor.DHCPHost) *DHCP {
+	if d == nil {
+		return nil
+	}
+	c := *d
+	c.Hosts = nil
+	for _, h := range runs {
+		if _, ok := listed[h.MAC]; ok && h.MAC != "" {
+			if c.Hosts == nil {
+				c.Hosts = map[string]Host{}
+			}
+			c.Hosts[h.MAC] = Host{h.IP, h.Name}
+		}
+	}
+	return &c
 }

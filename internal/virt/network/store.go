@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 )
 
 // Store is where one network lives.
@@ -18,16 +19,44 @@ type Store struct {
 	Ref string
 	// Known are the subnets that state or plan have, which tell this resource's from others of the same network.
 	Known []netip.Prefix
+	// Owner is what the resource may call its own, ImportID what `terraform import` takes for the network.
+	Owner    owner.Claim
+	ImportID string
+	// taken says that a create took the network over, so that its mark need not be this resource's yet.
+	taken bool
 	// written says that the network was just made or changed: what is read then is what Terraform expects.
 	written bool
 }
 
-// Get reads the network. The error is hypervisor.ErrNotFound where there is none.
+// Claim is what the state keeps of whose the network is.
+func (s *Store) Claim() owner.Claim { return s.Owner }
+
+// mine returns an *owner.ForeignError where the network is another state's. One that nobody marked is the one with the UUID
+// that the state has.
+func (s *Store) mine(n *hypervisor.Network) (found owner.Mark, err error) {
+	found, err = markOf(n.ConfigXML)
+	if err == nil && found.ID != "" && !s.Owner.Owns(found) {
+		err = s.foreign(n, found)
+	}
+	return found, err
+}
+
+func (s *Store) foreign(n *hypervisor.Network, whose owner.Mark) error {
+	return &owner.ForeignError{What: fmt.Sprintf("network %q (UUID %s)", n.Name, n.UUID), Place: "the networks of " + s.Client.URI(), ImportID: s.ImportID, Owner: whose}
+}
+
+// Get reads the network. The error is hypervisor.ErrNotFound where there is none, and an *owner.ForeignError where it is
+// another state's.
 func (s *Store) Get(ctx context.Context) (Spec, error) {
 	n, err := s.Client.Network(ctx, s.Ref)
 	if err != nil {
 		return Spec{}, err
 	}
+	mark, err := s.mine(n)
+	if err != nil {
+		return Spec{}, err
+	}
+	s.Owner = s.Owner.Found(mark)
 	got, err := readSpec(n, s.Known...)
 	if err != nil {
 		return got, err
@@ -39,30 +68,36 @@ func (s *Store) Get(ctx context.Context) (Spec, error) {
 	return got, err
 }
 
-// Create defines and starts the network. One of the same name and meaning that an interrupted apply of this provider left
-// behind is completed; any other of that name is an error.
+// Create defines and starts the network. One of that name that a killed run of the same workspace left behind is completed; any
+// other is an *owner.ForeignError.
 func (s *Store) Create(ctx context.Context, want Spec) (Spec, error) {
 	uuid, err := s.create(ctx, want)
 	if err != nil {
 		return Spec{}, err
 	}
-	s.Ref, s.written = uuid, true
-	return s.Get(ctx)
+	s.Ref, s.written, s.Owner = uuid, true, s.Owner.Written()
+	return s.readBack(ctx)
+}
+
+// readBack reads what was just made or changed.
+func (s *Store) readBack(ctx context.Context) (Spec, error) {
+	got, err := s.Get(ctx)
+	if err != nil {
+		return got, fmt.Errorf("read the network back: %w", err)
+	}
+	return got, nil
 }
 
 func (s *Store) create(ctx context.Context, want Spec) (uuid string, err error) {
 	c := s.Client
 	switch there, err := c.Network(ctx, want.Name); {
 	case err == nil:
-		return there.UUID, s.complete(ctx, there, want)
+		return s.complete(ctx, there, want)
 	case !hypervisor.IsNotFound(err):
 		return "", err
 	}
-	xml, err := want.Render("")
+	xml, err := s.render(want.Definition, "")
 	if err != nil {
-		return "", err
-	}
-	if xml, err = Mark(xml); err != nil {
 		return "", err
 	}
 	if uuid, err = c.DefineNetwork(ctx, want.Name, xml); err != nil {
@@ -76,19 +111,34 @@ func (s *Store) create(ctx context.Context, want Spec) (uuid string, err error) 
 	return uuid, nil
 }
 
-// complete takes over what an interrupted apply left behind.
-func (s *Store) complete(ctx context.Context, there *hypervisor.Network, want Spec) error {
-	has, err := Parse(there.ConfigXML, want.Subnet, want.Subnet6)
+// complete takes over what a killed run left behind, and makes it what it shall be.
+func (s *Store) complete(ctx context.Context, there *hypervisor.Network, want Spec) (uuid string, err error) {
+	mark, err := markOf(there.ConfigXML)
 	if err != nil {
-		return err
+		return "", err
 	}
-	if want.Bridge == "" {
-		want.Bridge = has.Bridge
+	if !s.Owner.MayTake(mark) {
+		return "", s.foreign(there, mark)
 	}
-	if !Marked(there.ConfigXML) || !Equal(has, want.Definition) {
-		return fmt.Errorf("a network %q is there already (UUID %s); to manage it, run: terraform import ADDRESS %s", want.Name, there.UUID, want.Name)
+	s.Ref, s.Known, s.taken = there.UUID, []netip.Prefix{want.Subnet, want.Subnet6}, true
+	if err := s.update(ctx, want); err != nil || !want.Active {
+		return there.UUID, err
 	}
-	return setState(ctx, s.Client, there.UUID, want.State)
+	return there.UUID, MendRoutes(ctx, s.Client, there.UUID)
+}
+
+// render is the definition on XML that libvirt has, or "", with the mark of whose it is.
+func (s *Store) render(want Definition, onto string, known ...netip.Prefix) (string, error) {
+	xml, err := want.Render(onto, known...)
+	if err != nil {
+		return "", err
+	}
+	root, err := parseXML(xml)
+	if err != nil {
+		return "", err
+	}
+	renderMark(root, s.Owner.Mark())
+	return render(root) + "\n", nil
 }
 
 func setState(ctx context.Context, c *hypervisor.Client, uuid string, state State) error {
@@ -117,8 +167,8 @@ func (s *Store) Update(ctx context.Context, was, want Spec) (Spec, error) {
 			return Spec{}, err
 		}
 	}
-	s.Known = []netip.Prefix{want.Subnet, want.Subnet6}
-	return s.Get(ctx)
+	s.Known, s.Owner = []netip.Prefix{want.Subnet, want.Subnet6}, s.Owner.Written()
+	return s.readBack(ctx)
 }
 
 func (s *Store) update(ctx context.Context, want Spec) error {
@@ -131,6 +181,10 @@ func (s *Store) update(ctx context.Context, want Spec) error {
 	defer c.ForgetPlan()
 	n, err := c.Network(ctx, uuid)
 	if err != nil {
+		return err
+	}
+	mark, err := s.mine(n)
+	if err != nil && !s.taken {
 		return err
 	}
 	config, err := Parse(n.ConfigXML, s.Known...)
@@ -148,7 +202,7 @@ func (s *Store) update(ctx context.Context, want Spec) error {
 		want.Bridge = config.Bridge
 	}
 	restart := n.Active() && want.Active && NeedsRestart(live, want.Definition)
-	if restart || NeedsDefinition(config, want.Definition) || !n.Persistent { // somebody took its configuration away
+	if restart || NeedsDefinition(config, want.Definition) || mark != s.Owner.Mark() || !n.Persistent { // somebody took its configuration away
 		return s.redefine(ctx, n, config, want, restart)
 	}
 	if err := edit(ctx, c, n, config, want.Definition); err != nil {
@@ -160,11 +214,11 @@ func (s *Store) update(ctx context.Context, want Spec) error {
 // redefine replaces the configuration, and the running network where it must.
 func (s *Store) redefine(ctx context.Context, n *hypervisor.Network, was Definition, want Spec, restart bool) (err error) {
 	c := s.Client
-	xml, err := want.Render(n.ConfigXML, was.Subnet, was.Subnet6)
+	xml, err := s.render(want.Definition, n.ConfigXML, was.Subnet, was.Subnet6)
 	if err != nil {
 		return err
 	}
-	if _, err := c.DefineNetwork(ctx, n.Name, xml); err != nil {
+	if err := writeConfiguration(ctx, c, n, xml); err != nil {
 		return err
 	}
 	if !restart {
@@ -212,6 +266,9 @@ func (s *Store) Delete(ctx context.Context) error {
 		return nil
 	}
 	if err != nil {
+		return err
+	}
+	if _, err := s.mine(n); err != nil {
 		return err
 	}
 	defer c.LockNetwork(n.UUID)()

@@ -98,12 +98,12 @@ func reservations(t *testing.T, active bool) {
 	if err := AddReservation(ctx, c, "acc-dhcp", moved); err == nil {
 		t.Fatal("adding changed a reservation that was there")
 	}
-	if err := UpdateReservation(ctx, c, "acc-dhcp", first, moved); err != nil {
+	if err := (Reservations{Client: c, Network: "acc-dhcp"}).Update(ctx, first, moved); err != nil {
 		t.Fatal(err)
 	}
 	other := moved
 	other.MAC = "52:54:00:00:00:09"
-	if err := UpdateReservation(ctx, c, "acc-dhcp", moved, other); err != nil {
+	if err := (Reservations{Client: c, Network: "acc-dhcp"}).Update(ctx, moved, other); err != nil {
 		t.Fatal(err)
 	}
 	for _, flags := range [][]string{nil, {"--inactive"}} {

@@ -1,0 +1,161 @@
+package network
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/alloc"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+)
+
+// Reservation is a fixed address for one machine, in plain values.
+type Reservation struct {
+	hypervisor.DHCPHost
+	// Text is the address as it was written, for Validate to refuse.
+	Text string
+}
+
+var (
+	// duid is two to 130 bytes in hexadecimal (RFC 8415, section 11.1).
+	duid        = regexp.MustCompile(`^[0-9a-fA-F]{1,2}(:[0-9a-fA-F]{1,2}){1,129}$`)
+	machineName = regexp.MustCompile(`^[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(\.[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*$`)
+)
+
+// Validate finds what is wrong without asking any machine. Paths are those of the resource's attributes.
+func (r Reservation) Validate() []service.Problem {
+	var found []service.Problem
+	add := func(attribute, summary, format string, args ...any) {
+		found = append(found, service.Problemf([]any{attribute}, summary, format, args...))
+	}
+	if r.Text != "" && (!r.IP.IsValid() || r.IP.Zone() != "") {
+		add("ip", "Invalid address", "write an IP address such as 10.0.0.1, not %q", r.Text)
+	}
+	if r.MAC != "" {
+		if mac, err := alloc.CanonicalMAC(r.MAC); err != nil {
+			add("mac", "Invalid MAC address", "write six bytes such as 52:54:00:aa:6c:b1, not %q", r.MAC)
+		} else if strings.ContainsAny(mac[1:2], "13579bdf") {
+			add("mac", "Invalid MAC address", "%s is a multicast address, which no machine has", mac)
+		}
+	}
+	if r.ID != "" && !duid.MatchString(r.ID) {
+		add("duid", "Invalid DUID", "write bytes in hexadecimal with colons between them, not %q", r.ID)
+	}
+	if r.Name != "" && !machineName.MatchString(r.Name) {
+		add("hostname", "Invalid host name", "write letters, digits, hyphens and dots, not %q", r.Name)
+	}
+	switch {
+	case r.IP.Is4() && r.MAC == "":
+		add("mac", "Missing MAC address", "IPv4 reservations are for a MAC address")
+	case r.IP.Is4() && r.ID != "":
+		add("duid", "DUID of an IPv4 reservation", "leave duid out: IPv4 reservations are for a MAC address")
+	case r.IP.Is6() && r.MAC != "":
+		add("mac", "MAC address of an IPv6 reservation", "write duid or hostname instead: DHCPv6 does not know machines by their MAC address")
+	case r.IP.Is6() && r.ID == "" && r.Name == "":
+		add("duid", "Missing machine", "write duid or hostname: IPv6 reservations are for one of them")
+	}
+	return found
+}
+
+// IsDUID says whether a text is a DHCP unique identifier.
+func IsDUID(text string) bool { return duid.MatchString(text) }
+
+// ReservationStore is where one reservation lives.
+type ReservationStore struct {
+	Reservations
+	// Key is the reservation that state or plan has.
+	Key Reservation
+}
+
+// Claim is what the state keeps of whose the reservation is.
+func (s *ReservationStore) Claim() owner.Claim { return s.Owner }
+
+// isFor says whether a reservation is for the machine that this one is for.
+func (s *ReservationStore) isFor(h hypervisor.DHCPHost) bool {
+	switch {
+	case s.Key.MAC != "":
+		return h.MAC == s.Key.MAC
+	case s.Key.ID != "":
+		return hypervisor.CanonicalDUID(h.ID) == hypervisor.CanonicalDUID(s.Key.ID)
+	}
+	return h.MAC == "" && h.ID == "" && h.Name == s.Key.Name
+}
+
+// Get looks in the configuration, which survives, and in the running network, which answers: a reservation that one of them
+// lacks is not there (hypervisor.ErrNotFound), and one that differs is as the one that differs from the key has it. One that
+// became another's is an *owner.ForeignError.
+func (s *ReservationStore) Get(ctx context.Context) (Reservation, error) {
+	n, err := s.Client.Network(ctx, s.Network)
+	if err != nil {
+		return Reservation{}, err
+	}
+	found, there := s.find(n)
+	if !there {
+		return Reservation{}, fmt.Errorf("read reservation %s on network %q: %w", s.Key, n.Name, hypervisor.ErrNotFound)
+	}
+	marks, err := hostMarksOf(n.ConfigXML)
+	if err != nil {
+		return Reservation{}, err
+	}
+	mark := marks[found.Key()]
+	used := mark.Listed || mark.ID == "" && found == s.Key.DHCPHost // as it is, whoever made it
+	switch {
+	case s.Owner.Owns(mark.Mark):
+		s.Owner = s.Owner.Found(mark.Mark)
+	case !used:
+		return Reservation{}, s.foreign(n, found, mark.Mark)
+	}
+	if mark.Listed && s.Key.Name == "" {
+		found.Name = "" // what the network's own list tells the machine
+	}
+	return Reservation{DHCPHost: found}, nil
+}
+
+func (s *ReservationStore) find(n *hypervisor.Network) (found hypervisor.DHCPHost, there bool) {
+	hosts := hypervisor.DHCPHosts(n.Config)
+	at := slices.IndexFunc(hosts, s.isFor)
+	if at < 0 {
+		return found, false
+	}
+	if found = hosts[at]; !n.Active() {
+		return found, true
+	}
+	live := hypervisor.DHCPHosts(n.Live)
+	if at = slices.IndexFunc(live, s.isFor); at < 0 {
+		return found, false
+	}
+	if found.IP == s.Key.IP && found.Name == s.Key.Name {
+		found = live[at]
+	}
+	return found, true
+}
+
+// Create adds the reservation. One that the network lists itself, and an equal one that nobody marked, are used as they are.
+func (s *ReservationStore) Create(ctx context.Context, want Reservation) (Reservation, error) {
+	if err := s.Add(ctx, want.DHCPHost); err != nil {
+		return want, err
+	}
+	return s.readBack(ctx, want)
+}
+
+// Update changes address or name in place. The machine is known by its MAC address or DUID; one that is known by its name is
+// removed and added.
+func (s *ReservationStore) Update(ctx context.Context, was, want Reservation) (Reservation, error) {
+	if err := s.Reservations.Update(ctx, was.DHCPHost, want.DHCPHost); err != nil {
+		return want, err
+	}
+	return s.readBack(ctx, want)
+}
+
+func (s *ReservationStore) readBack(ctx context.Context, want Reservation) (Reservation, error) {
+	s.Key, s.Owner = want, s.Owner.Written()
+	return s.Get(ctx)
+}
+
+// Delete takes the reservation away, unless the network lists it. Another owner's, or a person's that was used as it is,
+// stays, with an *owner.ForeignError.
+func (s *ReservationStore) Delete(ctx context.Context) error { return s.Remove(ctx, s.Key.DHCPHost) }
