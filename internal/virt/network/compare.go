@@ -86,7 +86,11 @@ func Edits(definition string, marks hostMarks, was, want Definition) ([]hypervis
 	}
 	want = want.canonical()
 	p := parser{root: root}
-	deletes, adds := rangeEdits(&p, want)
+	has, err := Parse(definition, want.Subnet, want.Subnet6)
+	if err != nil {
+		return nil, err
+	}
+	deletes, adds := rangeEdits(&p, has, want)
 	d, a := recordEdits(&p, want)
 	unlisted, listed, err := listedHostEdits(&p, marks, was, want)
 	if err != nil {
@@ -95,23 +99,22 @@ func Edits(definition string, marks hostMarks, was, want Definition) ([]hypervis
 	return slices.Concat(deletes, d, unlisted, adds, a, leaseEdits(&p, was, want), listed), p.err
 }
 
-// rangeEdits compares ranges with their lease times.
-func rangeEdits(p *parser, want Definition) (deletes, adds []hypervisor.NetworkEdit) {
+// rangeEdits compares ranges with their lease times, where the definition has those of has.
+func rangeEdits(p *parser, has, want Definition) (deletes, adds []hypervisor.NetworkEdit) {
 	known := []netip.Prefix{want.Subnet, want.Subnet6}
 	four, six := p.modelled(false, known), p.modelled(true, known)
 	for i, ip := range p.root.SelectElements("ip") {
 		if ip != four && ip != six {
 			continue
 		}
-		var wanted []*etree.Element
-		for _, r := range want.DHCP.ranges() {
-			if r.Start.Is6() == (ip == six) {
-				wanted = append(wanted, rangeElement(r, want.DHCP.LeaseSeconds))
-			}
-		}
-		var present []*etree.Element
+		var present, wanted []*etree.Element
 		if d := ip.SelectElement("dhcp"); d != nil {
 			present = d.SelectElements("range")
+		}
+		for _, r := range want.DHCP.ranges() {
+			if r.Start.Is6() == (ip == six) {
+				wanted = append(wanted, p.rangeOf(r, present, has.DHCP.lease(), want.DHCP.lease()))
+			}
 		}
 		same := func(a, b *etree.Element) bool { return p.rangeKey(a) == p.rangeKey(b) }
 		for _, e := range without(present, wanted, same) {

@@ -46,6 +46,26 @@ func (p *parser) leaseOf(e *etree.Element) *int64 {
 
 func sameLease(a, b *int64) bool { return a == b || a != nil && b != nil && *a == *b }
 
+// rangeOf is the element of a range: the present one, where it is there. It follows the network's lease time, unless it has
+// one of its own, or none where another range has one: somebody gave it that by hand.
+func (p *parser) rangeOf(r Range, present []*etree.Element, was, want *int64) *etree.Element {
+	at := slices.IndexFunc(present, func(e *etree.Element) bool {
+		return p.address(attr(e, "start")) == r.Start && p.address(attr(e, "end")) == r.End
+	})
+	if at < 0 {
+		return rangeElement(r, want)
+	}
+	e := present[at].Copy()
+	if !sameLease(p.leaseOf(e), was) || sameLease(was, want) {
+		return e
+	}
+	removeNamed(e, "lease")
+	if want != nil {
+		e.AddChild(leaseElement(*want))
+	}
+	return e
+}
+
 // follow takes a reservation along when its network's lease time changes, and says whether that changed it.
 func (p *parser) follow(host *etree.Element, was, want *int64, ranges bool) bool {
 	has := p.leaseOf(host)

@@ -90,3 +90,27 @@ func TestALeaseTimeWithoutRangesIsTheConfigurations(t *testing.T) {
 		}
 	}
 }
+
+func TestARangeWithoutALeaseTimeGetsNoneWithAnotherChange(t *testing.T) {
+	const byHand = `<network><name>n</name><bridge name='br0'/><ip address='10.0.0.1' prefix='24'><dhcp>
+<range start='10.0.0.10' end='10.0.0.20'><lease expiry='10' unit='minutes'/></range><range start='10.0.0.30' end='10.0.0.40'/></dhcp></ip></network>`
+	was, err := Parse(byHand)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := was
+	want.Domain = "a.example"
+	xml, err := want.Render(byHand)
+	if err != nil || strings.Count(xml, "<lease") != 1 || !strings.Contains(xml, `unit="minutes"`) {
+		t.Errorf("%v: the ranges' lease times changed:\n%s", err, xml)
+	}
+	if edits, err := Edits(byHand, nil, was, want); err != nil || len(edits) != 0 {
+		t.Errorf("the ranges are edited: %v, %v", edits, err)
+	}
+	longer := was
+	longer.DHCP = &DHCP{Ranges: was.DHCP.Ranges, LeaseSeconds: seconds(7200)}
+	edits, err := Edits(byHand, nil, was, longer)
+	if err != nil || len(edits) != 2 || !strings.Contains(edits[1].XML, "7200") || strings.Contains(edits[0].XML+edits[1].XML, "10.0.0.30") {
+		t.Errorf("the network's lease time leads to %v, %v", edits, err)
+	}
+}

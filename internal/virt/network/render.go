@@ -174,14 +174,15 @@ func (n Definition) renderDHCP(ip *etree.Element, six bool, lease *int64) {
 	d := ensure(ip, "dhcp")
 	ranges := n.rangesOf(six)
 	hosts := d.SelectElements("host")
-	bootp := d.SelectElement("bootp")
+	present, bootp := d.SelectElements("range"), d.SelectElement("bootp")
 	remove(d, func(e *etree.Element) bool {
 		return e.FullTag() == "range" || e.FullTag() == "host" || e.FullTag() == "bootp"
 	})
+	p := &parser{root: ip}
 	for _, r := range ranges {
-		d.AddChild(rangeElement(r, n.DHCP.LeaseSeconds))
+		d.AddChild(p.rangeOf(r, present, lease, n.DHCP.lease()))
 	}
-	for p := (&parser{root: ip}); len(hosts) > 0; hosts = hosts[1:] {
+	for ; len(hosts) > 0; hosts = hosts[1:] {
 		p.follow(hosts[0], lease, n.DHCP.lease(), len(ranges) > 0)
 		d.AddChild(hosts[0]) // all else of a reservation is its owner's
 	}
