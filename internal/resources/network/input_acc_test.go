@@ -65,7 +65,7 @@ func TestAccNetworkThatIsThereIsNotTakenOver(t *testing.T) {
 	shell(t, "sh", "-c", "printf '<network><name>acc0</name><bridge name=\"accbr0\"/><ip address=\"10.91.0.254\" prefix=\"24\"/></network>' >$TMPDIR/there.xml && virsh net-define $TMPDIR/there.xml")
 	before := shell(t, "virsh", "net-dumpxml", "acc0")
 	test(t, "acc0",
-		resource.TestStep{Config: config(management), ExpectError: spaced("terraform import ADDRESS acc0")},
+		resource.TestStep{Config: config(management), ExpectError: spaced("import it as \"acc0\"")},
 		resource.TestStep{Config: config(management + "mode = \"isolated\"\nautostart = false"), ResourceName: address, ImportState: true, ImportStateId: "acc0", ImportStatePersist: true,
 			ImportStateCheck: nil},
 		resource.TestStep{Config: config(management + "mode = \"isolated\"\nautostart = false\nactive = false"), ConfigPlanChecks: unchanged, Check: func(*terraform.State) error {
