@@ -91,7 +91,7 @@ var mtu = regexp.MustCompile(`\n *<mtu size='\d+'/>`)
 // even checks that the network's two definitions are equal, but for an MTU that nobody asked for.
 func even(t *testing.T) resource.TestCheckFunc {
 	return func(*terraform.State) error {
-		live, config := connections.ReplaceAllString(shell(t, "virsh", "net-dumpxml", "acc0"), ""), shell(t, "virsh", "net-dumpxml", "--inactive", "acc0")
+		live, config := differs.ReplaceAllString(shell(t, "virsh", "net-dumpxml", "acc0"), ""), differs.ReplaceAllString(shell(t, "virsh", "net-dumpxml", "--inactive", "acc0"), "")
 		if !mtu.MatchString(config) {
 			live = mtu.ReplaceAllString(live, "")
 		}
