@@ -21,11 +21,31 @@ timed() {
 
 median() { tr ' ' '\n' <<<"${samples[$1]}" | sed '/^$/d' | sort -n | awk '{ v[NR] = $1 } END { print (NR % 2) ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'; }
 
+# row WHAT MEASURED GOAL [BESIDE]: a row of the table, on the terminal and for the documentation (BENCH_TABLE).
+row() {
+	printf '%-62s %10s   goal %s%s\n' "$1" "$2" "$3" "${4:+   ($4)}"
+	if [[ -n ${BENCH_TABLE:-} ]]; then
+		printf '| %s | %s | %s |\n' "$(sed 's/^ *//' <<<"$1")" "$2${4:+ ($4)}" "$3" >>"$BENCH_TABLE"
+	fi
+}
+
 # figure WHAT NAME GOAL: a row of medians in seconds.
-figure() { printf '%-58s %8.2f s   goal %s\n' "$1" "$(median "$2")" "$3"; }
+figure() { row "$1" "$(printf '%.2f s' "$(median "$2")")" "$3"; }
 
 # ratio WHAT NAME BASE GOAL: a row of medians compared.
 ratio() {
-	printf '%-58s %8.2f x   goal %s   (%.2f s against %.2f s)\n' "$1" \
-		"$(awk -v a="$(median "$2")" -v b="$(median "$3")" 'BEGIN { print a / b }')" "$4" "$(median "$2")" "$(median "$3")"
+	row "$1" "$(awk -v a="$(median "$2")" -v b="$(median "$3")" 'BEGIN { printf "%.2f x", a / b }')" "$4" "$(printf '%.2f s against %.2f s' "$(median "$2")" "$(median "$3")")"
+}
+
+# peak prints the most memory in MiB that the provider below a process has had resident, until that process ends.
+peak() {
+	local most=0 kib pid
+	while kill -0 "$1" 2>/dev/null; do
+		for pid in $(pgrep -P "$1" -f terraform-provider-virtcluster); do
+			kib=$(awk '/^VmHWM/ { print $2 }' "/proc/$pid/status" 2>/dev/null) || continue
+			((${kib:-0} > most)) && most=$kib
+		done
+		sleep 0.05
+	done
+	echo $((most / 1024))
 }

@@ -131,3 +131,18 @@ func TestAccReservationGoesAlongWithItsNetworksSubnet(t *testing.T) {
 	hosts(t)(nil)
 	s.Run("destroy", "-auto-approve")
 }
+
+func TestAccReservationOfTheVersionBeforePlansEmpty(t *testing.T) {
+	acctest.BothCLIs(t)
+	withNetwork(t)
+	s := acctest.NewState(t)
+	s.Apply(reserving("r", shared, "10.93.0.5"))
+	s.Age(nil)
+	file := t.TempDir() + "/network.xml"
+	acctest.Run(t, "sh", "-c", `virsh net-dumpxml --inactive accres0 | sed "/<virtcluster-hosts:hosts/,/<\/virtcluster-hosts:hosts>/d" >"$0" && virsh net-define "$0"`, file)
+	s.Settled()
+	s.Apply(reserving("r", shared, "10.93.0.6"))
+	s.Settled()
+	s.Run("destroy", "-auto-approve")
+	hosts(t)(nil)
+}
