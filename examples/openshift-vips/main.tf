@@ -13,13 +13,21 @@ provider "virtcluster" {
 
 locals {
   roles = {
+    # chk_ocp: the API server, and the load balancer before it.
     api = {
       address = var.api_vip
-      check   = { name = "readyz", script = "/usr/bin/curl -o /dev/null -kLfs https://localhost:6443/readyz" }
+      check   = <<-EOT
+        #!/bin/sh
+        /usr/bin/timeout 0.9 /usr/bin/curl -o /dev/null -kLfs https://localhost:6443/readyz && /usr/bin/timeout 0.9 /usr/bin/curl -o /dev/null -kLfs https://localhost:${var.balancer_port}/readyz
+      EOT
     }
+    # chk_ingress: the router.
     ingress = {
       address = var.ingress_vip
-      check   = { name = "healthz", script = "/usr/bin/curl -o /dev/null -Lfs http://localhost:1936/healthz" }
+      check   = <<-EOT
+        #!/bin/sh
+        /usr/bin/timeout 0.9 /usr/bin/curl -o /dev/null -Lfs http://localhost:1936/healthz
+      EOT
     }
   }
 }
@@ -48,7 +56,7 @@ resource "virtcluster_vip" "openshift" {
     state        = "BACKUP"
   }]
 
-  track = [{ name = each.value.check.name, script = each.value.check.script, interval = 1, weight = 50 }]
+  track = [{ name = "check", script_content = each.value.check, interval = 1, weight = 50 }]
 }
 
 output "vips" {

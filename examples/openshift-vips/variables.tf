@@ -22,6 +22,12 @@ variable "api_vip" {
   default     = "10.0.0.250"
 }
 
+variable "balancer_port" {
+  description = "Port of the machine's own load balancer before the API servers: 9445 in OpenShift, 50936 in its first releases."
+  type        = number
+  default     = 9445
+}
+
 variable "ingress_vip" {
   description = "Virtual address of the router, *.apps."
   type        = string

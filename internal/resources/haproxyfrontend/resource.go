@@ -71,7 +71,7 @@ func id(m *model) string {
 
 func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[haproxy.Frontend], error) {
 	name := m.Name.ValueString()
-	return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), crud.Part[haproxy.Frontend]{
+	part, err := crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), crud.Part[haproxy.Frontend]{
 		Daemon:   haproxy.Daemon{},
 		Owner:    crosscheck.Proxy("frontend", name),
 		Place:    haproxy.ConfigPath,
@@ -86,4 +86,8 @@ func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[haproxy.Fr
 		},
 		Drop: func(t transaction.Tree) error { return haproxy.DropFrontend(t, name) },
 	})
+	if err != nil {
+		return nil, err
+	}
+	return announced{part}, nil
 }

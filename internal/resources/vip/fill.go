@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/netip"
 	"slices"
+	"strconv"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -18,7 +19,7 @@ var (
 		"service_node": types.StringType, "interface": types.StringType, "address": types.StringType, "priority": types.Int64Type, "state": types.StringType,
 	}}
 	trackType = types.ObjectType{AttrTypes: map[string]attr.Type{
-		"name": types.StringType, "script": types.StringType, "interface": types.StringType, "process": types.StringType, "interval": types.Int64Type,
+		"name": types.StringType, "script": types.StringType, "script_content": types.StringType, "interface": types.StringType, "process": types.StringType, "interval": types.Int64Type,
 		"timeout": types.Int64Type, "weight": types.Int64Type, "rise": types.Int64Type, "fall": types.Int64Type, "user": types.StringType,
 	}}
 )
@@ -47,9 +48,12 @@ func (m *model) fill(ctx context.Context, got object) diag.Diagnostics {
 }
 
 // fillPassword keeps a write-only password out of the state: members that do not have the same one show as a
-// version that has to be put in place again.
+// version that has to be put in place again. An import learns of one by the mark on the machines.
 func (m *model) fillPassword(got object) {
 	m.AuthPassWO = types.StringNull()
+	if version, err := strconv.ParseInt(got.PasswordVersion, 10, 64); err == nil && m.AuthPassWOVersion.IsNull() && m.AuthPass.IsNull() {
+		m.AuthPassWOVersion = types.Int64Value(version) // an import
+	}
 	if m.AuthPassWOVersion.IsNull() {
 		m.AuthPass = text(got.AuthPass)
 	} else if got.PasswordsDiffer || got.AuthPass == "" {
@@ -88,11 +92,11 @@ func (m *model) fillTrack(ctx context.Context, got object, diags *diag.Diagnosti
 	tracks := make([]track, 0, len(got.Track))
 	for _, g := range got.Track {
 		t := track{
-			Name: types.StringValue(g.Name), Script: text(g.Script), Interface: text(g.Interface), Process: text(g.Process), Weight: types.Int64Value(int64(g.Weight)),
+			Name: types.StringValue(g.Name), Script: text(g.Script), Content: text(g.Content), Interface: text(g.Interface), Process: text(g.Process), Weight: types.Int64Value(int64(g.Weight)),
 			Interval: types.Int64Value(1), Rise: types.Int64Value(1), Fall: types.Int64Value(1), User: types.StringValue("root"),
 		}
 		i := slices.IndexFunc(known, func(k track) bool { return k.Name.ValueString() == g.Name })
-		if g.Script != "" {
+		if g.Script != "" || g.Content != "" {
 			t.Interval, t.Rise, t.Fall = types.Int64Value(int64(g.Interval)), types.Int64Value(int64(g.Rise)), types.Int64Value(int64(g.Fall))
 			t.User = types.StringValue(g.User)
 			if g.Timeout != 0 {

@@ -46,6 +46,7 @@ type member struct {
 type track struct {
 	Name      types.String `tfsdk:"name"`
 	Script    types.String `tfsdk:"script"`
+	Content   types.String `tfsdk:"script_content"`
 	Interface types.String `tfsdk:"interface"`
 	Process   types.String `tfsdk:"process"`
 	Interval  types.Int64  `tfsdk:"interval"`
@@ -80,14 +81,17 @@ func (m *model) spec(ctx context.Context) (object, diag.Diagnostics) {
 	if !m.AuthPassWO.IsNull() {
 		v.AuthPass = m.AuthPassWO.ValueString()
 	}
+	if !m.AuthPassWOVersion.IsNull() && !m.AuthPassWOVersion.IsUnknown() {
+		v.PasswordVersion = fmt.Sprint(m.AuthPassWOVersion.ValueInt64())
+	}
 	v.Addresses = m.addresses(ctx, &diags)
 	if v.Version = int(m.Version.ValueInt64()); v.Version == 0 {
 		v.Version = defaultVersion(v.Addresses)
 	}
 	for i, t := range elements[member](ctx, m.Members, &diags) {
 		own := keepalived.Member{ID: t.ServiceNode.ValueString(), Interface: t.Interface.ValueString(), Priority: int(t.Priority.ValueInt64()), State: t.State.ValueString()}
-		if text := t.Address.ValueString(); text != "" {
-			own.Address = parseAddress(text, &diags, "members", i, "address")
+		if !t.Address.IsNull() && !t.Address.IsUnknown() {
+			own.Address = parseAddress(t.Address.ValueString(), &diags, "members", i, "address")
 		}
 		v.Members = append(v.Members, own)
 	}
@@ -108,10 +112,10 @@ func (m *model) spec(ctx context.Context) (object, diag.Diagnostics) {
 // spec takes only what the kind of check has: the rest has defaults that mean nothing.
 func (t track) spec() keepalived.Track {
 	s := keepalived.Track{
-		Name: t.Name.ValueString(), Script: t.Script.ValueString(), Interface: t.Interface.ValueString(), Process: t.Process.ValueString(),
+		Name: t.Name.ValueString(), Script: t.Script.ValueString(), Content: t.Content.ValueString(), Interface: t.Interface.ValueString(), Process: t.Process.ValueString(),
 		Weight: int(t.Weight.ValueInt64()),
 	}
-	if s.Script != "" {
+	if s.Script != "" || s.Content != "" {
 		s.Interval, s.Timeout, s.User = int(t.Interval.ValueInt64()), int(t.Timeout.ValueInt64()), t.User.ValueString()
 		s.Rise, s.Fall = int(t.Rise.ValueInt64()), int(t.Fall.ValueInt64())
 	}

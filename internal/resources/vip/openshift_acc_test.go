@@ -50,6 +50,7 @@ func TestAccTheOpenShiftExampleIsOpenShifts(t *testing.T) {
 	const api, ingress = "10.0.100.250", "10.0.100.251"
 	for _, machine := range []string{"svc-1", "svc-2"} {
 		answer(t, machine, "api", 6443, "/readyz", true)
+		answer(t, machine, "balancer", 9445, "/readyz", true)
 		answer(t, machine, "ingress", 1936, "/healthz", false)
 		t.Cleanup(func() { clean(t, machine) })
 	}
@@ -116,6 +117,14 @@ func TestAccTheOpenShiftExampleIsOpenShifts(t *testing.T) {
 	run(t.Context(), "plan", "-detailed-exitcode")
 
 	stop := func(machine, role string) { acctest.On(t, machine, "sh", "-c", "kill $(cat /run/fake-"+role+".pid)") }
+	stop("svc-2", "balancer") // the second half of the check
+	comesTo(t, api, "svc-1")
+	answer(t, "svc-2", "balancer", 9445, "/readyz", true)
+	acctest.Eventually(t, "the whole check on svc-2 does not succeed again", func() bool { return fmt.Sprint(seen().Priorities["api"]) == "[90 90]" })
+	stop("svc-1", "api")
+	comesTo(t, api, "svc-2")
+	answer(t, "svc-1", "api", 6443, "/readyz", true)
+	acctest.Eventually(t, "the check on svc-1 does not succeed again", func() bool { return fmt.Sprint(seen().Priorities["api"]) == "[90 90]" })
 	stop("svc-2", "api")
 	comesTo(t, api, "svc-1")
 	if holder(t, ingress) != "svc-2" {

@@ -7,20 +7,10 @@ import (
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
-	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 )
-
-// remark gives what stands on the machines another owner.
-func remark(t *testing.T, by owner.Mark) {
-	t.Helper()
-	for _, machine := range []string{"svc-1", "svc-2"} {
-		acctest.On(t, machine, "sed", "-i", "s/ owner=.*/ "+by.String()+"/", conf)
-	}
-}
 
 // configurations are the files of the two machines.
 func configurations(t *testing.T) string {
@@ -32,89 +22,73 @@ func configurations(t *testing.T) string {
 	return text
 }
 
-var theirs = owner.Mark{ID: "theirs", Workspace: "elsewhere"}
-
 func TestAccAnotherStatesVIPIsRefusedAndTakenOverByImport(t *testing.T) {
 	acctest.InSandbox(t)
 	ids := machines(t, 2)
+	one, two := acctest.NewState(t), acctest.NewState(t)
+	t.Cleanup(func() { clean(t, "svc-1"); clean(t, "svc-2") })
 	config := vip(ids, "10.0.100.250/24", "")
-	imported := strings.Replace(config, `"test"`, `"imported"`, 1)
 	importID := strings.Join(ids, ",") + "#vmware-api"
-	var before string
-	marked := func(want bool) resource.TestCheckFunc {
-		return func(*terraform.State) error {
-			got := configurations(t)
-			if strings.Contains(got, "owner=theirs") != want || !want && strings.Count(got, " owner=") != 2 {
-				return fmt.Errorf("another's marks there: %t\n%s", !want, got)
-			}
-			return held(t, "10.0.100.250")(nil)
+	refused := []string{"vrrp_instance vmware-api is in " + conf, "belongs to another state", `import it as "` + importID + `"`}
+	one.Apply(config)
+	before := configurations(t)
+	two.Write(config)
+	two.Refused(refused, "plan")
+	service := func(verb string) {
+		for _, machine := range []string{"svc-1", "svc-2"} {
+			acctest.Eventually(t, "keepalived on "+machine+" does not "+verb, func() bool {
+				_, err := acctest.Try(t.Context(), machine, "systemctl", verb, "keepalived")
+				return err == nil
+			})
 		}
 	}
-	refused := regexp.MustCompile(`(?s)vrrp_instance\s+vmware-api.*belongs\s+to\s+another\s+state\s+\(owner\s+theirs\).*import it`)
-	t.Cleanup(func() { clean(t, "svc-1"); clean(t, "svc-2") })
-	resource.Test(t, resource.TestCase{
-		ProtoV6ProviderFactories: acctest.Providers,
-		Steps: []resource.TestStep{
-			{Config: config, Check: marked(false)},
-			{PreConfig: func() { remark(t, theirs); before = configurations(t) }, Config: config, PlanOnly: true, ExpectError: refused},
-			{Config: config, ExpectError: refused},
-			{
-				PreConfig: func() {
-					for _, machine := range []string{"svc-1", "svc-2"} { // nothing but the file tells of it then
-						acctest.On(t, machine, "systemctl", "stop", "keepalived")
-					}
-				},
-				Config: config, ExpectError: refused,
-			},
-			{
-				PreConfig: func() {
-					if after := configurations(t); after != before {
-						t.Errorf("a refused change changed\n%s\nto\n%s", before, after)
-					}
-					for _, machine := range []string{"svc-1", "svc-2"} {
-						acctest.On(t, machine, "systemctl", "start", "keepalived")
-					}
-					comesTo(t, "10.0.100.250", "svc-1")
-				},
-				Config: imported, ResourceName: "virtcluster_vip.imported", ImportState: true, ImportStateId: importID, ImportStatePersist: true,
-			},
-			{ // An import alone changes nothing on a machine, and its plan is empty.
-				Config: imported, Check: marked(true),
-				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction("virtcluster_vip.imported", plancheck.ResourceActionNoop)}},
-			},
-			{Config: strings.Replace(imported, "name = ", "preempt_delay = 1\nname = ", 1), Check: marked(false)},
-			// The other state takes it back: then a destroy leaves it.
-			{PreConfig: func() { remark(t, theirs) }, Config: acctest.Provider(), Check: marked(true)},
-		},
-	})
+	service("stop") // nothing but the file tells of it then
+	two.Refused(refused, "apply", "-auto-approve")
+	if after := configurations(t); after != before {
+		t.Errorf("a refused create changed\n%s\nto\n%s", before, after)
+	}
+	service("start")
+	comesTo(t, "10.0.100.250", "svc-1")
+	one.Settled()
+	// An import takes over knowingly and changes nothing; the first change makes it the importer's.
+	two.Run("import", test, importID)
+	two.Settled()
+	if after := configurations(t); after != before {
+		t.Errorf("an import changed\n%s\nto\n%s", before, after)
+	}
+	two.Apply(vip(ids, "10.0.100.250/24", "preempt_delay = 1"))
+	two.Settled()
+	if out := one.Run("plan", "-refresh-only"); !strings.Contains(out, "is not this resource's any more") {
+		t.Errorf("the first state does not say that its VIP was taken over:\n%s", out)
+	}
+	one.Run("destroy", "-auto-approve")
+	comesTo(t, "10.0.100.250", "svc-1")
+	two.Settled()
+	two.Run("destroy", "-auto-approve")
+	if err := nothingLeft(t, "svc-1", "svc-2"); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestAccAKilledRunsVIPIsTakenOverFromItsDirectory(t *testing.T) {
 	acctest.InSandbox(t)
 	ids := machines(t, 2)
-	config := vip(ids, "10.0.100.250/24", "")
+	one, two := acctest.NewState(t), acctest.NewState(t)
 	t.Cleanup(func() { clean(t, "svc-1"); clean(t, "svc-2") })
-	resource.Test(t, resource.TestCase{
-		ProtoV6ProviderFactories: acctest.Providers,
-		Steps: []resource.TestStep{
-			{Config: config, Check: held(t, "10.0.100.250")},
-			{
-				// A run from here that was killed when the first machine had its part.
-				PreConfig: func() {
-					remark(t, owner.Mark{ID: "killed", Workspace: owner.Workspace()})
-					acctest.On(t, "svc-2", "sh", "-c", "systemctl stop keepalived; rm -f "+conf)
-				},
-				Config: config,
-				Check: func(*terraform.State) error {
-					if got := configurations(t); strings.Contains(got, "owner=killed") || strings.Count(got, " owner=") != 2 {
-						return fmt.Errorf("not taken over:\n%s", got)
-					}
-					return held(t, "10.0.100.250")(nil)
-				},
-			},
-		},
-		CheckDestroy: func(*terraform.State) error { return nothingLeft(t, "svc-1", "svc-2") },
-	})
+	config := vip(ids, "10.0.100.250/24", "")
+	one.Apply(config)
+	// A run that was killed when the first machine had its part.
+	one.Forget()
+	acctest.On(t, "svc-2", "sh", "-c", "systemctl stop keepalived; rm -f "+conf)
+	two.Write(config)
+	two.Refused([]string{"belongs to another state"}, "apply", "-auto-approve")
+	one.Apply(config)
+	one.Settled()
+	comesTo(t, "10.0.100.250", "svc-1")
+	one.Run("destroy", "-auto-approve")
+	if err := nothingLeft(t, "svc-1", "svc-2"); err != nil {
+		t.Error(err)
+	}
 }
 
 // byPerson is an instance that a person wrote, and that is named like the VIP to be.

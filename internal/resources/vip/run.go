@@ -26,6 +26,11 @@ type runner struct {
 }
 
 func (r *runner) run(ctx context.Context) error {
+	for _, m := range r.want.Members {
+		if err := keepalived.Resume(ctx, r.views.of(m.ID).host); err != nil {
+			return err
+		}
+	}
 	now := r.situation(ctx)
 	for _, step := range keepalived.Rollout(r.want, now) {
 		tflog.Debug(ctx, "VRRP rollout step", map[string]any{"vip": r.want.Name, "member": step.ID, "drop": step.Instance == nil, "owner": step.Owner})
@@ -33,7 +38,23 @@ func (r *runner) run(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := r.dropStopped(ctx); err != nil {
+		return err
+	}
 	return r.await(ctx, "")
+}
+
+// dropStopped takes the instance out of the files of former members whose keepalived does not run: they have no part in a
+// rollout, and would hold the addresses again as soon as it is started.
+func (r *runner) dropStopped(ctx context.Context) error {
+	for _, v := range r.views {
+		if v.instance == nil && v.written != nil && !slices.Contains(memberIDs(r.want), v.id) {
+			if err := r.store.apply(ctx, v, keepalived.Step{ID: v.id, Was: v.written.Name}, r.mine); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // groupHolder lifts a machine that holds the addresses of the same sync group above all others: a new
@@ -81,6 +102,9 @@ func (r *runner) bonus(ctx context.Context, v view) int {
 // nobody with them: the former owner gets back what it had.
 func (r *runner) take(ctx context.Context, step keepalived.Step, now keepalived.Situation) error {
 	v := r.views.of(step.ID)
+	if step.Was == "" && v.written != nil {
+		step.Was = v.written.Name // in the file of a keepalived that does not run
+	}
 	if err := r.store.apply(ctx, v, step, r.mine); err != nil {
 		return err
 	}

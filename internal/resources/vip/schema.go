@@ -41,9 +41,9 @@ func resourceSchema(ctx context.Context) schema.Schema {
 			"advert_int": schema.Float64Attribute{Optional: true, Computed: true, Default: float64default.StaticFloat64(1),
 				MarkdownDescription: "Seconds between advertisements. Another member takes over after three of them and a fraction of one. Whole seconds in version 2. Default: 1."},
 			"auth_pass": schema.StringAttribute{Optional: true, Sensitive: true, MarkdownDescription: "Password of up to 8 characters (VRRP's PASS authentication), kept in the state. Prefer `auth_pass_wo` where the CLI has write-only values.",
-				Validators: []validator.String{stringvalidator.ConflictsWith(path.MatchRoot("auth_pass_wo"))}},
+				Validators: []validator.String{stringvalidator.LengthAtLeast(1), stringvalidator.ConflictsWith(path.MatchRoot("auth_pass_wo"))}},
 			"auth_pass_wo": schema.StringAttribute{Optional: true, Sensitive: true, WriteOnly: true, MarkdownDescription: "Password of up to 8 characters that is neither in the plan nor in the state.",
-				Validators: []validator.String{stringvalidator.AlsoRequires(path.MatchRoot("auth_pass_wo_version"))}},
+				Validators: []validator.String{stringvalidator.LengthAtLeast(1), stringvalidator.AlsoRequires(path.MatchRoot("auth_pass_wo_version"))}},
 			"auth_pass_wo_version": schema.Int64Attribute{Optional: true, MarkdownDescription: "Raise it to have a new `auth_pass_wo` put in place.",
 				Validators: []validator.Int64{int64validator.AlsoRequires(path.MatchRoot("auth_pass_wo"))}},
 			"unicast": schema.BoolAttribute{Optional: true, Computed: true, Default: booldefault.StaticBool(true),
@@ -84,11 +84,13 @@ func membersSchema() schema.Attribute {
 func trackSchema() schema.Attribute {
 	return schema.ListNestedAttribute{
 		Optional:            true,
-		MarkdownDescription: "What a member's priority depends on: each is a script, an interface or a process.",
+		MarkdownDescription: "What a member's priority depends on: each is a script (a command line or its content), an interface or a process.",
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 			"name": schema.StringAttribute{Required: true, MarkdownDescription: "Name of the check."},
 			"script": schema.StringAttribute{Optional: true,
-				MarkdownDescription: "Command line, beginning with a program's full path; all is well while it ends with status 0. It runs without a shell, with script security on: nobody but root may be able to write to the program or the directories above it."},
+				MarkdownDescription: "Command line, beginning with a program's full path; all is well while it ends with status 0. It runs without a shell (see `script_content`), with script security on: nobody but root may be able to write to the program or the directories above it."},
+			"script_content": schema.StringAttribute{Optional: true,
+				MarkdownDescription: "A whole script, beginning with a line such as `#!/bin/sh`. It is put on the machines below `/etc/keepalived/virtcluster`, owned by root and executable, and goes with the VIP."},
 			"interface": schema.StringAttribute{Optional: true, MarkdownDescription: "Network device that must be up."},
 			"process":   schema.StringAttribute{Optional: true, MarkdownDescription: "Name of a program that must run. keepalived hears of its end from the kernel, which tells nobody inside a container: have a `script` look there."},
 			"interval":  schema.Int64Attribute{Optional: true, Computed: true, Default: int64default.StaticInt64(1), MarkdownDescription: "Seconds between two runs of the script. Default: 1."},
@@ -107,16 +109,16 @@ var garpKeys = []string{"master_delay", "master_repeat", "master_refresh", "mast
 
 func garpSchema() schema.Attribute {
 	number := func(text string) schema.Attribute {
-		return schema.Int64Attribute{Optional: true, MarkdownDescription: text, Validators: []validator.Int64{int64validator.AtLeast(0)}}
+		return schema.Int64Attribute{Optional: true, MarkdownDescription: text}
 	}
 	return schema.SingleNestedAttribute{
 		Optional:            true,
 		MarkdownDescription: "Gratuitous ARP (and its IPv6 counterpart), by which a new owner tells the segment. Default: keepalived's.",
 		Attributes: map[string]schema.Attribute{
 			"master_delay":          number("Seconds after which a new owner repeats them. keepalived's default: 5."),
-			"master_repeat":         number("How many are sent at a time. keepalived's default: 5."),
+			"master_repeat":         number("How many are sent at a time, at least 1. keepalived's default: 5."),
 			"master_refresh":        number("Seconds between refreshes while a member is owner; 0 is none. keepalived's default: 0."),
-			"master_refresh_repeat": number("How many are sent at each refresh. keepalived's default: 1."),
+			"master_refresh_repeat": number("How many are sent at each refresh, at least 1. keepalived's default: 1."),
 			"lower_prio_delay":      number("Seconds after which an owner repeats them when it heard a member with a lower priority. keepalived's default: `master_delay`."),
 			"lower_prio_repeat":     number("How many are sent then. keepalived's default: `master_repeat`."),
 		},

@@ -15,11 +15,16 @@ import (
 //	# Terraform virtcluster_vip "api" in sync group "okd" owner=… workspace=…
 //	# Terraform virtcluster sync group "okd" owner=… workspace=…
 //	# Terraform virtcluster script security
+//	# Terraform virtcluster hand-over
 const (
 	mark         = "# Terraform virtcluster"
 	vipMark      = mark + "_vip "
 	groupMark    = mark + " sync group "
 	securityMark = mark + " script security"
+	yieldMark    = mark + " hand-over"
+	// passwordWord begins the word of a VIP's mark that says which version of a write-only password it has: an import learns
+	// from it that the password is for no state.
+	passwordWord = "auth_pass_wo_version="
 )
 
 // config is a whole keepalived.conf.
@@ -155,6 +160,19 @@ func (c *config) put(match func(chunk) bool, marking string, blocks ...string) {
 		lead = ""
 	}
 	c.chunks = slices.Insert(c.chunks, at, added...)
+}
+
+// insert writes a marked block before a chunk that the provider wrote. What a person had written before that one stands before
+// both.
+func (c *config) insert(i int, marking, text string) {
+	k := &c.chunks[i]
+	lead, gap := k.foreignLead(), "\n"
+	if lead == "" {
+		gap = "" // or every edit would add a line at the top of the file
+	}
+	nodes, _ := parseNodes(text)
+	k.lead = gap + k.marked() + "\n"
+	c.chunks = slices.Insert(c.chunks, i, chunk{lead: lead + marking + "\n", text: text, node: nodes[0]})
 }
 
 // nothing matches no chunk.

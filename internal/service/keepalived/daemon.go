@@ -26,7 +26,9 @@ var (
 func (Daemon) Name() string { return "keepalived" }
 
 // Globs implements transaction.Daemon. Files that a person includes stay where they are and are read there.
-func (Daemon) Globs() []string { return []string{Path, UnitPath, releasePath} }
+func (Daemon) Globs() []string {
+	return []string{Path, UnitPath, releasePath, scriptDir + "/*"}
+}
 
 // Check asks keepalived. It exits with a failure for warnings too, such as a password that it would cut, so
 // a configuration that a person left with warnings is refused only for what is new.
@@ -38,32 +40,52 @@ func (Daemon) Check(ctx context.Context, h host.Host, stage string, next transac
 	if err != nil {
 		return err
 	}
-	err = check(ctx, h, stage+Path, scripts)
+	for script, program := range interpreters(next) {
+		if err := run(ctx, h, "test", "-x", program); err != nil {
+			return refused(err, fmt.Sprintf("%s cannot run %s, which the first line of %s names: install it there, or name another program", h, program, script))
+		}
+	}
+	err = check(ctx, h, stage+Path, stage, scripts)
 	var exit *host.ExitError
 	if !errors.As(err, &exit) {
 		return err
 	}
-	before := check(ctx, h, Path, nil)
+	before := check(ctx, h, Path, "", nil)
 	var old *host.ExitError
 	if errors.As(before, &old) && old.Code == exit.Code && len(fresh(exit, old)) == 0 && len(messages(exit)) > 0 {
 		return nil
 	}
+	said := strings.Join(messages(exit), "; ")
+	if said == "" {
+		said = fmt.Sprintf("its check ends with status %d", exit.Code)
+	}
+	return refused(err, strings.ReplaceAll(said, stage, ""))
+}
+
+// refused is what the checker says in place of an exit of a command, whose text has the command line and where the
+// configuration is staged; another error stays as it is.
+func refused(err error, said string) error {
+	if errors.As(err, new(*host.ExitError)) {
+		return &transaction.RefusedError{Err: errors.New(said)}
+	}
 	return err
 }
 
-// checkScript checks a configuration. Arguments: the file, then users of scripts. keepalived 2.2.7 ends its
-// check by a signal to itself where a script has another user than root, though it runs such a script well:
-// then it is asked about a copy with root in their place, and the users are looked up here.
-const checkScript = `file=$1; shift
+// checkScript checks a configuration. Arguments: the file, the stage that it is on, then users of scripts. keepalived 2.2.7
+// ends its check by a signal to itself where a script has another user than root, though it runs such a script well:
+// then it is asked about a copy with root in their place, and the users are looked up here. Scripts that the provider puts
+// on the machine are on the stage as well.
+const checkScript = `file=$1 stage=$2; shift 2
 for u; do id -u -- "$u" >/dev/null || exit 1; done
-sed 's/^    user [a-z_][a-z0-9_-]*$/    user root/' "$file" >"$file.check" || exit 1
+sed -e 's/^    user [a-z_][a-z0-9_-]*$/    user root/' -e "s|^    script \"` + scriptDir + `/|    script \"$stage` + scriptDir + `/|" "$file" >"$file.check" || exit 1
 exec keepalived -t -f "$file.check"`
 
-func check(ctx context.Context, h host.Host, file string, users []string) error {
-	if len(users) == 0 {
+// check asks keepalived about a file; users are those of its scripts, root apart.
+func check(ctx context.Context, h host.Host, file, stage string, users []string) error {
+	if len(users) == 0 && stage == "" {
 		return run(ctx, h, "keepalived", "-t", "-f", file)
 	}
-	return script(ctx, h, host.Script("keepalived -t", checkScript, append([]string{file}, users...)...))
+	return script(ctx, h, host.Script("keepalived -t", checkScript, append([]string{file, stage}, users...)...))
 }
 
 // scriptUsers lists the users, root apart, that the provider's scripts run as.
@@ -222,7 +244,7 @@ func Instances(t transaction.Tree) (ours []Instance, foreign int, err error) {
 			if err != nil {
 				return nil, 0, err
 			}
-			ours = append(ours, in)
+			ours = append(ours, in.withScripts(t))
 		}
 	}
 	return ours, foreign, nil

@@ -27,15 +27,20 @@ func Find(t transaction.Tree, name string) (Instance, error) {
 	if !ok {
 		return Instance{}, fmt.Errorf("vrrp_instance %s: %w", name, transaction.ErrAbsent)
 	}
-	return c.instance(block)
+	in, err := c.instance(block)
+	return in.withScripts(t), err
 }
 
 // Set puts an instance into a machine's configuration, in the place of one with its name.
 func Set(t transaction.Tree, in Instance) error {
+	in.putScripts(t)
 	return edit(t, func(c *config) {
 		marking := vipMark + `"` + in.Name + `"`
 		if in.SyncGroup != "" {
 			marking += ` in sync group "` + in.SyncGroup + `"`
+		}
+		if in.PasswordVersion != "" {
+			marking += " " + passwordWord + in.PasswordVersion
 		}
 		marking = marked(marking, in.Owner)
 		c.put(belongsTo(in.Name), marking, in.blocks()...)
@@ -91,6 +96,7 @@ func edit(t transaction.Tree, change func(*config)) error {
 	change(&c)
 	c.deriveSyncGroups()
 	c.deriveSecurity()
+	c.deriveYield()
 	before := modeBefore(t)
 	content := c.bytes()
 	if len(c.chunks) == 0 && len(content) < 2 {
@@ -99,6 +105,7 @@ func edit(t transaction.Tree, change func(*config)) error {
 		t.Put(Path, content, mode, "", "")
 	}
 	deriveUnit(t, c, before)
+	dropScripts(t, c)
 	secure(t, before)
 	return nil
 }

@@ -24,17 +24,18 @@ func Merge(found []Found, known *VIP, ids, kept []string) VIP {
 		m.known = &VIP{}
 	}
 	v := VIP{
-		Name:           pick(m, known, func(in Instance) string { return in.Name }, func(k *VIP) string { return k.Name }),
-		RouterID:       pick(m, known, func(in Instance) int { return in.RouterID }, func(k *VIP) int { return k.RouterID }),
-		Version:        pick(m, known, func(in Instance) int { return in.Version }, func(k *VIP) int { return k.Version }),
-		AdvertInterval: pick(m, known, func(in Instance) float64 { return in.AdvertInterval }, func(k *VIP) float64 { return k.AdvertInterval }),
-		AuthPass:       pick(m, known, func(in Instance) string { return in.AuthPass }, func(k *VIP) string { return k.AuthPass }),
-		Preempt:        !pick(m, known, func(in Instance) bool { return in.NoPreempt }, func(k *VIP) bool { return !k.Preempt }),
-		PreemptDelay:   pick(m, known, func(in Instance) int { return in.PreemptDelay }, func(k *VIP) int { return k.PreemptDelay }),
-		SyncGroup:      pick(m, known, func(in Instance) string { return in.SyncGroup }, func(k *VIP) string { return k.SyncGroup }),
-		Addresses:      m.addresses(),
-		Track:          m.track(),
-		GARP:           m.garp(),
+		Name:            pick(m, known, func(in Instance) string { return in.Name }, func(k *VIP) string { return k.Name }),
+		RouterID:        pick(m, known, func(in Instance) int { return in.RouterID }, func(k *VIP) int { return k.RouterID }),
+		Version:         pick(m, known, func(in Instance) int { return in.Version }, func(k *VIP) int { return k.Version }),
+		AdvertInterval:  pick(m, known, func(in Instance) float64 { return in.AdvertInterval }, func(k *VIP) float64 { return k.AdvertInterval }),
+		AuthPass:        pick(m, known, func(in Instance) string { return in.AuthPass }, func(k *VIP) string { return k.AuthPass }),
+		PasswordVersion: pick(m, known, func(in Instance) string { return in.PasswordVersion }, func(k *VIP) string { return k.PasswordVersion }),
+		Preempt:         !pick(m, known, func(in Instance) bool { return in.NoPreempt }, func(k *VIP) bool { return !k.Preempt }),
+		PreemptDelay:    pick(m, known, func(in Instance) int { return in.PreemptDelay }, func(k *VIP) int { return k.PreemptDelay }),
+		SyncGroup:       pick(m, known, func(in Instance) string { return in.SyncGroup }, func(k *VIP) string { return k.SyncGroup }),
+		Addresses:       m.addresses(),
+		Track:           m.track(),
+		GARP:            m.garp(),
 	}
 	for _, id := range ids {
 		if i := slices.IndexFunc(found, func(f Found) bool { return f.ID == id }); i >= 0 {

@@ -23,6 +23,16 @@ func OwnersOf(t transaction.Tree) (map[string]owner.Mark, error) {
 	return all, nil
 }
 
+// passwordVersion returns the version of a write-only password that a chunk's mark names.
+func (k chunk) passwordVersion() string {
+	for word := range strings.FieldsSeq(k.marked()) {
+		if version, ok := strings.CutPrefix(word, passwordWord); ok {
+			return version
+		}
+	}
+	return ""
+}
+
 // foreign says what the step would replace or remove that is not the VIP's own.
 func (s Step) foreign(t transaction.Tree, mine func(owner.Mark) bool) error {
 	c, err := parseConfig(t[Path].Content)

@@ -29,7 +29,7 @@ func Parse(content []byte, name string) (in Instance, ok bool, err error) {
 func (c config) instance(k chunk) (Instance, error) {
 	block := k.node
 	in := Instance{
-		Name: block.word(1), Owner: k.owner(), State: "BACKUP", Priority: 100, Version: 2, AdvertInterval: 1,
+		Name: block.word(1), Owner: k.owner(), PasswordVersion: k.passwordVersion(), State: "BACKUP", Priority: 100, Version: 2, AdvertInterval: 1,
 	}
 	r := reader{in: &in, config: c}
 	for _, n := range block.children {

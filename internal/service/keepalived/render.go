@@ -69,9 +69,9 @@ func (in Instance) trackName(t Track) string { return in.Name + "." + t.Name }
 func (in Instance) trackBlock(t Track) string {
 	w := &writer{}
 	switch {
-	case t.Script != "":
+	case t.isScript():
 		w.open("vrrp_script %s", in.trackName(t))
-		w.line("script \"%s\"", t.Script)
+		w.line("script \"%s\"", in.command(t))
 		w.line("interval %d", t.Interval)
 		if t.Timeout > 0 {
 			w.line("timeout %d", t.Timeout)
@@ -120,6 +120,9 @@ func (in Instance) instanceBlock() string {
 	list(w, "virtual_ipaddress", in.Addresses)
 	list(w, "virtual_ipaddress_excluded", in.MoreAddresses)
 	in.trackReferences(w)
+	if file := in.yieldFile(); file != "" {
+		list(w, "track_file", []reference{reference(file)})
+	}
 	for _, key := range slices.Sorted(maps.Keys(in.GARP)) {
 		w.line("%s %d", key, in.GARP[key])
 	}
@@ -132,7 +135,7 @@ func (in Instance) trackReferences(w *writer) {
 	var scripts, interfaces, processes []reference
 	for _, t := range in.Track {
 		switch {
-		case t.Script != "":
+		case t.isScript():
 			scripts = append(scripts, reference(in.trackName(t)))
 		case t.Process != "":
 			processes = append(processes, reference(in.trackName(t)))

@@ -63,7 +63,7 @@ func (r *rollout) effective(id string, priority int) int { return min(priority+r
 
 // Equal says whether two instances mean the same to keepalived, and are one owner's.
 func (in Instance) Equal(other Instance) bool {
-	return in.Owner == other.Owner && in.SyncGroup == other.SyncGroup && bytes.Equal(in.Render(), other.Render())
+	return in.Owner == other.Owner && in.PasswordVersion == other.PasswordVersion && in.SyncGroup == other.SyncGroup && in.sameScripts(other) && bytes.Equal(in.Render(), other.Render())
 }
 
 // compatible says whether two machines with these instances would understand each other.

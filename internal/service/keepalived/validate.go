@@ -1,11 +1,11 @@
 package keepalived
 
 import (
-	"fmt"
 	"net/netip"
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
@@ -36,7 +36,7 @@ func (v VIP) Validate() []service.Problem {
 	}
 	p.tracks(v)
 	for key, n := range v.GARP {
-		p.check(n >= 0, at("garp", strings.TrimPrefix(key, "garp_")), "Invalid setting for gratuitous ARP", "must not be negative, but is %d", n)
+		p.garp(strings.TrimPrefix(key, "garp_"), n)
 	}
 	return p.list
 }
@@ -108,6 +108,7 @@ func (p *problems) member(v VIP, i int, m Member) {
 	if !m.Address.IsValid() {
 		return
 	}
+	p.check(m.Address.Zone() == "", path("address"), "Address with a zone", "the interface says where %s is: leave %%%s out", m.Address.WithZone(""), m.Address.Zone())
 	same := slices.IndexFunc(v.Members, func(o Member) bool { return o.Address == m.Address })
 	p.check(same == i, path("address"), "Address twice", "members[%d] has the address %s already", same, m.Address)
 	for _, a := range v.Addresses {
@@ -143,16 +144,16 @@ func (p *problems) tracks(v VIP) {
 		p.check(v.SyncGroup == "" || t.Weight == 0, path("weight"), "Weight in a sync group",
 			"keepalived ignores weights in a sync group, whose instances have to agree: leave weight out, so that a failure takes the member out, or leave sync_group out")
 		if kinds := t.kinds(); kinds != 1 {
-			p.check(false, path("name"), "Not one thing to track", "write exactly one of script, interface and process, not %d of them", kinds)
+			p.check(false, path("name"), "Not one thing to track", "write exactly one of script, script_content, interface and process, not %d of them", kinds)
 			continue
 		}
 		switch {
-		case t.Script != "":
+		case t.isScript():
 			p.script(t, path)
 		case t.Interface != "":
 			p.check(interfaceRule.MatchString(t.Interface), path("interface"), "Invalid interface", "write the name of a network device, such as \"eth1\", not %q", t.Interface)
 		default:
-			p.check(!strings.ContainsAny(t.Process, "\"\n\r\\") && strings.TrimSpace(t.Process) == t.Process, path("process"), "Invalid process",
+			p.check(plain(t.Process) && strings.TrimSpace(t.Process) == t.Process, path("process"), "Invalid process",
 				"write a program's name without quotes, such as \"haproxy\"")
 		}
 	}
@@ -160,7 +161,7 @@ func (p *problems) tracks(v VIP) {
 
 func (t Track) kinds() int {
 	n := 0
-	for _, s := range []string{t.Script, t.Interface, t.Process} {
+	for _, s := range []string{t.Script, t.Content, t.Interface, t.Process} {
 		if s != "" {
 			n++
 		}
@@ -168,13 +169,27 @@ func (t Track) kinds() int {
 	return n
 }
 
-func (p *problems) script(t Track, path func(string) []any) {
-	p.check(strings.HasPrefix(t.Script, "/"), path("script"), "Invalid script", "write the full path of a program, then its arguments: keepalived runs it without a shell")
-	p.check(!strings.ContainsAny(t.Script, "\"\n\r\\") && strings.Join(strings.Fields(t.Script), " ") == t.Script, path("script"), "Invalid script",
-		"a command in keepalived.conf is one line with single spaces and without double quotes and backslashes: put more into a script file")
-	for name, n := range map[string]int{"interval": t.Interval, "rise": t.Rise, "fall": t.Fall} {
-		p.check(n >= 1, path(name), fmt.Sprintf("Invalid %s", name), "must be at least 1, not %d", n)
+// longest is the most seconds that keepalived takes for an interval, a timeout or a delay: microseconds in 32 bits.
+const longest = 4294
+
+// largest is the most that a counter may be.
+const largest = 1 << 20
+
+// garp checks a setting for gratuitous ARP by keepalived's bounds: what it sends, it sends at least once.
+func (p *problems) garp(key string, n int) {
+	least, most := 0, largest
+	if key == "master_repeat" || key == "master_refresh_repeat" {
+		least = 1
 	}
-	p.check(t.Timeout >= 0, path("timeout"), "Invalid timeout", "must not be negative, but is %d", t.Timeout)
-	p.check(userRule.MatchString(t.User), path("user"), "Invalid user", "write the name of a user, not %q", t.User)
+	if key == "master_delay" || key == "lower_prio_delay" {
+		most = longest
+	}
+	p.check(n >= least && n <= most, at("garp", key), "Invalid setting for gratuitous ARP", "must be %d to %d, not %d", least, most, n)
+}
+
+// plain says whether a text can stand between quotes in keepalived.conf without becoming another one: keepalived expands
+// sequences and lists wherever they stand.
+func plain(text string) bool {
+	return !strings.ContainsAny(text, "\"\\") && !strings.ContainsFunc(text, unicode.IsControl) &&
+		!strings.Contains(text, "~SEQ(") && !strings.Contains(text, "~LST(") && !strings.Contains(text, "${")
 }

@@ -24,8 +24,10 @@ type VIP struct {
 	AdvertInterval float64
 	// AuthPass is empty where there is no authentication.
 	AuthPass string
-	Unicast  bool
-	Preempt  bool
+	// PasswordVersion is the version of a password that no state may hold; "" is none.
+	PasswordVersion string
+	Unicast         bool
+	Preempt         bool
 	// PreemptDelay is in seconds.
 	PreemptDelay int
 	SyncGroup    string
@@ -49,11 +51,13 @@ type Member struct {
 	State string
 }
 
-// Track is something that a machine's priority depends on: exactly one of Script, Interface and Process.
+// Track is something that a machine's priority depends on: exactly one of Script, Content, Interface and Process.
 type Track struct {
 	Name string
 	// Script is a command line; keepalived splits it at spaces and runs it without a shell.
-	Script    string
+	Script string
+	// Content is a whole script, which is put on the machine; it stands in place of Script.
+	Content   string
 	Interface string
 	// Process is the name of a program that must run.
 	Process string
@@ -75,6 +79,7 @@ type Instance struct {
 	Priority                 int
 	AdvertInterval           float64
 	AuthPass                 string
+	PasswordVersion          string
 	NoPreempt                bool
 	PreemptDelay             int
 	Unicast                  bool
@@ -94,7 +99,7 @@ func (v VIP) Instance(id string) Instance {
 	m := v.Members[i]
 	in := Instance{
 		Name: v.Name, State: m.State, Interface: m.Interface, RouterID: v.RouterID, Version: v.Version,
-		Priority: m.Priority, AdvertInterval: v.AdvertInterval, AuthPass: v.AuthPass,
+		Priority: m.Priority, AdvertInterval: v.AdvertInterval, AuthPass: v.AuthPass, PasswordVersion: v.PasswordVersion,
 		NoPreempt: !v.Preempt, PreemptDelay: v.PreemptDelay, Source: m.Address,
 		GARP: v.GARP, Track: v.Track, SyncGroup: v.SyncGroup, Owner: v.Owner,
 	}

@@ -1,0 +1,146 @@
+package keepalived
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+)
+
+// A machine hands its virtual addresses over by files that keepalived watches: what is written there counts within
+// milliseconds, without another configuration. One lowers the priority. The other takes the machine out where a lower
+// priority moves nothing: in sync groups, which have no weights, and where nobody preempts.
+const (
+	yieldName = "virtcluster_yield"
+	yieldPath = "/run/virtcluster-keepalived-yield"
+	leaveName = "virtcluster_leave"
+	leavePath = "/run/virtcluster-keepalived-leave"
+	// yieldBy is more than members' priorities differ by.
+	yieldBy = 200
+	// yieldTime is how long a machine stays behind the others: until then the apply that took something away has changed the
+	// VIP's members, or that was not what it is about.
+	yieldTime = 30 * time.Second
+)
+
+// yieldFile is the file that the instance watches; "" where there is nobody to hand its addresses to.
+func (in Instance) yieldFile() string {
+	switch {
+	case !in.Unicast || in.Priority >= heir || in.Priority <= 0:
+		return ""
+	case in.NoPreempt || in.SyncGroup != "":
+		return leaveName
+	}
+	return yieldName
+}
+
+// deriveYield declares the files that instances watch, before the first of them: keepalived knows what it has read already.
+func (c *config) deriveYield() {
+	c.remove(func(k chunk) bool { return k.marked() == yieldMark })
+	for _, file := range []struct {
+		name, path string
+		weight     int
+	}{{yieldName, yieldPath, 1}, {leaveName, leavePath, 0}} {
+		if i := slices.IndexFunc(c.chunks, func(k chunk) bool { return k.vipOf() != "" && k.watches(file.name) }); i >= 0 {
+			c.insert(i, yieldMark, fmt.Sprintf("track_file %s {\n    file \"%s\"\n    weight %d\n    init_file 0\n}\n", file.name, file.path, file.weight))
+		}
+	}
+}
+
+// watches says whether a chunk is an instance that watches a file.
+func (k chunk) watches(name string) bool {
+	return k.node.keyword() == "vrrp_instance" && slices.ContainsFunc(k.node.children, func(n node) bool {
+		return n.keyword() == "track_file" && slices.ContainsFunc(n.children, func(line node) bool { return line.word(0) == name })
+	})
+}
+
+// yieldScript hands the addresses over. Arguments: what to write, seconds until it is taken back, the watched files. Without
+// a systemd that takes the order back nothing is done.
+const yieldScript = `set -e
+by=$1 time=$2; shift 2
+systemctl stop virtcluster-keepalived-yield.timer 2>/dev/null || :
+systemd-run --quiet --collect --unit=virtcluster-keepalived-yield --on-active="$time" /bin/sh -c 'for f; do [ ! -e "$f" ] || echo 0 >"$f"; done' sh "$@"
+for f; do [ ! -e "$f" ] || echo "$by" >"$f"; done`
+
+// yielded remembers which machine handed over the addresses of an instance, so that no two of its members do in one run:
+// then nobody would hold them.
+var yielded = struct {
+	sync.Mutex
+	by map[string]handOver
+}{by: map[string]handOver{}}
+
+type handOver struct {
+	machine string
+	at      time.Time
+}
+
+// mayYield says whether no other machine that shares an instance with this one is behind it, and notes that this one is.
+func mayYield(machine string, instances []Instance) bool {
+	yielded.Lock()
+	defer yielded.Unlock()
+	key := func(in Instance) string { return fmt.Sprint(in.RouterID, in.All()) }
+	for _, in := range instances {
+		if last := yielded.by[key(in)]; last.machine != machine && time.Since(last.at) < 2*yieldTime {
+			return false
+		}
+	}
+	for _, in := range instances {
+		yielded.by[key(in)] = handOver{machine, time.Now()}
+	}
+	return true
+}
+
+// resumeScript ends what yieldScript began. Arguments: the watched files.
+const resumeScript = `for f; do [ ! -s "$f" ] || [ "$(cat "$f")" = 0 ] || echo 0 >"$f"; done`
+
+// Resume has a machine that handed addresses over take part again at once: it is meant to.
+func Resume(ctx context.Context, h host.Host) error {
+	return script(ctx, h, host.Script("end a hand-over", resumeScript, yieldPath, leavePath))
+}
+
+// yieldLimit bounds the wait for another member to take the addresses: it does within milliseconds, or not at all.
+const yieldLimit = 2 * time.Second
+
+// Yield has a machine hand over the virtual addresses of the provider's that it holds and that one of the listeners is
+// reached at; an unspecified listener is reached at all of them. The machine stays behind the other members for half a
+// minute. Of the members of one VIP only the first that is asked hands over.
+func Yield(ctx context.Context, h host.Host, listeners []netip.Addr) error {
+	files, err := host.ReadGlobs(ctx, h, []string{Path})
+	if err != nil || len(files) == 0 {
+		return err
+	}
+	ours, _, err := Instances(files)
+	if err != nil {
+		return err
+	}
+	var moving []netip.Prefix
+	for _, in := range ours {
+		if in.yieldFile() != "" {
+			moving = append(moving, reached(in.All(), listeners)...)
+		}
+	}
+	links, err := ReadLinks(ctx, h)
+	if err != nil || !links.HoldsAny(moving) || !mayYield(h.String(), ours) {
+		return err
+	}
+	seconds := fmt.Sprint(int(yieldTime.Seconds()))
+	if _, err := h.Run(ctx, host.Script("hand over virtual addresses", yieldScript, fmt.Sprint(-yieldBy), seconds, yieldPath, leavePath)); err != nil {
+		return err
+	}
+	for began := time.Now(); time.Since(began) < yieldLimit; time.Sleep(50 * time.Millisecond) {
+		if links, err = ReadLinks(ctx, h); err != nil || !links.HoldsAny(moving) {
+			return err
+		}
+	}
+	return nil
+}
+
+// reached are those of the addresses that a listener is reached at.
+func reached(addresses []netip.Prefix, listeners []netip.Addr) []netip.Prefix {
+	return slices.DeleteFunc(slices.Clone(addresses), func(a netip.Prefix) bool {
+		return !slices.ContainsFunc(listeners, func(l netip.Addr) bool { return l == a.Addr() || l.IsUnspecified() && (l.Is6() || a.Addr().Is4()) })
+	})
+}
