@@ -5,8 +5,10 @@ resource "virtcluster_network" "management" {
   cidr    = "10.0.0.0/24"
   gateway = "10.0.0.254"
 
+  # Nodes ask the service nodes, which know the cluster's names; the network's own server does not.
   dhcp = {
-    ranges = [{ start = "10.0.0.210", end = "10.0.0.240" }]
+    ranges  = [{ start = "10.0.0.210", end = "10.0.0.240" }]
+    options = { dns-server = join(",", [for node in values(var.services) : node.ip]) }
   }
 }
 

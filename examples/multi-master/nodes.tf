@@ -64,12 +64,14 @@ resource "virtcluster_node" "service" {
     pool  = virtcluster_storage_pool.cluster.name
   }
 
+  # A fixed address, not DHCP's: a service node cannot ask itself for the names it needs before it serves any.
   network_interfaces = [
     {
-      network = virtcluster_network.management.name
-      name    = "eth0"
-      mac     = each.value.mac
-      ip      = each.value.ip
+      network     = virtcluster_network.management.name
+      name        = "eth0"
+      mac         = each.value.mac
+      addresses   = ["${each.value.ip}/24"]
+      nameservers = [virtcluster_network.management.gateway]
     },
     {
       bridge    = virtcluster_external_bridge.external.name
@@ -96,6 +98,6 @@ resource "virtcluster_node" "service" {
 resource "virtcluster_service_node" "service" {
   for_each = var.services
 
-  endpoint = "ssh://root@${virtcluster_node.service[each.key].network_interfaces[0].ip}"
+  endpoint = "ssh://root@${split("/", virtcluster_node.service[each.key].network_interfaces[0].addresses[0])[0]}"
   services = ["bind", "haproxy", "keepalived"]
 }

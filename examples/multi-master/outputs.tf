@@ -3,7 +3,7 @@ output "nodes" {
   value = { for name, node in merge(virtcluster_node.cluster, virtcluster_node.service) : name => {
     role  = node.role
     state = node.state
-    ip    = node.network_interfaces[0].ip
+    ip    = local.nodes[name]
   } }
 }
 

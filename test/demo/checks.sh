@@ -16,6 +16,21 @@ on_service() {
 answer() { dig +short +time=2 +tries=2 "@$1" "${@:2}"; }
 fetch() { curl -sS --max-time 5 "$@"; }
 
+# in_guest runs a shell script in a node by its guest agent, as a program of the node would run; commands are BusyBox's.
+in_guest() {
+	local pid answer
+	pid=$(agent "$1" "$(jq -cn --arg script "$2" '{execute: "guest-exec", arguments: {path: "/bin/sh", arg: ["-c", $script], "capture-output": true}}')" | jq .return.pid) || return
+	for ((tries = 0; tries < 100; tries++)); do
+		answer=$(agent "$1" "{\"execute\": \"guest-exec-status\", \"arguments\": {\"pid\": $pid}}") || return
+		[[ $(jq .return.exited <<<"$answer") != true ]] || break
+		sleep 0.2
+	done
+	jq -r '.return["out-data", "err-data"] // "" | @base64d' <<<"$answer"
+}
+# BusyBox's wget does not live without glibc's modules for names, which its nc does without.
+fetch_in_guest() { in_guest "$1" "printf 'GET /readyz HTTP/1.0\r\n\r\n' | busybox nc -w 5 $2 $3"; }
+agent() { virsh qemu-agent-command "$1" "$2"; }
+
 # status is how a server answers a stranger on the LAN.
 status() { lan dig +time=2 "@$1" "$2" | grep -o 'status: [A-Z]*'; }
 
@@ -67,6 +82,12 @@ check_all() {
 	check outside "the API answers" 'okd-*' lan curl -sS --max-time 5 "http://$outside:6443/readyz"
 	check outside "ingress answers, 80" 'okd-worker-0?*' lan curl -sS --max-time 5 "http://$outside:80/"
 	check outside "machine configuration is refused" '*ailed to connect*' lan curl -sS --max-time 5 "http://$outside:22623/"
+	for s in okd-master-01 okd-worker-02; do
+		check $s "its name servers are the service nodes" "*nameserver ${services[0]}*nameserver ${services[1]}*" in_guest $s 'busybox cat /etc/resolv.conf'
+		check $s "api-int has its address" "*api-int.okd.example*$inside*" in_guest $s 'busybox nslookup api-int.okd.example'
+		check $s "the API answers by its name" '*200 OK*okd-*' fetch_in_guest $s api-int.okd.example 6443
+		check $s "machine configuration answers by its name" '*200 OK*okd-*' fetch_in_guest $s api-int.okd.example 22623
+	done
 	check inside "one holder of $inside" '10.0.0.10[01]' holder "$inside"
 	check inside "the same one holds $outside" "$(holder "$inside")" holder "$outside"
 }
