@@ -93,6 +93,9 @@ const exitNotStarted = 2
 // Activate implements transaction.Daemon: nothing where only comments differ, the runtime API where only
 // servers do and HAProxy allows it, a reload otherwise. None of them drops a connection.
 func (d Daemon) Activate(ctx context.Context, h host.Host, prev, next transaction.Tree) error {
+	if err := activateUnit(ctx, h, prev, next); err != nil {
+		return err
+	}
 	changes, ok := serverChanges(prev, next)
 	if ok && len(changes) == 0 && d.Verify(ctx, h, next) == nil {
 		return nil

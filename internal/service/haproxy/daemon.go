@@ -27,7 +27,7 @@ var (
 func (Daemon) Name() string { return "haproxy" }
 
 // Globs implements transaction.Daemon. Fedora's unit reads conf.d too.
-func (Daemon) Globs() []string { return []string{ConfigPath, confDir + "*.cfg"} }
+func (Daemon) Globs() []string { return []string{ConfigPath, confDir + "*.cfg", UnitPath} }
 
 const confDir = "/etc/haproxy/conf.d/"
 

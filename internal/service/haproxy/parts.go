@@ -160,6 +160,7 @@ func SetBase(t transaction.Tree, b Base, by owner.Mark) error {
 		f.Mode = secretMode(f)
 	}
 	t[ConfigPath] = f
+	deriveUnit(t)
 	return nil
 }
 
@@ -167,6 +168,7 @@ func SetBase(t transaction.Tree, b Base, by owner.Mark) error {
 func DropBase(t transaction.Tree) error {
 	f, ok := t[ConfigPath]
 	if !ok {
+		deriveUnit(t)
 		return nil
 	}
 	d := parseDocument(f.Content)
@@ -174,6 +176,7 @@ func DropBase(t transaction.Tree) error {
 	d.dropBase()
 	f.Content = d.bytes()
 	t[ConfigPath] = f
+	deriveUnit(t)
 	return nil
 }
 

@@ -1,0 +1,66 @@
+package haproxy
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"strconv"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
+)
+
+// UnitPath is the drop-in for HAProxy's systemd unit.
+const UnitPath = "/etc/systemd/system/haproxy.service.d/virtcluster.conf"
+
+// usualFiles is how many files systemd lets a service open (DefaultLimitNOFILE, systemd-system.conf(5)) where nobody set
+// another limit. otherFiles is room for what HAProxy opens beside its connections: listeners, checks, threads, pipes.
+const (
+	usualFiles = 524288
+	otherFiles = 65536
+)
+
+// unit is the drop-in for a number of connections. HAProxy opens two files for each, and does not start where it may not.
+// The limit is never below the usual one, so that other numbers of connections seldom change the drop-in: systemd reads
+// all units again for a changed one.
+func unit(maxconn int64) string {
+	return fmt.Sprintf("# Written by Terraform (virtcluster): files for the connections of maxconn.\n[Service]\nLimitNOFILE=1024:%d\n", openFiles(maxconn))
+}
+
+func openFiles(maxconn int64) int64 { return max(usualFiles, 2*maxconn+otherFiles) }
+
+// deriveUnit puts the drop-in where the provider's base says how many connections there may be, and drops it elsewhere.
+func deriveUnit(t transaction.Tree) {
+	b, ok := parseDocument(t[ConfigPath].Content).base()
+	if !ok || b.Maxconn == 0 {
+		delete(t, UnitPath)
+		return
+	}
+	t.Put(UnitPath, []byte(unit(b.Maxconn)), 0o644, "", "")
+}
+
+// unitScript has systemd read a drop-in that came, changed or went. A reload keeps the limits that the process has, so a
+// running one is given more: $2 files, but where it may have more already; a machine that does not let root do that leaves
+// the answer to HAProxy. $1 is the drop-in's directory.
+const unitScript = `set -e
+systemctl daemon-reload
+[ ! -d "$1" ] || rmdir --ignore-fail-on-non-empty "$1"
+main=$(systemctl show --property=MainPID --value haproxy.service)
+[ -n "$2" ] && [ "${main:-0}" != 0 ] || exit 0
+has=$(sed -n 's/^Max open files *[^ ]* *\([^ ]*\) .*/\1/p' "/proc/$main/limits")
+[ "$has" = unlimited ] || [ "$has" -ge "$2" ] || prlimit --pid="$main" --nofile=":$2" || :`
+
+// activateUnit puts a changed drop-in into effect.
+func activateUnit(ctx context.Context, h host.Host, prev, next transaction.Tree) error {
+	if string(prev[UnitPath].Content) == string(next[UnitPath].Content) {
+		return nil
+	}
+	files := ""
+	if b, ok := parseDocument(next[ConfigPath].Content).base(); ok && b.Maxconn != 0 {
+		files = strconv.FormatInt(openFiles(b.Maxconn), 10)
+	}
+	if _, err := h.Run(ctx, host.Script("read the drop-in of haproxy.service", unitScript, path.Dir(UnitPath), files)); err != nil {
+		return fmt.Errorf("read the drop-in of haproxy.service on %s: %w", h, err)
+	}
+	return nil
+}
