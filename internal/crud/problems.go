@@ -10,7 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/packed"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/largemap"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
@@ -81,7 +81,7 @@ func known(ctx context.Context, plan tfsdk.Plan, steps []any) bool {
 		if diags := plan.GetAttribute(ctx, AttributePath(steps[:n]), &v); diags.HasError() || v == nil {
 			continue
 		}
-		if p, ok := v.(packed.Value); ok {
+		if p, ok := v.(largemap.Value); ok {
 			return p.KnownAt(steps[n:]...)
 		}
 		tv, err := v.ToTerraformValue(ctx)

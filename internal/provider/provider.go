@@ -16,7 +16,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/packed"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/largemap"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnszone"
 )
 
@@ -31,7 +31,7 @@ type virtcluster struct{ version string }
 func Server(version string) tfprotov6.ProviderServer {
 	quietFramework()
 	framework := providerserver.NewProtocol6(&virtcluster{version: version})()
-	return packed.Server(framework, packed.Attributes{"virtcluster_dns_zone": dnszone.Packed})
+	return largemap.Server(framework, largemap.Attributes{"virtcluster_dns_zone": dnszone.LargeMaps})
 }
 
 type model struct {

@@ -7,26 +7,26 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/packed"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/largemap"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnsattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
 )
 
 type model struct {
-	ID            types.String `tfsdk:"id"`
-	ServiceNode   types.String `tfsdk:"service_node"`
-	View          types.String `tfsdk:"view"`
-	Name          types.String `tfsdk:"name"`
-	CIDR          types.String `tfsdk:"cidr"`
-	TTL           types.Int64  `tfsdk:"ttl"`
-	SOA           types.Object `tfsdk:"soa"`
-	NameServers   types.List   `tfsdk:"name_servers"`
-	Records       packed.Value `tfsdk:"records"`
-	Pointers      types.Map    `tfsdk:"pointers"`
-	AllowTransfer types.List   `tfsdk:"allow_transfer"`
-	Forward       types.Object `tfsdk:"forward"`
-	Serial        types.Int64  `tfsdk:"serial"`
-	ParentRecords types.Map    `tfsdk:"parent_records"`
+	ID            types.String   `tfsdk:"id"`
+	ServiceNode   types.String   `tfsdk:"service_node"`
+	View          types.String   `tfsdk:"view"`
+	Name          types.String   `tfsdk:"name"`
+	CIDR          types.String   `tfsdk:"cidr"`
+	TTL           types.Int64    `tfsdk:"ttl"`
+	SOA           types.Object   `tfsdk:"soa"`
+	NameServers   types.List     `tfsdk:"name_servers"`
+	Records       largemap.Value `tfsdk:"records"`
+	Pointers      largemap.Value `tfsdk:"pointers"`
+	AllowTransfer types.List     `tfsdk:"allow_transfer"`
+	Forward       types.Object   `tfsdk:"forward"`
+	Serial        types.Int64    `tfsdk:"serial"`
+	ParentRecords types.Map      `tfsdk:"parent_records"`
 }
 
 // values are the attributes that planning may settle, and those that a change of the zone shows in.
@@ -42,7 +42,7 @@ func spec(_ context.Context, m *model) (bind.Zone, diag.Diagnostics) {
 	z := bind.Zone{
 		View: m.View.ValueString(), Name: m.Name.ValueString(), CIDR: m.CIDR.ValueString(),
 		TTL: m.TTL.ValueInt64(), SOA: soa(m.SOA), NameServers: dnsattr.Strings(m.NameServers),
-		Records: records(m.Records), Pointers: dnsattr.MapStrings(m.Pointers), AllowTransfer: dnsattr.Strings(m.AllowTransfer),
+		Records: records(m.Records), Pointers: pointers(m.Pointers), AllowTransfer: dnsattr.Strings(m.AllowTransfer),
 	}
 	if !m.Forward.IsNull() && !m.Forward.IsUnknown() {
 		servers, _ := m.Forward.Attributes()["servers"].(types.List)
@@ -73,7 +73,7 @@ func soaObject(s bind.SOA) types.Object {
 }
 
 // records reads the map; a name or a set that is not known has no values, a value that is not known is "".
-func records(v packed.Value) bind.Records {
+func records(v largemap.Value) bind.Records {
 	content, ok := v.Content().(map[string]any)
 	if !ok {
 		return nil
@@ -102,9 +102,9 @@ func values(content any) []string {
 }
 
 // packRecords is the inverse of records.
-func packRecords(all bind.Records) packed.Value {
+func packRecords(all bind.Records) largemap.Value {
 	if all == nil {
-		return packed.Pack(nil)
+		return largemap.Pack(nil)
 	}
 	content := map[string]any{}
 	for owner, sets := range all {
@@ -118,7 +118,7 @@ func packRecords(all bind.Records) packed.Value {
 		}
 		content[owner] = byType
 	}
-	return packed.Pack(content)
+	return largemap.Pack(content)
 }
 
 func recordsMap(all bind.Records) types.Map {
@@ -168,7 +168,7 @@ func fill(ctx context.Context, m *model, read bind.Zone) diag.Diagnostics {
 	m.NameServers = dnsattr.List(got.NameServers)
 	m.AllowTransfer = dnsattr.List(got.AllowTransfer)
 	m.Records = packRecords(got.Records)
-	m.Pointers = pointers(got.Pointers)
+	m.Pointers = packPointers(got.Pointers)
 	m.Serial = types.Int64Value(int64(got.Serial))
 	return diags
 }
@@ -179,7 +179,7 @@ func (m *model) fillForward(got bind.Zone) {
 		"servers": dnsattr.List(got.Forward.Servers), "only": types.BoolValue(got.Forward.Only),
 	})
 	m.Serial, m.SOA = types.Int64Null(), types.ObjectNull(soaTypes)
-	m.Records, m.Pointers = packed.Pack(nil), types.MapNull(types.StringType)
+	m.Records, m.Pointers = largemap.Pack(nil), largemap.Pack(nil)
 	if m.TTL.IsNull() || m.TTL.IsUnknown() {
 		m.TTL = types.Int64Value(bind.DefaultTTL)
 	}
@@ -203,9 +203,27 @@ func cidrOf(z bind.Zone) types.String {
 	return types.StringNull()
 }
 
-func pointers(all map[string]string) types.Map {
-	if all != nil && len(all) == 0 {
-		return types.MapValueMust(types.StringType, map[string]attr.Value{})
+// pointers reads the map; a name that is not known is "".
+func pointers(v largemap.Value) map[string]string {
+	content, ok := v.Content().(map[string]any)
+	if !ok {
+		return nil
 	}
-	return dnsattr.Map(all)
+	all := map[string]string{}
+	for address, name := range content {
+		all[address], _ = name.(string)
+	}
+	return all
+}
+
+// packPointers is the inverse of pointers.
+func packPointers(all map[string]string) largemap.Value {
+	if all == nil {
+		return largemap.Pack(nil)
+	}
+	content := map[string]any{}
+	for address, name := range all {
+		content[address] = name
+	}
+	return largemap.Pack(content)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/packed"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/largemap"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
 )
 
@@ -213,7 +213,7 @@ func (p *planner) serial() {
 
 // known says whether a value is known in all its parts.
 func known(ctx context.Context, v attr.Value) bool {
-	if p, ok := v.(packed.Value); ok {
+	if p, ok := v.(largemap.Value); ok {
 		return p.KnownAt()
 	}
 	tv, err := v.ToTerraformValue(ctx)

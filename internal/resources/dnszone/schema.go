@@ -15,7 +15,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/packed"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/largemap"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnsattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
 )
@@ -30,8 +30,11 @@ var (
 	forwardTypes = map[string]attr.Type{"servers": valuesType, "only": types.BoolType}
 )
 
-// Packed are the attributes that may hold thousands of values.
-var Packed = map[string]tftypes.Type{"records": types.MapType{ElemType: setsType}.TerraformType(context.Background())}
+// LargeMaps are the attributes that may hold thousands of values.
+var LargeMaps = map[string]tftypes.Type{
+	"records":  types.MapType{ElemType: setsType}.TerraformType(context.Background()),
+	"pointers": types.MapType{ElemType: types.StringType}.TerraformType(context.Background()),
+}
 
 func zoneSchema(context.Context) schema.Schema {
 	return schema.Schema{
@@ -67,12 +70,9 @@ func zoneSchema(context.Context) schema.Schema {
 				Optional: true, Computed: true, ElementType: types.StringType, Default: listdefault.StaticValue(dnsattr.List([]string{bind.DefaultNameServer})),
 				MarkdownDescription: "Servers that the zone names as its own, absolute with a dot at the end, else in the zone, where they need address `records`. Default: `[\"localhost.\"]`.",
 			},
-			"records": packed.Attribute("Records by name and type: `{ api = { A = [\"10.0.0.100\"] } }`. Names are relative to the zone, `@` is the zone itself, and a dot at the end makes one absolute; this holds for names in values too. " +
+			"records": largemap.Attribute("Records by name and type: `{ api = { A = [\"10.0.0.100\"] } }`. Names are relative to the zone, `@` is the zone itself, and a dot at the end makes one absolute; this holds for names in values too. " +
 				"Values are written as in a zone file, TXT values as plain text of any length."),
-			"pointers": schema.MapAttribute{
-				Optional: true, ElementType: types.StringType,
-				MarkdownDescription: "Pointers of a reverse zone: address to absolute name, `{ \"10.0.0.1\" = \"node-1.example.com.\" }`.",
-			},
+			"pointers": largemap.Attribute("Pointers of a reverse zone: address to absolute name, `{ \"10.0.0.1\" = \"node-1.example.com.\" }`."),
 			"allow_transfer": schema.ListAttribute{
 				Optional: true, Computed: true, ElementType: types.StringType, Default: listdefault.StaticValue(dnsattr.List([]string{"localhost"})),
 				MarkdownDescription: "Who may transfer the whole zone, an address match list. Default: `[\"localhost\"]`.",

@@ -1,8 +1,11 @@
-// Package packed carries attributes of very many values through the plugin framework as one text. The framework
-// walks every single value of a resource a dozen times a call, which takes seconds where there are ten thousand;
-// one text costs it nothing. Terraform never sees the text: Server puts it in on the way to the framework and takes
-// it out again on the way back, in the schema too.
-package packed
+// Package largemap passes maps of thousands of values (the records of a zone, the pointers of a reverse zone) through the
+// plugin framework as one text. The framework walks every single value of a resource a dozen times a call, which takes
+// seconds where there are ten thousand; one text costs it nothing. Terraform never sees the text: Server puts it in on the
+// way to the framework and takes it out again on the way back, in the schema too.
+//
+// The package can go when the framework handles such maps by itself in time that grows with their number only:
+// https://github.com/hashicorp/terraform-plugin-framework/issues/775.
+package largemap
 
 import (
 	"bytes"
@@ -111,7 +114,7 @@ type Type struct{ basetypes.StringType }
 func (t Type) Equal(o attr.Type) bool { _, ok := o.(Type); return ok }
 
 // String implements attr.Type.
-func (t Type) String() string { return "packed.Type" }
+func (t Type) String() string { return "largemap.Type" }
 
 // ValueType implements attr.Type.
 func (t Type) ValueType(context.Context) attr.Value { return Value{} }
