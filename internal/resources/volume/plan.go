@@ -29,7 +29,7 @@ func plan(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, 
 	}
 	resp.Diagnostics.Append(storagepool.ClaimVolume(at.Fleet, "volume "+m.Name.ValueString(), m.Hypervisor, m.Pool, m.Name)...)
 	if !req.State.Raw.IsNull() {
-		planChange(ctx, req, resp, m)
+		planChange(ctx, at.Fleet, req, resp, m)
 		return
 	}
 	pool, diags := storagepool.CheckPool(ctx, at.Fleet, path.Root("pool"), m.Hypervisor, m.Pool)
@@ -53,7 +53,7 @@ func checkConfig(config *model) diag.Diagnostics {
 }
 
 // planChange plans a new volume where a change cannot be made in place, and refuses one that would lose data.
-func planChange(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
+func planChange(ctx context.Context, f *fleet.Fleet, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
 	var prior model
 	resp.Diagnostics.Append(req.State.Get(ctx, &prior)...)
 	if resp.Diagnostics.HasError() || len(resp.RequiresReplace) > 0 {
@@ -72,10 +72,32 @@ func planChange(ctx context.Context, req resource.ModifyPlanRequest, resp *resou
 		switch change.Effect {
 		case storage.Anew:
 			resp.RequiresReplace = append(resp.RequiresReplace, path.Root(change.Attribute))
+			resp.Diagnostics.Append(checkNotRunning(ctx, f, path.Root(change.Attribute), &prior)...)
 		case storage.Refused:
 			resp.Diagnostics.AddAttributeError(path.Root(change.Attribute), "Cannot shrink volume", change.Why)
 		}
 	}
+}
+
+// checkNotRunning refuses to make a volume anew that a machine runs with: it would go on with the deleted one.
+func checkNotRunning(ctx context.Context, f *fleet.Fleet, attribute path.Path, prior *model) diag.Diagnostics {
+	c, diags := storagepool.Client(ctx, f, prior.Hypervisor)
+	if c == nil {
+		return diags
+	}
+	v, err := c.Volume(ctx, prior.Pool.ValueString(), prior.Name.ValueString())
+	var user string
+	if err == nil {
+		user, err = storage.RunningUser(ctx, c, v)
+	}
+	switch {
+	case err != nil:
+		tflog.Warn(ctx, "users of a volume not looked for while planning", map[string]any{"volume": prior.Name.ValueString(), "reason": err.Error()})
+	case user != "":
+		diags.AddAttributeError(attribute, "Volume in use", fmt.Sprintf(
+			"The machine %q runs with the volume %q as a disk, and this change makes it anew. Remove the disk from the machine first, or make a volume of another name.", user, prior.Name.ValueString()))
+	}
+	return diags
 }
 
 // checkImage checks the size against that of an image which exists already.

@@ -208,7 +208,8 @@ func TestAccVolumeGrowsUnderARunningMachine(t *testing.T) {
 				},
 			},
 			{Config: config("  size_gib = 2\n"), PlanOnly: true},
-			// As long as it runs, the volume is not deleted.
+			{Config: config("  size_gib = 2\n  format = \"raw\"\n"), PlanOnly: true, ExpectError: regexp.MustCompile(`(?s)Volume in use.*machine\s+"user"\s+runs`)},
+			// As long as it runs, the volume is not deleted either.
 			{PreConfig: func() { acctest.Virsh(t, "destroy", "user") }, Config: config("  size_gib = 2\n"), PlanOnly: true},
 		},
 	})

@@ -100,7 +100,7 @@ func (s *ImageStore) Create(ctx context.Context, want Image) (Image, error) {
 		return Image{}, err
 	}
 	if req.Leftover != nil {
-		err = awaitUnused(ctx, s.client, req.Leftover)
+		err = awaitUnused(ctx, s.client, req.Leftover, "")
 	}
 	var made upload.Result
 	if err == nil {

@@ -219,7 +219,7 @@ func (o *ownedVolume) delete(ctx context.Context) error {
 		if err := o.checkOwned(ctx); err != nil {
 			return err
 		}
-		if err := awaitUnused(ctx, o.client, v); err != nil {
+		if err := awaitUnused(ctx, o.client, v, o.claim.Mark().Workspace); err != nil {
 			return err
 		}
 		if err := o.client.DeleteVolume(ctx, o.place.Pool, o.place.Name); err != nil {

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"encoding/xml"
 	"errors"
 	"fmt"
 	"slices"
@@ -33,14 +34,16 @@ func (e *InUseError) Error() string {
 // usersPatience is how long a deletion waits for what uses the volume to go: the same apply may be removing it.
 var usersPatience = 10 * time.Second
 
-// awaitUnused returns when nothing on the hypervisor uses a volume. It returns an *InUseError where something still does after a while.
-func awaitUnused(ctx context.Context, c *hypervisor.Client, v *hypervisor.Volume) error {
+// awaitUnused returns when nothing on the hypervisor uses a volume but the machines of a workspace: what becomes of those is in
+// the same plan, which removes a disk's volume before it removes the disk. It returns an *InUseError where something else still
+// does after a while.
+func awaitUnused(ctx context.Context, c *hypervisor.Client, v *hypervisor.Volume, workspace string) error {
 	for deadline := time.Now().Add(usersPatience); ; {
 		s, err := surveyDisks(ctx, c)
 		if err != nil {
 			return err
 		}
-		users := s.users(v)
+		users := s.users(v, workspace)
 		if len(users) == 0 {
 			return nil
 		}
@@ -113,11 +116,13 @@ func lookAtDisks(ctx context.Context, c *hypervisor.Client) (s survey, err error
 	return s, nil
 }
 
-// users names what needs a volume: machines that have it or an overlay of it as a disk, and overlays in any started pool.
-func (s survey) users(v *hypervisor.Volume) []string {
+// users names what needs a volume: machines that have it or an overlay of it as a disk, and overlays in any started pool. The
+// disks of a workspace's own machines do not count, and what is below them does.
+func (s survey) users(v *hypervisor.Volume, workspace string) []string {
 	var users []string
 	for _, d := range s.domains {
-		if needs(d.Config, v) || needs(d.Live, v) {
+		own := workspace != "" && machineWorkspace(d.Config) == workspace
+		if !own && (isDisk(d.Config, v) || isDisk(d.Live, v)) || isBelowDisk(d.Config, v) || isBelowDisk(d.Live, v) {
 			users = append(users, fmt.Sprintf("the domain %q", d.Name))
 		}
 	}
@@ -130,20 +135,60 @@ func (s survey) users(v *hypervisor.Volume) []string {
 	return slices.Compact(users)
 }
 
-// needs says whether a domain has a volume as a disk, or below one.
-func needs(d *libvirtxml.Domain, v *hypervisor.Volume) bool {
-	if d == nil || d.Devices == nil {
-		return false
-	}
-	for _, disk := range d.Devices.Disks {
-		if v.IsSource(disk.Source) {
-			return true
-		}
+// isDisk says whether a domain has a volume as a disk.
+func isDisk(d *libvirtxml.Domain, v *hypervisor.Volume) bool {
+	return anyDisk(d, func(disk libvirtxml.DomainDisk) bool { return v.IsSource(disk.Source) })
+}
+
+// isBelowDisk says whether a volume is below one of a domain's disks.
+func isBelowDisk(d *libvirtxml.Domain, v *hypervisor.Volume) bool {
+	return anyDisk(d, func(disk libvirtxml.DomainDisk) bool {
 		for below := disk.BackingStore; below != nil; below = below.BackingStore {
 			if v.IsSource(below.Source) {
 				return true
 			}
 		}
+		return false
+	})
+}
+
+func anyDisk(d *libvirtxml.Domain, is func(libvirtxml.DomainDisk) bool) bool {
+	return d != nil && d.Devices != nil && slices.ContainsFunc(d.Devices.Disks, is)
+}
+
+// machineNamespace is that of the provider's own element in a domain's metadata.
+const machineNamespace = "https://github.com/virtcluster/terraform-provider-virtcluster/node/1"
+
+// machineWorkspace is the workspace of the state that a machine is in; "" where the provider did not make it, or does not know.
+func machineWorkspace(d *libvirtxml.Domain) string {
+	if d == nil || d.Metadata == nil {
+		return ""
 	}
-	return false
+	for decoder := xml.NewDecoder(strings.NewReader(d.Metadata.XML)); ; {
+		token, err := decoder.Token()
+		if err != nil {
+			return ""
+		}
+		if start, ok := token.(xml.StartElement); ok && start.Name == (xml.Name{Space: machineNamespace, Local: "node"}) {
+			for _, a := range start.Attr {
+				if a.Name.Local == "workspace" {
+					return a.Value
+				}
+			}
+		}
+	}
+}
+
+// RunningUser is the machine that runs with a volume as a disk; "" for none.
+func RunningUser(ctx context.Context, c *hypervisor.Client, v *hypervisor.Volume) (string, error) {
+	domains, err := c.Domains(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, d := range domains {
+		if isDisk(d.Live, v) {
+			return d.Name, nil
+		}
+	}
+	return "", nil
 }

@@ -1,0 +1,40 @@
+package volume_test
+
+import (
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
+)
+
+// withNode is a node that does not run, with a volume as a disk where disks says so.
+func withNode(disks, format string) string {
+	node := `
+resource "virtcluster_node" "n" {
+  name       = "volume-user"
+  type       = "qemu"
+  memory_mib = 64
+  running    = false
+  root_disk  = { image = virtcluster_image.base.id, pool = virtcluster_storage_pool.p.name, size_gib = 1 }
+` + disks + "}\n"
+	if format == "" {
+		return base() + node
+	}
+	return config("  size_gib = 1\n  format = \""+format+"\"\n") + node
+}
+
+// A volume goes with the disk that it was, in one apply.
+func TestAccVolumeOfANode(t *testing.T) {
+	acctest.InSandbox(t)
+	const disk = "  disks = { data = { volume = virtcluster_volume.v.id } }\n"
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: acctest.Providers,
+		Steps: []resource.TestStep{
+			{Config: withNode(disk, "qcow2")},
+			{Config: withNode("", "")},
+			{Config: withNode("", ""), PlanOnly: true},
+			{Config: withNode(disk, "qcow2")},
+		},
+	})
+}
