@@ -176,9 +176,9 @@ func TestAccPoolFillingUpIsNoChange(t *testing.T) {
 				return nil
 			})},
 			{
-				PreConfig:         func() { acctest.Run(t, "dd", "if=/dev/urandom", "of="+dir+"/data", "bs=1M", "count=8") },
-				RefreshState:      true,
-				RefreshPlanChecks: resource.RefreshPlanChecks{PostRefresh: []plancheck.PlanCheck{noDrift{}}},
+				PreConfig:        func() { acctest.Run(t, "dd", "if=/dev/urandom", "of="+dir+"/data", "bs=1M", "count=8") },
+				Config:           config("fills", dir, ""),
+				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{noDrift{}}},
 			},
 			// Starting it is a change, and measures it anew.
 			{Config: config("fills", dir, "  active = false\n"), Check: resource.TestCheckResourceAttr(address, "available_bytes", "0")},
