@@ -37,6 +37,7 @@ func resourceSchema(context.Context) schema.Schema {
 			"maxconn": schema.Int64Attribute{
 				Optional:            true,
 				MarkdownDescription: "Connections of the whole process at once. Default: what the distribution sets, else what HAProxy derives from the limit of open files.",
+				Validators:          []validator.Int64{int64validator.AtLeast(1)},
 			},
 			"mode": schema.StringAttribute{
 				Optional: true, Computed: true, Default: stringdefault.StaticString("tcp"),

@@ -90,7 +90,7 @@ resource "virtcluster_haproxy_frontend" "test" {
 			{Config: two, Check: resource.ComposeAggregateTestCheckFunc(
 				serves(url, "one two"),
 				resource.TestCheckResourceAttr(name, "id", node+"#backend/acc-backend"),
-				resource.TestCheckResourceAttr(name, "balance", "roundrobin"),
+				resource.TestCheckNoResourceAttr(name, "balance"),
 				resource.TestCheckResourceAttr(name, "servers.one.state", "ready"),
 				resource.TestCheckNoResourceAttr(name, "servers.one.weight"),
 			)},
@@ -127,10 +127,6 @@ resource "virtcluster_haproxy_frontend" "test" {
 					t.Errorf("after a refused change: %q, %v", got, err)
 				}
 			}},
-			{
-				Config:      backend(settings, "one = { $1 }\n two = { $1 }"),
-				ExpectError: regexp.MustCompile(`(?s)Server twice.*server\s+"one"\s+has`),
-			},
 			{
 				Config: two + fmt.Sprintf("\nresource \"virtcluster_haproxy_backend\" \"copy\" {\n  service_node = %q\n  name = \"acc-backend\"\n}", node), PlanOnly: true,
 				ExpectError: regexp.MustCompile(`(?s)Name taken.*another\s+resource\s+of\s+this\s+configuration\s+provides\s+the\s+backend\s+"acc-backend"`),

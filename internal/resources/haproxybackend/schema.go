@@ -4,9 +4,11 @@ import (
 	"context"
 	"maps"
 
+	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/attrs"
@@ -18,7 +20,7 @@ const defaultDrainTimeout = "30s"
 func resourceSchema(context.Context) schema.Schema {
 	return schema.Schema{
 		MarkdownDescription: "A backend of HAProxy on a service node: the servers that get a frontend's connections. Servers come, go, drain and change weight at run time where the " +
-			"balance algorithm allows it, by a reload otherwise; neither drops a connection.",
+			"balance algorithm allows it, by a reload otherwise; neither drops a connection. A `listen` section that a person wrote is not managed: its name is taken, and it goes on serving.",
 		Attributes: map[string]schema.Attribute{
 			"id":           attrs.ID("<service_node id>#backend/<name>"),
 			"service_node": attrs.ServiceNode(),
@@ -28,9 +30,9 @@ func resourceSchema(context.Context) schema.Schema {
 				MarkdownDescription: "`tcp` or `http`, the same as in the frontends that lead here. Default: the mode of the defaults section (`virtcluster_haproxy`; Debian's own is `http`).",
 			},
 			"balance": schema.StringAttribute{
-				Optional: true, Computed: true, Default: stringdefault.StaticString("roundrobin"),
-				MarkdownDescription: "How servers are chosen: `roundrobin` (the default), `leastconn`, `source`, `random`, `first`, `uri`, … with their arguments. " +
-					"With `source` one client keeps its server, and every change of servers takes a reload.",
+				Optional: true,
+				MarkdownDescription: "How servers are chosen: `roundrobin`, `leastconn`, `source`, `random`, `first`, `uri`, … with their arguments. " +
+					"With `source` one client keeps its server, and every change of servers takes a reload. Default: that of the defaults section, else HAProxy's, which is `roundrobin` up to 3.2.",
 				PlanModifiers: []planmodifier.String{attrs.SameWords()},
 			},
 			"hash_type": schema.StringAttribute{
@@ -58,7 +60,7 @@ func resourceSchema(context.Context) schema.Schema {
 					},
 					"expect": schema.StringAttribute{
 						Optional: true, PlanModifiers: []planmodifier.String{attrs.SameWords()},
-						MarkdownDescription: "What the answer has to be, in HAProxy's words: `status 200`, `string ok`. Default: a status of 2xx or 3xx.",
+						MarkdownDescription: "What the answer has to be, in HAProxy's words: `status 200`, `string ok`. It is the check's last step, after an `http-check send` in `extra_config`; a check with several such steps goes there as a whole. Default: a status of 2xx or 3xx.",
 					},
 				},
 			},
@@ -103,7 +105,9 @@ func paramAttributes(inherited string) map[string]schema.Attribute {
 		return schema.BoolAttribute{Optional: true, MarkdownDescription: text + " Default: " + inherited + ", which is no otherwise."}
 	}
 	number := func(text string) schema.Int64Attribute {
-		return schema.Int64Attribute{Optional: true, MarkdownDescription: text + " Default: " + inherited + "."}
+		return schema.Int64Attribute{
+			Optional: true, MarkdownDescription: text + " Default: " + inherited + ".", Validators: []validator.Int64{int64validator.AtLeast(1)},
+		}
 	}
 	if inherited == "HAProxy's" {
 		flag = func(text string) schema.BoolAttribute {
@@ -111,8 +115,11 @@ func paramAttributes(inherited string) map[string]schema.Attribute {
 		}
 	}
 	return map[string]schema.Attribute{
-		"weight":    number("Share of the connections, 0 to 256, beside the other servers' weights (HAProxy's own is 1)."),
-		"maxconn":   number("Connections at once; more wait in the queue (HAProxy's own is no limit)."),
+		"weight": schema.Int64Attribute{
+			Optional:            true,
+			MarkdownDescription: "Share of the connections, 0 to 256, beside the other servers' weights (HAProxy's own is 1). Default: " + inherited + ".",
+		},
+		"maxconn":   number("Connections at once; more wait in the queue (HAProxy's own is no limit; `\"maxconn 0\"` in `options` says so for one server)."),
 		"backup":    flag("Whether the server is used only while all others are down."),
 		"check":     flag("Whether the server's health is checked."),
 		"check_ssl": flag("Whether health checks speak TLS where the traffic itself does not or is passed on."),
@@ -125,7 +132,7 @@ func paramAttributes(inherited string) map[string]schema.Attribute {
 		"rise":       number("How many good checks bring it back (HAProxy's own is 2)."),
 		"send_proxy": flag("Whether connections begin with a PROXY protocol header that names the client."),
 		"options": schema.ListAttribute{
-			Optional: true, ElementType: types.StringType,
+			Optional: true, ElementType: types.StringType, PlanModifiers: []planmodifier.List{attrs.SameWordList()},
 			MarkdownDescription: "Further options of the server line, such as `\"ssl\"`, `\"ca-file /etc/ssl/ca.pem\"` or `\"send-proxy-v2\"`. Default: none.",
 		},
 	}

@@ -138,3 +138,63 @@ func TestAccKilledCreateConvergesInItsOwnDirectoryOnly(t *testing.T) {
 	}
 	one.Settled()
 }
+
+// TestAccAnImportPlansWhatNoFileHasWordsFor imports into a second state what is written in other words than HAProxy's file has, or
+// as empty.
+func TestAccAnImportPlansWhatNoFileHasWordsFor(t *testing.T) {
+	acctest.InSandbox(t)
+	node, _ := haproxytest.Node(t)
+	parts := acctest.Provider() + fmt.Sprintf(`
+resource "virtcluster_haproxy" "base" {
+  service_node = %[1]q
+  options      = ["httplog  clf"]
+  timeouts     = {}
+  log          = "/dev/log   local0"
+  extra_config = ""
+}
+resource "virtcluster_haproxy_backend" "api" {
+  service_node   = %[1]q
+  name           = "api"
+  mode           = "http"
+  balance        = "uri   depth  2"
+  options        = ["forwardfor  except   127.0.0.0/8"]
+  timeouts       = {}
+  default_server = {}
+  drain_timeout  = "45s"
+  servers        = { a = { address = "192.0.2.1", port = 80, maxconn = 5, options = ["on-marked-down   shutdown-sessions"] } }
+}
+resource "virtcluster_haproxy_backend" "none" {
+  service_node  = %[1]q
+  name          = "none"
+  mode          = "http"
+  options       = []
+  servers       = {}
+  drain_timeout = "0s"
+}
+resource "virtcluster_haproxy_frontend" "api" {
+  service_node = %[1]q
+  name         = "api"
+  mode         = "http"
+  binds        = [{ port = 8080, options = ["maxconn   50"] }]
+  acls         = { a = "path_beg   /a" }
+  rules        = []
+  timeouts     = {}
+  options      = []
+  extra_config = ""
+}
+`, node)
+	one, two := acctest.NewState(t), acctest.NewState(t)
+	one.DestroyAtEnd()
+	one.Apply(parts)
+	one.Settled()
+	imports := ""
+	for to, part := range map[string]string{".base": "haproxy", "_backend.api": "backend/api", "_backend.none": "backend/none", "_frontend.api": "frontend/api"} {
+		imports += fmt.Sprintf("import {\n  to = virtcluster_haproxy%s\n  id = %q\n}\n", to, node+"#"+part)
+	}
+	two.Write(parts + imports)
+	if out := two.Run("plan"); !strings.Contains(out, "Plan: 4 to import, 0 to add, 0 to change, 0 to destroy.") {
+		t.Errorf("the import changes something:\n%s", out)
+	}
+	refused(t, two, strings.Replace(frontendOf(node, "x", 8081), "monitor_uri", "maxconn = 0\n  monitor_uri", 1), "must be at least 1")
+	refused(t, two, backendOf(node, "x", `timeouts = { server = "25d" }`), "24 days 20 hours")
+}

@@ -43,6 +43,9 @@ func New() resource.Resource {
 
 // plan checks the frontend against other resources, the live configuration and the machine.
 func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
+	if planned.Binds.IsNull() && !planned.Extra.IsUnknown() && !haproxy.Binds(haproxy.Lines(planned.Extra.ValueString())) {
+		resp.Diagnostics.AddAttributeError(path.Root("binds"), "Frontend without a bind", "write where it listens: binds, or a `bind` line in extra_config")
+	}
 	node, ok := crosscheck.On(ctx, opening, planned.ServiceNode, req, resp)
 	if !ok {
 		return
@@ -58,7 +61,6 @@ func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequ
 		resp.Diagnostics.Append(node.Section(ctx, "frontend", name, id(planned))...)
 	}
 	resp.Diagnostics.Append(node.Listeners(ctx, crosscheck.Proxy("frontend", name), listeners, "frontend "+name)...)
-	resp.Diagnostics.Append(node.MachineConfig(ctx, listeners)...)
 	resp.Diagnostics.Append(node.Backend(ctx, path.Root("default_backend"), planned.DefaultBackend.ValueString())...)
 	for i, r := range rules(ctx, planned.Rules, &resp.Diagnostics) {
 		resp.Diagnostics.Append(node.Backend(ctx, path.Root("rules").AtListIndex(i).AtName("backend"), r.Backend.ValueString())...)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -19,7 +20,7 @@ import (
 func resourceSchema(context.Context) schema.Schema {
 	return schema.Schema{
 		MarkdownDescription: "A frontend of HAProxy on a service node: where it listens and which backend gets what. Changes are made by a reload that drops no connection; " +
-			"a configuration that HAProxy refuses changes nothing.",
+			"a configuration that HAProxy refuses changes nothing. A `listen` section that a person wrote is not managed: its name is taken, and it goes on serving.",
 		Attributes: map[string]schema.Attribute{
 			"id":           attrs.ID("<service_node id>#frontend/<name>"),
 			"service_node": attrs.ServiceNode(),
@@ -29,10 +30,12 @@ func resourceSchema(context.Context) schema.Schema {
 				MarkdownDescription: "`tcp` passes connections on, `http` reads requests. Default: the mode of the defaults section (`virtcluster_haproxy`; Debian's own is `http`).",
 			},
 			"binds": schema.ListNestedAttribute{
-				Required:            true,
-				MarkdownDescription: "Where the frontend listens: at least one address and port.",
-				NestedObject:        schema.NestedAttributeObject{Attributes: attrs.BindAttributes()},
-				Validators:          []validator.List{listvalidator.SizeAtLeast(1)},
+				Optional: true,
+				MarkdownDescription: "Where the frontend listens, each an address and a port. Ranges of ports, lists and variables go into `extra_config` as `bind` lines; " +
+					"a frontend has at least one in either. OpenShift's machine config server (22623) gives every node's configuration, secrets included, to whoever asks: " +
+					"bind it to an address of the cluster's own network only.",
+				NestedObject: schema.NestedAttributeObject{Attributes: attrs.BindAttributes()},
+				Validators:   []validator.List{listvalidator.SizeAtLeast(1)},
 			},
 			"default_backend": schema.StringAttribute{
 				Optional: true,
@@ -65,6 +68,7 @@ func resourceSchema(context.Context) schema.Schema {
 			"maxconn": schema.Int64Attribute{
 				Optional:            true,
 				MarkdownDescription: "Connections at once; more wait in the kernel's queue. Default: the limit of the process.",
+				Validators:          []validator.Int64{int64validator.AtLeast(1)},
 			},
 			"monitor_uri": schema.StringAttribute{
 				Optional:            true,

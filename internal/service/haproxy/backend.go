@@ -1,6 +1,7 @@
 package haproxy
 
 import (
+	"errors"
 	"maps"
 	"slices"
 )
@@ -23,9 +24,13 @@ type Backend struct {
 	DefaultServer *Params
 	// Servers by name. The file has them in the order of their names.
 	Servers map[string]Server
+	// DrainTimeout is the provider's own setting, "" for a person's backend. Empty are the attributes that the configuration
+	// writes as empty, sorted. Both stand in the comment above the section, for an import.
+	DrainTimeout string
+	Empty        []string
 }
 
-// HTTPCheck is `option httpchk` with the first `http-check expect`.
+// HTTPCheck is `option httpchk` with the last step of the check, `http-check expect`, where it is the only such step.
 type HTTPCheck struct {
 	Method, URI string
 	// Version is "HTTP/1.1", with headers if any; empty is HAProxy's HTTP/1.0.
@@ -45,11 +50,12 @@ func (b *Backend) directives() []directive {
 			text("hash-type", "hash_type", &b.HashType),
 		},
 		timeouts(&b.Timeouts, BackendTimeouts),
-		httpCheck(&b.HTTPCheck),
+		[]directive{httpCheck(&b.HTTPCheck)},
 		options(&b.Options),
 		[]directive{
+			defaultServer(&b.DefaultServer), // above what inherits it, a server-template of the extra lines too
 			extra(&b.Extra),
-			defaultServer(&b.DefaultServer),
+			httpExpect(&b.HTTPCheck), // below the `http-check send` of the extra lines: checks go step by step
 			servers(&b.Servers),
 		},
 	)
@@ -58,56 +64,134 @@ func (b *Backend) directives() []directive {
 // Body renders the section's lines, without header and indentation.
 func (b Backend) Body() []string { return render(b.directives()) }
 
+func (b Backend) notes() notes { return newNotes(b.Empty, b.DrainTimeout) }
+
 // ParseBackend is the inverse of Body.
 func ParseBackend(name string, body []string) Backend {
 	b := Backend{Name: name}
-	b.Extra = parse(b.directives(), body)
+	starts := func(words string) func(line string) bool {
+		return func(line string) bool { _, ok := cut(line, words); return ok }
+	}
+	count := func(is func(line string) bool) (n int) {
+		for _, line := range body {
+			if is(line) {
+				n++
+			}
+		}
+		return n
+	}
+	var left []func(line string) bool
+	if several := starts("default-server"); count(several) > 1 {
+		left = append(left, several)
+	}
+	if inSteps(body) {
+		left = append(left, starts("http-check expect"))
+	}
+	// What the check is comes before what it expects, which means something only then.
+	body = slices.Clone(body)
+	slices.SortStableFunc(body, func(x, y string) int { return after(starts("option httpchk"), x) - after(starts("option httpchk"), y) })
+	b.Extra = parse(b.directives(), body, left...)
 	return b
 }
 
-func httpCheck(value **HTTPCheck) []directive {
-	return []directive{
-		{"option httpchk", "http_check",
-			func() []string {
-				if c := *value; c != nil {
-					return []string{oneLine(c.Method + " " + c.URI + " " + c.Version)}
-				}
-				return nil
-			},
-			func(rest string) bool {
-				c := &HTTPCheck{Method: "OPTIONS", URI: "/"} // HAProxy's own defaults
-				words, _ := rawWords(rest)
-				switch len(words) {
-				case 0:
-				case 1:
-					c.URI = words[0]
-				default:
-					c.Method, c.URI = words[0], words[1]
-					c.Version = oneLine(rest)[len(words[0])+1+len(words[1]):]
-					c.Version = oneLine(c.Version)
-				}
-				if *value != nil {
-					c.Expect = (*value).Expect
-				}
-				*value = c
-				return true
-			}},
-		{"http-check expect", "http_check",
-			func() []string {
-				if c := *value; c != nil {
-					return present(c.Expect)
-				}
-				return nil
-			},
-			func(rest string) bool {
-				rest = oneLine(rest)
-				if *value == nil || (*value).Expect != "" || rest == "" {
-					return false
-				}
-				(*value).Expect = rest
-				return true
-			}},
+func after(is func(line string) bool, line string) int {
+	if is(line) {
+		return 0
 	}
+	return 1
+}
+
+// inSteps says whether health checks have steps whose order an attribute for one expectation would lose.
+func inSteps(body []string) bool {
+	expects, last := 0, false
+	for _, line := range body {
+		step, ok := cut(line, "http-check")
+		words, _ := rawWords(step)
+		if !ok || len(words) == 0 || words[0] == "disable-on-404" || words[0] == "send-state" {
+			continue
+		}
+		if last = words[0] == "expect"; last {
+			expects++
+		}
+	}
+	return expects > 1 || expects == 1 && !last
+}
+
+// unmanageable says why a section cannot be a Backend: writing it again would change what it means.
+func unmanageable(body []string) error {
+	server := false
+	for _, line := range body {
+		words, _ := rawWords(line)
+		switch {
+		case len(words) == 0:
+		case words[0] == "server" || words[0] == "server-template":
+			server = true
+		case words[0] == "default-server" && server:
+			return errors.New("a default-server line stands below a server line, and holds for the servers below it only: write what each server needs on its own line first")
+		}
+	}
+	return nil
+}
+
+// inherited is what servers inherit: the default-server lines of the extra ones, then DefaultServer.
+func (b Backend) inherited() Params {
+	var p Params
+	for _, line := range b.Extra {
+		if rest, ok := cut(line, "default-server"); ok {
+			words, _ := rawWords(rest)
+			p = parseParams(words).over(p)
+		}
+	}
+	if b.DefaultServer != nil {
+		p = b.DefaultServer.over(p)
+	}
+	return p
+}
+
+func httpCheck(value **HTTPCheck) directive {
+	return directive{"option httpchk", "http_check",
+		func() []string {
+			if c := *value; c != nil {
+				return []string{oneLine(c.Method + " " + c.URI + " " + c.Version)}
+			}
+			return nil
+		},
+		func(rest string) bool {
+			c := &HTTPCheck{Method: "OPTIONS", URI: "/"} // HAProxy's own defaults
+			words, _ := rawWords(rest)
+			switch len(words) {
+			case 0:
+			case 1:
+				c.URI = words[0]
+			default:
+				c.Method, c.URI = words[0], words[1]
+				c.Version = oneLine(rest)[len(words[0])+1+len(words[1]):]
+				c.Version = oneLine(c.Version)
+			}
+			if *value != nil {
+				c.Expect = (*value).Expect
+			}
+			*value = c
+			return true
+		}}
+}
+
+func httpExpect(value **HTTPCheck) directive {
+	return directive{"http-check expect", "http_check.expect",
+		func() []string {
+			if c := *value; c != nil {
+				return present(c.Expect)
+			}
+			return nil
+		},
+		func(rest string) bool {
+			rest = oneLine(rest)
+			if *value == nil || (*value).Expect != "" || rest == "" {
+				return false
+			}
+			(*value).Expect = rest
+			return true
+		}}
 }
 
 func defaultServer(value **Params) directive {

@@ -37,6 +37,7 @@ func (d *document) base() (Base, bool) {
 		return b, false
 	}
 	b.DefaultsExtra = parse(b.defaults(), d.text(defaults))
+	b.Empty = defaults.notes.empty()
 	if s, ok := d.marked("global"); ok {
 		body := slices.DeleteFunc(slices.Clone(d.text(s)), func(line string) bool { return strings.TrimSpace(line) == adminSocket })
 		b.Extra = parse(b.global(), body)
@@ -97,36 +98,36 @@ func (d *document) putBase(b Base, by owner.Mark, originalMode fs.FileMode) {
 	if !hasSocket && !slices.ContainsFunc(b.Extra, func(line string) bool { words, _ := rawWords(line); return isAdminSocket(words) }) {
 		global = append(global, adminSocket)
 	}
-	d.set("global", by, "global", global, true)
+	d.set("global", by, nil, "global", global, true)
 	if _, ok := d.marked("defaults"); ok {
-		d.set("defaults", by, "defaults", render(b.defaults()), true)
+		d.set("defaults", by, newNotes(b.Empty, ""), "defaults", render(b.defaults()), true)
 	} else {
-		d.moveProxies(func() { d.set("defaults", by, "defaults", render(b.defaults()), true) })
+		d.moveProxies(func() { d.set("defaults", by, newNotes(b.Empty, ""), "defaults", render(b.defaults()), true) })
 	}
 	if h := b.Health; h != nil {
-		d.set("health", by, "listen "+healthName, render(h.directives()), true)
+		d.set("health", by, nil, "listen "+healthName, render(h.directives()), true)
 	} else {
-		d.set("health", by, "", nil, false)
+		d.set("health", by, nil, "", nil, false)
 	}
 	if s := b.Stats; s != nil {
 		notes := []string{fmt.Sprintf("%s %04o", modeNote, originalMode)}
 		if s.PasswordVersion > 0 {
 			notes = append(notes, newPasswordNote(s.PasswordVersion, s.Password))
 		}
-		d.set("stats", by, "listen "+statsName, append(notes, render(s.directives())...), true)
+		d.set("stats", by, nil, "listen "+statsName, append(notes, render(s.directives())...), true)
 	} else {
-		d.set("stats", by, "", nil, false)
+		d.set("stats", by, nil, "", nil, false)
 	}
 }
 
 // set puts or drops one of the base's sections.
-func (d *document) set(mark string, by owner.Mark, header string, body []string, wanted bool) {
+func (d *document) set(mark string, by owner.Mark, n notes, header string, body []string, wanted bool) {
 	old, ok := d.marked(mark)
 	switch {
 	case wanted && ok:
-		d.put(mark, by, header, body, &old)
+		d.put(mark, by, n, header, body, &old)
 	case wanted:
-		d.put(mark, by, header, body, nil)
+		d.put(mark, by, n, header, body, nil)
 	case ok:
 		d.drop(old)
 	}
@@ -135,7 +136,7 @@ func (d *document) set(mark string, by owner.Mark, header string, body []string,
 func (d *document) dropBase() {
 	d.moveProxies(func() {
 		for _, mark := range []string{"stats", "health", "defaults", "global"} {
-			d.set(mark, owner.Mark{}, "", nil, false)
+			d.set(mark, owner.Mark{}, nil, "", nil, false)
 		}
 	})
 	d.restoreGlobal()

@@ -1,10 +1,11 @@
 package haproxy
 
 import (
-	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
 // Bind is where a frontend listens.
@@ -45,7 +46,7 @@ func parseBind(rest string) (Bind, bool) {
 		return Bind{}, false
 	}
 	b := Bind{Address: CanonicalBindAddress(address), Port: port}
-	if _, err := netip.ParseAddr(b.Address); err != nil && b.Address != "*" {
+	if !isAddress(b.Address) && b.Address != "*" {
 		return Bind{}, false
 	}
 	if i := slices.Index(words, "transparent"); i > 0 {
@@ -66,7 +67,7 @@ func CanonicalBindAddress(address string) string {
 
 // CanonicalAddress spells an IP address canonically; a host name stays as it is.
 func CanonicalAddress(address string) string {
-	if a, err := netip.ParseAddr(address); err == nil {
+	if a, err := service.ParseAddress(address); err == nil {
 		return a.String()
 	}
 	return address
@@ -95,4 +96,31 @@ func splitEndpoint(word string) (address string, port int64, ok bool) {
 		address = address[1 : len(address)-1]
 	}
 	return address, port, true
+}
+
+// listensAt says whether a bind line, what follows the keyword, has an address and a port: a single one, in a list, or in a
+// range of ports. What a variable stands for is known to HAProxy only.
+func listensAt(line string, b Bind) bool {
+	words, _ := rawWords(line)
+	if len(words) == 0 {
+		return false
+	}
+	for where := range strings.SplitSeq(words[0], ",") {
+		where = strings.TrimPrefix(strings.TrimPrefix(where, "ipv4@"), "ipv6@")
+		i := strings.LastIndexByte(where, ':')
+		if i < 0 {
+			continue
+		}
+		first, last, isRange := strings.Cut(where[i+1:], "-")
+		if !isRange {
+			last = first
+		}
+		low, errLow := strconv.ParseInt(first, 10, 64)
+		high, errHigh := strconv.ParseInt(last, 10, 64)
+		address := CanonicalBindAddress(strings.Trim(where[:i], "[]"))
+		if errLow == nil && errHigh == nil && address == b.Address && low <= b.Port && b.Port <= high {
+			return true
+		}
+	}
+	return false
 }

@@ -5,11 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
@@ -88,10 +88,7 @@ func (b Backend) dynamic() bool {
 
 func (b Backend) changes(next Backend) []serverChange {
 	var changes []serverChange
-	defaults := Params{}
-	if next.DefaultServer != nil {
-		defaults = *next.DefaultServer
-	}
+	defaults := next.inherited()
 	names := map[string]bool{}
 	for name := range b.Servers {
 		names[name] = true
@@ -247,7 +244,7 @@ func (p Params) positive() Params {
 	return p
 }
 
-func isAddress(text string) bool { _, err := netip.ParseAddr(text); return err == nil }
+func isAddress(text string) bool { _, err := service.ParseAddress(text); return err == nil }
 
 func pause(ctx context.Context, d time.Duration) error {
 	select {

@@ -47,18 +47,28 @@ func (Daemon) Running(ctx context.Context, h host.Host) (bool, error) {
 	return state == "active" || state == "reloading", nil
 }
 
-// checkScript asks about the staged main file ($1) and, where the unit reads it, the staged directory ($2). Four
-// fifths of a check go into reading the machine's certificate authorities for HAProxy's own HTTP client (2.6 and
-// later), so it is asked without them first, unless the configuration sets that client ($3). Only a yes counts: any
-// other answer, an older HAProxy's too, which does not know the setting, is left to the check of these files alone.
+// checkScript asks about the main file $1 and, where the unit reads it, the directory $2, as they are staged below $4. What is
+// staged is mounted over the live paths, in a mount namespace of its own, for HAProxy finds other files relative to these
+// (default-path), and to the directory that the unit runs in. Where there is no such namespace, the staged paths are checked
+// as they are. Four fifths of a check go into reading the machine's certificate authorities for HAProxy's own HTTP client (2.6
+// and later), so it is asked without them first, unless the configuration sets that client ($3). Only a yes counts: any other
+// answer, an older HAProxy's too, which does not know the setting, is left to the check of these files alone.
 const checkScript = `
-if [ -d "$2" ] && systemctl show --property=ExecStart,Environment haproxy.service | grep -q /etc/haproxy/conf.d; then
-	set -- "$3" -f "$1" -f "$2"
+cd /
+main=$1 dir=$2 client=$3 stage=$4 mounted=$5
+if [ -z "$mounted" ] && [ -e "$main" ] && unshare --mount true 2>/dev/null; then
+	exec unshare --mount sh -c "$6" sh "$1" "$2" "$3" "$4" yes "$6"
+elif [ -z "$mounted" ]; then
+	main=$stage$main dir=$stage$dir
 else
-	set -- "$3" -f "$1"
+	mount --bind "$stage$main" "$main" || exit 70
+	if [ -d "$stage$dir" ] && [ -d "$dir" ]; then mount --bind "$stage$dir" "$dir" || exit 70; fi
 fi
-client=$1
-shift
+if [ -d "$dir" ] && systemctl show --property=ExecStart,Environment haproxy.service | grep -q /etc/haproxy/conf.d; then
+	set -- -f "$main" -f "$dir"
+else
+	set -- -f "$main"
+fi
 without_client() {
 	haproxy -c -f /dev/stdin "$@" >/dev/null 2>&1 <<END
 global
@@ -74,13 +84,19 @@ func (Daemon) Check(ctx context.Context, h host.Host, stage string, next transac
 	if mentions(next, "httpclient.") {
 		client = "set"
 	}
-	_, err := h.Run(ctx, host.Script("haproxy -c", checkScript, stage+ConfigPath, stage+strings.TrimSuffix(confDir, "/"), client))
+	_, err := h.Run(ctx, host.Script("haproxy -c", checkScript, ConfigPath, strings.TrimSuffix(confDir, "/"), client, stage, "", checkScript))
 	var exit *host.ExitError
-	if errors.As(err, &exit) {
+	switch {
+	case errors.As(err, &exit) && exit.Code == exitNotMounted:
+		return fmt.Errorf("mount what is staged over the live configuration on %s: %s", h, strings.TrimSpace(exit.Stderr)) // no refusal
+	case errors.As(err, &exit):
 		return &transaction.RefusedError{Err: refusal{words: checkerWords(exit.Stdout+exit.Stderr, stage, next), err: err}}
 	}
 	return err
 }
+
+// exitNotMounted is checkScript's status when it could not ask the checker.
+const exitNotMounted = 70
 
 // mentions says whether a word is anywhere in the configuration.
 func mentions(t transaction.Tree, word string) bool {

@@ -31,11 +31,12 @@ func render(table []directive) []string {
 	return lines
 }
 
-// parse feeds a section's body to the table; what no directive takes comes back in order.
-func parse(table []directive, body []string) (extra []string) {
+// parse feeds a section's body to the table; what no directive takes, or is left to nobody, comes back in order.
+func parse(table []directive, body []string, left ...func(line string) bool) (extra []string) {
 	for _, line := range body {
 		line = strings.TrimSpace(line)
-		if significant(line) && take(table, line) == nil {
+		leave := slices.ContainsFunc(left, func(is func(string) bool) bool { return is(line) })
+		if significant(line) && (leave || take(table, line) == nil) {
 			extra = append(extra, line)
 		}
 	}

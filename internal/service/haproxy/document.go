@@ -21,6 +21,10 @@ type section struct {
 	mark string
 	// owner is whose the section is; a person's is nobody's.
 	owner owner.Mark
+	// notes are what else the comment says.
+	notes notes
+	// conditional says that the section, or a line of it, stands between .if and .endif.
+	conditional bool
 	// start is the line of the mark or, without one, of the header; body is the line after the header,
 	// and end the line after the section's last significant line.
 	start, body, end int
@@ -44,32 +48,75 @@ func (d *document) bytes() []byte {
 // sections lists the sections in their order.
 func (d *document) sections() []section {
 	var found []section
+	depth, inner := 0, 0 // of .if blocks: around the section, and in it
+	open := false        // whether lines still belong to the last section
 	for i, line := range d.lines {
 		first := firstWord(line)
-		if first == "" {
-			continue
-		}
-		if !slices.Contains(sectionWords, first) {
-			if n := len(found); n > 0 {
-				found[n-1].end = i + 1
+		switch {
+		case first == "":
+		case slices.Contains(sectionWords, first):
+			depth, inner, open = depth+inner, 0, true
+			found = append(found, d.section(i, first, depth > 0))
+		case first == ".if":
+			inner++
+		case first == ".endif" && inner > 0:
+			if inner--; inner == 0 && open {
+				s := &found[len(found)-1]
+				s.end, s.conditional = i+1, true
 			}
-			continue
-		}
-		words, _ := rawWords(line)
-		s := section{kind: first, start: i, body: i + 1, end: i + 1}
-		if len(words) > 1 {
-			s.name = words[1]
-		}
-		if i > 0 {
-			if comment, ok := cut(d.lines[i-1], "# "+strings.TrimSpace(markPrefix)); ok {
-				if mark, by := owner.Cut(comment); s.carries(mark) {
-					s.mark, s.owner, s.start = mark, by, i-1
-				}
+		case slices.Contains([]string{".elif", ".else", ".endif"}, first) && inner == 0:
+			open = false // the block began above the section
+			if first == ".endif" {
+				depth--
 			}
+		case inner == 0 && open:
+			found[len(found)-1].end = i + 1
 		}
-		found = append(found, s)
 	}
 	return found
+}
+
+// section reads the header of a section and the comment above it.
+func (d *document) section(i int, kind string, conditional bool) section {
+	words, _ := rawWords(d.lines[i])
+	s := section{kind: kind, start: i, body: i + 1, end: i + 1, conditional: conditional}
+	if len(words) > 1 {
+		s.name = words[1]
+	}
+	if i == 0 {
+		return s
+	}
+	if comment, ok := cut(d.lines[i-1], "# "+strings.TrimSpace(markPrefix)); ok {
+		text, by := owner.Cut(comment)
+		if mark, notes := cutNotes(text); s.carries(mark) {
+			s.mark, s.owner, s.notes, s.start = mark, by, notes, i-1
+		}
+	}
+	return s
+}
+
+// unconditional moves a place where a section is to be inserted out of the .if block that it is in: above it, or below.
+func (d *document) unconditional(at int, below bool) int {
+	depth, began := 0, 0
+	for i, line := range d.lines {
+		if i >= at && (depth == 0 || !below) {
+			break
+		}
+		switch firstWord(line) {
+		case ".if":
+			if depth++; depth == 1 {
+				began = i
+			}
+		case ".endif":
+			if depth--; depth == 0 && i >= at {
+				return i + 1
+			}
+		}
+	}
+	if depth > 0 && !below {
+		return began
+	}
+	return at
 }
 
 // carries says whether a mark belongs to the section: one that a person moved or renamed is no longer ours.
@@ -107,8 +154,8 @@ func (d *document) proxy(kind, name string) (section, bool) {
 func (d *document) text(s section) []string { return d.lines[s.body:s.end] }
 
 // put writes an owner's section under a mark: in the place of old where there is one, else where its kind belongs.
-func (d *document) put(mark string, by owner.Mark, header string, body []string, old *section) {
-	lines := []string{strings.TrimSpace("# " + markPrefix + mark + " " + by.String()), header}
+func (d *document) put(mark string, by owner.Mark, n notes, header string, body []string, old *section) {
+	lines := []string{strings.Join(strings.Fields("# "+markPrefix+mark+" "+by.String()+" "+n.String()), " "), header}
 	for _, line := range body {
 		lines = append(lines, "    "+line)
 	}

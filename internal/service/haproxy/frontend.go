@@ -21,6 +21,8 @@ type Frontend struct {
 	Rules          []Rule
 	MonitorURI     string
 	DefaultBackend string
+	// Empty are the attributes that the configuration writes as empty, sorted, for an import.
+	Empty []string
 }
 
 // Rule is a use_backend line. At most one of If and Unless is set.
@@ -51,6 +53,8 @@ func (f *Frontend) directives() []directive {
 // Body renders the section's lines, without header and indentation.
 func (f Frontend) Body() []string { return render(f.directives()) }
 
+func (f Frontend) notes() notes { return newNotes(f.Empty, "") }
+
 // ParseFrontend is the inverse of Body.
 func ParseFrontend(name string, body []string) Frontend {
 	f := Frontend{Name: name}
@@ -75,6 +79,11 @@ func binds(value *[]Bind) directive {
 			}
 			return ok
 		}}
+}
+
+// Binds says whether lines of a frontend have a bind line among them.
+func Binds(lines []string) bool {
+	return slices.ContainsFunc(lines, func(line string) bool { _, ok := cut(line, "bind"); return ok })
 }
 
 // acls are the acl lines, those of one name together.

@@ -24,7 +24,7 @@ func (d *document) place(mark string) int {
 				at = s.end
 			}
 		}
-		return at
+		return d.unconditional(at, true)
 	}
 	run := d.run()
 	for _, s := range run {
@@ -73,7 +73,7 @@ func (d *document) top() int {
 	at := 0
 	for _, s := range d.sections() {
 		if s.kind == "defaults" {
-			return at
+			return d.unconditional(at, false)
 		}
 		at = s.end
 	}

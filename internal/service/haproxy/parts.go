@@ -2,6 +2,7 @@ package haproxy
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -15,24 +16,31 @@ import (
 const ConfigPath = "/etc/haproxy/haproxy.cfg"
 
 // proxy is a frontend or a backend.
-type proxy interface{ Body() []string }
+type proxy interface {
+	Body() []string
+	notes() notes
+}
 
 // FindFrontend reads a frontend, a person's one too: that is how it is imported.
 func FindFrontend(t transaction.Tree, name string) (Frontend, error) {
-	body, err := find(t, "frontend", name)
+	body, n, err := find(t, "frontend", name)
 	if err != nil {
 		return Frontend{}, err
 	}
-	return ParseFrontend(name, body), nil
+	f := ParseFrontend(name, body)
+	f.Empty = n.empty()
+	return f, nil
 }
 
 // FindBackend reads a backend, a person's one too.
 func FindBackend(t transaction.Tree, name string) (Backend, error) {
-	body, err := find(t, "backend", name)
+	body, n, err := find(t, "backend", name)
 	if err != nil {
 		return Backend{}, err
 	}
-	return ParseBackend(name, body), nil
+	b := ParseBackend(name, body)
+	b.Empty, b.DrainTimeout = n.empty(), n[drainTimeoutNote]
+	return b, nil
 }
 
 // AddFrontend puts an owner's frontend where HAProxy takes one of that name. Whether the owner may have it is not asked here.
@@ -73,13 +81,23 @@ func DropFrontend(t transaction.Tree, name string) error { return drop(t, "front
 // DropBackend takes a backend out; an absent one is no error.
 func DropBackend(t transaction.Tree, name string) error { return drop(t, "backend", name) }
 
-func find(t transaction.Tree, kind, name string) ([]string, error) {
+func find(t transaction.Tree, kind, name string) ([]string, notes, error) {
 	d := parseDocument(t[ConfigPath].Content)
 	s, ok := d.proxy(kind, name)
 	if !ok || s.kind != kind {
-		return nil, fmt.Errorf("%s %q is not in %s: %w", kind, name, ConfigPath, transaction.ErrAbsent)
+		return nil, nil, fmt.Errorf("%s %q is not in %s: %w", kind, name, ConfigPath, transaction.ErrAbsent)
 	}
-	return d.text(s), nil
+	if s.mark != "" {
+		return d.text(s), s.notes, nil
+	}
+	err := unmanageable(d.text(s))
+	if s.conditional {
+		err = errors.New("it, or a line of it, stands between .if and .endif, so that what it is depends on more than itself: take the condition away first")
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s %q of %s cannot be managed as it is: %w", kind, name, ConfigPath, err)
+	}
+	return d.text(s), s.notes, nil
 }
 
 func add(t transaction.Tree, kind, name string, p proxy, by owner.Mark) error {
@@ -112,9 +130,9 @@ func set(t transaction.Tree, kind, name string, p proxy, by owner.Mark) error {
 	d := parseDocument(t[ConfigPath].Content)
 	key := kind + " " + name
 	if s, ok := d.proxy(kind, name); ok && s.kind == kind {
-		d.put(key, by, key, p.Body(), &s)
+		d.put(key, by, p.notes(), key, p.Body(), &s)
 	} else {
-		d.put(key, by, key, p.Body(), nil)
+		d.put(key, by, p.notes(), key, p.Body(), nil)
 	}
 	d.save(t)
 	return nil
@@ -246,8 +264,8 @@ func ForeignListener(t transaction.Tree, b Bind, mine func(owner.Mark) bool, exc
 			if s.kind != "frontend" && s.kind != "listen" || s.mark != "" && mine(s.owner) || slices.Contains(except, s.kind+" "+s.name) {
 				continue
 			}
-			for _, other := range ParseFrontend(s.name, d.text(s)).Binds {
-				if other.Endpoint() != b.Endpoint() {
+			for _, line := range d.text(s) {
+				if where, ok := cut(line, "bind"); !ok || !listensAt(where, b) {
 					continue
 				}
 				whose := "which this provider did not write,"

@@ -92,3 +92,141 @@ func TestAnotherStatesListenerIsForeign(t *testing.T) {
 		}
 	}
 }
+
+// TestFormsKeepTheirMeaning reads sections as people write them and writes them again.
+func TestFormsKeepTheirMeaning(t *testing.T) {
+	for name, c := range map[string]struct{ body, want string }{
+		"an expectation below what is sent": {
+			"option httpchk GET /; http-check send hdr Host x; http-check expect status 200",
+			"option httpchk GET /; http-check send hdr Host x; http-check expect status 200",
+		},
+		"an expectation above": {"http-check expect status 200; option httpchk GET /", "option httpchk GET /; http-check expect status 200"},
+		"steps": {
+			"option httpchk; http-check send uri /a; http-check expect status 200; http-check connect port 81; http-check send uri /b; http-check expect string ok",
+			"option httpchk OPTIONS /; http-check send uri /a; http-check expect status 200; http-check connect port 81; http-check send uri /b; http-check expect string ok",
+		},
+		"two default-server lines": {
+			"default-server check inter 2s; default-server inter 5s fall 2; server a 10.0.0.1:80",
+			"default-server check inter 2s; default-server inter 5s fall 2; server a 10.0.0.1:80",
+		},
+		"a template that inherits":   {"default-server check; server-template s 1-3 x:80", "default-server check; server-template s 1-3 x:80"},
+		"a server with a zone":       {"server a fe80::1%eth0:80; server b 10.0.0.1:80", "server a fe80::1%eth0:80; server b 10.0.0.1:80"},
+		"two servers of one address": {"server a 10.0.0.1:80; server b 10.0.0.1:80", "server a 10.0.0.1:80; server b 10.0.0.1:80"},
+		"a server of a variable":     {`server a "${IP}:80"`, `server a "${IP}:80"`},
+	} {
+		b := ParseBackend("b", strings.Split(c.body, "; "))
+		if got := strings.Join(b.Body(), "; "); got != c.want {
+			t.Errorf("%s: %s", name, got)
+		}
+		for _, p := range b.Validate() {
+			if !p.Warning {
+				t.Errorf("%s: what was read is refused: %+v", name, p)
+			}
+		}
+	}
+	f := ParseFrontend("f", []string{"bind :8000-8010", "bind 10.0.0.1:80,10.0.0.2:80", `bind "$IP:81"`, "bind 10.0.0.3:80"})
+	if len(f.Binds) != 1 || len(f.Extra) != 3 || len(f.Validate()) > 0 {
+		t.Errorf("binds of other forms: %+v %+v", f, f.Validate())
+	}
+	for where, want := range map[string]bool{":8005": true, "8000": false, "10.0.0.2:80": true, "10.0.0.1:8005": false} {
+		address, port, _ := splitEndpoint(where)
+		b := Bind{Address: CanonicalBindAddress(address), Port: port}
+		if got := listensAt(":8000-8010,10.0.0.2:80", b); got != want {
+			t.Errorf("%s: %v", where, got)
+		}
+	}
+}
+
+func TestWhatAConditionRulesIsNotTakenApart(t *testing.T) {
+	const file = `global
+    maxconn 10
+
+.if defined(LAB)
+defaults
+    mode http
+
+backend lab
+    server a 10.0.0.1:80
+.else
+defaults
+    mode tcp
+
+backend prod
+    server a 10.0.0.1:80
+.endif
+
+backend inner
+    mode tcp
+    .if defined(LAB)
+    balance leastconn
+    .endif
+    server a 10.0.0.1:80
+
+backend plain
+    server a 10.0.0.1:80
+.if defined(LAB)
+listen last
+    bind :1
+.endif
+`
+	tree := transaction.Tree{}
+	tree.Put(ConfigPath, []byte(file), 0o600, "root", "root")
+	for name, want := range map[string]string{"lab": ".if", "prod": ".if", "inner": ".if", "plain": ""} {
+		_, err := FindBackend(tree, name)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	succeeded := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	by := owner.Mark{ID: "mine"}
+	succeeded(SetBackend(tree, Backend{Name: "ours"}, by))
+	succeeded(SetBase(tree, Base{Mode: "tcp", Maxconn: 5}, by))
+	succeeded(SetFrontend(tree, Frontend{Name: "ours", Binds: []Bind{{Address: "*", Port: 2}}}, by))
+	depth := 0
+	for line := range strings.Lines(string(tree[ConfigPath].Content)) {
+		switch firstWord(strings.TrimSpace(line)) {
+		case ".if":
+			depth++
+		case ".endif":
+			depth--
+		}
+		if strings.HasPrefix(line, "# virtcluster:") && depth != 0 {
+			t.Errorf("%q is in a condition:\n%s", line, tree[ConfigPath].Content)
+		}
+	}
+	succeeded(DropFrontend(tree, "ours"))
+	succeeded(DropBackend(tree, "ours"))
+	succeeded(DropBase(tree))
+	if got := tree[ConfigPath]; string(got.Content) != file || got.Perm() != 0o600 {
+		t.Errorf("mode %o and\n%s", got.Perm(), got.Content)
+	}
+}
+
+func TestADefaultServerBelowAServerIsNotManaged(t *testing.T) {
+	tree := transaction.Tree{}
+	tree.Put(ConfigPath, []byte("backend b\n server a 10.0.0.1:80\n default-server check\n server b 10.0.0.2:80\n"), 0o644, "", "")
+	if _, err := FindBackend(tree, "b"); err == nil || !strings.Contains(err.Error(), "below a server line") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestADisabledProxyIsNotMissing(t *testing.T) {
+	tree := transaction.Tree{}
+	for _, name := range []string{"on", "off"} {
+		b := Backend{Name: name}
+		if name == "off" {
+			b.Extra = []string{"disabled"}
+		}
+		if err := SetBackend(tree, b, owner.Mark{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := missing(tree, statTable{}, serverTable{}); !slices.Equal(got, []string{`backend "on" is not there`}) {
+		t.Errorf("%q", got)
+	}
+}

@@ -162,11 +162,7 @@ func (s Server) observed(r runningServer, weight int64, weights bool) Server {
 
 // weight is what a server's weight is in HAProxy.
 func (b Backend) weight(s Server) int64 {
-	defaults := Params{}
-	if b.DefaultServer != nil {
-		defaults = *b.DefaultServer
-	}
-	switch p := s.over(defaults); {
+	switch p := s.over(b.inherited()); {
 	case s.State == Drain:
 		return 0
 	case p.Weight != nil:
@@ -195,7 +191,7 @@ func missing(t transaction.Tree, stats statTable, servers serverTable) []string 
 	var problems []string
 	d, weights := parseDocument(t[ConfigPath].Content), plainWeights(t)
 	for _, s := range d.sections() {
-		if s.mark == "" || s.name == "" {
+		if s.mark == "" || s.name == "" || d.disabled(s) {
 			continue
 		}
 		switch s.kind {
@@ -212,6 +208,28 @@ func missing(t transaction.Tree, stats statTable, servers serverTable) []string 
 		}
 	}
 	return problems
+}
+
+// disabled says whether a proxy is in the configuration only: by its own last word, or by that of its defaults.
+func (d *document) disabled(proxy section) bool {
+	word := func(s section, otherwise bool) bool {
+		for _, line := range d.text(s) {
+			switch oneLine(line) {
+			case "disabled":
+				otherwise = true
+			case "enabled":
+				otherwise = false
+			}
+		}
+		return otherwise
+	}
+	off := false
+	for _, s := range d.sections() {
+		if s.kind == "defaults" && s.start < proxy.start {
+			off = word(s, false)
+		}
+	}
+	return word(proxy, off)
 }
 
 func missingServers(b Backend, running map[string]runningServer, weights bool) []string {

@@ -61,7 +61,7 @@ func parseServer(rest string) (name string, s Server, ok bool) {
 		return "", Server{}, false
 	}
 	address, port, ok := splitEndpoint(words[1])
-	if !ok || address == "" {
+	if !ok || !isAddress(address) && !isHostName(address) {
 		return "", Server{}, false
 	}
 	s = Server{Address: CanonicalAddress(address), Port: port, State: Ready}
@@ -164,7 +164,7 @@ func (p *Params) take(words []string) int {
 		return 2
 	}
 	numbers := map[string]*int64{"maxconn": &p.Maxconn, "fall": &p.Fall, "rise": &p.Rise}
-	if value, ok := numbers[words[0]]; ok {
+	if value, ok := numbers[words[0]]; ok && n > 0 {
 		*value = n
 		return 2
 	}

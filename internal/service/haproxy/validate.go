@@ -1,7 +1,6 @@
 package haproxy
 
 import (
-	"net/netip"
 	"regexp"
 	"slices"
 	"strconv"
@@ -19,6 +18,14 @@ var (
 	numbersOnly = regexp.MustCompile(`^[0-9.]+$`)
 	hostPattern = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?(\.[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?)*\.?$`)
 )
+
+// longest is HAProxy's longest time: it counts milliseconds in 31 bits (TIMER_LOOK_BACK, manual section 2.5).
+const longest = (1<<31 - 1) * time.Millisecond
+
+// isHostName says whether a text is a name for HAProxy to resolve.
+func isHostName(text string) bool {
+	return hostPattern.MatchString(text) && !numbersOnly.MatchString(text)
+}
 
 // Duration reads a time in HAProxy's spelling: a number with us, ms, s, m, h or d, or of milliseconds.
 func Duration(text string) (time.Duration, bool) {
@@ -80,8 +87,12 @@ func (c *checks) positive(path []any, n int64) {
 }
 
 func (c *checks) duration(path []any, text string) {
-	if _, ok := Duration(text); text != "" && !ok {
+	switch d, ok := Duration(text); {
+	case text == "":
+	case !ok:
 		c.fail(path, "Invalid time", "write a number and a unit (us, ms, s, m, h or d) such as \"10s\", not %q", text)
+	case d > longest:
+		c.fail(path, "Invalid time", "%q is longer than HAProxy's longest time, 2147483647 milliseconds or 24 days 20 hours: write a shorter one", text)
 	}
 }
 
@@ -140,24 +151,62 @@ func (c *checks) options(path []any, values []string, table []directive) {
 // extra refuses lines that are not lines of this section or that an attribute holds, where they would read back.
 func (c *checks) extra(path []any, values []string, table []directive) {
 	for _, l := range values {
-		words, _ := rawWords(l)
-		switch {
-		case strings.ContainsFunc(l, forbidden):
-			c.fail(path, "Control character", "%q has a control character in it", l)
-		case !closed(strings.TrimSpace(l)):
-			c.fail(path, "Open quote", "a quote in %q does not end, or a backslash is the last character", l)
-		case len(words) > 0 && slices.Contains(sectionWords, words[0]):
-			c.fail(path, "Section in extra_config", "%q begins a section of its own: extra_config holds further lines of this one", l)
-		default:
-			if d := take(table, l); d != nil {
-				c.fail(path, "Line of another attribute", "write %q as %s, which is read back there", l, d.attribute)
-			}
+		if !c.lineOfSection(path, l) {
+			continue
+		}
+		if d := take(table, l); d != nil {
+			c.fail(path, "Line of another attribute", "write %q as %s, which is read back there", l, d.attribute)
 		}
 	}
 }
 
+// lineOfSection refuses what is no line of a section, or ends it.
+func (c *checks) lineOfSection(path []any, l string) bool {
+	words, _ := rawWords(l)
+	switch {
+	case strings.ContainsFunc(l, forbidden):
+		c.fail(path, "Control character", "%q has a control character in it", l)
+	case !closed(strings.TrimSpace(l)):
+		c.fail(path, "Open quote", "a quote in %q does not end, or a backslash is the last character", l)
+	case len(words) > 0 && slices.Contains(sectionWords, words[0]):
+		c.fail(path, "Section in extra_config", "%q begins a section of its own: extra_config holds further lines of this one", l)
+	case len(words) > 0 && slices.Contains([]string{".if", ".elif", ".else", ".endif"}, words[0]):
+		c.fail(path, "Condition in extra_config", "%q makes lines depend on a condition: let Terraform decide which lines there are", l)
+	default:
+		return true
+	}
+	return false
+}
+
+// backendExtra does what extra does for a backend, where what a line is depends on the others.
+func (c *checks) backendExtra(b Backend) {
+	path := []any{"extra_config"}
+	for _, l := range b.Extra {
+		if !c.lineOfSection(path, l) {
+			return
+		}
+	}
+	read := ParseBackend(b.Name, b.Body())
+	for _, l := range b.Extra {
+		if slices.Contains(read.Extra, l) {
+			continue
+		}
+		attribute := "an attribute of its own"
+		if d := take((&Backend{HTTPCheck: &HTTPCheck{}}).directives(), l); d != nil {
+			attribute = d.attribute
+		}
+		c.fail(path, "Line of another attribute", "write %q as %s, which is read back there", l, attribute)
+	}
+	switch {
+	case b.HTTPCheck != nil && b.HTTPCheck.Expect != "" && (read.HTTPCheck == nil || read.HTTPCheck.Expect == ""):
+		c.fail([]any{"http_check", "expect"}, "Check in steps", "extra_config has an `http-check expect` too: write all steps of the check there, in their order")
+	case b.DefaultServer != nil && b.DefaultServer.words() != "" && read.DefaultServer == nil:
+		c.fail([]any{"default_server"}, "Two default servers", "extra_config has a default-server line too: write one or the other")
+	}
+}
+
 func (c *checks) bind(path []any, b Bind) {
-	if _, err := netip.ParseAddr(b.Address); err != nil && b.Address != "*" {
+	if !isAddress(b.Address) && b.Address != "*" {
 		c.fail(at(path, "address"), "Invalid address", "write an IPv4 or IPv6 address, \"*\" for all IPv4 addresses or \"::\" for all, not %q", b.Address)
 	}
 	c.port(at(path, "port"), b.Port)

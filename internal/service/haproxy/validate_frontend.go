@@ -65,7 +65,7 @@ func (b Backend) Validate() []service.Problem {
 	c.line([]any{"hash_type"}, b.HashType)
 	c.timeouts([]any{"timeouts"}, b.Timeouts)
 	c.options([]any{"options"}, b.Options, new(Backend).directives())
-	c.extra([]any{"extra_config"}, b.Extra, new(Backend).directives())
+	c.backendExtra(b)
 	if h := b.HTTPCheck; h != nil {
 		c.one([]any{"http_check", "method"}, h.Method)
 		c.one([]any{"http_check", "uri"}, h.URI)
@@ -83,7 +83,7 @@ func (b Backend) Validate() []service.Problem {
 			continue // not known yet
 		}
 		if first, twice := seen[endpoint(s.Address, s.Port)]; twice {
-			c.fail(at(path, "address"), "Server twice", "server %q has %s already, and would get its share twice: give it a weight instead, or remove one", first, endpoint(s.Address, s.Port))
+			c.warn(at(path, "address"), "Server twice", "server %q has %s already, which gets both shares: where that is not meant, give it a weight instead", first, endpoint(s.Address, s.Port))
 		}
 		seen[endpoint(s.Address, s.Port)] = name
 	}
@@ -100,7 +100,7 @@ func (c *checks) server(path []any, name string, s Server) {
 	if name == "BACKEND" || name == "FRONTEND" {
 		c.fail(path, "Invalid name", "HAProxy uses the name %s itself: choose another", name)
 	}
-	if !isAddress(s.Address) && (!hostPattern.MatchString(s.Address) || numbersOnly.MatchString(s.Address)) {
+	if !isAddress(s.Address) && !isHostName(s.Address) {
 		c.fail(at(path, "address"), "Invalid address", "write an IPv4 or IPv6 address or a host name, not %q", s.Address)
 	}
 	c.port(at(path, "port"), s.Port)

@@ -4,8 +4,10 @@ package attrs
 
 import (
 	"context"
+	"slices"
 	"strings"
 
+	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
@@ -49,6 +51,7 @@ func Options(example string) schema.SetAttribute {
 		ElementType: types.StringType,
 		MarkdownDescription: "HAProxy options without the word `option`, such as " + example + "; `no ` before one switches it off. " +
 			"Default: none beyond those of the defaults section.",
+		PlanModifiers: []planmodifier.Set{sameWords{}},
 	}
 }
 
@@ -108,6 +111,32 @@ func Time(description string) schema.StringAttribute {
 		MarkdownDescription: description,
 		PlanModifiers:       []planmodifier.String{SameTime()},
 	}
+}
+
+// sameWords keeps the spelling in state of options while their words are the same.
+type sameWords struct{}
+
+// SameWordList is SameWords for a list of options of one line.
+func SameWordList() planmodifier.List { return sameWords{} }
+
+func (sameWords) Description(context.Context) string { return "Blanks between words are no change." }
+
+func (m sameWords) MarkdownDescription(ctx context.Context) string { return m.Description(ctx) }
+
+func (sameWords) PlanModifySet(_ context.Context, req planmodifier.SetRequest, resp *planmodifier.SetResponse) {
+	if len(req.StateValue.Elements()) > 0 && known(req.PlanValue.Elements()) && slices.Equal(Set(req.PlanValue), Set(req.StateValue)) {
+		resp.PlanValue = req.StateValue
+	}
+}
+
+func (sameWords) PlanModifyList(_ context.Context, req planmodifier.ListRequest, resp *planmodifier.ListResponse) {
+	if len(req.StateValue.Elements()) > 0 && known(req.PlanValue.Elements()) && strings.Join(Strings(req.PlanValue), " ") == strings.Join(Strings(req.StateValue), " ") {
+		resp.PlanValue = req.StateValue
+	}
+}
+
+func known(elements []attr.Value) bool {
+	return !slices.ContainsFunc(elements, func(v attr.Value) bool { return v.IsNull() || v.IsUnknown() })
 }
 
 // SameLines is SameMeaning for texts of several lines.

@@ -45,7 +45,7 @@ func BindAttributes() map[string]schema.Attribute {
 			PlanModifiers:       []planmodifier.Bool{transparentDefault{}},
 		},
 		"options": schema.ListAttribute{
-			Optional: true, ElementType: types.StringType,
+			Optional: true, ElementType: types.StringType, PlanModifiers: []planmodifier.List{SameWordList()},
 			MarkdownDescription: "Further options of the bind line, such as `\"ssl\"`, `\"crt /etc/haproxy/site.pem\"`, `\"alpn h2,http/1.1\"` or `\"accept-proxy\"`. Default: none.",
 		},
 	}

@@ -5,7 +5,6 @@ package crosscheck
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -124,26 +123,5 @@ func (n Node) Backend(ctx context.Context, at path.Path, name string) diag.Diagn
 	diags.AddAttributeError(at, "Backend does not exist",
 		fmt.Sprintf("no backend %q is in %s on %s, and none was planned before this frontend. Where a virtcluster_haproxy_backend provides it, write a reference to its name "+
 			"instead of the text, or depends_on, so that it is there first; else correct the name.", name, haproxy.ConfigPath, n))
-	return diags
-}
-
-// machineConfigPort is where OpenShift's machine config server gives every node's configuration, secrets
-// included, to whoever asks.
-const machineConfigPort = 22623
-
-// MachineConfig warns of a machine config server that can be asked from outside.
-func (n Node) MachineConfig(ctx context.Context, listeners []Listener) diag.Diagnostics {
-	var diags diag.Diagnostics
-	listeners = slices.DeleteFunc(slices.Clone(listeners), func(l Listener) bool { return l.Port != machineConfigPort })
-	if len(listeners) == 0 {
-		return diags
-	}
-	links, _ := n.links(ctx)
-	for _, l := range listeners {
-		if why := exposed(l.Bind, links); why != "" {
-			diags.AddAttributeWarning(l.At, "Machine configuration on an external address",
-				"port 22623 gives every node's configuration, with its secrets, to whoever asks, and "+why+": bind it to an address of the cluster's own network only")
-		}
-	}
 	return diags
 }
