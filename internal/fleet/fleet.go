@@ -44,6 +44,8 @@ type Fleet struct {
 	Engine transaction.Engine
 	// Registry is what the running plan holds. It knows no connections, and they do not know it.
 	planregistry.Registry
+	// HAProxyTrials has the machines' own checkers look at what the running plan would write for HAProxy.
+	HAProxyTrials planregistry.Trials[func(transaction.Tree) error]
 
 	mu          sync.Mutex
 	hypervisors map[string]*hypervisor.Client

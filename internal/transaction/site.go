@@ -131,19 +131,7 @@ func (s *site) check(ctx context.Context, tree, next Tree) error {
 	if err := s.stageFiles(ctx, append(next.files(slices.Sorted(maps.Keys(next))), keep...), true); err != nil {
 		return err
 	}
-	err = s.daemon.Check(ctx, s.host, s.staged.dir, next)
-	var exit *host.ExitError
-	var refused *RefusedError
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &refused):
-		refused.Daemon, refused.Host = s.daemon.Name(), s.host.String()
-		return err
-	case errors.As(err, &exit):
-		return &RefusedError{Daemon: s.daemon.Name(), Host: s.host.String(), Err: err}
-	}
-	return fmt.Errorf("check the configuration of %s on %s: %w", s.daemon.Name(), s.host, err)
+	return refusalOf(s.daemon, s.host, s.daemon.Check(ctx, s.host, s.staged.dir, next))
 }
 
 // swap puts next, which is checked, in the place of tree and makes the daemon serve it, or puts tree back.

@@ -37,6 +37,7 @@ variable "bad" {
   type    = number
   default = -1
 }
+resource "terraform_data" "bad" { input = var.bad } # not known at plan, which would refuse it
 resource "virtcluster_haproxy_frontend" "test" {
   count        = %[3]d
   service_node = %[2]q
@@ -45,7 +46,7 @@ resource "virtcluster_haproxy_frontend" "test" {
   timeouts     = { client = "5s" }
   binds        = [{ address = "*", port = %[5]d + count.index }]
   maxconn      = var.maxconn
-  extra_config = count.index == var.bad ? "nonsense" : "http-request return status 200 content-type text/plain string %[4]s"
+  extra_config = count.index == terraform_data.bad.output ? "nonsense" : "http-request return status 200 content-type text/plain string %[4]s"
 }
 `
 

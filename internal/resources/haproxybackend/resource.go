@@ -50,6 +50,9 @@ func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequ
 	}
 	if node, ok := crosscheck.On(ctx, opening, planned.ServiceNode, req, resp); ok && !planned.Name.IsUnknown() {
 		resp.Diagnostics.Append(node.Section(ctx, "backend", planned.Name.ValueString(), id(planned))...)
+		if spec, diags := planned.spec(ctx); !diags.HasError() && !resp.Diagnostics.HasError() {
+			resp.Diagnostics.Append(node.TryBackend(ctx, spec)...)
+		}
 	}
 }
 

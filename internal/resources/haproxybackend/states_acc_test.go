@@ -198,3 +198,48 @@ resource "virtcluster_haproxy_frontend" "api" {
 	refused(t, two, strings.Replace(frontendOf(node, "x", 8081), "monitor_uri", "maxconn = 0\n  monitor_uri", 1), "must be at least 1")
 	refused(t, two, backendOf(node, "x", `timeouts = { server = "25d" }`), "24 days 20 hours")
 }
+
+// TestAccWhatHAProxyRefusesIsRefusedByThePlan plans what only HAProxy itself knows to be wrong, beside what is right.
+func TestAccWhatHAProxyRefusesIsRefusedByThePlan(t *testing.T) {
+	acctest.InSandbox(t)
+	node, _ := haproxytest.Node(t)
+	s := acctest.NewState(t)
+	s.DestroyAtEnd()
+	s.Apply(acctest.Provider() + baseOf(node) + backendOf(node, "web", ""))
+	more := baseOf(node) + backendOf(node, "web", "")
+	before := acctest.On(t, "svc-1", "cat", config)
+	to := func(name, mode, backend, more string) string {
+		return fmt.Sprintf("resource \"virtcluster_haproxy_frontend\" %[2]q {\n service_node = %[1]q\n name = %[2]q\n mode = %[3]q\n binds = [{ port = 8081 }]\n default_backend = %[4]s\n %[5]s\n}\n",
+			node, name, mode, backend, more)
+	}
+	for name, c := range map[string]struct {
+		config string
+		says   []string
+	}{
+		"a word nobody knows":          {backendOf(node, "bad", `extra_config = "nonsense"`), []string{"HAProxy refuses what is planned", "unknown keyword 'nonsense'", `in backend "bad"`}},
+		"an http frontend, a tcp side": {strings.Replace(backendOf(node, "side", ""), `"http"`, `"tcp"`, 1) + to("f", "http", "virtcluster_haproxy_backend.side.name", ""), []string{"HAProxy refuses what is planned", "side"}},
+		"check_ssl without verify":     {backendOf(node, "tls", `default_server = { check = true, check_ssl = true }`), []string{"HAProxy refuses what is planned", "verify"}},
+	} {
+		s.Write(acctest.Provider() + more + backendOf(node, "good", "") + c.config)
+		out, err := s.Try("plan")
+		flat := strings.Join(strings.Fields(strings.ReplaceAll(out, "│", " ")), " ")
+		for _, word := range c.says {
+			if err == nil || !strings.Contains(flat, word) || strings.Count(out, "Error: ") != 1 {
+				t.Errorf("%s: %v, not one error with %q:\n%s", name, err, word, out)
+			}
+		}
+	}
+	// What something else of the apply may bring is no error, and what is not known yet is asked about by the apply.
+	s.Write(acctest.Provider() + more + backendOf(node, "file", `extra_config = "errorfile 503 /srv/none.http"`))
+	if out := s.Run("plan"); !strings.Contains(out, "Warning: HAProxy refuses what is planned") {
+		t.Errorf("no warning of a file that is not there:\n%s", out)
+	}
+	s.Write(acctest.Provider() + more + "resource \"terraform_data\" \"line\" { input = \"nonsense\" }\n" + backendOf(node, "later", "extra_config = terraform_data.line.output"))
+	s.Run("plan")
+	if after := acctest.On(t, "svc-1", "cat", config); after != before {
+		t.Errorf("a plan changed the configuration:\n%s", after)
+	}
+	if left := acctest.On(t, "svc-1", "sh", "-c", "ls -d /run/virtcluster-plan 2>/dev/null || true"); left != "" {
+		t.Errorf("a plan left %s behind", left)
+	}
+}

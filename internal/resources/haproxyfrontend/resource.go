@@ -65,6 +65,9 @@ func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequ
 	for i, r := range rules(ctx, planned.Rules, &resp.Diagnostics) {
 		resp.Diagnostics.Append(node.Backend(ctx, path.Root("rules").AtListIndex(i).AtName("backend"), r.Backend.ValueString())...)
 	}
+	if spec, diags := planned.spec(ctx); !diags.HasError() && !resp.Diagnostics.HasError() {
+		resp.Diagnostics.Append(node.TryFrontend(ctx, spec)...)
+	}
 }
 
 func id(m *model) string {

@@ -278,3 +278,34 @@ func ForeignListener(t transaction.Tree, b Bind, mine func(owner.Mark) bool, exc
 	}
 	return "", false
 }
+
+// AddMissingBackends adds, for each backend that the provider's frontends name and that is not there, one that HAProxy takes in
+// its place: for a check of what is known so far.
+func AddMissingBackends(t transaction.Tree) error {
+	d := parseDocument(t[ConfigPath].Content)
+	for _, s := range d.sections() {
+		if s.kind != "frontend" || s.mark == "" {
+			continue
+		}
+		f := ParseFrontend(s.name, d.text(s))
+		names := []string{f.DefaultBackend}
+		for _, r := range f.Rules {
+			names = append(names, r.Backend)
+		}
+		for _, line := range f.Extra {
+			words, _ := rawWords(line)
+			if len(words) > 1 && (words[0] == "use_backend" || words[0] == "default_backend") {
+				names = append(names, words[1])
+			}
+		}
+		for _, name := range names {
+			if !namePattern.MatchString(name) || HasBackend(t, name) {
+				continue
+			}
+			if err := SetBackend(t, Backend{Name: name, Mode: f.Mode}, owner.Mark{}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

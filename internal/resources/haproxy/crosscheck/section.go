@@ -28,6 +28,8 @@ type self struct {
 	was string
 	// changing says that something of it will be changed in place.
 	changing bool
+	// known says that nothing in its configuration waits for the apply.
+	known bool
 }
 
 const tokenKey = "resource"
@@ -45,6 +47,7 @@ func recognise(ctx context.Context, req resource.ModifyPlanRequest, resp *resour
 		}
 	}
 	s.replacing = req.State.Raw.IsNull() && !s.creating
+	s.known = req.Config.Raw.IsFullyKnown()
 	s.changing = !req.State.Raw.IsNull() && !req.Plan.Raw.Equal(req.State.Raw)
 	if name, ok := req.State.Schema.GetAttributes()["name"]; ok && name != nil && !req.State.Raw.IsNull() {
 		var was types.String
@@ -53,6 +56,9 @@ func recognise(ctx context.Context, req resource.ModifyPlanRequest, resp *resour
 	}
 	return s
 }
+
+// writes says that the apply will write it.
+func (s self) writes() bool { return s.creating || s.replacing || s.changing }
 
 // Proxy names a frontend or a backend (kind) in messages.
 func Proxy(kind, name string) string { return fmt.Sprintf("HAProxy %s %q", kind, name) }

@@ -1,0 +1,82 @@
+package crosscheck
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
+)
+
+// namesFile matches lines that name a file on the machine, which something else of the plan may yet put there.
+var namesFile = regexp.MustCompile(`(^|\s)(-f|file|lf-file|crt|crt-list|crt-base|ca-base|ca-file|ca-verify-file|crl-file|errorfile|errorfiles|lua-load\S*|config|ssl-dh-param-file|tls-ticket-keys|server-state-file|issuers-chain-path|load)\s|map\w*\(`)
+
+// TryFrontend has the machine's HAProxy check what the plan makes of a frontend. A backend that the plan does not know yet is
+// taken to be as the frontend needs it.
+func (n Node) TryFrontend(ctx context.Context, f haproxy.Frontend) diag.Diagnostics {
+	return n.try(ctx, path.Root("name"), f.Body(), func(t transaction.Tree) error { return haproxy.SetFrontend(t, f, owner.Mark{}) })
+}
+
+// TryBackend does the same for a backend.
+func (n Node) TryBackend(ctx context.Context, b haproxy.Backend) diag.Diagnostics {
+	return n.try(ctx, path.Root("name"), b.Body(), func(t transaction.Tree) error { return haproxy.SetBackend(t, b, owner.Mark{}) })
+}
+
+// TryBase does the same for the base.
+func (n Node) TryBase(ctx context.Context, b haproxy.Base) diag.Diagnostics {
+	lines := append(append([]string{}, b.Extra...), b.DefaultsExtra...)
+	var secrets []string
+	if b.Stats != nil && b.Stats.Password != "" {
+		secrets = append(secrets, b.Stats.Password)
+	}
+	return n.try(ctx, path.Root("service_node"), lines, func(t transaction.Tree) error { return haproxy.SetBase(t, b, owner.Mark{}) }, secrets...)
+}
+
+// try checks the configuration that is there with all that the plan is known to write so far. Nothing is said where the machine
+// cannot be asked, does not run HAProxy yet, or the plan is not known: then the apply asks.
+func (n Node) try(ctx context.Context, at path.Path, lines []string, edit func(transaction.Tree) error, secrets ...string) diag.Diagnostics {
+	var diags diag.Diagnostics
+	tree, ok := n.live(ctx)
+	if _, there := tree[haproxy.ConfigPath]; !ok || !there || !n.self.known || !n.self.writes() {
+		return diags
+	}
+	h, err := n.fleet.Host(ctx, n.id)
+	if err != nil {
+		return diags
+	}
+	err = n.fleet.HAProxyTrials.Try(ctx, n.id, n.self.token, edit, func(edits []func(transaction.Tree) error) error {
+		next := tree.Clone()
+		for _, edit := range edits {
+			if err := edit(next); err != nil {
+				return err
+			}
+		}
+		if err := haproxy.AddMissingBackends(next); err != nil {
+			return err
+		}
+		return transaction.Try(ctx, h, haproxy.Daemon{}, next)
+	})
+	refused, isRefusal := errors.AsType[*transaction.RefusedError](err)
+	said := ""
+	if isRefusal {
+		said = refused.Error()
+	}
+	for _, secret := range secrets {
+		said = strings.ReplaceAll(said, secret, "***")
+	}
+	switch {
+	case !isRefusal:
+	case namesFile.MatchString(strings.Join(lines, "\n")):
+		diags.AddAttributeWarning(at, "HAProxy refuses what is planned",
+			"unless something else of this apply brings a file that it names: "+said)
+	default:
+		diags.AddAttributeError(at, "HAProxy refuses what is planned", said)
+	}
+	return diags
+}

@@ -1,0 +1,45 @@
+package transaction
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+)
+
+// tryDir holds what is tried, beside nothing that a commit keeps or removes.
+const tryDir = "/run/virtcluster-plan"
+
+// Try asks the daemon's own checker about a configuration, and changes nothing: for a plan. A refusal is a *RefusedError; any
+// other error means that the checker could not be asked.
+func Try(ctx context.Context, h host.Host, d Daemon, next Tree) (err error) {
+	dir := tryDir + "/" + rand.Text()
+	defer func() {
+		_, gone := h.Run(context.WithoutCancel(ctx), host.Script("remove what was tried", `rm -rf -- "$1"; rmdir -- "$2" 2>/dev/null || :`, dir, tryDir))
+		err = errors.Join(err, gone)
+	}()
+	if err := host.WriteAll(ctx, h, dir, next.files(slices.Sorted(maps.Keys(next)))); err != nil {
+		return fmt.Errorf("stage what is planned for %s on %s: %w", d.Name(), h, err)
+	}
+	return refusalOf(d, h, d.Check(ctx, h, dir, next))
+}
+
+// refusalOf tells a checker's refusal from a checker that could not be asked.
+func refusalOf(d Daemon, h host.Host, err error) error {
+	var exit *host.ExitError
+	var refused *RefusedError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &refused):
+		refused.Daemon, refused.Host = d.Name(), h.String()
+		return err
+	case errors.As(err, &exit):
+		return &RefusedError{Daemon: d.Name(), Host: h.String(), Err: err}
+	}
+	return fmt.Errorf("check the configuration of %s on %s: %w", d.Name(), h, err)
+}
