@@ -116,12 +116,14 @@ func (r *typed[M, S]) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	if v, ok := any(spec).(Validator); ok && !diags.HasError() {
 		resp.Diagnostics.Append(Problems(ctx, req.Plan, v.Validate())...)
 	}
+	claim := owner.New()
+	if !req.State.Raw.IsNull() {
+		claim = restoreClaim(ctx, req.Private, &resp.Diagnostics)
+	} else if replaced := loadClaim(ctx, req.Private, &resp.Diagnostics); replaced != nil {
+		claim = replaced.Succeed() // what is replaced is still there
+	}
 	if r.Plan != nil && !resp.Diagnostics.HasError() {
 		resp.Diagnostics.Append(r.recall(ctx, req.Private, &m)...)
-		claim := owner.New()
-		if !req.State.Raw.IsNull() {
-			claim = restoreClaim(ctx, req.Private, &resp.Diagnostics)
-		}
 		r.Plan(ctx, Opening{r.fleet, claim}, req, resp, &m)
 	}
 	if resp.Diagnostics.HasError() || r.fleet == nil || !r.namesItself(ctx, resp.Plan) {
@@ -129,7 +131,7 @@ func (r *typed[M, S]) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	}
 	r.refuseTwin(ctx, req, resp)
 	if req.State.Raw.IsNull() {
-		r.preview(ctx, resp)
+		r.preview(ctx, resp, claim)
 	}
 }
 
@@ -173,11 +175,11 @@ func (r *typed[M, S]) planned(ctx context.Context, resp *resource.ModifyPlanResp
 const previewLimit = 20 * time.Second
 
 // preview refuses to plan a create where something of another's is in its place already.
-func (r *typed[M, S]) preview(ctx context.Context, resp *resource.ModifyPlanResponse) {
+func (r *typed[M, S]) preview(ctx context.Context, resp *resource.ModifyPlanResponse, claim owner.Claim) {
 	m := r.planned(ctx, resp)
 	ctx, cancel := context.WithTimeout(ctx, previewLimit)
 	defer cancel()
-	store, err := r.Open(ctx, Opening{r.fleet, owner.New()}, m)
+	store, err := r.Open(ctx, Opening{r.fleet, claim}, m)
 	if err != nil {
 		return
 	}
