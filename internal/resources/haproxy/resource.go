@@ -62,7 +62,9 @@ func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequ
 	}
 	resp.Diagnostics.Append(node.Base(ctx, id(planned))...)
 	resp.Diagnostics.Append(node.Listeners(ctx, crosscheck.BaseName, listeners, "")...)
-	if spec, diags := planned.spec(ctx); !diags.HasError() && !resp.Diagnostics.HasError() {
+	full := *planned
+	writeOnly(&full, &config) // so that no message shows its password
+	if spec, diags := full.spec(ctx); !diags.HasError() && !resp.Diagnostics.HasError() {
 		resp.Diagnostics.Append(node.TryBase(ctx, spec)...)
 	}
 }
