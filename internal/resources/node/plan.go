@@ -65,10 +65,13 @@ func (p *planner) plan(ctx context.Context, model *model) {
 	if !fresh {
 		p.resp.Diagnostics.Append(crud.Problems(ctx, p.resp.Plan, want.ValidateChange(was))...)
 	}
-	if p.resp.Diagnostics.HasError() || !fresh && p.resp.Plan.Raw.Equal(p.req.State.Raw) {
+	if p.resp.Diagnostics.HasError() || p.at.Fleet == nil || want.Unknown.Has("hypervisor") || want.Unknown.Has("name") {
 		return
 	}
-	p.check(ctx, want, was, fresh)
+	p.claim(want) // of a node that stays as it is too: another one may want its address
+	if fresh || !p.resp.Plan.Raw.Equal(p.req.State.Raw) {
+		p.check(ctx, want, was, fresh)
+	}
 }
 
 // client is the hypervisor that the node lives on.
@@ -206,11 +209,7 @@ func sameInside(a, b interfaceModel) bool {
 
 // check looks at the hypervisors, where they may be asked yet.
 func (p *planner) check(ctx context.Context, want, was *machine.Spec, fresh bool) {
-	if p.at.Fleet == nil || want.Unknown.Has("hypervisor") || want.Unknown.Has("name") {
-		return
-	}
 	c, err := p.at.Fleet.Hypervisor(ctx, want.Hypervisor)
-	p.claim(want)
 	if errors.Is(err, fleet.ErrUnknown) {
 		return
 	}
