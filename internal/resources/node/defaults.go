@@ -6,6 +6,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
 )
 
@@ -26,7 +27,7 @@ func keep[T attr.Value](planned *T, config, prior, fallback T) {
 	if !config.IsNull() {
 		return
 	}
-	if known(prior) {
+	if convert.Known(prior) {
 		*planned = prior
 		return
 	}
@@ -75,7 +76,7 @@ func keepMaximum(planned *types.Int64, config, prior, current types.Int64) {
 	case !config.IsNull():
 	case current.IsUnknown():
 		*planned = types.Int64Unknown()
-	case known(prior) && prior.ValueInt64() >= current.ValueInt64():
+	case convert.Known(prior) && prior.ValueInt64() >= current.ValueInt64():
 		*planned = prior
 	default:
 		*planned = current
@@ -176,7 +177,7 @@ func completeBoot(planned, config, prior *version) {
 	if b == nil || given == nil || !given.Order.IsNull() {
 		return
 	}
-	if prior.parts.Boot != nil && known(prior.parts.Boot.Order) {
+	if prior.parts.Boot != nil && convert.Known(prior.parts.Boot.Order) {
 		b.Order = prior.parts.Boot.Order
 		return
 	}

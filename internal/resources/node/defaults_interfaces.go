@@ -6,6 +6,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/alloc"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
 )
 
@@ -14,7 +15,7 @@ import (
 func completeInterfaces(planned, config, prior *version) {
 	taken := map[string]bool{}
 	for _, i := range config.parts.Interfaces {
-		if known(i.MAC) {
+		if convert.Known(i.MAC) {
 			taken[machine.CanonicalMAC(i.MAC.ValueString())] = true
 		}
 	}
@@ -58,7 +59,7 @@ func planMAC(name types.String, n int, given, was types.String, taken map[string
 	switch {
 	case !given.IsNull():
 		return given
-	case known(was):
+	case convert.Known(was):
 		taken[machine.CanonicalMAC(was.ValueString())] = true
 		return was
 	case name.IsUnknown():
@@ -78,7 +79,7 @@ func matchInterfaces(config, prior []interfaceModel) []interfaceModel {
 	matched, used := make([]interfaceModel, len(config)), make([]bool, len(prior))
 	pass := func(same func(n, p int) bool) {
 		for n := range config {
-			if known(matched[n].MAC) {
+			if convert.Known(matched[n].MAC) {
 				continue
 			}
 			for p := range prior {
@@ -90,10 +91,10 @@ func matchInterfaces(config, prior []interfaceModel) []interfaceModel {
 		}
 	}
 	pass(func(n, p int) bool {
-		return known(config[n].MAC) && machine.CanonicalMAC(config[n].MAC.ValueString()) == machine.CanonicalMAC(prior[p].MAC.ValueString())
+		return convert.Known(config[n].MAC) && machine.CanonicalMAC(config[n].MAC.ValueString()) == machine.CanonicalMAC(prior[p].MAC.ValueString())
 	})
 	pass(func(n, p int) bool {
-		return config[n].MAC.IsNull() && known(config[n].Name) && config[n].Name.Equal(prior[p].Name)
+		return config[n].MAC.IsNull() && convert.Known(config[n].Name) && config[n].Name.Equal(prior[p].Name)
 	})
 	pass(func(n, p int) bool { return config[n].MAC.IsNull() && config[n].Name.IsNull() && n == p })
 	return matched

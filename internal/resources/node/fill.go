@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
 )
 
@@ -30,11 +31,11 @@ func (v *version) fill(ctx context.Context, got *machine.Spec) {
 	v.VCPUs, v.MaxVCPUs = types.Int64Value(got.VCPUs), types.Int64Value(got.MaxVCPUs)
 	v.Role = keepEmpty(v.Role, got.Role)
 	v.fillLabels(got.Labels)
-	v.parts.CPU = &cpuModel{Mode: optional(got.CPU.Mode), Model: optional(got.CPU.Model), Nested: types.BoolPointerValue(got.CPU.Nested)}
+	v.parts.CPU = &cpuModel{Mode: convert.Text(got.CPU.Mode), Model: convert.Text(got.CPU.Model), Nested: types.BoolPointerValue(got.CPU.Nested)}
 	v.Machine, v.Firmware, v.Graphics = types.StringValue(got.Chipset), types.StringValue(got.Firmware), types.StringValue(got.Graphics)
 	v.GuestAgent, v.RNG = types.BoolValue(got.GuestAgent), types.BoolValue(got.RNG)
 	v.Autostart, v.Running, v.State = types.BoolValue(got.Autostart), types.BoolValue(got.Running), types.StringValue(got.State)
-	v.parts.Console = &consoleModel{Type: types.StringValue(got.Console.Type), LogFile: optional(got.Console.LogFile)}
+	v.parts.Console = &consoleModel{Type: types.StringValue(got.Console.Type), LogFile: convert.Text(got.Console.LogFile)}
 	v.fillBoot(got.Boot)
 	v.fillDisks(got)
 	v.fillInterfaces(got.Interfaces)
@@ -50,10 +51,10 @@ func (v *version) fill(ctx context.Context, got *machine.Spec) {
 
 // keepEmpty keeps an empty string that was written as such; otherwise nothing is null.
 func keepEmpty(was types.String, got string) types.String {
-	if got == "" && known(was) && was.ValueString() == "" {
+	if got == "" && convert.Known(was) && was.ValueString() == "" {
 		return was
 	}
-	return optional(got)
+	return convert.Text(got)
 }
 
 func (v *version) fillLabels(got map[string]string) {
@@ -91,20 +92,20 @@ func (v *version) fillDisks(got *machine.Spec) {
 		return types.Int64Value(gib)
 	}
 	if r := got.Root; r != nil {
-		v.Root = &rootModel{Image: optional(r.Image), SizeGiB: size(r.SizeGiB), Pool: optional(r.Pool), Bus: types.StringValue(r.Bus)}
+		v.Root = &rootModel{Image: convert.Text(r.Image), SizeGiB: size(r.SizeGiB), Pool: convert.Text(r.Pool), Bus: types.StringValue(r.Bus)}
 	} else {
 		v.Root, v.RootDisk = nil, types.ObjectNull(attributeTypes()["root_disk"].(types.ObjectType).AttrTypes)
 	}
 	if len(got.Disks) == 0 {
 		v.parts.Disks = nil
-		if !known(v.model.Disks) || len(v.model.Disks.Elements()) > 0 {
+		if !convert.Known(v.model.Disks) || len(v.model.Disks.Elements()) > 0 {
 			v.model.Disks = types.MapNull(attributeTypes()["disks"].(types.MapType).ElemType)
 		}
 		return
 	}
 	v.parts.Disks = map[string]diskModel{}
 	for key, d := range got.Disks {
-		v.parts.Disks[key] = diskModel{SizeGiB: size(d.SizeGiB), Pool: optional(d.Pool), Bus: types.StringValue(d.Bus), Volume: optional(d.Volume)}
+		v.parts.Disks[key] = diskModel{SizeGiB: size(d.SizeGiB), Pool: convert.Text(d.Pool), Bus: types.StringValue(d.Bus), Volume: convert.Text(d.Volume)}
 	}
 }
 
@@ -120,15 +121,15 @@ func (v *version) fillInterfaces(got []machine.InterfaceSpec) {
 		}
 		v.parts.Interfaces = append(v.parts.Interfaces, i)
 	}
-	if len(got) == 0 && (!known(v.NetworkInterfaces) || len(v.NetworkInterfaces.Elements()) > 0) {
+	if len(got) == 0 && (!convert.Known(v.NetworkInterfaces) || len(v.NetworkInterfaces.Elements()) > 0) {
 		v.NetworkInterfaces = types.ListNull(attributeTypes()["network_interfaces"].(types.ListType).ElemType)
 	}
 }
 
 func interfaceOf(s *machine.InterfaceSpec) interfaceModel {
 	i := interfaceModel{
-		Network: optional(s.Network), Bridge: optional(s.Bridge), Name: optional(s.Name), MAC: types.StringValue(s.MAC), IP: optional(s.IP), IPv6: optional(s.IPv6),
-		Hostname: types.StringValue(s.Hostname), Addresses: textList(s.Addresses), Gateway: optional(s.Gateway), Routes: types.ListNull(routeType()),
+		Network: convert.Text(s.Network), Bridge: convert.Text(s.Bridge), Name: convert.Text(s.Name), MAC: types.StringValue(s.MAC), IP: convert.Text(s.IP), IPv6: convert.Text(s.IPv6),
+		Hostname: types.StringValue(s.Hostname), Addresses: textList(s.Addresses), Gateway: convert.Text(s.Gateway), Routes: types.ListNull(routeType()),
 		Nameservers: textList(s.Nameservers), Model: types.StringValue(s.Model), PortSecurity: types.BoolValue(s.PortSecurity), AllowedAddresses: textList(s.AllowedAddresses),
 	}
 	if s.MTU != 0 {
@@ -151,7 +152,7 @@ func keepEmptyLists(i, was *interfaceModel) {
 	for _, pair := range []struct{ got, was *types.List }{
 		{&i.Addresses, &was.Addresses}, {&i.Nameservers, &was.Nameservers}, {&i.AllowedAddresses, &was.AllowedAddresses}, {&i.Routes, &was.Routes},
 	} {
-		if pair.got.IsNull() && known(*pair.was) && len(pair.was.Elements()) == 0 {
+		if pair.got.IsNull() && convert.Known(*pair.was) && len(pair.was.Elements()) == 0 {
 			*pair.got = *pair.was
 		}
 	}
@@ -170,13 +171,13 @@ func (v *version) fillImported(ctx context.Context, got *machine.Spec) {
 	v.ShutdownTimeout, v.WaitFor = or(got.ShutdownTimeout, defaultShutdownTimeout), or(got.WaitFor, defaultWaitFor)
 	if t := got.Timeouts; t != nil {
 		v.Timeouts = timeouts.Value{Object: types.ObjectValueMust(v.Timeouts.AttributeTypes(ctx), map[string]attr.Value{
-			"create": optional(t.Create), "read": optional(t.Read), "update": optional(t.Update), "delete": optional(t.Delete),
+			"create": convert.Text(t.Create), "read": convert.Text(t.Read), "update": convert.Text(t.Update), "delete": convert.Text(t.Delete),
 		})}
 	}
-	v.Ignition, v.Butane = optional(got.Ignition), optional(got.Butane)
+	v.Ignition, v.Butane = convert.Text(got.Ignition), convert.Text(got.Butane)
 	if c := got.CloudInit; c != nil {
 		v.parts.CloudInit = &cloudInitModel{
-			UserData: optional(c.UserData), MetaData: optional(c.MetaData), VendorData: optional(c.VendorData), NetworkConfig: optional(c.NetworkConfig),
+			UserData: convert.Text(c.UserData), MetaData: convert.Text(c.MetaData), VendorData: convert.Text(c.VendorData), NetworkConfig: convert.Text(c.NetworkConfig),
 		}
 	}
 	v.emptyCollections()

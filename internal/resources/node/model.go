@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
 )
 
@@ -131,10 +132,10 @@ func (m *model) split(ctx context.Context) (parts, diag.Diagnostics) {
 	p.Boot = object[bootModel](ctx, m.Boot, &diags)
 	p.CloudInit = object[cloudInitModel](ctx, m.CloudInit, &diags)
 	p.Console = object[consoleModel](ctx, m.Console, &diags)
-	if known(m.Disks) {
+	if convert.Known(m.Disks) {
 		diags.Append(m.Disks.ElementsAs(ctx, &p.Disks, false)...)
 	}
-	if known(m.NetworkInterfaces) {
+	if convert.Known(m.NetworkInterfaces) {
 		diags.Append(m.NetworkInterfaces.ElementsAs(ctx, &p.Interfaces, false)...)
 	}
 	return p, diags
@@ -177,10 +178,8 @@ func routeType() attr.Type {
 	return element.AttrTypes["routes"].(types.ListType).ElemType
 }
 
-func known(v attr.Value) bool { return !v.IsNull() && !v.IsUnknown() }
-
 func object[T any](ctx context.Context, v types.Object, diags *diag.Diagnostics) *T {
-	if !known(v) {
+	if !convert.Known(v) {
 		return nil
 	}
 	t := new(T)
@@ -199,14 +198,6 @@ func put[T any](ctx context.Context, into *types.Object, name string, v *T, diag
 
 // texts converts a list of strings; null and unknown have none, and unknown elements are left out.
 func texts(l types.List) []string { return (&reader{unknown: machine.Places{}}).texts(l) }
-
-// optional is null where there is nothing to say.
-func optional(s string) types.String {
-	if s == "" {
-		return types.StringNull()
-	}
-	return types.StringValue(s)
-}
 
 func textList(all []string) types.List {
 	if len(all) == 0 {

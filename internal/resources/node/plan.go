@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
@@ -82,7 +83,7 @@ func (p *planner) client(ctx context.Context, m *model) (*hypervisor.Client, err
 // keepFirstBoot keeps the prior texts that tell the guest the same: an import finds them completed or translated.
 func keepFirstBoot(planned, prior *version, was *machine.Spec) {
 	keep := func(into *types.String, prior types.String, same func(is, was string) bool) {
-		if known(*into) && known(prior) && same(into.ValueString(), prior.ValueString()) {
+		if convert.Known(*into) && convert.Known(prior) && same(into.ValueString(), prior.ValueString()) {
 			*into = prior
 		}
 	}
@@ -99,7 +100,7 @@ func replaces(planned, prior *version, resp *resource.ModifyPlanResponse) bool {
 		if prior.Root.SizeGiB.ValueInt64() == 0 { // its volume is missing
 			resp.RequiresReplace = append(resp.RequiresReplace, path.Root("root_disk").AtName("size_gib"))
 		}
-		if known(prior.Root.Pool) && !planned.Root.Pool.Equal(prior.Root.Pool) {
+		if convert.Known(prior.Root.Pool) && !planned.Root.Pool.Equal(prior.Root.Pool) {
 			resp.RequiresReplace = append(resp.RequiresReplace, path.Root("root_disk").AtName("pool"))
 		}
 		if !planned.Root.Image.Equal(prior.Root.Image) {
@@ -127,7 +128,7 @@ func (p *planner) planNew(ctx context.Context, planned, config *version) {
 		}
 	}()
 	c, err := p.client(ctx, &planned.model)
-	if err != nil || !known(r.Image) {
+	if err != nil || !convert.Known(r.Image) {
 		if r.Image.IsNull() && r.Pool.IsUnknown() && config.Root.Pool.IsNull() {
 			r.Pool = types.StringValue("default")
 		}
@@ -153,7 +154,7 @@ func planComputed(planned, prior *version, fresh bool) {
 		planned.ID = prior.ID
 	}
 	switch {
-	case fresh && known(planned.Running) && planned.Running.ValueBool():
+	case fresh && convert.Known(planned.Running) && planned.Running.ValueBool():
 		planned.State = types.StringValue("running")
 	case fresh, !planned.Running.Equal(prior.Running), prior.State.IsNull():
 		planned.State = types.StringUnknown()
@@ -170,7 +171,7 @@ func planAddresses(v, prior *version, fresh bool) types.Map {
 	if v.NetworkInterfaces.IsUnknown() {
 		return unknown
 	}
-	if !fresh && known(prior.Addresses) && slices.EqualFunc(v.parts.Interfaces, prior.parts.Interfaces, sameInside) {
+	if !fresh && convert.Known(prior.Addresses) && slices.EqualFunc(v.parts.Interfaces, prior.parts.Interfaces, sameInside) {
 		return prior.Addresses
 	}
 	want := v.spec()

@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
 )
 
@@ -42,7 +43,7 @@ func TestInterfacesKeepTheirMACAddresses(t *testing.T) {
 			got := planOf(&version{model: model{Name: text("n")}, parts: parts{Interfaces: c.config}}, fresh).parts.Interfaces
 			seen := map[string]bool{}
 			for i, x := range got {
-				if seen[x.MAC.ValueString()] || !known(x.MAC) {
+				if seen[x.MAC.ValueString()] || !convert.Known(x.MAC) {
 					t.Errorf("interface %d has %v", i, x.MAC)
 				}
 				seen[x.MAC.ValueString()] = true

@@ -5,6 +5,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 )
 
@@ -21,7 +22,7 @@ func (p *planner) keepReferences(ctx context.Context, planned, prior *version) {
 	}
 	keep := func(into *types.String, was types.String, name func(*hypervisor.Client, string) (string, error)) {
 		is := into.ValueString()
-		if !known(*into) || !known(was) || into.Equal(was) || hypervisor.IsUUID(is) == hypervisor.IsUUID(was.ValueString()) {
+		if !convert.Known(*into) || !convert.Known(was) || into.Equal(was) || hypervisor.IsUUID(is) == hypervisor.IsUUID(was.ValueString()) {
 			return
 		}
 		c, err := p.client(ctx, &planned.model)

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
@@ -72,7 +73,7 @@ func split(m *model, id string) error {
 
 // open finds the node's hypervisor: one that is imported by its UUID alone may be on any.
 func open(ctx context.Context, at crud.Opening, m *model, facts *machine.Facts) (crud.Store[*machine.Spec], error) {
-	if imported := m.Type.IsNull(); imported && m.Hypervisor.IsNull() && known(m.ID) {
+	if imported := m.Type.IsNull(); imported && m.Hypervisor.IsNull() && convert.Known(m.ID) {
 		m.Hypervisor = search(ctx, at.Fleet, m.ID.ValueString())
 	}
 	c, err := at.Fleet.Hypervisor(ctx, m.Hypervisor.ValueString())
@@ -94,7 +95,7 @@ func search(ctx context.Context, f *fleet.Fleet, uuid string) types.String {
 			continue // the read says why
 		}
 		if _, err := c.Domain(ctx, uuid); err == nil {
-			return optional(name)
+			return convert.Text(name)
 		}
 	}
 	return types.StringNull()

@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
 )
@@ -46,7 +47,7 @@ func (r *reader) texts(l types.List, path ...any) []string {
 	var all []string
 	for _, e := range l.Elements() {
 		r.note(e, path)
-		if s, ok := e.(types.String); ok && known(s) {
+		if s, ok := e.(types.String); ok && convert.Known(s) {
 			all = append(all, s.ValueString())
 		}
 	}
@@ -85,7 +86,7 @@ func (v *version) spec() *machine.Spec {
 	}
 	r.note(v.Labels, []any{"labels"})
 	s.Labels = textMap(v.Labels)
-	if r.note(v.Addresses, []any{"addresses"}); known(v.Addresses) {
+	if r.note(v.Addresses, []any{"addresses"}); convert.Known(v.Addresses) {
 		s.Addresses = textMap(v.Addresses)
 	}
 	r.note(v.model.CPU, []any{"cpu"})
@@ -152,7 +153,7 @@ func (i *interfaceModel) spec(r *reader, n int) machine.InterfaceSpec {
 	r.note(i.Routes, at("routes"))
 	for _, e := range i.Routes.Elements() {
 		o, ok := e.(types.Object)
-		if r.note(e, at("routes")); !ok || !known(o) {
+		if r.note(e, at("routes")); !ok || !convert.Known(o) {
 			continue
 		}
 		cidr, _ := o.Attributes()["cidr"].(types.String)
@@ -166,7 +167,7 @@ func (i *interfaceModel) spec(r *reader, n int) machine.InterfaceSpec {
 
 // timeouts are the durations of operations as they were written; nil where none were.
 func (v *version) timeouts() *machine.MarkedTimeouts {
-	if !known(v.Timeouts) {
+	if !convert.Known(v.Timeouts) {
 		return nil
 	}
 	text := func(operation string) string {
@@ -180,7 +181,7 @@ func (v *version) timeouts() *machine.MarkedTimeouts {
 func textMap(m types.Map) map[string]string {
 	all := map[string]string{}
 	for name, e := range m.Elements() {
-		if s, ok := e.(types.String); ok && known(s) {
+		if s, ok := e.(types.String); ok && convert.Known(s) {
 			all[name] = s.ValueString()
 		}
 	}

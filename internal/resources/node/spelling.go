@@ -5,6 +5,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
 )
 
@@ -31,7 +32,7 @@ func keepSpelling(planned, was *interfaceModel) {
 
 // sameRoutes says whether two lists of routes have the same ones, however they are spelled.
 func sameRoutes(a, b types.List) bool {
-	if !known(a) || !known(b) {
+	if !convert.Known(a) || !convert.Known(b) {
 		return false
 	}
 	r := &reader{unknown: machine.Places{}}
@@ -40,13 +41,13 @@ func sameRoutes(a, b types.List) bool {
 }
 
 func same(planned *types.String, was types.String, canonical func(string) string) {
-	if known(*planned) && known(was) && canonical(planned.ValueString()) == canonical(was.ValueString()) {
+	if convert.Known(*planned) && convert.Known(was) && canonical(planned.ValueString()) == canonical(was.ValueString()) {
 		*planned = was
 	}
 }
 
 func sameAddresses(a, b types.List) bool {
-	if !known(a) || !known(b) || len(a.Elements()) != len(b.Elements()) {
+	if !convert.Known(a) || !convert.Known(b) || len(a.Elements()) != len(b.Elements()) {
 		return false
 	}
 	return slices.EqualFunc(texts(a), texts(b), func(x, y string) bool { return machine.CanonicalAddress(x) == machine.CanonicalAddress(y) })

@@ -1,19 +1,10 @@
 package machine
 
 import (
-	"bytes"
 	"context"
-	"net/netip"
-	"slices"
 
-	"github.com/hashicorp/terraform-plugin-log/tflog"
-
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/cloudinit"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 )
-
-// seedLimit is the largest seed or Ignition configuration that an import reads; they are some hundred kilobytes.
-const seedLimit = 16 << 20
 
 // read returns what the hypervisor says about a machine, in the order and the words of what is known of it. One of which no
 // type is known was just imported: then what nobody can ask for is guessed. With drift, what somebody took from the running
@@ -198,138 +189,4 @@ func (s *Store) readPool(ctx context.Context, known, pool, path string) (string,
 		}
 	}
 	return pool, nil
-}
-
-// readAddresses says where a machine can be reached, by the names of its interfaces: what its guest has as far as anybody
-// knows, and else what it is configured to have.
-func readAddresses(ctx context.Context, c *hypervisor.Client, leases leaseLister, got *Spec, d *hypervisor.Domain) (map[string]string, error) {
-	addresses := map[string]string{}
-	var fromAgent map[string][]netip.Addr
-	asked := false
-	for n := range got.Interfaces {
-		i := &got.Interfaces[n]
-		address := i.Configured()
-		if i.Network != "" && d.Active() && (address == "" || i.IP != "") {
-			all, err := leases(ctx, i.Network)
-			if err != nil && !hypervisor.IsNotFound(err) {
-				return nil, err
-			}
-			address = i.amongLeases(addressesOf(all, i.MAC, nil), address)
-		}
-		if address == "" && d.Active() && got.GuestAgent && agentConnected(d) {
-			if !asked {
-				// An agent that does not answer, because the guest is busy, says nothing.
-				fromAgent, _ = c.GuestAddresses(ctx, d.UUID)
-				asked = true
-			}
-			address = preferred(fromAgent[i.MAC])
-		}
-		if address != "" {
-			addresses[i.Name] = address
-		}
-	}
-	return addresses, nil
-}
-
-// leaseLister lists the leases of a network.
-type leaseLister func(ctx context.Context, network string) ([]hypervisor.Lease, error)
-
-// amongLeases is the address that an interface has by its leases: the one that it is configured to have where that is among them, or
-// where there are none of its family.
-func (i *InterfaceSpec) amongLeases(leased []netip.Addr, configured string) string {
-	want, err := netip.ParseAddr(configured)
-	if err != nil {
-		return preferred(leased)
-	}
-	same := slices.DeleteFunc(slices.Clone(leased), func(a netip.Addr) bool { return a.Is4() != want.Is4() })
-	if len(same) == 0 || slices.Contains(same, want) {
-		return configured
-	}
-	return preferred(same)
-}
-
-// agentConnected says whether the guest's agent has opened its channel: only then is it worth asking.
-func agentConnected(d *hypervisor.Domain) bool {
-	if d.Live == nil || d.Live.Devices == nil {
-		return false
-	}
-	for _, ch := range d.Live.Devices.Channels {
-		if isAgent(ch) {
-			return ch.Target.VirtIO.State == "connected"
-		}
-	}
-	return false
-}
-
-// readImported reads what only the machine's own files and its mark know.
-func (s *Store) readImported(ctx context.Context, got *Spec, m *Machine) error {
-	settings := m.Mark.Settings
-	if settings == nil {
-		settings = &MarkedSettings{}
-	}
-	got.AllowRestart, got.ShutdownTimeout, got.WaitFor, got.Timeouts = settings.AllowRestart, settings.ShutdownTimeout, settings.WaitFor, settings.Timeouts
-	if m.IgnitionFile != "" {
-		content, err := readFile(ctx, s.client, m.IgnitionFile)
-		if err != nil {
-			return err
-		}
-		if content == nil {
-			content = hostFile(ctx, s.client, m.IgnitionFile)
-		}
-		text := ignitionFrom(got, string(bytes.TrimRight(content, "\x00 ")))
-		if got.Ignition = text; m.Mark.Butane {
-			got.Ignition, got.Butane = "", text
-		}
-	}
-	disk := m.Disk(Seed)
-	if disk == nil {
-		return nil
-	}
-	image, err := readFile(ctx, s.client, disk.Path)
-	if err != nil || image == nil {
-		return err
-	}
-	seed, err := cloudinit.ReadImage(image)
-	if err != nil {
-		return err
-	}
-	got.CloudInit, err = cloudInitOf(got, seed, m.UUID)
-	return err
-}
-
-// hostFile reads a file that no pool has, as somebody may have put it anywhere; nil where that cannot be done.
-func hostFile(ctx context.Context, c *hypervisor.Client, path string) []byte {
-	content, err := c.HostFile(ctx, path)
-	if err != nil {
-		tflog.Warn(ctx, "cannot read the node's Ignition configuration", map[string]any{"file": path, "error": err.Error()})
-	}
-	return content
-}
-
-// readFile reads a file on the hypervisor that is a volume; nil where no pool has it.
-func readFile(ctx context.Context, c *hypervisor.Client, path string) ([]byte, error) {
-	volume, err := c.VolumeByPath(ctx, path)
-	if hypervisor.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return c.PeekVolume(ctx, volume, 0, min(volume.Capacity(), seedLimit))
-}
-
-// Addresses says where a domain can be reached and what its MAC addresses are, by the names of its interfaces.
-func Addresses(ctx context.Context, c *hypervisor.Client, d *hypervisor.Domain) (addresses, macs map[string]string, err error) {
-	got := &Spec{GuestAgent: true}
-	if got.Interfaces, err = readInterfaces(ctx, c, &Facts{}, nil, d, Read(d.Config)); err != nil {
-		return nil, nil, err
-	}
-	if addresses, err = readAddresses(ctx, c, c.Leases, got, d); err != nil {
-		return nil, nil, err
-	}
-	macs = map[string]string{}
-	for _, i := range got.Interfaces {
-		macs[i.Name] = i.MAC
-	}
-	return addresses, macs, nil
 }

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"libvirt.org/go/libvirtxml"
-
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
@@ -191,113 +189,6 @@ func (u *update) unlessPlugged(filter string, undo func(context.Context) error) 
 		}
 		return undo(ctx)
 	}
-}
-
-// redefine replaces the configuration and restarts the machine where it runs. A configuration that libvirt
-// refuses changes nothing; one with which the machine does not start is taken back.
-func (u *update) redefine(ctx context.Context) error {
-	old, err := u.d.Config.Marshal()
-	if err != nil {
-		return fmt.Errorf("cannot render domain %q: %w", u.d.Name, err)
-	}
-	if err := Apply(u.d.Config, u.machine); err != nil {
-		return err
-	}
-	if err := u.checkVariableStore(ctx); err != nil {
-		return err
-	}
-	if err := u.c.DefineDomain(ctx, u.d.Config); err != nil {
-		return err
-	}
-	u.former = old
-	if err := u.createParts(ctx); err != nil {
-		return err
-	}
-	if u.d.Active() {
-		if err := u.c.StopDomain(ctx, u.d.UUID, u.want.grace()); err != nil {
-			return err
-		}
-	}
-	if err := u.replaceVariableStore(ctx); err != nil {
-		return err
-	}
-	if u.d.Active() && u.want.Running {
-		return u.start(ctx)
-	}
-	return nil
-}
-
-// restoreDefinition puts the configuration back as it was.
-func (u *update) restoreDefinition(ctx context.Context) error {
-	before := &libvirtxml.Domain{}
-	if err := before.Unmarshal(u.former); err != nil {
-		return err
-	}
-	if err := u.c.DefineDomain(ctx, before); err != nil {
-		return err
-	}
-	return u.restoreVariableStore(ctx)
-}
-
-// createParts makes new volumes and reservations, and grows disks.
-func (u *update) createParts(ctx context.Context) error {
-	for i := range u.volumes {
-		if err := u.reclaimVolume(ctx, &u.volumes[i]); err != nil {
-			return err
-		}
-	}
-	u.onFailure(u.removeCreatedVolumes)
-	if err := createVolumes(ctx, u.c, u.volumes); err != nil {
-		return err
-	}
-	if err := u.reserveAddresses(ctx); err != nil {
-		return err
-	}
-	return u.growDisks(ctx)
-}
-
-// removeCreatedVolumes removes the new volumes that no disk of the machine refers to: a change that failed half-way leaves the
-// plugged ones to the next apply.
-func (u *update) removeCreatedVolumes(ctx context.Context) error {
-	d, err := u.c.Domain(ctx, u.d.UUID)
-	if err != nil {
-		return err
-	}
-	plugged := func(v ownVolume) bool {
-		return DiskAt(d.Config, v.file()) != nil || DiskAt(d.Live, v.file()) != nil || Read(d.Config).IgnitionFile == v.file()
-	}
-	return removeVolumes(ctx, u.c, createdVolumes(slices.DeleteFunc(slices.Clone(u.volumes), plugged)))
-}
-
-// rewriteContent writes the seed and the Ignition file anew where they say something else.
-func (u *update) rewriteContent(ctx context.Context) error {
-	for _, own := range u.rewrite {
-		if u.sameContent(own.key) {
-			_, err := u.c.Volume(ctx, own.pool.Name(), own.xml.Name)
-			if err == nil {
-				continue
-			}
-			if !hypervisor.IsNotFound(err) {
-				return err
-			}
-		}
-		if err := replaceContent(ctx, u.c, own); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// sameContent says that cloud-init or Ignition is told what it was told before.
-func (u *update) sameContent(key string) bool {
-	if key == Ignition {
-		old, err := ignitionOf(u.was)
-		now, err2 := ignitionOf(u.want)
-		return err == nil && err2 == nil && old == now
-	}
-	old, err := seedOf(u.was, u.d.UUID)
-	now, err2 := seedOf(u.want, u.d.UUID)
-	return err == nil && err2 == nil && u.was.Seeded() && *old == *now
 }
 
 // removeObsolete removes what the machine does not need any more, when nothing else can fail: volumes last.

@@ -1,0 +1,71 @@
+package machine
+
+import (
+	"bytes"
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-log/tflog"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/cloudinit"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+)
+
+// seedLimit is the largest seed or Ignition configuration that an import reads; they are some hundred kilobytes.
+const seedLimit = 16 << 20
+
+// readImported reads what only the machine's own files and its mark know.
+func (s *Store) readImported(ctx context.Context, got *Spec, m *Machine) error {
+	settings := m.Mark.Settings
+	if settings == nil {
+		settings = &MarkedSettings{}
+	}
+	got.AllowRestart, got.ShutdownTimeout, got.WaitFor, got.Timeouts = settings.AllowRestart, settings.ShutdownTimeout, settings.WaitFor, settings.Timeouts
+	if m.IgnitionFile != "" {
+		content, err := readFile(ctx, s.client, m.IgnitionFile)
+		if err != nil {
+			return err
+		}
+		if content == nil {
+			content = hostFile(ctx, s.client, m.IgnitionFile)
+		}
+		text := ignitionFrom(got, string(bytes.TrimRight(content, "\x00 ")))
+		if got.Ignition = text; m.Mark.Butane {
+			got.Ignition, got.Butane = "", text
+		}
+	}
+	disk := m.Disk(Seed)
+	if disk == nil {
+		return nil
+	}
+	image, err := readFile(ctx, s.client, disk.Path)
+	if err != nil || image == nil {
+		return err
+	}
+	seed, err := cloudinit.ReadImage(image)
+	if err != nil {
+		return err
+	}
+	got.CloudInit, err = cloudInitOf(got, seed, m.UUID)
+	return err
+}
+
+// hostFile reads a file that no pool has, as somebody may have put it anywhere; nil where that cannot be done.
+func hostFile(ctx context.Context, c *hypervisor.Client, path string) []byte {
+	content, err := c.HostFile(ctx, path)
+	if err != nil {
+		tflog.Warn(ctx, "cannot read the node's Ignition configuration", map[string]any{"file": path, "error": err.Error()})
+	}
+	return content
+}
+
+// readFile reads a file on the hypervisor that is a volume; nil where no pool has it.
+func readFile(ctx context.Context, c *hypervisor.Client, path string) ([]byte, error) {
+	volume, err := c.VolumeByPath(ctx, path)
+	if hypervisor.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c.PeekVolume(ctx, volume, 0, min(volume.Capacity(), seedLimit))
+}

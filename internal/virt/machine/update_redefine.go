@@ -1,0 +1,85 @@
+package machine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"libvirt.org/go/libvirtxml"
+)
+
+// redefine replaces the configuration and restarts the machine where it runs. A configuration that libvirt
+// refuses changes nothing; one with which the machine does not start is taken back.
+func (u *update) redefine(ctx context.Context) error {
+	old, err := u.d.Config.Marshal()
+	if err != nil {
+		return fmt.Errorf("cannot render domain %q: %w", u.d.Name, err)
+	}
+	if err := Apply(u.d.Config, u.machine); err != nil {
+		return err
+	}
+	if err := u.checkVariableStore(ctx); err != nil {
+		return err
+	}
+	if err := u.c.DefineDomain(ctx, u.d.Config); err != nil {
+		return err
+	}
+	u.former = old
+	if err := u.createParts(ctx); err != nil {
+		return err
+	}
+	if u.d.Active() {
+		if err := u.c.StopDomain(ctx, u.d.UUID, u.want.grace()); err != nil {
+			return err
+		}
+	}
+	if err := u.replaceVariableStore(ctx); err != nil {
+		return err
+	}
+	if u.d.Active() && u.want.Running {
+		return u.start(ctx)
+	}
+	return nil
+}
+
+// restoreDefinition puts the configuration back as it was.
+func (u *update) restoreDefinition(ctx context.Context) error {
+	before := &libvirtxml.Domain{}
+	if err := before.Unmarshal(u.former); err != nil {
+		return err
+	}
+	if err := u.c.DefineDomain(ctx, before); err != nil {
+		return err
+	}
+	return u.restoreVariableStore(ctx)
+}
+
+// createParts makes new volumes and reservations, and grows disks.
+func (u *update) createParts(ctx context.Context) error {
+	for i := range u.volumes {
+		if err := u.reclaimVolume(ctx, &u.volumes[i]); err != nil {
+			return err
+		}
+	}
+	u.onFailure(u.removeCreatedVolumes)
+	if err := createVolumes(ctx, u.c, u.volumes); err != nil {
+		return err
+	}
+	if err := u.reserveAddresses(ctx); err != nil {
+		return err
+	}
+	return u.growDisks(ctx)
+}
+
+// removeCreatedVolumes removes the new volumes that no disk of the machine refers to: a change that failed half-way leaves the
+// plugged ones to the next apply.
+func (u *update) removeCreatedVolumes(ctx context.Context) error {
+	d, err := u.c.Domain(ctx, u.d.UUID)
+	if err != nil {
+		return err
+	}
+	plugged := func(v ownVolume) bool {
+		return DiskAt(d.Config, v.file()) != nil || DiskAt(d.Live, v.file()) != nil || Read(d.Config).IgnitionFile == v.file()
+	}
+	return removeVolumes(ctx, u.c, createdVolumes(slices.DeleteFunc(slices.Clone(u.volumes), plugged)))
+}
