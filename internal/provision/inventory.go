@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/systemd"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/packages"
 )
 
@@ -40,8 +41,10 @@ func (u UnitState) enabled() bool {
 	return false
 }
 
+// active says whether the unit is up; its state was understood when it was read.
 func (u UnitState) active() bool {
-	return u.Active == "active" || u.Active == "activating" || u.Active == "reloading"
+	up, err := systemd.Up(u.Active)
+	return err == nil && up
 }
 
 // inventoryScript prints lines of fields, all in base64: what a daemon says of itself may hold anything. Its
@@ -61,7 +64,8 @@ while [ $# -gt 0 ]; do
   units="$units $4"
   shift 4
 done
-echo units "$(systemctl show --property=LoadState,UnitFileState,ActiveState $units | field)"
+states=$(systemctl show --property=LoadState,UnitFileState,ActiveState $units) || exit 1
+echo units "$(printf '%s\n' "$states" | field)"
 wait
 echo end`
 
@@ -143,7 +147,11 @@ func (inv *Inventory) takeUnits(text string) error {
 		return fmt.Errorf("systemd was asked about %d units and answered %.200q", len(Services), text)
 	}
 	for i, name := range Names() {
-		inv.Units[name] = parseUnit(states[i])
+		unit := parseUnit(states[i])
+		if _, err := systemd.Up(unit.Active); err != nil {
+			return fmt.Errorf("%s: %w", Services[name].Unit, err)
+		}
+		inv.Units[name] = unit
 	}
 	return nil
 }

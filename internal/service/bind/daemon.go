@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/systemd"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind/namedconf"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
@@ -129,12 +130,7 @@ func checkerWords(exit *host.ExitError) string {
 
 // Running implements transaction.Daemon.
 func (Daemon) Running(ctx context.Context, h host.Host) (bool, error) {
-	_, err := h.Run(ctx, host.Cmd{Argv: []string{"systemctl", "is-active", "--quiet", "named"}})
-	var exit *host.ExitError
-	if errors.As(err, &exit) {
-		return false, nil
-	}
-	return err == nil, err
+	return systemd.Running(ctx, h, "named.service")
 }
 
 // activateScript makes named load what is on disk. Arguments: "reconfig" where named.conf changed, else ""; our

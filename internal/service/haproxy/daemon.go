@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/systemd"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
@@ -39,12 +40,7 @@ func (Daemon) Owners(t transaction.Tree) []string { return Owners(t) }
 
 // Running implements transaction.Daemon.
 func (Daemon) Running(ctx context.Context, h host.Host) (bool, error) {
-	out, err := h.Run(ctx, host.Cmd{Argv: []string{"systemctl", "show", "--property=ActiveState", "--value", "haproxy.service"}})
-	if err != nil {
-		return false, err
-	}
-	state := strings.TrimSpace(string(out))
-	return state == "active" || state == "reloading", nil
+	return systemd.Running(ctx, h, "haproxy.service")
 }
 
 // checkScript asks about the main file $1 and, where the unit reads it, the directory $2, as they are staged below $4. What is

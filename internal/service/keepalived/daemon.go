@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/systemd"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
@@ -127,11 +128,7 @@ func fresh(e, old *host.ExitError) []string {
 
 // Running implements transaction.Daemon.
 func (Daemon) Running(ctx context.Context, h host.Host) (bool, error) {
-	_, err := h.Run(ctx, host.Cmd{Argv: []string{"systemctl", "is-active", "--quiet", "keepalived.service"}})
-	if errors.As(err, new(*host.ExitError)) {
-		return false, nil
-	}
-	return err == nil, err
+	return systemd.Running(ctx, h, "keepalived.service")
 }
 
 // activateScript starts, reloads or stops keepalived. Arguments: "reload" where the unit's drop-in changed; the
