@@ -30,7 +30,7 @@ type Host interface {
 	Read(ctx context.Context, path string) ([]byte, error)
 
 	// Write replaces a file: temporary file beside it, mode and owner, fsync, rename. Missing parent
-	// directories are made with mode 0755.
+	// directories are made with mode 0755. A symbolic link stays: what it leads to is replaced.
 	Write(ctx context.Context, f File) error
 
 	// Remove removes a file; an absent one is no error.

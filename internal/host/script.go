@@ -43,9 +43,11 @@ fi
 exec cat -- "$1"`
 
 // writeScript puts standard input in a file's place. The length is checked before the rename: a connection
-// that breaks looks like the end of the input.
+// that breaks looks like the end of the input. A symbolic link is followed: the file is where it leads. The SELinux label of
+// the file that was there stays, a new file gets what the policy says.
 const writeScript = `set -eu
 path=$1 size=$2 mode=$3 owner=$4
+[ ! -L "$path" ] || path=$(readlink -f -- "$path") || { echo "$1 is a symbolic link that leads nowhere" >&2; exit 1; }
 dir=$(dirname -- "$path")
 [ -d "$dir" ] || (umask 022 && mkdir -p -- "$dir")
 umask 077
@@ -56,11 +58,13 @@ cat >"$temp"
 [ "$(wc -c <"$temp")" -eq "$size" ] || { echo "got $(wc -c <"$temp") of $size bytes" >&2; exit 1; }
 chown -- "$owner" "$temp"
 chmod -- "$mode" "$temp"
+label=restorecon
+if command -v selinuxenabled >/dev/null 2>&1 && selinuxenabled && [ -e "$path" ] && chcon --reference="$path" -- "$temp"; then label=kept; fi
 sync -- "$temp"
 mv -fT -- "$temp" "$path"
 trap - EXIT
 sync -- "$dir"
-if command -v restorecon >/dev/null 2>&1; then restorecon -- "$path" || :; fi`
+[ "$label" = kept ] || ! command -v restorecon >/dev/null 2>&1 || restorecon -- "$path" || :`
 
 // removeScript removes a file and makes that last.
 const removeScript = `set -eu
@@ -119,7 +123,7 @@ func (f File) checked() (string, error) {
 	if err := checkPath(f.Path); err != nil {
 		return "", err
 	}
-	owner, group := f.account()
+	owner, group := f.Account()
 	for _, name := range []string{owner, group} {
 		if !accountName.MatchString(name) {
 			return "", fmt.Errorf("write %s: %q is no name of a user or group", f.Path, name)
@@ -128,8 +132,8 @@ func (f File) checked() (string, error) {
 	return owner + ":" + group, nil
 }
 
-// account returns the owner and the group, root where the file names none.
-func (f File) account() (owner, group string) {
+// Account returns the owner and the group, root where the file names none.
+func (f File) Account() (owner, group string) {
 	owner, group = f.Owner, f.Group
 	if owner == "" {
 		owner = "root"

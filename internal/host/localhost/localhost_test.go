@@ -312,3 +312,26 @@ func TestAnswerThatIsTooLongEndsTheCommandWithAnError(t *testing.T) {
 		t.Errorf("an answer that is long: %d bytes, %v", len(out), err)
 	}
 }
+
+func TestWriteFollowsALink(t *testing.T) {
+	h, dir := rootful(t), t.TempDir()
+	link, target := filepath.Join(dir, "link"), filepath.Join(dir, "target")
+	for _, leads := range []string{"target", target} {
+		os.WriteFile(target, []byte("old"), 0o644)
+		os.Symlink(leads, link)
+		if err := h.Write(t.Context(), host.File{Path: link, Content: []byte("new")}); err != nil {
+			t.Fatal(err)
+		}
+		if text, err := os.ReadFile(target); err != nil || string(text) != "new" {
+			t.Errorf("%s: it leads to %q, %v", leads, text, err)
+		}
+		if got, err := os.Readlink(link); err != nil || got != leads {
+			t.Errorf("the link leads to %q, %v", got, err)
+		}
+		os.Remove(link)
+	}
+	os.Symlink("/nonexistent/directory/file", link)
+	if err := h.Write(t.Context(), host.File{Path: link}); err == nil || !strings.Contains(err.Error(), "leads nowhere") {
+		t.Errorf("a link that leads nowhere: %v", err)
+	}
+}
