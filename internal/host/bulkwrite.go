@@ -78,7 +78,7 @@ func WriteAll(ctx context.Context, h Host, root string, files []File) error {
 		if _, err := f.checked(); err != nil {
 			return err
 		}
-		owner, group := f.account()
+		owner, group := f.Account()
 		if owner != "root" {
 			accounts = append(accounts, "u:"+owner)
 		}
@@ -110,7 +110,7 @@ func tarOf(files []File) ([]byte, error) {
 	var buf bytes.Buffer
 	w := tar.NewWriter(&buf)
 	for _, f := range append(slices.Clip(files), File{Path: "/" + complete}) {
-		owner, group := f.account()
+		owner, group := f.Account()
 		err := w.WriteHeader(&tar.Header{
 			Typeflag: tar.TypeReg, Name: strings.TrimPrefix(f.Path, "/"), Size: int64(len(f.Content)),
 			Mode: int64(f.Perm()), Uname: owner, Gname: group,
@@ -130,7 +130,7 @@ func linesOf(files []File) []byte {
 	var buf bytes.Buffer
 	encode := base64.StdEncoding.EncodeToString
 	for _, f := range append(slices.Clip(files), File{Path: "/" + complete}) {
-		owner, group := f.account()
+		owner, group := f.Account()
 		fmt.Fprintf(&buf, "%s %s:%s %s\n%s\n", octal(f.Perm()), owner, group,
 			encode([]byte(strings.TrimPrefix(path.Clean(f.Path), "/"))), encode(f.Content))
 	}

@@ -137,21 +137,21 @@ journalctl -q --no-pager -o cat -n 10 -u "$1" >&2
 exit 1`
 
 // GiveBack ends the provider's hold on services: their configuration becomes what it was (see
-// transaction.Engine.GiveBack), their units are as enabled and as active as before. Packages stay.
-func GiveBack(ctx context.Context, h host.Host, engine *transaction.Engine, services []string) error {
+// transaction.Engine.GiveBack, whose warnings these are), their units are as enabled and as active as before. Packages stay.
+func GiveBack(ctx context.Context, h host.Host, engine *transaction.Engine, services []string) (warnings []string, err error) {
 	unlock, err := h.Lock(ctx, lockName)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer unlock()
 	inv, err := look(ctx, h, false)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	record := Record{Before: maps.Clone(inv.Record.Before)}
-	given, errs := inv.giveBack(ctx, h, engine, services)
+	given, warnings, errs := inv.giveBack(ctx, h, engine, services)
 	if err := inv.restore(ctx, h, given); err != nil {
-		return errors.Join(append(errs, err)...)
+		return warnings, errors.Join(append(errs, err)...)
 	}
 	for _, name := range given {
 		delete(record.Before, name)
@@ -164,28 +164,29 @@ func GiveBack(ctx context.Context, h host.Host, engine *transaction.Engine, serv
 		_, err := h.Run(ctx, host.Script("tidy up", `rmdir -- "$1" 2>/dev/null || :`, "/var/lib/virtcluster"))
 		errs = append(errs, err)
 	}
-	return errors.Join(errs...)
+	return warnings, errors.Join(errs...)
 }
 
 // giveBack gives the configurations of services back, side by side, and returns those with which that went well.
-func (inv Inventory) giveBack(ctx context.Context, h host.Host, engine *transaction.Engine, services []string) (given []string, errs []error) {
-	failures := make([]error, len(services))
+func (inv Inventory) giveBack(ctx context.Context, h host.Host, engine *transaction.Engine, services []string) (given, warnings []string, errs []error) {
+	failures, said := make([]error, len(services)), make([][]string, len(services))
 	var wait sync.WaitGroup
 	for i, name := range services {
 		daemon := Services[name].Daemon
 		if _, installed := inv.Versions[name]; installed && daemon != nil {
-			wait.Go(func() { failures[i] = engine.GiveBack(ctx, h, daemon) })
+			wait.Go(func() { said[i], failures[i] = engine.GiveBack(ctx, h, daemon) })
 		}
 	}
 	wait.Wait()
 	for i, name := range services {
+		warnings = append(warnings, said[i]...)
 		if failures[i] != nil {
 			errs = append(errs, fmt.Errorf("give %s back: %w", name, failures[i]))
 			continue
 		}
 		given = append(given, name)
 	}
-	return given, errs
+	return given, warnings, errs
 }
 
 // restore makes the units of services as they are recorded.

@@ -169,13 +169,13 @@ func TestGiveBackRestoresEveryUnitAndTheRecordGoesLast(t *testing.T) {
 		t.Fatal(err)
 	}
 	var engine transaction.Engine
-	if err := GiveBack(t.Context(), b, &engine, []string{"keepalived"}); err != nil {
+	if _, err := GiveBack(t.Context(), b, &engine, []string{"keepalived"}); err != nil {
 		t.Fatal(err)
 	}
 	if text := b.Content(recordPath); !strings.Contains(text, "bind") || strings.Contains(text, "keepalived") {
 		t.Errorf("record after one of three: %s", text)
 	}
-	if err := GiveBack(t.Context(), b, &engine, []string{"bind", "haproxy"}); err != nil {
+	if _, err := GiveBack(t.Context(), b, &engine, []string{"bind", "haproxy"}); err != nil {
 		t.Fatal(err)
 	}
 	for unit, want := range map[string]string{"named.service": "disabled inactive", "haproxy.service": "enabled active", "keepalived.service": "disabled inactive"} {

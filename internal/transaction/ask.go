@@ -14,14 +14,17 @@ type answer struct {
 	err   error
 }
 
-// Ask returns the daemon's configuration as Snapshot does, and what ask learns of the daemon that serves it.
-// Readers that share a snapshot share one answer, as they are asked of every resource in a refresh; answers
+// Ask returns the daemon's configuration as Snapshot does, and what ask learns of the daemon that serves it: nothing of
+// one that is stopped. Readers that share a snapshot share one answer, as they are asked of every resource in a refresh; answers
 // are told apart by their type.
 func Ask[A any](ctx context.Context, e *Engine, h host.Host, d Daemon, ask func(context.Context, host.Host, Tree) (A, error)) (Tree, A, error) {
 	var none A
 	s, err := e.line(h, d).snapshot(ctx)
 	if err != nil {
 		return nil, none, err
+	}
+	if !s.running {
+		return s.tree, none, nil
 	}
 	a, mine := s.share(reflect.TypeFor[A]())
 	if mine {

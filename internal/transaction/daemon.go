@@ -37,9 +37,15 @@ type Daemon interface {
 	// Verify proves that the daemon runs and serves next.
 	Verify(ctx context.Context, h host.Host, next Tree) error
 
-	// Running says whether the daemon is up. A daemon that is not serves nothing, so every part of its
-	// configuration counts as absent.
+	// Running says whether the daemon is up. One that is stopped serves nothing, but has not lost its configuration:
+	// whoever starts it has all of it back.
 	Running(ctx context.Context, h host.Host) (bool, error)
+}
+
+// Prober is a Daemon that can be asked whether it takes orders. It is asked before anything is written.
+type Prober interface {
+	// Probe returns why the daemon, which runs, cannot be told to load another configuration.
+	Probe(ctx context.Context, h host.Host) error
 }
 
 // Witness is a Daemon that learns, while it verifies, what those who read after the commit would Ask.
@@ -56,6 +62,10 @@ type Edit struct {
 	Apply func(t Tree) error
 	// Secrets never appear in an error.
 	Secrets []string
+	// Removes says that the edit only takes out: a daemon that is stopped is not started for it.
+	Removes bool
+	// Warn takes what the user must know of a commit, whether it succeeds or not; may be nil.
+	Warn func(text string)
 }
 
 // Follower is a Daemon whose files name others, wherever these lie. Follow returns paths, or patterns of them, that a tree

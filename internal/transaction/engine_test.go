@@ -194,26 +194,58 @@ func commitAll(t *testing.T, e *transaction.Engine, d *toy, n int, line func(int
 	return errs
 }
 
-func TestStoppedDaemonServesNothing(t *testing.T) {
+func TestStoppedDaemonHasItsConfigurationAndIsStartedByAChange(t *testing.T) {
 	d, e := newToy(t)
-	if err := os.Remove(d.pid); err != nil {
-		t.Fatal(err)
-	}
+	stop(t, d)
 	tree, err := e.Snapshot(t.Context(), localhost.New(), d)
-	if err != nil || len(tree) != 0 {
+	if err != nil || len(tree) != 1 {
 		t.Fatalf("snapshot %v, %v", tree, err)
+	}
+	if running, err := e.Running(t.Context(), localhost.New(), d); err != nil || running {
+		t.Fatalf("running %t, %v", running, err)
 	}
 	if err := e.Commit(t.Context(), localhost.New(), d, d.add("by hand")); err != nil {
 		t.Fatal(err)
 	}
-	if tree, err = e.Snapshot(t.Context(), localhost.New(), d); err != nil || len(tree) != 1 {
-		t.Errorf("after a commit that changes no byte the daemon must run: %v, %v", tree, err)
+	if running, err := e.Running(t.Context(), localhost.New(), d); err != nil || !running {
+		t.Errorf("after a commit that changes no byte the daemon must run: %t, %v", running, err)
+	}
+}
+
+// stop stops the daemon.
+func stop(t *testing.T, d *toy) {
+	t.Helper()
+	if err := os.Remove(d.pid); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestWhatIsTakenOutOfAStoppedDaemonIsGoneFromItsFilesAndDoesNotStartIt(t *testing.T) {
+	d, e := newToy(t)
+	if err := e.Commit(t.Context(), localhost.New(), d, d.add("vip")); err != nil {
+		t.Fatal(err)
+	}
+	stop(t, d)
+	drop := transaction.Edit{Removes: true, Apply: func(tree transaction.Tree) error {
+		tree.Put(d.conf, []byte("by hand\n"), 0o644, "", "")
+		return nil
+	}}
+	if err := (&transaction.Engine{StateDir: e.StateDir}).Commit(t.Context(), localhost.New(), d, drop); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(d.conf); err != nil || string(text) != "by hand\n" {
+		t.Errorf("the file has %q, %v", text, err)
+	}
+	if running, err := d.Running(t.Context(), localhost.New()); err != nil || running || d.reloads.Load() != 1 {
+		t.Errorf("running %t, %v after %d activations", running, err, d.reloads.Load())
 	}
 }
 
 func TestCutBetweenSwapAndReloadThenTheNextCommitConverges(t *testing.T) {
 	d, e := newToy(t)
-	d.onActivate = func() error { return errors.New("connection lost") } // on the way back as well
+	d.onActivate = func() error { // on the way back as well
+		return errors.Join(os.WriteFile(d.served, []byte("half a configuration"), 0o644), errors.New("connection lost"))
+	}
 	err := e.Commit(t.Context(), localhost.New(), d, d.add("new"))
 	var rolled *transaction.RolledBackError
 	if !errors.As(err, &rolled) || rolled.Restore == nil {
@@ -239,8 +271,8 @@ func TestGiveBackRestoresTheOriginal(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := e.GiveBack(t.Context(), localhost.New(), d); err != nil {
-		t.Fatal(err)
+	if warnings, err := e.GiveBack(t.Context(), localhost.New(), d); err != nil || len(warnings) > 0 {
+		t.Fatal(warnings, err)
 	}
 	if got := d.serves(t); got != "by hand\n" {
 		t.Errorf("serves %q", got)

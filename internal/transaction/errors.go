@@ -21,18 +21,43 @@ func (e *RefusedError) Unwrap() error { return e.Err }
 // back; Restore is what went wrong with that, nil when it serves again.
 type RolledBackError struct {
 	Daemon, Host string
+	// Journal is the file there that has what is to be put back, where Restore failed.
+	Journal string
+	// Stopped says that the daemon did not run before, so that nothing could serve again.
+	Stopped      bool
 	Err, Restore error
 }
 
 func (e *RolledBackError) Error() string {
-	if e.Restore != nil {
-		return fmt.Sprintf("%s on %s does not serve the new configuration: %v; and the one before could not be put back (the next apply tries again): %v",
-			e.Daemon, e.Host, e.Err, e.Restore)
+	switch {
+	case e.Restore != nil:
+		return fmt.Sprintf("%s on %s does not serve the new configuration: %v; and the one before could not be put back: %v; "+
+			"the next apply tries again by %s there, and keeps what is edited by hand until then", e.Daemon, e.Host, e.Err, e.Restore, e.Journal)
+	case e.Stopped:
+		return fmt.Sprintf("%s on %s, which did not run, does not serve the new configuration, and its files are as they were before: %v", e.Daemon, e.Host, e.Err)
 	}
 	return fmt.Sprintf("%s on %s does not serve the new configuration, and serves the one before again: %v", e.Daemon, e.Host, e.Err)
 }
 
 func (e *RolledBackError) Unwrap() []error { return []error{e.Err, e.Restore} }
+
+// UnfitError is a daemon that cannot be told to load its configuration as it is found, so that nothing was changed.
+type UnfitError struct {
+	Daemon, Host string
+	// Journal is what a change that was interrupted left there, "" where there is none.
+	Journal string
+	Err     error
+}
+
+func (e *UnfitError) Error() string {
+	text := fmt.Sprintf("nothing was changed, because %s on %s cannot be told to load a configuration, even as it is found: %v; mend that there first", e.Daemon, e.Host, e.Err)
+	if e.Journal != "" {
+		text += fmt.Sprintf(" (a change was interrupted before, and its files are put back; what it takes to tell is in %s)", e.Journal)
+	}
+	return text
+}
+
+func (e *UnfitError) Unwrap() error { return e.Err }
 
 // masked hides secrets in an error's text; the chain is kept for errors.Is and errors.As.
 func masked(err error, secrets []string) error {

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"slices"
 
@@ -17,14 +16,23 @@ import (
 // keeps nothing), how many files to write, these, then those to remove. The stage holds a journal and perhaps the
 // original, which go to what is kept; an original that is there stays. Every copy and the journal are on disk before
 // the first rename, so a full disk changes nothing and is status 75; the renames follow each other within
-// milliseconds. Directories of the provider's own, named virtcluster, go with their last file. Where starting a
-// process takes long, this is what takes long: what can be done for all files at once is.
+// milliseconds. A file that is a symbolic link is written where the link leads, and a file that is replaced passes its
+// access list, its extended attributes and its SELinux label on to the new one. Directories of the provider's own, named
+// virtcluster, go with their last file. Where starting a process takes long, this is what takes long: what can be done for
+// all files at once is.
 const swapScript = `set -eu
 stage=$1 kept=$2 count=$3; shift 3
 all=$#
+selinux= lists=
+! command -v selinuxenabled >/dev/null 2>&1 || ! selinuxenabled || selinux=yes
+! command -v getfacl >/dev/null 2>&1 || ! command -v setfacl >/dev/null 2>&1 || lists=yes
+lead() { # sets file to where a path leads
+	file=$1
+	[ ! -L "$1" ] || file=$(readlink -f -- "$1") || { echo "$1 is a symbolic link that leads nowhere" >&2; exit 1; }
+}
 news() { # then the arguments are the copies, and what is staged to be kept
 	i=0
-	for f; do [ $((i+=1)) -gt $count ] || set -- "$@" "$f.virtcluster-new"; done
+	for f; do [ $((i+=1)) -gt $count ] || { lead "$f"; set -- "$@" "$file.virtcluster-new"; }; done
 	if [ -n "$kept" ]; then
 		set -- "$@" "$stage/journal.json"
 		[ ! -e "$stage/original.json" ] || set -- "$@" "$stage/original.json"
@@ -36,12 +44,21 @@ keep() {
 	if [ -e "$stage/original.json" ] && [ ! -e "$kept/original.json" ]; then mv -f -t "$kept" "$stage/original.json" "$stage/journal.json"
 	else mv -f -t "$kept" "$stage/journal.json"; fi && sync "$kept"
 }
+inherit() { # gives the copy $2 of the staged file $3 what the live file $1 has beside mode and owner
+	cp --attributes-only --preserve=xattr -- "$1" "$2" 2>/dev/null || :
+	[ -z "$selinux" ] || chcon --reference="$1" -- "$2" || :
+	[ -n "$lists" ] || return 0
+	list=$(getfacl --absolute-names --omit-header --skip-base -- "$1" 2>/dev/null) || :
+	[ -z "$list" ] || { printf '%s\n' "$list" | setfacl --set-file=- -- "$2" && chmod --reference="$3" -- "$2"; } || :
+}
 copy() {
 	i=0
 	for f; do
 		[ $((i+=1)) -le $count ] || break
-		[ -d "${f%/*}" ] || mkdir -p "${f%/*}" || exit 1
-		cp --preserve=mode,ownership "$stage$f" "$f.virtcluster-new" || exit 1
+		lead "$f"
+		[ -d "${file%/*}" ] || mkdir -p "${file%/*}" || exit 1
+		cp --remove-destination --preserve=mode,ownership "$stage$f" "$file.virtcluster-new" || exit 1
+		[ ! -e "$file" ] || inherit "$file" "$file.virtcluster-new" "$stage$f"
 	done
 	then=sync news "$@" || exit 1
 	[ -z "$kept" ] || keep || exit 1
@@ -52,7 +69,14 @@ forget() { rm -f -- "$@" || :; } # fails where the disk became read-only
 	exit 75
 }
 i=0
-for f; do [ $((i+=1)) -gt $count ] || mv -f "$f.virtcluster-new" "$f"; done
+for f; do
+	[ $((i+=1)) -le $count ] || break
+	lead "$f"
+	made=
+	[ -z "$selinux" ] || [ -e "$file" ] || made=yes
+	mv -f "$file.virtcluster-new" "$file"
+	[ -z "$made" ] || restorecon -- "$file" || :
+done
 i=0
 for f; do [ $((i+=1)) -le $count ] || rm -f "$f"; done
 prune() {
@@ -60,9 +84,10 @@ prune() {
 }
 i=0
 for f; do [ $((i+=1)) -le $count ] || prune "${f%/*}"; done
-last=
+i=0 last=
 for f; do
-	d=${f%/*}
+	if [ $((i+=1)) -le $count ]; then lead "$f"; else file=$f; fi
+	d=${file%/*}
 	until [ -d "$d" ]; do d=${d%/*}; done
 	[ "$d" = "$last" ] || set -- "$@" "$d"
 	last=$d
@@ -106,6 +131,7 @@ func (s *site) replace(ctx context.Context, from, to Tree, keep []host.File) err
 	return fmt.Errorf("replace the configuration of %s on %s: %w", s.daemon.Name(), s.host, err)
 }
 
+// existing is 1 for a file that the tree has, 0 for another.
 func existing(t Tree, path string) int {
 	if _, ok := t[path]; ok {
 		return 1
@@ -146,37 +172,19 @@ func (s *site) stageFiles(ctx context.Context, files []host.File, alone bool) er
 	return nil
 }
 
-// records are what the swap from tree to next keeps: what it takes to undo it, and, once in the life of a process, the
-// tree in case it is the original, which a machine that has one does not take. Only root reads them: they can hold
-// passwords.
+// records are what the swap from tree to next keeps: what it takes to undo it, and the tree where it is the original. Only
+// root reads them: they can hold passwords.
 func (s *site) records(tree, next Tree) ([]host.File, error) {
-	write, remove := tree.Changes(next)
-	undo, err := json.Marshal(newJournal(tree, write, remove))
-	if err != nil || s.originalKept {
+	undo, err := json.Marshal(newJournal(tree, next))
+	if err != nil || s.original != nil {
 		return []host.File{{Path: journalName, Content: undo, Mode: 0o600}}, err
 	}
-	whole, err := json.Marshal(&journal{Replaced: tree.files(slices.Sorted(maps.Keys(tree)))})
+	whole, err := json.Marshal(keptOriginal{Files: tree.files(slices.Sorted(maps.Keys(tree)))})
 	return []host.File{{Path: journalName, Content: undo, Mode: 0o600}, {Path: originalName, Content: whole, Mode: 0o600}}, err
 }
 
-// original returns the tree from before the first commit; nil when there was none.
-func (s *site) original(ctx context.Context) (Tree, error) {
-	content, err := s.host.Read(ctx, s.originalPath())
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read %s on %s: %w", s.originalPath(), s.host, err)
-	}
-	j, err := parseJournal(content)
-	if err != nil {
-		return nil, fmt.Errorf("read %s on %s: %w", s.originalPath(), s.host, err)
-	}
-	return j.undo(Tree{}), nil
-}
-
-// sweep removes what a refused configuration left on the stage; a journal stays.
-func (s *site) sweep(ctx context.Context) {
+// clearStage removes what a refused configuration left on the stage; a journal stays.
+func (s *site) clearStage(ctx context.Context) {
 	if s.staged.dir == "" {
 		return
 	}
@@ -185,8 +193,8 @@ func (s *site) sweep(ctx context.Context) {
 	_, _ = s.host.Run(ctx, host.Cmd{Argv: []string{"rm", "-rf", "--", s.dir + "/stage"}})
 }
 
-// settle ends a commit: what is live is what the daemon serves.
-func (s *site) settle(ctx context.Context) error {
+// endCommit ends a commit: what is live is what the daemon serves.
+func (s *site) endCommit(ctx context.Context) error {
 	if _, err := s.host.Run(ctx, host.Cmd{
 		Argv: []string{"rm", "-rf", "--", s.journalPath(), s.dir + "/stage"}, Lock: s.daemon.Name(),
 	}); err != nil {
@@ -196,11 +204,11 @@ func (s *site) settle(ctx context.Context) error {
 	return nil
 }
 
-// removeState removes all that commits kept.
+// removeState removes all that commits kept, while the machine's lock is held: whoever has it next begins anew.
 func (s *site) removeState(ctx context.Context) error {
-	if _, err := s.host.Run(ctx, host.Cmd{Argv: []string{"rm", "-rf", "--", s.dir}}); err != nil {
+	if _, err := s.host.Run(ctx, host.Cmd{Argv: []string{"rm", "-rf", "--", s.dir}, Lock: s.daemon.Name()}); err != nil {
 		return fmt.Errorf("remove %s on %s: %w", s.dir, s.host, err)
 	}
-	s.originalKept = false
+	s.original, s.staged = nil, staged{}
 	return nil
 }

@@ -44,7 +44,7 @@ func TestGroupWaitsForAsManyEditsAsThereWere(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				l := &line{crowd: c.crowd, crowded: time.Now().Add(-c.age)}
+				l := &line{lastSize: c.crowd, lastEnded: time.Now().Add(-c.age)}
 				for range c.here {
 					l.waiting = append(l.waiting, &request{})
 				}

@@ -20,11 +20,11 @@ const (
 	// gatherLate is how long a group waits for as many edits as there were a moment ago: Terraform follows
 	// each operation that ended by another one, once it has written its state. Without it a wave that was
 	// split once stays split, and every half of it costs a reload.
-	gatherLate = 100 * time.Millisecond
-	crowdAge   = time.Second
-	// fullCrowd is from how many edits on a group does not wait once there are as many as before: they are
+	gatherLate  = 100 * time.Millisecond
+	lastSizeAge = time.Second
+	// fullSize is from how many edits on a group does not wait once there are as many as before: they are
 	// Terraform's parallelism, of which none is left to wait for.
-	fullCrowd  = 5
+	fullSize   = 5
 	gatherFull = gatherQuiet / 5
 	// groupLimit bounds one group from when it has the lock; nobody's cancellation stops it half-way.
 	groupLimit = 5 * time.Minute
@@ -38,19 +38,25 @@ type request struct {
 	ctx  context.Context
 	done chan struct{} // closed when err is final
 	err  error
+	// giveBack marks Engine.GiveBack, which goes alone.
+	giveBack bool
 }
 
 // Commit applies one edit. It returns when the daemon serves the edited configuration, or with an error
 // when the edit failed and the daemon serves what it served before. Edits that arrive while another commit
 // runs go together as one check and one reload.
 func (e *Engine) Commit(ctx context.Context, h host.Host, d Daemon, edit Edit) error {
-	l := e.line(h, d)
-	r := &request{edit: edit, ctx: ctx, done: make(chan struct{})}
+	return e.line(h, d).commit(ctx, &request{edit: edit})
+}
+
+// commit is Commit of a request.
+func (l *line) commit(ctx context.Context, r *request) error {
+	r.ctx, r.done = ctx, make(chan struct{})
 	l.mu.Lock()
 	l.waiting = append(l.waiting, r)
 	if !l.leading {
 		l.leading = true
-		go l.lead()
+		go l.runGroups()
 	}
 	l.mu.Unlock()
 	select {
@@ -59,7 +65,7 @@ func (e *Engine) Commit(ctx context.Context, h host.Host, d Daemon, edit Edit) e
 	case <-ctx.Done():
 	}
 	if l.withdraw(r) {
-		return fmt.Errorf("%s on %s was not changed: %w", d.Name(), h, ctx.Err())
+		return fmt.Errorf("%s on %s was not changed: %w", l.daemon.Name(), l.host, ctx.Err())
 	}
 	// The group is under way and ends by itself; only its end tells what the daemon serves.
 	<-r.done
@@ -82,38 +88,38 @@ func (l *line) withdraw(r *request) bool {
 	return false
 }
 
-// lead runs group after group until nobody waits.
-func (l *line) lead() {
-	for wait, ok := l.wanted(); ok; wait, ok = l.wanted() {
+// runGroups runs group after group until nobody waits.
+func (l *line) runGroups() {
+	for wait, ok := l.lead(); ok; wait, ok = l.lead() {
 		t, err := l.prepare(wait)
-		l.finish(wait, t, err)
+		l.runGroup(wait, t, err)
 	}
 }
 
-// finish runs those who wait as one group in a turn that was prepared for as long as wait lives, and answers them.
-func (l *line) finish(wait context.Context, t turn, err error) {
+// runGroup runs those who wait as one group in a turn that was prepared for as long as wait lives, and answers them.
+func (l *line) runGroup(wait context.Context, t turn, err error) {
 	if err != nil && wait.Err() != nil {
 		return // given up for those who left; who came since gets a try of his own
 	}
-	group := l.take()
+	group := l.takeGroup()
 	if len(group) == 0 {
 		t.end()
 		return
 	}
 	l.run(t, err, group)
-	for cut, try := l.cutOff(group), 1; len(cut) > 0 && try < maxTries; cut, try = l.cutOff(cut), try+1 {
-		l.again(cut)
+	for cut, try := disconnected(group), 1; len(cut) > 0 && try < maxTries; cut, try = disconnected(cut), try+1 {
+		l.retry(cut)
 	}
 	l.forget(nil)
-	l.remember(l.proven, l.learned)
-	l.crowd, l.crowded = len(group)+l.count(), time.Now()
+	l.remember(l.proven, l.running, l.learned)
+	l.lastSize, l.lastEnded = len(group)+l.count(), time.Now()
 	for _, r := range group {
 		close(r.done)
 	}
 }
 
-// wanted returns a context that lives while anybody waits; without anybody there is no leader any more.
-func (l *line) wanted() (context.Context, bool) {
+// lead returns a context that lives while anybody waits; without anybody there is no leader any more.
+func (l *line) lead() (context.Context, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.abandon != nil {
@@ -128,19 +134,28 @@ func (l *line) wanted() (context.Context, bool) {
 	return ctx, true
 }
 
-// take returns those who wait: the next group.
-func (l *line) take() []*request {
+// takeGroup returns those who wait, as the next group; who gives back goes alone.
+func (l *line) takeGroup() []*request {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	group := l.waiting
-	l.waiting = nil
+	n := slices.IndexFunc(l.waiting, func(r *request) bool { return r.giveBack })
+	switch n {
+	case -1:
+		n = len(l.waiting)
+	case 0:
+		n = 1
+	}
+	group := slices.Clone(l.waiting[:n])
+	l.waiting = slices.Clone(l.waiting[n:])
 	return group
 }
 
 // turn is the machine's lock and the configuration as it is while that is held. The zero turn is one that did not begin.
 type turn struct {
-	ctx     context.Context
-	tree    Tree
+	ctx  context.Context
+	tree Tree
+	// unfit is why the daemon cannot be told to load anything, nil where it can.
+	unfit   error
 	release func()
 }
 
@@ -172,17 +187,17 @@ func (l *line) begin(wait context.Context) (turn, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(wait), groupLimit)
 	t := turn{ctx: ctx, release: func() { cancel(); unlock() }}
-	if t.tree, err = l.ready(ctx); err != nil {
+	if t.tree, t.unfit, err = l.recover(ctx); err != nil {
 		t.end()
 		return turn{}, err
 	}
 	return t, nil
 }
 
-// cutOff returns the requests of a group that lost the connection, or with it the lock, on the way. Nobody
+// disconnected returns the requests of a group that lost the connection, or with it the lock, on the way. Nobody
 // knows how far they came, and it does not matter: another run puts back what they left half done, or finds
 // that it is done.
-func (l *line) cutOff(group []*request) []*request {
+func disconnected(group []*request) []*request {
 	var cut []*request
 	for _, r := range group {
 		if r.ctx.Err() == nil && (errors.Is(r.err, host.ErrCut) || errors.Is(r.err, host.ErrLockLost)) {
@@ -192,12 +207,13 @@ func (l *line) cutOff(group []*request) []*request {
 	return cut
 }
 
-func (l *line) again(group []*request) {
+// retry runs a group again, in a turn of its own.
+func (l *line) retry(group []*request) {
 	tflog.Info(group[0].ctx, fmt.Sprintf("%s on %s is changed again from the start: %s", l.daemon.Name(), l.host, group[0].err))
 	for _, r := range group {
 		r.err = nil
 	}
-	wait, stop := anyOf(group)
+	wait, stop := untilAllLeave(group)
 	t, err := l.begin(wait)
 	stop()
 	l.run(t, err, group)
@@ -212,19 +228,19 @@ func (l *line) gather() {
 		if now := l.count(); now != n {
 			n, changed = now, time.Now()
 		}
-		if time.Since(changed) >= l.patience(n, start) {
+		if time.Since(changed) >= l.quietTime(n, start) {
 			return
 		}
 	}
 }
 
-// patience is how long a group of n edits that began at start waits for one more.
-func (l *line) patience(n int, start time.Time) time.Duration {
+// quietTime is how long a group of n edits that began at start waits for one more.
+func (l *line) quietTime(n int, start time.Time) time.Duration {
 	switch {
-	case n == 0 || start.Sub(l.crowded) >= crowdAge:
-	case n < l.crowd:
+	case n == 0 || start.Sub(l.lastEnded) >= lastSizeAge:
+	case n < l.lastSize:
 		return gatherLate
-	case l.crowd >= fullCrowd:
+	case l.lastSize >= fullSize:
 		return gatherFull
 	}
 	return gatherQuiet
@@ -246,15 +262,30 @@ func (l *line) run(t turn, err error, group []*request) {
 		return
 	}
 	defer t.end()
-	tree := l.serve(t.ctx, t.tree, l.sift(t.ctx, t.tree, group))
-	l.sweep(t.ctx)
+	defer l.deliverWarnings(group)
+	if first := group[0]; first.giveBack {
+		first.err = l.giveBack(t.ctx, t)
+		l.clearStage(t.ctx)
+		return
+	}
+	if t.unfit == nil {
+		t.unfit = l.probe(t.ctx)
+	}
+	if t.unfit != nil {
+		for _, r := range group {
+			r.err = t.unfit
+		}
+		return
+	}
+	tree := l.serve(t.ctx, t.tree, l.accepted(t.ctx, t.tree, group))
+	l.clearStage(t.ctx)
 	if !slices.ContainsFunc(group, func(r *request) bool { return r.err != nil }) {
 		l.proven = tree
 	}
 }
 
-// anyOf is a context that lives as long as one of the group's requests does.
-func anyOf(group []*request) (context.Context, context.CancelFunc) {
+// untilAllLeave is a context that lives as long as one of the group's requests does.
+func untilAllLeave(group []*request) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(group[0].ctx))
 	go func() {
 		for _, r := range group {
@@ -267,88 +298,4 @@ func anyOf(group []*request) (context.Context, context.CancelFunc) {
 		cancel()
 	}()
 	return ctx, cancel
-}
-
-// sift returns the requests that the checker accepts together and fails the others, each with the error
-// that is its own. An edit that leans on another one of the group gets a second try once that one is in.
-func (l *line) sift(ctx context.Context, tree Tree, group []*request) []*request {
-	accepted := l.halve(ctx, tree, nil, group)
-	for progress := len(accepted) > 0; progress && len(accepted) < len(group); {
-		progress = false
-		for _, r := range group {
-			if r.err == nil {
-				continue
-			}
-			if more := l.halve(ctx, tree, accepted, []*request{r}); len(more) > len(accepted) {
-				accepted, r.err, progress = more, nil, true
-			}
-		}
-	}
-	return accepted
-}
-
-// halve adds to accepted those of a group that the checker takes on top of it, in halves when it refuses
-// the whole.
-func (l *line) halve(ctx context.Context, tree Tree, accepted, group []*request) []*request {
-	var able []*request
-	next := edited(tree, accepted)
-	for _, r := range group {
-		trial := next.Clone()
-		if err := r.edit.Apply(trial); err != nil {
-			r.err = err
-			continue
-		}
-		next, able = trial, append(able, r)
-	}
-	if len(able) == 0 {
-		return accepted
-	}
-	err := l.check(ctx, tree, next)
-	if err == nil {
-		return append(accepted[:len(accepted):len(accepted)], able...)
-	}
-	if len(able) == 1 || !errors.As(err, new(*RefusedError)) {
-		for _, r := range able {
-			r.err = masked(err, r.edit.Secrets)
-		}
-		return accepted
-	}
-	accepted = l.halve(ctx, tree, accepted, able[:len(able)/2])
-	return l.halve(ctx, tree, accepted, able[len(able)/2:])
-}
-
-// serve makes the accepted requests live: all at once, or in halves when the daemon does not take the
-// whole. It returns the tree that is served in the end.
-func (l *line) serve(ctx context.Context, tree Tree, group []*request) Tree {
-	if len(group) == 0 {
-		return tree
-	}
-	next := edited(tree, group)
-	err := l.swap(ctx, tree, next)
-	if err == nil {
-		return next
-	}
-	var rolled *RolledBackError
-	if len(group) == 1 || !errors.As(err, &rolled) || rolled.Restore != nil {
-		for _, r := range group {
-			r.err = masked(err, r.edit.Secrets)
-		}
-		return tree
-	}
-	half := len(group) / 2
-	// A half was checked only as part of the whole.
-	tree = l.serve(ctx, tree, l.sift(ctx, tree, group[:half]))
-	return l.serve(ctx, tree, l.sift(ctx, tree, group[half:]))
-}
-
-// edited is the tree with a group's edits; each was applied to it before, in this order, without an error.
-func edited(tree Tree, group []*request) Tree {
-	next := tree.Clone()
-	for _, r := range group {
-		trial := next.Clone()
-		if err := r.edit.Apply(trial); err == nil {
-			next = trial
-		}
-	}
-	return next
 }

@@ -9,8 +9,8 @@ import (
 // before its group is taken up.
 func TestTurnThatDidNotBeginForThoseWhoLeftMeanwhile(t *testing.T) {
 	l := &line{leading: true}
-	l.finish(t.Context(), turn{}, errors.New("no lock"))
-	if _, more := l.wanted(); more {
+	l.runGroup(t.Context(), turn{}, errors.New("no lock"))
+	if _, more := l.lead(); more {
 		t.Error("there is nobody to lead")
 	}
 }

@@ -29,6 +29,9 @@ func TestKilledClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := &toy{conf: filepath.Join(dir, "toy.conf"), served: filepath.Join(dir, "served"), pid: filepath.Join(dir, "pid")}
+	if os.Getenv("TRANSACTION_KILL_IN_RELOAD") != "" {
+		d.onActivate = func() error { return syscall.Kill(os.Getpid(), syscall.SIGKILL) }
+	}
 	h := hosttest.NewFuse(localhost.New(), steps)
 	e := &transaction.Engine{StateDir: filepath.Join(dir, "state")}
 	if err := e.Commit(t.Context(), h, d, d.add("new")); err != nil {

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/hashicorp/terraform-plugin-log/tflog"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
@@ -21,42 +23,58 @@ const restoreLimit = time.Minute
 //	stage/*/       the configuration that the checker is asked about
 //	journal.json   the files that a running commit replaced: there only between its swap and its end
 //	original.json  the files as they were before the first commit
+//
+// Beside these it has what the turn under way knows, which belongs to the leader.
 type site struct {
 	host   host.Host
 	daemon Daemon
 	dir    string
 
-	// staged and originalKept spare asking the machine again; the group under way owns them.
-	staged       staged
-	originalKept bool
-	// learned is what the last proof of the group under way told beside it, nil where that is nothing.
+	// staged spares asking the machine again.
+	staged staged
+	// original are the files as they were before the first commit, nil where there was none.
+	original Tree
+	// running says whether the daemon is up.
+	running bool
+	// probed says that the daemon took an order in this process, or said that it would.
+	probed bool
+	// learned is what the last proof told beside it, nil where that is nothing.
 	learned any
+	// warnings are what those who wait for the turn must know.
+	warnings []string
 }
 
 func (s *site) journalPath() string  { return s.dir + "/journal.json" }
 func (s *site) originalPath() string { return s.dir + "/original.json" }
 
-// load reads the live files, and the journal of a commit that did not come to its end; nil is none.
-func (s *site) load(ctx context.Context) (Tree, *journal, error) {
-	globs := append(append([]string{}, s.daemon.Globs()...), s.journalPath())
-	files, err := host.ReadGlobs(ctx, s.host, globs)
+func (s *site) warn(text string) { s.warnings = append(s.warnings, text) }
+
+// load reads the live files, and what commits keep where it is asked for: the journal of one that did not come to its end
+// (nil is none) and the original.
+func (s *site) load(ctx context.Context, kept ...string) (Tree, *journal, Tree, error) {
+	files, err := host.ReadGlobs(ctx, s.host, slices.Concat(s.daemon.Globs(), kept))
 	tree := Tree(files)
 	if f, ok := s.daemon.(Follower); ok && err == nil {
 		err = s.follow(ctx, f, tree)
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("read the configuration of %s on %s: %w", s.daemon.Name(), s.host, err)
+		return nil, nil, nil, fmt.Errorf("read the configuration of %s on %s: %w", s.daemon.Name(), s.host, err)
 	}
-	left, interrupted := tree[s.journalPath()]
+	var left *journal
+	var original Tree
+	if f, ok := tree[s.journalPath()]; ok {
+		if left, err = parseJournal(f.Content); err != nil {
+			return nil, nil, nil, fmt.Errorf("read %s on %s: %w", s.journalPath(), s.host, err)
+		}
+	}
+	if f, ok := tree[s.originalPath()]; ok {
+		if original, err = parseOriginal(f.Content); err != nil {
+			return nil, nil, nil, fmt.Errorf("read %s on %s: %w", s.originalPath(), s.host, err)
+		}
+	}
 	delete(tree, s.journalPath())
-	if !interrupted {
-		return tree, nil, nil
-	}
-	j, err := parseJournal(left.Content)
-	if err != nil {
-		return nil, nil, fmt.Errorf("read %s on %s: %w", s.journalPath(), s.host, err)
-	}
-	return tree, j, nil
+	delete(tree, s.originalPath())
+	return tree, left, original, nil
 }
 
 // follow adds the files to a tree that those in it name, and that these name in turn.
@@ -78,10 +96,8 @@ func (s *site) follow(ctx context.Context, f Follower, tree Tree) error {
 	}
 }
 
-// served is what the daemon serves: nothing when it does not run, the old files where a commit replaced
-// them and did not come to its end.
-func (s *site) served(ctx context.Context) (Tree, error) {
-	var running bool
+// loadAndAsk is load, and asks meanwhile whether the daemon is up.
+func (s *site) loadAndAsk(ctx context.Context, kept ...string) (tree Tree, left *journal, original Tree, running bool, err error) {
 	g, asking := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
 		if running, err = s.daemon.Running(asking, s.host); err != nil {
@@ -89,41 +105,88 @@ func (s *site) served(ctx context.Context) (Tree, error) {
 		}
 		return nil
 	})
-	tree, j, err := s.load(ctx)
-	if running := g.Wait(); err == nil {
-		err = running
+	tree, left, original, err = s.load(ctx, kept...)
+	if asked := g.Wait(); err == nil {
+		err = asked
 	}
+	return tree, left, original, running, err
+}
+
+// read returns the configuration and whether the daemon is up. Where a commit did not come to its end, the configuration
+// is the one before it, which is what was proven to be served last.
+func (s *site) read(ctx context.Context) (tree Tree, running bool, err error) {
+	tree, left, _, running, err := s.loadAndAsk(ctx, s.journalPath())
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	if !running {
-		return Tree{}, nil
+	if left != nil {
+		tree, _ = left.undo(tree)
 	}
-	if j != nil {
-		return j.undo(tree), nil
-	}
-	return tree, nil
+	return tree, running, nil
 }
 
-// ready returns the live tree to edit, after ending what an interrupted commit began: its swap may be on
-// disk in part, so the files that served before are put back. The machine's lock is held.
-func (s *site) ready(ctx context.Context) (Tree, error) {
-	tree, j, err := s.load(ctx)
-	if err != nil || j == nil {
-		return tree, err
+// recover returns the live tree to edit, after ending what an interrupted commit began: its swap may be on disk in part,
+// so the files from before are put back, unless a person changed one of them since. The machine's lock is held. unfit is
+// why the daemon cannot be told to serve the tree, in which case nothing may be written.
+func (s *site) recover(ctx context.Context) (tree Tree, unfit, err error) {
+	s.warnings = nil
+	tree, left, original, running, err := s.loadAndAsk(ctx, s.journalPath(), s.originalPath())
+	if err != nil {
+		return nil, nil, err
 	}
-	old := j.undo(tree)
-	if err := s.putBack(ctx, tree, old); err != nil {
-		return nil, fmt.Errorf("undo an interrupted change of %s on %s: %w", s.daemon.Name(), s.host, err)
+	s.original, s.running = original, running
+	if left == nil {
+		return tree, nil, nil
 	}
-	return old, nil
+	old, theirs := left.undo(tree)
+	if len(theirs) > 0 {
+		s.warn(fmt.Sprintf("A change of %s on %s was interrupted, and %s was edited by hand since: that is kept as it is. What the interrupted change replaced is in %s there until the next one succeeds",
+			s.daemon.Name(), s.host, strings.Join(theirs, ", "), s.journalPath()))
+	}
+	if err := s.replace(ctx, tree, old, nil); err != nil {
+		return nil, nil, fmt.Errorf("undo an interrupted change of %s on %s by %s: %w", s.daemon.Name(), s.host, s.journalPath(), err)
+	}
+	if running {
+		if err := s.reactivate(ctx, tree, old); err != nil {
+			return old, &UnfitError{Daemon: s.daemon.Name(), Host: s.host.String(), Journal: s.journalPath(), Err: err}, nil
+		}
+	}
+	return old, nil, s.endCommit(ctx)
 }
 
-// check asks the daemon's checker about next.
+// reactivate makes the daemon serve old, which is on disk again after bad was. A daemon that refuses the order and serves
+// old nevertheless never left it.
+func (s *site) reactivate(ctx context.Context, bad, old Tree) error {
+	err := s.daemon.Activate(ctx, s.host, bad, old)
+	if err != nil && s.verify(ctx, old) == nil {
+		return nil
+	}
+	return err
+}
+
+// probe returns an *UnfitError where the daemon, which runs, cannot be told to load anything.
+func (s *site) probe(ctx context.Context) error {
+	p, ok := s.daemon.(Prober)
+	if !ok || !s.running || s.probed {
+		return nil
+	}
+	if err := p.Probe(ctx, s.host); err != nil {
+		return &UnfitError{Daemon: s.daemon.Name(), Host: s.host.String(), Err: err}
+	}
+	s.probed = true
+	return nil
+}
+
+// check asks the daemon's checker about next, where that differs from tree.
 func (s *site) check(ctx context.Context, tree, next Tree) error {
 	if write, remove := tree.Changes(next); len(write)+len(remove) == 0 {
 		return nil
 	}
+	return s.ask(ctx, tree, next)
+}
+
+// ask asks the daemon's checker about next. What a swap from tree to next keeps is staged with it.
+func (s *site) ask(ctx context.Context, tree, next Tree) error {
 	keep, err := s.records(tree, next)
 	if err != nil {
 		return err
@@ -134,11 +197,15 @@ func (s *site) check(ctx context.Context, tree, next Tree) error {
 	return refusalOf(s.daemon, s.host, s.daemon.Check(ctx, s.host, s.staged.dir, next))
 }
 
-// swap puts next, which is checked, in the place of tree and makes the daemon serve it, or puts tree back.
-func (s *site) swap(ctx context.Context, tree, next Tree) error {
+// commitTree puts next, which is checked, in the place of tree and makes the daemon serve it, or puts tree back. Where serve
+// is not asked for the daemon, which is stopped, is left alone.
+func (s *site) commitTree(ctx context.Context, tree, next Tree, serve bool) error {
 	write, remove := tree.Changes(next)
-	if len(write)+len(remove) == 0 {
-		return s.assert(ctx, tree, next)
+	switch {
+	case len(write)+len(remove) == 0 && serve:
+		return s.ensureServed(ctx, tree, next)
+	case len(write)+len(remove) == 0:
+		return nil
 	}
 	keep, err := s.records(tree, next)
 	if err != nil {
@@ -148,23 +215,41 @@ func (s *site) swap(ctx context.Context, tree, next Tree) error {
 	if errors.Is(err, errUnchanged) {
 		return err
 	}
-	if err == nil {
+	if err == nil && serve {
 		err = s.daemon.Activate(ctx, s.host, tree, next)
 	}
-	if err == nil {
+	if err == nil && serve {
 		err = s.verify(ctx, next)
 	}
 	if err == nil {
-		s.originalKept = true
-		return s.settle(ctx)
+		if s.original == nil {
+			s.original = tree
+		}
+		s.running, s.probed = s.running || serve, s.probed || serve
+		return s.endCommit(ctx)
 	}
 	back, cancel := context.WithTimeout(context.WithoutCancel(ctx), restoreLimit)
 	defer cancel()
-	restore := s.putBack(back, next, tree)
-	if restore == nil {
-		restore = s.verify(back, tree)
+	return &RolledBackError{
+		Daemon: s.daemon.Name(), Host: s.host.String(), Journal: s.journalPath(), Stopped: !s.running,
+		Err: err, Restore: s.rollBack(back, next, tree),
 	}
-	return &RolledBackError{Daemon: s.daemon.Name(), Host: s.host.String(), Err: err, Restore: restore}
+}
+
+// rollBack makes old live again where bad is on disk, in whole or in part. The journal goes last, so that whoever comes
+// next tries again when this fails. A daemon that did not run before need not run now.
+func (s *site) rollBack(ctx context.Context, bad, old Tree) error {
+	if err := s.replace(ctx, bad, old, nil); err != nil {
+		return err
+	}
+	err := s.reactivate(ctx, bad, old)
+	if err != nil && s.running {
+		return fmt.Errorf("activate: %w", err)
+	}
+	if err := s.endCommit(ctx); err != nil || !s.running {
+		return err
+	}
+	return s.verify(ctx, old)
 }
 
 // verify proves that the daemon serves a tree.
@@ -176,10 +261,11 @@ func (s *site) verify(ctx context.Context, t Tree) (err error) {
 	return s.daemon.Verify(ctx, s.host, t)
 }
 
-// assert makes sure that the daemon serves what is on disk: it may have been stopped, or the files changed
+// ensureServed makes sure that the daemon serves what is on disk: it may have been stopped, or the files changed
 // by hand to what they shall be, without a reload.
-func (s *site) assert(ctx context.Context, tree, next Tree) error {
+func (s *site) ensureServed(ctx context.Context, tree, next Tree) error {
 	if err := s.verify(ctx, next); err == nil {
+		s.running = true
 		return nil
 	}
 	if err := s.daemon.Activate(ctx, s.host, tree, next); err != nil {
@@ -188,17 +274,24 @@ func (s *site) assert(ctx context.Context, tree, next Tree) error {
 	if err := s.verify(ctx, next); err != nil {
 		return fmt.Errorf("verify %s on %s: %w", s.daemon.Name(), s.host, err)
 	}
+	s.running = true
 	return nil
 }
 
-// putBack makes old live again where bad is on disk, in whole or in part. The journal goes last, so that
-// whoever comes next tries again when this fails.
-func (s *site) putBack(ctx context.Context, bad, old Tree) error {
-	if err := s.replace(ctx, bad, old, nil); err != nil {
-		return err
+// deliverWarnings passes the turn's warnings to one of those who wait for it, rather to one whose edit succeeded.
+func (s *site) deliverWarnings(group []*request) {
+	to := group[0]
+	for _, r := range group {
+		if r.err == nil {
+			to = r
+			break
+		}
 	}
-	if err := s.daemon.Activate(ctx, s.host, bad, old); err != nil {
-		return fmt.Errorf("activate: %w", err)
+	for _, text := range s.warnings {
+		tflog.Warn(to.ctx, text)
+		if to.edit.Warn != nil {
+			to.edit.Warn(text)
+		}
 	}
-	return s.settle(ctx)
+	s.warnings = nil
 }

@@ -53,5 +53,23 @@ func (t Tree) Changes(next Tree) (write, remove []string) {
 	return write, remove
 }
 
-// same says whether two files are equal in content and permissions; owners follow from where a file lives.
-func same(a, b host.File) bool { return bytes.Equal(a.Content, b.Content) && a.Perm() == b.Perm() }
+// same says whether two files are equal in content, permissions and owner.
+func same(a, b host.File) bool { return bytes.Equal(a.Content, b.Content) && sameAccess(a, b) }
+
+func sameAccess(a, b host.File) bool {
+	owner, group := a.Account()
+	otherOwner, otherGroup := b.Account()
+	return a.Perm() == b.Perm() && owner == otherOwner && group == otherGroup
+}
+
+// restoreAccess gives each file that an edit brought back to its original content the original's mode and owner as well:
+// an edit that puts a password into a file takes the file from the eyes of others, and the one that takes the password out
+// does not know who could read it before.
+func (t Tree) restoreAccess(before, original Tree) {
+	for path, file := range t {
+		first, ok := original[path]
+		if ok && bytes.Equal(file.Content, first.Content) && !bytes.Equal(file.Content, before[path].Content) {
+			t[path] = first
+		}
+	}
+}

@@ -47,6 +47,10 @@ func TestClient(t *testing.T) {
 	case "killed": // DAEMON STEP
 		s := subjects[slices.IndexFunc(subjects, func(s subject) bool { return s.Name() == args[1] })]
 		err = engine.Commit(t.Context(), hosttest.NewFuse(h, n), s.Daemon, s.edit(after, nil))
+	case "killed-in-reload": // DAEMON 0
+		s := subjects[slices.IndexFunc(subjects, func(s subject) bool { return s.Name() == args[1] })]
+		die := func() { _ = syscall.Kill(os.Getpid(), syscall.SIGKILL) }
+		err = engine.Commit(t.Context(), h, &meddled{Daemon: s.Daemon, before: die}, s.edit(after, nil))
 	case "frontends": // PREFIX NUMBER
 		for i := range n {
 			edit := transaction.Edit{Owner: args[1], Apply: func(tree transaction.Tree) error {

@@ -183,7 +183,7 @@ func (s subject) start(t *testing.T, opts sshhost.Options) *sshhost.Host {
 	t.Cleanup(func() {
 		h := sshhost.New(sshhost.Target{User: "root", Host: acctest.ServiceNodes(t, 1)[0]}, opts)
 		defer h.Close()
-		if err := new(transaction.Engine).GiveBack(context.Background(), h, s.Daemon); err != nil {
+		if _, err := new(transaction.Engine).GiveBack(context.Background(), h, s.Daemon); err != nil {
 			t.Errorf("give %s back: %v", s.Name(), err)
 		}
 		if out, err := acctest.Try(context.Background(), "svc-1", "systemctl", "stop", s.unit); err != nil {

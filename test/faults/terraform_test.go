@@ -129,7 +129,7 @@ func haproxyNode(t *testing.T, opts sshhost.Options) (id string) {
 	t.Cleanup(func() {
 		h := sshhost.New(sshhost.Target{User: "root", Host: acctest.ServiceNodes(t, 1)[0]}, opts)
 		defer h.Close()
-		if err := new(transaction.Engine).GiveBack(context.Background(), h, haproxy.Daemon{}); err != nil {
+		if _, err := new(transaction.Engine).GiveBack(context.Background(), h, haproxy.Daemon{}); err != nil {
 			t.Errorf("give back: %v", err)
 		}
 		haproxytest.Cleanup(t, "systemctl", "stop", "haproxy.service")

@@ -153,7 +153,9 @@ func (r *serviceNode) Update(ctx context.Context, req resource.UpdateRequest, re
 	wanted, _ := m.services(ctx)
 	dropped := slices.DeleteFunc(before, func(name string) bool { return slices.Contains(wanted, name) })
 	if len(dropped) > 0 && !resp.Diagnostics.HasError() {
-		if err := provision.GiveBack(ctx, h, &r.fleet.Engine, dropped); err != nil {
+		warnings, err := provision.GiveBack(ctx, h, &r.fleet.Engine, dropped)
+		warn(&resp.Diagnostics, &m, warnings)
+		if err != nil {
 			resp.Diagnostics.Append(crud.Failure("give back", m.what(), err))
 		}
 	}
@@ -178,10 +180,19 @@ func (r *serviceNode) Delete(ctx context.Context, req resource.DeleteRequest, re
 	defer cancel()
 	h, err := r.fleet.Host(ctx, m.ID.ValueString())
 	if err == nil {
-		err = provision.GiveBack(ctx, h, &r.fleet.Engine, services)
+		var warnings []string
+		warnings, err = provision.GiveBack(ctx, h, &r.fleet.Engine, services)
+		warn(&resp.Diagnostics, &m, warnings)
 	}
 	if err != nil {
 		resp.Diagnostics.AddError(fmt.Sprintf("Cannot give back %s", m.what()), err.Error()+"\n\n"+goneForGood)
+	}
+}
+
+// warn passes on what a machine that was given back does not do.
+func warn(diags *diag.Diagnostics, m *model, warnings []string) {
+	for _, text := range warnings {
+		diags.AddWarning(fmt.Sprintf("%s was given back, but not all of it serves", m.what()), text)
 	}
 }
 

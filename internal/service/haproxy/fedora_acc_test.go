@@ -110,7 +110,7 @@ func TestAccFedorasLayoutAndAPersonsFilesInConfD(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 
-	if err := s.engine.GiveBack(context.WithoutCancel(t.Context()), s.host, haproxy.Daemon{}); err != nil {
+	if _, err := s.engine.GiveBack(context.WithoutCancel(t.Context()), s.host, haproxy.Daemon{}); err != nil {
 		t.Error(err)
 	}
 	if got := acctest.On(t, "svc-1", "cat", haproxy.ConfigPath); got != strings.TrimSpace(fedora) {

@@ -46,7 +46,7 @@ func newSite(t *testing.T) *site {
 	}
 	s := &site{t: t, host: h, ip: ip}
 	t.Cleanup(func() {
-		if err := s.engine.GiveBack(context.WithoutCancel(t.Context()), h, haproxy.Daemon{}); err != nil {
+		if _, err := s.engine.GiveBack(context.WithoutCancel(t.Context()), h, haproxy.Daemon{}); err != nil {
 			t.Error(err)
 		}
 	})

@@ -1,0 +1,149 @@
+package transaction_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/localhost"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
+)
+
+func TestConfigurationThatIsALinkIsWrittenWhereItLeads(t *testing.T) {
+	for _, kind := range []string{"relative", "absolute", "of a link"} {
+		t.Run(kind, func(t *testing.T) {
+			d, e := newToy(t)
+			target := filepath.Join(t.TempDir(), "kept in git.conf")
+			if err := os.Rename(d.conf, target); err != nil {
+				t.Fatal(err)
+			}
+			leads := target
+			switch kind {
+			case "relative":
+				leads, _ = filepath.Rel(filepath.Dir(d.conf), target)
+			case "of a link":
+				leads = d.conf + ".2"
+				if err := os.Symlink(target, leads); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := os.Symlink(leads, d.conf); err != nil {
+				t.Fatal(err)
+			}
+			check := func(when, want string) {
+				t.Helper()
+				if got, err := os.Readlink(d.conf); err != nil || got != leads {
+					t.Errorf("%s: the link leads to %q, %v", when, got, err)
+				}
+				if text, err := os.ReadFile(target); err != nil || string(text) != want {
+					t.Errorf("%s: it leads to %q, %v", when, text, err)
+				}
+				if left, _ := filepath.Glob(filepath.Dir(target) + "/*new*"); len(left) > 0 {
+					t.Errorf("%s: left %v", when, left)
+				}
+			}
+			if err := e.Commit(t.Context(), localhost.New(), d, d.add("one")); err != nil {
+				t.Fatal(err)
+			}
+			check("changed", "by hand\none\n")
+			if err := e.Commit(t.Context(), localhost.New(), d, d.add("CRASH")); err == nil {
+				t.Fatal("no crash")
+			}
+			check("rolled back", "by hand\none\n")
+			if _, err := e.GiveBack(t.Context(), localhost.New(), d); err != nil {
+				t.Fatal(err)
+			}
+			check("given back", "by hand\n")
+		})
+	}
+}
+
+func TestLinkThatLeadsNowhereChangesNothing(t *testing.T) {
+	d, e := newToy(t)
+	file := filepath.Join(filepath.Dir(d.conf), "virtcluster/a/b")
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("/nonexistent/directory/file", file); err != nil {
+		t.Fatal(err)
+	}
+	err := e.Commit(t.Context(), localhost.New(), d, transaction.Edit{Apply: func(tree transaction.Tree) error {
+		tree.Put(d.conf, []byte("new\n"), 0o644, "", "")
+		tree.Put(file, []byte("new\n"), 0o644, "", "")
+		return nil
+	}})
+	if err == nil || !strings.Contains(err.Error(), file+" is a symbolic link that leads nowhere") {
+		t.Errorf("got %v", err)
+	}
+	if got := d.serves(t); got != "by hand\n" {
+		t.Errorf("serves %q", got)
+	}
+}
+
+func TestModesOwnersAccessListsAndAttributesAreAPartOfAsItWas(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root")
+	}
+	d, e := newToy(t)
+	if err := os.Chown(d.conf, 1, 2); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(d.conf, 0o664); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Setxattr(d.conf, "trusted.virtcluster-test", []byte("label"), 0); err != nil {
+		t.Fatal(err)
+	}
+	list := ""
+	if _, err := exec.LookPath("setfacl"); err == nil {
+		list = "user:daemon:r--"
+		if out, err := exec.Command("setfacl", "-m", "u:daemon:r", d.conf).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	check := func(when, mode string) {
+		t.Helper()
+		if out, err := exec.Command("stat", "-c", "%a %u %g", d.conf).CombinedOutput(); err != nil || strings.TrimSpace(string(out)) != mode+" 1 2" {
+			t.Errorf("%s: %s%v", when, out, err)
+		}
+		value := make([]byte, 32)
+		if n, err := syscall.Getxattr(d.conf, "trusted.virtcluster-test", value); err != nil || string(value[:n]) != "label" {
+			t.Errorf("%s: attribute %q, %v", when, value[:max(n, 0)], err)
+		}
+		if list != "" {
+			if out, err := exec.Command("getfacl", "-p", d.conf).CombinedOutput(); err != nil || !bytes.Contains(out, []byte(list)) {
+				t.Errorf("%s: no %s in %s%v", when, list, out, err)
+			}
+		}
+	}
+	// As for a password: what it is put into is taken from the eyes of others.
+	secret := transaction.Edit{Apply: func(tree transaction.Tree) error {
+		f := tree[d.conf]
+		f.Content, f.Mode = []byte("by hand\npassword\n"), 0o660
+		tree[d.conf] = f
+		return nil
+	}}
+	if err := e.Commit(t.Context(), localhost.New(), d, secret); err != nil {
+		t.Fatal(err)
+	}
+	check("changed", "660")
+	without := transaction.Edit{Apply: func(tree transaction.Tree) error {
+		tree.Put(d.conf, []byte("by hand\n"), 0o600, "", "")
+		return nil
+	}}
+	if err := e.Commit(t.Context(), localhost.New(), d, without); err != nil {
+		t.Fatal(err)
+	}
+	check("changed back", "664")
+	if err := e.Commit(t.Context(), localhost.New(), d, secret); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.GiveBack(t.Context(), localhost.New(), d); err != nil {
+		t.Fatal(err)
+	}
+	check("given back", "664")
+}

@@ -1,0 +1,112 @@
+package transaction
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+)
+
+// Stripper is a Daemon that can take every part that the provider wrote out of a tree and put back what a
+// take-over replaced, so that what a person wrote since is kept.
+type Stripper interface{ Strip(t Tree) error }
+
+// Owners is a Daemon that tells which parts of a tree carry the provider's mark, this state's or another's, as messages name
+// them: `HAProxy backend "api" (owner …)`.
+type Owners interface{ Owners(t Tree) []string }
+
+// GiveBack ends the provider's hold on a daemon: the configuration becomes what it was before the first
+// commit on the machine (what a person wrote since is kept where the Daemon is a Stripper), and what
+// commits kept beside it is removed. The warnings say what was not possible: a daemon that cannot be told to load the
+// configuration, or that refuses it as it was found, has its files back all the same. A daemon that is stopped stays so.
+func (e *Engine) GiveBack(ctx context.Context, h host.Host, d Daemon) (warnings []string, err error) {
+	l := e.line(h, d)
+	if _, err := h.Read(ctx, l.originalPath()); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil // nothing was ever committed
+	} else if err != nil {
+		return nil, fmt.Errorf("read %s on %s: %w", l.originalPath(), h, err)
+	}
+	edit := Edit{Owner: "what was there before", Warn: func(text string) { warnings = append(warnings, text) }}
+	err = l.commit(ctx, &request{edit: edit, giveBack: true})
+	return warnings, err
+}
+
+// giveBack is GiveBack while the machine's lock is held, as the only one of its group.
+func (l *line) giveBack(ctx context.Context, t turn) error {
+	if l.original == nil {
+		return nil // somebody else gave it back since
+	}
+	next, err := l.before(t.tree)
+	if err != nil {
+		return err
+	}
+	if write, remove := t.tree.Changes(next); len(write)+len(remove) > 0 {
+		load, err := l.loadable(ctx, t.tree, next)
+		if err != nil {
+			return err
+		}
+		if err := l.returnFiles(ctx, t.tree, next, load && l.running); err != nil {
+			return err
+		}
+	}
+	return l.removeState(ctx)
+}
+
+// before returns the configuration without the provider.
+func (l *line) before(tree Tree) (Tree, error) {
+	s, ok := l.daemon.(Stripper)
+	if !ok {
+		return l.original.Clone(), nil
+	}
+	next := tree.Clone()
+	if err := s.Strip(next); err != nil {
+		return nil, err
+	}
+	next.restoreAccess(tree, l.original)
+	return next, nil
+}
+
+// loadable says whether the checker takes what is given back. A configuration that is refused because it was so before
+// the provider came, or because of what others wrote since, is given back without being loaded; one that is refused for
+// another reason is an error.
+func (l *line) loadable(ctx context.Context, tree, next Tree) (bool, error) {
+	err := l.check(ctx, tree, next)
+	if err == nil {
+		return true, nil
+	}
+	if !errors.As(err, new(*RefusedError)) {
+		return false, err
+	}
+	write, remove := l.original.Changes(next)
+	if len(write)+len(remove) > 0 && !errors.As(l.ask(ctx, tree, tree), new(*RefusedError)) {
+		return false, err
+	}
+	l.warn(fmt.Sprintf("The files of %s on %s are as they were before the provider came, but it does not take them, so it was not told to load them: %s",
+		l.daemon.Name(), l.host, errors.Unwrap(err)))
+	return false, nil
+}
+
+// returnFiles puts next in the place of tree, and has the daemon serve it where load says so. A daemon that does not is
+// no reason to keep its files.
+func (l *line) returnFiles(ctx context.Context, tree, next Tree, load bool) error {
+	if err := l.replace(ctx, tree, next, nil); err != nil {
+		return err
+	}
+	if !load {
+		return nil
+	}
+	err := l.daemon.Activate(ctx, l.host, tree, next)
+	if err == nil {
+		err = l.verify(ctx, next)
+	}
+	if err != nil && (errors.Is(err, host.ErrCut) || ctx.Err() != nil) {
+		return err
+	}
+	if err != nil {
+		l.warn(fmt.Sprintf("The files of %s on %s are as they were before the provider came, but it cannot be told to serve them: %s; it may go on with what it had until it is restarted",
+			l.daemon.Name(), l.host, err))
+	}
+	return nil
+}

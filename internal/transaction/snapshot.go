@@ -1,0 +1,114 @@
+package transaction
+
+import (
+	"context"
+	"reflect"
+	"sync"
+	"time"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+)
+
+// snapshotAge is how long readers share one read. Terraform refreshes in waves of its parallelism, so a
+// refresh of hundreds of parts costs one read; a person's edit shows in the next command at the latest.
+const snapshotAge = 2 * time.Second
+
+// snapshot is a configuration as those who read at the same time share it.
+type snapshot struct {
+	done    chan struct{}
+	taken   time.Time
+	tree    Tree
+	running bool
+	err     error
+
+	mu      sync.Mutex
+	answers map[reflect.Type]*answer
+}
+
+// Snapshot returns the daemon's configuration on the machine, of a daemon that is stopped too. Readers that ask at the
+// same time share one read; after a commit by this process it is what that one proved. What an interrupted commit left on
+// disk without loading it is not in the tree. The caller must not change the tree.
+func (e *Engine) Snapshot(ctx context.Context, h host.Host, d Daemon) (Tree, error) {
+	s, err := e.line(h, d).snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return s.tree, nil
+}
+
+// Running says whether the daemon is up, of the same moment as Snapshot.
+func (e *Engine) Running(ctx context.Context, h host.Host, d Daemon) (bool, error) {
+	s, err := e.line(h, d).snapshot(ctx)
+	if err != nil {
+		return false, err
+	}
+	return s.running, nil
+}
+
+func (l *line) snapshot(ctx context.Context) (*snapshot, error) {
+	s, mine := l.share()
+	if mine {
+		s.tree, s.running, s.err = l.read(ctx)
+		s.taken = time.Now()
+		close(s.done)
+		if s.err != nil {
+			l.forget(s)
+		}
+		return s, s.err
+	}
+	select {
+	case <-s.done:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if s.err != nil {
+		// The reader may have failed for its own reason, a deadline say: everyone else asks for himself.
+		tree, running, err := l.read(ctx)
+		return &snapshot{tree: tree, running: running}, err
+	}
+	return s, nil
+}
+
+// share returns the current snapshot, or a new one that the caller has to take.
+func (l *line) share() (s *snapshot, mine bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s := l.shared; s != nil {
+		select {
+		case <-s.done:
+			if time.Since(s.taken) < snapshotAge {
+				return s, false
+			}
+		default:
+			return s, false
+		}
+	}
+	l.shared = &snapshot{done: make(chan struct{})}
+	return l.shared, true
+}
+
+// forget drops a snapshot; nil drops whatever is there.
+func (l *line) forget(s *snapshot) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s == nil || l.shared == s {
+		l.shared = nil
+	}
+}
+
+// remember makes a tree that was just proven the current snapshot: those who wait for the commit read their parts from
+// it, and do not Ask again what the proof told.
+func (l *line) remember(t Tree, running bool, learned any) {
+	if t == nil {
+		return
+	}
+	s := &snapshot{done: make(chan struct{}), taken: time.Now(), tree: t, running: running}
+	close(s.done)
+	if learned != nil {
+		a := &answer{done: s.done, value: learned}
+		s.answers = map[reflect.Type]*answer{reflect.TypeOf(learned): a}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.shared = s
+}

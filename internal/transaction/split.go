@@ -1,0 +1,95 @@
+package transaction
+
+import (
+	"context"
+	"errors"
+	"slices"
+)
+
+// accepted returns the requests that the checker accepts together and fails the others, each with the error
+// that is its own. An edit that leans on another one of the group gets a second try once that one is in.
+func (l *line) accepted(ctx context.Context, tree Tree, group []*request) []*request {
+	accepted := l.acceptHalves(ctx, tree, nil, group)
+	for progress := len(accepted) > 0; progress && len(accepted) < len(group); {
+		progress = false
+		for _, r := range group {
+			if r.err == nil {
+				continue
+			}
+			if more := l.acceptHalves(ctx, tree, accepted, []*request{r}); len(more) > len(accepted) {
+				accepted, r.err, progress = more, nil, true
+			}
+		}
+	}
+	return accepted
+}
+
+// acceptHalves adds to accepted those of a group that the checker takes on top of it, in halves when it refuses
+// the whole.
+func (l *line) acceptHalves(ctx context.Context, tree Tree, accepted, group []*request) []*request {
+	var able []*request
+	next := l.edited(tree, accepted)
+	for _, r := range group {
+		trial := next.Clone()
+		if err := r.edit.Apply(trial); err != nil {
+			r.err = err
+			continue
+		}
+		next, able = trial, append(able, r)
+	}
+	if len(able) == 0 {
+		return accepted
+	}
+	next.restoreAccess(tree, l.original)
+	err := l.check(ctx, tree, next)
+	if err == nil {
+		return append(accepted[:len(accepted):len(accepted)], able...)
+	}
+	if len(able) == 1 || !errors.As(err, new(*RefusedError)) {
+		for _, r := range able {
+			r.err = masked(err, r.edit.Secrets)
+		}
+		return accepted
+	}
+	accepted = l.acceptHalves(ctx, tree, accepted, able[:len(able)/2])
+	return l.acceptHalves(ctx, tree, accepted, able[len(able)/2:])
+}
+
+// serve makes the accepted requests live: all at once, or in halves when the daemon does not take the
+// whole. It returns the tree that is served in the end. A daemon that is stopped is started, unless all that is wanted is
+// to take something out of its configuration.
+func (l *line) serve(ctx context.Context, tree Tree, group []*request) Tree {
+	if len(group) == 0 {
+		return tree
+	}
+	next := l.edited(tree, group)
+	start := slices.ContainsFunc(group, func(r *request) bool { return !r.edit.Removes })
+	err := l.commitTree(ctx, tree, next, l.running || start)
+	if err == nil {
+		return next
+	}
+	var rolled *RolledBackError
+	if len(group) == 1 || !errors.As(err, &rolled) || rolled.Restore != nil {
+		for _, r := range group {
+			r.err = masked(err, r.edit.Secrets)
+		}
+		return tree
+	}
+	half := len(group) / 2
+	// A half was checked only as part of the whole.
+	tree = l.serve(ctx, tree, l.accepted(ctx, tree, group[:half]))
+	return l.serve(ctx, tree, l.accepted(ctx, tree, group[half:]))
+}
+
+// edited is the tree with a group's edits; each was applied to it before, in this order, without an error.
+func (l *line) edited(tree Tree, group []*request) Tree {
+	next := tree.Clone()
+	for _, r := range group {
+		trial := next.Clone()
+		if err := r.edit.Apply(trial); err == nil {
+			next = trial
+		}
+	}
+	next.restoreAccess(tree, l.original)
+	return next
+}
