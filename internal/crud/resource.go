@@ -294,6 +294,7 @@ func (r *typed[M, S]) Delete(ctx context.Context, req resource.DeleteRequest, re
 	store, err := r.Open(ctx, Opening{r.fleet, restoreClaim(ctx, req.Private, &resp.Diagnostics)}, &m)
 	if err == nil {
 		err = store.Delete(ctx)
+		resp.Diagnostics.Append(warnings(store)...)
 	}
 	if foreign, taken := errors.AsType[*owner.ForeignError](err); taken {
 		// What replaces this resource in the same run took it over: nothing is left behind that needs a word.
@@ -304,10 +305,6 @@ func (r *typed[M, S]) Delete(ctx context.Context, req resource.DeleteRequest, re
 	}
 	if err != nil && !Absent(err) {
 		resp.Diagnostics.Append(Failure("delete", r.what(&m), err))
-		return
-	}
-	if err == nil {
-		resp.Diagnostics.Append(warnings(store)...)
 	}
 }
 

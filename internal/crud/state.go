@@ -17,11 +17,11 @@ import (
 func (r *typed[M, S]) keep(
 	ctx context.Context, store Store[S], m *M, got S, err error, state *tfsdk.State, identity *tfsdk.ResourceIdentity, private private, diags *diag.Diagnostics,
 ) {
+	diags.Append(warnings(store)...)
 	unfinished, made := errors.AsType[*Unfinished](err)
 	if err != nil && !made {
 		return
 	}
-	diags.Append(warnings(store)...)
 	saveClaim(ctx, store, private, diags)
 	if err == nil || unfinished.Made {
 		diags.Append(r.Fill(ctx, m, got)...)
@@ -29,6 +29,7 @@ func (r *typed[M, S]) keep(
 	if r.Remember != nil {
 		diags.Append(r.Remember(ctx, private, m)...)
 	}
+	setServing(m, store)
 	r.SetID(m, r.ID(m))
 	diags.Append(state.Set(ctx, m)...)
 	r.identify(ctx, *state, identity, diags)

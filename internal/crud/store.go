@@ -93,7 +93,9 @@ type Part[S any] struct {
 	// Secrets of want, for errors and logs; may be nil.
 	Secrets func(want S) []string
 
-	claim owner.Claim
+	claim    owner.Claim
+	stopped  bool
+	warnings []service.Problem
 }
 
 // OpenPart makes a Part's connection: every service resource starts here.
@@ -116,6 +118,11 @@ func (p *Part[S]) Get(ctx context.Context) (S, error) {
 	if err != nil {
 		return none, err
 	}
+	running, err := p.Engine.Running(ctx, p.Host, p.Daemon)
+	if err != nil {
+		return none, err
+	}
+	p.stopped = !running
 	got, err := p.Find(t)
 	if err != nil {
 		return none, err
@@ -151,7 +158,7 @@ func (p *Part[S]) Update(ctx context.Context, _, want S) (S, error) {
 
 // Delete implements Store.
 func (p *Part[S]) Delete(ctx context.Context) error {
-	return p.Engine.Commit(ctx, p.Host, p.Daemon, transaction.Edit{Owner: p.Owner, Apply: func(t transaction.Tree) error {
+	return p.Engine.Commit(ctx, p.Host, p.Daemon, transaction.Edit{Owner: p.Owner, Removes: true, Warn: p.warn, Apply: func(t transaction.Tree) error {
 		if err := p.mine(t, p.claim.Owns); err != nil {
 			return err
 		}
@@ -159,8 +166,18 @@ func (p *Part[S]) Delete(ctx context.Context) error {
 	}})
 }
 
+// Serving implements Server.
+func (p *Part[S]) Serving() bool { return !p.stopped }
+
+// Warnings implements Warner.
+func (p *Part[S]) Warnings() []service.Problem { return p.warnings }
+
+func (p *Part[S]) warn(text string) {
+	p.warnings = append(p.warnings, service.Warningf(nil, "Edited by hand since a change was interrupted", "%s", text))
+}
+
 func (p *Part[S]) commit(ctx context.Context, want S, allowed func(owner.Mark) bool, put func(transaction.Tree, S) error) (S, error) {
-	edit := transaction.Edit{Owner: p.Owner, Apply: func(t transaction.Tree) error {
+	edit := transaction.Edit{Owner: p.Owner, Warn: p.warn, Apply: func(t transaction.Tree) error {
 		if err := p.mine(t, allowed); err != nil {
 			return err
 		}

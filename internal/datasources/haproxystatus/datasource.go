@@ -3,7 +3,6 @@ package haproxystatus
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
@@ -39,9 +38,6 @@ func ask(ctx context.Context, f *fleet.Fleet, node string) (haproxy.Status, bool
 	tree, err := f.Engine.Snapshot(ctx, h, haproxy.Daemon{})
 	if err != nil {
 		return haproxy.Status{}, false, err
-	}
-	if len(tree) == 0 {
-		return haproxy.Status{}, false, errors.New("it stopped while it was asked")
 	}
 	status, err := haproxy.ReadStatus(ctx, h, tree)
 	return status, true, err

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnsattr"
 )
 
@@ -19,6 +20,7 @@ func setSchema(context.Context) schema.Schema {
 			"so each side can change without the other. A name and type that the zone's `records` have is an error.",
 		Attributes: map[string]schema.Attribute{
 			"id":           dnsattr.IDAttribute("SERVICE_NODE#VIEW/ZONE/NAME/TYPE"),
+			"serving":      crud.ServingAttribute("named"),
 			"service_node": dnsattr.ServiceNodeAttribute(),
 			"view": schema.StringAttribute{
 				Optional: true, MarkdownDescription: "Name of the zone's view, left out where the zone has none. Another one makes a new resource.",

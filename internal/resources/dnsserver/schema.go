@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnsattr"
 )
 
@@ -16,6 +17,7 @@ func serverSchema(context.Context) schema.Schema {
 			"A machine has one; views and zones work without it too.",
 		Attributes: map[string]schema.Attribute{
 			"id":           dnsattr.IDAttribute("SERVICE_NODE#server"),
+			"serving":      crud.ServingAttribute("named"),
 			"service_node": dnsattr.ServiceNodeAttribute(),
 			"listen_on": schema.ListAttribute{
 				Optional: true, ElementType: types.StringType,

@@ -6,11 +6,13 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnsattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
 )
 
 type model struct {
+	crud.Served
 	ID                types.String `tfsdk:"id"`
 	ServiceNode       types.String `tfsdk:"service_node"`
 	Name              types.String `tfsdk:"name"`

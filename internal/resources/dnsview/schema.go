@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnsattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
 )
@@ -20,6 +21,7 @@ func viewSchema(context.Context) schema.Schema {
 			"With the first view, the zones that were configured on the machine before go into every view; with the last one gone, the configuration is what it was before.",
 		Attributes: map[string]schema.Attribute{
 			"id":           dnsattr.IDAttribute("SERVICE_NODE#NAME"),
+			"serving":      crud.ServingAttribute("named"),
 			"service_node": dnsattr.ServiceNodeAttribute(),
 			"name": schema.StringAttribute{
 				Required: true, MarkdownDescription: "Name of the view. Another one makes a new resource.",

@@ -7,12 +7,14 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/largemap"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnsattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
 )
 
 type model struct {
+	crud.Served
 	ID            types.String   `tfsdk:"id"`
 	ServiceNode   types.String   `tfsdk:"service_node"`
 	View          types.String   `tfsdk:"view"`

@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/largemap"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnsattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
@@ -44,6 +45,7 @@ func zoneSchema(context.Context) schema.Schema {
 			"`parent_records` are these, to merge into the `records` of that zone.",
 		Attributes: map[string]schema.Attribute{
 			"id":           dnsattr.IDAttribute("SERVICE_NODE#VIEW/ZONE"),
+			"serving":      crud.ServingAttribute("named"),
 			"service_node": dnsattr.ServiceNodeAttribute(),
 			"view": schema.StringAttribute{
 				Optional: true,

@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/attrs"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
 )
@@ -33,6 +34,7 @@ func resourceSchema(context.Context) schema.Schema {
 			"One for each service node, whoever manages it, and frontends and backends work without it.",
 		Attributes: map[string]schema.Attribute{
 			"id":           attrs.ID("<service_node id>#haproxy"),
+			"serving":      crud.ServingAttribute("HAProxy"),
 			"service_node": attrs.ServiceNode(),
 			"maxconn": schema.Int64Attribute{
 				Optional:            true,

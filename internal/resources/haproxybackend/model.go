@@ -7,11 +7,13 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/attrs"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
 )
 
 type model struct {
+	crud.Served
 	ID            types.String `tfsdk:"id"`
 	ServiceNode   types.String `tfsdk:"service_node"`
 	Name          types.String `tfsdk:"name"`

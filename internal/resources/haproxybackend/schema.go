@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/attrs"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
 )
@@ -23,6 +24,7 @@ func resourceSchema(context.Context) schema.Schema {
 			"balance algorithm allows it, by a reload otherwise; neither drops a connection. A `listen` section that a person wrote is not managed: its name is taken, and it goes on serving.",
 		Attributes: map[string]schema.Attribute{
 			"id":           attrs.ID("<service_node id>#backend/<name>"),
+			"serving":      crud.ServingAttribute("HAProxy"),
 			"service_node": attrs.ServiceNode(),
 			"name":         attrs.Name("backend"),
 			"mode": schema.StringAttribute{

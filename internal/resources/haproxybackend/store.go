@@ -106,4 +106,4 @@ func (s *store) warn(servers []string, summary, detail string) {
 }
 
 // Warnings implements crud.Warner.
-func (s *store) Warnings() []service.Problem { return s.warnings }
+func (s *store) Warnings() []service.Problem { return append(s.Part.Warnings(), s.warnings...) }
