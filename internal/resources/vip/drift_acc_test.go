@@ -191,7 +191,11 @@ func TestAccAWriteOnlyPasswordIsNowhereButOnTheMachines(t *testing.T) {
 			{Config: config("toolongapass", 1), ExpectError: regexp.MustCompile(`at most 8\s+characters`)},
 			{Config: config("first", 1), Check: resource.ComposeAggregateTestCheckFunc(on("first"), held(t, "10.0.100.250"),
 				resource.TestCheckNoResourceAttr(test, "auth_pass"), resource.TestCheckNoResourceAttr(test, "auth_pass_wo"))},
-			{Config: config("second", 2), Check: resource.ComposeAggregateTestCheckFunc(on("second"), held(t, "10.0.100.250"))},
+			{Config: config("second", 2), Check: resource.ComposeAggregateTestCheckFunc(on("second"), held(t, "10.0.100.250")),
+				// Who holds the address does not hang on the password.
+				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectKnownValue(test, tfjsonpath.New("owner"), knownvalue.StringExact(ids[0]))}}},
+			// An import does not bring the password into the state.
+			{ResourceName: test, ImportState: true, ImportStateId: strings.Join(ids, ",") + "#vmware-api", ImportStateVerify: true},
 			{
 				PreConfig: func() { acctest.On(t, "svc-2", "sh", "-c", "sed -i 's/auth_pass .*/auth_pass third/' "+conf) },
 				Config:    config("second", 2), PlanOnly: true, ExpectNonEmptyPlan: true,

@@ -29,7 +29,10 @@ func (m *model) fill(ctx context.Context, got object) diag.Diagnostics {
 	was, _ := m.spec(ctx)
 	m.Name, m.RouterID, m.Version = types.StringValue(got.Name), types.Int64Value(int64(got.RouterID)), types.Int64Value(int64(got.Version))
 	m.AdvertInt, m.Unicast, m.Preempt = types.Float64Value(got.AdvertInterval), types.BoolValue(got.Unicast), types.BoolValue(got.Preempt)
-	m.PreemptDelay, m.SyncGroup, m.Owner = types.Int64Value(int64(got.PreemptDelay)), text(got.SyncGroup), text(got.Owner)
+	m.PreemptDelay, m.SyncGroup = types.Int64Value(int64(got.PreemptDelay)), text(got.SyncGroup)
+	if !got.Changed || m.Owner.IsUnknown() {
+		m.Owner = text(got.Owner)
+	}
 	m.fillPassword(got)
 	if !slices.Equal(was.Addresses, got.Addresses) {
 		m.Addresses = addressList(ctx, got.Addresses, &diags)

@@ -62,6 +62,9 @@ type object struct {
 	keepalived.VIP
 	// Owner is the service node that holds the addresses; "" is none.
 	Owner string
+	// Changed is set after a change: an owner that was planned is kept then, and one that took over meanwhile shows in the next
+	// plan.
+	Changed bool
 	// PasswordsDiffer is set where the members' passwords are not the same one.
 	PasswordsDiffer bool
 	// Unreachable are machines that could not be asked, with the reasons: state keeps what it had of them.

@@ -31,7 +31,7 @@ func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequ
 		return
 	}
 	if state != nil && !resp.Plan.Raw.Equal(req.State.Raw) {
-		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("owner"), types.StringUnknown())...)
+		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("owner"), plannedOwner(ctx, planned, state))...)
 	}
 	checkPassword(ctx, *planned, config, &resp.Diagnostics)
 	checkMembers(*planned, &resp.Diagnostics)
@@ -43,6 +43,18 @@ func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequ
 	if opening.Fleet != nil && !resp.Diagnostics.HasError() {
 		crossCheck(ctx, opening, planned, state, &resp.Diagnostics)
 	}
+}
+
+// plannedOwner is the owner as it is where the change has no say in who holds the addresses, and unknown where it has.
+func plannedOwner(ctx context.Context, planned, state *model) types.String {
+	was, _ := state.spec(ctx)
+	want, _ := planned.spec(ctx)
+	stays := was.Preempt == want.Preempt && was.SyncGroup == want.SyncGroup && slices.Equal(was.Addresses, want.Addresses) &&
+		slices.Equal(was.Members, want.Members) && slices.Equal(was.Track, want.Track)
+	if stays && !state.Owner.IsNull() && !planned.Track.IsUnknown() {
+		return state.Owner
+	}
+	return types.StringUnknown()
 }
 
 func planDefaults(ctx context.Context, resp *resource.ModifyPlanResponse, planned, state *model, config model) {

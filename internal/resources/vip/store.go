@@ -142,7 +142,9 @@ func (s *store) finish(ctx context.Context, want object, err error) (object, err
 		s.claim = s.claim.Written()
 	}
 	if err == nil || !s.changed {
-		return crud.ReadBack(ctx, s.Get, err)
+		got, err := crud.ReadBack(ctx, s.Get, err)
+		got.Changed = true
+		return got, err
 	}
 	got, failed := s.Get(context.WithoutCancel(ctx))
 	if failed != nil {
