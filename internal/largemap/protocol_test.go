@@ -52,11 +52,14 @@ func TestEveryCallThatCarriesStateIsRewritten(t *testing.T) {
 // have unseen.
 func TestNoFurtherCallsAreOffered(t *testing.T) {
 	var wrapped any = Server(nil, nil)
-	if _, ok := wrapped.(tfprotov6.ProviderServerWithListResource); ok {
+	if _, ok := wrapped.(tfprotov6.ListResourceServer); ok {
 		t.Error("lists of resources carry their states: rewrite ListResource")
 	}
-	if _, ok := wrapped.(tfprotov6.ProviderServerWithActions); ok {
+	if _, ok := wrapped.(tfprotov6.ActionServer); ok {
 		t.Error("look at what actions carry of resources")
+	}
+	if _, ok := wrapped.(tfprotov6.StateStoreServer); ok {
+		t.Error("look at what state stores carry of resources")
 	}
 }
 
