@@ -3,7 +3,6 @@ package network
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -154,33 +153,11 @@ func (m *model) follow(prior, config *model) {
 
 // warn tells of a restart.
 func warn(resp *resource.ModifyPlanResponse, name string, was, want network.Spec) {
-	if !resp.Plan.Raw.IsFullyKnown() || !was.State.Active || !want.State.Active || !network.NeedsRestart(was.Definition, want.Definition) {
+	change := network.Compare(was, want)
+	if !resp.Plan.Raw.IsFullyKnown() || !change.Restarts() {
 		return
 	}
 	resp.Diagnostics.AddWarning(fmt.Sprintf("Network %q will be restarted", name), fmt.Sprintf(
 		"libvirt cannot change %s of a running network. The network stops and starts again with the same UUID and bridge MAC address, and every running machine on it is plugged in again; "+
-			"its traffic stands still for about five seconds.", strings.Join(changed(was.Definition, want.Definition), ", ")))
-}
-
-// changed lists the attributes that make a restart necessary.
-func changed(was, want network.Definition) []string {
-	parts := map[string]func(n, from *network.Definition){
-		"mode": func(n, from *network.Definition) { n.Mode = from.Mode }, "bridge": func(n, from *network.Definition) { n.Bridge = from.Bridge },
-		"cidr": func(n, from *network.Definition) { n.Subnet = from.Subnet }, "gateway": func(n, from *network.Definition) { n.Gateway = from.Gateway },
-		"ipv6_cidr": func(n, from *network.Definition) { n.Subnet6 = from.Subnet6 }, "ipv6_gateway": func(n, from *network.Definition) { n.Gateway6 = from.Gateway6 },
-		"ipv6_nat": func(n, from *network.Definition) { n.NAT6 = from.NAT6 }, "dhcp.options": func(n, from *network.Definition) { n.DHCP = from.DHCP },
-		"domain": func(n, from *network.Definition) { n.Domain = from.Domain }, "dns": func(n, from *network.Definition) { n.DNS = from.DNS },
-		"routes": func(n, from *network.Definition) { n.Routes = from.Routes }, "pxe": func(n, from *network.Definition) { n.PXE = from.PXE },
-		"mtu": func(n, from *network.Definition) { n.MTU = from.MTU }, "virtual_port": func(n, from *network.Definition) { n.VirtualPort = from.VirtualPort },
-	}
-	var names []string
-	for name, take := range parts {
-		one := was
-		take(&one, &want)
-		if network.NeedsRestart(was, one) {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
+			"its traffic stands still for about five seconds.", strings.Join(change.Restart, ", ")))
 }

@@ -11,6 +11,54 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 )
 
+// Change is what lies between two networks, by the attributes that differ.
+type Change struct {
+	// Live is what changes while the network runs.
+	Live []string
+	// Restart is what libvirt cannot change of a running network: it stops and starts again.
+	Restart []string
+}
+
+// Restarts says whether a network has to be stopped and started for the change.
+func (c Change) Restarts() bool { return len(c.Restart) > 0 }
+
+// attributes are the parts of a network that are compared, by the attributes of the resource.
+var attributes = map[string]func(n, from *Definition){
+	"mode": func(n, from *Definition) { n.Mode = from.Mode }, "bridge": func(n, from *Definition) { n.Bridge = from.Bridge },
+	"cidr": func(n, from *Definition) { n.Subnet = from.Subnet }, "gateway": func(n, from *Definition) { n.Gateway = from.Gateway },
+	"ipv6_cidr": func(n, from *Definition) { n.Subnet6 = from.Subnet6 }, "ipv6_gateway": func(n, from *Definition) { n.Gateway6 = from.Gateway6 },
+	"ipv6_nat": func(n, from *Definition) { n.NAT6 = from.NAT6 }, "domain": func(n, from *Definition) { n.Domain = from.Domain },
+	"dns": func(n, from *Definition) { n.DNS = from.DNS }, "routes": func(n, from *Definition) { n.Routes = from.Routes },
+	"pxe": func(n, from *Definition) { n.PXE = from.PXE }, "mtu": func(n, from *Definition) { n.MTU = from.MTU },
+	"virtual_port": func(n, from *Definition) { n.VirtualPort = from.VirtualPort }, "dhcp": func(n, from *Definition) { n.DHCP = from.DHCP },
+}
+
+// Compare says what a change of a network comes to, and what of it restarts a network that runs and shall run on.
+func Compare(was, want Spec) Change {
+	var c Change
+	runs := was.Active && want.Active
+	for _, name := range slices.Sorted(maps.Keys(attributes)) {
+		one := was.Definition
+		attributes[name](&one, &want.Definition)
+		switch {
+		case runs && NeedsRestart(was.Definition, one):
+			if name == "dhcp" {
+				name = "dhcp.options" // all else of it changes live
+			}
+			c.Restart = append(c.Restart, name)
+		case !Equal(was.Definition, one):
+			c.Live = append(c.Live, name)
+		}
+	}
+	if was.Autostart != want.Autostart {
+		c.Live = append(c.Live, "autostart")
+	}
+	if was.Active != want.Active {
+		c.Live = append(c.Live, "active")
+	}
+	return c
+}
+
 // NeedsRestart says whether libvirt can turn one network into another only by stopping and starting it:
 // everything but DHCP ranges, lease times and DNS records.
 func NeedsRestart(was, want Definition) bool {
