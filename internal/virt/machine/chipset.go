@@ -5,9 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/beevik/etree"
 	"libvirt.org/go/libvirtxml"
-
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor/xmltree"
 )
 
 func applyChipset(d *libvirtxml.Domain, m *Machine) error {
@@ -35,15 +34,25 @@ func dislocate(d *libvirtxml.Domain) error {
 	if err != nil {
 		return err
 	}
-	for _, devices := range root.Children("devices") {
-		devices.Remove(func(e *xmltree.Element) bool {
-			// From libvirt 9.1 on, q35 has a watchdog of its own that no other chipset can have.
-			return e.Name == "watchdog" && e.Attr("model") == "itco" || e.Name == "controller" && slices.Contains([]string{"pci", "ide", "sata"}, e.Attr("type"))
-		})
+	eachDevice(root, func(device *etree.Element) {
+		// From libvirt 9.1 on, q35 has a watchdog of its own that no other chipset can have.
+		watchdog := device.Tag == "watchdog" && device.SelectAttrValue("model", "") == "itco"
+		if watchdog || device.Tag == "controller" && slices.Contains([]string{"pci", "ide", "sata"}, device.SelectAttrValue("type", "")) {
+			device.Parent().RemoveChild(device)
+			return
+		}
+		for _, e := range device.ChildElements() {
+			if pciAddress(e) {
+				device.RemoveChild(e)
+			}
+		}
+	})
+	text, err := etree.NewDocumentWithRoot(root).WriteToString()
+	if err != nil {
+		return fmt.Errorf("cannot render domain %q: %w", d.Name, err)
 	}
-	eachDevice(root, func(device *xmltree.Element) { device.Remove(pciAddress) })
 	moved := &libvirtxml.Domain{}
-	if err := moved.Unmarshal(root.String()); err != nil {
+	if err := moved.Unmarshal(text); err != nil {
 		return fmt.Errorf("cannot move the devices of domain %q: %w", d.Name, err)
 	}
 	*d = *moved

@@ -6,9 +6,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/beevik/etree"
 	"libvirt.org/go/libvirtxml"
-
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor/xmltree"
 )
 
 // Room is what can be plugged into a running machine. Its places for devices are fixed when it starts: libvirt adds
@@ -70,12 +69,12 @@ func usedSlots(d *libvirtxml.Domain) (map[uint]map[uint]bool, error) {
 		return nil, err
 	}
 	used := map[uint]map[uint]bool{}
-	eachDevice(root, func(device *xmltree.Element) {
-		for address := range device.All() {
+	eachDevice(root, func(device *etree.Element) {
+		for _, address := range device.ChildElements() {
 			if !pciAddress(address) {
 				continue
 			}
-			bus, slot := number(address.Attr("bus")), number(address.Attr("slot"))
+			bus, slot := number(address.SelectAttrValue("bus", "")), number(address.SelectAttrValue("slot", ""))
 			if used[bus] == nil {
 				used[bus] = map[uint]bool{}
 			}
@@ -86,17 +85,21 @@ func usedSlots(d *libvirtxml.Domain) (map[uint]map[uint]bool, error) {
 }
 
 // tree is a domain's XML: libvirtxml has no common type for devices.
-func tree(d *libvirtxml.Domain) (*xmltree.Element, error) {
+func tree(d *libvirtxml.Domain) (*etree.Element, error) {
 	text, err := d.Marshal()
 	if err != nil {
 		return nil, fmt.Errorf("cannot render domain %q: %w", d.Name, err)
 	}
-	return xmltree.Parse(text)
+	document := etree.NewDocument()
+	if err := document.ReadFromString(text); err != nil {
+		return nil, fmt.Errorf("cannot read domain %q: %w", d.Name, err)
+	}
+	return document.Root(), nil
 }
 
-func eachDevice(domain *xmltree.Element, do func(device *xmltree.Element)) {
-	for _, devices := range domain.Children("devices") {
-		for device := range devices.All() {
+func eachDevice(domain *etree.Element, do func(device *etree.Element)) {
+	for _, devices := range domain.SelectElements("devices") {
+		for _, device := range devices.ChildElements() {
 			do(device)
 		}
 	}
@@ -104,7 +107,9 @@ func eachDevice(domain *xmltree.Element, do func(device *xmltree.Element)) {
 
 // pciAddress says whether an element of a device is its place in the machine. That in the source of a device that is
 // passed through is one of the hypervisor's.
-func pciAddress(e *xmltree.Element) bool { return e.Name == "address" && e.Attr("type") == "pci" }
+func pciAddress(e *etree.Element) bool {
+	return e.Tag == "address" && e.SelectAttrValue("type", "") == "pci"
+}
 
 // number reads one of libvirt's, which are hexadecimal with 0x; 0 where it says nothing.
 func number(text string) uint {
