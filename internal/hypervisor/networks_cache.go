@@ -54,6 +54,21 @@ func (c *Client) PlanNetworks(ctx context.Context) ([]*Network, error) {
 	return all, nil
 }
 
+// SharedNetwork is Network for what many resources read at one time; the answer is shared as PlanNetworks' is, and not to be
+// changed.
+func (c *Client) SharedNetwork(ctx context.Context, nameOrUUID string) (*Network, error) {
+	all, err := c.PlanNetworks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range all {
+		if n.Name == nameOrUUID || n.UUID == nameOrUUID {
+			return n, nil
+		}
+	}
+	return c.Network(ctx, nameOrUUID) // made since, or not there at all
+}
+
 // ForgetPlan drops the answers that are shared: something was changed.
 func (c *Client) ForgetPlan() {
 	c.plan.mu.Lock()

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
 )
 
 // readInterfaces reads a machine's interfaces in the order in which they are known; others come last.
@@ -68,19 +69,21 @@ func (k *MarkedInterface) spec() InterfaceSpec {
 
 // readReservations reads the addresses that the network keeps for an interface.
 func (i *InterfaceSpec) readReservations(ctx context.Context, c *hypervisor.Client, was *InterfaceSpec, marked MarkedInterface) error {
-	network, err := c.Network(ctx, i.Network)
+	n, err := c.SharedNetwork(ctx, i.Network)
 	if hypervisor.IsNotFound(err) {
 		return nil // and with it its reservations
 	}
 	if err != nil {
 		return err
 	}
-	for _, h := range hypervisor.DHCPHosts(network.Current()) {
+	for _, h := range hypervisor.DHCPHosts(n.Current()) {
 		switch {
 		case h.MAC == i.MAC:
 			i.IP = h.IP.String()
 			if h.Name != "" {
 				i.Hostname = h.Name
+			} else if was != nil && was.Hostname != "" && network.Lists(n, h) {
+				i.Hostname = was.Hostname // the network's list need not have it
 			}
 		case keptFor(h, marked), h.IP.Is6() && was != nil && was.IPv6 != "" && h.Name == was.Hostname:
 			i.IPv6 = h.IP.String()

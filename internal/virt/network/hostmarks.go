@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/beevik/etree"
 
@@ -38,6 +39,27 @@ func hostMarksOf(definition string) (hostMarks, error) {
 		return nil, err
 	}
 	return readHostMarks(root), nil
+}
+
+// sharedMarks are the marks of the network that was asked for last: a plan asks for each of its nodes.
+var sharedMarks struct {
+	sync.Mutex
+	of    *hypervisor.Network
+	marks hostMarks
+}
+
+// marksOf reads the marks of a network that was read; they are not to be changed.
+func marksOf(n *hypervisor.Network) (hostMarks, error) {
+	sharedMarks.Lock()
+	defer sharedMarks.Unlock()
+	if sharedMarks.of == n {
+		return sharedMarks.marks, nil
+	}
+	marks, err := hostMarksOf(n.ConfigXML)
+	if err == nil {
+		sharedMarks.of, sharedMarks.marks = n, marks
+	}
+	return marks, err
 }
 
 func readHostMarks(root *etree.Element) hostMarks {

@@ -125,7 +125,8 @@ func (r Reservations) adopt(n *hypervisor.Network, mark hostMark, h hypervisor.D
 	switch {
 	case there == nil:
 		return false, nil
-	case mark.Listed && there.IP == h.IP && (h.Name == "" || there.Name == h.Name):
+	// A machine without marks here is a node, which has a name of its own by default: the list need not have it.
+	case mark.Listed && there.IP == h.IP && (h.Name == "" || there.Name == h.Name || there.Name == "" && r.unmarked()):
 		return true, nil
 	case mark.Listed:
 		return false, fmt.Errorf("the network's dhcp.hosts keeps %s (%q): write that address and name, or change it there", there, there.Name)
@@ -149,13 +150,13 @@ func (r Reservations) foreign(n *hypervisor.Network, h hypervisor.DHCPHost, whos
 // MakesRoom says whether a reservation in the way is one of this state, which the plan takes elsewhere or removes: two of the
 // plan that want one address are a matter of their claims.
 func (r Reservations) MakesRoom(n *hypervisor.Network, other hypervisor.DHCPHost) bool {
-	marks, err := hostMarksOf(n.ConfigXML)
+	marks, err := marksOf(n)
 	return err == nil && r.sameState(marks[other.Key()].Mark) && !marks[other.Key()].Listed
 }
 
 // Lists says whether a network lists a reservation itself.
 func Lists(n *hypervisor.Network, h hypervisor.DHCPHost) bool {
-	marks, err := hostMarksOf(n.ConfigXML)
+	marks, err := marksOf(n)
 	return err == nil && marks[h.Key()].Listed
 }
 
