@@ -10,6 +10,7 @@ resource "virtcluster_network" "management" {
   dhcp = {
     ranges        = [{ start = "10.0.0.210", end = "10.0.0.240" }]
     lease_seconds = 3600
+    hosts         = { "52:54:00:aa:6c:b1" = { ip = "10.0.0.1", hostname = "okd-master-01" } }
     options       = { "ntp-server" = "10.0.0.100" }
   }
 

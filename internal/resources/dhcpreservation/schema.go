@@ -15,7 +15,8 @@ func reservationSchema(context.Context) schema.Schema {
 	written := []validator.String{stringvalidator.LengthAtLeast(1)} // an empty text would be read back as none
 	return schema.Schema{
 		MarkdownDescription: "A fixed address that a network's DHCP gives to one machine. It is added, changed and removed while the network and its machines run. " +
-			"A `virtcluster_node` makes the reservations of its own interfaces by itself; this is for machines that Terraform does not make.",
+			"A `virtcluster_node` makes the reservations of its own interfaces by itself; this is for machines that Terraform does not make. " +
+			"One that the network lists itself (`dhcp.hosts`), or that somebody made by hand with the same addresses, is used as it is and stays when the resource goes; one of another state is refused, and can be imported.",
 		Attributes: map[string]schema.Attribute{
 			"id": schema.StringAttribute{
 				Computed: true, PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
