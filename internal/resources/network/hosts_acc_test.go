@@ -94,3 +94,29 @@ func TestAccNetworkListedHostsBadInput(t *testing.T) {
 		bad(`"52:54:00:aa:91:01" = { ip = "10.91.0.5", hostname = "a b" }`, `Invalid host name`),
 	)
 }
+
+func TestAccNodeUsesAListedReservation(t *testing.T) {
+	c := func(hosts, node string) string {
+		return config(management+"  dhcp = { hosts = { "+hosts+" } }\n") + node
+	}
+	const listed = `"52:54:00:aa:91:01" = { ip = "10.91.0.5" }`
+	node := func(ip string) string {
+		return `
+resource "virtcluster_node" "n" {
+  name       = "accnode0"
+  type       = "qemu"
+  memory_mib = 64
+  vcpus      = 1
+  running    = false
+  network_interfaces = [{ network = virtcluster_network.n.name, mac = "52:54:00:aa:91:01", ip = "` + ip + `", hostname = "master" }]
+}
+`
+	}
+	test(t, "acc0",
+		resource.TestStep{Config: c(listed, ""), Check: keeps(t, "52:54:00:aa:91:01' ip='10.91.0.5'")},
+		resource.TestStep{Config: c(listed, node("10.91.0.5")), Check: keeps(t, "52:54:00:aa:91:01' ip='10.91.0.5'")},
+		resource.TestStep{Config: c(listed, node("10.91.0.5")), ConfigPlanChecks: unchanged},
+		resource.TestStep{Config: c(listed, ""), Check: keeps(t, "52:54:00:aa:91:01' ip='10.91.0.5'")},
+		resource.TestStep{Config: c(listed, node("10.91.0.6")), ExpectError: regexp.MustCompile(`(dhcp\.hosts|MAC\s+address\s+reserved)`)},
+	)
+}
