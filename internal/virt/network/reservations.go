@@ -56,20 +56,11 @@ func (r Reservations) sameState(m owner.Mark) bool {
 
 func (r Reservations) put(ctx context.Context, h hypervisor.DHCPHost, mine func(owner.Mark) bool, fresh bool) error {
 	c, what := r.Client, fmt.Sprintf("reserve %s on network %q", h, r.Network)
-	uuid, err := c.NetworkUUID(ctx, r.Network)
+	n, marks, release, err := r.lock(ctx)
 	if err != nil {
 		return err
 	}
-	defer c.LockNetwork(uuid)()
-	defer c.ForgetPlan()
-	n, err := c.Network(ctx, uuid)
-	if err != nil {
-		return err
-	}
-	marks, err := hostMarksOf(n.ConfigXML)
-	if err != nil {
-		return err
-	}
+	defer release()
 	used, err := r.adopt(n, marks[h.Key()], h, mine, fresh)
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
@@ -82,7 +73,7 @@ func (r Reservations) put(ctx context.Context, h hypervisor.DHCPHost, mine func(
 			return err
 		}
 	}
-	err = editDefinitions(ctx, c, what, uuid, func(n *hypervisor.Network, _ string, definition *libvirtxml.Network) ([]hypervisor.NetworkEdit, error) {
+	err = editDefinitions(ctx, c, what, n.UUID, func(n *hypervisor.Network, _ string, definition *libvirtxml.Network) ([]hypervisor.NetworkEdit, error) {
 		edits, err := r.edits(n, definition, marks, h)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", what, err)
@@ -90,9 +81,29 @@ func (r Reservations) put(ctx context.Context, h hypervisor.DHCPHost, mine func(
 		return edits, nil
 	})
 	if err == nil {
-		placed.Store(placement{c, uuid, h.IP}, h.Key())
+		placed.Store(placement{c, n.UUID, h.IP}, h.Key())
 	}
 	return err
+}
+
+// lock reads the network for a change of its reservations, and lets no other change it in this process before release.
+func (r Reservations) lock(ctx context.Context) (n *hypervisor.Network, marks hostMarks, release func(), err error) {
+	uuid, err := r.Client.NetworkUUID(ctx, r.Network)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	unlock := r.Client.LockNetwork(uuid)
+	release = func() {
+		r.Client.ForgetPlan()
+		unlock()
+	}
+	if n, err = r.Client.Network(ctx, uuid); err == nil {
+		marks, err = hostMarksOf(n.ConfigXML)
+	}
+	if err != nil {
+		release()
+	}
+	return n, marks, release, err
 }
 
 // placement is an address on a network of one connection.
@@ -209,20 +220,11 @@ func (r Reservations) Remove(ctx context.Context, h hypervisor.DHCPHost) error {
 
 func (r Reservations) remove(ctx context.Context, h hypervisor.DHCPHost) error {
 	c, what := r.Client, fmt.Sprintf("remove reservation %s on network %q", h, r.Network)
-	uuid, err := c.NetworkUUID(ctx, r.Network)
+	n, marks, release, err := r.lock(ctx)
 	if err != nil {
 		return err
 	}
-	defer c.LockNetwork(uuid)()
-	defer c.ForgetPlan()
-	n, err := c.Network(ctx, uuid)
-	if err != nil {
-		return err
-	}
-	marks, err := hostMarksOf(n.ConfigXML)
-	if err != nil {
-		return err
-	}
+	defer release()
 	mark := marks[h.Key()]
 	same := func(other hypervisor.DHCPHost) bool { return other.Key() == h.Key() && other.IP == h.IP }
 	there := slices.ContainsFunc(hypervisor.DHCPHosts(n.Config), same) || slices.ContainsFunc(hypervisor.DHCPHosts(n.Current()), same)
@@ -230,7 +232,7 @@ func (r Reservations) remove(ctx context.Context, h hypervisor.DHCPHost) error {
 		if !r.owns(mark.Mark) {
 			return r.foreign(n, h, mark.Mark)
 		}
-		err = editDefinitions(ctx, c, what, uuid, func(_ *hypervisor.Network, _ string, definition *libvirtxml.Network) ([]hypervisor.NetworkEdit, error) {
+		err = editDefinitions(ctx, c, what, n.UUID, func(_ *hypervisor.Network, _ string, definition *libvirtxml.Network) ([]hypervisor.NetworkEdit, error) {
 			for _, other := range hypervisor.DHCPHosts(definition) {
 				if same(other) { // wherever it is: the network may have left the subnet of its address
 					return []hypervisor.NetworkEdit{hostUpdate(hypervisor.EditDelete, placeOf(definition, other), other, nil)}, nil
@@ -242,11 +244,11 @@ func (r Reservations) remove(ctx context.Context, h hypervisor.DHCPHost) error {
 			return err
 		}
 	}
-	placed.CompareAndDelete(placement{c, uuid, h.IP}, h.Key())
+	placed.CompareAndDelete(placement{c, n.UUID, h.IP}, h.Key())
 	if mark.ID == "" || !r.Owner.Owns(mark.Mark) || !n.Persistent {
 		return nil
 	}
-	if n, err = c.Network(ctx, uuid); err != nil {
+	if n, err = c.Network(ctx, n.UUID); err != nil {
 		return err
 	}
 	mark.Mark = owner.Mark{}
