@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -98,7 +99,10 @@ func (c *cluster) there() string {
 		if err != nil {
 			c.t.Fatalf("virsh %v: %s", argv, out)
 		}
-		return strconv.Itoa(strings.Count(string(out), what)) + " "
+		lines := slices.DeleteFunc(strings.Split(string(out), "\n"), func(line string) bool {
+			return strings.Contains(line, ".virtcluster-") // the mark of whose an image is
+		})
+		return strconv.Itoa(strings.Count(strings.Join(lines, "\n"), what)) + " "
 	}
 	return count("faults", "list", "--all", "--name") + count(c.pool+"/", "vol-list", "faults") + count("<host ", "net-dumpxml", "faults") + count("virtcluster-faults", "nwfilter-list")
 }
