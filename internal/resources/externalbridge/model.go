@@ -2,6 +2,7 @@ package externalbridge
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 	"slices"
 	"time"
@@ -11,11 +12,15 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bridge"
 )
 
-// inherit is the value of `addresses` that moves the interfaces' own.
-const inherit = "inherit"
+// Values of `addresses` beside a list: inherit moves the interfaces' own, dhcp has the bridge ask for one.
+const (
+	inherit = "inherit"
+	dhcp    = "dhcp"
+)
 
 type model struct {
 	ID              types.String  `tfsdk:"id"`
@@ -30,7 +35,10 @@ type model struct {
 	Metric          types.Int64   `tfsdk:"metric"`
 	Backend         types.String  `tfsdk:"backend"`
 	RollbackTimeout types.Int64   `tfsdk:"rollback_timeout"`
+	Nameservers     types.List    `tfsdk:"nameservers"`
+	Search          types.List    `tfsdk:"search"`
 	ActiveAddresses types.List    `tfsdk:"active_addresses"`
+	ActiveBackend   types.String  `tfsdk:"active_backend"`
 }
 
 func (m *model) spec(ctx context.Context) (bridge.Bridge, diag.Diagnostics) {
@@ -57,6 +65,22 @@ func (m *model) spec(ctx context.Context) (bridge.Bridge, diag.Diagnostics) {
 	var d diag.Diagnostics
 	b.Inherit, b.Addresses, d = addresses(m.Addresses)
 	diags.Append(d...)
+	if text, ok := m.Addresses.UnderlyingValue().(types.String); ok && text.ValueString() == dhcp {
+		b.Inherit, b.DHCP = false, true
+	}
+	for i, v := range m.Nameservers.Elements() {
+		a, known, err := hostattr.Address(v)
+		if err != nil {
+			diags.AddAttributeError(path.Root("nameservers").AtListIndex(i), "Invalid address", err.Error())
+		} else if known {
+			b.Nameservers = append(b.Nameservers, a)
+		}
+	}
+	for _, v := range m.Search.Elements() {
+		if text, ok := v.(types.String); ok && !text.IsUnknown() {
+			b.Search = append(b.Search, text.ValueString())
+		}
+	}
 	return b, diags
 }
 
@@ -68,8 +92,8 @@ func addresses(v types.Dynamic) (inherits bool, list []netip.Prefix, diags diag.
 	case nil:
 		return true, nil, nil
 	case types.String:
-		if !u.IsUnknown() && u.ValueString() != inherit {
-			diags.AddAttributeError(at, "Invalid addresses", "write \"inherit\" or a list such as [\"10.19.41.10/24\"]")
+		if !u.IsUnknown() && u.ValueString() != inherit && u.ValueString() != dhcp {
+			diags.AddAttributeError(at, "Invalid addresses", "write \"inherit\", \"dhcp\" or a list such as [\"10.19.41.10/24\"]")
 		}
 		return true, nil, diags
 	case types.Tuple:
@@ -79,7 +103,7 @@ func addresses(v types.Dynamic) (inherits bool, list []netip.Prefix, diags diag.
 	case types.Set:
 		elements = u.Elements()
 	default:
-		diags.AddAttributeError(at, "Invalid addresses", "write \"inherit\" or a list such as [\"10.19.41.10/24\"]")
+		diags.AddAttributeError(at, "Invalid addresses", "write \"inherit\", \"dhcp\" or a list such as [\"10.19.41.10/24\"]")
 		return true, nil, diags
 	}
 	for _, e := range elements {
@@ -112,7 +136,9 @@ func (m *model) fill(ctx context.Context, got bridge.Bridge) diag.Diagnostics {
 	switch {
 	case got.Inherit:
 		m.Addresses = types.DynamicValue(types.StringValue(inherit))
-	case want.Inherit || !sameSet(want.Addresses, got.Addresses):
+	case got.DHCP:
+		m.Addresses = types.DynamicValue(types.StringValue(dhcp))
+	case want.Inherit || want.DHCP || !sameSet(want.Addresses, got.Addresses):
 		m.Addresses = types.DynamicValue(tuple(got.Addresses))
 	}
 	if want.Gateway != got.Gateway {
@@ -121,16 +147,28 @@ func (m *model) fill(ctx context.Context, got bridge.Bridge) diag.Diagnostics {
 			m.Gateway = types.StringValue(got.Gateway.String())
 		}
 	}
-	m.Backend = types.StringValue(got.Backend)
-	m.RollbackTimeout = types.Int64Value(int64(got.RollbackTimeout / time.Second))
-	active := []string{}
-	for _, a := range got.Active {
-		active = append(active, a.String())
+	var d diag.Diagnostics
+	if !slices.Equal(want.Nameservers, got.Nameservers) {
+		m.Nameservers, d = texts(ctx, got.Nameservers)
+		diags.Append(d...)
 	}
-	list, d := types.ListValueFrom(ctx, types.StringType, active)
-	diags.Append(d...)
-	m.ActiveAddresses = list
-	return diags
+	if !slices.Equal(want.Search, got.Search) {
+		m.Search, d = types.ListValueFrom(ctx, types.StringType, got.Search)
+		diags.Append(d...)
+	}
+	m.Backend, m.ActiveBackend = types.StringValue(got.Backend), types.StringValue(got.ActiveBackend)
+	m.RollbackTimeout = types.Int64Value(int64(got.RollbackTimeout / time.Second))
+	m.ActiveAddresses, d = texts(ctx, got.Active)
+	return append(diags, d...)
+}
+
+// texts is a list of what values are spelled as.
+func texts[T fmt.Stringer](ctx context.Context, values []T) (types.List, diag.Diagnostics) {
+	spelled := []string{}
+	for _, v := range values {
+		spelled = append(spelled, v.String())
+	}
+	return types.ListValueFrom(ctx, types.StringType, spelled)
 }
 
 // number is null where the configuration leaves it out.

@@ -104,9 +104,13 @@ func plan(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, 
 	if errors.Is(err, fleet.ErrUnknown) {
 		return
 	}
+	var backend string
 	if err == nil {
 		b, _ := m.spec(ctx)
-		err = store.Plan(ctx, b, req.State.Raw.IsNull())
+		backend, err = store.Plan(ctx, b, req.State.Raw.IsNull())
+	}
+	if err == nil {
+		resp.Diagnostics.Append(planBackend(ctx, backend, req, resp)...)
 	}
 	if _, placed := errors.AsType[*service.AttributeError](err); placed {
 		resp.Diagnostics.Append(crud.Failure("plan", fmt.Sprintf("external bridge %q", m.Name.ValueString()), err))
@@ -114,6 +118,20 @@ func plan(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, 
 		// The machine may come to be in the same apply, so this is no error yet.
 		resp.Diagnostics.AddAttributeWarning(path.Root("interfaces"), fmt.Sprintf("Cannot look at the host of bridge %q", m.Name.ValueString()), err.Error())
 	}
+}
+
+// planBackend says in the plan what will keep the bridge. Another backend makes the bridge anew.
+func planBackend(ctx context.Context, backend string, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) diag.Diagnostics {
+	at := path.Root("active_backend")
+	diags := resp.Plan.SetAttribute(ctx, at, backend)
+	var was types.String
+	if !req.State.Raw.IsNull() {
+		diags.Append(req.State.GetAttribute(ctx, at, &was)...)
+	}
+	if was.ValueString() != "" && was.ValueString() != backend {
+		resp.RequiresReplace = append(resp.RequiresReplace, at)
+	}
+	return diags
 }
 
 // claim tells the plan's nodes and networks of the bridge. One whose host is named by an endpoint is on a hypervisor

@@ -25,7 +25,7 @@ func (b Bridge) begin(now hostnet.Machine, earlier Record) (Record, error) {
 		}
 		port, known := earlier.port(name)
 		if !known {
-			port = Port{Name: name, MTU: link.MTU, Settings: now.Settings(name)}
+			port = Port{Name: name, MTU: link.MTU, Settings: now.Settings(name), Addressing: now.Addressing(name), MAC: link.Address}
 		}
 		r.Before = append(r.Before, port)
 	}

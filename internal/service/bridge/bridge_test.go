@@ -37,7 +37,7 @@ func TestMakeMovesAddressesAndRoutesInOneBatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Mark = owner.Mark{ID: "me", Workspace: "here"}
+	r.Mark, r.Want.ActiveBackend = owner.Mark{ID: "me", Workspace: "here"}, hostnet.Runtime
 	do, undo := r.Make(m)
 	if diff := cmp.Diff(hostnet.Batch{
 		"link add name kiextbr0 address 52:54:00:00:00:01 type bridge stp_state 0 forward_delay 200",

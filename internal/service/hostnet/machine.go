@@ -204,6 +204,15 @@ func GatewaysOf(settings []Setting) []netip.Addr {
 // Same says whether two settings are the same address, or routes to the same place of the same metric: a device has one of them.
 func (s Setting) Same(o Setting) bool { return s.Object == o.Object && s.key() == o.key() }
 
+// Meant says whether a setting of the machine is the one that was asked for: where that has no metric, the machine chose one.
+func (s Setting) Meant(found Setting) bool {
+	if s.Same(found) {
+		return true
+	}
+	own, _, chosen := strings.Cut(found.Text, " metric ")
+	return s.Object == "route" && found.Object == "route" && chosen && !strings.Contains(s.Text, " metric ") && s.Same(Setting{"route", own})
+}
+
 func (s Setting) key() string {
 	words := strings.Fields(s.Text)
 	key := words[0]
@@ -242,7 +251,7 @@ func (m Machine) Settings(name string) []Setting {
 	var routes []Setting
 	for _, r := range m.Routes {
 		if r.Dev == name && r.Protocol != "kernel" && r.Protocol != "ra" {
-			routes = append(routes, r.setting())
+			routes = append(routes, r.Setting())
 		}
 	}
 	// Routes without a gateway first: the others may need them.
@@ -250,7 +259,8 @@ func (m Machine) Settings(name string) []Setting {
 	return append(all, routes...)
 }
 
-func (r Route) setting() Setting {
+// Setting is the route as ip(8) takes it, without its device.
+func (r Route) Setting() Setting {
 	text := r.Dst
 	if r.Dst == "default" && r.Family == "-6" {
 		text = "::/0" // "default" alone means IPv4 in a batch
