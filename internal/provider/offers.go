@@ -27,6 +27,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/network"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/node"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/podnetwork"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/route"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/servicenode"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/storagepool"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/vip"
@@ -49,6 +50,7 @@ var resources = []func() resource.Resource{
 	network.New,
 	node.New(),
 	podnetwork.New,
+	route.New,
 	storagepool.New,
 	volume.New,
 	image.New,

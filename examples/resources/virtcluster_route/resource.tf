@@ -1,0 +1,6 @@
+# The hypervisor reaches the pods of a node, now and after a reboot.
+resource "virtcluster_route" "pods" {
+  host = "ssh://root@kvm1.example"
+  cidr = "10.128.2.0/23"
+  via  = "10.0.0.2"
+}

@@ -1,0 +1,125 @@
+// Package route is the resource virtcluster_route.
+package route
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/route"
+)
+
+// form is what an id looks like.
+const form = "HOST#CIDR or HOST#CIDR,METRIC"
+
+// New is the constructor that the provider offers.
+func New() resource.Resource {
+	return crud.New(crud.Type[model, route.Route]{
+		Name:   "route",
+		Noun:   "route",
+		Label:  func(m *model) string { return m.CIDR.ValueString() },
+		Schema: resourceSchema,
+		Key:    []string{"id"},
+		ID:     id,
+		Split:  split,
+		SetID:  func(m *model, id string) { m.ID = types.StringValue(id) },
+		Spec:   func(_ context.Context, m *model) (route.Route, diag.Diagnostics) { return m.spec() },
+		Fill:   func(_ context.Context, m *model, got route.Route) diag.Diagnostics { return m.fill(got) },
+		Open: func(ctx context.Context, at crud.Opening, m *model) (crud.Store[route.Route], error) {
+			return open(ctx, at, m)
+		},
+		Plan: plan,
+	})
+}
+
+func id(m *model) string {
+	to := m.CIDR.ValueString()
+	if p, err := netip.ParsePrefix(to); err == nil {
+		to = p.Masked().String()
+	}
+	if metric := m.Metric.ValueInt64(); metric != 0 {
+		to += "," + strconv.FormatInt(metric, 10)
+	}
+	return hostattr.JoinID(m.Host, to)
+}
+
+func split(m *model, id string) error {
+	place, rest, err := hostattr.SplitID(id, form)
+	if err != nil {
+		return err
+	}
+	cidr, metric, ranked := strings.Cut(rest, ",")
+	m.Host, m.CIDR = place, types.StringValue(cidr)
+	if _, err := netip.ParsePrefix(cidr); err != nil {
+		return fmt.Errorf("write %s: %w", form, err)
+	}
+	if ranked {
+		n, err := strconv.ParseInt(metric, 10, 64)
+		if err != nil || n < 1 {
+			return errors.New("the metric is a number")
+		}
+		m.Metric = types.Int64Value(n)
+	}
+	return nil
+}
+
+func open(ctx context.Context, at crud.Opening, m *model) (*route.Store, error) {
+	site, err := hostattr.Open(ctx, at, m.Host)
+	if err != nil {
+		return nil, err
+	}
+	key, _ := m.spec()
+	return route.Open(site, key, id(m), at.Claim), nil
+}
+
+// plan completes device and backend from the machine, as far as it is there already, and finds what would keep the route from being
+// made.
+func plan(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
+	if at.Fleet == nil || m.Host.IsUnknown() || m.CIDR.IsUnknown() || m.Metric.IsUnknown() {
+		return
+	}
+	claim := planregistry.Claim{Kind: "route", Value: m.CIDR.ValueString(), Scope: id(m)}
+	for _, conflict := range at.Fleet.Claims.Replace(fmt.Sprintf("route %s via %s dev %s", id(m), m.Via, m.Device), claim) {
+		resp.Diagnostics.AddAttributeError(path.Root("cidr"), "Route described twice", fmt.Sprintf("%s is another resource's too: give one of them a metric", conflict.Claim))
+	}
+	var config model
+	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
+	if resp.Diagnostics.HasError() || m.Via.IsUnknown() || config.Device.IsUnknown() || config.Backend.IsUnknown() {
+		return
+	}
+	store, err := open(ctx, at, m)
+	if errors.Is(err, fleet.ErrUnknown) {
+		return
+	}
+	want, _ := m.spec()
+	want.Device = config.Device.ValueString()
+	if err == nil {
+		want, err = store.Plan(ctx, want, req.State.Raw.IsNull())
+	}
+	if _, placed := errors.AsType[*service.AttributeError](err); placed {
+		resp.Diagnostics.Append(crud.Failure("plan", "route to "+m.CIDR.ValueString(), err))
+		return
+	}
+	if err != nil {
+		// The machine may come to be in the same apply, so this is no error yet.
+		resp.Diagnostics.AddAttributeWarning(path.Root("host"), fmt.Sprintf("Cannot look at the host of route %q", m.CIDR.ValueString()), err.Error())
+		return
+	}
+	for name, v := range map[string]attr.Value{"device": types.StringValue(want.Device), "active_backend": types.StringValue(want.ActiveBackend)} {
+		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root(name), v)...)
+	}
+}

@@ -1,0 +1,165 @@
+// Package route is a static route of one machine that is there again when the machine has started: the route itself, and a file that
+// carries whose it is, in the way of what manages its device.
+package route
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/hostnet"
+)
+
+// Route is a route as it shall be, or as it is.
+type Route struct {
+	To netip.Prefix
+	// Via is the gateway; the invalid address for what is on the device itself.
+	Via netip.Addr
+	// Device is "" for the one whose subnet the gateway is in.
+	Device string
+	// Metric 0 leaves it to the kernel.
+	Metric int
+	// Backend is one of hostnet's; hostnet.Auto means what manages the device.
+	Backend, ActiveBackend string
+}
+
+var deviceName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,14}$`)
+
+// Validate finds what no machine would take.
+func (r Route) Validate() []service.Problem {
+	var problems []service.Problem
+	if r.To.IsValid() && r.To != r.To.Masked() {
+		problems = append(problems, service.Problemf([]any{"cidr"}, "Invalid network", "%s is an address in a network: write %s", r.To, r.To.Masked()))
+	}
+	if r.Via.IsValid() && r.To.IsValid() && r.Via.Is4() != r.To.Addr().Is4() {
+		problems = append(problems, service.Problemf([]any{"via"}, "Invalid gateway", "%s is of another family than %s", r.Via, r.To))
+	}
+	if r.Device != "" && !deviceName.MatchString(r.Device) {
+		problems = append(problems, service.Problemf([]any{"device"}, "Invalid device", "write 1 to 15 letters, digits, dots, dashes or underscores, not %q", r.Device))
+	}
+	if !r.Via.IsValid() && r.Device == "" {
+		problems = append(problems, service.Problemf([]any{"via"}, "Route to nowhere", "write via, device, or both"))
+	}
+	return problems
+}
+
+// setting is the route as ip(8) has it.
+func (r Route) setting() hostnet.Setting { return hostnet.RouteSetting(r.To, r.Via, r.Metric) }
+
+// find returns the machine's route of the same destination and metric. It is nil where there is none.
+func (r Route) find(m hostnet.Machine) *hostnet.Route {
+	for i, live := range m.Routes {
+		to, err := netip.ParsePrefix(live.Dst)
+		if live.Dst == "default" {
+			to, err = netip.PrefixFrom(netip.IPv4Unspecified(), 0), nil
+			if live.Family == "-6" {
+				to = netip.PrefixFrom(netip.IPv6Unspecified(), 0)
+			}
+		}
+		if single, addrErr := netip.ParseAddr(live.Dst); addrErr == nil {
+			to, err = netip.PrefixFrom(single, single.BitLen()), nil
+		}
+		metric := live.Metric
+		if live.Family == "-6" && metric == 1024 && r.Metric == 0 {
+			metric = 0
+		}
+		if err == nil && to == r.To && metric == r.Metric {
+			return &m.Routes[i]
+		}
+	}
+	return nil
+}
+
+// chooseDevice completes the device: the one whose subnet the gateway is in.
+func (r Route) chooseDevice(m hostnet.Machine) (Route, error) {
+	if r.Device != "" {
+		if _, there := m.Link(r.Device); !there {
+			return r, service.At([]any{"device"}, fmt.Errorf("no device %q: the machine has %q", r.Device, m.Names()))
+		}
+		return r, nil
+	}
+	best := -1
+	for _, name := range m.Names() {
+		for _, p := range m.Prefixes(name) {
+			if p.Contains(r.Via) && p.Bits() > best {
+				best, r.Device = p.Bits(), name
+			}
+		}
+	}
+	if best < 0 {
+		return r, service.At([]any{"via"}, fmt.Errorf("no device of the machine is in a network with %s: write a gateway that is, or name the device", r.Via))
+	}
+	return r, nil
+}
+
+// chooseBackend completes what keeps the route.
+func (r Route) chooseBackend(managers hostnet.Managers) (Route, error) {
+	m := managers.Of(r.Device)
+	r.ActiveBackend = m.Backend
+	if m.Backend == hostnet.Netplan {
+		r.ActiveBackend = hostnet.Networkd
+	}
+	if r.Backend != hostnet.Auto && r.Backend != hostnet.Runtime && r.Backend != r.ActiveBackend {
+		return r, service.At([]any{"backend"}, fmt.Errorf("%s is managed by %s: write \"auto\" or %q", r.Device, m.Backend, r.ActiveBackend))
+	}
+	if r.Backend == hostnet.Runtime {
+		r.ActiveBackend = hostnet.Runtime
+	}
+	if r.ActiveBackend == hostnet.Networkd && m.File == "" {
+		return r, service.At([]any{"device"}, errors.New("systemd-networkd has no .network file for "+r.Device))
+	}
+	return r, nil
+}
+
+// file keeps the route: its path depends on what manages the device.
+func (r Route) file(managers hostnet.Managers, mark owner.Mark) hostnet.File {
+	head := fmt.Sprintf("# virtcluster backend=%s device=%s %s\n", r.Backend, r.Device, mark)
+	s := r.setting()
+	command := fmt.Sprintf("ip route replace %s dev %s proto static", s.Text, r.Device)
+	switch r.ActiveBackend {
+	case hostnet.Networkd:
+		text := head + "[Route]\nDestination=" + r.To.String() + "\n"
+		if r.Via.IsValid() {
+			text += "Gateway=" + r.Via.String() + "\n"
+		}
+		if r.Metric != 0 {
+			text += fmt.Sprintf("Metric=%d\n", r.Metric)
+		}
+		return hostnet.File{Path: "/etc/systemd/network/" + path.Base(managers.Of(r.Device).File) + ".d/" + r.name() + ".conf", Content: text}
+	case hostnet.NetworkManager:
+		text := "#!/bin/sh\n" + head + "case $2 in up | reapply | dhcp4-change | dhcp6-change) ;; *) exit 0 ;; esac\n" + "[ \"$1\" != " + r.Device + " ] || " + command + "\n"
+		return hostnet.File{Path: "/etc/NetworkManager/dispatcher.d/" + r.name(), Content: text, Mode: 0o755}
+	case hostnet.Ifupdown:
+		return hostnet.File{Path: "/etc/network/if-up.d/" + r.name(), Content: "#!/bin/sh\n" + head + "[ \"$IFACE\" != " + r.Device + " ] || " + command + "\n", Mode: 0o755}
+	}
+	return hostnet.File{Path: "/run/virtcluster/" + r.name(), Content: head}
+}
+
+// patterns match the files that may keep the route.
+func (r Route) patterns() []string {
+	return []string{
+		"/etc/systemd/network/*.d/" + r.name() + ".conf", "/etc/NetworkManager/dispatcher.d/" + r.name(), "/etc/network/if-up.d/" + r.name(), "/run/virtcluster/" + r.name(),
+	}
+}
+
+// name of the file: run-parts(8) takes no dots and colons.
+func (r Route) name() string {
+	return "virtcluster-route-" + strings.NewReplacer(".", "-", ":", "_", "/", "-").Replace(r.To.String()) + fmt.Sprintf("-%d", r.Metric)
+}
+
+// backendOf is the backend that a file's path belongs to.
+func backendOf(file string) string {
+	for prefix, backend := range map[string]string{
+		"/etc/systemd/": hostnet.Networkd, "/etc/NetworkManager/": hostnet.NetworkManager, "/etc/network/": hostnet.Ifupdown,
+	} {
+		if strings.HasPrefix(file, prefix) {
+			return backend
+		}
+	}
+	return hostnet.Runtime
+}
