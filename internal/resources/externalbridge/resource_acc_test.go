@@ -147,7 +147,7 @@ func TestAccExternalBridgeLeavesAnotherInterfacesDefaultRoute(t *testing.T) {
 		Steps: []resource.TestStep{
 			{Config: on(""), PlanOnly: true, ExpectError: regexp.MustCompile(`(?s)default\s+route\s+of\s+the\s+same\s+metric\s+via\s+10.0.100.254\s+dev\s+eth0`)},
 			{Config: on("metric = 4242"), Check: func(*terraform.State) error {
-				if now := routes(); !strings.Contains(now, "default via 10.0.100.254 dev eth0") || !strings.Contains(now, "default via 10.19.41.254 dev accbr1 metric 4242") {
+				if now := routes(); !strings.Contains(now, "default via 10.0.100.254 dev eth0") || !strings.Contains(now, "default via 10.19.41.254 dev accbr1 proto static metric 4242") {
 					return fmt.Errorf("routes:\n%s", now)
 				}
 				return nil
