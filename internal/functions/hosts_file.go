@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/function"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/hostsfile"
 )
 
@@ -77,7 +78,7 @@ func hostEntries(v attr.Value) (map[netip.Addr][]string, error) {
 			if _, err := netip.ParseAddr(key); err != nil {
 				address, name = value, key
 			}
-			addr, err := netip.ParseAddr(address)
+			addr, err := service.ParseAddress(address)
 			if err != nil {
 				return nil, fmt.Errorf("neither %q nor %q is an address", key, value)
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"regexp"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/function"
@@ -11,6 +12,9 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/hostsfile"
 )
+
+// device is the name of a network device, as Linux allows it.
+var device = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,15}$`)
 
 type resolvConf struct{}
 
@@ -57,8 +61,9 @@ func (resolvConf) Run(ctx context.Context, req function.RunRequest, resp *functi
 	}
 	for _, text := range nameservers {
 		addr, err := netip.ParseAddr(text)
-		if err != nil {
-			resp.Error = function.NewArgumentFuncError(0, fmt.Sprintf("%q is no address: write one such as 10.0.0.100, without a port.", text))
+		// A zone names a network device, which only makes sense for an address of one link.
+		if err != nil || addr.Zone() != "" && (!addr.IsLinkLocalUnicast() || !device.MatchString(addr.Zone())) {
+			resp.Error = function.NewArgumentFuncError(0, fmt.Sprintf("%q is no address: write one such as 10.0.0.100, without a port, or fe80::1%%eth0.", text))
 			return
 		}
 		fmt.Fprintf(&b, "nameserver %s\n", addr)

@@ -164,7 +164,7 @@ func parsePrefix(text string, diags *diag.Diagnostics, at ...any) netip.Prefix {
 }
 
 func parseAddress(text string, diags *diag.Diagnostics, at ...any) netip.Addr {
-	a, err := netip.ParseAddr(text)
+	a, err := service.ParseAddress(text)
 	if err != nil {
 		diags.Append(crud.Diagnostic("Invalid address", service.At(at, fmt.Errorf("write an address such as \"10.0.0.101\", not %q", text))))
 	}

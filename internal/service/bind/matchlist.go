@@ -29,7 +29,7 @@ func CanonicalMatch(element string) (string, error) {
 		}
 		return not + "key " + key, nil
 	}
-	if a, err := netip.ParseAddr(text); err == nil {
+	if a, err := service.ParseAddress(text); err == nil {
 		return not + a.String(), nil
 	}
 	if strings.Contains(text, "/") {
@@ -109,11 +109,11 @@ func block(elements []string) string {
 
 // CanonicalServer is the canonical form of a server to forward to: an address, with ":port" where it is not 53.
 func CanonicalServer(text string) (string, error) {
-	if a, err := netip.ParseAddr(text); err == nil {
+	if a, err := service.ParseAddress(text); err == nil {
 		return a.String(), nil
 	}
 	ap, err := netip.ParseAddrPort(text)
-	if err != nil || ap.Port() == 0 {
+	if err != nil || ap.Port() == 0 || ap.Addr().Zone() != "" {
 		return "", fmt.Errorf("%q is no address; write it like \"10.0.0.1\", \"10.0.0.1:5353\" or \"[fd00::1]:5353\"", text)
 	}
 	if ap.Port() == 53 {

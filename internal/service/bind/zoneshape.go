@@ -22,7 +22,7 @@ func (z Zone) addPointers(zone string, sets map[rrset][]string) []service.Proble
 	seen := map[netip.Addr]bool{}
 	for _, key := range slices.Sorted(maps.Keys(z.Pointers)) {
 		at := []any{"pointers", service.Key(key)}
-		a, err := netip.ParseAddr(key)
+		a, err := service.ParseAddress(key)
 		switch {
 		case err != nil:
 			problems = append(problems, service.Problemf(at, "Invalid address", "%q is no address; write it like %q", key, prefix.Addr().Next()))
