@@ -49,3 +49,13 @@ func saveClaim(ctx context.Context, store any, p private, diags *diag.Diagnostic
 		diags.Append(p.SetKey(ctx, claimKey, owned.Claim().Record())...)
 	}
 }
+
+// RestoreClaim reads the claim of a resource that reads and writes in its own way.
+func RestoreClaim(ctx context.Context, p PrivateState, diags *diag.Diagnostics) owner.Claim {
+	return restoreClaim(ctx, p, diags)
+}
+
+// SaveClaim has the state of such a resource keep its claim.
+func SaveClaim(ctx context.Context, c owner.Claim, p PrivateState, diags *diag.Diagnostics) {
+	diags.Append(p.SetKey(ctx, claimKey, c.Record())...)
+}

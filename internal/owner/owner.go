@@ -142,8 +142,14 @@ func (c Claim) MayTake(found Mark) bool {
 	if c.Owns(found) {
 		return true
 	}
+	return LeftBehind(found)
+}
+
+// LeftBehind says whether what carries the mark was made in this workspace, and not by this run: where no state knows of it, a
+// killed run left it behind.
+func LeftBehind(found Mark) bool {
 	_, here := made.Load(found.ID)
-	return !here && found.ID != "" && c.workspace != "" && found.Workspace == c.workspace
+	return !here && found.ID != "" && found.Workspace != "" && found.Workspace == Workspace()
 }
 
 // Found returns the claim after a thing that is its own was read: from then on nobody else's is.

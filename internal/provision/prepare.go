@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/packages"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
@@ -34,9 +35,9 @@ func (e *MissingError) Error() string {
 }
 
 // Prepare makes services ready: installs what is missing if it may, enables the units, and starts those that
-// work without a configuration. What the machine was like before is recorded on it first. The warnings are
-// daemons that did not start.
-func Prepare(ctx context.Context, h host.Host, services []string, install bool) (warnings []string, err error) {
+// work without a configuration. What the machine was like before, and that a service node uses all of its services, is
+// recorded on it first. The warnings are daemons that did not start.
+func Prepare(ctx context.Context, h host.Host, user owner.Mark, all, services []string, install bool) (warnings []string, err error) {
 	if len(services) == 0 {
 		return nil, nil
 	}
@@ -53,7 +54,7 @@ func Prepare(ctx context.Context, h host.Host, services []string, install bool) 
 	if missing != nil && (!install || missing.Family == packages.Unknown) {
 		return nil, missing
 	}
-	if err := inv.remember(ctx, h, services); err != nil {
+	if err := inv.remember(ctx, h, user, all, services); err != nil {
 		return nil, err
 	}
 	if missing != nil {
@@ -79,18 +80,16 @@ func (inv Inventory) missing(h host.Host, services []string) *MissingError {
 	return m
 }
 
-// remember records the units as they are, where nothing is recorded yet.
-func (inv Inventory) remember(ctx context.Context, h host.Host, services []string) error {
-	record := Record{Before: maps.Clone(inv.Record.Before)}
-	if record.Before == nil {
-		record.Before = map[string]UnitState{}
-	}
+// remember records the units as they are, where nothing is recorded yet, and who uses them.
+func (inv Inventory) remember(ctx context.Context, h host.Host, user owner.Mark, all, services []string) error {
+	record := inv.Record.clone()
+	record.enter(user, all)
 	for _, name := range services {
 		if _, known := record.Before[name]; !known {
 			record.Before[name] = inv.Units[name]
 		}
 	}
-	if maps.Equal(record.Before, inv.Record.Before) {
+	if record.same(inv.Record) {
 		return nil
 	}
 	return record.store(ctx, h)
@@ -136,9 +135,10 @@ systemctl start "$1" && exit 0
 journalctl -q --no-pager -o cat -n 10 -u "$1" >&2
 exit 1`
 
-// GiveBack ends the provider's hold on services: their configuration becomes what it was (see
-// transaction.Engine.GiveBack, whose warnings these are), their units are as enabled and as active as before. Packages stay.
-func GiveBack(ctx context.Context, h host.Host, engine *transaction.Engine, services []string) (warnings []string, err error) {
+// GiveBack ends a service node's hold on services: those that nobody else uses, and in which nothing has an owner any more, get
+// their configuration back as it was (see transaction.Engine.GiveBack), and their units are as enabled and as active as before.
+// Packages stay. The warnings say what stays, and why.
+func GiveBack(ctx context.Context, h host.Host, engine *transaction.Engine, user owner.Mark, services []string) (warnings []string, err error) {
 	unlock, err := h.Lock(ctx, lockName)
 	if err != nil {
 		return nil, err
@@ -148,15 +148,25 @@ func GiveBack(ctx context.Context, h host.Host, engine *transaction.Engine, serv
 	if err != nil {
 		return nil, err
 	}
-	record := Record{Before: maps.Clone(inv.Record.Before)}
-	given, warnings, errs := inv.giveBack(ctx, h, engine, services)
+	record := inv.Record.clone()
+	record.enter(user, slices.DeleteFunc(slices.Clone(record.Users[user.ID].Services), func(name string) bool { return slices.Contains(services, name) }))
+	var unused []string
+	for _, name := range services {
+		if others := record.others(user, name); len(others) > 0 {
+			warnings = append(warnings, fmt.Sprintf("%s on %s stays as it is: other service nodes use it (%s).", name, h, strings.Join(others, ", ")))
+			continue
+		}
+		unused = append(unused, name)
+	}
+	given, said, errs := inv.giveBack(ctx, h, engine, unused)
+	warnings = append(warnings, said...)
 	if err := inv.restore(ctx, h, given); err != nil {
 		return warnings, errors.Join(append(errs, err)...)
 	}
 	for _, name := range given {
 		delete(record.Before, name)
 	}
-	if !maps.Equal(record.Before, inv.Record.Before) {
+	if !record.same(inv.Record) {
 		errs = append(errs, record.store(ctx, h))
 	}
 	if len(record.Before) == 0 {
@@ -180,6 +190,10 @@ func (inv Inventory) giveBack(ctx context.Context, h host.Host, engine *transact
 	wait.Wait()
 	for i, name := range services {
 		warnings = append(warnings, said[i]...)
+		if inUse, ok := errors.AsType[*transaction.InUseError](failures[i]); ok {
+			warnings = append(warnings, inUse.Error()+". Its unit stays as it is; destroy or import these to give it back.")
+			continue
+		}
 		if failures[i] != nil {
 			errs = append(errs, fmt.Errorf("give %s back: %w", name, failures[i]))
 			continue

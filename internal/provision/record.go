@@ -4,8 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 )
 
 // recordPath is where a machine keeps what it was like before.
@@ -15,6 +18,52 @@ const recordPath = "/var/lib/virtcluster/service-node.json"
 // so that it outlives the state file and is shared by all configurations that use the machine.
 type Record struct {
 	Before map[string]UnitState `json:"before"`
+	// Users are the service nodes, by the id of their owner's mark, that have services prepared: the last one that leaves a
+	// service gives it back.
+	Users map[string]User `json:"users,omitempty"`
+}
+
+// User is one resource that uses the machine, perhaps of another state.
+type User struct {
+	Workspace string   `json:"workspace"`
+	Services  []string `json:"services"`
+}
+
+// clone is a record that can be changed without changing this one.
+func (r Record) clone() Record {
+	next := Record{Before: map[string]UnitState{}, Users: map[string]User{}}
+	maps.Copy(next.Before, r.Before)
+	maps.Copy(next.Users, r.Users)
+	return next
+}
+
+// same says whether two records say the same.
+func (r Record) same(other Record) bool {
+	return maps.Equal(r.Before, other.Before) && maps.EqualFunc(r.Users, other.Users, func(a, b User) bool {
+		return a.Workspace == b.Workspace && slices.Equal(a.Services, b.Services)
+	})
+}
+
+// enter notes that a service node uses services and no others. What a killed run of the same workspace noted is forgotten.
+func (r Record) enter(m owner.Mark, services []string) {
+	maps.DeleteFunc(r.Users, func(id string, u User) bool {
+		return id != m.ID && owner.LeftBehind(owner.Mark{ID: id, Workspace: u.Workspace})
+	})
+	r.Users[m.ID] = User{Workspace: m.Workspace, Services: slices.Sorted(slices.Values(services))}
+	if len(services) == 0 {
+		delete(r.Users, m.ID)
+	}
+}
+
+// others lists who else uses a service, as messages name them.
+func (r Record) others(m owner.Mark, service string) []string {
+	var found []string
+	for _, id := range slices.Sorted(maps.Keys(r.Users)) {
+		if id != m.ID && slices.Contains(r.Users[id].Services, service) {
+			found = append(found, "owner "+id)
+		}
+	}
+	return found
 }
 
 func parseRecord(text []byte) (Record, error) {
@@ -27,7 +76,7 @@ func parseRecord(text []byte) (Record, error) {
 
 // store writes the record; an empty one is removed.
 func (r Record) store(ctx context.Context, h host.Host) error {
-	if len(r.Before) == 0 {
+	if len(r.Before) == 0 && len(r.Users) == 0 {
 		return h.Remove(ctx, recordPath)
 	}
 	text, err := json.MarshalIndent(r, "", "  ")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 )
@@ -13,13 +14,26 @@ import (
 // take-over replaced, so that what a person wrote since is kept.
 type Stripper interface{ Strip(t Tree) error }
 
+// InUseError says that a daemon's configuration cannot be given back: parts in it still have their owners, other states or
+// resources that are not destroyed.
+type InUseError struct {
+	Daemon, Host string
+	// Parts name them, and whose they are.
+	Parts []string
+}
+
+func (e *InUseError) Error() string {
+	return fmt.Sprintf("%s on %s goes on serving what others have there: %s", e.Daemon, e.Host, strings.Join(e.Parts, ", "))
+}
+
 // Owners is a Daemon that tells which parts of a tree carry the provider's mark, this state's or another's, as messages name
 // them: `HAProxy backend "api" (owner …)`.
 type Owners interface{ Owners(t Tree) []string }
 
 // GiveBack ends the provider's hold on a daemon: the configuration becomes what it was before the first
 // commit on the machine (what a person wrote since is kept where the Daemon is a Stripper), and what
-// commits kept beside it is removed. The warnings say what was not possible: a daemon that cannot be told to load the
+// commits kept beside it is removed. While any part of it has an owner, nothing is changed and the error is an *InUseError. The
+// warnings say what was not possible: a daemon that cannot be told to load the
 // configuration, or that refuses it as it was found, has its files back all the same. A daemon that is stopped stays so.
 func (e *Engine) GiveBack(ctx context.Context, h host.Host, d Daemon) (warnings []string, err error) {
 	l := e.line(h, d)
@@ -37,6 +51,11 @@ func (e *Engine) GiveBack(ctx context.Context, h host.Host, d Daemon) (warnings 
 func (l *line) giveBack(ctx context.Context, t turn) error {
 	if l.original == nil {
 		return nil // somebody else gave it back since
+	}
+	if o, ok := l.daemon.(Owners); ok {
+		if parts := o.Owners(t.tree); len(parts) > 0 {
+			return &InUseError{Daemon: l.daemon.Name(), Host: l.host.String(), Parts: parts}
+		}
 	}
 	next, err := l.before(t.tree)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/sshhost"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/packages"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/provision"
 )
@@ -62,7 +63,7 @@ func TestAccDNFInstallsWhatIsMissingAndWaitsForItsLock(t *testing.T) {
 	services := []string{"keepalived"}
 
 	var missing *provision.MissingError
-	if _, err := provision.Prepare(t.Context(), h, services, false); !errors.As(err, &missing) || missing.Family != packages.Fedora || !strings.Contains(err.Error(), `"dnf install keepalived"`) {
+	if _, err := provision.Prepare(t.Context(), h, owner.Mark{ID: "faults"}, services, services, false); !errors.As(err, &missing) || missing.Family != packages.Fedora || !strings.Contains(err.Error(), `"dnf install keepalived"`) {
 		t.Errorf("without leave to install: %v", err)
 	}
 	var exit *host.ExitError
@@ -72,7 +73,7 @@ func TestAccDNFInstallsWhatIsMissingAndWaitsForItsLock(t *testing.T) {
 	holder := acctest.On(t, "svc-2", "sh", "-c", holdDNF)
 	prepared := make(chan error, 1)
 	go func() {
-		_, err := provision.Prepare(t.Context(), h, services, true)
+		_, err := provision.Prepare(t.Context(), h, owner.Mark{ID: "faults"}, services, services, true)
 		prepared <- err
 	}()
 	waiting := func() bool {

@@ -16,6 +16,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/provision"
 )
 
@@ -74,6 +75,8 @@ func (r *serviceNode) Create(ctx context.Context, req resource.CreateRequest, re
 	}
 	m.OS, m.Versions = types.StringValue(""), types.MapNull(types.StringType)
 	// The key is pinned: from here on state knows the machine, whatever happens.
+	claim := owner.New()
+	crud.SaveClaim(ctx, claim, resp.Private, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 	resp.Diagnostics.Append(crud.Identify(ctx, resp.State, resp.Identity, "id")...)
 	warning, err := provision.Booted(ctx, h)
@@ -86,7 +89,7 @@ func (r *serviceNode) Create(ctx context.Context, req resource.CreateRequest, re
 	}
 	services, diags := m.services(ctx)
 	resp.Diagnostics.Append(diags...)
-	prepare(ctx, h, &m, services, &resp.Diagnostics)
+	prepare(ctx, h, &m, claim.Mark(), services, services, &resp.Diagnostics)
 	readBack(ctx, h, &m, &resp.State, &resp.Diagnostics)
 }
 
@@ -148,12 +151,15 @@ func (r *serviceNode) Update(ctx context.Context, req resource.UpdateRequest, re
 		resp.Diagnostics.Append(crud.Failure("reach", m.what(), err))
 		return
 	}
+	claim := crud.RestoreClaim(ctx, req.Private, &resp.Diagnostics).Written()
+	crud.SaveClaim(ctx, claim, resp.Private, &resp.Diagnostics)
+	all := slices.Clone(services)
 	added := slices.DeleteFunc(services, func(name string) bool { return slices.Contains(before, name) })
-	prepare(ctx, h, &m, added, &resp.Diagnostics)
+	prepare(ctx, h, &m, claim.Mark(), all, added, &resp.Diagnostics)
 	wanted, _ := m.services(ctx)
 	dropped := slices.DeleteFunc(before, func(name string) bool { return slices.Contains(wanted, name) })
 	if len(dropped) > 0 && !resp.Diagnostics.HasError() {
-		warnings, err := provision.GiveBack(ctx, h, &r.fleet.Engine, dropped)
+		warnings, err := provision.GiveBack(ctx, h, &r.fleet.Engine, claim.Mark(), dropped)
 		warn(&resp.Diagnostics, &m, warnings)
 		if err != nil {
 			resp.Diagnostics.Append(crud.Failure("give back", m.what(), err))
@@ -181,7 +187,7 @@ func (r *serviceNode) Delete(ctx context.Context, req resource.DeleteRequest, re
 	h, err := r.fleet.Host(ctx, m.ID.ValueString())
 	if err == nil {
 		var warnings []string
-		warnings, err = provision.GiveBack(ctx, h, &r.fleet.Engine, services)
+		warnings, err = provision.GiveBack(ctx, h, &r.fleet.Engine, crud.RestoreClaim(ctx, req.Private, &resp.Diagnostics).Mark(), services)
 		warn(&resp.Diagnostics, &m, warnings)
 	}
 	if err != nil {
@@ -192,7 +198,7 @@ func (r *serviceNode) Delete(ctx context.Context, req resource.DeleteRequest, re
 // warn passes on what a machine that was given back does not do.
 func warn(diags *diag.Diagnostics, m *model, warnings []string) {
 	for _, text := range warnings {
-		diags.AddWarning(fmt.Sprintf("%s was given back, but not all of it serves", m.what()), text)
+		diags.AddWarning(fmt.Sprintf("Not all of %s is as it was", m.what()), text)
 	}
 }
 
@@ -224,8 +230,8 @@ func (r *serviceNode) ImportState(ctx context.Context, req resource.ImportStateR
 
 func (m *model) what() string { return fmt.Sprintf("service node %q", m.name()) }
 
-func prepare(ctx context.Context, h host.Host, m *model, services []string, diags *diag.Diagnostics) {
-	warnings, err := provision.Prepare(ctx, h, services, m.InstallPackages.ValueBool())
+func prepare(ctx context.Context, h host.Host, m *model, user owner.Mark, all, services []string, diags *diag.Diagnostics) {
+	warnings, err := provision.Prepare(ctx, h, user, all, services, m.InstallPackages.ValueBool())
 	for _, w := range warnings {
 		diags.AddWarning("A daemon did not start", w)
 	}
