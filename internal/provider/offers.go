@@ -8,6 +8,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/datasources/dhcpleases"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/datasources/dnslookup"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/datasources/haproxystatus"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/datasources/hostnetwork"
 	hypervisordata "github.com/virtcluster/terraform-provider-virtcluster/internal/datasources/hypervisor"
 	networkdata "github.com/virtcluster/terraform-provider-virtcluster/internal/datasources/network"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/datasources/nodes"
@@ -62,6 +63,7 @@ var dataSources = []func() datasource.DataSource{
 	dhcpleases.New,
 	dnslookup.New,
 	haproxystatus.New,
+	hostnetwork.New,
 	hypervisordata.New,
 	networkdata.New,
 	vipstatus.New,

@@ -1,0 +1,154 @@
+// Package hostnetwork is the data source virtcluster_host_network.
+package hostnetwork
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/hostnet"
+)
+
+type model struct {
+	Host        types.String    `tfsdk:"host"`
+	Links       map[string]link `tfsdk:"links"`
+	Routes      []route         `tfsdk:"routes"`
+	Nameservers []string        `tfsdk:"nameservers"`
+	Search      []string        `tfsdk:"search"`
+	Resolver    types.String    `tfsdk:"resolver"`
+}
+
+type link struct {
+	MAC       string       `tfsdk:"mac"`
+	MTU       int64        `tfsdk:"mtu"`
+	Kind      types.String `tfsdk:"kind"`
+	Bridge    types.String `tfsdk:"bridge"`
+	State     string       `tfsdk:"state"`
+	Addresses []string     `tfsdk:"addresses"`
+	ManagedBy string       `tfsdk:"managed_by"`
+}
+
+type route struct {
+	CIDR   string       `tfsdk:"cidr"`
+	Via    types.String `tfsdk:"via"`
+	Device string       `tfsdk:"device"`
+	Metric int64        `tfsdk:"metric"`
+}
+
+// New is the constructor that the provider offers.
+func New() datasource.DataSource {
+	text := func(words string) schema.StringAttribute {
+		return schema.StringAttribute{Computed: true, MarkdownDescription: words}
+	}
+	number := func(words string) schema.Int64Attribute {
+		return schema.Int64Attribute{Computed: true, MarkdownDescription: words}
+	}
+	texts := func(words string) schema.ListAttribute {
+		return schema.ListAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: words}
+	}
+	return crud.NewSource(crud.Source[model]{
+		Name: "host_network",
+		Schema: schema.Schema{
+			MarkdownDescription: "The network of one machine as it is now: devices, addresses, routes, name servers, and what manages each.",
+			Attributes: map[string]schema.Attribute{
+				"host": schema.StringAttribute{
+					Required: true, MarkdownDescription: "Endpoint of the machine: `ssh://[user@]host[:port]`, `local:`, `qemu-ga://[hypervisor]/domain`, or the id of a `virtcluster_service_node`.",
+					Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
+				},
+				"links": schema.MapNestedAttribute{
+					Computed: true, MarkdownDescription: "Network devices by name, but for the loopback one.",
+					NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+						"mac": text("Hardware address."), "mtu": number("MTU in bytes."),
+						"kind":       text("Kind of a virtual device, such as `bridge` or `vlan`; null for a physical one."),
+						"bridge":     text("The bridge that the device is in; null for none."),
+						"state":      text("Operational state: `UP`, `DOWN` or `UNKNOWN`."),
+						"addresses":  texts("Addresses with prefix lengths, but for link-local ones."),
+						"managed_by": text("`networkmanager`, `systemd-networkd`, `netplan`, `ifupdown`, or `runtime` where nothing keeps it over a reboot."),
+					}},
+				},
+				"routes": schema.ListNestedAttribute{
+					Computed: true, MarkdownDescription: "Routes of the main table, IPv4 first.",
+					NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+						"cidr": text("The network, `0.0.0.0/0` or `::/0` for a default route."), "via": text("Address of the gateway; null for a network that the device is in."),
+						"device": text("The network device."), "metric": number("Metric; 0 where there is none."),
+					}},
+				},
+				"nameservers": texts("Name servers of `/etc/resolv.conf`."),
+				"search":      texts("Search domains of `/etc/resolv.conf`."),
+				"resolver":    text("What writes `/etc/resolv.conf`: `systemd-resolved`, `networkmanager`, or `file` where nothing says so."),
+			},
+		},
+		Read: read,
+	})
+}
+
+func read(ctx context.Context, f *fleet.Fleet, m *model) diag.Diagnostics {
+	what := "the network of " + m.Host.ValueString()
+	h, err := f.Host(ctx, m.Host.ValueString())
+	if err != nil {
+		return crud.Cannot(what, err)
+	}
+	machine, err := hostnet.Look(ctx, h)
+	if err != nil {
+		return crud.Cannot(what, err)
+	}
+	managers, err := hostnet.LookAtManagers(ctx, h)
+	if err != nil {
+		return crud.Cannot(what, err)
+	}
+	resolver, err := hostnet.LookAtResolver(ctx, h)
+	if err != nil {
+		return crud.Cannot(what, err)
+	}
+	m.Links, m.Routes = map[string]link{}, []route{}
+	for _, l := range machine.Links {
+		if l.Name == "lo" {
+			continue
+		}
+		addresses := []string{}
+		for _, p := range machine.Prefixes(l.Name) {
+			addresses = append(addresses, p.String())
+		}
+		m.Links[l.Name] = link{
+			MAC: l.Address, MTU: int64(l.MTU), Kind: optional(l.LinkInfo.Kind), Bridge: optional(l.Master), State: l.State,
+			Addresses: addresses, ManagedBy: managers.Of(l.Name).Backend,
+		}
+	}
+	for _, r := range machine.Routes {
+		if r.Dev != "" && r.Dev != "lo" {
+			m.Routes = append(m.Routes, route{CIDR: destination(r), Via: optional(r.Gateway), Device: r.Dev, Metric: int64(r.Metric)})
+		}
+	}
+	m.Nameservers, m.Search = slices.Concat([]string{}, resolver.Nameservers), slices.Concat([]string{}, resolver.Search)
+	m.Resolver = types.StringValue(resolver.Writer)
+	return nil
+}
+
+// destination is a route's as a prefix.
+func destination(r hostnet.Route) string {
+	switch a, err := netip.ParseAddr(r.Dst); {
+	case r.Dst == "default" && r.Family == "-6":
+		return "::/0"
+	case r.Dst == "default":
+		return "0.0.0.0/0"
+	case err == nil:
+		return netip.PrefixFrom(a, a.BitLen()).String()
+	}
+	return r.Dst
+}
+
+func optional(text string) types.String {
+	if text == "" {
+		return types.StringNull()
+	}
+	return types.StringValue(text)
+}
