@@ -142,6 +142,9 @@ func TestAccAVIPDestroyedWhileKeepalivedIsStoppedDoesNotComeBack(t *testing.T) {
 			{PreConfig: stop, Config: config, PlanOnly: true, ExpectNonEmptyPlan: true},
 			{Config: config, Check: held(t, "10.0.100.250")}, // started again
 			{PreConfig: stop, Config: acctest.Provider(), Check: func(*terraform.State) error {
+				if state := acctest.On(t, "svc-1", "sh", "-c", "systemctl is-active keepalived || true"); state != "inactive" {
+					return fmt.Errorf("a keepalived that was stopped by hand is %s after the destroy", state)
+				}
 				acctest.On(t, "svc-1", "systemctl", "start", "keepalived")
 				acctest.Eventually(t, "a person's instance does not come up", func() bool { return holder(t, "10.19.41.222") == "svc-1" })
 				if on := holder(t, "10.0.100.250"); on != "" {

@@ -126,6 +126,8 @@ func (r *runner) take(ctx context.Context, step keepalived.Step, now keepalived.
 // apply makes one machine serve what a step says, in one reload. mine says whether what carries a mark may be changed.
 func (s *store) apply(ctx context.Context, v view, step keepalived.Step, mine func(owner.Mark) bool) error {
 	edit := transaction.Edit{Owner: fmt.Sprintf("VIP %q", s.name), Apply: func(t transaction.Tree) error { return step.Apply(t, mine) }}
+	// A keepalived that is stopped is not started for what only goes.
+	edit.Removes = step.Instance == nil && len(step.Companions) == 0
 	if step.Instance != nil {
 		edit.Secrets = []string{step.Instance.AuthPass}
 	}
@@ -140,6 +142,9 @@ func (s *store) apply(ctx context.Context, v view, step keepalived.Step, mine fu
 		return &named
 	}
 	s.changed = s.changed || err == nil
+	if err == nil && edit.Removes && v.instance == nil {
+		err = keepalived.ForgetUnit(ctx, v.host)
+	}
 	return err
 }
 

@@ -122,28 +122,17 @@ func (s *store) lookAt(ctx context.Context, id string, names []string) (view, er
 		return v, err
 	}
 	v.others = slices.DeleteFunc(v.others, func(in keepalived.Instance) bool { return slices.Contains(names, in.Name) })
-	running, err := keepalived.Daemon{}.Running(ctx, h)
+	running, err := s.fleet.Engine.Running(ctx, h, keepalived.Daemon{})
 	if err != nil {
 		return v, err
 	}
-	if v.instance, err = find(tree, names); err != nil {
+	if v.written, err = find(tree, names); err != nil {
 		return v, err
 	}
-	if !running {
-		v.instance = nil
+	if running {
+		v.instance = v.written
 	}
-	// The file of a daemon that does not run is served as soon as it is started.
-	disk, err := host.ReadGlobs(ctx, h, []string{keepalived.Path})
-	if err != nil {
-		return v, err
-	}
-	if v.written, err = find(disk, names); err != nil {
-		return v, err
-	}
-	if v.written == nil {
-		v.written = v.instance
-	}
-	v.owners, err = keepalived.OwnersOf(disk)
+	v.owners, err = keepalived.OwnersOf(tree)
 	return v, err
 }
 

@@ -21,6 +21,7 @@ type Daemon struct{}
 var (
 	_ transaction.Daemon   = Daemon{}
 	_ transaction.Stripper = Daemon{}
+	_ transaction.Owners   = Daemon{}
 )
 
 // Name implements transaction.Daemon.

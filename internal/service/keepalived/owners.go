@@ -1,6 +1,7 @@
 package keepalived
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -21,6 +22,22 @@ func OwnersOf(t transaction.Tree) (map[string]owner.Mark, error) {
 		}
 	}
 	return all, nil
+}
+
+// Owners implements transaction.Owners. A configuration that cannot be read has nothing that could be told.
+func (Daemon) Owners(t transaction.Tree) []string {
+	all, err := OwnersOf(t)
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for name, m := range all {
+		if m != (owner.Mark{}) {
+			names = append(names, fmt.Sprintf("vrrp_instance %s (owner %s)", name, m.ID))
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // passwordVersion returns the version of a write-only password that a chunk's mark names.

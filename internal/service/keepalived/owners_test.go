@@ -54,6 +54,10 @@ func TestStripLeavesWhatAnOwnerHas(t *testing.T) {
 		t.Fatal(err)
 	}
 	content := string(tr[Path].Content)
+	by := " (owner " + marked.Owner.ID + ")"
+	if got := (Daemon{}).Owners(tr); strings.Join(got, ", ") != "vrrp_instance marked"+by+", vrrp_instance second"+by {
+		t.Errorf("whose it still is: %v", got)
+	}
 	for _, want := range []string{"vrrp_instance marked", "vrrp_script marked.readyz", "vrrp_sync_group pair", "vrrp_instance VI_1", "enable_script_security"} {
 		if !strings.Contains(content, want) {
 			t.Errorf("%s went:\n%s", want, content)

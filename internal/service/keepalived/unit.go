@@ -1,11 +1,13 @@
 package keepalived
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
@@ -15,6 +17,14 @@ const (
 	UnitPath    = "/etc/systemd/system/keepalived.service.d/virtcluster.conf"
 	releasePath = "/etc/keepalived/virtcluster-release"
 )
+
+// forgetScript has systemd forget a drop-in that is gone. Argument: the drop-in.
+const forgetScript = `[ -e "$1" ] || [ ! -d "${1%/*}" ] || { rmdir --ignore-fail-on-non-empty "${1%/*}" && systemctl daemon-reload; }`
+
+// ForgetUnit removes what a drop-in leaves that was taken from a keepalived that does not run, which nothing activates.
+func ForgetUnit(ctx context.Context, h host.Host) error {
+	return script(ctx, h, host.Script("forget keepalived's drop-in", forgetScript, UnitPath))
+}
 
 // modeMark begins the line of the release script that keeps keepalived.conf's permissions from before the provider.
 const modeMark = "# mode of keepalived.conf before: "
