@@ -101,13 +101,13 @@ func parseTar(archive []byte) (map[string]File, error) {
 		}
 		files[header.Name] = File{
 			Path: header.Name, Content: content, Mode: fs.FileMode(header.Mode).Perm(),
-			Owner: or(header.Uname, header.Uid), Group: or(header.Gname, header.Gid),
+			Owner: nameOrNumber(header.Uname, header.Uid), Group: nameOrNumber(header.Gname, header.Gid),
 		}
 	}
 }
 
-// or returns a name, or the number of an account that has none.
-func or(name string, id int) string {
+// nameOrNumber returns a name, or the number of an account that has none.
+func nameOrNumber(name string, id int) string {
 	if name == "" {
 		return strconv.Itoa(id)
 	}

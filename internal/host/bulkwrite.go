@@ -20,13 +20,13 @@ type treeWriter interface {
 // exitNoTar is how writeTarScript says that the machine has no tar.
 const exitNoTar = 45
 
-// complete is the archive's last entry: its presence proves that the connection did not break on the way,
+// completeMark is the archive's last entry: its presence proves that the connection did not break on the way,
 // since tar takes an archive that ends between two entries for a whole one.
-const complete = ".virtcluster.complete"
+const completeMark = ".virtcluster.complete"
 
-// prepare is how both scripts begin. Accounts are looked up first, as tar silently takes the number for a
+// beginWriteScript is how both scripts begin. Accounts are looked up first, as tar silently takes the number for a
 // name that it does not know.
-const prepare = `set -eu
+const beginWriteScript = `set -eu
 root=$1
 shift
 umask 077
@@ -39,28 +39,28 @@ done
 mkdir -p -- "$root"
 `
 
-// finish is how both end.
-const finish = `
+// endWriteScript is how both end.
+const endWriteScript = `
 [ -e "$root/.virtcluster.complete" ] || { echo "the input ended early" >&2; exit 1; }
 rm -f -- "$root/.virtcluster.complete"
 if command -v restorecon >/dev/null 2>&1; then restorecon -R -- "$root" || :; fi`
 
 const writeTarScript = `command -v tar >/dev/null 2>&1 || exit 45
-` + prepare + `tar -xf - -C "$root" --same-owner -p || {
+` + beginWriteScript + `tar -xf - -C "$root" --same-owner -p || {
   status=$?
   df -hP -- "$root" >&2 # tar does not say that the disk is full
   exit "$status"
-}` + finish
+}` + endWriteScript
 
 // writeLinesScript reads for each file a line "mode owner base64(path)" and a line base64(content).
-const writeLinesScript = prepare + `while read -r mode owner name; do
+const writeLinesScript = beginWriteScript + `while read -r mode owner name; do
   name=$root/$(printf %s "$name" | base64 -d)
   mkdir -p -- "$(dirname -- "$name")"
   read -r content || :
   printf %s "$content" | base64 -d >"$name"
   chown -- "$owner" "$name"
   chmod -- "$mode" "$name"
-done` + finish
+done` + endWriteScript
 
 // WriteAll writes files below a directory on the machine, each at root + its path, with its mode and owner:
 // one round trip. Missing directories are made for root alone, and no file is ever readable by more than its mode says:
@@ -109,7 +109,7 @@ func WriteAll(ctx context.Context, h Host, root string, files []File) error {
 func tarOf(files []File) ([]byte, error) {
 	var buf bytes.Buffer
 	w := tar.NewWriter(&buf)
-	for _, f := range append(slices.Clip(files), File{Path: "/" + complete}) {
+	for _, f := range append(slices.Clip(files), File{Path: "/" + completeMark}) {
 		owner, group := f.Account()
 		err := w.WriteHeader(&tar.Header{
 			Typeflag: tar.TypeReg, Name: strings.TrimPrefix(f.Path, "/"), Size: int64(len(f.Content)),
@@ -129,7 +129,7 @@ func tarOf(files []File) ([]byte, error) {
 func linesOf(files []File) []byte {
 	var buf bytes.Buffer
 	encode := base64.StdEncoding.EncodeToString
-	for _, f := range append(slices.Clip(files), File{Path: "/" + complete}) {
+	for _, f := range append(slices.Clip(files), File{Path: "/" + completeMark}) {
 		owner, group := f.Account()
 		fmt.Fprintf(&buf, "%s %s:%s %s\n%s\n", octal(f.Perm()), owner, group,
 			encode([]byte(strings.TrimPrefix(path.Clean(f.Path), "/"))), encode(f.Content))

@@ -118,7 +118,7 @@ func (l *Locks) Lock(ctx context.Context, s Starter, name string) (unlock func()
 	case <-ctx.Done():
 		return nil, fmt.Errorf("lock %q on %s: another resource of this run holds it: %w", name, s, context.Cause(ctx))
 	}
-	held, err := take(ctx, s, name)
+	held, err := takeOnMachine(ctx, s, name)
 	if err != nil {
 		<-turn
 		return nil, err
@@ -159,8 +159,8 @@ func (l *Locks) Guard(cmd Cmd) (Cmd, error) {
 	return guarded, nil
 }
 
-// Guarded turns the status of a guarded command that did not run into ErrLockLost.
-func Guarded(cmd Cmd, err error) error {
+// LockError turns the status of a guarded command that did not run into ErrLockLost.
+func LockError(cmd Cmd, err error) error {
 	var exit *ExitError
 	if cmd.Lock != "" && errors.As(err, &exit) && exit.Code == exitLockLost {
 		return fmt.Errorf("%s on %s: lock %q: %w", cmd, exit.Host, cmd.Lock, ErrLockLost)
@@ -190,8 +190,8 @@ func (l *Locks) set(name string, held *lease) {
 	l.held[name] = held
 }
 
-// take takes the lock on the machine and logs for whom it waits.
-func take(ctx context.Context, s Starter, name string) (*lease, error) {
+// takeOnMachine takes the lock on the machine and logs for whom it waits.
+func takeOnMachine(ctx context.Context, s Starter, name string) (*lease, error) {
 	held := &lease{holder: Holder(), gone: make(chan struct{})}
 	proc, err := s.Start(ctx, Script("lock "+name, lockScript, LockDir, name, held.holder))
 	if err != nil {
@@ -218,14 +218,14 @@ func take(ctx context.Context, s Starter, name string) (*lease, error) {
 			other = rest
 			tflog.Info(ctx, fmt.Sprintf("waiting for lock %q on %s, held by %s", name, s, describe(other)))
 		case word == "held":
-			go held.live()
+			go held.keepAlive()
 			return held, nil
 		}
 	}
 }
 
-// live gives signs of life until the process that holds the lock ends.
-func (h *lease) live() {
+// keepAlive gives signs of life until the process that holds the lock ends.
+func (h *lease) keepAlive() {
 	go func() {
 		_ = h.proc.Wait() // however it ended, the lock is gone
 		close(h.gone)
@@ -237,7 +237,7 @@ func (h *lease) live() {
 		case <-h.gone:
 			return
 		case <-tick.C:
-			if err := h.say(signOfLife); err != nil {
+			if err := h.send(signOfLife); err != nil {
 				h.proc.Kill()
 				return
 			}
@@ -245,8 +245,8 @@ func (h *lease) live() {
 	}
 }
 
-// say passes a word to the process, unless goodbye was said: what nobody reads there is read by who comes next.
-func (h *lease) say(word string) error {
+// send passes a word to the process, unless goodbye was said: what nobody reads there is read by who comes next.
+func (h *lease) send(word string) error {
 	h.saying.Lock()
 	defer h.saying.Unlock()
 	if h.left {
@@ -259,7 +259,7 @@ func (h *lease) say(word string) error {
 
 // release gives the lock back and waits until the machine has it.
 func (h *lease) release() {
-	if err := h.say(goodbye); err != nil {
+	if err := h.send(goodbye); err != nil {
 		h.proc.Kill()
 	}
 	select {

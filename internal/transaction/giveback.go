@@ -57,12 +57,12 @@ func (l *line) giveBack(ctx context.Context, t turn) error {
 			return &InUseError{Daemon: l.daemon.Name(), Host: l.host.String(), Parts: parts}
 		}
 	}
-	next, err := l.before(t.tree)
+	next, err := l.withoutProvider(t.tree)
 	if err != nil {
 		return err
 	}
 	if write, remove := t.tree.Changes(next); len(write)+len(remove) > 0 {
-		load, err := l.loadable(ctx, t.tree, next)
+		load, err := l.mayLoad(ctx, t.tree, next)
 		if err != nil {
 			return err
 		}
@@ -73,8 +73,8 @@ func (l *line) giveBack(ctx context.Context, t turn) error {
 	return l.removeState(ctx)
 }
 
-// before returns the configuration without the provider.
-func (l *line) before(tree Tree) (Tree, error) {
+// withoutProvider returns the configuration without the provider.
+func (l *line) withoutProvider(tree Tree) (Tree, error) {
 	s, ok := l.daemon.(Stripper)
 	if !ok {
 		return l.original.Clone(), nil
@@ -87,10 +87,10 @@ func (l *line) before(tree Tree) (Tree, error) {
 	return next, nil
 }
 
-// loadable says whether the checker takes what is given back. A configuration that is refused because it was so before
+// mayLoad says whether the checker takes what is given back. A configuration that is refused because it was so before
 // the provider came, or because of what others wrote since, is given back without being loaded; one that is refused for
 // another reason is an error.
-func (l *line) loadable(ctx context.Context, tree, next Tree) (bool, error) {
+func (l *line) mayLoad(ctx context.Context, tree, next Tree) (bool, error) {
 	err := l.check(ctx, tree, next)
 	if err == nil {
 		return true, nil
@@ -99,7 +99,7 @@ func (l *line) loadable(ctx context.Context, tree, next Tree) (bool, error) {
 		return false, err
 	}
 	write, remove := l.original.Changes(next)
-	if len(write)+len(remove) > 0 && !errors.As(l.ask(ctx, tree, tree), new(*RefusedError)) {
+	if len(write)+len(remove) > 0 && !errors.As(l.askChecker(ctx, tree, tree), new(*RefusedError)) {
 		return false, err
 	}
 	l.warn(fmt.Sprintf("The files of %s on %s are as they were before the provider came, but it does not take them, so it was not told to load them: %s",

@@ -277,7 +277,7 @@ func (l *line) run(t turn, err error, group []*request) {
 		}
 		return
 	}
-	tree := l.serve(t.ctx, t.tree, l.accepted(t.ctx, t.tree, group))
+	tree := l.serve(t.ctx, t.tree, l.findAccepted(t.ctx, t.tree, group))
 	l.clearStage(t.ctx)
 	if !slices.ContainsFunc(group, func(r *request) bool { return r.err != nil }) {
 		l.proven = tree

@@ -182,11 +182,11 @@ func (s *site) check(ctx context.Context, tree, next Tree) error {
 	if write, remove := tree.Changes(next); len(write)+len(remove) == 0 {
 		return nil
 	}
-	return s.ask(ctx, tree, next)
+	return s.askChecker(ctx, tree, next)
 }
 
-// ask asks the daemon's checker about next. What a swap from tree to next keeps is staged with it.
-func (s *site) ask(ctx context.Context, tree, next Tree) error {
+// askChecker asks the daemon's checker about next. What a swap from tree to next keeps is staged with it.
+func (s *site) askChecker(ctx context.Context, tree, next Tree) error {
 	keep, err := s.records(tree, next)
 	if err != nil {
 		return err

@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// accepted returns the requests that the checker accepts together and fails the others, each with the error
+// findAccepted returns the requests that the checker accepts together and fails the others, each with the error
 // that is its own. An edit that leans on another one of the group gets a second try once that one is in.
-func (l *line) accepted(ctx context.Context, tree Tree, group []*request) []*request {
+func (l *line) findAccepted(ctx context.Context, tree Tree, group []*request) []*request {
 	accepted := l.acceptHalves(ctx, tree, nil, group)
 	for progress := len(accepted) > 0; progress && len(accepted) < len(group); {
 		progress = false
@@ -28,7 +28,7 @@ func (l *line) accepted(ctx context.Context, tree Tree, group []*request) []*req
 // the whole.
 func (l *line) acceptHalves(ctx context.Context, tree Tree, accepted, group []*request) []*request {
 	var able []*request
-	next := l.edited(tree, accepted)
+	next := l.applyEdits(tree, accepted)
 	for _, r := range group {
 		trial := next.Clone()
 		if err := r.edit.Apply(trial); err != nil {
@@ -62,7 +62,7 @@ func (l *line) serve(ctx context.Context, tree Tree, group []*request) Tree {
 	if len(group) == 0 {
 		return tree
 	}
-	next := l.edited(tree, group)
+	next := l.applyEdits(tree, group)
 	start := slices.ContainsFunc(group, func(r *request) bool { return !r.edit.Removes })
 	err := l.commitTree(ctx, tree, next, l.running || start)
 	if err == nil {
@@ -77,12 +77,12 @@ func (l *line) serve(ctx context.Context, tree Tree, group []*request) Tree {
 	}
 	half := len(group) / 2
 	// A half was checked only as part of the whole.
-	tree = l.serve(ctx, tree, l.accepted(ctx, tree, group[:half]))
-	return l.serve(ctx, tree, l.accepted(ctx, tree, group[half:]))
+	tree = l.serve(ctx, tree, l.findAccepted(ctx, tree, group[:half]))
+	return l.serve(ctx, tree, l.findAccepted(ctx, tree, group[half:]))
 }
 
-// edited is the tree with a group's edits; each was applied to it before, in this order, without an error.
-func (l *line) edited(tree Tree, group []*request) Tree {
+// applyEdits returns the tree with a group's edits; each was applied to it before, in this order, without an error.
+func (l *line) applyEdits(tree Tree, group []*request) Tree {
 	next := tree.Clone()
 	for _, r := range group {
 		trial := next.Clone()

@@ -87,7 +87,7 @@ func (h *Host) Run(ctx context.Context, cmd host.Cmd) ([]byte, error) {
 		if cmd.Repeatable && errors.Is(err, host.ErrCut) && try < maxTries && ctx.Err() == nil {
 			continue
 		}
-		return out, host.Guarded(cmd, err)
+		return out, host.LockError(cmd, err)
 	}
 }
 

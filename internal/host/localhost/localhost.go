@@ -48,7 +48,7 @@ func (h *Host) Run(ctx context.Context, cmd host.Cmd) ([]byte, error) {
 	stdout, stderr := host.Answer{TooLong: tooLong}, host.Answer{TooLong: tooLong}
 	c.Stdin, c.Stdout, c.Stderr = bytes.NewReader(cmd.Stdin), &stdout, &stderr
 	err = h.failure(ctx, cmd, c.Run(), stdout.String(), stderr.String())
-	return stdout.Bytes(), host.Guarded(cmd, err)
+	return stdout.Bytes(), host.LockError(cmd, err)
 }
 
 // Start implements host.Starter.

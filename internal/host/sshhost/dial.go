@@ -31,8 +31,8 @@ func (e *ConnectError) Error() string {
 // Unwrap returns the reasons.
 func (e *ConnectError) Unwrap() error { return e.Err }
 
-// stagger is how long one address has before the next is tried beside it (RFC 8305, section 5).
-const stagger = 250 * time.Millisecond
+// dialDelay is how long one address has before the next is tried beside it (RFC 8305, section 5).
+const dialDelay = 250 * time.Millisecond
 
 // dialFunc makes a TCP connection, from here or from the last machine on the way.
 type dialFunc func(ctx context.Context, network, address string) (net.Conn, error)
@@ -54,15 +54,15 @@ func dialTCP(ctx context.Context, t Target, s settings, via dialFunc) (net.Conn,
 		}
 		via = (&net.Dialer{KeepAlive: 15 * time.Second}).DialContext
 	}
-	conn, err := race(ctx, addresses, via)
+	conn, err := dialFirst(ctx, addresses, via)
 	if err != nil {
 		return nil, &ConnectError{Host: t.String(), Addresses: addresses, Err: err}
 	}
 	return conn, nil
 }
 
-// race dials all addresses, each a little after the one before, and returns the first connection.
-func race(ctx context.Context, addresses []string, dial dialFunc) (net.Conn, error) {
+// dialFirst dials all addresses, each a little after the one before, and returns the first connection.
+func dialFirst(ctx context.Context, addresses []string, dial dialFunc) (net.Conn, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	type outcome struct {
@@ -73,7 +73,7 @@ func race(ctx context.Context, addresses []string, dial dialFunc) (net.Conn, err
 	for i, address := range addresses {
 		go func() {
 			select {
-			case <-time.After(time.Duration(i) * stagger):
+			case <-time.After(time.Duration(i) * dialDelay):
 			case <-ctx.Done():
 			}
 			conn, err := dial(ctx, "tcp", address)
@@ -111,9 +111,9 @@ func connect(ctx context.Context, t Target, opts Options, s settings, via dialFu
 		return nil, nil, err
 	}
 	defer k.close()
-	client, shown, err := handshake(ctx, t, s, via, v, k, v.ask())
+	client, shown, err := handshake(ctx, t, s, via, v, k, v.firstAlgorithms())
 	if _, mismatch := errors.AsType[*HostKeyError](err); mismatch {
-		for _, algorithms := range v.others(shown) {
+		for _, algorithms := range v.otherAlgorithms(shown) {
 			if client, key, err := handshake(ctx, t, s, via, v, k, algorithms); err == nil || !changed(err) && key != nil {
 				return client, key, err
 			}

@@ -27,8 +27,8 @@ const (
 	maxLocks    = 4
 )
 
-// memory is how long a failure to connect answers for those who ask right after it.
-const memory = 2 * time.Second
+// failureAge is how long a failure to connect answers for those who ask right after it.
+const failureAge = 2 * time.Second
 
 // Host is one machine over SSH: one connection, made on first use and made anew when it broke, with many
 // sessions on it. It is safe for concurrent use.
@@ -115,7 +115,7 @@ func (h *Host) Close() error {
 func (h *Host) connection(ctx context.Context) (*conn, error) {
 	for {
 		h.mu.Lock()
-		h.bury()
+		h.dropDead()
 		if len(h.conns) > 0 {
 			defer h.mu.Unlock()
 			return h.conns[0], nil
@@ -136,7 +136,7 @@ func (h *Host) connection(ctx context.Context) (*conn, error) {
 func (h *Host) reserve(ctx context.Context) (*conn, error) {
 	for {
 		h.mu.Lock()
-		h.bury()
+		h.dropDead()
 		for _, c := range h.conns {
 			if c.open < c.limit {
 				c.open++
@@ -155,8 +155,8 @@ func (h *Host) reserve(ctx context.Context) (*conn, error) {
 	}
 }
 
-// bury forgets dead connections. The mutex is held.
-func (h *Host) bury() {
+// dropDead forgets dead connections. The mutex is held.
+func (h *Host) dropDead() {
 	h.conns = slices.DeleteFunc(h.conns, func(c *conn) bool { return !c.alive() })
 }
 
@@ -167,7 +167,7 @@ func (h *Host) begin(ctx context.Context) (*attempt, error) {
 		return nil, fmt.Errorf("connect to %s: %w", h, net.ErrClosed)
 	case h.dialing != nil:
 		return h.dialing, nil
-	case h.failed != nil && time.Since(h.failedAt) < memory:
+	case h.failed != nil && time.Since(h.failedAt) < failureAge:
 		return nil, h.failed
 	}
 	a := &attempt{done: make(chan struct{})}

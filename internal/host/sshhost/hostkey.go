@@ -98,8 +98,8 @@ func newVerifier(t Target, s settings) (*verifier, error) {
 // that is pinned is the one that ssh and ssh-keygen -l show a person first.
 var preferred = []string{ssh.KeyAlgoED25519, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521, ssh.KeyAlgoRSA}
 
-// ask lists the algorithms to ask the machine for first.
-func (v *verifier) ask() []string {
+// firstAlgorithms lists the algorithms to ask the machine for first.
+func (v *verifier) firstAlgorithms() []string {
 	if len(v.algorithms) > 0 {
 		return v.algorithms
 	}
@@ -231,9 +231,9 @@ func algorithmsOf(keyType string) []string {
 	return []string{keyType}
 }
 
-// others lists, for a fingerprint, what to ask the machine for after it showed another key: a machine has one
+// otherAlgorithms lists, for a fingerprint, what to ask the machine for after it showed another key: a machine has one
 // key of each type and shows the one that both sides like best, and a fingerprint does not tell its type.
-func (v *verifier) others(shown ssh.PublicKey) [][]string {
+func (v *verifier) otherAlgorithms(shown ssh.PublicKey) [][]string {
 	if v.want == "" || len(v.algorithms) > 0 || shown == nil {
 		return nil
 	}

@@ -37,7 +37,7 @@ func (h *Host) Run(ctx context.Context, cmd host.Cmd) ([]byte, error) {
 		if cmd.Repeatable && errors.Is(err, host.ErrCut) && try < maxTries && ctx.Err() == nil {
 			continue
 		}
-		return out, host.Guarded(cmd, err)
+		return out, host.LockError(cmd, err)
 	}
 }
 
@@ -167,7 +167,7 @@ func (h *Host) session(ctx context.Context) (*session, error) {
 			return nil, fmt.Errorf("open a session on %s: %w", h, context.Cause(ctx))
 		}
 		if refused, ok := errors.AsType[*ssh.OpenChannelError](err); ok {
-			if !h.lower(c) {
+			if !h.learnLimit(c) {
 				return nil, fmt.Errorf("%s refuses to open a session: %w", h, refused)
 			}
 		} else {
@@ -211,8 +211,8 @@ func (h *Host) release(c *conn) {
 	c.open--
 }
 
-// lower learns from a refusal how many sessions the server allows; false means none at all.
-func (h *Host) lower(c *conn) bool {
+// learnLimit learns from a refusal how many sessions the server allows; false means none at all.
+func (h *Host) learnLimit(c *conn) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	c.limit = min(c.limit, c.open)

@@ -89,7 +89,7 @@ func (h *Host) shell(ctx context.Context) (*shell, error) {
 			try = 0 // one that lay idle may have died long ago, which says nothing about a new one
 		}
 		met := make(chan error, 1)
-		go func() { met <- s.meet() }()
+		go func() { met <- s.greet() }()
 		var err error
 		select {
 		case err = <-met:
@@ -162,8 +162,8 @@ func (s *shell) discard() {
 	s.end()
 }
 
-// meet waits for the shell's sign of life.
-func (s *shell) meet() error {
+// greet sends a word to the shell, and waits for the shell's sign of life.
+func (s *shell) greet() error {
 	s.token = rand.Text()
 	for _, b := range s.bounds {
 		b.renew()
