@@ -95,11 +95,6 @@ type interfaceModel struct {
 	AllowedAddresses types.List   `tfsdk:"allowed_addresses"`
 }
 
-type routeModel struct {
-	CIDR types.String `tfsdk:"cidr"`
-	Via  types.String `tfsdk:"via"`
-}
-
 type cloudInitModel struct {
 	UserData      types.String `tfsdk:"user_data"`
 	MetaData      types.String `tfsdk:"meta_data"`

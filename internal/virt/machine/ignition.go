@@ -78,7 +78,9 @@ func checkVariant(text string) error {
 		Variant   string
 		OpenShift map[string]any `yaml:"openshift"`
 	}
-	if yaml.Unmarshal([]byte(text), &c) != nil || c.Variant != "openshift" || len(c.OpenShift) == 0 {
+	// What is no YAML, Butane itself refuses with a place.
+	understood := yaml.Unmarshal([]byte(text), &c) == nil
+	if !understood || c.Variant != "openshift" || len(c.OpenShift) == 0 {
 		return nil
 	}
 	line, column := position(text, "openshift:")
