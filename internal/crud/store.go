@@ -173,7 +173,7 @@ func (p *Part[S]) Serving() bool { return !p.stopped }
 func (p *Part[S]) Warnings() []service.Problem { return p.warnings }
 
 func (p *Part[S]) warn(text string) {
-	p.warnings = append(p.warnings, service.Warningf(nil, "Edited by hand since a change was interrupted", "%s", text))
+	p.warnings = append(p.warnings, service.Warningf(nil, "A daemon is not as its configuration says", "%s", text))
 }
 
 func (p *Part[S]) commit(ctx context.Context, want S, allowed func(owner.Mark) bool, put func(transaction.Tree, S) error) (S, error) {

@@ -271,10 +271,11 @@ func (l *line) run(t turn, err error, group []*request) {
 	if t.unfit == nil {
 		t.unfit = l.probe(t.ctx)
 	}
-	if t.unfit != nil {
-		for _, r := range group {
-			r.err = t.unfit
-		}
+	l.untold = t.unfit != nil
+	if l.untold {
+		able := l.onlyRemovals(group, t.unfit)
+		l.serve(t.ctx, t.tree, l.findAccepted(t.ctx, t.tree, able))
+		l.clearStage(t.ctx)
 		return
 	}
 	tree := l.serve(t.ctx, t.tree, l.findAccepted(t.ctx, t.tree, group))

@@ -131,6 +131,29 @@ func TestDaemonThatTakesNoOrdersIsLookedAtBeforeAnythingIsWritten(t *testing.T) 
 	}
 }
 
+func TestWhatIsTakenOutOfADaemonThatTakesNoOrdersIsGoneFromItsFilesWithAWarning(t *testing.T) {
+	toy, e := newToy(t)
+	d := &deaf{toy, nil}
+	if err := e.Commit(t.Context(), localhost.New(), d, d.add("new")); err != nil {
+		t.Fatal(err)
+	}
+	d.reason, e = errors.New("no key"), &transaction.Engine{StateDir: e.StateDir}
+	var said []string
+	drop := transaction.Edit{Removes: true, Warn: func(text string) { said = append(said, text) }, Apply: func(tree transaction.Tree) error {
+		tree.Put(d.conf, []byte("by hand\n"), 0o644, "", "")
+		return nil
+	}}
+	if err := e.Commit(t.Context(), localhost.New(), d, drop); err != nil {
+		t.Fatal(err)
+	}
+	if text, _ := os.ReadFile(d.conf); string(text) != "by hand\n" || len(journals(e)) > 0 {
+		t.Errorf("the file has %q, journals %v", text, journals(e))
+	}
+	if len(said) != 1 || !strings.Contains(said[0], "no key") || d.reloads.Load() != 1 {
+		t.Errorf("said %q after %d reloads", said, d.reloads.Load())
+	}
+}
+
 func TestDaemonThatDoesNotStartKeepsItsFilesAndCanBeChangedOnceItDoes(t *testing.T) {
 	d, e := newToy(t)
 	stop(t, d)

@@ -36,6 +36,8 @@ type site struct {
 	original Tree
 	// running says whether the daemon is up.
 	running bool
+	// untold says that the daemon runs and cannot be told to load anything.
+	untold bool
 	// probed says that the daemon took an order in this process, or said that it would.
 	probed bool
 	// learned is what the last proof told beside it, nil where that is nothing.

@@ -3,8 +3,28 @@ package transaction
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 )
+
+// onlyRemovals returns the requests that take something out, and fails the others: what is put in must be served, and a
+// daemon that is unfit to be told serves nothing new. What is taken out is gone when it is mended and started again, and
+// must not keep its resource, and with that the machine, from being given up.
+func (l *line) onlyRemovals(group []*request, unfit error) []*request {
+	var able []*request
+	for _, r := range group {
+		if !r.edit.Removes {
+			r.err = unfit
+			continue
+		}
+		able = append(able, r)
+	}
+	if able != nil {
+		l.warn(fmt.Sprintf("What was destroyed is gone from the files of %s on %s, but it cannot be told so, and may go on serving it until it is restarted: %s",
+			l.daemon.Name(), l.host, errors.Unwrap(unfit)))
+	}
+	return able
+}
 
 // findAccepted returns the requests that the checker accepts together and fails the others, each with the error
 // that is its own. An edit that leans on another one of the group gets a second try once that one is in.
@@ -64,7 +84,7 @@ func (l *line) serve(ctx context.Context, tree Tree, group []*request) Tree {
 	}
 	next := l.applyEdits(tree, group)
 	start := slices.ContainsFunc(group, func(r *request) bool { return !r.edit.Removes })
-	err := l.commitTree(ctx, tree, next, l.running || start)
+	err := l.commitTree(ctx, tree, next, !l.untold && (l.running || start))
 	if err == nil {
 		return next
 	}

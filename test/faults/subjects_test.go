@@ -25,6 +25,7 @@ type subject struct {
 	transaction.Daemon
 	unit, dir string
 	set       func(tree transaction.Tree, version string) error
+	drop      func(tree transaction.Tree) error
 	// asked lists the commands that ask the daemon what it serves, and answer what each prints for a version:
 	// a configuration that is served whole gives one version to all of them.
 	asked  [][]string
@@ -38,6 +39,9 @@ var haproxySubject = subject{
 	Daemon: haproxy.Daemon{}, unit: "haproxy.service", dir: "/etc/haproxy",
 	set: func(tree transaction.Tree, version string) error {
 		return errors.Join(haproxy.SetFrontend(tree, saying("faults-a", 8088, version), owner.Mark{}), haproxy.SetFrontend(tree, saying("faults-b", 8089, version), owner.Mark{}))
+	},
+	drop: func(tree transaction.Tree) error {
+		return errors.Join(haproxy.DropFrontend(tree, "faults-a"), haproxy.DropFrontend(tree, "faults-b"))
 	},
 	asked:  [][]string{{"curl", "-sS", "--max-time", "3", "http://NODE:8088/"}, {"curl", "-sS", "--max-time", "3", "http://NODE:8089/"}},
 	answer: map[string]string{before: before, after: after},
@@ -73,6 +77,9 @@ var bindSubject = subject{
 		}
 		return err
 	},
+	drop: func(tree transaction.Tree) error {
+		return errors.Join(bind.DropZone(tree, "faults", "a.faults.example"), bind.DropZone(tree, "faults", "b.faults.example"), bind.DropView(tree, "faults"))
+	},
 	asked: [][]string{
 		{"dig", "+short", "+time=2", "+tries=1", "@NODE", "v.a.faults.example"},
 		{"dig", "+short", "+time=2", "+tries=1", "@NODE", "v.b.faults.example"},
@@ -96,7 +103,8 @@ var bindSubject = subject{
 
 var keepalivedSubject = subject{
 	Daemon: keepalived.Daemon{}, unit: "keepalived.service", dir: "/etc/keepalived",
-	set: func(tree transaction.Tree, version string) error { return keepalived.Set(tree, lone(77, version)) },
+	set:  func(tree transaction.Tree, version string) error { return keepalived.Set(tree, lone(77, version)) },
+	drop: func(tree transaction.Tree) error { return keepalived.Drop(tree, "faults") },
 	// What it serves is asked for by a signal, at which it writes a file.
 	asked: [][]string{{"SVC", "sh", "-c", `rm -f /tmp/keepalived.data; pkill -USR1 -o -x keepalived && for _ in $(seq 50); do
 	[ ! -s /tmp/keepalived.data ] || { sed -n 's/^ *Effective priority = //p' /tmp/keepalived.data | grep . && exit 0; }; sleep 0.1; done; exit 1`}},
@@ -183,7 +191,15 @@ func (s subject) start(t *testing.T, opts sshhost.Options) *sshhost.Host {
 	t.Cleanup(func() {
 		h := sshhost.New(sshhost.Target{User: "root", Host: acctest.ServiceNodes(t, 1)[0]}, opts)
 		defer h.Close()
-		if _, err := new(transaction.Engine).GiveBack(context.Background(), h, s.Daemon); err != nil {
+		engine := new(transaction.Engine)
+		_, err := engine.GiveBack(context.Background(), h, s.Daemon)
+		if used := new(transaction.InUseError); errors.As(err, &used) {
+			err = engine.Commit(context.Background(), h, s.Daemon, transaction.Edit{Owner: "faults", Apply: s.drop, Removes: true})
+			if err == nil {
+				_, err = engine.GiveBack(context.Background(), h, s.Daemon)
+			}
+		}
+		if err != nil {
 			t.Errorf("give %s back: %v", s.Name(), err)
 		}
 		if out, err := acctest.Try(context.Background(), "svc-1", "systemctl", "stop", s.unit); err != nil {

@@ -28,11 +28,15 @@ func TestAccNamedWithoutItsKeyIsNotChangedAndIsGivenBack(t *testing.T) {
 		t.Errorf("files became\n%s\nfrom\n%s", is, was)
 	}
 	s.clean(t, "refused")
-	warnings, err := new(transaction.Engine).GiveBack(t.Context(), h, s.Daemon)
-	if err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], "rndc") {
+	var said []string
+	drop := transaction.Edit{Owner: "faults", Apply: s.drop, Removes: true, Warn: func(text string) { said = append(said, text) }}
+	if err := s.commit(t, h, drop); err != nil || len(said) != 1 || !strings.Contains(said[0], "rndc") {
+		t.Errorf("destroy: %q, %v", said, err)
+	}
+	t.Log(said)
+	if warnings, err := new(transaction.Engine).GiveBack(t.Context(), h, s.Daemon); err != nil {
 		t.Errorf("give back: %q, %v", warnings, err)
 	}
-	t.Log(warnings)
 	if left, err := acctest.Try(t.Context(), "svc-1", "sh", "-c", "ls -d /var/lib/virtcluster/bind; grep -r faults.example /etc/bind"); err == nil {
 		t.Errorf("left %s", left)
 	}
