@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -129,12 +130,31 @@ func haproxyNode(t *testing.T, opts sshhost.Options) (id string) {
 	t.Cleanup(func() {
 		h := sshhost.New(sshhost.Target{User: "root", Host: acctest.ServiceNodes(t, 1)[0]}, opts)
 		defer h.Close()
-		if _, err := new(transaction.Engine).GiveBack(context.Background(), h, haproxy.Daemon{}); err != nil {
+		engine := new(transaction.Engine)
+		drop := transaction.Edit{Owner: "faults", Removes: true, Apply: dropFrontends}
+		if err := engine.Commit(context.Background(), h, haproxy.Daemon{}, drop); err != nil {
+			t.Errorf("drop what is left: %v", err)
+		}
+		if _, err := engine.GiveBack(context.Background(), h, haproxy.Daemon{}); err != nil {
 			t.Errorf("give back: %v", err)
 		}
 		haproxytest.Cleanup(t, "systemctl", "stop", "haproxy.service")
 	})
 	return id
+}
+
+var ownedFrontend = regexp.MustCompile(`^HAProxy frontend "([^"]+)"`)
+
+// dropFrontends drops every frontend that has an owner.
+func dropFrontends(tree transaction.Tree) error {
+	for _, part := range haproxy.Owners(tree) {
+		if m := ownedFrontend.FindStringSubmatch(part); m != nil {
+			if err := haproxy.DropFrontend(tree, m[1]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // reloads counts the reloads of HAProxy since the machine booted, by what its master process says of them.
