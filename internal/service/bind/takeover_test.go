@@ -188,3 +188,16 @@ func TestPartsSayWhoseTheyAre(t *testing.T) {
 		t.Errorf("owners of what nobody changed: %q", got)
 	}
 }
+
+func TestEmptyListsAreReadBackAsEmpty(t *testing.T) {
+	tree := debian(t)
+	must(t, setServer(tree, Server{Forwarders: []string{}, AllowQuery: []string{}, ListenOn: []string{"127.0.0.1"}}))
+	got, err := FindServer(tree)
+	if err != nil || got.Forwarders == nil || len(got.Forwarders) > 0 || !SameMatches(got.AllowQuery, []string{}) || got.AllowRecursion != nil {
+		t.Errorf("%+v, %v", got, err)
+	}
+	must(t, addView(tree, View{Name: "a", Forwarders: []string{}, MatchClients: []string{"10.0.0.0/8"}}))
+	if v, err := FindView(tree, "a"); err != nil || v.Forwarders == nil || v.AllowQuery != nil {
+		t.Errorf("%+v, %v", v, err)
+	}
+}

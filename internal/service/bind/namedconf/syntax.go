@@ -187,7 +187,7 @@ func (f *File) Find(name string) *Statement {
 // Elements are the statements of a block as single strings: the elements of an address match list. Nested
 // blocks keep their text.
 func (f *File) Elements() []string {
-	var all []string
+	all := make([]string, 0, len(f.Statements))
 	for _, s := range f.Statements {
 		var words []string
 		for _, p := range s.Parts {
