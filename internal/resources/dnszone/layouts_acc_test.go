@@ -25,7 +25,7 @@ systemctl restart named; sha256sum /etc/bind/named.conf* /etc/bind/sites/* >/roo
 	})
 	state := acctest.NewState(t)
 	state.DestroyAtEnd()
-	state.Apply(serviceNode(t) + `
+	views := serviceNode(t) + `
 resource "virtcluster_dns_view" "inside" {
   service_node  = virtcluster_service_node.dns.id
   name          = "inside"
@@ -37,10 +37,14 @@ resource "virtcluster_dns_zone" "okd" {
   name         = "okd.example"
   records      = { api = { A = ["10.0.0.1"] } }
 }
-`)
+`
+	state.Apply(views)
 	is(t, "10.0.0.1", "api.okd.example")
 	is(t, "192.0.2.7", "www.home.example")
 	state.Settled()
+	state.Apply(serviceNode(t))
+	shell("sha256sum --quiet -c /root/sums.before && test -z \"$(find /etc/bind -name '*virtcluster*')\"")
+	state.Apply(views)
 	// Somebody tidies up the file that was kept: nothing is lost for it.
 	shell("rm /etc/bind/named.conf.virtcluster-original")
 	state.Apply(serviceNode(t))
