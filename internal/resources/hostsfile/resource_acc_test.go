@@ -43,7 +43,7 @@ func TestAccHostsFileLife(t *testing.T) {
 				return acctest.On(t, machine, "sh", "-c", "stat -L -c '%a %U %G' /etc/hosts; cat /etc/hosts")
 			}
 			before := look()
-			first := config(host, "okd", `"10.0.0.100" = ["api.okd.example", "api-int.okd.example"], "2001:DB8::0:1" = ["six.okd.example"]`)
+			first := config(host, "okd", `"10.0.0.100" = ["api.hosts.example", "api-int.hosts.example"], "2001:DB8::0:1" = ["six.hosts.example"]`)
 			other := config(host, "other", `"10.0.0.7" = ["seven.example"]`)
 			resource.Test(t, resource.TestCase{
 				ProtoV6ProviderFactories: acctest.Providers,
@@ -57,7 +57,7 @@ func TestAccHostsFileLife(t *testing.T) {
 					{Config: acctest.Provider() + config(host, "okd", `"10.0.0" = ["x"]`), PlanOnly: true, ExpectError: regexp.MustCompile("Invalid address")},
 					{Config: acctest.Provider() + config(host, "okd", `"10.0.0.1" = ["x y"]`), PlanOnly: true, ExpectError: regexp.MustCompile("Invalid host name")},
 					{Config: acctest.Provider() + config(host, "okd", `"10.0.0.1" = []`), PlanOnly: true, ExpectError: regexp.MustCompile("No name")},
-					{Config: acctest.Provider() + first, Check: resource.ComposeTestCheckFunc(resolves(t, machine, "api-int.okd.example", "10.0.0.100"), resolves(t, machine, "six.okd.example", "2001:db8::1"))},
+					{Config: acctest.Provider() + first, Check: resource.ComposeTestCheckFunc(resolves(t, machine, "api-int.hosts.example", "10.0.0.100"), resolves(t, machine, "six.hosts.example", "2001:db8::1"))},
 					{Config: acctest.Provider() + first + other, Check: resolves(t, machine, "seven.example", "10.0.0.7")},
 					{ResourceName: "virtcluster_hosts_file.other", ImportState: true, ImportStateVerify: true},
 					{
@@ -66,7 +66,7 @@ func TestAccHostsFileLife(t *testing.T) {
 						},
 						Config: acctest.Provider() + first + other, Check: resolves(t, machine, "seven.example", "10.0.0.7"),
 					},
-					{Config: acctest.Provider() + config(host, "okd", `"10.0.0.101" = ["api.okd.example"]`), Check: resolves(t, machine, "api.okd.example", "10.0.0.101")},
+					{Config: acctest.Provider() + config(host, "okd", `"10.0.0.101" = ["api.hosts.example"]`), Check: resolves(t, machine, "api.hosts.example", "10.0.0.101")},
 					{Config: acctest.Provider() + config(host, "okd", "")},
 				},
 			})
