@@ -59,3 +59,11 @@ func RestoreClaim(ctx context.Context, p PrivateState, diags *diag.Diagnostics) 
 func SaveClaim(ctx context.Context, c owner.Claim, p PrivateState, diags *diag.Diagnostics) {
 	diags.Append(p.SetKey(ctx, claimKey, c.Record())...)
 }
+
+// MarkOf is the mark of such a resource's claim; where its state keeps none, as that of a tainted one, only the workspace is known.
+func MarkOf(ctx context.Context, p PrivateState, diags *diag.Diagnostics) owner.Mark {
+	if c := loadClaim(ctx, p, diags); c != nil {
+		return c.Mark()
+	}
+	return owner.Mark{Workspace: owner.Workspace()}
+}

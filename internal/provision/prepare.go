@@ -139,6 +139,25 @@ exit 1`
 // their configuration back as it was (see transaction.Engine.GiveBack), and their units are as enabled and as active as before.
 // Packages stay. The warnings say what stays, and why.
 func GiveBack(ctx context.Context, h host.Host, engine *transaction.Engine, user owner.Mark, services []string) (warnings []string, err error) {
+	return giveBack(ctx, h, engine, func(r Record) []string {
+		r.enter(user, slices.DeleteFunc(slices.Clone(r.Users[user.ID].Services), func(name string) bool { return slices.Contains(services, name) }))
+		return services
+	}, user)
+}
+
+// Leave gives back all services that a service node uses: those that its state knows, and those that the machine has noted, which
+// a state does not know where they could not be made ready. Without an id, a mark means all that its workspace noted: Terraform
+// keeps nothing of a tainted resource by which it would know its own.
+func Leave(ctx context.Context, h host.Host, engine *transaction.Engine, user owner.Mark, known []string) (warnings []string, err error) {
+	return giveBack(ctx, h, engine, func(r Record) []string {
+		all := slices.Concat(known, r.leave(user))
+		slices.Sort(all)
+		return slices.Compact(all)
+	}, user)
+}
+
+// giveBack gives back the services that end returns, which takes the service node's own out of the record.
+func giveBack(ctx context.Context, h host.Host, engine *transaction.Engine, end func(Record) []string, user owner.Mark) (warnings []string, err error) {
 	unlock, err := h.Lock(ctx, lockName)
 	if err != nil {
 		return nil, err
@@ -149,7 +168,7 @@ func GiveBack(ctx context.Context, h host.Host, engine *transaction.Engine, user
 		return nil, err
 	}
 	record := inv.Record.clone()
-	record.enter(user, slices.DeleteFunc(slices.Clone(record.Users[user.ID].Services), func(name string) bool { return slices.Contains(services, name) }))
+	services := end(record)
 	var unused []string
 	for _, name := range services {
 		if others := record.others(user, name); len(others) > 0 {

@@ -216,6 +216,23 @@ func TestWhatAnotherServiceNodeUsesStays(t *testing.T) {
 	}
 }
 
+// A service that could not be made ready is in no state, and the machine has noted who wanted it.
+func TestWhoLeavesLeavesWhatItsStateDoesNotKnowToo(t *testing.T) {
+	b := newBox("haproxy", "keepalived")
+	services := []string{"haproxy", "keepalived"}
+	if _, err := Prepare(t.Context(), b, mine, services, services, true); err != nil {
+		t.Fatal(err)
+	}
+	var engine transaction.Engine
+	// Of a tainted resource not even the id is known.
+	if warnings, err := Leave(t.Context(), b, &engine, owner.Mark{Workspace: mine.Workspace}, []string{"haproxy"}); err != nil || len(warnings) > 0 {
+		t.Fatalf("warnings %q, %v", warnings, err)
+	}
+	if files := b.Files(); len(files) != 0 || b.units["keepalived.service"].enabled() {
+		t.Errorf("left: %v, keepalived %+v", files, b.units["keepalived.service"])
+	}
+}
+
 func TestInventoryThatIsCutShortIsAnError(t *testing.T) {
 	whole := newBox("bind").inventory()
 	for cut := range len(whole) {

@@ -55,6 +55,19 @@ func (r Record) enter(m owner.Mark, services []string) {
 	}
 }
 
+// leave takes a service node out, with an empty id all of its workspace, and returns the services that it used.
+func (r Record) leave(m owner.Mark) []string {
+	var services []string
+	maps.DeleteFunc(r.Users, func(id string, u User) bool {
+		own := id == m.ID || m.ID == "" && u.Workspace == m.Workspace
+		if own {
+			services = append(services, u.Services...)
+		}
+		return own
+	})
+	return services
+}
+
 // others lists who else uses a service, as messages name them.
 func (r Record) others(m owner.Mark, service string) []string {
 	var found []string

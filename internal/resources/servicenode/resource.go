@@ -187,7 +187,7 @@ func (r *serviceNode) Delete(ctx context.Context, req resource.DeleteRequest, re
 	h, err := r.fleet.Host(ctx, m.ID.ValueString())
 	if err == nil {
 		var warnings []string
-		warnings, err = provision.GiveBack(ctx, h, &r.fleet.Engine, crud.RestoreClaim(ctx, req.Private, &resp.Diagnostics).Mark(), services)
+		warnings, err = provision.Leave(ctx, h, &r.fleet.Engine, crud.MarkOf(ctx, req.Private, &resp.Diagnostics), services)
 		warn(&resp.Diagnostics, &m, warnings)
 	}
 	if err != nil {
