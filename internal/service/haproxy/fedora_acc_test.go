@@ -1,7 +1,6 @@
 package haproxy_test
 
 import (
-	"context"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -110,9 +109,7 @@ func TestAccFedorasLayoutAndAPersonsFilesInConfD(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 
-	if _, err := s.engine.GiveBack(context.WithoutCancel(t.Context()), s.host, haproxy.Daemon{}); err != nil {
-		t.Error(err)
-	}
+	haproxytest.GiveBack(t, &s.engine, s.host)
 	if got := acctest.On(t, "svc-1", "cat", haproxy.ConfigPath); got != strings.TrimSpace(fedora) {
 		t.Errorf("Fedora's file did not come back:\n%s", got)
 	}

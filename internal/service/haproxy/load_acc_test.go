@@ -45,11 +45,7 @@ func newSite(t *testing.T) *site {
 		t.Fatal(err)
 	}
 	s := &site{t: t, host: h, ip: ip}
-	t.Cleanup(func() {
-		if _, err := s.engine.GiveBack(context.WithoutCancel(t.Context()), h, haproxy.Daemon{}); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { haproxytest.GiveBack(t, &s.engine, h) })
 	return s
 }
 

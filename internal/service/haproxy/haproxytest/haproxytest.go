@@ -11,6 +11,9 @@ import (
 	"testing"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
 // Gateway is the sandbox's own address on the service nodes' network: servers listen there.
@@ -61,4 +64,17 @@ func Serve(t *testing.T, name string, ready func() bool) int64 {
 	go func() { _ = srv.Serve(l) }()
 	t.Cleanup(func() { _ = srv.Close() })
 	return int64(l.Addr().(*net.TCPAddr).Port)
+}
+
+// GiveBack takes out what a test put, which has no owner, and gives the daemon back; both outlive the test's context.
+func GiveBack(t *testing.T, engine *transaction.Engine, h host.Host) {
+	t.Helper()
+	edit := transaction.Edit{Owner: "the test", Apply: haproxy.Strip, Removes: true}
+	err := engine.Commit(context.Background(), h, haproxy.Daemon{}, edit)
+	if err == nil {
+		_, err = engine.GiveBack(context.Background(), h, haproxy.Daemon{})
+	}
+	if err != nil {
+		t.Error(err)
+	}
 }
