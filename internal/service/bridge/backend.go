@@ -16,6 +16,9 @@ import (
 // with what keeps it.
 func (b Bridge) chooseBackend(managers hostnet.Managers, was Record) (string, error) {
 	at := []any{"backend"}
+	if b.Backend == "" {
+		b.Backend = hostnet.Auto // as a configuration that says nothing
+	}
 	if was.Want.ActiveBackend != "" && (b.Backend == hostnet.Auto || b.Backend == was.Want.ActiveBackend) {
 		return was.Want.ActiveBackend, nil
 	}
