@@ -56,6 +56,9 @@ resource "virtcluster_dns_zone" "internal" {
       "_etcd-server-ssl._tcp" = { SRV = [for name in keys(local.etcd) : "0 10 2380 ${name}.${var.domain}."] }
     },
   )
+
+  # The names lead to the virtual addresses, so they are there once those are.
+  depends_on = [virtcluster_vip.inside]
 }
 
 resource "virtcluster_dns_zone" "reverse" {
@@ -85,4 +88,6 @@ resource "virtcluster_dns_zone" "external" {
       "*.apps" = { A = [var.vips.outside] }
     },
   )
+
+  depends_on = [virtcluster_vip.outside]
 }

@@ -15,14 +15,15 @@ locals {
   }]...)
 }
 
+# A server that does not answer within a second is passed over: until checks have found out, its clients wait that long and get another.
 resource "virtcluster_haproxy" "service" {
   for_each = virtcluster_service_node.service
 
   service_node = each.value.id
   mode         = "tcp"
   maxconn      = 8000
-  options      = ["dontlognull"]
-  timeouts     = { connect = "5s", client = "60s", server = "60s", check = "5s" }
+  options      = ["dontlognull", "redispatch 1"]
+  timeouts     = { connect = "1s", client = "60s", server = "60s", check = "5s" }
   stats        = { address = "127.0.0.1", port = 9000 }
 }
 
@@ -33,7 +34,7 @@ resource "virtcluster_haproxy_backend" "balanced" {
   name           = each.value.name
   mode           = "tcp"
   balance        = "roundrobin"
-  default_server = { inter = "2s", fall = 2, rise = 2 }
+  default_server = { inter = "1s", fall = 2, rise = 2 }
 
   servers = {
     for name, ip in each.value.servers : name => {

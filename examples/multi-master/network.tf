@@ -12,10 +12,18 @@ resource "virtcluster_network" "management" {
   }
 }
 
-# Takes the hypervisor's interface in and moves its addresses to the bridge; a rollback is armed meanwhile.
+# Takes the hypervisor's interface in and moves its addresses to the bridge; a rollback is armed meanwhile. Whatever manages the
+# interface (NetworkManager, systemd-networkd, netplan or ifupdown) keeps the bridge over reboots.
 resource "virtcluster_external_bridge" "external" {
   name       = "kiextbr0"
   interfaces = [var.external.interface]
   addresses  = "inherit"
-  backend    = "runtime"
+  backend    = "auto"
+
+  lifecycle {
+    postcondition {
+      condition     = self.active_backend != "runtime"
+      error_message = "Nothing manages ${var.external.interface}, so the bridge would be gone after a reboot of the hypervisor: have a network manager configure the interface first."
+    }
+  }
 }

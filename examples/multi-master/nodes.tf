@@ -81,15 +81,20 @@ resource "virtcluster_node" "service" {
     },
   ]
 
+  # The machine gets the SSH host key that it is known by, where there is one for it.
   cloud_init = {
-    user_data = <<-EOT
-      #cloud-config
-      disable_root: false
-      users:
-        - name: root
-          ssh_authorized_keys:
-            - ${trimspace(file("${var.ssh_private_key_file}.pub"))}
-    EOT
+    user_data = join("\n", ["#cloud-config", yamlencode(merge(
+      {
+        disable_root = false
+        users        = [{ name = "root", ssh_authorized_keys = [trimspace(file("${var.ssh_private_key_file}.pub"))] }]
+      },
+      {
+        for name, key in var.service_host_key_files : "ssh_keys" => {
+          ed25519_private = sensitive(file(key))
+          ed25519_public  = file("${key}.pub")
+        } if name == each.key
+      },
+    ))])
   }
 
   shutdown_timeout = "60s"
@@ -100,4 +105,5 @@ resource "virtcluster_service_node" "service" {
 
   endpoint = "ssh://root@${split("/", virtcluster_node.service[each.key].network_interfaces[0].addresses[0])[0]}"
   services = ["bind", "haproxy", "keepalived"]
+  host_key = contains(keys(var.service_host_key_files), each.key) ? trimspace(file("${var.service_host_key_files[each.key]}.pub")) : null
 }

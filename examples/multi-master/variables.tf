@@ -31,6 +31,12 @@ variable "ssh_private_key_file" {
   type        = string
 }
 
+variable "service_host_key_files" {
+  description = "SSH host keys that the service nodes get and are known by: private keys by the node's name; the public half is FILE.pub. `ssh-keygen -q -t ed25519 -N '' -f FILE` makes one. Recommended: nobody else can then answer in a machine's place, and the whole plan is known. Without one, the key that a machine shows first is pinned."
+  type        = map(string)
+  default     = {}
+}
+
 variable "bootstrap" {
   description = "Whether the bootstrap node exists: true to install a cluster, false once it stands."
   type        = bool

@@ -1,3 +1,4 @@
+# A whole cluster in resources of its own. `make demo` and `make demo-all` run it.
 terraform {
   required_version = ">= 1.5"
 

@@ -1,6 +1,7 @@
 # The two virtual addresses of an OpenShift cluster on premises, as its own keepalived would hold them: the
 # same virtual router ids, states, priorities and checks. A machine whose check succeeds has 50 more than one
 # whose check fails, so an address is where the API server or the router answers, and stays there while it does.
+# CI runs it: TestAccTheOpenShiftExampleIsOpenShifts.
 terraform {
   required_providers {
     virtcluster = { source = "virtcluster/virtcluster" }
@@ -37,6 +38,7 @@ resource "virtcluster_service_node" "machine" {
 
   endpoint = "ssh://root@${each.value}"
   services = ["keepalived"]
+  host_key = lookup(var.host_keys, each.key, null)
 }
 
 resource "virtcluster_vip" "openshift" {
@@ -48,13 +50,13 @@ resource "virtcluster_vip" "openshift" {
   advert_int = 1
   auth_pass  = substr("${var.cluster}_${each.key}_vip", 0, 8) # what VRRP has room for
 
-  members = [for name, address in var.machines : {
+  members = { for name, address in var.machines : name => {
     service_node = virtcluster_service_node.machine[name].id
     interface    = var.interface
     address      = address
     priority     = 40
     state        = "BACKUP"
-  }]
+  } }
 
   track = [{ name = "check", script_content = each.value.check, interval = 1, weight = 50 }]
 }

@@ -10,6 +10,12 @@ variable "machines" {
   default     = { "okd-service-01" = "10.0.0.100", "okd-service-02" = "10.0.0.101" }
 }
 
+variable "host_keys" {
+  description = "The machines' SSH host keys by name, as fingerprints or public keys: on a machine, `ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub` prints the fingerprint. Recommended: nobody else can then answer in a machine's place, and the whole plan is known. Without one, the key of known_hosts is taken, or the one that a machine shows first."
+  type        = map(string)
+  default     = {}
+}
+
 variable "interface" {
   description = "The machines' network device in the cluster's network."
   type        = string

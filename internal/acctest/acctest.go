@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -62,15 +61,14 @@ func On(t *testing.T, machine string, argv ...string) string {
 
 // Try is On for commands that may fail.
 func Try(ctx context.Context, machine string, argv ...string) (string, error) {
-	out, err := exec.CommandContext(ctx, sandboxScript("on"), append([]string{machine}, argv...)...).CombinedOutput()
-	return strings.TrimSpace(string(out)), err
+	return runWithin(ctx, commandTime, append([]string{sandboxScript("on"), machine}, argv...)...)
 }
 
 // Reboot reboots a service node ("svc-1") and returns when it answers SSH again: its disk is as it was, and of what was
 // only in memory (processes, addresses, bridges, routes) nothing is left.
 func Reboot(t *testing.T, machine string) {
 	t.Helper()
-	if out, err := exec.CommandContext(t.Context(), sandboxScript("reboot"), machine).CombinedOutput(); err != nil {
+	if out, err := runWithin(t.Context(), 2*commandTime, sandboxScript("reboot"), machine); err != nil {
 		t.Fatalf("reboot of %s: %v: %s", machine, err, out)
 	}
 }

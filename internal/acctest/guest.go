@@ -4,9 +4,27 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"os/exec"
+	"testing"
 	"time"
 )
+
+// DebianImage puts the sandbox's Debian disk into a storage pool of a name until the test ends, and returns its path. Nothing of it
+// is copied.
+func DebianImage(t *testing.T, pool string) string {
+	t.Helper()
+	dir := "/var/lib/libvirt/" + pool
+	On(t, "hypervisor", "mkdir", dir)
+	On(t, "hypervisor", "ln", "-s", os.Getenv("SANDBOX_IMAGE"), dir+"/debian.qcow2")
+	On(t, "hypervisor", "virsh", "pool-create-as", pool, "dir", "--target", dir)
+	t.Cleanup(func() {
+		if out, err := Try(context.WithoutCancel(t.Context()), "hypervisor", "virsh", "pool-destroy", pool); err != nil {
+			t.Errorf("pool-destroy: %v: %s", err, out)
+		}
+	})
+	return dir + "/debian.qcow2"
+}
 
 // InGuest has the guest agent of a running domain run a shell script, and returns what it printed. Under the tiny image's
 // shell, commands are BusyBox's: /bin/busybox ip.

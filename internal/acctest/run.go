@@ -1,12 +1,14 @@
 package acctest
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -15,11 +17,31 @@ import (
 // of its own, so that a test's clean-up may use it.
 func Run(t *testing.T, argv ...string) string {
 	t.Helper()
-	out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput()
+	out, err := runWithin(context.Background(), commandTime, argv...)
 	if err != nil {
 		t.Fatalf("%s: %v: %s", strings.Join(argv, " "), err, out)
 	}
-	return strings.TrimSpace(string(out))
+	return out
+}
+
+// commandTime is how long one command of a test may take on a busy machine: one that hangs fails its test, not the whole run.
+const commandTime = 2 * time.Minute
+
+// runWithin runs a command and returns what it printed, trimmed. One that takes longer than a time is ended with all that it
+// started; a child of one that has ended, which keeps its output open, is not waited for.
+func runWithin(ctx context.Context, limit time.Duration, argv ...string) (string, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it took longer than %s", limit))
+	defer cancel()
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	// A command on another machine runs below nsenter, which does not pass the end on.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = 5 * time.Second
+	out, err := cmd.CombinedOutput()
+	if err != nil && ctx.Err() != nil {
+		err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
+	}
+	return strings.TrimSpace(string(out)), err
 }
 
 // Virsh is Run for virsh.

@@ -23,6 +23,9 @@ func NewState(t *testing.T) *State {
 	return &State{Dir: t.TempDir(), t: t}
 }
 
+// For is the same state for a subtest, which a failure ends instead of the test around it.
+func (s *State) For(t *testing.T) *State { return &State{Dir: s.Dir, t: t} }
+
 // Write makes the configuration, after a requirement of the provider.
 func (s *State) Write(config string) {
 	s.t.Helper()
@@ -149,4 +152,24 @@ func (s *State) Age(without map[string][]string) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
+}
+
+// HalfMade, in a resource, has its create fail when the resource is made: the state has it as tainted then.
+const HalfMade = "  provisioner \"local-exec\" { command = \"false\" }\n"
+
+// ReplaceTainted wants a tainted resource to be replaced, and to be left alone where it became somebody else's after the plan.
+// halfMade is the configuration with HalfMade in the resource at an address, and taken makes it somebody else's.
+func (s *State) ReplaceTainted(address, halfMade, config string, taken func(), words ...string) {
+	s.t.Helper()
+	s.Write(halfMade)
+	s.Refused([]string{"local-exec"}, "apply", "-auto-approve")
+	s.Write(config)
+	if out := s.Run("apply", "-auto-approve"); !strings.Contains(out, "1 added, 0 changed, 1 destroyed") {
+		s.t.Errorf("what is left of a create that failed half-way is not replaced:\n%s", out)
+	}
+	s.Settled()
+	s.Run("taint", address)
+	s.Run("plan", "-out=tainted.plan")
+	taken()
+	s.Refused(append(words, "as that of a tainted resource"), "apply", "tainted.plan")
 }

@@ -43,6 +43,17 @@ func commandLine(pid int) []string {
 // the way of a plan would stand in the way of getting rid of it.
 var Destroys = sync.OnceValue(func() bool { return destroys(Arguments()) })
 
+// DestroysAll says whether the program destroys every resource of its state, and not some that were chosen.
+var DestroysAll = sync.OnceValue(func() bool { return destroysAll(Arguments()) })
+
+func destroysAll(arguments []string) bool {
+	chosen := slices.ContainsFunc(arguments, func(argument string) bool {
+		option := strings.TrimLeft(argument, "-")
+		return option != argument && (strings.HasPrefix(option, "target") || strings.HasPrefix(option, "exclude"))
+	})
+	return destroys(arguments) && !chosen
+}
+
 func destroys(arguments []string) bool {
 	if len(arguments) < 2 {
 		return false

@@ -20,6 +20,18 @@ func TestDestroyIsToldFromEverythingElse(t *testing.T) {
 	}
 }
 
+func TestDestroyOfEverythingIsToldFromThatOfSome(t *testing.T) {
+	for command, want := range map[string]bool{
+		"terraform destroy": true, "tofu apply -destroy -auto-approve": true,
+		"terraform destroy -target=virtcluster_node.a": false, "terraform destroy --target virtcluster_node.a": false,
+		"tofu destroy -exclude=virtcluster_network.a": false, "tofu destroy -target-file=x": false, "terraform apply": false,
+	} {
+		if got := destroysAll(strings.Fields(command)); got != want {
+			t.Errorf("%q destroys everything: %v", command, got)
+		}
+	}
+}
+
 func TestOptionsAreReadInEverySpelling(t *testing.T) {
 	for _, arguments := range [][]string{{"terraform", "apply", "-state=x"}, {"terraform", "apply", "-state", "x"}, {"terraform", "apply", "--state=x"}} {
 		if got := Option(arguments, "state"); got != "x" {

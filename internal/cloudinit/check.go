@@ -111,8 +111,10 @@ func MetaData(text, instanceID, hostname string) (string, error) {
 	switch {
 	case missing.Len() == 0:
 		return text, nil
-	case len(own) == 0:
+	case text == "":
 		return missing.String(), nil
+	case len(own) == 0: // an import tells by this that something was written
+		return missing.String() + "# and nothing else\n", nil
 	}
 	// Rendered again, because what is missing cannot be put before or after every way to write a mapping.
 	rendered, err := yaml.Marshal(own)

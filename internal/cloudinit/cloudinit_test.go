@@ -102,6 +102,7 @@ func TestCheckNetworkConfig(t *testing.T) {
 func TestMetaData(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"nothing given":       {"", "instance-id: \"i\"\nlocal-hostname: \"h\"\n"},
+		"nothing in it":       {"{}", "instance-id: \"i\"\nlocal-hostname: \"h\"\n# and nothing else\n"},
 		"something else":      {"{region: eu}", "instance-id: \"i\"\nlocal-hostname: \"h\"\nregion: eu\n"},
 		"its own instance id": {"instance-id: mine\n", "local-hostname: \"h\"\ninstance-id: mine\n"},
 		"both given":          {"instance-id: mine\nlocal-hostname: me # kept\n", "instance-id: mine\nlocal-hostname: me # kept\n"},
@@ -138,5 +139,8 @@ func TestMetaDataOfAnImportedMachine(t *testing.T) {
 		if SameMetaData(text, other, "id", "host") != same {
 			t.Errorf("%q: want %t", other, same)
 		}
+	}
+	if completed, err = MetaData("{}", "id", "host"); err != nil || !SameMetaData("{}", completed, "id", "host") || !SameMetaData("# none\n", completed, "id", "host") {
+		t.Errorf("metadata of nothing are not the same as %q: %v", completed, err)
 	}
 }

@@ -3,12 +3,56 @@
 package convert
 
 import (
+	"context"
+	"fmt"
+
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// Known says that a value is there to be read: neither null nor unknown.
-func Known(v attr.Value) bool { return !v.IsNull() && !v.IsUnknown() }
+// Known says that a value is there to be read: neither null nor unknown. What is in it may be unknown.
+func Known(v interface {
+	IsNull() bool
+	IsUnknown() bool
+},
+) bool {
+	return !v.IsNull() && !v.IsUnknown()
+}
+
+// WhollyKnown says that nothing in a value is unknown. A null value is wholly known.
+func WhollyKnown(ctx context.Context, v attr.Value) bool {
+	tf, err := v.ToTerraformValue(ctx)
+	return err == nil && tf.IsFullyKnown()
+}
+
+// SpreadUnknowns returns a list, a set or a map of objects in which an object that is unknown as a whole is one whose attributes are, so that
+// all decode alike. Anything else stays as it is.
+func SpreadUnknowns(v attr.Value) attr.Value {
+	ctx := context.Background()
+	tf, err := v.ToTerraformValue(ctx)
+	if err != nil || !tf.IsKnown() || tf.IsNull() {
+		return v
+	}
+	spread, err := tftypes.Transform(tf, func(at *tftypes.AttributePath, e tftypes.Value) (tftypes.Value, error) {
+		of, object := e.Type().(tftypes.Object)
+		if len(at.Steps()) != 1 || !object || e.IsKnown() {
+			return e, nil
+		}
+		attributes := map[string]tftypes.Value{}
+		for name, t := range of.AttributeTypes {
+			attributes[name] = tftypes.NewValue(t, tftypes.UnknownValue)
+		}
+		return tftypes.NewValue(of, attributes), nil
+	})
+	if err != nil {
+		return v
+	}
+	if known, err := v.Type(ctx).ValueFromTerraform(ctx, spread); err == nil {
+		return known
+	}
+	return v
+}
 
 // Text is a text that is null where it is empty.
 func Text(s string) types.String {
@@ -16,4 +60,121 @@ func Text(s string) types.String {
 		return types.StringNull()
 	}
 	return types.StringValue(s)
+}
+
+// Elements are texts as the framework's values.
+func Elements(all []string) []attr.Value {
+	elements := make([]attr.Value, len(all))
+	for i, s := range all {
+		elements[i] = types.StringValue(s)
+	}
+	return elements
+}
+
+// Texts are the elements of a list of texts: nil where it is null or unknown, "" for an unknown element, so that every element
+// keeps its place.
+func Texts(l types.List) []string {
+	if !Known(l) {
+		return nil
+	}
+	all := make([]string, 0, len(l.Elements()))
+	for _, e := range l.Elements() {
+		s, _ := e.(types.String)
+		all = append(all, s.ValueString())
+	}
+	return all
+}
+
+// KnownTexts are the elements of a collection of texts that are known.
+func KnownTexts(v interface{ Elements() []attr.Value }) []string {
+	var all []string
+	for _, e := range v.Elements() {
+		if s, ok := e.(types.String); ok && Known(s) {
+			all = append(all, s.ValueString())
+		}
+	}
+	return all
+}
+
+// SpellList returns a list of what values are spelled as: of no values it is empty.
+func SpellList[T fmt.Stringer](values []T) types.List {
+	texts := make([]string, len(values))
+	for i, v := range values {
+		texts[i] = v.String()
+	}
+	return List(texts)
+}
+
+// SequenceElements returns the elements of a value that was written with brackets, whatever type Terraform took that for; ok is false for
+// anything else.
+func SequenceElements(v attr.Value) (elements []attr.Value, ok bool) {
+	switch l := v.(type) {
+	case types.Tuple:
+		return l.Elements(), true
+	case types.List:
+		return l.Elements(), true
+	case types.Set:
+		return l.Elements(), true
+	}
+	return nil, false
+}
+
+// List is the inverse of Texts: nil is null, and no elements are an empty list.
+func List(all []string) types.List {
+	if all == nil {
+		return types.ListNull(types.StringType)
+	}
+	return types.ListValueMust(types.StringType, Elements(all))
+}
+
+// ListOrNull is a list that is null where it has no elements.
+func ListOrNull(all []string) types.List {
+	if len(all) == 0 {
+		return types.ListNull(types.StringType)
+	}
+	return List(all)
+}
+
+// KeepList stores what was read back, in the model's own spelling where that means the same.
+func KeepList(own *types.List, got []string, same func(a, b []string) bool) {
+	if own.IsUnknown() || !same(Texts(*own), got) {
+		*own = List(got)
+	}
+}
+
+// MapTexts are the elements of a map of texts: nil where it is null or unknown, "" for an unknown element.
+func MapTexts(m types.Map) map[string]string {
+	if !Known(m) {
+		return nil
+	}
+	all := map[string]string{}
+	for k, e := range m.Elements() {
+		s, _ := e.(types.String)
+		all[k] = s.ValueString()
+	}
+	return all
+}
+
+// Map is a map of texts.
+func Map(all map[string]string) types.Map {
+	elements := make(map[string]attr.Value, len(all))
+	for k, v := range all {
+		elements[k] = types.StringValue(v)
+	}
+	return types.MapValueMust(types.StringType, elements)
+}
+
+// MapOrNull is a map that is null where it has no elements.
+func MapOrNull(all map[string]string) types.Map {
+	if len(all) == 0 {
+		return types.MapNull(types.StringType)
+	}
+	return Map(all)
+}
+
+// KeepMap stores what was read back, in the model's own spelling where that means the same.
+func KeepMap(own *types.Map, got map[string]string, same func(a, b map[string]string) bool) {
+	if own.IsUnknown() || !same(MapTexts(*own), got) {
+		*own = MapOrNull(got)
+	}
 }

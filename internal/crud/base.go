@@ -6,8 +6,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
-
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 )
 
 // Base is embedded in resources that read and write in their own way, and has what those too have in common.
@@ -15,8 +13,7 @@ type Base struct {
 	// Name and Key are what they are in a Type.
 	Name string
 	Key  []string
-	// Fleet is nil while the provider is not configured.
-	Fleet *fleet.Fleet
+	Provided
 }
 
 // Metadata implements resource.Resource.
@@ -31,7 +28,7 @@ func (b *Base) IdentitySchema(_ context.Context, _ resource.IdentitySchemaReques
 
 // Configure implements resource.ResourceWithConfigure.
 func (b *Base) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
-	b.Fleet = configured(req.ProviderData, &resp.Diagnostics)
+	b.Provided = readProvided(req.ProviderData, &resp.Diagnostics)
 }
 
 // Identify copies the key from state to the identity.

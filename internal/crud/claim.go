@@ -24,7 +24,7 @@ func loadClaim(ctx context.Context, p private, diags *diag.Diagnostics) *owner.C
 	if len(text) == 0 {
 		return nil
 	}
-	c := restore(text, diags)
+	c := parseClaim(text, diags)
 	return &c
 }
 
@@ -32,10 +32,24 @@ func loadClaim(ctx context.Context, p private, diags *diag.Diagnostics) *owner.C
 func restoreClaim(ctx context.Context, p private, diags *diag.Diagnostics) owner.Claim {
 	text, d := p.GetKey(ctx, claimKey)
 	diags.Append(d...)
-	return restore(text, diags)
+	return parseClaim(text, diags)
 }
 
-func restore(text []byte, diags *diag.Diagnostics) owner.Claim {
+// claimToDelete reads the claim that a state keeps; where it keeps none, one of what this workspace left behind, and known is
+// false. That is so at the replacement of a tainted resource, as Terraform hands over nothing of what is kept beside its
+// attributes, and at a destroy without a refresh after an upgrade from a version without claims: an import ends with a read, and
+// every read has a claim kept. Whose the thing is cannot be known then, so nothing but a mark of this workspace proves it.
+func claimToDelete(ctx context.Context, p private, diags *diag.Diagnostics) (claim owner.Claim, known bool) {
+	if kept := loadClaim(ctx, p, diags); kept != nil {
+		return *kept, true
+	}
+	return owner.OfWorkspace(), false
+}
+
+// unproven is what a destroy says of a thing that may have been a resource's own, and stays as nothing proves it.
+const unproven = ". The state has no record of whose it is, as that of a tainted resource: what carries no mark of this workspace stays"
+
+func parseClaim(text []byte, diags *diag.Diagnostics) owner.Claim {
 	c, err := owner.Restore(text)
 	if err != nil {
 		diags.AddError("Damaged state", err.Error())
@@ -43,27 +57,9 @@ func restore(text []byte, diags *diag.Diagnostics) owner.Claim {
 	return c
 }
 
-// saveClaim has the state keep the claim of a store that has one.
+// saveClaim has the state keep the claim of a store that has one, once it is one.
 func saveClaim(ctx context.Context, store any, p private, diags *diag.Diagnostics) {
-	if owned, ok := store.(Owned); ok {
+	if owned, ok := store.(Owned); ok && !owned.Claim().Anonymous() {
 		diags.Append(p.SetKey(ctx, claimKey, owned.Claim().Record())...)
 	}
-}
-
-// RestoreClaim reads the claim of a resource that reads and writes in its own way.
-func RestoreClaim(ctx context.Context, p PrivateState, diags *diag.Diagnostics) owner.Claim {
-	return restoreClaim(ctx, p, diags)
-}
-
-// SaveClaim has the state of such a resource keep its claim.
-func SaveClaim(ctx context.Context, c owner.Claim, p PrivateState, diags *diag.Diagnostics) {
-	diags.Append(p.SetKey(ctx, claimKey, c.Record())...)
-}
-
-// MarkOf is the mark of such a resource's claim; where its state keeps none, as that of a tainted one, only the workspace is known.
-func MarkOf(ctx context.Context, p PrivateState, diags *diag.Diagnostics) owner.Mark {
-	if c := loadClaim(ctx, p, diags); c != nil {
-		return c.Mark()
-	}
-	return owner.Mark{Workspace: owner.Workspace()}
 }

@@ -2,6 +2,8 @@ package crud_test
 
 import (
 	"context"
+	"encoding/base64"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -60,7 +62,12 @@ func (s *ownedBoxStore) Delete(ctx context.Context) error {
 	return s.boxStore.Delete(ctx)
 }
 
-var _ crud.Owned = (*ownedBoxStore)(nil)
+func (s *ownedBoxStore) MayCreate(context.Context) error { return s.foreign(s.claim.MayTake) }
+
+var (
+	_ crud.Owned     = (*ownedBoxStore)(nil)
+	_ crud.Previewer = (*ownedBoxStore)(nil)
+)
 
 // apply changes the box "a": nil is none.
 func apply(t *testing.T, server tfprotov6.ProviderServer, prior, planned *tfprotov6.DynamicValue, private []byte) *tfprotov6.ApplyResourceChangeResponse {
@@ -131,5 +138,63 @@ func TestACreatedThingStaysItsOwn(t *testing.T) {
 	}
 	if deleted := apply(t, server, read.NewState, null(t), read.Private); len(deleted.Diagnostics) > 0 {
 		t.Errorf("destroy: %s", text(deleted.Diagnostics))
+	}
+}
+
+// A tainted resource comes to its replacement without anything of what was kept beside its attributes.
+func TestWithoutAClaimADestroyRemovesOnlyWhatItsWorkspaceLeft(t *testing.T) {
+	for whose, mark := range map[string]owner.Mark{"a person's": {}, "another state's": {ID: "theirs", Workspace: "elsewhere"}} {
+		t.Run(whose, func(t *testing.T) {
+			s, server := serve(t)
+			s.marks = map[string]owner.Mark{"a": mark}
+			s.boxes["a"] = 7
+			deleted := apply(t, server, value(t, "shelf#a", "a", 3), null(t), nil)
+			if said := text(deleted.Diagnostics); s.boxes["a"] != 7 || len(deleted.Diagnostics) != 1 || !strings.Contains(said, `"a" stays`) || !strings.Contains(said, "tainted") {
+				t.Errorf("box %d, and %q", s.boxes["a"], said)
+			}
+		})
+	}
+	s, server := serve(t)
+	s.marks = map[string]owner.Mark{"a": {ID: "halfway", Workspace: owner.Workspace()}}
+	s.boxes["a"] = 7
+	deleted := apply(t, server, value(t, "shelf#a", "a", 3), null(t), nil)
+	if _, there := s.boxes["a"]; there || len(deleted.Diagnostics) > 0 {
+		t.Errorf("what a create of this workspace left behind: %s", text(deleted.Diagnostics))
+	}
+}
+
+// What is in the way of a create is said when planning; what a replacement replaces is not in its way, be it imported or its own.
+func TestAPlanRefusesAnothersThingAndNotTheOneThatIsReplaced(t *testing.T) {
+	plan := func(server tfprotov6.ProviderServer, private []byte) string {
+		t.Helper()
+		resp, err := server.PlanResourceChange(t.Context(), &tfprotov6.PlanResourceChangeRequest{
+			TypeName: "toy_box", PriorState: null(t), Config: value(t, nil, "a", 3), ProposedNewState: value(t, tftypes.UnknownValue, "a", 3), PriorPrivate: private,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text(resp.Diagnostics)
+	}
+	for whose, c := range map[string]struct {
+		mark    owner.Mark
+		private string
+		refused bool
+	}{
+		"a person's":                   {owner.Mark{}, "", true},
+		"another state's":              {owner.Mark{ID: "theirs", Workspace: "elsewhere"}, "", true},
+		"what a killed run left":       {owner.Mark{ID: "killed", Workspace: owner.Workspace()}, "", false},
+		"what is replaced":             {owner.Mark{ID: "mine", Workspace: "elsewhere"}, `{"id":"mine"}`, false},
+		"a person's that was imported": {owner.Mark{}, `{"id":"mine","takes":""}`, false},
+		"another's, and not replaced":  {owner.Mark{ID: "theirs", Workspace: "elsewhere"}, `{"id":"mine"}`, true},
+	} {
+		s, server := serve(t)
+		s.marks, s.boxes["a"] = map[string]owner.Mark{"a": c.mark}, 7
+		var private []byte
+		if c.private != "" {
+			private = fmt.Appendf(nil, `{"owner":%q}`, base64.StdEncoding.EncodeToString([]byte(c.private)))
+		}
+		if said := plan(server, private); strings.Contains(said, `import it as "shelf#a"`) != c.refused {
+			t.Errorf("%s: %s", whose, said)
+		}
 	}
 }

@@ -4,14 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/largemap"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
 
 // Validator is a spec that can be checked without asking any machine.
@@ -20,12 +24,14 @@ type Validator interface{ Validate() []service.Problem }
 // Problems turns problems into diagnostics at their attributes. A problem whose attribute holds something
 // unknown is dropped: the value is checked again when it is known.
 func Problems(ctx context.Context, plan tfsdk.Plan, problems []service.Problem) diag.Diagnostics {
+	return Diagnostics(slices.DeleteFunc(slices.Clone(problems), func(p service.Problem) bool { return !isKnownAt(ctx, plan, p.Path) }))
+}
+
+// Diagnostics turns problems that are known to be some into diagnostics at their attributes.
+func Diagnostics(problems []service.Problem) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, p := range problems {
 		at := AttributePath(p.Path)
-		if !known(ctx, plan, p.Path) {
-			continue
-		}
 		switch {
 		case p.Warning:
 			diags.AddAttributeWarning(at, p.Summary, DetailAt(at, p.Detail))
@@ -39,15 +45,10 @@ func Problems(ctx context.Context, plan tfsdk.Plan, problems []service.Problem) 
 }
 
 // DetailAt says where in an attribute something is wrong: Terraform points at the whole of it.
-func DetailAt(at path.Path, detail string) string {
-	if len(at.Steps()) < 2 {
-		return detail
-	}
-	return at.String() + ": " + detail
-}
+func DetailAt(at path.Path, detail string) string { return values.DetailAt(at, detail) }
 
-// warnings are what a store has to say about a change that succeeded.
-func warnings(store any) diag.Diagnostics {
+// listWarnings returns what a store has to say about a change that succeeded.
+func listWarnings(store any) diag.Diagnostics {
 	var diags diag.Diagnostics
 	if w, ok := store.(Warner); ok {
 		for _, p := range w.Warnings() {
@@ -74,8 +75,8 @@ func AttributePath(steps []any) path.Path {
 	return p
 }
 
-// known says whether the value at a problem's path, or the nearest value above it, is wholly known.
-func known(ctx context.Context, plan tfsdk.Plan, steps []any) bool {
+// isKnownAt says whether the value at a problem's path, or the nearest value above it, is wholly known.
+func isKnownAt(ctx context.Context, plan tfsdk.Plan, steps []any) bool {
 	for n := len(steps); n > 0; n-- {
 		var v attr.Value
 		if diags := plan.GetAttribute(ctx, AttributePath(steps[:n]), &v); diags.HasError() || v == nil {
@@ -85,9 +86,33 @@ func known(ctx context.Context, plan tfsdk.Plan, steps []any) bool {
 			return p.KnownAt(steps[n:]...)
 		}
 		tv, err := v.ToTerraformValue(ctx)
+		if _, dynamic := v.(types.Dynamic); dynamic && err == nil {
+			tv = valueBelow(tv, steps[n:]) // the framework finds nothing in one
+		}
 		return err != nil || tv.IsFullyKnown()
 	}
 	return plan.Raw.IsFullyKnown()
+}
+
+// valueBelow is the value at steps below another, or the nearest one above it.
+func valueBelow(v tftypes.Value, steps []any) tftypes.Value {
+	for _, step := range steps {
+		var named map[string]tftypes.Value
+		var listed []tftypes.Value
+		next, found := tftypes.Value{}, false
+		if i, place := step.(int); place {
+			if found = v.IsKnown() && v.As(&listed) == nil && i < len(listed); found {
+				next = listed[i]
+			}
+		} else if v.IsKnown() && v.As(&named) == nil {
+			next, found = named[fmt.Sprint(step)]
+		}
+		if !found {
+			return v
+		}
+		v = next
+	}
+	return v
 }
 
 // Diagnostic is an error as Terraform shows it: at its attribute, and saying where in it, where it belongs to one.
@@ -98,7 +123,7 @@ func Diagnostic(summary string, err error) diag.Diagnostic {
 	return diag.NewErrorDiagnostic(summary, err.Error())
 }
 
-// Failure is a diagnostic in the provider's form: `Cannot update HAProxy backend "api"`, then the error.
-func Failure(verb, what string, err error) diag.Diagnostic {
+// NewFailure returns a diagnostic in the provider's form: `Cannot update HAProxy backend "api"`, then the error.
+func NewFailure(verb, what string, err error) diag.Diagnostic {
 	return Diagnostic(fmt.Sprintf("Cannot %s %s", verb, what), err)
 }

@@ -22,7 +22,7 @@ func TestAFailureSaysWhereItBelongs(t *testing.T) {
 		"in a list, wrapped":  {fmt.Errorf("change it: %w", service.At([]any{"members", 1}, refused)), "members[1]", "members[1]: change it: refused"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := Failure("update", `node "n"`, c.err)
+			d := NewFailure("update", `node "n"`, c.err)
 			at := ""
 			if placed, ok := d.(diag.DiagnosticWithPath); ok {
 				at = placed.Path().String()

@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 )
 
 // Source describes a data source with the model M: what is its own; all else is alike for all.
@@ -16,8 +17,10 @@ type Source[M any] struct {
 	// Name is the type's name without the provider's prefix: "haproxy_status".
 	Name   string
 	Schema schema.Schema
+	// Within is set where what the configuration says is enough to read it: nothing outside is asked.
+	Within bool
 	// Read completes the model, which has the configuration in it.
-	Read func(ctx context.Context, f *fleet.Fleet, m *M) diag.Diagnostics
+	Read func(ctx context.Context, p Provided, m *M) diag.Diagnostics
 }
 
 // NewSource makes the data source.
@@ -25,7 +28,7 @@ func NewSource[M any](s Source[M]) datasource.DataSource { return &source[M]{Sou
 
 type source[M any] struct {
 	Source[M]
-	fleet *fleet.Fleet
+	provided Provided
 }
 
 func (s *source[M]) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
@@ -37,40 +40,62 @@ func (s *source[M]) Schema(_ context.Context, _ datasource.SchemaRequest, resp *
 }
 
 func (s *source[M]) Configure(_ context.Context, req datasource.ConfigureRequest, resp *datasource.ConfigureResponse) {
-	s.fleet = configured(req.ProviderData, &resp.Diagnostics)
+	s.provided = readProvided(req.ProviderData, &resp.Diagnostics)
 }
 
 func (s *source[M]) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
 	var m M
 	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
-	if s.fleet == nil {
+	if s.provided.Fleet == nil {
 		resp.Diagnostics.AddError("Provider is not configured", fleet.ErrUnknown.Error())
 	}
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	resp.Diagnostics.Append(s.Source.Read(ctx, s.fleet, &m)...)
+	if s.provided.Fleet.Offline() && !s.Within {
+		resp.Diagnostics.AddError("Cannot read virtcluster_"+s.Name, fleet.ErrOffline.Error()+
+			", or, in a test, give what would be read: override_data { target = data.virtcluster_"+s.Name+".NAME, values = { … } }, each on a line of its own.")
+		return
+	}
+	resp.Diagnostics.Append(s.Source.Read(ctx, s.provided, &m)...)
 	if !resp.Diagnostics.HasError() {
 		resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 	}
 }
 
-// configured is what the provider hands to its resources and data sources; nil while it is not configured.
-func configured(data any, diags *diag.Diagnostics) *fleet.Fleet {
-	if data == nil {
-		return nil
+// Provided is what the provider hands to its resources and data sources. Both are nil while it is not configured.
+type Provided struct {
+	// Fleet has the connections.
+	Fleet *fleet.Fleet
+	// Registry has what the running plan holds. It knows no connections, and they do not know it.
+	Registry *planregistry.Registry
+}
+
+// RefuseOffline refuses what would change something while the provider is offline, and says whether it did: `Cannot create node "a"`.
+func (p Provided) RefuseOffline(verb, what string, diags *diag.Diagnostics) bool {
+	if p.Fleet == nil || !p.Fleet.Offline() {
+		return false
 	}
-	f, ok := data.(*fleet.Fleet)
+	diags.AddError(fmt.Sprintf("Cannot %s %s", verb, what), fleet.ErrOffline.Error()+".")
+	return true
+}
+
+// readProvided reads it from a request.
+func readProvided(data any, diags *diag.Diagnostics) Provided {
+	if data == nil {
+		return Provided{}
+	}
+	p, ok := data.(Provided)
 	if !ok {
 		diags.AddError("Unexpected provider data", fmt.Sprintf("got %T", data))
 	}
-	return f
+	return p
 }
 
-// Cannot is what Read returns for an error: `Cannot read network "okd"`.
-func Cannot(what string, err error) diag.Diagnostics {
+// NewReadFailures returns the diagnostics of a Read that failed, none for no error: `Cannot read network "okd"`.
+func NewReadFailures(what string, err error) diag.Diagnostics {
 	if err == nil {
 		return nil
 	}
-	return diag.Diagnostics{Failure("read", what, err)}
+	return diag.Diagnostics{NewFailure("read", what, err)}
 }

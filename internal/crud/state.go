@@ -11,13 +11,16 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/identityschema"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 )
 
-// keep makes state what a store returned. After an error that is no *Unfinished it keeps nothing: what there was is still so.
-func (r *typed[M, S]) keep(
-	ctx context.Context, store Store[S], m *M, got S, err error, state *tfsdk.State, identity *tfsdk.ResourceIdentity, private private, diags *diag.Diagnostics,
+// keepResult makes state what a store returned; before is the plan, or the state until now. After an error that is no *Unfinished it keeps nothing: what there was is still so.
+func (r *typed[M, S]) keepResult(
+	ctx context.Context, store Store[S], m *M, got S, err error, before tftypes.Value, state *tfsdk.State, identity *tfsdk.ResourceIdentity, private private, diags *diag.Diagnostics,
 ) {
-	diags.Append(warnings(store)...)
+	diags.Append(listWarnings(store)...)
 	unfinished, made := errors.AsType[*Unfinished](err)
 	if err != nil && !made {
 		return
@@ -32,12 +35,14 @@ func (r *typed[M, S]) keep(
 	setServing(m, store)
 	r.SetID(m, r.ID(m))
 	diags.Append(state.Set(ctx, m)...)
+	r.restoreEmpty(ctx, state, before, private, diags)
 	r.identify(ctx, *state, identity, diags)
 }
 
 // IdentitySchema offers the key attributes as the resource identity (Terraform and OpenTofu from 1.12).
 func (r *typed[M, S]) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
 	resp.IdentitySchema = IdentitySchema(r.Key...)
+	resp.IdentitySchema.Version = r.version()
 }
 
 // IdentitySchema is an identity of root string attributes.
@@ -52,6 +57,13 @@ func IdentitySchema(key ...string) identityschema.Schema {
 
 func (r *typed[M, S]) identify(ctx context.Context, state tfsdk.State, identity *tfsdk.ResourceIdentity, diags *diag.Diagnostics) {
 	diags.Append(Identify(ctx, state, identity, r.Key...)...)
+	if r.ImportID == nil || identity == nil || diags.HasError() {
+		return
+	}
+	var m M
+	if diags.Append(state.Get(ctx, &m)...); !diags.HasError() {
+		diags.Append(identity.SetAttribute(ctx, path.Root("id"), r.ImportID(&m))...)
+	}
 }
 
 // Identify copies the key attributes from state to the identity; a CLI without identities has none.
@@ -68,12 +80,40 @@ func Identify(ctx context.Context, state tfsdk.State, identity *tfsdk.ResourceId
 	return diags
 }
 
+// importedKey is where private state says that a resource was imported and not read yet.
+const importedKey = "imported"
+
+// restoreEmpty has the state say empty where null would be another way of saying the same; before is the plan or the state until now.
+func (r *typed[M, S]) restoreEmpty(ctx context.Context, state *tfsdk.State, before tftypes.Value, private private, diags *diag.Diagnostics) {
+	text, d := private.GetKey(ctx, importedKey)
+	diags.Append(d...)
+	if state.Raw.IsNull() || diags.HasError() {
+		return
+	}
+	imported := string(text) == "true"
+	if err := restoreEmpty(ctx, state, before, imported); err != nil {
+		diags.AddError("Cannot read "+r.Noun, err.Error())
+	}
+	if imported {
+		diags.Append(private.SetKey(ctx, importedKey, []byte("false"))...)
+	}
+}
+
 // ImportState takes the id, or the identity from an import block.
 func (r *typed[M, S]) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+	if r.provided.RefuseOffline("import", fmt.Sprintf("%s %q", r.Noun, req.ID), &resp.Diagnostics) {
+		return
+	}
+	if resp.Private != nil {
+		resp.Diagnostics.Append(resp.Private.SetKey(ctx, importedKey, []byte("true"))...)
+	}
 	if req.ID == "" && req.Identity != nil {
 		for _, name := range r.Key {
 			var v types.String
 			resp.Diagnostics.Append(req.Identity.GetAttribute(ctx, path.Root(name), &v)...)
+			if !v.IsNull() {
+				v = types.StringValue(host.ShortenReferences(v.ValueString())) // one of a version before, perhaps
+			}
 			resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root(name), v)...)
 		}
 		return
@@ -85,7 +125,7 @@ func (r *typed[M, S]) ImportState(ctx context.Context, req resource.ImportStateR
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	if err := r.Split(&m, req.ID); err != nil {
+	if err := r.Split(&m, host.ShortenReferences(req.ID)); err != nil {
 		resp.Diagnostics.AddError(fmt.Sprintf("Cannot import %s %q", r.Noun, req.ID), err.Error())
 		return
 	}

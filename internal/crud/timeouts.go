@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
 // TimeoutsAttribute is the attribute "timeouts" of every resource that has one: the durations in it must leave some time.
@@ -65,6 +66,9 @@ func Timeout(ctx context.Context, v timeouts.Value, operation string, fallback t
 	read := map[string]func(context.Context, time.Duration) (time.Duration, diag.Diagnostics){
 		"create": v.Create, "read": v.Read, "update": v.Update, "delete": v.Delete,
 	}[operation]
+	if text, written := v.Attributes()[operation].(types.String); !written || text.IsNull() || text.IsUnknown() {
+		return fallback // without a line in the log, which the module would write at every call
+	}
 	limit, d := read(ctx, fallback)
 	diags.Append(d...)
 	if limit <= 0 { // of a state that a version before Timeouts wrote: with it, nothing could be read or destroyed any more

@@ -16,7 +16,6 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/sshhost"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
@@ -35,6 +34,10 @@ type Config struct {
 	HypervisorsUnknown bool
 	// SSH holds the defaults for every SSH connection.
 	SSH sshhost.Options
+	// SSHUnknown is set when they are not known yet: no machine can be reached by SSH.
+	SSHUnknown bool
+	// Offline is set when nothing outside may be asked.
+	Offline bool
 }
 
 // Fleet is what every resource gets from the provider.
@@ -42,20 +45,17 @@ type Fleet struct {
 	config Config
 	// Engine runs the service side's transactions.
 	Engine transaction.Engine
-	// Registry is what the running plan holds. It knows no connections, and they do not know it.
-	planregistry.Registry
-	// HAProxyTrials has the machines' own checkers look at what the running plan would write for HAProxy.
-	HAProxyTrials planregistry.Trials[func(transaction.Tree) error]
 
 	mu          sync.Mutex
 	hypervisors map[string]*hypervisor.Client
-	hosts       map[string]host.Host // by endpoint in canonical form
+	hosts       map[string]host.Host // by reference
+	coming      map[string]bool      // references of machines that are still to be made ready
 	ssh         *sshhost.Pool
 }
 
 // New makes a fleet that has connected to nothing yet.
 func New(config Config) *Fleet {
-	return &Fleet{config: config, hypervisors: map[string]*hypervisor.Client{}, hosts: map[string]host.Host{}}
+	return &Fleet{config: config, hypervisors: map[string]*hypervisor.Client{}, hosts: map[string]host.Host{}, coming: map[string]bool{}}
 }
 
 // URI returns the libvirt URI of a hypervisor by its name in the provider's `hypervisors`; "" is the
@@ -90,6 +90,9 @@ func (f *Fleet) Hypervisor(_ context.Context, name string) (*hypervisor.Client, 
 	if err != nil {
 		return nil, err
 	}
+	if f.config.SSHUnknown && strings.Contains(uri, "ssh://") {
+		return nil, ErrUnknown
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if c, ok := f.hypervisors[uri]; ok {
@@ -99,8 +102,22 @@ func (f *Fleet) Hypervisor(_ context.Context, name string) (*hypervisor.Client, 
 	if err != nil {
 		return nil, err
 	}
+	if f.config.Offline {
+		return nil, ErrOffline
+	}
 	f.hypervisors[uri] = c
 	return c, nil
+}
+
+// Known returns all hypervisors that may be asked by now, by their names; "" is the provider's own.
+func (f *Fleet) Known(ctx context.Context) map[string]*hypervisor.Client {
+	all := map[string]*hypervisor.Client{}
+	for _, name := range f.Names() {
+		if c, err := f.Hypervisor(ctx, name); err == nil { // the resources on it say what is wrong with it
+			all[name] = c
+		}
+	}
+	return all
 }
 
 // HostOf returns the endpoint of the machine that a hypervisor runs on, as its URI says: one that is reached over a

@@ -18,6 +18,12 @@ func (f *Fleet) FreshHost(ctx context.Context, endpoint string) (host.Host, erro
 	if e.Scheme != host.SSH {
 		return f.Host(ctx, endpoint) // there is no connection that could be lost
 	}
+	if f.config.Offline {
+		return nil, ErrOffline
+	}
+	if f.config.SSHUnknown {
+		return nil, ErrUnknown
+	}
 	pool := sshhost.NewPool(f.config.SSH)
 	h := &freshHost{Host: pool.Host(sshhost.FromEndpoint(e)), pool: pool}
 	if err := h.Connect(ctx); err != nil {

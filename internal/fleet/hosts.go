@@ -22,6 +22,12 @@ func (f *Fleet) Host(ctx context.Context, endpoint string) (host.Host, error) {
 	if err != nil {
 		return nil, err
 	}
+	if e.Scheme == host.SSH && f.config.SSHUnknown {
+		return nil, ErrUnknown
+	}
+	if f.config.Offline {
+		return nil, ErrOffline
+	}
 	var agent agenthost.Agent
 	if e.Scheme == host.Agent {
 		hv, err := f.Hypervisor(ctx, e.Host)
@@ -32,8 +38,11 @@ func (f *Fleet) Host(ctx context.Context, endpoint string) (host.Host, error) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if h, ok := f.hosts[e.String()]; ok {
-		return h, nil
+	if h, ok := f.hosts[e.Reference()]; ok {
+		return h, narrow(h, e)
+	}
+	if f.coming[e.Reference()] && isPlanning(ctx) {
+		return nil, &ComingError{Machine: e.Machine()}
 	}
 	var h host.Host
 	switch e.Scheme {
@@ -44,8 +53,16 @@ func (f *Fleet) Host(ctx context.Context, endpoint string) (host.Host, error) {
 	default:
 		h = f.pool().Host(sshhost.FromEndpoint(e))
 	}
-	f.hosts[e.String()] = h
+	f.hosts[e.Reference()] = h
 	return h, nil
+}
+
+// narrow has a machine that is known already show what an endpoint says of its host key, where that says more.
+func narrow(h host.Host, e host.Endpoint) error {
+	if pinned, ok := h.(*sshhost.Host); ok && e.HostKey != "" {
+		return pinned.Narrow(e.HostKey)
+	}
+	return nil
 }
 
 // pool is what all SSH connections have in common. The mutex is held.
@@ -56,7 +73,7 @@ func (f *Fleet) pool() *sshhost.Pool {
 	return f.ssh
 }
 
-// Close ends all connections to machines.
+// Close ends all connections, to machines and to hypervisors.
 func (f *Fleet) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -67,30 +84,39 @@ func (f *Fleet) Close() error {
 		}
 	}
 	clear(f.hosts)
+	for _, c := range f.hypervisors {
+		c.Close()
+	}
+	clear(f.hypervisors)
 	if f.ssh != nil {
 		errs = append(errs, f.ssh.Close())
 	}
 	return errors.Join(errs...)
 }
 
-// Meet connects to a machine that may not be known yet, and pins it: the id it returns is the endpoint with
-// the fingerprint of the host key, and a Host by that id accepts no other key. hostKey is what `host_key`
-// takes, "" for whatever known_hosts says or, where it says nothing, the key that the machine shows.
-func (f *Fleet) Meet(ctx context.Context, endpoint, hostKey string) (id string, h host.Host, err error) {
-	e, err := host.ParseEndpoint(endpoint)
-	if err != nil {
-		return "", nil, err
+// Meet connects to a machine that may not be known yet, and pins it: the endpoint that it returns has the whole fingerprint of the
+// host key, where there is one, and the Host accepts no other key. hostKey is what `host_key` takes, "" for whatever the endpoint
+// says, or known_hosts, or, where neither says anything, the key that the machine shows.
+func (f *Fleet) Meet(ctx context.Context, endpoint, hostKey string) (e host.Endpoint, h host.Host, err error) {
+	if e, err = host.ParseEndpoint(endpoint); err != nil {
+		return e, nil, err
 	}
 	if e.Scheme != host.SSH {
 		h, err := f.Host(ctx, endpoint)
 		if err == nil {
 			_, err = h.Run(ctx, host.Cmd{Argv: []string{"true"}, Repeatable: true})
 		}
-		return e.String(), h, err
+		return e, h, err
+	}
+	if f.config.Offline {
+		return host.Endpoint{}, nil, ErrOffline
+	}
+	if f.config.SSHUnknown {
+		return host.Endpoint{}, nil, ErrUnknown
 	}
 	if hostKey != "" {
-		if e.HostKey, err = sshhost.Fingerprint(hostKey); err != nil {
-			return "", nil, err
+		if e.HostKey, err = sshhost.WholePin(hostKey); err != nil {
+			return e, nil, err
 		}
 	}
 	target := sshhost.FromEndpoint(e)
@@ -102,16 +128,16 @@ func (f *Fleet) Meet(ctx context.Context, endpoint, hostKey string) (id string, 
 		_, err = met.Run(ctx, host.Cmd{Argv: []string{"true"}, Repeatable: true})
 	}
 	if err != nil {
-		return "", nil, errors.Join(err, met.Close())
+		return e, nil, errors.Join(err, met.Close())
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if known, ok := f.hosts[e.String()]; ok {
-		return e.String(), known, met.Close()
+	if known, ok := f.hosts[e.Reference()]; ok {
+		return e, known, errors.Join(narrow(known, e), met.Close())
 	}
-	f.hosts[e.String()] = met
+	f.hosts[e.Reference()] = met
 	tflog.Info(ctx, fmt.Sprintf("pinned the host key of %s: %s", met, e.HostKey))
-	return e.String(), met, nil
+	return e, met, nil
 }
 
 // Temporary says of an error to reach a machine whether it may pass by itself, and whether soon or never: a

@@ -17,7 +17,10 @@ func TestOneMachineIsOneHostHoweverItIsSpelled(t *testing.T) {
 	for _, spellings := range [][]string{
 		{"local:", "local:///"},
 		{"ssh://root@10.0.0.100", "ssh://root@10.0.0.100:22/"},
-		{"ssh://a?host_key=SHA256:x/y", "ssh://a?host_key=SHA256%3Ax%2Fy"},
+		{ // with what this version and those before it carry of the host key
+			"ssh://a?host_key=uNi-ztksCsDhcc0_", "ssh://a?host_key=SHA256%3AuNi%2BztksCsDhcc0%2F9e8BrrQXVUpKZIDTMczCvj3tD2s",
+			"ssh://a?host_key=SHA256:uNi+ztksCsDhcc0/9e8BrrQXVUpKZIDTMczCvj3tD2s", "ssh://a?host_key=uNi-ztksCsDhcc0_9e8B",
+		},
 		{"qemu-ga:///okd-service-01"},
 	} {
 		first, err := f.Host(t.Context(), spellings[0])
@@ -34,6 +37,53 @@ func TestOneMachineIsOneHostHoweverItIsSpelled(t *testing.T) {
 	two, _ := f.Host(t.Context(), "ssh://root@10.0.0.100?proxy_jump=b")
 	if one == two || one.String() == two.String() {
 		t.Errorf("two machines with one address behind two gateways are %q and %q", one, two)
+	}
+}
+
+func TestAMachineThatIsStillToBeMadeReadyIsNotAskedWhilePlanning(t *testing.T) {
+	f := New(Config{URI: "test:///default"})
+	defer f.Close()
+	const short, whole = "ssh://a?host_key=uNi-ztksCsDhcc0_", "ssh://a?host_key=SHA256:uNi+ztksCsDhcc0/9e8BrrQXVUpKZIDTMczCvj3tD2s"
+	f.Await(short)
+	_, err := f.Host(Planning(t.Context()), whole)
+	coming, isComing := errors.AsType[*ComingError](err)
+	if !isComing || coming.Machine != "a" || !errors.Is(err, ErrUnknown) {
+		t.Errorf("got %v", err)
+	}
+	for name, get := range map[string]func() error{
+		"another machine": func() error { _, err := f.Host(Planning(t.Context()), "ssh://b?host_key=uNi-ztksCsDhcc0_"); return err },
+		"not planning":    func() error { _, err := f.Host(t.Context(), short); return err },
+	} {
+		if err := get(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	// A machine that something else asked is there, and so is this one.
+	f.Await("ssh://b?host_key=uNi-ztksCsDhcc0_")
+	f.Await("local:")
+	if _, err := f.Host(Planning(t.Context()), "local:"); err != nil {
+		t.Error(err)
+	}
+	if _, err := f.Host(Planning(t.Context()), "ssh://b?host_key=uNi-ztksCsDhcc0_"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTwoMachinesWhoseKeysBeginAlikeAreTwo(t *testing.T) {
+	f := New(Config{URI: "test:///default"})
+	defer f.Close()
+	one, err1 := f.Host(t.Context(), "ssh://a?host_key=uNi-ztksCsDhcc0_")
+	two, err2 := f.Host(t.Context(), "ssh://b?host_key=uNi-ztksCsDhcc0_")
+	other, err3 := f.Host(t.Context(), "ssh://a?host_key=uNi-ztksCsDhcc0-")
+	if one == two || one == other || errors.Join(err1, err2, err3) != nil {
+		t.Errorf("%v %v %v, %v", one, two, other, errors.Join(err1, err2, err3))
+	}
+	// Two keys of one machine that differ in what a reference leaves out are a contradiction, not one machine.
+	if _, err := f.Host(t.Context(), "ssh://a?host_key=uNi-ztksCsDhcc0_9e8BrrQXVUpKZIDTMczCvj3tD2s"); err != nil {
+		t.Fatal(err)
+	}
+	if h, err := f.Host(t.Context(), "ssh://a?host_key=uNi-ztksCsDhcc0_AAAArrQXVUpKZIDTMczCvj3tD2s"); err == nil || !strings.Contains(err.Error(), "two host keys") {
+		t.Errorf("%v, %v", h, err)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/function"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/hostsfile"
 )
@@ -111,14 +112,11 @@ func texts(v attr.Value) ([]string, error) {
 		return texts(v.UnderlyingValue())
 	case types.String:
 		elements = []attr.Value{v}
-	case types.List:
-		elements = v.Elements()
-	case types.Tuple:
-		elements = v.Elements()
-	case types.Set:
-		elements = v.Elements()
 	default:
-		return nil, errors.New("write a string or a list of strings")
+		var list bool
+		if elements, list = convert.SequenceElements(v); !list {
+			return nil, errors.New("write a string or a list of strings")
+		}
 	}
 	var all []string
 	for _, e := range elements {

@@ -43,7 +43,7 @@ func (ignitionMerge) Run(ctx context.Context, req function.RunRequest, resp *fun
 		return
 	}
 	if len(configs) == 0 {
-		resp.Error = function.NewFuncError("There is nothing to merge: write one or more Ignition configurations.")
+		resp.Error = function.NewFuncError("There is nothing to merge: write one or more Ignition configurations")
 		return
 	}
 	newest := ""

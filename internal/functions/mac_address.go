@@ -39,9 +39,9 @@ func (macAddress) Run(ctx context.Context, req function.RunRequest, resp *functi
 	}
 	switch {
 	case name == "":
-		resp.Error = function.NewArgumentFuncError(0, "The name is empty: write the node's name.")
+		resp.Error = function.NewArgumentFuncError(0, "The name is empty: write the node's name")
 	case index < 0:
-		resp.Error = function.NewArgumentFuncError(1, "The index is negative: the first interface has 0.")
+		resp.Error = function.NewArgumentFuncError(1, "The index is negative: the first interface has 0")
 	default:
 		resp.Error = resp.Result.Set(ctx, alloc.MAC(name, int(index)).String())
 	}

@@ -40,7 +40,7 @@ func (podCIDR) Run(ctx context.Context, req function.RunRequest, resp *function.
 	}
 	network, err := netip.ParsePrefix(cidr)
 	if err != nil {
-		resp.Error = function.NewArgumentFuncError(0, fmt.Sprintf("%q is no network: write an address and a prefix length, such as 10.128.0.0/14.", cidr))
+		resp.Error = function.NewArgumentFuncError(0, fmt.Sprintf("%q is no network: write an address and a prefix length, such as 10.128.0.0/14", cidr))
 		return
 	}
 	// Which argument is at fault shows by whether its neighbour works: index 0 always exists.

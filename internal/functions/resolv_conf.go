@@ -46,13 +46,13 @@ func (resolvConf) Run(ctx context.Context, req function.RunRequest, resp *functi
 		return
 	}
 	if n := len(nameservers); n == 0 || n > maxNameservers {
-		resp.Error = function.NewArgumentFuncError(0, fmt.Sprintf("There are %d name servers: write one to %d, because resolvers read no more.", n, maxNameservers))
+		resp.Error = function.NewArgumentFuncError(0, fmt.Sprintf("There are %d name servers: write one to %d, because resolvers read no more", n, maxNameservers))
 		return
 	}
 	var b strings.Builder
 	for _, domain := range search {
 		if !hostsfile.HostName.MatchString(strings.TrimSuffix(domain, ".")) {
-			resp.Error = function.NewArgumentFuncError(1, fmt.Sprintf("%q is no domain.", domain))
+			resp.Error = function.NewArgumentFuncError(1, fmt.Sprintf("%q is no domain", domain))
 			return
 		}
 	}
@@ -63,7 +63,7 @@ func (resolvConf) Run(ctx context.Context, req function.RunRequest, resp *functi
 		addr, err := netip.ParseAddr(text)
 		// A zone names a network device, which only makes sense for an address of one link.
 		if err != nil || addr.Zone() != "" && (!addr.IsLinkLocalUnicast() || !device.MatchString(addr.Zone())) {
-			resp.Error = function.NewArgumentFuncError(0, fmt.Sprintf("%q is no address: write one such as 10.0.0.100, without a port, or fe80::1%%eth0.", text))
+			resp.Error = function.NewArgumentFuncError(0, fmt.Sprintf("%q is no address: write one such as 10.0.0.100, without a port, or fe80::1%%eth0", text))
 			return
 		}
 		fmt.Fprintf(&b, "nameserver %s\n", addr)

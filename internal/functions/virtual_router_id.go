@@ -51,19 +51,19 @@ func (virtualRouterID) Run(ctx context.Context, req function.RunRequest, resp *f
 	var id int
 	switch {
 	case cluster == "":
-		resp.Error = function.NewArgumentFuncError(0, "The cluster's name is empty.")
+		resp.Error = function.NewArgumentFuncError(0, "The cluster's name is empty")
 	case role != "api" && role != "ingress":
-		resp.Error = function.NewArgumentFuncError(1, fmt.Sprintf("There is no role %q: write \"api\" or \"ingress\".", role))
+		resp.Error = function.NewArgumentFuncError(1, fmt.Sprintf("There is no role %q: write \"api\" or \"ingress\"", role))
 	case len(formulas) > 1:
-		resp.Error = function.NewArgumentFuncError(3, "An id has one formula: leave out what follows it.")
+		resp.Error = function.NewArgumentFuncError(3, "An id has one formula: leave out what follows it")
 	case formula == "current":
 		id = alloc.VirtualRouterID(cluster, role)
 	case formula == "masked":
 		if id = alloc.MaskedVirtualRouterID(cluster, role); id == 0 {
-			resp.Error = function.NewArgumentFuncError(0, fmt.Sprintf("The first formula gives %s-%s the id 0, which VRRP does not have: OpenShift could not run a cluster of this name then.", cluster, role))
+			resp.Error = function.NewArgumentFuncError(0, fmt.Sprintf("The first formula gives %s-%s the id 0, which VRRP does not have: OpenShift could not run a cluster of this name then", cluster, role))
 		}
 	default:
-		resp.Error = function.NewArgumentFuncError(2, fmt.Sprintf("There is no formula %q: write \"current\" or \"masked\".", formula))
+		resp.Error = function.NewArgumentFuncError(2, fmt.Sprintf("There is no formula %q: write \"current\" or \"masked\"", formula))
 	}
 	if resp.Error == nil {
 		resp.Error = resp.Result.Set(ctx, int64(id))

@@ -31,8 +31,8 @@ type Endpoint struct {
 	User, Host string
 	Port       int
 	ProxyJump  string
-	// HostKey is the fingerprint that the machine's host key must have: "SHA256:…".
-	HostKey string
+	// HostKey is what the fingerprint of the machine's host key must begin with; "" where the endpoint does not say.
+	HostKey Pin
 	// Domain is the virtual machine that the guest agent runs in.
 	Domain string
 }
@@ -102,9 +102,8 @@ func parseSSH(u *url.URL) (Endpoint, error) {
 			e.ProxyJump = values[0]
 		case key == "host_key":
 			// A plus sign that was not escaped arrives as a space.
-			e.HostKey = strings.ReplaceAll(values[0], " ", "+")
-			if !strings.HasPrefix(e.HostKey, "SHA256:") {
-				return e, errors.New("host_key is a fingerprint: SHA256:…")
+			if e.HostKey, err = ParsePin(strings.ReplaceAll(values[0], " ", "+")); err != nil {
+				return e, fmt.Errorf("host_key %q: %w", values[0], err)
 			}
 		default:
 			return e, fmt.Errorf("unknown parameter %q: an endpoint has proxy_jump and host_key", key)
@@ -138,16 +137,20 @@ func (e Endpoint) String() string {
 	if e.User != "" {
 		u.User = url.User(e.User)
 	}
-	query := url.Values{}
-	if e.ProxyJump != "" {
-		query.Set("proxy_jump", e.ProxyJump)
-	}
+	var query []string
 	if e.HostKey != "" {
-		query.Set("host_key", e.HostKey)
+		query = append(query, "host_key="+string(e.HostKey))
 	}
-	u.RawQuery = query.Encode()
+	if e.ProxyJump != "" {
+		query = append(query, "proxy_jump="+plainQuery.Replace(url.QueryEscape(e.ProxyJump)))
+	}
+	u.RawQuery = strings.Join(query, "&")
 	return u.String()
 }
+
+// plainQuery takes escapes away that a query does without (RFC 3986 section 3.4). A slash keeps its own: a list of references
+// is taken apart where "ssh://" begins.
+var plainQuery = strings.NewReplacer("%40", "@", "%3A", ":", "%2C", ",")
 
 // Machine names the machine in messages: "root@10.0.0.100", "localhost", "okd-service-01". The way is part
 // of the name: behind two gateways there may be two machines with one address.

@@ -11,19 +11,21 @@ import (
 
 func TestEndpointsHaveOneCanonicalForm(t *testing.T) {
 	for text, want := range map[string]string{
-		"ssh://10.0.0.100":                       "ssh://10.0.0.100",
-		"ssh://root@10.0.0.100:22/":              "ssh://root@10.0.0.100",
-		"ssh://root@Node.Example:2222":           "ssh://root@node.example:2222",
-		"ssh://root@[2001:db8:0::1]":             "ssh://root@[2001:db8::1]",
-		"ssh://root@[2001:db8::1]:2222":          "ssh://root@[2001:db8::1]:2222",
-		"ssh://a?proxy_jump=u@b:23,c":            "ssh://a?proxy_jump=u%40b%3A23%2Cc",
-		"ssh://a?host_key=SHA256:a/b+c":          "ssh://a?host_key=SHA256%3Aa%2Fb%2Bc",
-		"ssh://a?host_key=SHA256%3Aa%2Fb%2Bc":    "ssh://a?host_key=SHA256%3Aa%2Fb%2Bc",
-		"ssh://a?proxy_jump=b&host_key=SHA256:x": "ssh://a?host_key=SHA256%3Ax&proxy_jump=b",
-		"local:":                                 "local:",
-		"local:///":                              "local:",
-		"qemu-ga:///okd-service-01":              "qemu-ga:///okd-service-01",
-		"qemu-ga://kvm2/okd-service-01":          "qemu-ga://kvm2/okd-service-01",
+		"ssh://10.0.0.100":                   "ssh://10.0.0.100",
+		"ssh://root@10.0.0.100:22/":          "ssh://root@10.0.0.100",
+		"ssh://root@Node.Example:2222":       "ssh://root@node.example:2222",
+		"ssh://root@[2001:db8:0::1]":         "ssh://root@[2001:db8::1]",
+		"ssh://root@[2001:db8::1]:2222":      "ssh://root@[2001:db8::1]:2222",
+		"ssh://a?proxy_jump=u@b:23,c":        "ssh://a?proxy_jump=u@b:23,c",
+		"ssh://a?proxy_jump=u%40b%3A23%2Cc":  "ssh://a?proxy_jump=u@b:23,c",
+		"ssh://a?proxy_jump=ssh://u@b,c%26d": "ssh://a?proxy_jump=ssh:%2F%2Fu@b,c%26d",
+		"ssh://a?host_key=" + printed:        "ssh://a?host_key=uNi-ztksCsDhcc0_9e8BrrQXVUpKZIDTMczCvj3tD2s",
+		"ssh://a?host_key=SHA256%3AuNi%2BztksCsDhcc0%2F9e8BrrQXVUpKZIDTMczCvj3tD2s": "ssh://a?host_key=uNi-ztksCsDhcc0_9e8BrrQXVUpKZIDTMczCvj3tD2s",
+		"ssh://a?proxy_jump=b&host_key=uNi-ztksCsDhcc0_":                            "ssh://a?host_key=uNi-ztksCsDhcc0_&proxy_jump=b",
+		"local:":                        "local:",
+		"local:///":                     "local:",
+		"qemu-ga:///okd-service-01":     "qemu-ga:///okd-service-01",
+		"qemu-ga://kvm2/okd-service-01": "qemu-ga://kvm2/okd-service-01",
 	} {
 		e, err := ParseEndpoint(text)
 		if err != nil || e.String() != want {
@@ -51,6 +53,8 @@ func TestBadEndpointsSayWhatToWrite(t *testing.T) {
 		"ssh://h?proxyjump=x":               "proxy_jump",
 		"ssh://h?proxy_jump=a&proxy_jump=b": "twice",
 		"ssh://h?host_key=MD5:aa":           "fingerprint",
+		"ssh://h?host_key=uNi-ztksCsDhcc0":  "16",
+		"ssh://h?host_key=":                 "16",
 		"ssh://-oProxyCommand=x":            "write ssh://",
 		"local:x":                           "nothing after",
 		"qemu-ga://okd-service-01":          "qemu-ga:///DOMAIN",
@@ -67,8 +71,15 @@ func TestIDsOfServiceNodesCanBePartOfOtherIDs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := Endpoint{
 			Scheme: SSH, Host: "10.0.0.100", User: rapid.StringMatching(`[a-z]*`).Draw(t, "user"),
-			Port:    rapid.IntRange(23, 65535).Draw(t, "port"),
-			HostKey: "SHA256:" + rapid.StringMatching(`[A-Za-z0-9+/]{43}`).Draw(t, "key"),
+			Port: rapid.IntRange(23, 65535).Draw(t, "port"),
+		}
+		fingerprint := "SHA256:" + rapid.StringMatching(`[A-Za-z0-9+/]{43}`).Draw(t, "key")
+		var err error
+		if e.HostKey, err = ParsePin(fingerprint); err != nil {
+			t.Fatal(err)
+		}
+		if short, err := ParseEndpoint(e.Reference()); err != nil || len(short.HostKey) != pinLength || !short.HostKey.Matches(fingerprint) || strings.Contains(e.Reference(), "%") {
+			t.Fatalf("%q: %q, %v", e.Reference(), short, err)
 		}
 		id := e.String()
 		if rest, _ := strings.CutPrefix(id, "ssh://"); strings.ContainsAny(rest, "/#+") {

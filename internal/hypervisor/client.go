@@ -42,7 +42,7 @@ func New(uri string, ssh sshhost.Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	remote, err := t.remote(ssh)
+	remote, err := t.parseRemoteMachine(ssh)
 	if err != nil {
 		return nil, fmt.Errorf("invalid libvirt URI %q: %w", uri, err)
 	}

@@ -28,8 +28,8 @@ type attempt struct {
 	err  error
 }
 
-// conn returns the live connection, and makes one where there is none. It fails with *UnreachableError.
-func (c *Client) conn(ctx context.Context) (*libvirt.Libvirt, error) {
+// getConnection returns the live connection, and makes one where there is none. It fails with *UnreachableError.
+func (c *Client) getConnection(ctx context.Context) (*libvirt.Libvirt, error) {
 	c.mu.Lock()
 	if c.live != nil && c.live.IsConnected() {
 		defer c.mu.Unlock()
@@ -53,8 +53,8 @@ func (c *Client) conn(ctx context.Context) (*libvirt.Libvirt, error) {
 
 // connect makes the connection for all who wait on the attempt.
 func (c *Client) connect(ctx context.Context, a *attempt) {
-	a.err = c.patiently(ctx, func() (err error) {
-		a.live, err = c.open(ctx)
+	a.err = c.retryConnect(ctx, func() (err error) {
+		a.live, err = c.openConnection(ctx)
 		return err
 	})
 	c.mu.Lock()
@@ -63,8 +63,8 @@ func (c *Client) connect(ctx context.Context, a *attempt) {
 	close(a.done)
 }
 
-// patiently makes an attempt to connect, and again for a while where the hypervisor was there before.
-func (c *Client) patiently(ctx context.Context, attempt func() error) error {
+// retryConnect makes an attempt to connect, and again for a while where the hypervisor was there before.
+func (c *Client) retryConnect(ctx context.Context, attempt func() error) error {
 	c.mu.Lock()
 	patience := time.Duration(0)
 	if c.connected {
@@ -88,19 +88,19 @@ func (c *Client) patiently(ctx context.Context, attempt func() error) error {
 	return err
 }
 
-// open makes a connection that nobody shares; streams use one each, so that a slow reader does not hold up
+// openConnection makes a connection that nobody shares; streams use one each, so that a slow reader does not hold up
 // the calls of others. Whoever opens it disconnects it.
-func (c *Client) open(ctx context.Context) (*libvirt.Libvirt, error) {
+func (c *Client) openConnection(ctx context.Context) (*libvirt.Libvirt, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.attemptTimeout())
 	defer cancel()
 	start := time.Now()
 	raw, address, err := c.target.dial(ctx, c.remote)
 	if err != nil {
-		return nil, c.unreachable(ctx, address, err)
+		return nil, c.newUnreachableError(ctx, address, err)
 	}
 	l, err := handshake(ctx, raw, c.target.remoteURI)
 	if err != nil {
-		return nil, c.unreachable(ctx, address, err)
+		return nil, c.newUnreachableError(ctx, address, err)
 	}
 	tflog.Debug(ctx, "connected to hypervisor", map[string]any{"uri": c.uri, "address": address, "ms": time.Since(start).Milliseconds()})
 	return l, nil
@@ -127,16 +127,16 @@ func handshake(ctx context.Context, raw net.Conn, remoteURI string) (*libvirt.Li
 	return l, nil
 }
 
-// reason prefers the deadline to the closed connection that it left behind.
-func reason(ctx context.Context, err error) error {
+// deadlineOr prefers the deadline to the closed connection that it left behind.
+func deadlineOr(ctx context.Context, err error) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return fmt.Errorf("no answer in time: %w", err)
 	}
 	return err
 }
 
-// drop forgets a connection that broke, so that the next call makes a new one.
-func (c *Client) drop(l *libvirt.Libvirt) {
+// forgetConnection forgets a connection that broke, so that the next call makes a new one.
+func (c *Client) forgetConnection(l *libvirt.Libvirt) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.live == l {
@@ -160,31 +160,31 @@ func callIdempotent[T any](ctx context.Context, c *Client, what string, fn func(
 func calls[T any](ctx context.Context, c *Client, what string, again bool, fn func(*libvirt.Libvirt) (T, error)) (T, error) {
 	var none T
 	for round := 0; ; round++ {
-		l, err := c.conn(ctx)
+		l, err := c.getConnection(ctx)
 		if err != nil {
 			return none, fmt.Errorf("%s: %w", what, err)
 		}
-		got, err := abandonable(ctx, l, fn)
+		got, err := runAbandonable(ctx, l, fn)
 		for err != nil && c.awaitDaemon(ctx, err) {
-			got, err = abandonable(ctx, l, fn)
+			got, err = runAbandonable(ctx, l, fn)
 		}
 		switch {
 		case err == nil:
 			return got, nil
 		case ctx.Err() != nil:
 			return none, fmt.Errorf("%s on hypervisor %s: %w", what, c.uri, context.Cause(ctx))
-		case !broken(err):
-			return none, explain(what, err)
+		case !breaksConnection(err):
+			return none, explainError(what, err)
 		}
-		c.drop(l)
-		if round > 0 || !again && !unsent(err) {
+		c.forgetConnection(l)
+		if round > 0 || !again && !isUnsent(err) {
 			return none, &BrokenError{URI: c.uri, What: what, Err: err}
 		}
 	}
 }
 
-// abandonable runs fn, and leaves it behind when the context ends first: go-libvirt's calls know no context.
-func abandonable[T any](ctx context.Context, l *libvirt.Libvirt, fn func(*libvirt.Libvirt) (T, error)) (T, error) {
+// runAbandonable runs fn, and leaves it behind when the context ends first: go-libvirt's calls know no context.
+func runAbandonable[T any](ctx context.Context, l *libvirt.Libvirt, fn func(*libvirt.Libvirt) (T, error)) (T, error) {
 	type result struct {
 		got T
 		err error
@@ -203,7 +203,7 @@ func abandonable[T any](ctx context.Context, l *libvirt.Libvirt, fn func(*libvir
 	}
 }
 
-// act is a call without a result.
-func act(fn func(*libvirt.Libvirt) error) func(*libvirt.Libvirt) (struct{}, error) {
+// withoutResult is a call without a result.
+func withoutResult(fn func(*libvirt.Libvirt) error) func(*libvirt.Libvirt) (struct{}, error) {
 	return func(l *libvirt.Libvirt) (struct{}, error) { return struct{}{}, fn(l) }
 }

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"path/filepath"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -33,22 +32,7 @@ type cutter struct {
 
 func (c *cutter) client(t *testing.T) *Client {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "sock")
-	listener, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = listener.Close() })
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go c.pass(conn)
-		}
-	}()
-	client, err := New("qemu:///system?socket="+path, sshhost.Options{})
+	client, err := New("qemu:///system?socket="+serveSocket(t, c.pass), sshhost.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,8 +19,8 @@ type refusals struct {
 	run map[string]struct{ first, last time.Time } // by the daemon's socket
 }
 
-// since is when the present run of refusals began. A refusal long after the last one begins another.
-func (r *refusals) since(socket string, now time.Time) time.Time {
+// noteRefusal is when the present run of refusals began. A refusal long after the last one begins another.
+func (r *refusals) noteRefusal(socket string, now time.Time) time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.run == nil {
@@ -38,9 +38,9 @@ func (r *refusals) since(socket string, now time.Time) time.Time {
 // daemonSocket is the socket of a modular daemon in libvirt's words.
 var daemonSocket = regexp.MustCompile(`virt[a-z]+d-sock\b`)
 
-// refusing names the socket of the daemon behind virtqemud or virtproxyd that refuses to be connected to, as one does
+// refusingSocket names the socket of the daemon behind virtqemud or virtproxyd that refuses to be connected to, as one does
 // that is being restarted; "" for any other error. One that is not installed has no socket, and is not meant.
-func refusing(err error) string {
+func refusingSocket(err error) string {
 	e, ok := errors.AsType[libvirt.Error](err)
 	if !ok || libvirt.ErrorNumber(e.Code) != libvirt.ErrSystemError || !strings.Contains(e.Message, "refused") {
 		return ""
@@ -51,8 +51,8 @@ func refusing(err error) string {
 // awaitDaemon says whether a call is to be made again, after a pause, because the daemon that it is for restarts. The
 // call did not reach it.
 func (c *Client) awaitDaemon(ctx context.Context, err error) bool {
-	socket := refusing(err)
-	if socket == "" || time.Since(c.refusals.since(socket, time.Now())) > restartPatience {
+	socket := refusingSocket(err)
+	if socket == "" || time.Since(c.refusals.noteRefusal(socket, time.Now())) > restartPatience {
 		return false
 	}
 	tflog.Warn(ctx, "waiting for a daemon of the hypervisor to come back", map[string]any{"uri": c.uri, "reason": err.Error()})

@@ -41,7 +41,7 @@ func TestADaemonThatStaysAwayIsWaitedForOnce(t *testing.T) {
 		{0, 0}, {19 * time.Second, 0}, {38 * time.Second, 0}, // all that is asked meanwhile fails at once
 		{70 * time.Second, 70 * time.Second}, // another restart
 	} {
-		if got := r.since("virtnetworkd-sock", start.Add(c.at)).Sub(start); got != c.since {
+		if got := r.noteRefusal("virtnetworkd-sock", start.Add(c.at)).Sub(start); got != c.since {
 			t.Errorf("at %s it refuses since %s", c.at, got)
 		}
 	}

@@ -19,14 +19,14 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/sshhost"
 )
 
-// unreachable makes the error of an attempt to connect.
-func (c *Client) unreachable(ctx context.Context, address string, err error) error {
-	return &UnreachableError{URI: c.uri, Address: address, Err: reason(ctx, err), Remedy: c.target.remedy(err)}
+// newUnreachableError makes the error of an attempt to connect.
+func (c *Client) newUnreachableError(ctx context.Context, address string, err error) error {
+	return &UnreachableError{URI: c.uri, Address: address, Err: deadlineOr(ctx, err), Remedy: c.target.findRemedy(err)}
 }
 
-// remedy is the way out of a failure to connect, in one sentence without its full stop; "" where nothing better is known
+// findRemedy returns the way out of a failure to connect, in one sentence without its full stop; "" where nothing better is known
 // than what the error says itself.
-func (t target) remedy(err error) string {
+func (t target) findRemedy(err error) string {
 	if _, ok := errors.AsType[*sshhost.HostKeyError](err); ok {
 		return "" // it says it
 	}
@@ -75,7 +75,7 @@ func (t target) remedyOfSocket(err error) string {
 		return "Add this user to the group libvirt (sudo usermod -aG libvirt $USER, and log in again), or run Terraform as root"
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
 		return "Start libvirt (sudo systemctl start libvirtd, or virtqemud.socket where it has modular daemons), install it, or correct the URI: one of another machine has a host, as in qemu+ssh://root@kvm1/system"
-	case hungUp(err), timedOut(err):
+	case isHungUp(err), isTimeout(err):
 		return "See what libvirt says (journalctl -u libvirtd -u virtqemud), and restart it where it hangs"
 	}
 	return ""
@@ -92,7 +92,7 @@ func (t target) remedyOfSSH(err error) string {
 		return "See that the machine runs, that sshd listens there, and that the host, the port and the machines to jump through are right, in the URI, in `ssh` of the provider and in ~/.ssh/config"
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
 		return "Name a file that can be read, by keyfile= in the URI or by `ssh` of the provider"
-	case hungUp(err), timedOut(err):
+	case isHungUp(err), isTimeout(err):
 		return "See what libvirt there says (journalctl -u libvirtd -u virtqemud), and restart it where it hangs"
 	}
 	return ""
@@ -125,20 +125,20 @@ func (t target) remedyOfNetwork(err error) string {
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return fmt.Sprintf("Let libvirt listen there (systemctl start libvirtd-%[1]s.socket, or virtproxyd-%[1]s.socket where it has modular daemons), correct the port in the URI, or use qemu+ssh", t.transport)
-	case timedOut(err), errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
+	case isTimeout(err), errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
 		return "See that the machine runs, that its address is right, and that no firewall is between; connect_timeout in `ssh` of the provider gives it more time"
-	case hungUp(err):
+	case isHungUp(err):
 		return "See that it is libvirt which listens there, and what it says (journalctl -u libvirtd -u virtproxyd)"
 	}
 	return ""
 }
 
-func timedOut(err error) bool {
+func isTimeout(err error) bool {
 	return errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, syscall.ETIMEDOUT)
 }
 
-// hungUp says that something listens which is gone before it has said anything. go-libvirt's answer to it is EINVAL.
-func hungUp(err error) bool {
+// isHungUp says that something listens which is gone before it has said anything. go-libvirt's answer to it is EINVAL.
+func isHungUp(err error) bool {
 	return slices.ContainsFunc([]error{io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, syscall.ECONNRESET, syscall.EPIPE, syscall.EINVAL, libvirt.ErrInterrupted},
 		func(sign error) bool { return errors.Is(err, sign) })
 }

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"net"
 	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -58,7 +57,7 @@ func TestAFailureToConnectNamesTheWayOut(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := parsed.remedy(fmt.Errorf("wrapped: %w", c.err))
+		got := parsed.findRemedy(fmt.Errorf("wrapped: %w", c.err))
 		if !strings.Contains(got, c.want) || (c.want == "") != (got == "") || strings.HasSuffix(got, ".") {
 			t.Errorf("%s, %v: %q does not say %q", c.uri, c.err, got, c.want)
 		}
@@ -66,21 +65,7 @@ func TestAFailureToConnectNamesTheWayOut(t *testing.T) {
 }
 
 func TestTheWayOutIsPartOfTheError(t *testing.T) {
-	hangingUp := filepath.Join(t.TempDir(), "sock")
-	listener, err := net.Listen("unix", hangingUp)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = listener.Close() })
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			_ = conn.Close()
-		}
-	}()
+	hangingUp := serveSocket(t, func(conn net.Conn) { _ = conn.Close() })
 	for socket, want := range map[string]string{"/nowhere/sock": "no such file or directory. Start libvirt", hangingUp: "journalctl -u libvirtd"} {
 		c := newClient(t, "qemu:///system?socket="+socket)
 		_, err := call(t.Context(), c, "read version", version)

@@ -32,11 +32,27 @@ type daemon struct {
 
 func (d *daemon) serve(t *testing.T) (uri string) {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "sock")
+	return "qemu:///system?socket=" + serveSocket(t, func(conn net.Conn) {
+		d.connections.Add(1)
+		d.talk(conn)
+	})
+}
+
+// serveSocket listens on a socket of its own until the test ends, and answers each connection; it returns the socket's path.
+func serveSocket(t *testing.T, answer func(net.Conn)) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "sock")
 	listener, err := net.Listen("unix", path)
 	if err != nil {
 		t.Fatal(err)
 	}
+	serveListener(t, listener, answer)
+	return path
+}
+
+// serveListener answers each connection until the test ends.
+func serveListener(t *testing.T, listener net.Listener, answer func(net.Conn)) {
+	t.Helper()
 	t.Cleanup(func() { _ = listener.Close() })
 	go func() {
 		for {
@@ -44,11 +60,9 @@ func (d *daemon) serve(t *testing.T) (uri string) {
 			if err != nil {
 				return
 			}
-			d.connections.Add(1)
-			go d.talk(conn)
+			go answer(conn)
 		}
 	}()
-	return "qemu:///system?socket=" + path
 }
 
 func (d *daemon) talk(conn net.Conn) {
@@ -81,7 +95,7 @@ func (d *daemon) talk(conn net.Conn) {
 	}
 }
 
-// refusal is libvirt's error message on the wire.
+// daemonError is libvirt's error message on the wire.
 func refusal(code uint32, message string) []byte {
 	out := binary.BigEndian.AppendUint32(nil, code)
 	out = append(out, 0, 0, 0, 10, 0, 0, 0, 1)

@@ -34,9 +34,9 @@ var domainStates = map[libvirt.DomainState]string{
 	libvirt.DomainCrashed: "crashed", libvirt.DomainPmsuspended: "pmsuspended",
 }
 
-// domainRef addresses a domain by its UUID alone, which is all that libvirt's daemon looks at, so that no
+// newDomainRef addresses a domain by its UUID alone, which is all that libvirt's daemon looks at, so that no
 // call is spent on a lookup.
-func domainRef(uuid string) (libvirt.Domain, error) {
+func newDomainRef(uuid string) (libvirt.Domain, error) {
 	raw, err := hex.DecodeString(strings.ReplaceAll(uuid, "-", ""))
 	if err != nil || len(raw) != libvirt.UUIDBuflen {
 		return libvirt.Domain{}, fmt.Errorf("%q is not a UUID", uuid)
@@ -44,21 +44,21 @@ func domainRef(uuid string) (libvirt.Domain, error) {
 	return libvirt.Domain{Name: uuid, UUID: libvirt.UUID(raw), ID: -1}, nil
 }
 
-// uuidText spells a UUID as libvirt does.
-func uuidText(u libvirt.UUID) string {
+// formatUUID spells a UUID as libvirt does.
+func formatUUID(u libvirt.UUID) string {
 	h := hex.EncodeToString(u[:])
 	return strings.Join([]string{h[:8], h[8:12], h[12:16], h[16:20], h[20:]}, "-")
 }
 
 // IsUUID says whether a text is a UUID, so that it cannot be taken for a name.
 func IsUUID(text string) bool {
-	_, err := domainRef(text)
+	_, err := newDomainRef(text)
 	return err == nil && len(text) == len("00000000-0000-0000-0000-000000000000")
 }
 
 // Domain reads a domain by its UUID. The error is ErrNotFound where libvirt knows none.
 func (c *Client) Domain(ctx context.Context, uuid string) (*Domain, error) {
-	ref, err := domainRef(uuid)
+	ref, err := newDomainRef(uuid)
 	if err != nil {
 		return nil, err
 	}
@@ -169,10 +169,10 @@ func (c *Client) UndefineDomain(ctx context.Context, uuid string) error {
 
 // onDomain makes a call that may be made twice.
 func (c *Client) onDomain(ctx context.Context, uuid, verb string, fn func(*libvirt.Libvirt, libvirt.Domain) error) error {
-	ref, err := domainRef(uuid)
+	ref, err := newDomainRef(uuid)
 	if err != nil {
 		return err
 	}
-	_, err = callIdempotent(ctx, c, fmt.Sprintf("%s domain %s", verb, uuid), act(func(l *libvirt.Libvirt) error { return fn(l, ref) }))
+	_, err = callIdempotent(ctx, c, fmt.Sprintf("%s domain %s", verb, uuid), withoutResult(func(l *libvirt.Libvirt) error { return fn(l, ref) }))
 	return err
 }

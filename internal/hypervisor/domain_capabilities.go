@@ -13,7 +13,7 @@ import (
 func (c *Client) DomainCapabilities(ctx context.Context, virtualisation, chipset string) (*libvirtxml.DomainCaps, error) {
 	what := fmt.Sprintf("ask what the hypervisor offers to a machine of type %s and chipset %q", virtualisation, chipset)
 	text, err := callIdempotent(ctx, c, what, func(l *libvirt.Libvirt) (string, error) {
-		return l.ConnectGetDomainCapabilities(nil, libvirt.OptString{"x86_64"}, optString(chipset), optString(virtualisation), 0)
+		return l.ConnectGetDomainCapabilities(nil, libvirt.OptString{"x86_64"}, toOptString(chipset), toOptString(virtualisation), 0)
 	})
 	if err != nil {
 		return nil, err
@@ -28,12 +28,12 @@ func (c *Client) DomainCapabilities(ctx context.Context, virtualisation, chipset
 // HostModelFeatures are all features of the processor that the hypervisor offers as "host-model"; none where it does not
 // offer that. The capabilities name a processor and only what differs from it: AMD's all have svm, so it is not listed.
 func (c *Client) HostModelFeatures(ctx context.Context, caps *libvirtxml.DomainCaps) ([]string, error) {
-	text, err := hostModel(caps)
+	text, err := renderHostModel(caps)
 	if text == "" || err != nil {
 		return nil, err
 	}
 	expanded, err := callIdempotent(ctx, c, "ask for the features of the hypervisor's processor", func(l *libvirt.Libvirt) (string, error) {
-		return l.ConnectBaselineHypervisorCPU(nil, libvirt.OptString{"x86_64"}, optString(caps.Machine), optString(caps.Domain),
+		return l.ConnectBaselineHypervisorCPU(nil, libvirt.OptString{"x86_64"}, toOptString(caps.Machine), toOptString(caps.Domain),
 			[]string{text}, uint32(libvirt.ConnectBaselineCPUExpandFeatures))
 	})
 	if err != nil {
@@ -52,8 +52,8 @@ func (c *Client) HostModelFeatures(ctx context.Context, caps *libvirtxml.DomainC
 	return all, nil
 }
 
-// hostModel renders the processor of mode "host-model" for libvirt to expand; "" where it is not offered.
-func hostModel(caps *libvirtxml.DomainCaps) (string, error) {
+// renderHostModel renders the processor of mode "host-model" for libvirt to expand; "" where it is not offered.
+func renderHostModel(caps *libvirtxml.DomainCaps) (string, error) {
 	if caps.CPU == nil {
 		return "", nil
 	}
@@ -93,7 +93,7 @@ func (c *Client) HostMemory(ctx context.Context) (uint64, error) {
 	})
 }
 
-func optString(s string) libvirt.OptString {
+func toOptString(s string) libvirt.OptString {
 	if s == "" {
 		return nil
 	}

@@ -14,14 +14,14 @@ func TestTheHypervisorsOwnProcessorIsAskedAbout(t *testing.T) {
 			{Name: "host-model", Supported: supported, Models: []libvirtxml.DomainCapsCPUModel{{Name: "EPYC"}}, Vendor: "AMD", Features: []libvirtxml.DomainCapsCPUFeature{{Policy: "disable", Name: "svm"}}},
 		}}}
 	}
-	got, err := hostModel(caps("yes"))
+	got, err := renderHostModel(caps("yes"))
 	for _, want := range []string{"<model>EPYC</model>", `policy="disable" name="svm"`} {
 		if err != nil || !strings.Contains(got, want) {
 			t.Errorf("it lacks %s: %v\n%s", want, err, got)
 		}
 	}
 	for name, c := range map[string]*libvirtxml.DomainCaps{"not offered": caps("no"), "nothing known": {}} {
-		if got, err := hostModel(c); got != "" || err != nil {
+		if got, err := renderHostModel(c); got != "" || err != nil {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
 	}

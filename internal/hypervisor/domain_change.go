@@ -11,8 +11,8 @@ import (
 	"libvirt.org/go/libvirtxml"
 )
 
-// impact is on what runs and on what the next start uses; a stopped domain has only the latter.
-func impact(live bool) libvirt.DomainModificationImpact {
+// chooseImpact returns the impact on what runs and on what the next start uses; a stopped domain has only the latter.
+func chooseImpact(live bool) libvirt.DomainModificationImpact {
 	if live {
 		return libvirt.DomainAffectLive | libvirt.DomainAffectConfig
 	}
@@ -22,14 +22,14 @@ func impact(live bool) libvirt.DomainModificationImpact {
 // SetDomainMemory sets the memory that the guest is left with, within the domain's maximum.
 func (c *Client) SetDomainMemory(ctx context.Context, uuid string, mib int64, live bool) error {
 	return c.onDomain(ctx, uuid, fmt.Sprintf("set the memory to %d MiB of", mib), func(l *libvirt.Libvirt, ref libvirt.Domain) error {
-		return l.DomainSetMemoryFlags(ref, uint64(mib)<<10, uint32(impact(live)))
+		return l.DomainSetMemoryFlags(ref, uint64(mib)<<10, uint32(chooseImpact(live)))
 	})
 }
 
 // SetDomainVCPUs sets the number of vCPUs, within the domain's maximum. Taking one away needs the guest's consent.
 func (c *Client) SetDomainVCPUs(ctx context.Context, uuid string, n int64, live bool) error {
 	return c.onDomain(ctx, uuid, fmt.Sprintf("set the vCPUs to %d of", n), func(l *libvirt.Libvirt, ref libvirt.Domain) error {
-		return l.DomainSetVcpusFlags(ref, uint32(n), uint32(impact(live)))
+		return l.DomainSetVcpusFlags(ref, uint32(n), uint32(chooseImpact(live)))
 	})
 }
 
@@ -45,7 +45,7 @@ func (c *Client) UseVCPUs(ctx context.Context, uuid string, n int64) error {
 		if refused == nil || Code(refused) == 0 || time.Now().After(deadline) {
 			return refused
 		}
-		if err := sleep(ctx, 500*time.Millisecond); err != nil {
+		if err := waitFor(ctx, 500*time.Millisecond); err != nil {
 			return fmt.Errorf("wait for the guest of domain %s to see its vCPUs: %w", uuid, err)
 		}
 	}
@@ -70,7 +70,7 @@ func (c *Client) SetDomainAutostart(ctx context.Context, uuid string, on bool) e
 func (c *Client) SetDomainMetadata(ctx context.Context, uuid, prefix, namespace, element string, live bool) error {
 	return c.onDomain(ctx, uuid, "set metadata of", func(l *libvirt.Libvirt, ref libvirt.Domain) error {
 		return l.DomainSetMetadata(ref, int32(libvirt.DomainMetadataElement), libvirt.OptString{element},
-			libvirt.OptString{prefix}, libvirt.OptString{namespace}, impact(live))
+			libvirt.OptString{prefix}, libvirt.OptString{namespace}, chooseImpact(live))
 	})
 }
 
@@ -80,12 +80,12 @@ func (c *Client) AttachDevice(ctx context.Context, uuid string, device any, live
 	if err != nil {
 		return fmt.Errorf("cannot render device: %w", err)
 	}
-	ref, err := domainRef(uuid)
+	ref, err := newDomainRef(uuid)
 	if err != nil {
 		return err
 	}
-	_, err = call(ctx, c, fmt.Sprintf("attach device to domain %s", uuid), act(func(l *libvirt.Libvirt) error {
-		return l.DomainAttachDeviceFlags(ref, string(text), uint32(impact(live)))
+	_, err = call(ctx, c, fmt.Sprintf("attach device to domain %s", uuid), withoutResult(func(l *libvirt.Libvirt) error {
+		return l.DomainAttachDeviceFlags(ref, string(text), uint32(chooseImpact(live)))
 	}))
 	return err
 }
@@ -97,7 +97,7 @@ func (c *Client) UpdateDevice(ctx context.Context, uuid string, device any, live
 		return fmt.Errorf("cannot render device: %w", err)
 	}
 	return c.onDomain(ctx, uuid, "update device of", func(l *libvirt.Libvirt, ref libvirt.Domain) error {
-		return l.DomainUpdateDeviceFlags(ref, string(text), libvirt.DomainDeviceModifyFlags(impact(live)))
+		return l.DomainUpdateDeviceFlags(ref, string(text), libvirt.DomainDeviceModifyFlags(chooseImpact(live)))
 	})
 }
 
@@ -134,7 +134,7 @@ func (c *Client) DetachDevice(ctx context.Context, uuid string, device any, has 
 				return refused
 			}
 		}
-		if err := sleep(ctx, 200*time.Millisecond); err != nil {
+		if err := waitFor(ctx, 200*time.Millisecond); err != nil {
 			return fmt.Errorf("the guest did not let go of the device: %w", cmp.Or(refused, err))
 		}
 	}
@@ -149,7 +149,7 @@ func (c *Client) ResizeDomainDisk(ctx context.Context, uuid, disk string, bytes 
 
 // DomainDiskCapacity is a disk's size in bytes as the guest sees it, of a running or a stopped domain.
 func (c *Client) DomainDiskCapacity(ctx context.Context, uuid, disk string) (uint64, error) {
-	ref, err := domainRef(uuid)
+	ref, err := newDomainRef(uuid)
 	if err != nil {
 		return 0, err
 	}

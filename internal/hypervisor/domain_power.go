@@ -14,7 +14,7 @@ import (
 // guest crashed where libvirt was told to keep that (on_crash = preserve): its process is there, and of no use.
 func (c *Client) StartDomain(ctx context.Context, uuid string) error {
 	return c.onDomain(ctx, uuid, "start", func(l *libvirt.Libvirt, ref libvirt.Domain) error {
-		err := start(l, ref)
+		err := startDomain(l, ref)
 		if err == nil {
 			return nil
 		}
@@ -26,7 +26,7 @@ func (c *Client) StartDomain(ctx context.Context, uuid string) error {
 	})
 }
 
-func start(l *libvirt.Libvirt, ref libvirt.Domain) error {
+func startDomain(l *libvirt.Libvirt, ref libvirt.Domain) error {
 	state, _, err := l.DomainGetState(ref, 0)
 	if err != nil {
 		return err
@@ -119,14 +119,14 @@ func (c *Client) shutDown(ctx context.Context, uuid string, grace time.Duration)
 				tflog.Debug(ctx, "the guest cannot be asked to shut down", map[string]any{"domain": uuid, "reason": err.Error()})
 			}
 		}
-		if err := sleep(ctx, min(250*time.Millisecond, time.Until(deadline))); err != nil {
+		if err := waitFor(ctx, min(250*time.Millisecond, time.Until(deadline))); err != nil {
 			return false, fmt.Errorf("wait for domain %s to shut down: %w", uuid, err)
 		}
 	}
 }
 
 func (c *Client) domainState(ctx context.Context, uuid string) (libvirt.DomainState, error) {
-	ref, err := domainRef(uuid)
+	ref, err := newDomainRef(uuid)
 	if err != nil {
 		return 0, err
 	}
@@ -136,8 +136,8 @@ func (c *Client) domainState(ctx context.Context, uuid string) (libvirt.DomainSt
 	})
 }
 
-// sleep waits, or returns the context's error when that ends first.
-func sleep(ctx context.Context, d time.Duration) error {
+// waitFor waits, or returns the context's error when that ends first.
+func waitFor(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

@@ -88,8 +88,8 @@ func (e *BrokenError) Error() string {
 
 func (e *BrokenError) Unwrap() error { return e.Err }
 
-// explain wraps an error of go-libvirt for the call that it ended.
-func explain(what string, err error) error {
+// explainError wraps an error of go-libvirt for the call that it ended.
+func explainError(what string, err error) error {
 	if e, ok := errors.AsType[libvirt.Error](err); ok {
 		return &Error{What: what, Code: int(e.Code), Message: e.Message}
 	}
@@ -99,22 +99,22 @@ func explain(what string, err error) error {
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-// unsent says that a call failed because the connection was closed before anything was sent: go-libvirt
+// isUnsent says that a call failed because the connection was closed before anything was sent: go-libvirt
 // answers with EINVAL then.
-func unsent(err error) bool { return errors.Is(err, syscall.EINVAL) || closedBehind(err) }
+func isUnsent(err error) bool { return errors.Is(err, syscall.EINVAL) || isClosedBehind(err) }
 
-// closedBehind says that virtqemud has lost the daemon that answers such calls, as when virtnetworkd was
+// isClosedBehind says that virtqemud has lost the daemon that answers such calls, as when virtnetworkd was
 // restarted: it keeps one connection to each for every client, and makes no other for as long as the client
 // stays (measured with libvirt 11.3). libvirt has no code for it but that of any internal error, so its words
 // must tell.
-func closedBehind(err error) bool {
+func isClosedBehind(err error) bool {
 	e, ok := errors.AsType[libvirt.Error](err)
 	return ok && libvirt.ErrorNumber(e.Code) == libvirt.ErrInternalError && strings.Contains(e.Message, "client socket is closed")
 }
 
-// broken says that the connection is of no further use.
-func broken(err error) bool {
-	if closedBehind(err) {
+// breaksConnection says that the connection is of no further use.
+func breaksConnection(err error) bool {
+	if isClosedBehind(err) {
 		return true
 	}
 	if _, libvirtSaid := errors.AsType[libvirt.Error](err); libvirtSaid {
@@ -123,7 +123,7 @@ func broken(err error) bool {
 	if _, network := errors.AsType[net.Error](err); network {
 		return true
 	}
-	return unsent(err) || slices.ContainsFunc([]error{
+	return isUnsent(err) || slices.ContainsFunc([]error{
 		libvirt.ErrInterrupted, io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, net.ErrClosed, syscall.EPIPE, syscall.ECONNRESET,
 	}, func(sign error) bool { return errors.Is(err, sign) })
 }

@@ -13,7 +13,7 @@ import (
 // GuestAddresses asks the guest agent for the addresses of each interface by its MAC address, in the order
 // the guest lists them; loopback and link-local ones are left out. It fails where no agent answers.
 func (c *Client) GuestAddresses(ctx context.Context, uuid string) (map[string][]netip.Addr, error) {
-	ref, err := domainRef(uuid)
+	ref, err := newDomainRef(uuid)
 	if err != nil {
 		return nil, err
 	}

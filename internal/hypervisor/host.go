@@ -34,7 +34,7 @@ func (c *Client) Host(ctx context.Context) (Host, error) {
 		if err != nil {
 			return h, err
 		}
-		h.Libvirt, h.Emulator = versionText(library), versionText(emulator)
+		h.Libvirt, h.Emulator = formatVersion(library), formatVersion(emulator)
 		_, kib, cpus, _, _, _, _, _, err := l.NodeGetInfo()
 		if err != nil {
 			return h, err
@@ -54,7 +54,7 @@ func (h Host) HasLibvirt(major, minor int) bool {
 	return has > major || has == major && hasMinor >= minor
 }
 
-// versionText spells libvirt's number of a version: 9000000 is 9.0.0.
-func versionText(n uint64) string {
+// formatVersion spells libvirt's number of a version: 9000000 is 9.0.0.
+func formatVersion(n uint64) string {
 	return fmt.Sprintf("%d.%d.%d", n/1_000_000, n/1000%1000, n%1000)
 }

@@ -38,12 +38,12 @@ func (c *Client) LacksDevice(ctx context.Context, name string) (lacks, sure bool
 	case err == nil:
 		return false, true, nil
 	case libvirt.ErrorNumber(Code(err)) == libvirt.ErrNoInterface:
-		return true, seen == nil && c.seesHost(), nil
+		return true, seen == nil && c.canSeeHost(), nil
 	case Code(err) != 0: // it has no driver for interfaces
 		return true, seen == nil && c.remote != nil, nil
 	}
 	return false, false, err
 }
 
-// seesHost says whether the transport gives access to the hypervisor's machine.
-func (c *Client) seesHost() bool { return c.remote != nil || c.Local() }
+// canSeeHost says whether the transport gives access to the hypervisor's machine.
+func (c *Client) canSeeHost() bool { return c.remote != nil || c.Local() }

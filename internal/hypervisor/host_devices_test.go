@@ -6,7 +6,7 @@ func TestADeviceIsLackingForSureWhereBothWitnessesSaySo(t *testing.T) {
 	refuse := func(code uint32) func(uint32) (uint32, []byte, bool) {
 		return func(uint32) (uint32, []byte, bool) { return 1, refusal(code, "no"), true }
 	}
-	has := func(uint32) (uint32, []byte, bool) { return 0, text(text(nil, "nosuchbr0"), ""), true }
+	has := func(uint32) (uint32, []byte, bool) { return 0, appendText(appendText(nil, "nosuchbr0"), ""), true }
 	for name, c := range map[string]struct {
 		device      string
 		answer      func(uint32) (uint32, []byte, bool)

@@ -93,7 +93,7 @@ func parseRoutes4(content []byte) ([]HostRoute, error) {
 		if flags&routeUp == 0 || flags&routeReject != 0 {
 			continue
 		}
-		r := HostRoute{Destination: netip.PrefixFrom(address4(destination), ones(address4(mask))).Masked(), Device: f[0]}
+		r := HostRoute{Destination: netip.PrefixFrom(address4(destination), leadingOnes(address4(mask))).Masked(), Device: f[0]}
 		if flags&routeGateway != 0 {
 			r.Via = address4(via)
 		}

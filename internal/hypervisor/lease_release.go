@@ -24,10 +24,10 @@ var errNoRelease = errors.New("libvirt cannot end a lease, and nothing else on t
 const releasePatience = 2 * time.Second
 
 // ReleaseLeases gives back the IPv4 leases that a network's DHCP has for a MAC address, as the machine itself would on its way
-// out; none, or an absent network, is no error. libvirt has no call for that: the provider asks dnsmasq itself where the
-// hypervisor's machine is this one, and dhcp_release (dnsmasq-utils) where that is reached by SSH.
+// out; none, or an absent network, is no error. libvirt has no call for that: the provider tells dnsmasq itself, from
+// the hypervisor's machine, be it this one or one that is reached by SSH.
 func (c *Client) ReleaseLeases(ctx context.Context, network, mac string) error {
-	leases, err := c.leasesOf(ctx, network, mac)
+	leases, err := c.listLeasesOf(ctx, network, mac)
 	if err != nil || len(leases) == 0 {
 		return err
 	}
@@ -44,27 +44,27 @@ func (c *Client) ReleaseLeases(ctx context.Context, network, mac string) error {
 	}
 	bridge := definition.Bridge.Name
 	for _, l := range leases {
-		server, found := gatewayOf(definition, l.IP)
+		server, found := findGateway(definition, l.IP)
 		if !found {
 			continue // its subnet is gone, and what dnsmasq knew of it
 		}
-		if err := c.release(ctx, bridge, server, l); err != nil {
+		if err := c.releaseLease(ctx, bridge, server, l); err != nil {
 			return fmt.Errorf("give back the lease of %s on network %q: %w", l.IP, network, err)
 		}
 	}
 	for deadline := time.Now().Add(releasePatience); ; {
-		left, err := c.leasesOf(ctx, network, mac)
+		left, err := c.listLeasesOf(ctx, network, mac)
 		if err != nil || len(left) == 0 || time.Now().After(deadline) {
 			return err
 		}
-		if err := sleep(ctx, 50*time.Millisecond); err != nil {
+		if err := waitFor(ctx, 50*time.Millisecond); err != nil {
 			return err
 		}
 	}
 }
 
-// gatewayOf is the hypervisor's own address in the subnet of an address.
-func gatewayOf(n *libvirtxml.Network, address netip.Addr) (gateway netip.Addr, found bool) {
+// findGateway returns the hypervisor's own address in the subnet of an address.
+func findGateway(n *libvirtxml.Network, address netip.Addr) (gateway netip.Addr, found bool) {
 	for _, ip := range n.IPs {
 		if p, err := Subnet(ip); err == nil && p.Contains(address) {
 			return p.Addr(), true
@@ -73,8 +73,8 @@ func gatewayOf(n *libvirtxml.Network, address netip.Addr) (gateway netip.Addr, f
 	return netip.Addr{}, false
 }
 
-// leasesOf are the IPv4 leases of a MAC address.
-func (c *Client) leasesOf(ctx context.Context, network, mac string) ([]Lease, error) {
+// listLeasesOf returns the IPv4 leases of a MAC address.
+func (c *Client) listLeasesOf(ctx context.Context, network, mac string) ([]Lease, error) {
 	all, err := c.Leases(ctx, network)
 	if IsNotFound(err) {
 		return nil, nil
@@ -88,24 +88,38 @@ func (c *Client) leasesOf(ctx context.Context, network, mac string) ([]Lease, er
 	return own, err
 }
 
-func (c *Client) release(ctx context.Context, bridge string, server netip.Addr, l Lease) error {
-	switch {
-	case c.Local():
-		message, err := releaseMessage(server, l)
-		if err != nil {
-			return err
-		}
-		return sendFrom(ctx, bridge, server, message)
-	case c.remote != nil:
-		argv := []string{"dhcp_release", bridge, l.IP.String(), l.MAC}
-		if l.ClientID != "" {
-			argv = append(argv, l.ClientID)
-		}
-		_, err := c.remote.Run(ctx, host.Cmd{Argv: argv, Repeatable: true})
+func (c *Client) releaseLease(ctx context.Context, bridge string, server netip.Addr, l Lease) error {
+	if !c.Local() && c.remote == nil {
+		return errNoRelease
+	}
+	message, err := releaseMessage(server, l)
+	if err != nil {
 		return err
 	}
-	return errNoRelease
+	if c.Local() {
+		return sendFrom(ctx, bridge, server, message)
+	}
+	cmd := host.Script("give back a lease", sendScript, bridge, server.String(), hex.EncodeToString(message))
+	cmd.Repeatable = true
+	_, err = c.remote.Run(ctx, cmd)
+	return err
 }
+
+// sendScript sends the message $3 to the DHCP server $2 as if it came from the bridge $1, with what the machine has: Debian
+// always has perl, Red Hat's family a python, and neither is everywhere. 25 is SO_BINDTODEVICE.
+const sendScript = `
+for p in python3 /usr/libexec/platform-python; do
+	command -v "$p" >/dev/null || continue
+	exec "$p" -c '
+import socket, sys
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.setsockopt(socket.SOL_SOCKET, 25, sys.argv[1].encode())
+s.sendto(bytes.fromhex(sys.argv[3]), (sys.argv[2], 67))' "$@"
+done
+if command -v perl >/dev/null; then exec perl -MSocket -e '
+	socket(S, PF_INET, SOCK_DGRAM, 0) && setsockopt(S, SOL_SOCKET, 25, $ARGV[0]) &&
+		send(S, pack("H*", $ARGV[2]), 0, pack_sockaddr_in(67, inet_aton($ARGV[1]))) or die "send from $ARGV[0]: $!\n"' "$@"; fi
+echo "neither python3 nor perl is installed" >&2; exit 69`
 
 // releaseMessage is a DHCPRELEASE (RFC 2131, sections 2 and 4.4.6) for a lease.
 func releaseMessage(server netip.Addr, l Lease) ([]byte, error) {

@@ -62,7 +62,7 @@ func (c *Client) Networks(ctx context.Context) ([]*Network, error) {
 		var all []*Network
 		for _, ref := range refs {
 			n, err := readNetwork(l, ref)
-			if IsNotFound(explain("", err)) {
+			if IsNotFound(explainError("", err)) {
 				continue // removed since it was listed
 			}
 			if err != nil {
@@ -90,7 +90,7 @@ func (c *Client) DefineNetwork(ctx context.Context, name, xml string) (uuid stri
 	defer c.bridgeNames.Unlock()
 	return call(ctx, c, fmt.Sprintf("define network %q", name), func(l *libvirt.Libvirt) (string, error) {
 		ref, err := l.NetworkDefineXML(xml)
-		return uuidText(ref.UUID), err
+		return formatUUID(ref.UUID), err
 	})
 }
 
@@ -140,9 +140,9 @@ func (c *Client) UndefineNetwork(ctx context.Context, nameOrUUID string) error {
 // SetNetworkAutostart says whether the network starts with the hypervisor.
 func (c *Client) SetNetworkAutostart(ctx context.Context, nameOrUUID string, on bool) error {
 	defer c.ForgetPlan()
-	_, err := callIdempotent(ctx, c, fmt.Sprintf("set autostart of network %q", nameOrUUID), act(func(l *libvirt.Libvirt) error {
+	_, err := callIdempotent(ctx, c, fmt.Sprintf("set autostart of network %q", nameOrUUID), withoutResult(func(l *libvirt.Libvirt) error {
 		return onNetwork(l, nameOrUUID, func(ref libvirt.Network) error {
-			return l.NetworkSetAutostart(ref, flag(on))
+			return l.NetworkSetAutostart(ref, toFlag(on))
 		})
 	}))
 	return err
@@ -150,7 +150,7 @@ func (c *Client) SetNetworkAutostart(ctx context.Context, nameOrUUID string, on 
 
 // actOnNetwork makes a call that removes something, for which an absent network is as good.
 func (c *Client) actOnNetwork(ctx context.Context, verb, nameOrUUID string, fn func(*libvirt.Libvirt, libvirt.Network) error) error {
-	_, err := callIdempotent(ctx, c, fmt.Sprintf("%s network %q", verb, nameOrUUID), act(func(l *libvirt.Libvirt) error {
+	_, err := callIdempotent(ctx, c, fmt.Sprintf("%s network %q", verb, nameOrUUID), withoutResult(func(l *libvirt.Libvirt) error {
 		return onNetwork(l, nameOrUUID, func(ref libvirt.Network) error { return fn(l, ref) })
 	}))
 	if IsNotFound(err) {
@@ -169,7 +169,7 @@ func onNetwork(l *libvirt.Libvirt, nameOrUUID string, fn func(libvirt.Network) e
 
 func lookupNetwork(l *libvirt.Libvirt, nameOrUUID string) (libvirt.Network, error) {
 	if IsUUID(nameOrUUID) {
-		d, err := domainRef(nameOrUUID)
+		d, err := newDomainRef(nameOrUUID)
 		if err != nil {
 			return libvirt.Network{}, err
 		}
@@ -185,12 +185,12 @@ func (c *Client) NetworkUUID(ctx context.Context, nameOrUUID string) (string, er
 	}
 	return callIdempotent(ctx, c, fmt.Sprintf("look up network %q", nameOrUUID), func(l *libvirt.Libvirt) (string, error) {
 		ref, err := lookupNetwork(l, nameOrUUID)
-		return uuidText(ref.UUID), err
+		return formatUUID(ref.UUID), err
 	})
 }
 
 func readNetwork(l *libvirt.Libvirt, ref libvirt.Network) (*Network, error) {
-	n := &Network{Name: ref.Name, UUID: uuidText(ref.UUID)}
+	n := &Network{Name: ref.Name, UUID: formatUUID(ref.UUID)}
 	active, err := l.NetworkIsActive(ref)
 	if err != nil {
 		return nil, err
@@ -220,7 +220,7 @@ func readNetwork(l *libvirt.Libvirt, ref libvirt.Network) (*Network, error) {
 
 func networkXML(l *libvirt.Libvirt, ref libvirt.Network, flags uint32) (string, *libvirtxml.Network, error) {
 	text, err := l.NetworkGetXMLDesc(ref, flags)
-	if flags != 0 && Code(explain("", err)) == int(libvirt.ErrInvalidArg) {
+	if flags != 0 && Code(explainError("", err)) == int(libvirt.ErrInvalidArg) {
 		text, err = l.NetworkGetXMLDesc(ref, 0) // libvirt's test driver tells no configuration from what runs
 	}
 	if err != nil {
@@ -241,7 +241,7 @@ func (c *Client) LockNetwork(uuid string) (unlock func()) {
 	return lock.Unlock
 }
 
-func flag(on bool) int32 {
+func toFlag(on bool) int32 {
 	if on {
 		return 1
 	}

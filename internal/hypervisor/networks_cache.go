@@ -16,26 +16,8 @@ type planCache struct {
 	at           time.Time
 	routes       []HostRoute
 	routesAt     time.Time
-	leaving      map[string]bool
 	interfaces   []Interface
 	interfacesAt time.Time
-}
-
-// Leave notes that the plan replaces a network, so that it is in nobody's way.
-func (c *Client) Leave(uuid string) {
-	c.plan.mu.Lock()
-	defer c.plan.mu.Unlock()
-	if c.plan.leaving == nil {
-		c.plan.leaving = map[string]bool{}
-	}
-	c.plan.leaving[uuid] = true
-}
-
-// Leaves says whether the plan replaces a network.
-func (c *Client) Leaves(uuid string) bool {
-	c.plan.mu.Lock()
-	defer c.plan.mu.Unlock()
-	return c.plan.leaving[uuid]
 }
 
 // PlanNetworks is Networks for cross-checks at plan time: an answer is shared for a few seconds, and forgotten

@@ -78,13 +78,13 @@ func Subnet(ip libvirtxml.NetworkIP) (netip.Prefix, error) {
 		if err != nil {
 			return netip.Prefix{}, fmt.Errorf("parse the network's netmask: %w", err)
 		}
-		bits = ones(mask)
+		bits = leadingOnes(mask)
 	}
 	return netip.PrefixFrom(address, bits), nil
 }
 
-// ones counts the leading ones of a netmask.
-func ones(mask netip.Addr) int {
+// leadingOnes counts the leading ones of a netmask.
+func leadingOnes(mask netip.Addr) int {
 	n := 0
 	for _, b := range mask.AsSlice() {
 		for ; b&0x80 != 0; b <<= 1 {

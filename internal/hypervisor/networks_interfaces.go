@@ -33,7 +33,7 @@ func (c *Client) RunningInterfaces(ctx context.Context) ([]Interface, error) {
 		group.SetLimit(8) // a hypervisor may be far away
 		for i, d := range domains {
 			group.Go(func() (err error) {
-				found[i], err = interfacesOf(l, d, 0)
+				found[i], err = listInterfacesOf(l, d, 0)
 				return err
 			})
 		}
@@ -60,7 +60,7 @@ func (c *Client) PlanInterfaces(ctx context.Context) ([]Interface, error) {
 
 // DomainInterfaces lists the interfaces of one machine as it runs, or as it is configured; one that is gone has none.
 func (c *Client) DomainInterfaces(ctx context.Context, domain, uuid string, configured bool) ([]Interface, error) {
-	ref, err := domainRef(uuid)
+	ref, err := newDomainRef(uuid)
 	if err != nil {
 		return nil, err
 	}
@@ -70,17 +70,17 @@ func (c *Client) DomainInterfaces(ctx context.Context, domain, uuid string, conf
 		flags = libvirt.DomainXMLInactive
 	}
 	return callIdempotent(ctx, c, fmt.Sprintf("read the interfaces of domain %q", domain), func(l *libvirt.Libvirt) ([]Interface, error) {
-		return interfacesOf(l, ref, flags)
+		return listInterfacesOf(l, ref, flags)
 	})
 }
 
 // UpdateInterface gives an interface of a running machine another definition, until the machine is stopped.
 func (c *Client) UpdateInterface(ctx context.Context, what string, i Interface, xml string) error {
-	ref, err := domainRef(i.DomainUUID)
+	ref, err := newDomainRef(i.DomainUUID)
 	if err != nil {
 		return err
 	}
-	_, err = callIdempotent(ctx, c, what, act(func(l *libvirt.Libvirt) error {
+	_, err = callIdempotent(ctx, c, what, withoutResult(func(l *libvirt.Libvirt) error {
 		return l.DomainUpdateDeviceFlags(ref, xml, libvirt.DomainDeviceModifyLive)
 	}))
 	return err
@@ -99,7 +99,7 @@ func (c *Client) NetworkPorts(ctx context.Context, uuid string) ([]string, error
 		}
 		var ids []string
 		for _, p := range ports {
-			ids = append(ids, uuidText(p.UUID))
+			ids = append(ids, formatUUID(p.UUID))
 		}
 		return ids, nil
 	})
@@ -107,10 +107,10 @@ func (c *Client) NetworkPorts(ctx context.Context, uuid string) ([]string, error
 
 var interfaceElement = regexp.MustCompile(`(?s)<interface type='(?:network|bridge)'>.*?</interface>`)
 
-// interfacesOf lists the interfaces of one machine; one that is gone has none.
-func interfacesOf(l *libvirt.Libvirt, d libvirt.Domain, flags libvirt.DomainXMLFlags) ([]Interface, error) {
+// listInterfacesOf lists the interfaces of one machine; one that is gone has none.
+func listInterfacesOf(l *libvirt.Libvirt, d libvirt.Domain, flags libvirt.DomainXMLFlags) ([]Interface, error) {
 	text, err := l.DomainGetXMLDesc(d, flags)
-	if IsNotFound(explain("", err)) {
+	if IsNotFound(explainError("", err)) {
 		return nil, nil // ended meanwhile
 	}
 	if err != nil {
@@ -122,7 +122,7 @@ func interfacesOf(l *libvirt.Libvirt, d libvirt.Domain, flags libvirt.DomainXMLF
 		if err := parsed.Unmarshal(element); err != nil {
 			return nil, fmt.Errorf("parse an interface of domain %q: %w", d.Name, err)
 		}
-		i := Interface{Domain: d.Name, DomainUUID: uuidText(d.UUID), XML: element}
+		i := Interface{Domain: d.Name, DomainUUID: formatUUID(d.UUID), XML: element}
 		if s := parsed.Source; s != nil && s.Network != nil {
 			i.Network, i.Port = s.Network.Network, s.Network.PortID
 		} else if s != nil && s.Bridge != nil {

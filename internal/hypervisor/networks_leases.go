@@ -42,15 +42,15 @@ func (c *Client) Leases(ctx context.Context, network string) ([]Lease, error) {
 				return nil, fmt.Errorf("parse a lease: %w", err)
 			}
 			leases = append(leases, Lease{
-				MAC: strings.ToLower(optional(r.Mac)), IP: address, Prefix: int(r.Prefix), Hostname: optional(r.Hostname),
-				ClientID: optional(r.Clientid), Expires: time.Unix(r.Expirytime, 0).UTC(),
+				MAC: strings.ToLower(readOptString(r.Mac)), IP: address, Prefix: int(r.Prefix), Hostname: readOptString(r.Hostname),
+				ClientID: readOptString(r.Clientid), Expires: time.Unix(r.Expirytime, 0).UTC(),
 			})
 		}
 		return leases, nil
 	})
 }
 
-func optional(s libvirt.OptString) string {
+func readOptString(s libvirt.OptString) string {
 	if len(s) == 0 {
 		return ""
 	}

@@ -39,9 +39,21 @@ func (c *Client) Filter(ctx context.Context, name string) (*libvirtxml.NWFilter,
 	return f, nil
 }
 
+// FilterNames lists the network filters.
+func (c *Client) FilterNames(ctx context.Context) ([]string, error) {
+	return callIdempotent(ctx, c, "list network filters", func(l *libvirt.Libvirt) ([]string, error) {
+		all, _, err := l.ConnectListAllNwfilters(1, 0)
+		names := make([]string, 0, len(all))
+		for _, f := range all {
+			names = append(names, f.Name)
+		}
+		return names, err
+	})
+}
+
 // UndefineFilter removes a network filter that no domain uses; an absent one is no error.
 func (c *Client) UndefineFilter(ctx context.Context, name string) error {
-	_, err := callIdempotent(ctx, c, fmt.Sprintf("undefine network filter %q", name), act(func(l *libvirt.Libvirt) error {
+	_, err := callIdempotent(ctx, c, fmt.Sprintf("undefine network filter %q", name), withoutResult(func(l *libvirt.Libvirt) error {
 		ref, err := l.NwfilterLookupByName(name)
 		if err != nil {
 			return err

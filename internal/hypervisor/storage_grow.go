@@ -19,7 +19,7 @@ func (c *Client) GrowVolume(ctx context.Context, v *Volume, capacity uint64) err
 		// QEMU holds the file: only through it can the file grow.
 		return c.ResizeDomainDisk(ctx, uuid, disk, capacity)
 	}
-	_, err = callIdempotent(ctx, c, fmt.Sprintf("grow volume %q of storage pool %q", v.Name(), v.Pool), act(func(l *libvirt.Libvirt) error {
+	_, err = callIdempotent(ctx, c, fmt.Sprintf("grow volume %q of storage pool %q", v.Name(), v.Pool), withoutResult(func(l *libvirt.Libvirt) error {
 		p, err := activePool(l, v.Pool)
 		if err != nil {
 			return err

@@ -62,7 +62,7 @@ func (c *Client) Pools(ctx context.Context) ([]*Pool, error) {
 		all := make([]*Pool, 0, len(refs))
 		for _, ref := range refs {
 			p, err := readPool(l, ref)
-			if IsNotFound(explain("", err)) {
+			if IsNotFound(explainError("", err)) {
 				continue
 			}
 			if err != nil {
@@ -164,7 +164,7 @@ func (c *Client) RefreshPool(ctx context.Context, pool string) error {
 
 // actOnPool looks a pool up and makes a call on it, all of which are safe to repeat.
 func (c *Client) actOnPool(ctx context.Context, verb, pool string, fn func(*libvirt.Libvirt, libvirt.StoragePool) error) error {
-	_, err := callIdempotent(ctx, c, fmt.Sprintf("%s storage pool %q", verb, pool), act(func(l *libvirt.Libvirt) error {
+	_, err := callIdempotent(ctx, c, fmt.Sprintf("%s storage pool %q", verb, pool), withoutResult(func(l *libvirt.Libvirt) error {
 		ref, err := lookupPool(l, pool)
 		if err != nil {
 			return err
@@ -175,7 +175,7 @@ func (c *Client) actOnPool(ctx context.Context, verb, pool string, fn func(*libv
 }
 
 func lookupPool(l *libvirt.Libvirt, nameOrUUID string) (libvirt.StoragePool, error) {
-	if ref, err := domainRef(nameOrUUID); err == nil && IsUUID(nameOrUUID) {
+	if ref, err := newDomainRef(nameOrUUID); err == nil && IsUUID(nameOrUUID) {
 		if pool, err := l.StoragePoolLookupByUUID(ref.UUID); err == nil {
 			return pool, nil
 		}

@@ -46,13 +46,26 @@ func (v *Volume) Format() string {
 }
 
 // Capacity is the size that a machine sees, in bytes.
-func (v *Volume) Capacity() uint64 { return size(v.XML.Capacity) }
+func (v *Volume) Capacity() uint64 { return sizeOrZero(v.XML.Capacity) }
+
+// CapacityGiB is the same in whole GiB, rounded up.
+func (v *Volume) CapacityGiB() int64 { return WholeGiB(v.Capacity()) }
+
+// WholeGiB is the least number of whole GiB that holds so many bytes.
+func WholeGiB(bytes uint64) int64 {
+	const gib = 1 << 30
+	n := bytes / gib
+	if bytes%gib > 0 {
+		n++
+	}
+	return int64(n)
+}
 
 // Allocation is the room that the volume takes up, in bytes.
-func (v *Volume) Allocation() uint64 { return size(v.XML.Allocation) }
+func (v *Volume) Allocation() uint64 { return sizeOrZero(v.XML.Allocation) }
 
 // Physical is the length of the volume's file, in bytes.
-func (v *Volume) Physical() uint64 { return size(v.XML.Physical) }
+func (v *Volume) Physical() uint64 { return sizeOrZero(v.XML.Physical) }
 
 // Backing is the path of the image that the volume is an overlay of; "" for none.
 func (v *Volume) Backing() string {
@@ -62,7 +75,7 @@ func (v *Volume) Backing() string {
 	return v.XML.BackingStore.Path
 }
 
-func size(s *libvirtxml.StorageVolumeSize) uint64 {
+func sizeOrZero(s *libvirtxml.StorageVolumeSize) uint64 {
 	if s == nil {
 		return 0
 	}
@@ -129,7 +142,7 @@ func (c *Client) Volumes(ctx context.Context, pool string) ([]*Volume, error) {
 		all := make([]*Volume, 0, len(refs))
 		for _, ref := range refs {
 			v, err := readVolume(l, ref)
-			if IsNotFound(explain("", err)) {
+			if IsNotFound(explainError("", err)) {
 				continue
 			}
 			if err != nil {
@@ -182,7 +195,7 @@ func (c *Client) CreateVolume(ctx context.Context, pool string, volume *libvirtx
 		if err != nil {
 			return nil, err
 		}
-		if _, err := l.StorageVolLookupByName(p, volume.Name); IsNotFound(explain("", err)) {
+		if _, err := l.StorageVolLookupByName(p, volume.Name); IsNotFound(explainError("", err)) {
 			absent.Store(true)
 		}
 		ref, err := l.StorageVolCreateXML(p, text, 0)
@@ -198,7 +211,23 @@ func (c *Client) CreateVolume(ctx context.Context, pool string, volume *libvirtx
 	if Code(err) == int(libvirt.ErrStorageVolExist) {
 		return nil, fmt.Errorf("%w: %w", ErrExists, err)
 	}
+	if err != nil && volume.Capacity != nil && volume.Target != nil && volume.Target.Format != nil {
+		err = explainRawSize(err, volume.Target.Format.Type, volume.Capacity.Value)
+	}
 	return v, err
+}
+
+// largestOnExt4 is the most bytes of a file on ext4 with blocks of 4 KiB, whose extents count them in 32 bits.
+const largestOnExt4 = 16 << 40
+
+// explainRawSize adds to an error about a raw volume that is larger than a file can be on ext4 what may be the cause, and the way out:
+// its file is as long as what a machine sees. Of the pool's file system libvirt says nothing.
+func explainRawSize(err error, format string, bytes uint64) error {
+	if format != "raw" || bytes < largestOnExt4 {
+		return err
+	}
+	return fmt.Errorf("a raw volume is a file of its whole size, here %d GiB, which may be more than the file system of the pool has for a file (ext4: less than 16384 GiB): "+
+		"write a smaller size_gib or format = \"qcow2\", or choose a pool on a file system with longer files, such as XFS: %w", bytes>>30, err)
 }
 
 // underWay is how long a request may still be on its way to the daemon after its connection broke.
@@ -225,7 +254,7 @@ func (c *Client) createAgain(ctx context.Context, what, pool, name string, creat
 
 // DeleteVolume removes a volume of a started pool; an absent one, or an absent pool, is no error.
 func (c *Client) DeleteVolume(ctx context.Context, pool, name string) error {
-	_, err := callIdempotent(ctx, c, fmt.Sprintf("delete volume %q of storage pool %q", name, pool), act(func(l *libvirt.Libvirt) error {
+	_, err := callIdempotent(ctx, c, fmt.Sprintf("delete volume %q of storage pool %q", name, pool), withoutResult(func(l *libvirt.Libvirt) error {
 		p, err := activePool(l, pool)
 		if err != nil {
 			return err

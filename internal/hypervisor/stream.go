@@ -59,8 +59,8 @@ type answer struct {
 	payload      []byte
 }
 
-// refusal is libvirt.Error where the daemon sent one.
-func (a answer) refusal() error {
+// daemonError is libvirt.Error where the daemon sent one.
+func (a answer) daemonError() error {
 	if a.status == statusError {
 		return decodeRefusal(a.payload)
 	}
@@ -71,7 +71,7 @@ func (a answer) refusal() error {
 // bounds its whole life.
 func (c *Client) openStream(ctx context.Context, what string, proc uint32, arguments []byte) (*stream, error) {
 	var s *stream
-	err := c.patiently(ctx, func() (err error) {
+	err := c.retryConnect(ctx, func() (err error) {
 		s, err = c.newStream(ctx, what)
 		return err
 	})
@@ -86,7 +86,7 @@ func (c *Client) openStream(ctx context.Context, what string, proc uint32, argum
 		if c.awaitDaemon(ctx, err) {
 			return c.openStream(ctx, what, proc, arguments)
 		}
-		return nil, s.explain(err)
+		return nil, s.explainError(err)
 	}
 	return s, nil
 }
@@ -97,7 +97,7 @@ func (c *Client) newStream(ctx context.Context, what string) (*stream, error) {
 	defer cancel()
 	conn, address, err := c.target.dial(opening, c.remote)
 	if err != nil {
-		return nil, c.unreachable(opening, address, err)
+		return nil, c.newUnreachableError(opening, address, err)
 	}
 	s := &stream{ctx: ctx, uri: c.uri, what: what, conn: conn, reader: bufio.NewReaderSize(conn, 64<<10)}
 	s.stop = context.AfterFunc(ctx, func() { _ = conn.Close() })
@@ -108,7 +108,7 @@ func (c *Client) newStream(ctx context.Context, what string) (*stream, error) {
 	}
 	if err != nil {
 		s.close()
-		return nil, c.unreachable(opening, address, err)
+		return nil, c.newUnreachableError(opening, address, err)
 	}
 	return s, nil
 }
@@ -118,7 +118,7 @@ func (s *stream) open(remoteURI string) error {
 		return err
 	}
 	// remote_connect_open_args: an optional name and flags.
-	_, err := s.call(rpcConnectOpen, word(text(word(nil, 1), remoteURI), 0))
+	_, err := s.call(rpcConnectOpen, appendUint32(appendText(appendUint32(nil, 1), remoteURI), 0))
 	return err
 }
 
@@ -154,7 +154,7 @@ func (s *stream) call(proc uint32, arguments []byte) ([]byte, error) {
 		case err != nil:
 			return nil, err
 		case a.kind == packetReply:
-			return a.payload, a.refusal()
+			return a.payload, a.daemonError()
 		default:
 			s.early = append(s.early, a)
 		}
@@ -166,20 +166,20 @@ func (s *stream) receive() ([]byte, error) {
 	if len(s.early) > 0 {
 		a := s.early[0]
 		s.early = s.early[1:]
-		return a.payload, a.refusal()
+		return a.payload, a.daemonError()
 	}
 	a, err := s.next()
 	if err != nil {
 		return nil, err
 	}
-	return a.payload, a.refusal()
+	return a.payload, a.daemonError()
 }
 
 // send writes one packet.
 func (s *stream) send(kind, status uint32, payload []byte) error {
 	header := make([]byte, 0, headerLength)
 	for _, w := range []uint32{uint32(headerLength + len(payload)), remoteProgram, 1, s.proc, kind, s.serial, status} {
-		header = word(header, w)
+		header = appendUint32(header, w)
 	}
 	packet := net.Buffers{header, payload}
 	_, err := packet.WriteTo(s.conn)
@@ -222,17 +222,17 @@ func decodeRefusal(payload []byte) error {
 	return e
 }
 
-// explain makes an error of the stream one for people: whose fault it was, and what was attempted.
-func (s *stream) explain(err error) error {
+// explainError makes an error of the stream one for people: whose fault it was, and what was attempted.
+func (s *stream) explainError(err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case s.ctx.Err() != nil:
 		return fmt.Errorf("%s on hypervisor %s: %w", s.what, s.uri, context.Cause(s.ctx))
-	case broken(err):
+	case breaksConnection(err):
 		return &BrokenError{URI: s.uri, What: s.what, Err: err}
 	}
-	return explain(s.what, err)
+	return explainError(s.what, err)
 }
 
 // close ends the connection, and with it a stream that is not finished.
@@ -243,12 +243,12 @@ func (s *stream) close() {
 	})
 }
 
-// word appends an unsigned integer in XDR, long a hyper, text a string.
-func word(b []byte, w uint32) []byte { return binary.BigEndian.AppendUint32(b, w) }
+// appendUint32 appends an unsigned integer in XDR, long a hyper, text a string.
+func appendUint32(b []byte, w uint32) []byte { return binary.BigEndian.AppendUint32(b, w) }
 
-func long(b []byte, w uint64) []byte { return binary.BigEndian.AppendUint64(b, w) }
+func appendUint64(b []byte, w uint64) []byte { return binary.BigEndian.AppendUint64(b, w) }
 
-func text(b []byte, s string) []byte {
-	b = append(word(b, uint32(len(s))), s...)
+func appendText(b []byte, s string) []byte {
+	b = append(appendUint32(b, uint32(len(s))), s...)
 	return append(b, make([]byte, -len(s)&3)...)
 }

@@ -29,8 +29,8 @@ func sender(conn net.Conn, content []byte, finished chan<- uint32) {
 			return
 		}
 		send := func(kind, status uint32, payload []byte) {
-			header := word(word(bytes.Clone(head[4:16]), kind), binary.BigEndian.Uint32(head[20:]))
-			_, _ = conn.Write(append(word(append(word(nil, uint32(headerLength+len(payload))), header...), status), payload...))
+			header := appendUint32(appendUint32(bytes.Clone(head[4:16]), kind), binary.BigEndian.Uint32(head[20:]))
+			_, _ = conn.Write(append(appendUint32(append(appendUint32(nil, uint32(headerLength+len(payload))), header...), status), payload...))
 		}
 		switch proc, kind := binary.BigEndian.Uint32(head[12:]), binary.BigEndian.Uint32(head[16:]); {
 		case kind == packetStream:
@@ -38,7 +38,7 @@ func sender(conn net.Conn, content []byte, finished chan<- uint32) {
 			send(packetStream, statusOK, nil)
 			return
 		case proc == rpcAuthList:
-			send(packetReply, statusOK, word(word(nil, 1), authNone))
+			send(packetReply, statusOK, appendUint32(appendUint32(nil, 1), authNone))
 		case proc == rpcDownload:
 			send(packetStream, statusContinue, content)
 			send(packetReply, statusOK, nil)

@@ -42,9 +42,9 @@ func (c *Client) PatchVolume(ctx context.Context, v *Volume, offset uint64, cont
 	}
 	defer s.close()
 	if err := s.send(packetStream, statusContinue, content); err != nil {
-		return s.explain(err)
+		return s.explainError(err)
 	}
-	return s.explain(s.finish())
+	return s.explainError(s.finish())
 }
 
 // PeekVolume reads a part of a volume; it is shorter than length where the volume ends.
@@ -65,12 +65,12 @@ func (c *Client) DownloadVolume(ctx context.Context, v *Volume, offset, length u
 	for {
 		payload, err := s.receive()
 		if err != nil {
-			return s.explain(err)
+			return s.explainError(err)
 		}
 		if len(payload) == 0 { // so the daemon marks the end
 			// One that is left without a word is aborted, and virtqemud 8.0 does not always survive to abort what another
 			// daemon sends through it.
-			return s.explain(s.finish())
+			return s.explainError(s.finish())
 		}
 		if _, err := w.Write(payload); err != nil {
 			return err
@@ -80,8 +80,8 @@ func (c *Client) DownloadVolume(ctx context.Context, v *Volume, offset, length u
 
 // openVolume starts a stream with remote_storage_vol_upload_args, which are those of a download too.
 func (c *Client) openVolume(ctx context.Context, what string, proc uint32, v *Volume, offset, length uint64, flags uint32) (*stream, error) {
-	arguments := text(text(text(nil, v.Pool), v.Name()), v.XML.Key)
-	return c.openStream(ctx, what, proc, word(long(long(arguments, offset), length), flags))
+	arguments := appendText(appendText(appendText(nil, v.Pool), v.Name()), v.XML.Key)
+	return c.openStream(ctx, what, proc, appendUint32(appendUint64(appendUint64(arguments, offset), length), flags))
 }
 
 // finish says that all was sent and waits for the daemon to have written it.
@@ -114,7 +114,7 @@ func (s *stream) upload(content io.Reader) (int64, error) {
 		return total, failure.error // says itself what it is about
 	}
 	// What the daemon said last is the reason why nothing more could be sent to it.
-	return total, s.explain(cmp.Or(said, err))
+	return total, s.explainError(cmp.Or(said, err))
 }
 
 // contentError is a failure to read what is to be sent.
@@ -142,7 +142,7 @@ func (s *stream) sendAll(content io.Reader, ended <-chan struct{}) (int64, error
 			return total, &contentError{p.err}
 		}
 		total += int64(len(p.data))
-		for data := range stretches(p.data) {
+		for data := range splitAtZeros(p.data) {
 			if data.zero {
 				hole += int64(len(data.bytes))
 				continue
@@ -166,7 +166,7 @@ func (s *stream) skip(hole *int64) error {
 		return nil
 	}
 	defer func() { *hole = 0 }()
-	return s.send(packetHole, statusContinue, word(long(nil, uint64(*hole)), 0))
+	return s.send(packetHole, statusContinue, appendUint32(appendUint64(nil, uint64(*hole)), 0))
 }
 
 // part is one chunk of content, or the reason why there is none.
@@ -232,8 +232,8 @@ type stretch struct {
 
 var zeros [block]byte
 
-// stretches divides a chunk into stretches, at multiples of block.
-func stretches(data []byte) func(yield func(stretch) bool) {
+// splitAtZeros divides a chunk into stretches, at multiples of block.
+func splitAtZeros(data []byte) func(yield func(stretch) bool) {
 	return func(yield func(stretch) bool) {
 		zero := func(at int) bool {
 			b := data[at:min(at+block, len(data))]

@@ -87,14 +87,14 @@ func parseURI(text string) (target, error) {
 	if name := query.Get("name"); name != "" {
 		t.remoteURI = name
 	}
-	t.sockets = sockets(driver, u.Path, query.Get("socket"), query.Get("mode"), transport)
+	t.sockets = listSockets(driver, u.Path, query.Get("socket"), query.Get("mode"), transport)
 	return t, nil
 }
 
-// sockets lists where the daemon may listen. libvirt-sock belongs to libvirtd, or to virtproxyd, which
+// listSockets lists where the daemon may listen. libvirt-sock belongs to libvirtd, or to virtproxyd, which
 // hands every call to the right modular daemon. Where neither runs, virtqemud itself connects to the
 // network, storage and filter daemons for its clients, so that one connection does there too.
-func sockets(driver, path, explicit, mode, transport string) []string {
+func listSockets(driver, path, explicit, mode, transport string) []string {
 	if explicit != "" {
 		return []string{explicit}
 	}
@@ -116,7 +116,7 @@ func sockets(driver, path, explicit, mode, transport string) []string {
 func (t target) dial(ctx context.Context, remote *sshhost.Host) (net.Conn, string, error) {
 	switch t.transport {
 	case "tcp":
-		address := net.JoinHostPort(t.host, orPort(t.port, "16509"))
+		address := net.JoinHostPort(t.host, portOrUsual(t.port, "16509"))
 		conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
 		return conn, address, err
 	case "tls":
@@ -145,7 +145,7 @@ func (t target) dialSockets(ctx context.Context, dial func(context.Context, stri
 	return nil, strings.Join(t.sockets[:len(failed)], " and "), errors.Join(failed...)
 }
 
-func orPort(port, usual string) string {
+func portOrUsual(port, usual string) string {
 	if port == "" {
 		return usual
 	}

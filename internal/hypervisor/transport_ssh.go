@@ -9,9 +9,9 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/sshhost"
 )
 
-// remote is the machine of a qemu+ssh URI; nil for the other transports. What the URI says goes before the
+// parseRemoteMachine returns the machine of a qemu+ssh URI; nil for the other transports. What the URI says goes before the
 // provider's defaults, and those before ~/.ssh/config.
-func (t target) remote(options sshhost.Options) (*sshhost.Host, error) {
+func (t target) parseRemoteMachine(options sshhost.Options) (*sshhost.Host, error) {
 	if t.transport != "ssh" {
 		return nil, nil
 	}

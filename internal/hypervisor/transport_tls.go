@@ -20,7 +20,7 @@ var (
 
 // dialTLS connects with the client's certificate, as libvirt's own clients do.
 func (t target) dialTLS(ctx context.Context) (net.Conn, string, error) {
-	address := net.JoinHostPort(t.host, orPort(t.port, "16514"))
+	address := net.JoinHostPort(t.host, portOrUsual(t.port, "16514"))
 	config, err := t.tlsConfig()
 	if err != nil {
 		return nil, address, err

@@ -89,21 +89,12 @@ func (d *daemon) serveTLS(t *testing.T, a *authority, verdict byte) (address str
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = listener.Close() })
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				if _, err := conn.Write([]byte{verdict}); err == nil && verdict == 1 {
-					d.talk(conn)
-				}
-				_ = conn.Close()
-			}()
+	serveListener(t, listener, func(conn net.Conn) {
+		if _, err := conn.Write([]byte{verdict}); err == nil && verdict == 1 {
+			d.talk(conn)
 		}
-	}()
+		_ = conn.Close()
+	})
 	return listener.Addr().String()
 }
 

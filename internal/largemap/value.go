@@ -16,6 +16,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
@@ -119,6 +120,9 @@ func (t Type) String() string { return "largemap.Type" }
 // ValueType implements attr.Type.
 func (t Type) ValueType(context.Context) attr.Value { return Value{} }
 
+// EmptyText is what a map without anything in it is packed as.
+func (t Type) EmptyText() string { return Pack(map[string]any{}).ValueString() }
+
 // ValueFromString implements basetypes.StringTypable.
 func (t Type) ValueFromString(_ context.Context, in basetypes.StringValue) (basetypes.StringValuable, diag.Diagnostics) {
 	return Value{in}, nil
@@ -139,7 +143,7 @@ func (t Type) ValueFromTerraform(ctx context.Context, in tftypes.Value) (attr.Va
 
 // Attribute is an optional packed attribute.
 func Attribute(description string) schema.StringAttribute {
-	return schema.StringAttribute{Optional: true, CustomType: Type{}, MarkdownDescription: description}
+	return schema.StringAttribute{Optional: true, CustomType: Type{}, MarkdownDescription: description, Validators: []validator.String{NoNulls{}}}
 }
 
 // toText writes JSON with the keys in order, so that equal content is equal text. Unknown is false, which stands for

@@ -6,8 +6,11 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/cli"
 )
 
 // idLength gives an id 80 random bits: short enough for a comment, too many to meet by chance.
@@ -63,19 +66,29 @@ func Cut(text string) (rest string, m Mark) {
 	return strings.Join(words, " "), Parse(text)
 }
 
-// Claim is what a state knows of who owns a resource's things. Make one with New, Restore or Adopt.
+// Claim is what a state knows of who owns a resource's things. Make one with New, Restore, Adopt or OfWorkspace.
 type Claim struct {
 	id        string
 	workspace string
 	// takes is the owner that an import takes over knowingly: nil where nothing was imported, "" for a person's.
 	takes *string
+	// former are the owners of what this resource replaces, "" for a person's that was imported.
+	former []string
+	// replaces says that there is such a thing.
+	replaces bool
 	// adopting is set until a resource was read for the first time after an import, or after an upgrade from a version
 	// without marks: then whatever is found is its own.
 	adopting bool
+	// forgotten is set where the state of a resource that exists keeps no claim: what its workspace left behind is its own.
+	forgotten bool
 }
 
-// made are the ids that this process gave out: what carries one of them was not left behind by a killed run.
+// made are the ids that this run gave out: what carries one of them was not left behind by a killed run.
 var made sync.Map
+
+// BeginRun says that a server begins: what was made before was made by another run. Terraform has a process for each, and tests
+// have one for many.
+func BeginRun() { made.Clear() }
 
 // New returns the claim of a resource that is about to be created.
 func New() Claim {
@@ -89,6 +102,14 @@ func New() Claim {
 func Adopt() Claim {
 	c := New()
 	c.adopting = true
+	return c
+}
+
+// OfWorkspace returns the claim for the destroy of a resource that its state has no claim of. It owns what carries a mark of this
+// workspace that an earlier run wrote, and neither what another workspace wrote nor what carries no mark.
+func OfWorkspace() Claim {
+	c := New()
+	c.forgotten = true
 	return c
 }
 
@@ -122,18 +143,35 @@ func (c Claim) Record() []byte {
 // Succeed returns the claim of what replaces a resource: it may take over what the old one's claim owns.
 func (c Claim) Succeed() Claim {
 	next := New()
+	next.replaces = true
 	if !c.adopting {
-		next.takes = &c.id
+		next.former = append(next.former, c.id)
+	}
+	if c.takes != nil {
+		next.former = append(next.former, *c.takes)
 	}
 	return next
 }
+
+// Replaces says whether the claim succeeds another one: what is replaced may be there still, with a mark or without.
+func (c Claim) Replaces() bool { return c.replaces }
+
+// Anonymous says that nothing carries the claim's id, nor keeps it: it was made by Adopt or OfWorkspace, and nothing was read or
+// written with it.
+func (c Claim) Anonymous() bool { return c.adopting || c.forgotten }
 
 // Mark is what to write beside what the resource makes or changes.
 func (c Claim) Mark() Mark { return Mark{ID: c.id, Workspace: c.workspace} }
 
 // Owns says whether what carries the mark is the resource's own: it made it, or an import took it over.
 func (c Claim) Owns(found Mark) bool {
-	return c.adopting || found.ID != "" && found.ID == c.id || c.takes != nil && found.ID == *c.takes
+	switch {
+	case c.adopting, found.ID != "" && found.ID == c.id, c.takes != nil && found.ID == *c.takes:
+		return true
+	case slices.Contains(c.former, found.ID):
+		return true
+	}
+	return c.forgotten && LeftBehind(found)
 }
 
 // MayTake says whether a create may take over what carries the mark: what is its own, and what a killed run of the same
@@ -152,6 +190,12 @@ func LeftBehind(found Mark) bool {
 	return !here && found.ID != "" && found.Workspace != "" && found.Workspace == Workspace()
 }
 
+// Leaves says whether what carries the mark is about to be removed too: the program destroys everything of the workspace that
+// made it.
+func Leaves(found Mark) bool {
+	return found.ID != "" && found.Workspace != "" && found.Workspace == Workspace() && cli.DestroysAll()
+}
+
 // Found returns the claim after a thing that is its own was read: from then on nobody else's is.
 func (c Claim) Found(found Mark) Claim {
 	if !c.adopting {
@@ -166,7 +210,7 @@ func (c Claim) Found(found Mark) Claim {
 
 // Written returns the claim after its mark was written: what an import took over is its own now.
 func (c Claim) Written() Claim {
-	c.adopting, c.takes = false, nil
+	c.adopting, c.takes, c.former = false, nil, nil
 	return c
 }
 

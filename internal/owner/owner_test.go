@@ -70,6 +70,21 @@ func TestImportTakesOverWhatItFound(t *testing.T) {
 	}
 }
 
+func TestWithoutAClaimOnlyWhatTheWorkspaceLeftIsOwned(t *testing.T) {
+	c := OfWorkspace()
+	if !c.Owns(Mark{ID: "tainted", Workspace: Workspace()}) {
+		t.Error("what an earlier run of the workspace left is not owned")
+	}
+	for name, m := range map[string]Mark{
+		"nobody's": {}, "a version's without workspaces": {ID: "x"}, "another workspace's": {ID: "x", Workspace: "elsewhere"},
+		"a mark without an id": {Workspace: Workspace()}, "what this run made": New().Mark(),
+	} {
+		if c.Owns(m) || c.MayTake(m) {
+			t.Errorf("%s is owned", name)
+		}
+	}
+}
+
 func TestReplacementTakesOverWhatItReplaces(t *testing.T) {
 	old, err := Restore([]byte(`{"id":"old"}`))
 	if err != nil {
@@ -78,6 +93,29 @@ func TestReplacementTakesOverWhatItReplaces(t *testing.T) {
 	next := old.Succeed()
 	if !next.MayTake(Mark{ID: "old", Workspace: "elsewhere"}) || next.MayTake(Mark{ID: "third", Workspace: "elsewhere"}) {
 		t.Error("a replacement may not take what it replaces, or more")
+	}
+}
+
+// What replaces an import that was never changed finds it with the mark that it had before, a person's with none.
+func TestReplacementOfAnImportTakesOverWhatWasImported(t *testing.T) {
+	for _, found := range []Mark{{}, {ID: "theirs", Workspace: "elsewhere"}} {
+		next := Adopt().Found(found).Succeed()
+		if !next.Replaces() || !next.MayTake(found) || next.MayTake(Mark{ID: "third", Workspace: "elsewhere"}) {
+			t.Errorf("a replacement may not take what was imported with %v, or more", found)
+		}
+		if next.Written().MayTake(found) {
+			t.Error("once it is made, it may take what it replaced")
+		}
+	}
+}
+
+func TestAServersRunKnowsWhatItMade(t *testing.T) {
+	m := New().Mark()
+	if LeftBehind(m) {
+		t.Error("what a run made was left behind for it")
+	}
+	if BeginRun(); !LeftBehind(m) {
+		t.Error("what a run made was not left behind for the next")
 	}
 }
 

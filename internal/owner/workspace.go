@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -30,6 +31,25 @@ var Workspace = sync.OnceValue(func() string {
 	}
 	return fingerprint(p)
 })
+
+// Describe returns where this run's state is, for people: `workspace "default" in /srv/okd on ci-1`, or the backend's type in
+// place of a directory.
+var Describe = sync.OnceValue(func() string {
+	directory, err := os.Getwd()
+	if err != nil {
+		return "a run whose directory cannot be told"
+	}
+	data := dataDirectory(directory)
+	where := fmt.Sprintf("in %s", directory)
+	if b := backend(data); b != "" {
+		where = fmt.Sprintf("of backend %s", b[:min(len(b), describedLength)])
+	}
+	name, _ := os.Hostname()
+	return fmt.Sprintf("workspace %q %s on %s", selected(data), where, name)
+})
+
+// describedLength bounds what Describe says of a backend.
+const describedLength = 120
 
 // place is what tells one state from another.
 type place struct{ computer, directory, workspace, backend, stateFile string }

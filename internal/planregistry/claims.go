@@ -18,9 +18,9 @@ type Claim struct {
 // String reads as in a message: `MAC address 52:54:00:aa:6c:b1 on network "kimgtnet0"`.
 func (c Claim) String() string { return fmt.Sprintf("%s %s on %s", c.Kind, c.Value, c.Scope) }
 
-// On names the resource that lays claims with the hypervisor that it is on: those of one name on two hypervisors
+// NameOnHypervisor names the resource that lays claims with the hypervisor that it is on: those of one name on two hypervisors
 // are two.
-func On(hypervisor, resource string) string {
+func NameOnHypervisor(hypervisor, resource string) string {
 	if hypervisor == "" {
 		return resource
 	}

@@ -1,33 +1,76 @@
 package planregistry
 
 import (
+	"maps"
 	"net/netip"
+	"slices"
 	"sync"
 )
 
-// Listed gathers the reservations that the networks of one plan list themselves. Planning a network again replaces what it
-// said before. The zero value is ready.
+// Listed gathers the reservations that the networks of one plan list themselves, and the addresses that other resources keep on them
+// for machines of theirs. Planning a network again replaces what it said before. The zero value is ready.
 type Listed struct {
 	mu   sync.Mutex
 	macs map[network]map[netip.Addr]string
+	kept map[string][]Kept
 }
 
-// Replace takes what a network lists, MAC addresses in lower case by their address, for what it listed before. Who refers to
-// the network may use any of its names.
-func (l *Listed) Replace(hypervisor string, names []string, macs map[netip.Addr]string) {
+// Kept is an address of a network that a resource keeps for a machine, whose MAC address is in lower case.
+type Kept struct {
+	Hypervisor, Network string
+	Address             netip.Addr
+	MAC                 string
+}
+
+// Contested is an address that a network lists for one machine and a resource keeps for another.
+type Contested struct {
+	Address netip.Addr
+	// Listed is the MAC address that the network lists; Kept is what Holder has.
+	Listed string
+	Kept   Kept
+	Holder string
+}
+
+// Replace takes what a network lists, MAC addresses in lower case by their address, for what it listed before, and returns what
+// others keep of that for another machine. Who refers to the network may use any of its names.
+func (l *Listed) Replace(hypervisor string, names []string, macs map[netip.Addr]string) []Contested {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.macs == nil {
 		l.macs = map[network]map[netip.Addr]string{}
 	}
+	var all []Contested
 	for _, name := range names {
 		l.macs[network{hypervisor, name}] = macs
 	}
+	for _, holder := range slices.Sorted(maps.Keys(l.kept)) {
+		for _, c := range l.contestedBy(holder) {
+			if c.Kept.Hypervisor == hypervisor && slices.Contains(names, c.Kept.Network) {
+				all = append(all, c)
+			}
+		}
+	}
+	return all
 }
 
-// MAC is the one that a network of the plan lists an address for; "" where it does not.
-func (l *Listed) MAC(hypervisor, name string, address netip.Addr) string {
+// ReplaceKept takes what a holder keeps for what it kept before, and returns what of it a network of the plan lists for another machine.
+func (l *Listed) ReplaceKept(holder string, kept ...Kept) []Contested {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.macs[network{hypervisor, name}][address]
+	if l.kept == nil {
+		l.kept = map[string][]Kept{}
+	}
+	l.kept[holder] = kept
+	return l.contestedBy(holder)
+}
+
+// contestedBy lists what a holder keeps and a network lists for another machine. The mutex is held.
+func (l *Listed) contestedBy(holder string) []Contested {
+	var all []Contested
+	for _, k := range l.kept[holder] {
+		if mac := l.macs[network{k.Hypervisor, k.Network}][k.Address]; mac != "" && mac != k.MAC {
+			all = append(all, Contested{Address: k.Address, Listed: mac, Kept: k, Holder: holder})
+		}
+	}
+	return all
 }

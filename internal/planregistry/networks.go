@@ -11,18 +11,18 @@ import (
 // NetworkClaim is the claim to a network that this plan creates or changes: who checks something against the
 // network that is there now must leave it to the apply. Hypervisor "" is the provider's own.
 func NetworkClaim(hypervisor, network string) Claim {
-	return Claim{Kind: "network name", Scope: hypervisorScope(hypervisor), Value: network}
+	return Claim{Kind: "network name", Scope: nameScope(hypervisor), Value: network}
 }
 
 // DHCPClaim is the claim to give out addresses on a network: one that the plan makes or changes and that does
 // not lay it will have no DHCP.
 func DHCPClaim(hypervisor, network string) Claim {
-	return Claim{Kind: "DHCP", Scope: hypervisorScope(hypervisor), Value: network}
+	return Claim{Kind: "DHCP", Scope: nameScope(hypervisor), Value: network}
 }
 
 // BridgeClaim is the claim to the name of a bridge device that comes with a network.
 func BridgeClaim(hypervisor, bridge string) Claim {
-	return Claim{Kind: "bridge", Scope: hypervisorScope(hypervisor), Value: bridge}
+	return Claim{Kind: "bridge", Scope: nameScope(hypervisor), Value: bridge}
 }
 
 // HostBridgeClaim is the claim that a bridge lays whose machine is named by its endpoint: which hypervisor that is
@@ -33,12 +33,12 @@ func HostBridgeClaim(bridge string) Claim {
 
 // AddressClaim is the claim to an address on a network, laid by reservations and by nodes' interfaces.
 func AddressClaim(hypervisor, network string, address netip.Addr) Claim {
-	return Claim{Kind: "IP address", Scope: fmt.Sprintf("network %q of %s", network, hypervisorScope(hypervisor)), Value: address.String()}
+	return Claim{Kind: "IP address", Scope: fmt.Sprintf("network %q of %s", network, nameScope(hypervisor)), Value: address.String()}
 }
 
 // ReservationClaim is the claim to the reservation that a machine has on a network.
 func ReservationClaim(hypervisor, network, machine string) Claim {
-	return Claim{Kind: "reservation for", Scope: fmt.Sprintf("network %q of %s", network, hypervisorScope(hypervisor)), Value: machine}
+	return Claim{Kind: "reservation for", Scope: fmt.Sprintf("network %q of %s", network, nameScope(hypervisor)), Value: machine}
 }
 
 // NameClaim is the claim to the name that a reservation gives a machine, which the addresses of one family have once.
@@ -47,13 +47,13 @@ func NameClaim(hypervisor, network, name string, address netip.Addr) Claim {
 	if address.Is6() {
 		kind = "IPv6 name"
 	}
-	return Claim{Kind: kind, Scope: fmt.Sprintf("network %q of %s", network, hypervisorScope(hypervisor)), Value: name}
+	return Claim{Kind: kind, Scope: fmt.Sprintf("network %q of %s", network, nameScope(hypervisor)), Value: name}
 }
 
 // NewNetworkClaim is the claim to be made by this plan, and not only changed: what is on a network of that name now goes
 // with it.
 func NewNetworkClaim(hypervisor, network string) Claim {
-	return Claim{Kind: "new network", Scope: hypervisorScope(hypervisor), Value: network}
+	return Claim{Kind: "new network", Scope: nameScope(hypervisor), Value: network}
 }
 
 // Subnets gathers the subnets that the networks of one plan have, because those must not overlap on one

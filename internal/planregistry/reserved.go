@@ -34,7 +34,7 @@ func (r *Ranges) ReplaceDynamic(hypervisor string, names []string, ranges ...Ran
 		r.dynamic[on] = ranges
 		for _, holder := range slices.Sorted(maps.Keys(r.reserved)) {
 			if r.reserved[holder].on == on {
-				all = append(all, r.within(holder)...)
+				all = append(all, r.listReservedInRange(holder)...)
 			}
 		}
 	}
@@ -50,11 +50,11 @@ func (r *Ranges) ReplaceReserved(holder, hypervisor, name string, addresses ...n
 		r.reserved = map[string]reservation{}
 	}
 	r.reserved[holder] = reservation{network{hypervisor, name}, addresses}
-	return r.within(holder)
+	return r.listReservedInRange(holder)
 }
 
-// within lists a holder's addresses that are in ranges of their network. The mutex is held.
-func (r *Ranges) within(holder string) []Reserved {
+// listReservedInRange lists a holder's addresses that are in ranges of their network. The mutex is held.
+func (r *Ranges) listReservedInRange(holder string) []Reserved {
 	var all []Reserved
 	kept := r.reserved[holder]
 	for _, a := range kept.addresses {

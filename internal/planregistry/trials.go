@@ -58,8 +58,8 @@ func (t *Trials[E]) Try(ctx context.Context, where, who string, edit E, check fu
 	t.mu.Unlock()
 	began := time.Now()
 	for {
-		version, err := p.try(entry[E]{who, edit}, check)
-		for err != nil && p.at() == version {
+		version, err := p.tryEdit(entry[E]{who, edit}, check)
+		for err != nil && p.countAccepted() == version {
 			if time.Since(began) > trialPatience || ctx.Err() != nil {
 				return err
 			}
@@ -71,14 +71,14 @@ func (t *Trials[E]) Try(ctx context.Context, where, who string, edit E, check fu
 	}
 }
 
-func (p *place[E]) at() int {
+func (p *place[E]) countAccepted() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.version
 }
 
-// try checks an edit with those that come at the same time, and one by one where that fails.
-func (p *place[E]) try(e entry[E], check func(edits []E) error) (version int, err error) {
+// tryEdit checks an edit with those that come at the same time, and one by one where that fails.
+func (p *place[E]) tryEdit(e entry[E], check func(edits []E) error) (version int, err error) {
 	mine := &trial[E]{entry: e}
 	p.mu.Lock()
 	p.waiting = append(p.waiting, mine)
@@ -92,16 +92,16 @@ func (p *place[E]) try(e entry[E], check func(edits []E) error) (version int, er
 		p.waiting = nil
 	}
 	p.mu.Unlock()
-	if !mine.done && !p.accept(batch, check) {
+	if !mine.done && !p.acceptBatch(batch, check) {
 		for _, one := range batch {
-			p.accept([]*trial[E]{one}, check)
+			p.acceptBatch([]*trial[E]{one}, check)
 		}
 	}
 	return mine.version, mine.err
 }
 
-// accept checks a batch on top of what was accepted.
-func (p *place[E]) accept(batch []*trial[E], check func(edits []E) error) bool {
+// acceptBatch checks a batch on top of what was accepted.
+func (p *place[E]) acceptBatch(batch []*trial[E], check func(edits []E) error) bool {
 	next := slices.DeleteFunc(slices.Clone(p.accepted), func(e entry[E]) bool {
 		return slices.ContainsFunc(batch, func(b *trial[E]) bool { return b.who == e.who })
 	})
@@ -114,7 +114,7 @@ func (p *place[E]) accept(batch []*trial[E], check func(edits []E) error) bool {
 	}
 	err := check(edits)
 	for _, b := range batch {
-		b.done, b.err, b.version = true, err, p.at()
+		b.done, b.err, b.version = true, err, p.countAccepted()
 	}
 	if err == nil {
 		p.mu.Lock()

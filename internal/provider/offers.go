@@ -7,27 +7,37 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/datasources/dhcpleases"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/datasources/dnslookup"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/datasources/exposures"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/datasources/haproxystatus"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/datasources/hostnetwork"
 	hypervisordata "github.com/virtcluster/terraform-provider-virtcluster/internal/datasources/hypervisor"
 	networkdata "github.com/virtcluster/terraform-provider-virtcluster/internal/datasources/network"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/datasources/nodes"
+	topologydata "github.com/virtcluster/terraform-provider-virtcluster/internal/datasources/topology"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/datasources/vipstatus"
 	fn "github.com/virtcluster/terraform-provider-virtcluster/internal/functions"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/address"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/addresspool"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dhcpreservation"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnsrecordset"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnsserver"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnsview"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnszone"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/exposedservice"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/externalbridge"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/floatingaddress"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxybackend"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxyfrontend"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostsfile"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/image"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/netinterface"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/network"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/nfsexport"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/node"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/podnetwork"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/readiness"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/resolver"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/route"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/servicenode"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/storagepool"
@@ -37,6 +47,11 @@ import (
 
 // resources is every resource type the provider offers.
 var resources = []func() resource.Resource{
+	address.New,
+	addresspool.New,
+	exposedservice.New,
+	nfsexport.New,
+	floatingaddress.New,
 	dhcpreservation.New,
 	dnsrecordset.New,
 	dnsserver.New,
@@ -47,10 +62,13 @@ var resources = []func() resource.Resource{
 	haproxybackend.New,
 	haproxyfrontend.New,
 	hostsfile.New,
+	netinterface.New,
 	servicenode.New,
 	network.New,
 	node.New(),
 	podnetwork.New,
+	readiness.New,
+	resolver.New,
 	route.New,
 	storagepool.New,
 	volume.New,
@@ -62,18 +80,24 @@ var resources = []func() resource.Resource{
 var dataSources = []func() datasource.DataSource{
 	dhcpleases.New,
 	dnslookup.New,
+	exposures.New,
 	haproxystatus.New,
 	hostnetwork.New,
 	hypervisordata.New,
 	networkdata.New,
 	vipstatus.New,
 	nodes.New,
+	topologydata.New,
 }
 
 // functions is every function the provider offers.
 var functions = []func() function.Function{
+	fn.NewAgentConfig,
 	fn.NewHostsFile,
 	fn.NewIgnitionMerge,
+	fn.NewInstallConfig,
+	fn.NewKubeadmConfig,
+	fn.NewStaticPods,
 	fn.NewMACAddress,
 	fn.NewPodCIDR,
 	fn.NewResolvConf,

@@ -12,12 +12,19 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/largemap"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/numbertext"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnszone"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
 
 // defaultURI is libvirt's own choice for root.
@@ -25,19 +32,38 @@ const defaultURI = "qemu:///system"
 
 var _ provider.ProviderWithFunctions = (*virtcluster)(nil)
 
-type virtcluster struct{ version string }
+type virtcluster struct {
+	version string
+	// fleet is that of the last configuration; nil before.
+	fleet *fleet.Fleet
+}
 
 // Server returns the provider as Terraform talks to it.
 func Server(version string) tfprotov6.ProviderServer {
+	server, _ := Open(version)
+	return server
+}
+
+// Open returns the provider, and what ends its connections, which else end with the process.
+func Open(version string) (server tfprotov6.ProviderServer, end func() error) {
 	quietFramework()
-	framework := providerserver.NewProtocol6(&virtcluster{version: version})()
-	return largemap.Server(framework, largemap.Attributes{"virtcluster_dns_zone": dnszone.LargeMaps})
+	owner.BeginRun()
+	p := &virtcluster{version: version}
+	framework := providerserver.NewProtocol6(p)()
+	end = func() error {
+		if p.fleet == nil {
+			return nil
+		}
+		return p.fleet.Close()
+	}
+	return values.Server(numbertext.Server(largemap.Server(framework, largemap.Attributes{"virtcluster_dns_zone": dnszone.LargeMaps}))), end
 }
 
 type model struct {
 	URI         types.String `tfsdk:"uri"`
 	Hypervisors types.Map    `tfsdk:"hypervisors"`
-	SSH         *sshModel    `tfsdk:"ssh"`
+	SSH         types.Object `tfsdk:"ssh"`
+	Offline     types.Bool   `tfsdk:"offline"`
 }
 
 func (p *virtcluster) Metadata(_ context.Context, _ provider.MetadataRequest, resp *provider.MetadataResponse) {
@@ -49,19 +75,26 @@ func (p *virtcluster) Schema(_ context.Context, _ provider.SchemaRequest, resp *
 		MarkdownDescription: "Brings up and keeps a whole virtual Kubernetes or OpenShift cluster topology: networks, nodes, DNS, load balancing and virtual addresses, on libvirt and plain Linux machines.",
 		Attributes: map[string]schema.Attribute{
 			"uri": schema.StringAttribute{
-				Optional: true,
+				Validators: []validator.String{values.Line.OrEmpty()},
+				Optional:   true,
 				MarkdownDescription: "libvirt URI of the hypervisor: `qemu:///system`, `qemu+ssh://[user@]host[:port]/system`, `qemu+tls://host/system`, " +
 					"`qemu+tcp://host/system`, `qemu+unix:///system?socket=PATH` or `test:///default`. Default: `$LIBVIRT_DEFAULT_URI`, then `qemu:///system`. " +
 					"While it is unknown, nothing is asked anywhere.",
 			},
 			"hypervisors": schema.MapNestedAttribute{
+				Validators:          []validator.Map{values.Objects().Keys(values.Name)},
 				Optional:            true,
 				MarkdownDescription: "Further hypervisors by name; a resource picks one by its `hypervisor` attribute.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"uri": schema.StringAttribute{Required: true, MarkdownDescription: "libvirt URI, in the same forms as the provider's `uri`."},
+					"uri": schema.StringAttribute{Validators: []validator.String{values.Line}, Required: true, MarkdownDescription: "libvirt URI, in the same forms as the provider's `uri`."},
 				}},
 			},
 			"ssh": sshSchema(),
+			"offline": schema.BoolAttribute{
+				Optional: true,
+				MarkdownDescription: "Whether plans are checked by themselves: resources are compared with each other, and no hypervisor, machine or file is asked. " +
+					"Nothing can be applied then, imported or destroyed. It is meant for tests of modules, such as `terraform test` with `command = plan`. Default: `false`.",
+			},
 		},
 	}
 }
@@ -76,6 +109,7 @@ func (p *virtcluster) Configure(ctx context.Context, req provider.ConfigureReque
 		URI:         cmp.Or(m.URI.ValueString(), os.Getenv("LIBVIRT_DEFAULT_URI"), defaultURI),
 		URIUnknown:  m.URI.IsUnknown(),
 		Hypervisors: map[string]string{},
+		Offline:     m.Offline.ValueBool() || m.Offline.IsUnknown(), // it is known when something is applied
 	}
 	if m.Hypervisors.IsUnknown() {
 		config.HypervisorsUnknown = true
@@ -83,19 +117,22 @@ func (p *virtcluster) Configure(ctx context.Context, req provider.ConfigureReque
 		var named map[string]struct {
 			URI types.String `tfsdk:"uri"`
 		}
-		resp.Diagnostics.Append(m.Hypervisors.ElementsAs(ctx, &named, false)...)
+		resp.Diagnostics.Append(convert.SpreadUnknowns(m.Hypervisors).(types.Map).ElementsAs(ctx, &named, false)...)
 		for name, h := range named {
 			config.Hypervisors[name] = h.URI.ValueString() // unknown is "", as fleet.Config says
 		}
 	}
-	options, diags := m.SSH.options()
-	config.SSH = options
-	resp.Diagnostics.Append(diags...)
+	if !config.Offline {
+		ssh, known, diags := options(ctx, m.SSH)
+		config.SSH, config.SSHUnknown = ssh, !known
+		resp.Diagnostics.Append(diags...)
+	}
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	f := fleet.New(config)
-	resp.ResourceData, resp.DataSourceData, resp.ActionData, resp.ListResourceData = f, f, f, f
+	provided := crud.Provided{Fleet: fleet.New(config), Registry: &planregistry.Registry{}}
+	resp.ResourceData, resp.DataSourceData, resp.ActionData, resp.ListResourceData = provided, provided, provided, provided
+	p.fleet = provided.Fleet
 }
 
 func (p *virtcluster) Resources(context.Context) []func() resource.Resource { return resources }

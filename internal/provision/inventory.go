@@ -72,6 +72,9 @@ echo end`
 // Look reads a machine's inventory in one round trip.
 func Look(ctx context.Context, h host.Host) (Inventory, error) { return look(ctx, h, true) }
 
+// lookTries is how often a machine is looked at that answers, and cannot say: systemctl waits 25 seconds each time.
+const lookTries = 3
+
 // look does without the versions where nobody wants to know them: each costs the start of a daemon.
 func look(ctx context.Context, h host.Host, versions bool) (Inventory, error) {
 	args := []string{recordPath}
@@ -85,6 +88,10 @@ func look(ctx context.Context, h host.Host, versions bool) (Inventory, error) {
 	cmd := host.Script("look at the services", inventoryScript, args...)
 	cmd.Repeatable = true
 	out, err := h.Run(ctx, cmd)
+	// A machine that is just starting, or emulated, may let systemd's answers be late: looking again does no harm.
+	for tries := 1; tries < lookTries && errors.As(err, new(*host.ExitError)); tries++ {
+		out, err = h.Run(ctx, cmd)
+	}
 	if err != nil {
 		return Inventory{}, err
 	}

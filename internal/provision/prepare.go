@@ -38,7 +38,7 @@ func (e *MissingError) Error() string {
 // work without a configuration. What the machine was like before, and that a service node uses all of its services, is
 // recorded on it first. The warnings are daemons that did not start.
 func Prepare(ctx context.Context, h host.Host, user owner.Mark, all, services []string, install bool) (warnings []string, err error) {
-	if len(services) == 0 {
+	if len(all) == 0 {
 		return nil, nil
 	}
 	unlock, err := h.Lock(ctx, lockName)
@@ -54,7 +54,7 @@ func Prepare(ctx context.Context, h host.Host, user owner.Mark, all, services []
 	if missing != nil && (!install || missing.Family == packages.Unknown) {
 		return nil, missing
 	}
-	if err := inv.remember(ctx, h, user, all, services); err != nil {
+	if err := inv.remember(ctx, h, user, all, services, !install); err != nil {
 		return nil, err
 	}
 	if missing != nil {
@@ -81,9 +81,9 @@ func (inv Inventory) missing(h host.Host, services []string) *MissingError {
 }
 
 // remember records the units as they are, where nothing is recorded yet, and who uses them.
-func (inv Inventory) remember(ctx context.Context, h host.Host, user owner.Mark, all, services []string) error {
+func (inv Inventory) remember(ctx context.Context, h host.Host, user owner.Mark, all, services []string, keepsPackages bool) error {
 	record := inv.Record.clone()
-	record.enter(user, all)
+	record.enter(user, all, keepsPackages)
 	for _, name := range services {
 		if _, known := record.Before[name]; !known {
 			record.Before[name] = inv.Units[name]
@@ -140,7 +140,8 @@ exit 1`
 // Packages stay. The warnings say what stays, and why.
 func GiveBack(ctx context.Context, h host.Host, engine *transaction.Engine, user owner.Mark, services []string) (warnings []string, err error) {
 	return giveBack(ctx, h, engine, func(r Record) []string {
-		r.enter(user, slices.DeleteFunc(slices.Clone(r.Users[user.ID].Services), func(name string) bool { return slices.Contains(services, name) }))
+		was := r.Users[user.ID]
+		r.enter(user, slices.DeleteFunc(slices.Clone(was.Services), func(name string) bool { return slices.Contains(services, name) }), was.KeepsPackages)
 		return services
 	}, user)
 }
@@ -237,6 +238,9 @@ func (inv Inventory) restore(ctx context.Context, h host.Host, services []string
 		if before.active() {
 			active = "start"
 		}
+		if Services[name].AtBoot {
+			active = "leave"
+		}
 		args = append(args, Services[name].Unit, enabled, active)
 	}
 	if args == nil {
@@ -248,7 +252,8 @@ func (inv Inventory) restore(ctx context.Context, h host.Host, services []string
 	return err
 }
 
-// restoreScript makes units, each followed by "enable" or "disable" and by "start" or "stop", what these say.
+// restoreScript makes units, each followed by "enable" or "disable" and by "start", "stop" or
+// "leave", what these say.
 // A unit that is gone, with its package, has nothing to restore; one that cannot be enabled (static) needs no
 // restoring. systemd reloads itself once for all that it disables, which is why they go together.
 const restoreScript = `enable= disable= start= stop=

@@ -27,6 +27,18 @@ type Record struct {
 type User struct {
 	Workspace string   `json:"workspace"`
 	Services  []string `json:"services"`
+	// KeepsPackages is set where packages must not be installed: an import has nothing else to ask.
+	KeepsPackages bool `json:"keeps_packages,omitempty"`
+}
+
+// Installs says whether packages may be installed, by what is recorded: no where every service node says so.
+func (r Record) Installs() bool {
+	for _, u := range r.Users {
+		if !u.KeepsPackages {
+			return true
+		}
+	}
+	return len(r.Users) == 0
 }
 
 // clone is a record that can be changed without changing this one.
@@ -40,16 +52,17 @@ func (r Record) clone() Record {
 // same says whether two records say the same.
 func (r Record) same(other Record) bool {
 	return maps.Equal(r.Before, other.Before) && maps.EqualFunc(r.Users, other.Users, func(a, b User) bool {
-		return a.Workspace == b.Workspace && slices.Equal(a.Services, b.Services)
+		return a.Workspace == b.Workspace && a.KeepsPackages == b.KeepsPackages && slices.Equal(a.Services, b.Services)
 	})
 }
 
-// enter notes that a service node uses services and no others. What a killed run of the same workspace noted is forgotten.
-func (r Record) enter(m owner.Mark, services []string) {
+// enter notes that a service node uses services and no others, and whether packages are to be kept as they are. What a killed run
+// of the same workspace noted is forgotten.
+func (r Record) enter(m owner.Mark, services []string, keepsPackages bool) {
 	maps.DeleteFunc(r.Users, func(id string, u User) bool {
 		return id != m.ID && owner.LeftBehind(owner.Mark{ID: id, Workspace: u.Workspace})
 	})
-	r.Users[m.ID] = User{Workspace: m.Workspace, Services: slices.Sorted(slices.Values(services))}
+	r.Users[m.ID] = User{Workspace: m.Workspace, Services: slices.Sorted(slices.Values(services)), KeepsPackages: keepsPackages}
 	if len(services) == 0 {
 		delete(r.Users, m.ID)
 	}

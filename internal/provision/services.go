@@ -9,6 +9,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/nfs"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
@@ -24,6 +25,8 @@ type Service struct {
 	// Start says that the daemon works with the configuration that its package brings, so that it can be
 	// started before any resource has a part in it.
 	Start bool
+	// AtBoot says that the unit is for starts of the machine alone: to start or to stop it now would take away what others have.
+	AtBoot bool
 	// Daemon is what transactions know of it, nil where none is made.
 	Daemon transaction.Daemon
 }
@@ -51,10 +54,11 @@ var Services = map[string]Service{
 		// The server needs the host kernel's nfsd, which a container lacks: it is started with the first export.
 		Command: "exportfs", Version: "mount.nfs -V", Unit: "nfs-server.service",
 		Packages: map[packages.Family][]string{packages.Debian: {"nfs-kernel-server"}, packages.Fedora: {"nfs-utils"}},
+		Daemon:   nfs.Daemon{},
 	},
 	"nftables": {
-		// Starting the unit flushes the ruleset, whoever made it: it is enabled for the next boot alone.
-		Command: "nft", Version: "nft --version", Unit: "nftables.service",
+		// Starting the unit flushes the ruleset, and so does stopping it, whoever made it: it is enabled for the next boot alone.
+		Command: "nft", Version: "nft --version", Unit: "nftables.service", AtBoot: true,
 		Packages: map[packages.Family][]string{packages.Debian: {"nftables"}, packages.Fedora: {"nftables"}},
 	},
 }

@@ -71,3 +71,7 @@ type Edit struct {
 // Follower is a Daemon whose files name others, wherever these lie. Follow returns paths, or patterns of them, that a tree
 // names and does not have; what does not exist is asked for once.
 type Follower interface{ Follow(t Tree) []string }
+
+// Exclusive is a Daemon whose files nobody but the provider writes: there was nothing before its first commit that could be
+// given back, and what commits keep goes with the last file.
+type Exclusive interface{ Exclusive() }

@@ -24,7 +24,9 @@ type RolledBackError struct {
 	// Journal is the file there that has what is to be put back, where Restore failed.
 	Journal string
 	// Stopped says that the daemon did not run before, so that nothing could serve again.
-	Stopped      bool
+	Stopped bool
+	// Unfit is what the daemon says to the files as they were found, nil where it loads them: then the change is the reason.
+	Unfit        error
 	Err, Restore error
 }
 
@@ -36,7 +38,11 @@ func (e *RolledBackError) Error() string {
 	case e.Stopped:
 		return fmt.Sprintf("%s on %s, which did not run, does not serve the new configuration, and its files are as they were before: %v", e.Daemon, e.Host, e.Err)
 	}
-	return fmt.Sprintf("%s on %s does not serve the new configuration, and serves the one before again: %v", e.Daemon, e.Host, e.Err)
+	text := fmt.Sprintf("%s on %s does not serve the new configuration, and serves the one before again: %v", e.Daemon, e.Host, e.Err)
+	if e.Unfit != nil {
+		text += "; it does not load its files as they were found either, so mend these first"
+	}
+	return text
 }
 
 func (e *RolledBackError) Unwrap() []error { return []error{e.Err, e.Restore} }

@@ -176,14 +176,15 @@ func (s *site) stageFiles(ctx context.Context, files []host.File, alone bool) er
 // root reads them: they can hold passwords.
 func (s *site) records(tree, next Tree) ([]host.File, error) {
 	undo, err := json.Marshal(newJournal(tree, next))
-	if err != nil || s.original != nil {
+	if _, exclusive := s.daemon.(Exclusive); err != nil || exclusive || s.original != nil {
 		return []host.File{{Path: journalName, Content: undo, Mode: 0o600}}, err
 	}
 	whole, err := json.Marshal(keptOriginal{Files: tree.files(slices.Sorted(maps.Keys(tree)))})
 	return []host.File{{Path: journalName, Content: undo, Mode: 0o600}, {Path: originalName, Content: whole, Mode: 0o600}}, err
 }
 
-// clearStage removes what a refused configuration left on the stage; a journal stays.
+// clearStage removes what a refused configuration left on the stage, and the directory where nothing was ever committed; a journal
+// stays.
 func (s *site) clearStage(ctx context.Context) {
 	if s.staged.dir == "" {
 		return
@@ -191,6 +192,7 @@ func (s *site) clearStage(ctx context.Context) {
 	s.staged = staged{}
 	// What this cannot remove, the next commit's end does.
 	_, _ = s.host.Run(ctx, host.Cmd{Argv: []string{"rm", "-rf", "--", s.dir + "/stage"}})
+	_, _ = s.host.Run(ctx, host.Cmd{Argv: []string{"rmdir", "--ignore-fail-on-non-empty", "--", s.dir}})
 }
 
 // endCommit ends a commit: what is live is what the daemon serves.

@@ -271,16 +271,15 @@ func (l *line) run(t turn, err error, group []*request) {
 	if t.unfit == nil {
 		t.unfit = l.probe(t.ctx)
 	}
-	l.untold = t.unfit != nil
-	if l.untold {
-		able := l.onlyRemovals(group, t.unfit)
+	if l.untold = false; t.unfit != nil {
+		able := l.onlyRemovals(group, t.unfit, errors.Unwrap(t.unfit))
 		l.serve(t.ctx, t.tree, l.findAccepted(t.ctx, t.tree, able))
 		l.clearStage(t.ctx)
 		return
 	}
 	tree := l.serve(t.ctx, t.tree, l.findAccepted(t.ctx, t.tree, group))
 	l.clearStage(t.ctx)
-	if !slices.ContainsFunc(group, func(r *request) bool { return r.err != nil }) {
+	if !l.untold && !slices.ContainsFunc(group, func(r *request) bool { return r.err != nil }) {
 		l.proven = tree
 	}
 }

@@ -103,54 +103,21 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-// deaf is a daemon that takes no orders, as named does without the key of rndc.
-type deaf struct {
-	*toy
-	reason error
-}
-
-func (d *deaf) Probe(context.Context, host.Host) error { return d.reason }
-
-func TestDaemonThatTakesNoOrdersIsLookedAtBeforeAnythingIsWritten(t *testing.T) {
-	toy, e := newToy(t)
-	d := &deaf{toy, errors.New("no key")}
-	var unfit *transaction.UnfitError
-	err := e.Commit(t.Context(), localhost.New(), d, d.add("new"))
-	if !errors.As(err, &unfit) || !strings.Contains(err.Error(), "no key") || !strings.Contains(err.Error(), "nothing was changed") {
-		t.Errorf("got %v", err)
-	}
-	if left, _ := filepath.Glob(e.StateDir + "/*/*"); len(left) > 0 || d.reloads.Load() > 0 {
-		t.Errorf("left %v after %d reloads", left, d.reloads.Load())
-	}
-	if got := d.serves(t); got != "by hand\n" {
-		t.Errorf("serves %q", got)
-	}
-	d.reason = nil
+func TestRemovalThatAloneBreaksTheReloadIsRolledBack(t *testing.T) {
+	d, e := newToy(t)
 	if err := e.Commit(t.Context(), localhost.New(), d, d.add("new")); err != nil {
 		t.Fatal(err)
 	}
-}
-
-func TestWhatIsTakenOutOfADaemonThatTakesNoOrdersIsGoneFromItsFilesWithAWarning(t *testing.T) {
-	toy, e := newToy(t)
-	d := &deaf{toy, nil}
-	if err := e.Commit(t.Context(), localhost.New(), d, d.add("new")); err != nil {
-		t.Fatal(err)
-	}
-	d.reason, e = errors.New("no key"), &transaction.Engine{StateDir: e.StateDir}
-	var said []string
-	drop := transaction.Edit{Removes: true, Warn: func(text string) { said = append(said, text) }, Apply: func(tree transaction.Tree) error {
-		tree.Put(d.conf, []byte("by hand\n"), 0o644, "", "")
+	crash := transaction.Edit{Removes: true, Apply: func(tree transaction.Tree) error {
+		tree.Put(d.conf, []byte("CRASH\n"), 0o644, "", "")
 		return nil
 	}}
-	if err := e.Commit(t.Context(), localhost.New(), d, drop); err != nil {
-		t.Fatal(err)
+	var rolled *transaction.RolledBackError
+	if err := e.Commit(t.Context(), localhost.New(), d, crash); !errors.As(err, &rolled) || rolled.Unfit != nil || rolled.Restore != nil {
+		t.Errorf("got %v", err)
 	}
-	if text, _ := os.ReadFile(d.conf); string(text) != "by hand\n" || len(journals(e)) > 0 {
-		t.Errorf("the file has %q, journals %v", text, journals(e))
-	}
-	if len(said) != 1 || !strings.Contains(said[0], "no key") || d.reloads.Load() != 1 {
-		t.Errorf("said %q after %d reloads", said, d.reloads.Load())
+	if got := d.serves(t); got != "by hand\nnew\n" {
+		t.Errorf("serves %q", got)
 	}
 }
 

@@ -6,17 +6,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 )
-
-// restoreLimit bounds putting the old configuration back, which runs even when the caller was cancelled.
-const restoreLimit = time.Minute
 
 // site is one daemon on one machine, and dir what commits keep beside its configuration:
 //
@@ -127,45 +122,6 @@ func (s *site) read(ctx context.Context) (tree Tree, running bool, err error) {
 	return tree, running, nil
 }
 
-// recover returns the live tree to edit, after ending what an interrupted commit began: its swap may be on disk in part,
-// so the files from before are put back, unless a person changed one of them since. The machine's lock is held. unfit is
-// why the daemon cannot be told to serve the tree, in which case nothing may be written.
-func (s *site) recover(ctx context.Context) (tree Tree, unfit, err error) {
-	s.warnings = nil
-	tree, left, original, running, err := s.loadAndAsk(ctx, s.journalPath(), s.originalPath())
-	if err != nil {
-		return nil, nil, err
-	}
-	s.original, s.running = original, running
-	if left == nil {
-		return tree, nil, nil
-	}
-	old, theirs := left.undo(tree)
-	if len(theirs) > 0 {
-		s.warn(fmt.Sprintf("A change of %s on %s was interrupted, and %s was edited by hand since: that is kept as it is. What the interrupted change replaced is in %s there until the next one succeeds",
-			s.daemon.Name(), s.host, strings.Join(theirs, ", "), s.journalPath()))
-	}
-	if err := s.replace(ctx, tree, old, nil); err != nil {
-		return nil, nil, fmt.Errorf("undo an interrupted change of %s on %s by %s: %w", s.daemon.Name(), s.host, s.journalPath(), err)
-	}
-	if running {
-		if err := s.reactivate(ctx, tree, old); err != nil {
-			return old, &UnfitError{Daemon: s.daemon.Name(), Host: s.host.String(), Journal: s.journalPath(), Err: err}, nil
-		}
-	}
-	return old, nil, s.endCommit(ctx)
-}
-
-// reactivate makes the daemon serve old, which is on disk again after bad was. A daemon that refuses the order and serves
-// old nevertheless never left it.
-func (s *site) reactivate(ctx context.Context, bad, old Tree) error {
-	err := s.daemon.Activate(ctx, s.host, bad, old)
-	if err != nil && s.verify(ctx, old) == nil {
-		return nil
-	}
-	return err
-}
-
 // probe returns an *UnfitError where the daemon, which runs, cannot be told to load anything.
 func (s *site) probe(ctx context.Context) error {
 	p, ok := s.daemon.(Prober)
@@ -224,34 +180,23 @@ func (s *site) commitTree(ctx context.Context, tree, next Tree, serve bool) erro
 		err = s.verify(ctx, next)
 	}
 	if err == nil {
+		s.running, s.probed = s.running || serve, s.probed || serve
+		if _, exclusive := s.daemon.(Exclusive); exclusive {
+			if len(next) == 0 {
+				return s.removeState(ctx)
+			}
+			return s.endCommit(ctx)
+		}
 		if s.original == nil {
 			s.original = tree
 		}
-		s.running, s.probed = s.running || serve, s.probed || serve
 		return s.endCommit(ctx)
 	}
 	back, cancel := context.WithTimeout(context.WithoutCancel(ctx), restoreLimit)
 	defer cancel()
-	return &RolledBackError{
-		Daemon: s.daemon.Name(), Host: s.host.String(), Journal: s.journalPath(), Stopped: !s.running,
-		Err: err, Restore: s.rollBack(back, next, tree),
-	}
-}
-
-// rollBack makes old live again where bad is on disk, in whole or in part. The journal goes last, so that whoever comes
-// next tries again when this fails. A daemon that did not run before need not run now.
-func (s *site) rollBack(ctx context.Context, bad, old Tree) error {
-	if err := s.replace(ctx, bad, old, nil); err != nil {
-		return err
-	}
-	err := s.reactivate(ctx, bad, old)
-	if err != nil && s.running {
-		return fmt.Errorf("activate: %w", err)
-	}
-	if err := s.endCommit(ctx); err != nil || !s.running {
-		return err
-	}
-	return s.verify(ctx, old)
+	rolled := &RolledBackError{Daemon: s.daemon.Name(), Host: s.host.String(), Journal: s.journalPath(), Stopped: !s.running, Err: err}
+	rolled.Unfit, rolled.Restore = s.rollBack(back, next, tree)
+	return rolled
 }
 
 // verify proves that the daemon serves a tree.

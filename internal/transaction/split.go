@@ -7,21 +7,22 @@ import (
 	"slices"
 )
 
-// onlyRemovals returns the requests that take something out, and fails the others: what is put in must be served, and a
-// daemon that is unfit to be told serves nothing new. What is taken out is gone when it is mended and started again, and
+// onlyRemovals returns the requests that take something out, and fails the others with err: what is put in must be served, and
+// a daemon that is unfit to be told serves nothing new. What is taken out is gone when it is mended and started again, and
 // must not keep its resource, and with that the machine, from being given up.
-func (l *line) onlyRemovals(group []*request, unfit error) []*request {
+func (l *line) onlyRemovals(group []*request, err, unfit error) []*request {
+	l.untold = true
 	var able []*request
 	for _, r := range group {
 		if !r.edit.Removes {
-			r.err = unfit
+			r.err = masked(err, r.edit.Secrets)
 			continue
 		}
 		able = append(able, r)
 	}
 	if able != nil {
 		l.warn(fmt.Sprintf("What was destroyed is gone from the files of %s on %s, but it cannot be told so, and may go on serving it until it is restarted: %s",
-			l.daemon.Name(), l.host, errors.Unwrap(unfit)))
+			l.daemon.Name(), l.host, unfit))
 	}
 	return able
 }
@@ -77,18 +78,23 @@ func (l *line) acceptHalves(ctx context.Context, tree Tree, accepted, group []*r
 
 // serve makes the accepted requests live: all at once, or in halves when the daemon does not take the
 // whole. It returns the tree that is served in the end. A daemon that is stopped is started, unless all that is wanted is
-// to take something out of its configuration.
+// to take something out of its configuration. An Exclusive one is nobody else's to start.
 func (l *line) serve(ctx context.Context, tree Tree, group []*request) Tree {
 	if len(group) == 0 {
 		return tree
 	}
 	next := l.applyEdits(tree, group)
-	start := slices.ContainsFunc(group, func(r *request) bool { return !r.edit.Removes })
+	_, exclusive := l.daemon.(Exclusive)
+	start := exclusive || slices.ContainsFunc(group, func(r *request) bool { return !r.edit.Removes })
 	err := l.commitTree(ctx, tree, next, !l.untold && (l.running || start))
 	if err == nil {
 		return next
 	}
 	var rolled *RolledBackError
+	if errors.As(err, &rolled) && rolled.Unfit != nil {
+		able := l.onlyRemovals(group, err, rolled.Unfit)
+		return l.serve(ctx, tree, l.findAccepted(ctx, tree, able))
+	}
 	if len(group) == 1 || !errors.As(err, &rolled) || rolled.Restore != nil {
 		for _, r := range group {
 			r.err = masked(err, r.edit.Secrets)

@@ -25,7 +25,7 @@ median() { tr ' ' '\n' <<<"${samples[$1]}" | sed '/^$/d' | sort -n | awk '{ v[NR
 row() {
 	printf '%-62s %10s   goal %s%s\n' "$1" "$2" "$3" "${4:+   ($4)}"
 	if [[ -n ${BENCH_TABLE:-} ]]; then
-		printf '| %s | %s | %s |\n' "$(sed 's/^ *//' <<<"$1")" "$2${4:+ ($4)}" "$3" >>"$BENCH_TABLE"
+		printf '| %s | %s | %s |\n' "$(sed 's/^ \+/… /' <<<"$1")" "$2${4:+ ($4)}" "$3" >>"$BENCH_TABLE"
 	fi
 }
 
@@ -48,4 +48,12 @@ peak() {
 		sleep 0.05
 	done
 	echo $((most / 1024))
+}
+
+# answers FILE tells how many of the packets of a ping were answered: "365 of 365". The last ones, which may be on their way still
+# when the ping is stopped, are not asked for.
+answers() {
+	awk -v last=10 '/icmp_seq=/ && /time=/ { match($0, /icmp_seq=[0-9]+/); seen[substr($0, RSTART + 9, RLENGTH - 9)] = 1 }
+		/packets transmitted/ { asked = $1 - last }
+		END { for (n = 1; n <= asked; n++) got += seen[n]; print got + 0 " of " asked }' "$1"
 }

@@ -60,6 +60,7 @@ check_all() {
 	local s
 	check hypervisor "domains that run" 8 bash -c 'virsh list --name | grep -c okd-'
 	check hypervisor "bridge kiextbr0 has eno1's address" '*10.19.41.10/24*' ip -o -4 address show dev kiextbr0
+	check hypervisor "ifupdown, which manages eno1, keeps the bridge over reboots" '*auto kiextbr0*10.19.41.10/24*10.19.41.254*' cat /etc/network/interfaces.d/virtcluster-kiextbr0
 	check hypervisor "the way out still leads over kiextbr0" '*via 10.19.41.254 dev kiextbr0*' ip route show default
 	for s in "${services[@]}"; do
 		check inside "api at $s" "$inside" answer "$s" api.okd.example
@@ -218,8 +219,10 @@ inventory() {
 	ip -br -4 address
 	ip route
 	pgrep -c 'qemu|dnsmasq' || true
+	md5sum /etc/network/interfaces /etc/network/interfaces.d/* 2>/dev/null || true
 	find /var/lib/libvirt /etc/libvirt -type f | sed '/\/cache\//d; /\/lockd\//d' | sort
-	find /run/virtcluster -type f 2>/dev/null || true
+	# A lock's own files stay until the next boot: whoever removed one could take it from somebody who waits for it.
+	find /run/virtcluster -type f ! -name '*.lock' ! -name '*.holder' 2>/dev/null || true
 }
 
 check_leftovers() {

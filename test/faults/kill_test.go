@@ -47,6 +47,8 @@ func TestClient(t *testing.T) {
 	case "killed": // DAEMON STEP
 		s := subjects[slices.IndexFunc(subjects, func(s subject) bool { return s.Name() == args[1] })]
 		err = engine.Commit(t.Context(), hosttest.NewFuse(h, n), s.Daemon, s.edit(after, nil))
+	case "killed-exposing": // CHANGE STEP
+		err = engine.Commit(t.Context(), hosttest.NewFuse(h, n), exposureSubject.Daemon, exposureChanges[args[1]].edit)
 	case "killed-in-reload": // DAEMON 0
 		s := subjects[slices.IndexFunc(subjects, func(s subject) bool { return s.Name() == args[1] })]
 		die := func() { _ = syscall.Kill(os.Getpid(), syscall.SIGKILL) }

@@ -104,3 +104,76 @@ systemctl reload haproxy`)
 	}
 	s.clean(t, "after the repair")
 }
+
+// unloadable has a daemon run that cannot load its own files as they are found, though its checker takes them: by an address that
+// the machine does not have, a log file that cannot be opened, a unit whose reload fails.
+var unloadable = map[string]struct{ before, spoil, mend, after string }{
+	"haproxy": {
+		"",
+		`printf '\nfrontend person\n\tbind 203.0.113.9:8099\n\tmode http\n\ttimeout client 5s\n' >>/etc/haproxy/haproxy.cfg`,
+		`sed -i '/^frontend person/,/timeout client 5s/d' /etc/haproxy/haproxy.cfg && sed -i -e :a -e '/^\n*$/{$d;N;ba' -e '}' /etc/haproxy/haproxy.cfg`,
+		"",
+	},
+	"bind": {
+		`echo 'logging { channel person { file "/srv/person/log"; }; category default { person; }; };' >>/etc/bind/named.conf`,
+		"rm -r /srv/person",
+		"install -d -o bind /srv/person",
+		`sed -i '/person.log/d' /etc/bind/named.conf; rm -r /srv/person`,
+	},
+	"keepalived": {
+		"",
+		`printf 'vrrp_instance person {\n    interface eth0\n    virtual_router_id 78\n    virtual_ipaddress {\n        10.0.100.178/24\n    }\n}\n' >>/etc/keepalived/keepalived.conf
+		mkdir -p /run/systemd/system/keepalived.service.d
+		chmod 640 /etc/keepalived/keepalived.conf
+		printf '[Service]\nExecReload=\nExecReload=/bin/false\n' >/run/systemd/system/keepalived.service.d/faults.conf && systemctl daemon-reload`,
+		`rm -rf /run/systemd/system/keepalived.service.d /etc/keepalived/keepalived.conf && systemctl daemon-reload`,
+		"",
+	},
+}
+
+func TestAccWhatCannotBeReloadedAsItIsFoundIsTakenOutAndGivenBack(t *testing.T) {
+	opts := begin(t)
+	for _, s := range subjects {
+		t.Run(s.Name(), func(t *testing.T) {
+			// The sum of all files but what the provider names its own.
+			files := func() string {
+				return acctest.On(t, "svc-1", "sh", "-c", `cd "$1" && find . -type f ! -path '*virtcluster*' -exec stat -c '%n %a %U' {} + -exec sha256sum {} + | sort`, "sh", s.dir)
+			}
+			fault := unloadable[s.Name()]
+			on := func(script string) { acctest.On(t, "svc-1", "sh", "-c", script) }
+			on(fault.before)
+			defer on(fault.after)
+			on(fault.mend + "\n" + fault.spoil)
+			was := files()
+			on(fault.mend)
+			h := s.start(t, opts)
+			on(fault.spoil)
+			defer on(fault.mend)
+			var rolled *transaction.RolledBackError
+			if err := s.commit(t, h, s.edit(after, nil)); s.Name() == "bind" && err == nil {
+				s.serves(t, "another content of its zones, which takes no reload of the configuration", after)
+			} else if !errors.As(err, &rolled) || rolled.Unfit == nil {
+				t.Errorf("want a change that was rolled back, and the files as found refused, got %v", err)
+			} else {
+				t.Log(err)
+			}
+			var said []string
+			drop := transaction.Edit{Owner: "faults", Apply: s.drop, Removes: true, Warn: func(text string) { said = append(said, text) }}
+			if err := s.commit(t, h, drop); err != nil || len(said) != 1 || !strings.Contains(said[0], "until it is restarted") {
+				t.Errorf("destroy: %q, %v", said, err)
+			}
+			t.Log(said)
+			warnings, err := new(transaction.Engine).GiveBack(t.Context(), h, s.Daemon)
+			if err != nil {
+				t.Errorf("give back: %q, %v", warnings, err)
+			}
+			t.Log(warnings)
+			if is := files(); is != was {
+				t.Errorf("files became\n%s\nfrom\n%s", is, was)
+			}
+			if left, err := acctest.Try(t.Context(), "svc-1", "ls", "-d", "/var/lib/virtcluster/"+s.Name()); err == nil {
+				t.Errorf("left %s", left)
+			}
+		})
+	}
+}

@@ -1,5 +1,5 @@
 variable "vip" {
-  description = "id of a virtcluster_vip."
+  description = "What an import takes for the VIP: MEMBER=SERVICE_NODE,MEMBER=SERVICE_NODE#NAME. In a configuration that has it, write virtcluster_vip.NAME.id instead."
   type        = string
 }
 
@@ -8,5 +8,5 @@ data "virtcluster_vip_status" "api" {
 }
 
 output "states" {
-  value = { for m in data.virtcluster_vip_status.api.members : m.service_node => m.reachable ? m.state : m.error }
+  value = { for m in data.virtcluster_vip_status.api.members : m.name => m.reachable ? m.state : m.error }
 }

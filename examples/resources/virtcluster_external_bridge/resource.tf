@@ -1,5 +1,19 @@
-# Guests on kiextbr0 are on the external LAN; the host keeps its address, now on the bridge.
+# Guests on kiextbr0 are on the external LAN; the host keeps its address, now on the bridge, over reboots.
 resource "virtcluster_external_bridge" "external" {
   name       = "kiextbr0"
   interfaces = ["eno1"]
+}
+
+# A VLAN of an interface that keeps its own address, for guests only.
+resource "virtcluster_external_bridge" "storage" {
+  name       = "brstorage"
+  interfaces = [{ interface = "eno2", vlan = 40 }]
+  addresses  = []
+}
+
+# Two interfaces that act as one, and an address by DHCP.
+resource "virtcluster_external_bridge" "bonded" {
+  name       = "brbond"
+  interfaces = [{ bond = "bond0", interfaces = ["eno3", "eno4"], mode = "802.3ad" }]
+  addresses  = "dhcp"
 }

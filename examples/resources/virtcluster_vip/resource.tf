@@ -1,7 +1,14 @@
-resource "virtcluster_service_node" "gateway" {
-  for_each = { "10.0.0.100" = 200, "10.0.0.101" = 100 }
+locals {
+  gateways = {
+    gw-1 = { address = "10.0.0.100", priority = 200 }
+    gw-2 = { address = "10.0.0.101", priority = 100 }
+  }
+}
 
-  endpoint = "ssh://root@${each.key}"
+resource "virtcluster_service_node" "gateway" {
+  for_each = local.gateways
+
+  endpoint = "ssh://root@${each.value.address}"
   services = ["keepalived", "haproxy"]
 }
 
@@ -10,12 +17,12 @@ resource "virtcluster_vip" "api" {
   name      = "okd-api"
   addresses = ["10.0.0.250/24"]
 
-  members = [for address, node in virtcluster_service_node.gateway : {
-    service_node = node.id
+  members = { for name, gateway in local.gateways : name => {
+    service_node = virtcluster_service_node.gateway[name].id
     interface    = "eth0"
-    address      = address
-    priority     = { "10.0.0.100" = 200, "10.0.0.101" = 100 }[address]
-  }]
+    address      = gateway.address
+    priority     = gateway.priority
+  } }
 
   track = [{ name = "haproxy", process = "haproxy" }]
 }

@@ -11,12 +11,14 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/alloc"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
 
 // New makes the data source.
@@ -47,9 +49,9 @@ func leasesSchema() schema.Schema {
 	return schema.Schema{
 		MarkdownDescription: "The addresses that a network's DHCP has given out and that have not expired. A network that does not run has none.",
 		Attributes: map[string]schema.Attribute{
-			"hypervisor": schema.StringAttribute{Optional: true, MarkdownDescription: "Which of the provider's `hypervisors` the network is on. Default: the provider's `uri`."},
-			"network":    schema.StringAttribute{Required: true, MarkdownDescription: "Name or UUID of the network."},
-			"mac":        schema.StringAttribute{Optional: true, MarkdownDescription: "MAC address whose leases are wanted. Default: all."},
+			"hypervisor": schema.StringAttribute{Validators: []validator.String{values.Name}, Optional: true, MarkdownDescription: "Which of the provider's `hypervisors` the network is on. Default: the provider's `uri`."},
+			"network":    schema.StringAttribute{Validators: []validator.String{values.Name}, Required: true, MarkdownDescription: "Name or UUID of the network."},
+			"mac":        schema.StringAttribute{Validators: []validator.String{values.MAC}, Optional: true, MarkdownDescription: "MAC address whose leases are wanted. Default: all."},
 			"leases": schema.ListNestedAttribute{
 				Computed: true, MarkdownDescription: "The leases by address, IPv4 before IPv6.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
@@ -65,7 +67,8 @@ func leasesSchema() schema.Schema {
 	}
 }
 
-func read(ctx context.Context, f *fleet.Fleet, m *model) (diags diag.Diagnostics) {
+func read(ctx context.Context, p crud.Provided, m *model) (diags diag.Diagnostics) {
+	f := p.Fleet
 	mac := ""
 	if !m.MAC.IsNull() {
 		var err error
@@ -86,23 +89,16 @@ func read(ctx context.Context, f *fleet.Fleet, m *model) (diags diag.Diagnostics
 			m.Leases = append(m.Leases, spell(l))
 		}
 	}
-	return crud.Cannot(fmt.Sprintf("DHCP leases of network %q", m.Network.ValueString()), err)
+	return crud.NewReadFailures(fmt.Sprintf("DHCP leases of network %q", m.Network.ValueString()), err)
 }
 
 func spell(l hypervisor.Lease) lease {
 	s := lease{
-		MAC: text(l.MAC), IP: types.StringValue(l.IP.String()), Prefix: types.Int64Value(int64(l.Prefix)),
-		Hostname: text(l.Hostname), ClientID: text(l.ClientID), Expires: types.StringNull(),
+		MAC: convert.Text(l.MAC), IP: types.StringValue(l.IP.String()), Prefix: types.Int64Value(int64(l.Prefix)),
+		Hostname: convert.Text(l.Hostname), ClientID: convert.Text(l.ClientID), Expires: types.StringNull(),
 	}
 	if l.Expires.Unix() > 0 {
 		s.Expires = types.StringValue(l.Expires.Format(time.RFC3339))
 	}
 	return s
-}
-
-func text(s string) types.String {
-	if s == "" {
-		return types.StringNull()
-	}
-	return types.StringValue(s)
 }

@@ -19,11 +19,12 @@ func New() datasource.DataSource {
 	return crud.NewSource(crud.Source[model]{Name: "haproxy_status", Schema: dataSchema(), Read: read})
 }
 
-func read(ctx context.Context, f *fleet.Fleet, m *model) diag.Diagnostics {
+func read(ctx context.Context, p crud.Provided, m *model) diag.Diagnostics {
+	f := p.Fleet
 	status, running, err := ask(ctx, f, m.ServiceNode.ValueString())
 	m.fill(status, running)
 	m.ID = types.StringValue(m.ServiceNode.ValueString())
-	return crud.Cannot(fmt.Sprintf("the status of HAProxy on %q", m.ServiceNode.ValueString()), err)
+	return crud.NewReadFailures(fmt.Sprintf("the status of HAProxy on %q", m.ServiceNode.ValueString()), err)
 }
 
 func ask(ctx context.Context, f *fleet.Fleet, node string) (haproxy.Status, bool, error) {

@@ -2,6 +2,9 @@ package haproxystatus
 
 import (
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
 
 func dataSchema() schema.Schema {
@@ -20,7 +23,8 @@ func dataSchema() schema.Schema {
 		Attributes: map[string]schema.Attribute{
 			"id": text("The service node's id."),
 			"service_node": schema.StringAttribute{
-				Required: true, MarkdownDescription: "Machine that runs HAProxy: the `id` of a `virtcluster_service_node`.",
+				Validators: []validator.String{values.Endpoint},
+				Required:   true, MarkdownDescription: "Machine that runs HAProxy: the `id` of a `virtcluster_service_node`.",
 			},
 			"running":        flag("Whether HAProxy runs. Where it does not, the maps are empty."),
 			"version":        text("HAProxy's version."),

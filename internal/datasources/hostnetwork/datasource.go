@@ -6,16 +6,16 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/hostnet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
 
 type model struct {
@@ -62,7 +62,7 @@ func New() datasource.DataSource {
 			Attributes: map[string]schema.Attribute{
 				"host": schema.StringAttribute{
 					Required: true, MarkdownDescription: "Endpoint of the machine: `ssh://[user@]host[:port]`, `local:`, `qemu-ga://[hypervisor]/domain`, or the id of a `virtcluster_service_node`.",
-					Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
+					Validators: []validator.String{values.Endpoint},
 				},
 				"links": schema.MapNestedAttribute{
 					Computed: true, MarkdownDescription: "Network devices by name, but for the loopback one.",
@@ -91,23 +91,24 @@ func New() datasource.DataSource {
 	})
 }
 
-func read(ctx context.Context, f *fleet.Fleet, m *model) diag.Diagnostics {
+func read(ctx context.Context, p crud.Provided, m *model) diag.Diagnostics {
+	f := p.Fleet
 	what := "the network of " + m.Host.ValueString()
 	h, err := f.Host(ctx, m.Host.ValueString())
 	if err != nil {
-		return crud.Cannot(what, err)
+		return crud.NewReadFailures(what, err)
 	}
 	machine, err := hostnet.Look(ctx, h)
 	if err != nil {
-		return crud.Cannot(what, err)
+		return crud.NewReadFailures(what, err)
 	}
 	managers, err := hostnet.LookAtManagers(ctx, h)
 	if err != nil {
-		return crud.Cannot(what, err)
+		return crud.NewReadFailures(what, err)
 	}
 	resolver, err := hostnet.LookAtResolver(ctx, h)
 	if err != nil {
-		return crud.Cannot(what, err)
+		return crud.NewReadFailures(what, err)
 	}
 	m.Links, m.Routes = map[string]link{}, []route{}
 	for _, l := range machine.Links {
@@ -119,13 +120,13 @@ func read(ctx context.Context, f *fleet.Fleet, m *model) diag.Diagnostics {
 			addresses = append(addresses, p.String())
 		}
 		m.Links[l.Name] = link{
-			MAC: l.Address, MTU: int64(l.MTU), Kind: optional(l.LinkInfo.Kind), Bridge: optional(l.Master), State: l.State,
+			MAC: l.Address, MTU: int64(l.MTU), Kind: convert.Text(l.LinkInfo.Kind), Bridge: convert.Text(l.Master), State: l.State,
 			Addresses: addresses, ManagedBy: managers.Of(l.Name).Backend,
 		}
 	}
 	for _, r := range machine.Routes {
 		if r.Dev != "" && r.Dev != "lo" {
-			m.Routes = append(m.Routes, route{CIDR: destination(r), Via: optional(r.Gateway), Device: r.Dev, Metric: int64(r.Metric)})
+			m.Routes = append(m.Routes, route{CIDR: destination(r), Via: convert.Text(r.Gateway), Device: r.Dev, Metric: int64(r.Metric)})
 		}
 	}
 	m.Nameservers, m.Search = slices.Concat([]string{}, resolver.Nameservers), slices.Concat([]string{}, resolver.Search)
@@ -144,11 +145,4 @@ func destination(r hostnet.Route) string {
 		return netip.PrefixFrom(a, a.BitLen()).String()
 	}
 	return r.Dst
-}
-
-func optional(text string) types.String {
-	if text == "" {
-		return types.StringNull()
-	}
-	return types.StringValue(text)
 }

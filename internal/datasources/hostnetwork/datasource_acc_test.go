@@ -14,8 +14,7 @@ import (
 func TestAccDataSourcesOfAHostsNetwork(t *testing.T) {
 	acctest.BothCLIs(t)
 	acctest.InSandbox(t)
-	node := acctest.ServiceNodes(t, 1)[0]
-	acctest.On(t, "hypervisor", "sh", "-c", "ssh-keyscan -t ed25519 "+node+" >>/root/.ssh/known_hosts")
+	node := acctest.KnownServiceNodes(t, 1)[0]
 	acctest.On(t, "svc-1", "sh", "-c", "ip link add accbr7 type bridge; ip link set eth1 mtu 1450; printf 'search okd.example\\nnameserver 10.0.0.100\\n' >/etc/resolv.conf")
 	source := func(name, host string) string {
 		return fmt.Sprintf("data \"virtcluster_host_network\" %q {\n  host = %q\n}\n", name, host)

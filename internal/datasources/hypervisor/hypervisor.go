@@ -10,12 +10,13 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"libvirt.org/go/libvirtxml"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
 
 // New makes the data source.
@@ -48,7 +49,7 @@ func hypervisorSchema() schema.Schema {
 	return schema.Schema{
 		MarkdownDescription: "What a hypervisor is and what it offers to virtual machines.",
 		Attributes: map[string]schema.Attribute{
-			"hypervisor":       schema.StringAttribute{Optional: true, MarkdownDescription: "Which of the provider's `hypervisors` to ask. Default: the provider's `uri`."},
+			"hypervisor":       schema.StringAttribute{Validators: []validator.String{values.Name}, Optional: true, MarkdownDescription: "Which of the provider's `hypervisors` to ask. Default: the provider's `uri`."},
 			"uri":              schema.StringAttribute{Computed: true, MarkdownDescription: "The libvirt URI that was asked."},
 			"hostname":         schema.StringAttribute{Computed: true, MarkdownDescription: "Host name of the machine."},
 			"libvirt_version":  schema.StringAttribute{Computed: true, MarkdownDescription: "Version of libvirt, such as `9.0.0`."},
@@ -67,7 +68,8 @@ func hypervisorSchema() schema.Schema {
 	}
 }
 
-func read(ctx context.Context, f *fleet.Fleet, m *model) diag.Diagnostics {
+func read(ctx context.Context, p crud.Provided, m *model) diag.Diagnostics {
+	f := p.Fleet
 	c, err := f.Hypervisor(ctx, m.Hypervisor.ValueString())
 	if err == nil {
 		err = m.ask(ctx, c)
@@ -76,7 +78,7 @@ func read(ctx context.Context, f *fleet.Fleet, m *model) diag.Diagnostics {
 	if name := m.Hypervisor.ValueString(); name != "" {
 		what = fmt.Sprintf("hypervisor %q", name)
 	}
-	return crud.Cannot(what, err)
+	return crud.NewReadFailures(what, err)
 }
 
 // ask fills the model with what the hypervisor answers.

@@ -9,11 +9,13 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
 )
 
@@ -70,8 +72,8 @@ func networkSchema() schema.Schema {
 		MarkdownDescription: "A libvirt network that something else made, as it runs now, or as it is configured where it does not run.",
 		Attributes: map[string]schema.Attribute{
 			"id":           text("The network's UUID."),
-			"name":         schema.StringAttribute{Required: true, MarkdownDescription: "Name or UUID of the network."},
-			"hypervisor":   schema.StringAttribute{Optional: true, MarkdownDescription: "Which of the provider's `hypervisors` the network is on. Default: the provider's `uri`."},
+			"name":         schema.StringAttribute{Validators: []validator.String{values.Name}, Required: true, MarkdownDescription: "Name or UUID of the network."},
+			"hypervisor":   schema.StringAttribute{Validators: []validator.String{values.Name}, Optional: true, MarkdownDescription: "Which of the provider's `hypervisors` the network is on. Default: the provider's `uri`."},
 			"mode":         text("`nat`, `route`, `open`, `isolated`, `bridge`, or another of libvirt's forward modes."),
 			"bridge":       text("Name of the bridge device; null where there is none."),
 			"cidr":         text("IPv4 subnet; null where there is none."),
@@ -93,7 +95,8 @@ func networkSchema() schema.Schema {
 	}
 }
 
-func read(ctx context.Context, f *fleet.Fleet, m *model) diag.Diagnostics {
+func read(ctx context.Context, p crud.Provided, m *model) diag.Diagnostics {
+	f := p.Fleet
 	c, err := f.Hypervisor(ctx, m.Hypervisor.ValueString())
 	var n *hypervisor.Network
 	if err == nil {
@@ -102,7 +105,7 @@ func read(ctx context.Context, f *fleet.Fleet, m *model) diag.Diagnostics {
 	if err == nil {
 		err = m.fill(n)
 	}
-	return crud.Cannot(fmt.Sprintf("network %q", m.Name.ValueString()), err)
+	return crud.NewReadFailures(fmt.Sprintf("network %q", m.Name.ValueString()), err)
 }
 
 // fill writes what the hypervisor has into the model.
@@ -116,7 +119,7 @@ func (m *model) fill(n *hypervisor.Network) error {
 		return err
 	}
 	m.ID, m.Mode = types.StringValue(n.UUID), types.StringValue(s.Mode)
-	m.Bridge, m.Domain, m.MAC = text(s.Bridge), text(s.Domain), types.StringNull()
+	m.Bridge, m.Domain, m.MAC = convert.Text(s.Bridge), convert.Text(s.Domain), types.StringNull()
 	m.CIDR, m.Gateway, m.IPv6CIDR, m.IPv6Gateway = value(s.Subnet), value(s.Gateway), value(s.Subnet6), value(s.Gateway6)
 	if mac := n.Current().MAC; mac != nil {
 		m.MAC = types.StringValue(mac.Address)
@@ -132,19 +135,12 @@ func (m *model) fill(n *hypervisor.Network) error {
 		}
 	}
 	for _, h := range hypervisor.DHCPHosts(n.Current()) {
-		m.Reservations = append(m.Reservations, reservation{text(h.MAC), text(h.ID), value(h.IP), text(h.Name)})
+		m.Reservations = append(m.Reservations, reservation{convert.Text(h.MAC), convert.Text(h.ID), value(h.IP), convert.Text(h.Name)})
 	}
 	for _, r := range s.Routes {
 		m.Routes = append(m.Routes, route{value(r.Destination), value(r.Via)})
 	}
 	return nil
-}
-
-func text(s string) types.String {
-	if s == "" {
-		return types.StringNull()
-	}
-	return types.StringValue(s)
 }
 
 // value spells an address or a prefix; an invalid one is null.

@@ -9,12 +9,13 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
 )
 
@@ -50,9 +51,9 @@ func nodesSchema() schema.Schema {
 	return schema.Schema{
 		MarkdownDescription: "The nodes on a hypervisor that have a role and all of some labels, whichever Terraform state they belong to. Machines that no `virtcluster_node` ever managed are not among them.",
 		Attributes: map[string]schema.Attribute{
-			"hypervisor": schema.StringAttribute{Optional: true, MarkdownDescription: "Which of the provider's `hypervisors` to look at. Default: the provider's `uri`."},
-			"role":       schema.StringAttribute{Optional: true, MarkdownDescription: "The role that nodes must have. Default: any."},
-			"labels":     schema.MapAttribute{Optional: true, ElementType: types.StringType, MarkdownDescription: "Labels that nodes must have, all of them. Default: none."},
+			"hypervisor": schema.StringAttribute{Validators: []validator.String{values.Name}, Optional: true, MarkdownDescription: "Which of the provider's `hypervisors` to look at. Default: the provider's `uri`."},
+			"role":       schema.StringAttribute{Validators: []validator.String{values.Line}, Optional: true, MarkdownDescription: "The role that nodes must have. Default: any."},
+			"labels":     schema.MapAttribute{Validators: []validator.Map{values.Each(values.Free)}, Optional: true, ElementType: types.StringType, MarkdownDescription: "Labels that nodes must have, all of them. Default: none."},
 			"nodes": schema.ListNestedAttribute{
 				Computed: true, MarkdownDescription: "The nodes by name.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
@@ -69,12 +70,13 @@ func nodesSchema() schema.Schema {
 	}
 }
 
-func read(ctx context.Context, f *fleet.Fleet, m *model) diag.Diagnostics {
+func read(ctx context.Context, p crud.Provided, m *model) diag.Diagnostics {
+	f := p.Fleet
 	c, err := f.Hypervisor(ctx, m.Hypervisor.ValueString())
 	if err == nil {
 		m.Nodes, err = list(ctx, c, m)
 	}
-	return crud.Cannot("the nodes", err)
+	return crud.NewReadFailures("the nodes", err)
 }
 
 // list reads the nodes that match, by name.
@@ -95,7 +97,7 @@ func list(ctx context.Context, c *hypervisor.Client, m *model) ([]found, error) 
 			f.Labels[l.Name] = l.Value
 		}
 		// A node that is being created may be gone when somebody refers to it.
-		if k.Marked() && !k.Creating && m.wants(&f) {
+		if k.IsPresent() && !k.Creating && m.wants(&f) {
 			all, matching = append(all, f), append(matching, d)
 		}
 	}
@@ -104,7 +106,7 @@ func list(ctx context.Context, c *hypervisor.Client, m *model) ([]found, error) 
 	for i, d := range matching {
 		group.Go(func() error {
 			var err error
-			all[i].Addresses, all[i].MACs, err = machine.Addresses(ctx, c, d)
+			all[i].Addresses, all[i].MACs, err = machine.ListAddresses(ctx, c, d)
 			return err
 		})
 	}

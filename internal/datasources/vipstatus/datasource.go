@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -12,11 +13,13 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
 
 // New makes the data source.
@@ -32,6 +35,7 @@ type model struct {
 }
 
 type member struct {
+	Name              types.String   `tfsdk:"name"`
 	ServiceNode       types.String   `tfsdk:"service_node"`
 	Reachable         types.Bool     `tfsdk:"reachable"`
 	Error             types.String   `tfsdk:"error"`
@@ -46,13 +50,14 @@ func statusSchema() schema.Schema {
 	return schema.Schema{
 		MarkdownDescription: "What the members of a virtual address say of it now: who holds it, and each member's state and priority. A member that cannot be reached is told as such and is no error.",
 		Attributes: map[string]schema.Attribute{
-			"vip":   schema.StringAttribute{Required: true, MarkdownDescription: "`id` of a `virtcluster_vip`."},
+			"vip":   schema.StringAttribute{Validators: []validator.String{values.Line}, Required: true, MarkdownDescription: "`id` of a `virtcluster_vip` of this configuration, or what an import takes for one: `MEMBER=SERVICE_NODE,MEMBER=SERVICE_NODE#NAME`."},
 			"name":  schema.StringAttribute{Computed: true, MarkdownDescription: "Name of the VRRP instance."},
-			"owner": schema.StringAttribute{Computed: true, MarkdownDescription: "`service_node` of the one member that holds the addresses; null when none does, or more than one."},
+			"owner": schema.StringAttribute{Computed: true, MarkdownDescription: "Name of the one member that holds the addresses; null when none does, or more than one."},
 			"members": schema.ListNestedAttribute{
 				Computed:            true,
-				MarkdownDescription: "The members in the order of the VIP's.",
+				MarkdownDescription: "The members in the order of their names, or of the list that they are.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+					"name":               schema.StringAttribute{Computed: true, MarkdownDescription: "The member's name, as in the VIP's `owner`."},
 					"service_node":       schema.StringAttribute{Computed: true, MarkdownDescription: "The member's service node."},
 					"reachable":          schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the machine answered."},
 					"error":              schema.StringAttribute{Computed: true, MarkdownDescription: "Why it did not answer, or why its keepalived did not; null when all is well."},
@@ -70,25 +75,42 @@ func statusSchema() schema.Schema {
 // readLimit bounds how long a dead member is waited for.
 const readLimit = 30 * time.Second
 
-func read(ctx context.Context, f *fleet.Fleet, m *model) (diags diag.Diagnostics) {
-	nodes, name, err := keepalived.SplitID(m.VIP.ValueString())
+func read(ctx context.Context, p crud.Provided, m *model) (diags diag.Diagnostics) {
+	f := p.Fleet
+	vips, name, err := membersOf(p, m.VIP.ValueString())
 	if err != nil {
 		diags.AddAttributeError(path.Root("vip"), "Invalid id of a VIP", err.Error())
 		return diags
 	}
 	ctx, cancel := context.WithTimeout(ctx, readLimit)
 	defer cancel()
-	m.Name, m.Owner, m.Members = types.StringValue(name), types.StringNull(), make([]member, len(nodes))
+	m.Name, m.Owner, m.Members = types.StringValue(name), types.StringNull(), make([]member, len(vips))
 	var wait sync.WaitGroup
-	for i, id := range nodes {
-		wait.Go(func() { m.Members[i] = ask(ctx, f, id, name) })
+	titles := keepalived.Titles(vips)
+	for i, v := range vips {
+		wait.Go(func() {
+			m.Members[i] = ask(ctx, f, v.ID, name)
+			m.Members[i].Name = types.StringValue(titles[i])
+		})
 	}
 	wait.Wait()
 	holds := func(t member) bool { return len(t.HeldAddresses) > 0 }
 	if i := slices.IndexFunc(m.Members, holds); i >= 0 && !slices.ContainsFunc(m.Members[i+1:], holds) {
-		m.Owner = m.Members[i].ServiceNode
+		m.Owner = m.Members[i].Name
 	}
 	return diags
+}
+
+// membersOf finds the members of a VIP: of one that this run knows, or those that an import's id names.
+func membersOf(p crud.Provided, id string) (members []keepalived.Member, name string, err error) {
+	if known, seen := p.Registry.VIPs.Get(id); seen {
+		for _, m := range known {
+			members = append(members, keepalived.Member{Name: m.Name, ID: m.ServiceNode})
+		}
+		_, name, _ = strings.Cut(id, "#")
+		return members, name, nil
+	}
+	return keepalived.SplitID(id)
 }
 
 // ask asks one member.

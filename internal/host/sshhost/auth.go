@@ -128,3 +128,17 @@ func keyProblem(err error) error {
 	}
 	return err
 }
+
+// CheckKey says what is wrong with a private key. One that needs a passphrase is none that a provider can use.
+func CheckKey(text []byte) error {
+	if _, err := ssh.ParsePrivateKey(text); err != nil {
+		return keyProblem(err)
+	}
+	return nil
+}
+
+// CheckKeyFile is CheckKey for a file; one that is not there is fs.ErrNotExist.
+func CheckKeyFile(name string) error {
+	_, err := readKey(expandHome(name))
+	return err
+}

@@ -82,16 +82,45 @@ func (h *Host) Connect(ctx context.Context) error {
 
 // Pin connects, and from then on accepts no host key but the one that the machine showed. It returns the
 // key's fingerprint.
-func (h *Host) Pin(ctx context.Context) (string, error) {
+func (h *Host) Pin(ctx context.Context) (host.Pin, error) {
 	c, err := h.connection(ctx)
 	if err != nil {
 		return "", err
 	}
-	fingerprint := ssh.FingerprintSHA256(c.key)
+	pin, err := host.ParsePin(ssh.FingerprintSHA256(c.key))
+	if err != nil {
+		return "", err
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.target.HostKey, h.target.FirstUse = fingerprint, false
-	return fingerprint, nil
+	h.target.HostKey, h.target.FirstUse = string(pin), false
+	return pin, nil
+}
+
+// Narrow has the machine accept no host key but those that pin accepts too: one machine is known by references that carry more
+// or less of its key's fingerprint.
+func (h *Host) Narrow(pin host.Pin) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	was, _, err := parseHostKeyOrPin(h.target.HostKey)
+	if err != nil {
+		return err
+	}
+	switch {
+	case was.Within(pin):
+		return nil
+	case !pin.Within(was):
+		return fmt.Errorf("%s is said to have two host keys, %s and %s: correct host_key", h, was, pin)
+	}
+	narrowed := h.target
+	narrowed.HostKey = string(pin)
+	for _, c := range h.conns {
+		if err := narrowed.checkKey(c.key); err != nil {
+			return err
+		}
+	}
+	h.target = narrowed
+	return nil
 }
 
 // Close ends the connection; what runs on it fails.
@@ -178,6 +207,11 @@ func (h *Host) begin(ctx context.Context) (*attempt, error) {
 		c, err := h.dial(context.WithoutCancel(ctx), target, met)
 		h.mu.Lock()
 		defer h.mu.Unlock()
+		if err == nil && h.target.HostKey != target.HostKey { // Narrow was called meanwhile
+			if err = h.target.checkKey(c.key); err != nil {
+				c.close()
+			}
+		}
 		h.dialing, a.err = nil, err
 		switch {
 		case err != nil:

@@ -7,13 +7,14 @@ import (
 	"io/fs"
 	"net"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/skeema/knownhosts"
 	"golang.org/x/crypto/ssh"
 	xknownhosts "golang.org/x/crypto/ssh/knownhosts"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 )
 
 // HostKeyError says that a machine's host key is not the one expected: another machine answers at this
@@ -57,7 +58,7 @@ type verifier struct {
 	target     Target
 	known      *knownhosts.HostKeyDB
 	file       string
-	want       string       // fingerprint
+	want       host.Pin
 	revoked    []revokedKey // looked at beside want; known looks at its own
 	algorithms []string
 }
@@ -70,17 +71,13 @@ func newVerifier(t Target, s settings) (*verifier, error) {
 			return nil, err
 		}
 	}
-	switch {
-	case strings.HasPrefix(t.HostKey, "SHA256:"):
-		v.want = t.HostKey
-		return v, nil
-	case t.HostKey != "":
-		key, err := ParseHostKey(t.HostKey)
-		if err != nil {
-			return nil, err
+	if t.HostKey != "" {
+		pin, key, err := parseHostKeyOrPin(t.HostKey)
+		if key != nil {
+			v.algorithms = algorithmsOf(key.Type())
 		}
-		v.want, v.algorithms = ssh.FingerprintSHA256(key), algorithmsOf(key.Type())
-		return v, nil
+		v.want = pin
+		return v, err
 	}
 	files := slices.DeleteFunc(slices.Clone(s.knownHosts), func(name string) bool {
 		_, err := os.Stat(name)
@@ -125,22 +122,28 @@ func ParseHostKey(text string) (ssh.PublicKey, error) {
 	return key, nil
 }
 
-// fingerprint is 32 bytes in base64 without padding.
-var fingerprint = regexp.MustCompile(`^SHA256:[A-Za-z0-9+/]{43}$`)
-
-// Fingerprint returns the fingerprint of what `host_key` takes: a fingerprint or a public key.
-func Fingerprint(hostKey string) (string, error) {
-	if strings.HasPrefix(hostKey, "SHA256:") {
-		if !fingerprint.MatchString(hostKey) {
-			return "", fmt.Errorf("host key %q: a fingerprint is SHA256: and 43 characters, as ssh-keygen -l prints it", hostKey)
-		}
-		return hostKey, nil
+// parseHostKeyOrPin reads a pin, or the public key that it is made from.
+func parseHostKeyOrPin(text string) (host.Pin, ssh.PublicKey, error) {
+	if pin, err := host.ParsePin(text); err == nil {
+		return pin, nil, nil
+	} else if strings.HasPrefix(text, "SHA256:") {
+		return "", nil, fmt.Errorf("host key %q: %w", text, err)
 	}
-	key, err := ParseHostKey(hostKey)
+	key, err := ParseHostKey(text)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
-	return ssh.FingerprintSHA256(key), nil
+	pin, err := host.ParsePin(ssh.FingerprintSHA256(key))
+	return pin, key, err
+}
+
+// WholePin returns the fingerprint of what `host_key` takes: a fingerprint or a public key.
+func WholePin(hostKey string) (host.Pin, error) {
+	pin, _, err := parseHostKeyOrPin(hostKey)
+	if err == nil && !pin.Whole() {
+		return "", fmt.Errorf("host key %q: write the whole fingerprint, SHA256: and 43 characters, as ssh-keygen -l prints it", hostKey)
+	}
+	return pin, err
 }
 
 // check is the ssh.HostKeyCallback. address is HOST:PORT as known_hosts names it.
@@ -152,10 +155,7 @@ func (v *verifier) check(address string, remote net.Addr, key ssh.PublicKey) err
 				return fmt.Errorf("the host key of %s, %s, is revoked in %s: give the machine a new one, and correct host_key", v.target, got, r.where)
 			}
 		}
-		if got == v.want {
-			return nil
-		}
-		return &HostKeyError{Host: v.target.String(), Got: got, Want: []string{v.want}, Where: "host_key"}
+		return v.target.compare(got, v.want)
 	}
 	err := v.known.HostKeyCallback()(address, remote, key)
 	if err == nil {
@@ -179,6 +179,22 @@ func (v *verifier) check(address string, remote net.Addr, key ssh.PublicKey) err
 	refusal.Where = fmt.Sprintf("%s:%d", where.Filename, where.Line)
 	refusal.Forget = fmt.Sprintf("ssh-keygen -f %s -R '%s'", where.Filename, knownhosts.Normalize(address))
 	return refusal
+}
+
+// checkKey compares the key that a machine showed with its pin.
+func (t Target) checkKey(key ssh.PublicKey) error {
+	want, _, err := parseHostKeyOrPin(t.HostKey)
+	if err != nil {
+		return err
+	}
+	return t.compare(ssh.FingerprintSHA256(key), want)
+}
+
+func (t Target) compare(got string, want host.Pin) error {
+	if want.Matches(got) {
+		return nil
+	}
+	return &HostKeyError{Host: t.String(), Got: got, Want: []string{want.String()}, Where: "host_key"}
 }
 
 // plainKey returns the host key that a certificate is for, or the key itself. The key is what a machine is pinned by: it

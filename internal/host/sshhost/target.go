@@ -23,8 +23,8 @@ type Target struct {
 	Port       int
 	// ProxyJump is [user@]host[:port], comma separated for several hops; it goes before Options' own.
 	ProxyJump string
-	// HostKey is what the machine's host key must be: a fingerprint ("SHA256:…"), or a public key in the
-	// form of authorized_keys. Without it the key must be in known_hosts.
+	// HostKey is what the machine's host key must be: a fingerprint ("SHA256:…") or another host.Pin, or a public key in
+	// the form of authorized_keys. Without it the key must be in known_hosts.
 	HostKey string
 	// FirstUse accepts the key of a machine that known_hosts does not know, so that the caller can pin it.
 	// A key that differs from what known_hosts says is refused all the same.
@@ -35,7 +35,7 @@ type Target struct {
 
 // FromEndpoint is the target of an endpoint with scheme ssh.
 func FromEndpoint(e host.Endpoint) Target {
-	return Target{User: e.User, Host: e.Host, Port: e.Port, ProxyJump: e.ProxyJump, HostKey: e.HostKey}
+	return Target{User: e.User, Host: e.Host, Port: e.Port, ProxyJump: e.ProxyJump, HostKey: string(e.HostKey)}
 }
 
 // String is the target as messages name it, with what is given of it.

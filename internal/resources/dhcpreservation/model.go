@@ -8,7 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	virtnetwork "github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
 )
 
@@ -26,7 +26,7 @@ type model struct {
 func (m *model) spec(context.Context) (virtnetwork.Reservation, diag.Diagnostics) {
 	ip, _ := netip.ParseAddr(m.IP.ValueString()) // Validate says what is wrong with it
 	return virtnetwork.Reservation{
-		DHCPHost: hypervisor.DHCPHost{MAC: canonicalMAC(m.MAC.ValueString()), ID: strings.ToLower(m.DUID.ValueString()), IP: ip.Unmap(), Name: m.Hostname.ValueString()},
+		DHCPHost: virtnetwork.DHCPHost{MAC: canonicalMAC(m.MAC.ValueString()), ID: strings.ToLower(m.DUID.ValueString()), IP: ip.Unmap(), Name: m.Hostname.ValueString()},
 		Text:     m.IP.ValueString(),
 	}, nil
 }
@@ -34,23 +34,16 @@ func (m *model) spec(context.Context) (virtnetwork.Reservation, diag.Diagnostics
 // fill writes what was read, keeping spellings that mean the same.
 func (m *model) fill(_ context.Context, got virtnetwork.Reservation) diag.Diagnostics {
 	if canonicalMAC(m.MAC.ValueString()) != got.MAC {
-		m.MAC = orNull(got.MAC)
+		m.MAC = convert.Text(got.MAC)
 	}
-	if hypervisor.CanonicalDUID(m.DUID.ValueString()) != hypervisor.CanonicalDUID(got.ID) {
-		m.DUID = orNull(got.ID)
+	if virtnetwork.CanonicalDUID(m.DUID.ValueString()) != virtnetwork.CanonicalDUID(got.ID) {
+		m.DUID = convert.Text(got.ID)
 	}
 	if canonicalAddress(m.IP.ValueString()) != got.IP.String() {
 		m.IP = types.StringValue(got.IP.String())
 	}
-	m.Hostname = orNull(got.Name)
+	m.Hostname = convert.Text(got.Name)
 	return nil
-}
-
-func orNull(text string) types.String {
-	if text == "" {
-		return types.StringNull()
-	}
-	return types.StringValue(text)
 }
 
 // machine is what the id names the machine by.

@@ -4,7 +4,6 @@ package dhcpreservation
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -14,7 +13,6 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/alloc"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	virtnetwork "github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
 )
 
@@ -26,15 +24,22 @@ func New() resource.Resource {
 		Label:  func(m *model) string { return m.id() },
 		Schema: reservationSchema,
 		Key:    []string{"network", "mac", "hypervisor"},
-		ID:     func(m *model) string { return m.id() },
-		SetID:  func(m *model, id string) { m.ID = types.StringValue(id) },
-		Split:  split,
-		Spec:   func(ctx context.Context, m *model) (virtnetwork.Reservation, diag.Diagnostics) { return m.spec(ctx) },
+		ID: func(m *model) string {
+			if m.MAC.IsUnknown() || m.MAC.IsNull() && m.DUID.IsUnknown() {
+				return "" // what it names the machine by is known later
+			}
+			return m.id()
+		},
+		SetID: func(m *model, id string) { m.ID = types.StringValue(id) },
+		Split: split,
+		Spec:  func(ctx context.Context, m *model) (virtnetwork.Reservation, diag.Diagnostics) { return m.spec(ctx) },
 		Fill: func(ctx context.Context, m *model, got virtnetwork.Reservation) diag.Diagnostics {
 			return m.fill(ctx, got)
 		},
 		Open: open,
 		Plan: plan,
+
+		Upgrades: []crud.Upgrade{crud.LeaveOutEmpty("hypervisor")},
 	})
 }
 
@@ -71,18 +76,7 @@ func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[virtnetwor
 		return nil, err
 	}
 	key, _ := m.spec(ctx)
-	return &store{&virtnetwork.ReservationStore{
+	return &virtnetwork.ReservationStore{
 		Reservations: virtnetwork.Reservations{Client: c, Network: m.Network.ValueString(), Owner: at.Claim, ImportID: m.id()}, Key: key,
-	}}, nil
-}
-
-// store is a reservation's as crud calls it.
-type store struct{ *virtnetwork.ReservationStore }
-
-func (s *store) Get(ctx context.Context) (virtnetwork.Reservation, error) {
-	got, err := s.ReservationStore.Get(ctx)
-	if hypervisor.IsNotFound(err) {
-		err = fmt.Errorf("%w: %w", crud.ErrAbsent, err)
-	}
-	return got, err
+	}, nil
 }

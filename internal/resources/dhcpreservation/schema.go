@@ -3,16 +3,17 @@ package dhcpreservation
 import (
 	"context"
 
-	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
 
 func reservationSchema(context.Context) schema.Schema {
 	replaces := []planmodifier.String{stringplanmodifier.RequiresReplace()}
-	written := []validator.String{stringvalidator.LengthAtLeast(1)} // an empty text would be read back as none
 	return schema.Schema{
 		MarkdownDescription: "A fixed address that a network's DHCP gives to one machine. It is added, changed and removed while the network and its machines run. " +
 			"A `virtcluster_node` makes the reservations of its own interfaces by itself; this is for machines that Terraform does not make. " +
@@ -22,19 +23,19 @@ func reservationSchema(context.Context) schema.Schema {
 				Computed: true, PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
 				MarkdownDescription: "`<network>/<mac>`, after `<hypervisor>/` where there is a `hypervisor`; on IPv6 the DUID or the host name stands in the MAC address's place.",
 			},
-			"hypervisor": schema.StringAttribute{Optional: true, Validators: written, PlanModifiers: replaces, MarkdownDescription: "Which of the provider's `hypervisors` the network is on. Default: the provider's `uri`. A change makes a new reservation."},
-			"network":    schema.StringAttribute{Required: true, Validators: written, PlanModifiers: replaces, MarkdownDescription: "Name or UUID of the network. A change makes a new reservation."},
+			"hypervisor": crud.HypervisorAttribute("network", "reservation"),
+			"network":    schema.StringAttribute{Required: true, Validators: []validator.String{values.Name}, PlanModifiers: replaces, MarkdownDescription: "Name or UUID of the network. A change makes a new reservation."},
 			"mac": schema.StringAttribute{
-				Optional: true, Validators: written,
+				Optional: true, Validators: []validator.String{values.MAC},
 				PlanModifiers:       []planmodifier.String{sameMAC{}, stringplanmodifier.RequiresReplace()},
 				MarkdownDescription: "MAC address of the machine's interface. Required for IPv4, where a change makes a new reservation; not possible for IPv6.",
 			},
 			"duid": schema.StringAttribute{
-				Optional: true, Validators: written, PlanModifiers: []planmodifier.String{sameDUID{}, stringplanmodifier.RequiresReplace()},
+				Optional: true, Validators: []validator.String{values.Word}, PlanModifiers: []planmodifier.String{sameDUID{}, stringplanmodifier.RequiresReplace()},
 				MarkdownDescription: "DHCP unique identifier of the machine, for IPv6, such as `0:3:0:1:52:54:0:aa:6c:b1`. Default: the machine is known by `hostname`. A change makes a new reservation.",
 			},
-			"ip":       schema.StringAttribute{Required: true, Validators: written, PlanModifiers: []planmodifier.String{sameAddress{}}, MarkdownDescription: "Address that the machine gets, inside the network's subnet and outside of its DHCP ranges."},
-			"hostname": schema.StringAttribute{Optional: true, Validators: written, MarkdownDescription: "Name that the machine is told and that the network's DNS knows it by; a subnet takes each name once. Default: none."},
+			"ip":       schema.StringAttribute{Required: true, Validators: []validator.String{values.Address}, PlanModifiers: []planmodifier.String{sameAddress{}}, MarkdownDescription: "Address that the machine gets, inside the network's subnet and outside of its DHCP ranges."},
+			"hostname": schema.StringAttribute{Optional: true, Validators: []validator.String{values.HostName}, MarkdownDescription: "Name that the machine is told and that the network's DNS knows it by; a subnet takes each name once. Default: none."},
 		},
 	}
 }

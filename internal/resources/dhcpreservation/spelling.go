@@ -8,12 +8,13 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/alloc"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
+	virtnetwork "github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
 )
 
 // keep lets the prior value stand where the planned one means the same.
 func keep(req planmodifier.StringRequest, resp *planmodifier.StringResponse, canonical func(string) string) {
-	if req.StateValue.IsNull() || req.PlanValue.IsNull() || req.PlanValue.IsUnknown() {
+	if req.StateValue.IsNull() || !convert.Known(req.PlanValue) {
 		return
 	}
 	if canonical(req.StateValue.ValueString()) == canonical(req.PlanValue.ValueString()) {
@@ -46,7 +47,7 @@ type sameDUID struct{}
 func (sameDUID) Description(context.Context) string               { return "two spellings of one DUID are the same" }
 func (m sameDUID) MarkdownDescription(ctx context.Context) string { return m.Description(ctx) }
 func (sameDUID) PlanModifyString(_ context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {
-	keep(req, resp, hypervisor.CanonicalDUID)
+	keep(req, resp, virtnetwork.CanonicalDUID)
 }
 
 // canonicalMAC is a MAC address in lower case with colons; what is none stays as it is, for Validate to refuse.

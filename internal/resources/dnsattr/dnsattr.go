@@ -1,10 +1,9 @@
-// Package dnsattr holds what the DNS resources have in common as Terraform sees them: ids, lists, messages.
+// Package dnsattr holds what the DNS resources have in common as Terraform sees them: lists, options, spellings, and a look at BIND
+// while planning.
 package dnsattr
 
 import (
 	"context"
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
@@ -13,123 +12,25 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
 
 // liveLimit bounds a look at a machine during planning: what it cannot say is checked at apply.
 const liveLimit = 20 * time.Second
 
-// ID is a resource's id from its service node's and its name there.
-func ID(serviceNode types.String, name string) string {
-	return serviceNode.ValueString() + "#" + name
-}
-
-// SplitID is the inverse of ID; form says what the id looks like: "SERVICE_NODE#VIEW".
-func SplitID(id, form string) (serviceNode types.String, name string, err error) {
-	at := strings.LastIndex(id, "#")
-	if at <= 0 || at == len(id)-1 {
-		return types.StringNull(), "", fmt.Errorf("write %s, where SERVICE_NODE is the id of a virtcluster_service_node", form)
-	}
-	return types.StringValue(id[:at]), id[at+1:], nil
-}
-
-// ViewName is a view's name as models have it: null for a zone without a view.
-func ViewName(view string) types.String {
-	if view == "" {
-		return types.StringNull()
-	}
-	return types.StringValue(view)
-}
-
-// Strings are the elements of a list: nil where it is null or unknown, "" for an unknown element.
-func Strings(list types.List) []string {
-	if list.IsNull() || list.IsUnknown() {
-		return nil
-	}
-	all := make([]string, 0, len(list.Elements()))
-	for _, e := range list.Elements() {
-		s, _ := e.(types.String)
-		all = append(all, s.ValueString())
-	}
-	return all
-}
-
-// List is the inverse of Strings.
-func List(all []string) types.List {
-	if all == nil {
-		return types.ListNull(types.StringType)
-	}
-	elements := make([]attr.Value, len(all))
-	for i, s := range all {
-		elements[i] = types.StringValue(s)
-	}
-	return types.ListValueMust(types.StringType, elements)
-}
-
-// KeepList stores what was read back, in the model's own spelling where that means the same.
-func KeepList(own *types.List, got []string, same func(a, b []string) bool) {
-	if own.IsUnknown() || !same(Strings(*own), got) {
-		*own = List(got)
-	}
-}
-
-// Map is a map of strings; nil is null.
-func Map(all map[string]string) types.Map {
-	if len(all) == 0 {
-		return types.MapNull(types.StringType)
-	}
-	elements := map[string]attr.Value{}
-	for k, v := range all {
-		elements[k] = types.StringValue(v)
-	}
-	return types.MapValueMust(types.StringType, elements)
-}
-
-// MapStrings is the inverse of Map; unknown elements are "".
-func MapStrings(m types.Map) map[string]string {
-	if m.IsNull() || m.IsUnknown() {
-		return nil
-	}
-	all := map[string]string{}
-	for k, e := range m.Elements() {
-		s, _ := e.(types.String)
-		all[k] = s.ValueString()
-	}
-	return all
-}
-
-// KeepMap stores what was read back, in the model's own spelling where that means the same.
-func KeepMap(own *types.Map, got map[string]string, same func(a, b map[string]string) bool) {
-	if own.IsUnknown() || !same(MapStrings(*own), got) {
-		*own = Map(got)
-	}
-}
-
-// IDAttribute is the computed id.
-func IDAttribute(form string) schema.Attribute {
-	return schema.StringAttribute{
-		Computed: true, MarkdownDescription: "`" + form + "`, which is also what import takes.",
-		PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
-	}
-}
-
-// ServiceNodeAttribute is the machine that BIND runs on.
-func ServiceNodeAttribute() schema.Attribute {
-	return schema.StringAttribute{
-		Required: true, MarkdownDescription: "Machine that BIND runs on: the `id` of a `virtcluster_service_node`. Another one makes a new resource.",
-		PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
-	}
-}
-
 // MatchList is an optional address match list.
 func MatchList(text string) schema.Attribute {
 	return schema.ListAttribute{
-		Optional: true, ElementType: types.StringType,
+		Optional: true, Computed: true, ElementType: types.StringType, Validators: []validator.List{values.Each(values.Line)},
+		PlanModifiers:       []planmodifier.List{NoneIsNotDefault{}},
 		MarkdownDescription: text + " An address match list: addresses, prefixes, `any`, `none`, `localhost`, `localnets`, `key NAME` or the name of an `acl`, each with `!` before it for the opposite; the first element that matches decides.",
 	}
 }
@@ -142,6 +43,34 @@ func Keep[T attr.Value](ctx context.Context, resp *resource.ModifyPlanResponse, 
 	}
 	*planned = state
 	return resp.Plan.SetAttribute(ctx, path.Root(at), state)
+}
+
+// KeepList is Keep for a list of texts.
+func KeepList(ctx context.Context, resp *resource.ModifyPlanResponse, at string, planned *types.List, state types.List, same func(a, b []string) bool) {
+	resp.Diagnostics.Append(Keep(ctx, resp, at, planned, state, same(convert.Texts(*planned), convert.Texts(state)))...)
+}
+
+// KeepOptions is Keep for a map of BIND's options.
+func KeepOptions(ctx context.Context, resp *resource.ModifyPlanResponse, at string, planned *types.Map, state types.Map) {
+	resp.Diagnostics.Append(Keep(ctx, resp, at, planned, state, bind.SameOptions(convert.MapTexts(*planned), convert.MapTexts(state)))...)
+}
+
+// Options is the attribute of further options of BIND.
+func Options(example string) schema.Attribute {
+	return schema.MapAttribute{
+		Validators: []validator.Map{values.Each(values.Line).Keys(values.Word)},
+		Optional:   true, ElementType: types.StringType,
+		MarkdownDescription: "Further options of BIND that take one plain value, by their names in named.conf: `" + example + "`. A value cannot hold semicolons or braces.",
+	}
+}
+
+// Forwarders is an attribute of the servers that are asked for names of other servers; none says what happens without it.
+func Forwarders(none string) schema.Attribute {
+	return schema.ListAttribute{
+		Validators: []validator.List{values.Each(values.Word)},
+		Optional:   true, Computed: true, PlanModifiers: []planmodifier.List{NoneIsNotDefault{}}, ElementType: types.StringType,
+		MarkdownDescription: "Servers that are asked for names of other servers: addresses, with `:PORT` where it is not 53. Default: " + none,
+	}
 }
 
 // Live is BIND's configuration as it is on a machine, for checks at plan; readers share one look.
@@ -157,14 +86,14 @@ func Live(ctx context.Context, f *fleet.Fleet, serviceNode string) (transaction.
 
 // ForStrangers asks the plan, and then the machine, whether a view answers clients from anywhere. What the machine
 // cannot say now, the apply of the view will.
-func ForStrangers(ctx context.Context, f *fleet.Fleet, serviceNode, view string) bool {
-	if v, ok := f.DNS.View(serviceNode, view); ok {
+func ForStrangers(ctx context.Context, p crud.Provided, serviceNode, view string) bool {
+	if v, ok := p.Registry.DNS.View(serviceNode, view); ok {
 		return v.ForStrangers
 	}
 	if serviceNode == "" {
 		return false
 	}
-	t, err := Live(ctx, f, serviceNode)
+	t, err := Live(ctx, p.Fleet, serviceNode)
 	if err != nil {
 		return false
 	}

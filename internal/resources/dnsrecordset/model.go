@@ -6,8 +6,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnsattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
 )
 
@@ -26,9 +26,9 @@ type model struct {
 func spec(_ context.Context, m *model) (bind.RecordSet, diag.Diagnostics) {
 	r := bind.RecordSet{
 		View: m.View.ValueString(), Zone: m.Zone.ValueString(), Name: m.Name.ValueString(), Type: m.Type.ValueString(),
-		TTL: bind.InheritTTL, Values: dnsattr.Strings(m.Values),
+		TTL: bind.InheritTTL, Values: convert.Texts(m.Values),
 	}
-	if !m.TTL.IsNull() && !m.TTL.IsUnknown() {
+	if convert.Known(m.TTL) {
 		r.TTL = m.TTL.ValueInt64()
 	}
 	return r, nil
@@ -40,7 +40,7 @@ func fill(ctx context.Context, m *model, got bind.RecordSet) diag.Diagnostics {
 	if got.TTL != bind.InheritTTL {
 		m.TTL = types.Int64Value(got.TTL)
 	}
-	m.Values = dnsattr.List(bind.SpellValues(own.Values, got.Values, got.Type, got.Zone))
+	m.Values = convert.List(bind.SpellValues(own.Values, got.Values, got.Type, got.Zone))
 	return diags
 }
 

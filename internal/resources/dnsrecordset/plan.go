@@ -10,34 +10,34 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnsattr"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
 )
 
 func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
-	f := opening.Fleet
 	if !req.State.Raw.IsNull() {
 		keepSpelling(ctx, req, resp, m)
 	}
-	if f != nil && !resp.Diagnostics.HasError() {
-		across(ctx, f, resp, m)
+	if opening.Fleet != nil && !resp.Diagnostics.HasError() {
+		across(ctx, opening.Provided, resp, m)
 	}
 }
 
 // across checks the record set against the zone and the other record sets of the plan.
-func across(ctx context.Context, f *fleet.Fleet, resp *resource.ModifyPlanResponse, m *model) {
+func across(ctx context.Context, provided crud.Provided, resp *resource.ModifyPlanResponse, m *model) {
 	for _, v := range []types.String{m.ServiceNode, m.View, m.Zone, m.Name, m.Type} {
 		if v.IsUnknown() {
 			return
 		}
 	}
 	zone, name, rrType := m.key()
-	at := planregistry.DNSPlace{Node: m.ServiceNode.ValueString(), View: m.View.ValueString(), Zone: zone}
-	inZone, twice := f.DNS.PutSet(at, planregistry.DNSSet{Name: name, Type: rrType}, fmt.Sprint(m.TTL, m.Values))
-	others := f.DNS.Types(at, name, rrType)
+	at := planregistry.DNSPlace{Node: hostattr.Reference(m.ServiceNode), View: m.View.ValueString(), Zone: zone}
+	inZone, twice := provided.Registry.DNS.PutSet(at, planregistry.DNSSet{Name: name, Type: rrType}, fmt.Sprint(m.TTL, m.Values))
+	others := provided.Registry.DNS.Types(at, name, rrType)
 	switch {
 	case inZone:
 		resp.Diagnostics.AddAttributeError(path.Root("name"), "Records that the zone has itself", fmt.Sprintf("zone %q has %s records for %q in its records; keep them in one place", zone, rrType, name))
@@ -49,10 +49,10 @@ func across(ctx context.Context, f *fleet.Fleet, resp *resource.ModifyPlanRespon
 		resp.Diagnostics.AddAttributeError(path.Root("name"), "Data beside a CNAME", fmt.Sprintf("%q has a CNAME, which must be the only record of its name", name))
 	}
 	r, _ := spec(ctx, m)
-	for _, p := range r.Beside(f.DNS.Names(at)) {
+	for _, p := range r.Beside(provided.Registry.DNS.Names(at)) {
 		resp.Diagnostics.AddAttributeWarning(path.Root("name"), p.Summary, p.Detail)
 	}
-	if internal := r.InternalName(); internal != "" && dnsattr.ForStrangers(ctx, f, at.Node, at.View) {
+	if internal := r.InternalName(); internal != "" && dnsattr.ForStrangers(ctx, provided, at.Node, at.View) {
 		resp.Diagnostics.AddAttributeWarning(path.Root("name"), "Internal name for strangers",
 			fmt.Sprintf("%s is in view %q, which answers strangers; only machines of the cluster need it, so leave it out here", internal, at.View))
 	}
@@ -77,6 +77,6 @@ func keepSpelling(ctx context.Context, req resource.ModifyPlanRequest, resp *res
 	word("name", &m.Name, prior.Name, name == oldName)
 	word("type", &m.Type, prior.Type, rrType == oldType)
 	tv, err := m.Values.ToTerraformValue(ctx)
-	same := err == nil && tv.IsFullyKnown() && bind.SameValues(dnsattr.Strings(m.Values), dnsattr.Strings(prior.Values), rrType, zone)
+	same := err == nil && tv.IsFullyKnown() && bind.SameValues(convert.Texts(m.Values), convert.Texts(prior.Values), rrType, zone)
 	resp.Diagnostics.Append(dnsattr.Keep(ctx, resp, "values", &m.Values, prior.Values, same)...)
 }

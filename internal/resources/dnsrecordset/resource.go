@@ -11,9 +11,10 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnsattr"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
@@ -36,12 +37,14 @@ func New() resource.Resource {
 		Fill:   fill,
 		Open:   open,
 		Plan:   plan,
+
+		Upgrades: []crud.Upgrade{crud.ShortenReferences},
 	})
 }
 
 func id(m *model) string {
 	zone, name, rrType := m.key()
-	return dnsattr.ID(m.ServiceNode, m.View.ValueString()+"/"+zone+"/"+name+"/"+rrType)
+	return hostattr.JoinID(m.ServiceNode, m.View.ValueString()+"/"+zone+"/"+name+"/"+rrType)
 }
 
 func label(m *model) string {
@@ -51,7 +54,7 @@ func label(m *model) string {
 
 // split takes an id apart from both ends: a zone's name may hold a slash.
 func (m *model) split(id string) error {
-	node, part, err := dnsattr.SplitID(id, form)
+	node, part, err := hostattr.SplitID(id, form)
 	if err != nil {
 		return err
 	}
@@ -60,7 +63,7 @@ func (m *model) split(id string) error {
 	if n < 4 {
 		return errors.New("write " + form)
 	}
-	m.ServiceNode, m.View = node, dnsattr.ViewName(words[0])
+	m.ServiceNode, m.View = node, convert.Text(words[0])
 	m.Zone = types.StringValue(strings.Join(words[1:n-2], "/"))
 	m.Name, m.Type = types.StringValue(words[n-2]), types.StringValue(words[n-1])
 	return nil

@@ -6,8 +6,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnsattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
 )
 
@@ -25,18 +25,18 @@ type model struct {
 
 func spec(_ context.Context, m *model) (bind.Server, diag.Diagnostics) {
 	return bind.Server{
-		ListenOn: dnsattr.Strings(m.ListenOn), Forwarders: dnsattr.Strings(m.Forwarders),
-		AllowQuery: dnsattr.Strings(m.AllowQuery), AllowRecursion: dnsattr.Strings(m.AllowRecursion),
-		DNSSECValidation: m.DNSSECValidation.ValueString(), Options: dnsattr.MapStrings(m.Options),
+		ListenOn: convert.Texts(m.ListenOn), Forwarders: convert.Texts(m.Forwarders),
+		AllowQuery: convert.Texts(m.AllowQuery), AllowRecursion: convert.Texts(m.AllowRecursion),
+		DNSSECValidation: m.DNSSECValidation.ValueString(), Options: convert.MapTexts(m.Options),
 	}, nil
 }
 
 func fill(_ context.Context, m *model, got bind.Server) diag.Diagnostics {
-	dnsattr.KeepList(&m.ListenOn, got.ListenOn, bind.SameListen)
-	dnsattr.KeepList(&m.Forwarders, got.Forwarders, bind.SameServers)
-	dnsattr.KeepList(&m.AllowQuery, got.AllowQuery, bind.SameMatches)
-	dnsattr.KeepList(&m.AllowRecursion, got.AllowRecursion, bind.SameMatches)
+	convert.KeepList(&m.ListenOn, got.ListenOn, bind.SameListen)
+	convert.KeepList(&m.Forwarders, got.Forwarders, bind.SameServers)
+	convert.KeepList(&m.AllowQuery, got.AllowQuery, bind.SameMatches)
+	convert.KeepList(&m.AllowRecursion, got.AllowRecursion, bind.SameMatches)
 	m.DNSSECValidation = types.StringValue(got.DNSSECValidation)
-	dnsattr.KeepMap(&m.Options, got.Options, bind.SameOptions)
+	convert.KeepMap(&m.Options, got.Options, bind.SameOptions)
 	return nil
 }

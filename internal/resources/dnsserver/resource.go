@@ -10,12 +10,16 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnsattr"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
 // name is what the server is called in ids: a machine has one.
 const name = "server"
+
+// form is what an id looks like.
+const form = "SERVICE_NODE#" + name
 
 // New makes the resource.
 func New() resource.Resource {
@@ -25,20 +29,23 @@ func New() resource.Resource {
 		Label:  func(m *model) string { return m.ServiceNode.ValueString() },
 		Schema: serverSchema,
 		Key:    []string{"service_node"},
-		ID:     func(m *model) string { return dnsattr.ID(m.ServiceNode, name) },
+		ID:     func(m *model) string { return hostattr.JoinID(m.ServiceNode, name) },
 		SetID:  func(m *model, id string) { m.ID = types.StringValue(id) },
 		Split: func(m *model, id string) error {
-			node, part, err := dnsattr.SplitID(id, "SERVICE_NODE#"+name)
+			node, part, err := hostattr.SplitID(id, form)
 			if err == nil && part != name {
-				err = errors.New("write SERVICE_NODE#" + name)
+				err = errors.New("write " + form)
 			}
 			m.ServiceNode = node
 			return err
 		},
-		Spec: spec,
-		Fill: fill,
-		Open: open,
-		Plan: plan,
+		Spec:      spec,
+		Fill:      fill,
+		Open:      open,
+		TryAtPlan: func(bool) bool { return true },
+		Plan:      plan,
+
+		Upgrades: []crud.Upgrade{crud.ShortenReferences},
 	})
 }
 
@@ -47,7 +54,7 @@ func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[bind.Serve
 	return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), crud.Part[bind.Server]{
 		Daemon: bind.Daemon{},
 		Owner:  "DNS server",
-		Place:  bind.Place, ImportID: dnsattr.ID(m.ServiceNode, name),
+		Place:  bind.Place, ImportID: hostattr.JoinID(m.ServiceNode, name),
 		Mark: bind.ServerMark, // the distribution's options are nobody's: they are there to be replaced
 		Find: bind.FindServer,
 		Add:  put, Set: put,
@@ -65,13 +72,9 @@ func plan(ctx context.Context, _ crud.Opening, req resource.ModifyPlanRequest, r
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	list := func(at string, planned *types.List, state types.List, same func(a, b []string) bool) {
-		resp.Diagnostics.Append(dnsattr.Keep(ctx, resp, at, planned, state, same(dnsattr.Strings(*planned), dnsattr.Strings(state)))...)
-	}
-	list("listen_on", &m.ListenOn, prior.ListenOn, bind.SameListen)
-	list("forwarders", &m.Forwarders, prior.Forwarders, bind.SameServers)
-	list("allow_query", &m.AllowQuery, prior.AllowQuery, bind.SameMatches)
-	list("allow_recursion", &m.AllowRecursion, prior.AllowRecursion, bind.SameMatches)
-	resp.Diagnostics.Append(dnsattr.Keep(ctx, resp, "options", &m.Options, prior.Options,
-		bind.SameOptions(dnsattr.MapStrings(m.Options), dnsattr.MapStrings(prior.Options)))...)
+	dnsattr.KeepList(ctx, resp, "listen_on", &m.ListenOn, prior.ListenOn, bind.SameListen)
+	dnsattr.KeepList(ctx, resp, "forwarders", &m.Forwarders, prior.Forwarders, bind.SameServers)
+	dnsattr.KeepList(ctx, resp, "allow_query", &m.AllowQuery, prior.AllowQuery, bind.SameMatches)
+	dnsattr.KeepList(ctx, resp, "allow_recursion", &m.AllowRecursion, prior.AllowRecursion, bind.SameMatches)
+	dnsattr.KeepOptions(ctx, resp, "options", &m.Options, prior.Options)
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnsattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
 )
 
@@ -29,10 +29,10 @@ type model struct {
 func spec(_ context.Context, m *model) (bind.View, diag.Diagnostics) {
 	return bind.View{
 		Name: m.Name.ValueString(), Order: m.Order.ValueInt64(),
-		MatchClients: dnsattr.Strings(m.MatchClients), MatchDestinations: dnsattr.Strings(m.MatchDestinations),
-		Recursion: m.Recursion.ValueBool(), AllowRecursion: dnsattr.Strings(m.AllowRecursion),
-		Forwarders: dnsattr.Strings(m.Forwarders), AllowQuery: dnsattr.Strings(m.AllowQuery),
-		Options: dnsattr.MapStrings(m.Options),
+		MatchClients: convert.Texts(m.MatchClients), MatchDestinations: convert.Texts(m.MatchDestinations),
+		Recursion: m.Recursion.ValueBool(), AllowRecursion: convert.Texts(m.AllowRecursion),
+		Forwarders: convert.Texts(m.Forwarders), AllowQuery: convert.Texts(m.AllowQuery),
+		Options: convert.MapTexts(m.Options),
 	}, nil
 }
 
@@ -40,11 +40,11 @@ func fill(_ context.Context, m *model, got bind.View) diag.Diagnostics {
 	m.Name = types.StringValue(got.Name)
 	m.Order = types.Int64Value(got.Order)
 	m.Recursion = types.BoolValue(got.Recursion)
-	dnsattr.KeepList(&m.MatchClients, got.MatchClients, bind.SameMatches)
-	dnsattr.KeepList(&m.MatchDestinations, got.MatchDestinations, bind.SameMatches)
-	dnsattr.KeepList(&m.AllowRecursion, got.AllowRecursion, bind.SameMatches)
-	dnsattr.KeepList(&m.Forwarders, got.Forwarders, bind.SameServers)
-	dnsattr.KeepList(&m.AllowQuery, got.AllowQuery, bind.SameMatches)
-	dnsattr.KeepMap(&m.Options, got.Options, bind.SameOptions)
+	convert.KeepList(&m.MatchClients, got.MatchClients, bind.SameMatches)
+	convert.KeepList(&m.MatchDestinations, got.MatchDestinations, bind.SameMatches)
+	convert.KeepList(&m.AllowRecursion, got.AllowRecursion, bind.SameMatches)
+	convert.KeepList(&m.Forwarders, got.Forwarders, bind.SameServers)
+	convert.KeepList(&m.AllowQuery, got.AllowQuery, bind.SameMatches)
+	convert.KeepMap(&m.Options, got.Options, bind.SameOptions)
 	return nil
 }

@@ -5,16 +5,14 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnsattr"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
-
-func typeString(s string) types.String { return types.StringValue(s) }
 
 func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
 	f := opening.Fleet
@@ -23,10 +21,10 @@ func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequ
 		return
 	}
 	v, _ := spec(ctx, m)
-	node := m.ServiceNode.ValueString() // "" while it is not known
-	f.DNS.PutView(node, planregistry.DNSView{Name: v.Name, Order: v.Order, ForStrangers: v.ForStrangers(), MatchesAll: v.MatchesAll()})
+	node := hostattr.Reference(m.ServiceNode) // "" while it is not known
+	opening.Registry.DNS.PutView(node, planregistry.DNSView{Name: v.Name, Order: v.Order, ForStrangers: v.ForStrangers(), MatchesAll: v.MatchesAll()})
 	planned := map[string]bool{}
-	for _, other := range f.DNS.Views(node) {
+	for _, other := range opening.Registry.DNS.Views(node) {
 		planned[other.Name] = true
 		problem := bind.Shadows(v.Rank(), bind.Rank{Name: other.Name, Order: other.Order, All: other.MatchesAll})
 		switch {
@@ -77,14 +75,10 @@ func keepSpelling(ctx context.Context, req resource.ModifyPlanRequest, resp *res
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	list := func(at string, planned *types.List, state types.List, same func(a, b []string) bool) {
-		resp.Diagnostics.Append(dnsattr.Keep(ctx, resp, at, planned, state, same(dnsattr.Strings(*planned), dnsattr.Strings(state)))...)
-	}
-	list("match_clients", &m.MatchClients, prior.MatchClients, bind.SameMatches)
-	list("match_destinations", &m.MatchDestinations, prior.MatchDestinations, bind.SameMatches)
-	list("allow_recursion", &m.AllowRecursion, prior.AllowRecursion, bind.SameMatches)
-	list("forwarders", &m.Forwarders, prior.Forwarders, bind.SameServers)
-	list("allow_query", &m.AllowQuery, prior.AllowQuery, bind.SameMatches)
-	resp.Diagnostics.Append(dnsattr.Keep(ctx, resp, "options", &m.Options, prior.Options,
-		bind.SameOptions(dnsattr.MapStrings(m.Options), dnsattr.MapStrings(prior.Options)))...)
+	dnsattr.KeepList(ctx, resp, "match_clients", &m.MatchClients, prior.MatchClients, bind.SameMatches)
+	dnsattr.KeepList(ctx, resp, "match_destinations", &m.MatchDestinations, prior.MatchDestinations, bind.SameMatches)
+	dnsattr.KeepList(ctx, resp, "allow_recursion", &m.AllowRecursion, prior.AllowRecursion, bind.SameMatches)
+	dnsattr.KeepList(ctx, resp, "forwarders", &m.Forwarders, prior.Forwarders, bind.SameServers)
+	dnsattr.KeepList(ctx, resp, "allow_query", &m.AllowQuery, prior.AllowQuery, bind.SameMatches)
+	dnsattr.KeepOptions(ctx, resp, "options", &m.Options, prior.Options)
 }

@@ -6,13 +6,17 @@ import (
 	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnsattr"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
+
+// form is what an id looks like.
+const form = "SERVICE_NODE#NAME"
 
 // New makes the resource.
 func New() resource.Resource {
@@ -22,27 +26,29 @@ func New() resource.Resource {
 		Label:  func(m *model) string { return m.Name.ValueString() },
 		Schema: viewSchema,
 		Key:    []string{"service_node", "name"},
-		ID:     func(m *model) string { return dnsattr.ID(m.ServiceNode, m.Name.ValueString()) },
-		SetID:  func(m *model, id string) { m.ID = typeString(id) },
-		Split: func(m *model, id string) error {
-			node, name, err := dnsattr.SplitID(id, "SERVICE_NODE#VIEW")
-			m.ServiceNode, m.Name = node, typeString(name)
-			return err
-		},
-		Spec: spec,
-		Fill: fill,
-		Open: open,
-		Plan: plan,
+		ID:     id,
+		SetID:  func(m *model, id string) { m.ID = types.StringValue(id) },
+		Split:  func(m *model, id string) error { return hostattr.SplitName(id, form, &m.ServiceNode, &m.Name) },
+		Spec:   spec,
+		Fill:   fill,
+		Open:   open,
+		// A first view needs the zones of the same plan to go into views.
+		TryAtPlan: func(create bool) bool { return !create },
+		Plan:      plan,
+
+		Upgrades: []crud.Upgrade{crud.ShortenReferences},
 	})
 }
 
+func id(m *model) string { return hostattr.JoinID(m.ServiceNode, m.Name.ValueString()) }
+
 func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[bind.View], error) {
-	name, id := m.Name.ValueString(), dnsattr.ID(m.ServiceNode, m.Name.ValueString())
+	name := m.Name.ValueString()
 	put := func(t transaction.Tree, v bind.View) error { return bind.SetView(t, v, at.Claim.Mark()) }
 	return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), crud.Part[bind.View]{
 		Daemon: bind.Daemon{},
 		Owner:  fmt.Sprintf("DNS view %q", name),
-		Place:  bind.Place, ImportID: id,
+		Place:  bind.Place, ImportID: id(m),
 		Mark: func(t transaction.Tree) (owner.Mark, bool) { return bind.ViewMark(t, name) },
 		Find: func(t transaction.Tree) (bind.View, error) { return bind.FindView(t, name) },
 		Add:  put, Set: put,

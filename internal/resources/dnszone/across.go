@@ -5,26 +5,27 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/path"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnsattr"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
 )
 
 // across checks the zone against the rest of the plan, and against its view on the machine.
-func (p *planner) across(f *fleet.Fleet) {
+func (p *planner) across(provided crud.Provided) {
 	m := p.planned
 	if m.Name.IsUnknown() || m.View.IsUnknown() {
 		return
 	}
 	z, _ := spec(p.ctx, m)
-	node := m.ServiceNode.ValueString() // "" while it is not known
+	node := hostattr.Reference(m.ServiceNode) // "" while it is not known
 	if node != "" {
-		p.viewless(f, node, z)
-		p.overlap(f, planregistry.DNSPlace{Node: node, View: z.View, Zone: m.zone()}, z)
+		p.viewless(provided, node, z)
+		p.overlap(provided, planregistry.DNSPlace{Node: node, View: z.View, Zone: m.zone()}, z)
 	}
 	names := z.InternalNames()
-	if len(names) == 0 || !dnsattr.ForStrangers(p.ctx, f, node, z.View) {
+	if len(names) == 0 || !dnsattr.ForStrangers(p.ctx, provided, node, z.View) {
 		return
 	}
 	for _, name := range names {
@@ -34,15 +35,15 @@ func (p *planner) across(f *fleet.Fleet) {
 }
 
 // viewless refuses a zone without a view where there are views: it would be in none of them.
-func (p *planner) viewless(f *fleet.Fleet, node string, z bind.Zone) {
+func (p *planner) viewless(provided crud.Provided, node string, z bind.Zone) {
 	if z.View != "" {
 		return
 	}
 	var names []string
-	for _, v := range f.DNS.Views(node) {
+	for _, v := range provided.Registry.DNS.Views(node) {
 		names = append(names, v.Name)
 	}
-	if t, err := dnsattr.Live(p.ctx, f, node); err == nil && len(names) == 0 {
+	if t, err := dnsattr.Live(p.ctx, provided.Fleet, node); err == nil && len(names) == 0 {
 		names = bind.ViewNames(t)
 	}
 	if len(names) > 0 {
@@ -52,12 +53,12 @@ func (p *planner) viewless(f *fleet.Fleet, node string, z bind.Zone) {
 }
 
 // overlap looks for record sets of other resources in the plan.
-func (p *planner) overlap(f *fleet.Fleet, at planregistry.DNSPlace, z bind.Zone) {
+func (p *planner) overlap(provided crud.Provided, at planregistry.DNSPlace, z bind.Zone) {
 	var sets []planregistry.DNSSet
 	for _, s := range z.Sets() {
 		sets = append(sets, planregistry.DNSSet{Name: s[0], Type: s[1]})
 	}
-	for _, s := range f.DNS.PutZone(at, sets) {
+	for _, s := range provided.Registry.DNS.PutZone(at, sets) {
 		p.resp.Diagnostics.AddAttributeError(path.Root("records"), "Records of another resource",
 			s.Name+" "+s.Type+" is a virtcluster_dns_record_set too; keep it in one place")
 	}

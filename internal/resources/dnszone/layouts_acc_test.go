@@ -12,13 +12,13 @@ import (
 func TestAccZonesOfAPersonBelowTheDirectoryGoOnBeingServed(t *testing.T) {
 	acctest.InSandbox(t)
 	shell := func(script string) string { t.Helper(); return acctest.On(t, "svc-1", "sh", "-c", script) }
-	shell(`set -e; mkdir -p /etc/bind/sites; cp /etc/bind/named.conf.local /root/local.before
+	shell(`set -e; mkdir -p /etc/bind/sites; cp /etc/bind/named.conf.local /var/tmp/local.before
 printf '$TTL 60\n@ SOA ns. root. 1 60 60 60 60\n@ NS ns.\nwww A 192.0.2.7\n' >/etc/bind/sites/home.db
 echo 'zone "home.example" { type master; file "/etc/bind/sites/home.db"; };' >/etc/bind/sites/home.conf
 echo 'include "/etc/bind/sites/*.conf";' >>/etc/bind/named.conf.local
-systemctl restart named; sha256sum /etc/bind/named.conf* /etc/bind/sites/* >/root/sums.before`)
+systemctl restart named; sha256sum /etc/bind/named.conf* /etc/bind/sites/* >/var/tmp/sums.before`)
 	t.Cleanup(func() {
-		out, err := acctest.Try(context.Background(), "svc-1", "sh", "-c", `cp /root/local.before /etc/bind/named.conf.local; rm -rf /etc/bind/sites; systemctl stop named`)
+		out, err := acctest.Try(context.Background(), "svc-1", "sh", "-c", `cp /var/tmp/local.before /etc/bind/named.conf.local; rm -rf /etc/bind/sites; systemctl stop named`)
 		if err != nil {
 			t.Error(err, out)
 		}
@@ -43,7 +43,7 @@ resource "virtcluster_dns_zone" "okd" {
 	is(t, "192.0.2.7", "www.home.example")
 	state.Settled()
 	state.Apply(serviceNode(t))
-	shell("sha256sum --quiet -c /root/sums.before && test -z \"$(find /etc/bind -name '*virtcluster*')\"")
+	shell("sha256sum --quiet -c /var/tmp/sums.before && test -z \"$(find /etc/bind -name '*virtcluster*')\"")
 	state.Apply(views)
 	// Somebody tidies up the file that was kept: nothing is lost for it.
 	shell("rm /etc/bind/named.conf.virtcluster-original")

@@ -7,9 +7,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/largemap"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnsattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
 )
 
@@ -43,13 +43,13 @@ func (m *model) values() map[string]attr.Value {
 func spec(_ context.Context, m *model) (bind.Zone, diag.Diagnostics) {
 	z := bind.Zone{
 		View: m.View.ValueString(), Name: m.Name.ValueString(), CIDR: m.CIDR.ValueString(),
-		TTL: m.TTL.ValueInt64(), SOA: soa(m.SOA), NameServers: dnsattr.Strings(m.NameServers),
-		Records: records(m.Records), Pointers: pointers(m.Pointers), AllowTransfer: dnsattr.Strings(m.AllowTransfer),
+		TTL: m.TTL.ValueInt64(), SOA: soa(m.SOA), NameServers: convert.Texts(m.NameServers),
+		Records: records(m.Records), Pointers: pointers(m.Pointers), AllowTransfer: convert.Texts(m.AllowTransfer),
 	}
-	if !m.Forward.IsNull() && !m.Forward.IsUnknown() {
+	if convert.Known(m.Forward) {
 		servers, _ := m.Forward.Attributes()["servers"].(types.List)
 		only, _ := m.Forward.Attributes()["only"].(types.Bool)
-		z.Forward = &bind.Forward{Servers: dnsattr.Strings(servers), Only: only.ValueBool()}
+		z.Forward = &bind.Forward{Servers: convert.Texts(servers), Only: only.ValueBool()}
 	}
 	return z, nil
 }
@@ -57,7 +57,7 @@ func spec(_ context.Context, m *model) (bind.Zone, diag.Diagnostics) {
 func soa(o types.Object) bind.SOA {
 	text := func(name string) string { s, _ := o.Attributes()[name].(types.String); return s.ValueString() }
 	number := func(name string) int64 { n, _ := o.Attributes()[name].(types.Int64); return n.ValueInt64() }
-	if o.IsNull() || o.IsUnknown() {
+	if !convert.Known(o) {
 		return bind.DefaultSOA
 	}
 	return bind.SOA{
@@ -85,13 +85,13 @@ func records(v largemap.Value) bind.Records {
 		sets, _ := e.(map[string]any)
 		all[owner] = map[string][]string{}
 		for rrType, v := range sets {
-			all[owner][rrType] = values(v)
+			all[owner][rrType] = textsOf(v)
 		}
 	}
 	return all
 }
 
-func values(content any) []string {
+func textsOf(content any) []string {
 	list, ok := content.([]any)
 	if !ok {
 		return nil
@@ -131,7 +131,7 @@ func recordsMap(all bind.Records) types.Map {
 	for owner, sets := range all {
 		byType := map[string]attr.Value{}
 		for rrType, values := range sets {
-			byType[rrType] = dnsattr.List(values)
+			byType[rrType] = convert.List(values)
 		}
 		owners[owner] = types.MapValueMust(valuesType, byType)
 	}
@@ -167,8 +167,8 @@ func fill(ctx context.Context, m *model, read bind.Zone) diag.Diagnostics {
 	m.Forward = types.ObjectNull(forwardTypes)
 	m.TTL = types.Int64Value(got.TTL)
 	m.SOA = soaObject(got.SOA)
-	m.NameServers = dnsattr.List(got.NameServers)
-	m.AllowTransfer = dnsattr.List(got.AllowTransfer)
+	m.NameServers = convert.List(got.NameServers)
+	m.AllowTransfer = convert.List(got.AllowTransfer)
 	m.Records = packRecords(got.Records)
 	m.Pointers = packPointers(got.Pointers)
 	m.Serial = types.Int64Value(int64(got.Serial))
@@ -178,18 +178,18 @@ func fill(ctx context.Context, m *model, read bind.Zone) diag.Diagnostics {
 // fillForward leaves what a forward zone does not have as it is, or at its default after an import.
 func (m *model) fillForward(got bind.Zone) {
 	m.Forward = types.ObjectValueMust(forwardTypes, map[string]attr.Value{
-		"servers": dnsattr.List(got.Forward.Servers), "only": types.BoolValue(got.Forward.Only),
+		"servers": convert.List(got.Forward.Servers), "only": types.BoolValue(got.Forward.Only),
 	})
 	m.Serial, m.SOA = types.Int64Null(), types.ObjectNull(soaTypes)
 	m.Records, m.Pointers = largemap.Pack(nil), largemap.Pack(nil)
-	if m.TTL.IsNull() || m.TTL.IsUnknown() {
+	if !convert.Known(m.TTL) {
 		m.TTL = types.Int64Value(bind.DefaultTTL)
 	}
-	if m.NameServers.IsNull() || m.NameServers.IsUnknown() {
-		m.NameServers = dnsattr.List([]string{bind.DefaultNameServer})
+	if !convert.Known(m.NameServers) {
+		m.NameServers = convert.List([]string{bind.DefaultNameServer})
 	}
-	if m.AllowTransfer.IsNull() || m.AllowTransfer.IsUnknown() {
-		m.AllowTransfer = dnsattr.List([]string{"localhost"})
+	if !convert.Known(m.AllowTransfer) {
+		m.AllowTransfer = convert.List([]string{"localhost"})
 	}
 }
 

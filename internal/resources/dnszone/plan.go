@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/largemap"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
@@ -28,7 +29,6 @@ type planner struct {
 }
 
 func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
-	f := opening.Fleet
 	p := planner{ctx: ctx, resp: resp, proposed: *m, planned: m}
 	resp.Diagnostics.Append(req.Config.Get(ctx, &p.config)...)
 	if !req.State.Raw.IsNull() {
@@ -46,8 +46,8 @@ func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequ
 	}
 	p.serial()
 	p.store()
-	if f != nil && !resp.Diagnostics.HasError() {
-		p.across(f)
+	if opening.Fleet != nil && !resp.Diagnostics.HasError() {
+		p.across(opening.Provided)
 	}
 }
 
@@ -120,7 +120,14 @@ func unknownIfNull(s types.String) types.String {
 // soa fills in the defaults that depend on other attributes.
 func (p *planner) soa() {
 	m := p.planned
+	if m.Forward.IsUnknown() {
+		if p.config.SOA.IsNull() {
+			m.SOA = types.ObjectUnknown(soaTypes)
+		}
+		return
+	}
 	if !m.Forward.IsNull() {
+		p.primaryOnly()
 		m.SOA = types.ObjectNull(soaTypes)
 		return
 	}
@@ -145,6 +152,15 @@ func (p *planner) soa() {
 		}
 	}
 	m.SOA = types.ObjectValueMust(soaTypes, attributes)
+}
+
+// primaryOnly refuses beside forward what only a primary zone has: a machine would not keep it, so that it could never be read back.
+func (p *planner) primaryOnly() {
+	for name, v := range map[string]attr.Value{"soa": p.config.SOA, "ttl": p.config.TTL, "name_servers": p.config.NameServers, "allow_transfer": p.config.AllowTransfer} {
+		if !v.IsNull() {
+			p.resp.Diagnostics.AddAttributeError(path.Root(name), "Not for a forward zone", "a zone with `forward` has nothing of its own: leave "+name+" out, or leave out forward")
+		}
+	}
 }
 
 func (p *planner) firstServer() attr.Value {
@@ -178,7 +194,7 @@ func (p *planner) spelling() {
 	}
 	full, err := now.FullSOA()
 	fullBefore, errBefore := before.FullSOA()
-	if known(p.ctx, m.SOA) && err == nil && errBefore == nil && full == fullBefore && !was.SOA.IsNull() {
+	if known(p.ctx, m.SOA) && err == nil && errBefore == nil && full == fullBefore && !was.SOA.IsNull() && !m.SOA.IsNull() {
 		m.SOA = was.SOA
 	}
 	if now.Forward != nil && before.Forward != nil && now.Forward.Only == before.Forward.Only && known(p.ctx, m.Forward) && bind.SameServers(now.Forward.Servers, before.Forward.Servers) {
@@ -188,18 +204,24 @@ func (p *planner) spelling() {
 		return
 	}
 	if known(p.ctx, m.Records) && known(p.ctx, m.Pointers) && zone == was.zone() && now.SameData(before) {
-		m.Records, m.Pointers = was.Records, was.Pointers
+		// What is written empty where the state has nothing, or moves from records to pointers, is planned as the configuration has it.
+		if !was.Records.IsNull() && !m.Records.IsNull() {
+			m.Records = was.Records
+		}
+		if !was.Pointers.IsNull() && !m.Pointers.IsNull() {
+			m.Pointers = was.Pointers
+		}
 	}
 }
 
 // serial is the one in state while nothing changes.
 func (p *planner) serial() {
 	m := p.planned
-	if !m.Forward.IsNull() && !m.Forward.IsUnknown() {
+	if convert.Known(m.Forward) {
 		m.Serial = types.Int64Null()
 		return
 	}
-	if p.prior == nil {
+	if p.prior == nil || m.Forward.IsUnknown() {
 		return
 	}
 	m.Serial = p.prior.Serial
@@ -216,6 +238,5 @@ func known(ctx context.Context, v attr.Value) bool {
 	if p, ok := v.(largemap.Value); ok {
 		return p.KnownAt()
 	}
-	tv, err := v.ToTerraformValue(ctx)
-	return err == nil && tv.IsFullyKnown()
+	return convert.WhollyKnown(ctx, v)
 }

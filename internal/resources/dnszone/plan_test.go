@@ -2,6 +2,7 @@ package dnszone_test
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -111,6 +112,90 @@ func TestABadRecordBesideAnUnknownOne(t *testing.T) {
 	d := resp.Diagnostics[0]
 	if at := d.Attribute.String(); !strings.Contains(at, `"records"`) || !strings.Contains(at, `"bad"`) || !strings.Contains(d.Detail, "10.0.0.300") {
 		t.Errorf("at %s: %s: %s", at, d.Summary, d.Detail)
+	}
+}
+
+// An import finds no records, whether they are left out or written empty.
+func TestRecordsAreWrittenEmptyOverNone(t *testing.T) {
+	p := newPlanner(t)
+	config := p.config(nil)
+	delete(config, "records")
+	config["records"] = tftypes.NewValue(tftypes.Map{ElementType: setsOfText}, nil)
+	state := p.planned(t, p.plan(t, nil, config, config))
+	state["id"], state["serial"] = tftypes.NewValue(tftypes.String, "ssh://root@10.0.0.100#internal/okd.example"), tftypes.NewValue(tftypes.Number, 1)
+	state["serving"] = tftypes.NewValue(tftypes.Bool, true)
+	config["records"] = tftypes.NewValue(tftypes.Map{ElementType: setsOfText}, map[string]tftypes.Value{})
+	proposed := map[string]tftypes.Value{}
+	for name, v := range state {
+		proposed[name] = v
+	}
+	proposed["records"] = config["records"]
+	if got := p.planned(t, p.plan(t, state, proposed, config))["records"]; !got.Equal(config["records"]) {
+		t.Errorf("planned are %s", got)
+	}
+}
+
+// What was written empty and is left out then, or became so by an import, is no change.
+func TestEmptyRecordsAreLeftOut(t *testing.T) {
+	p := newPlanner(t)
+	empty := map[string]tftypes.Value{}
+	config := p.config(empty)
+	config["pointers"] = tftypes.NewValue(tftypes.Map{ElementType: tftypes.String}, nil)
+	state := p.planned(t, p.plan(t, nil, config, config))
+	state["id"], state["serial"] = tftypes.NewValue(tftypes.String, "ssh://root@10.0.0.100#internal/okd.example"), tftypes.NewValue(tftypes.Number, 1)
+	state["serving"] = tftypes.NewValue(tftypes.Bool, true)
+	config["records"] = tftypes.NewValue(tftypes.Map{ElementType: setsOfText}, nil)
+	for name, got := range p.planned(t, p.plan(t, state, state, config)) {
+		if !got.Equal(state[name]) {
+			t.Errorf("%s is planned as %s, want %s as before", name, got, state[name])
+		}
+	}
+}
+
+// forwarding is a zone without records that questions go from, to a server.
+func (p planner) forwarding() map[string]tftypes.Value {
+	config := p.config(nil)
+	config["records"] = tftypes.NewValue(tftypes.Map{ElementType: setsOfText}, nil)
+	config["forward"] = tftypes.NewValue(p.zone.AttributeTypes["forward"], map[string]tftypes.Value{
+		"servers": tftypes.NewValue(listOfText, []tftypes.Value{tftypes.NewValue(tftypes.String, "10.0.0.53")}), "only": tftypes.NewValue(tftypes.Bool, true),
+	})
+	return config
+}
+
+// A primary zone becomes one that forwards: what only a primary one has goes from its state.
+func TestForwardIsAddedToAZone(t *testing.T) {
+	p := newPlanner(t)
+	config := p.forwarding()
+	primary := maps.Clone(config)
+	primary["forward"] = tftypes.NewValue(p.zone.AttributeTypes["forward"], nil)
+	state := p.planned(t, p.plan(t, nil, primary, primary))
+	state["id"], state["serial"] = tftypes.NewValue(tftypes.String, "ssh://root@10.0.0.100#internal/okd.example"), tftypes.NewValue(tftypes.Number, 1)
+	state["serving"] = tftypes.NewValue(tftypes.Bool, true)
+	proposed := maps.Clone(state)
+	proposed["forward"] = config["forward"]
+	got := p.planned(t, p.plan(t, state, proposed, config))
+	if !got["soa"].IsNull() || !got["serial"].IsNull() || !got["forward"].Equal(config["forward"]) {
+		t.Errorf("planned are soa %s, serial %s and forward %s", got["soa"], got["serial"], got["forward"])
+	}
+}
+
+// What only a primary zone has is refused beside forward, at its place.
+func TestNothingOfAPrimaryZoneIsBesideForward(t *testing.T) {
+	p := newPlanner(t)
+	soa := map[string]tftypes.Value{}
+	for name, kind := range p.zone.AttributeTypes["soa"].(tftypes.Object).AttributeTypes {
+		soa[name] = tftypes.NewValue(kind, nil)
+	}
+	for name, v := range map[string]tftypes.Value{
+		"soa": tftypes.NewValue(p.zone.AttributeTypes["soa"], soa), "ttl": tftypes.NewValue(tftypes.Number, 60),
+		"name_servers": tftypes.NewValue(listOfText, []tftypes.Value{tftypes.NewValue(tftypes.String, "ns1")}), "allow_transfer": tftypes.NewValue(listOfText, []tftypes.Value{}),
+	} {
+		config := p.forwarding()
+		config[name] = v
+		all := p.plan(t, nil, config, config).Diagnostics
+		if len(all) != 1 || !strings.Contains(all[0].Attribute.String(), name) || all[0].Summary != "Not for a forward zone" {
+			t.Errorf("%s: %v", name, all)
+		}
 	}
 }
 

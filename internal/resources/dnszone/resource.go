@@ -11,12 +11,16 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnsattr"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
+
+// form is what an id looks like.
+const form = "SERVICE_NODE#VIEW/ZONE"
 
 // New makes the resource.
 func New() resource.Resource {
@@ -33,6 +37,8 @@ func New() resource.Resource {
 		Fill:   fill,
 		Open:   open,
 		Plan:   plan,
+
+		Upgrades: []crud.Upgrade{crud.ShortenReferences},
 	})
 }
 
@@ -46,20 +52,20 @@ func (m *model) zone() string {
 }
 
 func (m *model) id() string {
-	return dnsattr.ID(m.ServiceNode, m.View.ValueString()+"/"+m.zone())
+	return hostattr.JoinID(m.ServiceNode, m.View.ValueString()+"/"+m.zone())
 }
 
 // split takes an id apart; a zone's name may hold a slash, a view's does not.
 func (m *model) split(id string) error {
-	node, part, err := dnsattr.SplitID(id, "SERVICE_NODE#VIEW/ZONE")
+	node, part, err := hostattr.SplitID(id, form)
 	if err != nil {
 		return err
 	}
 	view, zone, ok := strings.Cut(part, "/")
 	if !ok || zone == "" {
-		return errors.New("write SERVICE_NODE#VIEW/ZONE, or SERVICE_NODE#/ZONE for a zone without a view")
+		return errors.New("write " + form + ", or SERVICE_NODE#/ZONE for a zone without a view")
 	}
-	m.ServiceNode, m.View, m.Name = node, dnsattr.ViewName(view), types.StringValue(zone)
+	m.ServiceNode, m.View, m.Name = node, convert.Text(view), types.StringValue(zone)
 	return nil
 }
 

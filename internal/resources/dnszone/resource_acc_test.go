@@ -199,11 +199,13 @@ func TestAccCheckerRefusesAndTheOldZoneServesOn(t *testing.T) {
 	acctest.InSandbox(t)
 	good := views(t) + zone("internal", inside)
 	bad := strings.Replace(good, `recursion     = true`, "recursion     = true\n  options = { \"no-such-option\" = \"yes\" }", 1)
+	worse := strings.Replace(good, `dnssec_validation = "no"`, "dnssec_validation = \"no\"\n  options = { \"nor-this\" = \"yes\" }", 1)
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: acctest.Providers,
 		Steps: []resource.TestStep{
 			{Config: good, Check: answers(t, "hypervisor", "10.0.0.250", "api.okd.example")},
-			{Config: bad, ExpectError: regexp.MustCompile(`(?s)named.conf:\d+: unknown\s+option\s+'no-such-option'`)},
+			{Config: bad, PlanOnly: true, ExpectError: regexp.MustCompile(`(?s)BIND\s+refuses\s+what\s+is\s+planned.*named.conf:\d+: unknown\s+option\s+'no-such-option'`)},
+			{Config: worse, PlanOnly: true, ExpectError: regexp.MustCompile(`(?s)BIND\s+refuses\s+what\s+is\s+planned.*unknown\s+option\s+'nor-this'`)},
 			{Config: good, Check: answers(t, "hypervisor", "10.0.0.250", "api.okd.example")},
 		},
 	})

@@ -3,7 +3,6 @@ package dnszone
 import (
 	"context"
 
-	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
@@ -15,10 +14,12 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/largemap"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnsattr"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
 
 var (
@@ -44,46 +45,51 @@ func zoneSchema(context.Context) schema.Schema {
 			"A prefix longer than /24 gets a classless zone (RFC 2317), which is found only where the zone of the /24 has a CNAME for each of its addresses: " +
 			"`parent_records` are these, to merge into the `records` of that zone.",
 		Attributes: map[string]schema.Attribute{
-			"id":           dnsattr.IDAttribute("SERVICE_NODE#VIEW/ZONE"),
+			"id":           hostattr.ID(form),
 			"serving":      crud.ServingAttribute("named"),
-			"service_node": dnsattr.ServiceNodeAttribute(),
+			"service_node": hostattr.ServiceNode("BIND"),
 			"view": schema.StringAttribute{
 				Optional: true,
 				MarkdownDescription: "Name of the view that the zone is in. Left out, the zone is served to everyone, which is for machines without views; " +
 					"where there are views, one must be named, and a view that is added later serves the zone too. Another one makes a new resource.",
-				Validators:    []validator.String{stringvalidator.LengthAtLeast(1)},
+				Validators:    []validator.String{values.Name},
 				PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
 			},
 			"name": schema.StringAttribute{
-				Optional: true, Computed: true,
+				Validators: []validator.String{values.Word},
+				Optional:   true, Computed: true,
 				MarkdownDescription: "Name of the zone, such as `okd.example.com`; this or `cidr` is required. Internationalised names are converted. Another one makes a new resource.",
 			},
 			"cidr": schema.StringAttribute{
-				Optional: true, Computed: true,
+				Validators: []validator.String{values.AddressInPrefix},
+				Optional:   true, Computed: true,
 				MarkdownDescription: "Prefix that a reverse zone is for, IPv4 or IPv6, instead of `name`. One that ends between octets belongs to the zone of the octet before (10.0.16.0/20 to 0.10.in-addr.arpa), " +
 					"from /25 to /31 to a classless zone (0/25.2.0.192.in-addr.arpa), in IPv6 to the zone of the nibble.",
 			},
 			"ttl": schema.Int64Attribute{
-				Optional: true, Computed: true, Default: int64default.StaticInt64(bind.DefaultTTL),
+				Validators: []validator.Int64{values.Seconds(0)},
+				Optional:   true, Computed: true, Default: int64default.StaticInt64(bind.DefaultTTL),
 				MarkdownDescription: "Seconds that others may keep the records of the zone, 0 to 2147483647. Default: 300.",
 			},
 			"soa": soaAttribute(),
 			"name_servers": schema.ListAttribute{
-				Optional: true, Computed: true, ElementType: types.StringType, Default: listdefault.StaticValue(dnsattr.List([]string{bind.DefaultNameServer})),
+				Validators: []validator.List{values.Each(values.Word).Some()},
+				Optional:   true, Computed: true, ElementType: types.StringType, Default: listdefault.StaticValue(convert.List([]string{bind.DefaultNameServer})),
 				MarkdownDescription: "Servers that the zone names as its own, absolute with a dot at the end, else in the zone, where they need address `records`. Default: `[\"localhost.\"]`.",
 			},
 			"records": largemap.Attribute("Records by name and type: `{ api = { A = [\"10.0.0.100\"] } }`. Names are relative to the zone, `@` is the zone itself, and a dot at the end makes one absolute; this holds for names in values too. " +
 				"Values are written as in a zone file, TXT values as plain text of any length."),
 			"pointers": largemap.Attribute("Pointers of a reverse zone: address to absolute name, `{ \"10.0.0.1\" = \"node-1.example.com.\" }`."),
 			"allow_transfer": schema.ListAttribute{
-				Optional: true, Computed: true, ElementType: types.StringType, Default: listdefault.StaticValue(dnsattr.List([]string{"localhost"})),
+				Validators: []validator.List{values.Each(values.Line)},
+				Optional:   true, Computed: true, ElementType: types.StringType, Default: listdefault.StaticValue(convert.List([]string{"localhost"})),
 				MarkdownDescription: "Who may transfer the whole zone, an address match list. Default: `[\"localhost\"]`.",
 			},
 			"forward": schema.SingleNestedAttribute{
 				Optional:            true,
 				MarkdownDescription: "Makes this a forward zone, which has no records: questions about it go to other servers.",
 				Attributes: map[string]schema.Attribute{
-					"servers": schema.ListAttribute{Required: true, ElementType: types.StringType, MarkdownDescription: "Servers to ask: addresses, with `:PORT` where it is not 53."},
+					"servers": schema.ListAttribute{Validators: []validator.List{values.Each(values.Word).Some()}, Required: true, ElementType: types.StringType, MarkdownDescription: "Servers to ask: addresses, with `:PORT` where it is not 53."},
 					"only": schema.BoolAttribute{
 						Optional: true, Computed: true, Default: booldefault.StaticBool(true),
 						MarkdownDescription: "Whether only these are asked; otherwise BIND looks for the answer itself when they give none. Default: true.",
@@ -103,14 +109,14 @@ func zoneSchema(context.Context) schema.Schema {
 
 func soaAttribute() schema.Attribute {
 	seconds := func(text string, value int64) schema.Attribute {
-		return schema.Int64Attribute{Optional: true, Computed: true, MarkdownDescription: text, Default: int64default.StaticInt64(value)}
+		return schema.Int64Attribute{Optional: true, Computed: true, Validators: []validator.Int64{values.Seconds(0)}, MarkdownDescription: text, Default: int64default.StaticInt64(value)}
 	}
 	return schema.SingleNestedAttribute{
 		Optional: true, Computed: true,
 		MarkdownDescription: "Start of authority. Default: each attribute's own.",
 		Attributes: map[string]schema.Attribute{
-			"mname":   schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: "Primary server. Default: the first of `name_servers`."},
-			"rname":   schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: "Mailbox of whoever is responsible, written as a name. Default: `hostmaster` in the zone, or in the domain above where the zone's name is no host name (RFC 2317)."},
+			"mname":   schema.StringAttribute{Validators: []validator.String{values.Word}, Optional: true, Computed: true, MarkdownDescription: "Primary server. Default: the first of `name_servers`."},
+			"rname":   schema.StringAttribute{Validators: []validator.String{values.Word}, Optional: true, Computed: true, MarkdownDescription: "Mailbox of whoever is responsible, written as a name. Default: `hostmaster` in the zone, or in the domain above where the zone's name is no host name (RFC 2317)."},
 			"refresh": seconds("Seconds after which a secondary server asks for changes. Default: 3600.", bind.DefaultSOA.Refresh),
 			"retry":   seconds("Seconds after which it asks again when it got no answer. Default: 600.", bind.DefaultSOA.Retry),
 			"expire":  seconds("Seconds after which it gives the zone up without an answer. Default: 1209600.", bind.DefaultSOA.Expire),

@@ -104,3 +104,46 @@ resource "virtcluster_dns_zone" "forward" {
 		},
 	})
 }
+
+// What the machine has of the provider, and of named on its behalf.
+const leftOfViews = "ls -d /var/lib/virtcluster/* /etc/bind/virtcluster* 2>/dev/null; find /var/cache/bind -name '*.mkeys*'"
+
+// Every file and directory that the provider, or named on its behalf, could have made. That of the trust anchors of a named without
+// views is not among them: every named that ever ran has it.
+const filesOfBIND = "find /etc/bind /var/cache/bind /var/lib/virtcluster ! -name 'managed-keys.bind*' 2>/dev/null | sort"
+
+func TestAccNothingStaysOfViewsThatWentOrWereRefused(t *testing.T) {
+	acctest.InSandbox(t)
+	left := func() string { return acctest.On(t, "svc-2", "sh", "-c", leftOfViews+"; :") }
+	before := left()
+	node := fmt.Sprintf("%s\nresource \"virtcluster_service_node\" \"n\" {\n  endpoint = \"ssh://root@%s\"\n  services = [\"bind\"]\n}\n", acctest.Provider(), acctest.ServiceNodes(t, 2)[1])
+	view := func(name, clients string) string {
+		return fmt.Sprintf("resource \"virtcluster_dns_view\" %[1]q {\n  service_node = virtcluster_service_node.n.id\n  name = %[1]q\n  match_clients = [%q]\n}\n", name, clients)
+	}
+	s := acctest.NewState(t)
+	s.DestroyAtEnd()
+	s.Write(node + view("Capital", "no-such-acl"))
+	// Of a first apply that is refused nothing stays either, where the destroy is the next that comes.
+	files := func() string { return acctest.On(t, "svc-2", "sh", "-c", filesOfBIND) }
+	untouched := files()
+	s.Refused([]string{"undefined ACL"}, "apply", "-auto-approve")
+	s.Run("destroy", "-auto-approve")
+	if now := files(); now != untouched {
+		t.Errorf("after a refused first apply and a destroy there is\n%s\nbefore\n%s", now, untouched)
+	}
+	s.Refused([]string{"undefined ACL"}, "apply", "-auto-approve")
+	s.Apply(node)
+	if now := left(); strings.Contains(now, "/var/lib/virtcluster/bind") {
+		t.Errorf("a refused first view leaves\n%s", now)
+	}
+	s.Apply(node + view("kept", "10.9.0.0/16") + view("Capital", "10.10.0.0/16"))
+	acctest.Eventually(t, "named keeps trust anchors for both views", func() bool { return strings.Count(left(), ".mkeys") >= 2 })
+	s.Apply(node + view("kept", "10.9.0.0/16"))
+	if now := left(); !strings.Contains(now, "kept.mkeys") || strings.Count(now, ".mkeys\n")+strings.Count(now, ".mkeys.jnl") > 2 {
+		t.Errorf("of one view that stays there is\n%s", now)
+	}
+	s.Run("destroy", "-auto-approve")
+	if after := left(); after != before {
+		t.Errorf("after the destroy there is\n%s\nbefore\n%s", after, before)
+	}
+}

@@ -13,10 +13,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bridge"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/hostnet"
 )
@@ -24,26 +23,38 @@ import (
 // New is the constructor that the provider offers.
 func New() resource.Resource {
 	return crud.New(crud.Type[model, bridge.Bridge]{
-		Name:   "external_bridge",
-		Noun:   "external bridge",
-		Label:  func(m *model) string { return m.Name.ValueString() },
-		Schema: resourceSchema,
-		Key:    []string{"name", "host", "hypervisor"},
-		ID:     id,
-		Split:  split,
-		SetID:  func(m *model, id string) { m.ID = types.StringValue(id) },
-		Spec:   func(ctx context.Context, m *model) (bridge.Bridge, diag.Diagnostics) { return m.spec(ctx) },
-		Fill:   func(ctx context.Context, m *model, got bridge.Bridge) diag.Diagnostics { return m.fill(ctx, got) },
-		Open:   open,
-		Plan:   plan,
+		Name:     "external_bridge",
+		Noun:     "external bridge",
+		Label:    func(m *model) string { return m.Name.ValueString() },
+		Schema:   resourceSchema,
+		Key:      []string{"name", "host", "hypervisor"},
+		ID:       id,
+		Split:    split,
+		SetID:    func(m *model, id string) { m.ID = types.StringValue(id) },
+		Spec:     func(_ context.Context, m *model) (bridge.Bridge, diag.Diagnostics) { return m.spec() },
+		Fill:     func(_ context.Context, m *model, got bridge.Bridge) diag.Diagnostics { return m.fill(got) },
+		Open:     open,
+		Plan:     plan,
+		Upgrades: []crud.Upgrade{crud.ShortenReferences, listOfNames, crud.LeaveOutEmpty("hypervisor", "host")},
 	})
+}
+
+// listOfNames gives the interfaces of version 0, which were a list of names, the type that they have as one of several forms.
+func listOfNames(attributes map[string]any) error {
+	if names, there := attributes["interfaces"]; there {
+		attributes["interfaces"] = map[string]any{"type": []any{"list", "string"}, "value": names}
+	}
+	if _, there := attributes["stp"]; there {
+		attributes["vlan_filtering"] = false
+	}
+	return nil
 }
 
 // id is NAME, HOST#NAME or HYPERVISOR#NAME; an endpoint has a colon and a hypervisor's name has none.
 func id(m *model) string {
 	for _, place := range []string{m.Host.ValueString(), m.Hypervisor.ValueString()} {
 		if place != "" {
-			return place + "#" + m.Name.ValueString()
+			return host.ShortenReferences(place) + "#" + m.Name.ValueString()
 		}
 	}
 	return m.Name.ValueString()
@@ -79,11 +90,10 @@ func openBridge(ctx context.Context, at crud.Opening, m *model) (*bridge.Store, 
 			return nil, err
 		}
 	}
-	h, err := at.Fleet.Host(ctx, endpoint)
+	site, err := hostattr.Open(ctx, at, types.StringValue(endpoint))
 	if err != nil {
 		return nil, err
 	}
-	site := hostnet.Site{Host: h, Fresh: func(ctx context.Context) (host.Host, error) { return at.Fleet.FreshHost(ctx, endpoint) }}
 	return bridge.Open(site, m.Name.ValueString(), id(m), at.Claim), nil
 }
 
@@ -95,63 +105,46 @@ func plan(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, 
 		return
 	}
 	if at.Fleet != nil {
-		claim(at.Fleet, m, resp)
+		claim(at.Provided, m, resp)
 	}
 	if at.Fleet == nil || !req.Plan.Raw.IsFullyKnown() && (m.Name.IsUnknown() || m.Host.IsUnknown() || m.Hypervisor.IsUnknown() || m.Interfaces.IsUnknown()) {
 		return
 	}
-	store, err := openBridge(ctx, at, m)
-	if errors.Is(err, fleet.ErrUnknown) {
+	want, _ := m.spec()
+	b, ok := hostattr.Preview(ctx, func() (*bridge.Store, error) { return openBridge(ctx, at, m) }, want,
+		fmt.Sprintf("external bridge %q", m.Name.ValueString()), path.Root("interfaces"), req, resp)
+	if !ok {
 		return
 	}
-	var backend string
-	if err == nil {
-		b, _ := m.spec(ctx)
-		backend, err = store.Plan(ctx, b, req.State.Raw.IsNull())
+	resp.Diagnostics.Append(hostattr.PlanBackend(ctx, b.ActiveBackend, req, resp)...)
+	var was model
+	if req.State.Raw.IsNull() {
+		return
 	}
-	if err == nil {
-		resp.Diagnostics.Append(planBackend(ctx, backend, req, resp)...)
+	resp.Diagnostics.Append(req.State.Get(ctx, &was)...)
+	if old, _ := was.spec(); b.ActiveBackend == hostnet.Runtime && !sameMembers(bridge.Bridge{VLANs: old.VLANs, Bonds: old.Bonds}, bridge.Bridge{VLANs: b.VLANs, Bonds: b.Bonds}) {
+		resp.RequiresReplace = append(resp.RequiresReplace, path.Root("interfaces")) // there is no manager that would change them in place
 	}
-	if _, placed := errors.AsType[*service.AttributeError](err); placed {
-		resp.Diagnostics.Append(crud.Failure("plan", fmt.Sprintf("external bridge %q", m.Name.ValueString()), err))
-	} else if err != nil {
-		// The machine may come to be in the same apply, so this is no error yet.
-		resp.Diagnostics.AddAttributeWarning(path.Root("interfaces"), fmt.Sprintf("Cannot look at the host of bridge %q", m.Name.ValueString()), err.Error())
-	}
-}
-
-// planBackend says in the plan what will keep the bridge. Another backend makes the bridge anew.
-func planBackend(ctx context.Context, backend string, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) diag.Diagnostics {
-	at := path.Root("active_backend")
-	diags := resp.Plan.SetAttribute(ctx, at, backend)
-	var was types.String
-	if !req.State.Raw.IsNull() {
-		diags.Append(req.State.GetAttribute(ctx, at, &was)...)
-	}
-	if was.ValueString() != "" && was.ValueString() != backend {
-		resp.RequiresReplace = append(resp.RequiresReplace, at)
-	}
-	return diags
 }
 
 // claim tells the plan's nodes and networks of the bridge. One whose host is named by an endpoint is on a hypervisor
 // where that is the hypervisor's own; elsewhere it may or may not be, as a machine has many names.
-func claim(f *fleet.Fleet, m *model, resp *resource.ModifyPlanResponse) {
+func claim(provided crud.Provided, m *model, resp *resource.ModifyPlanResponse) {
 	if m.Name.IsUnknown() {
 		return
 	}
 	name, on := m.Name.ValueString(), m.Hypervisor.ValueString()
-	owner, claims := planregistry.On(on, fmt.Sprintf("external bridge %q", name)), []planregistry.Claim{planregistry.BridgeClaim(on, name)}
+	owner, claims := planregistry.NameOnHypervisor(on, fmt.Sprintf("external bridge %q", name)), []planregistry.Claim{planregistry.BridgeClaim(on, name)}
 	shared := planregistry.HostBridgeClaim(name)
 	if !m.Host.IsNull() || m.Hypervisor.IsUnknown() {
 		owner, claims = fmt.Sprintf("external bridge %q on host %s", name, m.Host), []planregistry.Claim{shared}
-		for _, on := range f.Names() {
-			if endpoint, err := f.HostOf(on); err == nil && endpoint == m.Host.ValueString() {
+		for _, on := range provided.Fleet.Names() {
+			if endpoint, err := provided.Fleet.HostOf(on); err == nil && endpoint == m.Host.ValueString() {
 				claims = append(claims, planregistry.BridgeClaim(on, name))
 			}
 		}
 	}
-	for _, conflict := range f.Claims.Replace(owner, claims...) {
+	for _, conflict := range provided.Registry.Claims.Replace(owner, claims...) {
 		if conflict.Claim == shared {
 			continue // whether the other bridge of this name is on the same machine is not known
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/attrs"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
@@ -35,7 +36,6 @@ func (m *model) spec(ctx context.Context) (haproxy.Base, diag.Diagnostics) {
 		Maxconn: m.Maxconn.ValueInt64(), Log: haproxy.Lines(m.Log.ValueString()), Extra: haproxy.Lines(m.Extra.ValueString()),
 		DefaultsExtra: haproxy.Lines(m.DefaultsExtra.ValueString()), Mode: m.Mode.ValueString(), Retries: m.Retries.ValueInt64(),
 		Options: attrs.Set(m.Options), Timeouts: attrs.ReadTimeouts(m.Timeouts, haproxy.BaseTimeouts),
-		Empty: m.optional().Empty(),
 	}
 	var h health
 	if attrs.Object(ctx, m.Health, &h, &diags) {
@@ -51,7 +51,7 @@ func (m *model) spec(ctx context.Context) (haproxy.Base, diag.Diagnostics) {
 // writeOnly brings the password from the configuration into the model that is written.
 func writeOnly(planned, config *model) {
 	from, ok := config.Stats.Attributes()["password_wo"]
-	if !ok || from.IsNull() || planned.Stats.IsNull() || planned.Stats.IsUnknown() {
+	if !ok || from.IsNull() || !convert.Known(planned.Stats) {
 		return
 	}
 	attributes := maps.Clone(planned.Stats.Attributes())
@@ -72,13 +72,7 @@ func (m *model) fill(ctx context.Context, got haproxy.Base) diag.Diagnostics {
 	m.DefaultsExtra = attrs.KeepLines(m.DefaultsExtra, got.DefaultsExtra)
 	m.fillHealth(ctx, got.Health, &diags)
 	m.fillStats(ctx, got.Stats, importing, &diags)
-	m.optional().Fill(ctx, got.Empty)
 	return diags
-}
-
-// optional are the attributes that may be written and empty.
-func (m *model) optional() attrs.Optional {
-	return attrs.Optional{"options": &m.Options, "log": &m.Log, "extra_config": &m.Extra, "defaults_extra_config": &m.DefaultsExtra}
 }
 
 func (m *model) fillHealth(ctx context.Context, got *haproxy.Health, diags *diag.Diagnostics) {

@@ -3,6 +3,7 @@ package haproxy
 
 import (
 	"context"
+	"errors"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -12,22 +13,29 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/attrs"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/crosscheck"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
+
+// form is what an id looks like.
+const form = "SERVICE_NODE#haproxy"
 
 // New is the constructor that the provider offers.
 func New() resource.Resource {
 	return crud.New(crud.Type[model, haproxy.Base]{
 		Name:   "haproxy",
 		Noun:   crosscheck.BaseName,
-		Label:  func(m *model) string { return attrs.Machine(m.ServiceNode.ValueString()) },
+		Label:  func(m *model) string { return hostattr.Endpoint(m.ServiceNode.ValueString()) },
 		Schema: resourceSchema,
 		Key:    []string{"service_node"},
 		ID:     id,
 		Split: func(m *model, id string) error {
-			node, _, err := attrs.SplitID(id, "haproxy")
-			m.ServiceNode = types.StringValue(node)
+			node, part, err := hostattr.SplitID(id, form)
+			if err == nil && part != "haproxy" {
+				err = errors.New("write " + form)
+			}
+			m.ServiceNode = node
 			return err
 		},
 		SetID:     func(m *model, id string) { m.ID = types.StringValue(id) },
@@ -36,6 +44,8 @@ func New() resource.Resource {
 		Open:      open,
 		WriteOnly: writeOnly,
 		Plan:      plan,
+
+		Upgrades: []crud.Upgrade{crud.ShortenReferences},
 	})
 }
 
@@ -64,12 +74,15 @@ func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequ
 	resp.Diagnostics.Append(node.Listeners(ctx, crosscheck.BaseName, listeners, "")...)
 	full := *planned
 	writeOnly(&full, &config) // so that no message shows its password
+	if !planned.Extra.IsUnknown() {
+		node.Globals(haproxy.Lines(planned.Extra.ValueString()))
+	}
 	if spec, diags := full.spec(ctx); !diags.HasError() && !resp.Diagnostics.HasError() {
 		resp.Diagnostics.Append(node.TryBase(ctx, spec)...)
 	}
 }
 
-func id(m *model) string { return attrs.JoinID(m.ServiceNode.ValueString(), "haproxy") }
+func id(m *model) string { return hostattr.JoinID(m.ServiceNode, "haproxy") }
 
 func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[haproxy.Base], error) {
 	set := func(t transaction.Tree, want haproxy.Base) error { return haproxy.SetBase(t, want, at.Claim.Mark()) }

@@ -128,7 +128,7 @@ func TestAccBaseFromCreateToDestroy(t *testing.T) {
 			},
 			{Config: strings.Replace(full, `tune.ssl.default-dh-param 2048`, `tune.nonsense 1`, 1), ExpectError: regexp.MustCompile(`unknown\s+keyword\s+'tune.nonsense'`)},
 			{Config: base(node, `stats = { port = 9101, user = "admin" }`), ExpectError: regexp.MustCompile(`User without a password`)},
-			{Config: strings.Replace(full, `"2m"`, `"2 minutes"`, 1), ExpectError: regexp.MustCompile(`write a number and a unit`)},
+			{Config: strings.Replace(full, `"2m"`, `"2 minutes"`, 1), ExpectError: regexp.MustCompile(`write\s+a\s+number\s+and\s+a\s+unit`)},
 			{Config: strings.Replace(strings.Replace(full, `port = 9101`, `port = 9100`, 1), `address = "`+ip+`", `, "", 1), ExpectError: regexp.MustCompile(`health\s+listener\s+has`)},
 			{Config: full, Check: status("http://"+ip+":9101/stats", "admin", secret, 200)},
 		},

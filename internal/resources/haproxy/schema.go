@@ -2,8 +2,8 @@ package haproxy
 
 import (
 	"context"
+	"math"
 
-	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
@@ -16,7 +16,9 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/attrs"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
 
 // defaultTimeouts are those of the load balancer that OpenShift's installation manual gives as an example.
@@ -33,27 +35,29 @@ func resourceSchema(context.Context) schema.Schema {
 			"It is written as sections beside the distribution's own, which what a person configured goes on using; destroying it leaves the file as it was. " +
 			"One for each service node, whoever manages it, and frontends and backends work without it.",
 		Attributes: map[string]schema.Attribute{
-			"id":           attrs.ID("<service_node id>#haproxy"),
+			"id":           hostattr.ID(form),
 			"serving":      crud.ServingAttribute("HAProxy"),
-			"service_node": attrs.ServiceNode(),
+			"service_node": hostattr.ServiceNode("HAProxy"),
 			"maxconn": schema.Int64Attribute{
 				Optional:            true,
 				MarkdownDescription: "Connections of the whole process at once. Default: what the distribution sets, else what HAProxy derives from the limit of open files.",
-				Validators:          []validator.Int64{int64validator.AtLeast(1)},
+				Validators:          []validator.Int64{values.Between(1, math.MaxInt32)},
 			},
 			"mode": schema.StringAttribute{
-				Optional: true, Computed: true, Default: stringdefault.StaticString("tcp"),
+				Validators: []validator.String{values.OneOf("tcp", "http")},
+				Optional:   true, Computed: true, Default: stringdefault.StaticString("tcp"),
 				MarkdownDescription: "Mode of frontends and backends that name none: `tcp` (the default) or `http`.",
 			},
 			"retries": schema.Int64Attribute{
 				Optional: true, Computed: true, Default: int64default.StaticInt64(3),
 				MarkdownDescription: "How often a connection to a server is tried again, 1 or more. Default: 3.",
-				Validators:          []validator.Int64{int64validator.AtLeast(1)},
+				Validators:          []validator.Int64{values.Between(1, math.MaxInt32)},
 			},
 			"options":  attrs.Options("`log-health-checks`, `dontlognull` or `redispatch`"),
 			"timeouts": timeouts,
 			"log": schema.StringAttribute{
-				Optional: true, PlanModifiers: []planmodifier.String{attrs.SameLines()},
+				Validators: []validator.String{values.Free},
+				Optional:   true, PlanModifiers: []planmodifier.String{attrs.SameLines()},
 				MarkdownDescription: "Where to log, in HAProxy's words, such as `/dev/log local0` or `10.0.0.254:514 local0 notice`; several lines are several targets. " +
 					"They replace the distribution's. Default: these.",
 			},
@@ -70,6 +74,7 @@ func healthAttribute() schema.Attribute {
 	attributes["uri"] = schema.StringAttribute{
 		Optional: true, Computed: true, Default: stringdefault.StaticString("/healthz"),
 		MarkdownDescription: "Path that is answered. Default: `/healthz`.",
+		Validators:          []validator.String{values.Word},
 	}
 	return schema.SingleNestedAttribute{
 		Optional:            true,
@@ -83,13 +88,14 @@ func statsAttribute() schema.Attribute {
 	attributes["uri"] = schema.StringAttribute{
 		Optional: true, Computed: true, Default: stringdefault.StaticString("/stats"),
 		MarkdownDescription: "Path of the page. Default: `/stats`.",
+		Validators:          []validator.String{values.Word},
 	}
-	attributes["user"] = schema.StringAttribute{Optional: true, MarkdownDescription: "User who may see the page; needs a password. Default: everyone may."}
+	attributes["user"] = schema.StringAttribute{Optional: true, Validators: []validator.String{values.Word}, MarkdownDescription: "User who may see the page; needs a password. Default: everyone may."}
 	attributes["password"] = schema.StringAttribute{
 		Optional: true, Sensitive: true,
 		MarkdownDescription: "Password of the user. It is kept in state: prefer `password_wo` where the CLI has write-only attributes.",
 		Validators: []validator.String{
-			stringvalidator.LengthAtLeast(1),
+			values.Line,
 			stringvalidator.AlsoRequires(path.MatchRelative().AtParent().AtName("user")),
 			stringvalidator.ConflictsWith(path.MatchRelative().AtParent().AtName("password_wo")),
 		},
@@ -98,14 +104,14 @@ func statsAttribute() schema.Attribute {
 		Optional: true, Sensitive: true, WriteOnly: true,
 		MarkdownDescription: "Password of the user, never kept in plan or state. It is written when `password_wo_version` changes.",
 		Validators: []validator.String{
-			stringvalidator.LengthAtLeast(1),
+			values.Line,
 			stringvalidator.AlsoRequires(path.MatchRelative().AtParent().AtName("user"), path.MatchRelative().AtParent().AtName("password_wo_version")),
 		},
 	}
 	attributes["password_wo_version"] = schema.Int64Attribute{
 		Optional:            true,
 		MarkdownDescription: "Version of `password_wo`, 1 or more; a new one writes the password again. A password that was changed in the file shows as another version.",
-		Validators:          []validator.Int64{int64validator.AtLeast(1)},
+		Validators:          []validator.Int64{values.Between(1, math.MaxInt32)},
 	}
 	attributes["refresh"] = attrs.Time("How often the page reloads itself, with a unit. Default: never.")
 	attributes["hide_version"] = schema.BoolAttribute{

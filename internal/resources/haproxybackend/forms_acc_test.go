@@ -108,7 +108,7 @@ func imported(t *testing.T, node string, parts []string, serving func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	changed := regexp.MustCompile(`(?m)^(  options +=) null$`).ReplaceAllString(string(text), `$1 ["splice-auto"]`)
+	changed := regexp.MustCompile(`(?m)^(  options +=) \[\]$`).ReplaceAllString(string(text), `$1 ["splice-auto"]`)
 	if strings.Count(changed, "splice-auto") != len(parts) {
 		t.Fatalf("not every part is changed:\n%s", changed)
 	}

@@ -51,7 +51,7 @@ func (m *model) spec(ctx context.Context) (haproxy.Backend, diag.Diagnostics) {
 	b := haproxy.Backend{
 		Name: m.Name.ValueString(), Mode: m.Mode.ValueString(), Balance: attrs.Words(m.Balance), HashType: attrs.Words(m.HashType),
 		Timeouts: attrs.ReadTimeouts(m.Timeouts, haproxy.BackendTimeouts), Options: attrs.Set(m.Options),
-		Extra: haproxy.Lines(m.Extra.ValueString()), DrainTimeout: m.DrainTimeout.ValueString(), Empty: m.optional().Empty(),
+		Extra: haproxy.Lines(m.Extra.ValueString()), DrainTimeout: m.DrainTimeout.ValueString(),
 	}
 	var check httpCheck
 	if attrs.Object(ctx, m.HTTPCheck, &check, &diags) {
@@ -70,14 +70,6 @@ func (m *model) spec(ctx context.Context) (haproxy.Backend, diag.Diagnostics) {
 		b.Servers[name] = s.value()
 	}
 	return b, diags
-}
-
-// optional are the attributes that may be written and empty.
-func (m *model) optional() attrs.Optional {
-	return attrs.Optional{
-		"mode": &m.Mode, "balance": &m.Balance, "hash_type": &m.HashType, "options": &m.Options, "timeouts": &m.Timeouts,
-		"default_server": &m.DefaultServer, "servers": &m.Servers, "extra_config": &m.Extra,
-	}
 }
 
 // servers reads the map; a server that is not known at all is a zero one.
@@ -113,7 +105,6 @@ func (m *model) fill(ctx context.Context, got haproxy.Backend) diag.Diagnostics 
 	m.fillHTTPCheck(ctx, got.HTTPCheck, &diags)
 	m.fillDefaultServer(ctx, got.DefaultServer, &diags)
 	m.fillServers(ctx, got.Servers, &diags)
-	m.optional().Fill(ctx, got.Empty)
 	return diags
 }
 

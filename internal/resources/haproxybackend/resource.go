@@ -12,13 +12,16 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/attrs"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/crosscheck"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
 )
 
 // maxDrainTimeout leaves time for the change itself within an operation's ten minutes.
 const maxDrainTimeout = 8 * time.Minute
+
+// form is what an id looks like.
+const form = "SERVICE_NODE#backend/NAME"
 
 // New is the constructor that the provider offers.
 func New() resource.Resource {
@@ -29,16 +32,14 @@ func New() resource.Resource {
 		Schema: resourceSchema,
 		Key:    []string{"service_node", "name"},
 		ID:     id,
-		Split: func(m *model, id string) error {
-			node, name, err := attrs.SplitID(id, "backend/")
-			m.ServiceNode, m.Name = types.StringValue(node), types.StringValue(name)
-			return err
-		},
-		SetID: func(m *model, id string) { m.ID = types.StringValue(id) },
-		Spec:  func(ctx context.Context, m *model) (haproxy.Backend, diag.Diagnostics) { return m.spec(ctx) },
-		Fill:  func(ctx context.Context, m *model, got haproxy.Backend) diag.Diagnostics { return m.fill(ctx, got) },
-		Open:  open,
-		Plan:  plan,
+		Split:  func(m *model, id string) error { return hostattr.SplitName(id, form, &m.ServiceNode, &m.Name) },
+		SetID:  func(m *model, id string) { m.ID = types.StringValue(id) },
+		Spec:   func(ctx context.Context, m *model) (haproxy.Backend, diag.Diagnostics) { return m.spec(ctx) },
+		Fill:   func(ctx context.Context, m *model, got haproxy.Backend) diag.Diagnostics { return m.fill(ctx, got) },
+		Open:   open,
+		Plan:   plan,
+
+		Upgrades: []crud.Upgrade{crud.ShortenReferences},
 	})
 }
 
@@ -48,8 +49,15 @@ func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequ
 		resp.Diagnostics.AddAttributeError(path.Root("drain_timeout"), "Invalid time",
 			fmt.Sprintf("write a number and a unit such as \"30s\", %s at most, not %q", maxDrainTimeout, planned.DrainTimeout.ValueString()))
 	}
-	if node, ok := crosscheck.On(ctx, opening, planned.ServiceNode, req, resp); ok && !planned.Name.IsUnknown() {
+	node, ok := crosscheck.On(ctx, opening, planned.ServiceNode, req, resp)
+	if spec, diags := planned.spec(ctx); !diags.HasError() && req.Config.Raw.IsFullyKnown() {
+		if problems := spec.ValidateTLS(); len(problems) > 0 && (!ok || node.VerifiesServers(ctx)) {
+			resp.Diagnostics.Append(crud.Diagnostics(problems)...)
+		}
+	}
+	if ok && !planned.Name.IsUnknown() {
 		resp.Diagnostics.Append(node.Section(ctx, "backend", planned.Name.ValueString(), id(planned))...)
+		resp.Diagnostics.Append(node.BackendMode(planned.Name.ValueString(), planned.Mode.ValueString())...)
 		if spec, diags := planned.spec(ctx); !diags.HasError() && !resp.Diagnostics.HasError() {
 			resp.Diagnostics.Append(node.TryBackend(ctx, spec)...)
 		}
@@ -57,5 +65,5 @@ func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequ
 }
 
 func id(m *model) string {
-	return attrs.JoinID(m.ServiceNode.ValueString(), "backend/"+m.Name.ValueString())
+	return hostattr.JoinID(m.ServiceNode, "backend/"+m.Name.ValueString())
 }

@@ -133,7 +133,8 @@ resource "virtcluster_haproxy_frontend" "test" {
 			},
 			{Config: backend(`extra_config = "balance source"`, "one = { $1 }"), ExpectError: regexp.MustCompile(`(?s)write\s+"balance\s+source"\s+as\s+balance`)},
 			{Config: backend(`extra_config = "frontend x"`, "one = { $1 }"), ExpectError: regexp.MustCompile(`(?s)begins\s+a\s+section\s+of\s+its\s+own`)},
-			{Config: backend(``, "one = { address = \"10.0.0\", port = 0 }"), ExpectError: regexp.MustCompile(`(?s)write\s+a\s+port\s+from\s+1\s+to\s+65535`)},
+			{Config: backend(``, "one = { address = \"10.0.0\", port = 0 }"), ExpectError: regexp.MustCompile(`(?s)write\s+a\s+number\s+from\s+1\s+to\s+65535`)},
+			{Config: two},
 		},
 	})
 }

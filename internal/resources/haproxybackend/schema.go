@@ -3,8 +3,8 @@ package haproxybackend
 import (
 	"context"
 	"maps"
+	"math"
 
-	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
@@ -13,7 +13,9 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/attrs"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
 
 const defaultDrainTimeout = "30s"
@@ -23,21 +25,24 @@ func resourceSchema(context.Context) schema.Schema {
 		MarkdownDescription: "A backend of HAProxy on a service node: the servers that get a frontend's connections. Servers come, go, drain and change weight at run time where the " +
 			"balance algorithm allows it, by a reload otherwise; neither drops a connection. A `listen` section that a person wrote is not managed: its name is taken, and it goes on serving.",
 		Attributes: map[string]schema.Attribute{
-			"id":           attrs.ID("<service_node id>#backend/<name>"),
+			"id":           hostattr.ID(form),
 			"serving":      crud.ServingAttribute("HAProxy"),
-			"service_node": attrs.ServiceNode(),
+			"service_node": hostattr.ServiceNode("HAProxy"),
 			"name":         attrs.Name("backend"),
 			"mode": schema.StringAttribute{
+				Validators:          []validator.String{values.OneOf("tcp", "http")},
 				Optional:            true,
 				MarkdownDescription: "`tcp` or `http`, the same as in the frontends that lead here. Default: the mode of the defaults section (`virtcluster_haproxy`; Debian's own is `http`).",
 			},
 			"balance": schema.StringAttribute{
-				Optional: true,
+				Validators: []validator.String{values.Line},
+				Optional:   true,
 				MarkdownDescription: "How servers are chosen: `roundrobin`, `leastconn`, `source`, `random`, `first`, `uri`, … with their arguments. " +
 					"With `source` one client keeps its server, and every change of servers takes a reload. Default: that of the defaults section, else HAProxy's, which is `roundrobin` up to 3.2.",
 				PlanModifiers: []planmodifier.String{attrs.SameWords()},
 			},
 			"hash_type": schema.StringAttribute{
+				Validators:          []validator.String{values.Line},
 				Optional:            true,
 				MarkdownDescription: "For algorithms that hash: `consistent` moves few clients when a server comes or goes. Default: HAProxy's `map-based`.",
 				PlanModifiers:       []planmodifier.String{attrs.SameWords()},
@@ -49,19 +54,23 @@ func resourceSchema(context.Context) schema.Schema {
 				MarkdownDescription: "Health checks by an HTTP request, in mode `tcp` too. Default: none, and a check is a connection.",
 				Attributes: map[string]schema.Attribute{
 					"method": schema.StringAttribute{
-						Optional: true, Computed: true, Default: stringdefault.StaticString("GET"),
+						Validators: []validator.String{values.Word},
+						Optional:   true, Computed: true, Default: stringdefault.StaticString("GET"),
 						MarkdownDescription: "Method of the request. Default: `GET`.",
 					},
 					"uri": schema.StringAttribute{
-						Optional: true, Computed: true, Default: stringdefault.StaticString("/"),
+						Validators: []validator.String{values.Word},
+						Optional:   true, Computed: true, Default: stringdefault.StaticString("/"),
 						MarkdownDescription: "Path that is asked for, such as `/readyz`. Default: `/`.",
 					},
 					"version": schema.StringAttribute{
-						Optional: true, PlanModifiers: []planmodifier.String{attrs.SameWords()},
+						Validators: []validator.String{values.Line},
+						Optional:   true, PlanModifiers: []planmodifier.String{attrs.SameWords()},
 						MarkdownDescription: "Version of HTTP, such as `HTTP/1.1`. Default: HAProxy's `HTTP/1.0`. Headers go by `http-check send hdr NAME VALUE` in `extra_config`.",
 					},
 					"expect": schema.StringAttribute{
-						Optional: true, PlanModifiers: []planmodifier.String{attrs.SameWords()},
+						Validators: []validator.String{values.Line},
+						Optional:   true, PlanModifiers: []planmodifier.String{attrs.SameWords()},
 						MarkdownDescription: "What the answer has to be, in HAProxy's words: `status 200`, `string ok`. It is the check's last step, after an `http-check send` in `extra_config`; a check with several such steps goes there as a whole. Default: a status of 2xx or 3xx.",
 					},
 				},
@@ -72,12 +81,14 @@ func resourceSchema(context.Context) schema.Schema {
 				Attributes:          paramAttributes("HAProxy's"),
 			},
 			"servers": schema.MapNestedAttribute{
+				Validators:          []validator.Map{values.Objects().Keys(values.Word)},
 				Optional:            true,
 				MarkdownDescription: "Servers by name.",
 				NestedObject:        schema.NestedAttributeObject{Attributes: serverAttributes()},
 			},
 			"drain_timeout": schema.StringAttribute{
-				Optional: true, Computed: true, Default: stringdefault.StaticString(defaultDrainTimeout),
+				Validators: []validator.String{attrs.Duration},
+				Optional:   true, Computed: true, Default: stringdefault.StaticString(defaultDrainTimeout),
 				MarkdownDescription: "How long an apply that sets a server to `drain` waits for its last session to end, with a unit. What is left then goes on undisturbed, and a warning says how many sessions that are. Default: `30s`; `0s` does not wait, `8m` is the most.",
 				PlanModifiers:       []planmodifier.String{attrs.SameTime()},
 			},
@@ -89,12 +100,14 @@ func resourceSchema(context.Context) schema.Schema {
 func serverAttributes() map[string]schema.Attribute {
 	a := map[string]schema.Attribute{
 		"address": schema.StringAttribute{
-			Required: true, PlanModifiers: []planmodifier.String{attrs.SameMeaning(haproxy.CanonicalAddress)},
+			Validators: []validator.String{values.Word},
+			Required:   true, PlanModifiers: []planmodifier.String{attrs.SameMeaning(haproxy.CanonicalAddress)},
 			MarkdownDescription: "IPv4 or IPv6 address, or a host name that HAProxy resolves when it starts.",
 		},
-		"port": schema.Int64Attribute{Required: true, MarkdownDescription: "TCP port, 1 to 65535."},
+		"port": schema.Int64Attribute{Validators: []validator.Int64{values.Port()}, Required: true, MarkdownDescription: "TCP port, 1 to 65535."},
 		"state": schema.StringAttribute{
-			Optional: true, Computed: true, Default: stringdefault.StaticString(haproxy.Ready),
+			Validators: []validator.String{values.Word},
+			Optional:   true, Computed: true, Default: stringdefault.StaticString(haproxy.Ready),
 			MarkdownDescription: "`ready` (the default), `drain` (no new connections, those that are there go on) or `maint` (out of everything, checks included).",
 		},
 	}
@@ -108,7 +121,7 @@ func paramAttributes(inherited string) map[string]schema.Attribute {
 	}
 	number := func(text string) schema.Int64Attribute {
 		return schema.Int64Attribute{
-			Optional: true, MarkdownDescription: text + " Default: " + inherited + ".", Validators: []validator.Int64{int64validator.AtLeast(1)},
+			Optional: true, MarkdownDescription: text + " Default: " + inherited + ".", Validators: []validator.Int64{values.Between(1, math.MaxInt32)},
 		}
 	}
 	if inherited == "HAProxy's" {
@@ -118,6 +131,7 @@ func paramAttributes(inherited string) map[string]schema.Attribute {
 	}
 	return map[string]schema.Attribute{
 		"weight": schema.Int64Attribute{
+			Validators:          []validator.Int64{values.Between(0, 256)},
 			Optional:            true,
 			MarkdownDescription: "Share of the connections, 0 to 256, beside the other servers' weights (HAProxy's own is 1). Default: " + inherited + ".",
 		},
@@ -126,6 +140,7 @@ func paramAttributes(inherited string) map[string]schema.Attribute {
 		"check":     flag("Whether the server's health is checked."),
 		"check_ssl": flag("Whether health checks speak TLS where the traffic itself does not or is passed on."),
 		"verify": schema.StringAttribute{
+			Validators:          []validator.String{values.OneOf("none", "required")},
 			Optional:            true,
 			MarkdownDescription: "Whether the server's certificate is verified: `none` or `required` (which needs a `ca-file` in `options`). Default: " + inherited + ".",
 		},
@@ -134,7 +149,8 @@ func paramAttributes(inherited string) map[string]schema.Attribute {
 		"rise":       number("How many good checks bring it back (HAProxy's own is 2)."),
 		"send_proxy": flag("Whether connections begin with a PROXY protocol header that names the client."),
 		"options": schema.ListAttribute{
-			Optional: true, ElementType: types.StringType, PlanModifiers: []planmodifier.List{attrs.SameWordList()},
+			Validators: []validator.List{values.Each(values.Line)},
+			Optional:   true, ElementType: types.StringType, PlanModifiers: []planmodifier.List{attrs.SameWordList()},
 			MarkdownDescription: "Further options of the server line, such as `\"ssl\"`, `\"ca-file /etc/ssl/ca.pem\"` or `\"send-proxy-v2\"`. Default: none.",
 		},
 	}

@@ -113,13 +113,25 @@ func TestAccKilledCreateConvergesInItsOwnDirectoryOnly(t *testing.T) {
 	one, two := acctest.NewState(t), acctest.NewState(t)
 	one.DestroyAtEnd()
 	one.Write(acctest.Provider() + backendOf(node, "api", ""))
+	// What follows the swap of the file waits, so that the provider is there to be found.
+	acctest.On(t, "svc-1", "sh", "-c", `touch /run/held
+cat >/usr/local/sbin/systemctl <<'END'
+#!/bin/sh
+while [ -e /run/held ] && grep -q "^backend api" `+config+`; do sleep 0.1; done
+exec /usr/bin/systemctl "$@"
+END
+chmod 0755 /usr/local/sbin/systemctl`)
+	t.Cleanup(func() { haproxytest.Cleanup(t, "rm", "-f", "/run/held", "/usr/local/sbin/systemctl") })
 	apply := one.Start("apply", "-auto-approve")
-	acctest.On(t, "svc-1", "sh", "-c", `until grep -q "^backend api" `+config+`; do :; done`)
+	acctest.Eventually(t, "for the swap", func() bool {
+		_, err := acctest.Try(t.Context(), "svc-1", "grep", "-q", "^backend api", config)
+		return err == nil
+	})
 	if err := apply.Process.Signal(syscall.SIGSTOP); err != nil { // now it cannot save what the provider is about to say
 		t.Fatal(err)
 	}
 	provider := acctest.ProviderOf(t, apply.Process.Pid)
-	acctest.On(t, "svc-1", "sh", "-c", `while [ -e /var/lib/virtcluster/haproxy/journal.json ]; do :; done`)
+	acctest.On(t, "svc-1", "sh", "-c", `rm /run/held; while [ -e /var/lib/virtcluster/haproxy/journal.json ]; do :; done`)
 	for _, pid := range []int{provider, apply.Process.Pid} {
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 			t.Fatal(err)
@@ -137,66 +149,6 @@ func TestAccKilledCreateConvergesInItsOwnDirectoryOnly(t *testing.T) {
 		t.Errorf("the next apply:\n%s", out)
 	}
 	one.Settled()
-}
-
-// TestAccAnImportPlansWhatNoFileHasWordsFor imports into a second state what is written in other words than HAProxy's file has, or
-// as empty.
-func TestAccAnImportPlansWhatNoFileHasWordsFor(t *testing.T) {
-	acctest.InSandbox(t)
-	node, _ := haproxytest.Node(t)
-	parts := acctest.Provider() + fmt.Sprintf(`
-resource "virtcluster_haproxy" "base" {
-  service_node = %[1]q
-  options      = ["httplog  clf"]
-  timeouts     = {}
-  log          = "/dev/log   local0"
-  extra_config = ""
-}
-resource "virtcluster_haproxy_backend" "api" {
-  service_node   = %[1]q
-  name           = "api"
-  mode           = "http"
-  balance        = "uri   depth  2"
-  options        = ["forwardfor  except   127.0.0.0/8"]
-  timeouts       = {}
-  default_server = {}
-  drain_timeout  = "45s"
-  servers        = { a = { address = "192.0.2.1", port = 80, maxconn = 5, options = ["on-marked-down   shutdown-sessions"] } }
-}
-resource "virtcluster_haproxy_backend" "none" {
-  service_node  = %[1]q
-  name          = "none"
-  mode          = "http"
-  options       = []
-  servers       = {}
-  drain_timeout = "0s"
-}
-resource "virtcluster_haproxy_frontend" "api" {
-  service_node = %[1]q
-  name         = "api"
-  mode         = "http"
-  binds        = [{ port = 8080, options = ["maxconn   50"] }]
-  acls         = { a = "path_beg   /a" }
-  rules        = []
-  timeouts     = {}
-  options      = []
-  extra_config = ""
-}
-`, node)
-	one, two := acctest.NewState(t), acctest.NewState(t)
-	one.DestroyAtEnd()
-	one.Apply(parts)
-	one.Settled()
-	imports := ""
-	for to, part := range map[string]string{".base": "haproxy", "_backend.api": "backend/api", "_backend.none": "backend/none", "_frontend.api": "frontend/api"} {
-		imports += fmt.Sprintf("import {\n  to = virtcluster_haproxy%s\n  id = %q\n}\n", to, node+"#"+part)
-	}
-	two.Write(parts + imports)
-	if out := two.Run("plan"); !strings.Contains(out, "Plan: 4 to import, 0 to add, 0 to change, 0 to destroy.") {
-		t.Errorf("the import changes something:\n%s", out)
-	}
-	refused(t, two, strings.Replace(frontendOf(node, "x", 8081), "monitor_uri", "maxconn = 0\n  monitor_uri", 1), "must be at least 1")
-	refused(t, two, backendOf(node, "x", `timeouts = { server = "25d" }`), "24 days 20 hours")
 }
 
 // TestAccWhatHAProxyRefusesIsRefusedByThePlan plans what only HAProxy itself knows to be wrong, beside what is right.
@@ -217,8 +169,8 @@ func TestAccWhatHAProxyRefusesIsRefusedByThePlan(t *testing.T) {
 		says   []string
 	}{
 		"a word nobody knows":          {backendOf(node, "bad", `extra_config = "nonsense"`), []string{"HAProxy refuses what is planned", "unknown keyword 'nonsense'", `in backend "bad"`}},
-		"an http frontend, a tcp side": {strings.Replace(backendOf(node, "side", ""), `"http"`, `"tcp"`, 1) + to("f", "http", "virtcluster_haproxy_backend.side.name", ""), []string{"HAProxy refuses what is planned", "side"}},
-		"check_ssl without verify":     {backendOf(node, "tls", `default_server = { check = true, check_ssl = true }`), []string{"HAProxy refuses what is planned", "verify"}},
+		"an http frontend, a tcp side": {strings.Replace(backendOf(node, "side", ""), `"http"`, `"tcp"`, 1) + to("f", "http", "virtcluster_haproxy_backend.side.name", ""), []string{"Modes that do not fit", `backend "side"`}},
+		"check_ssl without verify":     {backendOf(node, "tls", `default_server = { check = true, check_ssl = true }`), []string{"No CA to verify by", "verify"}},
 	} {
 		s.Write(acctest.Provider() + more + backendOf(node, "good", "") + c.config)
 		out, err := s.Try("plan")
@@ -241,5 +193,59 @@ func TestAccWhatHAProxyRefusesIsRefusedByThePlan(t *testing.T) {
 	}
 	if left := acctest.On(t, "svc-1", "sh", "-c", "ls -d /run/virtcluster-plan 2>/dev/null || true"); left != "" {
 		t.Errorf("a plan left %s behind", left)
+	}
+}
+
+// TestAccATaintedBackendThatBecameAnothersStays has Terraform replace a backend of which it hands the provider no claim.
+func TestAccATaintedBackendThatBecameAnothersStays(t *testing.T) {
+	acctest.InSandbox(t)
+	node, _ := haproxytest.Node(t)
+	s := acctest.NewState(t)
+	s.DestroyAtEnd()
+	made := acctest.Provider() + backendOf(node, "api", "")
+	before := acctest.On(t, "svc-1", "cat", config)
+	for whose, edit := range map[string]string{"another state's": "s/owner=[^ ]* workspace=[^ ]*/owner=theirs workspace=elsewhere/", "a person's": "/owner=/d"} {
+		s.ReplaceTainted("virtcluster_haproxy_backend.api", acctest.Provider()+backendOf(node, "api", acctest.HalfMade), made, func() {
+			acctest.On(t, "svc-1", "sed", "-i", edit, config)
+		}, `HAProxy backend "api" stays`, "Name taken")
+		has(t, "backend api", "    mode http")
+		if t.Failed() {
+			t.Fatal(whose)
+		}
+		s.Run("import", "virtcluster_haproxy_backend.api", node+"#backend/api")
+		s.Run("destroy", "-auto-approve")
+		if after := acctest.On(t, "svc-1", "cat", config); after != before {
+			t.Errorf("the file from before became\n%s", after)
+		}
+	}
+	// A destroy is told what the state keeps: it removes its own wherever it was written from.
+	s.Apply(made)
+	s.Run("taint", "virtcluster_haproxy_backend.api")
+	acctest.On(t, "svc-1", "sed", "-i", "s/workspace=[^ ]*/workspace=elsewhere/", config)
+	s.Run("destroy", "-auto-approve")
+	if after := acctest.On(t, "svc-1", "cat", config); after != before {
+		t.Errorf("after the destroy of a tainted backend:\n%s", after)
+	}
+}
+
+// TestAccWhatCannotBeReloadedIsDestroyedAllTheSame has a person write an address that the machine does not have, which HAProxy's
+// checker cannot see and its reload fails at.
+func TestAccWhatCannotBeReloadedIsDestroyedAllTheSame(t *testing.T) {
+	acctest.InSandbox(t)
+	_, ip := haproxytest.Node(t)
+	s := acctest.NewState(t)
+	s.DestroyAtEnd()
+	const person = "\nfrontend person\n\tbind 203.0.113.9:8099\n\tmode http\n\ttimeout client 5s\n"
+	before := acctest.On(t, "svc-1", "sh", "-c", "cp -p "+config+" /tmp/before.cfg; cat "+config)
+	t.Cleanup(func() { haproxytest.Cleanup(t, "mv", "/tmp/before.cfg", config) })
+	node := fmt.Sprintf("\nresource \"virtcluster_service_node\" \"n\" {\n  endpoint = \"ssh://root@%s\"\n  services = [\"haproxy\"]\n}\n", ip)
+	of := func(text string) string { return strings.ReplaceAll(text, `"NODE"`, "virtcluster_service_node.n.id") }
+	s.Apply(acctest.Provider() + node + of(backendOf("NODE", "api", "")+frontendOf("NODE", "web", 8080)))
+	acctest.On(t, "svc-1", "sh", "-c", `printf "$1" >>`+config, "sh", person)
+	if out := s.Run("destroy", "-auto-approve"); !strings.Contains(out, "cannot be told") || !strings.Contains(out, "203.0.113.9") {
+		t.Errorf("the destroy of all says nothing of what was not reloaded:\n%s", out)
+	}
+	if after := acctest.On(t, "svc-1", "cat", config); after != strings.TrimSpace(before+"\n"+person) {
+		t.Errorf("the file became\n%s", after)
 	}
 }

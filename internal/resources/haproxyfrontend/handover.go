@@ -3,6 +3,7 @@ package haproxyfrontend
 import (
 	"context"
 	"net/netip"
+	"sync"
 
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 
@@ -12,17 +13,83 @@ import (
 )
 
 // announced is a frontend that virtual addresses may lead to. Terraform removes what a service node runs before it changes the
-// VIP whose member that node was, so the addresses are handed over first.
+// VIP whose member that node was, so the addresses are handed over first. Where the frontends come back in the same run, so do the
+// addresses.
 type announced struct{ *crud.Part[haproxy.Frontend] }
+
+// planRemoval has the VIPs of the plan know that a frontend goes.
+func planRemoval(ctx context.Context, at crud.Opening, m *model) {
+	if f, diags := m.spec(ctx); !diags.HasError() && !m.ServiceNode.IsUnknown() {
+		at.Registry.Removals.Put(m.ServiceNode.ValueString(), listeners(f))
+	}
+}
 
 // Delete implements crud.Store.
 func (a announced) Delete(ctx context.Context) error {
 	if f, err := a.Get(ctx); err == nil {
-		if err := keepalived.Yield(ctx, a.Host, listeners(f)); err != nil {
+		ordered, err := keepalived.Yield(ctx, a.Host, listeners(f))
+		if err != nil {
 			tflog.Warn(ctx, "Virtual addresses were not handed over before a frontend goes", map[string]any{"frontend": f.Name, "error": err.Error()})
 		}
+		removed.add(a.Host.String(), f.Name, ordered)
 	}
 	return a.Part.Delete(ctx)
+}
+
+// Create implements crud.Store.
+func (a announced) Create(ctx context.Context, want haproxy.Frontend) (haproxy.Frontend, error) {
+	got, err := a.Part.Create(ctx, want)
+	if err == nil && removed.back(a.Host.String(), want.Name) {
+		if err := keepalived.Resume(ctx, a.Host); err != nil { // it ends by itself later
+			tflog.Warn(ctx, "Virtual addresses were not taken back after frontends came back", map[string]any{"frontend": want.Name, "error": err.Error()})
+		}
+	}
+	return got, err
+}
+
+// removed are the frontends that this run has removed.
+var removed removals
+
+// removals are frontends that are gone, by machine.
+type removals struct {
+	sync.Mutex
+	machines map[string]*removal
+}
+
+type removal struct {
+	names map[string]bool
+	// handsOver is set where the machine handed virtual addresses over for one of them.
+	handsOver bool
+}
+
+// add notes that a frontend goes, and whether its machine hands addresses over for that.
+func (r *removals) add(machine, name string, handsOver bool) {
+	r.Lock()
+	defer r.Unlock()
+	if r.machines == nil {
+		r.machines = map[string]*removal{}
+	}
+	if r.machines[machine] == nil {
+		r.machines[machine] = &removal{names: map[string]bool{}}
+	}
+	gone := r.machines[machine]
+	gone.names[name] = true
+	gone.handsOver = gone.handsOver || handsOver
+}
+
+// back notes that a frontend is there, and says whether it was the last one that a machine missed which handed addresses over.
+func (r *removals) back(machine, name string) bool {
+	r.Lock()
+	defer r.Unlock()
+	gone := r.machines[machine]
+	if gone == nil {
+		return false
+	}
+	if delete(gone.names, name); len(gone.names) > 0 {
+		return false
+	}
+	delete(r.machines, machine)
+	return gone.handsOver
 }
 
 // listeners are the addresses that a frontend listens on.

@@ -49,7 +49,6 @@ func (m *model) spec(ctx context.Context) (haproxy.Frontend, diag.Diagnostics) {
 		Name: m.Name.ValueString(), Mode: m.Mode.ValueString(), Maxconn: m.Maxconn.ValueInt64(),
 		Timeouts: attrs.ReadTimeouts(m.Timeouts, haproxy.FrontendTimeouts), Options: attrs.Set(m.Options),
 		Extra: haproxy.Lines(m.Extra.ValueString()), MonitorURI: m.MonitorURI.ValueString(), DefaultBackend: m.DefaultBackend.ValueString(),
-		Empty: m.optional().Empty(),
 	}
 	for _, b := range binds(ctx, m.Binds, &diags) {
 		f.Binds = append(f.Binds, b.Value())
@@ -83,16 +82,7 @@ func (m *model) fill(ctx context.Context, got haproxy.Frontend) diag.Diagnostics
 	m.fillBinds(ctx, got.Binds, &diags)
 	m.fillRules(ctx, was.Rules, got.Rules, &diags)
 	m.fillACLs(got.ACLs)
-	m.optional().Fill(ctx, got.Empty)
 	return diags
-}
-
-// optional are the attributes that may be written and empty.
-func (m *model) optional() attrs.Optional {
-	return attrs.Optional{
-		"mode": &m.Mode, "default_backend": &m.DefaultBackend, "rules": &m.Rules, "acls": &m.ACLs, "options": &m.Options, "timeouts": &m.Timeouts,
-		"monitor_uri": &m.MonitorURI, "extra_config": &m.Extra,
-	}
 }
 
 func (m *model) fillBinds(ctx context.Context, got []haproxy.Bind, diags *diag.Diagnostics) {

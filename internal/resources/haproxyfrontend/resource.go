@@ -11,11 +11,14 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/attrs"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/crosscheck"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
+
+// form is what an id looks like.
+const form = "SERVICE_NODE#frontend/NAME"
 
 // New is the constructor that the provider offers.
 func New() resource.Resource {
@@ -26,25 +29,27 @@ func New() resource.Resource {
 		Schema: resourceSchema,
 		Key:    []string{"service_node", "name"},
 		ID:     id,
-		Split: func(m *model, id string) error {
-			node, name, err := attrs.SplitID(id, "frontend/")
-			m.ServiceNode, m.Name = types.StringValue(node), types.StringValue(name)
-			return err
-		},
-		SetID: func(m *model, id string) { m.ID = types.StringValue(id) },
-		Spec:  func(ctx context.Context, m *model) (haproxy.Frontend, diag.Diagnostics) { return m.spec(ctx) },
+		Split:  func(m *model, id string) error { return hostattr.SplitName(id, form, &m.ServiceNode, &m.Name) },
+		SetID:  func(m *model, id string) { m.ID = types.StringValue(id) },
+		Spec:   func(ctx context.Context, m *model) (haproxy.Frontend, diag.Diagnostics) { return m.spec(ctx) },
 		Fill: func(ctx context.Context, m *model, got haproxy.Frontend) diag.Diagnostics {
 			return m.fill(ctx, got)
 		},
-		Open: open,
-		Plan: plan,
+		Open:        open,
+		Plan:        plan,
+		PlanRemoval: planRemoval,
+
+		Upgrades: []crud.Upgrade{crud.ShortenReferences},
 	})
 }
 
 // plan checks the frontend against other resources, the live configuration and the machine.
 func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
-	if planned.Binds.IsNull() && !planned.Extra.IsUnknown() && !haproxy.Binds(haproxy.Lines(planned.Extra.ValueString())) {
+	if len(planned.Binds.Elements()) == 0 && !planned.Binds.IsUnknown() && !planned.Extra.IsUnknown() && !haproxy.Binds(haproxy.Lines(planned.Extra.ValueString())) {
 		resp.Diagnostics.AddAttributeError(path.Root("binds"), "Frontend without a bind", "write where it listens: binds, or a `bind` line in extra_config")
+	}
+	if spec, diags := planned.spec(ctx); !diags.HasError() && !planned.ACLs.IsUnknown() && !planned.Extra.IsUnknown() {
+		resp.Diagnostics.Append(crud.Diagnostics(spec.ValidateConditions())...)
 	}
 	node, ok := crosscheck.On(ctx, opening, planned.ServiceNode, req, resp)
 	if !ok {
@@ -61,17 +66,22 @@ func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequ
 		resp.Diagnostics.Append(node.Section(ctx, "frontend", name, id(planned))...)
 	}
 	resp.Diagnostics.Append(node.Listeners(ctx, crosscheck.Proxy("frontend", name), listeners, "frontend "+name)...)
+	leads := map[string]path.Path{planned.DefaultBackend.ValueString(): path.Root("default_backend")}
 	resp.Diagnostics.Append(node.Backend(ctx, path.Root("default_backend"), planned.DefaultBackend.ValueString())...)
 	for i, r := range rules(ctx, planned.Rules, &resp.Diagnostics) {
-		resp.Diagnostics.Append(node.Backend(ctx, path.Root("rules").AtListIndex(i).AtName("backend"), r.Backend.ValueString())...)
+		at := path.Root("rules").AtListIndex(i).AtName("backend")
+		leads[r.Backend.ValueString()] = at
+		resp.Diagnostics.Append(node.Backend(ctx, at, r.Backend.ValueString())...)
 	}
+	delete(leads, "") // not written, or not known yet
+	resp.Diagnostics.Append(node.FrontendMode(name, planned.Mode.ValueString(), leads)...)
 	if spec, diags := planned.spec(ctx); !diags.HasError() && !resp.Diagnostics.HasError() {
 		resp.Diagnostics.Append(node.TryFrontend(ctx, spec)...)
 	}
 }
 
 func id(m *model) string {
-	return attrs.JoinID(m.ServiceNode.ValueString(), "frontend/"+m.Name.ValueString())
+	return hostattr.JoinID(m.ServiceNode, "frontend/"+m.Name.ValueString())
 }
 
 func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[haproxy.Frontend], error) {

@@ -133,7 +133,7 @@ resource "virtcluster_haproxy_frontend" "test" {
 			{Config: strings.Replace(second, `mode         = "tcp"
   
   binds`, `mode         = "udp"
-  binds`, 1), ExpectError: regexp.MustCompile(`write "tcp" or "http", not "udp"`)},
+  binds`, 1), ExpectError: regexp.MustCompile(`not "udp"`)},
 			{
 				Config:      strings.Replace(second, `virtcluster_haproxy_backend.one.name`, `"acc-none"`, 1),
 				ExpectError: regexp.MustCompile(`(?s)no\s+backend\s+"acc-none".*write\s+a\s+reference`),
@@ -148,7 +148,8 @@ resource "virtcluster_haproxy_frontend" "other" {
 }`, node),
 				ExpectError: regexp.MustCompile(`(?s)HAProxy\s+frontend\s+"acc(-other)?".*listens\s+at\s+10.0.100.250:8080\s+already`),
 			},
-			{Config: strings.Replace(second, `    { address = "0.0.0.0", port = 8080 },`, `    { address = "10.0.100.250", port = 70000 },`, 1), ExpectError: regexp.MustCompile(`write a port from 1 to 65535, not\s+70000`)},
+			{Config: strings.Replace(second, `    { address = "0.0.0.0", port = 8080 },`, `    { address = "10.0.100.250", port = 70000 },`, 1), ExpectError: regexp.MustCompile(`write\s+a\s+number\s+from\s+1\s+to\s+65535,\s+not\s+70000`)},
+			{Config: second},
 		},
 	})
 }

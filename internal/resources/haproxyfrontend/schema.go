@@ -2,10 +2,9 @@ package haproxyfrontend
 
 import (
 	"context"
+	"math"
 	"strings"
 
-	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
-	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
@@ -15,7 +14,9 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/attrs"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
 
 func resourceSchema(context.Context) schema.Schema {
@@ -23,11 +24,12 @@ func resourceSchema(context.Context) schema.Schema {
 		MarkdownDescription: "A frontend of HAProxy on a service node: where it listens and which backend gets what. Changes are made by a reload that drops no connection; " +
 			"a configuration that HAProxy refuses changes nothing. A `listen` section that a person wrote is not managed: its name is taken, and it goes on serving.",
 		Attributes: map[string]schema.Attribute{
-			"id":           attrs.ID("<service_node id>#frontend/<name>"),
+			"id":           hostattr.ID(form),
 			"serving":      crud.ServingAttribute("HAProxy"),
-			"service_node": attrs.ServiceNode(),
+			"service_node": hostattr.ServiceNode("HAProxy"),
 			"name":         attrs.Name("frontend"),
 			"mode": schema.StringAttribute{
+				Validators:          []validator.String{values.OneOf("tcp", "http")},
 				Optional:            true,
 				MarkdownDescription: "`tcp` passes connections on, `http` reads requests. Default: the mode of the defaults section (`virtcluster_haproxy`; Debian's own is `http`).",
 			},
@@ -37,31 +39,35 @@ func resourceSchema(context.Context) schema.Schema {
 					"a frontend has at least one in either. OpenShift's machine config server (22623) gives every node's configuration, secrets included, to whoever asks: " +
 					"bind it to an address of the cluster's own network only.",
 				NestedObject: schema.NestedAttributeObject{Attributes: attrs.BindAttributes()},
-				Validators:   []validator.List{listvalidator.SizeAtLeast(1)},
+				Validators:   []validator.List{values.Objects()},
 			},
 			"default_backend": schema.StringAttribute{
-				Optional: true,
+				Validators: []validator.String{values.Line},
+				Optional:   true,
 				MarkdownDescription: "Name of the backend for what no rule takes. Write a reference, `virtcluster_haproxy_backend.api.name`, so that the backend is there first. " +
 					"Default: none, and what no rule takes is refused.",
 			},
 			"rules": schema.ListNestedAttribute{
+				Validators:          []validator.List{values.Objects()},
 				Optional:            true,
 				MarkdownDescription: "Which backend gets what: the first rule that applies decides. Default: none.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"backend": schema.StringAttribute{Required: true, MarkdownDescription: "Name of the backend, best as a reference, or a log-format expression such as `%[req.ssl_sni,lower]`."},
+					"backend": schema.StringAttribute{Validators: []validator.String{values.Line}, Required: true, MarkdownDescription: "Name of the backend, best as a reference, or a log-format expression such as `%[req.ssl_sni,lower]`."},
 					"if": schema.StringAttribute{
 						Optional: true, PlanModifiers: []planmodifier.String{attrs.SameWords()},
 						MarkdownDescription: "Condition that must hold: names of `acls` or anonymous ones, such as `is_api !blocked` or `{ req.ssl_sni -i api.okd.example }`.",
-						Validators:          []validator.String{stringvalidator.ConflictsWith(path.MatchRelative().AtParent().AtName("unless"))},
+						Validators:          []validator.String{values.Line, stringvalidator.ConflictsWith(path.MatchRelative().AtParent().AtName("unless"))},
 					},
 					"unless": schema.StringAttribute{
-						Optional: true, PlanModifiers: []planmodifier.String{attrs.SameWords()},
+						Validators: []validator.String{values.Line},
+						Optional:   true, PlanModifiers: []planmodifier.String{attrs.SameWords()},
 						MarkdownDescription: "Condition that must not hold.",
 					},
 				}},
 			},
 			"acls": schema.MapAttribute{
-				Optional: true, ElementType: types.StringType, PlanModifiers: []planmodifier.Map{sameACLs{}},
+				Validators: []validator.Map{values.Each(values.Text).Keys(values.Word)},
+				Optional:   true, ElementType: types.StringType, PlanModifiers: []planmodifier.Map{sameACLs{}},
 				MarkdownDescription: "Conditions by name for `rules` and `extra_config`: a fetch and what it must match, such as `hdr(host) -i api.okd.example`. " +
 					"A value of several lines matches when one of them does. Default: none.",
 			},
@@ -70,9 +76,10 @@ func resourceSchema(context.Context) schema.Schema {
 			"maxconn": schema.Int64Attribute{
 				Optional:            true,
 				MarkdownDescription: "Connections at once; more wait in the kernel's queue. Default: the limit of the process.",
-				Validators:          []validator.Int64{int64validator.AtLeast(1)},
+				Validators:          []validator.Int64{values.Between(1, math.MaxInt32)},
 			},
 			"monitor_uri": schema.StringAttribute{
+				Validators:          []validator.String{values.Word},
 				Optional:            true,
 				MarkdownDescription: "Path that HAProxy itself answers with 200, for a monitor in front of it; mode `http` only. Default: none.",
 			},

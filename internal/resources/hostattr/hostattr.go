@@ -7,47 +7,34 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"strings"
 
-	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/hostnet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
-
-// ID is the attribute of the id.
-func ID(form string) schema.StringAttribute {
-	return schema.StringAttribute{
-		Computed: true, MarkdownDescription: "`" + form + "`.", PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
-	}
-}
 
 // Host is the attribute that names the machine.
 func Host() schema.StringAttribute {
 	return schema.StringAttribute{
-		Required: true, PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
+		Required: true, PlanModifiers: OtherMachineReplaces(),
 		MarkdownDescription: "Endpoint of the machine: `ssh://[user@]host[:port]`, `local:`, `qemu-ga://[hypervisor]/domain`, or the id of a `virtcluster_service_node`.",
-		Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
+		Validators:          []validator.String{values.Endpoint},
 	}
 }
 
-// JoinID is HOST#REST.
-func JoinID(host types.String, rest string) string { return host.ValueString() + "#" + rest }
-
-// SplitID takes HOST#REST apart.
-func SplitID(id, form string) (host types.String, rest string, err error) {
-	place, rest, ok := strings.Cut(id, "#")
-	if !ok || place == "" || rest == "" {
-		return host, "", fmt.Errorf("write %s, such as \"ssh://root@10.0.0.100#…\"", form)
+// ServiceNode is the attribute that names the machine where a daemon runs.
+func ServiceNode(daemon string) schema.StringAttribute {
+	return schema.StringAttribute{
+		Required: true, PlanModifiers: OtherMachineReplaces(),
+		MarkdownDescription: "Machine that " + daemon + " runs on: the `id` of a `virtcluster_service_node`. Another one makes a new resource.",
+		Validators:          []validator.String{values.Endpoint},
 	}
-	return types.StringValue(place), rest, nil
 }
 
 // Open returns the machine that an endpoint names.

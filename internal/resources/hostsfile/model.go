@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/hostsfile"
 )
@@ -39,13 +40,7 @@ func (m *model) spec(context.Context) (hostsfile.Block, diag.Diagnostics) {
 		if list.IsUnknown() {
 			continue
 		}
-		names := []string{}
-		for _, e := range list.Elements() {
-			if name, ok := e.(types.String); ok && !name.IsUnknown() {
-				names = append(names, name.ValueString())
-			}
-		}
-		b.Entries[a] = names
+		b.Entries[a] = convert.KnownTexts(list)
 	}
 	return b, diags
 }
@@ -64,11 +59,7 @@ func (m *model) fill(_ context.Context, got hostsfile.Block) diag.Diagnostics {
 		if !own {
 			key = a.String()
 		}
-		values := []attr.Value{}
-		for _, name := range names {
-			values = append(values, types.StringValue(name))
-		}
-		elements[key] = types.ListValueMust(types.StringType, values)
+		elements[key] = types.ListValueMust(types.StringType, convert.Elements(names))
 	}
 	var diags diag.Diagnostics
 	m.Entries, diags = types.MapValue(types.ListType{ElemType: types.StringType}, elements)

@@ -28,16 +28,14 @@ func New() resource.Resource {
 		Schema: resourceSchema,
 		Key:    []string{"host", "name"},
 		ID:     id,
-		Split: func(m *model, id string) error {
-			place, name, err := hostattr.SplitID(id, form)
-			m.Host, m.Name = place, types.StringValue(name)
-			return err
-		},
-		SetID: func(m *model, id string) { m.ID = types.StringValue(id) },
-		Spec:  func(ctx context.Context, m *model) (hostsfile.Block, diag.Diagnostics) { return m.spec(ctx) },
-		Fill:  func(ctx context.Context, m *model, got hostsfile.Block) diag.Diagnostics { return m.fill(ctx, got) },
-		Open:  open,
-		Plan:  plan,
+		Split:  func(m *model, id string) error { return hostattr.SplitName(id, form, &m.Host, &m.Name) },
+		SetID:  func(m *model, id string) { m.ID = types.StringValue(id) },
+		Spec:   func(ctx context.Context, m *model) (hostsfile.Block, diag.Diagnostics) { return m.spec(ctx) },
+		Fill:   func(ctx context.Context, m *model, got hostsfile.Block) diag.Diagnostics { return m.fill(ctx, got) },
+		Open:   open,
+		Plan:   plan,
+
+		Upgrades: []crud.Upgrade{crud.ShortenReferences},
 	})
 }
 
@@ -56,8 +54,8 @@ func plan(_ context.Context, at crud.Opening, _ resource.ModifyPlanRequest, resp
 	if at.Fleet == nil || m.Host.IsUnknown() || m.Name.IsUnknown() {
 		return
 	}
-	claim := planregistry.Claim{Kind: "hosts file block", Value: m.Name.ValueString(), Scope: m.Host.ValueString()}
-	for _, conflict := range at.Fleet.Claims.Replace(fmt.Sprintf("hosts file %q, entries %s", id(m), m.Entries), claim) {
-		resp.Diagnostics.AddAttributeError(path.Root("name"), "Block described twice", fmt.Sprintf("%s is another resource's: write another name", conflict.Claim))
+	claim := planregistry.Claim{Kind: "hosts file block", Value: m.Name.ValueString(), Scope: hostattr.Reference(m.Host)}
+	for _, conflict := range at.Registry.Claims.Replace(fmt.Sprintf("hosts file %q, entries %s", id(m), m.Entries), claim) {
+		resp.Diagnostics.AddAttributeError(path.Root("name"), "Block described twice", fmt.Sprintf("%s is also the %s: write another name", conflict.Claim, conflict.Holder))
 	}
 }

@@ -35,8 +35,7 @@ func resolves(t *testing.T, machine, name, address string) resource.TestCheckFun
 func TestAccHostsFileLife(t *testing.T) {
 	acctest.BothCLIs(t)
 	acctest.InSandbox(t)
-	node := acctest.ServiceNodes(t, 1)[0]
-	acctest.On(t, "hypervisor", "sh", "-c", "ssh-keyscan -t ed25519 "+node+" >>/root/.ssh/known_hosts")
+	node := acctest.KnownServiceNodes(t, 1)[0]
 	for machine, host := range map[string]string{"svc-1": "ssh://root@" + node, "hypervisor": "local:"} {
 		t.Run(machine, func(t *testing.T) {
 			look := func() string {
@@ -76,9 +75,8 @@ func TestAccHostsFileLife(t *testing.T) {
 
 func TestAccHostsFileBlockOfAnotherStateIsRefused(t *testing.T) {
 	acctest.InSandbox(t)
-	node := acctest.ServiceNodes(t, 1)[0]
+	node := acctest.KnownServiceNodes(t, 1)[0]
 	host := "ssh://root@" + node
-	acctest.On(t, "hypervisor", "sh", "-c", "ssh-keyscan -t ed25519 "+node+" >>/root/.ssh/known_hosts")
 	theirs := "# BEGIN virtcluster okd owner=somebody workspace=elsewhere\n10.0.0.9 nine.example\n# END virtcluster okd\n"
 	acctest.On(t, "svc-1", "sh", "-c", "cp /etc/hosts /tmp/hosts; printf '%s' '"+theirs+"' >>/etc/hosts")
 	resource.Test(t, resource.TestCase{

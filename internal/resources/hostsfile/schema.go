@@ -3,7 +3,6 @@ package hostsfile
 import (
 	"context"
 
-	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
@@ -13,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
 
 func resourceSchema(context.Context) schema.Schema {
@@ -23,13 +23,14 @@ func resourceSchema(context.Context) schema.Schema {
 			"id":   hostattr.ID(form),
 			"host": hostattr.Host(),
 			"name": schema.StringAttribute{
-				Optional: true, Computed: true, Default: stringdefault.StaticString("hosts"), PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
+				Validators: []validator.String{values.Name},
+				Optional:   true, Computed: true, Default: stringdefault.StaticString("hosts"), PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
 				MarkdownDescription: "Name of the block: one file may have several. Default: `hosts`.",
 			},
 			"entries": schema.MapAttribute{
 				Required: true, ElementType: types.ListType{ElemType: types.StringType},
 				MarkdownDescription: "Host names by address: `{ \"10.0.0.100\" = [\"api.okd.example\", \"api-int.okd.example\"] }`. The first name of an address is the canonical one.",
-				Validators:          []validator.Map{mapvalidator.NoNullValues(), mapvalidator.ValueListsAre(listvalidator.NoNullValues())},
+				Validators:          []validator.Map{values.Each(values.Each(values.HostName)).Keys(values.Address), mapvalidator.ValueListsAre()},
 			},
 		},
 	}

@@ -67,7 +67,7 @@ func TestAccImageOfAnotherStateIsNeitherTakenNorDeletedUnderItsOverlays(t *testi
 	first.run(apply...)
 
 	// The very same image of the second state is refused, with the way out.
-	if said := second.fails(apply...); !regexp.MustCompile(`volume "i" is in storage pool "images" already, and it belongs to another state \(owner \w+\): import it as "images/i"`).MatchString(said) {
+	if said := second.fails("plan", "-no-color"); !regexp.MustCompile(`volume "i" is in storage pool "images" already, and it belongs to another state \(owner \w+\): import it as "images/i"`).MatchString(said) {
 		t.Errorf("the refusal says otherwise: %s", said)
 	}
 	first.run("plan", "-detailed-exitcode", "-no-color")

@@ -10,7 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/storagepool"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/poolattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage/upload"
 )
@@ -24,10 +24,10 @@ func plan(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, 
 		return
 	}
 	owner := fmt.Sprintf("image %q from %s", m.Name.ValueString(), m.Source.ValueString())
-	resp.Diagnostics.Append(storagepool.ClaimVolume(at.Fleet, owner, m.Hypervisor, m.Pool, m.Name)...)
+	resp.Diagnostics.Append(poolattr.ClaimVolume(at.Provided, owner, m.Hypervisor, m.Pool, m.Name)...)
 	if req.State.Raw.IsNull() {
-		resp.Diagnostics.Append(checkSource(m)...)
-		_, diags := storagepool.CheckPool(ctx, at.Fleet, path.Root("pool"), m.Hypervisor, m.Pool)
+		resp.Diagnostics.Append(checkSource(m, at.Fleet != nil && at.Fleet.Offline())...)
+		_, diags := poolattr.CheckPool(ctx, at.Provided, m.Hypervisor, m.Pool)
 		resp.Diagnostics.Append(diags...)
 		return
 	}
@@ -38,7 +38,7 @@ func plan(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, 
 	}
 	prior.Upload, prior.Sums = m.Upload, m.Sums
 	was, _ := spec(ctx, &prior)
-	if was.Imported() {
+	if was.IsImported() {
 		keepImported(ctx, was, &prior, m, req, resp)
 	}
 	want, _ := spec(ctx, m)
@@ -53,8 +53,8 @@ func plan(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, 
 	}
 }
 
-// checkSource checks what can be known of a source before it is opened.
-func checkSource(m *model) diag.Diagnostics {
+// checkSource checks what can be known of a source before it is opened. Offline, no file is looked for.
+func checkSource(m *model, offline bool) diag.Diagnostics {
 	var diags diag.Diagnostics
 	if m.Source.IsUnknown() {
 		return diags
@@ -64,10 +64,10 @@ func checkSource(m *model) diag.Diagnostics {
 		diags.AddAttributeError(path.Root("source"), "Invalid image source", sentence(err))
 		return diags
 	}
-	if src.Insecure() && m.Checksum.IsNull() {
+	if src.IsInsecure() && m.Checksum.IsNull() {
 		diags.AddAttributeError(path.Root("source"), "Insecure image source", "Anyone on the way can change what comes over http: write https, or give a `checksum`.")
 	}
-	if src.Local() {
+	if src.IsLocal() && !offline {
 		if _, err := src.Stat(); err != nil {
 			diags.AddAttributeError(path.Root("source"), "Missing image file", sentence(err)+" The path is on the machine that Terraform runs on; a relative one starts where Terraform was started, so write \"${path.module}/…\".")
 		}

@@ -115,27 +115,18 @@ func TestAccStorageOfTheVersionBeforePlansEmpty(t *testing.T) {
 	acctest.Run(t, "qemu-img", "create", "-q", "-f", "raw", dir+"/empty", "1G")
 	acctest.Virsh(t, "pool-refresh", "before")
 
-	c := newCLI(t, strings.Replace(before, "SOURCE", source, 1))
-	state, err := os.ReadFile("testdata/before.tfstate")
-	if err != nil {
-		t.Fatal(err)
-	}
-	state = []byte(strings.ReplaceAll(string(state), "SOURCE", source))
-	if provider := os.Getenv("TF_ACC_PROVIDER_HOST"); provider != "" {
-		state = []byte(strings.ReplaceAll(string(state), "registry.terraform.io", provider))
-	}
-	if err := os.WriteFile(filepath.Join(c.dir, "terraform.tfstate"), state, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	c.run("plan", "-detailed-exitcode", "-no-color")
-	c.run("apply", "-auto-approve", "-no-color")
-	c.run("plan", "-detailed-exitcode", "-no-color")
+	config := strings.Replace(before, "SOURCE", source, 1)
+	s := acctest.NewState(t)
+	s.Write(config)
+	s.Restore("testdata/before.tfstate", "SOURCE", source)
+	s.Settled()
+	s.Run("apply", "-auto-approve")
+	s.Settled()
 
 	// It is this state's from then on: it grows, and goes with all that it made.
-	c.configure(strings.Replace(strings.Replace(before, "SOURCE", source, 1), "size_gib = 1\n  format", "size_gib = 2\n  format", 1))
-	c.run("apply", "-auto-approve", "-no-color")
-	c.run("plan", "-detailed-exitcode", "-no-color")
-	c.run("destroy", "-auto-approve", "-no-color")
+	s.Apply(strings.Replace(config, "size_gib = 1\n  format", "size_gib = 2\n  format", 1))
+	s.Settled()
+	s.Run("destroy", "-auto-approve")
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {
 		t.Errorf("the destroy left something: %v", err)
 	}

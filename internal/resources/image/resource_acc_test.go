@@ -282,7 +282,7 @@ func TestAccImageBadInput(t *testing.T) {
 			fails(config("ftp://example.org/i", ""), `(?s)Invalid image source.*https`),
 			fails(config(source, "  checksum = \"md5:0\"\n"), `(?s)Invalid checksum.*sha256`),
 			fails(config(source, "  checksum = \"sha256:12\"\n"), `(?s)Invalid checksum.*64\s+hexadecimal`),
-			fails(config(source, "  format = \"vmdk\"\n"), `value must be one of`),
+			fails(config(source, "  format = \"vmdk\"\n"), `write\s+one\s+of`),
 			fails(config(source, "  hypervisor = \"kvm9\"\n"), `(?s)Unknown hypervisor.*kvm9`),
 			fails(block("x", "  name = \"x\"\n  pool = \"nowhere\"\n  source = \""+source+"\"\n"), `(?s)Unknown storage pool.*"nowhere"`),
 			fails(twice, `(?s)Volume name taken`),

@@ -5,63 +5,48 @@ import (
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
-	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/storagepool"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/poolattr"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage/upload"
 )
 
 func imageSchema(ctx context.Context) schema.Schema {
-	replace := []planmodifier.String{stringplanmodifier.RequiresReplace()}
 	return schema.Schema{
 		MarkdownDescription: "A base image in a storage pool, uploaded once; nodes' root disks are overlays of it. " +
 			"The source is streamed to the hypervisor and decompressed on the way (xz, gzip, zstd; with dictionaries of up to 128 MiB, which is more than `xz -9` needs), without a temporary copy. " +
 			"A wrong checksum, a broken transfer or an interrupt leaves no volume behind. " +
-			storagepool.OwnershipDescription,
+			poolattr.OwnershipDescription,
 		Attributes: map[string]schema.Attribute{
-			"id": schema.StringAttribute{
-				Computed: true, MarkdownDescription: "Path of the volume on the hypervisor.",
-				PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
-			},
-			"name": schema.StringAttribute{
-				Required: true, PlanModifiers: replace,
-				MarkdownDescription: "Name of the volume in the pool, such as `fedora-coreos.qcow2`. A change makes a new image.",
-				Validators:          []validator.String{stringvalidator.RegexMatches(storage.NameForm, "must not be empty and must hold no slash and no control character")},
-			},
-			"hypervisor": schema.StringAttribute{
-				Optional: true, PlanModifiers: replace,
-				MarkdownDescription: "Which of the provider's `hypervisors` the image is for. Default: the provider's `uri`. A change makes a new image.",
-			},
-			"pool": schema.StringAttribute{
-				Optional: true, Computed: true, Default: stringdefault.StaticString(storage.Default), PlanModifiers: replace,
-				MarkdownDescription: "Name of the storage pool. Default: `default`. A change makes a new image.",
-			},
+			"id":         poolattr.ID(),
+			"name":       poolattr.Name("fedora-coreos.qcow2", "image"),
+			"hypervisor": crud.HypervisorAttribute("image", "image"),
+			"pool":       poolattr.Pool("image"),
 			"source": schema.StringAttribute{
 				Required: true,
 				MarkdownDescription: "Where the image comes from: an `https://` URL, an `http://` URL if there is a `checksum`, or a file on the machine that Terraform runs on (a path or `file://`). " +
 					"A change makes a new image, unless the `checksum` says that the content is the same. Without a checksum a local file is uploaded anew when its content changed. " +
 					"Of an imported image nobody knows where it came from: whatever is written here is taken as it is, and state has the volume's path.",
-				Validators: []validator.String{sourceForm{}},
+				Validators: []validator.String{values.Line, sourceForm{}},
 			},
 			"checksum": schema.StringAttribute{
 				Optional: true, Computed: true,
 				MarkdownDescription: "`sha256:` or `sha512:` and the sum in hexadecimal, over the source as it is, compressed or not. " +
 					"It is checked before the image can be used, and it lets a broken download be resumed. A change makes a new image. " +
 					"Default: none, and for an imported image the sum of the volume, which is read once for it.",
-				Validators: []validator.String{checksumForm{}},
+				Validators: []validator.String{values.Word, checksumForm{}},
 			},
 			"format": schema.StringAttribute{
 				Optional: true, Computed: true,
 				MarkdownDescription: "`qcow2` or `raw`, after decompression. Default: found out from the content. Where it is set, a source of another format is an error.",
-				Validators:          []validator.String{stringvalidator.OneOf("qcow2", "raw")},
+				Validators:          []validator.String{values.OneOf("qcow2", "raw")},
 				PlanModifiers:       []planmodifier.String{stringplanmodifier.UseStateForUnknown(), stringplanmodifier.RequiresReplaceIfConfigured()},
 			},
 			"virtual_size_bytes": schema.Int64Attribute{
@@ -90,7 +75,7 @@ func (sourceForm) Description(context.Context) string {
 func (v sourceForm) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
 
 func (sourceForm) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
-	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
+	if !convert.Known(req.ConfigValue) {
 		return
 	}
 	if _, err := upload.ParseSource(req.ConfigValue.ValueString()); err != nil {
@@ -108,7 +93,7 @@ func (checksumForm) Description(context.Context) string {
 func (v checksumForm) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
 
 func (checksumForm) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
-	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
+	if !convert.Known(req.ConfigValue) {
 		return
 	}
 	_, err := upload.ParseChecksum(req.ConfigValue.ValueString())

@@ -2,7 +2,6 @@ package network
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/netip"
 
@@ -11,15 +10,16 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
 )
 
 // check is the state of the cross-checks of one network.
 type check struct {
-	fleet          *fleet.Fleet
+	registry       *planregistry.Registry
 	prior, planned *model
 	was, want      network.Definition
 	resp           *resource.ModifyPlanResponse
@@ -27,74 +27,60 @@ type check struct {
 
 // crossCheck looks for what a network would collide with: the plan's other networks, those on the hypervisor,
 // and the routes and devices of the hypervisor's machine. A network that stays as it is asks nobody.
-func crossCheck(ctx context.Context, f *fleet.Fleet, prior, planned *model, want network.Spec, resp *resource.ModifyPlanResponse) {
+func crossCheck(ctx context.Context, at crud.Opening, prior, planned *model, want network.Spec, resp *resource.ModifyPlanResponse) {
 	if planned.Name.IsUnknown() || planned.Hypervisor.IsUnknown() {
 		return
 	}
-	c := check{fleet: f, prior: prior, planned: planned, want: want.Definition, resp: resp}
+	c := check{registry: at.Registry, prior: prior, planned: planned, want: want.Definition, resp: resp}
 	if prior != nil {
 		was, _ := prior.spec(ctx)
 		c.was = was.Definition
 	}
-	c.claim(ctx)
-	client, err := f.Hypervisor(ctx, planned.Hypervisor.ValueString())
+	c.layClaims(ctx)
+	client, err := at.Fleet.Hypervisor(ctx, planned.Hypervisor.ValueString())
 	if err != nil {
-		if planned.Hypervisor.ValueString() != "" && !errors.Is(err, fleet.ErrUnknown) {
-			resp.Diagnostics.AddAttributeError(path.Root("hypervisor"), "Unknown hypervisor", err.Error()+". Name one of these, or add it to the provider's `hypervisors`.")
-		}
-		return
+		return // it is not known yet, or crud has refused it
 	}
-	if prior != nil && !prior.Name.Equal(planned.Name) {
-		client.Leave(prior.ID.ValueString()) // it makes room for its successor
+	k := network.Checker{
+		Client: client, Want: c.want, Was: c.was, Plan: at.Registry, Hypervisors: at.Fleet.Known(ctx),
+		DHCPUnknown: !convert.WhollyKnown(ctx, planned.DHCP), PXEUnknown: !convert.WhollyKnown(ctx, planned.PXE),
 	}
-	if err := c.reservations(ctx, client); err != nil {
-		tflog.Warn(ctx, "cannot look for the network's reservations", map[string]any{"network": planned.Name.ValueString(), "error": err.Error()})
+	if prior != nil {
+		k.UUID = prior.ID.ValueString()
 	}
-	if err := c.unservedTFTP(ctx, client); err != nil {
-		tflog.Warn(ctx, "cannot ask for libvirt's version", map[string]any{"network": planned.Name.ValueString(), "error": err.Error()})
-	}
-	if c.subnetsStay() && c.want.Bridge == c.was.Bridge && c.want.Mode == c.was.Mode {
-		return
-	}
-	if err := c.existing(ctx, client); err != nil {
+	k.NoteSuccession()
+	for _, look := range []struct {
+		cannot string
+		check  func(context.Context) ([]service.Problem, error)
+	}{
+		{"cannot look for the network's reservations", k.CheckReservations},
+		{"cannot ask for libvirt's version", k.CheckTFTP},
 		// An existing network's refresh has told of it already, and a new one's apply will.
-		tflog.Warn(ctx, "cannot cross-check the network with its hypervisor", map[string]any{"network": planned.Name.ValueString(), "error": err.Error()})
-	}
-}
-
-func (c *check) subnetsStay() bool {
-	return c.want.Subnet == c.was.Subnet && c.want.Subnet6 == c.was.Subnet6
-}
-
-// subnets are those of the planned network, by their attribute.
-func (c *check) subnets() map[string]netip.Prefix {
-	all := map[string]netip.Prefix{}
-	for name, p := range map[string]netip.Prefix{"cidr": c.want.Subnet, "ipv6_cidr": c.want.Subnet6} {
-		if p.IsValid() {
-			all[name] = p
+		{"cannot cross-check the network with its hypervisor", k.CheckSurroundings},
+	} {
+		problems, err := look.check(ctx)
+		resp.Diagnostics.Append(crud.Diagnostics(problems)...)
+		if err != nil {
+			tflog.Warn(ctx, look.cannot, map[string]any{"network": planned.Name.ValueString(), "error": err.Error()})
 		}
 	}
-	return all
 }
 
-// attribute is the one that a subnet stands at.
-func (c *check) attribute(p netip.Prefix) path.Path {
-	if p.Addr().Is6() {
-		return path.Root("ipv6_cidr")
-	}
-	return path.Root("cidr")
+// refuse adds what is wrong to the plan.
+func (c *check) refuse(p service.Problem) {
+	c.resp.Diagnostics.Append(crud.Diagnostics([]service.Problem{p})...)
 }
 
-// claim compares with the plan's other networks.
-func (c *check) claim(ctx context.Context) {
+// layClaims lays claim to what only one network of the plan may have, and refuses what another resource has.
+func (c *check) layClaims(ctx context.Context) {
 	host, name := c.planned.Hypervisor.ValueString(), c.planned.Name.ValueString()
 	what := fmt.Sprintf("network %q", name)
-	owner := planregistry.On(host, what)
+	owner := planregistry.NameOnHypervisor(host, what)
 	var claims []planregistry.Claim
 	if bridge := c.planned.Bridge.ValueString(); bridge != "" && c.want.Mode != network.Bridge {
 		claims = append(claims, planregistry.BridgeClaim(host, bridge))
 	}
-	changes := !known(ctx, c.planned.DHCP) || c.prior == nil || !network.Equal(c.was, c.want)
+	changes := !convert.WhollyKnown(ctx, c.planned.DHCP) || c.prior == nil || !network.Equal(c.was, c.want)
 	if changes {
 		claims = append(claims, planregistry.NetworkClaim(host, name))
 		if c.prior == nil {
@@ -103,40 +89,36 @@ func (c *check) claim(ctx context.Context) {
 		if !c.planned.DHCP.IsNull() {
 			claims = append(claims, planregistry.DHCPClaim(host, name))
 		}
-		claims = append(claims, c.gateways()...)
+		claims = append(claims, c.claimGateways()...)
 	}
-	for _, conflict := range c.fleet.Claims.Replace(owner, claims...) {
-		c.conflict(conflict)
+	for _, conflict := range c.registry.Claims.Replace(owner, claims...) {
+		c.refuseConflict(conflict)
 	}
-	var subnets []netip.Prefix
-	for _, p := range c.subnets() {
-		subnets = append(subnets, p)
-	}
+	subnets := c.want.Subnets()
 	if c.planned.CIDR.IsUnknown() || c.planned.IPv6CIDR.IsUnknown() {
 		subnets = append(subnets, netip.Prefix{})
 	}
-	for _, o := range c.fleet.Subnets.Replace(what, host, subnets...) {
-		c.overlap(o.Subnet, o.Other, "that "+o.Holder+" of this configuration has")
+	for _, o := range c.registry.Subnets.Replace(what, host, subnets...) {
+		c.refuse(network.OverlapProblem(o.Subnet, o.Other, "that "+o.Holder+" of this configuration has"))
 	}
 	c.claimRanges(owner, changes)
 }
 
-// gateways claims the hypervisor's own addresses, under the network's name and its UUID: who refers to the
-// network may use either.
-func (c *check) gateways() []planregistry.Claim {
+// claimGateways returns the claims of the hypervisor's own addresses, under each of the network's names.
+func (c *check) claimGateways() []planregistry.Claim {
 	var claims []planregistry.Claim
 	for _, gateway := range []netip.Addr{c.want.Gateway, c.want.Gateway6} {
-		for _, ref := range []types.String{c.planned.Name, c.planned.ID} {
-			if gateway.IsValid() && ref.ValueString() != "" {
-				claims = append(claims, planregistry.AddressClaim(c.planned.Hypervisor.ValueString(), ref.ValueString(), gateway))
+		for _, name := range c.planned.listNames() {
+			if gateway.IsValid() {
+				claims = append(claims, planregistry.AddressClaim(c.planned.Hypervisor.ValueString(), name, gateway))
 			}
 		}
 	}
 	return claims
 }
 
-// conflict tells what another resource of the plan has.
-func (c *check) conflict(with planregistry.Conflict) {
+// refuseConflict adds an error where another resource of the plan has what the network wants.
+func (c *check) refuseConflict(with planregistry.Conflict) {
 	at, summary := path.Root("bridge"), "Bridge name taken"
 	remedy := "write another name, or none."
 	switch with.Claim.Value {
@@ -150,81 +132,43 @@ func (c *check) conflict(with planregistry.Conflict) {
 	c.resp.Diagnostics.AddAttributeError(at, summary, fmt.Sprintf("%s is the one of %s: %s", with.Claim, with.Holder, remedy))
 }
 
-func (c *check) overlap(mine, other netip.Prefix, whose string) {
-	c.resp.Diagnostics.AddAttributeError(c.attribute(mine), "Overlapping subnets", fmt.Sprintf("%s overlaps %s %s: choose a subnet outside of it.", mine, other, whose))
+// claimRanges compares the DHCP ranges with the plan's virtual addresses, and those that the plan makes with the
+// addresses that it has kept on this network.
+func (c *check) claimRanges(owner string, changes bool) {
+	var ranges []planregistry.Range
+	for _, r := range c.want.Ranges() {
+		ranges = append(ranges, planregistry.Range(r))
+	}
+	for _, l := range c.registry.Ranges.ReplaceRanges(owner, ranges...) {
+		c.resp.Diagnostics.AddAttributeError(path.Root("dhcp"), "Virtual address in a DHCP range",
+			fmt.Sprintf("%s of %s is in the range %s to %s: a guest could be given it too. End the range before it.", l.Address, l.Holder, l.Range.Start, l.Range.End))
+	}
+	if !changes {
+		ranges = nil // who has an address kept there looks at the hypervisor
+	}
+	listed := map[netip.Addr]string{}
+	if c.want.DHCP != nil && changes {
+		for mac, h := range c.want.DHCP.Hosts {
+			listed[h.IP] = mac
+		}
+	}
+	host, names := c.planned.Hypervisor.ValueString(), c.planned.listNames()
+	for _, k := range c.registry.Listed.Replace(host, names, listed) {
+		c.resp.Diagnostics.AddAttributeError(path.Root("dhcp"), "Listed address of another machine",
+			fmt.Sprintf("hosts has %s for %s, and %s keeps it for %s: write another address.", k.Address, k.Listed, k.Holder, k.Kept.MAC))
+	}
+	for _, r := range c.registry.Ranges.ReplaceDynamic(host, names, ranges...) {
+		c.refuse(network.ReservedInRangeProblem(r.Address, network.Range(r.Range), r.Holder))
+	}
 }
 
-// existing compares with what is on the hypervisor.
-func (c *check) existing(ctx context.Context, client *hypervisor.Client) error {
-	networks, err := client.PlanNetworks(ctx)
-	if err != nil {
-		return err
-	}
-	bridges := map[string]bool{} // of networks, which the routes below lead to as well
-	for _, n := range networks {
-		bridges[n.Bridge()] = true
-		if n.Name == c.want.Name || c.prior != nil && n.UUID == c.prior.ID.ValueString() || client.Leaves(n.UUID) {
-			continue
-		}
-		other, err := network.Parse(n.ConfigXML)
-		if err != nil {
-			return err
-		}
-		for _, mine := range c.subnets() {
-			for _, its := range []netip.Prefix{other.Subnet, other.Subnet6} {
-				if its.IsValid() && mine.Overlaps(its) {
-					c.overlap(mine, its, fmt.Sprintf("of network %q on hypervisor %s", n.Name, client.URI()))
-				}
-			}
-		}
-		if c.want.Bridge != "" && other.Bridge == c.want.Bridge && (c.want.Mode != network.Bridge || other.Mode != network.Bridge) {
-			c.resp.Diagnostics.AddAttributeError(path.Root("bridge"), "Bridge name taken", fmt.Sprintf("Network %q on hypervisor %s has the bridge %s: write another name, or none.", n.Name, client.URI(), other.Bridge))
+// listNames returns the names that others may refer to the network by, its UUID among them, as far as they are known.
+func (m *model) listNames() []string {
+	var all []string
+	for _, ref := range []types.String{m.Name, m.ID} {
+		if ref.ValueString() != "" {
+			all = append(all, ref.ValueString())
 		}
 	}
-	if err := errors.Join(c.device(ctx, client, bridges), c.foreignBridge(ctx, client)); err != nil {
-		return err
-	}
-	return c.routes(ctx, client, bridges)
-}
-
-// device looks for a network device that has the new bridge's name.
-func (c *check) device(ctx context.Context, client *hypervisor.Client, bridges map[string]bool) error {
-	if c.want.Bridge == "" || c.want.Bridge == c.was.Bridge || c.want.Mode == network.Bridge || bridges[c.want.Bridge] {
-		return nil
-	}
-	taken, err := client.HasDevice(ctx, c.want.Bridge)
-	if taken {
-		c.resp.Diagnostics.AddAttributeError(path.Root("bridge"), "Bridge name taken", fmt.Sprintf(
-			"Hypervisor %s has a network device %s already: write another name. To plug machines into an existing bridge, use mode \"bridge\".", client.URI(), c.want.Bridge))
-	}
-	return err
-}
-
-// routes looks for the new subnets among the routes of the hypervisor's machine: the narrower of the two would take
-// the other's traffic.
-func (c *check) routes(ctx context.Context, client *hypervisor.Client, bridges map[string]bool) error {
-	if c.subnetsStay() {
-		return nil
-	}
-	routes, err := network.RoutesInTheWay(ctx, client)
-	if err != nil {
-		return err
-	}
-	for _, mine := range c.subnets() {
-		for _, r := range routes {
-			if mine.Overlaps(r.Destination) && !bridges[r.Device] {
-				c.overlap(mine, r.Destination, way(client.URI(), r))
-			}
-		}
-	}
-	return nil
-}
-
-// way says how a hypervisor reaches what a route is for.
-func way(uri string, r hypervisor.HostRoute) string {
-	through := "device " + r.Device
-	if r.Via.IsValid() {
-		through = fmt.Sprintf("%s on device %s", r.Via, r.Device)
-	}
-	return fmt.Sprintf("that hypervisor %s reaches through %s (see `ip route` there)", uri, through)
+	return all
 }

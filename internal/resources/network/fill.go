@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
 )
 
@@ -30,45 +31,45 @@ func (m *model) fill(ctx context.Context, got network.Spec) diag.Diagnostics {
 		w.diags.AddAttributeWarning(path.Root("active"), fmt.Sprintf("Running machines are cut off from network %q", got.Name), fmt.Sprintf(
 			"The network was stopped and started again without them, so its bridge has lost %s. It reads as not active, and an apply plugs them in again.", strings.Join(got.CutOff, ", ")))
 	}
-	n := view(said.Definition, got)
+	n := visibleDefinition(said.Definition, got)
 	if w.imported {
-		w.diags.Append(unmanaged(n)...)
+		w.diags.Append(refuseUnmanaged(n)...)
 	}
 	for _, r := range got.Lost {
 		w.diags.AddAttributeWarning(path.Root("routes"), fmt.Sprintf("A route of network %q is gone", got.Name), fmt.Sprintf(
 			"The hypervisor has no route to %s by %s any more. It reads as not there, and an apply puts it back, or strikes it out of the network's definition where `routes` does not have it either.", r.Destination, r.Via))
 	}
-	m.LostRoutes = w.lost(got.Lost)
+	m.LostRoutes = w.writeLostRoutes(got.Lost)
 	n.Routes = slices.DeleteFunc(slices.Clone(n.Routes), func(r network.StaticRoute) bool { return slices.Contains(got.Lost, r) })
 	m.ID, m.Name, m.Mode = types.StringValue(got.UUID), types.StringValue(n.Name), types.StringValue(n.Mode)
-	m.Bridge, m.Domain, m.VirtualPort, m.MAC = orNull(n.Bridge), orNull(n.Domain), orNull(n.VirtualPort), orNull(got.MAC)
-	m.CIDR, m.Gateway = spell(m.CIDR, said.Subnet, n.Subnet), spell(m.Gateway, said.Gateway, n.Gateway)
-	m.IPv6CIDR, m.IPv6Gateway = spell(m.IPv6CIDR, said.Subnet6, n.Subnet6), spell(m.IPv6Gateway, said.Gateway6, n.Gateway6)
+	m.Bridge, m.Domain, m.VirtualPort, m.MAC = convert.Text(n.Bridge), convert.Text(n.Domain), convert.Text(n.VirtualPort), convert.Text(got.MAC)
+	m.CIDR, m.Gateway = keepSpelling(m.CIDR, said.Subnet, n.Subnet), keepSpelling(m.Gateway, said.Gateway, n.Gateway)
+	m.IPv6CIDR, m.IPv6Gateway = keepSpelling(m.IPv6CIDR, said.Subnet6, n.Subnet6), keepSpelling(m.IPv6Gateway, said.Gateway6, n.Gateway6)
 	m.IPv6NAT = types.BoolValue(n.NAT6)
 	m.Autostart, m.Active = types.BoolValue(got.State.Autostart), types.BoolValue(got.State.Active && len(got.CutOff) == 0)
 	if m.MTU = types.Int64PointerValue(nil); n.MTU != 0 {
 		m.MTU = types.Int64Value(n.MTU)
 	}
 	if m.DHCP.IsUnknown() || !sameDHCP(said.DHCP, n.DHCP) {
-		m.DHCP = w.dhcp(n.DHCP)
+		m.DHCP = w.writeDHCP(n.DHCP)
 	}
 	if w.imported || m.DNS.IsUnknown() || !sameDNS(said.DNS, n.DNS) {
-		m.DNS = w.dns(n.DNS)
+		m.DNS = w.writeDNS(n.DNS)
 	}
 	if w.imported || m.Routes.IsUnknown() || !sameRoutes(said.Routes, n.Routes) {
-		m.Routes = w.routes(n.Routes)
+		m.Routes = w.writeRoutes(n.Routes)
 	}
 	if w.imported || m.PXE.IsUnknown() || said.PXE != n.PXE {
-		m.PXE = w.pxe(n.PXE)
+		m.PXE = w.writePXE(n.PXE)
 	}
-	w.typed(m)
+	w.fillTypedNulls(m)
 	return w.diags
 }
 
-// view picks the definition that drift is looked for in: the configuration, unless it is what was asked for
+// visibleDefinition picks the definition that drift is looked for in: the configuration, unless it is what was asked for
 // and the running network is not. An edit by `virsh net-edit` shows in the first, one by `virsh net-update
 // --live` in the second.
-func view(said network.Definition, got network.Spec) network.Definition {
+func visibleDefinition(said network.Definition, got network.Spec) network.Definition {
 	if got.Live != nil && network.Equal(said, got.Definition) && !network.Equal(said, *got.Live) {
 		return *got.Live
 	}
@@ -94,22 +95,15 @@ type address interface {
 	String() string
 }
 
-// spell keeps a text that means the same as what was read.
-func spell[A address](text types.String, said, read A) types.String {
+// keepSpelling returns the text as it was written where it means the same as what was read.
+func keepSpelling[A address](text types.String, said, read A) types.String {
 	switch {
 	case !read.IsValid():
 		return types.StringNull()
-	case said == read && !text.IsNull() && !text.IsUnknown():
+	case said == read && convert.Known(text):
 		return text
 	}
 	return types.StringValue(read.String())
-}
-
-func orNull(text string) types.String {
-	if text == "" {
-		return types.StringNull()
-	}
-	return types.StringValue(text)
 }
 
 // writer builds nested values and gathers what goes wrong, which only a mistake in this package can cause.
@@ -119,8 +113,8 @@ type writer struct {
 	diags    diag.Diagnostics
 }
 
-// typed gives the null of its type to what was never set, as in an import.
-func (w *writer) typed(m *model) {
+// fillTypedNulls replaces what was never set, as in an import, by the null of its type.
+func (w *writer) fillTypedNulls(m *model) {
 	if m.DHCP.IsNull() {
 		m.DHCP = types.ObjectNull(dhcpTypes)
 	}
@@ -135,8 +129,8 @@ func (w *writer) typed(m *model) {
 	}
 }
 
-// list is null where there is nothing in it, and empty in an import.
-func list[T any](w *writer, element attr.Type, models []T) types.List {
+// newList returns a list that is null where there is nothing in it, and empty in an import.
+func newList[T any](w *writer, element attr.Type, models []T) types.List {
 	if len(models) == 0 && !w.imported {
 		return types.ListNull(element)
 	}
@@ -145,13 +139,13 @@ func list[T any](w *writer, element attr.Type, models []T) types.List {
 	return v
 }
 
-func (w *writer) object(kinds map[string]attr.Type, from any) types.Object {
+func (w *writer) newObject(kinds map[string]attr.Type, from any) types.Object {
 	v, d := types.ObjectValueFrom(w.ctx, kinds, from)
 	w.diags.Append(d...)
 	return v
 }
 
-func (w *writer) dhcp(d *network.DHCP) types.Object {
+func (w *writer) writeDHCP(d *network.DHCP) types.Object {
 	if d == nil {
 		return types.ObjectNull(dhcpTypes)
 	}
@@ -160,7 +154,7 @@ func (w *writer) dhcp(d *network.DHCP) types.Object {
 	for _, r := range d.Ranges {
 		ranges = append(ranges, rangeModel{types.StringValue(r.Start.String()), types.StringValue(r.End.String())})
 	}
-	m.Ranges = list(w, rangeType, ranges)
+	m.Ranges = newList(w, rangeType, ranges)
 	if len(d.Options) > 0 || w.imported {
 		options := map[string]string{} // a nil map would be null
 		maps.Copy(options, d.Options)
@@ -171,16 +165,16 @@ func (w *writer) dhcp(d *network.DHCP) types.Object {
 	if len(d.Hosts) > 0 || w.imported {
 		hosts := map[string]hostModel{}
 		for mac, h := range d.Hosts {
-			hosts[mac] = hostModel{types.StringValue(h.IP.String()), orNull(h.Name)}
+			hosts[mac] = hostModel{types.StringValue(h.IP.String()), convert.Text(h.Name)}
 		}
 		v, diags := types.MapValueFrom(w.ctx, hostType, hosts)
 		w.diags.Append(diags...)
 		m.Hosts = v
 	}
-	return w.object(dhcpTypes, m)
+	return w.newObject(dhcpTypes, m)
 }
 
-func (w *writer) dns(d network.DNS) types.Object {
+func (w *writer) writeDNS(d network.DNS) types.Object {
 	if reflect.DeepEqual(d, network.DNS{}) && !w.imported {
 		return types.ObjectNull(dnsTypes)
 	}
@@ -188,9 +182,9 @@ func (w *writer) dns(d network.DNS) types.Object {
 	var forwarders []forwarderModel
 	for _, f := range d.Forwarders {
 		var address netip.Addr
-		forwarders = append(forwarders, forwarderModel{orNull(f.Domain), spell(types.StringNull(), address, f.Address)})
+		forwarders = append(forwarders, forwarderModel{convert.Text(f.Domain), keepSpelling(types.StringNull(), address, f.Address)})
 	}
-	m.Forwarders = list(w, forwarderType, forwarders)
+	m.Forwarders = newList(w, forwarderType, forwarders)
 	if len(d.Hosts) > 0 || w.imported {
 		hosts := map[string][]string{}
 		for _, a := range slices.SortedFunc(maps.Keys(d.Hosts), netip.Addr.Compare) {
@@ -200,31 +194,29 @@ func (w *writer) dns(d network.DNS) types.Object {
 		w.diags.Append(diags...)
 		m.Hosts = v
 	}
-	return w.object(dnsTypes, m)
+	return w.newObject(dnsTypes, m)
 }
 
-func (w *writer) routes(routes []network.StaticRoute) types.List {
+func (w *writer) writeRoutes(routes []network.StaticRoute) types.List {
 	var models []routeModel
 	for _, r := range routes {
 		models = append(models, routeModel{types.StringValue(r.Destination.String()), types.StringValue(r.Via.String())})
 	}
-	return list(w, routeType, models)
+	return newList(w, routeType, models)
 }
 
-func (w *writer) lost(routes []network.StaticRoute) types.List {
+func (w *writer) writeLostRoutes(routes []network.StaticRoute) types.List {
 	var texts []string
 	for _, r := range routes {
 		texts = append(texts, fmt.Sprintf("%s via %s", r.Destination, r.Via))
 	}
-	v, d := types.ListValueFrom(w.ctx, types.StringType, texts) // null where there is none
-	w.diags.Append(d...)
-	return v
+	return convert.List(texts) // null where there is none
 }
 
-func (w *writer) pxe(p network.PXE) types.Object {
+func (w *writer) writePXE(p network.PXE) types.Object {
 	if p == (network.PXE{}) && !w.imported {
 		return types.ObjectNull(pxeTypes)
 	}
 	var none netip.Addr
-	return w.object(pxeTypes, pxeModel{orNull(p.TFTPRoot), orNull(p.BootFile), spell(types.StringNull(), none, p.Server)})
+	return w.newObject(pxeTypes, pxeModel{convert.Text(p.TFTPRoot), convert.Text(p.BootFile), keepSpelling(types.StringNull(), none, p.Server)})
 }

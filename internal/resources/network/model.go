@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/alloc"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
 )
@@ -86,10 +87,10 @@ func (m *model) spec(ctx context.Context) (network.Spec, diag.Diagnostics) {
 	s := network.Spec{
 		Definition: network.Definition{
 			Name: m.Name.ValueString(), Mode: m.Mode.ValueString(), Bridge: m.Bridge.ValueString(),
-			Subnet: r.prefix(path.Root("cidr"), m.CIDR), Gateway: r.address(path.Root("gateway"), m.Gateway),
-			Subnet6: r.prefix(path.Root("ipv6_cidr"), m.IPv6CIDR), Gateway6: r.address(path.Root("ipv6_gateway"), m.IPv6Gateway),
-			NAT6: m.IPv6NAT.ValueBool(), DHCP: r.dhcp(m.DHCP), Domain: m.Domain.ValueString(), DNS: r.dns(m.DNS),
-			Routes: r.routes(m.Routes), PXE: r.pxe(m.PXE), MTU: m.MTU.ValueInt64(), VirtualPort: m.VirtualPort.ValueString(),
+			Subnet: r.readPrefix(path.Root("cidr"), m.CIDR), Gateway: r.readAddress(path.Root("gateway"), m.Gateway),
+			Subnet6: r.readPrefix(path.Root("ipv6_cidr"), m.IPv6CIDR), Gateway6: r.readAddress(path.Root("ipv6_gateway"), m.IPv6Gateway),
+			NAT6: m.IPv6NAT.ValueBool(), DHCP: r.readDHCP(m.DHCP), Domain: m.Domain.ValueString(), DNS: r.readDNS(m.DNS),
+			Routes: r.readRoutes(m.Routes), PXE: r.readPXE(m.PXE), MTU: m.MTU.ValueInt64(), VirtualPort: m.VirtualPort.ValueString(),
 		},
 		State: network.State{Autostart: m.Autostart.ValueBool(), Active: m.Active.ValueBool()},
 	}
@@ -102,13 +103,13 @@ type reader struct {
 	diags diag.Diagnostics
 }
 
-func (r *reader) address(at path.Path, v types.String) netip.Addr {
+func (r *reader) readAddress(at path.Path, v types.String) netip.Addr {
 	if v.ValueString() == "" {
 		return netip.Addr{}
 	}
 	a, err := netip.ParseAddr(v.ValueString())
 	if err != nil || a.Zone() != "" {
-		r.refuse(at, "Invalid address", "Write an IP address such as 10.0.0.254", v.ValueString())
+		r.refuse(at, "Invalid address", "write an IP address such as 10.0.0.254", v.ValueString())
 		return netip.Addr{}
 	}
 	return a.Unmap()
@@ -116,22 +117,22 @@ func (r *reader) address(at path.Path, v types.String) netip.Addr {
 
 // refuse says what to write instead of a text.
 func (r *reader) refuse(at path.Path, summary, instead, text string) {
-	r.diags.AddAttributeError(at, summary, crud.DetailAt(at, fmt.Sprintf("%s, not %q.", instead, text)))
+	r.diags.AddAttributeError(at, summary, crud.DetailAt(at, fmt.Sprintf("%s, not %q", instead, text)))
 }
 
-func (r *reader) prefix(at path.Path, v types.String) netip.Prefix {
+func (r *reader) readPrefix(at path.Path, v types.String) netip.Prefix {
 	if v.ValueString() == "" {
 		return netip.Prefix{}
 	}
 	p, err := netip.ParsePrefix(v.ValueString())
 	if err != nil {
-		r.refuse(at, "Invalid subnet", "Write an address and a prefix length such as 10.0.0.0/24", v.ValueString())
+		r.refuse(at, "Invalid subnet", "write an address and a prefix length such as 10.0.0.0/24", v.ValueString())
 	}
 	return p
 }
 
-// as converts a value unless it is null or unknown.
-func (r *reader) as(convert func() diag.Diagnostics, absent bool) bool {
+// decode converts a value unless it is null or unknown, and says whether it did.
+func (r *reader) decode(convert func() diag.Diagnostics, absent bool) bool {
 	if absent {
 		return false
 	}
@@ -140,28 +141,33 @@ func (r *reader) as(convert func() diag.Diagnostics, absent bool) bool {
 	return !d.HasError()
 }
 
-func (r *reader) list(v types.List, target any) {
-	r.as(func() diag.Diagnostics { return v.ElementsAs(r.ctx, target, false) }, v.IsNull() || v.IsUnknown())
+func (r *reader) decodeList(v types.List, target any) {
+	r.decode(func() diag.Diagnostics {
+		if spread, ok := convert.SpreadUnknowns(v).(types.List); ok {
+			v = spread
+		}
+		return v.ElementsAs(r.ctx, target, false)
+	}, !convert.Known(v))
 }
 
-func (r *reader) dhcp(v types.Object) *network.DHCP {
+func (r *reader) readDHCP(v types.Object) *network.DHCP {
 	var m dhcpModel
-	if !r.as(func() diag.Diagnostics { return v.As(r.ctx, &m, objectOptions) }, v.IsNull() || v.IsUnknown()) {
+	if !r.decode(func() diag.Diagnostics { return v.As(r.ctx, &m, objectOptions) }, !convert.Known(v)) {
 		return nil
 	}
 	d := &network.DHCP{}
-	if !m.LeaseSeconds.IsNull() && !m.LeaseSeconds.IsUnknown() {
+	if convert.Known(m.LeaseSeconds) {
 		d.LeaseSeconds = m.LeaseSeconds.ValueInt64Pointer()
 	}
 	var ranges []rangeModel
-	r.list(m.Ranges, &ranges)
+	r.decodeList(m.Ranges, &ranges)
 	for i, e := range ranges {
 		at := path.Root("dhcp").AtName("ranges").AtListIndex(i)
-		d.Ranges = append(d.Ranges, network.Range{Start: r.address(at.AtName("start"), e.Start), End: r.address(at.AtName("end"), e.End)})
+		d.Ranges = append(d.Ranges, network.Range{Start: r.readAddress(at.AtName("start"), e.Start), End: r.readAddress(at.AtName("end"), e.End)})
 	}
-	d.Hosts = r.hosts(m.Hosts)
+	d.Hosts = r.readHosts(m.Hosts)
 	options := map[string]types.String{}
-	r.as(func() diag.Diagnostics { return m.Options.ElementsAs(r.ctx, &options, false) }, m.Options.IsNull() || m.Options.IsUnknown())
+	r.decode(func() diag.Diagnostics { return m.Options.ElementsAs(r.ctx, &options, false) }, !convert.Known(m.Options))
 	for name, value := range options {
 		if d.Options == nil {
 			d.Options = map[string]string{}
@@ -171,21 +177,21 @@ func (r *reader) dhcp(v types.Object) *network.DHCP {
 	return d
 }
 
-// hosts reads reservations by their MAC address in canonical form; two spellings of one are an error.
-func (r *reader) hosts(v types.Map) map[string]network.Host {
+// readHosts reads reservations by their MAC address in canonical form; two spellings of one are an error.
+func (r *reader) readHosts(v types.Map) map[string]network.Host {
 	models := map[string]hostModel{}
-	r.as(func() diag.Diagnostics { return v.ElementsAs(r.ctx, &models, false) }, v.IsNull() || v.IsUnknown())
+	r.decode(func() diag.Diagnostics { return v.ElementsAs(r.ctx, &models, false) }, !convert.Known(v))
 	var hosts map[string]network.Host
 	for _, key := range slices.Sorted(maps.Keys(models)) {
 		at := path.Root("dhcp").AtName("hosts").AtMapKey(key)
 		mac := canonicalMAC(key)
 		if _, twice := hosts[mac]; twice {
-			r.refuse(at, "MAC address written twice", "Write each MAC address once", key)
+			r.refuse(at, "MAC address written twice", "write each MAC address once", key)
 		}
 		if hosts == nil {
 			hosts = map[string]network.Host{}
 		}
-		hosts[mac] = network.Host{IP: r.address(at.AtName("ip"), models[key].IP), Name: models[key].Hostname.ValueString()}
+		hosts[mac] = network.Host{IP: r.readAddress(at.AtName("ip"), models[key].IP), Name: models[key].Hostname.ValueString()}
 	}
 	return hosts
 }
@@ -198,24 +204,24 @@ func canonicalMAC(text string) string {
 	return text
 }
 
-func (r *reader) dns(v types.Object) network.DNS {
+func (r *reader) readDNS(v types.Object) network.DNS {
 	var m dnsModel
-	if !r.as(func() diag.Diagnostics { return v.As(r.ctx, &m, objectOptions) }, v.IsNull() || v.IsUnknown()) {
+	if !r.decode(func() diag.Diagnostics { return v.As(r.ctx, &m, objectOptions) }, !convert.Known(v)) {
 		return network.DNS{}
 	}
-	d := network.DNS{Disabled: !m.Enabled.IsNull() && !m.Enabled.IsUnknown() && !m.Enabled.ValueBool(), LocalOnly: m.LocalOnly.ValueBool()}
+	d := network.DNS{Disabled: convert.Known(m.Enabled) && !m.Enabled.ValueBool(), LocalOnly: m.LocalOnly.ValueBool()}
 	var forwarders []forwarderModel
-	r.list(m.Forwarders, &forwarders)
+	r.decodeList(m.Forwarders, &forwarders)
 	for i, e := range forwarders {
 		at := path.Root("dns").AtName("forwarders").AtListIndex(i)
-		d.Forwarders = append(d.Forwarders, network.Forwarder{Domain: e.Domain.ValueString(), Address: r.address(at.AtName("address"), e.Address)})
+		d.Forwarders = append(d.Forwarders, network.Forwarder{Domain: e.Domain.ValueString(), Address: r.readAddress(at.AtName("address"), e.Address)})
 	}
 	hosts := map[string]types.List{}
-	r.as(func() diag.Diagnostics { return m.Hosts.ElementsAs(r.ctx, &hosts, false) }, m.Hosts.IsNull() || m.Hosts.IsUnknown())
+	r.decode(func() diag.Diagnostics { return m.Hosts.ElementsAs(r.ctx, &hosts, false) }, !convert.Known(m.Hosts))
 	for key, value := range hosts {
-		address := r.address(path.Root("dns").AtName("hosts").AtMapKey(key), types.StringValue(key))
+		address := r.readAddress(path.Root("dns").AtName("hosts").AtMapKey(key), types.StringValue(key))
 		var names []types.String
-		r.list(value, &names)
+		r.decodeList(value, &names)
 		if d.Hosts == nil {
 			d.Hosts = map[netip.Addr][]string{}
 		}
@@ -229,19 +235,19 @@ func (r *reader) dns(v types.Object) network.DNS {
 	return d
 }
 
-func (r *reader) routes(v types.List) []network.StaticRoute {
+func (r *reader) readRoutes(v types.List) []network.StaticRoute {
 	var models []routeModel
-	r.list(v, &models)
+	r.decodeList(v, &models)
 	var routes []network.StaticRoute
 	for i, e := range models {
 		at := path.Root("routes").AtListIndex(i)
-		routes = append(routes, network.StaticRoute{Destination: r.prefix(at.AtName("cidr"), e.CIDR), Via: r.address(at.AtName("via"), e.Via)})
+		routes = append(routes, network.StaticRoute{Destination: r.readPrefix(at.AtName("cidr"), e.CIDR), Via: r.readAddress(at.AtName("via"), e.Via)})
 	}
 	return routes
 }
 
-func (r *reader) pxe(v types.Object) network.PXE {
+func (r *reader) readPXE(v types.Object) network.PXE {
 	var m pxeModel
-	r.as(func() diag.Diagnostics { return v.As(r.ctx, &m, objectOptions) }, v.IsNull() || v.IsUnknown())
-	return network.PXE{TFTPRoot: m.TFTPRoot.ValueString(), BootFile: m.BootFile.ValueString(), Server: r.address(path.Root("pxe").AtName("server"), m.Server)}
+	r.decode(func() diag.Diagnostics { return v.As(r.ctx, &m, objectOptions) }, !convert.Known(v))
+	return network.PXE{TFTPRoot: m.TFTPRoot.ValueString(), BootFile: m.BootFile.ValueString(), Server: r.readAddress(path.Root("pxe").AtName("server"), m.Server)}
 }

@@ -97,7 +97,7 @@ func TestANoteThatOnlyTheConfigurationHasIsNoDrift(t *testing.T) {
 	got.DHCP = &network.DHCP{}
 	live := got.Definition
 	live.DHCP = nil
-	live = network.Running(live, got.Definition)
+	live = network.AlignRunning(live, got.Definition)
 	got.Live = &live
 	filled(t, &m, got)
 	if m.DHCP.IsNull() {

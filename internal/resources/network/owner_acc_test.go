@@ -21,7 +21,7 @@ func TestAccNetworkOfAnotherStateIsRefused(t *testing.T) {
 	first.Apply(routing)
 	before := shell(t, "virsh", "net-dumpxml", "acc0")
 	second.Write(routing)
-	second.Refused([]string{"belongs to another state", `import it as "acc0"`}, "apply", "-auto-approve")
+	second.Refused([]string{"belongs to another state", `import it as "acc0"`}, "plan")
 	if after := shell(t, "virsh", "net-dumpxml", "acc0"); after != before {
 		t.Errorf("before:\n%s\nafter:\n%s", before, after)
 	}

@@ -9,14 +9,14 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
 )
 
 // plan fills in what follows from the configuration, keeps spellings that mean the same, warns of a restart
 // and looks for what the network would collide with.
-func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
-	f := opening.Fleet
+func plan(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
 	var config model
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
 	var prior *model
@@ -46,8 +46,8 @@ func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequ
 		was, _ := prior.spec(ctx)
 		warn(resp, planned.label(), was, want)
 	}
-	if f != nil {
-		crossCheck(ctx, f, prior, planned, want, resp)
+	if at.Fleet != nil {
+		crossCheck(ctx, at, prior, planned, want, resp)
 	}
 }
 
@@ -86,8 +86,8 @@ func gateway(cidr, configured types.String) types.String {
 		return types.StringUnknown()
 	}
 	var r reader
-	first := network.FirstHost(r.prefix(path.Empty(), cidr))
-	return spell(types.StringNull(), first, first)
+	first := network.FirstHostAddress(r.readPrefix(path.Empty(), cidr))
+	return keepSpelling(types.StringNull(), first, first)
 }
 
 // keep takes over the prior spelling of what means the same, so that no difference is planned.
@@ -98,16 +98,16 @@ func (m *model) keep(ctx context.Context, prior *model) {
 	keepText(&m.Gateway, prior.Gateway, was.Gateway == want.Gateway)
 	keepText(&m.IPv6CIDR, prior.IPv6CIDR, was.Subnet6 == want.Subnet6)
 	keepText(&m.IPv6Gateway, prior.IPv6Gateway, was.Gateway6 == want.Gateway6)
-	if known(ctx, m.DHCP) && sameNulls(m.DHCP, prior.DHCP) && sameDHCP(was.DHCP, want.DHCP) && sameLength(was.DHCP, want.DHCP) {
+	if convert.WhollyKnown(ctx, m.DHCP) && sameNulls(m.DHCP, prior.DHCP) && sameDHCP(was.DHCP, want.DHCP) && sameLength(was.DHCP, want.DHCP) {
 		m.DHCP = prior.DHCP
 	}
-	if known(ctx, m.DNS) && sameNulls(m.DNS, prior.DNS) && sameDNS(was.DNS, want.DNS) {
+	if convert.WhollyKnown(ctx, m.DNS) && sameNulls(m.DNS, prior.DNS) && sameDNS(was.DNS, want.DNS) {
 		m.DNS = prior.DNS
 	}
-	if known(ctx, m.Routes) && m.Routes.IsNull() == prior.Routes.IsNull() && sameRoutes(was.Routes, want.Routes) {
+	if convert.WhollyKnown(ctx, m.Routes) && m.Routes.IsNull() == prior.Routes.IsNull() && sameRoutes(was.Routes, want.Routes) {
 		m.Routes = prior.Routes
 	}
-	if known(ctx, m.PXE) && sameNulls(m.PXE, prior.PXE) && was.PXE == want.PXE {
+	if convert.WhollyKnown(ctx, m.PXE) && sameNulls(m.PXE, prior.PXE) && was.PXE == want.PXE {
 		m.PXE = prior.PXE
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 
-	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
@@ -15,6 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
 )
 
@@ -22,52 +22,52 @@ import (
 func networkSchema(context.Context) schema.Schema {
 	stays := []planmodifier.String{stringplanmodifier.UseStateForUnknown()}
 	replaces := []planmodifier.String{stringplanmodifier.RequiresReplace()}
-	written := written()
 	return schema.Schema{
 		MarkdownDescription: "A libvirt network. DHCP ranges, DNS records, autostart and the running state change while machines run. " +
 			"Any other change restarts the network in the same apply: its UUID and its bridge's MAC address stay, every running machine is plugged in again, and the plan warns of it. " +
 			"Reservations that other resources own, but for their lease time, and whatever a network has that is not listed here, are never touched.",
 		Attributes: map[string]schema.Attribute{
 			"id":         schema.StringAttribute{Computed: true, PlanModifiers: stays, MarkdownDescription: "The network's UUID."},
-			"name":       schema.StringAttribute{Required: true, PlanModifiers: replaces, MarkdownDescription: "Name of the network on its hypervisor. A change makes a new network."},
-			"hypervisor": schema.StringAttribute{Optional: true, Validators: written, PlanModifiers: replaces, MarkdownDescription: "Which of the provider's `hypervisors` the network is on. Default: the provider's `uri`. A change makes a new network."},
+			"name":       schema.StringAttribute{Validators: []validator.String{values.Name}, Required: true, PlanModifiers: replaces, MarkdownDescription: "Name of the network on its hypervisor. A change makes a new network."},
+			"hypervisor": crud.HypervisorAttribute("network", "network"),
 			"mode": schema.StringAttribute{
 				Optional: true, Computed: true, Default: stringdefault.StaticString(network.NAT),
-				Validators: []validator.String{stringvalidator.OneOf(network.Modes...)},
+				Validators: []validator.String{values.OneOf(network.Modes...)},
 				MarkdownDescription: "What happens to the network's traffic: `nat` (out through the hypervisor's addresses), `route` (routed, with firewall rules), `open` (routed, no firewall rules), " +
 					"`isolated` (stays among the machines and the hypervisor) or `bridge` (machines are plugged into an existing bridge that something else manages). Default: `nat`.",
 			},
 			"bridge": schema.StringAttribute{
-				Optional: true, Computed: true, PlanModifiers: stays, Validators: written,
+				Optional: true, Computed: true, PlanModifiers: stays, Validators: []validator.String{values.Device},
 				MarkdownDescription: "Name of the bridge device, up to 15 bytes. Required in mode `bridge`. Default: libvirt chooses one.",
 			},
-			"cidr":         schema.StringAttribute{Optional: true, Validators: written, MarkdownDescription: "IPv4 subnet, such as `10.0.0.0/24`, outside of what other networks and the hypervisor's routes have, but for its default route. Required in the modes `nat`, `route` and `open` unless there is `ipv6_cidr`."},
-			"gateway":      schema.StringAttribute{Optional: true, Validators: written, Computed: true, MarkdownDescription: "The hypervisor's own address in `cidr`. Default: the first host address."},
-			"ipv6_cidr":    schema.StringAttribute{Optional: true, Validators: written, MarkdownDescription: "IPv6 subnet, such as `fd00:10::/64`; what `cidr` says of others holds for it too."},
-			"ipv6_gateway": schema.StringAttribute{Optional: true, Validators: written, Computed: true, MarkdownDescription: "The hypervisor's own address in `ipv6_cidr`. Default: the first host address."},
+			"cidr":         schema.StringAttribute{Optional: true, Validators: []validator.String{values.AddressInPrefix}, MarkdownDescription: "IPv4 subnet, such as `10.0.0.0/24`, outside of what other networks and the hypervisor's routes have, but for its default route. Required in the modes `nat`, `route` and `open` unless there is `ipv6_cidr`."},
+			"gateway":      schema.StringAttribute{Optional: true, Validators: []validator.String{values.Address}, Computed: true, MarkdownDescription: "The hypervisor's own address in `cidr`. Default: the first host address."},
+			"ipv6_cidr":    schema.StringAttribute{Optional: true, Validators: []validator.String{values.AddressInPrefix}, MarkdownDescription: "IPv6 subnet, such as `fd00:10::/64`; what `cidr` says of others holds for it too."},
+			"ipv6_gateway": schema.StringAttribute{Optional: true, Validators: []validator.String{values.Address}, Computed: true, MarkdownDescription: "The hypervisor's own address in `ipv6_cidr`. Default: the first host address."},
 			"ipv6_nat": schema.BoolAttribute{
 				Optional: true, Computed: true, Default: booldefault.StaticBool(false),
 				MarkdownDescription: "Whether mode `nat` translates IPv6 too; libvirt routes it otherwise. Default: `false`.",
 			},
 			"dhcp":   dhcpSchema(),
-			"domain": schema.StringAttribute{Optional: true, Validators: written, MarkdownDescription: "DNS domain that machines on the network are in. Default: none."},
+			"domain": schema.StringAttribute{Optional: true, Validators: []validator.String{values.HostName}, MarkdownDescription: "DNS domain that machines on the network are in. Default: none."},
 			"dns":    dnsSchema(),
 			"routes": schema.ListNestedAttribute{
-				Optional: true, Computed: true, PlanModifiers: crud.ListLeftOut(), MarkdownDescription: "Static routes kept on the hypervisor, each through a machine on this network. Their order has no meaning. One that was deleted by hand from the hypervisor's kernel is put back by a restart of the network, where the provider can look at that machine (`qemu:///`, `qemu+ssh`).",
+				Validators: []validator.List{values.Objects()},
+				Optional:   true, Computed: true, PlanModifiers: crud.ListLeftOut(), MarkdownDescription: "Static routes kept on the hypervisor, each through a machine on this network. Their order has no meaning. One that was deleted by hand from the hypervisor's kernel is put back by a restart of the network, where the provider can look at that machine (`qemu:///`, `qemu+ssh`).",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"cidr": schema.StringAttribute{Required: true, MarkdownDescription: "Destination, such as `10.128.0.0/14`."},
-					"via":  schema.StringAttribute{Required: true, MarkdownDescription: "Address of the machine that forwards."},
+					"cidr": schema.StringAttribute{Validators: []validator.String{values.AddressInPrefix}, Required: true, MarkdownDescription: "Destination, such as `10.128.0.0/14`."},
+					"via":  schema.StringAttribute{Validators: []validator.String{values.Address}, Required: true, MarkdownDescription: "Address of the machine that forwards."},
 				}},
 			},
 			"pxe": schema.SingleNestedAttribute{
 				Optional: true, Computed: true, MarkdownDescription: "What machines that boot from the network are told. Default: nothing.",
 				Attributes: map[string]schema.Attribute{
-					"tftp_root": schema.StringAttribute{Optional: true, Validators: written, MarkdownDescription: "Directory on the hypervisor that the network's own TFTP server serves. Default: no TFTP server."},
-					"boot_file": schema.StringAttribute{Optional: true, Validators: written, MarkdownDescription: "File to boot, relative to the TFTP server's root. Needs a DHCP range."},
-					"server":    schema.StringAttribute{Optional: true, Validators: written, MarkdownDescription: "Address of the TFTP server. Default: the hypervisor."},
+					"tftp_root": schema.StringAttribute{Optional: true, Validators: []validator.String{values.Path}, MarkdownDescription: "Directory on the hypervisor that the network's own TFTP server serves. Default: no TFTP server."},
+					"boot_file": schema.StringAttribute{Optional: true, Validators: []validator.String{values.Line}, MarkdownDescription: "File to boot, relative to the TFTP server's root. Needs a DHCP range."},
+					"server":    schema.StringAttribute{Optional: true, Validators: []validator.String{values.Word}, MarkdownDescription: "Address of the TFTP server. Default: the hypervisor."},
 				},
 			},
-			"mtu": schema.Int64Attribute{Optional: true, MarkdownDescription: "Largest packet of the bridge and its machines, in bytes. Default: libvirt's, 1500."},
+			"mtu": schema.Int64Attribute{Validators: []validator.Int64{values.Between(68, 65535)}, Optional: true, MarkdownDescription: "Largest packet of the bridge and its machines, in bytes. Default: libvirt's, 1500."},
 			"autostart": schema.BoolAttribute{
 				Optional: true, Computed: true, Default: booldefault.StaticBool(true),
 				MarkdownDescription: "Whether the network starts with the hypervisor. Default: `true`.",
@@ -76,7 +76,7 @@ func networkSchema(context.Context) schema.Schema {
 				Optional: true, Computed: true, Default: booldefault.StaticBool(true),
 				MarkdownDescription: "Whether the network runs, with the running machines on it plugged in. One that was stopped by hand is started again, and one whose bridge has lost machines reads as `false` and gets them back. Default: `true`.",
 			},
-			"virtual_port": schema.StringAttribute{Optional: true, Validators: written, MarkdownDescription: "`openvswitch` where the bridge of mode `bridge` is an Open vSwitch one. Default: a Linux bridge."},
+			"virtual_port": schema.StringAttribute{Optional: true, Validators: []validator.String{values.OneOf("openvswitch")}, MarkdownDescription: "`openvswitch` where the bridge of mode `bridge` is an Open vSwitch one. Default: a Linux bridge."},
 			"mac":          schema.StringAttribute{Computed: true, PlanModifiers: stays, MarkdownDescription: "MAC address of the bridge; none in mode `bridge`."},
 			"lost_routes": schema.ListAttribute{
 				Computed: true, ElementType: types.StringType,
@@ -92,32 +92,32 @@ func dhcpSchema() schema.Attribute {
 		MarkdownDescription: "Addresses that the network gives out. Default: no DHCP at all. With `{}` only reservations are given out: those of nodes' interfaces and of `virtcluster_dhcp_reservation`.",
 		Attributes: map[string]schema.Attribute{
 			"ranges": schema.ListNestedAttribute{
-				Optional: true, Computed: true, PlanModifiers: crud.ListLeftOut(), MarkdownDescription: "Ranges that machines without a reservation get an address from, IPv4 and IPv6. No reserved address may be in them, nor a virtual one (`virtcluster_vip`). Their order has no meaning. Default: none.",
+				Validators: []validator.List{values.Objects()},
+				Optional:   true, Computed: true, PlanModifiers: crud.ListLeftOut(), MarkdownDescription: "Ranges that machines without a reservation get an address from, IPv4 and IPv6. No reserved address may be in them, nor a virtual one (`virtcluster_vip`). Their order has no meaning. Default: none.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"start": schema.StringAttribute{Required: true, MarkdownDescription: "First address."},
-					"end":   schema.StringAttribute{Required: true, MarkdownDescription: "Last address."},
+					"start": schema.StringAttribute{Validators: []validator.String{values.Address}, Required: true, MarkdownDescription: "First address."},
+					"end":   schema.StringAttribute{Validators: []validator.String{values.Address}, Required: true, MarkdownDescription: "Last address."},
 				}},
 			},
 			"hosts": schema.MapNestedAttribute{
-				Optional: true, Computed: true, PlanModifiers: crud.MapLeftOut(),
+				Validators: []validator.Map{values.Objects().Keys(values.MAC)},
+				Optional:   true, Computed: true, PlanModifiers: crud.MapLeftOut(),
 				MarkdownDescription: "Reservations by MAC address that are there before the network starts, and cost nothing when machines are made: a `virtcluster_node` or `virtcluster_dhcp_reservation` of the same MAC address and IP address uses its entry, and leaves it here when it goes. " +
 					"Without it, each reservation is added to the running network by itself, for which libvirt takes the network's firewall rules away and builds them anew. A change does not restart the network. Default: none.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"ip":       schema.StringAttribute{Required: true, MarkdownDescription: "IPv4 address, inside `cidr` and outside of the ranges."},
-					"hostname": schema.StringAttribute{Optional: true, Validators: written(), MarkdownDescription: "Name that the machine is told and that the network's DNS knows it by; each name once. Default: none."},
+					"ip":       schema.StringAttribute{Validators: []validator.String{values.Address}, Required: true, MarkdownDescription: "IPv4 address, inside `cidr` and outside of the ranges."},
+					"hostname": schema.StringAttribute{Optional: true, Validators: []validator.String{values.HostName}, MarkdownDescription: "Name that the machine is told and that the network's DNS knows it by; each name once. Default: none."},
 				}},
 			},
-			"lease_seconds": schema.Int64Attribute{Optional: true, MarkdownDescription: "How long a lease lasts, in seconds: 120 or more, or 0 for ever. Reservations have it too, but for those that somebody gave another lease time by hand. Default: libvirt's, one hour."},
+			"lease_seconds": schema.Int64Attribute{Validators: []validator.Int64{values.Seconds(120).OrZero()}, Optional: true, MarkdownDescription: "How long a lease lasts, in seconds: 120 or more, or 0 for ever. Reservations have it too, but for those that somebody gave another lease time by hand. Default: libvirt's, one hour."},
 			"options": schema.MapAttribute{
-				Optional: true, Computed: true, PlanModifiers: crud.MapLeftOut(), ElementType: types.StringType,
+				Validators: []validator.Map{values.Each(values.Line).Keys(values.Word)},
+				Optional:   true, Computed: true, PlanModifiers: crud.MapLeftOut(), ElementType: types.StringType,
 				MarkdownDescription: "DHCP options by number or by dnsmasq's name, such as `{ \"ntp-server\" = \"10.0.0.100\" }`; `option6:` goes before the name of an IPv6 one. A change restarts the network.",
 			},
 		},
 	}
 }
-
-// written refuses an empty text, which would be read back as none.
-func written() []validator.String { return []validator.String{stringvalidator.LengthAtLeast(1)} }
 
 func dnsSchema() schema.Attribute {
 	return schema.SingleNestedAttribute{
@@ -127,14 +127,16 @@ func dnsSchema() schema.Attribute {
 			"enabled":    schema.BoolAttribute{Optional: true, Computed: true, Default: booldefault.StaticBool(true), MarkdownDescription: "Whether there is one. Default: `true`."},
 			"local_only": schema.BoolAttribute{Optional: true, Computed: true, Default: booldefault.StaticBool(false), MarkdownDescription: "Whether questions about `domain` are never forwarded. Default: `false`."},
 			"forwarders": schema.ListNestedAttribute{
-				Optional: true, Computed: true, PlanModifiers: crud.ListLeftOut(), MarkdownDescription: "Where questions are forwarded to. Their order has no meaning. Default: the hypervisor's own name servers.",
+				Validators: []validator.List{values.Objects()},
+				Optional:   true, Computed: true, PlanModifiers: crud.ListLeftOut(), MarkdownDescription: "Where questions are forwarded to. Their order has no meaning. Default: the hypervisor's own name servers.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"domain":  schema.StringAttribute{Optional: true, Validators: written(), MarkdownDescription: "Domain that this is for. Default: everything else."},
-					"address": schema.StringAttribute{Optional: true, Validators: written(), MarkdownDescription: "Address of the name server. Default: where everything else goes, as an exception from a forwarder for the domain above."},
+					"domain":  schema.StringAttribute{Optional: true, Validators: []validator.String{values.HostName}, MarkdownDescription: "Domain that this is for. Default: everything else."},
+					"address": schema.StringAttribute{Optional: true, Validators: []validator.String{values.Address}, MarkdownDescription: "Address of the name server. Default: where everything else goes, as an exception from a forwarder for the domain above."},
 				}},
 			},
 			"hosts": schema.MapAttribute{
-				Optional: true, Computed: true, PlanModifiers: crud.MapLeftOut(), ElementType: types.ListType{ElemType: types.StringType},
+				Validators: []validator.Map{values.Each(values.Each(values.HostName)).Keys(values.Address)},
+				Optional:   true, Computed: true, PlanModifiers: crud.MapLeftOut(), ElementType: types.ListType{ElemType: types.StringType},
 				MarkdownDescription: "Extra records: address to names, such as `{ \"10.0.0.250\" = [\"api\", \"api-int\"] }`. Default: none.",
 			},
 		},

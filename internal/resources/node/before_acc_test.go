@@ -1,8 +1,6 @@
 package node_test
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -46,13 +44,7 @@ func TestAccNodeOfTheVersionBeforePlansEmpty(t *testing.T) {
 
 	s := acctest.NewState(t)
 	s.DestroyAtEnd() // which the stage looks at
-	state, err := os.ReadFile("testdata/before/state.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(s.Dir, "terraform.tfstate"), state, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	s.Restore("testdata/before/state.json")
 	s.Write(acctest.Provider() + beforeMarks)
 	s.Settled()
 	s.Apply(acctest.Provider() + strings.Replace(beforeMarks, `"worker"`, `"master"`, 1))

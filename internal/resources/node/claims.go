@@ -3,6 +3,7 @@ package node
 import (
 	"fmt"
 	"net/netip"
+	"strings"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
@@ -10,11 +11,12 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
 )
 
-// claim lays claim to what only one resource of the plan may have, and reports what another one has.
-func (p *planner) claim(want *machine.Spec) {
+// layClaims lays claim to what only one resource of the plan may have, and reports what another one has.
+func (p *planner) layClaims(want *machine.Spec) {
 	host := want.Hypervisor
-	owner := planregistry.On(host, fmt.Sprintf("node %q", want.Name))
+	owner := planregistry.NameOnHypervisor(host, fmt.Sprintf("node %q", want.Name))
 	paths := map[planregistry.Claim][]any{}
+	var kept []planregistry.Kept
 	var claims []planregistry.Claim
 	refuse := func(path []any, summary, format string, args ...any) {
 		at, detail := crud.AttributePath(path), fmt.Sprintf(format, args...)
@@ -44,23 +46,33 @@ func (p *planner) claim(want *machine.Spec) {
 		if segment == "" {
 			continue
 		}
+		address := func(ip netip.Addr, path ...any) {
+			lay(planregistry.AddressClaim(host, segment, ip), here(path...)...)
+			if i.Bridge == "" && i.MAC != "" {
+				kept = append(kept, planregistry.Kept{Hypervisor: host, Network: segment, Address: ip, MAC: strings.ToLower(i.MAC)})
+			}
+		}
 		if ip, err := netip.ParseAddr(i.IP); err == nil {
-			lay(planregistry.AddressClaim(host, segment, ip), here("ip")...)
+			address(ip, "ip")
 			if i.MAC != "" {
 				lay(planregistry.ReservationClaim(host, segment, i.MAC), here("ip")...)
 			}
 		}
 		if ip, err := netip.ParseAddr(i.IPv6); err == nil {
-			lay(planregistry.AddressClaim(host, segment, ip), here("ipv6")...)
+			address(ip, "ipv6")
 		}
 		if (i.IP != "" || i.IPv6 != "") && i.Hostname != "" { // libvirt takes a name once on a network
 			lay(planregistry.ReservationClaim(host, segment, i.Hostname), here("hostname")...)
 		}
 		for m, text := range i.Addresses {
 			if p, err := netip.ParsePrefix(text); err == nil {
-				lay(planregistry.AddressClaim(host, segment, p.Addr()), here("addresses", m)...)
+				address(p.Addr(), "addresses", m)
 			}
 		}
+	}
+	for _, k := range p.at.Registry.Listed.ReplaceKept(owner, kept...) {
+		at := paths[planregistry.AddressClaim(host, k.Kept.Network, k.Address)]
+		refuse(at, "Address listed by the network", "the dhcp.hosts of network %q keeps %s for %s: write another address", k.Kept.Network, k.Address, k.Listed)
 	}
 	for _, own := range want.VolumeNames() {
 		lay(planregistry.VolumeClaim(host, own.Pool, own.Name), "name")
@@ -70,7 +82,7 @@ func (p *planner) claim(want *machine.Spec) {
 			lay(c, "disks", service.Key(key), "volume")
 		}
 	}
-	for _, conflict := range p.at.Fleet.Claims.Replace(owner, claims...) {
+	for _, conflict := range p.at.Registry.Claims.Replace(owner, claims...) {
 		refuse(paths[conflict.Claim], "Taken by another resource", "%s belongs to %s: write another one", conflict.Claim, conflict.Holder)
 	}
 }

@@ -16,14 +16,8 @@ const (
 	defaultWaitFor         = "none"
 )
 
-// version is one of configuration, plan and state, with its nested attributes decoded.
-type version struct {
-	model
-	parts
-}
-
-// keep fills in what the configuration leaves open: what the node has already, or else the default.
-func keep[T attr.Value](planned *T, config, prior, fallback T) {
+// keepOrDefault fills in what the configuration leaves open: what the node has already, or else the default.
+func keepOrDefault[T attr.Value](planned *T, config, prior, fallback T) {
 	if !config.IsNull() {
 		return
 	}
@@ -36,32 +30,32 @@ func keep[T attr.Value](planned *T, config, prior, fallback T) {
 	}
 }
 
-// otherwise fills in a default, whatever was there before.
-func otherwise[T attr.Value](planned *T, config, fallback T) {
+// fillDefault fills in a default, whatever was there before.
+func fillDefault[T attr.Value](planned *T, config, fallback T) {
 	if config.IsNull() {
 		*planned = fallback
 	}
 }
 
-// complete fills in everything the configuration leaves open. A node that does not exist yet has an empty
+// completeVersion fills in everything the configuration leaves open. A node that does not exist yet has an empty
 // prior version.
-func complete(planned, config, prior *version) {
-	keep(&planned.Type, config.Type, prior.Type, types.StringValue("kvm"))
-	keep(&planned.MemoryMiB, config.MemoryMiB, prior.MemoryMiB, types.Int64Value(1024))
-	keep(&planned.VCPUs, config.VCPUs, prior.VCPUs, types.Int64Value(1))
+func completeVersion(planned, config, prior *version) {
+	keepOrDefault(&planned.Type, config.Type, prior.Type, types.StringValue("kvm"))
+	keepOrDefault(&planned.MemoryMiB, config.MemoryMiB, prior.MemoryMiB, types.Int64Value(1024))
+	keepOrDefault(&planned.VCPUs, config.VCPUs, prior.VCPUs, types.Int64Value(1))
 	keepMaximum(&planned.MaxMemoryMiB, config.MaxMemoryMiB, prior.MaxMemoryMiB, planned.MemoryMiB)
 	keepMaximum(&planned.MaxVCPUs, config.MaxVCPUs, prior.MaxVCPUs, planned.VCPUs)
-	keep(&planned.Machine, config.Machine, prior.Machine, types.StringValue("q35"))
-	keep(&planned.Firmware, config.Firmware, prior.Firmware, types.StringValue("bios"))
-	keep(&planned.Autostart, config.Autostart, prior.Autostart, types.BoolValue(true))
-	keep(&planned.Graphics, config.Graphics, prior.Graphics, types.StringValue("none"))
-	keep(&planned.GuestAgent, config.GuestAgent, prior.GuestAgent, types.BoolValue(true))
-	keep(&planned.RNG, config.RNG, prior.RNG, types.BoolValue(true))
+	keepOrDefault(&planned.Machine, config.Machine, prior.Machine, types.StringValue("q35"))
+	keepOrDefault(&planned.Firmware, config.Firmware, prior.Firmware, types.StringValue("bios"))
+	keepOrDefault(&planned.Autostart, config.Autostart, prior.Autostart, types.BoolValue(true))
+	keepOrDefault(&planned.Graphics, config.Graphics, prior.Graphics, types.StringValue("none"))
+	keepOrDefault(&planned.GuestAgent, config.GuestAgent, prior.GuestAgent, types.BoolValue(true))
+	keepOrDefault(&planned.RNG, config.RNG, prior.RNG, types.BoolValue(true))
 	// A node that stopped is to be started, and leaving the others out takes back what was said before.
-	otherwise(&planned.Running, config.Running, types.BoolValue(true))
-	otherwise(&planned.AllowRestart, config.AllowRestart, types.BoolValue(false))
-	otherwise(&planned.ShutdownTimeout, config.ShutdownTimeout, types.StringValue(defaultShutdownTimeout))
-	otherwise(&planned.WaitFor, config.WaitFor, types.StringValue(defaultWaitFor))
+	fillDefault(&planned.Running, config.Running, types.BoolValue(true))
+	fillDefault(&planned.AllowRestart, config.AllowRestart, types.BoolValue(false))
+	fillDefault(&planned.ShutdownTimeout, config.ShutdownTimeout, types.StringValue(defaultShutdownTimeout))
+	fillDefault(&planned.WaitFor, config.WaitFor, types.StringValue(defaultWaitFor))
 	completeCPU(planned, config, prior)
 	completeDisks(planned, config, prior)
 	completeBoot(planned, config, prior)
@@ -70,7 +64,7 @@ func complete(planned, config, prior *version) {
 	completeCloudInit(planned, config, prior)
 }
 
-// keepMaximum is at least what there is now.
+// keepMaximum fills in a maximum that the configuration leaves open: the prior one, and at least the current value.
 func keepMaximum(planned *types.Int64, config, prior, current types.Int64) {
 	switch {
 	case !config.IsNull():
@@ -84,26 +78,26 @@ func keepMaximum(planned *types.Int64, config, prior, current types.Int64) {
 }
 
 func completeCPU(planned, config, prior *version) {
-	if config.model.CPU.IsUnknown() || planned.Type.IsUnknown() {
+	if config.unknown["cpu"] || planned.Type.IsUnknown() {
 		return
 	}
-	if config.parts.CPU == nil {
-		if prior.parts.CPU != nil && prior.Type.Equal(planned.Type) {
-			planned.parts.CPU = prior.parts.CPU
+	if config.CPU == nil {
+		if prior.CPU != nil && prior.Type.Equal(planned.Type) {
+			planned.CPU = prior.CPU
 			return
 		}
-		planned.parts.CPU = defaultCPU(planned.Type.ValueString())
+		planned.CPU = defaultCPU(planned.Type.ValueString())
 		return
 	}
-	c := planned.parts.CPU
+	c := planned.CPU
 	if c == nil {
 		c = &cpuModel{}
-		planned.parts.CPU = c
+		planned.CPU = c
 	}
-	given := config.parts.CPU
+	given := config.CPU
 	c.Nested = given.Nested
 	usual := defaultCPU(planned.Type.ValueString())
-	if was := prior.parts.CPU; was != nil && prior.Type.Equal(planned.Type) {
+	if was := prior.CPU; was != nil && prior.Type.Equal(planned.Type) {
 		usual = was
 	}
 	switch {
@@ -116,8 +110,8 @@ func completeCPU(planned, config, prior *version) {
 	}
 }
 
-// defaultCPU is the hypervisor's own processor, or for emulation the oldest one that today's distributions
-// run on (x86-64-v2): emulating more, such as AVX, makes guests boot at half the speed.
+// defaultCPU returns the hypervisor's own processor, or for emulation the oldest one that today's distributions run on
+// (x86-64-v2): emulating more, such as AVX, makes guests boot at half the speed.
 func defaultCPU(virtualisation string) *cpuModel {
 	if virtualisation == "kvm" {
 		return &cpuModel{Mode: types.StringValue("host-passthrough")}
@@ -132,7 +126,7 @@ func completeDisks(planned, config, prior *version) {
 		if prior.Root != nil {
 			was = *prior.Root
 		}
-		keep(&r.Bus, given.Bus, was.Bus, virtio)
+		keepOrDefault(&r.Bus, given.Bus, was.Bus, virtio)
 		switch {
 		case !given.SizeGiB.IsNull():
 		case was.SizeGiB.ValueInt64() != 0:
@@ -142,77 +136,82 @@ func completeDisks(planned, config, prior *version) {
 		default:
 			r.SizeGiB = types.Int64Unknown()
 		}
-		keep(&r.Pool, given.Pool, was.Pool, types.StringUnknown())
+		keepOrDefault(&r.Pool, given.Pool, was.Pool, types.StringUnknown())
 	}
-	for key, d := range planned.parts.Disks {
-		given, was := config.parts.Disks[key], prior.parts.Disks[key]
-		keep(&d.Bus, given.Bus, was.Bus, virtio)
-		if !given.Volume.IsNull() { // a volume that is known later is attached too
+	for key, d := range planned.Disks {
+		given, was := config.Disks[key], prior.Disks[key]
+		keepOrDefault(&d.Bus, given.Bus, was.Bus, virtio)
+		switch {
+		case given.Volume.IsUnknown(): // it may be none, and then the disk is the node's own
+			fillDefault(&d.SizeGiB, given.SizeGiB, types.Int64Unknown())
+			fillDefault(&d.Pool, given.Pool, types.StringUnknown())
+		case !given.Volume.IsNull():
 			// An attached volume has its own size and pool.
 			d.SizeGiB, d.Pool = given.SizeGiB, given.Pool
-		} else {
+		default:
 			rootPool := types.StringValue("default")
 			if planned.Root != nil {
 				rootPool = planned.Root.Pool
 			}
-			keep(&d.Pool, given.Pool, was.Pool, rootPool)
-			keep(&d.SizeGiB, given.SizeGiB, was.SizeGiB, types.Int64Null())
+			keepOrDefault(&d.Pool, given.Pool, was.Pool, rootPool)
+			keepOrDefault(&d.SizeGiB, given.SizeGiB, was.SizeGiB, types.Int64Null())
 		}
-		planned.parts.Disks[key] = d
+		planned.Disks[key] = d
 	}
 }
 
 func completeBoot(planned, config, prior *version) {
-	if config.model.Boot.IsNull() {
-		switch was := prior.parts.Boot; {
-		case config.RootDisk.IsUnknown():
-		case was != nil && was.usual(!config.RootDisk.IsNull()):
-			planned.parts.Boot = was
+	if config.Boot == nil && !config.unknown["boot"] {
+		switch was := prior.Boot; {
+		case config.unknown["root_disk"]:
+		case was != nil && was.bootsByDefault(config.Root != nil):
+			planned.Boot = was
 		default:
-			planned.parts.Boot = &bootModel{Order: textList(machine.DefaultOrder(!config.RootDisk.IsNull()))}
+			planned.Boot = &bootModel{Order: convert.ListOrNull(machine.DefaultOrder(config.Root != nil))}
 		}
 		return
 	}
-	b, given := planned.parts.Boot, config.parts.Boot
+	b, given := planned.Boot, config.Boot
 	if b == nil || given == nil || !given.Order.IsNull() {
 		return
 	}
-	if prior.parts.Boot != nil && convert.Known(prior.parts.Boot.Order) {
-		b.Order = prior.parts.Boot.Order
+	if prior.Boot != nil && convert.Known(prior.Boot.Order) {
+		b.Order = prior.Boot.Order
 		return
 	}
-	b.Order = textList(machine.DefaultOrder(!config.RootDisk.IsNull()))
+	b.Order = convert.ListOrNull(machine.DefaultOrder(config.Root != nil))
 }
 
-// usual says that a node boots as one does whose configuration says nothing about it.
-func (b *bootModel) usual(root bool) bool {
+// bootsByDefault says that a node boots as one does whose configuration says nothing about it.
+func (b *bootModel) bootsByDefault(root bool) bool {
 	direct := b.Kernel.ValueString() != "" || b.Initrd.ValueString() != "" || b.Cmdline.ValueString() != ""
-	return !direct && (b.Order.IsNull() || slices.Equal(texts(b.Order), machine.DefaultOrder(root)))
+	return !direct && (b.Order.IsNull() || slices.Equal(convert.Texts(b.Order), machine.DefaultOrder(root)))
 }
 
-// completeCloudInit keeps a prior version that says nothing where the node has its disk without it, too.
+// completeCloudInit keeps a prior cloud_init that says nothing where the node has its cloud-init disk without it too.
 func completeCloudInit(planned, config, prior *version) {
-	if !config.model.CloudInit.IsNull() {
+	if config.CloudInit != nil || config.unknown["cloud_init"] {
 		return
 	}
-	planned.parts.CloudInit, planned.model.CloudInit = nil, types.ObjectNull(attributeTypes()["cloud_init"].(types.ObjectType).AttrTypes)
-	if was := prior.parts.CloudInit; was != nil && *was == (cloudInitModel{}) && planned.spec().Seeded() {
-		planned.parts.CloudInit = was
+	planned.CloudInit = nil
+	delete(planned.unknown, "cloud_init")
+	if was := prior.CloudInit; was != nil && *was == (cloudInitModel{}) && planned.spec().HasSeed() {
+		planned.CloudInit = was
 	}
 }
 
 func completeConsole(planned, config, prior *version) {
-	if config.model.Console.IsUnknown() {
+	if config.unknown["console"] {
 		return
 	}
-	if config.parts.Console == nil {
-		planned.parts.Console = prior.parts.Console
-		if prior.parts.Console == nil {
-			planned.parts.Console = &consoleModel{Type: types.StringValue("pty")}
+	if config.Console == nil {
+		planned.Console = prior.Console
+		if prior.Console == nil {
+			planned.Console = &consoleModel{Type: types.StringValue("pty")}
 		}
 		return
 	}
-	if planned.parts.Console != nil && config.parts.Console.Type.IsNull() {
-		planned.parts.Console.Type = types.StringValue("pty")
+	if planned.Console != nil && config.Console.Type.IsNull() {
+		planned.Console.Type = types.StringValue("pty")
 	}
 }

@@ -14,35 +14,35 @@ import (
 // its MAC address or else its name says so, or else where it has the same position.
 func completeInterfaces(planned, config, prior *version) {
 	taken := map[string]bool{}
-	for _, i := range config.parts.Interfaces {
+	for _, i := range config.Interfaces {
 		if convert.Known(i.MAC) {
 			taken[machine.CanonicalMAC(i.MAC.ValueString())] = true
 		}
 	}
-	was := matchInterfaces(config.parts.Interfaces, prior.parts.Interfaces)
-	for n := range planned.parts.Interfaces {
-		i := &planned.parts.Interfaces[n]
-		if n >= len(config.parts.Interfaces) {
+	was := matchInterfaces(config.Interfaces, prior.Interfaces)
+	for n := range planned.Interfaces {
+		i := &planned.Interfaces[n]
+		if n >= len(config.Interfaces) {
 			break
 		}
-		given := config.parts.Interfaces[n]
-		keep(&i.Name, given.Name, was[n].Name, types.StringValue(machine.InterfaceName(n)))
-		otherwise(&i.Hostname, given.Hostname, hostnameOf(planned, n))
-		keep(&i.Model, given.Model, was[n].Model, types.StringValue("virtio"))
-		keep(&i.PortSecurity, given.PortSecurity, was[n].PortSecurity, types.BoolValue(false))
+		given := config.Interfaces[n]
+		keepOrDefault(&i.Name, given.Name, was[n].Name, types.StringValue(machine.InterfaceName(n)))
+		fillDefault(&i.Hostname, given.Hostname, chooseHostname(planned, n))
+		keepOrDefault(&i.Model, given.Model, was[n].Model, types.StringValue("virtio"))
+		keepOrDefault(&i.PortSecurity, given.PortSecurity, was[n].PortSecurity, types.BoolValue(false))
 		i.MAC = planMAC(planned.Name, n, given.MAC, was[n].MAC, taken)
-		if n < len(prior.parts.Interfaces) && prior.parts.Interfaces[n].MAC.Equal(was[n].MAC) {
+		if n < len(prior.Interfaces) && prior.Interfaces[n].MAC.Equal(was[n].MAC) {
 			keepSpelling(i, &was[n])
 		}
 	}
 }
 
-// hostnameOf is the name in an interface's reservation where nobody chose one: the node's, and on a network that
+// chooseHostname returns the name in an interface's reservation where nobody chose one: the node's, and on a network that
 // has it for another interface already, because it takes a name once, with the interface's own name after it.
-func hostnameOf(v *version, n int) types.String {
-	i := v.parts.Interfaces[n]
+func chooseHostname(v *version, n int) types.String {
+	i := v.Interfaces[n]
 	reserved := func(i interfaceModel) bool { return !i.IP.IsNull() || !i.IPv6.IsNull() }
-	first := !slices.ContainsFunc(v.parts.Interfaces[:n], func(other interfaceModel) bool {
+	first := !slices.ContainsFunc(v.Interfaces[:n], func(other interfaceModel) bool {
 		return reserved(other) && !i.Network.IsNull() && other.Network.Equal(i.Network)
 	})
 	switch {

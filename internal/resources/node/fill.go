@@ -16,34 +16,30 @@ import (
 // fill writes what was read back into the model, which keeps its own spelling where the meaning is the same. A model without a
 // type was just imported, and has nothing to keep.
 func (m *model) fill(ctx context.Context, got *machine.Spec) diag.Diagnostics {
-	p, diags := m.split(ctx)
-	v := &version{*m, p}
+	v, diags := m.decodeNested(ctx)
 	v.fill(ctx, got)
-	diags.Append(v.join(ctx, v.parts)...)
-	*m = v.model
-	return diags
+	filled, d := v.encodeNested(ctx)
+	*m = *filled
+	return append(diags, d...)
 }
 
 func (v *version) fill(ctx context.Context, got *machine.Spec) {
 	imported := v.Type.IsNull()
+	clear(v.unknown)
 	v.ID, v.Name, v.Type = types.StringValue(got.UUID), types.StringValue(got.Name), types.StringValue(got.Type)
 	v.MemoryMiB, v.MaxMemoryMiB = types.Int64Value(got.MemoryMiB), types.Int64Value(got.MaxMemoryMiB)
 	v.VCPUs, v.MaxVCPUs = types.Int64Value(got.VCPUs), types.Int64Value(got.MaxVCPUs)
 	v.Role = keepEmpty(v.Role, got.Role)
 	v.fillLabels(got.Labels)
-	v.parts.CPU = &cpuModel{Mode: convert.Text(got.CPU.Mode), Model: convert.Text(got.CPU.Model), Nested: types.BoolPointerValue(got.CPU.Nested)}
+	v.CPU = &cpuModel{Mode: convert.Text(got.CPU.Mode), Model: convert.Text(got.CPU.Model), Nested: types.BoolPointerValue(got.CPU.Nested)}
 	v.Machine, v.Firmware, v.Graphics = types.StringValue(got.Chipset), types.StringValue(got.Firmware), types.StringValue(got.Graphics)
 	v.GuestAgent, v.RNG = types.BoolValue(got.GuestAgent), types.BoolValue(got.RNG)
 	v.Autostart, v.Running, v.State = types.BoolValue(got.Autostart), types.BoolValue(got.Running), types.StringValue(got.State)
-	v.parts.Console = &consoleModel{Type: types.StringValue(got.Console.Type), LogFile: convert.Text(got.Console.LogFile)}
+	v.Console = &consoleModel{Type: types.StringValue(got.Console.Type), LogFile: convert.Text(got.Console.LogFile)}
 	v.fillBoot(got.Boot)
 	v.fillDisks(got)
 	v.fillInterfaces(got.Interfaces)
-	addresses := map[string]attr.Value{}
-	for name, address := range got.Addresses {
-		addresses[name] = types.StringValue(address)
-	}
-	v.Addresses = types.MapValueMust(types.StringType, addresses)
+	v.Addresses = convert.Map(got.Addresses)
 	if imported {
 		v.fillImported(ctx, got)
 	}
@@ -64,21 +60,17 @@ func (v *version) fillLabels(got map[string]string) {
 		}
 		return
 	}
-	labels := map[string]attr.Value{}
-	for name, value := range got {
-		labels[name] = types.StringValue(value)
-	}
-	v.Labels = types.MapValueMust(types.StringType, labels)
+	v.Labels = convert.Map(got)
 }
 
 func (v *version) fillBoot(got machine.Boot) {
-	b := v.parts.Boot
+	b := v.Boot
 	if b == nil {
 		b = &bootModel{Order: types.ListNull(types.StringType)}
-		v.parts.Boot = b
+		v.Boot = b
 	}
 	if len(got.Order) > 0 {
-		b.Order = textList(got.Order)
+		b.Order = convert.ListOrNull(got.Order)
 	}
 	b.Kernel, b.Initrd, b.Cmdline = keepEmpty(b.Kernel, got.Kernel), keepEmpty(b.Initrd, got.Initrd), keepEmpty(b.Cmdline, got.Cmdline)
 }
@@ -94,43 +86,42 @@ func (v *version) fillDisks(got *machine.Spec) {
 	if r := got.Root; r != nil {
 		v.Root = &rootModel{Image: convert.Text(r.Image), SizeGiB: size(r.SizeGiB), Pool: convert.Text(r.Pool), Bus: types.StringValue(r.Bus)}
 	} else {
-		v.Root, v.RootDisk = nil, types.ObjectNull(attributeTypes()["root_disk"].(types.ObjectType).AttrTypes)
+		v.Root = nil
 	}
 	if len(got.Disks) == 0 {
-		v.parts.Disks = nil
-		if !convert.Known(v.model.Disks) || len(v.model.Disks.Elements()) > 0 {
-			v.model.Disks = types.MapNull(attributeTypes()["disks"].(types.MapType).ElemType)
+		if len(v.Disks) > 0 {
+			v.Disks = nil
 		}
 		return
 	}
-	v.parts.Disks = map[string]diskModel{}
+	v.Disks = map[string]diskModel{}
 	for key, d := range got.Disks {
-		v.parts.Disks[key] = diskModel{SizeGiB: size(d.SizeGiB), Pool: convert.Text(d.Pool), Bus: types.StringValue(d.Bus), Volume: convert.Text(d.Volume)}
+		v.Disks[key] = diskModel{SizeGiB: size(d.SizeGiB), Pool: convert.Text(d.Pool), Bus: types.StringValue(d.Bus), Volume: convert.Text(d.Volume)}
 	}
 }
 
 func (v *version) fillInterfaces(got []machine.InterfaceSpec) {
-	was := v.parts.Interfaces
-	v.parts.Interfaces = nil
+	was := v.Interfaces
+	if len(was) > 0 || len(got) > 0 {
+		v.Interfaces = nil
+	}
 	for n := range got {
-		i := interfaceOf(&got[n])
+		i := newInterfaceModel(&got[n])
 		at := slices.IndexFunc(was, func(w interfaceModel) bool { return machine.CanonicalMAC(w.MAC.ValueString()) == got[n].MAC })
 		if at >= 0 {
 			keepSpelling(&i, &was[at])
 			keepEmptyLists(&i, &was[at])
 		}
-		v.parts.Interfaces = append(v.parts.Interfaces, i)
-	}
-	if len(got) == 0 && (!convert.Known(v.NetworkInterfaces) || len(v.NetworkInterfaces.Elements()) > 0) {
-		v.NetworkInterfaces = types.ListNull(attributeTypes()["network_interfaces"].(types.ListType).ElemType)
+		v.Interfaces = append(v.Interfaces, i)
 	}
 }
 
-func interfaceOf(s *machine.InterfaceSpec) interfaceModel {
+func newInterfaceModel(s *machine.InterfaceSpec) interfaceModel {
 	i := interfaceModel{
 		Network: convert.Text(s.Network), Bridge: convert.Text(s.Bridge), Name: convert.Text(s.Name), MAC: types.StringValue(s.MAC), IP: convert.Text(s.IP), IPv6: convert.Text(s.IPv6),
-		Hostname: types.StringValue(s.Hostname), Addresses: textList(s.Addresses), Gateway: convert.Text(s.Gateway), Routes: types.ListNull(routeType()),
-		Nameservers: textList(s.Nameservers), Model: types.StringValue(s.Model), PortSecurity: types.BoolValue(s.PortSecurity), AllowedAddresses: textList(s.AllowedAddresses),
+		Hostname: types.StringValue(s.Hostname), Addresses: convert.ListOrNull(s.Addresses), Gateway: convert.Text(s.Gateway), Routes: types.ListNull(routeType()),
+		Nameservers: convert.ListOrNull(s.Nameservers), Model: types.StringValue(s.Model), PortSecurity: types.BoolValue(s.PortSecurity), AllowedAddresses: convert.ListOrNull(s.AllowedAddresses),
+		SecurityRules: listSecurityRules(s.SecurityRules),
 	}
 	if s.MTU != 0 {
 		i.MTU = types.Int64Value(s.MTU)
@@ -150,7 +141,7 @@ func interfaceOf(s *machine.InterfaceSpec) interfaceModel {
 // keepEmptyLists keeps lists that were written empty: nothing on the hypervisor tells them from none.
 func keepEmptyLists(i, was *interfaceModel) {
 	for _, pair := range []struct{ got, was *types.List }{
-		{&i.Addresses, &was.Addresses}, {&i.Nameservers, &was.Nameservers}, {&i.AllowedAddresses, &was.AllowedAddresses}, {&i.Routes, &was.Routes},
+		{&i.Addresses, &was.Addresses}, {&i.Nameservers, &was.Nameservers}, {&i.AllowedAddresses, &was.AllowedAddresses}, {&i.Routes, &was.Routes}, {&i.SecurityRules, &was.SecurityRules},
 	} {
 		if pair.got.IsNull() && convert.Known(*pair.was) && len(pair.was.Elements()) == 0 {
 			*pair.got = *pair.was
@@ -158,8 +149,8 @@ func keepEmptyLists(i, was *interfaceModel) {
 	}
 }
 
-// fillImported writes what nothing but an import reads: how Terraform treats the node, and its first-boot configuration. A machine
-// that this provider did not make, or an older version of it, has the defaults.
+// fillImported writes what an import alone reads: the settings of how Terraform treats the node, and its first-boot configuration.
+// A machine that this provider did not make, or that an older version of it made, gets the defaults of the settings.
 func (v *version) fillImported(ctx context.Context, got *machine.Spec) {
 	or := func(text, usual string) types.String {
 		if text == "" {
@@ -176,35 +167,35 @@ func (v *version) fillImported(ctx context.Context, got *machine.Spec) {
 	}
 	v.Ignition, v.Butane = convert.Text(got.Ignition), convert.Text(got.Butane)
 	if c := got.CloudInit; c != nil {
-		v.parts.CloudInit = &cloudInitModel{
+		v.CloudInit = &cloudInitModel{
 			UserData: convert.Text(c.UserData), MetaData: convert.Text(c.MetaData), VendorData: convert.Text(c.VendorData), NetworkConfig: convert.Text(c.NetworkConfig),
 		}
 	}
 	v.emptyCollections()
 }
 
-// emptyCollections makes empty what is null: it stands for both where it is imported (crud.LeftOut).
+// emptyCollections replaces null collections by empty ones, as an import does: see crud.LeftOut.
 func (v *version) emptyCollections() {
 	list := func(into *types.List, element attr.Type) {
 		if into.IsNull() {
 			*into = types.ListValueMust(element, nil)
 		}
 	}
-	kind := attributeTypes()
 	if v.Labels.IsNull() {
-		v.Labels = types.MapValueMust(types.StringType, nil)
+		v.Labels = convert.Map(nil)
 	}
-	if v.model.Disks.IsNull() && v.parts.Disks == nil {
-		v.model.Disks = types.MapValueMust(kind["disks"].(types.MapType).ElemType, nil)
+	if v.Disks == nil {
+		v.Disks = map[string]diskModel{}
 	}
-	if v.parts.Interfaces == nil {
-		list(&v.NetworkInterfaces, kind["network_interfaces"].(types.ListType).ElemType)
+	if v.Interfaces == nil {
+		v.Interfaces = []interfaceModel{}
 	}
-	for n := range v.parts.Interfaces {
-		i := &v.parts.Interfaces[n]
+	for n := range v.Interfaces {
+		i := &v.Interfaces[n]
 		for _, l := range []*types.List{&i.Addresses, &i.Nameservers, &i.AllowedAddresses} {
 			list(l, types.StringType)
 		}
 		list(&i.Routes, routeType())
+		list(&i.SecurityRules, ruleType())
 	}
 }

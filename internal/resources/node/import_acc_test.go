@@ -34,8 +34,10 @@ func TestAccNodeImportedWithHowTerraformTreatsIt(t *testing.T) {
 	acctest.BothCLIs(t)
 	pool, network, image := stage(t, "nodetreat")
 	const empty = "labels = {}\n  disks = {}\n"
-	attributes := "  boot = { order = [\"hd\"] }\n  cloud_init = { meta_data = \"team:   blue # ours\\n\" }\n  " + empty +
-		"  network_interfaces = [{ network = \"NET\", addresses = [\"10.77.0.9/24\"], routes = [], nameservers = [], allowed_addresses = [] }]\n"
+	// What an import finds by a short name, and what only the mark tells.
+	chipset := regexp.MustCompile(`pc-q35-[0-9.]+`).FindString(virsh(t, "domcapabilities", "--machine", "q35"))
+	attributes := fmt.Sprintf("  machine = %q\n", chipset) + "  boot = { order = [\"hd\"] }\n  cloud_init = { meta_data = \"team:   blue # ours\\n\" }\n  " + empty +
+		"  network_interfaces = [{ network = \"NET\", addresses = [\"10.77.0.9/24\"], hostname = \"other\", routes = [], nameservers = [], allowed_addresses = [] }]\n"
 	made := config(image, network, attributes)
 	settings := "shutdown_timeout = \"20s\"\n  wait_for = \"lease\"\n  allow_restart = true\n  timeouts = { create = \"20m\", delete = \"5m\" }\n"
 	changed := strings.Replace(made, "shutdown_timeout = \"0s\"\n", settings, 1)

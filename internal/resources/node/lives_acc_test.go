@@ -3,6 +3,7 @@ package node_test
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -44,6 +45,92 @@ func TestAccNodeTakesOverAnAddress(t *testing.T) {
 	if got := s.Run("output", "addresses"); !strings.Contains(got, `"b" = "10.77.0.1"`) {
 		t.Errorf("the addresses are\n%s", got)
 	}
+	s.Settled()
+}
+
+// TestAccNodeTakesOverAnAddressOverSSH is the same where the hypervisor is another machine: the files of svc-1 in the network of the
+// hypervisor, with the socket of its libvirtd.
+func TestAccNodeTakesOverAnAddressOverSSH(t *testing.T) {
+	_, network, image := stage(t, "nodessh")
+	root := os.Getenv("SANDBOX_STATE") + "/nodes/svc-1/root"
+	sshd := exec.Command("unshare", "--mount", "--kill-child", "--fork", "sh", "-ec", `
+mount --rbind /dev "$1/dev"; mount --bind /proc "$1/proc"; mount -t tmpfs tmpfs "$1/run"; mkdir -p "$1/run/sshd"
+touch "$1/run/libvirt-sock"; mount --bind /run/libvirt/libvirt-sock "$1/run/libvirt-sock"
+exec chroot "$1" /usr/sbin/sshd -D -e -o Port=2222 -o ListenAddress=127.0.0.1 -o PidFile=none`, "sh", root)
+	var said strings.Builder
+	sshd.Stdout, sshd.Stderr = &said, &said
+	if err := sshd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = sshd.Process.Kill()
+		_ = sshd.Wait()
+		if t.Failed() {
+			t.Logf("sshd: %s", said.String())
+		}
+	})
+	known := t.TempDir() + "/known_hosts"
+	acctest.Eventually(t, "sshd does not answer", func() bool {
+		return exec.Command("sh", "-c", "ssh-keyscan -p 2222 127.0.0.1 >"+known+" 2>/dev/null && test -s "+known).Run() == nil
+	})
+	s := acctest.NewState(t)
+	s.DestroyAtEnd()
+	over := func(addresses map[string]string) string {
+		uri := "provider \"virtcluster\" {\n  uri = \"qemu+ssh://root@127.0.0.1:2222/system?socket=/run/libvirt-sock\"\n"
+		more := "  wait_for = \"lease\"\n  shutdown_timeout = \"5s\"\n"
+		text := strings.Replace(cluster(image, network, more, addresses), "provider \"virtcluster\" {\n", uri, 1)
+		return strings.Replace(text, "ssh = {", fmt.Sprintf("ssh = {\n known_hosts_file = %q,", known), 1)
+	}
+	s.Apply(over(map[string]string{"a": "10.77.0.1"}))
+	s.Apply(over(map[string]string{"b": "10.77.0.1"}))
+	if leases := virsh(t, "net-dhcp-leases", network); strings.Count(leases, "10.77.0.") != 1 || !strings.Contains(leases, "10.77.0.1/24") {
+		t.Errorf("the leases are\n%s", leases)
+	}
+	s.Settled()
+}
+
+// TestAccNodeWhoseAddressChangesUnderItsGuest gives another address to a node that runs: its guest, which does not heed that its link
+// went down and came back, learns of it when it asks DHCP again, which the plan says, and addresses has what the guest has.
+func TestAccNodeWhoseAddressChangesUnderItsGuest(t *testing.T) {
+	_, network, image := stage(t, "nodelater")
+	s := acctest.NewState(t)
+	s.DestroyAtEnd()
+	more := "  wait_for = \"lease\"\n  shutdown_timeout = \"5s\"\n"
+	s.Apply(cluster(image, network, more, map[string]string{"a": "10.77.0.1"}))
+	s.Write(cluster(image, network, more, map[string]string{"a": "10.77.0.2"}))
+	plan := strings.Join(strings.Fields(strings.ReplaceAll(s.Run("plan"), "│", " ")), " ")
+	if !strings.Contains(plan, "The guest is to change its address while it runs") || !strings.Contains(plan, "goes on with 10.77.0.1 until half of its lease is over") {
+		t.Errorf("the plan does not warn:\n%s", plan)
+	}
+	has := func(ip string) func() bool {
+		return func() bool {
+			s.Run("apply", "-auto-approve", "-refresh-only")
+			return strings.Contains(s.Run("output", "addresses"), fmt.Sprintf(`"a" = %q`, ip))
+		}
+	}
+	answers := func(ip string) bool { return exec.Command("ping", "-c1", "-W1", ip).Run() == nil }
+	link := func() string {
+		said, err := acctest.InGuest(t.Context(), "acc-a", "/bin/busybox cat /sys/class/net/eth0/carrier /sys/class/net/eth0/carrier_changes")
+		if err != nil {
+			t.Error(err)
+		}
+		return strings.Join(strings.Fields(said), " ")
+	}
+	before := link()
+	s.Run("apply", "-auto-approve")
+	if !answers("10.77.0.1") || answers("10.77.0.2") {
+		t.Errorf("the guest has another address than before")
+	}
+	if after := link(); after == before || !strings.HasPrefix(after, "1 ") {
+		t.Errorf("its link was %s, and is %s", before, after)
+	}
+	if got := s.Run("output", "addresses"); !strings.Contains(got, `"a" = "10.77.0.1"`) {
+		t.Errorf("addresses has not what the guest has: %s", got)
+	}
+	s.Settled()
+	virsh(t, "reset", "acc-a")
+	acctest.Eventually(t, "the guest does not get its new address", func() bool { return answers("10.77.0.2") })
+	acctest.Eventually(t, "addresses does not follow the guest", has("10.77.0.2"))
 	s.Settled()
 }
 

@@ -11,43 +11,67 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
 )
 
-// model is the resource as configuration, plan and state hold it.
+// model is the resource as the framework reads and writes it in configuration, plan and state. Below this file a version takes its
+// place.
 type model struct {
-	ID                types.String   `tfsdk:"id"`
-	Name              types.String   `tfsdk:"name"`
-	Hypervisor        types.String   `tfsdk:"hypervisor"`
-	Role              types.String   `tfsdk:"role"`
-	Labels            types.Map      `tfsdk:"labels"`
-	Type              types.String   `tfsdk:"type"`
-	MemoryMiB         types.Int64    `tfsdk:"memory_mib"`
-	MaxMemoryMiB      types.Int64    `tfsdk:"max_memory_mib"`
-	VCPUs             types.Int64    `tfsdk:"vcpus"`
-	MaxVCPUs          types.Int64    `tfsdk:"max_vcpus"`
-	CPU               types.Object   `tfsdk:"cpu"`
-	Machine           types.String   `tfsdk:"machine"`
-	Firmware          types.String   `tfsdk:"firmware"`
-	RootDisk          types.Object   `tfsdk:"root_disk"`
-	Disks             types.Map      `tfsdk:"disks"`
-	Boot              types.Object   `tfsdk:"boot"`
-	NetworkInterfaces types.List     `tfsdk:"network_interfaces"`
-	CloudInit         types.Object   `tfsdk:"cloud_init"`
-	Ignition          types.String   `tfsdk:"ignition"`
-	Butane            types.String   `tfsdk:"butane"`
-	Autostart         types.Bool     `tfsdk:"autostart"`
-	Running           types.Bool     `tfsdk:"running"`
-	AllowRestart      types.Bool     `tfsdk:"allow_restart"`
-	ShutdownTimeout   types.String   `tfsdk:"shutdown_timeout"`
-	WaitFor           types.String   `tfsdk:"wait_for"`
-	Console           types.Object   `tfsdk:"console"`
-	Graphics          types.String   `tfsdk:"graphics"`
-	GuestAgent        types.Bool     `tfsdk:"guest_agent"`
-	RNG               types.Bool     `tfsdk:"rng"`
-	Addresses         types.Map      `tfsdk:"addresses"`
-	State             types.String   `tfsdk:"state"`
-	Timeouts          timeouts.Value `tfsdk:"timeouts"`
+	plain
+	CPU               types.Object `tfsdk:"cpu"`
+	RootDisk          types.Object `tfsdk:"root_disk"`
+	Disks             types.Map    `tfsdk:"disks"`
+	Boot              types.Object `tfsdk:"boot"`
+	NetworkInterfaces types.List   `tfsdk:"network_interfaces"`
+	CloudInit         types.Object `tfsdk:"cloud_init"`
+	Console           types.Object `tfsdk:"console"`
+}
+
+// version is one of configuration, plan and state, with its nested attributes decoded.
+type version struct {
+	plain
+	nested
+}
+
+// plain are the attributes that hold no others.
+type plain struct {
+	ID              types.String   `tfsdk:"id"`
+	Name            types.String   `tfsdk:"name"`
+	Hypervisor      types.String   `tfsdk:"hypervisor"`
+	Role            types.String   `tfsdk:"role"`
+	Labels          types.Map      `tfsdk:"labels"`
+	Type            types.String   `tfsdk:"type"`
+	MemoryMiB       types.Int64    `tfsdk:"memory_mib"`
+	MaxMemoryMiB    types.Int64    `tfsdk:"max_memory_mib"`
+	VCPUs           types.Int64    `tfsdk:"vcpus"`
+	MaxVCPUs        types.Int64    `tfsdk:"max_vcpus"`
+	Machine         types.String   `tfsdk:"machine"`
+	Firmware        types.String   `tfsdk:"firmware"`
+	Ignition        types.String   `tfsdk:"ignition"`
+	Butane          types.String   `tfsdk:"butane"`
+	Autostart       types.Bool     `tfsdk:"autostart"`
+	Running         types.Bool     `tfsdk:"running"`
+	AllowRestart    types.Bool     `tfsdk:"allow_restart"`
+	ShutdownTimeout types.String   `tfsdk:"shutdown_timeout"`
+	WaitFor         types.String   `tfsdk:"wait_for"`
+	Graphics        types.String   `tfsdk:"graphics"`
+	GuestAgent      types.Bool     `tfsdk:"guest_agent"`
+	RNG             types.Bool     `tfsdk:"rng"`
+	Addresses       types.Map      `tfsdk:"addresses"`
+	State           types.String   `tfsdk:"state"`
+	Timeouts        timeouts.Value `tfsdk:"timeouts"`
+}
+
+// nested are the attributes that hold others. One that is null or unknown as a whole is nil.
+type nested struct {
+	CPU        *cpuModel
+	Root       *rootModel
+	Disks      map[string]diskModel
+	Boot       *bootModel
+	Interfaces []interfaceModel
+	CloudInit  *cloudInitModel
+	Console    *consoleModel
+	// unknown has the names of those that are nil because they are unknown.
+	unknown map[string]bool
 }
 
 type cpuModel struct {
@@ -93,6 +117,7 @@ type interfaceModel struct {
 	Model            types.String `tfsdk:"model"`
 	PortSecurity     types.Bool   `tfsdk:"port_security"`
 	AllowedAddresses types.List   `tfsdk:"allowed_addresses"`
+	SecurityRules    types.List   `tfsdk:"security_rules"`
 }
 
 type cloudInitModel struct {
@@ -107,56 +132,71 @@ type consoleModel struct {
 	LogFile types.String `tfsdk:"log_file"`
 }
 
-// parts are the model's nested attributes, decoded. One that is null or unknown as a whole is nil.
-type parts struct {
-	CPU        *cpuModel
-	Root       *rootModel
-	Disks      map[string]diskModel
-	Boot       *bootModel
-	Interfaces []interfaceModel
-	CloudInit  *cloudInitModel
-	Console    *consoleModel
+// decodeNested decodes the nested attributes.
+func (m *model) decodeNested(ctx context.Context) (*version, diag.Diagnostics) {
+	v, diags := &version{plain: m.plain}, diag.Diagnostics{}
+	v.unknown = map[string]bool{}
+	decode := func(name string, from attr.Value, as func() diag.Diagnostics) {
+		if v.unknown[name] = from.IsUnknown(); convert.Known(from) {
+			diags.Append(as()...)
+		}
+	}
+	object := func(name string, from types.Object, into any) {
+		decode(name, from, func() diag.Diagnostics { return from.As(ctx, into, basetypes.ObjectAsOptions{}) })
+	}
+	object("cpu", m.CPU, &v.CPU)
+	object("root_disk", m.RootDisk, &v.Root)
+	object("boot", m.Boot, &v.Boot)
+	object("cloud_init", m.CloudInit, &v.CloudInit)
+	object("console", m.Console, &v.Console)
+	// An element that is unknown is one of unknown attributes.
+	decode("disks", m.Disks, func() diag.Diagnostics {
+		return convert.SpreadUnknowns(m.Disks).(types.Map).ElementsAs(ctx, &v.Disks, false)
+	})
+	decode("network_interfaces", m.NetworkInterfaces, func() diag.Diagnostics {
+		return convert.SpreadUnknowns(m.NetworkInterfaces).(types.List).ElementsAs(ctx, &v.Interfaces, false)
+	})
+	return v, diags
 }
 
-// split decodes the nested attributes.
-func (m *model) split(ctx context.Context) (parts, diag.Diagnostics) {
-	var p parts
-	var diags diag.Diagnostics
-	p.CPU = object[cpuModel](ctx, m.CPU, &diags)
-	p.Root = object[rootModel](ctx, m.RootDisk, &diags)
-	p.Boot = object[bootModel](ctx, m.Boot, &diags)
-	p.CloudInit = object[cloudInitModel](ctx, m.CloudInit, &diags)
-	p.Console = object[consoleModel](ctx, m.Console, &diags)
-	if convert.Known(m.Disks) {
-		diags.Append(m.Disks.ElementsAs(ctx, &p.Disks, false)...)
+// encodeNested encodes the nested attributes.
+func (v *version) encodeNested(ctx context.Context) (*model, diag.Diagnostics) {
+	m, diags := &model{plain: v.plain}, diag.Diagnostics{}
+	object := func(into *types.Object, name string, value any, is bool) {
+		kind, _ := attributeTypes()[name].(types.ObjectType)
+		switch {
+		case is:
+			encoded, d := types.ObjectValueFrom(ctx, kind.AttrTypes, value)
+			diags.Append(d...)
+			*into = encoded
+		case v.unknown[name]:
+			*into = types.ObjectUnknown(kind.AttrTypes)
+		default:
+			*into = types.ObjectNull(kind.AttrTypes)
+		}
 	}
-	if convert.Known(m.NetworkInterfaces) {
-		diags.Append(m.NetworkInterfaces.ElementsAs(ctx, &p.Interfaces, false)...)
+	object(&m.CPU, "cpu", v.CPU, v.CPU != nil)
+	object(&m.RootDisk, "root_disk", v.Root, v.Root != nil)
+	object(&m.Boot, "boot", v.Boot, v.Boot != nil)
+	object(&m.CloudInit, "cloud_init", v.CloudInit, v.CloudInit != nil)
+	object(&m.Console, "console", v.Console, v.Console != nil)
+	var d diag.Diagnostics
+	// A nil map or slice becomes null.
+	disk := attributeTypes()["disks"].(types.MapType).ElemType
+	if m.Disks, d = types.MapValueFrom(ctx, disk, v.Disks); v.isUnknown("disks", v.Disks == nil) {
+		m.Disks = types.MapUnknown(disk)
 	}
-	return p, diags
+	diags.Append(d...)
+	plug := attributeTypes()["network_interfaces"].(types.ListType).ElemType
+	if m.NetworkInterfaces, d = types.ListValueFrom(ctx, plug, v.Interfaces); v.isUnknown("network_interfaces", v.Interfaces == nil) {
+		m.NetworkInterfaces = types.ListUnknown(plug)
+	}
+	diags.Append(d...)
+	return m, diags
 }
 
-// join encodes the nested attributes; what is nil in parts keeps what the model has, so that an unknown
-// stays unknown.
-func (m *model) join(ctx context.Context, p parts) diag.Diagnostics {
-	var diags diag.Diagnostics
-	put(ctx, &m.CPU, "cpu", p.CPU, &diags)
-	put(ctx, &m.RootDisk, "root_disk", p.Root, &diags)
-	put(ctx, &m.Boot, "boot", p.Boot, &diags)
-	put(ctx, &m.CloudInit, "cloud_init", p.CloudInit, &diags)
-	put(ctx, &m.Console, "console", p.Console, &diags)
-	if p.Disks != nil {
-		v, d := types.MapValueFrom(ctx, attributeTypes()["disks"].(types.MapType).ElemType, p.Disks)
-		diags.Append(d...)
-		m.Disks = v
-	}
-	if p.Interfaces != nil {
-		v, d := types.ListValueFrom(ctx, attributeTypes()["network_interfaces"].(types.ListType).ElemType, p.Interfaces)
-		diags.Append(d...)
-		m.NetworkInterfaces = v
-	}
-	return diags
-}
+// isUnknown says whether a nested attribute is unknown as a whole. absent says that nothing was decoded of it.
+func (n *nested) isUnknown(name string, absent bool) bool { return absent && n.unknown[name] }
 
 // attributeTypes are the types of the schema's attributes.
 var attributeTypes = sync.OnceValue(func() map[string]attr.Type {
@@ -171,36 +211,4 @@ var attributeTypes = sync.OnceValue(func() map[string]attr.Type {
 func routeType() attr.Type {
 	element := attributeTypes()["network_interfaces"].(types.ListType).ElemType.(types.ObjectType)
 	return element.AttrTypes["routes"].(types.ListType).ElemType
-}
-
-func object[T any](ctx context.Context, v types.Object, diags *diag.Diagnostics) *T {
-	if !convert.Known(v) {
-		return nil
-	}
-	t := new(T)
-	diags.Append(v.As(ctx, t, basetypes.ObjectAsOptions{})...)
-	return t
-}
-
-func put[T any](ctx context.Context, into *types.Object, name string, v *T, diags *diag.Diagnostics) {
-	if v == nil {
-		return
-	}
-	o, d := types.ObjectValueFrom(ctx, attributeTypes()[name].(types.ObjectType).AttrTypes, v)
-	diags.Append(d...)
-	*into = o
-}
-
-// texts converts a list of strings; null and unknown have none, and unknown elements are left out.
-func texts(l types.List) []string { return (&reader{unknown: machine.Places{}}).texts(l) }
-
-func textList(all []string) types.List {
-	if len(all) == 0 {
-		return types.ListNull(types.StringType)
-	}
-	elements := make([]attr.Value, len(all))
-	for i, s := range all {
-		elements[i] = types.StringValue(s)
-	}
-	return types.ListValueMust(types.StringType, elements)
 }

@@ -3,6 +3,7 @@ package node_test
 import (
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -38,7 +39,7 @@ func TestAccNodeThatAnotherStateIsMakingStays(t *testing.T) {
 		virsh(t, "vol-create-as", pool, "acc-root.qcow2", "1M", "--format", "qcow2")
 		id := strings.TrimSpace(virsh(t, "domuuid", "acc"))
 		s.Write(made)
-		s.Refused([]string{`domain "acc"`, id}, "apply", "-auto-approve")
+		s.Refused([]string{`domain "acc"`, id}, "plan")
 		if got := strings.TrimSpace(virsh(t, "domuuid", "acc")); got != id {
 			t.Errorf("%s is gone", whose)
 		}
@@ -53,6 +54,12 @@ func TestAccNodeThatAnotherStateIsMakingStays(t *testing.T) {
 	virsh(t, "vol-create-as", pool, "acc-root.qcow2", "1M", "--format", "qcow2")
 	s.Apply(made) // its own, which is made anew
 	s.Settled()
+	// Another state is told that the name is taken, and nothing of the addresses that follow from it.
+	other := acctest.NewState(t)
+	other.Write(config(image, network, strings.Replace(oneInterface, "10.77.0.1", "10.77.0.9", 1)+"  running = false\n"))
+	if out, err := other.Try("plan"); err == nil || !strings.Contains(out, "Name taken") || strings.Contains(out, "MAC address") {
+		t.Errorf("a node of a name that is taken: %v\n%s", err, out)
+	}
 }
 
 // TestAccNodeLeavesWhatIsNotItsOwn has a filter of the node's naming that it did not make, and volumes of its naming that another
@@ -125,4 +132,18 @@ resource "virtcluster_node" "n" {
 	if out := s.Run("plan"); !strings.Contains(out, `"network"`) {
 		t.Errorf("the plan does not say that the network boot goes:\n%s", out)
 	}
+}
+
+// TestAccNodeThatIsTaintedAndBecameAnothersStays has another state import a node, and change it, that is about to be replaced.
+func TestAccNodeThatIsTaintedAndBecameAnothersStays(t *testing.T) {
+	pool, network, image := stage(t, "nodetaint")
+	s := acctest.NewState(t)
+	made := config(image, network, "  running = false\n")
+	s.ReplaceTainted(address, config(image, network, "  running = false\n"+acctest.HalfMade), made, func() {
+		xml := virsh(t, "dumpxml", "--inactive", "acc")
+		define(t, regexp.MustCompile(`owner="[^"]*" workspace="[^"]*"`).ReplaceAllString(xml, `owner="theirs" workspace="elsewhere"`))
+	}, `"acc" stays`, "belongs to another state")
+	virsh(t, "vol-info", "acc-root.qcow2", pool)
+	virsh(t, "undefine", "acc")
+	virsh(t, "vol-delete", "acc-root.qcow2", pool)
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
 )
 
@@ -26,41 +25,43 @@ type planner struct {
 	resp  *resource.ModifyPlanResponse
 }
 
-// plan fills in what the configuration leaves open and finds what is wrong with it.
-func (p *planner) plan(ctx context.Context, model *model) {
-	planned, config, prior := version{model: *model}, version{}, version{}
-	p.resp.Diagnostics.Append(p.req.Config.Get(ctx, &config.model)...)
+// planNode fills in what the configuration leaves open and finds what is wrong with it.
+func (p *planner) planNode(ctx context.Context, proposed *model) {
+	var written, stored model
+	p.resp.Diagnostics.Append(p.req.Config.Get(ctx, &written)...)
 	create := p.req.State.Raw.IsNull()
 	if !create {
-		p.resp.Diagnostics.Append(p.req.State.Get(ctx, &prior.model)...)
+		p.resp.Diagnostics.Append(p.req.State.Get(ctx, &stored)...)
 	}
-	for _, v := range []*version{&planned, &config, &prior} {
-		parts, diags := v.split(ctx)
-		v.parts = parts
+	decode := func(m *model) *version {
+		v, diags := m.decodeNested(ctx)
 		p.resp.Diagnostics.Append(diags...)
+		return v
 	}
+	planned, config, prior := decode(proposed), decode(&written), decode(&stored)
 	if p.resp.Diagnostics.HasError() {
 		return
 	}
 	was := &machine.Spec{}
 	if !create {
 		was = prior.spec()
-		p.facts.Hold(was)
+		p.facts.RememberNode(was)
 	}
-	complete(&planned, &config, &prior)
-	keepFirstBoot(&planned, &prior, was)
-	p.keepReferences(ctx, &planned, &prior)
-	replace := !create && replaces(&planned, &prior, p.resp)
+	completeVersion(planned, config, prior)
+	keepFirstBoot(planned, prior, was)
+	p.keepReferences(ctx, planned, prior)
+	replace := !create && makesAnotherNode(planned, prior, p.resp)
 	fresh := create || replace
 	if fresh {
-		p.planNew(ctx, &planned, &config)
+		p.planNew(ctx, planned, config)
 	}
-	planComputed(&planned, &prior, fresh)
-	p.resp.Diagnostics.Append(planned.join(ctx, planned.parts)...)
+	planComputed(planned, prior, fresh)
+	encoded, diags := planned.encodeNested(ctx)
+	p.resp.Diagnostics.Append(diags...)
 	if p.resp.Diagnostics.HasError() {
 		return
 	}
-	p.resp.Diagnostics.Append(p.resp.Plan.Set(ctx, &planned.model)...)
+	p.resp.Diagnostics.Append(p.resp.Plan.Set(ctx, encoded)...)
 	want := planned.spec()
 	p.resp.Diagnostics.Append(crud.Problems(ctx, p.resp.Plan, want.Validate())...)
 	if !fresh {
@@ -69,15 +70,8 @@ func (p *planner) plan(ctx context.Context, model *model) {
 	if p.resp.Diagnostics.HasError() || p.at.Fleet == nil || want.Unknown.Has("hypervisor") || want.Unknown.Has("name") {
 		return
 	}
-	p.claim(want) // of a node that stays as it is too: another one may want its address
-	if fresh || !p.resp.Plan.Raw.Equal(p.req.State.Raw) {
-		p.check(ctx, want, was, fresh)
-	}
-}
-
-// client is the hypervisor that the node lives on.
-func (p *planner) client(ctx context.Context, m *model) (*hypervisor.Client, error) {
-	return p.at.Fleet.Hypervisor(ctx, m.Hypervisor.ValueString())
+	p.layClaims(want) // of a node that stays as it is too: another one may want its address
+	p.checkHypervisors(ctx, want, was, fresh, !fresh && p.resp.Plan.Raw.Equal(p.req.State.Raw))
 }
 
 // keepFirstBoot keeps the prior texts that tell the guest the same: an import finds them completed or translated.
@@ -89,13 +83,13 @@ func keepFirstBoot(planned, prior *version, was *machine.Spec) {
 	}
 	keep(&planned.Ignition, prior.Ignition, machine.SameIgnition)
 	keep(&planned.Butane, prior.Butane, machine.SameButane)
-	if is, old := planned.parts.CloudInit, prior.parts.CloudInit; is != nil && old != nil {
+	if is, old := planned.CloudInit, prior.CloudInit; is != nil && old != nil {
 		keep(&is.MetaData, old.MetaData, func(a, b string) bool { return machine.SameMetaData(a, b, was) })
 	}
 }
 
-// replaces says whether the change makes another node.
-func replaces(planned, prior *version, resp *resource.ModifyPlanResponse) bool {
+// makesAnotherNode says whether the change makes another node.
+func makesAnotherNode(planned, prior *version, resp *resource.ModifyPlanResponse) bool {
 	if planned.Root != nil && prior.Root != nil {
 		if prior.Root.SizeGiB.ValueInt64() == 0 { // its volume is missing
 			resp.RequiresReplace = append(resp.RequiresReplace, path.Root("root_disk").AtName("size_gib"))
@@ -120,14 +114,14 @@ func (p *planner) planNew(ctx context.Context, planned, config *version) {
 		return
 	}
 	defer func() { // the other disks go where the root disk does
-		for key, d := range planned.parts.Disks {
-			if d.Pool.IsUnknown() && config.parts.Disks[key].Pool.IsNull() {
+		for key, d := range planned.Disks {
+			if given := config.Disks[key]; d.Pool.IsUnknown() && given.Pool.IsNull() && !given.Volume.IsUnknown() {
 				d.Pool = r.Pool
-				planned.parts.Disks[key] = d
+				planned.Disks[key] = d
 			}
 		}
 	}()
-	c, err := p.client(ctx, &planned.model)
+	c, err := p.at.Fleet.Hypervisor(ctx, planned.Hypervisor.ValueString())
 	if err != nil || !convert.Known(r.Image) {
 		if r.Image.IsNull() && r.Pool.IsUnknown() && config.Root.Pool.IsNull() {
 			r.Pool = types.StringValue("default")
@@ -142,11 +136,12 @@ func (p *planner) planNew(ctx context.Context, planned, config *version) {
 		r.Pool = types.StringValue(image.Pool)
 	}
 	if r.SizeGiB.IsUnknown() && config.Root.SizeGiB.IsNull() {
-		r.SizeGiB = types.Int64Value(machine.GiB(image.Capacity()))
+		r.SizeGiB = types.Int64Value(image.CapacityGiB())
 	}
 }
 
-// planComputed says what will be known only afterwards, and what is known already.
+// planComputed plans the attributes that only the hypervisor sets: as they are where nothing changes them, as they will be where
+// that is certain, and else unknown.
 func planComputed(planned, prior *version, fresh bool) {
 	if fresh {
 		planned.ID = types.StringUnknown()
@@ -164,30 +159,31 @@ func planComputed(planned, prior *version, fresh bool) {
 	planned.Addresses = planAddresses(planned, prior, fresh)
 }
 
-// planAddresses are what is there where nothing changes about the interfaces, and else known where every interface's address
-// follows from the configuration. A guest that runs may keep the address that it has, whatever its network keeps for it now.
+// planAddresses returns the planned addresses: the prior ones where nothing about the interfaces changes, else those of the
+// configuration where it has one for every interface, and else unknown. They are unknown too where a running guest is to change
+// its address: it may keep the one that it has for a while.
 func planAddresses(v, prior *version, fresh bool) types.Map {
 	unknown := types.MapUnknown(types.StringType)
-	if v.NetworkInterfaces.IsUnknown() {
+	if v.unknown["network_interfaces"] {
 		return unknown
 	}
-	if !fresh && convert.Known(prior.Addresses) && slices.EqualFunc(v.parts.Interfaces, prior.parts.Interfaces, sameInside) {
+	if !fresh && convert.Known(prior.Addresses) && slices.EqualFunc(v.Interfaces, prior.Interfaces, sameInside) {
 		return prior.Addresses
 	}
 	want := v.spec()
-	addresses := map[string]attr.Value{}
+	addresses := map[string]string{}
 	for n := range want.Interfaces {
 		i := &want.Interfaces[n]
-		address := i.Configured()
+		address := i.ConfiguredAddress()
 		later := slices.ContainsFunc([]string{"ip", "addresses", "ipv6", "name", "mac"}, func(attribute string) bool {
 			return want.Unknown.Has("network_interfaces", n, attribute)
 		})
 		if address == "" || later && i.IP == "" || i.Name == "" || !fresh && movesReservation(i, prior) {
 			return unknown
 		}
-		addresses[i.Name] = types.StringValue(address)
+		addresses[i.Name] = address
 	}
-	return types.MapValueMust(types.StringType, addresses)
+	return convert.Map(addresses)
 }
 
 // movesReservation says whether an interface of a node that runs gets another address by DHCP.
@@ -208,10 +204,15 @@ func sameInside(a, b interfaceModel) bool {
 	return true
 }
 
-// check looks at the hypervisors, where they may be asked yet.
-func (p *planner) check(ctx context.Context, want, was *machine.Spec, fresh bool) {
+// checkHypervisors adds what is wrong with the node on its hypervisor, where that may be asked yet. Of a node that stays as it is,
+// only its networks are checked, which may be about to leave it behind.
+func (p *planner) checkHypervisors(ctx context.Context, want, was *machine.Spec, fresh, stays bool) {
 	c, err := p.at.Fleet.Hypervisor(ctx, want.Hypervisor)
 	if errors.Is(err, fleet.ErrUnknown) {
+		if !stays {
+			k := &machine.Checker{Want: want, Was: was, Fresh: fresh, Plan: p.at.Registry}
+			p.resp.Diagnostics.Append(crud.Problems(ctx, p.resp.Plan, k.CheckPlan())...)
+		}
 		return
 	}
 	if err != nil {
@@ -219,33 +220,26 @@ func (p *planner) check(ctx context.Context, want, was *machine.Spec, fresh bool
 		return
 	}
 	k := &machine.Checker{
-		Client: c, Facts: p.facts, Want: want, Was: was, Fresh: fresh, Plan: &p.at.Fleet.Registry, Hypervisors: p.hypervisors(ctx), Owner: p.at.Claim.Mark(),
+		Client: c, Facts: p.facts, Want: want, Was: was, Fresh: fresh, Plan: p.at.Registry, Hypervisors: p.at.Fleet.Known(ctx), Owner: p.at.Claim.Mark(),
 	}
-	problems, err := k.Check(ctx)
+	check := k.Check
+	if stays {
+		check = k.CheckLeft
+	}
+	problems, err := check(ctx)
 	if err != nil {
-		p.resp.Diagnostics.Append(crud.Failure("plan", fmt.Sprintf("node %q", want.Name), err))
+		p.resp.Diagnostics.Append(crud.NewFailure("plan", fmt.Sprintf("node %q", want.Name), err))
 		return
 	}
 	p.resp.Diagnostics.Append(crud.Problems(ctx, p.resp.Plan, problems)...)
-	if fresh {
+	if fresh || stays {
 		return
 	}
 	changes, err := machine.PlanChanges(ctx, c, was, want)
 	if err != nil {
-		p.resp.Diagnostics.Append(crud.Failure("plan", fmt.Sprintf("node %q", want.Name), err))
+		p.resp.Diagnostics.Append(crud.NewFailure("plan", fmt.Sprintf("node %q", want.Name), err))
 	}
 	p.planRestart(want, was, changes)
-}
-
-// hypervisors are all that the provider knows by now, by their names.
-func (p *planner) hypervisors(ctx context.Context) map[string]*hypervisor.Client {
-	all := map[string]*hypervisor.Client{}
-	for _, name := range p.at.Fleet.Names() {
-		if c, err := p.at.Fleet.Hypervisor(ctx, name); err == nil { // the resources on it say what is wrong with it
-			all[name] = c
-		}
-	}
-	return all
 }
 
 // planRestart says which changes of a node that runs and is to go on need a restart, and refuses them where the
@@ -261,7 +255,7 @@ func (p *planner) planRestart(want, was *machine.Spec, changes []machine.Change)
 			p.resp.Diagnostics.AddAttributeWarning(at, "The node may be restarted", fmt.Sprintf("where the guest of node %q does not let go of its vCPUs, it is shut down and started again", want.Name))
 		}
 		// All that comes after the last free port fails alike.
-		if c.Restart == nil || said[c.Restart.Error()] && !c.Fixed() {
+		if c.Restart == nil || said[c.Restart.Error()] && !c.IsFixed() {
 			continue
 		}
 		said[c.Restart.Error()] = true

@@ -18,14 +18,14 @@ func text(s string) types.String { return types.StringValue(s) }
 // planOf completes a configuration the way a plan does: what is not set is unknown at first.
 func planOf(config, prior *version) *version {
 	planned := *config
-	planned.parts.Interfaces = append([]interfaceModel(nil), config.parts.Interfaces...)
-	complete(&planned, config, prior)
+	planned.Interfaces = append([]interfaceModel(nil), config.Interfaces...)
+	completeVersion(&planned, config, prior)
 	return &planned
 }
 
 func TestInterfacesKeepTheirMACAddresses(t *testing.T) {
-	fresh := planOf(&version{model: model{Name: text("n")}, parts: parts{Interfaces: []interfaceModel{{Network: text("a")}, {Network: text("b"), MAC: text("52-54-00-AA-6C-B1")}}}}, &version{})
-	first, second := fresh.parts.Interfaces[0], fresh.parts.Interfaces[1]
+	fresh := planOf(&version{plain: plain{Name: text("n")}, nested: nested{Interfaces: []interfaceModel{{Network: text("a")}, {Network: text("b"), MAC: text("52-54-00-AA-6C-B1")}}}}, &version{})
+	first, second := fresh.Interfaces[0], fresh.Interfaces[1]
 	if first.Name.ValueString() != "eth0" || second.Name.ValueString() != "eth1" || first.Hostname.ValueString() != "n" {
 		t.Fatalf("names are %v, %v, %v", first.Name, second.Name, first.Hostname)
 	}
@@ -40,7 +40,7 @@ func TestInterfacesKeepTheirMACAddresses(t *testing.T) {
 		"a third one gets a new one": {[]interfaceModel{{Network: text("a")}, {Network: text("b"), MAC: second.MAC}, {Network: text("c")}}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := planOf(&version{model: model{Name: text("n")}, parts: parts{Interfaces: c.config}}, fresh).parts.Interfaces
+			got := planOf(&version{plain: plain{Name: text("n")}, nested: nested{Interfaces: c.config}}, fresh).Interfaces
 			seen := map[string]bool{}
 			for i, x := range got {
 				if seen[x.MAC.ValueString()] || !convert.Known(x.MAC) {
@@ -59,15 +59,15 @@ func TestWhatTheConfigurationLeavesOpen(t *testing.T) {
 	v := planOf(&version{}, &version{})
 	for name, c := range map[string]struct{ got, want string }{
 		"type": {v.Type.ValueString(), "kvm"}, "machine": {v.Machine.ValueString(), "q35"}, "firmware": {v.Firmware.ValueString(), "bios"},
-		"memory": {v.MaxMemoryMiB.String(), "1024"}, "vcpus": {v.MaxVCPUs.String(), "1"}, "cpu": {v.parts.CPU.Mode.ValueString(), "host-passthrough"},
-		"running": {v.Running.String(), "true"}, "shutdown": {v.ShutdownTimeout.ValueString(), "60s"}, "console": {v.parts.Console.Type.ValueString(), "pty"},
+		"memory": {v.MaxMemoryMiB.String(), "1024"}, "vcpus": {v.MaxVCPUs.String(), "1"}, "cpu": {v.CPU.Mode.ValueString(), "host-passthrough"},
+		"running": {v.Running.String(), "true"}, "shutdown": {v.ShutdownTimeout.ValueString(), "60s"}, "console": {v.Console.Type.ValueString(), "pty"},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s is %q, want %q", name, c.got, c.want)
 		}
 	}
 	// An imported machine keeps what it has, but one that stopped is started.
-	prior := planOf(&version{model: model{RNG: types.BoolValue(false), Machine: text("pc"), Autostart: types.BoolValue(false)}}, &version{})
+	prior := planOf(&version{plain: plain{RNG: types.BoolValue(false), Machine: text("pc"), Autostart: types.BoolValue(false)}}, &version{})
 	prior.Running = types.BoolValue(false)
 	kept := planOf(&version{}, prior)
 	if kept.RNG.ValueBool() || kept.Machine.ValueString() != "pc" || kept.Autostart.ValueBool() || !kept.Running.ValueBool() {
@@ -90,7 +90,7 @@ func restartsOf(t *testing.T, prior, planned *version) string {
 }
 
 func TestMaximaFollowUpwardsOnly(t *testing.T) {
-	at := func(mib int64) *version { return &version{model: model{MemoryMiB: types.Int64Value(mib)}} }
+	at := func(mib int64) *version { return &version{plain: plain{MemoryMiB: types.Int64Value(mib)}} }
 	small := planOf(at(512), &version{})
 	if got := planOf(at(256), small).MaxMemoryMiB.ValueInt64(); got != 512 {
 		t.Errorf("maximum after less memory is %d", got)
@@ -107,17 +107,14 @@ func TestMaximaFollowUpwardsOnly(t *testing.T) {
 }
 
 func TestWhatIsSaidOfBootingAnywayIsNoChange(t *testing.T) {
-	kind := attributeTypes()["root_disk"].(types.ObjectType).AttrTypes
-	disk := model{RootDisk: types.ObjectValueMust(kind, map[string]attr.Value{
-		"image": types.StringNull(), "size_gib": types.Int64Null(), "pool": types.StringNull(), "bus": types.StringNull(),
-	})}
+	disk := nested{Root: &rootModel{}}
 	for name, c := range map[string]struct {
-		node          model
+		node          nested
 		order, kernel string
 		want          string
 	}{
 		"from disk":                {disk, "hd", "", "hd"},
-		"from the network":         {model{}, "network", "", "network"},
+		"from the network":         {nested{}, "network", "", "network"},
 		"with a disk from neither": {disk, "network", "", "hd"},
 		"a kernel":                 {disk, "hd", "/vmlinuz", "hd"},
 		"devices with an order":    {disk, "", "", ""},
@@ -129,8 +126,8 @@ func TestWhatIsSaidOfBootingAnywayIsNoChange(t *testing.T) {
 			}
 			prior := &version{}
 			prior.fillBoot(got)
-			b := planOf(&version{model: c.node}, prior).parts.Boot
-			if got := strings.Join(texts(b.Order), " "); got != c.want || !b.Kernel.IsNull() {
+			b := planOf(&version{nested: c.node}, prior).Boot
+			if got := strings.Join(convert.Texts(b.Order), " "); got != c.want || !b.Kernel.IsNull() {
 				t.Errorf("the plan is %s with kernel %s, want %s", b.Order, b.Kernel, c.want)
 			}
 		})
@@ -138,10 +135,9 @@ func TestWhatIsSaidOfBootingAnywayIsNoChange(t *testing.T) {
 }
 
 func TestCloudInitThatSaysNothingIsNoChange(t *testing.T) {
-	kind := attributeTypes()["cloud_init"].(types.ObjectType).AttrTypes
 	configured := func(addresses ...string) *version {
-		i := interfaceModel{Bridge: text("b"), MAC: text("52:54:00:00:00:01"), Name: text("eth0"), Addresses: textList(addresses)}
-		return &version{model: model{Name: text("n"), CloudInit: types.ObjectNull(kind)}, parts: parts{Interfaces: []interfaceModel{i}}}
+		i := interfaceModel{Bridge: text("b"), MAC: text("52:54:00:00:00:01"), Name: text("eth0"), Addresses: convert.ListOrNull(addresses)}
+		return &version{plain: plain{Name: text("n")}, nested: nested{Interfaces: []interfaceModel{i}}}
 	}
 	imported := func(v *version) *version { // its seed says nothing but what follows from the rest
 		v.Timeouts.Object = types.ObjectNull(attributeTypes()["timeouts"].(timeouts.Type).AttrTypes)
@@ -151,31 +147,93 @@ func TestCloudInitThatSaysNothingIsNoChange(t *testing.T) {
 		return v
 	}
 	static := configured("10.0.0.1/24")
-	if was := imported(configured("10.0.0.1/24")); was.parts.CloudInit == nil || *was.parts.CloudInit != (cloudInitModel{}) {
-		t.Errorf("the seed that follows from the addresses is read as %v", was.parts.CloudInit)
-	} else if got := planOf(static, was).parts.CloudInit; got == nil {
+	if was := imported(configured("10.0.0.1/24")); was.CloudInit == nil || *was.CloudInit != (cloudInitModel{}) {
+		t.Errorf("the seed that follows from the addresses is read as %v", was.CloudInit)
+	} else if got := planOf(static, was).CloudInit; got == nil {
 		t.Error("leaving out what says nothing plans to take it away")
 	}
-	if got := planOf(configured(), imported(configured())).parts.CloudInit; got != nil {
+	if got := planOf(configured(), imported(configured())).CloudInit; got != nil {
 		t.Error("a seed that nothing asks for any more stays")
 	}
 	told := imported(configured("10.0.0.1/24"))
-	told.parts.CloudInit.UserData = text("#cloud-config\n{}\n# more\n")
-	if got := planOf(static, told).parts.CloudInit; got != nil {
+	told.CloudInit.UserData = text("#cloud-config\n{}\n# more\n")
+	if got := planOf(static, told).CloudInit; got != nil {
 		t.Errorf("user data that nobody wants any more stays: %v", got)
 	}
 }
 
+// A configuration may know an object later, and a plan must hold what either outcome has.
+func TestWhatMayBeADiskOfTheNodesOwnIsKnownLater(t *testing.T) {
+	config := func(volume types.String) *version {
+		return &version{nested: nested{Disks: map[string]diskModel{"d": {Volume: volume, SizeGiB: types.Int64Value(1)}}}}
+	}
+	if d := planOf(config(types.StringUnknown()), &version{}).Disks["d"]; !d.Pool.IsUnknown() || d.SizeGiB.ValueInt64() != 1 {
+		t.Errorf("with a volume that is known later it is %v", d)
+	}
+	if d := planOf(config(types.StringNull()), &version{}).Disks["d"]; d.Pool.ValueString() != "default" {
+		t.Errorf("without a volume it is %v", d)
+	}
+}
+
+func TestUnknownElementsAreDecodedAndEncoded(t *testing.T) {
+	disks, plugs := attributeTypes()["disks"].(types.MapType), attributeTypes()["network_interfaces"].(types.ListType)
+	v := version{plain: plain{Name: text("n")}}
+	v.Timeouts.Object = types.ObjectNull(attributeTypes()["timeouts"].(timeouts.Type).AttrTypes)
+	m, diags := v.encodeNested(t.Context())
+	if diags.HasError() {
+		t.Fatal(diags)
+	}
+	m.Disks = types.MapValueMust(disks.ElemType, map[string]attr.Value{"d": types.ObjectUnknown(disks.ElemType.(types.ObjectType).AttrTypes)})
+	m.NetworkInterfaces = types.ListValueMust(plugs.ElemType, []attr.Value{types.ObjectUnknown(plugs.ElemType.(types.ObjectType).AttrTypes)})
+	decoded, diags := m.decodeNested(t.Context())
+	if diags.HasError() {
+		t.Fatal(diags)
+	}
+	planned := planOf(decoded, &version{})
+	if d, i := planned.Disks["d"], planned.Interfaces[0]; !d.Volume.IsUnknown() || !d.Bus.IsUnknown() || !i.Network.IsUnknown() || !i.MAC.IsUnknown() || !i.Hostname.IsUnknown() {
+		t.Errorf("planned are %v and %v", d, i)
+	}
+	if problems := planned.spec().Validate(); len(problems) > 0 {
+		t.Errorf("what is unknown is wrong: %v", problems)
+	}
+}
+
 func TestAddressesThatFollowFromTheConfiguration(t *testing.T) {
-	v := planOf(&version{model: model{Name: text("n")}, parts: parts{Interfaces: []interfaceModel{
-		{Network: text("a"), IP: text("10.0.0.1")}, {Bridge: text("b"), Addresses: textList([]string{"fd00::7/64", "10.19.41.157/24"})},
+	v := planOf(&version{plain: plain{Name: text("n")}, nested: nested{Interfaces: []interfaceModel{
+		{Network: text("a"), IP: text("10.0.0.1")}, {Bridge: text("b"), Addresses: convert.ListOrNull([]string{"fd00::7/64", "10.19.41.157/24"})},
 	}}}, &version{})
 	got := planAddresses(v, &version{}, true)
 	if got.String() != `{"eth0":"10.0.0.1","eth1":"10.19.41.157"}` {
 		t.Errorf("addresses are %s", got)
 	}
-	v.parts.Interfaces = append(v.parts.Interfaces, interfaceModel{Network: text("a"), Name: text("eth2")})
+	v.Interfaces = append(v.Interfaces, interfaceModel{Network: text("a"), Name: text("eth2")})
 	if got := planAddresses(v, &version{}, true); !got.IsUnknown() {
 		t.Errorf("with one from DHCP they are %s", got)
+	}
+}
+
+func TestTheStateOfANodeIsKnownWhereNothingChangesIt(t *testing.T) {
+	node := func(running attr.Value, state types.String) *version {
+		of, _ := running.(types.Bool)
+		return &version{plain: plain{Running: of, State: state}}
+	}
+	on, off, unknown := types.BoolValue(true), types.BoolValue(false), types.BoolUnknown()
+	for name, c := range map[string]struct {
+		planned, prior *version
+		fresh          bool
+		want           types.String
+	}{
+		"a new one that is to run":                {node(on, types.StringUnknown()), node(types.BoolNull(), types.StringNull()), true, text("running")},
+		"a new one that is not":                   {node(off, types.StringUnknown()), node(types.BoolNull(), types.StringNull()), true, types.StringUnknown()},
+		"a new one of which nobody knows":         {node(unknown, types.StringUnknown()), node(types.BoolNull(), types.StringNull()), true, types.StringUnknown()},
+		"one that runs on":                        {node(on, types.StringUnknown()), node(on, text("running")), false, text("running")},
+		"one that stays paused":                   {node(on, types.StringUnknown()), node(on, text("paused")), false, text("paused")},
+		"one that stays off":                      {node(off, types.StringUnknown()), node(off, text("shutoff")), false, text("shutoff")},
+		"one that is stopped":                     {node(off, types.StringUnknown()), node(on, text("running")), false, types.StringUnknown()},
+		"one of which nobody knows whether it is": {node(unknown, types.StringUnknown()), node(on, text("running")), false, types.StringUnknown()},
+	} {
+		if planComputed(c.planned, c.prior, c.fresh); !c.planned.State.Equal(c.want) {
+			t.Errorf("%s: the state is %s, not %s", name, c.planned.State, c.want)
+		}
 	}
 }

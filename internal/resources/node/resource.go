@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -15,7 +14,6 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
 )
 
@@ -26,55 +24,39 @@ func New() func() resource.Resource {
 		return crud.New(crud.Type[model, *machine.Spec]{
 			Name:   "node",
 			Noun:   "node",
-			Label:  func(m *model) string { return m.label() },
+			Label:  func(m *model) string { return crud.NameOrID(m.Name, m.ID) },
 			Schema: nodeSchema,
 			Key:    []string{"hypervisor", "name"},
 			// The id is the domain's UUID, which the store makes up when it creates the machine.
 			ID:    func(m *model) string { return m.ID.ValueString() },
 			SetID: func(*model, string) {},
-			Split: split,
+			Split: splitImportID,
 			Spec:  func(ctx context.Context, m *model) (*machine.Spec, diag.Diagnostics) { return m.spec(ctx) },
 			Fill:  func(ctx context.Context, m *model, got *machine.Spec) diag.Diagnostics { return m.fill(ctx, got) },
 			Open: func(ctx context.Context, at crud.Opening, m *model) (crud.Store[*machine.Spec], error) {
-				return open(ctx, at, m, facts)
+				return openStore(ctx, at, m, facts)
 			},
 			Plan: func(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
 				p := planner{facts: facts, at: at, req: req, resp: resp}
-				p.plan(ctx, planned)
+				p.planNode(ctx, planned)
 			},
+			Upgrades: []crud.Upgrade{crud.LeaveOutEmpty("hypervisor")},
 		})
 	}
 }
 
-// label names the node in messages; an import by UUID has no name yet.
-func (m *model) label() string {
-	if name := m.Name.ValueString(); name != "" {
-		return name
-	}
-	return m.ID.ValueString()
-}
-
-// split reads an import id: a domain's UUID or name, after "HYPERVISOR/" where it is on a named hypervisor.
-func split(m *model, id string) error {
-	name := id
-	if host, rest, named := strings.Cut(id, "/"); named {
-		m.Hypervisor, name = types.StringValue(host), rest
-	}
-	switch {
-	case name == "":
+// splitImportID reads an import id: a domain's UUID or name, after "HYPERVISOR/" where it is on a named hypervisor.
+func splitImportID(m *model, id string) error {
+	if !crud.SplitPlace(id, machine.IsID, &m.Hypervisor, &m.ID, &m.Name) {
 		return errors.New("write the domain's UUID or name, after \"HYPERVISOR/\" where it is on a named hypervisor")
-	case hypervisor.IsUUID(name):
-		m.ID = types.StringValue(name)
-	default:
-		m.ID, m.Name = types.StringNull(), types.StringValue(name)
 	}
 	return nil
 }
 
-// open finds the node's hypervisor: one that is imported by its UUID alone may be on any.
-func open(ctx context.Context, at crud.Opening, m *model, facts *machine.Facts) (crud.Store[*machine.Spec], error) {
+// openStore finds the node's hypervisor: one that is imported by its UUID alone may be on any.
+func openStore(ctx context.Context, at crud.Opening, m *model, facts *machine.Facts) (crud.Store[*machine.Spec], error) {
 	if imported := m.Type.IsNull(); imported && m.Hypervisor.IsNull() && convert.Known(m.ID) {
-		m.Hypervisor = search(ctx, at.Fleet, m.ID.ValueString())
+		m.Hypervisor = findHypervisor(ctx, at.Fleet, m.ID.ValueString())
 	}
 	c, err := at.Fleet.Hypervisor(ctx, m.Hypervisor.ValueString())
 	if err != nil {
@@ -87,14 +69,11 @@ func open(ctx context.Context, at crud.Opening, m *model, facts *machine.Facts) 
 	return machine.NewStore(c, facts, spec, at.Claim), nil
 }
 
-// search finds the hypervisor of a domain: an id names no hypervisor, and it is unique among all.
-func search(ctx context.Context, f *fleet.Fleet, uuid string) types.String {
+// findHypervisor finds the hypervisor of a domain: an id names no hypervisor, and it is unique among all.
+func findHypervisor(ctx context.Context, f *fleet.Fleet, uuid string) types.String {
 	for _, name := range f.Names() {
-		c, err := f.Hypervisor(ctx, name)
-		if err != nil {
-			continue // the read says why
-		}
-		if _, err := c.Domain(ctx, uuid); err == nil {
+		c, err := f.Hypervisor(ctx, name) // where it is an error, the read says why
+		if err == nil && machine.HasMachine(ctx, c, uuid) {
 			return convert.Text(name)
 		}
 	}

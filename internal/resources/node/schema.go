@@ -3,10 +3,9 @@ package node
 import (
 	"context"
 	"regexp"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
-	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
-	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
@@ -15,6 +14,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage"
 )
 
 // nodeName is what a machine, its volumes and its host name may be called.
@@ -32,18 +33,15 @@ func nodeSchema(ctx context.Context) schema.Schema {
 		Attributes: map[string]schema.Attribute{
 			"id": schema.StringAttribute{Computed: true, MarkdownDescription: "The domain's UUID."},
 			"name": schema.StringAttribute{
-				Required: true, MarkdownDescription: "Name of the domain, and the guest's host name unless cloud-init says otherwise. Its volumes are called after it.",
+				Required: true, MarkdownDescription: "Name of the domain, and the guest's host name unless cloud-init says otherwise. Its volumes are called after it. A new name is a new node: the old one is destroyed with its disks, and so is one whose `for_each` key changes.",
 				PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
-				Validators:    []validator.String{stringvalidator.LengthBetween(1, 63), stringvalidator.RegexMatches(nodeName, "write letters, digits, \".\", \"-\" and \"_\", with a letter or digit at both ends")},
+				Validators:    []validator.String{values.Name, stringvalidator.LengthBetween(1, 63), stringvalidator.RegexMatches(nodeName, "write letters, digits, \".\", \"-\" and \"_\", with a letter or digit at both ends")},
 			},
-			"hypervisor": schema.StringAttribute{
-				Optional: true, MarkdownDescription: "Name of one of the provider's `hypervisors`. Default: the provider's own `uri`.",
-				PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
-			},
-			"role":   schema.StringAttribute{Optional: true, Validators: []validator.String{given{}}, MarkdownDescription: "What the node is: `bootstrap`, `master`, `worker`, `service` or any other word. Kept in the domain's metadata; the data source `virtcluster_nodes` selects by it."},
-			"labels": schema.MapAttribute{Optional: true, Computed: true, PlanModifiers: crud.MapLeftOut(), ElementType: types.StringType, MarkdownDescription: "Labels, kept in the domain's metadata; the data source `virtcluster_nodes` selects by them."},
+			"hypervisor": crud.HypervisorAttribute("node", "node"),
+			"role":       schema.StringAttribute{Optional: true, Validators: []validator.String{values.Line}, MarkdownDescription: "What the node is: `bootstrap`, `master`, `worker`, `service` or any other word. Kept in the domain's metadata; the data source `virtcluster_nodes` selects by it."},
+			"labels":     schema.MapAttribute{Validators: []validator.Map{values.Each(values.Free).Keys(values.Name)}, Optional: true, Computed: true, PlanModifiers: crud.MapLeftOut(), ElementType: types.StringType, MarkdownDescription: "Labels, kept in the domain's metadata; the data source `virtcluster_nodes` selects by them."},
 			"type": schema.StringAttribute{
-				Optional: true, Computed: true, Validators: []validator.String{stringvalidator.OneOf("kvm", "qemu")},
+				Optional: true, Computed: true, Validators: []validator.String{values.OneOf("kvm", "qemu")},
 				MarkdownDescription: "`kvm` for hardware virtualisation or `qemu` for emulation, which works everywhere and is slow. Default: `kvm`.",
 			},
 			"memory_mib":     mib("Memory that the guest has, in MiB; changes live up to `max_memory_mib`. What is taken from the running guest by hand is drift and given back; what it was given beyond is left to it. Default: 1024."),
@@ -51,39 +49,40 @@ func nodeSchema(ctx context.Context) schema.Schema {
 			"vcpus":          count("Number of virtual processors; changes live up to `max_vcpus`. The guest agent brings new ones online; in a guest without one, its own rules do (Fedora's and RHEL's) or you do (Debian's kernel leaves them offline: write `1` to `/sys/devices/system/cpu/cpuN/online`). Taking one away needs the guest's consent; with `allow_restart`, a node whose guest does not give it is restarted. QEMU's emulation (`type = \"qemu\"`) keeps every vCPU until then. Default: 1."),
 			"max_vcpus":      count("Number of virtual processors that the guest can be given without a restart. Default: `vcpus`."),
 			"machine": schema.StringAttribute{
-				Optional: true, Computed: true, Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
+				Optional: true, Computed: true, Validators: []validator.String{values.Word},
 				MarkdownDescription: "Machine type: `q35`, `pc`, or one of their versions that the hypervisor offers, such as `pc-q35-7.2`; not one without PCI, such as `microvm`. Default: `q35`.",
 			},
 			"firmware": schema.StringAttribute{
-				Optional: true, Computed: true, Validators: []validator.String{stringvalidator.OneOf("bios", "uefi", "uefi-secure")},
+				Optional: true, Computed: true, Validators: []validator.String{values.OneOf("bios", "uefi", "uefi-secure")},
 				MarkdownDescription: "`bios`, `uefi` or `uefi-secure` (Secure Boot with the usual keys enrolled). The hypervisor chooses the files. Default: `bios`.",
 			},
 			"network_interfaces": schema.ListNestedAttribute{
-				Optional: true, Computed: true, PlanModifiers: crud.ListLeftOut(), NestedObject: schema.NestedAttributeObject{Attributes: interfaceAttributes()},
+				Validators: []validator.List{values.Objects()},
+				Optional:   true, Computed: true, PlanModifiers: crud.ListLeftOut(), NestedObject: schema.NestedAttributeObject{Attributes: interfaceAttributes()},
 				MarkdownDescription: "Network interfaces in the order the guest finds them. Adding and removing one works while the node runs, as long as its machine has a free place: a new node has eight for further interfaces and `virtio` disks, and where they are taken, the plan asks for a restart.",
 			},
-			"ignition":      schema.StringAttribute{Optional: true, Sensitive: true, MarkdownDescription: "Ignition configuration as JSON, checked when planning and handed over by QEMU's fw_cfg. It matters at the first boot only. Where an interface has `addresses`, `gateway`, `routes` or `nameservers`, a keyfile of NetworkManager for each interface is added (`/etc/NetworkManager/system-connections/<name>.nmconnection`); a file of the configuration's own at that path wins."},
-			"butane":        schema.StringAttribute{Optional: true, Sensitive: true, MarkdownDescription: "The same as a Butane configuration (YAML), translated to Ignition. Variant `openshift` becomes plain Ignition too; its section `openshift`, which only a MachineConfig has a place for, is refused. Only one of `ignition` and `butane` can be set."},
+			"ignition":      schema.StringAttribute{Validators: []validator.String{values.Text}, Optional: true, Sensitive: true, MarkdownDescription: "Ignition configuration as JSON, checked when planning and handed over by QEMU's fw_cfg. It matters at the first boot only. Where an interface has `addresses`, `gateway`, `routes` or `nameservers`, a keyfile of NetworkManager for each interface is added (`/etc/NetworkManager/system-connections/<name>.nmconnection`); a file of the configuration's own at that path wins."},
+			"butane":        schema.StringAttribute{Validators: []validator.String{values.Text}, Optional: true, Sensitive: true, MarkdownDescription: "The same as a Butane configuration (YAML), translated to Ignition. Variant `openshift` becomes plain Ignition too; its section `openshift`, which only a MachineConfig has a place for, is refused. Only one of `ignition` and `butane` can be set."},
 			"autostart":     flag("Whether the node starts with its hypervisor. Default: `true`."),
 			"running":       flag("Whether the node runs. It is enforced: a node that stopped, crashed or was paused is started by the next apply. Default: `true`."),
 			"allow_restart": flag("Whether an apply may restart the node for changes that cannot be made while it runs. Default: `false`: such a change is an error when planning."),
 			"shutdown_timeout": schema.StringAttribute{
-				Optional: true, Computed: true, Validators: []validator.String{duration{}},
+				Optional: true, Computed: true, Validators: []validator.String{values.Duration(0, 24*time.Hour)},
 				MarkdownDescription: "How long the guest may take to shut down before its power is cut, as a duration; `\"0s\"` cuts it at once. Default: `60s`.",
 			},
 			"wait_for": schema.StringAttribute{
-				Optional: true, Computed: true, Validators: []validator.String{stringvalidator.OneOf("none", "lease", "guest_agent")},
+				Optional: true, Computed: true, Validators: []validator.String{values.OneOf("none", "lease", "guest_agent")},
 				MarkdownDescription: "What creating the node waits for: `none`, `lease` (every interface that asks a network's DHCP got an address, and the one in `ip` where there is one; one with static IPv4 `addresses` alone does not ask) or `guest_agent` (the agent answers and every interface has an address). Default: `none`.",
 			},
 			"graphics": schema.StringAttribute{
-				Optional: true, Computed: true, Validators: []validator.String{stringvalidator.OneOf("none", "vnc", "spice")},
+				Optional: true, Computed: true, Validators: []validator.String{values.OneOf("none", "vnc", "spice")},
 				MarkdownDescription: "Graphical console: `none`, `vnc` or `spice`, on the hypervisor's loopback address. Default: `none`.",
 			},
 			"guest_agent": flag("Whether the node has the channel of QEMU's guest agent. Default: `true`."),
 			"rng":         flag("Whether the node has a paravirtual random number generator. Default: `true`."),
 			"addresses": schema.MapAttribute{
 				Computed: true, ElementType: types.StringType,
-				MarkdownDescription: "Address of each interface by the interface's name: its lease, its reservation where the guest has no other address, the first of its `addresses`, or what the guest agent says. IPv4 goes before IPv6. An interface whose address nobody knows is missing. A guest that runs keeps the address that it has until it asks DHCP again, whatever `ip` says by then.",
+				MarkdownDescription: "Address of each interface by the interface's name: its lease, its reservation where the guest has no other address, the first of its `addresses`, or what the guest agent says. IPv4 goes before IPv6. An interface whose address nobody knows is missing. A guest that runs and does not heed its link keeps the address that it has until it asks DHCP again, whatever `ip` says by then.",
 			},
 			"state":    schema.StringAttribute{Computed: true, MarkdownDescription: "What the hypervisor says about the node: `running`, `paused`, `shutoff`, `crashed`, `in shutdown` or `pmsuspended`."},
 			"timeouts": crud.TimeoutsAttribute(ctx, timeouts.Opts{Create: true, Read: true, Update: true, Delete: true}),
@@ -100,18 +99,18 @@ func flag(description string) schema.Attribute {
 }
 
 func mib(description string) schema.Attribute {
-	return schema.Int64Attribute{Optional: true, Computed: true, MarkdownDescription: description, Validators: []validator.Int64{int64validator.AtLeast(16)}}
+	return schema.Int64Attribute{Optional: true, Computed: true, MarkdownDescription: description, Validators: []validator.Int64{values.MiB(16)}}
 }
 
 func count(description string) schema.Attribute {
-	return schema.Int64Attribute{Optional: true, Computed: true, MarkdownDescription: description, Validators: []validator.Int64{int64validator.Between(1, 1024)}}
+	return schema.Int64Attribute{Optional: true, Computed: true, MarkdownDescription: description, Validators: []validator.Int64{values.Between(1, 1024)}}
 }
 
 // blockAttributes are the attributes that hold others.
 func blockAttributes() map[string]schema.Attribute {
 	bus := func() schema.Attribute {
 		return schema.StringAttribute{
-			Optional: true, Computed: true, Validators: []validator.String{stringvalidator.OneOf("virtio", "scsi", "sata", "usb")},
+			Optional: true, Computed: true, Validators: []validator.String{values.OneOf("virtio", "scsi", "sata", "usb")},
 			MarkdownDescription: "How the disk is attached: `virtio`, `scsi` (virtio-scsi), `sata` or `usb`. Default: `virtio`.",
 		}
 	}
@@ -120,29 +119,30 @@ func blockAttributes() map[string]schema.Attribute {
 			Optional: true, Computed: true, MarkdownDescription: "Processor as the guest sees it. Default: the hypervisor's own for `kvm`, and `Nehalem` (x86-64-v2) for `qemu`, because emulating more is slow.",
 			Attributes: map[string]schema.Attribute{
 				"mode": schema.StringAttribute{
-					Optional: true, Computed: true, Validators: []validator.String{stringvalidator.OneOf("host-passthrough", "host-model", "maximum", "custom")},
+					Optional: true, Computed: true, Validators: []validator.String{values.OneOf("host-passthrough", "host-model", "maximum", "custom")},
 					MarkdownDescription: "`host-passthrough`, `host-model`, `maximum` or `custom`. Default: `custom` with a `model`, else `host-passthrough` for `kvm` and `custom` for `qemu`.",
 				},
-				"model":  schema.StringAttribute{Optional: true, Computed: true, Validators: []validator.String{given{}}, MarkdownDescription: "libvirt's name of a processor, for mode `custom`: `Skylake-Server`, `EPYC`. Default: `Nehalem` for `qemu`."},
+				"model":  schema.StringAttribute{Optional: true, Computed: true, Validators: []validator.String{values.Word}, MarkdownDescription: "libvirt's name of a processor, for mode `custom`: `Skylake-Server`, `EPYC`. Default: `Nehalem` for `qemu`."},
 				"nested": schema.BoolAttribute{Optional: true, MarkdownDescription: "Whether the guest can run virtual machines itself; checked against the hypervisor when planning. Default: as the mode has it."},
 			},
 		},
 		"root_disk": schema.SingleNestedAttribute{
 			Optional: true, MarkdownDescription: "The disk that the node boots from, `vda`: a volume `<name>-root.qcow2` that goes with the node.",
 			Attributes: map[string]schema.Attribute{
-				"image":    schema.StringAttribute{Optional: true, Validators: []validator.String{given{}}, PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()}, MarkdownDescription: "The `id` of a `virtcluster_image`, or any volume's path: the disk holds what differs from it. Default: none, an empty disk. Another image makes another node."},
-				"size_gib": schema.Int64Attribute{Optional: true, Computed: true, Validators: []validator.Int64{int64validator.AtLeast(1)}, MarkdownDescription: "Size in GiB, rounded up; it can grow, also while the node runs. Null in state where the volume is missing, which has the node replaced. Default: the image's."},
-				"pool":     schema.StringAttribute{Optional: true, Computed: true, Validators: []validator.String{given{}}, MarkdownDescription: "Storage pool, by name or id. Default: the image's pool, or `default`. Another pool makes another node."},
+				"image":    schema.StringAttribute{Optional: true, Validators: []validator.String{values.Name}, PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()}, MarkdownDescription: "The `id` of a `virtcluster_image`, or any volume's path: the disk holds what differs from it. Default: none, an empty disk. Another image makes another node."},
+				"size_gib": schema.Int64Attribute{Optional: true, Computed: true, Validators: []validator.Int64{values.Between(1, storage.MaxSizeGiB)}, MarkdownDescription: "Size in GiB, rounded up; it can grow, also while the node runs. Null in state where the volume is missing, which has the node replaced. Default: the image's."},
+				"pool":     schema.StringAttribute{Optional: true, Computed: true, Validators: []validator.String{values.Name}, MarkdownDescription: "Storage pool, by name or id. Default: the image's pool, or `default`. Another pool makes another node."},
 				"bus":      bus(),
 			},
 		},
 		"disks": schema.MapNestedAttribute{
-			Optional: true, Computed: true, PlanModifiers: crud.MapLeftOut(), MarkdownDescription: "Further disks. The key, at most 20 characters, is the disk's serial number in the guest: `/dev/disk/by-id/virtio-<key>`. Adding and removing one works while the node runs, as with `network_interfaces`; a `sata` disk needs a restart, and so does the first `usb` disk.",
+			Validators: []validator.Map{values.Objects().Keys(values.Word)},
+			Optional:   true, Computed: true, PlanModifiers: crud.MapLeftOut(), MarkdownDescription: "Further disks. The key, at most 20 characters, is the disk's serial number in the guest: `/dev/disk/by-id/virtio-<key>`. Adding and removing one works while the node runs, as with `network_interfaces`; a `sata` disk needs a restart, and so does the first `usb` disk.",
 			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-				"size_gib": schema.Int64Attribute{Optional: true, Computed: true, Validators: []validator.Int64{int64validator.AtLeast(1)}, MarkdownDescription: "Size in GiB of a new volume `<name>-<key>.qcow2`, which goes with the node. It can grow, also while the node runs."},
-				"pool":     schema.StringAttribute{Optional: true, Computed: true, Validators: []validator.String{given{}}, MarkdownDescription: "Storage pool of the new volume, by name or id. Default: the root disk's."},
+				"size_gib": schema.Int64Attribute{Optional: true, Computed: true, Validators: []validator.Int64{values.Between(1, storage.MaxSizeGiB)}, MarkdownDescription: "Size in GiB of a new volume `<name>-<key>.qcow2`, which goes with the node. It can grow, also while the node runs."},
+				"pool":     schema.StringAttribute{Optional: true, Computed: true, Validators: []validator.String{values.Name}, MarkdownDescription: "Storage pool of the new volume, by name or id. Default: the root disk's."},
 				"bus":      bus(),
-				"volume":   schema.StringAttribute{Optional: true, Validators: []validator.String{given{}}, MarkdownDescription: "The `id` of a `virtcluster_volume` to attach instead; it outlives the node."},
+				"volume":   schema.StringAttribute{Optional: true, Validators: []validator.String{values.Name}, MarkdownDescription: "The `id` of a `virtcluster_volume` to attach instead; it outlives the node."},
 			}},
 		},
 		"boot": schema.SingleNestedAttribute{
@@ -150,28 +150,28 @@ func blockAttributes() map[string]schema.Attribute {
 			Attributes: map[string]schema.Attribute{
 				"order": schema.ListAttribute{
 					Optional: true, Computed: true, ElementType: types.StringType,
-					Validators:          []validator.List{listvalidator.SizeAtLeast(1), listvalidator.UniqueValues(), listvalidator.ValueStringsAre(stringvalidator.OneOf("hd", "network", "cdrom", "fd"))},
+					Validators:          []validator.List{values.Each(values.OneOf("hd", "network", "cdrom", "fd")).Some().Distinct()},
 					MarkdownDescription: "What is tried in which order: `hd`, `network`, `cdrom`, `fd`. Default: `[\"hd\"]`, with a root disk, else `[\"network\"]`.",
 				},
-				"kernel":  schema.StringAttribute{Optional: true, MarkdownDescription: "Path on the hypervisor of a kernel to boot directly."},
-				"initrd":  schema.StringAttribute{Optional: true, MarkdownDescription: "Path on the hypervisor of that kernel's initial RAM disk."},
-				"cmdline": schema.StringAttribute{Optional: true, MarkdownDescription: "That kernel's command line."},
+				"kernel":  schema.StringAttribute{Validators: []validator.String{values.Path}, Optional: true, MarkdownDescription: "Path on the hypervisor of a kernel to boot directly."},
+				"initrd":  schema.StringAttribute{Validators: []validator.String{values.Path}, Optional: true, MarkdownDescription: "Path on the hypervisor of that kernel's initial RAM disk."},
+				"cmdline": schema.StringAttribute{Validators: []validator.String{values.Line}, Optional: true, MarkdownDescription: "That kernel's command line."},
 			},
 		},
 		"cloud_init": schema.SingleNestedAttribute{
 			Optional: true, Computed: true, MarkdownDescription: "What cloud-init does at the first boot, on a NoCloud disk. A change is written to the disk, but a guest that booted once does not read it again.",
 			Attributes: map[string]schema.Attribute{
-				"user_data":      schema.StringAttribute{Optional: true, Sensitive: true, MarkdownDescription: "User data: `#cloud-config` and YAML, a script that begins with `#!`, or another of cloud-init's forms."},
-				"meta_data":      schema.StringAttribute{Optional: true, MarkdownDescription: "Metadata as YAML. `instance-id` and `local-hostname` are added where they are missing."},
-				"vendor_data":    schema.StringAttribute{Optional: true, Sensitive: true, MarkdownDescription: "Vendor data, in the same forms as `user_data`."},
-				"network_config": schema.StringAttribute{Optional: true, MarkdownDescription: "Network configuration as YAML, version 1 or 2. Default: derived from `network_interfaces`."},
+				"user_data":      schema.StringAttribute{Validators: []validator.String{values.Text}, Optional: true, Sensitive: true, MarkdownDescription: "User data: `#cloud-config` and YAML, a script that begins with `#!`, or another of cloud-init's forms."},
+				"meta_data":      schema.StringAttribute{Validators: []validator.String{values.Text}, Optional: true, MarkdownDescription: "Metadata as YAML. `instance-id` and `local-hostname` are added where they are missing."},
+				"vendor_data":    schema.StringAttribute{Validators: []validator.String{values.Text}, Optional: true, Sensitive: true, MarkdownDescription: "Vendor data, in the same forms as `user_data`."},
+				"network_config": schema.StringAttribute{Validators: []validator.String{values.Text}, Optional: true, MarkdownDescription: "Network configuration as YAML, version 1 or 2. Default: derived from `network_interfaces`."},
 			},
 		},
 		"console": schema.SingleNestedAttribute{
 			Optional: true, Computed: true, MarkdownDescription: "Serial console. Default: one that `virsh console` shows.",
 			Attributes: map[string]schema.Attribute{
-				"type":     schema.StringAttribute{Optional: true, Computed: true, Validators: []validator.String{stringvalidator.OneOf("pty", "none")}, MarkdownDescription: "`pty` or `none`. Default: `pty`."},
-				"log_file": schema.StringAttribute{Optional: true, Validators: []validator.String{given{}}, MarkdownDescription: "Path on the hypervisor of a file that everything the guest writes to it is appended to."},
+				"type":     schema.StringAttribute{Optional: true, Computed: true, Validators: []validator.String{values.OneOf("pty", "none")}, MarkdownDescription: "`pty` or `none`. Default: `pty`."},
+				"log_file": schema.StringAttribute{Optional: true, Validators: []validator.String{values.Path}, MarkdownDescription: "Path on the hypervisor of a file that everything the guest writes to it is appended to."},
 			},
 		},
 	}

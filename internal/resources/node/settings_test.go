@@ -28,14 +28,14 @@ func TestSettingsComeBackFromTheMark(t *testing.T) {
 	kinds := attributeTypes()["timeouts"].(timeouts.Type).AttrTypes
 	limits := types.ObjectValueMust(kinds, map[string]attr.Value{"create": text("30m"), "read": types.StringNull(), "update": types.StringNull(), "delete": text("1m")})
 	for name, v := range map[string]version{
-		"none": {model: model{AllowRestart: types.BoolValue(false), ShutdownTimeout: text("0s"), WaitFor: text("none"), Timeouts: timeouts.Value{Object: types.ObjectNull(kinds)}}},
-		"all":  {model: model{AllowRestart: types.BoolValue(true), ShutdownTimeout: text("20s"), WaitFor: text("lease"), Timeouts: timeouts.Value{Object: limits}}},
+		"none": {plain: plain{AllowRestart: types.BoolValue(false), ShutdownTimeout: text("0s"), WaitFor: text("none"), Timeouts: timeouts.Value{Object: types.ObjectNull(kinds)}}},
+		"all":  {plain: plain{AllowRestart: types.BoolValue(true), ShutdownTimeout: text("20s"), WaitFor: text("lease"), Timeouts: timeouts.Value{Object: limits}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := version{model: model{Timeouts: timeouts.Value{Object: types.ObjectNull(kinds)}}}
+			got := version{plain: plain{Timeouts: timeouts.Value{Object: types.ObjectNull(kinds)}}}
 			got.fillImported(t.Context(), v.spec())
 			if !got.AllowRestart.Equal(v.AllowRestart) || !got.ShutdownTimeout.Equal(v.ShutdownTimeout) || !got.WaitFor.Equal(v.WaitFor) || !got.Timeouts.Equal(v.Timeouts) {
-				t.Errorf("came back as %v", got.model)
+				t.Errorf("came back as %v", got.plain)
 			}
 		})
 	}

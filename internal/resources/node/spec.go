@@ -15,48 +15,44 @@ import (
 // reader reads plain values and notes the attributes that are not known yet.
 type reader struct{ unknown machine.Places }
 
-func (r *reader) note(v attr.Value, path []any) {
+func (r *reader) noteUnknown(v attr.Value, path []any) {
 	if v.IsUnknown() {
 		r.unknown.Add(path...)
 	}
 }
 
-func (r *reader) text(v types.String, path ...any) string {
-	r.note(v, path)
+func (r *reader) readText(v types.String, path ...any) string {
+	r.noteUnknown(v, path)
 	return v.ValueString()
 }
 
-func (r *reader) number(v types.Int64, path ...any) int64 {
-	r.note(v, path)
+func (r *reader) readNumber(v types.Int64, path ...any) int64 {
+	r.noteUnknown(v, path)
 	return v.ValueInt64()
 }
 
-func (r *reader) flag(v types.Bool, path ...any) bool {
-	r.note(v, path)
+func (r *reader) readFlag(v types.Bool, path ...any) bool {
+	r.noteUnknown(v, path)
 	return v.ValueBool()
 }
 
-// address reads an address or a prefix in canonical form.
-func (r *reader) address(v types.String, path ...any) string {
-	return machine.CanonicalAddress(r.text(v, path...))
+// readAddress reads an address or a prefix in canonical form.
+func (r *reader) readAddress(v types.String, path ...any) string {
+	return machine.CanonicalAddress(r.readText(v, path...))
 }
 
-// texts reads a list. One with an unknown element is unknown, and has the others.
-func (r *reader) texts(l types.List, path ...any) []string {
-	r.note(l, path)
-	var all []string
+// readTexts reads a list. One with an unknown element is unknown, and has the others.
+func (r *reader) readTexts(l types.List, path ...any) []string {
+	r.noteUnknown(l, path)
 	for _, e := range l.Elements() {
-		r.note(e, path)
-		if s, ok := e.(types.String); ok && convert.Known(s) {
-			all = append(all, s.ValueString())
-		}
+		r.noteUnknown(e, path)
 	}
-	return all
+	return convert.KnownTexts(l)
 }
 
-// addresses reads a list of addresses or prefixes in canonical form.
-func (r *reader) addresses(l types.List, path ...any) []string {
-	all := r.texts(l, path...)
+// readAddresses reads a list of addresses or prefixes in canonical form.
+func (r *reader) readAddresses(l types.List, path ...any) []string {
+	all := r.readTexts(l, path...)
 	for n := range all {
 		all[n] = machine.CanonicalAddress(all[n])
 	}
@@ -65,77 +61,80 @@ func (r *reader) addresses(l types.List, path ...any) []string {
 
 // spec converts the model; an unknown becomes a zero value that is noted as unknown.
 func (m *model) spec(ctx context.Context) (*machine.Spec, diag.Diagnostics) {
-	p, diags := m.split(ctx)
-	return (&version{*m, p}).spec(), diags
+	v, diags := m.decodeNested(ctx)
+	return v.spec(), diags
 }
 
 // spec converts a version.
 func (v *version) spec() *machine.Spec {
 	r := &reader{unknown: machine.Places{}}
 	s := &machine.Spec{
-		Hypervisor: r.text(v.Hypervisor, "hypervisor"), UUID: v.ID.ValueString(), Unknown: r.unknown,
-		Name: r.text(v.Name, "name"), Role: r.text(v.Role, "role"), Type: r.text(v.Type, "type"),
-		MemoryMiB: r.number(v.MemoryMiB, "memory_mib"), MaxMemoryMiB: r.number(v.MaxMemoryMiB, "max_memory_mib"),
-		VCPUs: r.number(v.VCPUs, "vcpus"), MaxVCPUs: r.number(v.MaxVCPUs, "max_vcpus"),
-		Chipset: r.text(v.Machine, "machine"), Firmware: r.text(v.Firmware, "firmware"),
-		Ignition: r.text(v.Ignition, "ignition"), Butane: r.text(v.Butane, "butane"),
-		Autostart: r.flag(v.Autostart, "autostart"), Running: r.flag(v.Running, "running"), AllowRestart: r.flag(v.AllowRestart, "allow_restart"),
-		ShutdownTimeout: r.text(v.ShutdownTimeout, "shutdown_timeout"), WaitFor: r.text(v.WaitFor, "wait_for"), Timeouts: v.timeouts(),
-		Graphics: r.text(v.Graphics, "graphics"), GuestAgent: r.flag(v.GuestAgent, "guest_agent"), RNG: r.flag(v.RNG, "rng"),
-		State: r.text(v.State, "state"),
+		Hypervisor: r.readText(v.Hypervisor, "hypervisor"), UUID: v.ID.ValueString(), Unknown: r.unknown,
+		Name: r.readText(v.Name, "name"), Role: r.readText(v.Role, "role"),
+		Hardware: machine.Hardware{
+			Type: r.readText(v.Type, "type"), Chipset: r.readText(v.Machine, "machine"), Firmware: r.readText(v.Firmware, "firmware"),
+			MemoryMiB: r.readNumber(v.MemoryMiB, "memory_mib"), MaxMemoryMiB: r.readNumber(v.MaxMemoryMiB, "max_memory_mib"),
+			VCPUs: r.readNumber(v.VCPUs, "vcpus"), MaxVCPUs: r.readNumber(v.MaxVCPUs, "max_vcpus"),
+			Graphics: r.readText(v.Graphics, "graphics"), GuestAgent: r.readFlag(v.GuestAgent, "guest_agent"), RNG: r.readFlag(v.RNG, "rng"),
+		},
+		Ignition: r.readText(v.Ignition, "ignition"), Butane: r.readText(v.Butane, "butane"),
+		Autostart: r.readFlag(v.Autostart, "autostart"), Running: r.readFlag(v.Running, "running"), AllowRestart: r.readFlag(v.AllowRestart, "allow_restart"),
+		ShutdownTimeout: r.readText(v.ShutdownTimeout, "shutdown_timeout"), WaitFor: r.readText(v.WaitFor, "wait_for"), Timeouts: v.timeouts(),
+		State: r.readText(v.State, "state"),
 	}
-	r.note(v.Labels, []any{"labels"})
-	s.Labels = textMap(v.Labels)
-	if r.note(v.Addresses, []any{"addresses"}); convert.Known(v.Addresses) {
-		s.Addresses = textMap(v.Addresses)
+	for name, absent := range map[string]bool{
+		"cpu": v.CPU == nil, "root_disk": v.Root == nil, "disks": v.Disks == nil, "boot": v.Boot == nil,
+		"network_interfaces": v.Interfaces == nil, "cloud_init": v.CloudInit == nil, "console": v.Console == nil,
+	} {
+		if v.isUnknown(name, absent) {
+			r.unknown.Add(name)
+		}
 	}
-	r.note(v.model.CPU, []any{"cpu"})
-	if c := v.parts.CPU; c != nil {
-		s.CPU = machine.CPU{Mode: r.text(c.Mode, "cpu", "mode"), Model: r.text(c.Model, "cpu", "model"), Nested: c.Nested.ValueBoolPointer()}
-		r.note(c.Nested, []any{"cpu", "nested"})
+	r.noteUnknown(v.Labels, []any{"labels"})
+	s.Labels = readKnownTexts(v.Labels)
+	if r.noteUnknown(v.Addresses, []any{"addresses"}); convert.Known(v.Addresses) {
+		s.Addresses = readKnownTexts(v.Addresses)
 	}
-	r.note(v.model.Console, []any{"console"})
-	if c := v.parts.Console; c != nil {
-		s.Console = machine.Console{Type: r.text(c.Type, "console", "type"), LogFile: r.text(c.LogFile, "console", "log_file")}
+	if c := v.CPU; c != nil {
+		s.CPU = machine.CPU{Mode: r.readText(c.Mode, "cpu", "mode"), Model: r.readText(c.Model, "cpu", "model"), Nested: c.Nested.ValueBoolPointer()}
+		r.noteUnknown(c.Nested, []any{"cpu", "nested"})
 	}
-	r.note(v.model.Boot, []any{"boot"})
+	if c := v.Console; c != nil {
+		s.Console = machine.Console{Type: r.readText(c.Type, "console", "type"), LogFile: r.readText(c.LogFile, "console", "log_file")}
+	}
 	s.Boot.Order = machine.DefaultOrder(v.Root != nil)
-	if b := v.parts.Boot; b != nil {
+	if b := v.Boot; b != nil {
 		s.Boot = machine.Boot{
-			Order: r.texts(b.Order, "boot", "order"), Kernel: r.text(b.Kernel, "boot", "kernel"),
-			Initrd: r.text(b.Initrd, "boot", "initrd"), Cmdline: r.text(b.Cmdline, "boot", "cmdline"),
+			Order: r.readTexts(b.Order, "boot", "order"), Kernel: r.readText(b.Kernel, "boot", "kernel"),
+			Initrd: r.readText(b.Initrd, "boot", "initrd"), Cmdline: r.readText(b.Cmdline, "boot", "cmdline"),
 		}
 	}
-	r.note(v.model.CloudInit, []any{"cloud_init"})
-	if c := v.parts.CloudInit; c != nil {
+	if c := v.CloudInit; c != nil {
 		s.CloudInit = &machine.CloudInit{
-			UserData: r.text(c.UserData, "cloud_init", "user_data"), MetaData: r.text(c.MetaData, "cloud_init", "meta_data"),
-			VendorData: r.text(c.VendorData, "cloud_init", "vendor_data"), NetworkConfig: r.text(c.NetworkConfig, "cloud_init", "network_config"),
+			UserData: r.readText(c.UserData, "cloud_init", "user_data"), MetaData: r.readText(c.MetaData, "cloud_init", "meta_data"),
+			VendorData: r.readText(c.VendorData, "cloud_init", "vendor_data"), NetworkConfig: r.readText(c.NetworkConfig, "cloud_init", "network_config"),
 		}
 	}
-	v.specDisks(r, s)
-	r.note(v.NetworkInterfaces, []any{"network_interfaces"})
-	for n := range v.parts.Interfaces {
-		s.Interfaces = append(s.Interfaces, v.parts.Interfaces[n].spec(r, n))
+	v.readDisks(r, s)
+	for n := range v.Interfaces {
+		s.Interfaces = append(s.Interfaces, v.Interfaces[n].spec(r, n))
 	}
 	return s
 }
 
-func (v *version) specDisks(r *reader, s *machine.Spec) {
-	r.note(v.RootDisk, []any{"root_disk"})
+func (v *version) readDisks(r *reader, s *machine.Spec) {
 	if d := v.Root; d != nil {
 		s.Root = &machine.RootSpec{
-			Image: r.text(d.Image, "root_disk", "image"), SizeGiB: r.number(d.SizeGiB, "root_disk", "size_gib"),
-			Pool: r.text(d.Pool, "root_disk", "pool"), Bus: r.text(d.Bus, "root_disk", "bus"),
+			Image: r.readText(d.Image, "root_disk", "image"), SizeGiB: r.readNumber(d.SizeGiB, "root_disk", "size_gib"),
+			Pool: r.readText(d.Pool, "root_disk", "pool"), Bus: r.readText(d.Bus, "root_disk", "bus"),
 		}
 	}
-	r.note(v.model.Disks, []any{"disks"})
 	s.Disks = map[string]machine.DiskSpec{}
-	for key, d := range v.parts.Disks {
+	for key, d := range v.Disks {
 		k := service.Key(key)
 		s.Disks[key] = machine.DiskSpec{
-			SizeGiB: r.number(d.SizeGiB, "disks", k, "size_gib"), Pool: r.text(d.Pool, "disks", k, "pool"),
-			Bus: r.text(d.Bus, "disks", k, "bus"), Volume: r.text(d.Volume, "disks", k, "volume"),
+			SizeGiB: r.readNumber(d.SizeGiB, "disks", k, "size_gib"), Pool: r.readText(d.Pool, "disks", k, "pool"),
+			Bus: r.readText(d.Bus, "disks", k, "bus"), Volume: r.readText(d.Volume, "disks", k, "volume"),
 		}
 	}
 }
@@ -143,29 +142,30 @@ func (v *version) specDisks(r *reader, s *machine.Spec) {
 func (i *interfaceModel) spec(r *reader, n int) machine.InterfaceSpec {
 	at := func(attribute string) []any { return []any{"network_interfaces", n, attribute} }
 	s := machine.InterfaceSpec{
-		Network: r.text(i.Network, at("network")...), Bridge: r.text(i.Bridge, at("bridge")...), Name: r.text(i.Name, at("name")...),
-		MAC: machine.CanonicalMAC(r.text(i.MAC, at("mac")...)), IP: r.address(i.IP, at("ip")...), IPv6: r.address(i.IPv6, at("ipv6")...),
-		Hostname: r.text(i.Hostname, at("hostname")...), Addresses: r.addresses(i.Addresses, at("addresses")...),
-		Gateway: r.address(i.Gateway, at("gateway")...), Nameservers: r.addresses(i.Nameservers, at("nameservers")...),
-		MTU: r.number(i.MTU, at("mtu")...), Model: r.text(i.Model, at("model")...),
-		PortSecurity: r.flag(i.PortSecurity, at("port_security")...), AllowedAddresses: r.addresses(i.AllowedAddresses, at("allowed_addresses")...),
+		Network: r.readText(i.Network, at("network")...), Bridge: r.readText(i.Bridge, at("bridge")...), Name: r.readText(i.Name, at("name")...),
+		MAC: machine.CanonicalMAC(r.readText(i.MAC, at("mac")...)), IP: r.readAddress(i.IP, at("ip")...), IPv6: r.readAddress(i.IPv6, at("ipv6")...),
+		Hostname: r.readText(i.Hostname, at("hostname")...), Addresses: r.readAddresses(i.Addresses, at("addresses")...),
+		Gateway: r.readAddress(i.Gateway, at("gateway")...), Nameservers: r.readAddresses(i.Nameservers, at("nameservers")...),
+		MTU: r.readNumber(i.MTU, at("mtu")...), Model: r.readText(i.Model, at("model")...),
+		PortSecurity: r.readFlag(i.PortSecurity, at("port_security")...), AllowedAddresses: r.readAddresses(i.AllowedAddresses, at("allowed_addresses")...),
 	}
-	r.note(i.Routes, at("routes"))
+	s.SecurityRules = readSecurity(r, i.SecurityRules, at("security_rules"))
+	r.noteUnknown(i.Routes, at("routes"))
 	for _, e := range i.Routes.Elements() {
 		o, ok := e.(types.Object)
-		if r.note(e, at("routes")); !ok || !convert.Known(o) {
+		if r.noteUnknown(e, at("routes")); !ok || !convert.Known(o) {
 			continue
 		}
 		cidr, _ := o.Attributes()["cidr"].(types.String)
 		via, _ := o.Attributes()["via"].(types.String)
-		r.note(cidr, at("routes"))
-		r.note(via, at("routes"))
+		r.noteUnknown(cidr, at("routes"))
+		r.noteUnknown(via, at("routes"))
 		s.Routes = append(s.Routes, machine.Route{CIDR: machine.CanonicalAddress(cidr.ValueString()), Via: machine.CanonicalAddress(via.ValueString())})
 	}
 	return s
 }
 
-// timeouts are the durations of operations as they were written; nil where none were.
+// timeouts returns the durations of operations as they were written; nil where none were.
 func (v *version) timeouts() *machine.MarkedTimeouts {
 	if !convert.Known(v.Timeouts) {
 		return nil
@@ -177,8 +177,8 @@ func (v *version) timeouts() *machine.MarkedTimeouts {
 	return &machine.MarkedTimeouts{Create: text("create"), Read: text("read"), Update: text("update"), Delete: text("delete")}
 }
 
-// textMap converts a map of strings; unknown elements are left out.
-func textMap(m types.Map) map[string]string {
+// readKnownTexts converts a map of strings; unknown elements are left out.
+func readKnownTexts(m types.Map) map[string]string {
 	all := map[string]string{}
 	for name, e := range m.Elements() {
 		if s, ok := e.(types.String); ok && convert.Known(s) {

@@ -12,11 +12,11 @@ import (
 // keepSpelling keeps the prior spelling of every address that means the same, so that another spelling is
 // no change.
 func keepSpelling(planned, was *interfaceModel) {
-	same(&planned.MAC, was.MAC, machine.CanonicalMAC)
+	keepSameText(&planned.MAC, was.MAC, machine.CanonicalMAC)
 	for _, pair := range []struct{ planned, was *types.String }{
 		{&planned.IP, &was.IP}, {&planned.IPv6, &was.IPv6}, {&planned.Gateway, &was.Gateway},
 	} {
-		same(pair.planned, *pair.was, machine.CanonicalAddress)
+		keepSameText(pair.planned, *pair.was, machine.CanonicalAddress)
 	}
 	for _, pair := range []struct{ planned, was *types.List }{
 		{&planned.Addresses, &was.Addresses}, {&planned.Nameservers, &was.Nameservers}, {&planned.AllowedAddresses, &was.AllowedAddresses},
@@ -24,6 +24,9 @@ func keepSpelling(planned, was *interfaceModel) {
 		if sameAddresses(*pair.planned, *pair.was) {
 			*pair.planned = *pair.was
 		}
+	}
+	if sameSecurity(planned.SecurityRules, was.SecurityRules) {
+		planned.SecurityRules = was.SecurityRules
 	}
 	if sameRoutes(planned.Routes, was.Routes) {
 		planned.Routes = was.Routes
@@ -40,7 +43,7 @@ func sameRoutes(a, b types.List) bool {
 	return len(r.unknown) == 0 && slices.Equal(x.Routes, y.Routes)
 }
 
-func same(planned *types.String, was types.String, canonical func(string) string) {
+func keepSameText(planned *types.String, was types.String, canonical func(string) string) {
 	if convert.Known(*planned) && convert.Known(was) && canonical(planned.ValueString()) == canonical(was.ValueString()) {
 		*planned = was
 	}
@@ -50,5 +53,5 @@ func sameAddresses(a, b types.List) bool {
 	if !convert.Known(a) || !convert.Known(b) || len(a.Elements()) != len(b.Elements()) {
 		return false
 	}
-	return slices.EqualFunc(texts(a), texts(b), func(x, y string) bool { return machine.CanonicalAddress(x) == machine.CanonicalAddress(y) })
+	return slices.EqualFunc(convert.Texts(a), convert.Texts(b), func(x, y string) bool { return machine.CanonicalAddress(x) == machine.CanonicalAddress(y) })
 }

@@ -114,3 +114,15 @@ func TestAccNodeGetsItsDisksBackWithWhatIsOnThem(t *testing.T) {
 		},
 	})
 }
+
+func TestAccNodeThatIsStoppedGetsADiskOnAnotherBus(t *testing.T) {
+	_, network, image := stage(t, "nodebus")
+	s := acctest.NewState(t)
+	s.DestroyAtEnd()
+	for _, bus := range []string{"virtio", "sata", "scsi", "usb", "virtio", "usb", "scsi"} {
+		made := config(image, network, fmt.Sprintf("  running = false\n  disks = { d = { size_gib = 1, bus = %q } }\n", bus))
+		s.Apply(strings.Replace(made, "size_gib = 1 }", fmt.Sprintf("size_gib = 1, bus = %q }", bus), 1))
+		s.Settled()
+		says(t, "dumpxml acc", "dev='[a-z]+' bus='"+bus+"'/>\\s*<serial>d<")
+	}
+}

@@ -23,7 +23,7 @@ func (r *podNetwork) crossCheck(ctx context.Context, m, prior *model, resp *reso
 	overlaps := func(other netip.Prefix, whose string) {
 		resp.Diagnostics.AddAttributeError(path.Root("cidr"), "Overlapping subnets", fmt.Sprintf("%s overlaps %s %s: choose a network outside of it.", cidr, other, whose))
 	}
-	for _, o := range r.Fleet.Subnets.Replace("pod network "+cidr.String(), "", cidr) {
+	for _, o := range r.Registry.Subnets.Replace("pod network "+cidr.String(), "", cidr) {
 		overlaps(o.Other, "that "+o.Holder+" of this configuration has")
 	}
 	if !prior.CIDR.IsNull() && prior.CIDR.Equal(m.CIDR) {
@@ -31,7 +31,7 @@ func (r *podNetwork) crossCheck(ctx context.Context, m, prior *model, resp *reso
 	}
 	client, err := r.Fleet.Hypervisor(ctx, "")
 	if err == nil {
-		routes, routesErr := network.RoutesInTheWay(ctx, client)
+		routes, routesErr := network.ListRoutesInTheWay(ctx, client)
 		err = routesErr
 		for _, route := range routes {
 			if route.Destination.Overlaps(cidr) && !m.leadsToNode(route.Via) {

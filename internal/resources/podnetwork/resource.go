@@ -64,6 +64,9 @@ func (r *podNetwork) Create(ctx context.Context, req resource.CreateRequest, res
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	if r.RefuseOffline("create", "pod network "+m.CIDR.String(), &resp.Diagnostics) {
+		return
+	}
 	m.ID = m.CIDR
 	resp.Diagnostics.Append(m.divide(m.subnets())...)
 	r.keep(ctx, &m, &resp.State, resp.Identity, &resp.Diagnostics)
@@ -89,12 +92,18 @@ func (r *podNetwork) Update(ctx context.Context, req resource.UpdateRequest, res
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	if r.RefuseOffline("update", "pod network "+m.CIDR.String(), &resp.Diagnostics) {
+		return
+	}
 	m.ID = prior.ID
 	resp.Diagnostics.Append(m.divide(prior.subnets())...)
 	r.keep(ctx, &m, &resp.State, resp.Identity, &resp.Diagnostics)
 }
 
-func (r *podNetwork) Delete(context.Context, resource.DeleteRequest, *resource.DeleteResponse) {}
+// Delete has nothing to remove.
+func (r *podNetwork) Delete(_ context.Context, _ resource.DeleteRequest, resp *resource.DeleteResponse) {
+	r.RefuseOffline("delete", "the pod network", &resp.Diagnostics)
+}
 
 // form is what an import takes: nothing but the state knows which node has which subnet.
 const form = "CIDR,HOST_PREFIX,NAME=ADDRESS=POD_CIDR,…"

@@ -3,13 +3,14 @@ package podnetwork
 import (
 	"context"
 
-	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
 
 // routeTypes are those of one route of a node's list.
@@ -26,13 +27,14 @@ func resourceSchema(context.Context) schema.Schema {
 			"id": schema.StringAttribute{
 				Computed: true, MarkdownDescription: "`CIDR`, as it was when the resource was made.", PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
 			},
-			"cidr": schema.StringAttribute{Required: true, MarkdownDescription: "The pod network, such as `10.128.0.0/14`. It must not overlap a network of the configuration, or of the provider's hypervisor."},
+			"cidr": schema.StringAttribute{Validators: []validator.String{values.AddressInPrefix}, Required: true, MarkdownDescription: "The pod network, such as `10.128.0.0/14`. It must not overlap a network of the configuration, or of the provider's hypervisor."},
 			"host_prefix": schema.Int64Attribute{
-				Required: true, MarkdownDescription: "Prefix length of each node's subnet, such as 23.",
+				Validators: []validator.Int64{values.Between(1, 128)},
+				Required:   true, MarkdownDescription: "Prefix length of each node's subnet, such as 23.",
 			},
 			"nodes": schema.MapAttribute{
 				Required: true, ElementType: types.StringType, MarkdownDescription: "Each node's own address, by its name: the routes to its pods lead there.",
-				Validators: []validator.Map{mapvalidator.NoNullValues()},
+				Validators: []validator.Map{values.Each(values.Address).Keys(values.Word)},
 			},
 			"pod_cidrs": schema.MapAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: "Each node's subnet, by its name."},
 			"routes": schema.MapAttribute{

@@ -16,10 +16,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/route"
 )
 
@@ -43,6 +41,8 @@ func New() resource.Resource {
 			return open(ctx, at, m)
 		},
 		Plan: plan,
+
+		Upgrades: []crud.Upgrade{crud.ShortenReferences},
 	})
 }
 
@@ -92,31 +92,20 @@ func plan(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, 
 	if at.Fleet == nil || m.Host.IsUnknown() || m.CIDR.IsUnknown() || m.Metric.IsUnknown() {
 		return
 	}
+	resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("id"), id(m))...)
 	claim := planregistry.Claim{Kind: "route", Value: m.CIDR.ValueString(), Scope: id(m)}
-	for _, conflict := range at.Fleet.Claims.Replace(fmt.Sprintf("route %s via %s dev %s", id(m), m.Via, m.Device), claim) {
-		resp.Diagnostics.AddAttributeError(path.Root("cidr"), "Route described twice", fmt.Sprintf("%s is another resource's too: give one of them a metric", conflict.Claim))
+	for _, conflict := range at.Registry.Claims.Replace(fmt.Sprintf("route %s via %s dev %s", id(m), m.Via, m.Device), claim) {
+		resp.Diagnostics.AddAttributeError(path.Root("cidr"), "Route described twice", fmt.Sprintf("%s is that of the %s too: give one of them a metric", conflict.Claim, conflict.Holder))
 	}
 	var config model
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
 	if resp.Diagnostics.HasError() || m.Via.IsUnknown() || config.Device.IsUnknown() || config.Backend.IsUnknown() {
 		return
 	}
-	store, err := open(ctx, at, m)
-	if errors.Is(err, fleet.ErrUnknown) {
-		return
-	}
 	want, _ := m.spec()
 	want.Device = config.Device.ValueString()
-	if err == nil {
-		want, err = store.Plan(ctx, want, req.State.Raw.IsNull())
-	}
-	if _, placed := errors.AsType[*service.AttributeError](err); placed {
-		resp.Diagnostics.Append(crud.Failure("plan", "route to "+m.CIDR.ValueString(), err))
-		return
-	}
-	if err != nil {
-		// The machine may come to be in the same apply, so this is no error yet.
-		resp.Diagnostics.AddAttributeWarning(path.Root("host"), fmt.Sprintf("Cannot look at the host of route %q", m.CIDR.ValueString()), err.Error())
+	want, ok := hostattr.Preview(ctx, func() (*route.Store, error) { return open(ctx, at, m) }, want, "route to "+m.CIDR.ValueString(), path.Root("host"), req, resp)
+	if !ok {
 		return
 	}
 	for name, v := range map[string]attr.Value{"device": types.StringValue(want.Device), "active_backend": types.StringValue(want.ActiveBackend)} {

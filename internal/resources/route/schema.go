@@ -4,8 +4,6 @@ import (
 	"context"
 	"math"
 
-	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
-	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
@@ -15,6 +13,7 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/hostnet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
 
 func resourceSchema(context.Context) schema.Schema {
@@ -26,24 +25,25 @@ func resourceSchema(context.Context) schema.Schema {
 			"id":   hostattr.ID(form),
 			"host": hostattr.Host(),
 			"cidr": schema.StringAttribute{
-				Required: true, PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()}, MarkdownDescription: "The network that the route leads to, such as `10.128.2.0/23`; `0.0.0.0/0` is the default route.",
+				Validators: []validator.String{values.AddressInPrefix},
+				Required:   true, PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()}, MarkdownDescription: "The network that the route leads to, such as `10.128.2.0/23`; `0.0.0.0/0` is the default route.",
 			},
 			"via": schema.StringAttribute{
 				Optional: true, MarkdownDescription: "Address of the gateway. Without it the network is on `device` itself.",
-				Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
+				Validators: []validator.String{values.Address},
 			},
 			"device": schema.StringAttribute{
 				Optional: true, Computed: true, MarkdownDescription: "The network device. Default: the one whose subnet the gateway is in.",
-				Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
+				Validators: []validator.String{values.Device},
 			},
 			"metric": schema.Int64Attribute{
 				Optional: true, PlanModifiers: []planmodifier.Int64{int64planmodifier.RequiresReplace()},
-				MarkdownDescription: "Metric: of several routes to one network the lowest wins. Default: 0 for IPv4, the kernel's 1024 for IPv6.", Validators: []validator.Int64{int64validator.Between(1, math.MaxUint32)},
+				MarkdownDescription: "Metric: of several routes to one network the lowest wins. Default: 0 for IPv4, the kernel's 1024 for IPv6.", Validators: []validator.Int64{values.Between(1, math.MaxUint32)},
 			},
 			"backend": schema.StringAttribute{
 				Optional: true, Computed: true, Default: stringdefault.StaticString(hostnet.Auto),
 				MarkdownDescription: "What keeps the route over reboots: `networkmanager`, `systemd-networkd`, `ifupdown`, or `runtime` for nothing. Default: `auto`, which is what manages the device, `systemd-networkd` where netplan renders for that, and `runtime` where nothing does.",
-				Validators:          []validator.String{stringvalidator.OneOf(hostnet.Auto, hostnet.NetworkManager, hostnet.Networkd, hostnet.Ifupdown, hostnet.Runtime)},
+				Validators:          []validator.String{values.OneOf(hostnet.Auto, hostnet.NetworkManager, hostnet.Networkd, hostnet.Ifupdown, hostnet.Runtime)},
 			},
 			"active_backend": schema.StringAttribute{Computed: true, MarkdownDescription: "What keeps the route."},
 		},

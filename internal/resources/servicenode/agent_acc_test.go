@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/terraform"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
 )
@@ -17,12 +18,16 @@ import (
 func TestAccServiceNodeByGuestAgent(t *testing.T) {
 	acctest.InSandbox(t)
 	guest := agentGuest(t)
+	moved := strings.Replace(guest, leased, "10.74.0.6", 1)
+	node := func(more string) string {
+		return config("qemu-ga:///agent-node", `services = ["haproxy", "keepalived"]`+"\n  depends_on = [virtcluster_node.guest]") + more
+	}
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: acctest.Providers,
 		Steps: []resource.TestStep{
 			{Config: config("qemu-ga:///no-such-node", ""), ExpectError: regexp.MustCompile(`(?s)no-such-node.*(not\s+found|no\s+domain)`)},
 			{ // the machine boots while this waits for it
-				Config: config("qemu-ga:///agent-node", `services = ["haproxy", "keepalived"]`+"\n  depends_on = [virtcluster_node.guest]") + guest,
+				Config: node(guest),
 				Check: resource.ComposeAggregateTestCheckFunc(
 					configuredInside(t),
 					resource.TestCheckResourceAttr(address, "id", "qemu-ga:///agent-node"),
@@ -31,9 +36,22 @@ func TestAccServiceNodeByGuestAgent(t *testing.T) {
 					resource.TestMatchResourceAttr(address, "versions.haproxy", regexp.MustCompile(`^\d+\.\d+`)),
 				),
 			},
+			{ // systemd-networkd asks DHCP again when the link comes back
+				Config: node(moved),
+				Check: resource.ComposeAggregateTestCheckFunc(
+					resource.TestCheckResourceAttr("virtcluster_node.guest", "addresses.dhcp0", "10.74.0.6"),
+					func(*terraform.State) error {
+						said, err := acctest.InGuest(t.Context(), "agent-node", "ip -br address show dhcp0")
+						if err == nil && !strings.Contains(said, " UP ") || strings.Contains(said, leased+"/") || !strings.Contains(said, "10.74.0.6/") {
+							t.Errorf("the guest has %s", said)
+						}
+						return err
+					},
+				),
+			},
 			{ResourceName: address, ImportState: true, ImportStateVerify: true},
 			{
-				Config: remote(t) + guest + strings.TrimPrefix(config("qemu-ga://remote/agent-node", `services = ["haproxy", "keepalived"]`+"\n  depends_on = [virtcluster_node.guest]"), acctest.Provider()),
+				Config: remote(t) + moved + strings.TrimPrefix(config("qemu-ga://remote/agent-node", `services = ["haproxy", "keepalived"]`+"\n  depends_on = [virtcluster_node.guest]"), acctest.Provider()),
 				Check: resource.ComposeAggregateTestCheckFunc(
 					resource.TestCheckResourceAttr(address, "id", "qemu-ga://remote/agent-node"),
 					resource.TestMatchResourceAttr(address, "versions.haproxy", regexp.MustCompile(`^\d+\.\d+`)),

@@ -1,9 +1,7 @@
 package servicenode_test
 
 import (
-	"context"
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"testing"
@@ -15,21 +13,15 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
 )
 
-// agentGuest configures a Debian machine without DHCP: what its interfaces have, cloud-init gave them. Its cards are
+// leased is the address that agentGuest has by DHCP.
+const leased = "10.74.0.5"
+
+// agentGuest configures a Debian machine: what its interfaces have, cloud-init gave them, but for one address by DHCP. Its cards are
 // called otherwise than in the order in which the kernel finds them, so that their names can come from nothing but
 // their MAC addresses.
 func agentGuest(t *testing.T) string {
 	t.Helper()
-	const dir = "/var/lib/libvirt/agentguest"
-	acctest.On(t, "hypervisor", "mkdir", dir)
-	// Nothing of the image is copied.
-	acctest.On(t, "hypervisor", "ln", "-s", os.Getenv("SANDBOX_IMAGE"), dir+"/debian.qcow2")
-	acctest.On(t, "hypervisor", "virsh", "pool-create-as", "agentguest", "dir", "--target", dir)
-	t.Cleanup(func() {
-		if out, err := acctest.Try(context.WithoutCancel(t.Context()), "hypervisor", "virsh", "pool-destroy", "agentguest"); err != nil {
-			t.Errorf("pool-destroy: %v: %s", err, out)
-		}
-	})
+	image := acctest.DebianImage(t, "agentguest")
 	return fmt.Sprintf(`
 resource "virtcluster_network" "routed" {
   name      = "agentrouted"
@@ -42,20 +34,31 @@ resource "virtcluster_network" "isolated" {
   mode = "isolated"
   cidr = "10.79.0.0/24"
 }
+resource "virtcluster_network" "leasing" {
+  name = "agentleasing"
+  mode = "isolated"
+  cidr = "10.74.0.0/24"
+  dhcp = {}
+}
+resource "virtcluster_pod_network" "pods" {
+  cidr        = "10.128.0.0/14"
+  host_prefix = 23
+  nodes       = { agent-node = "10.79.0.5", other = "10.79.0.9" }
+}
 resource "virtcluster_node" "guest" {
   name             = "agent-node"
   type             = "qemu"
   memory_mib       = 768
   vcpus            = 2
   shutdown_timeout = "0s"
-  root_disk        = { image = "%s/debian.qcow2" }
+  root_disk        = { image = %q }
   network_interfaces = [
     {
       network   = virtcluster_network.isolated.name
       name      = "lan0"
       addresses = ["10.79.0.5/24"]
       mtu       = 1400
-      routes    = [{ cidr = "10.128.0.0/14", via = "10.79.0.9" }]
+      routes    = virtcluster_pod_network.pods.routes["agent-node"]
     },
     {
       network     = virtcluster_network.routed.name
@@ -66,10 +69,11 @@ resource "virtcluster_node" "guest" {
       routes      = [{ cidr = "fd00:99::/64", via = "fd00:78::1" }]
       nameservers = ["10.78.0.1", "fd00:78::1"]
     },
+    { network = virtcluster_network.leasing.name, name = "dhcp0", ip = "10.74.0.5" },
   ]
   cloud_init = { user_data = "#cloud-config\nwrite_files: [{ path: /run/told, content: by cloud-init }]\n" }
 }
-`, dir)
+`, image)
 }
 
 // configuredInside waits until the guest has what its node says.
@@ -77,9 +81,9 @@ func configuredInside(t *testing.T) resource.TestCheckFunc {
 	const ask = `hostname; cat /run/told; echo; ip -br link; ip -br address; ip -o link; ip route; ip -6 route; cat /run/systemd/netif/links/*; ping -c1 -W5 10.19.41.10`
 	want := []string{
 		`(?m)^agent-node$`, `(?m)^by cloud-init$`,
-		`(?m)^eth0 +UP +52:54:00:78:00:05`, `(?m)^eth0 +UP +10\.78\.0\.5/24 .*fd00:78::5/64`, `(?m)^lan0 +UP +10\.79\.0\.5/24`,
+		`(?m)^eth0 +UP +52:54:00:78:00:05`, `(?m)^eth0 +UP +10\.78\.0\.5/24 .*fd00:78::5/64`, `(?m)^lan0 +UP +10\.79\.0\.5/24`, `(?m)^dhcp0 +UP +10\.74\.0\.5/24`,
 		`: lan0: .* mtu 1400 `, `: eth0: .* mtu 1500 `,
-		`(?m)^default via 10\.78\.0\.1 dev eth0 proto static`, `(?m)^10\.128\.0\.0/14 via 10\.79\.0\.9 dev lan0`, `(?m)^fd00:99::/64 via fd00:78::1 dev eth0`,
+		`(?m)^default via 10\.78\.0\.1 dev eth0 proto static`, `(?m)^10\.128\.2\.0/23 via 10\.79\.0\.9 dev lan0`, `(?m)^fd00:99::/64 via fd00:78::1 dev eth0`,
 		`(?m)^DNS=10\.78\.0\.1 fd00:78::1\b`,
 		`1 received`,
 	}

@@ -1,23 +1,16 @@
 package servicenode
 
 import (
-	"context"
 	"maps"
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
-	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/sshhost"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/provision"
-)
-
-var (
-	idPath       = path.Root("id")
-	servicesPath = path.Root("services")
 )
 
 type model struct {
@@ -32,50 +25,42 @@ type model struct {
 }
 
 // services are the names in order; null and unknown are none.
-func (m *model) services(ctx context.Context) ([]string, diag.Diagnostics) {
-	var names []string
-	if m.Services.IsNull() || m.Services.IsUnknown() {
-		return nil, nil
-	}
-	diags := m.Services.ElementsAs(ctx, &names, false)
+func (m *model) services() []string {
+	names := convert.KnownTexts(m.Services)
 	slices.Sort(names)
-	return names, diags
+	return names
 }
 
 // name is how messages call the machine.
 func (m *model) name() string {
-	e, err := host.ParseEndpoint(m.Endpoint.ValueString())
+	text := m.Endpoint.ValueString()
+	if text == "" {
+		text = m.ID.ValueString() // an import, before the first read
+	}
+	e, err := host.ParseEndpoint(text)
 	if err != nil {
-		return m.Endpoint.ValueString()
+		return text
 	}
 	return e.Machine()
 }
 
-// identify fills in what follows from the id.
-func (m *model) identify(id string) error {
-	e, err := host.ParseEndpoint(id)
-	if err != nil {
-		return err
-	}
-	m.ID = types.StringValue(id)
-	fingerprint := e.HostKey
-	e.HostKey = ""
-	if m.Endpoint.IsNull() {
-		m.Endpoint = types.StringValue(e.String())
-	}
-	switch {
-	case fingerprint == "":
-		m.HostKey = types.StringNull()
-	case m.HostKey.IsNull() || m.HostKey.IsUnknown():
-		m.HostKey = types.StringValue(fingerprint)
-	}
-	return nil
+func (m *model) spec() machine {
+	return machine{Services: m.services(), Install: m.InstallPackages.ValueBool()}
 }
 
 // fill writes what the machine has: of the services that are wanted, those that it runs. After an import
 // nothing is wanted yet, and all count.
-func (m *model) fill(ctx context.Context, inv provision.Inventory) diag.Diagnostics {
-	wanted, diags := m.services(ctx)
+func (m *model) fill(got machine) {
+	m.identify(got.Endpoint)
+	if m.InstallPackages.IsNull() { // an import
+		m.InstallPackages = types.BoolValue(got.Inventory == nil || got.Inventory.Record.Installs())
+	}
+	if got.Inventory == nil {
+		m.OS, m.Versions = types.StringValue(""), types.MapNull(types.StringType)
+		return
+	}
+	inv := *got.Inventory
+	wanted := m.services()
 	if m.Services.IsNull() {
 		wanted = imported(inv)
 	}
@@ -87,13 +72,23 @@ func (m *model) fill(ctx context.Context, inv provision.Inventory) diag.Diagnost
 			versions[name] = inv.Versions[name]
 		}
 	}
-	var d diag.Diagnostics
 	m.OS = types.StringValue(inv.OS)
-	m.Services, d = types.SetValueFrom(ctx, types.StringType, running)
-	diags.Append(d...)
-	m.Versions, d = types.MapValueFrom(ctx, types.StringType, versions)
-	diags.Append(d...)
-	return diags
+	m.Services, m.Versions = types.SetValueMust(types.StringType, convert.Elements(running)), convert.Map(versions)
+}
+
+// identify fills in what follows from the endpoint with its host key.
+func (m *model) identify(e host.Endpoint) {
+	m.ID = types.StringValue(e.Reference())
+	switch {
+	case e.HostKey == "":
+		m.HostKey = types.StringNull()
+	case !convert.Known(m.HostKey):
+		m.HostKey = types.StringValue(e.HostKey.String())
+	}
+	if m.Endpoint.IsNull() {
+		e.HostKey = ""
+		m.Endpoint = types.StringValue(e.String())
+	}
 }
 
 // imported are the services that were prepared on the machine, or else all that it runs.
@@ -110,13 +105,10 @@ func id(endpoint, hostKey string) (id string, known bool) {
 	if err != nil {
 		return "", false
 	}
-	if e.Scheme != host.SSH {
-		return e.String(), true
-	}
-	if hostKey != "" {
-		if e.HostKey, err = sshhost.Fingerprint(hostKey); err != nil {
+	if hostKey != "" && e.Scheme == host.SSH {
+		if e.HostKey, err = sshhost.WholePin(hostKey); err != nil {
 			return "", false
 		}
 	}
-	return e.String(), e.HostKey != ""
+	return e.Reference(), e.Scheme != host.SSH || e.HostKey != ""
 }

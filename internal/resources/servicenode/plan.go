@@ -10,28 +10,11 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/sshhost"
 )
-
-// validEndpoint accepts what host.ParseEndpoint does.
-type validEndpoint struct{}
-
-func (validEndpoint) Description(context.Context) string         { return "an endpoint" }
-func (validEndpoint) MarkdownDescription(context.Context) string { return "an endpoint" }
-
-func (validEndpoint) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
-	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
-		return
-	}
-	e, err := host.ParseEndpoint(req.ConfigValue.ValueString())
-	if err == nil {
-		_, err = host.ParseJump(e.ProxyJump)
-	}
-	if err != nil {
-		resp.Diagnostics.AddAttributeError(req.Path, "Invalid endpoint", err.Error())
-	}
-}
 
 // validHostKey accepts a fingerprint or a public key.
 type validHostKey struct{}
@@ -40,10 +23,10 @@ func (validHostKey) Description(context.Context) string         { return "a host
 func (validHostKey) MarkdownDescription(context.Context) string { return "a host key" }
 
 func (validHostKey) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
-	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
+	if !convert.Known(req.ConfigValue) {
 		return
 	}
-	if _, err := sshhost.Fingerprint(req.ConfigValue.ValueString()); err != nil {
+	if _, err := sshhost.WholePin(req.ConfigValue.ValueString()); err != nil {
 		resp.Diagnostics.AddAttributeError(req.Path, "Invalid host key", err.Error())
 	}
 }
@@ -75,14 +58,10 @@ func otherEndpoint(_ context.Context, req planmodifier.StringRequest, resp *stri
 	resp.RequiresReplace = !sameEndpoint(req.StateValue.ValueString(), req.PlanValue.ValueString())
 }
 
-// ModifyPlan plans the id and the host key, which belong together, and what the machine tells.
-func (r *serviceNode) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	if req.Plan.Raw.IsNull() {
-		return
-	}
-	var config, plan, state model
+// plan plans the id and the host key, which belong together, and what the machine tells.
+func plan(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
+	var config, state model
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
-	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	exists := !req.State.Raw.IsNull()
 	if exists {
 		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
@@ -91,41 +70,57 @@ func (r *serviceNode) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 		return
 	}
 	planID, known := "", false
-	if !plan.Endpoint.IsUnknown() && !config.HostKey.IsUnknown() {
-		planID, known = id(plan.Endpoint.ValueString(), config.HostKey.ValueString())
+	if !planned.Endpoint.IsUnknown() && !config.HostKey.IsUnknown() {
+		planID, known = id(planned.Endpoint.ValueString(), config.HostKey.ValueString())
+		// Nothing is applied, so the id may leave out a key that only the machine knows: what refers to it is checked the more.
+		known = known || at.Fleet != nil && at.Fleet.Offline() && planID != ""
 	}
-	moved := exists && (plan.Endpoint.IsUnknown() || !sameEndpoint(state.Endpoint.ValueString(), plan.Endpoint.ValueString()))
-	stays := exists && !moved && (known && planID == state.ID.ValueString() || !known && !config.HostKey.IsUnknown())
+	moved := exists && (planned.Endpoint.IsUnknown() || !sameEndpoint(state.Endpoint.ValueString(), planned.Endpoint.ValueString()))
+	stays := exists && !moved && (known && samePin(planID, config.HostKey, state) || !known && !config.HostKey.IsUnknown())
 	if stays {
-		plan.ID, plan.OS, plan.HostKey = state.ID, state.OS, state.HostKey
-		if plan.Services.Equal(state.Services) {
-			plan.Versions = state.Versions
+		planned.ID, planned.OS, planned.HostKey = state.ID, state.OS, state.HostKey
+		if planned.Services.Equal(state.Services) {
+			planned.Versions = state.Versions
 		}
 	} else {
 		if exists && !moved {
 			resp.RequiresReplace.Append(path.Root("host_key"))
 		}
-		plan.ID, plan.OS, plan.Versions = types.StringUnknown(), types.StringUnknown(), types.MapUnknown(types.StringType)
+		planned.ID, planned.OS, planned.Versions = types.StringUnknown(), types.StringUnknown(), types.MapUnknown(types.StringType)
 		if known {
-			plan.ID = types.StringValue(planID)
+			planned.ID = types.StringValue(planID)
 		}
-		plan.HostKey = plannedHostKey(config, planID, known)
+		if known && at.Fleet != nil && !exists {
+			at.Fleet.Await(planID)
+		}
+		planned.HostKey = plannedHostKey(config, known)
 	}
-	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+	resp.Diagnostics.Append(resp.Plan.Set(ctx, planned)...)
+}
+
+// samePin says whether the machine of the state is the one that a plan's id names, by the whole of its key where that is given.
+func samePin(planID string, given types.String, state model) bool {
+	if !host.SameReference(planID, state.ID.ValueString()) {
+		return false
+	}
+	now, err1 := sshhost.WholePin(given.ValueString())
+	was, err2 := sshhost.WholePin(state.HostKey.ValueString())
+	return err1 != nil || err2 != nil || now == was
 }
 
 // plannedHostKey is what `host_key` will hold where the machine is new.
-func plannedHostKey(config model, planID string, known bool) types.String {
-	if !config.HostKey.IsNull() || !known {
-		if config.HostKey.IsNull() {
-			return types.StringUnknown()
-		}
+func plannedHostKey(config model, known bool) types.String {
+	if !config.HostKey.IsNull() {
 		return config.HostKey
 	}
-	if e, err := host.ParseEndpoint(planID); err == nil && e.HostKey != "" {
-		return types.StringValue(e.HostKey)
+	e, err := host.ParseEndpoint(config.Endpoint.ValueString())
+	switch {
+	case err == nil && e.HostKey.Whole():
+		return types.StringValue(e.HostKey.String())
+	case known && e.HostKey == "":
+		return types.StringNull()
 	}
-	return types.StringNull()
+	return types.StringUnknown()
 }
 
 // consistent checks the endpoint against the host key.
@@ -135,12 +130,12 @@ func consistent(config model, resp *resource.ModifyPlanResponse) bool {
 	if err != nil || key == "" {
 		return true // unknown, or the validator said it
 	}
-	fingerprint, err := sshhost.Fingerprint(key)
+	whole, err := sshhost.WholePin(key)
 	switch {
 	case e.Scheme != host.SSH:
 		resp.Diagnostics.AddAttributeError(path.Root("host_key"), "No host key here", "the endpoint "+e.String()+" is not reached by SSH and has no host key; leave host_key out")
-	case err == nil && e.HostKey != "" && e.HostKey != fingerprint:
-		resp.Diagnostics.AddAttributeError(path.Root("host_key"), "Two host keys", "the endpoint says "+e.HostKey+" and host_key says "+fingerprint+"; leave one of them out")
+	case err == nil && e.HostKey != "" && !whole.Within(e.HostKey):
+		resp.Diagnostics.AddAttributeError(path.Root("host_key"), "Two host keys", "the endpoint says "+e.HostKey.String()+" and host_key says "+whole.String()+"; leave one of them out")
 	default:
 		return true
 	}

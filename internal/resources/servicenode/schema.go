@@ -4,8 +4,6 @@ import (
 	"context"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
-	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
-	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
@@ -17,6 +15,7 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/provision"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
 
 func resourceSchema(ctx context.Context) schema.Schema {
@@ -30,14 +29,14 @@ func resourceSchema(ctx context.Context) schema.Schema {
 		Attributes: map[string]schema.Attribute{
 			"id": schema.StringAttribute{
 				Computed:            true,
-				MarkdownDescription: "The endpoint with the fingerprint of the pinned host key: what other resources take as `service_node`.",
+				MarkdownDescription: "The endpoint with a safe prefix of the pinned host key's fingerprint, 16 characters (96 bits) in the base64 of URLs: what other resources take as `service_node`. Known while planning where `host_key` is given. Ids of versions before, with all of the fingerprint, are taken too.",
 			},
 			"endpoint": schema.StringAttribute{
 				Required: true,
 				MarkdownDescription: "How the machine is reached: `ssh://[user@]host[:port][?proxy_jump=[user@]host[:port]]` (several jumps separated by commas), `local:` for the machine that Terraform runs on, or " +
 					"`qemu-ga://[hypervisor]/domain` for the guest agent of a virtual machine, which works where no network leads to it. User, port, key and jump come from the provider's `ssh` and `~/.ssh/config` where they are not given here. " +
 					"Another endpoint replaces the resource.",
-				Validators:    []validator.String{validEndpoint{}},
+				Validators:    []validator.String{values.Endpoint},
 				PlanModifiers: []planmodifier.String{keepSpelling{}, stringplanmodifier.RequiresReplaceIf(otherEndpoint, "another endpoint is another machine", "another endpoint is another machine")},
 			},
 			"services": schema.SetAttribute{
@@ -45,7 +44,7 @@ func resourceSchema(ctx context.Context) schema.Schema {
 				Default: setdefault.StaticValue(types.SetValueMust(types.StringType, []attr.Value{})),
 				MarkdownDescription: "What the machine runs: `bind`, `haproxy`, `keepalived`, `nfs`, `nftables`. Default: none. " +
 					"A service that is no longer installed or whose unit is no longer enabled shows as missing here. BIND and HAProxy are started at once; the others when they get something to do.",
-				Validators: []validator.Set{setvalidator.ValueStringsAre(stringvalidator.OneOf(provision.Names()...))},
+				Validators: []validator.Set{values.Each(values.OneOf(provision.Names()...))},
 			},
 			"install_packages": schema.BoolAttribute{
 				Optional: true, Computed: true, Default: booldefault.StaticBool(true),
@@ -53,9 +52,10 @@ func resourceSchema(ctx context.Context) schema.Schema {
 			},
 			"host_key": schema.StringAttribute{
 				Optional: true, Computed: true,
-				MarkdownDescription: "The machine's SSH host key: a fingerprint (`SHA256:…`) or a public key (`ssh-ed25519 AAAA…`, as `ssh-keyscan` prints it). " +
+				MarkdownDescription: "The machine's SSH host key: a fingerprint (`SHA256:…`) or a public key (`ssh-ed25519 AAAA…`, as `ssh-keyscan` prints it). Recommended: nobody else can then answer in the machine's place the first time, and everything that follows from `id` is known while planning. " +
+					"`ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub` prints it on the machine; `ssh-keyscan` asks over the network, so compare what it says; and a virtual machine gets a key that you make from cloud-init (`ssh_keys`, see the example). " +
 					"Default: the key that `known_hosts` has for the machine, or else the one that it shows when the resource is created; from then on no other key is accepted. Another key replaces the resource.",
-				Validators: []validator.String{validHostKey{}},
+				Validators: []validator.String{values.Line, validHostKey{}},
 			},
 			"os": schema.StringAttribute{
 				Computed:            true,

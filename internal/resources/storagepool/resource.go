@@ -21,7 +21,8 @@ func New() resource.Resource {
 		Key:    []string{"hypervisor", "name"},
 		ID:     func(m *model) string { return m.ID.ValueString() },
 		SetID:  func(*model, string) {}, // the hypervisor says it
-		Split:  split, Spec: spec, Fill: fill, Open: open, Plan: plan,
+		Split:  split, Spec: spec, Fill: fill, Open: open, Plan: plan, Recall: recall, Remember: remember,
+		Upgrades: []crud.Upgrade{crud.LeaveOutEmpty("hypervisor")},
 	})
 }
 

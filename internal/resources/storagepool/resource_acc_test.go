@@ -14,7 +14,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage"
 )
 
 const address = "virtcluster_storage_pool.p"
@@ -151,7 +150,7 @@ func TestAccPoolBadInput(t *testing.T) {
 		Steps: []resource.TestStep{
 			fails(config("p", "relative", ""), `must be an absolute path`),
 			fails(config("a/b", "/srv/p", ""), `must hold no slash`),
-			fails(config("p", "/srv/p", "  type = \"logical\"\n"), `value must be one of: \["dir"\]`),
+			fails(config("p", "/srv/p", "  type = \"logical\"\n"), `write\s+(one\s+of\s+)?"dir"`),
 			fails(config("p", "/srv/p", "  hypervisor = \"kvm9\"\n"), `(?s)Unknown hypervisor.*kvm9`),
 			fails(config("theirs", "/srv/p", ""), `(?s)Storage pool exists.*terraform\s+import`),
 			fails(config("p", "/tmp/", ""), `(?s)Directory taken.*"theirs"\s+already`),
@@ -208,23 +207,31 @@ func TestAccPoolOfAnotherStateIsNotTaken(t *testing.T) {
 	dir := "/var/lib/libvirt/taken"
 	xml := t.TempDir() + "/pool.xml"
 	// The UUID that a run of another workspace gives to a pool of that name and directory, which it found there.
-	text := "<pool type='dir'><name>taken</name><uuid>" + storage.PoolUUID("taken", dir, "elsewhere") + "</uuid><target><path>" + dir + "</path></target></pool>"
+	text := "<pool type='dir'><name>taken</name><uuid>93f95de7-27ee-809b-8235-993962bd34ea</uuid><target><path>" + dir + "</path></target></pool>"
 	if err := os.WriteFile(xml, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	acctest.Virsh(t, "pool-define", xml)
 	acctest.Virsh(t, "pool-build", "taken")
-	defer func() {
-		acctest.Virsh(t, "pool-delete", "taken")
-		acctest.Virsh(t, "pool-undefine", "taken")
-	}()
-	resource.Test(t, resource.TestCase{
-		ProtoV6ProviderFactories: acctest.Providers,
-		Steps: []resource.TestStep{
-			{Config: config("taken", dir, ""), ExpectError: regexp.MustCompile(`(?s)storage pool "taken" is in\s+/var/lib/libvirt/taken already.*import it as\s+"taken"`)},
-		},
-	})
+	s := acctest.NewState(t)
+	s.Write(config("taken", dir, ""))
+	s.Refused([]string{`has a storage pool "taken" already, in ` + dir, "another state's", "terraform import ADDRESS taken"}, "plan")
+	s.Write(config("other", dir, ""))
+	s.Refused([]string{"Directory taken", "terraform import ADDRESS taken"}, "plan")
 	if err := info(t, "taken", `State: +inactive`)(nil); err != nil {
 		t.Error(err)
 	}
+	// Once it is imported, it is not in its own replacement's way.
+	s.Write(config("taken", dir, ""))
+	s.Run("import", address, "taken")
+	s.Run("apply", "-auto-approve", "-replace="+address)
+	s.Settled()
+	// No change, though the room in it is another one now: only the exit code would tell.
+	acctest.Run(t, "dd", "if=/dev/urandom", "of="+dir+"/data", "bs=1M", "count=8")
+	s.Run("plan", "-refresh-only", "-detailed-exitcode")
+	acctest.Run(t, "rm", dir+"/data")
+	s.Write(config("renamed", dir, ""))
+	s.Run("apply", "-auto-approve")
+	s.Settled()
+	s.Run("destroy", "-auto-approve")
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage"
 )
 
@@ -31,21 +33,18 @@ func poolSchema(context.Context) schema.Schema {
 			"name": schema.StringAttribute{
 				Required: true, PlanModifiers: replace,
 				MarkdownDescription: "Name of the pool on its hypervisor. A change makes a new pool.",
-				Validators:          []validator.String{stringvalidator.RegexMatches(storage.NameForm, "must not be empty and must hold no slash and no control character")},
+				Validators:          []validator.String{values.Name, stringvalidator.RegexMatches(storage.NameForm, "must not be empty and must hold no slash and no control character")},
 			},
-			"hypervisor": schema.StringAttribute{
-				Optional: true, PlanModifiers: replace,
-				MarkdownDescription: "Which of the provider's `hypervisors` the pool is on. Default: the provider's `uri`. A change makes a new pool.",
-			},
+			"hypervisor": crud.HypervisorAttribute("pool", "pool"),
 			"type": schema.StringAttribute{
 				Optional: true, Computed: true, Default: stringdefault.StaticString("dir"), PlanModifiers: replace,
 				MarkdownDescription: "Kind of pool: `dir`, a directory. Default: `dir`.",
-				Validators:          []validator.String{stringvalidator.OneOf("dir")},
+				Validators:          []validator.String{values.OneOf("dir")},
 			},
 			"path": schema.StringAttribute{
 				Required:            true,
 				MarkdownDescription: "Absolute path of the directory on the hypervisor. It is made where it is missing, as are the directories above it, which stay when the pool is destroyed. A change makes a new pool and moves nothing.",
-				Validators:          []validator.String{stringvalidator.RegexMatches(pathForm, "must be an absolute path, such as /var/lib/libvirt/okd")},
+				Validators:          []validator.String{values.Path, stringvalidator.RegexMatches(pathForm, "must be an absolute path, such as /var/lib/libvirt/okd")},
 				PlanModifiers:       []planmodifier.String{keepSpelling{}, stringplanmodifier.RequiresReplace()},
 			},
 			"autostart": schema.BoolAttribute{

@@ -3,6 +3,7 @@ package vip
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"time"
@@ -11,7 +12,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
@@ -19,31 +19,48 @@ import (
 )
 
 // crossCheck looks for what a VIP would collide with: the plan's other VIPs, the DHCP ranges of its networks
-// and of those on the hypervisors, and what its machines have.
-func crossCheck(ctx context.Context, at crud.Opening, planned, state *model, diags *diag.Diagnostics) {
+// and of those on the hypervisors, and what its machines have. known says that nothing of its configuration is unknown.
+func crossCheck(ctx context.Context, at crud.Opening, planned, state *model, known bool, diags *diag.Diagnostics) {
 	f := at.Fleet
 	want, d := planned.spec(ctx)
+	rememberMembers(at.Registry, planned.ID.ValueString(), want.VIP)
 	if d.HasError() || planned.Name.IsUnknown() || !planned.addressesKnown(ctx) || len(want.Addresses) == 0 {
 		return
 	}
 	// A name alone would not tell two VIPs apart of which one is a copy of the other, or another cluster's.
 	owner := fmt.Sprintf("VIP %q with %s", want.Name, want.Addresses[0].Addr())
-	claims(f, owner, want.VIP, diags)
-	refuseLeased(want.VIP, f.Ranges.ReplaceVirtual(owner, hosts(want.Addresses)...), diags)
+	layClaims(at.Provided, owner, want.VIP, diags)
+	refuseLeased(want.VIP, at.Registry.Ranges.ReplaceVirtual(owner, listAddresses(want.Addresses)...), diags)
 	mine := at.Claim.MayTake
 	if state != nil {
 		was, _ := state.spec(ctx)
-		if was.Name == want.Name && slices.Equal(was.Addresses, want.Addresses) && slices.Equal(was.Members, want.Members) {
+		if was.Name == want.Name && slices.Equal(was.Addresses, want.Addresses) && sameMachines(was.Members, want.Members) && slices.Equal(was.Track, want.Track) {
 			return // it stands already, so nobody is asked
 		}
 		mine = at.Claim.Owns
 	}
-	refuseLeased(want.VIP, foreignLeased(ctx, f, want.VIP), diags)
-	checkMachines(ctx, &store{fleet: f, ids: memberIDs(want.VIP), name: want.Name}, want.VIP, mine, diags)
+	refuseLeased(want.VIP, listForeignLeased(ctx, at.Provided, want.VIP), diags)
+	views := checkMachines(ctx, &store{fleet: f, members: want.Members, name: want.Name}, &want.VIP, mine, diags)
+	if known && !diags.HasError() {
+		tryMachines(ctx, views, want.VIP, diags)
+	}
 }
 
-// segment names the L2 segment of the addresses that VRRP is spoken for.
-func segment(v keepalived.VIP) string {
+// sameMachines says whether members mean the same, whatever they are called.
+func sameMachines(a, b []keepalived.Member) bool {
+	byID := func(members []keepalived.Member) map[string]keepalived.Member {
+		all := map[string]keepalived.Member{}
+		for _, m := range members {
+			m.Name = ""
+			all[m.ID] = m
+		}
+		return all
+	}
+	return maps.Equal(byID(a), byID(b))
+}
+
+// nameSegment names the L2 segment of the addresses that VRRP is spoken for.
+func nameSegment(v keepalived.VIP) string {
 	if a := v.Addresses[0]; !a.IsSingleIP() {
 		return "the segment of " + a.Masked().String()
 	}
@@ -59,14 +76,14 @@ func segment(v keepalived.VIP) string {
 	return ""
 }
 
-// claims compares the VIP with the plan's other ones.
-func claims(f *fleet.Fleet, owner string, v keepalived.VIP, diags *diag.Diagnostics) {
+// layClaims compares the VIP with the plan's other ones.
+func layClaims(provided crud.Provided, owner string, v keepalived.VIP, diags *diag.Diagnostics) {
 	var all []planregistry.Claim
 	at := map[planregistry.Claim][]any{}
 	lay := func(c planregistry.Claim, where ...any) {
 		all, at[c] = append(all, c), where
 	}
-	if where := segment(v); where != "" && v.RouterID != 0 {
+	if where := nameSegment(v); where != "" && v.RouterID != 0 {
 		lay(planregistry.Claim{Kind: "virtual router id", Scope: where, Value: fmt.Sprint(v.RouterID)}, "virtual_router_id")
 	}
 	for i, a := range v.Addresses {
@@ -74,10 +91,10 @@ func claims(f *fleet.Fleet, owner string, v keepalived.VIP, diags *diag.Diagnost
 	}
 	for i, m := range v.Members {
 		if m.ID != "" {
-			lay(planregistry.Claim{Kind: "VRRP instance", Scope: m.ID, Value: v.Name}, "members", i, "service_node")
+			lay(planregistry.Claim{Kind: "VRRP instance", Scope: m.ID, Value: v.Name}, v.At(i, "service_node")...)
 		}
 	}
-	for _, c := range f.Claims.Replace(owner, all...) {
+	for _, c := range provided.Registry.Claims.Replace(owner, all...) {
 		remedy := "choose another one"
 		switch c.Claim.Kind {
 		case "virtual router id":
@@ -91,7 +108,19 @@ func claims(f *fleet.Fleet, owner string, v keepalived.VIP, diags *diag.Diagnost
 	}
 }
 
-func hosts(addresses []netip.Prefix) []netip.Addr {
+// rememberMembers tells the rest of the run, such as data sources, which members the VIP of an id has.
+func rememberMembers(r *planregistry.Registry, id string, v keepalived.VIP) {
+	if id == "" || slices.Contains(listServiceNodes(v.Members), "") {
+		return
+	}
+	members := make([]planregistry.VIPMember, 0, len(v.Members))
+	for _, m := range v.Members {
+		members = append(members, planregistry.VIPMember{Name: m.Name, ServiceNode: m.ID})
+	}
+	r.VIPs.Put(id, members)
+}
+
+func listAddresses(addresses []netip.Prefix) []netip.Addr {
 	var all []netip.Addr
 	for _, a := range addresses {
 		all = append(all, a.Addr())
@@ -103,41 +132,42 @@ func hosts(addresses []netip.Prefix) []netip.Addr {
 const askLimit = 10 * time.Second
 
 // checkMachines compares with the machines that can be asked: interfaces, addresses, that all members are on one segment, and
-// that an instance of the name is the VIP's own.
-func checkMachines(ctx context.Context, s *store, v keepalived.VIP, mine func(owner.Mark) bool, diags *diag.Diagnostics) {
+// that an instance of the name is the VIP's own. It completes the members' addresses, and returns what the machines have.
+func checkMachines(ctx context.Context, s *store, v *keepalived.VIP, mine func(owner.Mark) bool, diags *diag.Diagnostics) views {
 	if len(v.Members) == 0 || slices.ContainsFunc(v.Members, func(m keepalived.Member) bool { return m.ID == "" }) {
-		return
+		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
-	views, errs := s.look(ctx, memberIDs(v), v.Name)
+	views, errs := s.lookAtMachines(ctx, listServiceNodes(v.Members), v.Name)
 	for id, err := range errs {
 		tflog.Debug(ctx, "cannot compare a VIP with its machine", map[string]any{"member": id, "error": err.Error()})
 	}
 	var first netip.Prefix
 	for i, m := range v.Members {
-		seen := views.of(m.ID)
+		seen := views.findView(m.ID)
 		if seen.host == nil {
 			continue
 		}
 		if err := s.refuseForeign(seen, mine, v.Name); err != nil {
-			diags.Append(crud.Diagnostic("Name taken", memberError(i, "service_node", err)))
+			diags.Append(crud.Diagnostic("Name taken", placeInMember(*v, i, "service_node", err)))
 			continue
 		}
 		if m.Interface != "" {
-			if err := checkMember(&v, i, seen); err != nil {
+			if err := checkMember(v, i, seen); err != nil {
 				diags.Append(crud.Diagnostic("Member does not fit its machine", err))
 				continue
 			}
 		}
-		own := seen.links.prefix(m.Interface, v.Members[i].Address)
+		own := seen.links.findPrefix(m.Interface, v.Members[i].Address)
 		switch {
 		case !own.IsValid():
 		case !first.IsValid():
 			first = own.Masked()
 		case own.Masked() != first:
-			diags.Append(crud.Diagnostic("Members on unlike segments", memberError(i, "interface", fmt.Errorf(
+			diags.Append(crud.Diagnostic("Members on unlike segments", placeInMember(*v, i, "interface", fmt.Errorf(
 				"%s on %s is in %s, and the first member in %s: VRRP needs all members on one segment", m.Interface, seen.host, own.Masked(), first))))
 		}
 	}
+	return views
 }

@@ -34,7 +34,7 @@ func TestAccBothFamiliesMoveOnTheWire(t *testing.T) {
 resource "virtcluster_vip" %q {
   name      = %q
   addresses = [%s]
-  members   = [{ service_node = %q, interface = "eth0" }, { service_node = %q, interface = "eth0" }]
+  members   = { svc-1 = { service_node = %q, interface = "eth0" }, svc-2 = { service_node = %q, interface = "eth0" } }
 }
 `, label, name, addresses, ids[0], ids[1])
 	}
@@ -47,7 +47,7 @@ resource "virtcluster_vip" "link_local" {
   name      = "link-local"
   addresses = ["fd00:100::d0/64"]
   unicast   = false
-  members   = [{ service_node = %q, interface = "eth0", address = "fe80::101" }, { service_node = %q, interface = "eth0", address = "fe80::102" }]
+  members   = { svc-1 = { service_node = %q, interface = "eth0", address = "fe80::101" }, svc-2 = { service_node = %q, interface = "eth0", address = "fe80::102" } }
 }
 `, ids[0], ids[1])
 	all := []string{"fd00:100::a0", "fd00:100::a1", "10.0.100.250", "fd00:100::b0", "fd00:100::c0", "10.0.100.251", "fd00:100::d0"}
@@ -61,15 +61,15 @@ resource "virtcluster_vip" "link_local" {
 		return nil
 	}
 	owner := func(label, version string) resource.TestCheckFunc {
-		return resource.ComposeAggregateTestCheckFunc(resource.TestCheckResourceAttr("virtcluster_vip."+label, "owner", ids[0]),
+		return resource.ComposeAggregateTestCheckFunc(resource.TestCheckResourceAttr("virtcluster_vip."+label, "owner", "svc-1"),
 			resource.TestCheckResourceAttr("virtcluster_vip."+label, "version", version))
 	}
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: acctest.Providers,
 		Steps: []resource.TestStep{
 			{Config: config, Check: resource.ComposeTestCheckFunc(owner("six", "3"), owner("four_first", "2"), owner("six_first", "3"),
-				resource.TestCheckResourceAttr("virtcluster_vip.six", "members.1.address", "fd00:100::102"),
-				resource.TestCheckResourceAttr("virtcluster_vip.four_first", "members.1.address", "10.0.100.102"),
+				resource.TestCheckResourceAttr("virtcluster_vip.six", "instances.svc-2.address", "fd00:100::102"),
+				resource.TestCheckResourceAttr("virtcluster_vip.four_first", "instances.svc-2.address", "10.0.100.102"),
 				func(*terraform.State) error { return reached("svc-1") })},
 			{PreConfig: func() {
 				acctest.On(t, "svc-1", "systemctl", "stop", "keepalived")
@@ -81,7 +81,9 @@ resource "virtcluster_vip" "link_local" {
 					t.Error(err)
 				}
 			}, Config: config, PlanOnly: true},
-			{ResourceName: "virtcluster_vip.six_first", ImportState: true, ImportStateVerify: true},
+			{ResourceName: "virtcluster_vip.six_first", ImportState: true, ImportStateIdFunc: func(*terraform.State) (string, error) {
+				return fmt.Sprintf("svc-1=%s,svc-2=%s#six-first", ids[0], ids[1]), nil
+			}, ImportStateVerify: true, ImportStateVerifyIgnore: []string{"members"}},
 		},
 		CheckDestroy: func(*terraform.State) error { return nothingLeft(t, "svc-1", "svc-2") },
 	})

@@ -9,8 +9,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
-	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
 )
 
@@ -29,10 +29,7 @@ func (m *model) fill(ctx context.Context, got object) diag.Diagnostics {
 	was, _ := m.spec(ctx)
 	m.Name, m.RouterID, m.Version = types.StringValue(got.Name), types.Int64Value(int64(got.RouterID)), types.Int64Value(int64(got.Version))
 	m.AdvertInt, m.Unicast, m.Preempt = types.Float64Value(got.AdvertInterval), types.BoolValue(got.Unicast), types.BoolValue(got.Preempt)
-	m.PreemptDelay, m.SyncGroup = types.Int64Value(int64(got.PreemptDelay)), text(got.SyncGroup)
-	if !got.Changed || m.Owner.IsUnknown() {
-		m.Owner = text(got.Owner)
-	}
+	m.PreemptDelay, m.SyncGroup = types.Int64Value(int64(got.PreemptDelay)), convert.Text(got.SyncGroup)
 	m.fillPassword(got)
 	if !slices.Equal(was.Addresses, got.Addresses) {
 		m.Addresses = addressList(ctx, got.Addresses, &diags)
@@ -58,34 +55,72 @@ func (m *model) fillPassword(got object) {
 		m.AuthPassWOVersion = types.Int64Value(version) // an import
 	}
 	if m.AuthPassWOVersion.IsNull() {
-		m.AuthPass = text(got.AuthPass)
+		m.AuthPass = convert.Text(got.AuthPass)
 	} else if got.PasswordsDiffer || got.AuthPass == "" {
 		m.AuthPassWOVersion = types.Int64Null()
 	}
 }
 
 func (m *model) fillMembers(ctx context.Context, got object, diags *diag.Diagnostics) {
-	known := elements[member](ctx, m.Members, diags)
-	members := make([]member, 0, len(got.Members))
+	names, known := m.listNames(ctx), m.readInstances(ctx)
+	instances := map[string]member{}
 	for _, g := range got.Members {
 		t := member{ServiceNode: types.StringValue(g.ID), Interface: types.StringValue(g.Interface), Priority: types.Int64Value(int64(g.Priority)), State: types.StringValue(g.State)}
 		if g.Address.IsValid() {
 			t.Address = types.StringValue(g.Address.String())
 		}
-		for _, k := range known {
-			if a, err := netip.ParseAddr(k.Address.ValueString()); err == nil && k.ServiceNode.Equal(t.ServiceNode) && a == g.Address {
-				t.Address = k.Address
-			}
+		if k := known[names[g.ID]]; sameAddress(k.Address, t.Address) {
+			t.Address = k.Address
 		}
-		members = append(members, t)
+		instances[names[g.ID]] = t
 	}
-	list, d := types.ListValueFrom(ctx, memberType, members)
+	if m.Members.IsNull() {
+		m.Members = writeMembers(instances) // an import
+	}
+	if m.Assigned == nil || got.Changed {
+		m.Assigned = listPriorities(known)
+	}
+	if len(m.Assigned) == 0 {
+		m.Assigned = listPriorities(instances)
+	}
+	if !got.Changed || m.Owner.IsUnknown() {
+		m.Owner = convert.Text(names[got.Owner])
+	}
+	value, d := types.MapValueFrom(ctx, memberType, instances)
 	diags.Append(d...)
-	m.Members = list
+	m.Instances = value
+}
+
+// listNames returns the members' names by the ids of their service nodes.
+func (m *model) listNames(ctx context.Context) map[string]string {
+	var diags diag.Diagnostics
+	names := map[string]string{}
+	members := m.completeMembers(ctx, &diags)
+	for i, title := range listTitles(members) {
+		names[members[i].ServiceNode.ValueString()] = title
+	}
+	if len(members) == 0 {
+		imported, _, _ := keepalived.SplitID(m.ID.ValueString())
+		for _, i := range imported {
+			names[i.ID] = i.Name
+		}
+	}
+	return names
+}
+
+// listPriorities returns the priorities of instances, but those of machines whose keepalived does not run.
+func listPriorities(instances map[string]member) map[string]int64 {
+	all := map[string]int64{}
+	for name, m := range instances {
+		if p := m.Priority.ValueInt64(); p != stopped {
+			all[name] = p
+		}
+	}
+	return all
 }
 
 func (m *model) fillTrack(ctx context.Context, got object, diags *diag.Diagnostics) {
-	known := elements[track](ctx, m.Track, diags)
+	known := readElements[track](ctx, m.Track, diags)
 	if len(got.Track) == 0 && len(known) == 0 {
 		if m.Track.IsUnknown() {
 			m.Track = types.ListNull(trackType)
@@ -95,7 +130,7 @@ func (m *model) fillTrack(ctx context.Context, got object, diags *diag.Diagnosti
 	tracks := make([]track, 0, len(got.Track))
 	for _, g := range got.Track {
 		t := track{
-			Name: types.StringValue(g.Name), Script: text(g.Script), Content: text(g.Content), Interface: text(g.Interface), Process: text(g.Process), Weight: types.Int64Value(int64(g.Weight)),
+			Name: types.StringValue(g.Name), Script: convert.Text(g.Script), Content: convert.Text(g.Content), Interface: convert.Text(g.Interface), Process: convert.Text(g.Process), Weight: types.Int64Value(int64(g.Weight)),
 			Interval: types.Int64Value(1), Rise: types.Int64Value(1), Fall: types.Int64Value(1), User: types.StringValue("root"),
 		}
 		i := slices.IndexFunc(known, func(k track) bool { return k.Name.ValueString() == g.Name })
@@ -124,21 +159,13 @@ func (m *model) fillGARP(got object, diags *diag.Diagnostics) {
 			values[key] = types.Int64Value(int64(n))
 		}
 	}
-	if len(got.GARP) == 0 && (m.GARP.IsNull() || m.GARP.IsUnknown()) {
+	if len(got.GARP) == 0 && !convert.Known(m.GARP) {
 		m.GARP = types.ObjectNull(attributes)
 		return
 	}
 	object, d := types.ObjectValue(attributes, values)
 	diags.Append(d...)
 	m.GARP = object
-}
-
-// text is a string attribute that is null where there is nothing.
-func text(s string) basetypes.StringValue {
-	if s == "" {
-		return types.StringNull()
-	}
-	return types.StringValue(s)
 }
 
 func addressList(ctx context.Context, addresses []netip.Prefix, diags *diag.Diagnostics) types.List {

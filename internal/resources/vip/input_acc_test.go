@@ -19,7 +19,7 @@ func TestAccBadInputFailsThePlanAtItsAttribute(t *testing.T) {
 	ids := machines(t, 2)
 	address := "10.0.100.250/24"
 	members := func(first, second string) string {
-		return acctest.Provider() + fmt.Sprintf("resource \"virtcluster_vip\" \"test\" {\n name = \"x\"\n addresses = [%q]\n members = [\n{ service_node = %q, %s },\n{ service_node = %q, %s }\n ]\n}\n",
+		return acctest.Provider() + fmt.Sprintf("resource \"virtcluster_vip\" \"test\" {\n name = \"x\"\n addresses = [%q]\n members = {\nsvc-1 = { service_node = %q, %s }\nsvc-2 = { service_node = %q, %s }\n }\n}\n",
 			address, ids[0], first, ids[1], second)
 	}
 	// eth1 of svc-2 gets an address that would do, in a network that is not svc-1's.
@@ -30,12 +30,19 @@ func TestAccBadInputFailsThePlanAtItsAttribute(t *testing.T) {
 		}
 	})
 	var heard warnings
-	steps := []resource.TestStep{{Config: vip(ids[:1], address, ""), PlanOnly: true, ExpectNonEmptyPlan: true}}
+	form := func(value string) string {
+		return acctest.Provider() + fmt.Sprintf("resource \"virtcluster_vip\" \"test\" {\n name = \"x\"\n addresses = [%q]\n members = %s\n}\n", address, value)
+	}
+	full := fmt.Sprintf("service_node = %q, interface = \"eth0\"", ids[0])
+	steps := []resource.TestStep{
+		{Config: vip(ids[:1], address, ""), PlanOnly: true, ExpectNonEmptyPlan: true},
+		{Config: vip(ids, address, `track = [{ name = "a", script = "/does/not/exist" }]`), PlanOnly: true, ExpectNonEmptyPlan: true},
+	}
 	for _, c := range []struct{ config, expect string }{
 		{vip(ids, address, `auth_pass = "ninechars"`), `at most 8\s+characters`},
-		{vip(ids, address, "virtual_router_id = 0"), "must be 1 to 255"},
-		{vip(ids, address, "virtual_router_id = 256"), "must be 1 to 255"},
-		{vip(ids, "10.0.100.250", ""), `addresses\[0\]: write an address with its prefix length`},
+		{vip(ids, address, "virtual_router_id = 0"), `from 1 to\s+255`},
+		{vip(ids, address, "virtual_router_id = 256"), `from 1 to\s+255`},
+		{vip(ids, "10.0.100.250", ""), `(?s)addresses\[0\].*prefix`},
 		{vip(ids, "10.0.100.0/24", ""), "Network address"},
 		{vip(ids, "10.9.9.250/24", ""), `(?s)virtual address\s+10\.9\.9\.250 is\s+not`},
 		{vip(ids, "10.9.9.250/32", ""), `(?s)virtual address\s+10\.9\.9\.250\s+is\s+not`},
@@ -45,10 +52,22 @@ func TestAccBadInputFailsThePlanAtItsAttribute(t *testing.T) {
 		{vip(append(ids[:1:1], ids[0]), address, ""), "Member twice"},
 		{members(`interface = "eth0", state = "MASTER"`, `interface = "eth9"`), "no network device\\s+eth9"},
 		{members(`interface = "eth0"`, `interface = "eth1", address = "10.19.41.102"`), `(?s)10\.19\.41\.102\s+is\s+not\s+in\s+10\.0\.100\.0/24`},
-		{members(`interface = "eth0"`, `interface = "eth1"`), `(?s)Members\s+on\s+unlike\s+segments.*members\[1\]\.interface:.*eth1.*10\.0\.0\.0/16`},
+		{members(`interface = "eth0"`, `interface = "eth1"`), `(?s)Members\s+on\s+unlike\s+segments.*members\["svc-2"\]\.interface:.*eth1.*10\.0\.0\.0/16`},
 		{members(`interface = "eth0", address = "fe80::1"`, `interface = "eth0"`), `unicast = false`},
 		{members(`interface = "eth0", address = "10.0.100.77"`, `interface = "eth0"`), `(?s)does\s+not have the\s+address`},
-		{members(`interface = "eth0", priority = 255`, `interface = "eth0"`), "must be 1 to 254"},
+		{members(`interface = "eth0", prioriti = 5`, `interface = "eth0"`), `members\["svc-1"\]\.prioriti: a\s+member\s+has\s+no\s+prioriti`},
+		{members(`interface = "eth0", priority = "high"`, `interface = "eth0"`), `members\["svc-1"\]\.priority: write\s+a\s+whole\s+number`},
+		{members(`interface = "eth0", priority = 0`, `interface = "eth0"`), `members\["svc-1"\]\.priority: write\s+a\s+number\s+from\s+1\s+to\s+254`},
+		{members(`interface = "eth0"`, `priority = 5`), `members\["svc-2"\]: a\s+member\s+needs\s+interface`},
+		{vip(ids, address, "track = [{ name = \"a\", script_content = \"#!/opt/none\\n\" }]"), `(?s)keepalived\s+refuses\s+what\s+is\s+planned.*cannot\s+run\s+/opt/none`},
+		{form("{ a = null }"), `members\["a"\]: a\s+member\s+cannot\s+be\s+null`},
+		{form(`{ a = "svc-1" }`), `members\["a"\]: write\s+an\s+object`},
+		{form("{}"), "No members"},
+		{form("[]"), "No members"},
+		{form(`"svc-1"`), "write\\s+a\\s+map\\s+of\\s+members\\s+by\\s+name"},
+		{form("{ \"svc 1\" = { " + full + " } }"), "Invalid name of a\\s+member"},
+		{form("[{ " + full + " }, { " + full + ", priority = 255 }]"), `members\[1\]\.priority: write\s+a\s+number\s+from\s+1\s+to\s+254`},
+		{members(`interface = "eth0", priority = 255`, `interface = "eth0"`), "write\\s+a\\s+number\\s+from\\s+1\\s+to\\s+254"},
 		{strings.Replace(members(`interface = "eth0", state = "MASTER"`, `interface = "eth0"`), " name", " preempt = false\n name", 1), "State contradicts preempt"},
 		{vip(ids, address, "") + strings.Replace(strings.TrimPrefix(vip(ids, "10.0.100.251/24", ""), acctest.Provider()), `"test"`, `"other"`, 1), "(?s)virtual router\\s+id 109 on the segment"},
 		{vip(ids, address, "") + strings.Replace(strings.Replace(strings.TrimPrefix(vip(ids, address, ""), acctest.Provider()), `"test"`, `"other"`, 1), "vmware-api", "ocp4-api", 1), "(?s)virtual address\\s+10\\.0\\.100\\.250"},
@@ -58,6 +77,9 @@ func TestAccBadInputFailsThePlanAtItsAttribute(t *testing.T) {
 	}
 	resource.Test(t, resource.TestCase{ProtoV6ProviderFactories: heard.providers(), Steps: steps})
 	if err := heard.has("Fewer than two members", "nobody takes over"); err != nil {
+		t.Error(err)
+	}
+	if err := heard.has("keepalived refuses what is planned", "Disabling track script", "something else of this apply"); err != nil {
 		t.Error(err)
 	}
 	if err := nothingLeft(t, "svc-1", "svc-2"); err != nil {

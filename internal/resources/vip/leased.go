@@ -4,15 +4,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-log/tflog"
-	"libvirt.org/go/libvirtxml"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
@@ -22,49 +19,46 @@ import (
 // refuseLeased refuses virtual addresses that a network hands out too.
 func refuseLeased(v keepalived.VIP, all []planregistry.Leased, diags *diag.Diagnostics) {
 	for _, l := range all {
-		i := slices.Index(hosts(v.Addresses), l.Address)
+		i := slices.Index(listAddresses(v.Addresses), l.Address)
 		diags.Append(crud.Diagnostic("Virtual address in a DHCP range", service.At([]any{"addresses", max(i, 0)}, fmt.Errorf(
 			"%s is in the range %s to %s that %s hands out, so a guest could be given it too: choose an address outside of it", l.Address, l.Range.Start, l.Range.End, l.Network))))
 	}
 }
 
-// foreignLeased lists the addresses that networks hand out which this plan leaves as they are, and which can be the
+// listForeignLeased lists the addresses that networks hand out which this plan leaves as they are, and which can be the
 // members' network. Those of the plan itself are compared by address alone: their ranges are this configuration's to
 // choose, and members that are made by the same apply cannot be asked where they are.
-func foreignLeased(ctx context.Context, f *fleet.Fleet, v keepalived.VIP) []planregistry.Leased {
-	all := offered(ctx, f, v)
+func listForeignLeased(ctx context.Context, provided crud.Provided, v keepalived.VIP) []planregistry.Leased {
+	all := listHandedOut(ctx, provided, v)
 	if len(all) == 0 {
 		return nil
 	}
-	plugs := memberPlugs(ctx, f, v)
-	return slices.DeleteFunc(all, func(l planregistry.Leased) bool { return elsewhere(plugs, l.Network) })
+	plugs := memberPlugs(ctx, provided.Fleet, v)
+	return slices.DeleteFunc(all, func(l planregistry.Leased) bool { return arePluggedElsewhere(plugs, l.Network) })
 }
 
-// offered lists the addresses that networks on the hypervisors hand out which this plan leaves as they are.
-func offered(ctx context.Context, f *fleet.Fleet, v keepalived.VIP) []planregistry.Leased {
+// listHandedOut lists the addresses that networks on the hypervisors hand out which this plan leaves as they are.
+func listHandedOut(ctx context.Context, provided crud.Provided, v keepalived.VIP) []planregistry.Leased {
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
 	var all []planregistry.Leased
-	for _, name := range f.Names() {
-		client, err := f.Hypervisor(ctx, name)
-		var networks []*hypervisor.Network
+	for _, name := range provided.Fleet.Names() {
+		client, err := provided.Fleet.Hypervisor(ctx, name)
+		var runs []virtnetwork.HandedOut
 		if err == nil {
-			networks, err = client.PlanNetworks(ctx)
+			runs, err = virtnetwork.ListHandedOut(ctx, client)
 		}
 		if err != nil {
 			tflog.Debug(ctx, "cannot compare virtual addresses with the hypervisor's networks", map[string]any{"hypervisor": name, "error": err.Error()})
 			continue
 		}
-		for _, n := range networks {
-			parsed, err := virtnetwork.Parse(n.ConfigXML)
-			if err != nil || parsed.DHCP == nil || f.Claims.Holder(planregistry.NetworkClaim(name, n.Name)) != "" {
+		for _, run := range runs {
+			if run.For != "" || provided.Registry.Claims.Holder(planregistry.NetworkClaim(name, run.Network)) != "" {
 				continue
 			}
-			for _, run := range parsed.DHCP.Ranges {
-				for _, a := range hosts(v.Addresses) {
-					if span := (planregistry.Range{Start: run.Start, End: run.End}); span.Contains(a) {
-						all = append(all, planregistry.Leased{Address: a, Range: span, Network: networkName(n.Name, client)})
-					}
+			for _, a := range listAddresses(v.Addresses) {
+				if span := planregistry.Range(run.Range); span.Contains(a) {
+					all = append(all, planregistry.Leased{Address: a, Range: span, Network: networkName(run.Network, client.URI())})
 				}
 			}
 		}
@@ -73,13 +67,13 @@ func offered(ctx context.Context, f *fleet.Fleet, v keepalived.VIP) []planregist
 }
 
 // networkName is a network in messages.
-func networkName(name string, on *hypervisor.Client) string {
-	return fmt.Sprintf("network %q on hypervisor %s", name, on.URI())
+func networkName(name, uri string) string {
+	return fmt.Sprintf("network %q on hypervisor %s", name, uri)
 }
 
-// elsewhere says whether every member is a guest that is plugged into other networks than the one that is named: it
+// arePluggedElsewhere says whether every member is a guest that is plugged into other networks than the one that is named: it
 // hands out the same addresses on another segment then, as hypervisors do whose default networks are all alike.
-func elsewhere(plugs [][]string, network string) bool {
+func arePluggedElsewhere(plugs [][]string, network string) bool {
 	return len(plugs) > 0 && !slices.ContainsFunc(plugs, func(names []string) bool {
 		return len(names) == 0 || slices.Contains(names, network)
 	})
@@ -90,31 +84,27 @@ func elsewhere(plugs [][]string, network string) bool {
 func memberPlugs(ctx context.Context, f *fleet.Fleet, v keepalived.VIP) [][]string {
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
+	macs := make([]string, len(v.Members))
+	for i, m := range v.Members {
+		macs[i] = readMAC(ctx, f, m)
+	}
 	plugs := make([][]string, len(v.Members))
-	for _, name := range f.Names() {
-		client, err := f.Hypervisor(ctx, name)
+	for _, client := range f.Known(ctx) {
+		byMAC, err := virtnetwork.ListPlugs(ctx, client, macs)
 		if err != nil {
 			continue
 		}
-		domains, err := client.Domains(ctx)
-		if err != nil {
-			continue
-		}
-		networks, err := client.PlanNetworks(ctx)
-		if err != nil {
-			continue
-		}
-		for i, m := range v.Members {
-			for _, n := range pluggedInto(domains, networks, macOf(ctx, f, m)) {
-				plugs[i] = append(plugs[i], networkName(n, client))
+		for i, mac := range macs {
+			for _, n := range byMAC[mac] {
+				plugs[i] = append(plugs[i], networkName(n, client.URI()))
 			}
 		}
 	}
 	return plugs
 }
 
-// macOf is the address of a member's interface; "" where the machine cannot be asked.
-func macOf(ctx context.Context, f *fleet.Fleet, m keepalived.Member) string {
+// readMAC returns the address of a member's interface; "" where the machine cannot be asked.
+func readMAC(ctx context.Context, f *fleet.Fleet, m keepalived.Member) string {
 	if m.ID == "" || m.Interface == "" {
 		return ""
 	}
@@ -127,35 +117,4 @@ func macOf(ctx context.Context, f *fleet.Fleet, m keepalived.Member) string {
 		return ""
 	}
 	return mac
-}
-
-// pluggedInto names the networks that a MAC address is plugged into, by their names or their bridges.
-func pluggedInto(domains []*hypervisor.Domain, networks []*hypervisor.Network, mac string) []string {
-	var names []string
-	for _, d := range domains {
-		for _, x := range d.Config.Devices.Interfaces {
-			if mac == "" || x.MAC == nil || !strings.EqualFold(x.MAC.Address, mac) || x.Source == nil {
-				continue
-			}
-			if n := networkOf(x.Source, networks); n != "" {
-				names = append(names, n)
-			}
-		}
-	}
-	return names
-}
-
-func networkOf(source *libvirtxml.DomainInterfaceSource, networks []*hypervisor.Network) string {
-	switch {
-	case source.Network != nil:
-		return source.Network.Network
-	case source.Bridge != nil:
-		for _, n := range networks {
-			if n.Bridge() == source.Bridge.Bridge {
-				return n.Name
-			}
-		}
-		return "the bridge " + source.Bridge.Bridge // which no network has
-	}
-	return ""
 }

@@ -16,9 +16,9 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
 )
 
-// listen waits on the wire of every member for a stranger who advertises the id that is about to be used, for
+// listenForStrangers waits on the wire of every member for a stranger who advertises the id that is about to be used, for
 // a little more than an advertisement of one second. An id that the VIP has already needs no proof.
-func (s *store) listen(ctx context.Context, want keepalived.VIP, views views, prior keepalived.VIP) error {
+func (s *store) listenForStrangers(ctx context.Context, want keepalived.VIP, views views, prior keepalived.VIP) error {
 	if prior.RouterID == want.RouterID && slices.Equal(prior.Addresses, want.Addresses) {
 		return nil
 	}
@@ -33,7 +33,7 @@ func (s *store) listen(ctx context.Context, want keepalived.VIP, views views, pr
 	var wait sync.WaitGroup
 	for i, m := range want.Members {
 		wait.Go(func() {
-			strangers[i], errs[i] = keepalived.Listen(ctx, views.of(m.ID).host, m.Interface, m.Address.Is6(), want.RouterID, own)
+			strangers[i], errs[i] = keepalived.Listen(ctx, views.findView(m.ID).host, m.Interface, m.Address.Is6(), want.RouterID, own)
 		})
 	}
 	wait.Wait()
@@ -42,7 +42,7 @@ func (s *store) listen(ctx context.Context, want keepalived.VIP, views views, pr
 		case strangers[i].IsValid():
 			return service.At([]any{"virtual_router_id"}, fmt.Errorf(
 				"%s on %s hears advertisements with the virtual router id %d from %s, which is no member: no machine was changed; set virtual_router_id to another number from 1 to 255",
-				want.Members[i].Interface, views.of(want.Members[i].ID).host, want.RouterID, strangers[i]))
+				want.Members[i].Interface, views.findView(want.Members[i].ID).host, want.RouterID, strangers[i]))
 		case errors.Is(err, keepalived.ErrDeaf):
 			tflog.Warn(ctx, "The id was not checked on the wire: the machine has no python to listen with", map[string]any{"member": want.Members[i].ID})
 		case err != nil && isExit(err):

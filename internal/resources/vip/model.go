@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
@@ -28,19 +29,15 @@ type model struct {
 	Preempt           types.Bool     `tfsdk:"preempt"`
 	PreemptDelay      types.Int64    `tfsdk:"preempt_delay"`
 	SyncGroup         types.String   `tfsdk:"sync_group"`
-	Members           types.List     `tfsdk:"members"`
+	Members           types.Dynamic  `tfsdk:"members"`
+	Instances         types.Map      `tfsdk:"instances"`
 	Track             types.List     `tfsdk:"track"`
 	GARP              types.Object   `tfsdk:"garp"`
 	Owner             types.String   `tfsdk:"owner"`
 	Timeouts          timeouts.Value `tfsdk:"timeouts"`
-}
-
-type member struct {
-	ServiceNode types.String `tfsdk:"service_node"`
-	Interface   types.String `tfsdk:"interface"`
-	Address     types.String `tfsdk:"address"`
-	Priority    types.Int64  `tfsdk:"priority"`
-	State       types.String `tfsdk:"state"`
+	// Assigned are the members' priorities as they were last planned: private state keeps them, so that a default stays what it
+	// was, and a machine that has another one shows.
+	Assigned map[string]int64 `tfsdk:"-"`
 }
 
 type track struct {
@@ -60,7 +57,7 @@ type track struct {
 // object is a VIP and what the machines say of it beyond its configuration.
 type object struct {
 	keepalived.VIP
-	// Owner is the service node that holds the addresses; "" is none.
+	// Owner is the id of the service node that holds the addresses; "" is none.
 	Owner string
 	// Changed is set after a change: an owner that was planned is kept then, and one that took over meanwhile shows in the next
 	// plan.
@@ -84,24 +81,25 @@ func (m *model) spec(ctx context.Context) (object, diag.Diagnostics) {
 	if !m.AuthPassWO.IsNull() {
 		v.AuthPass = m.AuthPassWO.ValueString()
 	}
-	if !m.AuthPassWOVersion.IsNull() && !m.AuthPassWOVersion.IsUnknown() {
+	if convert.Known(m.AuthPassWOVersion) {
 		v.PasswordVersion = fmt.Sprint(m.AuthPassWOVersion.ValueInt64())
 	}
 	v.Addresses = m.addresses(ctx, &diags)
 	if v.Version = int(m.Version.ValueInt64()); v.Version == 0 {
 		v.Version = defaultVersion(v.Addresses)
 	}
-	for i, t := range elements[member](ctx, m.Members, &diags) {
-		own := keepalived.Member{ID: t.ServiceNode.ValueString(), Interface: t.Interface.ValueString(), Priority: int(t.Priority.ValueInt64()), State: t.State.ValueString()}
-		if !t.Address.IsNull() && !t.Address.IsUnknown() {
-			own.Address = parseAddress(t.Address.ValueString(), &diags, "members", i, "address")
+	for i, t := range m.completeMembers(ctx, &diags) {
+		v.Members = append(v.Members, keepalived.Member{
+			Name: t.Name, ID: t.ServiceNode.ValueString(), Interface: t.Interface.ValueString(), Priority: int(t.Priority.ValueInt64()), State: t.State.ValueString(),
+		})
+		if convert.Known(t.Address) {
+			v.Members[i].Address = parseAddress(t.Address.ValueString(), &diags, v.At(i, "address")...)
 		}
-		v.Members = append(v.Members, own)
 	}
-	for _, t := range elements[track](ctx, m.Track, &diags) {
+	for _, t := range readElements[track](ctx, m.Track, &diags) {
 		v.Track = append(v.Track, t.spec())
 	}
-	if !m.GARP.IsNull() && !m.GARP.IsUnknown() {
+	if convert.Known(m.GARP) {
 		v.GARP = map[string]int{}
 		for key, value := range m.GARP.Attributes() {
 			if n, ok := value.(types.Int64); ok && !n.IsNull() {
@@ -127,7 +125,7 @@ func (t track) spec() keepalived.Track {
 
 func (m *model) addresses(ctx context.Context, diags *diag.Diagnostics) []netip.Prefix {
 	var all []netip.Prefix
-	for i, text := range elements[types.String](ctx, m.Addresses, diags) {
+	for i, text := range readElements[types.String](ctx, m.Addresses, diags) {
 		var p netip.Prefix
 		if !text.IsUnknown() {
 			p = parsePrefix(text.ValueString(), diags, "addresses", i)
@@ -145,9 +143,9 @@ func defaultVersion(addresses []netip.Prefix) int {
 	return 2
 }
 
-// elements reads a list; a null or unknown one is empty.
-func elements[T any](ctx context.Context, l types.List, diags *diag.Diagnostics) []T {
-	if l.IsNull() || l.IsUnknown() {
+// readElements reads a list; a null or unknown one is empty.
+func readElements[T any](ctx context.Context, l types.List, diags *diag.Diagnostics) []T {
+	if !convert.Known(l) {
 		return nil
 	}
 	var all []T
@@ -171,14 +169,21 @@ func parseAddress(text string, diags *diag.Diagnostics, at ...any) netip.Addr {
 	return a
 }
 
+// id names the VIP; an import's id, which has its members, until the first read.
 func (m *model) id() string {
-	var nodes []string
 	var diags diag.Diagnostics
-	for _, t := range elements[member](context.Background(), m.Members, &diags) {
-		nodes = append(nodes, t.ServiceNode.ValueString())
+	addresses := m.addresses(context.Background(), &diags)
+	if len(addresses) == 0 || !addresses[0].IsValid() {
+		return m.ID.ValueString()
 	}
-	if len(nodes) == 0 {
+	return keepalived.ID(addresses[0].Addr(), m.Name.ValueString())
+}
+
+// importID is what imports take: only the members know of the VIP.
+func (m *model) importID() string {
+	v, _ := m.spec(context.Background())
+	if len(v.Members) == 0 {
 		return m.ID.ValueString() // an import, before the first read
 	}
-	return keepalived.ID(nodes, m.Name.ValueString())
+	return keepalived.ImportID(v.Members, m.Name.ValueString())
 }

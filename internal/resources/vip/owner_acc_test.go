@@ -28,7 +28,7 @@ func TestAccAnotherStatesVIPIsRefusedAndTakenOverByImport(t *testing.T) {
 	one, two := acctest.NewState(t), acctest.NewState(t)
 	t.Cleanup(func() { clean(t, "svc-1"); clean(t, "svc-2") })
 	config := vip(ids, "10.0.100.250/24", "")
-	importID := strings.Join(ids, ",") + "#vmware-api"
+	importID := importID(ids)
 	refused := []string{"vrrp_instance vmware-api is in " + conf, "belongs to another state", `import it as "` + importID + `"`}
 	one.Apply(config)
 	before := configurations(t)
@@ -157,4 +157,20 @@ func TestAccAVIPDestroyedWhileKeepalivedIsStoppedDoesNotComeBack(t *testing.T) {
 			}},
 		},
 	})
+}
+
+func TestAccATaintedVIPThatBecameAnothersStays(t *testing.T) {
+	acctest.InSandbox(t)
+	ids := machines(t, 2)
+	s := acctest.NewState(t)
+	t.Cleanup(func() { clean(t, "svc-1"); clean(t, "svc-2") })
+	s.ReplaceTainted(test, vip(ids, "10.0.100.250/24", acctest.HalfMade), vip(ids, "10.0.100.250/24", ""), func() {
+		for _, machine := range []string{"svc-1", "svc-2"} {
+			acctest.On(t, machine, "sed", "-i", "s/owner=[^ ]* workspace=[^ ]*/owner=theirs workspace=elsewhere/", conf)
+		}
+	}, `"vmware-api" stays`, "belongs to another state")
+	if text := configurations(t); strings.Count(text, "owner=theirs") != 2 {
+		t.Errorf("another state's VIP became\n%s", text)
+	}
+	comesTo(t, "10.0.100.250", "svc-1")
 }

@@ -3,7 +3,7 @@ package vip
 import (
 	"context"
 	"errors"
-	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 
@@ -14,7 +14,11 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/alloc"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
 )
 
 // plan fills in the defaults that depend on other values, and checks what is more than one value's.
@@ -23,6 +27,7 @@ func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequ
 	if !req.State.Raw.IsNull() {
 		state = &model{}
 		resp.Diagnostics.Append(req.State.Get(ctx, state)...)
+		state.Assigned = planned.Assigned // recalled from private state: what a machine has instead is drift
 	}
 	var config model
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
@@ -30,88 +35,119 @@ func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequ
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	if state != nil && !resp.Plan.Raw.Equal(req.State.Raw) {
-		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("owner"), plannedOwner(ctx, planned, state))...)
+	switch {
+	case state == nil:
+	case ownerHandsOver(ctx, opening.Registry, state):
+		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("owner"), types.StringUnknown())...)
+	case !resp.Plan.Raw.Equal(req.State.Raw):
+		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("owner"), planOwner(ctx, planned, state))...)
 	}
 	checkPassword(ctx, *planned, config, &resp.Diagnostics)
 	checkMembers(*planned, &resp.Diagnostics)
-	for i, m := range elements[member](ctx, config.Members, &resp.Diagnostics) {
+	want, _ := config.spec(ctx)
+	written, _, _ := readMembers(config.Members)
+	for i, m := range written {
 		if m.Priority.Equal(types.Int64Value(stopped)) {
-			resp.Diagnostics.Append(crud.Diagnostic("Invalid priority", memberError(i, "priority", errors.New("must be 1 to 254, not 0"))))
+			resp.Diagnostics.Append(crud.Diagnostic("Invalid priority", service.At(want.At(i, "priority"), errors.New("must be 1 to 254, not 0"))))
 		}
 	}
 	if opening.Fleet != nil && !resp.Diagnostics.HasError() {
-		crossCheck(ctx, opening, planned, state, &resp.Diagnostics)
+		crossCheck(ctx, opening, planned, state, req.Config.Raw.IsFullyKnown(), &resp.Diagnostics)
 	}
 }
 
-// plannedOwner is the owner as it is where the change has no say in who holds the addresses, and unknown where it has.
-func plannedOwner(ctx context.Context, planned, state *model) types.String {
+// ownerHandsOver says whether the addresses leave their owner for good by what else this run does: a frontend at them goes from it, or
+// has gone in the same apply, and where nobody preempts they stay where they went.
+func ownerHandsOver(ctx context.Context, registry *planregistry.Registry, state *model) bool {
+	was, _ := state.spec(ctx)
+	owner, held := state.readInstances(ctx)[state.Owner.ValueString()]
+	return held && !was.Preempt && (keepalived.HandedOver(was.Addresses) || registry.Removals.IsReached(owner.ServiceNode.ValueString(), listAddresses(was.Addresses)))
+}
+
+// planOwner returns the owner as it is where the change has no say in who holds the addresses, by its name after the change, and
+// unknown where it has.
+func planOwner(ctx context.Context, planned, state *model) types.String {
 	was, _ := state.spec(ctx)
 	want, _ := planned.spec(ctx)
-	stays := was.Preempt == want.Preempt && was.SyncGroup == want.SyncGroup && slices.Equal(was.Addresses, want.Addresses) &&
-		slices.Equal(was.Members, want.Members) && slices.Equal(was.Track, want.Track)
-	if stays && !state.Owner.IsNull() && !planned.Track.IsUnknown() {
-		return state.Owner
+	if planned.Track.IsUnknown() || was.Preempt != want.Preempt || was.SyncGroup != want.SyncGroup || !slices.Equal(was.Addresses, want.Addresses) || !slices.Equal(was.Track, want.Track) {
+		return types.StringUnknown()
 	}
-	return types.StringUnknown()
+	weighs := slices.ContainsFunc(want.Track, func(t keepalived.Track) bool { return t.Weight != 0 })
+	name, stays := findOwnerAfter(state.Owner.ValueString(), state.readInstances(ctx), planned.readInstances(ctx), want.Preempt, weighs)
+	if !stays {
+		return types.StringUnknown()
+	}
+	return types.StringValue(name)
+}
+
+// findOwnerAfter returns what the owner of the addresses is called after a change of the members, where it is the same machine for sure: it
+// stays as it is, and nobody that comes or changes is to have more priority. weighs says that priorities are more than what is
+// written.
+func findOwnerAfter(owner string, before, after map[string]member, preempt, weighs bool) (string, bool) {
+	was, held := before[owner]
+	name := ""
+	for called, m := range after {
+		if m.ServiceNode.Equal(was.ServiceNode) {
+			name = called
+		}
+	}
+	if !held || name == "" {
+		return "", false
+	}
+	if sameInstances(before, after) {
+		return name, true
+	}
+	if weighs || !after[name].isSame(was) {
+		return "", false
+	}
+	for _, m := range after {
+		as := func(b member) bool { return b.isSame(m) }
+		comes := !slices.ContainsFunc(slices.Collect(maps.Values(before)), as)
+		if comes && preempt && (m.Priority.IsUnknown() || m.Priority.ValueInt64() > was.Priority.ValueInt64()) {
+			return "", false
+		}
+	}
+	return name, true
 }
 
 func planDefaults(ctx context.Context, resp *resource.ModifyPlanResponse, planned, state *model, config model) {
 	put := func(name string, value any) {
 		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root(name), value)...)
 	}
-	if planned.RouterID.IsUnknown() && !planned.Name.IsUnknown() {
+	if planned.RouterID.IsUnknown() && config.RouterID.IsNull() && !planned.Name.IsUnknown() {
 		planned.RouterID = types.Int64Value(int64(alloc.VirtualRouterIDOf(planned.Name.ValueString())))
 		put("virtual_router_id", planned.RouterID)
 	}
-	if planned.Version.IsUnknown() && planned.addressesKnown(ctx) {
+	if planned.Version.IsUnknown() && config.Version.IsNull() && planned.addressesKnown(ctx) {
 		planned.Version = types.Int64Value(int64(defaultVersion(planned.addresses(ctx, &diag.Diagnostics{}))))
 		put("version", planned.Version)
 	}
-	if planned.Members.IsUnknown() {
-		return
-	}
 	planMembers(ctx, planned, state, config, &resp.Diagnostics)
 	put("members", planned.Members)
-	known := !planned.Name.IsUnknown()
-	for _, m := range elements[member](ctx, planned.Members, &resp.Diagnostics) {
-		known = known && !m.ServiceNode.IsUnknown()
-	}
-	if known {
-		planned.ID = types.StringValue(planned.id())
+	put("instances", planned.Instances)
+	// An id of what is still to be made is not known: what refers to it waits until the VIP is there by that id.
+	if state != nil && !planned.Name.IsUnknown() && planned.addressesKnown(ctx) && planned.id() == state.ID.ValueString() {
+		planned.ID = state.ID
 		put("id", planned.ID)
 	}
 }
 
-// planMembers gives members without a priority the one of their place, and those without an address the one
-// that they had, whatever their place was.
+// planMembers plans the instances, and keeps the members as the state has them where they mean the same.
 func planMembers(ctx context.Context, planned, state *model, config model, diags *diag.Diagnostics) {
-	members := elements[member](ctx, planned.Members, diags)
-	written := elements[member](ctx, config.Members, diags)
-	var before []member
-	if state != nil {
-		before = elements[member](ctx, state.Members, diags)
+	if config.Members.IsUnknown() || config.Members.IsUnderlyingValueUnknown() {
+		planned.Instances = types.MapUnknown(memberType)
+		return
 	}
-	for i, m := range members {
-		if i < len(written) && written[i].Priority.IsNull() || m.Priority.Equal(types.Int64Value(stopped)) {
-			members[i].Priority = types.Int64Value(int64(max(firstPriority-i*priorityStep, priorityStep)))
-		}
-		if i < len(written) && written[i].Address.IsNull() && m.Address.IsNull() {
-			members[i].Address = types.StringUnknown() // its machine had another one when the state was made
-		}
-		j := slices.IndexFunc(before, func(b member) bool { return !m.ServiceNode.IsUnknown() && b.ServiceNode.Equal(m.ServiceNode) })
-		if j >= 0 && !before[j].Address.IsNull() && (m.Address.IsUnknown() && m.Interface.Equal(before[j].Interface) || sameAddress(m.Address, before[j].Address)) {
-			members[i].Address = before[j].Address
-		}
+	members, list, _ := readMembers(config.Members)
+	planned.Instances = planInstances(ctx, members, list, state, diags)
+	if state == nil {
+		return
 	}
-	list, d := types.ListValueFrom(ctx, memberType, members)
-	diags.Append(d...)
-	planned.Members = list
+	before, wasList, err := readMembers(state.Members)
+	if err == nil && list == wasList && slices.Equal(listTitles(members), listTitles(before)) && planInstances(ctx, before, wasList, state, diags).Equal(planned.Instances) {
+		planned.Members = state.Members
+	}
 }
-
-// firstPriority and priorityStep make the default priorities: high ones take over quickly.
-const firstPriority, priorityStep = 250, 10
 
 func sameAddress(a, b types.String) bool {
 	x, err := netip.ParseAddr(a.ValueString())
@@ -126,7 +162,7 @@ func (m *model) addressesKnown(ctx context.Context) bool {
 
 // checkPassword checks the write-only password, which is in no plan.
 func checkPassword(ctx context.Context, planned, config model, diags *diag.Diagnostics) {
-	if config.AuthPassWO.IsNull() || config.AuthPassWO.IsUnknown() {
+	if !convert.Known(config.AuthPassWO) {
 		return
 	}
 	planned.AuthPassWO = config.AuthPassWO
@@ -139,9 +175,10 @@ func checkPassword(ctx context.Context, planned, config model, diags *diag.Diagn
 }
 
 func checkMembers(planned model, diags *diag.Diagnostics) {
-	if n := len(planned.Members.Elements()); !planned.Members.IsUnknown() && n < 2 {
+	members, _, _ := readMembers(planned.Members)
+	if len(members) == 1 {
 		diags.AddAttributeWarning(path.Root("members"), "Fewer than two members",
-			fmt.Sprintf("With %d member nobody takes over when it fails: add another service node to members.", n))
+			"With 1 member nobody takes over when it fails: add another service node to members.")
 	}
 }
 

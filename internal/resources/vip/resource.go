@@ -4,6 +4,7 @@ package vip
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -28,6 +29,10 @@ func New() resource.Resource {
 			m.ID, m.Name = types.StringValue(id), types.StringValue(name)
 			return err
 		},
+		ImportID:  (*model).importID,
+		Upgrades:  []crud.Upgrade{crud.ShortenReferences, upgradeList},
+		Recall:    recall,
+		Remember:  rememberAssigned,
 		SetID:     func(m *model, id string) { m.ID = types.StringValue(id) },
 		Spec:      func(ctx context.Context, m *model) (object, diag.Diagnostics) { return m.spec(ctx) },
 		Fill:      func(ctx context.Context, m *model, got object) diag.Diagnostics { return m.fill(ctx, got) },
@@ -44,13 +49,14 @@ func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[object], e
 	}
 	s := &store{fleet: at.Fleet, claim: at.Claim, name: known.Name}
 	if len(known.Members) > 0 {
-		s.known = &known.VIP
-		for _, k := range known.Members {
-			s.ids = append(s.ids, k.ID)
+		s.known, s.members = &known.VIP, known.Members
+		if i := slices.Index(keepalived.Titles(known.Members), m.Owner.ValueString()); i >= 0 {
+			s.owner = known.Members[i].ID
 		}
+		rememberMembers(at.Registry, m.id(), known.VIP)
 		return s, nil
 	}
 	var err error
-	s.ids, s.name, err = keepalived.SplitID(m.ID.ValueString())
+	s.members, s.name, err = keepalived.SplitID(m.ID.ValueString())
 	return s, err
 }

@@ -2,7 +2,6 @@ package vip_test
 
 import (
 	"fmt"
-	"net/url"
 	"strings"
 	"testing"
 
@@ -10,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 )
 
 // machines are the ids of n service nodes, as virtcluster_service_node has them.
@@ -18,7 +18,7 @@ func machines(t *testing.T, n int) []string {
 	var ids []string
 	for i, address := range acctest.ServiceNodes(t, n) {
 		printed := acctest.On(t, fmt.Sprintf("svc-%d", i+1), "ssh-keygen", "-lf", "/etc/ssh/ssh_host_ed25519_key.pub")
-		ids = append(ids, "ssh://root@"+address+"?host_key="+url.QueryEscape(strings.Fields(printed)[1]))
+		ids = append(ids, host.ShortenReferences("ssh://root@"+address+"?host_key="+strings.Fields(printed)[1]))
 	}
 	return ids
 }
@@ -26,10 +26,10 @@ func machines(t *testing.T, n int) []string {
 // vip is a configuration of one VIP; extra are further attributes.
 func vip(ids []string, address, extra string) string {
 	members := ""
-	for _, id := range ids {
-		members += fmt.Sprintf("    { service_node = %q, interface = \"eth0\" },\n", id)
+	for i, id := range ids {
+		members += fmt.Sprintf("    svc-%d = { service_node = %q, interface = \"eth0\" }\n", i+1, id)
 	}
-	return acctest.Provider() + fmt.Sprintf("resource \"virtcluster_vip\" \"test\" {\n  name = \"vmware-api\"\n  addresses = [%q]\n  members = [\n%s  ]\n%s\n}\n", address, members, extra)
+	return acctest.Provider() + fmt.Sprintf("resource \"virtcluster_vip\" \"test\" {\n  name = \"vmware-api\"\n  addresses = [%q]\n  members = {\n%s  }\n%s\n}\n", address, members, extra)
 }
 
 const test = "virtcluster_vip.test"
@@ -38,21 +38,21 @@ func TestAccVIPIsHeldByOneOfTwo(t *testing.T) {
 	acctest.BothCLIs(t)
 	acctest.InSandbox(t)
 	ids := machines(t, 2)
-	id := strings.Join(ids, ",") + "#vmware-api"
+	id := importID(ids)
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: acctest.Providers,
 		Steps: []resource.TestStep{
 			{
 				Config: vip(ids, "10.0.100.250/24", ""),
 				Check: resource.ComposeAggregateTestCheckFunc(
-					resource.TestCheckResourceAttr(test, "id", id),
+					resource.TestCheckResourceAttr(test, "id", "10.0.100.250#vmware-api"),
 					resource.TestCheckResourceAttr(test, "virtual_router_id", "109"),
-					resource.TestCheckResourceAttr(test, "owner", ids[0]),
-					resource.TestCheckResourceAttr(test, "members.0.address", "10.0.100.101"),
-					resource.TestCheckResourceAttr(test, "members.1.priority", "240"),
+					resource.TestCheckResourceAttr(test, "owner", "svc-1"),
+					resource.TestCheckResourceAttr(test, "instances.svc-1.address", "10.0.100.101"),
+					resource.TestCheckResourceAttr(test, "instances.svc-2.priority", "240"),
 				),
 			},
-			{ResourceName: test, ImportState: true, ImportStateId: id, ImportStateVerify: true},
+			{ResourceName: test, ImportState: true, ImportStateId: id, ImportStateVerify: true, ImportStateVerifyIgnore: []string{"members"}},
 			// With an import block, whose plan has to be empty.
 			{ResourceName: test, ImportState: true, ImportStateKind: resource.ImportBlockWithID, ImportStateId: id},
 		},
@@ -60,12 +60,21 @@ func TestAccVIPIsHeldByOneOfTwo(t *testing.T) {
 	})
 }
 
+// importID is what an import takes for the VIP of vip.
+func importID(ids []string) string {
+	var parts []string
+	for i, id := range ids {
+		parts = append(parts, fmt.Sprintf("svc-%d=%s", i+1, id))
+	}
+	return strings.Join(parts, ",") + "#vmware-api"
+}
+
 // pair is the inside and the outside address of two service nodes, which move together.
 func pair(ids []string) string {
 	members := func(device, prefix string) string {
 		text := ""
 		for i, id := range ids {
-			text += fmt.Sprintf("{ service_node = %q, interface = %q, address = \"%s.%d\", priority = %d },\n", id, device, prefix, 101+i, 200-i*50)
+			text += fmt.Sprintf("svc-%d = { service_node = %q, interface = %q, address = \"%s.%d\", priority = %d }\n", i+1, id, device, prefix, 101+i, 200-i*50)
 		}
 		return text
 	}
@@ -74,14 +83,16 @@ resource "virtcluster_vip" "inside" {
   name       = "okd-api"
   addresses  = ["10.0.100.250/24"]
   sync_group = "okd"
-  members    = [%s]
+  members    = {
+%s  }
   track      = [{ name = "ssh", process = "sshd" }]
 }
 resource "virtcluster_vip" "outside" {
   name       = "okd-ingress"
   addresses  = ["10.19.41.160/24"]
   sync_group = "okd"
-  members    = [%s]
+  members    = {
+%s  }
 }
 `, members("eth0", "10.0.100"), members("eth1", "10.19.41"))
 }
@@ -95,8 +106,8 @@ func TestAccVIPsOfASyncGroupMoveTogether(t *testing.T) {
 			{
 				Config: pair(ids),
 				Check: resource.ComposeAggregateTestCheckFunc(
-					resource.TestCheckResourceAttr("virtcluster_vip.inside", "owner", ids[0]),
-					resource.TestCheckResourceAttr("virtcluster_vip.outside", "owner", ids[0]),
+					resource.TestCheckResourceAttr("virtcluster_vip.inside", "owner", "svc-1"),
+					resource.TestCheckResourceAttr("virtcluster_vip.outside", "owner", "svc-1"),
 				),
 			},
 			{

@@ -28,7 +28,7 @@ type change struct {
 	members   []int
 	addresses string
 	extra     string
-	// priorities override the defaults, by place.
+	// priorities are 250, 240 and 230 by place, or these.
 	priorities []int
 	// watch are the addresses to look for from here on, where they change.
 	watch []string
@@ -40,20 +40,20 @@ type change struct {
 func (c change) config(ids []string, label string) string {
 	var members strings.Builder
 	for i, n := range c.members {
-		priority := ""
+		priority := 250 - 10*i
 		if len(c.priorities) > 0 {
-			priority = fmt.Sprintf(", priority = %d", c.priorities[i])
+			priority = c.priorities[i]
 		}
-		fmt.Fprintf(&members, "    { service_node = %q, interface = \"eth0\"%s },\n", ids[n-1], priority)
+		fmt.Fprintf(&members, "    svc-%d = { service_node = %q, interface = \"eth0\", priority = %d }\n", n, ids[n-1], priority)
 	}
-	return acctest.Provider() + fmt.Sprintf("resource \"virtcluster_vip\" \"test\" {\n  name = %q\n  addresses = [%s]\n  members = [\n%s  ]\n%s\n}\n", label, c.addresses, members.String(), c.extra)
+	return acctest.Provider() + fmt.Sprintf("resource \"virtcluster_vip\" \"test\" {\n  name = %q\n  addresses = [%s]\n  members = {\n%s  }\n%s\n}\n", label, c.addresses, members.String(), c.extra)
 }
 
 func (c change) check(ids []string) resource.TestCheckFunc {
 	if c.owner == 0 {
 		return resource.TestCheckResourceAttrSet(test, "owner")
 	}
-	return resource.TestCheckResourceAttr(test, "owner", ids[c.owner-1])
+	return resource.TestCheckResourceAttr(test, "owner", fmt.Sprintf("svc-%d", c.owner))
 }
 
 func TestAccNoChangeAndNoCrashLeavesTwoOwners(t *testing.T) {
@@ -155,7 +155,7 @@ func TestAccAnotherMemberTakesOverFromADeadMachine(t *testing.T) {
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: heard.providers(),
 		Steps: []resource.TestStep{
-			{Config: config([]int{3, 2, 1}, ""), Check: resource.TestCheckResourceAttr(test, "owner", ids[2])},
+			{Config: config([]int{3, 2, 1}, ""), Check: resource.TestCheckResourceAttr(test, "owner", "svc-3")},
 			{
 				PreConfig: func() {
 					p.mark("power-off")
@@ -175,10 +175,10 @@ func TestAccAnotherMemberTakesOverFromADeadMachine(t *testing.T) {
 					}
 					p.mark("remove the dead one")
 				},
-				// The id of before: the status tells of the dead one too.
+				// As an import names it, so that the status tells of the dead one too.
 				Config: config([]int{2, 1}, "") + fmt.Sprintf("data \"virtcluster_vip_status\" \"seen\" {\n vip = %q\n}\n", strings.Join([]string{ids[2], ids[1], ids[0]}, ",")+"#probe"),
-				Check: resource.ComposeTestCheckFunc(resource.TestCheckResourceAttr(test, "owner", ids[1]),
-					resource.TestCheckResourceAttr(seen, "owner", ids[1]),
+				Check: resource.ComposeTestCheckFunc(resource.TestCheckResourceAttr(test, "owner", "svc-2"),
+					resource.TestCheckResourceAttr(seen, "owner", "10.0.100.102"),
 					resource.TestCheckResourceAttr(seen, "members.0.reachable", "false"),
 					resource.TestMatchResourceAttr(seen, "members.0.error", regexp.MustCompile(`10\.0\.100\.103`)),
 					resource.TestCheckResourceAttr(seen, "members.1.state", "MASTER"),

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
@@ -25,31 +25,31 @@ type runner struct {
 	mine func(owner.Mark) bool
 }
 
-func (r *runner) run(ctx context.Context) error {
+func (r *runner) rollOut(ctx context.Context) error {
 	for _, m := range r.want.Members {
-		if err := keepalived.Resume(ctx, r.views.of(m.ID).host); err != nil {
+		if err := keepalived.Resume(ctx, r.views.findView(m.ID).host); err != nil {
 			return err
 		}
 	}
-	now := r.situation(ctx)
+	now := r.readSituation(ctx)
 	for _, step := range keepalived.Rollout(r.want, now) {
 		tflog.Debug(ctx, "VRRP rollout step", map[string]any{"vip": r.want.Name, "member": step.ID, "drop": step.Instance == nil, "owner": step.Owner})
-		if err := r.take(ctx, step, now); err != nil {
+		if err := r.takeStep(ctx, step, now); err != nil {
 			return err
 		}
 	}
 	if err := r.dropStopped(ctx); err != nil {
 		return err
 	}
-	return r.await(ctx, "")
+	return r.awaitHolder(ctx, "")
 }
 
 // dropStopped takes the instance out of the files of former members whose keepalived does not run: they have no part in a
 // rollout, and would hold the addresses again as soon as it is started.
 func (r *runner) dropStopped(ctx context.Context) error {
 	for _, v := range r.views {
-		if v.instance == nil && v.written != nil && !slices.Contains(memberIDs(r.want), v.id) {
-			if err := r.store.apply(ctx, v, keepalived.Step{ID: v.id, Was: v.written.Name}, r.mine); err != nil {
+		if v.instance == nil && v.written != nil && !slices.Contains(listServiceNodes(r.want.Members), v.id) {
+			if err := r.store.applyStep(ctx, v, keepalived.Step{ID: v.id, Was: v.written.Name}, r.mine); err != nil {
 				return err
 			}
 		}
@@ -61,10 +61,10 @@ func (r *runner) dropStopped(ctx context.Context) error {
 // instance of the group has to start there.
 const groupHolder = 300
 
-func (r *runner) situation(ctx context.Context) keepalived.Situation {
+func (r *runner) readSituation(ctx context.Context) keepalived.Situation {
 	now := keepalived.Situation{Live: map[string]keepalived.Instance{}, Bonus: map[string]int{}, Companions: map[string][]keepalived.Instance{}}
 	for _, v := range r.views {
-		for _, c := range v.companions(r.want.SyncGroup) {
+		for _, c := range v.listCompanions(r.want.SyncGroup) {
 			if v.links.Holds(c.Addresses) {
 				now.Bonus[v.id] = groupHolder
 			}
@@ -72,8 +72,8 @@ func (r *runner) situation(ctx context.Context) keepalived.Situation {
 		if v.instance == nil {
 			continue
 		}
-		now.Live[v.id], now.Bonus[v.id] = *v.instance, r.bonus(ctx, v)
-		now.Companions[v.id] = v.companions(v.instance.SyncGroup)
+		now.Live[v.id], now.Bonus[v.id] = *v.instance, r.askBonus(ctx, v)
+		now.Companions[v.id] = v.listCompanions(v.instance.SyncGroup)
 		if v.links.Holds(v.instance.Addresses) {
 			now.Owner = v.id
 		}
@@ -81,8 +81,8 @@ func (r *runner) situation(ctx context.Context) keepalived.Situation {
 	return now
 }
 
-// bonus asks what tracking adds to a machine's priority now.
-func (r *runner) bonus(ctx context.Context, v view) int {
+// askBonus asks what tracking adds to a machine's priority now.
+func (r *runner) askBonus(ctx context.Context, v view) int {
 	served, err := keepalived.Dump(ctx, v.host)
 	if err != nil {
 		return 0
@@ -98,14 +98,14 @@ func (r *runner) bonus(ctx context.Context, v view) int {
 	return 0
 }
 
-// take makes one step and waits for its owner. An heir that does not take the addresses must not leave
+// takeStep makes one step and waits for its owner. An heir that does not take the addresses must not leave
 // nobody with them: the former owner gets back what it had.
-func (r *runner) take(ctx context.Context, step keepalived.Step, now keepalived.Situation) error {
-	v := r.views.of(step.ID)
+func (r *runner) takeStep(ctx context.Context, step keepalived.Step, now keepalived.Situation) error {
+	v := r.views.findView(step.ID)
 	if step.Was == "" && v.written != nil {
 		step.Was = v.written.Name // in the file of a keepalived that does not run
 	}
-	if err := r.store.apply(ctx, v, step, r.mine); err != nil {
+	if err := r.store.applyStep(ctx, v, step, r.mine); err != nil {
 		return err
 	}
 	before := now.Live[step.ID]
@@ -115,19 +115,20 @@ func (r *runner) take(ctx context.Context, step keepalived.Step, now keepalived.
 	if step.Owner == "" {
 		return nil
 	}
-	err := r.await(ctx, step.Owner)
+	err := r.awaitHolder(ctx, step.Owner)
 	if err != nil && step.Instance == nil && step.Owner != step.ID {
 		back := keepalived.Step{ID: step.ID, Instance: &before, Companions: now.Companions[step.ID]}
-		err = errors.Join(err, r.store.apply(context.WithoutCancel(ctx), v, back, r.mine))
+		err = errors.Join(err, r.store.applyStep(context.WithoutCancel(ctx), v, back, r.mine))
 	}
 	return err
 }
 
-// apply makes one machine serve what a step says, in one reload. mine says whether what carries a mark may be changed.
-func (s *store) apply(ctx context.Context, v view, step keepalived.Step, mine func(owner.Mark) bool) error {
+// applyStep makes one machine serve what a step says, in one reload. mine says whether what carries a mark may be changed.
+func (s *store) applyStep(ctx context.Context, v view, step keepalived.Step, mine func(owner.Mark) bool) error {
 	edit := transaction.Edit{Owner: fmt.Sprintf("VIP %q", s.name), Apply: func(t transaction.Tree) error { return step.Apply(t, mine) }}
 	// A keepalived that is stopped is not started for what only goes.
 	edit.Removes = step.Instance == nil && len(step.Companions) == 0
+	edit.Warn = func(text string) { s.warnings = append(s.warnings, crud.DaemonWarning(text)) }
 	if step.Instance != nil {
 		edit.Secrets = []string{step.Instance.AuthPass}
 	}
@@ -138,7 +139,7 @@ func (s *store) apply(ctx context.Context, v view, step keepalived.Step, mine fu
 	if foreign, is := errors.AsType[*owner.ForeignError](err); is {
 		// A copy: the edit can be asked again.
 		named := *foreign
-		named.Place, named.ImportID = fmt.Sprintf("%s on %s", keepalived.Path, v.host), keepalived.ID(s.ids, s.name)
+		named.Place, named.ImportID = fmt.Sprintf("%s on %s", keepalived.Path, v.host), keepalived.ImportID(s.members, s.name)
 		return &named
 	}
 	s.changed = s.changed || err == nil
@@ -151,18 +152,18 @@ func (s *store) apply(ctx context.Context, v view, step keepalived.Step, mine fu
 // awaitInterval is how often the machines are asked who has the addresses.
 const awaitInterval = 100 * time.Millisecond
 
-// await waits until one machine has the addresses and no other one has any of them: the owner, or any
+// awaitHolder waits until one machine has the addresses and no other one has any of them: the owner, or any
 // where owner is "". A VIP that no member may hold, because what they track has failed, is complete too.
-func (r *runner) await(ctx context.Context, owner string) error {
+func (r *runner) awaitHolder(ctx context.Context, owner string) error {
 	limit := time.Duration(r.want.AdvertInterval*float64(5*time.Second)) + 5*time.Second
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	for round := 1; ; round++ {
-		holders, err := r.holders(ctx)
+		holders, err := r.views.askHolders(ctx, r.want.Addresses)
 		if err == nil && len(holders) == 1 && (owner == "" || holders[0] == owner) {
 			return nil
 		}
-		if err == nil && len(holders) == 0 && round%10 == 0 && r.allFaulty(ctx, owner) {
+		if err == nil && len(holders) == 0 && round%10 == 0 && r.areAllFaulty(ctx, owner) {
 			return nil
 		}
 		select {
@@ -170,14 +171,14 @@ func (r *runner) await(ctx context.Context, owner string) error {
 			if err != nil {
 				return err
 			}
-			return r.notHeld(owner, holders)
+			return r.describeHolders(owner, holders)
 		case <-time.After(awaitInterval):
 		}
 	}
 }
 
-func (r *runner) notHeld(owner string, holders []string) error {
-	list := strings.Join(r.addresses(), ", ")
+func (r *runner) describeHolders(owner string, holders []string) error {
+	list := strings.Join(r.listAddresses(), ", ")
 	switch {
 	case len(holders) > 1:
 		return fmt.Errorf("%s is held by %d machines at once, %s: they do not hear each other's advertisements; check that nothing between them drops VRRP (IP protocol 112)",
@@ -188,7 +189,7 @@ func (r *runner) notHeld(owner string, holders []string) error {
 	return fmt.Errorf("%s is held by no member; their journals say why (journalctl -u keepalived)", list)
 }
 
-func (r *runner) addresses() []string {
+func (r *runner) listAddresses() []string {
 	var all []string
 	for _, a := range r.want.Addresses {
 		all = append(all, a.Addr().String())
@@ -196,32 +197,12 @@ func (r *runner) addresses() []string {
 	return all
 }
 
-// holders asks all machines which of them have one of the addresses.
-func (r *runner) holders(ctx context.Context) ([]string, error) {
-	has, errs := make([]bool, len(r.views)), make([]error, len(r.views))
-	var wait sync.WaitGroup
-	for i, v := range r.views {
-		wait.Go(func() {
-			links, err := keepalived.ReadLinks(ctx, v.host)
-			has[i], errs[i] = links.HoldsAny(r.want.Addresses), err
-		})
-	}
-	wait.Wait()
-	var ids []string
-	for i, v := range r.views {
-		if has[i] {
-			ids = append(ids, v.id)
-		}
-	}
-	return ids, errors.Join(errs...)
-}
-
-// allFaulty says whether every member that runs is kept from holding the addresses by what it tracks; with
+// areAllFaulty says whether every member that runs is kept from holding the addresses by what it tracks; with
 // an owner, whether that one is.
-func (r *runner) allFaulty(ctx context.Context, owner string) bool {
+func (r *runner) areAllFaulty(ctx context.Context, owner string) bool {
 	asked := false
 	for _, v := range r.views {
-		if owner != "" && v.id != owner || !slices.Contains(memberIDs(r.want), v.id) {
+		if owner != "" && v.id != owner || !slices.Contains(listServiceNodes(r.want.Members), v.id) {
 			continue
 		}
 		served, err := keepalived.Dump(ctx, v.host)

@@ -2,10 +2,10 @@ package vip
 
 import (
 	"context"
+	"math"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
-	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
@@ -19,6 +19,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
 
 func resourceSchema(ctx context.Context) schema.Schema {
@@ -27,56 +28,73 @@ func resourceSchema(ctx context.Context) schema.Schema {
 			"another takes it within four advertisements. Every change is rolled out member by member in an order that never leaves two owners, and none for a few " +
 			"milliseconds at most. A member that cannot be reached fails a change before anything is touched, unless the change removes it.",
 		Attributes: map[string]schema.Attribute{
-			"id": schema.StringAttribute{Computed: true, MarkdownDescription: "The members' service nodes, separated by commas, then `#` and the name."},
-			"name": schema.StringAttribute{Required: true, MarkdownDescription: "Name of the VRRP instance, `CLUSTER-api` or `CLUSTER-ingress` for an OpenShift cluster's. " +
+			"id": schema.StringAttribute{Computed: true, MarkdownDescription: "The first address, `#` and the name. It does not change with the members. Known once the VIP is there, so that what asks for it, such as `virtcluster_vip_status`, waits for that."},
+			"name": schema.StringAttribute{Validators: []validator.String{values.Name}, Required: true, MarkdownDescription: "Name of the VRRP instance, `CLUSTER-api` or `CLUSTER-ingress` for an OpenShift cluster's. " +
 				"Renaming it changes neither `virtual_router_id` nor the owner."},
 			"addresses": schema.ListAttribute{Required: true, ElementType: types.StringType,
 				MarkdownDescription: "Virtual addresses with their prefix length, of one or both families. VRRP is spoken in the first one's family.",
 				PlanModifiers:       []planmodifier.List{sameAddresses{}},
-				Validators:          []validator.List{listvalidator.SizeAtLeast(1)}},
-			"virtual_router_id": schema.Int64Attribute{Optional: true, Computed: true, PlanModifiers: []planmodifier.Int64{int64planmodifier.UseStateForUnknown()},
+				Validators:          []validator.List{values.Each(values.AddressInPrefix).Some().Distinct()}},
+			"virtual_router_id": schema.Int64Attribute{Validators: []validator.Int64{values.Between(1, 255)}, Optional: true, Computed: true, PlanModifiers: []planmodifier.Int64{int64planmodifier.UseStateForUnknown()},
 				MarkdownDescription: "VRRP's virtual router id, 1 to 255, which no other instance on the segment may have. Default: the checksum of the name that OpenShift uses " +
 					"(the function `virtual_router_id` computes it too), kept for ever once it is set."},
-			"version": schema.Int64Attribute{Optional: true, Computed: true, MarkdownDescription: "VRRP version: 2, which has passwords, or 3, which has IPv6 and intervals below a second. Default: 2, or 3 where the first address is IPv6."},
-			"advert_int": schema.Float64Attribute{Optional: true, Computed: true, Default: float64default.StaticFloat64(1),
+			"version": schema.Int64Attribute{Validators: []validator.Int64{values.Between(2, 3)}, Optional: true, Computed: true, MarkdownDescription: "VRRP version: 2, which has passwords, or 3, which has IPv6 and intervals below a second. Default: 2, or 3 where the first address is IPv6."},
+			"advert_int": schema.Float64Attribute{Validators: []validator.Float64{values.Between(0, 255)}, Optional: true, Computed: true, Default: float64default.StaticFloat64(1),
 				MarkdownDescription: "Seconds between advertisements. Another member takes over after three of them and a fraction of one. Whole seconds in version 2. Default: 1."},
 			"auth_pass": schema.StringAttribute{Optional: true, Sensitive: true, MarkdownDescription: "Password of up to 8 characters (VRRP's PASS authentication), kept in the state. Prefer `auth_pass_wo` where the CLI has write-only values.",
-				Validators: []validator.String{stringvalidator.LengthAtLeast(1), stringvalidator.ConflictsWith(path.MatchRoot("auth_pass_wo"))}},
+				Validators: []validator.String{values.Line, stringvalidator.ConflictsWith(path.MatchRoot("auth_pass_wo"))}},
 			"auth_pass_wo": schema.StringAttribute{Optional: true, Sensitive: true, WriteOnly: true, MarkdownDescription: "Password of up to 8 characters that is neither in the plan nor in the state.",
-				Validators: []validator.String{stringvalidator.LengthAtLeast(1), stringvalidator.AlsoRequires(path.MatchRoot("auth_pass_wo_version"))}},
+				Validators: []validator.String{values.Line, stringvalidator.AlsoRequires(path.MatchRoot("auth_pass_wo_version"))}},
 			"auth_pass_wo_version": schema.Int64Attribute{Optional: true, MarkdownDescription: "Raise it to have a new `auth_pass_wo` put in place.",
-				Validators: []validator.Int64{int64validator.AlsoRequires(path.MatchRoot("auth_pass_wo"))}},
+				Validators: []validator.Int64{values.Between(math.MinInt64, math.MaxInt64), int64validator.AlsoRequires(path.MatchRoot("auth_pass_wo"))}},
 			"unicast": schema.BoolAttribute{Optional: true, Computed: true, Default: booldefault.StaticBool(true),
-				MarkdownDescription: "Whether the members speak to each other by their addresses, which works on every network, or to a multicast group. Default: `true`. A lone member always uses multicast."},
+				MarkdownDescription: "Whether the members speak to each other by their addresses, which works on every network, or to a multicast group. Default: `true`. A lone member always uses multicast, so that an import of one finds `true`."},
 			"preempt": schema.BoolAttribute{Optional: true, Computed: true, Default: booldefault.StaticBool(true),
 				MarkdownDescription: "Whether a member with a higher priority takes the addresses from one that holds them. Default: `true`."},
-			"preempt_delay": schema.Int64Attribute{Optional: true, Computed: true, Default: int64default.StaticInt64(0),
+			"preempt_delay": schema.Int64Attribute{Validators: []validator.Int64{values.Between(0, 1000)}, Optional: true, Computed: true, Default: int64default.StaticInt64(0),
 				MarkdownDescription: "Seconds that a member waits after its start before it takes the addresses from another. Default: 0."},
 			"sync_group": schema.StringAttribute{Optional: true, MarkdownDescription: "Instances with the same sync group on the same service nodes fail over together. Give them the same priorities.",
-				Validators: []validator.String{stringvalidator.LengthAtLeast(1)}},
-			"members":  membersSchema(),
-			"track":    trackSchema(),
-			"garp":     garpSchema(),
-			"owner":    schema.StringAttribute{Computed: true, MarkdownDescription: "`service_node` of the member that holds the addresses; null when none does."},
+				Validators: []validator.String{values.Name}},
+			"members":   membersSchema(),
+			"instances": instancesSchema(),
+			"track":     trackSchema(),
+			"garp":      garpSchema(),
+			"owner": schema.StringAttribute{Computed: true, MarkdownDescription: "Name of the member that holds the addresses; null when none does. One that hands them over for up to half a minute, while an HAProxy frontend at them goes, keeps the name. `instances[owner].service_node` is its service node. " +
+				"With `preempt = false` the addresses stay where they were handed over to: let `members` refer to the frontends at them (`service_node = virtcluster_haproxy_frontend.api[each.key].service_node`), so that the plan knows. " +
+				"A frontend that the VIP does not refer to may be planned after it: when such a one is replaced or removed, the next plan may show the new owner, and an output of it as changed, with nothing to do. " +
+				"Members in a list go by the names of their machines: what their `endpoint` has for a host."},
 			"timeouts": crud.TimeoutsAttribute(ctx, timeouts.Opts{Create: true, Read: true, Update: true, Delete: true}),
 		},
 	}
 }
 
 func membersSchema() schema.Attribute {
-	return schema.ListNestedAttribute{
-		Required:            true,
-		MarkdownDescription: "The machines that share the addresses, at least two to be of use.",
-		Validators:          []validator.List{listvalidator.SizeAtLeast(1)},
+	return schema.DynamicAttribute{
+		Required:   true,
+		Validators: []validator.Dynamic{values.NewForm("a map of members by name", wrongMembers)},
+		MarkdownDescription: "The machines that share the addresses, at least two to be of use: a map by name, of objects with\n" +
+			"  - `service_node` (String, required) `id` of a `virtcluster_service_node`.\n" +
+			"  - `interface` (String, required) Network device that gets the virtual addresses and speaks VRRP.\n" +
+			"  - `address` (String) The machine's own address, that VRRP is spoken from. Default: the interface's address in the virtual addresses' network, whichever that is at present. " +
+			"Over IPv6 a link-local one will do where `unicast` is `false`.\n" +
+			"  - `priority` (Number) 1 to 254; the highest holds the addresses. Default: 250, 240, 230 … in the order of the names, and for a member that comes later less than all that are there. " +
+			"It is kept while other members come and go. A member takes over from one that stops after (256 - priority)/256 of `advert_int`, so high ones are quick.\n" +
+			"  - `state` (String) State that keepalived starts in: `BACKUP` (default) or `MASTER`.\n\n" +
+			"  `members` stays as it is written; `instances` has the defaults too, and what the machines have. A list of such objects is accepted in this version, with a warning; " +
+			"rewriting it as a map changes nothing on the machines.",
+	}
+}
+
+func instancesSchema() schema.Attribute {
+	return schema.MapNestedAttribute{
+		Computed:            true,
+		MarkdownDescription: "The VRRP instance of each member as its machine has it, by the member's name: `members` with all defaults.",
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-			"service_node": schema.StringAttribute{Required: true, MarkdownDescription: "`id` of a `virtcluster_service_node`."},
-			"interface":    schema.StringAttribute{Required: true, MarkdownDescription: "Network device that gets the virtual addresses and speaks VRRP."},
-			"address": schema.StringAttribute{Optional: true, Computed: true,
-				MarkdownDescription: "The machine's own address, that VRRP is spoken from. Default: the interface's address in the virtual addresses' network, whichever that is at present. Over IPv6 a link-local one will do where `unicast` is `false`."},
-			"priority": schema.Int64Attribute{Optional: true, Computed: true,
-				MarkdownDescription: "1 to 254; the highest holds the addresses. Default: 250, 240, 230 … in the order of the members. A member takes over from one that stops after (256 - priority)/256 of `advert_int`, so high ones are quick."},
-			"state": schema.StringAttribute{Optional: true, Computed: true, Default: stringdefault.StaticString("BACKUP"),
-				MarkdownDescription: "State that keepalived starts in: `BACKUP` (default) or `MASTER`."},
+			"service_node": schema.StringAttribute{Computed: true, MarkdownDescription: "`id` of the service node."},
+			"interface":    schema.StringAttribute{Computed: true, MarkdownDescription: "Network device."},
+			"address":      schema.StringAttribute{Computed: true, MarkdownDescription: "Address that VRRP is spoken from; null where the machine has lost it."},
+			"priority":     schema.Int64Attribute{Computed: true, MarkdownDescription: "Priority; 0 where keepalived does not run."},
+			"state":        schema.StringAttribute{Computed: true, MarkdownDescription: "State that keepalived starts in."},
 		}},
 	}
 }
@@ -84,22 +102,23 @@ func membersSchema() schema.Attribute {
 func trackSchema() schema.Attribute {
 	return schema.ListNestedAttribute{
 		Optional:            true,
+		Validators:          []validator.List{values.Objects()},
 		MarkdownDescription: "What a member's priority depends on: each is a script (a command line or its content), an interface or a process.",
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-			"name": schema.StringAttribute{Required: true, MarkdownDescription: "Name of the check."},
-			"script": schema.StringAttribute{Optional: true,
+			"name": schema.StringAttribute{Validators: []validator.String{values.Word}, Required: true, MarkdownDescription: "Name of the check."},
+			"script": schema.StringAttribute{Validators: []validator.String{values.Line}, Optional: true,
 				MarkdownDescription: "Command line, beginning with a program's full path; all is well while it ends with status 0. It runs without a shell (see `script_content`), with script security on: nobody but root may be able to write to the program or the directories above it."},
-			"script_content": schema.StringAttribute{Optional: true,
+			"script_content": schema.StringAttribute{Validators: []validator.String{values.Text}, Optional: true,
 				MarkdownDescription: "A whole script, beginning with a line such as `#!/bin/sh`. It is put on the machines below `/etc/keepalived/virtcluster`, owned by root and executable, and goes with the VIP."},
-			"interface": schema.StringAttribute{Optional: true, MarkdownDescription: "Network device that must be up."},
-			"process":   schema.StringAttribute{Optional: true, MarkdownDescription: "Name of a program that must run. keepalived hears of its end from the kernel, which tells nobody inside a container: have a `script` look there."},
-			"interval":  schema.Int64Attribute{Optional: true, Computed: true, Default: int64default.StaticInt64(1), MarkdownDescription: "Seconds between two runs of the script. Default: 1."},
-			"timeout":   schema.Int64Attribute{Optional: true, MarkdownDescription: "Seconds after which a run of the script has failed. Default: the interval."},
-			"weight": schema.Int64Attribute{Optional: true, Computed: true, Default: int64default.StaticInt64(0),
+			"interface": schema.StringAttribute{Validators: []validator.String{values.Device}, Optional: true, MarkdownDescription: "Network device that must be up."},
+			"process":   schema.StringAttribute{Validators: []validator.String{values.Line}, Optional: true, MarkdownDescription: "Name of a program that must run. keepalived hears of its end from the kernel, which tells nobody inside a container: have a `script` look there."},
+			"interval":  schema.Int64Attribute{Validators: []validator.Int64{values.Seconds(1)}, Optional: true, Computed: true, Default: int64default.StaticInt64(1), MarkdownDescription: "Seconds between two runs of the script. Default: 1."},
+			"timeout":   schema.Int64Attribute{Validators: []validator.Int64{values.Seconds(1)}, Optional: true, MarkdownDescription: "Seconds after which a run of the script has failed. Default: the interval."},
+			"weight": schema.Int64Attribute{Validators: []validator.Int64{values.Between(-253, 253)}, Optional: true, Computed: true, Default: int64default.StaticInt64(0),
 				MarkdownDescription: "Added to the priority: a positive one while all is well, a negative one while it is not. With 0 (default) a member that fails the check cannot hold the addresses."},
-			"rise": schema.Int64Attribute{Optional: true, Computed: true, Default: int64default.StaticInt64(1), MarkdownDescription: "Successful runs after which the script counts as well. Default: 1."},
-			"fall": schema.Int64Attribute{Optional: true, Computed: true, Default: int64default.StaticInt64(1), MarkdownDescription: "Failed runs after which it does not. Default: 1."},
-			"user": schema.StringAttribute{Optional: true, Computed: true, Default: stringdefault.StaticString("root"), MarkdownDescription: "User that runs the script. Default: `root`."},
+			"rise": schema.Int64Attribute{Validators: []validator.Int64{values.Between(1, math.MaxInt32)}, Optional: true, Computed: true, Default: int64default.StaticInt64(1), MarkdownDescription: "Successful runs after which the script counts as well. Default: 1."},
+			"fall": schema.Int64Attribute{Validators: []validator.Int64{values.Between(1, math.MaxInt32)}, Optional: true, Computed: true, Default: int64default.StaticInt64(1), MarkdownDescription: "Failed runs after which it does not. Default: 1."},
+			"user": schema.StringAttribute{Validators: []validator.String{values.Word}, Optional: true, Computed: true, Default: stringdefault.StaticString("root"), MarkdownDescription: "User that runs the script. Default: `root`."},
 		}},
 	}
 }
@@ -108,19 +127,19 @@ func trackSchema() schema.Attribute {
 var garpKeys = []string{"master_delay", "master_repeat", "master_refresh", "master_refresh_repeat", "lower_prio_delay", "lower_prio_repeat"}
 
 func garpSchema() schema.Attribute {
-	number := func(text string) schema.Attribute {
-		return schema.Int64Attribute{Optional: true, MarkdownDescription: text}
+	number := func(least int64, text string) schema.Attribute {
+		return schema.Int64Attribute{Optional: true, Validators: []validator.Int64{values.Seconds(least)}, MarkdownDescription: text}
 	}
 	return schema.SingleNestedAttribute{
 		Optional:            true,
 		MarkdownDescription: "Gratuitous ARP (and its IPv6 counterpart), by which a new owner tells the segment. Default: keepalived's.",
 		Attributes: map[string]schema.Attribute{
-			"master_delay":          number("Seconds after which a new owner repeats them. keepalived's default: 5."),
-			"master_repeat":         number("How many are sent at a time, at least 1. keepalived's default: 5."),
-			"master_refresh":        number("Seconds between refreshes while a member is owner; 0 is none. keepalived's default: 0."),
-			"master_refresh_repeat": number("How many are sent at each refresh, at least 1. keepalived's default: 1."),
-			"lower_prio_delay":      number("Seconds after which an owner repeats them when it heard a member with a lower priority. keepalived's default: `master_delay`."),
-			"lower_prio_repeat":     number("How many are sent then. keepalived's default: `master_repeat`."),
+			"master_delay":          number(1, "Seconds after which a new owner repeats them. keepalived's default: 5."),
+			"master_repeat":         number(1, "How many are sent at a time, at least 1. keepalived's default: 5."),
+			"master_refresh":        number(0, "Seconds between refreshes while a member is owner; 0 is none. keepalived's default: 0."),
+			"master_refresh_repeat": number(1, "How many are sent at each refresh, at least 1. keepalived's default: 1."),
+			"lower_prio_delay":      number(0, "Seconds after which an owner repeats them when it heard a member with a lower priority. keepalived's default: `master_delay`."),
+			"lower_prio_repeat":     number(0, "How many are sent then. keepalived's default: `master_repeat`."),
 		},
 	}
 }

@@ -29,6 +29,8 @@ func TestAccATrackedScriptsContentIsPutOnTheMachines(t *testing.T) {
 		Steps: []resource.TestStep{
 			{Config: config("true\n"), PlanOnly: true, ExpectError: regexp.MustCompile(`first\s+line\s+has\s+to\s+name\s+the\s+program`)},
 			{Config: config("#!/usr/bin/no-such-shell\ntrue\n"), ExpectError: regexp.MustCompile(`cannot\s+run\s+/usr/bin/no-such-shell`)},
+			// Of keepalived's check its words are shown, and neither the command nor where the configuration is staged.
+			{Config: strings.Replace(config(both), `user = "admin"`, `user = "no-such-user"`, 1), PlanOnly: true, ExpectError: regexp.MustCompile(`would\s+refuse\s+the\s+configuration\s+with\s+this\s+in\s+it:\s+id:\s+.no-such-user.:\s+no\s+such\s+user\s*$`)},
 			{Config: config(both), Check: func(*terraform.State) error {
 				comesTo(t, address, "svc-1")
 				for _, machine := range []string{"svc-1", "svc-2"} {

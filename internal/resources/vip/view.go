@@ -28,8 +28,8 @@ type view struct {
 
 type links struct{ keepalived.Links }
 
-// prefix is an address of a device with its length; an invalid one is none.
-func (l links) prefix(device string, a netip.Addr) netip.Prefix {
+// findPrefix returns an address of a device with its length; an invalid one is none.
+func (l links) findPrefix(device string, a netip.Addr) netip.Prefix {
 	for _, p := range l.Links[device] {
 		if p.Addr() == a {
 			return p
@@ -38,21 +38,21 @@ func (l links) prefix(device string, a netip.Addr) netip.Prefix {
 	return netip.Prefix{}
 }
 
-// holding is 1 for a machine that has an address of the instance, 0 for another.
-func (v view) holding() int {
+// rankHolding is 1 for a machine that has an address of the instance, 0 for another.
+func (v view) rankHolding() int {
 	if v.instance != nil && v.links.HoldsAny(v.instance.All()) {
 		return 1
 	}
 	return 0
 }
 
-// astray says whether the machine does not have the address that its instance speaks from.
-func (v view) astray() bool {
-	return v.instance != nil && v.instance.Source.IsValid() && !v.links.prefix(v.instance.Interface, v.instance.Source).IsValid()
+// hasLostSource says whether the machine does not have the address that its instance speaks from.
+func (v view) hasLostSource() bool {
+	return v.instance != nil && v.instance.Source.IsValid() && !v.links.findPrefix(v.instance.Interface, v.instance.Source).IsValid()
 }
 
-// companions are the other instances of a sync group on the machine.
-func (v view) companions(group string) []keepalived.Instance {
+// listCompanions returns the other instances of a sync group on the machine.
+func (v view) listCompanions(group string) []keepalived.Instance {
 	var all []keepalived.Instance
 	for _, in := range v.others {
 		if group != "" && in.SyncGroup == group {
@@ -64,7 +64,7 @@ func (v view) companions(group string) []keepalived.Instance {
 
 type views []view
 
-func (all views) of(id string) view {
+func (all views) findView(id string) view {
 	for _, v := range all {
 		if v.id == id {
 			return v
@@ -73,8 +73,8 @@ func (all views) of(id string) view {
 	return view{id: id}
 }
 
-// owners lists the machines that have one of the addresses.
-func (all views) owners(addresses []netip.Prefix) []string {
+// listHolders lists the machines that have one of the addresses.
+func (all views) listHolders(addresses []netip.Prefix) []string {
 	var ids []string
 	for _, v := range all {
 		if v.links.HoldsAny(addresses) {
@@ -84,13 +84,38 @@ func (all views) owners(addresses []netip.Prefix) []string {
 	return ids
 }
 
-// look asks all machines at the same time what they have of an instance, under the first of the names that they have.
+// askHolders asks the machines again which of them have one of the addresses, those that answer beside an error too.
+func (all views) askHolders(ctx context.Context, addresses []netip.Prefix) ([]string, error) {
+	has, errs := make([]bool, len(all)), make([]error, len(all))
+	all.lookAtAll(func(i int, v view) {
+		links, err := keepalived.ReadLinks(ctx, v.host)
+		has[i], errs[i] = err == nil && links.HoldsAny(addresses), err
+	})
+	var ids []string
+	for i, v := range all {
+		if has[i] {
+			ids = append(ids, v.id)
+		}
+	}
+	return ids, errors.Join(errs...)
+}
+
+// lookAtAll looks at all machines at the same time.
+func (all views) lookAtAll(look func(i int, v view)) {
+	var wait sync.WaitGroup
+	for i, v := range all {
+		wait.Go(func() { look(i, v) })
+	}
+	wait.Wait()
+}
+
+// lookAtMachines asks all machines at the same time what they have of an instance, under the first of the names that they have.
 // Those that cannot be asked have an error instead of a view.
-func (s *store) look(ctx context.Context, ids []string, names ...string) (views, map[string]error) {
+func (s *store) lookAtMachines(ctx context.Context, ids []string, names ...string) (views, map[string]error) {
 	seen, errs := make([]view, len(ids)), make([]error, len(ids))
 	var wait sync.WaitGroup
 	for i, id := range ids {
-		wait.Go(func() { seen[i], errs[i] = s.lookAt(ctx, id, names) })
+		wait.Go(func() { seen[i], errs[i] = s.lookAtMachine(ctx, id, names) })
 	}
 	wait.Wait()
 	var all views
@@ -105,7 +130,7 @@ func (s *store) look(ctx context.Context, ids []string, names ...string) (views,
 	return all, failed
 }
 
-func (s *store) lookAt(ctx context.Context, id string, names []string) (view, error) {
+func (s *store) lookAtMachine(ctx context.Context, id string, names []string) (view, error) {
 	h, err := s.fleet.Host(ctx, id)
 	if err != nil {
 		return view{}, err
@@ -126,7 +151,7 @@ func (s *store) lookAt(ctx context.Context, id string, names []string) (view, er
 	if err != nil {
 		return v, err
 	}
-	if v.written, err = find(tree, names); err != nil {
+	if v.written, err = findInstance(tree, names); err != nil {
 		return v, err
 	}
 	if running {
@@ -136,8 +161,8 @@ func (s *store) lookAt(ctx context.Context, id string, names []string) (view, er
 	return v, err
 }
 
-// find returns the first of the instances that a configuration has; nil for none.
-func find(t transaction.Tree, names []string) (*keepalived.Instance, error) {
+// findInstance returns the first of the instances that a configuration has; nil for none.
+func findInstance(t transaction.Tree, names []string) (*keepalived.Instance, error) {
 	for _, name := range names {
 		in, err := keepalived.Find(t, name)
 		if errors.Is(err, transaction.ErrAbsent) {

@@ -2,20 +2,15 @@ package volume
 
 import (
 	"context"
-	"fmt"
-	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-log/tflog"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/storagepool"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/poolattr"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage"
 )
 
@@ -27,17 +22,22 @@ func plan(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, 
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	resp.Diagnostics.Append(storagepool.ClaimVolume(at.Fleet, "volume "+m.Name.ValueString(), m.Hypervisor, m.Pool, m.Name)...)
+	resp.Diagnostics.Append(poolattr.ClaimVolume(at.Provided, "volume "+m.Name.ValueString(), m.Hypervisor, m.Pool, m.Name)...)
 	if !req.State.Raw.IsNull() {
-		planChange(ctx, at.Fleet, req, resp, m)
+		planChange(ctx, at.Provided, req, resp, m)
 		return
 	}
-	pool, diags := storagepool.CheckPool(ctx, at.Fleet, path.Root("pool"), m.Hypervisor, m.Pool)
+	there, diags := poolattr.CheckPool(ctx, at.Provided, m.Hypervisor, m.Pool)
 	resp.Diagnostics.Append(diags...)
-	if resp.Diagnostics.HasError() || pool == nil || !convert.Known(m.Image) {
+	if resp.Diagnostics.HasError() || !there {
 		return
 	}
-	resp.Diagnostics.Append(checkImage(ctx, at.Fleet, m)...)
+	want, _ := spec(ctx, m)
+	resp.Diagnostics.Append(poolattr.Check(ctx, at.Provided, m.Hypervisor, func(k storage.Checker) []service.Problem { return k.CheckRoom(ctx, []any{"size_gib"}, want) })...)
+	if !convert.Known(m.Image) {
+		return
+	}
+	resp.Diagnostics.Append(poolattr.Check(ctx, at.Provided, m.Hypervisor, func(k storage.Checker) []service.Problem { return k.CheckImage(ctx, want) })...)
 }
 
 // checkConfig checks what the configuration alone tells.
@@ -53,7 +53,7 @@ func checkConfig(config *model) diag.Diagnostics {
 }
 
 // planChange plans a new volume where a change cannot be made in place, and refuses one that would lose data.
-func planChange(ctx context.Context, f *fleet.Fleet, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
+func planChange(ctx context.Context, provided crud.Provided, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
 	var prior model
 	resp.Diagnostics.Append(req.State.Get(ctx, &prior)...)
 	if resp.Diagnostics.HasError() || len(resp.RequiresReplace) > 0 {
@@ -72,61 +72,11 @@ func planChange(ctx context.Context, f *fleet.Fleet, req resource.ModifyPlanRequ
 		switch change.Effect {
 		case storage.Anew:
 			resp.RequiresReplace = append(resp.RequiresReplace, path.Root(change.Attribute))
-			resp.Diagnostics.Append(checkNotRunning(ctx, f, path.Root(change.Attribute), &prior)...)
+			resp.Diagnostics.Append(poolattr.Check(ctx, provided, prior.Hypervisor, func(k storage.Checker) []service.Problem {
+				return k.CheckNotRunning(ctx, change.Attribute, was)
+			})...)
 		case storage.Refused:
 			resp.Diagnostics.AddAttributeError(path.Root(change.Attribute), "Cannot shrink volume", change.Why)
 		}
 	}
-}
-
-// checkNotRunning refuses to make a volume anew that a machine runs with: it would go on with the deleted one.
-func checkNotRunning(ctx context.Context, f *fleet.Fleet, attribute path.Path, prior *model) diag.Diagnostics {
-	c, diags := storagepool.Client(ctx, f, prior.Hypervisor)
-	if c == nil {
-		return diags
-	}
-	v, err := c.Volume(ctx, prior.Pool.ValueString(), prior.Name.ValueString())
-	var user string
-	if err == nil {
-		user, err = storage.RunningUser(ctx, c, v)
-	}
-	switch {
-	case err != nil:
-		tflog.Warn(ctx, "users of a volume not looked for while planning", map[string]any{"volume": prior.Name.ValueString(), "reason": err.Error()})
-	case user != "":
-		diags.AddAttributeError(attribute, "Volume in use", fmt.Sprintf(
-			"The machine %q runs with the volume %q as a disk, and this change makes it anew. Remove the disk from the machine first, or make a volume of another name.", user, prior.Name.ValueString()))
-	}
-	return diags
-}
-
-// checkImage checks the size against that of an image which exists already.
-func checkImage(ctx context.Context, f *fleet.Fleet, m *model) diag.Diagnostics {
-	c, diags := storagepool.Client(ctx, f, m.Hypervisor)
-	if c == nil {
-		return diags
-	}
-	want, _ := spec(ctx, m)
-	image, err := storage.FindImage(ctx, c, want)
-	switch {
-	case hypervisor.IsNotFound(err):
-		claim := planregistry.VolumeClaim(m.Hypervisor.ValueString(), want.Pool, want.Image)
-		if f.Claims.Holder(claim) == "" {
-			diags.AddAttributeError(path.Root("image"), "Unknown image", fmt.Sprintf(
-				"No started storage pool of the hypervisor %s has %s. Refer to an image that is made, as in virtcluster_image.NAME.id, or name a volume that exists.", c.URI(), describeImage(want)))
-		}
-	case err != nil:
-		tflog.Warn(ctx, "image not checked while planning", map[string]any{"image": want.Image, "reason": err.Error()})
-	case image != nil && convert.Known(m.SizeGiB) && want.SizeGiB < storage.RoundUpToGiB(image.Capacity()):
-		diags.AddAttributeError(path.Root("size_gib"), "Volume smaller than its image", fmt.Sprintf(
-			"The image %s has %d bytes, so the overlay needs size_gib = %d or more.", image.Path(), image.Capacity(), storage.RoundUpToGiB(image.Capacity())))
-	}
-	return diags
-}
-
-func describeImage(v storage.Volume) string {
-	if strings.HasPrefix(v.Image, "/") {
-		return "a volume " + v.Image
-	}
-	return fmt.Sprintf("a volume %q in the pool %q", v.Image, v.Pool)
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/storagepool"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/poolattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage"
 )
 
@@ -21,14 +21,15 @@ func New() resource.Resource {
 		ID:     func(m *model) string { return m.ID.ValueString() },
 		SetID:  func(*model, string) {}, // the hypervisor says it
 		Split: func(m *model, id string) error {
-			return storagepool.SplitVolume(id, &m.ID, &m.Hypervisor, &m.Pool, &m.Name)
+			return poolattr.SplitVolume(id, &m.ID, &m.Hypervisor, &m.Pool, &m.Name)
 		},
 		Spec: spec, Fill: fill, Open: open, Plan: plan,
+		Upgrades: []crud.Upgrade{crud.LeaveOutEmpty("hypervisor")},
 	})
 }
 
 func place(m *model) storage.Place {
-	return storagepool.VolumePlace(m.ID, m.Hypervisor, m.Pool, m.Name)
+	return poolattr.VolumePlace(m.ID, m.Hypervisor, m.Pool, m.Name)
 }
 
 func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[storage.Volume], error) {

@@ -99,6 +99,7 @@ func TestAccVolumeAndOneOfItsName(t *testing.T) {
 		if workspace != "" {
 			acctest.Run(t, "touch", poolDir+"/v.virtcluster-leftbehind-"+workspace)
 		}
+		acctest.Virsh(t, "pool-refresh", "volumes")
 	}
 	const somebodys, differs = `(?s)this provider\s+did\s+not\s+write\s+it:\s+import\s+it\s+as\s+"volumes/v"`, `(?s)there is a volume "v".*terraform\s+import`
 	resource.Test(t, resource.TestCase{
@@ -110,10 +111,10 @@ func TestAccVolumeAndOneOfItsName(t *testing.T) {
 			},
 			{Config: base()},
 			{ // one of a person, as a killed apply would leave it too
-				PreConfig: func() { fresh(); mark("") }, Config: config("  size_gib = 2\n"), ExpectError: regexp.MustCompile(somebodys),
+				PreConfig: func() { fresh(); mark("") }, Config: config("  size_gib = 2\n"), PlanOnly: true, ExpectError: regexp.MustCompile(somebodys),
 			},
 			{ // one of another state
-				PreConfig: func() { mark("0123456789abcdef") }, Config: config("  size_gib = 2\n"),
+				PreConfig: func() { mark("0123456789abcdef") }, Config: config("  size_gib = 2\n"), PlanOnly: true,
 				ExpectError: regexp.MustCompile(`(?s)belongs\s+to\s+another\s+state.*import\s+it\s+as\s+"volumes/v"`),
 			},
 			{ // one with data in it
@@ -231,9 +232,9 @@ func TestAccVolumeBadInput(t *testing.T) {
 				return nil
 			}},
 			fails(config(""), `(?s)Missing volume size`),
-			fails(config("  size_gib = 0\n"), `between 1 and 2147483648`),
-			fails(config("  size_gib = 17179869185\n"), `between 1 and 2147483648`),
-			fails(config("  size_gib = 1\n  format = \"vdi\"\n"), `value must be one of`),
+			fails(config("  size_gib = 0\n"), `from\s+1\s+to\s+2097152`),
+			fails(config("  size_gib = 17179869185\n"), `from\s+1\s+to\s+2097152`),
+			fails(config("  size_gib = 1\n  format = \"vdi\"\n"), `write\s+one\s+of`),
 			fails(config("  format = \"raw\"\n  image = \"base\"\n"), `always qcow2`),
 			fails(config("  size_gib = 10\n  image = \"big\"\n"), `(?s)Volume smaller than its image.*size_gib\s+=\s+20`),
 			fails(config("  size_gib = 10\n  image = \""+big+"\"\n"), `(?s)Unknown image.*`+big),
@@ -243,4 +244,19 @@ func TestAccVolumeBadInput(t *testing.T) {
 			{Config: base(), PreConfig: func() { run(t, "rm", poolDir+"/big") }},
 		},
 	})
+}
+
+func TestAccVolumeThatIsTaintedAndBecameAnothersStays(t *testing.T) {
+	acctest.InSandbox(t)
+	s := acctest.NewState(t)
+	s.DestroyAtEnd()
+	const size = "  size_gib = 1\n"
+	s.ReplaceTainted("virtcluster_volume.v", config(size+acctest.HalfMade), config(size), func() {
+		run(t, "sh", "-c", "mv "+poolDir+"/v.virtcluster-* "+poolDir+"/v.virtcluster-theirs-00")
+		acctest.Virsh(t, "pool-refresh", "volumes")
+	}, `"volumes/v" stays`, "belongs to another state")
+	acctest.Virsh(t, "vol-info", "v", "volumes")
+	for _, name := range []string{"v", "v.virtcluster-theirs-00"} {
+		acctest.Virsh(t, "vol-delete", name, "volumes")
+	}
 }

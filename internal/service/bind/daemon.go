@@ -135,7 +135,8 @@ func (Daemon) Running(ctx context.Context, h host.Host) (bool, error) {
 }
 
 // activateScript makes named load what is on disk. Arguments: "reconfig" where named.conf changed, else ""; our
-// directory where files went, of which what got empty is removed, else "". Input: the zones that named has and whose
+// directory where files went, of which what got empty is removed, else ""; the views that went, whose trust anchors named keeps
+// in files of its own, by the name of the view or its hash, and never removes. Input: the zones that named has and whose
 // files changed, one "ZONE VIEW SERIAL" a line; whether they are loaded is Verify's to tell.
 const activateScript = `set -u
 if ! systemctl is-active --quiet named; then
@@ -147,6 +148,17 @@ else
 	while read -r zone view serial; do rndc reload "$zone" IN "$view" >/dev/null 2>&1; done
 fi
 if [ -n "$2" ] && [ -d "$2" ]; then find "$2" -depth -type d -empty -delete; fi
+shift 2
+[ $# -gt 0 ] || exit 0
+keys=$(named-checkconf -p 2>/dev/null | sed -n 's/^\tmanaged-keys-directory "\(.*\)";$/1\1/p; s/^\tdirectory "\(.*\)";$/2\1/p' | sort | head -n 1)
+keys=${keys#?}
+[ -n "$keys" ] || exit 0
+for view; do
+	hash=$(printf %s "$view" | sha256sum)
+	for name in "$view" "${hash%% *}" "$(printf %.16s "$hash")"; do
+		case $name in */*) ;; *) rm -f -- "$keys/$name.mkeys" "$keys/$name.mkeys.jnl" ;; esac
+	done
+done
 `
 
 // Activate implements transaction.Daemon: it reloads the zones whose files changed, each in its view, and
@@ -178,100 +190,33 @@ func (Daemon) Activate(ctx context.Context, h host.Host, prev, next transaction.
 			z.line(&input)
 		}
 	}
-	cmd := host.Script("make named serve it", activateScript, mode, emptied)
+	cmd := host.Script("make named serve it", activateScript, append([]string{mode, emptied}, viewsGone(prev, next)...)...)
 	cmd.Stdin = input.Bytes()
 	_, err = h.Run(ctx, cmd)
 	return err
 }
 
-// verifyScript proves that named answers and serves the serials of the input, one "ZONE VIEW SERIAL" a line. named
-// needs a moment to load a zone, so one that is missing is asked for again.
-const verifyScript = `set -u
-serves() {
-	status=$(rndc zonestatus "$zone" IN "$view" 2>&1)
-	case "
-$status
-" in
-	*"
-serial: $serial
-"*) ;;
-	*) return 1 ;;
-	esac
-}
-asked=
-while read -r zone view serial; do
-	asked=yes tries=0
-	until serves; do
-		tries=$((tries+1))
-		if [ $tries -ge 60 ]; then
-			echo "zone $zone in view $view does not serve serial $serial:" >&2
-			echo "$status" >&2
-			journalctl -q -u named -n 100 --no-pager -o cat | grep -F "zone $zone/IN/$view:" | tail -n 3 >&2
-			exit 1
-		fi
-		if [ $((tries%10)) -eq 0 ]; then rndc reload "$zone" IN "$view" >/dev/null 2>&1; fi
-		sleep 0.05
-	done
-done
-[ -n "$asked" ] || rndc status >/dev/null
-`
-
-// Verify implements transaction.Daemon.
-func (Daemon) Verify(ctx context.Context, h host.Host, next transaction.Tree) error {
-	zones, err := served(next)
+// viewsGone lists the views that one tree has and another one has not.
+func viewsGone(prev, next transaction.Tree) []string {
+	left, err := viewNames(next)
 	if err != nil {
-		return err
+		return nil
 	}
-	var input bytes.Buffer
-	for _, z := range zones {
-		z.line(&input)
-	}
-	cmd := host.Script("ask named what it serves", verifyScript)
-	cmd.Stdin, cmd.Repeatable = input.Bytes(), true
-	_, err = h.Run(ctx, cmd)
-	return err
+	had, _ := viewNames(prev)
+	return slices.DeleteFunc(had, func(name string) bool { return slices.Contains(left, name) })
 }
 
-// servedZone is a zone of ours that named must serve.
-type servedZone struct {
-	zone, view, file string
-	serial           uint32
-}
-
-func (z servedZone) line(b *bytes.Buffer) { fmt.Fprintf(b, "%s %s %d\n", z.zone, z.view, z.serial) }
-
-// served lists the primary zones in our views with the serials of their files.
-func served(t transaction.Tree) ([]servedZone, error) {
+// viewNames lists the views of a configuration's main file.
+func viewNames(t transaction.Tree) ([]string, error) {
 	c, err := read(t)
 	if err != nil {
 		return nil, absentIsFine(err)
 	}
-	var zones []servedZone
-	c.eachZone(func(s *namedconf.Statement, views []string) {
-		content, ok := t[path.Clean(fileOf(s))]
-		if !ok {
-			return
-		}
-		for _, view := range views {
-			zones = append(zones, servedZone{s.Arg(0), view, fileOf(s), serialOf(content.Content)})
-		}
-	})
-	return zones, nil
-}
-
-// serialOf reads the serial of a file that this package rendered, without parsing all of it.
-func serialOf(content []byte) uint32 {
-	head := content
-	if at := bytes.Index(content, []byte("\tSOA\t")); at >= 0 {
-		if end := bytes.IndexByte(content[at:], '\n'); end >= 0 {
-			head = content[:at+end+1]
+	var names []string
+	for _, s := range c.file.Statements {
+		if isView(s) {
+			names = append(names, s.Arg(0))
 		}
 	}
-	origin := ""
-	for line := range bytes.Lines(head) {
-		if words := bytes.Fields(line); len(words) == 2 && string(words[0]) == "$ORIGIN" {
-			origin = strings.TrimSuffix(string(words[1]), ".")
-		}
-	}
-	return parseZoneFile(origin, head).serial
+	return names, nil
 }

@@ -53,6 +53,9 @@ func ZoneName(name string) (string, error) {
 		return "", err
 	}
 	canonical := strings.TrimSuffix(strings.ToLower(ascii), ".")
+	if strings.HasPrefix(canonical, "*") {
+		return canonical, fmt.Errorf("%q: a zone is not named by a wildcard: write the zone's name, and the wildcard among its records", name)
+	}
 	return canonical, checkLabels(canonical)
 }
 
@@ -126,6 +129,12 @@ func isHost(owner string) bool {
 	}
 	return true
 }
+
+// isMachine says whether an absolute name can be a machine's, or is the root, which stands for none.
+func isMachine(name string) bool { return name == "." || isHost(strings.TrimSuffix(name, ".")) }
+
+// notMachine says of a text and of the name that it is that it cannot be a machine's.
+const notMachine = "%q is the name %q, whose labels may hold letters, digits and hyphens only (BIND's check-names refuses others)"
 
 // DefaultMailbox is the mailbox of a zone's hostmaster, as a name. BIND's check-names wants a host name behind its first
 // label, so what none can stand in is left out: the classless label of 0/25.2.0.192.in-addr.arpa, the underscores of

@@ -185,22 +185,56 @@ func (c *config) kept() (keptZones, error) {
 	return zones, nil
 }
 
-// giveBack puts the original back. Statements that a person added since are kept beside it.
+// giveBack puts the original back, and after it the statements that a person added since. What cannot stand there, such as a view
+// beside zones that are in none, is kept in a file beside it.
 func (c *config) giveBack() error {
 	original, kept := c.tree[c.original()]
 	if !kept {
 		return c.dissolve()
 	}
-	if added := c.added(); len(added) > 0 {
-		f := namedconf.File{Statements: added, Tail: "\n"}
+	content := bytes.Clone(original.Content)
+	var beside []*namedconf.Statement
+	added, before := c.added()
+	for _, s := range added {
+		if before == nil || !c.mayFollow(before, s) {
+			beside = append(beside, s)
+			continue
+		}
+		if len(content) > 0 && content[len(content)-1] != '\n' {
+			content = append(content, '\n')
+		}
+		content = append(content, strings.TrimLeft(s.String(), "\n")+"\n"...)
+	}
+	if len(beside) > 0 {
+		f := namedconf.File{Statements: beside, Tail: "\n"}
 		text := "# Statements that were added to " + c.main + " while terraform-provider-virtcluster kept it.\n" + f.String()
 		c.tree.Put(c.edited(), []byte(text), 0o644, "root", c.group)
 	}
-	c.tree.Put(c.main, bytes.Clone(original.Content), original.Mode, original.Owner, original.Group)
+	c.tree.Put(c.main, content, original.Mode, original.Owner, original.Group)
 	delete(c.tree, c.original())
 	delete(c.tree, c.shared())
 	delete(c.tree, c.single())
 	return nil
+}
+
+// oncePerName are the statements of named.conf of which there may be one of a name, and onceInAll those of which there may be one.
+var (
+	oncePerName = []string{"acl", "dnssec-policy", "http", "key", "masters", "parental-agents", "primaries", "remote-servers", "server", "tls"}
+	onceInAll   = []string{"controls", "logging", "options", "statistics-channels"}
+)
+
+// mayFollow says whether a statement can stand after those of the original.
+func (c *config) mayFollow(before []*namedconf.Statement, s *namedconf.Statement) bool {
+	switch name := s.Name(); {
+	case slices.Contains(oncePerName, name):
+		return !slices.ContainsFunc(before, func(b *namedconf.Statement) bool { return b.Name() == name && b.Arg(0) == s.Arg(0) })
+	case slices.Contains(onceInAll, name):
+		return !slices.ContainsFunc(before, func(b *namedconf.Statement) bool { return b.Name() == name })
+	case name == "include":
+		inside := c.flat([]*namedconf.Statement{s}, 0)
+		return !slices.ContainsFunc(inside, func(i *namedconf.Statement) bool { return !c.mayFollow(before, i) || i == s })
+	}
+	return false
 }
 
 // dissolve makes of the file what it would be without us, where the original is not kept any more: the zones from before come
@@ -222,24 +256,25 @@ func (c *config) dissolve() error {
 	return nil
 }
 
-// added are the statements of the main file that neither we nor the original put there.
-func (c *config) added() []*namedconf.Statement {
+// added are the statements of the main file that neither we nor the original put there, and before are those of the original
+// that are not zones.
+func (c *config) added() (added, before []*namedconf.Statement) {
 	file, _, err := c.divide()
 	if err != nil {
-		return c.file.Statements
+		return c.file.Statements, nil
 	}
-	before := map[string]bool{}
-	for _, s := range c.flat(file.Statements, 0) {
-		before[squeeze(s.Text())] = true
+	before = c.flat(file.Statements, 0)
+	known := map[string]bool{}
+	for _, s := range before {
+		known[squeeze(s.Text())] = true
 	}
-	var added []*namedconf.Statement
 	for _, s := range c.file.Statements {
 		inner := c.flat([]*namedconf.Statement{s}, 0)
-		if marker(s) != keptMarker && slices.ContainsFunc(inner, func(s *namedconf.Statement) bool { return !before[squeeze(s.Text())] }) {
+		if marker(s) != keptMarker && slices.ContainsFunc(inner, func(s *namedconf.Statement) bool { return !known[squeeze(s.Text())] }) {
 			added = append(added, s)
 		}
 	}
-	return added
+	return added, before
 }
 
 // flat puts what is included in the place of include statements.

@@ -102,9 +102,17 @@ func TestWhatAPersonAddsSurvives(t *testing.T) {
 	if strings.Contains(main, "max-cache-ttl") || !strings.Contains(main, "rate-limit { responses-per-second 10; };") || !strings.Contains(main, "// mine\nlogging") {
 		t.Errorf("got\n%s", main)
 	}
+	// What can stand in the file from before goes on being in effect there; what cannot is kept beside it.
+	const more = "acl \"office\" { 10.9.0.0/16; };\nview \"theirs\" { match-clients { office; }; };\noptions { recursion no; };\n"
+	tree.Put("/etc/bind/named.conf", []byte(text(tree, "/etc/bind/named.conf")+more), 0, "", "")
+	before := text(debian(t), "/etc/bind/named.conf")
 	must(t, Daemon{}.Strip(tree))
-	if edited := text(tree, "/etc/bind/named.conf.virtcluster-edited"); !strings.Contains(edited, "logging") {
-		t.Errorf("the added statement is lost: %q", edited)
+	if main := text(tree, "/etc/bind/named.conf"); main != before+"// mine\nlogging { category default { null; }; };\nacl \"office\" { 10.9.0.0/16; };\n" {
+		t.Errorf("the file from before became\n%s", main)
+	}
+	edited := text(tree, "/etc/bind/named.conf.virtcluster-edited")
+	if !strings.Contains(edited, `view "theirs"`) || !strings.Contains(edited, "recursion no") || strings.Contains(edited, "logging") {
+		t.Errorf("beside it is %q", edited)
 	}
 }
 

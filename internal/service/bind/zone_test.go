@@ -80,6 +80,8 @@ func TestValidateNamesTheAttribute(t *testing.T) {
 		"same value twice":             {func(z *Zone) { z.Records["ns1"]["AAAA"] = []string{"fd00::1", "FD00::1"} }, "[records ns1 AAAA 1]", "before it", false},
 		"no values":                    {func(z *Zone) { z.Records["api"]["A"] = []string{} }, "[records api A]", "at least one", false},
 		"name server without address":  {func(z *Zone) { z.NameServers = []string{"ns9"} }, "[records]", `add "ns9"`, false},
+		"name server that is no host":  {func(z *Zone) { z.NameServers = []string{"{}"} }, "[name_servers 0]", "check-names", false},
+		"primary that is no host":      {func(z *Zone) { z.SOA.MName = "a_b" }, "[soa mname]", "check-names", false},
 		"address under no host name":   {func(z *Zone) { z.Records["my_host"] = z.Records["api"] }, "[records my_host]", "check-names", false},
 		"wildcard inside a name":       {func(z *Zone) { z.Records["a.*"] = z.Records["api"] }, "[records a.*]", "first label", false},
 		"international name":           {func(z *Zone) { z.Records["bücher"] = z.Records["api"] }, "[records bücher]", "xn--bcher-kva", true},

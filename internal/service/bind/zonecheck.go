@@ -108,16 +108,23 @@ func (z Zone) checkSOA(zone string) []service.Problem {
 		}
 	}
 	for name, text := range map[string]string{"mname": z.SOA.MName, "rname": z.SOA.RName} {
-		if _, err := Value("NS", text, zone); err != nil && text != "" && !strings.Contains(text, "@") {
+		server, err := Value("NS", text, zone)
+		switch {
+		case text == "" || strings.Contains(text, "@"):
+		case err != nil:
 			problems = append(problems, service.Problemf([]any{"soa", name}, "Invalid name", "%q: %v", text, err))
+		case name == "mname" && !isMachine(server):
+			problems = append(problems, service.Problemf([]any{"soa", name}, "Invalid name", notMachine, text, server))
 		}
 	}
 	for i, ns := range z.NameServers {
 		if ns == "" {
 			continue // unknown until apply
 		}
-		if _, err := Value("NS", ns, zone); err != nil {
+		if name, err := Value("NS", ns, zone); err != nil {
 			problems = append(problems, service.Problemf([]any{"name_servers", i}, "Invalid name server", "%q: %v", ns, err))
+		} else if !isMachine(name) {
+			problems = append(problems, service.Problemf([]any{"name_servers", i}, "Invalid name server", notMachine, ns, name))
 		} else if repeatsZone(ns, zone) {
 			problems = append(problems, doubledZone([]any{"name_servers", i}, ns, zone))
 		}

@@ -2,7 +2,6 @@ package bridge
 
 import (
 	"fmt"
-	"net/netip"
 	"slices"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
@@ -12,50 +11,66 @@ import (
 // begin is the record of a bridge that is about to be made, or to take more interfaces: what each of them has now, unless an
 // earlier record knows what it had before. The error names an interface that is not there, or is in another bridge.
 func (b Bridge) begin(now hostnet.Machine, earlier Record) (Record, error) {
-	r := Record{Want: b, Mark: earlier.Mark}
+	r := Record{Want: b, Mark: earlier.Mark, MAC: earlier.MAC, Adopted: earlier.Adopted}
 	r.Want.Active = nil
-	for i, name := range b.Interfaces {
-		here := []any{"interfaces", i}
+	here := []any{"interfaces"}
+	missing := func(name string) error {
+		return service.At(here, fmt.Errorf("no interface %q: the machine has %q", name, now.Names()))
+	}
+	for _, name := range b.physicalInterfaces() {
 		link, ok := now.Link(name)
+		port, known := earlier.port(name)
 		switch {
 		case !ok:
-			return r, service.At(here, fmt.Errorf("no interface %q: the machine has %q", name, now.Names()))
-		case link.Master != "" && link.Master != b.Name:
+			return r, missing(name)
+		case link.Master != "" && link.Master != b.Name && !known:
 			return r, service.At(here, fmt.Errorf("interface %q is in bridge %q already", name, link.Master))
+		case link.LinkInfo.Kind == "bridge":
+			return r, service.At(here, fmt.Errorf("%q is a bridge itself, and no bridge can be in another", name))
 		}
-		port, known := earlier.port(name)
 		if !known {
-			port = Port{Name: name, MTU: link.MTU, Settings: now.Settings(name), Addressing: now.Addressing(name), MAC: link.Address}
+			port = now.Before(name)
 		}
 		r.Before = append(r.Before, port)
 	}
-	return r, b.checkDefaultRoute(now)
-}
-
-// checkDefaultRoute refuses a default route that would take the place of another device's.
-func (b Bridge) checkDefaultRoute(now hostnet.Machine) error {
-	for _, route := range now.Routes {
-		gateway, err := netip.ParseAddr(route.Gateway)
-		if err != nil || !b.Gateway.IsValid() || gateway.Is4() != b.Gateway.Is4() {
-			continue
-		}
-		if route.Dst == "default" && route.Metric == b.Metric && route.Dev != b.Name && !slices.Contains(b.Interfaces, route.Dev) {
-			return service.At([]any{"gateway"}, fmt.Errorf("the machine has a default route of the same metric via %s dev %s, which stays: give this one a metric, such as 100, or leave gateway out", gateway, route.Dev))
+	for _, v := range b.VLANs {
+		if _, there := now.Link(v.Parent); !there {
+			return r, missing(v.Parent)
 		}
 	}
-	return nil
+	for _, name := range b.ownDevices() {
+		if _, there := now.Link(name); there && !slices.Contains(earlier.Want.ownDevices(), name) {
+			return r, service.At(here, fmt.Errorf("there is a device %q already, which this bridge did not make: write just its name to have it in the bridge as it is", name))
+		}
+	}
+	if r.MAC == "" {
+		r.MAC = b.firstMAC(now)
+	}
+	return r, now.CheckDefaultRoute(b.Addressing, append(b.physicalInterfaces(), b.Name))
+}
+
+// firstMAC is the address that the bridge takes over.
+func (b Bridge) firstMAC(now hostnet.Machine) string {
+	names := b.physicalInterfaces()
+	for _, v := range b.VLANs {
+		names = append(names, v.Parent)
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return linkOf(now, names[0]).Address
 }
 
 // Make lists the commands that turn the machine as it is into one with the bridge, and those that undo it.
 func (r Record) Make(now hostnet.Machine) (do, undo hostnet.Batch) {
 	b := r.Want
-	first, _ := now.Link(b.Interfaces[0])
 	stp := bit(b.STP)
 	// No forwarding delay without STP, or the machine would be deaf for 30 s.
-	do.Add("link add name %s address %s type bridge stp_state %d forward_delay %d", b.Name, first.Address, stp, 200+1300*stp)
+	do.Add("link add name %s address %s type bridge stp_state %d forward_delay %d%s", b.Name, r.MAC, stp, 200+1300*stp, vlanFiltering(b.VLANFiltering))
 	do.Add("link set dev %s alias %q", b.Name, r.Mark)
 	undo.Add("link del dev %s", b.Name)
-	for _, name := range b.Interfaces {
+	r.makeMembers(now, &do, &undo)
+	for _, name := range b.physicalInterfaces() {
 		r.take(now, name, &do, &undo)
 	}
 	if b.MTU != 0 {
@@ -66,22 +81,71 @@ func (r Record) Make(now hostnet.Machine) (do, undo hostnet.Batch) {
 	return do, undo
 }
 
-// take puts an interface into the bridge.
+// makeMembers makes the bonds and the VLANs that are in the bridge.
+func (r Record) makeMembers(now hostnet.Machine, do, undo *hostnet.Batch) {
+	b := r.Want
+	for _, bond := range b.Bonds {
+		do.Add("link add name %s address %s type bond mode %s miimon 100", bond.Name, linkOf(now, bond.Interfaces[0]).Address, bond.Mode)
+	}
+	for _, v := range b.VLANs {
+		if !slices.Contains(linkOf(now, v.Parent).Flags, "UP") {
+			do.Add("link set dev %s up", v.Parent)
+			undo.Add("link set dev %s down", v.Parent)
+		}
+		do.Add("link add link %s name %s type vlan id %d", v.Parent, VLANDevice(v), v.ID)
+	}
+	for _, name := range b.ownDevices() {
+		undo.Add("link del dev %s", name)
+		if b.MTU != 0 {
+			do.Add("link set dev %s mtu %d", name, b.MTU)
+		}
+		do.Add("link set dev %s master %s up", name, b.Name)
+	}
+}
+
+func vlanFiltering(on bool) string {
+	if on {
+		return " vlan_filtering 1"
+	}
+	return ""
+}
+
+// take puts an interface into the bridge, or into a bond that is in it.
 func (r Record) take(now hostnet.Machine, name string, do, undo *hostnet.Batch) {
 	link, _ := now.Link(name)
+	master, bonded := r.Want.master(name)
 	undo.Add("link set dev %s nomaster", name)
 	if mtu := r.Want.MTU; mtu != 0 && mtu != link.MTU {
 		do.Add("link set dev %s mtu %d", name, mtu)
 		undo.Add("link set dev %s mtu %d", name, link.MTU)
 	}
 	do.Take(name, now.Settings(name))
-	do.Add("link set dev %s master %s up", name, r.Want.Name)
+	if bonded {
+		do.Add("link set dev %s down", name)
+		undo.Add("link set dev %s up", name)
+	}
+	enslave(do, name, master, bonded)
 	undo.Give(name, now.Settings(name))
 }
 
-// release takes an interface out of the bridge and gives it what it had before.
-func (p Port) release(do *hostnet.Batch) {
+// enslave puts a device into a bridge or a bond, and takes it up. A bond takes nothing that is up, and kernels before 6.8 do the
+// second first where one command says both.
+func enslave(b *hostnet.Batch, name, master string, bonded bool) {
+	if bonded {
+		b.Add("link set dev %s master %s", name, master)
+		b.Add("link set dev %s up", name)
+		return
+	}
+	b.Add("link set dev %s master %s up", name, master)
+}
+
+// release takes an interface out of the bridge, or out of a bond that is in it, and gives it what it had before. A bond leaves what
+// it lets go of down.
+func release(p hostnet.Before, bonded bool, do *hostnet.Batch) {
 	do.Add("link set dev %s nomaster", p.Name)
+	if bonded {
+		do.Add("link set dev %s up", p.Name)
+	}
 	if p.MTU != 0 {
 		do.Add("link set dev %s mtu %d", p.Name, p.MTU)
 	}
@@ -91,23 +155,34 @@ func (p Port) release(do *hostnet.Batch) {
 // Unmake lists the commands that give the interfaces what they had before the bridge took them, and those that undo it. What
 // others gave to the bridge meanwhile goes to the first interface that is left.
 func (r Record) Unmake(now hostnet.Machine) (do, undo hostnet.Batch) {
-	b, link := r.Want, mustLink(now, r.Want.Name)
+	b, link := r.Want, linkOf(now, r.Want.Name)
 	do.Add("link del dev %s", b.Name)
 	undo.Add("link add name %s address %s type bridge stp_state %d forward_delay 200", b.Name, link.Address, link.LinkInfo.Data.STPState)
 	undo.Add("link set dev %s alias %q", b.Name, link.Alias)
 	undo.Add("link set dev %s mtu %d", b.Name, link.MTU)
+	for _, name := range b.ownDevices() {
+		if _, there := now.Link(name); there {
+			do.Add("link del dev %s", name)
+		}
+	}
+	r.makeMembers(now, &undo, &hostnet.Batch{})
 	has := now.Settings(b.Name)
 	others := hostnet.Without(has, r.settings())
 	for _, p := range r.Before {
 		l, there := now.Link(p.Name)
-		if !there || l.Master != b.Name {
+		master, bonded := b.master(p.Name)
+		if !there || l.Master != master {
 			continue
+		}
+		if bonded {
+			undo.Add("link set dev %s down", p.Name)
+			enslave(&undo, p.Name, master, bonded)
 		}
 		undo.Take(p.Name, p.Settings)
 		undo.Add("link set dev %s mtu %d", p.Name, l.MTU)
 		p.Settings = append(slices.Clone(p.Settings), hostnet.Without(others, p.Settings)...)
 		others = nil
-		p.release(&do)
+		release(p, bonded, &do)
 	}
 	for _, name := range append(now.Ports(b.Name), now.Guests(b.Name)...) {
 		undo.Add("link set dev %s master %s", name, b.Name)
@@ -120,7 +195,7 @@ func (r Record) Unmake(now hostnet.Machine) (do, undo hostnet.Batch) {
 // Update lists the commands that turn the bridge from what was recorded into r, and those that undo it. What others added to the
 // bridge, ports and addresses, stays.
 func (r Record) Update(now hostnet.Machine, was Record) (do, undo hostnet.Batch) {
-	b, link := r.Want, mustLink(now, r.Want.Name)
+	b, link := r.Want, linkOf(now, r.Want.Name)
 	if mark := r.Mark.String(); mark != link.Alias {
 		do.Add("link set dev %s alias %q", b.Name, mark)
 		undo.Add("link set dev %s alias %q", b.Name, link.Alias)
@@ -129,34 +204,33 @@ func (r Record) Update(now hostnet.Machine, was Record) (do, undo hostnet.Batch)
 		do.Add("link set dev %s type bridge stp_state %d", b.Name, stp)
 		undo.Add("link set dev %s type bridge stp_state %d", b.Name, link.LinkInfo.Data.STPState)
 	}
-	has := now.Settings(b.Name)
-	gone := hostnet.Without(was.settings(), r.settings())
-	remove := slices.DeleteFunc(slices.Clone(has), func(s hostnet.Setting) bool { return !slices.ContainsFunc(gone, s.Same) })
-	add := hostnet.Without(r.settings(), has)
-	undo.Take(b.Name, add)
-	if len(remove) > 0 {
-		// With the first address of a subnet the kernel drops the others, and with an address the routes that need it: what stays
-		// is taken off too, and given again.
-		do.Take(b.Name, has)
-		add = append(hostnet.Without(has, remove), add...)
+	if filtering := bit(b.VLANFiltering); filtering != link.LinkInfo.Data.VLANFiltering {
+		do.Add("link set dev %s type bridge vlan_filtering %d", b.Name, filtering)
+		undo.Add("link set dev %s type bridge vlan_filtering %d", b.Name, link.LinkInfo.Data.VLANFiltering)
 	}
+	has := now.Settings(b.Name)
+	add := now.Exchange(b.Name, was.settings(), r.settings(), &do, &undo)
 	for _, p := range was.Before {
-		if l, there := now.Link(p.Name); there && l.Master == b.Name && !slices.Contains(b.Interfaces, p.Name) {
-			p.release(&do)
+		if l, there := now.Link(p.Name); there && l.Master == b.Name && !slices.Contains(b.physicalInterfaces(), p.Name) {
+			release(p, false, &do)
 			undo.Take(p.Name, p.Settings)
 			undo.Add("link set dev %s mtu %d", p.Name, l.MTU)
 			undo.Add("link set dev %s master %s", p.Name, b.Name)
 		}
 	}
 	for _, p := range r.Before {
-		if l, _ := now.Link(p.Name); l.Master != b.Name {
+		if l, _ := now.Link(p.Name); l.Master == "" {
 			r.take(now, p.Name, &do, &undo)
 		} else if mtu := r.mtu(was, p, l); mtu != l.MTU {
 			do.Add("link set dev %s mtu %d", p.Name, mtu)
 			undo.Add("link set dev %s mtu %d", p.Name, l.MTU)
 		}
 	}
-	if mtu := r.mtu(was, r.Before[0], link); mtu != link.MTU {
+	first := hostnet.Before{MTU: link.MTU}
+	if len(r.Before) > 0 {
+		first = r.Before[0]
+	}
+	if mtu := r.mtu(was, first, link); mtu != link.MTU {
 		do.Add("link set dev %s mtu %d", b.Name, mtu)
 		undo.Add("link set dev %s mtu %d", b.Name, link.MTU)
 	}
@@ -166,7 +240,7 @@ func (r Record) Update(now hostnet.Machine, was Record) (do, undo hostnet.Batch)
 }
 
 // mtu is what a device of the bridge shall have: as configured, as the interface had before when that ended, or as it is.
-func (r Record) mtu(was Record, p Port, now hostnet.Link) int {
+func (r Record) mtu(was Record, p hostnet.Before, now hostnet.Link) int {
 	switch {
 	case r.Want.MTU != 0:
 		return r.Want.MTU
@@ -176,7 +250,7 @@ func (r Record) mtu(was Record, p Port, now hostnet.Link) int {
 	return now.MTU
 }
 
-func mustLink(m hostnet.Machine, name string) hostnet.Link {
+func linkOf(m hostnet.Machine, name string) hostnet.Link {
 	link, _ := m.Link(name)
 	return link
 }

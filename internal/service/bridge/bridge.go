@@ -3,8 +3,8 @@
 package bridge
 
 import (
+	"fmt"
 	"net/netip"
-	"regexp"
 	"slices"
 	"time"
 
@@ -16,23 +16,20 @@ import (
 type Bridge struct {
 	// Name of the device, at most 15 bytes.
 	Name string
-	// Interfaces are the physical interfaces in it, in order; the first one's MAC becomes the bridge's.
+	// Interfaces are the physical interfaces in it, in order. The MAC of the first one, or of the first one in a bond, becomes the
+	// bridge's.
 	Interfaces []string
-	STP        bool
+	// VLANs are in it as devices that the bridge makes, and Bonds with the physical interfaces that they are made of.
+	VLANs         []hostnet.VLANOptions
+	Bonds         []Bond
+	STP           bool
+	VLANFiltering bool
 	// MTU in bytes; 0 leaves what the interfaces have.
 	MTU int
-	// Inherit moves the interfaces' addresses and routes to the bridge; otherwise Addresses and Gateway
-	// are set and the interfaces' own go.
+	// Inherit moves the interfaces' addresses and routes to the bridge; otherwise Addressing is set and the interfaces' own go.
 	Inherit bool
-	// DHCP has the bridge ask for its address.
-	DHCP      bool
-	Addresses []netip.Prefix
-	Gateway   netip.Addr
-	// Metric of the default route; 0 leaves it to the kernel.
-	Metric int
-	// Nameservers and Search come with the addresses.
-	Nameservers []netip.Addr
-	Search      []string
+	// Addressing is without routes. Name servers and domains that it does not list are inherited too.
+	hostnet.Addressing
 	// Backend is what keeps the bridge over reboots: one of hostnet's, or hostnet.Auto for what manages the interfaces.
 	Backend string
 	// ActiveBackend is the one that keeps it. Only read.
@@ -43,59 +40,114 @@ type Bridge struct {
 	Active []netip.Prefix
 }
 
-// deviceName is what the kernel takes for a device, without what would need quoting in a batch file.
-var deviceName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,14}$`)
+// Bond is several physical interfaces that act as one, in a bridge.
+type Bond struct {
+	Name       string   `json:"name"`
+	Mode       string   `json:"mode"`
+	Interfaces []string `json:"interfaces"`
+}
 
-var searchDomain = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9])?\.?$`)
+// Modes are the kernel's names of what a bond does.
+var Modes = []string{"balance-rr", "active-backup", "balance-xor", "broadcast", "802.3ad", "balance-tlb", "balance-alb"}
+
+// VLANDevice is the name of the device of a VLAN.
+func VLANDevice(v hostnet.VLANOptions) string { return fmt.Sprintf("%s.%d", v.Parent, v.ID) }
+
+// physicalInterfaces are those that the physical interfaces that the bridge takes, into it or into a bond.
+func (b Bridge) physicalInterfaces() []string {
+	all := slices.Clone(b.Interfaces)
+	for _, bond := range b.Bonds {
+		all = append(all, bond.Interfaces...)
+	}
+	return all
+}
+
+// ownDevices are those that the bridge makes beside itself.
+func (b Bridge) ownDevices() []string {
+	var names []string
+	for _, bond := range b.Bonds {
+		names = append(names, bond.Name)
+	}
+	for _, v := range b.VLANs {
+		names = append(names, VLANDevice(v))
+	}
+	return names
+}
+
+// master is the device that a physical interface is in.
+func (b Bridge) master(name string) (device string, bonded bool) {
+	for _, bond := range b.Bonds {
+		if slices.Contains(bond.Interfaces, name) {
+			return bond.Name, true
+		}
+	}
+	return b.Name, false
+}
 
 // Validate finds what no machine would take.
 func (b Bridge) Validate() []service.Problem {
 	var problems []service.Problem
-	if !deviceName.MatchString(b.Name) {
+	if !hostnet.ValidDevice(b.Name) {
 		problems = append(problems, service.Problemf([]any{"name"}, "Invalid bridge name",
 			"write 1 to 15 letters, digits, dots, dashes or underscores, not %q", b.Name))
 	}
-	if len(b.Interfaces) == 0 {
-		problems = append(problems, service.Problemf([]any{"interfaces"}, "No interface", "name at least one physical interface"))
-	}
-	for i, name := range b.Interfaces {
-		if !deviceName.MatchString(name) || name == b.Name {
-			problems = append(problems, service.Problemf([]any{"interfaces", i}, "Invalid interface", "%q cannot be an interface of bridge %q", name, b.Name))
+	problems = append(problems, b.validateMembers()...)
+	if b.Inherit {
+		if len(b.Gateways) > 0 {
+			problems = append(problems, service.Problemf([]any{"gateway"}, "Gateway without addresses",
+				"the default route is inherited with the addresses: leave gateway out, or list the addresses"))
 		}
-		if slices.Index(b.Interfaces, name) != i {
-			problems = append(problems, service.Problemf([]any{"interfaces", i}, "Duplicate interface", "%q is listed twice", name))
+		if b.Metric != 0 {
+			problems = append(problems, service.Problemf([]any{"metric"}, "Metric without gateway", "the default route is inherited with its metric: leave metric out, or list the addresses"))
 		}
-	}
-	for i, a := range b.Addresses {
-		if slices.Index(b.Addresses, a) != i {
-			problems = append(problems, service.Problemf([]any{"addresses"}, "Duplicate address", "%s is listed twice", a))
-		}
-	}
-	if b.Inherit && b.Gateway.IsValid() {
-		problems = append(problems, service.Problemf([]any{"gateway"}, "Gateway without addresses",
-			"the default route is inherited with the addresses: leave gateway out, or list the addresses"))
-	}
-	if b.DHCP && b.Gateway.IsValid() {
-		problems = append(problems, service.Problemf([]any{"gateway"}, "Gateway beside DHCP", "the default route comes with the address: leave gateway out, or list the addresses"))
+		names := hostnet.Addressing{Search: b.Search}
+		problems = append(problems, names.Validate()...)
+	} else {
+		problems = append(problems, b.Addressing.Validate()...)
 	}
 	if b.Backend == hostnet.Runtime {
-		if b.DHCP {
-			problems = append(problems, service.Problemf([]any{"addresses"}, "DHCP without a network manager", "backend \"runtime\" has no DHCP client: list the addresses, or choose another backend"))
+		problems = append(problems, b.WithoutManager()...)
+	}
+	if b.Backend == hostnet.Netplan && b.VLANFiltering {
+		problems = append(problems, service.Problemf([]any{"vlan_filtering"}, "VLAN filtering with netplan", "netplan has no word for it: choose the backend \"systemd-networkd\""))
+	}
+	return problems
+}
+
+func (b Bridge) validateMembers() []service.Problem {
+	var problems []service.Problem
+	at := []any{"interfaces"}
+	if len(b.physicalInterfaces())+len(b.VLANs) == 0 {
+		problems = append(problems, service.Problemf(at, "No interface", "name at least one physical interface"))
+	}
+	seen := map[string]bool{}
+	name := func(device string) {
+		if !hostnet.ValidDevice(device) || device == b.Name {
+			problems = append(problems, service.Problemf(at, "Invalid interface", "%q cannot be an interface of bridge %q: write 1 to 15 letters, digits, dots, dashes or underscores", device, b.Name))
 		}
-		if len(b.Nameservers)+len(b.Search) > 0 {
-			problems = append(problems, service.Problemf([]any{"nameservers"}, "Name servers without a network manager", "backend \"runtime\" keeps no name servers: leave nameservers and search out, or choose another backend"))
+		if seen[device] {
+			problems = append(problems, service.Problemf(at, "Duplicate interface", "%q is listed twice", device))
+		}
+		seen[device] = true
+	}
+	for _, device := range append(b.physicalInterfaces(), b.ownDevices()...) {
+		name(device)
+	}
+	for _, v := range b.VLANs {
+		if v.ID < 1 || v.ID > 4094 {
+			problems = append(problems, service.Problemf(at, "Invalid VLAN id", "write 1 to 4094 for a VLAN of %q, not %d", v.Parent, v.ID))
+		}
+		if slices.Contains(b.physicalInterfaces(), v.Parent) || v.Parent == b.Name {
+			problems = append(problems, service.Problemf(at, "VLAN of a port", "%q is in the bridge itself, which then hears its VLANs: use vlan_filtering, or leave one of the two out", v.Parent))
 		}
 	}
-	for i, domain := range b.Search {
-		if !searchDomain.MatchString(domain) {
-			problems = append(problems, service.Problemf([]any{"search", i}, "Invalid domain", "%q is no domain", domain))
+	for _, bond := range b.Bonds {
+		if !slices.Contains(Modes, bond.Mode) {
+			problems = append(problems, service.Problemf(at, "Invalid bond mode", "write one of %q, not %q", Modes, bond.Mode))
 		}
-	}
-	if !b.Inherit && !b.DHCP && b.Gateway.IsValid() && !slices.ContainsFunc(b.Addresses, func(p netip.Prefix) bool { return p.Contains(b.Gateway) }) {
-		problems = append(problems, service.Problemf([]any{"gateway"}, "Gateway outside the subnet", "%s is in none of the subnets of %v", b.Gateway, b.Addresses))
-	}
-	if b.Metric != 0 && !b.Gateway.IsValid() && !b.DHCP {
-		problems = append(problems, service.Problemf([]any{"metric"}, "Metric without gateway", "a metric belongs to the default route: set gateway, or leave metric out"))
+		if len(bond.Interfaces) == 0 {
+			problems = append(problems, service.Problemf(at, "Empty bond", "name at least one physical interface of bond %q", bond.Name))
+		}
 	}
 	return problems
 }

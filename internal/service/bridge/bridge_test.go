@@ -1,15 +1,20 @@
 package bridge
 
 import (
+	"errors"
+	"fmt"
 	"net/netip"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/localhost"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/hostnet"
 )
 
@@ -67,6 +72,43 @@ func TestMakeMovesAddressesAndRoutesInOneBatch(t *testing.T) {
 	}
 }
 
+func TestBondTakesInterfacesThatAreDown(t *testing.T) {
+	b := Bridge{Name: "brbond", Bonds: []Bond{{Name: "bond0", Mode: "active-backup", Interfaces: []string{"eno1"}}}, Inherit: true}
+	m := machine(t)
+	r, err := b.begin(m, Record{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Want.ActiveBackend = hostnet.Runtime
+	do, _ := r.Make(m)
+	text := strings.Join(do, "\n")
+	if !strings.Contains(text, "link set dev eno1 down\nlink set dev eno1 master bond0\nlink set dev eno1 up\n") {
+		t.Errorf("got\n%s", text)
+	}
+}
+
+// A bond leaves what it lets go of down.
+func TestWhatABondHadIsTakenUpBeforeItGetsItsAddressBack(t *testing.T) {
+	b := Bridge{Name: "brbond", Bonds: []Bond{{Name: "bond0", Mode: "active-backup", Interfaces: []string{"eno1"}}}, Inherit: true}
+	r, err := b.begin(machine(t), Record{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Want.ActiveBackend = hostnet.Runtime
+	m := machine(t)
+	m.Links = append(m.Links, hostnet.Link{Name: "brbond"}, hostnet.Link{Name: "bond0", Master: "brbond"})
+	for i, l := range m.Links {
+		if l.Name == "eno1" {
+			m.Links[i].Master = "bond0"
+		}
+	}
+	do, _ := r.Unmake(m)
+	text := strings.Join(do, "\n")
+	if !strings.Contains(text, "link set dev eno1 nomaster\nlink set dev eno1 up\n") || !strings.Contains(text, "up\nlink set dev eno1 mtu 1500\naddr replace 10.19.41.10/24") {
+		t.Errorf("got\n%s", text)
+	}
+}
+
 func TestMakeRefusesWhatIsNotThereOrTaken(t *testing.T) {
 	for name, want := range map[string]string{"eno9": `no interface "eno9"`, "eno2": `in bridge "br0" already`} {
 		b := Bridge{Name: "kiextbr0", Interfaces: []string{name}, Inherit: true}
@@ -77,7 +119,9 @@ func TestMakeRefusesWhatIsNotThereOrTaken(t *testing.T) {
 }
 
 func TestDefaultRouteOfAnotherDeviceIsNotReplaced(t *testing.T) {
-	b := Bridge{Name: "kiextbr0", Interfaces: []string{"eno3"}, Addresses: []netip.Prefix{netip.MustParsePrefix("10.9.0.2/24")}, Gateway: netip.MustParseAddr("10.9.0.1"), Metric: 100}
+	b := Bridge{Name: "kiextbr0", Interfaces: []string{"eno3"}, Addressing: hostnet.Addressing{
+		Addresses: []netip.Prefix{netip.MustParsePrefix("10.9.0.2/24")}, Gateways: []netip.Addr{netip.MustParseAddr("10.9.0.1")}, Metric: 100,
+	}}
 	m := machine(t)
 	m.Links = append(m.Links, hostnet.Link{Name: "eno3"})
 	if _, err := b.begin(m, Record{}); err == nil || !strings.Contains(err.Error(), "10.19.41.254 dev eno1") {
@@ -92,8 +136,11 @@ func TestDefaultRouteOfAnotherDeviceIsNotReplaced(t *testing.T) {
 func TestRecordIsReadAsItWasWritten(t *testing.T) {
 	m := machine(t)
 	b := Bridge{
-		Name: "kiextbr0", Interfaces: []string{"eno1"}, STP: true, MTU: 1400, Backend: "auto", RollbackTimeout: DefaultRollback,
-		Addresses: []netip.Prefix{netip.MustParsePrefix("10.19.41.77/24")}, Gateway: netip.MustParseAddr("10.19.41.254"), Metric: 7,
+		Name: "kiextbr0", Interfaces: []string{"eno1"}, STP: true, VLANFiltering: true, MTU: 1400, Backend: "auto", RollbackTimeout: DefaultRollback,
+		VLANs: []hostnet.VLANOptions{{Parent: "eno2", ID: 10, Manager: hostnet.Manager{Backend: hostnet.Networkd, File: "/etc/systemd/network/10-lan.network"}}},
+		Addressing: hostnet.Addressing{
+			Addresses: []netip.Prefix{netip.MustParsePrefix("10.19.41.77/24")}, Gateways: []netip.Addr{netip.MustParseAddr("10.19.41.254")}, Metric: 7,
+		},
 	}
 	r, err := b.begin(m, Record{})
 	if err != nil {
@@ -109,23 +156,107 @@ func TestRecordIsReadAsItWasWritten(t *testing.T) {
 	}
 }
 
+// adopted is a bridge of eno1 that a person's files make, as an import finds it.
+func adopted(backend string) Record {
+	address := netip.MustParsePrefix("10.19.41.10/24")
+	return Record{
+		Want: Bridge{Name: "br7", Interfaces: []string{"eno1"}, Inherit: true, Backend: hostnet.Auto, ActiveBackend: backend},
+		MAC:  "52:54:00:00:00:01",
+		Adopted: &hostnet.Before{
+			Name: "br7", MTU: 1500, Settings: []hostnet.Setting{hostnet.AddressSetting(address)},
+			Addressing: hostnet.Addressing{Addresses: []netip.Prefix{address}}, Manager: hostnet.Manager{Backend: backend, File: "/etc/systemd/network/20-br7.network"},
+		},
+		Before: []hostnet.Before{{Name: "eno1", MTU: 1500, Manager: hostnet.Manager{Backend: backend}}},
+	}
+}
+
+func TestBridgeOfAPersonIsNotMadeAgain(t *testing.T) {
+	for backend, ports := range map[string]int{hostnet.Networkd: 1, hostnet.NetworkManager: 1, hostnet.Ifupdown: 1, hostnet.Netplan: 0} {
+		r := adopted(backend)
+		back, err := ParseRecord("br7", r.Render())
+		if diff := cmp.Diff(r, back, cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{})); err != nil || diff != "" {
+			t.Errorf("%s: %v %s", backend, err, diff)
+		}
+		setups := back.setups()
+		if len(setups) != 1+ports || setups[0].Original.Backend != backend || len(setups[0].Addresses) != 1 {
+			t.Errorf("%s: %+v", backend, setups)
+		}
+		if backend == hostnet.Ifupdown {
+			continue // it asks the machine for stanzas
+		}
+		if c, err := changeKept(t.Context(), localhost.New(), &r, nil); err != nil || strings.Contains(c.Do, "ip link del") || strings.Contains(c.Do, "device delete") {
+			t.Errorf("%s: the person's bridge goes: %v\n%s", backend, err, c.Do)
+		}
+	}
+}
+
+func TestWhatAPersonsFilesSayOfABridgeIsNotChanged(t *testing.T) {
+	for want, change := range map[string]func(*Bridge){
+		"":                                    func(b *Bridge) { b.Inherit, b.MTU = false, 1400 },
+		`backend: .*"systemd-networkd" or`:    func(b *Bridge) { b.Backend = hostnet.Runtime },
+		`interfaces: .*with \["eno1"\]`:       func(b *Bridge) { b.Interfaces = []string{"eno1", "eno2"} },
+		`stp: .*with false`:                   func(b *Bridge) { b.STP = true },
+		`vlan_filtering: .*with false`:        func(b *Bridge) { b.VLANFiltering = true },
+		`interfaces: .*this provider did not`: func(b *Bridge) { b.VLANs = []hostnet.VLANOptions{{Parent: "eno3", ID: 10}} },
+	} {
+		r := adopted(hostnet.Networkd)
+		b := r.Want
+		change(&b)
+		err := b.fitsAdopted(r)
+		text := ""
+		if at, ok := errors.AsType[*service.AttributeError](err); ok {
+			text = fmt.Sprint(at.Path[0], ": ", err)
+		}
+		if !regexp.MustCompile(want).MatchString(text) || (want == "") != (err == nil) {
+			t.Errorf("want %q, got %q", want, text)
+		}
+	}
+	b := adopted(hostnet.Netplan).Want
+	b.MTU = 1400
+	if err := b.fitsAdopted(adopted(hostnet.Netplan)); err == nil {
+		t.Error("netplan takes another MTU of the ports that a person describes")
+	}
+}
+
+func TestPlanSaysThatTheAddressThatTerraformComesThroughMoves(t *testing.T) {
+	m := machine(t)
+	m.Reached = netip.MustParseAddr("10.19.41.10")
+	f, k := found{Machine: m, name: "kiextbr0"}, kind{"kiextbr0"}
+	warned := k.Warn(f, Bridge{Name: "kiextbr0", Interfaces: []string{"eno1"}, Inherit: true, RollbackTimeout: DefaultRollback})
+	if len(warned) != 1 || !strings.Contains(warned[0].Detail, "10.19.41.10, which is on eno1 and goes to bridge kiextbr0") {
+		t.Errorf("got %v", warned)
+	}
+	if warned := k.Warn(f, Bridge{Name: "kiextbr0", Interfaces: []string{"eno2"}, Inherit: true}); len(warned) > 0 {
+		t.Errorf("another interface: %v", warned)
+	}
+}
+
 func TestValidate(t *testing.T) {
 	good := Bridge{Name: "kiextbr0", Interfaces: []string{"eno1"}, Inherit: true, RollbackTimeout: DefaultRollback}
 	if p := good.Validate(); len(p) > 0 {
 		t.Fatalf("a good bridge: %v", p)
 	}
 	for want, change := range map[string]func(*Bridge){
-		"Invalid bridge name":    func(b *Bridge) { b.Name = "sixteen-letters-" },
-		"No interface":           func(b *Bridge) { b.Interfaces = nil },
-		"Invalid interface":      func(b *Bridge) { b.Interfaces = []string{"eno1; reboot"} },
-		"Duplicate interface":    func(b *Bridge) { b.Interfaces = []string{"eno1", "eno1"} },
-		"Metric without gateway": func(b *Bridge) { b.Metric = 10 },
+		"Invalid bridge name":         func(b *Bridge) { b.Name = "sixteen-letters-" },
+		"No interface":                func(b *Bridge) { b.Interfaces = nil },
+		"Invalid interface":           func(b *Bridge) { b.Interfaces = []string{"eno1; reboot"} },
+		"Duplicate interface":         func(b *Bridge) { b.Interfaces = []string{"eno1", "eno1"} },
+		"Metric without gateway":      func(b *Bridge) { b.Metric = 10 },
+		"Invalid VLAN id":             func(b *Bridge) { b.VLANs = []hostnet.VLANOptions{{Parent: "eno2", ID: 4095}} },
+		"VLAN of a port":              func(b *Bridge) { b.VLANs = []hostnet.VLANOptions{{Parent: "eno1", ID: 10}} },
+		"Invalid bond mode":           func(b *Bridge) { b.Bonds = []Bond{{Name: "bond0", Mode: "fast", Interfaces: []string{"eno2"}}} },
+		"Empty bond":                  func(b *Bridge) { b.Bonds = []Bond{{Name: "bond0", Mode: "802.3ad"}} },
+		"VLAN filtering with netplan": func(b *Bridge) { b.Backend, b.VLANFiltering = hostnet.Netplan, true },
+		"Two gateways of one family": func(b *Bridge) {
+			b.Inherit, b.Addresses = false, []netip.Prefix{netip.MustParsePrefix("10.0.0.2/24")}
+			b.Gateways = []netip.Addr{netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.0.3")}
+		},
 		"Duplicate address": func(b *Bridge) {
 			b.Inherit, b.Addresses = false, []netip.Prefix{netip.MustParsePrefix("10.0.0.2/24"), netip.MustParsePrefix("10.0.0.2/24")}
 		},
-		"Gateway without addresses": func(b *Bridge) { b.Gateway = netip.MustParseAddr("10.0.0.1") },
+		"Gateway without addresses": func(b *Bridge) { b.Gateways = []netip.Addr{netip.MustParseAddr("10.0.0.1")} },
 		"Gateway outside the subnet": func(b *Bridge) {
-			b.Inherit, b.Gateway = false, netip.MustParseAddr("10.9.0.1")
+			b.Inherit, b.Gateways = false, []netip.Addr{netip.MustParseAddr("10.9.0.1")}
 			b.Addresses = []netip.Prefix{netip.MustParsePrefix("10.0.0.2/24")}
 		},
 	} {

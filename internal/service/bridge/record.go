@@ -17,52 +17,47 @@ type Record struct {
 	// Want is the bridge as it was last configured.
 	Want Bridge
 	// Before are the interfaces as they were when the bridge took them.
-	Before []Port
-}
-
-// Port is an interface as it was before a bridge took it.
-type Port struct {
-	Name     string            `json:"name"`
-	MTU      int               `json:"mtu"`
-	Settings []hostnet.Setting `json:"settings"`
-	// Addressing is the same as configuration, and Manager what managed the interface.
-	Addressing hostnet.Addressing `json:"addressing"`
-	Manager    hostnet.Manager    `json:"manager"`
-	// MAC is the bridge's, where the interface is its first.
-	MAC string `json:"mac"`
+	Before []hostnet.Before
+	// MAC is the bridge's.
+	MAC string
+	// Adopted is the bridge as it was when an import took it over from a person whose files make it; nil for one that this provider
+	// makes.
+	Adopted *hostnet.Before
 }
 
 // written is a Record as it is written.
 type written struct {
-	Mark       string         `json:"mark"`
-	Interfaces []string       `json:"interfaces"`
-	STP        bool           `json:"stp"`
-	MTU        int            `json:"mtu,omitempty"`
-	Inherit    bool           `json:"inherit"`
-	Addresses  []netip.Prefix `json:"addresses,omitempty"`
-	Gateway    netip.Addr     `json:"gateway,omitzero"`
-	Metric     int            `json:"metric,omitempty"`
-	DHCP       bool           `json:"dhcp,omitempty"`
-	DNS        []netip.Addr   `json:"nameservers,omitempty"`
-	Search     []string       `json:"search,omitempty"`
-	Backend    string         `json:"backend"`
-	Active     string         `json:"active_backend"`
-	Rollback   int            `json:"rollback_timeout"`
-	Before     []Port         `json:"before"`
+	Mark          string                `json:"mark"`
+	Interfaces    []string              `json:"interfaces"`
+	VLANs         []hostnet.VLANOptions `json:"vlans,omitempty"`
+	Bonds         []Bond                `json:"bonds,omitempty"`
+	STP           bool                  `json:"stp"`
+	VLANFiltering bool                  `json:"vlan_filtering,omitempty"`
+	MTU           int                   `json:"mtu,omitempty"`
+	Inherit       bool                  `json:"inherit"`
+	Addresses     []netip.Prefix        `json:"addresses,omitempty"`
+	Gateway       netip.Addr            `json:"gateway,omitzero"` // before there were several
+	Gateways      []netip.Addr          `json:"gateways,omitempty"`
+	Metric        int                   `json:"metric,omitempty"`
+	DHCP          bool                  `json:"dhcp,omitempty"`
+	DNS           []netip.Addr          `json:"nameservers,omitempty"`
+	Search        []string              `json:"search,omitempty"`
+	Backend       string                `json:"backend"`
+	Active        string                `json:"active_backend"`
+	Rollback      int                   `json:"rollback_timeout"`
+	Before        []hostnet.Before      `json:"before"`
+	MAC           string                `json:"mac,omitempty"`
+	Adopted       *hostnet.Before       `json:"adopted,omitempty"`
 }
 
 // Render is the record as a file; Parse is its inverse.
 func (r Record) Render() []byte {
 	w := r.Want
-	text, err := json.MarshalIndent(written{
-		Mark: r.Mark.String(), Interfaces: w.Interfaces, STP: w.STP, MTU: w.MTU, Inherit: w.Inherit, Addresses: w.Addresses,
-		Gateway: w.Gateway, Metric: w.Metric, DHCP: w.DHCP, DNS: w.Nameservers, Search: w.Search, Backend: w.Backend, Active: w.ActiveBackend,
-		Rollback: int(w.RollbackTimeout / time.Second), Before: r.Before,
-	}, "", "  ")
-	if err != nil {
-		panic(err) // plain values always marshal
-	}
-	return append(text, '\n')
+	return hostnet.RenderRecord(written{
+		Mark: r.Mark.String(), Interfaces: w.Interfaces, VLANs: w.VLANs, Bonds: w.Bonds, STP: w.STP, VLANFiltering: w.VLANFiltering, MTU: w.MTU,
+		Inherit: w.Inherit, Addresses: w.Addresses, Gateways: w.Gateways, Metric: w.Metric, DHCP: w.DHCP, DNS: w.Nameservers, Search: w.Search,
+		Backend: w.Backend, Active: w.ActiveBackend, Rollback: int(w.RollbackTimeout / time.Second), Before: r.Before, MAC: r.MAC, Adopted: r.Adopted,
+	})
 }
 
 // ParseRecord reads the record of the bridge of a name.
@@ -71,28 +66,46 @@ func ParseRecord(name string, text []byte) (Record, error) {
 	if err := json.Unmarshal(text, &w); err != nil {
 		return Record{}, err
 	}
+	if w.Gateway.IsValid() {
+		w.Gateways = append(w.Gateways, w.Gateway)
+	}
+	if w.MAC == "" && len(w.Before) > 0 {
+		w.MAC = w.Before[0].MAC
+	}
 	return Record{
-		Mark: owner.Parse(w.Mark), Before: w.Before,
+		Mark: owner.Parse(w.Mark), Before: w.Before, MAC: w.MAC, Adopted: w.Adopted,
 		Want: Bridge{
-			Name: name, Interfaces: w.Interfaces, STP: w.STP, MTU: w.MTU, Inherit: w.Inherit, Addresses: w.Addresses, Gateway: w.Gateway,
-			Metric: w.Metric, DHCP: w.DHCP, Nameservers: w.DNS, Search: w.Search, Backend: w.Backend, ActiveBackend: w.Active,
-			RollbackTimeout: time.Duration(w.Rollback) * time.Second,
+			Name: name, Interfaces: w.Interfaces, VLANs: w.VLANs, Bonds: w.Bonds, STP: w.STP, VLANFiltering: w.VLANFiltering, MTU: w.MTU, Inherit: w.Inherit,
+			Addressing: hostnet.Addressing{DHCP: w.DHCP, Addresses: w.Addresses, Gateways: w.Gateways, Metric: w.Metric, Nameservers: w.DNS, Search: w.Search},
+			Backend:    w.Backend, ActiveBackend: w.Active, RollbackTimeout: time.Duration(w.Rollback) * time.Second,
 		},
 	}, nil
 }
 
 // port finds an interface among those that the bridge took.
-func (r Record) port(name string) (Port, bool) {
-	i := slices.IndexFunc(r.Before, func(p Port) bool { return p.Name == name })
+func (r Record) port(name string) (hostnet.Before, bool) {
+	i := slices.IndexFunc(r.Before, func(p hostnet.Before) bool { return p.Name == name })
 	if i < 0 {
-		return Port{}, false
+		return hostnet.Before{}, false
 	}
 	return r.Before[i], true
+}
+
+// inherits are the devices whose addresses the bridge has where it inherits: what it takes, and itself as an import found it.
+func (r Record) inherits() []hostnet.Before {
+	all := slices.DeleteFunc(slices.Clone(r.Before), func(p hostnet.Before) bool { return !slices.Contains(r.Want.physicalInterfaces(), p.Name) })
+	if r.Adopted != nil {
+		all = append(all, *r.Adopted)
+	}
+	return all
 }
 
 // before is what the interfaces had, all together.
 func (r Record) before() []hostnet.Setting {
 	var all []hostnet.Setting
+	if r.Adopted != nil {
+		all = slices.Clone(r.Adopted.Settings)
+	}
 	for _, p := range r.Before {
 		all = append(all, p.Settings...)
 	}
@@ -106,31 +119,28 @@ func (r Record) settings() []hostnet.Setting {
 		return r.addressing().Settings()
 	}
 	var all []hostnet.Setting
-	for _, p := range r.Before {
-		if slices.Contains(r.Want.Interfaces, p.Name) {
-			all = append(all, p.Settings...)
-		}
+	for _, p := range r.inherits() {
+		all = append(all, p.Settings...)
 	}
 	return all
 }
 
 // addressing is the bridge's as configuration.
 func (r Record) addressing() hostnet.Addressing {
-	w := r.Want
-	a := hostnet.Addressing{DHCP: w.DHCP, Addresses: w.Addresses, Metric: w.Metric, Nameservers: w.Nameservers, Search: w.Search}
-	if w.Gateway.IsValid() {
-		a.Gateways = []netip.Addr{w.Gateway}
-	}
+	w, a := r.Want, r.Want.Addressing
 	if !w.Inherit {
 		return a
 	}
-	for _, p := range r.Before {
-		if !slices.Contains(w.Interfaces, p.Name) {
-			continue
-		}
+	for _, p := range r.inherits() {
 		a.DHCP = a.DHCP || p.Addressing.DHCP
 		a.Addresses = append(a.Addresses, p.Addressing.Addresses...)
 		a.Routes = append(a.Routes, p.Addressing.Routes...)
+		if w.Nameservers == nil {
+			a.Nameservers = append(a.Nameservers, p.Addressing.Nameservers...)
+		}
+		if w.Search == nil {
+			a.Search = append(a.Search, p.Addressing.Search...)
+		}
 		if len(a.Gateways) == 0 {
 			a.Gateways, a.Metric = p.Addressing.Gateways, p.Addressing.Metric
 		}
@@ -140,11 +150,26 @@ func (r Record) addressing() hostnet.Addressing {
 
 // setups are the bridge and its ports as a backend keeps them.
 func (r Record) setups() []hostnet.Setup {
+	w := r.Want
 	all := []hostnet.Setup{{
-		Device: r.Want.Name, Bridge: &hostnet.BridgeOptions{MAC: r.Before[0].MAC, STP: r.Want.STP}, MTU: r.Want.MTU, Addressing: r.addressing(),
+		Device: w.Name, Bridge: &hostnet.BridgeOptions{MAC: r.MAC, STP: w.STP, VLANFiltering: w.VLANFiltering}, MTU: w.MTU, Addressing: r.addressing(),
 	}}
+	if r.Adopted != nil {
+		all[0].Original = r.Adopted.Manager
+		if w.ActiveBackend == hostnet.Netplan {
+			return all // netplan describes a bridge with what is in it, and that are a person's words
+		}
+	}
+	for _, bond := range w.Bonds {
+		first, _ := r.port(bond.Interfaces[0])
+		all = append(all, hostnet.Setup{Device: bond.Name, Bond: &hostnet.BondOptions{Mode: bond.Mode, MAC: first.MAC}, Master: w.Name, MTU: w.MTU})
+	}
+	for _, v := range w.VLANs {
+		all = append(all, hostnet.Setup{Device: VLANDevice(v), VLAN: &v, Master: w.Name, MTU: w.MTU})
+	}
 	for _, p := range r.Before {
-		all = append(all, hostnet.Setup{Device: p.Name, Master: r.Want.Name, MTU: r.Want.MTU, Original: p.Manager})
+		master, bonded := w.master(p.Name)
+		all = append(all, hostnet.Setup{Device: p.Name, Master: master, InBond: bonded, MTU: w.MTU, Original: p.Manager})
 	}
 	return all
 }
@@ -157,11 +182,17 @@ func read(m hostnet.Machine, name string, r Record, known bool) (b Bridge, ok bo
 	}
 	stp, ports, active := link.LinkInfo.Data.STPState != 0, m.Ports(name), m.Prefixes(name)
 	if !known {
-		return Bridge{Name: name, Interfaces: ports, STP: stp, Inherit: true, Backend: hostnet.Auto, ActiveBackend: hostnet.Runtime, RollbackTimeout: DefaultRollback, Active: active}, true
+		return Bridge{Name: name, Interfaces: ports, STP: stp, VLANFiltering: link.LinkInfo.Data.VLANFiltering != 0, Inherit: true, Backend: hostnet.Auto, ActiveBackend: hostnet.Runtime, RollbackTimeout: DefaultRollback, Active: active}, true
 	}
 	b = r.Want
 	b.Name, b.STP, b.Active = name, stp, active
+	b.VLANFiltering = link.LinkInfo.Data.VLANFiltering != 0
 	b.Interfaces = slices.DeleteFunc(slices.Clone(b.Interfaces), func(port string) bool { return !slices.Contains(ports, port) })
+	b.VLANs = slices.DeleteFunc(slices.Clone(b.VLANs), func(v hostnet.VLANOptions) bool { return !slices.Contains(ports, VLANDevice(v)) })
+	b.Bonds = slices.DeleteFunc(slices.Clone(b.Bonds), func(bond Bond) bool { return !slices.Contains(ports, bond.Name) })
+	for i, bond := range b.Bonds {
+		b.Bonds[i].Interfaces = slices.DeleteFunc(slices.Clone(bond.Interfaces), func(port string) bool { return linkOf(m, port).Master != bond.Name })
+	}
 	if b.MTU != 0 {
 		b.MTU = link.MTU
 	}
@@ -178,7 +209,7 @@ func read(m hostnet.Machine, name string, r Record, known bool) (b Bridge, ok bo
 	case !b.Inherit && !b.DHCP:
 		b.Addresses = slices.DeleteFunc(slices.Clone(b.Addresses), func(a netip.Prefix) bool { return !slices.Contains(active, a) })
 		if lostRoute {
-			b.Gateway, b.Metric = netip.Addr{}, 0
+			b.Gateways, b.Metric = nil, 0
 		}
 	}
 	return b, true

@@ -6,126 +6,194 @@ import (
 	"net/netip"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/hosttest"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/localhost"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/sshhost"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bridge"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/hostnet"
 )
 
-// The scripts leave svc-1's eth1 to a network manager.
-var managedBy = map[string]string{
-	hostnet.Networkd: ":",
-	hostnet.NetworkManager: `rm /etc/systemd/network/10-eth1.network; networkctl reload
-printf '[connection]\nid=lan\nuuid=0ba2d1c0-6f0c-4d4e-a05f-8b7b8f6e1d11\ntype=ethernet\ninterface-name=eth1\n[ipv4]\nmethod=manual\naddress1=10.19.41.101/24\n[ipv6]\nmethod=disabled\n' >/etc/NetworkManager/system-connections/lan.nmconnection
-chmod 600 /etc/NetworkManager/system-connections/lan.nmconnection
-systemctl enable --now NetworkManager 2>/dev/null
-until ip -br address show dev eth1 | grep -q 10.19.41.101; do sleep 0.1; done`,
-	hostnet.Ifupdown: `rm /etc/systemd/network/10-eth1.network; networkctl reload; ip addr flush dev eth1
-printf 'auto eth1\niface eth1 inet static\n  address 10.19.41.101/24\n' >/etc/network/interfaces.d/lan
-systemctl enable networking 2>/dev/null
-ifup eth1`,
+// cutOff is a machine whose connection is lost as soon as its network was changed.
+func cutOff(h host.Host) *hosttest.CutOff { return hosttest.NewCutOff(h, "change the network") }
+
+// cutOffMachine is a machine whose bridge is changed, and that goes back to what it had.
+type cutOffMachine struct {
+	name  string
+	fleet *fleet.Fleet
+	claim owner.Claim
 }
 
-// givenBack makes the machine what the sandbox made it.
-const givenBack = `systemctl disable --now NetworkManager networking 2>/dev/null; rm -f /etc/NetworkManager/system-connections/lan.nmconnection /etc/network/interfaces.d/lan
-cp /root/10-eth1.network /etc/systemd/network/; ip addr flush dev eth1; networkctl reload; networkctl reconfigure eth1`
-
-// cutOff is a machine whose connection is lost, for good, as soon as its network was changed: as one of a provider that is killed.
-type cutOff struct {
-	host.Host
-	gone bool
-}
-
-func (c *cutOff) Run(ctx context.Context, cmd host.Cmd) ([]byte, error) {
-	if c.gone {
-		return nil, errors.New("killed")
+func (m cutOffMachine) host(t *testing.T) host.Host {
+	t.Helper()
+	h, err := m.fleet.Host(t.Context(), acctest.Endpoint(m.name))
+	if err != nil {
+		t.Fatal(err)
 	}
-	out, err := c.Host.Run(ctx, cmd)
-	c.gone = cmd.Name == "change the network"
-	return out, err
+	return h
 }
+
+func (m cutOffMachine) fresh(ctx context.Context) (host.Host, error) {
+	return m.fleet.FreshHost(ctx, acctest.Endpoint(m.name))
+}
+
+func (m cutOffMachine) open(h host.Host, fresh func(context.Context) (host.Host, error)) *bridge.Store {
+	return bridge.Open(hostnet.Site{Host: h, Fresh: fresh}, "accbr0", "accbr0", m.claim)
+}
+
+// settles waits until the machine is as before, for some time at most.
+func (m cutOffMachine) settles(t *testing.T, before string, within time.Duration) {
+	t.Helper()
+	began := time.Now()
+	for acctest.NetworkOf(t, m.name) != before {
+		if time.Since(began) > within {
+			t.Fatalf("after %s the machine has\n%s\nbefore:\n%s", within, acctest.NetworkOf(t, m.name), before)
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+// isCutOff wants the provider, which reaches the machine no more by a new connection, to put it back at once.
+func (m cutOffMachine) isCutOff(t *testing.T, change func(*bridge.Store) error, before string) {
+	t.Helper()
+	refused := func(context.Context) (host.Host, error) { return nil, errors.New("connection refused") }
+	if err := change(m.open(m.host(t), refused)); err == nil || !strings.Contains(err.Error(), "what it had before") {
+		t.Fatalf("without a new connection: %v", err)
+	}
+	m.settles(t, before, 3*time.Second)
+}
+
+// isKilled wants the machine to go back by itself when its time is over.
+func (m cutOffMachine) isKilled(t *testing.T, change func(*bridge.Store) error, before string) {
+	t.Helper()
+	lost := cutOff(m.host(t))
+	if err := change(m.open(lost, func(context.Context) (host.Host, error) { return lost, nil })); err == nil || !strings.Contains(err.Error(), "by itself") {
+		t.Fatalf("killed: %v", err)
+	}
+	m.settles(t, before, 2*rollback)
+	took := time.Since(lost.Ran["arm the rollback"])
+	t.Logf("back %s after the change was armed", took.Round(100*time.Millisecond))
+	if took > rollback+time.Second { // which a busy machine may take to be looked at
+		t.Errorf("that is more than the rollback_timeout of %s", rollback)
+	}
+}
+
+// restarts wants a machine that starts in mid-change to come up as it was.
+func (m cutOffMachine) restarts(t *testing.T, change func(*bridge.Store) error, before string) {
+	t.Helper()
+	lost := cutOff(m.host(t))
+	reset := func(context.Context) (host.Host, error) {
+		acctest.Reboot(t, m.name)
+		return nil, errors.New("connection reset")
+	}
+	if err := change(m.open(lost, reset)); err == nil {
+		t.Fatal("a machine that starts again in between is taken for changed")
+	}
+	m.settles(t, before, 5*time.Second)
+}
+
+// cutOffs are the changes of a bridge that are cut off, each with and without the provider's end: five managers' ways to keep it, and
+// four changes.
+const cutOffs = 20
+
+// rollback is the bridges' rollback_timeout.
+const rollback = 8 * time.Second
 
 func TestAccCutOffMachineGoesBackWhateverKeepsItsNetwork(t *testing.T) {
 	acctest.InSandbox(t)
-	endpoint := "ssh://root@" + acctest.ServiceNodes(t, 1)[0]
-	acctest.On(t, "hypervisor", "sh", "-c", "ssh-keyscan -t ed25519 "+acctest.ServiceNodes(t, 1)[0]+" >>/root/.ssh/known_hosts")
-	acctest.On(t, "svc-1", "cp", "/etc/systemd/network/10-eth1.network", "/root")
 	f := fleet.New(fleet.Config{SSH: sshhost.Options{PrivateKeyFile: os.Getenv("SANDBOX_SSH_KEY")}})
-	t.Cleanup(func() { _ = f.Close() })
-	fresh := func(ctx context.Context) (host.Host, error) { return f.FreshHost(ctx, endpoint) }
-	machine := func() host.Host {
-		h, err := f.Host(t.Context(), endpoint)
-		if err != nil {
-			t.Fatal(err)
+	var alive, killed atomic.Int32
+	t.Cleanup(func() {
+		_ = f.Close()
+		t.Logf("%d changes were cut off with the provider alive, %d with its end", alive.Load(), killed.Load())
+		if alive.Load() < cutOffs || killed.Load() < cutOffs {
+			t.Errorf("at least %d of each are to be cut off", cutOffs)
 		}
-		return h
-	}
-	look := func() string {
-		return acctest.On(t, "svc-1", "sh", "-c", `ip -br -4 address | sed 's/@if[0-9]*//' | awk '{ $1 = $1 } 1'; ip route; bridge link | sed 's/^[0-9]*: //; s/@if[0-9]*//'
-find /etc/systemd/network /etc/NetworkManager/system-connections /etc/network -type f | sort | xargs md5sum; find /etc/systemd/system -name 'virtcluster*'; find /var/lib/virtcluster 2>/dev/null -type f || :`)
-	}
-	settles := func(t *testing.T, before string, within time.Duration) {
-		t.Helper()
-		deadline := time.Now().Add(within)
-		for look() != before {
-			if time.Now().After(deadline) {
-				t.Fatalf("after %s the machine has\n%s\nbefore:\n%s", within, look(), before)
-			}
-			time.Sleep(300 * time.Millisecond)
-		}
-	}
-	inherited := bridge.Bridge{Name: "accbr0", Interfaces: []string{"eth1"}, Inherit: true, Backend: hostnet.Auto, RollbackTimeout: 10 * time.Second}
-	listed := inherited
-	listed.Inherit, listed.Addresses = false, []netip.Prefix{netip.MustParsePrefix("10.19.41.181/24")}
-	for backend, script := range managedBy {
+	})
+	for _, backend := range []string{hostnet.Networkd, hostnet.NetworkManager, hostnet.Ifupdown, hostnet.Netplan, hostnet.Runtime} {
 		t.Run(backend, func(t *testing.T) {
-			acctest.On(t, "svc-1", "sh", "-c", script)
-			claim := owner.New()
-			open := func(h host.Host, fresh func(context.Context) (host.Host, error)) *bridge.Store {
-				return bridge.Open(hostnet.Site{Host: h, Fresh: fresh}, "accbr0", "accbr0", claim)
+			m := cutOffMachine{name: acctest.TakeMachine(t), fleet: f, claim: owner.New()}
+			inherited := bridge.Bridge{Name: "accbr0", Interfaces: []string{"eth1"}, Inherit: true, Backend: hostnet.Auto, RollbackTimeout: rollback}
+			manager := backend
+			if backend == hostnet.Runtime {
+				manager, inherited.Backend = hostnet.Networkd, backend
 			}
-			changes := []struct {
+			acctest.LeaveToManager(t, m.name, manager)
+			listed := inherited
+			listed.Inherit, listed.Addresses = false, []netip.Prefix{netip.MustParsePrefix(acctest.OnLAN(m.name, 181) + "/24")}
+			for _, change := range []struct {
 				name string
 				run  func(s *bridge.Store) error
 			}{
 				{"create", func(s *bridge.Store) error { _, err := s.Create(t.Context(), inherited); return err }},
 				{"update", func(s *bridge.Store) error { _, err := s.Update(t.Context(), inherited, listed); return err }},
+				{"update back", func(s *bridge.Store) error { _, err := s.Update(t.Context(), listed, inherited); return err }},
 				{"delete", func(s *bridge.Store) error { return s.Delete(t.Context()) }},
-			}
-			for _, change := range changes {
+			} {
 				t.Run(change.name, func(t *testing.T) {
-					before := look()
-					refused := func(context.Context) (host.Host, error) { return nil, errors.New("connection refused") }
-					if err := change.run(open(machine(), refused)); err == nil || !strings.Contains(err.Error(), "what it had before") {
-						t.Fatalf("without a new connection: %v", err)
+					before := acctest.NetworkOf(t, m.name)
+					m.isCutOff(t, change.run, before)
+					alive.Add(1)
+					m.isKilled(t, change.run, before)
+					killed.Add(1)
+					// A start takes back whatever change in the same way: one manager shows that, the others by what has files before and after.
+					// What nothing keeps no start brings back.
+					if backend == hostnet.Networkd || backend != hostnet.Runtime && change.name == "update" {
+						m.restarts(t, change.run, before)
 					}
-					settles(t, before, 3*time.Second)
-					lost := &cutOff{Host: machine()}
-					if err := change.run(open(lost, func(context.Context) (host.Host, error) { return lost, nil })); err == nil || !strings.Contains(err.Error(), "by itself") {
-						t.Fatalf("killed: %v", err)
-					}
-					settles(t, before, 20*time.Second)
-					lost = &cutOff{Host: machine()}
-					restarts := func(context.Context) (host.Host, error) {
-						acctest.Reboot(t, "svc-1")
-						return nil, errors.New("connection reset")
-					}
-					if err := change.run(open(lost, restarts)); err == nil {
-						t.Fatal("a machine that starts again in between is taken for changed")
-					}
-					settles(t, before, 5*time.Second)
-					if err := change.run(open(machine(), fresh)); err != nil {
+					if err := change.run(m.open(m.host(t), m.fresh)); err != nil {
 						t.Fatalf("and then: %v", err)
 					}
 				})
 			}
-			acctest.On(t, "svc-1", "sh", "-c", givenBack)
 		})
 	}
+}
+
+func TestAccBridgeThatLosesTheMachineIsRolledBack(t *testing.T) {
+	inSandbox(t)
+	before := network(t)
+	for name, fresh := range map[string]func(context.Context) (host.Host, error){
+		"no new connection":       func(context.Context) (host.Host, error) { return nil, errors.New("connection refused") },
+		"a connection that hangs": func(ctx context.Context) (host.Host, error) { <-ctx.Done(); return nil, ctx.Err() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := site()
+			s.Fresh = fresh
+			if _, err := open(s, owner.New()).Create(t.Context(), external()); err == nil || !strings.Contains(err.Error(), "what it had before") {
+				t.Errorf("got %v", err)
+			}
+			if after := network(t); after != before {
+				t.Errorf("after the rollback:\n%s\nbefore:\n%s", after, before)
+			}
+			reachable(t)
+		})
+	}
+}
+
+func TestAccMachineThatCannotBeReachedGoesBackByItself(t *testing.T) {
+	inSandbox(t)
+	before := network(t)
+	lost := cutOff(localhost.New())
+	s := open(hostnet.Site{Host: lost, Fresh: func(context.Context) (host.Host, error) { return lost, nil }}, owner.New())
+	_, err := s.Create(t.Context(), external())
+	if err == nil || !strings.Contains(err.Error(), "by itself") {
+		t.Fatalf("got %v", err)
+	}
+	if network(t) == before {
+		t.Fatal("the change was not made, so this proves nothing")
+	}
+	for deadline := time.Now().Add(10 * time.Second); network(t) != before; time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("still\n%s\nbefore:\n%s", network(t), before)
+		}
+	}
+	reachable(t)
 }

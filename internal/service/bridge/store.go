@@ -3,7 +3,6 @@ package bridge
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -12,38 +11,23 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/hostnet"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
 // DefaultRollback is long enough for a slow switch to learn, short enough to wait for.
 const DefaultRollback = time.Minute
 
-// runDir holds the records of bridges; like the bridges themselves they do not outlive a reboot.
-const runDir = "/run/virtcluster"
-
-func recordPath(name string) string { return runDir + "/bridge-" + name + ".json" }
-
 // Store is one bridge on one machine.
-type Store struct {
-	hostnet.Site
-	Name string
-	// ImportID is what `terraform import` takes for it.
-	ImportID string
-	claim    owner.Claim
-}
+type Store = hostnet.Store[Bridge, found]
+
+// kind is the bridge of a name, as hostnet's store has it.
+type kind struct{ name string }
 
 // Open returns the store of a bridge, with what its resource may call its own.
 func Open(site hostnet.Site, name, importID string, claim owner.Claim) *Store {
-	return &Store{Site: site, Name: name, ImportID: importID, claim: claim}
+	return hostnet.OpenStore[Bridge, found](site, kind{name}, importID, "name", claim)
 }
 
-// Claim is what the state keeps of whose the bridge is.
-func (s *Store) Claim() owner.Claim { return s.claim }
-
-// keptDir holds the records of bridges that a backend keeps.
-const keptDir = "/var/lib/virtcluster/hostnet"
-
-func keptPath(name string) string { return keptDir + "/bridge-" + name + ".json" }
+func recordPath(name, backend string) string { return hostnet.RecordPath("bridge", name, backend) }
 
 // found is a bridge as the machine has it.
 type found struct {
@@ -51,192 +35,188 @@ type found struct {
 	// Record is what this provider wrote of it, where known: it counts while the bridge, or what keeps it, carries its mark.
 	Record
 	known bool
+	name  string
 	// mark is whose the bridge is, there whether anything of its name is: the device, or what makes it at the next start.
 	mark  owner.Mark
 	there bool
 }
 
-// recordsScript prints each of the files of its arguments that is there, behind a line "== PATH".
-const recordsScript = `for path; do if [ -f "$path" ]; then echo "== $path"; cat "$path"; echo; fi; done`
+// Holder says what has the bridge's name.
+func (f found) Holder() hostnet.Holder {
+	h := hostnet.Holder{There: f.there, Mark: f.mark, What: fmt.Sprintf("bridge %q", f.name)}
+	if link, running := f.Link(f.name); running && link.LinkInfo.Kind != "bridge" {
+		h.What, h.Fixed = fmt.Sprintf("device %q, which is no bridge,", f.name), true
+	}
+	return h
+}
 
-// look reads the machine, and what is recorded of the bridge.
-func (s *Store) look(ctx context.Context) (found, error) {
-	var f found
-	var err error
-	if f.Machine, err = hostnet.Look(ctx, s.Host); err != nil {
+// running says whether the device is there.
+func (f found) running() bool {
+	_, ok := f.Link(f.name)
+	return ok
+}
+
+// Look reads the machine, and what is recorded of the bridge.
+func (k kind) Look(ctx context.Context, h host.Host) (f found, err error) {
+	f.name = k.name
+	if f.Machine, err = hostnet.Look(ctx, h); err != nil {
 		return f, err
 	}
-	paths := []string{recordPath(s.Name), keptPath(s.Name)}
-	for _, name := range slices.Sorted(maps.Keys(hostnet.Backends)) {
-		paths = append(paths, hostnet.Backends[name].Path(s.Name))
-	}
-	cmd := host.Script("read what is recorded of the bridge", recordsScript, paths...)
-	cmd.Repeatable = true
-	out, err := s.Host.Run(ctx, cmd)
+	kept, err := hostnet.LookAtKept(ctx, h, "bridge", k.name)
 	if err != nil {
-		return f, fmt.Errorf("read what is recorded of bridge %q on %s: %w", s.Name, s.Host, err)
+		return f, err
 	}
-	texts := map[string]string{}
-	for part := range strings.SplitSeq("\n"+string(out), "\n== ") {
-		path, text, _ := strings.Cut(part, "\n")
-		texts[path] = text
+	link, running := f.Link(k.name)
+	f.there, f.mark = running, owner.Parse(link.Alias)
+	if kept.There {
+		f.there, f.mark = true, kept.Mark
 	}
-	link, there := f.Link(s.Name)
-	f.there, f.mark = there, owner.Parse(link.Alias)
-	for _, b := range hostnet.Backends {
-		if text, kept := texts[b.Path(s.Name)]; kept {
-			f.there, f.mark = true, owner.Parse(text)
-		}
-	}
-	for _, path := range paths[:2] {
-		if texts[path] == "" || f.mark == (owner.Mark{}) {
+	for path, text := range kept.Records {
+		if text == "" || f.mark == (owner.Mark{}) {
 			continue
 		}
-		r, err := ParseRecord(s.Name, []byte(texts[path]))
+		r, err := ParseRecord(k.name, []byte(text))
 		if err != nil {
-			return f, fmt.Errorf("read %s on %s: %w", path, s.Host, err)
+			return f, fmt.Errorf("read %s on %s: %w", path, h, err)
 		}
 		if r.Mark == f.mark {
 			f.Record, f.known = r, true
 		}
 	}
-	return f, nil
+	if !running || f.known || link.LinkInfo.Kind != "bridge" {
+		return f, nil
+	}
+	f.Record = imported(f.Machine, k.name)
+	if !kept.There {
+		err = f.adopt(ctx, h)
+	}
+	return f, err
 }
 
-// foreign is an *owner.ForeignError where what has the bridge's name is not allowed to be touched.
-func (s *Store) foreign(f found, allowed func(owner.Mark) bool) error {
-	if !f.there {
-		return nil
+// Read is the bridge as the machine has it.
+func (k kind) Read(f found) (Bridge, error) {
+	b, there := read(f.Machine, k.name, f.Record, f.known)
+	if !f.known && f.Adopted != nil {
+		b.ActiveBackend = f.Adopted.Manager.Backend
 	}
-	e := &owner.ForeignError{What: fmt.Sprintf("bridge %q", s.Name), Place: "the network of " + s.Host.String(), ImportID: s.ImportID, Owner: f.mark}
-	if link, there := f.Link(s.Name); there && link.LinkInfo.Kind != "bridge" {
-		e.What, e.ImportID = fmt.Sprintf("device %q, which is no bridge,", s.Name), ""
-		return e
+	if !there && f.Holder().Fixed {
+		return b, nil // whose it is decides
 	}
-	if allowed(e.Owner) {
-		return nil
-	}
-	return e
-}
-
-// Get reads the bridge back; transaction.ErrAbsent where there is none.
-func (s *Store) Get(ctx context.Context) (Bridge, error) {
-	f, err := s.look(ctx)
-	if err != nil {
-		return Bridge{}, err
-	}
-	b, there := read(f.Machine, s.Name, f.Record, f.known)
 	if !there {
-		return b, fmt.Errorf("bridge %q on %s: %w", s.Name, s.Host, transaction.ErrAbsent)
+		return b, fmt.Errorf("bridge %q: %w", k.name, service.ErrAbsent)
 	}
-	if err := s.foreign(f, s.claim.Owns); err != nil {
-		return b, err
-	}
-	s.claim = s.claim.Found(f.mark)
 	return b, nil
 }
 
-// Plan finds what would keep the bridge from being made, or changed, as the machine is now, and returns what would keep it.
-func (s *Store) Plan(ctx context.Context, b Bridge, create bool) (backend string, err error) {
-	f, err := s.look(ctx)
-	if err != nil {
-		return "", err
-	}
-	allowed := s.claim.Owns
-	if create {
-		allowed = s.claim.MayTake
-	}
-	if err := s.foreign(f, allowed); err != nil {
-		return "", service.At([]any{"name"}, err)
-	}
-	r, err := s.begin(ctx, b, f)
-	return r.Want.ActiveBackend, err
+// Complete says what keeps the bridge.
+func (k kind) Complete(ctx context.Context, h host.Host, f found, want Bridge) (Bridge, error) {
+	r, err := k.begin(ctx, h, want, f)
+	want.ActiveBackend = r.Want.ActiveBackend
+	return want, err
 }
 
 // begin is the record of the bridge as it shall be, from what the machine has.
-func (s *Store) begin(ctx context.Context, b Bridge, f found) (Record, error) {
+func (k kind) begin(ctx context.Context, h host.Host, b Bridge, f found) (Record, error) {
 	r, err := b.begin(f.Machine, f.Record)
+	if err == nil && f.Adopted != nil {
+		err = b.fitsAdopted(f.Record)
+	}
 	if err != nil {
 		return r, err
 	}
 	managers := hostnet.Managers{Installed: map[string]bool{hostnet.Runtime: true}}
 	if b.Backend != hostnet.Runtime {
-		if managers, err = hostnet.LookAtManagers(ctx, s.Host); err != nil {
+		if managers, err = hostnet.LookAtManagers(ctx, h); err != nil {
 			return r, err
 		}
 	}
-	if r.Want.ActiveBackend, err = b.chooseBackend(managers, f.Record); err != nil {
+	if r.Want.ActiveBackend, err = managers.Choose(b.Backend, f.Record.Want.ActiveBackend, b.devices(), func(int) []any { return []any{"interfaces"} }); err != nil {
 		return r, err
+	}
+	r.Want.VLANs = slices.Clone(r.Want.VLANs)
+	for i, v := range r.Want.VLANs {
+		r.Want.VLANs[i].Manager = managers.Of(v.Parent)
+		if r.Want.ActiveBackend == hostnet.Networkd && managers.Of(v.Parent).File == "" {
+			return r, service.At([]any{"interfaces"}, fmt.Errorf("systemd-networkd has no .network file for %s, which shall have a VLAN: give it one, or choose the backend \"runtime\"", v.Parent))
+		}
 	}
 	for i, p := range r.Before {
 		if p.Manager.Backend == "" {
 			r.Before[i].Manager = managers.Of(p.Name)
+			if err := hostnet.LookAtNames(ctx, h, p.Name, r.Before[i].Manager, &r.Before[i].Addressing); err != nil {
+				return r, err
+			}
 		}
 	}
-	return r, b.needsManager(r.Want.ActiveBackend)
+	if err := b.needsManager(r.Want.ActiveBackend); err != nil {
+		return r, err
+	}
+	if b.VLANFiltering {
+		if err := checkVLANFiltering(ctx, h); err != nil {
+			return r, err
+		}
+	}
+	if len(b.devices()) == 0 {
+		return r, nil
+	}
+	asked := b.devices()[0]
+	if f.running() {
+		asked = b.Name
+	}
+	return r, f.CheckOccupied(ctx, h, asked, b.Addresses)
 }
 
-// Create makes the bridge. One that a killed run of this workspace left is taken over.
-func (s *Store) Create(ctx context.Context, want Bridge) (Bridge, error) {
-	return s.put(ctx, want, s.claim.MayTake)
+// vlanScript makes a bridge with VLANs in a network namespace of its own and looks whether it has them. Where there can be no such
+// namespace nothing is known, and nothing refused.
+const vlanScript = `unshare --net true 2>/dev/null || exit 0
+unshare --net sh -c 'ip link add name probe type bridge vlan_filtering 1 && [ -n "$(ip -details link show dev probe | grep -w "vlan_filtering 1")" ]' 2>/dev/null || echo none`
+
+// checkVLANFiltering refuses VLANs in a bridge of a kernel without CONFIG_BRIDGE_VLAN_FILTERING: systemd-networkd makes a bridge without
+// them there and does not say so.
+func checkVLANFiltering(ctx context.Context, h host.Host) error {
+	cmd := host.Script("look for VLANs of bridges", vlanScript)
+	cmd.Repeatable = true
+	out, err := h.Run(ctx, cmd)
+	if err == nil && strings.TrimSpace(string(out)) != "" {
+		err = service.At([]any{"vlan_filtering"}, fmt.Errorf("the kernel of %s knows no VLANs in bridges (CONFIG_BRIDGE_VLAN_FILTERING): leave out vlan_filtering", h))
+	}
+	return err
 }
 
-// Update changes the bridge in place.
-func (s *Store) Update(ctx context.Context, _, want Bridge) (Bridge, error) {
-	return s.put(ctx, want, s.claim.Owns)
+// Warn says that the address moves by which the machine is reached, or goes.
+func (k kind) Warn(f found, want Bridge) []service.Problem {
+	if f.running() && !want.Inherit {
+		return f.WarnOfMove(k.name, want.Addressing, want.RollbackTimeout)
+	}
+	return f.WarnOfTaking(want.physicalInterfaces(), "bridge "+k.name, want.RollbackTimeout)
 }
 
-func (s *Store) put(ctx context.Context, want Bridge, allowed func(owner.Mark) bool) (Bridge, error) {
-	unlock, err := s.Host.Lock(ctx, hostnet.Lock)
-	if err != nil {
-		return want, err
-	}
-	defer unlock()
-	f, err := s.look(ctx)
-	if err != nil {
-		return want, err
-	}
-	if err := s.foreign(f, allowed); err != nil {
-		return want, err
-	}
-	_, running := f.Link(s.Name)
-	if running && !f.known {
-		f.Record = imported(f.Machine, s.Name)
-	}
+// Put is the change that makes the bridge, or changes it in place.
+func (k kind) Put(ctx context.Context, h host.Host, f found, want Bridge, mark owner.Mark) (c hostnet.Change, err error) {
+	running := f.running()
 	was := f.Record
-	record, err := s.begin(ctx, want, f)
+	record, err := k.begin(ctx, h, want, f)
 	if err != nil {
-		return want, fmt.Errorf("on %s: %w", s.Host, err)
+		return c, err
 	}
-	record.Mark = s.claim.Mark()
+	record.Mark = mark
 	had := was.settings()
 	if !running {
 		had = record.before()
 	}
-	c, err := s.putChange(ctx, f, was, record, running)
-	if err != nil {
-		return want, err
-	}
-	c.GivenUp = hostnet.GatewaysOf(hostnet.Without(had, record.settings()))
-	if err := s.Run(ctx, c); err != nil {
-		return want, err
-	}
-	s.claim = s.claim.Written()
-	return s.Get(ctx)
-}
-
-// putChange is the change from what the machine has to the bridge as recorded.
-func (s *Store) putChange(ctx context.Context, f found, was, record Record, running bool) (c hostnet.Change, err error) {
-	path := recordPath(s.Name)
 	switch {
 	case record.Want.ActiveBackend != hostnet.Runtime:
-		path = keptPath(s.Name)
 		from := &was
-		if !running && !f.known {
+		if !f.known && (!running || f.Adopted != nil) {
 			from = nil
 		}
-		if c, err = keep(ctx, s.Host, from, &record); err != nil {
+		if c, err = changeKept(ctx, h, from, &record); err != nil {
 			return c, err
+		}
+		if !f.known && f.Adopted != nil && !record.addressing().DHCP {
+			// Managers leave what they did not give.
+			c.Do += hostnet.TakeQuietly(k.name, hostnet.Without(was.settings(), record.settings()))
+			c.Undo += hostnet.TakeQuietly(k.name, hostnet.Without(record.settings(), was.settings())) + giveBack(record)
 		}
 	case running:
 		do, undo := record.Update(f.Machine, was)
@@ -245,62 +225,39 @@ func (s *Store) putChange(ctx context.Context, f found, was, record Record, runn
 		do, undo := record.Make(f.Machine)
 		c.Do, c.Undo = hostnet.RunBatch(do, false), hostnet.RunBatch(undo, true)
 	}
-	c.Files = append(c.Files, hostnet.File{Path: path, Content: string(record.Render()), Mode: 0o600})
-	c.Timeout = record.Want.RollbackTimeout
+	c.Files = append(c.Files, hostnet.File{Path: recordPath(k.name, record.Want.ActiveBackend), Content: string(record.Render()), Mode: 0o600})
+	c.GivenUp, c.Timeout = hostnet.GatewaysOf(hostnet.Without(had, record.settings())), record.Want.RollbackTimeout
 	return c, nil
 }
 
-// imported is the record of a bridge that somebody else made and an import took over: what it has is its interfaces'.
-func imported(m hostnet.Machine, name string) Record {
-	b, _ := read(m, name, Record{}, false)
-	r := Record{Want: b}
-	for i, port := range b.Interfaces {
-		p := Port{Name: port, MTU: mustLink(m, port).MTU, MAC: mustLink(m, port).Address}
-		if i == 0 {
-			p.Settings, p.Addressing = m.Settings(name), m.Addressing(name)
-		}
-		r.Before = append(r.Before, p)
+// Drop gives the interfaces back what the bridge took from them.
+func (k kind) Drop(ctx context.Context, h host.Host, f found) (c hostnet.Change, err error) {
+	for _, backend := range []string{hostnet.Runtime, hostnet.Auto} {
+		c.Files = append(c.Files, hostnet.File{Path: recordPath(k.name, backend), Absent: true})
 	}
-	return r
-}
-
-// Delete gives the interfaces back what the bridge took from them.
-func (s *Store) Delete(ctx context.Context) error {
-	unlock, err := s.Host.Lock(ctx, hostnet.Lock)
-	if err != nil {
-		return err
+	if !f.running() && !f.known {
+		return hostnet.Change{Files: c.Files, Timeout: DefaultRollback}, nil
 	}
-	defer unlock()
-	f, err := s.look(ctx)
-	if err != nil {
-		return err
-	}
-	if err := s.foreign(f, s.claim.Owns); err != nil {
-		return err
-	}
-	_, running := f.Link(s.Name)
-	if !running && !f.known {
-		return s.Host.Remove(ctx, recordPath(s.Name))
-	}
-	if guests := f.Guests(s.Name); len(guests) > 0 {
-		return fmt.Errorf("bridge %q on %s carries the virtual machines behind %q: remove them first", s.Name, s.Host, guests)
+	if guests := f.Guests(k.name); len(guests) > 0 && f.Adopted == nil {
+		return c, fmt.Errorf("bridge %q on %s carries the virtual machines behind %q: remove them first", k.name, h, guests)
 	}
 	r := f.Record
-	if !f.known {
-		r = imported(f.Machine, s.Name)
+	if !f.known && f.Adopted != nil {
+		return hostnet.Change{}, nil // imported and never changed: a person's files make it as it is
 	}
-	var c hostnet.Change
 	if r.Want.ActiveBackend != hostnet.Runtime {
-		if c, err = keep(ctx, s.Host, &r, nil); err != nil {
-			return err
+		kept, err := changeKept(ctx, h, &r, nil)
+		if err != nil {
+			return c, err
+		}
+		c.Do, c.Undo, c.Files = kept.Do, kept.Undo, append(kept.Files, c.Files...)
+		if r.Adopted != nil && !r.Adopted.Addressing.DHCP {
+			c.Do += hostnet.TakeQuietly(k.name, hostnet.Without(r.settings(), r.before())) + giveBack(r)
 		}
 	} else {
 		do, undo := r.Unmake(f.Machine)
 		c.Do, c.Undo = hostnet.RunBatch(do, false), hostnet.RunBatch(undo, true)
 	}
-	for _, path := range []string{recordPath(s.Name), keptPath(s.Name)} {
-		c.Files = append(c.Files, hostnet.File{Path: path, Absent: true})
-	}
 	c.GivenUp, c.Timeout = hostnet.GatewaysOf(hostnet.Without(r.settings(), r.before())), r.Want.RollbackTimeout
-	return s.Run(ctx, c)
+	return c, nil
 }

@@ -23,6 +23,12 @@ func (s *site) run(script string) string {
 	return strings.TrimSpace(string(out))
 }
 
+// observe returns what the running process does with the servers of a backend.
+func (s *site) observe(tree transaction.Tree, written haproxy.Backend, known map[string]haproxy.Server) (haproxy.Backend, error) {
+	running, err := haproxy.AskRunning(s.t.Context(), s.host, tree)
+	return running.Observe(written, known), err
+}
+
 // proxies puts a frontend on port 8080 and a backend of the name "test".
 func (s *site) proxies(servers map[string]haproxy.Server) (haproxy.Frontend, haproxy.Backend) {
 	s.t.Helper()
@@ -126,11 +132,11 @@ func TestAccWhatAnOperatorOrdersAtRunTimeIsSeenAndMended(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if seen, err := haproxy.Observe(t.Context(), s.host, tree, written, want.Servers); err != nil || check != nil && !check(seen) {
+		if seen, err := s.observe(tree, written, want.Servers); err != nil || check != nil && !check(seen) {
 			t.Errorf("after %q: %+v, %v", command, seen.Servers, err)
 		}
 		s.commit(func(tree transaction.Tree) error { return haproxy.SetBackend(tree, want, owner.Mark{}) })
-		if seen, err := haproxy.Observe(t.Context(), s.host, tree, written, want.Servers); err != nil || fmt.Sprint(seen.Servers) != fmt.Sprint(written.Servers) {
+		if seen, err := s.observe(tree, written, want.Servers); err != nil || fmt.Sprint(seen.Servers) != fmt.Sprint(written.Servers) {
 			t.Errorf("%q is not mended: %+v, %v", command, seen.Servers, err)
 		}
 		if err := (haproxy.Daemon{}).Verify(t.Context(), s.host, tree); err != nil {

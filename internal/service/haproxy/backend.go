@@ -24,10 +24,9 @@ type Backend struct {
 	DefaultServer *Params
 	// Servers by name. The file has them in the order of their names.
 	Servers map[string]Server
-	// DrainTimeout is the provider's own setting, "" for a person's backend. Empty are the attributes that the configuration
-	// writes as empty, sorted. Both stand in the comment above the section, for an import.
+	// DrainTimeout is the provider's own setting, "" for a person's backend. It stands
+	// in the comment above the section, for an import.
 	DrainTimeout string
-	Empty        []string
 }
 
 // HTTPCheck is `option httpchk` with the last step of the check, `http-check expect`, where it is the only such step.
@@ -64,7 +63,7 @@ func (b *Backend) directives() []directive {
 // Body renders the section's lines, without header and indentation.
 func (b Backend) Body() []string { return render(b.directives()) }
 
-func (b Backend) notes() notes { return newNotes(b.Empty, b.DrainTimeout) }
+func (b Backend) notes() notes { return newNotes(b.DrainTimeout) }
 
 // ParseBackend is the inverse of Body.
 func ParseBackend(name string, body []string) Backend {

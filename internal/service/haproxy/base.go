@@ -24,8 +24,6 @@ type Base struct {
 
 	Health *Health
 	Stats  *Stats
-	// Empty are the attributes that the configuration writes as empty, sorted, for an import.
-	Empty []string
 }
 
 // Health is a listener that answers 200 while HAProxy runs.

@@ -37,7 +37,6 @@ func (d *document) base() (Base, bool) {
 		return b, false
 	}
 	b.DefaultsExtra = parse(b.defaults(), d.text(defaults))
-	b.Empty = defaults.notes.empty()
 	if s, ok := d.marked("global"); ok {
 		body := slices.DeleteFunc(slices.Clone(d.text(s)), func(line string) bool { return strings.TrimSpace(line) == adminSocket })
 		b.Extra = parse(b.global(), body)
@@ -100,9 +99,9 @@ func (d *document) putBase(b Base, by owner.Mark, originalMode fs.FileMode) {
 	}
 	d.set("global", by, nil, "global", global, true)
 	if _, ok := d.marked("defaults"); ok {
-		d.set("defaults", by, newNotes(b.Empty, ""), "defaults", render(b.defaults()), true)
+		d.set("defaults", by, nil, "defaults", render(b.defaults()), true)
 	} else {
-		d.moveProxies(func() { d.set("defaults", by, newNotes(b.Empty, ""), "defaults", render(b.defaults()), true) })
+		d.moveProxies(func() { d.set("defaults", by, nil, "defaults", render(b.defaults()), true) })
 	}
 	if h := b.Health; h != nil {
 		d.set("health", by, nil, "listen "+healthName, render(h.directives()), true)

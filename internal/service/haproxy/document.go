@@ -169,7 +169,8 @@ func (d *document) put(mark string, by owner.Mark, n notes, header string, body 
 // drop removes a section, its mark, and the blank line that put set before it.
 func (d *document) drop(s section) {
 	start := s.start
-	if s.mark != "" && start > 0 && strings.TrimSpace(d.lines[start-1]) == "" {
+	blank := func(i int) bool { return i >= 0 && i < len(d.lines) && strings.TrimSpace(d.lines[i]) == "" }
+	if blank(start-1) && (s.mark != "" || s.end == len(d.lines) || blank(s.end)) {
 		start--
 	}
 	d.lines = slices.Delete(d.lines, start, s.end)

@@ -21,8 +21,6 @@ type Frontend struct {
 	Rules          []Rule
 	MonitorURI     string
 	DefaultBackend string
-	// Empty are the attributes that the configuration writes as empty, sorted, for an import.
-	Empty []string
 }
 
 // Rule is a use_backend line. At most one of If and Unless is set.
@@ -53,7 +51,7 @@ func (f *Frontend) directives() []directive {
 // Body renders the section's lines, without header and indentation.
 func (f Frontend) Body() []string { return render(f.directives()) }
 
-func (f Frontend) notes() notes { return newNotes(f.Empty, "") }
+func (f Frontend) notes() notes { return nil }
 
 // ParseFrontend is the inverse of Body.
 func ParseFrontend(name string, body []string) Frontend {

@@ -1,34 +1,20 @@
 package haproxy
 
 import (
-	"maps"
-	"slices"
 	"strings"
 )
 
-// notes are what the comment above a section keeps for an import, as HAProxy has no words for it: "drain_timeout=45s",
-// "empty=options,timeouts". The values have no blanks.
+// notes are what the comment above a section keeps for an import, as HAProxy has no words for it: "drain_timeout=45s".
+// The values have no blanks. Words that are not known, such as those of other versions, are left out.
 type notes map[string]string
 
-// Words of notes.
-const (
-	drainTimeoutNote = "drain_timeout"
-	// emptyNote lists the attributes that are written, and empty.
-	emptyNote = "empty"
-)
+const drainTimeoutNote = "drain_timeout"
 
-func newNotes(empty []string, drainTimeout string) notes {
-	n := notes{drainTimeoutNote: drainTimeout, emptyNote: strings.Join(slices.Sorted(slices.Values(empty)), ",")}
-	maps.DeleteFunc(n, func(_, value string) bool { return value == "" })
-	return n
-}
-
-// empty are the attributes that are written, and empty; sorted.
-func (n notes) empty() []string {
-	if n[emptyNote] == "" {
+func newNotes(drainTimeout string) notes {
+	if drainTimeout == "" {
 		return nil
 	}
-	return strings.Split(n[emptyNote], ",")
+	return notes{drainTimeoutNote: drainTimeout}
 }
 
 func (n notes) String() string {

@@ -230,3 +230,22 @@ func TestADisabledProxyIsNotMissing(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// What an import took over and a destroy removes leaves the file as if it had never been there: no blank line more.
+func TestAPersonsSectionTakesTheBlankLineBeforeItAlong(t *testing.T) {
+	const section = "backend mine\n\tmode tcp\n"
+	for name, c := range map[string][2]string{
+		"at the end":      {"defaults\n\tmode tcp\n\n" + section, "defaults\n\tmode tcp\n"},
+		"in the middle":   {"defaults\n\tmode tcp\n\n" + section + "\nfrontend f\n\tbind *:80\n", "defaults\n\tmode tcp\n\nfrontend f\n\tbind *:80\n"},
+		"close to a next": {"defaults\n\tmode tcp\n\n" + section + "frontend f\n\tbind *:80\n", "defaults\n\tmode tcp\n\nfrontend f\n\tbind *:80\n"},
+	} {
+		tree := transaction.Tree{}
+		tree.Put(ConfigPath, []byte(c[0]), 0o644, "", "")
+		if err := DropBackend(tree, "mine"); err != nil {
+			t.Fatal(err)
+		}
+		if got := string(tree[ConfigPath].Content); got != c[1] {
+			t.Errorf("%s: left %q, want %q", name, got, c[1])
+		}
+	}
+}

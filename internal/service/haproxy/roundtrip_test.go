@@ -48,8 +48,7 @@ var aBind = rapid.Custom(func(t *rapid.T) Bind {
 
 var aFrontend = rapid.Custom(func(t *rapid.T) Frontend {
 	return Frontend{
-		Empty: rapid.SampledFrom([][]string{nil, {"acls"}, {"acls", "timeouts"}}).Draw(t, "empty"),
-		Name:  word.Draw(t, "name"), Mode: mode.Draw(t, "mode"), Binds: rapid.SliceOfN(aBind, 0, 3).Draw(t, "binds"),
+		Name: word.Draw(t, "name"), Mode: mode.Draw(t, "mode"), Binds: rapid.SliceOfN(aBind, 0, 3).Draw(t, "binds"),
 		Maxconn: count.Draw(t, "maxconn"), Timeouts: durations(FrontendTimeouts).Draw(t, "timeouts"), Options: optionSet.Draw(t, "options"),
 		ACLs:  rapid.MapOf(word, rapid.SliceOfN(condition, 1, 2)).Draw(t, "acls"),
 		Extra: unknown.Draw(t, "extra"),
@@ -80,8 +79,8 @@ var someParams = rapid.Custom(func(t *rapid.T) Params {
 
 var aBackend = rapid.Custom(func(t *rapid.T) Backend {
 	b := Backend{
-		DrainTimeout: rapid.SampledFrom([]string{"", "45s"}).Draw(t, "drain"), Empty: rapid.SampledFrom([][]string{nil, {"options"}, {"options", "timeouts"}}).Draw(t, "empty"),
-		Name: word.Draw(t, "name"), Mode: mode.Draw(t, "mode"), Balance: rapid.SampledFrom([]string{"", "roundrobin", "uri depth 2"}).Draw(t, "balance"),
+		DrainTimeout: rapid.SampledFrom([]string{"", "45s"}).Draw(t, "drain"),
+		Name:         word.Draw(t, "name"), Mode: mode.Draw(t, "mode"), Balance: rapid.SampledFrom([]string{"", "roundrobin", "uri depth 2"}).Draw(t, "balance"),
 		HashType: rapid.SampledFrom([]string{"", "consistent"}).Draw(t, "hash"), Timeouts: durations(BackendTimeouts).Draw(t, "timeouts"),
 		Options: optionSet.Draw(t, "options"), Extra: unknown.Draw(t, "extra"),
 		Servers: rapid.MapOf(word, rapid.Custom(func(t *rapid.T) Server {

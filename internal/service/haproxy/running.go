@@ -106,15 +106,6 @@ func AskRunning(ctx context.Context, h host.Host, t transaction.Tree) (Running, 
 	return Running{servers, plainWeights(t)}, err
 }
 
-// Observe asks the running process, and changes the servers of a backend to what it does with them.
-func Observe(ctx context.Context, h host.Host, t transaction.Tree, b Backend, known map[string]Server) (Backend, error) {
-	r, err := AskRunning(ctx, h, t)
-	if err != nil {
-		return b, err
-	}
-	return r.Observe(b, known), nil
-}
-
 // Observe changes the servers of a backend, as the configuration has them, to what the running process
 // does with them: an operator may have ordered something at run time that no file says. A server that the
 // file has otherwise than known stays as it is in the file: it was edited there, and is not loaded yet.

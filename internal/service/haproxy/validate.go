@@ -1,6 +1,7 @@
 package haproxy
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -87,13 +88,23 @@ func (c *checks) positive(path []any, n int64) {
 }
 
 func (c *checks) duration(path []any, text string) {
-	switch d, ok := Duration(text); {
-	case text == "":
-	case !ok:
-		c.fail(path, "Invalid time", "write a number and a unit (us, ms, s, m, h or d) such as \"10s\", not %q", text)
-	case d > longest:
-		c.fail(path, "Invalid time", "%q is longer than HAProxy's longest time, 2147483647 milliseconds or 24 days 20 hours: write a shorter one", text)
+	if text == "" {
+		return
 	}
+	if err := CheckDuration(text); err != nil {
+		c.fail(path, "Invalid time", "%v", err)
+	}
+}
+
+// CheckDuration says why a text is no time for HAProxy.
+func CheckDuration(text string) error {
+	switch d, ok := Duration(text); {
+	case !ok:
+		return fmt.Errorf("write a number and a unit (us, ms, s, m, h or d) such as \"10s\", not %q", text)
+	case d > longest:
+		return fmt.Errorf("%q is longer than HAProxy's longest time, 2147483647 milliseconds or 24 days 20 hours: write a shorter one", text)
+	}
+	return nil
 }
 
 func (c *checks) timeouts(path []any, values map[string]string) {
@@ -142,6 +153,8 @@ func (c *checks) options(path []any, values []string, table []directive) {
 		}
 		if _, again := cut(o, "option"); again {
 			c.fail(path, "Invalid option", "write the option's name without the word \"option\", not %q", o)
+		} else if keyword == "no option " {
+			c.fail(path, "Invalid option", "write the option's name after \"no\"")
 		} else if d := take(table, keyword); d != nil && d.attribute != "options" {
 			c.fail(path, "Option of another attribute", "write %q as %s", o, d.attribute)
 		}

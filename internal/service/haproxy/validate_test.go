@@ -37,6 +37,7 @@ func TestWhatIsWrongIsFoundAtItsAttribute(t *testing.T) {
 		"a bind twice":                  {Frontend{Name: "f", Binds: []Bind{{Address: "*", Port: 80}, {Address: "*", Port: 80}}}, "binds 1", "binds[0]"},
 		"a time":                        {Frontend{Name: "f", Timeouts: map[string]string{"http-request": "5 s"}}, "timeouts http_request", "unit"},
 		"an option with its word":       {Frontend{Name: "f", Options: []string{"option tcplog"}}, "options", "without the word"},
+		"no option at all":              {Frontend{Name: "f", Options: []string{"no"}}, "options", `name after "no"`},
 		"an option of two lines":        {Frontend{Name: "f", Options: []string{"tcplog\nuse_backend x"}}, "options", "line break"},
 		"a check as an option":          {Backend{Name: "b", Options: []string{"httpchk GET /"}}, "options", "as http_check"},
 		"a comment in a condition":      {Frontend{Name: "f", Rules: []Rule{{Backend: "b", If: "x # y"}}}, "rules 0 if", "quote it"},

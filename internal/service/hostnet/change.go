@@ -45,7 +45,7 @@ type Change struct {
 	Do, Undo string
 	// GivenUp are gateways that need not answer when the change is made, as it takes away the way to them.
 	GivenUp []netip.Addr
-	// Timeout is how long the machine waits for the disarming before it goes back by itself.
+	// Timeout is when the machine has gone back by itself unless it was disarmed.
 	Timeout time.Duration
 }
 
@@ -67,12 +67,12 @@ func (s Site) Run(ctx context.Context, c Change) error {
 	if err != nil {
 		return err
 	}
-	gateways := s.answering(ctx, before, c.GivenUp)
+	gateways := s.answeringGateways(ctx, before, c.GivenUp)
 	dir, err := s.arm(ctx, c)
 	if err != nil {
 		return err
 	}
-	limit, cancel := context.WithTimeout(ctx, c.Timeout-2*time.Second)
+	limit, cancel := context.WithTimeout(ctx, c.Timeout-undoTime(c.Timeout)-time.Second)
 	defer cancel()
 	if err = s.make(limit, dir, c.Files); err == nil {
 		err = s.confirm(limit, dir, gateways)
@@ -120,7 +120,7 @@ func (s Site) confirm(ctx context.Context, dir string, gateways []netip.Addr) er
 		return err
 	}
 	for _, gateway := range gateways {
-		if err := ping(ctx, fresh, gateway, 5); err != nil {
+		if err := ping(ctx, fresh, gateway, 4); err != nil {
 			return fmt.Errorf("gateway %s answered before the change and does not any more: %w", gateway, err)
 		}
 	}
@@ -142,18 +142,19 @@ func (s Site) goBack(ctx context.Context, dir string, cause error) error {
 	return fmt.Errorf("%w; %s has what it had before", cause, s.Host)
 }
 
-// answering are the machine's gateways that answer now: a change must not lose them, but for those that it gives up.
-func (s Site) answering(ctx context.Context, m Machine, givenUp []netip.Addr) []netip.Addr {
+// answeringGateways are the machine's gateways that answer now: a change must not lose them, but for those that it gives up.
+func (s Site) answeringGateways(ctx context.Context, m Machine, givenUp []netip.Addr) []netip.Addr {
 	var gateways []netip.Addr
 	for _, gateway := range m.Gateways("") {
-		if !gateway.IsLinkLocalUnicast() && !slices.Contains(givenUp, gateway) && ping(ctx, s.Host, gateway, 1) == nil {
+		if !gateway.IsLinkLocalUnicast() && !slices.Contains(givenUp, gateway) && ping(ctx, s.Host, gateway, 2) == nil {
 			gateways = append(gateways, gateway)
 		}
 	}
 	return gateways
 }
 
-func ping(ctx context.Context, h host.Host, a netip.Addr, tries int) error {
-	_, err := h.Run(ctx, host.Cmd{Argv: []string{"ping", "-n", "-c", fmt.Sprint(tries), "-i", "0.3", "-W", "2", a.String()}})
+// ping asks an address until it answers, for some seconds at most.
+func ping(ctx context.Context, h host.Host, a netip.Addr, seconds int) error {
+	_, err := h.Run(ctx, host.Cmd{Argv: []string{"ping", "-n", "-c", "1", "-i", "0.3", "-w", fmt.Sprint(seconds), a.String()}})
 	return err
 }

@@ -36,7 +36,7 @@ func (i ifupdown) Files(ctx context.Context, h host.Host, from, to []Setup, mark
 	var files []File
 	var devices []string
 	for _, s := range append(slices.Clone(from), to...) {
-		if s.Bridge == nil && !slices.Contains(devices, s.Device) {
+		if !s.isCreated() && !slices.Contains(devices, s.Device) {
 			devices = append(devices, s.Device)
 		}
 	}
@@ -52,7 +52,7 @@ func (i ifupdown) Files(ctx context.Context, h host.Host, from, to []Setup, mark
 		changed := string(text)
 		for _, device := range devices {
 			changed = bringBack(changed, device)
-			if contains(to, device) {
+			if hasDevice(to, device) {
 				changed = commentOut(changed, device)
 			}
 		}
@@ -61,23 +61,21 @@ func (i ifupdown) Files(ctx context.Context, h host.Host, from, to []Setup, mark
 		}
 	}
 	for _, s := range to {
-		files = append(files, File{Path: i.Path(s.Device), Content: renderStanza(s, mark)})
+		files = append(files, File{Path: i.Path(s.Device), Content: renderStanza(s, to, mark)})
 	}
-	for _, s := range gone(from, to) {
+	for _, s := range removedSetups(from, to) {
 		files = append(files, File{Path: i.Path(s.Device), Absent: true})
 	}
 	return files, nil
 }
 
-func renderStanza(s Setup, mark owner.Mark) string {
+// renderStanza is a device's file; all are the devices that are configured with it.
+func renderStanza(s Setup, all []Setup, mark owner.Mark) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# virtcluster %s\n", mark)
 	if s.Master != "" {
 		// The bridge's stanza takes it up: it has none that begins by itself.
-		fmt.Fprintf(&b, "iface %s inet manual\n  pre-up ip link set dev %[1]s master %s up\n", s.Device, s.Master)
-		if s.MTU != 0 {
-			fmt.Fprintf(&b, "  pre-up ip link set dev %s mtu %d\n", s.Device, s.MTU)
-		}
+		fmt.Fprintf(&b, "iface %s inet manual\n", s.Device)
 		return b.String()
 	}
 	method := "manual"
@@ -87,9 +85,20 @@ func renderStanza(s Setup, mark owner.Mark) string {
 	fmt.Fprintf(&b, "auto %s\niface %[1]s inet %s\n", s.Device, method)
 	if s.Bridge != nil {
 		fmt.Fprintf(&b, "  pre-up ip link show dev %s >/dev/null 2>&1 || ip link add name %[1]s address %s type bridge\n", s.Device, s.Bridge.MAC)
-		fmt.Fprintf(&b, "  pre-up ip link set dev %s type bridge stp_state %d forward_delay %d\n", s.Device, bit(s.Bridge.STP), 200+1300*bit(s.Bridge.STP))
-		fmt.Fprintf(&b, "  pre-up for stanza in %svirtcluster-*; do sed -n 's/^  pre-up \\(ip link set dev [^ ]* master %s up\\)$/\\1/p' $stanza; done | sh\n", interfacesDir, s.Device)
+		fmt.Fprintf(&b, "  pre-up ip link set dev %s type bridge stp_state %d forward_delay %d", s.Device, bit(s.Bridge.STP), 200+1300*bit(s.Bridge.STP))
+		if s.Bridge.VLANFiltering {
+			b.WriteString(" vlan_filtering 1")
+		}
+		b.WriteString("\n")
+		for _, member := range all {
+			memberCommands(&b, member)
+		}
 		fmt.Fprintf(&b, "  post-down ip link del dev %s\n", s.Device)
+		for _, member := range all {
+			if member.isCreated() && member.Bridge == nil {
+				fmt.Fprintf(&b, "  post-down ip link del dev %s\n", member.Device)
+			}
+		}
 	}
 	if s.MTU != 0 {
 		fmt.Fprintf(&b, "  pre-up ip link set dev %s mtu %d\n", s.Device, s.MTU)
@@ -97,7 +106,7 @@ func renderStanza(s Setup, mark owner.Mark) string {
 	fmt.Fprintf(&b, "  pre-up ip link set dev %s up\n", s.Device)
 	for _, setting := range s.Settings() {
 		fmt.Fprintf(&b, "  up ip %s replace %s dev %s\n", setting.Object, setting.Text, s.Device)
-		if s.Bridge == nil {
+		if !s.isCreated() {
 			fmt.Fprintf(&b, "  down ip %s del %s dev %s || :\n", setting.Object, setting.Text, s.Device)
 		}
 	}
@@ -113,26 +122,55 @@ func renderStanza(s Setup, mark owner.Mark) string {
 	return b.String()
 }
 
+// memberCommands are the lines by which a bridge's stanza takes up a device that is in it, or in a bond that is.
+func memberCommands(b *strings.Builder, s Setup) {
+	switch {
+	case s.Master == "":
+		return
+	case s.VLAN != nil:
+		fmt.Fprintf(b, "  pre-up ip link set dev %s up\n  pre-up ip link show dev %s >/dev/null 2>&1 || ip link add link %[1]s name %[2]s type vlan id %d\n", s.VLAN.Parent, s.Device, s.VLAN.ID)
+	case s.Bond != nil:
+		fmt.Fprintf(b, "  pre-up ip link show dev %s >/dev/null 2>&1 || ip link add name %[1]s address %s type bond mode %s miimon 100\n", s.Device, s.Bond.MAC, s.Bond.Mode)
+	case s.InBond:
+		fmt.Fprintf(b, "  pre-up ip link set dev %s down\n", s.Device)
+	}
+	if s.MTU != 0 {
+		fmt.Fprintf(b, "  pre-up ip link set dev %s mtu %d\n", s.Device, s.MTU)
+	}
+	if s.InBond { // which takes nothing that is up, and kernels before 6.8 would take it up first
+		fmt.Fprintf(b, "  pre-up ip link set dev %s master %s\n  pre-up ip link set dev %[1]s up\n", s.Device, s.Master)
+		return
+	}
+	fmt.Fprintf(b, "  pre-up ip link set dev %s master %s up\n", s.Device, s.Master)
+}
+
 // stopDHCP ends the DHCP client that ifupdown started for a device, which would bring its address back.
 const stopDHCP = "if [ -s /run/dhclient.%s.pid ]; then kill $(cat /run/dhclient.%[1]s.pid) 2>/dev/null || :; rm -f /run/dhclient.%[1]s.pid; fi\n"
 
+// forgetState has ifupdown forget that it set a device up, which it would not do a second time. It keeps a list of all and a file for
+// each.
+const forgetState = "[ ! -e /run/network/ifstate ] || sed -i '/^%[1]s=/d' /run/network/ifstate\nrm -f /run/network/ifstate.%[1]s\n"
+
 func (ifupdown) Switch(from, to []Setup) string {
 	var b strings.Builder
-	forget := func(device string) {
-		fmt.Fprintf(&b, stopDHCP, device)
-		fmt.Fprintf(&b, "[ ! -e /run/network/ifstate ] || sed -i '/^%s=/d' /run/network/ifstate\n", device)
-	}
-	for _, s := range gone(from, to) {
+	forget := func(device string) { fmt.Fprintf(&b, stopDHCP+forgetState, device) }
+	for _, s := range removedSetups(from, to) {
+		if s.belongsToPerson(from) {
+			// A person's stanza makes such a bridge, and could not a second time: it counts again at the next start.
+			if !s.DHCP {
+				b.WriteString(TakeQuietly(s.Device, s.Settings()))
+			}
+			continue
+		}
 		forget(s.Device)
-		if s.Bridge != nil {
+		if s.isCreated() {
 			fmt.Fprintf(&b, "ip link del dev %s 2>/dev/null || :\n", s.Device)
 			continue
 		}
 		fmt.Fprintf(&b, "ip link set dev %s nomaster 2>/dev/null || :\n", s.Device)
-		var batch Batch
-		batch.Take(s.Device, s.Settings())
-		if len(batch) > 0 {
-			b.WriteString(quietly(batch))
+		b.WriteString(TakeQuietly(s.Device, s.Settings()))
+		if s.DHCP {
+			fmt.Fprintf(&b, "ip -4 address flush dev %s scope global\n", s.Device)
 		}
 		if s.Original.Backend == Ifupdown {
 			fmt.Fprintf(&b, "ifup --force %s\n", s.Device)
@@ -140,9 +178,19 @@ func (ifupdown) Switch(from, to []Setup) string {
 	}
 	b.WriteString(takeOff(from, to))
 	for _, s := range to {
-		if !contains(from, s.Device) && s.Bridge == nil {
+		if !hasDevice(from, s.Device) && !s.isCreated() {
 			forget(s.Device)
 			fmt.Fprintf(&b, "ip address flush dev %s scope global\n", s.Device)
+		}
+		for _, f := range from {
+			switch {
+			case f.Device != s.Device || !f.DHCP:
+			case s.DHCP: // ifup starts another client beside the one that runs, and remembers only that
+				fmt.Fprintf(&b, stopDHCP, s.Device)
+			default:
+				forget(s.Device)
+				fmt.Fprintf(&b, "ip -4 address flush dev %s scope global\n", s.Device)
+			}
 		}
 	}
 	for _, s := range to {

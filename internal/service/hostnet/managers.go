@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
 // What keeps a device's configuration over reboots.
@@ -25,8 +26,14 @@ type Manager struct {
 	Backend string
 	// Others are further ones that claim the device.
 	Others []string
-	// Connection is the UUID of NetworkManager's connection, File the .network file of systemd-networkd.
+	// Connection is the UUID of NetworkManager's connection, File the file that it or systemd-networkd has for the device.
 	Connection, File string
+}
+
+// Written says whether a person, or a tool of the machine's, wrote the configuration for the device: NetworkManager makes connections
+// up for cards that have none.
+func (m Manager) Written() bool {
+	return m.Backend != Runtime && (m.Backend != NetworkManager || strings.HasPrefix(m.File, "/etc/") || strings.Contains(m.File, "netplan"))
 }
 
 // Managers are what manages each device of a machine.
@@ -34,6 +41,8 @@ type Managers struct {
 	Devices map[string]Manager
 	// Installed are the backends that are there and run, or need no daemon.
 	Installed map[string]bool
+	// NetplanError is what netplan has against its files: then they have no effect at the machine's next start.
+	NetplanError string
 }
 
 // Of returns the manager of a device.
@@ -50,13 +59,27 @@ const managersScript = `active() { systemctl is-active --quiet "$1" 2>/dev/null;
 if command -v nmcli >/dev/null 2>&1 && active NetworkManager; then
   echo '== networkmanager'
   nmcli --terse --escape no --fields DEVICE,STATE,CON-UUID device status || exit 1
+  echo '== connections'
+  nmcli --terse --escape no --fields UUID,FILENAME connection show || exit 1
 fi
 if active systemd-networkd; then
   echo '== systemd-networkd'
   networkctl --json=short list || exit 1
   echo
 fi
-if command -v netplan >/dev/null 2>&1 && [ -n "$(ls /etc/netplan/*.yaml 2>/dev/null)" ]; then echo '== netplan'; fi
+if command -v netplan >/dev/null 2>&1; then
+  echo '== netplan'
+  copy=$(mktemp -d)
+  for dir in /lib/netplan /etc/netplan /run/netplan; do
+    for file in "$dir"/*.yaml; do
+      if [ -f "$file" ]; then mkdir -p "$copy$dir" && cp -- "$file" "$copy$dir"; fi
+    done
+  done
+  for generate in /usr/libexec/netplan/generate /lib/netplan/generate; do
+    if [ -x "$generate" ]; then "$generate" -r "$copy" 2>&1 | sed "s|$copy||g" | grep -v 'WARNING\|too open'; break; fi
+  done
+  rm -rf "$copy"
+fi
 if command -v ifquery >/dev/null 2>&1; then
   echo '== ifupdown'
   for device in $(ip -o link show | sed 's/^[0-9]*: \([^:@]*\).*/\1/'); do
@@ -84,8 +107,13 @@ func parseManagers(text string) (Managers, error) {
 		switch {
 		case isHead:
 			section = name
-			m.Installed[name] = true
+			m.Installed[name] = name != "connections"
 		case line == "":
+		case section == "connections":
+			uuid, file, _ := strings.Cut(line, ":")
+			m.nameFile(uuid, file)
+		case section == Netplan:
+			m.NetplanError = strings.TrimSpace(m.NetplanError + " " + line)
 		case section == NetworkManager:
 			// "unmanaged" is somebody else's, and "connected (externally)" only looked at.
 			if f := strings.SplitN(line, ":", 3); len(f) == 3 && f[1] != "unmanaged" && !strings.Contains(f[1], "externally") {
@@ -120,6 +148,60 @@ func (m Managers) addNetworkd(line string) error {
 		m.add(i.Name, manager)
 	}
 	return nil
+}
+
+// nameFile adds the file of a connection of NetworkManager's.
+func (m Managers) nameFile(uuid, file string) {
+	for device, manager := range m.Devices {
+		if manager.Backend == NetworkManager && manager.Connection == uuid {
+			manager.File = file
+			m.Devices[device] = manager
+		}
+	}
+}
+
+// Choose returns the backend that shall keep some devices: what manages them, unless the configuration names it, as wanted. What is
+// kept already stays with what keeps it. at is where an error about one of the devices belongs.
+func (m Managers) Choose(wanted, keeps string, devices []string, at func(i int) []any) (string, error) {
+	here := []any{"backend"}
+	if wanted == "" {
+		wanted = Auto // as a configuration that says nothing
+	}
+	if m.NetplanError != "" && wanted != Runtime {
+		return "", service.At(here, fmt.Errorf("netplan cannot read its files, so nothing would be configured at the next start: mend them first: %s", m.NetplanError))
+	}
+	if keeps != "" && (wanted == Auto || wanted == keeps) {
+		return keeps, nil
+	}
+	found, by := "", ""
+	for i, name := range devices {
+		d := m.Of(name)
+		if len(d.Others) > 0 {
+			return "", service.At(at(i), fmt.Errorf("%s is managed by %s and by %s: leave it to one of them", name, d.Backend, strings.Join(d.Others, " and ")))
+		}
+		if wanted == Auto && d.Backend == Runtime {
+			continue // what nothing manages goes with the others
+		}
+		if found != "" && d.Backend != found && wanted == Auto {
+			return "", service.At(here, fmt.Errorf("%s manages %s and %s manages %s: name the backend", found, by, d.Backend, name))
+		}
+		// Netplan renders for systemd-networkd, and gives way to files of that one's own.
+		fits := wanted == Auto || wanted == Runtime || d.Backend == Runtime || wanted == d.Backend || wanted == Networkd && d.Backend == Netplan
+		if !fits {
+			return "", service.At(here, fmt.Errorf("%s is managed by %s, which would take it back: write \"auto\" or %q", name, d.Backend, d.Backend))
+		}
+		found, by = d.Backend, name
+	}
+	switch {
+	case wanted == Auto && found == "":
+		return Runtime, nil
+	case wanted == Auto:
+		return found, nil
+	}
+	if !m.Installed[wanted] || wanted == Netplan && !m.Installed[Networkd] {
+		return "", service.At(here, fmt.Errorf("%s is not in use on the machine: write \"auto\", or install and start it", wanted))
+	}
+	return wanted, nil
 }
 
 func (m Managers) add(device string, manager Manager) {

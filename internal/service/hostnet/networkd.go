@@ -2,9 +2,7 @@ package hostnet
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"path"
 	"strings"
 
@@ -34,22 +32,45 @@ func (n networkd) Files(_ context.Context, _ host.Host, from, to []Setup, mark o
 			return nil, fmt.Errorf("%s comes before %s, so it would go on counting for %s: rename it, to begin with 10 as is usual", s.Original.File, n.Path(s.Device), s.Device)
 		}
 		files = append(files, File{Path: n.Path(s.Device), Content: renderNetwork(s, mark)})
-		if s.Bridge != nil {
+		if s.isCreated() {
 			files = append(files, File{Path: n.netdev(s.Device), Content: renderNetdev(s, mark)})
 		}
+		if s.VLAN != nil {
+			files = append(files, File{Path: n.onParent(s), Content: fmt.Sprintf("# virtcluster %s\n[Network]\nVLAN=%s\n", mark, s.Device)})
+		}
 	}
-	for _, s := range gone(from, to) {
+	for _, s := range removedSetups(from, to) {
 		files = append(files, File{Path: n.Path(s.Device), Absent: true})
-		if s.Bridge != nil {
+		if s.isCreated() {
 			files = append(files, File{Path: n.netdev(s.Device), Absent: true})
+		}
+		if s.VLAN != nil {
+			files = append(files, File{Path: n.onParent(s), Absent: true})
 		}
 	}
 	return files, nil
 }
 
+// onParent is the file that gives a VLAN to its parent, beside the parent's own.
+func (networkd) onParent(s Setup) string {
+	return networkdDir + path.Base(s.VLAN.Manager.File) + ".d/virtcluster-" + s.Device + ".conf"
+}
+
 func renderNetdev(s Setup, mark owner.Mark) string {
-	return fmt.Sprintf("# virtcluster %s\n[NetDev]\nName=%s\nKind=bridge\nMACAddress=%s\n\n[Bridge]\nSTP=%s\nForwardDelaySec=%d\n",
-		mark, s.Device, s.Bridge.MAC, yesNo(s.Bridge.STP), 2+13*bit(s.Bridge.STP))
+	head := func(kind, mac string) string {
+		return fmt.Sprintf("# virtcluster %s\n[NetDev]\nName=%s\nKind=%s\n%s", mark, s.Device, kind, setting("MACAddress", mac))
+	}
+	switch {
+	case s.VLAN != nil:
+		return head("vlan", "") + fmt.Sprintf("\n[VLAN]\nId=%d\n", s.VLAN.ID)
+	case s.Bond != nil:
+		return head("bond", s.Bond.MAC) + fmt.Sprintf("\n[Bond]\nMode=%s\nMIIMonitorSec=0.1\n", s.Bond.Mode)
+	}
+	text := head("bridge", s.Bridge.MAC) + fmt.Sprintf("\n[Bridge]\nSTP=%s\nForwardDelaySec=%d\n", yesNo(s.Bridge.STP), 2+13*bit(s.Bridge.STP))
+	if s.Bridge.VLANFiltering {
+		text += "VLANFiltering=yes\n"
+	}
+	return text
 }
 
 func renderNetwork(s Setup, mark owner.Mark) string {
@@ -60,7 +81,11 @@ func renderNetwork(s Setup, mark owner.Mark) string {
 	}
 	b.WriteString("\n[Network]\n")
 	if s.Master != "" {
-		fmt.Fprintf(&b, "Bridge=%s\nLinkLocalAddressing=no\nIPv6AcceptRA=no\n", s.Master)
+		master := "Bridge"
+		if s.InBond {
+			master = "Bond"
+		}
+		fmt.Fprintf(&b, "%s=%s\nLinkLocalAddressing=no\nIPv6AcceptRA=no\n", master, s.Master)
 		return b.String()
 	}
 	// What others give to the device, such as virtual addresses, stays when the configuration is read again.
@@ -80,8 +105,8 @@ func renderNetwork(s Setup, mark owner.Mark) string {
 	if len(s.Search) > 0 {
 		fmt.Fprintf(&b, "Domains=%s\n", strings.Join(s.Search, " "))
 	}
-	if s.DHCP && s.Metric != 0 {
-		fmt.Fprintf(&b, "\n[DHCPv4]\nRouteMetric=%d\n", s.Metric)
+	if s.DHCP {
+		b.WriteString(renderDHCP(s))
 	}
 	route := func(to, via string, metric int) {
 		b.WriteString("\n[Route]\n")
@@ -105,6 +130,22 @@ func renderNetwork(s Setup, mark owner.Mark) string {
 	return b.String()
 }
 
+// renderDHCP is what systemd-networkd's DHCP client shall do otherwise than by itself. A bridge is known to the server by the hardware
+// address that it took over, as most clients are: by the machine's DUID and a number of the device it would be somebody new.
+func renderDHCP(s Setup) string {
+	text := ""
+	if s.Bridge != nil && s.isCreated() {
+		text += "ClientIdentifier=mac\n"
+	}
+	if s.Metric != 0 {
+		text += fmt.Sprintf("RouteMetric=%d\n", s.Metric)
+	}
+	if text == "" {
+		return ""
+	}
+	return "\n[DHCPv4]\n" + text
+}
+
 func setting(name, value string) string {
 	if value == "" {
 		return ""
@@ -113,18 +154,73 @@ func setting(name, value string) string {
 }
 
 func (networkd) Switch(from, to []Setup) string {
+	return followNetworkd(from, to, "")
+}
+
+// reconfigureSteps define what has systemd-networkd configure a device anew, for scripts that have had it read its files, upon which it
+// does so with every device whose files were written: reconfigure_unless (DEVICE CONDITION) where that does not lead to what shall be,
+// and reconfigure (DEVICE) for one that may have failed while its bridge went. Both wait until the device is not being configured: one
+// that just got its address by DHCP would lose it, and systemd-networkd 252 then takes that address for one that is still being removed,
+// and never gives it again.
+const reconfigureSteps = `busy() { networkctl list --no-legend --no-pager "$1" | grep -Eq " (pending|initialized|configuring) *$"; }
+failed() { networkctl list --no-legend --no-pager "$1" | grep -q " failed *$"; }
+reconfigure() {
+  n=0
+  while [ $n -lt 50 ] && busy "$1"; do n=$((n + 1)); sleep 0.1; done
+  networkctl reconfigure "$1"
+}
+reconfigure_unless() {
+  n=0
+  until eval "$2"; do
+    n=$((n + 1))
+    if [ $n -gt 50 ] || failed "$1"; then networkctl reconfigure "$1"; return; fi
+    sleep 0.1
+  done
+}
+`
+
+// followNetworkd is the script that has systemd-networkd follow its files; render is what writes them before.
+func followNetworkd(from, to []Setup, render string) string {
 	var b strings.Builder
-	for _, s := range gone(from, to) {
-		if s.Bridge != nil {
+	for _, s := range removedSetups(from, to) {
+		if s.isCreated() {
 			fmt.Fprintf(&b, "ip link del dev %s 2>/dev/null || :\n", s.Device)
 		} else if s.Master != "" {
 			fmt.Fprintf(&b, "ip link set dev %s nomaster 2>/dev/null || :\n", s.Device)
 		}
+		if s.VLAN != nil {
+			fmt.Fprintf(&b, "rmdir %s 2>/dev/null || :\n", path.Dir(networkd{}.onParent(s)))
+		}
 	}
-	b.WriteString("networkctl reload\n")
-	for _, s := range append(gone(from, to), to...) {
-		if s.Bridge == nil || contains(from, s.Device) && contains(to, s.Device) {
-			fmt.Fprintf(&b, "networkctl reconfigure %s\n", s.Device)
+	b.WriteString(render + "networkctl reload\n" + reconfigureSteps)
+	for _, s := range removedSetups(from, to) {
+		if !s.isCreated() {
+			fmt.Fprintf(&b, "reconfigure %s\n", s.Device)
+		}
+	}
+	for _, s := range to {
+		switch {
+		case s.VLAN != nil && !hasDevice(from, s.Device):
+			fmt.Fprintf(&b, "reconfigure_unless %s '[ -e /sys/class/net/%s ]'\n", s.VLAN.Parent, s.Device)
+		case s.InBond && !hasDevice(from, s.Device):
+			fmt.Fprintf(&b, "ip link set dev %s down\nreconfigure %[1]s\n", s.Device) // a bond takes nothing that is up
+		case !s.isCreated() || hasDevice(from, s.Device):
+			for _, c := range s.conditions() {
+				fmt.Fprintf(&b, "reconfigure_unless %s '%s'\n", s.Device, c.test)
+			}
+		}
+	}
+	for _, s := range to {
+		for _, was := range from { // networkd gives these to a bridge that it makes, and to no other
+			if s.Device != was.Device || s.Bridge == nil || was.Bridge == nil {
+				continue
+			}
+			if s.Bridge.STP != was.Bridge.STP {
+				fmt.Fprintf(&b, "ip link set dev %s type bridge stp_state %d forward_delay %d\n", s.Device, bit(s.Bridge.STP), 200+1300*bit(s.Bridge.STP))
+			}
+			if s.Bridge.VLANFiltering != was.Bridge.VLANFiltering {
+				fmt.Fprintf(&b, "ip link set dev %s type bridge vlan_filtering %d\n", s.Device, bit(s.Bridge.VLANFiltering))
+			}
 		}
 	}
 	b.WriteString(takeOff(from, to))
@@ -133,22 +229,19 @@ func (networkd) Switch(from, to []Setup) string {
 
 // takeOff is the script that takes from devices that stay what they are not to have any more; what is gone already is no error.
 func takeOff(from, to []Setup) string {
-	var batch Batch
+	var b strings.Builder
 	for _, s := range from {
 		for _, t := range to {
 			if t.Device == s.Device {
-				batch.Take(s.Device, Without(s.Settings(), t.Settings()))
+				b.WriteString(TakeQuietly(s.Device, Without(s.Settings(), t.Settings())))
 			}
 		}
 	}
-	if len(batch) == 0 {
-		return ""
-	}
-	return quietly(batch)
+	return b.String()
 }
 
-func contains(setups []Setup, device string) bool {
-	return len(gone([]Setup{{Device: device}}, setups)) == 0
+func hasDevice(setups []Setup, device string) bool {
+	return len(removedSetups([]Setup{{Device: device}}, setups)) == 0
 }
 
 func yesNo(on bool) string {
@@ -164,5 +257,3 @@ func bit(on bool) int {
 	}
 	return 0
 }
-
-func isAbsent(err error) bool { return errors.Is(err, fs.ErrNotExist) }

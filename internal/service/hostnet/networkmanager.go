@@ -25,7 +25,7 @@ func (n networkManager) Files(_ context.Context, _ host.Host, from, to []Setup, 
 	for _, s := range to {
 		files = append(files, File{Path: n.Path(s.Device), Content: renderConnection(s, mark), Mode: 0o600})
 	}
-	for _, s := range gone(from, to) {
+	for _, s := range removedSetups(from, to) {
 		files = append(files, File{Path: n.Path(s.Device), Absent: true})
 	}
 	return files, nil
@@ -42,26 +42,40 @@ func connectionUUID(device string) string {
 
 func renderConnection(s Setup, mark owner.Mark) string {
 	var b strings.Builder
-	kind := "ethernet"
-	if s.Bridge != nil {
-		kind = "bridge"
+	kind, mac := "ethernet", ""
+	switch {
+	case s.Bridge != nil:
+		kind, mac = "bridge", s.Bridge.MAC
+	case s.VLAN != nil:
+		kind = "vlan"
+	case s.Bond != nil:
+		kind, mac = "bond", s.Bond.MAC
 	}
 	fmt.Fprintf(&b, "# virtcluster %s\n[connection]\nid=virtcluster-%s\nuuid=%s\ntype=%s\ninterface-name=%[2]s\nautoconnect-priority=900\n", mark, s.Device, connectionUUID(s.Device), kind)
 	if s.Master != "" {
-		fmt.Fprintf(&b, "master=%s\nslave-type=bridge\n", s.Master)
+		master := "bridge"
+		if s.InBond {
+			master = "bond"
+		}
+		fmt.Fprintf(&b, "master=%s\nslave-type=%s\n", s.Master, master)
 	}
-	if s.Bridge != nil {
+	if s.Bridge != nil || s.Bond != nil {
 		b.WriteString("autoconnect-slaves=1\n")
 	}
-	b.WriteString("\n[ethernet]\n")
-	if s.Bridge != nil {
-		fmt.Fprintf(&b, "cloned-mac-address=%s\n", s.Bridge.MAC)
-	}
+	b.WriteString("\n[ethernet]\n" + setting("cloned-mac-address", mac))
 	if s.MTU != 0 {
 		fmt.Fprintf(&b, "mtu=%d\n", s.MTU)
 	}
-	if s.Bridge != nil {
+	switch {
+	case s.Bridge != nil:
 		fmt.Fprintf(&b, "\n[bridge]\nstp=%t\nforward-delay=%d\n", s.Bridge.STP, 2+13*bit(s.Bridge.STP))
+		if s.Bridge.VLANFiltering {
+			b.WriteString("vlan-filtering=true\n")
+		}
+	case s.VLAN != nil:
+		fmt.Fprintf(&b, "\n[vlan]\nparent=%s\nid=%d\nflags=1\n", s.VLAN.Parent, s.VLAN.ID)
+	case s.Bond != nil:
+		fmt.Fprintf(&b, "\n[bond]\nmode=%s\nmiimon=100\n", s.Bond.Mode)
 	}
 	if s.Master == "" {
 		renderFamily(&b, s, "ipv4", "disabled", netip.Addr.Is4)
@@ -80,8 +94,8 @@ func renderFamily(b *strings.Builder, s Setup, family, none string, is func(neti
 			lines = append(lines, fmt.Sprintf("address%d=%s", len(lines)+1, a))
 		}
 	}
-	if s.DHCP && family == "ipv4" {
-		method = "auto"
+	if s.DHCP {
+		method = "auto" // for IPv6 that is router advertisements
 	}
 	var dns []string
 	for _, a := range s.Nameservers {
@@ -128,26 +142,39 @@ func renderFamily(b *strings.Builder, s Setup, family, none string, is func(neti
 	}
 }
 
+// onDevice names the device to bring a connection up on, but for a bridge's, which makes it where it went with another connection.
+func onDevice(s Setup) string {
+	if s.Bridge != nil {
+		return ""
+	}
+	return " ifname " + s.Device
+}
+
 func (networkManager) Switch(from, to []Setup) string {
 	var b strings.Builder
-	b.WriteString("nmcli connection reload\n")
-	for _, s := range gone(from, to) {
-		if s.Bridge != nil {
+	b.WriteString(guestsStay(from, to) + "nmcli connection reload\n")
+	for _, s := range removedSetups(from, to) {
+		if s.isCreated() {
 			fmt.Fprintf(&b, "nmcli device delete %s >/dev/null 2>&1 || ip link del dev %[1]s 2>/dev/null || :\n", s.Device)
 		}
 	}
-	for _, s := range gone(from, to) {
+	for _, s := range removedSetups(from, to) {
 		switch {
-		case s.Bridge != nil:
+		case s.isCreated():
 		case s.Original.Connection != "":
-			fmt.Fprintf(&b, "nmcli --wait 30 connection up uuid %s ifname %s\n", s.Original.Connection, s.Device)
+			fmt.Fprintf(&b, "nmcli --wait 30 connection up uuid %s%s\n", s.Original.Connection, onDevice(s))
 		default:
 			fmt.Fprintf(&b, "ip link set dev %s nomaster 2>/dev/null || :\n", s.Device)
 		}
 	}
-	for _, bridges := range []bool{true, false} {
+	// A bridge first, then what is made to be in it, then what the machine has.
+	for _, turn := range []func(Setup) bool{
+		func(s Setup) bool { return s.Bridge != nil },
+		func(s Setup) bool { return s.isCreated() && s.Bridge == nil },
+		func(s Setup) bool { return !s.isCreated() },
+	} {
 		for _, s := range to {
-			if (s.Bridge != nil) == bridges {
+			if turn(s) {
 				fmt.Fprintf(&b, "nmcli --wait 30 connection up uuid %s\n", connectionUUID(s.Device))
 			}
 		}

@@ -3,6 +3,8 @@ package hostnet
 import (
 	"context"
 	"fmt"
+	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
@@ -49,4 +51,41 @@ func parseResolver(path, text string) Resolver {
 		}
 	}
 	return r
+}
+
+// namesScript prints the name servers and the domains that a device's configuration gives to the machine, as lines "dns WORDS" and
+// "search WORDS". Arguments: backend, device, UUID of NetworkManager's connection, file of systemd-networkd.
+const namesScript = `case $1 in
+networkmanager)
+  nmcli --terse --escape no --fields ipv4.dns,ipv6.dns,ipv4.dns-search,ipv6.dns-search connection show uuid "$3" |
+    sed -n 's/,/ /g; s/^ipv[46]\.dns:\(..*\)/dns \1/p; s/^ipv[46]\.dns-search:\(..*\)/search \1/p' ;;
+systemd-networkd | netplan) sed -n 's/^DNS=/dns /p; s/^Domains=/search /p' "$4" ;;
+ifupdown) ifquery "$2" | sed -n 's/^dns-nameservers\{0,1\}: /dns /p; s/^dns-search: /search /p; s/^dns-domain: /search /p' ;;
+esac`
+
+// LookAtNames adds to a device's addressing the name servers and domains of its configuration.
+func LookAtNames(ctx context.Context, h host.Host, device string, m Manager, a *Addressing) error {
+	if m.Backend == Runtime || m.Backend == "" {
+		return nil
+	}
+	cmd := host.Script("read a device's name servers", namesScript, m.Backend, device, m.Connection, m.File)
+	cmd.Repeatable = true
+	out, err := h.Run(ctx, cmd)
+	if err != nil {
+		return fmt.Errorf("read the name servers of %s on %s: %w", device, h, err)
+	}
+	for line := range strings.Lines(string(out)) {
+		words := strings.Fields(line)
+		if len(words) == 0 {
+			continue
+		}
+		for _, word := range words[1:] {
+			if ns, err := netip.ParseAddr(word); err == nil && words[0] == "dns" && !slices.Contains(a.Nameservers, ns) {
+				a.Nameservers = append(a.Nameservers, ns)
+			} else if words[0] == "search" && !slices.Contains(a.Search, word) {
+				a.Search = append(a.Search, word)
+			}
+		}
+	}
+	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -62,11 +63,14 @@ rmdir "${1%/*}" 2>/dev/null || :
 const backScript = `if rm "$1/armed" 2>/dev/null; then sh "$1/back"; fi
 ` + endScript
 
+// undoTime is what a machine is given to go back, so that it has done so when the timeout is over. Who makes the change gives up before.
+func undoTime(timeout time.Duration) time.Duration { return min(timeout/4, 5*time.Second) }
+
 // arm writes what undoes a change onto the machine, starts the wait for its disarming, and returns the change's directory.
 func (s Site) arm(ctx context.Context, c Change) (dir string, err error) {
 	// A name of this change alone: what sleeps on after an earlier change must find nothing.
 	dir = stateDir + "/" + strings.ToLower(rand.Text()[:16])
-	seconds := int(c.Timeout / time.Second)
+	seconds := int((c.Timeout - undoTime(c.Timeout)) / time.Second)
 	end := "set -- " + host.Quote([]string{dir, unitName(dir)}) + "\n" + endScript
 	for name, text := range map[string]string{
 		"undo": c.Undo,
@@ -98,10 +102,22 @@ func restoreFiles(dir string, files []File) string {
 	fmt.Fprintf(&b, "[ ! -s %s/pid ] || [ -s %[1]s/status ] || kill -9 -- -$(cat %[1]s/pid)\n", dir)
 	for i, f := range files {
 		saved := fmt.Sprintf("%s/before/%d", dir, i)
-		fmt.Fprintf(&b, "if [ -e %s ] || [ -L %[1]s ]; then cp -a --remove-destination -- %[1]s %[2]s; else rm -f -- %[2]s; fi\n", saved, host.Quote([]string{f.Path}))
+		fmt.Fprintf(&b, "if [ -e %s ] || [ -L %[1]s ]; then mkdir -p -- %[3]s && cp -a --remove-destination -- %[1]s %[2]s; else rm -f -- %[2]s%[4]s; fi\n", saved, host.Quote([]string{f.Path}), host.Quote([]string{path.Dir(f.Path)}), removeDropInDir(f.Path))
+	}
+	if slices.ContainsFunc(files, func(f File) bool { return strings.HasPrefix(f.Path, "/etc/netplan/") }) {
+		// What netplan renders at a machine's start it has rendered from the files of the change: that is before any unit runs.
+		b.WriteString("[ \"${1:-}\" != boot ] || netplan generate\n")
 	}
 	fmt.Fprintf(&b, "[ \"${1:-}\" = boot ] || sh %s/undo\n", dir)
 	return b.String()
+}
+
+// removeDropInDir is the command behind the removal of a drop-in for systemd that takes away its directory with the last one.
+func removeDropInDir(file string) string {
+	if dir := path.Dir(file); strings.HasPrefix(dir, "/etc/systemd/") && strings.HasSuffix(dir, ".d") {
+		return "; rmdir -- " + host.Quote([]string{dir}) + " 2>/dev/null"
+	}
+	return ""
 }
 
 func unitName(dir string) string { return "virtcluster-rollback-" + path.Base(dir) + ".service" }

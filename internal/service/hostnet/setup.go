@@ -11,18 +11,30 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 )
 
-// Setup is one device as it shall be configured over reboots.
+// Setup is one device as it shall be configured over reboots: what each backend writes in its manager's way.
 type Setup struct {
 	Device string
-	// Bridge is nil for a device that the machine has by itself.
+	// Bridge, VLAN and Bond are nil for a device that the machine has by itself; one of them is set for one that the configuration
+	// makes.
 	Bridge *BridgeOptions
-	// Master is the bridge that the device is in; then it has no addresses of its own.
+	VLAN   *VLANOptions
+	Bond   *BondOptions
+	// Master is the bridge or the bond that the device is in; then it has no addresses of its own. InBond says which.
 	Master string
+	InBond bool
 	// MTU in bytes; 0 leaves it.
 	MTU int
 	Addressing
-	// Original is what managed the device before.
+	// Original is what managed the device before. A bridge that has one is not made here: a person's files make it, and stay.
 	Original Manager
+}
+
+// belongsToPerson says whether a device is a bridge that a person's files make, or is in one among all.
+func (s Setup) belongsToPerson(all []Setup) bool {
+	if s.Bridge != nil {
+		return !s.isCreated()
+	}
+	return slices.ContainsFunc(all, func(b Setup) bool { return b.Bridge != nil && b.Device == s.Master && !b.isCreated() })
 }
 
 // BridgeOptions are those of a bridge that the configuration makes.
@@ -30,6 +42,29 @@ type BridgeOptions struct {
 	// MAC is the first port's: a DHCP server, and the neighbours, know the machine by it.
 	MAC string
 	STP bool
+	// VLANFiltering has the bridge keep VLANs apart.
+	VLANFiltering bool
+}
+
+// VLANOptions are those of a VLAN of another device.
+type VLANOptions struct {
+	Parent string `json:"parent"`
+	// ID is 1 to 4094.
+	ID int `json:"id"`
+	// Manager is what manages the parent.
+	Manager Manager `json:"manager"`
+}
+
+// BondOptions are those of several devices that act as one.
+type BondOptions struct {
+	// Mode is one of the kernel's names: "active-backup", "802.3ad".
+	Mode string
+	MAC  string
+}
+
+// isCreated says whether the configuration makes the device.
+func (s Setup) isCreated() bool {
+	return s.Bridge != nil && s.Original.Backend == "" || s.VLAN != nil || s.Bond != nil
 }
 
 // Addressing is what a device has of addresses and what goes with them.
@@ -123,7 +158,7 @@ type Backend interface {
 }
 
 // Backends are those that keep something; Runtime does not.
-var Backends = map[string]Backend{Networkd: networkd{}, NetworkManager: networkManager{}, Ifupdown: ifupdown{}}
+var Backends = map[string]Backend{Networkd: networkd{}, NetworkManager: networkManager{}, Netplan: netplan{}, Ifupdown: ifupdown{}}
 
 // ChangeSetups is the change from one configuration of devices to another by a backend.
 func ChangeSetups(ctx context.Context, h host.Host, b Backend, from, to []Setup, mark owner.Mark) (Change, error) {
@@ -131,13 +166,32 @@ func ChangeSetups(ctx context.Context, h host.Host, b Backend, from, to []Setup,
 	return Change{Files: files, Do: b.Switch(from, to) + await(to), Undo: b.Switch(to, from)}, err
 }
 
-// ReadMark returns whose a device's configuration is; ok is false where the backend has none of this provider.
-func ReadMark(ctx context.Context, h host.Host, b Backend, device string) (m owner.Mark, ok bool, err error) {
-	text, err := h.Read(ctx, b.Path(device))
-	if isAbsent(err) {
-		return m, false, nil
+// condition is something that a machine shall have when it follows a setup.
+type condition struct {
+	// missing says what there is not, test is a shell command that succeeds when it is there. Neither has a single quote in it.
+	missing, test string
+}
+
+// conditions are what the device of a setup shall have.
+func (s Setup) conditions() []condition {
+	var all []condition
+	add := func(missing, test string) { all = append(all, condition{missing, test}) }
+	if s.Master != "" {
+		add(fmt.Sprintf("%s is not in %s", s.Device, s.Master), fmt.Sprintf(`ip -o link show dev %s | grep -q " master %s "`, s.Device, s.Master))
 	}
-	return owner.Parse(string(text)), err == nil, err
+	for _, a := range s.Addresses {
+		add(fmt.Sprintf("%s has no address %s", s.Device, a), fmt.Sprintf(`ip -o address show dev %s | grep -v tentative | grep -qF " %s "`, s.Device, a))
+	}
+	if s.DHCP {
+		add(s.Device+" got no address by DHCP", fmt.Sprintf("ip -o -4 address show dev %s scope global | grep -q inet", s.Device))
+	}
+	for _, g := range s.Gateways {
+		add(fmt.Sprintf("%s has no default route via %s", s.Device, g), fmt.Sprintf(`ip %s route show default dev %s | grep -qF "via %s"`, family(g), s.Device, g))
+	}
+	for _, r := range s.Routes {
+		add(fmt.Sprintf("%s has no route to %s", s.Device, r.To), fmt.Sprintf("ip %s route show %s dev %s | grep -q .", family(r.To.Addr()), r.To, s.Device))
+	}
+	return all
 }
 
 // await is the script that waits until devices have what they shall have.
@@ -145,20 +199,8 @@ func await(setups []Setup) string {
 	var b strings.Builder
 	b.WriteString("await() { n=0; until eval \"$2\"; do n=$((n + 1)); if [ $n -gt 300 ]; then echo \"$1\" >&2; exit 1; fi; sleep 0.1; done; }\n")
 	for _, s := range setups {
-		if s.Master != "" {
-			fmt.Fprintf(&b, "await '%s is not in bridge %s' 'ip -o link show dev %[1]s | grep -q \" master %[2]s \"'\n", s.Device, s.Master)
-		}
-		for _, a := range s.Addresses {
-			fmt.Fprintf(&b, "await '%s has no address %s' 'ip -o address show dev %[1]s | grep -v tentative | grep -qF \" %[2]s \"'\n", s.Device, a)
-		}
-		if s.DHCP {
-			fmt.Fprintf(&b, "await '%s got no address by DHCP' 'ip -o -4 address show dev %[1]s scope global | grep -q inet'\n", s.Device)
-		}
-		for _, g := range s.Gateways {
-			fmt.Fprintf(&b, "await '%s has no default route via %s' 'ip %[3]s route show default dev %[1]s | grep -qF \"via %[2]s\"'\n", s.Device, g, family(g))
-		}
-		for _, r := range s.Routes {
-			fmt.Fprintf(&b, "await '%s has no route to %s' 'ip %[3]s route show %[2]s dev %[1]s | grep -q .'\n", s.Device, r.To, family(r.To.Addr()))
+		for _, c := range s.conditions() {
+			fmt.Fprintf(&b, "await '%s' '%s'\n", c.missing, c.test)
 		}
 	}
 	return b.String()
@@ -171,18 +213,12 @@ func family(a netip.Addr) string {
 	return "-6"
 }
 
-// gone are the setups of from whose devices are not in to.
-func gone(from, to []Setup) []Setup {
+// removedSetups are those of from whose devices are not in to.
+func removedSetups(from, to []Setup) []Setup {
 	return slices.DeleteFunc(slices.Clone(from), func(s Setup) bool {
 		return slices.ContainsFunc(to, func(t Setup) bool { return t.Device == s.Device })
 	})
 }
 
 // joined lists values with a blank between them.
-func joined[T fmt.Stringer](values []T) string {
-	var texts []string
-	for _, v := range values {
-		texts = append(texts, v.String())
-	}
-	return strings.Join(texts, " ")
-}
+func joined[T fmt.Stringer](values []T) string { return strings.Join(spelled(values), " ") }

@@ -10,8 +10,8 @@ import (
 type Found struct {
 	ID       string
 	Instance Instance
-	// Astray is set where the machine does not have the address that its instance speaks from.
-	Astray bool
+	// LostSource is set where the machine does not have the address that its instance speaks from.
+	LostSource bool
 }
 
 // Merge puts a VIP together from what its machines serve. known is what it is meant to be, or nil: where the
@@ -52,7 +52,7 @@ func Merge(found []Found, known *VIP, ids, kept []string) VIP {
 func (f Found) member() Member {
 	in := f.Instance
 	m := Member{ID: f.ID, Interface: in.Interface, Address: in.Source, Priority: in.Priority, State: in.State}
-	if f.Astray {
+	if f.LostSource {
 		m.Address = netip.Addr{}
 	}
 	return m
@@ -156,7 +156,7 @@ func (m merger) unicast(v VIP) bool {
 // and not as peers that do not know it.
 func (m merger) addressOf(member Member) netip.Addr {
 	for _, f := range m.found {
-		if f.ID == member.ID && !(f.Astray && member.Address.IsValid()) {
+		if f.ID == member.ID && !(f.LostSource && member.Address.IsValid()) {
 			return f.Instance.Source
 		}
 	}

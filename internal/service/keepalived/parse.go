@@ -8,24 +8,8 @@ import (
 	"strings"
 )
 
-// Parse reads the instance with the given name out of a configuration; ok is false where there is none.
-// It is the inverse of Render, except that keepalived has no names for tracked interfaces: such a track is
-// called like its interface.
-func Parse(content []byte, name string) (in Instance, ok bool, err error) {
-	chunks, _, err := split(string(content))
-	if err != nil {
-		return in, false, fmt.Errorf("parse keepalived.conf: %w", err)
-	}
-	c := config{chunks: chunks}
-	block, ok := c.find("vrrp_instance", name)
-	if !ok {
-		return in, false, nil
-	}
-	in, err = c.instance(block)
-	return in, true, err
-}
-
-// instance reads a vrrp_instance block.
+// instance reads a vrrp_instance block. It is the inverse of Render, except that keepalived has no names for tracked interfaces: such
+// a track is called like its interface.
 func (c config) instance(k chunk) (Instance, error) {
 	block := k.node
 	in := Instance{

@@ -12,7 +12,9 @@ import (
 
 var (
 	// A name is a word of keepalived.conf: nothing that would end it, begin a comment or a variable.
-	nameRule      = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
+	nameRule = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
+	// A member's name stands in the id that imports take.
+	memberRule    = regexp.MustCompile(`^[^\s,=#]+$`)
 	interfaceRule = regexp.MustCompile(`^[A-Za-z0-9_.:@-]{1,15}$`)
 	userRule      = regexp.MustCompile(`^[a-z_][a-z0-9_-]*$`)
 	passRule      = regexp.MustCompile(`^[^\s"#!{}$~@\\]+$`)
@@ -95,9 +97,11 @@ func (p *problems) addresses(addresses []netip.Prefix) {
 }
 
 func (p *problems) member(v VIP, i int, m Member) {
-	path := func(name string) []any { return at("members", i, name) }
+	path := func(name string) []any { return v.At(i, name) }
 	first := slices.IndexFunc(v.Members, func(o Member) bool { return o.ID == m.ID })
-	p.check(first == i, path("service_node"), "Member twice", "members[%d] is on this service node already", first)
+	p.check(first == i, path("service_node"), "Member twice", "%s is on this service node already", v.Title(max(first, 0)))
+	p.check(m.Name == "" || memberRule.MatchString(m.Name), at("members"), "Invalid name of a member",
+		"write a name without spaces, commas, %q and %q, such as \"svc-1\", not %q", "=", "#", m.Name)
 	p.check(interfaceRule.MatchString(m.Interface), path("interface"), "Invalid interface", "write the name of a network device, such as \"eth0\", not %q", m.Interface)
 	p.check(m.Priority >= 0 && m.Priority <= 254, path("priority"), "Invalid priority", "must be 1 to 254, not %d", m.Priority)
 	p.check(m.State == "MASTER" || m.State == "BACKUP", path("state"), "Invalid state", "write \"MASTER\" or \"BACKUP\", not %q", m.State)
@@ -110,7 +114,7 @@ func (p *problems) member(v VIP, i int, m Member) {
 	}
 	p.check(m.Address.Zone() == "", path("address"), "Address with a zone", "the interface says where %s is: leave %%%s out", m.Address.WithZone(""), m.Address.Zone())
 	same := slices.IndexFunc(v.Members, func(o Member) bool { return o.Address == m.Address })
-	p.check(same == i, path("address"), "Address twice", "members[%d] has the address %s already", same, m.Address)
+	p.check(same == i, path("address"), "Address twice", "%s has the address %s already", v.Title(max(same, 0)), m.Address)
 	for _, a := range v.Addresses {
 		if !a.IsValid() {
 			continue

@@ -90,7 +90,7 @@ func TestVRRPOverIPv6IsSpokenLinkLocally(t *testing.T) {
 func TestAMachineThatLostItsAddressShowsAsThat(t *testing.T) {
 	known := sample()
 	found := func() []Found {
-		return []Found{{ID: "a", Instance: known.Instance("a")}, {ID: "b", Instance: known.Instance("b"), Astray: true}}
+		return []Found{{ID: "a", Instance: known.Instance("a")}, {ID: "b", Instance: known.Instance("b"), LostSource: true}}
 	}
 	ids := []string{"a", "b"}
 	if got := Merge(found(), &known, ids, nil); got.Members[1].Address.IsValid() || !got.Members[0].Address.IsValid() || !got.Unicast {
@@ -101,7 +101,7 @@ func TestAMachineThatLostItsAddressShowsAsThat(t *testing.T) {
 	if got := Merge(edited, &known, ids, nil); got.Members[1].Address.IsValid() || !got.Unicast {
 		t.Errorf("the file's address changed to one that the machine does not have: %+v", got)
 	}
-	edited[1].Astray = false
+	edited[1].LostSource = false
 	if got := Merge(edited, &known, ids, nil); got.Members[1].Address != netip.MustParseAddr("10.0.100.99") || got.Unicast {
 		t.Errorf("the member speaks from an address that its peer does not know: %+v", got)
 	}

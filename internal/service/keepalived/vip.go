@@ -4,11 +4,13 @@
 package keepalived
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 	"strconv"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
 // VIP is a VRRP instance across several machines, as a person means it.
@@ -41,6 +43,8 @@ type VIP struct {
 
 // Member is one machine's part in a VIP.
 type Member struct {
+	// Name is what people call it: its key in a map of members; "" in a list.
+	Name string
 	// ID tells machines apart: the service node's id.
 	ID        string
 	Interface string
@@ -91,6 +95,22 @@ type Instance struct {
 	SyncGroup                string
 	// Owner is whose it is; the zero Mark is nobody's: a person wrote it.
 	Owner owner.Mark
+}
+
+// At is where in a VIP something of a member stands: by its name, or by its place where the members are a list.
+func (v VIP) At(i int, attribute string) []any {
+	if name := v.Members[i].Name; name != "" {
+		return []any{"members", service.Key(name), attribute}
+	}
+	return []any{"members", i, attribute}
+}
+
+// Title is a member in messages: its name, or its place in a list.
+func (v VIP) Title(i int) string {
+	if name := v.Members[i].Name; name != "" {
+		return fmt.Sprintf("members[%q]", name)
+	}
+	return fmt.Sprintf("members[%d]", i)
 }
 
 // Instance is the VIP as one of its members sees it.

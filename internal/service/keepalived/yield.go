@@ -3,6 +3,7 @@ package keepalived
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"sync"
@@ -93,11 +94,48 @@ func mayYield(machine string, instances []Instance) bool {
 	return true
 }
 
+// mayYieldAgain ends what mayYield noted of a machine.
+func mayYieldAgain(machine string) {
+	yielded.Lock()
+	defer yielded.Unlock()
+	maps.DeleteFunc(yielded.by, func(_ string, last handOver) bool { return last.machine == machine })
+}
+
+// moved are virtual addresses that a machine of this run handed over and that nobody was asked about since.
+var moved sync.Map
+
+// HandedOver says whether a machine handed one of the addresses over in this run, since Settled was told of it.
+func HandedOver(addresses []netip.Prefix) bool {
+	return slices.ContainsFunc(addresses, func(a netip.Prefix) bool {
+		_, has := moved.Load(a.Addr())
+		return has
+	})
+}
+
+// Settled forgets that addresses were handed over: who holds them now is known.
+func Settled(addresses []netip.Prefix) {
+	for _, a := range addresses {
+		moved.Delete(a.Addr())
+	}
+}
+
+// handsOverScript says whether an order of yieldScript is in force. Arguments: the watched files.
+const handsOverScript = `for f; do [ ! -s "$f" ] || [ "$(cat "$f")" = 0 ] || { echo yes; break; }; done`
+
+// HandsOver says whether a machine stays behind the others for now, as Yield has it do.
+func HandsOver(ctx context.Context, h host.Host) (bool, error) {
+	cmd := host.Script("look for a hand-over", handsOverScript, yieldPath, leavePath)
+	cmd.Repeatable = true
+	out, err := h.Run(ctx, cmd)
+	return len(out) > 0, err
+}
+
 // resumeScript ends what yieldScript began. Arguments: the watched files.
 const resumeScript = `for f; do [ ! -s "$f" ] || [ "$(cat "$f")" = 0 ] || echo 0 >"$f"; done`
 
 // Resume has a machine that handed addresses over take part again at once: it is meant to.
 func Resume(ctx context.Context, h host.Host) error {
+	mayYieldAgain(h.String())
 	return script(ctx, h, host.Script("end a hand-over", resumeScript, yieldPath, leavePath))
 }
 
@@ -106,15 +144,15 @@ const yieldLimit = 2 * time.Second
 
 // Yield has a machine hand over the virtual addresses of the provider's that it holds and that one of the listeners is
 // reached at; an unspecified listener is reached at all of them. The machine stays behind the other members for half a
-// minute. Of the members of one VIP only the first that is asked hands over.
-func Yield(ctx context.Context, h host.Host, listeners []netip.Addr) error {
+// minute, or until Resume. Of the members of one VIP only the first that is asked hands over. ordered says whether it does.
+func Yield(ctx context.Context, h host.Host, listeners []netip.Addr) (ordered bool, err error) {
 	files, err := host.ReadGlobs(ctx, h, []string{Path})
 	if err != nil || len(files) == 0 {
-		return err
+		return false, err
 	}
 	ours, _, err := Instances(files)
 	if err != nil {
-		return err
+		return false, err
 	}
 	var moving []netip.Prefix
 	for _, in := range ours {
@@ -124,18 +162,21 @@ func Yield(ctx context.Context, h host.Host, listeners []netip.Addr) error {
 	}
 	links, err := ReadLinks(ctx, h)
 	if err != nil || !links.HoldsAny(moving) || !mayYield(h.String(), ours) {
-		return err
+		return false, err
 	}
 	seconds := fmt.Sprint(int(yieldTime.Seconds()))
 	if _, err := h.Run(ctx, host.Script("hand over virtual addresses", yieldScript, fmt.Sprint(-yieldBy), seconds, yieldPath, leavePath)); err != nil {
-		return err
+		return false, err
+	}
+	for _, a := range moving {
+		moved.Store(a.Addr(), true)
 	}
 	for began := time.Now(); time.Since(began) < yieldLimit; time.Sleep(50 * time.Millisecond) {
 		if links, err = ReadLinks(ctx, h); err != nil || !links.HoldsAny(moving) {
-			return err
+			return true, err
 		}
 	}
-	return nil
+	return true, nil
 }
 
 // reached are those of the addresses that a listener is reached at.

@@ -31,7 +31,7 @@ func Apply(d *libvirtxml.Domain, m *Machine) error {
 		return err
 	}
 	applyInterfaces(d, m)
-	if err := widen(d); err != nil {
+	if err := addSparePorts(d); err != nil {
 		return err
 	}
 	applyConsole(d, was.Console, m.Console)
@@ -41,11 +41,11 @@ func Apply(d *libvirtxml.Domain, m *Machine) error {
 }
 
 func applyMemory(d *libvirtxml.Domain, was, m *Machine) {
-	if was.MaxMemory != m.MaxMemory {
-		d.Memory = &libvirtxml.DomainMemory{Value: uint(m.MaxMemory), Unit: "MiB"}
+	if was.MaxMemoryMiB != m.MaxMemoryMiB {
+		d.Memory = &libvirtxml.DomainMemory{Value: uint(m.MaxMemoryMiB), Unit: "MiB"}
 	}
-	if was.Memory != m.Memory || d.CurrentMemory == nil {
-		d.CurrentMemory = &libvirtxml.DomainCurrentMemory{Value: uint(m.Memory), Unit: "MiB"}
+	if was.MemoryMiB != m.MemoryMiB || d.CurrentMemory == nil {
+		d.CurrentMemory = &libvirtxml.DomainCurrentMemory{Value: uint(m.MemoryMiB), Unit: "MiB"}
 	}
 }
 

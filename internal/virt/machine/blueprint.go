@@ -29,7 +29,7 @@ type Reservation struct {
 	Host    hypervisor.DHCPHost
 }
 
-func (b *blueprint) filterNames() []string {
+func (b *blueprint) listFilterNames() []string {
 	var names []string
 	for _, f := range b.filters {
 		names = append(names, f.Name)
@@ -37,8 +37,8 @@ func (b *blueprint) filterNames() []string {
 	return names
 }
 
-// drafter makes a blueprint of a Spec. Answers about pools and images are shared by all machines.
-type drafter struct {
+// resolver makes a blueprint of a Spec. Answers about pools and images are shared by all machines.
+type resolver struct {
 	client *hypervisor.Client
 	facts  *Facts
 	spec   *Spec
@@ -51,23 +51,19 @@ type drafter struct {
 }
 
 // existingDisk finds a disk of the machine as it is; nil where there is none.
-func (r *drafter) existingDisk(key string) *Disk {
+func (r *resolver) existingDisk(key string) *Disk {
 	if r.existing == nil {
 		return nil
 	}
 	return r.existing.Disk(key)
 }
 
-// draft resolves a machine. The UUID is the domain's, made up by the caller for a new one.
-func (r *drafter) draft(ctx context.Context, uuid string) (*blueprint, error) {
+// resolveMachine resolves a machine. The UUID is the domain's, made up by the caller for a new one.
+func (r *resolver) resolveMachine(ctx context.Context, uuid string) (*blueprint, error) {
 	s := r.spec
-	m := &Machine{
-		Name: s.Name, UUID: uuid, Type: s.Type, CPU: s.CPU, Boot: s.Boot, Console: s.Console,
-		Memory: s.MemoryMiB, MaxMemory: s.MaxMemoryMiB, VCPUs: s.VCPUs, MaxVCPUs: s.MaxVCPUs,
-		Chipset: s.Chipset, Firmware: s.Firmware, Graphics: s.Graphics, GuestAgent: s.GuestAgent, RNG: s.RNG,
-	}
+	m := &Machine{Name: s.Name, UUID: uuid, Hardware: s.Hardware}
 	if m.CPU.Nested != nil {
-		host, err := r.facts.host(ctx, r.client)
+		host, err := r.facts.askHost(ctx, r.client)
 		if err != nil {
 			return nil, err
 		}
@@ -79,12 +75,12 @@ func (r *drafter) draft(ctx context.Context, uuid string) (*blueprint, error) {
 			return nil, err
 		}
 	}
-	m.Mark = r.mark(b)
+	m.Mark = r.buildMark(b)
 	return b, nil
 }
 
 // addInterfaces adds the interfaces with their reservations and filters.
-func (r *drafter) addInterfaces(ctx context.Context, b *blueprint) error {
+func (r *resolver) addInterfaces(ctx context.Context, b *blueprint) error {
 	for n := range r.spec.Interfaces {
 		i := &r.spec.Interfaces[n]
 		x := Interface{MAC: i.MAC, Bridge: i.Bridge, Model: i.Model, MTU: i.MTU}
@@ -96,8 +92,14 @@ func (r *drafter) addInterfaces(ctx context.Context, b *blueprint) error {
 			x.Network = name
 			b.reservations = append(b.reservations, i.reservations(name)...)
 		}
+		if err := r.addSecurity(ctx, b, i, &x); err != nil {
+			return err
+		}
 		if i.PortSecurity {
-			f := antiSpoofing(r.spec.Name, b.machine.UUID, i)
+			f := buildSpoofFilter(r.spec.Name, b.machine.UUID, i)
+			if x.Filter != "" {
+				prependReference(f, x.Filter)
+			}
 			x.Filter = f.Name
 			b.filters = append(b.filters, f)
 		}
@@ -119,8 +121,8 @@ func (i *InterfaceSpec) reservations(network string) []Reservation {
 	return all
 }
 
-// mark is what the domain's metadata say about the machine.
-func (r *drafter) mark(b *blueprint) Mark {
+// buildMark returns what the domain's metadata say about the machine.
+func (r *resolver) buildMark(b *blueprint) Mark {
 	s := r.spec
 	k := Mark{Owner: r.owner.ID, Workspace: r.owner.Workspace, Role: s.Role, Butane: s.Butane != "", Settings: &MarkedSettings{
 		AllowRestart: s.AllowRestart, ShutdownTimeout: s.ShutdownTimeout, WaitFor: s.WaitFor, Timeouts: s.Timeouts,
@@ -148,22 +150,22 @@ func (r *drafter) mark(b *blueprint) Mark {
 		k.Disks[i].Pool, k.Disks[i].Volume = own.pool.Name(), own.xml.Name
 	}
 	for n := range s.Interfaces {
-		k.Interfaces = append(k.Interfaces, s.Interfaces[n].mark())
+		k.Interfaces = append(k.Interfaces, s.Interfaces[n].buildMark(s.Name))
 	}
 	return k
 }
 
-// mark is what the domain's metadata say about the inside of an interface.
-func (i *InterfaceSpec) mark() MarkedInterface {
+// buildMark returns what the domain's metadata say about the inside of an interface of a machine.
+func (i *InterfaceSpec) buildMark(machine string) MarkedInterface {
 	var routes []string
 	for _, r := range i.Routes {
 		routes = append(routes, r.CIDR+">"+r.Via)
 	}
 	k := MarkedInterface{
 		MAC: i.MAC, Name: i.Name, Addresses: joinFields(i.Addresses), Gateway: i.Gateway, Routes: joinFields(routes),
-		Nameservers: joinFields(i.Nameservers), Allowed: joinFields(i.AllowedAddresses),
+		Nameservers: joinFields(i.Nameservers), Allowed: joinFields(i.AllowedAddresses), Rules: i.SecurityRules,
 	}
-	if i.IPv6 != "" {
+	if i.IPv6 != "" || i.IP == "" && i.Hostname != machine {
 		k.IPv6, k.Hostname = i.IPv6, i.Hostname
 	}
 	return k

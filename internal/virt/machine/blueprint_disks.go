@@ -26,10 +26,10 @@ type ownVolume struct {
 	made, there bool
 }
 
-func (v *ownVolume) file() string { return v.pool.Path() + "/" + v.xml.Name }
+func (v *ownVolume) filePath() string { return v.pool.Path() + "/" + v.xml.Name }
 
 // addRoot adds the root disk: an overlay of the image, or an empty disk.
-func (r *drafter) addRoot(ctx context.Context, b *blueprint) error {
+func (r *resolver) addRoot(ctx context.Context, b *blueprint) error {
 	root := r.spec.Root
 	if root == nil {
 		return nil
@@ -45,18 +45,18 @@ func (r *drafter) addRoot(ctx context.Context, b *blueprint) error {
 			return err
 		}
 	}
-	pool, err := r.facts.Pool(ctx, r.client, rootPool(root, image))
+	pool, err := r.facts.Pool(ctx, r.client, chooseRootPool(root, image))
 	if err != nil {
 		return err
 	}
 	gib := root.SizeGiB
 	if gib == 0 && image != nil {
-		gib = GiB(image.Capacity())
+		gib = image.CapacityGiB()
 	}
 	if gib == 0 {
 		return errors.New("a root disk without an image needs a size_gib")
 	}
-	own := ownVolume{key: Root, path: at("root_disk"), pool: pool, xml: diskVolume(r.spec.Name+"-root", pool, gib)}
+	own := ownVolume{key: Root, path: pathTo("root_disk"), pool: pool, xml: newDiskVolume(r.spec.Name+"-root", pool, gib)}
 	if image != nil {
 		if !pool.Files() {
 			return fmt.Errorf("an overlay of an image must be a file, and the volumes of storage pool %q (%s) are not", pool.Name(), pool.Type())
@@ -69,8 +69,8 @@ func (r *drafter) addRoot(ctx context.Context, b *blueprint) error {
 	return nil
 }
 
-// rootPool is the root disk's pool: what is asked for, or where the image is.
-func rootPool(root *RootSpec, image *hypervisor.Volume) string {
+// chooseRootPool returns the root disk's pool: what is asked for, or where the image is.
+func chooseRootPool(root *RootSpec, image *hypervisor.Volume) string {
 	switch {
 	case root.Pool != "":
 		return root.Pool
@@ -81,7 +81,7 @@ func rootPool(root *RootSpec, image *hypervisor.Volume) string {
 }
 
 // addDisks adds the further disks in the order of their keys.
-func (r *drafter) addDisks(ctx context.Context, b *blueprint) error {
+func (r *resolver) addDisks(ctx context.Context, b *blueprint) error {
 	for _, key := range slices.Sorted(maps.Keys(r.spec.Disks)) {
 		d, existing := r.spec.Disks[key], r.existingDisk(key)
 		if d.Volume != "" {
@@ -94,11 +94,11 @@ func (r *drafter) addDisks(ctx context.Context, b *blueprint) error {
 				continue
 			}
 			b.machine.Disks = append(b.machine.Disks, Disk{
-				Key: key, Path: volume.Path(), Block: volume.XML.Type == "block", Format: rawOr(volume.Format()), Bus: d.Bus,
+				Key: key, Path: volume.Path(), Block: volume.XML.Type == "block", Format: formatOrRaw(volume.Format()), Bus: d.Bus,
 			})
 			continue
 		}
-		if existing != nil && !r.lost[key] && r.existing.Mark.Disk(key).Pool == r.poolName(ctx, d.Pool) {
+		if existing != nil && !r.lost[key] && r.existing.Mark.Disk(key).Pool == r.resolvePoolName(ctx, d.Pool) {
 			b.keepDisk(*existing, d.Bus)
 			continue
 		}
@@ -110,7 +110,7 @@ func (r *drafter) addDisks(ctx context.Context, b *blueprint) error {
 		if err != nil {
 			return err
 		}
-		b.addVolume(ownVolume{key: key, path: at("disks", service.Key(key)), pool: pool, xml: diskVolume(r.spec.Name+"-"+key, pool, d.SizeGiB)}, d.Bus, false)
+		b.addVolume(ownVolume{key: key, path: pathTo("disks", service.Key(key)), pool: pool, xml: newDiskVolume(r.spec.Name+"-"+key, pool, d.SizeGiB)}, d.Bus, false)
 	}
 	return nil
 }
@@ -121,8 +121,9 @@ func (b *blueprint) keepDisk(existing Disk, bus string) {
 	b.machine.Disks = append(b.machine.Disks, existing)
 }
 
-// poolName resolves a pool's id; a pool that cannot be asked about keeps what it was called.
-func (r *drafter) poolName(ctx context.Context, ref string) string {
+// resolvePoolName returns the name of a pool that is given by name or id. For a pool that cannot be asked about it returns what
+// was given.
+func (r *resolver) resolvePoolName(ctx context.Context, ref string) string {
 	if !hypervisor.IsUUID(ref) {
 		return ref
 	}
@@ -137,7 +138,7 @@ func (r *drafter) poolName(ctx context.Context, ref string) string {
 func (b *blueprint) addVolume(own ownVolume, bus string, readOnly bool) {
 	b.volumes = append(b.volumes, own)
 	b.machine.Disks = append(b.machine.Disks, Disk{
-		Key: own.key, Path: own.file(), Block: !own.pool.Files(), Format: own.format(), Bus: bus, ReadOnly: readOnly,
+		Key: own.key, Path: own.filePath(), Block: !own.pool.Files(), Format: own.format(), Bus: bus, ReadOnly: readOnly,
 	})
 }
 
@@ -148,16 +149,16 @@ func (v *ownVolume) format() string {
 	return "raw"
 }
 
-// rawOr is the format by which QEMU reads a volume: block devices and images have none of their own.
-func rawOr(format string) string {
+// formatOrRaw is the format by which QEMU reads a volume: block devices and images have none of their own.
+func formatOrRaw(format string) string {
 	if format == "qcow2" {
 		return format
 	}
 	return "raw"
 }
 
-// diskVolume is an empty volume: a qcow2 file, or a plain device where the pool has no files.
-func diskVolume(base string, pool *hypervisor.Pool, gib int64) *libvirtxml.StorageVolume {
+// newDiskVolume returns an empty volume: a qcow2 file, or a plain device where the pool has no files.
+func newDiskVolume(base string, pool *hypervisor.Pool, gib int64) *libvirtxml.StorageVolume {
 	v := &libvirtxml.StorageVolume{Name: base, Capacity: &libvirtxml.StorageVolumeSize{Unit: "bytes", Value: uint64(gib) << 30}}
 	if pool.Files() {
 		v.Name = base + ".qcow2"
@@ -166,24 +167,21 @@ func diskVolume(base string, pool *hypervisor.Pool, gib int64) *libvirtxml.Stora
 	return v
 }
 
-// rawVolume is a raw file of exactly this content.
-func rawVolume(name string, content []byte) *libvirtxml.StorageVolume {
+// newRawVolume returns a raw file of exactly this content.
+func newRawVolume(name string, content []byte) *libvirtxml.StorageVolume {
 	return &libvirtxml.StorageVolume{
 		Name: name, Capacity: &libvirtxml.StorageVolumeSize{Unit: "bytes", Value: uint64(len(content))},
 		Target: &libvirtxml.StorageVolumeTarget{Format: &libvirtxml.StorageVolumeTargetFormat{Type: "raw"}},
 	}
 }
 
-// GiB is a size in GiB, rounded up.
-func GiB(bytes uint64) int64 { return int64((bytes + 1<<30 - 1) >> 30) }
-
 // addSeed adds the cloud-init disk. It is a virtio disk, because kernels made for virtual machines may lack
 // drivers for CD-ROMs.
-func (r *drafter) addSeed(ctx context.Context, b *blueprint) error {
-	if !r.spec.Seeded() {
+func (r *resolver) addSeed(ctx context.Context, b *blueprint) error {
+	if !r.spec.HasSeed() {
 		return nil
 	}
-	seed, err := seedOf(r.spec, b.machine.UUID)
+	seed, err := buildSeed(r.spec, b.machine.UUID)
 	if err != nil {
 		return err
 	}
@@ -191,7 +189,7 @@ func (r *drafter) addSeed(ctx context.Context, b *blueprint) error {
 	if err != nil {
 		return err
 	}
-	own, err := r.contentVolume(ctx, b, Seed, seedSuffix, image)
+	own, err := r.resolveContentVolume(ctx, b, Seed, seedSuffix, image)
 	if err != nil {
 		return err
 	}
@@ -205,17 +203,17 @@ func (r *drafter) addSeed(ctx context.Context, b *blueprint) error {
 }
 
 // addIgnition hands the configuration over in a file, because a command line has no room for all of it.
-func (r *drafter) addIgnition(ctx context.Context, b *blueprint) error {
-	text, err := ignitionOf(r.spec)
+func (r *resolver) addIgnition(ctx context.Context, b *blueprint) error {
+	text, err := renderIgnition(r.spec)
 	if err != nil || text == "" {
 		return err
 	}
-	own, err := r.contentVolume(ctx, b, Ignition, ignitionSuffix, []byte(text))
+	own, err := r.resolveContentVolume(ctx, b, Ignition, ignitionSuffix, []byte(text))
 	if err != nil {
 		return err
 	}
-	b.machine.IgnitionFile = own.file()
-	if r.existing != nil && r.existing.IgnitionFile == own.file() {
+	b.machine.IgnitionFile = own.filePath()
+	if r.existing != nil && r.existing.IgnitionFile == own.filePath() {
 		b.rewrite = append(b.rewrite, own)
 		return nil
 	}
@@ -223,8 +221,8 @@ func (r *drafter) addIgnition(ctx context.Context, b *blueprint) error {
 	return nil
 }
 
-// contentVolume is a volume with content, beside the root disk.
-func (r *drafter) contentVolume(ctx context.Context, b *blueprint, key, suffix string, content []byte) (ownVolume, error) {
+// resolveContentVolume returns a volume with content, beside the root disk.
+func (r *resolver) resolveContentVolume(ctx context.Context, b *blueprint, key, suffix string, content []byte) (ownVolume, error) {
 	name := "default"
 	switch {
 	case r.existing != nil && r.existing.Mark.Disk(key).Pool != "":
@@ -238,5 +236,5 @@ func (r *drafter) contentVolume(ctx context.Context, b *blueprint, key, suffix s
 	if err == nil && !pool.Files() {
 		err = fmt.Errorf("storage pool %q (%s) cannot hold files, and cloud-init and Ignition need one: put the root disk into a pool of type dir", pool.Name(), pool.Type())
 	}
-	return ownVolume{key: key, path: r.spec.diskPath(key), pool: pool, xml: rawVolume(r.spec.Name+suffix, content), content: content}, err
+	return ownVolume{key: key, path: r.spec.diskPath(key), pool: pool, xml: newRawVolume(r.spec.Name+suffix, content), content: content}, err
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage"
 )
 
 // Checker finds what can be known about a planned machine only by asking its hypervisor.
@@ -27,18 +28,20 @@ type Checker struct {
 	// Plan is what the plan holds, and Hypervisors are all that it knows, by their names.
 	Plan        *planregistry.Registry
 	Hypervisors map[string]*hypervisor.Client
-	// Owner is whose machines may make room in the same plan.
+	// Owner is the mark of the planned machine: machines with a mark of the same workspace may give up addresses in the same plan.
 	Owner    owner.Mark
 	problems []service.Problem
+	// namesake is the machine that has the name already. Its addresses are no problems of their own: they follow from the name.
+	namesake *Machine
 }
 
-func (k *Checker) problem(path []any, summary, format string, args ...any) {
+func (k *Checker) addProblem(path []any, summary, format string, args ...any) {
 	k.problems = append(k.problems, service.Problemf(path, summary, format, args...))
 }
 
 // Check returns what is wrong. The error is a hypervisor that does not answer.
 func (k *Checker) Check(ctx context.Context) ([]service.Problem, error) {
-	for _, check := range []func(context.Context) error{k.name, k.hardware, k.layout, k.firmware, k.storage, k.networks, k.bridges, k.macs} {
+	for _, check := range []func(context.Context) error{k.checkName, k.checkHardware, k.checkLayout, k.checkFirmware, k.checkStorage, k.checkNetworks, k.checkBridges, k.checkMACs, k.checkRemotes} {
 		if err := check(ctx); err != nil {
 			return nil, err
 		}
@@ -46,32 +49,33 @@ func (k *Checker) Check(ctx context.Context) ([]service.Problem, error) {
 	return k.problems, nil
 }
 
-// name finds a domain that somebody else has called so.
-func (k *Checker) name(ctx context.Context) error {
+// checkName finds a domain that somebody else has called so.
+func (k *Checker) checkName(ctx context.Context) error {
 	if !k.Fresh || k.Was.Name == k.Want.Name && k.Was.Hypervisor == k.Want.Hypervisor {
 		return nil
 	}
-	all, err := k.Facts.domains(ctx, k.Client)
+	all, err := k.Facts.listDomains(ctx, k.Client)
 	if err != nil {
 		return err
 	}
 	for _, d := range all {
-		if m := Read(d.Config); d.Name == k.Want.Name && !m.Mark.Creating && !k.Facts.holds(d.UUID) {
-			k.problem(at("name"), "Name taken", "the hypervisor has a domain %q already: choose another name, or take it over with `terraform import ADDRESS %s`", d.Name, d.UUID)
+		if m := Read(d.Config); d.Name == k.Want.Name && !m.Mark.Creating && !k.Facts.isNodeInState(d.UUID) {
+			k.namesake = m
+			k.addProblem(pathTo("name"), "Name taken", "the hypervisor has a domain %q already: choose another name, or take it over with `terraform import ADDRESS %s`", d.Name, d.UUID)
 		}
 	}
 	return nil
 }
 
-func (k *Checker) hardware(ctx context.Context) error {
-	host, err := k.Facts.host(ctx, k.Client)
+func (k *Checker) checkHardware(ctx context.Context) error {
+	host, err := k.Facts.askHost(ctx, k.Client)
 	if err != nil {
 		return err
 	}
 	virtualisation := k.Want.Type
 	chipsets, offered := host.chipsets[virtualisation]
 	if !offered && virtualisation != "" {
-		k.problem(at("type"), "Type not offered", "hypervisor %s offers %s: enable hardware virtualisation in its firmware, or write type = \"qemu\", which is slow", k.Client.URI(), strings.Join(slices.Sorted(maps.Keys(host.chipsets)), ", "))
+		k.addProblem(pathTo("type"), "Type not offered", "hypervisor %s offers %s: enable hardware virtualisation in its firmware, or write type = \"qemu\", which is slow", k.Client.URI(), strings.Join(slices.Sorted(maps.Keys(host.chipsets)), ", "))
 		return nil
 	}
 	changed := k.Fresh || k.Was.Chipset != k.Want.Chipset || k.Was.Type != k.Want.Type
@@ -82,66 +86,93 @@ func (k *Checker) hardware(ctx context.Context) error {
 		if _, there := chipsets[m]; there {
 			summary, reason = "Machine type without PCI", "it has no PCI, which a node's disks and interfaces are plugged into"
 		}
-		k.problem(at("machine"), summary, "%q: %s; write machine = \"q35\", or another that is offered to type %s: %s", m, reason, virtualisation, strings.Join(usable, ", "))
+		k.addProblem(pathTo("machine"), summary, "%q: %s; write machine = \"q35\", or another that is offered to type %s: %s", m, reason, virtualisation, strings.Join(usable, ", "))
 		return nil
 	}
 	if mib := k.Want.MaxMemoryMiB; uint64(mib)<<20 > host.memory {
-		path := at("memory_mib")
+		path := pathTo("memory_mib")
 		if mib > k.Want.MemoryMiB {
-			path = at("max_memory_mib")
+			path = pathTo("max_memory_mib")
 		}
-		k.problem(path, "More memory than the hypervisor has", "hypervisor %s has %d MiB: write less, as it needs some for itself", k.Client.URI(), host.memory>>20)
+		k.addProblem(path, "More memory than the hypervisor has", "hypervisor %s has %d MiB: write less, as it needs some for itself", k.Client.URI(), host.memory>>20)
 	}
-	return k.cpu(ctx, host)
+	if err := k.checkVCPUs(ctx); err != nil {
+		return err
+	}
+	return k.checkCPU(ctx, host)
 }
 
-// offers asks what the hypervisor offers to such a machine; nil where that is not known yet.
-func (k *Checker) offers(ctx context.Context) (*libvirtxml.DomainCaps, error) {
+// mostVCPUs is how many a machine can have without an IOMMU (libvirt's qemuValidateDomainDefCpu).
+const mostVCPUs = 255
+
+// checkVCPUs finds more vCPUs than the hypervisor gives to such a machine.
+func (k *Checker) checkVCPUs(ctx context.Context) error {
+	n, path := max(k.Want.VCPUs, k.Want.MaxVCPUs), pathTo("vcpus")
+	if n > k.Want.VCPUs {
+		path = pathTo("max_vcpus")
+	}
+	if !k.Fresh && k.Was.MaxVCPUs == k.Want.MaxVCPUs {
+		return nil
+	}
+	offered, err := k.askCapabilities(ctx)
+	if err != nil || offered == nil || offered.VCPU == nil {
+		return err
+	}
+	most := min(int64(offered.VCPU.Max), mostVCPUs)
+	if n <= most {
+		return nil
+	}
+	k.addProblem(path, "More vCPUs than the hypervisor offers", "hypervisor %s gives machine %s of type %s %d at most, not %d: write less", k.Client.URI(), k.Want.Chipset, k.Want.Type, most, n)
+	return nil
+}
+
+// askCapabilities asks what the hypervisor offers to such a machine; nil where that is not known yet.
+func (k *Checker) askCapabilities(ctx context.Context) (*libvirtxml.DomainCaps, error) {
 	if k.Want.Type == "" || k.Want.Chipset == "" {
 		return nil, nil
 	}
-	return k.Facts.offers(ctx, k.Client, k.Want.Type, k.Want.Chipset)
+	return k.Facts.askCapabilities(ctx, k.Client, k.Want.Type, k.Want.Chipset)
 }
 
-func (k *Checker) cpu(ctx context.Context, host *hostFacts) error {
+func (k *Checker) checkCPU(ctx context.Context, host *hostFacts) error {
 	c, was := k.Want.CPU, k.Was.CPU
 	if c.Mode == "" || !k.Fresh && c.Mode == was.Mode && sameBool(c.Nested, was.Nested) && c.Model == was.Model {
 		return nil
 	}
-	offered, err := k.offers(ctx)
+	offered, err := k.askCapabilities(ctx)
 	if err != nil || offered == nil || offered.CPU == nil {
 		return err
 	}
 	for _, mode := range offered.CPU.Modes {
 		if mode.Name == c.Mode && mode.Supported != "yes" {
-			k.problem(at("cpu", "mode"), "Processor mode not offered", "hypervisor %s does not offer mode %q to type %s", k.Client.URI(), mode.Name, k.Want.Type)
+			k.addProblem(pathTo("cpu", "mode"), "Processor mode not offered", "hypervisor %s does not offer mode %q to type %s", k.Client.URI(), mode.Name, k.Want.Type)
 		}
 		named := func(m libvirtxml.DomainCapsCPUModel) bool { return m.Name == c.Model }
 		if mode.Name == "custom" && c.Model != "" && !slices.ContainsFunc(mode.Models, named) {
-			k.problem(at("cpu", "model"), "Unknown processor model", "hypervisor %s does not know %q: see `virsh domcapabilities`", k.Client.URI(), c.Model)
+			k.addProblem(pathTo("cpu", "model"), "Unknown processor model", "hypervisor %s does not know %q: see `virsh domcapabilities`", k.Client.URI(), c.Model)
 		}
 	}
-	return k.nested(ctx, host, offered)
+	return k.checkNested(ctx, host, offered)
 }
 
-// nested finds a guest that is to run virtual machines on a hypervisor that lets none do so.
-func (k *Checker) nested(ctx context.Context, host *hostFacts, offered *libvirtxml.DomainCaps) error {
+// checkNested finds a guest that is to run virtual machines on a hypervisor that lets none do so.
+func (k *Checker) checkNested(ctx context.Context, host *hostFacts, offered *libvirtxml.DomainCaps) error {
 	if n := k.Want.CPU.Nested; n == nil || !*n {
 		return nil
 	}
-	features, err := k.Facts.processor(ctx, k.Client, offered)
+	features, err := k.Facts.askProcessorFeatures(ctx, k.Client, offered)
 	if err == nil && !slices.Contains(features, host.nestedFeature) {
-		k.problem(at("cpu", "nested"), "No nested virtualisation", "hypervisor %s does not offer %s to its guests: load its kvm module with nested=1, or leave out nested", k.Client.URI(), host.nestedFeature)
+		k.addProblem(pathTo("cpu", "nested"), "No nested virtualisation", "hypervisor %s does not offer %s to its guests: load its kvm module with nested=1, or leave out nested", k.Client.URI(), host.nestedFeature)
 	}
 	return err
 }
 
-func (k *Checker) firmware(ctx context.Context) error {
+func (k *Checker) checkFirmware(ctx context.Context) error {
 	f := k.Want.Firmware
 	if f == "" || f == "bios" || !k.Fresh && k.Was.Firmware == f {
 		return nil
 	}
-	offered, err := k.offers(ctx)
+	offered, err := k.askCapabilities(ctx)
 	if err != nil || offered == nil || offered.OS == nil {
 		return err
 	}
@@ -149,43 +180,47 @@ func (k *Checker) firmware(ctx context.Context) error {
 		return slices.ContainsFunc(enums, func(e libvirtxml.DomainCapsEnum) bool { return e.Name == name && slices.Contains(e.Values, value) })
 	}
 	if !has(offered.OS.Enums, "firmware", "efi") {
-		k.problem(at("firmware"), "No UEFI firmware", "hypervisor %s has no UEFI firmware for machine %s: install one there (Debian: ovmf, Fedora: edk2-ovmf), or write firmware = \"bios\"", k.Client.URI(), k.Want.Chipset)
+		k.addProblem(pathTo("firmware"), "No UEFI firmware", "hypervisor %s has no UEFI firmware for machine %s: install one there (Debian: ovmf, Fedora: edk2-ovmf), or write firmware = \"bios\"", k.Client.URI(), k.Want.Chipset)
 		return nil
 	}
 	if f == "uefi-secure" && (offered.OS.Loader == nil || !has(offered.OS.Loader.Enums, "secure", "yes")) {
-		k.problem(at("firmware"), "No Secure Boot", "hypervisor %s has no UEFI firmware with Secure Boot for machine %s: install one there, or write firmware = \"uefi\"", k.Client.URI(), k.Want.Chipset)
+		k.addProblem(pathTo("firmware"), "No Secure Boot", "hypervisor %s has no UEFI firmware with Secure Boot for machine %s: install one there, or write firmware = \"uefi\"", k.Client.URI(), k.Want.Chipset)
 	}
 	if k.Fresh || k.Was.Firmware == "bios" {
 		return nil
 	}
 	err = k.Client.CanResetStore(ctx)
 	if errors.Is(err, hypervisor.ErrNoStoreReset) {
-		k.problem(at("firmware"), "Variables of another firmware", "%q needs other UEFI variables than the node has, and %v: leave firmware as it is, or have the node replaced (-replace)", f, err)
+		k.addProblem(pathTo("firmware"), "Variables of another firmware", "%q needs other UEFI variables than the node has, and %v: leave firmware as it is, or have the node replaced (-replace)", f, err)
 		return nil
 	}
 	return err
 }
 
-// storage finds pools, images and volumes that do not exist and that nothing in the plan makes.
-func (k *Checker) storage(ctx context.Context) error {
-	pool := func(ref string, path []any) error {
+// checkStorage finds pools, images and volumes that do not exist and that nothing in the plan makes.
+func (k *Checker) checkStorage(ctx context.Context) error {
+	pool := func(ref string, sizeGiB int64, disk []any) error {
 		if ref == "" {
 			return nil
 		}
-		_, err := k.Facts.Pool(ctx, k.Client, ref)
+		path := pathBelow(disk, "pool")
+		found, err := k.Facts.Pool(ctx, k.Client, ref)
+		if err == nil {
+			k.problems = append(k.problems, storage.WarnIfLargerThanPool(found, pathBelow(disk, "size_gib"), sizeGiB)...)
+		}
 		if !IsMissing(err) {
 			return err
 		}
 		if k.Plan.Claims.Holder(planregistry.PoolClaim(k.Want.Hypervisor, ref)) == "" {
-			k.problem(path, "Unknown storage pool", "hypervisor %s has no storage pool %q: make it with virtcluster_storage_pool and refer to that resource", k.Client.URI(), ref)
+			k.addProblem(path, "Unknown storage pool", "hypervisor %s has no storage pool %q: make it with virtcluster_storage_pool and refer to that resource", k.Client.URI(), ref)
 		}
 		return nil
 	}
 	if r := k.Want.Root; r != nil && k.Fresh {
-		if err := pool(r.Pool, at("root_disk", "pool")); err != nil {
+		if err := pool(r.Pool, r.SizeGiB, pathTo("root_disk")); err != nil {
 			return err
 		}
-		if err := k.image(ctx, r); err != nil {
+		if err := k.checkImage(ctx, r); err != nil {
 			return err
 		}
 	}
@@ -193,15 +228,15 @@ func (k *Checker) storage(ctx context.Context) error {
 		if _, existed := k.Was.Disks[key]; existed && !k.Fresh {
 			continue
 		}
-		here := at("disks", service.Key(key))
-		if err := pool(d.Pool, within(here, "pool")); err != nil {
+		here := pathTo("disks", service.Key(key))
+		if err := pool(d.Pool, d.SizeGiB, here); err != nil {
 			return err
 		}
 		if d.Volume == "" {
 			continue
 		}
 		if _, err := k.Facts.Volume(ctx, k.Client, d.Volume); IsMissing(err) {
-			k.problem(within(here, "volume"), "Unknown volume", "hypervisor %s has no volume %s in a storage pool that is started: write the id of a virtcluster_volume", k.Client.URI(), d.Volume)
+			k.addProblem(pathBelow(here, "volume"), "Unknown volume", "hypervisor %s has no volume %s in a storage pool that is started: write the id of a virtcluster_volume", k.Client.URI(), d.Volume)
 		} else if err != nil {
 			return err
 		}
@@ -209,20 +244,20 @@ func (k *Checker) storage(ctx context.Context) error {
 	return nil
 }
 
-func (k *Checker) image(ctx context.Context, r *RootSpec) error {
+func (k *Checker) checkImage(ctx context.Context, r *RootSpec) error {
 	if r.Image == "" {
 		return nil
 	}
 	image, err := k.Facts.Volume(ctx, k.Client, r.Image)
 	if IsMissing(err) {
-		k.problem(at("root_disk", "image"), "Unknown image", "hypervisor %s has no volume %s in a storage pool that is started: write the id of a virtcluster_image", k.Client.URI(), r.Image)
+		k.addProblem(pathTo("root_disk", "image"), "Unknown image", "hypervisor %s has no volume %s in a storage pool that is started: write the id of a virtcluster_image", k.Client.URI(), r.Image)
 		return nil
 	}
 	if err != nil {
 		return err
 	}
 	if gib := r.SizeGiB; gib != 0 && uint64(gib)<<30 < image.Capacity() {
-		k.problem(at("root_disk", "size_gib"), "Smaller than the image", "image %s has %.2f GiB: write at least %d", image.Name(), float64(image.Capacity())/(1<<30), GiB(image.Capacity()))
+		k.addProblem(pathTo("root_disk", "size_gib"), "Smaller than the image", "image %s has %.2f GiB: write at least %d", image.Name(), float64(image.Capacity())/(1<<30), image.CapacityGiB())
 	}
 	return nil
 }

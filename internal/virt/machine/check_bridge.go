@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
 )
 
-// bridges finds bridges that the hypervisor's machine does not have and that nothing in the plan makes.
-func (k *Checker) bridges(ctx context.Context) error {
-	missing, err := k.missingBridges(ctx, func(bridge string) bool { return !k.plannedBridge(bridge) })
+// checkBridges finds bridges that the hypervisor's machine does not have and that nothing in the plan makes.
+func (k *Checker) checkBridges(ctx context.Context) error {
+	missing, err := k.findMissingBridges(ctx, func(bridge string) bool { return !network.PlansBridge(k.Plan, k.Hypervisors, k.Client, bridge) })
 	for _, m := range missing {
 		switch {
 		case !m.sure:
@@ -21,7 +21,7 @@ func (k *Checker) bridges(ctx context.Context) error {
 			k.problems = append(k.problems, service.Warningf(m.path, "Unknown bridge",
 				"hypervisor %s has no bridge %q, and without it the node will not start", k.Client.URI(), m.name))
 		default:
-			k.problem(m.path, "Unknown bridge", "hypervisor %s has no bridge %q, and nothing planned so far makes it: make it there, or with virtcluster_external_bridge or virtcluster_network, and refer to that resource's attribute instead of writing its name, so that it comes first", k.Client.URI(), m.name)
+			k.addProblem(m.path, "Unknown bridge", "hypervisor %s has no bridge %q, and nothing planned so far makes it: make it there, or with virtcluster_external_bridge or virtcluster_network, and refer to that resource's attribute instead of writing its name, so that it comes first", k.Client.URI(), m.name)
 		}
 	}
 	return err
@@ -35,12 +35,12 @@ type missingBridge struct {
 	sure bool
 }
 
-// missingBridges are those of the wanted bridges that the hypervisor's machine does not have.
-func (k *Checker) missingBridges(ctx context.Context, wanted func(bridge string) bool) ([]missingBridge, error) {
+// findMissingBridges returns those of the wanted bridges that the hypervisor's machine does not have.
+func (k *Checker) findMissingBridges(ctx context.Context, wanted func(bridge string) bool) ([]missingBridge, error) {
 	var all []missingBridge
 	for n := range k.Want.Interfaces {
 		i := &k.Want.Interfaces[n]
-		if i.Bridge == "" || k.plugged(i) || !wanted(i.Bridge) {
+		if i.Bridge == "" || k.isPlugged(i) || !wanted(i.Bridge) {
 			continue
 		}
 		lacks, sure, err := k.Facts.lacksBridge(ctx, k.Client, i.Bridge)
@@ -48,19 +48,20 @@ func (k *Checker) missingBridges(ctx context.Context, wanted func(bridge string)
 			return nil, err
 		}
 		if lacks {
-			all = append(all, missingBridge{at("network_interfaces", n, "bridge"), i.Bridge, sure})
+			all = append(all, missingBridge{pathTo("network_interfaces", n, "bridge"), i.Bridge, sure})
 		}
 	}
 	return all, nil
 }
 
-// withBridges acts on a node that is to run. Where one of its bridges is missing, nothing is begun; where that is not sure,
-// a failure is told to be the bridge's. When planning, the bridge may have been another resource's to make.
-func (k *Checker) withBridges(ctx context.Context, act func() error) error {
+// runWithBridges calls act, which starts or changes a node that is to run. Where a bridge of the node is missing for sure, it
+// returns an error at the bridge and does not call act; where a bridge only seems to be missing, it is named in the error of an
+// act that fails. A plan cannot refuse this, as another resource may have been about to make the bridge.
+func (k *Checker) runWithBridges(ctx context.Context, act func() error) error {
 	var missing []missingBridge
 	if k.Want.Running {
 		var err error
-		if missing, err = k.missingBridges(ctx, func(string) bool { return true }); err != nil {
+		if missing, err = k.findMissingBridges(ctx, func(string) bool { return true }); err != nil {
 			return err
 		}
 	}
@@ -80,22 +81,8 @@ func actUnlessMissing(missing []missingBridge, act func() error) error {
 	return err
 }
 
-// plugged says that the machine is in an interface's bridge already, or does not need it now.
-func (k *Checker) plugged(i *InterfaceSpec) bool {
+// isPlugged says that the machine is in an interface's bridge already, or does not need it now.
+func (k *Checker) isPlugged(i *InterfaceSpec) bool {
 	starts := !k.Was.Running && k.Want.Running
 	return !k.Fresh && !starts && slices.ContainsFunc(k.Was.Interfaces, func(p InterfaceSpec) bool { return p.Bridge == i.Bridge })
-}
-
-// plannedBridge says that a resource of the plan has a bridge on the node's hypervisor, under whichever name the
-// configuration knows that, or on a host that may be its machine.
-func (k *Checker) plannedBridge(bridge string) bool {
-	if k.Plan.Claims.Holder(planregistry.HostBridgeClaim(bridge)) != "" {
-		return true
-	}
-	for name, c := range k.Hypervisors {
-		if c == k.Client && k.Plan.Claims.Holder(planregistry.BridgeClaim(name, bridge)) != "" {
-			return true
-		}
-	}
-	return false
 }

@@ -13,7 +13,7 @@ import (
 func (k *Checker) checkRanges(network *hypervisor.Network, i *InterfaceSpec, ip netip.Addr, path []any) {
 	for _, r := range hypervisor.DHCPRanges(network.Current()) {
 		if run := (planregistry.Range{Start: r.Start, End: r.End}); run.Contains(ip) && !k.hasAddress(i, ip) {
-			k.inRange(network.Name, run, ip, path)
+			k.refuseInRange(network.Name, run, ip, path)
 		}
 	}
 }
@@ -24,7 +24,7 @@ func (k *Checker) checkPlannedRanges(network string, i *InterfaceSpec, here []an
 	var fresh []netip.Addr
 	add := func(ip netip.Addr, err error, path ...any) {
 		if err == nil && !k.hasAddress(i, ip) {
-			fresh, paths[ip] = append(fresh, ip), within(here, path...)
+			fresh, paths[ip] = append(fresh, ip), pathBelow(here, path...)
 		}
 	}
 	for attribute, text := range map[string]string{"ip": i.IP, "ipv6": i.IPv6} {
@@ -36,14 +36,14 @@ func (k *Checker) checkPlannedRanges(network string, i *InterfaceSpec, here []an
 		add(p.Addr(), err, "addresses", n)
 	}
 	host := k.Want.Hypervisor
-	holder := planregistry.On(host, fmt.Sprintf("interface %v of node %q", here[1], k.Want.Name))
+	holder := planregistry.NameOnHypervisor(host, fmt.Sprintf("interface %v of node %q", here[1], k.Want.Name))
 	for _, r := range k.Plan.Ranges.ReplaceReserved(holder, host, i.Network, fresh...) {
-		k.inRange(network, r.Range, r.Address, paths[r.Address])
+		k.refuseInRange(network, r.Range, r.Address, paths[r.Address])
 	}
 }
 
-func (k *Checker) inRange(network string, r planregistry.Range, ip netip.Addr, path []any) {
-	k.problem(path, "Address in a DHCP range", "network %q gives %s to %s to any machine, so another one could have %s too: choose an address outside of it, or end the range before it", network, r.Start, r.End, ip)
+func (k *Checker) refuseInRange(network string, r planregistry.Range, ip netip.Addr, path []any) {
+	k.addProblem(path, "Address in a DHCP range", "network %q gives %s to %s to any machine, so another one could have %s too: choose an address outside of it, or end the range before it", network, r.Start, r.End, ip)
 }
 
 // hasAddress says whether the node has an address in state, on the same network: one that stands already is not refused.

@@ -15,8 +15,8 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
-// plugs says whether a change plugs an interface into a machine that runs, or starts the machine with it.
-func (k *Checker) plugs(i *InterfaceSpec, starts bool) bool {
+// plugsInterface says whether a change plugs an interface into a machine that runs, or starts the machine with it.
+func (k *Checker) plugsInterface(i *InterfaceSpec, starts bool) bool {
 	if !k.Want.Running {
 		return false
 	}
@@ -31,39 +31,40 @@ func (k *Checker) plugs(i *InterfaceSpec, starts bool) bool {
 	return true
 }
 
-// pluggable finds, before an apply changes anything, an interface that its hypervisor would refuse in the middle of it: in a
-// network that does not run, which the plan may have been about to start, or on a card that QEMU does not have, which no
-// hypervisor says. It is told that the change starts the machine.
-func (k *Checker) pluggable(ctx context.Context, starts bool) error {
+// checkPluggable returns an error at an interface that the hypervisor would refuse in the middle of an apply, before the apply
+// changes anything: an interface in a network that is stopped, which the plan could not refuse as another resource may have been
+// about to start it, or one with a card that QEMU does not have, which no hypervisor says. starts says that the change starts the
+// machine.
+func (k *Checker) checkPluggable(ctx context.Context, starts bool) error {
 	for n := range k.Want.Interfaces {
 		i := &k.Want.Interfaces[n]
-		if !k.plugs(i, starts) {
+		if !k.plugsInterface(i, starts) {
 			continue
 		}
 		if ref := i.Network; ref != "" {
-			active, err := k.Facts.networkActive(ctx, k.Client, ref)
+			active, err := k.Facts.isNetworkActive(ctx, k.Client, ref)
 			if err != nil {
 				return err
 			}
 			if !active {
-				return service.At(at("network_interfaces", n, "network"), fmt.Errorf("network %q of hypervisor %s is stopped, and a machine that runs cannot be in it: %s", ref, k.Client.URI(), startNetwork(ref)))
+				return service.At(pathTo("network_interfaces", n, "network"), fmt.Errorf("network %q of hypervisor %s is stopped, and a machine that runs cannot be in it: %s", ref, k.Client.URI(), adviseNetworkStart(ref)))
 			}
 		}
-		if err := k.Facts.card(ctx, k.Client, k.Want, i.Model); err != nil {
-			return service.At(at("network_interfaces", n, "model"), err)
+		if err := k.Facts.tryCard(ctx, k.Client, k.Want, i.Model); err != nil {
+			return service.At(pathTo("network_interfaces", n, "model"), err)
 		}
 	}
 	return nil
 }
 
-// startNetwork is the way out of a network that is stopped.
-func startNetwork(name string) string {
+// adviseNetworkStart returns the way out of a network that is stopped.
+func adviseNetworkStart(name string) string {
 	return fmt.Sprintf("write active = true for its virtcluster_network, or start it (virsh net-start %s), or import it as a virtcluster_network, which is kept active", name)
 }
 
-// networkActive says whether a network runs.
-func (f *Facts) networkActive(ctx context.Context, c *hypervisor.Client, ref string) (bool, error) {
-	_, err := ask(f, question{c, "active network", ref}, func() (struct{}, error) {
+// isNetworkActive says whether a network runs.
+func (f *Facts) isNetworkActive(ctx context.Context, c *hypervisor.Client, ref string) (bool, error) {
+	_, err := askOnce(f, question{c, "active network", ref}, func() (struct{}, error) {
 		n, err := c.Network(ctx, ref)
 		switch {
 		case hypervisor.IsNotFound(err):
@@ -85,18 +86,18 @@ var errStopped = errors.New("the network is stopped")
 // commonCards are the network cards that every QEMU for x86 has.
 var commonCards = []string{"", "virtio", "e1000", "e1000e", "rtl8139"}
 
-// card returns the refusal of a network card that QEMU does not have. Only a start tells, so that of a machine with nothing
+// tryCard returns the refusal of a network card that QEMU does not have. Only a start tells, so that of a machine with nothing
 // else is tried, once for each that not every QEMU has.
-func (f *Facts) card(ctx context.Context, c *hypervisor.Client, s *Spec, model string) error {
+func (f *Facts) tryCard(ctx context.Context, c *hypervisor.Client, s *Spec, model string) error {
 	if slices.Contains(commonCards, model) {
 		return nil
 	}
-	_, err := ask(f, question{c, "card", strings.Join([]string{s.Type, s.Chipset, model}, " ")}, func() (struct{}, error) {
-		err := c.TryDomain(ctx, withCard(s, model))
+	_, err := askOnce(f, question{c, "card", strings.Join([]string{s.Type, s.Chipset, model}, " ")}, func() (struct{}, error) {
+		err := c.TryDomain(ctx, newCardTrial(s, model))
 		if err == nil || hypervisor.Code(err) == 0 {
 			return struct{}{}, err
 		}
-		usual := c.TryDomain(ctx, withCard(s, "virtio"))
+		usual := c.TryDomain(ctx, newCardTrial(s, "virtio"))
 		if usual == nil {
 			return struct{}{}, fmt.Errorf("hypervisor %s starts no machine with a network card %q: write model = \"virtio\", or another that its QEMU has (qemu-system-x86_64 -device help): %w", c.URI(), model, err)
 		}
@@ -106,8 +107,8 @@ func (f *Facts) card(ctx context.Context, c *hypervisor.Client, s *Spec, model s
 	return err
 }
 
-// withCard is a machine like a node's with nothing but a network card.
-func withCard(s *Spec, model string) *libvirtxml.Domain {
+// newCardTrial returns a machine like a node's with nothing but a network card.
+func newCardTrial(s *Spec, model string) *libvirtxml.Domain {
 	id := uuid.NewString()
 	return &libvirtxml.Domain{
 		Name: "virtcluster-try-" + id[:8], UUID: id, Type: s.Type,

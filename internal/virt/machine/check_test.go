@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"libvirt.org/go/libvirtxml"
 
@@ -31,13 +32,14 @@ func answered(t *testing.T, want *Spec, offered *libvirtxml.DomainCaps, features
 }
 
 func know[T any](k *Checker, q question, answer T) {
-	_, _ = ask(k.Facts, q, func() (T, error) { return answer, nil })
+	_, _ = askOnce(k.Facts, q, func() (T, error) { return answer, nil })
 }
 
 func TestWhatTheHypervisorDoesNotOffer(t *testing.T) {
 	offers := func(firmware, secure []string) *libvirtxml.DomainCaps {
 		return &libvirtxml.DomainCaps{
-			CPU: &libvirtxml.DomainCapsCPU{Modes: []libvirtxml.DomainCapsCPUMode{{Name: "host-passthrough", Supported: "yes"}}},
+			VCPU: &libvirtxml.DomainCapsVCPU{Max: 288},
+			CPU:  &libvirtxml.DomainCapsCPU{Modes: []libvirtxml.DomainCapsCPUMode{{Name: "host-passthrough", Supported: "yes"}}},
 			OS: &libvirtxml.DomainCapsOS{
 				Enums:  []libvirtxml.DomainCapsEnum{{Name: "firmware", Values: firmware}},
 				Loader: &libvirtxml.DomainCapsOSLoader{Enums: []libvirtxml.DomainCapsEnum{{Name: "secure", Values: secure}}},
@@ -45,7 +47,12 @@ func TestWhatTheHypervisorDoesNotOffer(t *testing.T) {
 		}
 	}
 	node := func(chipset, firmware string, nested bool) *Spec {
-		return &Spec{Type: "kvm", Chipset: chipset, Firmware: firmware, CPU: CPU{Mode: "host-passthrough", Nested: &nested}, MaxMemoryMiB: 1024}
+		return &Spec{Hardware: Hardware{Type: "kvm", Chipset: chipset, Firmware: firmware, CPU: CPU{Mode: "host-passthrough", Nested: &nested}, MaxMemoryMiB: 1024}}
+	}
+	vcpus := func(n, most int64) *Spec {
+		s := node("q35", "bios", false)
+		s.VCPUs, s.MaxVCPUs = n, most
+		return s
 	}
 	everything := offers([]string{"efi"}, []string{"no", "yes"})
 	for name, c := range map[string]struct {
@@ -61,11 +68,14 @@ func TestWhatTheHypervisorDoesNotOffer(t *testing.T) {
 		"Secure Boot without its files":  {node("q35", "uefi-secure", false), offers([]string{"efi"}, []string{"no"}), nil, "[firmware]", `or write firmware = "uefi"`},
 		"a BIOS where there is no UEFI":  {node("q35", "bios", false), offers(nil, nil), nil, "", ""},
 		"a machine without PCI":          {node("microvm", "bios", false), everything, nil, "[machine]", `no PCI, which a node's disks and interfaces are plugged into; write machine = "q35", or another that is offered to type kvm: pc, q35`},
+		"all the vCPUs that there are":   {vcpus(255, 255), everything, nil, "", ""},
+		"more vCPUs than there are":      {vcpus(1000, 1000), everything, nil, "[vcpus]", "machine q35 of type kvm 255 at most, not 1000"},
+		"more of them later":             {vcpus(2, 256), everything, nil, "[max_vcpus]", "255 at most, not 256"},
 		"a machine that nobody has made": {node("q36", "bios", false), everything, nil, "[machine]", "does not offer it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := answered(t, c.v, c.offered, c.features...)
-			if err := errors.Join(k.hardware(t.Context()), k.firmware(t.Context())); err != nil {
+			if err := errors.Join(k.checkHardware(t.Context()), k.checkFirmware(t.Context())); err != nil {
 				t.Fatal(err)
 			}
 			var got []string
@@ -84,7 +94,7 @@ func TestWhatTheHypervisorDoesNotOffer(t *testing.T) {
 }
 
 func TestNothingIsBegunWithoutABridge(t *testing.T) {
-	path := at("network_interfaces", 1, "bridge")
+	path := pathTo("network_interfaces", 1, "bridge")
 	refusal := errors.New("Cannot get interface MTU")
 	for name, c := range map[string]struct {
 		missing []missingBridge
@@ -96,7 +106,7 @@ func TestNothingIsBegunWithoutABridge(t *testing.T) {
 		"one is missing for sure":      {[]missingBridge{{path, "br9", true}}, nil, false, `no bridge "br9"`},
 		"one may be missing":           {[]missingBridge{{path, "br9", false}}, nil, true, ""},
 		"and it turns out that it is":  {[]missingBridge{{path, "br9", false}}, refusal, true, `no bridge "br9" was found on the hypervisor: Cannot get`},
-		"the second one is, for sure":  {[]missingBridge{{at("x"), "br8", false}, {path, "br9", true}}, nil, false, `no bridge "br9"`},
+		"the second one is, for sure":  {[]missingBridge{{pathTo("x"), "br8", false}, {path, "br9", true}}, nil, false, `no bridge "br9"`},
 		"another failure is as it was": {nil, refusal, true, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -115,5 +125,28 @@ func TestNothingIsBegunWithoutABridge(t *testing.T) {
 				t.Errorf("the error is %v", err)
 			}
 		})
+	}
+}
+
+func TestATakenNameIsNotToldAsATakenAddress(t *testing.T) {
+	const mac = "52:54:00:00:00:01"
+	offered := &libvirtxml.DomainCaps{}
+	for name, want := range map[string]string{"n": "[name]", "other": "[network_interfaces 0 mac]"} {
+		k := answered(t, &Spec{Name: "n", Interfaces: []InterfaceSpec{{MAC: mac}}}, offered)
+		k.Hypervisors = map[string]*hypervisor.Client{"": k.Client}
+		domains := []*hypervisor.Domain{{Name: name, UUID: "u", Config: &libvirtxml.Domain{
+			Name: name, Devices: &libvirtxml.DomainDeviceList{Interfaces: []libvirtxml.DomainInterface{{
+				MAC: &libvirtxml.DomainInterfaceMAC{Address: mac}, Source: &libvirtxml.DomainInterfaceSource{Network: &libvirtxml.DomainInterfaceSourceNetwork{Network: "default"}},
+			}}},
+		}}}
+		for _, when := range []time.Time{time.Now(), time.Now().Add(domainsFor)} {
+			know(k, question{k.Client, "domains", when.Truncate(domainsFor).String()}, domains)
+		}
+		if err := errors.Join(k.checkName(t.Context()), k.checkMACs(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+		if len(k.problems) != 1 || fmt.Sprint(k.problems[0].Path) != want {
+			t.Errorf("a domain %q: %v, not one problem at %s", name, k.problems, want)
+		}
 	}
 }

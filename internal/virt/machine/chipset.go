@@ -18,23 +18,23 @@ func applyChipset(d *libvirtxml.Domain, m *Machine) error {
 	if isQ35(was) == isQ35(m.Chipset) {
 		return nil
 	}
-	if err := dislocate(d); err != nil {
+	if err := removeAddresses(d); err != nil {
 		return err
 	}
 	if isQ35(m.Chipset) {
-		d.Devices.Controllers = append(d.Devices.Controllers, express(m)...)
+		d.Devices.Controllers = append(d.Devices.Controllers, planPCIExpress(m)...)
 	}
 	return nil
 }
 
-// dislocate takes out of a domain where its devices are: the topologies of the two chipsets have nothing in common, and
+// removeAddresses takes out of a domain where its devices are: the topologies of the two chipsets have nothing in common, and
 // libvirt finds new places. The guest sees the same devices elsewhere.
-func dislocate(d *libvirtxml.Domain) error {
-	root, err := tree(d)
+func removeAddresses(d *libvirtxml.Domain) error {
+	root, err := parseDomain(d)
 	if err != nil {
 		return err
 	}
-	eachDevice(root, func(device *etree.Element) {
+	visitDevices(root, func(device *etree.Element) {
 		// From libvirt 9.1 on, q35 has a watchdog of its own that no other chipset can have.
 		watchdog := device.Tag == "watchdog" && device.SelectAttrValue("model", "") == "itco"
 		if watchdog || device.Tag == "controller" && slices.Contains([]string{"pci", "ide", "sata"}, device.SelectAttrValue("type", "")) {
@@ -42,7 +42,7 @@ func dislocate(d *libvirtxml.Domain) error {
 			return
 		}
 		for _, e := range device.ChildElements() {
-			if pciAddress(e) {
+			if isPCIAddress(e) {
 				device.RemoveChild(e)
 			}
 		}
@@ -75,9 +75,9 @@ func SameChipset(asked, got string) bool {
 
 func isQ35(chipset string) bool { return chipset == "q35" || strings.HasPrefix(chipset, "pc-q35-") }
 
-// Usable says whether machines of a type have PCI, which everything here is plugged into. These are the names by which
+// HasPCI says whether machines of a type have PCI, which everything here is plugged into. These are the names by which
 // libvirt tells it (qemuDomainMachineIsQ35, qemuDomainMachineIsI440FX); "microvm" and "isapc" have none.
-func Usable(chipset string) bool {
+func HasPCI(chipset string) bool {
 	old := []string{"pc-i440fx-", "pc-0.", "pc-1.", "rhel"}
 	return isQ35(chipset) || chipset == "pc" || slices.ContainsFunc(old, func(prefix string) bool { return strings.HasPrefix(chipset, prefix) })
 }

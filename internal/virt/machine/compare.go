@@ -42,25 +42,25 @@ func Compare(was, want *Spec, running *Running) ([]Change, error) {
 			all = append(all, Change{Path: path})
 		}
 	}
-	live(at("memory_mib"), was.MemoryMiB, want.MemoryMiB)
+	live(pathTo("memory_mib"), was.MemoryMiB, want.MemoryMiB)
 	if want.VCPUs != 0 && was.VCPUs != want.VCPUs {
-		all = append(all, Change{Path: at("vcpus"), Maybe: want.VCPUs < was.VCPUs})
+		all = append(all, Change{Path: pathTo("vcpus"), Maybe: want.VCPUs < was.VCPUs})
 	}
-	live(at("boot", "order"), was.Boot.Order, want.Boot.Order)
-	live(at("autostart"), was.Autostart, want.Autostart)
-	live(at("role"), was.Role, want.Role)
+	live(pathTo("boot", "order"), was.Boot.Order, want.Boot.Order)
+	live(pathTo("autostart"), was.Autostart, want.Autostart)
+	live(pathTo("role"), was.Role, want.Role)
 	if len(was.Labels)+len(want.Labels) > 0 {
-		live(at("labels"), was.Labels, want.Labels)
+		live(pathTo("labels"), was.Labels, want.Labels)
 	}
 	if was.Root != nil && want.Root != nil && want.Root.SizeGiB != 0 {
-		live(at("root_disk", "size_gib"), was.Root.SizeGiB, want.Root.SizeGiB)
+		live(pathTo("root_disk", "size_gib"), was.Root.SizeGiB, want.Root.SizeGiB)
 	}
 	devices, err := compareDevices(was, want, running)
 	return append(all, devices...), err
 }
 
-// Fixed says that the change is of what a machine is started with.
-func (c Change) Fixed() bool { return errors.Is(c.Restart, errFixed) }
+// IsFixed says that the change is of what a machine is started with.
+func (c Change) IsFixed() bool { return errors.Is(c.Restart, errFixed) }
 
 // PlanChanges compares a machine that is planned with what is there: what runs is asked about where devices change. One that is
 // gone since it was read is not there to restart.
@@ -75,7 +75,7 @@ func PlanChanges(ctx context.Context, c *hypervisor.Client, was, want *Spec) ([]
 	if err != nil {
 		return nil, err
 	}
-	existing, err := located(ctx, c, d)
+	existing, err := readLocatedMachine(ctx, c, d)
 	if err != nil {
 		return nil, err
 	}
@@ -117,8 +117,8 @@ func compareFixed(was, want *Spec) []Change {
 	differ(was.Boot.Initrd, want.Boot.Initrd, "boot", "initrd")
 	differ(was.Boot.Cmdline, want.Boot.Cmdline, "boot", "cmdline")
 	// fw_cfg is part of the machine; what is in its file is not.
-	if was.ignites() != want.ignites() {
-		all = append(all, Change{Path: at("ignition"), Restart: errFixed})
+	if was.hasIgnition() != want.hasIgnition() {
+		all = append(all, Change{Path: pathTo("ignition"), Restart: errFixed})
 	}
 	return all
 }
@@ -139,17 +139,17 @@ func compareDevices(was, want *Spec, running *Running) ([]Change, error) {
 	if running == nil {
 		return nil, nil
 	}
-	room, err := RoomOf(running.Live)
+	room, err := CountRoom(running.Live)
 	if err != nil {
 		return nil, err
 	}
 	var all []Change
 	note := func(path []any, refusal error) { all = append(all, Change{Path: path, Restart: refusal}) }
 	for _, key := range slices.Sorted(maps.Keys(want.Disks)) {
-		disk, existing, path := want.Disks[key], running.Machine.Disk(key), at("disks", service.Key(key))
+		disk, existing, path := want.Disks[key], running.Machine.Disk(key), pathTo("disks", service.Key(key))
 		old, known := was.Disks[key]
-		stays := existing != nil && disk.isAt(existing, old) && !(known && old.missing() && disk.Volume == "")
-		if stays || want.Unknown.Has(within(path, "bus")...) {
+		stays := existing != nil && disk.isUnchanged(existing, old) && !(known && old.isMissing() && disk.Volume == "")
+		if stays || want.Unknown.Has(pathBelow(path, "bus")...) {
 			continue
 		}
 		if existing != nil {
@@ -160,29 +160,29 @@ func compareDevices(was, want *Spec, running *Running) ([]Change, error) {
 		}
 		note(path, room.PlugDisk(disk.Bus))
 	}
-	if want.Seeded() && running.Machine.Disk(Seed) == nil {
+	if want.HasSeed() && running.Machine.Disk(Seed) == nil {
 		note(want.seedPath(), room.PlugDisk("virtio"))
 	}
 	compareInterfaces(want, running, room, note)
 	for _, existing := range running.Machine.Disks {
 		_, wanted := want.Disks[existing.Key]
 		if !wanted && existing.Key != Root && existing.Key != Seed && !want.Unknown.Has("disks") {
-			note(at("disks", service.Key(existing.Key)), room.UnplugDisk(existing.Bus))
+			note(pathTo("disks", service.Key(existing.Key)), room.UnplugDisk(existing.Bus))
 		}
 	}
 	return all, nil
 }
 
-// isAt says whether a disk stays as the machine has it. A volume may be called by another path than it was resolved to.
-func (d DiskSpec) isAt(existing *Disk, was DiskSpec) bool {
+// isUnchanged says whether a disk stays as the machine has it. A volume may be called by another path than it was resolved to.
+func (d DiskSpec) isUnchanged(existing *Disk, was DiskSpec) bool {
 	return (d.Volume == "" || d.Volume == existing.Path || d.Volume == was.Volume) && d.Bus == existing.Bus
 }
 
 // compareInterfaces does the same for interfaces. One that gets another model is plugged out and in again.
 func compareInterfaces(want *Spec, running *Running, room *Room, note func([]any, error)) {
 	for n, i := range want.Interfaces {
-		path := at("network_interfaces", n)
-		laterModel := want.Unknown.Has(within(path, "model")...)
+		path := pathTo("network_interfaces", n)
+		laterModel := want.Unknown.Has(pathBelow(path, "model")...)
 		index := slices.IndexFunc(running.Machine.Interfaces, func(x Interface) bool { return x.MAC == i.MAC })
 		plugged := index >= 0 && FindInterface(running.Live, i.MAC) != nil
 		if plugged && (laterModel || running.Machine.Interfaces[index].Model == i.Model) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
 	"github.com/hashicorp/terraform-plugin-log/tflog"
@@ -13,13 +14,13 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
 )
 
-// make makes the machine and starts it. When it fails, what was made is removed again.
-func (s *Store) make(ctx context.Context, want *Spec) (*blueprint, error) {
+// makeMachine makes the machine and starts it. When it fails, what was made is removed again.
+func (s *Store) makeMachine(ctx context.Context, want *Spec) (*blueprint, error) {
 	if err := s.removeInterrupted(ctx, want); err != nil {
 		return nil, err
 	}
-	r := &drafter{client: s.client, facts: s.facts, spec: want, owner: s.claim.Mark()}
-	b, err := r.draft(ctx, uuid.NewString())
+	r := &resolver{client: s.client, facts: s.facts, spec: want, owner: s.claim.Mark()}
+	b, err := r.resolveMachine(ctx, uuid.NewString())
 	if err != nil {
 		return nil, err
 	}
@@ -32,7 +33,7 @@ func (s *Store) make(ctx context.Context, want *Spec) (*blueprint, error) {
 		if _, err := defineFilter(ctx, s.client, b.machine.UUID, f); err != nil {
 			return nil, undo(err)
 		}
-		made.filters = append(made.filters, f.Name)
+		made.filters = slices.Insert(made.filters, 0, f.Name) // those first that refer to others
 	}
 	b.machine.Mark.Creating = true
 	domain, err := Render(b.machine)
@@ -43,8 +44,8 @@ func (s *Store) make(ctx context.Context, want *Spec) (*blueprint, error) {
 		return nil, undo(err)
 	}
 	b.machine.Mark.Creating = false
-	err = s.makeParts(ctx, b, want)
-	made.volumes, made.reservations = createdVolumes(b.volumes), b.reservations
+	err = s.createParts(ctx, b, want)
+	made.volumes, made.reservations = listCreatedVolumes(b.volumes), b.reservations
 	if err == nil && want.Running {
 		err = s.client.StartDomain(ctx, b.machine.UUID)
 	}
@@ -54,8 +55,8 @@ func (s *Store) make(ctx context.Context, want *Spec) (*blueprint, error) {
 	return b, nil
 }
 
-// makeParts makes what the defined domain refers to.
-func (s *Store) makeParts(ctx context.Context, b *blueprint, want *Spec) error {
+// createParts makes what the defined domain refers to.
+func (s *Store) createParts(ctx context.Context, b *blueprint, want *Spec) error {
 	var group errgroup.Group
 	group.Go(func() error { return createVolumes(ctx, s.client, b.volumes) })
 	for _, r := range b.reservations {
@@ -81,8 +82,8 @@ func (s *Store) removeInterrupted(ctx context.Context, want *Spec) error {
 	if _, ours := s.facts.creating.Load(d.UUID); ours {
 		return fmt.Errorf("another resource of this apply makes a node %q too: give one of them another name", d.Name)
 	}
-	if found := got.Mark.owner(); !got.Mark.Marked() || !got.Mark.Creating || !s.claim.MayTake(found) {
-		return s.foreign(d, found)
+	if found := got.Mark.owner(); !got.Mark.IsPresent() || !got.Mark.Creating || !s.claim.MayTake(found) {
+		return s.newForeignError(d, found)
 	}
 	tflog.Warn(ctx, "removing what an interrupted create left behind", map[string]any{"node": d.Name, "uuid": d.UUID})
 	left := Leftovers{uuid: d.UUID}
@@ -92,12 +93,12 @@ func (s *Store) removeInterrupted(ctx context.Context, want *Spec) error {
 		}
 	}
 	for _, i := range got.Interfaces {
-		if i.Filter == filterName(d.Name, i.MAC) {
-			left.filters = append(left.filters, i.Filter)
+		if isFilterOf(i.Filter, d.Name, i.MAC) {
+			left.filters = append(left.filters, filterNames(d.Name, i.MAC)...)
 		}
 	}
 	// Its reservations are those of the machine that is about to be made, or are found by its MAC addresses.
-	reservations, err := reservationsOf(ctx, s.client, got)
+	reservations, err := findReservations(ctx, s.client, got)
 	left.reservations = reservations
 	return errors.Join(err, removeMachine(ctx, s.client, left, 0))
 }

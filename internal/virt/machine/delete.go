@@ -2,6 +2,7 @@ package machine
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-log/tflog"
@@ -15,13 +16,16 @@ import (
 // Delete stops the guest and removes the domain last, so that an interrupted destroy can be taken up again. A domain that became
 // somebody else's stays, with an *owner.ForeignError.
 func (s *Store) Delete(ctx context.Context) error {
-	s.facts.Hold(s.known)
-	defer s.facts.leave(s.known)()
-	left, err := s.leftovers(ctx)
+	s.facts.RememberNode(s.known)
+	defer s.facts.noteDestroy(s.known)()
+	left, err := s.collectLeftovers(ctx)
 	if err != nil {
 		return err
 	}
-	return removeMachine(ctx, s.client, left, s.known.grace())
+	if err := removeMachine(ctx, s.client, left, s.known.shutdownGrace()); err != nil {
+		return err
+	}
+	return s.renewPeers(ctx, s.known.Name)
 }
 
 // Leftovers are what a machine consists of on its hypervisor.
@@ -36,9 +40,9 @@ type Leftovers struct {
 	reclaim *libvirtxml.Domain
 }
 
-// leftovers collects what the machine in state consists of: the domain's own word where there is a domain, and what
+// collectLeftovers collects what the machine in state consists of: the domain's own word where there is a domain, and what
 // state knows where it vanished.
-func (s *Store) leftovers(ctx context.Context) (Leftovers, error) {
+func (s *Store) collectLeftovers(ctx context.Context) (Leftovers, error) {
 	left := Leftovers{uuid: s.known.UUID}
 	for n := range s.known.Interfaces {
 		i := &s.known.Interfaces[n]
@@ -46,35 +50,40 @@ func (s *Store) leftovers(ctx context.Context) (Leftovers, error) {
 			left.reservations = append(left.reservations, i.reservations(i.Network)...)
 			left.interfaces = append(left.interfaces, Interface{MAC: i.MAC, Network: i.Network})
 		}
-		if i.PortSecurity {
-			left.filters = append(left.filters, filterName(s.known.Name, i.MAC))
+		if i.PortSecurity || len(i.SecurityRules) > 0 {
+			left.filters = append(left.filters, filterNames(s.known.Name, i.MAC)...)
 		}
 	}
 	d, err := s.client.Domain(ctx, left.uuid)
 	switch {
 	case hypervisor.IsNotFound(err):
-		left.volumes, err = unusedVolumes(ctx, s.client, s.known.VolumeNames())
+		left.volumes, err = findUnusedVolumes(ctx, s.client, s.known.VolumeNames())
 		return left, err
 	case err != nil:
 		return left, err
 	}
-	m, err := located(ctx, s.client, d)
+	m, err := readLocatedMachine(ctx, s.client, d)
 	if err != nil {
 		return left, err
 	}
 	if found := m.Mark.owner(); !s.owns(found) {
-		return left, s.foreign(d, found)
+		return left, s.newForeignError(d, found)
 	}
-	left.volumes, err = ownVolumes(ctx, s.client, m, s.known)
+	for _, i := range m.Interfaces {
+		if isFilterOf(i.Filter, m.Name, i.MAC) && !slices.Contains(left.filters, filterName(m.Name, i.MAC)) {
+			left.filters = append(left.filters, filterNames(m.Name, i.MAC)...)
+		}
+	}
+	left.volumes, err = findOwnVolumes(ctx, s.client, m, s.known)
 	if ReclaimStore(d.Config) {
 		left.reclaim = d.Config
 	}
 	return left, err
 }
 
-// ownVolumes are the volumes that go with a machine: those that its mark names, and the disks of one that
+// findOwnVolumes returns the volumes that go with a machine: those that its mark names, and the disks of one that
 // someone else made unless state has them as volumes of their own.
-func ownVolumes(ctx context.Context, c *hypervisor.Client, m *Machine, s *Spec) ([]VolumeRef, error) {
+func findOwnVolumes(ctx context.Context, c *hypervisor.Client, m *Machine, s *Spec) ([]VolumeRef, error) {
 	var all []VolumeRef
 	for _, marked := range m.Mark.Disks {
 		if marked.Volume != "" {
@@ -99,9 +108,9 @@ func ownVolumes(ctx context.Context, c *hypervisor.Client, m *Machine, s *Spec) 
 	return all, nil
 }
 
-// unusedVolumes are those of the volumes that no machine has: where a machine's domain is gone, its volumes are known by their
+// findUnusedVolumes returns those of the volumes that no machine has: where a machine's domain is gone, its volumes are known by their
 // names alone, and somebody may have made another machine of them.
-func unusedVolumes(ctx context.Context, c *hypervisor.Client, names []VolumeRef) ([]VolumeRef, error) {
+func findUnusedVolumes(ctx context.Context, c *hypervisor.Client, names []VolumeRef) ([]VolumeRef, error) {
 	domains, err := c.Domains(ctx)
 	if err != nil {
 		return nil, err
@@ -165,8 +174,8 @@ func removeMachine(ctx context.Context, c *hypervisor.Client, left Leftovers, gr
 	return removeFilters(ctx, c, left.uuid, left.filters)
 }
 
-// leave notes that a machine is being destroyed: who waits for an address of it waits on. The result ends that.
-func (f *Facts) leave(s *Spec) (done func()) {
+// noteDestroy notes that a machine is being destroyed: who waits for an address of it waits on. The result ends that.
+func (f *Facts) noteDestroy(s *Spec) (done func()) {
 	for _, i := range s.Interfaces {
 		f.leaving.Store(i.MAC, true)
 	}
@@ -177,8 +186,8 @@ func (f *Facts) leave(s *Spec) (done func()) {
 	}
 }
 
-// leaves says whether the machine of a MAC address is being destroyed here.
-func (f *Facts) leaves(mac string) bool {
+// isBeingDestroyed says whether the machine of a MAC address is being destroyed here.
+func (f *Facts) isBeingDestroyed(mac string) bool {
 	_, leaves := f.leaving.Load(mac)
 	return leaves
 }

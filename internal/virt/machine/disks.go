@@ -14,7 +14,7 @@ func applyDisks(d *libvirtxml.Domain, m *Machine) error {
 	if err != nil {
 		return err
 	}
-	keys := diskKeys(d, mark)
+	keys := listDiskKeys(d, mark)
 	var kept []libvirtxml.DomainDisk
 	existing, moved := map[string]bool{}, map[string]*libvirtxml.DomainDisk{}
 	for i, disk := range d.Devices.Disks {
@@ -59,7 +59,7 @@ func applyDisks(d *libvirtxml.Domain, m *Machine) error {
 // NewDisk makes the XML of a disk that the domain does not have yet, and gives it a free target.
 func NewDisk(d *libvirtxml.Domain, disk *Disk) *libvirtxml.DomainDisk {
 	if disk.Target == "" {
-		disk.Target = freeTarget(d, disk.Bus)
+		disk.Target = findFreeTarget(d, disk.Bus)
 	}
 	source, format := diskSource(*disk)
 	x := &libvirtxml.DomainDisk{
@@ -75,10 +75,11 @@ func NewDisk(d *libvirtxml.Domain, disk *Disk) *libvirtxml.DomainDisk {
 	return x
 }
 
-// ReplugDisk makes the XML of a disk that is plugged in anew, on another bus or with another volume, of the one that it had
-// and a new one: what somebody said of its caching or its limits stays, what belongs to the old bus goes.
-func ReplugDisk(had *libvirtxml.DomainDisk, want *Disk, fresh *libvirtxml.DomainDisk) *libvirtxml.DomainDisk {
-	again, was := *had, readDisk(had)
+// ReplugDisk returns the XML of a disk that is plugged in anew, on another bus or with another volume. It is made of the disk's
+// XML so far and of that of a new disk: what somebody said of its caching or its limits stays, and what belongs to the bus that it
+// leaves goes.
+func ReplugDisk(existing *libvirtxml.DomainDisk, want *Disk, fresh *libvirtxml.DomainDisk) *libvirtxml.DomainDisk {
+	again, was := *existing, readDisk(existing)
 	again.Target, again.Address, again.Alias = fresh.Target, nil, nil
 	if !was.sameSource(want) {
 		again.Source, again.BackingStore, again.Mirror = fresh.Source, nil, nil
@@ -87,8 +88,8 @@ func ReplugDisk(had *libvirtxml.DomainDisk, want *Disk, fresh *libvirtxml.Domain
 		again.Serial = fresh.Serial // by which it is known while the mark is not written yet
 	}
 	driver := *fresh.Driver
-	if had.Driver != nil {
-		driver = *had.Driver
+	if existing.Driver != nil {
+		driver = *existing.Driver
 		driver.Type = fresh.Driver.Type
 	}
 	if again.Driver = &driver; was.Bus == want.Bus {
@@ -107,30 +108,30 @@ func diskSource(disk Disk) (*libvirtxml.DomainDiskSource, string) {
 	return &libvirtxml.DomainDiskSource{File: &libvirtxml.DomainDiskSourceFile{File: disk.Path}}, disk.Format
 }
 
-// freeTarget is the first name that no disk of the domain has. Names say nothing about the order in which a
-// guest finds its disks, but libvirt sorts by them.
-func freeTarget(d *libvirtxml.Domain, bus string) string {
+// findFreeTarget returns the first target name that no disk of the domain has. Names say nothing about the order in which a guest
+// finds its disks, but libvirt sorts by them.
+func findFreeTarget(d *libvirtxml.Domain, bus string) string {
 	prefix := map[string]string{"virtio": "vd", "ide": "hd"}[bus]
 	if prefix == "" {
 		prefix = "sd"
 	}
 	for n := 0; ; n++ {
-		name := prefix + letters(n)
+		name := prefix + spellDiskLetters(n)
 		if !slices.ContainsFunc(d.Devices.Disks, func(x libvirtxml.DomainDisk) bool { return x.Target != nil && x.Target.Dev == name }) {
 			return name
 		}
 	}
 }
 
-// letters counts a, b, … z, aa, ab, …
-func letters(n int) string {
+// spellDiskLetters returns the letters of the disk of an index: a, b, … z, aa, ab, …
+func spellDiskLetters(n int) string {
 	if n < 26 {
 		return string(rune('a' + n))
 	}
-	return letters(n/26-1) + string(rune('a'+n%26))
+	return spellDiskLetters(n/26-1) + string(rune('a'+n%26))
 }
 
-// addController adds the controller that a bus needs. USB is switched off in the skeleton.
+// addController adds the controller that a bus needs. USB is switched off in the newSkeleton.
 func addController(d *libvirtxml.Domain, bus string) {
 	controller := MissingController(d, bus)
 	if controller == nil {

@@ -32,7 +32,7 @@ func TestOnlyWhatSomebodyChangedAliveIsDrift(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := &hypervisor.Domain{Config: domain(128<<10, 2), Live: c.live}
-			memory, vcpus := driftOf(d, 128, 2, c.state[0], c.state[1]) // as its configuration was read, and as state has it
+			memory, vcpus := chooseShownSizes(d, 128, 2, c.state[0], c.state[1]) // as its configuration was read, and as state has it
 			if memory != c.memory || vcpus != c.vcpus {
 				t.Errorf("shown are %d MiB and %d vCPUs, want %d and %d", memory, vcpus, c.memory, c.vcpus)
 			}

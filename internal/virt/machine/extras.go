@@ -20,22 +20,22 @@ func applyConsole(d *libvirtxml.Domain, was, want Console) {
 	}
 	port := uint(0)
 	if len(d.Devices.Serials) == 0 {
-		d.Devices.Serials = []libvirtxml.DomainSerial{{Source: pty(), Target: &libvirtxml.DomainSerialTarget{Port: &port}}}
+		d.Devices.Serials = []libvirtxml.DomainSerial{{Source: newPTY(), Target: &libvirtxml.DomainSerialTarget{Port: &port}}}
 	}
 	if was.Type != want.Type {
-		d.Devices.Serials[0].Source = pty()
+		d.Devices.Serials[0].Source = newPTY()
 		d.Devices.Consoles = nil
 	}
 	d.Devices.Serials[0].Log = log
 	if len(d.Devices.Consoles) == 0 {
-		d.Devices.Consoles = []libvirtxml.DomainConsole{{Source: pty(), Target: &libvirtxml.DomainConsoleTarget{Type: "serial", Port: &port}}}
+		d.Devices.Consoles = []libvirtxml.DomainConsole{{Source: newPTY(), Target: &libvirtxml.DomainConsoleTarget{Type: "serial", Port: &port}}}
 	}
 	if t := d.Devices.Consoles[0].Target; t == nil || t.Type == "serial" || t.Type == "" {
 		d.Devices.Consoles[0].Log = log // libvirt holds the first console to be the first serial port
 	}
 }
 
-func pty() *libvirtxml.DomainChardevSource {
+func newPTY() *libvirtxml.DomainChardevSource {
 	return &libvirtxml.DomainChardevSource{Pty: &libvirtxml.DomainChardevSourcePty{}}
 }
 
@@ -62,13 +62,13 @@ func readConsole(d *libvirtxml.Domain) Console {
 // agentChannel is the port at which qemu-guest-agent listens in the guest.
 const agentChannel = "org.qemu.guest_agent.0"
 
-func isAgent(c libvirtxml.DomainChannel) bool {
+func isAgentChannel(c libvirtxml.DomainChannel) bool {
 	return c.Target != nil && c.Target.VirtIO != nil && c.Target.VirtIO.Name == agentChannel
 }
 
 func applyChannels(d *libvirtxml.Domain, was, m *Machine) {
 	if was.GuestAgent && !m.GuestAgent {
-		d.Devices.Channels = slices.DeleteFunc(d.Devices.Channels, isAgent)
+		d.Devices.Channels = slices.DeleteFunc(d.Devices.Channels, isAgentChannel)
 	}
 	if !was.GuestAgent && m.GuestAgent {
 		d.Devices.Channels = append(d.Devices.Channels, libvirtxml.DomainChannel{

@@ -21,20 +21,20 @@ type Facts struct {
 	creating sync.Map
 	// leaving are the MAC addresses of the machines that this process is destroying.
 	leaving sync.Map
-	// held are the interfaces of the nodes in state by their domains' UUIDs. Terraform plans a replacement, and a node
-	// that it holds to be broken, as if there had been none: only this tells their domains from somebody else's.
+	// held are the interfaces of the nodes in state, by the UUIDs of their domains. Terraform plans a replacement, and a node that
+	// is tainted, as if the node were not there: only this tells the domains of such nodes from somebody else's.
 	held sync.Map
 }
 
-// Hold remembers a node that is in state.
-func (f *Facts) Hold(s *Spec) {
+// RememberNode remembers a node that is in state.
+func (f *Facts) RememberNode(s *Spec) {
 	if s.UUID != "" {
 		f.held.Store(s.UUID, s.Interfaces)
 	}
 }
 
-// holds says whether a domain is a node in state.
-func (f *Facts) holds(uuid string) bool {
+// isNodeInState says whether a domain is a node in state.
+func (f *Facts) isNodeInState(uuid string) bool {
 	_, held := f.held.Load(uuid)
 	return held
 }
@@ -48,8 +48,8 @@ type hostFacts struct {
 	memory        uint64
 }
 
-// ask answers from memory or asks, once for all who want the same at one time.
-func ask[T any](f *Facts, key any, question func() (T, error)) (T, error) {
+// askOnce answers from memory or asks, once for all who want the same at one time.
+func askOnce[T any](f *Facts, key any, question func() (T, error)) (T, error) {
 	type answer struct {
 		mu  sync.Mutex
 		ok  bool
@@ -75,8 +75,8 @@ type question struct {
 	kind, name string
 }
 
-func (f *Facts) host(ctx context.Context, c *hypervisor.Client) (*hostFacts, error) {
-	return ask(f, question{c, "host", ""}, func() (*hostFacts, error) {
+func (f *Facts) askHost(ctx context.Context, c *hypervisor.Client) (*hostFacts, error) {
+	return askOnce(f, question{c, "host", ""}, func() (*hostFacts, error) {
 		caps, err := c.HostCapabilities(ctx)
 		if err != nil {
 			return nil, err
@@ -96,7 +96,7 @@ func (f *Facts) host(ctx context.Context, c *hypervisor.Client) (*hostFacts, err
 					machines = guest.Arch.Machines
 				}
 				for _, m := range machines {
-					offered[m.Name] = Usable(m.Name) || Usable(m.Canonical)
+					offered[m.Name] = HasPCI(m.Name) || HasPCI(m.Canonical)
 				}
 				h.chipsets[domain.Type] = offered
 			}
@@ -108,7 +108,7 @@ func (f *Facts) host(ctx context.Context, c *hypervisor.Client) (*hostFacts, err
 
 // Pool reads a started pool by name or id.
 func (f *Facts) Pool(ctx context.Context, c *hypervisor.Client, ref string) (*hypervisor.Pool, error) {
-	return ask(f, question{c, "pool", ref}, func() (*hypervisor.Pool, error) {
+	return askOnce(f, question{c, "pool", ref}, func() (*hypervisor.Pool, error) {
 		p, err := c.Pool(ctx, ref)
 		if hypervisor.IsNotFound(err) {
 			return nil, &missingError{fmt.Sprintf("there is no storage pool %q", ref), err}
@@ -119,7 +119,7 @@ func (f *Facts) Pool(ctx context.Context, c *hypervisor.Client, ref string) (*hy
 
 // Volume reads a volume by its path: one that disks are made of, or one to attach.
 func (f *Facts) Volume(ctx context.Context, c *hypervisor.Client, path string) (*hypervisor.Volume, error) {
-	return ask(f, question{c, "volume", path}, func() (*hypervisor.Volume, error) {
+	return askOnce(f, question{c, "volume", path}, func() (*hypervisor.Volume, error) {
 		v, err := c.VolumeByPath(ctx, path)
 		if hypervisor.IsNotFound(err) {
 			return nil, &missingError{fmt.Sprintf("no storage pool that is started has a volume %s", path), err}
@@ -133,7 +133,7 @@ func (f *Facts) NetworkName(ctx context.Context, c *hypervisor.Client, ref strin
 	if !hypervisor.IsUUID(ref) {
 		return ref, nil
 	}
-	return ask(f, question{c, "network", ref}, func() (string, error) {
+	return askOnce(f, question{c, "network", ref}, func() (string, error) {
 		n, err := c.Network(ctx, ref)
 		if hypervisor.IsNotFound(err) {
 			return "", &missingError{fmt.Sprintf("there is no network %q", ref), err}
@@ -147,7 +147,7 @@ func (f *Facts) NetworkName(ctx context.Context, c *hypervisor.Client, ref strin
 
 // lacksBridge says whether a hypervisor's machine has no bridge of a name, and whether that is sure.
 func (f *Facts) lacksBridge(ctx context.Context, c *hypervisor.Client, name string) (lacks, sure bool, err error) {
-	_, err = ask(f, question{c, "bridge", name}, func() (struct{}, error) {
+	_, err = askOnce(f, question{c, "bridge", name}, func() (struct{}, error) {
 		var err error
 		if lacks, sure, err = c.LacksDevice(ctx, name); err == nil && lacks {
 			err = errLacking
@@ -180,28 +180,68 @@ func IsMissing(err error) bool {
 // domainsFor is how long a list of all domains may be shared among the nodes of one plan.
 const domainsFor = 3 * time.Second
 
-// domains lists all domains of a hypervisor, for cross-checks at plan time.
-func (f *Facts) domains(ctx context.Context, c *hypervisor.Client) ([]*hypervisor.Domain, error) {
+// listDomains lists all domains of a hypervisor, for cross-checks at plan time.
+func (f *Facts) listDomains(ctx context.Context, c *hypervisor.Client) ([]*hypervisor.Domain, error) {
 	bucket := time.Now().Truncate(domainsFor).String()
-	return ask(f, question{c, "domains", bucket}, func() ([]*hypervisor.Domain, error) { return c.Domains(ctx) })
+	return askOnce(f, question{c, "domains", bucket}, func() ([]*hypervisor.Domain, error) { return c.Domains(ctx) })
 }
 
-// leases lists the leases of a network, once for all machines of one refresh.
-func (f *Facts) leases(ctx context.Context, c *hypervisor.Client, network string) ([]hypervisor.Lease, error) {
+// listLeases lists the leases of a network, once for all machines of one refresh.
+func (f *Facts) listLeases(ctx context.Context, c *hypervisor.Client, network string) ([]hypervisor.Lease, error) {
 	bucket := time.Now().Truncate(domainsFor).String()
-	return ask(f, question{c, "leases " + bucket, network}, func() ([]hypervisor.Lease, error) { return c.Leases(ctx, network) })
+	return askOnce(f, question{c, "leases " + bucket, network}, func() ([]hypervisor.Lease, error) { return c.Leases(ctx, network) })
 }
 
-// offers asks what a hypervisor offers to machines of a type and chipset.
-func (f *Facts) offers(ctx context.Context, c *hypervisor.Client, virtualisation, chipset string) (*libvirtxml.DomainCaps, error) {
-	return ask(f, question{c, "offers to " + virtualisation, chipset}, func() (*libvirtxml.DomainCaps, error) {
+// askCapabilities asks what a hypervisor offers to machines of a type and chipset.
+func (f *Facts) askCapabilities(ctx context.Context, c *hypervisor.Client, virtualisation, chipset string) (*libvirtxml.DomainCaps, error) {
+	return askOnce(f, question{c, "offers to " + virtualisation, chipset}, func() (*libvirtxml.DomainCaps, error) {
 		return c.DomainCapabilities(ctx, virtualisation, chipset)
 	})
 }
 
-// processor is what a hypervisor's own processor can do for machines of a type and chipset.
-func (f *Facts) processor(ctx context.Context, c *hypervisor.Client, offered *libvirtxml.DomainCaps) ([]string, error) {
-	return ask(f, question{c, "processor for " + offered.Domain, offered.Machine}, func() ([]string, error) {
+// askProcessorFeatures returns what a hypervisor's own processor can do for machines of a type and chipset.
+func (f *Facts) askProcessorFeatures(ctx context.Context, c *hypervisor.Client, offered *libvirtxml.DomainCaps) ([]string, error) {
+	return askOnce(f, question{c, "processor for " + offered.Domain, offered.Machine}, func() ([]string, error) {
 		return c.HostModelFeatures(ctx, offered)
 	})
+}
+
+// SameNetwork says whether two references, each a name or an id, mean one network.
+func (f *Facts) SameNetwork(ctx context.Context, c *hypervisor.Client, a, b string) bool {
+	return sameReference(a, b, func(ref string) (string, error) { return f.NetworkName(ctx, c, ref) })
+}
+
+// SamePool says whether two references, each a name or an id, mean one storage pool.
+func (f *Facts) SamePool(ctx context.Context, c *hypervisor.Client, a, b string) bool {
+	return sameReference(a, b, func(ref string) (string, error) {
+		p, err := f.Pool(ctx, c, ref)
+		if err != nil {
+			return "", err
+		}
+		return p.Name(), nil
+	})
+}
+
+func sameReference(a, b string, name func(string) (string, error)) bool {
+	if a == b || hypervisor.IsUUID(a) == hypervisor.IsUUID(b) {
+		return a == b
+	}
+	x, err := name(a)
+	y, err2 := name(b)
+	return err == nil && err2 == nil && x == y
+}
+
+// IsID says whether a text is a machine's id, and no name.
+func IsID(text string) bool { return hypervisor.IsUUID(text) }
+
+// HasChipset says whether a machine is of a chipset; one that cannot be asked about is of none.
+func HasChipset(ctx context.Context, c *hypervisor.Client, id, chipset string) bool {
+	d, err := c.Domain(ctx, id)
+	return err == nil && SameChipset(chipset, Read(d.Config).Chipset)
+}
+
+// HasMachine says whether a hypervisor has the machine of an id; one that cannot be asked has none.
+func HasMachine(ctx context.Context, c *hypervisor.Client, id string) bool {
+	_, err := c.Domain(ctx, id)
+	return err == nil
 }

@@ -41,41 +41,41 @@ func unmarkedFilterUUID(name string) string {
 	return id.String()
 }
 
-// ownFilter says whether a filter that is there is the machine's.
-func ownFilter(f *libvirtxml.NWFilter, domain string) bool {
+// isOwnFilter says whether a filter that is there is the machine's.
+func isOwnFilter(f *libvirtxml.NWFilter, domain string) bool {
 	return f.UUID == filterUUID(domain, f.Name) || f.UUID == unmarkedFilterUUID(f.Name)
 }
 
-// antiSpoofing is a network filter that passes only what an interface may send: frames from its own MAC
+// buildSpoofFilter returns a network filter that passes only what an interface may send: frames from its own MAC
 // address, ARP and IP packets from its own addresses and the allowed ones. What arrives is not filtered.
 // DHCP passes, because who asks for an address has none yet; so does asking whether an address is free
 // (RFC 5227, RFC 4862).
-func antiSpoofing(node, domain string, i *InterfaceSpec) *libvirtxml.NWFilter {
+func buildSpoofFilter(node, domain string, i *InterfaceSpec) *libvirtxml.NWFilter {
 	f := &spoofFilter{mac: i.MAC, xml: &libvirtxml.NWFilter{Name: filterName(node, i.MAC), Chain: "root"}}
 	f.xml.UUID = filterUUID(domain, f.xml.Name)
-	f.add("drop", -950, libvirtxml.NWFilterRule{MAC: &libvirtxml.NWFilterRuleMAC{
-		Match: "no", NWFilterRuleCommonMAC: libvirtxml.NWFilterRuleCommonMAC{SrcMACAddr: text(i.MAC)},
+	f.addRule("drop", -950, libvirtxml.NWFilterRule{MAC: &libvirtxml.NWFilterRuleMAC{
+		Match: "no", NWFilterRuleCommonMAC: libvirtxml.NWFilterRuleCommonMAC{SrcMACAddr: filterField(i.MAC)},
 	}})
-	f.add("accept", -900, libvirtxml.NWFilterRule{IP: &libvirtxml.NWFilterRuleIP{
-		SrcIPAddr: text("0.0.0.0"), DstIPAddr: text("255.255.255.255"), Protocol: text("udp"),
-		NWFilterRuleCommonPort: libvirtxml.NWFilterRuleCommonPort{SrcPortStart: text("68"), DstPortStart: text("67")},
+	f.addRule("accept", -900, libvirtxml.NWFilterRule{IP: &libvirtxml.NWFilterRuleIP{
+		SrcIPAddr: filterField("0.0.0.0"), DstIPAddr: filterField("255.255.255.255"), Protocol: filterField("udp"),
+		NWFilterRuleCommonPort: libvirtxml.NWFilterRuleCommonPort{SrcPortStart: filterField("68"), DstPortStart: filterField("67")},
 	}})
-	f.add("accept", -900, libvirtxml.NWFilterRule{ARP: &libvirtxml.NWFilterRuleARP{ARPSrcMACAddr: text(i.MAC), ARPSrcIPAddr: text("0.0.0.0")}})
-	all := sendable(i)
+	f.addRule("accept", -900, libvirtxml.NWFilterRule{ARP: &libvirtxml.NWFilterRuleARP{ARPSrcMACAddr: filterField(i.MAC), ARPSrcIPAddr: filterField("0.0.0.0")}})
+	all := listSendableAddresses(i)
 	for _, p := range all {
 		if p.Addr().Is6() {
-			f.add("accept", -800, ipv6From(p))
+			f.addRule("accept", -800, matchIPv6Source(p))
 			continue
 		}
-		address, bits := text(p.Addr().String()), text(strconv.Itoa(p.Bits()))
-		f.add("accept", -800, libvirtxml.NWFilterRule{ARP: &libvirtxml.NWFilterRuleARP{ARPSrcMACAddr: text(i.MAC), ARPSrcIPAddr: address, ARPSrcIPMask: bits}})
-		f.add("accept", -800, libvirtxml.NWFilterRule{IP: &libvirtxml.NWFilterRuleIP{SrcIPAddr: address, SrcIPMask: bits}})
+		address, bits := filterField(p.Addr().String()), filterField(strconv.Itoa(p.Bits()))
+		f.addRule("accept", -800, libvirtxml.NWFilterRule{ARP: &libvirtxml.NWFilterRuleARP{ARPSrcMACAddr: filterField(i.MAC), ARPSrcIPAddr: address, ARPSrcIPMask: bits}})
+		f.addRule("accept", -800, libvirtxml.NWFilterRule{IP: &libvirtxml.NWFilterRuleIP{SrcIPAddr: address, SrcIPMask: bits}})
 	}
 	f.addDiscovery(all)
-	f.add("drop", 900, libvirtxml.NWFilterRule{ARP: &libvirtxml.NWFilterRuleARP{}})
-	f.add("drop", 900, libvirtxml.NWFilterRule{RARP: &libvirtxml.NWFilterRuleRARP{}})
-	f.add("drop", 900, libvirtxml.NWFilterRule{IP: &libvirtxml.NWFilterRuleIP{}})
-	f.add("drop", 900, libvirtxml.NWFilterRule{IPv6: &libvirtxml.NWFilterRuleIPv6{}})
+	f.addRule("drop", 900, libvirtxml.NWFilterRule{ARP: &libvirtxml.NWFilterRuleARP{}})
+	f.addRule("drop", 900, libvirtxml.NWFilterRule{RARP: &libvirtxml.NWFilterRuleRARP{}})
+	f.addRule("drop", 900, libvirtxml.NWFilterRule{IP: &libvirtxml.NWFilterRuleIP{}})
+	f.addRule("drop", 900, libvirtxml.NWFilterRule{IPv6: &libvirtxml.NWFilterRuleIPv6{}})
 	return f.xml
 }
 
@@ -85,8 +85,8 @@ type spoofFilter struct {
 	xml *libvirtxml.NWFilter
 }
 
-// add adds a rule for what the guest sends.
-func (f *spoofFilter) add(action string, priority int, rule libvirtxml.NWFilterRule) {
+// addRule adds a rule for what the guest sends.
+func (f *spoofFilter) addRule(action string, priority int, rule libvirtxml.NWFilterRule) {
 	rule.Action, rule.Direction, rule.Priority = action, "out", priority
 	f.xml.Entries = append(f.xml.Entries, libvirtxml.NWFilterEntry{Rule: &rule})
 }
@@ -99,38 +99,38 @@ func (f *spoofFilter) add(action string, priority int, rule libvirtxml.NWFilterR
 // sent from a link-local address (DHCPv6, multicast listeners, VRRP) changes no other node's neighbours.
 func (f *spoofFilter) addDiscovery(all []netip.Prefix) {
 	icmp := func(rule libvirtxml.NWFilterRule, kind string) libvirtxml.NWFilterRule {
-		rule.IPv6.Protocol, rule.IPv6.Type = text("icmpv6"), text(kind)
+		rule.IPv6.Protocol, rule.IPv6.Type = filterField("icmpv6"), filterField(kind)
 		return rule
 	}
 	any := func() libvirtxml.NWFilterRule { return libvirtxml.NWFilterRule{IPv6: &libvirtxml.NWFilterRuleIPv6{}} }
-	f.add("drop", -900, icmp(any(), "134"))
-	f.add("drop", -900, icmp(any(), "137"))
-	f.add("accept", -800, icmp(ipv6From(only(netip.IPv6Unspecified())), "135"))
-	if own := derivedAddresses(f.mac, all); slices.ContainsFunc(all, func(p netip.Prefix) bool { return p.Addr().Is6() }) {
+	f.addRule("drop", -900, icmp(any(), "134"))
+	f.addRule("drop", -900, icmp(any(), "137"))
+	f.addRule("accept", -800, icmp(matchIPv6Source(singleAddress(netip.IPv6Unspecified())), "135"))
+	if own := deriveAddresses(f.mac, all); slices.ContainsFunc(all, func(p netip.Prefix) bool { return p.Addr().Is6() }) {
 		for _, a := range own {
-			f.add("accept", -800, ipv6From(only(a)))
+			f.addRule("accept", -800, matchIPv6Source(singleAddress(a)))
 		}
 	} else {
-		f.add("accept", -800, icmp(ipv6From(only(own[0])), "135"))
+		f.addRule("accept", -800, icmp(matchIPv6Source(singleAddress(own[0])), "135"))
 	}
-	f.add("drop", -700, icmp(any(), "135"))
-	f.add("drop", -700, icmp(any(), "136"))
-	f.add("accept", -600, ipv6From(only(netip.IPv6Unspecified())))
-	f.add("accept", -600, ipv6From(netip.MustParsePrefix("fe80::/10")))
+	f.addRule("drop", -700, icmp(any(), "135"))
+	f.addRule("drop", -700, icmp(any(), "136"))
+	f.addRule("accept", -600, matchIPv6Source(singleAddress(netip.IPv6Unspecified())))
+	f.addRule("accept", -600, matchIPv6Source(netip.MustParsePrefix("fe80::/10")))
 }
 
-func text(s string) libvirtxml.NWFilterField { return libvirtxml.NWFilterField{Str: s} }
+func filterField(s string) libvirtxml.NWFilterField { return libvirtxml.NWFilterField{Str: s} }
 
-func ipv6From(p netip.Prefix) libvirtxml.NWFilterRule {
-	return libvirtxml.NWFilterRule{IPv6: &libvirtxml.NWFilterRuleIPv6{SrcIPAddr: text(p.Addr().String()), SrcIPMask: text(strconv.Itoa(p.Bits()))}}
+func matchIPv6Source(p netip.Prefix) libvirtxml.NWFilterRule {
+	return libvirtxml.NWFilterRule{IPv6: &libvirtxml.NWFilterRuleIPv6{SrcIPAddr: filterField(p.Addr().String()), SrcIPMask: filterField(strconv.Itoa(p.Bits()))}}
 }
 
-func only(a netip.Addr) netip.Prefix { return netip.PrefixFrom(a, a.BitLen()) }
+func singleAddress(a netip.Addr) netip.Prefix { return netip.PrefixFrom(a, a.BitLen()) }
 
-// derivedAddresses are the IPv6 addresses that a guest makes of its MAC address (RFC 4291, appendix A): first the
+// deriveAddresses returns the IPv6 addresses that a guest makes of its MAC address (RFC 4291, appendix A): first the
 // link-local one, then one in the /64 of each single address among all. A router that advertises that prefix
 // makes the guest add it, and the guest may well send from it rather than from the address it was given.
-func derivedAddresses(mac string, all []netip.Prefix) []netip.Addr {
+func deriveAddresses(mac string, all []netip.Prefix) []netip.Addr {
 	var m [6]byte
 	if parsed, err := net.ParseMAC(mac); err == nil {
 		copy(m[:], parsed)
@@ -152,18 +152,18 @@ func derivedAddresses(mac string, all []netip.Prefix) []netip.Addr {
 	return own
 }
 
-// sendable are the addresses that an interface may send from.
-func sendable(i *InterfaceSpec) []netip.Prefix {
+// listSendableAddresses returns the addresses that an interface may send from.
+func listSendableAddresses(i *InterfaceSpec) []netip.Prefix {
 	var all []netip.Prefix
 	single := func(text string) {
 		if a, err := netip.ParseAddr(text); err == nil {
-			all = append(all, only(a))
+			all = append(all, singleAddress(a))
 		}
 	}
 	single(i.IP)
 	single(i.IPv6)
 	for _, p := range i.prefixes() {
-		all = append(all, only(p.Addr()))
+		all = append(all, singleAddress(p.Addr()))
 	}
 	for _, text := range i.AllowedAddresses {
 		single(text)
@@ -183,7 +183,7 @@ func defineFilter(ctx context.Context, c *hypervisor.Client, domain string, f *l
 		was = nil
 	case err != nil:
 		return nil, err
-	case !ownFilter(was, domain):
+	case !isOwnFilter(was, domain):
 		return nil, fmt.Errorf("hypervisor %s has a network filter %q (%s) that is not this machine's: rename or remove it (virsh nwfilter-undefine)", c.URI(), was.Name, was.UUID)
 	default:
 		f.UUID = was.UUID // libvirt takes a name with its own UUID only
@@ -208,7 +208,7 @@ func removeFilters(ctx context.Context, c *hypervisor.Client, domain string, nam
 		case hypervisor.IsNotFound(err):
 		case err != nil:
 			failed = errors.Join(failed, err)
-		case !ownFilter(f, domain):
+		case !isOwnFilter(f, domain):
 			tflog.Warn(ctx, "a network filter that is not the machine's own stays", map[string]any{"filter": name, "uuid": f.UUID, "domain": domain})
 		default:
 			failed = errors.Join(failed, c.UndefineFilter(ctx, name))

@@ -25,7 +25,7 @@ func TestAntiSpoofing(t *testing.T) {
 		MAC: "52:54:00:f2:46:a7", IP: "10.0.0.100", Addresses: []string{"10.19.41.157/24", "fd00::157/64"},
 		AllowedAddresses: []string{"10.19.41.160", "10.128.0.0/14"},
 	}
-	got := rendered(t, antiSpoofing("okd-service-01", someUUID, i))
+	got := rendered(t, buildSpoofFilter("okd-service-01", someUUID, i))
 	const file = "testdata/filter.xml"
 	if os.Getenv("UPDATE_GOLDEN") != "" {
 		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
@@ -57,7 +57,7 @@ func TestAntiSpoofingOfNeighbourDiscovery(t *testing.T) {
 		"both families": {[]string{"10.88.0.6/24", "fd00:88::6/64"}, []string{"srcipaddr='fd00:88::6' srcipmask='128'", "srcipaddr='::' srcipmask='128' protocol='icmpv6' type='135'", linkLocal, advertised}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			xml := rendered(t, antiSpoofing("n", someUUID, &InterfaceSpec{MAC: mac, Addresses: c.addresses}))
+			xml := rendered(t, buildSpoofFilter("n", someUUID, &InterfaceSpec{MAC: mac, Addresses: c.addresses}))
 			// What the filter takes before it drops all solicitations (135) and advertisements (136).
 			before, after, found := strings.Cut(xml, "priority='-700'")
 			if !found {
@@ -87,8 +87,8 @@ func TestMarksKeepWhatTheGuestWasTold(t *testing.T) {
 		Name: "eth1", Gateway: "10.19.41.254", Addresses: []string{"10.19.41.157/24"}, Nameservers: []string{"10.0.0.1", "10.0.0.2"},
 		Routes: []Route{{"10.128.0.0/14", "10.19.41.1"}}, AllowedAddresses: []string{},
 	}
-	marked := was.mark()
-	if diff := cmp.Diff(was, marked.spec()); diff != "" {
+	marked := was.buildMark("n")
+	if diff := cmp.Diff(was, marked.toSpec()); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -104,7 +104,7 @@ func TestAFilterIsKnownByItsMachine(t *testing.T) {
 		"a person's":                     {"11111111-2222-4333-8444-555555555555", false},
 		"of a version that left no mark": {"e9e831b1-2422-43f3-ac5c-70f797fd1cf7", true},
 	} {
-		if own := ownFilter(&libvirtxml.NWFilter{Name: name, UUID: c.uuid}, someUUID); own != c.own {
+		if own := isOwnFilter(&libvirtxml.NWFilter{Name: name, UUID: c.uuid}, someUUID); own != c.own {
 			t.Errorf("%s: own is %t", whose, own)
 		}
 	}

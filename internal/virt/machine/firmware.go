@@ -21,7 +21,7 @@ func applyFirmware(d *libvirtxml.Domain, was, m *Machine) {
 	setFirmware(d, m.Firmware)
 	if store != nil {
 		if m.Firmware != "bios" {
-			nameStore(d, store.Path)
+			setStorePath(d, store.Path)
 		}
 		if store.Firmware == m.Firmware {
 			store = nil
@@ -70,15 +70,15 @@ func storePath(d *libvirtxml.Domain) string {
 	return path
 }
 
-func nameStore(d *libvirtxml.Domain, path string) {
+func setStorePath(d *libvirtxml.Domain, path string) {
 	if path != "" {
 		d.OS.NVRam = &libvirtxml.DomainNVRam{NVRam: path}
 	}
 }
 
-// OutdatedStore says whether the machine has UEFI with a variable store that was made for another firmware, to be
+// HasOutdatedStore says whether the machine has UEFI with a variable store that was made for another firmware, to be
 // made anew before the machine starts.
-func (m *Machine) OutdatedStore() bool { return m.Mark.Store != nil && m.Firmware != "bios" }
+func (m *Machine) HasOutdatedStore() bool { return m.Mark.Store != nil && m.Firmware != "bios" }
 
 // ReclaimStore gives a domain that has a BIOS the UEFI back whose variable store it left behind, so that undefining
 // the domain removes the store. It says whether there was one.
@@ -88,12 +88,12 @@ func ReclaimStore(d *libvirtxml.Domain) bool {
 		return false
 	}
 	setFirmware(d, mark.Store.Firmware)
-	nameStore(d, mark.Store.Path)
+	setStorePath(d, mark.Store.Path)
 	return true
 }
 
-// readFirmware is the firmware, or no firmware's name while the variable store is another one's: what was left
-// half-done by a change that was interrupted differs from whatever is wanted.
+// readFirmware returns the machine's firmware. Where the variable store was made for another firmware, as an interrupted change
+// leaves it, it returns a text that no firmware is called, so that it differs from whatever is wanted.
 func readFirmware(d *libvirtxml.Domain, mark Mark) string {
 	firmware := configuredFirmware(d)
 	if s := mark.Store; s != nil && firmware != "bios" && s.Firmware != firmware {

@@ -52,7 +52,7 @@ func TestStoreOfAnotherFirmwareIsOutdatedUntilItIsReplaced(t *testing.T) {
 		for _, firmware := range change.by[1:] {
 			m = turn(t, d, firmware)
 		}
-		if got := m.OutdatedStore(); got != change.want {
+		if got := m.HasOutdatedStore(); got != change.want {
 			t.Errorf("%v: outdated is %t, want %t", change.by, got, change.want)
 		}
 		// What is half-done differs from whatever is wanted.
@@ -66,7 +66,7 @@ func TestOtherChangesLeaveTheAccountOfTheStore(t *testing.T) {
 	d := withFirmware(t, "uefi")
 	turn(t, d, "bios")
 	m := Read(d)
-	m.Memory, m.Mark.Store = 64, nil
+	m.MemoryMiB, m.Mark.Store = 64, nil
 	if err := Apply(d, m); err != nil {
 		t.Fatal(err)
 	}

@@ -6,33 +6,30 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 )
 
-// read returns what the hypervisor says about a machine, in the order and the words of what is known of it. One of which no
-// type is known was just imported: then what nobody can ask for is guessed. With drift, what somebody took from the running
-// machine alone shows.
-func (s *Store) read(ctx context.Context, known *Spec, d *hypervisor.Domain, drift bool) (*Spec, error) {
-	m, err := located(ctx, s.client, d)
+// readMachine returns what the hypervisor says about a machine, in the order and the words of known, which is what state or plan
+// has of it. A known machine without a type was just imported: then the files and the mark of the machine are read too, for what
+// no XML says. drift has the result show memory and vCPUs that somebody changed of the running machine alone.
+func (s *Store) readMachine(ctx context.Context, known *Spec, d *hypervisor.Domain, drift bool) (*Spec, error) {
+	m, err := readLocatedMachine(ctx, s.client, d)
 	if err != nil {
 		return nil, err
 	}
 	imported := known.Type == ""
 	copied := *known
 	got := &copied
-	got.UUID, got.Name, got.Type, got.Role, got.Unknown = d.UUID, d.Name, m.Type, m.Mark.Role, nil
-	got.MemoryMiB, got.MaxMemoryMiB, got.VCPUs, got.MaxVCPUs = m.Memory, m.MaxMemory, m.VCPUs, m.MaxVCPUs
+	got.UUID, got.Name, got.Role, got.Unknown, got.Hardware = d.UUID, d.Name, m.Mark.Role, nil, m.Hardware
 	got.Labels = map[string]string{}
 	for _, l := range m.Mark.Labels {
 		got.Labels[l.Name] = l.Value
 	}
-	got.CPU = m.CPU
 	got.CPU.Feature = ""
-	got.Chipset = chipsetName(known.Chipset, m.Chipset)
-	got.Firmware, got.Graphics, got.GuestAgent, got.RNG, got.Console = m.Firmware, m.Graphics, m.GuestAgent, m.RNG, m.Console
+	got.Chipset = keepChipsetName(known.Chipset, m.Chipset)
 	got.Autostart, got.Running, got.State = d.Autostart, d.State == "running", d.State
-	if got.Boot = m.Boot; len(m.Boot.Order) == 0 {
+	if len(m.Boot.Order) == 0 {
 		got.Boot.Order = known.Boot.Order
 	}
 	if drift {
-		got.MemoryMiB, got.VCPUs = driftOf(d, got.MemoryMiB, got.VCPUs, known.MemoryMiB, known.VCPUs)
+		got.MemoryMiB, got.VCPUs = chooseShownSizes(d, got.MemoryMiB, got.VCPUs, known.MemoryMiB, known.VCPUs)
 	}
 	if got.Root, got.Disks, err = s.readDisks(ctx, known, d, m, imported); err != nil {
 		return nil, err
@@ -48,15 +45,16 @@ func (s *Store) read(ctx context.Context, known *Spec, d *hypervisor.Domain, dri
 	leases := s.client.Leases
 	if drift { // a refresh asks once for all machines
 		leases = func(ctx context.Context, network string) ([]hypervisor.Lease, error) {
-			return s.facts.leases(ctx, s.client, network)
+			return s.facts.listLeases(ctx, s.client, network)
 		}
 	}
 	got.Addresses, err = readAddresses(ctx, s.client, leases, got, d)
 	return got, err
 }
 
-// chipsetName keeps a short name for what libvirt made of it, and gives one to what was imported.
-func chipsetName(known, chipset string) string {
+// keepChipsetName returns the known short name where libvirt's chipset is a version of it, and a short name for that of an
+// imported machine where there is one.
+func keepChipsetName(known, chipset string) string {
 	if SameChipset(known, chipset) {
 		return known
 	}
@@ -68,12 +66,13 @@ func chipsetName(known, chipset string) string {
 	return chipset
 }
 
-// driftOf is a domain's memory and number of vCPUs to show: of what runs where somebody changed only that, and the configuration
-// is as state had it; else that is the drift to tell.
-func driftOf(d *hypervisor.Domain, memory, vcpus, knownMemory, knownVCPUs int64) (shownMemory, shownVCPUs int64) {
-	lessMemory, otherVCPUs, live := liveDrift(d)
+// chooseShownSizes returns the memory and the number of vCPUs that a refresh shows. Those of the running machine are shown where
+// somebody changed them there alone; where the configuration differs from state, the configuration's are, as that is the drift to
+// tell.
+func chooseShownSizes(d *hypervisor.Domain, memory, vcpus, knownMemory, knownVCPUs int64) (shownMemory, shownVCPUs int64) {
+	lessMemory, otherVCPUs, live := findLiveDrift(d)
 	if lessMemory && memory == knownMemory {
-		memory = live.Memory
+		memory = live.MemoryMiB
 	}
 	if otherVCPUs && vcpus == knownVCPUs {
 		vcpus = live.VCPUs
@@ -81,21 +80,22 @@ func driftOf(d *hypervisor.Domain, memory, vcpus, knownMemory, knownVCPUs int64)
 	return memory, vcpus
 }
 
-// liveDrift says whether somebody changed the memory or the vCPUs of what runs and not of its configuration.
+// findLiveDrift says whether somebody changed the memory or the vCPUs of the running machine and not of its configuration, and
+// returns the running machine.
 //
-// vCPUs are what libvirt plugged in, and always exact. Memory is what the guest's balloon driver has left the guest
-// with, so more than is configured says nothing: that is how a guest starts, how one without a driver stays, and what
-// one has that cannot spare as much. Less is only what somebody asked for, as drivers give back at once.
-func liveDrift(d *hypervisor.Domain) (memory, vcpus bool, live *Machine) {
+// The number of vCPUs is what libvirt plugged in, and always exact. Memory is what the guest's balloon driver has left to the
+// guest, so more than is configured says nothing: a guest starts with more, one without the driver keeps more, and one that cannot
+// spare as much has more. Less is only what somebody asked for, as drivers give memory back at once.
+func findLiveDrift(d *hypervisor.Domain) (memory, vcpus bool, live *Machine) {
 	if !d.Active() {
 		return false, false, nil
 	}
 	config := Read(d.Config)
 	live = Read(d.Live)
 	if left := d.Live.CurrentMemory; left != nil && left.Unit == "KiB" {
-		live.Memory = (int64(left.Value) + 1023) >> 10 // a driver may keep a few pages
+		live.MemoryMiB = (int64(left.Value) + 1023) >> 10 // a driver may keep a few pages
 	}
-	return live.Memory < config.Memory, live.VCPUs != config.VCPUs, live
+	return live.MemoryMiB < config.MemoryMiB, live.VCPUs != config.VCPUs, live
 }
 
 // readDisks reads the disks and their sizes; a disk that is gone is not among them.
@@ -125,7 +125,7 @@ func (s *Store) readDisks(ctx context.Context, known *Spec, d *hypervisor.Domain
 			continue
 		}
 		var err error
-		if x.SizeGiB, err = sizeOf(ctx, s.client, d, disk); err != nil {
+		if x.SizeGiB, err = readSize(ctx, s.client, d, disk); err != nil {
 			return nil, nil, err
 		}
 		x.Volume = ""
@@ -143,7 +143,7 @@ func (s *Store) readRoot(ctx context.Context, known *RootSpec, d *hypervisor.Dom
 		*r = *known
 	}
 	var err error
-	if r.SizeGiB, err = sizeOf(ctx, s.client, d, disk); err != nil {
+	if r.SizeGiB, err = readSize(ctx, s.client, d, disk); err != nil {
 		return nil, err
 	}
 	r.Bus = disk.Bus
@@ -160,15 +160,15 @@ func (s *Store) readRoot(ctx context.Context, known *RootSpec, d *hypervisor.Dom
 	return r, err
 }
 
-// sizeOf is a disk's size in GiB, and 0 where its volume is missing: somebody removed it, or a destroy did that ended early.
-func sizeOf(ctx context.Context, c *hypervisor.Client, d *hypervisor.Domain, disk Disk) (int64, error) {
-	capacity, err := capacityOf(ctx, c, d, disk)
+// readSize returns a disk's size in GiB, and 0 where its volume is missing: somebody removed it, or a destroy did that ended early.
+func readSize(ctx context.Context, c *hypervisor.Client, d *hypervisor.Domain, disk Disk) (int64, error) {
+	capacity, err := readCapacity(ctx, c, d, disk)
 	if hypervisor.Code(err) != 0 {
 		if _, gone := c.VolumeByPath(ctx, disk.Path); hypervisor.IsNotFound(gone) {
 			return 0, nil
 		}
 	}
-	return GiB(capacity), err
+	return hypervisor.WholeGiB(capacity), err
 }
 
 // readPool is the name of a disk's pool, or what is known, where that is the same pool by its id.

@@ -16,21 +16,21 @@ func readAddresses(ctx context.Context, c *hypervisor.Client, leases leaseLister
 	asked := false
 	for n := range got.Interfaces {
 		i := &got.Interfaces[n]
-		address := i.Configured()
+		address := i.ConfiguredAddress()
 		if i.Network != "" && d.Active() && (address == "" || i.IP != "") {
 			all, err := leases(ctx, i.Network)
 			if err != nil && !hypervisor.IsNotFound(err) {
 				return nil, err
 			}
-			address = i.amongLeases(addressesOf(all, i.MAC, nil), address)
+			address = i.chooseLeasedAddress(listLeasedAddresses(all, i.MAC, nil), address)
 		}
-		if address == "" && d.Active() && got.GuestAgent && agentConnected(d) {
+		if address == "" && d.Active() && got.GuestAgent && isAgentConnected(d) {
 			if !asked {
 				// An agent that does not answer, because the guest is busy, says nothing.
 				fromAgent, _ = c.GuestAddresses(ctx, d.UUID)
 				asked = true
 			}
-			address = preferred(fromAgent[i.MAC])
+			address = preferIPv4(fromAgent[i.MAC])
 		}
 		if address != "" {
 			addresses[i.Name] = address
@@ -42,36 +42,36 @@ func readAddresses(ctx context.Context, c *hypervisor.Client, leases leaseLister
 // leaseLister lists the leases of a network.
 type leaseLister func(ctx context.Context, network string) ([]hypervisor.Lease, error)
 
-// amongLeases is the address that an interface has by its leases: the one that it is configured to have where that is among them, or
+// chooseLeasedAddress returns the address that an interface has by its leases: the one that it is configured to have where that is among them, or
 // where there are none of its family.
-func (i *InterfaceSpec) amongLeases(leased []netip.Addr, configured string) string {
+func (i *InterfaceSpec) chooseLeasedAddress(leased []netip.Addr, configured string) string {
 	want, err := netip.ParseAddr(configured)
 	if err != nil {
-		return preferred(leased)
+		return preferIPv4(leased)
 	}
 	same := slices.DeleteFunc(slices.Clone(leased), func(a netip.Addr) bool { return a.Is4() != want.Is4() })
 	if len(same) == 0 || slices.Contains(same, want) {
 		return configured
 	}
-	return preferred(same)
+	return preferIPv4(same)
 }
 
-// agentConnected says whether the guest's agent has opened its channel: only then is it worth asking.
-func agentConnected(d *hypervisor.Domain) bool {
+// isAgentConnected says whether the guest's agent has opened its channel: only then is it worth asking.
+func isAgentConnected(d *hypervisor.Domain) bool {
 	if d.Live == nil || d.Live.Devices == nil {
 		return false
 	}
 	for _, ch := range d.Live.Devices.Channels {
-		if isAgent(ch) {
+		if isAgentChannel(ch) {
 			return ch.Target.VirtIO.State == "connected"
 		}
 	}
 	return false
 }
 
-// Addresses says where a domain can be reached and what its MAC addresses are, by the names of its interfaces.
-func Addresses(ctx context.Context, c *hypervisor.Client, d *hypervisor.Domain) (addresses, macs map[string]string, err error) {
-	got := &Spec{GuestAgent: true}
+// ListAddresses says where a domain can be reached and what its MAC addresses are, by the names of its interfaces.
+func ListAddresses(ctx context.Context, c *hypervisor.Client, d *hypervisor.Domain) (addresses, macs map[string]string, err error) {
+	got := &Spec{Hardware: Hardware{GuestAgent: true}}
 	if got.Interfaces, err = readInterfaces(ctx, c, &Facts{}, nil, d, Read(d.Config)); err != nil {
 		return nil, nil, err
 	}

@@ -21,14 +21,14 @@ func (s *Store) readImported(ctx context.Context, got *Spec, m *Machine) error {
 	}
 	got.AllowRestart, got.ShutdownTimeout, got.WaitFor, got.Timeouts = settings.AllowRestart, settings.ShutdownTimeout, settings.WaitFor, settings.Timeouts
 	if m.IgnitionFile != "" {
-		content, err := readFile(ctx, s.client, m.IgnitionFile)
+		content, err := readVolumeFile(ctx, s.client, m.IgnitionFile)
 		if err != nil {
 			return err
 		}
 		if content == nil {
-			content = hostFile(ctx, s.client, m.IgnitionFile)
+			content = readHostFile(ctx, s.client, m.IgnitionFile)
 		}
-		text := ignitionFrom(got, string(bytes.TrimRight(content, "\x00 ")))
+		text := recoverIgnition(got, string(bytes.TrimRight(content, "\x00 ")))
 		if got.Ignition = text; m.Mark.Butane {
 			got.Ignition, got.Butane = "", text
 		}
@@ -37,7 +37,7 @@ func (s *Store) readImported(ctx context.Context, got *Spec, m *Machine) error {
 	if disk == nil {
 		return nil
 	}
-	image, err := readFile(ctx, s.client, disk.Path)
+	image, err := readVolumeFile(ctx, s.client, disk.Path)
 	if err != nil || image == nil {
 		return err
 	}
@@ -45,12 +45,12 @@ func (s *Store) readImported(ctx context.Context, got *Spec, m *Machine) error {
 	if err != nil {
 		return err
 	}
-	got.CloudInit, err = cloudInitOf(got, seed, m.UUID)
+	got.CloudInit, err = recoverCloudInit(got, seed, m.UUID)
 	return err
 }
 
-// hostFile reads a file that no pool has, as somebody may have put it anywhere; nil where that cannot be done.
-func hostFile(ctx context.Context, c *hypervisor.Client, path string) []byte {
+// readHostFile reads a file that no pool has, as somebody may have put it anywhere; nil where that cannot be done.
+func readHostFile(ctx context.Context, c *hypervisor.Client, path string) []byte {
 	content, err := c.HostFile(ctx, path)
 	if err != nil {
 		tflog.Warn(ctx, "cannot read the node's Ignition configuration", map[string]any{"file": path, "error": err.Error()})
@@ -58,8 +58,8 @@ func hostFile(ctx context.Context, c *hypervisor.Client, path string) []byte {
 	return content
 }
 
-// readFile reads a file on the hypervisor that is a volume; nil where no pool has it.
-func readFile(ctx context.Context, c *hypervisor.Client, path string) ([]byte, error) {
+// readVolumeFile reads a file on the hypervisor that is a volume; nil where no pool has it.
+func readVolumeFile(ctx context.Context, c *hypervisor.Client, path string) ([]byte, error) {
 	volume, err := c.VolumeByPath(ctx, path)
 	if hypervisor.IsNotFound(err) {
 		return nil, nil

@@ -29,16 +29,24 @@ func readInterfaces(ctx context.Context, c *hypervisor.Client, facts *Facts, kno
 			was = &known[p]
 		}
 		marked := m.Mark.Interface(x.MAC)
-		i := marked.spec()
+		i := marked.toSpec()
 		if i.Name == "" {
 			i.Name = InterfaceName(n)
 		}
 		i.MAC, i.Model, i.Bridge, i.Network, i.MTU, i.Hostname = x.MAC, x.Model, x.Bridge, x.Network, x.MTU, m.Name
 		i.PortSecurity = x.Filter == filterName(m.Name, x.MAC)
+		rules, err := readSecurity(ctx, c, m, x, marked.Rules)
+		if err != nil {
+			return nil, err
+		}
+		i.SecurityRules = rules
 		if x.Network != "" {
 			if err := i.readReservations(ctx, c, was, marked); err != nil {
 				return nil, err
 			}
+		}
+		if was == nil && i.IP == "" && marked.Hostname != "" {
+			i.Hostname = marked.Hostname
 		}
 		if was != nil {
 			if i.IP == "" && was.Hostname != "" {
@@ -55,8 +63,8 @@ func readInterfaces(ctx context.Context, c *hypervisor.Client, facts *Facts, kno
 	return all, nil
 }
 
-// spec is what an interface's mark says about its inside.
-func (k *MarkedInterface) spec() InterfaceSpec {
+// toSpec returns what an interface's mark says about its inside.
+func (k *MarkedInterface) toSpec() InterfaceSpec {
 	i := InterfaceSpec{
 		Name: k.Name, Gateway: k.Gateway, Addresses: strings.Fields(k.Addresses), Nameservers: strings.Fields(k.Nameservers), AllowedAddresses: strings.Fields(k.Allowed),
 	}
@@ -82,10 +90,10 @@ func (i *InterfaceSpec) readReservations(ctx context.Context, c *hypervisor.Clie
 			i.IP = h.IP.String()
 			if h.Name != "" {
 				i.Hostname = h.Name
-			} else if was != nil && was.Hostname != "" && network.Lists(n, h) {
+			} else if was != nil && was.Hostname != "" && network.ListsReservation(n, h) {
 				i.Hostname = was.Hostname // the network's list need not have it
 			}
-		case keptFor(h, marked), h.IP.Is6() && was != nil && was.IPv6 != "" && h.Name == was.Hostname:
+		case isKeptFor(h, marked), h.IP.Is6() && was != nil && was.IPv6 != "" && h.Name == was.Hostname:
 			i.IPv6 = h.IP.String()
 			if i.IP == "" {
 				i.Hostname = h.Name

@@ -12,11 +12,11 @@ func applyGraphics(d *libvirtxml.Domain, was, want string) {
 	}
 	d.Devices.Graphics = slices.DeleteFunc(d.Devices.Graphics, func(g libvirtxml.DomainGraphic) bool { return g.VNC != nil || g.Spice != nil })
 	if want != "spice" {
-		withoutSpice(d.Devices)
+		removeSpice(d.Devices)
 	}
 	switch want {
 	case "none":
-		d.Devices.Videos = slices.DeleteFunc(d.Devices.Videos, ownVideo)
+		d.Devices.Videos = slices.DeleteFunc(d.Devices.Videos, isOwnVideo)
 		return
 	case "vnc":
 		d.Devices.Graphics = append(d.Devices.Graphics, libvirtxml.DomainGraphic{VNC: &libvirtxml.DomainGraphicVNC{Port: -1, AutoPort: "yes", Listen: "127.0.0.1"}})
@@ -28,9 +28,9 @@ func applyGraphics(d *libvirtxml.Domain, was, want string) {
 	}
 }
 
-// withoutSpice takes away what only a Spice client speaks to: libvirt refuses it on a machine that has no Spice. Sound goes
+// removeSpice takes away what only a Spice client speaks to: libvirt refuses it on a machine that has no Spice. Sound goes
 // nowhere then, as the card stays.
-func withoutSpice(devices *libvirtxml.DomainDeviceList) {
+func removeSpice(devices *libvirtxml.DomainDeviceList) {
 	its := func(s *libvirtxml.DomainChardevSource) bool {
 		return s != nil && (s.SpiceVMC != nil || s.SpicePort != nil)
 	}
@@ -44,8 +44,8 @@ func withoutSpice(devices *libvirtxml.DomainDeviceList) {
 	}
 }
 
-// ownVideo says whether a video card is as the provider adds it for a screen: any other is somebody's.
-func ownVideo(v libvirtxml.DomainVideo) bool {
+// isOwnVideo says whether a video card is as the provider adds it for a screen: any other is somebody's.
+func isOwnVideo(v libvirtxml.DomainVideo) bool {
 	m := v.Model
 	return m.Type == "virtio" && m.Heads <= 1 && m.Accel == nil && m.Resolution == nil && m.Blob == "" && m.EDID == "" && v.Driver == nil
 }

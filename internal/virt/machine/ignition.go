@@ -20,35 +20,35 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/cloudinit"
 )
 
-// ignitionOf is what the guest is handed: the machine's Ignition configuration, translated where it is Butane, and with what
+// renderIgnition returns what the guest is handed: the machine's Ignition configuration, translated where it is Butane, and with what
 // its interfaces need; "" for none.
-func ignitionOf(s *Spec) (string, error) {
+func renderIgnition(s *Spec) (string, error) {
 	text := s.Ignition
 	if text == "" && s.Butane != "" {
 		var err error
-		if text, err = translate(s.Butane); err != nil {
+		if text, err = translateButane(s.Butane); err != nil {
 			return "", err
 		}
 	}
 	if text == "" || !s.configuresInterfaces() {
 		return text, nil
 	}
-	return addKeyfiles(text, keyfiles(s.Interfaces))
+	return addKeyfiles(text, buildKeyfiles(s.Interfaces))
 }
 
-// ignitionFrom is what somebody must have written to have the guest handed so, without what the provider adds for the machine's
+// recoverIgnition returns what somebody must have written to have the guest handed so, without what the provider adds for the machine's
 // interfaces.
-func ignitionFrom(s *Spec, handed string) string {
+func recoverIgnition(s *Spec, handed string) string {
 	if !s.configuresInterfaces() {
 		return handed
 	}
-	return removeKeyfiles(handed, keyfiles(s.Interfaces))
+	return removeKeyfiles(handed, buildKeyfiles(s.Interfaces))
 }
 
-// translate turns Butane into Ignition. The error names line and column. What was translated already stays as it is:
+// translateButane turns Butane into Ignition. The error names line and column. What was translated already stays as it is:
 // all that is left of an imported node's Butane is what it became.
-func translate(text string) (string, error) {
-	if translated(text) {
+func translateButane(text string) (string, error) {
+	if isIgnition(text) {
 		return text, checkIgnition(text)
 	}
 	if err := checkVariant(text); err != nil {
@@ -56,7 +56,7 @@ func translate(text string) (string, error) {
 	}
 	result, r, err := config.TranslateBytes([]byte(text), rawIgnition)
 	if r.IsFatal() {
-		return "", reported(r)
+		return "", joinReport(r)
 	}
 	if err != nil {
 		// Butane's own YAML parser knows the line alone.
@@ -83,13 +83,13 @@ func checkVariant(text string) error {
 	if !understood || c.Variant != "openshift" || len(c.OpenShift) == 0 {
 		return nil
 	}
-	line, column := position(text, "openshift:")
+	line, column := findPosition(text, "openshift:")
 	return fmt.Errorf("line %d, column %d: %s is for a MachineConfig of a cluster that runs, and Ignition has no place for it: leave out the section openshift, or apply it as a MachineConfig",
 		line, column, strings.Join(slices.Sorted(maps.Keys(c.OpenShift)), ", "))
 }
 
-// translated tells Ignition from Butane, which is YAML and may be written as JSON too, but names its variant.
-func translated(text string) bool {
+// isIgnition tells Ignition from Butane, which is YAML and may be written as JSON too, but names its variant.
+func isIgnition(text string) bool {
 	var c struct {
 		Variant  any
 		Ignition *struct{ Version string }
@@ -103,8 +103,8 @@ func SameIgnition(a, b string) bool { return sameJSON(a, b) }
 // SameButane says whether two texts of Butane hand the same over to the guest: other comments are no change, nor is, for a
 // machine that was imported, what its Butane became.
 func SameButane(a, b string) bool {
-	is, err := translate(a)
-	was, err2 := translate(b)
+	is, err := translateButane(a)
+	was, err2 := translateButane(b)
 	return a == b || err == nil && err2 == nil && sameJSON(is, was)
 }
 
@@ -119,16 +119,16 @@ func checkIgnition(text string) error {
 	_, r, err := ignition.Parse([]byte(text))
 	switch {
 	case r.IsFatal():
-		return reported(r)
+		return joinReport(r)
 	case errors.Is(err, ignitionerrors.ErrUnknownVersion):
-		line, column := position(text, `"version"`)
+		line, column := findPosition(text, `"version"`)
 		return fmt.Errorf("line %d, column %d: %w: write one from \"3.0.0\" to %q as ignition.version", line, column, err, newest.MaxVersion)
 	}
 	return err
 }
 
-// position is where a text first has a word; 1 and 1 where it has none.
-func position(text, word string) (line, column int) {
+// findPosition returns where a text first has a word; 1 and 1 where it has none.
+func findPosition(text, word string) (line, column int) {
 	before, _, found := strings.Cut(text, word)
 	if !found {
 		return 1, 1
@@ -136,26 +136,26 @@ func position(text, word string) (line, column int) {
 	return strings.Count(before, "\n") + 1, len(before) - strings.LastIndex(before, "\n")
 }
 
-// doubts is what Ignition or Butane would let pass and warn of, such as a key that means nothing.
-func (s *Spec) doubts() string {
+// listIgnitionWarnings returns what Ignition or Butane would let pass and warn of, such as a key that means nothing.
+func (s *Spec) listIgnitionWarnings() string {
 	if s.Butane != "" {
 		if _, r, err := config.TranslateBytes([]byte(s.Butane), rawIgnition); err == nil && !r.IsFatal() {
-			return entries(r, report.Warn)
+			return joinEntries(r, report.Warn)
 		}
 	}
 	if s.Ignition != "" {
 		if _, r, err := ignition.Parse([]byte(s.Ignition)); err == nil && !r.IsFatal() {
-			return entries(r, report.Warn)
+			return joinEntries(r, report.Warn)
 		}
 	}
 	return ""
 }
 
-// reported joins a report's errors.
-func reported(r report.Report) error { return errors.New(entries(r, report.Error)) }
+// joinReport joins a report's errors.
+func joinReport(r report.Report) error { return errors.New(joinEntries(r, report.Error)) }
 
-// entries joins what a report says of one kind, with line and column.
-func entries(r report.Report, kind report.EntryKind) string {
+// joinEntries joins what a report says of one kind, with line and column.
+func joinEntries(r report.Report, kind report.EntryKind) string {
 	var all []string
 	for _, e := range r.Entries {
 		if e.Kind != kind {

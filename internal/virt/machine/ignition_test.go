@@ -8,7 +8,7 @@ const (
 )
 
 func TestFirstBootConfigurationIsComparedByWhatTheGuestGets(t *testing.T) {
-	imported, err := translate(butaneText)
+	imported, err := translateButane(butaneText)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,10 +29,10 @@ func TestFirstBootConfigurationIsComparedByWhatTheGuestGets(t *testing.T) {
 			t.Errorf("%s: kept is %t", name, kept)
 		}
 	}
-	if handed, err := ignitionOf(&Spec{Butane: imported}); err != nil || handed != imported {
+	if handed, err := renderIgnition(&Spec{Butane: imported}); err != nil || handed != imported {
 		t.Errorf("an imported node's guest would get %s, %v", handed, err)
 	}
-	if _, err := translate(`{"variant": "fcos", "version": "1.5.0"}`); err != nil {
+	if _, err := translateButane(`{"variant": "fcos", "version": "1.5.0"}`); err != nil {
 		t.Errorf("Butane written as JSON: %v", err)
 	}
 }

@@ -117,8 +117,8 @@ func ChangeInterface(x *libvirtxml.DomainInterface, want *Interface) *libvirtxml
 	return &changed
 }
 
-// ReplugInterface makes the XML of an interface that is plugged in anew of the one that it had, without what libvirt
-// chose for that.
+// ReplugInterface returns the XML of an interface that is plugged in anew: its XML so far, without the places and names that
+// libvirt chose when it was plugged in before.
 func ReplugInterface(x *libvirtxml.DomainInterface, want *Interface) *libvirtxml.DomainInterface {
 	changed := ChangeInterface(x, want)
 	changed.Address, changed.Alias, changed.Target = nil, nil, nil

@@ -166,12 +166,12 @@ func TestBootOrderByKindReplacesThatOfEveryDevice(t *testing.T) {
 
 func TestLayoutThatNobodyModels(t *testing.T) {
 	d := byHand(t)
-	if Threads(d) != 0 || InCells(d) {
-		t.Errorf("without a layout: %d threads, in cells: %t", Threads(d), InCells(d))
+	if CountThreads(d) != 0 || HasMemoryCells(d) {
+		t.Errorf("without a layout: %d threads, in cells: %t", CountThreads(d), HasMemoryCells(d))
 	}
 	d.CPU.Topology = &libvirtxml.DomainCPUTopology{Sockets: 2, Cores: 3, Threads: 2}
 	d.CPU.Numa = &libvirtxml.DomainNuma{Cell: []libvirtxml.DomainCell{{Memory: 1}}}
-	if Threads(d) != 12 || !InCells(d) {
-		t.Errorf("with one: %d threads, in cells: %t", Threads(d), InCells(d))
+	if CountThreads(d) != 12 || !HasMemoryCells(d) {
+		t.Errorf("with one: %d threads, in cells: %t", CountThreads(d), HasMemoryCells(d))
 	}
 }

@@ -17,18 +17,18 @@ const keyfileDirectory = "/etc/NetworkManager/system-connections/"
 // keyfile is a file that tells NetworkManager about an interface.
 type keyfile struct{ path, content string }
 
-// keyfiles are one connection for each interface: where NetworkManager has any, it makes up none for the others.
-func keyfiles(interfaces []InterfaceSpec) []keyfile {
+// buildKeyfiles returns one connection for each interface: where NetworkManager has any, it makes up none for the others.
+func buildKeyfiles(interfaces []InterfaceSpec) []keyfile {
 	var all []keyfile
-	for _, i := range guestInterfaces(interfaces) {
-		all = append(all, keyfile{keyfileDirectory + i.Name + ".nmconnection", connection(&i)})
+	for _, i := range buildGuestInterfaces(interfaces) {
+		all = append(all, keyfile{keyfileDirectory + i.Name + ".nmconnection", renderConnection(&i)})
 	}
 	return all
 }
 
-// connection is an interface as nm-settings-keyfile(5) has it. The interface goes by its MAC address: what the guest calls it
-// is the guest's affair, as Ignition names none.
-func connection(i *cloudinit.Interface) string {
+// renderConnection returns the text of an interface's connection (nm-settings-keyfile(5)). The connection names the interface by
+// its MAC address, as Ignition does not say what the guest calls it.
+func renderConnection(i *cloudinit.Interface) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "[connection]\nid=%s\ntype=ethernet\nautoconnect-priority=1\n\n[ethernet]\nmac-address=%s\n", i.Name, strings.ToUpper(i.MAC))
 	if i.MTU != 0 {
@@ -79,8 +79,8 @@ func writeFamily(b *strings.Builder, i *cloudinit.Interface, name string, family
 	}
 }
 
-// ignitionFile is the file in Ignition's words, which are the same in all of its versions 3.
-func (k *keyfile) ignitionFile() map[string]any {
+// toIgnitionFile returns the file in Ignition's words, which are the same in all of its versions 3.
+func (k *keyfile) toIgnitionFile() map[string]any {
 	return map[string]any{
 		"path": k.path, "mode": float64(0o600), "overwrite": true,
 		"contents": map[string]any{"source": "data:," + url.PathEscape(k.content)},
@@ -102,17 +102,17 @@ func addKeyfiles(text string, add []keyfile) (string, error) {
 	for _, kind := range []string{"files", "directories", "links"} {
 		entries, _ := storage[kind].([]any)
 		for _, entry := range entries {
-			taken[pathOf(entry)] = true
+			taken[readEntryPath(entry)] = true
 		}
 	}
 	files, _ := storage["files"].([]any)
 	for _, k := range add {
 		if !taken[k.path] {
-			files = append(files, k.ignitionFile())
+			files = append(files, k.toIgnitionFile())
 		}
 	}
 	storage["files"], c["storage"] = files, storage
-	return compact(c)
+	return compactJSON(c)
 }
 
 // removeKeyfiles takes out of an Ignition configuration the files that addKeyfiles added, where they are as it made them. A text
@@ -126,8 +126,8 @@ func removeKeyfiles(text string, added []keyfile) string {
 	files, _ := storage["files"].([]any)
 	kept := slices.DeleteFunc(slices.Clone(files), func(file any) bool {
 		return slices.ContainsFunc(added, func(k keyfile) bool {
-			own, err := compact(k.ignitionFile())
-			got, err2 := compact(file)
+			own, err := compactJSON(k.toIgnitionFile())
+			got, err2 := compactJSON(file)
 			return err == nil && err2 == nil && own == got
 		})
 	})
@@ -140,21 +140,21 @@ func removeKeyfiles(text string, added []keyfile) string {
 	if len(storage) == 0 {
 		delete(c, "storage")
 	}
-	rest, err := compact(c)
+	rest, err := compactJSON(c)
 	if err != nil {
 		return text
 	}
 	return rest
 }
 
-func pathOf(entry any) string {
+func readEntryPath(entry any) string {
 	fields, _ := entry.(map[string]any)
 	path, _ := fields["path"].(string)
 	return path
 }
 
-// compact spells JSON with sorted keys and no spaces.
-func compact(v any) (string, error) {
+// compactJSON spells JSON with sorted keys and no spaces.
+func compactJSON(v any) (string, error) {
 	text, err := json.Marshal(v)
 	return string(text), err
 }

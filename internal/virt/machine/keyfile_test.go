@@ -42,7 +42,7 @@ func filesOf(t *testing.T, text string) map[string]string {
 }
 
 func TestIgnitionTellsNetworkManagerOfStaticAddresses(t *testing.T) {
-	handed, err := ignitionOf(withStatic(ignitionText))
+	handed, err := renderIgnition(withStatic(ignitionText))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ dns=fd00::1;
 	if got := files[keyfileDirectory+"ens4.nmconnection"]; !strings.Contains(got, "[ipv4]\nmethod=auto\n\n[ipv6]\nmethod=auto\n") {
 		t.Errorf("the interface without static addresses asks nobody:\n%s", got)
 	}
-	if got := ignitionFrom(withStatic(""), handed); !sameJSON(got, ignitionText) {
+	if got := recoverIgnition(withStatic(""), handed); !sameJSON(got, ignitionText) {
 		t.Errorf("an import reads %s", got)
 	}
 }
@@ -88,21 +88,21 @@ dns=fd00::1;
 func TestTheUsersOwnFilesWin(t *testing.T) {
 	own := `{"ignition":{"version":"3.2.0"},"storage":{"files":[{"path":"/etc/NetworkManager/system-connections/ens3.nmconnection","contents":{"source":"data:,own"}}],` +
 		`"links":[{"path":"/etc/NetworkManager/system-connections/ens4.nmconnection","target":"/dev/null"}]}}`
-	handed, err := ignitionOf(withStatic(own))
+	handed, err := renderIgnition(withStatic(own))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if files := filesOf(t, handed); len(files) != 1 || files[keyfileDirectory+"ens3.nmconnection"] != "own" {
 		t.Errorf("the files are %v", files)
 	}
-	if got := ignitionFrom(withStatic(""), handed); !sameJSON(got, own) {
+	if got := recoverIgnition(withStatic(""), handed); !sameJSON(got, own) {
 		t.Errorf("an import reads %s", got)
 	}
 }
 
 func TestIgnitionWithoutStaticAddressesIsHandedOverAsItIs(t *testing.T) {
 	s := &Spec{Ignition: " " + ignitionText, Interfaces: []InterfaceSpec{{Name: "eth0", IP: "10.0.0.1"}}}
-	if handed, err := ignitionOf(s); err != nil || handed != s.Ignition {
+	if handed, err := renderIgnition(s); err != nil || handed != s.Ignition {
 		t.Errorf("the guest gets %q, %v", handed, err)
 	}
 }
@@ -110,20 +110,20 @@ func TestIgnitionWithoutStaticAddressesIsHandedOverAsItIs(t *testing.T) {
 func TestButaneForOpenShiftBecomesIgnition(t *testing.T) {
 	const machineConfig = "variant: openshift\nversion: 4.17.0\nmetadata: { name: x, labels: { machineconfiguration.openshift.io/role: worker } }\n" +
 		"storage: { files: [{ path: /etc/hello, contents: { inline: world } }] }\n"
-	handed, err := translate(machineConfig)
+	handed, err := translateButane(machineConfig)
 	if err != nil || checkIgnition(handed) != nil {
 		t.Errorf("the guest gets %q, %v", handed, err)
 	}
-	if _, err := translate(machineConfig + "openshift:\n  kernel_arguments: [nosmt]\n"); err == nil || !strings.Contains(err.Error(), "line 5, column 1: kernel_arguments") {
+	if _, err := translateButane(machineConfig + "openshift:\n  kernel_arguments: [nosmt]\n"); err == nil || !strings.Contains(err.Error(), "line 5, column 1: kernel_arguments") {
 		t.Errorf("what Ignition has no place for: %v", err)
 	}
 }
 
 func TestAShorterConfigurationLeavesNothingBehind(t *testing.T) {
-	if got := string(padded([]byte("{}"), 5)); got != "{}   " {
+	if got := string(padContent([]byte("{}"), 5)); got != "{}   " {
 		t.Errorf("a shorter one is %q", got)
 	}
-	if got := string(padded([]byte("{}  "), 2)); got != "{}  " {
+	if got := string(padContent([]byte("{}  "), 2)); got != "{}  " {
 		t.Errorf("a longer one is %q", got)
 	}
 }

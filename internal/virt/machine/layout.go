@@ -2,9 +2,9 @@ package machine
 
 import "libvirt.org/go/libvirtxml"
 
-// Threads is how many vCPUs the processor's topology makes (sockets, cores, …), which nothing here models; 0 where the
+// CountThreads returns how many vCPUs the processor's topology makes (sockets, cores, …), which nothing here models; 0 where the
 // domain has none. libvirt takes no other maximum.
-func Threads(d *libvirtxml.Domain) int64 {
+func CountThreads(d *libvirtxml.Domain) int64 {
 	if d.CPU == nil || d.CPU.Topology == nil {
 		return 0
 	}
@@ -16,8 +16,8 @@ func Threads(d *libvirtxml.Domain) int64 {
 	return all
 }
 
-// InCells says whether the domain's memory is divided among NUMA cells, which nothing here models: libvirt takes their sum
+// HasMemoryCells says whether the domain's memory is divided among NUMA cells, which nothing here models: libvirt takes their sum
 // for its memory, whatever else is written.
-func InCells(d *libvirtxml.Domain) bool {
+func HasMemoryCells(d *libvirtxml.Domain) bool {
 	return d.CPU != nil && d.CPU.Numa != nil && len(d.CPU.Numa.Cell) > 0
 }

@@ -8,8 +8,9 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 )
 
-// releaseLeases gives back what a network's DHCP gave to the interfaces of a machine that is gone: until its lease runs out,
-// whoever gets its address next is given another one. A hypervisor on which that cannot be done lets them run out.
+// releaseLeases gives back the addresses that DHCP leased to the interfaces of a machine that is gone. Until a lease runs out,
+// DHCP would give another address to the machine that gets the address next. Where a hypervisor cannot release leases, they run
+// out.
 func releaseLeases(ctx context.Context, c *hypervisor.Client, interfaces []Interface) {
 	for _, i := range interfaces {
 		if err := c.ReleaseLeases(ctx, i.Network, i.MAC); err != nil {

@@ -6,9 +6,9 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 )
 
-// located reads a domain's machine, and finds the disks that its XML names as volumes of pools, as other providers do. One
+// readLocatedMachine reads a domain's machine, and finds the disks that its XML names as volumes of pools, as other providers do. One
 // whose volume is gone stays without a path.
-func located(ctx context.Context, c *hypervisor.Client, d *hypervisor.Domain) (*Machine, error) {
+func readLocatedMachine(ctx context.Context, c *hypervisor.Client, d *hypervisor.Domain) (*Machine, error) {
 	m := Read(d.Config)
 	for i := range m.Disks {
 		disk := &m.Disks[i]
@@ -27,9 +27,9 @@ func located(ctx context.Context, c *hypervisor.Client, d *hypervisor.Domain) (*
 	return m, nil
 }
 
-// capacityOf is a disk's size in bytes. libvirt does not find the volume of a stopped domain's disk by its name, and of one
+// readCapacity returns a disk's size in bytes. libvirt does not find the volume of a stopped domain's disk by its name, and of one
 // that runs knows only the disks that are plugged in.
-func capacityOf(ctx context.Context, c *hypervisor.Client, d *hypervisor.Domain, disk Disk) (uint64, error) {
+func readCapacity(ctx context.Context, c *hypervisor.Client, d *hypervisor.Domain, disk Disk) (uint64, error) {
 	if unplugged := d.Active() && FindDisk(d.Live, disk.Target) == nil; disk.Volume == "" && !unplugged {
 		return c.DomainDiskCapacity(ctx, d.UUID, disk.Target)
 	}

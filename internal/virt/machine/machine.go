@@ -15,27 +15,32 @@ const (
 	Ignition = "ignition"
 )
 
-// Machine is a virtual machine as the provider models it.
-type Machine struct {
-	Name, UUID string
+// Hardware is what a user's words for a machine and its XML have in common: a Spec and a Machine have it alike.
+type Hardware struct {
 	// Type is "kvm" or "qemu".
 	Type string
-	// Memory is what the guest is left with and MaxMemory what it can be given without a restart, in MiB.
-	Memory, MaxMemory int64
-	VCPUs, MaxVCPUs   int64
-	CPU               CPU
+	// MemoryMiB is what the guest is left with and MaxMemoryMiB what it can be given without a restart.
+	MemoryMiB, MaxMemoryMiB int64
+	VCPUs, MaxVCPUs         int64
+	CPU                     CPU
 	// Chipset is libvirt's machine: "q35", "pc" or a version of them such as "pc-q35-7.2".
 	Chipset string
 	// Firmware is "bios", "uefi" or "uefi-secure".
 	Firmware string
 	Boot     Boot
-	// Disks in the order the guest sees them: root first, the seed last.
-	Disks      []Disk
-	Interfaces []Interface
-	Console    Console
+	Console  Console
 	// Graphics is "none", "vnc" or "spice".
 	Graphics        string
 	GuestAgent, RNG bool
+}
+
+// Machine is a virtual machine as the provider models it.
+type Machine struct {
+	Name, UUID string
+	Hardware
+	// Disks in the order the guest sees them: root first, the seed last.
+	Disks      []Disk
+	Interfaces []Interface
 	// IgnitionFile is the file on the hypervisor that fw_cfg hands over; "" for none.
 	IgnitionFile string
 	Mark         Mark
@@ -113,7 +118,7 @@ func (m *Machine) Disk(key string) *Disk {
 
 // Render makes the XML of a new machine.
 func Render(m *Machine) (*libvirtxml.Domain, error) {
-	d := skeleton(m)
+	d := newSkeleton(m)
 	if err := Apply(d, m); err != nil {
 		return nil, err
 	}
@@ -124,12 +129,12 @@ func Render(m *Machine) (*libvirtxml.Domain, error) {
 // it one, and the start of a machine with these takes no longer.
 const sparePorts = 8
 
-// furniture is the most devices that a machine has a port for beside its disks and interfaces: the memory balloon, the
+// builtinDevices is the most devices that a machine has a port for beside its disks and interfaces: the memory balloon, the
 // random number generator, the guest agent's channel and the video card.
-const furniture = 4
+const builtinDevices = 4
 
-// skeleton is what every machine has and nobody chooses.
-func skeleton(m *Machine) *libvirtxml.Domain {
+// newSkeleton returns a domain with what every machine has and nobody chooses.
+func newSkeleton(m *Machine) *libvirtxml.Domain {
 	d := &libvirtxml.Domain{
 		Name: m.Name, UUID: m.UUID,
 		OS:       &libvirtxml.DomainOS{Type: &libvirtxml.DomainOSType{Arch: "x86_64", Machine: m.Chipset, Type: "hvm"}},
@@ -146,15 +151,15 @@ func skeleton(m *Machine) *libvirtxml.Domain {
 		},
 	}
 	if isQ35(m.Chipset) {
-		d.Devices.Controllers = append(d.Devices.Controllers, express(m)...)
+		d.Devices.Controllers = append(d.Devices.Controllers, planPCIExpress(m)...)
 	}
 	return d
 }
 
-// express is the PCI Express topology of a machine, with the ports that it needs and some to spare: unlike the older
+// planPCIExpress is the PCI Express topology of a machine, with the ports that it needs and some to spare: unlike the older
 // chipset, q35 has no places of its own to plug devices in.
-func express(m *Machine) []libvirtxml.DomainController {
+func planPCIExpress(m *Machine) []libvirtxml.DomainController {
 	root := uint(0)
 	all := []libvirtxml.DomainController{{Type: "pci", Index: &root, Model: "pcie-root"}}
-	return append(all, ports(root, len(m.Disks)+len(m.Interfaces)+furniture+sparePorts)...)
+	return append(all, newPorts(root, len(m.Disks)+len(m.Interfaces)+builtinDevices+sparePorts)...)
 }

@@ -18,17 +18,24 @@ func machines() map[string]*Machine {
 	yes := true
 	return map[string]*Machine{
 		"minimal": {
-			Name: "okd-master-01", UUID: someUUID, Type: "qemu", Memory: 192, MaxMemory: 192, VCPUs: 1, MaxVCPUs: 1,
-			CPU: CPU{Mode: "custom", Model: "Nehalem"}, Chipset: "q35", Firmware: "bios", Boot: Boot{Order: []string{"hd"}},
+			Name: "okd-master-01", UUID: someUUID,
+			Hardware: Hardware{
+				Type: "qemu", MemoryMiB: 192, MaxMemoryMiB: 192, VCPUs: 1, MaxVCPUs: 1,
+				CPU: CPU{Mode: "custom", Model: "Nehalem"}, Chipset: "q35", Firmware: "bios",
+				Boot: Boot{Order: []string{"hd"}}, Console: Console{Type: "pty"}, Graphics: "none", GuestAgent: true, RNG: true,
+			},
 			Disks:      []Disk{{Key: Root, Path: "/pool/okd-master-01-root.qcow2", Format: "qcow2", Bus: "virtio"}},
 			Interfaces: []Interface{{MAC: "52:54:00:aa:6c:b1", Network: "kimgtnet0", Model: "virtio"}},
-			Console:    Console{Type: "pty"}, Graphics: "none", GuestAgent: true, RNG: true,
-			Mark: Mark{Role: "master", Creating: true, Disks: []MarkedDisk{{Key: Root, Pool: "pool", Volume: "okd-master-01-root.qcow2"}}},
+			Mark:       Mark{Role: "master", Creating: true, Disks: []MarkedDisk{{Key: Root, Pool: "pool", Volume: "okd-master-01-root.qcow2"}}},
 		},
 		"everything": {
-			Name: "okd-service-01", UUID: someUUID, Type: "kvm", Memory: 1024, MaxMemory: 2048, VCPUs: 2, MaxVCPUs: 4,
-			CPU: CPU{Mode: "host-model", Nested: &yes, Feature: "vmx"}, Chipset: "q35", Firmware: "uefi-secure",
-			Boot: Boot{Order: []string{"network", "hd"}, Kernel: "/boot/vmlinuz", Initrd: "/boot/initrd", Cmdline: "console=ttyS0 a=\"b\""},
+			Name: "okd-service-01", UUID: someUUID,
+			Hardware: Hardware{
+				Type: "kvm", MemoryMiB: 1024, MaxMemoryMiB: 2048, VCPUs: 2, MaxVCPUs: 4,
+				CPU: CPU{Mode: "host-model", Nested: &yes, Feature: "vmx"}, Chipset: "q35", Firmware: "uefi-secure",
+				Boot:    Boot{Order: []string{"network", "hd"}, Kernel: "/boot/vmlinuz", Initrd: "/boot/initrd", Cmdline: "console=ttyS0 a=\"b\""},
+				Console: Console{Type: "pty", LogFile: "/var/log/console.log"}, Graphics: "vnc", GuestAgent: true, RNG: true,
+			},
 			Disks: []Disk{
 				{Key: Root, Path: "/pool/root.qcow2", Format: "qcow2", Bus: "virtio"},
 				{Key: "data", Path: "/dev/vg/data", Block: true, Format: "raw", Bus: "scsi"},
@@ -39,7 +46,6 @@ func machines() map[string]*Machine {
 				{MAC: "52:54:00:f2:46:a7", Network: "kimgtnet0", Model: "virtio", MTU: 9000},
 				{MAC: "52:54:00:f2:46:a8", Bridge: "kiextbr0", Model: "e1000e", Filter: "virtcluster-okd-service-01-525400f246a8"},
 			},
-			Console: Console{Type: "pty", LogFile: "/var/log/console.log"}, Graphics: "vnc", GuestAgent: true, RNG: true,
 			IgnitionFile: "/pool/ignition.json",
 			Mark: Mark{
 				Settings: &MarkedSettings{AllowRestart: true, ShutdownTimeout: "20s", WaitFor: "lease", Timeouts: &MarkedTimeouts{Create: "30m"}},
@@ -48,8 +54,12 @@ func machines() map[string]*Machine {
 			},
 		},
 		"pc-uefi": {
-			Name: "pc", UUID: someUUID, Type: "qemu", Memory: 512, MaxMemory: 512, VCPUs: 1, MaxVCPUs: 1, CPU: CPU{Mode: "maximum"},
-			Chipset: "pc", Firmware: "uefi", Boot: Boot{Order: []string{"network"}}, Console: Console{Type: "none"}, Graphics: "spice",
+			Name: "pc", UUID: someUUID,
+			Hardware: Hardware{
+				Type: "qemu", MemoryMiB: 512, MaxMemoryMiB: 512, VCPUs: 1, MaxVCPUs: 1,
+				CPU: CPU{Mode: "maximum"}, Chipset: "pc", Firmware: "uefi",
+				Boot: Boot{Order: []string{"network"}}, Console: Console{Type: "none"}, Graphics: "spice",
+			},
 		},
 	}
 }
@@ -93,7 +103,7 @@ func TestReadUndoesRender(t *testing.T) {
 			if diff := cmp.Diff(m, got, cmpopts.IgnoreFields(Mark{}, "XMLName"), cmpopts.IgnoreFields(MarkedDisk{}, "Target")); diff != "" {
 				t.Error(diff)
 			}
-			if !got.Mark.Marked() {
+			if !got.Mark.IsPresent() {
 				t.Error("the mark is not known as the provider's own")
 			}
 		})
@@ -125,9 +135,9 @@ func TestApplyingWhatWasReadAddsOnlyTheMark(t *testing.T) {
 	if err := Apply(d, Read(d)); err != nil {
 		t.Fatal(err)
 	}
-	mark, _ := Read(d).Element()
+	mark, _ := Read(d).RenderMark()
 	after, _ := d.Marshal()
-	after = strings.Replace(after, qualified(mark), "", 1)
+	after = strings.Replace(after, qualifyElement(mark), "", 1)
 	if diff := cmp.Diff(before, after); diff != "" {
 		t.Error(diff)
 	}
@@ -136,7 +146,7 @@ func TestApplyingWhatWasReadAddsOnlyTheMark(t *testing.T) {
 func TestApplyChangesOnlyWhatDiffers(t *testing.T) {
 	d := byHand(t)
 	m := Read(d)
-	m.Memory, m.Boot.Order, m.Disks[1].Bus = 64, []string{"network"}, "scsi"
+	m.MemoryMiB, m.Boot.Order, m.Disks[1].Bus = 64, []string{"network"}, "scsi"
 	m.Interfaces = append(m.Interfaces, Interface{MAC: "52:54:00:00:00:09", Bridge: "br9", Model: "virtio"})
 	if err := Apply(d, m); err != nil {
 		t.Fatal(err)
@@ -151,7 +161,7 @@ func TestApplyChangesOnlyWhatDiffers(t *testing.T) {
 		}
 	}
 	got := Read(d)
-	if got.Memory != 64 || got.Boot.Order[0] != "network" || got.Disk("vdb").Bus != "scsi" || len(got.Interfaces) != 2 {
+	if got.MemoryMiB != 64 || got.Boot.Order[0] != "network" || got.Disk("vdb").Bus != "scsi" || len(got.Interfaces) != 2 {
 		t.Errorf("changes did not arrive: %+v", got)
 	}
 	if !strings.Contains(after, `model="virtio-scsi"`) {
@@ -161,7 +171,7 @@ func TestApplyChangesOnlyWhatDiffers(t *testing.T) {
 
 func TestRootIsTheFirstDiskOfAForeignDomain(t *testing.T) {
 	m := Read(byHand(t))
-	if m.Mark.Marked() || m.Disk(Root) == nil || m.Disk(Root).Target != "vda" || m.Disk("vdb") == nil || len(m.Disks) != 2 {
+	if m.Mark.IsPresent() || m.Disk(Root) == nil || m.Disk(Root).Target != "vda" || m.Disk("vdb") == nil || len(m.Disks) != 2 {
 		t.Errorf("disks are %+v", m.Disks)
 	}
 }
@@ -175,7 +185,7 @@ func TestNewDisksGetFreeTargets(t *testing.T) {
 			t.Errorf("target is %s, want %s", disk.Target, want)
 		}
 	}
-	if got := letters(26) + letters(27) + letters(701); got != "aaabzz" {
+	if got := spellDiskLetters(26) + spellDiskLetters(27) + spellDiskLetters(701); got != "aaabzz" {
 		t.Errorf("beyond z: %s", got)
 	}
 }
@@ -207,7 +217,7 @@ func TestCheckKey(t *testing.T) {
 
 func TestMemoryUnits(t *testing.T) {
 	for unit, want := range map[string]int64{"": 1, "KiB": 1, "MiB": 1024, "GiB": 1 << 20, "b": 0} {
-		if got := mebibytes(1024, unit); got != want {
+		if got := toMebibytes(1024, unit); got != want {
 			t.Errorf("1024 %s: %d MiB, want %d", unit, got, want)
 		}
 	}

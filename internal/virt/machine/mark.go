@@ -2,21 +2,17 @@ package machine
 
 import (
 	"encoding/xml"
-	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"libvirt.org/go/libvirtxml"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/metadata"
 )
 
-// Namespace and Prefix of the provider's own element in a domain's metadata.
-const (
-	Namespace = "https://github.com/virtcluster/terraform-provider-virtcluster/node/1"
-	Prefix    = "virtcluster"
-)
+// prefix stands for metadata.Machine in a domain's XML.
+const prefix = "virtcluster"
 
 // Mark is what the provider writes into a domain's metadata: what libvirt has no place for, so that it can
 // be read back, by another machine and by an import.
@@ -95,19 +91,21 @@ type MarkedInterface struct {
 	// Allowed are the addresses that the anti-spoofing filter passes beside the machine's own.
 	Allowed string `xml:"allowed,attr,omitempty"`
 	// IPv6 is the address that the network's DHCP keeps, and Hostname the name that it is kept for: such a
-	// reservation says nothing about the machine that it belongs to.
+	// reservation says nothing about the machine that it belongs to. Without a reservation nothing else knows the name.
 	IPv6     string `xml:"ipv6,attr,omitempty"`
 	Hostname string `xml:"hostname,attr,omitempty"`
+	// Rules are the security rules; those that name a machine have its name.
+	Rules []SecurityRule `xml:"rule"`
 }
 
-// owner is whose the machine is; the zero value where nobody's mark is on it.
+// owner returns the mark of the resource that the machine belongs to; the zero Mark where no resource marked it.
 func (k *Mark) owner() owner.Mark { return owner.Mark{ID: k.Owner, Workspace: k.Workspace} }
 
-// Marked says whether the provider wrote the mark.
-func (k *Mark) Marked() bool { return k.XMLName.Space == Namespace }
+// IsPresent says whether the provider wrote the mark.
+func (k *Mark) IsPresent() bool { return k.XMLName.Space == metadata.Machine }
 
-// key finds a disk's key by its target; "" where the mark does not know it.
-func (k *Mark) key(target string) string {
+// findKey finds a disk's key by its target; "" where the mark does not know it.
+func (k *Mark) findKey(target string) string {
 	for _, d := range k.Disks {
 		if d.Target != "" && d.Target == target {
 			return d.Key
@@ -136,11 +134,11 @@ func (k *Mark) Interface(mac string) MarkedInterface {
 	return MarkedInterface{}
 }
 
-// Element renders the mark, without a namespace, as libvirt takes it for a domain's metadata: it adds the
+// RenderMark renders the mark, without a namespace, as libvirt takes it for a domain's metadata: it adds the
 // namespace itself. The targets of the machine's disks are filled in.
-func (m *Machine) Element() (string, error) {
+func (m *Machine) RenderMark() (string, error) {
 	k := m.Mark
-	k.XMLName = xml.Name{Local: "node"}
+	k.XMLName = xml.Name{Local: metadata.MachineElement}
 	k.Disks = append([]MarkedDisk(nil), k.Disks...)
 	for i := range k.Disks {
 		if disk := m.Disk(k.Disks[i].Key); disk != nil {
@@ -154,29 +152,30 @@ func (m *Machine) Element() (string, error) {
 	return string(text), nil
 }
 
-// qualified puts an element into the provider's namespace, as it stands in a domain's XML.
-func qualified(element string) string {
-	inside, closed := strings.CutSuffix(strings.TrimPrefix(element, "<node"), "</node>")
+// qualifyElement puts an element into the provider's namespace, as it stands in a domain's XML.
+func qualifyElement(element string) string {
+	const name = metadata.MachineElement
+	inside, closed := strings.CutSuffix(strings.TrimPrefix(element, "<"+name), "</"+name+">")
 	if closed {
-		inside += "</" + Prefix + ":node>"
+		inside += "</" + prefix + ":" + name + ">"
 	}
-	return "<" + Prefix + ":node xmlns:" + Prefix + "=\"" + Namespace + "\"" + inside
+	return "<" + prefix + ":" + name + " xmlns:" + prefix + "=\"" + metadata.Machine + "\"" + inside
 }
 
 // applyMark replaces the provider's element and leaves what others keep in the metadata.
 func applyMark(d *libvirtxml.Domain, m *Machine) error {
-	element, err := m.Element()
+	element, err := m.RenderMark()
 	if err != nil {
 		return err
 	}
 	if d.Metadata == nil {
 		d.Metadata = &libvirtxml.DomainMetadata{}
 	}
-	start, end, err := findMark(d.Metadata.XML)
+	start, end, _, err := metadata.FindMachine(d.Metadata.XML)
 	if err != nil {
 		return err
 	}
-	d.Metadata.XML = d.Metadata.XML[:start] + qualified(element) + d.Metadata.XML[end:]
+	d.Metadata.XML = d.Metadata.XML[:start] + qualifyElement(element) + d.Metadata.XML[end:]
 	return nil
 }
 
@@ -186,7 +185,7 @@ func readMark(d *libvirtxml.Domain) (Mark, error) {
 	if d.Metadata == nil {
 		return k, nil
 	}
-	start, end, err := findMark(d.Metadata.XML)
+	start, end, _, err := metadata.FindMachine(d.Metadata.XML)
 	if err != nil || start == end {
 		return k, err
 	}
@@ -194,29 +193,4 @@ func readMark(d *libvirtxml.Domain) (Mark, error) {
 		return Mark{}, fmt.Errorf("cannot understand the node's metadata: %w", err)
 	}
 	return k, nil
-}
-
-// findMark returns where the provider's element begins and ends; both are the text's end where there is none.
-func findMark(metadata string) (start, end int, err error) {
-	decoder := xml.NewDecoder(strings.NewReader(metadata))
-	for {
-		before := int(decoder.InputOffset())
-		token, err := decoder.Token()
-		if errors.Is(err, io.EOF) {
-			return len(metadata), len(metadata), nil
-		}
-		if err != nil {
-			return 0, 0, fmt.Errorf("cannot understand the domain's metadata: %w", err)
-		}
-		element, isStart := token.(xml.StartElement)
-		if !isStart {
-			continue
-		}
-		if err := decoder.Skip(); err != nil {
-			return 0, 0, fmt.Errorf("cannot understand the domain's metadata: %w", err)
-		}
-		if element.Name == (xml.Name{Space: Namespace, Local: "node"}) {
-			return before, int(decoder.InputOffset()), nil
-		}
-	}
 }

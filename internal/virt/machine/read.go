@@ -12,15 +12,15 @@ import (
 // Read reads what the provider models from a domain's XML, whoever wrote it.
 func Read(d *libvirtxml.Domain) *Machine {
 	m := &Machine{
-		Name: d.Name, UUID: d.UUID, Type: d.Type, CPU: readCPU(d), Boot: readBoot(d),
-		Console: readConsole(d), Graphics: readGraphics(d), IgnitionFile: readIgnition(d),
+		Name: d.Name, UUID: d.UUID, IgnitionFile: readIgnition(d),
+		Hardware: Hardware{Type: d.Type, CPU: readCPU(d), Boot: readBoot(d), Console: readConsole(d), Graphics: readGraphics(d)},
 	}
 	if d.Memory != nil {
-		m.MaxMemory = mebibytes(d.Memory.Value, d.Memory.Unit)
-		m.Memory = m.MaxMemory
+		m.MaxMemoryMiB = toMebibytes(d.Memory.Value, d.Memory.Unit)
+		m.MemoryMiB = m.MaxMemoryMiB
 	}
 	if d.CurrentMemory != nil {
-		m.Memory = mebibytes(d.CurrentMemory.Value, d.CurrentMemory.Unit)
+		m.MemoryMiB = toMebibytes(d.CurrentMemory.Value, d.CurrentMemory.Unit)
 	}
 	if d.VCPU != nil {
 		m.MaxVCPUs = int64(d.VCPU.Value)
@@ -38,9 +38,9 @@ func Read(d *libvirtxml.Domain) *Machine {
 	if d.Devices == nil {
 		return m
 	}
-	m.GuestAgent = slices.ContainsFunc(d.Devices.Channels, isAgent)
+	m.GuestAgent = slices.ContainsFunc(d.Devices.Channels, isAgentChannel)
 	m.RNG = len(d.Devices.RNGs) > 0
-	keys := diskKeys(d, m.Mark)
+	keys := listDiskKeys(d, m.Mark)
 	for i := range d.Devices.Disks {
 		if keys[i] != "" {
 			disk := readDisk(&d.Devices.Disks[i])
@@ -87,14 +87,14 @@ func readBoot(d *libvirtxml.Domain) Boot {
 		b.Order = append(b.Order, dev.Dev)
 	}
 	if len(b.Order) == 0 {
-		b.Order = deviceOrder(d)
+		b.Order = readDeviceOrder(d)
 	}
 	return b
 }
 
-// deviceOrder is the boot order of a domain whose devices have places in it, by their kinds: the order in which the first of each
+// readDeviceOrder returns the boot order of a domain whose devices have places in it, by their kinds: the order in which the first of each
 // kind is tried.
-func deviceOrder(d *libvirtxml.Domain) []string {
+func readDeviceOrder(d *libvirtxml.Domain) []string {
 	if d.Devices == nil {
 		return nil
 	}
@@ -164,10 +164,10 @@ func (d *Disk) sameSource(other *Disk) bool {
 	return d.Path == other.Path
 }
 
-// diskKeys gives each disk of a domain its key, "" for what is not modelled: CD-ROMs, floppies and disks
-// over the network. The mark knows best; a disk that it does not know, because a change was interrupted or
-// because someone else made the domain, goes by its serial number or its target.
-func diskKeys(d *libvirtxml.Domain, mark Mark) []string {
+// listDiskKeys returns the key of each disk of a domain, and "" for what is not modelled: CD-ROMs, floppies and disks over the
+// network. The mark knows best; a disk that it does not know, because a change was interrupted or because someone else made the
+// domain, goes by its serial number or its target.
+func listDiskKeys(d *libvirtxml.Domain, mark Mark) []string {
 	keys := make([]string, len(d.Devices.Disks))
 	foreign := len(mark.Disks) == 0
 	rooted := false
@@ -178,7 +178,7 @@ func diskKeys(d *libvirtxml.Domain, mark Mark) []string {
 			continue
 		}
 		key := disk.Target
-		if k := mark.key(disk.Target); k != "" {
+		if k := mark.findKey(disk.Target); k != "" {
 			key = k
 		} else if x.Serial != "" && (x.Serial == Root || x.Serial == Seed || CheckKey(x.Serial) == nil) && !slices.Contains(keys, x.Serial) {
 			key = x.Serial
@@ -192,8 +192,8 @@ func diskKeys(d *libvirtxml.Domain, mark Mark) []string {
 	return keys
 }
 
-// mebibytes converts libvirt's sizes; without a unit they are KiB.
-func mebibytes(value uint, unit string) int64 {
+// toMebibytes converts libvirt's sizes; without a unit they are KiB.
+func toMebibytes(value uint, unit string) int64 {
 	switch strings.ToLower(unit) {
 	case "b", "bytes":
 		return int64(value) >> 20

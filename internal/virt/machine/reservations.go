@@ -10,8 +10,8 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
 )
 
-// reservationsOf finds the reservations that networks hold for a machine's MAC addresses, and for the names in its mark.
-func reservationsOf(ctx context.Context, c *hypervisor.Client, m *Machine) ([]Reservation, error) {
+// findReservations finds the reservations that networks hold for a machine's MAC addresses, and for the names in its mark.
+func findReservations(ctx context.Context, c *hypervisor.Client, m *Machine) ([]Reservation, error) {
 	var all []Reservation
 	for _, i := range m.Interfaces {
 		if i.Network == "" {
@@ -26,7 +26,7 @@ func reservationsOf(ctx context.Context, c *hypervisor.Client, m *Machine) ([]Re
 		}
 		marked := m.Mark.Interface(i.MAC)
 		for _, h := range hypervisor.DHCPHosts(n.Current()) {
-			if h.MAC == i.MAC || keptFor(h, marked) {
+			if h.MAC == i.MAC || isKeptFor(h, marked) {
 				all = append(all, Reservation{i.Network, h})
 			}
 		}
@@ -34,18 +34,18 @@ func reservationsOf(ctx context.Context, c *hypervisor.Client, m *Machine) ([]Re
 	return slices.Compact(all), nil
 }
 
-// keptFor says whether a reservation is the one of IPv6 that an interface's mark speaks of.
-func keptFor(h hypervisor.DHCPHost, k MarkedInterface) bool {
+// isKeptFor says whether a reservation is the one of IPv6 that an interface's mark speaks of.
+func isKeptFor(h hypervisor.DHCPHost, k MarkedInterface) bool {
 	return k.IPv6 != "" && h.IP.Is6() && h.Name == k.Hostname
 }
 
-// leavingPatience is how long a reservation is waited for that another machine has which may be about to give it up in the same apply:
-// to be destroyed, where its guest may take its time to shut down, or to get another address.
+// leavingPatience is how long an apply waits for an address that another machine has reserved and may be about to give up in the
+// same apply: because it is being destroyed, where its guest may take its time to shut down, or because it gets another address.
 const leavingPatience = 30 * time.Second
 
-// reserve makes a reservation. Where another machine of the same workspace has its address, which a plan allows only where
-// that gives it up, it is waited for: while one is being destroyed here, and for a while else. Before that makeWay is called, as
-// the other one may wait for an address of this machine.
+// reserve makes a reservation by put. Where another machine of the same workspace has its address, it waits for that machine to
+// give it up, which the plan has made sure of: for leavingPatience, and for as long as that machine is being destroyed by this
+// process. Before it waits it calls makeWay, as the other machine may wait for an address of this one.
 func (s *Store) reserve(ctx context.Context, r Reservation, put func(context.Context, *hypervisor.Client, string, hypervisor.DHCPHost) error, makeWay func() error) error {
 	deadline := time.Now().Add(leavingPatience)
 	for {
@@ -53,17 +53,17 @@ func (s *Store) reserve(ctx context.Context, r Reservation, put func(context.Con
 		if refused == nil {
 			return nil
 		}
-		holder, err := s.holderOf(ctx, r)
+		holder, err := s.findHolder(ctx, r)
 		if err != nil || holder == nil {
 			return refused // it is another refusal
 		}
-		if sameWorkspace, err := s.ofSameWorkspace(ctx, *holder); err != nil || !sameWorkspace {
+		if sameWorkspace, err := s.isOfSameWorkspace(ctx, *holder); err != nil || !sameWorkspace {
 			return errors.Join(refused, err)
 		}
 		if err := makeWay(); err != nil {
 			return errors.Join(refused, err)
 		}
-		if time.Now().After(deadline) && !s.facts.leaves(holder.MAC) {
+		if time.Now().After(deadline) && !s.facts.isBeingDestroyed(holder.MAC) {
 			return refused
 		}
 		timer := time.NewTimer(200 * time.Millisecond)
@@ -76,8 +76,8 @@ func (s *Store) reserve(ctx context.Context, r Reservation, put func(context.Con
 	}
 }
 
-// holderOf finds the other reservation that has a reservation's address or name; nil where there is none.
-func (s *Store) holderOf(ctx context.Context, r Reservation) (*hypervisor.DHCPHost, error) {
+// findHolder finds the other reservation that has a reservation's address or name; nil where there is none.
+func (s *Store) findHolder(ctx context.Context, r Reservation) (*hypervisor.DHCPHost, error) {
 	n, err := s.client.Network(ctx, r.Network)
 	if err != nil {
 		return nil, err
@@ -90,22 +90,22 @@ func (s *Store) holderOf(ctx context.Context, r Reservation) (*hypervisor.DHCPHo
 	return nil, nil
 }
 
-// ofSameWorkspace says whether a reservation is that of a machine whose mark has the same workspace as this one.
-func (s *Store) ofSameWorkspace(ctx context.Context, h hypervisor.DHCPHost) (bool, error) {
+// isOfSameWorkspace says whether a reservation is that of a machine whose mark has the same workspace as this one.
+func (s *Store) isOfSameWorkspace(ctx context.Context, h hypervisor.DHCPHost) (bool, error) {
 	all, err := s.client.Domains(ctx)
 	if err != nil {
 		return false, err
 	}
 	own := s.claim.Mark().Workspace
-	return own != "" && reservedBy(all, h, own), nil
+	return own != "" && isReservedBy(all, h, own), nil
 }
 
-// reservedBy says whether a reservation is that of a machine whose mark has a workspace.
-func reservedBy(all []*hypervisor.Domain, h hypervisor.DHCPHost, workspace string) bool {
+// isReservedBy says whether a reservation is for a machine whose mark has a workspace.
+func isReservedBy(all []*hypervisor.Domain, h hypervisor.DHCPHost, workspace string) bool {
 	return slices.ContainsFunc(all, func(d *hypervisor.Domain) bool {
 		m := Read(d.Config)
 		return m.Mark.Workspace == workspace && slices.ContainsFunc(m.Interfaces, func(i Interface) bool {
-			return i.MAC == h.MAC || keptFor(h, m.Mark.Interface(i.MAC))
+			return i.MAC == h.MAC || isKeptFor(h, m.Mark.Interface(i.MAC))
 		})
 	})
 }
@@ -114,7 +114,7 @@ func reservedBy(all []*hypervisor.Domain, h hypervisor.DHCPHost, workspace strin
 // first, because a network holds an address once; so are all that are not wanted any more where another machine has an address
 // that is: it may wait for one of them.
 func (u *update) reserveAddresses(ctx context.Context) error {
-	obsolete := u.obsoleteReservations()
+	obsolete := u.listObsoleteReservations()
 	remove := func(which func(Reservation) bool) error {
 		for _, r := range obsolete {
 			if !which(r) {
@@ -137,7 +137,7 @@ func (u *update) reserveAddresses(ctx context.Context) error {
 	}
 	makeWay := func() error { return remove(func(Reservation) bool { return true }) }
 	for _, r := range u.reservations {
-		former := u.formerReservation(r)
+		former := u.findFormerReservation(r)
 		if err := u.store.reserve(ctx, r, network.PutReservation, makeWay); err != nil {
 			return err
 		}
@@ -151,8 +151,8 @@ func (u *update) reserveAddresses(ctx context.Context) error {
 	return nil
 }
 
-// formerReservation is what the machine of a reservation had of the same family before the change; nil for nothing.
-func (u *update) formerReservation(r Reservation) *Reservation {
+// findFormerReservation returns what the machine of a reservation had of the same family before the change; nil for nothing.
+func (u *update) findFormerReservation(r Reservation) *Reservation {
 	for n := range u.was.Interfaces {
 		i := &u.was.Interfaces[n]
 		for _, former := range i.reservations(i.Network) {
@@ -173,7 +173,7 @@ func (u *update) removeUnplugged(ctx context.Context, r Reservation) error {
 		return err
 	}
 	isFor := func(i Interface) bool {
-		return i.MAC == r.Host.MAC || r.Host.MAC == "" && keptFor(r.Host, u.machine.Mark.Interface(i.MAC))
+		return i.MAC == r.Host.MAC || r.Host.MAC == "" && isKeptFor(r.Host, u.machine.Mark.Interface(i.MAC))
 	}
 	got := slices.ContainsFunc(Read(d.Config).Interfaces, isFor)
 	if got && !slices.ContainsFunc(u.existing.Interfaces, isFor) {
@@ -182,8 +182,8 @@ func (u *update) removeUnplugged(ctx context.Context, r Reservation) error {
 	return network.RemoveReservation(ctx, u.c, r.Network, r.Host)
 }
 
-// obsoleteReservations are those of the prior version that are not wanted any more.
-func (u *update) obsoleteReservations() []Reservation {
+// listObsoleteReservations returns those of the prior version that are not wanted any more.
+func (u *update) listObsoleteReservations() []Reservation {
 	var all []Reservation
 	for n := range u.was.Interfaces {
 		i := &u.was.Interfaces[n]

@@ -10,13 +10,13 @@ import (
 	"libvirt.org/go/libvirtxml"
 )
 
-// Room is what can be plugged into a running machine. Its places for devices are fixed when it starts: libvirt adds
-// ports and bridges to a configuration by itself, and to nothing that runs.
+// Room is the room for further devices in a running machine. It is fixed when the machine starts: libvirt adds ports and bridges
+// to a configuration by itself, and to nothing that runs.
 type Room struct {
-	// pcie is set where devices are of PCI Express: a paravirtual one goes to a port of its own then, and to a slot of
-	// conventional PCI, as every device of the older chipset, where it is not.
+	// pcie is set for a machine with PCI Express, where a paravirtual device needs a port of its own. All other devices, and all
+	// of the older chipset, need a slot of conventional PCI.
 	pcie bool
-	// ports and slots are free: of PCI Express, and of conventional PCI.
+	// ports of PCI Express and slots of conventional PCI that are free.
 	ports, slots int
 	scsi, usb    bool
 }
@@ -24,9 +24,9 @@ type Room struct {
 // lastSlot is the last one of a bus of conventional PCI; 0 is the bus's own.
 const lastSlot = 31
 
-// RoomOf counts what is free in a domain as it runs, or in its configuration as libvirt completed it.
-func RoomOf(d *libvirtxml.Domain) (*Room, error) {
-	used, err := usedSlots(d)
+// CountRoom counts what is free in a domain as it runs, or in its configuration as libvirt completed it.
+func CountRoom(d *libvirtxml.Domain) (*Room, error) {
+	used, err := listUsedSlots(d)
 	if err != nil {
 		return nil, err
 	}
@@ -62,19 +62,19 @@ func RoomOf(d *libvirtxml.Domain) (*Room, error) {
 	return r, nil
 }
 
-// usedSlots are the PCI slots that devices have, by bus.
-func usedSlots(d *libvirtxml.Domain) (map[uint]map[uint]bool, error) {
-	root, err := tree(d)
+// listUsedSlots returns the PCI slots that devices have, by bus.
+func listUsedSlots(d *libvirtxml.Domain) (map[uint]map[uint]bool, error) {
+	root, err := parseDomain(d)
 	if err != nil {
 		return nil, err
 	}
 	used := map[uint]map[uint]bool{}
-	eachDevice(root, func(device *etree.Element) {
+	visitDevices(root, func(device *etree.Element) {
 		for _, address := range device.ChildElements() {
-			if !pciAddress(address) {
+			if !isPCIAddress(address) {
 				continue
 			}
-			bus, slot := number(address.SelectAttrValue("bus", "")), number(address.SelectAttrValue("slot", ""))
+			bus, slot := parseNumber(address.SelectAttrValue("bus", "")), parseNumber(address.SelectAttrValue("slot", ""))
 			if used[bus] == nil {
 				used[bus] = map[uint]bool{}
 			}
@@ -84,8 +84,8 @@ func usedSlots(d *libvirtxml.Domain) (map[uint]map[uint]bool, error) {
 	return used, nil
 }
 
-// tree is a domain's XML: libvirtxml has no common type for devices.
-func tree(d *libvirtxml.Domain) (*etree.Element, error) {
+// parseDomain returns a domain's XML: libvirtxml has no common type for devices.
+func parseDomain(d *libvirtxml.Domain) (*etree.Element, error) {
 	text, err := d.Marshal()
 	if err != nil {
 		return nil, fmt.Errorf("cannot render domain %q: %w", d.Name, err)
@@ -97,7 +97,7 @@ func tree(d *libvirtxml.Domain) (*etree.Element, error) {
 	return document.Root(), nil
 }
 
-func eachDevice(domain *etree.Element, do func(device *etree.Element)) {
+func visitDevices(domain *etree.Element, do func(device *etree.Element)) {
 	for _, devices := range domain.SelectElements("devices") {
 		for _, device := range devices.ChildElements() {
 			do(device)
@@ -105,14 +105,14 @@ func eachDevice(domain *etree.Element, do func(device *etree.Element)) {
 	}
 }
 
-// pciAddress says whether an element of a device is its place in the machine. That in the source of a device that is
+// isPCIAddress says whether an element of a device is its place in the machine. That in the source of a device that is
 // passed through is one of the hypervisor's.
-func pciAddress(e *etree.Element) bool {
+func isPCIAddress(e *etree.Element) bool {
 	return e.Tag == "address" && e.SelectAttrValue("type", "") == "pci"
 }
 
-// number reads one of libvirt's, which are hexadecimal with 0x; 0 where it says nothing.
-func number(text string) uint {
+// parseNumber reads one of libvirt's, which are hexadecimal with 0x; 0 where it says nothing.
+func parseNumber(text string) uint {
 	n, _ := strconv.ParseUint(text, 0, 32)
 	return uint(n)
 }
@@ -121,12 +121,12 @@ func number(text string) uint {
 func (r *Room) PlugDisk(bus string) error {
 	switch bus {
 	case "virtio":
-		return r.plug(true)
+		return r.takeSlot(true)
 	case "scsi":
 		if r.scsi {
 			return nil
 		}
-		err := r.plug(true)
+		err := r.takeSlot(true)
 		r.scsi = err == nil
 		return err
 	case "usb":
@@ -135,23 +135,23 @@ func (r *Room) PlugDisk(bus string) error {
 		}
 		return errors.New("its machine has no USB, and a controller cannot be plugged in")
 	}
-	return fixed(bus)
+	return busNeedsRestart(bus)
 }
 
 // UnplugDisk gives back the room of a disk, or says why it cannot be unplugged.
 func (r *Room) UnplugDisk(bus string) error {
 	switch bus {
 	case "virtio":
-		r.unplug(true)
+		r.freeSlot(true)
 	case "scsi", "usb":
 	default:
-		return fixed(bus)
+		return busNeedsRestart(bus)
 	}
 	return nil
 }
 
-// fixed is the reason for disks on buses that QEMU cannot change while a machine runs.
-func fixed(bus string) error {
+// busNeedsRestart is the reason for disks on buses that QEMU cannot change while a machine runs.
+func busNeedsRestart(bus string) error {
 	return fmt.Errorf("a disk on bus %q cannot be plugged in or out", bus)
 }
 
@@ -160,23 +160,23 @@ func (r *Room) PlugInterface(model string) error {
 	if model == "usb-net" {
 		return r.PlugDisk("usb")
 	}
-	return r.plug(!conventionalCard(model))
+	return r.takeSlot(!isConventionalPCI(model))
 }
 
 // UnplugInterface gives back the room of a network card.
 func (r *Room) UnplugInterface(model string) {
 	if model != "usb-net" {
-		r.unplug(!conventionalCard(model))
+		r.freeSlot(!isConventionalPCI(model))
 	}
 }
 
-// conventionalCard says whether libvirt holds a network card to be one of conventional PCI. It takes any that it does not
+// isConventionalPCI says whether libvirt holds a network card to be one of conventional PCI. It takes any that it does not
 // know for one of PCI Express.
-func conventionalCard(model string) bool {
+func isConventionalPCI(model string) bool {
 	return slices.Contains([]string{"virtio-transitional", "e1000", "rtl8139", "vmxnet3"}, model)
 }
 
-func (r *Room) plug(express bool) error {
+func (r *Room) takeSlot(express bool) error {
 	free, what := &r.slots, "PCI slot"
 	if r.pcie && express {
 		free, what = &r.ports, "PCI Express port"
@@ -190,7 +190,7 @@ func (r *Room) plug(express bool) error {
 	return nil
 }
 
-func (r *Room) unplug(express bool) {
+func (r *Room) freeSlot(express bool) {
 	if r.pcie && express {
 		r.ports++
 	} else {
@@ -198,10 +198,10 @@ func (r *Room) unplug(express bool) {
 	}
 }
 
-// widen adds PCI Express ports to the configuration of a machine whose new devices are more than its free ports: libvirt
+// addSparePorts adds PCI Express ports to the configuration of a machine whose new devices are more than its free ports: libvirt
 // would add just enough for these, and the next one would need a restart again.
-func widen(d *libvirtxml.Domain) error {
-	r, err := RoomOf(d)
+func addSparePorts(d *libvirtxml.Domain) error {
+	r, err := CountRoom(d)
 	if err != nil || !r.pcie {
 		return err
 	}
@@ -212,7 +212,7 @@ func widen(d *libvirtxml.Domain) error {
 		}
 	}
 	for _, x := range d.Devices.Interfaces {
-		if x.Address == nil && x.Model != nil && !conventionalCard(x.Model.Type) {
+		if x.Address == nil && x.Model != nil && !isConventionalPCI(x.Model.Type) {
 			added++
 		}
 	}
@@ -225,12 +225,12 @@ func widen(d *libvirtxml.Domain) error {
 			last = max(last, *c.Index)
 		}
 	}
-	d.Devices.Controllers = append(d.Devices.Controllers, ports(last, added-r.ports+sparePorts)...)
+	d.Devices.Controllers = append(d.Devices.Controllers, newPorts(last, added-r.ports+sparePorts)...)
 	return nil
 }
 
-// ports are places to plug devices in, behind the PCI controller of the last index.
-func ports(last uint, n int) []libvirtxml.DomainController {
+// newPorts returns places to plug devices in, behind the PCI controller of the last index.
+func newPorts(last uint, n int) []libvirtxml.DomainController {
 	var all []libvirtxml.DomainController
 	for range n {
 		last++

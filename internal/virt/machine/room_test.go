@@ -62,7 +62,7 @@ func TestRoomOfAMachineThatRuns(t *testing.T) {
 		"and a bridge":                          {older + full + nic(0, 31) + "<controller type='pci' index='1' model='pci-bridge'/>", []string{"virtio", "=rtl8139"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, err := RoomOf(domainOf(t, c.devices))
+			r, err := CountRoom(domainOf(t, c.devices))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -84,7 +84,7 @@ func TestRoomOfAMachineThatRuns(t *testing.T) {
 }
 
 func TestWhatIsUnpluggedGivesRoom(t *testing.T) {
-	r, err := RoomOf(domainOf(t, pcieRoot))
+	r, err := CountRoom(domainOf(t, pcieRoot))
 	if err != nil || r.UnplugDisk("virtio") != nil || r.PlugInterface("virtio") != nil || r.PlugInterface("virtio") == nil {
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -99,8 +99,8 @@ func TestANewMachineHasRoomForMore(t *testing.T) {
 		if err != nil || !isQ35(m.Chipset) {
 			continue
 		}
-		r, err := RoomOf(d)
-		if own := len(m.Disks) + len(m.Interfaces) + furniture; err != nil || r.ports-own < sparePorts {
+		r, err := CountRoom(d)
+		if own := len(m.Disks) + len(m.Interfaces) + builtinDevices; err != nil || r.ports-own < sparePorts {
 			t.Errorf("%s has %d ports, and %d devices of its own: %v", name, r.ports, own, err)
 		}
 	}
@@ -141,7 +141,7 @@ func TestAnotherChipsetHasOtherPlaces(t *testing.T) {
 		}
 		want := 0
 		if isQ35(chipset) {
-			want = 1 + 1 + furniture + sparePorts
+			want = 1 + 1 + builtinDevices + sparePorts
 		}
 		if len(d.Devices.Controllers) != want || d.Devices.Disks[0].Address != nil || d.Devices.Hostdevs[0].Address != nil || d.OS.Type.Machine != chipset {
 			t.Errorf("%s has %d controllers, want %d, and a disk at %v", chipset, len(d.Devices.Controllers), want, d.Devices.Disks[0].Address)

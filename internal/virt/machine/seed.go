@@ -7,8 +7,8 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/cloudinit"
 )
 
-// seedOf is what cloud-init is told by the machine of a UUID.
-func seedOf(s *Spec, uuid string) (*cloudinit.Seed, error) {
+// buildSeed returns what cloud-init is told of a machine with a UUID.
+func buildSeed(s *Spec, uuid string) (*cloudinit.Seed, error) {
 	c := s.CloudInit
 	if c == nil {
 		c = &CloudInit{}
@@ -18,7 +18,7 @@ func seedOf(s *Spec, uuid string) (*cloudinit.Seed, error) {
 		seed.UserData = "#cloud-config\n{}\n"
 	}
 	if seed.NetworkConfig == "" && len(s.Interfaces) > 0 {
-		seed.NetworkConfig = cloudinit.NetworkConfig(guestInterfaces(s.Interfaces))
+		seed.NetworkConfig = cloudinit.NetworkConfig(buildGuestInterfaces(s.Interfaces))
 	}
 	var err error
 	if seed.MetaData, err = cloudinit.MetaData(c.MetaData, uuid, s.Name); err != nil {
@@ -27,11 +27,11 @@ func seedOf(s *Spec, uuid string) (*cloudinit.Seed, error) {
 	return seed, nil
 }
 
-// cloudInitOf is what somebody must have written to have cloud-init told so, without what the provider adds by itself.
-func cloudInitOf(s *Spec, seed *cloudinit.Seed, uuid string) (*CloudInit, error) {
+// recoverCloudInit returns what somebody must have written to have cloud-init told so, without what the provider adds by itself.
+func recoverCloudInit(s *Spec, seed *cloudinit.Seed, uuid string) (*CloudInit, error) {
 	bare := *s
 	bare.CloudInit = nil
-	own, err := seedOf(&bare, uuid)
+	own, err := buildSeed(&bare, uuid)
 	if err != nil {
 		return nil, err
 	}
@@ -52,8 +52,8 @@ func SameMetaData(a, b string, was *Spec) bool {
 	return cloudinit.SameMetaData(a, b, was.UUID, was.Name)
 }
 
-// guestInterfaces are the interfaces as they are configured inside the guest.
-func guestInterfaces(all []InterfaceSpec) []cloudinit.Interface {
+// buildGuestInterfaces returns the interfaces as they are configured inside the guest.
+func buildGuestInterfaces(all []InterfaceSpec) []cloudinit.Interface {
 	var guest []cloudinit.Interface
 	for _, i := range all {
 		g := cloudinit.Interface{Name: i.Name, MAC: i.MAC, MTU: i.MTU, Addresses: i.prefixes()}

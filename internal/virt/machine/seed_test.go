@@ -8,11 +8,11 @@ func TestASeedThatFollowsFromTheMachineSaysNothing(t *testing.T) {
 		if s.CloudInit = nil; told != "" {
 			s.CloudInit = &CloudInit{UserData: told}
 		}
-		seed, err := seedOf(s, someUUID)
+		seed, err := buildSeed(s, someUUID)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := cloudInitOf(s, seed, someUUID)
+		got, err := recoverCloudInit(s, seed, someUUID)
 		if err != nil || *got != want {
 			t.Errorf("the seed is read as %+v, %v", got, err)
 		}

@@ -17,17 +17,13 @@ type Spec struct {
 	// Hypervisor is its name among the provider's; "" for the provider's own.
 	Hypervisor string
 	// UUID is "" for a machine that is not made yet.
-	UUID                                     string
-	Name, Role                               string
-	Labels                                   map[string]string
-	Type                                     string
-	MemoryMiB, MaxMemoryMiB, VCPUs, MaxVCPUs int64
-	CPU                                      CPU
-	Chipset, Firmware                        string
-	Root                                     *RootSpec
+	UUID       string
+	Name, Role string
+	Labels     map[string]string
+	Hardware
+	Root *RootSpec
 	// Disks are the further ones by key.
 	Disks            map[string]DiskSpec
-	Boot             Boot
 	Interfaces       []InterfaceSpec
 	CloudInit        *CloudInit
 	Ignition, Butane string
@@ -38,10 +34,6 @@ type Spec struct {
 	// WaitFor is "none", "lease" or "guest_agent".
 	WaitFor  string
 	Timeouts *MarkedTimeouts
-
-	Console         Console
-	Graphics        string
-	GuestAgent, RNG bool
 
 	// Addresses are where the machine can be reached, by the names of its interfaces; State is libvirt's word for what it does.
 	Addresses map[string]string
@@ -66,8 +58,8 @@ type DiskSpec struct {
 	Pool, Bus, Volume string
 }
 
-// missing says of a disk of a machine that is there that its volume is gone.
-func (d DiskSpec) missing() bool { return d.Volume == "" && d.SizeGiB == 0 }
+// isMissing says of a disk of a machine that is there that its volume is gone.
+func (d DiskSpec) isMissing() bool { return d.Volume == "" && d.SizeGiB == 0 }
 
 // InterfaceSpec is a network interface, and what the guest is told about it.
 type InterfaceSpec struct {
@@ -85,6 +77,7 @@ type InterfaceSpec struct {
 	PortSecurity bool
 	// AllowedAddresses are addresses and prefixes.
 	AllowedAddresses []string
+	SecurityRules    []SecurityRule
 }
 
 // Route is a static route inside the guest.
@@ -93,7 +86,7 @@ type Route struct{ CIDR, Via string }
 // CloudInit is what cloud-init is told, each text as it was written.
 type CloudInit struct{ UserData, MetaData, VendorData, NetworkConfig string }
 
-// Places are attributes of a machine by their paths, which are those of service.Problem.
+// Places is a set of attributes of a machine. They are known by their paths, as in service.Problem.
 type Places map[string]bool
 
 // Add notes an attribute.
@@ -109,11 +102,11 @@ func (p Places) Has(path ...any) bool {
 	return false
 }
 
-// at is a path to an attribute.
-func at(steps ...any) []any { return steps }
+// pathTo returns a path to an attribute.
+func pathTo(steps ...any) []any { return steps }
 
-// within is a path below another one.
-func within(path []any, steps ...any) []any { return append(slices.Clone(path), steps...) }
+// pathBelow returns a path below another one.
+func pathBelow(path []any, steps ...any) []any { return append(slices.Clone(path), steps...) }
 
 // CanonicalMAC spells a MAC address canonically; anything else stays as it is.
 func CanonicalMAC(text string) string {
@@ -145,8 +138,8 @@ func DefaultOrder(root bool) []string {
 // InterfaceName is an interface's name in the guest where nobody chose one.
 func InterfaceName(n int) string { return fmt.Sprintf("eth%d", n) }
 
-// grace is how long the guest may take to shut down. The schema has checked that it is a duration.
-func (s *Spec) grace() time.Duration {
+// shutdownGrace is how long the guest may take to shut down. The schema has checked that it is a duration.
+func (s *Spec) shutdownGrace() time.Duration {
 	grace, _ := time.ParseDuration(s.ShutdownTimeout)
 	return grace
 }
@@ -156,8 +149,8 @@ func (s *Spec) Runs() bool {
 	return s.Running || slices.Contains([]string{"paused", "in shutdown", "pmsuspended"}, s.State)
 }
 
-// ignites says whether the machine is told something by Ignition, or will be.
-func (s *Spec) ignites() bool {
+// hasIgnition says whether the machine is told something by Ignition, or will be.
+func (s *Spec) hasIgnition() bool {
 	return s.Ignition != "" || s.Butane != "" || s.Unknown.Has("ignition") || s.Unknown.Has("butane")
 }
 
@@ -168,34 +161,34 @@ func (s *Spec) configuresInterfaces() bool {
 	})
 }
 
-// Seeded says whether the machine has a cloud-init disk: it was asked for, or interfaces are to be configured inside a guest
+// HasSeed says whether the machine has a cloud-init disk: it was asked for, or interfaces are to be configured inside a guest
 // that Ignition does not configure.
-func (s *Spec) Seeded() bool {
+func (s *Spec) HasSeed() bool {
 	return s.CloudInit != nil || s.Ignition == "" && s.Butane == "" && s.configuresInterfaces()
 }
 
 // seedPath is the attribute that the cloud-init disk is there for.
 func (s *Spec) seedPath() []any {
 	if s.CloudInit != nil {
-		return at("cloud_init")
+		return pathTo("cloud_init")
 	}
-	return at("network_interfaces")
+	return pathTo("network_interfaces")
 }
 
 // diskPath is the attribute that a disk of the machine comes from.
 func (s *Spec) diskPath(key string) []any {
 	switch key {
 	case Root:
-		return at("root_disk")
+		return pathTo("root_disk")
 	case Seed:
 		return s.seedPath()
 	case Ignition:
 		if s.Butane != "" {
-			return at("butane")
+			return pathTo("butane")
 		}
-		return at("ignition")
+		return pathTo("ignition")
 	}
-	return at("disks", service.Key(key))
+	return pathTo("disks", service.Key(key))
 }
 
 // asksDHCP says whether the guest asks DHCP for an interface's addresses of each family.
@@ -215,8 +208,8 @@ func (i *InterfaceSpec) prefixes() []netip.Prefix {
 	return all
 }
 
-// Configured is the address that an interface has because of its configuration; "" where that says none.
-func (i *InterfaceSpec) Configured() string {
+// ConfiguredAddress is the address that an interface has because of its configuration; "" where that says none.
+func (i *InterfaceSpec) ConfiguredAddress() string {
 	if i.IP != "" {
 		return i.IP
 	}
@@ -227,11 +220,11 @@ func (i *InterfaceSpec) Configured() string {
 	if a, err := netip.ParseAddr(i.IPv6); err == nil {
 		all = append(all, a)
 	}
-	return preferred(all)
+	return preferIPv4(all)
 }
 
-// preferred is the first IPv4 address, or else the first of all.
-func preferred(all []netip.Addr) string {
+// preferIPv4 is the first IPv4 address, or else the first of all.
+func preferIPv4(all []netip.Addr) string {
 	for _, a := range all {
 		if a.Is4() {
 			return a.String()
@@ -256,7 +249,7 @@ func (s *Spec) VolumeNames() []VolumeRef {
 			all = append(all, VolumeRef{d.Pool, s.Name + "-" + key + ".qcow2"})
 		}
 	}
-	if s.Seeded() {
+	if s.HasSeed() {
 		all = append(all, VolumeRef{pool, s.Name + seedSuffix})
 	}
 	if s.Ignition != "" || s.Butane != "" {
@@ -273,8 +266,8 @@ const (
 // VolumeRef names a volume.
 type VolumeRef struct{ Pool, Name string }
 
-// joinFields joins texts as they stand in a mark.
+// joinFields returns the texts of a list as one attribute of a mark.
 func joinFields(all []string) string { return strings.Join(all, " ") }
 
-// placeKey is a path as a text.
+// placeKey returns the text by which a path is in Places.
 func placeKey(path []any) string { return fmt.Sprintf("%v", path) }

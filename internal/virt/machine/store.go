@@ -9,6 +9,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/metadata"
 )
 
 // Store is where one machine lives: its domain, with the volumes, reservations and network filters that are its own.
@@ -31,21 +32,21 @@ func (s *Store) Claim() owner.Claim { return s.claim }
 // Get reads the machine. The error is service.ErrAbsent where libvirt says that there is none, and an *owner.ForeignError where it is
 // somebody else's.
 func (s *Store) Get(ctx context.Context) (*Spec, error) {
-	d, err := s.find(ctx)
+	d, err := s.findDomain(ctx)
 	if err != nil {
 		return nil, err
 	}
 	found := Read(d.Config).Mark.owner()
 	if !s.owns(found) {
-		return nil, s.foreign(d, found)
+		return nil, s.newForeignError(d, found)
 	}
 	s.claim = s.claim.Found(found)
-	s.facts.Hold(s.known)
-	return s.read(ctx, s.known, d, true)
+	s.facts.RememberNode(s.known)
+	return s.readMachine(ctx, s.known, d, true)
 }
 
-// find reads the machine's domain by its id, or by its name where it was imported by its identity.
-func (s *Store) find(ctx context.Context) (*hypervisor.Domain, error) {
+// findDomain reads the machine's domain by its id, or by its name where it was imported by its identity.
+func (s *Store) findDomain(ctx context.Context) (*hypervisor.Domain, error) {
 	get, key := s.client.Domain, s.known.UUID
 	if key == "" {
 		get, key = s.client.DomainByName, s.known.Name
@@ -63,9 +64,22 @@ func (s *Store) owns(found owner.Mark) bool {
 	return found.ID == "" && s.known.UUID != "" || s.claim.Owns(found)
 }
 
-// foreign says that a domain is somebody else's.
-func (s *Store) foreign(d *hypervisor.Domain, found owner.Mark) error {
+// newForeignError says that a domain is somebody else's.
+func (s *Store) newForeignError(d *hypervisor.Domain, found owner.Mark) error {
 	return &owner.ForeignError{What: fmt.Sprintf("domain %q", d.Name), Place: "hypervisor " + s.client.URI(), ImportID: d.UUID, Owner: found}
+}
+
+// MayCreate returns an *owner.ForeignError where a domain of the name is somebody else's. One without a mark may be what is replaced.
+func (s *Store) MayCreate(ctx context.Context) error {
+	d, err := s.client.DomainByName(ctx, s.known.Name)
+	if err != nil {
+		return err
+	}
+	found := Read(d.Config).Mark.owner()
+	if s.claim.MayTake(found) || found.ID == "" && s.claim.Replaces() {
+		return nil
+	}
+	return s.newForeignError(d, found)
 }
 
 // readBack reads the machine after a change. What was promised and time alone can alter, such as that the machine runs, is kept:
@@ -75,7 +89,7 @@ func (s *Store) readBack(ctx context.Context, want *Spec) (*Spec, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read back: %w", err)
 	}
-	got, err := s.read(ctx, want, d, false)
+	got, err := s.readMachine(ctx, want, d, false)
 	if err != nil {
 		return nil, fmt.Errorf("read back: %w", err)
 	}
@@ -96,17 +110,17 @@ func (s *Store) readBack(ctx context.Context, want *Spec) (*Spec, error) {
 func (s *Store) Create(ctx context.Context, planned *Spec) (*Spec, error) {
 	copied := *planned
 	want := &copied
-	before, err := s.leases(ctx, want)
+	before, err := s.listLeases(ctx, want)
 	if err != nil {
 		return nil, err
 	}
 	var b *blueprint
 	k := &Checker{Client: s.client, Facts: s.facts, Want: want, Was: &Spec{}, Fresh: true}
-	err = k.withBridges(ctx, func() error {
-		if err := k.pluggable(ctx, true); err != nil {
+	err = k.runWithBridges(ctx, func() error {
+		if err := k.checkPluggable(ctx, true); err != nil {
 			return err
 		}
-		b, err = s.make(ctx, want)
+		b, err = s.makeMachine(ctx, want)
 		return err
 	})
 	if err != nil {
@@ -114,7 +128,7 @@ func (s *Store) Create(ctx context.Context, planned *Spec) (*Spec, error) {
 	}
 	want.UUID = b.machine.UUID
 	s.claim = s.claim.Written()
-	failed := s.await(ctx, want, before)
+	failed := errors.Join(s.renewPeers(ctx, want.Name), s.awaitReady(ctx, want, before))
 	// A wait that took all the time there was is no reason to leave the rest undone.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
@@ -134,9 +148,9 @@ func (s *Store) Create(ctx context.Context, planned *Spec) (*Spec, error) {
 
 // writeMark puts the machine's mark into the domain's metadata.
 func writeMark(ctx context.Context, c *hypervisor.Client, m *Machine, live bool) error {
-	element, err := m.Element()
+	element, err := m.RenderMark()
 	if err != nil {
 		return err
 	}
-	return c.SetDomainMetadata(ctx, m.UUID, Prefix, Namespace, element, live)
+	return c.SetDomainMetadata(ctx, m.UUID, prefix, metadata.Machine, element, live)
 }

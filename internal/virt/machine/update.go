@@ -20,7 +20,8 @@ type update struct {
 	// d is the domain before the change, and existing the machine that it was.
 	d        *hypervisor.Domain
 	existing *Machine
-	// mustRestart is set where what runs cannot follow, and restart where it could not.
+	// mustRestart is set where the running machine cannot follow a change of its configuration, and restart where it turned out
+	// that it did not.
 	mustRestart bool
 	restart     bool
 	// retained is set where the mark names volumes that are to be removed.
@@ -36,9 +37,9 @@ type update struct {
 // onFailure notes how to take back what was just done.
 func (u *update) onFailure(undo func(context.Context) error) { u.undo = append(u.undo, undo) }
 
-// takeBack takes back what was done: the configuration first, as nothing that it does not name is needed any more, then the rest,
+// undoChanges takes back what was done: the configuration first, as nothing that it does not name is needed any more, then the rest,
 // last first. What an undo cannot take back stays for the next apply.
-func (u *update) takeBack(ctx context.Context) error {
+func (u *update) undoChanges(ctx context.Context) error {
 	if u.former != "" {
 		if err := u.restoreDefinition(ctx); err != nil {
 			return err
@@ -49,7 +50,7 @@ func (u *update) takeBack(ctx context.Context) error {
 		err = errors.Join(err, undo(ctx))
 	}
 	if u.former != "" && u.d.Active() {
-		err = errors.Join(err, u.start(ctx))
+		err = errors.Join(err, u.startMachine(ctx))
 	}
 	return err
 }
@@ -65,17 +66,23 @@ func (s *Store) Update(ctx context.Context, was, planned *Spec) (*Spec, error) {
 		return nil, err
 	}
 	k := &Checker{Client: s.client, Facts: s.facts, Want: want, Was: was}
-	err = k.withBridges(ctx, func() error {
+	err = k.runWithBridges(ctx, func() error {
 		if err := u.planRestart(); err != nil {
 			return err
 		}
-		if err := k.pluggable(ctx, u.mustRestart || !u.d.Active()); err != nil {
+		if err := k.checkPluggable(ctx, u.mustRestart || !u.d.Active()); err != nil {
 			return err
 		}
-		if err := u.run(ctx); err != nil {
-			return errors.Join(err, u.takeBack(context.WithoutCancel(ctx)))
+		if err := u.applyChanges(ctx); err != nil {
+			return errors.Join(err, u.undoChanges(context.WithoutCancel(ctx)))
 		}
-		return u.removeObsolete(ctx)
+		if err := u.removeObsolete(ctx); err != nil {
+			return err
+		}
+		if err := s.renewPeers(ctx, want.Name); err != nil {
+			return err
+		}
+		return u.renewAddresses(ctx)
 	})
 	if err != nil {
 		return nil, err // what was changed before it failed is for the next refresh to say
@@ -90,16 +97,16 @@ func (s *Store) openUpdate(ctx context.Context, was, want *Spec) (*update, error
 	if err != nil {
 		return nil, err
 	}
-	existing, err := located(ctx, s.client, d)
+	existing, err := readLocatedMachine(ctx, s.client, d)
 	if err != nil {
 		return nil, err
 	}
 	if found := existing.Mark.owner(); !s.owns(found) {
-		return nil, s.foreign(d, found)
+		return nil, s.newForeignError(d, found)
 	}
 	u := &update{store: s, c: s.client, was: was, want: want, d: d, existing: existing}
-	r := &drafter{client: s.client, facts: s.facts, spec: want, owner: s.claim.Mark(), existing: existing, lost: was.lostDisks()}
-	u.blueprint, err = r.draft(ctx, d.UUID)
+	r := &resolver{client: s.client, facts: s.facts, spec: want, owner: s.claim.Mark(), existing: existing, lost: was.listLostDisks()}
+	u.blueprint, err = r.resolveMachine(ctx, d.UUID)
 	return u, err
 }
 
@@ -118,33 +125,33 @@ func (u *update) planRestart() error {
 	refused := NeedRestart(changes)
 	u.mustRestart = crashed || len(refused) > 0
 	// What cannot follow a fixed attribute was refused by the plan.
-	refused = slices.DeleteFunc(refused, func(c Change) bool { return c.Fixed() })
+	refused = slices.DeleteFunc(refused, func(c Change) bool { return c.IsFixed() })
 	if first := slices.Concat(refused, []Change{{}})[0]; first.Restart != nil && !u.want.AllowRestart {
 		return service.At(first.Path, fmt.Errorf("the node runs, and %w: set allow_restart = true, which has it restarted in the same apply, or running = false first", first.Restart))
 	}
 	return nil
 }
 
-// run changes everything but what is to be removed for good.
-func (u *update) run(ctx context.Context) error {
+// applyChanges changes everything but what is to be removed for good.
+func (u *update) applyChanges(ctx context.Context) error {
 	for _, f := range u.filters {
 		undo, err := defineFilter(ctx, u.c, u.d.UUID, f)
 		if err != nil {
 			return err
 		}
-		u.onFailure(u.unlessPlugged(f.Name, undo))
+		u.onFailure(u.undoUnlessPlugged(f.Name, undo))
 	}
 	// A node that is to be stopped is stopped first: a stopped one is easier to change.
 	if !u.want.Running && u.d.Active() {
-		if err := u.c.StopDomain(ctx, u.d.UUID, u.want.grace()); err != nil {
+		if err := u.c.StopDomain(ctx, u.d.UUID, u.want.shutdownGrace()); err != nil {
 			return err
 		}
-		u.onFailure(u.start)
+		u.onFailure(u.startMachine)
 		u.d.Live = nil
 	}
 	// A guest that sleeps lets go of nothing.
 	if u.d.Active() && !u.mustRestart && u.d.State != "running" {
-		if err := u.start(ctx); err != nil {
+		if err := u.startMachine(ctx); err != nil {
 			return err
 		}
 	}
@@ -164,21 +171,22 @@ func (u *update) run(ctx context.Context) error {
 		}
 	}
 	if u.restart {
-		if err := u.c.StopDomain(ctx, u.d.UUID, u.want.grace()); err != nil {
+		if err := u.c.StopDomain(ctx, u.d.UUID, u.want.shutdownGrace()); err != nil {
 			return err
 		}
 	}
 	if u.want.Running {
-		return u.start(ctx)
+		return u.startMachine(ctx)
 	}
 	return nil
 }
 
-func (u *update) start(ctx context.Context) error { return u.c.StartDomain(ctx, u.d.UUID) }
+func (u *update) startMachine(ctx context.Context) error { return u.c.StartDomain(ctx, u.d.UUID) }
 
-// unlessPlugged is an undo of a filter that must not be taken back from an interface that the machine got because of it.
-func (u *update) unlessPlugged(filter string, undo func(context.Context) error) func(context.Context) error {
-	uses := func(i Interface) bool { return i.Filter == filter }
+// undoUnlessPlugged returns an undo of a filter's change that does nothing where the update has plugged in an interface with the
+// filter: the interface would lose it.
+func (u *update) undoUnlessPlugged(filter string, undo func(context.Context) error) func(context.Context) error {
+	uses := func(i Interface) bool { return i.Filter != "" && slices.Contains(filterNames(u.d.Name, i.MAC), filter) }
 	return func(ctx context.Context) error {
 		d, err := u.c.Domain(ctx, u.d.UUID)
 		if err != nil {
@@ -193,16 +201,20 @@ func (u *update) unlessPlugged(filter string, undo func(context.Context) error) 
 
 // removeObsolete removes what the machine does not need any more, when nothing else can fail: volumes last.
 func (u *update) removeObsolete(ctx context.Context) error {
-	for _, r := range u.obsoleteReservations() {
+	for _, r := range u.listObsoleteReservations() {
 		if err := network.RemoveReservation(ctx, u.c, r.Network, r.Host); err != nil {
 			return err
 		}
 	}
 	var filters []string
 	for _, i := range u.existing.Interfaces {
-		ours := i.Filter == filterName(u.d.Name, i.MAC)
-		if ours && !slices.Contains(u.filterNames(), i.Filter) {
-			filters = append(filters, i.Filter)
+		if !isFilterOf(i.Filter, u.d.Name, i.MAC) {
+			continue
+		}
+		for _, name := range filterNames(u.d.Name, i.MAC) {
+			if !slices.Contains(u.listFilterNames(), name) {
+				filters = append(filters, name)
+			}
 		}
 	}
 	if err := removeFilters(ctx, u.c, u.d.UUID, filters); err != nil {

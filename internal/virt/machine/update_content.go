@@ -28,11 +28,11 @@ func (u *update) rewriteContent(ctx context.Context) error {
 // sameContent says that cloud-init or Ignition is told what it was told before.
 func (u *update) sameContent(key string) bool {
 	if key == Ignition {
-		old, err := ignitionOf(u.was)
-		now, err2 := ignitionOf(u.want)
+		old, err := renderIgnition(u.was)
+		now, err2 := renderIgnition(u.want)
 		return err == nil && err2 == nil && old == now
 	}
-	old, err := seedOf(u.was, u.d.UUID)
-	now, err2 := seedOf(u.want, u.d.UUID)
-	return err == nil && err2 == nil && u.was.Seeded() && *old == *now
+	old, err := buildSeed(u.was, u.d.UUID)
+	now, err2 := buildSeed(u.want, u.d.UUID)
+	return err == nil && err2 == nil && u.was.HasSeed() && *old == *now
 }

@@ -7,7 +7,7 @@ import (
 
 // checkVariableStore fails before anything is changed where the UEFI variable store is to be made anew and cannot be.
 func (u *update) checkVariableStore(ctx context.Context) error {
-	if !u.machine.OutdatedStore() {
+	if !u.machine.HasOutdatedStore() {
 		return nil
 	}
 	if err := u.c.CanResetStore(ctx); err != nil {
@@ -19,7 +19,7 @@ func (u *update) checkVariableStore(ctx context.Context) error {
 // replaceVariableStore makes the stopped machine's UEFI variable store anew where it was made for another firmware: with it,
 // Secure Boot would have no keys. The mark says so until it is done, so that an interrupted apply is taken up again.
 func (u *update) replaceVariableStore(ctx context.Context) error {
-	if !u.machine.OutdatedStore() {
+	if !u.machine.HasOutdatedStore() {
 		return nil
 	}
 	u.newStore = true

@@ -8,12 +8,16 @@ import (
 
 // growDisks gives disks their new sizes; they never shrink.
 func (u *update) growDisks(ctx context.Context) error {
-	for key, gib := range u.want.sizes() {
+	for key, gib := range u.want.listDiskSizes() {
 		disk := u.existing.Disk(key)
 		if disk == nil || gib == 0 {
 			continue
 		}
-		capacity, err := capacityOf(ctx, u.c, u.d, *disk)
+		asked := *disk
+		if now := u.machine.Disk(key); now != nil && !u.d.Active() {
+			asked.Target = now.Target // of one that is stopped the new configuration is in force
+		}
+		capacity, err := readCapacity(ctx, u.c, u.d, asked)
 		if err != nil {
 			return err
 		}
@@ -36,19 +40,19 @@ func (u *update) growDisks(ctx context.Context) error {
 	return nil
 }
 
-// lostDisks are the further disks of a version in state whose volumes are gone.
-func (s *Spec) lostDisks() map[string]bool {
+// listLostDisks returns the further disks of a version in state whose volumes are gone.
+func (s *Spec) listLostDisks() map[string]bool {
 	all := map[string]bool{}
 	for key, d := range s.Disks {
-		if d.missing() {
+		if d.isMissing() {
 			all[key] = true
 		}
 	}
 	return all
 }
 
-// sizes are the wanted sizes of the machine's own disks in GiB.
-func (s *Spec) sizes() map[string]int64 {
+// listDiskSizes returns the wanted sizes of the machine's own disks in GiB.
+func (s *Spec) listDiskSizes() map[string]int64 {
 	sizes := map[string]int64{}
 	if s.Root != nil {
 		sizes[Root] = s.Root.SizeGiB

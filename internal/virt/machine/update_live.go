@@ -12,7 +12,7 @@ import (
 
 // changeLive changes a running machine and its configuration alike.
 func (u *update) changeLive(ctx context.Context) error {
-	steps := []func(context.Context) error{u.announceVolumes, u.createParts, u.plugDisks, u.plugInterfaces, u.resize, u.configure, u.unplug}
+	steps := []func(context.Context) error{u.announceVolumes, u.createParts, u.plugDisks, u.plugInterfaces, u.resizeLive, u.changeConfiguration, u.unplugObsolete}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
 			return err
@@ -107,7 +107,7 @@ func (u *update) takeOutDisk(ctx context.Context, target string) (*libvirtxml.Do
 func (u *update) plugInterfaces(ctx context.Context) error {
 	for n := range u.machine.Interfaces {
 		if err := u.plugInterface(ctx, &u.machine.Interfaces[n]); err != nil {
-			return service.At(at("network_interfaces", n), err)
+			return service.At(pathTo("network_interfaces", n), err)
 		}
 	}
 	return nil
@@ -133,8 +133,8 @@ func (u *update) plugInterface(ctx context.Context, want *Interface) error {
 	return u.c.UpdateDevice(ctx, u.d.UUID, ChangeInterface(x, want), true)
 }
 
-// configure changes what only the next start looks at, and the node's mark.
-func (u *update) configure(ctx context.Context) error {
+// changeConfiguration changes what only the next start looks at, and the node's mark.
+func (u *update) changeConfiguration(ctx context.Context) error {
 	if u.existing.Boot.Kernel == u.machine.Boot.Kernel && slices.Equal(u.existing.Boot.Order, u.machine.Boot.Order) {
 		return u.writeInterimMark(ctx)
 	}
@@ -169,19 +169,19 @@ func (u *update) writeInterimMark(ctx context.Context) error {
 	return writeMark(ctx, u.c, &interim, true)
 }
 
-// unplug takes away what the node shall not have any more.
-func (u *update) unplug(ctx context.Context) error {
+// unplugObsolete takes away what the node shall not have any more.
+func (u *update) unplugObsolete(ctx context.Context) error {
 	for _, i := range u.existing.Interfaces {
 		if !slices.ContainsFunc(u.machine.Interfaces, func(x Interface) bool { return x.MAC == i.MAC }) {
 			if err := u.unplugInterface(ctx, i.MAC); err != nil {
-				return service.At(at("network_interfaces"), fmt.Errorf("network_interfaces: the one with %s: %w", i.MAC, err))
+				return service.At(pathTo("network_interfaces"), fmt.Errorf("network_interfaces: the one with %s: %w", i.MAC, err))
 			}
 		}
 	}
 	for _, disk := range u.existing.Disks {
 		if u.machine.Disk(disk.Key) == nil {
 			if err := u.unplugDisk(ctx, disk.Target); err != nil {
-				return service.At(at("disks", service.Key(disk.Key)), err)
+				return service.At(pathTo("disks", service.Key(disk.Key)), err)
 			}
 		}
 	}

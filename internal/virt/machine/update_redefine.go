@@ -29,7 +29,7 @@ func (u *update) redefine(ctx context.Context) error {
 		return err
 	}
 	if u.d.Active() {
-		if err := u.c.StopDomain(ctx, u.d.UUID, u.want.grace()); err != nil {
+		if err := u.c.StopDomain(ctx, u.d.UUID, u.want.shutdownGrace()); err != nil {
 			return err
 		}
 	}
@@ -37,7 +37,7 @@ func (u *update) redefine(ctx context.Context) error {
 		return err
 	}
 	if u.d.Active() && u.want.Running {
-		return u.start(ctx)
+		return u.startMachine(ctx)
 	}
 	return nil
 }
@@ -79,7 +79,7 @@ func (u *update) removeCreatedVolumes(ctx context.Context) error {
 		return err
 	}
 	plugged := func(v ownVolume) bool {
-		return DiskAt(d.Config, v.file()) != nil || DiskAt(d.Live, v.file()) != nil || Read(d.Config).IgnitionFile == v.file()
+		return DiskAt(d.Config, v.filePath()) != nil || DiskAt(d.Live, v.filePath()) != nil || Read(d.Config).IgnitionFile == v.filePath()
 	}
-	return removeVolumes(ctx, u.c, createdVolumes(slices.DeleteFunc(slices.Clone(u.volumes), plugged)))
+	return removeVolumes(ctx, u.c, listCreatedVolumes(slices.DeleteFunc(slices.Clone(u.volumes), plugged)))
 }

@@ -11,12 +11,12 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
-// resize sets memory and vCPUs of a running machine within their maxima.
-func (u *update) resize(ctx context.Context) error {
-	memory, vcpus, live := liveDrift(u.d)
-	if memory || u.existing.Memory != u.machine.Memory {
-		if err := u.c.SetDomainMemory(ctx, u.d.UUID, u.machine.Memory, true); err != nil {
-			return service.At(at("memory_mib"), err)
+// resizeLive sets memory and vCPUs of a running machine within their maxima.
+func (u *update) resizeLive(ctx context.Context) error {
+	memory, vcpus, live := findLiveDrift(u.d)
+	if memory || u.existing.MemoryMiB != u.machine.MemoryMiB {
+		if err := u.c.SetDomainMemory(ctx, u.d.UUID, u.machine.MemoryMiB, true); err != nil {
+			return service.At(pathTo("memory_mib"), err)
 		}
 		if err := awaitMemory(ctx, u.c, u.d.UUID); err != nil {
 			return err
@@ -25,7 +25,7 @@ func (u *update) resize(ctx context.Context) error {
 	if !vcpus && u.existing.VCPUs == u.machine.VCPUs {
 		return nil
 	}
-	return service.At(at("vcpus"), u.setVCPUs(ctx, live.VCPUs))
+	return service.At(pathTo("vcpus"), u.setVCPUs(ctx, live.VCPUs))
 }
 
 // balloonPatience is how long a guest may take to have the memory that it was given back.
@@ -39,7 +39,7 @@ func awaitMemory(ctx context.Context, c *hypervisor.Client, uuid string) error {
 		if err != nil {
 			return err
 		}
-		if short, _, _ := liveDrift(d); !short || time.Now().After(deadline) {
+		if short, _, _ := findLiveDrift(d); !short || time.Now().After(deadline) {
 			return nil
 		}
 		select {
@@ -54,7 +54,7 @@ func awaitMemory(ctx context.Context, c *hypervisor.Client, uuid string) error {
 func (u *update) setVCPUs(ctx context.Context, before int64) error {
 	err := u.c.SetDomainVCPUs(ctx, u.d.UUID, u.machine.VCPUs, true)
 	switch {
-	case err == nil && before < u.machine.VCPUs && agentConnected(u.d):
+	case err == nil && before < u.machine.VCPUs && isAgentConnected(u.d):
 		// The machine has the vCPUs, whether or not the guest makes use of them.
 		if err := u.c.UseVCPUs(ctx, u.d.UUID, u.machine.VCPUs); err != nil {
 			tflog.Warn(ctx, "the guest did not bring the new vCPUs online", map[string]any{"node": u.d.Name, "reason": err.Error()})

@@ -15,28 +15,31 @@ func (s *Spec) Validate() []service.Problem {
 		all = append(all, service.Problemf(path, summary, format, args...))
 	}
 	if s.MaxMemoryMiB != 0 && s.MemoryMiB > s.MaxMemoryMiB {
-		problem(at("max_memory_mib"), "Maximum below the memory", "write at least memory_mib, which is %d", s.MemoryMiB)
+		problem(pathTo("max_memory_mib"), "Maximum below the memory", "write at least memory_mib, which is %d", s.MemoryMiB)
 	}
 	if s.MaxVCPUs != 0 && s.VCPUs > s.MaxVCPUs {
-		problem(at("max_vcpus"), "Maximum below the number of vCPUs", "write at least vcpus, which is %d", s.VCPUs)
+		problem(pathTo("max_vcpus"), "Maximum below the number of vCPUs", "write at least vcpus, which is %d", s.VCPUs)
 	}
 	if s.Firmware == "uefi-secure" && s.Chipset != "" && !SameChipset("q35", s.Chipset) {
-		problem(at("machine"), "Secure Boot needs a q35 machine", "write machine = \"q35\", or firmware = \"uefi\"")
+		problem(pathTo("machine"), "Secure Boot needs a q35 machine", "write machine = \"q35\", or firmware = \"uefi\"")
 	}
 	if s.WaitFor == "guest_agent" && !s.GuestAgent && !s.Unknown.Has("guest_agent") {
-		problem(at("wait_for"), "No guest agent to wait for", "set guest_agent = true, or wait for \"lease\"")
+		problem(pathTo("wait_for"), "No guest agent to wait for", "set guest_agent = true, or wait for \"lease\"")
 	}
 	if s.CPU.Mode == "custom" && s.CPU.Model == "" && !s.Unknown.Has("cpu", "model") {
-		problem(at("cpu", "model"), "Missing processor model", "mode \"custom\" needs a model such as \"EPYC\"")
+		problem(pathTo("cpu", "model"), "Missing processor model", "mode \"custom\" needs a model such as \"EPYC\"")
 	}
 	if s.CPU.Model != "" && s.CPU.Mode != "" && s.CPU.Mode != "custom" {
-		problem(at("cpu", "model"), "Model without mode \"custom\"", "mode %q chooses the model itself: leave out one of the two", s.CPU.Mode)
+		problem(pathTo("cpu", "model"), "Model without mode \"custom\"", "mode %q chooses the model itself: leave out one of the two", s.CPU.Mode)
 	}
 	if s.CPU.Nested != nil && *s.CPU.Nested && s.Type == "qemu" {
-		problem(at("cpu", "nested"), "Nested virtualisation needs type \"kvm\"", "an emulated processor has none to pass on")
+		problem(pathTo("cpu", "nested"), "Nested virtualisation needs type \"kvm\"", "an emulated processor has none to pass on")
+	}
+	if s.Console.Type == "none" && s.Console.LogFile != "" {
+		problem(pathTo("console", "log_file"), "Log of no console", "type \"none\" is no console, so nothing would be logged: leave out log_file, or write type = \"pty\"")
 	}
 	if s.Boot.Kernel == "" && !s.Unknown.Has("boot", "kernel") && (s.Boot.Initrd != "" || s.Boot.Cmdline != "") {
-		problem(at("boot", "kernel"), "Missing kernel", "initrd and cmdline go with a kernel that is booted directly")
+		problem(pathTo("boot", "kernel"), "Missing kernel", "initrd and cmdline go with a kernel that is booted directly")
 	}
 	all = append(all, s.validateDisks()...)
 	all = append(all, s.validateInterfaces()...)
@@ -46,7 +49,7 @@ func (s *Spec) Validate() []service.Problem {
 func (s *Spec) validateDisks() []service.Problem {
 	var all []service.Problem
 	if r := s.Root; r != nil && r.Image == "" && r.SizeGiB == 0 && !s.Unknown.Has("root_disk", "image") && !s.Unknown.Has("root_disk", "size_gib") {
-		all = append(all, service.Problemf(at("root_disk"), "Missing size", "a root disk without an image needs a size_gib"))
+		all = append(all, service.Problemf(pathTo("root_disk"), "Missing size", "a root disk without an image needs a size_gib"))
 	}
 	volumes := map[string]string{}
 	for _, key := range slices.Sorted(maps.Keys(s.Disks)) {
@@ -54,21 +57,21 @@ func (s *Spec) validateDisks() []service.Problem {
 		here := s.diskPath(key)
 		if d.Volume != "" {
 			if other, twice := volumes[d.Volume]; twice {
-				all = append(all, service.Problemf(within(here, "volume"), "Duplicate volume", "disk %q of this node has it already: write another one", other))
+				all = append(all, service.Problemf(pathBelow(here, "volume"), "Duplicate volume", "disk %q of this node has it already: write another one", other))
 			}
 			volumes[d.Volume] = key
 		}
 		if err := CheckKey(key); err != nil {
-			here = at("disks", service.Key(key))
+			here = pathTo("disks", service.Key(key))
 			all = append(all, service.Problemf(here, "Invalid disk name", "%v", err))
 		}
-		unknown := s.Unknown.Has(within(here, "volume")...) || s.Unknown.Has(within(here, "size_gib")...)
+		unknown := s.Unknown.Has(pathBelow(here, "volume")...) || s.Unknown.Has(pathBelow(here, "size_gib")...)
 		switch {
 		case d.Volume != "" && d.SizeGiB != 0:
-			all = append(all, service.Problemf(within(here, "size_gib"), "Size of an attached volume", "the volume has its own size: set it there, and leave out size_gib here"))
+			all = append(all, service.Problemf(pathBelow(here, "size_gib"), "Size of an attached volume", "the volume has its own size: set it there, and leave out size_gib here"))
 		case d.Volume != "" && d.Pool != "":
-			all = append(all, service.Problemf(within(here, "pool"), "Pool of an attached volume", "the volume is in its own pool: leave out pool here"))
-		case d.missing() && !unknown:
+			all = append(all, service.Problemf(pathBelow(here, "pool"), "Pool of an attached volume", "the volume is in its own pool: leave out pool here"))
+		case d.isMissing() && !unknown:
 			all = append(all, service.Problemf(here, "Missing size", "write size_gib for a new volume, or volume for one that is there"))
 		}
 	}
@@ -84,40 +87,39 @@ func (s *Spec) ValidateChange(was *Spec) []service.Problem {
 		}
 	}
 	if s.Root != nil && was.Root != nil {
-		shrink(at("root_disk", "size_gib"), was.Root.SizeGiB, s.Root.SizeGiB)
+		shrink(pathTo("root_disk", "size_gib"), was.Root.SizeGiB, s.Root.SizeGiB)
 	}
 	for _, key := range slices.Sorted(maps.Keys(s.Disks)) {
-		d, here := s.Disks[key], at("disks", service.Key(key))
+		d, here := s.Disks[key], pathTo("disks", service.Key(key))
 		old, existed := was.Disks[key]
-		if !existed || old.Volume != "" || d.Volume != "" || s.Unknown.Has(within(here, "volume")...) {
+		if !existed || old.Volume != "" || d.Volume != "" || s.Unknown.Has(pathBelow(here, "volume")...) {
 			continue
 		}
-		shrink(within(here, "size_gib"), old.SizeGiB, d.SizeGiB)
+		shrink(pathBelow(here, "size_gib"), old.SizeGiB, d.SizeGiB)
 		if old.Pool != "" && d.Pool != "" && old.Pool != d.Pool {
-			all = append(all, service.Problemf(within(here, "pool"), "A disk cannot move to another pool", "give the new disk another name, copy its content inside the guest, and remove the old one"))
+			all = append(all, service.Problemf(pathBelow(here, "pool"), "A disk cannot move to another pool", "give the new disk another name, copy its content inside the guest, and remove the old one"))
 		}
 	}
 	all = append(all, s.warnOfAddresses(was)...)
 	unknown := s.Unknown.Has("ignition") || s.Unknown.Has("butane") || s.Unknown.Has("cloud_init")
 	if !unknown && (!sameCloudInit(was.CloudInit, s.CloudInit) || was.Ignition != s.Ignition || was.Butane != s.Butane) {
-		all = append(all, service.Warningf(at("name"), "The guest has booted before", "cloud-init and Ignition look at their configuration at the first boot of a machine only: the new one is put in place for the day the node is made anew (terraform apply -replace)"))
+		all = append(all, service.Warningf(pathTo("name"), "The guest has booted before", "cloud-init and Ignition look at their configuration at the first boot of a machine only: the new one is put in place for the day the node is made anew (terraform apply -replace)"))
 	}
 	return all
 }
 
-// warnOfAddresses says which addresses are not in force at once: a guest that runs is not told of its new one.
+// warnOfAddresses says which addresses may not be in force at once: nothing can tell a guest that runs its new one.
 func (s *Spec) warnOfAddresses(was *Spec) []service.Problem {
-	if !was.Runs() || !s.Running || len(compareFixed(was, s)) > 0 {
+	if len(compareFixed(was, s)) > 0 {
 		return nil
 	}
 	var all []service.Problem
-	for n, i := range s.Interfaces {
-		for _, old := range was.Interfaces {
-			if old.MAC == i.MAC && old.Network == i.Network && old.IP != "" && i.IP != "" && old.IP != i.IP {
-				all = append(all, service.Warningf(at("network_interfaces", n, "ip"), "The guest keeps its address for now",
-					"node %q runs, and its guest goes on with %s until it asks DHCP again, at half of its lease (after half an hour, unless its network has another lease_seconds); have it ask now, or restart it, to have %s at once. The attribute addresses says which one it has", s.Name, old.IP, i.IP))
-			}
-		}
+	for _, n := range findReaddressedInterfaces(was, s) {
+		i := s.Interfaces[n]
+		before := slices.IndexFunc(was.Interfaces, func(old InterfaceSpec) bool { return old.MAC == i.MAC })
+		all = append(all, service.Warningf(pathTo("network_interfaces", n, "ip"), "The guest is to change its address while it runs",
+			"node %q runs: its link goes down for a second, so that the guest asks DHCP again and has %s at once. A guest that does not heed its link, such as BusyBox, goes on with %s until half of its lease is over "+
+				"(half an hour, unless its network has another lease_seconds): have it ask, or restart it. The attribute addresses says which one it has", s.Name, i.IP, was.Interfaces[before].IP))
 	}
 	return all
 }
@@ -141,21 +143,21 @@ func (s *Spec) validateFirstBoot() []service.Problem {
 		}
 	}
 	if c := s.CloudInit; c != nil {
-		check(at("cloud_init", "user_data"), c.UserData, cloudinit.CheckUserData, "user data")
-		check(at("cloud_init", "vendor_data"), c.VendorData, cloudinit.CheckUserData, "vendor data")
-		check(at("cloud_init", "meta_data"), c.MetaData, cloudinit.CheckMapping, "metadata")
-		check(at("cloud_init", "network_config"), c.NetworkConfig, cloudinit.CheckNetworkConfig, "network configuration")
+		check(pathTo("cloud_init", "user_data"), c.UserData, cloudinit.CheckUserData, "user data")
+		check(pathTo("cloud_init", "vendor_data"), c.VendorData, cloudinit.CheckUserData, "vendor data")
+		check(pathTo("cloud_init", "meta_data"), c.MetaData, cloudinit.CheckMapping, "metadata")
+		check(pathTo("cloud_init", "network_config"), c.NetworkConfig, cloudinit.CheckNetworkConfig, "network configuration")
 	}
 	if s.Ignition != "" && s.Butane != "" {
-		all = append(all, service.Problemf(at("butane"), "Two Ignition configurations", "Butane is translated to Ignition: write only one of ignition and butane"))
+		all = append(all, service.Problemf(pathTo("butane"), "Two Ignition configurations", "Butane is translated to Ignition: write only one of ignition and butane"))
 	}
-	check(at("ignition"), s.Ignition, checkIgnition, "Ignition configuration")
-	check(at("butane"), s.Butane, func(text string) error {
-		_, err := translate(text)
+	check(pathTo("ignition"), s.Ignition, checkIgnition, "Ignition configuration")
+	check(pathTo("butane"), s.Butane, func(text string) error {
+		_, err := translateButane(text)
 		return err
 	}, "Butane configuration")
-	if doubts := s.doubts(); doubts != "" {
-		all = append(all, service.Warningf(s.diskPath(Ignition), "Doubtful first-boot configuration", "%s", doubts))
+	if warnings := s.listIgnitionWarnings(); warnings != "" {
+		all = append(all, service.Warningf(s.diskPath(Ignition), "Doubtful first-boot configuration", "%s", warnings))
 	}
 	return all
 }

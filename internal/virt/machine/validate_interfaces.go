@@ -14,10 +14,10 @@ func (s *Spec) validateInterfaces() []service.Problem {
 	names, macs := map[string]int{}, map[string]int{}
 	for n := range s.Interfaces {
 		i := &s.Interfaces[n]
-		here := at("network_interfaces", n)
-		unknown := func(attribute string) bool { return s.Unknown.Has(within(here, attribute)...) }
+		here := pathTo("network_interfaces", n)
+		unknown := func(attribute string) bool { return s.Unknown.Has(pathBelow(here, attribute)...) }
 		problem := func(attribute, summary, format string, args ...any) {
-			all = append(all, service.Problemf(within(here, attribute), summary, format, args...))
+			all = append(all, service.Problemf(pathBelow(here, attribute), summary, format, args...))
 		}
 		onBridge := i.Network == "" && !unknown("network")
 		switch {
@@ -53,7 +53,8 @@ func (s *Spec) validateInterfaces() []service.Problem {
 			problem("ipv6", "Reservation on a bridge", "only a network's DHCP can reserve an address: write it among addresses to set it inside the guest")
 		}
 		all = append(all, s.validateAddresses(i, here)...)
-		if i.PortSecurity && len(sendable(i)) == 0 && !slices.ContainsFunc([]string{"ip", "ipv6", "addresses", "allowed_addresses"}, unknown) {
+		all = append(all, s.validateSecurity(i, here)...)
+		if i.PortSecurity && len(listSendableAddresses(i)) == 0 && !slices.ContainsFunc([]string{"ip", "ipv6", "addresses", "allowed_addresses"}, unknown) {
 			problem("port_security", "No address to send from", "port_security passes only the interface's own addresses and allowed_addresses, and there are none: write ip, addresses or allowed_addresses")
 		}
 		if !i.PortSecurity && !unknown("port_security") && len(i.AllowedAddresses) > 0 {
@@ -67,7 +68,7 @@ func (s *Spec) validateInterfaces() []service.Problem {
 func (s *Spec) validateAddresses(i *InterfaceSpec, here []any) []service.Problem {
 	var all []service.Problem
 	problem := func(path []any, summary, format string, args ...any) {
-		all = append(all, service.Problemf(within(here, path...), summary, format, args...))
+		all = append(all, service.Problemf(pathBelow(here, path...), summary, format, args...))
 	}
 	reserved := func(text string, is6 bool, path ...any) {
 		if text == "" {
@@ -76,9 +77,9 @@ func (s *Spec) validateAddresses(i *InterfaceSpec, here []any) []service.Problem
 		a, err := netip.ParseAddr(text)
 		switch {
 		case err != nil || a.Zone() != "":
-			problem(path, "Invalid address", "%q is not an address: write one such as %s", text, example(is6))
+			problem(path, "Invalid address", "%q is not an address: write one such as %s", text, exampleAddress(is6))
 		case a.Is6() != is6:
-			problem(path, "Address of the other family", "%s does not belong here: write one such as %s", a, example(is6))
+			problem(path, "Address of the other family", "%s does not belong here: write one such as %s", a, exampleAddress(is6))
 		}
 	}
 	reserved(i.IP, false, "ip")
@@ -87,12 +88,12 @@ func (s *Spec) validateAddresses(i *InterfaceSpec, here []any) []service.Problem
 	for n, text := range i.Addresses {
 		p, err := netip.ParsePrefix(text)
 		if err != nil {
-			problem(at("addresses", n), "Invalid address", "%q is not an address with a prefix length: write one such as 10.19.41.157/24", text)
+			problem(pathTo("addresses", n), "Invalid address", "%q is not an address with a prefix length: write one such as 10.19.41.157/24", text)
 			continue
 		}
 		subnets = append(subnets, p)
 	}
-	allKnown := len(subnets) == len(i.Addresses) && !s.Unknown.Has(within(here, "addresses")...)
+	allKnown := len(subnets) == len(i.Addresses) && !s.Unknown.Has(pathBelow(here, "addresses")...)
 	reachable := func(text string, path ...any) {
 		if text == "" {
 			return
@@ -110,13 +111,13 @@ func (s *Spec) validateAddresses(i *InterfaceSpec, here []any) []service.Problem
 	reachable(i.Gateway, "gateway")
 	for n, r := range i.Routes {
 		if _, err := netip.ParsePrefix(r.CIDR); err != nil && r.CIDR != "" {
-			problem(at("routes", n, "cidr"), "Invalid prefix", "%q is not a prefix: write one such as 10.128.0.0/14", r.CIDR)
+			problem(pathTo("routes", n, "cidr"), "Invalid prefix", "%q is not a prefix: write one such as 10.128.0.0/14", r.CIDR)
 		}
 		reachable(r.Via, "routes", n, "via")
 	}
 	for n, text := range i.Nameservers {
 		if a, err := netip.ParseAddr(text); err != nil || a.Zone() != "" {
-			problem(at("nameservers", n), "Invalid address", "%q is not an address", text)
+			problem(pathTo("nameservers", n), "Invalid address", "%q is not an address", text)
 		}
 	}
 	for n, text := range i.AllowedAddresses {
@@ -124,13 +125,13 @@ func (s *Spec) validateAddresses(i *InterfaceSpec, here []any) []service.Problem
 			continue
 		}
 		if _, err := netip.ParsePrefix(text); err != nil {
-			problem(at("allowed_addresses", n), "Invalid address", "%q is neither an address nor a prefix", text)
+			problem(pathTo("allowed_addresses", n), "Invalid address", "%q is neither an address nor a prefix", text)
 		}
 	}
 	return all
 }
 
-func example(is6 bool) string {
+func exampleAddress(is6 bool) string {
 	if is6 {
 		return "fd00::10"
 	}

@@ -48,8 +48,8 @@ func createVolume(ctx context.Context, c *hypervisor.Client, v *ownVolume) (*hyp
 	return created, err
 }
 
-// createdVolumes are the volumes to be removed when what they were made for fails.
-func createdVolumes(volumes []ownVolume) []VolumeRef {
+// listCreatedVolumes returns the volumes to be removed when what they were made for fails.
+func listCreatedVolumes(volumes []ownVolume) []VolumeRef {
 	var all []VolumeRef
 	for _, v := range volumes {
 		if v.made {
@@ -70,14 +70,14 @@ func replaceContent(ctx context.Context, c *hypervisor.Client, v ownVolume) erro
 	}
 	content := v.content
 	if v.key == Ignition {
-		content = padded(content, max(got.Capacity(), got.Physical()))
+		content = padContent(content, max(got.Capacity(), got.Physical()))
 	}
 	_, err = c.UploadVolume(ctx, got, bytes.NewReader(content))
 	return err
 }
 
-// padded is a text with spaces up to a size: an upload leaves what a longer file had behind it, and Ignition would read that.
-func padded(content []byte, size uint64) []byte {
+// padContent is a text with spaces up to a size: an upload leaves what a longer file had behind it, and Ignition would read that.
+func padContent(content []byte, size uint64) []byte {
 	if missing := int64(size) - int64(len(content)); missing > 0 {
 		return append(slices.Clone(content), bytes.Repeat([]byte(" "), int(missing))...)
 	}

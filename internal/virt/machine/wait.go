@@ -11,15 +11,15 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 )
 
-// await waits for what the node is to have before it counts as made.
-func (s *Store) await(ctx context.Context, want *Spec, before leases) error {
+// awaitReady waits for what the node is to have before it counts as made.
+func (s *Store) awaitReady(ctx context.Context, want *Spec, before leases) error {
 	how := want.WaitFor
 	if how == "none" || !want.Running {
 		return nil
 	}
 	pause := 250 * time.Millisecond
 	for {
-		missing, err := s.missing(ctx, want, how, before)
+		missing, err := s.listMissing(ctx, want, how, before)
 		if err != nil && ctx.Err() == nil {
 			return err
 		}
@@ -37,8 +37,8 @@ func (s *Store) await(ctx context.Context, want *Spec, before leases) error {
 	}
 }
 
-// missing says what is still waited for.
-func (s *Store) missing(ctx context.Context, want *Spec, how string, before leases) ([]string, error) {
+// listMissing returns what a new machine still has to have before it counts as made, in words for a message.
+func (s *Store) listMissing(ctx context.Context, want *Spec, how string, before leases) ([]string, error) {
 	var byMAC map[string][]netip.Addr
 	var missing []string
 	if how == "guest_agent" {
@@ -58,7 +58,7 @@ func (s *Store) missing(ctx context.Context, want *Spec, how string, before leas
 			if i.Network == "" || !v4 && !v6 {
 				continue
 			}
-			got, err := leased(ctx, s.client, i.Network, i.MAC, before)
+			got, err := findLeased(ctx, s.client, i.Network, i.MAC, before)
 			if err != nil {
 				return nil, err
 			}
@@ -67,16 +67,17 @@ func (s *Store) missing(ctx context.Context, want *Spec, how string, before leas
 			}
 			byMAC = map[string][]netip.Addr{i.MAC: *got}
 		}
-		if lack := i.lacks(byMAC[i.MAC]); lack != "" {
+		if lack := i.missingAddress(byMAC[i.MAC]); lack != "" {
 			missing = append(missing, lack)
 		}
 	}
 	return missing, nil
 }
 
-// lacks says what an interface that has these addresses is still waited for; "" for nothing. An address that was asked for is
-// waited for, be there others: DHCP gives out any while another machine's lease of it runs on.
-func (i *InterfaceSpec) lacks(got []netip.Addr) string {
+// missingAddress returns what is still waited for of an interface that has these addresses; "" for nothing. The address that the
+// interface asks for is waited for even where it has another one: DHCP gives out any while another machine's lease of the right
+// one runs on.
+func (i *InterfaceSpec) missingAddress(got []netip.Addr) string {
 	who := i.Name + " (" + i.MAC + ")"
 	if len(got) == 0 {
 		return "an address of " + who
@@ -84,15 +85,15 @@ func (i *InterfaceSpec) lacks(got []netip.Addr) string {
 	for _, text := range []string{i.IP, i.IPv6} {
 		wanted, err := netip.ParseAddr(text)
 		if err == nil && !slices.Contains(got, wanted) && slices.ContainsFunc(got, func(a netip.Addr) bool { return a.Is4() == wanted.Is4() }) {
-			return fmt.Sprintf("address %s of %s, which has %s", wanted, who, preferred(got))
+			return fmt.Sprintf("address %s of %s, which has %s", wanted, who, preferIPv4(got))
 		}
 	}
 	return ""
 }
 
-// leases are when the leases that an interface has already run out, by network, MAC address and address: DHCP remembers
-// the machine that had the MAC address before. They are asked for where they are waited for.
-func (s *Store) leases(ctx context.Context, want *Spec) (leases, error) {
+// listLeases returns when the leases of a machine's interfaces run out that DHCP has from before, by network, MAC address and
+// address: it remembers the machine that had the MAC address then. Nothing is asked where the create does not wait for a lease.
+func (s *Store) listLeases(ctx context.Context, want *Spec) (leases, error) {
 	before := leases{}
 	if want.WaitFor != "lease" {
 		return before, nil
@@ -108,34 +109,34 @@ func (s *Store) leases(ctx context.Context, want *Spec) (leases, error) {
 			return nil, err
 		}
 		for _, l := range all {
-			before[leaseOf{l.MAC, l.IP}] = l.Expires
+			before[leaseKey{l.MAC, l.IP}] = l.Expires
 		}
 	}
 	return before, nil
 }
 
 // leases are when leases run out.
-type leases map[leaseOf]time.Time
+type leases map[leaseKey]time.Time
 
-type leaseOf struct {
+type leaseKey struct {
 	mac string
 	ip  netip.Addr
 }
 
-// old says whether a lease was there before and was not renewed since. One that never runs out tells nothing.
-func (before leases) old(l hypervisor.Lease) bool {
-	was, had := before[leaseOf{l.MAC, l.IP}]
+// isStale says whether a lease was there before and was not renewed since. One that never runs out tells nothing.
+func (before leases) isStale(l hypervisor.Lease) bool {
+	was, had := before[leaseKey{l.MAC, l.IP}]
 	return had && was.Unix() > 0 && !l.Expires.After(was)
 }
 
-// leased are the addresses that a network's DHCP gave to an interface since before, by its MAC address; nil where the
+// findLeased returns the addresses that a network's DHCP gave to an interface since before, by its MAC address; nil where the
 // network has no DHCP.
-func leased(ctx context.Context, c *hypervisor.Client, network, mac string, before leases) (*[]netip.Addr, error) {
+func findLeased(ctx context.Context, c *hypervisor.Client, network, mac string, before leases) (*[]netip.Addr, error) {
 	leases, err := c.Leases(ctx, network)
 	if err != nil {
 		return nil, err
 	}
-	found := addressesOf(leases, mac, before)
+	found := listLeasedAddresses(leases, mac, before)
 	if len(found) > 0 {
 		return &found, nil
 	}
@@ -151,11 +152,11 @@ func leased(ctx context.Context, c *hypervisor.Client, network, mac string, befo
 	return nil, nil
 }
 
-// addressesOf are the addresses of those of the leases that a MAC address has, without old ones.
-func addressesOf(all []hypervisor.Lease, mac string, before leases) []netip.Addr {
+// listLeasedAddresses returns the addresses of those of the leases that a MAC address has, without old ones.
+func listLeasedAddresses(all []hypervisor.Lease, mac string, before leases) []netip.Addr {
 	found := []netip.Addr{}
 	for _, l := range all {
-		if l.MAC == mac && !before.old(l) {
+		if l.MAC == mac && !before.isStale(l) {
 			found = append(found, l.IP)
 		}
 	}

@@ -22,7 +22,7 @@ func TestStaticInterfaceIsNotWaitedFor(t *testing.T) {
 		}
 	}
 	want := &Spec{Interfaces: []InterfaceSpec{{Network: "n", Addresses: []string{"10.0.0.9/24"}}}}
-	if missing, err := (&Store{}).missing(t.Context(), want, "lease", nil); err != nil || len(missing) != 0 {
+	if missing, err := (&Store{}).listMissing(t.Context(), want, "lease", nil); err != nil || len(missing) != 0 {
 		t.Errorf("waits for %v, %v", missing, err)
 	}
 }
@@ -48,7 +48,7 @@ func TestTheAddressThatWasAskedForIsWaitedFor(t *testing.T) {
 		"any, as none was asked":    {InterfaceSpec{Name: "eth0"}, a("10.0.0.77"), ""},
 		"one of another family too": {i, a("fd00::7"), ""},
 	} {
-		if got := c.i.lacks(c.got); got != c.want && (c.want == "" || !strings.Contains(got, c.want)) {
+		if got := c.i.missingAddress(c.got); got != c.want && (c.want == "" || !strings.Contains(got, c.want)) {
 			t.Errorf("%s: waits for %q", name, got)
 		}
 	}
@@ -65,7 +65,7 @@ func TestAddressesAreWhatTheGuestHas(t *testing.T) {
 		"the one that it had before":    {[]netip.Addr{netip.MustParseAddr("10.0.0.9")}, "10.0.0.9"},
 		"one of the other family alone": {[]netip.Addr{netip.MustParseAddr("fd00::9")}, "10.0.0.1"},
 	} {
-		if got := i.amongLeases(c.leased, i.Configured()); got != c.want {
+		if got := i.chooseLeasedAddress(c.leased, i.ConfiguredAddress()); got != c.want {
 			t.Errorf("%s: %s", name, got)
 		}
 	}

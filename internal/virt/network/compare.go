@@ -62,40 +62,40 @@ func Compare(was, want Spec) Change {
 // NeedsRestart says whether libvirt can turn one network into another only by stopping and starting it:
 // everything but DHCP ranges, lease times and DNS records.
 func NeedsRestart(was, want Definition) bool {
-	return !reflect.DeepEqual(was.fixed(), want.fixed())
+	return !reflect.DeepEqual(was.dropLiveParts(), want.dropLiveParts())
 }
 
 // NeedsDefinition says whether the configuration has to be written anew although what runs is right: only there
 // is it noted that a network without ranges gives out reservations, and for how long, and which reservations it lists.
 func NeedsDefinition(was, want Definition) bool {
-	return NeedsRestart(was, want) || was.DHCP.note() != want.DHCP.note() || !maps.Equal(was.DHCP.hosts(), want.DHCP.hosts())
+	return NeedsRestart(was, want) || was.DHCP.buildNote() != want.DHCP.buildNote() || !maps.Equal(was.DHCP.listedHosts(), want.DHCP.listedHosts())
 }
 
-// Running is what of a running definition counts against a configuration. A note that libvirt cannot add to
+// AlignRunning returns what of a running definition counts against a configuration. A note that libvirt cannot add to
 // what runs is taken from the configuration.
-func Running(live, config Definition) Definition {
+func AlignRunning(live, config Definition) Definition {
 	silent := func(d *DHCP) bool { return d == nil || len(d.Ranges) == 0 && len(d.Options) == 0 }
 	switch {
 	case silent(live.DHCP) && silent(config.DHCP):
 		live.DHCP = config.DHCP
-	case live.DHCP != nil && len(live.DHCP.Ranges) == 0 && len(config.DHCP.ranges()) == 0:
+	case live.DHCP != nil && len(live.DHCP.Ranges) == 0 && len(config.DHCP.listRanges()) == 0:
 		d := *live.DHCP
-		d.LeaseSeconds = config.DHCP.lease()
+		d.LeaseSeconds = config.DHCP.leaseSeconds()
 		live.DHCP = &d
 	}
 	return live
 }
 
-// WithoutLost is the routes of what runs without those that its machine has lost and that nobody wants: libvirt keeps
+// DropLostRoutes returns the routes of what runs without those that its machine has lost and that nobody wants: libvirt keeps
 // them in the running definition, but no restart is needed to get rid of them.
-func WithoutLost(routes, lost, wanted []StaticRoute) []StaticRoute {
+func DropLostRoutes(routes, lost, wanted []StaticRoute) []StaticRoute {
 	return slices.DeleteFunc(slices.Clone(routes), func(r StaticRoute) bool {
 		return slices.Contains(lost, r) && !slices.Contains(wanted, r)
 	})
 }
 
-// fixed is the network without what libvirt changes live.
-func (n Definition) fixed() Definition {
+// dropLiveParts returns the network without what libvirt changes live.
+func (n Definition) dropLiveParts() Definition {
 	n = n.canonical()
 	if d := n.DHCP; d != nil && len(d.Options) > 0 {
 		n.DHCP = &DHCP{Options: d.Options}
@@ -103,15 +103,15 @@ func (n Definition) fixed() Definition {
 		n.DHCP = nil
 	}
 	// libvirt cannot address a record whose name another one has too, so such a list is written whole.
-	if n.DNS.ambiguous() || n.DNS.Disabled {
+	if n.DNS.sharesNames() || n.DNS.Disabled {
 		return n
 	}
 	n.DNS.Hosts = nil
 	return n
 }
 
-// ambiguous says whether two addresses have one name.
-func (d DNS) ambiguous() bool {
+// sharesNames says whether two addresses have one name.
+func (d DNS) sharesNames() bool {
 	seen := map[string]bool{}
 	for _, names := range d.Hosts {
 		for _, name := range names {
@@ -124,10 +124,10 @@ func (d DNS) ambiguous() bool {
 	return false
 }
 
-// Edits lists what turns a running or configured definition into the wanted network, deletions first. It is
-// for networks between which no restart is needed, so that the wanted subnets say which of several is meant. What the
-// network was says which reservations have their lease time from it.
-func Edits(definition string, marks hostMarks, was, want Definition) ([]hypervisor.NetworkEdit, error) {
+// ListEdits returns what turns a running or configured definition into the wanted network, deletions first. It is for changes that
+// need no restart: the wanted subnets tell which of several subnets is meant. was is the network before the change: reservations
+// with its lease time get the new one.
+func ListEdits(definition string, marks hostMarks, was, want Definition) ([]hypervisor.NetworkEdit, error) {
 	root, err := parseXML(definition)
 	if err != nil {
 		return nil, err
@@ -138,19 +138,20 @@ func Edits(definition string, marks hostMarks, was, want Definition) ([]hypervis
 	if err != nil {
 		return nil, err
 	}
-	deletes, adds := rangeEdits(&p, has, want)
-	d, a := recordEdits(&p, want)
-	unlisted, listed, err := listedHostEdits(&p, marks, was, want)
+	deletes, adds := listRangeEdits(&p, has, want)
+	d, a := listRecordEdits(&p, want)
+	unlisted, listed, err := listHostEdits(&p, marks, was, want)
 	if err != nil {
 		return nil, err
 	}
-	return slices.Concat(deletes, d, unlisted, adds, a, leaseEdits(&p, was, want), listed), p.err
+	return slices.Concat(deletes, d, unlisted, adds, a, listLeaseEdits(&p, was, want), listed), p.err
 }
 
-// rangeEdits compares ranges with their lease times, where the definition has those of has.
-func rangeEdits(p *parser, has, want Definition) (deletes, adds []hypervisor.NetworkEdit) {
+// listRangeEdits returns what turns the ranges of a definition, with their lease times, into the wanted ones. has is the network
+// as that definition has it.
+func listRangeEdits(p *parser, has, want Definition) (deletes, adds []hypervisor.NetworkEdit) {
 	known := []netip.Prefix{want.Subnet, want.Subnet6}
-	four, six := p.modelled(false, known), p.modelled(true, known)
+	four, six := p.findModelled(false, known), p.findModelled(true, known)
 	for i, ip := range p.root.SelectElements("ip") {
 		if ip != four && ip != six {
 			continue
@@ -159,26 +160,26 @@ func rangeEdits(p *parser, has, want Definition) (deletes, adds []hypervisor.Net
 		if d := ip.SelectElement("dhcp"); d != nil {
 			present = d.SelectElements("range")
 		}
-		for _, r := range want.DHCP.ranges() {
+		for _, r := range want.DHCP.listRanges() {
 			if r.Start.Is6() == (ip == six) {
-				wanted = append(wanted, p.rangeOf(r, present, has.DHCP.lease(), want.DHCP.lease()))
+				wanted = append(wanted, p.renderRange(r, present, has.DHCP.leaseSeconds(), want.DHCP.leaseSeconds()))
 			}
 		}
-		same := func(a, b *etree.Element) bool { return p.rangeKey(a) == p.rangeKey(b) }
-		for _, e := range without(present, wanted, same) {
-			deletes = append(deletes, hypervisor.NetworkEdit{Section: hypervisor.SectionDHCPRange, Command: hypervisor.EditDelete, Parent: i, XML: render(e)})
+		same := func(a, b *etree.Element) bool { return p.readRangeKey(a) == p.readRangeKey(b) }
+		for _, e := range listMissing(present, wanted, same) {
+			deletes = append(deletes, hypervisor.NetworkEdit{Section: hypervisor.SectionDHCPRange, Command: hypervisor.EditDelete, Parent: i, XML: renderXML(e)})
 		}
-		for _, e := range without(wanted, present, same) {
-			adds = append(adds, hypervisor.NetworkEdit{Section: hypervisor.SectionDHCPRange, Command: hypervisor.EditAdd, Parent: i, XML: render(e)})
+		for _, e := range listMissing(wanted, present, same) {
+			adds = append(adds, hypervisor.NetworkEdit{Section: hypervisor.SectionDHCPRange, Command: hypervisor.EditAdd, Parent: i, XML: renderXML(e)})
 		}
 	}
 	return deletes, adds
 }
 
-func rangeElement(r Range, lease *int64) *etree.Element {
+func newRangeElement(r Range, lease *int64) *etree.Element {
 	e := newElement("range", "start", r.Start.String(), "end", r.End.String())
 	if lease != nil {
-		e.AddChild(leaseElement(*lease))
+		e.AddChild(newLeaseElement(*lease))
 	}
 	return e
 }
@@ -188,48 +189,50 @@ type rangeKey struct {
 	lease      int64
 }
 
-func (p *parser) rangeKey(e *etree.Element) rangeKey {
+func (p *parser) readRangeKey(e *etree.Element) rangeKey {
 	lease := int64(-1) // libvirt's default
-	if l := p.leaseOf(e); l != nil {
+	if l := p.readLease(e); l != nil {
 		lease = *l
 	}
-	return rangeKey{p.address(attr(e, "start")), p.address(attr(e, "end")), lease}
+	return rangeKey{p.parseAddress(readAttribute(e, "start")), p.parseAddress(readAttribute(e, "end")), lease}
 }
 
-// recordEdits compares DNS records.
-func recordEdits(p *parser, want Definition) (deletes, adds []hypervisor.NetworkEdit) {
+// listRecordEdits compares DNS records.
+func listRecordEdits(p *parser, want Definition) (deletes, adds []hypervisor.NetworkEdit) {
 	var wanted []*etree.Element
 	for address, names := range want.DNS.Hosts {
-		wanted = append(wanted, dnsHost(address, names))
+		wanted = append(wanted, newDNSHost(address, names))
 	}
-	slices.SortFunc(wanted, func(a, b *etree.Element) int { return p.address(attr(a, "ip")).Compare(p.address(attr(b, "ip"))) })
+	slices.SortFunc(wanted, func(a, b *etree.Element) int {
+		return p.parseAddress(readAttribute(a, "ip")).Compare(p.parseAddress(readAttribute(b, "ip")))
+	})
 	var present []*etree.Element
 	if d := p.root.SelectElement("dns"); d != nil {
 		present = d.SelectElements("host")
 	}
 	same := func(a, b *etree.Element) bool {
-		return p.address(attr(a, "ip")) == p.address(attr(b, "ip")) && slices.Equal(hostnames(a), hostnames(b))
+		return p.parseAddress(readAttribute(a, "ip")) == p.parseAddress(readAttribute(b, "ip")) && slices.Equal(readHostnames(a), readHostnames(b))
 	}
-	for _, e := range without(present, wanted, same) {
-		deletes = append(deletes, hypervisor.NetworkEdit{Section: hypervisor.SectionDNSHost, Command: hypervisor.EditDelete, Parent: -1, XML: render(e)})
+	for _, e := range listMissing(present, wanted, same) {
+		deletes = append(deletes, hypervisor.NetworkEdit{Section: hypervisor.SectionDNSHost, Command: hypervisor.EditDelete, Parent: -1, XML: renderXML(e)})
 	}
-	for _, e := range without(wanted, present, same) {
-		adds = append(adds, hypervisor.NetworkEdit{Section: hypervisor.SectionDNSHost, Command: hypervisor.EditAdd, Parent: -1, XML: render(e)})
+	for _, e := range listMissing(wanted, present, same) {
+		adds = append(adds, hypervisor.NetworkEdit{Section: hypervisor.SectionDNSHost, Command: hypervisor.EditAdd, Parent: -1, XML: renderXML(e)})
 	}
 	return deletes, adds
 }
 
-func hostnames(e *etree.Element) []string {
+func readHostnames(e *etree.Element) []string {
 	var names []string
 	for _, n := range e.SelectElements("hostname") {
-		names = append(names, textOf(n))
+		names = append(names, readText(n))
 	}
 	slices.Sort(names)
 	return names
 }
 
-// without lists those of one list that the other does not have.
-func without(list, other []*etree.Element, same func(a, b *etree.Element) bool) []*etree.Element {
+// listMissing lists those of one list that the other does not have.
+func listMissing(list, other []*etree.Element, same func(a, b *etree.Element) bool) []*etree.Element {
 	return slices.DeleteFunc(slices.Clone(list), func(a *etree.Element) bool {
 		return slices.ContainsFunc(other, func(b *etree.Element) bool { return same(a, b) })
 	})

@@ -96,32 +96,31 @@ type PXE struct {
 	Server netip.Addr
 }
 
-// FirstHost is the gateway that a subnet has by default: its first host address.
-func FirstHost(subnet netip.Prefix) netip.Addr {
+// FirstHostAddress returns the gateway that a subnet has by default: its first host address.
+func FirstHostAddress(subnet netip.Prefix) netip.Addr {
 	if !subnet.IsValid() {
 		return netip.Addr{}
 	}
 	return subnet.Masked().Addr().Next()
 }
 
-// withDefaults is the network with the gateways that it leaves out.
-func (n Definition) withDefaults() Definition {
+// fillDefaults returns the network with the gateways that it leaves out.
+func (n Definition) fillDefaults() Definition {
 	if !n.Gateway.IsValid() {
-		n.Gateway = FirstHost(n.Subnet)
+		n.Gateway = FirstHostAddress(n.Subnet)
 	}
 	if !n.Gateway6.IsValid() {
-		n.Gateway6 = FirstHost(n.Subnet6)
+		n.Gateway6 = FirstHostAddress(n.Subnet6)
 	}
 	return n
 }
 
-// canonical is the network with every list in a fixed order, so that equal networks compare equal, and
-// defaults filled in.
+// canonical returns the network with defaults filled in and every list in a fixed order, so that equal networks compare equal.
 func (n Definition) canonical() Definition {
-	n = n.withDefaults()
+	n = n.fillDefaults()
 	n.DHCP = n.DHCP.canonical()
 	n.DNS = n.DNS.canonical()
-	n.Routes = sorted(n.Routes, func(a, b StaticRoute) int {
+	n.Routes = sortedCopy(n.Routes, func(a, b StaticRoute) int {
 		return cmp.Or(a.Destination.Addr().Compare(b.Destination.Addr()), cmp.Compare(a.Destination.Bits(), b.Destination.Bits()), a.Via.Compare(b.Via))
 	})
 	return n
@@ -132,7 +131,7 @@ func (d *DHCP) canonical() *DHCP {
 		return nil
 	}
 	c := *d
-	c.Ranges = sorted(d.Ranges, func(a, b Range) int { return cmp.Or(a.Start.Compare(b.Start), a.End.Compare(b.End)) })
+	c.Ranges = sortedCopy(d.Ranges, func(a, b Range) int { return cmp.Or(a.Start.Compare(b.Start), a.End.Compare(b.End)) })
 	if len(d.Options) == 0 {
 		c.Options = nil
 	}
@@ -143,12 +142,12 @@ func (d *DHCP) canonical() *DHCP {
 }
 
 func (d DNS) canonical() DNS {
-	d.Forwarders = sorted(d.Forwarders, func(a, b Forwarder) int {
+	d.Forwarders = sortedCopy(d.Forwarders, func(a, b Forwarder) int {
 		return cmp.Or(strings.Compare(a.Domain, b.Domain), a.Address.Compare(b.Address))
 	})
 	hosts := maps.Clone(d.Hosts)
 	for address, names := range hosts {
-		hosts[address] = sorted(names, strings.Compare)
+		hosts[address] = sortedCopy(names, strings.Compare)
 	}
 	if d.Hosts = hosts; len(hosts) == 0 {
 		d.Hosts = nil
@@ -156,8 +155,8 @@ func (d DNS) canonical() DNS {
 	return d
 }
 
-// sorted is a sorted copy; an empty list is nil.
-func sorted[E any](list []E, compare func(a, b E) int) []E {
+// sortedCopy returns a sorted copy; an empty list is nil.
+func sortedCopy[E any](list []E, compare func(a, b E) int) []E {
 	if len(list) == 0 {
 		return nil
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/metadata"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -151,13 +152,13 @@ func TestEditsAreTheSmallestThatLeadToTheWantedNetwork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if edits, err := Edits(xml, nil, was, was); err != nil || len(edits) != 0 {
+	if edits, err := ListEdits(xml, nil, was, was); err != nil || len(edits) != 0 {
 		t.Errorf("%v, %v for no change", edits, err)
 	}
 	want := full()
 	want.DHCP.Ranges = []Range{span("10.0.0.210", "10.0.0.220"), span("fd00:10::100", "fd00:10::1ff")}
 	want.DNS.Hosts[ip("10.0.0.249")] = []string{"extra"}
-	edits, err := Edits(xml, nil, was, want)
+	edits, err := ListEdits(xml, nil, was, want)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,18 +213,18 @@ func TestTheMarkIsFoundAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if none, err := markOf(xml); err != nil || none != (owner.Mark{}) {
+	if none, err := parseMark(xml); err != nil || none != (owner.Mark{}) {
 		t.Fatal("marked before", err)
 	}
 	s := Store{Owner: owner.New()}
-	once, err := s.render(full(), xml)
+	once, err := s.renderMarked(full(), xml)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if found, err := markOf(once); err != nil || !s.Owner.Owns(found) || found.Workspace == "" {
+	if found, err := parseMark(once); err != nil || !s.Owner.Owns(found) || found.Workspace == "" {
 		t.Errorf("the mark is %v, %v", found, err)
 	}
-	if twice, err := s.render(full(), once); err != nil || twice != once {
+	if twice, err := s.renderMarked(full(), once); err != nil || twice != once {
 		t.Errorf("marked twice: %v\n%s", err, twice)
 	}
 }
@@ -273,7 +274,7 @@ func TestReservationsOnlyLeaveATrace(t *testing.T) {
 		if !Equal(got, want) || (got.DHCP == nil) != (dhcp == nil) {
 			t.Errorf("%v is read back as %v from\n%s", dhcp, got.DHCP, definition)
 		}
-		if noted := strings.Contains(definition, dhcpNamespace); noted != dhcp.note().there {
+		if noted := strings.Contains(definition, metadata.DHCP); noted != dhcp.buildNote().there {
 			t.Errorf("%v: the note is there is %t:\n%s", dhcp, noted, definition)
 		}
 	}

@@ -10,15 +10,15 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 )
 
-// edit changes ranges, lease times, records and listed reservations in place; the caller holds the network's lock, and has
+// editInPlace changes ranges, lease times, records and listed reservations in place; the caller holds the network's lock, and has
 // read the network before it wrote any configuration.
-func edit(ctx context.Context, c *hypervisor.Client, n *hypervisor.Network, was, want Definition) error {
-	marks, err := hostMarksOf(n.ConfigXML)
+func editInPlace(ctx context.Context, c *hypervisor.Client, n *hypervisor.Network, was, want Definition) error {
+	marks, err := parseHostMarks(n.ConfigXML)
 	if err != nil {
 		return err
 	}
 	return editDefinitions(ctx, c, fmt.Sprintf("update network %q", n.Name), n.UUID, func(_ *hypervisor.Network, definition string, _ *libvirtxml.Network) ([]hypervisor.NetworkEdit, error) {
-		return Edits(definition, marks, was, want)
+		return ListEdits(definition, marks, was, want)
 	})
 }
 
@@ -36,18 +36,18 @@ func writeConfiguration(ctx context.Context, c *hypervisor.Client, n *hypervisor
 	ran, runs, has := hypervisor.DHCPHosts(n.Live), hypervisor.DHCPHosts(now.Live), hypervisor.DHCPHosts(now.Config)
 	for _, h := range runs {
 		if !slices.Contains(ran, h) && !slices.Contains(has, h) {
-			index, err := subnetOf(now.Config, h.IP)
+			index, err := findSubnet(now.Config, h.IP)
 			if err != nil {
 				continue // the network has left the subnet
 			}
-			if err := c.EditNetwork(ctx, what, n.UUID, hostUpdate(hypervisor.EditAdd, index, h, subnetLease(now.Config.IPs[index], xml)), false, true); err != nil {
+			if err := c.EditNetwork(ctx, what, n.UUID, newHostEdit(hypervisor.EditAdd, index, h, chooseLease(now.Config.IPs[index], xml)), false, true); err != nil {
 				return err
 			}
 		}
 	}
 	for _, h := range ran {
-		if index := placeOf(now.Config, h); !slices.Contains(runs, h) && index >= 0 {
-			if err := c.EditNetwork(ctx, what, n.UUID, hostUpdate(hypervisor.EditDelete, index, h, nil), false, true); err != nil {
+		if index := findReservationSubnet(now.Config, h); !slices.Contains(runs, h) && index >= 0 {
+			if err := c.EditNetwork(ctx, what, n.UUID, newHostEdit(hypervisor.EditDelete, index, h, nil), false, true); err != nil {
 				return err
 			}
 		}
@@ -55,8 +55,8 @@ func writeConfiguration(ctx context.Context, c *hypervisor.Client, n *hypervisor
 	return nil
 }
 
-// placeOf is the place of the <ip> element that has a reservation; -1 where none has it.
-func placeOf(n *libvirtxml.Network, h hypervisor.DHCPHost) int {
+// findReservationSubnet returns the place of the <ip> element that has a reservation; -1 where none has it.
+func findReservationSubnet(n *libvirtxml.Network, h hypervisor.DHCPHost) int {
 	return slices.IndexFunc(n.IPs, func(ip libvirtxml.NetworkIP) bool {
 		return slices.Contains(hypervisor.DHCPHosts(&libvirtxml.Network{IPs: []libvirtxml.NetworkIP{ip}}), h)
 	})

@@ -11,19 +11,19 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/metadata"
 )
 
-// hostsNamespace is the namespace of the notes that say whose the reservations of a network are: libvirt's <host> has no
-// place for them. They stand in the configuration; what runs may have older ones.
-const hostsNamespace = markerNamespace + "/hosts/1"
-
-// hostMark says whose a reservation is.
+// hostMark says whose a reservation is. It is kept in the network's configuration; the running network may have an older one.
 type hostMark struct {
-	// Mark is the one of the resource that has it kept; the zero Mark is no resource's.
+	// Mark is that of the resource which has the address reserved; the zero Mark where no resource has.
 	owner.Mark
-	// Listed says that the network's own list has it, Before that it was there when it was listed, and stays when it is
-	// struck out.
+	// Listed says that the network's own list (dhcp.hosts) has the reservation. Before says that the reservation was there when
+	// the network listed it, so it stays when the network lists it no more.
 	Listed, Before bool
+	// Left says that a destroy took the reservation out of the configuration alone, as the running network was about to be removed
+	// too.
+	Left bool
 }
 
 // onlyListed says whether a reservation is there for the network's list alone.
@@ -32,8 +32,8 @@ func (m hostMark) onlyListed() bool { return m.Listed && !m.Before && m.ID == ""
 // hostMarks are marks by the keys of their reservations.
 type hostMarks map[string]hostMark
 
-// hostMarksOf reads the marks of a configuration.
-func hostMarksOf(definition string) (hostMarks, error) {
+// parseHostMarks reads the marks of a configuration.
+func parseHostMarks(definition string) (hostMarks, error) {
 	root, err := parseXML(definition)
 	if err != nil {
 		return nil, err
@@ -48,14 +48,14 @@ var sharedMarks struct {
 	marks hostMarks
 }
 
-// marksOf reads the marks of a network that was read; they are not to be changed.
-func marksOf(n *hypervisor.Network) (hostMarks, error) {
+// readSharedMarks reads the marks of a network that was read; they are not to be changed.
+func readSharedMarks(n *hypervisor.Network) (hostMarks, error) {
 	sharedMarks.Lock()
 	defer sharedMarks.Unlock()
 	if sharedMarks.of == n {
 		return sharedMarks.marks, nil
 	}
-	marks, err := hostMarksOf(n.ConfigXML)
+	marks, err := parseHostMarks(n.ConfigXML)
 	if err == nil {
 		sharedMarks.of, sharedMarks.marks = n, marks
 	}
@@ -64,41 +64,46 @@ func marksOf(n *hypervisor.Network) (hostMarks, error) {
 
 func readHostMarks(root *etree.Element) hostMarks {
 	marks := hostMarks{}
-	element := metadataElement(root, hostsNamespace)
+	element := findMetadata(root, metadata.Hosts)
 	if element == nil {
 		return marks
 	}
 	for _, e := range element.ChildElements() {
-		marks[attr(e, "key")] = hostMark{Mark: readMark(e), Listed: attr(e, "listed") == "yes", Before: attr(e, "before") == "yes"}
+		marks[readAttribute(e, "key")] = hostMark{Mark: readMark(e), Listed: readAttribute(e, "listed") == "yes", Before: readAttribute(e, "before") == "yes", Left: readAttribute(e, "left") == "yes"}
+	}
+	for _, h := range listReservations(root) {
+		if marks[h.Key()].Left { // somebody made it anew
+			delete(marks, h.Key())
+		}
 	}
 	return marks
 }
 
 func writeHostMarks(root *etree.Element, marks hostMarks) {
-	removeMetadata(root, metadataElement(root, hostsNamespace))
+	removeMetadata(root, findMetadata(root, metadata.Hosts))
 	if len(marks) == 0 {
 		return
 	}
-	element := newElement("virtcluster-hosts:hosts", "xmlns:virtcluster-hosts", hostsNamespace)
+	element := newElement("virtcluster-hosts:hosts", "xmlns:virtcluster-hosts", metadata.Hosts)
 	for _, key := range slices.Sorted(maps.Keys(marks)) {
 		m := marks[key]
-		e := newElement("virtcluster-hosts:host", "key", key, "listed", yes(m.Listed), "before", yes(m.Before))
+		e := newElement("virtcluster-hosts:host", "key", key, "listed", yesOrEmpty(m.Listed), "before", yesOrEmpty(m.Before), "left", yesOrEmpty(m.Left))
 		setMark(e, m.Mark)
 		element.AddChild(e)
 	}
-	ensure(root, "metadata").AddChild(element)
+	ensureChild(root, "metadata").AddChild(element)
 }
 
-// list notes which reservations the network lists.
-func (m hostMarks) list(present []hypervisor.DHCPHost, was, want map[string]Host) {
+// noteListed notes which reservations the network lists.
+func (m hostMarks) noteListed(present []hypervisor.DHCPHost, was, want map[string]Host) {
 	for mac, h := range was {
-		key := h.reservation(mac).Key()
+		key := h.toReservation(mac).Key()
 		mark := m[key]
 		mark.Listed, mark.Before = false, false
 		m[key] = mark
 	}
 	for mac, h := range want {
-		key := h.reservation(mac).Key()
+		key := h.toReservation(mac).Key()
 		mark := m[key]
 		_, listed := was[mac]
 		mark.Listed = true
@@ -109,15 +114,15 @@ func (m hostMarks) list(present []hypervisor.DHCPHost, was, want map[string]Host
 	}
 }
 
-// prune drops the marks of what is not there, and those that say nothing.
-func (m hostMarks) prune(present []hypervisor.DHCPHost) {
+// dropStale drops the marks of what is not there, and those that say nothing.
+func (m hostMarks) dropStale(present []hypervisor.DHCPHost) {
 	maps.DeleteFunc(m, func(key string, mark hostMark) bool {
 		return mark == hostMark{} || !slices.ContainsFunc(present, func(p hypervisor.DHCPHost) bool { return p.Key() == key })
 	})
 }
 
-// reservationOf reads a <host> element.
-func reservationOf(e *etree.Element) hypervisor.DHCPHost {
-	address, _ := netip.ParseAddr(attr(e, "ip")) // libvirt has checked it; a host without one gets none
-	return hypervisor.DHCPHost{MAC: strings.ToLower(attr(e, "mac")), ID: attr(e, "id"), IP: address, Name: attr(e, "name")}
+// parseReservation reads a <host> element.
+func parseReservation(e *etree.Element) hypervisor.DHCPHost {
+	address, _ := netip.ParseAddr(readAttribute(e, "ip")) // libvirt has checked it; a host without one gets none
+	return hypervisor.DHCPHost{MAC: strings.ToLower(readAttribute(e, "mac")), ID: readAttribute(e, "id"), IP: address, Name: readAttribute(e, "name")}
 }

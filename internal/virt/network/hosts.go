@@ -18,26 +18,31 @@ type Host struct {
 	Name string
 }
 
-func (d *DHCP) hosts() map[string]Host {
+func (d *DHCP) listedHosts() map[string]Host {
 	if d == nil {
 		return nil
 	}
 	return d.Hosts
 }
 
-func (h Host) reservation(mac string) hypervisor.DHCPHost {
+func (h Host) toReservation(mac string) hypervisor.DHCPHost {
 	return hypervisor.DHCPHost{MAC: mac, IP: h.IP, Name: h.Name}
 }
 
 // hostChanges is what leads from the reservations that are there to the ones that the network lists.
 type hostChanges struct{ remove, modify, add []hypervisor.DHCPHost }
 
-// compareHosts returns what has to change so that the listed hosts are there. What a network lists and others have kept too
-// stays theirs when it is struck out; what others keep otherwise is in the way, and an error.
+// compareHosts returns what has to change so that the listed hosts are there. A reservation that others have made too stays when
+// the network lists it no more. Another reservation of others at a listed address or name is an error.
 func compareHosts(present []hypervisor.DHCPHost, marks hostMarks, was, want map[string]Host) (c hostChanges, err error) {
 	leaves := map[string]bool{} // by its key: what gives its address and name up
+	for _, p := range present {
+		if h, wanted := want[p.MAC]; marks[p.Key()].Left && (!wanted || h.toReservation(p.MAC) != p) {
+			c.remove, leaves[p.Key()] = append(c.remove, p), true
+		}
+	}
 	find := func(mac string) (hypervisor.DHCPHost, bool) {
-		at := slices.IndexFunc(present, func(p hypervisor.DHCPHost) bool { return p.MAC == mac && p.IP.Is4() })
+		at := slices.IndexFunc(present, func(p hypervisor.DHCPHost) bool { return p.MAC == mac && p.IP.Is4() && !leaves[p.Key()] })
 		if at < 0 {
 			return hypervisor.DHCPHost{}, false
 		}
@@ -51,7 +56,7 @@ func compareHosts(present []hypervisor.DHCPHost, marks hostMarks, was, want map[
 	}
 	changed := map[string]hypervisor.DHCPHost{}
 	for _, mac := range slices.Sorted(maps.Keys(want)) {
-		h := want[mac].reservation(mac)
+		h := want[mac].toReservation(mac)
 		p, there := find(mac)
 		_, listed := was[mac]
 		switch {
@@ -86,12 +91,12 @@ func compareHosts(present []hypervisor.DHCPHost, marks hostMarks, was, want map[
 
 // renderHosts writes the listed reservations and whose each is.
 func (n Definition) renderHosts(root *etree.Element, was Definition) error {
-	marks, want := readHostMarks(root), n.DHCP.hosts()
-	if len(want) == 0 && len(was.DHCP.hosts()) == 0 {
+	marks, want := readHostMarks(root), n.DHCP.listedHosts()
+	if len(want) == 0 && len(was.DHCP.listedHosts()) == 0 {
 		return nil
 	}
-	present := reservationsIn(root)
-	c, err := compareHosts(present, marks, was.DHCP.hosts(), want)
+	present := listReservations(root)
+	c, err := compareHosts(present, marks, was.DHCP.listedHosts(), want)
 	if err != nil {
 		return err
 	}
@@ -101,44 +106,44 @@ func (n Definition) renderHosts(root *etree.Element, was Definition) error {
 		if d == nil {
 			continue
 		}
-		remove(d, func(e *etree.Element) bool {
-			return e.FullTag() == "host" && slices.ContainsFunc(slices.Concat(c.remove, c.modify), func(h hypervisor.DHCPHost) bool { return h.Key() == reservationOf(e).Key() })
+		removeChildren(d, func(e *etree.Element) bool {
+			return e.FullTag() == "host" && slices.ContainsFunc(slices.Concat(c.remove, c.modify), func(h hypervisor.DHCPHost) bool { return h.Key() == parseReservation(e).Key() })
 		})
 	}
-	if ip := p.modelled(false, []netip.Prefix{n.Subnet}); ip != nil {
+	if ip := p.findModelled(false, []netip.Prefix{n.Subnet}); ip != nil {
 		for _, h := range slices.Concat(c.modify, c.add) {
 			e := newElement("host", "mac", h.MAC, "name", h.Name, "ip", h.IP.String())
-			p.follow(e, nil, n.DHCP.lease(), len(n.rangesOf(false)) > 0)
-			ensure(ip, "dhcp").AddChild(e)
+			p.followLeaseTime(e, nil, n.DHCP.leaseSeconds(), len(n.listRangesOfFamily(false)) > 0)
+			ensureChild(ip, "dhcp").AddChild(e)
 		}
-		remove(ip, func(e *etree.Element) bool { return e.FullTag() == "dhcp" && isEmpty(e) })
+		removeChildren(ip, func(e *etree.Element) bool { return e.FullTag() == "dhcp" && isEmptyElement(e) })
 	}
-	marks.list(present, was.DHCP.hosts(), want)
-	marks.prune(reservationsIn(root))
+	marks.noteListed(present, was.DHCP.listedHosts(), want)
+	marks.dropStale(listReservations(root))
 	writeHostMarks(root, marks)
 	return p.err
 }
 
-// listedHostEdits lists what turns the reservations of a definition into those that the network lists.
-func listedHostEdits(p *parser, marks hostMarks, was, want Definition) (deletes, others []hypervisor.NetworkEdit, err error) {
-	c, err := compareHosts(reservationsIn(p.root), marks, was.DHCP.hosts(), want.DHCP.hosts())
+// listHostEdits lists what turns the reservations of a definition into those that the network lists.
+func listHostEdits(p *parser, marks hostMarks, was, want Definition) (deletes, others []hypervisor.NetworkEdit, err error) {
+	c, err := compareHosts(listReservations(p.root), marks, was.DHCP.listedHosts(), want.DHCP.listedHosts())
 	if err != nil {
 		return nil, nil, err
 	}
 	var lease *etree.Element
-	if s := want.DHCP.lease(); s != nil && len(want.rangesOf(false)) == 0 {
-		lease = leaseElement(*s)
+	if s := want.DHCP.leaseSeconds(); s != nil && len(want.listRangesOfFamily(false)) == 0 {
+		lease = newLeaseElement(*s)
 	}
-	four := p.modelled(false, []netip.Prefix{want.Subnet})
+	four := p.findModelled(false, []netip.Prefix{want.Subnet})
 	edit := func(command hypervisor.EditCommand, h hypervisor.DHCPHost) hypervisor.NetworkEdit {
 		e := newElement("host", "mac", h.MAC, "name", h.Name, "ip", h.IP.String())
 		parent := slices.Index(p.root.SelectElements("ip"), four)
 		if command == hypervisor.EditDelete {
-			parent = parentOf(p.root, h)
+			parent = findReservationParent(p.root, h)
 		} else if lease != nil {
 			e.AddChild(lease.Copy())
 		}
-		return hypervisor.NetworkEdit{Section: hypervisor.SectionDHCPHost, Command: command, Parent: parent, XML: render(e)}
+		return hypervisor.NetworkEdit{Section: hypervisor.SectionDHCPHost, Command: command, Parent: parent, XML: renderXML(e)}
 	}
 	for _, h := range c.remove {
 		deletes = append(deletes, edit(hypervisor.EditDelete, h))
@@ -152,20 +157,20 @@ func listedHostEdits(p *parser, marks hostMarks, was, want Definition) (deletes,
 	return deletes, others, nil
 }
 
-// reservationsIn lists the reservations of a definition, MAC addresses in lower case.
-func reservationsIn(root *etree.Element) []hypervisor.DHCPHost {
+// listReservations lists the reservations of a definition, MAC addresses in lower case.
+func listReservations(root *etree.Element) []hypervisor.DHCPHost {
 	var all []hypervisor.DHCPHost
 	for _, ip := range root.SelectElements("ip") {
 		for _, e := range ip.FindElements("dhcp/host") {
-			all = append(all, reservationOf(e))
+			all = append(all, parseReservation(e))
 		}
 	}
 	return all
 }
 
-// parentOf is the place of the <ip> element that has a reservation; -1 where none has it.
-func parentOf(root *etree.Element, h hypervisor.DHCPHost) int {
+// findReservationParent returns the place of the <ip> element that has a reservation; -1 where none has it.
+func findReservationParent(root *etree.Element, h hypervisor.DHCPHost) int {
 	return slices.IndexFunc(root.SelectElements("ip"), func(ip *etree.Element) bool {
-		return slices.ContainsFunc(ip.FindElements("dhcp/host"), func(e *etree.Element) bool { return reservationOf(e).Key() == h.Key() })
+		return slices.ContainsFunc(ip.FindElements("dhcp/host"), func(e *etree.Element) bool { return parseReservation(e).Key() == h.Key() })
 	})
 }

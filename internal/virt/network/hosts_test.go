@@ -6,6 +6,7 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/metadata"
 )
 
 // listing is a network with two reservations of its own, one that a resource made and one that a person did.
@@ -25,7 +26,7 @@ func listing(t *testing.T) (xml string, was Definition) {
 	marks := readHostMarks(root)
 	marks["mac 52:54:00:00:00:08"] = hostMark{Mark: owner.Mark{ID: "resource", Workspace: "here"}}
 	writeHostMarks(root, marks)
-	return render(root), was
+	return renderXML(root), was
 }
 
 func TestListedReservationsAreReadWithoutThoseOfOthers(t *testing.T) {
@@ -45,7 +46,7 @@ func TestListedReservationsAreReadWithoutThoseOfOthers(t *testing.T) {
 
 func TestChangesOfTheListLeaveOthersReservationsAlone(t *testing.T) {
 	xml, was := listing(t)
-	marks, err := hostMarksOf(xml)
+	marks, err := parseHostMarks(xml)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +69,7 @@ func TestChangesOfTheListLeaveOthersReservationsAlone(t *testing.T) {
 	} {
 		want := full()
 		want.DHCP.Hosts = c.hosts
-		edits, err := Edits(xml, marks, was, want)
+		edits, err := ListEdits(xml, marks, was, want)
 		if c.err != "" {
 			if _, rendered := want.Render(xml); err == nil || !strings.Contains(err.Error(), c.err) || rendered == nil {
 				t.Errorf("%s: %v, %v", name, err, rendered)
@@ -104,17 +105,49 @@ func TestWhatOthersHadBeforeTheListStaysWhenItIsStruckOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	marks, err := hostMarksOf(with)
+	marks, err := parseHostMarks(with)
 	if err != nil || !marks["mac 52:54:00:00:00:09"].Before || marks["mac 52:54:00:00:00:08"].ID != "resource" {
 		t.Errorf("%v, %v", marks, err)
 	}
 	without := full()
-	edits, err := Edits(with, marks, listed, without)
+	edits, err := ListEdits(with, marks, listed, without)
 	if err != nil || len(edits) != 2 || edits[0].Command != hypervisor.EditDelete || strings.Contains(edits[0].XML+edits[1].XML, "10.0.0.18") || strings.Contains(edits[0].XML+edits[1].XML, "10.0.0.19") {
 		t.Errorf("%+v, %v", edits, err)
 	}
 	again, err := without.Render(with)
-	if marks, e := hostMarksOf(again); err != nil || e != nil || len(marks) != 1 || marks["mac 52:54:00:00:00:08"].Listed {
+	if marks, e := parseHostMarks(again); err != nil || e != nil || len(marks) != 1 || marks["mac 52:54:00:00:00:08"].Listed {
 		t.Errorf("%v, %v, %v", marks, err, e)
+	}
+}
+
+func TestWhatADestroyLeftMakesRoomForTheList(t *testing.T) {
+	const left, fresh = "52:54:00:00:00:01", "52:54:00:00:00:02"
+	present := []hypervisor.DHCPHost{{MAC: left, IP: ip("10.0.0.11")}}
+	for name, c := range map[string]struct {
+		mark                 hostMark
+		want                 map[string]Host
+		remove, add, refused bool
+	}{
+		"its address for another machine":            {hostMark{Left: true}, map[string]Host{fresh: {IP: ip("10.0.0.11")}}, true, true, false},
+		"another address for its machine":            {hostMark{Left: true}, map[string]Host{left: {IP: ip("10.0.0.12")}}, true, true, false},
+		"itself again":                               {hostMark{Left: true}, map[string]Host{left: {IP: ip("10.0.0.11")}}, false, false, false},
+		"a person's address for another machine":     {hostMark{}, map[string]Host{fresh: {IP: ip("10.0.0.11")}}, false, false, true},
+		"another address for a person's machine":     {hostMark{}, map[string]Host{left: {IP: ip("10.0.0.12")}}, false, false, true},
+		"what is in nobody's way goes with the next": {hostMark{Left: true}, map[string]Host{fresh: {IP: ip("10.0.0.12")}}, true, true, false},
+	} {
+		got, err := compareHosts(present, hostMarks{present[0].Key(): c.mark}, nil, c.want)
+		if (err != nil) != c.refused || err == nil && (len(got.remove) == 1 != c.remove || len(got.add) == 1 != c.add || len(got.modify) != 0) {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+}
+
+func TestAMarkOfWhatADestroyLeftEndsWhereSomebodyMakesItAnew(t *testing.T) {
+	note := `<metadata><virtcluster-hosts:hosts xmlns:virtcluster-hosts="` + metadata.Hosts + `"><virtcluster-hosts:host key="mac 52:54:00:00:00:01" left="yes"/></virtcluster-hosts:hosts></metadata>`
+	for configured, want := range map[string]bool{"": true, `<ip><dhcp><host mac="52:54:00:00:00:01" ip="10.0.0.11"/></dhcp></ip>`: false} {
+		marks, err := parseHostMarks("<network>" + note + configured + "</network>")
+		if got := marks["mac 52:54:00:00:00:01"].Left; err != nil || got != want {
+			t.Errorf("with %q it is left: %v, %v", configured, got, err)
+		}
 	}
 }

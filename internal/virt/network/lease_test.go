@@ -44,7 +44,7 @@ func TestReservationsFollowTheLeaseTimeWhereNoRangeHasIt(t *testing.T) {
 		{nil, "10.0.0.11, 10.0.0.12 5m, 10.0.0.13, 10.0.0.14, fd00::11", 2},
 	} {
 		want := Definition{Name: "n", Mode: Isolated, Bridge: "br0", Subnet: cidr("10.0.0.0/24"), Subnet6: cidr("fd00::/64"), DHCP: c.dhcp}
-		edits, err := Edits(definition, nil, was, want)
+		edits, err := ListEdits(definition, nil, was, want)
 		if err != nil || len(edits) != c.edits {
 			t.Errorf("%+v: edits %+v, %v", c.dhcp, edits, err)
 		}
@@ -63,10 +63,10 @@ func TestReservationsFollowTheLeaseTimeWhereNoRangeHasIt(t *testing.T) {
 		if err != nil || !Equal(got, want) {
 			t.Errorf("%+v is read back as %+v, %v from\n%s", want.DHCP, got.DHCP, err, definition)
 		}
-		if read := LeaseSeconds(definition); !sameLease(read, c.dhcp.lease()) {
+		if read := ReadLeaseSeconds(definition); !sameLease(read, c.dhcp.leaseSeconds()) {
 			t.Errorf("the lease time of %+v is read as %v", c.dhcp, read)
 		}
-		if again, err := Edits(definition, nil, want, want); err != nil || len(again) != 0 {
+		if again, err := ListEdits(definition, nil, want, want); err != nil || len(again) != 0 {
 			t.Errorf("%+v: %+v, %v once it is so", c.dhcp, again, err)
 		}
 		was = want
@@ -82,7 +82,7 @@ func TestALeaseTimeWithoutRangesIsTheConfigurations(t *testing.T) {
 		if dhcp != nil && dhcp.Options != nil {
 			live.DHCP = &DHCP{Options: options}
 		}
-		if got := Running(live, config); !Equal(got, config) {
+		if got := AlignRunning(live, config); !Equal(got, config) {
 			t.Errorf("%s is seen as %s", fmt.Sprint(config.DHCP), fmt.Sprint(got.DHCP))
 		}
 		if was := (Definition{Name: "n", DHCP: &DHCP{LeaseSeconds: seconds(7), Options: options}}); !NeedsDefinition(was, config) {
@@ -104,12 +104,12 @@ func TestARangeWithoutALeaseTimeGetsNoneWithAnotherChange(t *testing.T) {
 	if err != nil || strings.Count(xml, "<lease") != 1 || !strings.Contains(xml, `unit="minutes"`) {
 		t.Errorf("%v: the ranges' lease times changed:\n%s", err, xml)
 	}
-	if edits, err := Edits(byHand, nil, was, want); err != nil || len(edits) != 0 {
+	if edits, err := ListEdits(byHand, nil, was, want); err != nil || len(edits) != 0 {
 		t.Errorf("the ranges are edited: %v, %v", edits, err)
 	}
 	longer := was
 	longer.DHCP = &DHCP{Ranges: was.DHCP.Ranges, LeaseSeconds: seconds(7200)}
-	edits, err := Edits(byHand, nil, was, longer)
+	edits, err := ListEdits(byHand, nil, was, longer)
 	if err != nil || len(edits) != 2 || !strings.Contains(edits[1].XML, "7200") || strings.Contains(edits[0].XML+edits[1].XML, "10.0.0.30") {
 		t.Errorf("the network's lease time leads to %v, %v", edits, err)
 	}

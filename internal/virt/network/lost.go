@@ -13,9 +13,9 @@ import (
 // which goes when the network stops, together with the bridge: an interface whose port is gone is in no bridge
 // until it is plugged in again. Interfaces on a bridge by its name have no port. They go with those that have.
 
-// CutOff names the running machines that a network's bridge has lost: it was stopped and started without them,
+// ListCutOffMachines names the running machines that a network's bridge has lost: it was stopped and started without them,
 // or whoever plugged them in again was interrupted.
-func CutOff(ctx context.Context, c *hypervisor.Client, n *hypervisor.Network) ([]string, error) {
+func ListCutOffMachines(ctx context.Context, c *hypervisor.Client, n *hypervisor.Network) ([]string, error) {
 	if !n.Active() || n.OwnBridge() == "" {
 		return nil, nil // nobody's, or a bridge that outlives the network
 	}
@@ -23,7 +23,7 @@ func CutOff(ctx context.Context, c *hypervisor.Client, n *hypervisor.Network) ([
 	if err != nil {
 		return nil, err
 	}
-	lost, err := lostOf(ctx, c, n, all)
+	lost, err := findLostInterfaces(ctx, c, n, all)
 	var names []string
 	for _, p := range lost {
 		names = append(names, p.Domain)
@@ -32,8 +32,8 @@ func CutOff(ctx context.Context, c *hypervisor.Client, n *hypervisor.Network) ([
 	return slices.Compact(names), err
 }
 
-// plugBack plugs in what the bridge of an active network has lost.
-func plugBack(ctx context.Context, c *hypervisor.Client, nameOrUUID string) error {
+// plugLostInterfaces plugs in what the bridge of an active network has lost.
+func plugLostInterfaces(ctx context.Context, c *hypervisor.Client, nameOrUUID string) error {
 	n, err := c.Network(ctx, nameOrUUID)
 	if err != nil || !n.Active() || n.OwnBridge() == "" {
 		return err
@@ -43,7 +43,7 @@ func plugBack(ctx context.Context, c *hypervisor.Client, nameOrUUID string) erro
 	if err != nil {
 		return err
 	}
-	lost, err := lostOf(ctx, c, n, all)
+	lost, err := findLostInterfaces(ctx, c, n, all)
 	if err != nil || len(lost) == 0 {
 		return err
 	}
@@ -52,21 +52,21 @@ func plugBack(ctx context.Context, c *hypervisor.Client, nameOrUUID string) erro
 			lost = append(lost, p)
 		}
 	}
-	return plugAll(ctx, c, n, lost)
+	return plugInterfaces(ctx, c, n, lost)
 }
 
-// lostOf picks those interfaces that a network's bridge has lost. No question is asked where none is on it.
-func lostOf(ctx context.Context, c *hypervisor.Client, n *hypervisor.Network, all []hypervisor.Interface) ([]hypervisor.Interface, error) {
-	lost, err := portless(ctx, c, n, all)
+// findLostInterfaces picks those interfaces that a network's bridge has lost. No question is asked where none is on it.
+func findLostInterfaces(ctx context.Context, c *hypervisor.Client, n *hypervisor.Network, all []hypervisor.Interface) ([]hypervisor.Interface, error) {
+	lost, err := findPortlessInterfaces(ctx, c, n, all)
 	if err != nil || !slices.ContainsFunc(all, func(p hypervisor.Interface) bool { return libvirtsBridge.MatchString(p.Bridge) }) {
 		return lost, err
 	}
-	stranded, err := strandedOf(ctx, c, n)
+	stranded, err := findStrandedInterfaces(ctx, c, n)
 	return append(lost, stranded...), err
 }
 
-// portless picks the interfaces on a network whose port is gone.
-func portless(ctx context.Context, c *hypervisor.Client, n *hypervisor.Network, all []hypervisor.Interface) ([]hypervisor.Interface, error) {
+// findPortlessInterfaces picks the interfaces on a network whose port is gone.
+func findPortlessInterfaces(ctx context.Context, c *hypervisor.Client, n *hypervisor.Network, all []hypervisor.Interface) ([]hypervisor.Interface, error) {
 	mine := slices.DeleteFunc(slices.Clone(all), func(p hypervisor.Interface) bool { return p.Network != n.Name || p.Port == "" })
 	if len(mine) == 0 {
 		return nil, nil
@@ -99,19 +99,19 @@ func portless(ctx context.Context, c *hypervisor.Client, n *hypervisor.Network, 
 	return lost, nil
 }
 
-// libvirtsBridge is a name that libvirt chooses, as it does for a spare bridge.
+// libvirtsBridge matches the names that libvirt gives to bridges by itself, as to a spare bridge.
 var libvirtsBridge = regexp.MustCompile(`^virbr\d+$`)
 
-// strandedOf lists the interfaces on a network's spare bridge, where an interrupted apply left them.
-func strandedOf(ctx context.Context, c *hypervisor.Client, n *hypervisor.Network) ([]hypervisor.Interface, error) {
-	spare, err := c.Network(ctx, spareName(n))
+// findStrandedInterfaces lists the interfaces on a network's spare bridge, where an interrupted apply left them.
+func findStrandedInterfaces(ctx context.Context, c *hypervisor.Client, n *hypervisor.Network) ([]hypervisor.Interface, error) {
+	spare, err := c.Network(ctx, spareBridgeName(n))
 	if hypervisor.IsNotFound(err) {
 		return nil, nil
 	}
 	if err != nil || spare.Bridge() == "" {
 		return nil, err
 	}
-	stranded, err := interfacesOn(ctx, c, "", spare.Bridge())
+	stranded, err := listInterfacesOn(ctx, c, "", spare.Bridge())
 	if err != nil {
 		return nil, err
 	}
@@ -120,9 +120,9 @@ func strandedOf(ctx context.Context, c *hypervisor.Client, n *hypervisor.Network
 		if err != nil {
 			return nil, err
 		}
-		byBridge := slices.ContainsFunc(configured, func(q hypervisor.Interface) bool { return macOf(q.XML) == macOf(p.XML) && q.Bridge == n.Bridge() })
+		byBridge := slices.ContainsFunc(configured, func(q hypervisor.Interface) bool { return readMAC(q.XML) == readMAC(p.XML) && q.Bridge == n.Bridge() })
 		if !byBridge {
-			stranded[i].XML = onNetwork(p.XML, n.Name)
+			stranded[i].XML = moveToNetwork(p.XML, n.Name)
 		}
 	}
 	return stranded, nil
@@ -130,4 +130,4 @@ func strandedOf(ctx context.Context, c *hypervisor.Client, n *hypervisor.Network
 
 var macElement = regexp.MustCompile(`<mac address='([^']*)'`)
 
-func macOf(element string) string { return strings.ToLower(macElement.FindString(element)) }
+func readMAC(element string) string { return strings.ToLower(macElement.FindString(element)) }

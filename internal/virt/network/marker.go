@@ -7,47 +7,45 @@ import (
 	"github.com/beevik/etree"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/metadata"
 )
-
-// markerNamespace names this provider in a network's metadata.
-const markerNamespace = "https://github.com/virtcluster/terraform-provider-virtcluster"
 
 // renderMark notes in a network's metadata whose it is, so that what an interrupted apply left behind can be told from what
 // somebody else has.
 func renderMark(root *etree.Element, m owner.Mark) {
-	e := metadataElement(root, markerNamespace)
+	e := findMetadata(root, metadata.Network)
 	if e == nil {
-		e = newElement("virtcluster:network", "xmlns:virtcluster", markerNamespace)
-		ensure(root, "metadata").AddChild(e)
+		e = newElement("virtcluster:network", "xmlns:virtcluster", metadata.Network)
+		ensureChild(root, "metadata").AddChild(e)
 	}
 	setMark(e, m)
 }
 
-// markOf reads whose a network is by its definition; the zero Mark where nobody says so.
-func markOf(definition string) (owner.Mark, error) {
+// parseMark reads whose a network is by its definition; the zero Mark where nobody says so.
+func parseMark(definition string) (owner.Mark, error) {
 	root, err := parseXML(definition)
 	if err != nil {
 		return owner.Mark{}, err
 	}
-	return readMark(metadataElement(root, markerNamespace)), nil
+	return readMark(findMetadata(root, metadata.Network)), nil
 }
 
 func readMark(e *etree.Element) owner.Mark {
-	return owner.Mark{ID: attr(e, "owner"), Workspace: attr(e, "workspace")}
+	return owner.Mark{ID: readAttribute(e, "owner"), Workspace: readAttribute(e, "workspace")}
 }
 
 func setMark(e *etree.Element, m owner.Mark) {
-	set(e, "owner", m.ID)
-	set(e, "workspace", m.Workspace)
+	setAttribute(e, "owner", m.ID)
+	setAttribute(e, "workspace", m.Workspace)
 }
 
-// metadataElement finds the element of a namespace in a network's metadata; nil where there is none.
-func metadataElement(root *etree.Element, namespace string) *etree.Element {
-	metadata := root.SelectElement("metadata")
-	if metadata == nil {
+// findMetadata finds the element of a namespace in a network's metadata; nil where there is none.
+func findMetadata(root *etree.Element, namespace string) *etree.Element {
+	all := root.SelectElement("metadata")
+	if all == nil {
 		return nil
 	}
-	for _, e := range metadata.ChildElements() {
+	for _, e := range all.ChildElements() {
 		if slices.ContainsFunc(e.Attr, func(a etree.Attr) bool { return a.Value == namespace }) {
 			return e
 		}
@@ -57,15 +55,11 @@ func metadataElement(root *etree.Element, namespace string) *etree.Element {
 
 // removeMetadata takes an element out of a network's metadata, and the metadata too where nothing else is in it.
 func removeMetadata(root, element *etree.Element) {
-	if metadata := root.SelectElement("metadata"); element != nil && metadata != nil {
-		metadata.RemoveChild(element)
-		remove(root, func(e *etree.Element) bool { return e == metadata && isEmpty(metadata) })
+	if all := root.SelectElement("metadata"); element != nil && all != nil {
+		all.RemoveChild(element)
+		removeChildren(root, func(e *etree.Element) bool { return e == all && isEmptyElement(all) })
 	}
 }
-
-// dhcpNamespace is the namespace of the note that a network without ranges gives out reservations, and for how long.
-// libvirt has no place for it: to it, DHCP begins with the first range or reservation.
-const dhcpNamespace = markerNamespace + "/dhcp/1"
 
 // note is what of DHCP libvirt has no place for.
 type note struct {
@@ -74,7 +68,7 @@ type note struct {
 	expiry int64
 }
 
-func (d *DHCP) note() note {
+func (d *DHCP) buildNote() note {
 	switch {
 	case d == nil || len(d.Ranges) > 0:
 		return note{}
@@ -86,17 +80,17 @@ func (d *DHCP) note() note {
 
 // renderNote writes the note, or takes it away.
 func (n Definition) renderNote(root *etree.Element) {
-	want, element := n.DHCP.note(), metadataElement(root, dhcpNamespace)
+	want, element := n.DHCP.buildNote(), findMetadata(root, metadata.DHCP)
 	if !want.there {
 		removeMetadata(root, element)
 		return
 	}
 	if element == nil {
-		element = newElement("virtcluster-dhcp:reservations", "xmlns:virtcluster-dhcp", dhcpNamespace)
-		ensure(root, "metadata").AddChild(element)
+		element = newElement("virtcluster-dhcp:reservations", "xmlns:virtcluster-dhcp", metadata.DHCP)
+		ensureChild(root, "metadata").AddChild(element)
 	}
-	set(element, "expiry", "")
+	setAttribute(element, "expiry", "")
 	if want.lease {
-		set(element, "expiry", strconv.FormatInt(want.expiry, 10))
+		setAttribute(element, "expiry", strconv.FormatInt(want.expiry, 10))
 	}
 }

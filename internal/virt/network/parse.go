@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/beevik/etree"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/metadata"
 )
 
 // Parse reads what of a network's XML is modelled. One subnet of each family is: the known one, where the network
@@ -18,29 +20,29 @@ func Parse(text string, known ...netip.Prefix) (Definition, error) {
 		return Definition{}, err
 	}
 	p := parser{root: root}
-	n := Definition{Name: textOf(root.SelectElement("name")), Mode: Isolated}
+	n := Definition{Name: readText(root.SelectElement("name")), Mode: Isolated}
 	if f := root.SelectElement("forward"); f != nil {
 		n.Mode = NAT // libvirt's default where the element has no mode
-		if mode := attr(f, "mode"); mode != "" {
+		if mode := readAttribute(f, "mode"); mode != "" {
 			n.Mode = mode
 		}
 		if nat := f.SelectElement("nat"); nat != nil {
-			n.NAT6 = attr(nat, "ipv6") == "yes"
+			n.NAT6 = readAttribute(nat, "ipv6") == "yes"
 		}
 	}
-	n.Bridge = attr(root.SelectElement("bridge"), "name")
-	n.VirtualPort = attr(root.SelectElement("virtualport"), "type")
-	n.Domain = attr(root.SelectElement("domain"), "name")
-	n.MTU = p.number(attr(root.SelectElement("mtu"), "size"))
-	p.subnets(&n, known)
-	n.DNS = p.dns()
+	n.Bridge = readAttribute(root.SelectElement("bridge"), "name")
+	n.VirtualPort = readAttribute(root.SelectElement("virtualport"), "type")
+	n.Domain = readAttribute(root.SelectElement("domain"), "name")
+	n.MTU = p.parseNumber(readAttribute(root.SelectElement("mtu"), "size"))
+	p.readSubnets(&n, known)
+	n.DNS = p.readDNS()
 	for _, r := range root.SelectElements("route") {
-		n.Routes = append(n.Routes, p.route(r))
+		n.Routes = append(n.Routes, p.readRoute(r))
 	}
 	if p.err != nil {
 		return Definition{}, fmt.Errorf("parse the XML of network %q: %w", n.Name, p.err)
 	}
-	return n.withDefaults(), nil
+	return n.fillDefaults(), nil
 }
 
 // parser keeps the first thing that it could not read.
@@ -51,17 +53,17 @@ type parser struct {
 
 // isIPv6 says which family an <ip> element is of.
 func isIPv6(ip *etree.Element) bool {
-	return attr(ip, "family") == "ipv6" || strings.Contains(attr(ip, "address"), ":")
+	return readAttribute(ip, "family") == "ipv6" || strings.Contains(readAttribute(ip, "address"), ":")
 }
 
-// modelled is the <ip> element of a family that is read and written; nil where the network has none.
-func (p *parser) modelled(six bool, known []netip.Prefix) *etree.Element {
+// findModelled returns the <ip> element of a family that is read and written; nil where the network has none.
+func (p *parser) findModelled(six bool, known []netip.Prefix) *etree.Element {
 	var first, dhcp *etree.Element
 	for _, ip := range p.root.SelectElements("ip") {
 		if isIPv6(ip) != six {
 			continue
 		}
-		subnet := p.prefix(ip).Masked()
+		subnet := p.readPrefix(ip).Masked()
 		if slices.ContainsFunc(known, func(k netip.Prefix) bool { return k.IsValid() && k.Masked() == subnet }) {
 			return ip
 		}
@@ -75,20 +77,20 @@ func (p *parser) modelled(six bool, known []netip.Prefix) *etree.Element {
 	return cmp.Or(dhcp, first)
 }
 
-func (p *parser) subnets(n *Definition, known []netip.Prefix) {
-	four, six := p.modelled(false, known), p.modelled(true, known)
-	options := p.options()
+func (p *parser) readSubnets(n *Definition, known []netip.Prefix) {
+	four, six := p.findModelled(false, known), p.findModelled(true, known)
+	options := p.readOptions()
 	dhcp := DHCP{Options: options}
 	given := len(options) > 0
-	if note := metadataElement(p.root, dhcpNamespace); note != nil {
+	if note := findMetadata(p.root, metadata.DHCP); note != nil {
 		given = true
-		if expiry := attr(note, "expiry"); expiry != "" {
-			seconds := p.number(expiry)
+		if expiry := readAttribute(note, "expiry"); expiry != "" {
+			seconds := p.parseNumber(expiry)
 			dhcp.LeaseSeconds = &seconds
 		}
 	}
 	marks := readHostMarks(p.root)
-	for _, h := range reservationsIn(p.root) {
+	for _, h := range listReservations(p.root) {
 		if !marks[h.Key()].Listed || h.MAC == "" {
 			continue
 		}
@@ -101,24 +103,24 @@ func (p *parser) subnets(n *Definition, known []netip.Prefix) {
 		if ip != four && ip != six {
 			continue
 		}
-		prefix := p.prefix(ip)
+		prefix := p.readPrefix(ip)
 		if ip == six {
 			n.Subnet6, n.Gateway6 = prefix.Masked(), prefix.Addr()
 		} else {
 			n.Subnet, n.Gateway = prefix.Masked(), prefix.Addr()
-			n.PXE.TFTPRoot = attr(ip.SelectElement("tftp"), "root")
+			n.PXE.TFTPRoot = readAttribute(ip.SelectElement("tftp"), "root")
 		}
 		d := ip.SelectElement("dhcp")
 		if d == nil {
 			continue
 		}
 		if b := d.SelectElement("bootp"); b != nil {
-			n.PXE.BootFile, n.PXE.Server = attr(b, "file"), p.address(attr(b, "server"))
+			n.PXE.BootFile, n.PXE.Server = readAttribute(b, "file"), p.parseAddress(readAttribute(b, "server"))
 		}
 		for _, r := range d.SelectElements("range") {
 			given = true
-			dhcp.Ranges = append(dhcp.Ranges, Range{p.address(attr(r, "start")), p.address(attr(r, "end"))})
-			if l := p.leaseOf(r); l != nil {
+			dhcp.Ranges = append(dhcp.Ranges, Range{p.parseAddress(readAttribute(r, "start")), p.parseAddress(readAttribute(r, "end"))})
+			if l := p.readLease(r); l != nil {
 				dhcp.LeaseSeconds = l
 			}
 		}
@@ -128,12 +130,12 @@ func (p *parser) subnets(n *Definition, known []netip.Prefix) {
 	}
 }
 
-func (p *parser) route(e *etree.Element) StaticRoute {
-	return StaticRoute{Destination: p.prefix(e).Masked(), Via: p.address(attr(e, "gateway"))}
+func (p *parser) readRoute(e *etree.Element) StaticRoute {
+	return StaticRoute{Destination: p.readPrefix(e).Masked(), Via: p.parseAddress(readAttribute(e, "gateway"))}
 }
 
-// unit is the seconds in libvirt's unit of a lease; its default is minutes.
-func unit(name string) int64 {
+// secondsOfUnit returns the seconds in libvirt's unit of a lease; its default is minutes.
+func secondsOfUnit(name string) int64 {
 	switch name {
 	case "seconds":
 		return 1
@@ -143,32 +145,32 @@ func unit(name string) int64 {
 	return 60
 }
 
-func (p *parser) dns() DNS {
+func (p *parser) readDNS() DNS {
 	e := p.root.SelectElement("dns")
-	d := DNS{LocalOnly: attr(p.root.SelectElement("domain"), "localOnly") == "yes"}
+	d := DNS{LocalOnly: readAttribute(p.root.SelectElement("domain"), "localOnly") == "yes"}
 	if e == nil {
 		return d
 	}
-	d.Disabled = attr(e, "enable") == "no"
+	d.Disabled = readAttribute(e, "enable") == "no"
 	for _, f := range e.SelectElements("forwarder") {
-		d.Forwarders = append(d.Forwarders, Forwarder{attr(f, "domain"), p.address(attr(f, "addr"))})
+		d.Forwarders = append(d.Forwarders, Forwarder{readAttribute(f, "domain"), p.parseAddress(readAttribute(f, "addr"))})
 	}
 	for _, h := range e.SelectElements("host") {
 		if d.Hosts == nil {
 			d.Hosts = map[netip.Addr][]string{}
 		}
-		address := p.address(attr(h, "ip"))
+		address := p.parseAddress(readAttribute(h, "ip"))
 		for _, name := range h.SelectElements("hostname") {
-			d.Hosts[address] = append(d.Hosts[address], textOf(name))
+			d.Hosts[address] = append(d.Hosts[address], readText(name))
 		}
 	}
 	return d
 }
 
-// options are those of dnsmasq's options that set a DHCP option; the others are not modelled.
-func (p *parser) options() map[string]string {
+// readOptions returns those of dnsmasq's options that set a DHCP option; the others are not modelled.
+func (p *parser) readOptions() map[string]string {
 	var options map[string]string
-	for name, value := range dnsmasqOptions(p.root) {
+	for name, value := range listDNSMasqOptions(p.root) {
 		if options == nil {
 			options = map[string]string{}
 		}
@@ -177,35 +179,35 @@ func (p *parser) options() map[string]string {
 	return options
 }
 
-// dnsmasqOptions yields the DHCP options among dnsmasq's options.
-func dnsmasqOptions(root *etree.Element) func(yield func(name, value string) bool) {
+// listDNSMasqOptions yields the DHCP options among dnsmasq's options.
+func listDNSMasqOptions(root *etree.Element) func(yield func(name, value string) bool) {
 	return func(yield func(name, value string) bool) {
-		block := dnsmasqBlock(root)
+		block := findDNSMasqBlock(root)
 		if block == nil {
 			return
 		}
 		for _, e := range block.ChildElements() {
-			if name, value, ok := dhcpOption(e); ok && !yield(name, value) {
+			if name, value, ok := parseDHCPOption(e); ok && !yield(name, value) {
 				return
 			}
 		}
 	}
 }
 
-// dnsmasqBlock finds <dnsmasq:options> under whatever prefix the document has for the namespace.
-func dnsmasqBlock(root *etree.Element) *etree.Element {
+// findDNSMasqBlock finds <dnsmasq:options> under whatever prefix the document has for the namespace.
+func findDNSMasqBlock(root *etree.Element) *etree.Element {
 	for _, e := range root.ChildElements() {
-		if prefix, local, _ := strings.Cut(e.FullTag(), ":"); local == "options" && (attr(root, "xmlns:"+prefix) == dnsmasqNamespace || attr(e, "xmlns:"+prefix) == dnsmasqNamespace) {
+		if prefix, local, _ := strings.Cut(e.FullTag(), ":"); local == "options" && (readAttribute(root, "xmlns:"+prefix) == dnsmasqNamespace || readAttribute(e, "xmlns:"+prefix) == dnsmasqNamespace) {
 			return e
 		}
 	}
 	return nil
 }
 
-// dhcpOption reads `dhcp-option=option:ntp-server,10.0.0.1`, and the same with a number. One that is for some machines
+// parseDHCPOption reads `dhcp-option=option:ntp-server,10.0.0.1`, and the same with a number. One that is for some machines
 // only (tag:efi, vendor:PXEClient), or without a value, is not modelled.
-func dhcpOption(e *etree.Element) (name, value string, ok bool) {
-	text, ok := strings.CutPrefix(attr(e, "value"), "dhcp-option=")
+func parseDHCPOption(e *etree.Element) (name, value string, ok bool) {
+	text, ok := strings.CutPrefix(readAttribute(e, "value"), "dhcp-option=")
 	if !ok {
 		return "", "", false
 	}
@@ -214,13 +216,13 @@ func dhcpOption(e *etree.Element) (name, value string, ok bool) {
 	return name, value, optionName.MatchString(name) && value != ""
 }
 
-// prefix reads an address with its prefix length or netmask.
-func (p *parser) prefix(e *etree.Element) netip.Prefix {
-	address := p.address(attr(e, "address"))
-	if bits := attr(e, "prefix"); bits != "" {
-		return netip.PrefixFrom(address, int(p.number(bits)))
+// readPrefix reads an address with its prefix length or netmask.
+func (p *parser) readPrefix(e *etree.Element) netip.Prefix {
+	address := p.parseAddress(readAttribute(e, "address"))
+	if bits := readAttribute(e, "prefix"); bits != "" {
+		return netip.PrefixFrom(address, int(p.parseNumber(bits)))
 	}
-	if mask := p.address(attr(e, "netmask")); mask.IsValid() {
+	if mask := p.parseAddress(readAttribute(e, "netmask")); mask.IsValid() {
 		ones := 0
 		for _, b := range mask.AsSlice() {
 			for ; b&0x80 != 0; b <<= 1 {
@@ -229,11 +231,11 @@ func (p *parser) prefix(e *etree.Element) netip.Prefix {
 		}
 		return netip.PrefixFrom(address, ones)
 	}
-	return netip.PrefixFrom(address, classful(address))
+	return netip.PrefixFrom(address, classfulLength(address))
 }
 
-// classful is the prefix length that libvirt takes where the XML gives none.
-func classful(a netip.Addr) int {
+// classfulLength is the prefix length that libvirt takes where the XML gives none.
+func classfulLength(a netip.Addr) int {
 	switch {
 	case !a.Is4():
 		return 64
@@ -245,7 +247,7 @@ func classful(a netip.Addr) int {
 	return 24
 }
 
-func (p *parser) address(text string) netip.Addr {
+func (p *parser) parseAddress(text string) netip.Addr {
 	if text == "" {
 		return netip.Addr{}
 	}
@@ -256,7 +258,7 @@ func (p *parser) address(text string) netip.Addr {
 	return a
 }
 
-func (p *parser) number(text string) int64 {
+func (p *parser) parseNumber(text string) int64 {
 	if text == "" {
 		return 0
 	}

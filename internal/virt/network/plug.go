@@ -25,14 +25,14 @@ func Start(ctx context.Context, c *hypervisor.Client, nameOrUUID string) error {
 		return err
 	}
 	if !started {
-		return plugBack(ctx, c, nameOrUUID)
+		return plugLostInterfaces(ctx, c, nameOrUUID)
 	}
-	return plugIn(ctx, c, nameOrUUID)
+	return plugNetworkIn(ctx, c, nameOrUUID)
 }
 
-// plugIn plugs the interfaces of running machines into the bridge of a network that has just started: those
+// plugNetworkIn plugs the interfaces of running machines into the bridge of a network that has just started: those
 // that name the network, and those that name its bridge or one of the former bridges.
-func plugIn(ctx context.Context, c *hypervisor.Client, nameOrUUID string, former ...string) error {
+func plugNetworkIn(ctx context.Context, c *hypervisor.Client, nameOrUUID string, former ...string) error {
 	defer c.ForgetPlan()
 	n, err := c.Network(ctx, nameOrUUID)
 	if err != nil || !n.Active() || n.Bridge() == "" || n.Live.VirtualPort != nil {
@@ -42,23 +42,23 @@ func plugIn(ctx context.Context, c *hypervisor.Client, nameOrUUID string, former
 	if own := n.OwnBridge(); own != "" {
 		bridges = append(bridges, own)
 	}
-	plugs, err := interfacesOn(ctx, c, n.Name, bridges...)
+	plugs, err := listInterfacesOn(ctx, c, n.Name, bridges...)
 	if err != nil {
 		return err
 	}
-	stranded, err := strandedOf(ctx, c, n)
+	stranded, err := findStrandedInterfaces(ctx, c, n)
 	if err != nil {
 		return err
 	}
-	return plugAll(ctx, c, n, append(plugs, stranded...))
+	return plugInterfaces(ctx, c, n, append(plugs, stranded...))
 }
 
-// plugAll plugs interfaces into the network's bridge.
-func plugAll(ctx context.Context, c *hypervisor.Client, n *hypervisor.Network, plugs []hypervisor.Interface) error {
+// plugInterfaces plugs interfaces into the network's bridge.
+func plugInterfaces(ctx context.Context, c *hypervisor.Client, n *hypervisor.Network, plugs []hypervisor.Interface) error {
 	if len(plugs) == 0 {
 		return nil
 	}
-	spare, remove, err := spareBridge(ctx, c, n)
+	spare, remove, err := createSpareBridge(ctx, c, n)
 	if err != nil {
 		return err
 	}
@@ -72,10 +72,10 @@ func plugAll(ctx context.Context, c *hypervisor.Client, n *hypervisor.Network, p
 	return errors.Join(append(failed, remove())...)
 }
 
-// spareBridge makes a bridge of no use, by a network that is gone when it is stopped. One that an interrupted apply
+// createSpareBridge makes a bridge of no use, by a network that is gone when it is stopped. One that an interrupted apply
 // left is taken, because it tells whose the interfaces on it are.
-func spareBridge(ctx context.Context, c *hypervisor.Client, n *hypervisor.Network) (bridge string, remove func() error, err error) {
-	name := spareName(n)
+func createSpareBridge(ctx context.Context, c *hypervisor.Client, n *hypervisor.Network) (bridge string, remove func() error, err error) {
+	name := spareBridgeName(n)
 	remove = func() error { return c.StopNetwork(context.WithoutCancel(ctx), name) }
 	if left, err := c.Network(ctx, name); err == nil && left.Active() {
 		return left.Bridge(), remove, nil
@@ -91,11 +91,11 @@ func spareBridge(ctx context.Context, c *hypervisor.Client, n *hypervisor.Networ
 	return made.Bridge(), remove, nil
 }
 
-// spareName is the name of the network that the spare bridge belongs to.
-func spareName(n *hypervisor.Network) string { return "virtcluster-plug-" + n.UUID }
+// spareBridgeName returns the name of the network that the spare bridge belongs to.
+func spareBridgeName(n *hypervisor.Network) string { return "virtcluster-plug-" + n.UUID }
 
-// interfacesOn lists the interfaces of running machines on a network or on a bridge.
-func interfacesOn(ctx context.Context, c *hypervisor.Client, network string, bridges ...string) ([]hypervisor.Interface, error) {
+// listInterfacesOn lists the interfaces of running machines on a network or on a bridge.
+func listInterfacesOn(ctx context.Context, c *hypervisor.Client, network string, bridges ...string) ([]hypervisor.Interface, error) {
 	all, err := c.RunningInterfaces(ctx)
 	return slices.DeleteFunc(all, func(p hypervisor.Interface) bool {
 		return (p.Network == "" || p.Network != network) && (p.Bridge == "" || !slices.Contains(bridges, p.Bridge))
@@ -110,10 +110,10 @@ var (
 // replug connects one interface to the bridge by way of the spare one.
 func replug(ctx context.Context, c *hypervisor.Client, n *hypervisor.Network, bridge, spare string, p hypervisor.Interface) error {
 	back := portID.ReplaceAllString(p.XML, "") // the port went with the stop
-	if interfaceType(p.XML) == "bridge" {
-		back = onBridge(p.XML, bridge)
+	if readInterfaceType(p.XML) == "bridge" {
+		back = moveToBridge(p.XML, bridge)
 	}
-	for _, xml := range []string{onBridge(p.XML, spare), back} {
+	for _, xml := range []string{moveToBridge(p.XML, spare), back} {
 		if err := c.UpdateInterface(ctx, fmt.Sprintf("plug an interface of domain %q into network %q", p.Domain, n.Name), p, xml); err != nil {
 			return err
 		}
@@ -121,25 +121,25 @@ func replug(ctx context.Context, c *hypervisor.Client, n *hypervisor.Network, br
 	return nil
 }
 
-// interfaceType is an interface's type: "network" or "bridge".
-func interfaceType(element string) string {
+// readInterfaceType returns an interface's type: "network" or "bridge".
+func readInterfaceType(element string) string {
 	_, rest, _ := strings.Cut(element, "type='")
 	kind, _, _ := strings.Cut(rest, "'")
 	return kind
 }
 
-// onNetwork is an interface as one on a network, without a port.
-func onNetwork(element, name string) string {
+// moveToNetwork returns an interface as one on a network, without a port.
+func moveToNetwork(element, name string) string {
 	_, rest, _ := strings.Cut(element, ">")
-	return "<interface type='network'>" + sourceElement.ReplaceAllLiteralString(rest, "<source network='"+escape(name)+"'/>")
+	return "<interface type='network'>" + sourceElement.ReplaceAllLiteralString(rest, "<source network='"+escapeXML(name)+"'/>")
 }
 
-// onBridge is an interface as one on a bridge.
-func onBridge(element, bridge string) string {
+// moveToBridge returns an interface as one on a bridge.
+func moveToBridge(element, bridge string) string {
 	_, rest, _ := strings.Cut(element, ">")
-	return "<interface type='bridge'>" + sourceElement.ReplaceAllLiteralString(rest, "<source bridge='"+escape(bridge)+"'/>")
+	return "<interface type='bridge'>" + sourceElement.ReplaceAllLiteralString(rest, "<source bridge='"+escapeXML(bridge)+"'/>")
 }
 
-func escape(s string) string {
+func escapeXML(s string) string {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", "'", "&apos;").Replace(s)
 }

@@ -17,7 +17,7 @@ const dnsmasqNamespace = "http://libvirt.org/schemas/network/dnsmasq/1.0"
 // UUID, MAC, reservations and everything unknown stay. Rendering twice changes nothing more. The known subnets say
 // which of several is meant, as for Parse.
 func (n Definition) Render(onto string, known ...netip.Prefix) (string, error) {
-	n = n.withDefaults()
+	n = n.fillDefaults()
 	root := newElement("network")
 	if onto != "" {
 		var err error
@@ -25,50 +25,50 @@ func (n Definition) Render(onto string, known ...netip.Prefix) (string, error) {
 			return "", err
 		}
 	}
-	was := n.parsed(root, known...)
-	ensure(root, "name").SetText(n.Name)
+	was := n.parseTree(root, known...)
+	ensureChild(root, "name").SetText(n.Name)
 	n.renderForward(root)
 	if n.Bridge != "" {
-		set(ensure(root, "bridge"), "name", n.Bridge)
+		setAttribute(ensureChild(root, "bridge"), "name", n.Bridge)
 	} else {
-		removeNamed(root, "bridge")
+		removeChildrenNamed(root, "bridge")
 	}
 	if n.Mode == Bridge {
 		// The bridge is somebody else's: libvirt refuses what describes its own.
-		removeNamed(root, "mac")
+		removeChildrenNamed(root, "mac")
 		if b := root.SelectElement("bridge"); b != nil {
-			set(b, "stp", "")
-			set(b, "delay", "")
+			setAttribute(b, "stp", "")
+			setAttribute(b, "delay", "")
 		}
 	}
-	only(root, "virtualport", n.VirtualPort != "", "type", n.VirtualPort)
-	only(root, "mtu", n.MTU != 0, "size", strconv.FormatInt(n.MTU, 10))
-	only(root, "domain", n.Domain != "", "name", n.Domain)
+	setChild(root, "virtualport", n.VirtualPort != "", "type", n.VirtualPort)
+	setChild(root, "mtu", n.MTU != 0, "size", strconv.FormatInt(n.MTU, 10))
+	setChild(root, "domain", n.Domain != "", "name", n.Domain)
 	if d := root.SelectElement("domain"); d != nil {
-		set(d, "localOnly", yes(n.DNS.LocalOnly))
+		setAttribute(d, "localOnly", yesOrEmpty(n.DNS.LocalOnly))
 	}
 	n.renderDNS(root)
-	n.renderSubnet(root, false, n.Subnet, n.Gateway, known, was.DHCP.lease())
-	n.renderSubnet(root, true, n.Subnet6, n.Gateway6, known, was.DHCP.lease())
+	n.renderSubnet(root, false, n.Subnet, n.Gateway, known, was.DHCP.leaseSeconds())
+	n.renderSubnet(root, true, n.Subnet6, n.Gateway6, known, was.DHCP.leaseSeconds())
 	n.renderRoutes(root)
 	n.renderOptions(root)
 	n.renderNote(root)
 	if err := n.renderHosts(root, was); err != nil {
 		return "", err
 	}
-	return render(root) + "\n", nil
+	return renderXML(root) + "\n", nil
 }
 
-// only makes a child element with one modelled attribute be there, or be gone.
-func only(e *etree.Element, name string, wanted bool, attribute, value string) {
+// setChild makes a child element with one modelled attribute be there, or be gone.
+func setChild(e *etree.Element, name string, wanted bool, attribute, value string) {
 	if wanted {
-		set(ensure(e, name), attribute, value)
+		setAttribute(ensureChild(e, name), attribute, value)
 	} else {
-		removeNamed(e, name)
+		removeChildrenNamed(e, name)
 	}
 }
 
-func yes(on bool) string {
+func yesOrEmpty(on bool) string {
 	if on {
 		return "yes"
 	}
@@ -78,64 +78,64 @@ func yes(on bool) string {
 func (n Definition) renderForward(root *etree.Element) {
 	f := root.SelectElement("forward")
 	was := NAT // libvirt's default where the element has no mode
-	if f != nil && attr(f, "mode") != "" {
-		was = attr(f, "mode")
+	if f != nil && readAttribute(f, "mode") != "" {
+		was = readAttribute(f, "mode")
 	}
 	firewalled := func(mode string) bool { return mode == NAT || mode == Route }
 	switch {
 	case f == nil || was == n.Mode:
 	case firewalled(was) && firewalled(n.Mode):
-		removeNamed(f, "nat") // the devices to forward to stay
+		removeChildrenNamed(f, "nat") // the devices to forward to stay
 	default:
 		// Interfaces, ports and addresses of one mode mean nothing in another.
-		removeNamed(root, "forward")
+		removeChildrenNamed(root, "forward")
 	}
 	if n.Mode == Isolated {
-		removeNamed(root, "forward")
+		removeChildrenNamed(root, "forward")
 		return
 	}
 	fresh := f == nil || was != n.Mode
-	if f = ensure(root, "forward"); fresh && n.Mode == NAT {
+	if f = ensureChild(root, "forward"); fresh && n.Mode == NAT {
 		// libvirt's own default, which it writes into the running definition only: with it, the two are equal.
-		ensure(f, "nat").AddChild(newElement("port", "start", "1024", "end", "65535"))
+		ensureChild(f, "nat").AddChild(newElement("port", "start", "1024", "end", "65535"))
 	}
-	set(f, "mode", n.Mode)
+	setAttribute(f, "mode", n.Mode)
 	nat := f.SelectElement("nat")
 	switch {
 	case n.NAT6:
-		set(ensure(f, "nat"), "ipv6", "yes")
+		setAttribute(ensureChild(f, "nat"), "ipv6", "yes")
 	case nat != nil:
-		set(nat, "ipv6", "")
-		remove(f, func(e *etree.Element) bool { return e == nat && isEmpty(nat) })
+		setAttribute(nat, "ipv6", "")
+		removeChildren(f, func(e *etree.Element) bool { return e == nat && isEmptyElement(nat) })
 	}
 }
 
 func (n Definition) renderDNS(root *etree.Element) {
-	d := ensure(root, "dns")
-	set(d, "enable", map[bool]string{true: "no"}[n.DNS.Disabled])
-	if want := n.DNS.Forwarders; !slices.Equal(n.canonical().DNS.Forwarders, n.parsed(root).DNS.Forwarders) {
-		removeNamed(d, "forwarder")
+	d := ensureChild(root, "dns")
+	setAttribute(d, "enable", map[bool]string{true: "no"}[n.DNS.Disabled])
+	if want := n.DNS.Forwarders; !slices.Equal(n.canonical().DNS.Forwarders, n.parseTree(root).DNS.Forwarders) {
+		removeChildrenNamed(d, "forwarder")
 		for _, f := range want {
-			d.AddChild(newElement("forwarder", "domain", f.Domain, "addr", text(f.Address)))
+			d.AddChild(newElement("forwarder", "domain", f.Domain, "addr", addressText(f.Address)))
 		}
 	}
-	removeNamed(d, "host")
+	removeChildrenNamed(d, "host")
 	for _, address := range slices.SortedFunc(maps.Keys(n.DNS.Hosts), netip.Addr.Compare) {
-		d.AddChild(dnsHost(address, n.DNS.Hosts[address]))
+		d.AddChild(newDNSHost(address, n.DNS.Hosts[address]))
 	}
-	remove(root, func(e *etree.Element) bool { return e == d && isEmpty(d) })
+	removeChildren(root, func(e *etree.Element) bool { return e == d && isEmptyElement(d) })
 }
 
-// parsed is what the tree says now, for deciding whether a list has to be written anew.
-func (Definition) parsed(root *etree.Element, known ...netip.Prefix) Definition {
-	was, err := Parse(render(root), known...)
+// parseTree returns what the tree says now, for deciding whether a list has to be written anew.
+func (Definition) parseTree(root *etree.Element, known ...netip.Prefix) Definition {
+	was, err := Parse(renderXML(root), known...)
 	if err != nil {
 		return Definition{} // a value that cannot be read is written anew
 	}
 	return was.canonical()
 }
 
-func dnsHost(address netip.Addr, names []string) *etree.Element {
+func newDNSHost(address netip.Addr, names []string) *etree.Element {
 	h := newElement("host", "ip", address.String())
 	for _, name := range names {
 		e := newElement("hostname")
@@ -149,60 +149,60 @@ func dnsHost(address netip.Addr, names []string) *etree.Element {
 // read as the network's.
 func (n Definition) renderSubnet(root *etree.Element, six bool, subnet netip.Prefix, gateway netip.Addr, known []netip.Prefix, lease *int64) {
 	if !subnet.IsValid() {
-		remove(root, func(e *etree.Element) bool { return e.FullTag() == "ip" && isIPv6(e) == six })
+		removeChildren(root, func(e *etree.Element) bool { return e.FullTag() == "ip" && isIPv6(e) == six })
 		return
 	}
-	ip := (&parser{root: root}).modelled(six, known)
+	ip := (&parser{root: root}).findModelled(six, known)
 	if ip == nil {
 		ip = newElement("ip")
 		root.AddChild(ip)
 	}
 	if six {
-		set(ip, "family", "ipv6")
+		setAttribute(ip, "family", "ipv6")
 	}
-	set(ip, "address", gateway.String())
-	set(ip, "netmask", "")
-	set(ip, "prefix", strconv.Itoa(subnet.Bits()))
+	setAttribute(ip, "address", gateway.String())
+	setAttribute(ip, "netmask", "")
+	setAttribute(ip, "prefix", strconv.Itoa(subnet.Bits()))
 	if !six {
-		only(ip, "tftp", n.PXE.TFTPRoot != "", "root", n.PXE.TFTPRoot)
+		setChild(ip, "tftp", n.PXE.TFTPRoot != "", "root", n.PXE.TFTPRoot)
 	}
 	n.renderDHCP(ip, six, lease)
 }
 
 // renderDHCP writes what a subnet gives out; the lease time is the one that the network had.
 func (n Definition) renderDHCP(ip *etree.Element, six bool, lease *int64) {
-	d := ensure(ip, "dhcp")
-	ranges := n.rangesOf(six)
+	d := ensureChild(ip, "dhcp")
+	ranges := n.listRangesOfFamily(six)
 	hosts := d.SelectElements("host")
 	present, bootp := d.SelectElements("range"), d.SelectElement("bootp")
-	remove(d, func(e *etree.Element) bool {
+	removeChildren(d, func(e *etree.Element) bool {
 		return e.FullTag() == "range" || e.FullTag() == "host" || e.FullTag() == "bootp"
 	})
 	p := &parser{root: ip}
 	for _, r := range ranges {
-		d.AddChild(p.rangeOf(r, present, lease, n.DHCP.lease()))
+		d.AddChild(p.renderRange(r, present, lease, n.DHCP.leaseSeconds()))
 	}
 	for ; len(hosts) > 0; hosts = hosts[1:] {
-		p.follow(hosts[0], lease, n.DHCP.lease(), len(ranges) > 0)
+		p.followLeaseTime(hosts[0], lease, n.DHCP.leaseSeconds(), len(ranges) > 0)
 		d.AddChild(hosts[0]) // all else of a reservation is its owner's
 	}
 	if n.PXE.BootFile != "" && !six {
 		if bootp == nil {
 			bootp = newElement("bootp")
 		}
-		set(bootp, "file", n.PXE.BootFile)
-		set(bootp, "server", text(n.PXE.Server))
+		setAttribute(bootp, "file", n.PXE.BootFile)
+		setAttribute(bootp, "server", addressText(n.PXE.Server))
 		d.AddChild(bootp)
 	}
-	remove(ip, func(e *etree.Element) bool { return e == d && isEmpty(d) })
+	removeChildren(ip, func(e *etree.Element) bool { return e == d && isEmptyElement(d) })
 }
 
-// rangesOf lists the ranges of one family.
-func (n Definition) rangesOf(six bool) []Range {
-	return slices.DeleteFunc(slices.Clone(n.DHCP.ranges()), func(r Range) bool { return r.Start.Is6() != six })
+// listRangesOfFamily returns the ranges of one family of addresses.
+func (n Definition) listRangesOfFamily(six bool) []Range {
+	return slices.DeleteFunc(slices.Clone(n.DHCP.listRanges()), func(r Range) bool { return r.Start.Is6() != six })
 }
 
-func (d *DHCP) ranges() []Range {
+func (d *DHCP) listRanges() []Range {
 	if d == nil {
 		return nil
 	}
@@ -212,11 +212,11 @@ func (d *DHCP) ranges() []Range {
 // renderRoutes keeps the elements of routes that stay, for they may have a metric.
 func (n Definition) renderRoutes(root *etree.Element) {
 	p, missing := parser{root: root}, slices.Clone(n.Routes)
-	remove(root, func(e *etree.Element) bool {
+	removeChildren(root, func(e *etree.Element) bool {
 		if e.FullTag() != "route" {
 			return false
 		}
-		at := slices.Index(missing, p.route(e))
+		at := slices.Index(missing, p.readRoute(e))
 		if at >= 0 {
 			missing = slices.Delete(missing, at, at+1)
 		}
@@ -237,17 +237,17 @@ func (n Definition) renderOptions(root *etree.Element) {
 	if n.DHCP != nil {
 		options = n.DHCP.Options
 	}
-	block := dnsmasqBlock(root)
+	block := findDNSMasqBlock(root)
 	if block == nil && len(options) == 0 {
 		return
 	}
 	if block == nil {
-		set(root, "xmlns:dnsmasq", dnsmasqNamespace)
+		setAttribute(root, "xmlns:dnsmasq", dnsmasqNamespace)
 		block = newElement("dnsmasq:options")
 		root.AddChild(block)
 	}
 	prefix, _, _ := strings.Cut(block.FullTag(), ":")
-	remove(block, func(e *etree.Element) bool { _, _, ok := dhcpOption(e); return ok })
+	removeChildren(block, func(e *etree.Element) bool { _, _, ok := parseDHCPOption(e); return ok })
 	for _, name := range slices.Sorted(maps.Keys(options)) {
 		spelled := name
 		if _, err := strconv.Atoi(name); err != nil && !strings.Contains(name, ":") {
@@ -255,13 +255,13 @@ func (n Definition) renderOptions(root *etree.Element) {
 		}
 		block.AddChild(newElement(prefix+":option", "value", fmt.Sprintf("dhcp-option=%s,%s", spelled, options[name])))
 	}
-	remove(root, func(e *etree.Element) bool {
-		return e == block && len(block.SelectElements(prefix+":option")) == 0 && onlyNamespace(block)
+	removeChildren(root, func(e *etree.Element) bool {
+		return e == block && len(block.SelectElements(prefix+":option")) == 0 && hasOnlyNamespace(block)
 	})
 }
 
-// onlyNamespace says whether an element has nothing but the declaration of its prefix.
-func onlyNamespace(e *etree.Element) bool {
+// hasOnlyNamespace says whether an element has nothing but the declaration of its prefix.
+func hasOnlyNamespace(e *etree.Element) bool {
 	for _, a := range e.Attr {
 		if !strings.HasPrefix(a.FullKey(), "xmlns:") {
 			return false
@@ -270,7 +270,7 @@ func onlyNamespace(e *etree.Element) bool {
 	return len(e.ChildElements()) == 0
 }
 
-func text(a netip.Addr) string {
+func addressText(a netip.Addr) string {
 	if !a.IsValid() {
 		return ""
 	}

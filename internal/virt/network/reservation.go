@@ -13,9 +13,12 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
+// DHCPHost is a reservation as a network has it.
+type DHCPHost = hypervisor.DHCPHost
+
 // Reservation is a fixed address for one machine, in plain values.
 type Reservation struct {
-	hypervisor.DHCPHost
+	DHCPHost
 	// Text is the address as it was written, for Validate to refuse.
 	Text string
 }
@@ -64,6 +67,9 @@ func (r Reservation) Validate() []service.Problem {
 // IsDUID says whether a text is a DHCP unique identifier.
 func IsDUID(text string) bool { return duid.MatchString(text) }
 
+// CanonicalDUID spells a DHCP unique identifier in lower case, each byte without a leading zero.
+func CanonicalDUID(text string) string { return hypervisor.CanonicalDUID(text) }
+
 // ReservationStore is where one reservation lives.
 type ReservationStore struct {
 	Reservations
@@ -74,8 +80,8 @@ type ReservationStore struct {
 // Claim is what the state keeps of whose the reservation is.
 func (s *ReservationStore) Claim() owner.Claim { return s.Owner }
 
-// isFor says whether a reservation is for the machine that this one is for.
-func (s *ReservationStore) isFor(h hypervisor.DHCPHost) bool {
+// isForSameMachine says whether a reservation is for the machine that this one is for.
+func (s *ReservationStore) isForSameMachine(h hypervisor.DHCPHost) bool {
 	switch {
 	case s.Key.MAC != "":
 		return h.MAC == s.Key.MAC
@@ -86,18 +92,18 @@ func (s *ReservationStore) isFor(h hypervisor.DHCPHost) bool {
 }
 
 // Get looks in the configuration, which survives, and in the running network, which answers: a reservation that one of them
-// lacks is not there (hypervisor.ErrNotFound), and one that differs is as the one that differs from the key has it. One that
+// lacks is not there (service.ErrAbsent), and one that differs is as the one that differs from the key has it. One that
 // became another's is an *owner.ForeignError.
 func (s *ReservationStore) Get(ctx context.Context) (Reservation, error) {
 	n, err := s.Client.Network(ctx, s.Network)
 	if err != nil {
-		return Reservation{}, err
+		return Reservation{}, markAbsent(err)
 	}
-	found, there := s.find(n)
+	found, there := s.findReservation(n)
 	if !there {
-		return Reservation{}, fmt.Errorf("read reservation %s on network %q: %w", s.Key, n.Name, hypervisor.ErrNotFound)
+		return Reservation{}, markAbsent(fmt.Errorf("read reservation %s on network %q: %w", s.Key, n.Name, hypervisor.ErrNotFound))
 	}
-	marks, err := hostMarksOf(n.ConfigXML)
+	marks, err := parseHostMarks(n.ConfigXML)
 	if err != nil {
 		return Reservation{}, err
 	}
@@ -107,7 +113,7 @@ func (s *ReservationStore) Get(ctx context.Context) (Reservation, error) {
 	case s.Owner.Owns(mark.Mark):
 		s.Owner = s.Owner.Found(mark.Mark)
 	case !used:
-		return Reservation{}, s.foreign(n, found, mark.Mark)
+		return Reservation{}, s.newForeignError(n, found, mark.Mark)
 	}
 	if mark.Listed && s.Key.Name == "" {
 		found.Name = "" // what the network's own list tells the machine
@@ -115,9 +121,9 @@ func (s *ReservationStore) Get(ctx context.Context) (Reservation, error) {
 	return Reservation{DHCPHost: found}, nil
 }
 
-func (s *ReservationStore) find(n *hypervisor.Network) (found hypervisor.DHCPHost, there bool) {
+func (s *ReservationStore) findReservation(n *hypervisor.Network) (found hypervisor.DHCPHost, there bool) {
 	hosts := hypervisor.DHCPHosts(n.Config)
-	at := slices.IndexFunc(hosts, s.isFor)
+	at := slices.IndexFunc(hosts, s.isForSameMachine)
 	if at < 0 {
 		return found, false
 	}
@@ -125,7 +131,7 @@ func (s *ReservationStore) find(n *hypervisor.Network) (found hypervisor.DHCPHos
 		return found, true
 	}
 	live := hypervisor.DHCPHosts(n.Live)
-	if at = slices.IndexFunc(live, s.isFor); at < 0 {
+	if at = slices.IndexFunc(live, s.isForSameMachine); at < 0 {
 		return found, false
 	}
 	if found.IP == s.Key.IP && found.Name == s.Key.Name {

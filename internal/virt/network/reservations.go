@@ -32,49 +32,49 @@ type Reservations struct {
 // that nobody marked too. What another resource of this state has at the address makes room, as the plan has said that it
 // goes elsewhere; what anybody else has there is an error.
 func (r Reservations) Put(ctx context.Context, h hypervisor.DHCPHost) error {
-	return r.put(ctx, h, r.owns, false)
+	return r.putReservation(ctx, h, r.owns, false)
 }
 
 // Add is Put for a reservation that must be new: an existing one for the same machine with another address is an error
 // instead of being changed, and what a killed run left is taken over.
 func (r Reservations) Add(ctx context.Context, h hypervisor.DHCPHost) error {
-	return r.put(ctx, h, r.mayTake, true)
+	return r.putReservation(ctx, h, r.mayTake, true)
 }
 
-func (r Reservations) unmarked() bool { return r.Owner.Mark() == owner.Mark{} }
+func (r Reservations) leavesNoMarks() bool { return r.Owner.Mark() == owner.Mark{} }
 
 func (r Reservations) owns(m owner.Mark) bool {
-	return r.Owner.Owns(m) || r.unmarked() && m.ID == ""
+	return r.Owner.Owns(m) || r.leavesNoMarks() && m.ID == ""
 }
 
 func (r Reservations) mayTake(m owner.Mark) bool { return r.owns(m) || r.Owner.MayTake(m) }
 
-// sameState says whether a mark is one of the state that this resource is in.
-func (r Reservations) sameState(m owner.Mark) bool {
+// isOfSameState says whether a mark is one of the state that this resource is in.
+func (r Reservations) isOfSameState(m owner.Mark) bool {
 	return m.ID != "" && m.Workspace != "" && m.Workspace == r.Owner.Mark().Workspace
 }
 
-func (r Reservations) put(ctx context.Context, h hypervisor.DHCPHost, mine func(owner.Mark) bool, fresh bool) error {
+func (r Reservations) putReservation(ctx context.Context, h hypervisor.DHCPHost, mine func(owner.Mark) bool, fresh bool) error {
 	c, what := r.Client, fmt.Sprintf("reserve %s on network %q", h, r.Network)
-	n, marks, release, err := r.lock(ctx)
+	n, marks, release, err := r.lockNetwork(ctx)
 	if err != nil {
 		return err
 	}
 	defer release()
-	used, err := r.adopt(n, marks[h.Key()], h, mine, fresh)
+	used, err := r.usesExisting(n, marks[h.Key()], h, mine, fresh)
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	if used {
 		return nil
 	}
-	if mark := (hostMark{Mark: r.Owner.Mark()}); n.Persistent && marks[h.Key()] != mark && !r.unmarked() {
+	if mark := (hostMark{Mark: r.Owner.Mark()}); n.Persistent && marks[h.Key()] != mark && (!r.leavesNoMarks() || marks[h.Key()].Left) {
 		if err := markHost(ctx, c, n, h.Key(), mark); err != nil {
 			return err
 		}
 	}
 	err = editDefinitions(ctx, c, what, n.UUID, func(n *hypervisor.Network, _ string, definition *libvirtxml.Network) ([]hypervisor.NetworkEdit, error) {
-		edits, err := r.edits(n, definition, marks, h)
+		edits, err := r.listEdits(n, definition, marks, h)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", what, err)
 		}
@@ -86,8 +86,8 @@ func (r Reservations) put(ctx context.Context, h hypervisor.DHCPHost, mine func(
 	return err
 }
 
-// lock reads the network for a change of its reservations, and lets no other change it in this process before release.
-func (r Reservations) lock(ctx context.Context) (n *hypervisor.Network, marks hostMarks, release func(), err error) {
+// lockNetwork reads the network for a change of its reservations, and lets no other change it in this process before release.
+func (r Reservations) lockNetwork(ctx context.Context) (n *hypervisor.Network, marks hostMarks, release func(), err error) {
 	uuid, err := r.Client.NetworkUUID(ctx, r.Network)
 	if err != nil {
 		return nil, nil, nil, err
@@ -98,7 +98,7 @@ func (r Reservations) lock(ctx context.Context) (n *hypervisor.Network, marks ho
 		unlock()
 	}
 	if n, err = r.Client.Network(ctx, uuid); err == nil {
-		marks, err = hostMarksOf(n.ConfigXML)
+		marks, err = parseHostMarks(n.ConfigXML)
 	}
 	if err != nil {
 		release()
@@ -117,9 +117,9 @@ type placement struct {
 // from another: one thing would be described twice.
 var placed sync.Map
 
-// adopt says whether a reservation for the machine is there already that is used as it is. Its error says whose one in the
-// way is.
-func (r Reservations) adopt(n *hypervisor.Network, mark hostMark, h hypervisor.DHCPHost, mine func(owner.Mark) bool, fresh bool) (bool, error) {
+// usesExisting says whether there is a reservation for the machine already that is used as it is. Where another resource's or a
+// person's is in the way, the error names its owner.
+func (r Reservations) usesExisting(n *hypervisor.Network, mark hostMark, h hypervisor.DHCPHost, mine func(owner.Mark) bool, fresh bool) (bool, error) {
 	find := func(definition *libvirtxml.Network) *hypervisor.DHCPHost {
 		if definition == nil {
 			return nil
@@ -134,48 +134,49 @@ func (r Reservations) adopt(n *hypervisor.Network, mark hostMark, h hypervisor.D
 	runs, has := find(n.Live), find(n.Config)
 	there := cmp.Or(runs, has)
 	switch {
-	case there == nil:
+	case there == nil || mark.Left:
 		return false, nil
 	// A machine without marks here is a node, which has a name of its own by default: the list need not have it.
-	case mark.Listed && there.IP == h.IP && (h.Name == "" || there.Name == h.Name || there.Name == "" && r.unmarked()):
+	case mark.Listed && there.IP == h.IP && (h.Name == "" || there.Name == h.Name || there.Name == "" && r.leavesNoMarks()):
 		return true, nil
 	case mark.Listed:
 		return false, fmt.Errorf("the network's dhcp.hosts keeps %s (%q): write that address and name, or change it there", there, there.Name)
 	case mine(mark.Mark):
-		if fresh && there.IP != h.IP && r.unmarked() {
+		if fresh && there.IP != h.IP && r.leavesNoMarks() {
 			return false, fmt.Errorf("the machine has a reservation already: %s", there)
 		}
 		return false, nil
-	case n.Active() && n.Persistent && (runs == nil || has == nil) && r.sameState(mark.Mark):
+	case n.Active() && n.Persistent && (runs == nil || has == nil) && r.isOfSameState(mark.Mark):
 		return false, nil // half of what this state made was taken away by hand
 	case *there == h && mark.ID == "":
 		return n.Active() == (runs != nil) && (!n.Persistent || has != nil && *has == h), nil
 	}
-	return false, r.foreign(n, *there, mark.Mark)
+	return false, r.newForeignError(n, *there, mark.Mark)
 }
 
-func (r Reservations) foreign(n *hypervisor.Network, h hypervisor.DHCPHost, whose owner.Mark) error {
+func (r Reservations) newForeignError(n *hypervisor.Network, h hypervisor.DHCPHost, whose owner.Mark) error {
 	return &owner.ForeignError{What: "reservation " + h.String(), Place: fmt.Sprintf("network %q", n.Name), ImportID: r.ImportID, Owner: whose}
 }
 
-// MakesRoom says whether a reservation in the way is one of this state, which the plan takes elsewhere or removes: two of the
+// GivesWayInPlan says whether a reservation in the way is one of this state, which the plan takes elsewhere or removes: two of the
 // plan that want one address are a matter of their claims.
-func (r Reservations) MakesRoom(n *hypervisor.Network, other hypervisor.DHCPHost) bool {
-	marks, err := marksOf(n)
-	return err == nil && r.sameState(marks[other.Key()].Mark) && !marks[other.Key()].Listed
+func (r Reservations) GivesWayInPlan(n *hypervisor.Network, other hypervisor.DHCPHost) bool {
+	marks, err := readSharedMarks(n)
+	mark := marks[other.Key()]
+	return err == nil && (mark.Left || r.isOfSameState(mark.Mark) && !mark.Listed)
 }
 
-// Lists says whether a network lists a reservation itself.
-func Lists(n *hypervisor.Network, h hypervisor.DHCPHost) bool {
-	marks, err := marksOf(n)
+// ListsReservation says whether a network lists a reservation itself.
+func ListsReservation(n *hypervisor.Network, h hypervisor.DHCPHost) bool {
+	marks, err := readSharedMarks(n)
 	return err == nil && marks[h.Key()].Listed
 }
 
-// makesRoom says whether a reservation is one of this state that this run has not put where it is: the plan has found no
+// givesWayInApply says whether a reservation is one of this state that this run has not put where it is: the plan has found no
 // two resources that want one address, so its own resource is about to take it elsewhere, or has it removed.
-func (r Reservations) makesRoom(n *hypervisor.Network, mark hostMark, other hypervisor.DHCPHost) bool {
+func (r Reservations) givesWayInApply(n *hypervisor.Network, mark hostMark, other hypervisor.DHCPHost) bool {
 	key, here := placed.Load(placement{r.Client, n.UUID, other.IP})
-	return r.sameState(mark.Mark) && !mark.Listed && (!here || key != other.Key())
+	return mark.Left || r.isOfSameState(mark.Mark) && !mark.Listed && (!here || key != other.Key())
 }
 
 // markHost notes in the network's configuration whose a reservation is; the zero mark takes the note away.
@@ -193,7 +194,7 @@ func markHost(ctx context.Context, c *hypervisor.Client, n *hypervisor.Network, 
 		return nil
 	}
 	writeHostMarks(root, marks)
-	return writeConfiguration(ctx, c, n, render(root)+"\n")
+	return writeConfiguration(ctx, c, n, renderXML(root)+"\n")
 }
 
 // Update turns one reservation into another: in place where the machine is the same, else by taking the old one away first,
@@ -211,16 +212,16 @@ func (r Reservations) Update(ctx context.Context, was, want hypervisor.DHCPHost)
 // another address by now is not touched, and neither is one that the network lists itself. Another owner's is an
 // *owner.ForeignError.
 func (r Reservations) Remove(ctx context.Context, h hypervisor.DHCPHost) error {
-	err := r.remove(ctx, h)
+	err := r.removeReservation(ctx, h)
 	if hypervisor.IsNotFound(err) {
 		return nil
 	}
 	return err
 }
 
-func (r Reservations) remove(ctx context.Context, h hypervisor.DHCPHost) error {
+func (r Reservations) removeReservation(ctx context.Context, h hypervisor.DHCPHost) error {
 	c, what := r.Client, fmt.Sprintf("remove reservation %s on network %q", h, r.Network)
-	n, marks, release, err := r.lock(ctx)
+	n, marks, release, err := r.lockNetwork(ctx)
 	if err != nil {
 		return err
 	}
@@ -230,12 +231,17 @@ func (r Reservations) remove(ctx context.Context, h hypervisor.DHCPHost) error {
 	there := slices.ContainsFunc(hypervisor.DHCPHosts(n.Config), same) || slices.ContainsFunc(hypervisor.DHCPHosts(n.Current()), same)
 	if there && !mark.Listed {
 		if !r.owns(mark.Mark) {
-			return r.foreign(n, h, mark.Mark)
+			return r.newForeignError(n, h, mark.Mark)
+		}
+		if all, err := isAboutToGo(n); err != nil {
+			return err
+		} else if all {
+			return leaveReservation(ctx, c, n, h)
 		}
 		err = editDefinitions(ctx, c, what, n.UUID, func(_ *hypervisor.Network, _ string, definition *libvirtxml.Network) ([]hypervisor.NetworkEdit, error) {
 			for _, other := range hypervisor.DHCPHosts(definition) {
 				if same(other) { // wherever it is: the network may have left the subnet of its address
-					return []hypervisor.NetworkEdit{hostUpdate(hypervisor.EditDelete, placeOf(definition, other), other, nil)}, nil
+					return []hypervisor.NetworkEdit{newHostEdit(hypervisor.EditDelete, findReservationSubnet(definition, other), other, nil)}, nil
 				}
 			}
 			return nil, nil

@@ -16,10 +16,10 @@ import (
 // libvirt puts a network's routes into the kernel when the network starts, and never looks at them again: one that is
 // deleted by hand stays in its XML. So they are looked for among the routes of the hypervisor's machine.
 
-// LostRoutes picks those routes of a running network that the hypervisor's machine has no more. There are none where
+// FindLostRoutes picks those routes of a running network that the hypervisor's machine has no more. There are none where
 // that cannot be seen: through a transport without access to the machine, where its routes cannot be read, or where
 // what is seen is another one's, as through a forwarded socket or in a container.
-func LostRoutes(ctx context.Context, c *hypervisor.Client, n *hypervisor.Network) []StaticRoute {
+func FindLostRoutes(ctx context.Context, c *hypervisor.Client, n *hypervisor.Network) []StaticRoute {
 	if !n.Active() || len(n.Live.Routes) == 0 || n.OwnBridge() == "" || c.TestDriver() {
 		return nil
 	}
@@ -28,12 +28,12 @@ func LostRoutes(ctx context.Context, c *hypervisor.Client, n *hypervisor.Network
 		return nil // who reads the network says so
 	}
 	there, err := c.HostRoutes(ctx)
-	lost := missing(live.Routes, n.Live, there)
+	lost := listMissingRoutes(live.Routes, n.Live, there)
 	if err == nil && len(lost) > 0 {
 		// What others were told a moment ago may be from before the network was started.
 		c.ForgetPlan()
 		there, err = c.HostRoutes(ctx)
-		lost = missing(live.Routes, n.Live, there)
+		lost = listMissingRoutes(live.Routes, n.Live, there)
 	}
 	if err != nil {
 		tflog.Warn(ctx, "cannot look for the network's routes", map[string]any{"network": n.Name, "error": err.Error()})
@@ -42,8 +42,8 @@ func LostRoutes(ctx context.Context, c *hypervisor.Client, n *hypervisor.Network
 	return lost
 }
 
-// missing lists the routes that are not there, of the subnets that are.
-func missing(routes []StaticRoute, live *libvirtxml.Network, there []hypervisor.HostRoute) []StaticRoute {
+// listMissingRoutes lists the routes that are not there, of the subnets that are.
+func listMissingRoutes(routes []StaticRoute, live *libvirtxml.Network, there []hypervisor.HostRoute) []StaticRoute {
 	var seen []netip.Prefix // on the network's bridge, so the machine is the one that it runs on
 	for _, ip := range live.IPs {
 		p, err := hypervisor.Subnet(ip)
@@ -61,27 +61,27 @@ func missing(routes []StaticRoute, live *libvirtxml.Network, there []hypervisor.
 	return lost
 }
 
-// MendRoutes restarts a network that has lost routes, as libvirt has no other way to put them back, and plugs every
+// RestoreRoutes restarts a network that has lost routes, as libvirt has no other way to put them back, and plugs every
 // interface in again. A network that has them all is left alone.
-func MendRoutes(ctx context.Context, c *hypervisor.Client, nameOrUUID string) error {
+func RestoreRoutes(ctx context.Context, c *hypervisor.Client, nameOrUUID string) error {
 	c.ForgetPlan()
 	n, err := c.Network(ctx, nameOrUUID)
 	if err != nil {
 		return err
 	}
 	defer c.LockNetwork(n.UUID)()
-	if len(LostRoutes(ctx, c, n)) == 0 {
+	if len(FindLostRoutes(ctx, c, n)) == 0 {
 		return nil
 	}
 	defer c.ForgetPlan()
-	if err := errors.Join(restartNetwork(ctx, c, n), plugIn(ctx, c, n.UUID)); err != nil {
+	if err := errors.Join(restartNetwork(ctx, c, n), plugNetworkIn(ctx, c, n.UUID)); err != nil {
 		return fmt.Errorf("put the routes of network %q back: %w", n.Name, err)
 	}
 	c.ForgetPlan()
 	if n, err = c.Network(ctx, n.UUID); err != nil {
 		return err
 	}
-	if lost := LostRoutes(ctx, c, n); len(lost) > 0 {
+	if lost := FindLostRoutes(ctx, c, n); len(lost) > 0 {
 		return fmt.Errorf("the hypervisor has no route to %s by %s although network %q was started anew: look for what takes it away there, such as a routing daemon", lost[0].Destination, lost[0].Via, n.Name)
 	}
 	return nil
@@ -90,22 +90,22 @@ func MendRoutes(ctx context.Context, c *hypervisor.Client, nameOrUUID string) er
 // internet is the whole of IPv6 that is routed between sites (RFC 4291, section 2.4): some have their default route so.
 var internet = netip.MustParsePrefix("2000::/3")
 
-// everywhere says whether a route stands for all that no other route is for: the default route, and the halves of the
+// isDefaultRoute says whether a route stands for all that no other route is for: the default route, and the halves of the
 // address space, by which VPNs outdo it.
-func everywhere(r hypervisor.HostRoute) bool {
+func isDefaultRoute(r hypervisor.HostRoute) bool {
 	return r.Destination.Bits() <= 1 || r.Destination == internet
 }
 
-// elsewhere says whether a route is for addresses that no network can have.
-func elsewhere(r hypervisor.HostRoute) bool {
+// isForNoNetwork says whether a route is for addresses that no network can have.
+func isForNoNetwork(r hypervisor.HostRoute) bool {
 	a := r.Destination.Addr()
 	return a.IsMulticast() || a.Is6() && a.IsLinkLocalUnicast()
 }
 
-// RoutesInTheWay reads those routes of the hypervisor's own machine that a network's subnet can be in the way of, for
+// ListRoutesInTheWay reads those routes of the hypervisor's own machine that a network's subnet can be in the way of, for
 // cross-checks at plan time; the answer is shared as PlanNetworks' is. It is empty where the URI's transport
 // gives no access to the machine (tcp, tls).
-func RoutesInTheWay(ctx context.Context, c *hypervisor.Client) ([]hypervisor.HostRoute, error) {
+func ListRoutesInTheWay(ctx context.Context, c *hypervisor.Client) ([]hypervisor.HostRoute, error) {
 	all, err := c.HostRoutes(ctx)
-	return slices.DeleteFunc(slices.Clone(all), func(r hypervisor.HostRoute) bool { return everywhere(r) || elsewhere(r) }), err
+	return slices.DeleteFunc(slices.Clone(all), func(r hypervisor.HostRoute) bool { return isDefaultRoute(r) || isForNoNetwork(r) }), err
 }

@@ -55,7 +55,7 @@ func lostRoutesBySSH(t *testing.T, c *hypervisor.Client, ssh ...string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := LostRoutes(t.Context(), c, n); len(got) != want {
+		if got := FindLostRoutes(t.Context(), c, n); len(got) != want {
 			t.Errorf("%s: %v are lost", when, got)
 		}
 	}

@@ -43,15 +43,15 @@ func readSpec(n *hypervisor.Network, known ...netip.Prefix) (Spec, error) {
 		if err != nil {
 			return got, err
 		}
-		live = Running(live, got.Definition)
-		live.DHCP = live.DHCP.withHosts(got.DHCP.hosts(), hypervisor.DHCPHosts(n.Live))
+		live = AlignRunning(live, got.Definition)
+		live.DHCP = live.DHCP.keepListedHosts(got.DHCP.listedHosts(), hypervisor.DHCPHosts(n.Live))
 		got.Live = &live
 	}
 	return got, nil
 }
 
-// setLostRoutes notes the routes that the machine has lost: those that the configuration has too are missing, and what
-// runs has the others on paper only.
+// setLostRoutes notes the routes that the hypervisor's machine has lost. Those that the configuration has are in Lost; the others,
+// which only the running definition still names, are dropped from it.
 func (s *Spec) setLostRoutes(lost []StaticRoute) {
 	for _, r := range lost {
 		if slices.Contains(s.Routes, r) {
@@ -59,13 +59,13 @@ func (s *Spec) setLostRoutes(lost []StaticRoute) {
 		}
 	}
 	if s.Live != nil {
-		s.Live.Routes = WithoutLost(s.Live.Routes, lost, s.Routes)
+		s.Live.Routes = DropLostRoutes(s.Live.Routes, lost, s.Routes)
 	}
 }
 
-// withHosts is the DHCP of what runs, with those of the listed reservations that it has: which are listed, only the
-// configuration says.
-func (d *DHCP) withHosts(listed map[string]Host, runs []hypervisor.DHCPHost) *DHCP {
+// keepListedHosts returns the DHCP of the running network with those reservations as its Hosts that the network lists: the running
+// definition has all reservations, and only the configuration says which of them are listed.
+func (d *DHCP) keepListedHosts(listed map[string]Host, runs []hypervisor.DHCPHost) *DHCP {
 	if d == nil {
 		return nil
 	}

@@ -173,7 +173,7 @@ func TestAccAnInterruptedPlugIsEnded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := CutOff(t.Context(), c, n); err != nil || !slices.Equal(got, want) {
+		if got, err := ListCutOffMachines(t.Context(), c, n); err != nil || !slices.Equal(got, want) {
 			t.Errorf("cut off are %v, %v; want %v", got, err, want)
 		}
 	}
@@ -206,16 +206,16 @@ func TestAccAnInterruptedPlugIsEnded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spare, _, err := spareBridge(t.Context(), c, n)
+	spare, _, err := createSpareBridge(t.Context(), c, n)
 	if err != nil {
 		t.Fatal(err)
 	}
-	plugs, err := interfacesOn(t.Context(), c, "acc-dhcp")
+	plugs, err := listInterfacesOn(t.Context(), c, "acc-dhcp")
 	if err != nil || len(plugs) != 1 {
 		t.Fatalf("%v, %v", plugs, err)
 	}
 	file := t.TempDir() + "/interface.xml"
-	if err := os.WriteFile(file, []byte(onBridge(plugs[0].XML, spare)), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(moveToBridge(plugs[0].XML, spare)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	shell(t, "virsh", "update-device", "acc-plug", file, "--live")

@@ -21,7 +21,7 @@ func TestOfTwoSubnetsTheOneThatIsReadIsWritten(t *testing.T) {
 	}
 	want := read
 	want.DHCP = &DHCP{Ranges: []Range{span("10.111.0.10", "10.111.0.30")}}
-	edits, err := Edits(twoSubnets, nil, read, want)
+	edits, err := ListEdits(twoSubnets, nil, read, want)
 	if err != nil || len(edits) != 2 || edits[0].Command != hypervisor.EditDelete || edits[1].Command != hypervisor.EditAdd || edits[0].Parent != 2 || edits[1].Parent != 2 {
 		t.Errorf("%+v, %v", edits, err)
 	}
@@ -47,7 +47,7 @@ func TestAKnownSubnetStaysTheOneWithoutItsDHCP(t *testing.T) {
 	}
 	want := read
 	want.DHCP = nil
-	edits, err := Edits(strings.Replace(twoSubnets, "<host mac='52:54:00:00:00:01' ip='10.111.0.5'/>", "", 1), nil, read, want)
+	edits, err := ListEdits(strings.Replace(twoSubnets, "<host mac='52:54:00:00:00:01' ip='10.111.0.5'/>", "", 1), nil, read, want)
 	if err != nil || len(edits) != 1 || edits[0].Parent != 2 {
 		t.Errorf("%+v, %v", edits, err)
 	}

@@ -19,37 +19,37 @@ func (n Definition) Validate() []service.Problem {
 	n = n.canonical()
 	var v problems
 	if n.Name == "" || strings.ContainsAny(n.Name, "/\n\r\t") {
-		v.add(at("name"), "Invalid network name", "write a name without slashes and line breaks")
+		v.add(pathTo("name"), "Invalid network name", "write a name without slashes and line breaks")
 	}
 	if !slices.Contains(Modes, n.Mode) {
-		v.add(at("mode"), "Invalid mode", "write one of %s, not %q", strings.Join(Modes, ", "), n.Mode)
+		v.add(pathTo("mode"), "Invalid mode", "write one of %s, not %q", strings.Join(Modes, ", "), n.Mode)
 	}
-	v.bridge(n)
-	v.subnet(at("cidr"), at("gateway"), n.Subnet, n.Gateway, false)
-	v.subnet(at("ipv6_cidr"), at("ipv6_gateway"), n.Subnet6, n.Gateway6, true)
+	v.checkBridge(n)
+	v.checkSubnet(pathTo("cidr"), pathTo("gateway"), n.Subnet, n.Gateway, false)
+	v.checkSubnet(pathTo("ipv6_cidr"), pathTo("ipv6_gateway"), n.Subnet6, n.Gateway6, true)
 	if slices.Contains([]string{NAT, Route, Open}, n.Mode) && !n.Subnet.IsValid() && !n.Subnet6.IsValid() {
-		v.add(at("cidr"), "Missing subnet", "mode %q needs cidr or ipv6_cidr: the hypervisor forwards for a subnet of its own; isolated and bridge do without", n.Mode)
+		v.add(pathTo("cidr"), "Missing subnet", "mode %q needs cidr or ipv6_cidr: the hypervisor forwards for a subnet of its own; isolated and bridge do without", n.Mode)
 	}
 	if n.NAT6 && (n.Mode != NAT || !n.Subnet6.IsValid()) {
-		v.add(at("ipv6_nat"), "Nothing to translate", "ipv6_nat belongs to mode \"nat\" with ipv6_cidr")
+		v.add(pathTo("ipv6_nat"), "Nothing to translate", "ipv6_nat belongs to mode \"nat\" with ipv6_cidr")
 	}
 	if n.Mode == Bridge {
-		v.foreignBridge(given)
+		v.checkForeignBridge(given)
 	} else if n.VirtualPort != "" {
-		v.add(at("virtual_port"), "Virtual port without a foreign bridge", "virtual_port belongs to mode \"bridge\"; leave it out in mode %q", n.Mode)
+		v.add(pathTo("virtual_port"), "Virtual port without a foreign bridge", "virtual_port belongs to mode \"bridge\"; leave it out in mode %q", n.Mode)
 	}
 	if n.VirtualPort != "" && n.VirtualPort != "openvswitch" {
-		v.add(at("virtual_port"), "Invalid virtual port", "write \"openvswitch\" or leave it out, not %q", n.VirtualPort)
+		v.add(pathTo("virtual_port"), "Invalid virtual port", "write \"openvswitch\" or leave it out, not %q", n.VirtualPort)
 	}
 	if n.MTU != 0 && (n.MTU < 68 || n.MTU > 65535) {
-		v.add(at("mtu"), "Invalid MTU", "write 68 to 65535 bytes, not %d", n.MTU)
+		v.add(pathTo("mtu"), "Invalid MTU", "write 68 to 65535 bytes, not %d", n.MTU)
 	} else if n.MTU != 0 && n.MTU < 1280 && n.Subnet6.IsValid() {
-		v.add(at("mtu"), "Invalid MTU", "IPv6 needs 1280 bytes or more, not %d (RFC 8200, section 5)", n.MTU)
+		v.add(pathTo("mtu"), "Invalid MTU", "IPv6 needs 1280 bytes or more, not %d (RFC 8200, section 5)", n.MTU)
 	}
-	v.dhcp(n, given)
-	v.dns(n, given)
-	v.routes(n, given)
-	v.pxe(n)
+	v.checkDHCP(n, given)
+	v.checkDNS(n, given)
+	v.checkRoutes(n, given)
+	v.checkPXE(n)
 	return v.found
 }
 
@@ -59,44 +59,44 @@ func (v *problems) add(path []any, summary, format string, args ...any) {
 	v.found = append(v.found, service.Problemf(path, summary, format, args...))
 }
 
-func at(steps ...any) []any { return steps }
+func pathTo(steps ...any) []any { return steps }
 
 // bridgeName is what the kernel takes for a device: up to 15 bytes, no slash, no white space (IFNAMSIZ, dev_valid_name).
 var bridgeName = regexp.MustCompile(`^[^/\s:%]{1,15}$`)
 
-func (v *problems) bridge(n Definition) {
+func (v *problems) checkBridge(n Definition) {
 	switch {
 	case n.Bridge == "" && n.Mode == Bridge:
-		v.add(at("bridge"), "Missing bridge", "mode \"bridge\" needs the name of a bridge that is there already")
+		v.add(pathTo("bridge"), "Missing bridge", "mode \"bridge\" needs the name of a bridge that is there already")
 	case len(n.Bridge) > 15:
-		v.add(at("bridge"), "Bridge name too long", "Linux takes device names of up to 15 bytes; %q has %d", n.Bridge, len(n.Bridge))
+		v.add(pathTo("bridge"), "Bridge name too long", "Linux takes device names of up to 15 bytes; %q has %d", n.Bridge, len(n.Bridge))
 	case n.Bridge != "" && (!bridgeName.MatchString(n.Bridge) || n.Bridge == "." || n.Bridge == ".."):
-		v.add(at("bridge"), "Invalid bridge name", "write a device name without slashes, colons and spaces, not %q", n.Bridge)
+		v.add(pathTo("bridge"), "Invalid bridge name", "write a device name without slashes, colons and spaces, not %q", n.Bridge)
 	}
 }
 
-// foreignBridge refuses what libvirt can do only for a bridge of its own.
-func (v *problems) foreignBridge(n Definition) {
+// checkForeignBridge refuses what libvirt can do only for a bridge of its own.
+func (v *problems) checkForeignBridge(n Definition) {
 	for _, attribute := range []struct {
 		name string
 		set  bool
 	}{
 		{"cidr", n.Subnet.IsValid()}, {"gateway", n.Gateway.IsValid()}, {"ipv6_cidr", n.Subnet6.IsValid()}, {"ipv6_gateway", n.Gateway6.IsValid()},
-		{"dhcp", n.DHCP != nil}, {"domain", n.Domain != ""}, {"dns", n.DNS.set()}, {"routes", len(n.Routes) > 0},
+		{"dhcp", n.DHCP != nil}, {"domain", n.Domain != ""}, {"dns", n.DNS.isSet()}, {"routes", len(n.Routes) > 0},
 		{"pxe", n.PXE != PXE{}}, {"mtu", n.MTU != 0},
 	} {
 		if attribute.set {
-			v.add(at(attribute.name), "Not possible in mode bridge", "leave %s out: libvirt only plugs machines into bridge %q and does not manage it", attribute.name, n.Bridge)
+			v.add(pathTo(attribute.name), "Not possible in mode bridge", "leave %s out: libvirt only plugs machines into bridge %q and does not manage it", attribute.name, n.Bridge)
 		}
 	}
 }
 
-func (d DNS) set() bool {
+func (d DNS) isSet() bool {
 	return d.Disabled || d.LocalOnly || len(d.Forwarders) > 0 || len(d.Hosts) > 0
 }
 
-func (v *problems) subnet(cidr, gateway []any, subnet netip.Prefix, address netip.Addr, six bool) {
-	if !subnet.IsValid() {
+func (v *problems) checkSubnet(cidr, gateway []any, checkSubnet netip.Prefix, address netip.Addr, six bool) {
+	if !checkSubnet.IsValid() {
 		if address.IsValid() {
 			v.add(gateway, "Gateway without a subnet", "write %s too, or leave the gateway out", cidr[0])
 		}
@@ -104,63 +104,65 @@ func (v *problems) subnet(cidr, gateway []any, subnet netip.Prefix, address neti
 	}
 	family := map[bool]string{false: "IPv4", true: "IPv6"}
 	switch {
-	case subnet.Addr().Is6() != six:
-		v.add(cidr, "Wrong address family", "write an %s subnet, not %s", family[six], subnet)
-	case subnet != subnet.Masked():
-		v.add(cidr, "Host bits in a subnet", "write %s; the hypervisor's own address in it goes to %s", subnet.Masked(), gateway[0])
-	case subnet.Bits() == 0 || subnet.Bits() > subnet.Addr().BitLen()-2:
-		v.add(cidr, "Subnet of no use", "%s has no room for a gateway and machines; write a prefix length of 1 to %d", subnet, subnet.Addr().BitLen()-2)
-	case !subnet.Contains(address):
-		v.add(gateway, "Gateway outside the subnet", "write an address in %s, not %s", subnet, address)
-	case ReservedIn(subnet, address):
-		v.add(gateway, "Gateway is no host address", "%s is the network or broadcast address of %s; write another", address, subnet)
+	case checkSubnet.Addr().Is6() != six:
+		v.add(cidr, "Wrong address family", "write an %s subnet, not %s", family[six], checkSubnet)
+	case checkSubnet != checkSubnet.Masked():
+		v.add(cidr, "Host bits in a subnet", "write %s; the hypervisor's own address in it goes to %s", checkSubnet.Masked(), gateway[0])
+	case checkSubnet.Bits() == 0 || checkSubnet.Bits() > checkSubnet.Addr().BitLen()-2:
+		v.add(cidr, "Subnet of no use", "%s has no room for a gateway and machines; write a prefix length of 1 to %d", checkSubnet, checkSubnet.Addr().BitLen()-2)
+	case !checkSubnet.Contains(address):
+		v.add(gateway, "Gateway outside the subnet", "write an address in %s, not %s", checkSubnet, address)
+	case isReservedIn(checkSubnet, address):
+		v.add(gateway, "Gateway is no host address", "%s is the network or broadcast address of %s; write another", address, checkSubnet)
 	}
 }
 
-// ReservedIn says whether an address is a subnet's network or (IPv4) broadcast address.
-func ReservedIn(subnet netip.Prefix, address netip.Addr) bool {
+// isReservedIn says whether an address is a subnet's network or (IPv4) broadcast address.
+func isReservedIn(subnet netip.Prefix, address netip.Addr) bool {
 	r := netipx.RangeOfPrefix(subnet)
 	return address == r.From() || address.Is4() && address == r.To()
 }
 
-func (v *problems) dhcp(n, given Definition) {
+func (v *problems) checkDHCP(n, given Definition) {
 	if n.DHCP == nil || n.Mode == Bridge {
 		return
 	}
 	if !n.Subnet.IsValid() && !n.Subnet6.IsValid() {
-		v.add(at("dhcp"), "DHCP without a subnet", "write cidr or ipv6_cidr, or leave dhcp out")
+		v.add(pathTo("dhcp"), "DHCP without a subnet", "write cidr or ipv6_cidr, or leave dhcp out")
 	}
 	if s := n.DHCP.LeaseSeconds; s != nil && *s != 0 && (*s < 120 || *s > 1<<32-1) {
 		// dnsmasq's manual, --dhcp-range: two minutes is the least.
-		v.add(at("dhcp", "lease_seconds"), "Invalid lease time", "write 120 or more seconds, or 0 for leases that never end, not %d", *s)
+		v.add(pathTo("dhcp", "lease_seconds"), "Invalid lease time", "write 120 or more seconds, or 0 for leases that never end, not %d", *s)
 	}
 	for i, r := range given.DHCP.Ranges {
-		v.dhcpRange(n, i, r)
+		v.checkDHCPRange(n, i, r)
 		for j, other := range given.DHCP.Ranges[:i] {
-			if validRange(r) && validRange(other) && ipRange(r).Overlaps(ipRange(other)) {
-				v.add(at("dhcp", "ranges", i), "Overlapping DHCP ranges", "%s to %s overlaps range %d, %s to %s", r.Start, r.End, j, other.Start, other.End)
+			if isValidRange(r) && isValidRange(other) && toIPRange(r).Overlaps(toIPRange(other)) {
+				v.add(pathTo("dhcp", "ranges", i), "Overlapping DHCP ranges", "%s to %s overlaps range %d, %s to %s", r.Start, r.End, j, other.Start, other.End)
 			}
 		}
 	}
-	v.hosts(n)
+	v.checkHosts(n)
 	for name, value := range n.DHCP.Options {
 		if !optionName.MatchString(name) {
-			v.add(at("dhcp", "options", service.Key(name)), "Invalid DHCP option", "write the option's number or name as dnsmasq has it, such as \"42\", \"ntp-server\" or \"option6:dns-server\"")
+			v.add(pathTo("dhcp", "options", service.Key(name)), "Invalid DHCP option", "write the option's number or name as dnsmasq has it, such as \"42\", \"ntp-server\" or \"option6:dns-server\"")
 		}
 		if strings.ContainsAny(value, "\n\r") || value == "" {
-			v.add(at("dhcp", "options", service.Key(name)), "Invalid DHCP option", "write a value on one line")
+			v.add(pathTo("dhcp", "options", service.Key(name)), "Invalid DHCP option", "write a value on one line")
 		}
 	}
 }
 
 var optionName = regexp.MustCompile(`^(option6:)?[a-zA-Z0-9][a-zA-Z0-9-]*$`)
 
-func validRange(r Range) bool { return r.Start.IsValid() && r.End.IsValid() && ipRange(r).IsValid() }
+func isValidRange(r Range) bool {
+	return r.Start.IsValid() && r.End.IsValid() && toIPRange(r).IsValid()
+}
 
-func ipRange(r Range) netipx.IPRange { return netipx.IPRangeFrom(r.Start, r.End) }
+func toIPRange(r Range) netipx.IPRange { return netipx.IPRangeFrom(r.Start, r.End) }
 
-func (v *problems) dhcpRange(n Definition, i int, r Range) {
-	path := at("dhcp", "ranges", i)
+func (v *problems) checkDHCPRange(n Definition, i int, r Range) {
+	path := pathTo("dhcp", "ranges", i)
 	if !r.Start.IsValid() || !r.End.IsValid() {
 		return // unknown or badly spelled, which the attribute says itself
 	}
@@ -179,9 +181,9 @@ func (v *problems) dhcpRange(n Definition, i int, r Range) {
 		v.add(path, "DHCP range outside the subnet", "%s to %s is not inside %s", r.Start, r.End, subnet)
 	case r.Start.Is6() && subnet.Bits() < 64:
 		v.add(path, "IPv6 subnet too large for DHCP", "dnsmasq serves IPv6 subnets of /64 and smaller, not %s", subnet)
-	case ReservedIn(subnet, r.Start) || ReservedIn(subnet, r.End):
+	case isReservedIn(subnet, r.Start) || isReservedIn(subnet, r.End):
 		v.add(path, "Invalid DHCP range", "leave out the network and broadcast address of %s", subnet)
-	case ipRange(r).Contains(gateway):
+	case toIPRange(r).Contains(gateway):
 		v.add(path, "DHCP range holds the gateway", "%s to %s would give out the hypervisor's own address %s", r.Start, r.End, gateway)
 	}
 }
@@ -189,38 +191,38 @@ func (v *problems) dhcpRange(n Definition, i int, r Range) {
 // hostname is one or more labels (RFC 1123, section 2.1), with the underscore that service names have.
 var hostname = regexp.MustCompile(`^[a-zA-Z0-9_]([a-zA-Z0-9_-]{0,61}[a-zA-Z0-9_])?(\.[a-zA-Z0-9_]([a-zA-Z0-9_-]{0,61}[a-zA-Z0-9_])?)*\.?$`)
 
-func (v *problems) dns(n, given Definition) {
+func (v *problems) checkDNS(n, given Definition) {
 	if n.Domain != "" && !hostname.MatchString(n.Domain) {
-		v.add(at("domain"), "Invalid domain", "write a domain name such as \"okd.example\", not %q", n.Domain)
+		v.add(pathTo("domain"), "Invalid domain", "write a domain name such as \"okd.example\", not %q", n.Domain)
 	}
 	if n.DNS.LocalOnly && n.Domain == "" {
-		v.add(at("dns", "local_only"), "Local domain without a domain", "write domain too: local_only keeps questions about it on this network")
+		v.add(pathTo("dns", "local_only"), "Local domain without a domain", "write domain too: local_only keeps questions about it on this network")
 	}
 	if n.DNS.Disabled && (len(n.DNS.Forwarders) > 0 || len(n.DNS.Hosts) > 0) {
-		v.add(at("dns", "enabled"), "DNS records without DNS", "leave forwarders and hosts out where enabled is false: libvirt refuses them")
+		v.add(pathTo("dns", "enabled"), "DNS records without DNS", "leave forwarders and hosts out where enabled is false: libvirt refuses them")
 	}
 	for i, f := range given.DNS.Forwarders {
 		if f.Domain == "" && !f.Address.IsValid() {
-			v.add(at("dns", "forwarders", i), "Empty forwarder", "write an address, a domain or both")
+			v.add(pathTo("dns", "forwarders", i), "Empty forwarder", "write an address, a domain or both")
 		}
 		if f.Domain != "" && !hostname.MatchString(f.Domain) {
-			v.add(at("dns", "forwarders", i, "domain"), "Invalid domain", "write a domain name, not %q", f.Domain)
+			v.add(pathTo("dns", "forwarders", i, "domain"), "Invalid domain", "write a domain name, not %q", f.Domain)
 		}
 	}
 	for _, address := range slices.SortedFunc(maps.Keys(n.DNS.Hosts), netip.Addr.Compare) {
 		names := n.DNS.Hosts[address]
 		if len(names) == 0 {
-			v.add(at("dns", "hosts", service.Key(address.String())), "Address without a name", "write one or more names for %s", address)
+			v.add(pathTo("dns", "hosts", service.Key(address.String())), "Address without a name", "write one or more names for %s", address)
 		}
 		for _, name := range names {
 			if !hostname.MatchString(name) {
-				v.add(at("dns", "hosts", service.Key(address.String())), "Invalid host name", "write a host name, not %q", name)
+				v.add(pathTo("dns", "hosts", service.Key(address.String())), "Invalid host name", "write a host name, not %q", name)
 			}
 		}
 	}
 }
 
-func (v *problems) routes(n, given Definition) {
+func (v *problems) checkRoutes(n, given Definition) {
 	for i, r := range given.Routes {
 		if !r.Destination.IsValid() || !r.Via.IsValid() {
 			continue
@@ -231,33 +233,33 @@ func (v *problems) routes(n, given Definition) {
 		}
 		switch {
 		case r.Destination.Addr().Is6() != r.Via.Is6():
-			v.add(at("routes", i), "Invalid route", "%s and %s are not of one address family", r.Destination, r.Via)
+			v.add(pathTo("routes", i), "Invalid route", "%s and %s are not of one address family", r.Destination, r.Via)
 		case r.Destination != r.Destination.Masked():
-			v.add(at("routes", i, "cidr"), "Host bits in a route", "write %s", r.Destination.Masked())
+			v.add(pathTo("routes", i, "cidr"), "Host bits in a route", "write %s", r.Destination.Masked())
 		case !subnet.Contains(r.Via):
-			v.add(at("routes", i, "via"), "Next hop outside the network", "write the address of a machine on this network (%s), not %s", cmp.Or(subnet.String(), "no subnet"), r.Via)
+			v.add(pathTo("routes", i, "via"), "Next hop outside the network", "write the address of a machine on this network (%s), not %s", cmp.Or(subnet.String(), "no subnet"), r.Via)
 		case r.Via == gateway:
-			v.add(at("routes", i, "via"), "Next hop is the hypervisor itself", "write the address of another machine on this network")
+			v.add(pathTo("routes", i, "via"), "Next hop is the hypervisor itself", "write the address of another machine on this network")
 		}
 	}
 }
 
-func (v *problems) pxe(n Definition) {
+func (v *problems) checkPXE(n Definition) {
 	if n.Mode == Bridge {
 		return
 	}
 	if r := n.PXE.TFTPRoot; r != "" && (!strings.HasPrefix(r, "/") || strings.ContainsAny(r, "\n,")) {
-		v.add(at("pxe", "tftp_root"), "Invalid directory", "write an absolute path on the hypervisor, not %q", r)
+		v.add(pathTo("pxe", "tftp_root"), "Invalid directory", "write an absolute path on the hypervisor, not %q", r)
 	}
 	if n.PXE.TFTPRoot != "" && !n.Subnet.IsValid() {
-		v.add(at("pxe", "tftp_root"), "TFTP without an IPv4 subnet", "write cidr too")
+		v.add(pathTo("pxe", "tftp_root"), "TFTP without an IPv4 subnet", "write cidr too")
 	}
 	if n.PXE.BootFile == "" && n.PXE.Server.IsValid() {
-		v.add(at("pxe", "server"), "Boot server without a boot file", "write boot_file too")
+		v.add(pathTo("pxe", "server"), "Boot server without a boot file", "write boot_file too")
 	}
-	v4 := slices.ContainsFunc(n.DHCP.ranges(), func(r Range) bool { return r.Start.Is4() })
+	v4 := slices.ContainsFunc(n.DHCP.listRanges(), func(r Range) bool { return r.Start.Is4() })
 	if n.PXE.BootFile != "" && !v4 {
 		// libvirt drops <bootp> from a subnet that gives out no addresses.
-		v.add(at("pxe", "boot_file"), "Boot file without DHCP", "write dhcp.ranges with IPv4 addresses too: DHCP tells machines their boot file")
+		v.add(pathTo("pxe", "boot_file"), "Boot file without DHCP", "write dhcp.ranges with IPv4 addresses too: DHCP tells machines their boot file")
 	}
 }

@@ -11,11 +11,11 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
-// hosts checks the listed reservations. Their keys are MAC addresses as they were written where they are none.
-func (v *problems) hosts(n Definition) {
+// checkHosts checks the listed reservations. A key that is no MAC address is there as it was written.
+func (v *problems) checkHosts(n Definition) {
 	byIP, byName := map[netip.Addr]string{}, map[string]string{}
 	for _, mac := range slices.Sorted(maps.Keys(n.DHCP.Hosts)) {
-		h, path := n.DHCP.Hosts[mac], at("dhcp", "hosts", service.Key(mac))
+		h, path := n.DHCP.Hosts[mac], pathTo("dhcp", "hosts", service.Key(mac))
 		if canonical, err := alloc.CanonicalMAC(mac); err != nil || strings.ContainsAny(canonical[1:2], "13579bdf") {
 			v.add(path, "Invalid MAC address", "write six bytes such as 52:54:00:aa:6c:b1, and no multicast address, not %q", mac)
 		}
@@ -39,13 +39,13 @@ func (v *problems) hosts(n Definition) {
 			v.add(ip, "Address kept twice", "%s has %s already: write another", other, h.IP)
 		case !n.Subnet.Contains(h.IP):
 			v.add(ip, "Address outside the subnet", "write an address in %s, not %s", cmp.Or(prefixText(n.Subnet), "cidr"), h.IP)
-		case ReservedIn(n.Subnet, h.IP):
+		case isReservedIn(n.Subnet, h.IP):
 			v.add(ip, "No host address", "%s is the network or broadcast address of %s: write another", h.IP, n.Subnet)
 		case h.IP == n.Gateway:
 			v.add(ip, "Address of the gateway", "%s is the hypervisor's own address: write another", h.IP)
 		}
 		for _, r := range n.DHCP.Ranges {
-			if validRange(r) && ipRange(r).Contains(h.IP) {
+			if isValidRange(r) && toIPRange(r).Contains(h.IP) {
 				v.add(ip, "Address in a DHCP range", "%s to %s is given to any machine, so another one could have %s already: write an address outside of it", r.Start, r.End, h.IP)
 			}
 		}

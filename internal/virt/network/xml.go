@@ -22,8 +22,8 @@ func parseXML(text string) (*etree.Element, error) {
 	return d.Root(), nil
 }
 
-// render returns an element and all that is in it as text.
-func render(e *etree.Element) string {
+// renderXML returns an element and all that is in it as text.
+func renderXML(e *etree.Element) string {
 	d := etree.NewDocumentWithRoot(e.Copy())
 	d.WriteSettings.CanonicalAttrVal = true // a line break in an attribute stays one
 	text, err := d.WriteToString()
@@ -37,13 +37,13 @@ func render(e *etree.Element) string {
 func newElement(name string, attributes ...string) *etree.Element {
 	e := etree.NewElement(name)
 	for i := 0; i+1 < len(attributes); i += 2 {
-		set(e, attributes[i], attributes[i+1])
+		setAttribute(e, attributes[i], attributes[i+1])
 	}
 	return e
 }
 
-// set sets an attribute; an empty value removes it.
-func set(e *etree.Element, name, value string) {
+// setAttribute sets an attribute; an empty value removes it.
+func setAttribute(e *etree.Element, name, value string) {
 	if value == "" {
 		e.RemoveAttr(name)
 		return
@@ -51,24 +51,24 @@ func set(e *etree.Element, name, value string) {
 	e.CreateAttr(name, value)
 }
 
-// attr is an attribute's value, or "" where it or the element is not there.
-func attr(e *etree.Element, name string) string {
+// readAttribute returns an attribute's value, or "" where it or the element is not there.
+func readAttribute(e *etree.Element, name string) string {
 	if e == nil {
 		return ""
 	}
 	return e.SelectAttrValue(name, "")
 }
 
-// ensure is the first child element of a name, made where there is none.
-func ensure(e *etree.Element, name string) *etree.Element {
+// ensureChild returns the first child element of a name, made where there is none.
+func ensureChild(e *etree.Element, name string) *etree.Element {
 	if child := e.SelectElement(name); child != nil {
 		return child
 	}
 	return e.CreateElement(name)
 }
 
-// remove takes out the child elements for which a condition holds.
-func remove(e *etree.Element, condition func(*etree.Element) bool) {
+// removeChildren takes out the child elements for which a condition holds.
+func removeChildren(e *etree.Element, condition func(*etree.Element) bool) {
 	for _, child := range e.ChildElements() {
 		if condition(child) {
 			e.RemoveChild(child)
@@ -76,13 +76,13 @@ func remove(e *etree.Element, condition func(*etree.Element) bool) {
 	}
 }
 
-// removeNamed takes out the child elements of a name.
-func removeNamed(e *etree.Element, name string) {
-	remove(e, func(child *etree.Element) bool { return child.FullTag() == name })
+// removeChildrenNamed takes out the child elements of a name.
+func removeChildrenNamed(e *etree.Element, name string) {
+	removeChildren(e, func(child *etree.Element) bool { return child.FullTag() == name })
 }
 
-// isEmpty says whether an element has neither attributes nor content, so that it says nothing.
-func isEmpty(e *etree.Element) bool {
+// isEmptyElement says whether an element has neither attributes nor content, so that it says nothing.
+func isEmptyElement(e *etree.Element) bool {
 	for _, token := range e.Child {
 		if text, ok := token.(*etree.CharData); !ok || strings.TrimSpace(text.Data) != "" {
 			return false
@@ -91,8 +91,8 @@ func isEmpty(e *etree.Element) bool {
 	return len(e.Attr) == 0
 }
 
-// textOf is an element's text, or "" where it is not there.
-func textOf(e *etree.Element) string {
+// readText returns an element's text, or "" where it is not there.
+func readText(e *etree.Element) string {
 	if e == nil {
 		return ""
 	}

@@ -24,7 +24,7 @@ func TestWhatIsNotEditedComesBackAsItWas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := render(e); got != document {
+	if got := renderXML(e); got != document {
 		t.Errorf("got\n%s", got)
 	}
 }
@@ -34,16 +34,16 @@ func TestTreeEdits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set(e.SelectElement("a"), "x", "")
-	set(e.SelectElement("a"), "z", `"<&`)
+	setAttribute(e.SelectElement("a"), "x", "")
+	setAttribute(e.SelectElement("a"), "z", `"<&`)
 	e.SelectElement("b").SetText("u")
-	ensure(e, "c").AddChild(newElement("d", "k", "v", "left-out", ""))
+	ensureChild(e, "c").AddChild(newElement("d", "k", "v", "left-out", ""))
 	if n := len(e.SelectElements("a")); n != 2 {
 		t.Errorf("%d children", n)
 	}
-	remove(e, isEmpty)
+	removeChildren(e, isEmptyElement)
 	const want = `<n><a y="2" z="&quot;&lt;&amp;"/><b>u</b><c><d k="v"/></c></n>`
-	if got := render(e); got != want {
+	if got := renderXML(e); got != want {
 		t.Errorf("got\n%s", got)
 	}
 }
@@ -51,7 +51,7 @@ func TestTreeEdits(t *testing.T) {
 func TestBrokenXMLIsRefused(t *testing.T) {
 	for _, text := range []string{"", "<a>", "<a></b>", "</a>", "<a", "text"} {
 		if e, err := parseXML(text); err == nil {
-			t.Errorf("%q parsed as %s", text, render(e))
+			t.Errorf("%q parsed as %s", text, renderXML(e))
 		}
 	}
 }
@@ -77,7 +77,7 @@ func squeezed(t *testing.T, text string) string {
 		}
 	}
 	squeeze(d.Root())
-	return render(d.Root())
+	return renderXML(d.Root())
 }
 
 // textAround is all the text that stands directly in an element.

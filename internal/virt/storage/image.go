@@ -41,8 +41,8 @@ type UploadRecord struct {
 // Validate finds what is wrong without asking a hypervisor. The form of source and checksum is checked where they are written.
 func (i Image) Validate() []service.Problem { return checkName(i.Name) }
 
-// Imported says that nobody knows what the image was made from.
-func (i Image) Imported() bool { return i.Source == "" || i.Source == i.Path }
+// IsImported says that nobody knows what the image was made from.
+func (i Image) IsImported() bool { return i.Source == "" || i.Source == i.Path }
 
 // HasSum says that a checksum is that of the image's content, or of the source that it was made from.
 func (i Image) HasSum(text string) bool {
@@ -74,11 +74,11 @@ func (i Image) Compare(want Planned) []Change {
 	because := func(attribute string) []Change {
 		return append(changes, Change{Attribute: attribute, Effect: Anew})
 	}
-	if was := i.Upload; was != nil && (i.VirtualSizeBytes != was.VirtualSize || i.Format != rawUnlessQCOW2(was.Format)) {
+	if was := i.Upload; was != nil && (i.VirtualSizeBytes != was.VirtualSize || i.Format != toDiskFormat(was.Format)) {
 		changes = because("virtual_size_bytes") // somebody put another volume in its place
 	}
 	// An imported image was made from something that is not known: it is taken at its word.
-	if i.Imported() {
+	if i.IsImported() {
 		return changes
 	}
 	if want.ChecksumUnknown {
@@ -97,14 +97,14 @@ func (i Image) Compare(want Planned) []Change {
 	if want.SourceUnknown || i.Source != want.Source {
 		return because("source")
 	}
-	if src, err := upload.ParseSource(want.Source); err == nil && src.Local() && i.Upload.differs(src) {
+	if src, err := upload.ParseSource(want.Source); err == nil && src.IsLocal() && i.Upload.isOtherFile(src) {
 		return because("source_sha256")
 	}
 	return changes
 }
 
-// rawUnlessQCOW2 reads the format of a record: versions before noted libvirt's word, such as "iso".
-func rawUnlessQCOW2(format string) string {
+// toDiskFormat reads the format of a record: versions before noted libvirt's word, such as "iso".
+func toDiskFormat(format string) string {
 	if format == "qcow2" {
 		return format
 	}
@@ -114,16 +114,16 @@ func rawUnlessQCOW2(format string) string {
 // isStillSource says that a local file is the one that was uploaded, and has the checksum that is asked for now.
 func (i Image) isStillSource(source string, sum upload.Checksum) bool {
 	src, err := upload.ParseSource(source)
-	if err != nil || !src.Local() || i.Upload == nil || i.Upload.ModTime == 0 || i.Source != source || i.Upload.differs(src) {
+	if err != nil || !src.IsLocal() || i.Upload == nil || i.Upload.ModTime == 0 || i.Source != source || i.Upload.isOtherFile(src) {
 		return false
 	}
 	same, err := src.HasChecksum(sum)
 	return err == nil && same
 }
 
-// differs says whether a local file is another one than was uploaded. Its size and time tell nearly always;
+// isOtherFile says whether a local file is another one than was uploaded. Its size and time tell nearly always;
 // only a file that was touched is read. One that cannot be looked at is needed by nobody now.
-func (r *UploadRecord) differs(src upload.Source) bool {
+func (r *UploadRecord) isOtherFile(src upload.Source) bool {
 	if r == nil || r.ModTime == 0 {
 		return false
 	}

@@ -33,14 +33,14 @@ func OpenImage(ctx context.Context, c *hypervisor.Client, place Place, claim own
 	return &ImageStore{ownedVolume: o, imported: imported}, err
 }
 
-// newImage is an image as the hypervisor has it.
+// newImage returns an image as the hypervisor has it.
 func newImage(v *hypervisor.Volume) Image {
 	return Image{Pool: v.Pool, Name: v.Name(), Format: DiskFormat(v), Path: v.Path(), VirtualSizeBytes: int64(v.Capacity())}
 }
 
 // Get reads the image. Its content is read only where it was imported just now.
 func (s *ImageStore) Get(ctx context.Context) (Image, error) {
-	v, err := s.read(ctx)
+	v, err := s.readVolume(ctx)
 	if err != nil {
 		return Image{}, err
 	}
@@ -55,7 +55,7 @@ func (s *ImageStore) Get(ctx context.Context) (Image, error) {
 func readSums(ctx context.Context, c *hypervisor.Client, v *hypervisor.Volume, got *Image) error {
 	h256, h512 := sha256.New(), sha512.New()
 	tflog.Info(ctx, "reading the imported image for its checksum", map[string]any{"volume": v.Path()})
-	if err := c.DownloadVolume(ctx, v, 0, 0, &reading{Writer: io.MultiWriter(h256, h512), ctx: ctx, volume: v.Path(), last: time.Now()}); err != nil {
+	if err := c.DownloadVolume(ctx, v, 0, 0, &loggedWriter{Writer: io.MultiWriter(h256, h512), ctx: ctx, volume: v.Path(), last: time.Now()}); err != nil {
 		return err
 	}
 	text := func(h hash.Hash) string { return hex.EncodeToString(h.Sum(nil)) }
@@ -65,8 +65,8 @@ func readSums(ctx context.Context, c *hypervisor.Client, v *hypervisor.Volume, g
 	return nil
 }
 
-// reading logs how far a volume has been read.
-type reading struct {
+// loggedWriter logs how far a volume has been read.
+type loggedWriter struct {
 	io.Writer
 	ctx    context.Context
 	volume string
@@ -74,7 +74,7 @@ type reading struct {
 	last   time.Time
 }
 
-func (r *reading) Write(p []byte) (int, error) {
+func (r *loggedWriter) Write(p []byte) (int, error) {
 	r.done += int64(len(p))
 	if now := time.Now(); now.Sub(r.last) >= upload.ReportEvery {
 		r.last = now
@@ -85,18 +85,18 @@ func (r *reading) Write(p []byte) (int, error) {
 
 // Create uploads the image. What a killed run of this workspace left of it is removed, or taken over where it is complete.
 func (s *ImageStore) Create(ctx context.Context, want Image) (Image, error) {
-	req, err := request(want)
+	req, err := newUploadRequest(want)
 	if err != nil {
 		return Image{}, err
 	}
 	record := &UploadRecord{}
-	if req.Source.Local() {
+	if req.Source.IsLocal() {
 		// Before it is read, so that a change meanwhile shows.
 		if err := record.noteFile(req.Source); err != nil {
 			return Image{}, err
 		}
 	}
-	if req.Leftover, err = s.begin(ctx); err != nil {
+	if req.Leftover, err = s.beginCreate(ctx); err != nil {
 		return Image{}, err
 	}
 	if req.Leftover != nil {
@@ -107,26 +107,26 @@ func (s *ImageStore) Create(ctx context.Context, want Image) (Image, error) {
 		made, err = upload.Run(ctx, s.client, req)
 	}
 	if errors.Is(err, hypervisor.ErrExists) { // another run was faster
-		if _, _, foreign := s.find(ctx); foreign != nil {
+		if _, _, foreign := s.findVolume(ctx); foreign != nil {
 			err = foreign
 		}
 	}
 	if err != nil {
-		return Image{}, errors.Join(err, s.withdraw(ctx, req.Leftover != nil))
+		return Image{}, errors.Join(err, s.withdrawMark(ctx, req.Leftover != nil))
 	}
 	s.tookOver = made.TookOver
 	got := newImage(made.Volume)
 	got.Format, got.SourceSHA256 = made.Format, made.SHA256
 	record.Format, record.VirtualSize, record.CRC = got.Format, got.VirtualSizeBytes, made.CRC32C
 	got.Upload = record
-	if err := s.finish(ctx); err != nil {
+	if err := s.removeOtherMarks(ctx); err != nil {
 		return got, &service.Unfinished{Made: true, Err: err}
 	}
 	return got, nil
 }
 
-// request is the upload that makes an image.
-func request(want Image) (upload.Request, error) {
+// newUploadRequest returns the upload that makes an image.
+func newUploadRequest(want Image) (upload.Request, error) {
 	src, err := upload.ParseSource(want.Source)
 	if err != nil {
 		return upload.Request{}, err
@@ -145,33 +145,33 @@ func (r *UploadRecord) noteFile(src upload.Source) error {
 	return nil
 }
 
-// Update has nothing to do on the hypervisor but to mark the image as this state's: what is left to change says only where the
-// same content comes from.
+// Update marks the image as this state's, and remembers a new source: what else can change without an upload is where the same
+// content comes from.
 func (s *ImageStore) Update(ctx context.Context, was, want Image) (Image, error) {
 	s.imported = false
 	got, err := s.Get(ctx)
 	if err != nil {
 		return Image{}, err
 	}
-	if err := s.sign(ctx); err != nil {
+	if err := s.writeMark(ctx); err != nil {
 		return Image{}, err
 	}
-	if err := s.finish(ctx); err != nil {
+	if err := s.removeOtherMarks(ctx); err != nil {
 		return Image{}, err
 	}
 	got.Upload = renewRecord(was.Upload, want.Source)
 	return got, nil
 }
 
-// renewRecord is what is remembered of an upload whose source is another one now, with the same content: what the file is like
-// stands for that from now on. A file that cannot be read now leaves no record of it, and is then not compared.
+// renewRecord returns the record of an upload whose source is another one now, with the same content: the new file's size and time
+// are what later plans compare. Where the file cannot be read now, the record has none, and it is not compared.
 func renewRecord(was *UploadRecord, source string) *UploadRecord {
 	src, err := upload.ParseSource(source)
 	if was == nil || err != nil {
 		return was
 	}
 	now := &UploadRecord{Format: was.Format, VirtualSize: was.VirtualSize}
-	if src.Local() {
+	if src.IsLocal() {
 		file := *now
 		err := file.noteFile(src)
 		if err == nil {
@@ -185,7 +185,7 @@ func renewRecord(was *UploadRecord, source string) *UploadRecord {
 }
 
 // Delete removes the image. One that is in use stays, with an *InUseError.
-func (s *ImageStore) Delete(ctx context.Context) error { return s.delete(ctx) }
+func (s *ImageStore) Delete(ctx context.Context) error { return s.deleteVolume(ctx) }
 
 // Warnings implements crud.Warner.
 func (s *ImageStore) Warnings() []service.Problem {

@@ -49,7 +49,7 @@ func (p Pool) Compare(want Pool) []Change {
 // SamePath says whether two spellings mean one path.
 func SamePath(a, b string) bool { return path.Clean(a) == path.Clean(b) }
 
-// newPool is a pool as the hypervisor has it.
+// newPool returns a pool as the hypervisor has it.
 func newPool(p *hypervisor.Pool) Pool {
 	made := Pool{UUID: p.UUID(), Name: p.Name(), Type: p.Type(), Path: p.Path(), Autostart: p.Autostart, Active: p.Active}
 	if !p.Active { // libvirt still has what it saw last

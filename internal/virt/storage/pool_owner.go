@@ -21,22 +21,19 @@ const (
 type poolMark struct {
 	// Ours says that this provider made the pool, for whichever state, and Directory that it made its directory too.
 	Ours, Directory bool
-	// Workspace says that a run of the given workspace made it.
-	Workspace bool
+	// Workspace says that a run of the given workspace made it, and Placed that it tells workspaces apart at all.
+	Workspace, Placed bool
 }
 
-// poolUUID is the UUID of a pool that a run in a workspace makes.
-func poolUUID(name, dir, origin, workspace string) string {
+// buildPoolUUID returns the UUID of a pool that a run in a workspace makes.
+func buildPoolUUID(name, dir, origin, workspace string) string {
 	what := sha256.Sum256([]byte(strings.Join([]string{"virtcluster storage pool, with its workspace", name, path.Clean(dir), origin}, "\x00")))
 	where := sha256.Sum256([]byte("virtcluster workspace\x00" + workspace))
 	return spellUUID(append(what[:8:8], where[:8]...))
 }
 
-// PoolUUID is the UUID of a pool that a run in a workspace makes in a directory that is there.
-func PoolUUID(name, dir, workspace string) string { return poolUUID(name, dir, adopted, workspace) }
-
-// poolUUIDBefore is the UUID that versions before owners gave to a pool. It does not say which state the pool is in.
-func poolUUIDBefore(name, dir, origin string) string {
+// buildUnplacedPoolUUID returns the UUID that versions before owners gave to a pool. It does not say which state the pool is in.
+func buildUnplacedPoolUUID(name, dir, origin string) string {
 	sum := sha256.Sum256([]byte(strings.Join([]string{"virtcluster storage pool", name, path.Clean(dir), origin}, "\x00")))
 	return spellUUID(sum[:16])
 }
@@ -51,9 +48,10 @@ func spellUUID(u []byte) string {
 func readPoolMark(p *hypervisor.Pool, workspace string) poolMark {
 	var m poolMark
 	for _, origin := range []string{made, adopted} {
-		mine := poolUUID(p.Name(), p.Path(), origin, workspace)
-		known := len(p.UUID()) == len(mine) && p.UUID()[:18] == mine[:18] || p.UUID() == poolUUIDBefore(p.Name(), p.Path(), origin)
-		m.Ours = m.Ours || known
+		mine := buildPoolUUID(p.Name(), p.Path(), origin, workspace)
+		placed := len(p.UUID()) == len(mine) && p.UUID()[:18] == mine[:18]
+		known := placed || p.UUID() == buildUnplacedPoolUUID(p.Name(), p.Path(), origin)
+		m.Ours, m.Placed = m.Ours || known, m.Placed || placed
 		m.Directory = m.Directory || known && origin == made
 		m.Workspace = m.Workspace || workspace != "" && p.UUID() == mine
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"slices"
 	"sync"
 
 	"github.com/hashicorp/terraform-plugin-log/tflog"
@@ -35,13 +34,13 @@ type PoolStore struct {
 // poolsMade are those that this process made: the pool of one resource is not what a killed run left behind for another.
 var poolsMade sync.Map // [hypervisor's URI, name]
 
-func (s *PoolStore) key() [2]string { return [2]string{s.Client.URI(), s.Name} }
+func (s *PoolStore) poolKey() [2]string { return [2]string{s.Client.URI(), s.Name} }
 
 // Get reads the pool, and has libvirt look into it.
 func (s *PoolStore) Get(ctx context.Context) (Pool, error) {
 	p, err := s.Client.Pool(ctx, cmp.Or(s.UUID, s.Name))
 	if err == nil && p.Active {
-		p, err = s.refresh(ctx, p)
+		p, err = s.refreshPool(ctx, p)
 	}
 	switch {
 	case hypervisor.IsNotFound(err):
@@ -54,8 +53,8 @@ func (s *PoolStore) Get(ctx context.Context) (Pool, error) {
 	return newPool(p), nil
 }
 
-// refresh has libvirt look into a started pool. It stops one whose directory is gone.
-func (s *PoolStore) refresh(ctx context.Context, p *hypervisor.Pool) (*hypervisor.Pool, error) {
+// refreshPool has libvirt look into a started pool. It stops one whose directory is gone.
+func (s *PoolStore) refreshPool(ctx context.Context, p *hypervisor.Pool) (*hypervisor.Pool, error) {
 	if err := s.Client.RefreshPool(ctx, p.UUID()); err != nil && hypervisor.Code(err) == 0 {
 		return nil, err
 	} else if err != nil {
@@ -66,20 +65,20 @@ func (s *PoolStore) refresh(ctx context.Context, p *hypervisor.Pool) (*hyperviso
 
 // Create defines and starts a pool of type "dir". What a killed run of the same workspace left of it is gone on with.
 func (s *PoolStore) Create(ctx context.Context, want Pool) (Pool, error) {
-	p, err := s.make(ctx, want.Path)
+	p, err := s.makePool(ctx, want.Path)
 	if err != nil {
 		return Pool{}, err
 	}
 	s.UUID = p.UUID()
-	poolsMade.Store(s.key(), true)
-	got, err := s.adjust(ctx, p, want)
+	poolsMade.Store(s.poolKey(), true)
+	got, err := s.adjustPool(ctx, p, want)
 	if err != nil { // the pool exists
 		return newPool(p), &service.Unfinished{Made: true, Err: err}
 	}
 	return got, nil
 }
 
-func (s *PoolStore) make(ctx context.Context, dir string) (_ *hypervisor.Pool, err error) {
+func (s *PoolStore) makePool(ctx context.Context, dir string) (_ *hypervisor.Pool, err error) {
 	existing, err := s.Client.Pool(ctx, s.Name)
 	switch {
 	case err == nil:
@@ -91,14 +90,14 @@ func (s *PoolStore) make(ctx context.Context, dir string) (_ *hypervisor.Pool, e
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, s.withdraw(context.WithoutCancel(ctx), dir))
+			err = errors.Join(err, s.withdrawPool(context.WithoutCancel(ctx), dir))
 		}
 	}()
 	if existing == nil {
-		if other, err := PoolIn(ctx, s.Client, s.Name, dir); err != nil || other != nil {
-			return nil, cmp.Or(err, DirectoryTaken(other))
+		if other, err := FindPoolIn(ctx, s.Client, s.Name, dir); err != nil || other != nil {
+			return nil, cmp.Or(err, newDirectoryTakenError(other))
 		}
-		if err := s.define(ctx, dir, adopted); err != nil {
+		if err := s.definePool(ctx, dir, adopted); err != nil {
 			return nil, err
 		}
 	}
@@ -107,10 +106,10 @@ func (s *PoolStore) make(ctx context.Context, dir string) (_ *hypervisor.Pool, e
 	err = s.Client.StartPool(ctx, s.Name)
 	if hypervisor.Code(err) == codeSystemError {
 		if err = s.Client.UndefinePool(ctx, s.Name); err == nil {
-			err = s.define(ctx, dir, made) // so it is on record before the directory is made
+			err = s.definePool(ctx, dir, made) // so it is on record before the directory is made
 		}
 		if err == nil {
-			err = s.start(ctx)
+			err = s.startPool(ctx)
 		}
 	}
 	if err != nil {
@@ -121,26 +120,30 @@ func (s *PoolStore) make(ctx context.Context, dir string) (_ *hypervisor.Pool, e
 
 // checkTaken returns an *owner.ForeignError where a pool that exists was not left behind by a killed run of this workspace.
 func (s *PoolStore) checkTaken(existing *hypervisor.Pool, dir string) error {
-	_, twice := poolsMade.Load(s.key())
+	_, twice := poolsMade.Load(s.poolKey())
 	if readPoolMark(existing, s.Claim.Mark().Workspace).Workspace && SamePath(existing.Path(), dir) && !twice {
 		return nil
 	}
-	return s.ForeignError(existing)
+	return s.NewForeignError(existing)
 }
 
-// ForeignError says that a pool is there already which is not this state's.
-func (s *PoolStore) ForeignError(existing *hypervisor.Pool) *owner.ForeignError {
-	importID := existing.Name()
-	if s.Hypervisor != "" {
-		importID = s.Hypervisor + "/" + importID
-	}
+// NewForeignError says that a pool is there already which is not this state's.
+func (s *PoolStore) NewForeignError(existing *hypervisor.Pool) *owner.ForeignError {
 	return &owner.ForeignError{
-		What: fmt.Sprintf("storage pool %q", existing.Name()), Place: existing.Path(), ImportID: importID,
+		What: fmt.Sprintf("storage pool %q", existing.Name()), Place: existing.Path(), ImportID: ImportID(s.Hypervisor, existing.Name()),
 	}
 }
 
-// PoolIn is the pool of another name that has a directory; nil for none.
-func PoolIn(ctx context.Context, c *hypervisor.Client, name, dir string) (*hypervisor.Pool, error) {
+// ImportID is what `terraform import` takes for a pool.
+func ImportID(hypervisor, name string) string {
+	if hypervisor == "" {
+		return name
+	}
+	return hypervisor + "/" + name
+}
+
+// FindPoolIn returns the pool of another name that has a directory; nil for none.
+func FindPoolIn(ctx context.Context, c *hypervisor.Client, name, dir string) (*hypervisor.Pool, error) {
 	pools, err := c.Pools(ctx)
 	if err != nil {
 		return nil, err
@@ -153,19 +156,23 @@ func PoolIn(ctx context.Context, c *hypervisor.Client, name, dir string) (*hyper
 	return nil, nil
 }
 
-// DirectoryTaken is the error that a directory can have only one pool; nil for no pool.
-func DirectoryTaken(by *hypervisor.Pool) error {
+// newDirectoryTakenError returns the error that a directory can have only one pool; nil for no pool.
+func newDirectoryTakenError(by *hypervisor.Pool) error {
 	if by == nil {
 		return nil
 	}
 	return fmt.Errorf("the directory %s is that of the storage pool %q already: use that pool, or choose another directory", by.Path(), by.Name())
 }
 
-// MadeByProvider says whether this provider made a pool, for whichever state.
-func MadeByProvider(p *hypervisor.Pool) bool { return readPoolMark(p, "").Ours }
+// mayReplace says whether a pool that exists may be what one that is about to be made replaces, or what a killed run left of it:
+// a run of the same workspace made it, or one of a version that did not note its workspace.
+func mayReplace(p *hypervisor.Pool, workspace string) bool {
+	m := readPoolMark(p, workspace)
+	return m.Workspace || m.Ours && !m.Placed
+}
 
-// start starts the pool, and makes its directory where it is missing.
-func (s *PoolStore) start(ctx context.Context) error {
+// startPool starts the pool, and makes its directory where it is missing.
+func (s *PoolStore) startPool(ctx context.Context) error {
 	err := s.Client.StartPool(ctx, s.Name)
 	if hypervisor.Code(err) != codeSystemError {
 		return err
@@ -176,14 +183,14 @@ func (s *PoolStore) start(ctx context.Context) error {
 	return s.Client.StartPool(ctx, s.Name)
 }
 
-func (s *PoolStore) define(ctx context.Context, dir, origin string) error {
+func (s *PoolStore) definePool(ctx context.Context, dir, origin string) error {
 	return s.Client.DefinePool(ctx, &libvirtxml.StoragePool{
-		Type: PoolType, Name: s.Name, UUID: poolUUID(s.Name, dir, origin, s.Claim.Mark().Workspace), Target: &libvirtxml.StoragePoolTarget{Path: path.Clean(dir)},
+		Type: PoolType, Name: s.Name, UUID: buildPoolUUID(s.Name, dir, origin, s.Claim.Mark().Workspace), Target: &libvirtxml.StoragePoolTarget{Path: path.Clean(dir)},
 	})
 }
 
-// withdraw undefines a pool whose creation failed; a directory that was made stays only if something is in it.
-func (s *PoolStore) withdraw(ctx context.Context, dir string) error {
+// withdrawPool undefines a pool whose creation failed; a directory that was made stays only if something is in it.
+func (s *PoolStore) withdrawPool(ctx context.Context, dir string) error {
 	p, err := s.Client.Pool(ctx, s.Name)
 	if hypervisor.IsNotFound(err) {
 		return nil
@@ -194,7 +201,7 @@ func (s *PoolStore) withdraw(ctx context.Context, dir string) error {
 	if !readPoolMark(p, s.Claim.Mark().Workspace).Workspace || !SamePath(p.Path(), dir) {
 		return nil
 	}
-	_, err = s.remove(ctx, p)
+	_, err = s.removePool(ctx, p)
 	return err
 }
 
@@ -204,10 +211,10 @@ func (s *PoolStore) Update(ctx context.Context, _, want Pool) (Pool, error) {
 	if err != nil {
 		return Pool{}, err
 	}
-	return s.adjust(ctx, p, want)
+	return s.adjustPool(ctx, p, want)
 }
 
-func (s *PoolStore) adjust(ctx context.Context, p *hypervisor.Pool, want Pool) (Pool, error) {
+func (s *PoolStore) adjustPool(ctx context.Context, p *hypervisor.Pool, want Pool) (Pool, error) {
 	s.Name = p.Name()
 	for _, change := range newPool(p).Compare(want) {
 		var err error
@@ -215,7 +222,7 @@ func (s *PoolStore) adjust(ctx context.Context, p *hypervisor.Pool, want Pool) (
 		case change.Attribute == "autostart":
 			err = s.Client.SetPoolAutostart(ctx, p.UUID(), want.Autostart)
 		case change.Attribute == "active" && want.Active:
-			err = s.start(ctx)
+			err = s.startPool(ctx)
 		case change.Attribute == "active":
 			err = s.Client.StopPool(ctx, p.UUID())
 		}
@@ -228,75 +235,6 @@ func (s *PoolStore) adjust(ctx context.Context, p *hypervisor.Pool, want Pool) (
 		return Pool{}, err
 	}
 	return newPool(p), nil
-}
-
-// Delete stops and undefines the pool. A directory that the provider made goes with it when it is empty. Nothing else is ever
-// deleted.
-func (s *PoolStore) Delete(ctx context.Context) error {
-	p, err := s.Client.Pool(ctx, s.UUID)
-	if hypervisor.IsNotFound(err) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	s.Name = p.Name()
-	if p.Active {
-		if err := s.removeStrayMarks(ctx, p); err != nil {
-			return err
-		}
-	}
-	s.kept, err = s.remove(ctx, p)
-	if hypervisor.IsNotFound(err) {
-		err = nil
-	}
-	if err == nil {
-		poolsMade.Delete(s.key())
-	}
-	if s.kept != nil {
-		s.kept = fmt.Errorf("the pool is gone, but its directory %s could not be removed, most likely because there are files in it that Terraform does not know: %w", p.Path(), s.kept)
-	}
-	return err
-}
-
-// removeStrayMarks removes the marks that this workspace left of volumes which somebody else removed.
-func (s *PoolStore) removeStrayMarks(ctx context.Context, p *hypervisor.Pool) error {
-	names, err := s.Client.VolumeNames(ctx, p.UUID())
-	if errors.Is(err, hypervisor.ErrPoolStopped) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		volume, m, ok := parseMarkName(name)
-		if !ok || m.Workspace != s.Claim.Mark().Workspace || m.Workspace == "" || slices.Contains(names, volume) {
-			continue
-		}
-		if err := s.Client.DeleteVolume(ctx, p.UUID(), name); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// remove stops and undefines a pool. kept says why a directory that the provider made stays.
-func (s *PoolStore) remove(ctx context.Context, p *hypervisor.Pool) (kept, err error) {
-	if p.Active {
-		if err := s.Client.StopPool(ctx, p.UUID()); err != nil {
-			return nil, err
-		}
-	}
-	if readPoolMark(p, "").Directory {
-		kept = s.Client.DeletePoolTarget(ctx, p.UUID())
-		if kept != nil && hypervisor.Code(kept) == 0 {
-			return nil, kept // not libvirt's refusal, so it is not known whether the directory is there
-		}
-	}
-	if !p.Persistent {
-		return kept, nil
-	}
-	return kept, s.Client.UndefinePool(ctx, p.UUID())
 }
 
 // Warnings implements crud.Warner.

@@ -13,9 +13,9 @@ import (
 
 const (
 	gib = 1 << 30
-	// MaxSizeGiB is what QEMU can map with the clusters of 64 KiB that libvirt gives to a qcow2 volume: 2 EiB (QEMU's
-	// block/qcow2.h, QCOW_MAX_L1_SIZE). A file cannot be much larger either.
-	MaxSizeGiB = 1 << 31
+	// MaxSizeGiB is what QEMU can map with the clusters of 64 KiB that libvirt gives to a qcow2 volume, 2 PiB: 2^22 entries of the
+	// first table (QEMU's block/qcow2.h, QCOW_MAX_L1_SIZE) of 512 MiB each.
+	MaxSizeGiB = 1 << 21
 )
 
 // Volume is a disk in a pool in plain values: empty, or an overlay of an image.
@@ -60,7 +60,7 @@ func (v Volume) Compare(want Volume) []Change {
 	return changes
 }
 
-// ImagePath is the path that an image means: it is a path itself, or a name in the volume's own pool.
+// ImagePath returns the path of an image that is given by its path, or by its name in the volume's own pool.
 func (v Volume) ImagePath(image string) string {
 	if image == "" || strings.HasPrefix(image, "/") {
 		return image
@@ -68,31 +68,22 @@ func (v Volume) ImagePath(image string) string {
 	return path.Join(path.Dir(v.Path), image)
 }
 
-// bytes is the wanted capacity: without a size that of the image, in whole GiB.
-func (v Volume) bytes(image *hypervisor.Volume) uint64 {
+// capacityBytes returns the wanted capacity: without a size that of the image, in whole GiB.
+func (v Volume) capacityBytes(image *hypervisor.Volume) uint64 {
 	if v.SizeGiB > 0 {
 		return uint64(v.SizeGiB) * gib
 	}
 	if image == nil {
 		return 0
 	}
-	return uint64(RoundUpToGiB(image.Capacity())) * gib
+	return uint64(image.CapacityGiB()) * gib
 }
 
-// RoundUpToGiB is the least number of whole GiB that holds so many bytes.
-func RoundUpToGiB(bytes uint64) int64 {
-	n := bytes / gib
-	if bytes%gib > 0 {
-		n++
-	}
-	return int64(n)
-}
-
-// xml is what libvirt is asked to make.
-func (v Volume) xml(image *hypervisor.Volume) *libvirtxml.StorageVolume {
+// renderXML returns what libvirt is asked to make.
+func (v Volume) renderXML(image *hypervisor.Volume) *libvirtxml.StorageVolume {
 	x := &libvirtxml.StorageVolume{
 		Name:       v.Name,
-		Capacity:   &libvirtxml.StorageVolumeSize{Unit: "bytes", Value: v.bytes(image)},
+		Capacity:   &libvirtxml.StorageVolumeSize{Unit: "bytes", Value: v.capacityBytes(image)},
 		Allocation: &libvirtxml.StorageVolumeSize{Unit: "bytes", Value: 0},
 		Target:     &libvirtxml.StorageVolumeTarget{Format: &libvirtxml.StorageVolumeTargetFormat{Type: v.Format}},
 	}
@@ -104,8 +95,8 @@ func (v Volume) xml(image *hypervisor.Volume) *libvirtxml.StorageVolume {
 	return x
 }
 
-// DiskFormat is what a machine takes a volume for: "qcow2" or "raw". libvirt looks at how a file begins, and calls "iso" or
-// "luks" what is a raw disk to a machine.
+// DiskFormat returns the format that a machine takes a volume for: "qcow2" or "raw". libvirt looks at how a file begins, and calls
+// "iso" or "luks" what is a raw disk to a machine.
 func DiskFormat(v *hypervisor.Volume) string {
 	switch format := v.Format(); format {
 	case "iso", "luks", "bochs", "cloop", "dmg", "parallels", "dir", "none", "unknown":
@@ -115,7 +106,7 @@ func DiskFormat(v *hypervisor.Volume) string {
 	}
 }
 
-// newVolume is a volume as the hypervisor has it. A part of a GiB does not count, so that growing to the configured size is
+// newVolume returns a volume as the hypervisor has it. A part of a GiB does not count, so that growing to the configured size is
 // still to be done.
 func newVolume(v *hypervisor.Volume) Volume {
 	return Volume{Pool: v.Pool, Name: v.Name(), Format: DiskFormat(v), SizeGiB: int64(v.Capacity() / gib), Image: v.Backing(), Path: v.Path()}

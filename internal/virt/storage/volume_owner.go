@@ -21,8 +21,8 @@ const markWord = ".virtcluster-"
 
 var markForm = regexp.MustCompile(`^(.+)\.virtcluster-([a-z0-9]+)-([0-9a-f]*)$`)
 
-// markName is the name of the file that marks a volume.
-func markName(volume string, m owner.Mark) string {
+// buildMarkName returns the name of the file that marks a volume.
+func buildMarkName(volume string, m owner.Mark) string {
 	return volume + markWord + m.ID + "-" + m.Workspace
 }
 
@@ -45,16 +45,16 @@ type ownedVolume struct {
 // Claim implements crud.Owned.
 func (o *ownedVolume) Claim() owner.Claim { return o.claim }
 
-// what names the volume in messages.
-func (o *ownedVolume) what() string { return fmt.Sprintf("volume %q", o.place.Name) }
+// describeVolume names the volume in messages.
+func (o *ownedVolume) describeVolume() string { return fmt.Sprintf("volume %q", o.place.Name) }
 
-func (o *ownedVolume) foreign(m owner.Mark) error {
-	return &owner.ForeignError{What: o.what(), Place: fmt.Sprintf("storage pool %q", o.place.Pool), ImportID: o.place.ImportID(), Owner: m}
+func (o *ownedVolume) newForeignError(m owner.Mark) error {
+	return &owner.ForeignError{What: o.describeVolume(), Place: fmt.Sprintf("storage pool %q", o.place.Pool), ImportID: o.place.ImportID(), Owner: m}
 }
 
-// marks lists whose the volume is said to be: nobody's where a person made it, and more than one's where two runs began it at
+// listMarks lists whose the volume is said to be: nobody's where a person made it, and more than one's where two runs began it at
 // one time and one of them was killed before it could give way.
-func (o *ownedVolume) marks(ctx context.Context) ([]owner.Mark, error) {
+func (o *ownedVolume) listMarks(ctx context.Context) ([]owner.Mark, error) {
 	names, err := o.client.VolumeNames(ctx, o.place.Pool)
 	if err != nil {
 		return nil, err
@@ -71,10 +71,10 @@ func (o *ownedVolume) marks(ctx context.Context) ([]owner.Mark, error) {
 // checkOwned returns an *owner.ForeignError where the volume, which exists, is not the claim's own.
 func (o *ownedVolume) checkOwned(ctx context.Context) error {
 	// Nearly always this is all that has to be asked.
-	if mine, err := o.client.HasVolume(ctx, o.place.Pool, markName(o.place.Name, o.claim.Mark())); err != nil || mine {
+	if mine, err := o.client.HasVolume(ctx, o.place.Pool, buildMarkName(o.place.Name, o.claim.Mark())); err != nil || mine {
 		return err
 	}
-	marks, err := o.marks(ctx)
+	marks, err := o.listMarks(ctx)
 	if err != nil {
 		return err
 	}
@@ -87,18 +87,24 @@ func (o *ownedVolume) checkOwned(ctx context.Context) error {
 		found = marks[0]
 	}
 	if !o.claim.Owns(found) {
-		return o.foreign(found)
+		return o.newForeignError(found)
 	}
 	o.claim = o.claim.Found(found)
 	return nil
 }
 
+// MayCreate implements crud.Previewer: it returns an *owner.ForeignError where somebody else has a volume of the name.
+func (o *ownedVolume) MayCreate(ctx context.Context) error {
+	_, _, err := o.findVolume(ctx)
+	return err
+}
+
 // markPatience is how long a mark may stand without its volume while another run is about to make that.
 var markPatience = 3 * time.Second
 
-// begin marks the name of a volume that is about to be made. It returns the volume that a killed run of the same workspace left
+// beginCreate marks the name of a volume that is about to be made. It returns the volume that a killed run of the same workspace left
 // behind, nil for none; what is anybody else's is an *owner.ForeignError.
-func (o *ownedVolume) begin(ctx context.Context) (leftover *hypervisor.Volume, err error) {
+func (o *ownedVolume) beginCreate(ctx context.Context) (leftover *hypervisor.Volume, err error) {
 	pool, err := o.client.Pool(ctx, o.place.Pool)
 	if err != nil {
 		return nil, err
@@ -110,7 +116,7 @@ func (o *ownedVolume) begin(ctx context.Context) (leftover *hypervisor.Volume, e
 	if err := o.client.RefreshPool(ctx, o.place.Pool); err != nil {
 		return nil, err
 	}
-	leftover, others, err := o.find(ctx)
+	leftover, others, err := o.findVolume(ctx)
 	if err == nil && leftover == nil && len(others) > 0 {
 		// Either another run is about to make the volume, or somebody removed it and left its mark.
 		select {
@@ -118,41 +124,41 @@ func (o *ownedVolume) begin(ctx context.Context) (leftover *hypervisor.Volume, e
 			return nil, context.Cause(ctx)
 		case <-time.After(markPatience):
 		}
-		if leftover, others, err = o.find(ctx); err == nil && leftover == nil {
+		if leftover, others, err = o.findVolume(ctx); err == nil && leftover == nil {
 			err = o.removeMarks(ctx, others)
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	return leftover, o.sign(ctx)
+	return leftover, o.writeMark(ctx)
 }
 
-// find looks the volume up, nil for none, and the marks of those from whom it may not be taken. Where it exists and may not be
+// findVolume looks the volume up, nil for none, and the marks of those from whom it may not be taken. Where it exists and may not be
 // taken, that is an *owner.ForeignError.
-func (o *ownedVolume) find(ctx context.Context) (*hypervisor.Volume, []owner.Mark, error) {
+func (o *ownedVolume) findVolume(ctx context.Context) (*hypervisor.Volume, []owner.Mark, error) {
 	v, err := o.client.Volume(ctx, o.place.Pool, o.place.Name)
 	if err != nil && !hypervisor.IsNotFound(err) {
 		return nil, nil, err
 	}
-	marks, err := o.marks(ctx)
+	marks, err := o.listMarks(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	others := slices.DeleteFunc(slices.Clone(marks), o.claim.MayTake)
 	switch {
 	case v != nil && len(others) > 0:
-		return nil, nil, o.foreign(others[0])
+		return nil, nil, o.newForeignError(others[0])
 	case v != nil && len(marks) == 0 && !o.claim.MayTake(owner.Mark{}):
-		return nil, nil, o.foreign(owner.Mark{})
+		return nil, nil, o.newForeignError(owner.Mark{})
 	}
 	return v, others, nil
 }
 
-// sign writes the claim's mark.
-func (o *ownedVolume) sign(ctx context.Context) error {
+// writeMark writes the claim's mark.
+func (o *ownedVolume) writeMark(ctx context.Context) error {
 	_, err := o.client.CreateVolume(ctx, o.place.Pool, &libvirtxml.StorageVolume{
-		Name:     markName(o.place.Name, o.claim.Mark()),
+		Name:     buildMarkName(o.place.Name, o.claim.Mark()),
 		Capacity: &libvirtxml.StorageVolumeSize{Value: 0},
 		Target:   &libvirtxml.StorageVolumeTarget{Format: &libvirtxml.StorageVolumeTargetFormat{Type: "raw"}},
 	})
@@ -162,9 +168,9 @@ func (o *ownedVolume) sign(ctx context.Context) error {
 	return nil
 }
 
-// finish ends what begin or a change began: nobody's mark stands there any more but the claim's.
-func (o *ownedVolume) finish(ctx context.Context) error {
-	marks, err := o.marks(ctx)
+// removeOtherMarks ends what beginCreate or a change began: nobody's mark stands there any more but the claim's.
+func (o *ownedVolume) removeOtherMarks(ctx context.Context) error {
+	marks, err := o.listMarks(ctx)
 	if err != nil {
 		return err
 	}
@@ -176,8 +182,8 @@ func (o *ownedVolume) finish(ctx context.Context) error {
 	return nil
 }
 
-// withdraw takes the claim's mark away where nothing was made in its name.
-func (o *ownedVolume) withdraw(ctx context.Context, leftover bool) error {
+// withdrawMark takes the claim's mark away where nothing was made in its name.
+func (o *ownedVolume) withdrawMark(ctx context.Context, leftover bool) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), withdrawTimeout)
 	defer cancel()
 	_, err := o.client.Volume(ctx, o.place.Pool, o.place.Name)
@@ -186,7 +192,7 @@ func (o *ownedVolume) withdraw(ctx context.Context, leftover bool) error {
 		return err
 	case err == nil && !leftover:
 		// Either what was begun could not be removed, or another run was faster: its own mark says which.
-		marks, err := o.marks(ctx)
+		marks, err := o.listMarks(ctx)
 		if err != nil || !slices.ContainsFunc(marks, func(m owner.Mark) bool { return !o.claim.MayTake(m) }) {
 			return err
 		}
@@ -200,16 +206,16 @@ const withdrawTimeout = 30 * time.Second
 // removeMarks removes the files of some marks; absent ones are no error.
 func (o *ownedVolume) removeMarks(ctx context.Context, marks []owner.Mark) error {
 	for _, m := range marks {
-		if err := o.client.DeleteVolume(ctx, o.place.Pool, markName(o.place.Name, m)); err != nil {
+		if err := o.client.DeleteVolume(ctx, o.place.Pool, buildMarkName(o.place.Name, m)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// delete removes the volume with its marks. One that is not the claim's own stays with an *owner.ForeignError, and one that is
+// deleteVolume removes the volume with its marks. One that is not the claim's own stays with an *owner.ForeignError, and one that is
 // in use with an *InUseError.
-func (o *ownedVolume) delete(ctx context.Context) error {
+func (o *ownedVolume) deleteVolume(ctx context.Context) error {
 	v, err := o.client.Volume(ctx, o.place.Pool, o.place.Name)
 	switch {
 	case hypervisor.IsNotFound(err):
@@ -226,7 +232,7 @@ func (o *ownedVolume) delete(ctx context.Context) error {
 			return err
 		}
 	}
-	marks, err := o.marks(ctx)
+	marks, err := o.listMarks(ctx)
 	if err != nil && !hypervisor.IsNotFound(err) {
 		return err
 	}

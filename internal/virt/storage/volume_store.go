@@ -45,8 +45,8 @@ func asStoreError(err error) error {
 	return err
 }
 
-// read reads the volume, which must be the claim's own.
-func (o *ownedVolume) read(ctx context.Context) (*hypervisor.Volume, error) {
+// readVolume reads the volume, which must be the claim's own.
+func (o *ownedVolume) readVolume(ctx context.Context) (*hypervisor.Volume, error) {
 	v, err := o.client.Volume(ctx, o.place.Pool, o.place.Name)
 	if err == nil {
 		err = o.checkOwned(ctx)
@@ -56,7 +56,7 @@ func (o *ownedVolume) read(ctx context.Context) (*hypervisor.Volume, error) {
 
 // Get reads the volume.
 func (s *VolumeStore) Get(ctx context.Context) (Volume, error) {
-	v, err := s.read(ctx)
+	v, err := s.readVolume(ctx)
 	if err != nil {
 		return Volume{}, err
 	}
@@ -69,28 +69,28 @@ func (s *VolumeStore) Create(ctx context.Context, want Volume) (_ Volume, err er
 	if err != nil {
 		return Volume{}, fmt.Errorf("image: %w", err)
 	}
-	if image != nil && want.bytes(image) < image.Capacity() {
-		return Volume{}, fmt.Errorf("the image %s has %d bytes, so the overlay needs size_gib = %d or more", image.Path(), image.Capacity(), RoundUpToGiB(image.Capacity()))
+	if image != nil && want.capacityBytes(image) < image.Capacity() {
+		return Volume{}, fmt.Errorf("the image %s has %d bytes, so the overlay needs size_gib = %d or more", image.Path(), image.Capacity(), image.CapacityGiB())
 	}
-	leftover, err := s.begin(ctx)
+	leftover, err := s.beginCreate(ctx)
 	if err != nil {
 		return Volume{}, err
 	}
-	v, err := s.make(ctx, want, image, leftover)
+	v, err := s.makeVolume(ctx, want, image, leftover)
 	if err != nil {
-		return Volume{}, errors.Join(err, s.withdraw(ctx, leftover != nil))
+		return Volume{}, errors.Join(err, s.withdrawMark(ctx, leftover != nil))
 	}
-	if err := s.finish(ctx); err != nil {
+	if err := s.removeOtherMarks(ctx); err != nil {
 		return newVolume(v), &service.Unfinished{Made: true, Err: err}
 	}
 	return newVolume(v), nil
 }
 
-func (s *VolumeStore) make(ctx context.Context, want Volume, image, leftover *hypervisor.Volume) (*hypervisor.Volume, error) {
+func (s *VolumeStore) makeVolume(ctx context.Context, want Volume, image, leftover *hypervisor.Volume) (*hypervisor.Volume, error) {
 	if leftover == nil {
-		v, err := s.client.CreateVolume(ctx, want.Pool, want.xml(image))
+		v, err := s.client.CreateVolume(ctx, want.Pool, want.renderXML(image))
 		if errors.Is(err, hypervisor.ErrExists) { // another run was faster
-			if _, _, foreign := s.find(ctx); foreign != nil {
+			if _, _, foreign := s.findVolume(ctx); foreign != nil {
 				return nil, foreign
 			}
 		}
@@ -104,16 +104,21 @@ func (s *VolumeStore) make(ctx context.Context, want Volume, image, leftover *hy
 	return leftover, nil
 }
 
-// FindImage looks the image up that a volume names; it is nil where none is named.
-func FindImage(ctx context.Context, c *hypervisor.Client, v Volume) (*hypervisor.Volume, error) {
+// FindImage looks the image up that a volume names; it is nil where none is named. The error is service.ErrAbsent where there is
+// no such image.
+func FindImage(ctx context.Context, c *hypervisor.Client, v Volume) (image *hypervisor.Volume, err error) {
 	switch {
 	case v.Image == "":
 		return nil, nil
 	case strings.HasPrefix(v.Image, "/"):
-		return c.VolumeByPath(ctx, v.Image)
+		image, err = c.VolumeByPath(ctx, v.Image)
 	default:
-		return c.Volume(ctx, v.Pool, v.Image)
+		image, err = c.Volume(ctx, v.Pool, v.Image)
 	}
+	if hypervisor.IsNotFound(err) {
+		err = fmt.Errorf("%w: %w", service.ErrAbsent, err)
+	}
+	return image, err
 }
 
 // isUntouched says that a volume is what is wanted and that nothing was ever written to it.
@@ -122,7 +127,7 @@ func isUntouched(ctx context.Context, c *hypervisor.Client, v *hypervisor.Volume
 	if image != nil {
 		backing = image.Path()
 	}
-	if v.Format() != want.Format || v.Capacity() != want.bytes(image) || v.Backing() != backing {
+	if v.Format() != want.Format || v.Capacity() != want.capacityBytes(image) || v.Backing() != backing {
 		return false, nil
 	}
 	if v.Format() == "raw" {
@@ -150,23 +155,23 @@ func isEmptyQCOW2(ctx context.Context, c *hypervisor.Client, v *hypervisor.Volum
 
 // Update grows the volume: nothing else can change in place.
 func (s *VolumeStore) Update(ctx context.Context, _, want Volume) (Volume, error) {
-	v, err := s.read(ctx)
+	v, err := s.readVolume(ctx)
 	if err != nil {
 		return Volume{}, err
 	}
-	if v.Capacity() < want.bytes(nil) {
-		if err := s.client.GrowVolume(ctx, v, want.bytes(nil)); err != nil {
+	if v.Capacity() < want.capacityBytes(nil) {
+		if err := s.client.GrowVolume(ctx, v, want.capacityBytes(nil)); err != nil {
 			return Volume{}, err
 		}
 	}
-	if err := s.sign(ctx); err != nil {
+	if err := s.writeMark(ctx); err != nil {
 		return Volume{}, err
 	}
-	if err := s.finish(ctx); err != nil {
+	if err := s.removeOtherMarks(ctx); err != nil {
 		return Volume{}, err
 	}
 	return s.Get(ctx)
 }
 
 // Delete removes the volume. One that is in use stays, with an *InUseError.
-func (s *VolumeStore) Delete(ctx context.Context) error { return s.delete(ctx) }
+func (s *VolumeStore) Delete(ctx context.Context) error { return s.deleteVolume(ctx) }

@@ -23,13 +23,13 @@ func TestSizesAreWholeGiB(t *testing.T) {
 	if got := newVolume(volumeOf("/srv/okd/v", "qcow2", "", 5<<30+1)).SizeGiB; got != 5 {
 		t.Errorf("a part of a GiB counts: %d", got)
 	}
-	if got := (Volume{}).bytes(volumeOf("/srv/okd/v", "qcow2", "", 5<<30+1)); got != 6<<30 {
+	if got := (Volume{}).capacityBytes(volumeOf("/srv/okd/v", "qcow2", "", 5<<30+1)); got != 6<<30 {
 		t.Errorf("an image of 5 GiB and a byte gets a volume of %d bytes", got)
 	}
-	if got := (Volume{SizeGiB: 8}).bytes(volumeOf("/srv/okd/v", "qcow2", "", 5<<30)); got != 8<<30 {
+	if got := (Volume{SizeGiB: 8}).capacityBytes(volumeOf("/srv/okd/v", "qcow2", "", 5<<30)); got != 8<<30 {
 		t.Errorf("size_gib = 8 gives %d bytes", got)
 	}
-	if got := RoundUpToGiB(1<<64 - 1); got != 1<<34 {
+	if got := hypervisor.WholeGiB(1<<64 - 1); got != 1<<34 {
 		t.Errorf("an image of 16 EiB less a byte needs %d GiB", got)
 	}
 }

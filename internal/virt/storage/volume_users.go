@@ -2,7 +2,6 @@ package storage
 
 import (
 	"context"
-	"encoding/xml"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,6 +13,7 @@ import (
 	"libvirt.org/go/libvirtxml"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/metadata"
 )
 
 // InUseError says that a volume cannot be deleted because others need what is on it.
@@ -43,7 +43,7 @@ func awaitUnused(ctx context.Context, c *hypervisor.Client, v *hypervisor.Volume
 		if err != nil {
 			return err
 		}
-		users := s.users(v, workspace)
+		users := s.listUsers(v, workspace)
 		if len(users) == 0 {
 			return nil
 		}
@@ -84,14 +84,14 @@ func surveyDisks(ctx context.Context, c *hypervisor.Client) (survey, error) {
 		return shared.last, nil
 	}
 	started := time.Now()
-	s, err := lookAtDisks(ctx, c)
+	s, err := readDisks(ctx, c)
 	if err == nil {
 		shared.started, shared.last = started, s
 	}
 	return s, err
 }
 
-func lookAtDisks(ctx context.Context, c *hypervisor.Client) (s survey, err error) {
+func readDisks(ctx context.Context, c *hypervisor.Client) (s survey, err error) {
 	if s.domains, err = c.Domains(ctx); err != nil {
 		return s, err
 	}
@@ -116,12 +116,12 @@ func lookAtDisks(ctx context.Context, c *hypervisor.Client) (s survey, err error
 	return s, nil
 }
 
-// users names what needs a volume: machines that have it or an overlay of it as a disk, and overlays in any started pool. The
+// listUsers names what needs a volume: machines that have it or an overlay of it as a disk, and overlays in any started pool. The
 // disks of a workspace's own machines do not count, and what is below them does.
-func (s survey) users(v *hypervisor.Volume, workspace string) []string {
+func (s survey) listUsers(v *hypervisor.Volume, workspace string) []string {
 	var users []string
 	for _, d := range s.domains {
-		own := workspace != "" && machineWorkspace(d.Config) == workspace
+		own := workspace != "" && metadata.MachineWorkspace(d.Config) == workspace
 		if !own && (isDisk(d.Config, v) || isDisk(d.Live, v)) || isBelowDisk(d.Config, v) || isBelowDisk(d.Live, v) {
 			users = append(users, fmt.Sprintf("the domain %q", d.Name))
 		}
@@ -137,12 +137,12 @@ func (s survey) users(v *hypervisor.Volume, workspace string) []string {
 
 // isDisk says whether a domain has a volume as a disk.
 func isDisk(d *libvirtxml.Domain, v *hypervisor.Volume) bool {
-	return anyDisk(d, func(disk libvirtxml.DomainDisk) bool { return v.IsSource(disk.Source) })
+	return hasDisk(d, func(disk libvirtxml.DomainDisk) bool { return v.IsSource(disk.Source) })
 }
 
 // isBelowDisk says whether a volume is below one of a domain's disks.
 func isBelowDisk(d *libvirtxml.Domain, v *hypervisor.Volume) bool {
-	return anyDisk(d, func(disk libvirtxml.DomainDisk) bool {
+	return hasDisk(d, func(disk libvirtxml.DomainDisk) bool {
 		for below := disk.BackingStore; below != nil; below = below.BackingStore {
 			if v.IsSource(below.Source) {
 				return true
@@ -152,35 +152,12 @@ func isBelowDisk(d *libvirtxml.Domain, v *hypervisor.Volume) bool {
 	})
 }
 
-func anyDisk(d *libvirtxml.Domain, is func(libvirtxml.DomainDisk) bool) bool {
+func hasDisk(d *libvirtxml.Domain, is func(libvirtxml.DomainDisk) bool) bool {
 	return d != nil && d.Devices != nil && slices.ContainsFunc(d.Devices.Disks, is)
 }
 
-// machineNamespace is that of the provider's own element in a domain's metadata.
-const machineNamespace = "https://github.com/virtcluster/terraform-provider-virtcluster/node/1"
-
-// machineWorkspace is the workspace of the state that a machine is in; "" where the provider did not make it, or does not know.
-func machineWorkspace(d *libvirtxml.Domain) string {
-	if d == nil || d.Metadata == nil {
-		return ""
-	}
-	for decoder := xml.NewDecoder(strings.NewReader(d.Metadata.XML)); ; {
-		token, err := decoder.Token()
-		if err != nil {
-			return ""
-		}
-		if start, ok := token.(xml.StartElement); ok && start.Name == (xml.Name{Space: machineNamespace, Local: "node"}) {
-			for _, a := range start.Attr {
-				if a.Name.Local == "workspace" {
-					return a.Value
-				}
-			}
-		}
-	}
-}
-
-// RunningUser is the machine that runs with a volume as a disk; "" for none.
-func RunningUser(ctx context.Context, c *hypervisor.Client, v *hypervisor.Volume) (string, error) {
+// findRunningUser returns the machine that runs with a volume as a disk; "" for none.
+func findRunningUser(ctx context.Context, c *hypervisor.Client, v *hypervisor.Volume) (string, error) {
 	domains, err := c.Domains(ctx)
 	if err != nil {
 		return "", err

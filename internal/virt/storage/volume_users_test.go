@@ -7,7 +7,7 @@ import (
 	"libvirt.org/go/libvirtxml"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/metadata"
 )
 
 func TestUsersAreDisksAndWhatIsBelowThem(t *testing.T) {
@@ -21,7 +21,7 @@ func TestUsersAreDisksAndWhatIsBelowThem(t *testing.T) {
 	domain := func(workspace string, disks ...libvirtxml.DomainDisk) *hypervisor.Domain {
 		d := &libvirtxml.Domain{Devices: &libvirtxml.DomainDeviceList{Disks: disks}}
 		if workspace != "" {
-			d.Metadata = &libvirtxml.DomainMetadata{XML: `<app:x xmlns:app="urn:x"/><virtcluster:node xmlns:virtcluster="` + machine.Namespace + `" owner="x" workspace="` + workspace + `"><virtcluster:label name="a">b</virtcluster:label></virtcluster:node>`}
+			d.Metadata = &libvirtxml.DomainMetadata{XML: `<app:x xmlns:app="urn:x"/><virtcluster:node xmlns:virtcluster="` + metadata.Machine + `" owner="x" workspace="` + workspace + `"><virtcluster:label name="a">b</virtcluster:label></virtcluster:node>`}
 		}
 		return &hypervisor.Domain{Name: "d", Config: d}
 	}
@@ -40,7 +40,7 @@ func TestUsersAreDisksAndWhatIsBelowThem(t *testing.T) {
 		"below this state's disk":  {survey{domains: []*hypervisor.Domain{domain("here", libvirtxml.DomainDisk{Source: file("/o"), BackingStore: below})}}, []string{`the domain "d"`}},
 		"a machine that runs":      {survey{domains: []*hypervisor.Domain{{Name: "d", Config: domain("").Config, Live: domain("", libvirtxml.DomainDisk{Source: named}).Config}}}, []string{`the domain "d"`}},
 	} {
-		if got := c.survey.users(base, "here"); !slices.Equal(got, c.want) {
+		if got := c.survey.listUsers(base, "here"); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}

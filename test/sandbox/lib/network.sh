@@ -44,6 +44,8 @@ network_up() {
 # have the same hardware addresses each time.
 network_node() { # NUMBER
 	ip netns add "svc-$1"
+	# It may forward. A container cannot change what is below /proc/sys/net itself.
+	ip netns exec "svc-$1" sysctl -q -w net.ipv4.ip_forward=1
 	ip link add "svc$1" type veth peer name eth0 address "02:00:0a:00:64:0$1" netns "svc-$1"
 	ip link set "svc$1" master svcbr0 up
 	lan_plug "svc-$1" eth1 "svc$1" "02:00:0a:13:29:0$1"

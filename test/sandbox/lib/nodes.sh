@@ -17,10 +17,13 @@ node_start() { # NUMBER ROOT PUBLIC_KEY
 node_power() { # NUMBER
 	local name=svc-$1 dir=$NODES/svc-$1 status
 	while true; do
+		# The limit of open files is a usual machine's, whatever it is where the sandbox was begun. systemd-nspawn gives as
+		# much of it as the kernel lets it: where root may not raise its own hard limit, machines have that.
 		# Unregistered and in our own control group: there is no machined here, and none of the host's is to know.
 		SYSTEMD_NSPAWN_LOCK=0 systemd-nspawn --quiet --boot --register=no --keep-unit --machine="$name" \
 			--directory="$dir/root" --network-namespace-path="/run/netns/$name" \
 			--capability=CAP_NET_ADMIN,CAP_NET_RAW --link-journal=no --resolv-conf=off --timezone=off \
+			--rlimit=NOFILE=1024:524288 \
 			--console=read-only --kill-signal=SIGRTMIN+3 \
 			</dev/null >>"$dir/console" 2>&1 &
 		echo $! >"$dir/pid"
@@ -41,6 +44,10 @@ node_configure() { # ROOT NUMBER PUBLIC_KEY
 		printf '%s\n' "$3" >"$root/$home/.ssh/authorized_keys"
 	done
 	chroot "$root" chown -R admin:admin /home/admin/.ssh
+	# A user's manager that is told to end while it still begins ends at its limit only, which is two minutes: a machine
+	# that somebody has just logged in to would go down as late as that.
+	install -d "$root/etc/systemd/system/user@.service.d"
+	printf '[Service]\nTimeoutStopSec=3\n' >"$root/etc/systemd/system/user@.service.d/stop.conf"
 	# The container has its network from the start; cloud-init belongs to the disk image made of the same root.
 	mkdir -p "$root/etc/cloud"
 	: >"$root/etc/cloud/cloud-init.disabled"

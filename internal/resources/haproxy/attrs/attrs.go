@@ -11,33 +11,18 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
-
-// ID is the id attribute.
-func ID(form string) schema.StringAttribute {
-	return schema.StringAttribute{
-		Computed:            true,
-		MarkdownDescription: "Import id: `" + form + "`.",
-		PlanModifiers:       []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
-	}
-}
-
-// ServiceNode is the service_node attribute.
-func ServiceNode() schema.StringAttribute {
-	return schema.StringAttribute{
-		Required:            true,
-		MarkdownDescription: "Machine that runs HAProxy: the `id` of a `virtcluster_service_node`. Another one replaces the resource.",
-		PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
-	}
-}
 
 // Name is the name of a section.
 func Name(kind string) schema.StringAttribute {
 	return schema.StringAttribute{
-		Required: true,
+		Required: true, Validators: []validator.String{values.Word},
 		MarkdownDescription: "Name of the " + kind + " in HAProxy's configuration: letters, digits, `-`, `_`, `.` and `:`. Another one replaces the resource; " +
 			"`create_before_destroy` lets what names it follow.",
 		PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
@@ -49,6 +34,7 @@ func Options(example string) schema.SetAttribute {
 	return schema.SetAttribute{
 		Optional:    true,
 		ElementType: types.StringType,
+		Validators:  []validator.Set{values.Each(values.Line)},
 		MarkdownDescription: "HAProxy options without the word `option`, such as " + example + "; `no ` before one switches it off. " +
 			"Default: none beyond those of the defaults section.",
 		PlanModifiers: []planmodifier.Set{sameWords{}},
@@ -58,7 +44,7 @@ func Options(example string) schema.SetAttribute {
 // Extra is an attribute of further lines of a section.
 func Extra(section string) schema.StringAttribute {
 	return schema.StringAttribute{
-		Optional: true,
+		Optional: true, Validators: []validator.String{values.Free},
 		MarkdownDescription: "Further lines of the " + section + " section, in HAProxy's language, checked by HAProxy like all others. Lines that an attribute can say " +
 			"are refused with the attribute's name. Comments and indentation are not kept. Default: none.",
 		PlanModifiers: []planmodifier.String{SameLines()},
@@ -104,10 +90,14 @@ func SameWords() planmodifier.String {
 // SameAddress is SameMeaning for addresses.
 func SameAddress() planmodifier.String { return SameMeaning(haproxy.CanonicalBindAddress) }
 
+// Duration is a time in HAProxy's spelling, to which 0 means that there is no limit.
+var Duration = values.New("time", "10s", haproxy.CheckDuration).OrZero()
+
 // Time is an optional attribute with a time.
 func Time(description string) schema.StringAttribute {
 	return schema.StringAttribute{
 		Optional:            true,
+		Validators:          []validator.String{Duration},
 		MarkdownDescription: description,
 		PlanModifiers:       []planmodifier.String{SameTime()},
 	}
@@ -136,7 +126,7 @@ func (sameWords) PlanModifyList(_ context.Context, req planmodifier.ListRequest,
 }
 
 func known(elements []attr.Value) bool {
-	return !slices.ContainsFunc(elements, func(v attr.Value) bool { return v.IsNull() || v.IsUnknown() })
+	return !slices.ContainsFunc(elements, func(v attr.Value) bool { return !convert.Known(v) })
 }
 
 // SameLines is SameMeaning for texts of several lines.

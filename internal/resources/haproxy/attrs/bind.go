@@ -9,9 +9,12 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
 
 // Bind is an address to listen on, as a model.
@@ -34,18 +37,20 @@ func BindTypes() map[string]attr.Type {
 func BindAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"address": schema.StringAttribute{
-			Optional: true, Computed: true, Default: stringdefault.StaticString("*"),
-			MarkdownDescription: "IPv4 or IPv6 address to listen on. Default: `*`, all IPv4 addresses; `::` is all IPv6 ones, and all IPv4 ones too with the option `v4v6`.",
+			Validators: []validator.String{values.Word},
+			Optional:   true, Computed: true, Default: stringdefault.StaticString("*"),
+			MarkdownDescription: "IPv4 or IPv6 address to listen on. Default: `*`, all IPv4 addresses; `::` is all IPv6 ones, and all IPv4 ones too with the option `v4v6`. Where another bind has the same port at one address, connections to that address go to that one, whatever the order, and all others to this one.",
 			PlanModifiers:       []planmodifier.String{SameAddress()},
 		},
-		"port": schema.Int64Attribute{Required: true, MarkdownDescription: "TCP port to listen on, 1 to 65535."},
+		"port": schema.Int64Attribute{Validators: []validator.Int64{values.Port()}, Required: true, MarkdownDescription: "TCP port to listen on, 1 to 65535."},
 		"transparent": schema.BoolAttribute{
 			Optional: true, Computed: true,
 			MarkdownDescription: "Whether to listen even while the machine does not hold the address, as for a VIP that is elsewhere. Default: yes for a single address.",
 			PlanModifiers:       []planmodifier.Bool{transparentDefault{}},
 		},
 		"options": schema.ListAttribute{
-			Optional: true, ElementType: types.StringType, PlanModifiers: []planmodifier.List{SameWordList()},
+			Validators: []validator.List{values.Each(values.Line)},
+			Optional:   true, ElementType: types.StringType, PlanModifiers: []planmodifier.List{SameWordList()},
 			MarkdownDescription: "Further options of the bind line, such as `\"ssl\"`, `\"crt /etc/haproxy/site.pem\"`, `\"alpn h2,http/1.1\"` or `\"accept-proxy\"`. Default: none.",
 		},
 	}
@@ -91,7 +96,7 @@ func (b Bind) Value() haproxy.Bind {
 
 // Keep writes what was read back.
 func (b Bind) Keep(got haproxy.Bind) Bind {
-	if b.Address.IsNull() || b.Address.IsUnknown() || haproxy.CanonicalBindAddress(b.Address.ValueString()) != got.Address {
+	if !convert.Known(b.Address) || haproxy.CanonicalBindAddress(b.Address.ValueString()) != got.Address {
 		b.Address = types.StringValue(got.Address)
 	}
 	b.Port = types.Int64Value(got.Port)

@@ -7,7 +7,10 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 )
 
 // meanings say what each of HAProxy's timeouts waits for.
@@ -33,6 +36,7 @@ func Timeouts(names []string, defaults map[string]string) schema.SingleNestedAtt
 	for _, name := range names {
 		a := schema.StringAttribute{
 			Optional:            true,
+			Validators:          []validator.String{Duration},
 			MarkdownDescription: "How long to wait " + meanings[name] + ", with a unit (us, ms, s, m, h, d).",
 			PlanModifiers:       []planmodifier.String{SameTime()},
 		}
@@ -81,7 +85,7 @@ func ReadTimeouts(v types.Object, names []string) map[string]string {
 
 // KeepTimeouts writes the timeouts.
 func KeepTimeouts(now types.Object, got map[string]string, names []string) types.Object {
-	if len(got) == 0 && (now.IsNull() || now.IsUnknown()) {
+	if len(got) == 0 && (!convert.Known(now)) {
 		return types.ObjectNull(TimeoutTypes(names))
 	}
 	return types.ObjectValueMust(TimeoutTypes(names), timeoutValues(names, got, now.Attributes()))

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
 )
 
@@ -55,13 +56,11 @@ func KeepNumber(now types.Int64, got int64) types.Int64 {
 
 // Strings gives the known elements of a collection of texts, with single blanks each.
 func Strings(v interface{ Elements() []attr.Value }) []string {
-	var out []string
-	for _, e := range v.Elements() {
-		if s, ok := e.(types.String); ok && !s.IsNull() && !s.IsUnknown() {
-			out = append(out, Words(s))
-		}
+	texts := convert.KnownTexts(v)
+	for i, s := range texts {
+		texts[i] = haproxy.OneLine(s)
 	}
-	return out
+	return texts
 }
 
 // Set gives the elements of a set, sorted.
@@ -79,7 +78,7 @@ func KeepSet(now types.Set, got []string) types.Set {
 	if len(got) == 0 {
 		return types.SetNull(types.StringType)
 	}
-	return types.SetValueMust(types.StringType, texts(got))
+	return types.SetValueMust(types.StringType, convert.Elements(got))
 }
 
 // KeepList writes options of a line as a list: grouped as they are now where the words are the same.
@@ -90,15 +89,7 @@ func KeepList(now types.List, words string, grouped []string) types.List {
 	if len(grouped) == 0 {
 		return types.ListNull(types.StringType)
 	}
-	return types.ListValueMust(types.StringType, texts(grouped))
-}
-
-func texts(values []string) []attr.Value {
-	out := make([]attr.Value, 0, len(values))
-	for _, v := range values {
-		out = append(out, types.StringValue(v))
-	}
-	return out
+	return types.ListValueMust(types.StringType, convert.Elements(grouped))
 }
 
 // KeepLines writes a text of several lines.
@@ -117,7 +108,7 @@ func KeepLines(now types.String, got []string) types.String {
 
 // Object reads an object that is there and known.
 func Object[T any](ctx context.Context, v types.Object, into *T, diags *diag.Diagnostics) bool {
-	if v.IsNull() || v.IsUnknown() {
+	if !convert.Known(v) {
 		return false
 	}
 	diags.Append(v.As(ctx, into, basetypes.ObjectAsOptions{})...)

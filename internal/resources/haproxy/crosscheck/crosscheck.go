@@ -17,7 +17,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/attrs"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
@@ -29,6 +29,7 @@ const claimPatience = 3 * time.Second
 // Node is a service node in the plan of a resource.
 type Node struct {
 	fleet *fleet.Fleet
+	plan  *planregistry.Registry
 	claim owner.Claim
 	id    string
 	self  self
@@ -36,15 +37,15 @@ type Node struct {
 
 // On returns the node, false while it is not known or the provider is not configured.
 func On(ctx context.Context, at crud.Opening, serviceNode types.String, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) (Node, bool) {
-	id := serviceNode.ValueString()
+	id := hostattr.Reference(serviceNode)
 	if at.Fleet == nil || id == "" {
 		return Node{}, false
 	}
-	return Node{fleet: at.Fleet, claim: at.Claim, id: id, self: recognise(ctx, req, resp)}, true
+	return Node{fleet: at.Fleet, plan: at.Registry, claim: at.Claim, id: id, self: recognise(ctx, req, resp)}, true
 }
 
 // String is the machine as messages name it.
-func (n Node) String() string { return attrs.Machine(n.id) }
+func (n Node) String() string { return hostattr.Endpoint(n.id) }
 
 func (n Node) sole(kind, value string) planregistry.Claim {
 	return planregistry.Claim{Kind: kind, Scope: "service node " + n.id, Value: value}
@@ -64,7 +65,7 @@ func (n Node) Listeners(ctx context.Context, holding string, listeners []Listene
 	for _, l := range listeners {
 		claims = append(claims, n.sole("address", l.Endpoint()))
 	}
-	conflicts := n.fleet.Claims.Replace(holding+" on "+n.id, claims...)
+	conflicts := n.plan.Claims.Replace(holding+" on "+n.id, claims...)
 	tree, _ := n.live(ctx)
 	if n.self.replacing {
 		tree = nil // it was asked about when the removal was planned, and what is removed is still there
@@ -110,7 +111,7 @@ func (n Node) Backend(ctx context.Context, at path.Path, name string) diag.Diagn
 	if name == "" || strings.ContainsAny(name, "%\"'\\") { // a log-format expression is known at run time
 		return diags
 	}
-	planned := func() bool { return n.fleet.Claims.Holder(n.sole("section", "backend "+name)) != "" }
+	planned := func() bool { return n.plan.Claims.Holder(n.sole("section", "backend "+name)) != "" }
 	tree, ok := n.live(ctx)
 	if !ok || haproxy.HasBackend(tree, name) || planned() {
 		return diags

@@ -106,7 +106,7 @@ func (n Node) foreign(what, importID string, found owner.Mark) string {
 // only reports that the resource is not the only one that provides a section.
 func (n Node) only(at path.Path, section, summary, detail string) diag.Diagnostics {
 	var diags diag.Diagnostics
-	if len(n.fleet.Claims.Replace("resource "+n.self.token, n.sole("section", section))) > 0 {
+	if len(n.plan.Claims.Replace("resource "+n.self.token, n.sole("section", section))) > 0 {
 		diags.AddAttributeError(at, summary, detail)
 	}
 	return diags

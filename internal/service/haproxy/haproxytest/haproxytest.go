@@ -28,13 +28,15 @@ func Node(t *testing.T) (id, ip string) {
 	if err != nil {
 		t.Fatalf("ask for the host key of %s: %v", ip, err)
 	}
-	before := acctest.On(t, "svc-1", "cat", "/etc/haproxy/haproxy.cfg")
+	// A full stop behind the last line shows the blank lines there.
+	look := []string{"sh", "-c", "cat /etc/haproxy/haproxy.cfg; echo ."}
+	before := acctest.On(t, "svc-1", look...)
 	t.Cleanup(func() {
-		if after := Cleanup(t, "cat", "/etc/haproxy/haproxy.cfg"); after != before {
+		if after := Cleanup(t, look...); after != before {
 			t.Errorf("the distribution's configuration did not come back:\n%s", after)
 		}
 	})
-	return "ssh://root@" + ip + "?host_key=" + strings.TrimSpace(string(out)), ip
+	return host.ShortenReferences("ssh://root@" + ip + "?host_key=" + strings.TrimSpace(string(out))), ip
 }
 
 // Cleanup runs a command on the first service node at the end of a test, when its context is over.

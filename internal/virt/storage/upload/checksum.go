@@ -58,9 +58,9 @@ type digests struct {
 	crc       hash.Hash32
 }
 
-// newDigests computes the sum that is wanted, or SHA-256 of what comes over a network, which is slower than
-// that anyway. A local file without a checksum is only to be told from its own former self, for which a
-// CRC does that costs a tenth.
+// newDigests returns the digests to compute of a source. Those are the wanted sum, or SHA-256 of what comes over a network, which
+// is slower than that anyway. A local file without a checksum is only to be told from what it was before, for which a CRC does
+// that costs a tenth.
 func newDigests(want Checksum, local bool) *digests {
 	d := &digests{want: want, algorithm: want.Algorithm}
 	if local {
@@ -74,7 +74,7 @@ func newDigests(want Checksum, local bool) *digests {
 	return d
 }
 
-// newCRC32C is CRC-32C, which processors compute themselves.
+// newCRC32C returns a CRC-32C, which processors compute themselves.
 func newCRC32C() hash.Hash32 { return crc32.New(crc32.MakeTable(crc32.Castagnoli)) }
 
 // Write implements io.Writer; it cannot fail.
@@ -88,7 +88,7 @@ func (d *digests) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// SHA256 of what was written so far, in hexadecimal; "" where it was not computed.
+// SHA256 returns the sum of what was written so far, in hexadecimal; "" where it was not computed.
 func (d *digests) SHA256() string {
 	if d.algorithm != "sha256" {
 		return ""
@@ -96,7 +96,7 @@ func (d *digests) SHA256() string {
 	return hex.EncodeToString(d.sum.Sum(nil))
 }
 
-// Fast is the CRC of what was written so far; 0 where it was not computed.
+// CRC32C returns the CRC of what was written so far; 0 where it was not computed.
 func (d *digests) CRC32C() uint32 {
 	if d.crc == nil {
 		return 0

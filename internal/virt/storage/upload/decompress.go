@@ -113,7 +113,7 @@ func (m *gzipMembers) Read(p []byte) (int, error) {
 	case err != nil:
 		return n, err
 	case next[0] == 0:
-		return n, onlyZeros(m.source)
+		return n, expectZeros(m.source)
 	}
 	if err := m.Reset(m.source); err != nil {
 		return n, err
@@ -122,8 +122,8 @@ func (m *gzipMembers) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// onlyZeros is io.EOF where nothing but zeros is left.
-func onlyZeros(r *bufio.Reader) error {
+// expectZeros returns io.EOF where nothing but zeros is left.
+func expectZeros(r *bufio.Reader) error {
 	for {
 		switch b, err := r.ReadByte(); {
 		case err != nil:

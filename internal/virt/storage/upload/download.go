@@ -100,7 +100,7 @@ func (d *download) resume(broken error) error {
 	d.release()
 	if d.at > 0 && !d.guarded && d.version == "" {
 		return fmt.Errorf("download %s: the transfer broke after %d of %s bytes, and cannot be resumed because the server gives the file no ETag: give a checksum, so that the parts can be trusted to belong together: %w",
-			d.url.Redacted(), d.at, countOf(d.size), broken)
+			d.url.Redacted(), d.at, describeCount(d.size), broken)
 	}
 	tflog.Warn(d.ctx, "download broke, taking it up again", map[string]any{"url": d.url.Redacted(), "at": d.at, "reason": broken.Error()})
 	if err := d.pause(broken); err != nil {
@@ -112,7 +112,7 @@ func (d *download) resume(broken error) error {
 // connect makes requests until one is answered with what comes next.
 func (d *download) connect() error {
 	for {
-		err := d.request()
+		err := d.requestRest()
 		var final *backoff.PermanentError
 		switch {
 		case err == nil:
@@ -143,16 +143,16 @@ func (d *download) pause(reason error) error {
 	}
 }
 
-// request asks for the file, from where we are. A permanent error is one that a further try does not mend.
-func (d *download) request() error {
+// requestRest asks for the file, from where we are. A permanent error is one that a further try does not mend.
+func (d *download) requestRest() error {
 	ctx, end := context.WithCancelCause(d.ctx)
 	stall := time.AfterFunc(stallTimeout, func() { end(fmt.Errorf("nothing arrived for %s", stallTimeout)) })
 	cancel := func() { end(nil) }
-	resp, err := d.get(ctx)
+	resp, err := d.sendRequest(ctx)
 	if err == nil {
-		if err = d.accept(resp); err == nil {
+		if err = d.checkStatus(resp); err == nil {
 			d.body, d.cancel, d.stall = resp.Body, cancel, stall
-			err = d.skip(resp)
+			err = d.skipReceived(resp)
 		}
 		if err != nil {
 			_ = resp.Body.Close()
@@ -165,7 +165,7 @@ func (d *download) request() error {
 	return err
 }
 
-func (d *download) get(ctx context.Context) (*http.Response, error) {
+func (d *download) sendRequest(ctx context.Context) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, d.url.String(), nil)
 	if err != nil {
 		return nil, backoff.Permanent(err)
@@ -191,8 +191,8 @@ func (d *download) get(ctx context.Context) (*http.Response, error) {
 	return resp, err
 }
 
-// accept judges an answer's status.
-func (d *download) accept(resp *http.Response) error {
+// checkStatus judges an answer's status.
+func (d *download) checkStatus(resp *http.Response) error {
 	switch resp.StatusCode {
 	case http.StatusOK:
 		if d.at == 0 {
@@ -217,22 +217,22 @@ func (d *download) accept(resp *http.Response) error {
 	return backoff.Permanent(fmt.Errorf("the server answered %s", resp.Status))
 }
 
-// skip passes over what we have already, where the server starts from the beginning again.
-func (d *download) skip(resp *http.Response) error {
+// skipReceived passes over what we have already, where the server starts from the beginning again.
+func (d *download) skipReceived(resp *http.Response) error {
 	if resp.StatusCode != http.StatusOK || d.at == 0 {
 		return nil
 	}
-	_, err := io.CopyN(io.Discard, &stalling{resp.Body, d.stall}, d.at)
+	_, err := io.CopyN(io.Discard, &stallReader{resp.Body, d.stall}, d.at)
 	return err
 }
 
-// stalling keeps a timer from running out while something arrives.
-type stalling struct {
+// stallReader keeps a timer from running out while something arrives.
+type stallReader struct {
 	io.Reader
 	timer *time.Timer
 }
 
-func (s *stalling) Read(p []byte) (int, error) {
+func (s *stallReader) Read(p []byte) (int, error) {
 	n, err := s.Reader.Read(p)
 	s.timer.Reset(stallTimeout)
 	return n, err
@@ -245,7 +245,7 @@ func rangeStart(header string) (int64, bool) {
 	return start, ok && err == nil
 }
 
-func countOf(size int64) string {
+func describeCount(size int64) string {
 	if size < 0 {
 		return "an unknown number of"
 	}

@@ -5,16 +5,16 @@ import (
 	"sync"
 )
 
-// running is the room that the uploads of this process will take in each pool: they begin side by side, and each would
+// roomInUse is the room that the uploads of this process will take in each pool: they begin side by side, and each would
 // see the room that all of them are about to take.
-var running roomByPool
+var roomInUse roomByPool
 
 // roomByPool holds what is reserved by pool; the zero value is ready to use.
 type roomByPool struct {
 	pools sync.Map // [hypervisor's URI, pool's UUID] → *poolRoom
 }
 
-func (r *roomByPool) of(uri, pool string) *poolRoom {
+func (r *roomByPool) findPoolRoom(uri, pool string) *poolRoom {
 	p, _ := r.pools.LoadOrStore([2]string{uri, pool}, &poolRoom{})
 	return p.(*poolRoom)
 }
@@ -44,10 +44,10 @@ type meter struct {
 	free func() (int64, error)
 }
 
-// measure finds out how much is left: of what is free, what was reserved and is not written yet is not. The lock is held.
+// measureLeft finds out how much is left: of what is free, what was reserved and is not written yet is not. The lock is held.
 // What is written meanwhile counts twice, so there is rather too little left than too much.
-func (p *poolRoom) measure(m meter) error {
-	outstanding := p.outstanding(m.written)
+func (p *poolRoom) measureLeft(m meter) error {
+	outstanding := p.sumOutstanding(m.written)
 	free, err := m.free()
 	if err != nil {
 		return err
@@ -56,8 +56,8 @@ func (p *poolRoom) measure(m meter) error {
 	return nil
 }
 
-// outstanding is what was reserved and is not written yet.
-func (p *poolRoom) outstanding(written func(volume string) int64) (n int64) {
+// sumOutstanding returns what was reserved and is not written yet.
+func (p *poolRoom) sumOutstanding(written func(volume string) int64) (n int64) {
 	for _, r := range p.reservations {
 		if r.bytes > 0 {
 			n += max(r.bytes-written(r.volume), 0)
@@ -83,20 +83,20 @@ func (r *reservation) extend(bytes int64) (enough bool, room, others int64, err 
 	more := bytes - r.bytes
 	if more > p.left {
 		// Others may have failed meanwhile, or volumes were deleted.
-		if err := p.measure(r.meter); err != nil {
+		if err := p.measureLeft(r.meter); err != nil {
 			return false, 0, 0, err
 		}
 	}
 	if more > p.left {
-		return false, r.bytes + p.left, p.reservedBeside(r), nil
+		return false, r.bytes + p.left, p.sumReservedBeside(r), nil
 	}
 	p.left -= max(more, 0)
 	r.bytes += max(more, 0)
 	return true, 0, 0, nil
 }
 
-// reservedBeside is what is reserved for all but one upload.
-func (p *poolRoom) reservedBeside(but *reservation) (n int64) {
+// sumReservedBeside returns what is reserved for all but one upload.
+func (p *poolRoom) sumReservedBeside(but *reservation) (n int64) {
 	for _, r := range p.reservations {
 		if r != but {
 			n += r.bytes

@@ -4,8 +4,8 @@ import "testing"
 
 func TestOnlyWhatIsNotWrittenYetIsKeptForAnUpload(t *testing.T) {
 	var all roomByPool
-	p := all.of("qemu:///system", "a")
-	if all.of("qemu:///system", "b") == p || all.of("qemu+ssh://kvm2/system", "a") == p || all.of("qemu:///system", "a") != p {
+	p := all.findPoolRoom("qemu:///system", "a")
+	if all.findPoolRoom("qemu:///system", "b") == p || all.findPoolRoom("qemu+ssh://kvm2/system", "a") == p || all.findPoolRoom("qemu:///system", "a") != p {
 		t.Fatal("pools are mixed up")
 	}
 	g := meter{
@@ -14,7 +14,7 @@ func TestOnlyWhatIsNotWrittenYetIsKeptForAnUpload(t *testing.T) {
 	}
 	kept := []*reservation{p.reserve("half", 100, g), p.reserve("more", 100, g), p.reserve("none", 100, g), p.reserve("unknown", 0, g)}
 	for n, want := range []int64{850, 900, 900, 1000} {
-		if err := p.measure(g); err != nil || p.left != want {
+		if err := p.measureLeft(g); err != nil || p.left != want {
 			t.Errorf("after %d releases %d is left, %v, want %d", n, p.left, err, want)
 		}
 		kept[n].release()
@@ -28,7 +28,7 @@ func TestOnlyWhatIsNotWrittenYetIsKeptForAnUpload(t *testing.T) {
 func TestImagesThatGrowShareTheRoom(t *testing.T) {
 	p, free := &poolRoom{}, int64(100)
 	g := meter{written: func(string) int64 { return 0 }, free: func() (int64, error) { return free, nil }}
-	if err := p.measure(g); err != nil {
+	if err := p.measureLeft(g); err != nil {
 		t.Fatal(err)
 	}
 	a, b := p.reserve("a", 0, g), p.reserve("b", 0, g)

@@ -21,48 +21,48 @@ func reserveRoom(ctx context.Context, c *hypervisor.Client, req Request, image *
 	if err != nil {
 		return nil, err
 	}
-	if _, told := available(pool); !told {
+	if _, told := readAvailable(pool); !told {
 		return func() {}, nil
 	}
 	m := meter{
-		written: func(volume string) int64 { return written(ctx, c, req.Pool, volume) },
-		free:    func() (int64, error) { return free(ctx, c, req.Pool) },
+		written: func(volume string) int64 { return measureWritten(ctx, c, req.Pool, volume) },
+		free:    func() (int64, error) { return measureFree(ctx, c, req.Pool) },
 	}
-	kept := running.of(c.URI(), pool.UUID())
+	kept := roomInUse.findPoolRoom(c.URI(), pool.UUID())
 	kept.mu.Lock()
 	defer kept.mu.Unlock()
-	if err := kept.measure(m); err != nil {
+	if err := kept.measureLeft(m); err != nil {
 		return nil, err
 	}
-	need, err := leastRoom(req.Source, image, size, kept.left)
+	need, err := estimateLeastRoom(req.Source, image, size, kept.left)
 	if err != nil {
 		return nil, err
 	}
 	if need > kept.left {
-		return nil, fmt.Errorf("%s takes %s, and storage pool %q has %s left%s: make room there, or choose another pool", req.Source, amount(need), req.Pool, amount(kept.left), besideOthers(kept.reservedBeside(nil)))
+		return nil, fmt.Errorf("%s takes %s, and storage pool %q has %s left%s: make room there, or choose another pool", req.Source, describeBytes(need), req.Pool, describeBytes(kept.left), describeOthers(kept.sumReservedBeside(nil)))
 	}
 	upload := kept.reserve(req.Name, need, m)
 	head := int64(len(image.head))
 	image.rest = &meteredReader{Reader: image.rest, at: head, takes: head, reserve: func(bytes int64) error {
 		enough, room, others, err := upload.extend(bytes)
 		if err == nil && !enough {
-			err = fmt.Errorf("%s takes more than %s, which is all that storage pool %q has left%s: make room there, or choose another pool", req.Source, amount(room), req.Pool, besideOthers(others))
+			err = fmt.Errorf("%s takes more than %s, which is all that storage pool %q has left%s: make room there, or choose another pool", req.Source, describeBytes(room), req.Pool, describeOthers(others))
 		}
 		return err
 	}}
 	return upload.release, nil
 }
 
-// besideOthers says that others take room too.
-func besideOthers(others int64) string {
+// describeOthers says that others take room too.
+func describeOthers(others int64) string {
 	if others == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" beside %s for other images that are being uploaded", amount(others))
+	return fmt.Sprintf(" beside %s for other images that are being uploaded", describeBytes(others))
 }
 
-// free is the room in a pool.
-func free(ctx context.Context, c *hypervisor.Client, name string) (int64, error) {
+// measureFree returns the room in a pool.
+func measureFree(ctx context.Context, c *hypervisor.Client, name string) (int64, error) {
 	// Of what was written since it last looked, libvirt does not know.
 	if err := c.RefreshPool(ctx, name); err != nil {
 		return 0, err
@@ -71,20 +71,20 @@ func free(ctx context.Context, c *hypervisor.Client, name string) (int64, error)
 	if err != nil {
 		return 0, err
 	}
-	bytes, _ := available(pool)
+	bytes, _ := readAvailable(pool)
 	return bytes, nil
 }
 
-// available is the room in a pool as libvirt last saw it; not told for a kind of pool that does not know.
-func available(p *hypervisor.Pool) (bytes int64, told bool) {
+// readAvailable returns the room in a pool as libvirt last saw it; not told for a kind of pool that does not know.
+func readAvailable(p *hypervisor.Pool) (bytes int64, told bool) {
 	if p.XML.Capacity == nil || p.XML.Available == nil || p.XML.Capacity.Value == 0 {
 		return 0, false
 	}
 	return int64(p.XML.Available.Value), true
 }
 
-// written is what a volume takes by now; 0 where it is not there yet.
-func written(ctx context.Context, c *hypervisor.Client, pool, volume string) int64 {
+// measureWritten returns what a volume takes by now; 0 where it is not there yet.
+func measureWritten(ctx context.Context, c *hypervisor.Client, pool, volume string) int64 {
 	v, err := c.Volume(ctx, pool, volume)
 	if err != nil {
 		return 0
@@ -92,9 +92,9 @@ func written(ctx context.Context, c *hypervisor.Client, pool, volume string) int
 	return int64(v.Allocation())
 }
 
-// leastRoom is what an image takes at least; 0 where nobody can know beforehand. Of raw content that is downloaded
+// estimateLeastRoom returns what an image takes at least; 0 where nobody can know beforehand. Of raw content that is downloaded
 // only the length is known, and it may be zeros for the most part, which take nothing.
-func leastRoom(src Source, image *content, size, free int64) (int64, error) {
+func estimateLeastRoom(src Source, image *content, size, free int64) (int64, error) {
 	switch {
 	case image.compressed:
 		return 0, nil
@@ -107,7 +107,7 @@ func leastRoom(src Source, image *content, size, free int64) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if need := allocated(info); need <= free {
+	if need := measureAllocated(info); need <= free {
 		return need, nil
 	}
 	return countFile(src.file) // zeros that were written take room there, and none in the pool
@@ -173,5 +173,5 @@ func (r *meteredReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// amount spells a number of bytes.
-func amount(n int64) string { return fmt.Sprintf("%.1f MiB (%d bytes)", float64(n)/(1<<20), n) }
+// describeBytes spells a number of bytes.
+func describeBytes(n int64) string { return fmt.Sprintf("%.1f MiB (%d bytes)", float64(n)/(1<<20), n) }

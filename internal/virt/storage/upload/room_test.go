@@ -37,7 +37,7 @@ func TestOnlyWhatIsSureToTakeRoomIsCounted(t *testing.T) {
 		"a download of unknown size": {web, qcow, -1, 0},
 		"a download of raw content":  {web, raw, 4 * mib, 0},
 	} {
-		if got, err := leastRoom(c.source, c.image, c.size, 2*mib); err != nil || got != c.want {
+		if got, err := estimateLeastRoom(c.source, c.image, c.size, 2*mib); err != nil || got != c.want {
 			t.Errorf("%s needs %d, %v, want %d", name, got, err, c.want)
 		}
 	}

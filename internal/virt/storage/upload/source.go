@@ -56,24 +56,24 @@ func (s Source) String() string {
 	return s.file
 }
 
-// Local says that the source is a file on the machine that Terraform runs on.
-func (s Source) Local() bool { return s.url == nil }
+// IsLocal says that the source is a file on the machine that Terraform runs on.
+func (s Source) IsLocal() bool { return s.url == nil }
 
 // CRC32C reads a local source for its sum; see Result.
 func (s Source) CRC32C() (uint32, error) {
 	h := newCRC32C()
-	err := s.digest(h)
+	err := s.digestFile(h)
 	return h.Sum32(), err
 }
 
 // HasChecksum reads a local source and says whether it has a checksum.
 func (s Source) HasChecksum(want Checksum) (bool, error) {
 	h := algorithms[want.Algorithm]()
-	err := s.digest(h)
+	err := s.digestFile(h)
 	return err == nil && hex.EncodeToString(h.Sum(nil)) == want.Sum, err
 }
 
-func (s Source) digest(h io.Writer) error {
+func (s Source) digestFile(h io.Writer) error {
 	f, err := os.Open(s.file)
 	if err != nil {
 		return err
@@ -83,8 +83,8 @@ func (s Source) digest(h io.Writer) error {
 	return err
 }
 
-// Insecure says that whoever is on the way could change what arrives.
-func (s Source) Insecure() bool { return s.url != nil && s.url.Scheme == "http" }
+// IsInsecure says that whoever is on the way could change what arrives.
+func (s Source) IsInsecure() bool { return s.url != nil && s.url.Scheme == "http" }
 
 // Stat looks at a local source, which must be a file that can be read to its end.
 func (s Source) Stat() (fs.FileInfo, error) {
@@ -106,9 +106,9 @@ func (s Source) Stat() (fs.FileInfo, error) {
 	return info, f.Close()
 }
 
-// open starts reading the source; size is -1 where it is not known. With a checksum more can be done about
+// openSource starts reading the source; size is -1 where it is not known. With a checksum more can be done about
 // a broken transfer, because it is certain in the end that the parts belong together.
-func (s Source) open(ctx context.Context, guarded bool) (r io.ReadCloser, size int64, err error) {
+func (s Source) openSource(ctx context.Context, guarded bool) (r io.ReadCloser, size int64, err error) {
 	if s.url != nil {
 		d, err := startDownload(ctx, s.url, guarded)
 		if err != nil {
@@ -147,7 +147,7 @@ type progress struct {
 
 func newProgress(ctx context.Context, req Request, r io.Reader, size int64) *progress {
 	now := time.Now()
-	return &progress{Reader: r, ctx: ctx, image: req.Name, size: size, digests: newDigests(req.Checksum, req.Source.Local()), start: now, last: now}
+	return &progress{Reader: r, ctx: ctx, image: req.Name, size: size, digests: newDigests(req.Checksum, req.Source.IsLocal()), start: now, last: now}
 }
 
 func (p *progress) Read(b []byte) (int, error) {

@@ -14,8 +14,8 @@ import (
 // openSparse reads a file of a size.
 func openSparse(f *os.File, size int64) io.ReadCloser { return &sparse{File: f, size: size} }
 
-// allocated is how many bytes a file takes on its disk.
-func allocated(info fs.FileInfo) int64 {
+// measureAllocated returns how many bytes a file takes on its disk.
+func measureAllocated(info fs.FileInfo) int64 {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok {
 		return s.Blocks * 512 // whatever the file system's block is (stat(2))
 	}
@@ -34,7 +34,7 @@ type sparse struct {
 // Read implements io.Reader.
 func (s *sparse) Read(p []byte) (n int, err error) {
 	if s.at >= s.hole {
-		s.look()
+		s.findNextData()
 	}
 	if s.at < s.data {
 		n = int(min(int64(len(p)), s.data-s.at))
@@ -49,8 +49,8 @@ func (s *sparse) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// look finds the next data and its end. Where the file system does not tell, and behind the end, all is data.
-func (s *sparse) look() {
+// findNextData finds the next data and its end. Where the file system does not tell, and behind the end, all is data.
+func (s *sparse) findNextData() {
 	s.data, s.hole = s.at, math.MaxInt64
 	data, err := s.Seek(s.at, unix.SEEK_DATA)
 	if errors.Is(err, unix.ENXIO) && s.at < s.size {

@@ -11,5 +11,5 @@ import (
 // openSparse reads a file of a size; elsewhere its holes are read like everything else.
 func openSparse(f *os.File, _ int64) io.ReadCloser { return f }
 
-// allocated is how many bytes a file takes on its disk at most: elsewhere nobody asks about its holes.
-func allocated(info fs.FileInfo) int64 { return info.Size() }
+// measureAllocated returns how many bytes a file takes on its disk at most: elsewhere nobody asks about its holes.
+func measureAllocated(info fs.FileInfo) int64 { return info.Size() }

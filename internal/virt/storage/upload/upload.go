@@ -47,7 +47,7 @@ type Result struct {
 // A run that was killed leaves the marker, and the next one knows what it sees. Nobody can boot from it.
 const markerText = "virtcluster: this image is not finished\n"
 
-// newMarker is a first block of a length, with a token that tells this run's upload from another's.
+// newMarker returns a first block of a length, with a token that tells this run's upload from another's.
 func newMarker(length int) []byte {
 	return append([]byte(markerText+rand.Text()+"\n"), make([]byte, length)...)[:length]
 }
@@ -57,7 +57,7 @@ const cleanupTimeout = 30 * time.Second
 
 // Run streams the source into a new volume. Whatever fails, no volume is left.
 func Run(ctx context.Context, c *hypervisor.Client, req Request) (r Result, err error) {
-	raw, size, err := req.Source.open(ctx, req.Checksum.Algorithm != "")
+	raw, size, err := req.Source.openSource(ctx, req.Checksum.Algorithm != "")
 	if err != nil {
 		return r, err
 	}

@@ -1,0 +1,34 @@
+terraform {
+  required_version = ">= 1.8"
+
+  required_providers {
+    virtcluster = { source = "virtcluster/virtcluster" }
+  }
+}
+
+variable "key" {
+  description = "Private key for root on the service nodes; its public half is FILE.pub."
+  type        = string
+}
+
+variable "images" {
+  description = "Images of the cluster's machines, and of the service nodes (Debian with cloud-init): paths or https URLs."
+  type        = object({ cluster = string, service = string })
+}
+
+variable "host_keys" {
+  description = "SSH host keys that the service nodes get and are known by: two files as `ssh-keygen -q -t ed25519 -N '' -f FILE` makes them."
+  type        = list(string)
+}
+
+variable "node" {
+  description = "Size and type of machines: type = \"qemu\" on a hypervisor without hardware virtualisation."
+  type        = object({ type = optional(string, "kvm"), memory_mib = optional(number, 16384), vcpus = optional(number, 4) })
+  default     = {}
+}
+
+variable "bootstrap" {
+  description = "Whether the bootstrap is there: true to install a cluster, false once it stands."
+  type        = bool
+  default     = true
+}

@@ -1,0 +1,23 @@
+locals {
+  domain = "${var.name}.${var.base_domain}"
+  first  = sort(keys(var.networks))[0]
+
+  machines = { for name, m in var.machines : name => merge(m, { network = coalesce(m.network, local.first) }) if m.role != "bootstrap" || var.bootstrap }
+  services = { for name, s in var.service_nodes : name => merge(s, { network = coalesce(s.network, local.first) }) }
+  made     = { for name, m in local.machines : name => m if !m.exists }
+  hosted   = { for name, s in local.services : name => s if !s.exists }
+
+  by_role = { for role in ["master", "worker", "bootstrap"] : role => { for name, m in local.machines : name => m.ip if m.role == role } }
+  # Without workers, the masters run what ingress leads to.
+  ingress = length(local.by_role.worker) > 0 ? local.by_role.worker : local.by_role.master
+
+  # The hypervisor of each network; the provider's own is "".
+  hypervisor = { for name, n in var.networks : name => n.hypervisor == null ? "" : n.hypervisor }
+  # Who is not given an address by DHCP is told it by cloud-init.
+  dhcp   = { for name, n in var.networks : name => n.mode != "bridge" }
+  prefix = { for name, n in var.networks : name => split("/", n.cidr)[1] }
+
+  # The addresses that each service node answers at. Without a virtual address, those are its own.
+  inside  = { for name, s in local.services : name => coalesce(var.vips.inside, s.ip) }
+  outside = { for name, s in local.services : name => try(coalesce(var.vips.outside, s.external_ip), null) if var.external != null }
+}

@@ -1,0 +1,251 @@
+# What the module plans, with nothing but a command-line program: `terraform test` or `tofu test` in the module's directory.
+provider "virtcluster" {
+  offline = true
+}
+
+variables {
+  name        = "okd"
+  base_domain = "example"
+  networks    = { kimgtnet0 = { cidr = "10.0.0.0/24", gateway = "10.0.0.254", bridge = "kimgtbr0", range = { start = "10.0.0.210", end = "10.0.0.240" } } }
+  pool        = { name = "okd", path = "/var/lib/libvirt/okd" }
+  node        = { image = "/images/cluster.qcow2" }
+  service     = { image = "/images/service.qcow2" }
+  external    = { cidr = "10.19.41.0/24", gateway = "10.19.41.254", bridge = "kiextbr0", interfaces = ["eno1"] }
+  vips        = { inside = "10.0.0.250", outside = "10.19.41.160" }
+
+  machines = {
+    okd-master-01    = { role = "master", ip = "10.0.0.1", mac = "52:54:00:aa:6c:b1" }
+    okd-master-02    = { role = "master", ip = "10.0.0.2" }
+    okd-master-03    = { role = "master", ip = "10.0.0.3" }
+    okd-worker-01    = { role = "worker", ip = "10.0.0.4" }
+    okd-worker-02    = { role = "worker", ip = "10.0.0.5" }
+    okd-bootstrap-01 = { role = "bootstrap", ip = "10.0.0.200" }
+  }
+
+  service_nodes = {
+    okd-service-01 = { ip = "10.0.0.100", external_ip = "10.19.41.157", priority = 110 }
+    okd-service-02 = { ip = "10.0.0.101", external_ip = "10.19.41.158" }
+  }
+}
+
+run "three_masters_with_a_bootstrap" {
+  command = plan
+
+  assert {
+    condition     = length(virtcluster_node.machine) == 6 && length(virtcluster_node.service) == 2
+    error_message = "Not every machine is made."
+  }
+  assert {
+    condition     = virtcluster_haproxy_backend.balanced["okd-service-01/api"].servers["okd-bootstrap-01"].backup && length(virtcluster_haproxy_backend.balanced["okd-service-01/api"].servers) == 4
+    error_message = "The bootstrap does not stand in for the masters."
+  }
+  assert {
+    condition     = toset(keys(virtcluster_haproxy_backend.balanced["okd-service-02/ingress-https"].servers)) == toset(["okd-worker-01", "okd-worker-02"])
+    error_message = "Ingress does not lead to the workers."
+  }
+  assert {
+    condition     = [for b in virtcluster_haproxy_frontend.balanced["okd-service-01/machine-config"].binds : b.address] == ["10.0.0.250"]
+    error_message = "Machine configuration is offered outside."
+  }
+  assert {
+    condition     = virtcluster_dns_zone.internal["okd-service-01/okd.example"].records["api-int"].A == tolist(["10.0.0.250"]) && virtcluster_dns_zone.external["okd-service-01/okd.example"].records["api"].A == tolist(["10.19.41.160"])
+    error_message = "The names do not lead to the virtual addresses."
+  }
+  assert {
+    condition     = virtcluster_dns_zone.reverse["okd-service-01/10.0.0.0/24"].records["250.0.0.10.in-addr.arpa."].PTR == tolist(["api.okd.example.", "api-int.okd.example."])
+    error_message = "The virtual address does not lead back to the names."
+  }
+  assert {
+    condition     = !contains(keys(virtcluster_dns_zone.external["okd-service-01/okd.example"].records), "api-int")
+    error_message = "Strangers learn api-int."
+  }
+  assert {
+    condition     = output.api.outside == "https://10.19.41.160:6443" && output.agent_config.rendezvousIP == "10.0.0.1" && output.machines["okd-master-01"].mac == "52:54:00:aa:6c:b1"
+    error_message = "The outputs are not those of the cluster."
+  }
+  assert {
+    condition     = yamldecode(output.inventory).all.children.master.hosts["okd-master-02"].ansible_host == "10.0.0.2" && strcontains(output.hosts_file, "okd-worker-01.okd.example") && strcontains(output.resolv_conf, "nameserver 10.0.0.101")
+    error_message = "The files are not those of the cluster."
+  }
+}
+
+run "a_bootstrap_that_stays_until_the_masters_serve" {
+  command = plan
+
+  variables {
+    masters_serve = {}
+  }
+  assert {
+    condition     = [for r in virtcluster_readiness.masters : "${r.url} ${r.when}"] == [for i in [1, 2, 3] : "https://10.0.0.${i}:6443/readyz destroy"]
+    error_message = "The removal of the bootstrap does not wait for the masters."
+  }
+}
+
+run "the_bootstrap_removed" {
+  command = plan
+
+  variables {
+    bootstrap = false
+  }
+  assert {
+    condition     = length(virtcluster_node.machine) == 5 && length(virtcluster_haproxy_backend.balanced["okd-service-01/api"].servers) == 3
+    error_message = "The bootstrap is still there."
+  }
+}
+
+run "two_domains_and_a_worker_that_is_drained" {
+  command = plan
+
+  variables {
+    domains  = ["okd.old.example"]
+    machines = { m = { role = "master", ip = "10.0.0.1" }, w = { role = "worker", ip = "10.0.0.4", state = "drain" } }
+  }
+  assert {
+    condition     = virtcluster_dns_zone.external["okd-service-02/okd.old.example"].records["api"].A == tolist(["10.19.41.160"]) && length(virtcluster_dns_zone.internal) == 4
+    error_message = "The second domain is not served."
+  }
+  assert {
+    condition     = virtcluster_haproxy_backend.balanced["okd-service-01/ingress-http"].servers["w"].state == "drain" && virtcluster_haproxy_backend.balanced["okd-service-01/api"].servers["m"].state == "ready"
+    error_message = "The worker is not drained, or somebody else is."
+  }
+}
+
+run "one_master_and_nothing_else" {
+  command = plan
+
+  variables {
+    machines      = { m = { role = "master", ip = "10.0.0.1" } }
+    service_nodes = { s = { ip = "10.0.0.100" } }
+    vips          = {}
+    external      = null
+  }
+  assert {
+    condition     = length(virtcluster_vip.vip) == 0 && length(virtcluster_external_bridge.external) == 0 && length(virtcluster_dns_zone.external) == 0
+    error_message = "Something is made for the outside."
+  }
+  assert {
+    condition     = startswith(output.picture.svg, "<svg ") && jsondecode(output.picture.json).machines.m.addresses.kimgtnet0 == "10.0.0.1"
+    error_message = "The picture is not that of the cluster."
+  }
+  assert {
+    condition     = virtcluster_dns_zone.internal["s/okd.example"].records["*.apps"].A == tolist(["10.0.0.100"]) && keys(virtcluster_haproxy_backend.balanced["s/ingress-http"].servers) == tolist(["m"])
+    error_message = "Ingress does not lead to the master by way of the service node's own address."
+  }
+  assert {
+    condition     = virtcluster_node.service["s"].network_interfaces[0].gateway == "10.0.0.254"
+    error_message = "The service node has no way out."
+  }
+}
+
+run "five_masters_and_ten_workers" {
+  command = plan
+
+  variables {
+    machines = merge(
+      { for i in range(5) : "m${i}" => { role = "master", ip = "10.0.0.${i + 1}" } },
+      { for i in range(10) : "w${i}" => { role = "worker", ip = "10.0.0.${i + 11}" } },
+    )
+  }
+  assert {
+    condition     = length(virtcluster_node.machine) == 15 && length(virtcluster_dns_zone.internal["okd-service-01/okd.example"].records["_etcd-server-ssl._tcp"].SRV) == 5
+    error_message = "Not every machine is made and named."
+  }
+}
+
+run "no_external_access" {
+  command = plan
+
+  variables {
+    external = null
+    vips     = { inside = "10.0.0.250" }
+  }
+  assert {
+    condition     = keys(virtcluster_vip.vip) == ["inside"] && length(virtcluster_dns_view.external) == 0 && length(virtcluster_node.service["okd-service-01"].network_interfaces) == 1
+    error_message = "Something is made for the outside."
+  }
+}
+
+run "machines_that_exist_already" {
+  command = plan
+
+  variables {
+    machines = {
+      m1 = { role = "master", ip = "10.0.0.1", mac = "52:54:00:00:00:01", exists = true }
+      m2 = { role = "master", ip = "10.0.0.2", mac = "52:54:00:00:00:02", exists = true }
+      m3 = { role = "master", ip = "10.0.0.3", mac = "52:54:00:00:00:03", exists = true }
+      w1 = { role = "worker", ip = "10.0.0.4" }
+    }
+    service_nodes = {
+      a = { ip = "10.0.0.100", external_ip = "10.19.41.157", exists = true }
+      b = { ip = "10.0.0.101", external_ip = "10.19.41.158", exists = true, host_key = "SHA256:uNi+ztksCsDhcc0/9e8BrrQXVUpKZIDTMczCvj3tD2s" }
+    }
+    external = { cidr = "10.19.41.0/24" }
+    exposed  = { ssh = { service_node = "a", address = "10.19.41.170", ports = { ssh = { port = 2222, target_port = 22 } }, targets = ["10.0.0.4"] } }
+  }
+  assert {
+    condition     = keys(virtcluster_node.machine) == ["w1"] && length(virtcluster_node.service) == 0 && length(virtcluster_dhcp_reservation.machine) == 3
+    error_message = "A machine that exists is made, or has no reservation."
+  }
+  assert {
+    condition     = contains(virtcluster_service_node.service["a"].services, "nftables") && !contains(virtcluster_service_node.service["b"].services, "nftables")
+    error_message = "Who exposes something has no nftables."
+  }
+}
+
+run "two_hypervisors_in_one_subnet" {
+  command = plan
+
+  providers = {
+    virtcluster = virtcluster.two
+  }
+  variables {
+    networks = {
+      one = { cidr = "10.0.0.0/24", gateway = "10.0.0.254", mode = "bridge", bridge = "br0" }
+      two = { cidr = "10.0.0.0/24", gateway = "10.0.0.254", mode = "bridge", bridge = "br0", hypervisor = "kvm2" }
+    }
+    machines = {
+      m1 = { role = "master", ip = "10.0.0.1" }
+      m2 = { role = "master", ip = "10.0.0.2", network = "two" }
+      m3 = { role = "master", ip = "10.0.0.3", network = "two" }
+    }
+    service_nodes = {
+      a = { ip = "10.0.0.100", network = "one" }
+      b = { ip = "10.0.0.101", network = "two" }
+    }
+    external = null
+    vips     = { inside = "10.0.0.250" }
+  }
+  assert {
+    condition     = virtcluster_node.machine["m2"].hypervisor == "kvm2" && length(virtcluster_storage_pool.pool) == 2 && length(virtcluster_image.image) == 4
+    error_message = "The second hypervisor does not have what its machines need."
+  }
+  assert {
+    condition     = virtcluster_node.machine["m2"].network_interfaces[0].addresses == tolist(["10.0.0.2/24"]) && length(virtcluster_dns_zone.reverse) == 2
+    error_message = "A machine on a bridge is not told its address, or a reverse zone is there twice."
+  }
+}
+
+provider "virtcluster" {
+  alias       = "two"
+  offline     = true
+  hypervisors = { kvm2 = { uri = "qemu+ssh://kvm2.example/system" } }
+}
+
+run "an_even_number_of_masters_is_refused" {
+  command = plan
+
+  variables {
+    machines = { m1 = { role = "master", ip = "10.0.0.1" }, m2 = { role = "master", ip = "10.0.0.2" } }
+  }
+  expect_failures = [var.machines]
+}
+
+run "a_pair_without_a_virtual_address_is_refused" {
+  command = plan
+
+  variables {
+    vips     = {}
+    external = null
+  }
+  expect_failures = [virtcluster_service_node.service]
+}

@@ -1,0 +1,200 @@
+variable "name" {
+  description = "The cluster's name. Virtual router ids follow from it, and the names of what it has on service nodes begin with it."
+  type        = string
+}
+
+variable "base_domain" {
+  description = "The domain that the cluster's is below: NAME.BASE_DOMAIN."
+  type        = string
+}
+
+variable "domains" {
+  description = "Further domains in which the cluster's names are served, such as the one that it moves to, or moved from."
+  type        = list(string)
+  default     = []
+}
+
+variable "networks" {
+  description = "The networks that machines are in, by name. One that is not made (create = false) exists already. Those of mode \"bridge\" have no DHCP of libvirt's: their machines get their addresses by cloud-init. Several hypervisors need a network each, in one subnet."
+  type = map(object({
+    cidr       = string
+    gateway    = optional(string)
+    mode       = optional(string, "nat")
+    bridge     = optional(string)
+    hypervisor = optional(string)
+    range      = optional(object({ start = string, end = string }))
+    create     = optional(bool, true)
+  }))
+
+  validation {
+    condition     = length(var.networks) > 0
+    error_message = "Machines need a network: write at least one."
+  }
+}
+
+variable "machines" {
+  description = "The cluster's machines by name. One that exists already (exists = true) is not made: it gets its reservation by its mac, its names and its place in the load balancing. Without a network it is in the first one. state = \"drain\" sends it no new connections, so that it can be worked on."
+  type = map(object({
+    role       = string
+    ip         = string
+    mac        = optional(string)
+    network    = optional(string)
+    exists     = optional(bool, false)
+    state      = optional(string, "ready")
+    memory_mib = optional(number)
+    vcpus      = optional(number)
+    disk_gib   = optional(number)
+    labels     = optional(map(string), {})
+    ignition   = optional(string)
+    user_data  = optional(string)
+  }))
+
+  validation {
+    condition     = alltrue([for m in values(var.machines) : contains(["master", "worker", "bootstrap"], m.role)])
+    error_message = "A machine's role is \"master\", \"worker\" or \"bootstrap\"."
+  }
+
+  validation {
+    condition     = alltrue([for m in values(var.machines) : contains(["ready", "drain", "maint"], m.state)])
+    error_message = "A machine's state behind the load balancing is \"ready\", \"drain\" or \"maint\"."
+  }
+
+  validation {
+    condition     = contains([1, 3, 5], length([for m in values(var.machines) : m if m.role == "master"]))
+    error_message = "A cluster has 1, 3 or 5 masters: etcd needs an odd number of them."
+  }
+
+  validation {
+    condition     = length([for m in values(var.machines) : m if m.role == "worker"]) <= 10
+    error_message = "This module is for at most 10 workers."
+  }
+
+  validation {
+    condition     = alltrue([for m in values(var.machines) : !m.exists || m.mac != null])
+    error_message = "A machine that exists already is known by its mac: write it."
+  }
+}
+
+variable "bootstrap" {
+  description = "Whether machines of role bootstrap are there: true to install a cluster, false once it stands."
+  type        = bool
+  default     = true
+}
+
+variable "masters_serve" {
+  description = "What each master answers once the cluster stands without its bootstrap, asked by HTTPS from a service node: until it does, bootstrap = false changes and removes nothing. null: nothing is asked."
+  type        = object({ port = optional(number, 6443), path = optional(string, "/readyz"), timeout = optional(string, "45m") })
+  default     = null
+}
+
+variable "node" {
+  description = "What machines have unless they say otherwise. image is the path or https URL of an image, or null where image_id names one that is there already."
+  type = object({
+    type       = optional(string, "kvm")
+    memory_mib = optional(number, 16384)
+    vcpus      = optional(number, 4)
+    disk_gib   = optional(number)
+    image      = optional(string)
+    image_id   = optional(string)
+  })
+  default = {}
+}
+
+variable "pool" {
+  description = "The storage pool of machines that are made, on each hypervisor that has some. One with a path is made."
+  type        = object({ name = string, path = optional(string) })
+  default     = { name = "default" }
+}
+
+variable "service_nodes" {
+  description = "One or two machines with DNS, load balancing and virtual addresses. One that exists already (exists = true) is reached at its ip, or at its endpoint. host_key is its SSH host key or the fingerprint of that; host_key_file is a private key that a machine gets that is made, with FILE.pub beside it."
+  type = map(object({
+    ip            = string
+    external_ip   = optional(string)
+    priority      = optional(number, 100)
+    mac           = optional(string)
+    network       = optional(string)
+    exists        = optional(bool, false)
+    endpoint      = optional(string)
+    host_key      = optional(string)
+    host_key_file = optional(string)
+  }))
+
+  validation {
+    condition     = contains([1, 2], length(var.service_nodes))
+    error_message = "There is one service node, or a pair of them."
+  }
+}
+
+variable "service" {
+  description = "What service nodes have that are made: image, memory and processors, and the public key of who may log in as root. interfaces are the devices inside and outside, of machines that exist already too."
+  type = object({
+    image      = optional(string)
+    image_id   = optional(string)
+    memory_mib = optional(number, 1024)
+    vcpus      = optional(number, 1)
+    public_key = optional(string)
+    interfaces = optional(object({ inside = optional(string, "eth0"), outside = optional(string, "eth1") }), {})
+  })
+  default = {}
+}
+
+variable "vips" {
+  description = "The virtual addresses: inside for machines, outside for everyone else. A pair of service nodes needs one inside; without one, a single service node's own address is meant."
+  type        = object({ inside = optional(string), outside = optional(string) })
+  default     = {}
+}
+
+variable "external" {
+  description = "The external LAN, or null for a cluster that is reached from inside only. With interfaces, a bridge of the hypervisor takes them in; without, the bridge is there already. On machines that exist already, neither is asked for."
+  type = object({
+    cidr       = string
+    gateway    = optional(string)
+    bridge     = optional(string)
+    interfaces = optional(list(string), [])
+    hypervisor = optional(string)
+  })
+  default = null
+}
+
+variable "inside" {
+  description = "Networks that learn the cluster's inside addresses. Default: the machines' networks."
+  type        = list(string)
+  default     = null
+}
+
+variable "forwarders" {
+  description = "Name servers that are asked for all other names. Default: the root servers."
+  type        = list(string)
+  default     = []
+}
+
+variable "exposed" {
+  description = "Guests' ports on routable addresses of a service node, beside the load balancing: the arguments of virtcluster_exposed_service by name. Their service nodes get nftables."
+  type = map(object({
+    service_node  = string
+    address       = string
+    ports         = map(object({ port = number, target_port = optional(number), protocol = optional(string) }))
+    targets       = list(string)
+    source_ranges = optional(list(string))
+  }))
+  default = {}
+}
+
+variable "records" {
+  description = "Further records of the cluster's zone inside, as those of virtcluster_dns_zone."
+  type        = map(map(list(string)))
+  default     = {}
+}
+
+variable "balanced" {
+  description = "Further balanced services: their port, the roles that answer, whether they are offered outside, and the path that a health check asks for by HTTPS, of all servers (default: a connection is enough). One that has the name of the module's own (api, machine-config, ingress-http, ingress-https) is in its place."
+  type        = map(object({ port = number, roles = list(string), outside = optional(bool, false), check = optional(string) }))
+  default     = {}
+}
+
+variable "pods" {
+  description = "The pods' network, for install_config and kubeadm."
+  type        = object({ cidr = optional(string, "10.128.0.0/14"), host_prefix = optional(number, 23), services = optional(string, "172.30.0.0/16") })
+  default     = {}
+}

@@ -1,0 +1,121 @@
+package clusterconfig
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the golden files of static pods anew")
+
+const podTopology = `
+cluster: ocp4
+domain: ocp4.example
+network: 10.0.100.0/24
+interface: eth0
+api_vip: 10.0.100.240
+ingress_vip: 10.0.100.241
+name_servers: [10.0.100.254]
+images: {keepalived: "registry.example/okd/keepalived:1", haproxy: "registry.example/okd/haproxy:1", coredns: "registry.example/okd/coredns:1"}
+machines:
+- {name: bootstrap, role: bootstrap, address: 10.0.100.200}
+- {name: master-0, role: master, address: 10.0.100.101}
+- {name: master-1, role: master, address: 10.0.100.102}
+- {name: worker-0, role: worker, address: 10.0.100.120}
+`
+
+// filesOf are the files that a machine's Ignition writes, by their paths.
+func filesOf(t *testing.T, ignition string) map[string]string {
+	t.Helper()
+	var config struct {
+		Storage struct {
+			Files []struct {
+				Path     string
+				Contents struct{ Source string }
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(ignition), &config); err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{}
+	for _, f := range config.Storage.Files {
+		contents, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(f.Contents.Source, "data:;base64,"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[f.Path] = string(contents)
+	}
+	return files
+}
+
+func TestStaticPodsAreRendered(t *testing.T) {
+	machines, problems := StaticPods(document(t, podTopology))
+	if len(problems) > 0 || len(machines) != 4 {
+		t.Fatalf("%d machines, %v", len(machines), problems)
+	}
+	for _, name := range []string{"bootstrap", "master-0", "worker-0"} {
+		directory := filepath.Join("testdata/staticpods", name)
+		got := map[string]string{}
+		for path, contents := range filesOf(t, machines[name]) {
+			got[strings.ReplaceAll(strings.TrimPrefix(path, "/etc/"), "/", "+")] = contents
+		}
+		if *update {
+			for file, contents := range got {
+				if err := os.MkdirAll(directory, 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(filepath.Join(directory, file), []byte(contents), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		want := map[string]string{}
+		golden, err := os.ReadDir(directory)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range golden {
+			contents, err := os.ReadFile(filepath.Join(directory, f.Name()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want[f.Name()] = string(contents)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+	if !strings.Contains(machines["master-0"], "--dport 6443 -j REDIRECT --to-ports 9445") || strings.Contains(machines["worker-0"], "REDIRECT") {
+		t.Error("masters alone lead the API's address to their balancer")
+	}
+}
+
+func TestWhatIsWrongWithATopologyOfStaticPodsIsNamedAtItsPlace(t *testing.T) {
+	for name, c := range map[string]struct{ old, new, place, detail string }{
+		"address elsewhere": {"api_vip: 10.0.100.240", "api_vip: 10.9.9.9", "api_vip", "not in 10.0.100.0/24"},
+		"one address twice": {"ingress_vip: 10.0.100.241", "ingress_vip: 10.0.100.240", "ingress_vip", "api_vip has 10.0.100.240 too"},
+		"VIP of a machine":  {"address: 10.0.100.120", "address: 10.0.100.241", "machines[3].address", "ingress_vip has"},
+		"one name twice":    {"name: master-1", "name: master-0", "machines[2].name", "machines[1].name has the name"},
+		"no master":         {"role: master", "role: worker", "machines", "no master"},
+		"unknown role":      {"role: bootstrap", "role: arbiter", "machines[0].role", "bootstrap, master, worker"},
+		"device":            {"interface: eth0", `interface: "eth0 }"`, "interface", "network device"},
+		"image":             {`"registry.example/okd/haproxy:1"`, `"a b"`, "images.haproxy", "write an image"},
+		"spelling":          {"api_vip:", "apiVIP:", "apiVIP", "write api_vip"},
+	} {
+		_, problems := StaticPods(document(t, strings.ReplaceAll(podTopology, c.old, c.new)))
+		found := false
+		for _, p := range problems {
+			found = found || PlaceOf(p) == c.place && strings.Contains(p.Detail, c.detail)
+		}
+		if !found {
+			t.Errorf("%s: %+v", name, problems)
+		}
+	}
+}

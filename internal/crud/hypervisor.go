@@ -1,0 +1,45 @@
+package crud
+
+import (
+	"context"
+	"errors"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
+)
+
+// hypervisorAttribute is what the attribute is called that names a hypervisor.
+const hypervisorAttribute = "hypervisor"
+
+// HypervisorAttribute is the attribute that names the hypervisor of a resource: what is on it, and what a change makes anew, as the
+// description calls them.
+func HypervisorAttribute(what, anew string) schema.StringAttribute {
+	return schema.StringAttribute{
+		Optional: true, Validators: []validator.String{values.Name}, PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
+		MarkdownDescription: "Which of the provider's `hypervisors` the " + what + " is on. Default: the provider's `uri`. A change makes a new " + anew + ".",
+	}
+}
+
+// refuseUnknownHypervisor refuses the name of a hypervisor that the provider does not have.
+func (r *typed[M, S]) refuseUnknownHypervisor(ctx context.Context, plan tfsdk.Plan, diags *diag.Diagnostics) {
+	if _, has := plan.Schema.GetAttributes()[hypervisorAttribute]; !has || r.provided.Fleet == nil {
+		return
+	}
+	var name types.String
+	diags.Append(plan.GetAttribute(ctx, path.Root(hypervisorAttribute), &name)...)
+	if name.IsUnknown() || diags.HasError() {
+		return
+	}
+	if _, err := r.provided.Fleet.URI(name.ValueString()); err != nil && !errors.Is(err, fleet.ErrUnknown) {
+		diags.AddAttributeError(path.Root(hypervisorAttribute), "Unknown hypervisor", err.Error())
+	}
+}

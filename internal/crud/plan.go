@@ -1,0 +1,180 @@
+package crud
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/cli"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
+)
+
+func (r *typed[M, S]) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	if req.Plan.Raw.IsNull() {
+		r.planRemoval(ctx, req.State.Get)
+		return
+	}
+	ctx = fleet.Planning(ctx)
+	if cli.Destroys() {
+		// What is about to go is planned as if it stayed: nothing that is wrong with it may keep it from going.
+		defer func() {
+			resp.Diagnostics = slices.DeleteFunc(resp.Diagnostics, func(d diag.Diagnostic) bool { return d.Severity() == diag.SeverityError })
+		}()
+	}
+	var m M
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	spec, diags := r.Spec(ctx, &m)
+	resp.Diagnostics.Append(diags...)
+	if v, ok := any(spec).(Validator); ok && !diags.HasError() {
+		resp.Diagnostics.Append(Problems(ctx, req.Plan, v.Validate())...)
+	}
+	claim := owner.New()
+	if !req.State.Raw.IsNull() {
+		claim = restoreClaim(ctx, req.Private, &resp.Diagnostics)
+	} else if replaced := loadClaim(ctx, req.Private, &resp.Diagnostics); replaced != nil {
+		claim = replaced.Succeed() // what is replaced is still there
+	}
+	if req.State.Raw.IsNull() && claim.Replaces() {
+		r.planRemoval(ctx, req.Plan.Get) // nobody tells what there was
+	}
+	r.refuseUnknownHypervisor(ctx, req.Plan, &resp.Diagnostics)
+	if r.Plan != nil && !resp.Diagnostics.HasError() {
+		resp.Diagnostics.Append(r.recall(ctx, req.Private, &m)...)
+		r.Plan(ctx, Opening{r.provided, claim}, req, resp, &m)
+	}
+	if resp.Diagnostics.HasError() || !r.namesItself(ctx, resp.Plan) {
+		return
+	}
+	r.planID(ctx, req, resp)
+	if r.provided.Fleet == nil {
+		return
+	}
+	if !r.Shared {
+		r.refuseTwin(ctx, req, resp)
+	}
+	if req.State.Raw.IsNull() {
+		r.previewCreate(ctx, resp, claim)
+	}
+	if r.TryAtPlan != nil && r.TryAtPlan(req.State.Raw.IsNull()) && req.Config.Raw.IsFullyKnown() && !resp.Plan.Raw.Equal(req.State.Raw) {
+		r.tryPlanned(ctx, resp, claim)
+	}
+}
+
+// planRemoval tells the type of an object that goes; get reads it.
+func (r *typed[M, S]) planRemoval(ctx context.Context, get func(context.Context, any) diag.Diagnostics) {
+	var m M
+	if r.PlanRemoval == nil || r.provided.Fleet == nil || get(ctx, &m).HasError() {
+		return
+	}
+	r.PlanRemoval(ctx, Opening{Provided: r.provided}, &m)
+}
+
+// planID plans the id of a new object that its key makes up. An id that Plan made unknown stays so: the object goes with something
+// else, and is made again under the same id.
+func (r *typed[M, S]) planID(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	var before, planned types.String
+	resp.Diagnostics.Append(req.Plan.GetAttribute(ctx, path.Root("id"), &before)...)
+	resp.Diagnostics.Append(resp.Plan.GetAttribute(ctx, path.Root("id"), &planned)...)
+	if id := r.ID(r.readPlanned(ctx, resp)); before.IsUnknown() && planned.IsUnknown() && id != "" {
+		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("id"), id)...)
+	}
+}
+
+// namesItself says whether a plan knows all that makes up the object's name.
+func (r *typed[M, S]) namesItself(ctx context.Context, plan tfsdk.Plan) bool {
+	return !slices.ContainsFunc(r.Key, func(name string) bool {
+		var v types.String
+		return plan.GetAttribute(ctx, path.Root(name), &v).HasError() || v.IsUnknown()
+	})
+}
+
+// refuseTwin refuses to plan an object that another resource of the plan describes too. A resource is known by its claim, or
+// before it has one by its configuration: that it is planned a second time is no conflict. Two that are written alike are told
+// apart when they are created.
+func (r *typed[M, S]) refuseTwin(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	name := make([]string, 0, len(r.Key))
+	for _, attribute := range r.Key {
+		var v types.String
+		resp.Diagnostics.Append(resp.Plan.GetAttribute(ctx, path.Root(attribute), &v)...)
+		name = append(name, v.ValueString())
+	}
+	self := fmt.Sprintf("%s %q written as %x", r.Noun, name, sha256.Sum256([]byte(req.Config.Raw.String())))
+	if claim := loadClaim(ctx, req.Private, &resp.Diagnostics); claim != nil {
+		self = r.Noun + " of owner " + claim.Mark().ID
+	}
+	twin := planregistry.Claim{Kind: r.Noun, Scope: "the machine", Value: fmt.Sprintf("%q", name)}
+	if len(r.provided.Registry.Claims.Replace("one "+self, twin)) > 0 {
+		resp.Diagnostics.AddAttributeError(path.Root(r.Key[len(r.Key)-1]), "Described twice",
+			fmt.Sprintf("another resource of this configuration describes %s %q too, and each would undo what the other makes: keep one of them, or give this one another name", r.Noun, r.Label(r.readPlanned(ctx, resp))))
+	}
+}
+
+// readPlanned returns the model of a plan.
+func (r *typed[M, S]) readPlanned(ctx context.Context, resp *resource.ModifyPlanResponse) *M {
+	var m M
+	resp.Diagnostics.Append(resp.Plan.Get(ctx, &m)...)
+	return &m
+}
+
+// previewLimit bounds a look at a machine while planning: what it cannot say then, the apply says.
+const previewLimit = 20 * time.Second
+
+// previewCreate refuses to plan a create where something of another's is in its place already.
+func (r *typed[M, S]) previewCreate(ctx context.Context, resp *resource.ModifyPlanResponse, claim owner.Claim) {
+	m := r.readPlanned(ctx, resp)
+	ctx, cancel := context.WithTimeout(ctx, previewLimit)
+	defer cancel()
+	store, err := r.Open(ctx, Opening{r.provided, claim}, m)
+	if err != nil {
+		return
+	}
+	if p, ok := store.(Previewer); ok {
+		if foreign, taken := errors.AsType[*owner.ForeignError](p.MayCreate(ctx)); taken {
+			resp.Diagnostics.Append(NewFailure("create", r.describeObject(m), foreign))
+		}
+	}
+}
+
+// productName is how people write the name of a daemon that transactions call by the name of its directory.
+func productName(daemon string) string {
+	if name, ok := map[string]string{"bind": "BIND", "haproxy": "HAProxy"}[daemon]; ok {
+		return name
+	}
+	return daemon
+}
+
+// tryPlanned refuses a plan that the daemon would refuse when it is applied. What the machine cannot say now, the apply says.
+func (r *typed[M, S]) tryPlanned(ctx context.Context, resp *resource.ModifyPlanResponse, claim owner.Claim) {
+	m := r.readPlanned(ctx, resp)
+	spec, diags := r.Spec(ctx, m)
+	if diags.HasError() || resp.Diagnostics.HasError() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, previewLimit)
+	defer cancel()
+	store, err := r.Open(ctx, Opening{r.provided, claim}, m)
+	if err != nil {
+		return
+	}
+	if t, ok := store.(Trier[S]); ok {
+		if refused, is := errors.AsType[*transaction.RefusedError](t.Try(ctx, spec)); is {
+			resp.Diagnostics.AddAttributeError(path.Root(r.Key[len(r.Key)-1]), productName(refused.Daemon)+" refuses what is planned",
+				fmt.Sprintf("%s on %s would refuse the configuration with this in it: %v", refused.Daemon, refused.Host, refused.Err))
+		}
+	}
+}

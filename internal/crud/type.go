@@ -1,0 +1,104 @@
+package crud
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+)
+
+// Type describes one document-like Terraform type; New makes a framework resource of it. M is the model
+// (a tfsdk struct), S the object in plain values.
+type Type[M, S any] struct {
+	// Name is the type's name without the provider's prefix: "haproxy_backend".
+	Name string
+	// Noun and Label name an object in messages: "HAProxy backend", and its own name.
+	Noun  string
+	Label func(m *M) string
+	// Schema of the type. An attribute "timeouts" (terraform-plugin-framework-timeouts) is honoured.
+	Schema func(ctx context.Context) schema.Schema
+	// Key lists the root string attributes that name the object: they make up the resource identity.
+	Key []string
+	// MutableIdentity is set where the key of an object can change in place.
+	MutableIdentity bool
+	// Shared is set where several resources may describe one object, each with a part of its own in it.
+	Shared bool
+	// ID computes the id from the key attributes, and Split is its inverse, for import; the id is what
+	// `terraform import` takes.
+	ID    func(m *M) string
+	Split func(m *M, id string) error
+	// ImportID computes what `terraform import` takes where that is more than the id; the identity has it for its id. May be nil.
+	ImportID func(m *M) string
+	// SetID stores the id in the model.
+	SetID func(m *M, id string)
+	// Spec converts the model; an unknown becomes a zero value. A spec with Validate() is checked at plan.
+	Spec func(ctx context.Context, m *M) (S, diag.Diagnostics)
+	// Fill writes what was read back into the model. It keeps the model's own spelling where the meaning
+	// is the same.
+	Fill func(ctx context.Context, m *M, got S) diag.Diagnostics
+	// Open returns the store of the object that the model's key names.
+	Open func(ctx context.Context, at Opening, m *M) (Store[S], error)
+	// WriteOnly copies write-only values from the configuration into the planned model; may be nil.
+	WriteOnly func(planned, config *M)
+	// Plan adds to planning: cross-checks, computed values. It is called when the resource is not being
+	// destroyed, with a nil fleet where the provider is not configured; may be nil.
+	Plan func(ctx context.Context, at Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *M)
+	// PlanRemoval is told while planning what goes, whether or not it is made anew by the same apply; may be nil.
+	PlanRemoval func(ctx context.Context, at Opening, m *M)
+	// TryAtPlan says whether the daemon's own checker is to look at what is planned, to be created or to be changed: yes where that
+	// needs no other part of the same plan, be it one that goes. May be nil.
+	TryAtPlan func(create bool) bool
+	// Timeout bounds each operation where the configuration says nothing; zero means ten minutes.
+	Timeout time.Duration
+	// Timeouts bound single operations otherwise: "create", "read", "update", "delete"; may be nil.
+	Timeouts map[string]time.Duration
+	// Recall and Remember copy between the model and private state what the resource keeps there beside its claim: what a plan
+	// needs to know of the last apply, and nobody else. The model's fields for it are tagged `tfsdk:"-"`. Both may be nil.
+	Recall   func(ctx context.Context, private PrivateState, m *M) diag.Diagnostics
+	Remember func(ctx context.Context, private PrivateState, m *M) diag.Diagnostics
+	// Upgrades[v] turns a state of the schema's version v into one of the next version. Their number is the schema's version, so
+	// that one is added for every change of what states hold, and none is ever taken away.
+	Upgrades []Upgrade
+}
+
+// PrivateState is what the framework lets a resource keep beside its attributes.
+type PrivateState = private
+
+// New makes the framework's resource.
+func New[M, S any](t Type[M, S]) resource.Resource {
+	if t.Timeout == 0 {
+		t.Timeout = 10 * time.Minute
+	}
+	written := t.Schema
+	t.Schema = func(ctx context.Context) schema.Schema {
+		s := written(ctx)
+		s.Attributes = LeaveOut(s.Attributes)
+		return s
+	}
+	return &typed[M, S]{Type: t}
+}
+
+type typed[M, S any] struct {
+	Type[M, S]
+	provided Provided
+}
+
+func (r *typed[M, S]) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_" + r.Name
+	resp.ResourceBehavior.MutableIdentity = r.MutableIdentity
+}
+
+func (r *typed[M, S]) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+	resp.Schema = r.Type.Schema(ctx)
+	resp.Schema.Version = r.version()
+}
+
+func (r *typed[M, S]) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
+	r.provided = readProvided(req.ProviderData, &resp.Diagnostics)
+}
+
+// describeObject names the object in messages: `HAProxy backend "api"`.
+func (r *typed[M, S]) describeObject(m *M) string { return fmt.Sprintf("%s %q", r.Noun, r.Label(m)) }

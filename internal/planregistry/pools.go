@@ -1,0 +1,48 @@
+package planregistry
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"sync"
+)
+
+// Pool is a pool of addresses of one plan: the machine that keeps it, and its name there.
+type Pool struct{ Node, Name string }
+
+// SharedRun is a run of addresses of a pool, by its number, of which another pool of the same machine has addresses too.
+type SharedRun struct {
+	Run   int
+	Other Pool
+	Range Range
+}
+
+// Pools gathers the pools of addresses of one plan. It is used as Claims is; the zero value is ready.
+type Pools struct {
+	mu   sync.Mutex
+	held map[Pool][]Range
+}
+
+// Replace takes a pool's runs for what it had before, and returns what other pools of the machine have too.
+func (p *Pools) Replace(pool Pool, runs ...Range) []SharedRun {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.held == nil {
+		p.held = map[Pool][]Range{}
+	}
+	p.held[pool] = runs
+	var shared []SharedRun
+	for _, other := range slices.SortedFunc(maps.Keys(p.held), func(a, b Pool) int { return cmp.Compare(a.Name, b.Name) }) {
+		if other.Node != pool.Node || other.Name == pool.Name {
+			continue
+		}
+		for i, run := range runs {
+			for _, theirs := range p.held[other] {
+				if run.Overlaps(theirs) {
+					shared = append(shared, SharedRun{i, other, theirs})
+				}
+			}
+		}
+	}
+	return shared
+}

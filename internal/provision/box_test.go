@@ -1,0 +1,100 @@
+package provision
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/hosttest"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+)
+
+// box is a machine with systemd and apt, as far as provisioning sees it.
+type box struct {
+	*hosttest.Host
+	os        string
+	installed []string
+	units     map[string]UnitState // by unit
+	ran       []string
+}
+
+func newBox(installed ...string) *box {
+	b := &box{Host: hosttest.New(), os: "ID=debian\nPRETTY_NAME=\"Debian 12\"\n", installed: installed, units: map[string]UnitState{}}
+	for name, s := range Services {
+		b.units[s.Unit] = UnitState{Load: "not-found", Active: "inactive"}
+		if slices.Contains(installed, name) {
+			b.units[s.Unit] = UnitState{Load: "loaded", Enabled: "disabled", Active: "inactive"}
+		}
+	}
+	b.On(b.shell, "sh", "-c")
+	b.On(b.enable, "systemctl", "enable", "--quiet")
+	return b
+}
+
+func (b *box) set(unit string, change func(*UnitState)) {
+	u := b.units[unit]
+	change(&u)
+	b.units[unit] = u
+}
+
+func (b *box) enable(_ context.Context, _ *hosttest.Host, cmd host.Cmd) ([]byte, error) {
+	b.ran = append(b.ran, cmd.String())
+	for _, unit := range cmd.Argv[3:] {
+		b.set(unit, func(u *UnitState) { u.Enabled = "enabled" })
+	}
+	return nil, nil
+}
+
+// shell does what the scripts do.
+func (b *box) shell(_ context.Context, _ *hosttest.Host, cmd host.Cmd) ([]byte, error) {
+	b.ran = append(b.ran, cmd.String())
+	args := cmd.Argv[3:]
+	switch {
+	case cmd.Argv[2] == inventoryScript:
+		return []byte(b.inventory()), nil
+	case cmd.Argv[2] == startScript:
+		b.set(args[1], func(u *UnitState) { u.Active = "active" })
+	case cmd.Argv[2] == restoreScript:
+		for of := range slices.Chunk(args[1:], 3) {
+			b.set(of[0], func(u *UnitState) {
+				u.Enabled = map[string]string{"enable": "enabled", "disable": "disabled"}[of[1]]
+				u.Active = map[string]string{"start": "active", "stop": "inactive"}[of[2]]
+			})
+		}
+	case strings.HasPrefix(cmd.String(), "apt-get install"):
+		for name, s := range Services {
+			if strings.Contains(cmd.String(), s.Packages["debian"][0]) {
+				b.installed = append(b.installed, name)
+				b.units[s.Unit] = UnitState{Load: "loaded", Enabled: "enabled", Active: "active"}
+			}
+		}
+	}
+	return nil, nil
+}
+
+func (b *box) inventory() string {
+	encode := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
+	text := "os " + encode(b.os) + "\n"
+	if record := b.Content(recordPath); record != "" {
+		text += "record " + encode(record) + "\n"
+	}
+	var units []string
+	for _, name := range Names() {
+		u := b.units[Services[name].Unit]
+		if slices.Contains(b.installed, name) {
+			text += "version " + name + " " + encode(name+" version 1.2.3-4") + "\n"
+		}
+		units = append(units, fmt.Sprintf("LoadState=%s\nUnitFileState=%s\nActiveState=%s\n", u.Load, u.Enabled, u.Active))
+	}
+	return text + "units " + encode(strings.Join(units, "\n")) + "\nend\n"
+}
+
+func (b *box) installs() int {
+	return len(slices.DeleteFunc(slices.Clone(b.ran), func(s string) bool { return !strings.HasPrefix(s, "apt-get") }))
+}
+
+// mine is the mark of the service node that the tests are about.
+var mine = owner.Mark{ID: "mine", Workspace: "here"}

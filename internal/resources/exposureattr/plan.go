@@ -1,0 +1,137 @@
+package exposureattr
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/exposure"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
+)
+
+// PlanAddress refuses an exposure that has no address to be reached at, and asks for the device anew where the address moves.
+func PlanAddress(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, config *Common) {
+	if config.Address.IsNull() && config.Pool.IsNull() {
+		resp.Diagnostics.AddAttributeError(path.Root("address"), "No address", "write the address to be reached, or the pool that it is drawn from")
+	}
+	if req.State.Raw.IsNull() || !config.Interface.IsNull() || config.Address.IsNull() {
+		return
+	}
+	var planned, stored types.String
+	resp.Diagnostics.Append(resp.Plan.GetAttribute(ctx, path.Root("address"), &planned)...)
+	resp.Diagnostics.Append(req.State.GetAttribute(ctx, path.Root("address"), &stored)...)
+	if !planned.Equal(stored) {
+		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("interface"), types.StringUnknown())...)
+	}
+}
+
+// CrossCheck refuses what another resource of the plan exposes, or another state on the machine.
+func CrossCheck(ctx context.Context, at crud.Opening, c *Common, want exposure.Exposure, what string) diag.Diagnostics {
+	var diags diag.Diagnostics
+	node := host.ShortenReferences(c.ServiceNode.ValueString())
+	if at.Fleet == nil || node == "" || want.Kind != exposure.NodePort && !want.Address.IsValid() {
+		return diags
+	}
+	var claims []planregistry.Claim
+	places := map[string]path.Path{}
+	claim := func(value string, at path.Path) {
+		claims = append(claims, planregistry.Claim{Kind: "exposed", Scope: "service node " + node, Value: value})
+		places[value] = at
+	}
+	whole := "every port of " + want.Address.String()
+	if want.Kind == exposure.Floating {
+		claim(whole, path.Root("address"))
+	}
+	for _, name := range slices.Sorted(maps.Keys(want.Ports)) {
+		if p := want.Ports[name]; p.Port != 0 && want.Kind != exposure.Floating {
+			claim(exposure.Endpoint(want, p), portPath(name))
+		}
+	}
+	for port, bind := range want.Binds() {
+		// As frontends of HAProxy's do, which would share the connections out at random.
+		claims = append(claims, planregistry.Claim{Kind: "address", Scope: "service node " + node, Value: bind.Endpoint()})
+		places[bind.Endpoint()] = portPath(port)
+	}
+	for _, c := range at.Registry.Claims.Replace(what+" on "+node, claims...) {
+		diags.AddAttributeError(places[c.Claim.Value], "Exposed twice", fmt.Sprintf("%s has %s too: choose another address or port", c.Holder, c.Claim.Value))
+	}
+	if want.Kind != exposure.NodePort {
+		diags.Append(checkShared(at, node, want, what+" on "+node)...)
+	}
+	h, err := at.Fleet.Host(ctx, c.ServiceNode.ValueString())
+	if err != nil {
+		return diags // the apply says so
+	}
+	return append(diags, checkMachine(ctx, at, h, want)...)
+}
+
+// checkShared refuses an address of which another resource of the plan has every port, or where a floating address would have, any.
+func checkShared(at crud.Opening, node string, want exposure.Exposure, holder string) diag.Diagnostics {
+	var diags diag.Diagnostics
+	floats := want.Kind == exposure.Floating
+	for _, other := range at.Registry.Exposures.Replace(holder, node, want.Address, floats) {
+		what := "has every port of"
+		if floats {
+			what = "has ports of"
+		}
+		diags.AddAttributeError(path.Root("address"), "Exposed twice", fmt.Sprintf("%s %s %s: choose another address", other, what, want.Address))
+	}
+	return diags
+}
+
+// portPath leads to the number of a port; "" stands for all of a floating address.
+func portPath(name string) path.Path {
+	if name == "" {
+		return path.Root("address")
+	}
+	return path.Root("ports").AtMapKey(name).AtName("port")
+}
+
+// checkMachine refuses what is in the way on a machine that answers: rules of a person's under the provider's names, exposures and
+// sections of HAProxy's that are another state's, and programs that listen.
+func checkMachine(ctx context.Context, at crud.Opening, h host.Host, want exposure.Exposure) diag.Diagnostics {
+	var diags diag.Diagnostics
+	tree, survey, err := exposure.SurveyOnce(ctx, &at.Fleet.Engine, h)
+	if err != nil {
+		return diags // the apply says so
+	}
+	node := path.Root("service_node")
+	for _, what := range survey.Foreign {
+		diags.AddAttributeError(node, "Rules of somebody else's", fmt.Sprintf("on %s %s", h, what))
+	}
+	// What this state exposes besides is in the plan, where it may change.
+	mine := func(m owner.Mark) bool { return m.Workspace == owner.Workspace() || at.Claim.Owns(m) }
+	if what := exposure.Conflict(tree, want, func(m owner.Mark) bool { return !mine(m) }); what != "" {
+		diags.AddAttributeError(node, "Exposed already", what+": choose another address or port, or have that destroyed first")
+	}
+	for port, who := range survey.Occupied(tree, want) {
+		place := exposure.Endpoint(want, want.Ports[port])
+		if port == "" {
+			place = "a port of " + want.Address.String() + ", which is the machine's own,"
+		}
+		diags.AddAttributeError(portPath(port), "Port in use", fmt.Sprintf("%s has %s on %s: choose another address or port, or stop that first", who, place, h))
+	}
+	for port, why := range survey.Blocked(want) {
+		diags.AddAttributeError(portPath(port), "Shut by a firewall", fmt.Sprintf("on %s %s", h, why))
+	}
+	sections, err := at.Fleet.Engine.Snapshot(ctx, h, haproxy.Daemon{})
+	if err != nil {
+		return diags
+	}
+	for port, bind := range want.Binds() {
+		if who, there := haproxy.ForeignListener(sections, bind, mine, "frontend "+exposure.Section(want.Name, port)); there {
+			diags.AddAttributeError(portPath(port), "Port in use", fmt.Sprintf("%s listens at %s of %s already: choose another address or port, or have that removed first", who, bind.Endpoint(), h))
+		}
+	}
+	return diags
+}

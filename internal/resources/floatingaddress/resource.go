@@ -1,0 +1,117 @@
+// Package floatingaddress is the resource virtcluster_floating_address.
+package floatingaddress
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/exposureattr"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/exposure"
+)
+
+// form is what an id looks like.
+const form = "SERVICE_NODE#TARGET"
+
+// New is the constructor that the provider offers.
+func New() resource.Resource {
+	return crud.New(crud.Type[model, exposure.Exposure]{
+		Name:   "floating_address",
+		Noun:   "floating address",
+		Label:  func(m *model) string { return m.Target.ValueString() },
+		Schema: resourceSchema,
+		Key:    []string{"service_node", "target"},
+		ID:     id,
+		Split: func(m *model, id string) error {
+			node, target, err := hostattr.SplitID(id, form)
+			m.ServiceNode, m.Target = node, types.StringValue(target)
+			return err
+		},
+		SetID: func(m *model, id string) { m.ID = types.StringValue(id) },
+		Spec:  func(ctx context.Context, m *model) (exposure.Exposure, diag.Diagnostics) { return m.spec(ctx) },
+		Fill:  func(ctx context.Context, m *model, got exposure.Exposure) diag.Diagnostics { return m.fill(ctx, got) },
+		Open:  open,
+		Plan:  plan,
+	})
+}
+
+func id(m *model) string { return hostattr.JoinID(m.ServiceNode, m.Target.ValueString()) }
+
+func what(m *model) string { return fmt.Sprintf("floating address for %s", m.Target.ValueString()) }
+
+// name is what the machine keeps it under.
+func name(m *model) string {
+	return "floating-" + strings.ReplaceAll(strings.TrimSuffix(m.Target.ValueString(), "::"), ":", "-")
+}
+
+type model struct {
+	exposureattr.Common
+	Target types.String `tfsdk:"target"`
+	Ports  types.Map    `tfsdk:"ports"`
+}
+
+type port struct {
+	Port     types.Int64  `tfsdk:"port"`
+	Protocol types.String `tfsdk:"protocol"`
+}
+
+var portTypes = map[string]attr.Type{"port": types.Int64Type, "protocol": types.StringType}
+
+func (m *model) spec(ctx context.Context) (exposure.Exposure, diag.Diagnostics) {
+	f := exposure.Exposure{Name: name(m), Kind: exposure.Floating}
+	diags := m.Common.Spec(&f)
+	if a, known, err := hostattr.Address(m.Target); err != nil {
+		diags.AddAttributeError(path.Root("target"), "Invalid address", err.Error())
+	} else if known {
+		f.Targets = []netip.Addr{a}
+	}
+	for name, p := range exposureattr.DecodePorts[port](ctx, m.Ports, &diags) {
+		if f.Ports == nil {
+			f.Ports = map[string]exposure.Port{}
+		}
+		number := uint16(p.Port.ValueInt64())
+		f.Ports[name] = exposure.Port{Port: number, TargetPort: number, Protocol: p.Protocol.ValueString()}
+	}
+	return f, diags
+}
+
+func (m *model) fill(ctx context.Context, got exposure.Exposure) diag.Diagnostics {
+	m.Common.Fill(got)
+	ports := map[string]port{}
+	for name, p := range got.Ports {
+		ports[name] = port{types.Int64Value(int64(p.Port)), types.StringValue(p.Protocol)}
+	}
+	if len(ports) == 0 && len(m.Ports.Elements()) == 0 {
+		return nil
+	}
+	var diags diag.Diagnostics
+	m.Ports, diags = types.MapValueFrom(ctx, types.ObjectType{AttrTypes: portTypes}, ports)
+	return diags
+}
+
+func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[exposure.Exposure], error) {
+	return exposureattr.Open(ctx, at, &m.Common, name(m), what(m), id(m))
+}
+
+func plan(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
+	var config model
+	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	exposureattr.PlanAddress(ctx, req, resp, &config.Common)
+	spec, diags := m.spec(ctx)
+	resp.Diagnostics.Append(diags...)
+	if !resp.Diagnostics.HasError() {
+		resp.Diagnostics.Append(exposureattr.CrossCheck(ctx, at, &m.Common, spec, what(m))...)
+	}
+}

@@ -1,0 +1,59 @@
+package hostattr
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+)
+
+// ID is the attribute of the id; form says what that looks like: "HOST#NAME".
+func ID(form string) schema.StringAttribute {
+	return schema.StringAttribute{
+		Computed: true, MarkdownDescription: "`" + form + "`, which is also what import takes.",
+		PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
+	}
+}
+
+// Reference is a machine as ids and the plan's registry have it, whichever of its references is given; "" while it is not known.
+func Reference(machine types.String) string { return host.ShortenReferences(machine.ValueString()) }
+
+// Endpoint is a reference to a machine as messages have it: without its host key.
+func Endpoint(reference string) string {
+	endpoint, _, _ := strings.Cut(reference, "?")
+	return endpoint
+}
+
+// JoinID is the id of a thing on a machine: MACHINE#REST.
+func JoinID(machine types.String, rest string) string { return Reference(machine) + "#" + rest }
+
+// SplitID is the inverse of JoinID: no reference to a machine has a number sign. The error says what an id looks like.
+func SplitID(id, form string) (machine types.String, rest string, err error) {
+	place, rest, ok := strings.Cut(id, "#")
+	if !ok || place == "" || rest == "" {
+		word, _, _ := strings.Cut(form, "#")
+		return types.StringNull(), "", fmt.Errorf("write %s, where %s is the id of a virtcluster_service_node or an endpoint such as ssh://root@10.0.0.100", form, word)
+	}
+	return types.StringValue(place), rest, nil
+}
+
+// SplitName is SplitID into the attributes of a model whose id is a machine and a name, after what the form has before it:
+// SERVICE_NODE#backend/NAME.
+func SplitName(id, form string, machine, name *types.String) error {
+	place, rest, err := SplitID(id, form)
+	if err != nil {
+		return err
+	}
+	_, part, _ := strings.Cut(form, "#")
+	rest, ok := strings.CutPrefix(rest, strings.TrimSuffix(part, "NAME"))
+	if !ok || rest == "" {
+		return fmt.Errorf("write %s", form)
+	}
+	*machine, *name = place, types.StringValue(rest)
+	return nil
+}

@@ -1,0 +1,82 @@
+package hostattr
+
+import (
+	"context"
+	"errors"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/hostnet"
+)
+
+// Preview completes a thing in a machine's network while planning, as far as the machine is there already; what would keep it from
+// being made is an error at its attribute. ok is false where nothing is known. what names the thing: `route "10.0.0.0/8"`, and
+// at is where to say that the machine cannot be asked.
+func Preview[S any, F interface{ Holder() hostnet.Holder }](ctx context.Context, open func() (*hostnet.Store[S, F], error), want S, what string, at path.Path,
+	req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse,
+) (planned S, ok bool) {
+	store, err := open()
+	if errors.Is(err, fleet.ErrUnknown) {
+		return want, false
+	}
+	var warnings []service.Problem
+	if err == nil {
+		want, warnings, err = store.Plan(ctx, want, req.State.Raw.IsNull())
+	}
+	if !req.Plan.Raw.Equal(req.State.Raw) {
+		resp.Diagnostics.Append(crud.Problems(ctx, req.Plan, warnings)...)
+	}
+	if _, placed := errors.AsType[*service.AttributeError](err); placed {
+		resp.Diagnostics.Append(crud.NewFailure("plan", what, err))
+		return want, false
+	}
+	if err != nil {
+		// The machine may come to be in the same apply, so this is no error yet.
+		resp.Diagnostics.AddAttributeWarning(at, "Cannot look at the host of "+what, err.Error())
+		return want, false
+	}
+	return want, true
+}
+
+// PlanBackend says in the plan what will keep a thing, and what it has where nothing changes. Another backend makes the thing anew.
+// While the configuration's backend is unknown, so is what keeps it.
+func PlanBackend(ctx context.Context, backend string, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) diag.Diagnostics {
+	var written types.String
+	if diags := req.Config.GetAttribute(ctx, path.Root("backend"), &written); diags.HasError() || written.IsUnknown() {
+		return diags
+	}
+	at := path.Root("active_backend")
+	diags := resp.Plan.SetAttribute(ctx, at, backend)
+	var was types.String
+	if !req.State.Raw.IsNull() {
+		diags.Append(req.State.GetAttribute(ctx, at, &was)...)
+	}
+	if was.ValueString() != "" && was.ValueString() != backend {
+		resp.RequiresReplace = append(resp.RequiresReplace, at)
+	}
+	diags.Append(keepAddresses(ctx, req, resp)...)
+	return diags
+}
+
+// keepAddresses plans the addresses that a thing has where nothing about it changes: the framework takes them for unknown as soon as
+// an attribute is spelled otherwise, and asks no one whether that means the same.
+func keepAddresses(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) diag.Diagnostics {
+	if req.State.Raw.IsNull() {
+		return nil
+	}
+	at := path.Root("active_addresses")
+	var was types.List
+	diags := req.State.GetAttribute(ctx, at, &was)
+	kept := resp.Plan
+	diags.Append(kept.SetAttribute(ctx, at, was)...)
+	if !diags.HasError() && kept.Raw.Equal(req.State.Raw) {
+		resp.Plan = kept
+	}
+	return diags
+}

@@ -1,0 +1,64 @@
+package nfsexport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/nfs"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
+)
+
+// store is an export with its directory.
+type store struct{ *crud.Part[nfs.Export] }
+
+func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[nfs.Export], error) {
+	exported := m.Path.ValueString()
+	put := func(t transaction.Tree, want nfs.Export) error { return nfs.Set(t, want, at.Claim.Mark()) }
+	part, err := crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), crud.Part[nfs.Export]{
+		Daemon: nfs.Daemon{}, Owner: fmt.Sprintf("NFS export %q", exported), Place: nfs.Place(exported), ImportID: id(m),
+		Mark: func(t transaction.Tree) (owner.Mark, bool) { return nfs.Mark(t, exported) },
+		Find: func(t transaction.Tree) (nfs.Export, error) { return nfs.Find(t, exported) },
+		Add:  put, Set: put,
+		Drop: func(t transaction.Tree) error { return nfs.Drop(t, exported) },
+	})
+	return &store{part}, err
+}
+
+// Get reads the export, and what its directory is.
+func (s *store) Get(ctx context.Context) (nfs.Export, error) {
+	got, err := s.Part.Get(ctx)
+	if err != nil {
+		return got, err
+	}
+	return nfs.Look(ctx, s.Host, got)
+}
+
+// Create makes the directory what it shall be, and exports it.
+func (s *store) Create(ctx context.Context, want nfs.Export) (nfs.Export, error) {
+	if err := s.MayCreate(ctx); err != nil && !errors.Is(err, transaction.ErrAbsent) {
+		return want, err // before the directory of somebody else's export is changed
+	}
+	return s.put(ctx, want, s.Part.Create)
+}
+
+// Update does the same to what is exported.
+func (s *store) Update(ctx context.Context, was, want nfs.Export) (nfs.Export, error) {
+	return s.put(ctx, want, func(ctx context.Context, want nfs.Export) (nfs.Export, error) { return s.Part.Update(ctx, was, want) })
+}
+
+func (s *store) put(ctx context.Context, want nfs.Export, write func(context.Context, nfs.Export) (nfs.Export, error)) (nfs.Export, error) {
+	undo, err := nfs.Prepare(ctx, s.Host, want)
+	if err != nil {
+		return want, service.At([]any{"path"}, err)
+	}
+	got, err := write(ctx, want)
+	if err != nil {
+		undo(context.WithoutCancel(ctx))
+		return got, err
+	}
+	return nfs.Look(ctx, s.Host, got)
+}

@@ -1,0 +1,85 @@
+// Package poolattr has what resources that live in storage pools share: the pool that they name while planning, and the place of a volume.
+package poolattr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage"
+)
+
+// OwnershipDescription says in the documentation of images and volumes whose they are.
+const OwnershipDescription = "Whose a volume is stands in the name of an empty file beside it, `NAME.virtcluster-OWNER-WORKSPACE`. " +
+	"One that is another state's, or a person's, is refused until it is imported, and one that a domain or an overlay in any started pool still uses is not deleted."
+
+// Check asks a resource's hypervisor while planning, and returns what check finds. Nobody is asked where that may not be yet.
+func Check(ctx context.Context, provided crud.Provided, on types.String, check func(storage.Checker) []service.Problem) diag.Diagnostics {
+	if provided.Fleet == nil || on.IsUnknown() {
+		return nil
+	}
+	c, err := provided.Fleet.Hypervisor(ctx, on.ValueString())
+	if errors.Is(err, fleet.ErrUnknown) {
+		return nil
+	}
+	if err != nil {
+		return diag.Diagnostics{diag.NewAttributeErrorDiagnostic(path.Root("hypervisor"), "Unknown hypervisor",
+			err.Error()+". Name one of these, or add it to the provider's `hypervisors`.")}
+	}
+	return crud.Diagnostics(check(storage.Checker{Client: c, Hypervisor: on.ValueString(), Plan: provided.Registry}))
+}
+
+// CheckPool looks up, while planning, the pool that a new volume is to be in. there is false where it is not known yet, which is so
+// too for one that another resource of the plan makes and for a hypervisor that cannot be reached now.
+func CheckPool(ctx context.Context, provided crud.Provided, on, pool types.String) (there bool, diags diag.Diagnostics) {
+	if !convert.Known(pool) {
+		return false, nil
+	}
+	diags = Check(ctx, provided, on, func(k storage.Checker) (problems []service.Problem) {
+		problems, there = k.CheckPool(ctx, pool.ValueString())
+		return problems
+	})
+	return there, diags
+}
+
+// ClaimVolume lays a resource's claim to a volume's name, and reports another resource that holds it.
+func ClaimVolume(provided crud.Provided, owner string, hypervisorName, pool, name types.String) diag.Diagnostics {
+	var diags diag.Diagnostics
+	if provided.Fleet == nil || hypervisorName.IsUnknown() || pool.IsUnknown() || name.IsUnknown() {
+		return diags
+	}
+	owner = planregistry.NameOnHypervisor(hypervisorName.ValueString(), fmt.Sprintf("%s in storage pool %q", owner, pool.ValueString()))
+	for _, conflict := range provided.Registry.Claims.Replace(owner, planregistry.VolumeClaim(hypervisorName.ValueString(), pool.ValueString(), name.ValueString())) {
+		diags.AddAttributeError(path.Root("name"), "Volume name taken", fmt.Sprintf("The %s is what %s makes too. Give one of them another name.", conflict.Claim, conflict.Holder))
+	}
+	return diags
+}
+
+// SplitVolume writes into a model where the volume is that an import names: "pool/name", "hypervisor/pool/name", or the
+// volume's path on the provider's own hypervisor, which the hypervisor has to complete.
+func SplitVolume(id string, idAttribute, hypervisorName, pool, name *types.String) error {
+	place, err := storage.ParsePlace(id)
+	if err != nil {
+		return err
+	}
+	*idAttribute = convert.Text(place.Path)
+	*hypervisorName, *pool, *name = convert.Text(place.Hypervisor), convert.Text(place.Pool), convert.Text(place.Name)
+	return nil
+}
+
+// VolumePlace says where the volume is that a model means. During an import by its path, that is all that is known of it.
+func VolumePlace(id, hypervisorName, pool, name types.String) storage.Place {
+	if name.ValueString() == "" {
+		return storage.Place{Hypervisor: hypervisorName.ValueString(), Path: id.ValueString()}
+	}
+	return storage.Place{Hypervisor: hypervisorName.ValueString(), Pool: pool.ValueString(), Name: name.ValueString()}
+}

@@ -1,0 +1,95 @@
+// Package readiness is the resource virtcluster_readiness.
+package readiness
+
+import (
+	"context"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-log/tflog"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/cli"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/readiness"
+)
+
+// New is the constructor that the provider offers.
+func New() resource.Resource {
+	return crud.New(crud.Type[model, ready]{
+		Name:   "readiness",
+		Noun:   "readiness",
+		Label:  id,
+		Schema: resourceSchema,
+		Key:    []string{"id"},
+		ID:     id,
+		Split:  split,
+		SetID:  func(m *model, id string) { m.ID = types.StringValue(id) },
+		Spec:   func(ctx context.Context, m *model) (ready, diag.Diagnostics) { return m.spec(ctx) },
+		Fill: func(_ context.Context, m *model, got ready) diag.Diagnostics {
+			m.fill(got)
+			return nil
+		},
+		Open: open,
+		// The condition has its own time, to which the last question and the way to the machine come.
+		Timeouts: map[string]time.Duration{"create": maxTimeout + time.Minute, "update": maxTimeout + time.Minute, "delete": maxTimeout + time.Minute},
+	})
+}
+
+func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[ready], error) {
+	known, _ := m.spec(ctx)
+	s := &store{asker: readiness.Here{}, known: known}
+	if from := m.From.ValueString(); from != "" {
+		h, err := at.Fleet.Host(ctx, from)
+		if err != nil {
+			return nil, err
+		}
+		s.asker = readiness.There{Host: h}
+	}
+	return s, nil
+}
+
+// store is an answer that was given once: nothing keeps it but the state.
+type store struct {
+	asker readiness.Asker
+	known ready
+}
+
+// Get returns what the state has, and asks once after an import, which has no answer yet.
+func (s *store) Get(ctx context.Context) (ready, error) {
+	if s.known.answer != "" || s.known.atDestroy {
+		return s.known, nil
+	}
+	answer, err := s.asker.Ask(ctx, s.known.Condition)
+	return ready{Condition: s.known.Condition, answer: answer}, err
+}
+
+// Create waits, unless a destroy does.
+func (s *store) Create(ctx context.Context, want ready) (ready, error) {
+	want.answer = ""
+	if want.atDestroy {
+		return want, nil
+	}
+	var err error
+	want.answer, err = s.wait(ctx, want)
+	return want, err
+}
+
+// Update waits anew.
+func (s *store) Update(ctx context.Context, _, want ready) (ready, error) { return s.Create(ctx, want) }
+
+// Delete has nothing to remove, and waits where it shall: not when all that might stay until then goes as well.
+func (s *store) Delete(ctx context.Context) error {
+	if !s.known.atDestroy || cli.DestroysAll() {
+		return nil
+	}
+	_, err := s.wait(ctx, s.known)
+	return err
+}
+
+func (s *store) wait(ctx context.Context, want ready) (answer string, err error) {
+	return readiness.Wait(ctx, s.asker, want.Condition, func(reason string) {
+		tflog.Info(ctx, "not ready yet", map[string]any{"target": want.Target(), "reason": reason})
+	})
+}

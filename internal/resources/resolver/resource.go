@@ -1,0 +1,68 @@
+// Package resolver is the resource virtcluster_resolver.
+package resolver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/resolver"
+)
+
+// New is the constructor that the provider offers.
+func New() resource.Resource {
+	return crud.New(crud.Type[model, resolver.Resolver]{
+		Name:   "resolver",
+		Noun:   "resolver of",
+		Label:  func(m *model) string { return m.Host.ValueString() },
+		Schema: resourceSchema,
+		Key:    []string{"host"},
+		ID:     func(m *model) string { return m.Host.ValueString() },
+		Split: func(m *model, id string) error {
+			if id == "" {
+				return errors.New("write HOST, such as \"ssh://root@10.0.0.100\" or \"local:\"")
+			}
+			m.Host = types.StringValue(id)
+			return nil
+		},
+		SetID: func(m *model, id string) { m.ID = types.StringValue(id) },
+		Spec:  func(_ context.Context, m *model) (resolver.Resolver, diag.Diagnostics) { return m.spec() },
+		Fill:  func(_ context.Context, m *model, got resolver.Resolver) diag.Diagnostics { return m.fill(got) },
+		Open: func(ctx context.Context, at crud.Opening, m *model) (crud.Store[resolver.Resolver], error) {
+			return open(ctx, at, m)
+		},
+		Plan: plan,
+	})
+}
+
+func open(ctx context.Context, at crud.Opening, m *model) (*resolver.Store, error) {
+	site, err := hostattr.Open(ctx, at, m.Host)
+	if err != nil {
+		return nil, err
+	}
+	return resolver.Open(site, m.Host.ValueString(), at.Claim), nil
+}
+
+// plan chooses the backend, as far as the machine is there already, and finds what would keep it from being configured.
+func plan(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
+	if at.Fleet == nil || m.Host.IsUnknown() {
+		return
+	}
+	claim := planregistry.Claim{Kind: "resolver", Value: m.Host.ValueString(), Scope: m.Host.ValueString()}
+	for _, conflict := range at.Registry.Claims.Replace(fmt.Sprintf("resolver that asks %s", m.Nameservers), claim) {
+		resp.Diagnostics.AddAttributeError(path.Root("host"), "Resolver described twice", fmt.Sprintf("%s is also the %s: a machine has one", conflict.Claim, conflict.Holder))
+	}
+	want, _ := m.spec()
+	what := "the resolver of " + m.Host.ValueString()
+	if done, ok := hostattr.Preview(ctx, func() (*resolver.Store, error) { return open(ctx, at, m) }, want, what, path.Root("host"), req, resp); ok {
+		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("active_backend"), done.ActiveBackend)...)
+	}
+}

@@ -1,0 +1,75 @@
+package vip
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
+)
+
+// findOwner returns the service node that holds the addresses, "" where none does, or more than one. Where that is not the one that is
+// known, it waits for the end of the election that may go on, such as after a machine came back: the next plan would show another
+// owner. One that hands the addresses over for a moment, while something that they lead to goes, is their owner all the while.
+func (s *store) findOwner(ctx context.Context, v keepalived.VIP, all views) string {
+	holders := all.listHolders(v.Addresses)
+	if len(holders) == 1 && holders[0] == s.owner || v.Preempt && s.isHandingOver(ctx, all.findView(s.owner)) {
+		return s.owner
+	}
+	ctx, cancel := context.WithTimeout(ctx, electionLimit(v))
+	defer cancel()
+	for !isElected(ctx, v, all, holders) && ctx.Err() == nil {
+		time.Sleep(awaitInterval)
+		if now, _ := all.askHolders(ctx, v.Addresses); ctx.Err() == nil { // who does not answer has none
+			holders = now
+		}
+	}
+	if len(holders) != 1 {
+		return ""
+	}
+	return holders[0]
+}
+
+// electionLimit bounds the wait: a member takes over after three advertisements and a fraction of one.
+func electionLimit(v keepalived.VIP) time.Duration {
+	return time.Duration(v.AdvertInterval*float64(4*time.Second)) + time.Second
+}
+
+// isHandingOver says whether a machine of the VIP's hands its addresses over, and will take them back.
+func (s *store) isHandingOver(ctx context.Context, v view) bool {
+	if v.host == nil || v.instance == nil {
+		return false
+	}
+	over, err := keepalived.HandsOver(ctx, v.host)
+	return err == nil && over
+}
+
+// isElected asks the machines whether who holds the addresses now goes on to. A member that waits before it takes them is not waited
+// for.
+func isElected(ctx context.Context, v keepalived.VIP, all views, holders []string) bool {
+	if len(holders) > 1 {
+		return false
+	}
+	holder := ""
+	if len(holders) == 1 {
+		holder = holders[0]
+	}
+	if holder != "" && v.PreemptDelay > 0 {
+		return true
+	}
+	served, states := make([][]keepalived.Status, len(all)), map[string]keepalived.Status{}
+	all.lookAtAll(func(i int, at view) {
+		if at.instance != nil {
+			served[i], _ = keepalived.Dump(ctx, at.host) // one that cannot say it takes no part
+		}
+	})
+	for i, at := range all {
+		if at.instance == nil {
+			continue
+		}
+		if n := slices.IndexFunc(served[i], func(s keepalived.Status) bool { return s.Name == at.instance.Name }); n >= 0 {
+			states[at.id] = served[i][n]
+		}
+	}
+	return keepalived.Elected(holder, states)
+}

@@ -1,0 +1,186 @@
+package vip_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/terraform"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
+)
+
+// listed is a configuration of one VIP as versions before maps had it.
+func listed(ids []string) string {
+	members := ""
+	for _, id := range ids {
+		members += fmt.Sprintf("    { service_node = %q, interface = \"eth0\" },\n", id)
+	}
+	return acctest.Provider() + fmt.Sprintf("resource \"virtcluster_vip\" \"test\" {\n  name = \"vmware-api\"\n  addresses = [\"10.0.100.250/24\"]\n  members = [\n%s  ]\n}\n", members)
+}
+
+// before makes the state one of the version whose members were a list: the only form, the owner a service node's id, and the
+// VIP's id made of all of them.
+func before(t *testing.T, s *acctest.State, ids []string) {
+	t.Helper()
+	path := filepath.Join(s.Dir, "terraform.tfstate")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var state map[string]any
+	if err := json.Unmarshal(text, &state); err != nil {
+		t.Fatal(err)
+	}
+	instance := state["resources"].([]any)[0].(map[string]any)["instances"].([]any)[0].(map[string]any)
+	attributes := instance["attributes"].(map[string]any)
+	machines := attributes["instances"].(map[string]any)
+	var list []any
+	for i := range ids {
+		list = append(list, machines[fmt.Sprintf("10.0.100.%d", 101+i)])
+	}
+	attributes["members"], attributes["id"], attributes["owner"] = list, strings.Join(ids, ",")+"#vmware-api", ids[0]
+	delete(attributes, "instances")
+	private := map[string]json.RawMessage{}
+	kept, err := base64.StdEncoding.DecodeString(instance["private"].(string))
+	if err == nil {
+		err = json.Unmarshal(kept, &private)
+	}
+	delete(private, "priorities")
+	if err == nil {
+		kept, err = json.Marshal(private)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	instance["private"] = base64.StdEncoding.EncodeToString(kept)
+	instance["schema_version"], instance["identity_schema_version"] = 0, 0
+	if text, err = json.Marshal(state); err == nil {
+		err = os.WriteFile(path, text, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// settledFiles is what every change of a machine would change, of all three.
+func settledFiles(t *testing.T) string {
+	t.Helper()
+	all := ""
+	for _, machine := range []string{"svc-1", "svc-2", "svc-3"} {
+		all += acctest.On(t, machine, "sh", "-c", "stat -c '%i %Y' "+conf+"; sha256sum "+conf+"; systemctl show --property=MainPID,ExecReload keepalived") + "\n"
+	}
+	return all
+}
+
+func TestAccAListOfMembersBecomesAMapAndNoMachineNoticesIt(t *testing.T) {
+	acctest.BothCLIs(t)
+	acctest.InSandbox(t)
+	ids := machines(t, 3)
+	s := acctest.NewState(t)
+	s.DestroyAtEnd()
+	p := startProbe(t, "10.0.100.250", "svc-1", "svc-2", "svc-3")
+	p.mark("create")
+	s.Apply(listed(ids))
+	acctest.Eventually(t, "svc-1 does not hold the address", func() bool { return p.settled("svc-1", false) })
+	untouched := settledFiles(t)
+	p.mark("from list to map")
+	before(t, s, ids)
+	s.Settled()
+	if out := s.Run("plan"); !strings.Contains(out, "Members as a list") {
+		t.Errorf("a plan does not say that the list will go:\n%s", out)
+	}
+	s.Settled() // the state is as it was: a plan writes none
+
+	names := vip(ids, "10.0.100.250/24", "")
+	s.Write(names)
+	if out := s.Run("plan"); !strings.Contains(out, `"10.0.100.101" -> "svc-1"`) || strings.Contains(out, "known after apply") {
+		t.Errorf("a plan of the same members by name:\n%s", out)
+	}
+	s.Run("apply", "-auto-approve")
+	s.Settled()
+	if after := settledFiles(t); after != untouched {
+		t.Errorf("a rewritten configuration changed the machines from\n%s\nto\n%s", untouched, after)
+	}
+	// The first member goes: the others stay what they are, the priorities that nobody wrote too.
+	p.mark("the first member goes")
+	rest := strings.Replace(names, fmt.Sprintf("    svc-1 = { service_node = %q, interface = \"eth0\" }\n", ids[0]), "", 1)
+	s.Write(rest)
+	s.Run("plan", "-out=plan")
+	var plan struct {
+		Changes []struct {
+			Change struct{ Before, After map[string]any }
+		} `json:"resource_changes"`
+	}
+	if err := json.Unmarshal([]byte(s.Run("show", "-json", "plan")), &plan); err != nil {
+		t.Fatal(err)
+	}
+	was, is := plan.Changes[0].Change.Before, plan.Changes[0].Change.After
+	for _, key := range []string{"members", "instances"} {
+		old, next := was[key].(map[string]any), is[key].(map[string]any)
+		delete(old, "svc-1")
+		if fmt.Sprint(old) != fmt.Sprint(next) || len(next) != 2 {
+			t.Errorf("%s: the others go from\n%v\nto\n%v", key, old, next)
+		}
+		delete(was, key)
+		delete(is, key)
+	}
+	delete(was, "owner") // who will hold the address is not known
+	if fmt.Sprint(was) != fmt.Sprint(is) {
+		t.Errorf("a member's removal changes\n%v\nto\n%v", was, is)
+	}
+	s.Run("apply", "plan")
+	s.Settled()
+	comesTo(t, "10.0.100.250", "svc-2")
+	// Who comes back stands behind those that are there.
+	p.mark("it comes back")
+	s.Apply(names)
+	s.Settled()
+	if out := s.Run("state", "show", test); !regexp.MustCompile(`priority\s+= 220`).MatchString(out) {
+		t.Errorf("a newcomer's priority is not below the others':\n%s", out)
+	}
+	comesTo(t, "10.0.100.250", "svc-2")
+	p.mark("destroy")
+	s.Run("destroy", "-auto-approve")
+	p.report(t, map[string]time.Duration{"from list to map": time.Nanosecond, "the first member goes": planned, "it comes back": planned})
+}
+
+// TestAccMembersThatAreNotKnownYet has members that are not known at all when planning, and one whose attributes are not.
+func TestAccMembersThatAreNotKnownYet(t *testing.T) {
+	acctest.BothCLIs(t)
+	acctest.InSandbox(t)
+	ids := machines(t, 2)
+	config := func(members string, priority int) string {
+		return acctest.Provider() + fmt.Sprintf(`
+resource "terraform_data" "all" {
+  input = { svc-1 = { service_node = %q, interface = "eth0" }, svc-2 = { service_node = %q, interface = "eth0", priority = %d } }
+}
+resource "terraform_data" "priority" { input = %d }
+resource "virtcluster_vip" "test" {
+  name      = "vmware-api"
+  addresses = ["10.0.100.250/24"]
+  members   = %s
+}
+`, ids[0], ids[1], priority, priority, members)
+	}
+	one := fmt.Sprintf(`{ svc-1 = { service_node = %q, interface = "eth0", address = null }, svc-2 = { service_node = %q, interface = "eth0", priority = terraform_data.priority.output } }`, ids[0], ids[1])
+	typed := strings.Replace(one, "terraform_data.priority.output", "254", 1)
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: acctest.Providers,
+		Steps: []resource.TestStep{
+			{Config: config("terraform_data.all.output", 200), Check: resource.TestCheckResourceAttr(test, "owner", "svc-1")},
+			{Config: config("terraform_data.all.output", 253), Check: resource.TestCheckResourceAttr(test, "owner", "svc-2")},
+			{Config: config(one, 254), Check: resource.TestCheckResourceAttr(test, "instances.svc-2.priority", "254")},
+			{Config: config(typed, 254), PlanOnly: true},
+			{Config: config(one, 255), ExpectError: regexp.MustCompile(`(?s)members\["svc-2"\]\.priority: write\s+a\s+number\s+from\s+1\s+to\s+254`)},
+		},
+		CheckDestroy: func(*terraform.State) error { return nothingLeft(t, "svc-1", "svc-2") },
+	})
+}

@@ -1,0 +1,98 @@
+package addresspool
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+)
+
+// Address is one that is drawn, or to be drawn.
+type Address struct {
+	Pool, Key string
+	// IP is the zero address where any will do.
+	IP netip.Addr
+}
+
+// Validate finds what cannot be a key.
+func (a Address) Validate() []service.Problem {
+	if keyName.MatchString(a.Key) {
+		return nil
+	}
+	return []service.Problem{service.Problemf([]any{"key"}, "Invalid key", "write 1 to 127 letters, digits and any of . _ - : / behind the first, not %q", a.Key)}
+}
+
+// draw gives a key its address. A key that had one before gets the same again where it is free; another gets the lowest that no
+// key had yet, and only then one that a key left, so that an address that names and firewalls elsewhere still know goes to
+// somebody else as late as it can.
+func (l *ledger) draw(want Address) (netip.Addr, error) {
+	if had, ok := l.Drawn[want.Key]; ok && (!want.IP.IsValid() || want.IP == had.IP) {
+		return had.IP, nil
+	}
+	available := l.pool.available()
+	if want.IP.IsValid() {
+		holder, drawn := l.holder(want.IP)
+		switch {
+		case drawn && holder != want.Key:
+			return want.IP, fmt.Errorf("%s is drawn for key %q by %s: choose another address, or leave ip out", want.IP, holder, l.Drawn[holder].By)
+		case !available.Contains(want.IP):
+			return want.IP, fmt.Errorf("%s is not one that the pool gives out: its ranges are %s, of which %s is reserved", want.IP, list(l.Ranges), list(l.Reserved))
+		}
+		return want.IP, nil
+	}
+	taken := map[netip.Addr]bool{}
+	for key, d := range l.Drawn {
+		taken[d.IP] = key != want.Key
+	}
+	if had, ok := l.Released[want.Key]; ok && !taken[had] && available.Contains(had) {
+		return had, nil
+	}
+	released := map[netip.Addr]bool{}
+	for _, a := range l.Released {
+		released[a] = true
+	}
+	var left netip.Addr
+	for _, run := range available.Ranges() {
+		for a := run.From(); a.IsValid() && !run.To().Less(a); a = a.Next() {
+			switch {
+			case taken[a]:
+			case !released[a]:
+				return a, nil
+			case !left.IsValid():
+				left = a
+			}
+		}
+	}
+	if !left.IsValid() {
+		return left, l.exhausted()
+	}
+	return left, nil
+}
+
+// holder is the key that an address is drawn for.
+func (l *ledger) holder(a netip.Addr) (key string, drawn bool) {
+	for key, d := range l.Drawn {
+		if d.IP == a {
+			return key, true
+		}
+	}
+	return "", false
+}
+
+// exhausted says who has how many of a pool that has none left.
+func (l *ledger) exhausted() error {
+	return fmt.Errorf("pool %q has no address left: all %s of %s are drawn, %s: widen its ranges, or destroy an address that nobody needs",
+		l.pool.Name, size(l.pool.available()), list(l.Ranges), l.holders())
+}
+
+func list(texts []string) string {
+	if len(texts) == 0 {
+		return "nothing"
+	}
+	return strings.Join(texts, ", ")
+}
+
+// errNoPool is that of an address whose pool is not on the machine.
+var errNoPool = errors.New("the pool does not exist")

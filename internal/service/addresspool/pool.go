@@ -1,0 +1,100 @@
+// Package addresspool is a stock of addresses that states on several computers draw from: it is kept in a file on one machine,
+// and each address has one holder.
+package addresspool
+
+import (
+	"net/netip"
+	"regexp"
+
+	"go4.org/netipx"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+)
+
+// Pool is what may be drawn.
+type Pool struct {
+	Name string
+	// Ranges are what the pool has, and Reserved what of it is never given out.
+	Ranges, Reserved []netipx.IPRange
+	// AvoidBuggyIPs leaves out the IPv4 addresses that end in .0 and .255: some routers and clients take them for a network's own
+	// and its broadcast address, whatever the subnet.
+	AvoidBuggyIPs bool
+}
+
+var (
+	poolName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$`)
+	keyName  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.:/-]{0,126}$`)
+)
+
+// Validate finds what cannot be a pool.
+func (p Pool) Validate() []service.Problem {
+	var problems []service.Problem
+	if !poolName.MatchString(p.Name) {
+		problems = append(problems, service.Problemf([]any{"name"}, "Invalid name", "write 1 to 63 letters, digits, dots, dashes or underscores, not %q", p.Name))
+	}
+	if len(p.Ranges) == 0 {
+		problems = append(problems, service.Problemf([]any{"ranges"}, "No addresses", "write at least one range, such as \"10.0.0.10-10.0.0.19\""))
+	}
+	for i, run := range p.Ranges {
+		for _, other := range p.Ranges[:i] {
+			if run.Overlaps(other) {
+				problems = append(problems, service.Problemf([]any{"ranges", i}, "Overlapping ranges", "%s overlaps %s: write each address once", FormatRange(run), FormatRange(other)))
+			}
+		}
+	}
+	for i, run := range p.Reserved {
+		if !overlapsAny(run, p.Ranges) && len(p.Ranges) > 0 {
+			problems = append(problems, service.Problemf([]any{"reserved", i}, "Reserved address outside the pool", "%s is in none of the ranges, and so is never given out anyway: leave it out, or widen the ranges", FormatRange(run)))
+		}
+	}
+	if len(problems) == 0 && size(p.available()).Sign() == 0 {
+		problems = append(problems, service.Problemf([]any{"ranges"}, "No addresses", "everything in the ranges is reserved or avoided: widen them"))
+	}
+	return problems
+}
+
+func overlapsAny(run netipx.IPRange, others []netipx.IPRange) bool {
+	for _, other := range others {
+		if run.Overlaps(other) {
+			return true
+		}
+	}
+	return false
+}
+
+// available is what the pool may give out, drawn or not.
+func (p Pool) available() *netipx.IPSet {
+	var b netipx.IPSetBuilder
+	for _, run := range p.Ranges {
+		b.AddRange(run)
+	}
+	for _, run := range p.Reserved {
+		b.RemoveRange(run)
+	}
+	set, _ := b.IPSet() // runs that were parsed are valid
+	if !p.AvoidBuggyIPs {
+		return set
+	}
+	for _, run := range set.Ranges() {
+		removeBuggy(&b, run)
+	}
+	set, _ = b.IPSet()
+	return set
+}
+
+// removeBuggy takes the IPv4 addresses that end in .0 and .255 out of a set.
+func removeBuggy(b *netipx.IPSetBuilder, run netipx.IPRange) {
+	if !run.From().Is4() {
+		return
+	}
+	for block := netip.PrefixFrom(run.From(), 24).Masked(); ; {
+		edges := netipx.RangeOfPrefix(block)
+		b.Remove(edges.From())
+		b.Remove(edges.To())
+		next := edges.To().Next()
+		if !next.IsValid() || run.To().Less(next) {
+			return
+		}
+		block = netip.PrefixFrom(next, 24)
+	}
+}

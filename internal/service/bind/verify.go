@@ -1,0 +1,105 @@
+package bind
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind/namedconf"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
+)
+
+// verifyScript proves that named answers and serves the serials of the input, one "ZONE VIEW SERIAL" a line. named
+// needs a moment to load a zone, so one that is missing is asked for again.
+const verifyScript = `set -u
+serves() {
+	status=$(rndc zonestatus "$zone" IN "$view" 2>&1)
+	case "
+$status
+" in
+	*"
+serial: $serial
+"*) ;;
+	*) return 1 ;;
+	esac
+}
+asked=
+while read -r zone view serial; do
+	asked=yes tries=0
+	until serves; do
+		tries=$((tries+1))
+		if [ $tries -ge 60 ]; then
+			echo "zone $zone in view $view does not serve serial $serial:" >&2
+			echo "$status" >&2
+			journalctl -q -u named -n 100 --no-pager -o cat | grep -F "zone $zone/IN/$view:" | tail -n 3 >&2
+			exit 1
+		fi
+		if [ $((tries%10)) -eq 0 ]; then rndc reload "$zone" IN "$view" >/dev/null 2>&1; fi
+		sleep 0.05
+	done
+done
+[ -n "$asked" ] || rndc status >/dev/null
+`
+
+// Verify implements transaction.Daemon.
+func (Daemon) Verify(ctx context.Context, h host.Host, next transaction.Tree) error {
+	zones, err := served(next)
+	if err != nil {
+		return err
+	}
+	var input bytes.Buffer
+	for _, z := range zones {
+		z.line(&input)
+	}
+	cmd := host.Script("ask named what it serves", verifyScript)
+	cmd.Stdin, cmd.Repeatable = input.Bytes(), true
+	_, err = h.Run(ctx, cmd)
+	return err
+}
+
+// servedZone is a zone of ours that named must serve.
+type servedZone struct {
+	zone, view, file string
+	serial           uint32
+}
+
+func (z servedZone) line(b *bytes.Buffer) { fmt.Fprintf(b, "%s %s %d\n", z.zone, z.view, z.serial) }
+
+// served lists the primary zones in our views with the serials of their files.
+func served(t transaction.Tree) ([]servedZone, error) {
+	c, err := read(t)
+	if err != nil {
+		return nil, absentIsFine(err)
+	}
+	var zones []servedZone
+	c.eachZone(func(s *namedconf.Statement, views []string) {
+		content, ok := t[path.Clean(fileOf(s))]
+		if !ok {
+			return
+		}
+		for _, view := range views {
+			zones = append(zones, servedZone{s.Arg(0), view, fileOf(s), serialOf(content.Content)})
+		}
+	})
+	return zones, nil
+}
+
+// serialOf reads the serial of a file that this package rendered, without parsing all of it.
+func serialOf(content []byte) uint32 {
+	head := content
+	if at := bytes.Index(content, []byte("\tSOA\t")); at >= 0 {
+		if end := bytes.IndexByte(content[at:], '\n'); end >= 0 {
+			head = content[:at+end+1]
+		}
+	}
+	origin := ""
+	for line := range bytes.Lines(head) {
+		if words := bytes.Fields(line); len(words) == 2 && string(words[0]) == "$ORIGIN" {
+			origin = strings.TrimSuffix(string(words[1]), ".")
+		}
+	}
+	return parseZoneFile(origin, head).serial
+}

@@ -1,0 +1,83 @@
+package exposure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
+)
+
+// Daemon is what a machine exposes, to a transaction: the kernel serves it, in a table of nftables and addresses on devices.
+type Daemon struct{}
+
+var (
+	_ transaction.Daemon    = Daemon{}
+	_ transaction.Exclusive = Daemon{}
+)
+
+// Name implements transaction.Daemon.
+func (Daemon) Name() string { return "exposure" }
+
+// Globs implements transaction.Daemon.
+func (Daemon) Globs() []string {
+	return []string{entries + "/*.json", tablePath, acceptedPath, addressesPath, scriptPath, units + "/" + rulesUnit, units + "/" + addressesUnit}
+}
+
+// checkTable has the kernel read a table in a network namespace where it has no effect.
+const checkTable = `command -v nft >/dev/null || { echo "there is no nft: name nftables among the services of the virtcluster_service_node, or install it" >&2; exit 1; }
+exec unshare --net nft --file "$1"`
+
+// Check implements transaction.Daemon.
+func (Daemon) Check(ctx context.Context, h host.Host, stage string, next transaction.Tree) error {
+	if len(next) == 0 {
+		return nil
+	}
+	survey, err := Look(ctx, h)
+	if err != nil {
+		return err
+	}
+	if len(survey.Foreign) > 0 {
+		return &transaction.RefusedError{Err: errors.New(strings.Join(survey.Foreign, "; "))}
+	}
+	_, err = h.Run(ctx, host.Script("nft", checkTable, stage+tablePath))
+	if exit, refused := errors.AsType[*host.ExitError](err); refused {
+		return &transaction.RefusedError{Err: fmt.Errorf("nftables: %s: %w", strings.TrimSpace(strings.ReplaceAll(exit.Stderr, stage, "")), err)}
+	}
+	return err
+}
+
+// Activate implements transaction.Daemon.
+func (Daemon) Activate(ctx context.Context, h host.Host, _, _ transaction.Tree) error {
+	_, err := h.Run(ctx, host.Script("exposure.sh up", script, "up"))
+	return err
+}
+
+// Verify implements transaction.Daemon.
+func (Daemon) Verify(ctx context.Context, h host.Host, _ transaction.Tree) error {
+	_, err := check(ctx, h, "check")
+	return err
+}
+
+// Running implements transaction.Daemon: whether all that is exposed is live. What another program flushed, or a person took away,
+// counts as stopped; what another change is about to make live does not.
+func (Daemon) Running(ctx context.Context, h host.Host) (bool, error) {
+	live, err := check(ctx, h, "check-wait")
+	if errors.As(err, new(*host.ExitError)) {
+		return false, nil
+	}
+	return live, err
+}
+
+// Exclusive implements transaction.Exclusive.
+func (Daemon) Exclusive() {}
+
+// check asks whether what the files say is live; an *host.ExitError says what is not.
+func check(ctx context.Context, h host.Host, how string) (live bool, err error) {
+	cmd := host.Script("exposure.sh "+how, script, how)
+	cmd.Repeatable = true
+	_, err = h.Run(ctx, cmd)
+	return err == nil, err
+}

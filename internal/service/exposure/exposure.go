@@ -1,0 +1,180 @@
+// Package exposure is what a machine lets others reach behind it: addresses and ports that lead to guests, as rules of nftables in
+// a table of the provider's own, and the addresses themselves.
+package exposure
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"regexp"
+	"slices"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+)
+
+// Kind is a way to expose something.
+type Kind string
+
+// The kinds.
+const (
+	// LoadBalancer leads an address to several targets: HAProxy carries TCP, and the rules UDP.
+	LoadBalancer Kind = "load_balancer"
+	// ExternalIP leads an address to a target, which sees who asks.
+	ExternalIP Kind = "external_ip"
+	// NodePort leads a port of each address that the machine has.
+	NodePort Kind = "node_port"
+	// Floating leads an address to a target and has the target's own connections come from it.
+	Floating Kind = "floating"
+)
+
+// Bounds of a NodePort's ports, as in Kubernetes.
+const (
+	FirstNodePort = 30000
+	LastNodePort  = 32767
+)
+
+// Protocols of a Port.
+const (
+	TCP = "tcp"
+	UDP = "udp"
+)
+
+// Port is one port of an exposure; TargetPort is where it leads.
+type Port struct {
+	Port       uint16 `json:"port"`
+	TargetPort uint16 `json:"target_port"`
+	Protocol   string `json:"protocol"`
+}
+
+// Exposure is one thing that a machine exposes.
+type Exposure struct {
+	Name string `json:"-"`
+	Kind Kind   `json:"kind"`
+	// Address is the one to be reached; the zero address for a NodePort.
+	Address netip.Addr `json:"address,omitzero"`
+	// Pool is the id of the pool that the address was drawn from, for an import.
+	Pool string `json:"pool,omitempty"`
+	// Interface is the device that the address is on, or is to be on.
+	Interface string `json:"interface,omitempty"`
+	// ConfigureAddress puts the address on Interface and keeps it there.
+	ConfigureAddress bool `json:"configure_address,omitempty"`
+	// Ports by name. None means all, of a Floating one.
+	Ports map[string]Port `json:"ports,omitempty"`
+	// Targets are the guests' addresses, of one family.
+	Targets []netip.Addr `json:"targets"`
+	// SourceRanges are those who may connect; none means everybody.
+	SourceRanges []netip.Prefix `json:"source_ranges,omitempty"`
+	// Inside is the machine's own subnet with the targets in it: whoever is in it too reaches them as if from the machine, as an
+	// answer would otherwise not come back this way. The zero prefix where the targets are behind a router.
+	Inside netip.Prefix `json:"inside,omitzero"`
+}
+
+var nameForm = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$`)
+
+// CheckName refuses what cannot be the name of an exposure or of a port.
+func CheckName(name string) error {
+	if nameForm.MatchString(name) {
+		return nil
+	}
+	return fmt.Errorf("write 1 to 63 letters, digits, dots, dashes or underscores, not %q", name)
+}
+
+// Validate finds what no machine could expose.
+func (e Exposure) Validate() []service.Problem {
+	var problems []service.Problem
+	bad := func(path []any, summary, format string, args ...any) {
+		problems = append(problems, service.Problemf(path, summary, format, args...))
+	}
+	if err := CheckName(e.Name); err != nil {
+		bad([]any{"name"}, "Invalid name", "%v", err)
+	}
+	if e.Kind == NodePort {
+		if e.Address.IsValid() {
+			bad([]any{"address"}, "Superfluous address", "a node_port is on every address of the machine: leave the address out")
+		}
+		if e.ConfigureAddress {
+			bad([]any{"configure_address"}, "Superfluous address", "a node_port has no address to configure: leave configure_address out")
+		}
+	}
+	if e.Address.IsValid() && (e.Address.IsLoopback() || e.Address.IsMulticast() || e.Address.IsUnspecified() || e.Address.IsLinkLocalUnicast()) {
+		bad([]any{"address"}, "Invalid address", "%s is none that others could reach", e.Address)
+	}
+	if len(e.Ports) == 0 && e.Kind != Floating {
+		bad([]any{"ports"}, "No ports", "name at least one port")
+	}
+	problems = append(problems, e.checkPorts()...)
+	return append(problems, e.checkPeers()...)
+}
+
+func (e Exposure) checkPorts() []service.Problem {
+	var problems []service.Problem
+	taken := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(e.Ports)) {
+		p, at := e.Ports[name], []any{"ports", service.Key(name)}
+		if err := CheckName(name); err != nil {
+			problems = append(problems, service.Problemf(at, "Invalid name", "%v", err))
+		}
+		if e.Kind == NodePort && (p.Port < FirstNodePort || p.Port > LastNodePort) {
+			problems = append(problems, service.Problemf(append(at, "port"), "Invalid port", "a node_port is one of %d to %d, not %d", FirstNodePort, LastNodePort, p.Port))
+		}
+		place := fmt.Sprintf("%s port %d", p.Protocol, p.Port)
+		if other, twice := taken[place]; twice {
+			problems = append(problems, service.Problemf(append(at, "port"), "Port taken", "%s is port %q already", place, other))
+		}
+		taken[place] = name
+	}
+	return problems
+}
+
+// checkPeers looks at those who are connected: their families must be the address's.
+func (e Exposure) checkPeers() []service.Problem {
+	var problems []service.Problem
+	four := e.Address.Is4() || !e.Address.IsValid() && (len(e.Targets) == 0 || e.Targets[0].Is4())
+	for i, t := range e.Targets {
+		switch {
+		case t.Is4() != four && e.Address.IsValid():
+			problems = append(problems, service.Problemf(e.targetAt(i), "Other family", "%s and %s are of different families, and no rule leads from one to the other", e.Address, t))
+		case t.Is4() != four:
+			problems = append(problems, service.Problemf(e.targetAt(i), "Other family", "%s and %s are of different families: write a resource for each", e.Targets[0], t))
+		case t == e.Address:
+			problems = append(problems, service.Problemf(e.targetAt(i), "Target is the address", "%s would lead to itself", t))
+		case t.IsLoopback() || t.IsMulticast() || t.IsUnspecified():
+			problems = append(problems, service.Problemf(e.targetAt(i), "Invalid target", "%s is no guest's address", t))
+		case slices.Contains(e.Targets[:i], t):
+			problems = append(problems, service.Problemf(e.targetAt(i), "Duplicate target", "%s is listed twice", t))
+		}
+	}
+	if len(e.Targets) > 1 && (e.Kind == ExternalIP || e.Kind == Floating) {
+		problems = append(problems, service.Problemf(e.targetAt(1), "Several targets", "%s leads to one target: write a load_balancer for several", e.Kind))
+	}
+	for i, p := range e.SourceRanges {
+		if p.Addr().Is4() != four {
+			problems = append(problems, service.Problemf([]any{"source_ranges", i}, "Other family", "nobody in %s reaches an address of the other family", p))
+		}
+	}
+	return problems
+}
+
+// Balanced are the ports that HAProxy carries, by name: those of a load balancer that speak TCP.
+func (e Exposure) Balanced() map[string]Port {
+	return e.portsWhere(func(p Port) bool { return e.Kind == LoadBalancer && p.Protocol == TCP })
+}
+
+// Translated are the ports that rules carry, by name.
+func (e Exposure) Translated() map[string]Port {
+	return e.portsWhere(func(p Port) bool { return e.Kind != LoadBalancer || p.Protocol != TCP })
+}
+
+func (e Exposure) portsWhere(wanted func(Port) bool) map[string]Port {
+	ports := maps.Clone(e.Ports)
+	maps.DeleteFunc(ports, func(_ string, p Port) bool { return !wanted(p) })
+	return ports
+}
+
+// targetAt leads to a target: a floating address has one, in an attribute of its own.
+func (e Exposure) targetAt(i int) []any {
+	if e.Kind == Floating {
+		return []any{"target"}
+	}
+	return []any{"targets", i}
+}

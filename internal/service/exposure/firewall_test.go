@@ -1,0 +1,97 @@
+package exposure
+
+import (
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What the programs print: firewalld 1.3 and ufw 0.36 of Debian 12.
+const (
+	zonesOfFirewalld = `block
+  target: %REJECT%
+  interfaces: 
+  ports: 
+
+public (active)
+  target: default
+  icmp-block-inversion: no
+  interfaces: eth1
+  services: dhcpv6-client https
+  ports: 80/tcp 30000-32767/tcp 8443/udp
+  rich rules: 
+
+trusted (active)
+  target: ACCEPT
+  interfaces: eth2
+`
+	statusOfUFW = `Status: active
+Logging: on (low)
+Default: deny (incoming), allow (outgoing), disabled (routed)
+New profiles: skip
+
+To                         Action      From
+--                         ------      ----
+22/tcp                     ALLOW IN    Anywhere
+80,443/tcp                 ALLOW IN    Anywhere
+10.19.41.220 8080/tcp      ALLOW IN    Anywhere
+9000:9100/tcp              ALLOW IN    Anywhere
+5000/tcp                   DENY IN     Anywhere
+5001                       ALLOW IN    10.0.0.0/8
+7000 on eth2               ALLOW IN    Anywhere
+22/tcp (v6)                ALLOW IN    Anywhere (v6)
+`
+)
+
+// TestFirewallsAreNoticed has the survey's script ask programs that print what the real ones do: the sandbox has neither.
+func TestFirewallsAreNoticed(t *testing.T) {
+	survey := func(program, answers string) Survey {
+		t.Helper()
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, program), []byte("#!/bin/sh\n"+answers), 0o700); err != nil { //nolint:gosec // it is run
+			t.Fatal(err)
+		}
+		cmd := exec.Command("sh", "-c", firewallScript)
+		cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"))
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return parseSurvey(string(out))
+	}
+	firewalld := "case $* in *--state) ;; *--get-default-zone) echo public ;; *--list-all-zones) cat <<'END'\n" + zonesOfFirewalld + "END\n;; *) exit 2 ;; esac\n"
+	status := "[ \"$*\" = 'status verbose' ] || exit 2\ncat <<'END'\n" + statusOfUFW + "END\n"
+	for _, c := range []struct {
+		about  string
+		s      Survey
+		device string
+		port   Port
+		says   string
+	}{
+		{"no firewall", parseSurvey(""), "eth1", Port{81, 81, TCP}, ""},
+		{"firewalld that is stopped", survey("firewall-cmd", "exit 252\n"), "eth1", Port{81, 81, TCP}, ""},
+		{"a port of the zone", survey("firewall-cmd", firewalld), "eth1", Port{80, 80, TCP}, ""},
+		{"a service of the zone", survey("firewall-cmd", firewalld), "eth1", Port{443, 443, TCP}, ""},
+		{"a range of the zone", survey("firewall-cmd", firewalld), "eth1", Port{30443, 443, TCP}, ""},
+		{"a zone that takes all", survey("firewall-cmd", firewalld), "eth2", Port{81, 81, TCP}, ""},
+		{"the other protocol", survey("firewall-cmd", firewalld), "eth1", Port{8443, 443, TCP}, "firewall-cmd --permanent --zone=public --add-port=8443/tcp && firewall-cmd --reload"},
+		{"a device of no zone", survey("firewall-cmd", firewalld), "eth9", Port{81, 81, TCP}, "--zone=public --add-port=81/tcp"},
+		{"what rules carry", survey("firewall-cmd", firewalld), "eth1", Port{81, 81, UDP}, ""},
+		{"ufw that is off", survey("ufw", "echo 'Status: inactive'\n"), "eth1", Port{81, 81, TCP}, ""},
+		{"one of ufw's ports", survey("ufw", status), "eth1", Port{443, 443, TCP}, ""},
+		{"a port of the address", survey("ufw", status), "eth1", Port{8080, 80, TCP}, ""},
+		{"one of ufw's ranges", survey("ufw", status), "eth1", Port{9050, 80, TCP}, ""},
+		{"a port of another device", survey("ufw", status), "eth1", Port{7000, 80, TCP}, "ufw allow proto tcp to 10.19.41.220 port 7000"},
+		{"what ufw denies", survey("ufw", status), "eth1", Port{5000, 80, TCP}, "port 5000"},
+		{"what ufw lets in from some", survey("ufw", status), "eth1", Port{5001, 80, TCP}, "port 5001"},
+	} {
+		want := Exposure{Name: "web", Kind: LoadBalancer, Address: netip.MustParseAddr("10.19.41.220"), Interface: c.device, Ports: map[string]Port{"p": c.port}, Targets: addresses("10.0.0.5")}
+		got := c.s.Blocked(want)["p"]
+		if (got == "") != (c.says == "") || !strings.Contains(got, c.says) {
+			t.Errorf("%s: %q, want %q", c.about, got, c.says)
+		}
+	}
+}

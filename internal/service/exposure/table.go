@@ -1,0 +1,194 @@
+package exposure
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// table is the provider's own in nftables: nobody else's rules are in it.
+const table = "inet virtcluster"
+
+// ownMark tells the table, and a chain of iptables, from a person's of the same name; exposure.sh has it too.
+const ownMark = "made-by-terraform-provider-virtcluster"
+
+// renderTable returns the whole table as a file for `nft -f`, which replaces the table in one step. Rules are in the order of
+// the exposures' names, and of the ports' names in each.
+func renderTable(all []Exposure) string {
+	var guard, translate, local, source []string
+	for _, e := range all {
+		guard = append(guard, e.guardRules()...)
+		rules := e.translationRules()
+		translate = append(translate, rules...)
+		local = append(local, rules...)
+		source = append(source, e.sourceRules()...)
+	}
+	var b strings.Builder
+	b.WriteString("table " + table + "\ndelete table " + table + "\ntable " + table + " {\n\tchain " + ownMark + " {\n\t}\n")
+	for _, chain := range []struct {
+		name, hook string
+		rules      []string
+	}{
+		{"guard", "type filter hook prerouting priority mangle", guard},
+		{"prerouting", "type nat hook prerouting priority dstnat", translate},
+		{"output", "type nat hook output priority -100", local},
+		{"postrouting", "type nat hook postrouting priority srcnat - 10", source},
+	} {
+		fmt.Fprintf(&b, "\tchain %s {\n\t\t%s; policy accept;\n", chain.name, chain.hook)
+		for _, rule := range chain.rules {
+			fmt.Fprintf(&b, "\t\t%s\n", rule)
+		}
+		b.WriteString("\t}\n")
+	}
+	b.WriteString("}\n")
+	return b.String()
+}
+
+// family is nftables' word for that of an exposure's addresses.
+func (e Exposure) family() string {
+	if e.Address.Is4() || !e.Address.IsValid() && len(e.Targets) > 0 && e.Targets[0].Is4() {
+		return "ip"
+	}
+	return "ip6"
+}
+
+// reached matches packets to what is exposed.
+func (e Exposure) reached() string {
+	if e.Kind != NodePort {
+		return fmt.Sprintf("%s daddr %s", e.family(), e.Address)
+	}
+	if e.family() == "ip" {
+		return "fib daddr type local ip daddr != 127.0.0.0/8"
+	}
+	return "fib daddr type local ip6 daddr != ::1"
+}
+
+// guardRules refuse new connections of those who may not connect, and to ports of a floating address that it does not have. The
+// machine itself comes by its loopback interface.
+func (e Exposure) guardRules() []string {
+	outsider := ""
+	if len(e.SourceRanges) > 0 {
+		var ranges []string
+		for _, p := range e.SourceRanges {
+			ranges = append(ranges, p.String())
+		}
+		slices.Sort(ranges)
+		outsider = fmt.Sprintf("%s saddr != { %s } ", e.family(), strings.Join(ranges, ", "))
+	}
+	refuse := func(match string) string {
+		return fmt.Sprintf(`iifname != "lo" ct state new %s %sdrop comment "%s"`, e.reached(), match, e.Name)
+	}
+	var rules []string
+	switch {
+	case outsider != "" && len(e.Ports) == 0:
+		rules = append(rules, refuse(outsider))
+	case outsider != "":
+		for _, name := range slices.Sorted(maps.Keys(e.Ports)) {
+			p := e.Ports[name]
+			rules = append(rules, refuse(fmt.Sprintf("%s dport %d %s", p.Protocol, p.Port, outsider)))
+		}
+	}
+	if e.Kind == Floating && len(e.Ports) > 0 {
+		for _, protocol := range []string{TCP, UDP} {
+			var open []string
+			for _, p := range e.Ports {
+				if p.Protocol == protocol {
+					open = append(open, fmt.Sprint(p.Port))
+				}
+			}
+			slices.Sort(open)
+			match := "meta l4proto " + protocol + " "
+			if len(open) > 0 {
+				match = fmt.Sprintf("%s dport != { %s } ", protocol, strings.Join(open, ", "))
+			}
+			rules = append(rules, refuse(match))
+		}
+	}
+	return rules
+}
+
+// translationRules lead what is exposed to the targets, new connections in turns.
+func (e Exposure) translationRules() []string {
+	if len(e.Targets) == 0 {
+		return nil
+	}
+	if e.Kind == Floating && len(e.Ports) == 0 {
+		return []string{fmt.Sprintf(`%s counter dnat %s to %s comment "%s"`, e.reached(), e.family(), e.Targets[0], e.Name)}
+	}
+	var rules []string
+	ports := e.Translated()
+	for _, name := range slices.Sorted(maps.Keys(ports)) {
+		p := ports[name]
+		rules = append(rules, fmt.Sprintf(`%s %s dport %d counter dnat %s to %s comment "%s/%s"`, e.reached(), p.Protocol, p.Port, e.family(), e.destination(p), e.Name, name))
+	}
+	return rules
+}
+
+// destination is where a port leads: an address and a port, or a map of them for several targets.
+func (e Exposure) destination(p Port) string {
+	if len(e.Targets) == 1 {
+		return netip.AddrPortFrom(e.Targets[0], p.TargetPort).String()
+	}
+	turns := make([]string, 0, len(e.Targets))
+	for i, t := range e.sortedTargets() {
+		turns = append(turns, fmt.Sprintf("%d : %s . %d", i, t, p.TargetPort))
+	}
+	return fmt.Sprintf("numgen inc mod %d map { %s }", len(e.Targets), strings.Join(turns, ", "))
+}
+
+func (e Exposure) sortedTargets() []netip.Addr {
+	return slices.SortedFunc(slices.Values(e.Targets), netip.Addr.Compare)
+}
+
+// sourceRules have answers come back this way: to the machine itself, and to those beside the targets, who would otherwise be
+// answered directly from an address that they did not ask. A floating address is what its target's own connections come from.
+func (e Exposure) sourceRules() []string {
+	var rules []string
+	if len(e.Ports) == 0 || len(e.Translated()) > 0 {
+		for _, t := range e.sortedTargets() {
+			if e.Address.IsValid() {
+				rules = append(rules, fmt.Sprintf(`ct status dnat %s saddr %s %s daddr %s masquerade comment "%s"`, e.family(), e.Address, e.family(), t, e.Name))
+			}
+			if e.Inside.IsValid() {
+				rules = append(rules, fmt.Sprintf(`ct status dnat %s saddr %s %s daddr %s masquerade comment "%s"`, e.family(), e.Inside.Masked(), e.family(), t, e.Name))
+			}
+		}
+	}
+	if e.Kind == Floating && len(e.Targets) > 0 {
+		rules = append(rules, fmt.Sprintf(`oifname "%s" %s saddr %s counter snat %s to %s comment "%s"`, e.Interface, e.family(), e.Targets[0], e.family(), e.Address, e.Name))
+	}
+	return rules
+}
+
+// renderAccepted returns the lines of iptables-restore, one for IPv4 ("4 …") or IPv6 ("6 …") each, that let what is translated
+// through the rules that others have for what a machine forwards: libvirt's refuse whatever comes to a network with NAT.
+func renderAccepted(all []Exposure) string {
+	lines := map[string]bool{}
+	for _, e := range all {
+		version := map[string]string{"ip": "4", "ip6": "6"}[e.family()]
+		if len(e.Ports) > 0 && len(e.Translated()) == 0 {
+			continue
+		}
+		for _, t := range e.Targets {
+			lines[fmt.Sprintf("%s -A VIRTCLUSTER -d %s -m conntrack --ctstate DNAT -j ACCEPT\n", version, t)] = true
+			lines[fmt.Sprintf("%s -A VIRTCLUSTER -s %s -m conntrack --ctstate DNAT -j ACCEPT\n", version, t)] = true
+			if e.Kind == Floating {
+				lines[fmt.Sprintf("%s -A VIRTCLUSTER -s %s -o %s -j ACCEPT\n", version, t, e.Interface)] = true
+			}
+		}
+	}
+	return strings.Join(slices.Sorted(maps.Keys(lines)), "")
+}
+
+// renderAddresses returns a line "DEVICE ADDRESS/LENGTH" for each address that the machine is to have.
+func renderAddresses(all []Exposure) string {
+	lines := map[string]bool{}
+	for _, e := range all {
+		if e.ConfigureAddress && e.Address.IsValid() {
+			lines[fmt.Sprintf("%s %s\n", e.Interface, netip.PrefixFrom(e.Address, e.Address.BitLen()))] = true
+		}
+	}
+	return strings.Join(slices.Sorted(maps.Keys(lines)), "")
+}

@@ -1,0 +1,168 @@
+package hostnet
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+)
+
+// Holder is what has the place of a thing in a machine's network now.
+type Holder struct {
+	// There is false where nothing has it.
+	There bool
+	Mark  owner.Mark
+	// What names it in an error: `bridge "br0"`.
+	What string
+	// Fixed is set for what no import can take over, such as a device that is no bridge.
+	Fixed bool
+}
+
+// Kind is one kind of thing in a machine's network: a bridge, an interface, a route. S is such a thing as it shall be, F what a
+// machine has of it.
+type Kind[S any, F interface{ Holder() Holder }] interface {
+	// Look reads what the machine has.
+	Look(ctx context.Context, h host.Host) (F, error)
+	// Read is the thing as it was found; service.ErrAbsent where there is none.
+	Read(found F) (S, error)
+	// Complete fills in what the machine decides, and finds what would keep the thing from being made or changed.
+	Complete(ctx context.Context, h host.Host, found F, want S) (S, error)
+	// Put completes the thing, and is the change that makes it, or changes what was found into it, with the mark on it.
+	Put(ctx context.Context, h host.Host, found F, want S, mark owner.Mark) (Change, error)
+	// Drop is the change that gives back what was before.
+	Drop(ctx context.Context, h host.Host, found F) (Change, error)
+}
+
+// Store is one thing in one machine's network: it decides whose the thing is, and makes each change under the machine's lock and
+// with the rollback armed.
+type Store[S any, F interface{ Holder() Holder }] struct {
+	Site
+	Kind Kind[S, F]
+	// ImportID is what `terraform import` takes for the thing, At the attribute that names it.
+	ImportID string
+	At       string
+
+	claim owner.Claim
+}
+
+// OpenStore returns the store of a thing, with what its resource may call its own.
+func OpenStore[S any, F interface{ Holder() Holder }](site Site, kind Kind[S, F], importID, at string, claim owner.Claim) *Store[S, F] {
+	return &Store[S, F]{Site: site, Kind: kind, ImportID: importID, At: at, claim: claim}
+}
+
+// Claim is what the state keeps of whose the thing is.
+func (s *Store[S, F]) Claim() owner.Claim { return s.claim }
+
+// foreign is an *owner.ForeignError where what has the place may not be touched.
+func (s *Store[S, F]) foreign(found F, allowed func(owner.Mark) bool) error {
+	h := found.Holder()
+	if !h.There || !h.Fixed && allowed(h.Mark) {
+		return nil
+	}
+	e := &owner.ForeignError{What: h.What, Place: "the network of " + s.Host.String(), ImportID: s.ImportID, Owner: h.Mark}
+	if h.Fixed {
+		e.ImportID = ""
+	}
+	return e
+}
+
+// Get reads the thing back; service.ErrAbsent where there is none.
+func (s *Store[S, F]) Get(ctx context.Context) (S, error) {
+	var none S
+	found, err := s.Kind.Look(ctx, s.Host)
+	if err != nil {
+		return none, err
+	}
+	got, err := s.Kind.Read(found)
+	if err != nil {
+		return none, fmt.Errorf("on %s: %w", s.Host, err)
+	}
+	if err := s.foreign(found, s.claim.Owns); err != nil {
+		return none, err
+	}
+	s.claim = s.claim.Found(found.Holder().Mark)
+	return got, nil
+}
+
+// Warner is a Kind that has something to say about a change before it is made.
+type Warner[S, F any] interface {
+	Warn(found F, want S) []service.Problem
+}
+
+// Plan completes the thing as the machine is now; the error says what would keep it from being made or changed.
+func (s *Store[S, F]) Plan(ctx context.Context, want S, create bool) (planned S, warnings []service.Problem, err error) {
+	found, err := s.Kind.Look(ctx, s.Host)
+	if err != nil {
+		return want, nil, err
+	}
+	allowed := s.claim.Owns
+	if create {
+		allowed = s.claim.MayTake
+	}
+	if err := s.foreign(found, allowed); err != nil {
+		return want, nil, service.At([]any{s.At}, err)
+	}
+	if w, warns := s.Kind.(Warner[S, F]); warns {
+		warnings = w.Warn(found, want)
+	}
+	planned, err = s.Kind.Complete(ctx, s.Host, found, want)
+	return planned, warnings, err
+}
+
+// Create makes the thing. One that a killed run of this workspace left is taken over.
+func (s *Store[S, F]) Create(ctx context.Context, want S) (S, error) {
+	return s.put(ctx, want, s.claim.MayTake)
+}
+
+// Update changes the thing in place.
+func (s *Store[S, F]) Update(ctx context.Context, _, want S) (S, error) {
+	return s.put(ctx, want, s.claim.Owns)
+}
+
+func (s *Store[S, F]) put(ctx context.Context, want S, allowed func(owner.Mark) bool) (S, error) {
+	err := s.change(ctx, allowed, func(found F) (Change, error) {
+		c, err := s.Kind.Put(ctx, s.Host, found, want, s.claim.Mark())
+		if err != nil {
+			return c, fmt.Errorf("on %s: %w", s.Host, err)
+		}
+		return c, nil
+	})
+	if err != nil {
+		return want, err
+	}
+	s.claim = s.claim.Written()
+	return s.Get(ctx)
+}
+
+// Delete gives back what was before the thing.
+func (s *Store[S, F]) Delete(ctx context.Context) error {
+	return s.change(ctx, s.claim.Owns, func(found F) (Change, error) {
+		if !found.Holder().There {
+			return Change{}, nil
+		}
+		return s.Kind.Drop(ctx, s.Host, found)
+	})
+}
+
+// change makes a change of what is found under the machine's lock.
+func (s *Store[S, F]) change(ctx context.Context, allowed func(owner.Mark) bool, prepare func(F) (Change, error)) error {
+	unlock, err := s.Host.Lock(ctx, Lock)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	found, err := s.Kind.Look(ctx, s.Host)
+	if err != nil {
+		return err
+	}
+	if err := s.foreign(found, allowed); err != nil {
+		return err
+	}
+	c, err := prepare(found)
+	if err != nil || len(c.Files) == 0 && c.Do == "" {
+		return err
+	}
+	return s.Run(ctx, c)
+}

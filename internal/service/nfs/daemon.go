@@ -1,0 +1,150 @@
+package nfs
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/systemd"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
+)
+
+// Daemon is the NFS server of a machine, to a transaction: the kernel's, which exportfs tells what to export.
+type Daemon struct{}
+
+var (
+	_ transaction.Daemon    = Daemon{}
+	_ transaction.Exclusive = Daemon{}
+)
+
+// script asks and changes the machine: the server's unit, what is exported, and directories.
+//
+//go:embed nfs.sh
+var script string
+
+// Name implements transaction.Daemon.
+func (Daemon) Name() string { return "nfs" }
+
+// Globs implements transaction.Daemon.
+func (Daemon) Globs() []string { return []string{directory + "/" + prefix + "*" + suffix} }
+
+// Exclusive implements transaction.Exclusive.
+func (Daemon) Exclusive() {}
+
+// Check implements transaction.Daemon. exportfs has no dry run, so what is in the files was checked before; here it is whether
+// somebody else exports a directory already.
+func (Daemon) Check(ctx context.Context, h host.Host, _ string, next transaction.Tree) error {
+	if len(next) == 0 {
+		return nil
+	}
+	err := run(ctx, h, "taken", paths(next)...)
+	if exit, refused := errors.AsType[*host.ExitError](err); refused {
+		return &transaction.RefusedError{Err: errors.New(strings.TrimSpace(exit.Stderr))}
+	}
+	return err
+}
+
+// Activate implements transaction.Daemon: each client of each directory by itself.
+func (Daemon) Activate(ctx context.Context, h host.Host, prev, next transaction.Tree) error {
+	if err := run(ctx, h, "activate", steps(prev, next)...); err != nil {
+		return err
+	}
+	stay := paths(next)
+	gone := slices.DeleteFunc(paths(prev), func(path string) bool { return slices.Contains(stay, path) })
+	if len(gone) == 0 {
+		return nil
+	}
+	return run(ctx, h, "check", append([]string{"--"}, gone...)...)
+}
+
+// steps are what leads from what is exported before to what is after, four words each: end, path, client and a dash, or begin,
+// path, client and options. What stays is begun again, as it may be exported no longer.
+func steps(prev, next transaction.Tree) []string {
+	var all []string
+	after := exports(next)
+	for _, before := range exports(prev) {
+		at := slices.IndexFunc(after, func(e Export) bool { return e.Path == before.Path })
+		for _, c := range before.Clients {
+			stays := at >= 0 && slices.ContainsFunc(after[at].Clients, func(o Client) bool { return canonical(o.Match) == canonical(c.Match) })
+			if !stays {
+				all = append(all, "end", before.Path, c.Match, "-")
+			}
+		}
+	}
+	for _, e := range after {
+		for _, c := range e.Clients {
+			all = append(all, "begin", e.Path, c.Match, cmp.Or(strings.Join(c.Options, ","), "ro"))
+		}
+	}
+	return all
+}
+
+// Verify implements transaction.Daemon.
+func (Daemon) Verify(ctx context.Context, h host.Host, next transaction.Tree) error {
+	return run(ctx, h, "check", paths(next)...)
+}
+
+// Running implements transaction.Daemon: whether the server runs and exports what is in the files. A machine with nothing to export
+// needs none.
+func (Daemon) Running(ctx context.Context, h host.Host) (bool, error) {
+	cmd := host.Script("nfs.sh exported", script, "exported")
+	cmd.Repeatable = true
+	out, err := h.Run(ctx, cmd)
+	state, missing, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+	if err != nil || state == "" {
+		return err == nil, err
+	}
+	up, err := systemd.Up(state)
+	return up && missing == "", err
+}
+
+func run(ctx context.Context, h host.Host, what string, args ...string) error {
+	_, err := h.Run(ctx, host.Script("nfs.sh "+what, script, append([]string{what}, args...)...))
+	return err
+}
+
+// Prepare makes the directory of an export where it may and is missing, and gives it owner, group and permissions where
+// these are wanted. What is in it is left alone. undo removes a directory that was made just now and is empty still.
+func Prepare(ctx context.Context, h host.Host, e Export) (undo func(context.Context), err error) {
+	out, err := h.Run(ctx, host.Script("nfs.sh directory", script, "directory", e.Path, fmt.Sprint(e.Create), e.Owner, e.Group, e.Permissions))
+	if exit, failed := errors.AsType[*host.ExitError](err); failed {
+		return nil, fmt.Errorf("prepare %s on %s: %s", e.Path, h, strings.TrimSpace(exit.Stderr))
+	}
+	return func(ctx context.Context) {
+		if strings.TrimSpace(string(out)) == "made" {
+			_ = run(ctx, h, "unmake", e.Path) // one that is not empty has something of somebody's
+		}
+	}, err
+}
+
+// Look returns an export as its directory is: its owner, group and permissions, "" for all of one that is missing. A name and
+// its number are the same where want has the number.
+func Look(ctx context.Context, h host.Host, want Export) (Export, error) {
+	cmd := host.Script("nfs.sh look", script, "look", want.Path)
+	cmd.Repeatable = true
+	out, err := h.Run(ctx, cmd)
+	if err != nil {
+		return want, err
+	}
+	is := strings.Fields(string(out))
+	if len(is) != 5 {
+		want.Owner, want.Group, want.Permissions = "", "", ""
+		return want, nil
+	}
+	pick := func(want, name, number string) string {
+		if want == number {
+			return number
+		}
+		return name
+	}
+	want.Owner, want.Group = pick(want.Owner, is[0], is[1]), pick(want.Group, is[2], is[3])
+	if mode := "0000"[:max(0, 4-len(is[4]))] + is[4]; strings.TrimLeft(want.Permissions, "0") != strings.TrimLeft(mode, "0") {
+		want.Permissions = mode
+	}
+	return want, nil
+}

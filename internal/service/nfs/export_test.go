@@ -1,0 +1,166 @@
+package nfs
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
+)
+
+var (
+	mine   = owner.Mark{ID: "mine", Workspace: "here"}
+	images = Export{
+		Path: "/srv/nfs images", Create: true, Owner: "nobody", Group: "1000", Permissions: "0770",
+		Clients: []Client{{"10.0.0.0/24", []string{"rw", "no_root_squash"}}, {"*.okd.example", nil}},
+	}
+)
+
+func TestFilesAreReadBack(t *testing.T) {
+	tree := transaction.Tree{}
+	if err := Set(tree, images, mine); err != nil {
+		t.Fatal(err)
+	}
+	const file = "/etc/exports.d/virtcluster-srv%2Fnfs+images.exports"
+	want := `# Written by terraform-provider-virtcluster owner=mine workspace=here
+# directory create=true owner=nobody group=1000 permissions=0770
+"/srv/nfs images" 10.0.0.0/24(rw,no_root_squash) *.okd.example()
+`
+	if diff := cmp.Diff(want, string(tree[file].Content)); diff != "" {
+		t.Error(diff)
+	}
+	got, err := Find(tree, images.Path)
+	if diff := cmp.Diff(images, got); err != nil || diff != "" {
+		t.Errorf("%v\n%s", err, diff)
+	}
+	if m, there := Mark(tree, images.Path); !there || m != mine {
+		t.Errorf("the mark is %+v, %t", m, there)
+	}
+	if diff := cmp.Diff([]string{images.Path}, paths(tree)); diff != "" {
+		t.Error(diff)
+	}
+	// What a person wrote at its place is a person's; a line that cannot be read is no client of ours.
+	tree.Put(file, []byte("/srv *(rw)\n"), 0o644, "", "")
+	if m, there := Mark(tree, images.Path); !there || m.ID != "" {
+		t.Errorf("the mark of a person's is %+v, %t", m, there)
+	}
+	if err := Drop(tree, images.Path); err != nil || len(tree) != 0 {
+		t.Errorf("%v: left %v", err, tree)
+	}
+}
+
+func TestWhatNoServerExports(t *testing.T) {
+	with := func(change func(*Export)) Export {
+		e := images
+		e.Clients = []Client{{"10.0.0.0/24", []string{"rw"}}}
+		change(&e)
+		return e
+	}
+	for about, c := range map[string]struct {
+		e        Export
+		at, says string
+	}{
+		"nothing":           {with(func(*Export) {}), "", ""},
+		"no path":           {with(func(e *Export) { e.Path = "srv" }), "path", "absolute"},
+		"the root":          {with(func(e *Export) { e.Path = "/" }), "path", "below /"},
+		"quotes":            {with(func(e *Export) { e.Path = `/a"b` }), "path", "letters"},
+		"the kernel's":      {with(func(e *Export) { e.Path = "/proc/fs" }), "path", "kernel"},
+		"a mode in words":   {with(func(e *Export) { e.Permissions = "rwx" }), "permissions", "octal"},
+		"a user's field":    {with(func(e *Export) { e.Owner = "a b" }), "owner", "name or a number"},
+		"nobody":            {with(func(e *Export) { e.Clients = nil }), "clients", "at least one"},
+		"two clients":       {with(func(e *Export) { e.Clients[0].Match = "a b" }), "clients", "@netgroup"},
+		"a client twice":    {with(func(e *Export) { e.Clients = append(e.Clients, Client{"10.0.0.7/24", nil}) }), "clients", "twice"},
+		"no option":         {with(func(e *Export) { e.Clients[0].Options = []string{"rw)", "x"} }), "clients", "exports(5)"},
+		"a contradiction":   {with(func(e *Export) { e.Clients[0].Options = []string{"rw", "ro"} }), "clients", "contradict"},
+		"root of the world": {with(func(e *Export) { e.Clients[0] = Client{"*", []string{"no_root_squash"}} }), "clients", "every machine"},
+		"root of any IPv6":  {with(func(e *Export) { e.Clients[0] = Client{"::/0", []string{"no_root_squash"}} }), "clients", "every machine"},
+	} {
+		problems := c.e.Validate()
+		if c.at == "" {
+			if len(problems) > 0 {
+				t.Errorf("%s: %v", about, problems)
+			}
+			continue
+		}
+		if len(problems) == 0 || problems[0].Path[0] != c.at || !strings.Contains(problems[0].Detail, c.says) {
+			t.Errorf("%s: %+v, want %q at %s", about, problems, c.says, c.at)
+		} else if problems[0].Warning != strings.HasPrefix(about, "root of") {
+			t.Errorf("%s: is a warning: %t", about, problems[0].Warning)
+		}
+	}
+}
+
+// TestAPersonsExportIsSeen has the script look for directories in files of a person's.
+func TestAPersonsExportIsSeen(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "exports")
+	if err := os.WriteFile(file, []byte("# /srv/a *(rw)\n/srv/b\t*(rw)\n\"/srv/c d\" *(ro)\n/srv/e\\040f *(ro)\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	text := strings.ReplaceAll(script, "/etc/exports ", file+" ")
+	for path, taken := range map[string]bool{"/srv/a": false, "/srv/b": true, "/srv": false, "/srv/c": false, "/srv/c d": true, "/srv/e f": true} {
+		out, err := exec.Command("sh", "-c", text, "sh", "taken", path).CombinedOutput()
+		if (err != nil) != taken {
+			t.Errorf("%s: taken %t: %s", path, err != nil, out)
+		}
+	}
+}
+
+// TestDirectoriesAreMadeWhatTheyShallBe has the script make a directory, look at it, and leave alone what is in one.
+func TestDirectoriesAreMadeWhatTheyShallBe(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a b", "c")
+	do := func(fails bool, args ...string) string {
+		t.Helper()
+		out, err := exec.Command("sh", append([]string{"-c", script, "sh"}, args...)...).CombinedOutput()
+		if (err != nil) != fails {
+			t.Errorf("%q: %v: %s", args, err, out)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	if said := do(true, "directory", dir, "false", "", "", ""); !strings.Contains(said, "create = true") {
+		t.Errorf("a directory that is missing: %s", said)
+	}
+	if said := do(false, "look", dir); said != "" {
+		t.Errorf("a directory that is missing is %q", said)
+	}
+	if made := do(false, "directory", dir, "true", "", "", "0750"); made != "made" {
+		t.Errorf("making it says %q", made)
+	}
+	if is := do(false, "look", dir); !strings.HasSuffix(is, " 750") {
+		t.Errorf("it is %q", is)
+	}
+	if made := do(false, "directory", dir, "true", "", "", "0700"); made != "" {
+		t.Errorf("making it again says %q", made)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "data"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	do(true, "unmake", dir)
+	do(true, "directory", filepath.Join(dir, "data"), "true", "", "", "")
+}
+
+func TestOnlyOurOwnClientsAreExportedAndEnded(t *testing.T) {
+	before, after := transaction.Tree{}, transaction.Tree{}
+	changed := images
+	changed.Clients = []Client{{"10.0.0.7/24", []string{"ro"}}, {"@hosts", nil}}
+	old := Export{Path: "/srv/old", Clients: []Client{{"*", []string{"rw"}}}}
+	for _, err := range []error{Set(before, images, mine), Set(before, old, mine), Set(after, changed, mine)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []string{
+		"end", "/srv/nfs images", "*.okd.example", "-",
+		"end", "/srv/old", "*", "-",
+		"begin", "/srv/nfs images", "10.0.0.7/24", "ro",
+		"begin", "/srv/nfs images", "@hosts", "ro",
+	}
+	if diff := cmp.Diff(want, steps(before, after)); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,130 @@
+package readiness
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Here asks from the computer that the provider runs on.
+type Here struct{}
+
+// Ask implements Asker.
+func (Here) Ask(ctx context.Context, c Condition) (string, error) {
+	switch {
+	case c.TCP != "":
+		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", c.TCP)
+		if err != nil {
+			return "", err
+		}
+		return "connected", conn.Close()
+	case c.DNS != "":
+		found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", c.DNS)
+		if err != nil {
+			return "", err
+		}
+		return c.judgeAddresses(found)
+	}
+	return c.get(ctx)
+}
+
+func (c Condition) get(ctx context.Context) (string, error) {
+	client, err := c.client()
+	if err != nil {
+		return "", err
+	}
+	defer client.CloseIdleConnections()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.URL, http.NoBody)
+	if err != nil {
+		return "", err
+	}
+	resp, err := client.Do(req)
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
+		err = wrapped.Err // the URL is named where the reason is
+	}
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, bodyLimit))
+	if err != nil {
+		return "", fmt.Errorf("read the answer: %w", err)
+	}
+	return c.judge(resp.StatusCode, string(body))
+}
+
+// client takes the condition's certificates, and none of the environment's proxies: what is asked is the machine itself.
+func (c Condition) client() (*http.Client, error) {
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool()
+	}
+	if c.CACertificate != "" && !pool.AppendCertsFromPEM([]byte(c.CACertificate)) {
+		return nil, errors.New("ca_certificate is no PEM")
+	}
+	return &http.Client{Transport: &http.Transport{
+		TLSClientConfig: &tls.Config{RootCAs: pool, InsecureSkipVerify: c.Insecure, MinVersion: tls.VersionTLS12},
+	}}, nil
+}
+
+// judge says whether an HTTP answer is the one that is waited for.
+func (c Condition) judge(status int, body string) (string, error) {
+	answer := strings.TrimSpace(fmt.Sprintf("%d %s", status, http.StatusText(status)))
+	if len(c.Status) > 0 && !slices.Contains(c.Status, int64(status)) || len(c.Status) == 0 && (status < 200 || status > 299) {
+		return "", fmt.Errorf("it answers %s%s", answer, excerpt(body))
+	}
+	if c.Body != "" {
+		wanted, err := regexp.Compile(c.Body)
+		if err != nil {
+			return "", err
+		}
+		if !wanted.MatchString(body) {
+			return "", fmt.Errorf("it answers %s, with no %q in%s", answer, c.Body, excerpt(body))
+		}
+	}
+	return answer, nil
+}
+
+// excerpt is the beginning of a body, for people.
+func excerpt(body string) string {
+	text := strings.Join(strings.Fields(body), " ")
+	if text == "" {
+		return ": nothing"
+	}
+	if len(text) > 200 {
+		text = text[:200] + "…"
+	}
+	return ": " + text
+}
+
+// judgeAddresses says whether a name resolves to what is waited for.
+func (c Condition) judgeAddresses(found []netip.Addr) (string, error) {
+	var have []string
+	for i := range found {
+		found[i] = found[i].Unmap()
+		have = append(have, found[i].String())
+	}
+	slices.Sort(have)
+	have = slices.Compact(have)
+	for _, a := range c.Addresses {
+		if !slices.Contains(found, a) {
+			return "", fmt.Errorf("%s resolves to %s, not %s", c.DNS, strings.Join(have, ", "), a)
+		}
+	}
+	for _, a := range found {
+		if len(c.Addresses) > 0 && !slices.Contains(c.Addresses, a) {
+			return "", fmt.Errorf("%s resolves to %s too", c.DNS, a)
+		}
+	}
+	return strings.Join(have, ", "), nil
+}

@@ -1,0 +1,324 @@
+package topology
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Sizes in pixels. Text is in a fixed pitch, whose letters are 0.6 times as wide as high, so that its width is known here.
+const (
+	letter     = 7.3 // of 12 px, with what another font may have more
+	small      = 6.7 // of 11 px
+	margin     = 16
+	gap        = 10
+	rowHeight  = 24
+	titleSpace = 56
+	groupTitle = 20
+	gridLimit  = 5  // boxes side by side
+	longest    = 42 // letters of a name; the rest is left out, and in the tables
+)
+
+// kind says what an element is, for its colour.
+type kind string
+
+// box is a machine or the like: its place, its lines of text.
+type box struct {
+	x, y, w, h float64
+	id         string
+	kind       kind
+	title      string
+	lines      []string
+	// tag is written at the left of what is a row.
+	tag string
+}
+
+// line leads from one element to another, behind everything.
+type line struct {
+	x1, y1, x2, y2 float64
+	kind           kind
+}
+
+// lane is a network: its band, with what is in it.
+type lane struct {
+	box
+	groups []label
+	boxes  []box
+}
+
+type label struct {
+	x, y float64
+	text string
+}
+
+// picture is a topology with places.
+type picture struct {
+	w, h  float64
+	title string
+	lanes []lane
+	lines []line
+}
+
+// layout gives each element a place. Lanes are bands; in each are the machines that serve, in columns that all lanes share, below
+// them what they serve there, and beside them the other machines by role, in a grid. No two elements overlap, as each is put below
+// or beside those before it.
+func (t Topology) layout() picture {
+	l := &layouter{Topology: t, columns: t.serving()}
+	l.measure()
+	p := picture{title: t.Title}
+	y := float64(titleSpace)
+	bottoms := map[string]*box{} // of the machines that serve, in the lane above
+	for _, name := range t.lanes() {
+		ln := l.lane(name, y)
+		for i := range ln.boxes {
+			b := &ln.boxes[i]
+			if slices.Contains(l.columns, b.title) && b.tag == "" {
+				if above := bottoms[b.title]; above != nil {
+					p.lines = append(p.lines, line{above.x + above.w/2, above.y + above.h, b.x + b.w/2, b.y, "link"})
+				}
+				bottoms[b.title] = b
+			}
+		}
+		p.lines = append(p.lines, l.owners(ln)...)
+		p.lanes = append(p.lanes, ln)
+		y = ln.y + ln.h + gap
+	}
+	p.w, p.h = l.width, y+margin
+	return p
+}
+
+type layouter struct {
+	Topology
+	columns []string
+	// boxW and boxH are a machine's size; head, services and grid are the widths of a lane's parts.
+	boxW, boxH, head, services, grid, width float64
+}
+
+// measure finds sizes that every text fits into.
+func (l *layouter) measure() {
+	for name, m := range l.Machines {
+		l.boxW = max(l.boxW, letters(shorten(name), letter), letters(shorten(m.note()), small))
+		for _, address := range m.Addresses {
+			l.boxW = max(l.boxW, letters(address, small))
+		}
+		if m.note() != "" {
+			l.boxH = 56
+		}
+	}
+	l.boxW, l.boxH = max(l.boxW+22, 124), max(l.boxH, 42)
+	for name, n := range l.Networks {
+		for _, text := range append(n.lines(), shorten(name)) {
+			l.head = max(l.head, letters(text, letter)+24)
+		}
+	}
+	l.head = max(l.head, 130)
+	l.services = max(float64(len(l.columns))*(l.boxW+gap)-gap, 0)
+	for _, name := range l.lanes() {
+		for _, r := range l.rows(name) {
+			l.services = max(l.services, min(letters(r.title+" "+strings.Join(r.lines, " "), small)+78, 560))
+		}
+	}
+	most := 0
+	for _, name := range l.lanes() {
+		groups := l.groups(name)
+		wide := 0
+		for _, g := range groups {
+			wide += min(len(g.names), gridLimit)
+		}
+		most = max(most, min(wide, gridLimit))
+	}
+	l.grid = float64(most) * (l.boxW + gap)
+	l.width = margin + l.head + gap + l.services + 2*gap + l.grid + 2*margin
+	l.width = max(l.width, letters(l.Title, 10)+2*margin, 640)
+}
+
+// note is the third line of a machine's box.
+func (m Machine) note() string {
+	return strings.Join(slices.DeleteFunc([]string{m.State, m.Hypervisor}, func(s string) bool { return s == "" }), " · ")
+}
+
+// lines are what a lane's head says below the name.
+func (n Network) lines() []string {
+	all := []string{n.CIDR}
+	if n.Gateway != "" {
+		all = append(all, "gw "+n.Gateway)
+	}
+	all = append(all, strings.TrimSpace(n.Mode+" "+n.Hypervisor))
+	return slices.DeleteFunc(all, func(s string) bool { return s == "" })
+}
+
+// group is the machines of one role in one lane.
+type group struct {
+	role  string
+	names []string
+}
+
+// groups are the machines of a lane that serve nobody, by role.
+func (l *layouter) groups(network string) []group {
+	byRole := map[string][]string{}
+	for name, m := range l.Machines {
+		if _, in := m.Addresses[network]; in && !slices.Contains(l.columns, name) {
+			byRole[m.Role] = append(byRole[m.Role], name)
+		}
+	}
+	var all []group
+	for _, role := range slices.SortedFunc(maps.Keys(byRole), compareRoles) {
+		slices.Sort(byRole[role])
+		all = append(all, group{role, byRole[role]})
+	}
+	return all
+}
+
+var knownRoles = []string{"service", "bootstrap", "master", "worker"}
+
+func compareRoles(a, b string) int {
+	rank := func(role string) int {
+		if i := slices.Index(knownRoles, role); i >= 0 {
+			return i
+		}
+		return len(knownRoles)
+	}
+	return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a, b))
+}
+
+// lane places what is in a network.
+func (l *layouter) lane(name string, y float64) lane {
+	n := l.Networks[name]
+	ln := lane{box: box{x: margin, y: y, id: id("network", name), kind: "network", title: shorten(name), lines: n.lines()}}
+	if n.Outside {
+		ln.kind = "outside"
+	}
+	left, top := margin+l.head+gap, y+gap
+	bottom := top + float64(20+16*len(ln.lines))
+	served := false
+	for i, column := range l.columns {
+		if address, in := l.Machines[column].Addresses[name]; in {
+			served = true
+			ln.boxes = append(ln.boxes, l.machine(column, address, left+float64(i)*(l.boxW+gap), top))
+		}
+	}
+	next := top
+	if served {
+		next = top + l.boxH + gap
+	}
+	for _, r := range l.rows(name) {
+		r.x, r.y, r.w, r.h = left, next, l.services, rowHeight
+		ln.boxes = append(ln.boxes, r)
+		next += rowHeight + 4
+	}
+	bottom = max(bottom, next)
+	bottom = max(bottom, l.placeGroups(&ln, name, left+l.services+2*gap, top))
+	ln.w, ln.h = l.width-2*margin, bottom+gap-y
+	return ln
+}
+
+func (l *layouter) machine(name, address string, x, y float64) box {
+	m := l.Machines[name]
+	b := box{x: x, y: y, w: l.boxW, h: l.boxH, id: id("machine", name), kind: kind(m.Role), title: name, lines: []string{address}}
+	if note := m.note(); note != "" {
+		b.lines = append(b.lines, shorten(note))
+	}
+	return b
+}
+
+// placeGroups puts the machines that serve nobody into the grid at the right, and returns where it ends.
+func (l *layouter) placeGroups(ln *lane, network string, left, top float64) float64 {
+	x, y, bottom := left, top, top
+	for _, g := range l.groups(network) {
+		columns := min(len(g.names), gridLimit)
+		if x > left && x+float64(columns)*(l.boxW+gap) > left+l.grid+1 {
+			x, y = left, bottom+gap
+		}
+		ln.groups = append(ln.groups, label{x, y + 12, count(len(g.names), cmp.Or(g.role, "machine"))})
+		for i, name := range g.names {
+			bx, by := x+float64(i%columns)*(l.boxW+gap), y+groupTitle+float64(i/columns)*(l.boxH+gap)
+			ln.boxes = append(ln.boxes, l.machine(name, l.Machines[name].Addresses[network], bx, by))
+			bottom = max(bottom, by+l.boxH)
+		}
+		x += float64(columns) * (l.boxW + gap)
+	}
+	return bottom
+}
+
+// rows are what machines serve in a network, a line of text each: virtual addresses, then frontends, views and exposures.
+func (l *layouter) rows(network string) []box {
+	var all []box
+	for _, name := range slices.Sorted(maps.Keys(l.VIPs)) {
+		if v := l.VIPs[name]; v.Network == network {
+			held := "nobody"
+			if v.Owner != "" {
+				held = v.Owner
+			}
+			all = append(all, box{id: id("vip", name), kind: "vip", tag: "VIP", title: name, lines: []string{fmt.Sprintf("%s held by %s", v.Address, held)}})
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(l.Frontends)) {
+		f := l.Frontends[name]
+		for _, bind := range f.Binds {
+			address, port := splitBind(bind)
+			if l.laneOf(address) == network {
+				all = append(all, box{id: id("frontend", name), kind: "frontend", tag: ":" + port, title: name, lines: []string{"→ " + l.describe(f.Servers)}})
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(l.Views)) {
+		if v := l.Views[name]; v.Network == network || v.Network == "" && network == l.lanes()[len(l.lanes())-1] {
+			all = append(all, box{id: id("view", name), kind: "view", tag: "DNS", title: name, lines: []string{strings.Join(v.Zones, ", ")}})
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(l.Exposures)) {
+		if e := l.Exposures[name]; l.laneOf(e.Address) == network {
+			all = append(all, box{id: id("exposure", name), kind: "exposure", tag: "EXP", title: name, lines: []string{fmt.Sprintf("%s %s → %s", e.Address, strings.Join(e.Ports, ","), strings.Join(e.Targets, ", "))}})
+		}
+	}
+	return all
+}
+
+// describe says of machines how many of each role they are.
+func (l *layouter) describe(names []string) string {
+	byRole := map[string]int{}
+	for _, name := range names {
+		byRole[l.Machines[name].Role]++
+	}
+	var all []string
+	for _, role := range slices.SortedFunc(maps.Keys(byRole), compareRoles) {
+		all = append(all, count(byRole[role], cmp.Or(role, "machine")))
+	}
+	return cmp.Or(strings.Join(all, ", "), "nobody")
+}
+
+// owners are the lines from virtual addresses to the machines that have them.
+func (l *layouter) owners(ln lane) []line {
+	var all []line
+	for _, r := range ln.boxes {
+		if r.kind != "vip" {
+			continue
+		}
+		for _, b := range ln.boxes {
+			if b.tag == "" && b.title == l.VIPs[r.title].Owner {
+				all = append(all, line{b.x + b.w - 14, b.y + b.h, b.x + b.w - 14, r.y, "vip"})
+			}
+		}
+	}
+	return all
+}
+
+// id is an element's, which a link leads to. Names have nothing in them that an id cannot have but blanks.
+func id(kind, name string) string { return kind + "-" + strings.ReplaceAll(name, " ", "_") }
+
+func letters(text string, wide float64) float64 { return float64(utf8.RuneCountInString(text)) * wide }
+
+// shorten leaves out the middle of a name that is too long.
+func shorten(text string) string { return cut(text, longest) }
+
+func cut(text string, most int) string {
+	all := []rune(text)
+	if len(all) <= most || most < 3 {
+		return text
+	}
+	half := (most - 1) / 2
+	return string(all[:most-1-half]) + "…" + string(all[len(all)-half:])
+}

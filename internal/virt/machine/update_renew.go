@@ -1,0 +1,140 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"slices"
+	"time"
+
+	"libvirt.org/go/libvirtxml"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+)
+
+// findReaddressedInterfaces returns the interfaces of a node that goes on running for which their network is to keep another IPv4 address than before.
+func findReaddressedInterfaces(was, want *Spec) []int {
+	if !was.Runs() || !want.Running {
+		return nil
+	}
+	var all []int
+	for n, i := range want.Interfaces {
+		moved := func(old InterfaceSpec) bool {
+			return old.MAC == i.MAC && old.Network == i.Network && old.IP != "" && i.IP != "" && old.IP != i.IP
+		}
+		if slices.ContainsFunc(was.Interfaces, moved) {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+// renewAddresses has a guest that goes on running ask DHCP again where its network keeps another address for it now: its network
+// card loses its link for a moment. A guest that does not heed that keeps the address that it has until its lease asks for it.
+func (u *update) renewAddresses(ctx context.Context) error {
+	if u.mustRestart || u.restart || !u.d.Active() {
+		return nil
+	}
+	var errs []error
+	for _, n := range findReaddressedInterfaces(u.was, u.want) {
+		errs = append(errs, u.renewAddress(ctx, &u.want.Interfaces[n]))
+	}
+	return errors.Join(errs...)
+}
+
+const (
+	// heedPatience is how long a guest may take to ask DHCP after its link came back: systemd-networkd takes less than a second.
+	heedPatience = 8 * time.Second
+	// renewPatience is how long a guest that does so may be without its address, as another one has it that is to leave it.
+	renewPatience = leavingPatience
+	renewInterval = 250 * time.Millisecond
+)
+
+// renewAddress has the guest ask DHCP for the address of an interface, and returns when the guest has leased it or will not before
+// its lease runs out. A guest without a lease in a subnet that stays is not asked: it has addresses of its own. A guest that found
+// its new address taken still, by a machine that is about to leave it, is asked once more.
+func (u *update) renewAddress(ctx context.Context, i *InterfaceSpec) error {
+	want, err := netip.ParseAddr(i.IP)
+	if err != nil {
+		return err
+	}
+	stays, err := u.keepsSubnet(ctx, i)
+	if err != nil {
+		return err
+	}
+	var asked time.Time   // when the link came back
+	var before netip.Addr // what the guest had then
+	flaps := 0
+	for began := time.Now(); ctx.Err() == nil && time.Since(began) < renewPatience; time.Sleep(renewInterval) {
+		leases, err := u.c.Leases(ctx, i.Network)
+		if err != nil {
+			return err
+		}
+		has, taken := findLease(leases, i.MAC), slices.ContainsFunc(leases, func(l hypervisor.Lease) bool { return l.MAC != i.MAC && l.IP == want })
+		switch {
+		case has == want, flaps == 0 && stays && !has.IsValid():
+			return nil
+		case flaps == 0 && taken && time.Since(began) < heedPatience/2:
+			// whoever has it may be about to leave it
+		case flaps == 0, flaps == 1 && has.IsValid() && has != before && !taken:
+			before = has
+			if err := u.flapLink(ctx, i.MAC); err != nil {
+				return err
+			}
+			flaps, asked = flaps+1, time.Now()
+		case has == before && time.Since(asked) > heedPatience:
+			return nil
+		}
+	}
+	return nil
+}
+
+// findLease returns the IPv4 address that a MAC address has leased; an invalid one is none.
+func findLease(leases []hypervisor.Lease, mac string) netip.Addr {
+	for _, l := range leases {
+		if l.MAC == mac && l.IP.Is4() {
+			return l.IP
+		}
+	}
+	return netip.Addr{}
+}
+
+// keepsSubnet says whether the address that an interface had is in a subnet of its network still.
+func (u *update) keepsSubnet(ctx context.Context, i *InterfaceSpec) (bool, error) {
+	n, err := u.c.Network(ctx, i.Network)
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(u.was.Interfaces, func(old InterfaceSpec) bool {
+		had, err := netip.ParseAddr(old.IP)
+		return err == nil && old.MAC == i.MAC && slices.ContainsFunc(n.Current().IPs, func(x libvirtxml.NetworkIP) bool {
+			subnet, err := hypervisor.Subnet(x)
+			return err == nil && subnet.Contains(had)
+		})
+	}), nil
+}
+
+// linkPause is how long a link is down: a guest that looks now and then is to see it.
+const linkPause = time.Second
+
+// flapLink takes the link of an interface down and up again. One that somebody took down stays so.
+func (u *update) flapLink(ctx context.Context, mac string) error {
+	d, err := u.c.Domain(ctx, u.d.UUID)
+	if err != nil {
+		return err
+	}
+	x := FindInterface(d.Live, mac)
+	if x == nil || x.Link != nil && x.Link.State == "down" {
+		return nil
+	}
+	set := func(ctx context.Context, state string) error {
+		changed := *x
+		changed.Link = &libvirtxml.DomainInterfaceLink{State: state}
+		return u.c.UpdateDevice(ctx, u.d.UUID, &changed, true)
+	}
+	if err := set(ctx, "down"); err != nil {
+		return err
+	}
+	time.Sleep(linkPause)
+	return set(context.WithoutCancel(ctx), "up")
+}

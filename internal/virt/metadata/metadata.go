@@ -1,0 +1,72 @@
+// Package metadata says where the provider's own elements are in the metadata of what libvirt keeps: one namespace for each.
+package metadata
+
+import (
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"libvirt.org/go/libvirtxml"
+)
+
+// The namespaces. A version of the provider reads what those before it wrote, so none of them ever changes.
+const (
+	// Network is that of a network's mark, which says whose it is.
+	Network = "https://github.com/virtcluster/terraform-provider-virtcluster"
+	// DHCP is that of the note that a network without ranges gives out reservations, and for how long. libvirt has no place for
+	// it: to it, DHCP begins with the first range or reservation.
+	DHCP = Network + "/dhcp/1"
+	// Hosts is that of the notes that say whose the reservations of a network are: libvirt's <host> has no place for it.
+	Hosts = Network + "/hosts/1"
+	// Machine is that of a domain's mark.
+	Machine = Network + "/node/1"
+)
+
+// MachineElement is the local name of a domain's mark.
+const MachineElement = "node"
+
+// FindMachine returns where the mark begins and ends in a domain's metadata, and its own tag; both are the text's end where there is
+// none.
+func FindMachine(metadata string) (start, end int, tag xml.StartElement, err error) {
+	decoder := xml.NewDecoder(strings.NewReader(metadata))
+	for {
+		before := int(decoder.InputOffset())
+		token, err := decoder.Token()
+		if errors.Is(err, io.EOF) {
+			return len(metadata), len(metadata), tag, nil
+		}
+		if err != nil {
+			return 0, 0, tag, fmt.Errorf("cannot understand the domain's metadata: %w", err)
+		}
+		element, isStart := token.(xml.StartElement)
+		if !isStart {
+			continue
+		}
+		element = element.Copy()
+		if err := decoder.Skip(); err != nil {
+			return 0, 0, tag, fmt.Errorf("cannot understand the domain's metadata: %w", err)
+		}
+		if element.Name == (xml.Name{Space: Machine, Local: MachineElement}) {
+			return before, int(decoder.InputOffset()), element, nil
+		}
+	}
+}
+
+// MachineWorkspace returns the workspace of the state that a machine is in; "" where the provider did not make it, or does not know.
+func MachineWorkspace(d *libvirtxml.Domain) string {
+	if d == nil || d.Metadata == nil {
+		return ""
+	}
+	_, _, tag, err := FindMachine(d.Metadata.XML)
+	if err != nil {
+		return ""
+	}
+	for _, a := range tag.Attr {
+		if a.Name.Local == "workspace" {
+			return a.Value
+		}
+	}
+	return ""
+}

@@ -1,0 +1,117 @@
+package network
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+)
+
+// Update makes the network what it shall be, running and configured. What libvirt changes live it changes live; anything
+// else goes by a new definition and a restart, after which every interface is plugged in again. UUID, bridge MAC,
+// reservations and whatever is not modelled stay. A network that does not start with the new definition gets the old one
+// back.
+func (s *Store) Update(ctx context.Context, was, want Spec) (Spec, error) {
+	s.written = true
+	s.Known = []netip.Prefix{was.Subnet, was.Subnet6}
+	if err := s.updateNetwork(ctx, want); err != nil {
+		return Spec{}, err
+	}
+	if want.Active && !Equal(Definition{Routes: was.Routes}, Definition{Routes: want.Routes}) {
+		// Routes that are lost since the plan are the next one's otherwise: it did not warn of a restart.
+		if err := RestoreRoutes(ctx, s.Client, s.Ref); err != nil {
+			return Spec{}, err
+		}
+	}
+	s.Known, s.Owner = []netip.Prefix{want.Subnet, want.Subnet6}, s.Owner.Written()
+	return s.readBack(ctx)
+}
+
+func (s *Store) updateNetwork(ctx context.Context, want Spec) error {
+	c := s.Client
+	uuid, err := c.NetworkUUID(ctx, s.Ref)
+	if err != nil {
+		return err
+	}
+	defer c.LockNetwork(uuid)()
+	defer c.ForgetPlan()
+	n, err := c.Network(ctx, uuid)
+	if err != nil {
+		return err
+	}
+	mark, err := s.checkOwned(n)
+	if err != nil && !s.taken {
+		return err
+	}
+	config, err := Parse(n.ConfigXML, s.Known...)
+	if err != nil {
+		return err
+	}
+	live := config
+	if n.Active() {
+		if live, err = Parse(n.LiveXML, s.Known...); err != nil {
+			return err
+		}
+		live.Routes = DropLostRoutes(live.Routes, FindLostRoutes(ctx, c, n), want.Routes)
+	}
+	if want.Bridge == "" && want.Mode != Bridge && config.Mode != Bridge { // whose bridge is somebody else's
+		want.Bridge = config.Bridge
+	}
+	restart := n.Active() && want.Active && NeedsRestart(live, want.Definition)
+	if restart || NeedsDefinition(config, want.Definition) || mark != s.Owner.Mark() || !n.Persistent { // somebody took its configuration away
+		return s.redefine(ctx, n, config, want, restart)
+	}
+	if err := editInPlace(ctx, c, n, config, want.Definition); err != nil {
+		return err
+	}
+	return applyState(ctx, c, uuid, want.State)
+}
+
+// redefine replaces the configuration, and the running network where it must.
+func (s *Store) redefine(ctx context.Context, n *hypervisor.Network, was Definition, want Spec, restart bool) (err error) {
+	c := s.Client
+	xml, err := s.renderMarked(want.Definition, n.ConfigXML, was.Subnet, was.Subnet6)
+	if err != nil {
+		return err
+	}
+	if err := writeConfiguration(ctx, c, n, xml); err != nil {
+		return err
+	}
+	if !restart {
+		if n.Active() && want.Active { // what runs is what is wanted but for what can be edited
+			if err := editInPlace(ctx, c, n, was, want.Definition); err != nil {
+				return err
+			}
+		}
+		return applyState(ctx, c, n.UUID, want.State)
+	}
+	if err := restartNetwork(ctx, c, n); err != nil {
+		return errors.Join(err, restoreDefinition(context.WithoutCancel(ctx), c, n))
+	}
+	// From here on the network is the wanted one, so a machine that cannot be plugged in is no reason to go back.
+	var former []string
+	if own := n.OwnBridge(); own != "" {
+		former = []string{own} // its interfaces follow the bridge to its new name
+	}
+	return errors.Join(plugNetworkIn(ctx, c, n.UUID, former...), c.SetNetworkAutostart(ctx, n.UUID, want.Autostart))
+}
+
+func restartNetwork(ctx context.Context, c *hypervisor.Client, n *hypervisor.Network) error {
+	if err := c.StopNetwork(ctx, n.UUID); err != nil {
+		return err
+	}
+	_, err := c.StartNetwork(ctx, n.UUID)
+	return err
+}
+
+// restoreDefinition puts the old definition back and starts it.
+func restoreDefinition(ctx context.Context, c *hypervisor.Client, n *hypervisor.Network) error {
+	_, err := c.DefineNetwork(ctx, n.Name, n.ConfigXML)
+	err = errors.Join(err, c.StopNetwork(ctx, n.UUID), applyState(ctx, c, n.UUID, State{n.Autostart, n.Active()}))
+	if err != nil {
+		return fmt.Errorf("put the old definition of network %q back: %w", n.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,142 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-log/tflog"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+)
+
+// Checker finds what can be known about planned storage only by asking its hypervisor. What cannot be asked now the apply tells.
+type Checker struct {
+	Client *hypervisor.Client
+	// Hypervisor is its name in the configuration, "" for the provider's own, and Plan is what the plan holds.
+	Hypervisor string
+	Plan       *planregistry.Registry
+}
+
+// CheckPool returns what is wrong with the pool that a volume or an image is to be in, and whether there is one that it can be in
+// now: one that another resource of the plan makes is no problem, and not there yet.
+func (k Checker) CheckPool(ctx context.Context, pool string) (problems []service.Problem, there bool) {
+	p, err := k.Client.Pool(ctx, pool)
+	switch {
+	case err == nil && p.Files():
+		return nil, true
+	case err == nil:
+		return []service.Problem{service.Problemf([]any{"pool"}, "Unsuitable storage pool",
+			"The pool %q is of type %q. Images and volumes need a pool of files, such as \"dir\".", p.Name(), p.Type())}, false
+	case !hypervisor.IsNotFound(err):
+		tflog.Warn(ctx, "storage pool not checked while planning", map[string]any{"pool": pool, "reason": err.Error()})
+	case k.Plan.Claims.Holder(planregistry.PoolClaim(k.Hypervisor, pool)) == "":
+		return []service.Problem{service.Problemf([]any{"pool"}, "Unknown storage pool",
+			"The hypervisor %s has no storage pool %q, and no virtcluster_storage_pool planned so far makes it. Name one that exists, or make it and refer to it: virtcluster_storage_pool.NAME.name.%s",
+			k.Client.URI(), pool, k.listPools(ctx))}, false
+	}
+	return nil, false
+}
+
+// listPools returns a sentence that names the pools that there are, with a blank before it; "" where there are none.
+func (k Checker) listPools(ctx context.Context) string {
+	pools, err := k.Client.Pools(ctx)
+	if err != nil || len(pools) == 0 {
+		return ""
+	}
+	names := make([]string, len(pools))
+	for i, p := range pools {
+		names[i] = fmt.Sprintf("%q", p.Name())
+	}
+	return " It has " + strings.Join(names, ", ") + "."
+}
+
+// CheckNewPool returns the problem of a pool that is to be made where another pool has its name or its directory. known is the
+// UUID of the pool that the new one replaces, which is no problem; nor is one that a killed run of the workspace may have left, as
+// the apply says whose that is.
+func (k Checker) CheckNewPool(ctx context.Context, want Pool, known, workspace string) []service.Problem {
+	foreign := func(p *hypervisor.Pool, err error) bool {
+		return err == nil && p != nil && p.UUID() != known && !mayReplace(p, workspace)
+	}
+	var problems []service.Problem
+	if p, err := k.Client.Pool(ctx, want.Name); foreign(p, err) {
+		problems = append(problems, service.Problemf([]any{"name"}, "Storage pool exists",
+			"The hypervisor %s has a storage pool %q already, in %s, and it is a person's or another state's. Choose another name, or take it over with: terraform import ADDRESS %s",
+			k.Client.URI(), p.Name(), p.Path(), ImportID(k.Hypervisor, p.Name())))
+	}
+	if p, err := FindPoolIn(ctx, k.Client, want.Name, want.Path); foreign(p, err) {
+		problems = append(problems, service.Problemf([]any{"path"}, "Directory taken",
+			"On the hypervisor %s, %s. To take that pool over, give it its name and run: terraform import ADDRESS %s",
+			k.Client.URI(), newDirectoryTakenError(p), ImportID(k.Hypervisor, p.Name())))
+	}
+	return problems
+}
+
+// CheckRoom warns of a volume that is larger than all of its pool: it is made, as it takes up only what is written, and can never
+// be filled. at is the attribute of its size.
+func (k Checker) CheckRoom(ctx context.Context, at []any, want Volume) []service.Problem {
+	p, err := k.Client.Pool(ctx, want.Pool)
+	if err != nil {
+		return nil // CheckPool says so
+	}
+	return WarnIfLargerThanPool(p, at, want.SizeGiB)
+}
+
+// WarnIfLargerThanPool is the warning of CheckRoom, for a pool that is known.
+func WarnIfLargerThanPool(p *hypervisor.Pool, at []any, sizeGiB int64) []service.Problem {
+	capacity := newPool(p).CapacityBytes
+	if capacity == 0 || sizeGiB <= capacity/gib+1 {
+		return nil
+	}
+	return []service.Problem{service.Warningf(at, "Volume larger than its pool",
+		"The storage pool %q has %d GiB altogether, and the volume is to have %d: it takes up only what is written, and writes fail once the pool is full. Write less, or choose a larger pool.",
+		p.Name(), capacity/gib, sizeGiB)}
+}
+
+// CheckImage returns what is wrong with the image of a volume: that nothing has it or makes it, or that it is larger than the
+// volume.
+func (k Checker) CheckImage(ctx context.Context, want Volume) []service.Problem {
+	image, err := FindImage(ctx, k.Client, want)
+	switch {
+	case errors.Is(err, service.ErrAbsent):
+		if k.Plan.Claims.Holder(planregistry.VolumeClaim(k.Hypervisor, want.Pool, want.Image)) == "" {
+			return []service.Problem{service.Problemf([]any{"image"}, "Unknown image",
+				"No started storage pool of the hypervisor %s has %s. Refer to an image that is made, as in virtcluster_image.NAME.id, or name a volume that exists.", k.Client.URI(), describeImage(want))}
+		}
+	case err != nil:
+		tflog.Warn(ctx, "image not checked while planning", map[string]any{"image": want.Image, "reason": err.Error()})
+	case image != nil && want.SizeGiB != 0 && want.SizeGiB < image.CapacityGiB():
+		return []service.Problem{service.Problemf([]any{"size_gib"}, "Volume smaller than its image",
+			"The image %s has %d bytes, so the overlay needs size_gib = %d or more.", image.Path(), image.Capacity(), image.CapacityGiB())}
+	}
+	return nil
+}
+
+// describeImage returns what messages call the image of a volume.
+func describeImage(v Volume) string {
+	if strings.HasPrefix(v.Image, "/") {
+		return "a volume " + v.Image
+	}
+	return fmt.Sprintf("a volume %q in the pool %q", v.Image, v.Pool)
+}
+
+// CheckNotRunning refuses a change of an attribute that makes a volume anew while a machine runs with it: the machine would go on
+// with the deleted one.
+func (k Checker) CheckNotRunning(ctx context.Context, attribute string, was Volume) []service.Problem {
+	v, err := k.Client.Volume(ctx, was.Pool, was.Name)
+	var user string
+	if err == nil {
+		user, err = findRunningUser(ctx, k.Client, v)
+	}
+	switch {
+	case err != nil:
+		tflog.Warn(ctx, "users of a volume not looked for while planning", map[string]any{"volume": was.Name, "reason": err.Error()})
+	case user != "":
+		return []service.Problem{service.Problemf([]any{attribute}, "Volume in use",
+			"The machine %q runs with the volume %q as a disk, and this change makes it anew. Remove the disk from the machine first, or make a volume of another name.", user, was.Name)}
+	}
+	return nil
+}

@@ -1,0 +1,135 @@
+package hunt
+
+import (
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+)
+
+var haproxyTimes = map[string]any{
+	"check": "3s", "client": "30s", "client_fin": "5s", "connect": "4s", "http_keep_alive": "6s", "http_request": "7s", "queue": "8s", "server": "40s",
+	"server_fin": "5s", "tarpit": "9s", "tunnel": "1h",
+}
+
+func times(of ...string) map[string]any {
+	all := map[string]any{}
+	for _, name := range of {
+		all[name] = haproxyTimes[name]
+	}
+	return all
+}
+
+var serverParams = map[string]any{
+	"backup": true, "check": true, "check_ssl": true, "fall": 3, "inter": "3s", "maxconn": 100, "options": list{"on-marked-down shutdown-sessions"}, "rise": 2,
+	"send_proxy": true, "verify": "none", "weight": 10,
+}
+
+// daemonSubjects are parts of a daemon's configuration.
+func daemonSubjects() []subject {
+	return []subject{
+		{
+			kind: "virtcluster_dns_server", base: object{"service_node": "$node4.id"},
+			samples: map[string]any{
+				"allow_query": list{"any"}, "allow_recursion": list{"10.0.0.0/8", "localhost"}, "dnssec_validation": "no", "forwarders": list{"10.0.100.254"},
+				"listen_on": list{"127.0.0.1", "10.0.100.104"}, "options": object{"max-cache-size": "64m"},
+			},
+		},
+		{
+			kind: "virtcluster_dns_view", base: object{"service_node": "$node3.id", "name": "hunted"},
+			samples: map[string]any{
+				"name": "hunted", "allow_query": list{"any"}, "allow_recursion": list{"10.0.0.0/8"}, "forwarders": list{"10.0.100.254"}, "match_clients": list{"10.9.0.0/16"},
+				"match_destinations": list{"10.9.9.9"}, "options": object{"minimal-responses": "yes"}, "order": 20, "recursion": true,
+			},
+		},
+		{
+			kind: "virtcluster_dns_zone", base: object{"service_node": "$node1.id", "view": "fixture", "name": "hunted.example"},
+			samples: map[string]any{
+				"allow_transfer": list{"10.0.0.0/8"}, "cidr": "10.1.1.0/24", "forward": object{"servers": list{"10.0.100.254"}}, "forward.only": true, "forward.servers": list{"10.0.100.254"},
+				"name": "hunted.example", "name_servers": list{"ns1"}, "pointers": object{"10.1.1.1": "a.hunted.example."}, "records": object{"a": object{"A": list{"10.1.1.1"}}},
+				"soa": object{"minimum": 30}, "soa.expire": 100000, "soa.minimum": 30, "soa.mname": "ns1.hunted.example.", "soa.refresh": 1000, "soa.retry": 500, "soa.rname": "admin.hunted.example.",
+				"ttl": 60, "view": "fixture",
+			},
+			beside: map[string]object{
+				"cidr": {"name": nil}, "pointers": {"name": nil, "cidr": "10.1.1.0/24"},
+				"name_servers": {"records": object{"ns1": object{"A": list{"10.1.1.1"}}}},
+			},
+		},
+		{
+			kind:    "virtcluster_dns_record_set",
+			base:    object{"service_node": "$node2.id", "view": "fixture", "zone": "fixture.example", "name": "hunted", "type": "A", "values": list{"10.1.1.1"}},
+			samples: map[string]any{"name": "hunted", "type": "A", "zone": "fixture.example", "view": "fixture", "values": list{"10.1.1.1"}, "ttl": 60},
+		},
+		{
+			kind: "virtcluster_haproxy", base: object{"service_node": "$node3.id"},
+			samples: merged(map[string]any{
+				"defaults_extra_config": "balance source", "extra_config": "tune.ssl.default-dh-param 2048", "health": object{"port": 9000}, "health.address": "127.0.0.1",
+				"health.options": list{"interface lo"}, "health.port": 9000, "health.transparent": true, "health.uri": "/healthz", "log": "/dev/log local0", "maxconn": 500, "mode": "tcp",
+				"options": list{"dontlognull", "log-health-checks"}, "retries": 3, "stats": object{"port": 9001}, "stats.address": "127.0.0.1", "stats.hide_version": true,
+				"stats.options": list{"interface lo"}, "stats.password": "secret", "stats.password_wo": "secret", "stats.password_wo_version": 1, "stats.port": 9001, "stats.refresh": "10s",
+				"stats.transparent": true, "stats.uri": "/stats", "stats.user": "admin", "timeouts": object{"client": "30s"},
+			}, below("timeouts", haproxyTimes)),
+			beside: map[string]object{
+				"stats.password": {"stats": object{"port": 9001, "user": "admin"}}, "stats.user": {"stats": object{"port": 9001, "password": "secret"}},
+				"stats.password_wo":         {"stats": object{"port": 9001, "user": "admin", "password_wo_version": 1}},
+				"stats.password_wo_version": {"stats": object{"port": 9001, "user": "admin", "password_wo": "secret"}},
+			},
+			unread: []string{"stats"},
+		},
+		{
+			kind: "virtcluster_haproxy_backend",
+			base: object{"service_node": "$node2.id", "name": "hunted", "mode": "tcp", "servers": object{"a": object{"address": "10.0.100.9", "port": 80}}},
+			samples: merged(map[string]any{
+				"balance": "roundrobin", "default_server": object{"inter": "3s"}, "drain_timeout": "1s", "extra_config": "retries 2", "hash_type": "consistent",
+				"http_check": object{"uri": "/readyz"}, "http_check.expect": "status 200", "http_check.method": "GET", "http_check.uri": "/readyz", "http_check.version": "HTTP/1.1",
+				"mode": "tcp", "name": "hunted", "options": list{"redispatch"}, "servers": object{"a": object{"address": "10.0.100.9", "port": 80}}, "servers.address": "10.0.100.9",
+				"servers.port": 80, "servers.state": "drain", "timeouts": object{"server": "40s"},
+			}, below("default_server", serverParams), below("servers", serverParams), below("timeouts", times("check", "connect", "http_keep_alive", "http_request", "queue", "server", "server_fin", "tarpit", "tunnel"))),
+			beside: map[string]object{
+				"hash_type": {"balance": "source"}, "default_server.check_ssl": {"default_server": object{"verify": "none", "check": true}},
+				"servers.check_ssl": {"servers": object{"a": object{"address": "10.0.100.9", "port": 80, "verify": "none", "check": true}}},
+			},
+		},
+		{
+			kind: "virtcluster_haproxy_frontend",
+			base: object{"service_node": "$node1.id", "name": "hunted", "mode": "tcp", "binds": list{object{"port": 8080}}, "default_backend": "fixture"},
+			samples: merged(map[string]any{
+				"acls": object{"is_app": "src 10.0.0.0/8"}, "binds": list{object{"port": 8080}}, "binds.address": "10.0.100.101", "binds.options": list{"interface eth0"}, "binds.port": 8080,
+				"binds.transparent": true, "default_backend": "fixture", "extra_config": "tcp-request inspect-delay 5s", "maxconn": 100, "mode": "tcp", "monitor_uri": "/healthz",
+				"name": "hunted", "options": list{"dontlognull"}, "rules": list{object{"backend": "fixture", "if": "TRUE"}}, "rules.backend": "fixture", "rules.if": "TRUE", "rules.unless": "FALSE",
+				"timeouts": object{"client": "40s"},
+			}, below("timeouts", times("client", "client_fin", "http_keep_alive", "http_request", "tarpit"))),
+			beside: map[string]object{"monitor_uri": {"mode": "http", "default_backend": nil}, "rules.unless": {"rules": list{object{"backend": "fixture"}}}},
+		},
+		{
+			kind: "virtcluster_vip",
+			base: object{"name": "hunted", "addresses": list{"10.0.100.77/24"}, "members": object{"a": object{"service_node": "$node4.id", "interface": "eth0"}}},
+			samples: merged(map[string]any{
+				"addresses": list{"10.0.100.77/24"}, "advert_int": 2, "auth_pass": "secret", "auth_pass_wo": "secret", "auth_pass_wo_version": 1, "garp": object{"master_delay": 5},
+				"garp.lower_prio_delay": 5, "garp.lower_prio_repeat": 5, "garp.master_delay": 5, "garp.master_refresh": 60, "garp.master_refresh_repeat": 2, "garp.master_repeat": 5,
+				"members": object{"a": object{"service_node": "$node4.id", "interface": "eth0", "address": "10.0.100.104", "priority": 200, "state": "MASTER"}}, "name": "hunted", "preempt": false, "preempt_delay": 3, "sync_group": "hunters",
+				"track": list{object{"name": "t", "interface": "eth0"}}, "track.fall": 2, "track.interface": "eth0", "track.interval": 2, "track.name": "t", "track.process": "sshd", "track.rise": 2,
+				"track.script": "/bin/true", "track.script_content": "#!/bin/sh\nexit 0\n", "track.timeout": 3, "track.user": "root", "track.weight": 10, "unicast": false, "version": 2, "virtual_router_id": 77,
+			}, timeoutsAll),
+			beside: map[string]object{
+				"auth_pass_wo": {"auth_pass_wo_version": 1}, "auth_pass_wo_version": {"auth_pass_wo": "secret"},
+				"track.script": {"track": list{object{"name": "t"}}}, "track.script_content": {"track": list{object{"name": "t"}}}, "track.process": {"track": list{object{"name": "t"}}},
+				"track.rise": {"track": list{object{"name": "t", "script": "/bin/true"}}}, "track.fall": {"track": list{object{"name": "t", "script": "/bin/true"}}},
+				"track.interval": {"track": list{object{"name": "t", "script": "/bin/true"}}}, "track.timeout": {"track": list{object{"name": "t", "script": "/bin/true"}}},
+				"track.user": {"track": list{object{"name": "t", "script": "/bin/true"}}},
+			},
+			unread: []string{"auth_pass", "unicast", "auth_pass_wo_version", "timeouts"},
+			importID: func(v cty.Value) string {
+				var all []string
+				for it := v.GetAttr("members").ElementIterator(); it.Next(); {
+					name, m := it.Element()
+					member := text(m, "service_node")
+					if name.Type() == cty.String {
+						member = name.AsString() + "=" + member
+					}
+					all = append(all, member)
+				}
+				return strings.Join(all, ",") + "#" + text(v, "name")
+			},
+		},
+	}
+}

@@ -1,0 +1,95 @@
+package hunt
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"fmt"
+	"os"
+)
+
+// hypervisorSubjects are what libvirt keeps.
+func hypervisorSubjects() []subject {
+	tiny := cmp.Or(os.Getenv("SANDBOX_TINY_IMAGE"), "/images/tiny.qcow2")
+	leases := object{"ranges": list{object{"start": "10.222.0.100", "end": "10.222.0.120"}}}
+	return []subject{
+		{
+			kind: "virtcluster_storage_pool", importID: onHypervisor("name"), base: object{"name": "hunted", "path": "/run/hunt/pool"},
+			samples: map[string]any{"name": "hunted", "path": "/run/hunt/pool", "active": true, "autostart": true, "type": "dir", "hypervisor": "other"},
+		},
+		{
+			kind: "virtcluster_volume", importID: onHypervisor("pool", "name"), base: object{"name": "hunted.qcow2", "pool": "fixture", "size_gib": 1},
+			samples: map[string]any{"name": "hunted.qcow2", "pool": "fixture", "size_gib": 1, "format": "qcow2", "image": "$image.id", "hypervisor": "other"},
+		},
+		{
+			kind: "virtcluster_image", importID: onHypervisor("pool", "name"), base: object{"name": "hunted", "pool": "fixture", "source": tiny},
+			samples: map[string]any{"name": "hunted", "pool": "fixture", "source": tiny, "checksum": checksumOf(tiny), "format": "qcow2", "timeouts": object{"create": "10m"}, "timeouts.create": "10m", "timeouts.delete": "10m", "hypervisor": "other"},
+			unread:  []string{"source", "checksum", "timeouts", "source_sha256"},
+		},
+		{
+			kind: "virtcluster_network", importID: onHypervisor("name"), base: object{"name": "hunted", "cidr": "10.222.0.0/24"},
+			samples: map[string]any{
+				"name": "hunted", "active": true, "autostart": true, "bridge": "huntbr0", "cidr": "10.222.0.0/24", "dhcp": object{}, "dhcp.hosts": object{"52:54:00:aa:6c:b1": object{"ip": "10.222.0.9"}},
+				"dhcp.hosts.hostname": "nine", "dhcp.hosts.ip": "10.222.0.9", "dhcp.lease_seconds": 3600, "dhcp.options": object{"ntp-server": "10.222.0.1"},
+				"dhcp.ranges": list{object{"start": "10.222.0.100", "end": "10.222.0.120"}}, "dhcp.ranges.start": "10.222.0.100", "dhcp.ranges.end": "10.222.0.120",
+				"dns": object{"enabled": true}, "dns.enabled": true, "dns.forwarders": list{object{"address": "10.0.100.254"}}, "dns.forwarders.address": "10.0.100.254", "dns.forwarders.domain": "corp.example",
+				"dns.hosts": object{"10.222.0.50": list{"api"}}, "dns.local_only": true, "domain": "hunted.example", "gateway": "10.222.0.254", "ipv6_cidr": "fd22::/64", "ipv6_gateway": "fd22::fe",
+				"ipv6_nat": true, "mode": "nat", "mtu": 1400, "pxe": object{"boot_file": "pxelinux.0", "server": "10.222.0.5"}, "pxe.boot_file": "pxelinux.0", "pxe.server": "10.222.0.5", "pxe.tftp_root": "/run/hunt/fixture",
+				"routes": list{object{"cidr": "10.233.0.0/16", "via": "10.222.0.9"}}, "routes.cidr": "10.233.0.0/16", "routes.via": "10.222.0.9", "virtual_port": "openvswitch", "hypervisor": "other",
+			},
+			beside: map[string]object{
+				"dhcp.lease_seconds": {"dhcp": leases}, "ipv6_gateway": {"ipv6_cidr": "fd22::/64"}, "ipv6_nat": {"ipv6_cidr": "fd22::/64"},
+				"pxe": {"dhcp": leases}, "pxe.boot_file": {"dhcp": leases}, "pxe.server": {"dhcp": leases}, "pxe.tftp_root": {"dhcp": leases, "pxe": object{"boot_file": "pxelinux.0"}},
+				"dns.local_only": {"domain": "hunted.example"}, "virtual_port": {"mode": "bridge", "bridge": "svcbr0", "cidr": nil},
+			},
+		},
+		{
+			kind: "virtcluster_dhcp_reservation", base: object{"network": "fixture2", "mac": "52:54:00:aa:6c:01", "ip": "10.220.0.90"},
+			samples: map[string]any{"network": "fixture2", "mac": "52:54:00:aa:6c:01", "ip": "10.220.0.90", "hostname": "ninety", "duid": "00:03:00:01:52:54:00:aa:6c:b1", "hypervisor": "other"},
+			beside:  map[string]object{"duid": {"mac": nil, "ip": "fd20::90", "hostname": "ninety"}},
+		},
+		nodeSubject(),
+	}
+}
+
+// checksumOf is that of a file, or of nothing where there is none.
+func checksumOf(file string) string {
+	content, _ := os.ReadFile(file) //nolint:gosec // the sandbox's image
+	return fmt.Sprintf("sha256:%x", sha256.Sum256(content))
+}
+
+func nodeSubject() subject {
+	wire := list{object{"network": "fixture"}}
+	interfaces := map[string]any{
+		"addresses": list{"10.221.0.50/24"}, "allowed_addresses": list{"10.221.0.77"}, "bridge": "svcbr0", "gateway": "10.221.0.1", "hostname": "hunted", "ip": "10.221.0.60", "ipv6": "fd21::60",
+		"mac": "52:54:00:aa:6c:c1", "model": "virtio", "mtu": 1400, "name": "lan0", "nameservers": list{"10.221.0.1"}, "network": "fixture", "port_security": true,
+		"routes": list{object{"cidr": "10.233.0.0/16", "via": "10.221.0.9"}}, "routes.cidr": "10.233.0.0/16", "routes.via": "10.221.0.9",
+		"security_rules": list{object{"direction": "ingress", "protocol": "tcp", "ports": "22"}}, "security_rules.direction": "egress", "security_rules.ports": "30000-32767", "security_rules.protocol": "VRRP",
+		"security_rules.remote": "10.19.41.0/24",
+	}
+	return subject{
+		kind: "virtcluster_node", importID: onHypervisor("name"), base: object{"name": "hunted", "type": "qemu", "running": false, "memory_mib": 64, "shutdown_timeout": "0s"},
+		samples: merged(map[string]any{
+			"name": "hunted", "type": "qemu", "running": false, "memory_mib": 64, "shutdown_timeout": "30s", "allow_restart": true, "autostart": true, "boot": object{"order": list{"network"}},
+			"boot.order": list{"network"}, "boot.kernel": "/run/hunt/kernel", "boot.initrd": "/run/hunt/initrd", "boot.cmdline": "quiet", "butane": "variant: fcos\nversion: 1.5.0\n",
+			"cloud_init": object{"user_data": "#!/bin/sh\ntrue\n"}, "cloud_init.user_data": "#!/bin/sh\ntrue\n", "cloud_init.meta_data": "foo: bar\n", "cloud_init.vendor_data": "#!/bin/sh\nfalse\n",
+			"cloud_init.network_config": "version: 2\n", "console": object{"type": "pty"}, "console.type": "pty", "console.log_file": "/run/hunt/console.log", "cpu": object{"mode": "custom", "model": "Nehalem"},
+			"cpu.mode": "custom", "cpu.model": "Nehalem", "cpu.nested": false, "disks": object{"d": object{"size_gib": 1, "pool": "fixture"}}, "disks.bus": "scsi", "disks.pool": "fixture", "disks.size_gib": 1,
+			"disks.volume": "$volume.id", "firmware": "bios", "graphics": "vnc", "guest_agent": true, "hypervisor": "other", "ignition": `{"ignition":{"version":"3.4.0"}}`, "labels": object{"a": "b"},
+			"machine": "pc-q35-7.2", "max_memory_mib": 128, "max_vcpus": 2, "network_interfaces": wire, "rng": true, "role": "worker", "root_disk": object{"size_gib": 1, "pool": "fixture"},
+			"root_disk.bus": "sata", "root_disk.image": "$image.id", "root_disk.pool": "fixture", "root_disk.size_gib": 1, "vcpus": 2, "wait_for": "none",
+		}, below("network_interfaces", interfaces), timeoutsAll),
+		beside: map[string]object{
+			"network_interfaces.bridge": {"network_interfaces": list{object{}}}, "disks.volume": {"disks": object{"d": object{}}},
+			"network_interfaces.gateway": {"network_interfaces": list{object{"network": "fixture", "addresses": list{"10.221.0.50/24"}}}},
+			"cpu.model":                  {"cpu": object{"mode": "custom"}}, "boot.initrd": {"boot": object{"kernel": "/run/hunt/kernel"}}, "boot.cmdline": {"boot": object{"kernel": "/run/hunt/kernel"}},
+			"network_interfaces.hostname": {"network_interfaces": list{object{"network": "fixture", "ip": "10.221.0.60"}}},
+			"network_interfaces.ipv6":     {"network_interfaces": list{object{"network": "fixture", "ip": "10.221.0.60"}}},
+			"ignition":                    {"root_disk": object{"size_gib": 1, "pool": "fixture"}}, "butane": {"root_disk": object{"size_gib": 1, "pool": "fixture"}},
+			"network_interfaces.allowed_addresses":       {"network_interfaces": list{object{"network": "fixture", "ip": "10.221.0.60", "port_security": true}}},
+			"network_interfaces.security_rules.protocol": {"network_interfaces": list{object{"network": "fixture", "security_rules": list{object{"direction": "ingress"}}}}},
+			"network_interfaces.port_security":           {"network_interfaces": list{object{"network": "fixture", "ip": "10.221.0.60"}}},
+			"cloud_init":                                 {"root_disk": object{"size_gib": 1, "pool": "fixture"}},
+		},
+		unread: []string{"butane", "timeouts"},
+	}
+}
