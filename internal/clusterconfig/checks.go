@@ -140,7 +140,9 @@ func isPort(v any) error {
 // isDevice is what the kernel takes for a network device's name, without what configurations would take for something else.
 func isDevice(v any) error { return matches(v, deviceName, `a network device such as "enp1s0"`) }
 
-func isImage(v any) error { return matches(v, imageName, `an image such as "registry.example/name/image:tag"`) }
+func isImage(v any) error {
+	return matches(v, imageName, `an image such as "registry.example/name/image:tag"`)
+}
 
 func matches(v any, pattern *regexp.Regexp, wanted string) error {
 	if s, _ := v.(string); !pattern.MatchString(s) {
