@@ -19,7 +19,6 @@ libvirt_configure() {
 	local directory
 	libvirt_account
 	for directory in /var/lib/libvirt /var/cache/libvirt /var/log/libvirt; do
-		mkdir -p "$directory"
 		mount -t tmpfs -o mode=755 tmpfs "$directory"
 	done
 	mkdir -p /var/lib/libvirt/{images,boot,dnsmasq,network,qemu} /var/log/libvirt/qemu /run/libvirt
