@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/provider"
 )
 
@@ -77,7 +78,14 @@ func refusals(t *testing.T, kind, config string) []*tfprotov6.Diagnostic {
 	t.Helper()
 	server := provider.Server("test")
 	configure(t, server, `{"uri": "test:///nothing"}`)
-	return refusalsBy(t, server, kind, config, new([]byte))
+	all := refusalsBy(t, server, kind, config, new([]byte))
+	for _, d := range all {
+		// The summary is a line of its own, so it begins with a capital.
+		if fault := acctest.FaultOf(d.Summary + "\n" + d.Detail); fault != "" {
+			t.Errorf("%s:\n%s: %s", fault, d.Summary, d.Detail)
+		}
+	}
+	return all
 }
 
 // refusalsBy is refusals of a server that has planned other resources of the same plan before. private is what a plan of the same

@@ -12,6 +12,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/msgpack"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/provider"
 )
 
@@ -111,9 +112,9 @@ func judge(all []*tfprotov6.Diagnostic) error {
 		return nil
 	}
 	err := &refused{errs}
-	for _, sign := range []string{"Value Conversion Error", "always an error in the provider", "%!", "panic", "nil pointer", "Missing Resource Identity", "inconsistent"} {
-		if strings.Contains(err.Error(), sign) {
-			return &broken{"message: " + err.Error()}
+	for _, d := range errs {
+		if fault := acctest.FaultOf(d.Summary + "\n" + d.Detail); fault != "" {
+			return &broken{"message: " + fault + ": " + err.Error()}
 		}
 	}
 	return err

@@ -1,0 +1,35 @@
+package acctest
+
+import (
+	"regexp"
+	"strings"
+)
+
+// Names that begin with a capital wherever they stand, and do not look like one: those with a second capital do.
+var names = map[string]bool{
+	"Butane": true, "Chrony": true, "Debian": true, "Ethernet": true, "Fedora": true, "Ignition": true, "Kubernetes": true, "Linux": true,
+	"Netplan": true, "Secure": true, "Terraform": true, "Unix": true, "Vault": true,
+}
+
+var (
+	quoted = regexp.MustCompile("\"[^\"]*\"|`[^`]*`")
+	middle = regexp.MustCompile(`[,;:(] ([A-Z][a-z]+)\b`)
+)
+
+// FaultOf is what is wrong with the text of an error or a warning that a user reads, or "". It finds what a formatting left over, what
+// the framework or Terraform's core says of a fault of the provider, and a sentence within a sentence, whose capital gives it away.
+func FaultOf(message string) string {
+	for _, sign := range []string{"Value Conversion Error", "always an error in the provider", "%!", "panic", "nil pointer", "Missing Resource Identity", "inconsistent"} {
+		if strings.Contains(message, sign) {
+			return "it says " + sign
+		}
+	}
+	for line := range strings.Lines(quoted.ReplaceAllString(message, `""`)) {
+		for _, m := range middle.FindAllStringSubmatch(line, -1) {
+			if !names[m[1]] {
+				return "it has a capital in the middle of a sentence: " + m[1]
+			}
+		}
+	}
+	return ""
+}
