@@ -125,7 +125,9 @@ ip link set "$2" master svcbr0 up
 ip -n "$1" link set lo up
 ip -n "$1" address add "$3/24" dev eth0
 ip -n "$1" link set eth0 up
-ip -n "$1" route add default via "$4"`, "sh", name, port, address, gateway)
+ip -n "$1" route add default via "$4"
+# Who knew the address of an earlier guest learns where it is now.
+ip netns exec "$1" ping -q -c1 -W1 "$4" >/dev/null || :`, "sh", name, port, address, gateway)
 	server := exec.Command("ip", "netns", "exec", name, self(t))
 	server.Env = append(os.Environ(), peerRole+"=serve "+name+" "+strings.Join(places, " "))
 	server.Stderr = os.Stderr

@@ -184,12 +184,13 @@ output "connections" { value = { for name, e in data.virtcluster_exposures.edge.
 
 // forwardsNothing has a machine forward nothing until something does otherwise, as one that nobody set up: a container may change that
 // where it is told to, and finds it switched on in the sandbox otherwise. It returns what wants the switches of IPv4 and IPv6 to be so.
+// Only the mount of /proc/sys changes: without "bind" all of /proc would become read-only, and sshd would begin no session any more.
 func forwardsNothing(t *testing.T, machine string) (are func(want string)) {
 	t.Helper()
 	const switches = "/proc/sys/net/ipv4/ip_forward /proc/sys/net/ipv6/conf/all/forwarding"
-	acctest.On(t, machine, "sh", "-ec", "mount -o remount,rw /proc/sys; for switch in "+switches+"; do echo 0 >$switch; done; ip address add fd00:100::101/64 dev eth0 nodad")
+	acctest.On(t, machine, "sh", "-ec", "mount -o remount,bind,rw /proc/sys; for switch in "+switches+"; do echo 0 >$switch; done; ip address add fd00:100::101/64 dev eth0 nodad")
 	t.Cleanup(func() {
-		if out, err := acctest.Try(context.Background(), machine, "sh", "-ec", "echo 1 >/proc/sys/net/ipv4/ip_forward; mount -o remount,ro /proc/sys; ip address del fd00:100::101/64 dev eth0"); err != nil {
+		if out, err := acctest.Try(context.Background(), machine, "sh", "-ec", "echo 1 >/proc/sys/net/ipv4/ip_forward; mount -o remount,bind,ro /proc/sys; ip address del fd00:100::101/64 dev eth0"); err != nil {
 			t.Errorf("%v: %s", err, out)
 		}
 	})

@@ -193,8 +193,11 @@ sends_back() { # PORT
 }
 
 hairpins() {
-	# Nothing is known of who was silent for a while.
-	targets | while read -r target bridge; do ping -n -c 1 -W 1 "$target" & done >/dev/null 2>&1
+	# Nothing is known of who was silent for a while; all are asked at once, and have answered before their ports are looked up.
+	targets | {
+		while read -r target bridge; do ping -n -c 1 -W 1 "$target" & done
+		wait
+	} >/dev/null 2>&1
 	wanted=$(ports_of_targets)
 	for port in $(cat "$run/hairpins" 2>/dev/null); do
 		echo "$wanted" | grep -qxF "$port" && continue
