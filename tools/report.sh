@@ -29,7 +29,8 @@ report_count() { # LOG WHAT
 
 # What takes longest is where a run is made shorter.
 report_slowest() { # LOG: prints the twelve slowest tests in one line
-	sed -n 's/^--- PASS: \(Test[^ ]*\) (\(.*\)s)$/\2 \1/p' "$1" | sort -rn | head -n 12 | awk '{ printf "%s%s %.0f s", NR == 1 ? "slowest: " : ", ", $2, $1 } END { if (NR) print "" }'
+	# All of the list is read: a reader that leaves early ends the one who writes, and with it whoever runs this with pipefail.
+	sed -n 's/^--- PASS: \(Test[^ ]*\) (\(.*\)s)$/\2 \1/p' "$1" | sort -rn | awk 'NR <= 12 { printf "%s%s %.0f s", NR == 1 ? "slowest: " : ", ", $2, $1 } END { if (NR) print "" }'
 }
 
 # verdict LOG TEST: the last verdict of a test that ran once or twice, or LOST: it never ended, or did not run.

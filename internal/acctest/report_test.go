@@ -57,3 +57,12 @@ func TestWhatFailedIsTriedAgainAndEveryPlannedTestIsCounted(t *testing.T) {
 		}
 	}
 }
+
+// A long list is cut without an end of the program that prints it, which would end the whole run as well.
+func TestTheSlowestOfVeryManyTestsAreNamed(t *testing.T) {
+	script := `source "$1"; for n in {1..20000}; do echo "--- PASS: TestAcc$n (${n}.4s)"; done | report_slowest /dev/stdin`
+	out, err := exec.Command("bash", "-euo", "pipefail", "-c", script, "report", repositoryFile("tools/report.sh")).CombinedOutput()
+	if got := string(out); err != nil || !strings.HasPrefix(got, "slowest: TestAcc20000 20000 s, TestAcc19999 19999 s,") || strings.Count(got, " s") != 12 {
+		t.Errorf("%v: %s", err, got)
+	}
+}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/cli"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
@@ -57,15 +58,21 @@ func (r *typed[M, S]) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 		resp.Diagnostics.Append(r.recall(ctx, req.Private, &m)...)
 		r.Plan(ctx, Opening{r.provided, claim}, req, resp, &m)
 	}
-	if resp.Diagnostics.HasError() || !r.namesItself(ctx, resp.Plan) {
+	if resp.Diagnostics.HasError() {
 		return
 	}
-	r.planID(ctx, req, resp)
+	named := r.namesItself(ctx, resp.Plan)
+	if named {
+		r.planID(ctx, req, resp)
+	}
 	if r.provided.Fleet == nil {
 		return
 	}
 	if !r.Shared {
-		r.refuseTwin(ctx, req, resp)
+		r.refuseTwin(ctx, named, req, resp)
+	}
+	if !named {
+		return
 	}
 	if req.State.Raw.IsNull() {
 		r.previewCreate(ctx, resp, claim)
@@ -103,25 +110,53 @@ func (r *typed[M, S]) namesItself(ctx context.Context, plan tfsdk.Plan) bool {
 	})
 }
 
-// refuseTwin refuses to plan an object that another resource of the plan describes too. A resource is known by its claim, or
-// before it has one by its configuration: that it is planned a second time is no conflict. Two that are written alike are told
-// apart when they are created.
-func (r *typed[M, S]) refuseTwin(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	name := make([]string, 0, len(r.Key))
-	for _, attribute := range r.Key {
-		var v types.String
-		resp.Diagnostics.Append(resp.Plan.GetAttribute(ctx, path.Root(attribute), &v)...)
-		name = append(name, v.ValueString())
+// refuseTwin refuses to plan an object that another resource of the plan describes too; named says that its key is known. A resource
+// is known by its claim, or before it has one by its configuration: that it is planned a second time is no conflict. Two that are
+// written alike are told apart when they are created.
+func (r *typed[M, S]) refuseTwin(ctx context.Context, named bool, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	m := r.readPlanned(ctx, resp)
+	var names []string
+	switch {
+	case r.Names != nil:
+		names = r.Names(ctx, m)
+	case named:
+		names = r.listNames(ctx, m, resp)
 	}
-	self := fmt.Sprintf("%s %q written as %x", r.Noun, name, sha256.Sum256([]byte(req.Config.Raw.String())))
+	if len(names) == 0 {
+		return
+	}
+	self := fmt.Sprintf("%s %q written as %x", r.Noun, names, sha256.Sum256([]byte(req.Config.Raw.String())))
 	if claim := loadClaim(ctx, req.Private, &resp.Diagnostics); claim != nil {
 		self = r.Noun + " of owner " + claim.Mark().ID
 	}
-	twin := planregistry.Claim{Kind: r.Noun, Scope: "the machine", Value: fmt.Sprintf("%q", name)}
-	if len(r.provided.Registry.Claims.Replace("one "+self, twin)) > 0 {
-		resp.Diagnostics.AddAttributeError(path.Root(r.Key[len(r.Key)-1]), "Described twice",
-			fmt.Sprintf("another resource of this configuration describes %s %q too, and each would undo what the other makes: keep one of them, or give this one another name", r.Noun, r.Label(r.readPlanned(ctx, resp))))
+	twins := make([]planregistry.Claim, 0, len(names))
+	for _, name := range names {
+		twins = append(twins, planregistry.Claim{Kind: r.Noun, Scope: "the machine", Value: name})
 	}
+	if len(r.provided.Registry.Claims.Replace("one "+self, twins...)) > 0 {
+		at := path.Root(r.Key[len(r.Key)-1])
+		if at.Equal(path.Root("id")) && r.Names != nil {
+			at = path.Root("name")
+		}
+		resp.Diagnostics.AddAttributeError(at, "Described twice",
+			fmt.Sprintf("another resource of this configuration describes %s %q too, and each would undo what the other makes: keep one of them, or give this one another name", r.Noun, r.Label(m)))
+	}
+}
+
+// listNames lists what the key of an object calls it: as it is written, and as its id has it, since one object's name may be spelled in
+// several ways. Machines are in them without their host keys, which not everybody writes.
+func (r *typed[M, S]) listNames(ctx context.Context, m *M, resp *resource.ModifyPlanResponse) []string {
+	key := make([]string, 0, len(r.Key))
+	for _, attribute := range r.Key {
+		var v types.String
+		resp.Diagnostics.Append(resp.Plan.GetAttribute(ctx, path.Root(attribute), &v)...)
+		key = append(key, host.WithoutKey(v.ValueString()))
+	}
+	names := []string{fmt.Sprintf("%q", key)}
+	if id := r.ID(m); id != "" {
+		names = append(names, "id "+host.WithoutKey(id))
+	}
+	return names
 }
 
 // readPlanned returns the model of a plan.

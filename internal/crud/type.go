@@ -22,6 +22,8 @@ type Type[M, S any] struct {
 	Schema func(ctx context.Context) schema.Schema
 	// Key lists the root string attributes that name the object: they make up the resource identity.
 	Key []string
+	// Names lists what no other object of a plan may be called, where the key does not say it; nothing while it is not known. May be nil.
+	Names func(ctx context.Context, m *M) []string
 	// MutableIdentity is set where the key of an object can change in place.
 	MutableIdentity bool
 	// Shared is set where several resources may describe one object, each with a part of its own in it.

@@ -42,6 +42,20 @@ func ShortenReferences(text string) string {
 	return place
 }
 
+// WithoutKey returns a reference, or an id that begins with one and #, without the host key: what names the same machine, whoever
+// wrote it. Any other text comes back as it is.
+func WithoutKey(text string) string {
+	place, rest, named := strings.Cut(text, "#")
+	if e, err := ParseEndpoint(place); err == nil {
+		e.HostKey = ""
+		place = e.String()
+	}
+	if named {
+		return place + "#" + rest
+	}
+	return place
+}
+
 // SameReference says whether two references lead to the same machine, or two ids that begin with one and # to the same thing on it:
 // one of them may carry more of the host key.
 func SameReference(a, b string) bool {

@@ -37,6 +37,9 @@ var crossChecks = []struct {
 	names         [2]string // what the message names: at the second where the first came first, and the other way round
 }{
 	{"one name twice", planned{"network", crossNetwork}, planned{"network", `{"name": "n", "cidr": "10.1.0.0/24"}`}, "Described twice", [2]string{`network "n"`, `network "n"`}},
+	{"one VIP twice", planned{"vip", crossVIP("v", "10.0.0.250/24", 7)}, planned{"vip", crossVIP("v", "10.0.0.250/24", 8)}, "Described twice", [2]string{`VIP "v"`, `VIP "v"`}},
+	{"one zone in two spellings", planned{"dns_zone", `{` + crossOn + `"name": "z.example"}`}, planned{"dns_zone", `{` + crossOn + `"name": "Z.Example."}`}, "Described twice", [2]string{`zone "/z.example"`, `zone "/z.example"`}},
+	{"one machine with its host key and without", planned{"haproxy_backend", `{` + crossOn + `"name": "b"}`}, planned{"haproxy_backend", `{"service_node": "ssh://root@10.0.0.100?host_key=AAAAAAAAAAAAAAAA", "name": "b"}`}, "Described twice", [2]string{`HAProxy backend "b"`, `HAProxy backend "b"`}},
 	{"subnets", planned{"network", crossNetwork}, planned{"network", `{"name": "m", "cidr": "10.0.0.128/25"}`}, "Overlapping subnets", [2]string{`network "n"`, `network "m"`}},
 	{"pods in a network", planned{"network", crossNetwork}, planned{"pod_network", `{"cidr": "10.0.0.0/16", "host_prefix": 24, "nodes": {"a": "10.9.0.1"}}`}, "Overlapping subnets", [2]string{`network "n"`, "pod network 10.0.0.0/16"}},
 	{"bridge", planned{"network", `{"name": "n", "cidr": "10.0.0.0/24", "bridge": "br7"}`}, planned{"network", `{"name": "m", "cidr": "10.1.0.0/24", "bridge": "br7"}`}, "Bridge name taken", [2]string{`network "n"`, `network "m"`}},

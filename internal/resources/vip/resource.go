@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
 )
 
@@ -22,6 +23,7 @@ func New() resource.Resource {
 		Label:           func(m *model) string { return m.Name.ValueString() },
 		Schema:          resourceSchema,
 		Key:             []string{"id"},
+		Names:           listNames,
 		MutableIdentity: true,
 		ID:              (*model).id,
 		Split: func(m *model, id string) error {
@@ -40,6 +42,20 @@ func New() resource.Resource {
 		Open:      open,
 		Plan:      plan,
 	})
+}
+
+// listNames lists the VRRP instances that a VIP is made of: on each machine one of its name.
+func listNames(ctx context.Context, m *model) (names []string) {
+	if m.Name.IsUnknown() {
+		return nil
+	}
+	v, _ := m.spec(ctx)
+	for _, member := range v.Members {
+		if member.ID != "" {
+			names = append(names, host.WithoutKey(member.ID)+"#"+v.Name)
+		}
+	}
+	return names
 }
 
 func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[object], error) {
