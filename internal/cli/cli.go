@@ -46,12 +46,16 @@ var Destroys = sync.OnceValue(func() bool { return destroys(Arguments()) })
 // DestroysAll says whether the program destroys every resource of its state, and not some that were chosen.
 var DestroysAll = sync.OnceValue(func() bool { return destroysAll(Arguments()) })
 
-func destroysAll(arguments []string) bool {
-	chosen := slices.ContainsFunc(arguments, func(argument string) bool {
+func destroysAll(arguments []string) bool { return destroys(arguments) && !chooses(arguments) }
+
+// Chooses says whether the program plans some resources of its configuration only: what is planned tells nothing of the others then.
+var Chooses = sync.OnceValue(func() bool { return chooses(Arguments()) })
+
+func chooses(arguments []string) bool {
+	return slices.ContainsFunc(arguments, func(argument string) bool {
 		option := strings.TrimLeft(argument, "-")
 		return option != argument && (strings.HasPrefix(option, "target") || strings.HasPrefix(option, "exclude"))
 	})
-	return destroys(arguments) && !chosen
 }
 
 func destroys(arguments []string) bool {

@@ -175,12 +175,10 @@ func (c Claim) Owns(found Mark) bool {
 }
 
 // MayTake says whether a create may take over what carries the mark: what is its own, and what a killed run of the same
-// workspace left behind before the state knew of it.
+// workspace left behind before the state knew of it. Where some resources were chosen (-target), what looks left behind may be that of
+// one that was not, and stays.
 func (c Claim) MayTake(found Mark) bool {
-	if c.Owns(found) {
-		return true
-	}
-	return LeftBehind(found)
+	return c.Owns(found) || LeftBehind(found) && !cli.Chooses()
 }
 
 // LeftBehind says whether what carries the mark was made in this workspace, and not by this run: where no state knows of it, a
@@ -235,7 +233,9 @@ func (e *ForeignError) Error() string {
 	whose := "this provider did not write it"
 	switch {
 	case e.Described():
-		whose = fmt.Sprintf("another resource of this configuration made it (owner %s): one thing is described twice", e.Owner.ID)
+		whose = "another resource of this configuration made it: one thing is described twice"
+	case LeftBehind(e.Owner) && cli.Chooses():
+		return fmt.Sprintf("%s is in %s already, made by this state: by a resource that was not chosen, or by a run that was ended; plan without -target, which tells them apart", e.What, e.Place)
 	case e.Owner.ID != "":
 		whose = fmt.Sprintf("it belongs to another state (owner %s)", e.Owner.ID)
 	}

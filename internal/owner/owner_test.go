@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/cli"
 )
 
 func TestMarkSurvivesItsComment(t *testing.T) {
@@ -46,6 +48,22 @@ func TestKilledRunIsTakenOverByItsOwnWorkspaceOnly(t *testing.T) {
 	}
 	if twin := New(); next.MayTake(twin.Mark()) {
 		t.Error("what another resource of this very run made is taken over")
+	}
+}
+
+func TestWithChosenResourcesNothingLooksLeftBehind(t *testing.T) {
+	found := Mark{ID: "leftbehind", Workspace: New().Mark().Workspace}
+	if !New().MayTake(found) {
+		t.Error("what a killed run left is not taken over")
+	}
+	chooses := cli.Chooses
+	t.Cleanup(func() { cli.Chooses = chooses })
+	cli.Chooses = func() bool { return true }
+	if New().MayTake(found) {
+		t.Error("what may be another resource's is taken over")
+	}
+	if said := (&ForeignError{What: "zone z", Place: "svc-1", Owner: found}).Error(); !strings.Contains(said, "plan without -target") {
+		t.Errorf("it says %s", said)
 	}
 }
 

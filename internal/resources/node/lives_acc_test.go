@@ -48,6 +48,41 @@ func TestAccNodeTakesOverAnAddress(t *testing.T) {
 	s.Settled()
 }
 
+// TestAccNodeGetsAnAddressThatAnotherInterfaceLeased gives an address that is leased, and stays so for an hour, to another card of the
+// node that runs, and then to another node while the first, which stands still, gets another one.
+func TestAccNodeGetsAnAddressThatAnotherInterfaceLeased(t *testing.T) {
+	_, network, image := stage(t, "nodeleft")
+	s := acctest.NewState(t)
+	s.DestroyAtEnd()
+	more := "  wait_for = each.key == \"a\" ? null : \"lease\"\n  shutdown_timeout = \"5s\"\n  timeouts = { create = \"2m\" }\n"
+	const former, card = "52:54:00:aa:6c:01", "52:54:00:aa:6c:02"
+	config := func(mac, more string, addresses map[string]string) string {
+		return strings.Replace(cluster(image, network, more, addresses), "ip = each.value", fmt.Sprintf("ip = each.value, mac = each.key == \"a\" ? %q : null", mac), 1)
+	}
+	leased := func(mac string) {
+		t.Helper()
+		acctest.Eventually(t, mac+" has no lease of 10.77.0.1", func() bool {
+			for line := range strings.Lines(virsh(t, "net-dhcp-leases", network)) {
+				if strings.Contains(line, mac) {
+					return strings.Contains(line, " 10.77.0.1/24")
+				}
+			}
+			return false
+		})
+	}
+	s.Apply(config(former, more, map[string]string{"a": "10.77.0.1"}))
+	leased(former)
+	s.Apply(config(card, more, map[string]string{"a": "10.77.0.1"}))
+	leased(card)
+	more += "  running = each.key != \"a\"\n"
+	s.Apply(config(card, more, map[string]string{"a": "10.77.0.1"}))
+	s.Apply(config(card, more, map[string]string{"a": "10.77.0.2", "b": "10.77.0.1"}))
+	if got := s.Run("output", "addresses"); !strings.Contains(got, `"b" = "10.77.0.1"`) {
+		t.Errorf("the addresses are\n%s", got)
+	}
+	s.Settled()
+}
+
 // TestAccNodeTakesOverAnAddressOverSSH is the same where the hypervisor is another machine: the files of svc-1 in the network of the
 // hypervisor, with the socket of its libvirtd.
 func TestAccNodeTakesOverAnAddressOverSSH(t *testing.T) {

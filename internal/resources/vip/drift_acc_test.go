@@ -113,6 +113,29 @@ func TestAccAMachinesNewAddressShowsAndIsToldToTheOthers(t *testing.T) {
 	})
 }
 
+// TestAccKeepalivedWaitsForTheAddressItSpeaksFrom starts keepalived, as a machine does that starts, before the network is configured:
+// one that finds no address to speak from while it starts may be at fault for good.
+func TestAccKeepalivedWaitsForTheAddressItSpeaksFrom(t *testing.T) {
+	acctest.InSandbox(t)
+	ids := machines(t, 2)
+	config := strings.ReplaceAll(vip(ids, "10.19.41.160/24", ""), "eth0", "eth1")
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: acctest.Providers,
+		Steps: []resource.TestStep{{Config: config, Check: func(*terraform.State) error {
+			acctest.On(t, "svc-1", "sh", "-ec", "systemctl stop keepalived; ip address delete 10.19.41.101/24 dev eth1; systemctl start --no-block keepalived; sleep 1")
+			state, _ := acctest.Try(t.Context(), "svc-1", "systemctl", "is-active", "keepalived")
+			acctest.On(t, "svc-1", "ip", "address", "add", "10.19.41.101/24", "dev", "eth1")
+			if state != "activating" {
+				return fmt.Errorf("keepalived is %s while there is no address to speak from", state)
+			}
+			acctest.Eventually(t, "svc-1 holds the virtual address again", func() bool {
+				return strings.Contains(acctest.On(t, "svc-1", "ip", "-br", "address"), " 10.19.41.160/24")
+			})
+			return nil
+		}}},
+	})
+}
+
 // nothingLeft looks for what a VIP could leave on a machine.
 func nothingLeft(t *testing.T, machines ...string) error {
 	for _, machine := range machines {

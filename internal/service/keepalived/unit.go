@@ -30,13 +30,15 @@ func ForgetUnit(ctx context.Context, h host.Host) error {
 const modeMark = "# mode of keepalived.conf before: "
 
 const unit = `# Written by Terraform (virtcluster): a killed keepalived leaves its addresses behind, and the next
-# machine takes them too. A new one gives them back as it starts.
+# machine takes them too. A new one gives them back as it starts. One that starts while the machine's own
+# addresses are being configured may never learn of them, so it waits until they are there.
 [Unit]
 StartLimitIntervalSec=0
 
 [Service]
 Restart=always
 RestartSec=100ms
+ExecStartPre=-/bin/sh -c 'for ip in $$(sed -n "s/^[[:space:]]*unicast_src_ip[[:space:]]*//p" ` + Path + ` | sort -u); do n=0; until ip -o address show to "$$ip" | grep -q . || [ $$n -ge 100 ]; do n=$$((n + 1)); sleep 0.1; done; done'
 ExecStopPost=-/bin/sh ` + releasePath + `
 `
 

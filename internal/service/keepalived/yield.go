@@ -23,8 +23,9 @@ const (
 	// yieldBy is more than members' priorities differ by.
 	yieldBy = 200
 	// yieldTime is how long a machine stays behind the others: until then the apply that took something away has changed the
-	// VIP's members, or that was not what it is about.
-	yieldTime = 30 * time.Second
+	// VIP's members, or that was not what it is about. A machine that goes in the same apply may take a minute to shut down before
+	// the members change.
+	yieldTime = 90 * time.Second
 )
 
 // yieldFile is the file that the instance watches; "" where there is nobody to hand its addresses to.

@@ -9,6 +9,7 @@ import (
 
 	"libvirt.org/go/libvirtxml"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/cli"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
@@ -201,8 +202,12 @@ func (k *Checker) isReservedForNamesake(h hypervisor.DHCPHost) bool {
 }
 
 // mayBeGivenUp says whether a reservation is that of a machine of the same workspace: this plan may give that another address. What
-// two of one plan want is a matter of their claims, and the apply waits for the other one.
+// two of one plan want is a matter of their claims, and the apply waits for the other one. A plan of chosen resources (-target) tells
+// nothing of it.
 func (k *Checker) mayBeGivenUp(ctx context.Context, h hypervisor.DHCPHost) bool {
+	if cli.Chooses() {
+		return false
+	}
 	all, err := k.Facts.listDomains(ctx, k.Client)
 	return err == nil && k.Owner.Workspace != "" && isReservedBy(all, h, k.Owner.Workspace)
 }

@@ -115,6 +115,7 @@ func isReservedBy(all []*hypervisor.Domain, h hypervisor.DHCPHost, workspace str
 // that is: it may wait for one of them.
 func (u *update) reserveAddresses(ctx context.Context) error {
 	obsolete := u.listObsoleteReservations()
+	u.releaseObsoleteLeases(ctx, obsolete)
 	remove := func(which func(Reservation) bool) error {
 		for _, r := range obsolete {
 			if !which(r) {
@@ -149,6 +150,18 @@ func (u *update) reserveAddresses(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// releaseObsoleteLeases gives back what was leased for reservations that are not wanted any more: a lease outlives its reservation, and
+// keeps its address from the next machine, or the next card of this one, that is to get it. An interface that a running guest keeps goes
+// on with what it has until it asks again.
+func (u *update) releaseObsoleteLeases(ctx context.Context, obsolete []Reservation) {
+	for _, r := range obsolete {
+		used := u.d.Active() && slices.ContainsFunc(u.machine.Interfaces, func(i Interface) bool { return i.MAC == r.Host.MAC })
+		if r.Host.MAC != "" && !used {
+			releaseLeases(ctx, u.c, []Interface{{Network: r.Network, MAC: r.Host.MAC}})
+		}
+	}
 }
 
 // findFormerReservation returns what the machine of a reservation had of the same family before the change; nil for nothing.

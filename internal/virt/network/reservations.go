@@ -11,6 +11,7 @@ import (
 
 	"libvirt.org/go/libvirtxml"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/cli"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 )
@@ -159,11 +160,13 @@ func (r Reservations) newForeignError(n *hypervisor.Network, h hypervisor.DHCPHo
 }
 
 // GivesWayInPlan says whether a reservation in the way is one of this state, which the plan takes elsewhere or removes: two of the
-// plan that want one address are a matter of their claims.
+// plan that want one address are a matter of their claims. Where the plan is of chosen resources only (-target), nobody knows whether
+// the other one's is among them, and it stays.
 func (r Reservations) GivesWayInPlan(n *hypervisor.Network, other hypervisor.DHCPHost) bool {
 	marks, err := readSharedMarks(n)
 	mark := marks[other.Key()]
-	return err == nil && (mark.Left || r.isOfSameState(mark.Mark) && !mark.Listed)
+	moves := r.Owner.Owns(mark.Mark) || r.isOfSameState(mark.Mark) && !cli.Chooses()
+	return err == nil && (mark.Left || moves && !mark.Listed)
 }
 
 // ListsReservation says whether a network lists a reservation itself.
