@@ -41,7 +41,11 @@ stopped() {
 	shift 3
 	client "$log"
 	sleep 2
-	"$@" >"$work/stopped.log" 2>&1 || { cat "$work/stopped.log"; touch "$log.stop"; wait "$client"; return 1; }
+	"$@" >"$work/stopped.log" 2>&1 || {
+		cat "$work/stopped.log"
+		check "$where" "$what" "that it serves again" counted "$log"
+		return
+	}
 	sleep 5
 	said=$(counted "$log")
 	if within "$limit" "$said"; then check "$where" "$what" "$said" echo "$said"; else check "$where" "$what" "none after $limit s" echo "$said"; fi

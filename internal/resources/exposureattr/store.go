@@ -55,15 +55,15 @@ func Open(ctx context.Context, at crud.Opening, c *Common, name, what, id string
 // Get reads the exposure and what HAProxy carries of it.
 func (s *store) Get(ctx context.Context) (exposure.Exposure, error) {
 	got, err := s.Part.Get(ctx)
-	if err != nil || len(got.Balanced()) == 0 {
+	if err != nil || got.Kind != exposure.LoadBalancer {
 		return got, err
 	}
 	tree, err := s.Engine.Snapshot(ctx, s.Host, haproxy.Daemon{})
-	if err != nil {
+	if err != nil || !exposure.NeedsBalance(tree, got, s.claim) {
 		return got, err
 	}
 	running, err := s.Engine.Running(ctx, s.Host, haproxy.Daemon{})
-	s.balanced = running && exposure.BalanceMatches(tree, got)
+	s.balanced = running && exposure.BalanceMatches(tree, got, s.claim)
 	return got, err
 }
 
@@ -79,7 +79,7 @@ func (s *store) Create(ctx context.Context, want exposure.Exposure) (exposure.Ex
 		}
 		want.Address = drawn.IP
 	}
-	got, err := s.put(ctx, exposure.Exposure{Name: want.Name}, want, s.Part.Create)
+	got, err := s.put(ctx, want, s.Part.Create)
 	if err != nil && s.pool != nil && errors.Is(s.missing(ctx), transaction.ErrAbsent) {
 		err = errors.Join(err, s.pool.Delete(context.WithoutCancel(ctx)))
 	}
@@ -97,13 +97,13 @@ func (s *store) Update(ctx context.Context, was, want exposure.Exposure) (exposu
 	if s.pool != nil {
 		want.Address = was.Address
 	}
-	return s.put(ctx, was, want, func(ctx context.Context, want exposure.Exposure) (exposure.Exposure, error) {
+	return s.put(ctx, want, func(ctx context.Context, want exposure.Exposure) (exposure.Exposure, error) {
 		return s.Part.Update(ctx, was, want)
 	})
 }
 
 // put completes what is wanted by what the machine's network says, and makes it so.
-func (s *store) put(ctx context.Context, was, want exposure.Exposure, write func(context.Context, exposure.Exposure) (exposure.Exposure, error)) (exposure.Exposure, error) {
+func (s *store) put(ctx context.Context, want exposure.Exposure, write func(context.Context, exposure.Exposure) (exposure.Exposure, error)) (exposure.Exposure, error) {
 	tree, err := s.Engine.Snapshot(ctx, s.Host, s.Daemon)
 	if err != nil {
 		return want, err
@@ -123,20 +123,22 @@ func (s *store) put(ctx context.Context, was, want exposure.Exposure, write func
 	if err != nil {
 		return got, err
 	}
-	if len(was.Balanced())+len(want.Balanced()) > 0 {
-		if err := s.balance(ctx, was, want, false); err != nil {
-			return got, &crud.Unfinished{Made: true, Err: err}
-		}
+	if err := s.balance(ctx, want, false); err != nil {
+		return got, &crud.Unfinished{Made: true, Err: err}
 	}
 	return crud.ReadBack(ctx, s.Get, nil)
 }
 
-// balance has HAProxy carry what it shall.
-func (s *store) balance(ctx context.Context, was, want exposure.Exposure, removes bool) error {
+// balance has HAProxy carry what it shall, where there is something to carry or to take out.
+func (s *store) balance(ctx context.Context, want exposure.Exposure, removes bool) error {
+	tree, err := s.Engine.Snapshot(ctx, s.Host, haproxy.Daemon{})
+	if err != nil || !exposure.NeedsBalance(tree, want, s.claim) {
+		return err
+	}
 	return s.Engine.Commit(ctx, s.Host, haproxy.Daemon{}, transaction.Edit{
 		Owner: s.Part.Owner, Removes: removes,
 		Warn:  func(text string) { s.warnings = append(s.warnings, crud.DaemonWarning(text)) },
-		Apply: func(t transaction.Tree) error { return exposure.SetBalance(t, was, want, s.claim) },
+		Apply: func(t transaction.Tree) error { return exposure.SetBalance(t, want, s.claim) },
 	})
 }
 
@@ -146,8 +148,8 @@ func (s *store) Delete(ctx context.Context) error {
 	if err != nil && !crud.IsAbsent(err) {
 		return err
 	}
-	if err == nil && len(got.Balanced()) > 0 {
-		if err := s.balance(ctx, got, exposure.Exposure{Name: got.Name}, true); err != nil {
+	if err == nil {
+		if err := s.balance(ctx, exposure.Exposure{Name: got.Name}, true); err != nil {
 			return err
 		}
 	}

@@ -5,14 +5,18 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
-// Section is the name of the frontend and of the backend that carry a port.
-func Section(name, port string) string { return "exposed-" + name + "-" + port }
+// Section is the name of the frontend and of the backend that carry a port. Neither name has a colon in it, so that no two ports of
+// whatever exposures share one.
+func Section(name, port string) string { return sectionsOf(name) + port }
+
+func sectionsOf(name string) string { return "exposed-" + name + ":" }
 
 // frontend and backend carry one port of a load balancer. A connection may be idle for an hour.
 func (e Exposure) frontend(name string, p Port) haproxy.Frontend {
@@ -49,19 +53,14 @@ func (e Exposure) backend(name string, p Port) haproxy.Backend {
 	return b
 }
 
-// SetBalance has HAProxy's configuration carry what the rules do not, and no longer what was carried before.
-func SetBalance(t transaction.Tree, was, want Exposure, claim owner.Claim) error {
-	for port := range was.Balanced() {
-		if _, stays := want.Balanced()[port]; stays {
-			continue
-		}
-		if mark, there := haproxy.ProxyMark(t, "frontend", Section(was.Name, port)); !there || !claim.Owns(mark) {
-			continue
-		}
-		if err := haproxy.DropFrontend(t, Section(was.Name, port)); err != nil {
+// SetBalance has HAProxy's configuration carry what the rules do not, and nothing else of this exposure: what it carried before an update
+// that ended half-way goes too.
+func SetBalance(t transaction.Tree, want Exposure, claim owner.Claim) error {
+	for _, section := range listLeft(t, want, claim) {
+		if err := haproxy.DropFrontend(t, section); err != nil {
 			return err
 		}
-		if err := haproxy.DropBackend(t, Section(was.Name, port)); err != nil {
+		if err := haproxy.DropBackend(t, section); err != nil {
 			return err
 		}
 	}
@@ -83,8 +82,27 @@ func SetBalance(t transaction.Tree, was, want Exposure, claim owner.Claim) error
 	return nil
 }
 
-// BalanceMatches says whether HAProxy's configuration carries what it shall.
-func BalanceMatches(t transaction.Tree, want Exposure) bool {
+// listLeft lists the sections of this exposure, as its claim says, that carry no port of it any more.
+func listLeft(t transaction.Tree, want Exposure, claim owner.Claim) []string {
+	ports := want.Balanced()
+	return slices.DeleteFunc(haproxy.ProxiesWithPrefix(t, sectionsOf(want.Name)), func(section string) bool {
+		_, stays := ports[strings.TrimPrefix(section, sectionsOf(want.Name))]
+		front, fronts := haproxy.ProxyMark(t, "frontend", section)
+		back, backs := haproxy.ProxyMark(t, "backend", section)
+		return stays || fronts && !claim.Owns(front) || backs && !claim.Owns(back)
+	})
+}
+
+// NeedsBalance says whether HAProxy carries something of an exposure, or shall.
+func NeedsBalance(t transaction.Tree, want Exposure, claim owner.Claim) bool {
+	return len(want.Balanced()) > 0 || len(listLeft(t, want, claim)) > 0
+}
+
+// BalanceMatches says whether HAProxy's configuration carries what it shall, and nothing else of this exposure.
+func BalanceMatches(t transaction.Tree, want Exposure, claim owner.Claim) bool {
+	if len(listLeft(t, want, claim)) > 0 {
+		return false
+	}
 	for name, p := range want.Balanced() {
 		f, err := haproxy.FindFrontend(t, Section(want.Name, name))
 		if err != nil || !reflect.DeepEqual(f, want.frontend(name, p)) {

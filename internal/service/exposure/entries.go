@@ -152,16 +152,17 @@ func whose(mark string) string {
 	return mark
 }
 
-// overlap says what two exposures have both, "" for nothing.
+// overlap says what two exposures have both, "" for nothing. A port of every address is one of each address too; a floating address is
+// its guest's, and no address of the machine.
 func overlap(a, b Exposure) string {
-	if a.Kind == NodePort != (b.Kind == NodePort) || a.Address != b.Address {
+	everywhere := a.Kind == NodePort || b.Kind == NodePort
+	switch {
+	case a.family() != b.family(), !everywhere && a.Address != b.Address:
 		return ""
-	}
-	if a.Kind == Floating || b.Kind == Floating {
+	case everywhere && (a.Kind == Floating || b.Kind == Floating):
+		return ""
+	case a.Kind == Floating || b.Kind == Floating:
 		return a.Address.String()
-	}
-	if a.Kind == NodePort && a.family() != b.family() {
-		return ""
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.Ports)) {
 		for _, p := range b.Ports {

@@ -74,21 +74,36 @@ func TestHAProxyCarriesTCPOfALoadBalancerOnly(t *testing.T) {
 	}
 	tree := transaction.Tree{}
 	claim := owner.New()
-	if err := SetBalance(tree, Exposure{}, e, claim); err != nil || !BalanceMatches(tree, e) {
+	if err := SetBalance(tree, e, claim); err != nil || !BalanceMatches(tree, e, claim) {
 		t.Fatalf("%v: %v", err, tree)
 	}
 	later := e
 	later.Targets = addresses("10.0.0.6")
-	if BalanceMatches(tree, later) {
+	if BalanceMatches(tree, later, claim) {
 		t.Error("another target matches")
 	}
-	if err := SetBalance(tree, e, Exposure{Name: e.Name}, claim.Written()); err != nil {
+	// A port that an update removed from the entry, and that HAProxy carries still as the update was killed, shows and goes.
+	fewer := e
+	fewer.Ports = map[string]Port{"dns": e.Ports["dns"]}
+	if !NeedsBalance(tree, fewer, claim) || BalanceMatches(tree, fewer, claim) {
+		t.Error("a port that is carried still matches")
+	}
+	if NeedsBalance(tree, fewer, owner.New()) {
+		t.Error("another's port is left by this one")
+	}
+	if err := SetBalance(tree, Exposure{Name: e.Name, Kind: e.Kind}, claim.Written()); err != nil {
 		t.Fatal(err)
 	}
 	for file, f := range tree {
 		if strings.Contains(string(f.Content), "exposed-") {
 			t.Errorf("%s keeps\n%s", file, f.Content)
 		}
+	}
+}
+
+func TestNoTwoPortsShareASection(t *testing.T) {
+	if one, two := Section("web", "api-http"), Section("web-api", "http"); one == two {
+		t.Errorf("%s carries two ports", one)
 	}
 }
 
@@ -137,6 +152,12 @@ func TestNothingIsExposedTwice(t *testing.T) {
 	other.Ports = map[string]Port{"ssh": {22, 22, UDP}}
 	if err := Set(tree, other, mine); err != nil {
 		t.Errorf("another protocol: %v", err)
+	}
+	everywhere := Exposure{Name: "everywhere", Kind: NodePort, Ports: map[string]Port{"ssh": {30022, 22, TCP}}, Targets: addresses("10.0.0.5")}
+	high := bastion()
+	high.Name, high.Ports = "high", map[string]Port{"ssh": {30022, 22, TCP}}
+	if what := overlap(high, everywhere); what != "tcp port 30022 of 10.19.41.200" {
+		t.Errorf("a port of every address and of one: %q", what)
 	}
 	floating := Exposure{Name: "floating-10.0.0.9", Kind: Floating, Address: other.Address, Interface: "eth1", Targets: addresses("10.0.0.9")}
 	if err := Set(tree, floating, mine); err == nil {

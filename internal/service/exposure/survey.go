@@ -125,16 +125,20 @@ func SurveyOnce(ctx context.Context, e *transaction.Engine, h host.Host) (transa
 }
 
 // Occupied says by port which program has what an exposure would take; what it has already, as a tree says, it keeps.
-// The only port of a floating address with all of them has no name.
+// What a program has of a floating address beside its ports has no name: new connections to it would be dropped.
 func (s Survey) Occupied(t transaction.Tree, want Exposure) map[string]string {
 	live, _ := Find(t, want.Name)
 	taken := map[string]string{}
-	for _, name := range portNames(want) {
+	names := portNames(want)
+	if want.Kind == Floating && len(want.Ports) > 0 {
+		names = append(names, "")
+	}
+	for _, name := range names {
 		p := want.Ports[name]
 		if name != "" && p.Port == 0 {
 			continue // chosen when it is made
 		}
-		if live.Address == want.Address && live.has(p) {
+		if live.Address == want.Address && (live.has(p) || name == "" && live.Kind == Floating) {
 			continue
 		}
 		for _, l := range s.Listeners {

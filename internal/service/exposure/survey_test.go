@@ -51,6 +51,8 @@ func TestWhatListensIsInTheWay(t *testing.T) {
 		{"a node port", NodePort, "new", "", Port{30001, 80, UDP}, "a program"},
 		{"another node port", NodePort, "new", "", Port{30001, 80, TCP}, ""},
 		{"every port of the machine's own address", Floating, "new", "10.19.41.101", Port{}, sshd},
+		{"a port of the machine's own address, and with it every other", Floating, "new", "10.19.41.101", Port{8443, 8443, TCP}, sshd},
+		{"a port of another", Floating, "new", "10.19.41.200", Port{8443, 8443, TCP}, ""},
 		{"every port of another", Floating, "new", "10.19.41.200", Port{}, ""},
 	} {
 		e := Exposure{Name: c.name, Kind: c.kind, Ports: map[string]Port{"p": c.port}, Targets: addresses("10.0.0.5")}
@@ -60,6 +62,9 @@ func TestWhatListensIsInTheWay(t *testing.T) {
 		}
 		if c.address != "" {
 			e.Address = netip.MustParseAddr(c.address)
+		}
+		if c.kind == Floating {
+			key = ""
 		}
 		if c.want != "" {
 			want[key] = c.want

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
@@ -65,6 +66,18 @@ func SetBackend(t transaction.Tree, b Backend, by owner.Mark) error {
 func ProxyMark(t transaction.Tree, kind, name string) (owner.Mark, bool) {
 	s, ok := parseDocument(t[ConfigPath].Content).proxy(kind, name)
 	return s.owner, ok && s.kind == kind
+}
+
+// ProxiesWithPrefix lists the names of frontends and backends that begin so, in their order and each once.
+func ProxiesWithPrefix(t transaction.Tree, prefix string) []string {
+	var names []string
+	d := parseDocument(t[ConfigPath].Content)
+	for _, s := range d.sections() {
+		if (s.kind == "frontend" || s.kind == "backend") && strings.HasPrefix(s.name, prefix) && !slices.Contains(names, s.name) {
+			names = append(names, s.name)
+		}
+	}
+	return names
 }
 
 // DropFrontend takes a frontend out; an absent one is no error.

@@ -17,7 +17,7 @@ import (
 // somebody else's stays, with an *owner.ForeignError.
 func (s *Store) Delete(ctx context.Context) error {
 	s.facts.RememberNode(s.known)
-	defer s.facts.noteDestroy(s.known)()
+	defer s.facts.noteDestroy()()
 	left, err := s.collectLeftovers(ctx)
 	if err != nil {
 		return err
@@ -174,20 +174,24 @@ func removeMachine(ctx context.Context, c *hypervisor.Client, left Leftovers, gr
 	return removeFilters(ctx, c, left.uuid, left.filters)
 }
 
-// noteDestroy notes that a machine is being destroyed: who waits for an address of it waits on. The result ends that.
-func (f *Facts) noteDestroy(s *Spec) (done func()) {
-	for _, i := range s.Interfaces {
-		f.leaving.Store(i.MAC, true)
-	}
+// noteDestroy notes that a machine is being destroyed: who waits for an address of it, or of one whose turn comes after it, waits on.
+// The result ends that.
+func (f *Facts) noteDestroy() (done func()) {
+	f.destroys.Add(1)
 	return func() {
-		for _, i := range s.Interfaces {
-			f.leaving.Delete(i.MAC)
-		}
+		now := time.Now()
+		f.destroyed.Store(&now)
+		f.destroys.Add(-1)
 	}
 }
 
-// isBeingDestroyed says whether the machine of a MAC address is being destroyed here.
-func (f *Facts) isBeingDestroyed(mac string) bool {
-	_, leaves := f.leaving.Load(mac)
-	return leaves
+// lastDestroy returns when this process was destroying a machine last: now while it is, and the zero time where it has not.
+func (f *Facts) lastDestroy() time.Time {
+	if f.destroys.Load() > 0 {
+		return time.Now()
+	}
+	if at := f.destroyed.Load(); at != nil {
+		return *at
+	}
+	return time.Time{}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"libvirt.org/go/libvirtxml"
@@ -19,8 +20,9 @@ type Facts struct {
 	known sync.Map // question → *answer
 	// creating are the UUIDs of the domains that this process is making.
 	creating sync.Map
-	// leaving are the MAC addresses of the machines that this process is destroying.
-	leaving sync.Map
+	// destroys counts the machines that this process is destroying, and destroyed is when the last of them was.
+	destroys  atomic.Int32
+	destroyed atomic.Pointer[time.Time]
 	// held are the interfaces of the nodes in state, by the UUIDs of their domains. Terraform plans a replacement, and a node that
 	// is tainted, as if the node were not there: only this tells the domains of such nodes from somebody else's.
 	held sync.Map

@@ -44,10 +44,11 @@ func isKeptFor(h hypervisor.DHCPHost, k MarkedInterface) bool {
 const leavingPatience = 30 * time.Second
 
 // reserve makes a reservation by put. Where another machine of the same workspace has its address, it waits for that machine to
-// give it up, which the plan has made sure of: for leavingPatience, and for as long as that machine is being destroyed by this
-// process. Before it waits it calls makeWay, as the other machine may wait for an address of this one.
+// give it up, which the plan has made sure of: for leavingPatience, and for as long as this process is destroying machines, since one
+// has its turn after the others where many go. Before it waits it calls makeWay, as the other machine may wait for an address of this
+// one.
 func (s *Store) reserve(ctx context.Context, r Reservation, put func(context.Context, *hypervisor.Client, string, hypervisor.DHCPHost) error, makeWay func() error) error {
-	deadline := time.Now().Add(leavingPatience)
+	began := time.Now()
 	for {
 		refused := put(ctx, s.client, r.Network, r.Host)
 		if refused == nil {
@@ -63,7 +64,7 @@ func (s *Store) reserve(ctx context.Context, r Reservation, put func(context.Con
 		if err := makeWay(); err != nil {
 			return errors.Join(refused, err)
 		}
-		if time.Now().After(deadline) && !s.facts.isBeingDestroyed(holder.MAC) {
+		if time.Since(began) > leavingPatience && time.Since(s.facts.lastDestroy()) > leavingPatience {
 			return refused
 		}
 		timer := time.NewTimer(200 * time.Millisecond)
