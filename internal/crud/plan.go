@@ -125,7 +125,8 @@ func (r *typed[M, S]) refuseTwin(ctx context.Context, named bool, req resource.M
 	if len(names) == 0 {
 		return
 	}
-	self := fmt.Sprintf("%s %q written as %x", r.Noun, names, sha256.Sum256([]byte(req.Config.Raw.String())))
+	// The names are not in it: an id is one of them, which a replacement does not have yet.
+	self := fmt.Sprintf("%s %q written as %x", r.Noun, r.Label(m), sha256.Sum256([]byte(req.Config.Raw.String())))
 	if claim := loadClaim(ctx, req.Private, &resp.Diagnostics); claim != nil {
 		self = r.Noun + " of owner " + claim.Mark().ID
 	}

@@ -142,25 +142,25 @@ func TestAccPoolApartFromDHCP(t *testing.T) {
 resource "virtcluster_network" "pooled" {
   name = "pooled"
   mode = "isolated"
-  cidr = "10.78.0.0/24"
-  dhcp = { ranges = [{ start = "10.78.0.100", end = "10.78.0.120" }] }
+  cidr = "10.72.0.0/24"
+  dhcp = { ranges = [{ start = "10.72.0.100", end = "10.72.0.120" }] }
 }
 resource "virtcluster_dhcp_reservation" "kept" {
   network = virtcluster_network.pooled.name
   mac     = "52:54:00:78:00:01"
-  ip      = "10.78.0.50"
+  ip      = "10.72.0.50"
 }
 `
-	other := strings.NewReplacer(`"lan" {`, `"other" {`, `= "lan"`, `= "other"`).Replace(pool(host, `"10.78.0.9-10.78.0.12"`))
+	other := strings.NewReplacer(`"lan" {`, `"other" {`, `= "lan"`, `= "other"`).Replace(pool(host, `"10.72.0.9-10.72.0.12"`))
 	refused := regexp.MustCompile("Pool overlaps DHCP|Virtual address in a DHCP range")
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: acctest.Providers,
 		Steps: []resource.TestStep{
-			{Config: acctest.Provider() + network + pool(host, `"10.78.0.90-10.78.0.100"`), PlanOnly: true, ExpectError: refused},
-			{Config: acctest.Provider() + network + pool(host, `"10.78.0.2-10.78.0.9"`) + other, PlanOnly: true, ExpectError: regexp.MustCompile(`(?s)Pools\s+overlap.*of\s+pool`)},
+			{Config: acctest.Provider() + network + pool(host, `"10.72.0.90-10.72.0.100"`), PlanOnly: true, ExpectError: refused},
+			{Config: acctest.Provider() + network + pool(host, `"10.72.0.2-10.72.0.9"`) + other, PlanOnly: true, ExpectError: regexp.MustCompile(`(?s)Pools\s+overlap.*of\s+pool`)},
 			{Config: acctest.Provider() + network},
-			{Config: acctest.Provider() + network + pool(host, `"10.78.0.40-10.78.0.60"`), PlanOnly: true, ExpectError: regexp.MustCompile(`(?s)keeps\s+10.78.0.50\s+for`)},
-			{Config: acctest.Provider() + network + pool(host, `"10.78.0.2-10.78.0.9"`)},
+			{Config: acctest.Provider() + network + pool(host, `"10.72.0.40-10.72.0.60"`), PlanOnly: true, ExpectError: regexp.MustCompile(`(?s)keeps\s+10.72.0.50\s+for`)},
+			{Config: acctest.Provider() + network + pool(host, `"10.72.0.2-10.72.0.9"`)},
 		},
 	})
 }

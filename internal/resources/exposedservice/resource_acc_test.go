@@ -239,9 +239,19 @@ resource "virtcluster_exposed_service" "it" {
 	third := acctest.NewState(t)
 	third.Write(strings.Replace(everywhere.Replace(one("third", "10.19.41.231")), "target_port = 22", "port = 30000, target_port = 22", 1))
 	third.Refused([]string{"Exposed already", `tcp port 30000 is exposed by "mine" (owner=`, "workspace="}, "plan")
+	// A device that heeds router advertisements goes on to, although the machine forwards.
+	heeds := func(want string) {
+		t.Helper()
+		if got := acctest.On(t, "svc-1", "cat", "/proc/sys/net/ipv6/conf/accra/accept_ra"); got != want {
+			t.Errorf("accept_ra is %s, want %s", got, want)
+		}
+	}
+	acctest.On(t, "svc-1", "sh", "-ec", "ip link add accra type dummy; echo 1 >/proc/sys/net/ipv6/conf/accra/accept_ra")
+	t.Cleanup(func() { _, _ = acctest.Try(context.Background(), "svc-1", "ip", "link", "del", "accra") })
 	mine.Apply(strings.Replace(one("mine", "fd19:41::231"), "10.0.100.51", "fd00:100::51", 1))
 	mine.Settled()
 	forwarding("1 1")
+	heeds("2")
 	theirs.Settled()
 	mine.Run("destroy", "-auto-approve")
 	theirs.Settled()
@@ -262,6 +272,7 @@ resource "virtcluster_exposed_service" "it" {
 	mine.Write(one("mine", "10.19.41.231"))
 	theirs.Run("destroy", "-auto-approve")
 	forwarding("0 0")
+	heeds("1")
 	for _, of := range []struct{ add, list, remove, is string }{
 		{"nft add table inet virtcluster; nft add chain inet virtcluster guard", "nft list table inet virtcluster", "nft delete table inet virtcluster", `the table "inet virtcluster" of nftables is`},
 		{"iptables -N VIRTCLUSTER; iptables -A VIRTCLUSTER -s 192.0.2.1 -j DROP", "iptables -S VIRTCLUSTER", "iptables -F VIRTCLUSTER; iptables -X VIRTCLUSTER; nft delete table ip filter", "the chain VIRTCLUSTER of iptables is"},

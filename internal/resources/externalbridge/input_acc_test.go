@@ -54,6 +54,21 @@ func TestAccExternalBridgeBadInput(t *testing.T) {
 	if after := acctest.NetworkOf(t, "svc-1"); after != before {
 		t.Errorf("left:\n%s\nbefore:\n%s", after, before)
 	}
+	// An interface that somebody else's state configures stays theirs.
+	theirs := acctest.NewState(t)
+	theirs.DestroyAtEnd()
+	theirs.Apply(acctest.Provider() + fmt.Sprintf(`
+resource "virtcluster_interface" "theirs" {
+  host      = "ssh://root@%s"
+  name      = "eth1"
+  addresses = ["10.19.41.101/24"]
+}
+`, node))
+	taker := acctest.NewState(t)
+	taker.Write(strings.ReplaceAll(config(fmt.Sprintf("host = \"ssh://root@%s\"", node)), "eno1", "eth1"))
+	taker.Refused([]string{`a virtcluster_interface (owner=`, `configures interface "eth1"`, "have that destroyed first"}, "plan")
+	theirs.Settled()
+	theirs.Run("destroy", "-auto-approve")
 	// The machine is reached by the very address that the bridge would take over.
 	state := acctest.NewState(t)
 	state.Write(strings.ReplaceAll(config(`host = "ssh://root@10.19.41.101"`), "eno1", "eth1"))

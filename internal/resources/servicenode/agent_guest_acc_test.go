@@ -26,8 +26,8 @@ func agentGuest(t *testing.T) string {
 resource "virtcluster_network" "routed" {
   name      = "agentrouted"
   mode      = "route"
-  cidr      = "10.78.0.0/24"
-  ipv6_cidr = "fd00:78::/64"
+  cidr      = "10.71.0.0/24"
+  ipv6_cidr = "fd00:71::/64"
 }
 resource "virtcluster_network" "isolated" {
   name = "agentisolated"
@@ -64,10 +64,10 @@ resource "virtcluster_node" "guest" {
       network     = virtcluster_network.routed.name
       name        = "eth0"
       mac         = "52:54:00:78:00:05"
-      addresses   = ["10.78.0.5/24", "fd00:78::5/64"]
-      gateway     = "10.78.0.1"
-      routes      = [{ cidr = "fd00:99::/64", via = "fd00:78::1" }]
-      nameservers = ["10.78.0.1", "fd00:78::1"]
+      addresses   = ["10.71.0.5/24", "fd00:71::5/64"]
+      gateway     = "10.71.0.1"
+      routes      = [{ cidr = "fd00:99::/64", via = "fd00:71::1" }]
+      nameservers = ["10.71.0.1", "fd00:71::1"]
     },
     { network = virtcluster_network.leasing.name, name = "dhcp0", ip = "10.74.0.5" },
   ]
@@ -81,10 +81,10 @@ func configuredInside(t *testing.T) resource.TestCheckFunc {
 	const ask = `hostname; cat /run/told; echo; ip -br link; ip -br address; ip -o link; ip route; ip -6 route; cat /run/systemd/netif/links/*; ping -c1 -W5 10.19.41.10`
 	want := []string{
 		`(?m)^agent-node$`, `(?m)^by cloud-init$`,
-		`(?m)^eth0 +UP +52:54:00:78:00:05`, `(?m)^eth0 +UP +10\.78\.0\.5/24 .*fd00:78::5/64`, `(?m)^lan0 +UP +10\.79\.0\.5/24`, `(?m)^dhcp0 +UP +10\.74\.0\.5/24`,
+		`(?m)^eth0 +UP +52:54:00:78:00:05`, `(?m)^eth0 +UP +10\.71\.0\.5/24 .*fd00:71::5/64`, `(?m)^lan0 +UP +10\.79\.0\.5/24`, `(?m)^dhcp0 +UP +10\.74\.0\.5/24`,
 		`: lan0: .* mtu 1400 `, `: eth0: .* mtu 1500 `,
-		`(?m)^default via 10\.78\.0\.1 dev eth0 proto static`, `(?m)^10\.128\.2\.0/23 via 10\.79\.0\.9 dev lan0`, `(?m)^fd00:99::/64 via fd00:78::1 dev eth0`,
-		`(?m)^DNS=10\.78\.0\.1 fd00:78::1\b`,
+		`(?m)^default via 10\.71\.0\.1 dev eth0 proto static`, `(?m)^10\.128\.2\.0/23 via 10\.79\.0\.9 dev lan0`, `(?m)^fd00:99::/64 via fd00:71::1 dev eth0`,
+		`(?m)^DNS=10\.71\.0\.1 fd00:71::1\b`,
 		`1 received`,
 	}
 	return func(*terraform.State) error {

@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -142,6 +143,9 @@ func (k kind) begin(ctx context.Context, h host.Host, b Bridge, f found) (Record
 	}
 	for i, p := range r.Before {
 		if p.Manager.Backend == "" {
+			if err := refuseKept(ctx, h, p.Name); err != nil {
+				return r, err
+			}
 			r.Before[i].Manager = managers.Of(p.Name)
 			if err := hostnet.LookAtNames(ctx, h, p.Name, r.Before[i].Manager, &r.Before[i].Addressing); err != nil {
 				return r, err
@@ -164,6 +168,24 @@ func (k kind) begin(ctx context.Context, h host.Host, b Bridge, f found) (Record
 		asked = b.Name
 	}
 	return r, f.CheckOccupied(ctx, h, asked, b.Addresses)
+}
+
+// refuseKept refuses an interface that a virtcluster_interface configures, of this state or of another: the bridge would write its own
+// configuration over that one, and take it away with itself.
+func refuseKept(ctx context.Context, h host.Host, name string) error {
+	kept, err := hostnet.LookAtKept(ctx, h, "interface", name)
+	if err != nil {
+		return err
+	}
+	recorded := slices.ContainsFunc(slices.Collect(maps.Values(kept.Records)), func(text string) bool { return text != "" })
+	if !kept.There && !recorded {
+		return nil
+	}
+	whose := "a virtcluster_interface"
+	if kept.Mark.ID != "" {
+		whose += " (" + kept.Mark.String() + ")"
+	}
+	return service.At([]any{"interfaces"}, fmt.Errorf("%s configures interface %q of %s: have that destroyed first, in an apply of its own", whose, name, h))
 }
 
 // vlanScript makes a bridge with VLANs in a network namespace of its own and looks whether it has them. Where there can be no such

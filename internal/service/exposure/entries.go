@@ -54,12 +54,16 @@ WantedBy=sysinit.target
 const addressesUnitText = `# Written by terraform-provider-virtcluster: the addresses of what this machine exposes.
 [Unit]
 Description=Addresses of what virtcluster exposes
-After=network.target libvirtd.service virtnetworkd.service docker.service
+After=network-online.target libvirtd.service virtnetworkd.service docker.service
+Wants=network-online.target
 Before=haproxy.service
 
 [Service]
 Type=oneshot
 RemainAfterExit=yes
+# A device may come late.
+Restart=on-failure
+RestartSec=15
 ExecStart=/bin/sh ` + scriptPath + ` up
 
 [Install]

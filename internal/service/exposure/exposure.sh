@@ -25,12 +25,29 @@ forwarding() { # VERSION: the switch of forwarding
 	esac
 }
 
+# keep_routers has the kernel heed router advertisements where it does so now: a machine that forwards ignores them unless it is told
+# otherwise, and loses the default route that it learned from them. Devices of networkd and of NetworkManager heed none in the kernel.
+keep_routers() {
+	for heeds in /proc/sys/net/ipv6/conf/*/accept_ra; do
+		[ "$(cat "$heeds" 2>/dev/null)" = 1 ] && echo 2 >"$heeds" && echo "$heeds" >>"$run/routers"
+	done 2>/dev/null
+}
+
+forget_routers() {
+	[ -e "$run/routers" ] || return 0
+	while read -r heeds; do
+		[ "$(cat "$heeds" 2>/dev/null)" != 2 ] || echo 1 >"$heeds"
+	done <"$run/routers"
+	rm -f "$run/routers"
+}
+
 forwarding_up() {
 	for version in $(versions); do
 		switch=$(forwarding "$version")
 		if [ "$(cat "$switch")" = 0 ]; then
 			mkdir -p "$run"
 			: >"$run/forwarding$version"
+			[ "$version" = 4 ] || keep_routers
 			echo 1 >"$switch" || fail "cannot switch on $switch"
 		fi
 	done
@@ -45,7 +62,10 @@ forwards() {
 forwarding_down() {
 	for version in 4 6; do
 		[ -e "$run/forwarding$version" ] || continue
-		forwards || echo 0 >"$(forwarding "$version")"
+		if ! forwards; then
+			echo 0 >"$(forwarding "$version")"
+			[ "$version" = 4 ] || forget_routers
+		fi
 		rm -f "$run/forwarding$version"
 	done
 }
@@ -157,16 +177,20 @@ addresses_up() {
 	[ -e "$here/addresses" ] || return 0
 	mkdir -p "$run"
 	touch "$run/addresses"
-	number=0
+	number=0 words=
 	while read -r device address; do
 		has_address "$device" "$address" && continue
 		# Written down first: a run that is killed in between leaves no address that nobody takes back.
 		grep -qxF "$device $address" "$run/addresses" || echo "$device $address" >>"$run/addresses"
-		ip address add "$address" dev "$device" || fail "cannot put $address on $device"
+		if ! ip address add "$address" dev "$device"; then
+			words="$words cannot put $address on $device;"
+			continue
+		fi
 		number=$((number % 63 + 1))
 		announce "$device" "$address" "$number" </dev/null &
 	done <"$here/addresses"
 	wait
+	[ -z "$words" ] || fail "${words# }"
 }
 
 # ports_of_targets prints the port of each bridge that a target is behind, where what bridges pass on is filtered as what the machine

@@ -128,6 +128,7 @@ func rollbackUnit(dir string) string {
 Description=Put back a network configuration, as its change was not proven to work
 DefaultDependencies=no
 RequiresMountsFor=%s
+After=systemd-remount-fs.service
 Wants=network-pre.target
 Before=sysinit.target network-pre.target systemd-networkd.service NetworkManager.service networking.service
 

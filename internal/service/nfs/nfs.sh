@@ -49,6 +49,16 @@ table() { exportfs -s | sed 's/\\040/ /g'; }
 # in_table says whether the table has a directory.
 in_table() { printf '%s\n' "$table" | awk -v path="$1  " 'index($0, path) == 1 { found = 1 } END { exit !found }'; }
 
+# client prints how exportfs wants a client before a path: addresses of IPv6 in brackets, as they hold colons.
+client() {
+	case $1 in
+	@* | \[*) echo "$1" ;;
+	*:*/*) echo "[${1%/*}]/${1##*/}" ;;
+	*:*) echo "[$1]" ;;
+	*) echo "$1" ;;
+	esac
+}
+
 # activate is told of one client of one directory after the other. It never has exportfs take all files for the truth (-r), which would
 # end what a person exports by hand, nor export what stands in a person's file and is not exported yet (-a).
 activate() { # { end PATH CLIENT - | begin PATH CLIENT OPTIONS }...
@@ -61,8 +71,8 @@ activate() { # { end PATH CLIENT - | begin PATH CLIENT OPTIONS }...
 	while [ "$#" -gt 0 ]; do
 		case $1 in
 		end) # one that is not exported, or whose name nobody knows any more, is found by what is left in the table
-			words=$(exportfs -u "$3:$2" 2>&1) || case $words in *ould\ not\ find* | *ailed\ to\ resolve*) ;; *) fail "$words" ;; esac ;;
-		begin) words=$(exportfs -i -o "$4" "$3:$2" 2>&1) || fail "export $2 to $3: $words" ;;
+			words=$(exportfs -u "$(client "$3"):$2" 2>&1) || case $words in *ould\ not\ find* | *ailed\ to\ resolve*) ;; *) fail "$words" ;; esac ;;
+		begin) words=$(exportfs -i -o "$4" "$(client "$3"):$2" 2>&1) || fail "export $2 to $3: $words" ;;
 		esac
 		shift 4
 	done
