@@ -145,17 +145,20 @@ func (r *typed[M, S]) refuseTwin(ctx context.Context, named bool, req resource.M
 }
 
 // listNames lists what the key of an object calls it: as it is written, and as its id has it, since one object's name may be spelled in
-// several ways. Machines are in them without their host keys, which not everybody writes.
+// several ways. Machines are in them without their host keys, which not everybody writes. Two hypervisors may give one id.
 func (r *typed[M, S]) listNames(ctx context.Context, m *M, resp *resource.ModifyPlanResponse) []string {
-	key := make([]string, 0, len(r.Key))
+	key, hypervisor := make([]string, 0, len(r.Key)), ""
 	for _, attribute := range r.Key {
 		var v types.String
 		resp.Diagnostics.Append(resp.Plan.GetAttribute(ctx, path.Root(attribute), &v)...)
 		key = append(key, host.WithoutKey(v.ValueString()))
+		if attribute == "hypervisor" {
+			hypervisor = v.ValueString()
+		}
 	}
 	names := []string{fmt.Sprintf("%q", key)}
 	if id := r.ID(m); id != "" {
-		names = append(names, "id "+host.WithoutKey(id))
+		names = append(names, fmt.Sprintf("id %q on %q", host.WithoutKey(id), hypervisor))
 	}
 	return names
 }

@@ -246,7 +246,7 @@ resource "virtcluster_exposed_service" "it" {
 			t.Errorf("accept_ra is %s, want %s", got, want)
 		}
 	}
-	acctest.On(t, "svc-1", "sh", "-ec", "ip link add accra type dummy; echo 1 >/proc/sys/net/ipv6/conf/accra/accept_ra")
+	acctest.On(t, "svc-1", "sh", "-ec", "ip link add accra type veth peer name accrb; echo 1 >/proc/sys/net/ipv6/conf/accra/accept_ra")
 	t.Cleanup(func() { _, _ = acctest.Try(context.Background(), "svc-1", "ip", "link", "del", "accra") })
 	mine.Apply(strings.Replace(one("mine", "fd19:41::231"), "10.0.100.51", "fd00:100::51", 1))
 	mine.Settled()

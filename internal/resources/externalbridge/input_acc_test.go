@@ -60,13 +60,14 @@ func TestAccExternalBridgeBadInput(t *testing.T) {
 	theirs.Apply(acctest.Provider() + fmt.Sprintf(`
 resource "virtcluster_interface" "theirs" {
   host      = "ssh://root@%s"
-  name      = "eth1"
-  addresses = ["10.19.41.101/24"]
+  name      = "accveth1"
+  backend   = "runtime"
+  addresses = ["10.99.98.1/24"]
 }
 `, node))
 	taker := acctest.NewState(t)
-	taker.Write(strings.ReplaceAll(config(fmt.Sprintf("host = \"ssh://root@%s\"", node)), "eno1", "eth1"))
-	taker.Refused([]string{`a virtcluster_interface (owner=`, `configures interface "eth1"`, "have that destroyed first"}, "plan")
+	taker.Write(strings.ReplaceAll(config(fmt.Sprintf("host = \"ssh://root@%s\"", node)), "eno1", "accveth1"))
+	taker.Refused([]string{"a virtcluster_interface", `configures interface "accveth1"`, "have that destroyed first"}, "plan")
 	theirs.Settled()
 	theirs.Run("destroy", "-auto-approve")
 	// The machine is reached by the very address that the bridge would take over.

@@ -217,9 +217,10 @@ sends_back() { # PORT
 }
 
 hairpins() {
-	# Nothing is known of who was silent for a while; all are asked at once, and have answered before their ports are looked up.
+	# Nothing is known of who was silent for a while; all are asked at once, and have answered before their ports are looked up. A
+	# bridge passes nothing on for two seconds after a port came up, and questions for addresses are repeated every second, three times.
 	targets | {
-		while read -r target bridge; do ping -n -c 1 -W 1 "$target" & done
+		while read -r target bridge; do ping -n -c 1 -W 4 "$target" & done
 		wait
 	} >/dev/null 2>&1
 	wanted=$(ports_of_targets)
