@@ -16,13 +16,22 @@ var (
 	middle = regexp.MustCompile(`[,;:(] ([A-Z][a-z]+)\b`)
 )
 
-// FaultOf is what is wrong with the text of an error or a warning that a user reads, or "". It finds what a formatting left over, what
-// the framework or Terraform's core says of a fault of the provider, and a sentence within a sentence, whose capital gives it away.
-func FaultOf(message string) string {
+// SignOfFault is what shows in the text of an error or a warning that the provider is at fault, or "": what a formatting left over, and
+// what the framework or Terraform's core says of it.
+func SignOfFault(message string) string {
 	for _, sign := range []string{"Value Conversion Error", "always an error in the provider", "%!", "panic", "nil pointer", "Missing Resource Identity", "inconsistent"} {
 		if strings.Contains(message, sign) {
 			return "it says " + sign
 		}
+	}
+	return ""
+}
+
+// FaultOf is what is wrong with a text that is all the provider's own, or "": a sign of a fault, or a sentence within a sentence, whose
+// capital gives it away. What daemons say has capitals of their own.
+func FaultOf(message string) string {
+	if fault := SignOfFault(message); fault != "" {
+		return fault
 	}
 	for line := range strings.Lines(quoted.ReplaceAllString(message, `""`)) {
 		for _, m := range middle.FindAllStringSubmatch(line, -1) {

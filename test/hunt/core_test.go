@@ -113,7 +113,7 @@ func judge(all []*tfprotov6.Diagnostic) error {
 	}
 	err := &refused{errs}
 	for _, d := range errs {
-		if fault := acctest.FaultOf(d.Summary + "\n" + d.Detail); fault != "" {
+		if fault := acctest.SignOfFault(d.Summary + "\n" + d.Detail); fault != "" {
 			return &broken{"message: " + fault + ": " + err.Error()}
 		}
 	}

@@ -32,8 +32,11 @@ counted() {
 # address moves when three advertisements of 1 s did not come.
 window=5
 
-# within SECONDS SAYING: what the client counted lies within so many seconds.
-within() { awk -v limit="$1" '{ if ($2 == "of" && $1 == 0) exit 0; exit !($6 + 0 <= limit && $6 != "") }' <<<"$2"; }
+# within SECONDS SAYING: what the client counted lies within so many seconds; with none, nothing may have failed. A client that never
+# asked has shown nothing.
+within() {
+	awk -v limit="$1" '$3 + 0 == 0 { exit 1 } $1 == 0 { exit 0 } { exit !(limit > 0 && $6 != "" && $6 + 0 <= limit) }' <<<"$2"
+}
 
 # stopped WHERE WHAT LIMIT COMMAND…: the row of the client's failures while COMMAND runs, which may fail within LIMIT seconds, or none.
 stopped() {

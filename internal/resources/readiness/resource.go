@@ -3,6 +3,7 @@ package readiness
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -76,16 +77,27 @@ func (s *store) Create(ctx context.Context, want ready) (ready, error) {
 	return want, err
 }
 
-// Update waits anew.
-func (s *store) Update(ctx context.Context, _, want ready) (ready, error) { return s.Create(ctx, want) }
+// givenUp is the answer where nobody waited for one.
+const givenUp = "given up"
+
+// Update waits anew, but not where it is to hold nothing back any more: that is how to give up waiting.
+func (s *store) Update(ctx context.Context, was, want ready) (ready, error) {
+	if was.atDestroy {
+		want.answer = givenUp
+		return want, nil
+	}
+	return s.Create(ctx, want)
+}
 
 // Delete has nothing to remove, and waits where it shall: not when all that might stay until then goes as well.
 func (s *store) Delete(ctx context.Context) error {
 	if !s.known.atDestroy || cli.DestroysAll() {
 		return nil
 	}
-	_, err := s.wait(ctx, s.known)
-	return err
+	if _, err := s.wait(ctx, s.known); err != nil {
+		return fmt.Errorf("%w; what goes after it stays: to give up waiting, apply with when = \"create\" first, or take it out of the state (terraform state rm)", err)
+	}
+	return nil
 }
 
 func (s *store) wait(ctx context.Context, want ready) (answer string, err error) {

@@ -76,6 +76,10 @@ resource "terraform_data" "balancer" {
 	if shown := s.Run("state", "show", "terraform_data.balancer"); !strings.Contains(shown, "= 1") {
 		t.Errorf("what waits was changed:\n%s", shown)
 	}
+	// Who gives up waiting says so first.
+	s.Apply(acctest.Provider() + strings.Replace(cluster(1), `"destroy"`, `"create"`, 1))
+	s.Settled()
+	s.Apply(acctest.Provider() + cluster(0))
 	s.Apply(acctest.Provider() + cluster(1))
 	s.Run("destroy", "-auto-approve") // of everything: nothing is asked
 	s.Apply(acctest.Provider() + cluster(1))

@@ -82,7 +82,7 @@ func resourceSchema(context.Context) schema.Schema {
 			"triggers": schema.MapAttribute{
 				Optional: true, ElementType: types.StringType, Validators: []validator.Map{values.Each(values.Free)}, MarkdownDescription: "Any values; when one changes, it is asked again.",
 			},
-			"answer": schema.StringAttribute{Computed: true, MarkdownDescription: "What was answered when it was ready: `200 OK`, `connected`, or the addresses; null with `when = \"destroy\"`."},
+			"answer": schema.StringAttribute{Computed: true, MarkdownDescription: "What was answered when it was ready: `200 OK`, `connected`, or the addresses; null with `when = \"destroy\"`, and `given up` where that was changed to `create`."},
 		},
 	}
 }
