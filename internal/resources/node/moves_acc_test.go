@@ -45,16 +45,16 @@ resource "virtcluster_node" "n" {
 	s.Apply(cluster("10.76.0", "10.76.0.9")) // and back
 	s.Settled()
 
-	s.Write(cluster("10.79.0", "10.76.0.9"))
-	s.Refused([]string{"Address outside the network", `network "nodemoving" will have 10.79.0.0/24, and the node would stay behind with 10.76.0.9: change its address in the same plan`}, "apply", "-auto-approve")
+	s.Write(cluster("10.69.0", "10.76.0.9"))
+	s.Refused([]string{"Address outside the network", `network "nodemoving" will have 10.69.0.0/24, and the node would stay behind with 10.76.0.9: change its address in the same plan`}, "apply", "-auto-approve")
 	if got := virsh(t, "net-dumpxml", "nodemoving"); !strings.Contains(got, "ip='10.76.0.9'") {
 		t.Errorf("a refused plan left\n%s", got)
 	}
 	s.Run("apply", "-auto-approve", "-target=virtcluster_network.n")
-	s.Write(cluster("10.79.0", "10.79.0.9"))
+	s.Write(cluster("10.69.0", "10.69.0.9"))
 	s.Run("apply", "-auto-approve", "-replace=virtcluster_node.n")
 	s.Settled()
-	s.Write(cluster("10.76.0", "10.79.0.9"))
+	s.Write(cluster("10.76.0", "10.69.0.9"))
 	s.Run("apply", "-auto-approve", "-target=virtcluster_network.n")
 	s.Run("destroy", "-auto-approve", "-target=virtcluster_node.n")
 	if out, err := exec.Command("virsh", "vol-list", pool).CombinedOutput(); err != nil || strings.Contains(string(out), "acc-root") {
