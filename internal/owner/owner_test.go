@@ -195,4 +195,15 @@ func TestWhatTerraformKnowsOfADirectory(t *testing.T) {
 	if one == "" || backend(data) == one {
 		t.Error("two backends are not told apart")
 	}
+	kubernetes := func(settings string) string {
+		write("terraform.tfstate", `{"version":3,"backend":{"type":"kubernetes","config":{`+settings+`}}}`)
+		return backend(data)
+	}
+	state := kubernetes(`"secret_suffix":"okd","namespace":"tf"`)
+	if kubernetes(`"secret_suffix":"k8s","namespace":"tf"`) == state {
+		t.Error("two states of one Kubernetes cluster are not told apart")
+	}
+	if kubernetes(`"secret_suffix":"okd","namespace":"tf","token":"x","client_key":"y"`) != state {
+		t.Error("one state in Kubernetes with other credentials is another one")
+	}
 }

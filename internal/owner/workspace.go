@@ -106,7 +106,7 @@ func backend(data string) string {
 	}
 	// Credentials change from run to run, and say nothing about which state it is.
 	maps.DeleteFunc(initialized.Backend.Config, func(name string, value any) bool {
-		return value == nil || slices.ContainsFunc(credentials, func(word string) bool { return strings.Contains(name, word) })
+		return value == nil || slices.Contains(credentials, name)
 	})
 	where, err := json.Marshal(initialized.Backend)
 	if err != nil {
@@ -115,5 +115,15 @@ func backend(data string) string {
 	return string(where)
 }
 
-// credentials are words in the names of a backend's settings that hold them.
-var credentials = []string{"password", "token", "secret", "access_key", "credential", "private_key", "sas"}
+// credentials are the settings of backends that hold secrets, by their whole names: "secret_suffix" of the backend "kubernetes" tells
+// two states apart, as does who asks where each has a place of their own.
+var credentials = []string{
+	// azurerm
+	"access_key", "client_certificate", "client_certificate_password", "client_secret", "oidc_request_token", "oidc_token", "sas_token",
+	// consul, http, pg, remote
+	"access_token", "http_auth", "password", "token", "client_private_key_pem",
+	// cos, oss
+	"secret_id", "secret_key", "security_token",
+	// gcs, kubernetes, oci, s3
+	"credentials", "encryption_key", "client_key", "private_key", "private_key_password", "sse_customer_key",
+}

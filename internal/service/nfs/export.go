@@ -67,7 +67,7 @@ func CheckClient(text string) error {
 	if _, err := netip.ParsePrefix(text); err == nil {
 		return nil
 	}
-	if _, err := netip.ParseAddr(text); err == nil || clientForm.MatchString(text) && strings.Trim(text, "-") == text {
+	if _, err := service.ParseAddress(text); err == nil || clientForm.MatchString(text) && strings.Trim(text, "-") == text {
 		return nil
 	}
 	return fmt.Errorf("write an address, a prefix such as 10.0.0.0/24, a host name, a pattern such as *.example.com, @netgroup or *, not %q", text)

@@ -74,6 +74,7 @@ func TestWhatNoServerExports(t *testing.T) {
 		"a user's field":    {with(func(e *Export) { e.Owner = "a b" }), "owner", "name or a number"},
 		"nobody":            {with(func(e *Export) { e.Clients = nil }), "clients", "at least one"},
 		"two clients":       {with(func(e *Export) { e.Clients[0].Match = "a b" }), "clients", "@netgroup"},
+		"a zone's options":  {with(func(e *Export) { e.Clients[0].Match = "fe80::1%x(rw) *(rw,no_root_squash)" }), "clients", "@netgroup"},
 		"a client twice":    {with(func(e *Export) { e.Clients = append(e.Clients, Client{"10.0.0.7/24", nil}) }), "clients", "twice"},
 		"no option":         {with(func(e *Export) { e.Clients[0].Options = []string{"rw)", "x"} }), "clients", "exports(5)"},
 		"a contradiction":   {with(func(e *Export) { e.Clients[0].Options = []string{"rw", "ro"} }), "clients", "contradict"},
