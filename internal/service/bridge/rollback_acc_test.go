@@ -54,7 +54,8 @@ func (m cutOffMachine) settles(t *testing.T, before string, within time.Duration
 	began := time.Now()
 	for acctest.NetworkOf(t, m.name) != before {
 		if time.Since(began) > within {
-			t.Fatalf("after %s the machine has\n%s\nbefore:\n%s", within, acctest.NetworkOf(t, m.name), before)
+			told := acctest.On(t, m.name, "journalctl", "--no-pager", "--output=short-precise", "--lines=60")
+			t.Fatalf("after %s the machine has\n%s\nbefore:\n%s\nits journal:\n%s", within, acctest.NetworkOf(t, m.name), before, told)
 		}
 		time.Sleep(100 * time.Millisecond)
 	}

@@ -38,9 +38,9 @@ setsid sh "$dir/wait" </dev/null >/dev/null 2>&1 &
 `
 
 // doScript runs a change and leaves its status behind, as the connection may not live to tell. The change has a session of its
-// own, by which it is ended when it takes too long.
+// own, by which it is ended when it takes too long; one that begins so late that the machine went back before does nothing.
 const doScript = `dir=$1
-setsid --wait sh -c 'echo $$ >"$1/pid"; exec sh "$1/do"' sh "$dir" </dev/null >"$dir/out" 2>&1
+setsid --wait sh -c 'echo $$ >"$1/pid"; if [ ! -e "$1/armed" ]; then echo "the machine went back before" >&2; exit 1; fi; exec sh "$1/do"' sh "$dir" </dev/null >"$dir/out" 2>&1
 status=$?
 cat "$dir/out" >&2
 echo "$status" >"$dir/status"
@@ -99,7 +99,8 @@ func (s Site) arm(ctx context.Context, c Change) (dir string, err error) {
 // argument "boot" says, nothing is configured yet that would need one.
 func restoreFiles(dir string, files []File) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "[ ! -s %s/pid ] || [ -s %[1]s/status ] || kill -9 -- -$(cat %[1]s/pid)\n", dir)
+	// What is ended finishes the call to the kernel that it is in.
+	fmt.Fprintf(&b, "if [ -s %s/pid ] && [ ! -s %[1]s/status ]; then kill -9 -- -$(cat %[1]s/pid); n=0; while kill -0 -- -$(cat %[1]s/pid) 2>/dev/null && [ $n -lt 20 ]; do n=$((n + 1)); sleep 0.1; done; fi\n", dir)
 	for i, f := range files {
 		saved := fmt.Sprintf("%s/before/%d", dir, i)
 		fmt.Fprintf(&b, "if [ -e %s ] || [ -L %[1]s ]; then mkdir -p -- %[3]s && cp -a --remove-destination -- %[1]s %[2]s; else rm -f -- %[2]s%[4]s; fi\n", saved, host.Quote([]string{f.Path}), host.Quote([]string{path.Dir(f.Path)}), removeDropInDir(f.Path))
