@@ -52,12 +52,17 @@ type UnfitError struct {
 	Daemon, Host string
 	// Journal is what a change that was interrupted left there, "" where there is none.
 	Journal string
-	Err     error
+	// Edited are files of that change which somebody edited since: then none was put back.
+	Edited []string
+	Err    error
 }
 
 func (e *UnfitError) Error() string {
 	text := fmt.Sprintf("nothing was changed, because %s on %s cannot be told to load a configuration, even as it is found: %v; mend that there first", e.Daemon, e.Host, e.Err)
-	if e.Journal != "" {
+	switch {
+	case len(e.Edited) > 0:
+		text += fmt.Sprintf(" (a change was interrupted before, and %s was edited by hand since, which is kept as it is; what that change replaced is in %s)", strings.Join(e.Edited, ", "), e.Journal)
+	case e.Journal != "":
 		text += fmt.Sprintf(" (a change was interrupted before, and its files are put back; what it takes to tell is in %s)", e.Journal)
 	}
 	return text

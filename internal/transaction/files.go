@@ -8,12 +8,14 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 )
 
 // swapScript moves staged files over the live ones. Arguments: the stage, what commits keep ("" for a swap that
-// keeps nothing), how many files to write, these, then those to remove. The stage holds a journal and perhaps the
+// keeps nothing), how many files to write, these, then those to remove. The stage holds the sums of what was read, and where one is not
+// what is there, nothing is changed and the status is 76: somebody has edited the file since. It holds a journal and perhaps the
 // original, which go to what is kept; an original that is there stays. Every copy and the journal are on disk before
 // the first rename, so a full disk changes nothing and is status 75; the renames follow each other within
 // milliseconds. A file that is a symbolic link is written where the link leads, and a file that is replaced passes its
@@ -63,6 +65,11 @@ copy() {
 	then=sync news "$@" || exit 1
 	[ -z "$kept" ] || keep || exit 1
 }
+asRead() {
+	[ ! -s "$stage/read.sums" ] || sha256sum -c "$stage/read.sums" >/dev/null 2>&1 || return 1
+	[ ! -e "$stage/read.absent" ] || while IFS= read -r f; do [ ! -e "$f" ] || return 1; done <"$stage/read.absent"
+}
+asRead || exit 76
 forget() { rm -f -- "$@" || :; } # fails where the disk became read-only
 (copy "$@") || {
 	then=forget news "$@"
@@ -96,11 +103,17 @@ shift $all
 [ $# = 0 ] || sync "$@"
 `
 
-// exitUnchanged is swapScript's status when it failed before the first rename.
-const exitUnchanged = 75
+// exitUnchanged is swapScript's status when it failed before the first rename, and exitEdited when the files are not as they were read.
+const (
+	exitUnchanged = 75
+	exitEdited    = 76
+)
 
 // errUnchanged says that a swap failed before it changed anything.
 var errUnchanged = errors.New("nothing was changed")
+
+// errEdited says that a swap found a file other than it was read; then nothing was changed.
+var errEdited = errors.New("its files are being edited by somebody else meanwhile")
 
 // replace turns the files of from into those of to: new files first, then changed ones, removals last, so
 // that nothing live ever names a file that is not there. What is to be kept, a journal and perhaps the original, is
@@ -111,7 +124,7 @@ func (s *site) replace(ctx context.Context, from, to Tree, keep []host.File) err
 		return nil
 	}
 	slices.SortStableFunc(write, func(a, b string) int { return existing(from, a) - existing(from, b) })
-	if err := s.stageFiles(ctx, append(to.files(write), keep...), false); err != nil {
+	if err := s.stageFiles(ctx, slices.Concat(to.files(write), keep, from.listSums(to)), false); err != nil {
 		return fmt.Errorf("%w: %w", errUnchanged, err)
 	}
 	kept := ""
@@ -125,10 +138,26 @@ func (s *site) replace(ctx context.Context, from, to Tree, keep []host.File) err
 	switch {
 	case err == nil:
 		return nil
+	case errors.As(err, &exit) && exit.Code == exitEdited:
+		err = fmt.Errorf("%w: %w", errUnchanged, errEdited)
 	case errors.Is(err, host.ErrLockLost), errors.As(err, &exit) && exit.Code == exitUnchanged:
 		err = fmt.Errorf("%w: %w", errUnchanged, err)
 	}
 	return fmt.Errorf("replace the configuration of %s on %s: %w", s.daemon.Name(), s.host, err)
+}
+
+// listSums are the files of a stage by which a swap to another tree finds whether what it replaces or removes is what was read.
+func (t Tree) listSums(to Tree) []host.File {
+	var sums, absent strings.Builder
+	write, remove := t.Changes(to)
+	for _, path := range slices.Sorted(slices.Values(slices.Concat(write, remove))) {
+		if f, there := t[path]; there {
+			fmt.Fprintf(&sums, "%s  %s\n", hash(f), path)
+		} else {
+			fmt.Fprintln(&absent, path)
+		}
+	}
+	return []host.File{{Path: sumsName, Content: []byte(sums.String()), Mode: 0o600}, {Path: absentName, Content: []byte(absent.String()), Mode: 0o600}}
 }
 
 // existing is 1 for a file that the tree has, 0 for another.
@@ -145,10 +174,12 @@ type staged struct {
 	tree Tree
 }
 
-// Where a stage has what a swap keeps; no daemon's configuration is in the root directory.
+// Where a stage has what a swap keeps, and what it looks for first; no daemon's configuration is in the root directory.
 const (
 	journalName  = "/journal.json"
 	originalName = "/original.json"
+	sumsName     = "/read.sums"
+	absentName   = "/read.absent"
 )
 
 // stageFiles puts files on the stage, unless they are there already: what was checked is what goes live. alone
@@ -204,6 +235,16 @@ func (s *site) endCommit(ctx context.Context) error {
 	}
 	s.staged = staged{}
 	return nil
+}
+
+// leaveJournal is endCommit of a change that was interrupted, and whose files somebody edited since: what it replaced stays readable.
+func (s *site) leaveJournal(ctx context.Context) error {
+	if _, err := s.host.Run(ctx, host.Cmd{
+		Argv: []string{"mv", "-f", "-T", "--", s.journalPath(), s.interruptedPath()}, Lock: s.daemon.Name(),
+	}); err != nil {
+		return fmt.Errorf("keep what an interrupted change of %s on %s replaced: %w", s.daemon.Name(), s.host, err)
+	}
+	return s.endCommit(ctx)
 }
 
 // removeState removes all that commits kept, while the machine's lock is held: whoever has it next begins anew.

@@ -107,7 +107,7 @@ func (l *line) runGroup(wait context.Context, t turn, err error) {
 		return
 	}
 	l.run(t, err, group)
-	for cut, try := disconnected(group), 1; len(cut) > 0 && try < maxTries; cut, try = disconnected(cut), try+1 {
+	for cut, try := unfinished(group), 1; len(cut) > 0 && try < maxTries; cut, try = unfinished(cut), try+1 {
 		l.retry(cut)
 	}
 	l.forget(nil)
@@ -194,13 +194,13 @@ func (l *line) begin(wait context.Context) (turn, error) {
 	return t, nil
 }
 
-// disconnected returns the requests of a group that lost the connection, or with it the lock, on the way. Nobody
-// knows how far they came, and it does not matter: another run puts back what they left half done, or finds
-// that it is done.
-func disconnected(group []*request) []*request {
+// unfinished returns the requests of a group that lost the connection, or with it the lock, on the way, or found the files edited
+// while they were checked. Nobody knows how far they came, and it does not matter: another run puts back what they left half done, or
+// finds that it is done.
+func unfinished(group []*request) []*request {
 	var cut []*request
 	for _, r := range group {
-		if r.ctx.Err() == nil && (errors.Is(r.err, host.ErrCut) || errors.Is(r.err, host.ErrLockLost)) {
+		if r.ctx.Err() == nil && (errors.Is(r.err, host.ErrCut) || errors.Is(r.err, host.ErrLockLost) || errors.Is(r.err, errEdited)) {
 			cut = append(cut, r)
 		}
 	}

@@ -26,20 +26,33 @@ func (s *site) recover(ctx context.Context) (tree Tree, unfit, err error) {
 	if left == nil {
 		return tree, nil, nil
 	}
-	old, theirs := left.undo(tree)
-	if len(theirs) > 0 {
-		s.warn(fmt.Sprintf("A change of %s on %s was interrupted, and %s was edited by hand since: that is kept as it is. What the interrupted change replaced is in %s there until the next one succeeds",
-			s.daemon.Name(), s.host, strings.Join(theirs, ", "), s.journalPath()))
-	}
-	if err := s.replace(ctx, tree, old, nil); err != nil {
+	old, theirs, err := s.undoJournal(ctx, tree, left)
+	if err != nil {
 		return nil, nil, fmt.Errorf("undo an interrupted change of %s on %s by %s: %w", s.daemon.Name(), s.host, s.journalPath(), err)
 	}
 	if running {
 		if _, err := s.reactivate(ctx, tree, old); err != nil {
-			return old, &UnfitError{Daemon: s.daemon.Name(), Host: s.host.String(), Journal: s.journalPath(), Err: err}, nil
+			return old, &UnfitError{Daemon: s.daemon.Name(), Host: s.host.String(), Journal: s.journalPath(), Edited: theirs, Err: err}, nil
 		}
 	}
-	return old, nil, s.endCommit(ctx)
+	if len(theirs) == 0 {
+		return old, nil, s.endCommit(ctx)
+	}
+	return old, nil, s.keepEdited(ctx, theirs)
+}
+
+// undoJournal puts back what an interrupted swap replaced, unless a person changed one of its files since: then old is what is there,
+// and theirs are the files.
+func (s *site) undoJournal(ctx context.Context, tree Tree, left *journal) (old Tree, theirs []string, err error) {
+	old, theirs = left.undo(tree)
+	return old, theirs, s.replace(ctx, tree, old, nil)
+}
+
+// keepEdited ends an interrupted change whose files a person has edited since, and says where to find what it replaced.
+func (s *site) keepEdited(ctx context.Context, theirs []string) error {
+	s.warn(fmt.Sprintf("A change of %s on %s was interrupted, and %s was edited by hand since: that is kept as it is. What the interrupted change replaced is in %s there",
+		s.daemon.Name(), s.host, strings.Join(theirs, ", "), s.interruptedPath()))
+	return s.leaveJournal(ctx)
 }
 
 // reactivate makes the daemon serve old, which is on disk again after bad was. refused is what the daemon answered to the
@@ -56,10 +69,15 @@ func (s *site) reactivate(ctx context.Context, bad, old Tree) (refused, err erro
 }
 
 // rollBack makes old live again where bad is on disk, in whole or in part. The journal goes last, so that whoever comes
-// next tries again when this fails. A daemon that did not run before need not run now. unfit is why the daemon, which runs,
-// does not load old either.
+// next tries again when this fails. A daemon that did not run before need not run now. What a person edited meanwhile stays. unfit is
+// why the daemon, which runs, does not load old either.
 func (s *site) rollBack(ctx context.Context, bad, old Tree) (unfit, err error) {
-	if err := s.replace(ctx, bad, old, nil); err != nil {
+	var theirs []string
+	err = s.replace(ctx, bad, old, nil)
+	if errors.Is(err, errEdited) { // the swap ended half-way, or a person was there
+		bad, old, theirs, err = s.rollBackByJournal(ctx, bad, old)
+	}
+	if err != nil {
 		return nil, err
 	}
 	refused, err := s.reactivate(ctx, bad, old)
@@ -69,8 +87,25 @@ func (s *site) rollBack(ctx context.Context, bad, old Tree) (unfit, err error) {
 	if err != nil && s.running {
 		return unfit, fmt.Errorf("activate: %w", err)
 	}
-	if err := s.endCommit(ctx); err != nil || !s.running {
+	end := s.endCommit
+	if len(theirs) > 0 {
+		end = func(ctx context.Context) error { return s.keepEdited(ctx, theirs) }
+	}
+	if err := end(ctx); err != nil || !s.running {
 		return unfit, err
 	}
 	return unfit, s.verify(ctx, old)
+}
+
+// rollBackByJournal reads what is there, and undoes of it what the journal says that the swap from old to bad did.
+func (s *site) rollBackByJournal(ctx context.Context, bad, old Tree) (there, back Tree, theirs []string, err error) {
+	there, left, _, err := s.load(ctx, s.journalPath())
+	if err != nil {
+		return bad, old, nil, err
+	}
+	if left == nil { // the swap ended before it began
+		return there, there, nil, nil
+	}
+	back, theirs, err = s.undoJournal(ctx, there, left)
+	return there, back, theirs, err
 }

@@ -3,6 +3,7 @@ package transaction_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -49,8 +50,11 @@ func TestWhatAPersonAddsAfterAKillDuringTheReloadStays(t *testing.T) {
 	if got := d.serves(t); got != "by hand\nnew\nadded by a person\nanother\n" {
 		t.Errorf("serves %q", got)
 	}
-	if len(said) != 1 || !strings.Contains(said[0], d.conf) || !strings.Contains(said[0], "journal.json") {
+	if len(said) != 1 || !strings.Contains(said[0], d.conf) || !strings.Contains(said[0], "interrupted.json") {
 		t.Errorf("said %q", said)
+	}
+	if kept, _ := filepath.Glob(e.StateDir + "/*/interrupted.json"); len(kept) != 1 {
+		t.Errorf("what the interrupted change replaced is not kept: %v", kept)
 	}
 	if left := journals(e); len(left) > 0 {
 		t.Errorf("left %v", left)
@@ -211,5 +215,58 @@ func TestGiveBackRemovesItsStateWhileItHoldsTheLock(t *testing.T) {
 	}
 	if !h.unlocked || len(h.late) > 0 {
 		t.Errorf("unlocked %t, after that %q", h.unlocked, h.late)
+	}
+}
+
+func TestWhatAPersonWritesDuringTheCheckStays(t *testing.T) {
+	d, e := newToy(t)
+	d.onCheck = func() {
+		d.onCheck = nil
+		write(t, d.conf, "by hand\nadded by a person\n")
+	}
+	if err := e.Commit(t.Context(), localhost.New(), d, d.add("new")); err != nil {
+		t.Fatal(err)
+	}
+	if got := d.serves(t); got != "by hand\nadded by a person\nnew\n" {
+		t.Errorf("serves %q", got)
+	}
+	// Who edits for ever is not waited for, and loses nothing.
+	n := 0
+	text := ""
+	d.onCheck = func() {
+		n++
+		text = fmt.Sprintf("by hand\n%d\n", n)
+		write(t, d.conf, text)
+	}
+	if err := e.Commit(t.Context(), localhost.New(), d, d.add("another")); err == nil || !strings.Contains(err.Error(), "edited by somebody else meanwhile") {
+		t.Errorf("got %v", err)
+	}
+	if got, _ := os.ReadFile(d.conf); string(got) != text {
+		t.Errorf("the file has %q, not %q", got, text)
+	}
+}
+
+func TestWhatAPersonWritesBeforeTheRollBackStays(t *testing.T) {
+	d, e := newToy(t)
+	var said []string
+	edit := d.add("new")
+	edit.Warn = func(text string) { said = append(said, text) }
+	d.onActivate = func() error {
+		d.onActivate = nil
+		write(t, d.conf, "by hand\nnew\nadded by a person\n")
+		return errors.New("out of order")
+	}
+	var rolled *transaction.RolledBackError
+	if err := e.Commit(t.Context(), localhost.New(), d, edit); !errors.As(err, &rolled) || rolled.Restore != nil {
+		t.Errorf("got %v", err)
+	}
+	if got := d.serves(t); got != "by hand\nnew\nadded by a person\n" {
+		t.Errorf("serves %q", got)
+	}
+	if len(said) != 1 || !strings.Contains(said[0], "interrupted.json") {
+		t.Errorf("said %q", said)
+	}
+	if left := journals(e); len(left) > 0 {
+		t.Errorf("left %v", left)
 	}
 }

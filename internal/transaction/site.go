@@ -18,6 +18,7 @@ import (
 //	stage/*/       the configuration that the checker is asked about
 //	journal.json   the files that a running commit replaced: there only between its swap and its end
 //	original.json  the files as they were before the first commit
+//	interrupted.json  what the last commit replaced that was interrupted before its files were edited by hand
 //
 // Beside these it has what the turn under way knows, which belongs to the leader.
 type site struct {
@@ -43,6 +44,9 @@ type site struct {
 
 func (s *site) journalPath() string  { return s.dir + "/journal.json" }
 func (s *site) originalPath() string { return s.dir + "/original.json" }
+
+// interruptedPath is where the journal of an interrupted commit goes when it is not undone.
+func (s *site) interruptedPath() string { return s.dir + "/interrupted.json" }
 
 func (s *site) warn(text string) { s.warnings = append(s.warnings, text) }
 
@@ -149,7 +153,7 @@ func (s *site) askChecker(ctx context.Context, tree, next Tree) error {
 	if err != nil {
 		return err
 	}
-	if err := s.stageFiles(ctx, append(next.files(slices.Sorted(maps.Keys(next))), keep...), true); err != nil {
+	if err := s.stageFiles(ctx, slices.Concat(next.files(slices.Sorted(maps.Keys(next))), keep, tree.listSums(next)), true); err != nil {
 		return err
 	}
 	return refusalOf(s.daemon, s.host, s.daemon.Check(ctx, s.host, s.staged.dir, next))

@@ -21,6 +21,8 @@ type toy struct {
 	checks, reloads   atomic.Int32
 	// onActivate interferes with an activation.
 	onActivate func() error
+	// onCheck interferes with a check.
+	onCheck func()
 }
 
 func newToy(t *testing.T) (*toy, *transaction.Engine) {
@@ -41,6 +43,9 @@ func (d *toy) Globs() []string { return []string{d.conf, filepath.Dir(d.conf) + 
 
 func (d *toy) Check(ctx context.Context, h host.Host, stage string, _ transaction.Tree) error {
 	d.checks.Add(1)
+	if d.onCheck != nil {
+		d.onCheck()
+	}
 	script := `if grep BAD "$1" >&2; then exit 1; fi; if grep -q TWIN "$1" && ! grep -q TWO "$1"; then echo lonely twin >&2; exit 1; fi`
 	_, err := h.Run(ctx, host.Cmd{Argv: []string{"sh", "-c", script, "sh", stage + d.conf}})
 	return err
