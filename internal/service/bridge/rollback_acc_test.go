@@ -158,6 +158,41 @@ func TestAccCutOffMachineGoesBackWhateverKeepsItsNetwork(t *testing.T) {
 	}
 }
 
+// TestAccChangeAfterAKilledOneStays has an apply follow one that was killed while its change was armed: the first one's roll-back takes
+// nothing of the second one's back.
+func TestAccChangeAfterAKilledOneStays(t *testing.T) {
+	acctest.InSandbox(t)
+	f := fleet.New(fleet.Config{SSH: sshhost.Options{PrivateKeyFile: os.Getenv("SANDBOX_SSH_KEY")}})
+	t.Cleanup(func() { _ = f.Close() })
+	m := cutOffMachine{name: acctest.TakeMachine(t), fleet: f, claim: owner.New()}
+	acctest.LeaveToManager(t, m.name, hostnet.Networkd)
+	inherited := bridge.Bridge{Name: "accbr0", Interfaces: []string{"eth1"}, Inherit: true, Backend: hostnet.Auto, RollbackTimeout: rollback}
+	before := acctest.NetworkOf(t, m.name)
+	lost := cutOff(m.host(t))
+	if _, err := m.open(lost, func(context.Context) (host.Host, error) { return lost, nil }).Create(t.Context(), inherited); err == nil {
+		t.Fatal("the first change was not cut off")
+	}
+	if _, err := m.open(m.host(t), m.fresh).Create(t.Context(), inherited); err != nil {
+		t.Fatal(err)
+	}
+	after := acctest.NetworkOf(t, m.name)
+	if !strings.Contains(after, "accbr0") {
+		t.Fatalf("there is no bridge:\n%s", after)
+	}
+	for deadline := time.Now().Add(rollback + 2*time.Second); time.Now().Before(deadline); time.Sleep(time.Second) {
+		if got := acctest.NetworkOf(t, m.name); got != after {
+			t.Fatalf("the machine has\n%s\nnot:\n%s", got, after)
+		}
+	}
+	if err := m.open(m.host(t), m.fresh).Delete(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	m.settles(t, before, 5*time.Second)
+	if left, err := acctest.Try(t.Context(), m.name, "ls", "-A", "/var/lib/virtcluster/network"); err == nil && strings.TrimSpace(left) != "" {
+		t.Errorf("left %s", left)
+	}
+}
+
 func TestAccBridgeThatLosesTheMachineIsRolledBack(t *testing.T) {
 	inSandbox(t)
 	before := network(t)

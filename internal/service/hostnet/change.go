@@ -124,7 +124,7 @@ func (s Site) confirm(ctx context.Context, dir string, gateways []netip.Addr) er
 			return fmt.Errorf("gateway %s answered before the change and does not any more: %w", gateway, err)
 		}
 	}
-	if _, err := fresh.Run(ctx, host.Cmd{Argv: []string{"rm", dir + "/armed"}}); err != nil {
+	if _, err := fresh.Run(ctx, host.Cmd{Argv: []string{"mv", dir + "/" + armed, dir + "/" + proven}}); err != nil {
 		return fmt.Errorf("disarm the rollback: %w", err)
 	}
 	return nil
@@ -140,6 +140,15 @@ func (s Site) goBack(ctx context.Context, dir string, cause error) error {
 		return fmt.Errorf("%w; %s goes back to what it had by itself when rollback_timeout is over", cause, s.Host)
 	}
 	return fmt.Errorf("%w; %s has what it had before", cause, s.Host)
+}
+
+// endEarlier has a change that another run left armed go back before anything is looked at: it would undo the next one when its time is
+// over. The lock is held by the caller.
+func (s Site) endEarlier(ctx context.Context) error {
+	if _, err := s.Host.Run(ctx, host.Script("end earlier changes", earlierScript, stateDir)); err != nil {
+		return fmt.Errorf("end what an earlier change of the network of %s left: %w", s.Host, err)
+	}
+	return nil
 }
 
 // answeringGateways are the machine's gateways that answer now: a change must not lose them, but for those that it gives up.

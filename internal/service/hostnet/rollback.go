@@ -58,10 +58,40 @@ rm -rf "$1"
 rmdir "${1%/*}" 2>/dev/null || :
 `
 
-// backScript undoes at once what the armed rollback would undo later. Who removes the file "armed" decides, so that only one
-// side can win.
-const backScript = `if rm "$1/armed" 2>/dev/null; then sh "$1/back"; fi
-` + endScript
+// A change's directory has one of three files from its arming on. Who renames the first decides what becomes of the change, so that
+// only one side can win.
+const (
+	armed  = "armed"  // it goes back unless it is proven in time
+	going  = "going"  // it goes back
+	proven = "proven" // it stays
+)
+
+// backScript undoes at once what the armed rollback would undo later, or waits for who does so already. What began to go back goes on
+// whatever becomes of the connection.
+const backScript = `if mv "$1/armed" "$1/going" 2>/dev/null; then
+  setsid --wait sh -c 'sh "$1/back"
+` + endScript + `' sh "$1" "$2" </dev/null >/dev/null 2>&1
+  exit 0
+fi
+n=0
+while [ -e "$1/going" ] && [ $n -lt 200 ]; do n=$((n + 1)); sleep 0.1; done
+[ -e "$1/going" ] || {
+` + endScript + `}
+`
+
+// earlierScript ends what changes before left whose provider did not come to their end: one that is not proven goes back now, one that
+// goes back already is waited for, and of a proven one nothing stays but what it made. Argument: the directory of all changes.
+const earlierScript = `for dir in "$1"/*; do
+  [ -d "$dir" ] || continue
+  set -- "$dir" "virtcluster-rollback-${dir##*/}.service"
+  if mv "$1/armed" "$1/going" 2>/dev/null; then
+    setsid --wait sh "$1/back" </dev/null >/dev/null 2>&1
+  else
+    n=0
+    while [ -e "$1/going" ] && [ $n -lt 300 ]; do n=$((n + 1)); sleep 0.1; done
+    [ ! -e "$1/going" ] || setsid --wait sh "$1/back" </dev/null >/dev/null 2>&1
+  fi
+` + endScript + `done`
 
 // undoTime is what a machine is given to go back, so that it has done so when the timeout is over. Who makes the change gives up before.
 func undoTime(timeout time.Duration) time.Duration { return min(timeout/4, 5*time.Second) }
@@ -77,8 +107,8 @@ func (s Site) arm(ctx context.Context, c Change) (dir string, err error) {
 		"do":   "set -eu\n" + c.Do,
 		"back": restoreFiles(dir, c.Files),
 		"wait": fmt.Sprintf("left=%d\nwhile [ $left -gt 0 ] && [ -e %s/armed ]; do sleep 1; left=$((left - 1)); done\n"+
-			"if rm %[2]s/armed 2>/dev/null; then sh %[2]s/back\n%s\nfi\n", seconds, dir, end),
-		"boot": fmt.Sprintf("if rm %s/armed 2>/dev/null; then sh %[1]s/back boot; fi\n%s", dir, end),
+			"if mv %[2]s/armed %[2]s/going 2>/dev/null; then sh %[2]s/back\n%s\nfi\n", seconds, dir, end),
+		"boot": fmt.Sprintf("if [ -e %s/armed ] || [ -e %[1]s/going ]; then sh %[1]s/back boot; fi\n%s", dir, end),
 		"unit": rollbackUnit(dir),
 	} {
 		if err := s.Host.Write(ctx, host.File{Path: dir + "/" + name, Content: []byte(text), Mode: 0o600}); err != nil {

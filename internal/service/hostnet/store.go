@@ -153,6 +153,9 @@ func (s *Store[S, F]) change(ctx context.Context, allowed func(owner.Mark) bool,
 		return err
 	}
 	defer unlock()
+	if err := s.endEarlier(ctx); err != nil {
+		return err
+	}
 	found, err := s.Kind.Look(ctx, s.Host)
 	if err != nil {
 		return err
