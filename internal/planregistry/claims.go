@@ -3,6 +3,7 @@ package planregistry
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"sync"
 )
@@ -62,6 +63,25 @@ func (c *Claims) Replace(owner string, claims ...Claim) []Conflict {
 		c.holder[claim] = owner
 	}
 	return conflicts
+}
+
+// FindVirtual returns the VIP's claim to an address that a machine, a reservation or a gateway of the plan is to have.
+func (c *Claims) FindVirtual(address netip.Addr) (Conflict, bool) {
+	claim := VirtualAddressClaim(address)
+	holder := c.Holder(claim)
+	return Conflict{Claim: claim, Holder: holder}, holder != ""
+}
+
+// FindAddress returns the first claim to an address on any network, by the network's name: a VIP does not say which network it is on.
+func (c *Claims) FindAddress(address netip.Addr) (found Conflict, there bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for claim, holder := range c.holder {
+		if claim.Kind == addressKind && claim.Value == address.String() && (!there || claim.Scope < found.Claim.Scope) {
+			found, there = Conflict{Claim: claim, Holder: holder}, true
+		}
+	}
+	return found, there
 }
 
 // Holder says which resource of the plan holds a claim; "" means none so far.

@@ -31,9 +31,17 @@ func HostBridgeClaim(bridge string) Claim {
 	return Claim{Kind: "bridge", Scope: "a host", Value: bridge}
 }
 
+// addressKind is the kind of an AddressClaim.
+const addressKind = "IP address"
+
+// VirtualAddressClaim is the claim to an address that a VIP has: which segment it is on, the VIP does not say.
+func VirtualAddressClaim(address netip.Addr) Claim {
+	return Claim{Kind: "virtual address", Scope: "its segment", Value: address.String()}
+}
+
 // AddressClaim is the claim to an address on a network, laid by reservations and by nodes' interfaces.
 func AddressClaim(hypervisor, network string, address netip.Addr) Claim {
-	return Claim{Kind: "IP address", Scope: fmt.Sprintf("network %q of %s", network, nameScope(hypervisor)), Value: address.String()}
+	return Claim{Kind: addressKind, Scope: fmt.Sprintf("network %q of %s", network, nameScope(hypervisor)), Value: address.String()}
 }
 
 // ReservationClaim is the claim to the reservation that a machine has on a network.

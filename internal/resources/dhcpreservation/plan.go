@@ -84,6 +84,9 @@ func claim(provided crud.Provided, m *model, want virtnetwork.Reservation, stays
 			resp.Diagnostics.AddAttributeError(path.Root("hostname"), "Name taken by another resource", fmt.Sprintf("%s belongs to %s, and libvirt takes a name once: write another.", conflict.Claim, conflict.Holder))
 		}
 	}
+	if virtual, there := provided.Registry.Claims.FindVirtual(want.IP); there {
+		resp.Diagnostics.AddAttributeError(path.Root("ip"), "Address taken by another resource", fmt.Sprintf("%s belongs to %s, and a virtual address is no machine's own: write another address.", virtual.Claim, virtual.Holder))
+	}
 	kept := planregistry.Kept{Hypervisor: host, Network: network, Address: want.IP, MAC: m.machine()}
 	for _, k := range provided.Registry.Listed.ReplaceKept(owner, kept) {
 		resp.Diagnostics.AddAttributeError(path.Root("ip"), "Address listed by the network", fmt.Sprintf("The dhcp.hosts of network %q keeps %s for %s: write another address.", network, want.IP, k.Listed))

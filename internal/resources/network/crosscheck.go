@@ -94,6 +94,11 @@ func (c *check) layClaims(ctx context.Context) {
 	for _, conflict := range c.registry.Claims.Replace(owner, claims...) {
 		c.refuseConflict(conflict)
 	}
+	for attribute, gateway := range map[string]netip.Addr{"gateway": c.want.Gateway, "ipv6_gateway": c.want.Gateway6} {
+		if virtual, there := c.registry.Claims.FindVirtual(gateway); there {
+			c.resp.Diagnostics.AddAttributeError(path.Root(attribute), "Gateway's address taken", fmt.Sprintf("%s belongs to %s, and a virtual address is no machine's own: write another gateway.", virtual.Claim, virtual.Holder))
+		}
+	}
 	subnets := c.want.Subnets()
 	if c.planned.CIDR.IsUnknown() || c.planned.IPv6CIDR.IsUnknown() {
 		subnets = append(subnets, netip.Prefix{})

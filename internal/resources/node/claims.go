@@ -48,6 +48,9 @@ func (p *planner) layClaims(want *machine.Spec) {
 		}
 		address := func(ip netip.Addr, path ...any) {
 			lay(planregistry.AddressClaim(host, segment, ip), here(path...)...)
+			if virtual, there := p.at.Registry.Claims.FindVirtual(ip); there {
+				refuse(here(path...), "Taken by another resource", "%s belongs to %s, and a virtual address is no machine's own: write another one", virtual.Claim, virtual.Holder)
+			}
 			if i.Bridge == "" && i.MAC != "" {
 				kept = append(kept, planregistry.Kept{Hypervisor: host, Network: segment, Address: ip, MAC: strings.ToLower(i.MAC)})
 			}

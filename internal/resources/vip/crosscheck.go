@@ -30,6 +30,7 @@ func crossCheck(ctx context.Context, at crud.Opening, planned, state *model, kno
 	// A name alone would not tell two VIPs apart of which one is a copy of the other, or another cluster's.
 	owner := fmt.Sprintf("VIP %q with %s", want.Name, want.Addresses[0].Addr())
 	layClaims(at.Provided, owner, want.VIP, diags)
+	refuseTaken(at.Registry, want.VIP, diags)
 	refuseLeased(want.VIP, at.Registry.Ranges.ReplaceVirtual(owner, listAddresses(want.Addresses)...), diags)
 	mine := at.Claim.MayTake
 	if state != nil {
@@ -87,7 +88,7 @@ func layClaims(provided crud.Provided, owner string, v keepalived.VIP, diags *di
 		lay(planregistry.Claim{Kind: "virtual router id", Scope: where, Value: fmt.Sprint(v.RouterID)}, "virtual_router_id")
 	}
 	for i, a := range v.Addresses {
-		lay(planregistry.Claim{Kind: "virtual address", Scope: "its segment", Value: a.Addr().String()}, "addresses", i)
+		lay(planregistry.VirtualAddressClaim(a.Addr()), "addresses", i)
 	}
 	for i, m := range v.Members {
 		if m.ID != "" {
@@ -105,6 +106,15 @@ func layClaims(provided crud.Provided, owner string, v keepalived.VIP, diags *di
 			remedy = "give one of them another name"
 		}
 		diags.Append(crud.Diagnostic("Conflict with another VIP", service.At(at[c.Claim], fmt.Errorf("%s is the one of %s already: %s", c.Claim, c.Holder, remedy))))
+	}
+}
+
+// refuseTaken refuses an address that a machine, a reservation or a gateway of the plan has.
+func refuseTaken(r *planregistry.Registry, v keepalived.VIP, diags *diag.Diagnostics) {
+	for i, a := range v.Addresses {
+		if taken, there := r.Claims.FindAddress(a.Addr()); there {
+			diags.Append(crud.Diagnostic("Address taken", service.At([]any{"addresses", i}, fmt.Errorf("%s belongs to %s: a virtual address is no machine's own, choose another one", taken.Claim, taken.Holder))))
+		}
 	}
 }
 
