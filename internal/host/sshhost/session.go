@@ -66,11 +66,13 @@ func (h *Host) once(ctx context.Context, cmd host.Cmd, argv []string) ([]byte, e
 	}
 }
 
-// command is what the remote shell reads.
+// command is what the remote shell reads. sudo takes the environment away, by which a command knows the connection that it came over.
 func command(prefix, argv []string) string {
-	words := append(append([]string{}, prefix...), "env")
-	words = append(append(words, host.Environment...), argv...)
-	return host.Quote(words)
+	words := host.Quote(append(append([]string{}, host.Environment...), argv...))
+	if len(prefix) == 0 {
+		return "env " + words
+	}
+	return host.Quote(prefix) + ` env SSH_CONNECTION="$SSH_CONNECTION" ` + words
 }
 
 // failure turns a command's status into what host.Host promises.

@@ -282,3 +282,12 @@ func TestCountersAreThoseOfTranslations(t *testing.T) {
 		t.Errorf("no table: %v", err)
 	}
 }
+
+func TestPortsOfAllAddressesAreNotThoseOfFloatingOnes(t *testing.T) {
+	everywhere := Exposure{Name: "everywhere", Kind: NodePort, Ports: map[string]Port{"ssh": {30022, 22, TCP}}, Targets: addresses("10.0.0.5"), SourceRanges: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")}}
+	floating := Exposure{Name: "floating", Kind: Floating, Address: netip.MustParseAddr("10.19.41.250"), Interface: "eth1", Targets: addresses("10.0.0.9")}
+	text := renderTable([]Exposure{everywhere, floating})
+	if n := strings.Count(text, "fib daddr type local ip daddr != { 127.0.0.0/8, 10.19.41.250 } tcp dport 30022"); n != 3 {
+		t.Errorf("%d rules, not those of guard, prerouting and output:\n%s", n, text)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -37,8 +38,8 @@ type Survey struct {
 	// Foreign says what of nftables and iptables has a name of the provider's and is somebody else's.
 	Foreign   []string
 	Listeners []Listener
-	// Own are the addresses that the machine is known by in its networks: neither single ones that came later, as a VIP's or
-	// an exposure's do, nor those of loopback.
+	// Own are the addresses that the machine is known by in its networks: those of loopback are not, and single ones only on a
+	// device that has no others of their family, as clouds give them: a VIP's or an exposure's came later.
 	Own map[netip.Addr]bool
 	// firewall is nil where none runs.
 	firewall firewall
@@ -46,7 +47,7 @@ type Survey struct {
 
 // surveyScript prints a line for each thing; it is told what is foreign by the script of the exposures.
 const surveyScript = firewallScript + `sh -c "$1" sh foreign | sed 's/^/foreign /'
-ip -o address show 2>/dev/null | awk '$2 != "lo" && !/ secondary / && $4 !~ /\/(32|128)$/ { print "address", $4 }'
+ip -o address show 2>/dev/null | awk '$2 != "lo" && !/ secondary / && !/ scope link / { print "address", $2, $4 }'
 ss -H -lntup 2>/dev/null | while read -r protocol _ _ _ place _ who; do
 	process=${who#*\(\(\"}
 	process=${process%%\"*}
@@ -69,6 +70,7 @@ func Look(ctx context.Context, h host.Host) (Survey, error) {
 
 func parseSurvey(text string) Survey {
 	s := Survey{Own: map[netip.Addr]bool{}}
+	addresses := map[string][]netip.Prefix{}
 	for line := range strings.Lines(text) {
 		kind, rest, _ := strings.Cut(strings.TrimRight(line, "\r\n"), " ")
 		switch words := strings.Fields(rest); {
@@ -76,13 +78,25 @@ func parseSurvey(text string) Survey {
 			s.readFirewall(kind, rest)
 		case kind == "foreign":
 			s.Foreign = append(s.Foreign, rest)
-		case kind == "address" && len(words) == 1:
-			if p, err := netip.ParsePrefix(words[0]); err == nil {
-				s.Own[p.Addr()] = true
+		case kind == "address" && len(words) == 2:
+			if p, err := netip.ParsePrefix(words[1]); err == nil {
+				on := words[0]
+				if p.Addr().Is6() {
+					on += " of IPv6"
+				}
+				addresses[on] = append(addresses[on], p)
 			}
 		case kind == "listener" && len(words) == 4:
 			if l, ok := parseListener(words); ok {
 				s.Listeners = append(s.Listeners, l)
+			}
+		}
+	}
+	for _, all := range addresses {
+		single := !slices.ContainsFunc(all, func(p netip.Prefix) bool { return !p.IsSingleIP() })
+		for _, p := range all {
+			if single || !p.IsSingleIP() {
+				s.Own[p.Addr()] = true
 			}
 		}
 	}

@@ -10,7 +10,10 @@ import (
 )
 
 const surveyed = `foreign the table "inet virtcluster" of nftables is somebody else's
-address 10.19.41.101/24
+address eth1 10.19.41.101/24
+address eth1 10.19.41.220/32
+address eth0 10.128.0.7/32
+address eth0 fd00::7/128
 listener tcp 0.0.0.0:22 sshd ssh.service
 listener tcp [::]:22 sshd ssh.service
 listener tcp 10.19.41.220:80 nginx nginx.service
@@ -24,6 +27,10 @@ func TestWhatListensIsInTheWay(t *testing.T) {
 	s := parseSurvey(surveyed)
 	if len(s.Foreign) != 1 || len(s.Listeners) != 6 {
 		t.Fatalf("read %+v", s)
+	}
+	own := map[netip.Addr]bool{netip.MustParseAddr("10.19.41.101"): true, netip.MustParseAddr("10.128.0.7"): true, netip.MustParseAddr("fd00::7"): true}
+	if diff := cmp.Diff(own, s.Own, cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" {
+		t.Errorf("its own addresses: %s", diff)
 	}
 	tree := transaction.Tree{}
 	live := bastion()

@@ -18,9 +18,15 @@ const ownMark = "made-by-terraform-provider-virtcluster"
 // the exposures' names, and of the ports' names in each.
 func renderTable(all []Exposure) string {
 	var guard, translate, local, source []string
+	var floating []netip.Addr
 	for _, e := range all {
-		guard = append(guard, e.guardRules()...)
-		rules := e.translationRules()
+		if e.Kind == Floating {
+			floating = append(floating, e.Address)
+		}
+	}
+	for _, e := range all {
+		guard = append(guard, e.guardRules(floating)...)
+		rules := e.translationRules(floating)
 		translate = append(translate, rules...)
 		local = append(local, rules...)
 		source = append(source, e.sourceRules()...)
@@ -54,20 +60,30 @@ func (e Exposure) family() string {
 	return "ip6"
 }
 
-// reached matches packets to what is exposed.
-func (e Exposure) reached() string {
+// reached matches packets to what is exposed. The ports of all addresses of the machine are not those of its floating ones, of which
+// each is another machine's.
+func (e Exposure) reached(floating []netip.Addr) string {
 	if e.Kind != NodePort {
 		return fmt.Sprintf("%s daddr %s", e.family(), e.Address)
 	}
-	if e.family() == "ip" {
-		return "fib daddr type local ip daddr != 127.0.0.0/8"
+	others := []string{"127.0.0.0/8"}
+	if e.family() == "ip6" {
+		others = []string{"::1"}
 	}
-	return "fib daddr type local ip6 daddr != ::1"
+	for _, a := range slices.SortedFunc(slices.Values(floating), netip.Addr.Compare) {
+		if a.Is4() == (e.family() == "ip") {
+			others = append(others, a.String())
+		}
+	}
+	if len(others) == 1 {
+		return fmt.Sprintf("fib daddr type local %s daddr != %s", e.family(), others[0])
+	}
+	return fmt.Sprintf("fib daddr type local %s daddr != { %s }", e.family(), strings.Join(others, ", "))
 }
 
 // guardRules refuse new connections of those who may not connect, and to ports of a floating address that it does not have. The
 // machine itself comes by its loopback interface.
-func (e Exposure) guardRules() []string {
+func (e Exposure) guardRules(floating []netip.Addr) []string {
 	outsider := ""
 	if len(e.SourceRanges) > 0 {
 		var ranges []string
@@ -78,7 +94,7 @@ func (e Exposure) guardRules() []string {
 		outsider = fmt.Sprintf("%s saddr != { %s } ", e.family(), strings.Join(ranges, ", "))
 	}
 	refuse := func(match string) string {
-		return fmt.Sprintf(`iifname != "lo" ct state new %s %sdrop comment "%s"`, e.reached(), match, e.Name)
+		return fmt.Sprintf(`iifname != "lo" ct state new %s %sdrop comment "%s"`, e.reached(floating), match, e.Name)
 	}
 	var rules []string
 	switch {
@@ -110,18 +126,18 @@ func (e Exposure) guardRules() []string {
 }
 
 // translationRules lead what is exposed to the targets, new connections in turns.
-func (e Exposure) translationRules() []string {
+func (e Exposure) translationRules(floating []netip.Addr) []string {
 	if len(e.Targets) == 0 {
 		return nil
 	}
 	if e.Kind == Floating && len(e.Ports) == 0 {
-		return []string{fmt.Sprintf(`%s counter dnat %s to %s comment "%s"`, e.reached(), e.family(), e.Targets[0], e.Name)}
+		return []string{fmt.Sprintf(`%s counter dnat %s to %s comment "%s"`, e.reached(floating), e.family(), e.Targets[0], e.Name)}
 	}
 	var rules []string
 	ports := e.Translated()
 	for _, name := range slices.Sorted(maps.Keys(ports)) {
 		p := ports[name]
-		rules = append(rules, fmt.Sprintf(`%s %s dport %d counter dnat %s to %s comment "%s/%s"`, e.reached(), p.Protocol, p.Port, e.family(), e.destination(p), e.Name, name))
+		rules = append(rules, fmt.Sprintf(`%s %s dport %d counter dnat %s to %s comment "%s/%s"`, e.reached(floating), p.Protocol, p.Port, e.family(), e.destination(p), e.Name, name))
 	}
 	return rules
 }
