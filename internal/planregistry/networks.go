@@ -80,6 +80,9 @@ type Overlap struct {
 	Holder        string
 }
 
+// AnyHypervisor is the place of subnets that machines of several hypervisors route to each other.
+const AnyHypervisor = "*"
+
 // Replace gives up what owner held, and takes these subnets on a hypervisor; it returns their overlaps with
 // those of other owners, in the order of the owners' names. The zero prefix stands for a subnet that is not known yet.
 func (s *Subnets) Replace(owner, hypervisor string, subnets ...netip.Prefix) []Overlap {
@@ -90,7 +93,8 @@ func (s *Subnets) Replace(owner, hypervisor string, subnets ...netip.Prefix) []O
 	}
 	var overlaps []Overlap
 	for other, theirs := range s.held {
-		if other.owner == owner || other.hypervisor != hypervisor {
+		apart := other.hypervisor != hypervisor && other.hypervisor != AnyHypervisor && hypervisor != AnyHypervisor
+		if other.owner == owner || apart {
 			continue
 		}
 		for _, mine := range subnets {

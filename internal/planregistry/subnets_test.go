@@ -33,3 +33,19 @@ func TestSubnetsOfANetworkOfThePlan(t *testing.T) {
 		t.Errorf("what is not known overlaps: %v", got)
 	}
 }
+
+func TestSubnetsOfAnyHypervisorOverlapThoseOfEach(t *testing.T) {
+	pods, nodes := netip.MustParsePrefix("10.128.0.0/14"), netip.MustParsePrefix("10.128.5.0/24")
+	for _, first := range []string{AnyHypervisor, "kvm2"} {
+		var s Subnets
+		second := map[string]string{AnyHypervisor: "kvm2", "kvm2": AnyHypervisor}[first]
+		s.Replace("first", first, pods)
+		if got := s.Replace("second", second, nodes); len(got) != 1 || got[0].Holder != "first" {
+			t.Errorf("%s, then %s: %v", first, second, got)
+		}
+		s.Replace("third", "kvm3", netip.MustParsePrefix("10.0.0.0/24"))
+		if got := s.Replace("fourth", "kvm4", netip.MustParsePrefix("10.0.0.0/24")); len(got) != 0 {
+			t.Errorf("two hypervisors have a subnet each: %v", got)
+		}
+	}
+}

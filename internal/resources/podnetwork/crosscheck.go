@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
 )
 
@@ -23,7 +24,7 @@ func (r *podNetwork) crossCheck(ctx context.Context, m, prior *model, resp *reso
 	overlaps := func(other netip.Prefix, whose string) {
 		resp.Diagnostics.AddAttributeError(path.Root("cidr"), "Overlapping subnets", fmt.Sprintf("%s overlaps %s %s: choose a network outside of it.", cidr, other, whose))
 	}
-	for _, o := range r.Registry.Subnets.Replace("pod network "+cidr.String(), "", cidr) {
+	for _, o := range r.Registry.Subnets.Replace("pod network "+cidr.String(), planregistry.AnyHypervisor, cidr) {
 		overlaps(o.Other, "that "+o.Holder+" of this configuration has")
 	}
 	if !prior.CIDR.IsNull() && prior.CIDR.Equal(m.CIDR) {
