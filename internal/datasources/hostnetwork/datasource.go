@@ -82,7 +82,7 @@ func New() datasource.DataSource {
 						"device": text("The network device."), "metric": number("Metric; 0 where there is none."),
 					}},
 				},
-				"nameservers": texts("Name servers of `/etc/resolv.conf`."),
+				"nameservers": texts("Name servers of `/etc/resolv.conf`, or those that systemd-resolved asks where that names its stub alone."),
 				"search":      texts("Search domains of `/etc/resolv.conf`."),
 				"resolver":    text("What writes `/etc/resolv.conf`: `systemd-resolved`, `networkmanager`, or `file` where nothing says so."),
 			},

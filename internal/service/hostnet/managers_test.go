@@ -1,6 +1,10 @@
 package hostnet
 
 import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -76,5 +80,31 @@ func TestWhatWritesResolvConf(t *testing.T) {
 	}
 	if r := parseResolver("/etc/resolv.conf", ""); r.Writer != "file" || r.Nameservers != nil {
 		t.Errorf("an empty file: %+v", r)
+	}
+}
+
+func TestResolverBehindTheStubIsShown(t *testing.T) {
+	root := t.TempDir()
+	write := func(path, text string) {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(root+path), 0o755), os.WriteFile(root+path, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("/run/systemd/resolve/stub-resolv.conf", "nameserver 127.0.0.53\nsearch a.example\n")
+	write("/run/systemd/resolve/resolv.conf", "nameserver 10.0.0.1\nnameserver 10.0.0.2\nsearch a.example\n")
+	write("/etc/own", "nameserver 10.0.0.9\n")
+	for target, want := range map[string]Resolver{
+		"../run/systemd/resolve/stub-resolv.conf": {Nameservers: []string{"10.0.0.1", "10.0.0.2"}, Search: []string{"a.example"}, Writer: "systemd-resolved"},
+		"own": {Nameservers: []string{"10.0.0.9"}, Writer: "file"},
+	} {
+		_ = os.Remove(root + "/etc/resolv.conf")
+		if err := os.Symlink(target, root+"/etc/resolv.conf"); err != nil {
+			t.Fatal(err)
+		}
+		out, err := exec.Command("sh", "-c", resolverScript, "sh", root).CombinedOutput()
+		path, text, _ := strings.Cut(string(out), "\n")
+		if diff := cmp.Diff(want, parseResolver(path, text)); err != nil || diff != "" {
+			t.Errorf("%s: %v %s", target, err, diff)
+		}
 	}
 }

@@ -17,9 +17,17 @@ type Resolver struct {
 	Writer string
 }
 
-// LookAtResolver reads a machine's /etc/resolv.conf.
+// resolverScript prints where /etc/resolv.conf leads and what it says. Where it names systemd-resolved's own stub alone, what that one
+// asks is printed instead. Argument: the root of the file system, "" for the machine's.
+const resolverScript = `file=$(readlink -f "$1/etc/resolv.conf")
+echo "${file#"$1"}"
+real=$1/run/systemd/resolve/resolv.conf
+if [ "$(awk '$1 == "nameserver" { print $2 }' "$file" 2>/dev/null)" = 127.0.0.53 ] && [ -r "$real" ]; then file=$real; fi
+cat "$file" 2>/dev/null || :`
+
+// LookAtResolver reads whom a machine asks for names.
 func LookAtResolver(ctx context.Context, h host.Host) (Resolver, error) {
-	cmd := host.Script("read /etc/resolv.conf", `readlink -f /etc/resolv.conf; cat /etc/resolv.conf 2>/dev/null || :`)
+	cmd := host.Script("read /etc/resolv.conf", resolverScript, "")
 	cmd.Repeatable = true
 	out, err := h.Run(ctx, cmd)
 	if err != nil {
