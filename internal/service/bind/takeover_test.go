@@ -241,6 +241,33 @@ func TestRefusalsAtApply(t *testing.T) {
 	}
 }
 
+func TestAViewWithZonesOfAPersonStays(t *testing.T) {
+	for name, theirs := range map[string]string{
+		"zone":    "\t// mine\n\tzone \"theirs.example\" { type master; file \"/etc/bind/db.theirs\"; };\n",
+		"include": "\tinclude \"/etc/bind/zones.theirs\";\n",
+	} {
+		tree := withLocal(t, `zone "home.example" { type master; file "/etc/bind/db.home"; };`)
+		tree.Put("/etc/bind/zones.theirs", []byte(`zone "theirs.example" { type master; file "/etc/bind/db.theirs"; };`), 0o644, "root", "bind")
+		before := tree.Clone()
+		must(t, addView(tree, View{Name: "a", MatchClients: []string{"10.1.0.0/16"}}))
+		empty := text(tree, "/etc/bind/named.conf")
+		tree.Put("/etc/bind/named.conf", []byte(strings.Replace(empty, "\trecursion no;\n", "\trecursion no;\n"+theirs, 1)), 0, "", "")
+		must(t, addView(tree, View{Name: "a", MatchClients: []string{"10.2.0.0/16"}}))
+		edited := tree.Clone()
+		if err := DropView(tree, "a"); err == nil || !strings.Contains(err.Error(), `view "a" holds zones that this provider did not write: theirs.example; move them`) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if write, removed := edited.Changes(tree); len(write)+len(removed) > 0 || !strings.Contains(text(tree, "/etc/bind/named.conf"), "theirs") {
+			t.Errorf("%s: changed: %v, gone: %v", name, write, removed)
+		}
+		tree.Put("/etc/bind/named.conf", []byte(strings.Replace(text(tree, "/etc/bind/named.conf"), strings.TrimSpace(theirs), "", 1)), 0, "", "")
+		must(t, DropView(tree, "a"))
+		if write, removed := before.Changes(tree); len(write)+len(removed) > 0 {
+			t.Errorf("%s: left: %v, gone: %v", name, write, removed)
+		}
+	}
+}
+
 func TestFedorasSingleFileIsTakenApart(t *testing.T) {
 	const main = `options {
 	listen-on port 53 { 127.0.0.1; };
