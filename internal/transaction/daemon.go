@@ -72,6 +72,12 @@ type Edit struct {
 // names and does not have; what does not exist is asked for once.
 type Follower interface{ Follow(t Tree) []string }
 
+// Keeper is a Daemon that keeps in another place what a person wrote where a change leaves it none. Kept says what a change from prev to
+// next put where, as warnings.
+type Keeper interface {
+	Kept(prev, next Tree) []string
+}
+
 // Exclusive is a Daemon whose files nobody but the provider writes: there was nothing before its first commit that could be
 // given back, and what commits keep goes with the last file.
 type Exclusive interface{ Exclusive() }

@@ -191,6 +191,27 @@ func TestGiveBackRestoresTheOriginal(t *testing.T) {
 	}
 }
 
+// keepingToy is a toy that tells what becomes of a person's lines.
+type keepingToy struct{ *toy }
+
+func (d keepingToy) Kept(prev, next transaction.Tree) []string {
+	return []string{fmt.Sprintf("%q became %q", prev[d.conf].Content, next[d.conf].Content)}
+}
+
+func TestAUserLearnsWhereAPersonsPartsWent(t *testing.T) {
+	plain, e := newToy(t)
+	d := keepingToy{plain}
+	edit := d.add("one")
+	var said []string
+	edit.Warn = func(text string) { said = append(said, text) }
+	if err := e.Commit(t.Context(), localhost.New(), d, edit); err != nil || len(said) != 1 || !strings.Contains(said[0], `"by hand\n" became "by hand\none\n"`) {
+		t.Errorf("a commit said %q, error %v", said, err)
+	}
+	if said, err := e.GiveBack(t.Context(), localhost.New(), d); err != nil || len(said) != 1 || !strings.Contains(said[0], `became "by hand\n"`) {
+		t.Errorf("the end said %q, error %v", said, err)
+	}
+}
+
 func TestSecretsDoNotReachErrors(t *testing.T) {
 	d, e := newToy(t)
 	edit := d.add("BAD hunter2")

@@ -69,6 +69,7 @@ func (l *line) giveBack(ctx context.Context, t turn) error {
 		if err := l.returnFiles(ctx, t.tree, next, load && l.running); err != nil {
 			return err
 		}
+		l.warnOfKept(t.tree, next)
 	}
 	return l.removeState(ctx)
 }

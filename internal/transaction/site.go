@@ -184,6 +184,7 @@ func (s *site) commitTree(ctx context.Context, tree, next Tree, serve bool) erro
 		err = s.verify(ctx, next)
 	}
 	if err == nil {
+		s.warnOfKept(tree, next)
 		s.running, s.probed = s.running || serve, s.probed || serve
 		if _, exclusive := s.daemon.(Exclusive); exclusive {
 			if len(next) == 0 {
@@ -201,6 +202,15 @@ func (s *site) commitTree(ctx context.Context, tree, next Tree, serve bool) erro
 	rolled := &RolledBackError{Daemon: s.daemon.Name(), Host: s.host.String(), Journal: s.journalPath(), Stopped: !s.running, Err: err}
 	rolled.Unfit, rolled.Restore = s.rollBack(back, next, tree)
 	return rolled
+}
+
+// warnOfKept says where a change put what a person wrote.
+func (s *site) warnOfKept(tree, next Tree) {
+	if k, ok := s.daemon.(Keeper); ok {
+		for _, text := range k.Kept(tree, next) {
+			s.warn(fmt.Sprintf("On %s, %s", s.host, text))
+		}
+	}
 }
 
 // verify proves that the daemon serves a tree.

@@ -75,7 +75,7 @@ func open(t transaction.Tree) (*config, error) {
 
 // taken says whether any part of ours is in the configuration.
 func (c *config) taken() bool {
-	return c.server() != nil || len(c.views()) > 0 || len(c.zonesEverywhere()) > 0
+	return c.server() != nil || len(c.views()) > 0 || slices.ContainsFunc(c.zonesEverywhere(), isOurZone)
 }
 
 // marker is the last of our comments before a statement, without whose it is; "" where there is none.

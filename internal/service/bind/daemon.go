@@ -19,7 +19,10 @@ import (
 // Daemon is named, for transactions.
 type Daemon struct{}
 
-var _ transaction.Daemon = Daemon{}
+var (
+	_ transaction.Daemon = Daemon{}
+	_ transaction.Keeper = Daemon{}
+)
 
 // Name implements transaction.Daemon.
 func (Daemon) Name() string { return "bind" }
@@ -39,7 +42,12 @@ func (Daemon) Strip(t transaction.Tree) error {
 	for _, s := range c.views() {
 		remove(c.file, s)
 	}
-	delete(t, c.everywhere())
+	everywhere, err := parseConf(t, c.everywhere())
+	if err != nil {
+		return err
+	}
+	everywhere.Statements = slices.DeleteFunc(everywhere.Statements, isOurZone)
+	c.keep(zoneHolder{everywhere, c.everywhere()})
 	for p := range t {
 		if strings.HasPrefix(p, c.zones()) {
 			delete(t, p)

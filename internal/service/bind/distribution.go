@@ -42,13 +42,18 @@ func distributionOf(t transaction.Tree) (distribution, bool) {
 // original is where the main file is kept that a take-over replaced.
 func (d distribution) original() string { return d.main + ".virtcluster-original" }
 
-// edited is where a main file goes that a person changed after the take-over, when the original comes back.
+// edited is where statements go that a person added after the take-over and that cannot stand in the original, when that comes back.
 func (d distribution) edited() string { return d.main + ".virtcluster-edited" }
 
 // shared holds the zones from before that any number of views can serve, and single those that one view only
 // can: their files are written by named.
 func (d distribution) shared() string { return d.main + ".virtcluster-zones" }
 func (d distribution) single() string { return d.main + ".virtcluster-dynamic-zones" }
+
+// zoneIncludes are the files of ours that hold zone statements.
+func (d distribution) zoneIncludes() []string {
+	return []string{d.shared(), d.single(), d.everywhere()}
+}
 
 func (d distribution) zones() string { return d.dir + "/virtcluster/zones/" }
 

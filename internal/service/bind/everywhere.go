@@ -1,6 +1,8 @@
 package bind
 
 import (
+	"strings"
+
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind/namedconf"
 )
 
@@ -38,11 +40,11 @@ func (c *config) keep(h zoneHolder) {
 	if h.include == "" {
 		return
 	}
-	if len(h.Statements) == 0 {
+	if len(h.Statements) == 0 && strings.TrimSpace(h.Tail) == "" {
 		delete(c.tree, h.include)
 		return
 	}
-	h.Tail = "\n"
+	h.Tail = "\n" + strings.TrimLeft(strings.TrimRight(h.Tail, "\n")+"\n", "\n")
 	c.tree.Put(h.include, []byte(h.String()), 0o644, "root", c.group)
 }
 

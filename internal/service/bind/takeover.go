@@ -8,6 +8,7 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind/namedconf"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
 // keptZones are the zones that were configured before the take-over.
@@ -185,8 +186,8 @@ func (c *config) kept() (keptZones, error) {
 	return zones, nil
 }
 
-// giveBack puts the original back, and after it the statements that a person added since. What cannot stand there, such as a view
-// beside zones that are in none, is kept in a file beside it.
+// giveBack puts the original back, and after it the statements that a person added since, to the main file or to those for zones.
+// What cannot stand there, such as a view beside zones that are in none, is kept in a file beside it.
 func (c *config) giveBack() error {
 	original, kept := c.tree[c.original()]
 	if !kept {
@@ -195,7 +196,11 @@ func (c *config) giveBack() error {
 	content := bytes.Clone(original.Content)
 	var beside []*namedconf.Statement
 	added, before := c.added()
-	for _, s := range added {
+	zones, comments, err := c.addedZones(before)
+	if err != nil {
+		return err
+	}
+	for _, s := range slices.Concat(added, zones) {
 		if before == nil || !c.mayFollow(before, s) {
 			beside = append(beside, s)
 			continue
@@ -204,17 +209,62 @@ func (c *config) giveBack() error {
 			content = append(content, '\n')
 		}
 		content = append(content, strings.TrimLeft(s.String(), "\n")+"\n"...)
+		before = append(before, c.flat([]*namedconf.Statement{s}, 0)...)
 	}
-	if len(beside) > 0 {
-		f := namedconf.File{Statements: beside, Tail: "\n"}
-		text := "# Statements that were added to " + c.main + " while terraform-provider-virtcluster kept it.\n" + f.String()
-		c.tree.Put(c.edited(), []byte(text), 0o644, "root", c.group)
-	}
+	c.keepBeside(beside, comments)
 	c.tree.Put(c.main, content, original.Mode, original.Owner, original.Group)
 	delete(c.tree, c.original())
-	delete(c.tree, c.shared())
-	delete(c.tree, c.single())
+	for _, path := range c.zoneIncludes() {
+		delete(c.tree, path)
+	}
 	return nil
+}
+
+// keepBeside adds a person's statements and comments to the file for those that have no other place.
+func (c *config) keepBeside(statements []*namedconf.Statement, comments string) {
+	if len(statements) == 0 && comments == "" {
+		return
+	}
+	f := namedconf.File{Statements: statements, Tail: "\n" + comments}
+	text := []byte("# Statements that were added to " + c.main + " while terraform-provider-virtcluster kept it.\n" + strings.TrimRight(f.String(), "\n") + "\n")
+	if earlier := c.tree[c.edited()].Content; bytes.Contains(earlier, text) {
+		text = earlier
+	} else if len(earlier) > 0 {
+		text = slices.Concat(earlier, []byte("\n"), text)
+	}
+	c.tree.Put(c.edited(), text, 0o644, "root", c.group)
+}
+
+// Kept implements transaction.Keeper: where what a person wrote went when the original came back.
+func (Daemon) Kept(prev, next transaction.Tree) []string {
+	c, err := read(prev)
+	if err != nil {
+		return nil
+	}
+	_, had := prev[c.original()]
+	if _, has := next[c.original()]; !had || has {
+		return nil
+	}
+	var said []string
+	if !bytes.Equal(prev[c.edited()].Content, next[c.edited()].Content) {
+		said = append(said, fmt.Sprintf("%s is what it was before the provider came, and what was written by hand since and cannot stand in it is in %s, which named does not read", c.main, c.edited()))
+	}
+	after, err := read(next)
+	if err != nil {
+		return said
+	}
+	there := textsOf(after.file.Statements)
+	_, before := c.added()
+	zones, _, err := c.addedZones(before)
+	if err != nil {
+		return said
+	}
+	for _, s := range zones {
+		if there[squeeze(s.Text())] {
+			said = append(said, fmt.Sprintf("%s %s, which was written by hand into a file of the provider's, stands in %s now", s.Name(), s.Arg(0), c.main))
+		}
+	}
+	return said
 }
 
 // oncePerName are the statements of named.conf of which there may be one of a name, and onceInAll those of which there may be one.
@@ -230,6 +280,9 @@ func (c *config) mayFollow(before []*namedconf.Statement, s *namedconf.Statement
 		return !slices.ContainsFunc(before, func(b *namedconf.Statement) bool { return b.Name() == name && b.Arg(0) == s.Arg(0) })
 	case slices.Contains(onceInAll, name):
 		return !slices.ContainsFunc(before, func(b *namedconf.Statement) bool { return b.Name() == name })
+	case name == "zone":
+		return s.Block() != nil && s.Block().Find("in-view") == nil &&
+			!slices.ContainsFunc(before, func(b *namedconf.Statement) bool { return isView(b) || b.Name() == name && sameZone(b, s) })
 	case name == "include":
 		inside := c.flat([]*namedconf.Statement{s}, 0)
 		return !slices.ContainsFunc(inside, func(i *namedconf.Statement) bool { return !c.mayFollow(before, i) || i == s })
@@ -237,44 +290,114 @@ func (c *config) mayFollow(before []*namedconf.Statement, s *namedconf.Statement
 	return false
 }
 
+// sameZone says whether two zone statements are of one name.
+func sameZone(a, b *namedconf.Statement) bool {
+	first, err := ZoneName(a.Arg(0))
+	second, otherErr := ZoneName(b.Arg(0))
+	return a.Arg(0) == b.Arg(0) || err == nil && otherErr == nil && first == second
+}
+
 // dissolve makes of the file what it would be without us, where the original is not kept any more: the zones from before come
-// back to where they stood, and everything else stays.
+// back to where they stood, with those that a person wrote into our files, and everything else stays.
 func (c *config) dissolve() error {
-	kept, err := c.kept()
+	zones, comments, err := c.addedZones(nil)
 	if err != nil {
 		return err
 	}
 	c.file.Statements = slices.DeleteFunc(c.file.Statements, func(s *namedconf.Statement) bool { return marker(s) == keptMarker })
-	for _, s := range slices.Concat(kept.shared, kept.single) {
-		s.SetLead("\n" + strings.TrimLeft(strings.ReplaceAll(s.Lead(), c.keptHeader(), ""), "\n"))
+	for _, s := range zones {
+		s.SetLead("\n" + strings.TrimLeft(s.Lead(), "\n"))
 		c.file.Statements = append(c.file.Statements, s)
+	}
+	if comments != "" {
+		c.file.Tail = strings.TrimRight(c.file.Tail, "\n") + "\n" + comments
 	}
 	c.removeHeader()
 	c.tree.Put(c.main, []byte(c.file.String()), 0o644, "root", c.group)
-	delete(c.tree, c.shared())
-	delete(c.tree, c.single())
+	for _, path := range c.zoneIncludes() {
+		delete(c.tree, path)
+	}
 	return nil
 }
 
-// added are the statements of the main file that neither we nor the original put there, and before are those of the original
-// that are not zones.
+// added are the statements of the main file that neither we nor the original put there, and before are those of the original;
+// nil where that cannot be read.
 func (c *config) added() (added, before []*namedconf.Statement) {
-	file, _, err := c.divide()
+	file, err := parseConf(c.tree, c.original())
 	if err != nil {
 		return c.file.Statements, nil
 	}
-	before = c.flat(file.Statements, 0)
-	known := map[string]bool{}
-	for _, s := range before {
-		known[squeeze(s.Text())] = true
-	}
+	before = append([]*namedconf.Statement{}, c.flat(file.Statements, 0)...)
+	known := textsOf(before)
 	for _, s := range c.file.Statements {
-		inner := c.flat([]*namedconf.Statement{s}, 0)
-		if marker(s) != keptMarker && slices.ContainsFunc(inner, func(s *namedconf.Statement) bool { return !known[squeeze(s.Text())] }) {
+		if marker(s) != keptMarker && !c.isKnown(s, known) {
 			added = append(added, s)
 		}
 	}
 	return added, before
+}
+
+// addedZones are the statements of the files for zones that neither we nor the original, with the statements before, put there, and
+// the comments that stand above none of these.
+func (c *config) addedZones(before []*namedconf.Statement) (added []*namedconf.Statement, comments string, err error) {
+	known, remarks := textsOf(before), map[string]bool{}
+	if file, err := parseConf(c.tree, c.original()); err == nil {
+		c.remarks(file.Statements, 0, remarks)
+	}
+	remark := func(text string) {
+		for line := range strings.Lines(unmarked(text)) {
+			if trimmed := strings.TrimSpace(line); trimmed != "" && !remarks[trimmed] {
+				comments += strings.TrimRight(line, "\n") + "\n"
+			}
+		}
+	}
+	for _, path := range c.zoneIncludes() {
+		file, err := parseConf(c.tree, path)
+		if err != nil {
+			return nil, "", err
+		}
+		for _, s := range file.Statements {
+			s.SetLead(strings.ReplaceAll(s.Lead(), c.keptHeader(), ""))
+			switch {
+			case isOurZone(s):
+			case before != nil && c.isKnown(s, known):
+				remark(s.Lead())
+			default:
+				added = append(added, s)
+			}
+		}
+		remark(strings.ReplaceAll(file.Tail, c.keptHeader(), ""))
+	}
+	return added, comments, nil
+}
+
+// remarks adds the lines that stand above statements, and above those that these include.
+func (c *config) remarks(statements []*namedconf.Statement, depth int, to map[string]bool) {
+	for _, s := range statements {
+		for line := range strings.Lines(s.Lead()) {
+			to[strings.TrimSpace(line)] = true
+		}
+		if s.Name() == "include" {
+			if file, err := c.included(s, depth); err == nil && file != nil {
+				c.remarks(file.Statements, depth+1, to)
+			}
+		}
+	}
+}
+
+// textsOf are the texts of statements.
+func textsOf(statements []*namedconf.Statement) map[string]bool {
+	texts := map[string]bool{}
+	for _, s := range statements {
+		texts[squeeze(s.Text())] = true
+	}
+	return texts
+}
+
+// isKnown says whether a statement, or all that it includes, is among known texts.
+func (c *config) isKnown(s *namedconf.Statement, known map[string]bool) bool {
+	inner := c.flat([]*namedconf.Statement{s}, 0)
+	return !slices.ContainsFunc(inner, func(s *namedconf.Statement) bool { return !known[squeeze(s.Text())] })
 }
 
 // flat puts what is included in the place of include statements.

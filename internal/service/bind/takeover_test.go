@@ -116,6 +116,107 @@ func TestWhatAPersonAddsSurvives(t *testing.T) {
 	}
 }
 
+// What a person writes into the files for zones is served on when the file from before is back, or kept beside it.
+func TestZonesThatAPersonAddsToOurFilesSurvive(t *testing.T) {
+	const (
+		home   = "zone \"home.example\" { type master; file \"/etc/bind/db.home\"; };\n"
+		moving = "zone \"moving.example\" { type master; file \"/var/lib/bind/db.moving\"; allow-update { key ddns; }; };\n"
+		office = "// of the office\nzone \"office.example\" { type master; file \"/etc/bind/db.office\"; };\n"
+		lab    = "zone \"lab.example\" { type slave; masters { 10.0.0.2; }; file \"db.lab\"; };\n"
+		all    = "zone \"theirs.example\" { type master; file \"/etc/bind/db.theirs\"; };\n"
+	)
+	edit := func(t *testing.T, tree transaction.Tree, path, old, new string) {
+		t.Helper()
+		path = "/etc/bind/named.conf.virtcluster-" + path
+		if !strings.Contains(text(tree, path), old) {
+			t.Fatalf("no %q in %s:\n%s", old, path, text(tree, path))
+		}
+		tree.Put(path, []byte(strings.Replace(text(tree, path), old, new, 1)), 0, "", "")
+	}
+	for name, drop := range map[string]func(transaction.Tree) error{
+		"strip": Daemon{}.Strip,
+		"drop": func(tree transaction.Tree) error {
+			if err := DropZone(tree, "", "all.example"); err != nil {
+				return err
+			}
+			return DropServer(tree)
+		},
+		"the original is gone": func(tree transaction.Tree) error {
+			delete(tree, "/etc/bind/named.conf.virtcluster-original")
+			if err := DropZone(tree, "", "all.example"); err != nil {
+				return err
+			}
+			return DropServer(tree)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tree := withLocal(t, "acl mine { 10.0.0.0/8; };\n"+home+moving)
+			before := text(tree, "/etc/bind/named.conf")
+			must(t, addZone(tree, everywhereZone(), noon))
+			must(t, setServer(tree, Server{AllowQuery: []string{"any"}}))
+			edit(t, tree, "zones", home, home+office)
+			edit(t, tree, "dynamic-zones", moving, moving+lab)
+			tree.Put("/etc/bind/named.conf.virtcluster-everywhere", []byte(text(tree, "/etc/bind/named.conf.virtcluster-everywhere")+all), 0, "", "")
+			full := tree.Clone()
+			must(t, drop(tree))
+			if said := strings.Join((Daemon{}).Kept(full, tree), "\n"); name != "the original is gone" && (strings.Count(said, "stands in /etc/bind/named.conf now") != 3 || !strings.Contains(said, "zone office.example, which")) {
+				t.Errorf("the warnings are %q", said)
+			}
+			main := text(tree, "/etc/bind/named.conf")
+			if name != "the original is gone" && main != before+office+lab+all {
+				t.Errorf("the file from before became\n%s", main)
+			}
+			for _, zone := range []string{"office.example", "lab.example", "theirs.example"} {
+				if strings.Count(main, `zone "`+zone+`"`) != 1 {
+					t.Errorf("%s is lost:\n%s", zone, main)
+				}
+			}
+			for path := range tree {
+				if strings.Contains(path, "virtcluster") {
+					t.Errorf("%s stays: %s", path, text(tree, path))
+				}
+			}
+		})
+	}
+	t.Run("nothing", func(t *testing.T) {
+		tree := withLocal(t, "// mine\nacl mine { 10.0.0.0/8; }; // ten\n// at home\n"+home+"// to share\ninclude \"/etc/bind/zones.more\"; // more\n"+moving)
+		tree.Put("/etc/bind/zones.more", []byte("// of the office\n"+office), 0o644, "root", "bind")
+		tree.Put("/etc/bind/named.conf", []byte(strings.Replace(text(tree, "/etc/bind/named.conf"), "include \"/etc/bind/named.conf.default-zones\"", "// all have these\ninclude \"/etc/bind/named.conf.default-zones\"", 1)), 0, "", "")
+		before := tree.Clone()
+		must(t, addView(tree, View{Name: "a", MatchClients: []string{"10.1.0.0/16"}}))
+		must(t, DropView(tree, "a"))
+		if write, removed := before.Changes(tree); len(write)+len(removed) > 0 {
+			t.Errorf("left: %v (%s), gone: %v", write, text(tree, "/etc/bind/named.conf.virtcluster-edited"), removed)
+		}
+	})
+	t.Run("what cannot stand there", func(t *testing.T) {
+		tree := withLocal(t, "acl mine { 10.0.0.0/8; };\n// at home\n"+home+moving)
+		before := text(tree, "/etc/bind/named.conf")
+		const earlier = "// of an earlier time\n"
+		tree.Put("/etc/bind/named.conf.virtcluster-edited", []byte(earlier), 0o644, "root", "bind")
+		must(t, addView(tree, View{Name: "a", MatchClients: []string{"10.1.0.0/16"}}))
+		edit(t, tree, "zones", home, "// moves in May\n"+strings.Replace(home, "db.home", "db.home2", 1))
+		edit(t, tree, "dynamic-zones", moving, "// soon to go\n"+moving+"// zone \"old.example\" { type hint; };\n")
+		full := tree.Clone()
+		must(t, DropView(tree, "a"))
+		if said := (Daemon{}).Kept(full, tree); len(said) != 1 || !strings.Contains(said[0], "is in /etc/bind/named.conf.virtcluster-edited, which named does not read") {
+			t.Errorf("the warnings are %q", said)
+		}
+		if main := text(tree, "/etc/bind/named.conf"); main != before {
+			t.Errorf("the file from before became\n%s", main)
+		}
+		edited := text(tree, "/etc/bind/named.conf.virtcluster-edited")
+		for _, want := range []string{earlier, "db.home2", "// moves in May", "// soon to go", `// zone "old.example"`} {
+			if strings.Count(edited, want) != 1 {
+				t.Errorf("%s is lost:\n%s", want, edited)
+			}
+		}
+		if strings.Contains(edited, "moving.example") {
+			t.Errorf("what nobody edited is kept too:\n%s", edited)
+		}
+	})
+}
+
 func TestRefusalsAtApply(t *testing.T) {
 	tree := debian(t)
 	okd(t, tree)
@@ -136,6 +237,33 @@ func TestRefusalsAtApply(t *testing.T) {
 	} {
 		if c.err == nil || !strings.Contains(c.err.Error(), c.text) {
 			t.Errorf("%s: %v", name, c.err)
+		}
+	}
+}
+
+func TestAViewWithZonesOfAPersonStays(t *testing.T) {
+	for name, theirs := range map[string]string{
+		"zone":    "\t// mine\n\tzone \"theirs.example\" { type master; file \"/etc/bind/db.theirs\"; };\n",
+		"include": "\tinclude \"/etc/bind/zones.theirs\";\n",
+	} {
+		tree := withLocal(t, `zone "home.example" { type master; file "/etc/bind/db.home"; };`)
+		tree.Put("/etc/bind/zones.theirs", []byte(`zone "theirs.example" { type master; file "/etc/bind/db.theirs"; };`), 0o644, "root", "bind")
+		before := tree.Clone()
+		must(t, addView(tree, View{Name: "a", MatchClients: []string{"10.1.0.0/16"}}))
+		empty := text(tree, "/etc/bind/named.conf")
+		tree.Put("/etc/bind/named.conf", []byte(strings.Replace(empty, "\trecursion no;\n", "\trecursion no;\n"+theirs, 1)), 0, "", "")
+		must(t, addView(tree, View{Name: "a", MatchClients: []string{"10.2.0.0/16"}}))
+		edited := tree.Clone()
+		if err := DropView(tree, "a"); err == nil || !strings.Contains(err.Error(), `view "a" holds zones that this provider did not write: theirs.example; move them`) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if write, removed := edited.Changes(tree); len(write)+len(removed) > 0 || !strings.Contains(text(tree, "/etc/bind/named.conf"), "theirs") {
+			t.Errorf("%s: changed: %v, gone: %v", name, write, removed)
+		}
+		tree.Put("/etc/bind/named.conf", []byte(strings.Replace(text(tree, "/etc/bind/named.conf"), strings.TrimSpace(theirs), "", 1)), 0, "", "")
+		must(t, DropView(tree, "a"))
+		if write, removed := before.Changes(tree); len(write)+len(removed) > 0 {
+			t.Errorf("%s: left: %v, gone: %v", name, write, removed)
 		}
 	}
 }

@@ -163,7 +163,7 @@ func (c *config) checkOrder(v View) error {
 	return nil
 }
 
-// DropView takes a view out. One with zones stays, with an error that names them: they are other resources'.
+// DropView takes a view out. One with zones stays, with an error that names them: they are other resources', or a person's.
 func DropView(t transaction.Tree, name string) error {
 	c, err := read(t)
 	if err != nil {
@@ -173,14 +173,26 @@ func DropView(t transaction.Tree, name string) error {
 	if s == nil {
 		return nil
 	}
-	var zones []string
+	var zones, theirs []string
 	for _, in := range s.Block().Statements {
-		if in.Name() == "zone" && marker(in) == zoneMarker {
-			zones = append(zones, in.Arg(0))
+		if marker(in) == keptMarker {
+			continue
+		}
+		for _, inner := range c.flat([]*namedconf.Statement{in}, 0) {
+			switch {
+			case inner.Name() != "zone":
+			case marker(inner) == zoneMarker:
+				zones = append(zones, inner.Arg(0))
+			default:
+				theirs = append(theirs, inner.Arg(0))
+			}
 		}
 	}
 	if len(zones) > 0 {
 		return fmt.Errorf("view %q still has the zones %s; destroy them first (or refer to the view in their `view`, so that it is destroyed after them)", name, strings.Join(zones, ", "))
+	}
+	if len(theirs) > 0 {
+		return fmt.Errorf("view %q holds zones that this provider did not write: %s; move them to another view, or take them out of %s, and destroy the view then", name, strings.Join(theirs, ", "), c.main)
 	}
 	remove(c.file, s)
 	return c.save()

@@ -31,7 +31,10 @@ type Site struct {
 type File struct {
 	Path    string
 	Content string
-	Mode    fs.FileMode
+	// Mode's permission bits; zero means 0644.
+	Mode fs.FileMode
+	// Owner and Group are names on the machine; empty means root.
+	Owner, Group string
 	// Absent removes it.
 	Absent bool
 }
@@ -93,7 +96,7 @@ func (s Site) make(ctx context.Context, dir string, files []File) error {
 		if f.Absent {
 			err = s.Host.Remove(ctx, f.Path)
 		} else {
-			err = s.Host.Write(ctx, host.File{Path: f.Path, Content: []byte(f.Content), Mode: f.Mode})
+			err = s.Host.Write(ctx, host.File{Path: f.Path, Content: []byte(f.Content), Mode: f.Mode, Owner: f.Owner, Group: f.Group})
 		}
 		if err != nil {
 			return fmt.Errorf("write %s on %s: %w", f.Path, s.Host, err)

@@ -3,6 +3,7 @@ package hostnet
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -44,20 +45,22 @@ func (i ifupdown) Files(ctx context.Context, h host.Host, from, to []Setup, mark
 	if err != nil {
 		return nil, err
 	}
-	for path := range strings.FieldsSeq(string(out)) {
-		text, err := h.Read(ctx, path)
-		if err != nil {
-			return nil, err
-		}
-		changed := string(text)
+	// With its mode and owner: the file is a person's, and may hold a password.
+	found, err := host.ReadGlobs(ctx, h, strings.Fields(string(out)))
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range slices.Sorted(maps.Keys(found)) {
+		text := string(found[path].Content)
+		changed := text
 		for _, device := range devices {
 			changed = bringBack(changed, device)
 			if hasDevice(to, device) {
 				changed = commentOut(changed, device)
 			}
 		}
-		if changed != string(text) {
-			files = append(files, File{Path: path, Content: changed})
+		if changed != text {
+			files = append(files, File{Path: path, Content: changed, Mode: found[path].Mode, Owner: found[path].Owner, Group: found[path].Group})
 		}
 	}
 	for _, s := range to {

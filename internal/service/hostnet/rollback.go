@@ -12,10 +12,9 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 )
 
-// armScript saves the files that a change replaces, and starts what puts them back: a process of its own that outlives the
-// connection, and a unit that does it where the machine starts again in between. Arguments: the change's directory, its unit's
-// name, files.
-const armScript = `set -eu
+// saveScript saves the files that a change replaces. Of one that is a symbolic link it saves the file that it leads to as well, as that
+// is what is written, and has the unit wait for where that lies. Arguments: the change's directory, its unit's name, files.
+const saveScript = `set -eu
 umask 077
 dir=$1 unit=$2
 shift 2
@@ -23,9 +22,18 @@ mkdir -p "$dir/before"
 n=0
 for path; do
   if [ -e "$path" ] || [ -L "$path" ]; then cp -a -- "$path" "$dir/before/$n"; fi
+  if [ -L "$path" ] && real=$(readlink -f -- "$path") && [ ! -d "$real" ]; then
+    if [ -e "$real" ]; then cp -a -- "$real" "$dir/before/$n.real"; fi
+    printf '%s\n' "$real" >"$dir/before/$n.path"
+    printf '[Unit]\nRequiresMountsFor="%s"\n' "$(printf '%s\n' "$real" | sed 's/[\\"]/\\&/g; s/%/%%/g')" >>"$dir/unit"
+  fi
   n=$((n + 1))
 done
-: >"$dir/armed"
+`
+
+// armScript saves what a change replaces, and starts what puts it back: a process of its own that outlives the connection, and a unit
+// that does it where the machine starts again in between. Arguments: those of saveScript.
+const armScript = saveScript + `: >"$dir/armed"
 if [ -d /run/systemd/system ]; then
   cp "$dir/unit" "/etc/systemd/system/$unit"
   chmod 644 "/etc/systemd/system/$unit"
@@ -125,6 +133,13 @@ func (s Site) arm(ctx context.Context, c Change) (dir string, err error) {
 	return dir, nil
 }
 
+// restoreLinked puts back what a symbolic link led to, that was saved below a name.
+const restoreLinked = `if [ -e %[1]s.path ]; then
+  real=$(cat %[1]s.path)
+  if [ -e %[1]s.real ]; then mkdir -p -- "$(dirname -- "$real")" && cp -a --remove-destination -- %[1]s.real "$real"; else rm -f -- "$real"; fi
+fi
+`
+
 // restoreFiles is the script that puts a change's files back as they were, and then runs the change's undo; on the way up, as its
 // argument "boot" says, nothing is configured yet that would need one.
 func restoreFiles(dir string, files []File) string {
@@ -134,6 +149,7 @@ func restoreFiles(dir string, files []File) string {
 	for i, f := range files {
 		saved := fmt.Sprintf("%s/before/%d", dir, i)
 		fmt.Fprintf(&b, "if [ -e %s ] || [ -L %[1]s ]; then mkdir -p -- %[3]s && cp -a --remove-destination -- %[1]s %[2]s; else rm -f -- %[2]s%[4]s; fi\n", saved, host.Quote([]string{f.Path}), host.Quote([]string{path.Dir(f.Path)}), removeDropInDir(f.Path))
+		fmt.Fprintf(&b, restoreLinked, saved)
 	}
 	if slices.ContainsFunc(files, func(f File) bool { return strings.HasPrefix(f.Path, "/etc/netplan/") }) {
 		// What netplan renders at a machine's start it has rendered from the files of the change: that is before any unit runs.
