@@ -147,3 +147,39 @@ func TestAccNodeThatIsTaintedAndBecameAnothersStays(t *testing.T) {
 	virsh(t, "undefine", "acc")
 	virsh(t, "vol-delete", "acc-root.qcow2", pool)
 }
+
+// TestAccNodeLeavesAPersonsReservationAndClones has a person reserve the node's address, and clone its disk.
+func TestAccNodeLeavesAPersonsReservationAndClones(t *testing.T) {
+	pool, network, image := stage(t, "nodeclone")
+	s := acctest.NewState(t)
+	s.DestroyAtEnd()
+	const theirs = "<host mac='52:54:00:77:00:01' name='acc' ip='10.77.0.1'/>"
+	virsh(t, "net-update", network, "add", "ip-dhcp-host", theirs, "--live", "--config")
+	reserved := func(about string) {
+		t.Helper()
+		for _, flags := range [][]string{nil, {"--inactive"}} {
+			if got := virsh(t, append([]string{"net-dumpxml", network}, flags...)...); !strings.Contains(got, theirs) {
+				t.Errorf("%s: a person's reservation is gone:\n%s", about, got)
+			}
+		}
+	}
+	with := func(ip string) string {
+		return config(image, network, "  network_interfaces = [{ network = \"NET\", ip = \""+ip+"\", mac = \"52:54:00:77:00:01\" }]\n")
+	}
+	s.Write(with("10.77.0.2"))
+	s.Refused([]string{"reservation", "52:54:00:77:00:01"}, "apply", "-auto-approve")
+	reserved("another address")
+	s.Apply(with("10.77.0.1"))
+	s.Settled()
+	reserved("made")
+
+	virsh(t, "vol-create-as", pool, "clone.qcow2", "1G", "--format", "qcow2", "--backing-vol", "acc-root.qcow2", "--backing-vol-format", "qcow2")
+	s.Refused([]string{"acc-root.qcow2 is used by its overlay", "clone.qcow2"}, "destroy", "-auto-approve")
+	if got := virsh(t, "domstate", "acc"); !strings.Contains(got, "running") {
+		t.Errorf("a refused destroy left the node %s", got)
+	}
+	virsh(t, "vol-delete", "clone.qcow2", pool)
+	s.Run("destroy", "-auto-approve")
+	reserved("destroyed")
+	virsh(t, "net-update", network, "delete", "ip-dhcp-host", theirs, "--live", "--config")
+}

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
 )
 
@@ -25,7 +26,7 @@ func (s *Store) makeMachine(ctx context.Context, want *Spec) (*blueprint, error)
 		return nil, err
 	}
 	s.facts.creating.Store(b.machine.UUID, true)
-	made := Leftovers{uuid: b.machine.UUID}
+	made := Leftovers{uuid: b.machine.UUID, claim: s.claim}
 	undo := func(err error) error {
 		return errors.Join(err, removeMachine(context.WithoutCancel(ctx), s.client, made, 0))
 	}
@@ -60,7 +61,7 @@ func (s *Store) createParts(ctx context.Context, b *blueprint, want *Spec) error
 	var group errgroup.Group
 	group.Go(func() error { return createVolumes(ctx, s.client, b.volumes) })
 	for _, r := range b.reservations {
-		group.Go(func() error { return s.reserve(ctx, r, network.AddReservation, func() error { return nil }) })
+		group.Go(func() error { return s.reserve(ctx, r, network.Reservations.Add, func() error { return nil }) })
 	}
 	if want.Autostart {
 		group.Go(func() error { return s.client.SetDomainAutostart(ctx, b.machine.UUID, true) })
@@ -86,7 +87,7 @@ func (s *Store) removeInterrupted(ctx context.Context, want *Spec) error {
 		return s.newForeignError(d, found)
 	}
 	tflog.Warn(ctx, "removing what an interrupted create left behind", map[string]any{"node": d.Name, "uuid": d.UUID})
-	left := Leftovers{uuid: d.UUID}
+	left := Leftovers{uuid: d.UUID, claim: owner.OfWorkspace()}
 	for _, disk := range got.Mark.Disks {
 		if disk.Volume != "" {
 			left.volumes = append(left.volumes, VolumeRef{disk.Pool, disk.Volume})

@@ -10,7 +10,8 @@ import (
 	"libvirt.org/go/libvirtxml"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage"
 )
 
 // Delete stops the guest and removes the domain last, so that an interrupted destroy can be taken up again. A domain that became
@@ -22,6 +23,9 @@ func (s *Store) Delete(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := awaitUnused(ctx, s.client, left.uuid, left.volumes); err != nil {
+		return err
+	}
 	if err := removeMachine(ctx, s.client, left, s.known.shutdownGrace()); err != nil {
 		return err
 	}
@@ -30,7 +34,9 @@ func (s *Store) Delete(ctx context.Context) error {
 
 // Leftovers are what a machine consists of on its hypervisor.
 type Leftovers struct {
-	uuid         string
+	uuid string
+	// claim is what the reservations are owned by.
+	claim        owner.Claim
 	volumes      []VolumeRef
 	reservations []Reservation
 	filters      []string
@@ -43,7 +49,7 @@ type Leftovers struct {
 // collectLeftovers collects what the machine in state consists of: the domain's own word where there is a domain, and what
 // state knows where it vanished.
 func (s *Store) collectLeftovers(ctx context.Context) (Leftovers, error) {
-	left := Leftovers{uuid: s.known.UUID}
+	left := Leftovers{uuid: s.known.UUID, claim: s.claim}
 	for n := range s.known.Interfaces {
 		i := &s.known.Interfaces[n]
 		if i.Network != "" {
@@ -79,6 +85,22 @@ func (s *Store) collectLeftovers(ctx context.Context) (Leftovers, error) {
 		left.reclaim = d.Config
 	}
 	return left, err
+}
+
+// awaitUnused returns when nothing uses the volumes of a machine beside the machine itself. Others may have made overlays of them, or
+// plugged them in elsewhere: deleting the volumes would destroy those too. The error is a *storage.InUseError.
+func awaitUnused(ctx context.Context, c *hypervisor.Client, uuid string, refs []VolumeRef) error {
+	var volumes []*hypervisor.Volume
+	for _, ref := range refs {
+		v, err := c.Volume(ctx, ref.Pool, ref.Name)
+		switch {
+		case err == nil:
+			volumes = append(volumes, v)
+		case !hypervisor.IsNotFound(err):
+			return err
+		}
+	}
+	return storage.AwaitUnusedBeside(ctx, c, uuid, volumes)
 }
 
 // findOwnVolumes returns the volumes that go with a machine: those that its mark names, and the disks of one that
@@ -149,7 +171,7 @@ func removeMachine(ctx context.Context, c *hypervisor.Client, left Leftovers, gr
 	}
 	var reservations errgroup.Group
 	for _, r := range left.reservations {
-		reservations.Go(func() error { return network.RemoveReservation(ctx, c, r.Network, r.Host) })
+		reservations.Go(func() error { return removeReservation(ctx, c, left.claim, r) })
 	}
 	if err := reservations.Wait(); err != nil {
 		return err

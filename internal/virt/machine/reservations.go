@@ -6,9 +6,29 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hashicorp/terraform-plugin-log/tflog"
+
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
 )
+
+// reservationsOf are those that a machine has on a network.
+func reservationsOf(c *hypervisor.Client, claim owner.Claim, on string) network.Reservations {
+	return network.Reservations{Client: c, Network: on, Owner: claim, OfMachine: true}
+}
+
+// removeReservation takes a machine's reservation away. One that the machine used as it was found, and one that became somebody
+// else's, stays: that is no reason to keep the machine.
+func removeReservation(ctx context.Context, c *hypervisor.Client, claim owner.Claim, r Reservation) error {
+	err := reservationsOf(c, claim, r.Network).Remove(ctx, r.Host)
+	var foreign *owner.ForeignError
+	if errors.As(err, &foreign) {
+		tflog.Warn(ctx, "a reservation that the node did not make stays", map[string]any{"reservation": r.Host.String(), "network": r.Network, "reason": err.Error()})
+		return nil
+	}
+	return err
+}
 
 // findReservations finds the reservations that networks hold for a machine's MAC addresses, and for the names in its mark.
 func findReservations(ctx context.Context, c *hypervisor.Client, m *Machine) ([]Reservation, error) {
@@ -47,15 +67,15 @@ const leavingPatience = 30 * time.Second
 // give it up, which the plan has made sure of: for leavingPatience, and for as long as this process is destroying machines, since one
 // has its turn after the others where many go. Before it waits it calls makeWay, as the other machine may wait for an address of this
 // one.
-func (s *Store) reserve(ctx context.Context, r Reservation, put func(context.Context, *hypervisor.Client, string, hypervisor.DHCPHost) error, makeWay func() error) error {
+func (s *Store) reserve(ctx context.Context, r Reservation, put func(network.Reservations, context.Context, hypervisor.DHCPHost) error, makeWay func() error) error {
 	began := time.Now()
 	for {
-		refused := put(ctx, s.client, r.Network, r.Host)
+		refused := put(reservationsOf(s.client, s.claim, r.Network), ctx, r.Host)
 		if refused == nil {
 			return nil
 		}
 		holder, err := s.findHolder(ctx, r)
-		if err != nil || holder == nil {
+		if err != nil || holder == nil || holder.Key() == r.Host.Key() {
 			return refused // it is another refusal
 		}
 		if sameWorkspace, err := s.isOfSameWorkspace(ctx, *holder); err != nil || !sameWorkspace {
@@ -122,10 +142,10 @@ func (u *update) reserveAddresses(ctx context.Context) error {
 			if !which(r) {
 				continue
 			}
-			if err := network.RemoveReservation(ctx, u.c, r.Network, r.Host); err != nil {
+			if err := removeReservation(ctx, u.c, u.store.claim, r); err != nil {
 				return err
 			}
-			u.onFailure(func(ctx context.Context) error { return network.PutReservation(ctx, u.c, r.Network, r.Host) })
+			u.onFailure(func(ctx context.Context) error { return u.putBack(ctx, r) })
 		}
 		obsolete = slices.DeleteFunc(obsolete, which)
 		return nil
@@ -140,14 +160,14 @@ func (u *update) reserveAddresses(ctx context.Context) error {
 	makeWay := func() error { return remove(func(Reservation) bool { return true }) }
 	for _, r := range u.reservations {
 		former := u.findFormerReservation(r)
-		if err := u.store.reserve(ctx, r, network.PutReservation, makeWay); err != nil {
+		if err := u.store.reserve(ctx, r, network.Reservations.Put, makeWay); err != nil {
 			return err
 		}
 		switch {
 		case former == nil:
 			u.onFailure(func(ctx context.Context) error { return u.removeUnplugged(ctx, r) })
 		case former.Host != r.Host:
-			u.onFailure(func(ctx context.Context) error { return network.PutReservation(ctx, u.c, former.Network, former.Host) })
+			u.onFailure(func(ctx context.Context) error { return u.putBack(ctx, *former) })
 		}
 	}
 	return nil
@@ -193,7 +213,12 @@ func (u *update) removeUnplugged(ctx context.Context, r Reservation) error {
 	if got && !slices.ContainsFunc(u.existing.Interfaces, isFor) {
 		return nil
 	}
-	return network.RemoveReservation(ctx, u.c, r.Network, r.Host)
+	return removeReservation(ctx, u.c, u.store.claim, r)
+}
+
+// putBack makes a reservation again that a change has removed or altered.
+func (u *update) putBack(ctx context.Context, r Reservation) error {
+	return reservationsOf(u.c, u.store.claim, r.Network).Put(ctx, r.Host)
 }
 
 // listObsoleteReservations returns those of the prior version that are not wanted any more.

@@ -8,7 +8,6 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
 )
 
 // update is one change of one machine.
@@ -71,6 +70,9 @@ func (s *Store) Update(ctx context.Context, was, planned *Spec) (*Spec, error) {
 			return err
 		}
 		if err := k.checkPluggable(ctx, u.mustRestart || !u.d.Active()); err != nil {
+			return err
+		}
+		if err := awaitUnused(ctx, s.client, u.d.UUID, u.listObsoleteVolumes()); err != nil {
 			return err
 		}
 		if err := u.applyChanges(ctx); err != nil {
@@ -199,10 +201,21 @@ func (u *update) undoUnlessPlugged(filter string, undo func(context.Context) err
 	}
 }
 
+// listObsoleteVolumes returns the machine's own volumes that it does not have any more after the change.
+func (u *update) listObsoleteVolumes() []VolumeRef {
+	var gone []VolumeRef
+	for _, d := range u.existing.Mark.Disks {
+		if d.Volume != "" && u.machine.Mark.Disk(d.Key).Volume != d.Volume {
+			gone = append(gone, VolumeRef{d.Pool, d.Volume})
+		}
+	}
+	return gone
+}
+
 // removeObsolete removes what the machine does not need any more, when nothing else can fail: volumes last.
 func (u *update) removeObsolete(ctx context.Context) error {
 	for _, r := range u.listObsoleteReservations() {
-		if err := network.RemoveReservation(ctx, u.c, r.Network, r.Host); err != nil {
+		if err := removeReservation(ctx, u.c, u.store.claim, r); err != nil {
 			return err
 		}
 	}
@@ -220,13 +233,7 @@ func (u *update) removeObsolete(ctx context.Context) error {
 	if err := removeFilters(ctx, u.c, u.d.UUID, filters); err != nil {
 		return err
 	}
-	var gone []VolumeRef
-	for _, d := range u.existing.Mark.Disks {
-		if d.Volume != "" && u.machine.Mark.Disk(d.Key).Volume != d.Volume {
-			gone = append(gone, VolumeRef{d.Pool, d.Volume})
-		}
-	}
-	if err := removeVolumes(ctx, u.c, gone); err != nil {
+	if err := removeVolumes(ctx, u.c, u.listObsoleteVolumes()); err != nil {
 		return err
 	}
 	if u.retained {

@@ -24,6 +24,8 @@ type hostMark struct {
 	// Left says that a destroy took the reservation out of the configuration alone, as the running network was about to be removed
 	// too.
 	Left bool
+	// OfMachine says that the resource is a machine of the hypervisor.
+	OfMachine bool
 }
 
 // onlyListed says whether a reservation is there for the network's list alone.
@@ -69,7 +71,8 @@ func readHostMarks(root *etree.Element) hostMarks {
 		return marks
 	}
 	for _, e := range element.ChildElements() {
-		marks[readAttribute(e, "key")] = hostMark{Mark: readMark(e), Listed: readAttribute(e, "listed") == "yes", Before: readAttribute(e, "before") == "yes", Left: readAttribute(e, "left") == "yes"}
+		is := func(name string) bool { return readAttribute(e, name) == "yes" }
+		marks[readAttribute(e, "key")] = hostMark{Mark: readMark(e), Listed: is("listed"), Before: is("before"), Left: is("left"), OfMachine: is("machine")}
 	}
 	for _, h := range listReservations(root) {
 		if marks[h.Key()].Left { // somebody made it anew
@@ -87,7 +90,7 @@ func writeHostMarks(root *etree.Element, marks hostMarks) {
 	element := newElement("virtcluster-hosts:hosts", "xmlns:virtcluster-hosts", metadata.Hosts)
 	for _, key := range slices.Sorted(maps.Keys(marks)) {
 		m := marks[key]
-		e := newElement("virtcluster-hosts:host", "key", key, "listed", yesOrEmpty(m.Listed), "before", yesOrEmpty(m.Before), "left", yesOrEmpty(m.Left))
+		e := newElement("virtcluster-hosts:host", "key", key, "listed", yesOrEmpty(m.Listed), "before", yesOrEmpty(m.Before), "left", yesOrEmpty(m.Left), "machine", yesOrEmpty(m.OfMachine))
 		setMark(e, m.Mark)
 		element.AddChild(e)
 	}

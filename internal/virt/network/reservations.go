@@ -21,8 +21,11 @@ type Reservations struct {
 	Client *hypervisor.Client
 	// Network is the network's name or UUID.
 	Network string
-	// Owner is what the resource may call its own. The zero Claim leaves no marks, and owns what nobody marked.
+	// Owner is what the resource may call its own. A transient network keeps no marks: what nobody marked there is a machine's own.
 	Owner owner.Claim
+	// OfMachine says that the resource is a machine of the hypervisor: it gives its addresses up by itself, when its guest has let go
+	// of them, and waits for another machine's.
+	OfMachine bool
 	// ImportID is what `terraform import` takes for a reservation; "" for one that cannot be imported.
 	ImportID string
 }
@@ -42,20 +45,21 @@ func (r Reservations) Add(ctx context.Context, h hypervisor.DHCPHost) error {
 	return r.putReservation(ctx, h, r.mayTake, true)
 }
 
-func (r Reservations) leavesNoMarks() bool { return r.Owner.Mark() == owner.Mark{} }
-
-func (r Reservations) owns(m owner.Mark) bool {
-	return r.Owner.Owns(m) || r.leavesNoMarks() && m.ID == ""
+// owns says whether a reservation of a network is the resource's own.
+func (r Reservations) owns(n *hypervisor.Network, m owner.Mark) bool {
+	return r.Owner.Owns(m) || r.OfMachine && m.ID == "" && !n.Persistent
 }
 
-func (r Reservations) mayTake(m owner.Mark) bool { return r.owns(m) || r.Owner.MayTake(m) }
+func (r Reservations) mayTake(n *hypervisor.Network, m owner.Mark) bool {
+	return r.owns(n, m) || r.Owner.MayTake(m)
+}
 
 // isOfSameState says whether a mark is one of the state that this resource is in.
 func (r Reservations) isOfSameState(m owner.Mark) bool {
 	return m.ID != "" && m.Workspace != "" && m.Workspace == r.Owner.Mark().Workspace
 }
 
-func (r Reservations) putReservation(ctx context.Context, h hypervisor.DHCPHost, mine func(owner.Mark) bool, fresh bool) error {
+func (r Reservations) putReservation(ctx context.Context, h hypervisor.DHCPHost, mine func(*hypervisor.Network, owner.Mark) bool, fresh bool) error {
 	c, what := r.Client, fmt.Sprintf("reserve %s on network %q", h, r.Network)
 	n, marks, release, err := r.lockNetwork(ctx)
 	if err != nil {
@@ -69,7 +73,7 @@ func (r Reservations) putReservation(ctx context.Context, h hypervisor.DHCPHost,
 	if used {
 		return nil
 	}
-	if mark := (hostMark{Mark: r.Owner.Mark()}); n.Persistent && marks[h.Key()] != mark && (!r.leavesNoMarks() || marks[h.Key()].Left) {
+	if mark := (hostMark{Mark: r.Owner.Mark(), OfMachine: r.OfMachine}); n.Persistent && marks[h.Key()] != mark {
 		if err := markHost(ctx, c, n, h.Key(), mark); err != nil {
 			return err
 		}
@@ -120,7 +124,7 @@ var placed sync.Map
 
 // usesExisting says whether there is a reservation for the machine already that is used as it is. Where another resource's or a
 // person's is in the way, the error names its owner.
-func (r Reservations) usesExisting(n *hypervisor.Network, mark hostMark, h hypervisor.DHCPHost, mine func(owner.Mark) bool, fresh bool) (bool, error) {
+func (r Reservations) usesExisting(n *hypervisor.Network, mark hostMark, h hypervisor.DHCPHost, mine func(*hypervisor.Network, owner.Mark) bool, fresh bool) (bool, error) {
 	find := func(definition *libvirtxml.Network) *hypervisor.DHCPHost {
 		if definition == nil {
 			return nil
@@ -137,13 +141,13 @@ func (r Reservations) usesExisting(n *hypervisor.Network, mark hostMark, h hyper
 	switch {
 	case there == nil || mark.Left:
 		return false, nil
-	// A machine without marks here is a node, which has a name of its own by default: the list need not have it.
-	case mark.Listed && there.IP == h.IP && (h.Name == "" || there.Name == h.Name || there.Name == "" && r.leavesNoMarks()):
+	// A machine has a name of its own by default: the list need not have it.
+	case mark.Listed && there.IP == h.IP && (h.Name == "" || there.Name == h.Name || there.Name == "" && r.OfMachine):
 		return true, nil
 	case mark.Listed:
 		return false, fmt.Errorf("the network's dhcp.hosts keeps %s (%q): write that address and name, or change it there", there, there.Name)
-	case mine(mark.Mark):
-		if fresh && there.IP != h.IP && r.leavesNoMarks() {
+	case mine(n, mark.Mark):
+		if fresh && there.IP != h.IP && r.OfMachine {
 			return false, fmt.Errorf("the machine has a reservation already: %s", there)
 		}
 		return false, nil
@@ -165,7 +169,7 @@ func (r Reservations) newForeignError(n *hypervisor.Network, h hypervisor.DHCPHo
 func (r Reservations) GivesWayInPlan(n *hypervisor.Network, other hypervisor.DHCPHost) bool {
 	marks, err := readSharedMarks(n)
 	mark := marks[other.Key()]
-	moves := r.Owner.Owns(mark.Mark) || r.isOfSameState(mark.Mark) && !cli.Chooses()
+	moves := r.Owner.Owns(mark.Mark) || r.isOfSameState(mark.Mark) && !r.OfMachine && !mark.OfMachine && !cli.Chooses()
 	return err == nil && (mark.Left || moves && !mark.Listed)
 }
 
@@ -176,10 +180,11 @@ func ListsReservation(n *hypervisor.Network, h hypervisor.DHCPHost) bool {
 }
 
 // givesWayInApply says whether a reservation is one of this state that this run has not put where it is: the plan has found no
-// two resources that want one address, so its own resource is about to take it elsewhere, or has it removed.
+// two resources that want one address, so its own resource is about to take it elsewhere, or has it removed. What a machine has, and
+// what a machine wants, is waited for.
 func (r Reservations) givesWayInApply(n *hypervisor.Network, mark hostMark, other hypervisor.DHCPHost) bool {
 	key, here := placed.Load(placement{r.Client, n.UUID, other.IP})
-	return mark.Left || r.isOfSameState(mark.Mark) && !mark.Listed && (!here || key != other.Key())
+	return mark.Left || r.isOfSameState(mark.Mark) && !r.OfMachine && !mark.OfMachine && !mark.Listed && (!here || key != other.Key())
 }
 
 // markHost notes in the network's configuration whose a reservation is; the zero mark takes the note away.
@@ -231,9 +236,15 @@ func (r Reservations) removeReservation(ctx context.Context, h hypervisor.DHCPHo
 	defer release()
 	mark := marks[h.Key()]
 	same := func(other hypervisor.DHCPHost) bool { return other.Key() == h.Key() && other.IP == h.IP }
-	there := slices.ContainsFunc(hypervisor.DHCPHosts(n.Config), same) || slices.ContainsFunc(hypervisor.DHCPHosts(n.Current()), same)
+	has := func(is func(hypervisor.DHCPHost) bool) bool {
+		return slices.ContainsFunc(hypervisor.DHCPHosts(n.Config), is) || slices.ContainsFunc(hypervisor.DHCPHosts(n.Current()), is)
+	}
+	there := has(same)
+	if !there && has(func(other hypervisor.DHCPHost) bool { return other.Key() == h.Key() }) {
+		return nil // the machine has another address by now, and the mark is that one's
+	}
 	if there && !mark.Listed {
-		if !r.owns(mark.Mark) {
+		if !r.owns(n, mark.Mark) {
 			return r.newForeignError(n, h, mark.Mark)
 		}
 		if all, err := isAboutToGo(n); err != nil {
@@ -260,21 +271,6 @@ func (r Reservations) removeReservation(ctx context.Context, h hypervisor.DHCPHo
 	if n, err = c.Network(ctx, n.UUID); err != nil {
 		return err
 	}
-	mark.Mark = owner.Mark{}
+	mark.Mark, mark.OfMachine = owner.Mark{}, false
 	return markHost(ctx, c, n, h.Key(), mark)
-}
-
-// PutReservation is Put for a resource that leaves no marks.
-func PutReservation(ctx context.Context, c *hypervisor.Client, network string, h hypervisor.DHCPHost) error {
-	return Reservations{Client: c, Network: network}.Put(ctx, h)
-}
-
-// AddReservation is Add for a resource that leaves no marks.
-func AddReservation(ctx context.Context, c *hypervisor.Client, network string, h hypervisor.DHCPHost) error {
-	return Reservations{Client: c, Network: network}.Add(ctx, h)
-}
-
-// RemoveReservation is Remove for a resource that leaves no marks.
-func RemoveReservation(ctx context.Context, c *hypervisor.Client, network string, h hypervisor.DHCPHost) error {
-	return Reservations{Client: c, Network: network}.Remove(ctx, h)
 }

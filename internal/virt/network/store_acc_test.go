@@ -14,6 +14,7 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/sshhost"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 )
 
 // sandbox skips a test that needs a real libvirtd, unless it runs inside the sandbox.
@@ -67,43 +68,49 @@ func TestAccReservationsLiveAndConfigured(t *testing.T) {
 	}
 }
 
+// machinesOn are the reservations of a machine on a network.
+func machinesOn(c *hypervisor.Client, network string) Reservations {
+	return Reservations{Client: c, Network: network, Owner: owner.New(), OfMachine: true}
+}
+
 func reservations(t *testing.T, active bool) {
 	c := sandbox(t)
 	withNetwork(t, c, "acc-dhcp", dualStack, active)
 	ctx := t.Context()
+	machines := machinesOn(c, "acc-dhcp")
 	first := hypervisor.DHCPHost{MAC: "52:54:00:00:00:01", IP: netip.MustParseAddr("10.77.0.1"), Name: "one"}
 	for range 2 {
-		if err := AddReservation(ctx, c, "acc-dhcp", first); err != nil {
+		if err := machines.Add(ctx, first); err != nil {
 			t.Fatal(err)
 		}
 	}
 	six := hypervisor.DHCPHost{ID: "0:3:0:1:52:54:0:0:0:1", IP: netip.MustParseAddr("fd77::1:2")}
-	if err := PutReservation(ctx, c, "acc-dhcp", six); err != nil {
+	if err := machines.Put(ctx, six); err != nil {
 		t.Fatal(err)
 	}
 	six.IP, six.Name = netip.MustParseAddr("fd77::1:1"), ""
-	if err := PutReservation(ctx, c, "acc-dhcp", six); err != nil {
+	if err := machines.Put(ctx, six); err != nil {
 		t.Fatal(err)
 	}
 	// libvirt would change the first one that has the name.
 	taken := hypervisor.DHCPHost{MAC: "52:54:00:00:00:02", IP: netip.MustParseAddr("10.77.0.5"), Name: first.Name}
-	if err := PutReservation(ctx, c, "acc-dhcp", taken); err == nil || !strings.Contains(err.Error(), "that of another reservation already") {
+	if err := machines.Put(ctx, taken); err == nil || !strings.Contains(err.Error(), "that of another reservation already") {
 		t.Fatalf("two machines got one name: %v", err)
 	}
-	if err := PutReservation(ctx, c, "acc-dhcp", hypervisor.DHCPHost{MAC: "52:54:00:00:00:02", IP: first.IP}); err == nil || !strings.Contains(err.Error(), "reserved already") {
+	if err := machines.Put(ctx, hypervisor.DHCPHost{MAC: "52:54:00:00:00:02", IP: first.IP}); err == nil || !strings.Contains(err.Error(), "reserved already") {
 		t.Fatalf("two machines got one address: %v", err)
 	}
 	moved := first
 	moved.IP = netip.MustParseAddr("10.77.0.3")
-	if err := AddReservation(ctx, c, "acc-dhcp", moved); err == nil {
+	if err := machines.Add(ctx, moved); err == nil {
 		t.Fatal("adding changed a reservation that was there")
 	}
-	if err := (Reservations{Client: c, Network: "acc-dhcp"}).Update(ctx, first, moved); err != nil {
+	if err := machines.Update(ctx, first, moved); err != nil {
 		t.Fatal(err)
 	}
 	other := moved
 	other.MAC = "52:54:00:00:00:09"
-	if err := (Reservations{Client: c, Network: "acc-dhcp"}).Update(ctx, moved, other); err != nil {
+	if err := machines.Update(ctx, moved, other); err != nil {
 		t.Fatal(err)
 	}
 	for _, flags := range [][]string{nil, {"--inactive"}} {
@@ -112,12 +119,19 @@ func reservations(t *testing.T, active bool) {
 			t.Errorf("active=%v %v: %s", active, flags, xml)
 		}
 	}
-	if err := RemoveReservation(ctx, c, "acc-dhcp", moved); err != nil { // another machine's by now
+	again := other
+	again.IP = netip.MustParseAddr("10.77.0.4")
+	for _, step := range []error{machines.Put(ctx, again), machines.Remove(ctx, other), machines.Put(ctx, other)} { // its mark is still its own
+		if step != nil {
+			t.Fatal(step)
+		}
+	}
+	if err := machines.Remove(ctx, moved); err != nil { // another machine's by now
 		t.Fatal(err)
 	}
 	for range 2 {
 		for _, h := range []hypervisor.DHCPHost{other, six} {
-			if err := RemoveReservation(ctx, c, "acc-dhcp", h); err != nil {
+			if err := machines.Remove(ctx, h); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -125,7 +139,7 @@ func reservations(t *testing.T, active bool) {
 	if n, err := c.Network(ctx, "acc-dhcp"); err != nil || len(hypervisor.DHCPHosts(n.Config)) != 0 || len(hypervisor.DHCPHosts(n.Current())) != 0 {
 		t.Errorf("reservations are left: %v", err)
 	}
-	if err := RemoveReservation(ctx, c, "no-such-network", first); err != nil {
+	if err := machinesOn(c, "no-such-network").Remove(ctx, first); err != nil {
 		t.Error(err)
 	}
 }
@@ -137,7 +151,7 @@ func TestAccManyReservationsAtATimeAllArrive(t *testing.T) {
 	for i := range 20 {
 		all.Go(func() {
 			h := hypervisor.DHCPHost{MAC: "52:54:00:00:01:" + string([]byte{'0' + byte(i/10), '0' + byte(i%10)}), IP: netip.AddrFrom4([4]byte{10, 77, 0, byte(100 + i)})}
-			if err := PutReservation(t.Context(), c, "acc-dhcp", h); err != nil {
+			if err := machinesOn(c, "acc-dhcp").Put(t.Context(), h); err != nil {
 				t.Error(err)
 			}
 		})
@@ -247,4 +261,36 @@ func TestAccARestartPlugsRunningMachinesIn(t *testing.T) {
 	if got := shell(t, "virsh", "dumpxml", "acc-plug"); portID.ReplaceAllString(got, "") != portID.ReplaceAllString(xml, "") {
 		t.Errorf("the machine changed from\n%s\nto\n%s", xml, got)
 	}
+}
+
+// TestAccMachineLeavesAPersonsReservation has a machine use, and leave, what a person has reserved for it.
+func TestAccMachineLeavesAPersonsReservation(t *testing.T) {
+	c := sandbox(t)
+	withNetwork(t, c, "acc-dhcp", dualStack, true)
+	ctx := t.Context()
+	h := hypervisor.DHCPHost{MAC: "52:54:00:00:00:01", IP: netip.MustParseAddr("10.77.0.1"), Name: "one"}
+	other := h
+	other.IP = netip.MustParseAddr("10.77.0.2")
+	shell(t, "virsh", "net-update", "acc-dhcp", "add", "ip-dhcp-host", "<host mac='52:54:00:00:00:01' name='one' ip='10.77.0.1'/>", "--live", "--config")
+	stays := func(about string) {
+		t.Helper()
+		for _, flags := range [][]string{nil, {"--inactive"}} {
+			if xml := shell(t, append([]string{"virsh", "net-dumpxml", "acc-dhcp"}, flags...)...); !strings.Contains(xml, "<host mac='52:54:00:00:00:01' name='one' ip='10.77.0.1'/>") {
+				t.Errorf("%s %v: %s", about, flags, xml)
+			}
+		}
+	}
+	var foreign *owner.ForeignError
+	machine := machinesOn(c, "acc-dhcp")
+	if err := machine.Add(ctx, other); !errors.As(err, &foreign) {
+		t.Errorf("a person's reservation was changed: %v", err)
+	}
+	stays("another address")
+	if err := machine.Add(ctx, h); err != nil {
+		t.Errorf("an equal reservation is not used: %v", err)
+	}
+	if err := machine.Remove(ctx, h); !errors.As(err, &foreign) {
+		t.Errorf("a person's reservation was removed: %v", err)
+	}
+	stays("removed")
 }

@@ -38,24 +38,69 @@ var usersPatience = 10 * time.Second
 // the same plan, which removes a disk's volume before it removes the disk. It returns an *InUseError where something else still
 // does after a while.
 func awaitUnused(ctx context.Context, c *hypervisor.Client, v *hypervisor.Volume, workspace string) error {
-	for deadline := time.Now().Add(usersPatience); ; {
+	return awaitNone(ctx, func() (*InUseError, error) {
 		s, err := surveyDisks(ctx, c)
-		if err != nil {
+		return s.findUsed([]*hypervisor.Volume{v}, workspace), err
+	})
+}
+
+// AwaitUnusedBeside returns when nothing on the hypervisor uses a machine's volumes, which are to be deleted, beside the machine of a
+// UUID itself: no other machine, and no overlay that is not among them or a disk of the machine's. It returns an *InUseError where
+// something still does after a while.
+func AwaitUnusedBeside(ctx context.Context, c *hypervisor.Client, uuid string, volumes []*hypervisor.Volume) error {
+	if len(volumes) == 0 {
+		return nil
+	}
+	return awaitNone(ctx, func() (*InUseError, error) {
+		s, err := surveyDisks(ctx, c)
+		return s.withoutMachine(uuid, volumes).findUsed(volumes, ""), err
+	})
+}
+
+// awaitNone returns when there is nothing to be found, or what there was when its patience ended.
+func awaitNone(ctx context.Context, find func() (*InUseError, error)) error {
+	for deadline := time.Now().Add(usersPatience); ; {
+		inUse, err := find()
+		switch {
+		case err != nil:
 			return err
-		}
-		users := s.listUsers(v, workspace)
-		if len(users) == 0 {
+		case inUse == nil:
 			return nil
-		}
-		if time.Now().After(deadline) {
-			return &InUseError{v.Path(), users}
+		case time.Now().After(deadline):
+			return inUse
 		}
 		select {
 		case <-ctx.Done():
-			return errors.Join(&InUseError{v.Path(), users}, context.Cause(ctx))
+			return errors.Join(inUse, context.Cause(ctx))
 		case <-time.After(time.Second):
 		}
 	}
+}
+
+// withoutMachine is the survey without a machine, its disks, and its volumes.
+func (s survey) withoutMachine(uuid string, volumes []*hypervisor.Volume) survey {
+	var disks []*libvirtxml.Domain
+	domains := slices.DeleteFunc(slices.Clone(s.domains), func(d *hypervisor.Domain) bool {
+		if d.UUID == uuid {
+			disks = append(disks, d.Config, d.Live)
+		}
+		return d.UUID == uuid
+	})
+	others := slices.DeleteFunc(slices.Clone(s.volumes), func(v *hypervisor.Volume) bool {
+		return slices.ContainsFunc(volumes, func(own *hypervisor.Volume) bool { return own.Path() == v.Path() }) ||
+			slices.ContainsFunc(disks, func(d *libvirtxml.Domain) bool { return isDisk(d, v) })
+	})
+	return survey{domains: domains, volumes: others}
+}
+
+// findUsed returns the first of the volumes that something uses, with its users; nil where nothing uses any.
+func (s survey) findUsed(volumes []*hypervisor.Volume, workspace string) *InUseError {
+	for _, v := range volumes {
+		if users := s.listUsers(v, workspace); len(users) > 0 {
+			return &InUseError{v.Path(), users}
+		}
+	}
+	return nil
 }
 
 // survey is every domain and every volume of a hypervisor's started pools.

@@ -45,3 +45,39 @@ func TestUsersAreDisksAndWhatIsBelowThem(t *testing.T) {
 		}
 	}
 }
+
+func TestUsersOfAMachinesVolumesBesideIt(t *testing.T) {
+	root, data := volumeOf("/srv/okd/root", "qcow2", "", 1<<30), volumeOf("/srv/okd/data", "qcow2", "/srv/okd/root", 1<<30)
+	snapshot := volumeOf("/srv/okd/snapshot", "qcow2", "/srv/okd/root", 1<<30)
+	domain := func(uuid string, paths ...string) *hypervisor.Domain {
+		d := &libvirtxml.Domain{Devices: &libvirtxml.DomainDeviceList{}}
+		for _, path := range paths {
+			d.Devices.Disks = append(d.Devices.Disks, libvirtxml.DomainDisk{Source: &libvirtxml.DomainDiskSource{File: &libvirtxml.DomainDiskSourceFile{File: path}}})
+		}
+		return &hypervisor.Domain{Name: uuid, UUID: uuid, Config: d}
+	}
+	for name, c := range map[string]struct {
+		survey survey
+		want   string
+	}{
+		"itself":                   {survey{domains: []*hypervisor.Domain{domain("m", "/srv/okd/root", "/srv/okd/data")}, volumes: []*hypervisor.Volume{root, data}}, ""},
+		"a snapshot that it runs":  {survey{domains: []*hypervisor.Domain{domain("m", "/srv/okd/snapshot")}, volumes: []*hypervisor.Volume{root, data, snapshot}}, ""},
+		"a clone's overlay":        {survey{domains: []*hypervisor.Domain{domain("m", "/srv/okd/root")}, volumes: []*hypervisor.Volume{root, data, snapshot}}, "its overlay /srv/okd/snapshot"},
+		"another one's disk":       {survey{domains: []*hypervisor.Domain{domain("m", "/srv/okd/root"), domain("other", "/srv/okd/data")}}, `the domain "other"`},
+		"below another one's disk": {survey{domains: []*hypervisor.Domain{domain("other", "/srv/okd/snapshot")}, volumes: []*hypervisor.Volume{snapshot}}, "its overlay /srv/okd/snapshot"},
+	} {
+		volumes := []*hypervisor.Volume{root, data}
+		inUse := c.survey.withoutMachine("m", volumes).findUsed(volumes, "")
+		if got := inUse.users(); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// users names them, "" for none.
+func (e *InUseError) users() string {
+	if e == nil {
+		return ""
+	}
+	return e.Users[0]
+}
