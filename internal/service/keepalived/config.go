@@ -64,13 +64,26 @@ func (k chunk) is(keyword, name string) bool {
 	return k.node.keyword() == keyword && k.node.word(1) == name && k.node.block
 }
 
-// marked returns the mark of a chunk that the provider wrote: the comment right before it.
+// marked returns the mark of a chunk that the provider wrote: the comment right before it. What a person copied together with its
+// comment, and gave another name, is the person's.
 func (k chunk) marked() string {
 	lines := strings.Split(strings.TrimRight(k.lead, "\n"), "\n")
-	if last := lines[len(lines)-1]; strings.HasPrefix(last, mark) {
-		return last
+	last := lines[len(lines)-1]
+	if !strings.HasPrefix(last, mark) {
+		return ""
 	}
-	return ""
+	if name, ok := strings.CutPrefix(last, vipMark); ok && !k.hasNameOf(unquote(name)) {
+		return ""
+	}
+	return last
+}
+
+// hasNameOf says whether a chunk is called as one of a VIP's is: its instance has its name, and what it tracks begins with that.
+func (k chunk) hasNameOf(vip string) bool {
+	if k.node.keyword() == "vrrp_instance" {
+		return k.node.word(1) == vip
+	}
+	return strings.HasPrefix(k.node.word(1), vip+".")
 }
 
 // foreignLead is what stands before a chunk's mark: a person's comments and blank lines.
