@@ -56,6 +56,47 @@ resource "virtcluster_dns_zone" "okd" {
 	}
 }
 
+// TestAccZonesThatAPersonWritesIntoOursStay has one in a view of the provider's and one in its file of the zones from before.
+func TestAccZonesThatAPersonWritesIntoOursStay(t *testing.T) {
+	acctest.InSandbox(t)
+	shell := func(script string) string { t.Helper(); return acctest.On(t, "svc-1", "sh", "-c", script) }
+	shell(`set -e; mkdir -p /etc/bind/virtcluster-test; cp /etc/bind/named.conf /var/tmp/named.conf.before
+printf '$TTL 60\n@ SOA ns. root. 1 60 60 60 60\n@ NS ns.\nwww A 192.0.2.7\n' >/etc/bind/virtcluster-test/theirs.db`)
+	t.Cleanup(func() {
+		out, err := acctest.Try(context.Background(), "svc-1", "sh", "-c", `cp /var/tmp/named.conf.before /etc/bind/named.conf; rm -rf /etc/bind/virtcluster-test /etc/bind/named.conf.virtcluster-edited; systemctl stop named`)
+		if err != nil {
+			t.Error(err, out)
+		}
+	})
+	state := acctest.NewState(t)
+	state.DestroyAtEnd()
+	state.Apply(serviceNode(t) + `
+resource "virtcluster_dns_view" "inside" {
+  service_node  = virtcluster_service_node.dns.id
+  name          = "inside"
+  match_clients = ["10.0.0.0/8", "localhost"]
+}
+`)
+	shell(`set -e; cd /etc/bind; zone='type master; file "/etc/bind/virtcluster-test/theirs.db"; };'
+sed -i "s|^view \"inside\" {|&\n\tzone \"view.example\" { $zone|" named.conf
+echo "zone \"office.example\" { $zone" >>named.conf.virtcluster-zones
+rndc reconfig`)
+	is(t, "192.0.2.7", "www.view.example")
+	is(t, "192.0.2.7", "www.office.example")
+	state.Settled()
+	state.Write(serviceNode(t))
+	state.Refused([]string{`view "inside" holds zones that this provider did not write: view.example; move them to another view`}, "apply", "-auto-approve")
+	is(t, "192.0.2.7", "www.view.example")
+	shell(`sed -i '/view.example/d' /etc/bind/named.conf && rndc reconfig`)
+	said := strings.Join(strings.Fields(strings.ReplaceAll(state.Run("apply", "-auto-approve"), "│", "")), " ")
+	if !strings.Contains(said, "zone office.example, which was written by hand into a file of the provider's, stands in /etc/bind/named.conf now") {
+		t.Errorf("no warning in %s", said)
+	}
+	is(t, "192.0.2.7", "www.office.example")
+	state.Run("destroy", "-auto-approve")
+	shell(`named-checkconf -z /etc/bind/named.conf && grep -v office.example /etc/bind/named.conf | cmp - /var/tmp/named.conf.before && test -z "$(ls /etc/bind/named.conf.virtcluster* 2>/dev/null)"`)
+}
+
 func TestAccAZoneWithoutAViewAnswersEveryone(t *testing.T) {
 	acctest.InSandbox(t)
 	state := acctest.NewState(t)

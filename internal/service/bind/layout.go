@@ -41,6 +41,14 @@ func (c *config) layOut() error {
 	if err := c.placeKept(kept, ours, foreign, &general, &views); err != nil {
 		return err
 	}
+	if theirs := c.inRest(); len(theirs) > 0 {
+		if at := slices.IndexFunc(views, isRest); at >= 0 {
+			rest := views[at].Block()
+			rest.Statements = append(rest.Statements, theirs...)
+		} else {
+			c.keepBeside(theirs, "")
+		}
+	}
 	for _, s := range slices.Concat(general, views)[1:] {
 		if !strings.HasPrefix(s.Lead(), "\n") {
 			s.SetLead("\n" + s.Lead())
@@ -94,6 +102,20 @@ func (c *config) placeKept(kept keptZones, ours, foreign []*namedconf.Statement,
 		}
 	}
 	return nil
+}
+
+// isRest says whether a statement is the view for whoever none of the others answers.
+func isRest(s *namedconf.Statement) bool { return isView(s) && marker(s) == keptMarker }
+
+// inRest are the statements that a person wrote into that view.
+func (c *config) inRest() []*namedconf.Statement {
+	var theirs []*namedconf.Statement
+	for _, s := range c.file.Statements {
+		if isRest(s) {
+			theirs = append(theirs, slices.DeleteFunc(slices.Clone(s.Block().Statements), func(in *namedconf.Statement) bool { return marker(in) == keptMarker })...)
+		}
+	}
+	return theirs
 }
 
 // introduce puts the header at the top, and nowhere else.

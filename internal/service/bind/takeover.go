@@ -235,19 +235,19 @@ func (c *config) keepBeside(statements []*namedconf.Statement, comments string) 
 	c.tree.Put(c.edited(), text, 0o644, "root", c.group)
 }
 
-// Kept implements transaction.Keeper: where what a person wrote went when the original came back.
+// Kept implements transaction.Keeper: where what a person wrote went when it lost its place, as when the original came back.
 func (Daemon) Kept(prev, next transaction.Tree) []string {
 	c, err := read(prev)
 	if err != nil {
 		return nil
 	}
+	var said []string
+	if edited, ok := next[c.edited()]; ok && !bytes.Equal(prev[c.edited()].Content, edited.Content) {
+		said = append(said, fmt.Sprintf("what was written by hand and cannot stand in %s as it is now is in %s, which named does not read", c.main, c.edited()))
+	}
 	_, had := prev[c.original()]
 	if _, has := next[c.original()]; !had || has {
-		return nil
-	}
-	var said []string
-	if !bytes.Equal(prev[c.edited()].Content, next[c.edited()].Content) {
-		said = append(said, fmt.Sprintf("%s is what it was before the provider came, and what was written by hand since and cannot stand in it is in %s, which named does not read", c.main, c.edited()))
+		return said
 	}
 	after, err := read(next)
 	if err != nil {
@@ -304,6 +304,15 @@ func (c *config) dissolve() error {
 	if err != nil {
 		return err
 	}
+	var beside []*namedconf.Statement
+	for _, s := range c.inRest() {
+		if s.Name() == "zone" {
+			zones = append(zones, s)
+		} else {
+			beside = append(beside, s)
+		}
+	}
+	c.keepBeside(beside, "")
 	c.file.Statements = slices.DeleteFunc(c.file.Statements, func(s *namedconf.Statement) bool { return marker(s) == keptMarker })
 	for _, s := range zones {
 		s.SetLead("\n" + strings.TrimLeft(s.Lead(), "\n"))
@@ -334,7 +343,7 @@ func (c *config) added() (added, before []*namedconf.Statement) {
 			added = append(added, s)
 		}
 	}
-	return added, before
+	return append(added, c.inRest()...), before
 }
 
 // addedZones are the statements of the files for zones that neither we nor the original, with the statements before, put there, and

@@ -268,6 +268,59 @@ func TestAViewWithZonesOfAPersonStays(t *testing.T) {
 	}
 }
 
+// The view for whoever none of the others answers is written anew with each change.
+func TestWhatAPersonWritesIntoTheRestSurvives(t *testing.T) {
+	const (
+		office = "zone \"office.example\" { type master; file \"/etc/bind/db.office\"; };"
+		option = "minimal-responses yes;"
+	)
+	taken := func(t *testing.T) transaction.Tree {
+		t.Helper()
+		tree := withLocal(t, `zone "home.example" { type master; file "/etc/bind/db.home"; };`)
+		must(t, addView(tree, View{Name: "a", MatchClients: []string{"10.1.0.0/16"}}))
+		main := text(tree, "/etc/bind/named.conf")
+		tree.Put("/etc/bind/named.conf", []byte(strings.Replace(main, "view \"virtcluster-rest\" {", "view \"virtcluster-rest\" {\n\t"+office+"\n\t"+option, 1)), 0, "", "")
+		must(t, addView(tree, View{Name: "a", MatchClients: []string{"10.2.0.0/16"}}))
+		main = text(tree, "/etc/bind/named.conf")
+		if _, rest, _ := strings.Cut(main, "view \"virtcluster-rest\" {"); strings.Count(main, office) != 1 || !strings.Contains(rest, office) || !strings.Contains(rest, option) {
+			t.Fatalf("it is lost:\n%s", main)
+		}
+		before := tree.Clone()
+		must(t, addView(tree, View{Name: "a", MatchClients: []string{"10.2.0.0/16"}}))
+		if write, removed := before.Changes(tree); len(write)+len(removed) > 0 {
+			t.Errorf("the same again changed: %v, gone: %v", write, removed)
+		}
+		return tree
+	}
+	const main, edited = "/etc/bind/named.conf", "/etc/bind/named.conf.virtcluster-edited"
+	t.Run("the original comes back", func(t *testing.T) {
+		tree := taken(t)
+		must(t, DropView(tree, "a"))
+		if strings.Count(text(tree, main), office) != 1 || !strings.Contains(text(tree, edited), option) || strings.Contains(text(tree, edited), office) {
+			t.Errorf("there is\n%s\nand beside it\n%s", text(tree, main), text(tree, edited))
+		}
+	})
+	t.Run("the original is gone", func(t *testing.T) {
+		tree := taken(t)
+		delete(tree, "/etc/bind/named.conf.virtcluster-original")
+		must(t, DropView(tree, "a"))
+		if strings.Count(text(tree, main), office) != 1 || !strings.Contains(text(tree, edited), option) {
+			t.Errorf("there is\n%s\nand beside it\n%s", text(tree, main), text(tree, edited))
+		}
+	})
+	t.Run("another view answers everyone", func(t *testing.T) {
+		tree := taken(t)
+		before := tree.Clone()
+		must(t, addView(tree, View{Name: "b", Order: 200}))
+		if strings.Contains(text(tree, main), office) || !strings.Contains(text(tree, edited), office) || !strings.Contains(text(tree, edited), option) {
+			t.Errorf("there is\n%s\nand beside it\n%s", text(tree, main), text(tree, edited))
+		}
+		if said := (Daemon{}).Kept(before, tree); len(said) != 1 || !strings.Contains(said[0], edited) {
+			t.Errorf("the warnings are %q", said)
+		}
+	})
+}
+
 func TestFedorasSingleFileIsTakenApart(t *testing.T) {
 	const main = `options {
 	listen-on port 53 { 127.0.0.1; };
