@@ -48,6 +48,7 @@ exec cat -- "$1"`
 const writeScript = `set -eu
 path=$1 size=$2 mode=$3 owner=$4
 [ ! -L "$path" ] || path=$(readlink -f -- "$path") || { echo "$1 is a symbolic link that leads nowhere" >&2; exit 1; }
+[ ! -e "$path" ] || [ -f "$path" ] || { echo "$path is no regular file" >&2; exit 1; }
 dir=$(dirname -- "$path")
 [ -d "$dir" ] || (umask 022 && mkdir -p -- "$dir")
 umask 077

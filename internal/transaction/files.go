@@ -31,6 +31,7 @@ selinux= lists=
 lead() { # sets file to where a path leads
 	file=$1
 	[ ! -L "$1" ] || file=$(readlink -f -- "$1") || { echo "$1 is a symbolic link that leads nowhere" >&2; exit 1; }
+	[ ! -e "$file" ] || [ -f "$file" ] || { echo "$file is no regular file" >&2; exit 1; }
 }
 news() { # then the arguments are the copies, and what is staged to be kept
 	i=0

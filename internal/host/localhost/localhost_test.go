@@ -192,4 +192,10 @@ func TestWriteFollowsALink(t *testing.T) {
 	if err := h.Write(t.Context(), host.File{Path: link}); err == nil || !strings.Contains(err.Error(), "leads nowhere") {
 		t.Errorf("a link that leads nowhere: %v", err)
 	}
+	// As /dev/null does, which masks a unit or a network's file.
+	os.Remove(link)
+	os.Symlink("/dev/null", link)
+	if err := h.Write(t.Context(), host.File{Path: link}); err == nil || !strings.Contains(err.Error(), "/dev/null is no regular file") {
+		t.Errorf("a link to a device: %v", err)
+	}
 }
