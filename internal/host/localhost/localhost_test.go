@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -192,10 +193,14 @@ func TestWriteFollowsALink(t *testing.T) {
 	if err := h.Write(t.Context(), host.File{Path: link}); err == nil || !strings.Contains(err.Error(), "leads nowhere") {
 		t.Errorf("a link that leads nowhere: %v", err)
 	}
-	// As /dev/null does, which masks a unit or a network's file.
+	// As one to /dev/null does, which masks a unit or a network's file.
 	os.Remove(link)
-	os.Symlink("/dev/null", link)
-	if err := h.Write(t.Context(), host.File{Path: link}); err == nil || !strings.Contains(err.Error(), "/dev/null is no regular file") {
-		t.Errorf("a link to a device: %v", err)
+	os.Remove(target)
+	if err := syscall.Mkfifo(target, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	os.Symlink(target, link)
+	if err := h.Write(t.Context(), host.File{Path: link}); err == nil || !strings.Contains(err.Error(), target+" is no regular file") {
+		t.Errorf("a link to what is no file: %v", err)
 	}
 }
