@@ -127,7 +127,8 @@ func TestACopyOfAnInstanceIsAPersons(t *testing.T) {
 	in := owned(owner.New())
 	set(t, tr, in)
 	original := string(tr[Path].Content)
-	copied := strings.ReplaceAll(original[strings.Index(original, mark):], "vrrp_instance "+in.Name, "vrrp_instance copy")
+	_, blocks, _ := strings.Cut(original, mark)
+	copied := strings.ReplaceAll(mark+blocks, "vrrp_instance "+in.Name, "vrrp_instance copy")
 	copied = strings.ReplaceAll(copied, "vrrp_script "+in.Name+".", "vrrp_script copy.")
 	tr.Put(Path, []byte(original+"\n"+copied), mode, "", "")
 	if owners, err := OwnersOf(tr); err != nil || owners["copy"] != (owner.Mark{}) || owners[in.Name] != in.Owner {
