@@ -66,12 +66,16 @@ func (c *Client) SetDomainAutostart(ctx context.Context, uuid string, on bool) e
 }
 
 // SetDomainMetadata puts an XML element of the caller's own namespace into the domain's metadata, in place
-// of the one that is there.
+// of the one that is there. A domain whose guest has ended meanwhile gets it in its configuration alone.
 func (c *Client) SetDomainMetadata(ctx context.Context, uuid, prefix, namespace, element string, live bool) error {
-	return c.onDomain(ctx, uuid, "set metadata of", func(l *libvirt.Libvirt, ref libvirt.Domain) error {
+	err := c.onDomain(ctx, uuid, "set metadata of", func(l *libvirt.Libvirt, ref libvirt.Domain) error {
 		return l.DomainSetMetadata(ref, int32(libvirt.DomainMetadataElement), libvirt.OptString{element},
 			libvirt.OptString{prefix}, libvirt.OptString{namespace}, chooseImpact(live))
 	})
+	if live && Code(err) == int(libvirt.ErrOperationInvalid) {
+		return c.SetDomainMetadata(ctx, uuid, prefix, namespace, element, false)
+	}
+	return err
 }
 
 // AttachDevice plugs a device in: a libvirtxml.DomainDisk, DomainInterface, DomainController, ….
