@@ -24,7 +24,9 @@ import (
 
 func (r *typed[M, S]) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if req.Plan.Raw.IsNull() {
-		r.planRemoval(ctx, req.State.Get)
+		if found := r.planRemoval(ctx, req.State.Get, false); !cli.Destroys() {
+			resp.Diagnostics.Append(found...)
+		}
 		return
 	}
 	ctx = fleet.Planning(ctx)
@@ -51,7 +53,7 @@ func (r *typed[M, S]) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 		claim = replaced.Succeed() // what is replaced is still there
 	}
 	if req.State.Raw.IsNull() && claim.Replaces() {
-		r.planRemoval(ctx, req.Plan.Get) // nobody tells what there was
+		r.planRemoval(ctx, req.Plan.Get, true) // nobody tells what there was
 	}
 	r.refuseUnknownHypervisor(ctx, req.Plan, &resp.Diagnostics)
 	if r.Plan != nil && !resp.Diagnostics.HasError() {
@@ -83,12 +85,12 @@ func (r *typed[M, S]) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 }
 
 // planRemoval tells the type of an object that goes; get reads it.
-func (r *typed[M, S]) planRemoval(ctx context.Context, get func(context.Context, any) diag.Diagnostics) {
+func (r *typed[M, S]) planRemoval(ctx context.Context, get func(context.Context, any) diag.Diagnostics, replaced bool) diag.Diagnostics {
 	var m M
 	if r.PlanRemoval == nil || r.provided.Fleet == nil || get(ctx, &m).HasError() {
-		return
+		return nil
 	}
-	r.PlanRemoval(ctx, Opening{Provided: r.provided}, &m)
+	return r.PlanRemoval(ctx, Opening{Provided: r.provided}, &m, replaced)
 }
 
 // planID plans the id of a new object that its key makes up. An id that Plan made unknown stays so: the object goes with something

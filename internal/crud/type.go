@@ -48,8 +48,9 @@ type Type[M, S any] struct {
 	// Plan adds to planning: cross-checks, computed values. It is called when the resource is not being
 	// destroyed, with a nil fleet where the provider is not configured; may be nil.
 	Plan func(ctx context.Context, at Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *M)
-	// PlanRemoval is told while planning what goes, whether or not it is made anew by the same apply; may be nil.
-	PlanRemoval func(ctx context.Context, at Opening, m *M)
+	// PlanRemoval is told while planning what goes, whether or not it is made anew by the same apply, as replaced says; may be nil.
+	// What it finds is said where the object goes while others stay.
+	PlanRemoval func(ctx context.Context, at Opening, m *M, replaced bool) diag.Diagnostics
 	// TryAtPlan says whether the daemon's own checker is to look at what is planned, to be created or to be changed: yes where that
 	// needs no other part of the same plan, be it one that goes. May be nil.
 	TryAtPlan func(create bool) bool

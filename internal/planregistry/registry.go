@@ -27,6 +27,8 @@ type Registry struct {
 	VIPs VIPs
 	// Removals holds the frontends that leave their service nodes, be it for a moment.
 	Removals Removals
+	// Disks holds which volumes are disks of machines, and which of them go.
+	Disks Disks
 	// HAProxyTrials has the machines' own checkers look at what the plan would write for HAProxy.
 	HAProxyTrials Trials[func(transaction.Tree) error]
 }

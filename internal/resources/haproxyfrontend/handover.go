@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"sync"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
@@ -18,10 +19,11 @@ import (
 type announced struct{ *crud.Part[haproxy.Frontend] }
 
 // planRemoval has the VIPs of the plan know that a frontend goes.
-func planRemoval(ctx context.Context, at crud.Opening, m *model) {
+func planRemoval(ctx context.Context, at crud.Opening, m *model, _ bool) diag.Diagnostics {
 	if f, diags := m.spec(ctx); !diags.HasError() && !m.ServiceNode.IsUnknown() {
 		at.Registry.Removals.Put(m.ServiceNode.ValueString(), listeners(f))
 	}
+	return nil
 }
 
 // Delete implements crud.Store.

@@ -2,7 +2,9 @@ package node
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
@@ -80,10 +82,17 @@ func (p *planner) layClaims(want *machine.Spec) {
 	for _, own := range want.VolumeNames() {
 		lay(planregistry.VolumeClaim(host, own.Pool, own.Name), "name")
 	}
+	volumes := map[string][]any{}
 	for key, d := range want.Disks {
+		if d.Volume != "" {
+			volumes[d.Volume] = []any{"disks", service.Key(key), "volume"}
+		}
 		if c := planregistry.DiskClaim(host, d.Volume); d.Volume != "" && want.Running && paths[c] == nil {
 			lay(c, "disks", service.Key(key), "volume")
 		}
+	}
+	for _, gone := range p.at.Registry.Disks.ReplaceUses(owner, host, slices.Sorted(maps.Keys(volumes))...) {
+		refuse(volumes[gone], "Volume destroyed by the plan", "%s is destroyed by the same plan: take the disk out of the node first, or keep the volume", gone)
 	}
 	for _, conflict := range p.at.Registry.Claims.Replace(owner, claims...) {
 		refuse(paths[conflict.Claim], "Taken by another resource", "%s belongs to %s: write another one", conflict.Claim, conflict.Holder)

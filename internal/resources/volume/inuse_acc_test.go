@@ -38,3 +38,20 @@ func TestAccVolumeOfANode(t *testing.T) {
 		},
 	})
 }
+
+// A volume that a node names by its path, which Terraform does not know for a reference, stays while the node is to have it.
+func TestAccVolumeOfANodeByItsPathStays(t *testing.T) {
+	acctest.InSandbox(t)
+	s := acctest.NewState(t)
+	s.DestroyAtEnd()
+	s.Apply(withNode("", "qcow2"))
+	const path = poolDir + "/v"
+	disk := "  disks = { data = { volume = \"" + path + "\" } }\n"
+	s.Apply(withNode(disk, "qcow2"))
+	s.Settled()
+	s.Write(withNode(disk, ""))
+	s.Refused([]string{path, "destroyed", "the same plan"}, "plan")
+	acctest.Virsh(t, "vol-info", path)
+	s.Apply(withNode("", ""))
+	s.Settled()
+}
