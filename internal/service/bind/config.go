@@ -46,6 +46,10 @@ func read(t transaction.Tree) (*config, error) {
 	if err != nil {
 		return nil, err
 	}
+	// What cannot be read would be written anew without what a person put there.
+	if _, err := parseConf(t, d.everywhere()); err != nil {
+		return nil, err
+	}
 	return &config{distribution: d, tree: t, file: file}, nil
 }
 

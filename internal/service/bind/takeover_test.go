@@ -4,6 +4,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
@@ -388,5 +391,29 @@ func TestEmptyListsAreReadBackAsEmpty(t *testing.T) {
 	must(t, addView(tree, View{Name: "a", Forwarders: []string{}, MatchClients: []string{"10.0.0.0/8"}}))
 	if v, err := FindView(tree, "a"); err != nil || v.Forwarders == nil || v.AllowQuery != nil {
 		t.Errorf("%+v, %v", v, err)
+	}
+}
+
+// TestABrokenFileOfZonesIsNotWrittenAnew has a person leave a brace open in the file of the zones without a view.
+func TestABrokenFileOfZonesIsNotWrittenAnew(t *testing.T) {
+	tree := debian(t)
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	z := Zone{Name: "a.example"}
+	if err := addZone(tree, z, now); err != nil {
+		t.Fatal(err)
+	}
+	d, _ := distributionOf(tree)
+	f := tree[d.everywhere()]
+	f.Content = append(f.Content, "zone \"theirs.example\" { type primary;\n"...)
+	tree[d.everywhere()] = f
+	before := tree.Clone()
+	z.Name = "b.example"
+	for what, err := range map[string]error{"set": addZone(tree, z, now), "drop": DropZone(tree, "", "a.example")} {
+		if err == nil || !strings.Contains(err.Error(), d.everywhere()) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if diff := cmp.Diff(string(before[d.everywhere()].Content), string(tree[d.everywhere()].Content)); diff != "" {
+		t.Error(diff)
 	}
 }
