@@ -36,7 +36,7 @@ func answers(t *testing.T, at, name, address string) {
 
 // The ways in which a machine may resolve names: a script that sets each up, and one that undoes it.
 var ways = map[string][2]string{
-	"resolv.conf": {`printf '# mine\nnameserver 10.0.100.254\noptions timeout:1\n' >/etc/resolv.conf`, `: >/etc/resolv.conf`},
+	"resolv.conf": {`printf '# mine\nnameserver 10.0.100.254\noptions timeout:1\n' >/etc/resolv.conf; chmod 664 /etc/resolv.conf; chgrp adm /etc/resolv.conf`, `: >/etc/resolv.conf; chmod 644 /etc/resolv.conf; chgrp root /etc/resolv.conf`},
 	"systemd-resolved": {
 		`mkdir /etc/systemd/network/10-eth0.network.d; printf '[Network]\nDNS=10.0.100.254\n' >/etc/systemd/network/10-eth0.network.d/dns.conf; networkctl reload; networkctl reconfigure eth0
 systemctl start systemd-resolved; ln -sf /run/systemd/resolve/stub-resolv.conf /etc/resolv.conf`,
@@ -63,7 +63,7 @@ func TestAccResolverOfEachKind(t *testing.T) {
 			return nil
 		}
 	}
-	const look = `readlink -f /etc/resolv.conf; sed '/^# Generated/d' /etc/resolv.conf; find /etc/systemd/resolved.conf.d /etc/NetworkManager/conf.d /etc/NetworkManager/dnsmasq.d 2>/dev/null; find /var/lib/virtcluster -type f 2>/dev/null || :`
+	const look = `readlink -f /etc/resolv.conf; stat -L -c '%a %U %G' /etc/resolv.conf; sed '/^# Generated/d' /etc/resolv.conf; find /etc/systemd/resolved.conf.d /etc/NetworkManager/conf.d /etc/NetworkManager/dnsmasq.d 2>/dev/null; find /var/lib/virtcluster -type f 2>/dev/null || :`
 	for _, backend := range []string{"resolv.conf", "systemd-resolved", "networkmanager"} {
 		t.Run(backend, func(t *testing.T) {
 			if backend == "networkmanager" {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"strconv"
 	"strings"
 	"time"
 
@@ -37,8 +39,10 @@ func Open(site hostnet.Site, importID string, claim owner.Claim) *Store {
 
 // found is how the machine resolves names now.
 type found struct {
-	// target is what /etc/resolv.conf leads to, text its content.
+	// target is what /etc/resolv.conf leads to, text its content, and permissions, owner and group are the file's.
 	target, text string
+	permissions  fs.FileMode
+	owner, group string
 	// file is the one that this provider wrote, own its content; "" where there is none.
 	file, own string
 	// resolved says whether systemd-resolved runs, mode is what NetworkManager does with names: "" where it does not run.
@@ -59,6 +63,7 @@ func headOf(text string) string {
 
 // lookScript prints what resolves the machine's names, and then each file of this provider. Arguments: files.
 const lookScript = `echo "target $(readlink -f /etc/resolv.conf)"
+echo "stat $(stat -L -c '%a %U %G' /etc/resolv.conf 2>/dev/null)"
 if systemctl is-active --quiet systemd-resolved 2>/dev/null; then echo resolved; fi
 if systemctl is-active --quiet NetworkManager 2>/dev/null; then
   echo "mode $(busctl get-property org.freedesktop.NetworkManager /org/freedesktop/NetworkManager/DnsManager org.freedesktop.NetworkManager.DnsManager Mode 2>/dev/null | tr -d '"' | cut -d' ' -f2)"
@@ -79,6 +84,8 @@ func (kind) Look(ctx context.Context, h host.Host) (f found, err error) {
 		switch key {
 		case "target":
 			f.target = value
+		case "stat":
+			f.readStat(value)
 		case "resolved":
 			f.resolved = true
 		case "mode":
@@ -95,6 +102,26 @@ func (kind) Look(ctx context.Context, h host.Host) (f found, err error) {
 		}
 	}
 	return f, nil
+}
+
+// readStat reads what stat(1) says of /etc/resolv.conf: mode, owner and group.
+func (f *found) readStat(text string) {
+	words := strings.Fields(text)
+	if len(words) != 3 {
+		return // there is none
+	}
+	if permissions, err := strconv.ParseUint(words[0], 8, 32); err == nil {
+		f.permissions, f.owner, f.group = fs.FileMode(permissions).Perm(), words[1], words[2]
+	}
+}
+
+// resolvConf is the machine's own file with another content: its mode and owner stay.
+func (f found) resolvConf(text string) hostnet.File {
+	file := hostnet.File{Path: resolvConf, Content: text, Mode: 0o644}
+	if f.permissions != 0 {
+		file.Mode, file.Owner, file.Group = f.permissions, f.owner, f.group
+	}
+	return file
 }
 
 // writer is the backend that decides what the machine's programs ask.
@@ -182,7 +209,7 @@ func (k kind) Put(ctx context.Context, h host.Host, f found, want Resolver, mark
 	case want.ActiveBackend == NetworkManager:
 		file.Path, file.Content = nmFile, want.renderNetworkManager(mark)
 	default:
-		file.Path, file.Content = resolvConf, want.put(f.text, mark)
+		file = f.resolvConf(want.put(f.text, mark))
 	}
 	c = hostnet.Change{Files: []hostnet.File{file}, Do: reload(want.ActiveBackend), Timeout: rollback}
 	c.Undo = c.Do
@@ -201,7 +228,7 @@ func (k kind) Drop(_ context.Context, _ host.Host, f found) (hostnet.Change, err
 func (kind) without(f found) hostnet.Change {
 	file := hostnet.File{Path: f.file, Absent: true}
 	if f.file == resolvConf {
-		file = hostnet.File{Path: f.file, Content: drop(f.own), Mode: 0o644}
+		file = f.resolvConf(drop(f.own))
 	}
 	c := hostnet.Change{Files: []hostnet.File{file}, Do: reload(backendOf(f.file)), Timeout: rollback}
 	c.Undo = c.Do
