@@ -41,7 +41,7 @@ func crossCheck(ctx context.Context, at crud.Opening, planned, state *model, kno
 		mine = at.Claim.Owns
 	}
 	refuseLeased(want.VIP, listForeignLeased(ctx, at.Provided, want.VIP), diags)
-	views := checkMachines(ctx, &store{fleet: f, members: want.Members, name: want.Name}, &want.VIP, mine, diags)
+	views := checkMachines(ctx, &store{fleet: f, claim: at.Claim, members: want.Members, name: want.Name}, &want.VIP, mine, diags)
 	if known && !diags.HasError() {
 		tryMachines(ctx, views, want.VIP, diags)
 	}
@@ -161,6 +161,10 @@ func checkMachines(ctx context.Context, s *store, v *keepalived.VIP, mine func(o
 		}
 		if err := s.refuseForeign(seen, mine, v.Name); err != nil {
 			diags.Append(crud.Diagnostic("Name taken", placeInMember(*v, i, "service_node", err)))
+			continue
+		}
+		if err := s.refuseGroup(seen, *v); err != nil {
+			diags.Append(crud.Diagnostic("Sync group of another state", err))
 			continue
 		}
 		if m.Interface != "" {

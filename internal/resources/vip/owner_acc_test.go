@@ -174,3 +174,26 @@ func TestAccATaintedVIPThatBecameAnothersStays(t *testing.T) {
 	}
 	comesTo(t, "10.0.100.250", "svc-1")
 }
+
+// TestAccASyncGroupIsOfOneState has a state ask for the sync group that another state's virtual address is in.
+func TestAccASyncGroupIsOfOneState(t *testing.T) {
+	acctest.InSandbox(t)
+	ids := machines(t, 2)
+	one, two := acctest.NewState(t), acctest.NewState(t)
+	t.Cleanup(func() { clean(t, "svc-1"); clean(t, "svc-2") })
+	one.Apply(vip(ids, "10.0.100.250/24", `sync_group = "shared"`))
+	before := configurations(t)
+	two.Write(strings.ReplaceAll(vip(ids, "10.0.100.251/24", `sync_group = "shared"`), "vmware-api", "other"))
+	two.Refused([]string{"sync group shared, with vrrp_instance vmware-api,", "belongs to another state"}, "apply", "-auto-approve")
+	if after := configurations(t); after != before {
+		t.Errorf("a refused create changed\n%s\nto\n%s", before, after)
+	}
+	one.Settled()
+	two.Apply(strings.ReplaceAll(vip(ids, "10.0.100.251/24", ""), "vmware-api", "other"))
+	one.Settled()
+	two.Run("destroy", "-auto-approve")
+	one.Run("destroy", "-auto-approve")
+	if err := nothingLeft(t, "svc-1", "svc-2"); err != nil {
+		t.Error(err)
+	}
+}

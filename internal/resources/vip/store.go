@@ -212,6 +212,9 @@ func (s *store) changeMachines(ctx context.Context, prior, want keepalived.VIP, 
 		if err := s.refuseForeign(views.findView(m.ID), mine, prior.Name, want.Name); err != nil {
 			return placeInMember(want, i, "service_node", err)
 		}
+		if err := s.refuseGroup(views.findView(m.ID), want); err != nil {
+			return err
+		}
 	}
 	want.Owner = s.claim.Mark()
 	if err := checkMachinesOf(&want, views); err != nil {
@@ -230,6 +233,23 @@ func (s *store) refuseForeign(v view, mine func(owner.Mark) bool, names ...strin
 	for _, name := range names {
 		if found, there := v.owners[name]; there && !mine(found) {
 			return s.newForeignError(v, name)
+		}
+	}
+	return nil
+}
+
+// refuseGroup returns an *owner.ForeignError where the VIP is to join a sync group in which another state has an instance on a machine:
+// a group fails over as one, and its instances are changed with each other. In the group already it stays, as the state of the others
+// may have moved. A version without marks left none.
+func (s *store) refuseGroup(v view, want keepalived.VIP) error {
+	if v.written != nil && v.written.SyncGroup == want.SyncGroup {
+		return nil
+	}
+	for _, in := range v.listCompanions(want.SyncGroup) {
+		if in.Owner.ID != "" && in.Owner.Workspace != s.claim.Mark().Workspace {
+			return service.At([]any{"sync_group"}, &owner.ForeignError{
+				What: fmt.Sprintf("sync group %s, with vrrp_instance %s,", want.SyncGroup, in.Name), Place: fmt.Sprintf("%s on %s", keepalived.Path, v.host), Owner: in.Owner,
+			})
 		}
 	}
 	return nil

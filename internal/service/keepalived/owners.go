@@ -56,33 +56,13 @@ func (s Step) foreign(t transaction.Tree, mine func(owner.Mark) bool) error {
 	if err != nil {
 		return err
 	}
-	joined := s.joinsGroup(c)
 	for _, k := range c.chunks {
 		keyword, name := k.node.keyword(), k.node.word(1)
-		if joined && keyword == "vrrp_instance" && k.groupOf() == s.Instance.SyncGroup && name != s.Instance.Name && !s.sharesState(k.owner()) {
-			return &owner.ForeignError{What: fmt.Sprintf("sync group %s, with vrrp_instance %s,", s.Instance.SyncGroup, name), Place: Path, Owner: k.owner()}
-		}
 		if (s.replaces(keyword, name) && !mine(k.owner())) || (s.collides(keyword, name) && k.marked() == "") {
 			return &owner.ForeignError{What: keyword + " " + name, Place: Path, Owner: k.owner()}
 		}
 	}
 	return nil
-}
-
-// joinsGroup says whether the step puts the VIP into a sync group that it is not in on this machine.
-func (s Step) joinsGroup(c config) bool {
-	if s.Instance == nil || s.Instance.SyncGroup == "" {
-		return false
-	}
-	return !slices.ContainsFunc(c.chunks, func(k chunk) bool {
-		return k.node.keyword() == "vrrp_instance" && k.groupOf() == s.Instance.SyncGroup && (k.node.word(1) == s.Instance.Name || k.node.word(1) == s.Was)
-	})
-}
-
-// sharesState says whether an instance is of the state that the step's VIP is in: a group fails over as one, and each of its instances
-// is changed with the others. A version without marks left none.
-func (s Step) sharesState(m owner.Mark) bool {
-	return m.ID == "" || m.Workspace == s.Instance.Owner.Workspace
 }
 
 // replaces says whether a step writes or removes an instance.

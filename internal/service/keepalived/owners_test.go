@@ -94,33 +94,6 @@ func TestAnotherOwnersInstanceKeepsItsMark(t *testing.T) {
 	}
 }
 
-// TestASyncGroupIsOfOneState has a VIP ask for a sync group in which another state's is, and one in which its own state's is.
-func TestASyncGroupIsOfOneState(t *testing.T) {
-	mine, other := owner.New(), owner.New()
-	there, joins := owned(other), owned(mine)
-	there.Name, there.RouterID, there.SyncGroup, joins.SyncGroup = "theirs", 9, "pair", "pair"
-	for workspace, refused := range map[string]bool{"elsewhere": true, mine.Mark().Workspace: false} {
-		there.Owner.Workspace = workspace
-		tr := tree("")
-		set(t, tr, there)
-		before := string(tr[Path].Content)
-		err := Step{Instance: &joins}.Apply(tr, mine.MayTake)
-		if errors.As(err, new(*owner.ForeignError)) != refused || refused && (!strings.Contains(err.Error(), "sync group pair, with vrrp_instance theirs,") || string(tr[Path].Content) != before) {
-			t.Errorf("of workspace %q: %v\n%s", workspace, err, tr[Path].Content)
-		}
-		if refused {
-			continue
-		}
-		// In the group already, it is changed whatever the other one's mark has become: a state may move.
-		there.Owner.Workspace = "moved"
-		set(t, tr, there)
-		joins.Priority--
-		if err := (Step{Instance: &joins}).Apply(tr, mine.MayTake); err != nil {
-			t.Errorf("in the group already: %v", err)
-		}
-	}
-}
-
 // TestACopyOfAnInstanceIsAPersons has a person copy an instance with its comment and its script, and give both another name.
 func TestACopyOfAnInstanceIsAPersons(t *testing.T) {
 	tr := tree("")
