@@ -126,11 +126,11 @@ ip address flush dev eth1; networkctl reload; networkctl reconfigure eth1
 await "systemd-networkd has eth1 again" "networkctl list --no-legend --no-pager eth1 | grep -qw configured && has_address"`
 
 // LeaveToManager leaves the eth1 of a machine, such as "svc-1", which has its address on the LAN, to a network manager until the test
-// ends.
+// ends. Its MTU is what a start gives it, so that a reboot changes nothing that no file says.
 func LeaveToManager(t *testing.T, machine, backend string) {
 	t.Helper()
 	steps := "address=" + OnLAN(machine, 101) + "\n" + awaitSteps
-	On(t, machine, "sh", "-c", "cp /etc/systemd/network/10-eth1.network /var/tmp")
+	On(t, machine, "sh", "-c", "cp /etc/systemd/network/10-eth1.network /var/tmp; ip link set dev eth1 mtu 1500")
 	t.Cleanup(func() {
 		if out, err := Try(context.Background(), machine, "sh", "-c", steps+giveBack); err != nil {
 			t.Errorf("eth1 of %s is not given back: %v: %s", machine, err, out)
@@ -161,6 +161,7 @@ exit 1`, "sh"}, addresses...)...)
 // lookAtNetwork prints what a machine has of addresses, routes, bridges and files that configure them. What ip says behind an @ is
 // the index of a device in another namespace, or the name of whatever device has it here.
 const lookAtNetwork = `ip -br -4 address | sed 's/@[^ ]*//' | awk '{ $1 = $1 } 1'; ip route; bridge link | sed 's/^[0-9]*: //; s/@[^:]*//'
+for device in /sys/class/net/eth*; do echo "${device##*/} has mtu $(cat "$device/mtu")"; done
 find /etc/systemd/network /etc/NetworkManager /etc/network /etc/netplan /etc/systemd/resolved.conf.d -type f 2>/dev/null | sort | xargs md5sum
 find /etc/systemd/network /etc/systemd/resolved.conf.d -mindepth 1 -type d 2>/dev/null; find /etc/systemd/system -name 'virtcluster*'
 find /var/lib/virtcluster /run/virtcluster -type f ! -name '*.holder' ! -name '*.lock' ! -name keepalived-dump 2>/dev/null || :`
