@@ -24,7 +24,9 @@ import (
 
 func (r *typed[M, S]) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if req.Plan.Raw.IsNull() {
-		if found := r.planRemoval(ctx, req.State.Get, false); !cli.Destroys() {
+		found := r.planRemoval(ctx, req.State.Get, false)
+		found.Append(r.noteGone(ctx, req.State)...)
+		if !cli.Destroys() {
 			resp.Diagnostics.Append(found...)
 		}
 		return
@@ -78,6 +80,9 @@ func (r *typed[M, S]) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	}
 	if req.State.Raw.IsNull() {
 		r.previewCreate(ctx, resp, claim)
+		if !claim.Replaces() {
+			r.refuseNamesake(ctx, resp)
+		}
 	}
 	if r.TryAtPlan != nil && r.TryAtPlan(req.State.Raw.IsNull()) && req.Config.Raw.IsFullyKnown() && !resp.Plan.Raw.Equal(req.State.Raw) {
 		r.tryPlanned(ctx, resp, claim)
@@ -122,7 +127,9 @@ func (r *typed[M, S]) refuseTwin(ctx context.Context, named bool, req resource.M
 	case r.Names != nil:
 		names = r.Names(ctx, m)
 	case named:
-		names = r.listNames(ctx, m, resp)
+		var diags diag.Diagnostics
+		names, diags = r.listNames(ctx, m, resp.Plan.GetAttribute)
+		resp.Diagnostics.Append(diags...)
 	}
 	if len(names) == 0 {
 		return
@@ -148,21 +155,67 @@ func (r *typed[M, S]) refuseTwin(ctx context.Context, named bool, req resource.M
 
 // listNames lists what the key of an object calls it: as it is written, and as its id has it, since one object's name may be spelled in
 // several ways. Machines are in them without their host keys, which not everybody writes. Two hypervisors may give one id.
-func (r *typed[M, S]) listNames(ctx context.Context, m *M, resp *resource.ModifyPlanResponse) []string {
+func (r *typed[M, S]) listNames(ctx context.Context, m *M, get getter) (names []string, diags diag.Diagnostics) {
 	key, hypervisor := make([]string, 0, len(r.Key)), ""
 	for _, attribute := range r.Key {
 		var v types.String
-		resp.Diagnostics.Append(resp.Plan.GetAttribute(ctx, path.Root(attribute), &v)...)
+		diags.Append(get(ctx, path.Root(attribute), &v)...)
 		key = append(key, host.WithoutKey(v.ValueString()))
 		if attribute == "hypervisor" {
 			hypervisor = v.ValueString()
 		}
 	}
-	names := []string{fmt.Sprintf("%q", key)}
+	names = []string{fmt.Sprintf("%q", key)}
 	if id := r.ID(m); id != "" {
 		names = append(names, fmt.Sprintf("id %q on %q", host.WithoutKey(id), hypervisor))
 	}
-	return names
+	return names, diags
+}
+
+// getter reads an attribute of a plan or of a state.
+type getter = func(context.Context, path.Path, any) diag.Diagnostics
+
+// noteGone notes that an object that lasts goes, and refuses that where another address of the configuration makes one of its name.
+func (r *typed[M, S]) noteGone(ctx context.Context, state tfsdk.State) diag.Diagnostics {
+	var m M
+	if !r.Lasts || r.provided.Fleet == nil {
+		return nil
+	}
+	diags := state.Get(ctx, &m)
+	names, more := r.listNames(ctx, &m, state.GetAttribute)
+	if diags.Append(more...); diags.HasError() {
+		return nil
+	}
+	var refused diag.Diagnostics
+	if r.provided.Registry.Namesakes.Remove(r.namesake(names)) {
+		refused.AddError(r.adviseMoved(&m))
+	}
+	return refused
+}
+
+// refuseNamesake refuses to make an object that lasts under the name of one that goes: Terraform does both at once, and the new one
+// may be what is then removed.
+func (r *typed[M, S]) refuseNamesake(ctx context.Context, resp *resource.ModifyPlanResponse) {
+	if !r.Lasts {
+		return
+	}
+	m := r.readPlanned(ctx, resp)
+	names, diags := r.listNames(ctx, m, resp.Plan.GetAttribute)
+	if resp.Diagnostics.Append(diags...); !diags.HasError() && r.provided.Registry.Namesakes.Make(r.namesake(names)) {
+		summary, detail := r.adviseMoved(m)
+		resp.Diagnostics.AddAttributeError(path.Root("name"), summary, detail)
+	}
+}
+
+func (r *typed[M, S]) namesake(names []string) planregistry.Claim {
+	return planregistry.Claim{Kind: r.Noun, Scope: "the machine", Value: names[0]}
+}
+
+// adviseMoved says what to write where an object of the configuration has another address now.
+func (r *typed[M, S]) adviseMoved(m *M) (summary, detail string) {
+	return "Destroyed and made under one name", fmt.Sprintf("%s is to be destroyed at one address of the configuration and made at another, as for a renamed for_each key. Terraform does both at once, "+
+		"and what the old one holds would be lost. Where only its address changed, write that, and nothing happens to it:\n\n  moved {\n    from = virtcluster_%s.OLD\n    to   = virtcluster_%s.NEW\n  }\n\n"+
+		"Where it is to be made anew, remove the old one in an apply of its own.", r.describeObject(m), r.Name, r.Name)
 }
 
 // readPlanned returns the model of a plan.

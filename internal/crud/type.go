@@ -28,6 +28,9 @@ type Type[M, S any] struct {
 	MutableIdentity bool
 	// Shared is set where several resources may describe one object, each with a part of its own in it.
 	Shared bool
+	// Lasts is set where an object holds what a new one of its name would not have: data, or machines that are on it. A plan that
+	// destroys one and makes another one of its name at another address of the configuration is refused.
+	Lasts bool
 	// ID computes the id from the key attributes, and Split is its inverse, for import; the id is what
 	// `terraform import` takes.
 	ID    func(m *M) string

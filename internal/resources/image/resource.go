@@ -19,6 +19,7 @@ func New() resource.Resource {
 		Label:  func(m *model) string { return place(m).ImportID() },
 		Schema: imageSchema,
 		Key:    []string{"hypervisor", "pool", "name"},
+		Lasts:  true,
 		ID:     func(m *model) string { return m.ID.ValueString() },
 		SetID:  func(*model, string) {}, // the hypervisor says it
 		Split: func(m *model, id string) error {

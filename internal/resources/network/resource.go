@@ -22,6 +22,7 @@ func New() resource.Resource {
 		Label:  func(m *model) string { return m.label() },
 		Schema: networkSchema,
 		Key:    []string{"name", "hypervisor"},
+		Lasts:  true,
 		// The id is the UUID, which the store learns when it creates the network.
 		ID:    func(m *model) string { return m.ID.ValueString() },
 		SetID: func(*model, string) {},

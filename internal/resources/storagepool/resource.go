@@ -19,6 +19,7 @@ func New() resource.Resource {
 		Label:  func(m *model) string { return m.Name.ValueString() },
 		Schema: poolSchema,
 		Key:    []string{"hypervisor", "name"},
+		Lasts:  true,
 		ID:     func(m *model) string { return m.ID.ValueString() },
 		SetID:  func(*model, string) {}, // the hypervisor says it
 		Split:  split, Spec: spec, Fill: fill, Open: open, Plan: plan, Recall: recall, Remember: remember,

@@ -1,6 +1,7 @@
 package volume_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
@@ -53,5 +54,19 @@ func TestAccVolumeOfANodeByItsPathStays(t *testing.T) {
 	s.Refused([]string{path, "destroyed", "the same plan"}, "plan")
 	acctest.Virsh(t, "vol-info", path)
 	s.Apply(withNode("", ""))
+	s.Settled()
+}
+
+// What is in a volume would be lost where its for_each key is renamed.
+func TestAccVolumeOfARenamedKeyIsMoved(t *testing.T) {
+	acctest.InSandbox(t)
+	one := strings.Replace(config("  size_gib = 1\n"), `resource "virtcluster_volume" "v" {`, `resource "virtcluster_volume" "v" {
+  for_each = toset(["old"])`, 1)
+	s := acctest.NewState(t)
+	s.DestroyAtEnd()
+	s.Apply(one)
+	s.Write(strings.ReplaceAll(one, `"old"`, `"new"`))
+	s.Refused([]string{"Destroyed and made under one name", `"v"`, "virtcluster_volume.NEW"}, "plan")
+	s.Apply(one)
 	s.Settled()
 }

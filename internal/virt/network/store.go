@@ -120,7 +120,10 @@ func (s *Store) createNetwork(ctx context.Context, want Spec) (uuid string, err 
 	c := s.Client
 	switch there, err := c.Network(ctx, want.Name); {
 	case err == nil:
-		return s.completeLeftover(ctx, there, want)
+		if uuid, err = s.completeLeftover(ctx, there, want); !hypervisor.IsNotFound(err) {
+			return uuid, err
+		}
+		s.Ref, s.Known, s.taken = "", nil, false // somebody removed it meanwhile
 	case !hypervisor.IsNotFound(err):
 		return "", err
 	}
@@ -182,7 +185,15 @@ func applyState(ctx context.Context, c *hypervisor.Client, uuid string, state St
 // Delete stops and undefines the network; an absent one is no error. It refuses while machines run on it, and names them.
 func (s *Store) Delete(ctx context.Context) error {
 	c := s.Client
-	n, err := c.Network(ctx, s.Ref)
+	uuid, err := c.NetworkUUID(ctx, s.Ref)
+	if hypervisor.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer c.LockNetwork(uuid)() // before it is known whose it is: a create may be about to take it over
+	n, err := c.Network(ctx, uuid)
 	if hypervisor.IsNotFound(err) {
 		return nil
 	}
@@ -192,7 +203,6 @@ func (s *Store) Delete(ctx context.Context) error {
 	if _, err := s.checkOwned(n); err != nil {
 		return err
 	}
-	defer c.LockNetwork(n.UUID)()
 	users, err := listInterfacesOn(ctx, c, n.Name, n.OwnBridge())
 	if err != nil {
 		return err
