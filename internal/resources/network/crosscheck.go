@@ -48,7 +48,9 @@ func crossCheck(ctx context.Context, at crud.Opening, prior, planned *model, wan
 	if prior != nil {
 		k.UUID = prior.ID.ValueString()
 	}
-	k.NoteSuccession()
+	if err := k.NoteSuccession(ctx, at.Claim.Replaces()); err != nil {
+		tflog.Warn(ctx, "cannot look for the network that is replaced", map[string]any{"network": planned.Name.ValueString(), "error": err.Error()})
+	}
 	for _, look := range []struct {
 		cannot string
 		check  func(context.Context) ([]service.Problem, error)

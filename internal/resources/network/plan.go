@@ -42,7 +42,7 @@ func plan(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, 
 	}
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, planned)...)
 	want, _ := planned.spec(ctx)
-	if prior != nil {
+	if prior != nil && planned.Name.Equal(prior.Name) && planned.Hypervisor.Equal(prior.Hypervisor) { // else it is another network
 		was, _ := prior.spec(ctx)
 		warn(resp, planned.label(), was, want)
 	}

@@ -189,7 +189,9 @@ func planAddresses(v, prior *version, fresh bool) types.Map {
 // movesReservation says whether an interface of a node that runs gets another address by DHCP.
 func movesReservation(i *machine.InterfaceSpec, prior *version) bool {
 	was := prior.spec()
-	return was.Runs() && slices.ContainsFunc(was.Interfaces, func(p machine.InterfaceSpec) bool { return p.MAC == i.MAC && i.IP != "" && p.IP != i.IP })
+	return was.Runs() && slices.ContainsFunc(was.Interfaces, func(p machine.InterfaceSpec) bool {
+		return p.MAC == i.MAC && i.IP != "" && (p.IP != i.IP || p.Network != i.Network)
+	})
 }
 
 // sameInside says that two interfaces get their addresses in the same way.

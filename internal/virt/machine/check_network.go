@@ -22,6 +22,7 @@ func (k *Checker) checkNetworks(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	k.checkSuccessions(all)
 	for n := range k.Want.Interfaces {
 		i := &k.Want.Interfaces[n]
 		here := pathTo("network_interfaces", n)
@@ -71,19 +72,53 @@ func (k *Checker) CheckPlan() []service.Problem {
 // CheckLeft returns what is wrong with the addresses of a node that stays as it is, on networks that the plan moves to other
 // subnets: the network would leave it behind. It warns of rules that name no machine, too.
 func (k *Checker) CheckLeft(ctx context.Context) ([]service.Problem, error) {
+	changes := false
 	for n := range k.Want.Interfaces {
 		i := &k.Want.Interfaces[n]
-		if i.Network == "" || i.IP == "" && i.IPv6 == "" {
+		if i.Network == "" {
 			continue
 		}
 		name, err := k.Facts.NetworkName(ctx, k.Client, i.Network)
 		if err != nil || k.Plan.Claims.Holder(planregistry.NetworkClaim(k.Want.Hypervisor, name)) == "" {
 			continue
 		}
+		changes = true
 		k.checkStaysInside(ctx, name, i, pathTo("network_interfaces", n))
 	}
-	err := k.checkRemotes(ctx)
-	return k.problems, err
+	if changes {
+		all, err := k.Client.PlanNetworks(ctx)
+		if err != nil {
+			return k.problems, err
+		}
+		k.checkSuccessions(all)
+	}
+	return k.problems, k.checkRemotes(ctx)
+}
+
+// checkSuccessions refuses what no apply can do: to replace a network under a node that goes on running. Where another network
+// can be made beside it, the node moves over, if Terraform makes that one first.
+func (k *Checker) checkSuccessions(all []*hypervisor.Network) {
+	if k.Fresh || !k.Was.Runs() || !k.Want.Running {
+		return
+	}
+	for n := range k.Want.Interfaces {
+		path := pathBelow(pathTo("network_interfaces", n), "network")
+		for _, was := range k.Was.Interfaces {
+			at := slices.IndexFunc(all, func(x *hypervisor.Network) bool {
+				return was.Network != "" && (x.Name == was.Network || x.UUID == was.Network)
+			})
+			if at < 0 || was.MAC != k.Want.Interfaces[n].MAC {
+				continue
+			}
+			by, goes := k.Plan.Succeeded.Find(k.Client.URI(), all[at].UUID)
+			switch {
+			case goes && by.First:
+				k.addProblem(path, "Network replaced under a running node", "network %q has to go before what replaces it can be made, and node %q runs on it: set running = false in an apply before that, or keep the network", all[at].Name, k.Want.Name)
+			case goes:
+				k.problems = append(k.problems, service.Warningf(path, "Network replaced under a running node", "network %q goes, and node %q runs on it: the apply succeeds only if the new network is made first, with lifecycle { create_before_destroy = true }", all[at].Name, k.Want.Name))
+			}
+		}
+	}
 }
 
 // checkStaysInside refuses addresses that are in no subnet that a network of the plan will have. A network that somebody gave several
@@ -166,8 +201,13 @@ func (k *Checker) checkReservations(ctx context.Context, network *hypervisor.Net
 		}
 		k.checkRanges(network, i, ip, path)
 		for _, h := range hypervisor.DHCPHosts(network.Current()) {
-			if h.IP == ip && !k.isOwnReservation(h) && !isReservedFor(h, i) && !k.mayBeGivenUp(ctx, h) {
-				k.addProblem(path, "Address reserved already", "network %q keeps %s: choose another address, or remove that reservation", network.Name, h)
+			if h.IP == ip && !k.isOwnReservation(h) && !isReservedFor(h, i) {
+				if !k.mayBeGivenUp(ctx, h) {
+					k.addProblem(path, "Address reserved already", "network %q keeps %s: choose another address, or remove that reservation", network.Name, h)
+				} else if other := k.findRunningSwap(ctx, network, i, h); other != "" {
+					k.addProblem(path, "Running nodes swap addresses", "%s takes the address that node %q leaves and leaves this one, both go on running, and network %q has no range of addresses from which DHCP could lend one meanwhile: "+
+						"neither guest would get its new address. Give the network a range, or stop one of the nodes (running = false) in an apply before", other, k.Want.Name, network.Name)
+				}
 			}
 			if ip.Is4() && h.IP.Is4() && h.IP != ip && !k.isOwnReservation(h) && !k.isReservedForNamesake(h) && i.MAC != "" && isReservedFor(h, i) {
 				k.addProblem(path, "MAC address reserved already", "network %q keeps %s: write that address or another mac, or remove that reservation", network.Name, h)
@@ -178,6 +218,37 @@ func (k *Checker) checkReservations(ctx context.Context, network *hypervisor.Net
 			}
 		}
 	}
+}
+
+// findRunningSwap finds the other node of the plan that runs, has an interface's new address reserved now, and is to get the interface's
+// old one, in a subnet where DHCP has no other address to lend; "" for none. dnsmasq offers no address that another guest has leased,
+// and takes none back that is reserved for another one, so that each of the two would wait for the other.
+func (k *Checker) findRunningSwap(ctx context.Context, network *hypervisor.Network, i *InterfaceSpec, h hypervisor.DHCPHost) string {
+	other := k.Plan.Claims.Holder(planregistry.ReservationClaim(k.Want.Hypervisor, i.Network, h.MAC))
+	if other == "" || !h.IP.Is4() || k.Fresh || !k.Was.Runs() || !k.Want.Running || lendsAddresses(network, h.IP) {
+		return ""
+	}
+	all, err := k.Facts.listDomains(ctx, k.Client)
+	if err != nil || !slices.ContainsFunc(all, func(d *hypervisor.Domain) bool {
+		return d.Active() && slices.ContainsFunc(Read(d.Config).Interfaces, func(x Interface) bool { return x.MAC == h.MAC })
+	}) {
+		return ""
+	}
+	for _, was := range k.Was.Interfaces {
+		old, err := netip.ParseAddr(was.IP)
+		if err == nil && was.MAC == i.MAC && old != h.IP && k.Plan.Claims.Holder(planregistry.AddressClaim(k.Want.Hypervisor, i.Network, old)) == other {
+			return other
+		}
+	}
+	return ""
+}
+
+// lendsAddresses says whether the subnet of an address gives out addresses that nobody has reserved.
+func lendsAddresses(n *hypervisor.Network, ip netip.Addr) bool {
+	return slices.ContainsFunc(n.Current().IPs, func(x libvirtxml.NetworkIP) bool {
+		p, err := hypervisor.Subnet(x)
+		return err == nil && p.Contains(ip) && x.DHCP != nil && len(x.DHCP.Ranges) > 0
+	})
 }
 
 // isOwnReservation says whether a reservation belongs to the node as it is, or, where it is planned as a new one, to any that is in

@@ -174,13 +174,17 @@ func (u *update) reserveAddresses(ctx context.Context) error {
 }
 
 // releaseObsoleteLeases gives back what was leased for reservations that are not wanted any more: a lease outlives its reservation, and
-// keeps its address from the next machine, or the next card of this one, that is to get it. An interface that a running guest keeps goes
-// on with what it has until it asks again.
+// keeps its address from the next machine, or the next card of this one, that is to get it. An interface that a running guest keeps on
+// the network goes on with what it has until it asks again.
 func (u *update) releaseObsoleteLeases(ctx context.Context, obsolete []Reservation) {
 	for _, r := range obsolete {
-		used := u.d.Active() && slices.ContainsFunc(u.machine.Interfaces, func(i Interface) bool { return i.MAC == r.Host.MAC })
+		on, err := u.store.facts.NetworkName(ctx, u.c, r.Network)
+		if err != nil {
+			continue // it is gone, with its leases
+		}
+		used := u.d.Active() && slices.ContainsFunc(u.machine.Interfaces, func(i Interface) bool { return i.MAC == r.Host.MAC && i.Network == on })
 		if r.Host.MAC != "" && !used {
-			releaseLeases(ctx, u.c, []Interface{{Network: r.Network, MAC: r.Host.MAC}})
+			releaseLeases(ctx, u.c, []Interface{{Network: on, MAC: r.Host.MAC}})
 		}
 	}
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 )
 
-// findReaddressedInterfaces returns the interfaces of a node that goes on running for which their network is to keep another IPv4 address than before.
+// findReaddressedInterfaces returns the interfaces of a node that goes on running for which a network is to keep another IPv4 address
+// than before: theirs, or another one that they are plugged into now.
 func findReaddressedInterfaces(was, want *Spec) []int {
 	if !was.Runs() || !want.Running {
 		return nil
@@ -20,7 +21,7 @@ func findReaddressedInterfaces(was, want *Spec) []int {
 	var all []int
 	for n, i := range want.Interfaces {
 		moved := func(old InterfaceSpec) bool {
-			return old.MAC == i.MAC && old.Network == i.Network && old.IP != "" && i.IP != "" && old.IP != i.IP
+			return old.MAC == i.MAC && i.IP != "" && (movesNetwork(old.Network, i.Network) || old.Network != "" && old.IP != "" && old.IP != i.IP)
 		}
 		if slices.ContainsFunc(was.Interfaces, moved) {
 			all = append(all, n)
@@ -29,12 +30,18 @@ func findReaddressedInterfaces(was, want *Spec) []int {
 	return all
 }
 
+// movesNetwork says whether two references are to two networks for sure: a state may have the id of one, and the configuration its name.
+func movesNetwork(was, want string) bool {
+	return was != want && hypervisor.IsUUID(was) == hypervisor.IsUUID(want)
+}
+
 // renewAddresses has a guest that goes on running ask DHCP again where its network keeps another address for it now: its network
 // card loses its link for a moment. A guest that does not heed that keeps the address that it has until its lease asks for it.
 func (u *update) renewAddresses(ctx context.Context) error {
 	if u.mustRestart || u.restart || !u.d.Active() {
 		return nil
 	}
+	u.releaseObsoleteLeases(ctx, u.listObsoleteReservations()) // those of networks that an interface has left
 	var errs []error
 	for _, n := range findReaddressedInterfaces(u.was, u.want) {
 		errs = append(errs, u.renewAddress(ctx, &u.want.Interfaces[n]))
@@ -52,13 +59,13 @@ const (
 
 // renewAddress has the guest ask DHCP for the address of an interface, and returns when the guest has leased it or will not before
 // its lease runs out. A guest without a lease in a subnet that stays is not asked: it has addresses of its own. A guest that found
-// its new address taken still, by a machine that is about to leave it, is asked once more.
+// its new address taken still, by a machine that is about to leave it, and drew another one meanwhile, is asked once more.
 func (u *update) renewAddress(ctx context.Context, i *InterfaceSpec) error {
 	want, err := netip.ParseAddr(i.IP)
 	if err != nil {
 		return err
 	}
-	stays, err := u.keepsSubnet(ctx, i)
+	stays, draws, err := u.lookAtSubnet(ctx, i, want)
 	if err != nil {
 		return err
 	}
@@ -74,8 +81,9 @@ func (u *update) renewAddress(ctx context.Context, i *InterfaceSpec) error {
 		switch {
 		case has == want, flaps == 0 && stays && !has.IsValid():
 			return nil
-		case flaps == 0 && taken && time.Since(began) < heedPatience/2:
-			// whoever has it may be about to leave it
+		case flaps == 0 && taken && (!draws || time.Since(began) < heedPatience/2):
+			// Whoever has it may be about to leave it. Where the subnet has no range to draw another one from meanwhile, the guest would
+			// lose the address that it has for nothing.
 		case flaps == 0, flaps == 1 && has.IsValid() && has != before && !taken:
 			before = has
 			if err := u.flapLink(ctx, i.MAC); err != nil {
@@ -99,19 +107,25 @@ func findLease(leases []hypervisor.Lease, mac string) netip.Addr {
 	return netip.Addr{}
 }
 
-// keepsSubnet says whether the address that an interface had is in a subnet of its network still.
-func (u *update) keepsSubnet(ctx context.Context, i *InterfaceSpec) (bool, error) {
+// lookAtSubnet says of the subnet of an interface's new address whether the address before it is in there too, and whether it gives out
+// addresses that nobody has reserved.
+func (u *update) lookAtSubnet(ctx context.Context, i *InterfaceSpec, want netip.Addr) (stays, draws bool, err error) {
 	n, err := u.c.Network(ctx, i.Network)
 	if err != nil {
-		return false, err
+		return false, false, err
 	}
-	return slices.ContainsFunc(u.was.Interfaces, func(old InterfaceSpec) bool {
-		had, err := netip.ParseAddr(old.IP)
-		return err == nil && old.MAC == i.MAC && slices.ContainsFunc(n.Current().IPs, func(x libvirtxml.NetworkIP) bool {
-			subnet, err := hypervisor.Subnet(x)
-			return err == nil && subnet.Contains(had)
+	draws = lendsAddresses(n, want)
+	for _, x := range n.Current().IPs {
+		subnet, err := hypervisor.Subnet(x)
+		if err != nil || !subnet.Contains(want) {
+			continue
+		}
+		stays = slices.ContainsFunc(u.was.Interfaces, func(old InterfaceSpec) bool {
+			had, err := netip.ParseAddr(old.IP)
+			return err == nil && old.MAC == i.MAC && !movesNetwork(old.Network, i.Network) && subnet.Contains(had)
 		})
-	}), nil
+	}
+	return stays, draws, nil
 }
 
 // linkPause is how long a link is down: a guest that looks now and then is to see it.

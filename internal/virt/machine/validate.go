@@ -117,6 +117,12 @@ func (s *Spec) warnOfAddresses(was *Spec) []service.Problem {
 	for _, n := range findReaddressedInterfaces(was, s) {
 		i := s.Interfaces[n]
 		before := slices.IndexFunc(was.Interfaces, func(old InterfaceSpec) bool { return old.MAC == i.MAC })
+		if old := was.Interfaces[before]; movesNetwork(old.Network, i.Network) {
+			all = append(all, service.Warningf(pathTo("network_interfaces", n, "network"), "The guest is to change its network while it runs",
+				"node %q runs: its link goes down for a second, so that the guest asks DHCP again and has %s at once. A guest that does not heed its link, such as BusyBox, is reached by nobody until half of its lease is over "+
+					"(half an hour, unless its network has another lease_seconds): have it ask, or restart it. The attribute addresses says which one it has", s.Name, i.IP))
+			continue
+		}
 		all = append(all, service.Warningf(pathTo("network_interfaces", n, "ip"), "The guest is to change its address while it runs",
 			"node %q runs: its link goes down for a second, so that the guest asks DHCP again and has %s at once. A guest that does not heed its link, such as BusyBox, goes on with %s until half of its lease is over "+
 				"(half an hour, unless its network has another lease_seconds): have it ask, or restart it. The attribute addresses says which one it has", s.Name, i.IP, was.Interfaces[before].IP))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
@@ -25,11 +26,21 @@ type Checker struct {
 	Hypervisors map[string]*hypervisor.Client
 }
 
-// NoteSuccession notes that a network of another name succeeds the one that is there, so that this one is in nobody's way.
-func (k *Checker) NoteSuccession() {
+// NoteSuccession notes that the network succeeds another one, which is in nobody's way then: one of another name that is there, or,
+// where it replaces one, that of its own name.
+func (k *Checker) NoteSuccession(ctx context.Context, replaces bool) error {
 	if k.UUID != "" && k.Was.Name != k.Want.Name {
-		k.Plan.Succeeded.Put(k.Client.URI(), k.UUID)
+		first := slices.ContainsFunc(k.Want.Subnets(), func(mine netip.Prefix) bool { return slices.ContainsFunc(k.Was.Subnets(), mine.Overlaps) })
+		k.Plan.Succeeded.Put(k.Client.URI(), k.UUID, planregistry.Succession{First: first})
 	}
+	if k.UUID != "" || !replaces {
+		return nil
+	}
+	networks, err := k.Client.PlanNetworks(ctx)
+	if at := slices.IndexFunc(networks, func(n *hypervisor.Network) bool { return n.Name == k.Want.Name }); at >= 0 {
+		k.Plan.Succeeded.Put(k.Client.URI(), networks[at].UUID, planregistry.Succession{First: true})
+	}
+	return err
 }
 
 // subnetAttribute returns the path of the attribute that a subnet is written in.
