@@ -58,6 +58,9 @@ func chooses(arguments []string) bool {
 	})
 }
 
+// Serial says whether the program has one resource changed at a time, so that none can wait for another one.
+var Serial = sync.OnceValue(func() bool { return Option(Arguments(), "parallelism") == "1" })
+
 func destroys(arguments []string) bool {
 	if len(arguments) < 2 {
 		return false

@@ -33,6 +33,7 @@ output "addresses" { value = { for key, n in virtcluster_node.n : key => n.addre
 // TestAccNodeTakesOverAnAddress renames a node by its for_each key: one is destroyed while the other one is made with its address,
 // which the network keeps, and has leased, until the first one is gone.
 func TestAccNodeTakesOverAnAddress(t *testing.T) {
+	acctest.BothCLIs(t)
 	_, network, image := stage(t, "nodeheir")
 	s := acctest.NewState(t)
 	s.DestroyAtEnd()
@@ -171,6 +172,7 @@ func TestAccNodeWhoseAddressChangesUnderItsGuest(t *testing.T) {
 
 // TestAccNodesSwapAddresses has two nodes wait for each other's address, and one take what another one leaves.
 func TestAccNodesSwapAddresses(t *testing.T) {
+	acctest.BothCLIs(t)
 	_, network, image := stage(t, "nodeswap")
 	s := acctest.NewState(t)
 	s.DestroyAtEnd()
@@ -185,26 +187,44 @@ func TestAccNodesSwapAddresses(t *testing.T) {
 		}
 		s.Settled()
 	}
+	s.Write(cluster(image, network, "  running = false\n", map[string]string{"a": "10.77.0.2", "b": "10.77.0.3"}))
+	s.Refused([]string{"Nodes swap addresses", "with -parallelism=1 neither can wait for the other"}, "plan", "-parallelism=1")
 	s.Write(cluster(image, network, "  running = false\n", map[string]string{"a": "10.77.0.2", "b": "10.77.0.2"}))
 	s.Refused([]string{"Taken by another resource"}, "plan")
 }
 
 // TestAccNodeWhoseRootIsMissing has a root volume removed by hand whose size nobody wrote.
 func TestAccNodeWhoseRootIsMissing(t *testing.T) {
+	acctest.BothCLIs(t)
 	pool, network, image := stage(t, "noderoot")
 	s := acctest.NewState(t)
 	s.DestroyAtEnd()
 	made := cluster(image, network, "  running = false\n", map[string]string{"a": "10.77.0.1"})
 	s.Apply(made)
-	for name, again := range map[string][]string{"plan": {"apply", "-auto-approve"}, "replace": {"apply", "-auto-approve", `-replace=virtcluster_node.n["a"]`}} {
-		virsh(t, "vol-delete", "acc-a-root.qcow2", pool)
+	file := "/var/lib/libvirt/" + pool + "/acc-a-root.qcow2"
+	deleteVolume := func() { virsh(t, "vol-delete", "acc-a-root.qcow2", pool) }
+	for _, c := range []struct {
+		name  string
+		lose  func()
+		again []string
+	}{
+		{"plan", deleteVolume, []string{"apply", "-auto-approve"}},
+		{"replace", deleteVolume, []string{"apply", "-auto-approve", `-replace=virtcluster_node.n["a"]`}},
+		{"behind libvirt's back", func() {
+			if err := os.Remove(file); err != nil {
+				t.Fatal(err)
+			}
+		}, []string{"apply", "-auto-approve"}},
+	} {
+		c.lose()
 		if out := s.Run("plan"); !strings.Contains(out, "must be replaced") {
-			t.Errorf("%s: %s", name, out)
+			t.Errorf("%s: %s", c.name, out)
 		}
-		s.Run(again...)
-		if got := virsh(t, "vol-list", pool); !strings.Contains(got, "acc-a-root.qcow2") {
-			t.Errorf("%s: the volume is missing still:\n%s", name, got)
+		s.Run(c.again...)
+		if _, err := os.Stat(file); err != nil {
+			t.Errorf("%s: the volume is missing still: %v", c.name, err)
 		}
+		s.Settled()
 	}
 	virsh(t, "vol-delete", "acc-a-root.qcow2", pool)
 	s.Run("destroy", "-auto-approve")

@@ -13,6 +13,7 @@ import (
 // the network alone: the node can be replaced and destroyed although the subnet of its address is gone. A plan that would do so is
 // refused.
 func TestAccNodeMovesWithItsNetwork(t *testing.T) {
+	acctest.BothCLIs(t)
 	pool, _, image := stage(t, "nodemoves")
 	s := acctest.NewState(t)
 	s.DestroyAtEnd()

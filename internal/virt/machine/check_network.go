@@ -204,7 +204,9 @@ func (k *Checker) checkReservations(ctx context.Context, network *hypervisor.Net
 			if h.IP == ip && !k.isOwnReservation(h) && !isReservedFor(h, i) {
 				if !k.mayBeGivenUp(ctx, h) {
 					k.addProblem(path, "Address reserved already", "network %q keeps %s: choose another address, or remove that reservation", network.Name, h)
-				} else if other := k.findRunningSwap(ctx, network, i, h); other != "" {
+				} else if other := k.findSwap(i, h); other != "" && cli.Serial() {
+					k.addProblem(path, "Nodes swap addresses", "%s takes the address that node %q leaves and leaves this one, and with -parallelism=1 neither can wait for the other: apply without that option", other, k.Want.Name)
+				} else if other != "" && k.blocksSwap(ctx, network, h) {
 					k.addProblem(path, "Running nodes swap addresses", "%s takes the address that node %q leaves and leaves this one, both go on running, and network %q has no range of addresses from which DHCP could lend one meanwhile: "+
 						"neither guest would get its new address. Give the network a range, or stop one of the nodes (running = false) in an apply before", other, k.Want.Name, network.Name)
 				}
@@ -220,27 +222,30 @@ func (k *Checker) checkReservations(ctx context.Context, network *hypervisor.Net
 	}
 }
 
-// findRunningSwap finds the other node of the plan that runs, has an interface's new address reserved now, and is to get the interface's
-// old one, in a subnet where DHCP has no other address to lend; "" for none. dnsmasq offers no address that another guest has leased,
-// and takes none back that is reserved for another one, so that each of the two would wait for the other.
-func (k *Checker) findRunningSwap(ctx context.Context, network *hypervisor.Network, i *InterfaceSpec, h hypervisor.DHCPHost) string {
+// findSwap finds the other node of the plan that has an interface's new address reserved now, and is to get the interface's old one; ""
+// for none.
+func (k *Checker) findSwap(i *InterfaceSpec, h hypervisor.DHCPHost) string {
 	other := k.Plan.Claims.Holder(planregistry.ReservationClaim(k.Want.Hypervisor, i.Network, h.MAC))
-	if other == "" || !h.IP.Is4() || k.Fresh || !k.Was.Runs() || !k.Want.Running || lendsAddresses(network, h.IP) {
-		return ""
-	}
-	all, err := k.Facts.listDomains(ctx, k.Client)
-	if err != nil || !slices.ContainsFunc(all, func(d *hypervisor.Domain) bool {
-		return d.Active() && slices.ContainsFunc(Read(d.Config).Interfaces, func(x Interface) bool { return x.MAC == h.MAC })
-	}) {
-		return ""
-	}
 	for _, was := range k.Was.Interfaces {
 		old, err := netip.ParseAddr(was.IP)
-		if err == nil && was.MAC == i.MAC && old != h.IP && k.Plan.Claims.Holder(planregistry.AddressClaim(k.Want.Hypervisor, i.Network, old)) == other {
+		if err == nil && !k.Fresh && was.MAC == i.MAC && old != h.IP && k.Plan.Claims.Holder(planregistry.AddressClaim(k.Want.Hypervisor, i.Network, old)) == other {
 			return other
 		}
 	}
 	return ""
+}
+
+// blocksSwap says whether neither of two nodes that swap addresses would get its new one, the other of which has the reservation: both
+// run, in a subnet where DHCP has no other address to lend. dnsmasq offers no address that another guest has leased, and takes none
+// back that is reserved for another one, so that each of the two would wait for the other.
+func (k *Checker) blocksSwap(ctx context.Context, network *hypervisor.Network, h hypervisor.DHCPHost) bool {
+	if !h.IP.Is4() || !k.Was.Runs() || !k.Want.Running || lendsAddresses(network, h.IP) {
+		return false
+	}
+	all, err := k.Facts.listDomains(ctx, k.Client)
+	return err == nil && slices.ContainsFunc(all, func(d *hypervisor.Domain) bool {
+		return d.Active() && slices.ContainsFunc(Read(d.Config).Interfaces, func(x Interface) bool { return x.MAC == h.MAC })
+	})
 }
 
 // lendsAddresses says whether the subnet of an address gives out addresses that nobody has reserved.
