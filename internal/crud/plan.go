@@ -24,11 +24,12 @@ import (
 
 func (r *typed[M, S]) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if req.Plan.Raw.IsNull() {
-		found := r.planRemoval(ctx, req.State.Get, false)
+		found := r.planRemoval(ctx, req.State.Get, restoreClaim(ctx, req.Private, &resp.Diagnostics), false)
 		found.Append(r.noteGone(ctx, req.State)...)
-		if !cli.Destroys() {
-			resp.Diagnostics.Append(found...)
+		if cli.Destroys() {
+			found = found.Warnings()
 		}
+		resp.Diagnostics.Append(found...)
 		return
 	}
 	ctx = fleet.Planning(ctx)
@@ -55,7 +56,7 @@ func (r *typed[M, S]) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 		claim = replaced.Succeed() // what is replaced is still there
 	}
 	if req.State.Raw.IsNull() && claim.Replaces() {
-		r.planRemoval(ctx, req.Plan.Get, true) // nobody tells what there was
+		r.planRemoval(ctx, req.Plan.Get, claim, true) // nobody tells what there was
 	}
 	r.refuseUnknownHypervisor(ctx, req.Plan, &resp.Diagnostics)
 	if r.Plan != nil && !resp.Diagnostics.HasError() {
@@ -90,12 +91,14 @@ func (r *typed[M, S]) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 }
 
 // planRemoval tells the type of an object that goes; get reads it.
-func (r *typed[M, S]) planRemoval(ctx context.Context, get func(context.Context, any) diag.Diagnostics, replaced bool) diag.Diagnostics {
+func (r *typed[M, S]) planRemoval(ctx context.Context, get func(context.Context, any) diag.Diagnostics, claim owner.Claim, replaced bool) diag.Diagnostics {
 	var m M
 	if r.PlanRemoval == nil || r.provided.Fleet == nil || get(ctx, &m).HasError() {
 		return nil
 	}
-	return r.PlanRemoval(ctx, Opening{Provided: r.provided}, &m, replaced)
+	ctx, cancel := context.WithTimeout(ctx, previewLimit)
+	defer cancel()
+	return r.PlanRemoval(ctx, Opening{r.provided, claim}, &m, replaced)
 }
 
 // planID plans the id of a new object that its key makes up. An id that Plan made unknown stays so: the object goes with something

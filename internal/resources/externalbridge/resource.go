@@ -23,18 +23,21 @@ import (
 // New is the constructor that the provider offers.
 func New() resource.Resource {
 	return crud.New(crud.Type[model, bridge.Bridge]{
-		Name:     "external_bridge",
-		Noun:     "external bridge",
-		Label:    func(m *model) string { return m.Name.ValueString() },
-		Schema:   resourceSchema,
-		Key:      []string{"name", "host", "hypervisor"},
-		ID:       id,
-		Split:    split,
-		SetID:    func(m *model, id string) { m.ID = types.StringValue(id) },
-		Spec:     func(_ context.Context, m *model) (bridge.Bridge, diag.Diagnostics) { return m.spec() },
-		Fill:     func(_ context.Context, m *model, got bridge.Bridge) diag.Diagnostics { return m.fill(got) },
-		Open:     open,
-		Plan:     plan,
+		Name:   "external_bridge",
+		Noun:   "external bridge",
+		Label:  func(m *model) string { return m.Name.ValueString() },
+		Schema: resourceSchema,
+		Key:    []string{"name", "host", "hypervisor"},
+		ID:     id,
+		Split:  split,
+		SetID:  func(m *model, id string) { m.ID = types.StringValue(id) },
+		Spec:   func(_ context.Context, m *model) (bridge.Bridge, diag.Diagnostics) { return m.spec() },
+		Fill:   func(_ context.Context, m *model, got bridge.Bridge) diag.Diagnostics { return m.fill(got) },
+		Open:   open,
+		Plan:   plan,
+		PlanRemoval: func(ctx context.Context, at crud.Opening, m *model, replaced bool) diag.Diagnostics {
+			return hostattr.PlanRemoval(ctx, func() (*bridge.Store, error) { return openBridge(ctx, at, m) }, replaced)
+		},
 		Upgrades: []crud.Upgrade{crud.ShortenReferences, listOfNames, crud.LeaveOutEmpty("hypervisor", "host")},
 	})
 }

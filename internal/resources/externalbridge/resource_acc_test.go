@@ -166,6 +166,24 @@ func TestAccExternalBridgeLeavesAnotherInterfacesDefaultRoute(t *testing.T) {
 	})
 }
 
+// Terraform comes through the very address that the bridge takes over, and that its destroy gives back: that plan says so too.
+func TestAccExternalBridgeThatTerraformComesThrough(t *testing.T) {
+	acctest.InSandbox(t)
+	acctest.KnownServiceNodes(t, 1)
+	acctest.LeaveToManager(t, "svc-1", "systemd-networkd")
+	before := acctest.NetworkOf(t, "svc-1")
+	state := acctest.NewState(t)
+	state.DestroyAtEnd()
+	state.Apply(strings.ReplaceAll(config(`host = "ssh://root@10.19.41.101"`), "eno1", "eth1"))
+	state.Settled()
+	out := strings.Join(strings.Fields(strings.ReplaceAll(state.Run("plan", "-destroy"), "│", " ")), " ")
+	if !strings.Contains(out, "The address that Terraform comes through moves") || !strings.Contains(out, "reached by 10.19.41.101, which is on bridge accbr1, and without it eth1 has what it had before") {
+		t.Errorf("the plan does not say that its own address moves:\n%s", out)
+	}
+	state.Run("destroy", "-auto-approve")
+	acctest.Eventually(t, "the machine has what it had", func() bool { return acctest.NetworkOf(t, "svc-1") == before })
+}
+
 func TestAccExternalBridgeOfANetworksNameIsRefused(t *testing.T) {
 	acctest.InSandbox(t)
 	network := func(mode, bridge string) string {
@@ -177,8 +195,8 @@ func TestAccExternalBridgeOfANetworksNameIsRefused(t *testing.T) {
 		Steps: []resource.TestStep{
 			{Config: config("") + network("isolated", "accbr1"), ExpectError: taken, PlanOnly: true},
 			{Config: config(`host = "local:"`) + network("isolated", "accbr1"), ExpectError: taken, PlanOnly: true},
-			// These two are meant for each other.
-			{Config: config("") + network("bridge", "accbr1"), PlanOnly: true, ExpectNonEmptyPlan: true},
+			// These two are meant for each other. By the reference Terraform asks for the bridge first.
+			{Config: config("") + strings.Replace(network("bridge", "accbr1"), `"accbr1"`, "virtcluster_external_bridge.test.name", 1), PlanOnly: true, ExpectNonEmptyPlan: true},
 		},
 	})
 }

@@ -80,3 +80,15 @@ func keepAddresses(ctx context.Context, req resource.ModifyPlanRequest, resp *re
 	}
 	return diags
 }
+
+// PlanRemoval warns of what a destroy of a thing in a machine's network would do. One that is made anew is told of by its own plan.
+func PlanRemoval[S any, F interface{ Holder() hostnet.Holder }](ctx context.Context, open func() (*hostnet.Store[S, F], error), replaced bool) diag.Diagnostics {
+	if replaced {
+		return nil
+	}
+	store, err := open()
+	if err != nil {
+		return nil // the destroy says so
+	}
+	return crud.Diagnostics(store.PlanRemoval(ctx))
+}

@@ -38,6 +38,9 @@ func New() resource.Resource {
 			return open(ctx, at, m)
 		},
 		Plan: plan,
+		PlanRemoval: func(ctx context.Context, at crud.Opening, m *model, replaced bool) diag.Diagnostics {
+			return hostattr.PlanRemoval(ctx, func() (*netinterface.Store, error) { return open(ctx, at, m) }, replaced)
+		},
 	})
 }
 

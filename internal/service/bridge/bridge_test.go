@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -228,6 +229,24 @@ func TestPlanSaysThatTheAddressThatTerraformComesThroughMoves(t *testing.T) {
 	}
 	if warned := k.Warn(f, Bridge{Name: "kiextbr0", Interfaces: []string{"eno2"}, Inherit: true}); len(warned) > 0 {
 		t.Errorf("another interface: %v", warned)
+	}
+}
+
+func TestDestroySaysThatTheAddressThatTerraformComesThroughMoves(t *testing.T) {
+	m := machine(t)
+	k := kind{"kiextbr0"}
+	r := Record{Want: Bridge{Name: "kiextbr0", Interfaces: []string{"eno1"}, RollbackTimeout: DefaultRollback}}
+	f := found{Machine: m, Record: r, known: true, name: "kiextbr0", there: true}
+	m.Links = slices.Clone(m.Links)
+	at := slices.IndexFunc(m.Links, func(l hostnet.Link) bool { return l.Name == "eno1" })
+	m.Links[at].Name, m.Links[at].LinkInfo.Kind = "kiextbr0", "bridge"
+	f.Machine = m
+	if warned := k.WarnOfRemoval(f); len(warned) > 0 {
+		t.Errorf("reached by nothing: %v", warned)
+	}
+	f.Reached = netip.MustParseAddr("10.19.41.10")
+	if warned := k.WarnOfRemoval(f); len(warned) != 1 || !strings.Contains(warned[0].Detail, "10.19.41.10, which is on bridge kiextbr0, and without it eno1") {
+		t.Errorf("got %v", warned)
 	}
 }
 

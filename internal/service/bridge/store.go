@@ -213,6 +213,16 @@ func (k kind) Warn(f found, want Bridge) []service.Problem {
 	return f.WarnOfTaking(want.physicalInterfaces(), "bridge "+k.name, want.RollbackTimeout)
 }
 
+// WarnOfRemoval says that the address by which the machine is reached goes back to an interface.
+func (k kind) WarnOfRemoval(f found) []service.Problem {
+	if !f.known || !f.running() || !f.Reaches(k.name) {
+		return nil
+	}
+	return []service.Problem{service.Warningf(nil, "The address that Terraform comes through moves",
+		"the machine is reached by %s, which is on bridge %s, and without it %s has what it had before: where the machine does not answer within %s, it goes back by itself",
+		f.Reached, k.name, strings.Join(f.Record.Want.physicalInterfaces(), ", "), f.Record.Want.RollbackTimeout)}
+}
+
 // Put is the change that makes the bridge, or changes it in place.
 func (k kind) Put(ctx context.Context, h host.Host, f found, want Bridge, mark owner.Mark) (c hostnet.Change, err error) {
 	running := f.running()

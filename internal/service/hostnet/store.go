@@ -111,6 +111,24 @@ func (s *Store[S, F]) Plan(ctx context.Context, want S, create bool) (planned S,
 	return planned, warnings, err
 }
 
+// RemovalWarner is a Kind that has something to say before what was found is given back.
+type RemovalWarner[F any] interface {
+	WarnOfRemoval(found F) []service.Problem
+}
+
+// PlanRemoval warns of what a destroy of the thing would do. What the machine cannot say now, the destroy says.
+func (s *Store[S, F]) PlanRemoval(ctx context.Context) []service.Problem {
+	w, warns := s.Kind.(RemovalWarner[F])
+	if !warns {
+		return nil
+	}
+	found, err := s.Kind.Look(ctx, s.Host)
+	if err != nil || s.foreign(found, s.claim.Owns) != nil {
+		return nil
+	}
+	return w.WarnOfRemoval(found)
+}
+
 // Create makes the thing. One that a killed run of this workspace left is taken over.
 func (s *Store[S, F]) Create(ctx context.Context, want S) (S, error) {
 	return s.put(ctx, want, s.claim.MayTake)

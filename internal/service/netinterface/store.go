@@ -122,6 +122,14 @@ func (k kind) Warn(f found, want Interface) []service.Problem {
 	return f.WarnOfMove(k.name, want.Addressing, want.RollbackTimeout)
 }
 
+// WarnOfRemoval says that the address goes by which the machine is reached.
+func (k kind) WarnOfRemoval(f found) []service.Problem {
+	if !f.known {
+		return nil
+	}
+	return f.WarnOfMove(k.name, f.Record.Before.Addressing, f.Record.Want.RollbackTimeout)
+}
+
 // Put is the change that gives the interface what it shall have.
 func (k kind) Put(ctx context.Context, h host.Host, f found, want Interface, mark owner.Mark) (c hostnet.Change, err error) {
 	if want, err = k.Complete(ctx, h, f, want); err != nil {
