@@ -62,7 +62,9 @@ type picture struct {
 	lines []line
 }
 
-// layout gives each element a place. Lanes are bands; in each are the machines that serve, in columns that all lanes share, below
+// layout gives each element a place, by itself: libraries for graphs place nodes by what leads to what, and here a network is a band, a
+// machine in two of them stands in one column, and where a thing is follows from its kind, so that a picture stays as it was when
+// a machine is added. Lanes are bands; in each are the machines that serve, in columns that all lanes share, below
 // them what they serve there, and beside them the other machines by role, in a grid. No two elements overlap, as each is put below
 // or beside those before it.
 func (t Topology) layout() picture {

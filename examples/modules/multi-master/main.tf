@@ -1,6 +1,6 @@
 locals {
   domain = "${var.name}.${var.base_domain}"
-  first  = sort(keys(var.networks))[0]
+  first  = coalesce(var.network, sort(keys(var.networks))[0])
 
   machines = { for name, m in var.machines : name => merge(m, { network = coalesce(m.network, local.first) }) if m.role != "bootstrap" || var.bootstrap }
   services = { for name, s in var.service_nodes : name => merge(s, { network = coalesce(s.network, local.first) }) }

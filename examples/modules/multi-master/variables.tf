@@ -32,8 +32,19 @@ variable "networks" {
   }
 }
 
+variable "network" {
+  description = "The cluster's own among networks: of the inside address, and of machines and service nodes that name none. Default: the first by name. Write it before one is added that comes before that."
+  type        = string
+  default     = null
+
+  validation {
+    condition     = var.network == null || contains(keys(var.networks), coalesce(var.network, "-"))
+    error_message = "The cluster's network is one of networks: write its name."
+  }
+}
+
 variable "machines" {
-  description = "The cluster's machines by name. One that exists already (exists = true) is not made: it gets its reservation by its mac, its names and its place in the load balancing. Without a network it is in the first one. state = \"drain\" sends it no new connections, so that it can be worked on."
+  description = "The cluster's machines by name. One that exists already (exists = true) is not made: it gets its reservation by its mac, its names and its place in the load balancing. Without a network it is in the cluster's (network). state = \"drain\" sends it no new connections, so that it can be worked on."
   type = map(object({
     role       = string
     ip         = string

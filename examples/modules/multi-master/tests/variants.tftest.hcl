@@ -152,6 +152,31 @@ run "five_masters_and_ten_workers" {
   }
 }
 
+run "another_network_that_comes_first_by_name" {
+  command = plan
+
+  variables {
+    network = "kimgtnet0"
+    networks = {
+      kimgtnet0 = { cidr = "10.0.0.0/24", gateway = "10.0.0.254", bridge = "kimgtbr0", range = { start = "10.0.0.210", end = "10.0.0.240" } }
+      aside     = { cidr = "10.0.1.0/24" }
+    }
+  }
+  assert {
+    condition     = alltrue([for n in values(virtcluster_node.machine) : n.network_interfaces[0].network == "kimgtnet0"])
+    error_message = "A network that is added takes the machines."
+  }
+}
+
+run "a_network_that_is_none_of_them_is_refused" {
+  command = plan
+
+  variables {
+    network = "elsewhere"
+  }
+  expect_failures = [var.network]
+}
+
 run "no_external_access" {
   command = plan
 
