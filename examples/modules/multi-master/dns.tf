@@ -13,9 +13,10 @@ resource "virtcluster_dns_server" "service" {
   for_each = virtcluster_service_node.service
 
   service_node      = each.value.id
-  listen_on         = ["any"]
-  allow_query       = ["any"]
-  dnssec_validation = "no"
+  listen_on         = var.dns.listen_on
+  allow_query       = var.dns.allow_query
+  dnssec_validation = var.dns.dnssec_validation
+  options           = var.dns.options
   forwarders        = length(var.forwarders) > 0 ? var.forwarders : null
 }
 

@@ -3,8 +3,8 @@ locals {
   on = toset([for m in concat(values(local.made), values(local.hosted)) : local.hypervisor[m.network]])
   images = {
     for key, i in merge([for on in local.on : {
-      "${on}/cluster" = { on = on, source = var.node.image, for = local.made }
-      "${on}/service" = { on = on, source = var.service.image, for = local.hosted }
+      "${on}/cluster" = { on = on, source = var.node.image, checksum = var.node.checksum, for = local.made }
+      "${on}/service" = { on = on, source = var.service.image, checksum = var.service.checksum, for = local.hosted }
     }]...) : key => i if i.source != null && length(i.for) > 0
   }
   pool = { for on in local.on : on => try(virtcluster_storage_pool.pool[on].name, var.pool.name) }
@@ -26,6 +26,7 @@ resource "virtcluster_image" "image" {
   hypervisor = each.value.on == "" ? null : each.value.on
   pool       = local.pool[each.value.on]
   source     = each.value.source
+  checksum   = each.value.checksum
 }
 
 resource "virtcluster_node" "machine" {

@@ -17,12 +17,16 @@ resource "virtcluster_service_node" "service" {
 resource "virtcluster_haproxy" "service" {
   for_each = virtcluster_service_node.service
 
-  service_node = each.value.id
-  mode         = "tcp"
-  maxconn      = 8000
-  options      = ["dontlognull", "redispatch 1"]
-  timeouts     = { connect = "1s", client = "60s", server = "60s", check = "5s" }
-  stats        = { address = "127.0.0.1", port = 9000 }
+  service_node          = each.value.id
+  mode                  = "tcp"
+  maxconn               = var.haproxy.maxconn
+  options               = var.haproxy.options
+  log                   = var.haproxy.log
+  retries               = var.haproxy.retries
+  timeouts              = var.haproxy.timeouts
+  stats                 = var.haproxy.stats
+  extra_config          = var.haproxy.extra_config
+  defaults_extra_config = var.haproxy.defaults_extra_config
 }
 
 locals {
@@ -95,6 +99,12 @@ resource "virtcluster_vip" "vip" {
   name       = "${var.name}-${each.key == "inside" ? "api" : "ingress"}"
   addresses  = ["${each.value}/${each.key == "inside" ? local.prefix[local.first] : split("/", var.external.cidr)[1]}"]
   sync_group = var.name
+
+  virtual_router_id = var.vrrp[each.key].virtual_router_id
+  version           = var.vrrp.version
+  advert_int        = var.vrrp.advert_int
+  preempt           = var.vrrp.preempt
+  auth_pass         = var.vrrp_password
 
   members = { for name, s in local.services : name => {
     service_node = virtcluster_haproxy.service[name].service_node

@@ -107,6 +107,7 @@ variable "node" {
     disk_gib   = optional(number)
     image      = optional(string)
     image_id   = optional(string)
+    checksum   = optional(string)
   })
   default = {}
 }
@@ -142,6 +143,7 @@ variable "service" {
   type = object({
     image      = optional(string)
     image_id   = optional(string)
+    checksum   = optional(string)
     memory_mib = optional(number, 1024)
     vcpus      = optional(number, 1)
     public_key = optional(string)
@@ -154,6 +156,58 @@ variable "vips" {
   description = "The virtual addresses: inside for machines, outside for everyone else. A pair of service nodes needs one inside; without one, a single service node's own address is meant."
   type        = object({ inside = optional(string), outside = optional(string) })
   default     = {}
+}
+
+variable "vrrp" {
+  description = "What the virtual addresses say of themselves on each network, as in virtcluster_vip: on one segment with other clusters, a virtual_router_id of their own."
+  type = object({
+    inside     = optional(object({ virtual_router_id = optional(number) }), {})
+    outside    = optional(object({ virtual_router_id = optional(number) }), {})
+    version    = optional(number)
+    advert_int = optional(number)
+    preempt    = optional(bool)
+  })
+  default = {}
+}
+
+variable "vrrp_password" {
+  description = "Password of VRRP version 2 between the service nodes, up to 8 characters."
+  type        = string
+  default     = null
+  sensitive   = true
+}
+
+variable "haproxy" {
+  description = "HAProxy's base on the service nodes, as in virtcluster_haproxy."
+  type = object({
+    maxconn               = optional(number, 8000)
+    options               = optional(set(string), ["dontlognull", "redispatch 1"])
+    log                   = optional(string)
+    retries               = optional(number)
+    stats                 = optional(object({ address = optional(string, "127.0.0.1"), port = optional(number, 9000) }), {})
+    extra_config          = optional(string)
+    defaults_extra_config = optional(string)
+    timeouts = optional(object({
+      connect = optional(string, "1s")
+      client  = optional(string, "60s")
+      server  = optional(string, "60s")
+      check   = optional(string, "5s")
+      queue   = optional(string)
+      tunnel  = optional(string)
+    }), {})
+  })
+  default = {}
+}
+
+variable "dns" {
+  description = "BIND's base on the service nodes, as in virtcluster_dns_server."
+  type = object({
+    listen_on         = optional(list(string), ["any"])
+    allow_query       = optional(list(string), ["any"])
+    dnssec_validation = optional(string, "no")
+    options           = optional(map(string))
+  })
+  default = {}
 }
 
 variable "external" {

@@ -152,6 +152,30 @@ run "five_masters_and_ten_workers" {
   }
 }
 
+run "unlike_the_usual" {
+  command = plan
+
+  variables {
+    vrrp          = { inside = { virtual_router_id = 77 }, version = 2, advert_int = 2, preempt = false }
+    vrrp_password = "between2"
+    haproxy       = { maxconn = 100, timeouts = { client = "1h" }, stats = { port = 9001 }, extra_config = "tune.bufsize 32768" }
+    dns           = { dnssec_validation = "auto", options = { "max-cache-size" = "64m" } }
+    node          = { image = "/images/cluster.qcow2", checksum = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" }
+  }
+  assert {
+    condition     = virtcluster_vip.vip["inside"].virtual_router_id == 77 && virtcluster_vip.vip["outside"].advert_int == 2 && virtcluster_vip.vip["outside"].preempt == false
+    error_message = "The virtual addresses are as usual."
+  }
+  assert {
+    condition     = virtcluster_haproxy.service["okd-service-01"].timeouts.client == "1h" && virtcluster_haproxy.service["okd-service-01"].timeouts.connect == "1s" && virtcluster_haproxy.service["okd-service-02"].stats.port == 9001
+    error_message = "HAProxy is as usual."
+  }
+  assert {
+    condition     = virtcluster_dns_server.service["okd-service-01"].dnssec_validation == "auto" && virtcluster_image.image["/cluster"].checksum != null && virtcluster_image.image["/service"].checksum == null
+    error_message = "BIND and the images are as usual."
+  }
+}
+
 run "another_network_that_comes_first_by_name" {
   command = plan
 
