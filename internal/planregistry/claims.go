@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -82,6 +83,24 @@ func (c *Claims) FindAddress(address netip.Addr) (found Conflict, there bool) {
 		}
 	}
 	return found, there
+}
+
+// ListAddresses returns the claims to addresses, of machines and virtual ones, that are in one of several runs, in order.
+func (c *Claims) ListAddresses(runs ...Range) []Conflict {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var found []Conflict
+	for claim, holder := range c.holder {
+		if claim.Kind != addressKind && claim.Kind != virtualKind {
+			continue
+		}
+		a, err := netip.ParseAddr(claim.Value)
+		if err == nil && slices.ContainsFunc(runs, func(r Range) bool { return r.Contains(a) }) {
+			found = append(found, Conflict{Claim: claim, Holder: holder})
+		}
+	}
+	slices.SortFunc(found, func(a, b Conflict) int { return strings.Compare(a.Claim.String(), b.Claim.String()) })
+	return found
 }
 
 // Holder says which resource of the plan holds a claim; "" means none so far.

@@ -15,25 +15,40 @@ type Exposures struct {
 }
 
 type exposed struct {
-	node    string
-	address netip.Addr
-	whole   bool
+	node      string
+	addresses []netip.Addr
+	whole     bool
 }
 
-// Replace takes what a holder has of an address for what it had before, the whole address or ports of it, and returns who has the
-// other.
-func (e *Exposures) Replace(holder, node string, address netip.Addr, whole bool) []string {
+// Replace takes what a holder has of addresses for what it had before, the whole addresses or ports of them, and returns who has the
+// other of one of them.
+func (e *Exposures) Replace(holder, node string, whole bool, addresses ...netip.Addr) []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.held == nil {
 		e.held = map[string]exposed{}
 	}
-	e.held[holder] = exposed{node, address, whole}
+	e.held[holder] = exposed{node, addresses, whole}
 	var others []string
 	for _, other := range slices.Sorted(maps.Keys(e.held)) {
-		if e.held[other] == (exposed{node, address, !whole}) {
+		theirs := e.held[other]
+		shares := slices.ContainsFunc(addresses, func(a netip.Addr) bool { return slices.Contains(theirs.addresses, a) })
+		if theirs.node == node && theirs.whole != whole && shares {
 			others = append(others, other)
 		}
 	}
 	return others
+}
+
+// Whole returns who has a service node's address to itself.
+func (e *Exposures) Whole(node string, address netip.Addr) []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var holders []string
+	for _, holder := range slices.Sorted(maps.Keys(e.held)) {
+		if h := e.held[holder]; h.whole && h.node == node && slices.Contains(h.addresses, address) {
+			holders = append(holders, holder)
+		}
+	}
+	return holders
 }

@@ -24,7 +24,7 @@ func TestAWholeAddressAndPortsOfItAreInEachOthersWay(t *testing.T) {
 		{"f", "a", other, true, nil},
 		{"e", "a", outside, false, nil},
 	} {
-		if got := e.Replace(step.holder, step.node, step.address, step.whole); !slices.Equal(got, step.want) {
+		if got := e.Replace(step.holder, step.node, step.whole, step.address); !slices.Equal(got, step.want) {
 			t.Errorf("%+v: %v", step, got)
 		}
 	}

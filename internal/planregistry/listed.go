@@ -1,9 +1,11 @@
 package planregistry
 
 import (
+	"cmp"
 	"maps"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -73,4 +75,21 @@ func (l *Listed) contestedBy(holder string) []Contested {
 		}
 	}
 	return all
+}
+
+// List returns the addresses in runs that networks of the plan list, in order, each once with the MAC address that it is for.
+func (l *Listed) List(runs ...Range) []Kept {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	found := map[Kept]bool{}
+	for on, macs := range l.macs {
+		for a, mac := range macs {
+			if slices.ContainsFunc(runs, func(r Range) bool { return r.Contains(a) }) {
+				found[Kept{on.hypervisor, on.owner, a, mac}] = true
+			}
+		}
+	}
+	return slices.SortedFunc(maps.Keys(found), func(a, b Kept) int {
+		return cmp.Or(a.Address.Compare(b.Address), strings.Compare(a.Network, b.Network))
+	})
 }

@@ -34,9 +34,12 @@ func HostBridgeClaim(bridge string) Claim {
 // addressKind is the kind of an AddressClaim.
 const addressKind = "IP address"
 
+// virtualKind is the kind of a VirtualAddressClaim.
+const virtualKind = "virtual address"
+
 // VirtualAddressClaim is the claim to an address that a VIP has: which segment it is on, the VIP does not say.
 func VirtualAddressClaim(address netip.Addr) Claim {
-	return Claim{Kind: "virtual address", Scope: "its segment", Value: address.String()}
+	return Claim{Kind: virtualKind, Scope: "its segment", Value: address.String()}
 }
 
 // AddressClaim is the claim to an address on a network, laid by reservations and by nodes' interfaces.

@@ -2,8 +2,11 @@ package planregistry
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -21,6 +24,8 @@ type SharedRun struct {
 type Pools struct {
 	mu   sync.Mutex
 	held map[Pool][]Range
+	// made are those that the plan makes, with what they will give out: nothing of that is anybody's yet.
+	made map[Pool][]Range
 }
 
 // Replace takes a pool's runs for what it had before, and returns what other pools of the machine have too.
@@ -45,4 +50,32 @@ func (p *Pools) Replace(pool Pool, runs ...Range) []SharedRun {
 		}
 	}
 	return shared
+}
+
+// Make says what a pool that the plan makes will give out.
+func (p *Pools) Make(pool Pool, runs ...Range) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.made == nil {
+		p.made = map[Pool][]Range{}
+	}
+	p.made[pool] = runs
+}
+
+// FindMade returns the pool that the plan makes and that will give an address out. Of one that is there already, it may have been drawn.
+func (p *Pools) FindMade(address netip.Addr) (pool Pool, there bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, pool := range slices.SortedFunc(maps.Keys(p.made), func(a, b Pool) int { return cmp.Compare(a.Name, b.Name) }) {
+		if slices.ContainsFunc(p.made[pool], func(r Range) bool { return r.Contains(address) }) {
+			return pool, true
+		}
+	}
+	return Pool{}, false
+}
+
+// String is the pool as messages name it.
+func (p Pool) String() string {
+	endpoint, _, _ := strings.Cut(p.Node, "?") // without the host key
+	return fmt.Sprintf("address pool %q on %s", p.Name, endpoint)
 }

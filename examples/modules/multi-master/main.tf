@@ -11,6 +11,9 @@ locals {
   # Without workers, the masters run what ingress leads to.
   ingress = length(local.by_role.worker) > 0 ? local.by_role.worker : local.by_role.master
 
+  # Who machines ask for names.
+  resolvers = var.name_servers != null ? var.name_servers : [for s in values(local.services) : s.ip]
+
   # The hypervisor of each network; the provider's own is "".
   hypervisor = { for name, n in var.networks : name => n.hypervisor == null ? "" : n.hypervisor }
   # Who is not given an address by DHCP is told it by cloud-init.

@@ -11,7 +11,7 @@ resource "virtcluster_network" "network" {
 
   dhcp = local.dhcp[each.key] ? {
     ranges  = each.value.range == null ? [] : [each.value.range]
-    options = { dns-server = join(",", [for s in values(local.services) : s.ip]) }
+    options = { dns-server = join(",", local.resolvers) }
   } : null
 }
 

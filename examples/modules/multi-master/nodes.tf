@@ -52,7 +52,7 @@ resource "virtcluster_node" "machine" {
     ip          = local.dhcp[each.value.network] ? each.value.ip : null
     addresses   = local.dhcp[each.value.network] ? null : ["${each.value.ip}/${local.prefix[each.value.network]}"]
     gateway     = local.dhcp[each.value.network] ? null : var.networks[each.value.network].gateway
-    nameservers = local.dhcp[each.value.network] ? null : [for s in values(local.services) : s.ip]
+    nameservers = local.dhcp[each.value.network] ? null : local.resolvers
   }]
 
   ignition         = each.value.ignition

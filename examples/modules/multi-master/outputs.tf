@@ -74,7 +74,7 @@ output "hosts_file" {
 
 output "resolv_conf" {
   description = "The text of /etc/resolv.conf for machines inside."
-  value       = provider::virtcluster::resolv_conf([for s in values(local.services) : s.ip], [local.domain])
+  value       = provider::virtcluster::resolv_conf(local.resolvers, [local.domain])
 }
 
 output "inventory" {

@@ -36,8 +36,8 @@ locals {
     } }
 
     views = merge(
-      { internal = { network = local.first, machines = keys(local.services), clients = virtcluster_dns_view.internal[keys(local.services)[0]].match_clients, zones = [local.domain] } },
-      { for view in slice(values(virtcluster_dns_view.external), 0, min(1, length(virtcluster_dns_view.external))) : "external" => { network = "external", machines = keys(local.services), clients = [for to in view.match_destinations : "who asks ${to}"], zones = [local.domain] } },
+      { internal = { network = local.first, machines = keys(local.services), clients = virtcluster_dns_view.internal[keys(local.services)[0]].match_clients, zones = local.domains } },
+      { for view in slice(values(virtcluster_dns_view.external), 0, min(1, length(virtcluster_dns_view.external))) : "external" => { network = "external", machines = keys(local.services), clients = [for to in view.match_destinations : "who asks ${to}"], zones = local.domains } },
     )
 
     exposures = { for name, e in var.exposed : name => {

@@ -210,6 +210,17 @@ variable "dns" {
   default = {}
 }
 
+variable "name_servers" {
+  description = "Addresses that machines are told to ask for names. Default: the service nodes'. A network of libvirt's starts again when they change: write the inside address (vips.inside), at which names are served too, before another service node is added or one is replaced."
+  type        = list(string)
+  default     = null
+
+  validation {
+    condition     = var.name_servers == null || length(coalesce(var.name_servers, [])) > 0
+    error_message = "Machines need a name server: write an address, or leave name_servers out."
+  }
+}
+
 variable "external" {
   description = "The external LAN, or null for a cluster that is reached from inside only. With interfaces, a bridge of the hypervisor takes them in; without, the bridge is there already. On machines that exist already, neither is asked for."
   type = object({

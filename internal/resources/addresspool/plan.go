@@ -36,6 +36,9 @@ func plan(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, 
 	for _, l := range at.Registry.Ranges.ReplacePool(holder, ranges...) {
 		refuse(resp, ranges, l.Range, fmt.Sprintf("that %s hands out", l.Network))
 	}
+	if req.State.Raw.IsNull() {
+		refusePlanned(at, want, resp, planregistry.Pool{Node: host.ShortenReferences(m.ServiceNode.ValueString()), Name: want.Name})
+	}
 	refuseShared(ctx, at, want, ranges, resp, m.ServiceNode.ValueString())
 	if req.State.Raw.IsNull() || !req.State.Raw.Equal(req.Plan.Raw) {
 		crossCheck(ctx, at, want, ranges, resp)
@@ -49,6 +52,25 @@ func refuse(resp *resource.ModifyPlanResponse, ranges []planregistry.Range, othe
 			resp.Diagnostics.AddAttributeError(path.Root("ranges").AtListIndex(i), "Pool overlaps DHCP",
 				fmt.Sprintf("%s overlaps %s %s, so two machines could have one address: end the range before it", run, other, whose))
 		}
+	}
+}
+
+// refusePlanned reports addresses of a pool that the plan makes which another resource of the plan has.
+func refusePlanned(at crud.Opening, want addresspool.Pool, resp *resource.ModifyPlanResponse, pool planregistry.Pool) {
+	var gives []planregistry.Range
+	for _, run := range want.Gives() {
+		gives = append(gives, planregistry.Range{Start: run.From(), End: run.To()})
+	}
+	at.Registry.Pools.Make(pool, gives...)
+	refuse := func(address, whose string) {
+		resp.Diagnostics.AddAttributeError(path.Root("ranges"), "Pool gives out what somebody has",
+			fmt.Sprintf("%s belongs to %s: end a range before it, or write it into reserved, so that it is never given out", address, whose))
+	}
+	for _, c := range at.Registry.Claims.ListAddresses(gives...) {
+		refuse(c.Claim.String(), c.Holder)
+	}
+	for _, l := range at.Registry.Listed.List(gives...) {
+		refuse("IP address "+l.Address.String(), fmt.Sprintf("%s in the dhcp.hosts of network %q", l.MAC, l.Network))
 	}
 }
 

@@ -87,6 +87,9 @@ func claim(provided crud.Provided, m *model, want virtnetwork.Reservation, stays
 	if virtual, there := provided.Registry.Claims.FindVirtual(want.IP); there {
 		resp.Diagnostics.AddAttributeError(path.Root("ip"), "Address taken by another resource", fmt.Sprintf("%s belongs to %s, and a virtual address is no machine's own: write another address.", virtual.Claim, virtual.Holder))
 	}
+	if pool, there := provided.Registry.Pools.FindMade(want.IP); there {
+		resp.Diagnostics.AddAttributeError(path.Root("ip"), "Address taken by another resource", fmt.Sprintf("%s is one that the new %s gives out: write another address, or reserve it there.", want.IP, pool))
+	}
 	kept := planregistry.Kept{Hypervisor: host, Network: network, Address: want.IP, MAC: m.machine()}
 	for _, k := range provided.Registry.Listed.ReplaceKept(owner, kept) {
 		resp.Diagnostics.AddAttributeError(path.Root("ip"), "Address listed by the network", fmt.Sprintf("The dhcp.hosts of network %q keeps %s for %s: write another address.", network, want.IP, k.Listed))

@@ -256,14 +256,23 @@ resource "virtcluster_exposed_service" "it" {
 	mine.Run("destroy", "-auto-approve")
 	theirs.Settled()
 
-	// What the machine cannot lead anywhere, or somebody else on the wire has, is refused, and changes nothing.
+	// What the machine cannot lead anywhere, or somebody else on the wire has, the plan warns of, as the plan may change the network too;
+	// the apply refuses it, and changes nothing.
 	before := acctest.On(t, "svc-1", "nft", "list", "ruleset")
-	mine.Write(strings.Replace(one("mine", "10.19.41.231"), "10.0.100.51", "198.51.100.7", 1))
-	mine.Refused([]string{"198.51.100.7 is outside every network"}, "apply", "-auto-approve")
-	mine.Write(strings.Replace(one("mine", lan), `interface `, "configure_address = true\n  interface ", 1))
-	mine.Refused([]string{lan + " is in use"}, "apply", "-auto-approve")
-	mine.Write(strings.Replace(one("mine", "10.19.41.231"), `"eth1"`, `"eth9"`, 1))
-	mine.Refused([]string{"has no device eth9"}, "apply", "-auto-approve")
+	outside := strings.Replace(one("mine", "10.19.41.231"), "10.0.100.51", "198.51.100.7", 1)
+	for _, of := range []struct{ config, want string }{
+		{outside, "198.51.100.7 is outside every network"},
+		{strings.NewReplacer(`"external_ip"`, `"load_balancer"`, "port = 22 ", `port = 22, protocol = "udp" `).Replace(outside), "198.51.100.7 is outside every network"},
+		{strings.Replace(one("mine", lan), `interface `, "configure_address = true\n  interface ", 1), lan + " is in use"},
+		{strings.Replace(one("mine", "10.19.41.231"), `"eth1"`, `"eth9"`, 1), "has no device eth9"},
+	} {
+		mine.Write(of.config)
+		said := strings.Join(strings.Fields(strings.ReplaceAll(mine.Run("plan"), "│", " ")), " ")
+		if !strings.Contains(said, "Warning: The apply may refuse it") || !strings.Contains(said, of.want) {
+			t.Errorf("the plan does not warn of %q:\n%s", of.want, said)
+		}
+		mine.Refused([]string{of.want}, "apply", "-auto-approve")
+	}
 	if after := acctest.On(t, "svc-1", "nft", "list", "ruleset"); after != before {
 		t.Errorf("what was refused left\n%s", after)
 	}
@@ -325,6 +334,8 @@ resource "virtcluster_haproxy_frontend" "it" {
 	mine.Apply(balanced)
 	theirs.Write(front("theirs"))
 	theirs.Refused([]string{"10.19.41.231:2222"}, "plan")
+	mine.Apply(strings.Replace(one("mine", "10.19.41.231"), "port = 22 ", "port = 2222, target_port = 22 ", 1))
+	theirs.Refused([]string{"Address in use", `Exposure "mine" (owner=`, "leads what comes to 10.19.41.231:2222 to a guest"}, "plan")
 }
 
 func number(t *testing.T, text string) int64 {

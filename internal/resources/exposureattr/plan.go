@@ -2,6 +2,7 @@ package exposureattr
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/exposure"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
 )
@@ -39,8 +41,8 @@ func PlanAddress(ctx context.Context, req resource.ModifyPlanRequest, resp *reso
 func CrossCheck(ctx context.Context, at crud.Opening, c *Common, want exposure.Exposure, what string) diag.Diagnostics {
 	var diags diag.Diagnostics
 	node := host.ShortenReferences(c.ServiceNode.ValueString())
-	if at.Fleet == nil || node == "" || want.Kind != exposure.NodePort && !want.Address.IsValid() {
-		return diags
+	if at.Fleet == nil || node == "" || want.Kind != exposure.NodePort && !want.Address.IsValid() || want.Kind == exposure.NodePort && len(want.Targets) == 0 {
+		return diags // a port of every address is that of the targets' family
 	}
 	var claims []planregistry.Claim
 	places := map[string]path.Path{}
@@ -57,8 +59,8 @@ func CrossCheck(ctx context.Context, at crud.Opening, c *Common, want exposure.E
 			claim(exposure.Endpoint(want, p), portPath(name))
 		}
 	}
-	for port, bind := range want.Binds() {
-		// As frontends of HAProxy's do, which would share the connections out at random.
+	for port, bind := range want.Listens() {
+		// As frontends of HAProxy's do, which would share the connections out at random, or get none.
 		claims = append(claims, planregistry.Claim{Kind: "address", Scope: "service node " + node, Value: bind.Endpoint()})
 		places[bind.Endpoint()] = portPath(port)
 	}
@@ -79,7 +81,7 @@ func CrossCheck(ctx context.Context, at crud.Opening, c *Common, want exposure.E
 func checkShared(at crud.Opening, node string, want exposure.Exposure, holder string) diag.Diagnostics {
 	var diags diag.Diagnostics
 	floats := want.Kind == exposure.Floating
-	for _, other := range at.Registry.Exposures.Replace(holder, node, want.Address, floats) {
+	for _, other := range at.Registry.Exposures.Replace(holder, node, floats, want.Address) {
 		what := "has every port of"
 		if floats {
 			what = "has ports of"
@@ -124,6 +126,9 @@ func checkMachine(ctx context.Context, at crud.Opening, h host.Host, want exposu
 	for port, why := range survey.Blocked(want) {
 		diags.AddAttributeError(portPath(port), "Shut by a firewall", fmt.Sprintf("on %s %s", h, why))
 	}
+	if err := exposure.Doubt(ctx, &at.Fleet.Engine, h, want); err != nil && !diags.HasError() {
+		diags.Append(doubt(err))
+	}
 	sections, err := at.Fleet.Engine.Snapshot(ctx, h, haproxy.Daemon{})
 	if err != nil {
 		return diags
@@ -134,4 +139,14 @@ func checkMachine(ctx context.Context, at crud.Opening, h host.Host, want exposu
 		}
 	}
 	return diags
+}
+
+// doubt warns of what the apply would refuse with the machine's network as it is now.
+func doubt(err error) diag.Diagnostic {
+	words := "Unless something else of this apply changes that: " + err.Error()
+	if at, ok := errors.AsType[*service.AttributeError](err); ok {
+		where := crud.AttributePath(at.Path)
+		return diag.NewAttributeWarningDiagnostic(where, "The apply may refuse it", crud.DetailAt(where, words))
+	}
+	return diag.NewWarningDiagnostic("The apply may refuse it", words)
 }

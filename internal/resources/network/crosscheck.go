@@ -100,6 +100,9 @@ func (c *check) layClaims(ctx context.Context) {
 		if virtual, there := c.registry.Claims.FindVirtual(gateway); there {
 			c.resp.Diagnostics.AddAttributeError(path.Root(attribute), "Gateway's address taken", fmt.Sprintf("%s belongs to %s, and a virtual address is no machine's own: write another gateway.", virtual.Claim, virtual.Holder))
 		}
+		if pool, there := c.registry.Pools.FindMade(gateway); there {
+			c.resp.Diagnostics.AddAttributeError(path.Root(attribute), "Gateway's address taken", fmt.Sprintf("%s is one that the new %s gives out: write another gateway, or reserve it there.", gateway, pool))
+		}
 	}
 	subnets := c.want.Subnets()
 	if c.planned.CIDR.IsUnknown() || c.planned.IPv6CIDR.IsUnknown() {
@@ -157,6 +160,11 @@ func (c *check) claimRanges(owner string, changes bool) {
 	if c.want.DHCP != nil && changes {
 		for mac, h := range c.want.DHCP.Hosts {
 			listed[h.IP] = mac
+		}
+	}
+	for a, mac := range listed {
+		if pool, there := c.registry.Pools.FindMade(a); there {
+			c.resp.Diagnostics.AddAttributeError(path.Root("dhcp"), "Listed address of another machine", fmt.Sprintf("hosts has %s for %s, and the new %s gives it out: write another address, or reserve it there.", a, mac, pool))
 		}
 	}
 	host, names := c.planned.Hypervisor.ValueString(), c.planned.listNames()

@@ -53,6 +53,9 @@ func (p *planner) layClaims(want *machine.Spec) {
 			if virtual, there := p.at.Registry.Claims.FindVirtual(ip); there {
 				refuse(here(path...), "Taken by another resource", "%s belongs to %s, and a virtual address is no machine's own: write another one", virtual.Claim, virtual.Holder)
 			}
+			if pool, there := p.at.Registry.Pools.FindMade(ip); there {
+				refuse(here(path...), "Taken by another resource", "%s is one that the new %s gives out: write another one, or reserve it there", ip, pool)
+			}
 			if i.Bridge == "" && i.MAC != "" {
 				kept = append(kept, planregistry.Kept{Hypervisor: host, Network: segment, Address: ip, MAC: strings.ToLower(i.MAC)})
 			}

@@ -115,6 +115,9 @@ func refuseTaken(r *planregistry.Registry, v keepalived.VIP, diags *diag.Diagnos
 		if taken, there := r.Claims.FindAddress(a.Addr()); there {
 			diags.Append(crud.Diagnostic("Address taken", service.At([]any{"addresses", i}, fmt.Errorf("%s belongs to %s: a virtual address is no machine's own, choose another one", taken.Claim, taken.Holder))))
 		}
+		if pool, there := r.Pools.FindMade(a.Addr()); there {
+			diags.Append(crud.Diagnostic("Address taken", service.At([]any{"addresses", i}, fmt.Errorf("%s is one that the new %s gives out: choose another one, or reserve it there", a.Addr(), pool))))
+		}
 	}
 }
 

@@ -62,6 +62,9 @@ func overlapsAny(run netipx.IPRange, others []netipx.IPRange) bool {
 	return false
 }
 
+// Gives are the runs of addresses that the pool gives out, drawn or not, in order.
+func (p Pool) Gives() []netipx.IPRange { return p.available().Ranges() }
+
 // available is what the pool may give out, drawn or not.
 func (p Pool) available() *netipx.IPSet {
 	var b netipx.IPSetBuilder

@@ -167,7 +167,7 @@ func (k kind) begin(ctx context.Context, h host.Host, b Bridge, f found) (Record
 	if f.running() {
 		asked = b.Name
 	}
-	return r, f.CheckOccupied(ctx, h, asked, b.Addresses)
+	return r, f.CheckOccupied(ctx, h, asked, b.Addresses, hostnet.Patience)
 }
 
 // refuseKept refuses an interface that a virtcluster_interface configures, of this state or of another: the bridge would write its own

@@ -73,6 +73,8 @@ WantedBy=multi-user.target
 // entry is an exposure with its owner, as its file has it.
 type entry struct {
 	Owner string `json:"owner"`
+	// Inside is what a version before wrote for the only one of Insides.
+	Inside netip.Prefix `json:"inside,omitzero"`
 	Exposure
 }
 
@@ -90,6 +92,9 @@ func readEntry(t transaction.Tree, name string) (entry, error) {
 		return entry{}, fmt.Errorf("%s is damaged: %w", Place(name), err)
 	}
 	e.Name = name
+	if e.Inside.IsValid() {
+		e.Insides, e.Inside = []netip.Prefix{e.Inside}, netip.Prefix{}
+	}
 	return e, nil
 }
 
@@ -213,11 +218,33 @@ func Conflict(t transaction.Tree, want Exposure, asked func(owner.Mark) bool) st
 	return ""
 }
 
-// Endpoint names what is reached of a port: "tcp port 22 of 10.0.0.5".
+// LeadsAway says which exposure, of those whose owners are asked about, takes what comes to an address and a port of TCP before a
+// program that listens there; "" for none. The zero address stands for all.
+func LeadsAway(t transaction.Tree, address netip.Addr, port uint16, asked func(owner.Mark) bool) string {
+	all, _ := readAll(t) // a damaged entry leads nothing anywhere
+	for _, e := range all {
+		if e.Kind != NodePort && e.Address != address || e.Kind == NodePort && address.IsValid() && address.Is4() != (e.family() == "ip") {
+			continue
+		}
+		taken := e.Kind == Floating
+		for _, p := range e.Translated() {
+			taken = taken || p.Port == port && p.Protocol == TCP
+		}
+		if taken && asked(owner.Parse(e.Owner)) {
+			return fmt.Sprintf("exposure %q (%s)", e.Name, whose(e.Owner))
+		}
+	}
+	return ""
+}
+
+// Endpoint names what is reached of a port: "tcp port 22 of 10.0.0.5". One of every address is that of a family's.
 func Endpoint(e Exposure, p Port) string {
 	place := fmt.Sprintf("%s port %d", p.Protocol, p.Port)
-	if e.Address.IsValid() {
+	switch {
+	case e.Address.IsValid():
 		place += " of " + e.Address.String()
+	case e.family() == "ip6":
+		place += " of IPv6"
 	}
 	return place
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
 )
 
 // Kind is a way to expose something.
@@ -64,9 +65,9 @@ type Exposure struct {
 	Targets []netip.Addr `json:"targets"`
 	// SourceRanges are those who may connect; none means everybody.
 	SourceRanges []netip.Prefix `json:"source_ranges,omitempty"`
-	// Inside is the machine's own subnet with the targets in it: whoever is in it too reaches them as if from the machine, as an
-	// answer would otherwise not come back this way. The zero prefix where the targets are behind a router.
-	Inside netip.Prefix `json:"inside,omitzero"`
+	// Insides are the machine's own subnets with targets in them: whoever is in one too reaches its targets as if from the machine, as
+	// an answer would otherwise not come back this way. A target behind a router is in none.
+	Insides []netip.Prefix `json:"insides,omitempty"`
 }
 
 var nameForm = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$`)
@@ -163,6 +164,25 @@ func (e Exposure) Balanced() map[string]Port {
 // Translated are the ports that rules carry, by name.
 func (e Exposure) Translated() map[string]Port {
 	return e.portsWhere(func(p Port) bool { return e.Kind != LoadBalancer || p.Protocol != TCP })
+}
+
+// translates says whether rules carry something of it: any port, or all of a floating address.
+func (e Exposure) translates() bool { return len(e.Ports) == 0 || len(e.Translated()) > 0 }
+
+// Listens are where programs of the machine would listen for the ports of TCP, by port: what HAProxy carries, and what the rules lead
+// away before a program sees it.
+func (e Exposure) Listens() map[string]haproxy.Bind {
+	binds := e.Binds()
+	for name, p := range e.Translated() {
+		bind := haproxy.Bind{Address: e.Address.String(), Port: int64(p.Port)}
+		if e.Kind == NodePort {
+			bind.Address = map[string]string{"ip": "*", "ip6": "::"}[e.family()]
+		}
+		if p.Port != 0 && p.Protocol == TCP && (e.Address.IsValid() || e.Kind == NodePort) {
+			binds[name] = bind
+		}
+	}
+	return binds
 }
 
 func (e Exposure) portsWhere(wanted func(Port) bool) map[string]Port {

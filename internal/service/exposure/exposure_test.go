@@ -28,7 +28,7 @@ func bastion() Exposure {
 	return Exposure{
 		Name: "bastion", Kind: ExternalIP, Address: netip.MustParseAddr("10.19.41.200"), Interface: "eth1", ConfigureAddress: true,
 		Ports: map[string]Port{"ssh": {22, 2222, TCP}}, Targets: addresses("10.0.0.5"),
-		SourceRanges: []netip.Prefix{netip.MustParsePrefix("10.19.41.0/24")}, Inside: netip.MustParsePrefix("10.0.0.0/24"),
+		SourceRanges: []netip.Prefix{netip.MustParsePrefix("10.19.41.0/24")}, Insides: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/24")},
 	}
 }
 
@@ -261,7 +261,7 @@ func draw(r *rapid.T, n int) Exposure {
 		e.SourceRanges = append(e.SourceRanges, netip.PrefixFrom(a, rapid.IntRange(a.BitLen()/4, a.BitLen()).Draw(r, "bits")).Masked())
 	}
 	if rapid.Bool().Draw(r, "direct") {
-		e.Inside = netip.PrefixFrom(e.Targets[0], e.Targets[0].BitLen()-8).Masked()
+		e.Insides = []netip.Prefix{netip.PrefixFrom(e.Targets[0], e.Targets[0].BitLen()-8).Masked()}
 	}
 	return e
 }

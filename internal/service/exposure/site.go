@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
+	"time"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
@@ -11,7 +13,10 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
-// Locate completes an exposure with what follows from the machine's network: the device that its address is on, and the subnet
+// planPatience is how long a plan waits for somebody on the wire: it may ask for hundreds of addresses, and the apply asks again.
+const planPatience = 300 * time.Millisecond
+
+// Locate completes an exposure with what follows from the machine's network: the device that its address is on, and the subnets
 // that its targets are in. It refuses what the machine could not lead anywhere, and an address that somebody else on the
 // wire answers for.
 func Locate(ctx context.Context, h host.Host, tree transaction.Tree, want Exposure) (Exposure, error) {
@@ -19,32 +24,65 @@ func Locate(ctx context.Context, h host.Host, tree transaction.Tree, want Exposu
 	if err != nil {
 		return want, err
 	}
-	if want.Interface == "" && want.Address.IsValid() {
-		want.Interface = deviceOf(m, want.Address)
+	if want, err = want.place(m, h); err != nil {
+		return want, err
 	}
-	if needs := want.ConfigureAddress || want.Kind == Floating; needs && want.Interface == "" {
-		return want, service.At([]any{"interface"}, fmt.Errorf("no device of %s has a subnet with %s in it: name the interface", h, want.Address))
+	return want, want.checkWire(ctx, h, m, tree, hostnet.Patience)
+}
+
+// Doubt is why the apply would refuse an exposure with the machine's network as it is now, nil for nothing. It is no more than a doubt:
+// what the plan makes or removes besides may change that network. An exposure that is there already is in none.
+func Doubt(ctx context.Context, e *transaction.Engine, h host.Host, want Exposure) error {
+	tree, m, err := transaction.Ask(ctx, e, h, Daemon{}, func(ctx context.Context, h host.Host, _ transaction.Tree) (hostnet.Machine, error) {
+		return hostnet.Look(ctx, h)
+	})
+	if err == nil && len(m.Links) == 0 { // what is exposed is not live, so nothing was asked
+		m, err = hostnet.Look(ctx, h)
 	}
-	if _, there := m.Link(want.Interface); want.Interface != "" && !there {
-		return want, service.At([]any{"interface"}, fmt.Errorf("%s has no device %s: it has %v", h, want.Interface, m.Names()))
+	if err != nil {
+		return nil //nolint:nilerr // the apply says so
 	}
-	want.Inside = netip.Prefix{}
-	for i, target := range want.Targets {
+	live, err := Find(tree, want.Name)
+	if err == nil && live.Address == want.Address && (want.Interface == "" || live.Interface == want.Interface) && slices.Equal(live.Targets, want.Targets) {
+		return nil
+	}
+	if want, err = want.place(m, h); err != nil {
+		return err
+	}
+	return want.checkWire(ctx, h, m, tree, planPatience)
+}
+
+// place completes an exposure with its device and its targets' subnets.
+func (e Exposure) place(m hostnet.Machine, h fmt.Stringer) (Exposure, error) {
+	if e.Interface == "" && e.Address.IsValid() {
+		e.Interface = deviceOf(m, e.Address)
+	}
+	if needs := e.ConfigureAddress || e.Kind == Floating; needs && e.Interface == "" {
+		return e, service.At([]any{"interface"}, fmt.Errorf("no device of %s has a subnet with %s in it: name the interface", h, e.Address))
+	}
+	if _, there := m.Link(e.Interface); e.Interface != "" && !there {
+		return e, service.At([]any{"interface"}, fmt.Errorf("%s has no device %s: it has %v", h, e.Interface, m.Names()))
+	}
+	e.Insides = nil
+	for i, target := range e.Targets {
 		route, direct := routeTo(m, target)
-		if !route.IsValid() && want.Kind != LoadBalancer {
-			return want, service.At(want.targetAt(i), fmt.Errorf("%s is outside every network that %s has, so what it answers would not come back this way: name a guest behind the machine, or make its network first", target, h))
+		if !route.IsValid() && e.translates() {
+			return e, service.At(e.targetAt(i), fmt.Errorf("%s is outside every network that %s has, so what it answers would not come back this way: name a guest behind the machine, or make its network first", target, h))
 		}
-		if direct && i == 0 {
-			want.Inside = route
-		}
-	}
-	if want.ConfigureAddress && !addressesOf(tree)[want.Address] {
-		own := netip.PrefixFrom(want.Address, want.Address.BitLen())
-		if err := m.CheckOccupied(ctx, h, want.Interface, []netip.Prefix{own}); err != nil {
-			return want, service.At([]any{"address"}, err)
+		if direct && !slices.Contains(e.Insides, route) {
+			e.Insides = append(e.Insides, route)
 		}
 	}
-	return want, nil
+	return e, nil
+}
+
+// checkWire refuses an address to be configured that somebody else answers for.
+func (e Exposure) checkWire(ctx context.Context, h host.Host, m hostnet.Machine, tree transaction.Tree, patience time.Duration) error {
+	if !e.ConfigureAddress || addressesOf(tree)[e.Address] {
+		return nil
+	}
+	own := netip.PrefixFrom(e.Address, e.Address.BitLen())
+	return service.At([]any{"address"}, m.CheckOccupied(ctx, h, e.Interface, []netip.Prefix{own}, patience))
 }
 
 // deviceOf is the device with a subnet that has an address in it, "" for none.

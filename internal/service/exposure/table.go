@@ -162,13 +162,15 @@ func (e Exposure) sortedTargets() []netip.Addr {
 // answered directly from an address that they did not ask. A floating address is what its target's own connections come from.
 func (e Exposure) sourceRules() []string {
 	var rules []string
-	if len(e.Ports) == 0 || len(e.Translated()) > 0 {
+	if e.translates() {
 		for _, t := range e.sortedTargets() {
 			if e.Address.IsValid() {
 				rules = append(rules, fmt.Sprintf(`ct status dnat %s saddr %s %s daddr %s masquerade comment "%s"`, e.family(), e.Address, e.family(), t, e.Name))
 			}
-			if e.Inside.IsValid() {
-				rules = append(rules, fmt.Sprintf(`ct status dnat %s saddr %s %s daddr %s masquerade comment "%s"`, e.family(), e.Inside.Masked(), e.family(), t, e.Name))
+			for _, inside := range e.Insides {
+				if inside.Contains(t) {
+					rules = append(rules, fmt.Sprintf(`ct status dnat %s saddr %s %s daddr %s masquerade comment "%s"`, e.family(), inside.Masked(), e.family(), t, e.Name))
+				}
 			}
 		}
 	}
@@ -184,7 +186,7 @@ func renderAccepted(all []Exposure) string {
 	lines := map[string]bool{}
 	for _, e := range all {
 		version := map[string]string{"ip": "4", "ip6": "6"}[e.family()]
-		if len(e.Ports) > 0 && len(e.Translated()) == 0 {
+		if !e.translates() {
 			continue
 		}
 		for _, t := range e.Targets {

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
@@ -13,24 +15,29 @@ import (
 
 // occupiedScript prints those addresses that another machine on a device's wire answers for, with its hardware address. The kernel
 // asks for the owner of an address (ARP, neighbour discovery) before it sends a ping; the ping itself needs no answer. Arguments:
-// device, addresses.
-const occupiedScript = `device=$1
-shift
+// seconds, device, addresses.
+const occupiedScript = `wait=$1
+device=$2
+shift 2
 ask() {
   ip neigh del "$1" dev "$device" 2>/dev/null
-  ping -n -c 1 -W 1 -I "$device" "$1" >/dev/null 2>&1
+  ping -n -c 1 -W "$wait" -I "$device" "$1" >/dev/null 2>&1
   ip neigh show to "$1" dev "$device" | awk -v a="$1" '{ for (i = 1; i < NF; i++) if ($i == "lladdr" && $NF != "FAILED") print a, $(i + 1) }'
 }
 for address; do ask "$address" & done
 wait`
 
-// CheckOccupied refuses addresses that somebody else on a device's wire answers for. Those that the machine has already are its own.
-func (m Machine) CheckOccupied(ctx context.Context, h host.Host, device string, addresses []netip.Prefix) error {
+// Patience is how long an apply waits for somebody on the wire to answer.
+const Patience = time.Second
+
+// CheckOccupied refuses addresses that somebody else on a device's wire answers for within the time given. Those that the machine has
+// already are its own.
+func (m Machine) CheckOccupied(ctx context.Context, h host.Host, device string, addresses []netip.Prefix, patience time.Duration) error {
 	link, there := m.Link(device)
 	if !there || !slices.Contains(link.Flags, "UP") {
 		return nil
 	}
-	arguments := []string{device}
+	arguments := []string{strconv.FormatFloat(patience.Seconds(), 'f', -1, 64), device}
 	for _, p := range addresses {
 		own := slices.ContainsFunc(m.Links, func(l Link) bool {
 			return slices.ContainsFunc(m.Prefixes(l.Name), func(o netip.Prefix) bool { return o.Addr() == p.Addr() })
@@ -39,7 +46,7 @@ func (m Machine) CheckOccupied(ctx context.Context, h host.Host, device string, 
 			arguments = append(arguments, p.Addr().String())
 		}
 	}
-	if len(arguments) == 1 {
+	if len(arguments) == 2 {
 		return nil
 	}
 	cmd := host.Script("ask who has the addresses", occupiedScript, arguments...)

@@ -114,7 +114,7 @@ func (k kind) Complete(ctx context.Context, h host.Host, f found, want Interface
 	if err := f.CheckDefaultRoute(want.Addressing, []string{k.name}); err != nil {
 		return want, err
 	}
-	return want, f.CheckOccupied(ctx, h, k.name, want.Addresses)
+	return want, f.CheckOccupied(ctx, h, k.name, want.Addresses, hostnet.Patience)
 }
 
 // Warn says that the address goes by which the machine is reached.

@@ -2,6 +2,8 @@
 # What the provider asks of a machine's NFS server, and tells it.
 set -u
 unit=nfs-server.service
+newline='
+'
 
 fail() {
 	echo "$*" >&2
@@ -11,7 +13,7 @@ fail() {
 # ours are the provider's files.
 ours=/etc/exports.d/virtcluster-
 
-# taken fails where a person's file exports one of the directories.
+# taken fails where a person's file exports one of the directories, or a person does by hand.
 taken() {
 	for file in /etc/exports /etc/exports.d/*.exports; do
 		case $file in "$ours"*) continue ;; esac
@@ -26,8 +28,17 @@ taken() {
 				END { exit !found }' "$file" && fail "$path is exported by $file already: take it out there, or export another directory"
 		done
 	done
+	systemctl is-active --quiet "$unit" && command -v exportfs >/dev/null || return 0
+	table=$(table)
+	ours=$(cat "$ours"*.exports 2>/dev/null | paths)
+	for path; do
+		printf '%s\n' "$ours" | grep -qxF -- "$path" || ! in_table "$path" || fail "$path is exported by hand already, as exportfs -s says and no file does: end that (exportfs -u CLIENT:$path), or export another directory"
+	done
 	return 0
 }
+
+# paths prints the directories of our files.
+paths() { sed -n 's/^"\(.*\)" .*/\1/p'; }
 
 # exported prints the state of the server's unit, and a second line for each directory of our files that it does not export. It prints
 # nothing where there are no such files.
@@ -38,7 +49,7 @@ exported() {
 	echo "$state"
 	[ "$state" = active ] || return 0
 	table=$(table) || exit 1
-	cat "$@" | sed -n 's/^"\(.*\)" .*/\1/p' | while read -r path; do
+	cat "$@" | paths | while read -r path; do
 		in_table "$path" || echo "$path"
 	done
 }
@@ -62,19 +73,35 @@ client() {
 # activate is told of one client of one directory after the other. It never has exportfs take all files for the truth (-r), which would
 # end what a person exports by hand, nor export what stands in a person's file and is not exported yet (-a).
 activate() { # { end PATH CLIENT - | begin PATH CLIENT OPTIONS }...
-	if [ "$#" -gt 0 ]; then
-		command -v exportfs >/dev/null || fail "there is no exportfs: name nfs among the services of the virtcluster_service_node, or install an NFS server"
-	fi
+	[ "$#" -gt 0 ] || return 0
+	command -v exportfs >/dev/null || fail "there is no exportfs: name nfs among the services of the virtcluster_service_node, or install an NFS server"
 	case " $* " in
 	*" begin "*) systemctl is-active --quiet "$unit" || systemctl start "$unit" || fail "$unit does not start (systemctl status $unit): the machine's kernel has to serve NFS (nfsd), which that of a container may not" ;;
 	esac
+	before=$(table)
+	changed=
 	while [ "$#" -gt 0 ]; do
+		changed=$changed$2$newline
 		case $1 in
 		end) # one that is not exported, or whose name nobody knows any more, is found by what is left in the table
 			words=$(exportfs -u "$(client "$3"):$2" 2>&1) || case $words in *ould\ not\ find* | *ailed\ to\ resolve*) ;; *) fail "$words" ;; esac ;;
 		begin) words=$(exportfs -i -o "$4" "$(client "$3"):$2" 2>&1) || fail "export $2 to $3: $words" ;;
 		esac
 		shift 4
+	done
+	restore
+}
+
+# restore exports anew what exportfs ended besides: it takes a directory for all whose names begin with the same letters.
+restore() {
+	table=$(table)
+	printf '%s\n' "$before" | while IFS= read -r line; do
+		path=${line%%  *} rest=${line#*  }
+		if [ -z "$line" ] || printf '%s' "$changed" | grep -qxF -- "$path" || printf '%s\n' "$table" | grep -qxF -- "$line"; then
+			continue
+		fi
+		options=${rest#*(}
+		words=$(exportfs -i -o "${options%)}" "$(client "${rest%%(*}"):$path" 2>&1) || fail "export $path again, which was exported before: $words"
 	done
 }
 

@@ -298,3 +298,21 @@ run "a_pair_without_a_virtual_address_is_refused" {
   }
   expect_failures = [virtcluster_service_node.service]
 }
+
+run "the_network_stays_when_service_nodes_come_and_go" {
+  command = plan
+
+  variables {
+    name_servers = ["10.0.0.250"]
+    domains      = ["okd.new.example"]
+  }
+
+  assert {
+    condition     = virtcluster_network.network["kimgtnet0"].dhcp.options["dns-server"] == "10.0.0.250" && strcontains(output.resolv_conf, "nameserver 10.0.0.250") && !strcontains(output.resolv_conf, "10.0.0.100")
+    error_message = "Machines do not ask the inside address for names."
+  }
+  assert {
+    condition     = alltrue([for view in values(data.virtcluster_topology.cluster.views) : toset(view.zones) == toset(["okd.example", "okd.new.example"])])
+    error_message = "The picture lacks a domain that is served."
+  }
+}

@@ -5,6 +5,9 @@ package crosscheck
 import (
 	"context"
 	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,6 +21,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/exposure"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
@@ -66,6 +70,7 @@ func (n Node) Listeners(ctx context.Context, holding string, listeners []Listene
 		claims = append(claims, n.sole("address", l.Endpoint()))
 	}
 	conflicts := n.plan.Claims.Replace(holding+" on "+n.id, claims...)
+	ledAway := n.findLedAway(ctx, holding+" on "+n.id, listeners)
 	tree, _ := n.live(ctx)
 	if n.self.replacing {
 		tree = nil // it was asked about when the removal was planned, and what is removed is still there
@@ -73,9 +78,17 @@ func (n Node) Listeners(ctx context.Context, holding string, listeners []Listene
 	for _, l := range listeners {
 		holder := ""
 		for _, c := range conflicts {
-			if c.Claim == n.sole("address", l.Endpoint()) {
+			switch {
+			case c.Claim != n.sole("address", l.Endpoint()):
+			case exposes(c.Holder):
+				ledAway[l.Endpoint()] = c.Holder
+			default:
 				holder = strings.Replace(c.Holder, n.id, n.String(), 1)
 			}
+		}
+		if by := strings.Replace(ledAway[l.Endpoint()], n.id, n.String(), 1); by != "" {
+			diags.AddAttributeError(l.At, "Address in use", fmt.Sprintf("%s leads what comes to %s to a guest, so HAProxy would get none of it: choose another address or port.", strings.ToUpper(by[:1])+by[1:], l.Endpoint()))
+			continue
 		}
 		if section, ok := haproxy.ForeignListener(tree, l.Bind, n.mine, except, "frontend "+n.self.was); ok && holder == "" {
 			holder = section
@@ -87,6 +100,42 @@ func (n Node) Listeners(ctx context.Context, holding string, listeners []Listene
 		}
 	}
 	return diags
+}
+
+// exposes says whether who lays claim to an address is an exposed service.
+func exposes(holder string) bool { return strings.HasPrefix(holder, "exposed service ") }
+
+// findLedAway says by endpoint which exposure takes what comes there before HAProxy does: floating addresses of the plan, and what other
+// states expose on the machine.
+func (n Node) findLedAway(ctx context.Context, holder string, listeners []Listener) map[string]string {
+	led := map[string]string{}
+	addresses := map[string]netip.Addr{}
+	for _, l := range listeners {
+		if a, err := netip.ParseAddr(l.Address); err == nil && !a.IsUnspecified() {
+			addresses[l.Endpoint()] = a
+		}
+	}
+	n.plan.Exposures.Replace(holder, n.id, false, slices.Collect(maps.Values(addresses))...)
+	for endpoint, a := range addresses {
+		for _, floating := range n.plan.Exposures.Whole(n.id, a) {
+			led[endpoint] = floating
+		}
+	}
+	h, err := n.fleet.Host(ctx, n.id)
+	if err != nil {
+		return led // the apply says so
+	}
+	tree, err := n.fleet.Engine.Snapshot(ctx, h, exposure.Daemon{})
+	if err != nil {
+		return led
+	}
+	for _, l := range listeners {
+		others := func(m owner.Mark) bool { return !n.mine(m) }
+		if by := exposure.LeadsAway(tree, addresses[l.Endpoint()], uint16(l.Port), others); by != "" { //nolint:gosec // the schema's bounds
+			led[l.Endpoint()] = by
+		}
+	}
+	return led
 }
 
 // mine says whether a section under the provider's comment may be this state's: a resource of the plan lays its own claims.

@@ -1,0 +1,65 @@
+package nfsexport_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
+)
+
+// The sandbox's kernel serves no NFS: what is real here are the files, and the table that exportfs keeps of them.
+func TestAccWhatAPersonExportsByHandStays(t *testing.T) {
+	acctest.InSandbox(t)
+	node := acctest.KnownServiceNodes(t, 1)[0]
+	const unit = "nfs-server.service"
+	acctest.On(t, "svc-1", "sh", "-ec", `
+printf '[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=/bin/true\n' >/etc/systemd/system/`+unit+`
+systemctl daemon-reload
+systemctl start `+unit+`
+mkdir -p /srv/a /srv/ab "/srv/a b" /srv/by-hand
+exportfs -i -o rw,no_subtree_check,sec=sys 10.0.100.9:/srv/ab
+exportfs -i -o ro,no_subtree_check "10.0.100.9:/srv/a b"
+exportfs -i -o ro,no_subtree_check 10.0.100.9:/srv/by-hand`)
+	t.Cleanup(func() {
+		_, _ = acctest.Try(context.Background(), "svc-1", "sh", "-c", "exportfs -ua; systemctl stop "+unit+"; rm -f /etc/systemd/system/"+unit+"; systemctl daemon-reload; rmdir /srv/a /srv/ab '/srv/a b' /srv/by-hand")
+	})
+	table := func() string {
+		t.Helper()
+		return acctest.On(t, "svc-1", "exportfs", "-s")
+	}
+	before := table()
+	for _, by := range []string{"/srv/ab", `/srv/a\040b`, "/srv/by-hand"} {
+		if !strings.Contains(before, by+"  10.0.100.9(") {
+			t.Fatalf("%s is not exported by hand: %s", by, before)
+		}
+	}
+
+	export := func(path string) string {
+		return acctest.Provider() + fmt.Sprintf(`
+resource "virtcluster_nfs_export" "it" {
+  service_node = "ssh://root@%s"
+  path         = %q
+  clients      = [{ match = "10.0.100.9", options = ["rw"] }]
+}
+`, node, path)
+	}
+	state := acctest.NewState(t)
+	state.DestroyAtEnd()
+	state.Write(export("/srv/by-hand"))
+	state.Refused([]string{"/srv/by-hand is exported by hand already"}, "apply", "-auto-approve")
+	if after := table(); after != before {
+		t.Errorf("what was refused left\n%s\ninstead of\n%s", after, before)
+	}
+
+	state.Apply(export("/srv/a"))
+	state.Settled()
+	if after := table(); !strings.Contains(after, "/srv/a  10.0.100.9(") {
+		t.Errorf("/srv/a is not exported: %s", after)
+	}
+	state.Run("destroy", "-auto-approve")
+	if after := table(); after != before {
+		t.Errorf("the end of /srv/a left\n%s\ninstead of\n%s", after, before)
+	}
+}
