@@ -19,6 +19,8 @@ type count struct {
 	sync.Mutex
 	of   map[string]*figures
 	seen map[string]bool
+	// begins has, by name, the lives that did not end yet.
+	begins map[string]bool
 	log  *os.File // nil where none is kept
 }
 
@@ -58,7 +60,7 @@ func (o outcome) end() (end string, err error) {
 
 // newCount continues the log in a file; "" is none. What was broken in it is to be tried again.
 func newCount(file string) (*count, error) {
-	n := &count{of: map[string]*figures{}, seen: map[string]bool{}}
+	n := &count{of: map[string]*figures{}, seen: map[string]bool{}, begins: map[string]bool{}}
 	if file == "" {
 		return n, nil
 	}
@@ -85,6 +87,7 @@ func (n *count) tried(of trial) bool { return n.seen[of.String()] }
 func (n *count) lives(lanes map[string][]trial) {
 	for _, lane := range lanes {
 		for _, t := range lane {
+			n.begins[t.String()] = true
 			n.figures(t.kind()).waiting++
 			n.figures("").waiting++
 		}
@@ -115,10 +118,11 @@ func (n *count) add(t *testing.T, of trial, o outcome, took time.Duration) {
 	for _, kind := range []string{of.kind(), ""} {
 		f := n.figures(kind)
 		f.add(end)
-		if end != endAtPlan && end != endMisplaced && f.waiting > 0 {
+		if n.begins[of.String()] {
 			f.waiting--
 		}
 	}
+	delete(n.begins, of.String())
 	if n.log != nil {
 		if _, err := fmt.Fprintf(n.log, "%s\t%s\n", end, of); err != nil {
 			t.Error(err)
@@ -145,6 +149,22 @@ func (f *figures) add(end string) {
 func (n *count) print() {
 	for _, kind := range slices.Sorted(maps.Keys(n.of)) {
 		fmt.Printf("hunt of %s: %s\n", cmp.Or(kind, "all"), n.of[kind])
+	}
+}
+
+// A life may be refused by a plan too, as that of a machine sees more than one of nobody.
+func TestWhatEndedWaitsNoLonger(t *testing.T) {
+	n, err := newCount("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := func(path string) trial { return trial{subject{kind: "virtcluster_vip"}, []mutation{{path: path}}} }
+	n.lives(map[string][]trial{"vip": {one("a"), one("b"), one("c")}})
+	n.add(t, one("refused at once"), outcome{atPlan: errors.New("wrong")}, 0)
+	n.add(t, one("a"), outcome{atPlan: errors.New("keepalived refuses it"), misplaced: true}, 0)
+	n.add(t, one("b"), outcome{}, 0)
+	if n.of[""].waiting != 1 || n.of["vip"].waiting != 1 {
+		t.Errorf("%s; %s", n.of[""], n.of["vip"])
 	}
 }
 

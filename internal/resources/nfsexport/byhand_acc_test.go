@@ -41,7 +41,7 @@ exportfs -i -o ro,no_subtree_check 10.0.100.9:/srv/by-hand`)
 resource "virtcluster_nfs_export" "it" {
   service_node = "ssh://root@%s"
   path         = %q
-  clients      = [{ match = "10.0.100.9", options = ["rw"] }]
+  clients      = [{ match = "10.0.100.9", options = ["rw"] }, { match = "fd00:100::/64" }, { match = "fd00:101::9", options = ["ro"] }]
 }
 `, node, path)
 	}
@@ -55,8 +55,10 @@ resource "virtcluster_nfs_export" "it" {
 
 	state.Apply(export("/srv/a"))
 	state.Settled()
-	if after := table(); !strings.Contains(after, "/srv/a  10.0.100.9(") {
-		t.Errorf("/srv/a is not exported: %s", after)
+	for _, client := range []string{"10.0.100.9", "fd00:100::/64", "fd00:101::9"} {
+		if after := table(); !strings.Contains(after, "/srv/a  "+client+"(") {
+			t.Errorf("/srv/a is not exported to %s: %s", client, after)
+		}
 	}
 	state.Run("destroy", "-auto-approve")
 	if after := table(); after != before {
