@@ -118,7 +118,10 @@ func ask(network, address string) (string, error) {
 func Guest(t *testing.T, name, address, gateway string, places ...string) {
 	t.Helper()
 	port := "p-" + name
-	t.Cleanup(func() { _, _ = Try(context.Background(), "hypervisor", "ip", "netns", "del", name) })
+	t.Cleanup(func() {
+		// The kernel removes a namespace's devices some time after it, and the next guest's would have the same name.
+		_, _ = Try(context.Background(), "hypervisor", "sh", "-c", "ip link del \"$1\"; ip netns del \"$2\"", "sh", port, name)
+	})
 	On(t, "hypervisor", "sh", "-ec", `ip netns add "$1"
 ip link add "$2" type veth peer name eth0 netns "$1"
 ip link set "$2" master svcbr0 up

@@ -22,7 +22,7 @@ var staticPods = group("",
 		oneOf("role", "bootstrap", "master", "worker").must(),
 		field{name: "address", kind: text}.checked(isAddress).must(),
 	).must(),
-	group("images", image("keepalived"), image("haproxy"), image("coredns")).must(),
+	group("images", image("keepalived"), image("haproxy"), image("coredns"), field{name: "runtimecfg", kind: text}.checked(isImage)).must(),
 )
 
 func image(name string) field { return field{name: name, kind: text}.checked(isImage).must() }
@@ -52,8 +52,8 @@ type file struct {
 	mode           int
 }
 
-// StaticPods returns, by the machines' names, Ignition configurations with static pods of keepalived, HAProxy and CoreDNS and their
-// configurations: what OpenShift's machine configuration puts on machines that have no load balancer and no DNS beside them.
+// StaticPods returns, by the machines' names, Ignition configurations with static pods of keepalived, HAProxy and CoreDNS, their
+// configurations, and with an image of runtimecfg their monitors: what OpenShift's machine configuration puts on machines that have no load balancer and no DNS beside them.
 func StaticPods(document map[string]any) (map[string]string, []service.Problem) {
 	if _, problems := finish(staticPods, document, checkStaticPods); len(problems) > 0 {
 		return nil, problems

@@ -80,3 +80,64 @@ func beginPods(t *testing.T, machine string, files map[string]string) {
 	acctest.On(t, machine, "systemd-run", "--quiet", "--unit=pod-haproxy", "haproxy", "-W", "-db", "-f", "/etc/haproxy/haproxy.cfg.pod")
 	acctest.On(t, machine, "systemd-run", "--quiet", "--unit=pod-keepalived", "keepalived", "--dont-fork", "--vrrp", "--log-console", "--use-file", "/etc/keepalived/keepalived.conf")
 }
+
+// The daemons' containers run as their pods have them, by the machine's own init, and heed what a monitor says to them.
+func TestAccDaemonsHeedTheirMonitors(t *testing.T) {
+	acctest.InSandbox(t)
+	acctest.ServiceNodes(t, 1)
+	machines, problems := clusterconfig.StaticPods(clusterconfig.MonitorTopology(t))
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	files := clusterconfig.FilesOf(t, machines["master-0"])
+	put := func(path, contents, mode string) {
+		acctest.On(t, "svc-1", "sh", "-c", "mkdir -p $(dirname $1) && echo $2 | base64 -d >$1 && chmod $3 $1", "put", path, base64.StdEncoding.EncodeToString([]byte(contents)), mode)
+	}
+	t.Cleanup(func() {
+		ctx := context.WithoutCancel(t.Context())
+		if t.Failed() {
+			said, _ := acctest.Try(ctx, "svc-1", "journalctl", "--no-pager", "-n", "60", "-u", "monitored-*")
+			t.Log(said)
+		}
+		_, _ = acctest.Try(ctx, "svc-1", "sh", "-c", "systemctl stop monitored-keepalived monitored-haproxy; mv /etc/haproxy/haproxy.cfg.package /etc/haproxy/haproxy.cfg; rm -rf /etc/keepalived/* /var/run/keepalived /var/run/haproxy /tmp/stopped")
+	})
+	acctest.On(t, "svc-1", "sh", "-c", "mv /etc/haproxy/haproxy.cfg /etc/haproxy/haproxy.cfg.package; mkdir -p /var/run/keepalived /var/run/haproxy")
+	put("/etc/haproxy/haproxy.cfg", files["/etc/haproxy/haproxy.cfg"], "644")
+	// Without a server of the API the check would keep the address away: here it is the address that counts.
+	put("/etc/keepalived/chk_ocp.sh", "#!/bin/sh\n", "755")
+	put("/etc/keepalived/chk_ingress.sh", "#!/bin/sh\n", "755")
+	put("/etc/keepalived/keepalived.conf", files["/etc/keepalived/keepalived.conf"], "600")
+	for _, daemon := range []string{"keepalived", "haproxy"} {
+		command := clusterconfig.CommandOf(t, files["/etc/kubernetes/manifests/"+daemon+".yaml"])
+		acctest.On(t, "svc-1", append([]string{"systemd-run", "--quiet", "--unit=monitored-" + daemon}, command...)...)
+	}
+	holds := func(address string) bool {
+		return strings.Contains(acctest.On(t, "svc-1", "ip", "-o", "-4", "address", "show", "dev", "eth0"), " "+address+"/24 ")
+	}
+	tell := func(daemon, socket, word string) {
+		t.Helper()
+		acctest.On(t, "svc-1", "sh", "-c", "echo "+word+" | socat -u - UNIX-CONNECT:/var/run/"+daemon+"/"+socket)
+	}
+	acctest.Eventually(t, "the machine holds the API's address", func() bool { return holds("10.0.100.240") })
+
+	template := files["/etc/kubernetes/static-pod-resources/keepalived/keepalived.conf.tmpl"]
+	put("/etc/keepalived/keepalived.conf", strings.ReplaceAll(clusterconfig.FillTemplate(t, template, "10.0.100.101"), "10.0.100.240", "10.0.100.242"), "600")
+	tell("keepalived", "keepalived.sock", "reload")
+	acctest.Eventually(t, "another configuration counts once keepalived is told", func() bool { return holds("10.0.100.242") && !holds("10.0.100.240") })
+	tell("keepalived", "keepalived.sock", "stop")
+	acctest.Eventually(t, "a keepalived that is told to stop holds nothing", func() bool { return !holds("10.0.100.242") })
+	tell("keepalived", "keepalived.sock", "reload")
+	acctest.Eventually(t, "it begins again when it is told to", func() bool { return holds("10.0.100.242") })
+	acctest.On(t, "svc-1", "pkill", "-KILL", "-x", "keepalived")
+	acctest.Eventually(t, "one that died begins anew", func() bool { return holds("10.0.100.242") })
+
+	ready := func(port string) bool {
+		_, err := acctest.Try(t.Context(), "hypervisor", "curl", "-sf", "--max-time", "5", "http://10.0.100.101:"+port+"/haproxy_ready")
+		return err == nil
+	}
+	acctest.Eventually(t, "HAProxy serves", func() bool { return ready("9444") })
+	filled := clusterconfig.FillTemplate(t, files["/etc/kubernetes/static-pod-resources/haproxy/haproxy.cfg.tmpl"], "10.0.100.101")
+	put("/etc/haproxy/haproxy.cfg", strings.ReplaceAll(filled, ":9444 ", ":9446 "), "644")
+	tell("haproxy", "haproxy-master.sock", "reload")
+	acctest.Eventually(t, "another configuration counts once HAProxy is told", func() bool { return ready("9446") && !ready("9444") })
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -32,25 +33,29 @@ func (c podCluster) files(m podMachine) []file {
 	files := []file{
 		{"/etc/keepalived/keepalived.conf", c.keepalived(m), 0o600},
 		{"/etc/coredns/Corefile", c.corefile(), 0o644},
-		{pods + "keepalived.yaml", c.pod("keepalived", "/usr/sbin/keepalived", "--dont-fork", "--vrrp", "--log-console", "--use-file", "/etc/keepalived/keepalived.conf"), 0o644},
-		{pods + "coredns.yaml", c.pod("coredns", "/usr/bin/coredns", "-conf", "/etc/coredns/Corefile"), 0o644},
+		{pods + "keepalived.yaml", c.pod(m, "keepalived", "/usr/sbin/keepalived", "--dont-fork", "--vrrp", "--log-console", "--use-file", "/etc/keepalived/keepalived.conf"), 0o644},
+		{pods + "coredns.yaml", c.pod(m, "coredns", "/usr/bin/coredns", "-conf", "/etc/coredns/Corefile"), 0o644},
 	}
 	if m.Role != "worker" {
 		files = append(files,
 			file{"/etc/keepalived/chk_ocp.sh", apiCheck(m), 0o755},
 			file{"/etc/haproxy/haproxy.cfg", c.haproxy(), 0o644},
-			file{pods + "haproxy.yaml", c.pod("haproxy", "/usr/sbin/haproxy", "-W", "-db", "-f", "/etc/haproxy/haproxy.cfg"), 0o644})
+			file{pods + "haproxy.yaml", c.pod(m, "haproxy", "/usr/sbin/haproxy", "-W", "-db", "-f", "/etc/haproxy/haproxy.cfg"), 0o644})
 	}
 	if m.Role != "bootstrap" {
 		files = append(files, file{"/etc/keepalived/chk_ingress.sh", "#!/bin/sh\n/usr/bin/timeout 0.9 /usr/bin/curl -o /dev/null -Lfs http://localhost:1936/healthz/ready\n", 0o755})
+	}
+	if c.monitored() {
+		files = append(files, c.templatesOf(m)...)
 	}
 	slices.SortFunc(files, func(a, b file) int { return cmp.Compare(a.path, b.path) })
 	return files
 }
 
-// units lead what asks the API's address to the balancer beside the machine's own server, which has the port.
+// units lead what asks the API's address to the balancer beside the machine's own server, which has the port. Where the balancer has a
+// monitor, that does so, and only while the balancer leads to somebody.
 func (c podCluster) units(m podMachine) map[string]string {
-	if m.Role == "worker" {
+	if _, monitored := c.monitorOf(m, "haproxy"); m.Role == "worker" || monitored {
 		return nil
 	}
 	rule := fmt.Sprintf("-d %s -p tcp --dport %d -j REDIRECT --to-ports %d", c.APIVIP, apiPort, balancerPort)
@@ -185,9 +190,35 @@ func (c podCluster) corefile() string {
 
 func quoteName(name string) string { return strings.ReplaceAll(name, ".", "\\.") }
 
-// pod is a static pod of the machine's network with one container, which has its configuration from the machine.
-func (c podCluster) pod(name string, command ...string) string {
-	directory := "/etc/" + name
+// pod is a static pod of the machine's network with a daemon, which has its configuration from the machine, and the daemon's monitor
+// where there is one.
+func (c podCluster) pod(m podMachine, name string, command ...string) string {
+	containers := []container{{name: name, image: c.Images[name], command: command, mounts: map[string]string{"config": "/etc/" + name}}}
+	if beside, there := c.monitorOf(m, name); there {
+		if socket := sockets[name]; socket != "" {
+			containers[0].command = supervise(name, command...)
+			containers[0].mounts["sockets"] = filepath.Dir(socket)
+		}
+		containers = append(containers, beside)
+	}
+	volumes := map[string]yaml.MapItem{}
+	var manifests []any
+	for _, k := range containers {
+		manifests = append(manifests, k.yaml())
+		for volume, path := range k.mounts {
+			if from, elsewhere := map[string]string{"templates": templates + name, "machine": "/"}[volume]; elsewhere {
+				path = from
+			}
+			volumes[volume] = yaml.MapItem{Key: "hostPath", Value: map[string]string{"path": path}}
+			if volume == "sockets" {
+				volumes[volume] = yaml.MapItem{Key: "emptyDir", Value: map[string]string{}}
+			}
+		}
+	}
+	var sources []any
+	for _, volume := range slices.Sorted(maps.Keys(volumes)) {
+		sources = append(sources, yaml.MapSlice{{Key: "name", Value: volume}, volumes[volume]})
+	}
 	out, err := yaml.MarshalWithOptions(yaml.MapSlice{
 		{Key: "apiVersion", Value: "v1"},
 		{Key: "kind", Value: "Pod"},
@@ -196,16 +227,10 @@ func (c podCluster) pod(name string, command ...string) string {
 			{Key: "hostNetwork", Value: true},
 			{Key: "priorityClassName", Value: "system-node-critical"},
 			{Key: "tolerations", Value: []any{map[string]string{"operator": "Exists"}}},
-			{Key: "containers", Value: []any{yaml.MapSlice{
-				{Key: "name", Value: name},
-				{Key: "image", Value: c.Images[name]},
-				{Key: "command", Value: command},
-				{Key: "securityContext", Value: map[string]bool{"privileged": true}},
-				{Key: "volumeMounts", Value: []any{map[string]any{"name": "config", "mountPath": directory}}},
-			}}},
-			{Key: "volumes", Value: []any{yaml.MapSlice{{Key: "name", Value: "config"}, {Key: "hostPath", Value: map[string]string{"path": directory}}}}},
+			{Key: "containers", Value: manifests},
+			{Key: "volumes", Value: sources},
 		}},
-	}, yaml.IndentSequence(false))
+	}, yaml.IndentSequence(false), yaml.UseLiteralStyleIfMultiline(true))
 	if err != nil {
 		// Nothing here is of a kind that YAML has no words for.
 		panic(err)

@@ -55,45 +55,57 @@ func filesOf(t *testing.T, ignition string) map[string]string {
 	return files
 }
 
+// monitors is the topology with OpenShift's monitors beside the daemons.
+var monitors = strings.Replace(podTopology, "coredns:1\"}", "coredns:1\", runtimecfg: \"registry.example/okd/baremetal-runtimecfg:1\"}", 1)
+
 func TestStaticPodsAreRendered(t *testing.T) {
-	machines, problems := StaticPods(document(t, podTopology))
-	if len(problems) > 0 || len(machines) != 4 {
-		t.Fatalf("%d machines, %v", len(machines), problems)
-	}
-	for _, name := range []string{"bootstrap", "master-0", "worker-0"} {
-		directory := filepath.Join("testdata/staticpods", name)
-		got := map[string]string{}
-		for path, contents := range filesOf(t, machines[name]) {
-			got[strings.ReplaceAll(strings.TrimPrefix(path, "/etc/"), "/", "+")] = contents
+	for directory, topology := range map[string]string{"testdata/staticpods": podTopology, "testdata/monitors": monitors} {
+		machines, problems := StaticPods(document(t, topology))
+		if len(problems) > 0 || len(machines) != 4 {
+			t.Fatalf("%d machines, %v", len(machines), problems)
 		}
-		if *update {
-			for file, contents := range got {
-				if err := os.MkdirAll(directory, 0o755); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(filepath.Join(directory, file), []byte(contents), 0o644); err != nil {
-					t.Fatal(err)
-				}
+		for _, name := range []string{"bootstrap", "master-0", "worker-0"} {
+			compareGolden(t, filepath.Join(directory, name), filesOf(t, machines[name]))
+		}
+		redirects := map[string]bool{"bootstrap": true, "master-0": topology == podTopology, "worker-0": false} // a monitor does so itself
+		for name, want := range redirects {
+			if got := strings.Contains(machines[name], "--dport 6443 -j REDIRECT --to-ports 9445"); got != want {
+				t.Errorf("%s of %s leads the API's address to its balancer: %t", name, directory, got)
 			}
 		}
-		want := map[string]string{}
-		golden, err := os.ReadDir(directory)
+	}
+}
+
+func compareGolden(t *testing.T, directory string, files map[string]string) {
+	t.Helper()
+	got := map[string]string{}
+	for path, contents := range files {
+		got[strings.ReplaceAll(strings.TrimPrefix(path, "/etc/"), "/", "+")] = contents
+	}
+	if *update {
+		for file, contents := range got {
+			if err := os.MkdirAll(directory, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(directory, file), []byte(contents), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	want := map[string]string{}
+	golden, err := os.ReadDir(directory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range golden {
+		contents, err := os.ReadFile(filepath.Join(directory, f.Name()))
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, f := range golden {
-			contents, err := os.ReadFile(filepath.Join(directory, f.Name()))
-			if err != nil {
-				t.Fatal(err)
-			}
-			want[f.Name()] = string(contents)
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s: %s", name, diff)
-		}
+		want[f.Name()] = string(contents)
 	}
-	if !strings.Contains(machines["master-0"], "--dport 6443 -j REDIRECT --to-ports 9445") || strings.Contains(machines["worker-0"], "REDIRECT") {
-		t.Error("masters alone lead the API's address to their balancer")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s: %s", directory, diff)
 	}
 }
 

@@ -20,8 +20,9 @@ func NewStaticPods() function.Function {
 		description: "Ignition configurations by the machines' names, for a cluster without service nodes: static pods of keepalived, HAProxy and CoreDNS with their configurations, as OpenShift's Machine Config Operator has them on premises. " +
 			"Masters and the bootstrap share `api_vip`, which is where the API server and the balancer beside it (port 9445, to which 6443 of the virtual address leads) answer; masters and workers share `ingress_vip`, which is where the router answers. " +
 			"Virtual router ids, passwords and priorities are OpenShift's own. CoreDNS knows `api`, `api-int`, `*.apps` and the machines' names in `domain`, and asks `name_servers` for all others. " +
-			"What is rendered is the topology as it is planned: the operator's monitors, which would write it anew by what the cluster says of its nodes, are not part of it. Add to a machine's Ignition by `ignition_merge`.",
-		parameter: "`{ cluster = …, domain = …, network = \"10.0.0.0/24\", interface = \"enp1s0\", api_vip = …, ingress_vip = …, name_servers = […], machines = [{ name = …, role = \"master\", address = … }], images = { keepalived = …, haproxy = …, coredns = … } }`; roles are `bootstrap`, `master` and `worker`.",
+			"What is rendered is the topology as it is planned. With the image `runtimecfg` (OpenShift's baremetal-runtimecfg), the operator's monitors stand beside the daemons, with templates of the same configurations: they write these anew by what the cluster says of its nodes, and tell the daemons. " +
+			"Add to a machine's Ignition by `ignition_merge`.",
+		parameter: "`{ cluster = …, domain = …, network = \"10.0.0.0/24\", interface = \"enp1s0\", api_vip = …, ingress_vip = …, name_servers = […], machines = [{ name = …, role = \"master\", address = … }], images = { keepalived = …, haproxy = …, coredns = …, runtimecfg = … } }`; `runtimecfg` may be left out; roles are `bootstrap`, `master` and `worker`.",
 	}}
 }
 

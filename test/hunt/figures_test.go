@@ -21,7 +21,7 @@ type count struct {
 	seen map[string]bool
 	// begins has, by name, the lives that did not end yet.
 	begins map[string]bool
-	log  *os.File // nil where none is kept
+	log    *os.File // nil where none is kept
 }
 
 // figures are those of a kind. waiting are lives that did not begin.

@@ -11,6 +11,8 @@ variable "release" {
     keepalived = "registry.example/okd/keepalived-ipfailover:4.20"
     haproxy    = "registry.example/okd/haproxy-router:4.20"
     coredns    = "registry.example/okd/coredns:4.20"
+    # With it the operator's monitors stand beside the daemons, and follow the nodes that come and go.
+    runtimecfg = "registry.example/okd/baremetal-runtimecfg:4.20"
   }
 }
 

@@ -216,13 +216,30 @@ sends_back() { # PORT
 	bridge -d link show dev "$1" 2>/dev/null | grep -q 'hairpin on'
 }
 
-hairpins() {
-	# Nothing is known of who was silent for a while; all are asked at once, and have answered before their ports are looked up. A
-	# bridge passes nothing on for two seconds after a port came up, and questions for addresses are repeated every second, three times.
-	targets | {
+# ask_targets has those answer of whom nothing is known, as who was silent for a while is forgotten. All are asked at once. A bridge
+# passes nothing on for two seconds after a port came up, and questions for addresses are repeated every second, three times; who said
+# nothing until then is not waited for again within 15 seconds, in which an apply may come here for many of its exposures.
+ask_targets() {
+	now=$(date +%s)
+	waited=$(awk -v now="$now" 'now - $2 < 15 { print $1 }' "$run/silent" 2>/dev/null)
+	asked=$(targets | while read -r target bridge; do printf '%s\n' "$waited" | grep -qxF -- "$target" || echo "$target $bridge"; done)
+	[ -n "$asked" ] || return 0
+	printf '%s\n' "$asked" | {
 		while read -r target bridge; do ping -n -c 1 -W 4 "$target" & done
 		wait
 	} >/dev/null 2>&1
+	mkdir -p "$run"
+	{
+		awk -v now="$now" 'now - $2 < 15' "$run/silent" 2>/dev/null
+		printf '%s\n' "$asked" | while read -r target bridge; do
+			ip neigh show to "$target" dev "$bridge" | grep -q lladdr || echo "$target $now"
+		done
+	} >"$run/silent.new"
+	mv "$run/silent.new" "$run/silent"
+}
+
+hairpins() {
+	ask_targets
 	wanted=$(ports_of_targets)
 	for port in $(cat "$run/hairpins" 2>/dev/null); do
 		echo "$wanted" | grep -qxF "$port" && continue
