@@ -34,7 +34,7 @@ func resourceSchema(context.Context) schema.Schema {
 	}
 	maps.Copy(attributes, hostattr.DeviceAttributes("bridge", bridge.DefaultRollback))
 	maps.Copy(attributes, hostattr.AddressingAttributes(schema.DynamicAttribute{Optional: true, Computed: true, Default: dynamicdefault.StaticValue(types.DynamicValue(types.StringValue(hostattr.Inherit))),
-		MarkdownDescription: "`\"inherit\"` (default) moves the interfaces' addresses, routes, name servers and search domains to the bridge; what an interface got by DHCP the bridge asks for itself, unless nothing keeps it. `\"dhcp\"` has the bridge ask for an address; a list of addresses with prefix length replaces the interfaces' own. An address that another machine answers for is refused."}))
+		MarkdownDescription: "`\"inherit\"` (default) moves the interfaces' addresses, routes, name servers and search domains to the bridge; what an interface got by DHCP the bridge asks for itself, unless nothing keeps it, and what it has by router advertisements comes with the next of them, which the bridge heeds then. Addresses that keepalived holds, or an exposure put there, are not the interface's own and stay out: the plan warns of them. `\"dhcp\"` has the bridge ask for an address; a list of addresses with prefix length replaces the interfaces' own. An address that another machine answers for is refused."}))
 	return schema.Schema{
 		MarkdownDescription: "A bridge on a host with physical interfaces in it, for guests on an external LAN. Creating it moves the interfaces' addresses and " +
 			"routes to the bridge in one step. Before that a rollback is armed on the host, and disarmed over a new connection: where that cannot be made, " +

@@ -40,6 +40,7 @@ func changeKept(ctx context.Context, h host.Host, from, to *Record) (hostnet.Cha
 	}
 	// What nothing managed before, nothing brings back.
 	var back hostnet.Batch
+	ask := ""
 	for _, r := range []*Record{from, to} {
 		if r == nil {
 			continue
@@ -51,10 +52,13 @@ func changeKept(ctx context.Context, h host.Host, from, to *Record) (hostnet.Cha
 					back.Add("link set dev %s up", p.Name) // a bond leaves what it lets go of down
 				}
 				back.Give(p.Name, p.Settings)
+				if p.Addressing.AcceptRA {
+					ask += hostnet.AskRouters(p.Name)
+				}
 			}
 		}
 	}
-	switch restore := hostnet.RunBatch(back, true) + restoreMTUs(from, to); {
+	switch restore := hostnet.RunBatch(back, true) + ask + restoreMTUs(from, to); {
 	case restore == "":
 	case to == nil:
 		c.Do += restore

@@ -3,6 +3,7 @@ package bridge
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/hostnet"
@@ -119,13 +120,40 @@ func (r Record) take(now hostnet.Machine, name string, do, undo *hostnet.Batch) 
 		do.Add("link set dev %s mtu %d", name, mtu)
 		undo.Add("link set dev %s mtu %d", name, link.MTU)
 	}
-	do.Take(name, now.Settings(name))
+	do.Take(name, now.Own(name))
 	if bonded {
 		do.Add("link set dev %s down", name)
 		undo.Add("link set dev %s up", name)
 	}
 	enslave(do, name, master, bonded)
-	undo.Give(name, now.Settings(name))
+	undo.Give(name, now.Own(name))
+}
+
+// heedRouters are the scripts that have a bridge which nothing keeps heed router advertisements, and the interfaces not any more that it
+// takes beside those of was, and that undo it.
+func (r Record) heedRouters(was Record) (do, undo string) {
+	for i, p := range r.Before {
+		if i == 0 && len(was.Before) == 0 && r.Want.Inherit {
+			do = hostnet.HeedRouters(r.Want.Name, p.Name, p.Addressing.AcceptRA)
+		}
+		if _, known := was.port(p.Name); !known && p.Addressing.AcceptRA {
+			do += hostnet.ForgetRouters(p.Name)
+			undo += hostnet.AskRouters(p.Name)
+		}
+	}
+	return do, undo
+}
+
+// askRouters is the script that has interfaces which are not in the bridge any more ask for router advertisements, as they heeded them
+// before; to is the bridge as it is then.
+func (r Record) askRouters(to Record) string {
+	var b strings.Builder
+	for _, p := range r.Before {
+		if _, stays := to.port(p.Name); !stays && p.Addressing.AcceptRA {
+			b.WriteString(hostnet.AskRouters(p.Name))
+		}
+	}
+	return b.String()
 }
 
 // enslave puts a device into a bridge or a bond, and takes it up. A bond takes nothing that is up, and kernels before 6.8 do the
@@ -167,7 +195,7 @@ func (r Record) Unmake(now hostnet.Machine) (do, undo hostnet.Batch) {
 	}
 	r.makeMembers(now, &undo, &hostnet.Batch{})
 	has := now.Settings(b.Name)
-	others := hostnet.Without(has, r.settings())
+	others := hostnet.Without(now.Own(b.Name), r.settings())
 	for _, p := range r.Before {
 		l, there := now.Link(p.Name)
 		master, bonded := b.master(p.Name)

@@ -17,7 +17,7 @@ func imported(m hostnet.Machine, name string) Record {
 	for i, port := range b.Interfaces {
 		p := hostnet.Before{Name: port, MTU: linkOf(m, port).MTU, MAC: linkOf(m, port).Address}
 		if i == 0 {
-			p.Settings, p.Addressing = m.Settings(name), m.Addressing(name)
+			p.Settings, p.Addressing = m.Own(name), m.Addressing(name)
 		}
 		r.Before = append(r.Before, p)
 	}

@@ -132,7 +132,7 @@ func (r Record) addressing() hostnet.Addressing {
 		return a
 	}
 	for _, p := range r.inherits() {
-		a.DHCP = a.DHCP || p.Addressing.DHCP
+		a.DHCP, a.AcceptRA = a.DHCP || p.Addressing.DHCP, a.AcceptRA || p.Addressing.AcceptRA
 		a.Addresses = append(a.Addresses, p.Addressing.Addresses...)
 		a.Routes = append(a.Routes, p.Addressing.Routes...)
 		if w.Nameservers == nil {

@@ -205,12 +205,13 @@ func checkVLANFiltering(ctx context.Context, h host.Host) error {
 	return err
 }
 
-// Warn says that the address moves by which the machine is reached, or goes.
+// Warn says that the address moves by which the machine is reached, or goes, and that others have addresses on the interfaces.
 func (k kind) Warn(f found, want Bridge) []service.Problem {
+	problems := f.WarnOfHeld(want.physicalInterfaces(), "bridge "+k.name)
 	if f.running() && !want.Inherit {
-		return f.WarnOfMove(k.name, want.Addressing, want.RollbackTimeout)
+		return append(problems, f.WarnOfMove(k.name, want.Addressing, want.RollbackTimeout)...)
 	}
-	return f.WarnOfTaking(want.physicalInterfaces(), "bridge "+k.name, want.RollbackTimeout)
+	return append(problems, f.WarnOfTaking(want.physicalInterfaces(), "bridge "+k.name, want.RollbackTimeout)...)
 }
 
 // WarnOfRemoval says that the address by which the machine is reached goes back to an interface.
@@ -252,10 +253,12 @@ func (k kind) Put(ctx context.Context, h host.Host, f found, want Bridge, mark o
 		}
 	case running:
 		do, undo := record.Update(f.Machine, was)
-		c.Do, c.Undo = hostnet.RunBatch(do, false), hostnet.RunBatch(undo, true)
+		heed, forget := record.heedRouters(was)
+		c.Do, c.Undo = hostnet.RunBatch(do, false)+heed+was.askRouters(record), hostnet.RunBatch(undo, true)+forget
 	default:
 		do, undo := record.Make(f.Machine)
-		c.Do, c.Undo = hostnet.RunBatch(do, false), hostnet.RunBatch(undo, true)
+		heed, forget := record.heedRouters(Record{})
+		c.Do, c.Undo = hostnet.RunBatch(do, false)+heed, hostnet.RunBatch(undo, true)+forget
 	}
 	c.Files = append(c.Files, hostnet.File{Path: recordPath(k.name, record.Want.ActiveBackend), Content: string(record.Render()), Mode: 0o600})
 	c.GivenUp, c.Timeout = hostnet.GatewaysOf(hostnet.Without(had, record.settings())), record.Want.RollbackTimeout
@@ -288,7 +291,7 @@ func (k kind) Drop(ctx context.Context, h host.Host, f found) (c hostnet.Change,
 		}
 	} else {
 		do, undo := r.Unmake(f.Machine)
-		c.Do, c.Undo = hostnet.RunBatch(do, false), hostnet.RunBatch(undo, true)
+		c.Do, c.Undo = hostnet.RunBatch(do, false)+r.askRouters(Record{}), hostnet.RunBatch(undo, true)
 	}
 	c.GivenUp, c.Timeout = hostnet.GatewaysOf(hostnet.Without(r.settings(), r.before())), r.Want.RollbackTimeout
 	return c, nil

@@ -24,7 +24,7 @@ type Before struct {
 // Before is what a device has now.
 func (m Machine) Before(device string) Before {
 	link, _ := m.Link(device)
-	return Before{Name: device, MTU: link.MTU, Settings: m.Settings(device), Addressing: m.Addressing(device), MAC: link.Address}
+	return Before{Name: device, MTU: link.MTU, Settings: m.Own(device), Addressing: m.Addressing(device), MAC: link.Address}
 }
 
 // LookBefore is what a device has now, with what manages it and the name servers that come with it.

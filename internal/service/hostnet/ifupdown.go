@@ -106,6 +106,10 @@ func renderStanza(s Setup, all []Setup, mark owner.Mark) string {
 	if s.MTU != 0 {
 		fmt.Fprintf(&b, "  pre-up ip link set dev %s mtu %d\n", s.Device, s.MTU)
 	}
+	if s.AcceptRA {
+		// 2 is heeding them although the machine forwards (ip-sysctl of the kernel's documentation).
+		fmt.Fprintf(&b, "  pre-up echo 2 >/proc/sys/net/ipv6/conf/%s/accept_ra || :\n", s.Device)
+	}
 	fmt.Fprintf(&b, "  pre-up ip link set dev %s up\n", s.Device)
 	for _, setting := range s.Settings() {
 		fmt.Fprintf(&b, "  up ip %s replace %s dev %s\n", setting.Object, setting.Text, s.Device)
@@ -178,11 +182,15 @@ func (ifupdown) Switch(from, to []Setup) string {
 		if s.Original.Backend == Ifupdown {
 			fmt.Fprintf(&b, "ifup --force %s\n", s.Device)
 		}
+		if s.Master != "" {
+			b.WriteString(AskRouters(s.Device))
+		}
 	}
 	b.WriteString(takeOff(from, to))
 	for _, s := range to {
 		if !hasDevice(from, s.Device) && !s.isCreated() {
 			forget(s.Device)
+			b.WriteString(ForgetRouters(s.Device))
 			fmt.Fprintf(&b, "ip address flush dev %s scope global\n", s.Device)
 		}
 		for _, f := range from {

@@ -36,6 +36,8 @@ type Link struct {
 		Scope     string     `json:"scope"`
 		Broadcast string     `json:"broadcast"`
 		Dynamic   bool       `json:"dynamic"`
+		// Protocol is what put the address there, where the kernel keeps that (from 5.18 on).
+		Protocol string `json:"protocol"`
 	} `json:"addr_info"`
 }
 
@@ -49,6 +51,8 @@ type Route struct {
 	Scope    string `json:"scope"`
 	Metric   int    `json:"metric"`
 	PrefSrc  string `json:"prefsrc"`
+	// Expires is in how many seconds the route is over; 0 for one that stays.
+	Expires int `json:"expires"`
 }
 
 // Machine is what a machine's network looks like now.
@@ -57,12 +61,15 @@ type Machine struct {
 	Routes []Route
 	// Reached is the machine's own address that this very connection came in by; invalid where it is no SSH connection.
 	Reached netip.Addr
+	// Held are the addresses that something else puts on devices and takes away again.
+	Held []HeldAddress
 }
 
 // Look reads a machine's network in one round trip.
 func Look(ctx context.Context, h host.Host) (Machine, error) {
-	script := `ip -json -details address show && echo && ip -json -4 route show table main && echo && ip -json -6 route show table main && echo "ssh ${SSH_CONNECTION:-}"`
-	cmd := host.Script("look at the network", script)
+	script := `ip -json -details address show && echo && ip -json -4 route show table main && echo && ip -json -6 route show table main && echo "ssh ${SSH_CONNECTION:-}" || exit
+` + heldScript
+	cmd := host.Script("look at the network", script, "")
 	cmd.Repeatable = true
 	out, err := h.Run(ctx, cmd)
 	if err != nil {
@@ -71,6 +78,7 @@ func Look(ctx context.Context, h host.Host) (Machine, error) {
 	var parts [3][]byte
 	i := 0
 	var reached netip.Addr
+	var held []HeldAddress
 	for line := range bytes.Lines(out) {
 		if words, ssh := bytes.CutPrefix(line, []byte("ssh ")); ssh {
 			// SSH_CONNECTION: the client's address and port, the machine's own address and port.
@@ -79,13 +87,17 @@ func Look(ctx context.Context, h host.Host) (Machine, error) {
 			}
 			continue
 		}
+		if a, is := parseHeld(string(line)); is {
+			held = append(held, a)
+			continue
+		}
 		if line = bytes.TrimSpace(line); len(line) > 0 && i < len(parts) {
 			parts[i] = line
 			i++
 		}
 	}
 	m, err := ParseMachine(parts[0], parts[1], parts[2])
-	m.Reached = reached
+	m.Reached, m.Held = reached, held
 	return m, err
 }
 

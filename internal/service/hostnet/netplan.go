@@ -145,8 +145,8 @@ func (netplan) addressing(s Setup) yaml.MapSlice {
 	if s.DHCP && s.Metric != 0 {
 		add("dhcp4-overrides", yaml.MapSlice{{Key: "route-metric", Value: s.Metric}})
 	}
-	if !s.DHCP && !hasIPv6(s.Addresses) {
-		add("accept-ra", false)
+	if s.AcceptRA || !s.DHCP && !hasIPv6(s.Addresses) {
+		add("accept-ra", s.AcceptRA)
 	}
 	if len(s.Addresses) > 0 {
 		add("addresses", spelled(s.Addresses))

@@ -93,7 +93,9 @@ func renderNetwork(s Setup, mark owner.Mark) string {
 	if s.DHCP {
 		b.WriteString("DHCP=ipv4\n")
 	}
-	if !hasIPv6(s.Addresses) && !s.DHCP {
+	if s.AcceptRA {
+		b.WriteString("IPv6AcceptRA=yes\n") // which a machine that forwards does not do by itself
+	} else if !hasIPv6(s.Addresses) && !s.DHCP {
 		b.WriteString("IPv6AcceptRA=no\n")
 	}
 	for _, a := range s.Addresses {

@@ -94,7 +94,7 @@ func renderFamily(b *strings.Builder, s Setup, family, none string, is func(neti
 			lines = append(lines, fmt.Sprintf("address%d=%s", len(lines)+1, a))
 		}
 	}
-	if s.DHCP {
+	if s.DHCP || s.AcceptRA && family == "ipv6" {
 		method = "auto" // for IPv6 that is router advertisements
 	}
 	var dns []string

@@ -84,12 +84,13 @@ func Without(settings, others []Setting) []Setting {
 	return slices.DeleteFunc(slices.Clone(settings), func(s Setting) bool { return slices.ContainsFunc(others, s.Same) })
 }
 
-// Settings are a device's addresses, but for link-local ones, and its routes, but for those that the kernel makes by itself.
+// Settings are a device's addresses, but for link-local ones, and its routes, but for those that the kernel makes by itself. What comes
+// from router advertisements is not among them: it comes back by itself, and would never end if it were given.
 func (m Machine) Settings(name string) []Setting {
 	link, _ := m.Link(name)
 	var all []Setting
 	for _, a := range link.Addresses {
-		if a.Scope != "global" {
+		if a.Scope != "global" || advertised(a.Family, a.Dynamic) {
 			continue
 		}
 		s := AddressSetting(netip.PrefixFrom(a.Local, a.PrefixLen))

@@ -69,7 +69,10 @@ func (s Setup) isCreated() bool {
 
 // Addressing is what a device has of addresses and what goes with them.
 type Addressing struct {
-	DHCP        bool
+	DHCP bool
+	// AcceptRA has the device heed router advertisements, as what it had by them was not made permanent. Where it is not set, that is
+	// left to the manager.
+	AcceptRA    bool
 	Addresses   []netip.Prefix
 	Gateways    []netip.Addr
 	Metric      int
@@ -108,17 +111,18 @@ func Everywhere(like netip.Addr) netip.Prefix {
 	return netip.PrefixFrom(netip.IPv6Unspecified(), 0)
 }
 
-// Addressing is what a device has now, as configuration: what it has by DHCP is asked for by DHCP again. Routes that the kernel,
-// DHCP or router advertisements made are not part of it.
+// Addressing is what a device has now, as configuration: what it has by DHCP is asked for by DHCP again, and what it has by router
+// advertisements comes with the next ones. Routes that the kernel, DHCP or router advertisements made are not part of it, nor are
+// addresses that something else puts on the device.
 func (m Machine) Addressing(device string) Addressing {
-	var a Addressing
+	a := Addressing{AcceptRA: m.heeds(device)}
 	link, _ := m.Link(device)
 	for _, l := range link.Addresses {
 		switch {
 		case l.Scope != "global":
 		case l.Dynamic && l.Family == "inet":
 			a.DHCP = true
-		case !l.Dynamic:
+		case !l.Dynamic && m.heldBy(device, l.Local, l.Protocol) == "":
 			a.Addresses = append(a.Addresses, netip.PrefixFrom(l.Local, l.PrefixLen))
 		}
 	}

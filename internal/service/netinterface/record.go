@@ -76,6 +76,9 @@ func (r Record) read(m hostnet.Machine) Interface {
 		i.MTU = link.MTU
 	}
 	has := m.Settings(i.Name)
+	for _, p := range i.Active {
+		has = append(has, hostnet.AddressSetting(p)) // of which a router may advertise one
+	}
 	lost := func(s hostnet.Setting) bool { return !slices.ContainsFunc(has, s.Meant) }
 	i.Addresses = slices.DeleteFunc(slices.Clone(i.Addresses), func(p netip.Prefix) bool { return lost(hostnet.AddressSetting(p)) })
 	i.Gateways = slices.DeleteFunc(slices.Clone(i.Gateways), func(g netip.Addr) bool { return lost(hostnet.RouteSetting(hostnet.Everywhere(g), g, i.Metric)) })
