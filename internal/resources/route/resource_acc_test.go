@@ -69,6 +69,44 @@ func keptOverReboots(t *testing.T, backend string) {
 	})
 }
 
+// What keeps a route of systemd-networkd's follows the file that counts for the device.
+func TestAccRouteFollowsTheFileOfItsDevice(t *testing.T) {
+	acctest.InSandbox(t)
+	node := acctest.KnownServiceNodes(t, 1)[0]
+	const file, dropIn = "/etc/systemd/network/10-eth1.network", "/virtcluster-route-10-88-0-0-16-0.conf"
+	before := acctest.NetworkOf(t, "svc-1")
+	rename := func(from, to string) {
+		acctest.On(t, "svc-1", "sh", "-ec", "mv "+from+" "+to+"; networkctl reload")
+		acctest.Eventually(t, to+" counts for eth1", func() bool { return strings.Contains(acctest.On(t, "svc-1", "networkctl", "status", "eth1"), to) })
+	}
+	const renamed = "/etc/systemd/network/20-lan.network"
+	t.Cleanup(func() {
+		_, _ = acctest.Try(context.Background(), "svc-1", "sh", "-c", "mv "+renamed+" "+file+"; networkctl reload")
+	})
+	keptBy := func(file, not string) resource.TestCheckFunc {
+		return func(*terraform.State) error {
+			if out, err := acctest.Try(t.Context(), "svc-1", "sh", "-c", "cat "+file+".d"+dropIn+" && [ ! -e "+not+".d ] && ip route show 10.88.0.0/16 | grep eth1"); err != nil {
+				return fmt.Errorf("it is not kept beside %s alone: %s", file, out)
+			}
+			return nil
+		}
+	}
+	route := config(node, "cidr = \"10.88.0.0/16\"\n  via = \"10.19.41.254\"")
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: acctest.Providers,
+		Steps: []resource.TestStep{
+			{Config: route, Check: keptBy(file, renamed)},
+			{PreConfig: func() { rename(file, renamed) }, Config: route, PlanOnly: true, ExpectNonEmptyPlan: true},
+			{Config: route, Check: resource.ComposeTestCheckFunc(keptBy(renamed, file), resource.TestCheckResourceAttr(name, "active_backend", "systemd-networkd"))},
+			{Config: route, PlanOnly: true},
+		},
+	})
+	rename(renamed, file)
+	if after := acctest.NetworkOf(t, "svc-1"); after != before {
+		t.Errorf("left:\n%s\nbefore:\n%s", after, before)
+	}
+}
+
 func TestAccRouteBadInput(t *testing.T) {
 	acctest.BothCLIs(t)
 	acctest.InSandbox(t)

@@ -45,7 +45,7 @@ func resourceSchema(context.Context) schema.Schema {
 				MarkdownDescription: "What keeps the route over reboots: `networkmanager`, `systemd-networkd`, `ifupdown`, or `runtime` for nothing. Default: `auto`, which is what manages the device, `systemd-networkd` where netplan renders for that, and `runtime` where nothing does.",
 				Validators:          []validator.String{values.OneOf(hostnet.Auto, hostnet.NetworkManager, hostnet.Networkd, hostnet.Ifupdown, hostnet.Runtime)},
 			},
-			"active_backend": schema.StringAttribute{Computed: true, MarkdownDescription: "What keeps the route."},
+			"active_backend": schema.StringAttribute{Computed: true, MarkdownDescription: "What keeps the route. It is `runtime` too while the file of the route belongs to a `.network` file that systemd-networkd does not apply to the device any more: the next apply moves it."},
 		},
 	}
 }

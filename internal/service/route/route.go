@@ -130,7 +130,7 @@ func (r Route) file(managers hostnet.Managers, mark owner.Mark) hostnet.File {
 		if r.Metric != 0 {
 			text += fmt.Sprintf("Metric=%d\n", r.Metric)
 		}
-		return hostnet.File{Path: "/etc/systemd/network/" + path.Base(managers.Of(r.Device).File) + ".d/" + r.name() + ".conf", Content: text}
+		return hostnet.File{Path: dropInDir(managers.Of(r.Device).File) + "/" + r.name() + ".conf", Content: text}
 	case hostnet.NetworkManager:
 		text := "#!/bin/sh\n" + head + "case $2 in up | reapply | dhcp4-change | dhcp6-change) ;; *) exit 0 ;; esac\n" + "[ \"$1\" != " + r.Device + " ] || " + command + "\n"
 		return hostnet.File{Path: "/etc/NetworkManager/dispatcher.d/" + r.name(), Content: text, Mode: 0o755}
@@ -139,6 +139,9 @@ func (r Route) file(managers hostnet.Managers, mark owner.Mark) hostnet.File {
 	}
 	return hostnet.File{Path: "/run/virtcluster/" + r.name(), Content: head}
 }
+
+// dropInDir is where what belongs to a .network file of systemd-networkd is read from.
+func dropInDir(network string) string { return "/etc/systemd/network/" + path.Base(network) + ".d" }
 
 // patterns match the files that may keep the route.
 func (r Route) patterns() []string {

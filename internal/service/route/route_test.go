@@ -123,3 +123,19 @@ func TestKernelsOwnRouteCannotBeTaken(t *testing.T) {
 		t.Errorf("%+v", h)
 	}
 }
+
+func TestAFileThatSystemdNetworkdDoesNotReadKeepsNothing(t *testing.T) {
+	const file = "/etc/systemd/network/10-eth0.network.d/virtcluster-route-10-128-2-0-23-50.conf"
+	for _, c := range []struct{ path, network, want string }{
+		{file, "/etc/systemd/network/10-eth0.network", hostnet.Networkd},
+		{file, "/run/systemd/network/10-eth0.network", hostnet.Networkd},
+		{file, "/etc/systemd/network/00-virtcluster-eth0.network", hostnet.Runtime},
+		{file, "", hostnet.Networkd}, // it does not run, or the device is gone
+		{"/etc/network/if-up.d/virtcluster-route-10-128-2-0-23-50", "/etc/systemd/network/10-eth0.network", hostnet.Ifupdown},
+	} {
+		f := found{key: pods, machine: machine(t), live: pods.find(machine(t)), path: c.path, network: c.network, text: "# virtcluster backend=auto device=eth0 " + mark.String() + "\n"}
+		if got, err := (kind{pods}).Read(f); err != nil || got.ActiveBackend != c.want || got.Backend != hostnet.Auto {
+			t.Errorf("%s with %q: %+v, %v", c.path, c.network, got, err)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"path"
 	"strings"
 	"time"
 
@@ -34,6 +35,14 @@ type found struct {
 	live    *hostnet.Route
 	// path and text are those of the file that keeps it; "" where none does.
 	path, text string
+	// network is the .network file that systemd-networkd applies to the device of that file now; "" where it is not known.
+	network string
+}
+
+// orphaned says whether the file that keeps the route belongs to a .network file that does not count for its device: the route would
+// not be there at the next start.
+func (f found) orphaned() bool {
+	return backendOf(f.path) == hostnet.Networkd && f.network != "" && path.Dir(f.path) != dropInDir(f.network)
 }
 
 // Holder says what has the route's place.
@@ -45,7 +54,16 @@ func (f found) Holder() hostnet.Holder {
 	return h
 }
 
-const filesScript = `for path in %s; do if [ -f "$path" ]; then echo "$path"; cat "$path"; exit; fi; done`
+// filesScript prints the path of the first of its arguments that is a file, the .network file that systemd-networkd applies to the device
+// that the file is for, and its content. networkctl reads the same file of systemd-networkd's.
+const filesScript = `for path; do
+  [ -f "$path" ] || continue
+  device=$(sed -n 's/^# virtcluster .*device=\([^ ]*\) .*/\1/p' "$path")
+  index=$(cat "/sys/class/net/$device/ifindex" 2>/dev/null)
+  printf '%s\n%s\n' "$path" "$(sed -n 's/^NETWORK_FILE=//p' "/run/systemd/netif/links/$index" 2>/dev/null)"
+  cat "$path"
+  exit
+done`
 
 // Look reads the machine's route, and what keeps it.
 func (k kind) Look(ctx context.Context, h host.Host) (found, error) {
@@ -53,14 +71,16 @@ func (k kind) Look(ctx context.Context, h host.Host) (found, error) {
 	if err != nil {
 		return found{}, err
 	}
-	cmd := host.Script("read what keeps the route", fmt.Sprintf(filesScript, strings.Join(k.key.patterns(), " ")))
+	// The shell finds the files that the patterns match, in which there is nothing to quote.
+	cmd := host.Script("read what keeps the route", "set -- "+strings.Join(k.key.patterns(), " ")+"\n"+filesScript)
 	cmd.Repeatable = true
 	out, err := h.Run(ctx, cmd)
 	if err != nil {
 		return found{}, fmt.Errorf("read what keeps the route to %s on %s: %w", k.key.To, h, err)
 	}
-	path, text, _ := strings.Cut(string(out), "\n")
-	return found{key: k.key, machine: m, live: k.key.find(m), path: path, text: text}, nil
+	file, rest, _ := strings.Cut(string(out), "\n")
+	network, text, _ := strings.Cut(rest, "\n")
+	return found{key: k.key, machine: m, live: k.key.find(m), path: file, text: text, network: network}, nil
 }
 
 // Read is the route as the machine has it.
@@ -69,6 +89,9 @@ func (k kind) Read(f found) (Route, error) {
 		return Route{}, fmt.Errorf("route to %s: %w", k.key.To, service.ErrAbsent)
 	}
 	r := Route{To: k.key.To, Metric: k.key.Metric, Backend: hostnet.Auto, ActiveBackend: backendOf(f.path)}
+	if f.orphaned() {
+		r.ActiveBackend = hostnet.Runtime
+	}
 	// One that is kept for the next start, and was taken away, leads nowhere.
 	if f.live != nil {
 		r.Device = f.live.Dev
@@ -110,13 +133,22 @@ func (kind) Put(ctx context.Context, h host.Host, f found, want Route, mark owne
 	c := hostnet.Change{Files: []hostnet.File{file}, Timeout: rollback}
 	if f.path != "" && f.path != file.Path {
 		c.Files = append(c.Files, hostnet.File{Path: f.path, Absent: true})
+		c.Do = removeDir(f.path)
 	}
-	c.Do = hostnet.RunBatch(hostnet.Batch{fmt.Sprintf("route replace %s dev %s proto static", want.setting().Text, want.Device)}, false)
+	c.Do += hostnet.RunBatch(hostnet.Batch{fmt.Sprintf("route replace %s dev %s proto static", want.setting().Text, want.Device)}, false)
 	c.Undo = hostnet.RunBatch(hostnet.Batch{fmt.Sprintf("route del %s dev %s", want.setting().Text, want.Device)}, true)
 	if f.live != nil {
 		c.Undo = hostnet.RunBatch(hostnet.Batch{restore(f)}, true)
 	}
 	return c, nil
+}
+
+// removeDir is the script that removes the directory of a drop-in of systemd-networkd that was the last one.
+func removeDir(file string) string {
+	if backendOf(file) != hostnet.Networkd {
+		return ""
+	}
+	return `rmdir "` + path.Dir(file) + `" 2>/dev/null || :` + "\n"
 }
 
 // restore is the command that makes the route what it is now.
@@ -129,9 +161,7 @@ func (k kind) Drop(_ context.Context, _ host.Host, f found) (hostnet.Change, err
 	c := hostnet.Change{Timeout: rollback}
 	if f.path != "" {
 		c.Files = append(c.Files, hostnet.File{Path: f.path, Absent: true})
-		if strings.HasSuffix(f.path, ".conf") {
-			c.Do = `rmdir "` + f.path[:strings.LastIndex(f.path, "/")] + `" 2>/dev/null || :` + "\n"
-		}
+		c.Do = removeDir(f.path)
 	}
 	if f.live != nil {
 		c.Do += hostnet.RunBatch(hostnet.Batch{fmt.Sprintf("route del %s dev %s", f.live.Setting().Text, f.live.Dev)}, false)
