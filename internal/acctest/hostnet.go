@@ -174,14 +174,14 @@ func NetworkOf(t *testing.T, machine string) string {
 }
 
 // ServeDHCP gives out addresses from 10.19.41.150 to .159 on the LAN until the test ends, with leases that are to be renewed after
-// six seconds, and returns the server's log.
-func ServeDHCP(t *testing.T) (log string) {
+// six seconds, and returns the server's log. More options are dnsmasq's.
+func ServeDHCP(t *testing.T, more ...string) (log string) {
 	t.Helper()
 	log = filepath.Join(t.TempDir(), "dhcp.log")
 	// Nobody else has these addresses; and an answer at once, as many servers give it, finds who asks twice.
-	server := exec.Command("dnsmasq", "--keep-in-foreground", "--conf-file=/dev/null", "--port=0", "--interface=eno1", "--bind-interfaces", "--user=root", "--pid-file=", "--no-ping",
+	server := exec.Command("dnsmasq", append(more, "--keep-in-foreground", "--conf-file=/dev/null", "--port=0", "--interface=eno1", "--bind-interfaces", "--user=root", "--pid-file=", "--no-ping",
 		"--dhcp-range=10.19.41.150,10.19.41.159,2m", "--dhcp-option=option:T1,6", "--dhcp-option=option:T2,90", "--dhcp-option=option:router",
-		"--dhcp-leasefile="+filepath.Join(t.TempDir(), "leases"), "--log-facility="+log)
+		"--dhcp-leasefile="+filepath.Join(t.TempDir(), "leases"), "--log-facility="+log)...)
 	if err := server.Start(); err != nil {
 		t.Fatal(err)
 	}

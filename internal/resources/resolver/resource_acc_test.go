@@ -3,6 +3,7 @@ package resolver_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"regexp"
 	"strings"
@@ -111,4 +112,63 @@ func TestAccResolverOfEachKind(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A client that writes /etc/resolv.conf at each renewal leaves it alone while it is configured here, and writes it again afterwards.
+func TestAccResolverStaysWhileDhclientRenews(t *testing.T) {
+	acctest.InSandbox(t)
+	node := acctest.KnownServiceNodes(t, 1)[0]
+	log := acctest.ServeDHCP(t, "--dhcp-option=option:dns-server,10.19.41.99")
+	acctest.LeaveToManager(t, "svc-1", "ifupdown")
+	t.Cleanup(func() { _, _ = acctest.Try(context.Background(), "svc-1", "sh", "-c", ": >/etc/resolv.conf") })
+	acctest.On(t, "svc-1", "sh", "-c", `ifdown eth1 2>/dev/null; ip addr flush dev eth1
+printf 'auto eth1\niface eth1 inet dhcp\n' >/etc/network/interfaces.d/lan; ifup eth1 >/dev/null 2>&1`)
+	now := func() string {
+		return acctest.On(t, "svc-1", "sh", "-c", "cat /etc/resolv.conf; ls /etc/dhcp/dhclient-enter-hooks.d")
+	}
+	acctest.Eventually(t, "dhclient wrote /etc/resolv.conf", func() bool { return strings.Contains(now(), "nameserver 10.19.41.99") })
+	renewed := func() {
+		acks := func() int {
+			text, _ := os.ReadFile(log)
+			return strings.Count(string(text), "DHCPACK(eno1) ")
+		}
+		before := acks()
+		acctest.Eventually(t, "the lease is renewed twice", func() bool { return acks() >= before+2 })
+	}
+	is := func() error {
+		if got := now(); !strings.Contains(got, "\nnameserver 10.19.41.10\n") || strings.Contains(got, "\nnameserver 10.19.41.99\n") || !strings.Contains(got, "virtcluster-resolver") {
+			return fmt.Errorf("it is\n%s", got)
+		}
+		return nil
+	}
+	stays := func(*terraform.State) error { renewed(); return is() }
+	configured := config(node, `nameservers = ["10.19.41.10"]`)
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: acctest.Providers,
+		CheckDestroy: func(*terraform.State) error {
+			if got := now(); strings.Contains(got, "virtcluster") || !strings.Contains(got, "nameserver 10.19.41.99") {
+				return fmt.Errorf("left:\n%s", got)
+			}
+			acctest.On(t, "svc-1", "sh", "-c", ": >/etc/resolv.conf")
+			acctest.Eventually(t, "dhclient writes /etc/resolv.conf again", func() bool { return strings.Contains(now(), "nameserver 10.19.41.99") })
+			return nil
+		},
+		Steps: []resource.TestStep{
+			{Config: configured, Check: resource.ComposeTestCheckFunc(resource.TestCheckResourceAttr(name, "active_backend", "resolv.conf"), stays)},
+			{ResourceName: name, ImportState: true, ImportStateVerify: true},
+			{Config: configured, PlanOnly: true},
+			{
+				PreConfig:        func() { acctest.On(t, "svc-1", "rm", "/etc/dhcp/dhclient-enter-hooks.d/virtcluster-resolver") },
+				Config:           configured,
+				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(name, plancheck.ResourceActionUpdate)}},
+				Check:            func(*terraform.State) error { return is() },
+			},
+			{
+				PreConfig:        func() { acctest.On(t, "svc-1", "sh", "-c", "echo 'nameserver 10.19.41.99' >/etc/resolv.conf") },
+				Config:           configured,
+				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(name, plancheck.ResourceActionUpdate)}},
+				Check:            func(*terraform.State) error { return is() },
+			},
+		},
+	})
 }

@@ -29,7 +29,7 @@ func resourceSchema(context.Context) schema.Schema {
 			"backend": schema.StringAttribute{
 				Optional: true, Computed: true, Default: stringdefault.StaticString(resolver.Auto),
 				Validators: []validator.String{values.OneOf(resolver.Auto, resolver.Resolved, resolver.NetworkManager, resolver.File)},
-				MarkdownDescription: "What resolves the machine's names: `systemd-resolved` (a file in `/etc/systemd/resolved.conf.d`), `networkmanager` (one in `/etc/NetworkManager`), or `resolv.conf` (`/etc/resolv.conf` itself, where nothing else writes it: what a person wrote there becomes comments, and comes back). " +
+				MarkdownDescription: "What resolves the machine's names: `systemd-resolved` (a file in `/etc/systemd/resolved.conf.d`), `networkmanager` (one in `/etc/NetworkManager`), or `resolv.conf` (`/etc/resolv.conf` itself, where nothing else writes it: what a person wrote there becomes comments, and comes back; a hook in `/etc/dhcp/dhclient-enter-hooks.d` keeps dhclient from writing it meanwhile, and the plan warns of other clients that do). " +
 					"`auto` (default) is what writes `/etc/resolv.conf` now; `active_backend` says which in the plan.",
 			},
 			"active_backend": schema.StringAttribute{Computed: true, MarkdownDescription: "What resolves the machine's names."},

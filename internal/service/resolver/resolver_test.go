@@ -115,3 +115,56 @@ func TestBackendIsTheOneThatProgramsAsk(t *testing.T) {
 		}
 	}
 }
+
+func TestDhclientIsKeptFromWritingTheFile(t *testing.T) {
+	f := found{target: resolvConf, text: "nameserver 1.1.1.1\n", rewriters: rewriters{clients: []string{"dhclient"}, takesHook: true}}
+	c, err := kind{}.Put(t.Context(), nil, f, all, mark)
+	if err != nil || len(c.Files) != 2 || c.Files[0].Path != hookFile || c.Files[0].Mode != 0o755 || !strings.Contains(c.Files[0].Content, "\nmake_resolv_conf() { :; }\n") {
+		t.Fatalf("%+v, %v", c.Files, err)
+	}
+	if got := owner.Parse(headOf(c.Files[0].Content)); got != mark {
+		t.Errorf("the hook is of %+v", got)
+	}
+	if w := (kind{}).Warn(f, all); len(w) > 0 {
+		t.Errorf("warned of %v", w)
+	}
+	written := f
+	written.file, written.text, written.own = resolvConf, c.Files[1].Content, c.Files[1].Content
+	if got, _ := (kind{}).Read(written); got.ActiveBackend != "dhclient" {
+		t.Errorf("without its hook it is written by %q", got.ActiveBackend)
+	}
+	written.hook = c.Files[0].Content
+	if got, _ := (kind{}).Read(written); got.ActiveBackend != File || len(got.Nameservers) != 2 {
+		t.Errorf("with its hook it is %+v", got)
+	}
+	gone := written
+	gone.file, gone.own, gone.text = "", "", "nameserver 1.1.1.1\n"
+	if got, err := (kind{}).Read(gone); err != nil || len(got.Nameservers) != 0 || gone.Holder().Mark != mark {
+		t.Errorf("of the hook alone: %+v, %v, %+v", got, err, gone.Holder())
+	}
+	drop, err := kind{}.Drop(t.Context(), nil, written)
+	if err != nil || len(drop.Files) != 2 || drop.Files[0].Content != "nameserver 1.1.1.1\n" || drop.Files[1].Path != hookFile || !drop.Files[1].Absent {
+		t.Errorf("%+v, %v", drop.Files, err)
+	}
+	written.hook = strings.ReplaceAll(written.hook, "owner=me", "owner=other")
+	if _, err := (kind{}).Complete(t.Context(), nil, written, all); err == nil || !strings.Contains(err.Error(), "somebody else's") {
+		t.Errorf("another's hook: %v", err)
+	}
+}
+
+func TestAPlanNamesWhatWritesTheFileToo(t *testing.T) {
+	for client, takesHook := range map[string]bool{"dhcpcd": true, "udhcpc": true, "dhclient": false} {
+		f := found{target: resolvConf, rewriters: rewriters{clients: []string{client}, takesHook: takesHook}}
+		w := (kind{}).Warn(f, all)
+		if len(w) != 1 || !strings.HasPrefix(w[0].Detail, client+" writes it anew") || wayOut[client] == "" {
+			t.Errorf("of %s: %v", client, w)
+		}
+		if c, err := (kind{}).Put(t.Context(), nil, f, all, mark); err != nil || len(c.Files) != 1 {
+			t.Errorf("of %s: %+v, %v", client, c.Files, err)
+		}
+		f.target = "/run/systemd/resolve/stub-resolv.conf"
+		if w := (kind{}).Warn(f, all); len(w) != 0 {
+			t.Errorf("of %s with systemd-resolved: %v", client, w)
+		}
+	}
+}

@@ -48,10 +48,15 @@ type found struct {
 	// resolved says whether systemd-resolved runs, mode is what NetworkManager does with names: "" where it does not run.
 	resolved bool
 	mode     string
+	// rewriters are what else writes /etc/resolv.conf.
+	rewriters
 }
 
 // Holder says whose the configuration is. What a person wrote is kept beside it, and no obstacle.
 func (f found) Holder() hostnet.Holder {
+	if f.file == "" && f.hook != "" {
+		return hostnet.Holder{There: true, Mark: owner.Parse(headOf(f.hook)), What: "the resolver's configuration in " + hookFile}
+	}
 	return hostnet.Holder{There: f.file != "", Mark: owner.Parse(headOf(f.own)), What: "the resolver's configuration in " + f.file}
 }
 
@@ -68,11 +73,11 @@ if systemctl is-active --quiet systemd-resolved 2>/dev/null; then echo resolved;
 if systemctl is-active --quiet NetworkManager 2>/dev/null; then
   echo "mode $(busctl get-property org.freedesktop.NetworkManager /org/freedesktop/NetworkManager/DnsManager org.freedesktop.NetworkManager.DnsManager Mode 2>/dev/null | tr -d '"' | cut -d' ' -f2)"
 fi
-for file; do if [ -f "$file" ]; then echo "== $file"; cat "$file"; fi; done`
+` + rewritersScript + `for file; do if [ -f "$file" ]; then echo "== $file"; cat "$file"; fi; done`
 
 // Look reads how the machine resolves names.
 func (kind) Look(ctx context.Context, h host.Host) (f found, err error) {
-	cmd := host.Script("look at the resolver", lookScript, resolvConf, resolvedFile, nmFile, dnsmasqFile)
+	cmd := host.Script("look at the resolver", lookScript, resolvConf, resolvedFile, nmFile, dnsmasqFile, hookFile)
 	cmd.Repeatable = true
 	out, err := h.Run(ctx, cmd)
 	if err != nil {
@@ -90,12 +95,20 @@ func (kind) Look(ctx context.Context, h host.Host) (f found, err error) {
 			f.resolved = true
 		case "mode":
 			f.mode = value
+		case "client":
+			f.clients = append(f.clients, value)
+		case "hooks":
+			f.takesHook = true
 		}
 	}
 	for _, part := range parts[1:] {
 		path, text, _ := strings.Cut(part, "\n")
 		if path == resolvConf {
 			f.text = text
+		}
+		if path == hookFile {
+			f.hook = text
+			continue
 		}
 		if path != resolvConf || strings.Contains(text, "# virtcluster backend=") {
 			f.file, f.own = path, text
@@ -147,11 +160,20 @@ func backendOf(file string) string {
 
 // Read is the resolver as this provider configured it.
 func (kind) Read(f found) (Resolver, error) {
+	if f.file == "" && f.hook != "" {
+		// Somebody wrote the file anew all the same, or a person emptied it.
+		r := parse(f.hook)
+		r.ActiveBackend = File
+		return r, nil
+	}
 	if f.file == "" {
 		return Resolver{}, fmt.Errorf("a resolver's configuration of this provider: %w", service.ErrAbsent)
 	}
 	r := parse(f.own)
 	r.ActiveBackend = backendOf(f.file)
+	if f.file == resolvConf && f.needsHook() && f.hook == "" {
+		r.ActiveBackend = dhclient // which writes the file anew at the next lease
+	}
 	return r, nil
 }
 
@@ -177,6 +199,9 @@ func (kind) Complete(_ context.Context, _ host.Host, f found, want Resolver) (Re
 	case active == NetworkManager && len(want.Domains) > 0 && f.mode != "dnsmasq":
 		return want, service.At([]any{"domains"}, errors.New("NetworkManager asks all its name servers about every name here: leave domains out, install systemd-resolved, or set dns=dnsmasq in NetworkManager.conf"))
 	}
+	if f.file != "" && f.hook != "" && owner.Parse(headOf(f.hook)) != owner.Parse(headOf(f.own)) {
+		return want, service.At(here, fmt.Errorf("%s is somebody else's: remove it, or rename it", hookFile))
+	}
 	for _, p := range want.unfit(want.ActiveBackend) {
 		return want, service.At(p.Path, errors.New(p.Detail))
 	}
@@ -201,6 +226,7 @@ func (k kind) Put(ctx context.Context, h host.Host, f found, want Resolver, mark
 		return c, err
 	}
 	file := hostnet.File{Mode: 0o644}
+	var more []hostnet.File
 	switch {
 	case want.ActiveBackend == Resolved:
 		file.Path, file.Content = resolvedFile, want.renderResolved(mark)
@@ -210,8 +236,11 @@ func (k kind) Put(ctx context.Context, h host.Host, f found, want Resolver, mark
 		file.Path, file.Content = nmFile, want.renderNetworkManager(mark)
 	default:
 		file = f.resolvConf(want.put(f.text, mark))
+		if f.needsHook() || f.hook != "" {
+			more = append(more, hostnet.File{Path: hookFile, Content: want.renderHook(mark), Mode: 0o755})
+		}
 	}
-	c = hostnet.Change{Files: []hostnet.File{file}, Do: reload(want.ActiveBackend), Timeout: rollback}
+	c = hostnet.Change{Files: append(more, file), Do: reload(want.ActiveBackend), Timeout: rollback}
 	c.Undo = c.Do
 	if f.file != "" && f.file != file.Path {
 		old := k.without(f)
@@ -226,11 +255,17 @@ func (k kind) Drop(_ context.Context, _ host.Host, f found) (hostnet.Change, err
 }
 
 func (kind) without(f found) hostnet.Change {
-	file := hostnet.File{Path: f.file, Absent: true}
-	if f.file == resolvConf {
-		file = f.resolvConf(drop(f.own))
+	c := hostnet.Change{Do: reload(backendOf(f.file)), Timeout: rollback}
+	switch f.file {
+	case "":
+	case resolvConf:
+		c.Files = append(c.Files, f.resolvConf(drop(f.own)))
+	default:
+		c.Files = append(c.Files, hostnet.File{Path: f.file, Absent: true})
 	}
-	c := hostnet.Change{Files: []hostnet.File{file}, Do: reload(backendOf(f.file)), Timeout: rollback}
+	if f.hook != "" {
+		c.Files = append(c.Files, hostnet.File{Path: hookFile, Absent: true})
+	}
 	c.Undo = c.Do
 	if f.file == resolvedFile {
 		c.Do += "rmdir /etc/systemd/resolved.conf.d 2>/dev/null || :\n"
