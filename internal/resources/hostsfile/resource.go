@@ -42,6 +42,10 @@ func New() resource.Resource {
 func id(m *model) string { return hostattr.JoinID(m.Host, m.Name.ValueString()) }
 
 func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[hostsfile.Block], error) {
+	return openFile(ctx, at, m)
+}
+
+func openFile(ctx context.Context, at crud.Opening, m *model) (*hostsfile.Store, error) {
 	site, err := hostattr.Open(ctx, at, m.Host)
 	if err != nil {
 		return nil, err
@@ -49,13 +53,20 @@ func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[hostsfile.
 	return hostsfile.Open(site.Host, m.Name.ValueString(), id(m), at.Claim), nil
 }
 
-// plan refuses two blocks of one name on one machine.
-func plan(_ context.Context, at crud.Opening, _ resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
+// plan refuses two blocks of one name on one machine, and warns of what takes a block away again.
+func plan(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
 	if at.Fleet == nil || m.Host.IsUnknown() || m.Name.IsUnknown() {
 		return
 	}
 	claim := planregistry.Claim{Kind: "hosts file block", Value: m.Name.ValueString(), Scope: hostattr.Reference(m.Host)}
 	for _, conflict := range at.Registry.Claims.Replace(fmt.Sprintf("hosts file %q, entries %s", id(m), m.Entries), claim) {
 		resp.Diagnostics.AddAttributeError(path.Root("name"), "Block described twice", fmt.Sprintf("%s is also the %s: write another name", conflict.Claim, conflict.Holder))
+	}
+	if req.Plan.Raw.Equal(req.State.Raw) || resp.Diagnostics.HasError() {
+		return
+	}
+	// A machine that cannot be reached may come to be in the same apply.
+	if store, err := openFile(ctx, at, m); err == nil {
+		resp.Diagnostics.Append(crud.Problems(ctx, req.Plan, store.Warn(ctx))...)
 	}
 }

@@ -18,7 +18,8 @@ import (
 func resourceSchema(context.Context) schema.Schema {
 	return schema.Schema{
 		MarkdownDescription: "Names for addresses in a machine's `/etc/hosts`, so that the machine resolves them without DNS: a block between two comments. " +
-			"What else is in the file, and blocks of other states, stay as they are. A resolver takes the first line that has a name, so a name that stands above the block keeps its address.",
+			"What else is in the file, and blocks of other states, stay as they are. A resolver takes the first line that has a name, so a name that stands above the block keeps its address. " +
+			"Where cloud-init writes the file anew at each start (`manage_etc_hosts: true`), the plan warns: the block would be gone then until the next apply.",
 		Attributes: map[string]schema.Attribute{
 			"id":   hostattr.ID(form),
 			"host": hostattr.Host(),
