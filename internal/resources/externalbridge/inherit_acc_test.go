@@ -3,6 +3,7 @@ package externalbridge_test
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -109,6 +110,37 @@ func TestAccExternalBridgeHeedsRouters(t *testing.T) {
 		Steps: []resource.TestStep{
 			{Config: config(""), Check: func(*terraform.State) error { alone("accbr1", "eno1"); return nil }},
 			{Config: config(""), PlanOnly: true},
+		},
+	})
+}
+
+// A port that a person put into a bridge of their own is not pulled back.
+func TestAccExternalBridgeLeavesAPortThatSomebodyMoved(t *testing.T) {
+	acctest.InSandbox(t)
+	t.Cleanup(func() { _, _ = acctest.Try(context.Background(), "hypervisor", "ip", "link", "del", "accother") })
+	move := func(to string) {
+		acctest.On(t, "hypervisor", "sh", "-ec", "ip link show dev accother >/dev/null 2>&1 || ip link add name accother type bridge; ip link set eno1 master "+to)
+	}
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: acctest.Providers,
+		Steps: []resource.TestStep{
+			{Config: config("")},
+			{PreConfig: func() { move("accother") }, Config: config(""), ExpectError: regexp.MustCompile(`"eno1"\s+is\s+in\s+bridge\s+"accother"\s+now`)},
+			{
+				PreConfig: func() {
+					if now := acctest.On(t, "hypervisor", "ip", "-o", "link", "show", "dev", "eno1"); !strings.Contains(now, " master accother ") {
+						t.Errorf("eno1 is taken from accother: %s", now)
+					}
+					acctest.On(t, "hypervisor", "ip", "link", "set", "eno1", "nomaster")
+				},
+				Config: config(""), PlanOnly: true, ExpectNonEmptyPlan: true,
+			},
+			{Config: config(""), Check: func(*terraform.State) error {
+				if now := acctest.On(t, "hypervisor", "ip", "-o", "link", "show", "dev", "eno1"); !strings.Contains(now, " master accbr1 ") {
+					return fmt.Errorf("eno1 is not in the bridge again: %s", now)
+				}
+				return nil
+			}},
 		},
 	})
 }

@@ -24,12 +24,15 @@ func (b Bridge) needsManager(backend string) error {
 }
 
 // changeKept is the change that makes, changes or removes a bridge by a backend that keeps it; to is nil for its removal.
-func changeKept(ctx context.Context, h host.Host, from, to *Record) (hostnet.Change, error) {
+func changeKept(ctx context.Context, h host.Host, now hostnet.Machine, from, to *Record) (hostnet.Change, error) {
 	var was, want []hostnet.Setup
 	var mark owner.Mark
 	backend := ""
 	if from != nil {
 		was, backend = from.setups(), from.Want.ActiveBackend
+		for i, s := range was {
+			was[i].Elsewhere = slices.Contains(from.Want.physicalInterfaces(), s.Device) && from.Want.elsewhere(now, s.Device) != ""
+		}
 	}
 	if to != nil {
 		want, mark, backend = to.setups(), to.Mark, to.Want.ActiveBackend
@@ -46,6 +49,9 @@ func changeKept(ctx context.Context, h host.Host, from, to *Record) (hostnet.Cha
 			continue
 		}
 		for _, p := range r.Before {
+			if r.Want.elsewhere(now, p.Name) != "" && from != nil {
+				continue
+			}
 			stays := to != nil && slices.Contains(to.Want.physicalInterfaces(), p.Name)
 			if p.Manager.Backend == hostnet.Runtime && !(r == from && stays) {
 				if _, bonded := r.Want.master(p.Name); bonded {

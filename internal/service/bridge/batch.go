@@ -26,6 +26,8 @@ func (b Bridge) begin(now hostnet.Machine, earlier Record) (Record, error) {
 			return r, missing(name)
 		case link.Master != "" && link.Master != b.Name && !known:
 			return r, service.At(here, fmt.Errorf("interface %q is in bridge %q already", name, link.Master))
+		case known && b.elsewhere(now, name) != "" && earlier.Want.elsewhere(now, name) != "":
+			return r, moved(name, link.Master)
 		case link.LinkInfo.Kind == "bridge":
 			return r, service.At(here, fmt.Errorf("%q is a bridge itself, and no bridge can be in another", name))
 		}
@@ -40,7 +42,12 @@ func (b Bridge) begin(now hostnet.Machine, earlier Record) (Record, error) {
 		}
 	}
 	for _, name := range b.ownDevices() {
-		if _, there := now.Link(name); there && !slices.Contains(earlier.Want.ownDevices(), name) {
+		_, there := now.Link(name)
+		known := slices.Contains(earlier.Want.ownDevices(), name)
+		if master := b.elsewhere(now, name); known && master != "" {
+			return r, moved(name, master)
+		}
+		if there && !known {
 			return r, service.At(here, fmt.Errorf("there is a device %q already, which this bridge did not make: write just its name to have it in the bridge as it is", name))
 		}
 	}
@@ -48,6 +55,11 @@ func (b Bridge) begin(now hostnet.Machine, earlier Record) (Record, error) {
 		r.MAC = b.firstMAC(now)
 	}
 	return r, now.CheckDefaultRoute(b.Addressing, append(b.physicalInterfaces(), b.Name))
+}
+
+// moved refuses to take a device back that somebody put into another bridge.
+func moved(name, master string) error {
+	return service.At([]any{"interfaces"}, fmt.Errorf("%q is in bridge %q now, where somebody put it: take it out of there (ip link set dev %[1]s nomaster), or leave it out here", name, master))
 }
 
 // firstMAC is the address that the bridge takes over.
@@ -144,12 +156,12 @@ func (r Record) heedRouters(was Record) (do, undo string) {
 	return do, undo
 }
 
-// askRouters is the script that has interfaces which are not in the bridge any more ask for router advertisements, as they heeded them
-// before; to is the bridge as it is then.
-func (r Record) askRouters(to Record) string {
+// askRouters is the script that has interfaces which are not in the bridge any more, nor in another one, ask for router advertisements,
+// as they heeded them before; to is the bridge as it is then.
+func (r Record) askRouters(now hostnet.Machine, to Record) string {
 	var b strings.Builder
 	for _, p := range r.Before {
-		if _, stays := to.port(p.Name); !stays && p.Addressing.AcceptRA {
+		if _, stays := to.port(p.Name); !stays && p.Addressing.AcceptRA && r.Want.elsewhere(now, p.Name) == "" {
 			b.WriteString(hostnet.AskRouters(p.Name))
 		}
 	}

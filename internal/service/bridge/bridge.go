@@ -84,6 +84,15 @@ func (b Bridge) master(name string) (device string, bonded bool) {
 	return b.Name, false
 }
 
+// elsewhere names the device that a device of the bridge is in instead, as somebody put it there; "" for none.
+func (b Bridge) elsewhere(now hostnet.Machine, name string) string {
+	master := linkOf(now, name).Master
+	if master == b.Name || slices.Contains(b.ownDevices(), master) {
+		return ""
+	}
+	return master
+}
+
 // Validate finds what no machine would take.
 func (b Bridge) Validate() []service.Problem {
 	var problems []service.Problem

@@ -185,7 +185,7 @@ func TestBridgeOfAPersonIsNotMadeAgain(t *testing.T) {
 		if backend == hostnet.Ifupdown {
 			continue // it asks the machine for stanzas
 		}
-		if c, err := changeKept(t.Context(), localhost.New(), &r, nil); err != nil || strings.Contains(c.Do, "ip link del") || strings.Contains(c.Do, "device delete") {
+		if c, err := changeKept(t.Context(), localhost.New(), hostnet.Machine{}, &r, nil); err != nil || strings.Contains(c.Do, "ip link del") || strings.Contains(c.Do, "device delete") {
 			t.Errorf("%s: the person's bridge goes: %v\n%s", backend, err, c.Do)
 		}
 	}
@@ -283,6 +283,46 @@ func TestValidate(t *testing.T) {
 		change(&b)
 		if p := b.Validate(); len(p) != 1 || p[0].Summary != want {
 			t.Errorf("want %q, got %v", want, p)
+		}
+	}
+}
+
+func TestAPortThatSomebodyMovedStaysWhereItIs(t *testing.T) {
+	b := Bridge{Name: "kiextbr0", Interfaces: []string{"eno1"}, Inherit: true}
+	earlier, err := b.begin(machine(t), Record{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := func(master string) hostnet.Machine {
+		m := machine(t)
+		for i, l := range m.Links {
+			if l.Name == "eno1" {
+				m.Links[i].Master = master
+			}
+		}
+		m.Links = append(m.Links, hostnet.Link{Name: "kiextbr0"})
+		return m
+	}
+	for master, refused := range map[string]bool{"kiextbr0": false, "": false, "br0": true} {
+		_, err := b.begin(in(master), earlier)
+		at, placed := errors.AsType[*service.AttributeError](err)
+		if refused != (err != nil) || refused && (!placed || at.Path[0] != "interfaces" || !strings.Contains(err.Error(), `"eno1" is in bridge "br0" now`)) {
+			t.Errorf("in %q: %v", master, err)
+		}
+	}
+	bonded := Bridge{Name: "kiextbr0", Bonds: []Bond{{Name: "bond0", Mode: "active-backup", Interfaces: []string{"eno1"}}}, Inherit: true}
+	if _, err := bonded.begin(in("kiextbr0"), earlier); err != nil {
+		t.Errorf("from the bridge into a bond of it: %v", err)
+	}
+	for _, backend := range []string{hostnet.Networkd, hostnet.NetworkManager} {
+		r := earlier
+		r.Want.ActiveBackend = backend
+		r.Before[0].Manager = hostnet.Manager{Backend: backend, Connection: "0ba2d1c0"}
+		for master, left := range map[string]bool{"kiextbr0": false, "br0": true} {
+			c, err := changeKept(t.Context(), nil, in(master), &r, nil)
+			if err != nil || left == strings.Contains(c.Do, "eno1") || !slices.ContainsFunc(c.Files, func(f hostnet.File) bool { return strings.Contains(f.Path, "eno1") && f.Absent }) {
+				t.Errorf("%s, without the bridge, eno1 in %q: %v\n%s\n%v", backend, master, err, c.Do, c.Files)
+			}
 		}
 	}
 }

@@ -243,7 +243,7 @@ func (k kind) Put(ctx context.Context, h host.Host, f found, want Bridge, mark o
 		if !f.known && (!running || f.Adopted != nil) {
 			from = nil
 		}
-		if c, err = changeKept(ctx, h, from, &record); err != nil {
+		if c, err = changeKept(ctx, h, f.Machine, from, &record); err != nil {
 			return c, err
 		}
 		if !f.known && f.Adopted != nil && !record.addressing().DHCP {
@@ -254,7 +254,7 @@ func (k kind) Put(ctx context.Context, h host.Host, f found, want Bridge, mark o
 	case running:
 		do, undo := record.Update(f.Machine, was)
 		heed, forget := record.heedRouters(was)
-		c.Do, c.Undo = hostnet.RunBatch(do, false)+heed+was.askRouters(record), hostnet.RunBatch(undo, true)+forget
+		c.Do, c.Undo = hostnet.RunBatch(do, false)+heed+was.askRouters(f.Machine, record), hostnet.RunBatch(undo, true)+forget
 	default:
 		do, undo := record.Make(f.Machine)
 		heed, forget := record.heedRouters(Record{})
@@ -281,7 +281,7 @@ func (k kind) Drop(ctx context.Context, h host.Host, f found) (c hostnet.Change,
 		return hostnet.Change{}, nil // imported and never changed: a person's files make it as it is
 	}
 	if r.Want.ActiveBackend != hostnet.Runtime {
-		kept, err := changeKept(ctx, h, &r, nil)
+		kept, err := changeKept(ctx, h, f.Machine, &r, nil)
 		if err != nil {
 			return c, err
 		}
@@ -291,7 +291,7 @@ func (k kind) Drop(ctx context.Context, h host.Host, f found) (c hostnet.Change,
 		}
 	} else {
 		do, undo := r.Unmake(f.Machine)
-		c.Do, c.Undo = hostnet.RunBatch(do, false)+r.askRouters(Record{}), hostnet.RunBatch(undo, true)
+		c.Do, c.Undo = hostnet.RunBatch(do, false)+r.askRouters(f.Machine, Record{}), hostnet.RunBatch(undo, true)
 	}
 	c.GivenUp, c.Timeout = hostnet.GatewaysOf(hostnet.Without(r.settings(), r.before())), r.Want.RollbackTimeout
 	return c, nil

@@ -27,6 +27,8 @@ type Setup struct {
 	Addressing
 	// Original is what managed the device before. A bridge that has one is not made here: a person's files make it, and stay.
 	Original Manager
+	// Elsewhere says that somebody put the device into another bridge: it stays there when this provider gives it up.
+	Elsewhere bool
 }
 
 // belongsToPerson says whether a device is a bridge that a person's files make, or is in one among all.
@@ -167,6 +169,7 @@ var Backends = map[string]Backend{Networkd: networkd{}, NetworkManager: networkM
 // ChangeSetups is the change from one configuration of devices to another by a backend.
 func ChangeSetups(ctx context.Context, h host.Host, b Backend, from, to []Setup, mark owner.Mark) (Change, error) {
 	files, err := b.Files(ctx, h, from, to, mark)
+	from = slices.DeleteFunc(slices.Clone(from), func(s Setup) bool { return s.Elsewhere })
 	return Change{Files: files, Do: b.Switch(from, to) + await(to), Undo: b.Switch(to, from)}, err
 }
 
