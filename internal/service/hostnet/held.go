@@ -65,8 +65,24 @@ func parseHeld(line string) (a HeldAddress, is bool) {
 // keepalivedProtocols are what ip(8) calls keepalived's addresses: 18 of rtnetlink.h, with or without a name for it.
 var keepalivedProtocols = []string{"keepalived", "18", "0x12"}
 
-// heldBy names what holds an address that a device has; "" for one of the device's own.
+// heldBy names what holds an address that a device has; "" for one of the device's own. An address that keepalived's configuration has,
+// and nothing says who put it there, is the device's own where it has no other: VRRP's owner has it without keepalived.
 func (m Machine) heldBy(device string, address netip.Addr, protocol string) string {
+	holder := m.namedHolder(device, address, protocol)
+	if holder != keepalivedHolds || slices.Contains(keepalivedProtocols, protocol) {
+		return holder
+	}
+	link, _ := m.Link(device)
+	for _, a := range link.Addresses {
+		if a.Scope == "global" && !advertised(a.Family, a.Dynamic) && m.namedHolder(device, a.Local, a.Protocol) == "" {
+			return holder
+		}
+	}
+	return ""
+}
+
+// namedHolder is what the kernel, keepalived's configuration or an exposure says to hold an address; "" for nothing.
+func (m Machine) namedHolder(device string, address netip.Addr, protocol string) string {
 	if slices.Contains(keepalivedProtocols, protocol) {
 		return keepalivedHolds
 	}

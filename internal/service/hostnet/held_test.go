@@ -104,6 +104,31 @@ vrrp_instance a {
 }
 
 // A kernel from 5.18 on keeps what put an address there.
+// The owner of a virtual address (RFC 5798, 1.6) has it without keepalived, which has it in its configuration too.
+func TestTheOnlyAddressOfADeviceIsItsOwn(t *testing.T) {
+	parse := func(more string) Machine {
+		m, err := ParseMachine([]byte(`[{"ifname": "eth1", "addr_info": [{"family": "inet", "local": "10.19.41.9", "prefixlen": 24, "scope": "global"}`+more+`]}]`), nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Held = []HeldAddress{{Address: netip.MustParseAddr("10.19.41.9"), Holder: keepalivedHolds}}
+		return m
+	}
+	for more, own := range map[string]string{
+		"": "10.19.41.9/24",
+		`, {"family": "inet6", "local": "2001:db8::9", "prefixlen": 64, "scope": "global", "dynamic": true}`: "10.19.41.9/24",
+		`, {"family": "inet", "local": "10.19.41.8", "prefixlen": 24, "scope": "global"}`:                    "10.19.41.8/24",
+	} {
+		var got []string
+		for _, p := range parse(more).Addressing("eth1").Addresses {
+			got = append(got, p.String())
+		}
+		if strings.Join(got, " ") != own {
+			t.Errorf("with %q its own are %v, not %s", more, got, own)
+		}
+	}
+}
+
 func TestTheKernelSaysWhichAddressesAreKeepaliveds(t *testing.T) {
 	for _, protocol := range []string{"keepalived", "18"} {
 		m := machineOf(t, "keepalived", "")
