@@ -99,7 +99,7 @@ func TestAccDaemonsHeedTheirMonitors(t *testing.T) {
 			said, _ := acctest.Try(ctx, "svc-1", "journalctl", "--no-pager", "-n", "60", "-u", "monitored-*")
 			t.Log(said)
 		}
-		_, _ = acctest.Try(ctx, "svc-1", "sh", "-c", "systemctl stop monitored-keepalived monitored-haproxy; mv /etc/haproxy/haproxy.cfg.package /etc/haproxy/haproxy.cfg; rm -rf /etc/keepalived/* /var/run/keepalived /var/run/haproxy /tmp/stopped")
+		_, _ = acctest.Try(ctx, "svc-1", "sh", "-c", "systemctl stop monitored-keepalived monitored-haproxy; mv /etc/haproxy/haproxy.cfg.package /etc/haproxy/haproxy.cfg; rm -rf /etc/keepalived/* /var/run/keepalived/keepalived.sock /var/run/haproxy/haproxy-master.sock /tmp/stopped")
 	})
 	acctest.On(t, "svc-1", "sh", "-c", "mv /etc/haproxy/haproxy.cfg /etc/haproxy/haproxy.cfg.package; mkdir -p /var/run/keepalived /var/run/haproxy")
 	put("/etc/haproxy/haproxy.cfg", files["/etc/haproxy/haproxy.cfg"], "644")
