@@ -30,9 +30,9 @@ taken() {
 	done
 	systemctl is-active --quiet "$unit" && command -v exportfs >/dev/null || return 0
 	table=$(table)
-	ours=$(cat "$ours"*.exports 2>/dev/null | paths)
+	filed=$(cat "$ours"*.exports 2>/dev/null | paths)
 	for path; do
-		printf '%s\n' "$ours" | grep -qxF -- "$path" || ! in_table "$path" || fail "$path is exported by hand already, as exportfs -s says and no file does: end that (exportfs -u CLIENT:$path), or export another directory"
+		printf '%s\n' "$filed" | grep -qxF -- "$path" || ! in_table "$path" || fail "$path is exported by hand already, as exportfs -s says and no file does: end that (exportfs -u CLIENT:$path), or export another directory"
 	done
 	return 0
 }
