@@ -22,6 +22,7 @@ func DebianImage(t *testing.T, pool string) string {
 		if out, err := Try(context.WithoutCancel(t.Context()), "hypervisor", "virsh", "pool-destroy", pool); err != nil {
 			t.Errorf("pool-destroy: %v: %s", err, out)
 		}
+		_, _ = Try(context.WithoutCancel(t.Context()), "hypervisor", "rm", "-rf", dir)
 	})
 	return dir + "/debian.qcow2"
 }

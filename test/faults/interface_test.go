@@ -46,7 +46,7 @@ func TestAccInterfaceOfARunningGuest(t *testing.T) {
 		}
 	}
 
-	f := fleet.New(fleet.Config{SSH: sshhost.Options{PrivateKeyFile: os.Getenv("SANDBOX_SSH_KEY")}})
+	f := fleet.New(fleet.Config{URI: "qemu:///system", SSH: sshhost.Options{PrivateKeyFile: os.Getenv("SANDBOX_SSH_KEY")}})
 	t.Cleanup(func() { _ = f.Close() })
 	const rollback = 40 * time.Second
 	change := func(h host.Host, fresh func(context.Context) (host.Host, error)) error {
