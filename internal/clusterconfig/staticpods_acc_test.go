@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/clusterconfig"
@@ -129,7 +130,8 @@ func TestAccDaemonsHeedTheirMonitors(t *testing.T) {
 	tell("keepalived", "keepalived.sock", "reload")
 	acctest.Eventually(t, "it begins again when it is told to", func() bool { return holds("10.0.100.242") })
 	acctest.On(t, "svc-1", "pkill", "-KILL", "-x", "keepalived")
-	acctest.Eventually(t, "one that died begins anew", func() bool { return holds("10.0.100.242") })
+	acctest.Eventually(t, "the next one begins without the address of one that was killed", func() bool { return !holds("10.0.100.242") })
+	acctest.Eventually(t, "it has it once it is the machine's", func() bool { return holds("10.0.100.242") })
 
 	ready := func(port string) bool {
 		_, err := acctest.Try(t.Context(), "hypervisor", "curl", "-sf", "--max-time", "5", "http://10.0.100.101:"+port+"/haproxy_ready")
@@ -140,4 +142,20 @@ func TestAccDaemonsHeedTheirMonitors(t *testing.T) {
 	put("/etc/haproxy/haproxy.cfg", strings.ReplaceAll(filled, ":9444 ", ":9446 "), "644")
 	tell("haproxy", "haproxy-master.sock", "reload")
 	acctest.Eventually(t, "another configuration counts once HAProxy is told", func() bool { return ready("9446") && !ready("9444") })
+
+	// A kubelet tells the container's first process alone that it is to end, and kills all of it after half a minute.
+	for _, daemon := range []string{"keepalived", "haproxy"} {
+		told := time.Now()
+		acctest.On(t, "svc-1", "systemctl", "kill", "--kill-who=main", "--signal=TERM", "monitored-"+daemon)
+		acctest.Eventually(t, "the container of "+daemon+" ends", func() bool {
+			_, err := acctest.Try(t.Context(), "svc-1", "systemctl", "is-active", "--quiet", "monitored-"+daemon)
+			return err != nil
+		})
+		if took := time.Since(told); took > 10*time.Second {
+			t.Errorf("the container of %s ended after %s", daemon, took)
+		}
+	}
+	if holds("10.0.100.242") {
+		t.Error("keepalived left its address")
+	}
 }

@@ -196,7 +196,7 @@ func (c podCluster) pod(m podMachine, name string, command ...string) string {
 	containers := []container{{name: name, image: c.Images[name], command: command, mounts: map[string]string{"config": "/etc/" + name}}}
 	if beside, there := c.monitorOf(m, name); there {
 		if socket := sockets[name]; socket != "" {
-			containers[0].command = supervise(name, command...)
+			containers[0].command = c.supervise(name, command...)
 			containers[0].mounts["sockets"] = filepath.Dir(socket)
 		}
 		containers = append(containers, beside)

@@ -82,9 +82,17 @@ func (c podCluster) corefileTemplate() string {
 	return strings.TrimSuffix(text, "}\n") + "{{- if .DNSUpstreams }}\n    forward .{{ range .DNSUpstreams }} {{ . }}{{ end }}\n{{- end }}\n}\n"
 }
 
-// supervise is the command of a daemon's container that a monitor speaks to. A daemon that was stopped begins with the next word to reload; one that ends otherwise begins anew.
-func supervise(name string, command ...string) []string {
+// supervise is the command of a daemon's container that a monitor speaks to. A daemon that was stopped begins with the next word to reload; one
+// that ends otherwise begins anew.
+func (c podCluster) supervise(name string, command ...string) []string {
 	reload := map[string]string{"keepalived": "HUP", "haproxy": "USR2"}[name]
+	before := ""
+	if name == "keepalived" { // one that was killed leaves its addresses, which another machine may hold by now
+		before = fmt.Sprintf(`	for vip in %s %s; do
+		ip -o address show to "$vip" | while read -r _ device _ address _; do ip address del "$address" dev "$device"; done
+	done
+`, c.APIVIP, c.IngressVIP)
+	}
 	return []string{"/bin/bash", "-c", fmt.Sprintf(`socket=%[2]s
 stopped=/tmp/stopped
 rm -f "$socket" "$stopped"
@@ -99,14 +107,15 @@ heed() {
 }
 export -f heed
 socat "UNIX-LISTEN:$socket,fork" 'EXEC:bash -c heed' &
-trap 'pkill -TERM -o -x %[1]s; wait; exit' TERM
+listener=$!
+trap 'kill "$listener"; pkill -TERM -o -x %[1]s; wait; exit' TERM
 while :; do
-	%[4]s &
+%[5]s	%[4]s &
 	wait $!
 	sleep 1
 	while [ -e "$stopped" ]; do sleep 1; done
 done
-`, name, sockets[name], reload, strings.Join(command, " "))}
+`, name, sockets[name], reload, strings.Join(command, " "), before)}
 }
 
 // container is one of a static pod, which has directories of the machine's by the volumes' names.
