@@ -46,6 +46,7 @@ plan_failed() {
 	local file name test
 	mkdir "$3"
 	for file in "$1"/*; do
+		[[ -e $file ]] || continue
 		name=$(basename "$file")
 		! grep -qs '^panic: ' "$2/$name" || continue
 		while read -r test; do
@@ -59,6 +60,7 @@ plan_failed() {
 report_plan() {
 	local file name test passed=0 failed=0 skipped=0
 	for file in "$1"/*; do
+		[[ -e $file ]] || continue
 		name=$(basename "$file")
 		while read -r test; do
 			case $(verdict "$2/$name" "$test") in

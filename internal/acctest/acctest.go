@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
@@ -31,7 +32,18 @@ func InSandbox(t *testing.T) {
 	if os.Getenv("SANDBOX_STATE") == "" {
 		t.Fatal("acceptance tests change the machine: run them by test/sandbox/enter")
 	}
+	hastenPrograms()
 }
+
+// hastenPrograms has the programs that a test begins, Terraform thousands of times, neither collect garbage nor spread over processors:
+// each of them lives a second, beside others. The test itself has read its own settings by now.
+var hastenPrograms = sync.OnceFunc(func() {
+	for name, value := range map[string]string{"GOGC": "off", "GOMAXPROCS": "1"} {
+		if os.Getenv(name) == "" {
+			_ = os.Setenv(name, value)
+		}
+	}
+})
 
 // ServiceNodes returns the addresses of n of the sandbox's service nodes.
 func ServiceNodes(t *testing.T, n int) []string {

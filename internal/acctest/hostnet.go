@@ -53,8 +53,8 @@ const awaitSteps = `await() {
   n=0
   until eval "$2"; do
     n=$((n + 1))
-    if [ $n -gt 200 ]; then
-      echo "waited 20 s in vain until $1:"
+    if [ $n -gt 900 ]; then
+      echo "waited 90 s in vain until $1:"
       ip -br address; ip route; networkctl list --no-legend --no-pager; nmcli device 2>&1; cat /run/network/ifstate; tail -n +1 /etc/network/interfaces.d/*
       exit 1
     fi
@@ -151,7 +151,7 @@ func KnownServiceNodes(t *testing.T, n int) []string {
 // knowHostKeys adds the host keys of service nodes to the known ones, by their addresses on the LAN too.
 func knowHostKeys(t *testing.T, addresses ...string) {
 	t.Helper()
-	On(t, "hypervisor", append([]string{"sh", "-c", `for try in 1 2 3 4 5; do
+	On(t, "hypervisor", append([]string{"sh", "-c", `for try in $(seq 60); do
   keys=$(ssh-keyscan -t ed25519 "$@") && printf '%s\n' "$keys" | sed 's/^10\.0\.100\.\([0-9]*\) /10.0.100.\1,10.19.41.\1 /' >>~/.ssh/known_hosts && exit
   sleep 1
 done

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // Load is how many requests were asked, each by a connection of its own, and how many were not answered; First is why the first was not.
@@ -19,8 +20,11 @@ type Load struct {
 	First       string
 }
 
-// loaders is how many ask at a time.
-const loaders = 4
+// loaders is how many ask at a time, and loadTime how long one waits: a busy machine answers late what is not lost.
+const (
+	loaders  = 4
+	loadTime = 5 * time.Second
+)
 
 // StartLoad has a machine of the sandbox ask at an address of TCP without a pause, until it is told to end and least were asked.
 func StartLoad(t *testing.T, machine, address string, least int) (end func() Load) {
@@ -65,7 +69,7 @@ func load(address, least string) {
 	for range loaders {
 		all.Go(func() {
 			for !ended.Load() || asked.Load() < needed {
-				_, err := ask("tcp", address)
+				_, err := ask("tcp", address, loadTime)
 				if asked.Add(1); err != nil {
 					lost.Add(1)
 					first.Do(func() { why = err.Error() })

@@ -39,7 +39,7 @@ func init() {
 		load(address, least)
 	case "ask":
 		network, address, _ := strings.Cut(rest, " ")
-		answer, err := ask(network, address)
+		answer, err := ask(network, address, 2*time.Second)
 		fmt.Print(answer)
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -96,14 +96,14 @@ func servePeers(words []string) {
 	os.Exit(0)
 }
 
-// ask connects, says a word, and returns the first line of the answer.
-func ask(network, address string) (string, error) {
-	c, err := net.DialTimeout(network, address, 2*time.Second)
+// ask connects, says a word, and returns the first line of the answer. Connecting and answering may each take as long as the limit.
+func ask(network, address string, limit time.Duration) (string, error) {
+	c, err := net.DialTimeout(network, address, limit)
 	if err != nil {
 		return "", err
 	}
 	defer func() { _ = c.Close() }()
-	_ = c.SetDeadline(time.Now().Add(2 * time.Second))
+	_ = c.SetDeadline(time.Now().Add(limit))
 	if network == "udp" {
 		if _, err := c.Write([]byte("who\n")); err != nil {
 			return "", err

@@ -2,7 +2,6 @@ package acctest
 
 import (
 	"cmp"
-	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -108,48 +107,6 @@ func (s *State) DestroyAtEnd() {
 func (s *State) Forget() {
 	s.t.Helper()
 	if err := os.Remove(filepath.Join(s.Dir, "terraform.tfstate")); err != nil {
-		s.t.Fatal(err)
-	}
-}
-
-// Age makes the state one of a version before: without what providers keep beside it, such as claims, and without attributes
-// that came since, by type, each by its path below the root attributes: "dhcp.hosts".
-func (s *State) Age(without map[string][]string) {
-	s.t.Helper()
-	path := filepath.Join(s.Dir, "terraform.tfstate")
-	text, err := os.ReadFile(path)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	var state map[string]any
-	if err := json.Unmarshal(text, &state); err != nil {
-		s.t.Fatal(err)
-	}
-	resources, _ := state["resources"].([]any)
-	for _, r := range resources {
-		r, _ := r.(map[string]any)
-		kind, _ := r["type"].(string)
-		instances, _ := r["instances"].([]any)
-		for _, i := range instances {
-			i, _ := i.(map[string]any)
-			delete(i, "private")
-			for _, attribute := range without[kind] {
-				at, _ := i["attributes"].(map[string]any)
-				steps := strings.Split(attribute, ".")
-				for _, step := range steps[:len(steps)-1] {
-					at, _ = at[step].(map[string]any)
-				}
-				if _, there := at[steps[len(steps)-1]]; !there {
-					s.t.Fatalf("%s has no %s", kind, attribute)
-				}
-				delete(at, steps[len(steps)-1])
-			}
-		}
-	}
-	if text, err = json.Marshal(state); err == nil {
-		err = os.WriteFile(path, text, 0o600)
-	}
-	if err != nil {
 		s.t.Fatal(err)
 	}
 }

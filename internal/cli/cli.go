@@ -48,9 +48,7 @@ var DestroysAll = sync.OnceValue(func() bool { return destroysAll(Arguments()) }
 
 func destroysAll(arguments []string) bool { return destroys(arguments) && !chooses(arguments) }
 
-// Chooses says whether the program plans some resources of its configuration only: what is planned tells nothing of the others then.
-var Chooses = sync.OnceValue(func() bool { return chooses(Arguments()) })
-
+// chooses says whether the program plans some resources of its configuration only.
 func chooses(arguments []string) bool {
 	return slices.ContainsFunc(arguments, func(argument string) bool {
 		option := strings.TrimLeft(argument, "-")
@@ -59,7 +57,7 @@ func chooses(arguments []string) bool {
 }
 
 // Serial says whether the program has one resource changed at a time, so that none can wait for another one.
-var Serial = sync.OnceValue(func() bool { return Option(Arguments(), "parallelism") == "1" })
+var Serial = sync.OnceValue(func() bool { return findOption(Arguments(), "parallelism") == "1" })
 
 func destroys(arguments []string) bool {
 	if len(arguments) < 2 {
@@ -83,8 +81,8 @@ func subcommand(arguments []string) string {
 	return ""
 }
 
-// Option returns the value of the last option of a name, written -name=VALUE or -name VALUE; "" where there is none.
-func Option(arguments []string, name string) string {
+// findOption returns the value of the last option of a name, written -name=VALUE or -name VALUE; "" where there is none.
+func findOption(arguments []string, name string) string {
 	found := ""
 	for i, argument := range arguments {
 		option, is := strings.CutPrefix(strings.TrimLeft(argument, "-"), name)

@@ -34,11 +34,11 @@ func TestDestroyOfEverythingIsToldFromThatOfSome(t *testing.T) {
 
 func TestOptionsAreReadInEverySpelling(t *testing.T) {
 	for _, arguments := range [][]string{{"terraform", "apply", "-state=x"}, {"terraform", "apply", "-state", "x"}, {"terraform", "apply", "--state=x"}} {
-		if got := Option(arguments, "state"); got != "x" {
+		if got := findOption(arguments, "state"); got != "x" {
 			t.Errorf("the state of %q is %q", arguments, got)
 		}
 	}
-	if got := Option([]string{"terraform", "state", "list"}, "state"); got != "" {
+	if got := findOption([]string{"terraform", "state", "list"}, "state"); got != "" {
 		t.Errorf("a subcommand is taken for an option: %q", got)
 	}
 }

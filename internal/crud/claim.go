@@ -2,6 +2,9 @@ package crud
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
@@ -37,7 +40,7 @@ func restoreClaim(ctx context.Context, p private, diags *diag.Diagnostics) owner
 
 // claimToDelete reads the claim that a state keeps; where it keeps none, one of what this workspace left behind, and known is
 // false. That is so at the replacement of a tainted resource, as Terraform hands over nothing of what is kept beside its
-// attributes, and at a destroy without a refresh after an upgrade from a version without claims: an import ends with a read, and
+// attributes, and at a destroy without a refresh of a state without claims: an import ends with a read, and
 // every read has a claim kept. Whose the thing is cannot be known then, so nothing but a mark of this workspace proves it.
 func claimToDelete(ctx context.Context, p private, diags *diag.Diagnostics) (claim owner.Claim, known bool) {
 	if kept := loadClaim(ctx, p, diags); kept != nil {
@@ -60,6 +63,39 @@ func parseClaim(text []byte, diags *diag.Diagnostics) owner.Claim {
 // saveClaim has the state keep the claim of a store that has one, once it is one.
 func saveClaim(ctx context.Context, store any, p private, diags *diag.Diagnostics) {
 	if owned, ok := store.(Owned); ok && !owned.Claim().Anonymous() {
+		owned.Claim().NoteInState()
 		diags.Append(p.SetKey(ctx, claimKey, owned.Claim().Record())...)
 	}
+}
+
+// noteInState notes that this run's state has, or had, what the claim owns that it keeps.
+func noteInState(ctx context.Context, p private, diags *diag.Diagnostics) {
+	if kept := loadClaim(ctx, p, diags); kept != nil {
+		kept.NoteInState()
+	}
+}
+
+// finishLimit bounds how long it takes to finish a mark, even where the call had no time left.
+const finishLimit = time.Minute
+
+// finishMark finishes the mark of a thing that the state keeps from now on. What fails is a warning, and is tried again by the next
+// read: until then another run of the workspace may take the thing for one that a killed run left behind.
+func (r *typed[M, S]) finishMark(ctx context.Context, store Store[S], m *M, diags *diag.Diagnostics) {
+	owned, ok := store.(Owned)
+	if !ok || owned.Claim().IsFinished() || owned.Claim().Anonymous() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishLimit)
+	defer cancel()
+	if err := owned.FinishMark(ctx); err != nil {
+		diags.AddWarning(fmt.Sprintf("%s %q stays marked as unfinished", r.Noun, r.Label(m)),
+			fmt.Sprintf("It is there, and the state has it, but its mark could not be changed: %v. The next plan tries again.", err))
+	}
+}
+
+// awaitInState waits until this run's state turns out to have what is in the way of a create, as where a resource has another address in
+// the configuration now, or is tainted. It says whether it has.
+func awaitInState(ctx context.Context, err error, limit time.Duration) bool {
+	foreign, is := errors.AsType[*owner.ForeignError](err)
+	return is && owner.IsUnknown(foreign.Owner) && owner.AwaitInState(ctx, foreign.Owner, limit)
 }

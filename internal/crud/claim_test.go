@@ -3,9 +3,11 @@ package crud_test
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
@@ -21,6 +23,15 @@ type ownedBoxStore struct {
 }
 
 func (s *ownedBoxStore) Claim() owner.Claim { return s.claim }
+
+func (s *ownedBoxStore) FinishMark(context.Context) error {
+	if s.stiff != nil {
+		return s.stiff
+	}
+	s.marks[s.name] = s.marks[s.name].Finished()
+	s.claim = s.claim.Finished()
+	return nil
+}
 
 func (s *ownedBoxStore) foreign(allowed func(owner.Mark) bool) error {
 	mark, there := s.marks[s.name]
@@ -44,6 +55,9 @@ func (s *ownedBoxStore) put(ctx context.Context, b box, allowed func(owner.Mark)
 	}
 	s.marks[s.name] = s.claim.Mark()
 	s.claim = s.claim.Written()
+	if s.late != nil {
+		return b, s.late
+	}
 	return s.boxStore.Create(ctx, b)
 }
 
@@ -68,6 +82,81 @@ var (
 	_ crud.Owned     = (*ownedBoxStore)(nil)
 	_ crud.Previewer = (*ownedBoxStore)(nil)
 )
+
+// ended is the word of a run that is over.
+func ended() string {
+	run := owner.Run()
+	owner.BeginRun()
+	return run
+}
+
+func read(t *testing.T, server tfprotov6.ProviderServer, state *tfprotov6.DynamicValue, private []byte) *tfprotov6.ReadResourceResponse {
+	t.Helper()
+	resp, err := server.ReadResource(t.Context(), &tfprotov6.ReadResourceRequest{TypeName: "toy_box", CurrentState: state, Private: private})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp
+}
+
+// What failed once the mark was written is there: the state keeps it, with its claim, and nobody else may take it.
+func TestACreateThatFailsAfterTheMarkStaysInTheState(t *testing.T) {
+	s, server := serve(t)
+	s.marks, s.late = map[string]owner.Mark{}, errors.New("the lid fell off")
+	created := apply(t, server, null(t), value(t, tftypes.UnknownValue, "a", 3), nil)
+	said := text(created.Diagnostics)
+	if kept := state(t, created.NewState); kept == nil || !kept["id"].Equal(tftypes.NewValue(tftypes.String, "shelf#a")) || !strings.Contains(said, "the lid fell off") {
+		t.Fatalf("the state has %v, and it says %s", kept, said)
+	}
+	if mark := s.marks["a"]; mark.Creating != "" || !strings.Contains(string(created.Private), "owner") {
+		t.Errorf("the mark is %v, private state %s", mark, created.Private)
+	}
+	s.late = errors.New("before anything was made")
+	s.marks = map[string]owner.Mark{"b": {ID: "theirs", Workspace: "elsewhere"}}
+	refused := apply(t, server, null(t), value(t, tftypes.UnknownValue, "b", 3), nil)
+	if state(t, refused.NewState) != nil {
+		t.Errorf("what was refused is in the state: %s", text(refused.Diagnostics))
+	}
+}
+
+// A mark that could not be finished is a warning, and the next read finishes it.
+func TestAMarkThatStaysUnfinishedIsFinishedByTheNextRead(t *testing.T) {
+	s, server := serve(t)
+	s.marks, s.stiff = map[string]owner.Mark{}, errors.New("the pen is dry")
+	created := apply(t, server, null(t), value(t, tftypes.UnknownValue, "a", 3), nil)
+	if said := text(created.Diagnostics); len(created.Diagnostics) != 1 || !strings.Contains(said, "stays marked as unfinished: ") || !strings.Contains(said, "the pen is dry") {
+		t.Fatalf("it says %s", said)
+	}
+	if s.marks["a"].Creating == "" {
+		t.Fatal("it is finished")
+	}
+	s.stiff = nil
+	if again := read(t, server, created.NewState, created.Private); len(again.Diagnostics) > 0 || s.marks["a"].Creating != "" {
+		t.Errorf("after a read the mark is %v: %s", s.marks["a"], text(again.Diagnostics))
+	}
+}
+
+// Of this workspace and finished is no proof of being left behind: another provider block's, or a lost state's, looks the same.
+func TestWhatIsFinishedIsNotTakenUnlessThisRunRemovesIt(t *testing.T) {
+	s, server := serve(t)
+	s.marks = map[string]owner.Mark{"a": {ID: "other", Workspace: owner.Workspace()}}
+	s.boxes["a"] = 7
+	mine := []byte(`{"owner":"eyJpZCI6Im90aGVyIn0="}`) // {"id":"other"}
+	limit := owner.AwaitApply
+	owner.AwaitApply = 10 * time.Millisecond
+	t.Cleanup(func() { owner.AwaitApply = limit })
+	refused := apply(t, server, null(t), value(t, tftypes.UnknownValue, "a", 3), nil)
+	if said := text(refused.Diagnostics); s.boxes["a"] != 7 || !strings.Contains(said, `import it as "shelf#a"`) {
+		t.Fatalf("box %d, and it says %s", s.boxes["a"], said)
+	}
+	// Its resource has another address now: Terraform creates and destroys at once.
+	read(t, server, value(t, "shelf#a", "a", 7), mine)
+	created := apply(t, server, null(t), value(t, tftypes.UnknownValue, "a", 3), nil)
+	removed := apply(t, server, value(t, "shelf#a", "a", 7), null(t), mine)
+	if len(created.Diagnostics) > 0 || len(removed.Diagnostics) > 0 || s.boxes["a"] != 3 {
+		t.Errorf("box %d; the one says %s, the other %s", s.boxes["a"], text(created.Diagnostics), text(removed.Diagnostics))
+	}
+}
 
 // apply changes the box "a": nil is none.
 func apply(t *testing.T, server tfprotov6.ProviderServer, prior, planned *tfprotov6.DynamicValue, private []byte) *tfprotov6.ApplyResourceChangeResponse {
@@ -129,7 +218,7 @@ func TestACreatedThingStaysItsOwn(t *testing.T) {
 	s, server := serve(t)
 	s.marks = map[string]owner.Mark{}
 	created := apply(t, server, null(t), value(t, tftypes.UnknownValue, "a", 3), nil)
-	if len(created.Diagnostics) > 0 || s.marks["a"].ID == "" {
+	if len(created.Diagnostics) > 0 || s.marks["a"].ID == "" || s.marks["a"].Creating != "" {
 		t.Fatalf("create: %s; mark %v", text(created.Diagnostics), s.marks["a"])
 	}
 	read, err := server.ReadResource(t.Context(), &tfprotov6.ReadResourceRequest{TypeName: "toy_box", CurrentState: created.NewState, Private: created.Private})
@@ -182,7 +271,8 @@ func TestAPlanRefusesAnothersThingAndNotTheOneThatIsReplaced(t *testing.T) {
 	}{
 		"a person's":                   {owner.Mark{}, "", true},
 		"another state's":              {owner.Mark{ID: "theirs", Workspace: "elsewhere"}, "", true},
-		"what a killed run left":       {owner.Mark{ID: "killed", Workspace: owner.Workspace()}, "", false},
+		"what a killed run left":       {owner.Mark{ID: "killed", Workspace: owner.Workspace(), Creating: ended()}, "", false},
+		"what another run is making":   {owner.Mark{ID: "making", Workspace: owner.Workspace(), Creating: "somebody"}, "", true},
 		"what is replaced":             {owner.Mark{ID: "mine", Workspace: "elsewhere"}, `{"id":"mine"}`, false},
 		"a person's that was imported": {owner.Mark{}, `{"id":"mine","takes":""}`, false},
 		"another's, and not replaced":  {owner.Mark{ID: "theirs", Workspace: "elsewhere"}, `{"id":"mine"}`, true},

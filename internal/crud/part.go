@@ -1,6 +1,7 @@
 package crud
 
 import (
+	"bytes"
 	"context"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
@@ -48,6 +49,30 @@ func OpenPart[S any](ctx context.Context, at Opening, serviceNode string, p Part
 // Claim implements Owned.
 func (p *Part[S]) Claim() owner.Claim { return p.claim }
 
+// FinishMark implements Owned.
+func (p *Part[S]) FinishMark(ctx context.Context) error {
+	err := p.Engine.Commit(ctx, p.Host, p.Daemon, NewMarkEdit(p.Owner, p.claim))
+	if err == nil {
+		p.claim = p.claim.Finished()
+	}
+	return err
+}
+
+// NewMarkEdit returns the edit of a daemon's configuration that finishes the marks of a claim, wherever they stand, and takes away what
+// nobody may read beside them; what names the part.
+func NewMarkEdit(what string, claim owner.Claim) transaction.Edit {
+	cut := func(content []byte) []byte { return owner.CutCreating(owner.WithoutSettings(content)) }
+	return transaction.Edit{Owner: what, Cut: cut, Apply: func(t transaction.Tree) error {
+		for path, f := range t {
+			if finished := owner.WithoutSettings(claim.FinishText(f.Content)); !bytes.Equal(finished, f.Content) {
+				f.Content = finished
+				t[path] = f
+			}
+		}
+		return nil
+	}}
+}
+
 // Get implements Store. A part that carries another's mark is not this one: it is an *owner.ForeignError.
 func (p *Part[S]) Get(ctx context.Context) (S, error) {
 	var none S
@@ -70,6 +95,9 @@ func (p *Part[S]) Get(ctx context.Context) (S, error) {
 	if p.Mark != nil {
 		found, _ := p.Mark(t)
 		p.claim = p.claim.Found(found)
+		if written := t[p.Place].Content; !bytes.Equal(owner.WithoutSettings(written), written) {
+			p.claim = p.claim.Stale()
+		}
 	}
 	return got, nil
 }

@@ -23,6 +23,8 @@ import (
 )
 
 func (r *typed[M, S]) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	// Who plans a change beside this one, which gives way to it, knows by this that both are of one state.
+	noteInState(ctx, req.Private, &resp.Diagnostics)
 	if req.Plan.Raw.IsNull() {
 		found := r.planRemoval(ctx, req.State.Get, restoreClaim(ctx, req.Private, &resp.Diagnostics), false)
 		found.Append(r.noteGone(ctx, req.State)...)
@@ -58,10 +60,19 @@ func (r *typed[M, S]) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	if req.State.Raw.IsNull() && claim.Replaces() {
 		r.planRemoval(ctx, req.Plan.Get, claim, true) // nobody tells what there was
 	}
+	var taken error
+	known, strict := false, claim
+	claim = claim.Planning()
+	if req.State.Raw.IsNull() && r.provided.Fleet != nil && r.namesItself(ctx, req.Plan) && !resp.Diagnostics.HasError() {
+		// Before the type's own plan, which may compare with what is there. What the wait was for has another answer after it.
+		taken = r.mayCreate(ctx, &m, strict)
+		known = !awaitInState(ctx, taken, owner.AwaitPlan)
+	}
 	r.refuseUnknownHypervisor(ctx, req.Plan, &resp.Diagnostics)
 	if r.Plan != nil && !resp.Diagnostics.HasError() {
 		resp.Diagnostics.Append(r.recall(ctx, req.Private, &m)...)
 		r.Plan(ctx, Opening{r.provided, claim}, req, resp, &m)
+		known = known && resp.Plan.Raw.Equal(req.Plan.Raw)
 	}
 	if resp.Diagnostics.HasError() {
 		return
@@ -80,7 +91,11 @@ func (r *typed[M, S]) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 		return
 	}
 	if req.State.Raw.IsNull() {
-		r.previewCreate(ctx, resp, claim)
+		planned := r.readPlanned(ctx, resp)
+		if !known {
+			taken = r.mayCreate(ctx, planned, strict)
+		}
+		resp.Diagnostics.Append(r.describeTaken(planned, taken)...)
 		if !claim.Replaces() {
 			r.refuseNamesake(ctx, resp)
 		}
@@ -93,12 +108,27 @@ func (r *typed[M, S]) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 // planRemoval tells the type of an object that goes; get reads it.
 func (r *typed[M, S]) planRemoval(ctx context.Context, get func(context.Context, any) diag.Diagnostics, claim owner.Claim, replaced bool) diag.Diagnostics {
 	var m M
-	if r.PlanRemoval == nil || r.provided.Fleet == nil || get(ctx, &m).HasError() {
+	if r.provided.Fleet == nil || get(ctx, &m).HasError() {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, previewLimit)
 	defer cancel()
-	return r.PlanRemoval(ctx, Opening{r.provided, claim}, &m, replaced)
+	var found diag.Diagnostics
+	if r.PlanRemoval != nil {
+		found = r.PlanRemoval(ctx, Opening{r.provided, claim}, &m, replaced)
+	}
+	if replaced || r.provided.Fleet.Offline() {
+		return found // what replaces it has a plan of its own
+	}
+	if store, err := r.Open(ctx, Opening{r.provided, claim}, &m); err == nil {
+		if k, ok := store.(Keeper); ok {
+			if err := k.MayDelete(ctx); err != nil {
+				// What this state imported and never changed carries no mark of it, and may go in the same plan.
+				found.AddWarning(fmt.Sprintf("%s %q is needed", r.Noun, r.Label(&m)), err.Error()+". The apply refuses to remove it while that is so.")
+			}
+		}
+	}
+	return found
 }
 
 // planID plans the id of a new object that its key makes up. An id that Plan made unknown stays so: the object goes with something
@@ -231,20 +261,33 @@ func (r *typed[M, S]) readPlanned(ctx context.Context, resp *resource.ModifyPlan
 // previewLimit bounds a look at a machine while planning: what it cannot say then, the apply says.
 const previewLimit = 20 * time.Second
 
-// previewCreate refuses to plan a create where something of another's is in its place already.
-func (r *typed[M, S]) previewCreate(ctx context.Context, resp *resource.ModifyPlanResponse, claim owner.Claim) {
-	m := r.readPlanned(ctx, resp)
+// mayCreate is an *owner.ForeignError where something of another's is in the place of what is planned; any other error is left to the
+// apply.
+func (r *typed[M, S]) mayCreate(ctx context.Context, m *M, claim owner.Claim) error {
 	ctx, cancel := context.WithTimeout(ctx, previewLimit)
 	defer cancel()
 	store, err := r.Open(ctx, Opening{r.provided, claim}, m)
 	if err != nil {
-		return
+		return err
 	}
 	if p, ok := store.(Previewer); ok {
-		if foreign, taken := errors.AsType[*owner.ForeignError](p.MayCreate(ctx)); taken {
-			resp.Diagnostics.Append(NewFailure("create", r.describeObject(m), foreign))
-		}
+		return p.MayCreate(ctx)
 	}
+	return nil
+}
+
+// describeTaken says what is in the place of an object that is to be made. Where that is of this workspace, and this plan was not told
+// of it, the apply decides: a resource that is read later may have it and give it up.
+func (r *typed[M, S]) describeTaken(m *M, taken error) diag.Diagnostics {
+	foreign, is := errors.AsType[*owner.ForeignError](taken)
+	switch {
+	case !is:
+		return nil
+	case owner.IsUnknown(foreign.Owner):
+		return diag.Diagnostics{diag.NewWarningDiagnostic(fmt.Sprintf("%s %q is there already", r.Noun, r.Label(m)),
+			foreign.Error()+". The apply refuses to make it, unless the same run removes or replaces what is there.")}
+	}
+	return diag.Diagnostics{NewFailure("create", r.describeObject(m), foreign)}
 }
 
 // productName is how people write the name of a daemon that transactions call by the name of its directory.

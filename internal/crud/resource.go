@@ -33,11 +33,28 @@ func (r *typed[M, S]) Create(ctx context.Context, req resource.CreateRequest, re
 	if !ok {
 		return
 	}
-	got, err := store.Create(ctx, spec)
+	got, err := createObject(ctx, store, spec)
 	if err != nil {
 		resp.Diagnostics.Append(NewFailure("create", r.describeObject(&m), err))
 	}
+	if err == nil || errors.As(err, new(*Unfinished)) {
+		r.finishMark(ctx, store, &m, &resp.Diagnostics)
+	}
 	r.keepResult(ctx, store, &m, got, err, req.Plan.Raw, &resp.State, resp.Identity, resp.Private, &resp.Diagnostics)
+}
+
+// createObject makes an object. What another resource of this run has in its place it takes over once that one is being removed, and
+// what failed after the object was marked is an *Unfinished.
+func createObject[S any](ctx context.Context, store Store[S], spec S) (S, error) {
+	got, err := store.Create(ctx, spec)
+	if awaitInState(ctx, err, owner.AwaitApply) {
+		got, err = store.Create(ctx, spec)
+	}
+	owned, ok := store.(Owned)
+	if err != nil && ok && owned.Claim().IsWritten() && !errors.As(err, new(*Unfinished)) {
+		err = &Unfinished{Err: err}
+	}
+	return got, err
 }
 
 func (r *typed[M, S]) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
@@ -54,6 +71,7 @@ func (r *typed[M, S]) Read(ctx context.Context, req resource.ReadRequest, resp *
 		return
 	}
 	resp.Diagnostics.Append(r.recall(ctx, req.Private, &m)...)
+	noteInState(ctx, req.Private, &resp.Diagnostics)
 	store, err := r.Open(ctx, Opening{r.provided, restoreClaim(ctx, req.Private, &resp.Diagnostics)}, &m)
 	if errors.Is(err, fleet.ErrUnknown) {
 		return // nothing may be asked yet, so what is known stays
@@ -80,6 +98,7 @@ func (r *typed[M, S]) Read(ctx context.Context, req resource.ReadRequest, resp *
 		resp.Diagnostics.Append(NewFailure("read", r.describeObject(&m), err))
 		return
 	}
+	r.finishMark(ctx, store, &m, &resp.Diagnostics)
 	r.keepResult(ctx, store, &m, got, nil, req.State.Raw, &resp.State, resp.Identity, resp.Private, &resp.Diagnostics)
 }
 
@@ -97,6 +116,7 @@ func (r *typed[M, S]) Update(ctx context.Context, req resource.UpdateRequest, re
 	ctx, cancel := r.deadline(ctx, req.Plan, "update", &resp.Diagnostics)
 	defer cancel()
 	resp.Diagnostics.Append(r.recall(ctx, req.Private, &prior)...)
+	noteInState(ctx, req.Private, &resp.Diagnostics)
 	resp.Diagnostics.Append(r.recall(ctx, req.Private, &m)...)
 	was, diags := r.Spec(ctx, &prior)
 	resp.Diagnostics.Append(diags...)
@@ -124,6 +144,7 @@ func (r *typed[M, S]) Delete(ctx context.Context, req resource.DeleteRequest, re
 	ctx, cancel := r.deadline(ctx, req.State, "delete", &resp.Diagnostics)
 	defer cancel()
 	claim, known := claimToDelete(ctx, req.Private, &resp.Diagnostics)
+	noteInState(ctx, req.Private, &resp.Diagnostics)
 	store, err := r.Open(ctx, Opening{r.provided, claim}, &m)
 	if err == nil {
 		err = store.Delete(ctx)

@@ -35,14 +35,31 @@ func (r *typed[M, S]) keepResult(
 	setServing(m, store)
 	r.SetID(m, r.ID(m))
 	diags.Append(state.Set(ctx, m)...)
+	if made && !unfinished.Made {
+		diags.Append(forgetUnknown(state))
+	}
 	r.restoreEmpty(ctx, state, before, private, diags)
 	r.identify(ctx, *state, identity, diags)
+}
+
+// forgetUnknown makes null of what a state does not know: nobody could read what was made.
+func forgetUnknown(state *tfsdk.State) diag.Diagnostic {
+	known, err := tftypes.Transform(state.Raw, func(_ *tftypes.AttributePath, v tftypes.Value) (tftypes.Value, error) {
+		if !v.IsKnown() {
+			return tftypes.NewValue(v.Type(), nil), nil
+		}
+		return v, nil
+	})
+	if err != nil {
+		return diag.NewErrorDiagnostic("Cannot keep what was made", err.Error())
+	}
+	state.Raw = known
+	return nil
 }
 
 // IdentitySchema offers the key attributes as the resource identity (Terraform and OpenTofu from 1.12).
 func (r *typed[M, S]) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
 	resp.IdentitySchema = IdentitySchema(r.Key...)
-	resp.IdentitySchema.Version = r.version()
 }
 
 // IdentitySchema is an identity of root string attributes.
@@ -112,7 +129,7 @@ func (r *typed[M, S]) ImportState(ctx context.Context, req resource.ImportStateR
 			var v types.String
 			resp.Diagnostics.Append(req.Identity.GetAttribute(ctx, path.Root(name), &v)...)
 			if !v.IsNull() {
-				v = types.StringValue(host.ShortenReferences(v.ValueString())) // one of a version before, perhaps
+				v = types.StringValue(host.ShortenReferences(v.ValueString())) // with all of the fingerprint, perhaps
 			}
 			resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root(name), v)...)
 		}

@@ -26,7 +26,8 @@ type Store[S any] interface {
 	// Get reads the object back from the real system.
 	Get(ctx context.Context) (S, error)
 	// Create makes it and returns what was made. What a killed run of this workspace left behind is taken over; anything else
-	// that is there already is an *owner.ForeignError. An error that is an *Unfinished made something.
+	// that is there already is an *owner.ForeignError. An error that is an *Unfinished made something, as does any error of an
+	// Owned one whose claim is written by then.
 	Create(ctx context.Context, want S) (S, error)
 	// Update turns was into want in place and returns what is there then. What became somebody else's is an *owner.ForeignError.
 	Update(ctx context.Context, was, want S) (S, error)
@@ -41,13 +42,25 @@ type Opening struct {
 	Claim owner.Claim
 }
 
-// Owned is a Store of something that carries its owner's mark. Claim is what the state keeps after a call on it.
-type Owned interface{ Claim() owner.Claim }
+// Owned is a Store of something that carries its owner's mark.
+type Owned interface {
+	// Claim is what the state keeps after a call on it. It is written once the mark stands on the machine, and not finished while
+	// that says that the thing is being made.
+	Claim() owner.Claim
+	// FinishMark takes that word from the mark, and has the claim finished. Nothing is checked or told to load for it.
+	FinishMark(ctx context.Context) error
+}
 
 // Previewer is a Store that tells while planning what its Create would refuse. The error is an *owner.ForeignError where
 // something of another's is in the place; any other is left to the apply.
 type Previewer interface {
 	MayCreate(ctx context.Context) error
+}
+
+// Keeper is a Store that tells while planning why its Delete would leave the object to others that need it: nil where it would not.
+// What cannot be asked now is left to the apply.
+type Keeper interface {
+	MayDelete(ctx context.Context) error
 }
 
 // Trier is a Store that has the daemon's own checker look, while planning, at what a change would make: the error is a

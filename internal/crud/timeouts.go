@@ -71,7 +71,7 @@ func Timeout(ctx context.Context, v timeouts.Value, operation string, fallback t
 	}
 	limit, d := read(ctx, fallback)
 	diags.Append(d...)
-	if limit <= 0 { // of a state that a version before Timeouts wrote: with it, nothing could be read or destroyed any more
+	if limit <= 0 { // of a state that was edited by hand: with it, nothing could be read or destroyed any more
 		return fallback
 	}
 	return limit

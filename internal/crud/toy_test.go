@@ -30,8 +30,8 @@ type shelf struct {
 	fault error
 	// marks are the owners of the boxes; nil where boxes have none.
 	marks map[string]owner.Mark
-	// upgrades are the type's.
-	upgrades []crud.Upgrade
+	// late is what a create answers once it has written its mark, stiff what a mark that is to be finished does.
+	late, stiff error
 }
 
 type box struct {
@@ -90,7 +90,7 @@ func (s boxStore) Warnings() []service.Problem {
 
 func boxes(s *shelf) resource.Resource {
 	return crud.New(crud.Type[boxModel, box]{
-		Name: "box", Noun: "box", Key: []string{"name"}, Upgrades: s.upgrades,
+		Name: "box", Noun: "box", Key: []string{"name"},
 		Label: func(m *boxModel) string { return m.Name.ValueString() },
 		Schema: func(context.Context) schema.Schema {
 			return schema.Schema{Attributes: map[string]schema.Attribute{

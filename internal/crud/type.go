@@ -65,9 +65,6 @@ type Type[M, S any] struct {
 	// needs to know of the last apply, and nobody else. The model's fields for it are tagged `tfsdk:"-"`. Both may be nil.
 	Recall   func(ctx context.Context, private PrivateState, m *M) diag.Diagnostics
 	Remember func(ctx context.Context, private PrivateState, m *M) diag.Diagnostics
-	// Upgrades[v] turns a state of the schema's version v into one of the next version. Their number is the schema's version, so
-	// that one is added for every change of what states hold, and none is ever taken away.
-	Upgrades []Upgrade
 }
 
 // PrivateState is what the framework lets a resource keep beside its attributes.
@@ -99,7 +96,6 @@ func (r *typed[M, S]) Metadata(_ context.Context, req resource.MetadataRequest, 
 
 func (r *typed[M, S]) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = r.Type.Schema(ctx)
-	resp.Schema.Version = r.version()
 }
 
 func (r *typed[M, S]) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {

@@ -45,6 +45,8 @@ type Fleet struct {
 	config Config
 	// Engine runs the service side's transactions.
 	Engine transaction.Engine
+	// Turns are the locks of machines that the resources of this run hold together.
+	Turns host.Turns
 
 	mu          sync.Mutex
 	hypervisors map[string]*hypervisor.Client

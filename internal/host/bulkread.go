@@ -85,8 +85,11 @@ func parseFiles(out []byte) (map[string]File, error) {
 	return nil, fmt.Errorf("unexpected answer %.80q", out)
 }
 
+// parseTar reads regular files. What they hold together is no longer than the archive: one that says so is made up of holes (GNU's sparse
+// files), which take nothing in an archive and all of a reader's memory.
 func parseTar(archive []byte) (map[string]File, error) {
 	files := map[string]File{}
+	left := int64(len(archive))
 	for r := tar.NewReader(bytes.NewReader(archive)); ; {
 		header, err := r.Next()
 		if errors.Is(err, io.EOF) {
@@ -94,6 +97,12 @@ func parseTar(archive []byte) (map[string]File, error) {
 		}
 		if err != nil {
 			return nil, err
+		}
+		if header.Typeflag != tar.TypeReg {
+			return nil, fmt.Errorf("%.200q is no regular file, but of tar's type %q", header.Name, header.Typeflag)
+		}
+		if left -= header.Size; left < 0 {
+			return nil, fmt.Errorf("%.200q is said to have %d bytes, more than the archive", header.Name, header.Size)
 		}
 		content, err := io.ReadAll(r)
 		if err != nil {

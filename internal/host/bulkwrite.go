@@ -20,10 +20,6 @@ type treeWriter interface {
 // exitNoTar is how writeTarScript says that the machine has no tar.
 const exitNoTar = 45
 
-// completeMark is the archive's last entry: its presence proves that the connection did not break on the way,
-// since tar takes an archive that ends between two entries for a whole one.
-const completeMark = ".virtcluster.complete"
-
 // beginWriteScript is how both scripts begin. Accounts are looked up first, as tar silently takes the number for a
 // name that it does not know.
 const beginWriteScript = `set -eu
@@ -41,8 +37,6 @@ mkdir -p -- "$root"
 
 // endWriteScript is how both end.
 const endWriteScript = `
-[ -e "$root/.virtcluster.complete" ] || { echo "the input ended early" >&2; exit 1; }
-rm -f -- "$root/.virtcluster.complete"
 if command -v restorecon >/dev/null 2>&1; then restorecon -R -- "$root" || :; fi`
 
 const writeTarScript = `command -v tar >/dev/null 2>&1 || exit 45
@@ -56,7 +50,7 @@ const writeTarScript = `command -v tar >/dev/null 2>&1 || exit 45
 const writeLinesScript = beginWriteScript + `while read -r mode owner name; do
   name=$root/$(printf %s "$name" | base64 -d)
   mkdir -p -- "$(dirname -- "$name")"
-  read -r content || :
+  read -r content
   printf %s "$content" | base64 -d >"$name"
   chown -- "$owner" "$name"
   chmod -- "$mode" "$name"
@@ -94,13 +88,13 @@ func WriteAll(ctx context.Context, h Host, root string, files []File) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	cmd := Script(name, writeTarScript, args...)
-	cmd.Stdin, cmd.Repeatable = archive, true
+	cmd := ScriptWithInput(name, writeTarScript, archive, args...)
+	cmd.Repeatable = true
 	_, err = h.Run(ctx, cmd)
 	var exit *ExitError
 	if errors.As(err, &exit) && exit.Code == exitNoTar {
-		cmd := Script(name, writeLinesScript, args...)
-		cmd.Stdin, cmd.Repeatable = linesOf(files), true
+		cmd := ScriptWithInput(name, writeLinesScript, linesOf(files), args...)
+		cmd.Repeatable = true
 		_, err = h.Run(ctx, cmd)
 	}
 	return err
@@ -109,7 +103,7 @@ func WriteAll(ctx context.Context, h Host, root string, files []File) error {
 func tarOf(files []File) ([]byte, error) {
 	var buf bytes.Buffer
 	w := tar.NewWriter(&buf)
-	for _, f := range append(slices.Clip(files), File{Path: "/" + completeMark}) {
+	for _, f := range files {
 		owner, group := f.Account()
 		err := w.WriteHeader(&tar.Header{
 			Typeflag: tar.TypeReg, Name: strings.TrimPrefix(f.Path, "/"), Size: int64(len(f.Content)),
@@ -129,7 +123,7 @@ func tarOf(files []File) ([]byte, error) {
 func linesOf(files []File) []byte {
 	var buf bytes.Buffer
 	encode := base64.StdEncoding.EncodeToString
-	for _, f := range append(slices.Clip(files), File{Path: "/" + completeMark}) {
+	for _, f := range files {
 		owner, group := f.Account()
 		fmt.Fprintf(&buf, "%s %s:%s %s\n%s\n", octal(f.Perm()), owner, group,
 			encode([]byte(strings.TrimPrefix(path.Clean(f.Path), "/"))), encode(f.Content))

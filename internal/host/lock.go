@@ -57,6 +57,9 @@ printf 'held\n' || exit 1
 while [ "$(timeout 60 head -c 1 9>&-)" = . ]; do :; done
 : >"$1/$2.holder"`
 
+// longestLine is the longest that lockScript prints: many times what Holder returns.
+const longestLine = 64 << 10
+
 const (
 	signOfLife = "."
 	goodbye    = "q"
@@ -202,13 +205,16 @@ func takeOnMachine(ctx context.Context, s Starter, name string) (*lease, error) 
 	defer stop()
 
 	other := ""
-	for lines := bufio.NewReader(proc.Stdout); ; {
-		line, err := lines.ReadString('\n')
-		word, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+	for lines := bufio.NewReaderSize(proc.Stdout, longestLine); ; {
+		line, err := lines.ReadSlice('\n')
+		word, rest, _ := strings.Cut(strings.TrimSuffix(string(line), "\n"), " ")
 		switch {
 		case err != nil && ctx.Err() != nil:
 			go func() { _ = proc.Wait() }() // it was killed: only what it holds is to be freed
 			return nil, fmt.Errorf("lock %q on %s is held by %s: %w", name, s, describe(other), context.Cause(ctx))
+		case errors.Is(err, bufio.ErrBufferFull):
+			proc.Kill()
+			return nil, fmt.Errorf("lock %q on %s: unexpected answer %.80q", name, s, line)
 		case err != nil:
 			if err := proc.Wait(); err != nil {
 				return nil, fmt.Errorf("lock %q on %s: %w", name, s, err)

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"path"
 	"regexp"
-	"strconv"
 	"strings"
 )
 
@@ -42,37 +41,6 @@ $(basename -- "$f")
 fi
 exec cat -- "$1"`
 
-// writeScript puts standard input in a file's place. The length is checked before the rename: a connection
-// that breaks looks like the end of the input. A symbolic link is followed: the file is where it leads. The SELinux label of
-// the file that was there stays, a new file gets what the policy says.
-const writeScript = `set -eu
-path=$1 size=$2 mode=$3 owner=$4
-[ ! -L "$path" ] || path=$(readlink -f -- "$path") || { echo "$1 is a symbolic link that leads nowhere" >&2; exit 1; }
-[ ! -e "$path" ] || [ -f "$path" ] || { echo "$path is no regular file" >&2; exit 1; }
-dir=$(dirname -- "$path")
-[ -d "$dir" ] || (umask 022 && mkdir -p -- "$dir")
-umask 077
-temp=$(mktemp "$dir/.virtcluster.XXXXXXXX")
-trap 'rm -f -- "$temp"' EXIT
-trap 'exit 1' HUP INT TERM PIPE
-cat >"$temp"
-[ "$(wc -c <"$temp")" -eq "$size" ] || { echo "got $(wc -c <"$temp") of $size bytes" >&2; exit 1; }
-chown -- "$owner" "$temp"
-chmod -- "$mode" "$temp"
-label=restorecon
-if command -v selinuxenabled >/dev/null 2>&1 && selinuxenabled && [ -e "$path" ] && chcon --reference="$path" -- "$temp"; then label=kept; fi
-sync -- "$temp"
-mv -fT -- "$temp" "$path"
-trap - EXIT
-sync -- "$dir"
-[ "$label" = kept ] || ! command -v restorecon >/dev/null 2>&1 || restorecon -- "$path" || :`
-
-// removeScript removes a file and makes that last.
-const removeScript = `set -eu
-[ -e "$1" ] || [ -L "$1" ] || exit 0
-rm -f -- "$1"
-sync -- "$(dirname -- "$1")"`
-
 // Script is a command that runs a POSIX shell script with arguments ($1 and on); name is what messages call it.
 func Script(name, script string, args ...string) Cmd {
 	return Cmd{Name: name, Argv: append([]string{"sh", "-c", script, "sh"}, args...)}
@@ -91,29 +59,6 @@ func ReadFile(ctx context.Context, r Runner, path string) ([]byte, error) {
 		return nil, &fs.PathError{Op: "read", Path: path, Err: fs.ErrNotExist}
 	}
 	return out, err
-}
-
-// WriteFile implements Host.Write by one command: one round trip.
-func WriteFile(ctx context.Context, r Runner, f File) error {
-	owner, err := f.checked()
-	if err != nil {
-		return err
-	}
-	cmd := Script("write "+f.Path, writeScript, f.Path, strconv.Itoa(len(f.Content)), octal(f.Perm()), owner)
-	cmd.Stdin, cmd.Repeatable = f.Content, true
-	_, err = r.Run(ctx, cmd)
-	return err
-}
-
-// RemoveFile implements Host.Remove by a command.
-func RemoveFile(ctx context.Context, r Runner, path string) error {
-	if err := checkPath(path); err != nil {
-		return err
-	}
-	cmd := Script("remove "+path, removeScript, path)
-	cmd.Repeatable = true
-	_, err := r.Run(ctx, cmd)
-	return err
 }
 
 // accountName is what useradd and groupadd allow, and a number.

@@ -11,6 +11,8 @@ import (
 	"github.com/digitalocean/go-libvirt"
 	"github.com/digitalocean/go-libvirt/socket/dialers"
 	"github.com/hashicorp/terraform-plugin-log/tflog"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/failpoint"
 )
 
 const (
@@ -164,7 +166,7 @@ func calls[T any](ctx context.Context, c *Client, what string, again bool, fn fu
 		if err != nil {
 			return none, fmt.Errorf("%s: %w", what, err)
 		}
-		got, err := runAbandonable(ctx, l, fn)
+		got, err := failpoint.Send(ctx, what, func() (T, error) { return runAbandonable(ctx, l, fn) })
 		for err != nil && c.awaitDaemon(ctx, err) {
 			got, err = runAbandonable(ctx, l, fn)
 		}

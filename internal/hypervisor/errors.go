@@ -45,6 +45,9 @@ func (e *Error) Is(target error) bool {
 // IsNotFound tells a proven "does not exist" from every other error.
 func IsNotFound(err error) bool { return errors.Is(err, ErrNotFound) }
 
+// IsNoPool says that there is no such storage pool, which IsNotFound says too. It proves nothing about the files that were in it.
+func IsNoPool(err error) bool { return Code(err) == int(libvirt.ErrNoStoragePool) }
+
 // IsUnsupported says that the hypervisor's driver cannot do what was asked at all, as the test driver cannot do much.
 func IsUnsupported(err error) bool { return Code(err) == int(libvirt.ErrNoSupport) }
 

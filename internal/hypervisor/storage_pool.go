@@ -15,6 +15,8 @@ type Pool struct {
 	// XML is the pool's definition. Capacity, Allocation and Available in it are bytes, and 0 while the
 	// pool is stopped.
 	XML libvirtxml.StoragePool
+	// Config is how the pool is defined, as it is when it starts next.
+	Config libvirtxml.StoragePool
 	// Active says whether the pool is started: the volumes of a stopped one cannot be seen.
 	Active     bool
 	Autostart  bool
@@ -84,6 +86,19 @@ func (c *Client) DefinePool(ctx context.Context, pool *libvirtxml.StoragePool) e
 		return l.StoragePoolDefineXML(text, 0)
 	})
 	return err
+}
+
+// RedefinePool changes how a pool is defined. It goes on as it is meanwhile.
+func (c *Client) RedefinePool(ctx context.Context, pool string, change func(*libvirtxml.StoragePool)) error {
+	p, err := c.Pool(ctx, pool)
+	if err != nil {
+		return err
+	}
+	change(&p.Config)
+	if err := c.DefinePool(ctx, &p.Config); err != nil || !p.Active {
+		return err
+	}
+	return c.RefreshPool(ctx, p.UUID()) // libvirt forgets how much room there is
 }
 
 // BuildPool makes what the pool's volumes go into: a directory for type "dir", which may be there already.
@@ -184,13 +199,15 @@ func lookupPool(l *libvirt.Libvirt, nameOrUUID string) (libvirt.StoragePool, err
 }
 
 func readPool(l *libvirt.Libvirt, ref libvirt.StoragePool) (*Pool, error) {
-	text, err := l.StoragePoolGetXMLDesc(ref, 0)
-	if err != nil {
-		return nil, err
-	}
 	p := &Pool{}
-	if err := p.XML.Unmarshal(text); err != nil {
-		return nil, fmt.Errorf("parse the XML of storage pool %q: %w", ref.Name, err)
+	for into, flags := range map[*libvirtxml.StoragePool]libvirt.StorageXMLFlags{&p.XML: 0, &p.Config: libvirt.StorageXMLInactive} {
+		text, err := l.StoragePoolGetXMLDesc(ref, flags)
+		if err != nil {
+			return nil, err
+		}
+		if err := into.Unmarshal(text); err != nil {
+			return nil, fmt.Errorf("parse the XML of storage pool %q: %w", ref.Name, err)
+		}
 	}
 	for _, ask := range []struct {
 		answer *bool

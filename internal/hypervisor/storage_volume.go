@@ -67,6 +67,14 @@ func (v *Volume) Allocation() uint64 { return sizeOrZero(v.XML.Allocation) }
 // Physical is the length of the volume's file, in bytes.
 func (v *Volume) Physical() uint64 { return sizeOrZero(v.XML.Physical) }
 
+// Mode is the mode of the volume's file in octal, "0600"; "" where it is no file.
+func (v *Volume) Mode() string {
+	if v.XML.Target == nil || v.XML.Target.Permissions == nil {
+		return ""
+	}
+	return v.XML.Target.Permissions.Mode
+}
+
 // Backing is the path of the image that the volume is an overlay of; "" for none.
 func (v *Volume) Backing() string {
 	if v.XML.BackingStore == nil {
@@ -171,13 +179,14 @@ func (c *Client) VolumeNames(ctx context.Context, pool string) ([]string, error)
 	})
 }
 
-// HasVolume says whether libvirt remembers a volume of that name in a started pool. Unlike Volume it never looks anew.
-func (c *Client) HasVolume(ctx context.Context, pool, name string) (bool, error) {
-	_, err := c.readVolume(ctx, fmt.Sprintf("look for volume %q of storage pool %q", name, pool), pool, name)
+// KnownVolume reads the volume of a name that libvirt remembers in a started pool; nil where it remembers none. Unlike Volume it
+// never looks anew.
+func (c *Client) KnownVolume(ctx context.Context, pool, name string) (*Volume, error) {
+	v, err := c.readVolume(ctx, fmt.Sprintf("look for volume %q of storage pool %q", name, pool), pool, name)
 	if Code(err) == int(libvirt.ErrNoStorageVol) {
-		return false, nil
+		return nil, nil
 	}
-	return err == nil, err
+	return v, err
 }
 
 // CreateVolume makes a volume in a started pool and returns it as libvirt then has it. The error is

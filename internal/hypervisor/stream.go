@@ -11,6 +11,8 @@ import (
 	"sync"
 
 	"github.com/digitalocean/go-libvirt"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/failpoint"
 )
 
 // go-libvirt's own streams know no holes, copy every packet twice, and never return when the daemon goes
@@ -81,7 +83,7 @@ func (c *Client) openStream(ctx context.Context, what string, proc uint32, argum
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", what, err)
 	}
-	if _, err := s.call(proc, arguments); err != nil {
+	if _, err := failpoint.Send(ctx, what, func() ([]byte, error) { return s.call(proc, arguments) }); err != nil {
 		s.close()
 		if c.awaitDaemon(ctx, err) {
 			return c.openStream(ctx, what, proc, arguments)

@@ -77,6 +77,45 @@ func TestADownloadTakesLeaveOfTheDaemon(t *testing.T) {
 	}
 }
 
+// A daemon that goes on sending must not fill the memory, nor one whose volume says that it is enormous.
+func TestAPeekTakesNoMoreThanItAskedFor(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sock")
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go sender(conn, []byte("content"), make(chan uint32, 1))
+		}
+	}()
+	c := newClient(t, "qemu:///system?socket="+path)
+	v := &Volume{Pool: "p", XML: libvirtxml.StorageVolume{Name: "v"}}
+	for name, x := range map[string]struct {
+		length  uint64
+		got     string
+		refused string
+	}{
+		"as much as asked for": {7, "content", ""},
+		"less":                 {8, "content", ""},
+		"more":                 {6, "", "more of the volume than it was asked for"},
+		"nothing":              {0, "", ""},
+		"all of a large one":   {1 << 40, "", "are the most"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := c.PeekVolume(t.Context(), v, 0, x.length)
+			if string(got) != x.got || (err == nil) != (x.refused == "") || err != nil && !strings.Contains(err.Error(), x.refused) {
+				t.Errorf("%q, %v", got, err)
+			}
+		})
+	}
+}
+
 func TestAStreamWaitsForADaemonThatRestarts(t *testing.T) {
 	listen := func(path string) net.Listener {
 		listener, err := net.Listen("unix", path)

@@ -47,11 +47,36 @@ func (c *Client) PatchVolume(ctx context.Context, v *Volume, offset uint64, cont
 	return s.explainError(s.finish())
 }
 
-// PeekVolume reads a part of a volume; it is shorter than length where the volume ends.
+// maxPeek is the most that is read of a volume into memory: the largest table that QEMU takes (isEmptyQCOW2), and room for more.
+const maxPeek = 64 << 20
+
+// PeekVolume reads a part of a volume, of maxPeek bytes at most; it is shorter than length where the volume ends. A daemon that sends
+// more than it was asked for is an error.
 func (c *Client) PeekVolume(ctx context.Context, v *Volume, offset, length uint64) ([]byte, error) {
-	var content bytes.Buffer
+	switch {
+	case length == 0: // to libvirt that is all there is
+		return nil, nil
+	case length > maxPeek:
+		return nil, fmt.Errorf("read %d bytes of volume %q of storage pool %q: %d are the most", length, v.Name(), v.Pool, maxPeek)
+	}
+	content := boundedBuffer{left: length}
 	err := c.DownloadVolume(ctx, v, offset, length, &content)
 	return content.Bytes(), err
+}
+
+// boundedBuffer is a buffer that takes a number of bytes and no more.
+type boundedBuffer struct {
+	bytes.Buffer
+	left uint64
+}
+
+// Write is an error where it would be more, and takes nothing then.
+func (b *boundedBuffer) Write(p []byte) (int, error) {
+	if uint64(len(p)) > b.left {
+		return 0, fmt.Errorf("the daemon sends more of the volume than it was asked for, beginning with %d bytes instead of %d", len(p), b.left)
+	}
+	b.left -= uint64(len(p))
+	return b.Buffer.Write(p)
 }
 
 // DownloadVolume streams a part of a volume to w; length 0 means up to its end. An error of w ends it, and

@@ -3,14 +3,16 @@
 package owner
 
 import (
+	"bytes"
+	"context"
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
-
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/cli"
+	"time"
 )
 
 // idLength gives an id 80 random bits: short enough for a comment, too many to meet by chance.
@@ -22,14 +24,18 @@ type Mark struct {
 	ID string
 	// Workspace is where the resource was last written from; see Workspace.
 	Workspace string
+	// Creating is the run that makes the thing (Run), until its create has ended; "" from then on. Nothing else says that a run which
+	// was killed left the thing behind.
+	Creating string
 }
 
 const (
 	idWord        = "owner="
 	workspaceWord = "workspace="
+	creatingWord  = "creating="
 )
 
-// String is the mark as two words for a comment: "owner=… workspace=…"; "" for the zero Mark.
+// String is the mark as words for a comment: "owner=… workspace=…", and "creating=…" behind them; "" for the zero Mark.
 func (m Mark) String() string {
 	var words []string
 	if m.ID != "" {
@@ -38,7 +44,27 @@ func (m Mark) String() string {
 	if m.Workspace != "" {
 		words = append(words, workspaceWord+m.Workspace)
 	}
+	if m.Creating != "" {
+		words = append(words, creatingWord+m.Creating)
+	}
 	return strings.Join(words, " ")
+}
+
+// Finished is the mark once its create has ended.
+func (m Mark) Finished() Mark { return Mark{ID: m.ID, Workspace: m.Workspace} }
+
+// IsHere says whether the mark is one of this run's state.
+func (m Mark) IsHere() bool { return isOfWorkspace(m) }
+
+// Whose says for people whose a thing with the mark is: "of another state (owner …)".
+func (m Mark) Whose() string {
+	switch {
+	case m.ID == "":
+		return "which this provider did not write"
+	case m.IsHere():
+		return fmt.Sprintf("of this state (owner %s)", m.ID)
+	}
+	return fmt.Sprintf("of another state (owner %s)", m.ID)
 }
 
 // Parse finds the mark among the words of a text; the zero Mark where there is none.
@@ -51,6 +77,9 @@ func Parse(text string) Mark {
 		if workspace, ok := strings.CutPrefix(word, workspaceWord); ok {
 			m.Workspace = workspace
 		}
+		if run, ok := strings.CutPrefix(word, creatingWord); ok {
+			m.Creating = run
+		}
 	}
 	return m
 }
@@ -59,7 +88,7 @@ func Parse(text string) Mark {
 func Cut(text string) (rest string, m Mark) {
 	var words []string
 	for word := range strings.FieldsSeq(text) {
-		if !strings.HasPrefix(word, idWord) && !strings.HasPrefix(word, workspaceWord) {
+		if !slices.ContainsFunc([]string{idWord, workspaceWord, creatingWord}, func(is string) bool { return strings.HasPrefix(word, is) }) {
 			words = append(words, word)
 		}
 	}
@@ -79,39 +108,47 @@ type Claim struct {
 	// adopting is set until a resource was read for the first time after an import, or after an upgrade from a version
 	// without marks: then whatever is found is its own.
 	adopting bool
-	// forgotten is set where the state of a resource that exists keeps no claim: what its workspace left behind is its own.
+	// forgotten is set where the state of a resource that exists keeps no claim: what an earlier run of its workspace made is its own.
 	forgotten bool
+	// creating is the run whose mark says that it is at work: set from New until Finished, and where a thing was found so.
+	creating string
+	// stale says that what was written with the mark is to be written anew.
+	stale bool
+	// planning says that the claim asks for a plan, which is told of what the state has bit by bit.
+	planning bool
+	// written says that the claim's mark stands on the machine since this claim was made.
+	written bool
 }
 
 // made are the ids that this run gave out: what carries one of them was not left behind by a killed run.
 var made sync.Map
 
-// BeginRun says that a server begins: what was made before was made by another run. Terraform has a process for each, and tests
-// have one for many.
-func BeginRun() { made.Clear() }
-
 // New returns the claim of a resource that is about to be created.
 func New() Claim {
 	id := strings.ToLower(rand.Text()[:idLength])
 	made.Store(id, true)
-	return Claim{id: id, workspace: Workspace()}
+	return Claim{id: id, workspace: Workspace(), creating: Run()}
 }
 
 // Adopt returns the claim of a resource that its state has no claim of: it was imported just now, or written by a version of
 // the provider that left no marks.
 func Adopt() Claim {
-	c := New()
+	c := New().Finished()
 	c.adopting = true
 	return c
 }
 
-// OfWorkspace returns the claim for the destroy of a resource that its state has no claim of. It owns what carries a mark of this
-// workspace that an earlier run wrote, and neither what another workspace wrote nor what carries no mark.
+// OfWorkspace returns the claim for the destroy of a resource that its state has no claim of. That the state has the resource, and
+// that the thing carries a mark of this workspace which an earlier run wrote, is the proof: it owns neither what another workspace
+// wrote nor what carries no mark, nor what another provider of this run is making.
 func OfWorkspace() Claim {
-	c := New()
+	c := New().Finished()
 	c.forgotten = true
 	return c
 }
+
+// Of returns the claim of what carries a mark: for what a killed run left behind, which is to be removed with all that belongs to it.
+func Of(m Mark) Claim { return Claim{id: m.ID, workspace: Workspace()} }
 
 // record is a claim as the state keeps it.
 type record struct {
@@ -161,7 +198,22 @@ func (c Claim) Replaces() bool { return c.replaces }
 func (c Claim) Anonymous() bool { return c.adopting || c.forgotten }
 
 // Mark is what to write beside what the resource makes or changes.
-func (c Claim) Mark() Mark { return Mark{ID: c.id, Workspace: c.workspace} }
+func (c Claim) Mark() Mark { return Mark{ID: c.id, Workspace: c.workspace, Creating: c.creating} }
+
+// Finished returns the claim once its create has ended: what it writes from then on is finished, and nobody else's to take.
+func (c Claim) Finished() Claim {
+	c.creating, c.stale = "", false
+	return c
+}
+
+// Stale returns the claim of what an older version wrote with its mark, and nobody may read: it is written anew as the mark is finished.
+func (c Claim) Stale() Claim {
+	c.stale = true
+	return c
+}
+
+// IsFinished says whether what the claim wrote, or found of its own, is finished.
+func (c Claim) IsFinished() bool { return c.creating == "" && !c.stale }
 
 // Owns says whether what carries the mark is the resource's own: it made it, or an import took it over.
 func (c Claim) Owns(found Mark) bool {
@@ -171,31 +223,91 @@ func (c Claim) Owns(found Mark) bool {
 	case slices.Contains(c.former, found.ID):
 		return true
 	}
-	return c.forgotten && LeftBehind(found)
+	return c.forgotten && isOfWorkspace(found) && !isMade(found) && (found.Creating == "" || hasEnded(found.Creating))
 }
 
-// MayTake says whether a create may take over what carries the mark: what is its own, and what a killed run of the same
-// workspace left behind before the state knew of it. Where some resources were chosen (-target), what looks left behind may be that of
-// one that was not, and stays.
+// MayTake says whether a create may take over what carries the mark: what is its own, what a killed run of the same workspace left
+// behind before the state knew of it, and what this run removes or replaces.
 func (c Claim) MayTake(found Mark) bool {
-	return c.Owns(found) || LeftBehind(found) && !cli.Chooses()
+	return c.Owns(found) || LeftBehind(found) || IsInState(found) || c.planning && IsUnknown(found)
 }
 
-// LeftBehind says whether what carries the mark was made in this workspace, and not by this run: where no state knows of it, a
-// killed run left it behind.
+// Planning returns the claim for a plan: it may take what another resource of this state may turn out to have. Whether that one goes in
+// the same run the apply knows.
+func (c Claim) Planning() Claim {
+	c.planning = true
+	return c
+}
+
+// LeftBehind says whether a run of this workspace began to make what carries the mark and was ended before it had finished: no state
+// knows of it. What is finished is never so, whoever made it.
 func LeftBehind(found Mark) bool {
-	_, here := made.Load(found.ID)
-	return !here && found.ID != "" && found.Workspace != "" && found.Workspace == Workspace()
+	return isOfWorkspace(found) && found.Creating != "" && !isMade(found) && hasEnded(found.Creating)
 }
 
-// Leaves says whether what carries the mark is about to be removed too: the program destroys everything of the workspace that
-// made it.
-func Leaves(found Mark) bool {
-	return found.ID != "" && found.Workspace != "" && found.Workspace == Workspace() && cli.DestroysAll()
+// IsUnknown says whether what carries the mark was finished in this workspace, and this run has not seen yet which resource has it.
+func IsUnknown(found Mark) bool {
+	return isOfWorkspace(found) && found.Creating == "" && !isMade(found) && !IsInState(found)
+}
+
+// MayBeInState says whether this run's state has what carries the mark, as far as is known before all of it was read.
+func MayBeInState(found Mark) bool { return IsUnknown(found) || IsInState(found) }
+
+func isOfWorkspace(found Mark) bool {
+	return found.ID != "" && found.Workspace != "" && found.Workspace == Workspace()
+}
+
+// isMade says whether this run made what carries the mark.
+func isMade(found Mark) bool {
+	_, here := made.Load(found.ID)
+	return here
+}
+
+// inState are the ids of what this run's state has, as far as this provider was told: what it read, and what
+// it plans to change or to remove, which it does again while it applies. A resource that is replaced, or that another one of its name takes the place of, is among them.
+var inState sync.Map
+
+// NoteInState notes that this run's state has what the claim owns. While it applies, only what is changed or
+// removed is told to a provider.
+func (c Claim) NoteInState() {
+	inState.Store(c.id, true)
+	if c.takes != nil && *c.takes != "" {
+		inState.Store(*c.takes, true)
+	}
+}
+
+// IsInState says whether this run's state has what carries the mark.
+func IsInState(found Mark) bool {
+	_, there := inState.Load(found.ID)
+	return there && found.ID != ""
+}
+
+// The bounds of AwaitInState: while planning, until most of the state was read, and while applying, until a removal or a change begins.
+var (
+	AwaitPlan  = 3 * time.Second
+	AwaitApply = 30 * time.Second
+)
+
+// AwaitInState waits until this run's state turns out to have what carries the mark, where that can be: where it was finished in this
+// workspace. It says whether the state has it.
+func AwaitInState(ctx context.Context, found Mark, limit time.Duration) bool {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	for IsUnknown(found) {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	return IsInState(found)
 }
 
 // Found returns the claim after a thing that is its own was read: from then on nobody else's is.
 func (c Claim) Found(found Mark) Claim {
+	if found.Creating != "" {
+		c.creating = found.Creating
+	}
 	if !c.adopting {
 		return c
 	}
@@ -208,8 +320,36 @@ func (c Claim) Found(found Mark) Claim {
 
 // Written returns the claim after its mark was written: what an import took over is its own now.
 func (c Claim) Written() Claim {
-	c.adopting, c.takes, c.former = false, nil, nil
+	c.adopting, c.takes, c.former, c.written = false, nil, nil, true
 	return c
+}
+
+// IsWritten says whether the claim's mark was written: what a create made is there from then on, however the rest of it ends.
+func (c Claim) IsWritten() bool { return c.written }
+
+// creatingWords are how a mark says in a text that it is unfinished.
+var creatingWords = regexp.MustCompile(` creating=[0-9a-z.]+`)
+
+// CutCreating returns a text in which no mark says that it is unfinished: two that are alike then mean the same.
+func CutCreating(text []byte) []byte { return creatingWords.ReplaceAll(text, nil) }
+
+// FinishText returns a text, such as a configuration, in which the claim's own marks are finished.
+func (c Claim) FinishText(text []byte) []byte {
+	if !bytes.Contains(text, []byte(" "+creatingWord)) {
+		return text
+	}
+	ids := []string{c.id}
+	if c.takes != nil {
+		ids = append(ids, *c.takes)
+	}
+	for _, id := range ids {
+		if id == "" {
+			continue
+		}
+		own := regexp.MustCompile(`(` + idWord + regexp.QuoteMeta(id) + `(?: ` + workspaceWord + `[0-9a-f]*)?)` + creatingWords.String())
+		text = own.ReplaceAll(text, []byte("$1"))
+	}
+	return text
 }
 
 // ForeignError says that a thing exists that is not the resource's own.
@@ -223,10 +363,7 @@ type ForeignError struct {
 }
 
 // Described says whether another resource of this very run made the thing: one that replaces it, or one that names it too.
-func (e *ForeignError) Described() bool {
-	_, here := made.Load(e.Owner.ID)
-	return here
-}
+func (e *ForeignError) Described() bool { return isMade(e.Owner) }
 
 // Error says whose it is and the ways out.
 func (e *ForeignError) Error() string {
@@ -234,14 +371,19 @@ func (e *ForeignError) Error() string {
 	switch {
 	case e.Described():
 		whose = "another resource of this configuration made it: one thing is described twice"
-	case LeftBehind(e.Owner) && cli.Chooses():
-		return fmt.Sprintf("%s is in %s already, made by this state: by a resource that was not chosen, or by a run that was ended; plan without -target, which tells them apart", e.What, e.Place)
+	case isOfWorkspace(e.Owner) && e.Owner.Creating != "":
+		whose = fmt.Sprintf("another run of this workspace, or another provider block of this configuration, is making it (owner %s)", e.Owner.ID)
+	case isOfWorkspace(e.Owner):
+		whose = fmt.Sprintf("it was finished in this workspace by another resource, of another provider block, another address, or a state that was lost (owner %s)", e.Owner.ID)
 	case e.Owner.ID != "":
 		whose = fmt.Sprintf("it belongs to another state (owner %s)", e.Owner.ID)
 	}
 	out := "choose another name, or remove it"
 	if e.ImportID != "" {
 		out = fmt.Sprintf("import it as %q to take it over knowingly, choose another name, or remove it", e.ImportID)
+	}
+	if isOfWorkspace(e.Owner) && e.Owner.Creating == "" && !e.Described() {
+		out += "; where a resource has another address in the configuration now, write a moved block, and where it is tainted, `terraform untaint` it and plan with -replace"
 	}
 	return fmt.Sprintf("%s is in %s already, and %s: %s", e.What, e.Place, whose, out)
 }

@@ -2,12 +2,13 @@ package owner
 
 import (
 	"errors"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/cli"
+	"time"
 )
 
 func TestMarkSurvivesItsComment(t *testing.T) {
@@ -33,37 +34,109 @@ func TestOnlyItsOwnIsOwned(t *testing.T) {
 	}
 }
 
-func TestKilledRunIsTakenOverByItsOwnWorkspaceOnly(t *testing.T) {
+// ended is the word of a run that is over: of this process before its server began anew.
+func ended(t *testing.T) string {
+	t.Helper()
+	run := Run()
+	BeginRun()
+	return run
+}
+
+func TestOnlyWhatAKilledRunOfTheWorkspaceBeganIsTakenOver(t *testing.T) {
+	run := ended(t)
 	next := New()
-	left := Mark{ID: "leftbehind", Workspace: next.Mark().Workspace}
-	if !next.MayTake(left) {
-		t.Error("what a killed run of this workspace left behind is not taken over")
-	}
-	if next.Owns(left) {
-		t.Error("what a killed run left behind is owned before a create took it")
-	}
-	left.Workspace = "elsewhere"
-	if next.MayTake(left) || next.MayTake(Mark{}) || next.MayTake(Mark{ID: "x"}) {
-		t.Error("what another workspace made, or a person, is taken over")
-	}
-	if twin := New(); next.MayTake(twin.Mark()) {
-		t.Error("what another resource of this very run made is taken over")
+	here := next.Mark().Workspace
+	for name, c := range map[string]struct {
+		found Mark
+		taken bool
+	}{
+		"begun by a run that is over":             {Mark{ID: "x", Workspace: here, Creating: run}, true},
+		"finished":                                {Mark{ID: "x", Workspace: here}, false},
+		"begun by a run that is over, elsewhere":  {Mark{ID: "x", Workspace: "elsewhere", Creating: run}, false},
+		"begun by this run":                       {Mark{ID: "x", Workspace: here, Creating: Run()}, false},
+		"begun by another process that is alive":  {Mark{ID: "x", Workspace: here, Creating: fmt.Sprintf("%s.%d.%s.1", processSpace(), os.Getppid(), processStart(os.Getppid()))}, false},
+		"begun by a process whose number another": {Mark{ID: "x", Workspace: here, Creating: fmt.Sprintf("%s.%d.1.1", processSpace(), os.Getppid())}, true},
+		"begun on another computer":               {Mark{ID: "x", Workspace: here, Creating: "ffffffff.1.1.1"}, true},
+		"begun by who knows whom":                 {Mark{ID: "x", Workspace: here, Creating: "somebody"}, false},
+		"a person's":                              {Mark{}, false},
+		"without a workspace":                     {Mark{ID: "x", Creating: run}, false},
+		"what another resource of this run made":  {New().Mark(), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if next.MayTake(c.found) != c.taken || LeftBehind(c.found) != c.taken {
+				t.Errorf("it is taken over: %v", !c.taken)
+			}
+			if next.Owns(c.found) {
+				t.Error("it is owned before a create took it")
+			}
+		})
 	}
 }
 
-func TestWithChosenResourcesNothingLooksLeftBehind(t *testing.T) {
-	found := Mark{ID: "leftbehind", Workspace: New().Mark().Workspace}
-	if !New().MayTake(found) {
-		t.Error("what a killed run left is not taken over")
+// Each provider block of a configuration is a process of its own, and so is the test's parent.
+func TestAProcessIsAliveUntilItEnds(t *testing.T) {
+	child := exec.CommandContext(t.Context(), "sleep", "60")
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
 	}
-	chooses := cli.Chooses
-	t.Cleanup(func() { cli.Chooses = chooses })
-	cli.Chooses = func() bool { return true }
-	if New().MayTake(found) {
-		t.Error("what may be another resource's is taken over")
+	run := fmt.Sprintf("%s.%d.%s.1", processSpace(), child.Process.Pid, processStart(child.Process.Pid))
+	if hasEnded(run) {
+		t.Error("it is taken for one that is over")
 	}
-	if said := (&ForeignError{What: "zone z", Place: "svc-1", Owner: found}).Error(); !strings.Contains(said, "plan without -target") {
-		t.Errorf("it says %s", said)
+	if err := child.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	for range 200 { // until the kernel has killed it: it is over while nobody has waited for it too
+		if hasEnded(run) {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if !hasEnded(run) {
+		t.Error("it is taken for one that is alive")
+	}
+	_ = child.Wait()
+	if !hasEnded(run) {
+		t.Error("nobody is there, and it is taken for one that is alive")
+	}
+}
+
+func TestAFinishedClaimWritesFinishedMarks(t *testing.T) {
+	c := New()
+	text := fmt.Sprintf("one %s\nanother %s\n{\"owner\": \"%s\"}", c.Mark(), New().Mark(), c.Mark())
+	got := string(c.FinishText([]byte(text)))
+	if strings.Count(got, "creating=") != 1 || strings.Count(got, c.Finished().Mark().String()) != 2 {
+		t.Errorf("its own marks are not finished, or others are:\n%s", got)
+	}
+	if all := string(CutCreating([]byte(text))); strings.Contains(all, "creating=") || all != string(CutCreating([]byte(got))) {
+		t.Errorf("what differs in nothing but that is not alike:\n%s", all)
+	}
+	if c.IsFinished() || !c.Finished().IsFinished() || c.Found(c.Finished().Mark()).IsFinished() || c.Finished().Found(c.Mark()).IsFinished() {
+		t.Error("what is not finished counts as it, or the other way round")
+	}
+	if restored, err := Restore(c.Record()); err != nil || !restored.IsFinished() {
+		t.Errorf("what a state knows is not finished: %v", err)
+	}
+}
+
+func TestWhatThisRunRemovesMayBeTaken(t *testing.T) {
+	old, err := Restore([]byte(`{"id":"old","takes":"theirs"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := Mark{ID: "old", Workspace: Workspace()}
+	if !IsUnknown(found) || AwaitInState(t.Context(), found, time.Millisecond) || New().MayTake(found) {
+		t.Error("what nobody has spoken of is known")
+	}
+	go old.NoteInState()
+	if !AwaitInState(t.Context(), found, time.Minute) || !New().MayTake(found) || !New().MayTake(Mark{ID: "theirs", Workspace: "elsewhere"}) {
+		t.Error("what the state has, or has taken over, may not be taken")
+	}
+	if New().MayTake(Mark{}) {
+		t.Error("a person's may be taken with it")
+	}
+	if BeginRun(); New().MayTake(found) {
+		t.Error("it may be taken by a later run")
 	}
 }
 
@@ -89,13 +162,14 @@ func TestImportTakesOverWhatItFound(t *testing.T) {
 }
 
 func TestWithoutAClaimOnlyWhatTheWorkspaceLeftIsOwned(t *testing.T) {
+	run := ended(t)
 	c := OfWorkspace()
-	if !c.Owns(Mark{ID: "tainted", Workspace: Workspace()}) {
+	if !c.Owns(Mark{ID: "tainted", Workspace: Workspace(), Creating: run}) || !c.Owns(Mark{ID: "tainted", Workspace: Workspace()}) {
 		t.Error("what an earlier run of the workspace left is not owned")
 	}
 	for name, m := range map[string]Mark{
 		"nobody's": {}, "a version's without workspaces": {ID: "x"}, "another workspace's": {ID: "x", Workspace: "elsewhere"},
-		"a mark without an id": {Workspace: Workspace()}, "what this run made": New().Mark(),
+		"a mark without an id": {Workspace: Workspace()}, "what this run made": New().Mark(), "what another provider is making": {ID: "x", Workspace: Workspace(), Creating: "somebody"},
 	} {
 		if c.Owns(m) || c.MayTake(m) {
 			t.Errorf("%s is owned", name)
@@ -127,22 +201,20 @@ func TestReplacementOfAnImportTakesOverWhatWasImported(t *testing.T) {
 	}
 }
 
-func TestAServersRunKnowsWhatItMade(t *testing.T) {
-	m := New().Mark()
-	if LeftBehind(m) {
-		t.Error("what a run made was left behind for it")
-	}
-	if BeginRun(); !LeftBehind(m) {
-		t.Error("what a run made was not left behind for the next")
-	}
-}
-
 func TestForeignErrorNamesOwnerAndImport(t *testing.T) {
 	var err error = &ForeignError{What: `HAProxy backend "api"`, Place: "haproxy.cfg", ImportID: "ssh://x#backend/api", Owner: Mark{ID: "theirs"}}
 	for _, want := range []string{"another state", "theirs", `"ssh://x#backend/api"`, "import"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q does not name %q", err, want)
 		}
+	}
+	err = &ForeignError{What: "it", Place: "there", ImportID: "x", Owner: Mark{ID: "lost", Workspace: Workspace()}}
+	if said := err.Error(); !strings.Contains(said, `import it as "x"`) || !strings.Contains(said, "moved") || !strings.Contains(said, "untaint") {
+		t.Errorf("%q does not name the ways out for what is finished", said)
+	}
+	err = &ForeignError{What: "it", Place: "there", Owner: Mark{ID: "x", Workspace: Workspace(), Creating: "somebody"}}
+	if !strings.Contains(err.Error(), "is making it") {
+		t.Errorf("%q does not say that it is being made", err)
 	}
 	twin := New()
 	err = &ForeignError{What: "it", Place: "there", Owner: twin.Mark()}
@@ -165,45 +237,16 @@ func TestWorkspacesAreToldApart(t *testing.T) {
 	}
 }
 
-func TestWhatTerraformKnowsOfADirectory(t *testing.T) {
+func TestTheSelectedWorkspaceIsRead(t *testing.T) {
 	data := t.TempDir()
 	t.Setenv("TF_WORKSPACE", "")
 	if got := selected(data); got != "default" {
 		t.Errorf("the workspace without a selection is %q", got)
 	}
-	write := func(name, text string) {
-		t.Helper()
-		if err := os.WriteFile(filepath.Join(data, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+	if err := os.WriteFile(filepath.Join(data, "environment"), []byte("prod"), 0o600); err != nil {
+		t.Fatal(err)
 	}
-	write("environment", "prod")
 	if got := selected(data); got != "prod" {
 		t.Errorf("the selected workspace is %q", got)
-	}
-	write("terraform.tfstate", `{"version":3,"backend":{"type":"s3","config":{"key":"a"}}}`)
-	one := backend(data)
-	write("terraform.tfstate", `{"version":3,"backend":{"type":"s3","config":{"key":"a","access_key":"x"}}}`)
-	if backend(data) != one {
-		t.Error("one backend with other credentials is another one")
-	}
-	write("terraform.tfstate", `{"version":3,"backend":{"type":"local","config":{"path":"a"}}}`)
-	if backend(data) != "" {
-		t.Error("a file on this computer is a backend elsewhere")
-	}
-	write("terraform.tfstate", `{"version":3,"backend":{"type":"s3","config":{"key":"b"}}}`)
-	if one == "" || backend(data) == one {
-		t.Error("two backends are not told apart")
-	}
-	kubernetes := func(settings string) string {
-		write("terraform.tfstate", `{"version":3,"backend":{"type":"kubernetes","config":{`+settings+`}}}`)
-		return backend(data)
-	}
-	state := kubernetes(`"secret_suffix":"okd","namespace":"tf"`)
-	if kubernetes(`"secret_suffix":"k8s","namespace":"tf"`) == state {
-		t.Error("two states of one Kubernetes cluster are not told apart")
-	}
-	if kubernetes(`"secret_suffix":"okd","namespace":"tf","token":"x","client_key":"y"`) != state {
-		t.Error("one state in Kubernetes with other credentials is another one")
 	}
 }

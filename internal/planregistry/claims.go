@@ -85,8 +85,8 @@ func (c *Claims) FindAddress(address netip.Addr) (found Conflict, there bool) {
 	return found, there
 }
 
-// ListAddresses returns the claims to addresses, of machines and virtual ones, that are in one of several runs, in order.
-func (c *Claims) ListAddresses(runs ...Range) []Conflict {
+// ListAddresses returns the claims to those addresses, of machines and virtual ones, that are asked about, in order.
+func (c *Claims) ListAddresses(asked func(netip.Addr) bool) []Conflict {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var found []Conflict
@@ -95,7 +95,7 @@ func (c *Claims) ListAddresses(runs ...Range) []Conflict {
 			continue
 		}
 		a, err := netip.ParseAddr(claim.Value)
-		if err == nil && slices.ContainsFunc(runs, func(r Range) bool { return r.Contains(a) }) {
+		if err == nil && asked(a) {
 			found = append(found, Conflict{Claim: claim, Holder: holder})
 		}
 	}

@@ -77,14 +77,15 @@ func (l *Listed) contestedBy(holder string) []Contested {
 	return all
 }
 
-// List returns the addresses in runs that networks of the plan list, in order, each once with the MAC address that it is for.
-func (l *Listed) List(runs ...Range) []Kept {
+// List returns those of the addresses that networks of the plan list that are asked about, in order, each once with the MAC address that
+// it is for.
+func (l *Listed) List(asked func(netip.Addr) bool) []Kept {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	found := map[Kept]bool{}
 	for on, macs := range l.macs {
 		for a, mac := range macs {
-			if slices.ContainsFunc(runs, func(r Range) bool { return r.Contains(a) }) {
+			if asked(a) {
 				found[Kept{on.hypervisor, on.owner, a, mac}] = true
 			}
 		}

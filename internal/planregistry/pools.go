@@ -25,7 +25,9 @@ type Pools struct {
 	mu   sync.Mutex
 	held map[Pool][]Range
 	// made are those that the plan makes, with what they will give out: nothing of that is anybody's yet.
-	made map[Pool][]Range
+	made map[Pool]func(netip.Addr) bool
+	// drawn are the addresses that draws of the plan have: whoever names one of these has the draw's.
+	drawn map[netip.Addr]bool
 }
 
 // Replace takes a pool's runs for what it had before, and returns what other pools of the machine have too.
@@ -53,21 +55,42 @@ func (p *Pools) Replace(pool Pool, runs ...Range) []SharedRun {
 }
 
 // Make says what a pool that the plan makes will give out.
-func (p *Pools) Make(pool Pool, runs ...Range) {
+func (p *Pools) Make(pool Pool, gives func(netip.Addr) bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.made == nil {
-		p.made = map[Pool][]Range{}
+		p.made = map[Pool]func(netip.Addr) bool{}
 	}
-	p.made[pool] = runs
+	p.made[pool] = gives
 }
 
-// FindMade returns the pool that the plan makes and that will give an address out. Of one that is there already, it may have been drawn.
+// Draw notes an address that a draw of the plan has, or will have.
+func (p *Pools) Draw(address netip.Addr) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.drawn == nil {
+		p.drawn = map[netip.Addr]bool{}
+	}
+	p.drawn[address] = true
+}
+
+// IsDrawn says whether a draw of the plan has an address: a virtual address, a machine or a gateway that has it too is what it was drawn for.
+func (p *Pools) IsDrawn(address netip.Addr) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.drawn[address]
+}
+
+// FindMade returns the pool that the plan makes and that will give an address out to somebody else. Of one that is there already, or by a
+// draw of the plan, it may have been drawn.
 func (p *Pools) FindMade(address netip.Addr) (pool Pool, there bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.drawn[address] {
+		return Pool{}, false
+	}
 	for _, pool := range slices.SortedFunc(maps.Keys(p.made), func(a, b Pool) int { return cmp.Compare(a.Name, b.Name) }) {
-		if slices.ContainsFunc(p.made[pool], func(r Range) bool { return r.Contains(address) }) {
+		if p.made[pool](address) {
 			return pool, true
 		}
 	}

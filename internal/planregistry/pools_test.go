@@ -33,3 +33,21 @@ func TestPoolsOfOneMachineHaveNothingInCommon(t *testing.T) {
 		}
 	}
 }
+
+// Whoever names the address of a draw has what was drawn for that; another address of a pool that is made is nobody's yet.
+func TestADrawAndWhatItIsForAreOneThing(t *testing.T) {
+	t.Parallel()
+	var p Pools
+	at := netip.MustParseAddr
+	pool := Pool{"svc-1", "lan"}
+	p.Make(pool, func(a netip.Addr) bool { return a != at("10.0.0.9") })
+	p.Draw(at("10.0.0.1"))
+	for address, want := range map[string]bool{"10.0.0.1": false, "10.0.0.2": true, "10.0.0.9": false} {
+		if found, there := p.FindMade(at(address)); there != want || there && found != pool {
+			t.Errorf("%s: %v %v", address, found, there)
+		}
+	}
+	if !p.IsDrawn(at("10.0.0.1")) || p.IsDrawn(at("10.0.0.2")) {
+		t.Error("what is drawn is wrong")
+	}
+}

@@ -19,6 +19,8 @@ type Registry struct {
 	Listed Listed
 	// Exposures holds who has an outside address to itself, and who ports of one.
 	Exposures Exposures
+	// Placements holds which addresses are put on which machines.
+	Placements Placements
 	// Succeeded holds the networks that others succeed.
 	Succeeded Succeeded
 	// Modes holds those of HAProxy's frontends and backends.

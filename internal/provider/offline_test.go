@@ -110,3 +110,15 @@ func TestOfflineAServiceNodeIsKnownWithoutItsHostKey(t *testing.T) {
 		t.Errorf("not offline: %s", id)
 	}
 }
+
+// nulls is a value of a type with nothing in it but what is set.
+func nulls(of tftypes.Type, set map[string]tftypes.Value) tftypes.Value {
+	all := map[string]tftypes.Value{}
+	for name, t := range of.(tftypes.Object).AttributeTypes {
+		all[name] = tftypes.NewValue(t, nil)
+		if v, ok := set[name]; ok {
+			all[name] = v
+		}
+	}
+	return tftypes.NewValue(of, all)
+}

@@ -20,7 +20,6 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/largemap"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/numbertext"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnszone"
@@ -56,7 +55,7 @@ func Open(version string) (server tfprotov6.ProviderServer, end func() error) {
 		}
 		return p.fleet.Close()
 	}
-	return values.Server(numbertext.Server(largemap.Server(framework, largemap.Attributes{"virtcluster_dns_zone": dnszone.LargeMaps}))), end
+	return largemap.Server(framework, largemap.Attributes{"virtcluster_dns_zone": dnszone.LargeMaps}), end
 }
 
 type model struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"sync"
@@ -50,6 +51,9 @@ func Prepare(ctx context.Context, h host.Host, user owner.Mark, all, services []
 	if err != nil {
 		return nil, err
 	}
+	if err := inv.masked(h, services); err != nil {
+		return nil, err
+	}
 	missing := inv.missing(h, services)
 	if missing != nil && (!install || missing.Family == packages.Unknown) {
 		return nil, missing
@@ -65,6 +69,27 @@ func Prepare(ctx context.Context, h host.Host, user owner.Mark, all, services []
 	return inv.enable(ctx, h, services)
 }
 
+// Finish notes on the machine that a service node is not being made any more.
+func Finish(ctx context.Context, h host.Host, user owner.Mark) error {
+	unlock, err := h.Lock(ctx, lockName)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	text, err := h.Read(ctx, recordPath)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // it uses no services
+	}
+	if err != nil {
+		return err
+	}
+	record, err := parseRecord(text)
+	if err != nil || !record.finish(user) {
+		return err
+	}
+	return record.store(ctx, h)
+}
+
 // missing is nil when all services are installed.
 func (inv Inventory) missing(h host.Host, services []string) *MissingError {
 	m := &MissingError{Host: h.String(), Family: inv.Family}
@@ -78,6 +103,30 @@ func (inv Inventory) missing(h host.Host, services []string) *MissingError {
 		return nil
 	}
 	return m
+}
+
+// masked returns a *transaction.MissingError for the first service that is installed and whose unit somebody has masked. That of a package
+// that was removed is masked by Debian, until the package is there again.
+func (inv Inventory) masked(h host.Host, services []string) error {
+	for _, name := range services {
+		if _, installed := inv.Versions[name]; installed && inv.Units[name].Load == "masked" {
+			return &transaction.MissingError{Daemon: name, Host: h.String(), Masked: Services[name].Unit}
+		}
+	}
+	return nil
+}
+
+// Missing says of each service that a machine cannot run any more why, and what to do about it.
+func (inv Inventory) Missing(h host.Host, services []string) []string {
+	var all []string
+	for _, name := range services {
+		if missing := inv.missing(h, []string{name}); missing != nil {
+			all = append(all, fmt.Sprintf("%s. Until then what is configured there is not served", missing))
+		} else if err := inv.masked(h, []string{name}); err != nil {
+			all = append(all, err.Error())
+		}
+	}
+	return all
 }
 
 // remember records the units as they are, where nothing is recorded yet, and who uses them.
@@ -202,8 +251,7 @@ func (inv Inventory) giveBack(ctx context.Context, h host.Host, engine *transact
 	failures, said := make([]error, len(services)), make([][]string, len(services))
 	var wait sync.WaitGroup
 	for i, name := range services {
-		daemon := Services[name].Daemon
-		if _, installed := inv.Versions[name]; installed && daemon != nil {
+		if daemon := Services[name].Daemon; daemon != nil { // one whose package was removed leaves its files
 			wait.Go(func() { said[i], failures[i] = engine.GiveBack(ctx, h, daemon) })
 		}
 	}

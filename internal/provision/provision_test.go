@@ -216,3 +216,32 @@ func TestWaitingEndsAsTheErrorSays(t *testing.T) {
 		t.Errorf("time is up: %v", err)
 	}
 }
+
+func TestUnitThatIsMaskedIsRefusedWithTheWayOut(t *testing.T) {
+	b := newBox("bind", "haproxy")
+	b.set("named.service", func(u *UnitState) { u.Load = "masked" })
+	_, err := Prepare(t.Context(), b, mine, []string{"bind", "haproxy"}, []string{"bind", "haproxy"}, true)
+	if err == nil || !strings.Contains(err.Error(), "systemctl unmask named.service") {
+		t.Errorf("%v", err)
+	}
+	if b.Content(recordPath) != "" || b.units["haproxy.service"].Enabled != "disabled" {
+		t.Error("something was changed before")
+	}
+	inv, err := Look(t.Context(), b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := inv.Missing(b, []string{"bind", "haproxy", "keepalived"})
+	if len(said) != 2 || !strings.Contains(said[0], "unmask") || !strings.Contains(said[1], "apt-get install keepalived") {
+		t.Errorf("said %q", said)
+	}
+}
+
+// Debian masks the unit of a package that is removed, and takes that away when it is installed again.
+func TestServiceWhosePackageWasRemovedIsInstalledAgain(t *testing.T) {
+	b := newBox()
+	b.set("named.service", func(u *UnitState) { u.Load = "masked" })
+	if _, err := Prepare(t.Context(), b, mine, []string{"bind"}, []string{"bind"}, true); err != nil || b.installs() != 1 {
+		t.Errorf("%v, %d installations", err, b.installs())
+	}
+}

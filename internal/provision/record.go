@@ -25,10 +25,17 @@ type Record struct {
 
 // User is one resource that uses the machine, perhaps of another state.
 type User struct {
-	Workspace string   `json:"workspace"`
-	Services  []string `json:"services"`
+	Workspace string `json:"workspace"`
+	// Creating is that of the owner's mark.
+	Creating string   `json:"creating,omitempty"`
+	Services []string `json:"services"`
 	// KeepsPackages is set where packages must not be installed: an import has nothing else to ask.
 	KeepsPackages bool `json:"keeps_packages,omitempty"`
+}
+
+// mark is whose the note is that a record has under an id.
+func (u User) mark(id string) owner.Mark {
+	return owner.Mark{ID: id, Workspace: u.Workspace, Creating: u.Creating}
 }
 
 // Installs says whether packages may be installed, by what is recorded: no where every service node says so.
@@ -52,7 +59,7 @@ func (r Record) clone() Record {
 // same says whether two records say the same.
 func (r Record) same(other Record) bool {
 	return maps.Equal(r.Before, other.Before) && maps.EqualFunc(r.Users, other.Users, func(a, b User) bool {
-		return a.Workspace == b.Workspace && a.KeepsPackages == b.KeepsPackages && slices.Equal(a.Services, b.Services)
+		return a.Workspace == b.Workspace && a.Creating == b.Creating && a.KeepsPackages == b.KeepsPackages && slices.Equal(a.Services, b.Services)
 	})
 }
 
@@ -60,25 +67,43 @@ func (r Record) same(other Record) bool {
 // of the same workspace noted is forgotten.
 func (r Record) enter(m owner.Mark, services []string, keepsPackages bool) {
 	maps.DeleteFunc(r.Users, func(id string, u User) bool {
-		return id != m.ID && owner.LeftBehind(owner.Mark{ID: id, Workspace: u.Workspace})
+		return id != m.ID && owner.LeftBehind(u.mark(id))
 	})
-	r.Users[m.ID] = User{Workspace: m.Workspace, Services: slices.Sorted(slices.Values(services)), KeepsPackages: keepsPackages}
+	r.Users[m.ID] = User{Workspace: m.Workspace, Creating: m.Creating, Services: slices.Sorted(slices.Values(services)), KeepsPackages: keepsPackages}
 	if len(services) == 0 {
 		delete(r.Users, m.ID)
 	}
 }
 
-// leave takes a service node out, with an empty id all of its workspace, and returns the services that it used.
+// leave takes a service node out and returns the services that it used. With an empty id that is the one of its workspace, and what
+// killed runs noted: where several are, as those of several provider blocks, nobody knows which.
 func (r Record) leave(m owner.Mark) []string {
 	var services []string
+	finished := 0
+	for id, u := range r.Users {
+		if u.Workspace == m.Workspace && !owner.LeftBehind(u.mark(id)) {
+			finished++
+		}
+	}
 	maps.DeleteFunc(r.Users, func(id string, u User) bool {
-		own := id == m.ID || m.ID == "" && u.Workspace == m.Workspace
+		own := id == m.ID || m.ID == "" && u.Workspace == m.Workspace && (finished == 1 || owner.LeftBehind(u.mark(id)))
 		if own {
 			services = append(services, u.Services...)
 		}
 		return own
 	})
 	return services
+}
+
+// finish notes that a service node is not being made any more, and says whether that changes the record.
+func (r Record) finish(m owner.Mark) bool {
+	u, there := r.Users[m.ID]
+	if !there || u.Creating == "" {
+		return false
+	}
+	u.Creating = ""
+	r.Users[m.ID] = u
+	return true
 }
 
 // others lists who else uses a service, as messages name them.

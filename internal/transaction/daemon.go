@@ -64,6 +64,9 @@ type Edit struct {
 	Secrets []string
 	// Removes says that the edit only takes out: a daemon that is stopped is not started for it.
 	Removes bool
+	// Cut is set where the edit changes notes alone, which no daemon reads: it returns a file's content without them. Where a group
+	// changes nothing else, the daemon is neither asked about it nor told to load it.
+	Cut func(content []byte) []byte
 	// Warn takes what the user must know of a commit, whether it succeeds or not; may be nil.
 	Warn func(text string)
 }

@@ -3,6 +3,7 @@ package transaction
 import (
 	"context"
 	"crypto/rand"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,101 +11,16 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/failpoint"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 )
 
-// swapScript moves staged files over the live ones. Arguments: the stage, what commits keep ("" for a swap that
-// keeps nothing), how many files to write, these, then those to remove. The stage holds the sums of what was read, and where one is not
-// what is there, nothing is changed and the status is 76: somebody has edited the file since. It holds a journal and perhaps the
-// original, which go to what is kept; an original that is there stays. Every copy and the journal are on disk before
-// the first rename, so a full disk changes nothing and is status 75; the renames follow each other within
-// milliseconds. A file that is a symbolic link is written where the link leads, and a file that is replaced passes its
-// access list, its extended attributes and its SELinux label on to the new one. Directories of the provider's own, named
-// virtcluster, go with their last file. Where starting a process takes long, this is what takes long: what can be done for
-// all files at once is.
-const swapScript = `set -eu
-stage=$1 kept=$2 count=$3; shift 3
-all=$#
-selinux= lists=
-! command -v selinuxenabled >/dev/null 2>&1 || ! selinuxenabled || selinux=yes
-! command -v getfacl >/dev/null 2>&1 || ! command -v setfacl >/dev/null 2>&1 || lists=yes
-lead() { # sets file to where a path leads
-	file=$1
-	[ ! -L "$1" ] || file=$(readlink -f -- "$1") || { echo "$1 is a symbolic link that leads nowhere" >&2; exit 1; }
-	[ ! -e "$file" ] || [ -f "$file" ] || { echo "$file is no regular file" >&2; exit 1; }
-}
-news() { # then the arguments are the copies, and what is staged to be kept
-	i=0
-	for f; do [ $((i+=1)) -gt $count ] || { lead "$f"; set -- "$@" "$file.virtcluster-new"; }; done
-	if [ -n "$kept" ]; then
-		set -- "$@" "$stage/journal.json"
-		[ ! -e "$stage/original.json" ] || set -- "$@" "$stage/original.json"
-	fi
-	shift $all
-	[ $# = 0 ] || "$then" "$@"
-}
-keep() {
-	if [ -e "$stage/original.json" ] && [ ! -e "$kept/original.json" ]; then mv -f -t "$kept" "$stage/original.json" "$stage/journal.json"
-	else mv -f -t "$kept" "$stage/journal.json"; fi && sync "$kept"
-}
-inherit() { # gives the copy $2 of the staged file $3 what the live file $1 has beside mode and owner
-	cp --attributes-only --preserve=xattr -- "$1" "$2" 2>/dev/null || :
-	[ -z "$selinux" ] || chcon --reference="$1" -- "$2" || :
-	[ -n "$lists" ] || return 0
-	list=$(getfacl --absolute-names --omit-header --skip-base -- "$1" 2>/dev/null) || :
-	[ -z "$list" ] || { printf '%s\n' "$list" | setfacl --set-file=- -- "$2" && chmod --reference="$3" -- "$2"; } || :
-}
-copy() {
-	i=0
-	for f; do
-		[ $((i+=1)) -le $count ] || break
-		lead "$f"
-		[ -d "${file%/*}" ] || mkdir -p "${file%/*}" || exit 1
-		cp --remove-destination --preserve=mode,ownership "$stage$f" "$file.virtcluster-new" || exit 1
-		[ ! -e "$file" ] || inherit "$file" "$file.virtcluster-new" "$stage$f"
-	done
-	then=sync news "$@" || exit 1
-	[ -z "$kept" ] || keep || exit 1
-}
-asRead() {
-	[ ! -s "$stage/read.sums" ] || sha256sum -c "$stage/read.sums" >/dev/null 2>&1 || return 1
-	[ ! -e "$stage/read.absent" ] || while IFS= read -r f; do [ ! -e "$f" ] || return 1; done <"$stage/read.absent"
-}
-asRead || exit 76
-forget() { rm -f -- "$@" || :; } # fails where the disk became read-only
-(copy "$@") || {
-	then=forget news "$@"
-	exit 75
-}
-i=0
-for f; do
-	[ $((i+=1)) -le $count ] || break
-	lead "$f"
-	made=
-	[ -z "$selinux" ] || [ -e "$file" ] || made=yes
-	mv -f "$file.virtcluster-new" "$file"
-	[ -z "$made" ] || restorecon -- "$file" || :
-done
-i=0
-for f; do [ $((i+=1)) -le $count ] || rm -f "$f"; done
-prune() {
-	while case $1 in */virtcluster | */virtcluster/*) rmdir "$1" 2>/dev/null ;; *) false ;; esac do set -- "${1%/*}"; done
-}
-i=0
-for f; do [ $((i+=1)) -le $count ] || prune "${f%/*}"; done
-i=0 last=
-for f; do
-	if [ $((i+=1)) -le $count ]; then lead "$f"; else file=$f; fi
-	d=${file%/*}
-	until [ -d "$d" ]; do d=${d%/*}; done
-	[ "$d" = "$last" ] || set -- "$@" "$d"
-	last=$d
-done
-shift $all
-[ $# = 0 ] || sync "$@"
-`
+// swapScript moves staged files over the live ones.
+//
+//go:embed swap.sh
+var swapScript string
 
-// exitUnchanged is swapScript's status when it failed before the first rename, and exitEdited when the files are not as they were read.
+// exitUnchanged is swapScript's status when it failed before the first file changed, and exitEdited when the files are not as they were read.
 const (
 	exitUnchanged = 75
 	exitEdited    = 76
@@ -128,16 +44,18 @@ func (s *site) replace(ctx context.Context, from, to Tree, keep []host.File) err
 	if err := s.stageFiles(ctx, slices.Concat(to.files(write), keep, from.listSums(to)), false); err != nil {
 		return fmt.Errorf("%w: %w", errUnchanged, err)
 	}
+	failpoint.Hit("commit/staged")
 	kept := ""
 	if len(keep) > 0 {
 		kept = s.dir
 	}
-	cmd := host.Script("swap the configuration", swapScript, append([]string{s.staged.dir, kept, fmt.Sprint(len(write))}, append(write, remove...)...)...)
+	cmd := host.Script("swap the configuration", failpoint.Arm(host.PlaceFunctions+swapScript), append([]string{s.staged.dir, kept, fmt.Sprint(len(write))}, append(write, remove...)...)...)
 	cmd.Lock = s.daemon.Name()
 	_, err := s.host.Run(ctx, cmd)
 	var exit *host.ExitError
 	switch {
 	case err == nil:
+		failpoint.Hit("commit/swapped")
 		return nil
 	case errors.As(err, &exit) && exit.Code == exitEdited:
 		err = fmt.Errorf("%w: %w", errUnchanged, errEdited)
@@ -229,12 +147,14 @@ func (s *site) clearStage(ctx context.Context) {
 
 // endCommit ends a commit: what is live is what the daemon serves.
 func (s *site) endCommit(ctx context.Context) error {
+	failpoint.Hit("commit/served")
 	if _, err := s.host.Run(ctx, host.Cmd{
 		Argv: []string{"rm", "-rf", "--", s.journalPath(), s.dir + "/stage"}, Lock: s.daemon.Name(),
 	}); err != nil {
 		return fmt.Errorf("end the commit to %s on %s: %w", s.daemon.Name(), s.host, err)
 	}
 	s.staged = staged{}
+	failpoint.Hit("commit/ended")
 	return nil
 }
 

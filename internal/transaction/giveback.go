@@ -23,11 +23,11 @@ type InUseError struct {
 }
 
 func (e *InUseError) Error() string {
-	return fmt.Sprintf("%s on %s goes on serving what others have there: %s", e.Daemon, e.Host, strings.Join(e.Parts, ", "))
+	return fmt.Sprintf("%s on %s goes on serving what is still there: %s", e.Daemon, e.Host, strings.Join(e.Parts, ", "))
 }
 
 // Owners is a Daemon that tells which parts of a tree carry the provider's mark, this state's or another's, as messages name
-// them: `HAProxy backend "api" (owner …)`.
+// them: `HAProxy backend "api", of another state (owner …)`.
 type Owners interface{ Owners(t Tree) []string }
 
 // GiveBack ends the provider's hold on a daemon: the configuration becomes what it was before the first
@@ -84,7 +84,7 @@ func (l *line) withoutProvider(tree Tree) (Tree, error) {
 	if err := s.Strip(next); err != nil {
 		return nil, err
 	}
-	next.restoreAccess(tree, l.original)
+	next.restoreOriginal(tree, l.original)
 	return next, nil
 }
 
@@ -94,7 +94,7 @@ func (l *line) withoutProvider(tree Tree) (Tree, error) {
 func (l *line) mayLoad(ctx context.Context, tree, next Tree) (bool, error) {
 	err := l.check(ctx, tree, next)
 	if err == nil {
-		return true, nil
+		return l.missing == nil, nil
 	}
 	if !errors.As(err, new(*RefusedError)) {
 		return false, err

@@ -254,7 +254,12 @@ func (l *line) count() int {
 
 // run commits a group in its turn, or fails it for the reason that it got none.
 func (l *line) run(t turn, err error, group []*request) {
-	l.proven, l.learned = nil, nil
+	l.proven, l.learned, l.cut = nil, nil, nil
+	for _, r := range group {
+		if r.edit.Cut != nil {
+			l.cut = r.edit.Cut
+		}
+	}
 	if err != nil {
 		for _, r := range group {
 			r.err = err
@@ -263,13 +268,19 @@ func (l *line) run(t turn, err error, group []*request) {
 	}
 	defer t.end()
 	defer l.deliverWarnings(group)
+	if t.unfit == nil {
+		t.unfit = l.probe(t.ctx)
+	}
+	if t.unfit != nil && !isUnable(t.unfit) {
+		for _, r := range group {
+			r.err = t.unfit
+		}
+		return
+	}
 	if first := group[0]; first.giveBack {
 		first.err = l.giveBack(t.ctx, t)
 		l.clearStage(t.ctx)
 		return
-	}
-	if t.unfit == nil {
-		t.unfit = l.probe(t.ctx)
 	}
 	if l.untold = false; t.unfit != nil {
 		able := l.onlyRemovals(group, t.unfit, errors.Unwrap(t.unfit))

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/failpoint"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 )
 
@@ -30,6 +31,7 @@ func (s *site) recover(ctx context.Context) (tree Tree, unfit, err error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("undo an interrupted change of %s on %s by %s: %w", s.daemon.Name(), s.host, s.journalPath(), err)
 	}
+	failpoint.Hit("recover/undone")
 	if running {
 		if _, err := s.reactivate(ctx, tree, old); err != nil {
 			return old, &UnfitError{Daemon: s.daemon.Name(), Host: s.host.String(), Journal: s.journalPath(), Edited: theirs, Err: err}, nil
@@ -80,7 +82,9 @@ func (s *site) rollBack(ctx context.Context, bad, old Tree) (unfit, err error) {
 	if err != nil {
 		return nil, err
 	}
+	failpoint.Hit("rollback/replaced")
 	refused, err := s.reactivate(ctx, bad, old)
+	failpoint.Hit("rollback/reactivated")
 	if s.running {
 		unfit = refused
 	}

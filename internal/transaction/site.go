@@ -34,10 +34,14 @@ type site struct {
 	running bool
 	// untold says that the daemon runs and cannot be told to load anything.
 	untold bool
+	// missing is why the daemon, which does not run, cannot be started at all, nil where it can.
+	missing error
 	// probed says that the daemon took an order in this process, or said that it would.
 	probed bool
 	// learned is what the last proof told beside it, nil where that is nothing.
 	learned any
+	// cut is the Cut of the turn's edits; nil where they have none.
+	cut func(content []byte) []byte
 	// warnings are what those who wait for the turn must know.
 	warnings []string
 }
@@ -115,21 +119,26 @@ func (s *site) loadAndAsk(ctx context.Context, kept ...string) (tree Tree, left 
 
 // read returns the configuration and whether the daemon is up. Where a commit did not come to its end, the configuration
 // is the one before it, which is what was proven to be served last.
-func (s *site) read(ctx context.Context) (tree Tree, running bool, err error) {
+func (s *site) read(ctx context.Context) (tree Tree, running, interrupted bool, err error) {
 	tree, left, _, running, err := s.loadAndAsk(ctx, s.journalPath())
 	if err != nil {
-		return nil, false, err
+		return nil, false, false, err
 	}
 	if left != nil {
 		tree, _ = left.undo(tree)
 	}
-	return tree, running, nil
+	return tree, running, left != nil, nil
 }
 
-// probe returns an *UnfitError where the daemon, which runs, cannot be told to load anything.
+// probe returns an *UnfitError where the daemon, which runs, cannot be told to load anything, and a *MissingError where one that does not
+// run cannot be started.
 func (s *site) probe(ctx context.Context) error {
+	if s.missing = nil; !s.running {
+		s.missing = findMissing(ctx, s.host, s.daemon)
+		return s.missing
+	}
 	p, ok := s.daemon.(Prober)
-	if !ok || !s.running || s.probed {
+	if !ok || s.probed {
 		return nil
 	}
 	if err := p.Probe(ctx, s.host); err != nil {
@@ -139,9 +148,9 @@ func (s *site) probe(ctx context.Context) error {
 	return nil
 }
 
-// check asks the daemon's checker about next, where that differs from tree.
+// check asks the daemon's checker, where there is one, about next, where that differs from tree in what a daemon reads.
 func (s *site) check(ctx context.Context, tree, next Tree) error {
-	if write, remove := tree.Changes(next); len(write)+len(remove) == 0 {
+	if write, remove := tree.Changes(next); len(write)+len(remove) == 0 || tree.changesNotes(next, s.cut) || isGone(s.missing) {
 		return nil
 	}
 	return s.askChecker(ctx, tree, next)
@@ -156,7 +165,7 @@ func (s *site) askChecker(ctx context.Context, tree, next Tree) error {
 	if err := s.stageFiles(ctx, slices.Concat(next.files(slices.Sorted(maps.Keys(next))), keep, tree.listSums(next)), true); err != nil {
 		return err
 	}
-	return refusalOf(s.daemon, s.host, s.daemon.Check(ctx, s.host, s.staged.dir, next))
+	return refusalOf(ctx, s.daemon, s.host, s.daemon.Check(ctx, s.host, s.staged.dir, next))
 }
 
 // commitTree puts next, which is checked, in the place of tree and makes the daemon serve it, or puts tree back. Where serve
@@ -173,12 +182,13 @@ func (s *site) commitTree(ctx context.Context, tree, next Tree, serve bool) erro
 	if err != nil {
 		return err
 	}
+	serve = serve && !tree.changesNotes(next, s.cut)
 	err = s.replace(ctx, tree, next, keep)
 	if errors.Is(err, errUnchanged) {
 		return err
 	}
 	if err == nil && serve {
-		err = s.daemon.Activate(ctx, s.host, tree, next)
+		err = s.activate(ctx, tree, next)
 	}
 	if err == nil && serve {
 		err = s.verify(ctx, next)
@@ -213,6 +223,20 @@ func (s *site) warnOfKept(tree, next Tree) {
 	}
 }
 
+type remarkKey struct{}
+
+// Remark passes on what the user must know of what a daemon's Activate did, with the context of that.
+func Remark(ctx context.Context, text string) {
+	if warn, ok := ctx.Value(remarkKey{}).(func(string)); ok {
+		warn(text)
+	}
+}
+
+// activate makes the daemon serve next; what it remarks becomes a warning.
+func (s *site) activate(ctx context.Context, tree, next Tree) error {
+	return s.daemon.Activate(context.WithValue(ctx, remarkKey{}, s.warn), s.host, tree, next)
+}
+
 // verify proves that the daemon serves a tree.
 func (s *site) verify(ctx context.Context, t Tree) (err error) {
 	if w, ok := s.daemon.(Witness); ok {
@@ -229,7 +253,7 @@ func (s *site) ensureServed(ctx context.Context, tree, next Tree) error {
 		s.running = true
 		return nil
 	}
-	if err := s.daemon.Activate(ctx, s.host, tree, next); err != nil {
+	if err := s.activate(ctx, tree, next); err != nil {
 		return fmt.Errorf("activate %s on %s: %w", s.daemon.Name(), s.host, err)
 	}
 	if err := s.verify(ctx, next); err != nil {

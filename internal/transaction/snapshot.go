@@ -19,7 +19,9 @@ type snapshot struct {
 	taken   time.Time
 	tree    Tree
 	running bool
-	err     error
+	// interrupted says that a commit did not come to its end, or is under way: what is live may be more than the tree.
+	interrupted bool
+	err         error
 
 	mu      sync.Mutex
 	answers map[reflect.Type]*answer
@@ -45,10 +47,20 @@ func (e *Engine) Running(ctx context.Context, h host.Host, d Daemon) (bool, erro
 	return s.running, nil
 }
 
+// Interrupted says whether a commit did not come to its end, or is under way, at the moment of Snapshot: the tree is the one before it, and
+// what is live may be more. The next commit ends it first.
+func (e *Engine) Interrupted(ctx context.Context, h host.Host, d Daemon) (bool, error) {
+	s, err := e.line(h, d).snapshot(ctx)
+	if err != nil {
+		return false, err
+	}
+	return s.interrupted, nil
+}
+
 func (l *line) snapshot(ctx context.Context) (*snapshot, error) {
 	s, mine := l.share()
 	if mine {
-		s.tree, s.running, s.err = l.read(ctx)
+		s.tree, s.running, s.interrupted, s.err = l.read(ctx)
 		s.taken = time.Now()
 		close(s.done)
 		if s.err != nil {
@@ -63,8 +75,8 @@ func (l *line) snapshot(ctx context.Context) (*snapshot, error) {
 	}
 	if s.err != nil {
 		// The reader may have failed for its own reason, a deadline say: everyone else asks for himself.
-		tree, running, err := l.read(ctx)
-		return &snapshot{tree: tree, running: running}, err
+		tree, running, interrupted, err := l.read(ctx)
+		return &snapshot{tree: tree, running: running, interrupted: interrupted}, err
 	}
 	return s, nil
 }

@@ -20,7 +20,11 @@ func (l *line) onlyRemovals(group []*request, err, unfit error) []*request {
 		}
 		able = append(able, r)
 	}
-	if able != nil {
+	switch {
+	case able == nil || !l.running && !isGone(l.missing):
+	case isGone(l.missing):
+		l.warn(fmt.Sprintf("What was destroyed is gone from the files of %s on %s, where it is not installed any more", l.daemon.Name(), l.host))
+	default:
 		l.warn(fmt.Sprintf("What was destroyed is gone from the files of %s on %s, but it cannot be told so, and may go on serving it until it is restarted: %s",
 			l.daemon.Name(), l.host, unfit))
 	}
@@ -61,7 +65,7 @@ func (l *line) acceptHalves(ctx context.Context, tree Tree, accepted, group []*r
 	if len(able) == 0 {
 		return accepted
 	}
-	next.restoreAccess(tree, l.original)
+	next.restoreOriginal(tree, l.original)
 	err := l.check(ctx, tree, next)
 	if err == nil {
 		return append(accepted[:len(accepted):len(accepted)], able...)
@@ -85,7 +89,7 @@ func (l *line) serve(ctx context.Context, tree Tree, group []*request) Tree {
 	}
 	next := l.applyEdits(tree, group)
 	_, exclusive := l.daemon.(Exclusive)
-	start := exclusive || slices.ContainsFunc(group, func(r *request) bool { return !r.edit.Removes })
+	start := exclusive || slices.ContainsFunc(group, func(r *request) bool { return !r.edit.Removes && r.edit.Cut == nil })
 	err := l.commitTree(ctx, tree, next, !l.untold && (l.running || start))
 	if err == nil {
 		return next
@@ -116,6 +120,6 @@ func (l *line) applyEdits(tree Tree, group []*request) Tree {
 			next = trial
 		}
 	}
-	next.restoreAccess(tree, l.original)
+	next.restoreOriginal(tree, l.original)
 	return next
 }

@@ -53,6 +53,18 @@ func (t Tree) Changes(next Tree) (write, remove []string) {
 	return write, remove
 }
 
+// changesNotes says whether two trees differ, and in nothing but what cut takes from the contents of files; cut may be nil.
+func (t Tree) changesNotes(next Tree, cut func([]byte) []byte) bool {
+	write, remove := t.Changes(next)
+	if cut == nil || len(write) == 0 || len(remove) > 0 {
+		return false
+	}
+	return !slices.ContainsFunc(write, func(path string) bool {
+		old, there := t[path]
+		return !there || !sameAccess(old, next[path]) || !bytes.Equal(cut(old.Content), cut(next[path].Content))
+	})
+}
+
 // same says whether two files are equal in content, permissions and owner.
 func same(a, b host.File) bool { return bytes.Equal(a.Content, b.Content) && sameAccess(a, b) }
 
@@ -62,14 +74,19 @@ func sameAccess(a, b host.File) bool {
 	return a.Perm() == b.Perm() && owner == otherOwner && group == otherGroup
 }
 
-// restoreAccess gives each file that an edit brought back to its original content the original's mode and owner as well:
-// an edit that puts a password into a file takes the file from the eyes of others, and the one that takes the password out
-// does not know who could read it before.
-func (t Tree) restoreAccess(before, original Tree) {
+// restoreOriginal makes each file the original again that an edit brought back to its original content, or to that with a newline at its
+// end, which parts behind it needed: with its mode and owner as well. An edit that puts a password into a file takes the file from the
+// eyes of others, and the one that takes the password out does not know who could read it before.
+func (t Tree) restoreOriginal(before, original Tree) {
 	for path, file := range t {
 		first, ok := original[path]
-		if ok && bytes.Equal(file.Content, first.Content) && !bytes.Equal(file.Content, before[path].Content) {
+		if ok && sameLines(file.Content, first.Content) && !bytes.Equal(file.Content, before[path].Content) {
 			t[path] = first
 		}
 	}
+}
+
+// sameLines says whether a file is an original, or one with the newline at its end that the original lacks.
+func sameLines(content, original []byte) bool {
+	return bytes.Equal(content, original) || bytes.Equal(bytes.TrimSuffix(content, []byte("\n")), original) && !bytes.HasSuffix(original, []byte("\n"))
 }

@@ -25,13 +25,18 @@ func Try(ctx context.Context, h host.Host, d Daemon, next Tree) (err error) {
 	if err := host.WriteAll(ctx, h, dir, next.files(slices.Sorted(maps.Keys(next)))); err != nil {
 		return fmt.Errorf("stage what is planned for %s on %s: %w", d.Name(), h, err)
 	}
-	return refusalOf(d, h, d.Check(ctx, h, dir, next))
+	return refusalOf(ctx, d, h, d.Check(ctx, h, dir, next))
 }
 
-// refusalOf tells a checker's refusal from a checker that could not be asked.
-func refusalOf(d Daemon, h host.Host, err error) error {
+// refusalOf tells a checker's refusal from a checker that could not be asked, or that is not there.
+func refusalOf(ctx context.Context, d Daemon, h host.Host, err error) error {
 	var exit *host.ExitError
 	var refused *RefusedError
+	if errors.As(err, &exit) || errors.As(err, &refused) {
+		if missing := findMissing(ctx, h, d); isGone(missing) {
+			return missing
+		}
+	}
 	switch {
 	case err == nil:
 		return nil

@@ -1,16 +1,13 @@
-# Sourced by stages: a network manager for the hypervisor, as the example's bridge shall stay over reboots.
+# Sourced by stages, and by the sandbox's self-test: a network manager for the hypervisor, as the example's bridge shall stay over reboots.
 
 # manage_eno1 leaves eno1 to ifupdown, which needs no daemon, as an administrator would. Its programs are those of the sandbox's
-# Debian; they and /etc/network are there in the sandbox only.
+# Debian; nothing of the machine's own /etc/network counts.
 manage_eno1() {
 	local root
 	root=$("$repository/test/sandbox/images" root)
-	cp -a /usr/local/sbin /run/sandbox/sbin
-	cp -P "$root"/usr/sbin/{ifup,ifdown,ifquery} /run/sandbox/sbin/
-	mount --bind /run/sandbox/sbin /usr/local/sbin
-	mkdir -p /etc/network /run/network
-	mount -t tmpfs -o mode=755 tmpfs /etc/network
-	mkdir /etc/network/{interfaces.d,if-{pre-up,up,down,post-down}.d}
+	cp -P "$root"/usr/sbin/{ifup,ifdown,ifquery} /usr/local/sbin/
+	rm -rf /etc/network
+	mkdir -p /run/network /etc/network/{interfaces.d,if-{pre-up,up,down,post-down}.d}
 	cat >/etc/network/interfaces <<-EOF
 		source /etc/network/interfaces.d/*
 

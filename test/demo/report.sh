@@ -39,6 +39,20 @@ check() {
 	printf '%-6s %-10s %-50s %s\n' "$verdict" "$where" "$what" "$got"
 }
 
+# Seconds that anything is waited for: on a computer that does other things, emulated machines take their time. What is measured has
+# limits of its own.
+patience=600
+
+# until_done COMMAND… tries until it succeeds, and prints what it said last.
+until_done() {
+	local deadline=$((SECONDS + patience)) said
+	until said=$("$@" 2>&1); do
+		((SECONDS < deadline)) || { echo "waited $patience s in vain for $*: $said" && return 1; }
+		sleep 0.5
+	done
+	[[ -z $said ]] || echo "$said"
+}
+
 table() {
 	say "what was checked"
 	{

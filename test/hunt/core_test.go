@@ -289,22 +289,23 @@ func at(p *tftypes.AttributePath, v cty.Value) cty.Value {
 	return v
 }
 
-// apply makes a planned change with what the configuration is by now. The instance is what state has after it, whatever the error.
+// apply makes a planned change with what the configuration is by now. The instance is what state has after it, whatever the error. What
+// is replaced goes first, by the plan that there was; the new one is planned again when it is gone.
 func (w *walk) apply(kind string, was *instance, planned *change, config cty.Value) (now *instance, err error) {
 	defer protect(&err)
 	now = was
-	final, err := w.plan(kind, was, config, planned)
+	if planned.replaces && was != nil {
+		if err := w.remove(kind, was, planned.private); err != nil {
+			return now, err
+		}
+		now = nil
+	}
+	final, err := w.plan(kind, now, config, planned)
 	if err != nil {
 		return now, err
 	}
 	if wrong := incompatible(planned.after, final.after, kind); len(wrong) > 0 {
 		return now, &broken{"inconsistent final plan: " + strings.Join(wrong, "; ")}
-	}
-	if planned.replaces && was != nil {
-		if err := w.destroy(kind, was); err != nil {
-			return now, err
-		}
-		now = nil
 	}
 	prior := cty.NullVal(objectType(w.types[kind]))
 	if now != nil {
@@ -354,7 +355,13 @@ func (w *walk) destroy(kind string, was *instance) (err error) {
 	if err != nil {
 		return fmt.Errorf("plan of the destroy: %w", err)
 	}
-	resp, err := w.server.ApplyResourceChange(w, &tfprotov6.ApplyResourceChangeRequest{TypeName: kind, PriorState: w.encode(kind, was.value), PlannedState: none, Config: none, PlannedPrivate: plan.PlannedPrivate})
+	return w.remove(kind, was, plan.PlannedPrivate)
+}
+
+// remove makes a planned destroy.
+func (w *walk) remove(kind string, was *instance, private []byte) error {
+	none := w.encode(kind, cty.NullVal(objectType(w.types[kind])))
+	resp, err := w.server.ApplyResourceChange(w, &tfprotov6.ApplyResourceChangeRequest{TypeName: kind, PriorState: w.encode(kind, was.value), PlannedState: none, Config: none, PlannedPrivate: private})
 	if err == nil {
 		err = judge(resp.Diagnostics)
 	}

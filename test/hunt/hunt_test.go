@@ -123,23 +123,8 @@ func TestSeveralAttributesAreDrawnForEachType(t *testing.T) {
 }
 
 func TestAccHunt(t *testing.T) {
-	acctest.InSandbox(t)
-	if err := os.MkdirAll("/run/hunt", 0o755); err != nil { //nolint:gosec // QEMU's user goes through it
-		t.Fatal(err)
-	}
+	c, made := enterWorld(t)
 	set := readSettings(t)
-	c, err := newCore(object{
-		"uri": "qemu:///system", "ssh": object{"private_key_file": os.Getenv("SANDBOX_SSH_KEY")}, "hypervisors": object{"other": object{"uri": "qemu:///system"}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	// The device of the subject virtcluster_interface is nobody's.
-	acctest.On(t, "svc-4", "sh", "-c", "rm -f /etc/systemd/network/10-eth1.network; networkctl reload; ip addr flush dev eth1; networkctl reconfigure eth1")
-	// The sandbox's kernel serves no NFS: what is real there are the files, and the table that exportfs keeps of them.
-	acctest.On(t, "svc-3", "sh", "-c", "systemctl unmask nfs-server.service && printf '[Service]\\nType=oneshot\\nRemainAfterExit=yes\\nExecStart=/bin/true\\n' >/etc/systemd/system/nfs-server.service && systemctl daemon-reload && mkdir -p /srv/hunt-nfs")
-	answer(t)
-	made := makeFixtures(t, c)
 	began := time.Now()
 	n, err := newCount(set.log)
 	if err != nil {
@@ -175,6 +160,27 @@ func TestAccHunt(t *testing.T) {
 	all.Wait()
 	n.print()
 	fmt.Printf("hunted for %s\n", time.Since(began).Round(time.Second))
+}
+
+// enterWorld returns a provider that knows the sandbox, and has it hold what the subjects need, until the test ends.
+func enterWorld(t *testing.T) (*core, map[string]object) {
+	t.Helper()
+	acctest.InSandbox(t)
+	if err := os.MkdirAll("/run/hunt", 0o755); err != nil { //nolint:gosec // QEMU's user goes through it
+		t.Fatal(err)
+	}
+	c, err := newCore(object{
+		"uri": "qemu:///system", "ssh": object{"private_key_file": os.Getenv("SANDBOX_SSH_KEY")}, "hypervisors": object{"other": object{"uri": "qemu:///system"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The device of the subject virtcluster_interface is nobody's.
+	acctest.On(t, "svc-4", "sh", "-c", "rm -f /etc/systemd/network/10-eth1.network; networkctl reload; ip addr flush dev eth1; networkctl reconfigure eth1")
+	// The sandbox's kernel serves no NFS: what is real there are the files, and the table that exportfs keeps of them.
+	acctest.On(t, "svc-3", "sh", "-c", "systemctl unmask nfs-server.service && printf '[Service]\\nType=oneshot\\nRemainAfterExit=yes\\nExecStart=/bin/true\\n' >/etc/systemd/system/nfs-server.service && systemctl daemon-reload && mkdir -p /srv/hunt-nfs")
+	answer(t)
+	return c, makeFixtures(t, c)
 }
 
 // answer serves what readiness asks for, until the test ends.

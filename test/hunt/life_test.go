@@ -117,21 +117,29 @@ func (e *lateError) Unwrap() error { return e.error }
 
 // become plans a configuration and applies it.
 func (l *life) become(ctx context.Context, atPlan, atApply cty.Value) error {
-	var planned *change
-	err := l.walk(ctx, false, func(w *walk) (err error) {
+	planned, err := l.plan(ctx, atPlan)
+	if err != nil || planned.nothing {
+		return err
+	}
+	return l.apply(ctx, planned, atApply)
+}
+
+func (l *life) plan(ctx context.Context, config cty.Value) (planned *change, err error) {
+	err = l.walk(ctx, false, func(w *walk) (err error) {
 		if l.now != nil {
 			if l.now, err = w.refresh(l.subject.kind, l.now); err != nil {
 				return err
 			}
 		}
-		planned, err = w.plan(l.subject.kind, l.now, atPlan, nil)
+		planned, err = w.plan(l.subject.kind, l.now, config, nil)
 		return err
 	})
-	if err != nil || planned.nothing {
-		return err
-	}
+	return planned, err
+}
+
+func (l *life) apply(ctx context.Context, planned *change, config cty.Value) error {
 	return l.walk(ctx, true, func(w *walk) (err error) {
-		l.now, err = w.apply(l.subject.kind, l.now, planned, atApply)
+		l.now, err = w.apply(l.subject.kind, l.now, planned, config)
 		if err != nil {
 			err = &lateError{err}
 		}

@@ -68,12 +68,12 @@ func machineSubjects() []subject {
 			beside: map[string]object{"type": {"address": "10.19.41.102", "ports": object{"http": object{"port": 80}}}, "address": {"type": "external_ip"}, "pool": {"type": "external_ip"}, "interface": {"type": "external_ip", "address": "10.19.41.102"}, "configure_address": {"type": "external_ip", "address": "10.19.41.109"}},
 		},
 		{
-			kind: "virtcluster_floating_address", lane: "exposure", base: object{"service_node": "$node2.id", "address": "10.19.41.102", "target": "10.0.100.9", "configure_address": false},
+			kind: "virtcluster_floating_address", lane: "exposure", base: object{"service_node": "$node2.id", "address": "10.19.41.109", "target": "10.0.100.9"},
 			samples: map[string]any{
-				"address": "10.19.41.102", "configure_address": false, "interface": "eth1", "pool": "$addresses.id", "ports": object{"ssh": object{"port": 2222}}, "ports.port": 2222, "ports.protocol": "udp",
+				"address": "10.19.41.109", "configure_address": true, "interface": "eth1", "pool": "$addresses.id", "ports": object{"ssh": object{"port": 2222}}, "ports.port": 2222, "ports.protocol": "udp",
 				"service_node": "$node2.id", "source_ranges": list{"10.19.41.0/24"}, "target": "10.0.100.9",
 			},
-			beside: map[string]object{"pool": {"address": nil}, "configure_address": {"address": "10.19.41.109"}},
+			beside: map[string]object{"pool": {"address": nil}},
 		},
 		{
 			kind: "virtcluster_nfs_export", base: object{"service_node": "$node3.id", "path": "/srv/hunt-nfs", "clients": list{object{"match": "10.0.0.0/24"}}},

@@ -14,17 +14,7 @@ plan_pods() {
 
 install_members() { ./install cluster.json programs "$@"; }
 
-# until SECONDS COMMAND… tries until it succeeds; what it said last is shown otherwise.
-until_done() {
-	local deadline=$((SECONDS + $1)) said
-	shift
-	until said=$("$@" 2>&1); do
-		((SECONDS < deadline)) || { echo "$said"; return 1; }
-		sleep 1
-	done
-}
-
-wait_for_api() { until_done 180 kubectl get --raw /readyz || { diagnose; return 1; }; }
+wait_for_api() { until_done kubectl get --raw /readyz || { diagnose; return 1; }; }
 
 # diagnose shows what the machines say of themselves when the cluster does not come.
 diagnose() {
@@ -36,7 +26,7 @@ diagnose() {
 
 register_workers() { # COUNT
 	"$terraform" output -json nodes >nodes.json
-	until_done 60 kubectl apply -f nodes.json
+	until_done kubectl apply -f nodes.json
 	cat >pods.yaml <<-'YAML'
 		apiVersion: apps/v1
 		kind: DaemonSet
@@ -54,8 +44,8 @@ register_workers() { # COUNT
 		          command: [/bin/sh, -c, "mkdir /www && echo pod of $NODE >/www/index.html && exec httpd -f -p 8080 -h /www"]
 		          env: [{ name: NODE, valueFrom: { fieldRef: { fieldPath: spec.nodeName } } }]
 	YAML
-	until_done 60 kubectl apply -f pods.yaml
-	until_done 300 all_ready "$1" || { kubectl get nodes,pods -A -o wide; kubectl describe nodes | tail -40; worker_says; return 1; }
+	until_done kubectl apply -f pods.yaml
+	until_done all_ready "$1" || { kubectl get nodes,pods -A -o wide; kubectl describe nodes | tail -40; worker_says; return 1; }
 }
 
 all_ready() { [[ $(kubectl get daemonset web -o jsonpath='{.status.numberReady}') == "$1" ]]; }

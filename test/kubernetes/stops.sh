@@ -1,30 +1,13 @@
 # shellcheck shell=bash disable=SC2154
-# Sourced by stages: a client that goes on asking while machines stop, and what it counted.
+# Sourced by stages: what a client that goes on asking notices while machines stop.
 
-# client FILE asks ten times a second until FILE.stop is there, a new connection each time, and writes a line for each request:
-# when it began, in milliseconds, and curl's status. /readyz would not do: a server that is about to stop fails that while it serves.
-client() {
-	local log=$1
-	rm -f "$log" "$log.stop"
-	: >"$log"
-	# shellcheck disable=SC2016 # for the shell that runs it
-	lan bash -c '
-		while [[ ! -e $1.stop ]]; do
-			{ began=$(date +%s%3N) status=0
-			curl -sf --max-time 3 --cacert "$3" -o /dev/null --resolve "api.k8s.example:6443:$2" https://api.k8s.example:6443/version || status=$?
-			echo "$began $status" >>"$1"; } &
-			sleep 0.1
-		done
-		wait' client "$log" "$outside" "$work/pki/ca.crt" &
-	client=$!
-}
+# ask LOG begins the client. /readyz would not do: a server that is about to stop fails that while it serves.
+ask() { client "$1" --max-time 3 --cacert "$work/pki/ca.crt" --resolve "api.k8s.example:6443:$outside" https://api.k8s.example:6443/version; }
 
-# counted FILE ends the client and says how many of its requests failed, of how many, and over how long a time.
+# counted LOG ends the client and says how many of its requests failed.
 counted() {
-	touch "$1.stop"
-	wait "$client"
-	sort -n "$1" | awk '{ all++ } $2 != 0 { failed++; last = $1; if (!first) first = $1 }
-		END { printf "%d of %d failed", failed, all; if (failed) printf ", within %.1f s", (last - first) / 1000; print "" }'
+	end_client "$1"
+	failures "$1"
 }
 
 # Seconds that requests may fail for, from the first that begins to the last one. HAProxy leaves a server after two failed checks, 1 s
@@ -40,16 +23,18 @@ within() {
 
 # stopped WHERE WHAT LIMIT COMMAND…: the row of the client's failures while COMMAND runs, which may fail within LIMIT seconds, or none.
 stopped() {
-	local where=$1 what=$2 limit=$3 log=$work/client.log said
+	local where=$1 what=$2 limit=$3 log=$work/client.log said since
 	shift 3
-	client "$log"
-	sleep 2
+	since=$(date +%s%3N)
+	ask "$log"
+	until_done goes_on "$log" "$since" || return
 	"$@" >"$work/stopped.log" 2>&1 || {
 		cat "$work/stopped.log"
 		check "$where" "$what" "that it serves again" counted "$log"
 		return
 	}
-	sleep 5
+	since=$(date +%s%3N)
+	until_done goes_on "$log" "$since" || true
 	said=$(counted "$log")
 	if within "$limit" "$said"; then check "$where" "$what" "$said" echo "$said"; else check "$where" "$what" "none after $limit s" echo "$said"; fi
 }
@@ -62,8 +47,8 @@ reset() {
 
 serves_again() {
 	case $1 in
-	svc-[12]) until_done 60 services_active "$1" || { say_services "$1"; return 1; } ;;
-	*) until_done 120 curl -sfk --max-time 2 "https://10.0.100.10${1#svc-}:6443/readyz" || { diagnose; return 1; } ;;
+	svc-[12]) until_done services_active "$1" || { say_services "$1"; return 1; } ;;
+	*) until_done curl -sfk --max-time 2 "https://10.0.100.10${1#svc-}:6443/readyz" || { diagnose; return 1; } ;;
 	esac
 	# HAProxy takes it in after two good checks.
 	sleep 5

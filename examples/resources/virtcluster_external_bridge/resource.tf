@@ -17,3 +17,14 @@ resource "virtcluster_external_bridge" "bonded" {
   interfaces = [{ bond = "bond0", interfaces = ["eno3", "eno4"], mode = "802.3ad" }]
   addresses  = "dhcp"
 }
+
+# A bridge of another machine, which is made ready to serve: its id carries its host key.
+resource "virtcluster_service_node" "edge" {
+  endpoint = "ssh://root@10.0.0.101"
+  services = ["nftables"]
+}
+resource "virtcluster_external_bridge" "edge" {
+  host       = virtcluster_service_node.edge.id
+  name       = "brlan"
+  interfaces = ["eth1"]
+}

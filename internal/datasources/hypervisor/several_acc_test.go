@@ -140,6 +140,8 @@ resource "virtcluster_node" "three" {
 			imported("virtcluster_storage_pool", "kvm2/several", "available_bytes"),
 			imported("virtcluster_image", "kvm2/several/tiny.qcow2", "source", "checksum"),
 			imported("virtcluster_volume", "kvm2/several/data.qcow2"),
+			// The network is not destroyed under somebody's machine, be it stopped.
+			{PreConfig: func() { sh(t, `virsh -c "qemu+unix:///system?socket=$0" undefine others`, s.socket) }, Config: good, PlanOnly: true},
 		},
 		CheckDestroy: func(*terraform.State) error {
 			for _, at := range []string{"qemu:///system", "qemu+unix:///system?socket=" + s.socket} {

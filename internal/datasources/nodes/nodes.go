@@ -97,7 +97,7 @@ func list(ctx context.Context, c *hypervisor.Client, m *model) ([]found, error) 
 			f.Labels[l.Name] = l.Value
 		}
 		// A node that is being created may be gone when somebody refers to it.
-		if k.IsPresent() && !k.Creating && m.wants(&f) {
+		if k.IsPresent() && k.Creating == "" && m.wants(&f) {
 			all, matching = append(all, f), append(matching, d)
 		}
 	}

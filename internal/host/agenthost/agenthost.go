@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/failpoint"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 )
 
@@ -83,7 +84,7 @@ func (h *Host) Run(ctx context.Context, cmd host.Cmd) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		out, err := h.once(ctx, cmd, guarded.Argv)
+		out, err := failpoint.Send(ctx, cmd.String(), func() ([]byte, error) { return h.once(ctx, cmd, guarded.Argv) })
 		if cmd.Repeatable && errors.Is(err, host.ErrCut) && try < maxTries && ctx.Err() == nil {
 			continue
 		}
@@ -133,6 +134,9 @@ func (h *Host) command(ctx context.Context, name string, arguments map[string]an
 	reply, err := h.agent.Command(ctx, string(text))
 	if err != nil {
 		return &AgentError{Domain: h.name, Err: err}
+	}
+	if len(reply) > 2*host.MaxAnswer { // base64, and what is around it
+		return &AgentError{Domain: h.name, Err: fmt.Errorf("%s: %w", name, host.ErrTooLong)}
 	}
 	var envelope struct {
 		Return json.RawMessage `json:"return"`

@@ -292,3 +292,42 @@ func TestAnswerThatIsTooLongIsAnErrorAndLeavesNothing(t *testing.T) {
 		t.Errorf("a file without an end: %v", err)
 	}
 }
+
+// hostile is an agent of somebody who has taken the guest over: it answers one command with what that asks of it, and others as usual.
+type hostile struct {
+	*guest
+	command, answer string
+}
+
+func (h hostile) Command(ctx context.Context, text string) (string, error) {
+	if strings.Contains(text, `"`+h.command+`"`) {
+		return h.answer, nil
+	}
+	return h.guest.Command(ctx, text)
+}
+
+func TestAnswersThatCannotBeAreErrors(t *testing.T) {
+	for name, c := range map[string]struct{ command, answer string }{
+		"a count below nothing":  {"guest-file-write", `{"return":{"count":-1}}`},
+		"a count of nothing":     {"guest-file-write", `{"return":{"count":0}}`},
+		"more than was sent":     {"guest-file-write", `{"return":{"count":99999999}}`},
+		"a handle below nothing": {"guest-file-open", `{"return":-7}`},
+		"no process":             {"guest-exec", `{"return":{"pid":0}}`},
+		"a process below it":     {"guest-exec", `{"return":{"pid":-1}}`},
+		"a status below nothing": {"guest-exec-status", `{"return":{"exited":true,"exitcode":-1}}`},
+		"a signal out of bounds": {"guest-exec-status", `{"return":{"exited":true,"signal":4096}}`},
+		"another type":           {"guest-exec", `{"return":{"pid":"1"}}`},
+		"nothing at all":         {"guest-exec-status", ``},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			defer cancel()
+			g, _ := newGuest(t)
+			h := New("guest", hostile{g, c.command, c.answer})
+			_, err := h.Run(ctx, host.ScriptWithInput("cat", "cat >/dev/null", make([]byte, chunk+1)))
+			if err == nil || ctx.Err() != nil {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"time"
 
@@ -86,8 +87,18 @@ func (h *Host) exec(ctx context.Context, args []string, input []byte) (pid int, 
 	var answer struct {
 		PID int `json:"pid"`
 	}
-	err = h.command(ctx, "guest-exec", arguments, &answer)
-	return answer.PID, err
+	if err := h.command(ctx, "guest-exec", arguments, &answer); err != nil {
+		return 0, err
+	}
+	return answer.PID, h.within("guest-exec", "pid", answer.PID, 1, math.MaxInt)
+}
+
+// within refuses a number of an answer that cannot be: who has the guest has its agent.
+func (h *Host) within(command, what string, n, least, most int) error {
+	if n < least || n > most {
+		return &AgentError{Domain: h.name, Err: fmt.Errorf("%s: it answers with the %s %d", command, what, n)}
+	}
+	return nil
 }
 
 // ending is how a command ended.
@@ -113,7 +124,7 @@ func (h *Host) wait(ctx context.Context, pid int) (ending, error) {
 			if answer.Signal != 0 {
 				answer.Code = 128 + answer.Signal
 			}
-			return ending{status: answer.Code, out: answer.Out, err: answer.Err}, nil
+			return ending{status: answer.Code, out: answer.Out, err: answer.Err}, h.within("guest-exec-status", "exit status", answer.Code, 0, 255)
 		}
 		select {
 		case <-time.After(pause):
@@ -175,10 +186,12 @@ func (h *Host) upload(ctx context.Context, content []byte) (string, error) {
 		err = h.command(ctx, "guest-file-write", map[string]any{
 			"handle": handle, "buf-b64": base64.StdEncoding.EncodeToString(content[:n]),
 		}, &answer)
-		if err == nil && answer.Count == 0 {
-			err = errors.New("the guest takes no more data")
+		if err == nil {
+			err = h.within("guest-file-write", "count", answer.Count, 1, n)
 		}
-		content = content[min(answer.Count, n):]
+		if err == nil {
+			content = content[answer.Count:]
+		}
 	}
 	return path, errors.Join(err, h.close(ctx, handle))
 }
@@ -196,15 +209,15 @@ func (h *Host) download(ctx context.Context, path string) ([]byte, error) {
 			EOF  bool   `json:"eof"`
 		}
 		err = h.command(ctx, "guest-file-read", map[string]any{"handle": handle, "count": chunk}, &answer)
+		if err == nil && !answer.EOF {
+			err = h.within("guest-file-read", "count", len(answer.Data), 1, chunk)
+		}
 		content = append(content, answer.Data...)
+		if err == nil && len(content) > host.MaxAnswer {
+			err = host.ErrTooLong
+		}
 		if answer.EOF {
 			break
-		}
-		switch {
-		case err == nil && len(answer.Data) == 0:
-			err = errors.New("the guest sends no more data")
-		case len(content) > host.MaxAnswer:
-			err = host.ErrTooLong
 		}
 	}
 	if err := errors.Join(err, h.close(ctx, handle)); err != nil {
@@ -218,8 +231,10 @@ func (h *Host) download(ctx context.Context, path string) ([]byte, error) {
 }
 
 func (h *Host) open(ctx context.Context, path, mode string) (handle int, err error) {
-	err = h.command(ctx, "guest-file-open", map[string]any{"path": path, "mode": mode}, &handle)
-	return handle, err
+	if err := h.command(ctx, "guest-file-open", map[string]any{"path": path, "mode": mode}, &handle); err != nil {
+		return 0, err
+	}
+	return handle, h.within("guest-file-open", "handle", handle, 0, math.MaxInt)
 }
 
 func (h *Host) close(ctx context.Context, handle int) error {

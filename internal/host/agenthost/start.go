@@ -75,8 +75,7 @@ type process struct {
 
 // Write passes input on and renews the lease.
 func (p *process) Write(b []byte) (int, error) {
-	cmd := host.Script("pass input", `touch "$1/lease" && cat >"$1/in"`, p.base)
-	cmd.Stdin = bytes.Clone(b)
+	cmd := host.ScriptWithInput("pass input", `touch "$1/lease" && cat >"$1/in"`, bytes.Clone(b), p.base)
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	if _, err := p.host.Run(ctx, cmd); err != nil {
@@ -117,7 +116,10 @@ func (p *process) copy(ctx context.Context) error {
 		}
 		if len(status) > 0 {
 			if string(status) != "0" {
-				code, _ := strconv.Atoi(string(status))
+				code, err := strconv.Atoi(string(status))
+				if err != nil {
+					return fmt.Errorf("%s on %s: unexpected answer %.80q", p.cmd, p.host, status)
+				}
 				p.err = &host.ExitError{Host: p.host.String(), Cmd: p.cmd.String(), Code: code}
 			}
 			return nil

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/failpoint"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 )
 
@@ -34,6 +35,10 @@ func (h *Host) String() string { return "localhost" }
 
 // Run implements host.Host.
 func (h *Host) Run(ctx context.Context, cmd host.Cmd) ([]byte, error) {
+	return failpoint.Send(ctx, cmd.String(), func() ([]byte, error) { return h.run(ctx, cmd) })
+}
+
+func (h *Host) run(ctx context.Context, cmd host.Cmd) ([]byte, error) {
 	guarded, err := h.locks.Guard(cmd)
 	if err != nil {
 		return nil, err

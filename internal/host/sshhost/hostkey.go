@@ -33,12 +33,15 @@ type HostKeyError struct {
 	KnownHostsOnly bool
 }
 
+// Unknown says that nobody said anything about the key: the machine is there, and is refused until somebody does.
+func (e *HostKeyError) Unknown() bool { return len(e.Want) == 0 }
+
 // Error shows both fingerprints and the way out.
 func (e *HostKeyError) Error() string {
-	if len(e.Want) == 0 {
+	if e.Unknown() {
 		way := fmt.Sprintf("put it into %s (ssh-keyscan prints the line)", e.Where)
-		if !e.KnownHostsOnly {
-			way += " or set host_key"
+		if pin, err := host.ParsePin(e.Got); err == nil && !e.KnownHostsOnly {
+			way += fmt.Sprintf(", write it behind the endpoint, as ?host_key=%s, or name the machine by the id of a virtcluster_service_node", string(pin))
 		}
 		return fmt.Sprintf("the host key of %s is not known: it shows %s; compare that with the machine's own "+
 			"(ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub there), then %s", e.Host, e.Got, way)

@@ -47,7 +47,7 @@ func TestHostKeys(t *testing.T) {
 		refused    []string // what the refusal names; nil is accepted
 	}{
 		"known":                        {known: known},
-		"unknown":                      {known: empty, refused: []string{print(first), "not known"}},
+		"unknown":                      {known: empty, refused: []string{print(first), "not known", "?host_key=" + string(pin(print(first))), "id of a virtcluster_service_node"}},
 		"unknown, first use":           {known: empty, firstUse: true},
 		"changed":                      {known: wrongKnown, refused: []string{print(first), print(other.host), "ssh-keygen -f " + wrongKnown + " -R"}},
 		"changed, first use":           {known: wrongKnown, firstUse: true, refused: []string{print(other.host)}},

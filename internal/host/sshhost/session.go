@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 	"golang.org/x/crypto/ssh"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/failpoint"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 )
 
@@ -32,7 +33,7 @@ func (h *Host) Run(ctx context.Context, cmd host.Cmd) ([]byte, error) {
 			return nil, err
 		}
 		start := time.Now()
-		out, err := h.once(ctx, cmd, guarded.Argv)
+		out, err := failpoint.Send(ctx, cmd.String(), func() ([]byte, error) { return h.once(ctx, cmd, guarded.Argv) })
 		tflog.Debug(ctx, "ran a command", map[string]any{"host": h.String(), "command": cmd.String(), "seconds": time.Since(start).Seconds()})
 		if cmd.Repeatable && errors.Is(err, host.ErrCut) && try < maxTries && ctx.Err() == nil {
 			continue

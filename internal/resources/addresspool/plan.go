@@ -3,6 +3,7 @@ package addresspool
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -57,19 +58,17 @@ func refuse(resp *resource.ModifyPlanResponse, ranges []planregistry.Range, othe
 
 // refusePlanned reports addresses of a pool that the plan makes which another resource of the plan has.
 func refusePlanned(at crud.Opening, want addresspool.Pool, resp *resource.ModifyPlanResponse, pool planregistry.Pool) {
-	var gives []planregistry.Range
-	for _, run := range want.Gives() {
-		gives = append(gives, planregistry.Range{Start: run.From(), End: run.To()})
-	}
-	at.Registry.Pools.Make(pool, gives...)
+	stock := want.GivesOut()
+	at.Registry.Pools.Make(pool, stock)
+	gives := func(a netip.Addr) bool { return stock(a) && !at.Registry.Pools.IsDrawn(a) }
 	refuse := func(address, whose string) {
 		resp.Diagnostics.AddAttributeError(path.Root("ranges"), "Pool gives out what somebody has",
 			fmt.Sprintf("%s belongs to %s: end a range before it, or write it into reserved, so that it is never given out", address, whose))
 	}
-	for _, c := range at.Registry.Claims.ListAddresses(gives...) {
+	for _, c := range at.Registry.Claims.ListAddresses(gives) {
 		refuse(c.Claim.String(), c.Holder)
 	}
-	for _, l := range at.Registry.Listed.List(gives...) {
+	for _, l := range at.Registry.Listed.List(gives) {
 		refuse("IP address "+l.Address.String(), fmt.Sprintf("%s in the dhcp.hosts of network %q", l.MAC, l.Network))
 	}
 }
@@ -90,6 +89,7 @@ func refuseShared(ctx context.Context, at crud.Opening, want addresspool.Pool, r
 	if err != nil {
 		return
 	}
+	resp.Diagnostics.Append(crud.Diagnostics(addresspool.LeftOut(tree, want))...)
 	// What this state has besides is in the plan, where it may change.
 	others := func(m owner.Mark) bool { return m.Workspace != owner.Workspace() && !at.Claim.Owns(m) }
 	for _, s := range addresspool.Shared(tree, want, others) {

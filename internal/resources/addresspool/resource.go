@@ -34,8 +34,6 @@ func New() resource.Resource {
 		Fill:   func(_ context.Context, m *model, got addresspool.Pool) diag.Diagnostics { return m.fill(got) },
 		Open:   open,
 		Plan:   plan,
-
-		Upgrades: []crud.Upgrade{crud.ShortenReferences},
 	})
 }
 

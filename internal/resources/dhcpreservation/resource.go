@@ -38,8 +38,6 @@ func New() resource.Resource {
 		},
 		Open: open,
 		Plan: plan,
-
-		Upgrades: []crud.Upgrade{crud.LeaveOutEmpty("hypervisor")},
 	})
 }
 

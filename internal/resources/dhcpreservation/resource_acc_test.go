@@ -187,5 +187,9 @@ func TestAccReservationInARangeFailsThePlan(t *testing.T) {
 		}, Config: config(valid, other("10.93.0.212")), ResourceName: "virtcluster_dhcp_reservation.other", ImportState: true, ImportStateId: "accres0/52:54:00:aa:93:02", ImportStatePersist: true},
 		{Config: config(valid, other("10.93.0.212")), ConfigPlanChecks: unchanged},
 		{Config: with(renamed(config(valid, other("10.93.0.212"))), `end = "10.93.0.220"`, `end = "10.93.0.215"`), Check: hosts(t, "ip='10.93.0.5'", "ip='10.93.0.212'", "ip='10.93.0.230'")},
+		// The network is not destroyed under a person's.
+		{PreConfig: func() {
+			virsh(t, "net-update", "accres0", "delete", "ip-dhcp-host", "<host mac='52:54:00:aa:93:09'/>", "--live", "--config")
+		}, Config: with(renamed(config(valid, other("10.93.0.212"))), `end = "10.93.0.220"`, `end = "10.93.0.215"`), ConfigPlanChecks: unchanged},
 	}})
 }

@@ -44,8 +44,6 @@ func New() resource.Resource {
 		Open:      open,
 		TryAtPlan: func(bool) bool { return true },
 		Plan:      plan,
-
-		Upgrades: []crud.Upgrade{crud.ShortenReferences},
 	})
 }
 

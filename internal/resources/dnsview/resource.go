@@ -35,8 +35,6 @@ func New() resource.Resource {
 		// A first view needs the zones of the same plan to go into views.
 		TryAtPlan: func(create bool) bool { return !create },
 		Plan:      plan,
-
-		Upgrades: []crud.Upgrade{crud.ShortenReferences},
 	})
 }
 

@@ -172,7 +172,7 @@ resource "virtcluster_dns_zone" "` + name + `" {
 	state.Apply(serviceNode(t))
 	state.Write(twice("virtcluster_service_node.dns.id"))
 	state.Refused([]string{"Described twice"}, "plan")
-	// Of a resource that was not chosen nothing is known: what looks left behind may be its.
+	// Of a resource that was not chosen nothing is known: what is there may be its.
 	state.Run("apply", "-auto-approve", "-target=virtcluster_dns_zone.one")
-	state.Refused([]string{"by a resource that was not chosen"}, "plan", "-target=virtcluster_dns_zone.two")
+	state.Refused([]string{"finished in this workspace by another resource"}, "apply", "-auto-approve", "-target=virtcluster_dns_zone.two")
 }

@@ -85,11 +85,16 @@ func TestAccAKilledCreateIsTakenOverByItsOwnState(t *testing.T) {
 	one.Apply(ownedParts(id, "10.0.0.1"))
 	// A killed run leaves parts on the machine that no state knows.
 	one.Forget()
+	one.Refused([]string{"finished in this workspace", "import it as"}, "apply", "-auto-approve")
+	acctest.Unfinish(t, "svc-1", "/etc/bind", "/var/lib/bind")
 	two.Write(ownedParts(id, "10.0.0.2"))
 	two.Refused([]string{"belongs to another state"}, "apply", "-auto-approve")
 	one.Apply(ownedParts(id, "10.0.0.3"))
 	is(t, "10.0.0.3", "api.okd.example")
 	one.Settled()
+	if left, _ := acctest.Try(t.Context(), "svc-1", "grep", "-r", "creating=", "/etc/bind", "/var/lib/bind"); left != "" {
+		t.Errorf("parts stay marked as unfinished:\n%s", left)
+	}
 	one.Run("destroy", "-auto-approve")
 	is(t, "", "api.okd.example")
 }

@@ -37,8 +37,6 @@ func New() resource.Resource {
 		Fill:   fill,
 		Open:   open,
 		Plan:   plan,
-
-		Upgrades: []crud.Upgrade{crud.ShortenReferences},
 	})
 }
 

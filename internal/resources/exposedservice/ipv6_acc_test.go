@@ -84,7 +84,7 @@ resource "virtcluster_floating_address" "first" {
 		{"lan-client", "tcp", "[fd19:41::220]:22", "first " + outside},
 		{"lan-client", "udp", "[fd19:41::220]:53", "first " + outside},
 		{"lan-client", "tcp", "[fd19:41::221]:80", "first fd00:100::101"},
-		{"lan-client", "tcp", "[fd19:41::101]:30000", "first " + outside},
+		{"lan-client", "tcp", "[fd19:41::101]:30000", "first fd00:100::101"}, // masqueraded
 		{"lan-client", "tcp", "[fd19:41::222]:8080", "first " + outside},
 		{"lan-client", "tcp", "10.19.41.221:80", "first " + lan},
 		{"first", "tcp", "[fd19:41::220]:22", "first fd00:100::101"}, // the target itself

@@ -157,6 +157,7 @@ resource "virtcluster_exposed_service" "node" {
   service_node = local.node
   name         = "node"
   type         = "node_port"
+  masquerade   = false
   ports        = { http = { target_port = 80 }, dns = { target_port = 5353, protocol = "udp" } }
   targets      = ["10.81.0.51"]
 }

@@ -83,3 +83,18 @@ func (keepPortOfType) PlanModifyInt64(ctx context.Context, req planmodifier.Int6
 		resp.PlanValue = req.StateValue
 	}
 }
+
+// masqueradeOfType is the default that follows from the type: a node_port is reached behind whatever gateway its targets have.
+type masqueradeOfType struct{}
+
+func (masqueradeOfType) Description(context.Context) string { return "A node_port masquerades." }
+
+func (m masqueradeOfType) MarkdownDescription(ctx context.Context) string { return m.Description(ctx) }
+
+func (masqueradeOfType) PlanModifyBool(ctx context.Context, req planmodifier.BoolRequest, resp *planmodifier.BoolResponse) {
+	var kind types.String
+	resp.Diagnostics.Append(req.Plan.GetAttribute(ctx, path.Root("type"), &kind)...)
+	if req.ConfigValue.IsNull() && !kind.IsUnknown() {
+		resp.PlanValue = types.BoolValue(kind.ValueString() == string(exposure.NodePort))
+	}
+}

@@ -99,8 +99,8 @@ func TestAccGuestsAreReachedFromOutside(t *testing.T) {
 		t.Helper()
 		answers("lan-client", "tcp", "10.19.41.200:22", "first "+lan)
 		answers("lan-client", "udp", "10.19.41.200:53", "first "+lan)
-		answers("lan-client", "tcp", exposing+":30000", "first "+lan)
-		answers("lan-client", "udp", exposing+":30000", "first "+lan)
+		answers("lan-client", "tcp", exposing+":30000", "first "+inside) // masqueraded
+		answers("lan-client", "udp", exposing+":30000", "first "+inside) // masqueraded
 		answers("hypervisor", "tcp", inside+":30000", "first "+inside)
 		answers("lan-client", "tcp", floating+":8080", "second "+lan)
 		answers("lan-client", "udp", floating+":5353", "second "+lan)
@@ -345,4 +345,53 @@ func number(t *testing.T, text string) int64 {
 		t.Fatal(err)
 	}
 	return n
+}
+
+// TestAccForwardingThatOthersCameToNeedStaysOn has others need what an exposure switched on, in ways that no rule shows.
+func TestAccForwardingThatOthersCameToNeedStaysOn(t *testing.T) {
+	acctest.InSandbox(t)
+	node := acctest.KnownServiceNodes(t, 1)[0]
+	forwarding := forwardsNothing(t, "svc-1")
+	config := acctest.Provider() + fmt.Sprintf(`
+resource "virtcluster_exposed_service" "it" {
+  service_node = "ssh://root@%s"
+  name         = "acc"
+  type         = "external_ip"
+  address      = "10.19.41.230"
+  interface    = "eth1"
+  ports        = { ssh = { port = 22 } }
+  targets      = ["10.0.100.51"]
+}
+`, node)
+	for _, of := range []struct{ name, add, remove, says string }{
+		{"nobody", ":", ":", ""},
+		{"a network of libvirt's without rules", "ip link add name accopen type bridge; ip address add 192.168.199.1/24 dev accopen; ip link set accopen up", "ip link del accopen", "other networks"},
+		{"a plain router's configuration", "echo net.ipv4.ip_forward=1 >/etc/sysctl.d/90-acc.conf", "rm /etc/sysctl.d/90-acc.conf", "configuration of the machine asks"},
+		{"a plain router that is used", "ip netns add accguest; ip link add accveth0 type veth peer name accveth1 netns accguest; ip link set accveth0 up; ip address add 10.0.100.99/32 dev accveth0; " +
+			"ip -n accguest link set accveth1 up; ip -n accguest address add 192.168.198.2/24 dev accveth1; ip -n accguest route add default via 10.0.100.99 dev accveth1 onlink; " +
+			"ip netns exec accguest ping -c 2 -i 0.2 -W 1 10.19.41.254 || :", "ip netns del accguest; ip link del accveth0 2>/dev/null || :", "connections of others"},
+	} {
+		t.Run(of.name, func(t *testing.T) {
+			s := acctest.NewState(t)
+			s.DestroyAtEnd()
+			s.Apply(config)
+			forwarding("1 0")
+			t.Cleanup(func() {
+				_, _ = acctest.Try(context.Background(), "svc-1", "sh", "-c", of.remove+"; echo 0 >/proc/sys/net/ipv4/ip_forward")
+			})
+			acctest.On(t, "svc-1", "sh", "-ec", of.add)
+			said := strings.Join(strings.Fields(strings.ReplaceAll(s.Run("destroy", "-auto-approve", "-no-color"), "│", " ")), " ")
+			if of.says == "" {
+				forwarding("0 0")
+				return
+			}
+			forwarding("1 0")
+			if !strings.Contains(said, "stays on") || !strings.Contains(said, of.says) {
+				t.Errorf("the destroy does not say that %s:\n%s", of.says, said)
+			}
+			if left, err := acctest.Try(t.Context(), "svc-1", "sh", "-c", "ls -d /run/virtcluster-exposure /var/lib/virtcluster/exposure/networks* 2>/dev/null"); err == nil {
+				t.Errorf("left %s", left)
+			}
+		})
+	}
 }

@@ -21,6 +21,10 @@ func resourceSchema(context.Context) schema.Schema {
 	attributes := exposureattr.Attributes(form, schema.BoolAttribute{
 		Optional: true, Computed: true, Default: booldefault.StaticBool(false),
 		MarkdownDescription: "Whether to put the address on `interface`, announce it, and put it there again after every start. An address that another machine answers for is refused. Default: `false`, for an address that the machine has already, such as a `virtcluster_vip`'s.",
+	}, schema.BoolAttribute{
+		Optional: true, Computed: true, PlanModifiers: []planmodifier.Bool{masqueradeOfType{}},
+		MarkdownDescription: "Whether the targets see the machine instead of who connects, in what the rules carry: an answer comes back this way then, wherever the targets' gateway is, as behind libvirt's NAT. " +
+			"Without it the machine must be the targets' gateway. Default: `true` for a `node_port`, otherwise `false`. What HAProxy carries comes from the machine in any case.",
 	})
 	for _, name := range []string{"address", "interface"} {
 		a := attributes[name].(schema.StringAttribute)
@@ -36,7 +40,7 @@ func resourceSchema(context.Context) schema.Schema {
 			Required: true, PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
 			Validators: []validator.String{values.OneOf(string(exposure.LoadBalancer), string(exposure.ExternalIP), string(exposure.NodePort))},
 			MarkdownDescription: "`load_balancer`: ports of an address lead to several targets; TCP by HAProxy, which checks the targets and speaks to them in its own name, UDP by rules, in turns. " +
-				"`external_ip`: ports of an address lead to one target, which sees who asks; the machine must be the target's gateway. " +
+				"`external_ip`: ports of an address lead to one target, which sees who asks; the machine must be the target's gateway, or `masquerade`. " +
 				"`node_port`: ports of every address that the machine has lead to the targets. Another type replaces the resource.",
 		},
 		"ports": schema.MapNestedAttribute{
@@ -64,7 +68,7 @@ func resourceSchema(context.Context) schema.Schema {
 	})
 	return schema.Schema{
 		MarkdownDescription: "Ports of a guest, or of several, on an address that others can reach. The rules are in a table of nftables of the provider's own, which is there after a start before the network is; nobody else's rules are changed. " +
-			"A connection that is open stays with its target when the rules change. The machine forwards (`net.ipv4.ip_forward`) for as long as something is exposed by rules.",
+			"A connection that is open stays with its target when the rules change. The machine forwards (`net.ipv4.ip_forward`) for as long as something is exposed by rules, and until its next start where others may have come to need that meanwhile, which the destroy warns of.",
 		Attributes: attributes,
 	}
 }

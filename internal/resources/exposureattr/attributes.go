@@ -33,13 +33,14 @@ type Common struct {
 	Interface        types.String `tfsdk:"interface"`
 	ConfigureAddress types.Bool   `tfsdk:"configure_address"`
 	SourceRanges     types.List   `tfsdk:"source_ranges"`
+	Masquerade       types.Bool   `tfsdk:"masquerade"`
 }
 
 // Name is what an exposed service, or a port, may be called.
 var Name = values.New("name", "https", exposure.CheckName)
 
 // Attributes are those of Common; form is what an id looks like.
-func Attributes(form string, configure schema.BoolAttribute) map[string]schema.Attribute {
+func Attributes(form string, configure, masquerade schema.BoolAttribute) map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"id": hostattr.ID(form),
 		"service_node": schema.StringAttribute{
@@ -62,6 +63,7 @@ func Attributes(form string, configure schema.BoolAttribute) map[string]schema.A
 			MarkdownDescription: "Network device of the machine that the address is on. Default: the one whose subnet has the address in it.",
 		},
 		"configure_address": configure,
+		"masquerade":        masquerade,
 		"source_ranges": schema.ListAttribute{
 			Optional: true, ElementType: types.StringType, Validators: []validator.List{values.Each(values.Prefix).Distinct()},
 			MarkdownDescription: "Who may connect, as prefixes such as `10.19.41.0/24`; the machine itself always may. New connections of others are dropped; those that are open go on. Default: everybody.",
@@ -79,6 +81,7 @@ func (c *Common) Spec(e *exposure.Exposure) diag.Diagnostics {
 	}
 	e.Pool = host.ShortenReferences(c.Pool.ValueString())
 	e.Address, e.Interface, e.ConfigureAddress = a, c.Interface.ValueString(), c.ConfigureAddress.ValueBool()
+	e.Masquerade = c.Masquerade.ValueBool()
 	for i, text := range convert.Texts(c.SourceRanges) {
 		if text == "" {
 			continue // unknown
@@ -105,7 +108,7 @@ func (c *Common) Fill(got exposure.Exposure) {
 		c.Pool = convert.Text(got.Pool)
 	}
 	c.Interface = convert.Text(got.Interface)
-	c.ConfigureAddress = types.BoolValue(got.ConfigureAddress)
+	c.ConfigureAddress, c.Masquerade = types.BoolValue(got.ConfigureAddress), types.BoolValue(got.Masquerade)
 	var own exposure.Exposure
 	if diags := c.Spec(&own); diags.HasError() || !slices.Equal(own.SourceRanges, got.SourceRanges) {
 		var texts []string

@@ -19,6 +19,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/exposure"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
 )
 
 // PlanAddress refuses an exposure that has no address to be reached at, and asks for the device anew where the address moves.
@@ -67,6 +68,7 @@ func CrossCheck(ctx context.Context, at crud.Opening, c *Common, want exposure.E
 	for _, c := range at.Registry.Claims.Replace(what+" on "+node, claims...) {
 		diags.AddAttributeError(places[c.Claim.Value], "Exposed twice", fmt.Sprintf("%s has %s too: choose another address or port", c.Holder, c.Claim.Value))
 	}
+	diags.Append(refuseMisplaced(at, node, want, what+" on "+node)...)
 	if want.Kind != exposure.NodePort {
 		diags.Append(checkShared(at, node, want, what+" on "+node)...)
 	}
@@ -89,6 +91,23 @@ func checkShared(at crud.Opening, node string, want exposure.Exposure, holder st
 		diags.AddAttributeError(path.Root("address"), "Exposed twice", fmt.Sprintf("%s %s %s: choose another address", other, what, want.Address))
 	}
 	return diags
+}
+
+// occupied says who has a port, or the machine's own address, that an exposure would take.
+func occupied(h host.Host, want exposure.Exposure, port, who string) string {
+	place := exposure.Endpoint(want, want.Ports[port])
+	if port == "" {
+		place = "a port of " + want.Address.String() + ", or all of it,"
+	}
+	return fmt.Sprintf("%s has %s on %s: choose another address or port, or take that away first", who, place, h)
+}
+
+// portAt is portPath for errors of an apply.
+func portAt(want exposure.Exposure, name string) []any {
+	if _, there := want.Ports[name]; !there {
+		return []any{"address"}
+	}
+	return []any{"ports", service.Key(name), "port"}
 }
 
 // portPath leads to the number of a port; "" stands for all of a floating address.
@@ -116,12 +135,12 @@ func checkMachine(ctx context.Context, at crud.Opening, h host.Host, want exposu
 	if what := exposure.Conflict(tree, want, func(m owner.Mark) bool { return !mine(m) }); what != "" {
 		diags.AddAttributeError(node, "Exposed already", what+": choose another address or port, or have that destroyed first")
 	}
-	for port, who := range survey.Occupied(tree, want) {
-		place := exposure.Endpoint(want, want.Ports[port])
-		if port == "" {
-			place = "a port of " + want.Address.String() + ", which is the machine's own,"
+	// What an interrupted change exposed is live until the apply takes it back: who has what is asked then.
+	if interrupted, err := at.Fleet.Engine.Interrupted(ctx, h, exposure.Daemon{}); err == nil && !interrupted {
+		diags.Append(checkTaken(ctx, at, h, tree, want)...)
+		for port, who := range survey.Occupied(tree, want) {
+			diags.AddAttributeError(portPath(port), "Port in use", occupied(h, want, port, who))
 		}
-		diags.AddAttributeError(portPath(port), "Port in use", fmt.Sprintf("%s has %s on %s: choose another address or port, or stop that first", who, place, h))
 	}
 	for port, why := range survey.Blocked(want) {
 		diags.AddAttributeError(portPath(port), "Shut by a firewall", fmt.Sprintf("on %s %s", h, why))
@@ -129,6 +148,7 @@ func checkMachine(ctx context.Context, at crud.Opening, h host.Host, want exposu
 	if err := exposure.Doubt(ctx, &at.Fleet.Engine, h, want); err != nil && !diags.HasError() {
 		diags.Append(doubt(err))
 	}
+	diags.Append(checkWayBack(ctx, at, h, survey, want)...)
 	sections, err := at.Fleet.Engine.Snapshot(ctx, h, haproxy.Daemon{})
 	if err != nil {
 		return diags
@@ -136,6 +156,28 @@ func checkMachine(ctx context.Context, at crud.Opening, h host.Host, want exposu
 	for port, bind := range want.Binds() {
 		if who, there := haproxy.ForeignListener(sections, bind, mine, "frontend "+exposure.Section(want.Name, port)); there {
 			diags.AddAttributeError(portPath(port), "Port in use", fmt.Sprintf("%s listens at %s of %s already: choose another address or port, or have that removed first", who, bind.Endpoint(), h))
+		}
+	}
+	return diags
+}
+
+// checkWayBack warns where what a target answers does not come back by the machine: its network's gateway is another one.
+func checkWayBack(ctx context.Context, at crud.Opening, h host.Host, survey exposure.Survey, want exposure.Exposure) diag.Diagnostics {
+	var diags diag.Diagnostics
+	for target, place := range want.SeeWhoConnects() {
+		for _, name := range at.Fleet.Names() {
+			client, err := at.Fleet.Hypervisor(ctx, name)
+			if err != nil {
+				continue
+			}
+			gateway, network, offers, err := network.FindGateway(ctx, client, target)
+			if err != nil || !offers || survey.Has(gateway) {
+				continue
+			}
+			where := crud.AttributePath(place)
+			diags.AddAttributeWarning(where, "Answers take another way", crud.DetailAt(where, fmt.Sprintf("network %q on hypervisor %s gives %s the gateway %s, which %s is not. "+
+				"Unless the guest has another default gateway, nobody gets an answer from it but those beside it: write masquerade = true, or make the machine its gateway", network, client.URI(), target, gateway, h)))
+			break
 		}
 	}
 	return diags

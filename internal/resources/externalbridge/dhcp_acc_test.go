@@ -79,7 +79,7 @@ func TestAccExternalBridgeTakesTheLeaseOver(t *testing.T) {
 			// A client that is set up anew may get another lease, and then has the one before for a moment.
 			moved := func(s *terraform.State) (err error) {
 				for began := time.Now(); ; time.Sleep(200 * time.Millisecond) {
-					if err = moves(s); err == nil || time.Since(began) > 20*time.Second {
+					if err = moves(s); err == nil || time.Since(began) > 2*time.Minute {
 						return err
 					}
 				}

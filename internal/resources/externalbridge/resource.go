@@ -38,19 +38,7 @@ func New() resource.Resource {
 		PlanRemoval: func(ctx context.Context, at crud.Opening, m *model, replaced bool) diag.Diagnostics {
 			return hostattr.PlanRemoval(ctx, func() (*bridge.Store, error) { return openBridge(ctx, at, m) }, replaced)
 		},
-		Upgrades: []crud.Upgrade{crud.ShortenReferences, listOfNames, crud.LeaveOutEmpty("hypervisor", "host")},
 	})
-}
-
-// listOfNames gives the interfaces of version 0, which were a list of names, the type that they have as one of several forms.
-func listOfNames(attributes map[string]any) error {
-	if names, there := attributes["interfaces"]; there {
-		attributes["interfaces"] = map[string]any{"type": []any{"list", "string"}, "value": names}
-	}
-	if _, there := attributes["stp"]; there {
-		attributes["vlan_filtering"] = false
-	}
-	return nil
 }
 
 // id is NAME, HOST#NAME or HYPERVISOR#NAME; an endpoint has a colon and a hypervisor's name has none.
@@ -114,8 +102,9 @@ func plan(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, 
 		return
 	}
 	want, _ := m.spec()
+	resp.Diagnostics.Append(hostattr.RefuseMisplaced(at.Provided, "bridge", m.Name.ValueString(), m.Host, want.Addresses)...)
 	b, ok := hostattr.Preview(ctx, func() (*bridge.Store, error) { return openBridge(ctx, at, m) }, want,
-		fmt.Sprintf("external bridge %q", m.Name.ValueString()), path.Root("interfaces"), req, resp)
+		fmt.Sprintf("external bridge %q", m.Name.ValueString()), machineAttribute(m), req, resp)
 	if !ok {
 		return
 	}
@@ -128,6 +117,17 @@ func plan(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, 
 	if old, _ := was.spec(); b.ActiveBackend == hostnet.Runtime && !sameMembers(bridge.Bridge{VLANs: old.VLANs, Bonds: old.Bonds}, bridge.Bridge{VLANs: b.VLANs, Bonds: b.Bonds}) {
 		resp.RequiresReplace = append(resp.RequiresReplace, path.Root("interfaces")) // there is no manager that would change them in place
 	}
+}
+
+// machineAttribute is the attribute that says which machine it is, as far as one does.
+func machineAttribute(m *model) path.Path {
+	switch {
+	case !m.Host.IsNull():
+		return path.Root("host")
+	case !m.Hypervisor.IsNull():
+		return path.Root("hypervisor")
+	}
+	return path.Root("name")
 }
 
 // claim tells the plan's nodes and networks of the bridge. One whose host is named by an endpoint is on a hypervisor

@@ -22,7 +22,7 @@ func resourceSchema(context.Context) schema.Schema {
 	attributes := map[string]schema.Attribute{
 		"id":   schema.StringAttribute{Computed: true, MarkdownDescription: "The name, behind `HOST#` where `host` or `hypervisor` is set.", PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()}},
 		"name": schema.StringAttribute{Validators: []validator.String{values.Device}, Required: true, PlanModifiers: replace, MarkdownDescription: "Device name of the bridge, at most 15 bytes."},
-		"host": schema.StringAttribute{Optional: true, PlanModifiers: hostattr.OtherMachineReplaces(), MarkdownDescription: "Endpoint of the machine: `ssh://[user@]host[:port]` or `local:`. Default: the hypervisor's own host.",
+		"host": schema.StringAttribute{Optional: true, PlanModifiers: hostattr.OtherMachineReplaces(), MarkdownDescription: "Endpoint of the machine: `ssh://[user@]host[:port]`, `local:`, `qemu-ga://[hypervisor]/domain`, or the id of a `virtcluster_service_node`. Default: the hypervisor's own host. " + hostattr.HostKeyText,
 			Validators: []validator.String{values.Endpoint}},
 		"hypervisor": schema.StringAttribute{Optional: true, PlanModifiers: replace, MarkdownDescription: "The entry of the provider's `hypervisors` whose host is meant. Default: the provider's `uri`.",
 			Validators: []validator.String{values.Name}},
@@ -41,7 +41,7 @@ func resourceSchema(context.Context) schema.Schema {
 			"or a gateway that answered before is silent, the host goes back to what it had. Destroying it gives the interfaces back what they had. " +
 			"A bridge of that name that this resource did not make is refused; importing it takes it over: `active_backend` says whose files make it. Where those are a person's, they stay, and go on to say what is in the bridge, `stp` and `vlan_filtering`; " +
 			"addresses and what goes with them, and `mtu` (not with netplan), are kept by the same manager in files of this provider that come before them, and destroying the resource has the person's count again. What others add to the bridge, such as ports of " +
-			"containers and virtual addresses, stays and is no drift.",
+			"containers and virtual addresses, stays and is no drift; a destroy is refused while ports of others are in it, or devices on it. One that somebody deleted is made again with what it had.",
 		Attributes: attributes,
 	}
 }

@@ -20,6 +20,9 @@ func resourceSchema(context.Context) schema.Schema {
 	attributes := exposureattr.Attributes(form, schema.BoolAttribute{
 		Optional: true, Computed: true, Default: booldefault.StaticBool(true),
 		MarkdownDescription: "Whether to put the address on `interface`, announce it, and put it there again after every start. An address that another machine answers for is refused. Default: `true`; `false` is for an address that the machine has already, such as a `virtcluster_vip`'s.",
+	}, schema.BoolAttribute{
+		Optional: true, Computed: true, Default: booldefault.StaticBool(false),
+		MarkdownDescription: "Whether the inside address sees the machine instead of who connects to it. Default: `false`, for which the machine must be the gateway of the inside address. What the inside address begins to say comes from the outside one all the same, where the machine is its gateway.",
 	})
 	maps.Copy(attributes, map[string]schema.Attribute{
 		"target": schema.StringAttribute{
@@ -41,7 +44,7 @@ func resourceSchema(context.Context) schema.Schema {
 	})
 	return schema.Schema{
 		MarkdownDescription: "An outside address for an inside one, both ways: what comes to it goes inside, and what the inside address begins to say comes from it, where it leaves by `interface`. " +
-			"The machine must be the gateway of the inside address. The rules are in a table of nftables of the provider's own, which is there after a start before the network is; nobody else's rules are changed.",
+			"Without `masquerade` the machine must be the gateway of the inside address. The rules are in a table of nftables of the provider's own, which is there after a start before the network is; nobody else's rules are changed.",
 		Attributes: attributes,
 	}
 }

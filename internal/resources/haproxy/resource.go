@@ -44,8 +44,6 @@ func New() resource.Resource {
 		Open:      open,
 		WriteOnly: writeOnly,
 		Plan:      plan,
-
-		Upgrades: []crud.Upgrade{crud.ShortenReferences},
 	})
 }
 

@@ -38,8 +38,6 @@ func New() resource.Resource {
 		Fill:   func(ctx context.Context, m *model, got haproxy.Backend) diag.Diagnostics { return m.fill(ctx, got) },
 		Open:   open,
 		Plan:   plan,
-
-		Upgrades: []crud.Upgrade{crud.ShortenReferences},
 	})
 }
 

@@ -105,8 +105,38 @@ func TestAccStatesShareAMachineAndNothingElse(t *testing.T) {
 	}
 }
 
-// TestAccKilledCreateConvergesInItsOwnDirectoryOnly kills Terraform and the provider when the backend is on the machine, and no
-// state knows of it yet.
+// TestAccProviderBlocksLeaveEachOthersBackendsAlone has two provider blocks, each a process of its own, name one backend, and a state
+// that is lost.
+func TestAccProviderBlocksLeaveEachOthersBackendsAlone(t *testing.T) {
+	acctest.InSandbox(t)
+	node, _ := haproxytest.Node(t)
+	s := acctest.NewState(t)
+	s.DestroyAtEnd()
+	block := acctest.Provider()
+	first := block + backendOf(node, "api", "")
+	second := strings.Replace(strings.Replace(backendOf(node, "api", `balance = "leastconn"`), `"api" {`, `"other" {`, 1), "{\n",
+		"{\n  provider = virtcluster.other\n  depends_on = [virtcluster_haproxy_backend.api]\n", 1)
+	both := first + strings.Replace(block, "{\n", "{\n  alias = \"other\"\n", 1) + second
+	out := []string{"finished in this workspace by another resource, of another provider block", `import it as "` + node + `#backend/api"`}
+	s.Write(both)
+	s.Refused(out, "apply", "-auto-approve")
+	has(t, "backend api")
+	if warned := s.Run("plan"); !strings.Contains(warned, "is there already") || !strings.Contains(warned, "The apply refuses") {
+		t.Errorf("a plan of both says nothing of it:\n%s", warned)
+	}
+	s.Apply(first)
+	s.Settled()
+	if text := acctest.On(t, "svc-1", "cat", config); strings.Contains(text, "leastconn") || strings.Contains(text, "creating=") {
+		t.Errorf("the other block changed it, or it stays marked as unfinished:\n%s", text)
+	}
+	s.Forget()
+	s.Refused(out, "apply", "-auto-approve")
+	s.Run("import", "virtcluster_haproxy_backend.api", node+"#backend/api")
+	s.Settled()
+}
+
+// TestAccKilledCreateConvergesInItsOwnDirectoryOnly kills Terraform and the provider when the backend is on the machine, its create has
+// not come to its end, and no state knows of it yet.
 func TestAccKilledCreateConvergesInItsOwnDirectoryOnly(t *testing.T) {
 	acctest.InSandbox(t)
 	node, _ := haproxytest.Node(t)
@@ -114,14 +144,17 @@ func TestAccKilledCreateConvergesInItsOwnDirectoryOnly(t *testing.T) {
 	one.DestroyAtEnd()
 	one.Write(acctest.Provider() + backendOf(node, "api", ""))
 	// What follows the swap of the file waits, so that the provider is there to be found.
-	acctest.On(t, "svc-1", "sh", "-c", `touch /run/held
+	acctest.On(t, "svc-1", "sh", "-c", `touch /run/held /run/unfinished
 cat >/usr/local/sbin/systemctl <<'END'
 #!/bin/sh
 while [ -e /run/held ] && grep -q "^backend api" `+config+`; do sleep 0.1; done
+while [ -e /run/unfinished ] && [ ! -e /var/lib/virtcluster/haproxy/journal.json ] && grep -q creating= `+config+`; do sleep 0.1; done
 exec /usr/bin/systemctl "$@"
 END
 chmod 0755 /usr/local/sbin/systemctl`)
-	t.Cleanup(func() { haproxytest.Cleanup(t, "rm", "-f", "/run/held", "/usr/local/sbin/systemctl") })
+	t.Cleanup(func() {
+		haproxytest.Cleanup(t, "rm", "-f", "/run/held", "/run/unfinished", "/usr/local/sbin/systemctl")
+	})
 	apply := one.Start("apply", "-auto-approve")
 	acctest.Eventually(t, "for the swap", func() bool {
 		_, err := acctest.Try(t.Context(), "svc-1", "grep", "-q", "^backend api", config)
@@ -144,11 +177,17 @@ chmod 0755 /usr/local/sbin/systemctl`)
 		t.Fatalf("the state knows of it already:\n%s", state)
 	}
 	has(t, "backend api")
+	if text := acctest.On(t, "svc-1", "sh", "-c", "rm /run/unfinished; cat "+config); !strings.Contains(text, "creating=") {
+		t.Errorf("it is not marked as unfinished:\n%s", text)
+	}
 	refused(t, two, backendOf(node, "api", ""), `HAProxy backend "api"`, "belongs to another state", `import it as "`+node+`#backend/api"`)
 	if out := one.Run("apply", "-auto-approve"); !strings.Contains(out, "1 added, 0 changed, 0 destroyed") {
 		t.Errorf("the next apply:\n%s", out)
 	}
 	one.Settled()
+	if text := acctest.On(t, "svc-1", "cat", config); strings.Contains(text, "creating=") {
+		t.Errorf("it stays marked as unfinished:\n%s", text)
+	}
 }
 
 // TestAccWhatHAProxyRefusesIsRefusedByThePlan plans what only HAProxy itself knows to be wrong, beside what is right.

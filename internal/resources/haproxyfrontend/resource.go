@@ -38,8 +38,6 @@ func New() resource.Resource {
 		Open:        open,
 		Plan:        plan,
 		PlanRemoval: planRemoval,
-
-		Upgrades: []crud.Upgrade{crud.ShortenReferences},
 	})
 }
 

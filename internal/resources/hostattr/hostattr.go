@@ -19,11 +19,14 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
 
+// HostKeyText says how the host key of a machine is known.
+const HostKeyText = "The host key of an SSH endpoint is the one of `?host_key=` behind it, or that of `~/.ssh/known_hosts`; the id of a service node carries its own."
+
 // Host is the attribute that names the machine.
 func Host() schema.StringAttribute {
 	return schema.StringAttribute{
 		Required: true, PlanModifiers: OtherMachineReplaces(),
-		MarkdownDescription: "Endpoint of the machine: `ssh://[user@]host[:port]`, `local:`, `qemu-ga://[hypervisor]/domain`, or the id of a `virtcluster_service_node`.",
+		MarkdownDescription: "Endpoint of the machine: `ssh://[user@]host[:port]`, `local:`, `qemu-ga://[hypervisor]/domain`, or the id of a `virtcluster_service_node`. " + HostKeyText,
 		Validators:          []validator.String{values.Endpoint},
 	}
 }

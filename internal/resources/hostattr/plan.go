@@ -11,6 +11,7 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/sshhost"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/hostnet"
 )
@@ -37,11 +38,20 @@ func Preview[S any, F interface{ Holder() hostnet.Holder }](ctx context.Context,
 		return want, false
 	}
 	if err != nil {
-		// The machine may come to be in the same apply, so this is no error yet.
-		resp.Diagnostics.AddAttributeWarning(at, "Cannot look at the host of "+what, err.Error())
+		resp.Diagnostics.Append(Unseen(at, what, err))
 		return want, false
 	}
 	return want, true
+}
+
+// Unseen says in a plan that the machine of a thing cannot be looked at, which is no error yet, as the machine may come to be in the same
+// apply. One that is there and shows a host key that nobody knows is refused, as the apply would refuse it.
+func Unseen(at path.Path, what string, err error) diag.Diagnostic {
+	summary := "Cannot look at the host of " + what
+	if key, shown := errors.AsType[*sshhost.HostKeyError](err); shown && key.Unknown() {
+		return diag.NewAttributeErrorDiagnostic(at, summary, err.Error())
+	}
+	return diag.NewAttributeWarningDiagnostic(at, summary, err.Error())
 }
 
 // PlanBackend says in the plan what will keep a thing, and what it has where nothing changes. Another backend makes the thing anew.

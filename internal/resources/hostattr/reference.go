@@ -16,8 +16,8 @@ func OtherMachineReplaces() []planmodifier.String {
 	return []planmodifier.String{keepReference{}, stringplanmodifier.RequiresReplace()}
 }
 
-// keepReference plans the reference that the state has where the configuration has another one to the same machine, such as an id
-// of a version before.
+// keepReference plans the reference that the state has where the configuration has another one to the same machine, such as one
+// with all of the host key's fingerprint.
 type keepReference struct{}
 
 func (keepReference) Description(context.Context) string {

@@ -3,6 +3,7 @@ package hostsfile
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -11,8 +12,10 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/hostsfile"
 )
 
@@ -34,8 +37,6 @@ func New() resource.Resource {
 		Fill:   func(ctx context.Context, m *model, got hostsfile.Block) diag.Diagnostics { return m.fill(ctx, got) },
 		Open:   open,
 		Plan:   plan,
-
-		Upgrades: []crud.Upgrade{crud.ShortenReferences},
 	})
 }
 
@@ -53,7 +54,7 @@ func openFile(ctx context.Context, at crud.Opening, m *model) (*hostsfile.Store,
 	return hostsfile.Open(site.Host, m.Name.ValueString(), id(m), at.Claim), nil
 }
 
-// plan refuses two blocks of one name on one machine, and warns of what takes a block away again.
+// plan refuses two blocks of one name on one machine, and one that is somebody else's, and warns of what takes a block away again.
 func plan(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
 	if at.Fleet == nil || m.Host.IsUnknown() || m.Name.IsUnknown() {
 		return
@@ -65,8 +66,19 @@ func plan(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, 
 	if req.Plan.Raw.Equal(req.State.Raw) || resp.Diagnostics.HasError() {
 		return
 	}
-	// A machine that cannot be reached may come to be in the same apply.
-	if store, err := openFile(ctx, at, m); err == nil {
+	what := fmt.Sprintf("hosts file block %q", m.Name.ValueString())
+	store, err := openFile(ctx, at, m)
+	if err == nil {
+		err = store.Plan(ctx, req.State.Raw.IsNull())
+	}
+	_, placed := errors.AsType[*service.AttributeError](err)
+	switch {
+	case errors.Is(err, fleet.ErrUnknown):
+	case placed:
+		resp.Diagnostics.Append(crud.NewFailure("plan", what, err))
+	case err != nil:
+		resp.Diagnostics.Append(hostattr.Unseen(path.Root("host"), what, err))
+	default:
 		resp.Diagnostics.Append(crud.Problems(ctx, req.Plan, store.Warn(ctx))...)
 	}
 }

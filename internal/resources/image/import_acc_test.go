@@ -46,7 +46,6 @@ func TestAccImageImportedIsLeftAsItIs(t *testing.T) {
 			// From the first change on, the source is known.
 			{Config: config("  timeouts = { create = \"5m\" }\n"), Check: resource.ComposeTestCheckFunc(
 				resource.TestCheckResourceAttr(address, "source", source), resource.TestCheckNoResourceAttr(address, "checksum"))},
-			{Config: config("  timeouts = { create = \"5m\" }\n"), PlanOnly: true},
 		},
 	})
 }

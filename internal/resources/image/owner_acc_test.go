@@ -131,7 +131,7 @@ func put(t *testing.T, content []byte, workspaces ...string) func() {
 func TestAccImageAndAVolumeOfItsName(t *testing.T) {
 	acctest.InSandbox(t)
 	source := file(t, disk(4))
-	here, elsewhere := owner.Workspace(), "0123456789abcdef"
+	here, elsewhere := owner.Workspace()+"-"+acctest.EndedRun, "0123456789abcdef"
 	pool := acctest.Provider() + fmt.Sprintf("resource \"virtcluster_storage_pool\" \"p\" {\n  name = \"images\"\n  path = %q\n}\n", poolDir)
 	unfinished := append([]byte("virtcluster: this image is not finished\nTOKEN\n"), disk(4)[4096:9<<20]...)
 	marks := func() []string {
@@ -184,6 +184,7 @@ func TestAccImageAndAVolumeOfItsName(t *testing.T) {
 	refused(somebodys, disk(4))
 	refused(somebodys, nil)
 	refused(somebodys, unfinished)
+	refused(`(?s)finished\s+in\s+this\s+workspace.*import\s+it\s+as\s+"images/i"`, disk(4), owner.Workspace())
 	// Another state's, and one that both of them began.
 	refused(anothers, disk(4), elsewhere)
 	refused(anothers, unfinished, elsewhere)

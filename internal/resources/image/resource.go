@@ -28,7 +28,6 @@ func New() resource.Resource {
 		Spec: spec, Fill: fill, Open: open, Plan: plan, Recall: recall, Remember: remember,
 		// Importing reads the whole volume, as creating writes it.
 		Timeouts: map[string]time.Duration{"create": time.Hour, "read": time.Hour, "delete": 5 * time.Minute},
-		Upgrades: []crud.Upgrade{crud.LeaveOutEmpty("hypervisor")},
 	})
 }
 

@@ -65,6 +65,7 @@ func plan(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, 
 		resp.Diagnostics.AddAttributeError(path.Root("name"), "Interface described twice", fmt.Sprintf("%s is that of the %s too: an interface has one configuration", conflict.Claim, conflict.Holder))
 	}
 	want, _ := m.spec(ctx)
+	resp.Diagnostics.Append(hostattr.RefuseMisplaced(at.Provided, "interface", m.Name.ValueString(), m.Host, want.Addresses)...)
 	if done, ok := hostattr.Preview(ctx, func() (*netinterface.Store, error) { return open(ctx, at, m) }, want, what, path.Root("host"), req, resp); ok {
 		resp.Diagnostics.Append(hostattr.PlanBackend(ctx, done.ActiveBackend, req, resp)...)
 	}

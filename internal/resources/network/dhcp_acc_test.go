@@ -40,7 +40,12 @@ func TestAccNetworkWarnsOfReservationsThatKeepItsDHCP(t *testing.T) {
 	if out := run("", "plan"); strings.Contains(out, warning) || !strings.Contains(out, "1 to change") {
 		t.Errorf("without a reservation:\n%s", out)
 	}
-	shell(t, "virsh", "net-update", "acc0", "add", "ip-dhcp-host", "<host mac='52:54:00:00:00:07' ip='10.91.0.7'/>", "--live", "--config")
+	const persons = "<host mac='52:54:00:00:00:07' ip='10.91.0.7'/>"
+	shell(t, "virsh", "net-update", "acc0", "add", "ip-dhcp-host", persons, "--live", "--config")
+	// A network is not destroyed under a person's reservation.
+	t.Cleanup(func() {
+		shell(t, "virsh", "net-update", "acc0", "delete", "ip-dhcp-host", persons, "--live", "--config")
+	})
 	if out := run("", "plan"); !strings.Contains(out, warning) || !spaced("keeps 10.91.0.7 for 52:54:00:00:00:07").MatchString(out) {
 		t.Errorf("with a reservation:\n%s", out)
 	}

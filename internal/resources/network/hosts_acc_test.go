@@ -74,7 +74,10 @@ resource "virtcluster_dhcp_reservation" "r" {
 			}
 			return nil
 		})},
-		resource.TestStep{Config: config(management + "  dhcp = { ranges = [{ start = \"10.91.0.200\", end = \"10.91.0.220\" }] }\n"), ConfigPlanChecks: unchanged},
+		// The network is not destroyed under a person's.
+		resource.TestStep{PreConfig: func() {
+			shell(t, "virsh", "net-update", "acc0", "delete", "ip-dhcp-host", "<host mac='52:54:00:aa:91:09'/>", "--live", "--config")
+		}, Config: config(management + "  dhcp = { ranges = [{ start = \"10.91.0.200\", end = \"10.91.0.220\" }] }\n"), ConfigPlanChecks: unchanged},
 	)
 }
 

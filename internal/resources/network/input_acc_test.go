@@ -81,14 +81,14 @@ func TestAccNetworkThatDoesNotStartGetsItsOldDefinitionBack(t *testing.T) {
 	var before string
 	test(t, "acc0",
 		resource.TestStep{Config: config(management), Check: func(*terraform.State) error {
-			before = shell(t, "virsh", "net-dumpxml", "acc0")
+			before = shell(t, "virsh", "net-dumpxml", "--inactive", "acc0")
 			return nil
 		}},
 		// dnsmasq, not libvirt, finds out that the directory is not there. Without addresses to give out, an old libvirt
 		// would leave TFTP out.
 		resource.TestStep{Config: config(management + "mtu = 1400\ndhcp = { ranges = [{ start = \"10.91.0.10\", end = \"10.91.0.20\" }] }\npxe = { tftp_root = \"/nowhere\" }"), ExpectError: spaced("TFTP directory /nowhere inaccessible")},
 		resource.TestStep{Config: config(management), ConfigPlanChecks: unchanged, Check: func(*terraform.State) error {
-			if after := shell(t, "virsh", "net-dumpxml", "acc0"); after != before {
+			if after := shell(t, "virsh", "net-dumpxml", "--inactive", "acc0"); after != before {
 				t.Errorf("before:\n%s\nafter:\n%s", before, after)
 			}
 			return nil

@@ -10,9 +10,8 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
 )
 
-// A destroy of everything leaves reservations to their network, which goes after them. Where that stays after all, as somebody's
-// machine runs on it, they are in no one's way.
-func TestAccDestroyLeavesReservationsToTheirNetwork(t *testing.T) {
+// A destroy takes its reservations out of the running network and out of its definition, and keeps a network that a person's machine is on.
+func TestAccDestroyTakesReservationsAndKeepsANeededNetwork(t *testing.T) {
 	acctest.BothCLIs(t)
 	acctest.InSandbox(t)
 	const first, second, third = "52:54:00:aa:91:01", "52:54:00:aa:91:02", "52:54:00:aa:91:03"
@@ -60,9 +59,9 @@ resource "virtcluster_node" "n" {
 	}
 	shell(t, "virsh", "create", theirs)
 	t.Cleanup(func() { _ = exec.Command("virsh", "destroy", "acc-theirs").Run() })
-	s.Refused([]string{"in use by running machines", "acc-theirs"}, "destroy", "-auto-approve")
-	if live, configured := kept(first, second); live != 2 || configured != 0 {
-		t.Errorf("%d reservations run and %d are configured after a destroy; 2 and 0 go with the network", live, configured)
+	s.Refused([]string{"needed by what is not this state's", "acc-theirs"}, "destroy", "-auto-approve")
+	if live, configured := kept(first, second); live != 0 || configured != 0 {
+		t.Errorf("%d reservations run and %d are configured after a destroy", live, configured)
 	}
 
 	// The address is another's now, and the node's own comes back.
@@ -71,7 +70,7 @@ resource "virtcluster_node" "n" {
 		t.Errorf("%d reservations run and %d are configured:\n%s", live, configured, shell(t, "virsh", "net-dumpxml", "acc0"))
 	}
 	if live, _ := kept(first); live != 0 {
-		t.Error("what a destroy left is in another's way")
+		t.Error("a destroy left a reservation")
 	}
 	s.Settled()
 	shell(t, "virsh", "destroy", "acc-theirs")

@@ -153,7 +153,7 @@ func TestAccNetworkGivesOutWhatItsDHCPSays(t *testing.T) {
 	// dnsmasq reads its reservations again after libvirt has told it to, not at once.
 	says := func(mac, first, last string, want map[byte]string) {
 		t.Helper()
-		for deadline := time.Now().Add(20 * time.Second); ; {
+		for deadline := time.Now().Add(2 * time.Minute); ; {
 			address, options := ask(t, conn, mac)
 			wrong := address.Less(netip.MustParseAddr(first)) || netip.MustParseAddr(last).Less(address)
 			for code, value := range want {

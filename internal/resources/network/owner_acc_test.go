@@ -21,7 +21,7 @@ func TestAccNetworkOfAnotherStateIsRefused(t *testing.T) {
 	first.Apply(routing)
 	before := shell(t, "virsh", "net-dumpxml", "acc0")
 	second.Write(routing)
-	second.Refused([]string{"belongs to another state", `import it as "acc0"`}, "plan")
+	second.Refused([]string{"belongs to another state", `import it as "acc0"`}, "apply", "-auto-approve")
 	if after := shell(t, "virsh", "net-dumpxml", "acc0"); after != before {
 		t.Errorf("before:\n%s\nafter:\n%s", before, after)
 	}
@@ -41,37 +41,20 @@ func TestAccNetworkOfAKilledRunIsCompletedWithItsRoutes(t *testing.T) {
 	s := acctest.NewState(t)
 	s.Apply(routing)
 	s.Forget()
+	// What is finished nobody left behind: it may be another provider block's, or a lost state's.
+	s.Refused([]string{"finished in this workspace", `import it as "acc0"`}, "apply", "-auto-approve")
+	acctest.UnfinishNetwork(t, "acc0")
 	shell(t, "ip", "route", "del", "10.128.0.0/14")
 	s.Apply(routing)
 	s.Settled()
+	if xml := shell(t, "virsh", "net-dumpxml", "acc0", "--inactive"); strings.Contains(xml, "creating=") {
+		t.Errorf("it stays marked as unfinished:\n%s", xml)
+	}
 	if out := shell(t, "ip", "route", "show", "10.128.0.0/14"); !strings.Contains(out, "10.91.0.1") {
 		t.Errorf("the route is not there: %s", out)
 	}
 	s.Run("destroy", "-auto-approve")
 	if out := shell(t, "virsh", "net-list", "--all", "--name"); strings.Contains(out, "acc0") {
 		t.Errorf("the network is left: %s", out)
-	}
-}
-
-func TestAccNetworkOfTheVersionBeforePlansEmpty(t *testing.T) {
-	acctest.BothCLIs(t)
-	acctest.InSandbox(t)
-	s := acctest.NewState(t)
-	s.Apply(routing)
-	s.Age(map[string][]string{"virtcluster_network": {"dhcp.hosts"}})
-	unmark(t, "acc0")
-	s.Settled()
-	s.Apply(strings.Replace(routing, "  routes", "  domain = \"a.example\"\n  routes", 1))
-	s.Settled()
-	s.Run("destroy", "-auto-approve")
-}
-
-// unmark takes from a network's configuration what versions before owners' marks did not write.
-func unmark(t *testing.T, name string) {
-	t.Helper()
-	file := t.TempDir() + "/network.xml"
-	shell(t, "sh", "-c", `virsh net-dumpxml --inactive "$1" | sed "s/ owner=['\"][^'\"]*['\"]//; s/ workspace=['\"][^'\"]*['\"]//" >"$0" && virsh net-define "$0"`, file, name)
-	if xml := shell(t, "virsh", "net-dumpxml", "--inactive", name); strings.Contains(xml, "owner=") {
-		t.Fatalf("the network is marked still:\n%s", xml)
 	}
 }

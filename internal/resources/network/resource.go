@@ -31,8 +31,6 @@ func New() resource.Resource {
 		Fill:  func(ctx context.Context, m *model, got network.Spec) diag.Diagnostics { return m.fill(ctx, got) },
 		Open:  open,
 		Plan:  plan,
-
-		Upgrades: []crud.Upgrade{crud.LeaveOutEmpty("hypervisor")},
 	})
 }
 

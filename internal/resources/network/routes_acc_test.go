@@ -59,7 +59,7 @@ func bridgeIndex(t *testing.T) string { return shell(t, "cat", "/sys/class/net/a
 // proves nothing.
 func settled(t *testing.T) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		carrier, routes := shell(t, "cat", "/sys/class/net/accbr0/carrier"), shell(t, "ip", "-6", "route", "show", "dev", "accbr0")
 		if strings.TrimSpace(carrier) == "1" && strings.Contains(routes, "fd00:91::/64") {
 			return

@@ -41,6 +41,8 @@ exportfs -i -o ro,no_subtree_check 10.0.100.9:/srv/by-hand`)
 resource "virtcluster_nfs_export" "it" {
   service_node = "ssh://root@%s"
   path         = %q
+  owner        = "daemon"
+  permissions  = "0711"
   clients      = [{ match = "10.0.100.9", options = ["rw"] }, { match = "fd00:100::/64" }, { match = "fd00:101::9", options = ["ro"] }]
 }
 `, node, path)
@@ -52,9 +54,22 @@ resource "virtcluster_nfs_export" "it" {
 	if after := table(); after != before {
 		t.Errorf("what was refused left\n%s\ninstead of\n%s", after, before)
 	}
+	look := func(path string) string {
+		t.Helper()
+		return strings.TrimSpace(acctest.On(t, "svc-1", "stat", "-c", "%U %a", path))
+	}
+	if is := look("/srv/by-hand"); is != "root 755" {
+		t.Errorf("what was refused has its directory changed: %s", is)
+	}
+	if is := look("/srv/a"); is != "root 755" {
+		t.Fatalf("/srv/a is %s", is)
+	}
 
 	state.Apply(export("/srv/a"))
 	state.Settled()
+	if is := look("/srv/a"); is != "daemon 711" {
+		t.Errorf("/srv/a is %s", is)
+	}
 	for _, client := range []string{"10.0.100.9", "fd00:100::/64", "fd00:101::9"} {
 		if after := table(); !strings.Contains(after, "/srv/a  "+client+"(") {
 			t.Errorf("/srv/a is not exported to %s: %s", client, after)

@@ -40,7 +40,7 @@ func (s *store) Get(ctx context.Context) (nfs.Export, error) {
 // Create makes the directory what it shall be, and exports it.
 func (s *store) Create(ctx context.Context, want nfs.Export) (nfs.Export, error) {
 	if err := s.MayCreate(ctx); err != nil && !errors.Is(err, transaction.ErrAbsent) {
-		return want, err // before the directory of somebody else's export is changed
+		return want, err // before a directory is made for somebody else's export
 	}
 	return s.put(ctx, want, s.Part.Create)
 }
@@ -50,15 +50,28 @@ func (s *store) Update(ctx context.Context, was, want nfs.Export) (nfs.Export, e
 	return s.put(ctx, want, func(ctx context.Context, want nfs.Export) (nfs.Export, error) { return s.Part.Update(ctx, was, want) })
 }
 
+// put makes a directory that is missing, exports it, and gives it owner, group and permissions last, when nothing refuses the export any
+// more.
 func (s *store) put(ctx context.Context, want nfs.Export, write func(context.Context, nfs.Export) (nfs.Export, error)) (nfs.Export, error) {
 	undo, err := nfs.Prepare(ctx, s.Host, want)
-	if err != nil {
-		return want, service.At([]any{"path"}, err)
+	if err == nil {
+		var got nfs.Export
+		if got, err = write(ctx, want); err == nil {
+			return s.give(ctx, got, want)
+		}
+	} else {
+		err = service.At([]any{"path"}, err)
 	}
-	got, err := write(ctx, want)
-	if err != nil {
+	if !errors.As(err, new(*crud.Unfinished)) {
 		undo(context.WithoutCancel(ctx))
-		return got, err
 	}
-	return nfs.Look(ctx, s.Host, got)
+	return want, err
+}
+
+// give makes the directory of what is exported now what it shall be.
+func (s *store) give(ctx context.Context, got, want nfs.Export) (nfs.Export, error) {
+	if err := nfs.Give(ctx, s.Host, want); err != nil {
+		return got, &crud.Unfinished{Err: err}
+	}
+	return crud.ReadBack(ctx, func(ctx context.Context) (nfs.Export, error) { return nfs.Look(ctx, s.Host, got) }, nil)
 }

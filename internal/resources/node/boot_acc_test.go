@@ -30,7 +30,7 @@ func kernelFiles(t *testing.T) string {
 		"initrd": `d=$(mktemp -d) && cd $d && mkdir bin proc && cp /usr/bin/busybox bin && printf '#!/bin/busybox sh\n/bin/busybox mount -t proc proc /proc\necho "guest is up: $(/bin/busybox cat /proc/cmdline)"\nexec /bin/busybox sleep 9999\n' >init &&
 			chmod +x init && find . | cpio --quiet -o -H newc | base64 -w0 && rm -r $d`,
 	}
-	files := map[string][]byte{"boot.ipxe": []byte("#!ipxe\nkernel tftp://${next-server}/kernel console=ttyS0 booted=tftp\ninitrd tftp://${next-server}/initrd\nboot\n")}
+	files := map[string][]byte{"boot.ipxe": []byte("#!ipxe\nkernel tftp://${next-server}/kernel console=ttyS0 booted=tftp no_timer_check\ninitrd tftp://${next-server}/initrd\nboot\n")}
 	for name, command := range fetch {
 		content, err := base64.StdEncoding.DecodeString(acctest.On(t, "svc-1", "sh", "-c", command))
 		if err != nil {
@@ -85,7 +85,7 @@ resource "virtcluster_node" "n" {
   type             = "qemu"
   memory_mib       = 256
   shutdown_timeout = "0s"
-  boot             = { kernel = "DIR/kernel", initrd = "DIR/initrd", cmdline = "console=ttyS0 booted=directly" }
+  boot             = { kernel = "DIR/kernel", initrd = "DIR/initrd", cmdline = "console=ttyS0 booted=directly no_timer_check" }
   console          = { type = "pty", log_file = "/var/log/libvirt/acckernel.log" }
 }
 `, "DIR", dir)
@@ -93,8 +93,8 @@ resource "virtcluster_node" "n" {
 		ProtoV6ProviderFactories: acctest.Providers,
 		Steps: []resource.TestStep{
 			{Config: config, Check: resource.ComposeTestCheckFunc(
-				wrote(t, "/var/log/libvirt/acckernel.log", "guest is up: console=ttyS0 booted=directly"),
-				wrote(t, "/var/log/libvirt/accpxe.log", "guest is up: console=ttyS0 booted=tftp"),
+				wrote(t, "/var/log/libvirt/acckernel.log", "guest is up: console=ttyS0 booted=directly no_timer_check"),
+				wrote(t, "/var/log/libvirt/accpxe.log", "guest is up: console=ttyS0 booted=tftp no_timer_check"),
 			)},
 			{ResourceName: address, ImportState: true, ImportStateId: "acckernel", ImportStateVerify: true},
 			{ // drift of the console and of the command line

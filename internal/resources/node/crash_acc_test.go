@@ -71,7 +71,6 @@ func TestAccNodeWhoseGuestCrashed(t *testing.T) {
 				},
 			},
 			{PreConfig: func() { guest(sleeps) }, Config: hand, ConfigPlanChecks: updates(), Check: says(t, "domstate acc", "^running")},
-			{Config: hand, PlanOnly: true},
 			{
 				PreConfig: func() {
 					guest(panics)

@@ -3,6 +3,7 @@ package node_test
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -23,7 +24,7 @@ func define(t *testing.T, xml string) {
 // halfMade is a domain as an interrupted create leaves it, with a mark of its owner.
 func halfMade(owner, pool string) string {
 	return fmt.Sprintf(`<domain type='qemu'><name>acc</name><memory unit='MiB'>128</memory><os><type machine='q35'>hvm</type></os>
-		<metadata><virtcluster:node xmlns:virtcluster="%s" creating="true" %s><disk key="root" target="vda" pool="%s" volume="acc-root.qcow2"/></virtcluster:node></metadata></domain>`, namespace, owner, pool)
+		<metadata><virtcluster:node xmlns:virtcluster="%s" creating="%s" %s><disk key="root" target="vda" pool="%s" volume="acc-root.qcow2"/></virtcluster:node></metadata></domain>`, namespace, acctest.EndedRun, owner, pool)
 }
 
 // TestAccNodeThatAnotherStateIsMakingStays has a create find what a killed run left behind: only its own workspace's is removed.
@@ -52,6 +53,7 @@ func TestAccNodeThatAnotherStateIsMakingStays(t *testing.T) {
 	s.Run("destroy", "-auto-approve")
 	define(t, halfMade(`owner="mine" workspace="`+workspace+`"`, pool))
 	virsh(t, "vol-create-as", pool, "acc-root.qcow2", "1M", "--format", "qcow2")
+	virsh(t, "vol-create-as", pool, "acc-root.qcow2.virtcluster-mine-"+workspace, "0", "--format", "raw")
 	s.Apply(made) // its own, which is made anew
 	s.Settled()
 	// Another state is told that the name is taken, and nothing of the addresses that follow from it.
@@ -125,6 +127,9 @@ resource "virtcluster_node" "n" {
 	s.Run("import", address, "acc")
 	s.Settled()
 	s.Apply(node("  boot = { order = [\"network\", \"hd\"] }\n  role = \"worker\"\n"))
+	if got := virsh(t, "vol-list", pool); !strings.Contains(got, "hand.qcow2.virtcluster-") {
+		t.Errorf("the disk of an imported machine is not marked by a change:\n%s", got)
+	}
 	if got := virsh(t, "dumpxml", "acc"); !strings.Contains(got, "<boot order='1'/>") || !strings.Contains(got, "<boot order='2'/>") || !strings.Contains(got, `role="worker"`) {
 		t.Errorf("the order at the devices is lost:\n%s", got)
 	}
@@ -145,7 +150,13 @@ func TestAccNodeThatIsTaintedAndBecameAnothersStays(t *testing.T) {
 	}, `"acc" stays`, "belongs to another state")
 	virsh(t, "vol-info", "acc-root.qcow2", pool)
 	virsh(t, "undefine", "acc")
-	virsh(t, "vol-delete", "acc-root.qcow2", pool)
+	left, err := filepath.Glob("/var/lib/libvirt/" + pool + "/acc-*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range left {
+		virsh(t, "vol-delete", file)
+	}
 }
 
 // TestAccNodeLeavesAPersonsReservationAndClones has a person reserve the node's address, and clone its disk.

@@ -54,6 +54,10 @@ func (p *planner) planNode(ctx context.Context, proposed *model) {
 	fresh := create || replace
 	if fresh {
 		p.planNew(ctx, planned, config)
+	} else if was.State == machine.Undefined {
+		p.resp.Diagnostics.AddWarning(fmt.Sprintf("The domain of node %q is undefined", was.Name),
+			"Somebody undefined it, and its disks are there. They are the node's own, and hold what they held: an apply defines the domain again with them, under the same UUID. "+
+				"To have the disks made anew too, plan with -replace.")
 	}
 	planComputed(planned, prior, fresh)
 	encoded, diags := planned.encodeNested(ctx)
@@ -148,6 +152,7 @@ func planComputed(planned, prior *version, fresh bool) {
 	} else {
 		planned.ID = prior.ID
 	}
+	fresh = fresh || prior.State.ValueString() == machine.Undefined // its domain is made anew
 	switch {
 	case fresh && convert.Known(planned.Running) && planned.Running.ValueBool():
 		planned.State = types.StringValue("running")

@@ -38,7 +38,7 @@ func TestAccNodeChangesNothingForAnInterfaceThatIsRefused(t *testing.T) {
 		before = state()
 		return nil
 	}}
-	taken := refused(with(`network = "NET"`), `disks\["data"\]: already exists: create volume "acc-data.qcow2"`)
+	taken := refused(with(`network = "NET"`), `disks\["data"\]: volume acc-data.qcow2 is in storage pool nodecard already, and this provider did not write it`)
 	taken.PreConfig = func() { virsh(t, "vol-create-as", "nodecard", "acc-data.qcow2", "1M") }
 	taken.ConfigPlanChecks.PreApply = []plancheck.PlanCheck{plancheck.ExpectKnownValue(address, tfjsonpath.New("disks").AtMapKey("data").AtMapKey("pool"), knownvalue.StringExact("nodecard"))}
 	const card = `network_interfaces\[[01]\].model: hypervisor \S+ starts no machine with a network card "nosuch": write model = "virtio"`

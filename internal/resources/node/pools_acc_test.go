@@ -18,7 +18,7 @@ func contents(t *testing.T, pools ...string) string {
 	var all []string
 	for _, pool := range pools {
 		for line := range strings.Lines(virsh(t, "vol-list", pool)) {
-			if fields := strings.Fields(line); len(fields) == 2 && fields[0] != "Name" {
+			if fields := strings.Fields(line); len(fields) == 2 && fields[0] != "Name" && !strings.Contains(fields[0], ".virtcluster-") { // marks are beside what they mark
 				all = append(all, pool+"/"+fields[0])
 			}
 		}

@@ -40,7 +40,6 @@ func New() func() resource.Resource {
 				p := planner{facts: facts, at: at, req: req, resp: resp}
 				p.planNode(ctx, planned)
 			},
-			Upgrades: []crud.Upgrade{crud.LeaveOutEmpty("hypervisor")},
 		})
 	}
 }

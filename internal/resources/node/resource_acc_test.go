@@ -114,7 +114,6 @@ func TestAccNodeLives(t *testing.T) {
 					return nil
 				},
 			},
-			{Config: strings.Replace(config(image, network, first), "size_gib = 1 }\n", "size_gib = 2 }\n", 1), PlanOnly: true},
 		},
 	})
 }

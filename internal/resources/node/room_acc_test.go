@@ -184,7 +184,6 @@ func TestAccNodeThatDoesNotRunIsDrift(t *testing.T) {
 				},
 				Config: made, ConfigPlanChecks: updates(), Check: runs(false),
 			},
-			{Config: made, PlanOnly: true},
 		},
 	})
 }

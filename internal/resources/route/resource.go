@@ -41,8 +41,6 @@ func New() resource.Resource {
 			return open(ctx, at, m)
 		},
 		Plan: plan,
-
-		Upgrades: []crud.Upgrade{crud.ShortenReferences},
 	})
 }
 
@@ -86,6 +84,18 @@ func open(ctx context.Context, at crud.Opening, m *model) (*route.Store, error) 
 	return route.Open(site, key, id(m), at.Claim), nil
 }
 
+// describeRoute names a route by its id and by what the configuration says of where it leads.
+func describeRoute(m, config *model) string {
+	words := "route " + id(m)
+	if via := config.Via.ValueString(); via != "" {
+		words += " via " + via
+	}
+	if device := config.Device.ValueString(); device != "" {
+		words += " dev " + device
+	}
+	return words
+}
+
 // plan completes device and backend from the machine, as far as it is there already, and finds what would keep the route from being
 // made.
 func plan(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
@@ -93,12 +103,13 @@ func plan(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, 
 		return
 	}
 	resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("id"), id(m))...)
-	claim := planregistry.Claim{Kind: "route", Value: m.CIDR.ValueString(), Scope: id(m)}
-	for _, conflict := range at.Registry.Claims.Replace(fmt.Sprintf("route %s via %s dev %s", id(m), m.Via, m.Device), claim) {
-		resp.Diagnostics.AddAttributeError(path.Root("cidr"), "Route described twice", fmt.Sprintf("%s is that of the %s too: give one of them a metric", conflict.Claim, conflict.Holder))
-	}
 	var config model
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
+	// A route that is replaced is planned twice: only what is configured is the same both times.
+	claim := planregistry.Claim{Kind: "route", Value: m.CIDR.ValueString(), Scope: id(m)}
+	for _, conflict := range at.Registry.Claims.Replace(describeRoute(m, &config), claim) {
+		resp.Diagnostics.AddAttributeError(path.Root("cidr"), "Route described twice", fmt.Sprintf("%s is that of the %s too: give one of them a metric", conflict.Claim, conflict.Holder))
+	}
 	if resp.Diagnostics.HasError() || m.Via.IsUnknown() || config.Device.IsUnknown() || config.Backend.IsUnknown() {
 		return
 	}

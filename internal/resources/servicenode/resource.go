@@ -31,7 +31,6 @@ func New() resource.Resource {
 		Fill:     func(_ context.Context, m *model, got machine) diag.Diagnostics { m.fill(got); return nil },
 		Open:     open,
 		Plan:     plan,
-		Upgrades: []crud.Upgrade{crud.ShortenReferences},
 		Timeouts: map[string]time.Duration{"read": 2 * time.Minute, "delete": 5 * time.Minute},
 	})
 }

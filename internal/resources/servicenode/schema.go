@@ -29,7 +29,7 @@ func resourceSchema(ctx context.Context) schema.Schema {
 		Attributes: map[string]schema.Attribute{
 			"id": schema.StringAttribute{
 				Computed:            true,
-				MarkdownDescription: "The endpoint with a safe prefix of the pinned host key's fingerprint, 16 characters (96 bits) in the base64 of URLs: what other resources take as `service_node`. Known while planning where `host_key` is given. Ids of versions before, with all of the fingerprint, are taken too.",
+				MarkdownDescription: "The endpoint with a safe prefix of the pinned host key's fingerprint, 16 characters (96 bits) in the base64 of URLs: what other resources take as `service_node`. Known while planning where `host_key` is given. One with all of the fingerprint is taken too.",
 			},
 			"endpoint": schema.StringAttribute{
 				Required: true,

@@ -1,6 +1,7 @@
 package servicenode_test
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 
@@ -88,13 +89,20 @@ func TestAccPartsWithoutTheirStateOutliveTheServiceNode(t *testing.T) {
 	state := acctest.NewState(t)
 	state.DestroyAtEnd()
 	state.Apply(tenant(t, "one", "10.0.0.0/8", "a"))
+	id := regexp.MustCompile(`(?m)^\s*id\s+= "(.*)"$`)
+	view := id.FindStringSubmatch(state.Run("state", "show", "virtcluster_dns_view.own"))[1]
+	zone := id.FindStringSubmatch(state.Run("state", "show", "virtcluster_dns_zone.own"))[1]
 	state.Run("state", "rm", "virtcluster_dns_view.own", "virtcluster_dns_zone.own")
-	if out := state.Run("destroy", "-auto-approve"); !strings.Contains(strings.Join(strings.Fields(strings.ReplaceAll(out, "│", "")), " "), "goes on serving what others have there: view one") {
+	if out := state.Run("destroy", "-auto-approve"); !strings.Contains(strings.Join(strings.Fields(strings.ReplaceAll(out, "│", "")), " "), "goes on serving what is still there: view one") {
 		t.Errorf("the destroy does not say what stays:\n%s", out)
 	}
 	if got := asked(t, "one"); got != "192.0.2.1" {
 		t.Errorf("www.one.example is %q", got)
 	}
-	// The next apply from here takes over what has no state.
+	// The next apply from here refuses what has no state: it may be anybody's of this workspace. An import takes it over.
+	state.Refused([]string{"finished in this workspace", "import it as"}, "apply", "-auto-approve")
+	state.Run("import", "virtcluster_dns_view.own", view)
+	state.Run("import", "virtcluster_dns_zone.own", zone)
 	state.Apply(tenant(t, "one", "10.0.0.0/8", "a"))
+	state.Settled()
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/provision"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
 // goneForGood is the way out for a machine that will not answer any more.
@@ -32,6 +33,8 @@ type machine struct {
 type store struct {
 	fleet *fleet.Fleet
 	claim owner.Claim
+	// machine is the one that a create met; nil before.
+	machine host.Host
 	// id is "" before the machine was met; endpoint and hostKey are as the configuration or the state has them; name is the
 	// machine's in messages.
 	id, endpoint, hostKey, name string
@@ -48,6 +51,21 @@ var (
 
 // Claim implements crud.Owned.
 func (s *store) Claim() owner.Claim { return s.claim }
+
+// FinishMark implements crud.Owned.
+func (s *store) FinishMark(ctx context.Context) error {
+	h, err := s.machine, error(nil)
+	if h == nil {
+		_, h, err = s.reach(ctx)
+	}
+	if err == nil {
+		err = provision.Finish(ctx, h, s.claim.Mark())
+	}
+	if err == nil {
+		s.claim = s.claim.Finished()
+	}
+	return err
+}
 
 // Warnings implements crud.Warner.
 func (s *store) Warnings() []service.Problem { return s.warnings }
@@ -88,7 +106,11 @@ func (s *store) Get(ctx context.Context) (machine, error) {
 	if err != nil {
 		return machine{}, err
 	}
-	return look(ctx, e, h)
+	got, err := look(ctx, e, h)
+	if err == nil {
+		s.warn("A service cannot run", got.Inventory.Missing(h, s.known)...)
+	}
+	return got, err
 }
 
 func look(ctx context.Context, e host.Endpoint, h host.Host) (machine, error) {
@@ -103,7 +125,7 @@ func (s *store) Create(ctx context.Context, want machine) (machine, error) {
 	if err != nil {
 		return machine{}, err
 	}
-	s.claim = s.claim.Written()
+	s.claim, s.machine = s.claim.Written(), h
 	got := machine{Endpoint: e}
 	warning, err := provision.Booted(ctx, h)
 	if err != nil {
@@ -140,7 +162,7 @@ func (s *store) meet(ctx context.Context) (host.Endpoint, host.Host, error) {
 func (s *store) prepare(ctx context.Context, h host.Host, want machine, services []string) error {
 	warnings, err := provision.Prepare(ctx, h, s.claim.Mark(), want.Services, services, want.Install)
 	s.warn("A daemon did not start", warnings...)
-	if _, missing := errors.AsType[*provision.MissingError](err); missing {
+	if errors.As(err, new(*provision.MissingError)) || errors.As(err, new(*transaction.MissingError)) {
 		return service.At([]any{"services"}, err)
 	}
 	return err

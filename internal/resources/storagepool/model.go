@@ -2,14 +2,11 @@ package storagepool
 
 import (
 	"context"
-	"encoding/json"
-	"strconv"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage"
 )
 
@@ -23,30 +20,6 @@ type model struct {
 	Active         types.Bool   `tfsdk:"active"`
 	CapacityBytes  types.Int64  `tfsdk:"capacity_bytes"`
 	AvailableBytes types.Int64  `tfsdk:"available_bytes"`
-
-	// Known is the UUID that private state keeps, "" for a pool that is not there yet: a plan of its replacement finds the old
-	// one by it.
-	Known string `tfsdk:"-"`
-}
-
-// uuidKey is where private state keeps the pool's UUID.
-const uuidKey = "uuid"
-
-// recall reads what private state keeps.
-func recall(ctx context.Context, private crud.PrivateState, m *model) diag.Diagnostics {
-	raw, diags := private.GetKey(ctx, uuidKey)
-	if len(raw) == 0 {
-		return diags
-	}
-	if err := json.Unmarshal(raw, &m.Known); err != nil {
-		diags.AddError("Unreadable private state", err.Error())
-	}
-	return diags
-}
-
-// remember writes it.
-func remember(ctx context.Context, private crud.PrivateState, m *model) diag.Diagnostics {
-	return private.SetKey(ctx, uuidKey, []byte(strconv.Quote(m.ID.ValueString())))
 }
 
 // spec converts the model.

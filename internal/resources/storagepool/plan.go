@@ -28,7 +28,7 @@ func plan(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, 
 	}
 	want, _ := spec(ctx, m)
 	resp.Diagnostics.Append(poolattr.Check(ctx, at.Provided, m.Hypervisor, func(k storage.Checker) []service.Problem {
-		return k.CheckNewPool(ctx, want, m.Known, at.Claim.Mark().Workspace)
+		return k.CheckNewPool(ctx, want, at.Claim)
 	})...)
 }
 

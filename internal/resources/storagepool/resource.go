@@ -22,8 +22,7 @@ func New() resource.Resource {
 		Lasts:  true,
 		ID:     func(m *model) string { return m.ID.ValueString() },
 		SetID:  func(*model, string) {}, // the hypervisor says it
-		Split:  split, Spec: spec, Fill: fill, Open: open, Plan: plan, Recall: recall, Remember: remember,
-		Upgrades: []crud.Upgrade{crud.LeaveOutEmpty("hypervisor")},
+		Split:  split, Spec: spec, Fill: fill, Open: open, Plan: plan,
 	})
 }
 
@@ -42,5 +41,5 @@ func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[storage.Po
 	if err != nil {
 		return nil, err
 	}
-	return &storage.PoolStore{Client: c, Hypervisor: m.Hypervisor.ValueString(), UUID: m.ID.ValueString(), Name: m.Name.ValueString(), Claim: at.Claim}, nil
+	return &storage.PoolStore{Client: c, Hypervisor: m.Hypervisor.ValueString(), UUID: m.ID.ValueString(), Name: m.Name.ValueString(), Owner: at.Claim}, nil
 }

@@ -152,7 +152,7 @@ func TestAccPoolBadInput(t *testing.T) {
 			fails(config("a/b", "/srv/p", ""), `must hold no slash`),
 			fails(config("p", "/srv/p", "  type = \"logical\"\n"), `write\s+(one\s+of\s+)?"dir"`),
 			fails(config("p", "/srv/p", "  hypervisor = \"kvm9\"\n"), `(?s)Unknown hypervisor.*kvm9`),
-			fails(config("theirs", "/srv/p", ""), `(?s)Storage pool exists.*terraform\s+import`),
+			fails(config("theirs", "/srv/p", ""), `(?s)storage\s+pool\s+"theirs"\s+is\s+in\s+/tmp\s+already.*import\s+it`),
 			fails(config("p", "/tmp/", ""), `(?s)Directory taken.*"theirs"\s+already`),
 			fails(config("p", "/srv/p", "")+"resource \"virtcluster_storage_pool\" \"q\" {\n  name = \"q\"\n  path = \"/srv/./p\"\n}\n", `(?s)Directory taken.*directory\s+/srv/p`),
 			{Config: config("p", "/proc/nowhere", ""), ExpectError: regexp.MustCompile(`(?s)Cannot create storage pool "p".*/proc/nowhere`)},
@@ -206,8 +206,7 @@ func TestAccPoolOfAnotherStateIsNotTaken(t *testing.T) {
 	acctest.InSandbox(t)
 	dir := "/var/lib/libvirt/taken"
 	xml := t.TempDir() + "/pool.xml"
-	// The UUID that a run of another workspace gives to a pool of that name and directory, which it found there.
-	text := "<pool type='dir'><name>taken</name><uuid>93f95de7-27ee-809b-8235-993962bd34ea</uuid><target><path>" + dir + "</path></target></pool>"
+	text := "<pool type='dir'><name>taken</name><source><vendor name='virtcluster owner=theirs workspace=0123456789abcdef'/></source><target><path>" + dir + "</path></target></pool>"
 	if err := os.WriteFile(xml, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +214,7 @@ func TestAccPoolOfAnotherStateIsNotTaken(t *testing.T) {
 	acctest.Virsh(t, "pool-build", "taken")
 	s := acctest.NewState(t)
 	s.Write(config("taken", dir, ""))
-	s.Refused([]string{`has a storage pool "taken" already, in ` + dir, "another state's", "terraform import ADDRESS taken"}, "plan")
+	s.Refused([]string{`storage pool "taken" is in ` + dir + " already", "belongs to another state", `import it as "taken"`}, "plan")
 	s.Write(config("other", dir, ""))
 	s.Refused([]string{"Directory taken", "terraform import ADDRESS taken"}, "plan")
 	if err := info(t, "taken", `State: +inactive`)(nil); err != nil {
@@ -226,12 +225,41 @@ func TestAccPoolOfAnotherStateIsNotTaken(t *testing.T) {
 	s.Run("import", address, "taken")
 	s.Run("apply", "-auto-approve", "-replace="+address)
 	s.Settled()
-	// No change, though the room in it is another one now: only the exit code would tell.
+	// No change, though the room in it is another one now.
 	acctest.Run(t, "dd", "if=/dev/urandom", "of="+dir+"/data", "bs=1M", "count=8")
-	s.Run("plan", "-refresh-only", "-detailed-exitcode")
+	s.Settled()
 	acctest.Run(t, "rm", dir+"/data")
 	s.Write(config("renamed", dir, ""))
 	s.Run("apply", "-auto-approve")
 	s.Settled()
 	s.Run("destroy", "-auto-approve")
+}
+
+// What a killed run left behind is gone on with; what one finished, be it of the same workspace, is not taken.
+func TestAccPoolOfAKilledRunIsTakenOver(t *testing.T) {
+	acctest.InSandbox(t)
+	dir := "/var/lib/libvirt/killed"
+	mark := func() string {
+		return regexp.MustCompile(`owner=[^']*`).FindString(virsh(t, "pool-dumpxml", "killed", "--inactive"))
+	}
+	s := acctest.NewState(t)
+	s.DestroyAtEnd()
+	s.Apply(config("killed", dir, ""))
+	before := mark()
+	s.Forget()
+	s.Refused([]string{"finished in this workspace", `import it as "killed"`}, "apply", "-auto-approve")
+	acctest.UnfinishPool(t, "killed")
+	s.Apply(config("killed", dir, ""))
+	s.Settled()
+	if after := mark(); after == "" || after == before || regexp.MustCompile("creating=").MatchString(after) {
+		t.Errorf("its mark was %q and is %q", before, after)
+	}
+	if err := info(t, "killed", `State: +running`, `Capacity: +[1-9]`)(nil); err != nil {
+		t.Error(err)
+	}
+	s.Run("destroy", "-auto-approve")
+	absent(t, "killed")
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("the directory that was made for the pool is left: %v", err)
+	}
 }

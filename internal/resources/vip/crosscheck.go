@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
@@ -30,18 +31,25 @@ func crossCheck(ctx context.Context, at crud.Opening, planned, state *model, kno
 	// A name alone would not tell two VIPs apart of which one is a copy of the other, or another cluster's.
 	owner := fmt.Sprintf("VIP %q with %s", want.Name, want.Addresses[0].Addr())
 	layClaims(at.Provided, owner, want.VIP, diags)
+	refuseMisplaced(at.Registry, owner, want.VIP, diags)
 	refuseTaken(at.Registry, want.VIP, diags)
 	refuseLeased(want.VIP, at.Registry.Ranges.ReplaceVirtual(owner, listAddresses(want.Addresses)...), diags)
 	mine := at.Claim.MayTake
+	var prior keepalived.VIP
 	if state != nil {
 		was, _ := state.spec(ctx)
-		if was.Name == want.Name && slices.Equal(was.Addresses, want.Addresses) && sameMachines(was.Members, want.Members) && slices.Equal(was.Track, want.Track) {
+		prior = was.VIP
+		if was.Name == want.Name && was.RouterID == want.RouterID && slices.Equal(was.Addresses, want.Addresses) && sameMachines(was.Members, want.Members) && slices.Equal(was.Track, want.Track) {
 			return // it stands already, so nobody is asked
 		}
 		mine = at.Claim.Owns
 	}
 	refuseLeased(want.VIP, listForeignLeased(ctx, at.Provided, want.VIP), diags)
-	views := checkMachines(ctx, &store{fleet: f, claim: at.Claim, members: want.Members, name: want.Name}, &want.VIP, mine, diags)
+	s := &store{fleet: f, claim: at.Claim, members: want.Members, name: want.Name}
+	views := checkMachines(ctx, s, at.Provided, &want.VIP, mine, diags)
+	if !diags.HasError() {
+		s.refuseTakenOnMachines(ctx, at.Registry, prior, want.VIP, views, diags)
+	}
 	if known && !diags.HasError() {
 		tryMachines(ctx, views, want.VIP, diags)
 	}
@@ -109,6 +117,20 @@ func layClaims(provided crud.Provided, owner string, v keepalived.VIP, diags *di
 	}
 }
 
+// refuseMisplaced refuses an address that something else of the plan puts on a member's machine.
+func refuseMisplaced(r *planregistry.Registry, holder string, v keepalived.VIP, diags *diag.Diagnostics) {
+	var places []planregistry.Placement
+	for _, m := range v.Members {
+		for _, a := range listAddresses(v.Addresses) {
+			places = append(places, planregistry.Placement{Machine: host.WithoutKey(m.ID), Address: a})
+		}
+	}
+	for _, c := range r.Placements.Replace("VIP", holder, places...) {
+		i := slices.Index(listAddresses(v.Addresses), c.Address)
+		diags.Append(crud.Diagnostic("Address taken", service.At([]any{"addresses", i}, fmt.Errorf("%s puts %s on %s too, and whoever of the two goes would take it from the other: choose another address", c.Holder, c.Address, c.Machine))))
+	}
+}
+
 // refuseTaken refuses an address that a machine, a reservation or a gateway of the plan has.
 func refuseTaken(r *planregistry.Registry, v keepalived.VIP, diags *diag.Diagnostics) {
 	for i, a := range v.Addresses {
@@ -144,9 +166,20 @@ func listAddresses(addresses []netip.Prefix) []netip.Addr {
 // askLimit bounds what planning asks of hypervisors and machines: what cannot be asked now is told by the apply.
 const askLimit = 10 * time.Second
 
+// isPlanned says whether the plan makes a bridge that a member's interface may be: a machine has many names, and the plan knows one of
+// its bridges by another one perhaps.
+func isPlanned(provided crud.Provided, m keepalived.Member) bool {
+	if provided.Registry.Claims.Holder(planregistry.HostBridgeClaim(m.Interface)) != "" {
+		return true
+	}
+	return slices.ContainsFunc(provided.Fleet.Names(), func(hypervisor string) bool {
+		return provided.Registry.Claims.Holder(planregistry.BridgeClaim(hypervisor, m.Interface)) != ""
+	})
+}
+
 // checkMachines compares with the machines that can be asked: interfaces, addresses, that all members are on one segment, and
 // that an instance of the name is the VIP's own. It completes the members' addresses, and returns what the machines have.
-func checkMachines(ctx context.Context, s *store, v *keepalived.VIP, mine func(owner.Mark) bool, diags *diag.Diagnostics) views {
+func checkMachines(ctx context.Context, s *store, provided crud.Provided, v *keepalived.VIP, mine func(owner.Mark) bool, diags *diag.Diagnostics) views {
 	if len(v.Members) == 0 || slices.ContainsFunc(v.Members, func(m keepalived.Member) bool { return m.ID == "" }) {
 		return nil
 	}
@@ -169,6 +202,9 @@ func checkMachines(ctx context.Context, s *store, v *keepalived.VIP, mine func(o
 		if err := s.refuseGroup(seen, *v); err != nil {
 			diags.Append(crud.Diagnostic("Sync group of another state", err))
 			continue
+		}
+		if !seen.hasDevice(m.Interface) && isPlanned(provided, m) {
+			continue // the apply says whether it fits
 		}
 		if m.Interface != "" {
 			if err := checkMember(v, i, seen); err != nil {

@@ -1,11 +1,8 @@
 package vip_test
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -17,57 +14,13 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
 )
 
-// listed is a configuration of one VIP as versions before maps had it.
+// listed is a configuration of one VIP with its members in a list.
 func listed(ids []string) string {
 	members := ""
 	for _, id := range ids {
 		members += fmt.Sprintf("    { service_node = %q, interface = \"eth0\" },\n", id)
 	}
 	return acctest.Provider() + fmt.Sprintf("resource \"virtcluster_vip\" \"test\" {\n  name = \"vmware-api\"\n  addresses = [\"10.0.100.250/24\"]\n  members = [\n%s  ]\n}\n", members)
-}
-
-// before makes the state one of the version whose members were a list: the only form, the owner a service node's id, and the
-// VIP's id made of all of them.
-func before(t *testing.T, s *acctest.State, ids []string) {
-	t.Helper()
-	path := filepath.Join(s.Dir, "terraform.tfstate")
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var state map[string]any
-	if err := json.Unmarshal(text, &state); err != nil {
-		t.Fatal(err)
-	}
-	instance := state["resources"].([]any)[0].(map[string]any)["instances"].([]any)[0].(map[string]any)
-	attributes := instance["attributes"].(map[string]any)
-	machines := attributes["instances"].(map[string]any)
-	var list []any
-	for i := range ids {
-		list = append(list, machines[fmt.Sprintf("10.0.100.%d", 101+i)])
-	}
-	attributes["members"], attributes["id"], attributes["owner"] = list, strings.Join(ids, ",")+"#vmware-api", ids[0]
-	delete(attributes, "instances")
-	private := map[string]json.RawMessage{}
-	kept, err := base64.StdEncoding.DecodeString(instance["private"].(string))
-	if err == nil {
-		err = json.Unmarshal(kept, &private)
-	}
-	delete(private, "priorities")
-	if err == nil {
-		kept, err = json.Marshal(private)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	instance["private"] = base64.StdEncoding.EncodeToString(kept)
-	instance["schema_version"], instance["identity_schema_version"] = 0, 0
-	if text, err = json.Marshal(state); err == nil {
-		err = os.WriteFile(path, text, 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // settledFiles is what every change of a machine would change, of all three.
@@ -92,8 +45,6 @@ func TestAccAListOfMembersBecomesAMapAndNoMachineNoticesIt(t *testing.T) {
 	acctest.Eventually(t, "svc-1 does not hold the address", func() bool { return p.settled("svc-1", false) })
 	untouched := settledFiles(t)
 	p.mark("from list to map")
-	before(t, s, ids)
-	s.Settled()
 	if out := s.Run("plan"); !strings.Contains(out, "Members as a list") {
 		t.Errorf("a plan does not say that the list will go:\n%s", out)
 	}

@@ -1,6 +1,7 @@
 package vip
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 
@@ -32,6 +33,9 @@ func wrongMember(m member, at path.Path) (diags diag.Diagnostics) {
 	return diags
 }
 
+// exampleKey is what the first member of a list may be called in a map: as it is in the list, where that is known yet.
+func exampleKey(members []member) string { return cmp.Or(listTitles(members)[0], "svc-1") }
+
 // wrongMembers says what is no map of members, and tells how a list is written as one.
 func wrongMembers(v types.Dynamic) (diags diag.Diagnostics) {
 	members, list, err := readMembers(v)
@@ -45,7 +49,7 @@ func wrongMembers(v types.Dynamic) (diags diag.Diagnostics) {
 	case len(members) == 0:
 		diags.AddAttributeError(at, "No members", "write at least one member, and two to have another one take over")
 	case list:
-		diags.AddAttributeWarning(at, "Members as a list", "Write a map of members by name, such as { "+strconv.Quote(listTitles(members)[0])+" = { service_node = …, interface = … } }: "+
+		diags.AddAttributeWarning(at, "Members as a list", "Write a map of members by name, such as { "+strconv.Quote(exampleKey(members))+" = { service_node = …, interface = … } }: "+
 			"the names then tell the members apart in plans and in owner. The change alone does nothing on the machines. A later version takes a map only.")
 	}
 	for i, m := range members {

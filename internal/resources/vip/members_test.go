@@ -2,7 +2,6 @@ package vip
 
 import (
 	"encoding/json"
-	"strings"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
@@ -17,6 +16,24 @@ func someone(node string) member {
 func named(name string, m member) member {
 	m.Name = name
 	return m
+}
+
+func TestAListOfMembersIsToldHowItIsWrittenAsAMap(t *testing.T) {
+	unknown := someone("")
+	unknown.ServiceNode = types.StringUnknown()
+	for name, c := range map[string]struct {
+		first member
+		want  string
+	}{
+		"a machine that is known": {someone("ssh://root@edge-1"), "edge-1"},
+		"one that is to be made":  {unknown, "svc-1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := exampleKey([]member{c.first, someone("ssh://b")}); got != c.want {
+				t.Errorf("a key is %q, want %q", got, c.want)
+			}
+		})
+	}
 }
 
 func TestPrioritiesByDefaultStayWhoeverComesAndGoes(t *testing.T) {
@@ -138,27 +155,5 @@ func TestTheOwnerIsKnownWhereNobodyCanTakeTheAddresses(t *testing.T) {
 		if got, _ := findOwnerAfter(c.owner, before, c.after, c.preempt, c.weighs); got != c.want {
 			t.Errorf("%s: %q, not %q", name, got, c.want)
 		}
-	}
-}
-
-func TestUpgradeOfAListKeepsItAndNamesItsMachines(t *testing.T) {
-	var state map[string]any
-	if err := json.Unmarshal([]byte(`{"id": "ssh://root@10.0.0.1,qemu-ga:///gw#okd-api", "name": "okd-api", "addresses": ["10.0.0.250/24"], "owner": "qemu-ga:///gw",
-		"members": [{"service_node": "ssh://root@10.0.0.1", "interface": "eth0", "address": null, "priority": 250, "state": "BACKUP"},
-		            {"service_node": "qemu-ga:///gw", "interface": "eth0", "address": "10.0.0.2", "priority": 240, "state": "BACKUP"}]}`), &state); err != nil {
-		t.Fatal(err)
-	}
-	if err := upgradeList(state); err != nil {
-		t.Fatal(err)
-	}
-	got, _ := json.Marshal(state)
-	for _, want := range []string{`"id":"10.0.0.250#okd-api"`, `"owner":"gw"`, `"instances":{"10.0.0.1":{`, `"gw":{"address":"10.0.0.2"`, `"members":{"type":["tuple",[["object",{`} {
-		if !strings.Contains(string(got), want) {
-			t.Errorf("no %s in %s", want, got)
-		}
-	}
-	identity := map[string]any{"id": "ssh://root@10.0.0.1#okd-api"}
-	if err := upgradeList(identity); err != nil || len(identity) != 1 {
-		t.Errorf("an identity becomes %v, %v", identity, err)
 	}
 }

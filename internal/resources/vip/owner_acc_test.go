@@ -79,6 +79,8 @@ func TestAccAKilledRunsVIPIsTakenOverFromItsDirectory(t *testing.T) {
 	one.Apply(config)
 	// A run that was killed when the first machine had its part.
 	one.Forget()
+	one.Refused([]string{"finished in this workspace"}, "apply", "-auto-approve")
+	acctest.Unfinish(t, "svc-1", conf)
 	acctest.On(t, "svc-2", "sh", "-c", "systemctl stop keepalived; rm -f "+conf)
 	two.Write(config)
 	two.Refused([]string{"belongs to another state"}, "apply", "-auto-approve")

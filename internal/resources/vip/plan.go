@@ -39,6 +39,10 @@ func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequ
 	case state == nil:
 	case ownerHandsOver(ctx, opening.Registry, state):
 		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("owner"), types.StringUnknown())...)
+	case isVacated(ctx, opening, state):
+		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("owner"), types.StringUnknown())...)
+		resp.Diagnostics.AddAttributeWarning(path.Root("owner"), "Nobody holds the addresses",
+			"keepalived runs on every member, and none has all addresses on its device: something else took them away. The apply has the members take them again.")
 	case !resp.Plan.Raw.Equal(req.State.Raw):
 		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("owner"), planOwner(ctx, planned, state))...)
 	}
@@ -62,6 +66,16 @@ func ownerHandsOver(ctx context.Context, registry *planregistry.Registry, state 
 	was, _ := state.spec(ctx)
 	owner, held := state.readInstances(ctx)[state.Owner.ValueString()]
 	return held && !was.Preempt && (keepalived.HandedOver(was.Addresses) || registry.Removals.IsReached(owner.ServiceNode.ValueString(), listAddresses(was.Addresses)))
+}
+
+// isVacated says whether nobody holds the addresses, though the members run: an apply mends that.
+func isVacated(ctx context.Context, opening crud.Opening, state *model) bool {
+	if opening.Fleet == nil || !state.Owner.IsNull() {
+		return false
+	}
+	was, diags := state.spec(ctx)
+	s := &store{fleet: opening.Fleet, claim: opening.Claim, members: was.Members, name: was.Name}
+	return !diags.HasError() && s.isVacant(ctx, was.VIP)
 }
 
 // planOwner returns the owner as it is where the change has no say in who holds the addresses, by its name after the change, and

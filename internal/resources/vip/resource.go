@@ -32,7 +32,6 @@ func New() resource.Resource {
 			return err
 		},
 		ImportID:  (*model).importID,
-		Upgrades:  []crud.Upgrade{crud.ShortenReferences, upgradeList},
 		Recall:    recall,
 		Remember:  rememberAssigned,
 		SetID:     func(m *model, id string) { m.ID = types.StringValue(id) },

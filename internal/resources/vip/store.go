@@ -38,11 +38,27 @@ type store struct {
 var (
 	_ crud.Store[object] = (*store)(nil)
 	_ crud.Owned         = (*store)(nil)
+	_ crud.Previewer     = (*store)(nil)
 	_ crud.Warner        = (*store)(nil)
 )
 
 // Claim implements crud.Owned.
 func (s *store) Claim() owner.Claim { return s.claim }
+
+// FinishMark implements crud.Owned, on all machines of the VIP.
+func (s *store) FinishMark(ctx context.Context) error {
+	for _, id := range listServiceNodes(s.members) {
+		h, err := s.fleet.Host(ctx, id)
+		if err == nil {
+			err = s.fleet.Engine.Commit(ctx, h, keepalived.Daemon{}, crud.NewMarkEdit(fmt.Sprintf("VIP %q", s.name), s.claim))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	s.claim = s.claim.Finished()
+	return nil
+}
 
 // Warnings implements crud.Warner.
 func (s *store) Warnings() []service.Problem { return s.warnings }
@@ -90,7 +106,7 @@ func (s *store) Get(ctx context.Context) (object, error) {
 	got.VIP = keepalived.Merge(found, s.known, ids, kept)
 	for i, m := range got.Members {
 		if v := views.findView(m.ID); !m.Address.IsValid() && v.host != nil && !v.hasLostSource() {
-			got.Members[i].Address, _ = v.links.Own(m.Interface, got.Addresses)
+			got.Members[i].Address, _ = v.links.Own(m.Interface, got.Addresses, v.declared)
 		}
 	}
 	got.PasswordsDiffer = slices.ContainsFunc(found, func(f keepalived.Found) bool { return f.Instance.AuthPass != found[0].Instance.AuthPass })
@@ -131,6 +147,17 @@ func (s *store) newForeignError(v view, name string) error {
 	return &owner.ForeignError{
 		What: "vrrp_instance " + name, Place: fmt.Sprintf("%s on %s", keepalived.Path, v.host), ImportID: keepalived.ImportID(s.members, name), Owner: v.owners[name],
 	}
+}
+
+// MayCreate implements crud.Previewer.
+func (s *store) MayCreate(ctx context.Context) error {
+	views, _ := s.lookAtMachines(ctx, listServiceNodes(s.members), s.name)
+	for _, v := range views {
+		if err := s.refuseForeign(v, s.claim.MayTake, s.name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Create implements crud.Store.
@@ -187,6 +214,11 @@ func (s *store) Delete(ctx context.Context) error {
 // changeMachines brings the machines from what they serve to what they shall serve. mine says whether what carries a mark may be
 // changed.
 func (s *store) changeMachines(ctx context.Context, prior, want keepalived.VIP, mine func(owner.Mark) bool) error {
+	done, err := s.takeAddresses(ctx, prior, want)
+	if err != nil {
+		return err
+	}
+	defer done()
 	defer takeTurn(want.SyncGroup)()
 	ids := listServiceNodes(want.Members)
 	for _, id := range listServiceNodes(prior.Members) {
@@ -273,10 +305,10 @@ func checkMachinesOf(want *keepalived.VIP, views views) error {
 // checkMember compares one member with its machine, and completes its address where it is not given.
 func checkMember(want *keepalived.VIP, i int, v view) error {
 	m := want.Members[i]
-	if _, ok := v.links.Links[m.Interface]; !ok {
+	if !v.hasDevice(m.Interface) {
 		return placeInMember(*want, i, "interface", fmt.Errorf("%s has no network device %s; it has %s", v.host, m.Interface, strings.Join(slices.Sorted(maps.Keys(v.links.Links)), ", ")))
 	}
-	own, _ := v.links.Own(m.Interface, want.Addresses)
+	own, _ := v.links.Own(m.Interface, want.Addresses, v.declared)
 	if m.Address.IsValid() {
 		if own = m.Address; !v.links.findPrefix(m.Interface, own).IsValid() {
 			return placeInMember(*want, i, "address", fmt.Errorf("%s on %s does not have the address %s: write one that it has, or leave address out", m.Interface, v.host, own))

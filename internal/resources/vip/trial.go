@@ -39,8 +39,8 @@ func tryMachines(ctx context.Context, views views, v keepalived.VIP, diags *diag
 }
 
 func tryMachine(ctx context.Context, seen view, v keepalived.VIP) error {
-	if seen.host == nil || !slices.ContainsFunc(v.Members, func(m keepalived.Member) bool { return m.ID == seen.id }) {
-		return nil
+	if seen.host == nil || !slices.ContainsFunc(v.Members, func(m keepalived.Member) bool { return m.ID == seen.id && seen.hasDevice(m.Interface) }) {
+		return nil // nor of a device that is still to be made
 	}
 	if _, err := seen.host.Run(ctx, host.Script("look for keepalived", "command -v keepalived")); err != nil {
 		return err

@@ -21,9 +21,10 @@ type view struct {
 	instance, written *keepalived.Instance
 	// owners is whose the instances of its configuration are, by name.
 	owners map[string]owner.Mark
-	// others are the provider's other instances on the machine.
-	others []keepalived.Instance
-	links  links
+	// others are the provider's other instances on the machine, declared all that its configuration puts addresses on devices for.
+	others   []keepalived.Instance
+	declared []keepalived.Declared
+	links    links
 }
 
 type links struct{ keepalived.Links }
@@ -36,6 +37,12 @@ func (l links) findPrefix(device string, a netip.Addr) netip.Prefix {
 		}
 	}
 	return netip.Prefix{}
+}
+
+// hasDevice says whether the machine has a network device.
+func (v view) hasDevice(name string) bool {
+	_, there := v.links.Links[name]
+	return there
 }
 
 // rankHolding is 1 for a machine that has an address of the instance, 0 for another.
@@ -146,6 +153,7 @@ func (s *store) lookAtMachine(ctx context.Context, id string, names []string) (v
 	if v.others, _, err = keepalived.Instances(tree); err != nil {
 		return v, err
 	}
+	v.declared = keepalived.ListDeclared(tree)
 	v.others = slices.DeleteFunc(v.others, func(in keepalived.Instance) bool { return slices.Contains(names, in.Name) })
 	running, err := s.fleet.Engine.Running(ctx, h, keepalived.Daemon{})
 	if err != nil {

@@ -34,7 +34,6 @@ func TestAccVolumeOfANode(t *testing.T) {
 		Steps: []resource.TestStep{
 			{Config: withNode(disk, "qcow2")},
 			{Config: withNode("", "")},
-			{Config: withNode("", ""), PlanOnly: true},
 			{Config: withNode(disk, "qcow2")},
 		},
 	})

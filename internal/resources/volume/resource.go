@@ -25,7 +25,6 @@ func New() resource.Resource {
 			return poolattr.SplitVolume(id, &m.ID, &m.Hypervisor, &m.Pool, &m.Name)
 		},
 		Spec: spec, Fill: fill, Open: open, Plan: plan, PlanRemoval: planRemoval,
-		Upgrades: []crud.Upgrade{crud.LeaveOutEmpty("hypervisor")},
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -95,19 +96,20 @@ func TestAccVolumeAndOneOfItsName(t *testing.T) {
 	acctest.InSandbox(t)
 	fresh := func() { acctest.Run(t, "qemu-img", "create", "-f", "qcow2", poolDir+"/v", "2G") }
 	mark := func(workspace string) {
-		acctest.Run(t, "rm", "-f", poolDir+"/v.virtcluster-leftbehind-"+owner.Workspace(), poolDir+"/v.virtcluster-leftbehind-0123456789abcdef")
+		acctest.Run(t, "sh", "-c", "rm -f "+poolDir+"/v.virtcluster-leftbehind-*")
 		if workspace != "" {
 			acctest.Run(t, "touch", poolDir+"/v.virtcluster-leftbehind-"+workspace)
 		}
 		acctest.Virsh(t, "pool-refresh", "volumes")
 	}
+	unfinished := owner.Workspace() + "-" + acctest.EndedRun
 	const somebodys, differs = `(?s)this provider\s+did\s+not\s+write\s+it:\s+import\s+it\s+as\s+"volumes/v"`, `(?s)there is a volume "v".*terraform\s+import`
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: acctest.Providers,
 		Steps: []resource.TestStep{
 			{Config: base()},
 			{ // just what a killed apply of this configuration leaves
-				PreConfig: func() { fresh(); mark(owner.Workspace()) }, Config: config("  size_gib = 2\n"), Check: is(t, `virtual size: 2 GiB`),
+				PreConfig: func() { fresh(); mark(unfinished) }, Config: config("  size_gib = 2\n"), Check: is(t, `virtual size: 2 GiB`),
 			},
 			{Config: base()},
 			{ // one of a person, as a killed apply would leave it too
@@ -117,9 +119,13 @@ func TestAccVolumeAndOneOfItsName(t *testing.T) {
 				PreConfig: func() { mark("0123456789abcdef") }, Config: config("  size_gib = 2\n"), PlanOnly: true,
 				ExpectError: regexp.MustCompile(`(?s)belongs\s+to\s+another\s+state.*import\s+it\s+as\s+"volumes/v"`),
 			},
+			{ // one that was finished, as of a state that was lost
+				PreConfig: func() { mark(owner.Workspace()) }, Config: config("  size_gib = 2\n"),
+				ExpectError: regexp.MustCompile(`(?s)finished\s+in\s+this\s+workspace.*import\s+it\s+as\s+"volumes/v"`),
+			},
 			{ // one with data in it
 				PreConfig: func() {
-					mark(owner.Workspace())
+					mark(unfinished)
 					fresh()
 					acctest.Run(t, "qemu-io", "-c", "write 1M 64k", poolDir+"/v")
 				},
@@ -129,9 +135,10 @@ func TestAccVolumeAndOneOfItsName(t *testing.T) {
 				PreConfig: fresh,
 				Config:    config("  size_gib = 3\n"), ExpectError: regexp.MustCompile(differs),
 			},
+			{PreConfig: func() { acctest.Run(t, "rm", poolDir+"/v") }, Config: base()},
 		},
 	})
-	acctest.Run(t, "rm", "-r", poolDir)
+	acctest.Run(t, "rm", "-rf", poolDir)
 }
 
 // A mark outlives a volume that somebody removes by hand, and is in nobody's way.
@@ -208,7 +215,6 @@ func TestAccVolumeGrowsUnderARunningMachine(t *testing.T) {
 					return nil
 				},
 			},
-			{Config: config("  size_gib = 2\n"), PlanOnly: true},
 			{Config: config("  size_gib = 2\n  format = \"raw\"\n"), PlanOnly: true, ExpectError: regexp.MustCompile(`(?s)Volume in use.*machine\s+"user"\s+runs`)},
 			// As long as it runs, the volume is not deleted either.
 			{PreConfig: func() { acctest.Virsh(t, "destroy", "user") }, Config: config("  size_gib = 2\n"), PlanOnly: true},
@@ -258,5 +264,35 @@ func TestAccVolumeThatIsTaintedAndBecameAnothersStays(t *testing.T) {
 	acctest.Virsh(t, "vol-info", "v", "volumes")
 	for _, name := range []string{"v", "v.virtcluster-theirs-00"} {
 		acctest.Virsh(t, "vol-delete", name, "volumes")
+	}
+}
+
+// TestAccVolumeMadeAgainByAPersonIsTheirs has a person remove a volume and make another one of the name.
+func TestAccVolumeMadeAgainByAPersonIsTheirs(t *testing.T) {
+	acctest.BothCLIs(t)
+	acctest.InSandbox(t)
+	s := acctest.NewState(t)
+	s.DestroyAtEnd()
+	const size = "  size_gib = 1\n"
+	for name, again := range map[string][]string{"of another kind": {"5M", "--format", "raw"}, "alike": {"1G", "--format", "qcow2"}} {
+		s.Apply(config(size))
+		acctest.Virsh(t, "vol-delete", "v", "volumes")
+		acctest.Virsh(t, append([]string{"vol-create-as", "volumes", "v"}, again...)...)
+		theirs := run(t, "stat", "-c", "%i", poolDir+"/v")
+		if out := s.Run("plan"); !strings.Contains(out, "is not this resource's any more") {
+			t.Errorf("%s: the plan does not tell:\n%s", name, out)
+		}
+		s.Write(config("  size_gib = 2\n"))
+		s.Refused([]string{`volume "v" is in storage pool "volumes"`}, "apply", "-auto-approve")
+		if out := s.Run("destroy", "-auto-approve", "-target=virtcluster_volume.v"); !strings.Contains(out, `"volumes/v" stays`) {
+			t.Errorf("%s: a destroy does not tell that it stays:\n%s", name, out)
+		}
+		if now := run(t, "stat", "-c", "%i", poolDir+"/v"); now != theirs {
+			t.Errorf("%s: it became another one", name)
+		}
+		if marks, err := filepath.Glob(poolDir + "/v.virtcluster-*"); err != nil || len(marks) > 0 {
+			t.Errorf("%s: marks are left: %v, %v", name, marks, err)
+		}
+		acctest.Virsh(t, "vol-delete", "v", "volumes")
 	}
 }

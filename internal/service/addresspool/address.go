@@ -3,6 +3,7 @@ package addresspool
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"net/netip"
 	"strings"
 
@@ -26,49 +27,66 @@ func (a Address) Validate() []service.Problem {
 
 // draw gives a key its address. A key that had one before gets the same again where it is free; another gets the lowest that no
 // key had yet, and only then one that a key left, so that an address that names and firewalls elsewhere still know goes to
-// somebody else as late as it can.
-func (l *ledger) draw(want Address) (netip.Addr, error) {
+// somebody else as late as it can. None that the pool chooses is one that somebody answers for.
+func (l *ledger) draw(want Address, asked Asked) (netip.Addr, error) {
 	if had, ok := l.Drawn[want.Key]; ok && (!want.IP.IsValid() || want.IP == had.IP) {
 		return had.IP, nil
 	}
-	available := l.pool.available()
 	if want.IP.IsValid() {
 		holder, drawn := l.holder(want.IP)
 		switch {
 		case drawn && holder != want.Key:
 			return want.IP, fmt.Errorf("%s is drawn for key %q by %s: choose another address, or leave ip out", want.IP, holder, l.Drawn[holder].By)
-		case !available.Contains(want.IP):
+		case !l.pool.stock().contains(want.IP):
 			return want.IP, fmt.Errorf("%s is not one that the pool gives out: its ranges are %s, of which %s is reserved", want.IP, list(l.Ranges), list(l.Reserved))
 		}
 		return want.IP, nil
 	}
-	taken := map[netip.Addr]bool{}
-	for key, d := range l.Drawn {
-		taken[d.IP] = key != want.Key
+	for a := range l.candidates(want.Key) {
+		who, known := asked[a]
+		if !known {
+			return a, errNotAsked
+		}
+		if who == "" {
+			return a, nil
+		}
 	}
-	if had, ok := l.Released[want.Key]; ok && !taken[had] && available.Contains(had) {
-		return had, nil
-	}
-	released := map[netip.Addr]bool{}
-	for _, a := range l.Released {
-		released[a] = true
-	}
-	var left netip.Addr
-	for _, run := range available.Ranges() {
-		for a := run.From(); a.IsValid() && !run.To().Less(a); a = a.Next() {
+	return netip.Addr{}, l.exhausted(asked)
+}
+
+// candidates yields what a key may get, what it had before first. Another's that gave it back comes last.
+func (l *ledger) candidates(key string) iter.Seq[netip.Addr] {
+	return func(yield func(netip.Addr) bool) {
+		taken := map[netip.Addr]bool{}
+		for _, d := range l.Drawn {
+			taken[d.IP] = true
+		}
+		stock := l.pool.stock()
+		if had, ok := l.Released[key]; ok && !taken[had] && stock.contains(had) {
+			if taken[had] = true; !yield(had) {
+				return
+			}
+		}
+		released := map[netip.Addr]bool{}
+		for _, a := range l.Released {
+			released[a] = true
+		}
+		var left []netip.Addr
+		for a := range stock.all() {
 			switch {
 			case taken[a]:
-			case !released[a]:
-				return a, nil
-			case !left.IsValid():
-				left = a
+			case released[a]:
+				left = append(left, a)
+			case !yield(a):
+				return
+			}
+		}
+		for _, a := range left {
+			if !yield(a) {
+				return
 			}
 		}
 	}
-	if !left.IsValid() {
-		return left, l.exhausted()
-	}
-	return left, nil
 }
 
 // holder is the key that an address is drawn for.
@@ -82,9 +100,20 @@ func (l *ledger) holder(a netip.Addr) (key string, drawn bool) {
 }
 
 // exhausted says who has how many of a pool that has none left.
-func (l *ledger) exhausted() error {
+func (l *ledger) exhausted(asked Asked) error {
+	if words := asked.String(); words != "" {
+		return fmt.Errorf("pool %q has no address left that is free: of %s in %s those that are not drawn are in use, %s%s: widen its ranges, or free one of these",
+			l.pool.Name, l.pool.stock().size(), list(l.Ranges), words, prefixed("; drawn are ", l.holders()))
+	}
 	return fmt.Errorf("pool %q has no address left: all %s of %s are drawn, %s: widen its ranges, or destroy an address that nobody needs",
-		l.pool.Name, size(l.pool.available()), list(l.Ranges), l.holders())
+		l.pool.Name, l.pool.stock().size(), list(l.Ranges), l.holders())
+}
+
+func prefixed(prefix, text string) string {
+	if text == "" {
+		return ""
+	}
+	return prefix + text
 }
 
 func list(texts []string) string {

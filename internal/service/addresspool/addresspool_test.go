@@ -20,6 +20,15 @@ var (
 	theirs = owner.Mark{ID: "theirs", Workspace: "there"}
 )
 
+// free says of all that the tests draw from that nobody has it.
+var free = func() Asked {
+	all := Asked{}
+	for a := netip.MustParseAddr("10.0.0.0"); a.Less(netip.MustParseAddr("10.0.3.0")); a = a.Next() {
+		all[a] = ""
+	}
+	return all
+}()
+
 func runs(t testing.TB, texts ...string) []netipx.IPRange {
 	t.Helper()
 	all, err := parseRanges(texts)
@@ -43,7 +52,7 @@ func poolOf(t testing.TB, p Pool) transaction.Tree {
 
 func draw(t testing.TB, tree transaction.Tree, key string) string {
 	t.Helper()
-	if err := DrawAddress(tree, Address{Pool: "lan", Key: key}, mine, "me"); err != nil {
+	if err := DrawAddress(tree, Address{Pool: "lan", Key: key}, mine, "me", free); err != nil {
 		t.Fatalf("%s: %v", key, err)
 	}
 	a, err := FindAddress(tree, "lan", key)
@@ -94,8 +103,102 @@ func TestValidateNamesThePlace(t *testing.T) {
 
 func TestAddressesThatRoutersMistakeAreAvoided(t *testing.T) {
 	p := Pool{Name: "lan", Ranges: runs(t, "10.0.0.254-10.0.1.1", "2001:db8::ff-2001:db8::100"), AvoidBuggyIPs: true}
-	if diff := cmp.Diff([]string{"10.0.0.254", "10.0.1.1", "2001:db8::ff-2001:db8::100"}, formatRanges(p.available().Ranges())); diff != "" {
+	var got []string
+	for a := range p.stock().all() {
+		got = append(got, a.String())
+	}
+	if diff := cmp.Diff([]string{"10.0.0.254", "10.0.1.1", "2001:db8::ff", "2001:db8::100"}, got); diff != "" {
 		t.Error(diff)
+	}
+	for text, want := range map[string]string{
+		"10.0.0.254-10.0.1.1": "2", "10.0.0.0/24": "254", "10.0.0.0/8": "16646144", "0.0.0.0/0": "4261412864", "10.0.0.255-10.0.1.0": "0", "10.0.0.1-10.0.0.254": "254", "0.0.0.0": "0", "::/0": "340282366920938463463374607431768211456",
+	} {
+		if got := (Pool{Ranges: runs(t, text), AvoidBuggyIPs: true}).stock().size().String(); got != want {
+			t.Errorf("%s has %s, want %s", text, got, want)
+		}
+	}
+}
+
+// What is asked of a pool while planning costs the same whatever its size: counted one by one, these would take for ever.
+func TestAHugePoolCostsNoMoreThanASmallOne(t *testing.T) {
+	t.Parallel()
+	for range 100 {
+		p := Pool{Name: "lan", Ranges: runs(t, "0.0.0.0/0"), AvoidBuggyIPs: true}
+		tree := poolOf(t, p)
+		a := netip.MustParseAddr("0.0.0.1")
+		if err := DrawAddress(tree, Address{Pool: "lan", Key: "api"}, mine, "me", Asked{a: ""}); err != nil {
+			t.Fatal(err)
+		}
+		if gives := p.GivesOut(); !gives(a) || gives(netip.MustParseAddr("77.0.0.255")) {
+			t.Fatal("what it gives out is wrong")
+		}
+	}
+}
+
+func TestNothingThatSomebodyAnswersForIsGivenOut(t *testing.T) {
+	t.Parallel()
+	tree := poolOf(t, Pool{Name: "lan", Ranges: runs(t, "10.0.0.1-10.0.0.3")})
+	at := netip.MustParseAddr
+	draw := func(key, ip string, asked Asked) error {
+		want := Address{Pool: "lan", Key: key}
+		if ip != "" {
+			want.IP = at(ip)
+		}
+		return DrawAddress(tree, want, mine, "me", asked)
+	}
+	if err := draw("api", "", Asked{}); !IsNotAsked(err) {
+		t.Fatalf("drawn without asking: %v", err)
+	}
+	who := Asked{at("10.0.0.1"): "52:54:00:00:00:01 answers on eth1", at("10.0.0.2"): ""}
+	if err := draw("api", "", who); err != nil {
+		t.Fatal(err)
+	}
+	l, err := read(tree, "lan")
+	if err != nil || l.Drawn["api"].IP != at("10.0.0.2") || l.Skipped[at("10.0.0.1")] != who[at("10.0.0.1")] {
+		t.Fatalf("the ledger is %+v, %v", l, err)
+	}
+	if err := draw("web", "", Asked{at("10.0.0.1"): "somebody", at("10.0.0.3"): "somebody else"}); err == nil || !strings.Contains(err.Error(), "10.0.0.3 (somebody else)") {
+		t.Errorf("nothing is left, and the error is %v", err)
+	}
+	if err := draw("named", "10.0.0.1", Asked{}); err != nil {
+		t.Errorf("an address that is asked for by name is its user's to know: %v", err)
+	}
+	if err := draw("web", "", Asked{at("10.0.0.3"): ""}); err != nil {
+		t.Fatal(err)
+	}
+	if l, err = read(tree, "lan"); err != nil || len(l.Skipped) != 1 {
+		t.Errorf("skipped: %v %v", l.Skipped, err)
+	}
+}
+
+func TestAPoolThatLeavesOutWhatIsDrawnNamesTheHolders(t *testing.T) {
+	t.Parallel()
+	tree := poolOf(t, Pool{Name: "lan", Ranges: runs(t, "10.0.0.253-10.0.1.9")})
+	for range 3 {
+		draw(t, tree, fmt.Sprint("k", len(tree[Place("lan")].Content)))
+	}
+	for name, c := range map[string]struct {
+		pool Pool
+		want string
+	}{
+		"as it was": {Pool{Ranges: runs(t, "10.0.0.253-10.0.1.9")}, ""},
+		"ranges":    {Pool{Ranges: runs(t, "10.0.0.254-10.0.1.9")}, "[ranges] 10.0.0.253 is drawn for key"},
+		"reserved":  {Pool{Ranges: runs(t, "10.0.0.253-10.0.1.9"), Reserved: runs(t, "10.0.0.254")}, "[reserved] 10.0.0.254 is drawn for key"},
+		"buggy":     {Pool{Ranges: runs(t, "10.0.0.253-10.0.1.9"), AvoidBuggyIPs: true}, "[avoid_buggy_ips] 10.0.0.255 is drawn for key"},
+		"another":   {Pool{Name: "another", Ranges: runs(t, "10.0.9.1")}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c.pool.Name == "" {
+				c.pool.Name = "lan"
+			}
+			var got []string
+			for _, p := range LeftOut(tree, c.pool) {
+				got = append(got, fmt.Sprint(p.Path, " ", p.Detail))
+			}
+			if text := strings.Join(got, "\n"); c.want == "" && text != "" || len(got) > 1 || !strings.HasPrefix(text, c.want) {
+				t.Errorf("%q, want %q", text, c.want)
+			}
+		})
 	}
 }
 
@@ -127,11 +230,11 @@ func TestAKeyKeepsItsAddress(t *testing.T) {
 func TestExhaustionSaysWhoHasHowMany(t *testing.T) {
 	tree := poolOf(t, Pool{Name: "lan", Ranges: runs(t, "10.0.0.1-10.0.0.3")})
 	for i, by := range []string{"workspace \"a\"", "workspace \"b\"", "workspace \"a\""} {
-		if err := DrawAddress(tree, Address{Pool: "lan", Key: fmt.Sprint("k", i)}, mine, by); err != nil {
+		if err := DrawAddress(tree, Address{Pool: "lan", Key: fmt.Sprint("k", i)}, mine, by, free); err != nil {
 			t.Fatal(err)
 		}
 	}
-	err := DrawAddress(tree, Address{Pool: "lan", Key: "more"}, mine, "c")
+	err := DrawAddress(tree, Address{Pool: "lan", Key: "more"}, mine, "c", free)
 	for _, want := range []string{"all 3 of", `2 by workspace "a" (k0, k2)`, `1 by workspace "b" (k1)`} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not in %v", want, err)
@@ -142,7 +245,7 @@ func TestExhaustionSaysWhoHasHowMany(t *testing.T) {
 func TestAnAddressIsAskedFor(t *testing.T) {
 	tree := poolOf(t, Pool{Name: "lan", Ranges: runs(t, "10.0.0.1-10.0.0.3"), Reserved: runs(t, "10.0.0.3")})
 	ask := func(key, ip string) error {
-		return DrawAddress(tree, Address{Pool: "lan", Key: key, IP: netip.MustParseAddr(ip)}, mine, "me")
+		return DrawAddress(tree, Address{Pool: "lan", Key: key, IP: netip.MustParseAddr(ip)}, mine, "me", free)
 	}
 	if err := ask("api", "10.0.0.2"); err != nil {
 		t.Fatal(err)
@@ -210,7 +313,7 @@ func TestADamagedLedgerIsNotOverwritten(t *testing.T) {
 	}
 	for name, err := range map[string]error{
 		"set": SetPool(tree, Pool{Name: "lan"}, mine), "drop": DropPool(tree, "lan"),
-		"draw": DrawAddress(tree, Address{Pool: "lan", Key: "a"}, mine, "me"), "release": ReleaseAddress(tree, "lan", "a"),
+		"draw": DrawAddress(tree, Address{Pool: "lan", Key: "a"}, mine, "me", free), "release": ReleaseAddress(tree, "lan", "a"),
 	} {
 		if err == nil || !strings.Contains(err.Error(), "damaged") {
 			t.Errorf("%s: %v", name, err)
@@ -223,7 +326,7 @@ func TestNoAddressHasTwoHolders(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		p := Pool{Name: "lan", Ranges: runs(t, "10.0.0.250-10.0.1.5", "10.0.2.0/29"), Reserved: runs(t, "10.0.0.252"), AvoidBuggyIPs: rapid.Bool().Draw(r, "avoid")}
 		tree := poolOf(t, p)
-		available := p.available()
+		available := p.stock()
 		for range rapid.IntRange(1, 60).Draw(r, "steps") {
 			key := fmt.Sprint("k", rapid.IntRange(0, 25).Draw(r, "key"))
 			if rapid.Bool().Draw(r, "release") {
@@ -232,7 +335,7 @@ func TestNoAddressHasTwoHolders(t *testing.T) {
 				}
 				continue
 			}
-			_ = DrawAddress(tree, Address{Pool: "lan", Key: key}, mine, "me") // a full pool refuses
+			_ = DrawAddress(tree, Address{Pool: "lan", Key: key}, mine, "me", free) // a full pool refuses
 		}
 		l, err := read(tree, "lan")
 		if err != nil {
@@ -240,7 +343,7 @@ func TestNoAddressHasTwoHolders(t *testing.T) {
 		}
 		seen := map[netip.Addr]string{}
 		for key, d := range l.Drawn {
-			if other, twice := seen[d.IP]; twice || !available.Contains(d.IP) {
+			if other, twice := seen[d.IP]; twice || !available.contains(d.IP) {
 				r.Fatalf("%s has %s, %s too", key, d.IP, other)
 			}
 			seen[d.IP] = key

@@ -10,7 +10,10 @@ import (
 	"slices"
 	"strings"
 
+	"go4.org/netipx"
+
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
@@ -29,6 +32,8 @@ type ledger struct {
 	// Drawn is what has a holder, by key, and Released what a key had when it was given back.
 	Drawn    map[string]drawn      `json:"drawn,omitempty"`
 	Released map[string]netip.Addr `json:"released,omitempty"`
+	// Skipped is what was not given out when it came to that, as somebody has it, with who that is.
+	Skipped map[netip.Addr]string `json:"skipped,omitempty"`
 
 	pool Pool
 }
@@ -47,7 +52,7 @@ func read(t transaction.Tree, name string) (*ledger, error) {
 		return nil, fmt.Errorf("address pool %q: %w", name, transaction.ErrAbsent)
 	}
 	l := &ledger{}
-	err := json.Unmarshal(f.Content, l)
+	err := json.Unmarshal(owner.WithoutSettings(f.Content), l)
 	l.pool = Pool{Name: name, AvoidBuggyIPs: l.AvoidBuggyIPs}
 	if err == nil {
 		l.pool.Ranges, err = parseRanges(l.Ranges)
@@ -100,17 +105,50 @@ func SetPool(t transaction.Tree, want Pool, mark owner.Mark) error {
 	if l == nil {
 		l = &ledger{}
 	}
-	available := want.available()
-	for _, key := range slices.Sorted(maps.Keys(l.Drawn)) {
-		if d := l.Drawn[key]; !available.Contains(d.IP) {
-			return fmt.Errorf("%s is drawn for key %q by %s: keep it in the ranges, or have that address destroyed first", d.IP, key, d.By)
-		}
+	if left := l.leftOut(want); len(left) > 0 {
+		return service.At(left[0].Path, errors.New(left[0].Detail))
 	}
 	if shared := Shared(t, want, func(owner.Mark) bool { return true }); len(shared) > 0 {
 		return errors.New(shared[0].Words)
 	}
 	l.pool, l.Owner = want, mark.String()
 	return l.write(t)
+}
+
+// LeftOut says, at the attributes that do so, what a pool as it is wanted leaves out of what is drawn from it, with the holders.
+func LeftOut(t transaction.Tree, want Pool) []service.Problem {
+	l, err := read(t, want.Name)
+	if err != nil {
+		return nil // nothing is drawn, or the change says that the ledger is damaged
+	}
+	return l.leftOut(want)
+}
+
+func (l *ledger) leftOut(want Pool) []service.Problem {
+	stock, words := want.stock(), map[string][]string{}
+	for _, key := range slices.Sorted(maps.Keys(l.Drawn)) {
+		d := l.Drawn[key]
+		if stock.contains(d.IP) {
+			continue
+		}
+		at := "ranges"
+		switch contains := func(run netipx.IPRange) bool { return run.Contains(d.IP) }; {
+		case slices.ContainsFunc(want.Reserved, contains):
+			at = "reserved"
+		case slices.ContainsFunc(want.Ranges, contains):
+			at = "avoid_buggy_ips"
+		}
+		words[at] = append(words[at], fmt.Sprintf("%s is drawn for key %q by %s", d.IP, key, d.By))
+	}
+	var problems []service.Problem
+	for _, at := range slices.Sorted(maps.Keys(words)) {
+		all := words[at]
+		if len(all) > shownKeys {
+			all = append(all[:shownKeys], fmt.Sprintf("and %d more are drawn", len(all)-shownKeys))
+		}
+		problems = append(problems, service.Problemf([]any{at}, "Pool leaves out what is drawn", "%s: keep these in what the pool gives out, or have what holds them destroyed in an apply before", strings.Join(all, "; ")))
+	}
+	return problems
 }
 
 // Sharing is a range of a pool of which another pool of the machine has addresses too: Range is its number, and Words say so.
@@ -204,8 +242,9 @@ func FindAddress(t transaction.Tree, pool, key string) (Address, error) {
 	return Address{Pool: pool, Key: key, IP: d.IP}, nil
 }
 
-// DrawAddress draws an address for a key. By names the run, for people.
-func DrawAddress(t transaction.Tree, want Address, mark owner.Mark, by string) error {
+// DrawAddress draws an address for a key. By names the run, for people. What it chooses is free, as those say who were asked; where they
+// were not asked about it, IsNotAsked tells the error.
+func DrawAddress(t transaction.Tree, want Address, mark owner.Mark, by string, asked Asked) error {
 	l, err := read(t, want.Pool)
 	if err != nil {
 		if _, there := t[Place(want.Pool)]; !there {
@@ -213,10 +252,11 @@ func DrawAddress(t transaction.Tree, want Address, mark owner.Mark, by string) e
 		}
 		return err
 	}
-	ip, err := l.draw(want)
+	ip, err := l.draw(want, asked)
 	if err != nil {
 		return err
 	}
+	l.record(asked)
 	if l.Drawn == nil {
 		l.Drawn = map[string]drawn{}
 	}

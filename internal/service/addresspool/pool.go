@@ -47,7 +47,7 @@ func (p Pool) Validate() []service.Problem {
 			problems = append(problems, service.Problemf([]any{"reserved", i}, "Reserved address outside the pool", "%s is in none of the ranges, and so is never given out anyway: leave it out, or widen the ranges", FormatRange(run)))
 		}
 	}
-	if len(problems) == 0 && size(p.available()).Sign() == 0 {
+	if len(problems) == 0 && p.stock().size().Sign() == 0 {
 		problems = append(problems, service.Problemf([]any{"ranges"}, "No addresses", "everything in the ranges is reserved or avoided: widen them"))
 	}
 	return problems
@@ -62,11 +62,10 @@ func overlapsAny(run netipx.IPRange, others []netipx.IPRange) bool {
 	return false
 }
 
-// Gives are the runs of addresses that the pool gives out, drawn or not, in order.
-func (p Pool) Gives() []netipx.IPRange { return p.available().Ranges() }
+// GivesOut returns a function that says whether the pool gives an address out, drawn or not.
+func (p Pool) GivesOut() func(netip.Addr) bool { return p.stock().contains }
 
-// available is what the pool may give out, drawn or not.
-func (p Pool) available() *netipx.IPSet {
+func (p Pool) stock() stock {
 	var b netipx.IPSetBuilder
 	for _, run := range p.Ranges {
 		b.AddRange(run)
@@ -75,29 +74,5 @@ func (p Pool) available() *netipx.IPSet {
 		b.RemoveRange(run)
 	}
 	set, _ := b.IPSet() // runs that were parsed are valid
-	if !p.AvoidBuggyIPs {
-		return set
-	}
-	for _, run := range set.Ranges() {
-		removeBuggy(&b, run)
-	}
-	set, _ = b.IPSet()
-	return set
-}
-
-// removeBuggy takes the IPv4 addresses that end in .0 and .255 out of a set.
-func removeBuggy(b *netipx.IPSetBuilder, run netipx.IPRange) {
-	if !run.From().Is4() {
-		return
-	}
-	for block := netip.PrefixFrom(run.From(), 24).Masked(); ; {
-		edges := netipx.RangeOfPrefix(block)
-		b.Remove(edges.From())
-		b.Remove(edges.To())
-		next := edges.To().Next()
-		if !next.IsValid() || run.To().Less(next) {
-			return
-		}
-		block = netip.PrefixFrom(next, 24)
-	}
+	return stock{set, p.AvoidBuggyIPs}
 }

@@ -2,7 +2,6 @@ package addresspool
 
 import (
 	"fmt"
-	"math/big"
 	"net/netip"
 	"strings"
 
@@ -65,14 +64,4 @@ func parseRanges(texts []string) ([]netipx.IPRange, error) {
 		all = append(all, run)
 	}
 	return all, nil
-}
-
-// size is how many addresses a set has.
-func size(set *netipx.IPSet) *big.Int {
-	sum := new(big.Int)
-	for _, run := range set.Ranges() {
-		from, to := new(big.Int).SetBytes(run.From().AsSlice()), new(big.Int).SetBytes(run.To().AsSlice())
-		sum.Add(sum, to.Sub(to, from)).Add(sum, big.NewInt(1))
-	}
-	return sum
 }

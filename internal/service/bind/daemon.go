@@ -20,12 +20,16 @@ import (
 type Daemon struct{}
 
 var (
-	_ transaction.Daemon = Daemon{}
-	_ transaction.Keeper = Daemon{}
+	_ transaction.Daemon   = Daemon{}
+	_ transaction.Packaged = Daemon{}
+	_ transaction.Keeper   = Daemon{}
 )
 
 // Name implements transaction.Daemon.
 func (Daemon) Name() string { return "bind" }
+
+// Package implements transaction.Packaged.
+func (Daemon) Package() (program, unit string) { return "named", "named.service" }
 
 // Globs implements transaction.Daemon.
 func (Daemon) Globs() []string { return globs() }
@@ -198,9 +202,7 @@ func (Daemon) Activate(ctx context.Context, h host.Host, prev, next transaction.
 			z.line(&input)
 		}
 	}
-	cmd := host.Script("make named serve it", activateScript, append([]string{mode, emptied}, viewsGone(prev, next)...)...)
-	cmd.Stdin = input.Bytes()
-	_, err = h.Run(ctx, cmd)
+	_, err = h.Run(ctx, host.ScriptWithInput("make named serve it", activateScript, input.Bytes(), append([]string{mode, emptied}, viewsGone(prev, next)...)...))
 	return err
 }
 

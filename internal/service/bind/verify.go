@@ -54,8 +54,8 @@ func (Daemon) Verify(ctx context.Context, h host.Host, next transaction.Tree) er
 	for _, z := range zones {
 		z.line(&input)
 	}
-	cmd := host.Script("ask named what it serves", verifyScript)
-	cmd.Stdin, cmd.Repeatable = input.Bytes(), true
+	cmd := host.ScriptWithInput("ask named what it serves", verifyScript, input.Bytes())
+	cmd.Repeatable = true
 	_, err = h.Run(ctx, cmd)
 	return err
 }

@@ -14,6 +14,7 @@ import (
 func (b Bridge) begin(now hostnet.Machine, earlier Record) (Record, error) {
 	r := Record{Want: b, Mark: earlier.Mark, MAC: earlier.MAC, Adopted: earlier.Adopted}
 	r.Want.Active = nil
+	_, running := now.Link(b.Name)
 	here := []any{"interfaces"}
 	missing := func(name string) error {
 		return service.At(here, fmt.Errorf("no interface %q: the machine has %q", name, now.Names()))
@@ -31,7 +32,8 @@ func (b Bridge) begin(now hostnet.Machine, earlier Record) (Record, error) {
 		case link.LinkInfo.Kind == "bridge":
 			return r, service.At(here, fmt.Errorf("%q is a bridge itself, and no bridge can be in another", name))
 		}
-		if !known {
+		// What somebody gave to the interface of a bridge that is gone, and that nothing keeps, is what it has now.
+		if !known || !running && earlier.Want.ActiveBackend == hostnet.Runtime && link.Master == "" && !returnsTo(now, name) {
 			port = now.Before(name)
 		}
 		r.Before = append(r.Before, port)
@@ -84,7 +86,9 @@ func (r Record) Make(now hostnet.Machine) (do, undo hostnet.Batch) {
 	undo.Add("link del dev %s", b.Name)
 	r.makeMembers(now, &do, &undo)
 	for _, name := range b.physicalInterfaces() {
-		r.take(now, name, &do, &undo)
+		if master, bonded := b.master(name); !bonded || linkOf(now, name).Master != master { // a bond outlives its bridge
+			r.take(now, name, &do, &undo)
+		}
 	}
 	if b.MTU != 0 {
 		do.Add("link set dev %s mtu %d", b.Name, b.MTU)
@@ -97,7 +101,11 @@ func (r Record) Make(now hostnet.Machine) (do, undo hostnet.Batch) {
 // makeMembers makes the bonds and the VLANs that are in the bridge.
 func (r Record) makeMembers(now hostnet.Machine, do, undo *hostnet.Batch) {
 	b := r.Want
+	there := func(name string) bool { _, is := now.Link(name); return is }
 	for _, bond := range b.Bonds {
+		if there(bond.Name) {
+			continue // of a bridge that somebody deleted
+		}
 		do.Add("link add name %s address %s type bond mode %s miimon 100", bond.Name, linkOf(now, bond.Interfaces[0]).Address, bond.Mode)
 	}
 	for _, v := range b.VLANs {
@@ -105,10 +113,16 @@ func (r Record) makeMembers(now hostnet.Machine, do, undo *hostnet.Batch) {
 			do.Add("link set dev %s up", v.Parent)
 			undo.Add("link set dev %s down", v.Parent)
 		}
-		do.Add("link add link %s name %s type vlan id %d", v.Parent, VLANDevice(v), v.ID)
+		if !there(VLANDevice(v)) {
+			do.Add("link add link %s name %s type vlan id %d", v.Parent, VLANDevice(v), v.ID)
+		}
 	}
 	for _, name := range b.ownDevices() {
-		undo.Add("link del dev %s", name)
+		if there(name) {
+			undo.Add("link set dev %s nomaster", name)
+		} else {
+			undo.Add("link del dev %s", name)
+		}
 		if b.MTU != 0 {
 			do.Add("link set dev %s mtu %d", name, b.MTU)
 		}
@@ -205,7 +219,9 @@ func (r Record) Unmake(now hostnet.Machine) (do, undo hostnet.Batch) {
 			do.Add("link del dev %s", name)
 		}
 	}
-	r.makeMembers(now, &undo, &hostnet.Batch{})
+	gone := now
+	gone.Links = slices.DeleteFunc(slices.Clone(now.Links), func(l hostnet.Link) bool { return slices.Contains(b.ownDevices(), l.Name) })
+	r.makeMembers(gone, &undo, &hostnet.Batch{})
 	has := now.Settings(b.Name)
 	others := hostnet.Without(now.Own(b.Name), r.settings())
 	for _, p := range r.Before {

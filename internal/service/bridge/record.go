@@ -177,6 +177,12 @@ func (r Record) setups() []hostnet.Setup {
 // read is the bridge as the machine has it, with what only its record tells; known is false for one that somebody else made.
 func read(m hostnet.Machine, name string, r Record, known bool) (b Bridge, ok bool) {
 	link, ok := m.Link(name)
+	if !ok && known {
+		// What somebody deleted is drift, not absence: the record says what its interfaces had, which is to come back.
+		b = r.Want
+		b.Name, b.Interfaces, b.VLANs, b.Bonds, b.Active = name, nil, nil, nil, nil
+		return b, true
+	}
 	if !ok || link.LinkInfo.Kind != "bridge" {
 		return b, false
 	}

@@ -81,7 +81,8 @@ func (m cutOffMachine) isKilled(t *testing.T, change func(*bridge.Store) error, 
 	m.settles(t, before, 2*rollback)
 	took := time.Since(lost.Ran["arm the rollback"])
 	t.Logf("back %s after the change was armed", took.Round(100*time.Millisecond))
-	if took > rollback+3*time.Second { // which a busy machine may take to be looked at
+	// The provider asks until then what became of the change, and a busy machine may take some time to be looked at.
+	if took > rollback+6*time.Second {
 		t.Errorf("that is more than the rollback_timeout of %s", rollback)
 	}
 }
@@ -218,12 +219,16 @@ func TestAccMachineThatCannotBeReachedGoesBackByItself(t *testing.T) {
 	inSandbox(t)
 	before := network(t)
 	lost := cutOff(localhost.New())
-	s := open(hostnet.Site{Host: lost, Fresh: func(context.Context) (host.Host, error) { return lost, nil }}, owner.New())
+	made := false
+	s := open(hostnet.Site{Host: lost, Fresh: func(context.Context) (host.Host, error) {
+		made = made || network(t) != before
+		return lost, nil
+	}}, owner.New())
 	_, err := s.Create(t.Context(), external())
 	if err == nil || !strings.Contains(err.Error(), "by itself") {
 		t.Fatalf("got %v", err)
 	}
-	if network(t) == before {
+	if !made {
 		t.Fatal("the change was not made, so this proves nothing")
 	}
 	for deadline := time.Now().Add(10 * time.Second); network(t) != before; time.Sleep(100 * time.Millisecond) {

@@ -11,6 +11,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/addressuse"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/hostnet"
 )
 
@@ -45,7 +46,10 @@ type found struct {
 // Holder says what has the bridge's name.
 func (f found) Holder() hostnet.Holder {
 	h := hostnet.Holder{There: f.there, Mark: f.mark, What: fmt.Sprintf("bridge %q", f.name)}
-	if link, running := f.Link(f.name); running && link.LinkInfo.Kind != "bridge" {
+	link, running := f.Link(f.name)
+	if !running {
+		h.What += ", which is recorded although it is gone,"
+	} else if link.LinkInfo.Kind != "bridge" {
 		h.What, h.Fixed = fmt.Sprintf("device %q, which is no bridge,", f.name), true
 	}
 	return h
@@ -73,14 +77,18 @@ func (k kind) Look(ctx context.Context, h host.Host) (f found, err error) {
 		f.there, f.mark = true, kept.Mark
 	}
 	for path, text := range kept.Records {
-		if text == "" || f.mark == (owner.Mark{}) {
+		if text == "" {
 			continue
 		}
 		r, err := ParseRecord(k.name, []byte(text))
 		if err != nil {
 			return f, fmt.Errorf("read %s on %s: %w", path, h, err)
 		}
-		if r.Mark == f.mark {
+		if !f.there && r.Want.ActiveBackend == hostnet.Runtime {
+			// What somebody deleted of a bridge that nothing keeps has no mark but the record's, which is gone with the next start.
+			f.there, f.mark = true, r.Mark
+		}
+		if r.Mark.Finished() == f.mark.Finished() && r.Mark != (owner.Mark{}) {
 			f.Record, f.known = r, true
 		}
 	}
@@ -134,6 +142,11 @@ func (k kind) begin(ctx context.Context, h host.Host, b Bridge, f found) (Record
 	if r.Want.ActiveBackend, err = managers.Choose(b.Backend, f.Record.Want.ActiveBackend, b.devices(), func(int) []any { return []any{"interfaces"} }); err != nil {
 		return r, err
 	}
+	if f.lost() {
+		if err := f.checkReturn(ctx, h, r); err != nil {
+			return r, err
+		}
+	}
 	r.Want.VLANs = slices.Clone(r.Want.VLANs)
 	for i, v := range r.Want.VLANs {
 		r.Want.VLANs[i].Manager = managers.Of(v.Parent)
@@ -166,6 +179,9 @@ func (k kind) begin(ctx context.Context, h host.Host, b Bridge, f found) (Record
 	asked := b.devices()[0]
 	if f.running() {
 		asked = b.Name
+	}
+	if err := addressuse.CheckDevice(ctx, h, f.Machine, append(b.devices(), b.Name), f.Record.Mark, b.Addresses); err != nil {
+		return r, err
 	}
 	return r, f.CheckOccupied(ctx, h, asked, b.Addresses, hostnet.Patience)
 }
@@ -207,7 +223,7 @@ func checkVLANFiltering(ctx context.Context, h host.Host) error {
 
 // Warn says that the address moves by which the machine is reached, or goes, and that others have addresses on the interfaces.
 func (k kind) Warn(f found, want Bridge) []service.Problem {
-	problems := f.WarnOfHeld(want.physicalInterfaces(), "bridge "+k.name)
+	problems := append(f.WarnOfHeld(want.physicalInterfaces(), "bridge "+k.name), f.warnOfReturn(want)...)
 	if f.running() && !want.Inherit {
 		return append(problems, f.WarnOfMove(k.name, want.Addressing, want.RollbackTimeout)...)
 	}
@@ -216,12 +232,19 @@ func (k kind) Warn(f found, want Bridge) []service.Problem {
 
 // WarnOfRemoval says that the address by which the machine is reached goes back to an interface.
 func (k kind) WarnOfRemoval(f found) []service.Problem {
-	if !f.known || !f.running() || !f.Reaches(k.name) {
+	if !f.known || !f.running() {
 		return nil
 	}
-	return []service.Problem{service.Warningf(nil, "The address that Terraform comes through moves",
+	var problems []service.Problem
+	if err := f.inUse(); err != nil && f.Adopted == nil {
+		problems = append(problems, service.Warningf(nil, "The bridge is in use", "the destroy refuses unless that is gone by then: %s", err))
+	}
+	if !f.Reaches(k.name) {
+		return problems
+	}
+	return append(problems, service.Warningf(nil, "The address that Terraform comes through moves",
 		"the machine is reached by %s, which is on bridge %s, and without it %s has what it had before: where the machine does not answer within %s, it goes back by itself",
-		f.Reached, k.name, strings.Join(f.Record.Want.physicalInterfaces(), ", "), f.Record.Want.RollbackTimeout)}
+		f.Reached, k.name, strings.Join(f.Record.Want.physicalInterfaces(), ", "), f.Record.Want.RollbackTimeout))
 }
 
 // Put is the change that makes the bridge, or changes it in place.
@@ -260,6 +283,7 @@ func (k kind) Put(ctx context.Context, h host.Host, f found, want Bridge, mark o
 		heed, forget := record.heedRouters(Record{})
 		c.Do, c.Undo = hostnet.RunBatch(do, false)+heed, hostnet.RunBatch(undo, true)+forget
 	}
+	record.takeNeighbours(f, &c)
 	c.Files = append(c.Files, hostnet.File{Path: recordPath(k.name, record.Want.ActiveBackend), Content: string(record.Render()), Mode: 0o600})
 	c.GivenUp, c.Timeout = hostnet.GatewaysOf(hostnet.Without(had, record.settings())), record.Want.RollbackTimeout
 	return c, nil
@@ -273,8 +297,8 @@ func (k kind) Drop(ctx context.Context, h host.Host, f found) (c hostnet.Change,
 	if !f.running() && !f.known {
 		return hostnet.Change{Files: c.Files, Timeout: DefaultRollback}, nil
 	}
-	if guests := f.Guests(k.name); len(guests) > 0 && f.Adopted == nil {
-		return c, fmt.Errorf("bridge %q on %s carries the virtual machines behind %q: remove them first", k.name, h, guests)
+	if err := f.inUse(); err != nil && f.Adopted == nil {
+		return c, fmt.Errorf("on %s: %w", h, err)
 	}
 	r := f.Record
 	if !f.known && f.Adopted != nil {
@@ -289,10 +313,14 @@ func (k kind) Drop(ctx context.Context, h host.Host, f found) (c hostnet.Change,
 		if r.Adopted != nil && !r.Adopted.Addressing.DHCP {
 			c.Do += hostnet.TakeQuietly(k.name, hostnet.Without(r.settings(), r.before())) + giveBack(r)
 		}
+	} else if f.lost() {
+		do, undo := r.Return(f.Machine)
+		c.Do, c.Undo = hostnet.RunBatch(do, false)+r.askRouters(f.Machine, Record{}), hostnet.RunBatch(undo, true)
 	} else {
 		do, undo := r.Unmake(f.Machine)
 		c.Do, c.Undo = hostnet.RunBatch(do, false)+r.askRouters(f.Machine, Record{}), hostnet.RunBatch(undo, true)
 	}
+	r.returnNeighbours(f, &c)
 	c.GivenUp, c.Timeout = hostnet.GatewaysOf(hostnet.Without(r.settings(), r.before())), r.Want.RollbackTimeout
 	return c, nil
 }

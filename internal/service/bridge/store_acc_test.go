@@ -46,7 +46,7 @@ func external() bridge.Bridge {
 // network is what must be as before: addresses, routes, and which device is in which bridge.
 func network(t *testing.T) string {
 	t.Helper()
-	out, err := exec.Command("sh", "-c", `ip -br address show | sed 's/ *$//' | grep -v ^veth; ip route; ip -6 route | grep -v fe80; ip -br link show type bridge`).CombinedOutput()
+	out, err := exec.Command("sh", "-c", `ip -br address show | sed 's/ *$//' | grep -v ^veth; ip route; ip -6 route | sed '/fe80/d; / expires /d'; ip -br link show type bridge`).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -236,6 +236,13 @@ func TestAccWhatOthersAddToABridgeStays(t *testing.T) {
 	if strings.Contains(now, "10.19.41.77/") || link(t, "accveth0").Master != "accbr0" {
 		t.Errorf("the network is\n%s", now)
 	}
+	if err := s.Delete(ctx); err == nil || !strings.Contains(err.Error(), "accveth0") {
+		t.Errorf("with somebody's port: %v", err)
+	}
+	if after := network(t); after != now {
+		t.Fatalf("the bridge was\n%s\nand is\n%s", now, after)
+	}
+	run(t, "ip link set accveth0 nomaster")
 	if err := s.Delete(ctx); err != nil {
 		t.Fatal(err)
 	}

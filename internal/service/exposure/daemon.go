@@ -15,11 +15,15 @@ type Daemon struct{}
 
 var (
 	_ transaction.Daemon    = Daemon{}
+	_ transaction.Packaged  = Daemon{}
 	_ transaction.Exclusive = Daemon{}
 )
 
 // Name implements transaction.Daemon.
 func (Daemon) Name() string { return "exposure" }
+
+// Package implements transaction.Packaged.
+func (Daemon) Package() (program, unit string) { return "nft", "" }
 
 // Globs implements transaction.Daemon.
 func (Daemon) Globs() []string {
@@ -35,12 +39,12 @@ func (Daemon) Check(ctx context.Context, h host.Host, stage string, next transac
 	if len(next) == 0 {
 		return nil
 	}
-	survey, err := Look(ctx, h)
+	foreign, err := h.Run(ctx, host.Script("exposure.sh foreign", script, "foreign"))
 	if err != nil {
 		return err
 	}
-	if len(survey.Foreign) > 0 {
-		return &transaction.RefusedError{Err: errors.New(strings.Join(survey.Foreign, "; "))}
+	if words := strings.TrimSpace(string(foreign)); words != "" {
+		return &transaction.RefusedError{Err: errors.New(strings.ReplaceAll(words, "\n", "; "))}
 	}
 	_, err = h.Run(ctx, host.Script("nft", checkTable, stage+tablePath))
 	if exit, refused := errors.AsType[*host.ExitError](err); refused {
@@ -49,9 +53,14 @@ func (Daemon) Check(ctx context.Context, h host.Host, stage string, next transac
 	return err
 }
 
-// Activate implements transaction.Daemon.
+// Activate implements transaction.Daemon. Forwarding that stays on is told.
 func (Daemon) Activate(ctx context.Context, h host.Host, _, _ transaction.Tree) error {
-	_, err := h.Run(ctx, host.Script("exposure.sh up", script, "up"))
+	out, err := h.Run(ctx, host.Script("exposure.sh up", script, "up"))
+	for line := range strings.Lines(string(out)) {
+		if text, is := strings.CutPrefix(strings.TrimSpace(line), "note: "); is {
+			transaction.Remark(ctx, fmt.Sprintf("%s on %s", text, h))
+		}
+	}
 	return err
 }
 

@@ -61,10 +61,8 @@ Before=haproxy.service
 [Service]
 Type=oneshot
 RemainAfterExit=yes
-# A device may come late.
-Restart=on-failure
-RestartSec=15
-ExecStart=/bin/sh ` + scriptPath + ` up
+# By itself, as a unit that runs once has Restart= from systemd 244 on only.
+ExecStart=/bin/sh ` + scriptPath + ` up-later
 
 [Install]
 WantedBy=multi-user.target
@@ -73,8 +71,6 @@ WantedBy=multi-user.target
 // entry is an exposure with its owner, as its file has it.
 type entry struct {
 	Owner string `json:"owner"`
-	// Inside is what a version before wrote for the only one of Insides.
-	Inside netip.Prefix `json:"inside,omitzero"`
 	Exposure
 }
 
@@ -92,9 +88,6 @@ func readEntry(t transaction.Tree, name string) (entry, error) {
 		return entry{}, fmt.Errorf("%s is damaged: %w", Place(name), err)
 	}
 	e.Name = name
-	if e.Inside.IsValid() {
-		e.Insides, e.Inside = []netip.Prefix{e.Inside}, netip.Prefix{}
-	}
 	return e, nil
 }
 
@@ -249,6 +242,9 @@ func Endpoint(e Exposure, p Port) string {
 	return place
 }
 
+// KeepsAddress says whether something that a machine exposes keeps an address on a device.
+func KeepsAddress(t transaction.Tree, a netip.Addr) bool { return addressesOf(t)[a] }
+
 // addressesOf are those that a tree's exposures put on devices.
 func addressesOf(t transaction.Tree) map[netip.Addr]bool {
 	on := map[netip.Addr]bool{}
@@ -261,8 +257,9 @@ func addressesOf(t transaction.Tree) map[netip.Addr]bool {
 	return on
 }
 
-// AssignNodePorts gives each port of a node_port that has none yet the lowest that nothing exposes and no program listens at.
-func AssignNodePorts(t transaction.Tree, want Exposure, listeners []Listener) Exposure {
+// AssignNodePorts gives each port of a node_port that has none yet the lowest that nothing exposes, no program listens at and no rule of
+// others leads elsewhere.
+func AssignNodePorts(t transaction.Tree, want Exposure, s Survey) Exposure {
 	if want.Kind != NodePort {
 		return want
 	}
@@ -272,7 +269,7 @@ func AssignNodePorts(t transaction.Tree, want Exposure, listeners []Listener) Ex
 			taken[Port{Port: p.Port, Protocol: p.Protocol}] = true
 		}
 	}
-	for _, l := range listeners {
+	for _, l := range s.Listeners {
 		taken[Port{Port: l.Port, Protocol: l.Protocol}] = true
 	}
 	all, _ := readAll(t) // a damaged entry is refused when the change is made
@@ -286,7 +283,12 @@ func AssignNodePorts(t transaction.Tree, want Exposure, listeners []Listener) Ex
 	for _, name := range slices.Sorted(maps.Keys(want.Ports)) {
 		p := want.Ports[name]
 		for candidate := uint16(FirstNodePort); p.Port == 0 && candidate <= LastNodePort; candidate++ {
-			if place := (Port{Port: candidate, Protocol: p.Protocol}); !taken[place] {
+			place := Port{Port: candidate, Protocol: p.Protocol}
+			if taken[place] {
+				continue
+			}
+			want.Ports[name] = place
+			if s.whoTranslates(want, name, false) == "" {
 				p.Port, taken[place] = candidate, true
 			}
 		}

@@ -4,6 +4,7 @@ package exposure
 
 import (
 	"fmt"
+	"iter"
 	"maps"
 	"net/netip"
 	"regexp"
@@ -65,6 +66,9 @@ type Exposure struct {
 	Targets []netip.Addr `json:"targets"`
 	// SourceRanges are those who may connect; none means everybody.
 	SourceRanges []netip.Prefix `json:"source_ranges,omitempty"`
+	// Masquerade has the targets see the machine instead of who connects, by what the rules carry. Without it the machine must be the
+	// targets' gateway, or an answer does not come back this way.
+	Masquerade bool `json:"masquerade,omitempty"`
 	// Insides are the machine's own subnets with targets in them: whoever is in one too reaches its targets as if from the machine, as
 	// an answer would otherwise not come back this way. A target behind a router is in none.
 	Insides []netip.Prefix `json:"insides,omitempty"`
@@ -183,6 +187,17 @@ func (e Exposure) Listens() map[string]haproxy.Bind {
 		}
 	}
 	return binds
+}
+
+// SeeWhoConnects yields the targets that answer to who connects, rather than to the machine, each with the path of its attribute.
+func (e Exposure) SeeWhoConnects() iter.Seq2[netip.Addr, []any] {
+	return func(yield func(netip.Addr, []any) bool) {
+		for i, t := range e.Targets {
+			if e.Masquerade || !e.translates() || !yield(t, e.targetAt(i)) {
+				return
+			}
+		}
+	}
 }
 
 func (e Exposure) portsWhere(wanted func(Port) bool) map[string]Port {

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Written by terraform-provider-virtcluster. What it exposes on this machine is in the files beside this one: `up` makes it live,
-# `rules` all but the addresses, and `check` says what of it is not live, if anything.
+# Written by terraform-provider-virtcluster. What it exposes on this machine is in the files beside this one: `up` makes it live
+# (`up-later` until it is), `rules` all but the addresses, and `check` says what of it is not live, if anything.
 set -u
 here=/var/lib/virtcluster/exposure
 # What was made live since the machine started, and is taken back with the last exposure.
@@ -47,10 +47,63 @@ forwarding_up() {
 		if [ "$(cat "$switch")" = 0 ]; then
 			mkdir -p "$run"
 			: >"$run/forwarding$version"
+			[ -e "$here/networks$version" ] || networks "$version" >"$here/networks$version"
 			[ "$version" = 4 ] || keep_routers
 			echo 1 >"$switch" || fail "cannot switch on $switch"
 		fi
 	done
+}
+
+# networks prints the routes of a version of IP, one a line, but for what changes by itself.
+networks() { # VERSION
+	ip "-$1" -o route show table all type unicast 2>/dev/null |
+		sed '/^fe80/d; / proto ra /d; /^[^ /]* dev [^ ]* \(table [^ ]* \)\?proto kernel/d; s/ \(src\|expires\|pref\) [^ ]*//g; s/ linkdown//g; s/ dead//g; s/ *$//' | sort -u
+}
+
+# note_routed remembers that the machine forwards connections of others, as the table that counts them is about to go.
+note_routed() {
+	for version in 4 6; do
+		if nft list chain "$table" routed 2>/dev/null | grep -q "nfproto ipv$version counter packets [1-9]"; then
+			mkdir -p "$run"
+			: >"$run/routed$version"
+		fi
+	done
+}
+
+# needed_by prints who may need forwarding beside the exposures, which switched it on; nothing where nobody came to need it since.
+needed_by() { # VERSION
+	if forwards; then
+		echo 'others have rules for what is forwarded'
+	elif legacy_rules "$1"; then
+		echo 'iptables-legacy may have rules for what is forwarded'
+	elif configured "$1"; then
+		echo 'the configuration of the machine asks for it'
+	elif [ -e "$run/routed$1" ]; then
+		echo 'the machine forwarded connections of others meanwhile'
+	elif ! [ -e "$here/networks$1" ] || networks "$1" | grep -qvxF -f "$here/networks$1"; then
+		echo 'the machine has other networks now than when it was switched on'
+	fi
+}
+
+# legacy_rules says whether the kernel's older tables have rules that matter to what is forwarded; in doubt they have.
+legacy_rules() { # VERSION
+	case $1 in
+	4) loaded=/proc/net/ip_tables_names program=iptables ;;
+	6) loaded=/proc/net/ip6_tables_names program=ip6tables ;;
+	esac
+	[ -s "$loaded" ] || return 1
+	rules=$("$program-legacy-save" 2>/dev/null) || return 0
+	printf '%s\n' "$rules" | grep -qE '^-A (PREROUTING|FORWARD|POSTROUTING) |^:FORWARD DROP'
+}
+
+# configured says whether files of the machine switch forwarding on.
+configured() { # VERSION
+	case $1 in
+	4) switch='net[./]ipv4[./](ip_forward|conf[./](all|default)[./]forwarding)' word=IPv4Forwarding ;;
+	6) switch='net[./]ipv6[./]conf[./](all|default)[./]forwarding' word=IPv6Forwarding ;;
+	esac
+	grep -qsE "^[[:space:]]*-?${switch}[[:space:]]*=[[:space:]]*[1-9]" /etc/sysctl.conf /etc/sysctl.d/*.conf /run/sysctl.d/*.conf /usr/lib/sysctl.d/*.conf /usr/local/lib/sysctl.d/*.conf ||
+		grep -qsiE "^(IPForward|IPMasquerade|$word)=(yes|true|on|1|ipv4|ipv6|both|kernel)" /etc/systemd/networkd.conf /etc/systemd/networkd.conf.d/*.conf /etc/systemd/network/*.network /etc/systemd/network/*/*.conf /run/systemd/network/*.network
 }
 
 # forwards says whether others have a rule, or a policy, for what is forwarded or leaves: they may need forwarding too.
@@ -58,15 +111,19 @@ forwards() {
 	nft list ruleset 2>/dev/null | awk '/hook (forward|postrouting)/ { inside = 1; used += /policy drop/; next } /^\t}/ { inside = 0 } inside && NF { used++ } END { exit !used }'
 }
 
-# Forwarding that others came to need meanwhile stays on.
+# Forwarding that others may have come to need meanwhile stays on, as does what is not as it was switched on.
 forwarding_down() {
 	for version in 4 6; do
-		[ -e "$run/forwarding$version" ] || continue
-		if ! forwards; then
-			echo 0 >"$(forwarding "$version")"
-			[ "$version" = 4 ] || forget_routers
+		if [ -e "$run/forwarding$version" ] && [ "$(cat "$(forwarding "$version")")" = 1 ]; then
+			who=$(needed_by "$version")
+			if [ -n "$who" ]; then
+				echo "note: forwarding of IPv$version, which exposures switched on, stays on until the machine starts: $who"
+			else
+				echo 0 >"$(forwarding "$version")"
+				[ "$version" = 4 ] || forget_routers
+			fi
 		fi
-		rm -f "$run/forwarding$version"
+		rm -f "$run/forwarding$version" "$run/routed$version" "$here/networks$version"
 	done
 }
 
@@ -166,6 +223,8 @@ announce() { # DEVICE ADDRESS/LENGTH NUMBER
 # addresses_down takes away what was put on devices and is no longer asked for; what others put there stays.
 addresses_down() {
 	[ -e "$run/addresses" ] || return 0
+	# sed leaves the file that is read as it is, and puts another one in its place.
+	# shellcheck disable=SC2094
 	while read -r device address; do
 		grep -qxF "$device $address" "$here/addresses" 2>/dev/null && continue
 		ip address del "$address" dev "$device" 2>/dev/null
@@ -183,6 +242,8 @@ addresses_up() {
 		# Written down first: a run that is killed in between leaves no address that nobody takes back.
 		grep -qxF "$device $address" "$run/addresses" || echo "$device $address" >>"$run/addresses"
 		if ! ip address add "$address" dev "$device"; then
+			# Whoever puts it there later keeps it.
+			sed -i "\|^$device $address\$|d" "$run/addresses"
 			words="$words cannot put $address on $device;"
 			continue
 		fi
@@ -276,17 +337,19 @@ rules_up() {
 		words=$(foreign)
 		[ -z "$words" ] || fail "$words"
 		forwarding_up
+		note_routed
 		nft -f "$here/table.nft" || fail "nftables does not take $here/table.nft"
 		accepted_up
 	else
-		case $(listed) in *"chain $mark {"*) nft delete table $table ;; esac
+		note_routed
+		case $(listed) in *"chain $mark {"*) nft delete table "$table" ;; esac
 		for version in 4 6; do accepted_down "$version"; done
 		forwarding_down
 	fi
 }
 
 # What is listed of a table that was just read is what is listed of the live one, unless somebody changed that.
-listed() { nft --stateless list table $table 2>/dev/null; }
+listed() { nft --stateless list table "$table" 2>/dev/null; }
 
 check() {
 	[ -e "$here/table.nft" ] || return 0
@@ -328,8 +391,15 @@ up)
 	units_up
 	[ -e "$here/table.nft" ] || rm -rf "$run"
 	;;
+up-later)
+	# At the machine's start a device may come late.
+	sh "$0" up && exit
+	systemd-run --quiet --collect --unit=virtcluster-exposure-late /bin/sh "$0" late
+	exit 1
+	;;
+late) while [ -e "$0" ] && ! sh "$0" up; do sleep 15; done ;;
 check) check ;;
 check-wait) check_wait ;;
 foreign) foreign ;;
-*) fail "usage: exposure.sh up|rules|check|check-wait|foreign" ;;
+*) fail "usage: exposure.sh up|up-later|late|rules|check|check-wait|foreign" ;;
 esac

@@ -43,17 +43,23 @@ table inet virtcluster {
 		iifname != "lo" ct state new ip daddr 10.19.41.200 tcp dport 22 ip saddr != { 10.19.41.0/24 } drop comment "bastion"
 	}
 	chain prerouting {
-		type nat hook prerouting priority dstnat; policy accept;
+		type nat hook prerouting priority -101; policy accept;
 		ip daddr 10.19.41.200 tcp dport 22 counter dnat ip to 10.0.0.5:2222 comment "bastion/ssh"
 	}
 	chain output {
-		type nat hook output priority -100; policy accept;
+		type nat hook output priority -101; policy accept;
 		ip daddr 10.19.41.200 tcp dport 22 counter dnat ip to 10.0.0.5:2222 comment "bastion/ssh"
 	}
 	chain postrouting {
 		type nat hook postrouting priority srcnat - 10; policy accept;
 		ct status dnat ip saddr 10.19.41.200 ip daddr 10.0.0.5 masquerade comment "bastion"
 		ct status dnat ip saddr 10.0.0.0/24 ip daddr 10.0.0.5 masquerade comment "bastion"
+	}
+	chain routed {
+		type filter hook forward priority filter; policy accept;
+		ct status dnat return
+		ct state new meta nfproto ipv4 counter
+		ct state new meta nfproto ipv6 counter
 	}
 }
 `
@@ -173,11 +179,46 @@ func TestNothingIsExposedTwice(t *testing.T) {
 	}
 }
 
+// Who masquerades does so with what came to the exposure, and with nothing else that its target answers.
+func TestMasqueradedTargetsSeeTheMachine(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		about string
+		e     Exposure
+		want  []string
+	}{
+		{"a node port", Exposure{Name: "n", Kind: NodePort, Ports: map[string]Port{"p": {30000, 22, TCP}}, Targets: addresses("10.0.0.5", "10.0.0.6")}, []string{
+			`ct status dnat ip daddr 10.0.0.5 tcp dport 22 ct original proto-dst 30000 masquerade comment "n/p"`,
+			`ct status dnat ip daddr 10.0.0.6 tcp dport 22 ct original proto-dst 30000 masquerade comment "n/p"`,
+		}},
+		{"a port of an address", Exposure{Name: "e", Kind: ExternalIP, Address: netip.MustParseAddr("fd19::7"), Ports: map[string]Port{"p": {53, 5353, UDP}}, Targets: addresses("fd00::5")}, []string{
+			`ct status dnat ip6 saddr fd19::7 ip6 daddr fd00::5 masquerade comment "e"`,
+			`ct status dnat ct original ip6 daddr fd19::7 ip6 daddr fd00::5 udp dport 5353 ct original proto-dst 53 masquerade comment "e/p"`,
+		}},
+		{"what HAProxy carries", Exposure{Name: "l", Kind: LoadBalancer, Address: netip.MustParseAddr("10.19.41.7"), Ports: map[string]Port{"p": {80, 80, TCP}}, Targets: addresses("10.0.0.5")}, nil},
+		{"all of a floating address", Exposure{Name: "f", Kind: Floating, Address: netip.MustParseAddr("10.19.41.7"), Interface: "eth1", Targets: addresses("10.0.0.5")}, []string{
+			`ct status dnat ip saddr 10.19.41.7 ip daddr 10.0.0.5 masquerade comment "f"`,
+			`ct status dnat ct original ip daddr 10.19.41.7 ip daddr 10.0.0.5 masquerade comment "f"`,
+			`oifname "eth1" ip saddr 10.0.0.5 counter snat ip to 10.19.41.7 comment "f"`,
+		}},
+	} {
+		t.Run(c.about, func(t *testing.T) {
+			c.e.Masquerade = true
+			if diff := cmp.Diff(c.want, c.e.sourceRules()); diff != "" {
+				t.Error(diff)
+			}
+			for target := range c.e.SeeWhoConnects() {
+				t.Errorf("%s answers to who connects", target)
+			}
+		})
+	}
+}
+
 func TestANodePortStays(t *testing.T) {
 	tree := transaction.Tree{}
 	add := func(name string, ports map[string]Port) Exposure {
 		e := Exposure{Name: name, Kind: NodePort, Ports: ports, Targets: addresses("10.0.0.5")}
-		if err := Set(tree, AssignNodePorts(tree, e, []Listener{{Protocol: UDP, Port: 30000}}), mine); err != nil {
+		if err := Set(tree, AssignNodePorts(tree, e, Survey{Listeners: []Listener{{Protocol: UDP, Port: 30000}}}), mine); err != nil {
 			t.Fatal(err)
 		}
 		got, err := Find(tree, name)
@@ -260,6 +301,7 @@ func draw(r *rapid.T, n int) Exposure {
 		a := address("range", 9+i)
 		e.SourceRanges = append(e.SourceRanges, netip.PrefixFrom(a, rapid.IntRange(a.BitLen()/4, a.BitLen()).Draw(r, "bits")).Masked())
 	}
+	e.Masquerade = rapid.Bool().Draw(r, "masquerade")
 	if rapid.Bool().Draw(r, "direct") {
 		e.Insides = []netip.Prefix{netip.PrefixFrom(e.Targets[0], e.Targets[0].BitLen()-8).Masked()}
 	}

@@ -33,15 +33,6 @@ func (s Survey) Blocked(want Exposure) map[string]string {
 	return shut
 }
 
-// firewallScript prints what the firewalls that run say about themselves, each line after its name.
-const firewallScript = `if command -v firewall-cmd >/dev/null && firewall-cmd --quiet --state 2>/dev/null; then
-	firewall-cmd --get-default-zone | sed 's/^/firewalld default /'
-	firewall-cmd --list-all-zones | sed 's/^/firewalld /'
-elif command -v ufw >/dev/null; then
-	ufw status verbose 2>/dev/null | sed 's/^/ufw /'
-fi
-`
-
 // firewalld is what `firewall-cmd --list-all-zones` says.
 type firewalld struct {
 	standard string

@@ -46,22 +46,31 @@ To                         Action      From
 `
 )
 
-// TestFirewallsAreNoticed has the survey's script ask programs that print what the real ones do: the sandbox has neither.
-func TestFirewallsAreNoticed(t *testing.T) {
-	survey := func(program, answers string) Survey {
-		t.Helper()
-		dir := t.TempDir()
+// surveyBy surveys this machine with programs in the place of its own.
+func surveyBy(t *testing.T, programs map[string]string) Survey {
+	t.Helper()
+	dir := t.TempDir()
+	for program, answers := range programs {
 		if err := os.WriteFile(filepath.Join(dir, program), []byte("#!/bin/sh\n"+answers), 0o700); err != nil { //nolint:gosec // it is run
 			t.Fatal(err)
 		}
-		cmd := exec.Command("sh", "-c", firewallScript)
-		cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"))
-		out, err := cmd.Output()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return parseSurvey(string(out))
 	}
+	cmd := exec.Command("sh", "-c", surveyScript, "sh", ":")
+	cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"))
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := parseSurvey(string(out))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestFirewallsAreNoticed has the survey's script ask programs that print what the real ones do: the sandbox has neither.
+func TestFirewallsAreNoticed(t *testing.T) {
+	survey := func(program, answers string) Survey { return surveyBy(t, map[string]string{program: answers}) }
 	firewalld := "case $* in *--state) ;; *--get-default-zone) echo public ;; *--list-all-zones) cat <<'END'\n" + zonesOfFirewalld + "END\n;; *) exit 2 ;; esac\n"
 	status := "[ \"$*\" = 'status verbose' ] || exit 2\ncat <<'END'\n" + statusOfUFW + "END\n"
 	for _, c := range []struct {
@@ -71,7 +80,7 @@ func TestFirewallsAreNoticed(t *testing.T) {
 		port   Port
 		says   string
 	}{
-		{"no firewall", parseSurvey(""), "eth1", Port{81, 81, TCP}, ""},
+		{"no firewall", Survey{}, "eth1", Port{81, 81, TCP}, ""},
 		{"firewalld that is stopped", survey("firewall-cmd", "exit 252\n"), "eth1", Port{81, 81, TCP}, ""},
 		{"a port of the zone", survey("firewall-cmd", firewalld), "eth1", Port{80, 80, TCP}, ""},
 		{"a service of the zone", survey("firewall-cmd", firewalld), "eth1", Port{443, 443, TCP}, ""},
@@ -92,6 +101,34 @@ func TestFirewallsAreNoticed(t *testing.T) {
 		got := c.s.Blocked(want)["p"]
 		if (got == "") != (c.says == "") || !strings.Contains(got, c.says) {
 			t.Errorf("%s: %q, want %q", c.about, got, c.says)
+		}
+	}
+}
+
+// TestRulesOfBothProgramsAreSurveyed has the survey's script print what programs keep, but for filters.
+func TestRulesOfBothProgramsAreSurveyed(t *testing.T) {
+	t.Parallel()
+	show := func(file string) string {
+		path, err := filepath.Abs("testdata/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return "cat " + path + "\n"
+	}
+	s := surveyBy(t, map[string]string{
+		"iptables-nft-save": show("iptables.save"), "iptables-legacy-save": "exit 0\n", "iptables-save": "echo '*nat'; echo '-A PREROUTING -j REDIRECT'\n",
+		"ip6tables-nft-save": "exit 1\n", "ip6tables-legacy-save": "echo '*nat'; echo '-A PREROUTING -p udp -m udp --dport 99 -j REDIRECT --to-ports 77'\n",
+		"nft": show("ruleset.json"),
+	})
+	for target, taken := range map[string]map[Port]string{
+		"10.0.0.5": {{31455, 22, TCP}: "iptables-nft-save", {30001, 22, TCP}: "kube-proxy of nftables", {30009, 22, TCP}: ""},
+		"fd00::5":  {{99, 22, UDP}: "ip6tables-legacy-save", {31455, 22, TCP}: ""},
+	} {
+		for port, want := range taken {
+			e := Exposure{Name: "new", Kind: NodePort, Ports: map[string]Port{"p": port}, Targets: addresses(target)}
+			if got := s.whoTranslates(e, "p", false); want == "" && got != "" || !strings.Contains(got, want) {
+				t.Errorf("%v of %s: %q, want %q", port, target, got, want)
+			}
 		}
 	}
 }

@@ -55,7 +55,7 @@ func Doubt(ctx context.Context, e *transaction.Engine, h host.Host, want Exposur
 // place completes an exposure with its device and its targets' subnets.
 func (e Exposure) place(m hostnet.Machine, h fmt.Stringer) (Exposure, error) {
 	if e.Interface == "" && e.Address.IsValid() {
-		e.Interface = deviceOf(m, e.Address)
+		e.Interface = m.DeviceBeside(e.Address)
 	}
 	if needs := e.ConfigureAddress || e.Kind == Floating; needs && e.Interface == "" {
 		return e, service.At([]any{"interface"}, fmt.Errorf("no device of %s has a subnet with %s in it: name the interface", h, e.Address))
@@ -83,19 +83,6 @@ func (e Exposure) checkWire(ctx context.Context, h host.Host, m hostnet.Machine,
 	}
 	own := netip.PrefixFrom(e.Address, e.Address.BitLen())
 	return service.At([]any{"address"}, m.CheckOccupied(ctx, h, e.Interface, []netip.Prefix{own}, patience))
-}
-
-// deviceOf is the device with a subnet that has an address in it, "" for none.
-func deviceOf(m hostnet.Machine, a netip.Addr) string {
-	best, device := -1, ""
-	for _, link := range m.Links {
-		for _, p := range m.Prefixes(link.Name) {
-			if p.Contains(a) && p.Bits() > best {
-				best, device = p.Bits(), link.Name
-			}
-		}
-	}
-	return device
 }
 
 // routeTo is the narrowest subnet that the machine has a route to and that has an address in it, but for the default route;

@@ -64,15 +64,6 @@ func TestAnswersHaveToComeBack(t *testing.T) {
 	}
 }
 
-func TestAnEntryOfAVersionBeforeIsRead(t *testing.T) {
-	tree := transaction.Tree{}
-	tree.Put(Place("old"), []byte(`{"owner": "", "kind": "external_ip", "address": "10.19.41.9", "targets": ["10.0.0.5"], "inside": "10.0.0.0/24"}`), 0o644, "", "")
-	e, err := Find(tree, "old")
-	if err != nil || len(e.Insides) != 1 || e.Insides[0] != netip.MustParsePrefix("10.0.0.0/24") {
-		t.Errorf("%+v, %v", e, err)
-	}
-}
-
 func TestWhatIsLedAwayBeforeAProgramSeesIt(t *testing.T) {
 	tree := transaction.Tree{}
 	outside := netip.MustParseAddr("10.19.41.9")

@@ -2,6 +2,7 @@ package exposure
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -41,21 +42,21 @@ type Survey struct {
 	// Own are the addresses that the machine is known by in its networks: those of loopback are not, and single ones only on a
 	// device that has no others of their family, as clouds give them: a VIP's or an exposure's came later.
 	Own map[netip.Addr]bool
+	// addresses are all that the machine has on devices, but for loopback.
+	addresses []netip.Addr
+	// rules are those of others that packets meet as they come in.
+	rules ruleset
 	// firewall is nil where none runs.
 	firewall firewall
 }
 
 // surveyScript prints a line for each thing; it is told what is foreign by the script of the exposures.
-const surveyScript = firewallScript + `sh -c "$1" sh foreign | sed 's/^/foreign /'
-ip -o address show 2>/dev/null | awk '$2 != "lo" && !/ secondary / && !/ scope link / { print "address", $2, $4 }'
-ss -H -lntup 2>/dev/null | while read -r protocol _ _ _ place _ who; do
-	process=${who#*\(\(\"}
-	process=${process%%\"*}
-	pid=${who#*pid=}
-	pid=${pid%%[!0-9]*}
-	unit=$(sed -n 's|.*/\([^/]*\.service\).*|\1|p' "/proc/${pid:-none}/cgroup" 2>/dev/null | head -n 1)
-	echo "listener $protocol $place ${process:--} ${unit:--}"
-done`
+//
+//go:embed survey.sh
+var surveyScript string
+
+// Has says whether the machine has an address.
+func (s Survey) Has(a netip.Addr) bool { return slices.Contains(s.addresses, a) }
 
 // Look surveys a machine.
 func Look(ctx context.Context, h host.Host) (Survey, error) {
@@ -65,12 +66,14 @@ func Look(ctx context.Context, h host.Host) (Survey, error) {
 	if err != nil {
 		return Survey{}, fmt.Errorf("look at what listens on %s: %w", h, err)
 	}
-	return parseSurvey(string(out)), nil
+	return parseSurvey(string(out))
 }
 
-func parseSurvey(text string) Survey {
+func parseSurvey(text string) (Survey, error) {
 	s := Survey{Own: map[netip.Addr]bool{}}
 	addresses := map[string][]netip.Prefix{}
+	var tables iptablesReader
+	nft := ""
 	for line := range strings.Lines(text) {
 		kind, rest, _ := strings.Cut(strings.TrimRight(line, "\r\n"), " ")
 		switch words := strings.Fields(rest); {
@@ -78,6 +81,16 @@ func parseSurvey(text string) Survey {
 			s.readFirewall(kind, rest)
 		case kind == "foreign":
 			s.Foreign = append(s.Foreign, rest)
+		case kind == "nft":
+			nft = rest
+		case kind == "iptables":
+			program, rest, _ := strings.Cut(rest, " ")
+			family, line, _ := strings.Cut(rest, " ")
+			tables.read(program, family, line)
+		case kind == "any":
+			if p, err := netip.ParsePrefix(rest); err == nil {
+				s.addresses = append(s.addresses, p.Addr())
+			}
 		case kind == "address" && len(words) == 2:
 			if p, err := netip.ParsePrefix(words[1]); err == nil {
 				on := words[0]
@@ -100,7 +113,14 @@ func parseSurvey(text string) Survey {
 			}
 		}
 	}
-	return s
+	s.rules = tables.rules
+	if nft == "" {
+		return s, nil
+	}
+	own := func(family, name string) bool { return family+" "+name == table || tables.has(family, name) }
+	rules, err := readNft([]byte(nft), own)
+	s.rules = append(s.rules, rules...)
+	return s, err
 }
 
 // readFirewall takes a line of what a firewall says.
@@ -138,7 +158,8 @@ func SurveyOnce(ctx context.Context, e *transaction.Engine, h host.Host) (transa
 	return tree, s, err
 }
 
-// Occupied says by port which program has what an exposure would take; what it has already, as a tree says, it keeps.
+// Occupied says by port who has what an exposure would take: a program, or a rule that leads it elsewhere. What the exposure has already, as
+// a tree says, it keeps, unless a rule comes before it.
 // What a program has of a floating address beside its ports has no name: new connections to it would be dropped.
 func (s Survey) Occupied(t transaction.Tree, want Exposure) map[string]string {
 	live, _ := Find(t, want.Name)
@@ -152,17 +173,59 @@ func (s Survey) Occupied(t transaction.Tree, want Exposure) map[string]string {
 		if name != "" && p.Port == 0 {
 			continue // chosen when it is made
 		}
-		if live.Address == want.Address && (live.has(p) || name == "" && live.Kind == Floating) {
+		isLive := live.Address == want.Address && (live.has(p) || name == "" && live.Kind == Floating)
+		if who := s.whoTranslates(want, name, isLive); who != "" {
+			taken[name] = who
 			continue
 		}
 		for _, l := range s.Listeners {
-			if s.inTheWay(l, want, name) {
+			if !isLive && s.inTheWay(l, want, name) {
 				taken[name] = l.String()
 				break
 			}
 		}
 	}
 	return taken
+}
+
+// Diverted says by port which rule of others has what comes to a live exposure, before it has it.
+func (s Survey) Diverted(live Exposure) map[string]string {
+	diverted := map[string]string{}
+	for _, name := range portNames(live) {
+		if who := s.whoTranslates(live, name, true); who != "" {
+			diverted[name] = who
+		}
+	}
+	return diverted
+}
+
+// whoTranslates says which rule of others leads what comes to a port elsewhere, "" for none. Rules of exposures come before almost all others,
+// so of one that is live only what HAProxy carries, which comes after all of them, can be lost, and what is led away very early; a rule that
+// catches some connections does not keep it from the others. At an address that is there for the exposure nobody had anything yet, so that
+// only rules that name the address are somebody's.
+func (s Survey) whoTranslates(e Exposure, name string, live bool) string {
+	_, balanced := e.Balanced()[name]
+	anew := e.ConfigureAddress && !s.Own[e.Address]
+	for _, t := range s.rules.translations(s.placeOf(e, name)) {
+		late := !balanced && t.priority >= priority
+		switch {
+		case live && (late || !t.sure):
+		case anew && late && !t.addressed:
+		default:
+			return t.words
+		}
+	}
+	return ""
+}
+
+// placeOf is where packets to a port of an exposure come to; those of a node port to any address of the machine.
+func (s Survey) placeOf(e Exposure, name string) arrival {
+	p := arrival{family: e.family(), addresses: []netip.Addr{e.Address}, protocol: e.Ports[name].Protocol, port: e.Ports[name].Port, device: e.Interface}
+	if e.Kind == NodePort {
+		p.addresses = slices.Clone(s.addresses)
+		p.addresses = slices.DeleteFunc(p.addresses, func(a netip.Addr) bool { return a.Is4() != (p.family == "ip") })
+	}
+	return p
 }
 
 // has says whether a port is exposed; the zero port stands for all of a floating address.

@@ -24,8 +24,8 @@ listener nothing
 `
 
 func TestWhatListensIsInTheWay(t *testing.T) {
-	s := parseSurvey(surveyed)
-	if len(s.Foreign) != 1 || len(s.Listeners) != 6 {
+	s, err := parseSurvey(surveyed)
+	if err != nil || len(s.Foreign) != 1 || len(s.Listeners) != 6 {
 		t.Fatalf("read %+v", s)
 	}
 	own := map[netip.Addr]bool{netip.MustParseAddr("10.19.41.101"): true, netip.MustParseAddr("10.128.0.7"): true, netip.MustParseAddr("fd00::7"): true}

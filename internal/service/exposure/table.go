@@ -11,13 +11,18 @@ import (
 // table is the provider's own in nftables: nobody else's rules are in it.
 const table = "inet virtcluster"
 
+// priority is that of the chains that translate: just before those of others, Docker's and Kubernetes' for example, whichever were made
+// first. What others have is not taken all the same: see Survey.Occupied.
+const priority = -101
+
 // ownMark tells the table, and a chain of iptables, from a person's of the same name; exposure.sh has it too.
 const ownMark = "made-by-terraform-provider-virtcluster"
 
 // renderTable returns the whole table as a file for `nft -f`, which replaces the table in one step. Rules are in the order of
-// the exposures' names, and of the ports' names in each.
+// the exposures' names, and of the ports' names in each. The chain "routed" counts the connections that the machine forwards and that are
+// of no exposure: exposure.sh asks it before it switches forwarding off.
 func renderTable(all []Exposure) string {
-	var guard, translate, local, source []string
+	var guard, translate, local, source, routed []string
 	var floating []netip.Addr
 	for _, e := range all {
 		if e.Kind == Floating {
@@ -30,7 +35,11 @@ func renderTable(all []Exposure) string {
 		translate = append(translate, rules...)
 		local = append(local, rules...)
 		source = append(source, e.sourceRules()...)
+		if e.Kind == Floating && len(e.Targets) > 0 {
+			routed = append(routed, fmt.Sprintf(`oifname "%s" %s saddr %s return`, e.Interface, e.family(), e.Targets[0]))
+		}
 	}
+	routed = append(append([]string{"ct status dnat return"}, routed...), "ct state new meta nfproto ipv4 counter", "ct state new meta nfproto ipv6 counter")
 	var b strings.Builder
 	b.WriteString("table " + table + "\ndelete table " + table + "\ntable " + table + " {\n\tchain " + ownMark + " {\n\t}\n")
 	for _, chain := range []struct {
@@ -38,9 +47,10 @@ func renderTable(all []Exposure) string {
 		rules      []string
 	}{
 		{"guard", "type filter hook prerouting priority mangle", guard},
-		{"prerouting", "type nat hook prerouting priority dstnat", translate},
-		{"output", "type nat hook output priority -100", local},
+		{"prerouting", fmt.Sprintf("type nat hook prerouting priority %d", priority), translate},
+		{"output", fmt.Sprintf("type nat hook output priority %d", priority), local},
 		{"postrouting", "type nat hook postrouting priority srcnat - 10", source},
+		{"routed", "type filter hook forward priority filter", routed},
 	} {
 		fmt.Fprintf(&b, "\tchain %s {\n\t\t%s; policy accept;\n", chain.name, chain.hook)
 		for _, rule := range chain.rules {
@@ -158,8 +168,9 @@ func (e Exposure) sortedTargets() []netip.Addr {
 	return slices.SortedFunc(slices.Values(e.Targets), netip.Addr.Compare)
 }
 
-// sourceRules have answers come back this way: to the machine itself, and to those beside the targets, who would otherwise be
-// answered directly from an address that they did not ask. A floating address is what its target's own connections come from.
+// sourceRules have answers come back this way: to all where the exposure is masqueraded, and in any case to the machine itself, and to those
+// beside the targets, who would otherwise be answered directly from an address that they did not ask. A floating address is what its
+// target's own connections come from.
 func (e Exposure) sourceRules() []string {
 	var rules []string
 	if e.translates() {
@@ -172,10 +183,31 @@ func (e Exposure) sourceRules() []string {
 					rules = append(rules, fmt.Sprintf(`ct status dnat %s saddr %s %s daddr %s masquerade comment "%s"`, e.family(), inside.Masked(), e.family(), t, e.Name))
 				}
 			}
+			if e.Masquerade {
+				rules = append(rules, e.masqueradeRules(t)...)
+			}
 		}
 	}
 	if e.Kind == Floating && len(e.Targets) > 0 {
 		rules = append(rules, fmt.Sprintf(`oifname "%s" %s saddr %s counter snat %s to %s comment "%s"`, e.Interface, e.family(), e.Targets[0], e.family(), e.Address, e.Name))
+	}
+	return rules
+}
+
+// masqueradeRules have a target see the machine in what came to the exposure, and in nothing else that is led to the target.
+func (e Exposure) masqueradeRules(target netip.Addr) []string {
+	came := "ct status dnat"
+	if e.Address.IsValid() {
+		came += fmt.Sprintf(" ct original %s daddr %s", e.family(), e.Address)
+	}
+	if len(e.Ports) == 0 {
+		return []string{fmt.Sprintf(`%s %s daddr %s masquerade comment "%s"`, came, e.family(), target, e.Name)}
+	}
+	var rules []string
+	ports := e.Translated()
+	for _, name := range slices.Sorted(maps.Keys(ports)) {
+		p := ports[name]
+		rules = append(rules, fmt.Sprintf(`%s %s daddr %s %s dport %d ct original proto-dst %d masquerade comment "%s/%s"`, came, e.family(), target, p.Protocol, p.TargetPort, p.Port, e.Name, name))
 	}
 	return rules
 }

@@ -19,6 +19,7 @@ type Daemon struct{}
 
 var (
 	_ transaction.Daemon   = Daemon{}
+	_ transaction.Packaged = Daemon{}
 	_ transaction.Stripper = Daemon{}
 	_ transaction.Owners   = Daemon{}
 	_ transaction.Witness  = Daemon{}
@@ -26,6 +27,9 @@ var (
 
 // Name implements transaction.Daemon.
 func (Daemon) Name() string { return "haproxy" }
+
+// Package implements transaction.Packaged.
+func (Daemon) Package() (program, unit string) { return "haproxy", "haproxy.service" }
 
 // Globs implements transaction.Daemon. Fedora's unit reads conf.d too.
 func (Daemon) Globs() []string { return []string{ConfigPath, confDir + "*.cfg", UnitPath} }

@@ -1,7 +1,6 @@
 package haproxy
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -159,7 +158,7 @@ func Strip(t transaction.Tree) error {
 	return nil
 }
 
-// Owners lists the sections that stand under the provider's comment, with their owners: `backend "api" (owner …)`.
+// Owners lists the sections that stand under the provider's comment, with their owners: `backend "api", of another state (owner …)`.
 func Owners(t transaction.Tree) []string {
 	var found []string
 	for _, s := range parseDocument(t[ConfigPath].Content).sections() {
@@ -170,7 +169,11 @@ func Owners(t transaction.Tree) []string {
 		if s.mark != "defaults" {
 			what = fmt.Sprintf("HAProxy %s %q", s.kind, s.name)
 		}
-		found = append(found, fmt.Sprintf("%s (owner %s)", what, cmp.Or(s.owner.ID, "unknown")))
+		whose := "whose owner is not known"
+		if s.owner.ID != "" {
+			whose = s.owner.Whose()
+		}
+		found = append(found, what+", "+whose)
 	}
 	return found
 }

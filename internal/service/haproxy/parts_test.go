@@ -65,7 +65,7 @@ func TestStripTakesNothingThatHasAnOwner(t *testing.T) {
 	if err := AddBackend(tree, Backend{Name: "old"}, owner.Mark{}); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"HAProxy base configuration (owner mine)", `HAProxy frontend "api" (owner theirs)`, `HAProxy backend "api" (owner mine)`, `HAProxy backend "old" (owner unknown)`}
+	want := []string{"HAProxy base configuration, of another state (owner mine)", `HAProxy frontend "api", of another state (owner theirs)`, `HAProxy backend "api", of another state (owner mine)`, `HAProxy backend "old", whose owner is not known`}
 	if got := (Daemon{}).Owners(tree); !slices.Equal(got, want) {
 		t.Errorf("the owners are %q", got)
 	}

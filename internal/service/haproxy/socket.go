@@ -57,9 +57,7 @@ func openSocket(h host.Host, t transaction.Tree, suits func(words []string) bool
 
 // ask sends one command and returns the answer without its last blank line.
 func (r runtimeAPI) ask(ctx context.Context, command string) (string, error) {
-	cmd := host.Script("ask "+r.socket, talkScript, r.socket)
-	cmd.Stdin = []byte(command + "\n")
-	out, err := r.host.Run(ctx, cmd)
+	out, err := r.host.Run(ctx, host.ScriptWithInput("ask "+r.socket, talkScript, []byte(command+"\n"), r.socket))
 	if err != nil {
 		return "", fmt.Errorf("ask HAProxy %q: %w", command, err)
 	}

@@ -18,13 +18,14 @@ type Before struct {
 	Addressing Addressing `json:"addressing"`
 	Manager    Manager    `json:"manager"`
 	// MAC is the hardware address.
-	MAC string `json:"mac"`
+	MAC        string      `json:"mac"`
+	Neighbours []Neighbour `json:"neighbours,omitempty"`
 }
 
 // Before is what a device has now.
 func (m Machine) Before(device string) Before {
 	link, _ := m.Link(device)
-	return Before{Name: device, MTU: link.MTU, Settings: m.Own(device), Addressing: m.Addressing(device), MAC: link.Address}
+	return Before{Name: device, MTU: link.MTU, Settings: m.Own(device), Addressing: m.Addressing(device), MAC: link.Address, Neighbours: m.NeighboursOf(device)}
 }
 
 // LookBefore is what a device has now, with what manages it and the name servers that come with it.

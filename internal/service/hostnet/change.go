@@ -4,13 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net/netip"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/hashicorp/terraform-plugin-log/tflog"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/failpoint"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 )
 
@@ -41,7 +43,8 @@ type File struct {
 
 // Change is one change of a machine's network. It goes back by itself unless the machine can be reached when it is made.
 type Change struct {
-	// Files are written, or removed, before Do runs; what they replace is kept until the change has proven to work.
+	// Files are written, or removed, before Do runs and with the rollback armed; what they replace is kept until the change has proven to
+	// work.
 	Files []File
 	// Do and Undo are POSIX shell scripts. Do ends at the first command that fails. Undo runs with the old files in place; each
 	// of its commands is tried.
@@ -72,37 +75,34 @@ func (s Site) Run(ctx context.Context, c Change) error {
 	}
 	gateways := s.answeringGateways(ctx, before, c.GivenUp)
 	dir, err := s.arm(ctx, c)
+	by := time.Now().Add(c.Timeout)
+	failpoint.Hit("hostnet/armed")
+	if err == nil {
+		limit, cancel := context.WithTimeout(ctx, c.Timeout-undoTime(c.Timeout)-time.Second)
+		defer cancel()
+		if err = s.make(limit, dir); err == nil {
+			failpoint.Hit("hostnet/made")
+			err = s.confirm(limit, dir, gateways)
+		}
+	}
 	if err != nil {
-		return err
+		if err = s.settle(ctx, dir, by, err); err != nil {
+			return err
+		}
 	}
-	limit, cancel := context.WithTimeout(ctx, c.Timeout-undoTime(c.Timeout)-time.Second)
-	defer cancel()
-	if err = s.make(limit, dir, c.Files); err == nil {
-		err = s.confirm(limit, dir, gateways)
-	}
-	if err != nil {
-		return s.goBack(ctx, dir, err)
-	}
-	if _, err := s.Host.Run(ctx, host.Script("end the change", endScript, dir, unitName(dir))); err != nil {
-		return fmt.Errorf("end the change of the network of %s: %w", s.Host, err)
+	failpoint.Hit("hostnet/proven")
+	end := step("end the change", "end", dir)
+	end.Repeatable = true
+	if _, err := s.Host.Run(ctx, end); err != nil {
+		// The change stays, and the next one removes what is left of it.
+		tflog.Warn(ctx, fmt.Sprintf("end the change of the network of %s: %s", s.Host, err))
 	}
 	return nil
 }
 
-// make writes the files and runs the change. Its script leaves its status behind, as the connection may not live to tell.
-func (s Site) make(ctx context.Context, dir string, files []File) error {
-	for _, f := range files {
-		var err error
-		if f.Absent {
-			err = s.Host.Remove(ctx, f.Path)
-		} else {
-			err = s.Host.Write(ctx, host.File{Path: f.Path, Content: []byte(f.Content), Mode: f.Mode, Owner: f.Owner, Group: f.Group})
-		}
-		if err != nil {
-			return fmt.Errorf("write %s on %s: %w", f.Path, s.Host, err)
-		}
-	}
-	_, err := s.Host.Run(ctx, host.Script("change the network", doScript, dir))
+// make writes the files and runs the change.
+func (s Site) make(ctx context.Context, dir string) error {
+	_, err := s.Host.Run(ctx, step("change the network", "make", dir))
 	var exit *host.ExitError
 	if err != nil && !errors.As(err, &exit) && ctx.Err() == nil {
 		return nil // the connection broke: the new one asks for the status
@@ -112,43 +112,30 @@ func (s Site) make(ctx context.Context, dir string, files []File) error {
 
 // confirm proves that the machine and what answered before can still be reached, then disarms.
 func (s Site) confirm(ctx context.Context, dir string, gateways []netip.Addr) error {
-	fresh, err := s.Fresh(ctx)
-	if err != nil {
-		return fmt.Errorf("reach %s over a new connection: %w", s.Host, err)
-	}
-	if c, ok := fresh.(io.Closer); ok {
-		defer func() { _ = c.Close() }()
-	}
-	if _, err := fresh.Run(ctx, host.Script("change the network", statusScript, dir)); err != nil {
-		return err
-	}
-	for _, gateway := range gateways {
-		if err := ping(ctx, fresh, gateway, 4); err != nil {
-			return fmt.Errorf("gateway %s answered before the change and does not any more: %w", gateway, err)
+	return s.anew(ctx, func(fresh host.Host) error {
+		status := step("change the network", "status", dir)
+		status.Repeatable = true
+		if _, err := fresh.Run(ctx, status); err != nil {
+			return err
 		}
-	}
-	if _, err := fresh.Run(ctx, host.Cmd{Argv: []string{"mv", dir + "/" + armed, dir + "/" + proven}}); err != nil {
-		return fmt.Errorf("disarm the rollback: %w", err)
-	}
-	return nil
-}
-
-// goBack undoes at once what the armed rollback would undo later. Where the machine cannot be reached it goes back by itself.
-func (s Site) goBack(ctx context.Context, dir string, cause error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
-	defer cancel()
-	_, err := s.Host.Run(ctx, host.Script("go back", backScript, dir, unitName(dir)))
-	var exit *host.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		return fmt.Errorf("%w; %s goes back to what it had by itself when rollback_timeout is over", cause, s.Host)
-	}
-	return fmt.Errorf("%w; %s has what it had before", cause, s.Host)
+		for _, gateway := range gateways {
+			if err := ping(ctx, fresh, gateway, 4); err != nil {
+				return fmt.Errorf("gateway %s answered before the change and does not any more: %w", gateway, err)
+			}
+		}
+		prove := step("disarm the rollback", "prove", dir)
+		prove.Repeatable = true
+		if _, err := fresh.Run(ctx, prove); err != nil {
+			return fmt.Errorf("disarm the rollback: %w", err)
+		}
+		return nil
+	})
 }
 
 // endEarlier has a change that another run left armed go back before anything is looked at: it would undo the next one when its time is
 // over. The lock is held by the caller.
 func (s Site) endEarlier(ctx context.Context) error {
-	if _, err := s.Host.Run(ctx, host.Script("end earlier changes", earlierScript, stateDir)); err != nil {
+	if _, err := s.Host.Run(ctx, step("end earlier changes", "earlier", stateDir)); err != nil {
 		return fmt.Errorf("end what an earlier change of the network of %s left: %w", s.Host, err)
 	}
 	return nil

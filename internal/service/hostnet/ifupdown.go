@@ -158,6 +158,10 @@ const stopDHCP = "if [ -s /run/dhclient.%s.pid ]; then kill $(cat /run/dhclient.
 // each.
 const forgetState = "[ ! -e /run/network/ifstate ] || sed -i '/^%[1]s=/d' /run/network/ifstate\nrm -f /run/network/ifstate.%[1]s\n"
 
+// upAgain brings a device up as a person's stanzas have it, with its further addresses that have stanzas of their own (eth0:1), which are
+// brought up by their own names.
+const upAgain = "ifup --force %[1]s\nfor alias in $(ifquery --list 2>/dev/null | grep '^%[1]s:'); do ifup --force \"$alias\"; done\n"
+
 func (ifupdown) Switch(from, to []Setup) string {
 	var b strings.Builder
 	forget := func(device string) { fmt.Fprintf(&b, stopDHCP+forgetState, device) }
@@ -180,7 +184,7 @@ func (ifupdown) Switch(from, to []Setup) string {
 			fmt.Fprintf(&b, "ip -4 address flush dev %s scope global\n", s.Device)
 		}
 		if s.Original.Backend == Ifupdown {
-			fmt.Fprintf(&b, "ifup --force %s\n", s.Device)
+			fmt.Fprintf(&b, upAgain, s.Device)
 		}
 		if s.Master != "" {
 			b.WriteString(AskRouters(s.Device))
@@ -233,6 +237,12 @@ func begins(line string) (word string, rest []string) {
 	return "", nil
 }
 
+// names says whether a word of a stanza is a device, or a further address of it that has a stanza of its own (eth0:1).
+func names(word, device string) bool {
+	name, _, _ := strings.Cut(word, ":")
+	return name == device
+}
+
 // commentOut turns what a file says of a device into comments.
 func commentOut(text, device string) string {
 	var b strings.Builder
@@ -240,9 +250,9 @@ func commentOut(text, device string) string {
 	for line := range strings.Lines(text) {
 		word, rest := begins(line)
 		if word != "" {
-			inside = word == "iface" && len(rest) > 0 && rest[0] == device
+			inside = word == "iface" && len(rest) > 0 && names(rest[0], device)
 		}
-		ups := (word == "auto" || strings.HasPrefix(word, "allow-")) && slices.Contains(rest, device)
+		ups := (word == "auto" || strings.HasPrefix(word, "allow-")) && slices.ContainsFunc(rest, func(word string) bool { return names(word, device) })
 		switch {
 		case ups:
 			b.WriteString(commented(device) + line)
@@ -259,7 +269,7 @@ func commentOut(text, device string) string {
 // withoutDevice is a line that brings devices up without one of them; "" where there is no other.
 func withoutDevice(line, device string) string {
 	word, rest := begins(line)
-	rest = slices.DeleteFunc(rest, func(d string) bool { return d == device })
+	rest = slices.DeleteFunc(rest, func(word string) bool { return names(word, device) })
 	if len(rest) == 0 {
 		return ""
 	}

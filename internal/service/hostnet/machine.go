@@ -15,11 +15,13 @@ import (
 
 // Link is a network device, as `ip -json -details address show` gives it.
 type Link struct {
-	Name     string   `json:"ifname"`
-	Alias    string   `json:"ifalias"`
-	Address  string   `json:"address"`
-	MTU      int      `json:"mtu"`
-	Master   string   `json:"master"`
+	Name    string `json:"ifname"`
+	Alias   string `json:"ifalias"`
+	Address string `json:"address"`
+	MTU     int    `json:"mtu"`
+	Master  string `json:"master"`
+	// Lower is the device that this one is made on, as a VLAN and a macvlan are.
+	Lower    string   `json:"link"`
 	Flags    []string `json:"flags"`
 	State    string   `json:"operstate"`
 	LinkInfo struct {
@@ -27,6 +29,8 @@ type Link struct {
 		Data struct {
 			STPState      int `json:"stp_state"`
 			VLANFiltering int `json:"vlan_filtering"`
+			// Link is the device that a tunnel goes by, where it names one, as a VXLAN may.
+			Link string `json:"link"`
 		} `json:"info_data"`
 	} `json:"linkinfo"`
 	Addresses []struct {
@@ -61,6 +65,8 @@ type Machine struct {
 	Routes []Route
 	// Reached is the machine's own address that this very connection came in by; invalid where it is no SSH connection.
 	Reached netip.Addr
+	// Neighbours are those that are written down for good.
+	Neighbours []Neighbour
 	// Held are the addresses that something else puts on devices and takes away again.
 	Held []HeldAddress
 }
@@ -68,7 +74,7 @@ type Machine struct {
 // Look reads a machine's network in one round trip.
 func Look(ctx context.Context, h host.Host) (Machine, error) {
 	script := `ip -json -details address show && echo && ip -json -4 route show table main && echo && ip -json -6 route show table main && echo "ssh ${SSH_CONNECTION:-}" || exit
-` + heldScript
+` + neighbourScript + heldScript
 	cmd := host.Script("look at the network", script, "")
 	cmd.Repeatable = true
 	out, err := h.Run(ctx, cmd)
@@ -79,12 +85,17 @@ func Look(ctx context.Context, h host.Host) (Machine, error) {
 	i := 0
 	var reached netip.Addr
 	var held []HeldAddress
+	var neighbours []Neighbour
 	for line := range bytes.Lines(out) {
 		if words, ssh := bytes.CutPrefix(line, []byte("ssh ")); ssh {
 			// SSH_CONNECTION: the client's address and port, the machine's own address and port.
 			if f := strings.Fields(string(words)); len(f) == 4 {
 				reached, _ = netip.ParseAddr(f[2])
 			}
+			continue
+		}
+		if all, are := parseNeighbours(string(line)); are {
+			neighbours = all
 			continue
 		}
 		if a, is := parseHeld(string(line)); is {
@@ -97,7 +108,7 @@ func Look(ctx context.Context, h host.Host) (Machine, error) {
 		}
 	}
 	m, err := ParseMachine(parts[0], parts[1], parts[2])
-	m.Reached, m.Held = reached, held
+	m.Reached, m.Held, m.Neighbours = reached, held, neighbours
 	return m, err
 }
 
@@ -149,6 +160,17 @@ func (m Machine) members(bridge string, taps bool) []string {
 	var names []string
 	for _, l := range m.Links {
 		if l.Master == bridge && (l.LinkInfo.Kind == "tun") == taps {
+			names = append(names, l.Name)
+		}
+	}
+	return names
+}
+
+// Upper are the devices that are made on one.
+func (m Machine) Upper(device string) []string {
+	var names []string
+	for _, l := range m.Links {
+		if l.Lower == device || l.LinkInfo.Data.Link == device {
 			names = append(names, l.Name)
 		}
 	}

@@ -3,6 +3,7 @@ package hostnet
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -14,11 +15,14 @@ import (
 )
 
 // occupiedScript prints those addresses that another machine on a device's wire answers for, with its hardware address. The kernel
-// asks for the owner of an address (ARP, neighbour discovery) before it sends a ping; the ping itself needs no answer. Arguments:
-// seconds, device, addresses.
+// asks for the owner of an address (ARP, neighbour discovery) before it sends a ping; the ping itself needs no answer. Two who ask at
+// one time take turns, as each forgets what the kernel knew before, and so what the other one has just learned; a lock on the directory
+// leaves no file behind. Arguments: seconds, device, addresses.
 const occupiedScript = `wait=$1
 device=$2
 shift 2
+exec 9</run
+flock -w 60 9 2>/dev/null
 ask() {
   ip neigh del "$1" dev "$device" 2>/dev/null
   ping -n -c 1 -W "$wait" -I "$device" "$1" >/dev/null 2>&1
@@ -33,32 +37,94 @@ const Patience = time.Second
 // CheckOccupied refuses addresses that somebody else on a device's wire answers for within the time given. Those that the machine has
 // already are its own.
 func (m Machine) CheckOccupied(ctx context.Context, h host.Host, device string, addresses []netip.Prefix, patience time.Duration) error {
-	link, there := m.Link(device)
-	if !there || !slices.Contains(link.Flags, "UP") {
-		return nil
-	}
-	arguments := []string{strconv.FormatFloat(patience.Seconds(), 'f', -1, 64), device}
+	var foreign []netip.Addr
 	for _, p := range addresses {
-		own := slices.ContainsFunc(m.Links, func(l Link) bool {
-			return slices.ContainsFunc(m.Prefixes(l.Name), func(o netip.Prefix) bool { return o.Addr() == p.Addr() })
-		})
-		if !own {
-			arguments = append(arguments, p.Addr().String())
+		if m.deviceWith(p.Addr()) == "" {
+			foreign = append(foreign, p.Addr())
 		}
 	}
-	if len(arguments) == 2 {
-		return nil
+	answers, err := m.askWire(ctx, h, device, foreign, patience)
+	if err != nil {
+		return err
+	}
+	for _, a := range foreign {
+		if mac := answers[a]; mac != "" {
+			return service.At([]any{"addresses"}, fmt.Errorf("%s is in use: the machine with the hardware address %s answers for it on %s; write another address, or take it from that machine first", a, mac, device))
+		}
+	}
+	return nil
+}
+
+// FindHolders says who has addresses, as far as the machine can see: it has them itself, or somebody answers for them on the device whose
+// subnet they are in within the time given. Of those that nobody is known to have there is no word.
+func (m Machine) FindHolders(ctx context.Context, h host.Host, addresses []netip.Addr, patience time.Duration) (map[netip.Addr]string, error) {
+	holders, beside := map[netip.Addr]string{}, map[string][]netip.Addr{}
+	for _, a := range addresses {
+		if own := m.deviceWith(a); own != "" {
+			holders[a] = fmt.Sprintf("%s of %s has it", own, h)
+		} else if device := m.DeviceBeside(a); device != "" {
+			beside[device] = append(beside[device], a)
+		}
+	}
+	for _, device := range slices.Sorted(maps.Keys(beside)) {
+		answers, err := m.askWire(ctx, h, device, beside[device], patience)
+		if err != nil {
+			return nil, err
+		}
+		for a, mac := range answers {
+			holders[a] = fmt.Sprintf("the machine with the hardware address %s answers for it on %s of %s", mac, device, h)
+		}
+	}
+	return holders, nil
+}
+
+// deviceWith is the device that has an address, "" for none.
+func (m Machine) deviceWith(a netip.Addr) string {
+	for _, l := range m.Links {
+		if slices.ContainsFunc(m.Prefixes(l.Name), func(p netip.Prefix) bool { return p.Addr() == a }) {
+			return l.Name
+		}
+	}
+	return ""
+}
+
+// DeviceBeside is the device with the narrowest subnet that has an address in it, "" for none.
+func (m Machine) DeviceBeside(a netip.Addr) string {
+	best, device := -1, ""
+	for _, link := range m.Links {
+		for _, p := range m.Prefixes(link.Name) {
+			if p.Contains(a) && p.Bits() > best {
+				best, device = p.Bits(), link.Name
+			}
+		}
+	}
+	return device
+}
+
+// askWire returns the hardware addresses of those who answer for addresses on a device's wire, by the address. A device that is down has
+// no wire.
+func (m Machine) askWire(ctx context.Context, h host.Host, device string, addresses []netip.Addr, patience time.Duration) (map[netip.Addr]string, error) {
+	link, there := m.Link(device)
+	if !there || !slices.Contains(link.Flags, "UP") || len(addresses) == 0 {
+		return nil, nil //nolint:nilnil // nobody answers
+	}
+	arguments := []string{strconv.FormatFloat(patience.Seconds(), 'f', -1, 64), device}
+	for _, a := range addresses {
+		arguments = append(arguments, a.String())
 	}
 	cmd := host.Script("ask who has the addresses", occupiedScript, arguments...)
 	cmd.Repeatable = true
 	out, err := h.Run(ctx, cmd)
 	if err != nil {
-		return fmt.Errorf("ask on %s who has %v: %w", h, addresses, err)
+		return nil, fmt.Errorf("ask on %s who has %v: %w", h, addresses, err)
 	}
+	answers := map[netip.Addr]string{}
 	for line := range strings.Lines(string(out)) {
 		if words := strings.Fields(line); len(words) == 2 {
-			return service.At([]any{"addresses"}, fmt.Errorf("%s is in use: the machine with the hardware address %s answers for it on %s; write another address, or take it from that machine first", words[0], words[1], device))
+			if a, err := netip.ParseAddr(words[0]); err == nil {
+				answers[a] = words[1]
+			}
 		}
 	}
-	return nil
+	return answers, nil
 }

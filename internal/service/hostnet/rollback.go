@@ -3,184 +3,119 @@ package hostnet
 import (
 	"context"
 	"crypto/rand"
+	_ "embed"
+	"errors"
 	"fmt"
-	"path"
-	"slices"
+	"io"
 	"strings"
 	"time"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/failpoint"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 )
 
-// saveScript saves the files that a change replaces. Of one that is a symbolic link it saves the file that it leads to as well, as that
-// is what is written, and has the unit wait for where that lies. Arguments: the change's directory, its unit's name, files.
-const saveScript = `set -eu
-umask 077
-dir=$1 unit=$2
-shift 2
-mkdir -p "$dir/before"
-n=0
-for path; do
-  if [ -e "$path" ] || [ -L "$path" ]; then cp -a -- "$path" "$dir/before/$n"; fi
-  if [ -L "$path" ] && real=$(readlink -f -- "$path") && [ ! -d "$real" ]; then
-    if [ -e "$real" ]; then cp -a -- "$real" "$dir/before/$n.real"; fi
-    printf '%s\n' "$real" >"$dir/before/$n.path"
-    printf '[Unit]\nRequiresMountsFor="%s"\n' "$(printf '%s\n' "$real" | sed 's/[\\"]/\\&/g; s/%/%%/g')" >>"$dir/unit"
-  fi
-  n=$((n + 1))
-done
-`
+// changeScript is what runs on the machine of a change, at each of its steps.
+//
+//go:embed change.sh
+var changeText string
 
-// armScript saves what a change replaces, and starts what puts it back: a process of its own that outlives the connection, and a unit
-// that does it where the machine starts again in between. Arguments: those of saveScript.
-const armScript = saveScript + `: >"$dir/armed"
-if [ -d /run/systemd/system ]; then
-  cp "$dir/unit" "/etc/systemd/system/$unit"
-  chmod 644 "/etc/systemd/system/$unit"
-  (umask 022; mkdir -p /etc/systemd/system/sysinit.target.wants)
-  ln -s "../$unit" "/etc/systemd/system/sysinit.target.wants/$unit"
-  sync
-  if systemd-run --quiet --collect --unit="wait-$unit" /bin/sh "$dir/wait" </dev/null >/dev/null 2>&1; then exit 0; fi
-fi
-setsid sh "$dir/wait" </dev/null >/dev/null 2>&1 &
-`
-
-// doScript runs a change and leaves its status behind, as the connection may not live to tell. The change has a session of its
-// own, by which it is ended when it takes too long; one that begins so late that the machine went back before does nothing.
-const doScript = `dir=$1
-setsid --wait sh -c 'echo $$ >"$1/pid"; if [ ! -e "$1/armed" ]; then echo "the machine went back before" >&2; exit 1; fi; exec sh "$1/do"' sh "$dir" </dev/null >"$dir/out" 2>&1
-status=$?
-cat "$dir/out" >&2
-echo "$status" >"$dir/status"
-exit "$status"`
-
-// statusScript waits for the end of a change and ends with its status.
-const statusScript = `until [ -s "$1/status" ]; do sleep 0.2; done
-read -r status <"$1/status"
-[ "$status" = 0 ] || cat "$1/out" >&2
-exit "$status"`
-
-// endScript removes what a change that is over leaves. Arguments: its directory, its unit's name.
-const endScript = `rm -f "/etc/systemd/system/$2" "/etc/systemd/system/sysinit.target.wants/$2"
-rm -rf "$1"
-rmdir "${1%/*}" 2>/dev/null || :
-`
-
-// A change's directory has one of three files from its arming on. Who renames the first decides what becomes of the change, so that
-// only one side can win.
-const (
-	armed  = "armed"  // it goes back unless it is proven in time
-	going  = "going"  // it goes back
-	proven = "proven" // it stays
-)
-
-// backScript undoes at once what the armed rollback would undo later, or waits for who does so already. What began to go back goes on
-// whatever becomes of the connection.
-const backScript = `if mv "$1/armed" "$1/going" 2>/dev/null; then
-  setsid --wait sh -c 'sh "$1/back"
-` + endScript + `' sh "$1" "$2" </dev/null >/dev/null 2>&1
-  exit 0
-fi
-n=0
-while [ -e "$1/going" ] && [ $n -lt 200 ]; do n=$((n + 1)); sleep 0.1; done
-[ -e "$1/going" ] || {
-` + endScript + `}
-`
-
-// earlierScript ends what changes before left whose provider did not come to their end: one that is not proven goes back now, one that
-// goes back already is waited for, and of a proven one nothing stays but what it made. Argument: the directory of all changes.
-const earlierScript = `for dir in "$1"/*; do
-  [ -d "$dir" ] || continue
-  set -- "$dir" "virtcluster-rollback-${dir##*/}.service"
-  if mv "$1/armed" "$1/going" 2>/dev/null; then
-    setsid --wait sh "$1/back" </dev/null >/dev/null 2>&1
-  else
-    n=0
-    while [ -e "$1/going" ] && [ $n -lt 300 ]; do n=$((n + 1)); sleep 0.1; done
-    [ ! -e "$1/going" ] || setsid --wait sh "$1/back" </dev/null >/dev/null 2>&1
-  fi
-` + endScript + `done`
+var changeScript = failpoint.Arm(changeText)
 
 // undoTime is what a machine is given to go back, so that it has done so when the timeout is over. Who makes the change gives up before.
 func undoTime(timeout time.Duration) time.Duration { return min(timeout/4, 5*time.Second) }
 
-// arm writes what undoes a change onto the machine, starts the wait for its disarming, and returns the change's directory.
+// step is one of changeScript's, by the name that messages have for it.
+func step(name, verb, dir string, arguments ...string) host.Cmd {
+	return host.Script(name, changeScript, append([]string{verb, dir}, arguments...)...)
+}
+
+// staged is a change as files of its directory.
+func (c Change) staged() []host.File {
+	files := []host.File{{Path: "/change.sh", Content: []byte(changeScript)}, {Path: "/do", Content: []byte(c.Do)}, {Path: "/undo", Content: []byte(c.Undo)}}
+	var paths strings.Builder
+	for i, f := range c.Files {
+		paths.WriteString(f.Path + "\n")
+		if !f.Absent {
+			files = append(files, host.File{Path: fmt.Sprintf("/new/%d", i), Content: []byte(f.Content), Mode: f.Mode, Owner: f.Owner, Group: f.Group})
+		}
+	}
+	return append(files, host.File{Path: "/files", Content: []byte(paths.String())})
+}
+
+// arm writes a change into a directory of its own, where nothing reads it, arms what undoes it, and returns the directory.
 func (s Site) arm(ctx context.Context, c Change) (dir string, err error) {
 	// A name of this change alone: what sleeps on after an earlier change must find nothing.
 	dir = stateDir + "/" + strings.ToLower(rand.Text()[:16])
+	if err := host.WriteAll(ctx, s.Host, dir, c.staged()); err != nil {
+		return dir, fmt.Errorf("write the change of the network of %s: %w", s.Host, err)
+	}
 	seconds := int((c.Timeout - undoTime(c.Timeout)) / time.Second)
-	end := "set -- " + host.Quote([]string{dir, unitName(dir)}) + "\n" + endScript
-	for name, text := range map[string]string{
-		"undo": c.Undo,
-		"do":   "set -eu\n" + c.Do,
-		"back": restoreFiles(dir, c.Files),
-		"wait": fmt.Sprintf("left=%d\nwhile [ $left -gt 0 ] && [ -e %s/armed ]; do sleep 1; left=$((left - 1)); done\n"+
-			"if mv %[2]s/armed %[2]s/going 2>/dev/null; then sh %[2]s/back\n%s\nfi\n", seconds, dir, end),
-		"boot": fmt.Sprintf("if [ -e %s/armed ] || [ -e %[1]s/going ]; then sh %[1]s/back boot; fi\n%s", dir, end),
-		"unit": rollbackUnit(dir),
-	} {
-		if err := s.Host.Write(ctx, host.File{Path: dir + "/" + name, Content: []byte(text), Mode: 0o600}); err != nil {
-			return "", fmt.Errorf("write %s/%s on %s: %w", dir, name, s.Host, err)
-		}
-	}
-	arguments := []string{dir, unitName(dir)}
-	for _, f := range c.Files {
-		arguments = append(arguments, f.Path)
-	}
-	if _, err := s.Host.Run(ctx, host.Script("arm the rollback", armScript, arguments...)); err != nil {
-		return "", s.goBack(ctx, dir, fmt.Errorf("arm the rollback on %s: %w", s.Host, err))
+	if _, err := s.Host.Run(ctx, step("arm the rollback", "arm", dir, fmt.Sprint(seconds))); err != nil {
+		return dir, fmt.Errorf("arm the rollback on %s: %w", s.Host, err)
 	}
 	return dir, nil
 }
 
-// restoreLinked puts back what a symbolic link led to, that was saved below a name.
-const restoreLinked = `if [ -e %[1]s.path ]; then
-  real=$(cat %[1]s.path)
-  if [ -e %[1]s.real ]; then mkdir -p -- "$(dirname -- "$real")" && cp -a --remove-destination -- %[1]s.real "$real"; else rm -f -- "$real"; fi
-fi
-`
+// How long a machine is asked at most what became of a change, on one connection and in all.
+const (
+	askOnce = 15 * time.Second
+	askAll  = 30 * time.Second
+)
 
-// restoreFiles is the script that puts a change's files back as they were, and then runs the change's undo; on the way up, as its
-// argument "boot" says, nothing is configured yet that would need one.
-func restoreFiles(dir string, files []File) string {
-	var b strings.Builder
-	// What is ended finishes the call to the kernel that it is in.
-	fmt.Fprintf(&b, "if [ -s %s/pid ] && [ ! -s %[1]s/status ]; then kill -9 -- -$(cat %[1]s/pid); n=0; while kill -0 -- -$(cat %[1]s/pid) 2>/dev/null && [ $n -lt 20 ]; do n=$((n + 1)); sleep 0.1; done; fi\n", dir)
-	for i, f := range files {
-		saved := fmt.Sprintf("%s/before/%d", dir, i)
-		fmt.Fprintf(&b, "if [ -e %s ] || [ -L %[1]s ]; then mkdir -p -- %[3]s && cp -a --remove-destination -- %[1]s %[2]s; else rm -f -- %[2]s%[4]s; fi\n", saved, host.Quote([]string{f.Path}), host.Quote([]string{path.Dir(f.Path)}), removeDropInDir(f.Path))
-		fmt.Fprintf(&b, restoreLinked, saved)
+// settle ends a change that failed by cause: it goes back at once, unless it was proven and only the answer was lost, which is no error.
+// The machine is asked on the connection that there is, then on new ones, until it has gone back by itself, as it does by the time given.
+func (s Site) settle(ctx context.Context, dir string, by time.Time, cause error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askAll)
+	defer cancel()
+	became, err := goBack(ctx, s.Host, dir)
+	for err != nil {
+		if exit, failed := errors.AsType[*host.ExitError](err); failed {
+			return fmt.Errorf("%w; %s goes back to what it had by itself when rollback_timeout is over, as it could not at once: %w", cause, s.Host, exit)
+		}
+		wait, stop := context.WithTimeout(ctx, 500*time.Millisecond)
+		<-wait.Done()
+		stop()
+		if ctx.Err() != nil || time.Now().After(by) {
+			return fmt.Errorf("%w; %s does not say what became of the change: unless that is proven already, it goes back to what it had by itself when rollback_timeout is over", cause, s.Host)
+		}
+		err = s.anew(ctx, func(fresh host.Host) (err error) {
+			became, err = goBack(ctx, fresh, dir)
+			return err
+		})
 	}
-	if slices.ContainsFunc(files, func(f File) bool { return strings.HasPrefix(f.Path, "/etc/netplan/") }) {
-		// What netplan renders at a machine's start it has rendered from the files of the change: that is before any unit runs.
-		b.WriteString("[ \"${1:-}\" != boot ] || netplan generate\n")
+	switch became {
+	case proven:
+		return nil
+	case wentBack:
+		return fmt.Errorf("%w; %s has what it had before", cause, s.Host)
 	}
-	fmt.Fprintf(&b, "[ \"${1:-}\" = boot ] || sh %s/undo\n", dir)
-	return b.String()
+	return fmt.Errorf("%w; %s is going back to what it had before, which takes long", cause, s.Host)
 }
 
-// removeDropInDir is the command behind the removal of a drop-in for systemd that takes away its directory with the last one.
-func removeDropInDir(file string) string {
-	if dir := path.Dir(file); strings.HasPrefix(dir, "/etc/systemd/") && strings.HasSuffix(dir, ".d") {
-		return "; rmdir -- " + host.Quote([]string{dir}) + " 2>/dev/null"
+// anew does something over a new connection.
+func (s Site) anew(ctx context.Context, do func(fresh host.Host) error) error {
+	fresh, err := s.Fresh(ctx)
+	if err != nil {
+		return fmt.Errorf("reach %s over a new connection: %w", s.Host, err)
 	}
-	return ""
+	if c, ok := fresh.(io.Closer); ok {
+		defer func() { _ = c.Close() }()
+	}
+	return do(fresh)
 }
 
-func unitName(dir string) string { return "virtcluster-rollback-" + path.Base(dir) + ".service" }
+// What became of a change, as changeScript says it.
+const (
+	proven   = "proven"
+	wentBack = "back"
+)
 
-// rollbackUnit puts the files back before any daemon reads them, where the machine starts again while a change is not proven.
-func rollbackUnit(dir string) string {
-	return fmt.Sprintf(`[Unit]
-Description=Put back a network configuration, as its change was not proven to work
-DefaultDependencies=no
-RequiresMountsFor=%s
-After=systemd-remount-fs.service
-Wants=network-pre.target
-Before=sysinit.target network-pre.target systemd-networkd.service NetworkManager.service networking.service
-
-[Service]
-Type=oneshot
-ExecStart=/bin/sh %[1]s/boot
-`, dir)
+// goBack has a machine go back, and returns what became of the change.
+func goBack(ctx context.Context, h host.Host, dir string) (became string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, askOnce)
+	defer cancel()
+	cmd := step("go back", "back", dir)
+	cmd.Repeatable = true
+	out, err := h.Run(ctx, cmd)
+	return strings.TrimSpace(string(out)), err
 }

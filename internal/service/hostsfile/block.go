@@ -52,11 +52,18 @@ const (
 	endWords   = "# END virtcluster "
 )
 
+// What a block notes of the file as it was before, as the block's first lines. The file is so again when the last block is gone, unless
+// somebody else has written into it since.
+const (
+	noFile = "# there was no file before\n"
+	noEnd  = "# the line before had no end\n"
+)
+
 // Find reads the block of a name out of a hosts file; false where it has none.
-func Find(text, name string) (b Block, m owner.Mark, found bool) {
+func Find(text []byte, name string) (b Block, m owner.Mark, found bool) {
 	b = Block{Name: name, Entries: map[netip.Addr][]string{}}
 	inside := false
-	for line := range strings.Lines(text) {
+	for line := range strings.Lines(string(text)) {
 		switch {
 		case isBegin(line, name):
 			inside, found, m = true, true, owner.Parse(line)
@@ -76,40 +83,62 @@ func Find(text, name string) (b Block, m owner.Mark, found bool) {
 	return b, m, found
 }
 
-// Put returns a hosts file with the block in it: in the place of the one of its name, or at the end.
-func (b Block) Put(text string, m owner.Mark) string {
+// Put returns a hosts file with the block in it: in the place of the one of its name, or at the end. No file is nil.
+func (b Block) Put(text []byte, m owner.Mark) []byte {
+	before, notes, after, found := cut(text, b.Name)
+	switch {
+	case found:
+	case text == nil:
+		notes = noFile
+	case before != "" && !strings.HasSuffix(before, "\n"):
+		before, notes = before+"\n", noEnd
+	}
 	var block strings.Builder
-	fmt.Fprintf(&block, "%s%s %s\n", beginWords, b.Name, m)
+	fmt.Fprintf(&block, "%s%s %s\n%s", beginWords, b.Name, m, notes)
 	for _, a := range slices.SortedFunc(maps.Keys(b.Entries), netip.Addr.Compare) {
 		fmt.Fprintf(&block, "%s %s\n", a, strings.Join(b.Entries[a], " "))
 	}
 	fmt.Fprintf(&block, "%s%s\n", endWords, b.Name)
-	before, after, found := cut(text, b.Name)
-	if !found && before != "" && !strings.HasSuffix(before, "\n") {
-		before += "\n"
+	return []byte(before + block.String() + after)
+}
+
+// Drop returns a hosts file without the block of a name, nil for none. What the block notes passes on to the one behind it.
+func Drop(text []byte, name string) []byte {
+	before, notes, after, found := cut(text, name)
+	if !found {
+		return text
 	}
-	return before + block.String() + after
+	next, rest, _ := strings.Cut(after, "\n")
+	switch {
+	case strings.HasPrefix(next, beginWords):
+		after = next + "\n" + notes + rest
+	case after != "": // somebody else's
+	case notes == noEnd:
+		before = strings.TrimSuffix(before, "\n")
+	case notes == noFile && before == "":
+		return nil
+	}
+	return []byte(before + after)
 }
 
-// Drop returns a hosts file without the block of a name.
-func Drop(text, name string) string {
-	before, after, _ := cut(text, name)
-	return before + after
-}
-
-// cut parts a hosts file around the block of a name; where there is none, before is all of it. A block whose end is missing ends
-// where its lines do: what a person wrote behind it stays.
-func cut(text, name string) (before, after string, found bool) {
-	lines := slices.Collect(strings.Lines(text))
+// cut parts a hosts file around the block of a name, and returns what that notes; where there is none, before is all of it. A block whose
+// end is missing ends where its lines do: what a person wrote behind it stays.
+func cut(text []byte, name string) (before, notes, after string, found bool) {
+	lines := slices.Collect(strings.Lines(string(text)))
 	begin := slices.IndexFunc(lines, func(l string) bool { return isBegin(l, name) })
 	if begin < 0 {
-		return text, "", false
+		return string(text), "", "", false
 	}
 	end := slices.IndexFunc(lines[begin:], func(l string) bool { return isEnd(l, name) })
 	if end < 0 {
 		end = 0
 	}
-	return strings.Join(lines[:begin], ""), strings.Join(lines[begin+end+1:], ""), true
+	for _, line := range lines[begin : begin+end] {
+		if line == noFile || line == noEnd {
+			notes = line
+		}
+	}
+	return strings.Join(lines[:begin], ""), notes, strings.Join(lines[begin+end+1:], ""), true
 }
 
 func isBegin(line, name string) bool { return named(line, beginWords, name) }

@@ -1,6 +1,8 @@
 package hostsfile
 
 import (
+	"bytes"
+	"errors"
 	"net/netip"
 	"strings"
 	"testing"
@@ -8,7 +10,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/hosttest"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
 var (
@@ -25,45 +30,97 @@ const rendered = `# BEGIN virtcluster okd owner=me workspace=here
 # END virtcluster okd
 `
 
-func TestBlockStandsBesideWhatPeopleWrote(t *testing.T) {
-	for name, before := range map[string]string{
-		"usual":              "127.0.0.1 localhost\n# a comment\n",
-		"no newline":         "127.0.0.1 localhost",
-		"empty":              "",
-		"a block of another": "# BEGIN virtcluster okd2 owner=x\n1.2.3.4 x\n# END virtcluster okd2\n",
+// Two states want one block: who comes second is told while planning.
+func TestABlockOfSomebodyElseIsRefusedAtPlan(t *testing.T) {
+	for name, c := range map[string]struct {
+		text   string
+		create bool
+		want   string
+	}{
+		"nobody's":         {"127.0.0.1 localhost\n", true, ""},
+		"another state's":  {rendered, true, "another state"},
+		"lost to it":       {rendered, false, "another state"},
+		"gone, to be made": {"", false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			text := block.Put(before, mark)
-			want := before
-			if want != "" && !strings.HasSuffix(want, "\n") {
+			h := hosttest.New(host.File{Path: Path, Content: []byte(c.text)})
+			err := Open(h, "okd", "ssh://root@test#okd", owner.New()).Plan(t.Context(), c.create)
+			at, placed := errors.AsType[*service.AttributeError](err)
+			if (err == nil) != (c.want == "") || err != nil && (!placed || at.Path[0] != "name" || !strings.Contains(err.Error(), c.want)) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+func TestBlockStandsBesideWhatPeopleWrote(t *testing.T) {
+	for name, c := range map[string]struct{ before, notes string }{
+		"usual":              {before: "127.0.0.1 localhost\n# a comment\n"},
+		"no newline":         {before: "127.0.0.1 localhost", notes: noEnd},
+		"empty":              {},
+		"a block of another": {before: "# BEGIN virtcluster okd2 owner=x\n1.2.3.4 x\n# END virtcluster okd2\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := block.Put([]byte(c.before), mark)
+			want := c.before
+			if c.notes != "" {
 				want += "\n"
 			}
-			if text != want+rendered {
+			head, rest, _ := strings.Cut(rendered, "\n")
+			if string(text) != want+head+"\n"+c.notes+rest {
 				t.Errorf("got\n%s", text)
 			}
 			got, m, found := Find(text, "okd")
 			if diff := cmp.Diff(block, got, cmpopts.EquateComparable(netip.Addr{})); !found || m != mark || diff != "" {
 				t.Errorf("%v %v %s", found, m, diff)
 			}
-			if again := block.Put(text, mark); again != text {
+			if again := block.Put(text, mark); string(again) != string(text) {
 				t.Errorf("put twice:\n%s", again)
 			}
-			if left := Drop(text+"9.9.9.9 behind\n", "okd"); left != want+"9.9.9.9 behind\n" {
+			if left := Drop(append(text, "9.9.9.9 behind\n"...), "okd"); string(left) != want+"9.9.9.9 behind\n" {
 				t.Errorf("dropped:\n%s", left)
 			}
 		})
 	}
 }
 
+func TestFileIsAsItWasWhenItsLastBlockIsGone(t *testing.T) {
+	blocks := map[string]Block{}
+	for _, name := range []string{"a", "b", "c"} {
+		blocks[name] = Block{Name: name, Entries: block.Entries}
+	}
+	for name, before := range map[string][]byte{
+		"no file": nil, "empty": {}, "no final newline": []byte("127.0.0.1 localhost"), "usual": []byte("127.0.0.1 localhost\n"), "only a newline": []byte("\n"),
+	} {
+		for _, order := range []string{"abc", "acb", "bac", "bca", "cab", "cba"} {
+			t.Run(name+" "+order, func(t *testing.T) {
+				text := before
+				for _, put := range []string{"a", "b", "c", "a"} {
+					text = blocks[put].Put(text, mark)
+				}
+				for _, drop := range order {
+					text = Drop(text, string(drop))
+				}
+				if !bytes.Equal(text, before) || (text == nil) != (before == nil) {
+					t.Errorf("got %q, nil %t", text, text == nil)
+				}
+			})
+		}
+	}
+	if left := Drop(append(blocks["a"].Put(nil, mark), "9.9.9.9 person\n"...), "a"); string(left) != "9.9.9.9 person\n" {
+		t.Errorf("what a person wrote into a file that was not there: %q", left)
+	}
+}
+
 func TestBlockWithoutItsEndLosesNothingElse(t *testing.T) {
 	text := "a\n# BEGIN virtcluster okd owner=me\n8.8.8.8 person\n"
-	if left := Drop(text, "okd"); left != "a\n8.8.8.8 person\n" {
+	if left := string(Drop([]byte(text), "okd")); left != "a\n8.8.8.8 person\n" {
 		t.Errorf("left %q", left)
 	}
 }
 
 func TestHandEditInTheBlockShows(t *testing.T) {
-	got, _, _ := Find(strings.Replace(rendered, "api-int.okd.example", "other # why", 1), "okd")
+	got, _, _ := Find([]byte(strings.Replace(rendered, "api-int.okd.example", "other # why", 1)), "okd")
 	if names := got.Entries[netip.MustParseAddr("10.0.0.100")]; len(names) != 2 || names[1] != "other" {
 		t.Errorf("got %v", names)
 	}

@@ -1,15 +1,15 @@
 package hostsfile
 
 import (
+	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
@@ -33,6 +33,20 @@ func Open(h host.Host, name, importID string, claim owner.Claim) *Store {
 // Claim is what the state keeps of whose the block is.
 func (s *Store) Claim() owner.Claim { return s.claim }
 
+// FinishMark takes from the block's mark that it is being made.
+func (s *Store) FinishMark(ctx context.Context) error {
+	err := s.edit(ctx, func(text []byte) ([]byte, error) {
+		if text == nil {
+			return nil, nil // somebody has removed the file
+		}
+		return s.claim.FinishText(text), nil
+	})
+	if err == nil {
+		s.claim = s.claim.Finished()
+	}
+	return err
+}
+
 // Get reads the block; transaction.ErrAbsent where there is none.
 func (s *Store) Get(ctx context.Context) (Block, error) {
 	text, err := s.read(ctx)
@@ -50,6 +64,22 @@ func (s *Store) Get(ctx context.Context) (Block, error) {
 	return b, nil
 }
 
+// Plan says what would keep the block from being made, or from being changed: somebody else's of its name.
+func (s *Store) Plan(ctx context.Context, create bool) error {
+	text, err := s.read(ctx)
+	if err != nil {
+		return err
+	}
+	allowed := s.claim.Owns
+	if create {
+		allowed = s.claim.MayTake
+	}
+	if _, m, found := Find(text, s.Name); found && !allowed(m) {
+		return service.At([]any{"name"}, s.foreign(m))
+	}
+	return nil
+}
+
 // Create adds the block.
 func (s *Store) Create(ctx context.Context, want Block) (Block, error) {
 	return s.put(ctx, want, s.claim.MayTake)
@@ -61,9 +91,9 @@ func (s *Store) Update(ctx context.Context, _, want Block) (Block, error) {
 }
 
 func (s *Store) put(ctx context.Context, want Block, allowed func(owner.Mark) bool) (Block, error) {
-	err := s.edit(ctx, func(text string) (string, error) {
+	err := s.edit(ctx, func(text []byte) ([]byte, error) {
 		if _, m, found := Find(text, s.Name); found && !allowed(m) {
-			return "", s.foreign(m)
+			return nil, s.foreign(m)
 		}
 		return want.Put(text, s.claim.Mark()), nil
 	})
@@ -76,9 +106,9 @@ func (s *Store) put(ctx context.Context, want Block, allowed func(owner.Mark) bo
 
 // Delete takes the block out.
 func (s *Store) Delete(ctx context.Context) error {
-	return s.edit(ctx, func(text string) (string, error) {
+	return s.edit(ctx, func(text []byte) ([]byte, error) {
 		if _, m, found := Find(text, s.Name); found && !s.claim.Owns(m) {
-			return "", s.foreign(m)
+			return nil, s.foreign(m)
 		}
 		return Drop(text, s.Name), nil
 	})
@@ -88,53 +118,36 @@ func (s *Store) foreign(m owner.Mark) error {
 	return &owner.ForeignError{What: fmt.Sprintf("block %q", s.Name), Place: Path + " on " + s.Host.String(), ImportID: s.ImportID, Owner: m}
 }
 
-func (s *Store) read(ctx context.Context) (string, error) {
+// read returns the file's content, nil where there is none.
+func (s *Store) read(ctx context.Context) ([]byte, error) {
 	text, err := s.Host.Read(ctx, Path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("read %s on %s: %w", Path, s.Host, err)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("read %s on %s: %w", Path, s.Host, err)
 	}
-	return string(text), nil
+	return append([]byte{}, text...), nil // an empty file is not nil
 }
 
-// exitChanged is how writeScript says that the file is not what was read.
-const exitChanged = 75
-
-// writeScript replaces a file, unless it changed since it was read: mode, owner and labels stay, a symbolic link is followed, and
-// a file that is a mount of its own, as in a container, is written in place. Arguments: path, SHA-256 of what was read.
-const writeScript = `set -eu
-path=$(readlink -f -- "$1")
-[ -e "$path" ] || { : >"$path"; chmod 644 "$path"; }
-[ "$(sha256sum <"$path" | cut -c1-64)" = "$2" ] || exit 75
-new=$(mktemp "$path.XXXXXX")
-trap 'rm -f "$new"' EXIT
-cp -a -- "$path" "$new"
-cat >"$new"
-sync "$new"
-mv -fT -- "$new" "$path" 2>/dev/null || cat "$new" >"$path"
-`
-
-// edit changes the file, and tries again when somebody else changed it meanwhile.
-func (s *Store) edit(ctx context.Context, change func(text string) (string, error)) error {
+// edit changes the file, and tries again when somebody else changed it meanwhile. A file that is not there is nil, before and after.
+func (s *Store) edit(ctx context.Context, change func(text []byte) ([]byte, error)) error {
 	unlock, err := s.Host.Lock(ctx, "hosts-file")
 	if err != nil {
 		return err
 	}
 	defer unlock()
 	for range 5 {
-		var text, changed string
+		var text, changed []byte
 		if text, err = s.read(ctx); err == nil {
 			changed, err = change(text)
 		}
-		if err != nil || changed == text {
+		if err != nil || bytes.Equal(changed, text) && (changed == nil) == (text == nil) {
 			return err
 		}
-		sum := sha256.Sum256([]byte(text))
-		cmd := host.Script("write "+Path, writeScript, Path, hex.EncodeToString(sum[:]))
-		cmd.Stdin = []byte(changed)
-		_, err = s.Host.Run(ctx, cmd)
-		if exit, ok := errors.AsType[*host.ExitError](err); !ok || exit.Code != exitChanged {
+		if err = host.Rewrite(ctx, s.Host, Path, text, changed); !errors.Is(err, host.ErrEdited) {
 			return err
 		}
 	}
-	return fmt.Errorf("write %s on %s: somebody else changes it all the time", Path, s.Host)
+	return err
 }

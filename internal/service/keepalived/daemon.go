@@ -20,12 +20,16 @@ type Daemon struct{}
 
 var (
 	_ transaction.Daemon   = Daemon{}
+	_ transaction.Packaged = Daemon{}
 	_ transaction.Stripper = Daemon{}
 	_ transaction.Owners   = Daemon{}
 )
 
 // Name implements transaction.Daemon.
 func (Daemon) Name() string { return "keepalived" }
+
+// Package implements transaction.Packaged.
+func (Daemon) Package() (program, unit string) { return "keepalived", "keepalived.service" }
 
 // Globs implements transaction.Daemon. Files that a person includes stay where they are and are read there.
 func (Daemon) Globs() []string {

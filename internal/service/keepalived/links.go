@@ -89,13 +89,15 @@ func (l Links) Holds(addresses []netip.Prefix) bool {
 func (l Links) HoldsAny(addresses []netip.Prefix) bool { return len(l.Held(addresses)) > 0 }
 
 // Own finds the address that a machine speaks VRRP from on an interface: one of the virtual addresses'
-// family, in the virtual addresses' network where there is one, and none of the virtual ones.
-func (l Links) Own(device string, virtual []netip.Prefix) (netip.Addr, bool) {
+// family, in the virtual addresses' network where there is one, and none of the virtual ones, nor of those that keepalived puts on a
+// device for anything else, which go to another machine.
+func (l Links) Own(device string, virtual []netip.Prefix, declared []Declared) (netip.Addr, bool) {
 	var best netip.Addr
 	for _, p := range l[device] {
 		own := p.Addr()
 		if len(virtual) == 0 || own.Is4() != virtual[0].Addr().Is4() ||
-			slices.ContainsFunc(virtual, func(v netip.Prefix) bool { return v.Addr() == own }) {
+			slices.ContainsFunc(virtual, func(v netip.Prefix) bool { return v.Addr() == own }) ||
+			slices.ContainsFunc(declared, func(d Declared) bool { return d.Name != "" && slices.Contains(d.Addresses, own) }) {
 			continue
 		}
 		if p.Contains(virtual[0].Addr()) {

@@ -33,7 +33,7 @@ func (Daemon) Owners(t transaction.Tree) []string {
 	var names []string
 	for name, m := range all {
 		if m != (owner.Mark{}) {
-			names = append(names, fmt.Sprintf("vrrp_instance %s (owner %s)", name, m.ID))
+			names = append(names, fmt.Sprintf("vrrp_instance %s, %s", name, m.Whose()))
 		}
 	}
 	slices.Sort(names)

@@ -54,7 +54,7 @@ func TestStripLeavesWhatAnOwnerHas(t *testing.T) {
 		t.Fatal(err)
 	}
 	content := string(tr[Path].Content)
-	by := " (owner " + marked.Owner.ID + ")"
+	by := ", " + marked.Owner.Whose()
 	if got := (Daemon{}).Owners(tr); strings.Join(got, ", ") != "vrrp_instance marked"+by+", vrrp_instance second"+by {
 		t.Errorf("whose it still is: %v", got)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/addressuse"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/hostnet"
 )
 
@@ -59,7 +60,7 @@ func (k kind) Look(ctx context.Context, h host.Host) (f found, err error) {
 			return f, fmt.Errorf("read %s on %s: %w", path, h, err)
 		}
 		// What nothing keeps over reboots has no mark but the record's.
-		if !kept.There && r.Want.ActiveBackend == hostnet.Runtime || kept.There && r.Mark == kept.Mark {
+		if !kept.There && r.Want.ActiveBackend == hostnet.Runtime || kept.There && r.Mark.Finished() == kept.Mark.Finished() {
 			f.Record, f.known = r, true
 			f.holder.There, f.holder.Mark = true, r.Mark
 		}
@@ -114,6 +115,9 @@ func (k kind) Complete(ctx context.Context, h host.Host, f found, want Interface
 	if err := f.CheckDefaultRoute(want.Addressing, []string{k.name}); err != nil {
 		return want, err
 	}
+	if err := addressuse.CheckDevice(ctx, h, f.Machine, []string{k.name}, f.Mark, want.Addresses); err != nil {
+		return want, err
+	}
 	return want, f.CheckOccupied(ctx, h, k.name, want.Addresses, hostnet.Patience)
 }
 
@@ -161,6 +165,7 @@ func (k kind) Put(ctx context.Context, h host.Host, f found, want Interface, mar
 		}
 	}
 	setMTU(&c, k.name, r.mtu(was, f.link.MTU), f.link.MTU)
+	keepNeighbours(&c, f.Machine, k.name)
 	c.Files = append(c.Files, hostnet.File{Path: recordPath(want), Content: string(r.Render()), Mode: 0o600})
 	c.GivenUp, c.Timeout = hostnet.GatewaysOf(hostnet.Without(had, want.Settings())), want.RollbackTimeout
 	return c, nil
@@ -198,6 +203,7 @@ func (k kind) Drop(ctx context.Context, h host.Host, f found) (c hostnet.Change,
 		c.Do, c.Undo = kept.Do+leave(k.name, hostnet.Before{Settings: has}, r.Before.Addressing)+giveBack(k.name, r.Before), kept.Undo
 	}
 	setMTU(&c, k.name, r.mtuBefore(f.link.MTU), f.link.MTU)
+	keepNeighbours(&c, f.Machine, k.name)
 	c.GivenUp, c.Timeout = hostnet.GatewaysOf(hostnet.Without(has, r.Before.Settings)), r.Want.RollbackTimeout
 	return c, nil
 }
@@ -239,6 +245,12 @@ func giveBack(name string, before hostnet.Before) string {
 	var b hostnet.Batch
 	b.Give(name, before.Settings)
 	return hostnet.RunBatch(b, true)
+}
+
+// keepNeighbours has a change leave the interface the neighbours that are written down for it.
+func keepNeighbours(c *hostnet.Change, now hostnet.Machine, name string) {
+	do, undo := now.MoveNeighbours(name, name)
+	c.Do, c.Undo = c.Do+do, c.Undo+undo
 }
 
 // setMTU adds a new MTU to a change.

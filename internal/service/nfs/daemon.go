@@ -19,6 +19,7 @@ type Daemon struct{}
 
 var (
 	_ transaction.Daemon    = Daemon{}
+	_ transaction.Packaged  = Daemon{}
 	_ transaction.Exclusive = Daemon{}
 )
 
@@ -29,6 +30,9 @@ var script string
 
 // Name implements transaction.Daemon.
 func (Daemon) Name() string { return "nfs" }
+
+// Package implements transaction.Packaged.
+func (Daemon) Package() (program, unit string) { return "exportfs", "nfs-server.service" }
 
 // Globs implements transaction.Daemon.
 func (Daemon) Globs() []string { return []string{directory + "/" + prefix + "*" + suffix} }
@@ -108,18 +112,33 @@ func run(ctx context.Context, h host.Host, what string, args ...string) error {
 	return err
 }
 
-// Prepare makes the directory of an export where it may and is missing, and gives it owner, group and permissions where
-// these are wanted. What is in it is left alone. undo removes a directory that was made just now and is empty still.
+// Prepare makes the directory of an export where it may and is missing. One that is there stays as it is, until Give. undo removes what
+// was made just now, where nothing uses it.
 func Prepare(ctx context.Context, h host.Host, e Export) (undo func(context.Context), err error) {
-	out, err := h.Run(ctx, host.Script("nfs.sh directory", script, "directory", e.Path, fmt.Sprint(e.Create), e.Owner, e.Group, e.Permissions))
+	out, err := h.Run(ctx, host.Script("nfs.sh prepare", script, "prepare", e.Path, fmt.Sprint(e.Create), e.Owner, e.Group, e.Permissions))
 	if exit, failed := errors.AsType[*host.ExitError](err); failed {
-		return nil, fmt.Errorf("prepare %s on %s: %s", e.Path, h, strings.TrimSpace(exit.Stderr))
+		err = fmt.Errorf("prepare %s on %s: %s", e.Path, h, strings.TrimSpace(exit.Stderr))
 	}
 	return func(ctx context.Context) {
-		if strings.TrimSpace(string(out)) == "made" {
-			_ = run(ctx, h, "unmake", e.Path) // one that is not empty has something of somebody's
+		if made := strings.TrimSpace(string(out)); made != "" {
+			_ = run(ctx, h, "unmake", made) // what cannot be removed has something of somebody's
 		}
 	}, err
+}
+
+// Give gives the directory of an export owner, group and permissions, where these are wanted. What is in it is left alone. It comes last:
+// a person's directory stays as it is where the export is refused.
+func Give(ctx context.Context, h host.Host, e Export) error {
+	if e.Owner == "" && e.Group == "" && e.Permissions == "" {
+		return nil
+	}
+	cmd := host.Script("nfs.sh give", script, "give", e.Path, e.Owner, e.Group, e.Permissions)
+	cmd.Repeatable = true
+	_, err := h.Run(ctx, cmd)
+	if exit, failed := errors.AsType[*host.ExitError](err); failed {
+		return fmt.Errorf("%s on %s is exported, but not as it shall be: %s", e.Path, h, strings.TrimSpace(exit.Stderr))
+	}
+	return err
 }
 
 // Look returns an export as its directory is: its owner, group and permissions, "" for all of one that is missing. A name and

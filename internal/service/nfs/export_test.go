@@ -112,37 +112,89 @@ func TestAPersonsExportIsSeen(t *testing.T) {
 	}
 }
 
-// TestDirectoriesAreMadeWhatTheyShallBe has the script make a directory, look at it, and leave alone what is in one.
-func TestDirectoriesAreMadeWhatTheyShallBe(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "a b", "c")
-	do := func(fails bool, args ...string) string {
+// TestDirectoriesAreMadeAndUnmade has the script make a directory with what leads to it, and leave alone what is there, what is used and
+// what has something in it.
+func TestDirectoriesAreMadeAndUnmade(t *testing.T) {
+	root := t.TempDir()
+	exports := filepath.Join(root, "exports")
+	text := strings.ReplaceAll(script, "/etc/exports ", exports+" ")
+	do := func(t *testing.T, fails bool, args ...string) string {
 		t.Helper()
-		out, err := exec.Command("sh", append([]string{"-c", script, "sh"}, args...)...).CombinedOutput()
+		out, err := exec.Command("sh", append([]string{"-c", text, "sh"}, args...)...).CombinedOutput()
 		if (err != nil) != fails {
 			t.Errorf("%q: %v: %s", args, err, out)
 		}
 		return strings.TrimSpace(string(out))
 	}
-	if said := do(true, "directory", dir, "false", "", "", ""); !strings.Contains(said, "create = true") {
-		t.Errorf("a directory that is missing: %s", said)
+	write := func(t *testing.T, path, text string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if said := do(false, "look", dir); said != "" {
-		t.Errorf("a directory that is missing is %q", said)
+	there := func(path string) bool { _, err := os.Stat(path); return err == nil }
+	outer := filepath.Join(root, "a b")
+	dir := filepath.Join(outer, "c")
+	t.Run("missing", func(t *testing.T) {
+		if said := do(t, true, "prepare", dir, "false", "", "", ""); !strings.Contains(said, "create = true") {
+			t.Errorf("it says %q", said)
+		}
+		if said := do(t, false, "look", dir); said != "" {
+			t.Errorf("it is %q", said)
+		}
+	})
+	t.Run("an account that is not there", func(t *testing.T) {
+		if said := do(t, true, "prepare", dir, "true", "no-such-user", "", ""); !strings.Contains(said, "no user") || there(outer) {
+			t.Errorf("it says %q, made %t", said, there(outer))
+		}
+		do(t, true, "prepare", dir, "true", "", "no-such-group", "")
+	})
+	t.Run("made and unmade", func(t *testing.T) {
+		made := do(t, false, "prepare", dir, "true", "1000", "", "0750")
+		if is := do(t, false, "look", dir); len(strings.Split(made, "\n")) != 2 || !strings.HasSuffix(is, " 750") || !strings.Contains(is, " 1000 ") {
+			t.Errorf("made %q, it is %q", made, is)
+		}
+		if do(t, false, "unmake", made); there(outer) {
+			t.Error("what was made for it is left")
+		}
+	})
+	t.Run("one that is there stays as it is until the end", func(t *testing.T) {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if made := do(t, false, "prepare", dir, "true", "1000", "1000", "0700"); made != "" {
+			t.Errorf("making it says %q", made)
+		}
+		if is := do(t, false, "look", dir); !strings.HasSuffix(is, " 755") || !strings.Contains(is, "root 0 ") {
+			t.Errorf("it is %q", is)
+		}
+		do(t, false, "give", dir, "1000", "", "0700")
+		if is := do(t, false, "look", dir); !strings.HasSuffix(is, " 700") || !strings.Contains(is, " 1000 ") {
+			t.Errorf("it is %q", is)
+		}
+		if err := os.RemoveAll(outer); err != nil {
+			t.Fatal(err)
+		}
+	})
+	for name, use := range map[string]func(t *testing.T){
+		"exported by a file":    func(t *testing.T) { write(t, exports, "\""+dir+"\" *(ro)\n") },
+		"it has something":      func(t *testing.T) { write(t, filepath.Join(dir, "data"), "") },
+		"it is another one now": func(t *testing.T) { _ = os.Rename(dir, dir+"2"); _ = os.Mkdir(dir, 0o700) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			made := do(t, false, "prepare", dir, "true", "", "", "")
+			use(t)
+			if do(t, false, "unmake", made); !there(dir) {
+				t.Error("it is gone")
+			}
+			_ = os.Remove(exports)
+			if err := os.RemoveAll(outer); err != nil {
+				t.Fatal(err)
+			}
+		})
 	}
-	if made := do(false, "directory", dir, "true", "", "", "0750"); made != "made" {
-		t.Errorf("making it says %q", made)
-	}
-	if is := do(false, "look", dir); !strings.HasSuffix(is, " 750") {
-		t.Errorf("it is %q", is)
-	}
-	if made := do(false, "directory", dir, "true", "", "", "0700"); made != "" {
-		t.Errorf("making it again says %q", made)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "data"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	do(true, "unmake", dir)
-	do(true, "directory", filepath.Join(dir, "data"), "true", "", "", "")
+	write(t, filepath.Join(root, "file"), "")
+	do(t, true, "prepare", filepath.Join(root, "file"), "true", "", "", "")
 }
 
 func TestOnlyOurOwnClientsAreExportedAndEnded(t *testing.T) {

@@ -13,20 +13,25 @@ fail() {
 # ours are the provider's files.
 ours=/etc/exports.d/virtcluster-
 
+# exporting prints the files that export the directory $1: the provider's own too.
+exporting() {
+	for file in /etc/exports /etc/exports.d/*.exports; do
+		[ -e "$file" ] || continue
+		awk -v path="$1" '
+			/^[ \t]*#/ { next }
+			{ line = $0; sub(/^[ \t]+/, "", line)
+			  if (substr(line, 1, 1) == "\"") { line = substr(line, 2); sub(/".*/, "", line) } else sub(/[ \t].*/, "", line)
+			  gsub(/\\040/, " ", line)
+			  if (line == path) found = 1 }
+			END { exit !found }' "$file" && echo "$file"
+	done
+}
+
 # taken fails where a person's file exports one of the directories, or a person does by hand.
 taken() {
-	for file in /etc/exports /etc/exports.d/*.exports; do
-		case $file in "$ours"*) continue ;; esac
-		[ -e "$file" ] || continue
-		for path; do
-			awk -v path="$path" '
-				/^[ \t]*#/ { next }
-				{ line = $0; sub(/^[ \t]+/, "", line)
-				  if (substr(line, 1, 1) == "\"") { line = substr(line, 2); sub(/".*/, "", line) } else sub(/[ \t].*/, "", line)
-				  gsub(/\\040/, " ", line)
-				  if (line == path) found = 1 }
-				END { exit !found }' "$file" && fail "$path is exported by $file already: take it out there, or export another directory"
-		done
+	for path; do
+		theirs=$(exporting "$path" | grep -vF -- "$ours" | head -n 1)
+		[ -z "$theirs" ] || fail "$path is exported by $theirs already: take it out there, or export another directory"
 	done
 	systemctl is-active --quiet "$unit" && command -v exportfs >/dev/null || return 0
 	table=$(table)
@@ -120,18 +125,43 @@ check() {
 	done
 }
 
-directory() { # PATH CREATE OWNER GROUP PERMISSIONS
-	made=
-	if [ ! -e "$1" ]; then
-		[ "$2" = true ] || fail "there is no $1: make it first, or set create = true"
-		mkdir -p -- "$1" || fail "cannot make $1"
-		made=made
+# prepare makes the directory $1 where it is missing and $2 is true, as $3, $4 and $5 say it shall be, and prints the directories that it
+# made for it: a line "DEVICE:INODE PATH" for each, the innermost first. One that is there stays as it is.
+prepare() { # PATH CREATE OWNER GROUP PERMISSIONS
+	[ -z "$3" ] || id -u -- "$3" >/dev/null 2>&1 || [ -z "${3##[0-9]*}" ] || fail "there is no user $3"
+	[ -z "$4" ] || getent group "$4" >/dev/null || [ -z "${4##[0-9]*}" ] || fail "there is no group $4"
+	if [ -e "$1" ]; then
+		[ -d "$1" ] || fail "$1 is no directory"
+		return 0
 	fi
-	[ -d "$1" ] || fail "$1 is no directory"
-	[ -z "$3" ] || chown -- "$3" "$1" || fail "cannot give $1 to the user $3"
-	[ -z "$4" ] || chgrp -- "$4" "$1" || fail "cannot give $1 to the group $4"
-	[ -z "$5" ] || chmod -- "$5" "$1" || fail "cannot give $1 the permissions $5"
-	echo "$made"
+	[ "$2" = true ] || fail "there is no $1: make it first, or set create = true"
+	path=$1 missing=
+	while [ ! -e "$path" ]; do
+		missing=$missing$path$newline
+		path=$(dirname -- "$path")
+	done
+	mkdir -p -- "$1" || fail "cannot make $1"
+	printf '%s' "$missing" | while IFS= read -r path; do stat -c '%d:%i %n' -- "$path"; done
+	give "$1" "$3" "$4" "$5"
+}
+
+# give gives a directory owner, group and permissions, where these are wanted. What is in it is left alone.
+give() { # PATH OWNER GROUP PERMISSIONS
+	[ -z "$2" ] || chown -- "$2" "$1" || fail "cannot give $1 to the user $2"
+	[ -z "$3" ] || chgrp -- "$3" "$1" || fail "cannot give $1 to the group $3"
+	[ -z "$4" ] || chmod -- "$4" "$1" || fail "cannot give $1 the permissions $4"
+}
+
+# unmake removes the directories that prepare made, as it printed them: those that are the same still, that are empty, and that no file
+# and nobody by hand exports.
+unmake() { # LINES
+	table=
+	! command -v exportfs >/dev/null || table=$(table 2>/dev/null)
+	printf '%s\n' "$1" | while IFS= read -r line; do
+		path=${line#* }
+		if in_table "$path" || [ -n "$(exporting "$path")" ] || [ "$(stat -c '%d:%i' -- "$path" 2>/dev/null)" != "${line%% *}" ]; then return 0; fi
+		rmdir -- "$path" 2>/dev/null || return 0
+	done
 }
 
 look() { # PATH
@@ -146,8 +176,9 @@ taken) taken "$@" ;;
 exported) exported ;;
 activate) activate "$@" ;;
 check) check "$@" ;;
-directory) directory "$@" ;;
-unmake) rmdir -- "$1" ;;
+prepare) prepare "$@" ;;
+give) give "$@" ;;
+unmake) unmake "$@" ;;
 look) look "$@" ;;
-*) fail "usage: nfs.sh taken|exported|activate|check|directory|unmake|look" ;;
+*) fail "usage: nfs.sh taken|exported|activate|check|prepare|give|unmake|look" ;;
 esac

@@ -71,9 +71,7 @@ func (t There) get(ctx context.Context, c Condition) (string, error) {
 	if c.Insecure {
 		argv = append(argv, "--insecure")
 	}
-	cmd := host.Script("ask for "+c.URL, getScript, argv...)
-	cmd.Stdin = []byte(c.CACertificate)
-	out, err := t.run(ctx, cmd)
+	out, err := t.run(ctx, host.ScriptWithInput("ask for "+c.URL, getScript, []byte(c.CACertificate), argv...))
 	if err != nil {
 		return "", err
 	}

@@ -59,19 +59,30 @@ func (r Resolver) renderDNSMasq(mark owner.Mark) string {
 // commented begins a line of a person's that does not count.
 const commented = "#virtcluster: "
 
-// put writes the resolver into a resolv.conf(5): what a person wrote of name servers becomes comments.
-func (r Resolver) put(text string, mark owner.Mark) string {
+// What is noted behind the head of the file as it was before, so that it can be so again.
+const (
+	noFile = "# there was no file before\n"
+	noEnd  = "# the line before had no end\n"
+)
+
+// put writes the resolver into a resolv.conf(5), one that is there or not: what a person wrote of name servers becomes comments.
+func (r Resolver) put(text string, there bool, mark owner.Mark) string {
+	p := part(text)
+	switch {
+	case p.own:
+	case !there:
+		p.notes = noFile
+	case p.others != "" && !strings.HasSuffix(p.others, "\n"):
+		p.others, p.notes = p.others+"\n", noEnd
+	}
 	var b strings.Builder
-	for line := range strings.Lines(drop(text)) {
-		if !strings.HasSuffix(line, "\n") {
-			line += "\n"
-		}
+	for line := range strings.Lines(p.others) {
 		if words := strings.Fields(line); len(words) > 0 && (words[0] == "nameserver" || words[0] == "search" || words[0] == "domain") {
 			b.WriteString(commented)
 		}
 		b.WriteString(line)
 	}
-	b.WriteString(r.head(mark))
+	b.WriteString(r.head(mark) + p.notes)
 	if len(r.Search) > 0 {
 		b.WriteString("search " + strings.Join(r.Search, " ") + "\n")
 	}
@@ -81,22 +92,45 @@ func (r Resolver) put(text string, mark owner.Mark) string {
 	return b.String()
 }
 
-// drop undoes put: what comes after the head is this provider's, up to the first line that is neither a name server nor a domain.
-func drop(text string) string {
+// drop undoes put; there is no file again where there was none. What somebody else has written into it since stays.
+func drop(text string) (before string, there bool) {
+	p := part(text)
+	switch {
+	case p.notes == noFile && p.others == "":
+		return "", false
+	case p.notes == noEnd && p.last:
+		return strings.TrimSuffix(p.others, "\n"), true
+	}
+	return p.others, true
+}
+
+// parts are those of a resolv.conf that put has written: others' lines as they were, and what is noted of them. own says whether there is
+// anything of the provider's, and last whether that is at the end.
+type parts struct {
+	others, notes string
+	own, last     bool
+}
+
+// part takes a resolv.conf apart: what comes after the head is this provider's, up to the first line that is neither a note, a name server
+// nor a domain.
+func part(text string) parts {
+	var p parts
 	var b strings.Builder
-	inside := false
 	for line := range strings.Lines(text) {
 		words := strings.Fields(line)
 		switch own := len(words) > 0 && (words[0] == "nameserver" || words[0] == "search"); {
 		case strings.HasPrefix(line, "# virtcluster backend="):
-			inside = true
-		case inside && own:
+			p.own, p.last = true, true
+		case p.last && own:
+		case p.last && (line == noFile || line == noEnd):
+			p.notes = line
 		default:
-			inside = false
+			p.last = false
 			b.WriteString(strings.TrimPrefix(line, commented))
 		}
 	}
-	return b.String()
+	p.others = b.String()
+	return p
 }
 
 // parse reads what was written, by any of the above.

@@ -28,8 +28,8 @@ func TestEachBackendReadsWhatItWrote(t *testing.T) {
 		"systemd-resolved, split":       {split, split.renderResolved(mark)},
 		"NetworkManager":                {all, all.renderNetworkManager(mark)},
 		"NetworkManager, with dnsmasq":  {split, split.renderDNSMasq(mark)},
-		"resolv.conf":                   {all, all.put("", mark)},
-		"resolv.conf beside a person's": {all, all.put("options edns0\nnameserver 1.1.1.1\nsearch x.example\n", mark)},
+		"resolv.conf":                   {all, all.put("", false, mark)},
+		"resolv.conf beside a person's": {all, all.put("options edns0\nnameserver 1.1.1.1\nsearch x.example\n", true, mark)},
 	} {
 		if diff := cmp.Diff(c.want, parse(c.text), cmpopts.EquateComparable(netip.Addr{}), cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%s: %s\n%s", name, diff, c.text)
@@ -41,7 +41,7 @@ func TestEachBackendReadsWhatItWrote(t *testing.T) {
 }
 
 func TestResolvConfOfAPersonComesBack(t *testing.T) {
-	text := all.put("# mine\nnameserver 1.1.1.1\noptions edns0\nsearch x.example\n", mark)
+	text := all.put("# mine\nnameserver 1.1.1.1\noptions edns0\nsearch x.example\n", true, mark)
 	for _, counts := range []string{"\nnameserver 1.1.1.1", "\nsearch x.example"} {
 		if strings.Contains(text, counts) {
 			t.Errorf("%q still counts in\n%s", counts, text)
@@ -53,11 +53,20 @@ func TestResolvConfOfAPersonComesBack(t *testing.T) {
 	lines := []string{"# mine\n", "nameserver 1.1.1.1\n", "search x.example\n", "domain d.example\n", "options edns0\n", "\n"}
 	rapid.Check(t, func(t *rapid.T) {
 		before := strings.Join(rapid.SliceOf(rapid.SampledFrom(lines)).Draw(t, "lines"), "")
-		if back := drop(all.put(before, mark)); back != before {
-			t.Fatalf("%q came back as %q", before, back)
+		there := rapid.Bool().Draw(t, "there") || before != ""
+		if rapid.Bool().Draw(t, "no final newline") {
+			before = strings.TrimSuffix(before, "\n")
 		}
-		if twice := all.put(all.put(before, mark), mark); twice != all.put(before, mark) {
+		once := all.put(before, there, mark)
+		if back, is := drop(once); back != before || is != there {
+			t.Fatalf("%q, there %t, came back as %q, there %t", before, there, back, is)
+		}
+		if twice := all.put(once, true, mark); twice != once {
 			t.Fatalf("written twice: %q", twice)
+		}
+		since := once + "options rotate\n"
+		if back, is := drop(since); !is || !strings.HasSuffix(back, "options rotate\n") {
+			t.Fatalf("what a person wrote behind it: %q", back)
 		}
 	})
 }

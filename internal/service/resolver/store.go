@@ -66,14 +66,14 @@ func headOf(text string) string {
 	return line
 }
 
-// lookScript prints what resolves the machine's names, and then each file of this provider. Arguments: files.
+// lookScript prints what resolves the machine's names, and then each file of this provider, with a newline behind it. Arguments: files.
 const lookScript = `echo "target $(readlink -f /etc/resolv.conf)"
 echo "stat $(stat -L -c '%a %U %G' /etc/resolv.conf 2>/dev/null)"
 if systemctl is-active --quiet systemd-resolved 2>/dev/null; then echo resolved; fi
 if systemctl is-active --quiet NetworkManager 2>/dev/null; then
   echo "mode $(busctl get-property org.freedesktop.NetworkManager /org/freedesktop/NetworkManager/DnsManager org.freedesktop.NetworkManager.DnsManager Mode 2>/dev/null | tr -d '"' | cut -d' ' -f2)"
 fi
-` + rewritersScript + `for file; do if [ -f "$file" ]; then echo "== $file"; cat "$file"; fi; done`
+` + rewritersScript + `for file; do if [ -f "$file" ]; then echo "== $file"; cat "$file"; echo; fi; done`
 
 // Look reads how the machine resolves names.
 func (kind) Look(ctx context.Context, h host.Host) (f found, err error) {
@@ -83,7 +83,7 @@ func (kind) Look(ctx context.Context, h host.Host) (f found, err error) {
 	if err != nil {
 		return f, fmt.Errorf("look at how %s resolves names: %w", h, err)
 	}
-	parts := strings.Split("\n"+string(out), "\n== ")
+	parts := strings.Split("\n"+strings.TrimSuffix(string(out), "\n"), "\n== ")
 	for line := range strings.Lines(parts[0]) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), " ")
 		switch key {
@@ -235,7 +235,7 @@ func (k kind) Put(ctx context.Context, h host.Host, f found, want Resolver, mark
 	case want.ActiveBackend == NetworkManager:
 		file.Path, file.Content = nmFile, want.renderNetworkManager(mark)
 	default:
-		file = f.resolvConf(want.put(f.text, mark))
+		file = f.resolvConf(want.put(f.text, f.permissions != 0, mark))
 		if f.needsHook() || f.hook != "" {
 			more = append(more, hostnet.File{Path: hookFile, Content: want.renderHook(mark), Mode: 0o755})
 		}
@@ -259,7 +259,10 @@ func (kind) without(f found) hostnet.Change {
 	switch f.file {
 	case "":
 	case resolvConf:
-		c.Files = append(c.Files, f.resolvConf(drop(f.own)))
+		file := f.resolvConf("")
+		before, there := drop(f.own)
+		file.Content, file.Absent = before, !there
+		c.Files = append(c.Files, file)
 	default:
 		c.Files = append(c.Files, hostnet.File{Path: f.file, Absent: true})
 	}

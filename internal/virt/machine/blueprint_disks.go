@@ -11,6 +11,7 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage"
 )
 
 // ownVolume is a volume that lives and dies with the node.
@@ -159,20 +160,15 @@ func formatOrRaw(format string) string {
 
 // newDiskVolume returns an empty volume: a qcow2 file, or a plain device where the pool has no files.
 func newDiskVolume(base string, pool *hypervisor.Pool, gib int64) *libvirtxml.StorageVolume {
-	v := &libvirtxml.StorageVolume{Name: base, Capacity: &libvirtxml.StorageVolumeSize{Unit: "bytes", Value: uint64(gib) << 30}}
 	if pool.Files() {
-		v.Name = base + ".qcow2"
-		v.Target = &libvirtxml.StorageVolumeTarget{Format: &libvirtxml.StorageVolumeTargetFormat{Type: "qcow2"}}
+		return storage.NewMarkedVolume(base+".qcow2", "qcow2", uint64(gib)<<30)
 	}
-	return v
+	return &libvirtxml.StorageVolume{Name: base, Capacity: &libvirtxml.StorageVolumeSize{Unit: "bytes", Value: uint64(gib) << 30}}
 }
 
 // newRawVolume returns a raw file of exactly this content.
 func newRawVolume(name string, content []byte) *libvirtxml.StorageVolume {
-	return &libvirtxml.StorageVolume{
-		Name: name, Capacity: &libvirtxml.StorageVolumeSize{Unit: "bytes", Value: uint64(len(content))},
-		Target: &libvirtxml.StorageVolumeTarget{Format: &libvirtxml.StorageVolumeTargetFormat{Type: "raw"}},
-	}
+	return storage.NewMarkedVolume(name, "raw", uint64(len(content)))
 }
 
 // addSeed adds the cloud-init disk. It is a virtio disk, because kernels made for virtual machines may lack

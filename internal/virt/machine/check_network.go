@@ -11,6 +11,7 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/cli"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
@@ -277,15 +278,11 @@ func (k *Checker) isReservedForNamesake(h hypervisor.DHCPHost) bool {
 	return k.namesake != nil && slices.ContainsFunc(k.namesake.Interfaces, func(i Interface) bool { return i.MAC == h.MAC })
 }
 
-// mayBeGivenUp says whether a reservation is that of a machine of the same workspace: this plan may give that another address. What
-// two of one plan want is a matter of their claims, and the apply waits for the other one. A plan of chosen resources (-target) tells
-// nothing of it.
+// mayBeGivenUp says whether a reservation may be that of a machine of this state: this plan may give that another address. What two of
+// one plan want is a matter of their claims, and the apply waits for the other one.
 func (k *Checker) mayBeGivenUp(ctx context.Context, h hypervisor.DHCPHost) bool {
-	if cli.Chooses() {
-		return false
-	}
 	all, err := k.Facts.listDomains(ctx, k.Client)
-	return err == nil && k.Owner.Workspace != "" && isReservedBy(all, h, k.Owner.Workspace)
+	return err == nil && isReservedBy(all, h, owner.MayBeInState)
 }
 
 // isReservedFor says whether a reservation is for an interface: by its MAC address, on IPv6 by its name.
@@ -352,7 +349,7 @@ func (k *Checker) checkMACs(ctx context.Context) error {
 		}
 		for _, d := range all {
 			m := Read(d.Config)
-			if d.UUID == k.Was.UUID || m.Mark.Creating || k.Facts.isNodeInState(d.UUID) {
+			if d.UUID == k.Was.UUID || owner.LeftBehind(m.Mark.owner()) || k.Facts.isNodeInState(d.UUID) {
 				continue
 			}
 			if c == k.Client && d.Name == k.Want.Name {

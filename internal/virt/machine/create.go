@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,56 +11,73 @@ import (
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/failpoint"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
 )
 
-// makeMachine makes the machine and starts it. When it fails, what was made is removed again.
-func (s *Store) makeMachine(ctx context.Context, want *Spec) (*blueprint, error) {
+// makeMachine makes the machine, with the UUID that state has of a domain that is gone or a new one for "", and starts it. When it
+// fails, what was made is removed again; where that fails too, and the domain is there, it is returned with the error.
+func (s *Store) makeMachine(ctx context.Context, want *Spec, id string) (*blueprint, error) {
 	if err := s.removeInterrupted(ctx, want); err != nil {
 		return nil, err
 	}
 	r := &resolver{client: s.client, facts: s.facts, spec: want, owner: s.claim.Mark()}
-	b, err := r.resolveMachine(ctx, uuid.NewString())
+	b, err := r.resolveMachine(ctx, cmp.Or(id, uuid.NewString()))
 	if err != nil {
 		return nil, err
 	}
 	s.facts.creating.Store(b.machine.UUID, true)
-	made := Leftovers{uuid: b.machine.UUID, claim: s.claim}
-	undo := func(err error) error {
-		return errors.Join(err, removeMachine(context.WithoutCancel(ctx), s.client, made, 0))
+	volumes := s.newVolumeOwner(nil)
+	volumes.uuid = b.machine.UUID
+	made := Leftovers{uuid: b.machine.UUID, claim: s.claim, owner: volumes}
+	defined := false
+	undo := func(err error) (*blueprint, error) {
+		defer s.facts.creating.Delete(b.machine.UUID)
+		left := removeMachine(context.WithoutCancel(ctx), s.client, made, 0)
+		if left != nil && defined {
+			return b, errors.Join(err, left)
+		}
+		return nil, errors.Join(err, left)
 	}
 	for _, f := range b.filters {
 		if _, err := defineFilter(ctx, s.client, b.machine.UUID, f); err != nil {
-			return nil, undo(err)
+			return undo(err)
 		}
 		made.filters = slices.Insert(made.filters, 0, f.Name) // those first that refer to others
 	}
-	b.machine.Mark.Creating = true
+	b.machine.Mark.Creating = r.owner.Creating
+	if id != "" {
+		b.machine.Mark.setMaking(b.volumes) // the state has it: an interrupted change goes on with what there is
+	}
 	domain, err := Render(b.machine)
 	if err != nil {
-		return nil, undo(err)
+		return undo(err)
 	}
 	if err := s.client.DefineDomain(ctx, domain); err != nil {
-		return nil, undo(err)
+		return undo(err)
 	}
-	b.machine.Mark.Creating = false
-	err = s.createParts(ctx, b, want)
+	defined = true
+	failpoint.Hit("node/defined")
+	b.machine.Mark.Creating = ""
+	b.machine.Mark.setMaking(nil)
+	err = s.createParts(ctx, volumes, b, want)
+	failpoint.Hit("node/furnished")
 	made.volumes, made.reservations = listCreatedVolumes(b.volumes), b.reservations
 	if err == nil && want.Running {
 		err = s.client.StartDomain(ctx, b.machine.UUID)
 	}
 	if err != nil {
-		return nil, undo(err)
+		return undo(err)
 	}
 	return b, nil
 }
 
 // createParts makes what the defined domain refers to.
-func (s *Store) createParts(ctx context.Context, b *blueprint, want *Spec) error {
+func (s *Store) createParts(ctx context.Context, volumes *volumeOwner, b *blueprint, want *Spec) error {
 	var group errgroup.Group
-	group.Go(func() error { return createVolumes(ctx, s.client, b.volumes) })
+	group.Go(func() error { return volumes.createVolumes(ctx, b.volumes) })
 	for _, r := range b.reservations {
 		group.Go(func() error { return s.reserve(ctx, r, network.Reservations.Add, func() error { return nil }) })
 	}
@@ -83,16 +101,19 @@ func (s *Store) removeInterrupted(ctx context.Context, want *Spec) error {
 	if _, ours := s.facts.creating.Load(d.UUID); ours {
 		return fmt.Errorf("another resource of this apply makes a node %q too: give one of them another name", d.Name)
 	}
-	if found := got.Mark.owner(); !got.Mark.IsPresent() || !got.Mark.Creating || !s.claim.MayTake(found) {
+	found := got.Mark.owner()
+	if !got.Mark.IsPresent() || got.Mark.Creating == "" || !s.claim.MayTake(found) {
 		return s.newForeignError(d, found)
 	}
 	tflog.Warn(ctx, "removing what an interrupted create left behind", map[string]any{"node": d.Name, "uuid": d.UUID})
-	left := Leftovers{uuid: d.UUID, claim: owner.OfWorkspace()}
-	for _, disk := range got.Mark.Disks {
-		if disk.Volume != "" {
-			left.volumes = append(left.volumes, VolumeRef{disk.Pool, disk.Volume})
-		}
+	volumes := s.newVolumeOwner(got)
+	volumes.owns = func(m owner.Mark) bool { return m.ID == found.ID }
+	left := Leftovers{uuid: d.UUID, claim: owner.Of(found), owner: volumes}
+	sorted, err := volumes.sortVolumes(ctx, got.Mark.listVolumes())
+	if err != nil {
+		return err
 	}
+	left.volumes, left.given = sorted.own, sorted.others
 	for _, i := range got.Interfaces {
 		if isFilterOf(i.Filter, d.Name, i.MAC) {
 			left.filters = append(left.filters, filterNames(d.Name, i.MAC)...)

@@ -23,7 +23,7 @@ func (s *Store) Delete(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := awaitUnused(ctx, s.client, left.uuid, left.volumes); err != nil {
+	if err := storage.AwaitUnusedBeside(ctx, s.client, left.uuid, left.there); err != nil {
 		return err
 	}
 	if err := removeMachine(ctx, s.client, left, s.known.shutdownGrace()); err != nil {
@@ -36,8 +36,12 @@ func (s *Store) Delete(ctx context.Context) error {
 type Leftovers struct {
 	uuid string
 	// claim is what the reservations are owned by.
-	claim        owner.Claim
+	claim owner.Claim
+	// owner is what the volumes are owned by; there are those of them that are there, and given others by their names, which stay.
+	owner        *volumeOwner
 	volumes      []VolumeRef
+	there        []*hypervisor.Volume
+	given        []VolumeRef
 	reservations []Reservation
 	filters      []string
 	// interfaces are where leases may be left.
@@ -49,7 +53,7 @@ type Leftovers struct {
 // collectLeftovers collects what the machine in state consists of: the domain's own word where there is a domain, and what
 // state knows where it vanished.
 func (s *Store) collectLeftovers(ctx context.Context) (Leftovers, error) {
-	left := Leftovers{uuid: s.known.UUID, claim: s.claim}
+	left := Leftovers{uuid: s.known.UUID, claim: s.claim, owner: s.newVolumeOwner(nil)}
 	for n := range s.known.Interfaces {
 		i := &s.known.Interfaces[n]
 		if i.Network != "" {
@@ -63,8 +67,7 @@ func (s *Store) collectLeftovers(ctx context.Context) (Leftovers, error) {
 	d, err := s.client.Domain(ctx, left.uuid)
 	switch {
 	case hypervisor.IsNotFound(err):
-		left.volumes, err = findUnusedVolumes(ctx, s.client, s.known.VolumeNames())
-		return left, err
+		return left, s.collectVolumes(ctx, &left, s.known.VolumeNames())
 	case err != nil:
 		return left, err
 	}
@@ -80,38 +83,41 @@ func (s *Store) collectLeftovers(ctx context.Context) (Leftovers, error) {
 			left.filters = append(left.filters, filterNames(m.Name, i.MAC)...)
 		}
 	}
-	left.volumes, err = findOwnVolumes(ctx, s.client, m, s.known)
 	if ReclaimStore(d.Config) {
 		left.reclaim = d.Config
 	}
-	return left, err
+	left.owner = s.newVolumeOwner(m)
+	imported, err := findImportedVolumes(ctx, s.client, m, s.known)
+	if err != nil {
+		return left, err
+	}
+	for _, ref := range imported {
+		left.owner.named[ref] = true
+	}
+	return left, s.collectVolumes(ctx, &left, append(m.Mark.listVolumes(), imported...))
 }
 
-// awaitUnused returns when nothing uses the volumes of a machine beside the machine itself. Others may have made overlays of them, or
-// plugged them in elsewhere: deleting the volumes would destroy those too. The error is a *storage.InUseError.
-func awaitUnused(ctx context.Context, c *hypervisor.Client, uuid string, refs []VolumeRef) error {
-	var volumes []*hypervisor.Volume
-	for _, ref := range refs {
-		v, err := c.Volume(ctx, ref.Pool, ref.Name)
-		switch {
-		case err == nil:
-			volumes = append(volumes, v)
-		case !hypervisor.IsNotFound(err):
+// collectVolumes sorts the volumes that a machine may have. Those that another machine has stay: of a domain that is gone, they are
+// known by their names alone, and somebody may have made another machine of them.
+func (s *Store) collectVolumes(ctx context.Context, left *Leftovers, refs []VolumeRef) error {
+	sorted, err := left.owner.sortVolumes(ctx, refs)
+	if err != nil {
+		return err
+	}
+	left.volumes, left.there, left.given = sorted.own, sorted.there, sorted.others
+	if _, err := s.client.Domain(ctx, left.uuid); hypervisor.IsNotFound(err) {
+		err = left.giveUsed(ctx, s.client)
+		if err != nil {
 			return err
 		}
 	}
-	return storage.AwaitUnusedBeside(ctx, c, uuid, volumes)
+	s.kept = left.given
+	return nil
 }
 
-// findOwnVolumes returns the volumes that go with a machine: those that its mark names, and the disks of one that
-// someone else made unless state has them as volumes of their own.
-func findOwnVolumes(ctx context.Context, c *hypervisor.Client, m *Machine, s *Spec) ([]VolumeRef, error) {
+// findImportedVolumes returns the disks of a machine that someone else made, unless state has them as volumes of their own.
+func findImportedVolumes(ctx context.Context, c *hypervisor.Client, m *Machine, s *Spec) ([]VolumeRef, error) {
 	var all []VolumeRef
-	for _, marked := range m.Mark.Disks {
-		if marked.Volume != "" {
-			all = append(all, VolumeRef{marked.Pool, marked.Volume})
-		}
-	}
 	for _, disk := range m.Disks {
 		inState, listed := s.Disks[disk.Key]
 		own := disk.Key == Root && s.Root != nil || listed && inState.Volume == ""
@@ -130,37 +136,34 @@ func findOwnVolumes(ctx context.Context, c *hypervisor.Client, m *Machine, s *Sp
 	return all, nil
 }
 
-// findUnusedVolumes returns those of the volumes that no machine has: where a machine's domain is gone, its volumes are known by their
-// names alone, and somebody may have made another machine of them.
-func findUnusedVolumes(ctx context.Context, c *hypervisor.Client, names []VolumeRef) ([]VolumeRef, error) {
+// giveUsed takes what other domains use out of the volumes of a machine whose domain is gone.
+func (l *Leftovers) giveUsed(ctx context.Context, c *hypervisor.Client) error {
 	domains, err := c.Domains(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	used, paths := map[VolumeRef]bool{}, map[string]bool{}
 	for _, d := range domains {
 		m := Read(d.Config)
-		for _, disk := range m.Mark.Disks {
-			used[VolumeRef{disk.Pool, disk.Volume}] = true
+		for _, ref := range m.Mark.listVolumes() {
+			used[ref] = true
 		}
 		for _, disk := range m.Disks {
 			used[VolumeRef{disk.Pool, disk.Volume}], paths[disk.Path] = true, true
 		}
 	}
-	var unused []VolumeRef
-	for _, ref := range names {
-		volume, err := c.Volume(ctx, ref.Pool, ref.Name)
-		switch {
-		case hypervisor.IsNotFound(err):
-		case err != nil:
-			return nil, err
-		case used[ref] || paths[volume.Path()]:
-			tflog.Warn(ctx, "a volume that another domain uses stays", map[string]any{"pool": ref.Pool, "volume": ref.Name})
-		default:
-			unused = append(unused, ref)
+	for _, v := range l.there {
+		ref := VolumeRef{v.Pool, v.Name()}
+		if !used[ref] && !paths[v.Path()] {
+			continue
 		}
+		tflog.Warn(ctx, "a volume that another domain uses stays", map[string]any{"pool": ref.Pool, "volume": ref.Name})
+		l.given = append(l.given, ref)
 	}
-	return unused, nil
+	isGiven := func(ref VolumeRef) bool { return slices.Contains(l.given, ref) }
+	l.volumes = slices.DeleteFunc(l.volumes, isGiven)
+	l.there = slices.DeleteFunc(l.there, func(v *hypervisor.Volume) bool { return isGiven(VolumeRef{v.Pool, v.Name()}) })
+	return nil
 }
 
 // removeMachine stops a machine and removes what it consists of; what is absent already is no error. What may fail comes before
@@ -179,7 +182,10 @@ func removeMachine(ctx context.Context, c *hypervisor.Client, left Leftovers, gr
 	releaseLeases(ctx, c, left.interfaces)
 	var volumes errgroup.Group
 	for _, v := range left.volumes {
-		volumes.Go(func() error { return c.DeleteVolume(ctx, v.Pool, v.Name) })
+		volumes.Go(func() error { return left.owner.removeVolume(ctx, v) })
+	}
+	for _, v := range left.given {
+		volumes.Go(func() error { return left.owner.removeMarks(ctx, v) })
 	}
 	if err := volumes.Wait(); err != nil {
 		return err

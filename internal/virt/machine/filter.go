@@ -2,7 +2,6 @@ package machine
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net"
@@ -33,17 +32,9 @@ func filterUUID(domain, name string) string {
 	return uuid.NewSHA1(space, []byte(name)).String()
 }
 
-// unmarkedFilterUUID is what versions of the provider gave a filter that did not mark whose it is.
-func unmarkedFilterUUID(name string) string {
-	sum := sha256.Sum256([]byte("network filter " + name))
-	id := uuid.UUID(sum[:16])
-	id[6], id[8] = id[6]&0x0f|0x40, id[8]&0x3f|0x80 // RFC 9562, version 4
-	return id.String()
-}
-
 // isOwnFilter says whether a filter that is there is the machine's.
 func isOwnFilter(f *libvirtxml.NWFilter, domain string) bool {
-	return f.UUID == filterUUID(domain, f.Name) || f.UUID == unmarkedFilterUUID(f.Name)
+	return f.UUID == filterUUID(domain, f.Name)
 }
 
 // buildSpoofFilter returns a network filter that passes only what an interface may send: frames from its own MAC

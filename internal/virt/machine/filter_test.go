@@ -99,10 +99,10 @@ func TestAFilterIsKnownByItsMachine(t *testing.T) {
 		uuid string
 		own  bool
 	}{
-		"the machine's":                  {filterUUID(someUUID, name), true},
-		"another machine's":              {filterUUID("11111111-2222-4333-8444-555555555555", name), false},
-		"a person's":                     {"11111111-2222-4333-8444-555555555555", false},
-		"of a version that left no mark": {"e9e831b1-2422-43f3-ac5c-70f797fd1cf7", true},
+		"the machine's":             {filterUUID(someUUID, name), true},
+		"another machine's":         {filterUUID("11111111-2222-4333-8444-555555555555", name), false},
+		"a person's":                {"11111111-2222-4333-8444-555555555555", false},
+		"what its name alone gives": {"e9e831b1-2422-43f3-ac5c-70f797fd1cf7", false},
 	} {
 		if own := isOwnFilter(&libvirtxml.NWFilter{Name: name, UUID: c.uuid}, someUUID); own != c.own {
 			t.Errorf("%s: own is %t", whose, own)

@@ -10,7 +10,7 @@ import (
 func withFirmware(t *testing.T, firmware string) *libvirtxml.Domain {
 	t.Helper()
 	m := *machines()["minimal"]
-	m.Firmware, m.Mark.Creating = firmware, false
+	m.Firmware, m.Mark.Creating = firmware, ""
 	d, err := Render(&m)
 	if err != nil {
 		t.Fatal(err)

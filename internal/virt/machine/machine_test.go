@@ -26,7 +26,7 @@ func machines() map[string]*Machine {
 			},
 			Disks:      []Disk{{Key: Root, Path: "/pool/okd-master-01-root.qcow2", Format: "qcow2", Bus: "virtio"}},
 			Interfaces: []Interface{{MAC: "52:54:00:aa:6c:b1", Network: "kimgtnet0", Model: "virtio"}},
-			Mark:       Mark{Role: "master", Creating: true, Disks: []MarkedDisk{{Key: Root, Pool: "pool", Volume: "okd-master-01-root.qcow2"}}},
+			Mark:       Mark{Role: "master", Creating: "run", Disks: []MarkedDisk{{Key: Root, Pool: "pool", Volume: "okd-master-01-root.qcow2"}}},
 		},
 		"everything": {
 			Name: "okd-service-01", UUID: someUUID,

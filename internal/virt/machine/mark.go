@@ -3,6 +3,7 @@ package machine
 import (
 	"encoding/xml"
 	"fmt"
+	"slices"
 	"strings"
 
 	"libvirt.org/go/libvirtxml"
@@ -23,9 +24,9 @@ type Mark struct {
 	Owner     string `xml:"owner,attr,omitempty"`
 	Workspace string `xml:"workspace,attr,omitempty"`
 	Role      string `xml:"role,attr,omitempty"`
-	// Creating is set from the first step of a create to its last: a domain that has it was left behind by
-	// an interrupted one, and no state knows it.
-	Creating bool `xml:"creating,attr,omitempty"`
+	// Creating is the run (owner.Run) that makes the machine, from the first step of its create to its last: where that run has ended,
+	// a domain that has it was left behind, and no state knows it. Older versions of the provider wrote "true".
+	Creating string `xml:"creating,attr,omitempty"`
 	// Butane says that the Ignition configuration was written as Butane.
 	Butane bool `xml:"butane,attr,omitempty"`
 	// Store is nil where the variable store, if there is one, was made for the machine's firmware.
@@ -75,6 +76,9 @@ type MarkedDisk struct {
 	Target string `xml:"target,attr,omitempty"`
 	Pool   string `xml:"pool,attr,omitempty"`
 	Volume string `xml:"volume,attr,omitempty"`
+	// Making is set from before the volume is made to the end of the change that makes it. It is an intention, and proves nothing about
+	// a volume of the name: that carries a mark of its own.
+	Making bool `xml:"making,attr,omitempty"`
 	// Leaving is set while the disk is being unplugged for good: the guest may let go of it after everybody has gone.
 	Leaving bool `xml:"leaving,attr,omitempty"`
 }
@@ -99,7 +103,27 @@ type MarkedInterface struct {
 }
 
 // owner returns the mark of the resource that the machine belongs to; the zero Mark where no resource marked it.
-func (k *Mark) owner() owner.Mark { return owner.Mark{ID: k.Owner, Workspace: k.Workspace} }
+func (k *Mark) owner() owner.Mark {
+	return owner.Mark{ID: k.Owner, Workspace: k.Workspace, Creating: k.Creating}
+}
+
+// listVolumes returns the volumes that the mark names.
+func (k *Mark) listVolumes() []VolumeRef {
+	var all []VolumeRef
+	for _, d := range k.Disks {
+		if d.Volume != "" {
+			all = append(all, VolumeRef{d.Pool, d.Volume})
+		}
+	}
+	return all
+}
+
+// setMaking notes which of the volumes that the mark names are about to be made; none for nil.
+func (k *Mark) setMaking(volumes []ownVolume) {
+	for i := range k.Disks {
+		k.Disks[i].Making = slices.ContainsFunc(volumes, func(v ownVolume) bool { return v.key == k.Disks[i].Key })
+	}
+}
 
 // IsPresent says whether the provider wrote the mark.
 func (k *Mark) IsPresent() bool { return k.XMLName.Space == metadata.Machine }

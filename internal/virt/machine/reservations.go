@@ -13,9 +13,10 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
 )
 
-// reservationsOf are those that a machine has on a network.
+// reservationsOf are those that a machine has on a network. They are not marked as being made: the domain, which is there before them,
+// is.
 func reservationsOf(c *hypervisor.Client, claim owner.Claim, on string) network.Reservations {
-	return network.Reservations{Client: c, Network: on, Owner: claim, OfMachine: true}
+	return network.Reservations{Client: c, Network: on, Owner: claim.Finished(), OfMachine: true}
 }
 
 // removeReservation takes a machine's reservation away. One that the machine used as it was found, and one that became somebody
@@ -118,14 +119,14 @@ func (s *Store) isOfSameWorkspace(ctx context.Context, h hypervisor.DHCPHost) (b
 		return false, err
 	}
 	own := s.claim.Mark().Workspace
-	return own != "" && isReservedBy(all, h, own), nil
+	return own != "" && isReservedBy(all, h, func(m owner.Mark) bool { return m.Workspace == own }), nil
 }
 
-// isReservedBy says whether a reservation is for a machine whose mark has a workspace.
-func isReservedBy(all []*hypervisor.Domain, h hypervisor.DHCPHost, workspace string) bool {
+// isReservedBy says whether a reservation is for a machine whose mark is one of some.
+func isReservedBy(all []*hypervisor.Domain, h hypervisor.DHCPHost, is func(owner.Mark) bool) bool {
 	return slices.ContainsFunc(all, func(d *hypervisor.Domain) bool {
 		m := Read(d.Config)
-		return m.Mark.Workspace == workspace && slices.ContainsFunc(m.Interfaces, func(i Interface) bool {
+		return is(m.Mark.owner()) && slices.ContainsFunc(m.Interfaces, func(i Interface) bool {
 			return i.MAC == h.MAC || isKeptFor(h, m.Mark.Interface(i.MAC))
 		})
 	})

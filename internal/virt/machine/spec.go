@@ -2,6 +2,7 @@ package machine
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -236,19 +237,27 @@ func preferIPv4(all []netip.Addr) string {
 	return ""
 }
 
-// VolumeNames are the volumes that a machine has by its own naming, whether or not they are there.
-func (s *Spec) VolumeNames() []VolumeRef {
-	pool := "default"
-	var all []VolumeRef
+// diskVolumes are the volumes of the machine's own disks by their keys, as it names them.
+func (s *Spec) diskVolumes() map[string]VolumeRef {
+	all := map[string]VolumeRef{}
 	if s.Root != nil {
-		pool = s.Root.Pool
-		all = append(all, VolumeRef{pool, s.Name + "-root.qcow2"})
+		all[Root] = VolumeRef{s.Root.Pool, s.Name + "-root.qcow2"}
 	}
 	for key, d := range s.Disks {
 		if d.Volume == "" {
-			all = append(all, VolumeRef{d.Pool, s.Name + "-" + key + ".qcow2"})
+			all[key] = VolumeRef{d.Pool, s.Name + "-" + key + ".qcow2"}
 		}
 	}
+	return all
+}
+
+// VolumeNames are the volumes that a machine has by its own naming, whether or not they are there.
+func (s *Spec) VolumeNames() []VolumeRef {
+	pool := "default"
+	if s.Root != nil {
+		pool = s.Root.Pool
+	}
+	all := slices.Collect(maps.Values(s.diskVolumes()))
 	if s.HasSeed() {
 		all = append(all, VolumeRef{pool, s.Name + seedSuffix})
 	}

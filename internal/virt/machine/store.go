@@ -19,6 +19,8 @@ type Store struct {
 	// known is the machine as state or plan has it: it is found by it, and read in its order and its words.
 	known *Spec
 	claim owner.Claim
+	// kept are volumes by the machine's naming that stay, as they are not its own.
+	kept []VolumeRef
 }
 
 // NewStore opens the store of a machine by what state or plan knows of it: its UUID, or else its name.
@@ -29,10 +31,42 @@ func NewStore(c *hypervisor.Client, facts *Facts, known *Spec, claim owner.Claim
 // Claim is what the state keeps of whose the machine is.
 func (s *Store) Claim() owner.Claim { return s.claim }
 
+// FinishMark takes from the machine's mark that it is being made. Create has done so already, unless that failed.
+func (s *Store) FinishMark(ctx context.Context) error {
+	d, err := s.findDomain(ctx)
+	if err != nil {
+		return err
+	}
+	if m := Read(d.Config); m.Mark.Creating != "" && s.claim.Owns(m.Mark.owner()) {
+		m.Mark.Creating = ""
+		if err := writeMark(ctx, s.client, m, d.Active()); err != nil {
+			return err
+		}
+	}
+	s.claim = s.claim.Finished()
+	return nil
+}
+
+// Warnings says of each volume that was to go why it stays. It implements crud.Warner.
+func (s *Store) Warnings() []service.Problem {
+	var all []service.Problem
+	for _, ref := range s.kept {
+		all = append(all, service.Warningf(nil, fmt.Sprintf("Volume %s stays", ref.Name),
+			"It is in storage pool %s under a name of node %q, and is not the node's own: it carries no mark of it, was made anew by somebody under the name, or is another domain's disk.", ref.Pool, s.known.Name))
+	}
+	return all
+}
+
 // Get reads the machine. The error is service.ErrAbsent where libvirt says that there is none, and an *owner.ForeignError where it is
 // somebody else's.
 func (s *Store) Get(ctx context.Context) (*Spec, error) {
 	d, err := s.findDomain(ctx)
+	if errors.Is(err, service.ErrAbsent) {
+		undefined, look := s.findUndefined(ctx)
+		if look != nil || undefined != nil {
+			return undefined, look
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -104,10 +138,15 @@ func (s *Store) readBack(ctx context.Context, want *Spec) (*Spec, error) {
 
 // Create makes the machine and starts it, and returns it as it then is. The error is a *service.Unfinished where it is there and
 // does not have what was waited for.
+func (s *Store) Create(ctx context.Context, planned *Spec) (*Spec, error) {
+	return s.define(ctx, planned, "")
+}
+
+// define makes a machine with a UUID; with a new one for "".
 //
 // The domain comes first, marked as being created and with the names of all its volumes: whatever is left when the provider is
 // killed can be found again and told from what belongs to somebody. The mark goes when everything is in place.
-func (s *Store) Create(ctx context.Context, planned *Spec) (*Spec, error) {
+func (s *Store) define(ctx context.Context, planned *Spec, id string) (*Spec, error) {
 	copied := *planned
 	want := &copied
 	before, err := s.listLeases(ctx, want)
@@ -120,14 +159,17 @@ func (s *Store) Create(ctx context.Context, planned *Spec) (*Spec, error) {
 		if err := k.checkPluggable(ctx, true); err != nil {
 			return err
 		}
-		b, err = s.makeMachine(ctx, want)
+		b, err = s.makeMachine(ctx, want, id)
 		return err
 	})
-	if err != nil {
+	if b == nil {
 		return nil, err
 	}
 	want.UUID = b.machine.UUID
 	s.claim = s.claim.Written()
+	if err != nil {
+		return want, &service.Unfinished{Made: true, Err: err}
+	}
 	failed := errors.Join(s.renewPeers(ctx, want.Name), s.awaitReady(ctx, want, before))
 	// A wait that took all the time there was is no reason to leave the rest undone.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
@@ -139,7 +181,11 @@ func (s *Store) Create(ctx context.Context, planned *Spec) (*Spec, error) {
 	}
 	// The very last thing: a provider that is killed before Terraform has its answer leaves a machine that the next
 	// apply still knows for an interrupted create.
-	failed = errors.Join(failed, writeMark(ctx, s.client, b.machine, want.Running))
+	marked := writeMark(ctx, s.client, b.machine, want.Running)
+	if marked == nil {
+		s.claim = s.claim.Finished()
+	}
+	failed = errors.Join(failed, marked)
 	if failed != nil {
 		return got, &service.Unfinished{Made: true, Err: failed}
 	}

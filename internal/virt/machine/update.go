@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/failpoint"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage"
 )
 
 // update is one change of one machine.
@@ -29,6 +31,9 @@ type update struct {
 	newStore bool
 	// former is the configuration that was replaced; "" while none was.
 	former string
+	// volumeOwner tells the machine's own volumes, and obsolete are those of them that go.
+	volumeOwner *volumeOwner
+	obsolete    ownVolumes
 	// undo takes back what was done so far, last first.
 	undo []func(context.Context) error
 }
@@ -60,6 +65,13 @@ func (s *Store) Update(ctx context.Context, was, planned *Spec) (*Spec, error) {
 	copied := *planned
 	want := &copied
 	want.UUID = was.UUID
+	undefined, err := s.isUndefined(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if undefined {
+		return s.define(ctx, want, was.UUID)
+	}
 	u, err := s.openUpdate(ctx, was, want)
 	if err != nil {
 		return nil, err
@@ -72,12 +84,16 @@ func (s *Store) Update(ctx context.Context, was, planned *Spec) (*Spec, error) {
 		if err := k.checkPluggable(ctx, u.mustRestart || !u.d.Active()); err != nil {
 			return err
 		}
-		if err := awaitUnused(ctx, s.client, u.d.UUID, u.listObsoleteVolumes()); err != nil {
+		if u.obsolete, err = u.volumeOwner.sortVolumes(ctx, u.listObsoleteVolumes()); err != nil {
+			return err
+		}
+		if err := storage.AwaitUnusedBeside(ctx, s.client, u.d.UUID, u.obsolete.there); err != nil {
 			return err
 		}
 		if err := u.applyChanges(ctx); err != nil {
 			return errors.Join(err, u.undoChanges(context.WithoutCancel(ctx)))
 		}
+		failpoint.Hit("node/changed")
 		if err := u.removeObsolete(ctx); err != nil {
 			return err
 		}
@@ -89,7 +105,7 @@ func (s *Store) Update(ctx context.Context, was, planned *Spec) (*Spec, error) {
 	if err != nil {
 		return nil, err // what was changed before it failed is for the next refresh to say
 	}
-	s.claim = s.claim.Written()
+	s.claim, s.kept = s.claim.Written(), u.obsolete.others
 	return s.readBack(ctx, want)
 }
 
@@ -106,7 +122,7 @@ func (s *Store) openUpdate(ctx context.Context, was, want *Spec) (*update, error
 	if found := existing.Mark.owner(); !s.owns(found) {
 		return nil, s.newForeignError(d, found)
 	}
-	u := &update{store: s, c: s.client, was: was, want: want, d: d, existing: existing}
+	u := &update{store: s, c: s.client, was: was, want: want, d: d, existing: existing, volumeOwner: s.newVolumeOwner(existing)}
 	r := &resolver{client: s.client, facts: s.facts, spec: want, owner: s.claim.Mark(), existing: existing, lost: was.listLostDisks()}
 	u.blueprint, err = r.resolveMachine(ctx, d.UUID)
 	return u, err
@@ -233,11 +249,54 @@ func (u *update) removeObsolete(ctx context.Context) error {
 	if err := removeFilters(ctx, u.c, u.d.UUID, filters); err != nil {
 		return err
 	}
-	if err := removeVolumes(ctx, u.c, u.listObsoleteVolumes()); err != nil {
+	if err := u.volumeOwner.removeVolumes(ctx, u.obsolete.own); err != nil {
 		return err
 	}
+	for _, ref := range u.obsolete.others {
+		if err := u.volumeOwner.removeMarks(ctx, ref); err != nil {
+			return err
+		}
+	}
 	if u.retained {
-		return writeMark(ctx, u.c, u.machine, true)
+		if err := writeMark(ctx, u.c, u.machine, true); err != nil {
+			return err
+		}
+	}
+	return u.markVolumes(ctx)
+}
+
+// markVolumes marks the machine's own volumes that carry no mark of its resource: those of a version before marks, those that a person
+// made whose machine was imported, and those of another state's machine that was.
+func (u *update) markVolumes(ctx context.Context) error {
+	imported, err := findImportedVolumes(ctx, u.c, u.machine, u.want)
+	if err != nil {
+		return err
+	}
+	names := map[string][]string{}
+	for _, ref := range append(u.machine.Mark.listVolumes(), imported...) {
+		if slices.ContainsFunc(u.volumes, func(v ownVolume) bool { return v.ref() == ref }) {
+			continue // it was marked when it was made
+		}
+		if _, asked := names[ref.Pool]; !asked {
+			if names[ref.Pool], err = u.c.VolumeNames(ctx, ref.Pool); err != nil {
+				return err
+			}
+		}
+		if u.volumeOwner.markedName(ref).IsListed(names[ref.Pool], u.volumeOwner.mark) {
+			continue
+		}
+		v, err := u.c.KnownVolume(ctx, ref.Pool, ref.Name)
+		if err != nil || v == nil {
+			return err
+		}
+		u.volumeOwner.named[ref] = u.volumeOwner.named[ref] || slices.Contains(imported, ref)
+		own, _, err := u.volumeOwner.isOwn(ctx, ref, v)
+		if err == nil && own {
+			err = u.volumeOwner.markVolume(ctx, ref, v)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }

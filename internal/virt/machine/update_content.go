@@ -18,7 +18,7 @@ func (u *update) rewriteContent(ctx context.Context) error {
 				return err
 			}
 		}
-		if err := replaceContent(ctx, u.c, own); err != nil {
+		if err := u.volumeOwner.replaceContent(ctx, own); err != nil {
 			return err
 		}
 	}

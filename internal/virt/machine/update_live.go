@@ -21,16 +21,26 @@ func (u *update) changeLive(ctx context.Context) error {
 	return nil
 }
 
-// announceVolumes writes down what the new volumes are called before they are made, so that they can be told from
-// somebody else's when the change is interrupted.
+// announceVolumes writes down what the new volumes are called before they are made, so that they are found when the change is
+// interrupted. What fails takes that back.
 func (u *update) announceVolumes(ctx context.Context) error {
 	if len(u.volumes) == 0 {
 		return nil
 	}
+	u.onFailure(func(ctx context.Context) error {
+		return u.writeAnnouncement(ctx, slices.DeleteFunc(slices.Clone(u.volumes), func(v ownVolume) bool { return !v.made }))
+	})
+	return u.writeAnnouncement(ctx, u.volumes)
+}
+
+// writeAnnouncement writes the mark of the machine as it was, with volumes that are being made or were left plugged in.
+func (u *update) writeAnnouncement(ctx context.Context, volumes []ownVolume) error {
 	interim := *u.existing
-	for _, own := range u.volumes {
+	for _, own := range volumes {
+		announced := u.machine.Mark.Disk(own.key)
+		announced.Making = true
 		interim.Mark.Disks = slices.DeleteFunc(slices.Clone(interim.Mark.Disks), func(d MarkedDisk) bool { return d.Key == own.key })
-		interim.Mark.Disks = append(interim.Mark.Disks, u.machine.Mark.Disk(own.key))
+		interim.Mark.Disks = append(interim.Mark.Disks, announced)
 	}
 	return writeMark(ctx, u.c, &interim, true)
 }

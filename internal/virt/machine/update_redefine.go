@@ -3,9 +3,10 @@ package machine
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"libvirt.org/go/libvirtxml"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/failpoint"
 )
 
 // redefine replaces the configuration and restarts the machine where it runs. A configuration that libvirt
@@ -15,6 +16,7 @@ func (u *update) redefine(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("cannot render domain %q: %w", u.d.Name, err)
 	}
+	u.machine.Mark.setMaking(u.volumes)
 	if err := Apply(u.d.Config, u.machine); err != nil {
 		return err
 	}
@@ -25,8 +27,14 @@ func (u *update) redefine(ctx context.Context) error {
 		return err
 	}
 	u.former = old
+	failpoint.Hit("node/redefined")
 	if err := u.createParts(ctx); err != nil {
 		return err
+	}
+	if u.machine.Mark.setMaking(nil); len(u.volumes) > 0 {
+		if err := writeMark(ctx, u.c, u.machine, false); err != nil {
+			return err
+		}
 	}
 	if u.d.Active() {
 		if err := u.c.StopDomain(ctx, u.d.UUID, u.want.shutdownGrace()); err != nil {
@@ -56,15 +64,11 @@ func (u *update) restoreDefinition(ctx context.Context) error {
 
 // createParts makes new volumes and reservations, and grows disks.
 func (u *update) createParts(ctx context.Context) error {
-	for i := range u.volumes {
-		if err := u.reclaimVolume(ctx, &u.volumes[i]); err != nil {
-			return err
-		}
-	}
 	u.onFailure(u.removeCreatedVolumes)
-	if err := createVolumes(ctx, u.c, u.volumes); err != nil {
+	if err := u.volumeOwner.createVolumes(ctx, u.volumes); err != nil {
 		return err
 	}
+	failpoint.Hit("node/extended")
 	if err := u.reserveAddresses(ctx); err != nil {
 		return err
 	}
@@ -81,5 +85,15 @@ func (u *update) removeCreatedVolumes(ctx context.Context) error {
 	plugged := func(v ownVolume) bool {
 		return DiskAt(d.Config, v.filePath()) != nil || DiskAt(d.Live, v.filePath()) != nil || Read(d.Config).IgnitionFile == v.filePath()
 	}
-	return removeVolumes(ctx, u.c, listCreatedVolumes(slices.DeleteFunc(slices.Clone(u.volumes), plugged)))
+	for i := range u.volumes {
+		v := &u.volumes[i]
+		if !v.made || plugged(*v) {
+			continue
+		}
+		if err := u.volumeOwner.removeVolume(ctx, v.ref()); err != nil {
+			return err
+		}
+		v.made = false
+	}
+	return nil
 }

@@ -10,42 +10,101 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage"
 )
 
-// createVolumes makes volumes side by side, and marks those that are there because of it, be they whole or not.
-func createVolumes(ctx context.Context, c *hypervisor.Client, volumes []ownVolume) error {
+func (v *ownVolume) ref() VolumeRef { return VolumeRef{v.pool.Name(), v.xml.Name} }
+
+// createVolumes makes volumes side by side, with the machine's marks, and marks those that are there because of it, be they whole or
+// not. One that is there already is the machine's where it carries its mark: somebody took the disk out of the domain, or the domain
+// away, and its content is wanted again, or an apply was interrupted between making the volume and plugging it in.
+func (o *volumeOwner) createVolumes(ctx context.Context, volumes []ownVolume) error {
 	var group errgroup.Group
 	for i := range volumes {
 		v := &volumes[i]
-		if v.there {
-			continue
-		}
-		group.Go(func() error {
-			created, err := createVolume(ctx, c, v)
-			if errors.Is(err, hypervisor.ErrExists) {
-				return service.At(v.path, fmt.Errorf("%w: nobody knows whose it is; delete it, or import the node that it belongs to", err))
-			}
-			v.made = true
-			if err != nil || v.content == nil {
-				return service.At(v.path, err)
-			}
-			_, err = c.UploadVolume(ctx, created, bytes.NewReader(v.content))
-			return service.At(v.path, err)
-		})
+		group.Go(func() error { return service.At(v.path, o.createVolume(ctx, v)) })
 	}
 	return group.Wait()
 }
 
-// createVolume makes a volume. libvirt counts one as there whose file somebody removed, until it looks at the pool anew.
-func createVolume(ctx context.Context, c *hypervisor.Client, v *ownVolume) (*hypervisor.Volume, error) {
-	created, err := c.CreateVolume(ctx, v.pool.Name(), v.xml)
-	if errors.Is(err, hypervisor.ErrExists) {
-		if _, gone := c.Volume(ctx, v.pool.Name(), v.xml.Name); hypervisor.IsNotFound(gone) {
-			return c.CreateVolume(ctx, v.pool.Name(), v.xml)
+func (o *volumeOwner) createVolume(ctx context.Context, v *ownVolume) error {
+	ref := v.ref()
+	existing, err := o.client.KnownVolume(ctx, ref.Pool, ref.Name)
+	if existing == nil && err == nil {
+		if err = o.makeVolume(ctx, v); !errors.Is(err, hypervisor.ErrExists) {
+			return err
 		}
 	}
-	return created, err
+	if err != nil {
+		// libvirt counts a volume as there whose file somebody removed, until it looks at the pool anew.
+		existing, err = o.client.Volume(ctx, ref.Pool, ref.Name)
+		if hypervisor.IsNotFound(err) {
+			return o.makeVolume(ctx, v)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	own, whose, err := o.isOwn(ctx, ref, existing)
+	if err != nil {
+		return err
+	}
+	if !own {
+		return o.newForeignError(ref, whose)
+	}
+	return o.adoptVolume(ctx, v, existing)
+}
+
+// makeVolume makes a volume that is not there, and its mark before it. The error is hypervisor.ErrExists where it is there.
+func (o *volumeOwner) makeVolume(ctx context.Context, v *ownVolume) error {
+	fresh := false
+	if v.pool.Files() {
+		var err error
+		if fresh, err = o.markedName(v.ref()).WriteMark(ctx, o.mark, v.xml.Target.Permissions.Mode); err != nil {
+			return err
+		}
+	}
+	created, err := o.client.CreateVolume(ctx, v.pool.Name(), v.xml)
+	if errors.Is(err, hypervisor.ErrExists) {
+		if fresh {
+			mine := func(m owner.Mark) bool { return m.ID == o.mark.ID }
+			err = errors.Join(err, o.markedName(v.ref()).RemoveMarks(context.WithoutCancel(ctx), mine))
+		}
+		return err
+	}
+	v.made = true
+	if err != nil || v.content == nil {
+		return err
+	}
+	_, err = o.client.UploadVolume(ctx, created, bytes.NewReader(v.content))
+	return err
+}
+
+// adoptVolume takes a volume of the machine's own that is there. One whose content is the provider's is deleted and made anew, as it
+// may have been written by half.
+func (o *volumeOwner) adoptVolume(ctx context.Context, v *ownVolume, existing *hypervisor.Volume) error {
+	if v.content != nil {
+		if err := o.client.DeleteVolume(ctx, v.pool.Name(), v.xml.Name); err != nil {
+			return err
+		}
+		return o.makeVolume(ctx, v)
+	}
+	if err := storage.AwaitUnusedBeside(ctx, o.client, o.uuid, []*hypervisor.Volume{existing}); err != nil {
+		return err
+	}
+	v.there = true
+	wanted := v.xml.Capacity.Value
+	switch {
+	case existing.Capacity() > wanted:
+		return fmt.Errorf("its volume %s is there, with %d GiB, and a disk cannot shrink: write that size, or delete the volume first", existing.Path(), existing.CapacityGiB())
+	case existing.Capacity() < wanted:
+		if err := o.client.GrowVolume(ctx, existing, wanted); err != nil {
+			return err
+		}
+	}
+	return o.markVolume(ctx, v.ref(), existing)
 }
 
 // listCreatedVolumes returns the volumes to be removed when what they were made for fails.
@@ -53,26 +112,33 @@ func listCreatedVolumes(volumes []ownVolume) []VolumeRef {
 	var all []VolumeRef
 	for _, v := range volumes {
 		if v.made {
-			all = append(all, VolumeRef{v.pool.Name(), v.xml.Name})
+			all = append(all, v.ref())
 		}
 	}
 	return all
 }
 
 // replaceContent writes other content into a volume that is there, or makes the volume.
-func replaceContent(ctx context.Context, c *hypervisor.Client, v ownVolume) error {
-	got, err := c.Volume(ctx, v.pool.Name(), v.xml.Name)
+func (o *volumeOwner) replaceContent(ctx context.Context, v ownVolume) error {
+	got, err := o.client.Volume(ctx, v.pool.Name(), v.xml.Name)
 	if hypervisor.IsNotFound(err) {
-		return createVolumes(ctx, c, []ownVolume{v})
+		return o.createVolumes(ctx, []ownVolume{v})
 	}
 	if err != nil {
 		return err
+	}
+	own, whose, err := o.isOwn(ctx, v.ref(), got)
+	if err == nil && !own {
+		err = o.newForeignError(v.ref(), whose)
+	}
+	if err != nil {
+		return service.At(v.path, err)
 	}
 	content := v.content
 	if v.key == Ignition {
 		content = padContent(content, max(got.Capacity(), got.Physical()))
 	}
-	_, err = c.UploadVolume(ctx, got, bytes.NewReader(content))
+	_, err = o.client.UploadVolume(ctx, got, bytes.NewReader(content))
 	return err
 }
 
@@ -82,13 +148,4 @@ func padContent(content []byte, size uint64) []byte {
 		return append(slices.Clone(content), bytes.Repeat([]byte(" "), int(missing))...)
 	}
 	return content
-}
-
-// removeVolumes removes volumes; what is absent already is no error.
-func removeVolumes(ctx context.Context, c *hypervisor.Client, volumes []VolumeRef) error {
-	var err error
-	for _, v := range volumes {
-		err = errors.Join(err, c.DeleteVolume(ctx, v.Pool, v.Name))
-	}
-	return err
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
@@ -88,7 +89,11 @@ func (k *Checker) CheckSurroundings(ctx context.Context) ([]service.Problem, err
 		if err != nil {
 			return problems, err
 		}
-		problems = append(problems, k.compareWith(other)...)
+		mark, err := parseMark(n.ConfigXML)
+		if err != nil {
+			return problems, err
+		}
+		problems = append(problems, k.compareWith(other, mark)...)
 	}
 	device, err := k.checkDevice(ctx, bridges)
 	foreign, err2 := k.checkForeignBridge(ctx)
@@ -104,15 +109,21 @@ func (k *Checker) keepsSubnets() bool {
 	return k.Want.Subnet == k.Was.Subnet && k.Want.Subnet6 == k.Was.Subnet6
 }
 
-// compareWith returns what another network of the hypervisor has and the planned one wants.
-func (k *Checker) compareWith(other Definition) []service.Problem {
+// compareWith returns what another network of the hypervisor, with the mark of its owner, has and the planned one wants. One that this
+// state made may be the planned one under another key, and Terraform would make the new one while the old one is there.
+func (k *Checker) compareWith(other Definition, mark owner.Mark) []service.Problem {
 	name := fmt.Sprintf("%q on hypervisor %s", other.Name, k.Client.URI())
 	var problems []service.Problem
 	for _, mine := range k.Want.Subnets() {
 		for _, its := range other.Subnets() {
-			if mine.Overlaps(its) {
-				problems = append(problems, OverlapProblem(mine, its, "of network "+name))
+			if !mine.Overlaps(its) {
+				continue
 			}
+			p := OverlapProblem(mine, its, "of network "+name)
+			if mark.Workspace != "" && mark.Workspace == owner.Workspace() {
+				p.Detail += fmt.Sprintf(" This state made network %q: where the planned one is to take its place under another name or for_each key, write moved { from = … to = … } with the two addresses, by which it stays and only what differs changes.", other.Name)
+			}
+			problems = append(problems, p)
 		}
 	}
 	if k.Want.Bridge != "" && other.Bridge == k.Want.Bridge && (k.Want.Mode != Bridge || other.Mode != Bridge) {

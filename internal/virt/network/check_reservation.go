@@ -35,9 +35,9 @@ func (k *ReservationChecker) Check(ctx context.Context) ([]service.Problem, erro
 	at := slices.IndexFunc(networks, func(n *hypervisor.Network) bool { return n.Name == k.Network || n.UUID == k.Network })
 	switch {
 	case at >= 0 && !k.plansNetwork(networks[at].Name):
-		problems := k.checkName(networks[at])
+		problems := k.checkName(ctx, networks[at])
 		if !k.Stays {
-			problems = append(problems, k.checkAddress(networks[at])...)
+			problems = append(problems, k.checkAddress(ctx, networks[at])...)
 		}
 		return problems, nil
 	case at >= 0 && !hasSeveralSubnets(networks[at], k.Want.IP):
@@ -108,7 +108,7 @@ func AddressInRangeProblem(network string, ip netip.Addr, r Range) service.Probl
 }
 
 // checkName refuses a name that another reservation of the network has: libvirt takes it once.
-func (k *ReservationChecker) checkName(n *hypervisor.Network) []service.Problem {
+func (k *ReservationChecker) checkName(ctx context.Context, n *hypervisor.Network) []service.Problem {
 	var problems []service.Problem
 	for _, h := range hypervisor.DHCPHosts(n.Current()) {
 		if SameName(k.Want.DHCPHost, h) && !k.GivesWayInPlan(n, h) {
@@ -120,7 +120,7 @@ func (k *ReservationChecker) checkName(n *hypervisor.Network) []service.Problem 
 }
 
 // checkAddress compares the address with the network as it is.
-func (k *ReservationChecker) checkAddress(n *hypervisor.Network) []service.Problem {
+func (k *ReservationChecker) checkAddress(ctx context.Context, n *hypervisor.Network) []service.Problem {
 	spec, err := Parse(n.ConfigXML)
 	if err != nil {
 		return nil // the network's own resource or the apply tells
@@ -143,11 +143,11 @@ func (k *ReservationChecker) checkAddress(n *hypervisor.Network) []service.Probl
 			problems = append(problems, AddressInRangeProblem(n.Name, ip, Range(r)))
 		}
 	}
-	return append(problems, k.checkOthers(n)...)
+	return append(problems, k.checkOthers(ctx, n)...)
 }
 
 // checkOthers compares the reservation with those that the network has.
-func (k *ReservationChecker) checkOthers(n *hypervisor.Network) []service.Problem {
+func (k *ReservationChecker) checkOthers(ctx context.Context, n *hypervisor.Network) []service.Problem {
 	var problems []service.Problem
 	want := k.Want
 	for _, h := range hypervisor.DHCPHosts(n.Current()) {

@@ -21,9 +21,6 @@ type hostMark struct {
 	// Listed says that the network's own list (dhcp.hosts) has the reservation. Before says that the reservation was there when
 	// the network listed it, so it stays when the network lists it no more.
 	Listed, Before bool
-	// Left says that a destroy took the reservation out of the configuration alone, as the running network was about to be removed
-	// too.
-	Left bool
 	// OfMachine says that the resource is a machine of the hypervisor.
 	OfMachine bool
 }
@@ -72,12 +69,7 @@ func readHostMarks(root *etree.Element) hostMarks {
 	}
 	for _, e := range element.ChildElements() {
 		is := func(name string) bool { return readAttribute(e, name) == "yes" }
-		marks[readAttribute(e, "key")] = hostMark{Mark: readMark(e), Listed: is("listed"), Before: is("before"), Left: is("left"), OfMachine: is("machine")}
-	}
-	for _, h := range listReservations(root) {
-		if marks[h.Key()].Left { // somebody made it anew
-			delete(marks, h.Key())
-		}
+		marks[readAttribute(e, "key")] = hostMark{Mark: readMark(e), Listed: is("listed"), Before: is("before"), OfMachine: is("machine")}
 	}
 	return marks
 }
@@ -90,7 +82,7 @@ func writeHostMarks(root *etree.Element, marks hostMarks) {
 	element := newElement("virtcluster-hosts:hosts", "xmlns:virtcluster-hosts", metadata.Hosts)
 	for _, key := range slices.Sorted(maps.Keys(marks)) {
 		m := marks[key]
-		e := newElement("virtcluster-hosts:host", "key", key, "listed", yesOrEmpty(m.Listed), "before", yesOrEmpty(m.Before), "left", yesOrEmpty(m.Left), "machine", yesOrEmpty(m.OfMachine))
+		e := newElement("virtcluster-hosts:host", "key", key, "listed", yesOrEmpty(m.Listed), "before", yesOrEmpty(m.Before), "machine", yesOrEmpty(m.OfMachine))
 		setMark(e, m.Mark)
 		element.AddChild(e)
 	}

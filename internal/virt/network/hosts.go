@@ -36,11 +36,6 @@ type hostChanges struct{ remove, modify, add []hypervisor.DHCPHost }
 // the network lists it no more. Another reservation of others at a listed address or name is an error.
 func compareHosts(present []hypervisor.DHCPHost, marks hostMarks, was, want map[string]Host) (c hostChanges, err error) {
 	leaves := map[string]bool{} // by its key: what gives its address and name up
-	for _, p := range present {
-		if h, wanted := want[p.MAC]; marks[p.Key()].Left && (!wanted || h.toReservation(p.MAC) != p) {
-			c.remove, leaves[p.Key()] = append(c.remove, p), true
-		}
-	}
 	find := func(mac string) (hypervisor.DHCPHost, bool) {
 		at := slices.IndexFunc(present, func(p hypervisor.DHCPHost) bool { return p.MAC == mac && p.IP.Is4() && !leaves[p.Key()] })
 		if at < 0 {

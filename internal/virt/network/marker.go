@@ -31,12 +31,13 @@ func parseMark(definition string) (owner.Mark, error) {
 }
 
 func readMark(e *etree.Element) owner.Mark {
-	return owner.Mark{ID: readAttribute(e, "owner"), Workspace: readAttribute(e, "workspace")}
+	return owner.Mark{ID: readAttribute(e, "owner"), Workspace: readAttribute(e, "workspace"), Creating: readAttribute(e, "creating")}
 }
 
 func setMark(e *etree.Element, m owner.Mark) {
 	setAttribute(e, "owner", m.ID)
 	setAttribute(e, "workspace", m.Workspace)
+	setAttribute(e, "creating", m.Creating)
 }
 
 // findMetadata finds the element of a namespace in a network's metadata; nil where there is none.

@@ -80,6 +80,23 @@ type ReservationStore struct {
 // Claim is what the state keeps of whose the reservation is.
 func (s *ReservationStore) Claim() owner.Claim { return s.Owner }
 
+// FinishMark takes from the reservation's mark that it is being made.
+func (s *ReservationStore) FinishMark(ctx context.Context) error {
+	n, marks, release, err := s.lockNetwork(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if mark := marks[s.Key.DHCPHost.Key()]; mark.Creating != "" && s.Owner.Owns(mark.Mark) {
+		mark.Mark = mark.Finished()
+		if err := markHost(ctx, s.Client, n, s.Key.DHCPHost.Key(), mark); err != nil {
+			return err
+		}
+	}
+	s.Owner = s.Owner.Finished()
+	return nil
+}
+
 // isForSameMachine says whether a reservation is for the machine that this one is for.
 func (s *ReservationStore) isForSameMachine(h hypervisor.DHCPHost) bool {
 	switch {

@@ -11,7 +11,6 @@ import (
 
 	"libvirt.org/go/libvirtxml"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/cli"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 )
@@ -33,8 +32,8 @@ type Reservations struct {
 // Put makes a reservation what it shall be: it adds the one that is not there, changes the one for the same machine (by MAC,
 // DUID or name) and leaves an equal one alone. It works live on an active network and on the configuration of any, and takes
 // turns with other changes of the network. One that the network lists itself (dhcp.hosts) is used as it is, and an equal one
-// that nobody marked too. What another resource of this state has at the address makes room, as the plan has said that it
-// goes elsewhere; what anybody else has there is an error.
+// that nobody marked too. What another resource of this state has at the address makes room once this run takes it elsewhere or
+// removes it, which is waited for; what anybody else has there is an error.
 func (r Reservations) Put(ctx context.Context, h hypervisor.DHCPHost) error {
 	return r.putReservation(ctx, h, r.owns, false)
 }
@@ -61,6 +60,7 @@ func (r Reservations) isOfSameState(m owner.Mark) bool {
 
 func (r Reservations) putReservation(ctx context.Context, h hypervisor.DHCPHost, mine func(*hypervisor.Network, owner.Mark) bool, fresh bool) error {
 	c, what := r.Client, fmt.Sprintf("reserve %s on network %q", h, r.Network)
+	r.awaitRoom(ctx, h)
 	n, marks, release, err := r.lockNetwork(ctx)
 	if err != nil {
 		return err
@@ -139,7 +139,7 @@ func (r Reservations) usesExisting(n *hypervisor.Network, mark hostMark, h hyper
 	runs, has := find(n.Live), find(n.Config)
 	there := cmp.Or(runs, has)
 	switch {
-	case there == nil || mark.Left:
+	case there == nil:
 		return false, nil
 	// A machine has a name of its own by default: the list need not have it.
 	case mark.Listed && there.IP == h.IP && (h.Name == "" || there.Name == h.Name || there.Name == "" && r.OfMachine):
@@ -152,7 +152,7 @@ func (r Reservations) usesExisting(n *hypervisor.Network, mark hostMark, h hyper
 		}
 		return false, nil
 	case n.Active() && n.Persistent && (runs == nil || has == nil) && r.isOfSameState(mark.Mark):
-		return false, nil // half of what this state made was taken away by hand
+		return false, nil // half of what this state made was taken away by hand: it is gone for the resource that made it
 	case *there == h && mark.ID == "":
 		return n.Active() == (runs != nil) && (!n.Persistent || has != nil && *has == h), nil
 	}
@@ -163,14 +163,16 @@ func (r Reservations) newForeignError(n *hypervisor.Network, h hypervisor.DHCPHo
 	return &owner.ForeignError{What: "reservation " + h.String(), Place: fmt.Sprintf("network %q", n.Name), ImportID: r.ImportID, Owner: whose}
 }
 
-// GivesWayInPlan says whether a reservation in the way is one of this state, which the plan takes elsewhere or removes: two of the
-// plan that want one address are a matter of their claims. Where the plan is of chosen resources only (-target), nobody knows whether
-// the other one's is among them, and it stays.
+// GivesWayInPlan says whether a reservation in the way may be one of this state, which the plan takes elsewhere or removes: two of the
+// plan that want one address are a matter of their claims. What this plan does not read, as it is of chosen resources only (-target)
+// or of another provider block, is known when the apply has waited for it: with -parallelism=1 a plan reads it after this.
 func (r Reservations) GivesWayInPlan(n *hypervisor.Network, other hypervisor.DHCPHost) bool {
 	marks, err := readSharedMarks(n)
 	mark := marks[other.Key()]
-	moves := r.Owner.Owns(mark.Mark) || r.isOfSameState(mark.Mark) && !r.OfMachine && !mark.OfMachine && !cli.Chooses()
-	return err == nil && (mark.Left || moves && !mark.Listed)
+	if err != nil || mark.Listed || r.Owner.Owns(mark.Mark) {
+		return err == nil && !mark.Listed
+	}
+	return !r.OfMachine && !mark.OfMachine && owner.MayBeInState(mark.Mark)
 }
 
 // ListsReservation says whether a network lists a reservation itself.
@@ -179,12 +181,31 @@ func ListsReservation(n *hypervisor.Network, h hypervisor.DHCPHost) bool {
 	return err == nil && marks[h.Key()].Listed
 }
 
-// givesWayInApply says whether a reservation is one of this state that this run has not put where it is: the plan has found no
-// two resources that want one address, so its own resource is about to take it elsewhere, or has it removed. What a machine has, and
-// what a machine wants, is waited for.
+// awaitRoom waits until the resource of this state that has a reservation's address or name begins to take it elsewhere or to remove
+// it in this run. It waits before the network is locked, so that other changes of that go on. A machine waits in its own way.
+func (r Reservations) awaitRoom(ctx context.Context, h hypervisor.DHCPHost) {
+	n, err := r.Client.Network(ctx, r.Network)
+	if err != nil || r.OfMachine {
+		return // what comes next tells
+	}
+	marks, err := parseHostMarks(n.ConfigXML)
+	if err != nil {
+		return
+	}
+	for _, other := range hypervisor.DHCPHosts(n.Current()) {
+		mark := marks[other.Key()]
+		inTheWay := other.Key() != h.Key() && (other.IP == h.IP || SameName(h, other))
+		if key, here := placed.Load(placement{r.Client, n.UUID, other.IP}); inTheWay && !mark.OfMachine && !mark.Listed && (!here || key != other.Key()) {
+			owner.AwaitInState(ctx, mark.Mark, owner.AwaitApply)
+		}
+	}
+}
+
+// givesWayInApply says whether a reservation is one of this state that this run changes or removes, and has not put where it is: the
+// plan has found no two resources that want one address. What a machine has, and what a machine wants, is waited for.
 func (r Reservations) givesWayInApply(n *hypervisor.Network, mark hostMark, other hypervisor.DHCPHost) bool {
 	key, here := placed.Load(placement{r.Client, n.UUID, other.IP})
-	return mark.Left || r.isOfSameState(mark.Mark) && !r.OfMachine && !mark.OfMachine && !mark.Listed && (!here || key != other.Key())
+	return owner.IsInState(mark.Mark) && !r.OfMachine && !mark.OfMachine && !mark.Listed && (!here || key != other.Key())
 }
 
 // markHost notes in the network's configuration whose a reservation is; the zero mark takes the note away.
@@ -246,11 +267,6 @@ func (r Reservations) removeReservation(ctx context.Context, h hypervisor.DHCPHo
 	if there && !mark.Listed {
 		if !r.owns(n, mark.Mark) {
 			return r.newForeignError(n, h, mark.Mark)
-		}
-		if all, err := isAboutToGo(n); err != nil {
-			return err
-		} else if all {
-			return leaveReservation(ctx, c, n, h)
 		}
 		err = editDefinitions(ctx, c, what, n.UUID, func(_ *hypervisor.Network, _ string, definition *libvirtxml.Network) ([]hypervisor.NetworkEdit, error) {
 			for _, other := range hypervisor.DHCPHosts(definition) {

@@ -5,12 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"slices"
-	"strings"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/metadata"
 )
 
 // IsID says whether a text is the id of a network, its UUID, so that it cannot be taken for a name.
@@ -36,6 +35,32 @@ type Store struct {
 
 // Claim is what the state keeps of whose the network is.
 func (s *Store) Claim() owner.Claim { return s.Owner }
+
+// FinishMark takes from the network's mark that it is being made.
+func (s *Store) FinishMark(ctx context.Context) error {
+	uuid, err := s.Client.NetworkUUID(ctx, s.Ref)
+	if err != nil {
+		return err
+	}
+	defer s.Client.LockNetwork(uuid)()
+	defer s.Client.ForgetPlan()
+	n, err := s.Client.Network(ctx, uuid)
+	if err != nil {
+		return err
+	}
+	root, err := parseXML(n.ConfigXML)
+	if err != nil {
+		return err
+	}
+	if mark := readMark(findMetadata(root, metadata.Network)); mark.Creating != "" && s.Owner.Owns(mark) {
+		renderMark(root, mark.Finished())
+		if err := writeConfiguration(ctx, s.Client, n, renderXML(root)+"\n"); err != nil {
+			return err
+		}
+	}
+	s.Owner = s.Owner.Finished()
+	return nil
+}
 
 // checkOwned returns an *owner.ForeignError where the network is another state's. One that nobody marked is the one with the UUID
 // that the state has.
@@ -100,11 +125,19 @@ func (s *Store) Get(ctx context.Context) (Spec, error) {
 // other is an *owner.ForeignError.
 func (s *Store) Create(ctx context.Context, want Spec) (Spec, error) {
 	uuid, err := s.createNetwork(ctx, want)
-	if err != nil {
+	if uuid == "" {
 		return Spec{}, err
 	}
 	s.Ref, s.written, s.Owner = uuid, true, s.Owner.Written()
-	return s.readBack(ctx)
+	var got Spec
+	if err == nil {
+		got, err = s.readBack(ctx)
+	}
+	if err != nil { // the network exists
+		want.UUID = uuid
+		return want, &service.Unfinished{Made: true, Err: err}
+	}
+	return got, nil
 }
 
 // readBack reads what was just made or changed.
@@ -116,6 +149,7 @@ func (s *Store) readBack(ctx context.Context) (Spec, error) {
 	return got, nil
 }
 
+// createNetwork defines and starts the network, and returns its UUID once there is one to keep, with an error too.
 func (s *Store) createNetwork(ctx context.Context, want Spec) (uuid string, err error) {
 	c := s.Client
 	switch there, err := c.Network(ctx, want.Name); {
@@ -137,7 +171,10 @@ func (s *Store) createNetwork(ctx context.Context, want Spec) (uuid string, err 
 	if err := applyState(ctx, c, uuid, want.State); err != nil {
 		// It did not exist before, so a network that cannot start leaves nothing behind.
 		ctx := context.WithoutCancel(ctx)
-		return "", errors.Join(err, c.StopNetwork(ctx, uuid), c.UndefineNetwork(ctx, uuid))
+		if left := errors.Join(c.StopNetwork(ctx, uuid), c.UndefineNetwork(ctx, uuid)); left != nil {
+			return uuid, errors.Join(err, left)
+		}
+		return "", err
 	}
 	return uuid, nil
 }
@@ -182,7 +219,8 @@ func applyState(ctx context.Context, c *hypervisor.Client, uuid string, state St
 	return c.StopNetwork(ctx, uuid)
 }
 
-// Delete stops and undefines the network; an absent one is no error. It refuses while machines run on it, and names them.
+// Delete stops and undefines the network; an absent one is no error. It refuses while others' machines or reservations need it, and
+// while machines run on it, and names them.
 func (s *Store) Delete(ctx context.Context) error {
 	c := s.Client
 	uuid, err := c.NetworkUUID(ctx, s.Ref)
@@ -192,8 +230,20 @@ func (s *Store) Delete(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer c.LockNetwork(uuid)() // before it is known whose it is: a create may be about to take it over
 	n, err := c.Network(ctx, uuid)
+	if err == nil {
+		if _, err = s.checkOwned(n); err == nil {
+			err = s.awaitUnused(ctx, n)
+		}
+	}
+	if hypervisor.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer c.LockNetwork(uuid)() // before it is known whose it is: a create may be about to take it over
+	n, err = c.Network(ctx, uuid)
 	if hypervisor.IsNotFound(err) {
 		return nil
 	}
@@ -203,17 +253,8 @@ func (s *Store) Delete(ctx context.Context) error {
 	if _, err := s.checkOwned(n); err != nil {
 		return err
 	}
-	users, err := listInterfacesOn(ctx, c, n.Name, n.OwnBridge())
-	if err != nil {
+	if _, err := s.checkUnused(ctx, n); err != nil { // since it was awaited
 		return err
-	}
-	if len(users) > 0 && n.Active() {
-		var names []string
-		for _, u := range users {
-			names = append(names, u.Domain)
-		}
-		slices.Sort(names)
-		return fmt.Errorf("network %q is in use by running machines: %s; stop or remove them first", n.Name, strings.Join(slices.Compact(names), ", "))
 	}
 	if err := c.StopNetwork(ctx, n.UUID); err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
@@ -54,25 +55,16 @@ func (k Checker) listPools(ctx context.Context) string {
 	return " It has " + strings.Join(names, ", ") + "."
 }
 
-// CheckNewPool returns the problem of a pool that is to be made where another pool has its name or its directory. known is the
-// UUID of the pool that the new one replaces, which is no problem; nor is one that a killed run of the workspace may have left, as
-// the apply says whose that is.
-func (k Checker) CheckNewPool(ctx context.Context, want Pool, known, workspace string) []service.Problem {
-	foreign := func(p *hypervisor.Pool, err error) bool {
-		return err == nil && p != nil && p.UUID() != known && !mayReplace(p, workspace)
+// CheckNewPool returns the problem of a pool that is to be made in the directory of another pool, which it does not replace: whose a
+// pool of its name is says its store.
+func (k Checker) CheckNewPool(ctx context.Context, want Pool, claim owner.Claim) []service.Problem {
+	p, err := FindPoolIn(ctx, k.Client, want.Name, want.Path)
+	if err != nil || p == nil || claim.Replaces() && claim.Owns(readPoolMark(p)) {
+		return nil
 	}
-	var problems []service.Problem
-	if p, err := k.Client.Pool(ctx, want.Name); foreign(p, err) {
-		problems = append(problems, service.Problemf([]any{"name"}, "Storage pool exists",
-			"The hypervisor %s has a storage pool %q already, in %s, and it is a person's or another state's. Choose another name, or take it over with: terraform import ADDRESS %s",
-			k.Client.URI(), p.Name(), p.Path(), ImportID(k.Hypervisor, p.Name())))
-	}
-	if p, err := FindPoolIn(ctx, k.Client, want.Name, want.Path); foreign(p, err) {
-		problems = append(problems, service.Problemf([]any{"path"}, "Directory taken",
-			"On the hypervisor %s, %s. To take that pool over, give it its name and run: terraform import ADDRESS %s",
-			k.Client.URI(), newDirectoryTakenError(p), ImportID(k.Hypervisor, p.Name())))
-	}
-	return problems
+	return []service.Problem{service.Problemf([]any{"path"}, "Directory taken",
+		"On the hypervisor %s, %s. To take that pool over, give it its name and run: terraform import ADDRESS %s",
+		k.Client.URI(), newDirectoryTakenError(p), ImportID(k.Hypervisor, p.Name()))}
 }
 
 // CheckRoom warns of a volume that is larger than all of its pool: it is made, as it takes up only what is written, and can never

@@ -111,7 +111,7 @@ func (s *ImageStore) Create(ctx context.Context, want Image) (Image, error) {
 			err = foreign
 		}
 	}
-	if err != nil {
+	if err != nil && made.Volume == nil {
 		return Image{}, errors.Join(err, s.withdrawMark(ctx, req.Leftover != nil))
 	}
 	s.tookOver = made.TookOver
@@ -119,7 +119,10 @@ func (s *ImageStore) Create(ctx context.Context, want Image) (Image, error) {
 	got.Format, got.SourceSHA256 = made.Format, made.SHA256
 	record.Format, record.VirtualSize, record.CRC = got.Format, got.VirtualSizeBytes, made.CRC32C
 	got.Upload = record
-	if err := s.removeOtherMarks(ctx); err != nil {
+	if err == nil {
+		err = s.takeOver(ctx, made.Volume)
+	}
+	if err != nil {
 		return got, &service.Unfinished{Made: true, Err: err}
 	}
 	return got, nil
@@ -132,7 +135,7 @@ func newUploadRequest(want Image) (upload.Request, error) {
 		return upload.Request{}, err
 	}
 	sum, err := upload.ParseChecksum(want.Checksum)
-	return upload.Request{Pool: want.Pool, Name: want.Name, Source: src, Checksum: sum, Format: want.Format}, err
+	return upload.Request{Pool: want.Pool, Name: want.Name, Source: src, Checksum: sum, Format: want.Format, Mode: MarkedMode}, err
 }
 
 // noteFile remembers what a local source looks like.
@@ -148,17 +151,14 @@ func (r *UploadRecord) noteFile(src upload.Source) error {
 // Update marks the image as this state's, and remembers a new source: what else can change without an upload is where the same
 // content comes from.
 func (s *ImageStore) Update(ctx context.Context, was, want Image) (Image, error) {
-	s.imported = false
-	got, err := s.Get(ctx)
+	v, err := s.readVolume(ctx)
 	if err != nil {
 		return Image{}, err
 	}
-	if err := s.writeMark(ctx); err != nil {
+	if err := s.takeOver(ctx, v); err != nil {
 		return Image{}, err
 	}
-	if err := s.removeOtherMarks(ctx); err != nil {
-		return Image{}, err
-	}
+	got := newImage(v)
 	got.Upload = renewRecord(was.Upload, want.Source)
 	return got, nil
 }

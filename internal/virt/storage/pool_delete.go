@@ -10,7 +10,7 @@ import (
 )
 
 // Delete stops and undefines the pool. A directory that the provider made goes with it when it is empty. Nothing else is ever
-// deleted.
+// deleted. A pool that others need stays, with a *PoolInUseError.
 func (s *PoolStore) Delete(ctx context.Context) error {
 	p, err := s.Client.Pool(ctx, s.UUID)
 	if hypervisor.IsNotFound(err) {
@@ -20,6 +20,12 @@ func (s *PoolStore) Delete(ctx context.Context) error {
 		return err
 	}
 	s.Name = p.Name()
+	if err := s.checkOwned(p); err != nil {
+		return err
+	}
+	if err := s.awaitUnused(ctx, p); err != nil {
+		return err
+	}
 	if p.Active {
 		if err := s.removeStrayMarks(ctx, p); err != nil {
 			return err
@@ -28,9 +34,6 @@ func (s *PoolStore) Delete(ctx context.Context) error {
 	s.kept, err = s.removePool(ctx, p)
 	if hypervisor.IsNotFound(err) {
 		err = nil
-	}
-	if err == nil {
-		poolsMade.Delete(s.poolKey())
 	}
 	if s.kept != nil {
 		s.kept = fmt.Errorf("the pool is gone, but its directory %s could not be removed, most likely because there are files in it that Terraform does not know: %w", p.Path(), s.kept)
@@ -49,7 +52,7 @@ func (s *PoolStore) removeStrayMarks(ctx context.Context, p *hypervisor.Pool) er
 	}
 	for _, name := range names {
 		volume, m, ok := parseMarkName(name)
-		if !ok || m.Workspace != s.Claim.Mark().Workspace || m.Workspace == "" || slices.Contains(names, volume) {
+		if !ok || m.Workspace != s.Owner.Mark().Workspace || m.Workspace == "" || slices.Contains(names, volume) {
 			continue
 		}
 		if err := s.Client.DeleteVolume(ctx, p.UUID(), name); err != nil {
@@ -66,7 +69,7 @@ func (s *PoolStore) removePool(ctx context.Context, p *hypervisor.Pool) (kept, e
 			return nil, err
 		}
 	}
-	if readPoolMark(p, "").Directory {
+	if hasMadeDirectory(p) {
 		kept = s.Client.DeletePoolTarget(ctx, p.UUID())
 		if kept != nil && hypervisor.Code(kept) == 0 {
 			return nil, kept // not libvirt's refusal, so it is not known whether the directory is there

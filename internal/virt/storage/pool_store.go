@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"sync"
 
+	"github.com/google/uuid"
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 	"libvirt.org/go/libvirtxml"
 
@@ -26,15 +26,44 @@ type PoolStore struct {
 	Hypervisor string
 	// UUID finds the pool, and Name where that is "", as it is for one that is to be made and during an import.
 	UUID, Name string
-	Claim      owner.Claim
+	Owner      owner.Claim
 
 	kept error // why the directory of a deleted pool stays
 }
 
-// poolsMade are those that this process made: the pool of one resource is not what a killed run left behind for another.
-var poolsMade sync.Map // [hypervisor's URI, name]
+// Claim implements crud.Owned.
+func (s *PoolStore) Claim() owner.Claim { return s.Owner }
 
-func (s *PoolStore) poolKey() [2]string { return [2]string{s.Client.URI(), s.Name} }
+// FinishMark implements crud.Owned.
+func (s *PoolStore) FinishMark(ctx context.Context) error {
+	err := s.writeMark(ctx, s.Owner.Finished())
+	if err == nil {
+		s.Owner = s.Owner.Finished()
+	}
+	return err
+}
+
+// writeMark writes whose the pool is into its definition. Where its directory is from stays.
+func (s *PoolStore) writeMark(ctx context.Context, claim owner.Claim) error {
+	p, err := s.Client.Pool(ctx, cmp.Or(s.UUID, s.Name))
+	if err != nil {
+		return err
+	}
+	if m := readPoolMark(p); m == claim.Mark() || !s.Owner.MayTake(m) {
+		return nil
+	}
+	return s.Client.RedefinePool(ctx, p.UUID(), func(definition *libvirtxml.StoragePool) { notePool(definition, claim.Mark(), readOrigin(p)) })
+}
+
+// checkOwned returns an *owner.ForeignError for a pool that is not the claim's own. One that the state knows by its UUID, and whose mark
+// somebody edited away, is.
+func (s *PoolStore) checkOwned(p *hypervisor.Pool) error {
+	m := readPoolMark(p)
+	if s.UUID == "" || m.ID != "" && !s.Owner.Anonymous() && !s.Owner.Owns(m) {
+		return s.newForeignError(p)
+	}
+	return nil
+}
 
 // Get reads the pool, and has libvirt look into it.
 func (s *PoolStore) Get(ctx context.Context) (Pool, error) {
@@ -50,6 +79,11 @@ func (s *PoolStore) Get(ctx context.Context) (Pool, error) {
 	case p.Type() != PoolType:
 		return Pool{}, fmt.Errorf("it is of type %q, and only %q can be managed", p.Type(), PoolType)
 	}
+	s.UUID = p.UUID()
+	if err := s.checkOwned(p); err != nil {
+		return Pool{}, err
+	}
+	s.Owner = s.Owner.Found(readPoolMark(p))
 	return newPool(p), nil
 }
 
@@ -63,37 +97,44 @@ func (s *PoolStore) refreshPool(ctx context.Context, p *hypervisor.Pool) (*hyper
 	return s.Client.Pool(ctx, p.UUID())
 }
 
-// Create defines and starts a pool of type "dir". What a killed run of the same workspace left of it is gone on with.
-func (s *PoolStore) Create(ctx context.Context, want Pool) (Pool, error) {
-	p, err := s.makePool(ctx, want.Path)
-	if err != nil {
-		return Pool{}, err
+// MayCreate implements crud.Previewer.
+func (s *PoolStore) MayCreate(ctx context.Context) error {
+	p, err := s.Client.Pool(ctx, s.Name)
+	if hypervisor.IsNotFound(err) || err == nil && s.Owner.MayTake(readPoolMark(p)) {
+		return nil
 	}
-	s.UUID = p.UUID()
-	poolsMade.Store(s.poolKey(), true)
-	got, err := s.adjustPool(ctx, p, want)
-	if err != nil { // the pool exists
-		return newPool(p), &service.Unfinished{Made: true, Err: err}
-	}
-	return got, nil
+	return cmp.Or(err, error(s.newForeignError(p)))
 }
 
-func (s *PoolStore) makePool(ctx context.Context, dir string) (_ *hypervisor.Pool, err error) {
+// Create defines and starts a pool of type "dir". What a killed run of the same workspace left of it is gone on with.
+func (s *PoolStore) Create(ctx context.Context, want Pool) (Pool, error) {
+	var got Pool
+	p, err := s.makePool(ctx, want.Path)
+	if err == nil {
+		got, err = s.adjustPool(ctx, p, want)
+	}
+	if err != nil && s.UUID != "" { // the pool exists
+		want.UUID = s.UUID
+		return want, &service.Unfinished{Made: true, Err: err}
+	}
+	return got, err
+}
+
+// makePool has the pool be there and started. With an error it has no UUID unless something of it stays.
+func (s *PoolStore) makePool(ctx context.Context, dir string) (*hypervisor.Pool, error) {
+	before := s.Owner
 	existing, err := s.Client.Pool(ctx, s.Name)
 	switch {
+	case err == nil && (!s.Owner.MayTake(readPoolMark(existing)) || !SamePath(existing.Path(), dir)):
+		return nil, s.newForeignError(existing)
 	case err == nil:
-		if err := s.checkTaken(existing, dir); err != nil {
+		if err := s.writeMark(ctx, s.Owner); err != nil {
 			return nil, err
 		}
+		s.UUID, s.Owner = existing.UUID(), s.Owner.Written()
 	case !hypervisor.IsNotFound(err):
 		return nil, err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, s.withdrawPool(context.WithoutCancel(ctx), dir))
-		}
-	}()
-	if existing == nil {
+	default:
 		if other, err := FindPoolIn(ctx, s.Client, s.Name, dir); err != nil || other != nil {
 			return nil, cmp.Or(err, newDirectoryTakenError(other))
 		}
@@ -101,9 +142,21 @@ func (s *PoolStore) makePool(ctx context.Context, dir string) (_ *hypervisor.Poo
 			return nil, err
 		}
 	}
-	// That it cannot be started is how the hypervisor says that the directory is missing; libvirt's "build"
-	// takes one that exists without a word.
-	err = s.Client.StartPool(ctx, s.Name)
+	p, err := s.startNewPool(ctx, dir)
+	if err == nil {
+		return p, nil
+	}
+	if left := s.withdrawPool(context.WithoutCancel(ctx), dir); left != nil {
+		return nil, errors.Join(err, left)
+	}
+	s.UUID, s.Owner = "", before
+	return nil, err
+}
+
+// startNewPool starts a pool that was just defined, and makes its directory where it is missing. That it cannot be started is how the
+// hypervisor says so; libvirt's "build" takes one that exists without a word.
+func (s *PoolStore) startNewPool(ctx context.Context, dir string) (*hypervisor.Pool, error) {
+	err := s.Client.StartPool(ctx, s.Name)
 	if hypervisor.Code(err) == codeSystemError {
 		if err = s.Client.UndefinePool(ctx, s.Name); err == nil {
 			err = s.definePool(ctx, dir, made) // so it is on record before the directory is made
@@ -118,19 +171,9 @@ func (s *PoolStore) makePool(ctx context.Context, dir string) (_ *hypervisor.Poo
 	return s.Client.Pool(ctx, s.Name)
 }
 
-// checkTaken returns an *owner.ForeignError where a pool that exists was not left behind by a killed run of this workspace.
-func (s *PoolStore) checkTaken(existing *hypervisor.Pool, dir string) error {
-	_, twice := poolsMade.Load(s.poolKey())
-	if readPoolMark(existing, s.Claim.Mark().Workspace).Workspace && SamePath(existing.Path(), dir) && !twice {
-		return nil
-	}
-	return s.NewForeignError(existing)
-}
-
-// NewForeignError says that a pool is there already which is not this state's.
-func (s *PoolStore) NewForeignError(existing *hypervisor.Pool) *owner.ForeignError {
+func (s *PoolStore) newForeignError(existing *hypervisor.Pool) *owner.ForeignError {
 	return &owner.ForeignError{
-		What: fmt.Sprintf("storage pool %q", existing.Name()), Place: existing.Path(), ImportID: ImportID(s.Hypervisor, existing.Name()),
+		What: fmt.Sprintf("storage pool %q", existing.Name()), Place: existing.Path(), ImportID: ImportID(s.Hypervisor, existing.Name()), Owner: readPoolMark(existing),
 	}
 }
 
@@ -164,13 +207,6 @@ func newDirectoryTakenError(by *hypervisor.Pool) error {
 	return fmt.Errorf("the directory %s is that of the storage pool %q already: use that pool, or choose another directory", by.Path(), by.Name())
 }
 
-// mayReplace says whether a pool that exists may be what one that is about to be made replaces, or what a killed run left of it:
-// a run of the same workspace made it, or one of a version that did not note its workspace.
-func mayReplace(p *hypervisor.Pool, workspace string) bool {
-	m := readPoolMark(p, workspace)
-	return m.Workspace || m.Ours && !m.Placed
-}
-
 // startPool starts the pool, and makes its directory where it is missing.
 func (s *PoolStore) startPool(ctx context.Context) error {
 	err := s.Client.StartPool(ctx, s.Name)
@@ -183,31 +219,36 @@ func (s *PoolStore) startPool(ctx context.Context) error {
 	return s.Client.StartPool(ctx, s.Name)
 }
 
+// definePool defines the pool under an UUID of its own choice: the state has that where libvirt's answer to all that follows is lost.
 func (s *PoolStore) definePool(ctx context.Context, dir, origin string) error {
-	return s.Client.DefinePool(ctx, &libvirtxml.StoragePool{
-		Type: PoolType, Name: s.Name, UUID: buildPoolUUID(s.Name, dir, origin, s.Claim.Mark().Workspace), Target: &libvirtxml.StoragePoolTarget{Path: path.Clean(dir)},
-	})
+	id := uuid.NewString()
+	definition := &libvirtxml.StoragePool{Type: PoolType, Name: s.Name, UUID: id, Target: &libvirtxml.StoragePoolTarget{Path: path.Clean(dir)}}
+	notePool(definition, s.Owner.Mark(), origin)
+	err := s.Client.DefinePool(ctx, definition)
+	if err == nil {
+		s.UUID, s.Owner = id, s.Owner.Written()
+	}
+	return err
 }
 
 // withdrawPool undefines a pool whose creation failed; a directory that was made stays only if something is in it.
 func (s *PoolStore) withdrawPool(ctx context.Context, dir string) error {
 	p, err := s.Client.Pool(ctx, s.Name)
+	if err == nil && s.Owner.Owns(readPoolMark(p)) && SamePath(p.Path(), dir) {
+		_, err = s.removePool(ctx, p)
+	}
 	if hypervisor.IsNotFound(err) {
 		return nil
 	}
-	if err != nil {
-		return err
-	}
-	if !readPoolMark(p, s.Claim.Mark().Workspace).Workspace || !SamePath(p.Path(), dir) {
-		return nil
-	}
-	_, err = s.removePool(ctx, p)
 	return err
 }
 
 // Update makes what can be changed in a pool as it is wanted.
 func (s *PoolStore) Update(ctx context.Context, _, want Pool) (Pool, error) {
 	p, err := s.Client.Pool(ctx, s.UUID)
+	if err == nil {
+		err = s.checkOwned(p)
+	}
 	if err != nil {
 		return Pool{}, err
 	}

@@ -35,8 +35,11 @@ type Change struct {
 // NameForm is what the name of a pool or a volume looks like.
 var NameForm = regexp.MustCompile(`^[^/\x00-\x1f]+$`)
 
-// maxNameLength leaves room in a file's name, of 255 bytes (limits.h, NAME_MAX), for that of the owner's mark beside it.
-const maxNameLength = 255 - len(markWord) - 2*16 - 1
+// maxFileName is how many bytes a file's name may have (limits.h, NAME_MAX).
+const maxFileName = 255
+
+// maxNameLength leaves room in a file's name for that of the owner's mark beside it, once that is finished.
+const maxNameLength = maxFileName - len(markWord) - 2*16 - 1
 
 // checkName finds what is wrong with the name of a volume.
 func checkName(name string) []service.Problem {

@@ -81,12 +81,8 @@ func (v Volume) capacityBytes(image *hypervisor.Volume) uint64 {
 
 // renderXML returns what libvirt is asked to make.
 func (v Volume) renderXML(image *hypervisor.Volume) *libvirtxml.StorageVolume {
-	x := &libvirtxml.StorageVolume{
-		Name:       v.Name,
-		Capacity:   &libvirtxml.StorageVolumeSize{Unit: "bytes", Value: v.capacityBytes(image)},
-		Allocation: &libvirtxml.StorageVolumeSize{Unit: "bytes", Value: 0},
-		Target:     &libvirtxml.StorageVolumeTarget{Format: &libvirtxml.StorageVolumeTargetFormat{Type: v.Format}},
-	}
+	x := NewMarkedVolume(v.Name, v.Format, v.capacityBytes(image))
+	x.Allocation = &libvirtxml.StorageVolumeSize{Unit: "bytes", Value: 0}
 	if image != nil {
 		x.BackingStore = &libvirtxml.StorageVolumeBackingStore{
 			Path: image.Path(), Format: &libvirtxml.StorageVolumeTargetFormat{Type: DiskFormat(image)},

@@ -4,36 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"time"
-
-	"libvirt.org/go/libvirtxml"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 )
-
-// libvirt keeps no notes beside a volume, what is in an image must stay as its checksum has it, and a mark has to outlive a
-// killed apply and a lost state. So whose a volume is stands in the name of an empty file beside it, which libvirt makes in one
-// step and lists with the pool: NAME.virtcluster-ID-WORKSPACE. It is made before the volume and removed after it.
-const markWord = ".virtcluster-"
-
-var markForm = regexp.MustCompile(`^(.+)\.virtcluster-([a-z0-9]+)-([0-9a-f]*)$`)
-
-// buildMarkName returns the name of the file that marks a volume.
-func buildMarkName(volume string, m owner.Mark) string {
-	return volume + markWord + m.ID + "-" + m.Workspace
-}
-
-// parseMarkName reads the name of a file that marks a volume; false for any other name.
-func parseMarkName(name string) (volume string, m owner.Mark, ok bool) {
-	parts := markForm.FindStringSubmatch(name)
-	if parts == nil {
-		return "", owner.Mark{}, false
-	}
-	return parts[1], owner.Mark{ID: parts[2], Workspace: parts[3]}, true
-}
 
 // ownedVolume is a volume's name in a pool, and whose it is.
 type ownedVolume struct {
@@ -45,6 +21,37 @@ type ownedVolume struct {
 // Claim implements crud.Owned.
 func (o *ownedVolume) Claim() owner.Claim { return o.claim }
 
+// name is the volume's, with its marks.
+func (o *ownedVolume) name() MarkedName {
+	return MarkedName{Client: o.client, Pool: o.place.Pool, Name: o.place.Name}
+}
+
+// FinishMark implements crud.Owned: the finished mark is there before the other one goes.
+func (o *ownedVolume) FinishMark(ctx context.Context) error {
+	v, err := o.client.Volume(ctx, o.place.Pool, o.place.Name)
+	if err != nil {
+		return err
+	}
+	marks, err := o.name().ListMarks(ctx, v)
+	if err != nil {
+		return err
+	}
+	unfinished := func(m owner.Mark) bool { return m.Creating != "" && o.claim.Owns(m) }
+	for _, m := range marks {
+		if !unfinished(m) {
+			continue
+		}
+		if _, err := o.name().WriteMark(ctx, m.Finished(), v.Mode()); err != nil {
+			return err
+		}
+	}
+	if err := o.name().RemoveMarks(ctx, unfinished); err != nil {
+		return err
+	}
+	o.claim = o.claim.Finished()
+	return nil
+}
+
 // describeVolume names the volume in messages.
 func (o *ownedVolume) describeVolume() string { return fmt.Sprintf("volume %q", o.place.Name) }
 
@@ -52,29 +59,13 @@ func (o *ownedVolume) newForeignError(m owner.Mark) error {
 	return &owner.ForeignError{What: o.describeVolume(), Place: fmt.Sprintf("storage pool %q", o.place.Pool), ImportID: o.place.ImportID(), Owner: m}
 }
 
-// listMarks lists whose the volume is said to be: nobody's where a person made it, and more than one's where two runs began it at
-// one time and one of them was killed before it could give way.
-func (o *ownedVolume) listMarks(ctx context.Context) ([]owner.Mark, error) {
-	names, err := o.client.VolumeNames(ctx, o.place.Pool)
-	if err != nil {
-		return nil, err
-	}
-	var marks []owner.Mark
-	for _, name := range slices.Sorted(slices.Values(names)) {
-		if volume, m, ok := parseMarkName(name); ok && volume == o.place.Name {
-			marks = append(marks, m)
-		}
-	}
-	return marks, nil
-}
-
-// checkOwned returns an *owner.ForeignError where the volume, which exists, is not the claim's own.
-func (o *ownedVolume) checkOwned(ctx context.Context) error {
+// checkOwned returns an *owner.ForeignError where the volume is not the claim's own.
+func (o *ownedVolume) checkOwned(ctx context.Context, v *hypervisor.Volume) error {
 	// Nearly always this is all that has to be asked.
-	if mine, err := o.client.HasVolume(ctx, o.place.Pool, buildMarkName(o.place.Name, o.claim.Mark())); err != nil || mine {
+	if mine, err := o.name().isMarked(ctx, v, o.claim.Mark()); err != nil || mine {
 		return err
 	}
-	marks, err := o.listMarks(ctx)
+	marks, err := o.name().ListMarks(ctx, v)
 	if err != nil {
 		return err
 	}
@@ -125,23 +116,28 @@ func (o *ownedVolume) beginCreate(ctx context.Context) (leftover *hypervisor.Vol
 		case <-time.After(markPatience):
 		}
 		if leftover, others, err = o.findVolume(ctx); err == nil && leftover == nil {
-			err = o.removeMarks(ctx, others)
+			err = o.name().RemoveMarks(ctx, func(m owner.Mark) bool { return slices.Contains(others, m) })
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	return leftover, o.writeMark(ctx)
+	return leftover, o.writeMark(ctx, leftover)
 }
 
 // findVolume looks the volume up, nil for none, and the marks of those from whom it may not be taken. Where it exists and may not be
 // taken, that is an *owner.ForeignError.
 func (o *ownedVolume) findVolume(ctx context.Context) (*hypervisor.Volume, []owner.Mark, error) {
 	v, err := o.client.Volume(ctx, o.place.Pool, o.place.Name)
-	if err != nil && !hypervisor.IsNotFound(err) {
+	if err != nil && (!hypervisor.IsNotFound(err) || hypervisor.IsNoPool(err)) {
 		return nil, nil, err
 	}
-	marks, err := o.listMarks(ctx)
+	var marks []owner.Mark
+	if v != nil {
+		marks, err = o.name().ListMarks(ctx, v)
+	} else {
+		marks, err = o.name().listAllMarks(ctx)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -155,27 +151,24 @@ func (o *ownedVolume) findVolume(ctx context.Context) (*hypervisor.Volume, []own
 	return v, others, nil
 }
 
-// writeMark writes the claim's mark.
-func (o *ownedVolume) writeMark(ctx context.Context) error {
-	_, err := o.client.CreateVolume(ctx, o.place.Pool, &libvirtxml.StorageVolume{
-		Name:     buildMarkName(o.place.Name, o.claim.Mark()),
-		Capacity: &libvirtxml.StorageVolumeSize{Value: 0},
-		Target:   &libvirtxml.StorageVolumeTarget{Format: &libvirtxml.StorageVolumeTargetFormat{Type: "raw"}},
-	})
-	if err != nil && !errors.Is(err, hypervisor.ErrExists) {
-		return fmt.Errorf("mark it as this state's: %w", err)
+// writeMark writes the claim's mark for a volume that is there, or for one that is to be made where it is nil.
+func (o *ownedVolume) writeMark(ctx context.Context, v *hypervisor.Volume) error {
+	mode := MarkedMode
+	if v != nil {
+		mode = v.Mode()
 	}
-	return nil
+	_, err := o.name().WriteMark(ctx, o.claim.Mark(), mode)
+	return err
 }
 
-// removeOtherMarks ends what beginCreate or a change began: nobody's mark stands there any more but the claim's.
-func (o *ownedVolume) removeOtherMarks(ctx context.Context) error {
-	marks, err := o.listMarks(ctx)
-	if err != nil {
+// takeOver ends what beginCreate or a change began: the volume carries the claim's mark, and nobody's stands there any more from whom
+// it was taken.
+func (o *ownedVolume) takeOver(ctx context.Context, v *hypervisor.Volume) error {
+	if err := o.writeMark(ctx, v); err != nil {
 		return err
 	}
 	mine := o.claim.Mark()
-	if err := o.removeMarks(ctx, slices.DeleteFunc(marks, func(m owner.Mark) bool { return m == mine || !o.claim.MayTake(m) })); err != nil {
+	if err := o.name().RemoveMarks(ctx, func(m owner.Mark) bool { return m != mine && o.claim.MayTake(m) }); err != nil {
 		return err
 	}
 	o.claim = o.claim.Written()
@@ -186,44 +179,38 @@ func (o *ownedVolume) removeOtherMarks(ctx context.Context) error {
 func (o *ownedVolume) withdrawMark(ctx context.Context, leftover bool) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), withdrawTimeout)
 	defer cancel()
-	_, err := o.client.Volume(ctx, o.place.Pool, o.place.Name)
+	v, err := o.client.Volume(ctx, o.place.Pool, o.place.Name)
 	switch {
 	case err != nil && !hypervisor.IsNotFound(err):
 		return err
 	case err == nil && !leftover:
-		// Either what was begun could not be removed, or another run was faster: its own mark says which.
-		marks, err := o.listMarks(ctx)
-		if err != nil || !slices.ContainsFunc(marks, func(m owner.Mark) bool { return !o.claim.MayTake(m) }) {
+		// Either what was begun could not be removed, or another run was faster: its own mark says which, or that the volume has none
+		// of this run's.
+		marks, err := o.name().ListMarks(ctx, v)
+		mine := func(m owner.Mark) bool { return m.ID == o.claim.Mark().ID }
+		if err != nil || slices.ContainsFunc(marks, mine) && !slices.ContainsFunc(marks, func(m owner.Mark) bool { return !o.claim.MayTake(m) }) {
 			return err
 		}
 	}
-	return o.removeMarks(ctx, []owner.Mark{o.claim.Mark()})
+	return o.name().RemoveMarks(ctx, func(m owner.Mark) bool { return m.ID == o.claim.Mark().ID })
 }
 
 // withdrawTimeout bounds what is still done after the caller has given up.
 const withdrawTimeout = 30 * time.Second
 
-// removeMarks removes the files of some marks; absent ones are no error.
-func (o *ownedVolume) removeMarks(ctx context.Context, marks []owner.Mark) error {
-	for _, m := range marks {
-		if err := o.client.DeleteVolume(ctx, o.place.Pool, buildMarkName(o.place.Name, m)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // deleteVolume removes the volume with its marks. One that is not the claim's own stays with an *owner.ForeignError, and one that is
-// in use with an *InUseError.
+// in use with an *InUseError. A pool that is gone is an error: it proves nothing about its files.
 func (o *ownedVolume) deleteVolume(ctx context.Context) error {
 	v, err := o.client.Volume(ctx, o.place.Pool, o.place.Name)
 	switch {
+	case hypervisor.IsNoPool(err):
+		return NewMissingPoolError(o.place.Pool, o.describeVolume(), err)
 	case hypervisor.IsNotFound(err):
 	case err != nil:
 		return err
 	default:
-		if err := o.checkOwned(ctx); err != nil {
-			return err
+		if err := o.checkOwned(ctx, v); err != nil {
+			return errors.Join(err, o.name().RemoveMarks(ctx, func(m owner.Mark) bool { return m.ID == o.claim.Mark().ID }))
 		}
 		if err := awaitUnused(ctx, o.client, v, o.claim.Mark().Workspace); err != nil {
 			return err
@@ -232,9 +219,11 @@ func (o *ownedVolume) deleteVolume(ctx context.Context) error {
 			return err
 		}
 	}
-	marks, err := o.listMarks(ctx)
-	if err != nil && !hypervisor.IsNotFound(err) {
-		return err
-	}
-	return o.removeMarks(ctx, slices.DeleteFunc(marks, func(m owner.Mark) bool { return !o.claim.Owns(m) }))
+	return o.name().RemoveMarks(ctx, o.claim.Owns)
+}
+
+// NewMissingPoolError says that nothing can be known of a volume, as its pool is gone and its file may be there.
+func NewMissingPoolError(pool, what string, err error) error {
+	return fmt.Errorf("the storage pool %q is gone, and %s was in it, whose file may be there still: define the pool again (virsh pool-define-as, or an apply of its virtcluster_storage_pool), "+
+		"or leave the file to whoever removed the pool, with: terraform state rm ADDRESS: %w", pool, what, err)
 }

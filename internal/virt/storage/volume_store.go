@@ -31,6 +31,9 @@ func openOwned(ctx context.Context, c *hypervisor.Client, place Place, claim own
 		}
 		place = Place{Hypervisor: place.Hypervisor, Pool: v.Pool, Name: v.Name()}
 	}
+	if len(buildMarkName(place.Name, claim.Mark())) > maxFileName {
+		claim = claim.Finished() // no room to say that it is being made: what a killed run leaves of it has to be imported
+	}
 	return ownedVolume{client: c, place: place, claim: claim}, nil
 }
 
@@ -39,6 +42,8 @@ func asStoreError(err error) error {
 	switch {
 	case errors.Is(err, hypervisor.ErrPoolStopped):
 		return &service.UnseenError{Why: "Its storage pool is stopped, so what is known of it stays. Start the pool to have it checked.", Err: err}
+	case hypervisor.IsNoPool(err):
+		return &service.UnseenError{Why: "Its storage pool is gone, which proves nothing about its file, so what is known of it stays. Define the pool again to have it checked, or take this resource out of the state with `terraform state rm`.", Err: err}
 	case hypervisor.IsNotFound(err):
 		return fmt.Errorf("%w: %w", service.ErrAbsent, err)
 	}
@@ -49,7 +54,7 @@ func asStoreError(err error) error {
 func (o *ownedVolume) readVolume(ctx context.Context) (*hypervisor.Volume, error) {
 	v, err := o.client.Volume(ctx, o.place.Pool, o.place.Name)
 	if err == nil {
-		err = o.checkOwned(ctx)
+		err = o.checkOwned(ctx, v)
 	}
 	return v, asStoreError(err)
 }
@@ -80,7 +85,7 @@ func (s *VolumeStore) Create(ctx context.Context, want Volume) (_ Volume, err er
 	if err != nil {
 		return Volume{}, errors.Join(err, s.withdrawMark(ctx, leftover != nil))
 	}
-	if err := s.removeOtherMarks(ctx); err != nil {
+	if err := s.takeOver(ctx, v); err != nil {
 		return newVolume(v), &service.Unfinished{Made: true, Err: err}
 	}
 	return newVolume(v), nil
@@ -164,10 +169,7 @@ func (s *VolumeStore) Update(ctx context.Context, _, want Volume) (Volume, error
 			return Volume{}, err
 		}
 	}
-	if err := s.writeMark(ctx); err != nil {
-		return Volume{}, err
-	}
-	if err := s.removeOtherMarks(ctx); err != nil {
+	if err := s.takeOver(ctx, v); err != nil {
 		return Volume{}, err
 	}
 	return s.Get(ctx)

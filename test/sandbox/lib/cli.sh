@@ -19,11 +19,15 @@ tofu_build() {
 	mv "$directory/tofu.new" "$directory/tofu"
 }
 
+# Where the provider is built: each working directory of the repository has its own.
+provider_directory() { printf '%s/provider/%s\n' "$CACHE" "$(recipe_key <<<"$REPOSITORY")"; }
+
 # Builds the provider and prints where it is. One that does not build is said so and left out: acceptance tests serve the
 # provider from their own process, and whoever applies a configuration is told that there is none.
 provider_build() {
-	local built=$CACHE/provider/terraform-provider-virtcluster
-	mkdir -p "$CACHE/provider"
+	local built
+	built=$(provider_directory)/terraform-provider-virtcluster
+	mkdir -p "$(dirname "$built")"
 	# Building onto the last result costs no linking when nothing changed.
 	if [[ ! -e $REPOSITORY/main.go ]] || ! (cd "$REPOSITORY" && go build -o "$built" .); then
 		rm -f "$built"

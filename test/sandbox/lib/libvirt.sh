@@ -1,28 +1,15 @@
 # shellcheck shell=bash
 # A libvirtd that knows nothing of the machine it runs on.
 
-# The account that libvirt insists on comes with libvirt-daemon-system, which also starts a daemon; the sandbox gets it in
-# its own copy of the account files instead.
+# The account that libvirt insists on comes with libvirt-daemon-system, which also starts a daemon.
 libvirt_account() {
-	local file
-	for file in passwd group; do
-		cp "/etc/$file" "/run/sandbox/$file"
-		grep -q '^libvirt-qemu:' "/etc/$file" || case $file in
-		passwd) echo 'libvirt-qemu:x:64055:64055::/var/lib/libvirt:/usr/sbin/nologin' ;;
-		group) echo 'libvirt-qemu:x:64055:' ;;
-		esac >>"/run/sandbox/$file"
-		mount --bind "/run/sandbox/$file" "/etc/$file"
-	done
+	grep -q '^libvirt-qemu:' /etc/passwd || echo 'libvirt-qemu:x:64055:64055::/var/lib/libvirt:/usr/sbin/nologin' >>/etc/passwd
+	grep -q '^libvirt-qemu:' /etc/group || echo 'libvirt-qemu:x:64055:' >>/etc/group
 }
 
 libvirt_configure() {
-	local directory
 	libvirt_account
-	for directory in /var/lib/libvirt /var/cache/libvirt /var/log/libvirt; do
-		mount -t tmpfs -o mode=755 tmpfs "$directory"
-	done
 	mkdir -p /var/lib/libvirt/{images,boot,dnsmasq,network,qemu} /var/log/libvirt/qemu /run/libvirt
-	mount -t tmpfs -o mode=755 tmpfs /etc/libvirt
 	mkdir -p /etc/libvirt/{qemu/networks,storage,nwfilter,secrets}
 	cat >/etc/libvirt/libvirtd.conf <<-'EOF'
 		auth_unix_ro = "none"

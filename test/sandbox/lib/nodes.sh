@@ -36,7 +36,7 @@ node_power() { # NUMBER
 }
 
 node_configure() { # ROOT NUMBER PUBLIC_KEY
-	local root=$1 number=$2 home
+	local root=$1 number=$2 home generator
 	echo "svc-$number" >"$root/etc/hostname"
 	printf '127.0.0.1 localhost\n127.0.1.1 svc-%s\n' "$number" >"$root/etc/hosts"
 	for home in root home/admin; do
@@ -48,6 +48,14 @@ node_configure() { # ROOT NUMBER PUBLIC_KEY
 	# that somebody has just logged in to would go down as late as that.
 	install -d "$root/etc/systemd/system/user@.service.d"
 	printf '[Service]\nTimeoutStopSec=3\n' >"$root/etc/systemd/system/user@.service.d/stop.conf"
+	# What looks for disks and for what to boot has nothing to find here, and would be sixteen processes at each reload of systemd. The
+	# greeting of who logs in would be six.
+	install -d "$root/etc/systemd/system-generators"
+	for generator in cryptsetup debug getty gpt-auto hibernate-resume integritysetup rc-local run system-update veritysetup bless-boot; do
+		ln -sf /dev/null "$root/etc/systemd/system-generators/systemd-$generator-generator"
+	done
+	ln -sf /dev/null "$root/etc/systemd/system-generators/cloud-init-generator"
+	sed -i '/pam_motd/d' "$root/etc/pam.d/sshd"
 	# The container has its network from the start; cloud-init belongs to the disk image made of the same root.
 	mkdir -p "$root/etc/cloud"
 	: >"$root/etc/cloud/cloud-init.disabled"
@@ -80,7 +88,7 @@ node_leader() { # NAME
 node_ready() { # NUMBER
 	local leader
 	leader=$(node_leader "svc-$1") || return 1
-	[[ -n $leader ]] && timeout 2 bash -c ": </dev/tcp/10.0.100.$((100 + $1))/22" && nsenter -t "$leader" -a -- systemctl is-active --quiet multi-user.target
+	[[ -n $leader ]] && timeout 10 bash -c ": </dev/tcp/10.0.100.$((100 + $1))/22" && nsenter -t "$leader" -a -- systemctl is-active --quiet multi-user.target
 }
 
 # Whether a machine has booted since LEADER was its first process, and answers.

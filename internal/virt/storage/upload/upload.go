@@ -25,6 +25,8 @@ type Request struct {
 	Checksum Checksum
 	// Format that is asked for, "qcow2" or "raw"; "" takes what the source is.
 	Format string
+	// Mode is what the volume's file gets, in octal: "0610".
+	Mode string
 	// Leftover is the volume of that name which a killed run of the same workspace left behind; nil for none. What is
 	// unfinished of it is deleted, and what has the very same content is taken over.
 	Leftover *hypervisor.Volume
@@ -32,6 +34,7 @@ type Request struct {
 
 // Result is an image that was uploaded.
 type Result struct {
+	// Volume is what there is, also where an error came with it: nil where nothing was left.
 	Volume *hypervisor.Volume
 	// Format that was found in the content: "qcow2" or "raw".
 	Format string
@@ -55,7 +58,7 @@ func newMarker(length int) []byte {
 // cleanupTimeout bounds what is still done after the caller has given up.
 const cleanupTimeout = 30 * time.Second
 
-// Run streams the source into a new volume. Whatever fails, no volume is left.
+// Run streams the source into a new volume. Whatever fails, no volume is left unless that cannot be deleted either.
 func Run(ctx context.Context, c *hypervisor.Client, req Request) (r Result, err error) {
 	raw, size, err := req.Source.openSource(ctx, req.Checksum.Algorithm != "")
 	if err != nil {
@@ -75,9 +78,9 @@ func Run(ctx context.Context, c *hypervisor.Client, req Request) (r Result, err 
 		return r, err
 	}
 	if r.TookOver {
-		err = readToEnd(counted)
+		r.Volume, err = req.Leftover, readToEnd(counted)
 	} else {
-		err = writeVolume(ctx, c, req, image, counted, size)
+		r.Volume, err = writeVolume(ctx, c, req, image, counted, size)
 	}
 	if err != nil {
 		return r, err
@@ -88,36 +91,44 @@ func Run(ctx context.Context, c *hypervisor.Client, req Request) (r Result, err 
 	if err := c.RefreshPool(ctx, req.Pool); err != nil {
 		return r, err
 	}
-	r.Volume, err = c.Volume(ctx, req.Pool, req.Name)
+	v, err := c.Volume(ctx, req.Pool, req.Name)
+	if err == nil {
+		r.Volume = v
+	}
 	return r, err
 }
 
-// writeVolume makes the volume, fills it and puts its first block in place when all is well.
-func writeVolume(ctx context.Context, c *hypervisor.Client, req Request, image *content, counted *progress, size int64) (err error) {
+// writeVolume makes the volume, fills it and puts its first block in place when all is well. It returns what there is.
+func writeVolume(ctx context.Context, c *hypervisor.Client, req Request, image *content, counted *progress, size int64) (*hypervisor.Volume, error) {
 	release, err := reserveRoom(ctx, c, req, image, size)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer release()
 	v, err := c.CreateVolume(ctx, req.Pool, &libvirtxml.StorageVolume{
 		Name:     req.Name,
 		Capacity: &libvirtxml.StorageVolumeSize{Value: 0},
-		Target:   &libvirtxml.StorageVolumeTarget{Format: &libvirtxml.StorageVolumeTargetFormat{Type: "raw"}},
+		Target: &libvirtxml.StorageVolumeTarget{
+			Format: &libvirtxml.StorageVolumeTargetFormat{Type: "raw"}, Permissions: &libvirtxml.StorageVolumeTargetPermissions{Mode: req.Mode},
+		},
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	marker := newMarker(len(image.head))
-	defer func() {
-		if err == nil {
-			return
-		}
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
-		defer cancel()
-		if undo := deleteUnfinished(ctx, c, v, marker); undo != nil {
-			err = errors.Join(err, fmt.Errorf("the unfinished volume is left behind, and the next apply will replace it: %w", undo))
-		}
-	}()
+	err = fillVolume(ctx, c, v, marker, image, counted)
+	if err == nil {
+		return v, nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+	defer cancel()
+	if undo := deleteUnfinished(ctx, c, v, marker); undo != nil {
+		return v, errors.Join(err, fmt.Errorf("the unfinished volume is left behind, and the next apply will replace it: %w", undo))
+	}
+	return nil, err
+}
+
+func fillVolume(ctx context.Context, c *hypervisor.Client, v *hypervisor.Volume, marker []byte, image *content, counted *progress) error {
 	if _, err := c.UploadVolume(ctx, v, io.MultiReader(bytes.NewReader(marker), image.rest)); err != nil {
 		return err
 	}

@@ -1,0 +1,121 @@
+package bridge
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/hostnet"
+)
+
+// lost says that somebody deleted the bridge: its record still has what its interfaces had, which nothing else may have any more.
+func (f found) lost() bool { return f.known && !f.running() }
+
+// returnsTo says whether an interface of a lost bridge has nothing of its own, and is in nothing else: what the record has is its own then.
+// Otherwise what somebody gave it since counts.
+func returnsTo(now hostnet.Machine, name string) bool {
+	link, there := now.Link(name)
+	return there && link.Master == "" && len(now.Own(name)) == 0
+}
+
+// Return lists the commands that give the interfaces of a lost bridge what they had before, and those that undo it.
+func (r Record) Return(now hostnet.Machine) (do, undo hostnet.Batch) {
+	for _, name := range r.Want.ownDevices() {
+		if link, there := now.Link(name); there && link.Master == "" {
+			do.Add("link del dev %s", name)
+		}
+	}
+	for _, p := range r.Before {
+		master, bonded := r.Want.master(p.Name)
+		link, _ := now.Link(p.Name)
+		if bonded && link.Master == master {
+			do.Add("link set dev %s up", p.Name) // a bond leaves what it lets go of down
+		} else if !returnsTo(now, p.Name) {
+			continue
+		}
+		if p.MTU != 0 && p.MTU != link.MTU {
+			do.Add("link set dev %s mtu %d", p.Name, p.MTU)
+			undo.Add("link set dev %s mtu %d", p.Name, link.MTU)
+		}
+		do.Give(p.Name, p.Settings)
+		undo.Take(p.Name, p.Settings)
+	}
+	return do, undo
+}
+
+// addresses are those that the bridge got of its owner.
+func (r Record) addresses() []netip.Prefix {
+	var all []netip.Prefix
+	for _, s := range r.settings() {
+		if p, err := netip.ParsePrefix(strings.Fields(s.Text)[0]); s.Object == "addr" && err == nil {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// checkReturn refuses to make a lost bridge again where somebody else has what it had.
+func (f found) checkReturn(ctx context.Context, h host.Host, r Record) error {
+	for _, link := range f.Links {
+		if slices.Contains(r.Want.physicalInterfaces(), link.Name) {
+			continue
+		}
+		for _, p := range f.Prefixes(link.Name) {
+			if slices.ContainsFunc(r.addresses(), func(a netip.Prefix) bool { return a.Addr() == p.Addr() }) {
+				return service.At([]any{"addresses"}, fmt.Errorf("bridge %q, which is gone, had %s, and %s has it now: take it from there, or list other addresses", f.name, p.Addr(), link.Name))
+			}
+		}
+	}
+	if err := f.CheckDefaultRoute(r.addressing(), append(r.Want.physicalInterfaces(), f.name)); err != nil {
+		return err
+	}
+	for _, name := range r.Want.devices() {
+		if link, _ := f.Link(name); link.Master == "" {
+			return f.CheckOccupied(ctx, h, name, r.addresses(), hostnet.Patience)
+		}
+	}
+	return nil
+}
+
+// warnOfReturn says that a bridge is gone, and what it gets when it is made again.
+func (f found) warnOfReturn(want Bridge) []service.Problem {
+	if !f.lost() {
+		return nil
+	}
+	r, err := want.begin(f.Machine, f.Record)
+	if err != nil {
+		return nil // which the plan says
+	}
+	r.Want.ActiveBackend = f.Want.ActiveBackend
+	gets := "without addresses"
+	if all := r.settings(); len(all) > 0 {
+		words := make([]string, 0, len(all))
+		for _, s := range all {
+			words = append(words, s.Text)
+		}
+		gets = "with " + strings.Join(words, ", ")
+	}
+	return []service.Problem{service.Warningf([]any{"interfaces"}, "The bridge is gone", "somebody deleted %s: the apply makes it again, %s", f.name, gets)}
+}
+
+// inUse names what others have in the bridge, or on top of it: it would be cut off without the bridge.
+func (f found) inUse() error {
+	var uses []string
+	list := func(what string, names []string) {
+		if len(names) > 0 {
+			uses = append(uses, what+strings.Join(names, ", "))
+		}
+	}
+	list("the virtual machines behind ", f.Guests(f.name))
+	own := append(f.Want.physicalInterfaces(), f.Want.ownDevices()...)
+	list("ports that others put into it: ", slices.DeleteFunc(f.Ports(f.name), func(port string) bool { return slices.Contains(own, port) }))
+	list("devices that others made on it: ", f.Upper(f.name))
+	if len(uses) == 0 {
+		return nil
+	}
+	return fmt.Errorf("bridge %q carries %s: remove them first, or move them elsewhere", f.name, strings.Join(uses, "; "))
+}

@@ -1,0 +1,34 @@
+package hostnet
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+)
+
+//go:embed finish.sh
+var finishScript string
+
+// finishPatterns are where marks of things in a machine's network stand: records, and the files of what manages its network.
+const finishPatterns = runDir + "/* " + keptDir + "/*.json /etc/systemd/network/*virtcluster* /etc/systemd/network/*.d/*virtcluster* " +
+	"/etc/netplan/*virtcluster* /etc/NetworkManager/*/*virtcluster* /etc/network/interfaces.d/*virtcluster* /etc/network/if-up.d/*virtcluster* " +
+	"/etc/systemd/resolved.conf.d/*virtcluster* /etc/dhcp/dhclient-enter-hooks.d/*virtcluster* /etc/resolv.conf"
+
+// FinishMark takes from the thing's mark that it is being made, wherever that stands. Nothing is told to read it.
+func (s *Store[S, F]) FinishMark(ctx context.Context) error {
+	unlock, err := s.Host.Lock(ctx, Lock)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	// The shell finds the files that the patterns match, in which there is nothing to quote.
+	cmd := host.Script("finish a mark", "set -- \"$1\" "+finishPatterns+"\n"+finishScript, s.claim.Mark().ID)
+	cmd.Repeatable = true
+	if _, err := s.Host.Run(ctx, cmd); err != nil {
+		return fmt.Errorf("on %s: %w", s.Host, err)
+	}
+	s.claim = s.claim.Finished()
+	return nil
+}

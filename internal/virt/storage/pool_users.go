@@ -1,0 +1,127 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"libvirt.org/go/libvirtxml"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/metadata"
+)
+
+// PoolInUseError says that a pool cannot be removed because others need what is in it.
+type PoolInUseError struct {
+	Pool string
+	// Users are others', and Own what this state has there still.
+	Users, Own []string
+}
+
+func (e *PoolInUseError) Error() string {
+	if len(e.Users) == 0 {
+		return fmt.Sprintf("storage pool %q still has %s of this state: remove those first, in a configuration by referring to the pool as virtcluster_storage_pool.NAME.name instead of writing its name, so that they go before it",
+			e.Pool, strings.Join(e.Own, ", "))
+	}
+	return fmt.Sprintf("storage pool %q is needed by %s: remove those first, or leave the pool to them with: terraform state rm ADDRESS", e.Pool, strings.Join(e.Users, ", "))
+}
+
+// MayDelete implements crud.Keeper. What this state has in the pool may go with it.
+func (s *PoolStore) MayDelete(ctx context.Context) error {
+	p, err := s.Client.Pool(ctx, s.UUID)
+	if err != nil {
+		return nil //nolint:nilerr // the apply tells
+	}
+	if inUse, err := s.findUsers(ctx, p); err == nil && inUse != nil && len(inUse.Users) > 0 {
+		return inUse
+	}
+	return nil
+}
+
+// awaitUnused returns when nothing needs a pool any more: what this state has in it may be about to go, where the configuration names
+// the pool without referring to it. It returns a *PoolInUseError for what is others', and for what is still there after a while.
+func (s *PoolStore) awaitUnused(ctx context.Context, p *hypervisor.Pool) error {
+	for deadline := time.Now().Add(usersPatience); ; {
+		inUse, err := s.findUsers(ctx, p)
+		switch {
+		case err != nil:
+			return err
+		case inUse == nil:
+			return nil
+		case len(inUse.Users) > 0 || time.Now().After(deadline):
+			return inUse
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(inUse, context.Cause(ctx))
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+// findUsers returns what needs a pool: volumes with owners' marks, and machines with disks in it. A file that nobody marked and no
+// machine has needs no pool. It returns nil where nothing does.
+func (s *PoolStore) findUsers(ctx context.Context, p *hypervisor.Pool) (*PoolInUseError, error) {
+	workspace := s.Owner.Mark().Workspace
+	inUse := &PoolInUseError{Pool: p.Name()}
+	note := func(whose, what string) {
+		if whose != "" && whose == workspace {
+			inUse.Own = append(inUse.Own, what)
+		} else {
+			inUse.Users = append(inUse.Users, what)
+		}
+	}
+	if p.Active {
+		// What somebody removed behind libvirt's back needs nothing.
+		if _, err := s.refreshPool(ctx, p); err != nil && !hypervisor.IsNotFound(err) {
+			return nil, err
+		}
+		names, err := s.Client.VolumeNames(ctx, p.UUID())
+		if err != nil && !errors.Is(err, hypervisor.ErrPoolStopped) && !hypervisor.IsNotFound(err) {
+			return nil, err
+		}
+		for _, name := range names {
+			volume, m, ok := parseMarkName(name)
+			if !ok || !slices.Contains(names, volume) {
+				continue
+			}
+			if m.Workspace == workspace {
+				note(m.Workspace, "the volume "+volume)
+			} else {
+				note(m.Workspace, fmt.Sprintf("the volume %s of another state (owner %s)", volume, m.ID))
+			}
+		}
+	}
+	domains, err := s.Client.Domains(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range domains {
+		if hasDiskIn(d.Config, p) || hasDiskIn(d.Live, p) {
+			note(metadata.MachineWorkspace(d.Config), fmt.Sprintf("the domain %q", d.Name))
+		}
+	}
+	if len(inUse.Users) == 0 && len(inUse.Own) == 0 {
+		return nil, nil
+	}
+	return inUse, nil
+}
+
+// hasDiskIn says whether a domain has a disk in a pool, by the pool's name or in its directory.
+func hasDiskIn(d *libvirtxml.Domain, p *hypervisor.Pool) bool {
+	return hasDisk(d, func(disk libvirtxml.DomainDisk) bool {
+		switch source := disk.Source; {
+		case source == nil:
+			return false
+		case source.Volume != nil:
+			return source.Volume.Pool == p.Name()
+		case source.File != nil:
+			return p.Path() != "" && SamePath(path.Dir(source.File.File), p.Path())
+		}
+		return false
+	})
+}

@@ -1,0 +1,224 @@
+package robustness
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
+)
+
+// most is how much memory a run may take, in MiB: what a machine answers is bounded.
+const most = 1024
+
+// checkResult says what is wrong with how a run ended, whoever has what.
+func (w *world) checkResult(r round, o outcome) []violation {
+	var wrong []violation
+	if strings.Contains(o.Result.Output, secret) {
+		wrong = append(wrong, violation{"no secret is told", "what state " + o.Operation.State + " prints", around(o.Result.Output, secret)})
+	}
+	if o.Result.Memory > most {
+		wrong = append(wrong, violation{"what a machine answers is bounded", "memory", fmt.Sprintf("%d MiB", o.Result.Memory)})
+	}
+	if strings.Contains(o.Result.Output, "panic: ") || strings.Contains(o.Result.Output, "Provider produced inconsistent") {
+		wrong = append(wrong, violation{"the provider keeps to the protocol", o.Operation.State, o.Message})
+	}
+	if o.Result.Status != 0 && !o.Result.Killed {
+		w.figures.Refused++
+	}
+	if r.Quiet && o.Result.Status != 0 {
+		wrong = append(wrong, violation{"a run without faults ends well", runThing(o), o.Message})
+	}
+	if o.Result.Late {
+		wrong = append(wrong, violation{"nobody waits longer than was written", "state " + o.Operation.State, o.Operation.String()})
+	}
+	return wrong
+}
+
+// runThing names what a run fails at, so that one fault is told once.
+func runThing(o outcome) string {
+	head, _, _ := strings.Cut(strings.TrimPrefix(o.Message, "Error: "), " with virtcluster")
+	return "a run: " + head[:min(len(head), 80)]
+}
+
+func around(text, word string) string {
+	i := strings.Index(text, word)
+	return text[max(0, i-150):min(len(text), i+60)]
+}
+
+// calm has every state apply what nobody else has, and plan: after that a plan is empty, nothing failed, and no secret lies about.
+func (w *world) calm(ctx context.Context) error {
+	for _, b := range slices.Clone(w.belongings) {
+		if b.Kind == "stop" {
+			if err := b.do(ctx, "remove"); err != nil {
+				return fmt.Errorf("start %v again: %w", b.Values, err)
+			}
+			w.done(b, "remove")
+		}
+	}
+	r := round{Quiet: true}
+	var configs model
+	configs.facts = maps.Clone(w.model.facts)
+	for _, s := range w.states {
+		config := configs.satisfiable(s.name, configs.withoutTaken(s.name, s.config))
+		for i := range config {
+			config[i].From = ""
+		}
+		// What two states want and none has goes to the first.
+		for _, each := range config {
+			for _, c := range claimsOf(each.Type, each.Attributes) {
+				if _, ok := configs.facts[c.Thing]; !ok {
+					configs.facts[c.Thing] = fact{Owner: s.name, Of: each.address()}
+				}
+			}
+		}
+		r.Operations = append(r.Operations, operation{State: s.name, Action: "apply", Config: config})
+	}
+	if err := w.play(ctx, r); err != nil {
+		return err
+	}
+	if len(w.model.vague) > 0 {
+		return nil // it was told
+	}
+	return w.examineCalm(ctx)
+}
+
+// satisfiable returns the configuration without what needs something of others that nobody has.
+func (m *model) satisfiable(state string, c configuration) configuration {
+	return c.without(func(r resource) bool {
+		for name, thing := range map[string]string{"network": "hypervisor network ", "pool": "hypervisor pool "} {
+			text, ok := r.Attributes[name].(string)
+			if !ok || strings.HasPrefix(text, "$") || r.Type != "dhcp_reservation" && r.Type != "volume" {
+				continue
+			}
+			f, there := m.facts[thing+text]
+			// One's own is referred to, so that it goes last; one that its owner may take away is not counted on.
+			if !there || f.Owner == state || m.vague[f.Owner] {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// A state's credentials are in no file of a machine; what a daemon has to know is in none that others can read.
+const secretScript = `find /etc /var/lib/virtcluster /var/log /run /tmp /root /home -xdev -type f -perm "$2" -size -2M -exec grep -lF -e "$1" {} + 2>/dev/null
+journalctl --quiet --no-pager --output=cat 2>/dev/null | grep -F -m1 -e "$1"; :`
+
+// examineCalm plans, and looks for secrets and failed units.
+func (w *world) examineCalm(ctx context.Context) error {
+	var mu sync.Mutex
+	var wrong []violation
+	var group sync.WaitGroup
+	tell := func(v violation) {
+		mu.Lock()
+		defer mu.Unlock()
+		wrong = append(wrong, v)
+	}
+	for _, s := range w.states {
+		group.Go(func() {
+			p := s.run(ctx, nil, "plan", "-no-color", "-input=false", "-detailed-exitcode")
+			if p.Status != 0 {
+				tell(violation{"a plan after an apply is empty", changedThing(p.Output), planned(p.Output)})
+			}
+		})
+	}
+	for _, machine := range machines {
+		group.Go(func() {
+			for word, mode := range map[string]string{secret: "-000", secret[:8]: "-004"} {
+				out, err := acctest.Try(ctx, machine, "sh", "-c", secretScript, "sh", word, mode)
+				if err == nil && out != "" {
+					tell(violation{"no secret is told", machine, out[:min(len(out), 300)]})
+				}
+			}
+		})
+		group.Go(func() {
+			if out, err := acctest.Try(ctx, machine, "sh", "-c", "systemctl list-units --state=failed --plain --no-legend | awk '$1 !~ /^user/ { print $1 }'"); err == nil && out != "" {
+				tell(violation{"no unit fails", machine + " " + out, out})
+			}
+		})
+	}
+	group.Wait()
+	for _, v := range w.fresh(wrong) {
+		w.count(v)
+		w.history.note(v)
+	}
+	return nil
+}
+
+// planned is what a plan says is to be done.
+func planned(text string) string {
+	var lines []string
+	for line := range strings.SplitSeq(text, "\n") {
+		trimmed := strings.TrimSpace(line)
+		if strings.HasPrefix(trimmed, "# virtcluster") || strings.HasPrefix(trimmed, "~") || strings.HasPrefix(trimmed, "+") || strings.HasPrefix(trimmed, "- ") && !strings.Contains(trimmed, " in /run/") || strings.Contains(trimmed, "Error") {
+			lines = append(lines, trimmed)
+		}
+	}
+	out := strings.Join(lines, " ")
+	return out[:min(len(out), 500)]
+}
+
+// changedThing is the type of the first resource that a plan changes.
+func changedThing(text string) string {
+	_, rest, ok := strings.Cut(text, "# virtcluster_")
+	if !ok {
+		return "a plan"
+	}
+	kind, _, _ := strings.Cut(rest, ".")
+	return "a plan: " + kind
+}
+
+// finish destroys every state, and takes away what a person has: the machines are as they were. What a person has of a state's pools and
+// networks may keep these from being destroyed the first time.
+func (w *world) finish(ctx context.Context) error {
+	for _, quiet := range []bool{false, true} {
+		r := round{Quiet: quiet}
+		for _, s := range w.states {
+			if has, err := s.has(); err != nil || len(has) > 0 || len(s.services) > 0 {
+				r.Operations = append(r.Operations, operation{State: s.name, Action: "destroy"})
+			}
+		}
+		if len(r.Operations) > 0 {
+			if err := w.play(ctx, r); err != nil {
+				return err
+			}
+		}
+		for _, b := range slices.Backward(slices.Clone(w.belongings)) {
+			if onHypervisor := b.Kind == "volume" || b.Kind == "domain"; quiet || onHypervisor {
+				if err := b.do(ctx, "remove"); err != nil {
+					w.say("remove %s of a person: %v", b.Name, err)
+				}
+				w.done(b, "remove")
+			}
+		}
+	}
+	return w.compareWithBeginning(ctx)
+}
+
+// compareWithBeginning says where the machines are not as they were: bytes, modes, rules and units.
+func (w *world) compareWithBeginning(ctx context.Context) error {
+	seen, err := w.look(ctx)
+	if err != nil {
+		return err
+	}
+	things := slices.Sorted(maps.Keys(seen))
+	for thing := range w.baseline {
+		if _, ok := seen[thing]; !ok {
+			things = append(things, thing)
+		}
+	}
+	for _, thing := range things {
+		if was, is := w.baseline[thing], seen[thing]; was != is && strings.Contains(thing, " raw ") {
+			v := violation{"a machine is in the end as it was", thing, fmt.Sprintf("it was %.150q and is %.150q", was, is)}
+			if len(w.fresh([]violation{v})) > 0 {
+				w.count(v)
+				w.history.note(v)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,161 @@
+package robustness
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// resource is one resource of a drawn configuration, with its attributes as Terraform's JSON has them.
+type resource struct {
+	Type       string         `json:"type"` // without virtcluster_
+	Key        string         `json:"key"`
+	Attributes map[string]any `json:"attributes"`
+	// Alias says that the state's second provider makes it.
+	Alias bool `json:"alias,omitempty"`
+	// From is the key that a moved block says it had.
+	From string `json:"from,omitempty"`
+}
+
+func (r resource) address() string { return "virtcluster_" + r.Type + "." + r.Key }
+
+// configuration is all that a state is to have, besides its service nodes.
+type configuration []resource
+
+// reference is where an attribute names another resource of the configuration.
+var reference = regexp.MustCompile(`\$\{(virtcluster_[a-z_]+\.[a-zA-Z0-9_-]+)\.`)
+
+// needs returns the addresses of the resources that r refers to.
+func (r resource) needs() []string {
+	text, _ := json.Marshal(r.Attributes)
+	var all []string
+	for _, found := range reference.FindAllStringSubmatch(string(text), -1) {
+		all = append(all, found[1])
+	}
+	return all
+}
+
+func (c configuration) find(address string) int {
+	return slices.IndexFunc(c, func(r resource) bool { return r.address() == address })
+}
+
+// without returns the configuration without those that drop names, and without all that refer to one that is gone.
+func (c configuration) without(drop func(resource) bool) configuration {
+	kept := slices.DeleteFunc(slices.Clone(c), drop)
+	for {
+		n := len(kept)
+		kept = slices.DeleteFunc(kept, func(r resource) bool {
+			return slices.ContainsFunc(r.needs(), func(address string) bool {
+				return !strings.HasPrefix(address, "virtcluster_service_node.") && kept.find(address) < 0
+			})
+		})
+		if len(kept) == n {
+			return kept
+		}
+	}
+}
+
+// serviceOf is the service that a type needs on its machine.
+var serviceOf = map[string]string{"dns_zone": "bind", "dns_record_set": "bind", "haproxy_backend": "haproxy", "haproxy_frontend": "haproxy",
+	"vip": "keepalived", "exposed_service": "nftables"}
+
+// services adds the service nodes that the configuration needs, with their services, to those of before.
+func (c configuration) services(before map[string][]string) map[string][]string {
+	all := maps.Clone(before)
+	if all == nil {
+		all = map[string][]string{}
+	}
+	for _, r := range c {
+		for _, address := range r.needs() {
+			machine, ok := strings.CutPrefix(address, "virtcluster_service_node.")
+			if !ok {
+				continue
+			}
+			all[machine] = slices.Clone(all[machine])
+			if service := serviceOf[r.Type]; service != "" && !slices.Contains(all[machine], service) {
+				all[machine] = append(all[machine], service)
+			}
+		}
+	}
+	return all
+}
+
+// render writes the configuration as main.tf.json, with service nodes of these services.
+func (c configuration) render(backend map[string]any, nodes map[string][]string) ([]byte, error) {
+	resources := map[string]map[string]any{}
+	add := func(kind, key string, attributes map[string]any) {
+		if resources[kind] == nil {
+			resources[kind] = map[string]any{}
+		}
+		resources[kind][key] = attributes
+	}
+	for i, machine := range machines {
+		if services, ok := nodes[machine]; ok {
+			add("virtcluster_service_node", machine, map[string]any{"endpoint": "ssh://root@" + addressOf(i), "services": services})
+		}
+	}
+	var moved []any
+	for _, r := range c {
+		attributes := maps.Clone(r.Attributes)
+		if r.Alias {
+			attributes["provider"] = "virtcluster.second"
+		}
+		if r.From != "" {
+			moved = append(moved, map[string]any{"from": "virtcluster_" + r.Type + "." + r.From, "to": r.address()})
+		}
+		add("virtcluster_"+r.Type, r.Key, attributes)
+	}
+	provider := map[string]any{"uri": "qemu:///system", "ssh": map[string]any{"private_key_file": os.Getenv("SANDBOX_SSH_KEY")}}
+	second := maps.Clone(provider)
+	second["alias"] = "second"
+	terraform := map[string]any{"required_providers": map[string]any{"virtcluster": map[string]any{"source": "virtcluster/virtcluster"}}}
+	if backend != nil {
+		terraform["backend"] = map[string]any{"http": backend}
+	}
+	document := map[string]any{"terraform": terraform, "provider": map[string]any{"virtcluster": []any{provider, second}}}
+	if len(resources) > 0 {
+		document["resource"] = resources
+	}
+	if len(moved) > 0 {
+		document["moved"] = moved
+	}
+	return json.MarshalIndent(document, "", " ")
+}
+
+// believed is a resource as a state has it.
+type believed struct {
+	Address, Type string
+	Attributes    map[string]any
+}
+
+// parseState returns what a state file has, without its service nodes.
+func parseState(text []byte) ([]believed, error) {
+	if len(text) == 0 {
+		return nil, nil
+	}
+	var file struct {
+		Resources []struct {
+			Mode, Type, Name string
+			Instances        []struct {
+				Attributes map[string]any
+				Deposed    string
+			}
+		}
+	}
+	if err := json.Unmarshal(text, &file); err != nil {
+		return nil, fmt.Errorf("understand a state file: %w", err)
+	}
+	var all []believed
+	for _, r := range file.Resources {
+		for _, i := range r.Instances {
+			if kind, ok := strings.CutPrefix(r.Type, "virtcluster_"); ok && kind != "service_node" && r.Mode == "managed" {
+				all = append(all, believed{Address: r.Type + "." + r.Name, Type: kind, Attributes: i.Attributes})
+			}
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,252 @@
+package robustness
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// fact is what the model knows of a thing: who has it, and which values a client may see. No values are any; an empty one is that it
+// is not there.
+type fact struct {
+	Owner  string   `json:"owner"` // "a" and so on, person, or machine for what was there at the beginning
+	Of     string   `json:"of"`    // the resource's address, or the person's thing
+	Values []string `json:"values"`
+}
+
+func (f fact) allows(value string) bool {
+	return slices.Contains(f.Values, value) || value != "" && (len(f.Values) == 0 || slices.Contains(f.Values, "*"))
+}
+
+const (
+	person = "person"
+	anyone = "machine"
+)
+
+// model maps every thing to who has it.
+type model struct {
+	facts map[string]fact
+	// vague are the states whose last run ended in an unknown way: what it did may have happened or not.
+	vague map[string]bool
+	// stopped are units that somebody stopped, by machine and name: what they serve is not there.
+	stopped map[string]bool
+}
+
+func newModel() *model {
+	return &model{facts: map[string]fact{}, vague: map[string]bool{}, stopped: map[string]bool{}}
+}
+
+// violation is an invariant that does not hold.
+type violation struct {
+	Rule   string `json:"rule"`
+	Thing  string `json:"thing"`
+	Detail string `json:"detail"`
+}
+
+func (v violation) String() string { return fmt.Sprintf("%s: %s: %s", v.Rule, v.Thing, v.Detail) }
+
+// signature tells one fault from another: things with other numbers are alike.
+func (v violation) signature() string {
+	return v.Rule + " " + strings.Map(func(r rune) rune {
+		if r >= '0' && r <= '9' {
+			return -1
+		}
+		return r
+	}, v.Thing)
+}
+
+// give makes things a state's or a person's: what another has already is a violation.
+func (m *model) give(owner, of string, claims []claim) []violation {
+	var wrong []violation
+	for _, c := range claims {
+		f, ok := m.facts[c.Thing]
+		if ok && m.vague[f.Owner] && slices.Contains(f.Values, "") {
+			ok = false // who may have it did not get it
+		}
+		if ok && (f.Owner != owner || f.Of != of) {
+			wrong = append(wrong, violation{"one thing has one owner", c.Thing, fmt.Sprintf("%s of %s has it, and %s of %s believes to have it too", f.Of, f.Owner, of, owner)})
+			continue
+		}
+		m.facts[c.Thing] = fact{owner, of, c.Values}
+	}
+	return wrong
+}
+
+// drop takes everything from an owner.
+func (m *model) drop(owner string) {
+	maps.DeleteFunc(m.facts, func(_ string, f fact) bool { return f.Owner == owner })
+}
+
+// settle says that a run of a state ended well: it has what it believes to have, and nothing else.
+func (m *model) settle(state string, has []believed) []violation {
+	m.drop(state)
+	delete(m.vague, state)
+	var wrong []violation
+	for _, b := range has {
+		wrong = append(wrong, m.give(state, b.Address, claimsOf(b.Type, b.Attributes))...)
+	}
+	return wrong
+}
+
+// blur says that a run of a state ended in an unknown way: everything may be as it was, as it was to be, or gone.
+func (m *model) blur(state string, was, has []believed, want configuration) {
+	m.vague[state] = true
+	possible := map[string]fact{}
+	add := func(of string, claims []claim, absent bool) {
+		for _, c := range claims {
+			f, ok := possible[c.Thing]
+			if !ok {
+				f = fact{Owner: state, Of: of}
+			}
+			values := c.Values
+			if len(values) == 0 {
+				values = []string{"*"}
+			}
+			f.Values = append(f.Values, values...)
+			if absent {
+				f.Values = append(f.Values, "")
+			}
+			possible[c.Thing] = f
+		}
+	}
+	for _, b := range slices.Concat(was, has) {
+		add(b.Address, claimsOf(b.Type, b.Attributes), true)
+	}
+	for _, r := range want {
+		add(r.address(), claimsOf(r.Type, r.Attributes), true)
+	}
+	for thing, f := range m.facts {
+		if f.Owner == state {
+			add(f.Of, []claim{{thing, f.Values}}, true)
+		}
+	}
+	for thing, f := range possible {
+		if has, ok := m.facts[thing]; !ok || has.Owner == state {
+			m.facts[thing] = f
+		}
+	}
+}
+
+// taken returns who else has what a resource wants.
+func (m *model) taken(state string, r resource) (string, bool) {
+	for _, c := range claimsOf(r.Type, r.Attributes) {
+		if f, ok := m.facts[c.Thing]; ok && f.Owner != state {
+			return f.Owner, true
+		}
+	}
+	return "", false
+}
+
+// withoutTaken returns the configuration without what others have, and without what it has twice.
+func (m *model) withoutTaken(state string, c configuration) configuration {
+	seen := map[string]string{}
+	return c.without(func(r resource) bool {
+		if _, ok := m.taken(state, r); ok {
+			return true
+		}
+		for _, each := range claimsOf(r.Type, r.Attributes) {
+			if first, ok := seen[each.Thing]; ok && first != r.address() {
+				return true
+			}
+			seen[each.Thing] = r.address()
+		}
+		return false
+	})
+}
+
+// units say which daemon serves a thing.
+func unitOf(thing string) (string, bool) {
+	machine, rest, _ := strings.Cut(thing, " ")
+	word, _, _ := strings.Cut(rest, " ")
+	unit, ok := map[string]string{"dns": "named", "backend": "haproxy", "http": "haproxy"}[word]
+	return machine + " " + unit, ok
+}
+
+// check compares what clients see with what everybody has.
+func (m *model) check(seen observation) []violation {
+	var wrong []violation
+	for _, thing := range slices.Sorted(maps.Keys(m.facts)) {
+		f := m.facts[thing]
+		if strings.HasPrefix(thing, "name ") || f.allows(seen[thing]) {
+			continue
+		}
+		if unit, ok := unitOf(thing); ok && seen[thing] == "" && m.stopped[unit] {
+			continue
+		}
+		rule := "what " + f.Owner + " has is there"
+		if f.Owner != person && f.Owner != anyone {
+			rule = "what a state has is there"
+		}
+		wrong = append(wrong, violation{rule, thing, fmt.Sprintf("%s of %s has it as %q, and it is %q", f.Of, f.Owner, f.Values, seen[thing])})
+	}
+	if len(m.vague) > 0 {
+		return wrong
+	}
+	for _, thing := range slices.Sorted(maps.Keys(seen)) {
+		if _, ok := m.facts[thing]; !ok && seen[thing] != "" && !strings.Contains(thing, " raw ") {
+			wrong = append(wrong, violation{"nothing is there that nobody has", thing, fmt.Sprintf("it is %q", seen[thing])})
+		}
+	}
+	return wrong
+}
+
+// accept takes a violation for known: the model goes on with what is there, so that one fault is told once.
+func (m *model) accept(v violation, seen observation) {
+	f, ok := m.facts[v.Thing]
+	switch {
+	case !ok && seen[v.Thing] != "":
+		m.facts[v.Thing] = fact{"nobody", v.Rule, []string{seen[v.Thing], ""}}
+	case ok && f.Owner == person && seen[v.Thing] == "":
+		delete(m.facts, v.Thing)
+	case ok:
+		f.Values = append(f.Values, seen[v.Thing], "")
+		m.facts[v.Thing] = f
+	}
+}
+
+func TestModel(t *testing.T) {
+	hosts := func(key, ip string) believed {
+		return believed{"virtcluster_hosts_file." + key, "hosts_file", map[string]any{"host": "ssh://root@10.0.100.101", "name": key, "entries": map[string]any{ip: []any{"x.example"}}}}
+	}
+	const thing = "svc-1 hosts 10.9.0.1"
+	for name, c := range map[string]struct {
+		do   func(m *model) []violation
+		seen observation
+		want string // the beginning of the rule, "" where all is well
+	}{
+		"what is there":       {func(m *model) []violation { return m.settle("a", []believed{hosts("h", "10.9.0.1")}) }, observation{thing: "x.example"}, ""},
+		"what is gone":        {func(m *model) []violation { return m.settle("a", []believed{hosts("h", "10.9.0.1")}) }, observation{}, "what a state has"},
+		"what a destroy left": {func(m *model) []violation { return m.settle("a", nil) }, observation{thing: "x.example"}, "nothing is there"},
+		"what two resources have": {func(m *model) []violation {
+			return m.settle("a", []believed{hosts("h", "10.9.0.1"), hosts("i", "10.9.0.1")})
+		}, observation{thing: "x.example"}, "one thing"},
+		"what a person lost": {func(m *model) []violation { return m.give(person, "person1", []claim{{thing, []string{"x"}}}) }, observation{thing: "y"}, "what person"},
+		"what a killed run made": {func(m *model) []violation {
+			m.blur("a", nil, nil, configuration{asResource(hosts("h", "10.9.0.1"))})
+			return nil
+		}, observation{thing: "x.example"}, ""},
+		"what a killed run did not": {func(m *model) []violation {
+			m.blur("a", nil, nil, configuration{asResource(hosts("h", "10.9.0.1"))})
+			return nil
+		}, observation{}, ""},
+		"what a killed run may not": {func(m *model) []violation {
+			m.blur("a", nil, nil, configuration{asResource(hosts("h", "10.9.0.1"))})
+			return nil
+		}, observation{thing: "y"}, "what a state has"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newModel()
+			wrong := append(c.do(m), m.check(c.seen)...)
+			switch {
+			case c.want == "" && len(wrong) > 0, c.want != "" && (len(wrong) == 0 || !strings.HasPrefix(wrong[0].Rule, c.want)):
+				t.Errorf("wrong is %v, want %q", wrong, c.want)
+			}
+		})
+	}
+}
+
+func asResource(b believed) resource {
+	return resource{Type: b.Type, Key: strings.TrimPrefix(b.Address, "virtcluster_"+b.Type+"."), Attributes: b.Attributes}
+}

@@ -1,0 +1,37 @@
+#!/bin/sh
+# observe.sh: what the clients on a service node see, in sections that begin with a line "== NAME".
+section() { printf '\n== %s\n' "$1"; }
+section hosts
+cat /etc/hosts
+section addresses
+ip -j -4 addr show
+section routes
+ip -4 route show
+section tables
+nft list ruleset
+section stat
+printf 'show stat\n' | timeout 3 socat -t 3 - UNIX-CONNECT:/run/haproxy/admin.sock 2>/dev/null
+section ledgers
+for file in /var/lib/virtcluster/addresspool/pools/*; do
+	case $file in */original.json | */journal.json | */interrupted.json) continue ;; esac
+	[ ! -e "$file" ] || { printf '%s\t' "$file" && tr -d '\n' <"$file" && echo; }
+done
+section haproxy
+cat /etc/haproxy/haproxy.cfg
+section keepalived
+cat /etc/keepalived/keepalived.conf 2>/dev/null
+section zones
+cat /etc/bind/named.conf.local
+section files
+find /srv /etc/bind /etc/haproxy /etc/keepalived /etc/systemd/network /etc/exports.d /etc/nftables.conf /etc/hosts /etc/nftables.d /var/lib/virtcluster /etc/netplan \
+	-type f ! -name '*.jnl' -printf '%p %m %u:%g ' -exec sh -c 'sha256sum <"$1" | cut -c1-12' sum {} \; 2>/dev/null
+section directories
+find /srv -mindepth 1 -type d -printf '%p %m %u:%g\n' 2>/dev/null
+section units
+systemctl is-active named haproxy keepalived nftables | paste -sd' '
+systemctl is-enabled named haproxy keepalived nftables 2>/dev/null | paste -sd' '
+section failed
+# That somebody's session could not begin or end on a busy machine is nobody's fault here.
+systemctl list-units --state=failed --plain --no-legend | awk '$1 !~ /^user/ { print $1 }'
+section forwarding
+cat /proc/sys/net/ipv4/ip_forward

@@ -1,0 +1,398 @@
+package robustness
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// operation is one step of a history: of a state, of a person, or a fault.
+type operation struct {
+	State  string        `json:"state,omitempty"`
+	Action string        `json:"action,omitempty"` // apply, target, replace, import, older, destroy
+	Config configuration `json:"config,omitempty"`
+	// Address is the resource that the action is about.
+	Address string     `json:"address,omitempty"`
+	Kill    *kill      `json:"kill,omitempty"`
+	Person  *belonging `json:"person,omitempty"`
+	Verb    string     `json:"verb,omitempty"` // add or remove
+	// Beside says that the person acts while the states are at work, and not before.
+	Beside bool   `json:"beside,omitempty"`
+	Fault  *fault `json:"fault,omitempty"`
+}
+
+// round is what happens at the same time.
+type round struct {
+	Operations []operation `json:"operations"`
+	// Quiet rounds have neither faults nor persons: every state applies what it can have, and plans nothing afterwards.
+	Quiet bool `json:"quiet,omitempty"`
+}
+
+func (o operation) String() string {
+	switch {
+	case o.Person != nil:
+		return fmt.Sprintf("person %s %s %s %v on %s", o.Verb, o.Person.Kind, o.Person.Name, o.Person.Values, o.Person.Machine)
+	case o.Fault != nil:
+		values := strings.Join(o.Fault.Values, " ")
+		return fmt.Sprintf("fault %s %.40s on %s after %s", o.Fault.Kind, values, o.Fault.Machine, o.Fault.After)
+	}
+	text := fmt.Sprintf("state %s %s %s", o.State, o.Action, o.Address)
+	var all []string
+	for _, r := range o.Config {
+		all = append(all, r.Type+"."+r.Key)
+	}
+	text += " {" + strings.Join(all, ", ") + "}"
+	if o.Kill != nil && o.Kill.Failpoint != "" {
+		text += " killed at " + o.Kill.Failpoint
+	} else if o.Kill != nil {
+		text += fmt.Sprintf(" killed by %s after %s (provider: %t)", o.Kill.Signal, o.Kill.After.Round(time.Millisecond), o.Kill.Provider)
+	}
+	return text
+}
+
+// perform does what a state does in an operation, and says how it ended. Everything but an apply of all is followed by nothing: what
+// it leaves is for the next one to mend.
+func (s *state) perform(ctx context.Context, o operation) (result, error) {
+	if o.Action != "destroy" {
+		if err := s.write(o.Config); err != nil {
+			return result{}, err
+		}
+	}
+	flags := []string{"-no-color", "-input=false"}
+	apply := append([]string{"apply", "-auto-approve"}, flags...)
+	switch o.Action {
+	case "target", "replace":
+		return s.run(ctx, o.Kill, append(apply, "-"+o.Action+"="+o.Address)...), nil
+	case "destroy":
+		r := s.run(ctx, o.Kill, append(append([]string{"destroy", "-auto-approve"}, flags...), "-parallelism=20")...)
+		if r.Status != 0 {
+			return r, nil
+		}
+		return r, s.write(nil)
+	case "import":
+		return s.reimport(ctx, o.Address)
+	case "older":
+		return s.forget(ctx, apply)
+	}
+	return s.run(ctx, o.Kill, append(apply, "-parallelism=20")...), nil
+}
+
+// reimport takes a resource out of the state and imports it again. What could not be imported is put back.
+func (s *state) reimport(ctx context.Context, address string) (result, error) {
+	has, err := s.has()
+	if err != nil {
+		return result{}, err
+	}
+	i := slices.IndexFunc(has, func(b believed) bool { return b.Address == address })
+	if i < 0 {
+		return result{Argv: []string{"import", "nothing"}}, nil
+	}
+	before, err := os.ReadFile(s.file())
+	if err != nil {
+		return result{}, err
+	}
+	if r := s.run(ctx, nil, "state", "rm", address); r.Status != 0 {
+		return r, nil
+	}
+	r := s.run(ctx, nil, "import", "-no-color", "-input=false", address, importID(has[i]))
+	if r.Status != 0 {
+		return r, s.restore(before)
+	}
+	return r, nil
+}
+
+// restore puts a state back that was there before: a later one of the same lineage takes it for what it is.
+func (s *state) restore(text []byte) error { return os.WriteFile(s.file(), text, 0o600) }
+
+// forget has a run work with the state file of before the last change, as one that was restored from a copy. What it cannot take for
+// its own it refuses; then the newer file is found again.
+func (s *state) forget(ctx context.Context, apply []string) (result, error) {
+	newer, err := os.ReadFile(s.file())
+	older, err2 := os.ReadFile(s.file() + ".before")
+	if err != nil || err2 != nil {
+		return result{Argv: []string{"older", "nothing"}}, nil //nolint:nilerr // a state that was not changed yet has no older one
+	}
+	if err := s.restore(older); err != nil {
+		return result{}, err
+	}
+	r := s.run(ctx, nil, apply...)
+	if r.Status != 0 {
+		return r, s.restore(newer)
+	}
+	return r, nil
+}
+
+// importID is what import takes for a resource.
+func importID(b believed) string {
+	a := attributes(b.Attributes)
+	switch b.Type {
+	case "network", "node", "storage_pool":
+		return a.text("name")
+	case "volume":
+		return a.text("pool") + "/" + a.text("name")
+	case "dhcp_reservation":
+		return a.text("network") + "/" + a.text("mac")
+	case "vip":
+		var members []string
+		for _, name := range slices.Sorted(maps.Keys(object(a["instances"]))) {
+			members = append(members, name+"="+attributes(object(object(a["instances"])[name])).text("service_node"))
+		}
+		return strings.Join(members, ",") + "#" + a.text("name")
+	}
+	return a.text("id")
+}
+
+// drawState draws what a state does next.
+func (w *world) drawState(s *state) operation {
+	o := operation{State: s.name, Action: "apply", Config: slices.Clone(s.config)}
+	for i := range o.Config {
+		o.Config[i].From = ""
+	}
+	// What a killed run left is for the next one to take over: who wanted it still does.
+	if w.model.vague[s.name] {
+		return w.mayKill(o)
+	}
+	// What others have is refused; sooner or later somebody takes it out of the configuration.
+	if w.rng.IntN(10) < 6 {
+		o.Config = w.model.withoutTaken(s.name, o.Config)
+	}
+	choice := w.rng.IntN(100)
+	switch {
+	case len(o.Config) < 3 || choice < 40:
+		for range 1 + w.rng.IntN(3) {
+			w.drawMore(s, &o)
+		}
+		if w.rng.IntN(8) > 0 {
+			o.Config = w.model.satisfiable(s.name, o.Config)
+		}
+	case choice < 58:
+		w.drawChange(s, &o)
+	case choice < 72:
+		gone := o.Config[w.rng.IntN(len(o.Config))].address()
+		o.Config = o.Config.without(func(r resource) bool { return r.address() == gone })
+	case choice < 78:
+		w.drawRename(&o)
+	case choice < 93:
+		o.Action = []string{"target", "replace", "import", "older"}[w.rng.IntN(4)]
+		o.Address = o.Config[w.rng.IntN(len(o.Config))].address()
+		if o.Action == "older" {
+			o.Address = ""
+		}
+	case choice < 96:
+		o.Action, o.Config = "destroy", nil
+	}
+	if len(o.Config) > 8 {
+		o.Config = o.Config.without(func(resource) bool { return w.rng.IntN(3) == 0 })
+	}
+	if o.Address != "" && o.Config.find(o.Address) < 0 {
+		o.Action, o.Address = "apply", ""
+	}
+	return w.mayKill(o)
+}
+
+// mayKill has some operations killed, at a moment within what an apply takes.
+func (w *world) mayKill(o operation) operation {
+	if w.rng.IntN(100) < w.killed && o.Action != "import" && o.Action != "older" {
+		if len(w.failpoints) > 0 && w.rng.IntN(2) == 0 {
+			o.Kill = &kill{Failpoint: w.failpoints[w.rng.IntN(len(w.failpoints))]}
+			return o
+		}
+		most := max(w.usual, 2*time.Second)
+		o.Kill = &kill{After: time.Duration(w.rng.Int64N(int64(most))), Signal: []syscall.Signal{syscall.SIGINT, syscall.SIGKILL, syscall.SIGKILL}[w.rng.IntN(3)], Provider: w.rng.IntN(2) == 0}
+	}
+	return o
+}
+
+// drawMore adds a resource to a configuration. Now and then it is one that is there already, by the state's other provider.
+func (w *world) drawMore(s *state, o *operation) {
+	if len(o.Config) > 0 && w.rng.IntN(12) == 0 {
+		twin := o.Config[w.rng.IntN(len(o.Config))]
+		twin.Key, twin.Alias, twin.From = "twin__"+twin.Key, !twin.Alias, ""
+		if o.Config.find(twin.address()) < 0 {
+			o.Config = append(o.Config, twin)
+		}
+		return
+	}
+	for range 10 {
+		k, ok := draw(w.rng, kinds, func(k kind) (string, int) { return k.name, k.weight })
+		if !ok {
+			return
+		}
+		a := k.draw(drawer{w.rng, s.number, o.Config})
+		if a == nil {
+			continue
+		}
+		r := resource{Type: k.name, Attributes: a}
+		r.Key = keyOf(r)
+		if o.Config.find(r.address()) >= 0 {
+			continue
+		}
+		// On the hypervisor, what a plan makes for another resource is known to the provider that makes both.
+		r.Alias = s.number == 1 && !slices.Contains([]string{"network", "dhcp_reservation", "storage_pool", "volume", "node"}, k.name) && w.rng.IntN(2) == 0
+		o.Config = append(o.Config, r)
+		return
+	}
+}
+
+// draw draws one of several by their weights, among those whose names are not left out; false where none is.
+func draw[T any](rng *rand.Rand, all []T, of func(T) (name string, weight int)) (T, bool) {
+	total := 0
+	for _, each := range all {
+		if name, weight := of(each); only.MatchString(name) {
+			total += weight
+		}
+	}
+	if total > 0 {
+		n := rng.IntN(total)
+		for _, each := range all {
+			if name, weight := of(each); only.MatchString(name) {
+				if n -= weight; n < 0 {
+					return each, true
+				}
+			}
+		}
+	}
+	var none T
+	return none, false
+}
+
+// drawChange draws the attributes of a resource anew, but for those that make it what it is.
+func (w *world) drawChange(s *state, o *operation) {
+	i := w.rng.IntN(len(o.Config))
+	r := o.Config[i]
+	k := kindNamed(r.Type)
+	a := k.draw(drawer{w.rng, s.number, o.Config})
+	if a == nil {
+		return
+	}
+	for _, name := range k.identity {
+		if v, ok := r.Attributes[name]; ok {
+			a[name] = v
+		} else {
+			delete(a, name)
+		}
+	}
+	if r.Type == "exposed_service" {
+		a["targets"], a["configure_address"] = r.Attributes["targets"], r.Attributes["configure_address"]
+		if a["configure_address"] == nil {
+			delete(a, "configure_address")
+			a["ports"] = map[string]any{"s": map[string]any{"target_port": targetPort, "port": 30000 + w.rng.IntN(4)}}
+		} else {
+			a["ports"] = map[string]any{"s": map[string]any{"target_port": targetPort, "port": 7001 + w.rng.IntN(3)}}
+		}
+	}
+	if r.Type == "network" || r.Type == "dhcp_reservation" {
+		for _, name := range []string{"cidr", "network"} {
+			if v, ok := r.Attributes[name]; ok {
+				a[name] = v
+			}
+		}
+		if r.Type == "dhcp_reservation" {
+			a["ip"] = fmt.Sprintf("10.63.%s.%d", strings.TrimPrefix(networkNamed(attributes(a).text("network")), "n"), 10+w.rng.IntN(5))
+		}
+	}
+	r.Attributes = a
+	o.Config[i] = r
+}
+
+// drawRename gives a resource that nothing refers to another key, with and without a word about it.
+func (w *world) drawRename(o *operation) {
+	i := w.rng.IntN(len(o.Config))
+	r := o.Config[i]
+	if slices.ContainsFunc(o.Config, func(other resource) bool { return slices.Contains(other.needs(), r.address()) }) {
+		return
+	}
+	w.renamed++
+	was := r.Key
+	_, base, found := strings.Cut(r.Key, "__")
+	if !found {
+		base = r.Key
+	}
+	r.Key = fmt.Sprintf("k%d__%s", w.renamed, base)
+	if w.rng.IntN(2) == 0 {
+		r.From = was
+	}
+	o.Config[i] = r
+}
+
+// drawPerson draws what a person does.
+func (w *world) drawPerson() (operation, bool) {
+	if len(w.belongings) > 0 && w.rng.IntN(4) == 0 || len(w.belongings) > 8 {
+		b := w.belongings[w.rng.IntN(len(w.belongings))]
+		return operation{Person: &b, Verb: "remove"}, true
+	}
+	h, ok := draw(w.rng, habits, func(h habit) (string, int) { return h.kind, h.weight })
+	if !ok {
+		return operation{}, false
+	}
+	w.persons++
+	b := belonging{Kind: h.kind, Name: fmt.Sprintf("person%d", w.persons), Machine: machines[w.rng.IntN(len(machines))]}
+	if b.Values = h.draw(w, b.Machine); b.Values == nil {
+		return operation{}, false
+	}
+	// A person does not take what somebody has.
+	for _, c := range b.claims() {
+		if _, ok := w.model.facts[c.Thing]; ok {
+			return operation{}, false
+		}
+	}
+	return operation{Person: &b, Verb: "add"}, true
+}
+
+func (w *world) drawFault() (operation, bool) {
+	m, ok := draw(w.rng, mishaps, func(m mishap) (string, int) { return m.kind, m.weight })
+	if !ok {
+		return operation{}, false
+	}
+	after := time.Duration(w.rng.Int64N(int64(max(w.usual, 2*time.Second))))
+	return operation{Fault: &fault{Kind: m.kind, Machine: machines[w.rng.IntN(len(machines))], Values: m.draw(w), After: after}}, true
+}
+
+// drawRound draws what happens next: each state does something, and perhaps a person, and perhaps something breaks.
+func (w *world) drawRound() round {
+	var r round
+	if w.rng.IntN(10) < 6 {
+		if o, ok := w.drawPerson(); ok {
+			r.Operations = append(r.Operations, o)
+		}
+	}
+	for _, s := range w.states {
+		if w.rng.IntN(10) < 8 {
+			r.Operations = append(r.Operations, w.drawState(s))
+		}
+	}
+	if w.rng.IntN(100) < w.faulty {
+		if o, ok := w.drawFault(); ok {
+			r.Operations = append(r.Operations, o)
+		}
+	}
+	for i, o := range r.Operations {
+		if o.Person != nil && w.rng.IntN(2) == 0 {
+			r.Operations[i].Beside = w.apart(o, r)
+		}
+	}
+	return r
+}
+
+// apart says whether nobody else in a round wants what a person makes, so that both may work at the same time.
+func (w *world) apart(person operation, r round) bool {
+	if !slices.Contains([]string{"hosts", "file", "zone", "haproxy", "route"}, person.Person.Kind) {
+		return false
+	}
+	for _, o := range r.Operations {
+		for _, each := range o.Config {
+			for _, c := range claimsOf(each.Type, each.Attributes) {
+				if slices.ContainsFunc(person.Person.claims(), func(own claim) bool { return own.Thing == c.Thing }) {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}

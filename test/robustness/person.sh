@@ -1,0 +1,74 @@
+#!/bin/sh
+# person.sh add|remove KIND NAME [VALUE…]: what a person does on a service node by hand. It ends with 9 where that makes no sense now.
+set -eu
+verb=$1 kind=$2 name=$3
+shift 3
+running() { systemctl is-active --quiet "$1" || exit 9; }
+told() { ! systemctl is-active --quiet "$1" || systemctl reload "$1"; }
+case $verb-$kind in
+add-hosts) printf '10.8.0.%s %s.example\n' "$1" "$name" >>/etc/hosts ;;
+remove-hosts) sed -i "/^10\.8\.0\.$1 $name\.example$/d" /etc/hosts ;;
+add-file) printf '%s\n' "$name" >"/srv/$name" && chown nobody:nogroup "/srv/$name" && chmod 0640 "/srv/$name" ;;
+remove-file) rm "/srv/$name" ;;
+add-networkd)
+	mkdir -p /etc/systemd/network/10-eth1.network.d
+	printf '[Network]\nAddress=%s/24\n' "$1" >"/etc/systemd/network/10-eth1.network.d/$name.conf"
+	ip addr add "$1/24" dev eth1
+	;;
+remove-networkd)
+	rm "/etc/systemd/network/10-eth1.network.d/$name.conf"
+	rmdir --ignore-fail-on-non-empty /etc/systemd/network/10-eth1.network.d
+	ip addr del "$1/24" dev eth1 || :
+	;;
+add-address) ip addr add "$1/24" dev eth1 ;;
+remove-address) ip addr del "$1/24" dev eth1 || : ;;
+add-rules)
+	nft -f - <<-RULES
+		table ip $name {
+			chain pre {
+				type nat hook prerouting priority dstnat; policy accept;
+				fib daddr type local tcp dport $1 dnat to $2:7002
+			}
+		}
+	RULES
+	;;
+remove-rules) nft delete table ip "$name" || : ;;
+add-haproxy)
+	running haproxy
+	printf '\nfrontend %s\n\tbind *:%s\n\tmode http\n\ttimeout client 5s\n\thttp-request return status 200 content-type text/plain string %s\n' "$name" "$1" "$name" >>/etc/haproxy/haproxy.cfg
+	told haproxy
+	;;
+remove-haproxy)
+	perl -0pi -e "s/\nfrontend $name\n(?:\t[^\n]*\n)+//" /etc/haproxy/haproxy.cfg
+	told haproxy
+	;;
+add-zone)
+	running named
+	# shellcheck disable=SC2016 # the dollar is BIND's
+	printf '$TTL 60\n@ SOA ns1 root 1 3600 600 86400 60\n@ NS ns1\nns1 A 10.0.0.1\nx A %s\n' "$1" >"/etc/bind/$name.zone"
+	printf 'zone "%s.example" {\n\ttype primary;\n\tfile "/etc/bind/%s.zone";\n};\n' "$name" "$name" >>/etc/bind/named.conf.local
+	rndc reconfig
+	;;
+remove-zone)
+	perl -0pi -e "s/zone \"$name.example\" \{\n(?:\t[^\n]*\n)+\};\n//" /etc/bind/named.conf.local
+	rm "/etc/bind/$name.zone"
+	! systemctl is-active --quiet named || rndc reconfig
+	;;
+add-instance)
+	running keepalived
+	printf '\nvrrp_instance %s {\n\tinterface eth1\n\tvirtual_router_id %s\n\tpriority 10\n\tvirtual_ipaddress {\n\t\t%s/24\n\t}\n}\n' "$name" "$2" "$1" >>/etc/keepalived/keepalived.conf
+	told keepalived
+	;;
+remove-instance)
+	perl -0pi -e "s/\nvrrp_instance $name \{\n(?:\t[^\n]*\n)+\}\n//" /etc/keepalived/keepalived.conf
+	told keepalived
+	;;
+add-route) ip route add "$1" via 10.0.100.253 ;;
+remove-route) ip route del "$1" || : ;;
+add-stop) systemctl stop "$1" ;;
+remove-stop) systemctl start "$1" ;;
+add-forget) rm -rf /var/lib/virtcluster/addresspool ;;
+add-unwrite) sed -i "/^$1[[:space:]]/d" /etc/hosts ;;
+add-unroute) ip route del "$1" ;;
+*) echo "person.sh cannot $verb $kind" >&2 && exit 2 ;;
+esac

@@ -1,0 +1,157 @@
+package robustness
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// inNamespace runs do in a network namespace of the sandbox, on a thread that ends with it.
+func inNamespace(name string, do func() error) error {
+	ended := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // and never unlocked: the thread is of no use to anybody else
+		file, err := os.Open("/run/netns/" + name)
+		if err == nil {
+			err = unix.Setns(int(file.Fd()), unix.CLONE_NEWNET)
+			_ = file.Close()
+		}
+		if err == nil {
+			err = do()
+		}
+		ended <- err
+	}()
+	return <-ended
+}
+
+// Ports of what answers on the service nodes with who it is.
+const (
+	targetPort = 7001 // a guest that states expose
+	personPort = 7002 // what a person's rules lead to
+)
+
+// answer has a machine say its name on two ports, and returns what stops that.
+func answer(machine string) (stop func(), err error) {
+	var listeners []net.Listener
+	for port, text := range map[int]string{targetPort: machine, personPort: "person-" + machine} {
+		var l net.Listener
+		err := inNamespace(machine, func() (err error) {
+			l, err = net.Listen("tcp4", fmt.Sprintf(":%d", port)) //nolint:noctx // there is nothing to wait for
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("listen on %s: %w", machine, err)
+		}
+		listeners = append(listeners, l)
+		go func() {
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				_, _ = io.WriteString(c, text)
+				_ = c.Close()
+			}
+		}()
+	}
+	return func() {
+		for _, l := range listeners {
+			_ = l.Close()
+		}
+	}, nil
+}
+
+// clientOf is the address of the LAN's client to which a machine's guests answer by way of that machine: it is their gateway.
+func clientOf(machine string) string { return "10.19.41.5" + strings.TrimPrefix(machine, "svc-") }
+
+const askTime = 2 * time.Second
+
+// askServed asks what the things among these that are served answer: ports, HTTP and DNS.
+func askServed(ctx context.Context, things []string) map[string]string {
+	for _, machine := range machines {
+		for zone := range 3 {
+			things = append(things, fmt.Sprintf("%s dns x.z%d.example", machine, zone))
+		}
+	}
+	slices.Sort(things)
+	all := map[string]string{}
+	var mu sync.Mutex
+	var group sync.WaitGroup
+	for _, thing := range slices.Compact(things) {
+		machine, rest, _ := strings.Cut(thing, " ")
+		word, where, _ := strings.Cut(rest, " ")
+		i := slices.Index(machines, machine)
+		ask := map[string]func() string{
+			"open": func() string { return connect(clientOf(machine), where) },
+			"http": func() string { return get("http://" + addressOf(i) + ":" + where + "/") },
+			"dns":  func() string { return resolve(ctx, addressOf(i), where) },
+		}[word]
+		if i < 0 || ask == nil {
+			continue
+		}
+		group.Go(func() {
+			answer := ask()
+			mu.Lock()
+			defer mu.Unlock()
+			all[thing] = answer
+		})
+	}
+	group.Wait()
+	return all
+}
+
+// connect returns what a port says to a client of the LAN, "" where nobody does.
+func connect(from, to string) (text string) {
+	_ = inNamespace("lan-client", func() error {
+		d := net.Dialer{Timeout: askTime, LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+		c, err := d.Dial("tcp4", to) //nolint:noctx // it has a time limit
+		if err != nil {
+			return err
+		}
+		defer c.Close() //nolint:errcheck // it was read
+		_ = c.SetDeadline(time.Now().Add(askTime))
+		out, err := io.ReadAll(io.LimitReader(c, 100))
+		text = string(out)
+		return err
+	})
+	return text
+}
+
+func get(url string) string {
+	client := http.Client{Timeout: askTime, Transport: &http.Transport{DisableKeepAlives: true}}
+	answer, err := client.Get(url) //nolint:noctx // it has a time limit
+	if err != nil {
+		return ""
+	}
+	defer answer.Body.Close() //nolint:errcheck // it was read
+	text, _ := io.ReadAll(io.LimitReader(answer.Body, 100))
+	return strings.TrimSpace(string(text))
+}
+
+func resolve(ctx context.Context, server, name string) string {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	r := net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "udp", server+":53")
+	}}
+	found, err := r.LookupIP(ctx, "ip4", name+".")
+	if err != nil {
+		return ""
+	}
+	var all []string
+	for _, ip := range found {
+		all = append(all, ip.String())
+	}
+	slices.Sort(all)
+	return strings.Join(all, " ")
+}
