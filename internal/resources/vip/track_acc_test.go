@@ -25,9 +25,18 @@ func holder(t *testing.T, address string) string {
 	return found
 }
 
-// comesTo waits until a machine alone has an address.
+// comesTo waits until a machine alone has an address. Where that does not happen, it logs what both machines have and what keepalived did.
 func comesTo(t *testing.T, address, machine string) {
 	t.Helper()
+	defer func() {
+		if !t.Failed() {
+			return
+		}
+		for _, each := range []string{"svc-1", "svc-2"} {
+			t.Logf("%s:\n%s", each, acctest.On(t, each, "sh", "-c",
+				"ip -oneline address show dev eth0; ip neighbour show dev eth0; systemctl --no-pager status keepalived | head -n 5; journalctl --no-pager -u keepalived -n 60 -o short-precise"))
+		}
+	}()
 	acctest.Eventually(t, fmt.Sprintf("%s is not held by %s", address, machine), func() bool { return holder(t, address) == machine })
 }
 
