@@ -93,11 +93,10 @@ func (m *model) fillMembers(ctx context.Context, got object, diags *diag.Diagnos
 
 // listNames returns the members' names by the ids of their service nodes.
 func (m *model) listNames(ctx context.Context) map[string]string {
-	var diags diag.Diagnostics
 	names := map[string]string{}
-	members := m.completeMembers(ctx, &diags)
-	for i, title := range listTitles(members) {
-		names[members[i].ServiceNode.ValueString()] = title
+	members := m.completeMembers(ctx)
+	for _, t := range members {
+		names[t.ServiceNode.ValueString()] = t.Name
 	}
 	if len(members) == 0 {
 		imported, _, _ := keepalived.SplitID(m.ID.ValueString())

@@ -29,7 +29,7 @@ type model struct {
 	Preempt           types.Bool     `tfsdk:"preempt"`
 	PreemptDelay      types.Int64    `tfsdk:"preempt_delay"`
 	SyncGroup         types.String   `tfsdk:"sync_group"`
-	Members           types.Dynamic  `tfsdk:"members"`
+	Members           types.Map      `tfsdk:"members"`
 	Instances         types.Map      `tfsdk:"instances"`
 	Track             types.List     `tfsdk:"track"`
 	GARP              types.Object   `tfsdk:"garp"`
@@ -88,7 +88,7 @@ func (m *model) spec(ctx context.Context) (object, diag.Diagnostics) {
 	if v.Version = int(m.Version.ValueInt64()); v.Version == 0 {
 		v.Version = defaultVersion(v.Addresses)
 	}
-	for i, t := range m.completeMembers(ctx, &diags) {
+	for i, t := range m.completeMembers(ctx) {
 		v.Members = append(v.Members, keepalived.Member{
 			Name: t.Name, ID: t.ServiceNode.ValueString(), Interface: t.Interface.ValueString(), Priority: int(t.Priority.ValueInt64()), State: t.State.ValueString(),
 		})

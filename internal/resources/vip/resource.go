@@ -65,7 +65,7 @@ func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[object], e
 	s := &store{fleet: at.Fleet, claim: at.Claim, name: known.Name}
 	if len(known.Members) > 0 {
 		s.known, s.members = &known.VIP, known.Members
-		if i := slices.Index(keepalived.Titles(known.Members), m.Owner.ValueString()); i >= 0 {
+		if i := slices.IndexFunc(known.Members, func(t keepalived.Member) bool { return t.Name == m.Owner.ValueString() }); i >= 0 {
 			s.owner = known.Members[i].ID
 		}
 		rememberMembers(at.Registry, m.id(), known.VIP)
