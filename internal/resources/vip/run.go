@@ -10,9 +10,9 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
@@ -128,7 +128,7 @@ func (s *store) applyStep(ctx context.Context, v view, step keepalived.Step, min
 	edit := transaction.Edit{Owner: fmt.Sprintf("VIP %q", s.name), Apply: func(t transaction.Tree) error { return step.Apply(t, mine) }}
 	// A keepalived that is stopped is not started for what only goes.
 	edit.Removes = step.Instance == nil && len(step.Companions) == 0
-	edit.Warn = func(text string) { s.warnings = append(s.warnings, crud.DaemonWarning(text)) }
+	edit.Warn = func(text string) { s.warnings = append(s.warnings, part.DaemonWarning(text)) }
 	if step.Instance != nil {
 		edit.Secrets = []string{step.Instance.AuthPass}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
 )
 
 // store is one VIP on all its machines.
@@ -50,7 +51,7 @@ func (s *store) FinishMark(ctx context.Context) error {
 	for _, id := range listServiceNodes(s.members) {
 		h, err := s.fleet.Host(ctx, id)
 		if err == nil {
-			err = s.fleet.Engine.Commit(ctx, h, keepalived.Daemon{}, crud.NewMarkEdit(fmt.Sprintf("VIP %q", s.name), s.claim))
+			err = s.fleet.Engine.Commit(ctx, h, keepalived.Daemon{}, part.NewMarkEdit(fmt.Sprintf("VIP %q", s.name), s.claim))
 		}
 		if err != nil {
 			return err
@@ -177,7 +178,7 @@ func (s *store) readAfterChange(ctx context.Context, want object, err error) (ob
 		s.claim = s.claim.Written()
 	}
 	if err == nil || !s.changed {
-		got, err := crud.ReadBack(ctx, s.Get, err)
+		got, err := service.ReadBack(ctx, s.Get, err)
 		got.Changed = true
 		return got, err
 	}
