@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/vip"
 )
 
 // planInstances plans what each member will be: as it is written, and where it is not, as it was.
@@ -94,7 +95,7 @@ func (e formerMembers) keptPriority(name string) (int64, bool) {
 		return p, true
 	}
 	was, there := e.instances[name]
-	return was.Priority.ValueInt64(), there && was.Priority.ValueInt64() != stopped
+	return was.Priority.ValueInt64(), there && was.Priority.ValueInt64() != vip.Stopped
 }
 
 // sameInstances says whether two planned or known sets of instances mean the same, whatever the members are called.

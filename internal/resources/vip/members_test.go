@@ -7,6 +7,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/vip"
 )
 
 func someone(node string) member {
@@ -55,7 +57,7 @@ func TestPrioritiesByDefaultStayWhoeverComesAndGoes(t *testing.T) {
 		"the first one goes":             {three[1:], state(stands, stands), `{"b":240,"c":230}`},
 		"it comes back":                  {three, state(map[string]int64{"b": 240, "c": 230}, map[string]int64{"b": 240, "c": 230}), `{"a":220,"b":240,"c":230}`},
 		"a machine has another one":      {three, state(stands, map[string]int64{"a": 250, "b": 77, "c": 230}), `{"a":250,"b":240,"c":230}`},
-		"a keepalived is stopped":        {three, state(nil, map[string]int64{"a": 250, "b": stopped, "c": 230}), `{"a":250,"b":220,"c":230}`},
+		"a keepalived is stopped":        {three, state(nil, map[string]int64{"a": 250, "b": vip.Stopped, "c": 230}), `{"a":250,"b":220,"c":230}`},
 		"a member gets another name":     {append([]member{renamed}, three[1:]...), state(stands, stands), `{"b":240,"c":230,"first":250}`},
 		"one is written":                 {append([]member{own}, three[1:]...), nil, `{"a":100,"b":240,"c":230}`},
 		"a state without private values": {three, state(nil, stands), `{"a":250,"b":240,"c":230}`},

@@ -13,6 +13,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/vip"
 )
 
 type model struct {
@@ -54,23 +55,7 @@ type track struct {
 	User      types.String `tfsdk:"user"`
 }
 
-// object is a VIP and what the machines say of it beyond its configuration.
-type object struct {
-	keepalived.VIP
-	// Owner is the id of the service node that holds the addresses; "" is none.
-	Owner string
-	// Changed is set after a change: an owner that was planned is kept then, and one that took over meanwhile shows in the next
-	// plan.
-	Changed bool
-	// PasswordsDiffer is set where the members' passwords are not the same one.
-	PasswordsDiffer bool
-	// Unreachable are machines that could not be asked, with the reasons: state keeps what it had of them.
-	Unreachable []string
-	// Left are removed members that could not be reached, with the reasons.
-	Left []string
-}
-
-func (m *model) spec(ctx context.Context) (object, diag.Diagnostics) {
+func (m *model) spec(ctx context.Context) (vip.Object, diag.Diagnostics) {
 	var diags diag.Diagnostics
 	v := keepalived.VIP{
 		Name: m.Name.ValueString(), RouterID: int(m.RouterID.ValueInt64()), AdvertInterval: m.AdvertInt.ValueFloat64(),
@@ -107,7 +92,7 @@ func (m *model) spec(ctx context.Context) (object, diag.Diagnostics) {
 			}
 		}
 	}
-	return object{VIP: v}, diags
+	return vip.Object{VIP: v}, diags
 }
 
 // spec takes only what the kind of check has: the rest has defaults that mean nothing.

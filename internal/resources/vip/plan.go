@@ -19,6 +19,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/vip"
 )
 
 // plan fills in the defaults that depend on other values, and checks what is more than one value's.
@@ -50,7 +51,7 @@ func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequ
 	checkMembers(*planned, &resp.Diagnostics)
 	want, _ := config.spec(ctx)
 	for i, m := range readMembers(config.Members) {
-		if m.Priority.Equal(types.Int64Value(stopped)) {
+		if m.Priority.Equal(types.Int64Value(vip.Stopped)) {
 			resp.Diagnostics.Append(crud.Diagnostic("Invalid priority", service.At(want.At(i, "priority"), errors.New("must be 1 to 254, not 0"))))
 		}
 	}
@@ -73,8 +74,7 @@ func isVacated(ctx context.Context, opening crud.Opening, state *model) bool {
 		return false
 	}
 	was, diags := state.spec(ctx)
-	s := &store{fleet: opening.Fleet, claim: opening.Claim, members: was.Members, name: was.Name}
-	return !diags.HasError() && s.isVacant(ctx, was.VIP)
+	return !diags.HasError() && vip.New(machinesOf(opening), opening.Claim, was.Name, was.Members).IsVacant(ctx, was.VIP)
 }
 
 // planOwner returns the owner as it is where the change has no say in who holds the addresses, by its name after the change, and

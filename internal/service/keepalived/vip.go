@@ -102,6 +102,15 @@ func (v VIP) At(i int, attribute string) []any {
 	return []any{"members", service.Key(v.Members[i].Name), attribute}
 }
 
+// ListAddresses returns the virtual addresses without their prefix lengths.
+func (v VIP) ListAddresses() []netip.Addr {
+	var all []netip.Addr
+	for _, a := range v.Addresses {
+		all = append(all, a.Addr())
+	}
+	return all
+}
+
 // Title is a member in messages.
 func (v VIP) Title(i int) string { return fmt.Sprintf("members[%q]", v.Members[i].Name) }
 
