@@ -99,14 +99,6 @@ func (a attributes) named(name string) string {
 
 func object(v any) map[string]any { o, _ := v.(map[string]any); return o }
 
-// dynamic is what an attribute without a type of its own has: a state has its type beside it.
-func dynamic(v any) any {
-	if o := object(v); len(o) == 2 && o["type"] != nil && o["value"] != nil {
-		return o["value"]
-	}
-	return v
-}
-
 func list(v any) []any {
 	switch l := v.(type) {
 	case []any:
@@ -226,7 +218,7 @@ var kinds = []kind{
 				"virtual_router_id": 40 + n, "auth_pass": secret[:8]}
 		},
 		claims: func(a attributes) []claim {
-			holders := slices.Sorted(maps.Keys(object(dynamic(a["members"]))))
+			holders := slices.Sorted(maps.Keys(object(a["members"])))
 			all := []claim{{Thing: "name lan router " + a.text("virtual_router_id")}}
 			for _, m := range holders {
 				all = append(all, claim{Thing: "name " + m + " instance " + a.text("name")})

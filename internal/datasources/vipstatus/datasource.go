@@ -55,7 +55,7 @@ func statusSchema() schema.Schema {
 			"owner": schema.StringAttribute{Computed: true, MarkdownDescription: "Name of the one member that holds the addresses; null when none does, or more than one."},
 			"members": schema.ListNestedAttribute{
 				Computed:            true,
-				MarkdownDescription: "The members in the order of their names, or of the list that they are.",
+				MarkdownDescription: "The members in the order of their names.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 					"name":               schema.StringAttribute{Computed: true, MarkdownDescription: "The member's name, as in the VIP's `owner`."},
 					"service_node":       schema.StringAttribute{Computed: true, MarkdownDescription: "The member's service node."},

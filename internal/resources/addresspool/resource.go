@@ -13,6 +13,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/addresspool"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
@@ -44,7 +45,7 @@ func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[addresspoo
 	put := func(t transaction.Tree, want addresspool.Pool) error {
 		return addresspool.SetPool(t, want, at.Claim.Mark())
 	}
-	return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), crud.Part[addresspool.Pool]{
+	return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), part.Part[addresspool.Pool]{
 		Daemon: addresspool.Daemon{},
 		Owner:  fmt.Sprintf("address pool %q", name),
 		Place:  addresspool.Place(name), ImportID: id(m),

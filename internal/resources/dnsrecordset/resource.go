@@ -16,6 +16,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
@@ -70,7 +71,7 @@ func (m *model) split(id string) error {
 func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[bind.RecordSet], error) {
 	key, _ := spec(ctx, m)
 	now := time.Now()
-	return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), crud.Part[bind.RecordSet]{
+	return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), part.Part[bind.RecordSet]{
 		Daemon: bind.Daemon{},
 		Owner:  fmt.Sprintf("DNS record set %q", label(m)),
 		Place:  bind.Place, ImportID: id(m),

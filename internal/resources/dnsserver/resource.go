@@ -12,6 +12,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnsattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
@@ -49,7 +50,7 @@ func New() resource.Resource {
 
 func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[bind.Server], error) {
 	put := func(t transaction.Tree, s bind.Server) error { return bind.SetServer(t, s, at.Claim.Mark()) }
-	return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), crud.Part[bind.Server]{
+	return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), part.Part[bind.Server]{
 		Daemon: bind.Daemon{},
 		Owner:  "DNS server",
 		Place:  bind.Place, ImportID: hostattr.JoinID(m.ServiceNode, name),

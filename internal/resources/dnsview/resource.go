@@ -12,6 +12,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
@@ -43,7 +44,7 @@ func id(m *model) string { return hostattr.JoinID(m.ServiceNode, m.Name.ValueStr
 func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[bind.View], error) {
 	name := m.Name.ValueString()
 	put := func(t transaction.Tree, v bind.View) error { return bind.SetView(t, v, at.Claim.Mark()) }
-	return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), crud.Part[bind.View]{
+	return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), part.Part[bind.View]{
 		Daemon: bind.Daemon{},
 		Owner:  fmt.Sprintf("DNS view %q", name),
 		Place:  bind.Place, ImportID: id(m),

@@ -16,6 +16,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
@@ -70,7 +71,7 @@ func (m *model) split(id string) error {
 func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[bind.Zone], error) {
 	view, zone, id, now := m.View.ValueString(), m.zone(), m.id(), time.Now()
 	put := func(t transaction.Tree, z bind.Zone) error { return bind.SetZone(t, z, at.Claim.Mark(), now) }
-	return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), crud.Part[bind.Zone]{
+	return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), part.Part[bind.Zone]{
 		Daemon: bind.Daemon{},
 		Owner:  fmt.Sprintf("DNS zone %q in view %q", zone, view),
 		Place:  bind.Place, ImportID: id,

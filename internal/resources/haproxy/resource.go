@@ -15,6 +15,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/crosscheck"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
@@ -84,7 +85,7 @@ func id(m *model) string { return hostattr.JoinID(m.ServiceNode, "haproxy") }
 
 func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[haproxy.Base], error) {
 	set := func(t transaction.Tree, want haproxy.Base) error { return haproxy.SetBase(t, want, at.Claim.Mark()) }
-	return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), crud.Part[haproxy.Base]{
+	return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), part.Part[haproxy.Base]{
 		Daemon:   haproxy.Daemon{},
 		Owner:    crosscheck.BaseName,
 		Place:    haproxy.ConfigPath,

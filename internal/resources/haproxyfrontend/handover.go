@@ -11,12 +11,13 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
 )
 
 // announced is a frontend that virtual addresses may lead to. Terraform removes what a service node runs before it changes the
 // VIP whose member that node was, so the addresses are handed over first. Where the frontends come back in the same run, so do the
 // addresses.
-type announced struct{ *crud.Part[haproxy.Frontend] }
+type announced struct{ *part.Part[haproxy.Frontend] }
 
 // planRemoval has the VIPs of the plan know that a frontend goes.
 func planRemoval(ctx context.Context, at crud.Opening, m *model, _ bool) diag.Diagnostics {

@@ -14,6 +14,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/crosscheck"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
@@ -84,7 +85,7 @@ func id(m *model) string {
 
 func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[haproxy.Frontend], error) {
 	name := m.Name.ValueString()
-	part, err := crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), crud.Part[haproxy.Frontend]{
+	part, err := crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), part.Part[haproxy.Frontend]{
 		Daemon:   haproxy.Daemon{},
 		Owner:    crosscheck.Proxy("frontend", name),
 		Place:    haproxy.ConfigPath,

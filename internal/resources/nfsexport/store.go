@@ -9,16 +9,17 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/nfs"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
 // store is an export with its directory.
-type store struct{ *crud.Part[nfs.Export] }
+type store struct{ *part.Part[nfs.Export] }
 
 func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[nfs.Export], error) {
 	exported := m.Path.ValueString()
 	put := func(t transaction.Tree, want nfs.Export) error { return nfs.Set(t, want, at.Claim.Mark()) }
-	part, err := crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), crud.Part[nfs.Export]{
+	part, err := crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), part.Part[nfs.Export]{
 		Daemon: nfs.Daemon{}, Owner: fmt.Sprintf("NFS export %q", exported), Place: nfs.Place(exported), ImportID: id(m),
 		Mark: func(t transaction.Tree) (owner.Mark, bool) { return nfs.Mark(t, exported) },
 		Find: func(t transaction.Tree) (nfs.Export, error) { return nfs.Find(t, exported) },
@@ -73,5 +74,5 @@ func (s *store) give(ctx context.Context, got, want nfs.Export) (nfs.Export, err
 	if err := nfs.Give(ctx, s.Host, want); err != nil {
 		return got, &crud.Unfinished{Err: err}
 	}
-	return crud.ReadBack(ctx, func(ctx context.Context) (nfs.Export, error) { return nfs.Look(ctx, s.Host, got) }, nil)
+	return service.ReadBack(ctx, func(ctx context.Context) (nfs.Export, error) { return nfs.Look(ctx, s.Host, got) }, nil)
 }

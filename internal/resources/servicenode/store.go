@@ -195,7 +195,7 @@ func (s *store) Update(ctx context.Context, was, want machine) (machine, error) 
 			return machine{}, fmt.Errorf("give services back: %w", err)
 		}
 	}
-	return crud.ReadBack(ctx, func(ctx context.Context) (machine, error) { return look(ctx, e, h) }, nil)
+	return service.ReadBack(ctx, func(ctx context.Context) (machine, error) { return look(ctx, e, h) }, nil)
 }
 
 // Delete implements crud.Store: it gives the machine back. A machine that cannot be asked is an error: nobody knows whether it is

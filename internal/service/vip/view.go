@@ -69,9 +69,10 @@ func (v view) listCompanions(group string) []keepalived.Instance {
 	return all
 }
 
-type views []view
+// Views is what the machines that answered have at a moment.
+type Views []view
 
-func (all views) findView(id string) view {
+func (all Views) findView(id string) view {
 	for _, v := range all {
 		if v.id == id {
 			return v
@@ -81,7 +82,7 @@ func (all views) findView(id string) view {
 }
 
 // listHolders lists the machines that have one of the addresses.
-func (all views) listHolders(addresses []netip.Prefix) []string {
+func (all Views) listHolders(addresses []netip.Prefix) []string {
 	var ids []string
 	for _, v := range all {
 		if v.links.HoldsAny(addresses) {
@@ -92,7 +93,7 @@ func (all views) listHolders(addresses []netip.Prefix) []string {
 }
 
 // askHolders asks the machines again which of them have one of the addresses, those that answer beside an error too.
-func (all views) askHolders(ctx context.Context, addresses []netip.Prefix) ([]string, error) {
+func (all Views) askHolders(ctx context.Context, addresses []netip.Prefix) ([]string, error) {
 	has, errs := make([]bool, len(all)), make([]error, len(all))
 	all.lookAtAll(func(i int, v view) {
 		links, err := keepalived.ReadLinks(ctx, v.host)
@@ -108,7 +109,7 @@ func (all views) askHolders(ctx context.Context, addresses []netip.Prefix) ([]st
 }
 
 // lookAtAll looks at all machines at the same time.
-func (all views) lookAtAll(look func(i int, v view)) {
+func (all Views) lookAtAll(look func(i int, v view)) {
 	var wait sync.WaitGroup
 	for i, v := range all {
 		wait.Go(func() { look(i, v) })
@@ -118,14 +119,14 @@ func (all views) lookAtAll(look func(i int, v view)) {
 
 // lookAtMachines asks all machines at the same time what they have of an instance, under the first of the names that they have.
 // Those that cannot be asked have an error instead of a view.
-func (s *store) lookAtMachines(ctx context.Context, ids []string, names ...string) (views, map[string]error) {
+func (s *Store) lookAtMachines(ctx context.Context, ids []string, names ...string) (Views, map[string]error) {
 	seen, errs := make([]view, len(ids)), make([]error, len(ids))
 	var wait sync.WaitGroup
 	for i, id := range ids {
 		wait.Go(func() { seen[i], errs[i] = s.lookAtMachine(ctx, id, names) })
 	}
 	wait.Wait()
-	var all views
+	var all Views
 	failed := map[string]error{}
 	for i, id := range ids {
 		if errs[i] != nil {
@@ -137,8 +138,8 @@ func (s *store) lookAtMachines(ctx context.Context, ids []string, names ...strin
 	return all, failed
 }
 
-func (s *store) lookAtMachine(ctx context.Context, id string, names []string) (view, error) {
-	h, err := s.fleet.Host(ctx, id)
+func (s *Store) lookAtMachine(ctx context.Context, id string, names []string) (view, error) {
+	h, err := s.machines.Host(ctx, id)
 	if err != nil {
 		return view{}, err
 	}
@@ -146,7 +147,7 @@ func (s *store) lookAtMachine(ctx context.Context, id string, names []string) (v
 	if v.links.Links, err = keepalived.ReadLinks(ctx, h); err != nil {
 		return v, err
 	}
-	tree, err := s.fleet.Engine.Snapshot(ctx, h, keepalived.Daemon{})
+	tree, err := s.machines.Engine.Snapshot(ctx, h, keepalived.Daemon{})
 	if err != nil {
 		return v, err
 	}
@@ -155,7 +156,7 @@ func (s *store) lookAtMachine(ctx context.Context, id string, names []string) (v
 	}
 	v.declared = keepalived.ListDeclared(tree)
 	v.others = slices.DeleteFunc(v.others, func(in keepalived.Instance) bool { return slices.Contains(names, in.Name) })
-	running, err := s.fleet.Engine.Running(ctx, h, keepalived.Daemon{})
+	running, err := s.machines.Engine.Running(ctx, h, keepalived.Daemon{})
 	if err != nil {
 		return v, err
 	}

@@ -10,12 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-log/tflog"
-
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/addressuse"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/hostnet"
@@ -38,7 +33,7 @@ func listDemands(prior, want keepalived.VIP) []demand {
 		had := slices.ContainsFunc(prior.Members, func(p keepalived.Member) bool { return p.ID == m.ID && p.Interface == m.Interface })
 		d := demand{member: m, routerID: !had || prior.RouterID != want.RouterID}
 		for i, a := range want.Addresses {
-			if !had || !slices.Contains(listAddresses(prior.Addresses), a.Addr()) {
+			if !had || !slices.Contains(prior.ListAddresses(), a.Addr()) {
 				d.addresses = append(d.addresses, i)
 			}
 		}
@@ -100,57 +95,9 @@ func askUse(ctx context.Context, hosts []host.Host) ([]addressuse.Use, []error) 
 	return all, errs
 }
 
-// refuseTakenOnMachines refuses addresses and an id that somebody has on a machine, and doubts an address that somebody on the wire answers
-// for. What this state has besides is in the plan, where it may change.
-func (s *store) refuseTakenOnMachines(ctx context.Context, registry *planregistry.Registry, prior, want keepalived.VIP, views views, diags *diag.Diagnostics) {
-	var demands []demand
-	var hosts []host.Host
-	for _, d := range listDemands(prior, want) {
-		if v := views.findView(d.member.ID); v.host != nil {
-			demands, hosts = append(demands, d), append(hosts, v.host)
-		}
-	}
-	ctx, cancel := context.WithTimeout(ctx, askLimit)
-	defer cancel()
-	uses, errs := askUse(ctx, hosts)
-	for i, d := range demands {
-		if errs[i] != nil {
-			tflog.Debug(ctx, "cannot ask whose a virtual address is", map[string]any{"member": d.member.ID, "error": errs[i].Error()})
-			continue
-		}
-		makesRoom := func(h addressuse.Holder) bool {
-			return s.claim.Owns(h.Mark) || h.IsHere() && isPlannedAnew(registry, h, d.member.ID)
-		}
-		if err := d.refuse(uses[i], want, makesRoom, prior.Name, want.Name); err != nil {
-			diags.Append(crud.Diagnostic("Taken already", err))
-			return
-		}
-	}
-	served := listServed(prior, uses, prior.Name, want.Name)
-	for i, d := range demands {
-		if errs[i] != nil {
-			continue
-		}
-		if err := d.askWire(ctx, hosts[i], uses[i], want, served, planPatience); err != nil {
-			found := crud.Diagnostic("Address in use", fmt.Errorf("unless something else of this apply changes that: %w", err))
-			diags.AddWarning(found.Summary(), found.Detail())
-			return
-		}
-	}
-}
-
-// isPlannedAnew says whether the plan says what a holder of this state has from then on. A device that inherits its addresses keeps them.
-func isPlannedAnew(registry *planregistry.Registry, h addressuse.Holder, machine string) bool {
-	device := h.Kind == addressuse.Bridge || h.Kind == addressuse.Interface
-	return !device || registry.Placements.Has(planregistry.NameDevice(string(h.Kind), h.Name, host.WithoutKey(machine)))
-}
-
-// planPatience is how long a plan waits for somebody on the wire to answer: the apply asks again.
-const planPatience = 300 * time.Millisecond
-
 // listServed returns the addresses that the VIP has on one of its machines already: that is who answers for them.
 func listServed(prior keepalived.VIP, uses []addressuse.Use, names ...string) []netip.Addr {
-	served := listAddresses(prior.Addresses)
+	served := prior.ListAddresses()
 	for _, use := range uses {
 		for _, in := range use.Instances {
 			if slices.Contains(names, in.Name) {
@@ -187,11 +134,11 @@ const makeRoom = 30 * time.Second
 
 // takeAddresses waits until nobody else of this state has what the change needs, and refuses what somebody else has, or another
 // machine on the wire. No other state takes an address on the members' machines until done is called.
-func (s *store) takeAddresses(ctx context.Context, prior, want keepalived.VIP) (done func(), err error) {
+func (s *Store) takeAddresses(ctx context.Context, prior, want keepalived.VIP) (done func(), err error) {
 	demands := listDemands(prior, want)
 	hosts := make([]host.Host, len(demands))
 	for i, d := range demands {
-		if hosts[i], err = s.fleet.Host(ctx, d.member.ID); err != nil {
+		if hosts[i], err = s.machines.Host(ctx, d.member.ID); err != nil {
 			return nil, fmt.Errorf("no machine was changed, because not every member can be reached: %w", err)
 		}
 	}
@@ -215,7 +162,7 @@ func (s *store) takeAddresses(ctx context.Context, prior, want keepalived.VIP) (
 }
 
 // joinTurns has this run alone take addresses on machines, each of which everybody asks for in the same order.
-func (s *store) joinTurns(ctx context.Context, hosts []host.Host) (done func(), err error) {
+func (s *Store) joinTurns(ctx context.Context, hosts []host.Host) (done func(), err error) {
 	var leaves []func()
 	done = func() {
 		for _, leave := range leaves {
@@ -224,7 +171,7 @@ func (s *store) joinTurns(ctx context.Context, hosts []host.Host) (done func(), 
 	}
 	ordered := slices.SortedFunc(slices.Values(hosts), func(a, b host.Host) int { return strings.Compare(a.String(), b.String()) })
 	for _, h := range ordered {
-		leave, err := s.fleet.Turns.Join(ctx, h, addressuse.Lock)
+		leave, err := s.machines.Turns.Join(ctx, h, addressuse.Lock)
 		if err != nil {
 			done()
 			return nil, err

@@ -10,17 +10,17 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
 // runner takes the steps of a rollout.
 type runner struct {
-	store *store
+	store *Store
 	want  keepalived.VIP
-	views views
+	views Views
 	// mine says whether what carries a mark may be changed.
 	mine func(owner.Mark) bool
 }
@@ -48,7 +48,7 @@ func (r *runner) rollOut(ctx context.Context) error {
 // rollout, and would hold the addresses again as soon as it is started.
 func (r *runner) dropStopped(ctx context.Context) error {
 	for _, v := range r.views {
-		if v.instance == nil && v.written != nil && !slices.Contains(listServiceNodes(r.want.Members), v.id) {
+		if v.instance == nil && v.written != nil && !slices.Contains(ListServiceNodes(r.want.Members), v.id) {
 			if err := r.store.applyStep(ctx, v, keepalived.Step{ID: v.id, Was: v.written.Name}, r.mine); err != nil {
 				return err
 			}
@@ -124,18 +124,18 @@ func (r *runner) takeStep(ctx context.Context, step keepalived.Step, now keepali
 }
 
 // applyStep makes one machine serve what a step says, in one reload. mine says whether what carries a mark may be changed.
-func (s *store) applyStep(ctx context.Context, v view, step keepalived.Step, mine func(owner.Mark) bool) error {
+func (s *Store) applyStep(ctx context.Context, v view, step keepalived.Step, mine func(owner.Mark) bool) error {
 	edit := transaction.Edit{Owner: fmt.Sprintf("VIP %q", s.name), Apply: func(t transaction.Tree) error { return step.Apply(t, mine) }}
 	// A keepalived that is stopped is not started for what only goes.
 	edit.Removes = step.Instance == nil && len(step.Companions) == 0
-	edit.Warn = func(text string) { s.warnings = append(s.warnings, crud.DaemonWarning(text)) }
+	edit.Warn = func(text string) { s.warnings = append(s.warnings, part.DaemonWarning(text)) }
 	if step.Instance != nil {
 		edit.Secrets = []string{step.Instance.AuthPass}
 	}
 	for _, c := range step.Companions {
 		edit.Secrets = append(edit.Secrets, c.AuthPass)
 	}
-	err := s.fleet.Engine.Commit(ctx, v.host, keepalived.Daemon{}, edit)
+	err := s.machines.Engine.Commit(ctx, v.host, keepalived.Daemon{}, edit)
 	if foreign, is := errors.AsType[*owner.ForeignError](err); is {
 		// A copy: the edit can be asked again.
 		named := *foreign
@@ -202,7 +202,7 @@ func (r *runner) listAddresses() []string {
 func (r *runner) areAllFaulty(ctx context.Context, owner string) bool {
 	asked := false
 	for _, v := range r.views {
-		if owner != "" && v.id != owner || !slices.Contains(listServiceNodes(r.want.Members), v.id) {
+		if owner != "" && v.id != owner || !slices.Contains(ListServiceNodes(r.want.Members), v.id) {
 			continue
 		}
 		served, err := keepalived.Dump(ctx, v.host)

@@ -11,7 +11,7 @@ import (
 // findOwner returns the service node that holds the addresses, "" where none does, or more than one, or only some of them. Where that is not the one that is
 // known, it waits for the end of the election that may go on, such as after a machine came back: the next plan would show another
 // owner. One that hands the addresses over for a moment, while something that they lead to goes, is their owner all the while.
-func (s *store) findOwner(ctx context.Context, v keepalived.VIP, all views) string {
+func (s *Store) findOwner(ctx context.Context, v keepalived.VIP, all Views) string {
 	holders := all.listHolders(v.Addresses)
 	known := all.findView(s.owner)
 	if len(holders) == 1 && holders[0] == s.owner && known.holdsAll(known.links.Links) || v.Preempt && s.isHandingOver(ctx, known) {
@@ -48,12 +48,12 @@ func (v view) comesToHoldAll(ctx context.Context) bool {
 	return false
 }
 
-// isVacant says whether no machine has all addresses of a VIP although its members run and one could: then something else took them from
+// IsVacant says whether no machine has all addresses of a VIP although its members run and one could: then something else took them from
 // the device. Nothing is said while a member cannot be asked.
-func (s *store) isVacant(ctx context.Context, v keepalived.VIP) bool {
+func (s *Store) IsVacant(ctx context.Context, v keepalived.VIP) bool {
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
-	all, errs := s.lookAtMachines(ctx, listServiceNodes(v.Members), v.Name)
+	all, errs := s.lookAtMachines(ctx, ListServiceNodes(v.Members), v.Name)
 	if len(errs) > 0 || slices.ContainsFunc(all, func(at view) bool { return at.instance == nil || at.links.Holds(at.instance.Addresses) }) {
 		return false
 	}
@@ -71,7 +71,7 @@ func electionLimit(v keepalived.VIP) time.Duration {
 }
 
 // isHandingOver says whether a machine of the VIP's hands its addresses over, and will take them back.
-func (s *store) isHandingOver(ctx context.Context, v view) bool {
+func (s *Store) isHandingOver(ctx context.Context, v view) bool {
 	if v.host == nil || v.instance == nil {
 		return false
 	}
@@ -81,7 +81,7 @@ func (s *store) isHandingOver(ctx context.Context, v view) bool {
 
 // isElected asks the machines whether who holds the addresses now goes on to. A member that waits before it takes them is not waited
 // for.
-func isElected(ctx context.Context, v keepalived.VIP, all views, holders []string) bool {
+func isElected(ctx context.Context, v keepalived.VIP, all Views, holders []string) bool {
 	if len(holders) > 1 {
 		return false
 	}

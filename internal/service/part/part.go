@@ -1,8 +1,11 @@
-package crud
+// Package part is one resource's part of a daemon's configuration on one machine: a zone, a frontend. Whose a part is is decided here, for
+// all daemons; how a daemon's package reads and writes it is all that they say.
+package part
 
 import (
 	"bytes"
 	"context"
+	"errors"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
@@ -10,8 +13,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
-// Part is a Store for one resource's part of a daemon's configuration on one machine: a zone, a frontend. Whose a part is is
-// decided here, for all daemons.
+// Part is a crud.Store of one part, and makes the daemon serve what is wanted of it.
 type Part[S any] struct {
 	Engine *transaction.Engine
 	Host   host.Host
@@ -36,20 +38,21 @@ type Part[S any] struct {
 	warnings []service.Problem
 }
 
-// OpenPart makes a Part's connection: every service resource starts here.
-func OpenPart[S any](ctx context.Context, at Opening, serviceNode string, p Part[S]) (*Part[S], error) {
-	h, err := at.Fleet.Host(ctx, serviceNode)
-	if err != nil {
-		return nil, err
-	}
-	p.Engine, p.Host, p.claim = &at.Fleet.Engine, h, at.Claim
-	return &p, nil
+// Open returns a part on a machine, for what may call it its own.
+func Open[S any](engine *transaction.Engine, h host.Host, claim owner.Claim, p Part[S]) *Part[S] {
+	p.Engine, p.Host, p.claim = engine, h, claim
+	return &p
 }
 
-// Claim implements Owned.
+// IsAbsent tells a proven absence from every other error, of a daemon's configuration or of anything else.
+func IsAbsent(err error) bool {
+	return errors.Is(err, service.ErrAbsent) || errors.Is(err, transaction.ErrAbsent)
+}
+
+// Claim implements crud.Owned.
 func (p *Part[S]) Claim() owner.Claim { return p.claim }
 
-// FinishMark implements Owned.
+// FinishMark implements crud.Owned.
 func (p *Part[S]) FinishMark(ctx context.Context) error {
 	err := p.Engine.Commit(ctx, p.Host, p.Daemon, NewMarkEdit(p.Owner, p.claim))
 	if err == nil {
@@ -73,7 +76,7 @@ func NewMarkEdit(what string, claim owner.Claim) transaction.Edit {
 	}}
 }
 
-// Get implements Store. A part that carries another's mark is not this one: it is an *owner.ForeignError.
+// Get implements crud.Store. A part that carries another's mark is not this one: it is an *owner.ForeignError.
 func (p *Part[S]) Get(ctx context.Context) (S, error) {
 	var none S
 	t, err := p.Engine.Snapshot(ctx, p.Host, p.Daemon)
@@ -102,7 +105,7 @@ func (p *Part[S]) Get(ctx context.Context) (S, error) {
 	return got, nil
 }
 
-// MayCreate implements Previewer.
+// MayCreate implements crud.Previewer.
 func (p *Part[S]) MayCreate(ctx context.Context) error {
 	t, err := p.Engine.Snapshot(ctx, p.Host, p.Daemon)
 	if err != nil {
@@ -111,7 +114,7 @@ func (p *Part[S]) MayCreate(ctx context.Context) error {
 	return p.checkOwner(t, p.claim.MayTake)
 }
 
-// Try implements Trier: the part is checked in what the machine has now. A machine that has nothing of the daemon's yet is not asked.
+// Try implements crud.Trier: the part is checked in what the machine has now. A machine that has nothing of the daemon's yet is not asked.
 func (p *Part[S]) Try(ctx context.Context, want S) error {
 	t, err := p.Engine.Snapshot(ctx, p.Host, p.Daemon)
 	if err != nil || len(t) == 0 {
@@ -124,17 +127,17 @@ func (p *Part[S]) Try(ctx context.Context, want S) error {
 	return transaction.Try(ctx, p.Host, p.Daemon, next)
 }
 
-// Create implements Store.
+// Create implements crud.Store.
 func (p *Part[S]) Create(ctx context.Context, want S) (S, error) {
 	return p.commit(ctx, want, p.claim.MayTake, p.Add)
 }
 
-// Update implements Store.
+// Update implements crud.Store.
 func (p *Part[S]) Update(ctx context.Context, _, want S) (S, error) {
 	return p.commit(ctx, want, p.claim.Owns, p.Set)
 }
 
-// Delete implements Store.
+// Delete implements crud.Store.
 func (p *Part[S]) Delete(ctx context.Context) error {
 	return p.Engine.Commit(ctx, p.Host, p.Daemon, transaction.Edit{Owner: p.Owner, Removes: true, Warn: p.warn, Apply: func(t transaction.Tree) error {
 		if err := p.checkOwner(t, p.claim.Owns); err != nil {
@@ -144,10 +147,10 @@ func (p *Part[S]) Delete(ctx context.Context) error {
 	}})
 }
 
-// Serving implements Server.
+// Serving implements crud.Server.
 func (p *Part[S]) Serving() bool { return !p.stopped }
 
-// Warnings implements Warner.
+// Warnings implements crud.Warner.
 func (p *Part[S]) Warnings() []service.Problem { return p.warnings }
 
 func (p *Part[S]) warn(text string) {
@@ -173,7 +176,7 @@ func (p *Part[S]) commit(ctx context.Context, want S, allowed func(owner.Mark) b
 		return want, err
 	}
 	p.claim = p.claim.Written()
-	return ReadBack(ctx, p.Get, nil)
+	return service.ReadBack(ctx, p.Get, nil)
 }
 
 // checkOwner returns an *owner.ForeignError where the tree has a part of the name that is not allowed to be touched.

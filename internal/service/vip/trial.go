@@ -6,20 +6,18 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
-
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
-// tryMachines has the machines' own keepalived check the planned instance, by itself: what else there is may make room in the same
+// TryMachines has the machines' own keepalived check the planned instance, by itself: what else there is may make room in the same
 // apply. A machine without keepalived says nothing yet.
-func tryMachines(ctx context.Context, views views, v keepalived.VIP, diags *diag.Diagnostics) {
+func TryMachines(ctx context.Context, views Views, v keepalived.VIP) []service.Problem {
 	if slices.ContainsFunc(v.Members, func(m keepalived.Member) bool { return !m.Address.IsValid() }) || len(v.Validate()) > 0 {
-		return
+		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
@@ -30,12 +28,11 @@ func tryMachines(ctx context.Context, views views, v keepalived.VIP, diags *diag
 		}
 		said := fmt.Sprintf("%s on %s would refuse the configuration with this in it: %v", refused.Daemon, refused.Host, refused.Err)
 		if slices.ContainsFunc(v.Track, func(t keepalived.Track) bool { return t.Script != "" }) {
-			diags.AddAttributeWarning(path.Root("track"), "keepalived refuses what is planned", "Unless something else of this apply brings what a script names: "+said)
-		} else {
-			diags.AddAttributeError(path.Root("name"), "keepalived refuses what is planned", said)
+			return []service.Problem{service.Warningf([]any{"track"}, "keepalived refuses what is planned", "Unless something else of this apply brings what a script names: %s", said)}
 		}
-		return
+		return []service.Problem{service.Problemf([]any{"name"}, "keepalived refuses what is planned", "%s", said)}
 	}
+	return nil
 }
 
 func tryMachine(ctx context.Context, seen view, v keepalived.VIP) error {

@@ -18,7 +18,7 @@ import (
 
 // listenForStrangers waits on the wire of every member for a stranger who advertises the id that is about to be used, for
 // a little more than an advertisement of one second. An id that the VIP has already needs no proof.
-func (s *store) listenForStrangers(ctx context.Context, want keepalived.VIP, views views, prior keepalived.VIP) error {
+func (s *Store) listenForStrangers(ctx context.Context, want keepalived.VIP, views Views, prior keepalived.VIP) error {
 	if prior.RouterID == want.RouterID && slices.Equal(prior.Addresses, want.Addresses) {
 		return nil
 	}
