@@ -2,6 +2,7 @@ package hostnet
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"maps"
 	"slices"
@@ -19,19 +20,10 @@ const interfacesDir = "/etc/network/interfaces.d/"
 
 func (ifupdown) Path(device string) string { return interfacesDir + "virtcluster-" + device }
 
-// stanzasScript prints the files that have stanzas of devices, or of ones that were turned into comments; and fails where the
-// directory is not read. Arguments: devices.
-const stanzasScript = `grep -Eq '^[[:space:]]*source(-directory)?[[:space:]]+(/etc/network/)?interfaces\.d' /etc/network/interfaces || {
-  echo '/etc/network/interfaces does not read /etc/network/interfaces.d: add "source /etc/network/interfaces.d/*" to it' >&2
-  exit 1
-}
-for file in /etc/network/interfaces /etc/network/interfaces.d/*; do
-  case $file in */virtcluster-*) continue ;; esac
-  [ -f "$file" ] || continue
-  for device; do
-    if grep -qwF -e "$device" "$file"; then echo "$file"; break; fi
-  done
-done`
+// stanzasScript prints the files that have stanzas of devices.
+//
+//go:embed stanzas.sh
+var stanzasScript string
 
 func (i ifupdown) Files(ctx context.Context, h host.Host, from, to []Setup, mark owner.Mark) ([]File, error) {
 	var files []File
