@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -24,22 +25,10 @@ var Environment = []string{"LC_ALL=C", "PATH=/usr/local/sbin:/usr/local/bin:/usr
 // exitAbsent is how readScript says that a file is proven absent, apart from every status of cat or sh.
 const exitAbsent = 44
 
-// readScript prints a file. A path that cannot be looked at counts as absent only when the nearest
-// directory above it can be listed and does not list it: a stale mount or an I/O error is no absence.
-const readScript = `f=$1
-if [ ! -e "$f" ] && [ ! -L "$f" ]; then
-  while d=$(dirname -- "$f"); [ ! -d "$d" ] && [ "$d" != / ]; do f=$d; done
-  names=$(ls -A -- "$d") || exit 1
-  case "
-$names
-" in
-  *"
-$(basename -- "$f")
-"*) ;;
-  *) exit 44 ;;
-  esac
-fi
-exec cat -- "$1"`
+// readScript prints a file, or proves that it is absent.
+//
+//go:embed read.sh
+var readScript string
 
 // Script is a command that runs a POSIX shell script with arguments ($1 and on); name is what messages call it.
 func Script(name, script string, args ...string) Cmd {

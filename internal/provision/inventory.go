@@ -2,6 +2,7 @@ package provision
 
 import (
 	"context"
+	_ "embed"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -47,27 +48,10 @@ func (u UnitState) active() bool {
 	return err == nil && up
 }
 
-// inventoryScript prints lines of fields, all in base64: what a daemon says of itself may hold anything. Its
-// arguments are the record's path, then name, command, version command and unit of each service. systemd is
-// asked about all units at once, which answers in their order with an empty line between them. All are asked side by
-// side, as every answer costs the start of a few processes; each line is short enough to be written in one piece.
-const inventoryScript = `field() { base64 -w 0; printf ' '; }
-command -v systemctl >/dev/null 2>&1 || { echo "systemd does not run this machine: there is no systemctl" >&2; exit 1; }
-echo os "$(cat /etc/os-release 2>/dev/null | field)"
-[ ! -e "$1" ] || echo record "$(field <"$1")" || exit 1
-shift
-units=
-while [ $# -gt 0 ]; do
-  if command -v "$2" >/dev/null 2>&1; then
-    echo version "$1" "$( (eval "$3") 2>&1 </dev/null | head -n 5 | field)" &
-  fi
-  units="$units $4"
-  shift 4
-done
-states=$(systemctl show --property=LoadState,UnitFileState,ActiveState $units) || exit 1
-echo units "$(printf '%s\n' "$states" | field)"
-wait
-echo end`
+// inventoryScript prints what the machine has of services, as lines that parseInventory reads.
+//
+//go:embed inventory.sh
+var inventoryScript string
 
 // Look reads a machine's inventory in one round trip.
 func Look(ctx context.Context, h host.Host) (Inventory, error) { return look(ctx, h, true) }

@@ -2,6 +2,7 @@ package provision
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -179,10 +180,9 @@ func (inv Inventory) enable(ctx context.Context, h host.Host, services []string)
 }
 
 // startScript starts a unit; its failure carries the daemon's own last words.
-const startScript = `systemctl is-active --quiet "$1" && exit 0
-systemctl start "$1" && exit 0
-journalctl -q --no-pager -o cat -n 10 -u "$1" >&2
-exit 1`
+//
+//go:embed start.sh
+var startScript string
 
 // GiveBack ends a service node's hold on services: those that nobody else uses, and in which nothing has an owner any more, get
 // their configuration back as it was (see transaction.Engine.GiveBack), and their units are as enabled and as active as before.
@@ -300,29 +300,7 @@ func (inv Inventory) restore(ctx context.Context, h host.Host, services []string
 	return err
 }
 
-// restoreScript makes units, each followed by "enable" or "disable" and by "start", "stop" or
-// "leave", what these say.
-// A unit that is gone, with its package, has nothing to restore; one that cannot be enabled (static) needs no
-// restoring. systemd reloads itself once for all that it disables, which is why they go together.
-const restoreScript = `enable= disable= start= stop=
-while [ $# -gt 0 ]; do
-  state=$(systemctl show --property=LoadState,UnitFileState,ActiveState "$1") || exit 1
-  case $state in *LoadState=loaded*)
-    case "$state,$2" in
-    *UnitFileState=enabled*,enable | *UnitFileState=disabled*,disable) ;;
-    *UnitFileState=static* | *UnitFileState=indirect* | *UnitFileState=generated*) ;;
-    *,enable) enable="$enable $1" ;;
-    *,disable) disable="$disable $1" ;;
-    esac
-    case "$state,$3" in
-    *ActiveState=active*,start | *ActiveState=inactive*,stop) ;;
-    *,start) start="$start $1" ;;
-    *,stop) stop="$stop $1" ;;
-    esac
-  esac
-  shift 3
-done
-[ -z "$disable" ] || systemctl disable --quiet $disable || exit 1
-[ -z "$enable" ] || systemctl enable --quiet $enable || exit 1
-[ -z "$stop" ] || systemctl stop $stop || exit 1
-[ -z "$start" ] || systemctl start $start || exit 1`
+// restoreScript makes units as enabled and as active as they were.
+//
+//go:embed restore.sh
+var restoreScript string

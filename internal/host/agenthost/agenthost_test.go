@@ -138,6 +138,7 @@ func (g *guest) Command(ctx context.Context, text string) (string, error) {
 	return string(reply), err
 }
 
+// TestRunPassesInputOutputStatusAndWords runs run.sh.
 func TestRunPassesInputOutputStatusAndWords(t *testing.T) {
 	_, h := newGuest(t)
 	cmd := host.Script("echo", `cat; printf '%s|' "$@"`, "", "a b", "it's")
@@ -232,6 +233,7 @@ func TestCancelledCommandEnds(t *testing.T) {
 	}
 }
 
+// TestLockIsTakenByTurns runs what holds a lock by pipe.sh, start.sh and follow.sh.
 func TestLockIsTakenByTurns(t *testing.T) {
 	const name = "test-agent"
 	before := runDirectories(t)

@@ -2,6 +2,7 @@ package agenthost
 
 import (
 	"context"
+	_ "embed"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -16,32 +17,10 @@ import (
 // than the data, and a message must not keep others waiting for long.
 const chunk = 512 << 10
 
-// runScript runs a command and hands its output back: "i" and the output itself where that is small, "f" and
-// the file that holds it where it is not, or "t" where it is too long to be taken at all. $1 is the file for the input,
-// "" for none, $2 and $3 are the limits.
-const runScript = `in=$1 limit=$2 most=$3
-shift 3
-out=$(mktemp /run/virtcluster-out.XXXXXXXX) || exit 1
-if [ -n "$in" ]; then
-  "$@" <"$in" >"$out"
-  status=$?
-  rm -f -- "$in"
-else
-  "$@" >"$out"
-  status=$?
-fi
-size=$(wc -c <"$out")
-if [ "$size" -le "$limit" ]; then
-  printf i
-  cat -- "$out"
-  rm -f -- "$out"
-elif [ "$size" -gt "$most" ]; then
-  printf t
-  rm -f -- "$out"
-else
-  printf 'f%s' "$out"
-fi
-exit "$status"`
+// runScript runs a command and hands its output back: itself, or the file that holds it.
+//
+//go:embed run.sh
+var runScript string
 
 // once runs a command to its end.
 func (h *Host) once(ctx context.Context, cmd host.Cmd, argv []string) ([]byte, error) {

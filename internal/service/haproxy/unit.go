@@ -2,6 +2,7 @@ package haproxy
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"path"
 	"strconv"
@@ -39,16 +40,10 @@ func deriveUnit(t transaction.Tree) {
 	t.Put(UnitPath, []byte(unit(b.Maxconn)), 0o644, "", "")
 }
 
-// unitScript has systemd read a drop-in that came, changed or went. A reload keeps the limits that the process has, so a
-// running one is given more: $2 files, but where it may have more already; a machine that does not let root do that leaves
-// the answer to HAProxy. $1 is the drop-in's directory.
-const unitScript = `set -e
-systemctl daemon-reload
-[ ! -d "$1" ] || rmdir --ignore-fail-on-non-empty "$1"
-main=$(systemctl show --property=MainPID --value haproxy.service)
-[ -n "$2" ] && [ "${main:-0}" != 0 ] || exit 0
-has=$(sed -n 's/^Max open files *[^ ]* *\([^ ]*\) .*/\1/p' "/proc/$main/limits")
-[ "$has" = unlimited ] || [ "$has" -ge "$2" ] || prlimit --pid="$main" --nofile=":$2" || :`
+// unitScript has systemd read a drop-in that came, changed or went, and lets a running HAProxy open as many files.
+//
+//go:embed unit.sh
+var unitScript string
 
 // activateUnit puts a changed drop-in into effect.
 func activateUnit(ctx context.Context, h host.Host, prev, next transaction.Tree) error {

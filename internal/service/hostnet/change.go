@@ -46,8 +46,8 @@ type Change struct {
 	// Files are written, or removed, before Do runs and with the rollback armed; what they replace is kept until the change has proven to
 	// work.
 	Files []File
-	// Do and Undo are POSIX shell scripts. Do ends at the first command that fails. Undo runs with the old files in place; each
-	// of its commands is tried.
+	// Do and Undo are POSIX shell scripts, which have the functions of steps.sh. Do ends at the first command that fails. Undo runs with
+	// the old files in place; each of its commands is tried.
 	Do, Undo string
 	// GivenUp are gateways that need not answer when the change is made, as it takes away the way to them.
 	GivenUp []netip.Addr

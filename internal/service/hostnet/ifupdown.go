@@ -2,6 +2,7 @@ package hostnet
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"maps"
 	"slices"
@@ -19,19 +20,10 @@ const interfacesDir = "/etc/network/interfaces.d/"
 
 func (ifupdown) Path(device string) string { return interfacesDir + "virtcluster-" + device }
 
-// stanzasScript prints the files that have stanzas of devices, or of ones that were turned into comments; and fails where the
-// directory is not read. Arguments: devices.
-const stanzasScript = `grep -Eq '^[[:space:]]*source(-directory)?[[:space:]]+(/etc/network/)?interfaces\.d' /etc/network/interfaces || {
-  echo '/etc/network/interfaces does not read /etc/network/interfaces.d: add "source /etc/network/interfaces.d/*" to it' >&2
-  exit 1
-}
-for file in /etc/network/interfaces /etc/network/interfaces.d/*; do
-  case $file in */virtcluster-*) continue ;; esac
-  [ -f "$file" ] || continue
-  for device; do
-    if grep -qwF -e "$device" "$file"; then echo "$file"; break; fi
-  done
-done`
+// stanzasScript prints the files that have stanzas of devices.
+//
+//go:embed stanzas.sh
+var stanzasScript string
 
 func (i ifupdown) Files(ctx context.Context, h host.Host, from, to []Setup, mark owner.Mark) ([]File, error) {
 	var files []File
@@ -151,20 +143,9 @@ func memberCommands(b *strings.Builder, s Setup) {
 	fmt.Fprintf(b, "  pre-up ip link set dev %s master %s up\n", s.Device, s.Master)
 }
 
-// stopDHCP ends the DHCP client that ifupdown started for a device, which would bring its address back.
-const stopDHCP = "if [ -s /run/dhclient.%s.pid ]; then kill $(cat /run/dhclient.%[1]s.pid) 2>/dev/null || :; rm -f /run/dhclient.%[1]s.pid; fi\n"
-
-// forgetState has ifupdown forget that it set a device up, which it would not do a second time. It keeps a list of all and a file for
-// each.
-const forgetState = "[ ! -e /run/network/ifstate ] || sed -i '/^%[1]s=/d' /run/network/ifstate\nrm -f /run/network/ifstate.%[1]s\n"
-
-// upAgain brings a device up as a person's stanzas have it, with its further addresses that have stanzas of their own (eth0:1), which are
-// brought up by their own names.
-const upAgain = "ifup --force %[1]s\nfor alias in $(ifquery --list 2>/dev/null | grep '^%[1]s:'); do ifup --force \"$alias\"; done\n"
-
 func (ifupdown) Switch(from, to []Setup) string {
 	var b strings.Builder
-	forget := func(device string) { fmt.Fprintf(&b, stopDHCP+forgetState, device) }
+	forget := func(device string) { fmt.Fprintf(&b, "stop_dhcp %s\nforget_state %[1]s\n", device) }
 	for _, s := range removedSetups(from, to) {
 		if s.belongsToPerson(from) {
 			// A person's stanza makes such a bridge, and could not a second time: it counts again at the next start.
@@ -184,7 +165,7 @@ func (ifupdown) Switch(from, to []Setup) string {
 			fmt.Fprintf(&b, "ip -4 address flush dev %s scope global\n", s.Device)
 		}
 		if s.Original.Backend == Ifupdown {
-			fmt.Fprintf(&b, upAgain, s.Device)
+			fmt.Fprintf(&b, "bring_up_again %s\n", s.Device)
 		}
 		if s.Master != "" {
 			b.WriteString(AskRouters(s.Device))
@@ -201,7 +182,7 @@ func (ifupdown) Switch(from, to []Setup) string {
 			switch {
 			case f.Device != s.Device || !f.DHCP:
 			case s.DHCP: // ifup starts another client beside the one that runs, and remembers only that
-				fmt.Fprintf(&b, stopDHCP, s.Device)
+				fmt.Fprintf(&b, "stop_dhcp %s\n", s.Device)
 			default:
 				forget(s.Device)
 				fmt.Fprintf(&b, "ip -4 address flush dev %s scope global\n", s.Device)

@@ -159,28 +159,6 @@ func (networkd) Switch(from, to []Setup) string {
 	return followNetworkd(from, to, "")
 }
 
-// reconfigureSteps define what has systemd-networkd configure a device anew, for scripts that have had it read its files, upon which it
-// does so with every device whose files were written: reconfigure_unless (DEVICE CONDITION) where that does not lead to what shall be,
-// and reconfigure (DEVICE) for one that may have failed while its bridge went. Both wait until the device is not being configured: one
-// that just got its address by DHCP would lose it, and systemd-networkd 252 then takes that address for one that is still being removed,
-// and never gives it again.
-const reconfigureSteps = `busy() { networkctl list --no-legend --no-pager "$1" | grep -Eq " (pending|initialized|configuring) *$"; }
-failed() { networkctl list --no-legend --no-pager "$1" | grep -q " failed *$"; }
-reconfigure() {
-  n=0
-  while [ $n -lt 50 ] && busy "$1"; do n=$((n + 1)); sleep 0.1; done
-  networkctl reconfigure "$1"
-}
-reconfigure_unless() {
-  n=0
-  until eval "$2"; do
-    n=$((n + 1))
-    if [ $n -gt 50 ] || failed "$1"; then networkctl reconfigure "$1"; return; fi
-    sleep 0.1
-  done
-}
-`
-
 // followNetworkd is the script that has systemd-networkd follow its files; render is what writes them before.
 func followNetworkd(from, to []Setup, render string) string {
 	var b strings.Builder
@@ -194,7 +172,7 @@ func followNetworkd(from, to []Setup, render string) string {
 			fmt.Fprintf(&b, "rmdir %s 2>/dev/null || :\n", path.Dir(networkd{}.onParent(s)))
 		}
 	}
-	b.WriteString(render + "networkctl reload\n" + reconfigureSteps)
+	b.WriteString(render + "networkctl reload\n")
 	for _, s := range removedSetups(from, to) {
 		if !s.isCreated() {
 			fmt.Fprintf(&b, "reconfigure %s\n", s.Device)

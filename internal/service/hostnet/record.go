@@ -2,6 +2,7 @@ package hostnet
 
 import (
 	"context"
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -38,7 +39,9 @@ type Kept struct {
 }
 
 // printScript prints each of the files of its arguments that is there, behind a line "== PATH".
-const printScript = `for path; do if [ -f "$path" ]; then echo "== $path"; cat "$path"; echo; fi; done`
+//
+//go:embed print.sh
+var printScript string
 
 // LookAtKept reads what this provider wrote of a device.
 func LookAtKept(ctx context.Context, h host.Host, kind, device string) (Kept, error) {

@@ -21,6 +21,11 @@ var changeText string
 
 var changeScript = failpoint.Arm(changeText)
 
+// stepsScript are the functions that what a change does, and what undoes it, may call.
+//
+//go:embed steps.sh
+var stepsScript string
+
 // undoTime is what a machine is given to go back, so that it has done so when the timeout is over. Who makes the change gives up before.
 func undoTime(timeout time.Duration) time.Duration { return min(timeout/4, 5*time.Second) }
 
@@ -31,7 +36,7 @@ func step(name, verb, dir string, arguments ...string) host.Cmd {
 
 // staged is a change as files of its directory.
 func (c Change) staged() []host.File {
-	files := []host.File{{Path: "/change.sh", Content: []byte(changeScript)}, {Path: "/do", Content: []byte(c.Do)}, {Path: "/undo", Content: []byte(c.Undo)}}
+	files := []host.File{{Path: "/change.sh", Content: []byte(changeScript)}, {Path: "/do", Content: []byte(stepsScript + c.Do)}, {Path: "/undo", Content: []byte(stepsScript + c.Undo)}}
 	var paths strings.Builder
 	for i, f := range c.Files {
 		paths.WriteString(f.Path + "\n")

@@ -66,6 +66,7 @@ func (c change) write(t *testing.T, name, text string, mode os.FileMode) {
 	}
 }
 
+// run has change.sh do one of its steps.
 func (c change) run(verb string) (string, error) {
 	out, err := exec.Command("sh", "-c", changeScript, "sh", verb, c.dir).CombinedOutput()
 	return string(out), err

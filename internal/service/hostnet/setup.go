@@ -201,10 +201,9 @@ func (s Setup) conditions() []condition {
 	return all
 }
 
-// await is the script that waits until devices have what they shall have.
+// await are the commands that wait until devices have what they shall have.
 func await(setups []Setup) string {
 	var b strings.Builder
-	b.WriteString("await() { n=0; until eval \"$2\"; do n=$((n + 1)); if [ $n -gt 300 ]; then echo \"$1\" >&2; exit 1; fi; sleep 0.1; done; }\n")
 	for _, s := range setups {
 		for _, c := range s.conditions() {
 			fmt.Fprintf(&b, "await '%s' '%s'\n", c.missing, c.test)

@@ -96,7 +96,7 @@ func TestWhatNoServerExports(t *testing.T) {
 	}
 }
 
-// TestAPersonsExportIsSeen has the script look for directories in files of a person's.
+// TestAPersonsExportIsSeen has nfs.sh look for directories in files of a person's.
 func TestAPersonsExportIsSeen(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "exports")
