@@ -2,7 +2,6 @@ package crud
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -74,6 +73,7 @@ func (r *typed[M, S]) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 		r.Plan(ctx, Opening{r.provided, claim}, req, resp, &m)
 		known = known && resp.Plan.Raw.Equal(req.Plan.Raw)
 	}
+	r.registerUses(ctx, req, resp)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -167,11 +167,7 @@ func (r *typed[M, S]) refuseTwin(ctx context.Context, named bool, req resource.M
 	if len(names) == 0 {
 		return
 	}
-	// The names are not in it: an id is one of them, which a replacement does not have yet.
-	self := fmt.Sprintf("%s %q written as %x", r.Noun, r.Label(m), sha256.Sum256([]byte(req.Config.Raw.String())))
-	if claim := loadClaim(ctx, req.Private, &resp.Diagnostics); claim != nil {
-		self = r.Noun + " of owner " + claim.Mark().ID
-	}
+	self := r.recognise(ctx, m, req, &resp.Diagnostics) // without the names: an id is one of them, which a replacement does not have yet
 	twins := make([]planregistry.Claim, 0, len(names))
 	for _, name := range names {
 		twins = append(twins, planregistry.Claim{Kind: r.Noun, Scope: "the machine", Value: name})
