@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
@@ -20,48 +21,107 @@ import (
 // machineAttributes are what attributes are called that name the machine of a resource.
 var machineAttributes = []string{"host", "service_node"}
 
-// registerUses tells the plan's ledger what the planned object uses, and reports what of it another resource has. An object whose
-// machine or hypervisor is not known yet is compared when it is.
-func (r *typed[M, S]) registerUses(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	m := r.readPlanned(ctx, resp)
-	uses, is := r.listUses(ctx, m, resp.Plan.GetAttribute)
-	if !is || r.provided.Fleet == nil {
+// registerUses tells the plan's ledger what the planned object uses, and reports what of it another resource has. Parts of it that are
+// not known yet are compared when they are. replaces says that the object takes the place of one that the resource had.
+func (r *typed[M, S]) registerUses(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, replaces bool) {
+	if r.provided.Fleet == nil {
 		return
 	}
-	uses = slices.DeleteFunc(uses, func(u plan.Use) bool {
+	m := r.readPlanned(ctx, resp)
+	uses := slices.DeleteFunc(r.listUses(ctx, m, resp.Plan.GetAttribute), func(u plan.Use) bool {
 		unknown := func(root string) bool { return !isKnownAt(ctx, resp.Plan, []any{root}) }
 		return !isKnownAt(ctx, resp.Plan, u.Path) || slices.ContainsFunc(u.Also, unknown)
 	})
-	doing := plan.Makes
+	holder := r.newHolder(ctx, m, r.recognise(ctx, m, req, &resp.Diagnostics), resp.Plan.GetAttribute)
+	holder.Doing = plan.Makes
 	if !req.State.Raw.IsNull() {
 		var was M
 		resp.Diagnostics.Append(req.State.Get(ctx, &was)...)
-		doing = plan.Keeps
-		if before, _ := r.listUses(ctx, &was, req.State.GetAttribute); !reflect.DeepEqual(before, uses) {
-			doing = plan.Changes
+		holder.Doing = plan.Keeps
+		if !reflect.DeepEqual(r.listUses(ctx, &was, req.State.GetAttribute), uses) {
+			holder.Doing = plan.Changes
 		}
 	}
-	holder := r.newHolder(ctx, m, r.recognise(ctx, m, req, &resp.Diagnostics), resp.Plan.GetAttribute)
-	holder.Doing = doing
-	for _, c := range r.provided.Ledger.Register(holder, uses) {
-		resp.Diagnostics.Append(Diagnostics([]service.Problem{{Path: c.Mine.Path, Summary: c.Rule.Summary, Detail: c.Detail()}})...)
+	refused := resp.Diagnostics.HasError()
+	if !refused {
+		uses = append(r.listNameUses(ctx, m, resp.Plan), uses...)
 	}
+	if r.Lasts && !refused && req.State.Raw.IsNull() && !replaces && r.namesItself(ctx, resp.Plan) {
+		uses = append(uses, r.lastingName(ctx, m, resp.Plan.GetAttribute))
+	}
+	resp.Diagnostics.Append(r.register(holder, uses)...)
 }
 
-// listUses returns what an object uses, and whether its type says so and its place is known.
-func (r *typed[M, S]) listUses(ctx context.Context, m *M, get getter) ([]plan.Use, bool) {
+// register registers uses, and returns the collisions as errors.
+func (r *typed[M, S]) register(holder plan.Holder, uses []plan.Use) diag.Diagnostics {
+	var problems []service.Problem
+	for _, c := range r.provided.Ledger.Register(holder, uses) {
+		problems = append(problems, service.Problem{Path: c.Mine.Path, Summary: c.Rule.Summary, Detail: c.Detail()})
+	}
+	return Diagnostics(problems)
+}
+
+// registerRemoval tells the plan's ledger that an object goes, and returns what of the plan needs it.
+func (r *typed[M, S]) registerRemoval(ctx context.Context, req resource.ModifyPlanRequest) (refused diag.Diagnostics) {
+	var m M
+	if r.provided.Fleet == nil || req.State.Get(ctx, &m).HasError() {
+		return nil
+	}
+	var ignored diag.Diagnostics
+	holder := r.newHolder(ctx, &m, r.recognise(ctx, &m, req, &ignored), req.State.GetAttribute)
+	holder.Doing = plan.Removes
+	uses := r.listUses(ctx, &m, req.State.GetAttribute)
+	if r.Lasts {
+		uses = append(uses, r.lastingName(ctx, &m, req.State.GetAttribute))
+	}
+	for i := range uses {
+		uses[i].Path = nil // there is no configuration of it any more
+	}
+	return r.register(holder, uses)
+}
+
+// listNameUses returns that the object takes its names, as far as they are known: two resources that describe one object would each undo
+// what the other makes.
+func (r *typed[M, S]) listNameUses(ctx context.Context, m *M, planned tfsdk.Plan) []plan.Use {
+	var names []string
+	switch {
+	case r.Shared:
+	case r.Names != nil:
+		names = r.Names(ctx, m)
+	case r.namesItself(ctx, planned):
+		names, _ = r.listNames(ctx, m, planned.GetAttribute)
+	}
+	at := r.Key[len(r.Key)-1]
+	if at == "id" && r.Names != nil {
+		at = "name"
+	}
+	uses := make([]plan.Use, 0, len(names))
+	for _, name := range names {
+		uses = append(uses, plan.Use{Kind: plan.ObjectName, Scope: r.Noun, Value: name, Path: []any{at}})
+	}
+	return uses
+}
+
+// lastingName returns that an object that lasts takes its name, or leaves it.
+func (r *typed[M, S]) lastingName(ctx context.Context, m *M, get getter) plan.Use {
+	names, _ := r.listNames(ctx, m, get)
+	return plan.Use{Kind: plan.LastingName, Scope: r.Noun, Value: names[0], For: r.Name, Path: []any{"name"}}
+}
+
+// listUses returns what an object uses, as far as its type says so; nothing while its place is not known.
+func (r *typed[M, S]) listUses(ctx context.Context, m *M, get getter) []plan.Use {
 	spec, diags := r.Spec(ctx, m)
 	user, is := any(spec).(plan.User)
 	if !is || diags.HasError() {
-		return nil, false
+		return nil
 	}
 	for _, name := range append(slices.Clone(machineAttributes), hypervisorAttribute) {
 		var v types.String
 		if has := r.hasAttribute(ctx, name); has && !get(ctx, path.Root(name), &v).HasError() && v.IsUnknown() {
-			return nil, false
+			return nil
 		}
 	}
-	return user.Uses(), true
+	return user.Uses()
 }
 
 func (r *typed[M, S]) hasAttribute(ctx context.Context, name string) bool {

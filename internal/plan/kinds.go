@@ -1,5 +1,12 @@
 package plan
 
+// What every resource has.
+var (
+	ObjectName = Kind{Name: "name of an object", Everywhere: true}
+	// LastingName is that of an object that holds what a new one of its name would not have.
+	LastingName = Kind{Name: "name of a network, image, volume or pool of storage", Everywhere: true}
+)
+
 // What a machine has once.
 var (
 	Route      = Kind{Name: "route of a machine", Noun: "route"}

@@ -12,10 +12,36 @@ type Rule struct {
 	AnyScope bool
 	// EvenForOne is set where two uses for one machine collide too.
 	EvenForOne bool
+	// Gone says whose resource goes, where one of the two has to go for the uses to collide.
+	Gone Side
 }
+
+// Side is one of the two uses of a rule.
+type Side int
+
+const (
+	// Neither is the side of a rule that compares what stays and what comes.
+	Neither Side = iota
+	// MineGoes and TheirsGoes are those of rules that compare what goes with what needs it.
+	MineGoes
+	TheirsGoes
+)
+
+// Fits says whether a rule is one for what the plan does with the two resources.
+func (r Rule) Fits(mine, theirs Doing) bool {
+	return (mine == Removes) == (r.Gone == MineGoes) && (theirs == Removes) == (r.Gone == TheirsGoes)
+}
+
+// moved is what to write where an object of the configuration has another address now.
+const moved = "{self} is to be destroyed at one address of the configuration and made at another, as for a renamed for_each key. Terraform does both at once, " +
+	"and what the old one holds would be lost. Where only its address changed, write that, and nothing happens to it:\n\n  moved {\n    from = virtcluster_{for}.OLD\n    to   = virtcluster_{for}.NEW\n  }\n\n" +
+	"Where it is to be made anew, remove the old one in an apply of its own."
 
 // Rules are all of them. The first of two kinds that fits counts.
 var Rules = []Rule{
+	{Mine: ObjectName, Theirs: ObjectName, Summary: "Described twice", Detail: "another resource of this configuration describes {self} too, and each would undo what the other makes: keep one of them, or give this one another name"},
+	{Mine: LastingName, Theirs: LastingName, Gone: TheirsGoes, EvenForOne: true, Summary: "Destroyed and made under one name", Detail: moved},
+	{Mine: LastingName, Theirs: LastingName, Gone: MineGoes, EvenForOne: true, Summary: "Destroyed and made under one name", Detail: moved},
 	{Mine: Route, Theirs: Route, Summary: "Route described twice", Detail: "route {value} on {object} is that of the {holder} too: give one of them a metric"},
 	{Mine: Device, Theirs: Device, Summary: "Interface described twice", Detail: "{mine} is that of the {holder} too: an interface has one configuration"},
 	{Mine: Resolver, Theirs: Resolver, Summary: "Resolver described twice", Detail: "resolver {place} on {place} is also the {holder}: a machine has one"},

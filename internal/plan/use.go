@@ -140,9 +140,8 @@ func upperFirst(text string) string {
 
 // View is what may be asked of a plan's ledger.
 type View interface {
-	// Find returns who of the plan has a use that another one would meet: of that kind, there, and with that value. What goes is not
-	// found.
-	Find(at Holder, u Use) (holder Holder, found bool)
+	// Find returns who of the plan has a use that one would meet: of its kind, there, and with its value. What goes is not found.
+	Find(u Use) (holder Holder, found bool)
 }
 
 // NameHypervisor is a hypervisor as messages have it; "" is the provider's own.

@@ -88,7 +88,7 @@ func (l *Ledger) find(mine *held, rule plan.Rule) []*held {
 
 // collide is the one rule of what overlaps.
 func collide(mine, theirs *held, rule plan.Rule) bool {
-	if mine.holder.Doing == plan.Removes || theirs.holder.Doing == plan.Removes {
+	if !rule.Fits(mine.holder.Doing, theirs.holder.Doing) {
 		return false
 	}
 	if !rule.AnyScope && !slices.ContainsFunc(mine.scopes, func(s string) bool { return slices.Contains(theirs.scopes, s) }) {
@@ -136,10 +136,10 @@ func (l *Ledger) forget(id string) {
 }
 
 // Find implements plan.View.
-func (l *Ledger) Find(at plan.Holder, u plan.Use) (plan.Holder, bool) {
+func (l *Ledger) Find(u plan.Use) (plan.Holder, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	found := l.find(&held{Use: u, holder: at, scopes: at.Locate(u)}, plan.Rule{Mine: u.Kind, Theirs: u.Kind})
+	found := l.find(&held{Use: u, scopes: plan.Holder{}.Locate(u)}, plan.Rule{Theirs: u.Kind})
 	if len(found) == 0 {
 		return plan.Holder{}, false
 	}
@@ -149,7 +149,7 @@ func (l *Ledger) Find(at plan.Holder, u plan.Use) (plan.Holder, bool) {
 
 // Await waits until somebody of the plan has a use, as Find finds it, and says whether somebody does. Terraform plans what does not
 // depend on each other side by side, so it is a matter of milliseconds.
-func (l *Ledger) Await(ctx context.Context, at plan.Holder, u plan.Use, patience time.Duration) bool {
+func (l *Ledger) Await(ctx context.Context, u plan.Use, patience time.Duration) bool {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for {
@@ -159,7 +159,7 @@ func (l *Ledger) Await(ctx context.Context, at plan.Holder, u plan.Use, patience
 		}
 		changed := l.changed
 		l.mu.Unlock()
-		if _, found := l.Find(at, u); found {
+		if _, found := l.Find(u); found {
 			return true
 		}
 		select {

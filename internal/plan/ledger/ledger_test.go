@@ -63,16 +63,16 @@ func TestWhatTwoResourcesUseCollides(t *testing.T) {
 func TestWhatIsAwaitedIsFoundWhenItComes(t *testing.T) {
 	t.Parallel()
 	var l ledger.Ledger
-	asks := on("asks", "x")
-	if l.Await(t.Context(), asks, device("eth0"), time.Millisecond) {
+	awaited := plan.Use{Kind: plan.Device, On: "x", Value: "eth0"}
+	if l.Await(t.Context(), awaited, time.Millisecond) {
 		t.Error("something that nobody has is found")
 	}
 	time.AfterFunc(5*time.Millisecond, func() { l.Register(on("a", "x"), []plan.Use{device("eth0")}) })
-	if !l.Await(t.Context(), asks, device("eth0"), time.Minute) {
+	if !l.Await(t.Context(), awaited, time.Minute) {
 		t.Error("what came is not found")
 	}
-	if _, found := l.Find(asks, device("eth1")); found {
-		t.Error("something else is found")
+	if _, found := l.Find(device("eth0")); found {
+		t.Error("something of no machine is found")
 	}
 }
 
