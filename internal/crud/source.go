@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan/ledger"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 )
 
@@ -63,11 +64,13 @@ func (s *source[M]) Read(ctx context.Context, req datasource.ReadRequest, resp *
 	}
 }
 
-// Provided is what the provider hands to its resources and data sources. Both are nil while it is not configured.
+// Provided is what the provider hands to its resources and data sources. All are nil while it is not configured.
 type Provided struct {
 	// Fleet has the connections.
 	Fleet *fleet.Fleet
-	// Registry has what the running plan holds. It knows no connections, and they do not know it.
+	// Ledger has what the resources of the running plan use, and Registry what else they say of themselves. They know no connections, and
+	// these do not know them.
+	Ledger   *ledger.Ledger
 	Registry *planregistry.Registry
 }
 

@@ -13,7 +13,6 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/hostsfile"
@@ -54,14 +53,10 @@ func openFile(ctx context.Context, at crud.Opening, m *model) (*hostsfile.Store,
 	return hostsfile.Open(site.Host, m.Name.ValueString(), id(m), at.Claim), nil
 }
 
-// plan refuses two blocks of one name on one machine, and one that is somebody else's, and warns of what takes a block away again.
+// plan refuses a block that is somebody else's, and warns of what takes a block away again.
 func plan(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
 	if at.Fleet == nil || m.Host.IsUnknown() || m.Name.IsUnknown() {
 		return
-	}
-	claim := planregistry.Claim{Kind: "hosts file block", Value: m.Name.ValueString(), Scope: hostattr.Reference(m.Host)}
-	for _, conflict := range at.Registry.Claims.Replace(fmt.Sprintf("hosts file %q, entries %s", id(m), m.Entries), claim) {
-		resp.Diagnostics.AddAttributeError(path.Root("name"), "Block described twice", fmt.Sprintf("%s is also the %s: write another name", conflict.Claim, conflict.Holder))
 	}
 	if req.Plan.Raw.Equal(req.State.Raw) || resp.Diagnostics.HasError() {
 		return

@@ -11,7 +11,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/netinterface"
 )
@@ -60,10 +59,6 @@ func plan(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, 
 		return
 	}
 	what := fmt.Sprintf("interface %q", m.Name.ValueString())
-	claim := planregistry.Claim{Kind: "interface", Value: m.Name.ValueString(), Scope: m.Host.ValueString()}
-	for _, conflict := range at.Registry.Claims.Replace(fmt.Sprintf("%s with %s", what, m.Addresses), claim) {
-		resp.Diagnostics.AddAttributeError(path.Root("name"), "Interface described twice", fmt.Sprintf("%s is that of the %s too: an interface has one configuration", conflict.Claim, conflict.Holder))
-	}
 	want, _ := m.spec(ctx)
 	resp.Diagnostics.Append(hostattr.RefuseMisplaced(at.Provided, "interface", m.Name.ValueString(), m.Host, want.Addresses)...)
 	if done, ok := hostattr.Preview(ctx, func() (*netinterface.Store, error) { return open(ctx, at, m) }, want, what, path.Root("host"), req, resp); ok {

@@ -3,15 +3,12 @@ package nfsexport
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/nfs"
 )
@@ -37,19 +34,7 @@ func New() resource.Resource {
 		Spec:  func(ctx context.Context, m *model) (nfs.Export, diag.Diagnostics) { return m.spec(ctx) },
 		Fill:  func(ctx context.Context, m *model, got nfs.Export) diag.Diagnostics { return m.fill(ctx, got) },
 		Open:  open,
-		Plan:  plan,
 	})
 }
 
 func id(m *model) string { return hostattr.JoinID(m.ServiceNode, m.Path.ValueString()) }
-
-// plan refuses two exports of one directory on one machine.
-func plan(_ context.Context, at crud.Opening, _ resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
-	if at.Fleet == nil || m.ServiceNode.IsUnknown() || m.Path.IsUnknown() {
-		return
-	}
-	claim := planregistry.Claim{Kind: "NFS export", Value: m.Path.ValueString(), Scope: hostattr.Reference(m.ServiceNode)}
-	for _, conflict := range at.Registry.Claims.Replace(fmt.Sprintf("NFS export %q to %s", id(m), m.Clients), claim) {
-		resp.Diagnostics.AddAttributeError(path.Root("path"), "Exported twice", fmt.Sprintf("%s is another resource's: write all clients into one of them", conflict.Claim))
-	}
-}

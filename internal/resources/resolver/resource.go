@@ -4,7 +4,6 @@ package resolver
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -12,7 +11,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/resolver"
 )
@@ -55,10 +53,6 @@ func open(ctx context.Context, at crud.Opening, m *model) (*resolver.Store, erro
 func plan(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
 	if at.Fleet == nil || m.Host.IsUnknown() {
 		return
-	}
-	claim := planregistry.Claim{Kind: "resolver", Value: m.Host.ValueString(), Scope: m.Host.ValueString()}
-	for _, conflict := range at.Registry.Claims.Replace(fmt.Sprintf("resolver that asks %s", m.Nameservers), claim) {
-		resp.Diagnostics.AddAttributeError(path.Root("host"), "Resolver described twice", fmt.Sprintf("%s is also the %s: a machine has one", conflict.Claim, conflict.Holder))
 	}
 	want, _ := m.spec()
 	what := "the resolver of " + m.Host.ValueString()

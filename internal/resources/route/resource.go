@@ -16,7 +16,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/route"
 )
@@ -84,18 +83,6 @@ func open(ctx context.Context, at crud.Opening, m *model) (*route.Store, error) 
 	return route.Open(site, key, id(m), at.Claim), nil
 }
 
-// describeRoute names a route by its id and by what the configuration says of where it leads.
-func describeRoute(m, config *model) string {
-	words := "route " + id(m)
-	if via := config.Via.ValueString(); via != "" {
-		words += " via " + via
-	}
-	if device := config.Device.ValueString(); device != "" {
-		words += " dev " + device
-	}
-	return words
-}
-
 // plan completes device and backend from the machine, as far as it is there already, and finds what would keep the route from being
 // made.
 func plan(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
@@ -105,11 +92,6 @@ func plan(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, 
 	resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("id"), id(m))...)
 	var config model
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
-	// A route that is replaced is planned twice: only what is configured is the same both times.
-	claim := planregistry.Claim{Kind: "route", Value: m.CIDR.ValueString(), Scope: id(m)}
-	for _, conflict := range at.Registry.Claims.Replace(describeRoute(m, &config), claim) {
-		resp.Diagnostics.AddAttributeError(path.Root("cidr"), "Route described twice", fmt.Sprintf("%s is that of the %s too: give one of them a metric", conflict.Claim, conflict.Holder))
-	}
 	if resp.Diagnostics.HasError() || m.Via.IsUnknown() || config.Device.IsUnknown() || config.Backend.IsUnknown() {
 		return
 	}
