@@ -27,29 +27,29 @@ func New() resource.Resource {
 		Label:  func(m *model) string { return m.Path.ValueString() },
 		Schema: resourceSchema,
 		Key:    []string{"service_node", "path"},
-		ID:     id,
+		ID:     formatID,
 		Split: func(m *model, id string) error {
 			node, exported, err := hostattr.SplitID(id, form)
 			m.ServiceNode, m.Path = node, types.StringValue(exported)
 			return err
 		},
 		SetID: func(m *model, id string) { m.ID = types.StringValue(id) },
-		Spec:  func(ctx context.Context, m *model) (nfs.Export, diag.Diagnostics) { return m.spec(ctx) },
-		Fill:  func(ctx context.Context, m *model, got nfs.Export) diag.Diagnostics { return m.fill(ctx, got) },
-		Open:  open,
-		Plan:  plan,
+		Spec:  func(ctx context.Context, m *model) (nfs.Export, diag.Diagnostics) { return m.toSpec(ctx) },
+		Fill:  func(ctx context.Context, m *model, got nfs.Export) diag.Diagnostics { return m.fillModel(ctx, got) },
+		Open:  openStore,
+		Plan:  planChange,
 	})
 }
 
-func id(m *model) string { return hostattr.JoinID(m.ServiceNode, m.Path.ValueString()) }
+func formatID(m *model) string { return hostattr.JoinID(m.ServiceNode, m.Path.ValueString()) }
 
-// plan refuses two exports of one directory on one machine.
-func plan(_ context.Context, at crud.Opening, _ resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
+// planChange refuses two exports of one directory on one machine.
+func planChange(_ context.Context, at crud.Opening, _ resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
 	if at.Fleet == nil || m.ServiceNode.IsUnknown() || m.Path.IsUnknown() {
 		return
 	}
 	claim := planregistry.Claim{Kind: "NFS export", Value: m.Path.ValueString(), Scope: hostattr.Reference(m.ServiceNode)}
-	for _, conflict := range at.Registry.Claims.Replace(fmt.Sprintf("NFS export %q to %s", id(m), m.Clients), claim) {
+	for _, conflict := range at.Registry.Claims.Replace(fmt.Sprintf("NFS export %q to %s", formatID(m), m.Clients), claim) {
 		resp.Diagnostics.AddAttributeError(path.Root("path"), "Exported twice", fmt.Sprintf("%s is another resource's: write all clients into one of them", conflict.Claim))
 	}
 }
