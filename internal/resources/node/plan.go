@@ -44,7 +44,7 @@ func (p *planner) planNode(ctx context.Context, proposed *model) {
 	}
 	was := &machine.Spec{}
 	if !create {
-		was = prior.spec()
+		was = prior.toSpec()
 		p.facts.RememberNode(was)
 	}
 	completeVersion(planned, config, prior)
@@ -66,7 +66,7 @@ func (p *planner) planNode(ctx context.Context, proposed *model) {
 		return
 	}
 	p.resp.Diagnostics.Append(p.resp.Plan.Set(ctx, encoded)...)
-	want := planned.spec()
+	want := planned.toSpec()
 	p.resp.Diagnostics.Append(crud.Problems(ctx, p.resp.Plan, want.Validate())...)
 	if !fresh {
 		p.resp.Diagnostics.Append(crud.Problems(ctx, p.resp.Plan, want.ValidateChange(was))...)
@@ -175,7 +175,7 @@ func planAddresses(v, prior *version, fresh bool) types.Map {
 	if !fresh && convert.Known(prior.Addresses) && slices.EqualFunc(v.Interfaces, prior.Interfaces, sameInside) {
 		return prior.Addresses
 	}
-	want := v.spec()
+	want := v.toSpec()
 	addresses := map[string]string{}
 	for n := range want.Interfaces {
 		i := &want.Interfaces[n]
@@ -193,7 +193,7 @@ func planAddresses(v, prior *version, fresh bool) types.Map {
 
 // movesReservation says whether an interface of a node that runs gets another address by DHCP.
 func movesReservation(i *machine.InterfaceSpec, prior *version) bool {
-	was := prior.spec()
+	was := prior.toSpec()
 	return was.Runs() && slices.ContainsFunc(was.Interfaces, func(p machine.InterfaceSpec) bool {
 		return p.MAC == i.MAC && i.IP != "" && (p.IP != i.IP || p.Network != i.Network)
 	})

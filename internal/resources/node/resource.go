@@ -31,8 +31,8 @@ func New() func() resource.Resource {
 			ID:    func(m *model) string { return m.ID.ValueString() },
 			SetID: func(*model, string) {},
 			Split: splitImportID,
-			Spec:  func(ctx context.Context, m *model) (*machine.Spec, diag.Diagnostics) { return m.spec(ctx) },
-			Fill:  func(ctx context.Context, m *model, got *machine.Spec) diag.Diagnostics { return m.fill(ctx, got) },
+			Spec:  func(ctx context.Context, m *model) (*machine.Spec, diag.Diagnostics) { return m.toSpec(ctx) },
+			Fill:  func(ctx context.Context, m *model, got *machine.Spec) diag.Diagnostics { return m.fillModel(ctx, got) },
 			Open: func(ctx context.Context, at crud.Opening, m *model) (crud.Store[*machine.Spec], error) {
 				return openStore(ctx, at, m, facts)
 			},
@@ -61,7 +61,7 @@ func openStore(ctx context.Context, at crud.Opening, m *model, facts *machine.Fa
 	if err != nil {
 		return nil, err
 	}
-	spec, diags := m.spec(ctx)
+	spec, diags := m.toSpec(ctx)
 	if diags.HasError() {
 		return nil, fmt.Errorf("%s: %s", diags.Errors()[0].Summary(), diags.Errors()[0].Detail())
 	}
