@@ -82,7 +82,7 @@ func pictures() map[string]Topology {
 
 func TestNoTwoElementsOverlapAndEachIsInItsLane(t *testing.T) {
 	for name, topology := range pictures() {
-		p := topology.layout()
+		p := topology.placeElements()
 		for i, ln := range p.lanes {
 			if i > 0 && ln.y < p.lanes[i-1].y+p.lanes[i-1].h {
 				t.Errorf("%s: lane %s begins in the one above", name, ln.title)
@@ -97,13 +97,13 @@ func TestNoTwoElementsOverlapAndEachIsInItsLane(t *testing.T) {
 					}
 				}
 				for _, g := range ln.groups {
-					if g.x < a.x+a.w && a.x < g.x+letters(g.text, small) && g.y-10 < a.y+a.h && a.y < g.y {
+					if g.x < a.x+a.w && a.x < g.x+textWidth(g.text, small) && g.y-10 < a.y+a.h && a.y < g.y {
 						t.Errorf("%s: %s is over %q", name, a.title, g.text)
 					}
 				}
 				if a.tag == "" {
-					for _, text := range append([]string{shorten(a.title)}, a.lines...) {
-						if letters(text, small) > a.w-16 {
+					for _, text := range append([]string{shortenName(a.title)}, a.lines...) {
+						if textWidth(text, small) > a.w-16 {
 							t.Errorf("%s: %q is wider than its box", name, text)
 						}
 					}
@@ -118,8 +118,8 @@ func TestNoTwoElementsOverlapAndEachIsInItsLane(t *testing.T) {
 
 // topologyHead is the width of what a lane says of itself, which no box may cover.
 func topologyHead(t Topology) float64 {
-	l := &layouter{Topology: t, columns: t.serving()}
-	l.measure()
+	l := &layouter{Topology: t, columns: t.servingMachines()}
+	l.measureTexts()
 	return l.head
 }
 
