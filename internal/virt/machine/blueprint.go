@@ -90,7 +90,7 @@ func (r *resolver) addInterfaces(ctx context.Context, b *blueprint) error {
 				return err
 			}
 			x.Network = name
-			b.reservations = append(b.reservations, i.reservations(name)...)
+			b.reservations = append(b.reservations, i.networkReservations(name)...)
 		}
 		if err := r.addSecurity(ctx, b, i, &x); err != nil {
 			return err
@@ -108,8 +108,8 @@ func (r *resolver) addInterfaces(ctx context.Context, b *blueprint) error {
 	return nil
 }
 
-// reservations are the addresses that an interface has reserved on its network.
-func (i *InterfaceSpec) reservations(network string) []Reservation {
+// networkReservations are the addresses that an interface has reserved on its network.
+func (i *InterfaceSpec) networkReservations(network string) []Reservation {
 	var all []Reservation
 	if ip, err := netip.ParseAddr(i.IP); err == nil {
 		all = append(all, Reservation{network, hypervisor.DHCPHost{MAC: i.MAC, IP: ip, Name: i.Hostname}})

@@ -139,11 +139,11 @@ func (r *resolver) resolvePoolName(ctx context.Context, ref string) string {
 func (b *blueprint) addVolume(own ownVolume, bus string, readOnly bool) {
 	b.volumes = append(b.volumes, own)
 	b.machine.Disks = append(b.machine.Disks, Disk{
-		Key: own.key, Path: own.filePath(), Block: !own.pool.Files(), Format: own.format(), Bus: bus, ReadOnly: readOnly,
+		Key: own.key, Path: own.filePath(), Block: !own.pool.Files(), Format: own.volumeFormat(), Bus: bus, ReadOnly: readOnly,
 	})
 }
 
-func (v *ownVolume) format() string {
+func (v *ownVolume) volumeFormat() string {
 	if f := v.xml.Target; f != nil && f.Format != nil {
 		return f.Format.Type
 	}

@@ -59,7 +59,7 @@ func (k *Checker) checkName(ctx context.Context) error {
 		return err
 	}
 	for _, d := range all {
-		if m := Read(d.Config); d.Name == k.Want.Name && !owner.LeftBehind(m.Mark.owner()) && !k.Facts.isNodeInState(d.UUID) {
+		if m := Read(d.Config); d.Name == k.Want.Name && !owner.LeftBehind(m.Mark.ownerMark()) && !k.Facts.isNodeInState(d.UUID) {
 			k.namesake = m
 			k.addProblem(pathTo("name"), "Name taken", "the hypervisor has a domain %q already: choose another name, or take it over with `terraform import ADDRESS %s`", d.Name, d.UUID)
 		}

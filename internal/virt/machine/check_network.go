@@ -349,7 +349,7 @@ func (k *Checker) checkMACs(ctx context.Context) error {
 		}
 		for _, d := range all {
 			m := Read(d.Config)
-			if d.UUID == k.Was.UUID || owner.LeftBehind(m.Mark.owner()) || k.Facts.isNodeInState(d.UUID) {
+			if d.UUID == k.Was.UUID || owner.LeftBehind(m.Mark.ownerMark()) || k.Facts.isNodeInState(d.UUID) {
 				continue
 			}
 			if c == k.Client && d.Name == k.Want.Name {

@@ -79,7 +79,7 @@ func (s *Store) createParts(ctx context.Context, volumes *volumeOwner, b *bluepr
 	var group errgroup.Group
 	group.Go(func() error { return volumes.createVolumes(ctx, b.volumes) })
 	for _, r := range b.reservations {
-		group.Go(func() error { return s.reserve(ctx, r, network.Reservations.Add, func() error { return nil }) })
+		group.Go(func() error { return s.makeReservation(ctx, r, network.Reservations.Add, func() error { return nil }) })
 	}
 	if want.Autostart {
 		group.Go(func() error { return s.client.SetDomainAutostart(ctx, b.machine.UUID, true) })
@@ -101,7 +101,7 @@ func (s *Store) removeInterrupted(ctx context.Context, want *Spec) error {
 	if _, ours := s.facts.creating.Load(d.UUID); ours {
 		return fmt.Errorf("another resource of this apply makes a node %q too: give one of them another name", d.Name)
 	}
-	found := got.Mark.owner()
+	found := got.Mark.ownerMark()
 	if !got.Mark.IsPresent() || got.Mark.Creating == "" || !s.claim.MayTake(found) {
 		return s.newForeignError(d, found)
 	}

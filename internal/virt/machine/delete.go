@@ -57,7 +57,7 @@ func (s *Store) collectLeftovers(ctx context.Context) (Leftovers, error) {
 	for n := range s.known.Interfaces {
 		i := &s.known.Interfaces[n]
 		if i.Network != "" {
-			left.reservations = append(left.reservations, i.reservations(i.Network)...)
+			left.reservations = append(left.reservations, i.networkReservations(i.Network)...)
 			left.interfaces = append(left.interfaces, Interface{MAC: i.MAC, Network: i.Network})
 		}
 		if i.PortSecurity || len(i.SecurityRules) > 0 {
@@ -75,7 +75,7 @@ func (s *Store) collectLeftovers(ctx context.Context) (Leftovers, error) {
 	if err != nil {
 		return left, err
 	}
-	if found := m.Mark.owner(); !s.owns(found) {
+	if found := m.Mark.ownerMark(); !s.ownsDomain(found) {
 		return left, s.newForeignError(d, found)
 	}
 	for _, i := range m.Interfaces {

@@ -70,7 +70,7 @@ func (s *Store) Update(ctx context.Context, was, planned *Spec) (*Spec, error) {
 		return nil, err
 	}
 	if undefined {
-		return s.define(ctx, want, was.UUID)
+		return s.defineMachine(ctx, want, was.UUID)
 	}
 	u, err := s.openUpdate(ctx, was, want)
 	if err != nil {
@@ -119,7 +119,7 @@ func (s *Store) openUpdate(ctx context.Context, was, want *Spec) (*update, error
 	if err != nil {
 		return nil, err
 	}
-	if found := existing.Mark.owner(); !s.owns(found) {
+	if found := existing.Mark.ownerMark(); !s.ownsDomain(found) {
 		return nil, s.newForeignError(d, found)
 	}
 	u := &update{store: s, c: s.client, was: was, want: want, d: d, existing: existing, volumeOwner: s.newVolumeOwner(existing)}
@@ -175,7 +175,7 @@ func (u *update) applyChanges(ctx context.Context) error {
 	}
 	change := u.changeLive
 	if !u.d.Active() || u.mustRestart {
-		change = u.redefine
+		change = u.redefineMachine
 	}
 	if err := change(ctx); err != nil {
 		return err
@@ -274,7 +274,7 @@ func (u *update) markVolumes(ctx context.Context) error {
 	}
 	names := map[string][]string{}
 	for _, ref := range append(u.machine.Mark.listVolumes(), imported...) {
-		if slices.ContainsFunc(u.volumes, func(v ownVolume) bool { return v.ref() == ref }) {
+		if slices.ContainsFunc(u.volumes, func(v ownVolume) bool { return v.volumeRef() == ref }) {
 			continue // it was marked when it was made
 		}
 		if _, asked := names[ref.Pool]; !asked {
