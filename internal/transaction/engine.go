@@ -15,7 +15,7 @@ type Engine struct {
 	// StateDir replaces /var/lib/virtcluster on the machines.
 	StateDir string
 
-	mu    sync.Mutex
+	mu     sync.Mutex
 	queues map[string]*queue
 }
 
