@@ -23,9 +23,9 @@ const (
 	pools     = "/var/lib/virtcluster/addresspool/pools"
 )
 
-// recorded returns who has which addresses by a record of this provider's; nothing of another file, nor of a damaged one, which who reads
+// parseRecord returns who has which addresses by a record of this provider's; nothing of another file, nor of a damaged one, which who reads
 // it for itself refuses.
-func recorded(file string, text []byte) map[netip.Addr][]Holder {
+func parseRecord(file string, text []byte) map[netip.Addr][]Holder {
 	name := strings.TrimSuffix(path.Base(file), ".json")
 	device := func(kind string) string { return strings.TrimPrefix(name, kind+"-") }
 	switch {
