@@ -7,13 +7,13 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind/namedconf"
 )
 
-func (k *keptZones) add(s *namedconf.Statement) {
+func (k *keptZones) addZone(s *namedconf.Statement) {
 	if isSingle(s) {
 		k.single = append(k.single, s)
 	} else {
 		k.shared = append(k.shared, s)
 	}
-	k.personal = k.personal || personal(s)
+	k.personal = k.personal || isPersonal(s)
 }
 
 // content says what an included file holds.
@@ -23,8 +23,8 @@ type content struct {
 	zones, only, single, personal bool
 }
 
-// contents looks into an included file, and into those that it includes.
-func (c *config) contents(f *namedconf.File, depth int) (content, error) {
+// readContents looks into an included file, and into those that it includes.
+func (c *config) readContents(f *namedconf.File, depth int) (content, error) {
 	if f == nil {
 		return content{}, nil
 	}
@@ -34,14 +34,14 @@ func (c *config) contents(f *namedconf.File, depth int) (content, error) {
 		case "zone":
 			all.zones = true
 			all.single = all.single || isSingle(s)
-			all.personal = all.personal || personal(s)
+			all.personal = all.personal || isPersonal(s)
 			continue
 		case "include":
-			file, err := c.included(s, depth)
+			file, err := c.parseIncluded(s, depth)
 			if err != nil {
 				return all, err
 			}
-			inner, err := c.contents(file, depth+1)
+			inner, err := c.readContents(file, depth+1)
 			if err != nil {
 				return all, err
 			}
@@ -75,8 +75,8 @@ func isSingle(s *namedconf.Statement) bool {
 	return false
 }
 
-// personal says whether a zone is not one of those that every distribution configures (RFC 1912, section 4.1).
-func personal(s *namedconf.Statement) bool {
+// isPersonal says whether a zone is not one of those that every distribution configures (RFC 1912, section 4.1).
+func isPersonal(s *namedconf.Statement) bool {
 	name, err := ZoneName(s.Arg(0))
 	if err != nil {
 		return s.Arg(0) != "."
