@@ -174,7 +174,7 @@ func TestWhatRoutersAdvertiseIsNotMadePermanent(t *testing.T) {
 func TestEachBackendHeedsRoutersWhereTheDeviceDid(t *testing.T) {
 	s := Setup{Device: "br0", Bridge: &BridgeOptions{}, Addressing: Addressing{Addresses: prefixes("10.19.41.101/24")}}
 	render := func(s Setup) map[string]string {
-		text, err := netplan{}.render([]Setup{s})
+		text, err := netplan{}.renderYAML([]Setup{s})
 		if err != nil {
 			t.Fatal(err)
 		}
