@@ -203,6 +203,13 @@ func TestMermaidGolden(t *testing.T) { golden(t, "ten.mmd", cluster(4).Mermaid()
 
 func TestSVGGolden(t *testing.T) { golden(t, "ten.svg", cluster(4).SVG()) }
 
+// These are also what test/pictures draws, to be looked at.
+func TestJSONGolden(t *testing.T) {
+	for name, topology := range pictures() {
+		t.Run(name, func(t *testing.T) { golden(t, name+".json", must(topology.JSON())) })
+	}
+}
+
 // golden compares with a file, or writes it where UPDATE_GOLDEN is set.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
@@ -217,17 +224,6 @@ func golden(t *testing.T, name, got string) {
 	}
 	if string(want) != got {
 		t.Errorf("%s is not what is drawn: look at the new one, then UPDATE_GOLDEN=1 go test", name)
-	}
-}
-
-// TestWritePictures writes all pictures into $PICTURES, to be looked at.
-func TestWritePictures(t *testing.T) {
-	at := os.Getenv("PICTURES")
-	for name, topology := range pictures() {
-		if page := must(topology.HTML()); at != "" {
-			_ = os.WriteFile(at+"/"+name+".html", []byte(page), 0o600)
-			_ = os.WriteFile(at+"/"+name+".svg", []byte(topology.SVG()), 0o600)
-		}
 	}
 }
 
