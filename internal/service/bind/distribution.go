@@ -45,7 +45,7 @@ func (d distribution) originalPath() string { return d.main + ".virtcluster-orig
 // editedPath is where statements go that a person added after the take-over and that cannot stand in the original, when that comes back.
 func (d distribution) editedPath() string { return d.main + ".virtcluster-edited" }
 
-// sharedPath holds the zones from before that any number of views can serve, and single those that one view only
+// sharedPath holds the zones from before that any number of views can serve, and singlePath those that one view only
 // can: their files are written by named.
 func (d distribution) sharedPath() string { return d.main + ".virtcluster-zones" }
 func (d distribution) singlePath() string { return d.main + ".virtcluster-dynamic-zones" }

@@ -18,9 +18,10 @@ func (k *keptZones) addZone(s *namedconf.Statement) {
 
 // content says what an included file holds.
 type content struct {
-	// zones: at least one. only: nothing else. single: one that two views cannot share. personal: one that is
-	// not the distribution's.
-	zones, only, single, personal bool
+	// hasZones says that there is a zone, and onlyZones that there is nothing but zones.
+	hasZones, onlyZones bool
+	// hasSingle says that one of them is a zone that two views cannot share (isSingle), and hasPersonal that one is not the distribution's.
+	hasSingle, hasPersonal bool
 }
 
 // readContents looks into an included file, and into those that it includes.
@@ -28,13 +29,13 @@ func (c *config) readContents(f *namedconf.File, depth int) (content, error) {
 	if f == nil {
 		return content{}, nil
 	}
-	all := content{only: true}
+	all := content{onlyZones: true}
 	for _, s := range f.Statements {
 		switch s.Name() {
 		case "zone":
-			all.zones = true
-			all.single = all.single || isSingle(s)
-			all.personal = all.personal || isPersonal(s)
+			all.hasZones = true
+			all.hasSingle = all.hasSingle || isSingle(s)
+			all.hasPersonal = all.hasPersonal || isPersonal(s)
 			continue
 		case "include":
 			file, err := c.parseIncluded(s, depth)
@@ -45,11 +46,11 @@ func (c *config) readContents(f *namedconf.File, depth int) (content, error) {
 			if err != nil {
 				return all, err
 			}
-			all.zones, all.only = all.zones || inner.zones, all.only && inner.only
-			all.single, all.personal = all.single || inner.single, all.personal || inner.personal
+			all.hasZones, all.onlyZones = all.hasZones || inner.hasZones, all.onlyZones && inner.onlyZones
+			all.hasSingle, all.hasPersonal = all.hasSingle || inner.hasSingle, all.hasPersonal || inner.hasPersonal
 			continue
 		}
-		all.only = false
+		all.onlyZones = false
 	}
 	return all, nil
 }

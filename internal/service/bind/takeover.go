@@ -96,12 +96,12 @@ func (c *config) splitZones(file *namedconf.File, zones *keptZones, depth int) (
 			if err != nil {
 				return nil, err
 			}
-			if kind.zones && kind.only && !kind.single {
+			if kind.hasZones && kind.onlyZones && !kind.hasSingle {
 				zones.shared = append(zones.shared, s)
-				zones.personal = zones.personal || kind.personal
+				zones.personal = zones.personal || kind.hasPersonal
 				continue
 			}
-			if kind.zones {
+			if kind.hasZones {
 				inner, err := c.splitZones(included, zones, depth+1)
 				if err != nil {
 					return nil, err
@@ -179,7 +179,7 @@ func (c *config) readKept() (keptZones, error) {
 				if err != nil {
 					return zones, err
 				}
-				zones.personal = zones.personal || inside.personal
+				zones.personal = zones.personal || inside.hasPersonal
 			}
 		}
 	}
