@@ -42,7 +42,7 @@ func (f *Fleet) Host(ctx context.Context, endpoint string) (host.Host, error) {
 		return h, narrowHostKey(h, e)
 	}
 	if f.coming[e.Reference()] && isPlanning(ctx) {
-		return nil, &ComingError{Machine: e.Machine()}
+		return nil, &NotReadyYetError{Machine: e.Machine()}
 	}
 	var h host.Host
 	switch e.Scheme {

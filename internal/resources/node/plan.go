@@ -19,7 +19,7 @@ import (
 
 // planner plans one node.
 type planner struct {
-	facts *machine.Facts
+	cache *machine.HypervisorCache
 	at    crud.Opening
 	req   resource.ModifyPlanRequest
 	resp  *resource.ModifyPlanResponse
@@ -45,7 +45,7 @@ func (p *planner) planNode(ctx context.Context, proposed *model) {
 	was := &machine.Spec{}
 	if !create {
 		was = prior.toSpec()
-		p.facts.RememberNode(was)
+		p.cache.RememberNode(was)
 	}
 	completeVersion(planned, config, prior)
 	keepFirstBoot(planned, prior, was)
@@ -132,7 +132,7 @@ func (p *planner) planNew(ctx context.Context, planned, config *version) {
 		}
 		return
 	}
-	image, err := p.facts.Volume(ctx, c, r.Image.ValueString())
+	image, err := p.cache.Volume(ctx, c, r.Image.ValueString())
 	if err != nil {
 		return // the checks say so
 	}
@@ -227,7 +227,7 @@ func (p *planner) checkHypervisors(ctx context.Context, want, was *machine.Spec,
 		return
 	}
 	k := &machine.Checker{
-		Client: c, Facts: p.facts, Want: want, Was: was, Fresh: fresh, Plan: p.at.Registry, Hypervisors: p.at.Fleet.Known(ctx), Owner: p.at.Claim.Mark(),
+		Client: c, Cache: p.cache, Want: want, Was: was, Fresh: fresh, Plan: p.at.Registry, Hypervisors: p.at.Fleet.Known(ctx), Owner: p.at.Claim.Mark(),
 	}
 	check := k.Check
 	if stays {

@@ -19,7 +19,7 @@ import (
 
 // New returns a constructor whose resources share what they learn about the hypervisors.
 func New() func() resource.Resource {
-	facts := &machine.Facts{}
+	facts := &machine.HypervisorCache{}
 	return func() resource.Resource {
 		return crud.New(crud.Type[model, *machine.Spec]{
 			Name:   "node",
@@ -37,7 +37,7 @@ func New() func() resource.Resource {
 				return openStore(ctx, at, m, facts)
 			},
 			Plan: func(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
-				p := planner{facts: facts, at: at, req: req, resp: resp}
+				p := planner{cache: facts, at: at, req: req, resp: resp}
 				p.planNode(ctx, planned)
 			},
 		})
@@ -53,7 +53,7 @@ func splitImportID(m *model, id string) error {
 }
 
 // openStore finds the node's hypervisor: one that is imported by its UUID alone may be on any.
-func openStore(ctx context.Context, at crud.Opening, m *model, facts *machine.Facts) (crud.Store[*machine.Spec], error) {
+func openStore(ctx context.Context, at crud.Opening, m *model, facts *machine.HypervisorCache) (crud.Store[*machine.Spec], error) {
 	if imported := m.Type.IsNull(); imported && m.Hypervisor.IsNull() && convert.Known(m.ID) {
 		m.Hypervisor = findHypervisor(ctx, at.Fleet, m.ID.ValueString())
 	}

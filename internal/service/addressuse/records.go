@@ -98,9 +98,9 @@ func ofDevice(kind Kind, device, file string, text []byte) map[netip.Addr][]Hold
 	for _, p := range append(r.Addresses, r.Addressing.Addresses...) {
 		add(p.Addr(), kind, device)
 	}
-	var before []hostnet.Before
+	var before []hostnet.DeviceSnapshot
 	if json.Unmarshal(r.Before, &before) != nil {
-		var one hostnet.Before
+		var one hostnet.DeviceSnapshot
 		if json.Unmarshal(r.Before, &one) == nil {
 			before = append(before, one)
 		}

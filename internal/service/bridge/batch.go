@@ -34,7 +34,7 @@ func (b Bridge) beginRecord(now hostnet.Machine, earlier Record) (Record, error)
 		}
 		// What somebody gave to the interface of a bridge that is gone, and that nothing keeps, is what it has now.
 		if !known || !running && earlier.Want.ActiveBackend == hostnet.Runtime && link.Master == "" && !returnsTo(now, name) {
-			port = now.Before(name)
+			port = now.SnapshotDevice(name)
 		}
 		r.Before = append(r.Before, port)
 	}
@@ -195,7 +195,7 @@ func enslaveDevice(b *hostnet.Batch, name, master string, bonded bool) {
 
 // releaseInterface takes an interface out of the bridge, or out of a bond that is in it, and gives it what it had before. A bond leaves what
 // it lets go of down.
-func releaseInterface(p hostnet.Before, bonded bool, do *hostnet.Batch) {
+func releaseInterface(p hostnet.DeviceSnapshot, bonded bool, do *hostnet.Batch) {
 	do.Add("link set dev %s nomaster", p.Name)
 	if bonded {
 		do.Add("link set dev %s up", p.Name)
@@ -282,7 +282,7 @@ func (r Record) Update(now hostnet.Machine, was Record) (do, undo hostnet.Batch)
 			undo.Add("link set dev %s mtu %d", p.Name, l.MTU)
 		}
 	}
-	first := hostnet.Before{MTU: link.MTU}
+	first := hostnet.DeviceSnapshot{MTU: link.MTU}
 	if len(r.Before) > 0 {
 		first = r.Before[0]
 	}
@@ -296,7 +296,7 @@ func (r Record) Update(now hostnet.Machine, was Record) (do, undo hostnet.Batch)
 }
 
 // chooseMTU is what a device of the bridge shall have: as configured, as the interface had before when that ended, or as it is.
-func (r Record) chooseMTU(was Record, p hostnet.Before, now hostnet.Link) int {
+func (r Record) chooseMTU(was Record, p hostnet.DeviceSnapshot, now hostnet.Link) int {
 	switch {
 	case r.Want.MTU != 0:
 		return r.Want.MTU

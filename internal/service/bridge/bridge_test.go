@@ -163,11 +163,11 @@ func adopted(backend string) Record {
 	return Record{
 		Want: Bridge{Name: "br7", Interfaces: []string{"eno1"}, Inherit: true, Backend: hostnet.Auto, ActiveBackend: backend},
 		MAC:  "52:54:00:00:00:01",
-		Adopted: &hostnet.Before{
+		Adopted: &hostnet.DeviceSnapshot{
 			Name: "br7", MTU: 1500, Settings: []hostnet.Setting{hostnet.AddressSetting(address)},
 			Addressing: hostnet.Addressing{Addresses: []netip.Prefix{address}}, Manager: hostnet.Manager{Backend: backend, File: "/etc/systemd/network/20-br7.network"},
 		},
-		Before: []hostnet.Before{{Name: "eno1", MTU: 1500, Manager: hostnet.Manager{Backend: backend}}},
+		Before: []hostnet.DeviceSnapshot{{Name: "eno1", MTU: 1500, Manager: hostnet.Manager{Backend: backend}}},
 	}
 }
 

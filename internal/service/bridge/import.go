@@ -15,7 +15,7 @@ func importRecord(m hostnet.Machine, name string) Record {
 	b, _ := readBridge(m, name, Record{}, false)
 	r := Record{Want: b, MAC: linkOf(m, name).Address}
 	for i, port := range b.Interfaces {
-		p := hostnet.Before{Name: port, MTU: linkOf(m, port).MTU, MAC: linkOf(m, port).Address}
+		p := hostnet.DeviceSnapshot{Name: port, MTU: linkOf(m, port).MTU, MAC: linkOf(m, port).Address}
 		if i == 0 {
 			p.Settings, p.Addressing = m.Own(name), m.Addressing(name)
 		}
@@ -32,7 +32,7 @@ func (f *found) adoptFiles(ctx context.Context, h host.Host) error {
 	if err != nil || !managers.Of(f.name).Written() {
 		return err
 	}
-	before, err := hostnet.LookBefore(ctx, h, f.Machine, managers.Of(f.name), f.name)
+	before, err := hostnet.TakeSnapshot(ctx, h, f.Machine, managers.Of(f.name), f.name)
 	if err != nil {
 		return err
 	}

@@ -174,7 +174,7 @@ func TestNeighboursGoWithTheAddresses(t *testing.T) {
 		return hostnet.Neighbour{Address: netip.MustParseAddr(address), Device: device, MAC: "02:00:00:00:00:07"}
 	}
 	f.Record.Before[0].Neighbours = []hostnet.Neighbour{neighbour("10.19.41.7", "eno1")}
-	f.Record.Before = append(f.Record.Before, hostnet.Before{Name: "eno8", Neighbours: []hostnet.Neighbour{neighbour("10.19.41.8", "eno8")}})
+	f.Record.Before = append(f.Record.Before, hostnet.DeviceSnapshot{Name: "eno8", Neighbours: []hostnet.Neighbour{neighbour("10.19.41.8", "eno8")}})
 	var c hostnet.Change
 	f.Record.takeNeighbours(f, &c)
 	for _, want := range []string{"ip neigh replace 10.19.41.7 lladdr 02:00:00:00:00:07 nud permanent dev kiextbr0", "replace 10.19.41.8 lladdr 02:00:00:00:00:07 nud permanent dev kiextbr0"} {

@@ -30,7 +30,7 @@ func (r Record) returnNeighbours(f found, c *hostnet.Change) {
 		its := p.Neighbours // of a bridge that somebody deleted
 		if f.isRunning() {
 			its = slices.DeleteFunc(slices.Clone(all), func(n hostnet.Neighbour) bool {
-				known := slices.ContainsFunc(r.Before, func(o hostnet.Before) bool { return knewNeighbour(o, n) })
+				known := slices.ContainsFunc(r.Before, func(o hostnet.DeviceSnapshot) bool { return knewNeighbour(o, n) })
 				return !knewNeighbour(p, n) && (known || i > 0)
 			})
 		}
@@ -40,6 +40,6 @@ func (r Record) returnNeighbours(f found, c *hostnet.Change) {
 }
 
 // knewNeighbour says whether a neighbour was written down for an interface when the bridge took it.
-func knewNeighbour(p hostnet.Before, n hostnet.Neighbour) bool {
+func knewNeighbour(p hostnet.DeviceSnapshot, n hostnet.Neighbour) bool {
 	return slices.ContainsFunc(p.Neighbours, func(o hostnet.Neighbour) bool { return o.Address == n.Address })
 }

@@ -17,37 +17,37 @@ type Record struct {
 	// Want is the bridge as it was last configured.
 	Want Bridge
 	// Before are the interfaces as they were when the bridge took them.
-	Before []hostnet.Before
+	Before []hostnet.DeviceSnapshot
 	// MAC is the bridge's.
 	MAC string
 	// Adopted is the bridge as it was when an import took it over from a person whose files make it; nil for one that this provider
 	// makes.
-	Adopted *hostnet.Before
+	Adopted *hostnet.DeviceSnapshot
 }
 
 // written is a Record as it is written.
 type written struct {
-	Mark          string                `json:"mark"`
-	Interfaces    []string              `json:"interfaces"`
-	VLANs         []hostnet.VLANOptions `json:"vlans,omitempty"`
-	Bonds         []Bond                `json:"bonds,omitempty"`
-	STP           bool                  `json:"stp"`
-	VLANFiltering bool                  `json:"vlan_filtering,omitempty"`
-	MTU           int                   `json:"mtu,omitempty"`
-	Inherit       bool                  `json:"inherit"`
-	Addresses     []netip.Prefix        `json:"addresses,omitempty"`
-	Gateway       netip.Addr            `json:"gateway,omitzero"` // before there were several
-	Gateways      []netip.Addr          `json:"gateways,omitempty"`
-	Metric        int                   `json:"metric,omitempty"`
-	DHCP          bool                  `json:"dhcp,omitempty"`
-	DNS           []netip.Addr          `json:"nameservers,omitempty"`
-	Search        []string              `json:"search,omitempty"`
-	Backend       string                `json:"backend"`
-	Active        string                `json:"active_backend"`
-	Rollback      int                   `json:"rollback_timeout"`
-	Before        []hostnet.Before      `json:"before"`
-	MAC           string                `json:"mac,omitempty"`
-	Adopted       *hostnet.Before       `json:"adopted,omitempty"`
+	Mark          string                   `json:"mark"`
+	Interfaces    []string                 `json:"interfaces"`
+	VLANs         []hostnet.VLANOptions    `json:"vlans,omitempty"`
+	Bonds         []Bond                   `json:"bonds,omitempty"`
+	STP           bool                     `json:"stp"`
+	VLANFiltering bool                     `json:"vlan_filtering,omitempty"`
+	MTU           int                      `json:"mtu,omitempty"`
+	Inherit       bool                     `json:"inherit"`
+	Addresses     []netip.Prefix           `json:"addresses,omitempty"`
+	Gateway       netip.Addr               `json:"gateway,omitzero"` // before there were several
+	Gateways      []netip.Addr             `json:"gateways,omitempty"`
+	Metric        int                      `json:"metric,omitempty"`
+	DHCP          bool                     `json:"dhcp,omitempty"`
+	DNS           []netip.Addr             `json:"nameservers,omitempty"`
+	Search        []string                 `json:"search,omitempty"`
+	Backend       string                   `json:"backend"`
+	Active        string                   `json:"active_backend"`
+	Rollback      int                      `json:"rollback_timeout"`
+	Before        []hostnet.DeviceSnapshot `json:"before"`
+	MAC           string                   `json:"mac,omitempty"`
+	Adopted       *hostnet.DeviceSnapshot  `json:"adopted,omitempty"`
 }
 
 // Render is the record as a file; Parse is its inverse.
@@ -83,17 +83,17 @@ func ParseRecord(name string, text []byte) (Record, error) {
 }
 
 // findPort finds an interface among those that the bridge took.
-func (r Record) findPort(name string) (hostnet.Before, bool) {
-	i := slices.IndexFunc(r.Before, func(p hostnet.Before) bool { return p.Name == name })
+func (r Record) findPort(name string) (hostnet.DeviceSnapshot, bool) {
+	i := slices.IndexFunc(r.Before, func(p hostnet.DeviceSnapshot) bool { return p.Name == name })
 	if i < 0 {
-		return hostnet.Before{}, false
+		return hostnet.DeviceSnapshot{}, false
 	}
 	return r.Before[i], true
 }
 
 // inheritedDevices are the devices whose addresses the bridge has where it inherits: what it takes, and itself as an import found it.
-func (r Record) inheritedDevices() []hostnet.Before {
-	all := slices.DeleteFunc(slices.Clone(r.Before), func(p hostnet.Before) bool { return !slices.Contains(r.Want.physicalInterfaces(), p.Name) })
+func (r Record) inheritedDevices() []hostnet.DeviceSnapshot {
+	all := slices.DeleteFunc(slices.Clone(r.Before), func(p hostnet.DeviceSnapshot) bool { return !slices.Contains(r.Want.physicalInterfaces(), p.Name) })
 	if r.Adopted != nil {
 		all = append(all, *r.Adopted)
 	}

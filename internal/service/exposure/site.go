@@ -30,9 +30,9 @@ func Locate(ctx context.Context, h host.Host, tree transaction.Tree, want Exposu
 	return want, want.checkWire(ctx, h, m, tree, hostnet.Patience)
 }
 
-// Doubt is why the apply would refuse an exposure with the machine's network as it is now, nil for nothing. It is no more than a doubt:
-// what the plan makes or removes besides may change that network. An exposure that is there already is in none.
-func Doubt(ctx context.Context, e *transaction.Engine, h host.Host, want Exposure) error {
+// PreviewLocate returns why the apply would refuse an exposure with the machine's network as it is now, nil for nothing. A plan warns of
+// it, and no more: what it makes or removes besides may change that network. Of an exposure that is there already it says nothing.
+func PreviewLocate(ctx context.Context, e *transaction.Engine, h host.Host, want Exposure) error {
 	tree, m, err := transaction.Ask(ctx, e, h, Daemon{}, func(ctx context.Context, h host.Host, _ transaction.Tree) (hostnet.Machine, error) {
 		return hostnet.Look(ctx, h)
 	})

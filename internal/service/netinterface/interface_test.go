@@ -53,7 +53,7 @@ func TestInterfaceThatNoMachineTakes(t *testing.T) {
 func TestRecordIsReadAsItWasWritten(t *testing.T) {
 	r := Record{
 		Mark: owner.Mark{ID: "me", Workspace: "here"}, Want: lan(),
-		Before: hostnet.Before{Name: "eth1", MTU: 1500, Settings: []hostnet.Setting{{Object: "addr", Text: "10.19.41.101/24"}}, Manager: hostnet.Manager{Backend: hostnet.Networkd, File: "/etc/systemd/network/10-eth1.network"}},
+		Before: hostnet.DeviceSnapshot{Name: "eth1", MTU: 1500, Settings: []hostnet.Setting{{Object: "addr", Text: "10.19.41.101/24"}}, Manager: hostnet.Manager{Backend: hostnet.Networkd, File: "/etc/systemd/network/10-eth1.network"}},
 	}
 	got, err := ParseRecord("eth1", r.Render())
 	if diff := cmp.Diff(r, got, cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{})); err != nil || diff != "" {

@@ -17,18 +17,18 @@ type Record struct {
 	// Want is the interface as it was last configured.
 	Want Interface
 	// Before is what it had when this provider took it.
-	Before hostnet.Before
+	Before hostnet.DeviceSnapshot
 }
 
 // written is a Record as it is written.
 type written struct {
-	Mark       string             `json:"mark"`
-	MTU        int                `json:"mtu,omitempty"`
-	Addressing hostnet.Addressing `json:"addressing"`
-	Backend    string             `json:"backend"`
-	Active     string             `json:"active_backend"`
-	Rollback   int                `json:"rollback_timeout"`
-	Before     hostnet.Before     `json:"before"`
+	Mark       string                 `json:"mark"`
+	MTU        int                    `json:"mtu,omitempty"`
+	Addressing hostnet.Addressing     `json:"addressing"`
+	Backend    string                 `json:"backend"`
+	Active     string                 `json:"active_backend"`
+	Rollback   int                    `json:"rollback_timeout"`
+	Before     hostnet.DeviceSnapshot `json:"before"`
 }
 
 // Render is the record as a file; ParseRecord is its inverse.

@@ -33,7 +33,7 @@ type found struct {
 	// managers are what manages the machine's devices; before is what the interface has now, as configuration, where nothing of
 	// this provider's keeps it.
 	managers hostnet.Managers
-	before   hostnet.Before
+	before   hostnet.DeviceSnapshot
 	holder   hostnet.Holder
 }
 
@@ -71,7 +71,7 @@ func (k kind) Look(ctx context.Context, h host.Host) (f found, err error) {
 	if f.managers, err = hostnet.LookAtManagers(ctx, h); err != nil || f.known || !f.there {
 		return f, err
 	}
-	if f.before, err = hostnet.LookBefore(ctx, h, f.Machine, f.managers.Of(k.name), k.name); err != nil {
+	if f.before, err = hostnet.TakeSnapshot(ctx, h, f.Machine, f.managers.Of(k.name), k.name); err != nil {
 		return f, err
 	}
 	if !kept.There {
@@ -200,7 +200,7 @@ func (k kind) Drop(ctx context.Context, h host.Host, f found) (c hostnet.Change,
 			return c, err
 		}
 		c.Files = append(kept.Files, c.Files...)
-		c.Do, c.Undo = kept.Do+leaveScript(k.name, hostnet.Before{Settings: has}, r.Before.Addressing)+giveBack(k.name, r.Before), kept.Undo
+		c.Do, c.Undo = kept.Do+leaveScript(k.name, hostnet.DeviceSnapshot{Settings: has}, r.Before.Addressing)+giveBack(k.name, r.Before), kept.Undo
 	}
 	setMTU(&c, k.name, r.mtuBefore(f.link.MTU), f.link.MTU)
 	keepNeighbours(&c, f.Machine, k.name)
@@ -222,7 +222,7 @@ func recordPath(i Interface) string {
 
 // askScript is the script that takes the addresses of an interface which is to ask for one, before it does: managers leave them beside the
 // lease, and wait for none where there is an address.
-func askScript(name string, before hostnet.Before, want hostnet.Addressing) string {
+func askScript(name string, before hostnet.DeviceSnapshot, want hostnet.Addressing) string {
 	if !want.DHCP || before.Addressing.DHCP {
 		return ""
 	}
@@ -230,7 +230,7 @@ func askScript(name string, before hostnet.Before, want hostnet.Addressing) stri
 }
 
 // leaveScript is the script that takes from the interface what it had and shall not have any more: managers leave what they did not give.
-func leaveScript(name string, before hostnet.Before, want hostnet.Addressing) string {
+func leaveScript(name string, before hostnet.DeviceSnapshot, want hostnet.Addressing) string {
 	if want.DHCP {
 		return "" // what is there may be the lease
 	}
@@ -238,7 +238,7 @@ func leaveScript(name string, before hostnet.Before, want hostnet.Addressing) st
 }
 
 // giveBack is the script that gives the interface what it had before where nothing else does.
-func giveBack(name string, before hostnet.Before) string {
+func giveBack(name string, before hostnet.DeviceSnapshot) string {
 	if before.Manager.Backend != hostnet.Runtime {
 		return ""
 	}

@@ -40,7 +40,7 @@ func (b *blueprint) listFilterNames() []string {
 // resolver makes a blueprint of a Spec. Answers about pools and images are shared by all machines.
 type resolver struct {
 	client *hypervisor.Client
-	facts  *Facts
+	cache  *HypervisorCache
 	spec   *Spec
 	owner  owner.Mark
 	// existing is the machine as it is; nil for one that is to be made. Its disks stay where they are, so nothing is asked
@@ -63,7 +63,7 @@ func (r *resolver) resolveMachine(ctx context.Context, uuid string) (*blueprint,
 	s := r.spec
 	m := &Machine{Name: s.Name, UUID: uuid, Hardware: s.Hardware}
 	if m.CPU.Nested != nil {
-		host, err := r.facts.askHost(ctx, r.client)
+		host, err := r.cache.askHost(ctx, r.client)
 		if err != nil {
 			return nil, err
 		}
@@ -85,7 +85,7 @@ func (r *resolver) addInterfaces(ctx context.Context, b *blueprint) error {
 		i := &r.spec.Interfaces[n]
 		x := Interface{MAC: i.MAC, Bridge: i.Bridge, Model: i.Model, MTU: i.MTU}
 		if i.Network != "" {
-			name, err := r.facts.NetworkName(ctx, r.client, i.Network)
+			name, err := r.cache.NetworkName(ctx, r.client, i.Network)
 			if err != nil {
 				return err
 			}

@@ -85,7 +85,7 @@ func (s *Store) makeReservation(ctx context.Context, r Reservation, put func(net
 		if err := makeWay(); err != nil {
 			return errors.Join(refused, err)
 		}
-		if time.Since(began) > leavingPatience && time.Since(s.facts.lastDestroy()) > leavingPatience {
+		if time.Since(began) > leavingPatience && time.Since(s.cache.lastDestroy()) > leavingPatience {
 			return refused
 		}
 		timer := time.NewTimer(200 * time.Millisecond)
@@ -179,7 +179,7 @@ func (u *update) reserveAddresses(ctx context.Context) error {
 // the network goes on with what it has until it asks again.
 func (u *update) releaseObsoleteLeases(ctx context.Context, obsolete []Reservation) {
 	for _, r := range obsolete {
-		on, err := u.store.facts.NetworkName(ctx, u.c, r.Network)
+		on, err := u.store.cache.NetworkName(ctx, u.c, r.Network)
 		if err != nil {
 			continue // it is gone, with its leases
 		}

@@ -15,7 +15,7 @@ import (
 // Store is where one machine lives: its domain, with the volumes, reservations and network filters that are its own.
 type Store struct {
 	client *hypervisor.Client
-	facts  *Facts
+	cache  *HypervisorCache
 	// known is the machine as state or plan has it: it is found by it, and read in its order and its words.
 	known *Spec
 	claim owner.Claim
@@ -24,8 +24,8 @@ type Store struct {
 }
 
 // NewStore opens the store of a machine by what state or plan knows of it: its UUID, or else its name.
-func NewStore(c *hypervisor.Client, facts *Facts, known *Spec, claim owner.Claim) *Store {
-	return &Store{client: c, facts: facts, known: known, claim: claim}
+func NewStore(c *hypervisor.Client, facts *HypervisorCache, known *Spec, claim owner.Claim) *Store {
+	return &Store{client: c, cache: facts, known: known, claim: claim}
 }
 
 // Claim is what the state keeps of whose the machine is.
@@ -75,7 +75,7 @@ func (s *Store) Get(ctx context.Context) (*Spec, error) {
 		return nil, s.newForeignError(d, found)
 	}
 	s.claim = s.claim.Found(found)
-	s.facts.RememberNode(s.known)
+	s.cache.RememberNode(s.known)
 	return s.readMachine(ctx, s.known, d, true)
 }
 
@@ -154,7 +154,7 @@ func (s *Store) defineMachine(ctx context.Context, planned *Spec, id string) (*S
 		return nil, err
 	}
 	var b *blueprint
-	k := &Checker{Client: s.client, Facts: s.facts, Want: want, Was: &Spec{}, Fresh: true}
+	k := &Checker{Client: s.client, Cache: s.cache, Want: want, Was: &Spec{}, Fresh: true}
 	err = k.runWithBridges(ctx, func() error {
 		if err := k.checkPluggable(ctx, true); err != nil {
 			return err

@@ -76,7 +76,7 @@ func (s *Store) Update(ctx context.Context, was, planned *Spec) (*Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := &Checker{Client: s.client, Facts: s.facts, Want: want, Was: was}
+	k := &Checker{Client: s.client, Cache: s.cache, Want: want, Was: was}
 	err = k.runWithBridges(ctx, func() error {
 		if err := u.planRestart(); err != nil {
 			return err
@@ -123,7 +123,7 @@ func (s *Store) openUpdate(ctx context.Context, was, want *Spec) (*update, error
 		return nil, s.newForeignError(d, found)
 	}
 	u := &update{store: s, c: s.client, was: was, want: want, d: d, existing: existing, volumeOwner: s.newVolumeOwner(existing)}
-	r := &resolver{client: s.client, facts: s.facts, spec: want, owner: s.claim.Mark(), existing: existing, lost: was.listLostDisks()}
+	r := &resolver{client: s.client, cache: s.cache, spec: want, owner: s.claim.Mark(), existing: existing, lost: was.listLostDisks()}
 	u.blueprint, err = r.resolveMachine(ctx, d.UUID)
 	return u, err
 }
