@@ -45,7 +45,7 @@ func WriteAll(ctx context.Context, h Host, root string, files []File) error {
 	}
 	var accounts []string
 	for _, f := range files {
-		if _, err := f.checked(); err != nil {
+		if _, err := f.checkOwner(); err != nil {
 			return err
 		}
 		owner, group := f.Account()
@@ -101,7 +101,7 @@ func linesOf(files []File) []byte {
 	encode := base64.StdEncoding.EncodeToString
 	for _, f := range files {
 		owner, group := f.Account()
-		fmt.Fprintf(&buf, "%s %s:%s %s\n%s\n", octal(f.Perm()), owner, group,
+		fmt.Fprintf(&buf, "%s %s:%s %s\n%s\n", formatMode(f.Perm()), owner, group,
 			encode([]byte(strings.TrimPrefix(path.Clean(f.Path), "/"))), encode(f.Content))
 	}
 	return buf.Bytes()

@@ -94,7 +94,7 @@ func (l *Locks) Lock(ctx context.Context, s Starter, name string) (unlock func()
 	if !lockName.MatchString(name) {
 		return nil, fmt.Errorf("%q is no name for a lock", name)
 	}
-	turn := l.turn(name)
+	turn := l.turnOf(name)
 	select {
 	case turn <- struct{}{}:
 	case <-ctx.Done():
@@ -105,10 +105,10 @@ func (l *Locks) Lock(ctx context.Context, s Starter, name string) (unlock func()
 		<-turn
 		return nil, err
 	}
-	l.set(name, held)
+	l.setLease(name, held)
 	return sync.OnceFunc(func() {
-		l.set(name, nil)
-		held.release()
+		l.setLease(name, nil)
+		held.releaseLock()
 		<-turn
 	}), nil
 }
@@ -152,7 +152,7 @@ func LockError(cmd Cmd, err error) error {
 	return err
 }
 
-func (l *Locks) turn(name string) chan struct{} {
+func (l *Locks) turnOf(name string) chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.turns == nil {
@@ -164,7 +164,7 @@ func (l *Locks) turn(name string) chan struct{} {
 	return l.turns[name]
 }
 
-func (l *Locks) set(name string, held *lease) {
+func (l *Locks) setLease(name string, held *lease) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if held == nil {
@@ -192,7 +192,7 @@ func takeOnMachine(ctx context.Context, s Starter, name string) (*lease, error) 
 		switch {
 		case err != nil && ctx.Err() != nil:
 			go func() { _ = proc.Wait() }() // it was killed: only what it holds is to be freed
-			return nil, fmt.Errorf("lock %q on %s is held by %s: %w", name, s, describe(other), context.Cause(ctx))
+			return nil, fmt.Errorf("lock %q on %s is held by %s: %w", name, s, describeHolder(other), context.Cause(ctx))
 		case errors.Is(err, bufio.ErrBufferFull):
 			proc.Kill()
 			return nil, fmt.Errorf("lock %q on %s: unexpected answer %.80q", name, s, line)
@@ -203,7 +203,7 @@ func takeOnMachine(ctx context.Context, s Starter, name string) (*lease, error) 
 			return nil, fmt.Errorf("lock %q on %s: %w", name, s, ErrCut)
 		case word == "wait":
 			other = rest
-			tflog.Info(ctx, fmt.Sprintf("waiting for lock %q on %s, held by %s", name, s, describe(other)))
+			tflog.Info(ctx, fmt.Sprintf("waiting for lock %q on %s, held by %s", name, s, describeHolder(other)))
 		case word == "held":
 			go held.keepAlive()
 			return held, nil
@@ -224,7 +224,7 @@ func (h *lease) keepAlive() {
 		case <-h.gone:
 			return
 		case <-tick.C:
-			if err := h.send(signOfLife); err != nil {
+			if err := h.sendWord(signOfLife); err != nil {
 				h.proc.Kill()
 				return
 			}
@@ -232,8 +232,8 @@ func (h *lease) keepAlive() {
 	}
 }
 
-// send passes a word to the process, unless goodbye was said: what nobody reads there is read by who comes next.
-func (h *lease) send(word string) error {
+// sendWord passes a word to the process, unless goodbye was said: what nobody reads there is read by who comes next.
+func (h *lease) sendWord(word string) error {
 	h.saying.Lock()
 	defer h.saying.Unlock()
 	if h.left {
@@ -244,9 +244,9 @@ func (h *lease) send(word string) error {
 	return err
 }
 
-// release gives the lock back and waits until the machine has it.
-func (h *lease) release() {
-	if err := h.send(goodbye); err != nil {
+// releaseLock gives the lock back and waits until the machine has it.
+func (h *lease) releaseLock() {
+	if err := h.sendWord(goodbye); err != nil {
 		h.proc.Kill()
 	}
 	select {
@@ -267,8 +267,8 @@ func Holder() string {
 		rand.Text()[:12], who, client, os.Getpid(), time.Now().UTC().Format(time.RFC3339))
 }
 
-// describe cuts the word off a holder that only tells leases apart.
-func describe(holder string) string {
+// describeHolder cuts the word off a holder that only tells leases apart.
+func describeHolder(holder string) string {
 	_, words, ok := strings.Cut(holder, " ")
 	if !ok {
 		return "another process"

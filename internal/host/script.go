@@ -53,8 +53,8 @@ func ReadFile(ctx context.Context, r Runner, path string) ([]byte, error) {
 // accountName is what useradd and groupadd allow, and a number.
 var accountName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*\$?$`)
 
-// checked returns "owner:group" of a file that can be written.
-func (f File) checked() (string, error) {
+// checkOwner returns "owner:group" of a file that can be written.
+func (f File) checkOwner() (string, error) {
 	if err := checkPath(f.Path); err != nil {
 		return "", err
 	}
@@ -86,4 +86,4 @@ func checkPath(p string) error {
 	return nil
 }
 
-func octal(mode fs.FileMode) string { return fmt.Sprintf("%04o", mode.Perm()) }
+func formatMode(mode fs.FileMode) string { return fmt.Sprintf("%04o", mode.Perm()) }

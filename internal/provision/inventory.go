@@ -34,7 +34,7 @@ type UnitState struct {
 	Load, Enabled, Active string
 }
 
-func (u UnitState) enabled() bool {
+func (u UnitState) isEnabled() bool {
 	switch u.Enabled {
 	case "enabled", "enabled-runtime", "static", "alias", "indirect", "generated", "linked":
 		return u.Load == "loaded"
@@ -42,8 +42,8 @@ func (u UnitState) enabled() bool {
 	return false
 }
 
-// active says whether the unit is up; its state was understood when it was read.
-func (u UnitState) active() bool {
+// isActive says whether the unit is up; its state was understood when it was read.
+func (u UnitState) isActive() bool {
 	up, err := systemd.Up(u.Active)
 	return err == nil && up
 }
@@ -54,13 +54,13 @@ func (u UnitState) active() bool {
 var inventoryScript string
 
 // Look reads a machine's inventory in one round trip.
-func Look(ctx context.Context, h host.Host) (Inventory, error) { return look(ctx, h, true) }
+func Look(ctx context.Context, h host.Host) (Inventory, error) { return takeInventory(ctx, h, true) }
 
 // lookTries is how often a machine is looked at that answers, and cannot say: systemctl waits 25 seconds each time.
 const lookTries = 3
 
-// look does without the versions where nobody wants to know them: each costs the start of a daemon.
-func look(ctx context.Context, h host.Host, versions bool) (Inventory, error) {
+// takeInventory does without the versions where nobody wants to know them: each costs the start of a daemon.
+func takeInventory(ctx context.Context, h host.Host, versions bool) (Inventory, error) {
 	args := []string{recordPath}
 	for _, name := range Names() {
 		s := Services[name]
@@ -108,15 +108,15 @@ func parseInventory(text string) (Inventory, error) {
 		if words[0] == "end" {
 			return inv, nil
 		}
-		if err := inv.take(words[0], name, value); err != nil {
+		if err := inv.takeField(words[0], name, value); err != nil {
 			return inv, err
 		}
 	}
 	return inv, errors.New("the answer is incomplete")
 }
 
-// take reads one field of the answer.
-func (inv *Inventory) take(field, name string, value []byte) (err error) {
+// takeField reads one field of the answer.
+func (inv *Inventory) takeField(field, name string, value []byte) (err error) {
 	switch field {
 	case "os":
 		release := packages.ParseOSRelease(value)
@@ -124,7 +124,7 @@ func (inv *Inventory) take(field, name string, value []byte) (err error) {
 	case "record":
 		inv.Record, err = parseRecord(value)
 	case "version":
-		inv.Versions[name] = version(string(value))
+		inv.Versions[name] = firstVersion(string(value))
 	case "units":
 		err = inv.takeUnits(string(value))
 	}
@@ -165,8 +165,8 @@ func parseUnit(text string) UnitState {
 
 var versionNumber = regexp.MustCompile(`\d+(\.\d+)+`)
 
-// version picks the first dotted number; what says none is "unknown".
-func version(text string) string {
+// firstVersion picks the first dotted number; what says none is "unknown".
+func firstVersion(text string) string {
 	if v := versionNumber.FindString(text); v != "" {
 		return v
 	}
@@ -176,5 +176,5 @@ func version(text string) string {
 // Has says whether a service is installed and its unit enabled: what a service node promises.
 func (inv Inventory) Has(service string) bool {
 	_, installed := inv.Versions[service]
-	return installed && inv.Units[service].enabled()
+	return installed && inv.Units[service].isEnabled()
 }

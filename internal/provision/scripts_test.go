@@ -28,7 +28,7 @@ func TestInventoryIsReadBack(t *testing.T) {
 		"systemctl": "cat <<'END'\n" + strings.Join(states, "\n") + "END", "named": "echo 'BIND 9.18.24 (Extended Support Version)'",
 	}}.Run(t)
 	inv, err := parseInventory(end.Stdout)
-	if err != nil || end.Status != 0 || inv.Versions["bind"] != "9.18.24" || len(inv.Versions) != 1 || !inv.Units["haproxy"].active() {
+	if err != nil || end.Status != 0 || inv.Versions["bind"] != "9.18.24" || len(inv.Versions) != 1 || !inv.Units["haproxy"].isActive() {
 		t.Errorf("%+v, %v: %+v", inv, err, end)
 	}
 	if text := base64.StdEncoding.EncodeToString([]byte(`{"before":{}}`)); !strings.Contains(end.Stdout, "record "+text) {

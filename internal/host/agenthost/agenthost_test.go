@@ -189,7 +189,7 @@ func TestFilesAreWrittenAndRead(t *testing.T) {
 
 func TestBrokenWayIsUnknownOutcomeAndRepeatableCommandsAreRepeated(t *testing.T) {
 	g, h := newGuest(t)
-	if err := h.able(t.Context()); err != nil {
+	if err := h.checkAgent(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	broken := fmt.Errorf("%w: gone", host.ErrCut)

@@ -37,12 +37,12 @@ func (h *Host) Start(ctx context.Context, cmd host.Cmd) (*host.Process, error) {
 		return nil, err
 	}
 	base := strings.TrimSpace(string(out))
-	if _, err := h.exec(ctx, append([]string{"-c", startScript, "sh", base}, cmd.Argv...), nil); err != nil {
+	if _, err := h.startShell(ctx, append([]string{"-c", startScript, "sh", base}, cmd.Argv...), nil); err != nil {
 		return nil, err
 	}
 	reader, writer := io.Pipe()
 	p := &process{host: h, cmd: cmd, base: base, out: writer, ended: make(chan struct{}), stop: make(chan struct{})}
-	go p.follow(context.WithoutCancel(ctx))
+	go p.followOutput(context.WithoutCancel(ctx))
 	kill := sync.OnceFunc(func() {
 		close(p.stop)
 		_ = reader.Close() // a pipe's never fails
@@ -75,10 +75,10 @@ func (p *process) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// follow copies the output until the command ends.
-func (p *process) follow(ctx context.Context) {
+// followOutput copies the output until the command ends.
+func (p *process) followOutput(ctx context.Context) {
 	defer close(p.ended)
-	err := p.copy(ctx)
+	err := p.copyOutput(ctx)
 	p.out.CloseWithError(err)
 	if err != nil {
 		p.err = err
@@ -88,7 +88,7 @@ func (p *process) follow(ctx context.Context) {
 	_, _ = p.host.Run(ctx, cmd)
 }
 
-func (p *process) copy(ctx context.Context) error {
+func (p *process) copyOutput(ctx context.Context) error {
 	offset := 1
 	for pause := 30 * time.Millisecond; ; pause = min(pause*3/2, time.Second) {
 		cmd := host.Script(p.cmd.String(), followScript, p.base, strconv.Itoa(offset))

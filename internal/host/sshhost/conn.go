@@ -37,7 +37,7 @@ func newConn(client *ssh.Client, key ssh.PublicKey, user string) *conn {
 	return c
 }
 
-func (c *conn) alive() bool {
+func (c *conn) isAlive() bool {
 	select {
 	case <-c.dead:
 		return false

@@ -21,8 +21,8 @@ type announced struct{ *part.Part[haproxy.Frontend] }
 
 // planRemoval has the VIPs of the plan know that a frontend goes.
 func planRemoval(ctx context.Context, at crud.Opening, m *model, _ bool) diag.Diagnostics {
-	if f, diags := m.spec(ctx); !diags.HasError() && !m.ServiceNode.IsUnknown() {
-		at.Registry.Removals.Put(m.ServiceNode.ValueString(), listeners(f))
+	if f, diags := m.toSpec(ctx); !diags.HasError() && !m.ServiceNode.IsUnknown() {
+		at.Registry.Removals.Put(m.ServiceNode.ValueString(), listenAddresses(f))
 	}
 	return nil
 }
@@ -30,11 +30,11 @@ func planRemoval(ctx context.Context, at crud.Opening, m *model, _ bool) diag.Di
 // Delete implements crud.Store.
 func (a announced) Delete(ctx context.Context) error {
 	if f, err := a.Get(ctx); err == nil {
-		ordered, err := keepalived.Yield(ctx, a.Host, listeners(f))
+		ordered, err := keepalived.Yield(ctx, a.Host, listenAddresses(f))
 		if err != nil {
 			tflog.Warn(ctx, "Virtual addresses were not handed over before a frontend goes", map[string]any{"frontend": f.Name, "error": err.Error()})
 		}
-		removed.add(a.Host.String(), f.Name, ordered)
+		removed.noteRemoval(a.Host.String(), f.Name, ordered)
 	}
 	return a.Part.Delete(ctx)
 }
@@ -42,7 +42,7 @@ func (a announced) Delete(ctx context.Context) error {
 // Create implements crud.Store.
 func (a announced) Create(ctx context.Context, want haproxy.Frontend) (haproxy.Frontend, error) {
 	got, err := a.Part.Create(ctx, want)
-	if err == nil && removed.back(a.Host.String(), want.Name) {
+	if err == nil && removed.noteReturn(a.Host.String(), want.Name) {
 		if err := keepalived.Resume(ctx, a.Host); err != nil { // it ends by itself later
 			tflog.Warn(ctx, "Virtual addresses were not taken back after frontends came back", map[string]any{"frontend": want.Name, "error": err.Error()})
 		}
@@ -65,8 +65,8 @@ type removal struct {
 	handsOver bool
 }
 
-// add notes that a frontend goes, and whether its machine hands addresses over for that.
-func (r *removals) add(machine, name string, handsOver bool) {
+// noteRemoval notes that a frontend goes, and whether its machine hands addresses over for that.
+func (r *removals) noteRemoval(machine, name string, handsOver bool) {
 	r.Lock()
 	defer r.Unlock()
 	if r.machines == nil {
@@ -80,8 +80,8 @@ func (r *removals) add(machine, name string, handsOver bool) {
 	gone.handsOver = gone.handsOver || handsOver
 }
 
-// back notes that a frontend is there, and says whether it was the last one that a machine missed which handed addresses over.
-func (r *removals) back(machine, name string) bool {
+// noteReturn notes that a frontend is there, and says whether it was the last one that a machine missed which handed addresses over.
+func (r *removals) noteReturn(machine, name string) bool {
 	r.Lock()
 	defer r.Unlock()
 	gone := r.machines[machine]
@@ -95,8 +95,8 @@ func (r *removals) back(machine, name string) bool {
 	return gone.handsOver
 }
 
-// listeners are the addresses that a frontend listens on.
-func listeners(f haproxy.Frontend) []netip.Addr {
+// listenAddresses are the addresses that a frontend listens on.
+func listenAddresses(f haproxy.Frontend) []netip.Addr {
 	var all []netip.Addr
 	for _, b := range f.Binds {
 		if b.Wildcard() {

@@ -33,49 +33,49 @@ func (Daemon) Name() string { return "bind" }
 func (Daemon) Package() (program, unit string) { return "named", "named.service" }
 
 // Globs implements transaction.Daemon.
-func (Daemon) Globs() []string { return globs() }
+func (Daemon) Globs() []string { return listGlobs() }
 
 // Strip implements transaction.Stripper.
 func (Daemon) Strip(t transaction.Tree) error {
-	c, err := read(t)
+	c, err := readConfig(t)
 	if err != nil {
 		return absentIsFine(err)
 	}
-	if s := c.server(); s != nil {
-		remove(c.file, s)
+	if s := c.serverStatement(); s != nil {
+		removeStatement(c.file, s)
 	}
-	for _, s := range c.views() {
-		remove(c.file, s)
+	for _, s := range c.viewStatements() {
+		removeStatement(c.file, s)
 	}
-	everywhere, err := parseConf(t, c.everywhere())
+	everywhere, err := parseConf(t, c.everywherePath())
 	if err != nil {
 		return err
 	}
 	everywhere.Statements = slices.DeleteFunc(everywhere.Statements, isOurZone)
-	c.keep(zoneHolder{everywhere, c.everywhere()})
+	c.writeZoneFile(zoneHolder{everywhere, c.everywherePath()})
 	for p := range t {
-		if strings.HasPrefix(p, c.zones()) {
+		if strings.HasPrefix(p, c.zonesDirectory()) {
 			delete(t, p)
 		}
 	}
-	if _, taken := t[c.original()]; !taken {
+	if _, taken := t[c.originalPath()]; !taken {
 		return nil
 	}
-	return c.save()
+	return c.saveConfig()
 }
 
 // Owners implements transaction.Owners.
 func (Daemon) Owners(t transaction.Tree) []string {
-	c, err := read(t)
+	c, err := readConfig(t)
 	if err != nil {
 		return nil
 	}
 	var owners []string
 	part := func(what string, m owner.Mark) { owners = append(owners, fmt.Sprintf("%s (%s)", what, m)) }
-	if s := c.server(); s != nil {
+	if s := c.serverStatement(); s != nil {
 		part("server", markOf(s))
 	}
-	for _, v := range c.views() {
+	for _, v := range c.viewStatements() {
 		part("view "+v.Arg(0), markOf(v))
 	}
 	c.eachZone(func(z *namedconf.Statement, views []string) {
@@ -145,7 +145,7 @@ func (Daemon) Activate(ctx context.Context, h host.Host, prev, next transaction.
 	write, removed := prev.Changes(next)
 	unchanged := len(write)+len(removed) == 0
 	d, _ := distributionOf(next)
-	changed := func(p string) bool { return !strings.HasPrefix(p, d.zones()) }
+	changed := func(p string) bool { return !strings.HasPrefix(p, d.zonesDirectory()) }
 	mode, emptied := "", ""
 	if slices.ContainsFunc(write, changed) || slices.ContainsFunc(removed, changed) || unchanged {
 		mode = "reconfig"
@@ -153,11 +153,11 @@ func (Daemon) Activate(ctx context.Context, h host.Host, prev, next transaction.
 	if len(removed) > 0 {
 		emptied = d.dir + "/virtcluster"
 	}
-	zones, err := served(next)
+	zones, err := listServed(next)
 	if err != nil {
 		return err
 	}
-	before, err := served(prev)
+	before, err := listServed(prev)
 	if err != nil {
 		before = zones // a reload too many does no harm
 	}
@@ -165,7 +165,7 @@ func (Daemon) Activate(ctx context.Context, h host.Host, prev, next transaction.
 	for _, z := range zones {
 		known := slices.ContainsFunc(before, func(b servedZone) bool { return b.zone == z.zone && b.view == z.view })
 		if unchanged || known && slices.Contains(write, z.file) {
-			z.line(&input)
+			z.writeLine(&input)
 		}
 	}
 	_, err = h.Run(ctx, host.ScriptWithInput("make named serve it", activateScript, input.Bytes(), append([]string{mode, emptied}, viewsGone(prev, next)...)...))
@@ -184,7 +184,7 @@ func viewsGone(prev, next transaction.Tree) []string {
 
 // viewNames lists the views of a configuration's main file.
 func viewNames(t transaction.Tree) ([]string, error) {
-	c, err := read(t)
+	c, err := readConfig(t)
 	if err != nil {
 		return nil, absentIsFine(err)
 	}

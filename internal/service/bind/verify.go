@@ -20,13 +20,13 @@ var verifyScript string
 
 // Verify implements transaction.Daemon.
 func (Daemon) Verify(ctx context.Context, h host.Host, next transaction.Tree) error {
-	zones, err := served(next)
+	zones, err := listServed(next)
 	if err != nil {
 		return err
 	}
 	var input bytes.Buffer
 	for _, z := range zones {
-		z.line(&input)
+		z.writeLine(&input)
 	}
 	cmd := host.ScriptWithInput("ask named what it serves", verifyScript, input.Bytes())
 	cmd.Repeatable = true
@@ -40,11 +40,13 @@ type servedZone struct {
 	serial           uint32
 }
 
-func (z servedZone) line(b *bytes.Buffer) { fmt.Fprintf(b, "%s %s %d\n", z.zone, z.view, z.serial) }
+func (z servedZone) writeLine(b *bytes.Buffer) {
+	fmt.Fprintf(b, "%s %s %d\n", z.zone, z.view, z.serial)
+}
 
-// served lists the primary zones in our views with the serials of their files.
-func served(t transaction.Tree) ([]servedZone, error) {
-	c, err := read(t)
+// listServed lists the primary zones in our views with the serials of their files.
+func listServed(t transaction.Tree) ([]servedZone, error) {
+	c, err := readConfig(t)
 	if err != nil {
 		return nil, absentIsFine(err)
 	}

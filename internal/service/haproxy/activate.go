@@ -33,7 +33,7 @@ func (d Daemon) Activate(ctx context.Context, h host.Host, prev, next transactio
 		return nil
 	}
 	if ok && len(changes) > 0 {
-		err := d.change(ctx, h, prev, next, changes)
+		err := d.changeServers(ctx, h, prev, next, changes)
 		if err == nil {
 			return nil
 		}
@@ -55,14 +55,14 @@ func (d Daemon) Activate(ctx context.Context, h host.Host, prev, next transactio
 	return err
 }
 
-// change makes server changes at run time. Whatever it leaves half done, a reload mends.
-func (d Daemon) change(ctx context.Context, h host.Host, prev, next transaction.Tree, changes []serverChange) error {
+// changeServers makes server changes at run time. Whatever it leaves half done, a reload mends.
+func (d Daemon) changeServers(ctx context.Context, h host.Host, prev, next transaction.Tree, changes []serverChange) error {
 	api, err := openRuntime(h, prev)
 	if err != nil {
 		return err
 	}
 	for _, c := range changes {
-		if err := c.run(ctx, api); err != nil {
+		if err := c.runChange(ctx, api); err != nil {
 			return err
 		}
 	}
@@ -101,7 +101,7 @@ func (d Daemon) Witness(ctx context.Context, h host.Host, next transaction.Tree)
 	if asked != nil {
 		return nil, asked
 	}
-	if problems := missing(next, stats, servers); len(problems) > 0 {
+	if problems := findMissing(next, stats, servers); len(problems) > 0 {
 		return nil, fmt.Errorf("HAProxy on %s does not serve what is in %s: %s", h, ConfigPath, strings.Join(problems, "; "))
 	}
 	return Running{servers, plainWeights(next)}, nil

@@ -56,7 +56,7 @@ var checkScript string
 // Check implements transaction.Daemon.
 func (Daemon) Check(ctx context.Context, h host.Host, stage string, next transaction.Tree) error {
 	client := ""
-	if mentions(next, "httpclient.") {
+	if mentionsWord(next, "httpclient.") {
 		client = "set"
 	}
 	_, err := h.Run(ctx, host.Script("haproxy -c", checkScript, ConfigPath, strings.TrimSuffix(confDir, "/"), client, stage, "", checkScript))
@@ -73,8 +73,8 @@ func (Daemon) Check(ctx context.Context, h host.Host, stage string, next transac
 // exitNotMounted is checkScript's status when it could not ask the checker.
 const exitNotMounted = 70
 
-// mentions says whether a word is anywhere in the configuration.
-func mentions(t transaction.Tree, word string) bool {
+// mentionsWord says whether a word is anywhere in the configuration.
+func mentionsWord(t transaction.Tree, word string) bool {
 	for _, f := range t {
 		if bytes.Contains(f.Content, []byte(word)) {
 			return true
@@ -115,7 +115,7 @@ func checkerWords(output, stage string, next transaction.Tree) string {
 		if m := placed.FindStringSubmatch(line); m != nil {
 			d := parseDocument(next[m[1]].Content)
 			if n, err := strconv.Atoi(m[2]); err == nil && n >= 1 && n <= len(d.lines) {
-				line += fmt.Sprintf("\n    in %s: %s", d.where(n), strings.TrimSpace(d.lines[n-1]))
+				line += fmt.Sprintf("\n    in %s: %s", d.describeLine(n), strings.TrimSpace(d.lines[n-1]))
 			}
 		}
 		alerts = append(alerts, line)

@@ -36,8 +36,8 @@ func openRuntime(h host.Host, t transaction.Tree) (runtimeAPI, error) {
 func openSocket(h host.Host, t transaction.Tree, suits func(words []string) bool) (runtimeAPI, error) {
 	for _, name := range sortedKeys(t) {
 		d := parseDocument(t[name].Content)
-		for _, s := range d.sections() {
-			for _, line := range d.text(s) {
+		for _, s := range d.listSections() {
+			for _, line := range d.bodyOf(s) {
 				words, _ := rawWords(line)
 				if s.kind == "global" && suits(words) && path.IsAbs(words[2]) {
 					return runtimeAPI{host: h, socket: words[2]}, nil
@@ -48,8 +48,8 @@ func openSocket(h host.Host, t transaction.Tree, suits func(words []string) bool
 	return runtimeAPI{}, ErrNoSocket
 }
 
-// ask sends one command and returns the answer without its last blank line.
-func (r runtimeAPI) ask(ctx context.Context, command string) (string, error) {
+// askCommand sends one command and returns the answer without its last blank line.
+func (r runtimeAPI) askCommand(ctx context.Context, command string) (string, error) {
 	out, err := r.host.Run(ctx, host.ScriptWithInput("ask "+r.socket, talkScript, []byte(command+"\n"), r.socket))
 	if err != nil {
 		return "", fmt.Errorf("ask HAProxy %q: %w", command, err)
@@ -57,10 +57,10 @@ func (r runtimeAPI) ask(ctx context.Context, command string) (string, error) {
 	return strings.TrimRight(string(out), "\n"), nil
 }
 
-// tell sends a command that changes something. HAProxy has no status: it is silent or says one of the
+// tellCommand sends a command that changes something. HAProxy has no status: it is silent or says one of the
 // expected beginnings when it did it.
-func (r runtimeAPI) tell(ctx context.Context, command string, expected ...string) error {
-	answer, err := r.ask(ctx, command)
+func (r runtimeAPI) tellCommand(ctx context.Context, command string, expected ...string) error {
+	answer, err := r.askCommand(ctx, command)
 	if err != nil {
 		return err
 	}

@@ -62,7 +62,7 @@ func (m Machine) heldBy(device string, address netip.Addr, protocol string) stri
 	}
 	link, _ := m.Link(device)
 	for _, a := range link.Addresses {
-		if a.Scope == "global" && !advertised(a.Family, a.Dynamic) && m.namedHolder(device, a.Local, a.Protocol) == "" {
+		if a.Scope == "global" && !isAdvertised(a.Family, a.Dynamic) && m.namedHolder(device, a.Local, a.Protocol) == "" {
 			return holder
 		}
 	}
@@ -116,26 +116,26 @@ func (m Machine) WarnOfHeld(devices []string, to string) []service.Problem {
 		for _, holder := range []string{keepalivedHolds, exposureHolds} {
 			if len(held[holder]) > 0 {
 				problems = append(problems, service.Warningf([]any{"interfaces"}, "An address of somebody else's on an interface",
-					"%s has %s on %s, which goes into %s: %[4]s does not take that over, and on an interface in a bridge it is hardly reached. Have it put on %[4]s instead", holder, joined(held[holder]), device, to))
+					"%s has %s on %s, which goes into %s: %[4]s does not take that over, and on an interface in a bridge it is hardly reached. Have it put on %[4]s instead", holder, joinTexts(held[holder]), device, to))
 			}
 		}
 	}
 	return problems
 }
 
-// advertised says whether an address of a link comes from router advertisements, or by DHCPv6 as those told: it comes back by itself.
-func advertised(family string, dynamic bool) bool { return dynamic && family == "inet6" }
+// isAdvertised says whether an address of a link comes from router advertisements, or by DHCPv6 as those told: it comes back by itself.
+func isAdvertised(family string, dynamic bool) bool { return dynamic && family == "inet6" }
 
 // fromRouters says whether a route comes from router advertisements: the kernel gives those to a network no protocol of their own.
 func (r Route) fromRouters() bool {
 	return r.Protocol == "ra" || r.Family == "-6" && r.Protocol == "kernel" && r.Expires > 0
 }
 
-// heeds says whether a device has something by router advertisements.
-func (m Machine) heeds(device string) bool {
+// heedsAdvertisements says whether a device has something by router advertisements.
+func (m Machine) heedsAdvertisements(device string) bool {
 	link, _ := m.Link(device)
 	for _, a := range link.Addresses {
-		if a.Scope == "global" && advertised(a.Family, a.Dynamic) {
+		if a.Scope == "global" && isAdvertised(a.Family, a.Dynamic) {
 			return true
 		}
 	}
@@ -149,7 +149,7 @@ func ForgetRouters(device string) string { return "forget_routers " + device + "
 // HeedRouters is the command that has the kernel heed router advertisements on a device as it does on another one, which goes into it.
 // heeds says that the other one has something by them, which a manager may have heeded instead of the kernel.
 func HeedRouters(device, other string, heeds bool) string {
-	return fmt.Sprintf("heed_routers %s %s %d\n", device, other, 2*bit(heeds))
+	return fmt.Sprintf("heed_routers %s %s %d\n", device, other, 2*toBit(heeds))
 }
 
 // AskRouters is the command that has the kernel ask for router advertisements on a device.

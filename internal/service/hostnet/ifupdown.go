@@ -80,7 +80,7 @@ func renderStanza(s Setup, all []Setup, mark owner.Mark) string {
 	fmt.Fprintf(&b, "auto %s\niface %[1]s inet %s\n", s.Device, method)
 	if s.Bridge != nil {
 		fmt.Fprintf(&b, "  pre-up ip link show dev %s >/dev/null 2>&1 || ip link add name %[1]s address %s type bridge\n", s.Device, s.Bridge.MAC)
-		fmt.Fprintf(&b, "  pre-up ip link set dev %s type bridge stp_state %d forward_delay %d", s.Device, bit(s.Bridge.STP), 200+1300*bit(s.Bridge.STP))
+		fmt.Fprintf(&b, "  pre-up ip link set dev %s type bridge stp_state %d forward_delay %d", s.Device, toBit(s.Bridge.STP), 200+1300*toBit(s.Bridge.STP))
 		if s.Bridge.VLANFiltering {
 			b.WriteString(" vlan_filtering 1")
 		}
@@ -113,7 +113,7 @@ func renderStanza(s Setup, all []Setup, mark owner.Mark) string {
 		fmt.Fprintf(&b, "  metric %d\n", s.Metric)
 	}
 	if len(s.Nameservers) > 0 {
-		fmt.Fprintf(&b, "  dns-nameservers %s\n", joined(s.Nameservers))
+		fmt.Fprintf(&b, "  dns-nameservers %s\n", joinTexts(s.Nameservers))
 	}
 	if len(s.Search) > 0 {
 		fmt.Fprintf(&b, "  dns-search %s\n", strings.Join(s.Search, " "))
@@ -197,16 +197,16 @@ func (ifupdown) Switch(from, to []Setup) string {
 	return b.String()
 }
 
-// quietly runs a batch of which any command may fail.
-func quietly(batch Batch) string {
+// runQuietly runs a batch of which any command may fail.
+func runQuietly(batch Batch) string {
 	return strings.Replace(RunBatch(batch, true), " <<'END'", " 2>/dev/null <<'END' || :", 1)
 }
 
-// commented begins a line that was a person's, with the device that it was for.
-func commented(device string) string { return "#virtcluster " + device + ": " }
+// commentPrefix begins a line that was a person's, with the device that it was for.
+func commentPrefix(device string) string { return "#virtcluster " + device + ": " }
 
-// begins are the words that begin a stanza (interfaces(5)).
-func begins(line string) (word string, rest []string) {
+// parseStanza are the words that begin a stanza (interfaces(5)).
+func parseStanza(line string) (word string, rest []string) {
 	fields := strings.Fields(line)
 	if len(fields) == 0 {
 		return "", nil
@@ -218,8 +218,8 @@ func begins(line string) (word string, rest []string) {
 	return "", nil
 }
 
-// names says whether a word of a stanza is a device, or a further address of it that has a stanza of its own (eth0:1).
-func names(word, device string) bool {
+// namesDevice says whether a word of a stanza is a device, or a further address of it that has a stanza of its own (eth0:1).
+func namesDevice(word, device string) bool {
 	name, _, _ := strings.Cut(word, ":")
 	return name == device
 }
@@ -229,17 +229,17 @@ func commentOut(text, device string) string {
 	var b strings.Builder
 	inside := false
 	for line := range strings.Lines(text) {
-		word, rest := begins(line)
+		word, rest := parseStanza(line)
 		if word != "" {
-			inside = word == "iface" && len(rest) > 0 && names(rest[0], device)
+			inside = word == "iface" && len(rest) > 0 && namesDevice(rest[0], device)
 		}
-		ups := (word == "auto" || strings.HasPrefix(word, "allow-")) && slices.ContainsFunc(rest, func(word string) bool { return names(word, device) })
+		ups := (word == "auto" || strings.HasPrefix(word, "allow-")) && slices.ContainsFunc(rest, func(word string) bool { return namesDevice(word, device) })
 		switch {
 		case ups:
-			b.WriteString(commented(device) + line)
+			b.WriteString(commentPrefix(device) + line)
 			b.WriteString(withoutDevice(line, device))
 		case inside && strings.TrimSpace(line) != "" && !strings.HasPrefix(strings.TrimSpace(line), "#"):
-			b.WriteString(commented(device) + line)
+			b.WriteString(commentPrefix(device) + line)
 		default:
 			b.WriteString(line)
 		}
@@ -249,8 +249,8 @@ func commentOut(text, device string) string {
 
 // withoutDevice is a line that brings devices up without one of them; "" where there is no other.
 func withoutDevice(line, device string) string {
-	word, rest := begins(line)
-	rest = slices.DeleteFunc(rest, func(word string) bool { return names(word, device) })
+	word, rest := parseStanza(line)
+	rest = slices.DeleteFunc(rest, func(word string) bool { return namesDevice(word, device) })
 	if len(rest) == 0 {
 		return ""
 	}
@@ -262,13 +262,13 @@ func bringBack(text, device string) string {
 	lines := slices.Collect(strings.Lines(text))
 	var b strings.Builder
 	for i := 0; i < len(lines); i++ {
-		was, ours := strings.CutPrefix(lines[i], commented(device))
+		was, ours := strings.CutPrefix(lines[i], commentPrefix(device))
 		if !ours {
 			b.WriteString(lines[i])
 			continue
 		}
 		b.WriteString(was)
-		if word, _ := begins(was); word != "" && word != "iface" && i+1 < len(lines) && lines[i+1] == withoutDevice(was, device) {
+		if word, _ := parseStanza(was); word != "" && word != "iface" && i+1 < len(lines) && lines[i+1] == withoutDevice(was, device) {
 			i++
 		}
 	}

@@ -155,12 +155,12 @@ func (m Machine) Link(name string) (Link, bool) {
 }
 
 // Ports are a bridge's ports but for the taps of virtual machines.
-func (m Machine) Ports(bridge string) []string { return m.members(bridge, false) }
+func (m Machine) Ports(bridge string) []string { return m.bridgeMembers(bridge, false) }
 
 // Guests are a bridge's ports that belong to virtual machines.
-func (m Machine) Guests(bridge string) []string { return m.members(bridge, true) }
+func (m Machine) Guests(bridge string) []string { return m.bridgeMembers(bridge, true) }
 
-func (m Machine) members(bridge string, taps bool) []string {
+func (m Machine) bridgeMembers(bridge string, taps bool) []string {
 	var names []string
 	for _, l := range m.Links {
 		if l.Master == bridge && (l.LinkInfo.Kind == "tun") == taps {

@@ -90,14 +90,14 @@ func parseManagers(text string) (Managers, error) {
 		case section == NetworkManager:
 			// "unmanaged" is somebody else's, and "connected (externally)" only looked at.
 			if f := strings.SplitN(line, ":", 3); len(f) == 3 && f[1] != "unmanaged" && !strings.Contains(f[1], "externally") {
-				m.add(f[0], Manager{Backend: NetworkManager, Connection: f[2]})
+				m.addManager(f[0], Manager{Backend: NetworkManager, Connection: f[2]})
 			}
 		case section == Networkd:
 			if err := m.addNetworkd(line); err != nil {
 				return m, err
 			}
 		case section == Ifupdown:
-			m.add(line, Manager{Backend: Ifupdown})
+			m.addManager(line, Manager{Backend: Ifupdown})
 		}
 	}
 	return m, nil
@@ -118,7 +118,7 @@ func (m Managers) addNetworkd(line string) error {
 		if strings.HasPrefix(i.NetworkFile, "/run/systemd/network/") && strings.Contains(i.NetworkFile, "-netplan-") {
 			manager.Backend = Netplan
 		}
-		m.add(i.Name, manager)
+		m.addManager(i.Name, manager)
 	}
 	return nil
 }
@@ -177,7 +177,7 @@ func (m Managers) Choose(wanted, keeps string, devices []string, at func(i int) 
 	return wanted, nil
 }
 
-func (m Managers) add(device string, manager Manager) {
+func (m Managers) addManager(device string, manager Manager) {
 	if known, ok := m.Devices[device]; ok {
 		known.Others = append(known.Others, manager.Backend)
 		m.Devices[device] = known

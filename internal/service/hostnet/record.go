@@ -51,7 +51,7 @@ func LookAtKept(ctx context.Context, h host.Host, kind, device string) (Kept, er
 	for _, name := range slices.Sorted(maps.Keys(Backends)) {
 		paths = append(paths, Backends[name].Path(device))
 	}
-	texts, err := printed(ctx, h, paths)
+	texts, err := printFiles(ctx, h, paths)
 	if err != nil {
 		return k, fmt.Errorf("read what is recorded of %s %q on %s: %w", kind, device, h, err)
 	}
@@ -67,8 +67,8 @@ func LookAtKept(ctx context.Context, h host.Host, kind, device string) (Kept, er
 	return k, nil
 }
 
-// printed reads those of some files that are there, in one round trip.
-func printed(ctx context.Context, h host.Host, paths []string) (map[string]string, error) {
+// printFiles reads those of some files that are there, in one round trip.
+func printFiles(ctx context.Context, h host.Host, paths []string) (map[string]string, error) {
 	cmd := host.Script("read files", printScript, paths...)
 	cmd.Repeatable = true
 	out, err := h.Run(ctx, cmd)
