@@ -252,10 +252,14 @@ func (w *world) learn(r round, outcomes []outcome) []violation {
 	}
 	faulty := slices.ContainsFunc(r.Operations, func(o operation) bool { return o.Fault != nil })
 	var known, unknown []outcome
+	lacking := map[string][]string{}
 	for _, o := range outcomes {
 		switch {
 		case w.knows(o, faulty):
 			known = append(known, o)
+			if o.Result.Status != 0 {
+				lacking[o.Operation.State] = w.model.listLacking(o.Operation.State)
+			}
 			w.model.drop(o.Operation.State)
 		case o.Operation.State != "":
 			unknown = append(unknown, o)
@@ -266,6 +270,7 @@ func (w *world) learn(r round, outcomes []outcome) []violation {
 	}
 	for _, o := range known {
 		wrong = append(wrong, w.model.settle(o.Operation.State, o.has)...)
+		w.model.allowLacking(lacking[o.Operation.State])
 		if o.Operation.Action == "apply" && o.Result.Status == 0 && o.Result.Took > time.Second {
 			w.usual = (3*w.usual + o.Result.Took) / 4
 		}
