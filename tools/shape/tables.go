@@ -52,7 +52,7 @@ func findTables(files []file) figure {
 				if kind < least || !reportsFailure(loop.Body) {
 					return true
 				}
-				places = append(places, f.place(loop, function.Name.Name))
+				places = append(places, f.describePlace(loop, function.Name.Name))
 				return false
 			})
 		}
