@@ -12,8 +12,10 @@ func TestFaultsOfMessagesAreFound(t *testing.T) {
 		"Value Conversion Error: …":                                                                     true,
 		"This is always an error in the provider.\nError: Value %!s(*big.Float=1.5) is not an integer.": false,
 	} {
-		if fault := FaultOf(message); (fault != "") != faulty {
-			t.Errorf("%q: %q", message, fault)
-		}
+		t.Run(message, func(t *testing.T) {
+			if fault := FaultOf(message); (fault != "") != faulty {
+				t.Errorf("%q: %q", message, fault)
+			}
+		})
 	}
 }

@@ -34,10 +34,12 @@ func TestSandboxesShareAQueueOfTests(t *testing.T) {
 	packages := map[string]int{"resources+node": 9, "resources+dnszone": 5, "resources+vip": 1, "resources+route": 1, "acctest": 2}
 	script("mkdir -p plan log binaries; seq -f TestAccT%g 9 >tests")
 	for name, tests := range packages {
-		if err := os.WriteFile(filepath.Join(dir, "binaries", "internal+"+name+".test"), []byte(oneTest), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		script(fmt.Sprintf("head -n %d tests >plan/internal+%s", tests, name))
+		t.Run(name, func(t *testing.T) {
+			if err := os.WriteFile(filepath.Join(dir, "binaries", "internal+"+name+".test"), []byte(oneTest), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			script(fmt.Sprintf("head -n %d tests >plan/internal+%s", tests, name))
+		})
 	}
 	script(`split_plan plan; enqueue terraform=/t "$PWD/plan" "$PWD/log" queue; enqueue tofu=/o "$PWD/plan" "$PWD/log" queue`)
 	if got := script("ls plan | paste -sd' '; for k in networks alone machines services; do echo $k $(ls queue/$k | wc -l); done"); got !=
@@ -51,12 +53,14 @@ func TestSandboxesShareAQueueOfTests(t *testing.T) {
 
 	var both sync.WaitGroup
 	for _, lanes := range [][]string{{"networks,services,machines,alone"}, {"machines", "services", "--", "alone,networks"}} {
-		both.Go(func() {
-			cmd := exec.Command(repositoryFile("tools/testacc-inside"), append([]string{dir + "/binaries", dir + "/queue"}, lanes...)...)
-			cmd.Env = append(os.Environ(), "NOTES="+notes)
-			if out, err := cmd.CombinedOutput(); err != nil || strings.Contains(string(out), "FAIL") {
-				t.Errorf("%s: %v: %s", lanes, err, out)
-			}
+		t.Run(fmt.Sprint(lanes), func(t *testing.T) {
+			both.Go(func() {
+				cmd := exec.Command(repositoryFile("tools/testacc-inside"), append([]string{dir + "/binaries", dir + "/queue"}, lanes...)...)
+				cmd.Env = append(os.Environ(), "NOTES="+notes)
+				if out, err := cmd.CombinedOutput(); err != nil || strings.Contains(string(out), "FAIL") {
+					t.Errorf("%s: %v: %s", lanes, err, out)
+				}
+			})
 		})
 	}
 	both.Wait()
@@ -65,15 +69,17 @@ func TestSandboxesShareAQueueOfTests(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name := range packages {
-		for _, host := range []string{"registry.terraform.io", "registry.opentofu.org"} {
-			var ran []string
-			for _, m := range regexp.MustCompile(`begin internal`+regexp.QuoteMeta("+"+name)+`\.test `+host+` \^\((.*)\)\$`).FindAllStringSubmatch(string(said), -1) {
-				ran = append(ran, strings.Split(m[1], "|")...)
+		t.Run(name, func(t *testing.T) {
+			for _, host := range []string{"registry.terraform.io", "registry.opentofu.org"} {
+				var ran []string
+				for _, m := range regexp.MustCompile(`begin internal`+regexp.QuoteMeta("+"+name)+`\.test `+host+` \^\((.*)\)\$`).FindAllStringSubmatch(string(said), -1) {
+					ran = append(ran, strings.Split(m[1], "|")...)
+				}
+				if slices.Sort(ran); len(ran) != packages[name] || len(slices.Compact(ran)) != packages[name] {
+					t.Errorf("%s ran %q of %s", host, ran, name)
+				}
 			}
-			if slices.Sort(ran); len(ran) != packages[name] || len(slices.Compact(ran)) != packages[name] {
-				t.Errorf("%s ran %q of %s", host, ran, name)
-			}
-		}
+		})
 	}
 	if got := script("ls log | wc -l; grep -ho 'PASS' log/* | wc -l"); got != "7\n14\n" {
 		t.Errorf("logs, and tests that passed in them: %s", got)

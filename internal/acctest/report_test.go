@@ -52,9 +52,11 @@ func TestWhatFailedIsTriedAgainAndEveryPlannedTestIsCounted(t *testing.T) {
 		"passed at the second try: TestAccB\n", "failed: TestAccC\n", "told: why\n  --- SKIP: TestAccD",
 		"failed: TestAccF\n", "did not end: TestAccG\n", "did not end: TestAccH\n", "terraform: 1 skipped\n3 passed, 4 failed\nstatus 1\n",
 	} {
-		if !strings.Contains(got, want) {
-			t.Errorf("%q is not in\n%s", want, got)
-		}
+		t.Run(want, func(t *testing.T) {
+			if !strings.Contains(got, want) {
+				t.Errorf("%q is not in\n%s", want, got)
+			}
+		})
 	}
 }
 

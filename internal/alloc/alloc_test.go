@@ -19,9 +19,12 @@ func TestMACIsTheSameForEver(t *testing.T) {
 		{"okd-master-01", 1, "52:54:00:27:cb:e2"},
 		{"okd-master-02", 0, "52:54:00:68:2c:d5"},
 	} {
-		if got := MAC(c.name, c.index).String(); got != c.want {
-			t.Errorf("MAC(%q, %d) = %s, want %s", c.name, c.index, got, c.want)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			if got := MAC(c.name, c.index).String(); got != c.want {
+				t.Errorf("MAC(%q, %d) = %s, want %s", c.name, c.index, got, c.want)
+			}
+		})
 	}
 }
 
@@ -47,14 +50,20 @@ func TestMACRarelyRepeats(t *testing.T) {
 
 func TestCanonicalMAC(t *testing.T) {
 	for _, text := range []string{"52:54:00:AA:6C:B1", "52-54-00-aa-6c-b1", "5254.00aa.6cb1"} {
-		if got, err := CanonicalMAC(text); err != nil || got != "52:54:00:aa:6c:b1" {
-			t.Errorf("CanonicalMAC(%q) = %q, %v", text, got, err)
-		}
+		t.Run(text, func(t *testing.T) {
+			t.Parallel()
+			if got, err := CanonicalMAC(text); err != nil || got != "52:54:00:aa:6c:b1" {
+				t.Errorf("CanonicalMAC(%q) = %q, %v", text, got, err)
+			}
+		})
 	}
 	for _, text := range []string{"", "52:54:00", "02:00:5e:10:00:00:00:01", "not a mac"} {
-		if got, err := CanonicalMAC(text); err == nil {
-			t.Errorf("CanonicalMAC(%q) = %q, want an error", text, got)
-		}
+		t.Run(text, func(t *testing.T) {
+			t.Parallel()
+			if got, err := CanonicalMAC(text); err == nil {
+				t.Errorf("CanonicalMAC(%q) = %q, want an error", text, got)
+			}
+		})
 	}
 }
 
@@ -63,12 +72,15 @@ func TestVirtualRouterIDMatchesOpenShift(t *testing.T) {
 		cluster      string
 		api, ingress int
 	}{{"vmware", 109, 124}, {"ocp4", 222, 61}, {"cnf10", 147, 2}, {"k8scluster", 109, 124}} {
-		if got := VirtualRouterID(c.cluster, "api"); got != c.api {
-			t.Errorf("%s-api: %d, want %d", c.cluster, got, c.api)
-		}
-		if got := VirtualRouterID(c.cluster, "ingress"); got != c.ingress {
-			t.Errorf("%s-ingress: %d, want %d", c.cluster, got, c.ingress)
-		}
+		t.Run(c.cluster, func(t *testing.T) {
+			t.Parallel()
+			if got := VirtualRouterID(c.cluster, "api"); got != c.api {
+				t.Errorf("%s-api: %d, want %d", c.cluster, got, c.api)
+			}
+			if got := VirtualRouterID(c.cluster, "ingress"); got != c.ingress {
+				t.Errorf("%s-ingress: %d, want %d", c.cluster, got, c.ingress)
+			}
+		})
 	}
 }
 
@@ -77,9 +89,12 @@ func TestMaskedVirtualRouterIDMatchesOpenShiftsFirstForm(t *testing.T) {
 		cluster      string
 		api, ingress int
 	}{{"vmware", 89, 186}, {"ocp4", 29, 126}, {"cnf10", 191, 144}} {
-		if api, ingress := MaskedVirtualRouterID(c.cluster, "api"), MaskedVirtualRouterID(c.cluster, "ingress"); api != c.api || ingress != c.ingress {
-			t.Errorf("%s: %d and %d, want %d and %d", c.cluster, api, ingress, c.api, c.ingress)
-		}
+		t.Run(c.cluster, func(t *testing.T) {
+			t.Parallel()
+			if api, ingress := MaskedVirtualRouterID(c.cluster, "api"), MaskedVirtualRouterID(c.cluster, "ingress"); api != c.api || ingress != c.ingress {
+				t.Errorf("%s: %d and %d, want %d and %d", c.cluster, api, ingress, c.api, c.ingress)
+			}
+		})
 	}
 }
 
@@ -107,10 +122,13 @@ func TestPodCIDR(t *testing.T) {
 		{"fd01::/48", 64, 65535, "fd01:0:0:ffff::/64"},
 		{"::/0", 64, 1 << 62, "4000::/64"},
 	} {
-		got, err := PodCIDR(netip.MustParsePrefix(c.cidr), c.bits, c.index)
-		if err != nil || got.String() != c.want {
-			t.Errorf("PodCIDR(%s, %d, %d) = %s, %v; want %s", c.cidr, c.bits, c.index, got, err, c.want)
-		}
+		t.Run(c.cidr, func(t *testing.T) {
+			t.Parallel()
+			got, err := PodCIDR(netip.MustParsePrefix(c.cidr), c.bits, c.index)
+			if err != nil || got.String() != c.want {
+				t.Errorf("PodCIDR(%s, %d, %d) = %s, %v; want %s", c.cidr, c.bits, c.index, got, err, c.want)
+			}
+		})
 	}
 }
 
@@ -119,9 +137,12 @@ func TestPodCIDRRefuses(t *testing.T) {
 		bits  int
 		index int64
 	}{{13, 0}, {33, 0}, {23, 512}, {23, -1}} {
-		if got, err := PodCIDR(netip.MustParsePrefix("10.128.0.0/14"), c.bits, c.index); err == nil {
-			t.Errorf("PodCIDR(10.128.0.0/14, %d, %d) = %s, want an error", c.bits, c.index, got)
-		}
+		t.Run(fmt.Sprint(c.bits), func(t *testing.T) {
+			t.Parallel()
+			if got, err := PodCIDR(netip.MustParsePrefix("10.128.0.0/14"), c.bits, c.index); err == nil {
+				t.Errorf("PodCIDR(10.128.0.0/14, %d, %d) = %s, want an error", c.bits, c.index, got)
+			}
+		})
 	}
 }
 

@@ -136,9 +136,12 @@ func TestMetaDataOfAnImportedMachine(t *testing.T) {
 		t.Fatal(err)
 	}
 	for other, same := range map[string]bool{completed: true, "{team: blue}": true, "team: red\n": false, "local-hostname: other\nteam: blue\n": false, "team: [": false} {
-		if SameMetaData(text, other, "id", "host") != same {
-			t.Errorf("%q: want %t", other, same)
-		}
+		t.Run(other, func(t *testing.T) {
+			t.Parallel()
+			if SameMetaData(text, other, "id", "host") != same {
+				t.Errorf("%q: want %t", other, same)
+			}
+		})
 	}
 	if completed, err = MetaData("{}", "id", "host"); err != nil || !SameMetaData("{}", completed, "id", "host") || !SameMetaData("# none\n", completed, "id", "host") {
 		t.Errorf("metadata of nothing are not the same as %q: %v", completed, err)

@@ -82,18 +82,20 @@ func TestDocumentsAreRendered(t *testing.T) {
 		render func(map[string]any) (string, []service.Problem)
 		text   string
 	}{"install-config.yaml": {InstallConfig, install}, "agent-config.yaml": {AgentConfig, agent}, "kubeadm.yaml": {KubeadmConfig, kubeadm}} {
-		got, problems := c.render(document(t, c.text))
-		if len(problems) > 0 {
-			t.Errorf("%s: %v", name, problems)
-			continue
-		}
-		want, err := os.ReadFile("testdata/" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(string(want), got); diff != "" {
-			t.Errorf("%s: %s", name, diff)
-		}
+		t.Run(name, func(t *testing.T) {
+			got, problems := c.render(document(t, c.text))
+			if len(problems) > 0 {
+				t.Errorf("%s: %v", name, problems)
+				return
+			}
+			want, err := os.ReadFile("testdata/" + name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), got); diff != "" {
+				t.Errorf("%s: %s", name, diff)
+			}
+		})
 	}
 }
 
@@ -131,39 +133,44 @@ func TestWhatIsWrongIsNamedAtItsPlace(t *testing.T) {
 		"subnet":              {KubeadmConfig, kubeadm, "10.128.0.0/14", "10.128.0.0", "ClusterConfiguration.networking.podSubnet", "write a subnet"},
 		"endpoint with a URL": {KubeadmConfig, kubeadm, "controlPlaneEndpoint: api", "controlPlaneEndpoint: https://api", "ClusterConfiguration.controlPlaneEndpoint", "HOST:PORT"},
 	} {
-		if !strings.Contains(c.text, c.old) {
-			t.Fatalf("%s: %q is not in the document", name, c.old)
-		}
-		out, problems := c.render(document(t, strings.Replace(c.text, c.old, c.new, 1)))
-		found := false
-		for _, p := range problems {
-			found = found || PlaceOf(p) == c.place && strings.Contains(p.Detail, c.detail)
-			if strings.Contains(p.Detail, "c2VjcmV0") {
-				t.Errorf("%s shows the pull secret: %s", name, p.Detail)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if !strings.Contains(c.text, c.old) {
+				t.Fatalf("%s: %q is not in the document", name, c.old)
 			}
-		}
-		if !found || out != "" {
-			t.Errorf("%s: %+v", name, problems)
-		}
+			out, problems := c.render(document(t, strings.Replace(c.text, c.old, c.new, 1)))
+			found := false
+			for _, p := range problems {
+				found = found || PlaceOf(p) == c.place && strings.Contains(p.Detail, c.detail)
+				if strings.Contains(p.Detail, "c2VjcmV0") {
+					t.Errorf("%s shows the pull secret: %s", name, p.Detail)
+				}
+			}
+			if !found || out != "" {
+				t.Errorf("%s: %+v", name, problems)
+			}
+		})
 	}
 }
 
 // Installers read YAML 1.1, in which more than true and 17 is no text.
 func TestTextsStayTexts(t *testing.T) {
 	for _, s := range []string{"52:54:00:11:22:33", "1:30", "yes", "off", "N", "1.30", "017", "0x1f", "1e3", "true", "null", "~", "2001-01-01", "", " a", "a: b", "a #b", "- a", "@a", "line\nline\n", "\t", "{}", "%d"} {
-		out, err := renderYAML(yaml.MapSlice{{Key: "a", Value: s}, {Key: "b", Value: []any{s}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		var old struct {
-			A any   `yaml:"a"`
-			B []any `yaml:"b"`
-		}
-		if err := yamlv3.Unmarshal([]byte(out), &old); err != nil || old.A != any(s) || len(old.B) != 1 || old.B[0] != any(s) {
-			t.Errorf("%q is rendered as %s and read as %#v, %v", s, out, old, err)
-		}
-		if ambiguous.MatchString(s) && !strings.Contains(out, strconv.Quote(s)) {
-			t.Errorf("%q has no quotes: %s", s, out)
-		}
+		t.Run(s, func(t *testing.T) {
+			out, err := renderYAML(yaml.MapSlice{{Key: "a", Value: s}, {Key: "b", Value: []any{s}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var old struct {
+				A any   `yaml:"a"`
+				B []any `yaml:"b"`
+			}
+			if err := yamlv3.Unmarshal([]byte(out), &old); err != nil || old.A != any(s) || len(old.B) != 1 || old.B[0] != any(s) {
+				t.Errorf("%q is rendered as %s and read as %#v, %v", s, out, old, err)
+			}
+			if ambiguous.MatchString(s) && !strings.Contains(out, strconv.Quote(s)) {
+				t.Errorf("%q has no quotes: %s", s, out)
+			}
+		})
 	}
 }

@@ -53,11 +53,14 @@ var published = map[string]struct {
 // A field that the installer gets, and one that it gives up, is one line here.
 func TestFieldsAreThoseThatTheInstallerPublishes(t *testing.T) {
 	for name, document := range published {
-		got := map[string]string{}
-		namesBelow(document.fields, "", got)
-		if diff := cmp.Diff(document.paths, got); diff != "" {
-			t.Errorf("%s: %s", name, diff)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := map[string]string{}
+			namesBelow(document.fields, "", got)
+			if diff := cmp.Diff(document.paths, got); diff != "" {
+				t.Errorf("%s: %s", name, diff)
+			}
+		})
 	}
 }
 

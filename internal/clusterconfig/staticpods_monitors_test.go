@@ -63,31 +63,36 @@ func TestMonitorsWriteWhatWasRendered(t *testing.T) {
 		t.Fatal(problems)
 	}
 	for name, address := range map[string]string{"master-0": "10.0.100.101", "worker-0": "10.0.100.120"} {
-		files := filesOf(t, machines[name])
-		found := 0
-		for path, text := range files {
-			rendered, isTemplate := strings.CutSuffix(path, ".tmpl")
-			if !isTemplate {
-				continue
+		t.Run(name, func(t *testing.T) {
+			files := filesOf(t, machines[name])
+			found := 0
+			for path, text := range files {
+				rendered, isTemplate := strings.CutSuffix(path, ".tmpl")
+				if !isTemplate {
+					continue
+				}
+				found++
+				rendered = filepath.Join("/etc", strings.TrimPrefix(rendered, "/etc/kubernetes/static-pod-resources/"))
+				if diff := cmp.Diff(files[rendered], fill(t, text, seenBy(address, false))); diff != "" {
+					t.Errorf("%s: %s:\n%s", name, path, diff)
+				}
 			}
-			found++
-			rendered = filepath.Join("/etc", strings.TrimPrefix(rendered, "/etc/kubernetes/static-pod-resources/"))
-			if diff := cmp.Diff(files[rendered], fill(t, text, seenBy(address, false))); diff != "" {
-				t.Errorf("%s: %s:\n%s", name, path, diff)
+			if want := map[string]int{"master-0": 3, "worker-0": 2}[name]; found != want {
+				t.Errorf("%s has %d templates, not %d", name, found, want)
 			}
-		}
-		if want := map[string]int{"master-0": 3, "worker-0": 2}[name]; found != want {
-			t.Errorf("%s has %d templates, not %d", name, found, want)
-		}
+		})
 	}
 	unicast := fill(t, filesOf(t, machines["master-0"])["/etc/kubernetes/static-pod-resources/keepalived/keepalived.conf.tmpl"], seenBy("10.0.100.101", true))
 	for _, want := range []string{
 		"    unicast_src_ip 10.0.100.101\n    unicast_peer {\n        10.0.100.102\n    }\n    authentication",
 		"    unicast_src_ip 10.0.100.101\n    unicast_peer {\n        10.0.100.102\n        10.0.100.120\n    }\n    authentication",
 	} {
-		if !strings.Contains(unicast, want) {
-			t.Errorf("no\n%s\nin\n%s", want, unicast)
-		}
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			if !strings.Contains(unicast, want) {
+				t.Errorf("no\n%s\nin\n%s", want, unicast)
+			}
+		})
 	}
 }
 

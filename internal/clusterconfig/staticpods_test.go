@@ -60,19 +60,22 @@ var monitors = strings.Replace(podTopology, "coredns:1\"}", "coredns:1\", runtim
 
 func TestStaticPodsAreRendered(t *testing.T) {
 	for directory, topology := range map[string]string{"testdata/staticpods": podTopology, "testdata/monitors": monitors} {
-		machines, problems := StaticPods(document(t, topology))
-		if len(problems) > 0 || len(machines) != 4 {
-			t.Fatalf("%d machines, %v", len(machines), problems)
-		}
-		for _, name := range []string{"bootstrap", "master-0", "worker-0"} {
-			compareGolden(t, filepath.Join(directory, name), filesOf(t, machines[name]))
-		}
-		redirects := map[string]bool{"bootstrap": true, "master-0": topology == podTopology, "worker-0": false} // a monitor does so itself
-		for name, want := range redirects {
-			if got := strings.Contains(machines[name], "--dport 6443 -j REDIRECT --to-ports 9445"); got != want {
-				t.Errorf("%s of %s leads the API's address to its balancer: %t", name, directory, got)
+		t.Run(directory, func(t *testing.T) {
+			t.Parallel()
+			machines, problems := StaticPods(document(t, topology))
+			if len(problems) > 0 || len(machines) != 4 {
+				t.Fatalf("%d machines, %v", len(machines), problems)
 			}
-		}
+			for _, name := range []string{"bootstrap", "master-0", "worker-0"} {
+				compareGolden(t, filepath.Join(directory, name), filesOf(t, machines[name]))
+			}
+			redirects := map[string]bool{"bootstrap": true, "master-0": topology == podTopology, "worker-0": false} // a monitor does so itself
+			for name, want := range redirects {
+				if got := strings.Contains(machines[name], "--dport 6443 -j REDIRECT --to-ports 9445"); got != want {
+					t.Errorf("%s of %s leads the API's address to its balancer: %t", name, directory, got)
+				}
+			}
+		})
 	}
 }
 
@@ -121,13 +124,16 @@ func TestWhatIsWrongWithATopologyOfStaticPodsIsNamedAtItsPlace(t *testing.T) {
 		"image":             {`"registry.example/okd/haproxy:1"`, `"a b"`, "images.haproxy", "write an image"},
 		"spelling":          {"api_vip:", "apiVIP:", "apiVIP", "write api_vip"},
 	} {
-		_, problems := StaticPods(document(t, strings.ReplaceAll(podTopology, c.old, c.new)))
-		found := false
-		for _, p := range problems {
-			found = found || PlaceOf(p) == c.place && strings.Contains(p.Detail, c.detail)
-		}
-		if !found {
-			t.Errorf("%s: %+v", name, problems)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, problems := StaticPods(document(t, strings.ReplaceAll(podTopology, c.old, c.new)))
+			found := false
+			for _, p := range problems {
+				found = found || PlaceOf(p) == c.place && strings.Contains(p.Detail, c.detail)
+			}
+			if !found {
+				t.Errorf("%s: %+v", name, problems)
+			}
+		})
 	}
 }

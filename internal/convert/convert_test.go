@@ -20,9 +20,12 @@ func TestAnObjectThatIsUnknownIsSpreadAsUnknownAttributes(t *testing.T) {
 		"null": {types.ListNull(object), types.ListNull(object)}, "unknown": {types.MapUnknown(object), types.MapUnknown(object)},
 		"texts": {types.ListValueMust(types.StringType, []attr.Value{types.StringUnknown()}), types.ListValueMust(types.StringType, []attr.Value{types.StringUnknown()})},
 	} {
-		if got := SpreadUnknowns(c.v); !got.Equal(c.want) {
-			t.Errorf("%s: %s, want %s", name, got, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := SpreadUnknowns(c.v); !got.Equal(c.want) {
+				t.Errorf("%s: %s, want %s", name, got, c.want)
+			}
+		})
 	}
 }
 
@@ -32,14 +35,19 @@ func TestWhatIsWrittenInBracketsIsOneSequence(t *testing.T) {
 	for name, v := range map[string]attr.Value{
 		"tuple": types.TupleValueMust(kinds, elements), "list": types.ListValueMust(types.StringType, elements), "set": types.SetValueMust(types.StringType, elements),
 	} {
-		if got, ok := SequenceElements(v); !ok || len(got) != len(elements) {
-			t.Errorf("%s: %v, %t", name, got, ok)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got, ok := SequenceElements(v); !ok || len(got) != len(elements) {
+				t.Errorf("%s: %v, %t", name, got, ok)
+			}
+		})
 	}
 	for name, v := range map[string]attr.Value{"nothing": nil, "text": types.StringValue("a"), "map": Map(map[string]string{"a": "b"})} {
-		if got, ok := SequenceElements(v); ok {
-			t.Errorf("%s is %v", name, got)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got, ok := SequenceElements(v); ok {
+				t.Errorf("%s is %v", name, got)
+			}
+		})
 	}
 	if got := KnownTexts(types.ListValueMust(types.StringType, elements)); !slices.Equal(got, []string{"a", "b"}) {
 		t.Errorf("known texts: %q", got)
@@ -53,8 +61,11 @@ func TestValuesAreSpelledInAList(t *testing.T) {
 	for want, got := range map[string]types.List{
 		`["10.0.0.1","::1"]`: SpellList([]netip.Addr{netip.MustParseAddr("10.0.0.1"), netip.IPv6Loopback()}), "[]": SpellList([]netip.Addr(nil)),
 	} {
-		if got.String() != want {
-			t.Errorf("%s, want %s", got, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			if got.String() != want {
+				t.Errorf("%s, want %s", got, want)
+			}
+		})
 	}
 }

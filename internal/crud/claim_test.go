@@ -277,14 +277,16 @@ func TestAPlanRefusesAnothersThingAndNotTheOneThatIsReplaced(t *testing.T) {
 		"a person's that was imported": {owner.Mark{}, `{"id":"mine","takes":""}`, false},
 		"another's, and not replaced":  {owner.Mark{ID: "theirs", Workspace: "elsewhere"}, `{"id":"mine"}`, true},
 	} {
-		s, server := serve(t)
-		s.marks, s.boxes["a"] = map[string]owner.Mark{"a": c.mark}, 7
-		var private []byte
-		if c.private != "" {
-			private = fmt.Appendf(nil, `{"owner":%q}`, base64.StdEncoding.EncodeToString([]byte(c.private)))
-		}
-		if said := plan(server, private); strings.Contains(said, `import it as "shelf#a"`) != c.refused {
-			t.Errorf("%s: %s", whose, said)
-		}
+		t.Run(whose, func(t *testing.T) {
+			s, server := serve(t)
+			s.marks, s.boxes["a"] = map[string]owner.Mark{"a": c.mark}, 7
+			var private []byte
+			if c.private != "" {
+				private = fmt.Appendf(nil, `{"owner":%q}`, base64.StdEncoding.EncodeToString([]byte(c.private)))
+			}
+			if said := plan(server, private); strings.Contains(said, `import it as "shelf#a"`) != c.refused {
+				t.Errorf("%s: %s", whose, said)
+			}
+		})
 	}
 }

@@ -13,10 +13,10 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/cli"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/parentcommand"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
@@ -26,14 +26,14 @@ func (r *typed[M, S]) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	if req.Plan.Raw.IsNull() {
 		found := r.planRemoval(ctx, req.State.Get, restoreClaim(ctx, req.Private, &resp.Diagnostics), false)
 		found.Append(r.registerRemoval(ctx, req)...)
-		if cli.Destroys() {
+		if parentcommand.Destroys() {
 			found = found.Warnings()
 		}
 		resp.Diagnostics.Append(found...)
 		return
 	}
 	ctx = fleet.Planning(ctx)
-	if cli.Destroys() {
+	if parentcommand.Destroys() {
 		// What is about to go is planned as if it stayed: nothing that is wrong with it may keep it from going.
 		defer func() {
 			resp.Diagnostics = slices.DeleteFunc(resp.Diagnostics, func(d diag.Diagnostic) bool { return d.Severity() == diag.SeverityError })

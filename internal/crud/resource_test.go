@@ -26,17 +26,19 @@ func TestCreateReadsBackAndSetsTheID(t *testing.T) {
 
 func TestAChangeThatSucceedsMayWarn(t *testing.T) {
 	_, server := serve(t)
-	for _, prior := range []*tfprotov6.DynamicValue{null(t), value(t, "shelf#a", "a", 3)} {
-		resp, err := server.ApplyResourceChange(t.Context(), &tfprotov6.ApplyResourceChangeRequest{
-			TypeName: "toy_box", PriorState: prior, Config: value(t, nil, "a", 100), PlannedState: value(t, tftypes.UnknownValue, "a", 100),
+	for name, prior := range map[string]*tfprotov6.DynamicValue{"create": null(t), "update": value(t, "shelf#a", "a", 3)} {
+		t.Run(name, func(t *testing.T) {
+			resp, err := server.ApplyResourceChange(t.Context(), &tfprotov6.ApplyResourceChangeRequest{
+				TypeName: "toy_box", PriorState: prior, Config: value(t, nil, "a", 100), PlannedState: value(t, tftypes.UnknownValue, "a", 100),
+			})
+			if err != nil || len(resp.Diagnostics) != 1 || resp.Diagnostics[0].Severity != tfprotov6.DiagnosticSeverityWarning ||
+				text(resp.Diagnostics) != "Large: it will not fit through the door (at AttributeName(\"size\"))\n" {
+				t.Fatalf("%v %s", err, text(resp.Diagnostics))
+			}
+			if got := state(t, resp.NewState)["size"]; !got.Equal(tftypes.NewValue(tftypes.Number, 100)) {
+				t.Errorf("size is %s", got)
+			}
 		})
-		if err != nil || len(resp.Diagnostics) != 1 || resp.Diagnostics[0].Severity != tfprotov6.DiagnosticSeverityWarning ||
-			text(resp.Diagnostics) != "Large: it will not fit through the door (at AttributeName(\"size\"))\n" {
-			t.Fatalf("%v %s", err, text(resp.Diagnostics))
-		}
-		if got := state(t, resp.NewState)["size"]; !got.Equal(tftypes.NewValue(tftypes.Number, 100)) {
-			t.Errorf("size is %s", got)
-		}
 	}
 }
 

@@ -23,15 +23,17 @@ func TestOneMachineIsOneHostHoweverItIsSpelled(t *testing.T) {
 		},
 		{"qemu-ga:///okd-service-01"},
 	} {
-		first, err := f.Host(t.Context(), spellings[0])
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, s := range spellings {
-			if again, err := f.Host(t.Context(), s); err != nil || again != first {
-				t.Errorf("%s: %v, %v", s, again, err)
+		t.Run(fmt.Sprint(spellings), func(t *testing.T) {
+			first, err := f.Host(t.Context(), spellings[0])
+			if err != nil {
+				t.Fatal(err)
 			}
-		}
+			for _, s := range spellings {
+				if again, err := f.Host(t.Context(), s); err != nil || again != first {
+					t.Errorf("%s: %v, %v", s, again, err)
+				}
+			}
+		})
 	}
 	one, _ := f.Host(t.Context(), "ssh://root@10.0.0.100?proxy_jump=a")
 	two, _ := f.Host(t.Context(), "ssh://root@10.0.0.100?proxy_jump=b")
@@ -54,9 +56,11 @@ func TestAMachineThatIsStillToBeMadeReadyIsNotAskedWhilePlanning(t *testing.T) {
 		"another machine": func() error { _, err := f.Host(Planning(t.Context()), "ssh://b?host_key=uNi-ztksCsDhcc0_"); return err },
 		"not planning":    func() error { _, err := f.Host(t.Context(), short); return err },
 	} {
-		if err := get(); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if err := get(); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
 	}
 	// A machine that something else asked is there, and so is this one.
 	f.Await("ssh://b?host_key=uNi-ztksCsDhcc0_")
@@ -90,9 +94,11 @@ func TestTwoMachinesWhoseKeysBeginAlikeAreTwo(t *testing.T) {
 func TestBadEndpointsAreErrors(t *testing.T) {
 	f := New(Config{URI: "test:///default"})
 	for endpoint, words := range map[string]string{"10.0.0.100": "ssh://", "qemu-ga://kvm9/x": "kvm9"} {
-		if _, err := f.Host(t.Context(), endpoint); err == nil || !strings.Contains(err.Error(), words) {
-			t.Errorf("%s: %v", endpoint, err)
-		}
+		t.Run(endpoint, func(t *testing.T) {
+			if _, err := f.Host(t.Context(), endpoint); err == nil || !strings.Contains(err.Error(), words) {
+				t.Errorf("%s: %v", endpoint, err)
+			}
+		})
 	}
 }
 
@@ -110,9 +116,11 @@ func TestOnlyWhatMayPassIsTemporary(t *testing.T) {
 		"agent forbids":      {&agenthost.DisabledError{}, false, false},
 		"anything else":      {errors.New("x"), false, false},
 	} {
-		if again, brief := Temporary(fmt.Errorf("wrapped: %w", c.err)); again != c.again || brief != c.brief {
-			t.Errorf("%s: %t, %t", name, again, brief)
-		}
+		t.Run(name, func(t *testing.T) {
+			if again, brief := Temporary(fmt.Errorf("wrapped: %w", c.err)); again != c.again || brief != c.brief {
+				t.Errorf("%s: %t, %t", name, again, brief)
+			}
+		})
 	}
 }
 
@@ -126,8 +134,10 @@ func TestHostOfAHypervisorIsReachedBySSHAtTheURIsPortOnlyWhereThatIsSSHs(t *test
 		"qemu+tcp://[2001:db8::1]:16509/":    "ssh://[2001:db8::1]",
 		"qemu://kvm1:16514/system":           "ssh://kvm1",
 	} {
-		if got, err := New(Config{URI: uri}).HostOf(""); err != nil || got != want {
-			t.Errorf("%s: %s, %v; want %s", uri, got, err, want)
-		}
+		t.Run(uri, func(t *testing.T) {
+			if got, err := New(Config{URI: uri}).HostOf(""); err != nil || got != want {
+				t.Errorf("%s: %s, %v; want %s", uri, got, err, want)
+			}
+		})
 	}
 }

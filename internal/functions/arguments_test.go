@@ -60,46 +60,49 @@ func TestFieldsOfArgumentsAreNullEmptyAndUnknown(t *testing.T) {
 			"platform": map[string]any{"none": map[string]any{}}, "pullSecret": `{"auths":{"quay.io":{"auth":"YTpi"}}}`, "sshKey": "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBnfOHkSJtJbbV1PD1zKV7kXsBU1wB5gMU5X0CDGRW1h a@b",
 		}},
 	} {
-		run := func(config map[string]any) (attr.Value, *function.FuncError) {
-			return call(t, c.f, dyn(asValue(config)))
-		}
-		if got, err := run(c.good); err != nil || got.IsUnknown() {
-			t.Fatalf("%s: %v, %v", name, got, err)
-		}
-		for _, v := range []attr.Value{dyn(types.StringUnknown()), types.DynamicUnknown()} {
-			if got, err := call(t, c.f, v); err != nil || !got.IsUnknown() {
-				t.Errorf("%s of what is unknown: %v, %v", name, got, err)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			run := func(config map[string]any) (attr.Value, *function.FuncError) {
+				return call(t, c.f, dyn(asValue(config)))
 			}
-		}
-		if _, err := run(map[string]any{}); err == nil {
-			t.Errorf("%s takes an empty object", name)
-		}
-		for _, field := range slices.Sorted(maps.Keys(c.good)) {
-			with := func(v any) map[string]any {
-				config := maps.Clone(c.good)
-				config[field] = v
-				return config
+			if got, err := run(c.good); err != nil || got.IsUnknown() {
+				t.Fatalf("%s: %v, %v", name, got, err)
 			}
-			left := maps.Clone(c.good)
-			delete(left, field)
-			without, err := run(left)
-			null, nullErr := run(with(types.StringNull()))
-			if fmt.Sprint(without, err) != fmt.Sprint(null, nullErr) {
-				t.Errorf("%s: %s is null: %v, %v; left out: %v, %v", name, field, null, nullErr, without, err)
-			}
-			if got, err := run(with(types.StringUnknown())); err != nil || !got.IsUnknown() {
-				t.Errorf("%s: %s is unknown: %v, %v", name, field, got, err)
-			}
-			if _, text := c.good[field].(string); text && err != nil {
-				if _, emptyErr := run(with("")); emptyErr == nil {
-					t.Errorf("%s takes an empty %s, which has to be there", name, field)
+			for _, v := range []attr.Value{dyn(types.StringUnknown()), types.DynamicUnknown()} {
+				if got, err := call(t, c.f, v); err != nil || !got.IsUnknown() {
+					t.Errorf("%s of what is unknown: %v, %v", name, got, err)
 				}
 			}
-			if list, ok := c.good[field].([]any); ok {
-				if _, err := run(with(append(slices.Clone(list), types.StringNull()))); err == nil {
-					t.Errorf("%s takes a null in %s", name, field)
+			if _, err := run(map[string]any{}); err == nil {
+				t.Errorf("%s takes an empty object", name)
+			}
+			for _, field := range slices.Sorted(maps.Keys(c.good)) {
+				with := func(v any) map[string]any {
+					config := maps.Clone(c.good)
+					config[field] = v
+					return config
+				}
+				left := maps.Clone(c.good)
+				delete(left, field)
+				without, err := run(left)
+				null, nullErr := run(with(types.StringNull()))
+				if fmt.Sprint(without, err) != fmt.Sprint(null, nullErr) {
+					t.Errorf("%s: %s is null: %v, %v; left out: %v, %v", name, field, null, nullErr, without, err)
+				}
+				if got, err := run(with(types.StringUnknown())); err != nil || !got.IsUnknown() {
+					t.Errorf("%s: %s is unknown: %v, %v", name, field, got, err)
+				}
+				if _, text := c.good[field].(string); text && err != nil {
+					if _, emptyErr := run(with("")); emptyErr == nil {
+						t.Errorf("%s takes an empty %s, which has to be there", name, field)
+					}
+				}
+				if list, ok := c.good[field].([]any); ok {
+					if _, err := run(with(append(slices.Clone(list), types.StringNull()))); err == nil {
+						t.Errorf("%s takes a null in %s", name, field)
+					}
 				}
 			}
-		}
+		})
 	}
 }

@@ -76,21 +76,24 @@ func TestFunctions(t *testing.T) {
 		"agent_config with something open": {NewAgentConfig(), []attr.Value{dyn(object(map[string]attr.Value{"rendezvousIP": types.StringUnknown()}))}, types.StringUnknown()},
 		"ignition_merge":                   {NewIgnitionMerge(), []attr.Value{str(ignition31), str(ignition34)}, nil},
 	} {
-		got, err := call(t, c.f, c.args...)
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		if c.want != nil && !got.Equal(c.want) {
-			t.Errorf("%s: got %s, want %s", name, got, c.want)
-		}
-		if name == "ignition_merge" {
-			for _, part := range []string{`"version":"3.4.0"`, `"name":"core"`, `"path":"/etc/hostname"`} {
-				if !strings.Contains(got.(types.String).ValueString(), part) {
-					t.Errorf("%s: %s lacks %s", name, got, part)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := call(t, c.f, c.args...)
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+				return
+			}
+			if c.want != nil && !got.Equal(c.want) {
+				t.Errorf("%s: got %s, want %s", name, got, c.want)
+			}
+			if name == "ignition_merge" {
+				for _, part := range []string{`"version":"3.4.0"`, `"name":"core"`, `"path":"/etc/hostname"`} {
+					if !strings.Contains(got.(types.String).ValueString(), part) {
+						t.Errorf("%s: %s lacks %s", name, got, part)
+					}
 				}
 			}
-		}
+		})
 	}
 }
 
@@ -135,12 +138,15 @@ func TestFunctionsSayWhichArgumentIsWrong(t *testing.T) {
 		"unknown version":          {NewIgnitionMerge(), []attr.Value{str(`{"ignition":{"version":"2.3.0"}}`)}, 0, "3.5.0"},
 		"invalid content":          {NewIgnitionMerge(), []attr.Value{good, str(`{"ignition":{"version":"3.4.0"},"storage":{"files":[{"path":"relative"}]}}`)}, 1, "path"},
 	} {
-		_, err := call(t, c.f, c.args...)
-		if err == nil || err.FunctionArgument == nil || *err.FunctionArgument != c.argument || !strings.Contains(err.Text, c.message) {
-			t.Errorf("%s: %+v, want one about argument %d with %q", name, err, c.argument, c.message)
-		}
-		if err != nil && strings.HasSuffix(err.Text, ".") {
-			t.Errorf("%s: %q ends with a full stop, after which the CLI writes another", name, err.Text)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := call(t, c.f, c.args...)
+			if err == nil || err.FunctionArgument == nil || *err.FunctionArgument != c.argument || !strings.Contains(err.Text, c.message) {
+				t.Errorf("%s: %+v, want one about argument %d with %q", name, err, c.argument, c.message)
+			}
+			if err != nil && strings.HasSuffix(err.Text, ".") {
+				t.Errorf("%s: %q ends with a full stop, after which the CLI writes another", name, err.Text)
+			}
+		})
 	}
 }

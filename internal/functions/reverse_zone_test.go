@@ -9,14 +9,20 @@ func TestReverseZone(t *testing.T) {
 		"192.0.2.128/25": "128/25.2.0.192.in-addr.arpa",
 		"fd00::/64":      "0.0.0.0.0.0.0.0.0.0.0.0.0.0.d.f.ip6.arpa",
 	} {
-		got, err := call(t, NewReverseZone(), str(cidr))
-		if err != nil || !got.Equal(str(want)) {
-			t.Errorf("%s: %s, error %v; want %s", cidr, got, err, want)
-		}
+		t.Run(cidr, func(t *testing.T) {
+			t.Parallel()
+			got, err := call(t, NewReverseZone(), str(cidr))
+			if err != nil || !got.Equal(str(want)) {
+				t.Errorf("%s: %s, error %v; want %s", cidr, got, err, want)
+			}
+		})
 	}
 	for _, cidr := range []string{"10.0.0.1/24", "10.0.0.0", ""} {
-		if _, err := call(t, NewReverseZone(), str(cidr)); err == nil {
-			t.Errorf("%q is taken", cidr)
-		}
+		t.Run(cidr, func(t *testing.T) {
+			t.Parallel()
+			if _, err := call(t, NewReverseZone(), str(cidr)); err == nil {
+				t.Errorf("%q is taken", cidr)
+			}
+		})
 	}
 }

@@ -27,15 +27,18 @@ func TestEndpointsHaveOneCanonicalForm(t *testing.T) {
 		"qemu-ga:///okd-service-01":     "qemu-ga:///okd-service-01",
 		"qemu-ga://kvm2/okd-service-01": "qemu-ga://kvm2/okd-service-01",
 	} {
-		e, err := ParseEndpoint(text)
-		if err != nil || e.String() != want {
-			t.Errorf("%s: %q, %v; want %q", text, e, err, want)
-			continue
-		}
-		again, err := ParseEndpoint(e.String())
-		if diff := cmp.Diff(e, again); err != nil || diff != "" && !strings.Contains(text, ":22") {
-			t.Errorf("%s: read back: %v %s", text, err, diff)
-		}
+		t.Run(text, func(t *testing.T) {
+			t.Parallel()
+			e, err := ParseEndpoint(text)
+			if err != nil || e.String() != want {
+				t.Errorf("%s: %q, %v; want %q", text, e, err, want)
+				return
+			}
+			again, err := ParseEndpoint(e.String())
+			if diff := cmp.Diff(e, again); err != nil || diff != "" && !strings.Contains(text, ":22") {
+				t.Errorf("%s: read back: %v %s", text, err, diff)
+			}
+		})
 	}
 }
 
@@ -61,9 +64,12 @@ func TestBadEndpointsSayWhatToWrite(t *testing.T) {
 		"qemu-ga:///a/b":                    "qemu-ga:///DOMAIN",
 		"ssh://h\n":                         "",
 	} {
-		if e, err := ParseEndpoint(text); err == nil || !strings.Contains(err.Error(), words) {
-			t.Errorf("%q: %v, %v; want %q", text, e, err, words)
-		}
+		t.Run(text, func(t *testing.T) {
+			t.Parallel()
+			if e, err := ParseEndpoint(text); err == nil || !strings.Contains(err.Error(), words) {
+				t.Errorf("%q: %v, %v; want %q", text, e, err, words)
+			}
+		})
 	}
 }
 

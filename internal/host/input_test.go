@@ -66,9 +66,11 @@ func TestTheSearchFindsScriptsThatTakeTheirInput(t *testing.T) {
 		"sed -n p \"$1\" | head -c 4 -- \"$1\" | wc -c":   false,
 		"out=$(cat \"$1\"); printf '%s' \"$out\" >\"$2\"": false,
 	} {
-		if got := takesInput.MatchString(script); got != takes {
-			t.Errorf("%q: %t", script, got)
-		}
+		t.Run(script, func(t *testing.T) {
+			if got := takesInput.MatchString(script); got != takes {
+				t.Errorf("%q: %t", script, got)
+			}
+		})
 	}
 }
 

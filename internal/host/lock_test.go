@@ -80,18 +80,20 @@ func TestNobodyElseCanHoldALock(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, dir := range []string{base + "/new", base + "/readable"} {
-		if strings.HasSuffix(dir, "readable") {
-			if err := os.Mkdir(dir, 0o755); err != nil {
-				t.Fatal(err)
+		t.Run(dir, func(t *testing.T) {
+			if strings.HasSuffix(dir, "readable") {
+				if err := os.Mkdir(dir, 0o755); err != nil {
+					t.Fatal(err)
+				}
 			}
-		}
-		if said, err := lock(t, dir); err != nil || said != "held\n" {
-			t.Fatalf("%v: %s", err, said)
-		}
-		stranger := exec.Command("sh", "-c", `flock -n "$1" true`, "sh", dir+"/daemon.lock")
-		stranger.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
-		if out, err := stranger.CombinedOutput(); err == nil {
-			t.Errorf("another user locks %s: %s", dir, out)
-		}
+			if said, err := lock(t, dir); err != nil || said != "held\n" {
+				t.Fatalf("%v: %s", err, said)
+			}
+			stranger := exec.Command("sh", "-c", `flock -n "$1" true`, "sh", dir+"/daemon.lock")
+			stranger.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+			if out, err := stranger.CombinedOutput(); err == nil {
+				t.Errorf("another user locks %s: %s", dir, out)
+			}
+		})
 	}
 }

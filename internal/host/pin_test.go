@@ -34,9 +34,12 @@ func TestPinsAreFingerprintsOrTheirFirst96Bits(t *testing.T) {
 		"uNi%2Dztks":                           "16 of them",
 		"MD5:aa:bb:cc:dd:ee:ff:00:11:22:33:44": "16 of them",
 	} {
-		if p, err := ParsePin(text); err == nil || !strings.Contains(err.Error(), words) {
-			t.Errorf("%q: %q, %v; want %q", text, string(p), err, words)
-		}
+		t.Run(text, func(t *testing.T) {
+			t.Parallel()
+			if p, err := ParsePin(text); err == nil || !strings.Contains(err.Error(), words) {
+				t.Errorf("%q: %q, %v; want %q", text, string(p), err, words)
+			}
+		})
 	}
 }
 
@@ -72,9 +75,12 @@ func TestAPinIsWithinWhatSaysLess(t *testing.T) {
 		{whole, whole, true}, {whole, whole.Short(), true}, {whole.Short(), whole, false}, {whole, "", false}, {"", whole, false},
 		{other, whole, false}, {other, whole.Short(), false}, {whole.Short() + "x", whole.Short(), true}, {whole.Short() + "x", whole, false},
 	} {
-		if got := c.pin.Within(c.in); got != c.want {
-			t.Errorf("%q within %q: %t", string(c.pin), string(c.in), got)
-		}
+		t.Run(string(c.pin), func(t *testing.T) {
+			t.Parallel()
+			if got := c.pin.Within(c.in); got != c.want {
+				t.Errorf("%q within %q: %t", string(c.pin), string(c.in), got)
+			}
+		})
 	}
 }
 
@@ -95,9 +101,12 @@ func TestReferencesAreShort(t *testing.T) {
 		"#!/bin/sh\necho " + old: "#!/bin/sh\necho " + old, "see " + old: "see " + old,
 		"ssh://svc-1?host_key=SHA256:uNi": "ssh://svc-1?host_key=SHA256:uNi",
 	} {
-		if got := ShortenReferences(text); got != want {
-			t.Errorf("%s\n is   %s\n want %s", text, got, want)
-		}
+		t.Run(text, func(t *testing.T) {
+			t.Parallel()
+			if got := ShortenReferences(text); got != want {
+				t.Errorf("%s\n is   %s\n want %s", text, got, want)
+			}
+		})
 	}
 }
 
@@ -115,8 +124,11 @@ func TestOneMachineHasManyReferences(t *testing.T) {
 		{whole + "#pool", short + "#pool", true}, {whole + "#pool", short + "#other", false}, {whole + "#pool", short, false},
 		{"no endpoint", "no endpoint", true}, {"no endpoint", short, false},
 	} {
-		if SameReference(c.a, c.b) != c.want || SameReference(c.b, c.a) != c.want {
-			t.Errorf("%s and %s are not %t", c.a, c.b, c.want)
-		}
+		t.Run(c.a, func(t *testing.T) {
+			t.Parallel()
+			if SameReference(c.a, c.b) != c.want || SameReference(c.b, c.a) != c.want {
+				t.Errorf("%s and %s are not %t", c.a, c.b, c.want)
+			}
+		})
 	}
 }

@@ -1,6 +1,7 @@
 package hypervisor
 
 import (
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -41,8 +42,10 @@ func TestADaemonThatStaysAwayIsWaitedForOnce(t *testing.T) {
 		{0, 0}, {19 * time.Second, 0}, {38 * time.Second, 0}, // all that is asked meanwhile fails at once
 		{70 * time.Second, 70 * time.Second}, // another restart
 	} {
-		if got := r.noteRefusal("virtnetworkd-sock", start.Add(c.at)).Sub(start); got != c.since {
-			t.Errorf("at %s it refuses since %s", c.at, got)
-		}
+		t.Run(fmt.Sprint(c.at), func(t *testing.T) {
+			if got := r.noteRefusal("virtnetworkd-sock", start.Add(c.at)).Sub(start); got != c.since {
+				t.Errorf("at %s it refuses since %s", c.at, got)
+			}
+		})
 	}
 }

@@ -53,28 +53,32 @@ func TestAFailureToConnectNamesTheWayOut(t *testing.T) {
 		{"qemu+tls://kvm1/system", x509.CertificateInvalidError{Reason: x509.Expired}, "Renew"},
 		{"qemu+tls://kvm1/system", errClientRefused, "tls_allowed_dn_list"},
 	} {
-		parsed, err := parseURI(c.uri)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := parsed.findRemedy(fmt.Errorf("wrapped: %w", c.err))
-		if !strings.Contains(got, c.want) || (c.want == "") != (got == "") || strings.HasSuffix(got, ".") {
-			t.Errorf("%s, %v: %q does not say %q", c.uri, c.err, got, c.want)
-		}
+		t.Run(c.uri, func(t *testing.T) {
+			parsed, err := parseURI(c.uri)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := parsed.findRemedy(fmt.Errorf("wrapped: %w", c.err))
+			if !strings.Contains(got, c.want) || (c.want == "") != (got == "") || strings.HasSuffix(got, ".") {
+				t.Errorf("%s, %v: %q does not say %q", c.uri, c.err, got, c.want)
+			}
+		})
 	}
 }
 
 func TestTheWayOutIsPartOfTheError(t *testing.T) {
 	hangingUp := serveSocket(t, func(conn net.Conn) { _ = conn.Close() })
 	for socket, want := range map[string]string{"/nowhere/sock": "no such file or directory. Start libvirt", hangingUp: "journalctl -u libvirtd"} {
-		c := newClient(t, "qemu:///system?socket="+socket)
-		_, err := callOnce(t.Context(), c, "read version", version)
-		if _, ok := errors.AsType[*UnreachableError](err); !ok || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v does not say %q", err, want)
-		}
-		_, err = c.openStream(t.Context(), "upload", rpcUpload, nil)
-		if err == nil || socket == "/nowhere/sock" && !strings.Contains(err.Error(), want) {
-			t.Errorf("a stream: %v does not say %q", err, want)
-		}
+		t.Run(socket, func(t *testing.T) {
+			c := newClient(t, "qemu:///system?socket="+socket)
+			_, err := callOnce(t.Context(), c, "read version", version)
+			if _, ok := errors.AsType[*UnreachableError](err); !ok || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v does not say %q", err, want)
+			}
+			_, err = c.openStream(t.Context(), "upload", rpcUpload, nil)
+			if err == nil || socket == "/nowhere/sock" && !strings.Contains(err.Error(), want) {
+				t.Errorf("a stream: %v does not say %q", err, want)
+			}
+		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"path/filepath"
@@ -173,11 +174,13 @@ func TestACallIsRepeatedWhereTheModularDaemonBehindWasRestarted(t *testing.T) {
 
 func TestRefusalsKeepLibvirtsWordsAndCode(t *testing.T) {
 	for code, absent := range map[uint32]bool{42: true, 43: true, 49: true, 50: true, 57: true, 62: true, 9: false, 1: false} {
-		d := &daemon{answer: func(uint32) (uint32, []byte, bool) { return 1, refusal(code, "Network not found: nope"), true }}
-		_, err := callOnce(t.Context(), newClient(t, d.serve(t)), `read network "a"`, version)
-		if IsNotFound(err) != absent || Code(err) != int(code) || !strings.Contains(err.Error(), "Network not found: nope") {
-			t.Errorf("code %d: %v", code, err)
-		}
+		t.Run(fmt.Sprint(code), func(t *testing.T) {
+			d := &daemon{answer: func(uint32) (uint32, []byte, bool) { return 1, refusal(code, "Network not found: nope"), true }}
+			_, err := callOnce(t.Context(), newClient(t, d.serve(t)), `read network "a"`, version)
+			if IsNotFound(err) != absent || Code(err) != int(code) || !strings.Contains(err.Error(), "Network not found: nope") {
+				t.Errorf("code %d: %v", code, err)
+			}
+		})
 	}
 }
 
@@ -197,9 +200,11 @@ func TestAnUnreachableHypervisorIsNamedWithAddressAndReason(t *testing.T) {
 	c := newClient(t, "qemu:///system?socket=/nowhere/sock")
 	_, err := callOnce(t.Context(), c, "read version", version)
 	for _, want := range []string{"qemu:///system?socket=/nowhere/sock", "at /nowhere/sock", "no such file"} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v does not say %q", err, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v does not say %q", err, want)
+			}
+		})
 	}
 	if IsNotFound(err) {
 		t.Error("an unreachable hypervisor must not count as absence")

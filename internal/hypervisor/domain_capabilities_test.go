@@ -16,13 +16,17 @@ func TestTheHypervisorsOwnProcessorIsAskedAbout(t *testing.T) {
 	}
 	got, err := renderHostModel(caps("yes"))
 	for _, want := range []string{"<model>EPYC</model>", `policy="disable" name="svm"`} {
-		if err != nil || !strings.Contains(got, want) {
-			t.Errorf("it lacks %s: %v\n%s", want, err, got)
-		}
+		t.Run(want, func(t *testing.T) {
+			if err != nil || !strings.Contains(got, want) {
+				t.Errorf("it lacks %s: %v\n%s", want, err, got)
+			}
+		})
 	}
 	for name, c := range map[string]*libvirtxml.DomainCaps{"not offered": caps("no"), "nothing known": {}} {
-		if got, err := renderHostModel(c); got != "" || err != nil {
-			t.Errorf("%s: %q, %v", name, got, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got, err := renderHostModel(c); got != "" || err != nil {
+				t.Errorf("%s: %q, %v", name, got, err)
+			}
+		})
 	}
 }

@@ -17,10 +17,12 @@ func TestADeviceIsLackingForSureWhereBothWitnessesSaySo(t *testing.T) {
 		"libvirt has it, as from inside of a container": {"nosuchbr0", has, false, true},
 		"this machine has it":                           {"lo", refuse(57), false, true},
 	} {
-		d := &daemon{answer: c.answer}
-		lacks, sure, err := newClient(t, d.serve(t)).LacksDevice(t.Context(), c.device)
-		if err != nil || lacks != c.lacks || sure != c.sure {
-			t.Errorf("%s: lacks %t, sure %t, %v", name, lacks, sure, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			d := &daemon{answer: c.answer}
+			lacks, sure, err := newClient(t, d.serve(t)).LacksDevice(t.Context(), c.device)
+			if err != nil || lacks != c.lacks || sure != c.sure {
+				t.Errorf("%s: lacks %t, sure %t, %v", name, lacks, sure, err)
+			}
+		})
 	}
 }

@@ -79,22 +79,24 @@ func TestAccUploadKeepsContentAndHoles(t *testing.T) {
 	for name, content := range map[string][]byte{
 		"empty": {}, "one-byte": {7}, "zeros": make([]byte, 3<<20), "sparse": sparse(1), "dense": bytes.Repeat([]byte("virtcluster"), 300_000),
 	} {
-		v := newVolume(t, c, "upload", name)
-		n, err := c.UploadVolume(ctx, v, bytes.NewReader(content))
-		if err != nil || n != int64(len(content)) {
-			t.Fatalf("%s: uploaded %d bytes: %v", name, n, err)
-		}
-		got, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil || sha256.Sum256(got) != sha256.Sum256(content) {
-			t.Errorf("%s: %d bytes arrived of %d, or others: %v", name, len(got), len(content), err)
-		}
-		after, err := c.Volume(ctx, "upload", name)
-		if err != nil || after.Capacity() != uint64(len(content)) {
-			t.Errorf("%s: libvirt sees %d bytes: %v", name, after.Capacity(), err)
-		}
-		if name == "zeros" && after.Allocation() > 64<<10 || name == "sparse" && after.Allocation() > 3<<20 {
-			t.Errorf("%s: takes %d bytes, so holes were filled", name, after.Allocation())
-		}
+		t.Run(name, func(t *testing.T) {
+			v := newVolume(t, c, "upload", name)
+			n, err := c.UploadVolume(ctx, v, bytes.NewReader(content))
+			if err != nil || n != int64(len(content)) {
+				t.Fatalf("%s: uploaded %d bytes: %v", name, n, err)
+			}
+			got, err := os.ReadFile(filepath.Join(dir, name))
+			if err != nil || sha256.Sum256(got) != sha256.Sum256(content) {
+				t.Errorf("%s: %d bytes arrived of %d, or others: %v", name, len(got), len(content), err)
+			}
+			after, err := c.Volume(ctx, "upload", name)
+			if err != nil || after.Capacity() != uint64(len(content)) {
+				t.Errorf("%s: libvirt sees %d bytes: %v", name, after.Capacity(), err)
+			}
+			if name == "zeros" && after.Allocation() > 64<<10 || name == "sparse" && after.Allocation() > 3<<20 {
+				t.Errorf("%s: takes %d bytes, so holes were filled", name, after.Allocation())
+			}
+		})
 	}
 }
 
@@ -112,10 +114,12 @@ func TestAccPatchAndPeek(t *testing.T) {
 		offset, length uint64
 		text           string
 	}{{0, 100, "hello, there"}, {7, 2, "th"}, {12, 10, ""}} {
-		got, err := c.PeekVolume(ctx, v, want.offset, want.length)
-		if err != nil || string(got) != want.text {
-			t.Errorf("peek at %d: %q, %v; want %q", want.offset, got, err, want.text)
-		}
+		t.Run(want.text, func(t *testing.T) {
+			got, err := c.PeekVolume(ctx, v, want.offset, want.length)
+			if err != nil || string(got) != want.text {
+				t.Errorf("peek at %d: %q, %v; want %q", want.offset, got, err, want.text)
+			}
+		})
 	}
 }
 

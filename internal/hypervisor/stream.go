@@ -104,7 +104,7 @@ func (c *Client) newStream(ctx context.Context, what string) (*stream, error) {
 	s := &stream{ctx: ctx, uri: c.uri, what: what, conn: conn, reader: bufio.NewReaderSize(conn, 64<<10)}
 	s.stop = context.AfterFunc(ctx, func() { _ = conn.Close() })
 	inTime := context.AfterFunc(opening, func() { _ = conn.Close() })
-	err = s.open(c.target.remoteURI)
+	err = s.openStream(c.target.remoteURI)
 	if !inTime() && err == nil {
 		err = opening.Err()
 	}
@@ -115,7 +115,7 @@ func (c *Client) newStream(ctx context.Context, what string) (*stream, error) {
 	return s, nil
 }
 
-func (s *stream) open(remoteURI string) error {
+func (s *stream) openStream(remoteURI string) error {
 	if err := s.authenticateUser(); err != nil {
 		return err
 	}

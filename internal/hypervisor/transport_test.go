@@ -18,17 +18,19 @@ func TestURIsSayWhereTheDaemonIs(t *testing.T) {
 		"qemu+tls://kvm1/system?pkipath=/p&no_verify=1": {transport: "tls", host: "kvm1", remoteURI: "qemu:///system", pkiPath: "/p", noVerify: true},
 		"qemu+ssh://me@kvm1:2222/system?keyfile=/k":     {transport: "ssh", user: "me", host: "kvm1", port: "2222", remoteURI: "qemu:///system", keyFile: "/k"},
 	} {
-		got, err := parseURI(uri)
-		if err != nil {
-			t.Errorf("%s: %v", uri, err)
-			continue
-		}
-		if want.sockets != nil && !slices.Equal(got.sockets, want.sockets) {
-			t.Errorf("%s: sockets %q", uri, got.sockets)
-		}
-		if got.sockets, want.sockets = nil, nil; !equal(got, want) {
-			t.Errorf("%s: %+v", uri, got)
-		}
+		t.Run(uri, func(t *testing.T) {
+			got, err := parseURI(uri)
+			if err != nil {
+				t.Errorf("%s: %v", uri, err)
+				return
+			}
+			if want.sockets != nil && !slices.Equal(got.sockets, want.sockets) {
+				t.Errorf("%s: sockets %q", uri, got.sockets)
+			}
+			if got.sockets, want.sockets = nil, nil; !equal(got, want) {
+				t.Errorf("%s: %+v", uri, got)
+			}
+		})
 	}
 }
 
@@ -48,8 +50,10 @@ func TestInvalidURIsAreRefusedWithARemedy(t *testing.T) {
 		"qemu+ssh://h/system?no_verify=1":   `parameter "no_verify"`,
 		"qemu+tls://h/system?no_verify=yes": "no_verify is 0 or 1",
 	} {
-		if _, err := parseURI(uri); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v does not say %q", uri, err, want)
-		}
+		t.Run(uri, func(t *testing.T) {
+			if _, err := parseURI(uri); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v does not say %q", uri, err, want)
+			}
+		})
 	}
 }

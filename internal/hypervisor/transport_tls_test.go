@@ -118,15 +118,17 @@ func TestTLSChecksBothSides(t *testing.T) {
 		"client not allowed":      {ours, 0, ours.client(ours), "", "refused the client's certificate or address"},
 		"no files":                {ours, 1, t.TempDir(), "", "clientcert.pem: no such file"},
 	} {
-		address := answering().serveTLS(t, c.server, c.verdict)
-		client := newClient(t, "qemu+tls://"+address+"/system?pkipath="+c.pki+c.more)
-		_, err := callOnce(t.Context(), client, "read version", version)
-		switch {
-		case c.want == "" && err != nil:
-			t.Errorf("%s: %v", name, err)
-		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), address)):
-			t.Errorf("%s: %v does not say %q and the address", name, err, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			address := answering().serveTLS(t, c.server, c.verdict)
+			client := newClient(t, "qemu+tls://"+address+"/system?pkipath="+c.pki+c.more)
+			_, err := callOnce(t.Context(), client, "read version", version)
+			switch {
+			case c.want == "" && err != nil:
+				t.Errorf("%s: %v", name, err)
+			case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), address)):
+				t.Errorf("%s: %v does not say %q and the address", name, err, c.want)
+			}
+		})
 	}
 }
 

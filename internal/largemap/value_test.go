@@ -97,13 +97,15 @@ func TestNullAndUnknownStayWhatTheyAre(t *testing.T) {
 		"null":    {tftypes.NewValue(all, nil), text(nil)},
 		"unknown": {tftypes.NewValue(all, tftypes.UnknownValue), text(tftypes.UnknownValue)},
 	} {
-		packed, err := own.packObject(wire(t, seen, c.records))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := unmarshal(t, packed, hidden); !got.Equal(unmarshal(t, wire(t, hidden, c.text), hidden)) {
-			t.Errorf("%s: the framework sees %s", name, got)
-		}
+		t.Run(name, func(t *testing.T) {
+			packed, err := own.packObject(wire(t, seen, c.records))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := unmarshal(t, packed, hidden); !got.Equal(unmarshal(t, wire(t, hidden, c.text), hidden)) {
+				t.Errorf("%s: the framework sees %s", name, got)
+			}
+		})
 	}
 	// Terraform may say more of an unknown map, here that it is not null, which no text has a place for.
 	sent, plain, refined := wire(t, seen, tftypes.NewValue(all, tftypes.UnknownValue)), "records\xd4\x00\x00", "records\xc7\x03\x0c\x81\x01\xc2"
@@ -114,13 +116,15 @@ func TestNullAndUnknownStayWhatTheyAre(t *testing.T) {
 		t.Errorf("refined unknown: the framework sees %x, %v", packed.MsgPack, err)
 	}
 	for _, whole := range []any{nil, tftypes.UnknownValue} {
-		v, err := tfprotov6.NewDynamicValue(seen, tftypes.NewValue(seen, whole))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if packed, err := own.packObject(&v); err != nil || string(packed.MsgPack) != string(v.MsgPack) {
-			t.Errorf("the object %v becomes %x, %v", whole, packed.MsgPack, err)
-		}
+		t.Run(fmt.Sprint(whole), func(t *testing.T) {
+			v, err := tfprotov6.NewDynamicValue(seen, tftypes.NewValue(seen, whole))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if packed, err := own.packObject(&v); err != nil || string(packed.MsgPack) != string(v.MsgPack) {
+				t.Errorf("the object %v becomes %x, %v", whole, packed.MsgPack, err)
+			}
+		})
 	}
 }
 
@@ -166,10 +170,12 @@ func TestAStoredStateIsTheSameText(t *testing.T) {
 		t.Errorf("got %v, want records %s", got, want)
 	}
 	for _, untouched := range []string{`{"name":"x","records":null}`, `{"name":"x"}`} {
-		packed, err := own.packState(&tfprotov6.RawState{JSON: []byte(untouched)})
-		if err != nil || string(packed.JSON) != untouched {
-			t.Errorf("%s became %s, %v", untouched, packed.JSON, err)
-		}
+		t.Run(untouched, func(t *testing.T) {
+			packed, err := own.packState(&tfprotov6.RawState{JSON: []byte(untouched)})
+			if err != nil || string(packed.JSON) != untouched {
+				t.Errorf("%s became %s, %v", untouched, packed.JSON, err)
+			}
+		})
 	}
 }
 
@@ -180,9 +186,11 @@ func TestWhatIsNotStringsIsRefused(t *testing.T) {
 		t.Errorf("a number became %x", packed.MsgPack)
 	}
 	for _, state := range []string{`{"records": {"a": 1}}`, `{"records": {"a": true}}`, `{"records": `} {
-		if _, err := own.packState(&tfprotov6.RawState{JSON: []byte(state)}); err == nil {
-			t.Errorf("%s is taken", state)
-		}
+		t.Run(state, func(t *testing.T) {
+			if _, err := own.packState(&tfprotov6.RawState{JSON: []byte(state)}); err == nil {
+				t.Errorf("%s is taken", state)
+			}
+		})
 	}
 }
 
@@ -207,9 +215,12 @@ func TestKnownAt(t *testing.T) {
 		{[]any{"unknown", "A"}, false},
 		{[]any{"missing"}, false},
 	} {
-		if got := v.KnownAt(c.steps...); got != c.known {
-			t.Errorf("%v: known is %v", c.steps, got)
-		}
+		t.Run(fmt.Sprint(c.steps), func(t *testing.T) {
+			t.Parallel()
+			if got := v.KnownAt(c.steps...); got != c.known {
+				t.Errorf("%v: known is %v", c.steps, got)
+			}
+		})
 	}
 	if !Pack(nil).KnownAt() || Pack(Unknown{}).KnownAt() {
 		t.Error("null is known, unknown is not")

@@ -171,9 +171,11 @@ func TestWithoutAClaimOnlyWhatTheWorkspaceLeftIsOwned(t *testing.T) {
 		"nobody's": {}, "a version's without workspaces": {ID: "x"}, "another workspace's": {ID: "x", Workspace: "elsewhere"},
 		"a mark without an id": {Workspace: Workspace()}, "what this run made": New().Mark(), "what another provider is making": {ID: "x", Workspace: Workspace(), Creating: "somebody"},
 	} {
-		if c.Owns(m) || c.MayTake(m) {
-			t.Errorf("%s is owned", name)
-		}
+		t.Run(name, func(t *testing.T) {
+			if c.Owns(m) || c.MayTake(m) {
+				t.Errorf("%s is owned", name)
+			}
+		})
 	}
 }
 
@@ -191,22 +193,26 @@ func TestReplacementTakesOverWhatItReplaces(t *testing.T) {
 // What replaces an import that was never changed finds it with the mark that it had before, a person's with none.
 func TestReplacementOfAnImportTakesOverWhatWasImported(t *testing.T) {
 	for _, found := range []Mark{{}, {ID: "theirs", Workspace: "elsewhere"}} {
-		next := Adopt().Found(found).Succeed()
-		if !next.Replaces() || !next.MayTake(found) || next.MayTake(Mark{ID: "third", Workspace: "elsewhere"}) {
-			t.Errorf("a replacement may not take what was imported with %v, or more", found)
-		}
-		if next.Written().MayTake(found) {
-			t.Error("once it is made, it may take what it replaced")
-		}
+		t.Run(fmt.Sprint(found), func(t *testing.T) {
+			next := Adopt().Found(found).Succeed()
+			if !next.Replaces() || !next.MayTake(found) || next.MayTake(Mark{ID: "third", Workspace: "elsewhere"}) {
+				t.Errorf("a replacement may not take what was imported with %v, or more", found)
+			}
+			if next.Written().MayTake(found) {
+				t.Error("once it is made, it may take what it replaced")
+			}
+		})
 	}
 }
 
 func TestForeignErrorNamesOwnerAndImport(t *testing.T) {
 	var err error = &ForeignError{What: `HAProxy backend "api"`, Place: "haproxy.cfg", ImportID: "ssh://x#backend/api", Owner: Mark{ID: "theirs"}}
 	for _, want := range []string{"another state", "theirs", `"ssh://x#backend/api"`, "import"} {
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("%q does not name %q", err, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%q does not name %q", err, want)
+			}
+		})
 	}
 	err = &ForeignError{What: "it", Place: "there", ImportID: "x", Owner: Mark{ID: "lost", Workspace: Workspace()}}
 	if said := err.Error(); !strings.Contains(said, `import it as "x"`) || !strings.Contains(said, "moved") || !strings.Contains(said, "untaint") {
@@ -230,10 +236,12 @@ func TestWorkspacesAreToldApart(t *testing.T) {
 		{"host2", "/srv/infra", "default", "", ""}, {"host", "/srv/other", "default", "", ""}, {"host", "/srv/infra", "prod", "", ""},
 		{"host", "/srv/infra", "default", `{"type":"s3"}`, ""}, {"host", "/srv/infra", "default", "", "b.tfstate"},
 	} {
-		if twin, taken := seen[fingerprintPlace(p)]; taken {
-			t.Errorf("%v and %v are one workspace", p, twin)
-		}
-		seen[fingerprintPlace(p)] = p
+		t.Run(p.computer, func(t *testing.T) {
+			if twin, taken := seen[fingerprintPlace(p)]; taken {
+				t.Errorf("%v and %v are one workspace", p, twin)
+			}
+			seen[fingerprintPlace(p)] = p
+		})
 	}
 }
 

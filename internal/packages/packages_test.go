@@ -22,9 +22,12 @@ func TestFamilyIsToldByOSRelease(t *testing.T) {
 		"ID=alpine": Unknown,
 		"":          Unknown,
 	} {
-		if got := FamilyOf(ParseOSRelease([]byte(text))); got != want {
-			t.Errorf("%q: %q", text, got)
-		}
+		t.Run(text, func(t *testing.T) {
+			t.Parallel()
+			if got := FamilyOf(ParseOSRelease([]byte(text))); got != want {
+				t.Errorf("%q: %q", text, got)
+			}
+		})
 	}
 	if name := ParseOSRelease([]byte("PRETTY_NAME=\"A \\\"B\\\" \\$C\""))["PRETTY_NAME"]; name != `A "B" $C` {
 		t.Errorf("got %q", name)

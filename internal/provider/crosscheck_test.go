@@ -159,10 +159,12 @@ func TestPortsOfEveryAddressAreThoseOfAFamily(t *testing.T) {
 		second  planned
 		refused bool
 	}{{port("six", `"fd00::5"`), false}, {port("four", `"10.0.0.6"`), true}} {
-		all := plannedBy(t, offline(t), port("first", `"10.0.0.5"`), c.second)
-		if refused := len(all) > 0; refused != c.refused {
-			t.Errorf("%s: %v", c.second.config, texts(all))
-		}
+		t.Run(fmt.Sprint(c.second), func(t *testing.T) {
+			all := plannedBy(t, offline(t), port("first", `"10.0.0.5"`), c.second)
+			if refused := len(all) > 0; refused != c.refused {
+				t.Errorf("%s: %v", c.second.config, texts(all))
+			}
+		})
 	}
 }
 
@@ -170,9 +172,11 @@ func TestPortsOfEveryAddressAreThoseOfAFamily(t *testing.T) {
 func TestABackendHeedsWhetherTheBaseOfThePlanVerifiesServers(t *testing.T) {
 	backend := planned{"haproxy_backend", `{` + crossOn + `"name": "b", "servers": {"a": {"address": "10.0.0.1", "port": 443, "check_ssl": true}}}`}
 	for extra, refused := range map[string]bool{`ssl-server-verify  none`: false, `nbthread 2`: true} {
-		base := planned{"haproxy", `{"service_node": "ssh://root@10.0.0.100", "extra_config": "` + extra + `"}`}
-		if all := plannedBy(t, offline(t), base, backend); (len(all) > 0) != refused {
-			t.Errorf("with %q: %v", extra, texts(all))
-		}
+		t.Run(extra, func(t *testing.T) {
+			base := planned{"haproxy", `{"service_node": "ssh://root@10.0.0.100", "extra_config": "` + extra + `"}`}
+			if all := plannedBy(t, offline(t), base, backend); (len(all) > 0) != refused {
+				t.Errorf("with %q: %v", extra, texts(all))
+			}
+		})
 	}
 }

@@ -54,11 +54,13 @@ func TestOfflineNothingIsMadeChangedRemovedImportedOrRead(t *testing.T) {
 		for verb, c := range map[string]struct{ prior, planned *tfprotov6.DynamicValue }{
 			"create": {none, something}, "update": {something, something}, "delete": {something, none},
 		} {
-			applied, err := server.ApplyResourceChange(t.Context(), &tfprotov6.ApplyResourceChangeRequest{TypeName: kind, PriorState: c.prior, PlannedState: c.planned, Config: something})
-			refused(verb+" "+kind, applied.Diagnostics, err)
-			if len(applied.Diagnostics) == 1 && !strings.HasPrefix(applied.Diagnostics[0].Summary, "Cannot "+verb+" ") {
-				t.Errorf("%s %s: %s", verb, kind, applied.Diagnostics[0].Summary)
-			}
+			t.Run(verb, func(t *testing.T) {
+				applied, err := server.ApplyResourceChange(t.Context(), &tfprotov6.ApplyResourceChangeRequest{TypeName: kind, PriorState: c.prior, PlannedState: c.planned, Config: something})
+				refused(verb+" "+kind, applied.Diagnostics, err)
+				if len(applied.Diagnostics) == 1 && !strings.HasPrefix(applied.Diagnostics[0].Summary, "Cannot "+verb+" ") {
+					t.Errorf("%s %s: %s", verb, kind, applied.Diagnostics[0].Summary)
+				}
+			})
 		}
 		read, err := server.ReadResource(t.Context(), &tfprotov6.ReadResourceRequest{TypeName: kind, CurrentState: dynamic(t, of, nulls(of, texted(of)))})
 		if err != nil || len(read.Diagnostics) > 0 {

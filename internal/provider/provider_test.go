@@ -64,9 +64,11 @@ func TestSecretsAreSensitiveOrWriteOnly(t *testing.T) {
 		secrets(t, name, s.Block.Attributes, found)
 	}
 	for _, path := range secretAttributes {
-		if !found[path] {
-			t.Errorf("there is no attribute %s", path)
-		}
+		t.Run(path, func(t *testing.T) {
+			if !found[path] {
+				t.Errorf("there is no attribute %s", path)
+			}
+		})
 	}
 }
 

@@ -27,10 +27,12 @@ func TestTimeoutsLeaveSomeTimeInEveryResource(t *testing.T) {
 		}
 		for operation := range operations.AttributeTypes {
 			for duration, valid := range map[string]bool{"0s": false, "-1s": false, "0h0m": false, "1ms": true, "10m": true} {
-				checked++
-				if refused := refusesTimeout(t, server, name, kind, operations, operation, duration); refused == valid {
-					t.Errorf("%s: timeouts.%s = %q: refused %t", name, operation, duration, refused)
-				}
+				t.Run(duration, func(t *testing.T) {
+					checked++
+					if refused := refusesTimeout(t, server, name, kind, operations, operation, duration); refused == valid {
+						t.Errorf("%s: timeouts.%s = %q: refused %t", name, operation, duration, refused)
+					}
+				})
 			}
 		}
 	}

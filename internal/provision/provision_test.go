@@ -3,6 +3,7 @@ package provision
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -92,9 +93,11 @@ func TestGiveBackRestoresEveryUnitAndTheRecordGoesLast(t *testing.T) {
 		t.Fatal(err)
 	}
 	for unit, want := range map[string]string{"named.service": "disabled inactive", "haproxy.service": "enabled active", "keepalived.service": "disabled inactive"} {
-		if u := b.units[unit]; u.Enabled+" "+u.Active != want {
-			t.Errorf("%s: %+v", unit, u)
-		}
+		t.Run(unit, func(t *testing.T) {
+			if u := b.units[unit]; u.Enabled+" "+u.Active != want {
+				t.Errorf("%s: %+v", unit, u)
+			}
+		})
 	}
 	if files := b.Files(); len(files) != 0 {
 		t.Errorf("left: %v", files)
@@ -105,9 +108,11 @@ func TestWhatAnotherServiceNodeUsesStays(t *testing.T) {
 	b := newBox("bind", "haproxy")
 	theirs := owner.Mark{ID: "theirs", Workspace: "elsewhere"}
 	for user, services := range map[owner.Mark][]string{mine: {"bind", "haproxy"}, theirs: {"bind"}} {
-		if _, err := Prepare(t.Context(), b, user, services, services, true); err != nil {
-			t.Fatal(err)
-		}
+		t.Run(fmt.Sprint(user), func(t *testing.T) {
+			if _, err := Prepare(t.Context(), b, user, services, services, true); err != nil {
+				t.Fatal(err)
+			}
+		})
 	}
 	var engine transaction.Engine
 	warnings, err := GiveBack(t.Context(), b, &engine, mine, []string{"bind", "haproxy"})

@@ -189,7 +189,7 @@ func compareRoles(a, b string) int {
 // placeLane places what is in a network.
 func (l *layouter) placeLane(name string, y float64) lane {
 	n := l.Networks[name]
-	ln := lane{box: box{x: margin, y: y, id: id("network", name), kind: "network", title: shortenName(name), lines: n.headLines()}}
+	ln := lane{box: box{x: margin, y: y, id: elementID("network", name), kind: "network", title: shortenName(name), lines: n.headLines()}}
 	if n.Outside {
 		ln.kind = "outside"
 	}
@@ -219,7 +219,7 @@ func (l *layouter) placeLane(name string, y float64) lane {
 
 func (l *layouter) placeMachine(name, address string, x, y float64) box {
 	m := l.Machines[name]
-	b := box{x: x, y: y, w: l.boxW, h: l.boxH, id: id("machine", name), kind: kind(m.Role), title: name, lines: []string{address}}
+	b := box{x: x, y: y, w: l.boxW, h: l.boxH, id: elementID("machine", name), kind: kind(m.Role), title: name, lines: []string{address}}
 	if note := m.noteLine(); note != "" {
 		b.lines = append(b.lines, shortenName(note))
 	}
@@ -254,7 +254,7 @@ func (l *layouter) servedRows(network string) []box {
 			if v.Owner != "" {
 				held = v.Owner
 			}
-			all = append(all, box{id: id("vip", name), kind: "vip", tag: "VIP", title: name, lines: []string{fmt.Sprintf("%s held by %s", v.Address, held)}})
+			all = append(all, box{id: elementID("vip", name), kind: "vip", tag: "VIP", title: name, lines: []string{fmt.Sprintf("%s held by %s", v.Address, held)}})
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.Frontends)) {
@@ -262,18 +262,18 @@ func (l *layouter) servedRows(network string) []box {
 		for _, bind := range f.Binds {
 			address, port := splitBind(bind)
 			if l.laneOf(address) == network {
-				all = append(all, box{id: id("frontend", name), kind: "frontend", tag: ":" + port, title: name, lines: []string{"→ " + l.describeRoles(f.Servers)}})
+				all = append(all, box{id: elementID("frontend", name), kind: "frontend", tag: ":" + port, title: name, lines: []string{"→ " + l.describeRoles(f.Servers)}})
 			}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.Views)) {
 		if v := l.Views[name]; v.Network == network || v.Network == "" && network == l.laneNames()[len(l.laneNames())-1] {
-			all = append(all, box{id: id("view", name), kind: "view", tag: "DNS", title: name, lines: []string{strings.Join(v.Zones, ", ")}})
+			all = append(all, box{id: elementID("view", name), kind: "view", tag: "DNS", title: name, lines: []string{strings.Join(v.Zones, ", ")}})
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.Exposures)) {
 		if e := l.Exposures[name]; l.laneOf(e.Address) == network {
-			all = append(all, box{id: id("exposure", name), kind: "exposure", tag: "EXP", title: name, lines: []string{fmt.Sprintf("%s %s → %s", e.Address, strings.Join(e.Ports, ","), strings.Join(e.Targets, ", "))}})
+			all = append(all, box{id: elementID("exposure", name), kind: "exposure", tag: "EXP", title: name, lines: []string{fmt.Sprintf("%s %s → %s", e.Address, strings.Join(e.Ports, ","), strings.Join(e.Targets, ", "))}})
 		}
 	}
 	return all
@@ -308,8 +308,8 @@ func (l *layouter) ownerLines(ln lane) []line {
 	return all
 }
 
-// id is an element's, which a link leads to. Names have nothing in them that an id cannot have but blanks.
-func id(kind, name string) string { return kind + "-" + strings.ReplaceAll(name, " ", "_") }
+// elementID is an element's, which a link leads to. Names have nothing in them that an id cannot have but blanks.
+func elementID(kind, name string) string { return kind + "-" + strings.ReplaceAll(name, " ", "_") }
 
 func textWidth(text string, wide float64) float64 {
 	return float64(utf8.RuneCountInString(text)) * wide

@@ -43,7 +43,7 @@ func (t Topology) pageSections() []section {
 		s := section{Title: title}
 		for _, name := range names {
 			told := slices.DeleteFunc(rows(name), func(r [2]string) bool { return r[1] == "" })
-			s.Tables = append(s.Tables, table{id(kind, name), kind, name, told})
+			s.Tables = append(s.Tables, table{elementID(kind, name), kind, name, told})
 		}
 		if len(names) > 0 {
 			all = append(all, s)

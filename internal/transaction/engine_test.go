@@ -213,9 +213,11 @@ func TestGiveBackTellsWhatOthersWroteSince(t *testing.T) {
 func TestGiveBackRestoresTheOriginal(t *testing.T) {
 	d, e := newToy(t)
 	for _, line := range []string{"one", "two"} {
-		if err := e.Commit(t.Context(), localhost.New(), d, d.add(line)); err != nil {
-			t.Fatal(err)
-		}
+		t.Run(line, func(t *testing.T) {
+			if err := e.Commit(t.Context(), localhost.New(), d, d.add(line)); err != nil {
+				t.Fatal(err)
+			}
+		})
 	}
 	if warnings, _, err := e.GiveBack(t.Context(), localhost.New(), d); err != nil || len(warnings) > 0 {
 		t.Fatal(warnings, err)
@@ -304,20 +306,22 @@ func TestDirectoriesOfTheProvidersOwnGoWithTheirLastFile(t *testing.T) {
 	d, e := newToy(t)
 	own := filepath.Join(filepath.Dir(d.conf), "virtcluster")
 	for _, add := range []bool{true, false} {
-		err := e.Commit(t.Context(), localhost.New(), d, transaction.Edit{Apply: func(tree transaction.Tree) error {
-			for _, name := range []string{"/zones/a", "/zones/b"} {
-				if delete(tree, own+name); add {
-					tree.Put(own+name, []byte("zone"), 0o640, "", "")
+		t.Run(fmt.Sprint(add), func(t *testing.T) {
+			err := e.Commit(t.Context(), localhost.New(), d, transaction.Edit{Apply: func(tree transaction.Tree) error {
+				for _, name := range []string{"/zones/a", "/zones/b"} {
+					if delete(tree, own+name); add {
+						tree.Put(own+name, []byte("zone"), 0o640, "", "")
+					}
 				}
+				return nil
+			}})
+			if err != nil {
+				t.Fatal(err)
 			}
-			return nil
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := os.Stat(own); (err == nil) != add {
-			t.Errorf("files there: %v, directory: %v", add, err)
-		}
+			if _, err := os.Stat(own); (err == nil) != add {
+				t.Errorf("files there: %v, directory: %v", add, err)
+			}
+		})
 	}
 	if _, err := os.Stat(d.conf); err != nil {
 		t.Error(err)

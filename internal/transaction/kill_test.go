@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -110,27 +111,29 @@ func (b *breaking) Lock(ctx context.Context, name string) (func(), error) {
 func TestConnectionThatBreaksAtAnyCommandIsNotNoticed(t *testing.T) {
 	const want = "by hand\nnew\n"
 	for _, before := range []bool{true, false} {
-		for step, through := int32(1), false; !through; step++ {
-			d, e := newToy(t)
-			h := &breaking{Host: localhost.New(), before: before}
-			h.left.Store(step)
-			if err := e.Commit(t.Context(), h, d, d.add("new")); err != nil {
-				t.Errorf("step %d, before %v: %v", step, before, err)
+		t.Run(fmt.Sprint(before), func(t *testing.T) {
+			for step, through := int32(1), false; !through; step++ {
+				d, e := newToy(t)
+				h := &breaking{Host: localhost.New(), before: before}
+				h.left.Store(step)
+				if err := e.Commit(t.Context(), h, d, d.add("new")); err != nil {
+					t.Errorf("step %d, before %v: %v", step, before, err)
+				}
+				if through = h.left.Load() > 0; through && step < 5 {
+					t.Fatalf("only %d steps", step)
+				}
+				if got := d.serves(t); got != want {
+					t.Errorf("step %d, before %v: serves %q", step, before, got)
+				}
+				if left, _ := filepath.Glob(filepath.Join(e.StateDir, d.Name(), "*")); len(left) != 1 {
+					t.Errorf("step %d, before %v: left %v", step, before, left)
+				}
+				original, err := os.ReadFile(filepath.Join(e.StateDir, d.Name(), "original.json"))
+				if err != nil || !json.Valid(original) {
+					t.Errorf("step %d, before %v: what there was before is kept as %q, %v", step, before, original, err)
+				}
 			}
-			if through = h.left.Load() > 0; through && step < 5 {
-				t.Fatalf("only %d steps", step)
-			}
-			if got := d.serves(t); got != want {
-				t.Errorf("step %d, before %v: serves %q", step, before, got)
-			}
-			if left, _ := filepath.Glob(filepath.Join(e.StateDir, d.Name(), "*")); len(left) != 1 {
-				t.Errorf("step %d, before %v: left %v", step, before, left)
-			}
-			original, err := os.ReadFile(filepath.Join(e.StateDir, d.Name(), "original.json"))
-			if err != nil || !json.Valid(original) {
-				t.Errorf("step %d, before %v: what there was before is kept as %q, %v", step, before, original, err)
-			}
-		}
+		})
 	}
 }
 

@@ -1,6 +1,7 @@
 package values
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -36,21 +37,24 @@ func TestKindsTakeWhatTheyAreFor(t *testing.T) {
 		{Duration(time.Second, time.Hour), []string{"1s", "60m"}, []string{"", "0s", "-1s", "61m", "5", "1d"}},
 		{Line.OrEmpty(), []string{"", "a"}, []string{"a\nb"}},
 	} {
-		for _, text := range c.good {
-			if d := c.of.Check(path.Root("x"), types.StringValue(text)); d.HasError() {
-				t.Errorf("%s: %q: %v", c.of.noun, text, d)
+		t.Run(fmt.Sprint(c.of), func(t *testing.T) {
+			t.Parallel()
+			for _, text := range c.good {
+				if d := c.of.Check(path.Root("x"), types.StringValue(text)); d.HasError() {
+					t.Errorf("%s: %q: %v", c.of.noun, text, d)
+				}
 			}
-		}
-		for _, text := range c.wrong {
-			if d := c.of.Check(path.Root("x"), types.StringValue(text)); !d.HasError() {
-				t.Errorf("%s takes %q", c.of.noun, text)
+			for _, text := range c.wrong {
+				if d := c.of.Check(path.Root("x"), types.StringValue(text)); !d.HasError() {
+					t.Errorf("%s takes %q", c.of.noun, text)
+				}
 			}
-		}
-		for _, v := range []types.String{types.StringNull(), types.StringUnknown()} {
-			if d := c.of.Check(path.Root("x"), v); d.HasError() {
-				t.Errorf("%s: %s: %v", c.of.noun, v, d)
+			for _, v := range []types.String{types.StringNull(), types.StringUnknown()} {
+				if d := c.of.Check(path.Root("x"), v); d.HasError() {
+					t.Errorf("%s: %s: %v", c.of.noun, v, d)
+				}
 			}
-		}
+		})
 	}
 }
 
@@ -62,12 +66,15 @@ func TestSpellingsOfOneMeaningAreTheSame(t *testing.T) {
 		{Address, "2001:db8::1", "2001:DB8:0::1"}, {MAC, "52:54:00:aa:6c:01", "52-54-00-AA-6C-01"}, {AddressInPrefix, "2001:db8::1/64", "2001:DB8:0::1/64"},
 		{Duration(0, time.Hour), "1m", "60s"}, {HostName, "A.example", "a.example"},
 	} {
-		if c.of.Canonical(c.a) != c.of.Canonical(c.b) {
-			t.Errorf("%s: %q and %q are not the same", c.of.noun, c.a, c.b)
-		}
-		if c.of.Canonical(c.a) == c.of.Canonical("x") {
-			t.Errorf("%s: %q and \"x\" are the same", c.of.noun, c.a)
-		}
+		t.Run(c.a, func(t *testing.T) {
+			t.Parallel()
+			if c.of.Canonical(c.a) != c.of.Canonical(c.b) {
+				t.Errorf("%s: %q and %q are not the same", c.of.noun, c.a, c.b)
+			}
+			if c.of.Canonical(c.a) == c.of.Canonical("x") {
+				t.Errorf("%s: %q and \"x\" are the same", c.of.noun, c.a)
+			}
+		})
 	}
 }
 
@@ -129,11 +136,13 @@ func TestListsKeepTheSpellingOfTheState(t *testing.T) {
 		"one more":         {texts("10.0.0.1", "10.0.0.2"), texts("10.0.0.1"), texts("10.0.0.1", "10.0.0.2")},
 		"new":              {texts("10.0.0.1"), types.ListNull(types.StringType), texts("10.0.0.1")},
 	} {
-		resp := planmodifier.ListResponse{PlanValue: c.config}
-		Each(Address).KeepSpelling().PlanModifyList(t.Context(), planmodifier.ListRequest{ConfigValue: c.config, PlanValue: c.config, StateValue: c.state}, &resp)
-		if !resp.PlanValue.Equal(c.want) {
-			t.Errorf("%s: %s, want %s", name, resp.PlanValue, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			resp := planmodifier.ListResponse{PlanValue: c.config}
+			Each(Address).KeepSpelling().PlanModifyList(t.Context(), planmodifier.ListRequest{ConfigValue: c.config, PlanValue: c.config, StateValue: c.state}, &resp)
+			if !resp.PlanValue.Equal(c.want) {
+				t.Errorf("%s: %s, want %s", name, resp.PlanValue, c.want)
+			}
+		})
 	}
 }
 
@@ -148,9 +157,12 @@ func TestNumbersHaveBounds(t *testing.T) {
 		{Seconds(120).OrZero(), types.Int64Value(0), false}, {Seconds(120).OrZero(), types.Int64Value(1), true}, {Seconds(1), types.Int64Null(), false},
 		{Between(0, 255), types.Float64Value(0.5), false}, {Between(0, 255), types.Float64Value(255.5), true}, {Between(0, 255), types.Float64Unknown(), false},
 	} {
-		if got := c.of.Check(path.Root("x"), c.v).HasError(); got != c.wrong {
-			t.Errorf("%s: %s: refused is %v", c.of.describeBounds(), c.v, got)
-		}
+		t.Run(fmt.Sprint(c.of), func(t *testing.T) {
+			t.Parallel()
+			if got := c.of.Check(path.Root("x"), c.v).HasError(); got != c.wrong {
+				t.Errorf("%s: %s: refused is %v", c.of.describeBounds(), c.v, got)
+			}
+		})
 	}
 }
 
@@ -163,8 +175,11 @@ func TestMessagesNameThePlaceInAnAttribute(t *testing.T) {
 		"binds: wrong":                path.Root("binds").AtSetValue(types.StringValue("a")).AtName("port"),
 		`records["a"]["A"][0]: wrong`: path.Root("records").AtMapKey("a").AtMapKey("A").AtListIndex(0),
 	} {
-		if got := DetailAt(at, "wrong"); got != want {
-			t.Errorf("%s: %q, want %q", at, got, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			if got := DetailAt(at, "wrong"); got != want {
+				t.Errorf("%s: %q, want %q", at, got, want)
+			}
+		})
 	}
 }

@@ -69,21 +69,25 @@ resource "virtcluster_exposed_service" "web" {
 		t.Helper()
 		s.Settled()
 		for network, address := range map[string]string{"tcp": "10.19.41.232:80", "udp": "10.19.41.232:53"} {
-			if got, err := acctest.Ask(t, "lan-client", network, address); err != nil {
-				t.Errorf("%s %s: %q %v", when, network, got, err)
-			}
+			t.Run(network, func(t *testing.T) {
+				if got, err := acctest.Ask(t, "lan-client", network, address); err != nil {
+					t.Errorf("%s %s: %q %v", when, network, got, err)
+				}
+			})
 		}
 	}
 	for _, commit := range exposureCommits {
-		when := "killed in " + commit.about + " commit of an apply"
-		s.Write(exposed)
-		killedWhen(t, s, when, commit.is, "apply", "-auto-approve")
-		s.Run("apply", "-auto-approve")
-		reached(when)
-		s.Apply(edge)
-		if left := acctest.On(t, "svc-1", "sh", "-c", look); left != nothing {
-			t.Errorf("%s: left\n%s\nwhere there was\n%s", when, left, nothing)
-		}
+		t.Run(commit.about, func(t *testing.T) {
+			when := "killed in " + commit.about + " commit of an apply"
+			s.Write(exposed)
+			killedWhen(t, s, when, commit.is, "apply", "-auto-approve")
+			s.Run("apply", "-auto-approve")
+			reached(when)
+			s.Apply(edge)
+			if left := acctest.On(t, "svc-1", "sh", "-c", look); left != nothing {
+				t.Errorf("%s: left\n%s\nwhere there was\n%s", when, left, nothing)
+			}
+		})
 	}
 	for _, commit := range exposureCommits[1:] {
 		when := "killed in " + commit.about + " commit of a destroy"

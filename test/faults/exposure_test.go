@@ -62,11 +62,13 @@ resource "virtcluster_exposed_service" "one" {
 		s.Apply(config(change.targets, change.one, change.more))
 	}
 	for kind, end := range loads {
-		if l := end(); l.Lost > 0 || l.Asked < least {
-			t.Errorf("%s: %d of %d requests were lost: %s", kind, l.Lost, l.Asked, l.First)
-		} else {
-			t.Logf("%s: %d requests, none lost", kind, l.Asked)
-		}
+		t.Run(kind, func(t *testing.T) {
+			if l := end(); l.Lost > 0 || l.Asked < least {
+				t.Errorf("%s: %d of %d requests were lost: %s", kind, l.Lost, l.Asked, l.First)
+			} else {
+				t.Logf("%s: %d requests, none lost", kind, l.Asked)
+			}
+		})
 	}
 }
 
@@ -144,14 +146,16 @@ resource "virtcluster_exposed_service" "web" {
 	cut := time.Now()
 	acctest.On(t, "svc-1", "sh", "-c", "ip link set eth0 down; ip link set eth1 down")
 	for port, kind := range map[string]string{"80": "translated", "8080": "balanced"} {
-		for !reached(port)() && time.Since(cut) < 30*time.Second {
-			time.Sleep(50 * time.Millisecond)
-		}
-		silence := time.Since(cut)
-		t.Logf("%s: a new connection is answered %s after the machine was cut off", kind, silence.Round(10*time.Millisecond))
-		if silence > 4*time.Second {
-			t.Errorf("%s: new connections are answered only %s after the machine was cut off, four advertisements being 4 s", kind, silence)
-		}
+		t.Run(port, func(t *testing.T) {
+			for !reached(port)() && time.Since(cut) < 30*time.Second {
+				time.Sleep(50 * time.Millisecond)
+			}
+			silence := time.Since(cut)
+			t.Logf("%s: a new connection is answered %s after the machine was cut off", kind, silence.Round(10*time.Millisecond))
+			if silence > 4*time.Second {
+				t.Errorf("%s: new connections are answered only %s after the machine was cut off, four advertisements being 4 s", kind, silence)
+			}
+		})
 	}
 	t.Logf("established, translated: goes on: %t", says(translated, answersTranslated, "after"))
 	t.Logf("established, balanced: goes on: %t", says(balanced, answersBalanced, "after"))

@@ -178,9 +178,11 @@ func TestAccDiskFullAndReadOnlyLeaveTheOldFile(t *testing.T) {
 		"write all": host.WriteAll(t.Context(), h, "/mnt/small/stage", []host.File{{Path: "/a"}}),
 		"remove":    h.Remove(t.Context(), "/mnt/small/f"),
 	} {
-		if err == nil || !strings.Contains(err.Error(), "Read-only") {
-			t.Errorf("read-only, %s: %v", what, err)
-		}
+		t.Run(what, func(t *testing.T) {
+			if err == nil || !strings.Contains(err.Error(), "Read-only") {
+				t.Errorf("read-only, %s: %v", what, err)
+			}
+		})
 	}
 	left("read-only")
 }

@@ -83,9 +83,11 @@ resource "virtcluster_node" "guest" {
 		{"1 received", "ping -c 1 -W 5 10.19.41.10"},  // by the gateway
 		{"finished", "journalctl -u ignition --no-pager -o cat; echo finished"},
 	} {
-		if out, err := inGuest(t.Context(), "10.75.0.5", c.command); err != nil || !strings.Contains(out, c.want) {
-			t.Errorf("%s has no %q: %s, %v", c.command, c.want, out, err)
-		}
+		t.Run(c.want, func(t *testing.T) {
+			if out, err := inGuest(t.Context(), "10.75.0.5", c.command); err != nil || !strings.Contains(out, c.want) {
+				t.Errorf("%s has no %q: %s, %v", c.command, c.want, out, err)
+			}
+		})
 	}
 	if out, err := inGuest(t.Context(), "10.75.0.5", "ip -br address show eth1"); err == nil && strings.Contains(out, "10.74.0.5/") {
 		t.Errorf("the file of the user's own did not win: %s", out)

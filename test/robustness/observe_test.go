@@ -334,9 +334,11 @@ func TestReadMachine(t *testing.T) {
 		"lan drawn 10.19.41.200": "svc-1/p0a+svc-1/p0a", "svc-1 pool p0a": "10.19.41.200/30", "svc-1 haproxy person1": "frontend person1 bind *:15001",
 		"svc-1 zones person2": `zone "person2.example" { type primary; };`, "svc-1 file /srv/person1": "640 nobody:nogroup abc",
 	} {
-		if got[thing] != want {
-			t.Errorf("%s is %q, want %q", thing, got[thing], want)
-		}
+		t.Run(thing, func(t *testing.T) {
+			if got[thing] != want {
+				t.Errorf("%s is %q, want %q", thing, got[thing], want)
+			}
+		})
 	}
 }
 
@@ -349,8 +351,10 @@ func TestReadXML(t *testing.T) {
 		"hypervisor network n1": "10.63.1.0/24", "hypervisor reservation n1 52:54:00:63:00:01": "10.63.1.10", "hypervisor domain m0": "64",
 		"hypervisor pool s0": "/var/lib/libvirt/s0", "hypervisor volume s0/vol0.qcow2": "1073741824",
 	} {
-		if got[thing] != want {
-			t.Errorf("%s is %q, want %q", thing, got[thing], want)
-		}
+		t.Run(thing, func(t *testing.T) {
+			if got[thing] != want {
+				t.Errorf("%s is %q, want %q", thing, got[thing], want)
+			}
+		})
 	}
 }

@@ -39,7 +39,7 @@ func countOneWordNames(files []file) figure {
 			}
 			all++
 			if name := function.Name; !name.IsExported() && name.Name != "main" && name.Name != "init" && countWords(name.Name) == 1 {
-				places = append(places, f.place(function, name.Name))
+				places = append(places, f.describePlace(function, name.Name))
 			}
 		}
 	}
@@ -133,17 +133,17 @@ func findHandovers(files []file) figure {
 					return true
 				case *ast.AssignStmt:
 					if slices.ContainsFunc(n.Rhs, readsMemory) {
-						places = append(places, f.place(n, function.Name.Name))
+						places = append(places, f.describePlace(n, function.Name.Name))
 						return false
 					}
 				case *ast.KeyValueExpr:
 					if _, composed := n.Value.(*ast.CompositeLit); !composed && readsMemory(n.Value) {
-						places = append(places, f.place(n, function.Name.Name))
+						places = append(places, f.describePlace(n, function.Name.Name))
 						return false
 					}
 				case *ast.ExprStmt:
 					if call, ok := n.X.(*ast.CallExpr); ok && slices.ContainsFunc(call.Args, passesMemory) {
-						places = append(places, f.place(n, function.Name.Name))
+						places = append(places, f.describePlace(n, function.Name.Name))
 						return false
 					}
 				}

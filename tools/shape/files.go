@@ -64,7 +64,7 @@ func (f file) isIn(directories ...string) bool {
 	return false
 }
 
-// place is where something of the file is.
-func (f file) place(n ast.Node, what string) string {
+// describePlace says where something of the file is.
+func (f file) describePlace(n ast.Node, what string) string {
 	return fmt.Sprintf("%s:%d: %s", f.path, f.set.Position(n.Pos()).Line, what)
 }

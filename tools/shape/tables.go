@@ -28,7 +28,7 @@ func findTables(files []file) figure {
 		}
 		for _, d := range f.syntax.Decls {
 			function, ok := d.(*ast.FuncDecl)
-			if !ok || function.Body == nil {
+			if !ok || function.Body == nil || !strings.HasPrefix(function.Name.Name, "Test") {
 				continue
 			}
 			least := plainList
@@ -52,7 +52,7 @@ func findTables(files []file) figure {
 				if kind < least || !reportsFailure(loop.Body) {
 					return true
 				}
-				places = append(places, f.place(loop, function.Name.Name))
+				places = append(places, f.describePlace(loop, function.Name.Name))
 				return false
 			})
 		}
@@ -88,7 +88,7 @@ type tableKind int
 
 const (
 	noTable   tableKind = iota
-	plainList           // values that stand for themselves
+	plainList           // texts or numbers, written down
 	cases               // what goes in and what comes out: a map, or a list of structures or lists
 )
 
@@ -102,19 +102,25 @@ func kindOfTable(e ast.Expr) tableKind {
 	case *ast.MapType:
 		return cases
 	case *ast.ArrayType:
-		if _, composed := literal.Elts[0].(*ast.CompositeLit); composed {
+		switch literal.Elts[0].(type) {
+		case *ast.CompositeLit:
 			return cases
+		case *ast.BasicLit:
+			return plainList
 		}
-		return plainList
 	}
 	return noTable
 }
 
-// reportsFailure says whether the body of a loop has a test fail by itself. One that has subtests does not.
+// reportsFailure says whether the body of a loop has a test fail by itself, not in a function that something else calls. One that has
+// subtests does not.
 func reportsFailure(body *ast.BlockStmt) bool {
 	reports, runs := false, false
 	ast.Inspect(body, func(n ast.Node) bool {
 		runs = runs || isSubtest(n)
+		if _, later := n.(*ast.FuncLit); later {
+			return false
+		}
 		if selector, ok := n.(*ast.SelectorExpr); ok && isTest(selector.X) {
 			reports = reports || slices.Contains([]string{"Error", "Errorf", "Fatal", "Fatalf", "Fail", "FailNow"}, selector.Sel.Name)
 		}

@@ -74,13 +74,15 @@ func TestAsk(t *testing.T) {
 		"from.": {func(q *question) { q.from = netip.MustParseAddr("127.0.0.7"); q.protocol = "tcp" }, answer{"NOERROR", true, []record{{"from.", "A", "127.0.0.7", 60}}}},
 		"none.": {func(*question) {}, answer{"NXDOMAIN", true, nil}},
 	} {
-		asked := q
-		asked.name = name
-		c.change(&asked)
-		got, err := askServer(t.Context(), asked)
-		if err != nil || got.rcode != c.want.rcode || got.authoritative != c.want.authoritative || !slices.Equal(got.records, c.want.records) {
-			t.Errorf("%s: %+v, error %v", name, got, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			asked := q
+			asked.name = name
+			c.change(&asked)
+			got, err := askServer(t.Context(), asked)
+			if err != nil || got.rcode != c.want.rcode || got.authoritative != c.want.authoritative || !slices.Equal(got.records, c.want.records) {
+				t.Errorf("%s: %+v, error %v", name, got, err)
+			}
+		})
 	}
 }
 

@@ -58,7 +58,7 @@ func lookUp(ctx context.Context, p crud.Provided, m *model) (diags diag.Diagnost
 		diags.AddError(fmt.Sprintf("Cannot look up %s %s at %s", q.name, dns.Type(q.rrType), q.server), err.Error())
 		return diags
 	}
-	m.fill(q, a)
+	m.fillModel(q, a)
 	return diags
 }
 
@@ -138,7 +138,7 @@ func questionName(text string, fail func(at, summary, format string, args ...any
 	return dns.Fqdn(ascii)
 }
 
-func (m *model) fill(q question, a answer) {
+func (m *model) fillModel(q question, a answer) {
 	values, answers := []string{}, []attr.Value{}
 	for _, r := range a.records {
 		if r.rrType == dns.Type(q.rrType).String() {

@@ -25,7 +25,7 @@ func readExposures(ctx context.Context, p crud.Provided, m *model) diag.Diagnost
 		var all []exposure.Status
 		var live bool
 		if all, live, err = exposure.ReadStatus(ctx, h, &p.Fleet.Engine); err == nil {
-			m.fill(all, live)
+			m.fillModel(all, live)
 		}
 	}
 	return crud.NewReadFailures(fmt.Sprintf("what %q exposes", m.ServiceNode.ValueString()), err)
@@ -56,7 +56,7 @@ type port struct {
 	Connections int64  `tfsdk:"connections"`
 }
 
-func (m *model) fill(all []exposure.Status, live bool) {
+func (m *model) fillModel(all []exposure.Status, live bool) {
 	m.Serving, m.Exposures = types.BoolValue(live), map[string]exposed{}
 	for _, s := range all {
 		e := exposed{Type: string(s.Kind), Ports: map[string]port{}, Targets: []string{}, SourceRanges: []string{}, Owner: s.Owner.ID}

@@ -103,13 +103,13 @@ func readNetwork(ctx context.Context, p crud.Provided, m *model) diag.Diagnostic
 		n, err = c.Network(ctx, m.Name.ValueString())
 	}
 	if err == nil {
-		err = m.fill(n)
+		err = m.fillModel(n)
 	}
 	return crud.NewReadFailures(fmt.Sprintf("network %q", m.Name.ValueString()), err)
 }
 
-// fill writes what the hypervisor has into the model.
-func (m *model) fill(n *hypervisor.Network) error {
+// fillModel writes what the hypervisor has into the model.
+func (m *model) fillModel(n *hypervisor.Network) error {
 	xml := n.ConfigXML
 	if n.Active() {
 		xml = n.LiveXML

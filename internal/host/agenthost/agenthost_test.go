@@ -194,14 +194,16 @@ func TestBrokenWayIsUnknownOutcomeAndRepeatableCommandsAreRepeated(t *testing.T)
 	}
 	broken := fmt.Errorf("%w: gone", host.ErrCut)
 	for _, name := range []string{"guest-exec", "guest-exec-status"} {
-		g.fail, g.failE = name, broken
-		if _, err := h.Run(t.Context(), host.Cmd{Argv: []string{"true"}}); !errors.Is(err, host.ErrCut) {
-			t.Errorf("%s: %v", name, err)
-		}
-		g.fail = name
-		if out, err := h.Run(t.Context(), host.Cmd{Argv: []string{"echo", "x"}, Repeatable: true}); err != nil || string(out) != "x\n" {
-			t.Errorf("%s: %q, %v", name, out, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			g.fail, g.failE = name, broken
+			if _, err := h.Run(t.Context(), host.Cmd{Argv: []string{"true"}}); !errors.Is(err, host.ErrCut) {
+				t.Errorf("%s: %v", name, err)
+			}
+			g.fail = name
+			if out, err := h.Run(t.Context(), host.Cmd{Argv: []string{"echo", "x"}, Repeatable: true}); err != nil || string(out) != "x\n" {
+				t.Errorf("%s: %q, %v", name, out, err)
+			}
+		})
 	}
 	for _, done := range g.done {
 		<-done

@@ -3,6 +3,7 @@ package hosttest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"testing"
 	"time"
@@ -41,11 +42,13 @@ func TestFaultsHitTheOperationTheyAreMeantFor(t *testing.T) {
 	h.Fail(Write, 2, host.ErrCut)
 	h.FailAfter(Write, 3, host.ErrCut)
 	for i, want := range []struct{ fails, written bool }{{false, true}, {true, false}, {true, true}, {false, true}} {
-		h.Delete("/f")
-		err := h.Write(t.Context(), host.File{Path: "/f", Content: []byte("x")})
-		if written := h.Content("/f") == "x"; errors.Is(err, host.ErrCut) != want.fails || written != want.written {
-			t.Errorf("%d: %v, written %t", i+1, err, written)
-		}
+		t.Run(fmt.Sprint(want.fails), func(t *testing.T) {
+			h.Delete("/f")
+			err := h.Write(t.Context(), host.File{Path: "/f", Content: []byte("x")})
+			if written := h.Content("/f") == "x"; errors.Is(err, host.ErrCut) != want.fails || written != want.written {
+				t.Errorf("%d: %v, written %t", i+1, err, written)
+			}
+		})
 	}
 	h.Full(true)
 	var exit *host.ExitError

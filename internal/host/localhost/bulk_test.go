@@ -76,9 +76,11 @@ func (w withoutTar) Run(ctx context.Context, cmd host.Cmd) ([]byte, error) {
 func TestReadGlobsReadsAFileThatTwoPatternsMatchWhole(t *testing.T) {
 	root := t.TempDir()
 	for _, name := range []string{"a.conf", "b.conf"} {
-		if err := os.WriteFile(filepath.Join(root, name), []byte("content of "+name), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if err := os.WriteFile(filepath.Join(root, name), []byte("content of "+name), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		})
 	}
 	if err := os.Link(filepath.Join(root, "b.conf"), filepath.Join(root, "c.conf")); err != nil {
 		t.Fatal(err)
@@ -88,8 +90,10 @@ func TestReadGlobsReadsAFileThatTwoPatternsMatchWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{"a.conf": "content of a.conf", "b.conf": "content of b.conf", "c.conf": "content of b.conf"} {
-		if content := string(got[filepath.Join(root, name)].Content); content != want {
-			t.Errorf("%s is read as %q", name, content)
-		}
+		t.Run(name, func(t *testing.T) {
+			if content := string(got[filepath.Join(root, name)].Content); content != want {
+				t.Errorf("%s is read as %q", name, content)
+			}
+		})
 	}
 }

@@ -71,13 +71,15 @@ func TestWriteReplacesAFileWithModeOwnerAndParents(t *testing.T) {
 	h, dir := rootful(t), t.TempDir()
 	path := filepath.Join(dir, "a/b c/it's")
 	for _, content := range []string{"first\x00\xff", "", strings.Repeat("long", 100_000)} {
-		if err := h.Write(t.Context(), host.File{Path: path, Content: []byte(content), Mode: 0o640, Group: "daemon"}); err != nil {
-			t.Fatal(err)
-		}
-		got, err := h.Read(t.Context(), path)
-		if err != nil || string(got) != content {
-			t.Fatalf("read back %d bytes of %d: %v", len(got), len(content), err)
-		}
+		t.Run(content, func(t *testing.T) {
+			if err := h.Write(t.Context(), host.File{Path: path, Content: []byte(content), Mode: 0o640, Group: "daemon"}); err != nil {
+				t.Fatal(err)
+			}
+			got, err := h.Read(t.Context(), path)
+			if err != nil || string(got) != content {
+				t.Fatalf("read back %d bytes of %d: %v", len(got), len(content), err)
+			}
+		})
 	}
 	out, err := exec.Command("stat", "-c", "%a %U %G", path, filepath.Dir(path)).Output()
 	if err != nil || string(out) != "640 root daemon\n755 root root\n" {
@@ -100,9 +102,11 @@ func TestWriteThatFailsLeavesTheOldFileAndNothingElse(t *testing.T) {
 		"not a directory": {Path: path + "/below", Content: []byte("new")},
 		"relative path":   {Path: "f", Content: []byte("new")},
 	} {
-		if err := h.Write(t.Context(), f); err == nil {
-			t.Errorf("%s: no error", name)
-		}
+		t.Run(name, func(t *testing.T) {
+			if err := h.Write(t.Context(), f); err == nil {
+				t.Errorf("%s: no error", name)
+			}
+		})
 	}
 	got, err := os.ReadFile(path)
 	left, _ := os.ReadDir(dir)
@@ -140,34 +144,40 @@ func (c cutting) Run(ctx context.Context, cmd host.Cmd) ([]byte, error) {
 func TestOnlyProvenAbsenceIsErrNotExist(t *testing.T) {
 	h, dir := rootful(t), t.TempDir()
 	for _, path := range []string{filepath.Join(dir, "f"), filepath.Join(dir, "no/such/dir/f")} {
-		if _, err := h.Read(t.Context(), path); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%s: %v", path, err)
-		}
-		if err := h.Remove(t.Context(), path); err != nil {
-			t.Errorf("%s: %v", path, err)
-		}
+		t.Run(path, func(t *testing.T) {
+			if _, err := h.Read(t.Context(), path); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%s: %v", path, err)
+			}
+			if err := h.Remove(t.Context(), path); err != nil {
+				t.Errorf("%s: %v", path, err)
+			}
+		})
 	}
 	os.Symlink("nowhere", filepath.Join(dir, "dangling"))
 	os.Symlink("loop", filepath.Join(dir, "loop"))
 	for _, path := range []string{dir, filepath.Join(dir, "dangling"), filepath.Join(dir, "loop/f")} {
-		if _, err := h.Read(t.Context(), path); err == nil || errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%s: %v", path, err)
-		}
+		t.Run(path, func(t *testing.T) {
+			if _, err := h.Read(t.Context(), path); err == nil || errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%s: %v", path, err)
+			}
+		})
 	}
 }
 
 func TestAnswerThatIsTooLongEndsTheCommandWithAnError(t *testing.T) {
 	h := rootful(t)
 	for _, output := range []string{"", " >&2"} {
-		cmd := host.Script("flood", "cat /dev/zero"+output)
-		cmd.Repeatable = true // but not for this reason
-		start := time.Now()
-		if _, err := h.Run(t.Context(), cmd); !errors.Is(err, host.ErrTooLong) || errors.Is(err, host.ErrCut) {
-			t.Errorf("output%s: %v", output, err)
-		}
-		if took := time.Since(start); took > 20*time.Second {
-			t.Errorf("output%s: ended after %s", output, took)
-		}
+		t.Run(output, func(t *testing.T) {
+			cmd := host.Script("flood", "cat /dev/zero"+output)
+			cmd.Repeatable = true // but not for this reason
+			start := time.Now()
+			if _, err := h.Run(t.Context(), cmd); !errors.Is(err, host.ErrTooLong) || errors.Is(err, host.ErrCut) {
+				t.Errorf("output%s: %v", output, err)
+			}
+			if took := time.Since(start); took > 20*time.Second {
+				t.Errorf("output%s: ended after %s", output, took)
+			}
+		})
 	}
 	if out, err := h.Run(t.Context(), host.Script("half", "head -c 40M /dev/zero")); err != nil || len(out) != 40<<20 {
 		t.Errorf("an answer that is long: %d bytes, %v", len(out), err)
@@ -178,18 +188,20 @@ func TestWriteFollowsALink(t *testing.T) {
 	h, dir := rootful(t), t.TempDir()
 	link, target := filepath.Join(dir, "link"), filepath.Join(dir, "target")
 	for _, leads := range []string{"target", target} {
-		os.WriteFile(target, []byte("old"), 0o644)
-		os.Symlink(leads, link)
-		if err := h.Write(t.Context(), host.File{Path: link, Content: []byte("new")}); err != nil {
-			t.Fatal(err)
-		}
-		if text, err := os.ReadFile(target); err != nil || string(text) != "new" {
-			t.Errorf("%s: it leads to %q, %v", leads, text, err)
-		}
-		if got, err := os.Readlink(link); err != nil || got != leads {
-			t.Errorf("the link leads to %q, %v", got, err)
-		}
-		os.Remove(link)
+		t.Run(leads, func(t *testing.T) {
+			os.WriteFile(target, []byte("old"), 0o644)
+			os.Symlink(leads, link)
+			if err := h.Write(t.Context(), host.File{Path: link, Content: []byte("new")}); err != nil {
+				t.Fatal(err)
+			}
+			if text, err := os.ReadFile(target); err != nil || string(text) != "new" {
+				t.Errorf("%s: it leads to %q, %v", leads, text, err)
+			}
+			if got, err := os.Readlink(link); err != nil || got != leads {
+				t.Errorf("the link leads to %q, %v", got, err)
+			}
+			os.Remove(link)
+		})
 	}
 	os.Symlink("/nonexistent/directory/file", link)
 	if err := h.Write(t.Context(), host.File{Path: link}); err == nil || !strings.Contains(err.Error(), "leads nowhere") {

@@ -20,15 +20,17 @@ func TestLockIsTakenByTurns(t *testing.T) {
 		t.Fatal(err)
 	}
 	for who, h := range map[string]*Host{"same process": first, "other process": second} {
-		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
-		_, err := h.Lock(ctx, name)
-		cancel()
-		if !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%s: %v", who, err)
-		}
-		if who == "other process" && !strings.Contains(err.Error(), "pid ") {
-			t.Errorf("does not name the holder: %v", err)
-		}
+		t.Run(who, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+			_, err := h.Lock(ctx, name)
+			cancel()
+			if !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%s: %v", who, err)
+			}
+			if who == "other process" && !strings.Contains(err.Error(), "pid ") {
+				t.Errorf("does not name the holder: %v", err)
+			}
+		})
 	}
 	if _, err := first.Run(t.Context(), host.Cmd{Argv: []string{"true"}, Lock: name}); err != nil {
 		t.Errorf("under the lock: %v", err)

@@ -115,10 +115,12 @@ Host svc
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{"svc": "last 2222", "other": "other 22"} {
-		s, err := (Target{Host: name}).resolveSettings(Options{})
-		if got := fmt.Sprint(s.user, " ", s.port); err != nil || got != want {
-			t.Errorf("%s: %s, %v", name, got, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			s, err := (Target{Host: name}).resolveSettings(Options{})
+			if got := fmt.Sprint(s.user, " ", s.port); err != nil || got != want {
+				t.Errorf("%s: %s, %v", name, got, err)
+			}
+		})
 	}
 }
 
@@ -188,12 +190,14 @@ func TestKeysThatCannotBeUsedSayWhy(t *testing.T) {
 		"private_key_file": {PrivateKeyFile: "/nonexistent/key"},
 		"private_key":      {PrivateKey: "not a key"},
 	} {
-		opts.KnownHostsFile = knownHosts(t, s)
-		h := New(s.target(), opts)
-		_, err := h.Run(t.Context(), sh("true"))
-		if err == nil || !strings.Contains(err.Error(), text) {
-			t.Errorf("%s: %v", text, err)
-		}
-		h.Close()
+		t.Run(text, func(t *testing.T) {
+			opts.KnownHostsFile = knownHosts(t, s)
+			h := New(s.target(), opts)
+			_, err := h.Run(t.Context(), sh("true"))
+			if err == nil || !strings.Contains(err.Error(), text) {
+				t.Errorf("%s: %v", text, err)
+			}
+			h.Close()
+		})
 	}
 }

@@ -23,17 +23,19 @@ func TestJumpOverSeveralMachinesChecksEveryHostKey(t *testing.T) {
 		{known: []*server{s, hop1}, fails: ssh.FingerprintSHA256(hop2.host.PublicKey())},
 		{known: []*server{hop1, hop2}, fails: ssh.FingerprintSHA256(s.host.PublicKey())},
 	} {
-		target := s.target()
-		target.ProxyJump = jump
-		h := New(target, Options{PrivateKeyFile: file, KnownHostsFile: knownHosts(t, c.known...)})
-		_, err := h.Run(t.Context(), sh("true"))
-		switch {
-		case c.fails == "" && err != nil:
-			t.Error(err)
-		case c.fails != "" && (err == nil || !strings.Contains(err.Error(), c.fails)):
-			t.Errorf("no %s in %v", c.fails, err)
-		}
-		h.Close()
+		t.Run(c.fails, func(t *testing.T) {
+			target := s.target()
+			target.ProxyJump = jump
+			h := New(target, Options{PrivateKeyFile: file, KnownHostsFile: knownHosts(t, c.known...)})
+			_, err := h.Run(t.Context(), sh("true"))
+			switch {
+			case c.fails == "" && err != nil:
+				t.Error(err)
+			case c.fails != "" && (err == nil || !strings.Contains(err.Error(), c.fails)):
+				t.Errorf("no %s in %v", c.fails, err)
+			}
+			h.Close()
+		})
 	}
 }
 

@@ -28,13 +28,15 @@ func TestCommandsShareAShellAndDoNotMeetInIt(t *testing.T) {
 		{script: `echo "${X-unset}"; pwd >/dev/null`, out: "unset\n"},
 		{script: "echo late >&2", out: ""},
 	} {
-		cmd := sh(c.script)
-		cmd.Stdin = []byte(c.input)
-		out, err := h.Run(t.Context(), cmd)
-		exit, _ := errors.AsType[*host.ExitError](err)
-		if string(out) != c.out || (exit == nil) != (c.status == 0) || exit != nil && exit.Code != c.status {
-			t.Errorf("%d: %.50q, %v", i, out, err)
-		}
+		t.Run(c.script, func(t *testing.T) {
+			cmd := sh(c.script)
+			cmd.Stdin = []byte(c.input)
+			out, err := h.Run(t.Context(), cmd)
+			exit, _ := errors.AsType[*host.ExitError](err)
+			if string(out) != c.out || (exit == nil) != (c.status == 0) || exit != nil && exit.Code != c.status {
+				t.Errorf("%d: %.50q, %v", i, out, err)
+			}
+		})
 	}
 	if _, err := h.Run(t.Context(), host.Cmd{Argv: []string{"exit", "0"}}); err == nil {
 		t.Error("the shell's own words are no programs")
@@ -71,19 +73,24 @@ func TestLockTakesAShellAndLeavesIt(t *testing.T) {
 
 func TestIdleShellThatDiedIsReplacedWithoutAWord(t *testing.T) {
 	s, h := reach(t)
-	for _, breakIt := range []func(){s.cut, func() {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		for _, idle := range h.shells {
-			idle.Session.Close()
-		}
-	}} {
-		if _, err := h.Run(t.Context(), sh("true")); err != nil {
-			t.Fatal(err)
-		}
-		breakIt()
-		if out, err := h.Run(t.Context(), sh("echo here")); err != nil || string(out) != "here\n" {
-			t.Errorf("got %q, %v", out, err)
-		}
+	for name, breakIt := range map[string]func(){
+		"connection cut": s.cut,
+		"shells closed": func() {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			for _, idle := range h.shells {
+				idle.Session.Close()
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := h.Run(t.Context(), sh("true")); err != nil {
+				t.Fatal(err)
+			}
+			breakIt()
+			if out, err := h.Run(t.Context(), sh("echo here")); err != nil || string(out) != "here\n" {
+				t.Errorf("got %q, %v", out, err)
+			}
+		})
 	}
 }

@@ -27,12 +27,14 @@ func TestOnlyAProvenAnswerSaysThatADaemonIsDown(t *testing.T) {
 		{answer: "systemctl: not found\n", status: 127, fails: true},
 		{answer: "", status: 137, fails: true},
 	} {
-		h := hosttest.New()
-		h.On(hosttest.Answer(c.answer, c.status, ""), "systemctl", "show")
-		up, err := Running(t.Context(), h, "named.service")
-		if up != c.up || (err != nil) != c.fails {
-			t.Errorf("%q, status %d: up %t, %v", c.answer, c.status, up, err)
-		}
+		t.Run(c.answer, func(t *testing.T) {
+			h := hosttest.New()
+			h.On(hosttest.Answer(c.answer, c.status, ""), "systemctl", "show")
+			up, err := Running(t.Context(), h, "named.service")
+			if up != c.up || (err != nil) != c.fails {
+				t.Errorf("%q, status %d: up %t, %v", c.answer, c.status, up, err)
+			}
+		})
 	}
 	h := hosttest.New()
 	h.Fail(hosttest.Run, 1, host.ErrCut)

@@ -190,12 +190,14 @@ func TestNothingOfAPrimaryZoneIsBesideForward(t *testing.T) {
 		"soa": tftypes.NewValue(p.zone.AttributeTypes["soa"], soa), "ttl": tftypes.NewValue(tftypes.Number, 60),
 		"name_servers": tftypes.NewValue(listOfText, []tftypes.Value{tftypes.NewValue(tftypes.String, "ns1")}), "allow_transfer": tftypes.NewValue(listOfText, []tftypes.Value{}),
 	} {
-		config := p.forwarding()
-		config[name] = v
-		all := p.plan(t, nil, config, config).Diagnostics
-		if len(all) != 1 || !strings.Contains(all[0].Attribute.String(), name) || all[0].Summary != "Not for a forward zone" {
-			t.Errorf("%s: %v", name, all)
-		}
+		t.Run(name, func(t *testing.T) {
+			config := p.forwarding()
+			config[name] = v
+			all := p.plan(t, nil, config, config).Diagnostics
+			if len(all) != 1 || !strings.Contains(all[0].Attribute.String(), name) || all[0].Summary != "Not for a forward zone" {
+				t.Errorf("%s: %v", name, all)
+			}
+		})
 	}
 }
 

@@ -130,10 +130,12 @@ locals { node = virtcluster_service_node.dns.id }
 		t.Error(err)
 	}
 	for name, ttl := range map[string]string{"www.okd.example": "600", "api.okd.example": "60"} {
-		out := acctest.On(t, "hypervisor", "dig", "+noall", "+answer", "@"+acctest.ServiceNodes(t, 1)[0], name)
-		if words := strings.Fields(out); len(words) < 5 || words[1] != ttl {
-			t.Errorf("%s has not the TTL %s: %s", name, ttl, out)
-		}
+		t.Run(name, func(t *testing.T) {
+			out := acctest.On(t, "hypervisor", "dig", "+noall", "+answer", "@"+acctest.ServiceNodes(t, 1)[0], name)
+			if words := strings.Fields(out); len(words) < 5 || words[1] != ttl {
+				t.Errorf("%s has not the TTL %s: %s", name, ttl, out)
+			}
+		})
 	}
 	for question, want := range map[string]string{
 		"130.2.0.192.in-addr.arpa PTR":          "130.128/25.2.0.192.in-addr.arpa. edge.okd.example.",

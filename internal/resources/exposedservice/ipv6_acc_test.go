@@ -89,15 +89,17 @@ resource "virtcluster_floating_address" "first" {
 		{"lan-client", "tcp", "10.19.41.221:80", "first " + lan},
 		{"first", "tcp", "[fd19:41::220]:22", "first fd00:100::101"}, // the target itself
 	} {
-		var got string
-		acctest.Eventually(t, ask.machine+" reaches "+ask.address, func() bool {
-			var err error
-			got, err = acctest.Ask(t, ask.machine, ask.network, ask.address)
-			return err == nil
+		t.Run(ask.machine+" by "+ask.network+" "+ask.address, func(t *testing.T) {
+			var got string
+			acctest.Eventually(t, ask.machine+" reaches "+ask.address, func() bool {
+				var err error
+				got, err = acctest.Ask(t, ask.machine, ask.network, ask.address)
+				return err == nil
+			})
+			if got != ask.want {
+				t.Errorf("%s got %q from %s %s, want %q", ask.machine, got, ask.network, ask.address, ask.want)
+			}
 		})
-		if got != ask.want {
-			t.Errorf("%s got %q from %s %s, want %q", ask.machine, got, ask.network, ask.address, ask.want)
-		}
 	}
 	s.Run("destroy", "-auto-approve")
 	if after := acctest.On(t, "svc-1", "sh", "-c", look); after != before {

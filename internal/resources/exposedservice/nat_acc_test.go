@@ -218,14 +218,18 @@ output "ports" { value = { for name, p in virtcluster_exposed_service.node.ports
 		{"from the guest to itself, outside", "svc-1", append(inGuest, "curl", "-sS", "--max-time", "3", "http://10.19.41.250/"), "guest 10.81.0.1"},
 		{"from beside the guest, outside", "svc-1", []string{"nsenter", "--net=/run/netns/accbeside", "--", "curl", "-sS", "--max-time", "3", "http://10.19.41.250/"}, "guest 10.81.0.1"},
 	} {
-		if got := try(c.from, c.argv...); got != c.want {
-			t.Errorf("%s: %q, want %q", c.about, got, c.want)
-		}
+		t.Run(c.about, func(t *testing.T) {
+			if got := try(c.from, c.argv...); got != c.want {
+				t.Errorf("%s: %q, want %q", c.about, got, c.want)
+			}
+		})
 	}
 	for address, about := range map[string]string{"10.19.41.240:53": "external_ip", "10.19.41.251:53": "load_balancer", "10.19.41.101:30000": "node_port", "10.19.41.250:5353": "a floating address"} {
-		if got, err := acctest.Ask(t, "lan-client", "udp", address); got != "guest "+lan {
-			t.Errorf("udp by %s: %q %v", about, got, err)
-		}
+		t.Run(address, func(t *testing.T) {
+			if got, err := acctest.Ask(t, "lan-client", "udp", address); got != "guest "+lan {
+				t.Errorf("udp by %s: %q %v", about, got, err)
+			}
+		})
 	}
 	acctest.Eventually(t, "HAProxy knows that nobody answers at 10.81.0.59", func() bool {
 		return strings.Contains(acctest.On(t, "svc-1", "sh", "-c", `echo show stat | socat - UNIX-CONNECT:/run/haproxy/admin.sock | grep -E "^exposed-inner.*DOWN" || :`), "DOWN")

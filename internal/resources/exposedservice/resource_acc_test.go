@@ -266,12 +266,14 @@ resource "virtcluster_exposed_service" "it" {
 		{strings.Replace(one("mine", lan), `interface `, "configure_address = true\n  interface ", 1), lan + " is in use"},
 		{strings.Replace(one("mine", "10.19.41.231"), `"eth1"`, `"eth9"`, 1), "has no device eth9"},
 	} {
-		mine.Write(of.config)
-		said := strings.Join(strings.Fields(strings.ReplaceAll(mine.Run("plan"), "│", " ")), " ")
-		if !strings.Contains(said, "Warning: The apply may refuse it") || !strings.Contains(said, of.want) {
-			t.Errorf("the plan does not warn of %q:\n%s", of.want, said)
-		}
-		mine.Refused([]string{of.want}, "apply", "-auto-approve")
+		t.Run(of.want, func(t *testing.T) {
+			mine.Write(of.config)
+			said := strings.Join(strings.Fields(strings.ReplaceAll(mine.Run("plan"), "│", " ")), " ")
+			if !strings.Contains(said, "Warning: The apply may refuse it") || !strings.Contains(said, of.want) {
+				t.Errorf("the plan does not warn of %q:\n%s", of.want, said)
+			}
+			mine.Refused([]string{of.want}, "apply", "-auto-approve")
+		})
 	}
 	if after := acctest.On(t, "svc-1", "nft", "list", "ruleset"); after != before {
 		t.Errorf("what was refused left\n%s", after)
@@ -286,14 +288,16 @@ resource "virtcluster_exposed_service" "it" {
 		{"nft add table inet virtcluster; nft add chain inet virtcluster guard", "nft list table inet virtcluster", "nft delete table inet virtcluster", `the table "inet virtcluster" of nftables is`},
 		{"iptables -N VIRTCLUSTER; iptables -A VIRTCLUSTER -s 192.0.2.1 -j DROP", "iptables -S VIRTCLUSTER", "iptables -F VIRTCLUSTER; iptables -X VIRTCLUSTER; nft delete table ip filter", "the chain VIRTCLUSTER of iptables is"},
 	} {
-		acctest.On(t, "svc-1", "sh", "-c", of.add)
-		before := acctest.On(t, "svc-1", "sh", "-c", of.list)
-		mine.Refused([]string{"Rules of somebody else's", of.is, "rename it"}, "plan")
-		mine.Refused([]string{of.is}, "apply", "-auto-approve")
-		if after := acctest.On(t, "svc-1", "sh", "-c", of.list); after != before {
-			t.Errorf("a person's rules were\n%s\nand are\n%s", before, after)
-		}
-		acctest.On(t, "svc-1", "sh", "-c", of.remove)
+		t.Run(of.is, func(t *testing.T) {
+			acctest.On(t, "svc-1", "sh", "-c", of.add)
+			before := acctest.On(t, "svc-1", "sh", "-c", of.list)
+			mine.Refused([]string{"Rules of somebody else's", of.is, "rename it"}, "plan")
+			mine.Refused([]string{of.is}, "apply", "-auto-approve")
+			if after := acctest.On(t, "svc-1", "sh", "-c", of.list); after != before {
+				t.Errorf("a person's rules were\n%s\nand are\n%s", before, after)
+			}
+			acctest.On(t, "svc-1", "sh", "-c", of.remove)
+		})
 	}
 	acctest.On(t, "svc-1", "systemd-run", "--unit=of-a-person", "socat", "TCP-LISTEN:8443,bind="+exposing+",fork", "SYSTEM:true")
 	t.Cleanup(func() { _, _ = acctest.Try(context.Background(), "svc-1", "systemctl", "stop", "of-a-person.service") })

@@ -90,21 +90,23 @@ resource "virtcluster_interface" "test" {
 }
 `
 	for _, of := range []struct{ config, device string }{{lan, "accbr1"}, {changed, "eth1"}} {
-		s := acctest.NewState(t)
-		s.DestroyAtEnd()
-		if s.Write(of.config); of.device == "eth1" { // whose configuration is a person's
-			s.Run("import", "virtcluster_interface.test", "ssh://root@"+node+"#eth1")
-		}
-		s.Run("apply", "-auto-approve")
-		s.Settled()
-		now := look()
-		if !strings.Contains(now, "10.19.41.7 dev "+of.device+" lladdr 02:00:0a:13:29:07 PERMANENT") {
-			t.Errorf("the neighbour is gone from %s:\n%s", of.device, now)
-		}
-		if of.device == "accbr1" && !strings.Contains(now, further) {
-			t.Errorf("the bridge has not %s:\n%s", further, now)
-		}
-		s.Run("destroy", "-auto-approve")
-		acctest.Eventually(t, "the machine is as before", func() bool { return look() == before })
+		t.Run(of.device, func(t *testing.T) {
+			s := acctest.NewState(t)
+			s.DestroyAtEnd()
+			if s.Write(of.config); of.device == "eth1" { // whose configuration is a person's
+				s.Run("import", "virtcluster_interface.test", "ssh://root@"+node+"#eth1")
+			}
+			s.Run("apply", "-auto-approve")
+			s.Settled()
+			now := look()
+			if !strings.Contains(now, "10.19.41.7 dev "+of.device+" lladdr 02:00:0a:13:29:07 PERMANENT") {
+				t.Errorf("the neighbour is gone from %s:\n%s", of.device, now)
+			}
+			if of.device == "accbr1" && !strings.Contains(now, further) {
+				t.Errorf("the bridge has not %s:\n%s", further, now)
+			}
+			s.Run("destroy", "-auto-approve")
+			acctest.Eventually(t, "the machine is as before", func() bool { return look() == before })
+		})
 	}
 }

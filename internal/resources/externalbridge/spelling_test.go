@@ -34,14 +34,17 @@ func TestAListAndATupleOfTheSameInterfacesAreNoChange(t *testing.T) {
 		"not to be read":     {list("eno1"), types.DynamicValue(eno1), false},
 		"of the same spells": {tuple(eno1), tuple(eno1), true},
 	} {
-		resp := planmodifier.DynamicResponse{PlanValue: c.planned}
-		keepMembers{}.PlanModifyDynamic(t.Context(), planmodifier.DynamicRequest{StateValue: c.state, PlanValue: c.planned}, &resp)
-		want := c.planned
-		if c.kept {
-			want = c.state
-		}
-		if !resp.PlanValue.Equal(want) || resp.Diagnostics.HasError() {
-			t.Errorf("%s: %s", name, resp.PlanValue)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			resp := planmodifier.DynamicResponse{PlanValue: c.planned}
+			keepMembers{}.PlanModifyDynamic(t.Context(), planmodifier.DynamicRequest{StateValue: c.state, PlanValue: c.planned}, &resp)
+			want := c.planned
+			if c.kept {
+				want = c.state
+			}
+			if !resp.PlanValue.Equal(want) || resp.Diagnostics.HasError() {
+				t.Errorf("%s: %s", name, resp.PlanValue)
+			}
+		})
 	}
 }

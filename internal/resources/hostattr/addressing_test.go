@@ -21,10 +21,12 @@ func TestAMetricWaitsForTheGatewayThatIsKnownLater(t *testing.T) {
 		"all known later":    {types.StringNull(), unknown, 0},
 		"an element of them": {types.StringNull(), types.ListValueMust(types.StringType, []attr.Value{types.StringUnknown()}), 0},
 	} {
-		m := Addressing{Addresses: address, Gateway: c.gateway, Gateways: c.gateways, Metric: types.Int64Value(100), Nameservers: none, Search: none}
-		a, _, diags := m.Spec()
-		if diags.HasError() || a.Metric != c.metric {
-			t.Errorf("%s: metric %d, want %d (%v)", name, a.Metric, c.metric, diags)
-		}
+		t.Run(name, func(t *testing.T) {
+			m := Addressing{Addresses: address, Gateway: c.gateway, Gateways: c.gateways, Metric: types.Int64Value(100), Nameservers: none, Search: none}
+			a, _, diags := m.Spec()
+			if diags.HasError() || a.Metric != c.metric {
+				t.Errorf("%s: metric %d, want %d (%v)", name, a.Metric, c.metric, diags)
+			}
+		})
 	}
 }

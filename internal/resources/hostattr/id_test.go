@@ -18,13 +18,16 @@ func TestAnIDIsAMachineAndAName(t *testing.T) {
 		{"#www", "HOST#NAME", "", ""},
 		{"www", "HOST#NAME", "", ""},
 	} {
-		var machine, name types.String
-		err := SplitName(c.id, c.form, &machine, &name)
-		if (err == nil) != (c.name != "") || machine.ValueString() != c.machine || name.ValueString() != c.name {
-			t.Errorf("%s as %s: %s, %s, %v", c.id, c.form, machine, name, err)
-		}
-		if err == nil && c.form == "HOST#NAME" && JoinID(machine, name.ValueString()) != c.id {
-			t.Errorf("%s is joined to %s", c.id, JoinID(machine, name.ValueString()))
-		}
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			var machine, name types.String
+			err := SplitName(c.id, c.form, &machine, &name)
+			if (err == nil) != (c.name != "") || machine.ValueString() != c.machine || name.ValueString() != c.name {
+				t.Errorf("%s as %s: %s, %s, %v", c.id, c.form, machine, name, err)
+			}
+			if err == nil && c.form == "HOST#NAME" && JoinID(machine, name.ValueString()) != c.id {
+				t.Errorf("%s is joined to %s", c.id, JoinID(machine, name.ValueString()))
+			}
+		})
 	}
 }

@@ -2,6 +2,7 @@ package network
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 	"strings"
 	"testing"
@@ -38,12 +39,15 @@ func filled(t *testing.T, m *model, got network.Spec) {
 
 func TestWhatIsReadConvertsBackToTheSame(t *testing.T) {
 	for name, got := range map[string]network.Spec{"full": sample(), "least": {Definition: network.Definition{Name: "n", Mode: network.Isolated}}} {
-		var m model // as in an import
-		filled(t, &m, got)
-		back, diags := m.toSpec(t.Context())
-		if diags.HasError() || !network.Equal(back.Definition, got.Definition) || back.State != got.State {
-			t.Errorf("%s: got %+v, %v", name, back, diags)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var m model // as in an import
+			filled(t, &m, got)
+			back, diags := m.toSpec(t.Context())
+			if diags.HasError() || !network.Equal(back.Definition, got.Definition) || back.State != got.State {
+				t.Errorf("%s: got %+v, %v", name, back, diags)
+			}
+		})
 	}
 }
 
@@ -83,11 +87,13 @@ func TestDHCPWithoutRangesIsToldFromNone(t *testing.T) {
 	var m model
 	got := sample()
 	for _, dhcp := range []*network.DHCP{nil, {}, nil} {
-		got.DHCP = dhcp
-		filled(t, &m, got)
-		if m.DHCP.IsNull() != (dhcp == nil) {
-			t.Errorf("%v is read as %v", dhcp, m.DHCP)
-		}
+		t.Run(fmt.Sprint(dhcp), func(t *testing.T) {
+			got.DHCP = dhcp
+			filled(t, &m, got)
+			if m.DHCP.IsNull() != (dhcp == nil) {
+				t.Errorf("%v is read as %v", dhcp, m.DHCP)
+			}
+		})
 	}
 }
 
@@ -124,17 +130,23 @@ func TestImportIDs(t *testing.T) {
 		"5E1A64AE-0000-4000-8000-00000000A1B2": {"", "", "5e1a64ae-0000-4000-8000-00000000a1b2"},
 		"kvm2/5e1a64ae-0000-4000-8000-00000000a1b2": {"kvm2", "", "5e1a64ae-0000-4000-8000-00000000a1b2"},
 	} {
-		m := model{ID: types.StringValue(id)} // as an import begins
-		if err := splitID(&m, id); err != nil {
-			t.Error(err)
-		}
-		if got := [3]string{m.Hypervisor.ValueString(), m.Name.ValueString(), m.ID.ValueString()}; got != want {
-			t.Errorf("%s: %q", id, got)
-		}
+		t.Run(id, func(t *testing.T) {
+			t.Parallel()
+			m := model{ID: types.StringValue(id)} // as an import begins
+			if err := splitID(&m, id); err != nil {
+				t.Error(err)
+			}
+			if got := [3]string{m.Hypervisor.ValueString(), m.Name.ValueString(), m.ID.ValueString()}; got != want {
+				t.Errorf("%s: %q", id, got)
+			}
+		})
 	}
 	for _, id := range []string{"", "a/", "a/b/c"} {
-		if err := splitID(&model{}, id); err == nil {
-			t.Errorf("%q was taken", id)
-		}
+		t.Run(id, func(t *testing.T) {
+			t.Parallel()
+			if err := splitID(&model{}, id); err == nil {
+				t.Errorf("%q was taken", id)
+			}
+		})
 	}
 }

@@ -179,13 +179,15 @@ func TestAccNodesSwapAddresses(t *testing.T) {
 	for _, addresses := range []map[string]string{
 		{"a": "10.77.0.1", "b": "10.77.0.2"}, {"a": "10.77.0.2", "b": "10.77.0.1"}, {"a": "10.77.0.3", "b": "10.77.0.2"},
 	} {
-		s.Apply(cluster(image, network, "  running = false\n", addresses))
-		for key, ip := range addresses {
-			if got := virsh(t, "net-dumpxml", network); !strings.Contains(got, fmt.Sprintf("ip='%s' name='acc-%s'", ip, key)) && !strings.Contains(got, fmt.Sprintf("name='acc-%s' ip='%s'", key, ip)) {
-				t.Errorf("%s does not have %s:\n%s", key, ip, got)
+		t.Run(fmt.Sprint(addresses), func(t *testing.T) {
+			s.Apply(cluster(image, network, "  running = false\n", addresses))
+			for key, ip := range addresses {
+				if got := virsh(t, "net-dumpxml", network); !strings.Contains(got, fmt.Sprintf("ip='%s' name='acc-%s'", ip, key)) && !strings.Contains(got, fmt.Sprintf("name='acc-%s' ip='%s'", key, ip)) {
+					t.Errorf("%s does not have %s:\n%s", key, ip, got)
+				}
 			}
-		}
-		s.Settled()
+			s.Settled()
+		})
 	}
 	s.Write(cluster(image, network, "  running = false\n", map[string]string{"a": "10.77.0.2", "b": "10.77.0.3"}))
 	s.Refused([]string{"Nodes swap addresses", "with -parallelism=1 neither can wait for the other"}, "plan", "-parallelism=1")
@@ -216,15 +218,17 @@ func TestAccNodeWhoseRootIsMissing(t *testing.T) {
 			}
 		}, []string{"apply", "-auto-approve"}},
 	} {
-		c.lose()
-		if out := s.Run("plan"); !strings.Contains(out, "must be replaced") {
-			t.Errorf("%s: %s", c.name, out)
-		}
-		s.Run(c.again...)
-		if _, err := os.Stat(file); err != nil {
-			t.Errorf("%s: the volume is missing still: %v", c.name, err)
-		}
-		s.Settled()
+		t.Run(c.name, func(t *testing.T) {
+			c.lose()
+			if out := s.Run("plan"); !strings.Contains(out, "must be replaced") {
+				t.Errorf("%s: %s", c.name, out)
+			}
+			s.Run(c.again...)
+			if _, err := os.Stat(file); err != nil {
+				t.Errorf("%s: the volume is missing still: %v", c.name, err)
+			}
+			s.Settled()
+		})
 	}
 	virsh(t, "vol-delete", "acc-a-root.qcow2", pool)
 	s.Run("destroy", "-auto-approve")

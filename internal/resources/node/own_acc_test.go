@@ -36,17 +36,19 @@ func TestAccNodeThatAnotherStateIsMakingStays(t *testing.T) {
 	for whose, owner := range map[string]string{
 		"another state's": `owner="theirs" workspace="elsewhere"`, "a version's without marks": "",
 	} {
-		define(t, halfMade(owner, pool))
-		virsh(t, "vol-create-as", pool, "acc-root.qcow2", "1M", "--format", "qcow2")
-		id := strings.TrimSpace(virsh(t, "domuuid", "acc"))
-		s.Write(made)
-		s.Refused([]string{`domain "acc"`, id}, "plan")
-		if got := strings.TrimSpace(virsh(t, "domuuid", "acc")); got != id {
-			t.Errorf("%s is gone", whose)
-		}
-		virsh(t, "vol-info", "acc-root.qcow2", pool)
-		virsh(t, "undefine", "acc")
-		virsh(t, "vol-delete", "acc-root.qcow2", pool)
+		t.Run(whose, func(t *testing.T) {
+			define(t, halfMade(owner, pool))
+			virsh(t, "vol-create-as", pool, "acc-root.qcow2", "1M", "--format", "qcow2")
+			id := strings.TrimSpace(virsh(t, "domuuid", "acc"))
+			s.Write(made)
+			s.Refused([]string{`domain "acc"`, id}, "plan")
+			if got := strings.TrimSpace(virsh(t, "domuuid", "acc")); got != id {
+				t.Errorf("%s is gone", whose)
+			}
+			virsh(t, "vol-info", "acc-root.qcow2", pool)
+			virsh(t, "undefine", "acc")
+			virsh(t, "vol-delete", "acc-root.qcow2", pool)
+		})
 	}
 	s.Apply(made)
 	workspace := strings.SplitN(strings.SplitN(virsh(t, "dumpxml", "acc"), `workspace="`, 2)[1], `"`, 2)[0]
@@ -169,9 +171,11 @@ func TestAccNodeLeavesAPersonsReservationAndClones(t *testing.T) {
 	reserved := func(about string) {
 		t.Helper()
 		for _, flags := range [][]string{nil, {"--inactive"}} {
-			if got := virsh(t, append([]string{"net-dumpxml", network}, flags...)...); !strings.Contains(got, theirs) {
-				t.Errorf("%s: a person's reservation is gone:\n%s", about, got)
-			}
+			t.Run(fmt.Sprint(flags), func(t *testing.T) {
+				if got := virsh(t, append([]string{"net-dumpxml", network}, flags...)...); !strings.Contains(got, theirs) {
+					t.Errorf("%s: a person's reservation is gone:\n%s", about, got)
+				}
+			})
 		}
 	}
 	with := func(ip string) string {

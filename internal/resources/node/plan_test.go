@@ -62,9 +62,12 @@ func TestWhatTheConfigurationLeavesOpen(t *testing.T) {
 		"memory": {v.MaxMemoryMiB.String(), "1024"}, "vcpus": {v.MaxVCPUs.String(), "1"}, "cpu": {v.CPU.Mode.ValueString(), "host-passthrough"},
 		"running": {v.Running.String(), "true"}, "shutdown": {v.ShutdownTimeout.ValueString(), "60s"}, "console": {v.Console.Type.ValueString(), "pty"},
 	} {
-		if c.got != c.want {
-			t.Errorf("%s is %q, want %q", name, c.got, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if c.got != c.want {
+				t.Errorf("%s is %q, want %q", name, c.got, c.want)
+			}
+		})
 	}
 	// An imported machine keeps what it has, but one that stopped is started.
 	prior := planOf(&version{plain: plain{RNG: types.BoolValue(false), Machine: text("pc"), Autostart: types.BoolValue(false)}}, &version{})
@@ -232,8 +235,11 @@ func TestTheStateOfANodeIsKnownWhereNothingChangesIt(t *testing.T) {
 		"one that is stopped":                     {node(off, types.StringUnknown()), node(on, text("running")), false, types.StringUnknown()},
 		"one of which nobody knows whether it is": {node(unknown, types.StringUnknown()), node(on, text("running")), false, types.StringUnknown()},
 	} {
-		if planComputed(c.planned, c.prior, c.fresh); !c.planned.State.Equal(c.want) {
-			t.Errorf("%s: the state is %s, not %s", name, c.planned.State, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if planComputed(c.planned, c.prior, c.fresh); !c.planned.State.Equal(c.want) {
+				t.Errorf("%s: the state is %s, not %s", name, c.planned.State, c.want)
+			}
+		})
 	}
 }

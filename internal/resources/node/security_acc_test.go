@@ -153,9 +153,11 @@ resource "virtcluster_node" "second" {
 	pings("stranger", false)
 	// Each knows the other's address, whichever was made first, and whenever it changes.
 	for name, address := range map[string]string{filter + "-ipv4": "10.77.0.2", "virtcluster-acc-second-525400770002-ipv4": "10.77.0.1"} {
-		if got := virsh(t, "nwfilter-dumpxml", name); !strings.Contains(got, "srcipaddr='"+address+"' srcipmask='32' protocol='112'") {
-			t.Errorf("%s does not pass VRRP of %s:\n%s", name, address, got)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := virsh(t, "nwfilter-dumpxml", name); !strings.Contains(got, "srcipaddr='"+address+"' srcipmask='32' protocol='112'") {
+				t.Errorf("%s does not pass VRRP of %s:\n%s", name, address, got)
+			}
+		})
 	}
 	keepalivedOf(t, network, "10.77.0.3")
 	acctest.Eventually(t, "keepalived has the address that it speaks for", func() bool {

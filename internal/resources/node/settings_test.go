@@ -18,9 +18,12 @@ func TestAMarkWithoutSettingsMeansTheDefaults(t *testing.T) {
 		"allow_restart": {imported.AllowRestart, planned.AllowRestart}, "shutdown_timeout": {imported.ShutdownTimeout, planned.ShutdownTimeout},
 		"wait_for": {imported.WaitFor, planned.WaitFor},
 	} {
-		if !pair[0].Equal(pair[1]) {
-			t.Errorf("%s is %s, and a plan wants %s", name, pair[0], pair[1])
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if !pair[0].Equal(pair[1]) {
+				t.Errorf("%s is %s, and a plan wants %s", name, pair[0], pair[1])
+			}
+		})
 	}
 }
 

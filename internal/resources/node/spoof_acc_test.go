@@ -82,18 +82,20 @@ func TestAccNodeSendsFromItsOwnAddressesAlone(t *testing.T) {
 				{"fe80::5054:ff:fe75:1", router, true},
 				{"fe80::10", router, false}, // with its solicitation it would tell its MAC address
 			} {
-				// Learned anew each time, by the sender and by the bridge's side.
-				acctest.On(t, "hypervisor", "ip", "neigh", "flush", "dev", "nodespoof")
-				acctest.On(t, "svc-1", "ip", "neigh", "flush", "dev", "accspoof0")
-				patience := map[bool]string{true: "10", false: "1"}[c.passes]
-				out, err := acctest.Try(t.Context(), "svc-1", "ping", "-c1", "-W"+patience, "-I", "accspoof0", "-I", c.source, c.target)
-				if (err == nil) != c.passes {
-					t.Errorf("from %s answered: %t, want %t: %s", c.source, err == nil, c.passes, out)
-				}
-				learned := acctest.On(t, "hypervisor", "ip", "neigh", "show", "dev", "nodespoof")
-				if strings.Contains(learned, c.source+" lladdr 52:54:00:75:00:01") != c.passes {
-					t.Errorf("neighbours after packets from %s:\n%s", c.source, learned)
-				}
+				t.Run(c.source+" to "+c.target, func(t *testing.T) {
+					// Learned anew each time, by the sender and by the bridge's side.
+					acctest.On(t, "hypervisor", "ip", "neigh", "flush", "dev", "nodespoof")
+					acctest.On(t, "svc-1", "ip", "neigh", "flush", "dev", "accspoof0")
+					patience := map[bool]string{true: "10", false: "1"}[c.passes]
+					out, err := acctest.Try(t.Context(), "svc-1", "ping", "-c1", "-W"+patience, "-I", "accspoof0", "-I", c.source, c.target)
+					if (err == nil) != c.passes {
+						t.Errorf("from %s answered: %t, want %t: %s", c.source, err == nil, c.passes, out)
+					}
+					learned := acctest.On(t, "hypervisor", "ip", "neigh", "show", "dev", "nodespoof")
+					if strings.Contains(learned, c.source+" lladdr 52:54:00:75:00:01") != c.passes {
+						t.Errorf("neighbours after packets from %s:\n%s", c.source, learned)
+					}
+				})
 			}
 			return nil
 		}}},

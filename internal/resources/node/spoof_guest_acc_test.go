@@ -131,11 +131,13 @@ func TestAccNodeWhoseGuestSpoofsIsNotHeard(t *testing.T) {
 			// Who asks for the addresses that the guest has taken finds those that it may have.
 			acctest.On(t, "hypervisor", "ip", "neigh", "flush", "dev", network)
 			for address, answered := range map[string]bool{"10.77.0.100": true, "10.77.0.66": slices.Contains(may, "ip 10.77.0.66")} {
-				patience := map[bool]string{true: "10", false: "1"}[answered]
-				out, err := exec.Command("ping", "-c1", "-W"+patience, address).CombinedOutput()
-				if (err == nil) != answered {
-					t.Errorf("%s, of a guest that may be %v, answered: %t, want %t: %s", address, may, err == nil, answered, strings.TrimSpace(string(out)))
-				}
+				t.Run(address, func(t *testing.T) {
+					patience := map[bool]string{true: "10", false: "1"}[answered]
+					out, err := exec.Command("ping", "-c1", "-W"+patience, address).CombinedOutput()
+					if (err == nil) != answered {
+						t.Errorf("%s, of a guest that may be %v, answered: %t, want %t: %s", address, may, err == nil, answered, strings.TrimSpace(string(out)))
+					}
+				})
 			}
 			return nil
 		}

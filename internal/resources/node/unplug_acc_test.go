@@ -32,9 +32,11 @@ resource "virtcluster_node" "n" {
 	begins := resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(address, plancheck.ResourceActionUpdate), holds{[]string{"a"}, 1}}}
 	both := func() {
 		for _, flags := range [][]string{{"domblklist", "acc"}, {"domblklist", "acc", "--inactive"}} {
-			if got := virsh(t, flags...); !regexp.MustCompile(`acc-a\.qcow2`).MatchString(got) {
-				t.Errorf("%v has lost the disk:\n%s", flags, got)
-			}
+			t.Run(fmt.Sprint(flags), func(t *testing.T) {
+				if got := virsh(t, flags...); !regexp.MustCompile(`acc-a\.qcow2`).MatchString(got) {
+					t.Errorf("%v has lost the disk:\n%s", flags, got)
+				}
+			})
 		}
 	}
 	resource.Test(t, resource.TestCase{

@@ -38,18 +38,20 @@ func TestAccNodeNeverTakesAPersonsVolume(t *testing.T) {
 		return names
 	}
 	for name, running := range map[string]string{"runs": "", "is stopped": "  running = false\n"} {
-		s.Apply(config(image, network, oneInterface+running))
-		s.Write(config(image, network, oneInterface+running+disk))
-		for range 2 {
-			s.Refused([]string{"acc-data.qcow2 is in storage pool", "this provider did not write it"}, "apply", "-auto-approve")
-		}
-		if got := virsh(t, "dumpxml", "--inactive", "acc"); strings.Contains(got, "acc-data.qcow2") {
-			t.Errorf("a node that %s names what it was refused:\n%s", name, got)
-		}
-		s.Apply(config(image, network, oneInterface+running+"  labels = { after = \""+name+"\" }\n"))
-		if now := fileID(t, file); now != theirs || len(marks()) != 0 {
-			t.Errorf("a node that %s: a person's volume became another one, or has the marks %v", name, marks())
-		}
+		t.Run(name, func(t *testing.T) {
+			s.Apply(config(image, network, oneInterface+running))
+			s.Write(config(image, network, oneInterface+running+disk))
+			for range 2 {
+				s.Refused([]string{"acc-data.qcow2 is in storage pool", "this provider did not write it"}, "apply", "-auto-approve")
+			}
+			if got := virsh(t, "dumpxml", "--inactive", "acc"); strings.Contains(got, "acc-data.qcow2") {
+				t.Errorf("a node that %s names what it was refused:\n%s", name, got)
+			}
+			s.Apply(config(image, network, oneInterface+running+"  labels = { after = \""+name+"\" }\n"))
+			if now := fileID(t, file); now != theirs || len(marks()) != 0 {
+				t.Errorf("a node that %s: a person's volume became another one, or has the marks %v", name, marks())
+			}
+		})
 	}
 	s.Run("destroy", "-auto-approve")
 	if now := fileID(t, file); now != theirs {
@@ -92,21 +94,23 @@ func TestAccNodeWhoseDomainIsUndefinedKeepsItsDisks(t *testing.T) {
 	whole := config(image, network, oneInterface+"  cloud_init = {}\n  disks = { data = { size_gib = 1 } }\n")
 	stopped := strings.Replace(whole, "  cloud_init", "  running = false\n  cloud_init", 1)
 	for name, node := range map[string]string{"runs": whole, "is stopped": stopped} {
-		s.Apply(node)
-		id := virsh(t, "domuuid", "acc")
-		root, data := fileID(t, dir+"/acc-root.qcow2"), fileID(t, dir+"/acc-data.qcow2")
-		if name == "runs" {
-			virsh(t, "destroy", "acc")
-		}
-		virsh(t, "undefine", "acc")
-		if out := s.Run("plan"); !strings.Contains(out, `The domain of node "acc" is undefined`) || !strings.Contains(out, "0 to add, 1 to change, 0 to destroy") {
-			t.Errorf("a node that %s: the plan is\n%s", name, out)
-		}
-		s.Apply(node)
-		s.Settled()
-		if now := virsh(t, "domuuid", "acc"); now != id || fileID(t, dir+"/acc-root.qcow2") != root || fileID(t, dir+"/acc-data.qcow2") != data {
-			t.Errorf("a node that %s has another UUID, %s, or other disks", name, now)
-		}
+		t.Run(name, func(t *testing.T) {
+			s.Apply(node)
+			id := virsh(t, "domuuid", "acc")
+			root, data := fileID(t, dir+"/acc-root.qcow2"), fileID(t, dir+"/acc-data.qcow2")
+			if name == "runs" {
+				virsh(t, "destroy", "acc")
+			}
+			virsh(t, "undefine", "acc")
+			if out := s.Run("plan"); !strings.Contains(out, `The domain of node "acc" is undefined`) || !strings.Contains(out, "0 to add, 1 to change, 0 to destroy") {
+				t.Errorf("a node that %s: the plan is\n%s", name, out)
+			}
+			s.Apply(node)
+			s.Settled()
+			if now := virsh(t, "domuuid", "acc"); now != id || fileID(t, dir+"/acc-root.qcow2") != root || fileID(t, dir+"/acc-data.qcow2") != data {
+				t.Errorf("a node that %s has another UUID, %s, or other disks", name, now)
+			}
+		})
 	}
 	virsh(t, "undefine", "acc")
 	s.Run("destroy", "-auto-approve")

@@ -83,9 +83,11 @@ func TestAccNodeGetsItsDisksBackWithWhatIsOnThem(t *testing.T) {
 	same := running(t)
 	reads := resource.ComposeTestCheckFunc(same, inGuest(t, find+"[ \"$(/bin/busybox head -c4 $disk)\" = mine ]\n"), func(*terraform.State) error {
 		for _, flags := range [][]string{{"domblklist", "acc"}, {"domblklist", "acc", "--inactive"}} {
-			if got := virsh(t, flags...); strings.Count(got, "acc-data.qcow2") != 1 {
-				t.Errorf("%v:\n%s", flags, got)
-			}
+			t.Run(fmt.Sprint(flags), func(t *testing.T) {
+				if got := virsh(t, flags...); strings.Count(got, "acc-data.qcow2") != 1 {
+					t.Errorf("%v:\n%s", flags, got)
+				}
+			})
 		}
 		return nil
 	})

@@ -11,8 +11,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/cli"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/parentcommand"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/readiness"
 )
 
@@ -91,7 +91,7 @@ func (s *store) Update(ctx context.Context, was, want ready) (ready, error) {
 
 // Delete has nothing to remove, and waits where it shall: not when all that might stay until then goes as well.
 func (s *store) Delete(ctx context.Context) error {
-	if !s.known.atDestroy || cli.DestroysAll() {
+	if !s.known.atDestroy || parentcommand.DestroysAll() {
 		return nil
 	}
 	if _, err := s.waitReady(ctx, s.known); err != nil {

@@ -17,13 +17,16 @@ func TestFillKeepsTheSpellingOfTheImage(t *testing.T) {
 		{"base", "", ""},
 		{"", "/srv/okd/base", "/srv/okd/base"},
 	} {
-		m := model{Image: types.StringValue(c.image)}
-		if c.image == "" {
-			m.Image = types.StringNull()
-		}
-		fillModel(t.Context(), &m, storage.Volume{Pool: "okd", Name: "v", Path: "/srv/okd/v", Format: "qcow2", SizeGiB: 5, Image: c.backing})
-		if m.Image.ValueString() != c.want {
-			t.Errorf("image %q over %q reads as %q, want %q", c.image, c.backing, m.Image.ValueString(), c.want)
-		}
+		t.Run(c.image, func(t *testing.T) {
+			t.Parallel()
+			m := model{Image: types.StringValue(c.image)}
+			if c.image == "" {
+				m.Image = types.StringNull()
+			}
+			fillModel(t.Context(), &m, storage.Volume{Pool: "okd", Name: "v", Path: "/srv/okd/v", Format: "qcow2", SizeGiB: 5, Image: c.backing})
+			if m.Image.ValueString() != c.want {
+				t.Errorf("image %q over %q reads as %q, want %q", c.image, c.backing, m.Image.ValueString(), c.want)
+			}
+		})
 	}
 }

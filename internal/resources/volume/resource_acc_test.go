@@ -275,24 +275,26 @@ func TestAccVolumeMadeAgainByAPersonIsTheirs(t *testing.T) {
 	s.DestroyAtEnd()
 	const size = "  size_gib = 1\n"
 	for name, again := range map[string][]string{"of another kind": {"5M", "--format", "raw"}, "alike": {"1G", "--format", "qcow2"}} {
-		s.Apply(config(size))
-		acctest.Virsh(t, "vol-delete", "v", "volumes")
-		acctest.Virsh(t, append([]string{"vol-create-as", "volumes", "v"}, again...)...)
-		theirs := run(t, "stat", "-c", "%i", poolDir+"/v")
-		if out := s.Run("plan"); !strings.Contains(out, "is not this resource's any more") {
-			t.Errorf("%s: the plan does not tell:\n%s", name, out)
-		}
-		s.Write(config("  size_gib = 2\n"))
-		s.Refused([]string{`volume "v" is in storage pool "volumes"`}, "apply", "-auto-approve")
-		if out := s.Run("destroy", "-auto-approve", "-target=virtcluster_volume.v"); !strings.Contains(out, `"volumes/v" stays`) {
-			t.Errorf("%s: a destroy does not tell that it stays:\n%s", name, out)
-		}
-		if now := run(t, "stat", "-c", "%i", poolDir+"/v"); now != theirs {
-			t.Errorf("%s: it became another one", name)
-		}
-		if marks, err := filepath.Glob(poolDir + "/v.virtcluster-*"); err != nil || len(marks) > 0 {
-			t.Errorf("%s: marks are left: %v, %v", name, marks, err)
-		}
-		acctest.Virsh(t, "vol-delete", "v", "volumes")
+		t.Run(name, func(t *testing.T) {
+			s.Apply(config(size))
+			acctest.Virsh(t, "vol-delete", "v", "volumes")
+			acctest.Virsh(t, append([]string{"vol-create-as", "volumes", "v"}, again...)...)
+			theirs := run(t, "stat", "-c", "%i", poolDir+"/v")
+			if out := s.Run("plan"); !strings.Contains(out, "is not this resource's any more") {
+				t.Errorf("%s: the plan does not tell:\n%s", name, out)
+			}
+			s.Write(config("  size_gib = 2\n"))
+			s.Refused([]string{`volume "v" is in storage pool "volumes"`}, "apply", "-auto-approve")
+			if out := s.Run("destroy", "-auto-approve", "-target=virtcluster_volume.v"); !strings.Contains(out, `"volumes/v" stays`) {
+				t.Errorf("%s: a destroy does not tell that it stays:\n%s", name, out)
+			}
+			if now := run(t, "stat", "-c", "%i", poolDir+"/v"); now != theirs {
+				t.Errorf("%s: it became another one", name)
+			}
+			if marks, err := filepath.Glob(poolDir + "/v.virtcluster-*"); err != nil || len(marks) > 0 {
+				t.Errorf("%s: marks are left: %v, %v", name, marks, err)
+			}
+			acctest.Virsh(t, "vol-delete", "v", "volumes")
+		})
 	}
 }

@@ -67,15 +67,21 @@ func TestRangesHaveOneSpelling(t *testing.T) {
 		"10.0.0.5-10.0.0.9": "10.0.0.5-10.0.0.9", "10.0.0.0 - 10.0.0.15": "10.0.0.0/28", "10.0.0.0/28": "10.0.0.0/28",
 		"10.0.0.7": "10.0.0.7", "10.0.0.7/32": "10.0.0.7", "2001:DB8::1-2001:db8::0004": "2001:db8::1-2001:db8::4",
 	} {
-		run, err := ParseRange(text)
-		if err != nil || FormatRange(run) != want {
-			t.Errorf("%q is %q, %v; want %q", text, FormatRange(run), err, want)
-		}
+		t.Run(text, func(t *testing.T) {
+			t.Parallel()
+			run, err := ParseRange(text)
+			if err != nil || FormatRange(run) != want {
+				t.Errorf("%q is %q, %v; want %q", text, FormatRange(run), err, want)
+			}
+		})
 	}
 	for _, text := range []string{"", "10.0.0.9-10.0.0.5", "10.0.0.1-::1", "fe80::1%1", "10.0.0.1/24", "::ffff:10.0.0.1", "10.0.0.1-", "a-b", "10.0.0.0/33"} {
-		if run, err := ParseRange(text); err == nil {
-			t.Errorf("%q is taken for %s", text, FormatRange(run))
-		}
+		t.Run(text, func(t *testing.T) {
+			t.Parallel()
+			if run, err := ParseRange(text); err == nil {
+				t.Errorf("%q is taken for %s", text, FormatRange(run))
+			}
+		})
 	}
 }
 
@@ -91,13 +97,16 @@ func TestValidateNamesThePlace(t *testing.T) {
 		"nothing":   {Pool{Name: "a", Ranges: runs(t, "10.0.0.0"), AvoidBuggyIPs: true}, "ranges No addresses"},
 		"good":      {Pool{Name: "a", Ranges: runs(t, "10.0.0.0/28", "10.0.1.5-10.0.1.9"), Reserved: runs(t, "10.0.1.5")}, ""},
 	} {
-		var got []string
-		for _, p := range c.pool.Validate() {
-			got = append(got, strings.Trim(strings.ReplaceAll(fmt.Sprint(p.Path), " ", "."), "[]")+" "+p.Summary)
-		}
-		if strings.Join(got, "; ") != c.want {
-			t.Errorf("%s: %q, want %q", name, got, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var got []string
+			for _, p := range c.pool.Validate() {
+				got = append(got, strings.Trim(strings.ReplaceAll(fmt.Sprint(p.Path), " ", "."), "[]")+" "+p.Summary)
+			}
+			if strings.Join(got, "; ") != c.want {
+				t.Errorf("%s: %q, want %q", name, got, c.want)
+			}
+		})
 	}
 }
 
@@ -113,9 +122,12 @@ func TestAddressesThatRoutersMistakeAreAvoided(t *testing.T) {
 	for text, want := range map[string]string{
 		"10.0.0.254-10.0.1.1": "2", "10.0.0.0/24": "254", "10.0.0.0/8": "16646144", "0.0.0.0/0": "4261412864", "10.0.0.255-10.0.1.0": "0", "10.0.0.1-10.0.0.254": "254", "0.0.0.0": "0", "::/0": "340282366920938463463374607431768211456",
 	} {
-		if got := (Pool{Ranges: runs(t, text), AvoidBuggyIPs: true}).toStock().countAddresses().String(); got != want {
-			t.Errorf("%s has %s, want %s", text, got, want)
-		}
+		t.Run(text, func(t *testing.T) {
+			t.Parallel()
+			if got := (Pool{Ranges: runs(t, text), AvoidBuggyIPs: true}).toStock().countAddresses().String(); got != want {
+				t.Errorf("%s has %s, want %s", text, got, want)
+			}
+		})
 	}
 }
 
@@ -230,15 +242,19 @@ func TestAKeyKeepsItsAddress(t *testing.T) {
 func TestExhaustionSaysWhoHasHowMany(t *testing.T) {
 	tree := poolOf(t, Pool{Name: "lan", Ranges: runs(t, "10.0.0.1-10.0.0.3")})
 	for i, by := range []string{"workspace \"a\"", "workspace \"b\"", "workspace \"a\""} {
-		if err := DrawAddress(tree, Address{Pool: "lan", Key: fmt.Sprint("k", i)}, mine, by, free); err != nil {
-			t.Fatal(err)
-		}
+		t.Run(by, func(t *testing.T) {
+			if err := DrawAddress(tree, Address{Pool: "lan", Key: fmt.Sprint("k", i)}, mine, by, free); err != nil {
+				t.Fatal(err)
+			}
+		})
 	}
 	err := DrawAddress(tree, Address{Pool: "lan", Key: "more"}, mine, "c", free)
 	for _, want := range []string{"all 3 of", `2 by workspace "a" (k0, k2)`, `1 by workspace "b" (k1)`} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q is not in %v", want, err)
-		}
+		t.Run(want, func(t *testing.T) {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%q is not in %v", want, err)
+			}
+		})
 	}
 }
 
@@ -254,9 +270,11 @@ func TestAnAddressIsAskedFor(t *testing.T) {
 		t.Errorf("api has %s", got)
 	}
 	for key, ip := range map[string]string{"web": "10.0.0.2", "edge": "10.0.0.3", "far": "10.0.9.9"} {
-		if err := ask(key, ip); err == nil {
-			t.Errorf("%s got %s", key, ip)
-		}
+		t.Run(key, func(t *testing.T) {
+			if err := ask(key, ip); err == nil {
+				t.Errorf("%s got %s", key, ip)
+			}
+		})
 	}
 }
 
@@ -315,9 +333,12 @@ func TestADamagedLedgerIsNotOverwritten(t *testing.T) {
 		"set": SetPool(tree, Pool{Name: "lan"}, mine), "drop": DropPool(tree, "lan"),
 		"draw": DrawAddress(tree, Address{Pool: "lan", Key: "a"}, mine, "me", free), "release": ReleaseAddress(tree, "lan", "a"),
 	} {
-		if err == nil || !strings.Contains(err.Error(), "damaged") {
-			t.Errorf("%s: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if err == nil || !strings.Contains(err.Error(), "damaged") {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
 	}
 }
 

@@ -68,15 +68,17 @@ func TestAccCheckerTakesTheGoldenFilesAndNoBrokenOnes(t *testing.T) {
 		"zone":   {"virtcluster/zones/internal/okd.example.zone", "10.0.0.250", "10.0.0.256", "bad dotted quad"},
 		"conf":   {"named.conf", "recursion no;", "recursoin no;", "unknown option 'recursoin'"},
 	} {
-		packed := archive(t, func(path, content string) string {
-			if path == c.path {
-				return strings.Replace(content, c.old, c.broken, 1)
+		t.Run(name, func(t *testing.T) {
+			packed := archive(t, func(path, content string) string {
+				if path == c.path {
+					return strings.Replace(content, c.old, c.broken, 1)
+				}
+				return content
+			})
+			out, err := acctest.Try(t.Context(), "svc-1", "unshare", "--mount", "sh", "-c", check, "sh", packed)
+			if refused := err != nil; refused != (c.broken != "") || !strings.Contains(out, c.words) {
+				t.Errorf("%s: error %v, %s", name, err, out)
 			}
-			return content
 		})
-		out, err := acctest.Try(t.Context(), "svc-1", "unshare", "--mount", "sh", "-c", check, "sh", packed)
-		if refused := err != nil; refused != (c.broken != "") || !strings.Contains(out, c.words) {
-			t.Errorf("%s: error %v, %s", name, err, out)
-		}
 	}
 }

@@ -42,23 +42,28 @@ func TestRecordSetWarnsOfWildcards(t *testing.T) {
 	for name, want := range map[string]string{
 		"a.b.apps": "Wildcard does not match below b.apps", "b.old.apps": "", "x": "", "*": "Wildcard does not match below apps",
 	} {
-		var got []string
-		for _, p := range (RecordSet{Zone: "okd.example", Name: name, Type: "A"}).Beside(names) {
-			if !p.Warning {
-				t.Errorf("%s: %+v is an error", name, p)
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, p := range (RecordSet{Zone: "okd.example", Name: name, Type: "A"}).Beside(names) {
+				if !p.Warning {
+					t.Errorf("%s: %+v is an error", name, p)
+				}
+				got = append(got, p.Summary)
 			}
-			got = append(got, p.Summary)
-		}
-		if want != strings.Join(got, "; ") && !strings.HasPrefix(strings.Join(got, "; "), want+"; ") {
-			t.Errorf("%s: %q", name, got)
-		}
+			if want != strings.Join(got, "; ") && !strings.HasPrefix(strings.Join(got, "; "), want+"; ") {
+				t.Errorf("%s: %q", name, got)
+			}
+		})
 	}
 }
 
 func TestRecordSetThatStrangersNeedNotKnow(t *testing.T) {
 	for name, want := range map[string]string{"api-int": "api-int.okd.example", "API-INT.okd.example.": "api-int.okd.example", "api": ""} {
-		if got := (RecordSet{Zone: "okd.example", Name: name, Type: "A"}).InternalName(); got != want {
-			t.Errorf("%s: %q", name, got)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := (RecordSet{Zone: "okd.example", Name: name, Type: "A"}).InternalName(); got != want {
+				t.Errorf("%s: %q", name, got)
+			}
+		})
 	}
 }

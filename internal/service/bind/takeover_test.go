@@ -238,9 +238,12 @@ func TestRefusalsAtApply(t *testing.T) {
 		"no BIND":                    {addView(transaction.Tree{}, View{Name: "a"}), "not installed"},
 		"named.conf that is no such": {addView(transaction.Tree{"/etc/bind/named.conf": host.File{Content: []byte("options {")}}, View{Name: "a"}), "line 1"},
 	} {
-		if c.err == nil || !strings.Contains(c.err.Error(), c.text) {
-			t.Errorf("%s: %v", name, c.err)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if c.err == nil || !strings.Contains(c.err.Error(), c.text) {
+				t.Errorf("%s: %v", name, c.err)
+			}
+		})
 	}
 }
 
@@ -249,25 +252,28 @@ func TestAViewWithZonesOfAPersonStays(t *testing.T) {
 		"zone":    "\t// mine\n\tzone \"theirs.example\" { type master; file \"/etc/bind/db.theirs\"; };\n",
 		"include": "\tinclude \"/etc/bind/zones.theirs\";\n",
 	} {
-		tree := withLocal(t, `zone "home.example" { type master; file "/etc/bind/db.home"; };`)
-		tree.Put("/etc/bind/zones.theirs", []byte(`zone "theirs.example" { type master; file "/etc/bind/db.theirs"; };`), 0o644, "root", "bind")
-		before := tree.Clone()
-		must(t, addView(tree, View{Name: "a", MatchClients: []string{"10.1.0.0/16"}}))
-		empty := text(tree, "/etc/bind/named.conf")
-		tree.Put("/etc/bind/named.conf", []byte(strings.Replace(empty, "\trecursion no;\n", "\trecursion no;\n"+theirs, 1)), 0, "", "")
-		must(t, addView(tree, View{Name: "a", MatchClients: []string{"10.2.0.0/16"}}))
-		edited := tree.Clone()
-		if err := DropView(tree, "a"); err == nil || !strings.Contains(err.Error(), `view "a" holds zones that this provider did not write: theirs.example; move them`) {
-			t.Errorf("%s: %v", name, err)
-		}
-		if write, removed := edited.Changes(tree); len(write)+len(removed) > 0 || !strings.Contains(text(tree, "/etc/bind/named.conf"), "theirs") {
-			t.Errorf("%s: changed: %v, gone: %v", name, write, removed)
-		}
-		tree.Put("/etc/bind/named.conf", []byte(strings.Replace(text(tree, "/etc/bind/named.conf"), strings.TrimSpace(theirs), "", 1)), 0, "", "")
-		must(t, DropView(tree, "a"))
-		if write, removed := before.Changes(tree); len(write)+len(removed) > 0 {
-			t.Errorf("%s: left: %v, gone: %v", name, write, removed)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tree := withLocal(t, `zone "home.example" { type master; file "/etc/bind/db.home"; };`)
+			tree.Put("/etc/bind/zones.theirs", []byte(`zone "theirs.example" { type master; file "/etc/bind/db.theirs"; };`), 0o644, "root", "bind")
+			before := tree.Clone()
+			must(t, addView(tree, View{Name: "a", MatchClients: []string{"10.1.0.0/16"}}))
+			empty := text(tree, "/etc/bind/named.conf")
+			tree.Put("/etc/bind/named.conf", []byte(strings.Replace(empty, "\trecursion no;\n", "\trecursion no;\n"+theirs, 1)), 0, "", "")
+			must(t, addView(tree, View{Name: "a", MatchClients: []string{"10.2.0.0/16"}}))
+			edited := tree.Clone()
+			if err := DropView(tree, "a"); err == nil || !strings.Contains(err.Error(), `view "a" holds zones that this provider did not write: theirs.example; move them`) {
+				t.Errorf("%s: %v", name, err)
+			}
+			if write, removed := edited.Changes(tree); len(write)+len(removed) > 0 || !strings.Contains(text(tree, "/etc/bind/named.conf"), "theirs") {
+				t.Errorf("%s: changed: %v, gone: %v", name, write, removed)
+			}
+			tree.Put("/etc/bind/named.conf", []byte(strings.Replace(text(tree, "/etc/bind/named.conf"), strings.TrimSpace(theirs), "", 1)), 0, "", "")
+			must(t, DropView(tree, "a"))
+			if write, removed := before.Changes(tree); len(write)+len(removed) > 0 {
+				t.Errorf("%s: left: %v, gone: %v", name, write, removed)
+			}
+		})
 	}
 }
 
@@ -366,12 +372,14 @@ func TestPartsSayWhoseTheyAre(t *testing.T) {
 		"record set": func(t transaction.Tree) (owner.Mark, bool) { return RecordSetMark(t, set) },
 	}
 	for name, of := range marks {
-		if m, there := of(tree); !there || m != ours {
-			t.Errorf("%s: mark %v, there %v", name, m, there)
-		}
-		if _, there := of(debian(t)); there {
-			t.Errorf("%s is in a configuration without any", name)
-		}
+		t.Run(name, func(t *testing.T) {
+			if m, there := of(tree); !there || m != ours {
+				t.Errorf("%s: mark %v, there %v", name, m, there)
+			}
+			if _, there := of(debian(t)); there {
+				t.Errorf("%s is in a configuration without any", name)
+			}
+		})
 	}
 	if got := (Daemon{}).Owners(tree); len(got) != 11 || !slices.Contains(got, "view internal ("+ours.String()+")") {
 		t.Errorf("owners: %q", got)
@@ -409,9 +417,12 @@ func TestABrokenFileOfZonesIsNotWrittenAnew(t *testing.T) {
 	before := tree.Clone()
 	z.Name = "b.example"
 	for what, err := range map[string]error{"set": addZone(tree, z, now), "drop": DropZone(tree, "", "a.example")} {
-		if err == nil || !strings.Contains(err.Error(), d.everywherePath()) {
-			t.Errorf("%s: %v", what, err)
-		}
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			if err == nil || !strings.Contains(err.Error(), d.everywherePath()) {
+				t.Errorf("%s: %v", what, err)
+			}
+		})
 	}
 	if diff := cmp.Diff(string(before[d.everywherePath()].Content), string(tree[d.everywherePath()].Content)); diff != "" {
 		t.Error(diff)

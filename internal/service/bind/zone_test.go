@@ -25,13 +25,16 @@ func TestValuesMeanTheSameHoweverTheyAreSpelled(t *testing.T) {
 		{"TXT", strings.Repeat("x", 300), `"` + strings.Repeat("x", 255) + `" "` + strings.Repeat("x", 45) + `"`},
 		{"CNAME", "bücher", "xn--bcher-kva.okd.example."},
 	} {
-		a, err := Value(c.rrType, c.a, "okd.example")
-		if err != nil {
-			t.Errorf("%s %q: %v", c.rrType, c.a, err)
-		}
-		if b, err := Value(c.rrType, c.b, "okd.example"); err != nil || a != b {
-			t.Errorf("%s %q is %q, and %q is %q, error %v", c.rrType, c.a, a, c.b, b, err)
-		}
+		t.Run(c.rrType, func(t *testing.T) {
+			t.Parallel()
+			a, err := Value(c.rrType, c.a, "okd.example")
+			if err != nil {
+				t.Errorf("%s %q: %v", c.rrType, c.a, err)
+			}
+			if b, err := Value(c.rrType, c.b, "okd.example"); err != nil || a != b {
+				t.Errorf("%s %q is %q, and %q is %q, error %v", c.rrType, c.a, a, c.b, b, err)
+			}
+		})
 	}
 	if a, _ := Value("TXT", `"ab"`, "okd.example"); a != "ab" {
 		t.Errorf("a quoted text is %q", a)
@@ -48,9 +51,12 @@ func TestValuesThatAreNone(t *testing.T) {
 		{"AAAA", "10.0.0.1"}, {"MX", "mail"}, {"SRV", "0 10 etcd"}, {"CAA", "issue x"}, {"TXT", ""}, {"CNAME", "a b"},
 		{"CNAME", strings.Repeat("x", 64)}, {"TXT", `"open`}, {"CNAME", "x ( \n y )"},
 	} {
-		if got, err := Value(c[0], c[1], "okd.example"); err == nil {
-			t.Errorf("%s %q is taken as %q", c[0], c[1], got)
-		}
+		t.Run(fmt.Sprint(c), func(t *testing.T) {
+			t.Parallel()
+			if got, err := Value(c[0], c[1], "okd.example"); err == nil {
+				t.Errorf("%s %q is taken as %q", c[0], c[1], got)
+			}
+		})
 	}
 }
 
@@ -120,10 +126,12 @@ func TestSerialRises(t *testing.T) {
 		{0, 1800000000}, {1799999999, 1800000000}, {1800000000, 1800000001}, {2026112101, 2026112102},
 		{1<<32 - 1, 1800000000}, {4000000000, 1800000000}, {3947483647, 3947483648},
 	} {
-		got := NextSerial(c[0], now)
-		if got != c[1] || int32(got-c[0]) <= 0 {
-			t.Errorf("after %d comes %d, not %d", c[0], got, c[1])
-		}
+		t.Run(fmt.Sprint(c), func(t *testing.T) {
+			got := NextSerial(c[0], now)
+			if got != c[1] || int32(got-c[0]) <= 0 {
+				t.Errorf("after %d comes %d, not %d", c[0], got, c[1])
+			}
+		})
 	}
 }
 

@@ -87,9 +87,12 @@ acl mine { 10.0.0.0/8; };
 	must(t, DropView(tree, "b"))
 	main := text(tree, "/etc/bind/named.conf")
 	for _, want := range []string{`zone "home.example"`, "acl mine", "named.conf.default-zones", `directory "/var/cache/bind"`} {
-		if !strings.Contains(main, want) {
-			t.Errorf("%s is lost:\n%s", want, main)
-		}
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			if !strings.Contains(main, want) {
+				t.Errorf("%s is lost:\n%s", want, main)
+			}
+		})
 	}
 	if strings.Contains(main, "virtcluster") || strings.Contains(main, "view ") {
 		t.Errorf("what is ours stays:\n%s", main)

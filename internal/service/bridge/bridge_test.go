@@ -112,10 +112,13 @@ func TestWhatABondHadIsTakenUpBeforeItGetsItsAddressBack(t *testing.T) {
 
 func TestMakeRefusesWhatIsNotThereOrTaken(t *testing.T) {
 	for name, want := range map[string]string{"eno9": `no interface "eno9"`, "eno2": `in bridge "br0" already`} {
-		b := Bridge{Name: "kiextbr0", Interfaces: []string{name}, Inherit: true}
-		if _, err := b.beginRecord(machine(t), Record{}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := Bridge{Name: "kiextbr0", Interfaces: []string{name}, Inherit: true}
+			if _, err := b.beginRecord(machine(t), Record{}); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
 	}
 }
 
@@ -173,21 +176,23 @@ func adopted(backend string) Record {
 
 func TestBridgeOfAPersonIsNotMadeAgain(t *testing.T) {
 	for backend, ports := range map[string]int{hostnet.Networkd: 1, hostnet.NetworkManager: 1, hostnet.Ifupdown: 1, hostnet.Netplan: 0} {
-		r := adopted(backend)
-		back, err := ParseRecord("br7", r.Render())
-		if diff := cmp.Diff(r, back, cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{})); err != nil || diff != "" {
-			t.Errorf("%s: %v %s", backend, err, diff)
-		}
-		setups := back.listSetups()
-		if len(setups) != 1+ports || setups[0].Original.Backend != backend || len(setups[0].Addresses) != 1 {
-			t.Errorf("%s: %+v", backend, setups)
-		}
-		if backend == hostnet.Ifupdown {
-			continue // it asks the machine for stanzas
-		}
-		if c, err := changeKept(t.Context(), localhost.New(), hostnet.Machine{}, &r, nil); err != nil || strings.Contains(c.Do, "ip link del") || strings.Contains(c.Do, "device delete") {
-			t.Errorf("%s: the person's bridge goes: %v\n%s", backend, err, c.Do)
-		}
+		t.Run(backend, func(t *testing.T) {
+			r := adopted(backend)
+			back, err := ParseRecord("br7", r.Render())
+			if diff := cmp.Diff(r, back, cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{})); err != nil || diff != "" {
+				t.Errorf("%s: %v %s", backend, err, diff)
+			}
+			setups := back.listSetups()
+			if len(setups) != 1+ports || setups[0].Original.Backend != backend || len(setups[0].Addresses) != 1 {
+				t.Errorf("%s: %+v", backend, setups)
+			}
+			if backend == hostnet.Ifupdown {
+				return // it asks the machine for stanzas
+			}
+			if c, err := changeKept(t.Context(), localhost.New(), hostnet.Machine{}, &r, nil); err != nil || strings.Contains(c.Do, "ip link del") || strings.Contains(c.Do, "device delete") {
+				t.Errorf("%s: the person's bridge goes: %v\n%s", backend, err, c.Do)
+			}
+		})
 	}
 }
 
@@ -200,17 +205,20 @@ func TestWhatAPersonsFilesSayOfABridgeIsNotChanged(t *testing.T) {
 		`vlan_filtering: .*with false`:        func(b *Bridge) { b.VLANFiltering = true },
 		`interfaces: .*this provider did not`: func(b *Bridge) { b.VLANs = []hostnet.VLANOptions{{Parent: "eno3", ID: 10}} },
 	} {
-		r := adopted(hostnet.Networkd)
-		b := r.Want
-		change(&b)
-		err := b.fitsAdopted(r)
-		text := ""
-		if at, ok := errors.AsType[*service.AttributeError](err); ok {
-			text = fmt.Sprint(at.Path[0], ": ", err)
-		}
-		if !regexp.MustCompile(want).MatchString(text) || (want == "") != (err == nil) {
-			t.Errorf("want %q, got %q", want, text)
-		}
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			r := adopted(hostnet.Networkd)
+			b := r.Want
+			change(&b)
+			err := b.fitsAdopted(r)
+			text := ""
+			if at, ok := errors.AsType[*service.AttributeError](err); ok {
+				text = fmt.Sprint(at.Path[0], ": ", err)
+			}
+			if !regexp.MustCompile(want).MatchString(text) || (want == "") != (err == nil) {
+				t.Errorf("want %q, got %q", want, text)
+			}
+		})
 	}
 	b := adopted(hostnet.Netplan).Want
 	b.MTU = 1400
@@ -279,11 +287,13 @@ func TestValidate(t *testing.T) {
 			b.Addresses = []netip.Prefix{netip.MustParsePrefix("10.0.0.2/24")}
 		},
 	} {
-		b := good
-		change(&b)
-		if p := b.Validate(); len(p) != 1 || p[0].Summary != want {
-			t.Errorf("want %q, got %v", want, p)
-		}
+		t.Run(want, func(t *testing.T) {
+			b := good
+			change(&b)
+			if p := b.Validate(); len(p) != 1 || p[0].Summary != want {
+				t.Errorf("want %q, got %v", want, p)
+			}
+		})
 	}
 }
 
@@ -304,25 +314,29 @@ func TestAPortThatSomebodyMovedStaysWhereItIs(t *testing.T) {
 		return m
 	}
 	for master, refused := range map[string]bool{"kiextbr0": false, "": false, "br0": true} {
-		_, err := b.beginRecord(in(master), earlier)
-		at, placed := errors.AsType[*service.AttributeError](err)
-		if refused != (err != nil) || refused && (!placed || at.Path[0] != "interfaces" || !strings.Contains(err.Error(), `"eno1" is in bridge "br0" now`)) {
-			t.Errorf("in %q: %v", master, err)
-		}
+		t.Run(master, func(t *testing.T) {
+			_, err := b.beginRecord(in(master), earlier)
+			at, placed := errors.AsType[*service.AttributeError](err)
+			if refused != (err != nil) || refused && (!placed || at.Path[0] != "interfaces" || !strings.Contains(err.Error(), `"eno1" is in bridge "br0" now`)) {
+				t.Errorf("in %q: %v", master, err)
+			}
+		})
 	}
 	bonded := Bridge{Name: "kiextbr0", Bonds: []Bond{{Name: "bond0", Mode: "active-backup", Interfaces: []string{"eno1"}}}, Inherit: true}
 	if _, err := bonded.beginRecord(in("kiextbr0"), earlier); err != nil {
 		t.Errorf("from the bridge into a bond of it: %v", err)
 	}
 	for _, backend := range []string{hostnet.Networkd, hostnet.NetworkManager} {
-		r := earlier
-		r.Want.ActiveBackend = backend
-		r.Before[0].Manager = hostnet.Manager{Backend: backend, Connection: "0ba2d1c0"}
-		for master, left := range map[string]bool{"kiextbr0": false, "br0": true} {
-			c, err := changeKept(t.Context(), nil, in(master), &r, nil)
-			if err != nil || left == strings.Contains(c.Do, "eno1") || !slices.ContainsFunc(c.Files, func(f hostnet.File) bool { return strings.Contains(f.Path, "eno1") && f.Absent }) {
-				t.Errorf("%s, without the bridge, eno1 in %q: %v\n%s\n%v", backend, master, err, c.Do, c.Files)
+		t.Run(backend, func(t *testing.T) {
+			r := earlier
+			r.Want.ActiveBackend = backend
+			r.Before[0].Manager = hostnet.Manager{Backend: backend, Connection: "0ba2d1c0"}
+			for master, left := range map[string]bool{"kiextbr0": false, "br0": true} {
+				c, err := changeKept(t.Context(), nil, in(master), &r, nil)
+				if err != nil || left == strings.Contains(c.Do, "eno1") || !slices.ContainsFunc(c.Files, func(f hostnet.File) bool { return strings.Contains(f.Path, "eno1") && f.Absent }) {
+					t.Errorf("%s, without the bridge, eno1 in %q: %v\n%s\n%v", backend, master, err, c.Do, c.Files)
+				}
 			}
-		}
+		})
 	}
 }

@@ -178,9 +178,11 @@ func TestNeighboursGoWithTheAddresses(t *testing.T) {
 	var c hostnet.Change
 	f.Record.takeNeighbours(f, &c)
 	for _, want := range []string{"ip neigh replace 10.19.41.7 lladdr 02:00:00:00:00:07 nud permanent dev kiextbr0", "replace 10.19.41.8 lladdr 02:00:00:00:00:07 nud permanent dev kiextbr0"} {
-		if !strings.Contains(c.Do, want) {
-			t.Errorf("a bridge that comes back has not %s:\n%s", want, c.Do)
-		}
+		t.Run(want, func(t *testing.T) {
+			if !strings.Contains(c.Do, want) {
+				t.Errorf("a bridge that comes back has not %s:\n%s", want, c.Do)
+			}
+		})
 	}
 	f.Links = append(f.Links, hostnet.Link{Name: "kiextbr0"})
 	f.Neighbours = []hostnet.Neighbour{neighbour("10.19.41.7", "kiextbr0"), neighbour("10.19.41.8", "kiextbr0"), neighbour("10.19.41.9", "kiextbr0"), neighbour("10.9.9.9", "other")}

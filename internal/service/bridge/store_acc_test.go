@@ -179,11 +179,13 @@ func TestAccBridgeOfSomebodyElseIsLeftAlone(t *testing.T) {
 	theirs := network(t)
 	s := open(site(), owner.New())
 	for name, want := range map[string]bridge.Bridge{"the same": external(), "other addresses": listed()} {
-		_, err := s.Create(ctx, want)
-		if foreign, ok := errors.AsType[*owner.ForeignError](err); !ok || foreign.ImportID != "local:#accbr0" {
-			t.Errorf("%s: %v", name, err)
-		}
-		asBefore(t, theirs)
+		t.Run(name, func(t *testing.T) {
+			_, err := s.Create(ctx, want)
+			if foreign, ok := errors.AsType[*owner.ForeignError](err); !ok || foreign.ImportID != "local:#accbr0" {
+				t.Errorf("%s: %v", name, err)
+			}
+			asBefore(t, theirs)
+		})
 	}
 	if err := s.Delete(ctx); err == nil {
 		t.Error("a bridge of somebody else is deleted")

@@ -135,13 +135,16 @@ func TestValidateNamesThePlace(t *testing.T) {
 		}),
 		"ports.ssh.port Invalid port": change(func(e *Exposure) { e.Kind, e.ConfigureAddress, e.Address = NodePort, false, netip.Addr{} }),
 	} {
-		var got []string
-		for _, p := range e.Validate() {
-			got = append(got, strings.Trim(strings.ReplaceAll(fmt.Sprint(p.Path), " ", "."), "[]")+" "+p.Summary)
-		}
-		if strings.Join(got, "; ") != want {
-			t.Errorf("%q, want %q", got, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			var got []string
+			for _, p := range e.Validate() {
+				got = append(got, strings.Trim(strings.ReplaceAll(fmt.Sprint(p.Path), " ", "."), "[]")+" "+p.Summary)
+			}
+			if strings.Join(got, "; ") != want {
+				t.Errorf("%q, want %q", got, want)
+			}
+		})
 	}
 }
 
@@ -170,9 +173,11 @@ func TestNothingIsExposedTwice(t *testing.T) {
 		t.Error("a floating address of which a port leads elsewhere")
 	}
 	for _, name := range []string{"bastion", "other", "other"} {
-		if err := Drop(tree, name); err != nil {
-			t.Fatal(err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if err := Drop(tree, name); err != nil {
+				t.Fatal(err)
+			}
+		})
 	}
 	if len(tree) > 0 {
 		t.Errorf("left %v", tree)
@@ -249,9 +254,12 @@ func TestADamagedEntryIsNotOverwritten(t *testing.T) {
 	other := bastion()
 	other.Name = "other"
 	for _, err := range []error{Set(tree, other, mine), Set(tree, bastion(), mine)} {
-		if err == nil || !strings.Contains(err.Error(), "damaged") {
-			t.Errorf("set: %v", err)
-		}
+		t.Run(fmt.Sprint(err), func(t *testing.T) {
+			t.Parallel()
+			if err == nil || !strings.Contains(err.Error(), "damaged") {
+				t.Errorf("set: %v", err)
+			}
+		})
 	}
 }
 

@@ -97,11 +97,14 @@ func TestFirewallsAreNoticed(t *testing.T) {
 		{"what ufw denies", survey("ufw", status), "eth1", Port{5000, 80, TCP}, "port 5000"},
 		{"what ufw lets in from some", survey("ufw", status), "eth1", Port{5001, 80, TCP}, "port 5001"},
 	} {
-		want := Exposure{Name: "web", Kind: LoadBalancer, Address: netip.MustParseAddr("10.19.41.220"), Interface: c.device, Ports: map[string]Port{"p": c.port}, Targets: addresses("10.0.0.5")}
-		got := c.s.Blocked(want)["p"]
-		if (got == "") != (c.says == "") || !strings.Contains(got, c.says) {
-			t.Errorf("%s: %q, want %q", c.about, got, c.says)
-		}
+		t.Run(c.about, func(t *testing.T) {
+			t.Parallel()
+			want := Exposure{Name: "web", Kind: LoadBalancer, Address: netip.MustParseAddr("10.19.41.220"), Interface: c.device, Ports: map[string]Port{"p": c.port}, Targets: addresses("10.0.0.5")}
+			got := c.s.Blocked(want)["p"]
+			if (got == "") != (c.says == "") || !strings.Contains(got, c.says) {
+				t.Errorf("%s: %q, want %q", c.about, got, c.says)
+			}
+		})
 	}
 }
 
@@ -124,11 +127,13 @@ func TestRulesOfBothProgramsAreSurveyed(t *testing.T) {
 		"10.0.0.5": {{31455, 22, TCP}: "iptables-nft-save", {30001, 22, TCP}: "kube-proxy of nftables", {30009, 22, TCP}: ""},
 		"fd00::5":  {{99, 22, UDP}: "ip6tables-legacy-save", {31455, 22, TCP}: ""},
 	} {
-		for port, want := range taken {
-			e := Exposure{Name: "new", Kind: NodePort, Ports: map[string]Port{"p": port}, Targets: addresses(target)}
-			if got := s.whoTranslates(e, "p", false); want == "" && got != "" || !strings.Contains(got, want) {
-				t.Errorf("%v of %s: %q, want %q", port, target, got, want)
+		t.Run(target, func(t *testing.T) {
+			for port, want := range taken {
+				e := Exposure{Name: "new", Kind: NodePort, Ports: map[string]Port{"p": port}, Targets: addresses(target)}
+				if got := s.whoTranslates(e, "p", false); want == "" && got != "" || !strings.Contains(got, want) {
+					t.Errorf("%v of %s: %q, want %q", port, target, got, want)
+				}
 			}
-		}
+		})
 	}
 }

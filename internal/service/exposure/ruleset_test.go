@@ -145,8 +145,10 @@ func TestAChosenPortIsNobodys(t *testing.T) {
 	got := AssignNodePorts(transaction.Tree{}, want, s).Ports
 	// iptables leads 30000 elsewhere, nftables 30001 and of UDP 30002, and a program listens at 30002.
 	for name, port := range map[string]uint16{"a": 30003, "b": 30004, "c": 30000} {
-		if got[name].Port != port {
-			t.Errorf("%s is %d, want %d", name, got[name].Port, port)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got[name].Port != port {
+				t.Errorf("%s is %d, want %d", name, got[name].Port, port)
+			}
+		})
 	}
 }

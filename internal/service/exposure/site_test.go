@@ -74,9 +74,11 @@ func TestWhatIsLedAwayBeforeAProgramSeesIt(t *testing.T) {
 		{Name: "every", Kind: NodePort, Ports: map[string]Port{"p": {30080, 80, TCP}}, Targets: addresses("10.0.0.5")},
 		{Name: "every6", Kind: NodePort, Ports: map[string]Port{"p": {30080, 80, TCP}}, Targets: addresses("fd00::5")}, // not in the way of the other
 	} {
-		if err := Set(tree, e, owner.Mark{}); err != nil {
-			t.Fatal(err)
-		}
+		t.Run(e.Name, func(t *testing.T) {
+			if err := Set(tree, e, owner.Mark{}); err != nil {
+				t.Fatal(err)
+			}
+		})
 	}
 	anybody := func(owner.Mark) bool { return true }
 	for _, c := range []struct {
@@ -93,10 +95,12 @@ func TestWhatIsLedAwayBeforeAProgramSeesIt(t *testing.T) {
 		{"", 30080, `"every"`},
 		{"", 22, ""},
 	} {
-		a, _ := netip.ParseAddr(c.address)
-		if got := LeadsAway(tree, a, c.port, anybody); !strings.Contains(got, c.want) || c.want == "" && got != "" {
-			t.Errorf("%s port %d: %q, want %q", c.address, c.port, got, c.want)
-		}
+		t.Run(c.address, func(t *testing.T) {
+			a, _ := netip.ParseAddr(c.address)
+			if got := LeadsAway(tree, a, c.port, anybody); !strings.Contains(got, c.want) || c.want == "" && got != "" {
+				t.Errorf("%s port %d: %q, want %q", c.address, c.port, got, c.want)
+			}
+		})
 	}
 	if got := LeadsAway(tree, outside, 22, func(owner.Mark) bool { return false }); got != "" {
 		t.Errorf("nobody's was asked for: %s", got)

@@ -62,22 +62,24 @@ func TestWhatListensIsInTheWay(t *testing.T) {
 		{"a port of another", Floating, "new", "10.19.41.200", Port{8443, 8443, TCP}, ""},
 		{"every port of another", Floating, "new", "10.19.41.200", Port{}, ""},
 	} {
-		e := Exposure{Name: c.name, Kind: c.kind, Ports: map[string]Port{"p": c.port}, Targets: addresses("10.0.0.5")}
-		want, key := map[string]string{}, "p"
-		if c.port.Port == 0 {
-			e.Ports, key = nil, ""
-		}
-		if c.address != "" {
-			e.Address = netip.MustParseAddr(c.address)
-		}
-		if c.kind == Floating {
-			key = ""
-		}
-		if c.want != "" {
-			want[key] = c.want
-		}
-		if diff := cmp.Diff(want, s.Occupied(tree, e)); diff != "" {
-			t.Errorf("%s:\n%s", c.about, diff)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			e := Exposure{Name: c.name, Kind: c.kind, Ports: map[string]Port{"p": c.port}, Targets: addresses("10.0.0.5")}
+			want, key := map[string]string{}, "p"
+			if c.port.Port == 0 {
+				e.Ports, key = nil, ""
+			}
+			if c.address != "" {
+				e.Address = netip.MustParseAddr(c.address)
+			}
+			if c.kind == Floating {
+				key = ""
+			}
+			if c.want != "" {
+				want[key] = c.want
+			}
+			if diff := cmp.Diff(want, s.Occupied(tree, e)); diff != "" {
+				t.Errorf("%s:\n%s", c.about, diff)
+			}
+		})
 	}
 }

@@ -53,21 +53,23 @@ func TestAccWhatOnlyAReloadFindsRollsBackWithHAProxysWords(t *testing.T) {
 			return haproxy.SetBase(tree, haproxy.Base{Mode: "tcp", Extra: []string{"stats socket /nowhere/haproxy.sock"}}, owner.Mark{})
 		},
 	} {
-		start := time.Now()
-		err := s.engine.Commit(t.Context(), s.host, haproxy.Daemon{}, transaction.Edit{Owner: "test", Apply: edit})
-		var back *transaction.RolledBackError
-		if !errors.As(err, &back) || back.Restore != nil || !strings.Contains(err.Error(), words) {
-			t.Errorf("%v", err)
-		}
-		if d := time.Since(start); d > 12*time.Second {
-			t.Errorf("it took %v to find %q", d, words)
-		}
-		if after := s.run("cat " + haproxy.ConfigPath); after != before {
-			t.Errorf("the file is another:\n%s", after)
-		}
-		if c := dialLongLived(t, s.ip+":8080"); c.server != "s1" {
-			t.Errorf("%s answers", c.server)
-		}
+		t.Run(words, func(t *testing.T) {
+			start := time.Now()
+			err := s.engine.Commit(t.Context(), s.host, haproxy.Daemon{}, transaction.Edit{Owner: "test", Apply: edit})
+			var back *transaction.RolledBackError
+			if !errors.As(err, &back) || back.Restore != nil || !strings.Contains(err.Error(), words) {
+				t.Errorf("%v", err)
+			}
+			if d := time.Since(start); d > 12*time.Second {
+				t.Errorf("it took %v to find %q", d, words)
+			}
+			if after := s.run("cat " + haproxy.ConfigPath); after != before {
+				t.Errorf("the file is another:\n%s", after)
+			}
+			if c := dialLongLived(t, s.ip+":8080"); c.server != "s1" {
+				t.Errorf("%s answers", c.server)
+			}
+		})
 	}
 }
 
@@ -123,25 +125,27 @@ func TestAccWhatAnOperatorOrdersAtRunTimeIsSeenAndMended(t *testing.T) {
 		"add server test/s4 192.0.2.1:8080":                  nil,
 		"set server test/s1 state maint; del server test/s1": nil,
 	} {
-		s.run(fmt.Sprintf("echo '%s' | socat - UNIX-CONNECT:/run/haproxy/admin.sock", command))
-		tree, err := s.engine.Snapshot(t.Context(), s.host, haproxy.Daemon{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		written, err := haproxy.FindBackend(tree, "test")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if seen, err := s.observe(tree, written, want.Servers); err != nil || check != nil && !check(seen) {
-			t.Errorf("after %q: %+v, %v", command, seen.Servers, err)
-		}
-		s.commit(func(tree transaction.Tree) error { return haproxy.SetBackend(tree, want, owner.Mark{}) })
-		if seen, err := s.observe(tree, written, want.Servers); err != nil || fmt.Sprint(seen.Servers) != fmt.Sprint(written.Servers) {
-			t.Errorf("%q is not mended: %+v, %v", command, seen.Servers, err)
-		}
-		if err := (haproxy.Daemon{}).Verify(t.Context(), s.host, tree); err != nil {
-			t.Errorf("%q is not mended: %v", command, err)
-		}
+		t.Run(command, func(t *testing.T) {
+			s.run(fmt.Sprintf("echo '%s' | socat - UNIX-CONNECT:/run/haproxy/admin.sock", command))
+			tree, err := s.engine.Snapshot(t.Context(), s.host, haproxy.Daemon{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			written, err := haproxy.FindBackend(tree, "test")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if seen, err := s.observe(tree, written, want.Servers); err != nil || check != nil && !check(seen) {
+				t.Errorf("after %q: %+v, %v", command, seen.Servers, err)
+			}
+			s.commit(func(tree transaction.Tree) error { return haproxy.SetBackend(tree, want, owner.Mark{}) })
+			if seen, err := s.observe(tree, written, want.Servers); err != nil || fmt.Sprint(seen.Servers) != fmt.Sprint(written.Servers) {
+				t.Errorf("%q is not mended: %+v, %v", command, seen.Servers, err)
+			}
+			if err := (haproxy.Daemon{}).Verify(t.Context(), s.host, tree); err != nil {
+				t.Errorf("%q is not mended: %v", command, err)
+			}
+		})
 	}
 }
 

@@ -130,21 +130,21 @@ func (c serverChange) runChange(ctx context.Context, api runtimeAPI) error {
 	return c.modifyServer(ctx, api)
 }
 
-func (c serverChange) id() string { return c.backend + "/" + c.name }
+func (c serverChange) serverID() string { return c.backend + "/" + c.name }
 
 // addServer makes a server. HAProxy gives it nothing of default-server and leaves it in maintenance.
 func (c serverChange) addServer(ctx context.Context, api runtimeAPI) error {
 	if !isAddress(c.to.Address) {
-		return fmt.Errorf("the address of server %s is a name, which only a start resolves", c.id())
+		return fmt.Errorf("the address of server %s is a name, which only a start resolves", c.serverID())
 	}
 	p := c.to.withDefaults(c.defaults)
 	check := p.Check != nil && *p.Check
 	words := joinEndpoint(c.to.Address, c.to.Port) + " " + p.withoutNegations().formatParams()
-	if err := api.tellCommand(ctx, "add server "+c.id()+" "+strings.TrimSpace(words), "registered"); err != nil {
+	if err := api.tellCommand(ctx, "add server "+c.serverID()+" "+strings.TrimSpace(words), "registered"); err != nil {
 		return err
 	}
 	if check {
-		if err := api.tellCommand(ctx, "enable health "+c.id()); err != nil {
+		if err := api.tellCommand(ctx, "enable health "+c.serverID()); err != nil {
 			return err
 		}
 	}
@@ -158,10 +158,10 @@ func (c serverChange) setState(ctx context.Context, api runtimeAPI, p Params) er
 		weight = *p.Weight
 	}
 	commands := map[string][]string{
-		Ready: {fmt.Sprintf("set server %s weight %d", c.id(), weight), "set server " + c.id() + " state ready"},
+		Ready: {fmt.Sprintf("set server %s weight %d", c.serverID(), weight), "set server " + c.serverID() + " state ready"},
 		// A configuration can only say drain by weight 0, and so it is here: a reload changes nothing.
-		Drain: {"set server " + c.id() + " weight 0", "set server " + c.id() + " state ready"},
-		Maint: {"set server " + c.id() + " state maint"},
+		Drain: {"set server " + c.serverID() + " weight 0", "set server " + c.serverID() + " state ready"},
+		Maint: {"set server " + c.serverID() + " state maint"},
 	}[c.to.State]
 	for _, command := range commands {
 		if err := api.tellCommand(ctx, command); err != nil {
@@ -176,10 +176,10 @@ func (c serverChange) modifyServer(ctx context.Context, api runtimeAPI) error {
 	from, to := *c.from, *c.to
 	from.Address, from.Port, from.Weight, from.State = to.Address, to.Port, to.Weight, to.State
 	if from.serverLine() != to.serverLine() || !isAddress(to.Address) {
-		return fmt.Errorf("server %s changes more than its address, weight and state", c.id())
+		return fmt.Errorf("server %s changes more than its address, weight and state", c.serverID())
 	}
 	if c.from.Address != to.Address || c.from.Port != to.Port {
-		command := fmt.Sprintf("set server %s addr %s port %d", c.id(), to.Address, to.Port)
+		command := fmt.Sprintf("set server %s addr %s port %d", c.serverID(), to.Address, to.Port)
 		if err := api.tellCommand(ctx, command, "IP changed", "port changed", "no need to change"); err != nil {
 			return err
 		}
@@ -189,7 +189,7 @@ func (c serverChange) modifyServer(ctx context.Context, api runtimeAPI) error {
 
 // removeServer drains a server, waits a little for what is under way, and deletes it.
 func (c serverChange) removeServer(ctx context.Context, api runtimeAPI) error {
-	if err := api.tellCommand(ctx, "set server "+c.id()+" state drain"); err != nil {
+	if err := api.tellCommand(ctx, "set server "+c.serverID()+" state drain"); err != nil {
 		return err
 	}
 	deadline := time.Now().Add(removalPatience)
@@ -202,18 +202,18 @@ func (c serverChange) removeServer(ctx context.Context, api runtimeAPI) error {
 			break
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("server %s still has connections", c.id())
+			return fmt.Errorf("server %s still has connections", c.serverID())
 		}
 		if err := pauseFor(ctx, 100*time.Millisecond); err != nil {
 			return err
 		}
 	}
-	if err := api.tellCommand(ctx, "set server "+c.id()+" state maint"); err != nil {
+	if err := api.tellCommand(ctx, "set server "+c.serverID()+" state maint"); err != nil {
 		return err
 	}
 	var err error
 	for range 10 { // idle connections to the server are closed one after the other
-		if err = api.tellCommand(ctx, "del server "+c.id(), "deleted"); err == nil {
+		if err = api.tellCommand(ctx, "del server "+c.serverID(), "deleted"); err == nil {
 			return nil
 		}
 		if e := pauseFor(ctx, 100*time.Millisecond); e != nil {

@@ -45,21 +45,23 @@ func TestEveryProxyInheritsWhatItShould(t *testing.T) {
 		{[]string{"base", "frontend", "backend", "no base"}, theirs},
 		{[]string{"frontend", "backend", "base", "no base", "base"}, mine},
 	} {
-		tree := transaction.Tree{}
-		tree.Put(ConfigPath, []byte(persons), 0o644, "", "")
-		for _, step := range c.order {
-			if err := steps[step](tree); err != nil {
-				t.Fatal(err)
+		t.Run(c.ours, func(t *testing.T) {
+			tree := transaction.Tree{}
+			tree.Put(ConfigPath, []byte(persons), 0o644, "", "")
+			for _, step := range c.order {
+				if err := steps[step](tree); err != nil {
+					t.Fatal(err)
+				}
 			}
-		}
-		got := inherits(tree)
-		for proxy, want := range map[string]string{"listen early": "", "frontend theirs": theirs, "a later file": theirs, "frontend f": c.ours, "backend b": c.ours} {
-			if got[proxy] != want {
-				t.Errorf("after %s: %s inherits %q, want %q", strings.Join(c.order, ", "), proxy, got[proxy], want)
+			got := inherits(tree)
+			for proxy, want := range map[string]string{"listen early": "", "frontend theirs": theirs, "a later file": theirs, "frontend f": c.ours, "backend b": c.ours} {
+				if got[proxy] != want {
+					t.Errorf("after %s: %s inherits %q, want %q", strings.Join(c.order, ", "), proxy, got[proxy], want)
+				}
 			}
-		}
-		if err := Strip(tree); err != nil || string(tree[ConfigPath].Content) != persons {
-			t.Errorf("after %s and Strip: %v\n%s", strings.Join(c.order, ", "), err, tree[ConfigPath].Content)
-		}
+			if err := Strip(tree); err != nil || string(tree[ConfigPath].Content) != persons {
+				t.Errorf("after %s and Strip: %v\n%s", strings.Join(c.order, ", "), err, tree[ConfigPath].Content)
+			}
+		})
 	}
 }

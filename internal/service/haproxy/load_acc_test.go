@@ -224,17 +224,19 @@ func TestAccNoChangeDropsAConnection(t *testing.T) {
 	}
 	for range rounds {
 		for _, c := range changes {
-			before := s.worker()
-			c.run()
-			if reloaded := s.worker() != before; reloaded != c.reloads {
-				t.Errorf("%s: reloaded %v, want %v", c.name, reloaded, c.reloads)
-			}
-			if err := conn.err.Load(); err != nil {
-				t.Fatalf("%s: the long-lived connection broke after %d lines: %v", c.name, conn.lines.Load(), err)
-			}
-			if n := l.failures.Load(); n > 0 {
-				t.Fatalf("%s: %d of %d requests failed, the first with: %v", c.name, n, l.requests.Load(), l.first.Load())
-			}
+			t.Run(c.name, func(t *testing.T) {
+				before := s.worker()
+				c.run()
+				if reloaded := s.worker() != before; reloaded != c.reloads {
+					t.Errorf("%s: reloaded %v, want %v", c.name, reloaded, c.reloads)
+				}
+				if err := conn.err.Load(); err != nil {
+					t.Fatalf("%s: the long-lived connection broke after %d lines: %v", c.name, conn.lines.Load(), err)
+				}
+				if n := l.failures.Load(); n > 0 {
+					t.Fatalf("%s: %d of %d requests failed, the first with: %v", c.name, n, l.requests.Load(), l.first.Load())
+				}
+			})
 		}
 	}
 	t.Logf("%d rounds of %d changes: 0 of %d requests failed, and one connection lived through %d lines", rounds, len(changes), l.requests.Load(), conn.lines.Load())

@@ -30,9 +30,11 @@ func TestPartsCarryTheirOwner(t *testing.T) {
 	by, other := owner.Mark{ID: "mine", Workspace: "here"}, owner.Mark{ID: "theirs", Workspace: "there"}
 	tree := written(t, by, other)
 	for _, line := range []string{"# virtcluster: backend api owner=mine workspace=here", "# virtcluster: frontend api owner=theirs workspace=there", "# virtcluster: health owner=mine workspace=here"} {
-		if !slices.Contains(strings.Split(string(tree[ConfigPath].Content), "\n"), line) {
-			t.Errorf("no line %q in\n%s", line, tree[ConfigPath].Content)
-		}
+		t.Run(line, func(t *testing.T) {
+			if !slices.Contains(strings.Split(string(tree[ConfigPath].Content), "\n"), line) {
+				t.Errorf("no line %q in\n%s", line, tree[ConfigPath].Content)
+			}
+		})
 	}
 	check := func(what string, got owner.Mark, there bool, want owner.Mark, wantThere bool) {
 		t.Helper()
@@ -87,9 +89,11 @@ func TestAnotherStatesListenerIsForeign(t *testing.T) {
 		{9000, "", ""},
 		{9001, "", ""},
 	} {
-		if got, _ := ForeignListener(tree, Bind{Address: "*", Port: c.port}, mine, c.except); got != c.want {
-			t.Errorf("%d except %q: %q", c.port, c.except, got)
-		}
+		t.Run(c.except, func(t *testing.T) {
+			if got, _ := ForeignListener(tree, Bind{Address: "*", Port: c.port}, mine, c.except); got != c.want {
+				t.Errorf("%d except %q: %q", c.port, c.except, got)
+			}
+		})
 	}
 }
 
@@ -114,26 +118,32 @@ func TestFormsKeepTheirMeaning(t *testing.T) {
 		"two servers of one address": {"server a 10.0.0.1:80; server b 10.0.0.1:80", "server a 10.0.0.1:80; server b 10.0.0.1:80"},
 		"a server of a variable":     {`server a "${IP}:80"`, `server a "${IP}:80"`},
 	} {
-		b := ParseBackend("b", strings.Split(c.body, "; "))
-		if got := strings.Join(b.Body(), "; "); got != c.want {
-			t.Errorf("%s: %s", name, got)
-		}
-		for _, p := range b.Validate() {
-			if !p.Warning {
-				t.Errorf("%s: what was read is refused: %+v", name, p)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := ParseBackend("b", strings.Split(c.body, "; "))
+			if got := strings.Join(b.Body(), "; "); got != c.want {
+				t.Errorf("%s: %s", name, got)
 			}
-		}
+			for _, p := range b.Validate() {
+				if !p.Warning {
+					t.Errorf("%s: what was read is refused: %+v", name, p)
+				}
+			}
+		})
 	}
 	f := ParseFrontend("f", []string{"bind :8000-8010", "bind 10.0.0.1:80,10.0.0.2:80", `bind "$IP:81"`, "bind 10.0.0.3:80"})
 	if len(f.Binds) != 1 || len(f.Extra) != 3 || len(f.Validate()) > 0 {
 		t.Errorf("binds of other forms: %+v %+v", f, f.Validate())
 	}
 	for where, want := range map[string]bool{":8005": true, "8000": false, "10.0.0.2:80": true, "10.0.0.1:8005": false} {
-		address, port, _ := splitEndpoint(where)
-		b := Bind{Address: CanonicalBindAddress(address), Port: port}
-		if got := listensAt(":8000-8010,10.0.0.2:80", b); got != want {
-			t.Errorf("%s: %v", where, got)
-		}
+		t.Run(where, func(t *testing.T) {
+			t.Parallel()
+			address, port, _ := splitEndpoint(where)
+			b := Bind{Address: CanonicalBindAddress(address), Port: port}
+			if got := listensAt(":8000-8010,10.0.0.2:80", b); got != want {
+				t.Errorf("%s: %v", where, got)
+			}
+		})
 	}
 }
 
@@ -172,10 +182,12 @@ listen last
 	tree := transaction.Tree{}
 	tree.Put(ConfigPath, []byte(file), 0o600, "root", "root")
 	for name, want := range map[string]string{"lab": ".if", "prod": ".if", "inner": ".if", "plain": ""} {
-		_, err := FindBackend(tree, name)
-		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
-			t.Errorf("%s: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			_, err := FindBackend(tree, name)
+			if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
 	}
 	succeeded := func(err error) {
 		t.Helper()
@@ -218,13 +230,15 @@ func TestADefaultServerBelowAServerIsNotManaged(t *testing.T) {
 func TestADisabledProxyIsNotMissing(t *testing.T) {
 	tree := transaction.Tree{}
 	for _, name := range []string{"on", "off"} {
-		b := Backend{Name: name}
-		if name == "off" {
-			b.Extra = []string{"disabled"}
-		}
-		if err := SetBackend(tree, b, owner.Mark{}); err != nil {
-			t.Fatal(err)
-		}
+		t.Run(name, func(t *testing.T) {
+			b := Backend{Name: name}
+			if name == "off" {
+				b.Extra = []string{"disabled"}
+			}
+			if err := SetBackend(tree, b, owner.Mark{}); err != nil {
+				t.Fatal(err)
+			}
+		})
 	}
 	if got := findMissing(tree, statTable{}, serverTable{}); !slices.Equal(got, []string{`backend "on" is not there`}) {
 		t.Errorf("%q", got)
@@ -239,13 +253,16 @@ func TestAPersonsSectionTakesTheBlankLineBeforeItAlong(t *testing.T) {
 		"in the middle":   {"defaults\n\tmode tcp\n\n" + section + "\nfrontend f\n\tbind *:80\n", "defaults\n\tmode tcp\n\nfrontend f\n\tbind *:80\n"},
 		"close to a next": {"defaults\n\tmode tcp\n\n" + section + "frontend f\n\tbind *:80\n", "defaults\n\tmode tcp\n\nfrontend f\n\tbind *:80\n"},
 	} {
-		tree := transaction.Tree{}
-		tree.Put(ConfigPath, []byte(c[0]), 0o644, "", "")
-		if err := DropBackend(tree, "mine"); err != nil {
-			t.Fatal(err)
-		}
-		if got := string(tree[ConfigPath].Content); got != c[1] {
-			t.Errorf("%s: left %q, want %q", name, got, c[1])
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tree := transaction.Tree{}
+			tree.Put(ConfigPath, []byte(c[0]), 0o644, "", "")
+			if err := DropBackend(tree, "mine"); err != nil {
+				t.Fatal(err)
+			}
+			if got := string(tree[ConfigPath].Content); got != c[1] {
+				t.Errorf("%s: left %q, want %q", name, got, c[1])
+			}
+		})
 	}
 }

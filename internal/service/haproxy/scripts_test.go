@@ -78,12 +78,14 @@ func TestDirectoryIsCheckedWhereTheUnitReadsIt(t *testing.T) {
 		"ExecStart=haproxy -f $CONFIG -f /etc/haproxy/conf.d": "haproxy -c -f " + stage + "/none.cfg -f " + stage + "/etc/haproxy/conf.d",
 		"ExecStart=haproxy -f $CONFIG":                        "haproxy -c -f " + stage + "/none.cfg",
 	} {
-		end := hosttest.Script{Text: checkScript, Args: []string{"/none.cfg", "/etc/haproxy/conf.d", "set", stage, "", checkScript}, Programs: map[string]string{
-			"haproxy": "", "systemctl": "echo '" + unit + "'",
-		}}.Run(t)
-		if end.Status != 0 || !slices.Contains(end.Calls, want) {
-			t.Errorf("%s: %+v", unit, end)
-		}
+		t.Run(unit, func(t *testing.T) {
+			end := hosttest.Script{Text: checkScript, Args: []string{"/none.cfg", "/etc/haproxy/conf.d", "set", stage, "", checkScript}, Programs: map[string]string{
+				"haproxy": "", "systemctl": "echo '" + unit + "'",
+			}}.Run(t)
+			if end.Status != 0 || !slices.Contains(end.Calls, want) {
+				t.Errorf("%s: %+v", unit, end)
+			}
+		})
 	}
 }
 

@@ -2,6 +2,7 @@ package haproxy_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -43,9 +44,11 @@ func TestAccTLSNamesAndProxyHeadersAreRouted(t *testing.T) {
 		{"web.test", "/", "web"}, {"web.test", "/admin", "admin"}, {"web.test", "/root", "admin"}, {"other.test", "/", "refused"},
 		{"web.test", "/who", "127.0.0.3"}, // the PROXY header brought the client's address
 	} {
-		if got := ask(c[0], c[1]); got != c[2] {
-			t.Errorf("https://%s%s: %q, want %q", c[0], c[1], got, c[2])
-		}
+		t.Run(fmt.Sprint(c), func(t *testing.T) {
+			if got := ask(c[0], c[1]); got != c[2] {
+				t.Errorf("https://%s%s: %q, want %q", c[0], c[1], got, c[2])
+			}
+		})
 	}
 }
 
@@ -66,9 +69,11 @@ func TestAccAddressesOfBothFamiliesAnswerOnceTheMachineHoldsThem(t *testing.T) {
 	process := s.worker()
 	vips := map[string]string{"192.0.2.250": "192.0.2.250/32", "[2001:db8::250]": "2001:db8::250/128 nodad"}
 	for address, vip := range vips {
-		if got := ask(address); got != "nobody" {
-			t.Errorf("%s answers %q before the machine holds it", address, got)
-		}
+		t.Run("before the machine holds "+address, func(t *testing.T) {
+			if got := ask(address); got != "nobody" {
+				t.Errorf("%q answers", got)
+			}
+		})
 		s.run("ip address add " + vip + " dev lo")
 		t.Cleanup(func() {
 			haproxytest.Cleanup(t, "sh", "-c", "ip address delete "+strings.TrimSuffix(vip, " nodad")+" dev lo")

@@ -21,12 +21,14 @@ func TestTheUnitMayOpenFilesForTheConnectionsOfTheBase(t *testing.T) {
 		{0, ""},
 		{1, "\nLimitNOFILE=1024:524288\n"},
 	} {
-		if err := haproxy.SetBase(tree, haproxy.Base{Mode: "tcp", Maxconn: c.maxconn}, owner.Mark{}); err != nil {
-			t.Fatal(err)
-		}
-		if got, ok := tree[haproxy.UnitPath]; ok != (c.want != "") || !strings.Contains(string(got.Content), c.want) {
-			t.Errorf("maxconn %d: the drop-in is %q", c.maxconn, got.Content)
-		}
+		t.Run(c.want, func(t *testing.T) {
+			if err := haproxy.SetBase(tree, haproxy.Base{Mode: "tcp", Maxconn: c.maxconn}, owner.Mark{}); err != nil {
+				t.Fatal(err)
+			}
+			if got, ok := tree[haproxy.UnitPath]; ok != (c.want != "") || !strings.Contains(string(got.Content), c.want) {
+				t.Errorf("maxconn %d: the drop-in is %q", c.maxconn, got.Content)
+			}
+		})
 	}
 	if err := haproxy.DropBase(tree); err != nil {
 		t.Fatal(err)

@@ -12,14 +12,16 @@ func TestRulesNameACLsThatAreThere(t *testing.T) {
 		"": false, "api": false, "!api": false, "! api": false, "api own": false, "api or !own": false, "api || METH_GET": false, "{ path_beg /x } own": false,
 		"!{ src 10.0.0.1 nosuch }": false, "'a b'": false, "nosuch": true, "!nosuch": true, "api or nosuch": true, "{ path_beg /x } nosuch": true, "API": true, "meth_get": true,
 	} {
-		f.Rules = []Rule{{Backend: "b", If: condition}}
-		if got := len(f.ValidateConditions()) > 0; got != refused {
-			t.Errorf("if %s: refused is %v", condition, got)
-		}
-		f.Rules = []Rule{{Backend: "b", Unless: condition}}
-		if got := len(f.ValidateConditions()) > 0; got != refused {
-			t.Errorf("unless %s: refused is %v", condition, got)
-		}
+		t.Run(condition, func(t *testing.T) {
+			f.Rules = []Rule{{Backend: "b", If: condition}}
+			if got := len(f.ValidateConditions()) > 0; got != refused {
+				t.Errorf("if %s: refused is %v", condition, got)
+			}
+			f.Rules = []Rule{{Backend: "b", Unless: condition}}
+			if got := len(f.ValidateConditions()) > 0; got != refused {
+				t.Errorf("unless %s: refused is %v", condition, got)
+			}
+		})
 	}
 }
 
@@ -28,8 +30,11 @@ func TestAGlobalLineIsFoundWhereItHolds(t *testing.T) {
 		"global\n  ssl-server-verify   none\n": true, "global\n  # ssl-server-verify none\n": false, "defaults\n  ssl-server-verify none\n": false,
 		"global\n  .if feature(X)\n  ssl-server-verify none\n  .endif\n": false, "global\n  ssl-server-verify required\n": false,
 	} {
-		if got := GlobalLine(transaction.Tree{ConfigPath: {Content: []byte(text)}}, "ssl-server-verify none"); got != there {
-			t.Errorf("%q: %v", text, got)
-		}
+		t.Run(text, func(t *testing.T) {
+			t.Parallel()
+			if got := GlobalLine(transaction.Tree{ConfigPath: {Content: []byte(text)}}, "ssl-server-verify none"); got != there {
+				t.Errorf("%q: %v", text, got)
+			}
+		})
 	}
 }

@@ -125,21 +125,30 @@ func TestWhatIsValidReadsBackAsItWas(t *testing.T) {
 
 func TestBlanksAroundALineMakeNoDifference(t *testing.T) {
 	for text, want := range map[string]string{"status\t 200": "status 200", "status  200\n": "status 200", "\rA\tA": "A A", " a\nb  c ": "a\nb  c", "a  # b ": "a  # b"} {
-		if got := OneLine(text); got != want || OneLine(got) != got {
-			t.Errorf("%q is %q, want %q", text, got, want)
-		}
+		t.Run(text, func(t *testing.T) {
+			t.Parallel()
+			if got := OneLine(text); got != want || OneLine(got) != got {
+				t.Errorf("%q is %q, want %q", text, got, want)
+			}
+		})
 	}
 }
 
 func TestTimesOfOneLengthAreEqual(t *testing.T) {
 	for text, want := range map[string]time.Duration{"60s": time.Minute, "1m": time.Minute, "5000": 5 * time.Second, "1d": 24 * time.Hour, "10us": 10 * time.Microsecond} {
-		if got, ok := Duration(text); !ok || got != want {
-			t.Errorf("%s is %v, %v", text, got, ok)
-		}
+		t.Run(text, func(t *testing.T) {
+			t.Parallel()
+			if got, ok := Duration(text); !ok || got != want {
+				t.Errorf("%s is %v, %v", text, got, ok)
+			}
+		})
 	}
 	for _, text := range []string{"", "s", "1w", "-1s", "1.5s", "1 s", "99999999999999999999s", "999999999999d"} {
-		if got, ok := Duration(text); ok {
-			t.Errorf("%q is %v", text, got)
-		}
+		t.Run(text, func(t *testing.T) {
+			t.Parallel()
+			if got, ok := Duration(text); ok {
+				t.Errorf("%q is %v", text, got)
+			}
+		})
 	}
 }

@@ -27,8 +27,11 @@ func TestTLSWithoutACAIsRefused(t *testing.T) {
 		"traffic by TLS":           {server(Params{Options: "ssl"}), true},
 		"required, and by nothing": {server(Params{Options: "ssl", Verify: "required"}), true},
 	} {
-		if got := len(c.of.ValidateTLS()) > 0; got != c.refused {
-			t.Errorf("%s: refused is %v", name, got)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := len(c.of.ValidateTLS()) > 0; got != c.refused {
+				t.Errorf("%s: refused is %v", name, got)
+			}
+		})
 	}
 }

@@ -27,10 +27,13 @@ var (
 
 func TestARouteToOneMachineIsTheOneThatIPTells(t *testing.T) {
 	for dst, to := range map[string]string{"10.88.0.0": "10.88.0.0/32", "2001:db8::1": "2001:db8::1/128", "10.88.0.0/16": "10.88.0.0/16", "default": "0.0.0.0/0"} {
-		want, live := RouteSetting(netip.MustParsePrefix(to), netip.MustParseAddr("10.19.41.253"), 0), Route{Dst: dst, Gateway: "10.19.41.253"}.Setting()
-		if !want.Same(live) {
-			t.Errorf("%v is not %v", want, live)
-		}
+		t.Run(dst, func(t *testing.T) {
+			t.Parallel()
+			want, live := RouteSetting(netip.MustParsePrefix(to), netip.MustParseAddr("10.19.41.253"), 0), Route{Dst: dst, Gateway: "10.19.41.253"}.Setting()
+			if !want.Same(live) {
+				t.Errorf("%v is not %v", want, live)
+			}
+		})
 	}
 }
 
@@ -103,9 +106,12 @@ address1=2001:db8::10/64
 dns-search=okd.example;
 `},
 	} {
-		if diff := cmp.Diff(c.want, c.got); diff != "" {
-			t.Errorf("%s: %s", name, diff)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(c.want, c.got); diff != "" {
+				t.Errorf("%s: %s", name, diff)
+			}
+		})
 	}
 	text, err := netplan{}.renderYAML([]Setup{setup, port})
 	if diff := cmp.Diff(`network:
@@ -148,9 +154,12 @@ dns-search=okd.example;
 	}
 	stanza := renderStanza(setup, []Setup{setup, port}, mark)
 	for _, want := range []string{"auto br0\niface br0 inet manual\n", "up ip addr replace 10.19.41.10/24 dev br0\n", "up ip route replace default via 10.19.41.254 metric 50 dev br0\n", "dns-nameservers 10.0.0.100\n"} {
-		if !strings.Contains(stanza, want) {
-			t.Errorf("no %q in\n%s", want, stanza)
-		}
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			if !strings.Contains(stanza, want) {
+				t.Errorf("no %q in\n%s", want, stanza)
+			}
+		})
 	}
 }
 
@@ -171,14 +180,20 @@ iface eth0 inet dhcp
 func TestCommentedStanzasComeBackByteForByte(t *testing.T) {
 	out := commentOut(interfaces, "eth1")
 	for _, gone := range []string{"\nauto lo eth1\n", "\niface eth1", "\n    address"} {
-		if strings.Contains(out, gone) {
-			t.Errorf("%q still counts in\n%s", gone, out)
-		}
+		t.Run(gone, func(t *testing.T) {
+			t.Parallel()
+			if strings.Contains(out, gone) {
+				t.Errorf("%q still counts in\n%s", gone, out)
+			}
+		})
 	}
 	for _, stays := range []string{"\nauto lo\n", "\niface lo inet loopback\n", "\niface eth0 inet dhcp\n", "allow-hotplug eth0\n"} {
-		if !strings.Contains(out, stays) {
-			t.Errorf("%q is gone from\n%s", stays, out)
-		}
+		t.Run(stays, func(t *testing.T) {
+			t.Parallel()
+			if !strings.Contains(out, stays) {
+				t.Errorf("%q is gone from\n%s", stays, out)
+			}
+		})
 	}
 	if diff := cmp.Diff(interfaces, bringBack(out, "eth1")); diff != "" {
 		t.Error(diff)
@@ -259,10 +274,12 @@ func TestEachBackendRendersVLANsAndBonds(t *testing.T) {
 func TestNetworkdIsToldOnceToFollow(t *testing.T) {
 	leased := []Setup{{Device: "eth1", Addressing: Addressing{DHCP: true}}, {Device: "eth2", Master: "br0"}}
 	for _, name := range []string{Networkd, Netplan} {
-		for what, script := range map[string]string{"to": Backends[name].Switch(nil, leased), "from": Backends[name].Switch(leased, nil), "again": Backends[name].Switch(leased, leased)} {
-			if strings.Count(script, "networkctl reload\n") != 1 || strings.Contains(script, "\nnetworkctl reconfigure") {
-				t.Errorf("%s, %s:\n%s", name, what, script)
+		t.Run(name, func(t *testing.T) {
+			for what, script := range map[string]string{"to": Backends[name].Switch(nil, leased), "from": Backends[name].Switch(leased, nil), "again": Backends[name].Switch(leased, leased)} {
+				if strings.Count(script, "networkctl reload\n") != 1 || strings.Contains(script, "\nnetworkctl reconfigure") {
+					t.Errorf("%s, %s:\n%s", name, what, script)
+				}
 			}
-		}
+		})
 	}
 }

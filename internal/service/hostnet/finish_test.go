@@ -13,9 +13,11 @@ func TestAMarkIsFinishedInEveryFile(t *testing.T) {
 	const after = "# owner=mine workspace=0af\nAddress=1\n# owner=mine metric=3\n# owner=theirs workspace=0af creating=1f.2.3.1\n"
 	file, link, other := filepath.Join(dir, "file"), filepath.Join(dir, "link"), filepath.Join(dir, "other")
 	for path, text := range map[string]string{file: before, other: "# owner=theirs creating=1f.2.3.1\n"} {
-		if err := os.WriteFile(path, []byte(text), 0o640); err != nil {
-			t.Fatal(err)
-		}
+		t.Run(path, func(t *testing.T) {
+			if err := os.WriteFile(path, []byte(text), 0o640); err != nil {
+				t.Fatal(err)
+			}
+		})
 	}
 	if err := os.Symlink(file, link); err != nil {
 		t.Fatal(err)

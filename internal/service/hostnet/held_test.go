@@ -119,23 +119,28 @@ func TestTheOnlyAddressOfADeviceIsItsOwn(t *testing.T) {
 		`, {"family": "inet6", "local": "2001:db8::9", "prefixlen": 64, "scope": "global", "dynamic": true}`: "10.19.41.9/24",
 		`, {"family": "inet", "local": "10.19.41.8", "prefixlen": 24, "scope": "global"}`:                    "10.19.41.8/24",
 	} {
-		var got []string
-		for _, p := range parse(more).Addressing("eth1").Addresses {
-			got = append(got, p.String())
-		}
-		if strings.Join(got, " ") != own {
-			t.Errorf("with %q its own are %v, not %s", more, got, own)
-		}
+		t.Run(more, func(t *testing.T) {
+			var got []string
+			for _, p := range parse(more).Addressing("eth1").Addresses {
+				got = append(got, p.String())
+			}
+			if strings.Join(got, " ") != own {
+				t.Errorf("with %q its own are %v, not %s", more, got, own)
+			}
+		})
 	}
 }
 
 func TestTheKernelSaysWhichAddressesAreKeepaliveds(t *testing.T) {
 	for _, protocol := range []string{"keepalived", "18"} {
-		m := machineOf(t, "keepalived", "")
-		m.Links[0].Addresses[1].Protocol = protocol
-		if got := m.Addressing("eth1").Addresses; len(got) != 3 || got[1].Addr() == netip.MustParseAddr("10.19.41.98") {
-			t.Errorf("with protocol %s it is configured with %v", protocol, got)
-		}
+		t.Run(protocol, func(t *testing.T) {
+			t.Parallel()
+			m := machineOf(t, "keepalived", "")
+			m.Links[0].Addresses[1].Protocol = protocol
+			if got := m.Addressing("eth1").Addresses; len(got) != 3 || got[1].Addr() == netip.MustParseAddr("10.19.41.98") {
+				t.Errorf("with protocol %s it is configured with %v", protocol, got)
+			}
+		})
 	}
 }
 
@@ -158,13 +163,16 @@ func TestWhatRoutersAdvertiseIsNotMadePermanent(t *testing.T) {
 		{"advertised_networkd", "advertised_networkd_routes6", "eth1", prefixes("10.19.41.101/24")},
 		{"advertised_kernel", "advertised_kernel_routes6", "rr1", nil},
 	} {
-		b := machineOf(t, by.links, by.routes).SnapshotDevice(by.device)
-		if !b.Addressing.AcceptRA || len(b.Addressing.Gateways)+len(b.Addressing.Routes) != 0 || !cmp.Equal(b.Addressing.Addresses, by.own, cmpopts.EquateComparable(netip.Prefix{})) {
-			t.Errorf("%s: configured is %+v", by.links, b.Addressing)
-		}
-		if len(b.Settings) != len(by.own) {
-			t.Errorf("%s: what the device had is %v", by.links, b.Settings)
-		}
+		t.Run(by.links, func(t *testing.T) {
+			t.Parallel()
+			b := machineOf(t, by.links, by.routes).SnapshotDevice(by.device)
+			if !b.Addressing.AcceptRA || len(b.Addressing.Gateways)+len(b.Addressing.Routes) != 0 || !cmp.Equal(b.Addressing.Addresses, by.own, cmpopts.EquateComparable(netip.Prefix{})) {
+				t.Errorf("%s: configured is %+v", by.links, b.Addressing)
+			}
+			if len(b.Settings) != len(by.own) {
+				t.Errorf("%s: what the device had is %v", by.links, b.Settings)
+			}
+		})
 	}
 	if machineOf(t, "links", "routes6").Addressing("eno1").AcceptRA {
 		t.Error("static addresses are taken for a router's")
@@ -189,12 +197,14 @@ func TestEachBackendHeedsRoutersWhereTheDeviceDid(t *testing.T) {
 		Netplan:        {"accept-ra: true\n", "accept-ra: false\n"},
 		Ifupdown:       {"  pre-up echo 2 >/proc/sys/net/ipv6/conf/br0/accept_ra || :\n", "iface br0 inet manual\n"},
 	} {
-		if !strings.Contains(with[backend], c.heeds) {
-			t.Errorf("%s does not heed them:\n%s", backend, with[backend])
-		}
-		if !strings.Contains(without[backend], c.not) || strings.Contains(without[backend], c.heeds) {
-			t.Errorf("%s heeds them by itself:\n%s", backend, without[backend])
-		}
+		t.Run(backend, func(t *testing.T) {
+			if !strings.Contains(with[backend], c.heeds) {
+				t.Errorf("%s does not heed them:\n%s", backend, with[backend])
+			}
+			if !strings.Contains(without[backend], c.not) || strings.Contains(without[backend], c.heeds) {
+				t.Errorf("%s heeds them by itself:\n%s", backend, without[backend])
+			}
+		})
 	}
 	if !strings.Contains(with[NetworkManager], "[ipv4]\nmethod=manual\n") {
 		t.Errorf("IPv4 asks for a lease:\n%s", with[NetworkManager])

@@ -21,8 +21,8 @@ type netplan struct{}
 
 func (netplan) Path(device string) string { return "/etc/netplan/90-virtcluster-" + device + ".yaml" }
 
-// id is what a device is called in netplan's files, where this provider describes it.
-func (netplan) id(s Setup) string {
+// deviceID is what a device is called in netplan's files, where this provider describes it.
+func (netplan) deviceID(s Setup) string {
 	if s.isCreated() {
 		return s.Device
 	}
@@ -34,7 +34,7 @@ const netplanRendered = "10-netplan-"
 // dropIn says what netplan has no word for: what others give to the device, such as virtual addresses, stays when the
 // configuration is read again.
 func (n netplan) dropIn(s Setup) string {
-	return networkdDir + netplanRendered + n.id(s) + ".network.d/virtcluster.conf"
+	return networkdDir + netplanRendered + n.deviceID(s) + ".network.d/virtcluster.conf"
 }
 
 func (n netplan) Files(_ context.Context, _ host.Host, from, to []Setup, mark owner.Mark) ([]File, error) {
@@ -43,7 +43,7 @@ func (n netplan) Files(_ context.Context, _ host.Host, from, to []Setup, mark ow
 		if s.Bridge != nil && s.Bridge.VLANFiltering {
 			return nil, fmt.Errorf("netplan has no VLAN filtering for bridge %s: choose the backend \"systemd-networkd\"", s.Device)
 		}
-		if other := path.Base(s.Original.File); s.Original.File != "" && other < netplanRendered+n.id(s) {
+		if other := path.Base(s.Original.File); s.Original.File != "" && other < netplanRendered+n.deviceID(s) {
 			return nil, fmt.Errorf("%s comes before what netplan would render for %s, so it would go on counting: choose the backend \"systemd-networkd\"", s.Original.File, s.Device)
 		}
 		if s.Master != "" {
@@ -71,7 +71,7 @@ func (n netplan) renderYAML(all []Setup) (string, error) {
 		var devices yaml.MapSlice
 		for _, s := range all {
 			if is, d := n.deviceOf(s, all); is == kind {
-				devices = append(devices, yaml.MapItem{Key: n.id(s), Value: d})
+				devices = append(devices, yaml.MapItem{Key: n.deviceID(s), Value: d})
 			}
 		}
 		if len(devices) > 0 {
@@ -121,7 +121,7 @@ func (n netplan) memberIDs(master string, all []Setup) []string {
 	var ids []string
 	for _, s := range all {
 		if s.Master == master {
-			ids = append(ids, n.id(s))
+			ids = append(ids, n.deviceID(s))
 		}
 	}
 	return ids

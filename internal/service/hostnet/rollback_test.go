@@ -89,9 +89,11 @@ func TestARollbackRestoresAllThatAChangeWrites(t *testing.T) {
 	c.write(t, "kept/removed", "stays\n", 0o640)
 	c.write(t, "etc/kept/old", "old\n", 0o644)
 	for link, target := range map[string]string{"etc/link": "two", "etc/two": filepath.Join(c.root, "kept/a %\"target"), "etc/removed": "../kept/removed", "etc/dangling": filepath.Join(c.root, "kept/none")} {
-		if err := os.Symlink(target, filepath.Join(c.root, link)); err != nil {
-			t.Fatal(err)
-		}
+		t.Run(link, func(t *testing.T) {
+			if err := os.Symlink(target, filepath.Join(c.root, link)); err != nil {
+				t.Fatal(err)
+			}
+		})
 	}
 	look := func() string {
 		t.Helper()
@@ -117,9 +119,12 @@ func TestARollbackRestoresAllThatAChangeWrites(t *testing.T) {
 	run("make", "")
 	after := look()
 	for _, want := range []string{"etc/plain:changed\n", "kept/a %\"target:changed\n", "kept/none:changed\n", "etc/new f 600", "etc/made/deep/new:new\n", "etc/kept/new:new\n", "etc/made d 755"} {
-		if !strings.Contains(after, want) {
-			t.Errorf("no %q in\n%s", want, after)
-		}
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			if !strings.Contains(after, want) {
+				t.Errorf("no %q in\n%s", want, after)
+			}
+		})
 	}
 	if c.there("etc/removed") || !c.there("kept/removed") {
 		t.Errorf("not removed in\n%s", after)

@@ -86,9 +86,11 @@ func TestManagersAreAsked(t *testing.T) {
 		t.Error(diff)
 	}
 	for _, backend := range []string{NetworkManager, Networkd, Netplan, Ifupdown} {
-		if !m.Installed[backend] {
-			t.Errorf("%s is not found: %+v", backend, end)
-		}
+		t.Run(backend, func(t *testing.T) {
+			if !m.Installed[backend] {
+				t.Errorf("%s is not found: %+v", backend, end)
+			}
+		})
 	}
 	nothing := hosttest.Script{Text: managersScript, Programs: map[string]string{"systemctl": "exit 3"}, Alone: true}.Run(t)
 	if nothing.Status != 0 || nothing.Stdout != "" {

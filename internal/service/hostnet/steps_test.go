@@ -120,9 +120,11 @@ func TestStepsHeedRoutersAsAnotherDeviceDid(t *testing.T) {
 		t.Errorf("%+v", end)
 	}
 	for name, want := range map[string]string{"accept_ra": "2\n", "autoconf": "0\n", "use_tempaddr": "7\n"} {
-		if got, err := os.ReadFile(filepath.Join(root, conf, "br0", name)); string(got) != want {
-			t.Errorf("%s is %q, %v", name, got, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got, err := os.ReadFile(filepath.Join(root, conf, "br0", name)); string(got) != want {
+				t.Errorf("%s is %q, %v", name, got, err)
+			}
+		})
 	}
 }
 
@@ -140,9 +142,11 @@ func TestStepsOfIfupdown(t *testing.T) {
 		t.Errorf("it still has %q, %v", text, err)
 	}
 	for _, gone := range []string{"/run/dhclient.eth1.pid", "/run/network/ifstate.eth1"} {
-		if _, err := os.Stat(root + gone); err == nil {
-			t.Errorf("%s stays", gone)
-		}
+		t.Run(gone, func(t *testing.T) {
+			if _, err := os.Stat(root + gone); err == nil {
+				t.Errorf("%s stays", gone)
+			}
+		})
 	}
 }
 

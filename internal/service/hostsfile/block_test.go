@@ -132,9 +132,11 @@ func TestValidate(t *testing.T) {
 	}
 	a := netip.MustParseAddr("10.0.0.1")
 	for want, names := range map[string][]string{"No name": {}, "Invalid host name": {"a b"}, "Duplicate host name": {"a", "a"}} {
-		if p := (Block{Name: "x", Entries: map[netip.Addr][]string{a: names}}).Validate(); len(p) != 1 || p[0].Summary != want {
-			t.Errorf("want %q, got %v", want, p)
-		}
+		t.Run(want, func(t *testing.T) {
+			if p := (Block{Name: "x", Entries: map[netip.Addr][]string{a: names}}).Validate(); len(p) != 1 || p[0].Summary != want {
+				t.Errorf("want %q, got %v", want, p)
+			}
+		})
 	}
 	if p := (Block{Name: "a\nb"}).Validate(); len(p) != 1 {
 		t.Errorf("a name with a newline: %v", p)

@@ -27,8 +27,11 @@ func TestAnElectionEndsWhereNobodyTakesTheAddressesAnyMore(t *testing.T) {
 		"the holder's keepalived does not run":   {"a", map[string]Status{"b": master(240)}, false},
 		"who holds them cannot be asked, and is": {"a", map[string]Status{"b": backup(240)}, true},
 	} {
-		if got := Elected(c.holder, c.served); got != c.want {
-			t.Errorf("%s: %t", name, got)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := Elected(c.holder, c.served); got != c.want {
+				t.Errorf("%s: %t", name, got)
+			}
+		})
 	}
 }

@@ -13,17 +13,23 @@ func TestImportIDsNameTheMembers(t *testing.T) {
 		"local:,x=qemu-ga://hv/gw#api":    {{Name: "local", ID: "local:"}, {Name: "x", ID: "qemu-ga://hv/gw"}},
 		one + "," + one + "#api":          {{Name: "10.0.0.1", ID: one}, {Name: one, ID: one}},
 	} {
-		got, name, err := SplitID(id)
-		if err != nil || name != "api" || !slices.Equal(got, want) {
-			t.Errorf("%s: %v %q %v, not %v", id, got, name, err, want)
-		}
+		t.Run(id, func(t *testing.T) {
+			t.Parallel()
+			got, name, err := SplitID(id)
+			if err != nil || name != "api" || !slices.Equal(got, want) {
+				t.Errorf("%s: %v %q %v, not %v", id, got, name, err, want)
+			}
+		})
 	}
 	if back := ImportID([]Member{{Name: "a", ID: one}, {Name: "b", ID: two}}, "api"); back != "a="+one+",b="+two+"#api" {
 		t.Errorf("back: %s", back)
 	}
 	for _, bad := range []string{"", "#api", one, one + "#", "10.0.0.250#api"} {
-		if got, _, err := SplitID(bad); err == nil {
-			t.Errorf("%q is %v", bad, got)
-		}
+		t.Run(bad, func(t *testing.T) {
+			t.Parallel()
+			if got, _, err := SplitID(bad); err == nil {
+				t.Errorf("%q is %v", bad, got)
+			}
+		})
 	}
 }

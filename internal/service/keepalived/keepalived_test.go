@@ -41,20 +41,23 @@ func TestConfigurationMatchesTheGoldenFiles(t *testing.T) {
 
 func TestParseUndoesRender(t *testing.T) {
 	for _, v := range []VIP{sample(), rich()} {
-		want := v.Instance("b")
-		got, ok, err := parse(want.Render(), v.Name)
-		if err != nil || !ok {
-			t.Fatalf("%s: %v %v", v.Name, ok, err)
-		}
-		want.SyncGroup = "" // one block for all instances, outside of these
-		// Tracks come back by kind, and a tracked interface by its own name.
-		if string(got.Render()) != string(want.Render()) {
-			t.Fatalf("%s: rendered again:\n%s\nwant:\n%s", v.Name, got.Render(), want.Render())
-		}
-		got.Track, want.Track = nil, nil
-		if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b netip.Addr) bool { return a == b }), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); diff != "" {
-			t.Fatalf("%s (-want +got):\n%s", v.Name, diff)
-		}
+		t.Run(v.Name, func(t *testing.T) {
+			t.Parallel()
+			want := v.Instance("b")
+			got, ok, err := parse(want.Render(), v.Name)
+			if err != nil || !ok {
+				t.Fatalf("%s: %v %v", v.Name, ok, err)
+			}
+			want.SyncGroup = "" // one block for all instances, outside of these
+			// Tracks come back by kind, and a tracked interface by its own name.
+			if string(got.Render()) != string(want.Render()) {
+				t.Fatalf("%s: rendered again:\n%s\nwant:\n%s", v.Name, got.Render(), want.Render())
+			}
+			got.Track, want.Track = nil, nil
+			if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b netip.Addr) bool { return a == b }), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); diff != "" {
+				t.Fatalf("%s (-want +got):\n%s", v.Name, diff)
+			}
+		})
 	}
 }
 
@@ -180,9 +183,12 @@ func TestABrokenFileIsAnError(t *testing.T) {
 		"not opened":  "}\n",
 		"not a value": "vrrp_instance a {\n priority high\n}\n",
 	} {
-		if _, err := Find(tree(content), "a"); err == nil {
-			t.Errorf("%s: no error", name)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if _, err := Find(tree(content), "a"); err == nil {
+				t.Errorf("%s: no error", name)
+			}
+		})
 	}
 }
 

@@ -33,11 +33,13 @@ func TestAStepTouchesNothingOfAnotherOwner(t *testing.T) {
 		"a person's script of that name":         {"vrrp_script ocp4-api.readyz {\n script \"/bin/true\"\n}\n", Step{Instance: &byPerson}},
 		"a person's sync group of the same name": {"vrrp_sync_group pair {\n group {\n a\n b\n }\n}\n", Step{Instance: new(grouped("x", 9).Instance("a"))}},
 	} {
-		tr := tree(c.content)
-		err := c.step.Apply(tr, mine.MayTake)
-		if !errors.As(err, new(*owner.ForeignError)) || string(tr[Path].Content) != c.content {
-			t.Errorf("%s: %v\n%s", name, err, tr[Path].Content)
-		}
+		t.Run(name, func(t *testing.T) {
+			tr := tree(c.content)
+			err := c.step.Apply(tr, mine.MayTake)
+			if !errors.As(err, new(*owner.ForeignError)) || string(tr[Path].Content) != c.content {
+				t.Errorf("%s: %v\n%s", name, err, tr[Path].Content)
+			}
+		})
 	}
 }
 
@@ -59,9 +61,12 @@ func TestStripLeavesWhatAnOwnerHas(t *testing.T) {
 		t.Errorf("whose it still is: %v", got)
 	}
 	for _, want := range []string{"vrrp_instance marked", "vrrp_script marked.readyz", "vrrp_sync_group pair", "vrrp_instance VI_1", "enable_script_security"} {
-		if !strings.Contains(content, want) {
-			t.Errorf("%s went:\n%s", want, content)
-		}
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			if !strings.Contains(content, want) {
+				t.Errorf("%s went:\n%s", want, content)
+			}
+		})
 	}
 	if strings.Contains(content, "unmarked") {
 		t.Errorf("what a version without marks left stays:\n%s", content)

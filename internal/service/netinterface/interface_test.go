@@ -42,11 +42,14 @@ func TestInterfaceThatNoMachineTakes(t *testing.T) {
 		"Gateway is the machine itself":          func(i *Interface) { i.Gateways = []netip.Addr{i.Addresses[0].Addr()} },
 		"Name servers without a network manager": func(i *Interface) { i.Backend = hostnet.Runtime },
 	} {
-		i := lan()
-		change(&i)
-		if p := i.Validate(); len(p) != 1 || p[0].Summary != want {
-			t.Errorf("want %q, got %v", want, p)
-		}
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			i := lan()
+			change(&i)
+			if p := i.Validate(); len(p) != 1 || p[0].Summary != want {
+				t.Errorf("want %q, got %v", want, p)
+			}
+		})
 	}
 }
 

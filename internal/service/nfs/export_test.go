@@ -1,6 +1,7 @@
 package nfs
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -81,18 +82,21 @@ func TestWhatNoServerExports(t *testing.T) {
 		"root of the world": {with(func(e *Export) { e.Clients[0] = Client{"*", []string{"no_root_squash"}} }), "clients", "every machine"},
 		"root of any IPv6":  {with(func(e *Export) { e.Clients[0] = Client{"::/0", []string{"no_root_squash"}} }), "clients", "every machine"},
 	} {
-		problems := c.e.Validate()
-		if c.at == "" {
-			if len(problems) > 0 {
-				t.Errorf("%s: %v", about, problems)
+		t.Run(about, func(t *testing.T) {
+			t.Parallel()
+			problems := c.e.Validate()
+			if c.at == "" {
+				if len(problems) > 0 {
+					t.Errorf("%s: %v", about, problems)
+				}
+				return
 			}
-			continue
-		}
-		if len(problems) == 0 || problems[0].Path[0] != c.at || !strings.Contains(problems[0].Detail, c.says) {
-			t.Errorf("%s: %+v, want %q at %s", about, problems, c.says, c.at)
-		} else if problems[0].Warning != strings.HasPrefix(about, "root of") {
-			t.Errorf("%s: is a warning: %t", about, problems[0].Warning)
-		}
+			if len(problems) == 0 || problems[0].Path[0] != c.at || !strings.Contains(problems[0].Detail, c.says) {
+				t.Errorf("%s: %+v, want %q at %s", about, problems, c.says, c.at)
+			} else if problems[0].Warning != strings.HasPrefix(about, "root of") {
+				t.Errorf("%s: is a warning: %t", about, problems[0].Warning)
+			}
+		})
 	}
 }
 
@@ -105,10 +109,12 @@ func TestAPersonsExportIsSeen(t *testing.T) {
 	}
 	text := strings.ReplaceAll(script, "/etc/exports ", file+" ")
 	for path, taken := range map[string]bool{"/srv/a": false, "/srv/b": true, "/srv": false, "/srv/c": false, "/srv/c d": true, "/srv/e f": true} {
-		out, err := exec.Command("sh", "-c", text, "sh", "taken", path).CombinedOutput()
-		if (err != nil) != taken {
-			t.Errorf("%s: taken %t: %s", path, err != nil, out)
-		}
+		t.Run(path, func(t *testing.T) {
+			out, err := exec.Command("sh", "-c", text, "sh", "taken", path).CombinedOutput()
+			if (err != nil) != taken {
+				t.Errorf("%s: taken %t: %s", path, err != nil, out)
+			}
+		})
 	}
 }
 
@@ -203,9 +209,12 @@ func TestOnlyOurOwnClientsAreExportedAndEnded(t *testing.T) {
 	changed.Clients = []Client{{"10.0.0.7/24", []string{"ro"}}, {"@hosts", nil}}
 	old := Export{Path: "/srv/old", Clients: []Client{{"*", []string{"rw"}}}}
 	for _, err := range []error{Set(before, images, mine), Set(before, old, mine), Set(after, changed, mine)} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		t.Run(fmt.Sprint(err), func(t *testing.T) {
+			t.Parallel()
+			if err != nil {
+				t.Fatal(err)
+			}
+		})
 	}
 	want := []string{
 		"end", "/srv/nfs images", "*.okd.example", "-",

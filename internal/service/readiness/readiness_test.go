@@ -63,11 +63,13 @@ func TestSaysTheLastReasonWhenTheTimeIsUp(t *testing.T) {
 		"name":                {Condition{DNS: "name.invalid"}, "name.invalid"},
 		"other addresses":     {Condition{DNS: "localhost", Addresses: []netip.Addr{netip.MustParseAddr("10.0.0.1")}}, "not 10.0.0.1"},
 	} {
-		_, _, err := wait(t, c.condition, true)
-		var late *NotReadyError
-		if !errors.As(err, &late) || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), c.condition.Target()+" is not ready after") {
-			t.Errorf("%s: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			_, _, err := wait(t, c.condition, true)
+			var late *NotReadyError
+			if !errors.As(err, &late) || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), c.condition.Target()+" is not ready after") {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
 	}
 	for name, c := range map[string]Condition{
 		"status":    {URL: server.URL, CACertificate: ca, Status: []int64{403}},
@@ -75,9 +77,11 @@ func TestSaysTheLastReasonWhenTheTimeIsUp(t *testing.T) {
 		"port":      {TCP: server.Listener.Addr().String()},
 		"localhost": {DNS: "localhost"},
 	} {
-		if _, _, err := wait(t, c, false); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if _, _, err := wait(t, c, false); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
 	}
 }
 
@@ -124,9 +128,12 @@ func TestValidate(t *testing.T) {
 		"good url":    {Condition{URL: "https://[fd00::1]:6443/readyz?verbose", Body: "ok", Status: []int64{200}}, ""},
 		"good tcp":    {Condition{TCP: "[fd00::1]:22"}, ""},
 	} {
-		problems := c.condition.Validate()
-		if c.at == "" && len(problems) > 0 || c.at != "" && (len(problems) != 1 || problems[0].Path[0] != c.at) {
-			t.Errorf("%s: %v", name, problems)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			problems := c.condition.Validate()
+			if c.at == "" && len(problems) > 0 || c.at != "" && (len(problems) != 1 || problems[0].Path[0] != c.at) {
+				t.Errorf("%s: %v", name, problems)
+			}
+		})
 	}
 }

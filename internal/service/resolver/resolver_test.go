@@ -31,21 +31,27 @@ func TestEachBackendReadsWhatItWrote(t *testing.T) {
 		"resolv.conf":                   {all, all.putInto("", false, mark)},
 		"resolv.conf beside a person's": {all, all.putInto("options edns0\nnameserver 1.1.1.1\nsearch x.example\n", true, mark)},
 	} {
-		if diff := cmp.Diff(c.want, parseWritten(c.text), cmpopts.EquateComparable(netip.Addr{}), cmpopts.EquateEmpty()); diff != "" {
-			t.Errorf("%s: %s\n%s", name, diff, c.text)
-		}
-		if got := owner.Parse(headOf(c.text)); got != mark {
-			t.Errorf("%s: the mark is %+v", name, got)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(c.want, parseWritten(c.text), cmpopts.EquateComparable(netip.Addr{}), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("%s: %s\n%s", name, diff, c.text)
+			}
+			if got := owner.Parse(headOf(c.text)); got != mark {
+				t.Errorf("%s: the mark is %+v", name, got)
+			}
+		})
 	}
 }
 
 func TestResolvConfOfAPersonComesBack(t *testing.T) {
 	text := all.putInto("# mine\nnameserver 1.1.1.1\noptions edns0\nsearch x.example\n", true, mark)
 	for _, counts := range []string{"\nnameserver 1.1.1.1", "\nsearch x.example"} {
-		if strings.Contains(text, counts) {
-			t.Errorf("%q still counts in\n%s", counts, text)
-		}
+		t.Run(counts, func(t *testing.T) {
+			t.Parallel()
+			if strings.Contains(text, counts) {
+				t.Errorf("%q still counts in\n%s", counts, text)
+			}
+		})
 	}
 	if !strings.Contains(text, "\noptions edns0\n") || !strings.Contains(text, "\nnameserver 10.0.0.100\n") {
 		t.Errorf("it is\n%s", text)
@@ -85,12 +91,14 @@ func TestResolverThatNoMachineTakes(t *testing.T) {
 			r.Backend, r.Nameservers = File, []netip.Addr{netip.MustParseAddr("10.0.0.9"), netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.0.2"), netip.MustParseAddr("10.0.0.3")}
 		},
 	} {
-		r := all
-		change(&r)
-		p := r.Validate()
-		if len(p) == 0 || p[len(p)-1].Summary != want {
-			t.Errorf("want %q, got %v", want, p)
-		}
+		t.Run(want, func(t *testing.T) {
+			r := all
+			change(&r)
+			p := r.Validate()
+			if len(p) == 0 || p[len(p)-1].Summary != want {
+				t.Errorf("want %q, got %v", want, p)
+			}
+		})
 	}
 }
 
@@ -119,9 +127,11 @@ func TestBackendIsTheOneThatProgramsAsk(t *testing.T) {
 		{nm, explicit(File), "would overwrite it"}, {found{target: "/etc/resolvconf/run/resolv.conf"}, all, "is a link to"},
 		{found{target: "/etc/resolv.conf", resolved: true}, explicit(Resolved), "does not lead to"},
 	} {
-		if got := here(c.f, c.r); !strings.Contains(got, c.want) {
-			t.Errorf("%+v, %q: %s, want %s", c.f, c.r.Backend, got, c.want)
-		}
+		t.Run(c.want, func(t *testing.T) {
+			if got := here(c.f, c.r); !strings.Contains(got, c.want) {
+				t.Errorf("%+v, %q: %s, want %s", c.f, c.r.Backend, got, c.want)
+			}
+		})
 	}
 }
 
@@ -163,17 +173,19 @@ func TestDhclientIsKeptFromWritingTheFile(t *testing.T) {
 
 func TestAPlanNamesWhatWritesTheFileToo(t *testing.T) {
 	for client, takesHook := range map[string]bool{"dhcpcd": true, "udhcpc": true, "dhclient": false} {
-		f := found{target: resolvConf, rewriters: rewriters{clients: []string{client}, takesHook: takesHook}}
-		w := (kind{}).Warn(f, all)
-		if len(w) != 1 || !strings.HasPrefix(w[0].Detail, client+" writes it anew") || wayOut[client] == "" {
-			t.Errorf("of %s: %v", client, w)
-		}
-		if c, err := (kind{}).Put(t.Context(), nil, f, all, mark); err != nil || len(c.Files) != 1 {
-			t.Errorf("of %s: %+v, %v", client, c.Files, err)
-		}
-		f.target = "/run/systemd/resolve/stub-resolv.conf"
-		if w := (kind{}).Warn(f, all); len(w) != 0 {
-			t.Errorf("of %s with systemd-resolved: %v", client, w)
-		}
+		t.Run(client, func(t *testing.T) {
+			f := found{target: resolvConf, rewriters: rewriters{clients: []string{client}, takesHook: takesHook}}
+			w := (kind{}).Warn(f, all)
+			if len(w) != 1 || !strings.HasPrefix(w[0].Detail, client+" writes it anew") || wayOut[client] == "" {
+				t.Errorf("of %s: %v", client, w)
+			}
+			if c, err := (kind{}).Put(t.Context(), nil, f, all, mark); err != nil || len(c.Files) != 1 {
+				t.Errorf("of %s: %+v, %v", client, c.Files, err)
+			}
+			f.target = "/run/systemd/resolve/stub-resolv.conf"
+			if w := (kind{}).Warn(f, all); len(w) != 0 {
+				t.Errorf("of %s with systemd-resolved: %v", client, w)
+			}
+		})
 	}
 }

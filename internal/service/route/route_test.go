@@ -35,16 +35,18 @@ func TestRouteIsFoundByDestinationAndMetric(t *testing.T) {
 		"10.128.2.0/23,50": "10.0.0.2", "10.128.2.0/23,0": "", "0.0.0.0/0,0": "10.0.0.254", "::/0,0": "2001:db8::1", "10.7.7.7/32,0": "10.0.0.3",
 		"2001:db8:1::/48,0": "2001:db8::1", "2001:db8:1::/48,7": "", "10.9.0.0/16,0": "",
 	} {
-		to, metric, _ := strings.Cut(text, ",")
-		r := Route{To: netip.MustParsePrefix(to)}
-		r.Metric = map[string]int{"0": 0, "7": 7, "50": 50}[metric]
-		got := ""
-		if live := r.findRoute(m); live != nil {
-			got = live.Gateway
-		}
-		if got != want {
-			t.Errorf("%s leads to %q, want %q", text, got, want)
-		}
+		t.Run(text, func(t *testing.T) {
+			to, metric, _ := strings.Cut(text, ",")
+			r := Route{To: netip.MustParsePrefix(to)}
+			r.Metric = map[string]int{"0": 0, "7": 7, "50": 50}[metric]
+			got := ""
+			if live := r.findRoute(m); live != nil {
+				got = live.Gateway
+			}
+			if got != want {
+				t.Errorf("%s leads to %q, want %q", text, got, want)
+			}
+		})
 	}
 }
 
@@ -76,20 +78,22 @@ func TestEachBackendKeepsARouteByAFileOfItsOwn(t *testing.T) {
 		"ifupdown": {"/etc/network/if-up.d/virtcluster-route-10-128-2-0-23-50", "ip route replace 10.128.2.0/23 via 10.0.0.2 metric 50 dev ifupdown proto static\n"},
 		"nobody":   {"/run/virtcluster/virtcluster-route-10-128-2-0-23-50", "# virtcluster backend=auto device=nobody"},
 	} {
-		r := pods
-		r.Device = device
-		r, err := r.chooseBackend(managers)
-		if err != nil {
-			t.Errorf("%s: %v", device, err)
-			continue
-		}
-		f := r.routeFile(managers, mark)
-		if f.Path != want[0] || !strings.Contains(f.Content, want[1]) || owner.Parse(f.Content) != mark {
-			t.Errorf("%s: %s\n%s", device, f.Path, f.Content)
-		}
-		if got := backendOf(f.Path); got != r.ActiveBackend {
-			t.Errorf("%s is of %s, want %s", f.Path, got, r.ActiveBackend)
-		}
+		t.Run(device, func(t *testing.T) {
+			r := pods
+			r.Device = device
+			r, err := r.chooseBackend(managers)
+			if err != nil {
+				t.Errorf("%s: %v", device, err)
+				return
+			}
+			f := r.routeFile(managers, mark)
+			if f.Path != want[0] || !strings.Contains(f.Content, want[1]) || owner.Parse(f.Content) != mark {
+				t.Errorf("%s: %s\n%s", device, f.Path, f.Content)
+			}
+			if got := backendOf(f.Path); got != r.ActiveBackend {
+				t.Errorf("%s is of %s, want %s", f.Path, got, r.ActiveBackend)
+			}
+		})
 	}
 	r := pods
 	r.Device, r.Backend = "nm", hostnet.Ifupdown
@@ -108,11 +112,13 @@ func TestRouteThatNoMachineTakes(t *testing.T) {
 		"Invalid device":   func(r *Route) { r.Device = "eth0; reboot" },
 		"Route to nowhere": func(r *Route) { r.Via = netip.Addr{} },
 	} {
-		r := pods
-		change(&r)
-		if p := r.Validate(); len(p) != 1 || p[0].Summary != want {
-			t.Errorf("want %q, got %v", want, p)
-		}
+		t.Run(want, func(t *testing.T) {
+			r := pods
+			change(&r)
+			if p := r.Validate(); len(p) != 1 || p[0].Summary != want {
+				t.Errorf("want %q, got %v", want, p)
+			}
+		})
 	}
 }
 
@@ -133,9 +139,11 @@ func TestAFileThatSystemdNetworkdDoesNotReadKeepsNothing(t *testing.T) {
 		{file, "", hostnet.Networkd}, // it does not run, or the device is gone
 		{"/etc/network/if-up.d/virtcluster-route-10-128-2-0-23-50", "/etc/systemd/network/10-eth0.network", hostnet.Ifupdown},
 	} {
-		f := found{key: pods, machine: machine(t), live: pods.findRoute(machine(t)), path: c.path, network: c.network, text: "# virtcluster backend=auto device=eth0 " + mark.String() + "\n"}
-		if got, err := (kind{pods}).Read(f); err != nil || got.ActiveBackend != c.want || got.Backend != hostnet.Auto {
-			t.Errorf("%s with %q: %+v, %v", c.path, c.network, got, err)
-		}
+		t.Run(c.path, func(t *testing.T) {
+			f := found{key: pods, machine: machine(t), live: pods.findRoute(machine(t)), path: c.path, network: c.network, text: "# virtcluster backend=auto device=eth0 " + mark.String() + "\n"}
+			if got, err := (kind{pods}).Read(f); err != nil || got.ActiveBackend != c.want || got.Backend != hostnet.Auto {
+				t.Errorf("%s with %q: %+v, %v", c.path, c.network, got, err)
+			}
+		})
 	}
 }

@@ -9,9 +9,9 @@ import (
 
 	"libvirt.org/go/libvirtxml"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/cli"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/parentcommand"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
@@ -205,7 +205,7 @@ func (k *Checker) checkReservations(ctx context.Context, network *hypervisor.Net
 			if h.IP == ip && !k.isOwnReservation(h) && !isReservedFor(h, i) {
 				if !k.mayBeGivenUp(ctx, h) {
 					k.addProblem(path, "Address reserved already", "network %q keeps %s: choose another address, or remove that reservation", network.Name, h)
-				} else if other := k.findSwap(i, h); other != "" && cli.Serial() {
+				} else if other := k.findSwap(i, h); other != "" && parentcommand.Serial() {
 					k.addProblem(path, "Nodes swap addresses", "%s takes the address that node %q leaves and leaves this one, and with -parallelism=1 neither can wait for the other: apply without that option", other, k.Want.Name)
 				} else if other != "" && k.blocksSwap(ctx, network, h) {
 					k.addProblem(path, "Running nodes swap addresses", "%s takes the address that node %q leaves and leaves this one, both go on running, and network %q has no range of addresses from which DHCP could lend one meanwhile: "+

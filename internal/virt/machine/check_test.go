@@ -132,21 +132,23 @@ func TestATakenNameIsNotToldAsATakenAddress(t *testing.T) {
 	const mac = "52:54:00:00:00:01"
 	offered := &libvirtxml.DomainCaps{}
 	for name, want := range map[string]string{"n": "[name]", "other": "[network_interfaces 0 mac]"} {
-		k := answered(t, &Spec{Name: "n", Interfaces: []InterfaceSpec{{MAC: mac}}}, offered)
-		k.Hypervisors = map[string]*hypervisor.Client{"": k.Client}
-		domains := []*hypervisor.Domain{{Name: name, UUID: "u", Config: &libvirtxml.Domain{
-			Name: name, Devices: &libvirtxml.DomainDeviceList{Interfaces: []libvirtxml.DomainInterface{{
-				MAC: &libvirtxml.DomainInterfaceMAC{Address: mac}, Source: &libvirtxml.DomainInterfaceSource{Network: &libvirtxml.DomainInterfaceSourceNetwork{Network: "default"}},
-			}}},
-		}}}
-		for _, when := range []time.Time{time.Now(), time.Now().Add(domainsFor)} {
-			know(k, question{k.Client, "domains", when.Truncate(domainsFor).String()}, domains)
-		}
-		if err := errors.Join(k.checkName(t.Context()), k.checkMACs(t.Context())); err != nil {
-			t.Fatal(err)
-		}
-		if len(k.problems) != 1 || fmt.Sprint(k.problems[0].Path) != want {
-			t.Errorf("a domain %q: %v, not one problem at %s", name, k.problems, want)
-		}
+		t.Run(name, func(t *testing.T) {
+			k := answered(t, &Spec{Name: "n", Interfaces: []InterfaceSpec{{MAC: mac}}}, offered)
+			k.Hypervisors = map[string]*hypervisor.Client{"": k.Client}
+			domains := []*hypervisor.Domain{{Name: name, UUID: "u", Config: &libvirtxml.Domain{
+				Name: name, Devices: &libvirtxml.DomainDeviceList{Interfaces: []libvirtxml.DomainInterface{{
+					MAC: &libvirtxml.DomainInterfaceMAC{Address: mac}, Source: &libvirtxml.DomainInterfaceSource{Network: &libvirtxml.DomainInterfaceSourceNetwork{Network: "default"}},
+				}}},
+			}}}
+			for _, when := range []time.Time{time.Now(), time.Now().Add(domainsFor)} {
+				know(k, question{k.Client, "domains", when.Truncate(domainsFor).String()}, domains)
+			}
+			if err := errors.Join(k.checkName(t.Context()), k.checkMACs(t.Context())); err != nil {
+				t.Fatal(err)
+			}
+			if len(k.problems) != 1 || fmt.Sprint(k.problems[0].Path) != want {
+				t.Errorf("a domain %q: %v, not one problem at %s", name, k.problems, want)
+			}
+		})
 	}
 }

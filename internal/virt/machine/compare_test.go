@@ -106,9 +106,12 @@ func TestAnAddressOfAGuestThatRunsIsNotInForceAtOnce(t *testing.T) {
 		"of one that starts":       {node("10.0.0.1", false), node("10.0.0.2", true), false},
 		"of one that is restarted": {node("10.0.0.1", true), restarted, false},
 	} {
-		got := c.want.ValidateChange(c.was)
-		if warned := len(got) == 1 && got[0].Warning && fmt.Sprint(got[0].Path) == "[network_interfaces 0 ip]"; warned != c.warned || !c.warned && len(got) > 0 {
-			t.Errorf("%s: problems are %v", name, got)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := c.want.ValidateChange(c.was)
+			if warned := len(got) == 1 && got[0].Warning && fmt.Sprint(got[0].Path) == "[network_interfaces 0 ip]"; warned != c.warned || !c.warned && len(got) > 0 {
+				t.Errorf("%s: problems are %v", name, got)
+			}
+		})
 	}
 }

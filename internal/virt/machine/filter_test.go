@@ -104,8 +104,11 @@ func TestAFilterIsKnownByItsMachine(t *testing.T) {
 		"a person's":                {"11111111-2222-4333-8444-555555555555", false},
 		"what its name alone gives": {"e9e831b1-2422-43f3-ac5c-70f797fd1cf7", false},
 	} {
-		if own := isOwnFilter(&libvirtxml.NWFilter{Name: name, UUID: c.uuid}, someUUID); own != c.own {
-			t.Errorf("%s: own is %t", whose, own)
-		}
+		t.Run(whose, func(t *testing.T) {
+			t.Parallel()
+			if own := isOwnFilter(&libvirtxml.NWFilter{Name: name, UUID: c.uuid}, someUUID); own != c.own {
+				t.Errorf("%s: own is %t", whose, own)
+			}
+		})
 	}
 }

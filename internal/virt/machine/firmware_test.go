@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"fmt"
 	"testing"
 
 	"libvirt.org/go/libvirtxml"
@@ -47,18 +48,21 @@ func TestStoreOfAnotherFirmwareIsOutdatedUntilItIsReplaced(t *testing.T) {
 		{[]string{"bios", "uefi-secure"}, false},
 		{[]string{"uefi", "bios"}, false}, // there is nothing to start with it
 	} {
-		d := withFirmware(t, change.by[0])
-		var m *Machine
-		for _, firmware := range change.by[1:] {
-			m = turn(t, d, firmware)
-		}
-		if got := m.HasOutdatedStore(); got != change.want {
-			t.Errorf("%v: outdated is %t, want %t", change.by, got, change.want)
-		}
-		// What is half-done differs from whatever is wanted.
-		if got := Read(d).Firmware; (got == m.Firmware) == change.want {
-			t.Errorf("%v: firmware reads as %q", change.by, got)
-		}
+		t.Run(fmt.Sprint(change.by), func(t *testing.T) {
+			t.Parallel()
+			d := withFirmware(t, change.by[0])
+			var m *Machine
+			for _, firmware := range change.by[1:] {
+				m = turn(t, d, firmware)
+			}
+			if got := m.HasOutdatedStore(); got != change.want {
+				t.Errorf("%v: outdated is %t, want %t", change.by, got, change.want)
+			}
+			// What is half-done differs from whatever is wanted.
+			if got := Read(d).Firmware; (got == m.Firmware) == change.want {
+				t.Errorf("%v: firmware reads as %q", change.by, got)
+			}
+		})
 	}
 }
 
@@ -77,22 +81,25 @@ func TestOtherChangesLeaveTheAccountOfTheStore(t *testing.T) {
 
 func TestStoreLeftByABIOSIsReclaimed(t *testing.T) {
 	for path, want := range map[string]string{"/vars/mine.fd": "/vars/mine.fd", "/var/lib/libvirt/qemu/nvram/okd-master-01_VARS.fd": ""} {
-		d := withFirmware(t, "uefi")
-		d.OS.NVRam = &libvirtxml.DomainNVRam{NVRam: path, Template: "/usr/share/OVMF/OVMF_VARS.fd"}
-		if ReclaimStore(d) {
-			t.Error("undefining a machine with UEFI removes its store anyhow")
-		}
-		turn(t, d, "bios")
-		if d.OS.NVRam != nil || !ReclaimStore(d) || configuredFirmware(d) != "uefi" {
-			t.Fatalf("%s is not reclaimed: %+v", path, d.OS)
-		}
-		got := ""
-		if d.OS.NVRam != nil {
-			got = d.OS.NVRam.NVRam
-		}
-		if got != want {
-			t.Errorf("the store is %q, want %q", got, want)
-		}
+		t.Run(path, func(t *testing.T) {
+			t.Parallel()
+			d := withFirmware(t, "uefi")
+			d.OS.NVRam = &libvirtxml.DomainNVRam{NVRam: path, Template: "/usr/share/OVMF/OVMF_VARS.fd"}
+			if ReclaimStore(d) {
+				t.Error("undefining a machine with UEFI removes its store anyhow")
+			}
+			turn(t, d, "bios")
+			if d.OS.NVRam != nil || !ReclaimStore(d) || configuredFirmware(d) != "uefi" {
+				t.Fatalf("%s is not reclaimed: %+v", path, d.OS)
+			}
+			got := ""
+			if d.OS.NVRam != nil {
+				got = d.OS.NVRam.NVRam
+			}
+			if got != want {
+				t.Errorf("the store is %q, want %q", got, want)
+			}
+		})
 	}
 	if ReclaimStore(withFirmware(t, "bios")) {
 		t.Error("a machine that never had UEFI has no store")

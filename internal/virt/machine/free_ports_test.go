@@ -135,19 +135,21 @@ func TestAnotherChipsetHasOtherPlaces(t *testing.T) {
 		"<disk type='file' device='disk'><source file='/root'/><target dev='vda' bus='virtio'/>"+address(1, 0)+"</disk>")
 	m := Read(d)
 	for _, chipset := range []string{"pc", "pc-i440fx-7.2", "q35", "pc-q35-7.2"} {
-		m.Chipset = chipset
-		if err := Apply(d, m); err != nil {
-			t.Fatal(err)
-		}
-		want := 0
-		if isQ35(chipset) {
-			want = 1 + 1 + builtinDevices + sparePorts
-		}
-		if len(d.Devices.Controllers) != want || d.Devices.Disks[0].Address != nil || d.Devices.Hostdevs[0].Address != nil || d.OS.Type.Machine != chipset {
-			t.Errorf("%s has %d controllers, want %d, and a disk at %v", chipset, len(d.Devices.Controllers), want, d.Devices.Disks[0].Address)
-		}
-		if got := d.Devices.Hostdevs[0].SubsysPCI.Source.Address; got == nil || *got.Bus != 5 {
-			t.Errorf("%s passes through another device: %v", chipset, got)
-		}
+		t.Run(chipset, func(t *testing.T) {
+			m.Chipset = chipset
+			if err := Apply(d, m); err != nil {
+				t.Fatal(err)
+			}
+			want := 0
+			if isQ35(chipset) {
+				want = 1 + 1 + builtinDevices + sparePorts
+			}
+			if len(d.Devices.Controllers) != want || d.Devices.Disks[0].Address != nil || d.Devices.Hostdevs[0].Address != nil || d.OS.Type.Machine != chipset {
+				t.Errorf("%s has %d controllers, want %d, and a disk at %v", chipset, len(d.Devices.Controllers), want, d.Devices.Disks[0].Address)
+			}
+			if got := d.Devices.Hostdevs[0].SubsysPCI.Source.Address; got == nil || *got.Bus != 5 {
+				t.Errorf("%s passes through another device: %v", chipset, got)
+			}
+		})
 	}
 }

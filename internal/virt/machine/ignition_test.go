@@ -25,9 +25,12 @@ func TestFirstBootConfigurationIsComparedByWhatTheGuestGets(t *testing.T) {
 		"Ignition that differs":    {SameIgnition, `{"ignition":{"version":"3.4.0"}}`, ignitionText, false},
 		"Butane for Ignition":      {SameIgnition, butaneText, imported, false}, // only what is there already can be kept
 	} {
-		if kept := c.same(c.planned, c.prior); kept != c.kept {
-			t.Errorf("%s: kept is %t", name, kept)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if kept := c.same(c.planned, c.prior); kept != c.kept {
+				t.Errorf("%s: kept is %t", name, kept)
+			}
+		})
 	}
 	if handed, err := renderIgnition(&Spec{Butane: imported}); err != nil || handed != imported {
 		t.Errorf("an imported node's guest would get %s, %v", handed, err)

@@ -32,14 +32,16 @@ func TestFilterByHandStaysUntilTheProvidersTakesItsPlace(t *testing.T) {
 		t.Errorf("plugged in anew it is %+v", again)
 	}
 	for _, own := range []string{FilterPrefix + "hand-525400123456", ""} {
-		m.Interfaces[0].Filter = own
-		if err := Apply(d, m); err != nil {
-			t.Fatal(err)
-		}
-		f := d.Devices.Interfaces[0].FilterRef
-		if own == "" && f != nil || own != "" && (f == nil || f.Filter != own) {
-			t.Errorf("want filter %q, got %+v", own, f)
-		}
+		t.Run(own, func(t *testing.T) {
+			m.Interfaces[0].Filter = own
+			if err := Apply(d, m); err != nil {
+				t.Fatal(err)
+			}
+			f := d.Devices.Interfaces[0].FilterRef
+			if own == "" && f != nil || own != "" && (f == nil || f.Filter != own) {
+				t.Errorf("want filter %q, got %+v", own, f)
+			}
+		})
 	}
 }
 
@@ -53,9 +55,12 @@ func TestFeaturesOfTheProcessorOutliveItsModel(t *testing.T) {
 	}
 	got := xmlOf(t, d)
 	for _, want := range []string{"Nehalem", `<feature policy="disable" name="x2apic">`, `<feature policy="disable" name="vmx">`} {
-		if !strings.Contains(got, want) {
-			t.Errorf("%s is missing:\n%s", want, got)
-		}
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			if !strings.Contains(got, want) {
+				t.Errorf("%s is missing:\n%s", want, got)
+			}
+		})
 	}
 }
 
@@ -93,9 +98,12 @@ func TestDiskKeepsItsLimitsOnAnotherBus(t *testing.T) {
 	}
 	got := xmlOf(t, d)
 	for _, want := range []string{`cache="unsafe"`, "<total_iops_sec>1000</total_iops_sec>", `<boot order="1">`, "<serial>S1</serial>", `<target dev="sda" bus="scsi">`, `<target dev="sdb" bus="scsi">`} {
-		if !strings.Contains(got, want) {
-			t.Errorf("%s is missing:\n%s", want, got)
-		}
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			if !strings.Contains(got, want) {
+				t.Errorf("%s is missing:\n%s", want, got)
+			}
+		})
 	}
 	if strings.Contains(got, "iothread=") {
 		t.Errorf("what only virtio has went along:\n%s", got)
@@ -142,9 +150,12 @@ func TestWhatBelongsToSpiceGoesWithIt(t *testing.T) {
 		t.Errorf("Spice is left:\n%s", got)
 	}
 	for _, want := range []string{"egl-headless", `name="else"`, `<audio id="1" type="none">`} {
-		if !strings.Contains(got, want) {
-			t.Errorf("%s is lost:\n%s", want, got)
-		}
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			if !strings.Contains(got, want) {
+				t.Errorf("%s is lost:\n%s", want, got)
+			}
+		})
 	}
 }
 

@@ -46,8 +46,10 @@ nmcli device set nmtest0 managed yes`)
 		{"2001", "nmcli -g IP6.DNS device show nmtest0"},
 		{"ens3", "nmcli -g GENERAL.CONNECTION device show nmtest0"},
 	} {
-		if out := acctest.On(t, "svc-1", "sh", "-c", c.command); !strings.Contains(out, c.want) {
-			t.Errorf("%s has no %q: %s", c.command, c.want, out)
-		}
+		t.Run(c.want, func(t *testing.T) {
+			if out := acctest.On(t, "svc-1", "sh", "-c", c.command); !strings.Contains(out, c.want) {
+				t.Errorf("%s has no %q: %s", c.command, c.want, out)
+			}
+		})
 	}
 }

@@ -156,9 +156,12 @@ func TestApplyChangesOnlyWhatDiffers(t *testing.T) {
 		"<shares>512</shares>", `cache="unsafe"`, "<total_iops_sec>1000</total_iops_sec>", `device="cdrom"`, `<source dev="eth5" mode="bridge">`,
 		`passwd="secret"`, "libosinfo:os", `<vmcoreinfo state="on">`, "<title>By hand</title>", `name="FOO"`, `queues="2"`, "i6300esb",
 	} {
-		if !strings.Contains(after, kept) {
-			t.Errorf("%s is lost:\n%s", kept, after)
-		}
+		t.Run(kept, func(t *testing.T) {
+			t.Parallel()
+			if !strings.Contains(after, kept) {
+				t.Errorf("%s is lost:\n%s", kept, after)
+			}
+		})
 	}
 	got := Read(d)
 	if got.MemoryMiB != 64 || got.Boot.Order[0] != "network" || got.Disk("vdb").Bus != "scsi" || len(got.Interfaces) != 2 {
@@ -179,11 +182,13 @@ func TestRootIsTheFirstDiskOfAForeignDomain(t *testing.T) {
 func TestNewDisksGetFreeTargets(t *testing.T) {
 	d := byHand(t)
 	for _, want := range []string{"vdc", "vdd"} {
-		disk := Disk{Key: want, Path: "/p/" + want, Format: "qcow2", Bus: "virtio"}
-		d.Devices.Disks = append(d.Devices.Disks, *NewDisk(d, &disk))
-		if disk.Target != want {
-			t.Errorf("target is %s, want %s", disk.Target, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			disk := Disk{Key: want, Path: "/p/" + want, Format: "qcow2", Bus: "virtio"}
+			d.Devices.Disks = append(d.Devices.Disks, *NewDisk(d, &disk))
+			if disk.Target != want {
+				t.Errorf("target is %s, want %s", disk.Target, want)
+			}
+		})
 	}
 	if got := spellDiskLetters(26) + spellDiskLetters(27) + spellDiskLetters(701); got != "aaabzz" {
 		t.Errorf("beyond z: %s", got)
@@ -201,24 +206,33 @@ func TestSameChipset(t *testing.T) {
 		{"pc-q35-7.1", "pc-q35-7.2", false},
 		{"q35", "pc-i440fx-7.2", false},
 	} {
-		if SameChipset(c.asked, c.got) != c.want {
-			t.Errorf("%s and %s: want %t", c.asked, c.got, c.want)
-		}
+		t.Run(c.asked, func(t *testing.T) {
+			t.Parallel()
+			if SameChipset(c.asked, c.got) != c.want {
+				t.Errorf("%s and %s: want %t", c.asked, c.got, c.want)
+			}
+		})
 	}
 }
 
 func TestCheckKey(t *testing.T) {
 	for key, valid := range map[string]bool{"data": true, "a.b-c_D9": true, "": false, "root": false, "seed": false, "has space": false, "123456789012345678901": false} {
-		if err := CheckKey(key); (err == nil) != valid {
-			t.Errorf("%q: %v", key, err)
-		}
+		t.Run(key, func(t *testing.T) {
+			t.Parallel()
+			if err := CheckKey(key); (err == nil) != valid {
+				t.Errorf("%q: %v", key, err)
+			}
+		})
 	}
 }
 
 func TestMemoryUnits(t *testing.T) {
 	for unit, want := range map[string]int64{"": 1, "KiB": 1, "MiB": 1024, "GiB": 1 << 20, "b": 0} {
-		if got := toMebibytes(1024, unit); got != want {
-			t.Errorf("1024 %s: %d MiB, want %d", unit, got, want)
-		}
+		t.Run(unit, func(t *testing.T) {
+			t.Parallel()
+			if got := toMebibytes(1024, unit); got != want {
+				t.Errorf("1024 %s: %d MiB, want %d", unit, got, want)
+			}
+		})
 	}
 }

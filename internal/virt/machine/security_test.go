@@ -34,20 +34,24 @@ func TestSecurityFilters(t *testing.T) {
 				"action='accept' direction='out' priority='500'>\n    <all>", "action='drop' direction='in' priority='900'>\n    <tcp>",
 			},
 		} {
-			if !strings.HasSuffix(f.Name, name) {
-				continue
-			}
-			for _, w := range want {
-				if !strings.Contains(text, w) {
-					t.Errorf("%s has no %s:\n%s", f.Name, w, text)
+			t.Run(name, func(t *testing.T) {
+				if !strings.HasSuffix(f.Name, name) {
+					return
 				}
-			}
+				for _, w := range want {
+					if !strings.Contains(text, w) {
+						t.Errorf("%s has no %s:\n%s", f.Name, w, text)
+					}
+				}
+			})
 		}
 		// Nothing is filtered of what is sent, and nobody passes for a machine that is not there.
 		for _, never := range []string{"action='drop' direction='out'", "direction='in' priority='500'>\n    <udp"} {
-			if strings.Contains(text, never) {
-				t.Errorf("%s has %s:\n%s", f.Name, never, text)
-			}
+			t.Run(never, func(t *testing.T) {
+				if strings.Contains(text, never) {
+					t.Errorf("%s has %s:\n%s", f.Name, never, text)
+				}
+			})
 		}
 	}
 	base := filterName("n", mac)
@@ -73,16 +77,18 @@ func TestARuleThatNamesNoMachineIsWarnedOf(t *testing.T) {
 		"rules that are new":   {Want: all, Was: with(rule("test"))},
 		"a new machine":        {Want: all, Was: all, Fresh: true},
 	} {
-		k.Client, k.Cache = c, &HypervisorCache{}
-		for _, at := range []time.Time{time.Now(), time.Now().Add(domainsFor)} {
-			know(k, question{c, "domains", at.Truncate(domainsFor).String()}, []*hypervisor.Domain{{Name: "test"}})
-		}
-		if err := k.checkRemotes(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		want := map[string]int{"rules that are there": 1}[about]
-		if len(k.problems) != want || want == 1 && (!k.problems[0].Warning || !strings.Contains(k.problems[0].Detail, `no machine "tset"`)) {
-			t.Errorf("%s: %+v", about, k.problems)
-		}
+		t.Run(about, func(t *testing.T) {
+			k.Client, k.Cache = c, &HypervisorCache{}
+			for _, at := range []time.Time{time.Now(), time.Now().Add(domainsFor)} {
+				know(k, question{c, "domains", at.Truncate(domainsFor).String()}, []*hypervisor.Domain{{Name: "test"}})
+			}
+			if err := k.checkRemotes(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			want := map[string]int{"rules that are there": 1}[about]
+			if len(k.problems) != want || want == 1 && (!k.problems[0].Warning || !strings.Contains(k.problems[0].Detail, `no machine "tset"`)) {
+				t.Errorf("%s: %+v", about, k.problems)
+			}
+		})
 	}
 }

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"fmt"
 	"net/netip"
 	"strings"
 	"testing"
@@ -17,9 +18,12 @@ func TestStaticInterfaceIsNotWaitedFor(t *testing.T) {
 		{InterfaceSpec{Addresses: []string{"10.0.0.9/24"}, IP: "10.1.0.9"}, true, false},
 		{InterfaceSpec{Addresses: []string{"10.0.0.9/24"}, IPv6: "fd00::9"}, false, true},
 	} {
-		if v4, v6 := c.i.asksDHCP(); v4 != c.v4 || v6 != c.v6 {
-			t.Errorf("%+v: asks for IPv4 %t, IPv6 %t", c.i, v4, v6)
-		}
+		t.Run(fmt.Sprint(c.i), func(t *testing.T) {
+			t.Parallel()
+			if v4, v6 := c.i.asksDHCP(); v4 != c.v4 || v6 != c.v6 {
+				t.Errorf("%+v: asks for IPv4 %t, IPv6 %t", c.i, v4, v6)
+			}
+		})
 	}
 	want := &Spec{Interfaces: []InterfaceSpec{{Network: "n", Addresses: []string{"10.0.0.9/24"}}}}
 	if missing, err := (&Store{}).listMissing(t.Context(), want, "lease", nil); err != nil || len(missing) != 0 {
@@ -48,9 +52,12 @@ func TestTheAddressThatWasAskedForIsWaitedFor(t *testing.T) {
 		"any, as none was asked":    {InterfaceSpec{Name: "eth0"}, a("10.0.0.77"), ""},
 		"one of another family too": {i, a("fd00::7"), ""},
 	} {
-		if got := c.i.missingAddress(c.got); got != c.want && (c.want == "" || !strings.Contains(got, c.want)) {
-			t.Errorf("%s: waits for %q", name, got)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := c.i.missingAddress(c.got); got != c.want && (c.want == "" || !strings.Contains(got, c.want)) {
+				t.Errorf("%s: waits for %q", name, got)
+			}
+		})
 	}
 }
 
@@ -65,8 +72,10 @@ func TestAddressesAreWhatTheGuestHas(t *testing.T) {
 		"the one that it had before":    {[]netip.Addr{netip.MustParseAddr("10.0.0.9")}, "10.0.0.9"},
 		"one of the other family alone": {[]netip.Addr{netip.MustParseAddr("fd00::9")}, "10.0.0.1"},
 	} {
-		if got := i.chooseLeasedAddress(c.leased, i.ConfiguredAddress()); got != c.want {
-			t.Errorf("%s: %s", name, got)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := i.chooseLeasedAddress(c.leased, i.ConfiguredAddress()); got != c.want {
+				t.Errorf("%s: %s", name, got)
+			}
+		})
 	}
 }

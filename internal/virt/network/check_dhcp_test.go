@@ -10,10 +10,13 @@ import (
 
 func TestTFTPNeedsDHCPOnAnOldLibvirt(t *testing.T) {
 	for version, warns := range map[string]bool{"8.0.0": true, "8.4.9": true, "8.5.0": false, "9.0.0": false, "11.3.0": false} {
-		found := warnOfUnservedTFTP(hypervisor.Host{Hostname: "kvm1", Libvirt: version})
-		if len(found) > 0 != warns || warns && (!found[0].Warning || !strings.Contains(found[0].Detail, "libvirt "+version+" on kvm1")) {
-			t.Errorf("libvirt %s: %v", version, found)
-		}
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			found := warnOfUnservedTFTP(hypervisor.Host{Hostname: "kvm1", Libvirt: version})
+			if len(found) > 0 != warns || warns && (!found[0].Warning || !strings.Contains(found[0].Detail, "libvirt "+version+" on kvm1")) {
+				t.Errorf("libvirt %s: %v", version, found)
+			}
+		})
 	}
 }
 
@@ -33,8 +36,11 @@ func TestTFTPAlone(t *testing.T) {
 		"addresses of IPv4":   {Definition{PXE: tftp, DHCP: addresses("10.0.0.9")}, false},
 		"addresses, not TFTP": {Definition{DHCP: addresses("10.0.0.9")}, false},
 	} {
-		if one.network.servesTFTPAlone() != one.alone {
-			t.Errorf("%s: %t", name, !one.alone)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if one.network.servesTFTPAlone() != one.alone {
+				t.Errorf("%s: %t", name, !one.alone)
+			}
+		})
 	}
 }

@@ -22,10 +22,12 @@ func TestAChangeSaysWhatIsLiveAndWhatRestarts(t *testing.T) {
 		"a stop with a new subnet": {func(s *Spec) { s.Active, s.MTU = false, 1400 }, []string{"mtu", "active"}, nil},
 		"autostart":                {func(s *Spec) { s.Autostart = false }, []string{"autostart"}, nil},
 	} {
-		want := Spec{Definition: full(), State: running.State}
-		c.change(&want)
-		if got := Compare(running, want); !slices.Equal(got.Live, c.live) || !slices.Equal(got.Restart, c.restart) || got.Restarts() != (len(c.restart) > 0) {
-			t.Errorf("%s: %+v", name, got)
-		}
+		t.Run(name, func(t *testing.T) {
+			want := Spec{Definition: full(), State: running.State}
+			c.change(&want)
+			if got := Compare(running, want); !slices.Equal(got.Live, c.live) || !slices.Equal(got.Restart, c.restart) || got.Restarts() != (len(c.restart) > 0) {
+				t.Errorf("%s: %+v", name, got)
+			}
+		})
 	}
 }

@@ -2,6 +2,7 @@ package network
 
 import (
 	"flag"
+	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -109,9 +110,12 @@ func TestAnUpdateKeepsWhatItDoesNotModel(t *testing.T) {
 		t.Errorf("rendering again changed it: %v\n%s", err, again)
 	}
 	for _, kept := range []string{"52:54:00:11:22:33", "log-queries", "portgroup", "<txt ", "<srv ", "zone=", "peak=", "urn:note", "a1b2", "trustGuestRxFilters", `<host mac="52:54:00:00:00:01"`} {
-		if !strings.Contains(xml, kept) {
-			t.Errorf("%s is lost", kept)
-		}
+		t.Run(kept, func(t *testing.T) {
+			t.Parallel()
+			if !strings.Contains(xml, kept) {
+				t.Errorf("%s is lost", kept)
+			}
+		})
 	}
 }
 
@@ -183,21 +187,27 @@ func TestWhatNeedsARestart(t *testing.T) {
 		"routes": func(n *Definition) { n.Routes = nil }, "pxe": func(n *Definition) { n.PXE.BootFile = "x" }, "domain": func(n *Definition) { n.Domain = "x" }, "nat6": func(n *Definition) { n.NAT6 = false },
 		"one name twice": func(n *Definition) { n.DNS.Hosts[ip("10.0.0.7")] = []string{"api"} },
 	} {
-		want := full()
-		change(&want)
-		if !NeedsRestart(full(), want) {
-			t.Errorf("%s: no restart", name)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			want := full()
+			change(&want)
+			if !NeedsRestart(full(), want) {
+				t.Errorf("%s: no restart", name)
+			}
+		})
 	}
 	for name, change := range map[string]func(*Definition){
 		"lease": func(n *Definition) { n.DHCP.LeaseSeconds = nil }, "no ranges": func(n *Definition) { n.DHCP.Ranges = nil }, "hosts": func(n *Definition) { n.DNS.Hosts = nil },
 		"order": func(n *Definition) { n.Routes[0], n.Routes[1] = n.Routes[1], n.Routes[0] },
 	} {
-		want := full()
-		change(&want)
-		if NeedsRestart(full(), want) {
-			t.Errorf("%s: restart", name)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			want := full()
+			change(&want)
+			if NeedsRestart(full(), want) {
+				t.Errorf("%s: restart", name)
+			}
+		})
 	}
 	without := full()
 	without.DHCP = nil
@@ -262,20 +272,22 @@ func TestParseUndoesRender(t *testing.T) {
 func TestReservationsOnlyLeaveATrace(t *testing.T) {
 	definition := ""
 	for _, dhcp := range []*DHCP{{}, nil, {}, {Ranges: []Range{span("10.0.0.2", "10.0.0.9")}}, {}} {
-		want := Definition{Name: "n", Mode: NAT, Subnet: cidr("10.0.0.0/24"), Gateway: ip("10.0.0.1"), DHCP: dhcp}
-		var err error
-		if definition, err = want.Render(definition); err != nil {
-			t.Fatal(err)
-		}
-		got, err := Parse(definition)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !Equal(got, want) || (got.DHCP == nil) != (dhcp == nil) {
-			t.Errorf("%v is read back as %v from\n%s", dhcp, got.DHCP, definition)
-		}
-		if noted := strings.Contains(definition, metadata.DHCP); noted != dhcp.buildNote().there {
-			t.Errorf("%v: the note is there is %t:\n%s", dhcp, noted, definition)
-		}
+		t.Run(fmt.Sprint(dhcp), func(t *testing.T) {
+			want := Definition{Name: "n", Mode: NAT, Subnet: cidr("10.0.0.0/24"), Gateway: ip("10.0.0.1"), DHCP: dhcp}
+			var err error
+			if definition, err = want.Render(definition); err != nil {
+				t.Fatal(err)
+			}
+			got, err := Parse(definition)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !Equal(got, want) || (got.DHCP == nil) != (dhcp == nil) {
+				t.Errorf("%v is read back as %v from\n%s", dhcp, got.DHCP, definition)
+			}
+			if noted := strings.Contains(definition, metadata.DHCP); noted != dhcp.buildNote().there {
+				t.Errorf("%v: the note is there is %t:\n%s", dhcp, noted, definition)
+			}
+		})
 	}
 }

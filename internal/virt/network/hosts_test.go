@@ -66,30 +66,32 @@ func TestChangesOfTheListLeaveOthersReservationsAlone(t *testing.T) {
 		"a person's address":           {map[string]Host{one: host("11", "one"), two: host("12", ""), fresh: host("19", "")}, "", "keeps 10.0.0.19 for " + persons},
 		"an address that another left": {map[string]Host{two: host("11", "")}, "delete 11, delete 12, add 11", ""},
 	} {
-		want := full()
-		want.DHCP.Hosts = c.hosts
-		edits, err := ListEdits(xml, marks, was, want)
-		if c.err != "" {
-			if _, rendered := want.Render(xml); err == nil || !strings.Contains(err.Error(), c.err) || rendered == nil {
-				t.Errorf("%s: %v, %v", name, err, rendered)
+		t.Run(name, func(t *testing.T) {
+			want := full()
+			want.DHCP.Hosts = c.hosts
+			edits, err := ListEdits(xml, marks, was, want)
+			if c.err != "" {
+				if _, rendered := want.Render(xml); err == nil || !strings.Contains(err.Error(), c.err) || rendered == nil {
+					t.Errorf("%s: %v, %v", name, err, rendered)
+				}
+				return
 			}
-			continue
-		}
-		var got []string
-		for _, e := range edits {
-			_, address, _ := strings.Cut(e.XML, `ip="10.0.0.`)
-			got = append(got, string(e.Command)+" "+address[:2])
-		}
-		if err != nil || strings.Join(got, ", ") != c.edits {
-			t.Errorf("%s: %q, %v", name, got, err)
-		}
-		rendered, err := want.Render(xml)
-		if err != nil || !strings.Contains(rendered, `mac="`+theirs+`" ip="10.0.0.18"`) || !strings.Contains(rendered, `mac="`+persons+`" ip="10.0.0.19"`) {
-			t.Errorf("%s: others' reservations are gone, %v:\n%s", name, err, rendered)
-		}
-		if back, err := Parse(rendered); err != nil || !Equal(back, want) {
-			t.Errorf("%s: parsed %+v, %v", name, back.DHCP, err)
-		}
+			var got []string
+			for _, e := range edits {
+				_, address, _ := strings.Cut(e.XML, `ip="10.0.0.`)
+				got = append(got, string(e.Command)+" "+address[:2])
+			}
+			if err != nil || strings.Join(got, ", ") != c.edits {
+				t.Errorf("%s: %q, %v", name, got, err)
+			}
+			rendered, err := want.Render(xml)
+			if err != nil || !strings.Contains(rendered, `mac="`+theirs+`" ip="10.0.0.18"`) || !strings.Contains(rendered, `mac="`+persons+`" ip="10.0.0.19"`) {
+				t.Errorf("%s: others' reservations are gone, %v:\n%s", name, err, rendered)
+			}
+			if back, err := Parse(rendered); err != nil || !Equal(back, want) {
+				t.Errorf("%s: parsed %+v, %v", name, back.DHCP, err)
+			}
+		})
 	}
 }
 

@@ -22,24 +22,26 @@ func TestWhatIsNotModelledStaysWhereItMeansTheSame(t *testing.T) {
 		{Open, []string{`metric="7"`, `<forward mode="open"/>`}, []string{"<nat", "eth0"}},
 		{Isolated, []string{`metric="7"`}, []string{"<forward"}},
 	} {
-		n.Mode = c.mode
-		xml, err := n.Render(routed)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, w := range c.there {
-			if !strings.Contains(xml, w) {
-				t.Errorf("%s: %s is not in\n%s", c.mode, w, xml)
+		t.Run(c.mode, func(t *testing.T) {
+			n.Mode = c.mode
+			xml, err := n.Render(routed)
+			if err != nil {
+				t.Fatal(err)
 			}
-		}
-		for _, w := range c.gone {
-			if strings.Contains(xml, w) {
-				t.Errorf("%s: %s is in\n%s", c.mode, w, xml)
+			for _, w := range c.there {
+				if !strings.Contains(xml, w) {
+					t.Errorf("%s: %s is not in\n%s", c.mode, w, xml)
+				}
 			}
-		}
-		if got, err := Parse(xml); err != nil || !Equal(got, n) {
-			t.Errorf("%s is read back as %+v, %v", c.mode, got, err)
-		}
+			for _, w := range c.gone {
+				if strings.Contains(xml, w) {
+					t.Errorf("%s: %s is in\n%s", c.mode, w, xml)
+				}
+			}
+			if got, err := Parse(xml); err != nil || !Equal(got, n) {
+				t.Errorf("%s is read back as %+v, %v", c.mode, got, err)
+			}
+		})
 	}
 	n.Mode = NAT
 	if xml, err := n.Render(strings.Replace(routed, "dev='eth0'", "mode='route' dev='eth0'", 1)); err != nil || !strings.Contains(xml, `<port start="1024" end="65535"/>`) || !strings.Contains(xml, `<interface dev="eth0"/>`) {
@@ -61,9 +63,12 @@ func TestDHCPOptionsForSomeMachinesStay(t *testing.T) {
 		t.Errorf("%v in\n%s", err, xml)
 	}
 	for _, kept := range []string{"dhcp-option=tag:efi,42,10.0.0.3", "dhcp-option=vendor:PXEClient,1,0.0.0.0", "dhcp-option=3"} {
-		if !strings.Contains(xml, kept) {
-			t.Errorf("%s is lost in\n%s", kept, xml)
-		}
+		t.Run(kept, func(t *testing.T) {
+			t.Parallel()
+			if !strings.Contains(xml, kept) {
+				t.Errorf("%s is lost in\n%s", kept, xml)
+			}
+		})
 	}
 	if got, err := Parse(xml); err != nil || got.DHCP != nil {
 		t.Errorf("%+v, %v", got.DHCP, err)

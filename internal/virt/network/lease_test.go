@@ -43,33 +43,35 @@ func TestReservationsFollowTheLeaseTimeWhereNoRangeHasIt(t *testing.T) {
 		{&DHCP{LeaseSeconds: seconds(600)}, "10.0.0.11 600s, 10.0.0.12 5m, 10.0.0.13 600s, 10.0.0.14 600s, fd00::11 600s", 2},
 		{nil, "10.0.0.11, 10.0.0.12 5m, 10.0.0.13, 10.0.0.14, fd00::11", 2},
 	} {
-		want := Definition{Name: "n", Mode: Isolated, Bridge: "br0", Subnet: cidr("10.0.0.0/24"), Subnet6: cidr("fd00::/64"), DHCP: c.dhcp}
-		edits, err := ListEdits(definition, nil, was, want)
-		if err != nil || len(edits) != c.edits {
-			t.Errorf("%+v: edits %+v, %v", c.dhcp, edits, err)
-		}
-		for _, e := range edits {
-			if e.Section == hypervisor.SectionDHCPHost && e.Command != hypervisor.EditModify {
-				t.Errorf("%+v", e)
+		t.Run(c.want, func(t *testing.T) {
+			want := Definition{Name: "n", Mode: Isolated, Bridge: "br0", Subnet: cidr("10.0.0.0/24"), Subnet6: cidr("fd00::/64"), DHCP: c.dhcp}
+			edits, err := ListEdits(definition, nil, was, want)
+			if err != nil || len(edits) != c.edits {
+				t.Errorf("%+v: edits %+v, %v", c.dhcp, edits, err)
 			}
-		}
-		if definition, err = want.Render(definition); err != nil {
-			t.Fatal(err)
-		}
-		if got := leases(definition); got != c.want {
-			t.Errorf("%+v: %s instead of %s", c.dhcp, got, c.want)
-		}
-		got, err := Parse(definition)
-		if err != nil || !Equal(got, want) {
-			t.Errorf("%+v is read back as %+v, %v from\n%s", want.DHCP, got.DHCP, err, definition)
-		}
-		if read := ReadLeaseSeconds(definition); !sameLease(read, c.dhcp.leaseSeconds()) {
-			t.Errorf("the lease time of %+v is read as %v", c.dhcp, read)
-		}
-		if again, err := ListEdits(definition, nil, want, want); err != nil || len(again) != 0 {
-			t.Errorf("%+v: %+v, %v once it is so", c.dhcp, again, err)
-		}
-		was = want
+			for _, e := range edits {
+				if e.Section == hypervisor.SectionDHCPHost && e.Command != hypervisor.EditModify {
+					t.Errorf("%+v", e)
+				}
+			}
+			if definition, err = want.Render(definition); err != nil {
+				t.Fatal(err)
+			}
+			if got := leases(definition); got != c.want {
+				t.Errorf("%+v: %s instead of %s", c.dhcp, got, c.want)
+			}
+			got, err := Parse(definition)
+			if err != nil || !Equal(got, want) {
+				t.Errorf("%+v is read back as %+v, %v from\n%s", want.DHCP, got.DHCP, err, definition)
+			}
+			if read := ReadLeaseSeconds(definition); !sameLease(read, c.dhcp.leaseSeconds()) {
+				t.Errorf("the lease time of %+v is read as %v", c.dhcp, read)
+			}
+			if again, err := ListEdits(definition, nil, want, want); err != nil || len(again) != 0 {
+				t.Errorf("%+v: %+v, %v once it is so", c.dhcp, again, err)
+			}
+			was = want
+		})
 	}
 }
 
@@ -77,17 +79,19 @@ func TestReservationsFollowTheLeaseTimeWhereNoRangeHasIt(t *testing.T) {
 func TestALeaseTimeWithoutRangesIsTheConfigurations(t *testing.T) {
 	options := map[string]string{"42": "10.0.0.1"}
 	for _, dhcp := range []*DHCP{nil, {}, {LeaseSeconds: seconds(600)}, {LeaseSeconds: seconds(600), Options: options}, {Options: options}} {
-		config := Definition{Name: "n", DHCP: dhcp}
-		live := Definition{Name: "n"}
-		if dhcp != nil && dhcp.Options != nil {
-			live.DHCP = &DHCP{Options: options}
-		}
-		if got := AlignRunning(live, config); !Equal(got, config) {
-			t.Errorf("%s is seen as %s", fmt.Sprint(config.DHCP), fmt.Sprint(got.DHCP))
-		}
-		if was := (Definition{Name: "n", DHCP: &DHCP{LeaseSeconds: seconds(7), Options: options}}); !NeedsDefinition(was, config) {
-			t.Errorf("%+v needs no definition", dhcp)
-		}
+		t.Run(fmt.Sprint(dhcp), func(t *testing.T) {
+			config := Definition{Name: "n", DHCP: dhcp}
+			live := Definition{Name: "n"}
+			if dhcp != nil && dhcp.Options != nil {
+				live.DHCP = &DHCP{Options: options}
+			}
+			if got := AlignRunning(live, config); !Equal(got, config) {
+				t.Errorf("%s is seen as %s", fmt.Sprint(config.DHCP), fmt.Sprint(got.DHCP))
+			}
+			if was := (Definition{Name: "n", DHCP: &DHCP{LeaseSeconds: seconds(7), Options: options}}); !NeedsDefinition(was, config) {
+				t.Errorf("%+v needs no definition", dhcp)
+			}
+		})
 	}
 }
 

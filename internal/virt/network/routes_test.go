@@ -40,9 +40,11 @@ func TestARouteIsLostOnlyWhereItsNetworkIsSeen(t *testing.T) {
 		"by another machine":      {append([]hypervisor.HostRoute{have(route("10.128.0.0/14", "10.91.0.7"), "br0")}, all[0], all[1], all[3], all[4]), routes[:1]},
 		"a default route is lost": {append([]hypervisor.HostRoute{direct("0.0.0.0/0", "eth0")}, all[0], all[1], all[2], all[4]), routes[1:2]},
 	} {
-		if got := listMissingRoutes(routes, &n, c.there); fmt.Sprint(got) != fmt.Sprint(c.lost) {
-			t.Errorf("%s: %v instead of %v", name, got, c.lost)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := listMissingRoutes(routes, &n, c.there); fmt.Sprint(got) != fmt.Sprint(c.lost) {
+				t.Errorf("%s: %v instead of %v", name, got, c.lost)
+			}
+		})
 	}
 }
 
@@ -51,8 +53,11 @@ func TestDefaultRoutesAndWhatNoNetworkCanHaveAreInNobodysWay(t *testing.T) {
 		"0.0.0.0/0": true, "0.0.0.0/1": true, "128.0.0.0/1": true, "::/0": true, "8000::/1": true, "2000::/3": true, "224.0.0.0/4": true, "ff00::/8": true, "fe80::/64": true,
 		"10.0.0.0/8": false, "64.0.0.0/2": false, "10.0.0.7/32": false, "fd00::/8": false, "2001:db8::/32": false,
 	} {
-		if r := (hypervisor.HostRoute{Destination: netip.MustParsePrefix(destination)}); (isDefaultRoute(r) || isForNoNetwork(r)) != out {
-			t.Errorf("%s is left out: %t", destination, !out)
-		}
+		t.Run(destination, func(t *testing.T) {
+			t.Parallel()
+			if r := (hypervisor.HostRoute{Destination: netip.MustParsePrefix(destination)}); (isDefaultRoute(r) || isForNoNetwork(r)) != out {
+				t.Errorf("%s is left out: %t", destination, !out)
+			}
+		})
 	}
 }

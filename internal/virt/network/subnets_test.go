@@ -1,6 +1,7 @@
 package network
 
 import (
+	"fmt"
 	"net/netip"
 	"strings"
 	"testing"
@@ -31,9 +32,12 @@ func TestOfTwoSubnetsTheOneThatIsReadIsWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, kept := range []string{`<ip address="10.110.0.1" prefix="24">`, `<tftp root="/srv/one"/>`, `<host mac="52:54:00:00:00:01"`, `<ip address="10.111.0.254" prefix="23">`} {
-		if !strings.Contains(strings.ReplaceAll(xml, "'", `"`), kept) {
-			t.Errorf("%s is not in\n%s", kept, xml)
-		}
+		t.Run(kept, func(t *testing.T) {
+			t.Parallel()
+			if !strings.Contains(strings.ReplaceAll(xml, "'", `"`), kept) {
+				t.Errorf("%s is not in\n%s", kept, xml)
+			}
+		})
 	}
 	if got, err := Parse(xml); err != nil || !Equal(got, want) {
 		t.Errorf("read again: %+v, %v", got, err)
@@ -54,9 +58,12 @@ func TestAKnownSubnetStaysTheOneWithoutItsDHCP(t *testing.T) {
 	without := strings.Replace(twoSubnets, "<range start='10.111.0.10' end='10.111.0.20'/><host mac='52:54:00:00:00:01' ip='10.111.0.5'/>", "", 1)
 	without = strings.Replace(without, "<dhcp></dhcp>", "", 1)
 	for _, known := range []netip.Prefix{cidr("10.111.0.0/24"), cidr("10.110.0.0/24")} {
-		if got, err := Parse(without, known); err != nil || got.Subnet != known {
-			t.Errorf("known %s: %+v, %v", known, got, err)
-		}
+		t.Run(fmt.Sprint(known), func(t *testing.T) {
+			t.Parallel()
+			if got, err := Parse(without, known); err != nil || got.Subnet != known {
+				t.Errorf("known %s: %+v, %v", known, got, err)
+			}
+		})
 	}
 	want.Subnet, want.Gateway = cidr("10.112.0.0/24"), ip("10.112.0.1")
 	xml, err := want.Render(without, read.Subnet)

@@ -59,15 +59,18 @@ func TestBadNetworksAreRefusedAtTheAttributeWithARemedy(t *testing.T) {
 		"virtual port":             {func(n *Definition) { n.VirtualPort = "openvswitch" }, "[virtual_port]", "mode \"bridge\""},
 		"subnet in mode bridge":    {func(n *Definition) { n.Mode = Bridge }, "[cidr]", "leave cidr out"},
 	} {
-		n := full()
-		c.change(&n)
-		said := false
-		for _, p := range n.Validate() {
-			said = said || fmt.Sprint(p.Path) == c.path && strings.Contains(p.Detail, c.remedy)
-		}
-		if !said {
-			t.Errorf("%s: nothing at %s says %q: %+v", name, c.path, c.remedy, n.Validate())
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n := full()
+			c.change(&n)
+			said := false
+			for _, p := range n.Validate() {
+				said = said || fmt.Sprint(p.Path) == c.path && strings.Contains(p.Detail, c.remedy)
+			}
+			if !said {
+				t.Errorf("%s: nothing at %s says %q: %+v", name, c.path, c.remedy, n.Validate())
+			}
+		})
 	}
 	if found := (Definition{Name: "n", Mode: NAT}).Validate(); len(found) != 1 || found[0].Summary != "Missing subnet" {
 		t.Errorf("%+v", found)

@@ -8,13 +8,19 @@ func TestParsePlace(t *testing.T) {
 		"kvm1/default/disk":      {Hypervisor: "kvm1", Pool: "default", Name: "disk"},
 		"/var/lib/libvirt/x/y.z": {Path: "/var/lib/libvirt/x/y.z"},
 	} {
-		if got, err := ParsePlace(id); err != nil || got != want {
-			t.Errorf("ParsePlace(%q) = %+v, %v; want %+v", id, got, err, want)
-		}
+		t.Run(id, func(t *testing.T) {
+			t.Parallel()
+			if got, err := ParsePlace(id); err != nil || got != want {
+				t.Errorf("ParsePlace(%q) = %+v, %v; want %+v", id, got, err, want)
+			}
+		})
 	}
 	for _, id := range []string{"", "disk", "default/", "a//b", "a/b/c/d"} {
-		if got, err := ParsePlace(id); err == nil {
-			t.Errorf("ParsePlace(%q) = %+v, want an error", id, got)
-		}
+		t.Run(id, func(t *testing.T) {
+			t.Parallel()
+			if got, err := ParsePlace(id); err == nil {
+				t.Errorf("ParsePlace(%q) = %+v, want an error", id, got)
+			}
+		})
 	}
 }

@@ -36,8 +36,11 @@ func TestOthersArePutBeforeWhatAStateHasInAPool(t *testing.T) {
 		"needed by the volume v: remove those first, or leave the pool": {Pool: "okd", Users: []string{"the volume v"}, Own: []string{"the volume w"}},
 		"still has the volume w of this state":                          {Pool: "okd", Own: []string{"the volume w"}},
 	} {
-		if !strings.Contains(e.Error(), text) {
-			t.Errorf("%q lacks %q", e.Error(), text)
-		}
+		t.Run(text, func(t *testing.T) {
+			t.Parallel()
+			if !strings.Contains(e.Error(), text) {
+				t.Errorf("%q lacks %q", e.Error(), text)
+			}
+		})
 	}
 }

@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"fmt"
 	"testing"
 
 	"libvirt.org/go/libvirtxml"
@@ -37,9 +38,12 @@ func TestSizesAreWholeGiB(t *testing.T) {
 // 17179869185 GiB are one GiB more than 64 bits can count in bytes.
 func TestASizeThatBytesCannotCountIsRefused(t *testing.T) {
 	for size, valid := range map[int64]bool{1: true, MaxSizeGiB: true, MaxSizeGiB + 1: false, 17179869185: false, -1: false} {
-		if problems := (Volume{Name: "v", SizeGiB: size}).Validate(); (len(problems) == 0) != valid {
-			t.Errorf("%d GiB: %v", size, problems)
-		}
+		t.Run(fmt.Sprint(size), func(t *testing.T) {
+			t.Parallel()
+			if problems := (Volume{Name: "v", SizeGiB: size}).Validate(); (len(problems) == 0) != valid {
+				t.Errorf("%d GiB: %v", size, problems)
+			}
+		})
 	}
 }
 
@@ -58,22 +62,25 @@ func TestWhatAChangeOfAVolumeTakes(t *testing.T) {
 		"no image, another format, larger":  {func(v *Volume) { v.Image, v.Format, v.SizeGiB = "", "raw", 9 }, []Change{{"format", Anew, ""}, {"image", Anew, ""}, {"size_gib", InPlace, ""}}},
 		"smaller, which would cut data off": {func(v *Volume) { v.SizeGiB = 4 }, []Change{{"size_gib", Refused, "why"}}},
 	} {
-		want := was
-		c.change(&want)
-		got := was.Compare(want)
-		for i := range got {
-			if got[i].Why != "" {
-				got[i].Why = "why"
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			want := was
+			c.change(&want)
+			got := was.Compare(want)
+			for i := range got {
+				if got[i].Why != "" {
+					got[i].Why = "why"
+				}
 			}
-		}
-		if len(got) != len(c.want) {
-			t.Errorf("%s: %v, want %v", name, got, c.want)
-			continue
-		}
-		for i := range got {
-			if got[i] != c.want[i] {
+			if len(got) != len(c.want) {
 				t.Errorf("%s: %v, want %v", name, got, c.want)
+				return
 			}
-		}
+			for i := range got {
+				if got[i] != c.want[i] {
+					t.Errorf("%s: %v, want %v", name, got, c.want)
+				}
+			}
+		})
 	}
 }

@@ -40,9 +40,11 @@ func TestUsersAreDisksAndWhatIsBelowThem(t *testing.T) {
 		"below this state's disk":  {survey{domains: []*hypervisor.Domain{domain("here", libvirtxml.DomainDisk{Source: file("/o"), BackingStore: below})}}, []string{`the domain "d"`}},
 		"a machine that runs":      {survey{domains: []*hypervisor.Domain{{Name: "d", Config: domain("").Config, Live: domain("", libvirtxml.DomainDisk{Source: named}).Config}}}, []string{`the domain "d"`}},
 	} {
-		if got := c.survey.listUsers(base, "here"); !slices.Equal(got, c.want) {
-			t.Errorf("%s: %q, want %q", name, got, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := c.survey.listUsers(base, "here"); !slices.Equal(got, c.want) {
+				t.Errorf("%s: %q, want %q", name, got, c.want)
+			}
+		})
 	}
 }
 
@@ -66,11 +68,13 @@ func TestUsersOfAMachinesVolumesBesideIt(t *testing.T) {
 		"another one's disk":       {survey{domains: []*hypervisor.Domain{domain("m", "/srv/okd/root"), domain("other", "/srv/okd/data")}}, `the domain "other"`},
 		"below another one's disk": {survey{domains: []*hypervisor.Domain{domain("other", "/srv/okd/snapshot")}, volumes: []*hypervisor.Volume{snapshot}}, "its overlay /srv/okd/snapshot"},
 	} {
-		volumes := []*hypervisor.Volume{root, data}
-		inUse := c.survey.withoutMachine("m", volumes).findUsed(volumes, "")
-		if got := inUse.users(); got != c.want {
-			t.Errorf("%s: %q, want %q", name, got, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			volumes := []*hypervisor.Volume{root, data}
+			inUse := c.survey.withoutMachine("m", volumes).findUsed(volumes, "")
+			if got := inUse.users(); got != c.want {
+				t.Errorf("%s: %q, want %q", name, got, c.want)
+			}
+		})
 	}
 }
 

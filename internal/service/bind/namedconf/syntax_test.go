@@ -44,9 +44,12 @@ func TestParseNamesTheLineOfAnError(t *testing.T) {
 		"a \"x\n\";":                        "no end",
 		"a;;":                               "ends nothing",
 	} {
-		if _, err := Parse(text); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: error %v, want %q", text, err, want)
-		}
+		t.Run(text, func(t *testing.T) {
+			t.Parallel()
+			if _, err := Parse(text); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%q: error %v, want %q", text, err, want)
+			}
+		})
 	}
 }
 

@@ -58,24 +58,26 @@ func TestContentIsDecompressedAndRecognised(t *testing.T) {
 		size    uint64
 		content []byte
 	}{{"qcow2", 3 << 30, qcow2(3, nil)}, {"qcow2", 3 << 30, qcow2(2, nil)}, {"raw", 0, raw}, {"raw", 0, raw[:600]}, {"raw", 0, raw[:4096]}} {
-		sources := map[string][]byte{"plain": want.content}
-		for name, with := range compressions {
-			sources[name] = compressed(t, with, want.content)
-		}
-		for name, source := range sources {
-			for _, reader := range []io.Reader{bytes.NewReader(source), iotest.OneByteReader(bytes.NewReader(source)), iotest.DataErrReader(bytes.NewReader(source))} {
-				c, err := openContent(reader)
-				if err != nil {
-					t.Errorf("%s %s: %v", name, want.format, err)
-					continue
-				}
-				got, err := io.ReadAll(io.MultiReader(bytes.NewReader(c.head), c.rest))
-				if err != nil || !bytes.Equal(got, want.content) || c.format != want.format || c.virtualSize != want.size {
-					t.Errorf("%s %s: %d bytes of %d, format %s, size %d, %v", name, want.format, len(got), len(want.content), c.format, c.virtualSize, err)
-				}
-				c.close()
+		t.Run(want.format, func(t *testing.T) {
+			sources := map[string][]byte{"plain": want.content}
+			for name, with := range compressions {
+				sources[name] = compressed(t, with, want.content)
 			}
-		}
+			for name, source := range sources {
+				for _, reader := range []io.Reader{bytes.NewReader(source), iotest.OneByteReader(bytes.NewReader(source)), iotest.DataErrReader(bytes.NewReader(source))} {
+					c, err := openContent(reader)
+					if err != nil {
+						t.Errorf("%s %s: %v", name, want.format, err)
+						continue
+					}
+					got, err := io.ReadAll(io.MultiReader(bytes.NewReader(c.head), c.rest))
+					if err != nil || !bytes.Equal(got, want.content) || c.format != want.format || c.virtualSize != want.size {
+						t.Errorf("%s %s: %d bytes of %d, format %s, size %d, %v", name, want.format, len(got), len(want.content), c.format, c.virtualSize, err)
+					}
+					c.close()
+				}
+			}
+		})
 	}
 }
 
@@ -96,61 +98,71 @@ func TestContentThatIsNoImage(t *testing.T) {
 		"external data":    {qcow2(3, func(b []byte) { b[79] = 4 }), "data in another file"},
 		"compressed twice": {compressed(t, compressions["gzip"], compressed(t, compressions["xz"], qcow2(3, nil))), "compressed twice"},
 	} {
-		if _, err := openContent(bytes.NewReader(c.source)); err == nil || !strings.Contains(err.Error(), c.message) {
-			t.Errorf("%s: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if _, err := openContent(bytes.NewReader(c.source)); err == nil || !strings.Contains(err.Error(), c.message) {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
 	}
 }
 
 func TestSeveralCompressedPartsAreOneImage(t *testing.T) {
 	content := qcow2(3, nil)
 	for name, with := range compressions {
-		parts := append(compressed(t, with, content[:6000]), compressed(t, with, content[6000:])...)
-		for behind, good := range map[string]bool{"": true, "\x00\x00\x00\x00": name != "zstd", "garbage": false, strings.Repeat("garbage", 10): false} {
-			c, err := openContent(iotest.HalfReader(strings.NewReader(string(parts) + behind)))
-			if err != nil {
-				t.Errorf("%s: %v", name, err)
-				continue
+		t.Run(name, func(t *testing.T) {
+			parts := append(compressed(t, with, content[:6000]), compressed(t, with, content[6000:])...)
+			for behind, good := range map[string]bool{"": true, "\x00\x00\x00\x00": name != "zstd", "garbage": false, strings.Repeat("garbage", 10): false} {
+				c, err := openContent(iotest.HalfReader(strings.NewReader(string(parts) + behind)))
+				if err != nil {
+					t.Errorf("%s: %v", name, err)
+					continue
+				}
+				got, err := io.ReadAll(io.MultiReader(bytes.NewReader(c.head), c.rest))
+				if good && (err != nil || !bytes.Equal(got, content)) {
+					t.Errorf("%s with %q behind it: %d bytes, %v", name, behind, len(got), err)
+				}
+				if !good && (err == nil || !strings.Contains(err.Error(), "something behind its end")) {
+					t.Errorf("%s with %q behind it: %v", name, behind, err)
+				}
+				c.close()
 			}
-			got, err := io.ReadAll(io.MultiReader(bytes.NewReader(c.head), c.rest))
-			if good && (err != nil || !bytes.Equal(got, content)) {
-				t.Errorf("%s with %q behind it: %d bytes, %v", name, behind, len(got), err)
-			}
-			if !good && (err == nil || !strings.Contains(err.Error(), "something behind its end")) {
-				t.Errorf("%s with %q behind it: %v", name, behind, err)
-			}
-			c.close()
-		}
+		})
 	}
 }
 
 func TestASourceThatBreaksIsNotCalledDamaged(t *testing.T) {
 	for name, with := range compressions {
-		whole := compressed(t, with, bytes.Repeat([]byte("raw disk"), 100_000))
-		broke := errors.New("the connection broke")
-		c, err := openContent(io.MultiReader(bytes.NewReader(whole[:len(whole)-20]), iotest.ErrReader(broke)))
-		if err == nil {
-			_, err = io.ReadAll(c.rest)
-		}
-		if !errors.Is(err, broke) || strings.Contains(err.Error(), "damaged") {
-			t.Errorf("%s: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			whole := compressed(t, with, bytes.Repeat([]byte("raw disk"), 100_000))
+			broke := errors.New("the connection broke")
+			c, err := openContent(io.MultiReader(bytes.NewReader(whole[:len(whole)-20]), iotest.ErrReader(broke)))
+			if err == nil {
+				_, err = io.ReadAll(c.rest)
+			}
+			if !errors.Is(err, broke) || strings.Contains(err.Error(), "damaged") {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
 	}
 }
 
 func TestTruncatedSourceIsNeverWhole(t *testing.T) {
 	content := qcow2(3, nil)
 	for name, with := range compressions {
-		whole := compressed(t, with, content)
-		for cut := range whole {
-			c, err := openContent(bytes.NewReader(whole[:cut]))
-			if err != nil {
-				continue
+		t.Run(name, func(t *testing.T) {
+			whole := compressed(t, with, content)
+			for cut := range whole {
+				c, err := openContent(bytes.NewReader(whole[:cut]))
+				if err != nil {
+					continue
+				}
+				if got, err := io.ReadAll(io.MultiReader(bytes.NewReader(c.head), c.rest)); err == nil && len(got) > 0 && cut > 6 {
+					t.Errorf("%s cut after %d of %d bytes passes for an image of %d bytes", name, cut, len(whole), len(got))
+				}
 			}
-			if got, err := io.ReadAll(io.MultiReader(bytes.NewReader(c.head), c.rest)); err == nil && len(got) > 0 && cut > 6 {
-				t.Errorf("%s cut after %d of %d bytes passes for an image of %d bytes", name, cut, len(whole), len(got))
-			}
-		}
+		})
 	}
 }
 
@@ -164,24 +176,30 @@ func TestBrokenSourceIsNoShortOne(t *testing.T) {
 func TestChecksum(t *testing.T) {
 	const sum = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824" // of "hello"
 	for _, text := range []string{"sha256:" + sum, "SHA256:" + strings.ToUpper(sum)} {
-		c, err := ParseChecksum(text)
-		if err != nil || c.String() != "sha256:"+sum {
-			t.Errorf("%s: %v, %v", text, c, err)
-		}
-		d := newDigests(c, false)
-		_, _ = d.Write([]byte("hello"))
-		if err := d.verifySum(); err != nil {
-			t.Error(err)
-		}
-		_, _ = d.Write([]byte("!"))
-		if err := d.verifySum(); err == nil {
-			t.Error("another content has the same sum")
-		}
+		t.Run(text, func(t *testing.T) {
+			t.Parallel()
+			c, err := ParseChecksum(text)
+			if err != nil || c.String() != "sha256:"+sum {
+				t.Errorf("%s: %v, %v", text, c, err)
+			}
+			d := newDigests(c, false)
+			_, _ = d.Write([]byte("hello"))
+			if err := d.verifySum(); err != nil {
+				t.Error(err)
+			}
+			_, _ = d.Write([]byte("!"))
+			if err := d.verifySum(); err == nil {
+				t.Error("another content has the same sum")
+			}
+		})
 	}
 	for _, text := range []string{sum, "md5:abcd", "sha256:abcd", "sha512:" + sum, "sha256:" + strings.Repeat("x", 64), "sha256"} {
-		if c, err := ParseChecksum(text); err == nil {
-			t.Errorf("%q passes as %v", text, c)
-		}
+		t.Run(text, func(t *testing.T) {
+			t.Parallel()
+			if c, err := ParseChecksum(text); err == nil {
+				t.Errorf("%q passes as %v", text, c)
+			}
+		})
 	}
 }
 
@@ -191,10 +209,13 @@ func TestASourceThatIsNoFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{there: "", there + "s": "there is no file " + there + "s", filepath.Dir(there): "not a regular file", "~/file": `pathexpand("~/file")`} {
-		_, err := Source{file: name}.Stat()
-		if (want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := Source{file: name}.Stat()
+			if (want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
 	}
 }
 
@@ -203,13 +224,19 @@ func TestParseSource(t *testing.T) {
 		"https://example.org/a.qcow2": "https://example.org/a.qcow2", "https://u:secret@example.org/a": "https://u:xxxxx@example.org/a",
 		"file:///srv/a.qcow2": "/srv/a.qcow2", "a.qcow2": "a.qcow2", "/srv/a b.raw": "/srv/a b.raw",
 	} {
-		if s, err := ParseSource(text); err != nil || s.String() != want {
-			t.Errorf("%q: %s, %v", text, s, err)
-		}
+		t.Run(text, func(t *testing.T) {
+			t.Parallel()
+			if s, err := ParseSource(text); err != nil || s.String() != want {
+				t.Errorf("%q: %s, %v", text, s, err)
+			}
+		})
 	}
 	for _, text := range []string{"", "ftp://example.org/a", "https:///a", "file://srv/a", "oci://example.org/a"} {
-		if s, err := ParseSource(text); err == nil {
-			t.Errorf("%q passes as %s", text, s)
-		}
+		t.Run(text, func(t *testing.T) {
+			t.Parallel()
+			if s, err := ParseSource(text); err == nil {
+				t.Errorf("%q passes as %s", text, s)
+			}
+		})
 	}
 }

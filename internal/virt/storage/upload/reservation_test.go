@@ -1,6 +1,9 @@
 package upload
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+)
 
 func TestOnlyWhatIsNotWrittenYetIsKeptForAnUpload(t *testing.T) {
 	var all roomByPool
@@ -14,10 +17,12 @@ func TestOnlyWhatIsNotWrittenYetIsKeptForAnUpload(t *testing.T) {
 	}
 	kept := []*reservation{p.reserveRoom("half", 100, g), p.reserveRoom("more", 100, g), p.reserveRoom("none", 100, g), p.reserveRoom("unknown", 0, g)}
 	for n, want := range []int64{850, 900, 900, 1000} {
-		if err := p.measureLeft(g); err != nil || p.left != want {
-			t.Errorf("after %d releases %d is left, %v, want %d", n, p.left, err, want)
-		}
-		kept[n].releaseRoom()
+		t.Run(fmt.Sprint(want), func(t *testing.T) {
+			if err := p.measureLeft(g); err != nil || p.left != want {
+				t.Errorf("after %d releases %d is left, %v, want %d", n, p.left, err, want)
+			}
+			kept[n].releaseRoom()
+		})
 	}
 	if len(p.reservations) > 0 {
 		t.Errorf("left: %v", p.reservations)

@@ -3,6 +3,7 @@ package upload
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"net/url"
 	"os"
@@ -37,9 +38,12 @@ func TestOnlyWhatIsSureToTakeRoomIsCounted(t *testing.T) {
 		"a download of unknown size": {web, qcow, -1, 0},
 		"a download of raw content":  {web, raw, 4 * mib, 0},
 	} {
-		if got, err := estimateLeastRoom(c.source, c.image, c.size, 2*mib); err != nil || got != c.want {
-			t.Errorf("%s needs %d, %v, want %d", name, got, err, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got, err := estimateLeastRoom(c.source, c.image, c.size, 2*mib); err != nil || got != c.want {
+				t.Errorf("%s needs %d, %v, want %d", name, got, err, c.want)
+			}
+		})
 	}
 }
 
@@ -47,14 +51,16 @@ func TestContentEndsBeforeThePoolIsFull(t *testing.T) {
 	full := errors.New("full")
 	some := append(make([]byte, 8*holeLength), bytes.Repeat([]byte{1}, 2*holeLength)...)
 	for room, want := range map[int64]error{2 * holeLength: nil, 2*holeLength - 1: full} {
-		got, err := io.ReadAll(&meteredReader{Reader: iotest.HalfReader(bytes.NewReader(some)), reserve: func(bytes int64) error {
-			if bytes > room {
-				return full
+		t.Run(fmt.Sprint(room), func(t *testing.T) {
+			got, err := io.ReadAll(&meteredReader{Reader: iotest.HalfReader(bytes.NewReader(some)), reserve: func(bytes int64) error {
+				if bytes > room {
+					return full
+				}
+				return nil
+			}})
+			if !errors.Is(err, want) || want == nil && !bytes.Equal(got, some) {
+				t.Errorf("with room for %d: %d bytes, %v", room, len(got), err)
 			}
-			return nil
-		}})
-		if !errors.Is(err, want) || want == nil && !bytes.Equal(got, some) {
-			t.Errorf("with room for %d: %d bytes, %v", room, len(got), err)
-		}
+		})
 	}
 }

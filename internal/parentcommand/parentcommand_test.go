@@ -1,6 +1,7 @@
-package cli
+package parentcommand
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -14,9 +15,11 @@ func TestDestroyIsToldFromEverythingElse(t *testing.T) {
 		"terraform apply": false, "terraform plan -target=module.destroy": false, "terraform apply destroy.plan": false, "terraform": false, "": false,
 		"terraform apply -destroy=false": false, "terraform state rm destroy": false,
 	} {
-		if got := parsesDestroy(strings.Fields(command)); got != want {
-			t.Errorf("%q destroys: %v", command, got)
-		}
+		t.Run(command, func(t *testing.T) {
+			if got := parsesDestroy(strings.Fields(command)); got != want {
+				t.Errorf("%q destroys: %v", command, got)
+			}
+		})
 	}
 }
 
@@ -26,17 +29,21 @@ func TestDestroyOfEverythingIsToldFromThatOfSome(t *testing.T) {
 		"terraform destroy -target=virtcluster_node.a": false, "terraform destroy --target virtcluster_node.a": false,
 		"tofu destroy -exclude=virtcluster_network.a": false, "tofu destroy -target-file=x": false, "terraform apply": false,
 	} {
-		if got := destroysAll(strings.Fields(command)); got != want {
-			t.Errorf("%q destroys everything: %v", command, got)
-		}
+		t.Run(command, func(t *testing.T) {
+			if got := destroysAll(strings.Fields(command)); got != want {
+				t.Errorf("%q destroys everything: %v", command, got)
+			}
+		})
 	}
 }
 
 func TestOptionsAreReadInEverySpelling(t *testing.T) {
 	for _, arguments := range [][]string{{"terraform", "apply", "-state=x"}, {"terraform", "apply", "-state", "x"}, {"terraform", "apply", "--state=x"}} {
-		if got := findOption(arguments, "state"); got != "x" {
-			t.Errorf("the state of %q is %q", arguments, got)
-		}
+		t.Run(fmt.Sprint(arguments), func(t *testing.T) {
+			if got := findOption(arguments, "state"); got != "x" {
+				t.Errorf("the state of %q is %q", arguments, got)
+			}
+		})
 	}
 	if got := findOption([]string{"terraform", "state", "list"}, "state"); got != "" {
 		t.Errorf("a subcommand is taken for an option: %q", got)

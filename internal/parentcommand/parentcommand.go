@@ -1,6 +1,6 @@
-// Package cli is what a provider can know of the program that runs it, Terraform or OpenTofu: its protocol tells neither which
+// Package parentcommand tells what a provider can know of the program that runs it, Terraform or OpenTofu: its protocol tells neither which
 // state a resource is in nor whether all of it is being destroyed.
-package cli
+package parentcommand
 
 import (
 	"context"
