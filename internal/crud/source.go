@@ -10,6 +10,7 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/run"
 )
 
 // Source describes a data source with the model M: what is its own; all else is alike for all.
@@ -69,6 +70,8 @@ type Provided struct {
 	Fleet *fleet.Fleet
 	// Registry has what the running plan holds. It knows no connections, and they do not know it.
 	Registry *planregistry.Registry
+	// Run has what the resources did in this run.
+	Run *run.Memory
 }
 
 // RefuseOffline refuses what would change something while the provider is offline, and says whether it did: `Cannot create node "a"`.

@@ -23,6 +23,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnszone"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/run"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
 
@@ -129,7 +130,7 @@ func (p *virtcluster) Configure(ctx context.Context, req provider.ConfigureReque
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	provided := crud.Provided{Fleet: fleet.New(config), Registry: &planregistry.Registry{}}
+	provided := crud.Provided{Fleet: fleet.New(config), Registry: &planregistry.Registry{}, Run: &run.Memory{}}
 	resp.ResourceData, resp.DataSourceData, resp.ActionData, resp.ListResourceData = provided, provided, provided, provided
 	p.fleet = provided.Fleet
 }

@@ -53,3 +53,8 @@ func plan(_ context.Context, at crud.Opening, _ resource.ModifyPlanRequest, resp
 		resp.Diagnostics.AddAttributeError(path.Root("path"), "Exported twice", fmt.Sprintf("%s is another resource's: write all clients into one of them", conflict.Claim))
 	}
 }
+
+func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[nfs.Export], error) {
+	p, err := crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), nfs.NewPart(m.Path.ValueString(), id(m), at.Claim.Mark()))
+	return &nfs.Store{Part: p}, err
+}

@@ -77,5 +77,5 @@ func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[vip.Object
 
 // machinesOf returns how the members' machines are reached.
 func machinesOf(at crud.Opening) vip.Machines {
-	return vip.Machines{Host: at.Fleet.Host, Engine: &at.Fleet.Engine, Turns: &at.Fleet.Turns}
+	return vip.Machines{Host: at.Fleet.Host, Engine: &at.Fleet.Engine, Turns: &at.Fleet.Turns, HandOvers: &at.Run.HandOvers, Groups: &at.Run.Groups}
 }

@@ -20,7 +20,7 @@ func (s *Store) changeMachines(ctx context.Context, prior, want keepalived.VIP, 
 		return err
 	}
 	defer done()
-	defer takeTurn(want.SyncGroup)()
+	defer s.machines.Groups.takeTurn(want.SyncGroup)()
 	ids := ListServiceNodes(want.Members)
 	for _, id := range ListServiceNodes(prior.Members) {
 		if !slices.Contains(ids, id) {

@@ -27,7 +27,7 @@ type runner struct {
 
 func (r *runner) rollOut(ctx context.Context) error {
 	for _, m := range r.want.Members {
-		if err := keepalived.Resume(ctx, r.views.findView(m.ID).host); err != nil {
+		if err := r.store.machines.HandOvers.Resume(ctx, r.views.findView(m.ID).host); err != nil {
 			return err
 		}
 	}

@@ -61,7 +61,7 @@ func recognise(ctx context.Context, req resource.ModifyPlanRequest, resp *resour
 func (s self) writes() bool { return s.creating || s.replacing || s.changing }
 
 // Proxy names a frontend or a backend (kind) in messages.
-func Proxy(kind, name string) string { return fmt.Sprintf("HAProxy %s %q", kind, name) }
+func Proxy(kind, name string) string { return haproxy.DescribeProxy(kind, name) }
 
 // BaseName names the base configuration in messages.
 const BaseName = "HAProxy base configuration"
