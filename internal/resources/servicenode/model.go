@@ -44,13 +44,13 @@ func (m *model) name() string {
 	return e.Machine()
 }
 
-func (m *model) spec() machine {
-	return machine{Services: m.services(), Install: m.InstallPackages.ValueBool()}
+func (m *model) spec() provision.Machine {
+	return provision.Machine{Services: m.services(), Install: m.InstallPackages.ValueBool()}
 }
 
 // fill writes what the machine has: of the services that are wanted, those that it runs. After an import
 // nothing is wanted yet, and all count.
-func (m *model) fill(got machine) {
+func (m *model) fill(got provision.Machine) {
 	m.identify(got.Endpoint)
 	if m.InstallPackages.IsNull() { // an import
 		m.InstallPackages = types.BoolValue(got.Inventory == nil || got.Inventory.Record.Installs())

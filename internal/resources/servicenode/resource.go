@@ -10,12 +10,14 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/provision"
 )
 
 // New makes the resource.
 func New() resource.Resource {
-	return crud.New(crud.Type[model, machine]{
+	return crud.New(crud.Type[model, provision.Machine]{
 		Name:   "service_node",
 		Noun:   "service node",
 		Label:  func(m *model) string { return m.name() },
@@ -27,8 +29,8 @@ func New() resource.Resource {
 		ID:       func(m *model) string { return m.ID.ValueString() },
 		SetID:    func(*model, string) {},
 		Split:    split,
-		Spec:     func(_ context.Context, m *model) (machine, diag.Diagnostics) { return m.spec(), nil },
-		Fill:     func(_ context.Context, m *model, got machine) diag.Diagnostics { m.fill(got); return nil },
+		Spec:     func(_ context.Context, m *model) (provision.Machine, diag.Diagnostics) { return m.spec(), nil },
+		Fill:     func(_ context.Context, m *model, got provision.Machine) diag.Diagnostics { m.fill(got); return nil },
 		Open:     open,
 		Plan:     plan,
 		Timeouts: map[string]time.Duration{"read": 2 * time.Minute, "delete": 5 * time.Minute},
@@ -42,6 +44,7 @@ func split(m *model, id string) error {
 	return err
 }
 
-func open(_ context.Context, at crud.Opening, m *model) (crud.Store[machine], error) {
-	return &store{fleet: at.Fleet, claim: at.Claim, id: m.ID.ValueString(), endpoint: m.Endpoint.ValueString(), hostKey: m.HostKey.ValueString(), name: m.name(), known: m.services()}, nil
+func open(_ context.Context, at crud.Opening, m *model) (crud.Store[provision.Machine], error) {
+	place := provision.Place{ID: m.ID.ValueString(), Endpoint: m.Endpoint.ValueString(), HostKey: m.HostKey.ValueString(), Name: m.name()}
+	return provision.NewStore(at.Fleet, &at.Fleet.Engine, fleet.Temporary, at.Claim, place, m.services()), nil
 }
