@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/run"
 )
@@ -64,7 +65,7 @@ func (s *source[M]) Read(ctx context.Context, req datasource.ReadRequest, resp *
 	}
 }
 
-// Provided is what the provider hands to its resources and data sources. Both are nil while it is not configured.
+// Provided is what the provider hands to its resources and data sources. All are nil while it is not configured.
 type Provided struct {
 	// Fleet has the connections.
 	Fleet *fleet.Fleet
@@ -72,6 +73,14 @@ type Provided struct {
 	Registry *planregistry.Registry
 	// Run has what the resources did in this run.
 	Run *run.Memory
+}
+
+// owners returns what this run made and was told of its state; nil while the provider is not configured.
+func (p Provided) owners() *owner.Run {
+	if p.Run == nil {
+		return nil
+	}
+	return p.Run.Owners
 }
 
 // RefuseOffline refuses what would change something while the provider is offline, and says whether it did: `Cannot create node "a"`.

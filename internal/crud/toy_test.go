@@ -134,7 +134,7 @@ func (p toy) Metadata(_ context.Context, _ provider.MetadataRequest, resp *provi
 func (p toy) Schema(context.Context, provider.SchemaRequest, *provider.SchemaResponse) {}
 
 func (p toy) Configure(_ context.Context, _ provider.ConfigureRequest, resp *provider.ConfigureResponse) {
-	resp.ResourceData = crud.Provided{Fleet: fleet.New(fleet.Config{URI: "test:///default"}), Registry: &planregistry.Registry{}, Run: &run.Memory{}}
+	resp.ResourceData = crud.Provided{Fleet: fleet.New(fleet.Config{URI: "test:///default"}), Registry: &planregistry.Registry{}, Run: run.Begin()}
 }
 
 func (p toy) DataSources(context.Context) []func() datasource.DataSource { return nil }

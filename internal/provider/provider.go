@@ -20,7 +20,6 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/largemap"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnszone"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/run"
@@ -47,7 +46,6 @@ func Server(version string) tfprotov6.ProviderServer {
 // Open returns the provider, and what ends its connections, which else end with the process.
 func Open(version string) (server tfprotov6.ProviderServer, end func() error) {
 	quietFramework()
-	owner.BeginRun()
 	p := &virtcluster{version: version}
 	framework := providerserver.NewProtocol6(p)()
 	end = func() error {
@@ -130,7 +128,7 @@ func (p *virtcluster) Configure(ctx context.Context, req provider.ConfigureReque
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	provided := crud.Provided{Fleet: fleet.New(config), Registry: &planregistry.Registry{}, Run: &run.Memory{}}
+	provided := crud.Provided{Fleet: fleet.New(config), Registry: &planregistry.Registry{}, Run: run.Begin()}
 	resp.ResourceData, resp.DataSourceData, resp.ActionData, resp.ListResourceData = provided, provided, provided, provided
 	p.fleet = provided.Fleet
 }

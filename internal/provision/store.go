@@ -171,7 +171,7 @@ func (s *Store) meet(ctx context.Context) (host.Endpoint, host.Host, error) {
 
 // prepare makes services ready, of all those that are wanted.
 func (s *Store) prepare(ctx context.Context, h host.Host, want Machine, services []string) error {
-	warnings, err := Prepare(ctx, h, s.claim.Mark(), want.Services, services, want.Install)
+	warnings, err := Prepare(ctx, h, s.claim.Run(), s.claim.Mark(), want.Services, services, want.Install)
 	s.warn("A daemon did not start", warnings...)
 	if errors.As(err, new(*MissingError)) || errors.As(err, new(*transaction.MissingError)) {
 		return service.At([]any{"services"}, err)
@@ -200,7 +200,7 @@ func (s *Store) Update(ctx context.Context, was, want Machine) (Machine, error) 
 		}
 	}
 	if dropped := without(was.Services, want.Services); len(dropped) > 0 {
-		warnings, err := GiveBack(ctx, h, s.engine, s.claim.Mark(), dropped)
+		warnings, err := GiveBack(ctx, h, s.engine, s.claim.Run(), s.claim.Mark(), dropped)
 		s.warn(s.notAsItWas(), warnings...)
 		if err != nil {
 			return Machine{}, fmt.Errorf("give services back: %w", err)
@@ -215,7 +215,7 @@ func (s *Store) Delete(ctx context.Context) error {
 	_, h, err := s.reach(ctx)
 	if err == nil {
 		var warnings []string
-		warnings, err = Leave(ctx, h, s.engine, s.mark(), s.known)
+		warnings, err = Leave(ctx, h, s.engine, s.claim.Run(), s.mark(), s.known)
 		s.warn(s.notAsItWas(), warnings...)
 	}
 	if err != nil {

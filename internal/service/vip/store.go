@@ -164,9 +164,7 @@ const Stopped = 0
 
 // newForeignError says whose the instance of that name on a machine is.
 func (s *Store) newForeignError(v view, name string) error {
-	return &owner.ForeignError{
-		What: "vrrp_instance " + name, Place: fmt.Sprintf("%s on %s", keepalived.Path, v.host), ImportID: keepalived.ImportID(s.members, name), Owner: v.owners[name],
-	}
+	return s.claim.NewForeignError("vrrp_instance "+name, fmt.Sprintf("%s on %s", keepalived.Path, v.host), keepalived.ImportID(s.members, name), v.owners[name])
 }
 
 // MayCreate implements crud.Previewer.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/cli"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
@@ -282,7 +281,7 @@ func (k *Checker) isReservedForNamesake(h hypervisor.DHCPHost) bool {
 // one plan want is a matter of their claims, and the apply waits for the other one.
 func (k *Checker) mayBeGivenUp(ctx context.Context, h hypervisor.DHCPHost) bool {
 	all, err := k.Facts.listDomains(ctx, k.Client)
-	return err == nil && isReservedBy(all, h, owner.MayBeInState)
+	return err == nil && isReservedBy(all, h, k.Run.MayBeInState)
 }
 
 // isReservedFor says whether a reservation is for an interface: by its MAC address, on IPv6 by its name.
@@ -349,7 +348,7 @@ func (k *Checker) checkMACs(ctx context.Context) error {
 		}
 		for _, d := range all {
 			m := Read(d.Config)
-			if d.UUID == k.Was.UUID || owner.LeftBehind(m.Mark.owner()) || k.Facts.isNodeInState(d.UUID) {
+			if d.UUID == k.Was.UUID || k.Run.LeftBehind(m.Mark.owner()) || k.Facts.isNodeInState(d.UUID) {
 				continue
 			}
 			if c == k.Client && d.Name == k.Want.Name {

@@ -100,7 +100,7 @@ func (n Node) isForeign(found owner.Mark, makes bool) bool {
 
 // foreign says whose a section is.
 func (n Node) foreign(what, importID string, found owner.Mark) string {
-	return (&owner.ForeignError{What: what, Place: haproxy.ConfigPath + " on " + n.String(), ImportID: importID, Owner: found}).Error()
+	return n.claim.NewForeignError(what, haproxy.ConfigPath+" on "+n.String(), importID, found).Error()
 }
 
 // only reports that the resource is not the only one that provides a section.
