@@ -15,6 +15,11 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/provision"
 )
 
+var (
+	_ crud.Owned  = (*provision.Store)(nil)
+	_ crud.Warner = (*provision.Store)(nil)
+)
+
 // New makes the resource.
 func New() resource.Resource {
 	return crud.New(crud.Type[model, provision.Machine]{

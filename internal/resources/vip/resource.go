@@ -16,6 +16,12 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/vip"
 )
 
+var (
+	_ crud.Owned     = (*vip.Store)(nil)
+	_ crud.Previewer = (*vip.Store)(nil)
+	_ crud.Warner    = (*vip.Store)(nil)
+)
+
 // New makes the resource.
 func New() resource.Resource {
 	return crud.New(crud.Type[model, vip.Object]{
