@@ -64,7 +64,7 @@ func (s self) writes() bool { return s.creating || s.replacing || s.changing }
 func Proxy(kind, name string) string { return haproxy.DescribeProxy(kind, name) }
 
 // BaseName names the base configuration in messages.
-const BaseName = "HAProxy base configuration"
+const BaseName = haproxy.BaseName
 
 // Section lays claim to a frontend or a backend, and reports that another resource of the plan, another state or a person
 // provides it.
