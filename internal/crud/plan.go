@@ -2,7 +2,6 @@ package crud
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -18,7 +17,6 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
@@ -27,7 +25,7 @@ func (r *typed[M, S]) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	r.noteInState(ctx, req.Private, &resp.Diagnostics)
 	if req.Plan.Raw.IsNull() {
 		found := r.planRemoval(ctx, req.State.Get, r.restoreClaim(ctx, req.Private, &resp.Diagnostics), false)
-		found.Append(r.noteGone(ctx, req.State)...)
+		found.Append(r.registerRemoval(ctx, req)...)
 		if cli.Destroys() {
 			found = found.Warnings()
 		}
@@ -74,6 +72,7 @@ func (r *typed[M, S]) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 		r.Plan(ctx, Opening{r.provided, claim}, req, resp, &m)
 		known = known && resp.Plan.Raw.Equal(req.Plan.Raw)
 	}
+	r.registerUses(ctx, req, resp, claim.Replaces())
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -84,9 +83,6 @@ func (r *typed[M, S]) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	if r.provided.Fleet == nil {
 		return
 	}
-	if !r.Shared {
-		r.refuseTwin(ctx, named, req, resp)
-	}
 	if !named {
 		return
 	}
@@ -96,9 +92,6 @@ func (r *typed[M, S]) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 			taken = r.mayCreate(ctx, planned, strict)
 		}
 		resp.Diagnostics.Append(r.describeTaken(planned, taken)...)
-		if !claim.Replaces() {
-			r.refuseNamesake(ctx, resp)
-		}
 	}
 	if r.TryAtPlan != nil && r.TryAtPlan(req.State.Raw.IsNull()) && req.Config.Raw.IsFullyKnown() && !resp.Plan.Raw.Equal(req.State.Raw) {
 		r.tryPlanned(ctx, resp, claim)
@@ -150,42 +143,6 @@ func (r *typed[M, S]) namesItself(ctx context.Context, plan tfsdk.Plan) bool {
 	})
 }
 
-// refuseTwin refuses to plan an object that another resource of the plan describes too; named says that its key is known. A resource
-// is known by its claim, or before it has one by its configuration: that it is planned a second time is no conflict. Two that are
-// written alike are told apart when they are created.
-func (r *typed[M, S]) refuseTwin(ctx context.Context, named bool, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	m := r.readPlanned(ctx, resp)
-	var names []string
-	switch {
-	case r.Names != nil:
-		names = r.Names(ctx, m)
-	case named:
-		var diags diag.Diagnostics
-		names, diags = r.listNames(ctx, m, resp.Plan.GetAttribute)
-		resp.Diagnostics.Append(diags...)
-	}
-	if len(names) == 0 {
-		return
-	}
-	// The names are not in it: an id is one of them, which a replacement does not have yet.
-	self := fmt.Sprintf("%s %q written as %x", r.Noun, r.Label(m), sha256.Sum256([]byte(req.Config.Raw.String())))
-	if claim := r.loadClaim(ctx, req.Private, &resp.Diagnostics); claim != nil {
-		self = r.Noun + " of owner " + claim.Mark().ID
-	}
-	twins := make([]planregistry.Claim, 0, len(names))
-	for _, name := range names {
-		twins = append(twins, planregistry.Claim{Kind: r.Noun, Scope: "the machine", Value: name})
-	}
-	if len(r.provided.Registry.Claims.Replace("one "+self, twins...)) > 0 {
-		at := path.Root(r.Key[len(r.Key)-1])
-		if at.Equal(path.Root("id")) && r.Names != nil {
-			at = path.Root("name")
-		}
-		resp.Diagnostics.AddAttributeError(at, "Described twice",
-			fmt.Sprintf("another resource of this configuration describes %s %q too, and each would undo what the other makes: keep one of them, or give this one another name", r.Noun, r.Label(m)))
-	}
-}
-
 // listNames lists what the key of an object calls it: as it is written, and as its id has it, since one object's name may be spelled in
 // several ways. Machines are in them without their host keys, which not everybody writes. Two hypervisors may give one id.
 func (r *typed[M, S]) listNames(ctx context.Context, m *M, get getter) (names []string, diags diag.Diagnostics) {
@@ -207,49 +164,6 @@ func (r *typed[M, S]) listNames(ctx context.Context, m *M, get getter) (names []
 
 // getter reads an attribute of a plan or of a state.
 type getter = func(context.Context, path.Path, any) diag.Diagnostics
-
-// noteGone notes that an object that lasts goes, and refuses that where another address of the configuration makes one of its name.
-func (r *typed[M, S]) noteGone(ctx context.Context, state tfsdk.State) diag.Diagnostics {
-	var m M
-	if !r.Lasts || r.provided.Fleet == nil {
-		return nil
-	}
-	diags := state.Get(ctx, &m)
-	names, more := r.listNames(ctx, &m, state.GetAttribute)
-	if diags.Append(more...); diags.HasError() {
-		return nil
-	}
-	var refused diag.Diagnostics
-	if r.provided.Registry.Namesakes.Remove(r.namesake(names)) {
-		refused.AddError(r.adviseMoved(&m))
-	}
-	return refused
-}
-
-// refuseNamesake refuses to make an object that lasts under the name of one that goes: Terraform does both at once, and the new one
-// may be what is then removed.
-func (r *typed[M, S]) refuseNamesake(ctx context.Context, resp *resource.ModifyPlanResponse) {
-	if !r.Lasts {
-		return
-	}
-	m := r.readPlanned(ctx, resp)
-	names, diags := r.listNames(ctx, m, resp.Plan.GetAttribute)
-	if resp.Diagnostics.Append(diags...); !diags.HasError() && r.provided.Registry.Namesakes.Make(r.namesake(names)) {
-		summary, detail := r.adviseMoved(m)
-		resp.Diagnostics.AddAttributeError(path.Root("name"), summary, detail)
-	}
-}
-
-func (r *typed[M, S]) namesake(names []string) planregistry.Claim {
-	return planregistry.Claim{Kind: r.Noun, Scope: "the machine", Value: names[0]}
-}
-
-// adviseMoved says what to write where an object of the configuration has another address now.
-func (r *typed[M, S]) adviseMoved(m *M) (summary, detail string) {
-	return "Destroyed and made under one name", fmt.Sprintf("%s is to be destroyed at one address of the configuration and made at another, as for a renamed for_each key. Terraform does both at once, "+
-		"and what the old one holds would be lost. Where only its address changed, write that, and nothing happens to it:\n\n  moved {\n    from = virtcluster_%s.OLD\n    to   = virtcluster_%s.NEW\n  }\n\n"+
-		"Where it is to be made anew, remove the old one in an apply of its own.", r.describeObject(m), r.Name, r.Name)
-}
 
 // readPlanned returns the model of a plan.
 func (r *typed[M, S]) readPlanned(ctx context.Context, resp *resource.ModifyPlanResponse) *M {

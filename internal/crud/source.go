@@ -10,6 +10,7 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan/ledger"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/run"
 )
@@ -69,7 +70,9 @@ func (s *source[M]) Read(ctx context.Context, req datasource.ReadRequest, resp *
 type Provided struct {
 	// Fleet has the connections.
 	Fleet *fleet.Fleet
-	// Registry has what the running plan holds. It knows no connections, and they do not know it.
+	// Ledger has what the resources of the running plan use, and Registry what else they say of themselves. They know no connections, and
+	// these do not know them.
+	Ledger   *ledger.Ledger
 	Registry *planregistry.Registry
 	// Run has what the resources did in this run.
 	Run *run.Memory

@@ -31,8 +31,6 @@ type Registry struct {
 	Removals Removals
 	// Disks holds which volumes are disks of machines, and which of them go.
 	Disks Disks
-	// Namesakes holds the names under which what lasts is made, and goes.
-	Namesakes Namesakes
 	// HAProxyTrials has the machines' own checkers look at what the plan would write for HAProxy.
 	HAProxyTrials Trials[func(transaction.Tree) error]
 }

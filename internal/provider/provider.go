@@ -20,6 +20,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/largemap"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan/ledger"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnszone"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/run"
@@ -121,14 +122,14 @@ func (p *virtcluster) Configure(ctx context.Context, req provider.ConfigureReque
 		}
 	}
 	if !config.Offline {
-		ssh, known, diags := options(ctx, m.SSH)
+		ssh, known, diags := sshOptions(ctx, m.SSH)
 		config.SSH, config.SSHUnknown = ssh, !known
 		resp.Diagnostics.Append(diags...)
 	}
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	provided := crud.Provided{Fleet: fleet.New(config), Registry: &planregistry.Registry{}, Run: run.Begin()}
+	provided := crud.Provided{Fleet: fleet.New(config), Ledger: &ledger.Ledger{}, Registry: &planregistry.Registry{}, Run: run.Begin()}
 	resp.ResourceData, resp.DataSourceData, resp.ActionData, resp.ListResourceData = provided, provided, provided, provided
 	p.fleet = provided.Fleet
 }

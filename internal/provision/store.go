@@ -67,7 +67,7 @@ func (s *Store) Claim() owner.Claim { return s.claim }
 func (s *Store) FinishMark(ctx context.Context) error {
 	h, err := s.machine, error(nil)
 	if h == nil {
-		_, h, err = s.reach(ctx)
+		_, h, err = s.reachMachine(ctx)
 	}
 	if err == nil {
 		err = Finish(ctx, h, s.claim.Mark())
@@ -81,15 +81,15 @@ func (s *Store) FinishMark(ctx context.Context) error {
 // Warnings implements crud.Warner.
 func (s *Store) Warnings() []service.Problem { return s.warnings }
 
-func (s *Store) warn(summary string, details ...string) {
+func (s *Store) addWarnings(summary string, details ...string) {
 	for _, detail := range details {
 		s.warnings = append(s.warnings, service.Warningf(nil, summary, "%s", detail))
 	}
 }
 
-// reach returns the machine by its id, and holds its key against the whole fingerprint that is known. One that was imported just
+// reachMachine returns the machine by its id, and holds its key against the whole fingerprint that is known. One that was imported just
 // now by less is met.
-func (s *Store) reach(ctx context.Context) (host.Endpoint, host.Host, error) {
+func (s *Store) reachMachine(ctx context.Context) (host.Endpoint, host.Host, error) {
 	e, err := host.ParseEndpoint(s.place.ID)
 	if err != nil {
 		return e, nil, err
@@ -113,18 +113,18 @@ func (s *Store) reach(ctx context.Context) (host.Endpoint, host.Host, error) {
 
 // Get implements crud.Store. A machine that cannot be asked is an error, and stays in the state.
 func (s *Store) Get(ctx context.Context) (Machine, error) {
-	e, h, err := s.reach(ctx)
+	e, h, err := s.reachMachine(ctx)
 	if err != nil {
 		return Machine{}, err
 	}
-	got, err := lookAt(ctx, e, h)
+	got, err := lookAtMachine(ctx, e, h)
 	if err == nil {
-		s.warn("A service cannot run", got.Inventory.Missing(h, s.known)...)
+		s.addWarnings("A service cannot run", got.Inventory.Missing(h, s.known)...)
 	}
 	return got, err
 }
 
-func lookAt(ctx context.Context, e host.Endpoint, h host.Host) (Machine, error) {
+func lookAtMachine(ctx context.Context, e host.Endpoint, h host.Host) (Machine, error) {
 	inv, err := Look(ctx, h)
 	return Machine{Endpoint: e, Inventory: &inv}, err
 }
@@ -132,7 +132,7 @@ func lookAt(ctx context.Context, e host.Endpoint, h host.Host) (Machine, error) 
 // Create implements crud.Store: it waits for the machine, pins its key and prepares it. Once the key is pinned the state knows the
 // machine, whatever happens.
 func (s *Store) Create(ctx context.Context, want Machine) (Machine, error) {
-	e, h, err := s.meet(ctx)
+	e, h, err := s.awaitMachine(ctx)
 	if err != nil {
 		return Machine{}, err
 	}
@@ -143,21 +143,21 @@ func (s *Store) Create(ctx context.Context, want Machine) (Machine, error) {
 		return got, &service.Unfinished{Made: true, Err: fmt.Errorf("wait until it has started: %w", err)}
 	}
 	if warning != "" {
-		s.warn("cloud-init failed", warning)
+		s.addWarnings("cloud-init failed", warning)
 	}
-	failed := s.prepare(ctx, h, want, want.Services)
-	seen, err := lookAt(ctx, e, h)
+	failed := s.prepareServices(ctx, h, want, want.Services)
+	seen, err := lookAtMachine(ctx, e, h)
 	if err == nil {
 		got = seen
 	}
 	if err = errors.Join(failed, err); err != nil {
-		return got, &service.Unfinished{Made: true, Err: attributed(failed, err)}
+		return got, &service.Unfinished{Made: true, Err: placeError(failed, err)}
 	}
 	return got, nil
 }
 
-// meet waits until the machine answers.
-func (s *Store) meet(ctx context.Context) (host.Endpoint, host.Host, error) {
+// awaitMachine waits until the machine answers.
+func (s *Store) awaitMachine(ctx context.Context) (host.Endpoint, host.Host, error) {
 	type met struct {
 		endpoint host.Endpoint
 		host     host.Host
@@ -169,18 +169,18 @@ func (s *Store) meet(ctx context.Context) (host.Endpoint, host.Host, error) {
 	return got.endpoint, got.host, err
 }
 
-// prepare makes services ready, of all those that are wanted.
-func (s *Store) prepare(ctx context.Context, h host.Host, want Machine, services []string) error {
+// prepareServices makes services ready, of all those that are wanted.
+func (s *Store) prepareServices(ctx context.Context, h host.Host, want Machine, services []string) error {
 	warnings, err := Prepare(ctx, h, s.claim.Run(), s.claim.Mark(), want.Services, services, want.Install)
-	s.warn("A daemon did not start", warnings...)
+	s.addWarnings("A daemon did not start", warnings...)
 	if errors.As(err, new(*MissingError)) || errors.As(err, new(*transaction.MissingError)) {
 		return service.At([]any{"services"}, err)
 	}
 	return err
 }
 
-// attributed returns an error at the attribute of the failure that it contains.
-func attributed(failure, err error) error {
+// placeError returns an error at the attribute of the failure that it contains.
+func placeError(failure, err error) error {
 	if at, ok := errors.AsType[*service.AttributeError](failure); ok {
 		return service.At(at.Path, err)
 	}
@@ -189,34 +189,34 @@ func attributed(failure, err error) error {
 
 // Update implements crud.Store: it makes services ready that are new and gives back those that are no longer wanted.
 func (s *Store) Update(ctx context.Context, was, want Machine) (Machine, error) {
-	e, h, err := s.reach(ctx)
+	e, h, err := s.reachMachine(ctx)
 	if err != nil {
 		return Machine{}, err
 	}
 	s.claim = s.claim.Written()
-	if added := without(want.Services, was.Services); len(added) > 0 || was.Install != want.Install {
-		if err := s.prepare(ctx, h, want, added); err != nil {
+	if added := subtractNames(want.Services, was.Services); len(added) > 0 || was.Install != want.Install {
+		if err := s.prepareServices(ctx, h, want, added); err != nil {
 			return Machine{}, err
 		}
 	}
-	if dropped := without(was.Services, want.Services); len(dropped) > 0 {
+	if dropped := subtractNames(was.Services, want.Services); len(dropped) > 0 {
 		warnings, err := GiveBack(ctx, h, s.engine, s.claim.Run(), s.claim.Mark(), dropped)
-		s.warn(s.notAsItWas(), warnings...)
+		s.addWarnings(s.notAsItWas(), warnings...)
 		if err != nil {
 			return Machine{}, fmt.Errorf("give services back: %w", err)
 		}
 	}
-	return service.ReadBack(ctx, func(ctx context.Context) (Machine, error) { return lookAt(ctx, e, h) }, nil)
+	return service.ReadBack(ctx, func(ctx context.Context) (Machine, error) { return lookAtMachine(ctx, e, h) }, nil)
 }
 
 // Delete implements crud.Store: it gives the machine back. A machine that cannot be asked is an error: nobody knows whether it is
 // gone or its configuration still serves.
 func (s *Store) Delete(ctx context.Context) error {
-	_, h, err := s.reach(ctx)
+	_, h, err := s.reachMachine(ctx)
 	if err == nil {
 		var warnings []string
-		warnings, err = Leave(ctx, h, s.engine, s.claim.Run(), s.mark(), s.known)
-		s.warn(s.notAsItWas(), warnings...)
+		warnings, err = Leave(ctx, h, s.engine, s.claim.Run(), s.ownMark(), s.known)
+		s.addWarnings(s.notAsItWas(), warnings...)
 	}
 	if err != nil {
 		return fmt.Errorf("give it back: %w\n\n%s", err, goneForGood)
@@ -224,8 +224,8 @@ func (s *Store) Delete(ctx context.Context) error {
 	return nil
 }
 
-// mark is what the machine knows the service node by. Where the state keeps none, as that of a tainted one, that is the workspace.
-func (s *Store) mark() owner.Mark {
+// ownMark is what the machine knows the service node by. Where the state keeps none, as that of a tainted one, that is the workspace.
+func (s *Store) ownMark() owner.Mark {
 	if s.claim.Anonymous() {
 		return owner.Mark{Workspace: owner.Workspace()}
 	}
@@ -236,7 +236,7 @@ func (s *Store) notAsItWas() string {
 	return fmt.Sprintf("Not all of service node %q is as it was", s.place.Name)
 }
 
-// without are the names that are not among others.
-func without(names, others []string) []string {
+// subtractNames are the names that are not among others.
+func subtractNames(names, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(others, name) })
 }

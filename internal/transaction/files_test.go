@@ -13,6 +13,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
+// TestConfigurationThatIsALinkIsWrittenWhereItLeads runs swap.sh.
 func TestConfigurationThatIsALinkIsWrittenWhereItLeads(t *testing.T) {
 	for _, kind := range []string{"relative", "absolute", "of a link"} {
 		t.Run(kind, func(t *testing.T) {

@@ -46,6 +46,7 @@ func newPackaged(t *testing.T) (packaged, *transaction.Engine) {
 	return d, e
 }
 
+// TestDaemonThatIsNotInstalledAnyMore runs missing.sh.
 func TestDaemonThatIsNotInstalledAnyMore(t *testing.T) {
 	d, e := newPackaged(t)
 	if err := e.Commit(t.Context(), localhost.New(), d, d.add("one")); err != nil {

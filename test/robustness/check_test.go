@@ -64,9 +64,11 @@ func (w *world) calm(ctx context.Context) error {
 	configs.facts = maps.Clone(w.model.facts)
 	for _, s := range w.states {
 		config := configs.satisfiable(s.name, configs.withoutTaken(s.name, s.config))
-		for i := range config {
-			config[i].From = ""
+		has, err := s.has()
+		if err != nil {
+			return err
 		}
+		config = config.sayMoves(has).keepRanges(has)
 		// What two states want and none has goes to the first.
 		for _, each := range config {
 			for _, c := range claimsOf(each.Type, each.Attributes) {

@@ -138,8 +138,10 @@ func words(v any) string {
 var kinds = []kind{
 	{name: "hosts_file", weight: 4, identity: []string{"host", "name"},
 		draw: func(d drawer) map[string]any {
-			return map[string]any{"host": d.node(d.machine()), "name": fmt.Sprintf("h%d", d.IntN(3)), "entries": map[string]any{
-				fmt.Sprintf("10.9.%d.%d", d.state, 1+d.IntN(3)): []string{fmt.Sprintf("x%d.%s.example", d.IntN(4), letter(d.state))},
+			// Two blocks may well have one address, but then each would be no answer to whose it is.
+			block := d.IntN(3)
+			return map[string]any{"host": d.node(d.machine()), "name": fmt.Sprintf("h%d", block), "entries": map[string]any{
+				fmt.Sprintf("10.9.%d.%d", d.state, 10*block+1+d.IntN(3)): []string{fmt.Sprintf("x%d.%s.example", d.IntN(4), letter(d.state))},
 			}}
 		},
 		claims: func(a attributes) []claim {

@@ -137,6 +137,7 @@ func (w *world) play(ctx context.Context, r round) error {
 		outcomes[i].Operation = o
 	}
 	var first, second sync.WaitGroup
+	broken := make(chan error, len(outcomes)) // a fault that does not happen proves nothing
 	for i := range outcomes {
 		if o := &outcomes[i]; o.Operation.Person != nil && !o.Operation.Beside {
 			o.note(o.Operation.Person.do(ctx, o.Operation.Verb))
@@ -153,7 +154,11 @@ func (w *world) play(ctx context.Context, r round) error {
 		case o.Operation.Fault != nil:
 			second.Go(func() {
 				time.Sleep(o.Operation.Fault.After)
-				o.note(o.Operation.Fault.begin(ctx))
+				err := o.Operation.Fault.begin(ctx)
+				o.note(err)
+				if err != nil && !errors.Is(err, errSenseless) {
+					broken <- fmt.Errorf("begin fault %s: %w", o.Operation.Fault.Kind, err)
+				}
 			})
 		case o.Operation.State != "":
 			first.Go(func() { w.work(ctx, o) })
@@ -161,6 +166,11 @@ func (w *world) play(ctx context.Context, r round) error {
 	}
 	first.Wait()
 	second.Wait()
+	select {
+	case err := <-broken:
+		return err
+	default:
+	}
 	for i := range outcomes {
 		if f := outcomes[i].Operation.Fault; f != nil {
 			if err := f.end(ctx); err != nil && outcomes[i].Err == "" {
@@ -242,10 +252,14 @@ func (w *world) learn(r round, outcomes []outcome) []violation {
 	}
 	faulty := slices.ContainsFunc(r.Operations, func(o operation) bool { return o.Fault != nil })
 	var known, unknown []outcome
+	lacking := map[string][]string{}
 	for _, o := range outcomes {
 		switch {
 		case w.knows(o, faulty):
 			known = append(known, o)
+			if o.Result.Status != 0 {
+				lacking[o.Operation.State] = w.model.listLacking(o.Operation.State)
+			}
 			w.model.drop(o.Operation.State)
 		case o.Operation.State != "":
 			unknown = append(unknown, o)
@@ -256,6 +270,7 @@ func (w *world) learn(r round, outcomes []outcome) []violation {
 	}
 	for _, o := range known {
 		wrong = append(wrong, w.model.settle(o.Operation.State, o.has)...)
+		w.model.allowLacking(lacking[o.Operation.State])
 		if o.Operation.Action == "apply" && o.Result.Status == 0 && o.Result.Took > time.Second {
 			w.usual = (3*w.usual + o.Result.Took) / 4
 		}

@@ -35,16 +35,16 @@ func New() resource.Resource {
 		Label:  func(m *model) string { return m.Key.ValueString() },
 		Schema: resourceSchema,
 		Key:    []string{"pool", "key"},
-		ID:     id,
-		Split:  split,
+		ID:     formatID,
+		Split:  splitID,
 		SetID:  func(m *model, id string) { m.ID = types.StringValue(id) },
-		Spec:   func(_ context.Context, m *model) (addresspool.Address, diag.Diagnostics) { return m.spec() },
+		Spec:   func(_ context.Context, m *model) (addresspool.Address, diag.Diagnostics) { return m.toSpec() },
 		Fill: func(_ context.Context, m *model, got addresspool.Address) diag.Diagnostics {
-			m.fill(got)
+			m.fillModel(got)
 			return nil
 		},
-		Open: open,
-		Plan: plan,
+		Open: openStore,
+		Plan: planChange,
 	})
 }
 
@@ -80,11 +80,11 @@ func resourceSchema(context.Context) schema.Schema {
 	}
 }
 
-func id(m *model) string {
+func formatID(m *model) string {
 	return host.ShortenReferences(m.Pool.ValueString()) + "/" + m.Key.ValueString()
 }
 
-func split(m *model, id string) error {
+func splitID(m *model, id string) error {
 	node, rest, err := hostattr.SplitID(id, form)
 	if err != nil {
 		return err
@@ -97,7 +97,7 @@ func split(m *model, id string) error {
 	return nil
 }
 
-func (m *model) spec() (addresspool.Address, diag.Diagnostics) {
+func (m *model) toSpec() (addresspool.Address, diag.Diagnostics) {
 	var diags diag.Diagnostics
 	_, pool, err := hostattr.SplitID(m.Pool.ValueString(), exposureattr.PoolForm)
 	if err != nil && !m.Pool.IsUnknown() {
@@ -110,19 +110,19 @@ func (m *model) spec() (addresspool.Address, diag.Diagnostics) {
 	return addresspool.Address{Pool: pool, Key: m.Key.ValueString(), IP: ip}, diags
 }
 
-func (m *model) fill(got addresspool.Address) {
+func (m *model) fillModel(got addresspool.Address) {
 	if a, err := netip.ParseAddr(m.IP.ValueString()); err != nil || a != got.IP {
 		m.IP = types.StringValue(got.IP.String())
 	}
 }
 
-func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[addresspool.Address], error) {
+func openStore(ctx context.Context, at crud.Opening, m *model) (crud.Store[addresspool.Address], error) {
 	return exposureattr.OpenAddress(ctx, at, m.Pool, m.Key.ValueString())
 }
 
-// plan tells the rest of the plan which address the key has: who names it has what was drawn for that.
-func plan(_ context.Context, at crud.Opening, _ resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
-	want, diags := m.spec()
+// planChange tells the rest of the plan which address the key has: who names it has what was drawn for that.
+func planChange(_ context.Context, at crud.Opening, _ resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
+	want, diags := m.toSpec()
 	resp.Diagnostics.Append(diags...)
 	if at.Registry != nil && want.IP.IsValid() {
 		at.Registry.Pools.Draw(want.IP)

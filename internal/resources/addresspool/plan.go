@@ -20,12 +20,12 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
 )
 
-// plan refuses a pool that gives out what DHCP gives out too, or has reserved.
-func plan(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
-	if at.Fleet == nil || !m.known() {
+// planChange refuses a pool that gives out what DHCP gives out too, or has reserved.
+func planChange(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
+	if at.Fleet == nil || !m.isKnown() {
 		return
 	}
-	want, diags := m.spec()
+	want, diags := m.toSpec()
 	if diags.HasError() {
 		return
 	}
@@ -35,7 +35,7 @@ func plan(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, 
 	}
 	holder := fmt.Sprintf("address pool %q on %s", want.Name, m.ServiceNode.ValueString())
 	for _, l := range at.Registry.Ranges.ReplacePool(holder, ranges...) {
-		refuse(resp, ranges, l.Range, fmt.Sprintf("that %s hands out", l.Network))
+		refuseOverlap(resp, ranges, l.Range, fmt.Sprintf("that %s hands out", l.Network))
 	}
 	if req.State.Raw.IsNull() {
 		refusePlanned(at, want, resp, planregistry.Pool{Node: host.ShortenReferences(m.ServiceNode.ValueString()), Name: want.Name})
@@ -46,8 +46,8 @@ func plan(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, 
 	}
 }
 
-// refuse reports that a range of the pool overlaps what somebody else gives out.
-func refuse(resp *resource.ModifyPlanResponse, ranges []planregistry.Range, other planregistry.Range, whose string) {
+// refuseOverlap reports that a range of the pool overlaps what somebody else gives out.
+func refuseOverlap(resp *resource.ModifyPlanResponse, ranges []planregistry.Range, other planregistry.Range, whose string) {
 	for i, run := range ranges {
 		if run.Overlaps(other) {
 			resp.Diagnostics.AddAttributeError(path.Root("ranges").AtListIndex(i), "Pool overlaps DHCP",
@@ -117,7 +117,7 @@ func crossCheck(ctx context.Context, at crud.Opening, want addresspool.Pool, ran
 			if out.For != "" {
 				whose = fmt.Sprintf("where network %q on hypervisor %s keeps %s", out.Network, client.URI(), out.For)
 			}
-			refuse(resp, ranges, planregistry.Range{Start: out.Range.Start, End: out.Range.End}, whose)
+			refuseOverlap(resp, ranges, planregistry.Range{Start: out.Range.Start, End: out.Range.End}, whose)
 		}
 	}
 }
@@ -133,7 +133,7 @@ func (s sameRanges) MarkdownDescription(ctx context.Context) string { return s.D
 
 func (sameRanges) PlanModifyList(_ context.Context, req planmodifier.ListRequest, resp *planmodifier.ListResponse) {
 	var ignored diag.Diagnostics
-	planned, stored := parse(req.PlanValue, req.Path, &ignored), parse(req.StateValue, req.Path, &ignored)
+	planned, stored := parseRanges(req.PlanValue, req.Path, &ignored), parseRanges(req.StateValue, req.Path, &ignored)
 	if !req.StateValue.IsNull() && len(stored) == len(req.PlanValue.Elements()) && slices.Equal(planned, stored) {
 		resp.PlanValue = req.StateValue
 	}

@@ -24,18 +24,18 @@ func New() resource.Resource {
 		Label:  func(m *model) string { return m.Name.ValueString() },
 		Schema: resourceSchema,
 		Key:    []string{"service_node", "name"},
-		ID:     id,
+		ID:     formatID,
 		Split:  func(m *model, id string) error { return hostattr.SplitName(id, form, &m.ServiceNode, &m.Name) },
 		SetID:  func(m *model, id string) { m.ID = types.StringValue(id) },
-		Spec:   func(_ context.Context, m *model) (addresspool.Pool, diag.Diagnostics) { return m.spec() },
-		Fill:   func(_ context.Context, m *model, got addresspool.Pool) diag.Diagnostics { return m.fill(got) },
-		Open:   open,
-		Plan:   plan,
+		Spec:   func(_ context.Context, m *model) (addresspool.Pool, diag.Diagnostics) { return m.toSpec() },
+		Fill:   func(_ context.Context, m *model, got addresspool.Pool) diag.Diagnostics { return m.fillModel(got) },
+		Open:   openStore,
+		Plan:   planChange,
 	})
 }
 
-func id(m *model) string { return hostattr.JoinID(m.ServiceNode, m.Name.ValueString()) }
+func formatID(m *model) string { return hostattr.JoinID(m.ServiceNode, m.Name.ValueString()) }
 
-func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[addresspool.Pool], error) {
-	return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), addresspool.NewPoolPart(m.Name.ValueString(), id(m), at.Claim.Mark()))
+func openStore(ctx context.Context, at crud.Opening, m *model) (crud.Store[addresspool.Pool], error) {
+	return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), addresspool.NewPoolPart(m.Name.ValueString(), formatID(m), at.Claim.Mark()))
 }

@@ -17,9 +17,9 @@ import (
 	virtnetwork "github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
 )
 
-// plan compares a reservation with those of the plan and with the network that is there. One that stays as
+// planChange compares a reservation with those of the plan and with the network that is there. One that stays as
 // it is asks nobody.
-func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
+func planChange(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
 	var prior *model
 	if !req.State.Raw.IsNull() {
 		prior = &model{}
@@ -31,7 +31,7 @@ func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequ
 	if opening.Fleet == nil || resp.Diagnostics.HasError() || !req.Plan.Raw.IsFullyKnown() && (planned.Network.IsUnknown() || planned.MAC.IsUnknown() || planned.IP.IsUnknown() || planned.Hypervisor.IsUnknown()) {
 		return
 	}
-	want, _ := planned.spec(ctx)
+	want, _ := planned.toSpec(ctx)
 	anew := prior != nil && opening.Registry.Claims.Holder(planregistry.NewNetworkClaim(planned.Hypervisor.ValueString(), planned.Network.ValueString())) != ""
 	if anew { // it goes with its network, and has to be put into the new one
 		planned.ID = types.StringUnknown()
@@ -67,9 +67,9 @@ func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequ
 func claim(provided crud.Provided, m *model, want virtnetwork.Reservation, stays bool, resp *resource.ModifyPlanResponse) {
 	host, network := m.Hypervisor.ValueString(), m.Network.ValueString()
 	address := planregistry.AddressClaim(host, network, want.IP)
-	machine := planregistry.ReservationClaim(host, network, m.machine())
+	machine := planregistry.ReservationClaim(host, network, m.machineID())
 	// The address is part of the name: of two reservations for one machine, neither is the other planned again.
-	owner := planregistry.NameOnHypervisor(host, fmt.Sprintf("the reservation of %s for %s on network %q", want.IP, m.machine(), network))
+	owner := planregistry.NameOnHypervisor(host, fmt.Sprintf("the reservation of %s for %s on network %q", want.IP, m.machineID(), network))
 	claims := []planregistry.Claim{address, machine}
 	if want.Name != "" {
 		claims = append(claims, planregistry.NameClaim(host, network, want.Name, want.IP))
@@ -79,7 +79,7 @@ func claim(provided crud.Provided, m *model, want virtnetwork.Reservation, stays
 		case address:
 			resp.Diagnostics.AddAttributeError(path.Root("ip"), "Address taken by another resource", fmt.Sprintf("%s belongs to %s: write another address.", conflict.Claim, conflict.Holder))
 		case machine:
-			resp.Diagnostics.AddAttributeError(path.Root(m.key()), "Machine has a reservation already", fmt.Sprintf("The %s is %s: a machine can have one on a network.", conflict.Claim, conflict.Holder))
+			resp.Diagnostics.AddAttributeError(path.Root(m.keyAttribute()), "Machine has a reservation already", fmt.Sprintf("The %s is %s: a machine can have one on a network.", conflict.Claim, conflict.Holder))
 		default:
 			resp.Diagnostics.AddAttributeError(path.Root("hostname"), "Name taken by another resource", fmt.Sprintf("%s belongs to %s, and libvirt takes a name once: write another.", conflict.Claim, conflict.Holder))
 		}
@@ -90,7 +90,7 @@ func claim(provided crud.Provided, m *model, want virtnetwork.Reservation, stays
 	if pool, there := provided.Registry.Pools.FindMade(want.IP); there {
 		resp.Diagnostics.AddAttributeError(path.Root("ip"), "Address taken by another resource", fmt.Sprintf("%s is one that the new %s gives out: write another address, or reserve it there.", want.IP, pool))
 	}
-	kept := planregistry.Kept{Hypervisor: host, Network: network, Address: want.IP, MAC: m.machine()}
+	kept := planregistry.Kept{Hypervisor: host, Network: network, Address: want.IP, MAC: m.machineID()}
 	for _, k := range provided.Registry.Listed.ReplaceKept(owner, kept) {
 		resp.Diagnostics.AddAttributeError(path.Root("ip"), "Address listed by the network", fmt.Sprintf("The dhcp.hosts of network %q keeps %s for %s: write another address.", network, want.IP, k.Listed))
 	}
@@ -103,8 +103,8 @@ func claim(provided crud.Provided, m *model, want virtnetwork.Reservation, stays
 	}
 }
 
-// key is the attribute that the machine is known by.
-func (m *model) key() string {
+// keyAttribute is the attribute that the machine is known by.
+func (m *model) keyAttribute() string {
 	switch {
 	case !m.MAC.IsNull():
 		return "mac"

@@ -38,20 +38,20 @@ func New() resource.Resource {
 			m.ServiceNode = node
 			return err
 		},
-		Spec:      spec,
-		Fill:      fill,
-		Open:      open,
+		Spec:      toSpec,
+		Fill:      fillModel,
+		Open:      openStore,
 		TryAtPlan: func(bool) bool { return true },
-		Plan:      plan,
+		Plan:      planChange,
 	})
 }
 
-func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[bind.Server], error) {
+func openStore(ctx context.Context, at crud.Opening, m *model) (crud.Store[bind.Server], error) {
 	return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), bind.NewServerPart(hostattr.JoinID(m.ServiceNode, name), at.Claim.Mark()))
 }
 
-// plan makes no change of what only is spelled differently.
-func plan(ctx context.Context, _ crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
+// planChange makes no change of what only is spelled differently.
+func planChange(ctx context.Context, _ crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
 	if req.State.Raw.IsNull() {
 		return
 	}

@@ -23,20 +23,20 @@ func New() resource.Resource {
 		Label:  func(m *model) string { return m.Name.ValueString() },
 		Schema: viewSchema,
 		Key:    []string{"service_node", "name"},
-		ID:     id,
+		ID:     formatID,
 		SetID:  func(m *model, id string) { m.ID = types.StringValue(id) },
 		Split:  func(m *model, id string) error { return hostattr.SplitName(id, form, &m.ServiceNode, &m.Name) },
-		Spec:   spec,
-		Fill:   fill,
-		Open:   open,
+		Spec:   toSpec,
+		Fill:   fillModel,
+		Open:   openStore,
 		// A first view needs the zones of the same plan to go into views.
 		TryAtPlan: func(create bool) bool { return !create },
-		Plan:      plan,
+		Plan:      planChange,
 	})
 }
 
-func id(m *model) string { return hostattr.JoinID(m.ServiceNode, m.Name.ValueString()) }
+func formatID(m *model) string { return hostattr.JoinID(m.ServiceNode, m.Name.ValueString()) }
 
-func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[bind.View], error) {
-	return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), bind.NewViewPart(m.Name.ValueString(), id(m), at.Claim.Mark()))
+func openStore(ctx context.Context, at crud.Opening, m *model) (crud.Store[bind.View], error) {
+	return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), bind.NewViewPart(m.Name.ValueString(), formatID(m), at.Claim.Mark()))
 }

@@ -24,21 +24,21 @@ func New() resource.Resource {
 	return crud.New(crud.Type[model, bind.Zone]{
 		Name:   "dns_zone",
 		Noun:   "DNS zone",
-		Label:  func(m *model) string { return m.View.ValueString() + "/" + m.zone() },
+		Label:  func(m *model) string { return m.View.ValueString() + "/" + m.canonicalZone() },
 		Schema: zoneSchema,
 		Key:    []string{"service_node", "view", "name"},
-		ID:     (*model).id,
+		ID:     (*model).formatID,
 		SetID:  func(m *model, id string) { m.ID = types.StringValue(id) },
-		Split:  (*model).split,
-		Spec:   spec,
-		Fill:   fill,
-		Open:   open,
-		Plan:   plan,
+		Split:  (*model).splitID,
+		Spec:   toSpec,
+		Fill:   fillModel,
+		Open:   openStore,
+		Plan:   planChange,
 	})
 }
 
-// zone is the canonical name.
-func (m *model) zone() string {
+// canonicalZone is the canonical name.
+func (m *model) canonicalZone() string {
 	name, err := bind.Zone{Name: m.Name.ValueString(), CIDR: m.CIDR.ValueString()}.CanonicalName()
 	if err != nil {
 		return m.Name.ValueString()
@@ -46,12 +46,12 @@ func (m *model) zone() string {
 	return name
 }
 
-func (m *model) id() string {
-	return hostattr.JoinID(m.ServiceNode, m.View.ValueString()+"/"+m.zone())
+func (m *model) formatID() string {
+	return hostattr.JoinID(m.ServiceNode, m.View.ValueString()+"/"+m.canonicalZone())
 }
 
-// split takes an id apart; a zone's name may hold a slash, a view's does not.
-func (m *model) split(id string) error {
+// splitID takes an id apart; a zone's name may hold a slash, a view's does not.
+func (m *model) splitID(id string) error {
 	node, part, err := hostattr.SplitID(id, form)
 	if err != nil {
 		return err
@@ -64,6 +64,6 @@ func (m *model) split(id string) error {
 	return nil
 }
 
-func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[bind.Zone], error) {
-	return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), bind.NewZonePart(m.View.ValueString(), m.zone(), m.id(), at.Claim.Mark(), time.Now()))
+func openStore(ctx context.Context, at crud.Opening, m *model) (crud.Store[bind.Zone], error) {
+	return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), bind.NewZonePart(m.View.ValueString(), m.canonicalZone(), m.formatID(), at.Claim.Mark(), time.Now()))
 }

@@ -28,7 +28,7 @@ func New() resource.Resource {
 		Label:  func(m *model) string { return hostattr.Endpoint(m.ServiceNode.ValueString()) },
 		Schema: resourceSchema,
 		Key:    []string{"service_node"},
-		ID:     id,
+		ID:     formatID,
 		Split: func(m *model, id string) error {
 			node, part, err := hostattr.SplitID(id, form)
 			if err == nil && part != "haproxy" {
@@ -38,16 +38,16 @@ func New() resource.Resource {
 			return err
 		},
 		SetID:     func(m *model, id string) { m.ID = types.StringValue(id) },
-		Spec:      func(ctx context.Context, m *model) (haproxy.Base, diag.Diagnostics) { return m.spec(ctx) },
-		Fill:      func(ctx context.Context, m *model, got haproxy.Base) diag.Diagnostics { return m.fill(ctx, got) },
-		Open:      open,
+		Spec:      func(ctx context.Context, m *model) (haproxy.Base, diag.Diagnostics) { return m.toSpec(ctx) },
+		Fill:      func(ctx context.Context, m *model, got haproxy.Base) diag.Diagnostics { return m.fillModel(ctx, got) },
+		Open:      openStore,
 		WriteOnly: writeOnly,
-		Plan:      plan,
+		Plan:      planChange,
 	})
 }
 
-// plan checks the listeners against other resources and the live configuration.
-func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
+// planChange checks the listeners against other resources and the live configuration.
+func planChange(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
 	var config model
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
 	if a := config.Stats.Attributes(); len(a) > 0 && !a["user"].IsNull() && a["password"].IsNull() && a["password_wo"].IsNull() {
@@ -67,20 +67,20 @@ func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequ
 	if attrs.Object(ctx, planned.Stats, &s, &resp.Diagnostics) && !s.Address.IsUnknown() && !s.Port.IsUnknown() {
 		listeners = append(listeners, crosscheck.Listener{Bind: s.Value(), At: path.Root("stats")})
 	}
-	resp.Diagnostics.Append(node.Base(ctx, id(planned))...)
+	resp.Diagnostics.Append(node.Base(ctx, formatID(planned))...)
 	resp.Diagnostics.Append(node.Listeners(ctx, crosscheck.BaseName, listeners, "")...)
 	full := *planned
 	writeOnly(&full, &config) // so that no message shows its password
 	if !planned.Extra.IsUnknown() {
 		node.Globals(haproxy.Lines(planned.Extra.ValueString()))
 	}
-	if spec, diags := full.spec(ctx); !diags.HasError() && !resp.Diagnostics.HasError() {
+	if spec, diags := full.toSpec(ctx); !diags.HasError() && !resp.Diagnostics.HasError() {
 		resp.Diagnostics.Append(node.TryBase(ctx, spec)...)
 	}
 }
 
-func id(m *model) string { return hostattr.JoinID(m.ServiceNode, "haproxy") }
+func formatID(m *model) string { return hostattr.JoinID(m.ServiceNode, "haproxy") }
 
-func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[haproxy.Base], error) {
-	return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), haproxy.NewBasePart(id(m), at.Claim.Mark()))
+func openStore(ctx context.Context, at crud.Opening, m *model) (crud.Store[haproxy.Base], error) {
+	return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), haproxy.NewBasePart(formatID(m), at.Claim.Mark()))
 }

@@ -26,25 +26,25 @@ func New() resource.Resource {
 		Label:  func(m *model) string { return m.Name.ValueString() },
 		Schema: resourceSchema,
 		Key:    []string{"service_node", "name"},
-		ID:     id,
+		ID:     formatID,
 		Split:  func(m *model, id string) error { return hostattr.SplitName(id, form, &m.ServiceNode, &m.Name) },
 		SetID:  func(m *model, id string) { m.ID = types.StringValue(id) },
-		Spec:   func(ctx context.Context, m *model) (haproxy.Frontend, diag.Diagnostics) { return m.spec(ctx) },
+		Spec:   func(ctx context.Context, m *model) (haproxy.Frontend, diag.Diagnostics) { return m.toSpec(ctx) },
 		Fill: func(ctx context.Context, m *model, got haproxy.Frontend) diag.Diagnostics {
-			return m.fill(ctx, got)
+			return m.fillModel(ctx, got)
 		},
-		Open:        open,
-		Plan:        plan,
+		Open:        openStore,
+		Plan:        planChange,
 		PlanRemoval: planRemoval,
 	})
 }
 
-// plan checks the frontend against other resources, the live configuration and the machine.
-func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
+// planChange checks the frontend against other resources, the live configuration and the machine.
+func planChange(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
 	if len(planned.Binds.Elements()) == 0 && !planned.Binds.IsUnknown() && !planned.Extra.IsUnknown() && !haproxy.Binds(haproxy.Lines(planned.Extra.ValueString())) {
 		resp.Diagnostics.AddAttributeError(path.Root("binds"), "Frontend without a bind", "write where it listens: binds, or a `bind` line in extra_config")
 	}
-	if spec, diags := planned.spec(ctx); !diags.HasError() && !planned.ACLs.IsUnknown() && !planned.Extra.IsUnknown() {
+	if spec, diags := planned.toSpec(ctx); !diags.HasError() && !planned.ACLs.IsUnknown() && !planned.Extra.IsUnknown() {
 		resp.Diagnostics.Append(crud.Diagnostics(spec.ValidateConditions())...)
 	}
 	node, ok := crosscheck.On(ctx, opening, planned.ServiceNode, req, resp)
@@ -52,44 +52,44 @@ func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequ
 		return
 	}
 	var listeners []crosscheck.Listener
-	for i, b := range binds(ctx, planned.Binds, &resp.Diagnostics) {
+	for i, b := range decodeBinds(ctx, planned.Binds, &resp.Diagnostics) {
 		if !b.Address.IsUnknown() && !b.Port.IsUnknown() {
 			listeners = append(listeners, crosscheck.Listener{Bind: b.Value(), At: path.Root("binds").AtListIndex(i)})
 		}
 	}
 	name := planned.Name.ValueString()
 	if !planned.Name.IsUnknown() {
-		resp.Diagnostics.Append(node.Section(ctx, "frontend", name, id(planned))...)
+		resp.Diagnostics.Append(node.Section(ctx, "frontend", name, formatID(planned))...)
 	}
 	resp.Diagnostics.Append(node.Listeners(ctx, crosscheck.Proxy("frontend", name), listeners, "frontend "+name)...)
 	leads := map[string]path.Path{planned.DefaultBackend.ValueString(): path.Root("default_backend")}
 	resp.Diagnostics.Append(node.Backend(ctx, path.Root("default_backend"), planned.DefaultBackend.ValueString())...)
-	for i, r := range rules(ctx, planned.Rules, &resp.Diagnostics) {
+	for i, r := range decodeRules(ctx, planned.Rules, &resp.Diagnostics) {
 		at := path.Root("rules").AtListIndex(i).AtName("backend")
 		leads[r.Backend.ValueString()] = at
 		resp.Diagnostics.Append(node.Backend(ctx, at, r.Backend.ValueString())...)
 	}
 	delete(leads, "") // not written, or not known yet
 	resp.Diagnostics.Append(node.FrontendMode(name, planned.Mode.ValueString(), leads)...)
-	if spec, diags := planned.spec(ctx); !diags.HasError() && !resp.Diagnostics.HasError() {
+	if spec, diags := planned.toSpec(ctx); !diags.HasError() && !resp.Diagnostics.HasError() {
 		resp.Diagnostics.Append(node.TryFrontend(ctx, spec)...)
 	}
 }
 
-func id(m *model) string {
+func formatID(m *model) string {
 	return hostattr.JoinID(m.ServiceNode, "frontend/"+m.Name.ValueString())
 }
 
 // planRemoval has the VIPs of the plan know that a frontend goes.
 func planRemoval(ctx context.Context, at crud.Opening, m *model, _ bool) diag.Diagnostics {
-	if f, diags := m.spec(ctx); !diags.HasError() && !m.ServiceNode.IsUnknown() {
+	if f, diags := m.toSpec(ctx); !diags.HasError() && !m.ServiceNode.IsUnknown() {
 		at.Registry.Removals.Put(m.ServiceNode.ValueString(), f.ListListeners())
 	}
 	return nil
 }
 
-func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[haproxy.Frontend], error) {
-	p, err := crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), haproxy.NewFrontendPart(m.Name.ValueString(), id(m), at.Claim.Mark()))
+func openStore(ctx context.Context, at crud.Opening, m *model) (crud.Store[haproxy.Frontend], error) {
+	p, err := crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), haproxy.NewFrontendPart(m.Name.ValueString(), formatID(m), at.Claim.Mark()))
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/hostsfile"
@@ -30,19 +29,21 @@ func New() resource.Resource {
 		Label:  func(m *model) string { return m.Name.ValueString() },
 		Schema: resourceSchema,
 		Key:    []string{"host", "name"},
-		ID:     id,
+		ID:     formatID,
 		Split:  func(m *model, id string) error { return hostattr.SplitName(id, form, &m.Host, &m.Name) },
 		SetID:  func(m *model, id string) { m.ID = types.StringValue(id) },
-		Spec:   func(ctx context.Context, m *model) (hostsfile.Block, diag.Diagnostics) { return m.spec(ctx) },
-		Fill:   func(ctx context.Context, m *model, got hostsfile.Block) diag.Diagnostics { return m.fill(ctx, got) },
-		Open:   open,
-		Plan:   plan,
+		Spec:   func(ctx context.Context, m *model) (hostsfile.Block, diag.Diagnostics) { return m.toSpec(ctx) },
+		Fill: func(ctx context.Context, m *model, got hostsfile.Block) diag.Diagnostics {
+			return m.fillModel(ctx, got)
+		},
+		Open: openStore,
+		Plan: planChange,
 	})
 }
 
-func id(m *model) string { return hostattr.JoinID(m.Host, m.Name.ValueString()) }
+func formatID(m *model) string { return hostattr.JoinID(m.Host, m.Name.ValueString()) }
 
-func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[hostsfile.Block], error) {
+func openStore(ctx context.Context, at crud.Opening, m *model) (crud.Store[hostsfile.Block], error) {
 	return openFile(ctx, at, m)
 }
 
@@ -51,17 +52,13 @@ func openFile(ctx context.Context, at crud.Opening, m *model) (*hostsfile.Store,
 	if err != nil {
 		return nil, err
 	}
-	return hostsfile.Open(site.Host, m.Name.ValueString(), id(m), at.Claim), nil
+	return hostsfile.Open(site.Host, m.Name.ValueString(), formatID(m), at.Claim), nil
 }
 
-// plan refuses two blocks of one name on one machine, and one that is somebody else's, and warns of what takes a block away again.
-func plan(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
+// planChange refuses a block that is somebody else's, and warns of what takes a block away again.
+func planChange(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
 	if at.Fleet == nil || m.Host.IsUnknown() || m.Name.IsUnknown() {
 		return
-	}
-	claim := planregistry.Claim{Kind: "hosts file block", Value: m.Name.ValueString(), Scope: hostattr.Reference(m.Host)}
-	for _, conflict := range at.Registry.Claims.Replace(fmt.Sprintf("hosts file %q, entries %s", id(m), m.Entries), claim) {
-		resp.Diagnostics.AddAttributeError(path.Root("name"), "Block described twice", fmt.Sprintf("%s is also the %s: write another name", conflict.Claim, conflict.Holder))
 	}
 	if req.Plan.Raw.Equal(req.State.Raw) || resp.Diagnostics.HasError() {
 		return

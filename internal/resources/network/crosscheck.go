@@ -33,7 +33,7 @@ func crossCheck(ctx context.Context, at crud.Opening, prior, planned *model, wan
 	}
 	c := check{registry: at.Registry, prior: prior, planned: planned, want: want.Definition, resp: resp}
 	if prior != nil {
-		was, _ := prior.spec(ctx)
+		was, _ := prior.toSpec(ctx)
 		c.was = was.Definition
 	}
 	c.layClaims(ctx)

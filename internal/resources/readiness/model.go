@@ -41,7 +41,7 @@ type expectModel struct {
 	Addresses types.List   `tfsdk:"addresses"`
 }
 
-func id(m *model) string {
+func formatID(m *model) string {
 	target := readiness.Condition{URL: m.URL.ValueString(), TCP: m.TCP.ValueString(), DNS: m.DNS.ValueString()}.Target()
 	if m.From.ValueString() != "" {
 		target += "#" + m.From.ValueString()
@@ -49,7 +49,7 @@ func id(m *model) string {
 	return target
 }
 
-func split(m *model, id string) error {
+func splitID(m *model, id string) error {
 	target, from, asked := strings.Cut(id, "#")
 	tcp, isTCP := strings.CutPrefix(target, "tcp://")
 	name, isDNS := strings.CutPrefix(target, "dns:")
@@ -68,12 +68,12 @@ func split(m *model, id string) error {
 	return nil
 }
 
-func (m *model) spec(ctx context.Context) (readiness.Ready, diag.Diagnostics) {
+func (m *model) toSpec(ctx context.Context) (readiness.Ready, diag.Diagnostics) {
 	var diags diag.Diagnostics
 	c := readiness.Condition{
 		URL: m.URL.ValueString(), TCP: m.TCP.ValueString(), DNS: m.DNS.ValueString(),
 		CACertificate: m.CACertificate.ValueString(), Insecure: m.Insecure.ValueBool(),
-		Interval: parse(m.Interval), Timeout: parse(m.Timeout),
+		Interval: parseDuration(m.Interval), Timeout: parseDuration(m.Timeout),
 	}
 	if convert.Known(m.Expect) {
 		var e expectModel
@@ -96,10 +96,10 @@ func (m *model) spec(ctx context.Context) (readiness.Ready, diag.Diagnostics) {
 	return readiness.Ready{Condition: c, Answer: m.Answer.ValueString(), AtDestroy: m.When.ValueString() == "destroy"}, diags
 }
 
-// parse reads a duration, which the schema has checked.
-func parse(v types.String) time.Duration {
+// parseDuration reads a duration, which the schema has checked.
+func parseDuration(v types.String) time.Duration {
 	d, _ := time.ParseDuration(v.ValueString())
 	return d
 }
 
-func (m *model) fill(got readiness.Ready) { m.Answer = convert.Text(got.Answer) }
+func (m *model) fillModel(got readiness.Ready) { m.Answer = convert.Text(got.Answer) }

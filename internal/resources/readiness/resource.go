@@ -19,25 +19,25 @@ func New() resource.Resource {
 	return crud.New(crud.Type[model, readiness.Ready]{
 		Name:   "readiness",
 		Noun:   "readiness",
-		Label:  id,
+		Label:  formatID,
 		Schema: resourceSchema,
 		Key:    []string{"id"},
-		ID:     id,
-		Split:  split,
+		ID:     formatID,
+		Split:  splitID,
 		SetID:  func(m *model, id string) { m.ID = types.StringValue(id) },
-		Spec:   func(ctx context.Context, m *model) (readiness.Ready, diag.Diagnostics) { return m.spec(ctx) },
+		Spec:   func(ctx context.Context, m *model) (readiness.Ready, diag.Diagnostics) { return m.toSpec(ctx) },
 		Fill: func(_ context.Context, m *model, got readiness.Ready) diag.Diagnostics {
-			m.fill(got)
+			m.fillModel(got)
 			return nil
 		},
-		Open: open,
+		Open: openStore,
 		// The condition has its own time, to which the last question and the way to the machine come.
 		Timeouts: map[string]time.Duration{"create": maxTimeout + time.Minute, "update": maxTimeout + time.Minute, "delete": maxTimeout + time.Minute},
 	})
 }
 
-func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[readiness.Ready], error) {
-	known, _ := m.spec(ctx)
+func openStore(ctx context.Context, at crud.Opening, m *model) (crud.Store[readiness.Ready], error) {
+	known, _ := m.toSpec(ctx)
 	var asker readiness.Asker = readiness.Here{}
 	if from := m.From.ValueString(); from != "" {
 		h, err := at.Fleet.Host(ctx, from)

@@ -25,31 +25,34 @@ func New() resource.Resource {
 	return crud.New(crud.Type[model, provision.Machine]{
 		Name:   "service_node",
 		Noun:   "service node",
-		Label:  func(m *model) string { return m.name() },
+		Label:  func(m *model) string { return m.displayName() },
 		Schema: resourceSchema,
 		Key:    []string{"id"},
 		// Several service nodes may be one machine, each with services of its own.
 		Shared: true,
 		// Where nobody gives a host key, only the machine knows its id.
-		ID:       func(m *model) string { return m.ID.ValueString() },
-		SetID:    func(*model, string) {},
-		Split:    split,
-		Spec:     func(_ context.Context, m *model) (provision.Machine, diag.Diagnostics) { return m.spec(), nil },
-		Fill:     func(_ context.Context, m *model, got provision.Machine) diag.Diagnostics { m.fill(got); return nil },
-		Open:     open,
-		Plan:     plan,
+		ID:    func(m *model) string { return m.ID.ValueString() },
+		SetID: func(*model, string) {},
+		Split: splitID,
+		Spec:  func(_ context.Context, m *model) (provision.Machine, diag.Diagnostics) { return m.toSpec(), nil },
+		Fill: func(_ context.Context, m *model, got provision.Machine) diag.Diagnostics {
+			m.fillModel(got)
+			return nil
+		},
+		Open:     openStore,
+		Plan:     planChange,
 		Timeouts: map[string]time.Duration{"read": 2 * time.Minute, "delete": 5 * time.Minute},
 	})
 }
 
-// split takes an id, or an endpoint, whose key is then pinned.
-func split(m *model, id string) error {
+// splitID takes an id, or an endpoint, whose key is then pinned.
+func splitID(m *model, id string) error {
 	_, err := host.ParseEndpoint(id)
 	m.ID = types.StringValue(id)
 	return err
 }
 
-func open(_ context.Context, at crud.Opening, m *model) (crud.Store[provision.Machine], error) {
-	place := provision.Place{ID: m.ID.ValueString(), Endpoint: m.Endpoint.ValueString(), HostKey: m.HostKey.ValueString(), Name: m.name()}
-	return provision.NewStore(at.Fleet, &at.Fleet.Engine, fleet.Temporary, at.Claim, place, m.services()), nil
+func openStore(_ context.Context, at crud.Opening, m *model) (crud.Store[provision.Machine], error) {
+	place := provision.Place{ID: m.ID.ValueString(), Endpoint: m.Endpoint.ValueString(), HostKey: m.HostKey.ValueString(), Name: m.displayName()}
+	return provision.NewStore(at.Fleet, &at.Fleet.Engine, fleet.Temporary, at.Claim, place, m.serviceNames()), nil
 }

@@ -43,7 +43,7 @@ func Check(ctx context.Context, e *transaction.Engine, h host.Host, claim owner.
 	for port, why := range survey.Blocked(want) {
 		refuse(want.placePort(port), "Shut by a firewall", "on %s %s", h, why)
 	}
-	if err := Doubt(ctx, e, h, want); err != nil && len(problems) == 0 {
+	if err := PreviewLocate(ctx, e, h, want); err != nil && len(problems) == 0 {
 		doubt := service.NewProblem("The apply may refuse it", err)
 		doubt.Warning, doubt.Detail = true, "Unless something else of this apply changes that: "+doubt.Detail
 		problems = append(problems, doubt)

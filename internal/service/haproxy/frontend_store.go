@@ -47,7 +47,7 @@ func (s *FrontendStore) Delete(ctx context.Context) error {
 		if err != nil {
 			tflog.Warn(ctx, "Virtual addresses were not handed over before a frontend goes", map[string]any{"frontend": f.Name, "error": err.Error()})
 		}
-		s.removals.add(s.Host.String(), f.Name, ordered)
+		s.removals.noteRemoval(s.Host.String(), f.Name, ordered)
 	}
 	return s.Part.Delete(ctx)
 }
@@ -55,7 +55,7 @@ func (s *FrontendStore) Delete(ctx context.Context) error {
 // Create implements crud.Store.
 func (s *FrontendStore) Create(ctx context.Context, want Frontend) (Frontend, error) {
 	got, err := s.Part.Create(ctx, want)
-	if err == nil && s.removals.back(s.Host.String(), want.Name) {
+	if err == nil && s.removals.noteReturn(s.Host.String(), want.Name) {
 		if err := s.handOvers.Resume(ctx, s.Host); err != nil { // it ends by itself later
 			tflog.Warn(ctx, "Virtual addresses were not taken back after frontends came back", map[string]any{"frontend": want.Name, "error": err.Error()})
 		}
@@ -75,8 +75,8 @@ type removal struct {
 	handsOver bool
 }
 
-// add notes that a frontend goes, and whether its machine hands addresses over for that.
-func (r *Removals) add(machine, name string, handsOver bool) {
+// noteRemoval notes that a frontend goes, and whether its machine hands addresses over for that.
+func (r *Removals) noteRemoval(machine, name string, handsOver bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.machines == nil {
@@ -90,8 +90,8 @@ func (r *Removals) add(machine, name string, handsOver bool) {
 	gone.handsOver = gone.handsOver || handsOver
 }
 
-// back notes that a frontend is there, and says whether it was the last one that a machine missed which handed addresses over.
-func (r *Removals) back(machine, name string) bool {
+// noteReturn notes that a frontend is there, and says whether it was the last one that a machine missed which handed addresses over.
+func (r *Removals) noteReturn(machine, name string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	gone := r.machines[machine]

@@ -40,22 +40,22 @@ func (s *Store) Create(ctx context.Context, want Export) (Export, error) {
 	if err := s.MayCreate(ctx); err != nil && !errors.Is(err, transaction.ErrAbsent) {
 		return want, err // before a directory is made for somebody else's export
 	}
-	return s.put(ctx, want, s.Part.Create)
+	return s.putExport(ctx, want, s.Part.Create)
 }
 
 // Update does the same to what is exported.
 func (s *Store) Update(ctx context.Context, was, want Export) (Export, error) {
-	return s.put(ctx, want, func(ctx context.Context, want Export) (Export, error) { return s.Part.Update(ctx, was, want) })
+	return s.putExport(ctx, want, func(ctx context.Context, want Export) (Export, error) { return s.Part.Update(ctx, was, want) })
 }
 
-// put makes a directory that is missing, exports it, and gives it owner, group and permissions last, when nothing refuses the export any
+// putExport makes a directory that is missing, exports it, and gives it owner, group and permissions last, when nothing refuses the export any
 // more.
-func (s *Store) put(ctx context.Context, want Export, write func(context.Context, Export) (Export, error)) (Export, error) {
+func (s *Store) putExport(ctx context.Context, want Export, write func(context.Context, Export) (Export, error)) (Export, error) {
 	undo, err := Prepare(ctx, s.Host, want)
 	if err == nil {
 		var got Export
 		if got, err = write(ctx, want); err == nil {
-			return s.give(ctx, got, want)
+			return s.giveDirectory(ctx, got, want)
 		}
 	} else {
 		err = service.At([]any{"path"}, err)
@@ -66,8 +66,8 @@ func (s *Store) put(ctx context.Context, want Export, write func(context.Context
 	return want, err
 }
 
-// give makes the directory of what is exported now what it shall be.
-func (s *Store) give(ctx context.Context, got, want Export) (Export, error) {
+// giveDirectory makes the directory of what is exported now what it shall be.
+func (s *Store) giveDirectory(ctx context.Context, got, want Export) (Export, error) {
 	if err := Give(ctx, s.Host, want); err != nil {
 		return got, &service.Unfinished{Err: err}
 	}

@@ -45,7 +45,7 @@ func (s *Store) Create(ctx context.Context, want Ready) (Ready, error) {
 		return want, nil
 	}
 	var err error
-	want.Answer, err = s.wait(ctx, want)
+	want.Answer, err = s.waitReady(ctx, want)
 	return want, err
 }
 
@@ -66,13 +66,13 @@ func (s *Store) Delete(ctx context.Context) error {
 	if !s.known.AtDestroy || s.destroysAll() {
 		return nil
 	}
-	if _, err := s.wait(ctx, s.known); err != nil {
+	if _, err := s.waitReady(ctx, s.known); err != nil {
 		return fmt.Errorf("%w; what goes after it stays: to give up waiting, apply with when = \"create\" first, or take it out of the state (terraform state rm)", err)
 	}
 	return nil
 }
 
-func (s *Store) wait(ctx context.Context, want Ready) (answer string, err error) {
+func (s *Store) waitReady(ctx context.Context, want Ready) (answer string, err error) {
 	return Wait(ctx, s.asker, want.Condition, func(reason string) {
 		tflog.Info(ctx, "not ready yet", map[string]any{"target": want.Target(), "reason": reason})
 	})

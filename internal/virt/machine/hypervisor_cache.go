@@ -13,10 +13,10 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 )
 
-// Facts are answers that all nodes of one provider process share, so that no hypervisor is asked twice: what
+// HypervisorCache keeps answers that all nodes of one provider process share, so that no hypervisor is asked twice: what
 // it is, its pools, its images, its networks' names. Only answers are kept, never refusals, because what is
 // absent now may be made by the next resource.
-type Facts struct {
+type HypervisorCache struct {
 	known sync.Map // question → *answer
 	// creating are the UUIDs of the domains that this process is making.
 	creating sync.Map
@@ -29,14 +29,14 @@ type Facts struct {
 }
 
 // RememberNode remembers a node that is in state.
-func (f *Facts) RememberNode(s *Spec) {
+func (f *HypervisorCache) RememberNode(s *Spec) {
 	if s.UUID != "" {
 		f.held.Store(s.UUID, s.Interfaces)
 	}
 }
 
 // isNodeInState says whether a domain is a node in state.
-func (f *Facts) isNodeInState(uuid string) bool {
+func (f *HypervisorCache) isNodeInState(uuid string) bool {
 	_, held := f.held.Load(uuid)
 	return held
 }
@@ -51,7 +51,7 @@ type hostFacts struct {
 }
 
 // askOnce answers from memory or asks, once for all who want the same at one time.
-func askOnce[T any](f *Facts, key any, question func() (T, error)) (T, error) {
+func askOnce[T any](f *HypervisorCache, key any, question func() (T, error)) (T, error) {
 	type answer struct {
 		mu  sync.Mutex
 		ok  bool
@@ -77,7 +77,7 @@ type question struct {
 	kind, name string
 }
 
-func (f *Facts) askHost(ctx context.Context, c *hypervisor.Client) (*hostFacts, error) {
+func (f *HypervisorCache) askHost(ctx context.Context, c *hypervisor.Client) (*hostFacts, error) {
 	return askOnce(f, question{c, "host", ""}, func() (*hostFacts, error) {
 		caps, err := c.HostCapabilities(ctx)
 		if err != nil {
@@ -109,7 +109,7 @@ func (f *Facts) askHost(ctx context.Context, c *hypervisor.Client) (*hostFacts, 
 }
 
 // Pool reads a started pool by name or id.
-func (f *Facts) Pool(ctx context.Context, c *hypervisor.Client, ref string) (*hypervisor.Pool, error) {
+func (f *HypervisorCache) Pool(ctx context.Context, c *hypervisor.Client, ref string) (*hypervisor.Pool, error) {
 	return askOnce(f, question{c, "pool", ref}, func() (*hypervisor.Pool, error) {
 		p, err := c.Pool(ctx, ref)
 		if hypervisor.IsNotFound(err) {
@@ -120,7 +120,7 @@ func (f *Facts) Pool(ctx context.Context, c *hypervisor.Client, ref string) (*hy
 }
 
 // Volume reads a volume by its path: one that disks are made of, or one to attach.
-func (f *Facts) Volume(ctx context.Context, c *hypervisor.Client, path string) (*hypervisor.Volume, error) {
+func (f *HypervisorCache) Volume(ctx context.Context, c *hypervisor.Client, path string) (*hypervisor.Volume, error) {
 	return askOnce(f, question{c, "volume", path}, func() (*hypervisor.Volume, error) {
 		v, err := c.VolumeByPath(ctx, path)
 		if hypervisor.IsNotFound(err) {
@@ -131,7 +131,7 @@ func (f *Facts) Volume(ctx context.Context, c *hypervisor.Client, path string) (
 }
 
 // NetworkName resolves a network's id; a name is taken as it is.
-func (f *Facts) NetworkName(ctx context.Context, c *hypervisor.Client, ref string) (string, error) {
+func (f *HypervisorCache) NetworkName(ctx context.Context, c *hypervisor.Client, ref string) (string, error) {
 	if !hypervisor.IsUUID(ref) {
 		return ref, nil
 	}
@@ -148,7 +148,7 @@ func (f *Facts) NetworkName(ctx context.Context, c *hypervisor.Client, ref strin
 }
 
 // lacksBridge says whether a hypervisor's machine has no bridge of a name, and whether that is sure.
-func (f *Facts) lacksBridge(ctx context.Context, c *hypervisor.Client, name string) (lacks, sure bool, err error) {
+func (f *HypervisorCache) lacksBridge(ctx context.Context, c *hypervisor.Client, name string) (lacks, sure bool, err error) {
 	_, err = askOnce(f, question{c, "bridge", name}, func() (struct{}, error) {
 		var err error
 		if lacks, sure, err = c.LacksDevice(ctx, name); err == nil && lacks {
@@ -183,38 +183,38 @@ func IsMissing(err error) bool {
 const domainsFor = 3 * time.Second
 
 // listDomains lists all domains of a hypervisor, for cross-checks at plan time.
-func (f *Facts) listDomains(ctx context.Context, c *hypervisor.Client) ([]*hypervisor.Domain, error) {
+func (f *HypervisorCache) listDomains(ctx context.Context, c *hypervisor.Client) ([]*hypervisor.Domain, error) {
 	bucket := time.Now().Truncate(domainsFor).String()
 	return askOnce(f, question{c, "domains", bucket}, func() ([]*hypervisor.Domain, error) { return c.Domains(ctx) })
 }
 
 // listLeases lists the leases of a network, once for all machines of one refresh.
-func (f *Facts) listLeases(ctx context.Context, c *hypervisor.Client, network string) ([]hypervisor.Lease, error) {
+func (f *HypervisorCache) listLeases(ctx context.Context, c *hypervisor.Client, network string) ([]hypervisor.Lease, error) {
 	bucket := time.Now().Truncate(domainsFor).String()
 	return askOnce(f, question{c, "leases " + bucket, network}, func() ([]hypervisor.Lease, error) { return c.Leases(ctx, network) })
 }
 
 // askCapabilities asks what a hypervisor offers to machines of a type and chipset.
-func (f *Facts) askCapabilities(ctx context.Context, c *hypervisor.Client, virtualisation, chipset string) (*libvirtxml.DomainCaps, error) {
+func (f *HypervisorCache) askCapabilities(ctx context.Context, c *hypervisor.Client, virtualisation, chipset string) (*libvirtxml.DomainCaps, error) {
 	return askOnce(f, question{c, "offers to " + virtualisation, chipset}, func() (*libvirtxml.DomainCaps, error) {
 		return c.DomainCapabilities(ctx, virtualisation, chipset)
 	})
 }
 
 // askProcessorFeatures returns what a hypervisor's own processor can do for machines of a type and chipset.
-func (f *Facts) askProcessorFeatures(ctx context.Context, c *hypervisor.Client, offered *libvirtxml.DomainCaps) ([]string, error) {
+func (f *HypervisorCache) askProcessorFeatures(ctx context.Context, c *hypervisor.Client, offered *libvirtxml.DomainCaps) ([]string, error) {
 	return askOnce(f, question{c, "processor for " + offered.Domain, offered.Machine}, func() ([]string, error) {
 		return c.HostModelFeatures(ctx, offered)
 	})
 }
 
 // SameNetwork says whether two references, each a name or an id, mean one network.
-func (f *Facts) SameNetwork(ctx context.Context, c *hypervisor.Client, a, b string) bool {
+func (f *HypervisorCache) SameNetwork(ctx context.Context, c *hypervisor.Client, a, b string) bool {
 	return sameReference(a, b, func(ref string) (string, error) { return f.NetworkName(ctx, c, ref) })
 }
 
 // SamePool says whether two references, each a name or an id, mean one storage pool.
-func (f *Facts) SamePool(ctx context.Context, c *hypervisor.Client, a, b string) bool {
+func (f *HypervisorCache) SamePool(ctx context.Context, c *hypervisor.Client, a, b string) bool {
 	return sameReference(a, b, func(ref string) (string, error) {
 		p, err := f.Pool(ctx, c, ref)
 		if err != nil {

@@ -10,9 +10,9 @@ import (
 	"libvirt.org/go/libvirtxml"
 )
 
-// Room is the room for further devices in a running machine. It is fixed when the machine starts: libvirt adds ports and bridges
-// to a configuration by itself, and to nothing that runs.
-type Room struct {
+// FreePorts are the ports and slots that a running machine has left for further devices. How many it has is fixed when it starts:
+// libvirt adds ports and bridges to a configuration by itself, and to nothing that runs.
+type FreePorts struct {
 	// pcie is set for a machine with PCI Express, where a paravirtual device needs a port of its own. All other devices, and all
 	// of the older chipset, need a slot of conventional PCI.
 	pcie bool
@@ -24,13 +24,13 @@ type Room struct {
 // lastSlot is the last one of a bus of conventional PCI; 0 is the bus's own.
 const lastSlot = 31
 
-// CountRoom counts what is free in a domain as it runs, or in its configuration as libvirt completed it.
-func CountRoom(d *libvirtxml.Domain) (*Room, error) {
+// CountFreePorts counts what is free in a domain as it runs, or in its configuration as libvirt completed it.
+func CountFreePorts(d *libvirtxml.Domain) (*FreePorts, error) {
 	used, err := listUsedSlots(d)
 	if err != nil {
 		return nil, err
 	}
-	r := &Room{}
+	r := &FreePorts{}
 	if d.Devices == nil {
 		return r, nil
 	}
@@ -118,7 +118,7 @@ func parseNumber(text string) uint {
 }
 
 // PlugDisk takes the room that one more disk on a bus needs, or says why it cannot be plugged in.
-func (r *Room) PlugDisk(bus string) error {
+func (r *FreePorts) PlugDisk(bus string) error {
 	switch bus {
 	case "virtio":
 		return r.takeSlot(true)
@@ -139,7 +139,7 @@ func (r *Room) PlugDisk(bus string) error {
 }
 
 // UnplugDisk gives back the room of a disk, or says why it cannot be unplugged.
-func (r *Room) UnplugDisk(bus string) error {
+func (r *FreePorts) UnplugDisk(bus string) error {
 	switch bus {
 	case "virtio":
 		r.freeSlot(true)
@@ -156,7 +156,7 @@ func busNeedsRestart(bus string) error {
 }
 
 // PlugInterface takes the room that one more network card needs, or says why it cannot be plugged in.
-func (r *Room) PlugInterface(model string) error {
+func (r *FreePorts) PlugInterface(model string) error {
 	if model == "usb-net" {
 		return r.PlugDisk("usb")
 	}
@@ -164,7 +164,7 @@ func (r *Room) PlugInterface(model string) error {
 }
 
 // UnplugInterface gives back the room of a network card.
-func (r *Room) UnplugInterface(model string) {
+func (r *FreePorts) UnplugInterface(model string) {
 	if model != "usb-net" {
 		r.freeSlot(!isConventionalPCI(model))
 	}
@@ -176,7 +176,7 @@ func isConventionalPCI(model string) bool {
 	return slices.Contains([]string{"virtio-transitional", "e1000", "rtl8139", "vmxnet3"}, model)
 }
 
-func (r *Room) takeSlot(express bool) error {
+func (r *FreePorts) takeSlot(express bool) error {
 	free, what := &r.slots, "PCI slot"
 	if r.pcie && express {
 		free, what = &r.ports, "PCI Express port"
@@ -190,7 +190,7 @@ func (r *Room) takeSlot(express bool) error {
 	return nil
 }
 
-func (r *Room) freeSlot(express bool) {
+func (r *FreePorts) freeSlot(express bool) {
 	if r.pcie && express {
 		r.ports++
 	} else {
@@ -201,7 +201,7 @@ func (r *Room) freeSlot(express bool) {
 // addSparePorts adds PCI Express ports to the configuration of a machine whose new devices are more than its free ports: libvirt
 // would add just enough for these, and the next one would need a restart again.
 func addSparePorts(d *libvirtxml.Domain) error {
-	r, err := CountRoom(d)
+	r, err := CountFreePorts(d)
 	if err != nil || !r.pcie {
 		return err
 	}

@@ -7,16 +7,16 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 )
 
-// ComingError says that a machine is not asked while planning, as the apply makes it ready first, or makes it at all. It is an
+// NotReadyYetError says that a machine is not asked while planning, as the apply makes it ready first, or makes it at all. It is an
 // ErrUnknown.
-type ComingError struct{ Machine string }
+type NotReadyYetError struct{ Machine string }
 
-func (e *ComingError) Error() string {
+func (e *NotReadyYetError) Error() string {
 	return fmt.Sprintf("%s is still to be made ready by its virtcluster_service_node", e.Machine)
 }
 
 // Is implements errors.Is.
-func (e *ComingError) Is(target error) bool { return target == ErrUnknown }
+func (e *NotReadyYetError) Is(target error) bool { return target == ErrUnknown }
 
 // Await notes that a machine that is reached by SSH, by its reference, is still to be made ready. Nobody who is Planning gets it
 // until it was met, or something else asked it: then it is there.

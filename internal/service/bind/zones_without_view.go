@@ -9,8 +9,8 @@ import (
 // defaultView is what BIND calls the view of a configuration without views.
 const defaultView = "_default"
 
-// everywhere is where the zones without a view stand: the file is included at top level, or in every view once there are any.
-func (d distribution) everywhere() string { return d.main + ".virtcluster-everywhere" }
+// everywherePath is where the zones without a view stand: the file is included at top level, or in every view once there are any.
+func (d distribution) everywherePath() string { return d.main + ".virtcluster-everywhere" }
 
 // zoneHolder is where a view's zone statements stand.
 type zoneHolder struct {
@@ -19,24 +19,24 @@ type zoneHolder struct {
 	include string
 }
 
-// holder finds where the zones of one of our views stand, or with view "" those without one; false where there is no such view.
-func (c *config) holder(view string) (zoneHolder, bool) {
+// findZoneFile finds where the zones of one of our views stand, or with view "" those without one; false where there is no such view.
+func (c *config) findZoneFile(view string) (zoneHolder, bool) {
 	if view == "" {
-		file, err := parseConf(c.tree, c.everywhere())
+		file, err := parseConf(c.tree, c.everywherePath())
 		if err != nil {
 			file = &namedconf.File{}
 		}
-		return zoneHolder{file, c.everywhere()}, true
+		return zoneHolder{file, c.everywherePath()}, true
 	}
-	s := c.view(view)
+	s := c.findView(view)
 	if s == nil {
 		return zoneHolder{}, false
 	}
 	return zoneHolder{s.Block(), ""}, true
 }
 
-// keep puts a holder that is a file of its own back into the tree.
-func (c *config) keep(h zoneHolder) {
+// writeZoneFile puts a holder that is a file of its own back into the tree.
+func (c *config) writeZoneFile(h zoneHolder) {
 	if h.include == "" {
 		return
 	}
@@ -50,7 +50,7 @@ func (c *config) keep(h zoneHolder) {
 
 // zonesEverywhere are the zones without a view.
 func (c *config) zonesEverywhere() []*namedconf.Statement {
-	h, _ := c.holder("")
+	h, _ := c.findZoneFile("")
 	return h.Statements
 }
 
@@ -58,7 +58,7 @@ func (c *config) zonesEverywhere() []*namedconf.Statement {
 // where there is none.
 func (c *config) eachZone(visit func(s *namedconf.Statement, views []string)) {
 	var all []string
-	for _, v := range c.views() {
+	for _, v := range c.viewStatements() {
 		all = append(all, v.Arg(0))
 		for _, s := range v.Block().Statements {
 			if isOurZone(s) {
@@ -77,5 +77,5 @@ func (c *config) eachZone(visit func(s *namedconf.Statement, views []string)) {
 }
 
 func isOurZone(s *namedconf.Statement) bool {
-	return s.Name() == "zone" && s.Block() != nil && marker(s) == zoneMarker
+	return s.Name() == "zone" && s.Block() != nil && markerOf(s) == zoneMarker
 }

@@ -17,7 +17,7 @@ func everywhereZone() Zone {
 func TestAZoneWithoutAViewIsServedToEveryone(t *testing.T) {
 	tree := debian(t)
 	must(t, addZone(tree, everywhereZone(), noon))
-	if zones, err := served(tree); err != nil || len(zones) != 1 || zones[0].view != defaultView || zones[0].zone != "all.example" {
+	if zones, err := listServed(tree); err != nil || len(zones) != 1 || zones[0].view != defaultView || zones[0].zone != "all.example" {
 		t.Errorf("served without views: %v, %v", zones, err)
 	}
 	must(t, addRecordSet(tree, RecordSet{Zone: "all.example", Name: "www", Type: "A", TTL: InheritTTL, Values: []string{"10.0.0.8"}}, noon))
@@ -59,7 +59,7 @@ func TestARecordSetRaisesTheServedSerialAndNotTheZonesOwn(t *testing.T) {
 	}
 	after, err := FindZone(tree, "", "all.example")
 	must(t, err)
-	if zones, err := served(tree); err != nil || zones[0].serial <= before.Serial || after.Serial != before.Serial {
+	if zones, err := listServed(tree); err != nil || zones[0].serial <= before.Serial || after.Serial != before.Serial {
 		t.Errorf("serials: before %d, after %d, served %v, %v", before.Serial, after.Serial, zones, err)
 	}
 	z := everywhereZone()

@@ -62,7 +62,7 @@ func TestRoomOfAMachineThatRuns(t *testing.T) {
 		"and a bridge":                          {older + full + nic(0, 31) + "<controller type='pci' index='1' model='pci-bridge'/>", []string{"virtio", "=rtl8139"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, err := CountRoom(domainOf(t, c.devices))
+			r, err := CountFreePorts(domainOf(t, c.devices))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -84,7 +84,7 @@ func TestRoomOfAMachineThatRuns(t *testing.T) {
 }
 
 func TestWhatIsUnpluggedGivesRoom(t *testing.T) {
-	r, err := CountRoom(domainOf(t, pcieRoot))
+	r, err := CountFreePorts(domainOf(t, pcieRoot))
 	if err != nil || r.UnplugDisk("virtio") != nil || r.PlugInterface("virtio") != nil || r.PlugInterface("virtio") == nil {
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -99,7 +99,7 @@ func TestANewMachineHasRoomForMore(t *testing.T) {
 		if err != nil || !isQ35(m.Chipset) {
 			continue
 		}
-		r, err := CountRoom(d)
+		r, err := CountFreePorts(d)
 		if own := len(m.Disks) + len(m.Interfaces) + builtinDevices; err != nil || r.ports-own < sparePorts {
 			t.Errorf("%s has %d ports, and %d devices of its own: %v", name, r.ports, own, err)
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
-// Before is a device as it was before this provider configured it.
-type Before struct {
+// DeviceSnapshot is a device as it was before this provider configured it.
+type DeviceSnapshot struct {
 	Name     string    `json:"name"`
 	MTU      int       `json:"mtu"`
 	Settings []Setting `json:"settings"`
@@ -22,15 +22,15 @@ type Before struct {
 	Neighbours []Neighbour `json:"neighbours,omitempty"`
 }
 
-// Before is what a device has now.
-func (m Machine) Before(device string) Before {
+// SnapshotDevice returns what a device has now.
+func (m Machine) SnapshotDevice(device string) DeviceSnapshot {
 	link, _ := m.Link(device)
-	return Before{Name: device, MTU: link.MTU, Settings: m.Own(device), Addressing: m.Addressing(device), MAC: link.Address, Neighbours: m.NeighboursOf(device)}
+	return DeviceSnapshot{Name: device, MTU: link.MTU, Settings: m.Own(device), Addressing: m.Addressing(device), MAC: link.Address, Neighbours: m.NeighboursOf(device)}
 }
 
-// LookBefore is what a device has now, with what manages it and the name servers that come with it.
-func LookBefore(ctx context.Context, h host.Host, m Machine, manager Manager, device string) (Before, error) {
-	b := m.Before(device)
+// TakeSnapshot returns what a device has now, with what manages it and the name servers that come with it.
+func TakeSnapshot(ctx context.Context, h host.Host, m Machine, manager Manager, device string) (DeviceSnapshot, error) {
+	b := m.SnapshotDevice(device)
 	b.Manager = manager
 	return b, LookAtNames(ctx, h, device, manager, &b.Addressing)
 }
