@@ -227,12 +227,12 @@ func giveBack(ctx context.Context, h host.Host, engine *transaction.Engine, end 
 		}
 		unused = append(unused, name)
 	}
-	given, said, errs := inv.giveBack(ctx, h, engine, unused)
+	given, ended, said, errs := inv.giveBack(ctx, h, engine, unused)
 	warnings = append(warnings, said...)
 	if err := inv.restoreUnits(ctx, h, given); err != nil {
 		return warnings, errors.Join(append(errs, err)...)
 	}
-	for _, name := range given {
+	for _, name := range ended {
 		delete(record.Before, name)
 	}
 	if !record.isSame(inv.Record) {
@@ -246,13 +246,14 @@ func giveBack(ctx context.Context, h host.Host, engine *transaction.Engine, end 
 	return warnings, errors.Join(errs...)
 }
 
-// giveBack gives the configurations of services back, side by side, and returns those with which that went well.
-func (inv Inventory) giveBack(ctx context.Context, h host.Host, engine *transaction.Engine, services []string) (given, warnings []string, errs []error) {
-	failures, said := make([]error, len(services)), make([][]string, len(services))
+// giveBack gives the configurations of services back, side by side, and returns those that ended well, and of these the
+// ones (given) whose units are given back too: not one that did not run before and may serve what others wrote into its configuration since.
+func (inv Inventory) giveBack(ctx context.Context, h host.Host, engine *transaction.Engine, services []string) (given, ended, warnings []string, errs []error) {
+	failures, said, kept := make([]error, len(services)), make([][]string, len(services)), make([][]string, len(services))
 	var wait sync.WaitGroup
 	for i, name := range services {
 		if daemon := Services[name].Daemon; daemon != nil { // one whose package was removed leaves its files
-			wait.Go(func() { said[i], failures[i] = engine.GiveBack(ctx, h, daemon) })
+			wait.Go(func() { said[i], kept[i], failures[i] = engine.GiveBack(ctx, h, daemon) })
 		}
 	}
 	wait.Wait()
@@ -266,9 +267,15 @@ func (inv Inventory) giveBack(ctx context.Context, h host.Host, engine *transact
 			errs = append(errs, fmt.Errorf("give %s back: %w", name, failures[i]))
 			continue
 		}
-		given = append(given, name)
+		if before, ok := inv.Record.Before[name]; ok && len(kept[i]) > 0 && !before.isActive() && inv.Units[name].isActive() {
+			warnings = append(warnings, fmt.Sprintf("%s on %s goes on, although it did not run before the provider came: others have written %s since. Where nothing there needs it, run `systemctl disable --now %s` there.",
+				name, h, strings.Join(kept[i], ", "), Services[name].Unit))
+			ended = append(ended, name)
+			continue
+		}
+		given, ended = append(given, name), append(ended, name)
 	}
-	return given, warnings, errs
+	return given, ended, warnings, errs
 }
 
 // restoreUnits makes the units of services as they are recorded.

@@ -55,7 +55,7 @@ func TestConfigurationThatIsALinkIsWrittenWhereItLeads(t *testing.T) {
 				t.Fatal("no crash")
 			}
 			check("rolled back", "by hand\none\n")
-			if _, err := e.GiveBack(t.Context(), localhost.New(), d); err != nil {
+			if _, _, err := e.GiveBack(t.Context(), localhost.New(), d); err != nil {
 				t.Fatal(err)
 			}
 			check("given back", "by hand\n")
@@ -143,7 +143,7 @@ func TestModesOwnersAccessListsAndAttributesAreAPartOfAsItWas(t *testing.T) {
 	if err := e.Commit(t.Context(), localhost.New(), d, secret); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := e.GiveBack(t.Context(), localhost.New(), d); err != nil {
+	if _, _, err := e.GiveBack(t.Context(), localhost.New(), d); err != nil {
 		t.Fatal(err)
 	}
 	check("given back", "664")

@@ -34,21 +34,23 @@ type Owners interface{ Owners(t Tree) []string }
 // commit on the machine (what a person wrote since is kept where the Daemon is a Stripper), and what
 // commits kept beside it is removed. While any part of it has an owner, nothing is changed and the error is an *InUseError. The
 // warnings say what was not possible: a daemon that cannot be told to load the
-// configuration, or that refuses it as it was found, has its files back all the same. A daemon that is stopped stays so.
-func (e *Engine) GiveBack(ctx context.Context, h host.Host, d Daemon) (warnings []string, err error) {
+// configuration, or that refuses it as it was found, has its files back all the same. A daemon that is stopped stays so. kept are the
+// paths of files that are not as they were found, because of what others wrote since, which the daemon may serve.
+func (e *Engine) GiveBack(ctx context.Context, h host.Host, d Daemon) (warnings, kept []string, err error) {
 	l := e.findQueue(h, d)
 	if _, err := h.Read(ctx, l.originalPath()); errors.Is(err, fs.ErrNotExist) {
-		return nil, nil // nothing was ever committed
+		return nil, nil, nil // nothing was ever committed
 	} else if err != nil {
-		return nil, fmt.Errorf("read %s on %s: %w", l.originalPath(), h, err)
+		return nil, nil, fmt.Errorf("read %s on %s: %w", l.originalPath(), h, err)
 	}
 	edit := Edit{Owner: "what was there before", Warn: func(text string) { warnings = append(warnings, text) }}
-	err = l.commitRequest(ctx, &request{edit: edit, giveBack: true})
-	return warnings, err
+	r := &request{edit: edit, giveBack: true}
+	err = l.commitRequest(ctx, r)
+	return warnings, r.kept, err
 }
 
 // giveBack is GiveBack while the machine's lock is held, as the only one of its group.
-func (q *queue) giveBack(ctx context.Context, t turn) error {
+func (q *queue) giveBack(ctx context.Context, t turn, r *request) error {
 	if q.original == nil {
 		return nil // somebody else gave it back since
 	}
@@ -71,6 +73,7 @@ func (q *queue) giveBack(ctx context.Context, t turn) error {
 		}
 		q.warnOfKept(t.tree, next)
 	}
+	r.kept, _ = q.original.Changes(next)
 	return q.removeState(ctx)
 }
 

@@ -38,8 +38,9 @@ type request struct {
 	ctx  context.Context
 	done chan struct{} // closed when err is final
 	err  error
-	// giveBack marks Engine.GiveBack, which goes alone.
+	// giveBack marks Engine.GiveBack, which goes alone; kept are the files that it left as others made them.
 	giveBack bool
+	kept     []string
 }
 
 // Commit applies one edit. It returns when the daemon serves the edited configuration, or with an error
@@ -278,7 +279,7 @@ func (q *queue) runTurn(t turn, err error, group []*request) {
 		return
 	}
 	if first := group[0]; first.giveBack {
-		first.err = q.giveBack(t.ctx, t)
+		first.err = q.giveBack(t.ctx, t, first)
 		q.clearStage(t.ctx)
 		return
 	}

@@ -89,7 +89,7 @@ func TestDaemonThatIsNotInstalledAnyMore(t *testing.T) {
 	})
 	t.Run("what is given back is as it was", func(t *testing.T) {
 		write(t, d.conf, "by hand\nwhatever\n")
-		if warnings, err := e.GiveBack(t.Context(), localhost.New(), d); err != nil || len(warnings) > 0 {
+		if warnings, _, err := e.GiveBack(t.Context(), localhost.New(), d); err != nil || len(warnings) > 0 {
 			t.Errorf("%q, %v", warnings, err)
 		}
 		onDisk("by hand\n")

@@ -34,6 +34,8 @@ type world struct {
 	// failpoints are the names of those of the provider, none where it was built without them.
 	failpoints []string
 	answers    map[string]func()
+	// booted are machines that were booted since the beginning.
+	booted     map[string]bool
 	known      map[string]bool
 	violations []violation
 	figures    figures
@@ -49,7 +51,7 @@ type figures struct {
 // them. The states are a and so on: Terraform with a second provider, OpenTofu, and one whose state is kept by HTTP.
 func newWorld(ctx context.Context, t *testing.T, seed uint64, states int) (*world, error) {
 	w := &world{rng: rand.New(rand.NewPCG(seed, 0)), model: newModel(), killed: number("ROBUSTNESS_KILLED", 30), faulty: number("ROBUSTNESS_FAULTY", 40), usual: 8 * time.Second,
-		answers: map[string]func(){}, known: map[string]bool{}, say: t.Logf}
+		answers: map[string]func(){}, booted: map[string]bool{}, known: map[string]bool{}, say: t.Logf}
 	for i, machine := range machines {
 		other := machines[1-i]
 		script := `mkdir -p /etc/systemd/network/10-eth0.network.d /srv
@@ -220,6 +222,7 @@ func (w *world) work(ctx context.Context, o *outcome) {
 
 // rebooted drops from the model what was only in a machine's memory.
 func (w *world) rebooted(machine string) {
+	w.booted[machine] = true
 	for _, b := range slices.Clone(w.belongings) {
 		if b.Machine == machine && (habitOf(b.Kind).volatile || b.Kind == "stop") {
 			w.done(b, "remove")
