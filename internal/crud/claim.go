@@ -21,39 +21,39 @@ type private interface {
 }
 
 // loadClaim reads the claim that a state keeps; nil where it keeps none.
-func loadClaim(ctx context.Context, p private, diags *diag.Diagnostics) *owner.Claim {
+func (r *typed[M, S]) loadClaim(ctx context.Context, p private, diags *diag.Diagnostics) *owner.Claim {
 	text, d := p.GetKey(ctx, claimKey)
 	diags.Append(d...)
 	if len(text) == 0 {
 		return nil
 	}
-	c := parseClaim(text, diags)
+	c := r.parseClaim(text, diags)
 	return &c
 }
 
 // restoreClaim reads the claim that a state keeps; one that adopts where it keeps none, after an import.
-func restoreClaim(ctx context.Context, p private, diags *diag.Diagnostics) owner.Claim {
+func (r *typed[M, S]) restoreClaim(ctx context.Context, p private, diags *diag.Diagnostics) owner.Claim {
 	text, d := p.GetKey(ctx, claimKey)
 	diags.Append(d...)
-	return parseClaim(text, diags)
+	return r.parseClaim(text, diags)
 }
 
 // claimToDelete reads the claim that a state keeps; where it keeps none, one of what this workspace left behind, and known is
 // false. That is so at the replacement of a tainted resource, as Terraform hands over nothing of what is kept beside its
 // attributes, and at a destroy without a refresh of a state without claims: an import ends with a read, and
 // every read has a claim kept. Whose the thing is cannot be known then, so nothing but a mark of this workspace proves it.
-func claimToDelete(ctx context.Context, p private, diags *diag.Diagnostics) (claim owner.Claim, known bool) {
-	if kept := loadClaim(ctx, p, diags); kept != nil {
+func (r *typed[M, S]) claimToDelete(ctx context.Context, p private, diags *diag.Diagnostics) (claim owner.Claim, known bool) {
+	if kept := r.loadClaim(ctx, p, diags); kept != nil {
 		return *kept, true
 	}
-	return owner.OfWorkspace(), false
+	return r.provided.owners().OfWorkspace(), false
 }
 
 // unproven is what a destroy says of a thing that may have been a resource's own, and stays as nothing proves it.
 const unproven = ". The state has no record of whose it is, as that of a tainted resource: what carries no mark of this workspace stays"
 
-func parseClaim(text []byte, diags *diag.Diagnostics) owner.Claim {
-	c, err := owner.Restore(text)
+func (r *typed[M, S]) parseClaim(text []byte, diags *diag.Diagnostics) owner.Claim {
+	c, err := r.provided.owners().Restore(text)
 	if err != nil {
 		diags.AddError("Damaged state", err.Error())
 	}
@@ -69,8 +69,8 @@ func saveClaim(ctx context.Context, store any, p private, diags *diag.Diagnostic
 }
 
 // noteInState notes that this run's state has, or had, what the claim owns that it keeps.
-func noteInState(ctx context.Context, p private, diags *diag.Diagnostics) {
-	if kept := loadClaim(ctx, p, diags); kept != nil {
+func (r *typed[M, S]) noteInState(ctx context.Context, p private, diags *diag.Diagnostics) {
+	if kept := r.loadClaim(ctx, p, diags); kept != nil {
 		kept.NoteInState()
 	}
 }
@@ -95,7 +95,7 @@ func (r *typed[M, S]) finishMark(ctx context.Context, store Store[S], m *M, diag
 
 // awaitInState waits until this run's state turns out to have what is in the way of a create, as where a resource has another address in
 // the configuration now, or is tainted. It says whether it has.
-func awaitInState(ctx context.Context, err error, limit time.Duration) bool {
+func (r *typed[M, S]) awaitInState(ctx context.Context, err error, limit time.Duration) bool {
 	foreign, is := errors.AsType[*owner.ForeignError](err)
-	return is && owner.IsUnknown(foreign.Owner) && owner.AwaitInState(ctx, foreign.Owner, limit)
+	return is && r.provided.owners().IsUnknown(foreign.Owner) && r.provided.owners().AwaitInState(ctx, foreign.Owner, limit)
 }

@@ -38,7 +38,7 @@ func (s *ownedBoxStore) foreign(allowed func(owner.Mark) bool) error {
 	if !there || allowed(mark) {
 		return nil
 	}
-	return &owner.ForeignError{What: "box " + s.name, Place: "the shelf", ImportID: "shelf#" + s.name, Owner: mark}
+	return s.claim.NewForeignError("box "+s.name, "the shelf", "shelf#"+s.name, mark)
 }
 
 func (s *ownedBoxStore) Get(ctx context.Context) (box, error) {
@@ -85,9 +85,7 @@ var (
 
 // ended is the word of a run that is over.
 func ended() string {
-	run := owner.Run()
-	owner.BeginRun()
-	return run
+	return owner.BeginRun().Word()
 }
 
 func read(t *testing.T, server tfprotov6.ProviderServer, state *tfprotov6.DynamicValue, private []byte) *tfprotov6.ReadResourceResponse {

@@ -22,9 +22,9 @@ import (
 
 func (r *typed[M, S]) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	// Who plans a change beside this one, which gives way to it, knows by this that both are of one state.
-	noteInState(ctx, req.Private, &resp.Diagnostics)
+	r.noteInState(ctx, req.Private, &resp.Diagnostics)
 	if req.Plan.Raw.IsNull() {
-		found := r.planRemoval(ctx, req.State.Get, restoreClaim(ctx, req.Private, &resp.Diagnostics), false)
+		found := r.planRemoval(ctx, req.State.Get, r.restoreClaim(ctx, req.Private, &resp.Diagnostics), false)
 		found.Append(r.registerRemoval(ctx, req)...)
 		if parentcommand.Destroys() {
 			found = found.Warnings()
@@ -49,10 +49,10 @@ func (r *typed[M, S]) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	if v, ok := any(spec).(Validator); ok && !diags.HasError() {
 		resp.Diagnostics.Append(Problems(ctx, req.Plan, v.Validate())...)
 	}
-	claim := owner.New()
+	claim := r.provided.owners().New()
 	if !req.State.Raw.IsNull() {
-		claim = restoreClaim(ctx, req.Private, &resp.Diagnostics)
-	} else if replaced := loadClaim(ctx, req.Private, &resp.Diagnostics); replaced != nil {
+		claim = r.restoreClaim(ctx, req.Private, &resp.Diagnostics)
+	} else if replaced := r.loadClaim(ctx, req.Private, &resp.Diagnostics); replaced != nil {
 		claim = replaced.Succeed() // what is replaced is still there
 	}
 	if req.State.Raw.IsNull() && claim.Replaces() {
@@ -64,7 +64,7 @@ func (r *typed[M, S]) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	if req.State.Raw.IsNull() && r.provided.Fleet != nil && r.namesItself(ctx, req.Plan) && !resp.Diagnostics.HasError() {
 		// Before the type's own plan, which may compare with what is there. What the wait was for has another answer after it.
 		taken = r.mayCreate(ctx, &m, strict)
-		known = !awaitInState(ctx, taken, owner.AwaitPlan)
+		known = !r.awaitInState(ctx, taken, owner.AwaitPlan)
 	}
 	r.refuseUnknownHypervisor(ctx, req.Plan, &resp.Diagnostics)
 	if r.Plan != nil && !resp.Diagnostics.HasError() {
@@ -197,7 +197,7 @@ func (r *typed[M, S]) describeTaken(m *M, taken error) diag.Diagnostics {
 	switch {
 	case !is:
 		return nil
-	case owner.IsUnknown(foreign.Owner):
+	case r.provided.owners().IsUnknown(foreign.Owner):
 		return diag.Diagnostics{diag.NewWarningDiagnostic(fmt.Sprintf("%s %q is there already", r.Noun, r.Label(m)),
 			foreign.Error()+". The apply refuses to make it, unless the same run removes or replaces what is there.")}
 	}

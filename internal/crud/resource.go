@@ -26,15 +26,15 @@ func (r *typed[M, S]) Create(ctx context.Context, req resource.CreateRequest, re
 	}
 	ctx, cancel := r.deadline(ctx, req.Plan, "create", &resp.Diagnostics)
 	defer cancel()
-	claim := owner.New()
-	if replaced := loadClaim(ctx, resp.Private, &resp.Diagnostics); replaced != nil {
+	claim := r.provided.owners().New()
+	if replaced := r.loadClaim(ctx, resp.Private, &resp.Diagnostics); replaced != nil {
 		claim = replaced.Succeed()
 	}
 	store, spec, ok := r.openStore(ctx, "create", Opening{r.provided, claim}, &m, &config, &resp.Diagnostics)
 	if !ok {
 		return
 	}
-	got, err := createObject(ctx, store, spec)
+	got, err := r.createObject(ctx, store, spec)
 	if err != nil {
 		resp.Diagnostics.Append(NewFailure("create", r.describeObject(&m), err))
 	}
@@ -46,9 +46,9 @@ func (r *typed[M, S]) Create(ctx context.Context, req resource.CreateRequest, re
 
 // createObject makes an object. What another resource of this run has in its place it takes over once that one is being removed, and
 // what failed after the object was marked is an *Unfinished.
-func createObject[S any](ctx context.Context, store Store[S], spec S) (S, error) {
+func (r *typed[M, S]) createObject(ctx context.Context, store Store[S], spec S) (S, error) {
 	got, err := store.Create(ctx, spec)
-	if awaitInState(ctx, err, owner.AwaitApply) {
+	if r.awaitInState(ctx, err, owner.AwaitApply) {
 		got, err = store.Create(ctx, spec)
 	}
 	owned, ok := store.(Owned)
@@ -72,8 +72,8 @@ func (r *typed[M, S]) Read(ctx context.Context, req resource.ReadRequest, resp *
 		return
 	}
 	resp.Diagnostics.Append(r.recall(ctx, req.Private, &m)...)
-	noteInState(ctx, req.Private, &resp.Diagnostics)
-	store, err := r.Open(ctx, Opening{r.provided, restoreClaim(ctx, req.Private, &resp.Diagnostics)}, &m)
+	r.noteInState(ctx, req.Private, &resp.Diagnostics)
+	store, err := r.Open(ctx, Opening{r.provided, r.restoreClaim(ctx, req.Private, &resp.Diagnostics)}, &m)
 	if errors.Is(err, fleet.ErrUnknown) {
 		return // nothing may be asked yet, so what is known stays
 	}
@@ -117,11 +117,11 @@ func (r *typed[M, S]) Update(ctx context.Context, req resource.UpdateRequest, re
 	ctx, cancel := r.deadline(ctx, req.Plan, "update", &resp.Diagnostics)
 	defer cancel()
 	resp.Diagnostics.Append(r.recall(ctx, req.Private, &prior)...)
-	noteInState(ctx, req.Private, &resp.Diagnostics)
+	r.noteInState(ctx, req.Private, &resp.Diagnostics)
 	resp.Diagnostics.Append(r.recall(ctx, req.Private, &m)...)
 	was, diags := r.Spec(ctx, &prior)
 	resp.Diagnostics.Append(diags...)
-	at := Opening{r.provided, restoreClaim(ctx, req.Private, &resp.Diagnostics)}
+	at := Opening{r.provided, r.restoreClaim(ctx, req.Private, &resp.Diagnostics)}
 	store, spec, ok := r.openStore(ctx, "update", at, &m, &config, &resp.Diagnostics)
 	if !ok {
 		return
@@ -144,8 +144,8 @@ func (r *typed[M, S]) Delete(ctx context.Context, req resource.DeleteRequest, re
 	}
 	ctx, cancel := r.deadline(ctx, req.State, "delete", &resp.Diagnostics)
 	defer cancel()
-	claim, known := claimToDelete(ctx, req.Private, &resp.Diagnostics)
-	noteInState(ctx, req.Private, &resp.Diagnostics)
+	claim, known := r.claimToDelete(ctx, req.Private, &resp.Diagnostics)
+	r.noteInState(ctx, req.Private, &resp.Diagnostics)
 	store, err := r.Open(ctx, Opening{r.provided, claim}, &m)
 	if err == nil {
 		err = store.Delete(ctx)

@@ -9,8 +9,10 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan/ledger"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/run"
 )
 
 // Source describes a data source with the model M: what is its own; all else is alike for all.
@@ -72,6 +74,16 @@ type Provided struct {
 	// these do not know them.
 	Ledger   *ledger.Ledger
 	Registry *planregistry.Registry
+	// Run has what the resources did in this run.
+	Run *run.Memory
+}
+
+// owners returns what this run made and was told of its state; nil while the provider is not configured.
+func (p Provided) owners() *owner.Run {
+	if p.Run == nil {
+		return nil
+	}
+	return p.Run.Owners
 }
 
 // RefuseOffline refuses what would change something while the provider is offline, and says whether it did: `Cannot create node "a"`.

@@ -132,7 +132,7 @@ func (r *typed[M, S]) hasAttribute(ctx context.Context, name string) bool {
 // recognise returns what tells a resource from every other one of the plan, however often it is planned: its claim, or before it has one
 // its configuration. Two that are written alike are told apart when they are created.
 func (r *typed[M, S]) recognise(ctx context.Context, m *M, req resource.ModifyPlanRequest, diags *diag.Diagnostics) string {
-	if claim := loadClaim(ctx, req.Private, diags); claim != nil {
+	if claim := r.loadClaim(ctx, req.Private, diags); claim != nil {
 		return r.Noun + " of owner " + claim.Mark().ID
 	}
 	return fmt.Sprintf("%s %q written as %x", r.Noun, r.Label(m), sha256.Sum256([]byte(req.Config.Raw.String())))

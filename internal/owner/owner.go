@@ -11,7 +11,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -95,8 +94,9 @@ func Cut(text string) (rest string, m Mark) {
 	return strings.Join(words, " "), Parse(text)
 }
 
-// Claim is what a state knows of who owns a resource's things. Make one with New, Restore, Adopt or OfWorkspace.
+// Claim is what a state knows of who owns a resource's things. A Run makes one: New, Restore, Adopt or OfWorkspace.
 type Claim struct {
+	run       *Run
 	id        string
 	workspace string
 	// takes is the owner that an import takes over knowingly: nil where nothing was imported, "" for a person's.
@@ -120,20 +120,19 @@ type Claim struct {
 	written bool
 }
 
-// made are the ids that this run gave out: what carries one of them was not left behind by a killed run.
-var made sync.Map
-
 // New returns the claim of a resource that is about to be created.
-func New() Claim {
+func (r *Run) New() Claim {
 	id := strings.ToLower(rand.Text()[:idLength])
-	made.Store(id, true)
-	return Claim{id: id, workspace: Workspace(), creating: Run()}
+	if r != nil {
+		r.made.Store(id, true)
+	}
+	return Claim{run: r, id: id, workspace: Workspace(), creating: r.Word()}
 }
 
 // Adopt returns the claim of a resource that its state has no claim of: it was imported just now, or written by a version of
 // the provider that left no marks.
-func Adopt() Claim {
-	c := New().Finished()
+func (r *Run) Adopt() Claim {
+	c := r.New().Finished()
 	c.adopting = true
 	return c
 }
@@ -141,14 +140,14 @@ func Adopt() Claim {
 // OfWorkspace returns the claim for the destroy of a resource that its state has no claim of. That the state has the resource, and
 // that the thing carries a mark of this workspace which an earlier run wrote, is the proof: it owns neither what another workspace
 // wrote nor what carries no mark, nor what another provider of this run is making.
-func OfWorkspace() Claim {
-	c := New().Finished()
+func (r *Run) OfWorkspace() Claim {
+	c := r.New().Finished()
 	c.forgotten = true
 	return c
 }
 
 // Of returns the claim of what carries a mark: for what a killed run left behind, which is to be removed with all that belongs to it.
-func Of(m Mark) Claim { return Claim{id: m.ID, workspace: Workspace()} }
+func (c Claim) Of(m Mark) Claim { return Claim{run: c.run, id: m.ID, workspace: Workspace()} }
 
 // record is a claim as the state keeps it.
 type record struct {
@@ -157,15 +156,15 @@ type record struct {
 }
 
 // Restore reads a claim that a state kept; no text is a claim that Adopts.
-func Restore(text []byte) (Claim, error) {
+func (r *Run) Restore(text []byte) (Claim, error) {
 	if len(text) == 0 {
-		return Adopt(), nil
+		return r.Adopt(), nil
 	}
-	var r record
-	if err := json.Unmarshal(text, &r); err != nil {
+	var kept record
+	if err := json.Unmarshal(text, &kept); err != nil {
 		return Claim{}, fmt.Errorf("understand the state's claim: %w", err)
 	}
-	return Claim{id: r.ID, workspace: Workspace(), takes: r.Takes}, nil
+	return Claim{run: r, id: kept.ID, workspace: Workspace(), takes: kept.Takes}, nil
 }
 
 // Record is the claim for the state to keep.
@@ -179,7 +178,7 @@ func (c Claim) Record() []byte {
 
 // Succeed returns the claim of what replaces a resource: it may take over what the old one's claim owns.
 func (c Claim) Succeed() Claim {
-	next := New()
+	next := c.run.New()
 	next.replaces = true
 	if !c.adopting {
 		next.former = append(next.former, c.id)
@@ -192,6 +191,9 @@ func (c Claim) Succeed() Claim {
 
 // Replaces says whether the claim succeeds another one: what is replaced may be there still, with a mark or without.
 func (c Claim) Replaces() bool { return c.replaces }
+
+// Run returns the run that the claim was made in.
+func (c Claim) Run() *Run { return c.run }
 
 // Anonymous says that nothing carries the claim's id, nor keeps it: it was made by Adopt or OfWorkspace, and nothing was read or
 // written with it.
@@ -223,13 +225,13 @@ func (c Claim) Owns(found Mark) bool {
 	case slices.Contains(c.former, found.ID):
 		return true
 	}
-	return c.forgotten && isOfWorkspace(found) && !isMade(found) && (found.Creating == "" || hasEnded(found.Creating))
+	return c.forgotten && isOfWorkspace(found) && !c.run.isMade(found) && (found.Creating == "" || c.run.hasEnded(found.Creating))
 }
 
 // MayTake says whether a create may take over what carries the mark: what is its own, what a killed run of the same workspace left
 // behind before the state knew of it, and what this run removes or replaces.
 func (c Claim) MayTake(found Mark) bool {
-	return c.Owns(found) || LeftBehind(found) || IsInState(found) || c.planning && IsUnknown(found)
+	return c.Owns(found) || c.run.LeftBehind(found) || c.run.IsInState(found) || c.planning && c.run.IsUnknown(found)
 }
 
 // Planning returns the claim for a plan: it may take what another resource of this state may turn out to have. Whether that one goes in
@@ -241,44 +243,49 @@ func (c Claim) Planning() Claim {
 
 // LeftBehind says whether a run of this workspace began to make what carries the mark and was ended before it had finished: no state
 // knows of it. What is finished is never so, whoever made it.
-func LeftBehind(found Mark) bool {
-	return isOfWorkspace(found) && found.Creating != "" && !isMade(found) && hasEnded(found.Creating)
+func (r *Run) LeftBehind(found Mark) bool {
+	return isOfWorkspace(found) && found.Creating != "" && !r.isMade(found) && r.hasEnded(found.Creating)
 }
 
 // IsUnknown says whether what carries the mark was finished in this workspace, and this run has not seen yet which resource has it.
-func IsUnknown(found Mark) bool {
-	return isOfWorkspace(found) && found.Creating == "" && !isMade(found) && !IsInState(found)
+func (r *Run) IsUnknown(found Mark) bool {
+	return isOfWorkspace(found) && found.Creating == "" && !r.isMade(found) && !r.IsInState(found)
 }
 
 // MayBeInState says whether this run's state has what carries the mark, as far as is known before all of it was read.
-func MayBeInState(found Mark) bool { return IsUnknown(found) || IsInState(found) }
+func (r *Run) MayBeInState(found Mark) bool { return r.IsUnknown(found) || r.IsInState(found) }
 
 func isOfWorkspace(found Mark) bool {
 	return found.ID != "" && found.Workspace != "" && found.Workspace == Workspace()
 }
 
 // isMade says whether this run made what carries the mark.
-func isMade(found Mark) bool {
-	_, here := made.Load(found.ID)
+func (r *Run) isMade(found Mark) bool {
+	if r == nil {
+		return false
+	}
+	_, here := r.made.Load(found.ID)
 	return here
 }
-
-// inState are the ids of what this run's state has, as far as this provider was told: what it read, and what
-// it plans to change or to remove, which it does again while it applies. A resource that is replaced, or that another one of its name takes the place of, is among them.
-var inState sync.Map
 
 // NoteInState notes that this run's state has what the claim owns. While it applies, only what is changed or
 // removed is told to a provider.
 func (c Claim) NoteInState() {
-	inState.Store(c.id, true)
+	if c.run == nil {
+		return
+	}
+	c.run.inState.Store(c.id, true)
 	if c.takes != nil && *c.takes != "" {
-		inState.Store(*c.takes, true)
+		c.run.inState.Store(*c.takes, true)
 	}
 }
 
 // IsInState says whether this run's state has what carries the mark.
-func IsInState(found Mark) bool {
-	_, there := inState.Load(found.ID)
+func (r *Run) IsInState(found Mark) bool {
+	if r == nil {
+		return false
+	}
+	_, there := r.inState.Load(found.ID)
 	return there && found.ID != ""
 }
 
@@ -290,17 +297,17 @@ var (
 
 // AwaitInState waits until this run's state turns out to have what carries the mark, where that can be: where it was finished in this
 // workspace. It says whether the state has it.
-func AwaitInState(ctx context.Context, found Mark, limit time.Duration) bool {
+func (r *Run) AwaitInState(ctx context.Context, found Mark, limit time.Duration) bool {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	for IsUnknown(found) {
+	for r.IsUnknown(found) {
 		select {
 		case <-ctx.Done():
 			return false
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
-	return IsInState(found)
+	return r.IsInState(found)
 }
 
 // Found returns the claim after a thing that is its own was read: from then on nobody else's is.
@@ -360,10 +367,18 @@ type ForeignError struct {
 	ImportID string
 	// Owner is whose it is.
 	Owner Mark
+	// run is the one that met it, nil where that cannot have made it.
+	run *Run
+}
+
+// NewForeignError returns the error of a thing that was found not to be the claim's own: what and place name it, importID is what
+// `terraform import` takes for it, "" where it cannot be imported.
+func (c Claim) NewForeignError(what, place, importID string, found Mark) *ForeignError {
+	return &ForeignError{What: what, Place: place, ImportID: importID, Owner: found, run: c.run}
 }
 
 // Described says whether another resource of this very run made the thing: one that replaces it, or one that names it too.
-func (e *ForeignError) Described() bool { return isMade(e.Owner) }
+func (e *ForeignError) Described() bool { return e.run.isMade(e.Owner) }
 
 // Error says whose it is and the ways out.
 func (e *ForeignError) Error() string {

@@ -12,7 +12,8 @@ import (
 )
 
 func TestMarkSurvivesItsComment(t *testing.T) {
-	c := New()
+	this := BeginRun()
+	c := this.New()
 	text := "# virtcluster: backend api " + c.Mark().String()
 	rest, m := Cut(text)
 	if m != c.Mark() || rest != "# virtcluster: backend api" {
@@ -24,27 +25,24 @@ func TestMarkSurvivesItsComment(t *testing.T) {
 }
 
 func TestOnlyItsOwnIsOwned(t *testing.T) {
-	mine, other := New(), New()
+	this := BeginRun()
+	mine, other := this.New(), this.New()
 	if !mine.Owns(mine.Mark()) || mine.Owns(other.Mark()) || mine.Owns(Mark{}) {
 		t.Error("a claim owns what is not marked as its own, or not what is")
 	}
-	restored, err := Restore(mine.Record())
+	restored, err := this.Restore(mine.Record())
 	if err != nil || !restored.Owns(mine.Mark()) || restored.Owns(other.Mark()) || restored.Owns(Mark{}) {
 		t.Errorf("a claim that a state kept is another one: %v", err)
 	}
 }
 
-// ended is the word of a run that is over: of this process before its server began anew.
-func ended(t *testing.T) string {
-	t.Helper()
-	run := Run()
-	BeginRun()
-	return run
-}
+// ended is the word of a run that is over: of this process before its provider was configured anew.
+func ended() string { return BeginRun().Word() }
 
 func TestOnlyWhatAKilledRunOfTheWorkspaceBeganIsTakenOver(t *testing.T) {
-	run := ended(t)
-	next := New()
+	this := BeginRun()
+	run := ended()
+	next := this.New()
 	here := next.Mark().Workspace
 	for name, c := range map[string]struct {
 		found Mark
@@ -53,17 +51,17 @@ func TestOnlyWhatAKilledRunOfTheWorkspaceBeganIsTakenOver(t *testing.T) {
 		"begun by a run that is over":             {Mark{ID: "x", Workspace: here, Creating: run}, true},
 		"finished":                                {Mark{ID: "x", Workspace: here}, false},
 		"begun by a run that is over, elsewhere":  {Mark{ID: "x", Workspace: "elsewhere", Creating: run}, false},
-		"begun by this run":                       {Mark{ID: "x", Workspace: here, Creating: Run()}, false},
+		"begun by this run":                       {Mark{ID: "x", Workspace: here, Creating: this.Word()}, false},
 		"begun by another process that is alive":  {Mark{ID: "x", Workspace: here, Creating: fmt.Sprintf("%s.%d.%s.1", processSpace(), os.Getppid(), processStart(os.Getppid()))}, false},
 		"begun by a process whose number another": {Mark{ID: "x", Workspace: here, Creating: fmt.Sprintf("%s.%d.1.1", processSpace(), os.Getppid())}, true},
 		"begun on another computer":               {Mark{ID: "x", Workspace: here, Creating: "ffffffff.1.1.1"}, true},
 		"begun by who knows whom":                 {Mark{ID: "x", Workspace: here, Creating: "somebody"}, false},
 		"a person's":                              {Mark{}, false},
 		"without a workspace":                     {Mark{ID: "x", Creating: run}, false},
-		"what another resource of this run made":  {New().Mark(), false},
+		"what another resource of this run made":  {this.New().Mark(), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if next.MayTake(c.found) != c.taken || LeftBehind(c.found) != c.taken {
+			if next.MayTake(c.found) != c.taken || this.LeftBehind(c.found) != c.taken {
 				t.Errorf("it is taken over: %v", !c.taken)
 			}
 			if next.Owns(c.found) {
@@ -75,35 +73,37 @@ func TestOnlyWhatAKilledRunOfTheWorkspaceBeganIsTakenOver(t *testing.T) {
 
 // Each provider block of a configuration is a process of its own, and so is the test's parent.
 func TestAProcessIsAliveUntilItEnds(t *testing.T) {
+	this := BeginRun()
 	child := exec.CommandContext(t.Context(), "sleep", "60")
 	if err := child.Start(); err != nil {
 		t.Fatal(err)
 	}
 	run := fmt.Sprintf("%s.%d.%s.1", processSpace(), child.Process.Pid, processStart(child.Process.Pid))
-	if hasEnded(run) {
+	if this.hasEnded(run) {
 		t.Error("it is taken for one that is over")
 	}
 	if err := child.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	for range 200 { // until the kernel has killed it: it is over while nobody has waited for it too
-		if hasEnded(run) {
+		if this.hasEnded(run) {
 			break
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	if !hasEnded(run) {
+	if !this.hasEnded(run) {
 		t.Error("it is taken for one that is alive")
 	}
 	_ = child.Wait()
-	if !hasEnded(run) {
+	if !this.hasEnded(run) {
 		t.Error("nobody is there, and it is taken for one that is alive")
 	}
 }
 
 func TestAFinishedClaimWritesFinishedMarks(t *testing.T) {
-	c := New()
-	text := fmt.Sprintf("one %s\nanother %s\n{\"owner\": \"%s\"}", c.Mark(), New().Mark(), c.Mark())
+	this := BeginRun()
+	c := this.New()
+	text := fmt.Sprintf("one %s\nanother %s\n{\"owner\": \"%s\"}", c.Mark(), this.New().Mark(), c.Mark())
 	got := string(c.FinishText([]byte(text)))
 	if strings.Count(got, "creating=") != 1 || strings.Count(got, c.Finished().Mark().String()) != 2 {
 		t.Errorf("its own marks are not finished, or others are:\n%s", got)
@@ -114,46 +114,48 @@ func TestAFinishedClaimWritesFinishedMarks(t *testing.T) {
 	if c.IsFinished() || !c.Finished().IsFinished() || c.Found(c.Finished().Mark()).IsFinished() || c.Finished().Found(c.Mark()).IsFinished() {
 		t.Error("what is not finished counts as it, or the other way round")
 	}
-	if restored, err := Restore(c.Record()); err != nil || !restored.IsFinished() {
+	if restored, err := this.Restore(c.Record()); err != nil || !restored.IsFinished() {
 		t.Errorf("what a state knows is not finished: %v", err)
 	}
 }
 
 func TestWhatThisRunRemovesMayBeTaken(t *testing.T) {
-	old, err := Restore([]byte(`{"id":"old","takes":"theirs"}`))
+	this := BeginRun()
+	old, err := this.Restore([]byte(`{"id":"old","takes":"theirs"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	found := Mark{ID: "old", Workspace: Workspace()}
-	if !IsUnknown(found) || AwaitInState(t.Context(), found, time.Millisecond) || New().MayTake(found) {
+	if !this.IsUnknown(found) || this.AwaitInState(t.Context(), found, time.Millisecond) || this.New().MayTake(found) {
 		t.Error("what nobody has spoken of is known")
 	}
 	go old.NoteInState()
-	if !AwaitInState(t.Context(), found, time.Minute) || !New().MayTake(found) || !New().MayTake(Mark{ID: "theirs", Workspace: "elsewhere"}) {
+	if !this.AwaitInState(t.Context(), found, time.Minute) || !this.New().MayTake(found) || !this.New().MayTake(Mark{ID: "theirs", Workspace: "elsewhere"}) {
 		t.Error("what the state has, or has taken over, may not be taken")
 	}
-	if New().MayTake(Mark{}) {
+	if this.New().MayTake(Mark{}) {
 		t.Error("a person's may be taken with it")
 	}
-	if BeginRun(); New().MayTake(found) {
+	if BeginRun().New().MayTake(found) {
 		t.Error("it may be taken by a later run")
 	}
 }
 
 func TestImportTakesOverWhatItFound(t *testing.T) {
+	this := BeginRun()
 	theirs := Mark{ID: "theirs", Workspace: "elsewhere"}
 	for name, found := range map[string]Mark{"another state's": theirs, "a person's": {}} {
 		t.Run(name, func(t *testing.T) {
-			c, err := Restore(nil)
+			c, err := this.Restore(nil)
 			if err != nil || !c.Owns(found) {
 				t.Fatalf("an import does not own what it reads: %v", err)
 			}
 			c = c.Found(found)
-			kept, err := Restore(c.Record())
+			kept, err := this.Restore(c.Record())
 			if err != nil || !kept.Owns(found) || kept.Owns(Mark{ID: "third"}) {
 				t.Errorf("after an import, what it found is not owned, or more is: %v", err)
 			}
-			written, err := Restore(kept.Written().Record())
+			written, err := this.Restore(kept.Written().Record())
 			if err != nil || written.Owns(found) || !written.Owns(kept.Mark()) {
 				t.Errorf("after a change, the old mark still counts, or the new one does not: %v", err)
 			}
@@ -162,14 +164,15 @@ func TestImportTakesOverWhatItFound(t *testing.T) {
 }
 
 func TestWithoutAClaimOnlyWhatTheWorkspaceLeftIsOwned(t *testing.T) {
-	run := ended(t)
-	c := OfWorkspace()
+	this := BeginRun()
+	run := ended()
+	c := this.OfWorkspace()
 	if !c.Owns(Mark{ID: "tainted", Workspace: Workspace(), Creating: run}) || !c.Owns(Mark{ID: "tainted", Workspace: Workspace()}) {
 		t.Error("what an earlier run of the workspace left is not owned")
 	}
 	for name, m := range map[string]Mark{
 		"nobody's": {}, "a version's without workspaces": {ID: "x"}, "another workspace's": {ID: "x", Workspace: "elsewhere"},
-		"a mark without an id": {Workspace: Workspace()}, "what this run made": New().Mark(), "what another provider is making": {ID: "x", Workspace: Workspace(), Creating: "somebody"},
+		"a mark without an id": {Workspace: Workspace()}, "what this run made": this.New().Mark(), "what another provider is making": {ID: "x", Workspace: Workspace(), Creating: "somebody"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.Owns(m) || c.MayTake(m) {
@@ -180,7 +183,8 @@ func TestWithoutAClaimOnlyWhatTheWorkspaceLeftIsOwned(t *testing.T) {
 }
 
 func TestReplacementTakesOverWhatItReplaces(t *testing.T) {
-	old, err := Restore([]byte(`{"id":"old"}`))
+	this := BeginRun()
+	old, err := this.Restore([]byte(`{"id":"old"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,9 +196,10 @@ func TestReplacementTakesOverWhatItReplaces(t *testing.T) {
 
 // What replaces an import that was never changed finds it with the mark that it had before, a person's with none.
 func TestReplacementOfAnImportTakesOverWhatWasImported(t *testing.T) {
+	this := BeginRun()
 	for _, found := range []Mark{{}, {ID: "theirs", Workspace: "elsewhere"}} {
 		t.Run(fmt.Sprint(found), func(t *testing.T) {
-			next := Adopt().Found(found).Succeed()
+			next := this.Adopt().Found(found).Succeed()
 			if !next.Replaces() || !next.MayTake(found) || next.MayTake(Mark{ID: "third", Workspace: "elsewhere"}) {
 				t.Errorf("a replacement may not take what was imported with %v, or more", found)
 			}
@@ -206,6 +211,7 @@ func TestReplacementOfAnImportTakesOverWhatWasImported(t *testing.T) {
 }
 
 func TestForeignErrorNamesOwnerAndImport(t *testing.T) {
+	this := BeginRun()
 	var err error = &ForeignError{What: `HAProxy backend "api"`, Place: "haproxy.cfg", ImportID: "ssh://x#backend/api", Owner: Mark{ID: "theirs"}}
 	for _, want := range []string{"another state", "theirs", `"ssh://x#backend/api"`, "import"} {
 		t.Run(want, func(t *testing.T) {
@@ -222,8 +228,8 @@ func TestForeignErrorNamesOwnerAndImport(t *testing.T) {
 	if !strings.Contains(err.Error(), "is making it") {
 		t.Errorf("%q does not say that it is being made", err)
 	}
-	twin := New()
-	err = &ForeignError{What: "it", Place: "there", Owner: twin.Mark()}
+	twin := this.New()
+	err = twin.NewForeignError("it", "there", "", twin.Mark())
 	if !strings.Contains(err.Error(), "described twice") || !errors.As(err, new(*ForeignError)) {
 		t.Errorf("%q does not say that one configuration names it twice", err)
 	}

@@ -20,10 +20,10 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/largemap"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan/ledger"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnszone"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/run"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
 
@@ -47,7 +47,6 @@ func Server(version string) tfprotov6.ProviderServer {
 // Open returns the provider, and what ends its connections, which else end with the process.
 func Open(version string) (server tfprotov6.ProviderServer, end func() error) {
 	quietFramework()
-	owner.BeginRun()
 	p := &virtcluster{version: version}
 	framework := providerserver.NewProtocol6(p)()
 	end = func() error {
@@ -130,7 +129,7 @@ func (p *virtcluster) Configure(ctx context.Context, req provider.ConfigureReque
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	provided := crud.Provided{Fleet: fleet.New(config), Ledger: &ledger.Ledger{}, Registry: &planregistry.Registry{}}
+	provided := crud.Provided{Fleet: fleet.New(config), Ledger: &ledger.Ledger{}, Registry: &planregistry.Registry{}, Run: run.Begin()}
 	resp.ResourceData, resp.DataSourceData, resp.ActionData, resp.ListResourceData = provided, provided, provided, provided
 	p.fleet = provided.Fleet
 }

@@ -98,3 +98,6 @@ func (b *box) installs() int {
 
 // mine is the mark of the service node that the tests are about.
 var mine = owner.Mark{ID: "mine", Workspace: "here"}
+
+// thisRun is the run that tests do everything in.
+var thisRun = owner.BeginRun()

@@ -65,9 +65,9 @@ func (r Record) isSame(other Record) bool {
 
 // addUser notes that a service node uses services and no others, and whether packages are to be kept as they are. What a killed run
 // of the same workspace noted is forgotten.
-func (r Record) addUser(m owner.Mark, services []string, keepsPackages bool) {
+func (r Record) addUser(run *owner.Run, m owner.Mark, services []string, keepsPackages bool) {
 	maps.DeleteFunc(r.Users, func(id string, u User) bool {
-		return id != m.ID && owner.LeftBehind(u.ownerMark(id))
+		return id != m.ID && run.LeftBehind(u.ownerMark(id))
 	})
 	r.Users[m.ID] = User{Workspace: m.Workspace, Creating: m.Creating, Services: slices.Sorted(slices.Values(services)), KeepsPackages: keepsPackages}
 	if len(services) == 0 {
@@ -77,16 +77,16 @@ func (r Record) addUser(m owner.Mark, services []string, keepsPackages bool) {
 
 // removeUser takes a service node out and returns the services that it used. With an empty id that is the one of its workspace, and what
 // killed runs noted: where several are, as those of several provider blocks, nobody knows which.
-func (r Record) removeUser(m owner.Mark) []string {
+func (r Record) removeUser(run *owner.Run, m owner.Mark) []string {
 	var services []string
 	finished := 0
 	for id, u := range r.Users {
-		if u.Workspace == m.Workspace && !owner.LeftBehind(u.ownerMark(id)) {
+		if u.Workspace == m.Workspace && !run.LeftBehind(u.ownerMark(id)) {
 			finished++
 		}
 	}
 	maps.DeleteFunc(r.Users, func(id string, u User) bool {
-		own := id == m.ID || m.ID == "" && u.Workspace == m.Workspace && (finished == 1 || owner.LeftBehind(u.ownerMark(id)))
+		own := id == m.ID || m.ID == "" && u.Workspace == m.Workspace && (finished == 1 || run.LeftBehind(u.ownerMark(id)))
 		if own {
 			services = append(services, u.Services...)
 		}

@@ -55,7 +55,7 @@ func TestAccInterfaceOfARunningGuest(t *testing.T) {
 			Addressing: hostnet.Addressing{Addresses: []netip.Prefix{netip.MustParsePrefix("10.79.0.8/25")}},
 		}
 		// As after an import.
-		_, err := netinterface.Open(hostnet.Site{Host: h, Fresh: fresh}, "eth1", "eth1", owner.Adopt()).Update(t.Context(), want, want)
+		_, err := netinterface.Open(hostnet.Site{Host: h, Fresh: fresh}, "eth1", "eth1", new(owner.Run).Adopt()).Update(t.Context(), want, want)
 		return err
 	}
 	h, err := f.Host(t.Context(), "qemu-ga:///vlan-guest")

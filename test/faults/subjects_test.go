@@ -192,11 +192,11 @@ func (s subject) start(t *testing.T, opts sshhost.Options) *sshhost.Host {
 		h := sshhost.New(sshhost.Target{User: "root", Host: acctest.ServiceNodes(t, 1)[0]}, opts)
 		defer h.Close()
 		engine := new(transaction.Engine)
-		_, err := engine.GiveBack(context.Background(), h, s.Daemon)
+		_, _, err := engine.GiveBack(context.Background(), h, s.Daemon)
 		if used := new(transaction.InUseError); errors.As(err, &used) {
 			err = engine.Commit(context.Background(), h, s.Daemon, transaction.Edit{Owner: "faults", Apply: s.drop, Removes: true})
 			if err == nil {
-				_, err = engine.GiveBack(context.Background(), h, s.Daemon)
+				_, _, err = engine.GiveBack(context.Background(), h, s.Daemon)
 			}
 		}
 		if err != nil {

@@ -135,7 +135,7 @@ func haproxyNode(t *testing.T, opts sshhost.Options) (id string) {
 		if err := engine.Commit(context.Background(), h, haproxy.Daemon{}, drop); err != nil {
 			t.Errorf("drop what is left: %v", err)
 		}
-		if _, err := engine.GiveBack(context.Background(), h, haproxy.Daemon{}); err != nil {
+		if _, _, err := engine.GiveBack(context.Background(), h, haproxy.Daemon{}); err != nil {
 			t.Errorf("give back: %v", err)
 		}
 		haproxytest.Cleanup(t, "systemctl", "stop", "haproxy.service")

@@ -34,7 +34,7 @@ func TestAccNamedWithoutItsKeyIsNotChangedAndIsGivenBack(t *testing.T) {
 		t.Errorf("destroy: %q, %v", said, err)
 	}
 	t.Log(said)
-	if warnings, err := new(transaction.Engine).GiveBack(t.Context(), h, s.Daemon); err != nil {
+	if warnings, _, err := new(transaction.Engine).GiveBack(t.Context(), h, s.Daemon); err != nil {
 		t.Errorf("give back: %q, %v", warnings, err)
 	}
 	if left, err := acctest.Try(t.Context(), "svc-1", "sh", "-c", "ls -d /var/lib/virtcluster/bind; grep -r faults.example /etc/bind"); err == nil {
@@ -163,7 +163,7 @@ func TestAccWhatCannotBeReloadedAsItIsFoundIsTakenOutAndGivenBack(t *testing.T) 
 				t.Errorf("destroy: %q, %v", said, err)
 			}
 			t.Log(said)
-			warnings, err := new(transaction.Engine).GiveBack(t.Context(), h, s.Daemon)
+			warnings, _, err := new(transaction.Engine).GiveBack(t.Context(), h, s.Daemon)
 			if err != nil {
 				t.Errorf("give back: %q, %v", warnings, err)
 			}

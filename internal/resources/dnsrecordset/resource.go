@@ -13,11 +13,8 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
 // form is what an id looks like.
@@ -70,19 +67,5 @@ func (m *model) splitID(id string) error {
 
 func openStore(ctx context.Context, at crud.Opening, m *model) (crud.Store[bind.RecordSet], error) {
 	key, _ := toSpec(ctx, m)
-	now := time.Now()
-	return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), part.Part[bind.RecordSet]{
-		Daemon: bind.Daemon{},
-		Owner:  fmt.Sprintf("DNS record set %q", formatLabel(m)),
-		Place:  bind.Place, ImportID: formatID(m),
-		Mark: func(t transaction.Tree) (owner.Mark, bool) { return bind.RecordSetMark(t, key) },
-		Find: func(t transaction.Tree) (bind.RecordSet, error) { return bind.FindRecordSet(t, key) },
-		Add: func(t transaction.Tree, r bind.RecordSet) error {
-			return bind.AddRecordSet(t, r, at.Claim.Mark(), now)
-		},
-		Set: func(t transaction.Tree, r bind.RecordSet) error {
-			return bind.SetRecordSet(t, r, at.Claim.Mark(), now)
-		},
-		Drop: func(t transaction.Tree) error { return bind.DropRecordSet(t, key, now) },
-	})
+	return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), bind.NewRecordSetPart(key, formatLabel(m), formatID(m), at.Claim.Mark(), time.Now()))
 }

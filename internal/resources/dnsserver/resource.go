@@ -12,8 +12,6 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnsattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
 // name is what the server is called in ids: a machine has one.
@@ -49,16 +47,7 @@ func New() resource.Resource {
 }
 
 func openStore(ctx context.Context, at crud.Opening, m *model) (crud.Store[bind.Server], error) {
-	put := func(t transaction.Tree, s bind.Server) error { return bind.SetServer(t, s, at.Claim.Mark()) }
-	return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), part.Part[bind.Server]{
-		Daemon: bind.Daemon{},
-		Owner:  "DNS server",
-		Place:  bind.Place, ImportID: hostattr.JoinID(m.ServiceNode, name),
-		Mark: bind.ServerMark, // the distribution's options are nobody's: they are there to be replaced
-		Find: bind.FindServer,
-		Add:  put, Set: put,
-		Drop: bind.DropServer,
-	})
+	return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), bind.NewServerPart(hostattr.JoinID(m.ServiceNode, name), at.Claim.Mark()))
 }
 
 // planChange makes no change of what only is spelled differently.

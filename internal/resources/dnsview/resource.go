@@ -3,17 +3,13 @@ package dnsview
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
 // form is what an id looks like.
@@ -42,15 +38,5 @@ func New() resource.Resource {
 func formatID(m *model) string { return hostattr.JoinID(m.ServiceNode, m.Name.ValueString()) }
 
 func openStore(ctx context.Context, at crud.Opening, m *model) (crud.Store[bind.View], error) {
-	name := m.Name.ValueString()
-	put := func(t transaction.Tree, v bind.View) error { return bind.SetView(t, v, at.Claim.Mark()) }
-	return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), part.Part[bind.View]{
-		Daemon: bind.Daemon{},
-		Owner:  fmt.Sprintf("DNS view %q", name),
-		Place:  bind.Place, ImportID: formatID(m),
-		Mark: func(t transaction.Tree) (owner.Mark, bool) { return bind.ViewMark(t, name) },
-		Find: func(t transaction.Tree) (bind.View, error) { return bind.FindView(t, name) },
-		Add:  put, Set: put,
-		Drop: func(t transaction.Tree) error { return bind.DropView(t, name) },
-	})
+	return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), bind.NewViewPart(m.Name.ValueString(), formatID(m), at.Claim.Mark()))
 }

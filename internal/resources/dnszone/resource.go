@@ -4,7 +4,6 @@ package dnszone
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -13,11 +12,8 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
 // form is what an id looks like.
@@ -69,15 +65,5 @@ func (m *model) splitID(id string) error {
 }
 
 func openStore(ctx context.Context, at crud.Opening, m *model) (crud.Store[bind.Zone], error) {
-	view, zone, id, now := m.View.ValueString(), m.canonicalZone(), m.formatID(), time.Now()
-	put := func(t transaction.Tree, z bind.Zone) error { return bind.SetZone(t, z, at.Claim.Mark(), now) }
-	return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), part.Part[bind.Zone]{
-		Daemon: bind.Daemon{},
-		Owner:  fmt.Sprintf("DNS zone %q in view %q", zone, view),
-		Place:  bind.Place, ImportID: id,
-		Mark: func(t transaction.Tree) (owner.Mark, bool) { return bind.ZoneMark(t, view, zone) },
-		Find: func(t transaction.Tree) (bind.Zone, error) { return bind.FindZone(t, view, zone) },
-		Add:  put, Set: put,
-		Drop: func(t transaction.Tree) error { return bind.DropZone(t, view, zone) },
-	})
+	return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), bind.NewZonePart(m.View.ValueString(), m.canonicalZone(), m.formatID(), at.Claim.Mark(), time.Now()))
 }

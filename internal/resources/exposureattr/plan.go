@@ -2,7 +2,6 @@ package exposureattr
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,15 +11,33 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/exposure"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
 )
+
+// Open returns the store of an exposure; name is its own on the machine, and what names it in messages.
+func Open(ctx context.Context, at crud.Opening, c *Common, name, what, id string) (crud.Store[exposure.Exposure], error) {
+	s := exposure.NewStore(name, at.Claim, &at.Fleet.Turns)
+	var err error
+	if s.Part, err = crud.OpenPart(ctx, at, c.ServiceNode.ValueString(), s.NewPart(what, id)); err != nil {
+		return nil, err
+	}
+	if convert.Known(c.Pool) {
+		// No key that a configuration can have has a # in it.
+		pool, err := OpenAddress(ctx, at, c.Pool, "exposed/"+host.WithoutKey(c.ServiceNode.ValueString())+"#"+name)
+		if err != nil {
+			return nil, err
+		}
+		known, _, _ := hostattr.Address(c.Address) // none where it is to be drawn
+		s.DrawFrom(pool, known)
+	}
+	return s, nil
+}
 
 // PlanAddress refuses an exposure that has no address to be reached at, and asks for the device anew where the address moves.
 func PlanAddress(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, config *Common) {
@@ -76,7 +93,12 @@ func CrossCheck(ctx context.Context, at crud.Opening, c *Common, want exposure.E
 	if err != nil {
 		return diags // the apply says so
 	}
-	return append(diags, checkMachine(ctx, at, h, want)...)
+	problems, survey, asked := exposure.Check(ctx, &at.Fleet.Engine, h, at.Claim, want)
+	if asked {
+		diags.Append(crud.Diagnostics(problems)...)
+		diags.Append(checkWayBack(ctx, at, h, survey, want)...)
+	}
+	return diags
 }
 
 // checkShared refuses an address of which another resource of the plan has every port, or where a floating address would have, any.
@@ -93,72 +115,12 @@ func checkShared(at crud.Opening, node string, want exposure.Exposure, holder st
 	return diags
 }
 
-// occupied says who has a port, or the machine's own address, that an exposure would take.
-func occupied(h host.Host, want exposure.Exposure, port, who string) string {
-	place := exposure.Endpoint(want, want.Ports[port])
-	if port == "" {
-		place = "a port of " + want.Address.String() + ", or all of it,"
-	}
-	return fmt.Sprintf("%s has %s on %s: choose another address or port, or take that away first", who, place, h)
-}
-
-// portAt is portPath for errors of an apply.
-func portAt(want exposure.Exposure, name string) []any {
-	if _, there := want.Ports[name]; !there {
-		return []any{"address"}
-	}
-	return []any{"ports", service.Key(name), "port"}
-}
-
 // portPath leads to the number of a port; "" stands for all of a floating address.
 func portPath(name string) path.Path {
 	if name == "" {
 		return path.Root("address")
 	}
 	return path.Root("ports").AtMapKey(name).AtName("port")
-}
-
-// checkMachine refuses what is in the way on a machine that answers: rules of a person's under the provider's names, exposures and
-// sections of HAProxy's that are another state's, and programs that listen.
-func checkMachine(ctx context.Context, at crud.Opening, h host.Host, want exposure.Exposure) diag.Diagnostics {
-	var diags diag.Diagnostics
-	tree, survey, err := exposure.SurveyOnce(ctx, &at.Fleet.Engine, h)
-	if err != nil {
-		return diags // the apply says so
-	}
-	node := path.Root("service_node")
-	for _, what := range survey.Foreign {
-		diags.AddAttributeError(node, "Rules of somebody else's", fmt.Sprintf("on %s %s", h, what))
-	}
-	// What this state exposes besides is in the plan, where it may change.
-	mine := func(m owner.Mark) bool { return m.Workspace == owner.Workspace() || at.Claim.Owns(m) }
-	if what := exposure.Conflict(tree, want, func(m owner.Mark) bool { return !mine(m) }); what != "" {
-		diags.AddAttributeError(node, "Exposed already", what+": choose another address or port, or have that destroyed first")
-	}
-	// What an interrupted change exposed is live until the apply takes it back: who has what is asked then.
-	if interrupted, err := at.Fleet.Engine.Interrupted(ctx, h, exposure.Daemon{}); err == nil && !interrupted {
-		diags.Append(checkTaken(ctx, at, h, tree, want)...)
-		for port, who := range survey.Occupied(tree, want) {
-			diags.AddAttributeError(portPath(port), "Port in use", occupied(h, want, port, who))
-		}
-	}
-	for port, why := range survey.Blocked(want) {
-		diags.AddAttributeError(portPath(port), "Shut by a firewall", fmt.Sprintf("on %s %s", h, why))
-	}
-	if err := exposure.PreviewLocate(ctx, &at.Fleet.Engine, h, want); err != nil && !diags.HasError() {
-		diags.Append(doubt(err))
-	}
-	diags.Append(checkWayBack(ctx, at, h, survey, want)...)
-	sections, err := at.Fleet.Engine.Snapshot(ctx, h, haproxy.Daemon{})
-	if err != nil {
-		return diags
-	}
-	for port, bind := range want.Binds() {
-		if who, there := haproxy.ForeignListener(sections, bind, mine, "frontend "+exposure.Section(want.Name, port)); there {
-			diags.AddAttributeError(portPath(port), "Port in use", fmt.Sprintf("%s listens at %s of %s already: choose another address or port, or have that removed first", who, bind.Endpoint(), h))
-		}
-	}
-	return diags
 }
 
 // checkWayBack warns where what a target answers does not come back by the machine: its network's gateway is another one.
@@ -181,14 +143,4 @@ func checkWayBack(ctx context.Context, at crud.Opening, h host.Host, survey expo
 		}
 	}
 	return diags
-}
-
-// doubt warns of what the apply would refuse with the machine's network as it is now.
-func doubt(err error) diag.Diagnostic {
-	words := "Unless something else of this apply changes that: " + err.Error()
-	if at, ok := errors.AsType[*service.AttributeError](err); ok {
-		where := crud.AttributePath(at.Path)
-		return diag.NewAttributeWarningDiagnostic(where, "The apply may refuse it", crud.DetailAt(where, words))
-	}
-	return diag.NewWarningDiagnostic("The apply may refuse it", words)
 }

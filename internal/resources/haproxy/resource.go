@@ -15,8 +15,6 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/crosscheck"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
 // form is what an id looks like.
@@ -84,22 +82,5 @@ func planChange(ctx context.Context, opening crud.Opening, req resource.ModifyPl
 func formatID(m *model) string { return hostattr.JoinID(m.ServiceNode, "haproxy") }
 
 func openStore(ctx context.Context, at crud.Opening, m *model) (crud.Store[haproxy.Base], error) {
-	set := func(t transaction.Tree, want haproxy.Base) error { return haproxy.SetBase(t, want, at.Claim.Mark()) }
-	return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), part.Part[haproxy.Base]{
-		Daemon:   haproxy.Daemon{},
-		Owner:    crosscheck.BaseName,
-		Place:    haproxy.ConfigPath,
-		ImportID: formatID(m),
-		Mark:     haproxy.BaseMark,
-		Find:     haproxy.FindBase,
-		Add:      set,
-		Set:      set,
-		Drop:     haproxy.DropBase,
-		Secrets: func(want haproxy.Base) []string {
-			if want.Stats == nil || want.Stats.Password == "" {
-				return nil
-			}
-			return []string{want.Stats.Password}
-		},
-	})
+	return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), haproxy.NewBasePart(formatID(m), at.Claim.Mark()))
 }

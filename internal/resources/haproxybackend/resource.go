@@ -65,3 +65,14 @@ func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequ
 func id(m *model) string {
 	return hostattr.JoinID(m.ServiceNode, "backend/"+m.Name.ValueString())
 }
+
+func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[haproxy.Backend], error) {
+	name := m.Name.ValueString()
+	p, err := crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), haproxy.NewBackendPart(name, id(m), at.Claim.Mark()))
+	if err != nil {
+		return nil, err
+	}
+	spec, _ := m.spec(ctx)
+	patience, _ := haproxy.Duration(m.DrainTimeout.ValueString())
+	return haproxy.NewBackendStore(p, name, spec.Servers, patience), nil
+}

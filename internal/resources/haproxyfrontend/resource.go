@@ -10,12 +10,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/crosscheck"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
 // form is what an id looks like.
@@ -83,25 +80,18 @@ func formatID(m *model) string {
 	return hostattr.JoinID(m.ServiceNode, "frontend/"+m.Name.ValueString())
 }
 
+// planRemoval has the VIPs of the plan know that a frontend goes.
+func planRemoval(ctx context.Context, at crud.Opening, m *model, _ bool) diag.Diagnostics {
+	if f, diags := m.toSpec(ctx); !diags.HasError() && !m.ServiceNode.IsUnknown() {
+		at.Registry.Removals.Put(m.ServiceNode.ValueString(), f.ListListeners())
+	}
+	return nil
+}
+
 func openStore(ctx context.Context, at crud.Opening, m *model) (crud.Store[haproxy.Frontend], error) {
-	name := m.Name.ValueString()
-	part, err := crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), part.Part[haproxy.Frontend]{
-		Daemon:   haproxy.Daemon{},
-		Owner:    crosscheck.Proxy("frontend", name),
-		Place:    haproxy.ConfigPath,
-		ImportID: formatID(m),
-		Mark:     func(t transaction.Tree) (owner.Mark, bool) { return haproxy.ProxyMark(t, "frontend", name) },
-		Find:     func(t transaction.Tree) (haproxy.Frontend, error) { return haproxy.FindFrontend(t, name) },
-		Add: func(t transaction.Tree, want haproxy.Frontend) error {
-			return haproxy.AddFrontend(t, want, at.Claim.Mark())
-		},
-		Set: func(t transaction.Tree, want haproxy.Frontend) error {
-			return haproxy.SetFrontend(t, want, at.Claim.Mark())
-		},
-		Drop: func(t transaction.Tree) error { return haproxy.DropFrontend(t, name) },
-	})
+	p, err := crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), haproxy.NewFrontendPart(m.Name.ValueString(), formatID(m), at.Claim.Mark()))
 	if err != nil {
 		return nil, err
 	}
-	return announced{part}, nil
+	return haproxy.NewFrontendStore(p, &at.Run.Frontends, &at.Run.HandOvers), nil
 }

@@ -227,7 +227,7 @@ func (p *planner) checkHypervisors(ctx context.Context, want, was *machine.Spec,
 		return
 	}
 	k := &machine.Checker{
-		Client: c, Cache: p.cache, Want: want, Was: was, Fresh: fresh, Plan: p.at.Registry, Hypervisors: p.at.Fleet.Known(ctx), Owner: p.at.Claim.Mark(),
+		Client: c, Cache: p.cache, Want: want, Was: was, Fresh: fresh, Plan: p.at.Registry, Hypervisors: p.at.Fleet.Known(ctx), Owner: p.at.Claim.Mark(), Run: p.at.Claim.Run(),
 	}
 	check := k.Check
 	if stays {

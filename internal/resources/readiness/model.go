@@ -41,13 +41,6 @@ type expectModel struct {
 	Addresses types.List   `tfsdk:"addresses"`
 }
 
-// ready is a condition with what was answered when it was met.
-type ready struct {
-	readiness.Condition
-	answer    string
-	atDestroy bool // it is asked before it goes, and not before
-}
-
 func formatID(m *model) string {
 	target := readiness.Condition{URL: m.URL.ValueString(), TCP: m.TCP.ValueString(), DNS: m.DNS.ValueString()}.Target()
 	if m.From.ValueString() != "" {
@@ -75,7 +68,7 @@ func splitID(m *model, id string) error {
 	return nil
 }
 
-func (m *model) toSpec(ctx context.Context) (ready, diag.Diagnostics) {
+func (m *model) toSpec(ctx context.Context) (readiness.Ready, diag.Diagnostics) {
 	var diags diag.Diagnostics
 	c := readiness.Condition{
 		URL: m.URL.ValueString(), TCP: m.TCP.ValueString(), DNS: m.DNS.ValueString(),
@@ -100,7 +93,7 @@ func (m *model) toSpec(ctx context.Context) (ready, diag.Diagnostics) {
 			}
 		}
 	}
-	return ready{Condition: c, answer: m.Answer.ValueString(), atDestroy: m.When.ValueString() == "destroy"}, diags
+	return readiness.Ready{Condition: c, Answer: m.Answer.ValueString(), AtDestroy: m.When.ValueString() == "destroy"}, diags
 }
 
 // parseDuration reads a duration, which the schema has checked.
@@ -109,4 +102,4 @@ func parseDuration(v types.String) time.Duration {
 	return d
 }
 
-func (m *model) fillModel(got ready) { m.Answer = convert.Text(got.answer) }
+func (m *model) fillModel(got readiness.Ready) { m.Answer = convert.Text(got.Answer) }

@@ -44,13 +44,13 @@ func (m *model) displayName() string {
 	return e.Machine()
 }
 
-func (m *model) toSpec() machine {
-	return machine{Services: m.serviceNames(), Install: m.InstallPackages.ValueBool()}
+func (m *model) toSpec() provision.Machine {
+	return provision.Machine{Services: m.serviceNames(), Install: m.InstallPackages.ValueBool()}
 }
 
 // fillModel writes what the machine has: of the services that are wanted, those that it runs. After an import
 // nothing is wanted yet, and all count.
-func (m *model) fillModel(got machine) {
+func (m *model) fillModel(got provision.Machine) {
 	m.fillIdentity(got.Endpoint)
 	if m.InstallPackages.IsNull() { // an import
 		m.InstallPackages = types.BoolValue(got.Inventory == nil || got.Inventory.Record.Installs())

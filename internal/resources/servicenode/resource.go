@@ -10,12 +10,19 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/provision"
+)
+
+var (
+	_ crud.Owned  = (*provision.Store)(nil)
+	_ crud.Warner = (*provision.Store)(nil)
 )
 
 // New makes the resource.
 func New() resource.Resource {
-	return crud.New(crud.Type[model, machine]{
+	return crud.New(crud.Type[model, provision.Machine]{
 		Name:   "service_node",
 		Noun:   "service node",
 		Label:  func(m *model) string { return m.displayName() },
@@ -24,11 +31,14 @@ func New() resource.Resource {
 		// Several service nodes may be one machine, each with services of its own.
 		Shared: true,
 		// Where nobody gives a host key, only the machine knows its id.
-		ID:       func(m *model) string { return m.ID.ValueString() },
-		SetID:    func(*model, string) {},
-		Split:    splitID,
-		Spec:     func(_ context.Context, m *model) (machine, diag.Diagnostics) { return m.toSpec(), nil },
-		Fill:     func(_ context.Context, m *model, got machine) diag.Diagnostics { m.fillModel(got); return nil },
+		ID:    func(m *model) string { return m.ID.ValueString() },
+		SetID: func(*model, string) {},
+		Split: splitID,
+		Spec:  func(_ context.Context, m *model) (provision.Machine, diag.Diagnostics) { return m.toSpec(), nil },
+		Fill: func(_ context.Context, m *model, got provision.Machine) diag.Diagnostics {
+			m.fillModel(got)
+			return nil
+		},
 		Open:     openStore,
 		Plan:     planChange,
 		Timeouts: map[string]time.Duration{"read": 2 * time.Minute, "delete": 5 * time.Minute},
@@ -42,6 +52,7 @@ func splitID(m *model, id string) error {
 	return err
 }
 
-func openStore(_ context.Context, at crud.Opening, m *model) (crud.Store[machine], error) {
-	return &store{fleet: at.Fleet, claim: at.Claim, id: m.ID.ValueString(), endpoint: m.Endpoint.ValueString(), hostKey: m.HostKey.ValueString(), name: m.displayName(), known: m.serviceNames()}, nil
+func openStore(_ context.Context, at crud.Opening, m *model) (crud.Store[provision.Machine], error) {
+	place := provision.Place{ID: m.ID.ValueString(), Endpoint: m.Endpoint.ValueString(), HostKey: m.HostKey.ValueString(), Name: m.displayName()}
+	return provision.NewStore(at.Fleet, &at.Fleet.Engine, fleet.Temporary, at.Claim, place, m.serviceNames()), nil
 }

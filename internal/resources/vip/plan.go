@@ -16,7 +16,6 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/alloc"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/vip"
@@ -38,7 +37,7 @@ func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequ
 	}
 	switch {
 	case state == nil:
-	case ownerHandsOver(ctx, opening.Registry, state):
+	case ownerHandsOver(ctx, opening, state):
 		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("owner"), types.StringUnknown())...)
 	case isVacated(ctx, opening, state):
 		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("owner"), types.StringUnknown())...)
@@ -62,10 +61,10 @@ func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequ
 
 // ownerHandsOver says whether the addresses leave their owner for good by what else this run does: a frontend at them goes from it, or
 // has gone in the same apply, and where nobody preempts they stay where they went.
-func ownerHandsOver(ctx context.Context, registry *planregistry.Registry, state *model) bool {
+func ownerHandsOver(ctx context.Context, opening crud.Opening, state *model) bool {
 	was, _ := state.spec(ctx)
 	owner, held := state.readInstances(ctx)[state.Owner.ValueString()]
-	return held && !was.Preempt && (keepalived.HandedOver(was.Addresses) || registry.Removals.IsReached(owner.ServiceNode.ValueString(), listAddresses(was.Addresses)))
+	return held && opening.Run != nil && !was.Preempt && (opening.Run.HandOvers.HaveMoved(was.Addresses) || opening.Registry.Removals.IsReached(owner.ServiceNode.ValueString(), listAddresses(was.Addresses)))
 }
 
 // isVacated says whether nobody holds the addresses, though the members run: an apply mends that.

@@ -16,6 +16,12 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/vip"
 )
 
+var (
+	_ crud.Owned     = (*vip.Store)(nil)
+	_ crud.Previewer = (*vip.Store)(nil)
+	_ crud.Warner    = (*vip.Store)(nil)
+)
+
 // New makes the resource.
 func New() resource.Resource {
 	return crud.New(crud.Type[model, vip.Object]{
@@ -77,5 +83,5 @@ func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[vip.Object
 
 // machinesOf returns how the members' machines are reached.
 func machinesOf(at crud.Opening) vip.Machines {
-	return vip.Machines{Host: at.Fleet.Host, Engine: &at.Fleet.Engine, Turns: &at.Fleet.Turns}
+	return vip.Machines{Host: at.Fleet.Host, Engine: &at.Fleet.Engine, Turns: &at.Fleet.Turns, HandOvers: &at.Run.HandOvers, Groups: &at.Run.Groups}
 }

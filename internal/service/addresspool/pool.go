@@ -3,12 +3,16 @@
 package addresspool
 
 import (
+	"fmt"
 	"net/netip"
 	"regexp"
 
 	"go4.org/netipx"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
 // Pool is what may be drawn.
@@ -75,4 +79,17 @@ func (p Pool) toStock() stock {
 	}
 	set, _ := b.IPSet() // runs that were parsed are valid
 	return stock{set, p.AvoidBuggyIPs}
+}
+
+// NewPoolPart returns the part of the machine's ledgers that a pool is: mark is its owner's, and importID what `terraform import` takes for
+// it.
+func NewPoolPart(name, importID string, mark owner.Mark) part.Part[Pool] {
+	put := func(t transaction.Tree, want Pool) error { return SetPool(t, want, mark) }
+	return part.Part[Pool]{
+		Daemon: Daemon{}, Owner: fmt.Sprintf("address pool %q", name), Place: Place(name), ImportID: importID,
+		Mark: func(t transaction.Tree) (owner.Mark, bool) { return PoolMark(t, name) },
+		Find: func(t transaction.Tree) (Pool, error) { return FindPool(t, name) },
+		Add:  put, Set: put,
+		Drop: func(t transaction.Tree) error { return DropPool(t, name) },
+	}
 }

@@ -121,7 +121,7 @@ func TestAccCutOffMachineGoesBackWhateverKeepsItsNetwork(t *testing.T) {
 	})
 	for _, backend := range []string{hostnet.Networkd, hostnet.NetworkManager, hostnet.Ifupdown, hostnet.Netplan, hostnet.Runtime} {
 		t.Run(backend, func(t *testing.T) {
-			m := cutOffMachine{name: acctest.TakeMachine(t), fleet: f, claim: owner.New()}
+			m := cutOffMachine{name: acctest.TakeMachine(t), fleet: f, claim: new(owner.Run).New()}
 			inherited := bridge.Bridge{Name: "accbr0", Interfaces: []string{"eth1"}, Inherit: true, Backend: hostnet.Auto, RollbackTimeout: rollback}
 			manager := backend
 			if backend == hostnet.Runtime {
@@ -165,7 +165,7 @@ func TestAccChangeAfterAKilledOneStays(t *testing.T) {
 	acctest.InSandbox(t)
 	f := fleet.New(fleet.Config{SSH: sshhost.Options{PrivateKeyFile: os.Getenv("SANDBOX_SSH_KEY")}})
 	t.Cleanup(func() { _ = f.Close() })
-	m := cutOffMachine{name: acctest.TakeMachine(t), fleet: f, claim: owner.New()}
+	m := cutOffMachine{name: acctest.TakeMachine(t), fleet: f, claim: new(owner.Run).New()}
 	acctest.LeaveToManager(t, m.name, hostnet.Networkd)
 	inherited := bridge.Bridge{Name: "accbr0", Interfaces: []string{"eth1"}, Inherit: true, Backend: hostnet.Auto, RollbackTimeout: rollback}
 	before := acctest.NetworkOf(t, m.name)
@@ -204,7 +204,7 @@ func TestAccBridgeThatLosesTheMachineIsRolledBack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := site()
 			s.Fresh = fresh
-			if _, err := open(s, owner.New()).Create(t.Context(), external()); err == nil || !strings.Contains(err.Error(), "what it had before") {
+			if _, err := open(s, new(owner.Run).New()).Create(t.Context(), external()); err == nil || !strings.Contains(err.Error(), "what it had before") {
 				t.Errorf("got %v", err)
 			}
 			if after := network(t); after != before {
@@ -223,7 +223,7 @@ func TestAccMachineThatCannotBeReachedGoesBackByItself(t *testing.T) {
 	s := open(hostnet.Site{Host: lost, Fresh: func(context.Context) (host.Host, error) {
 		made = made || network(t) != before
 		return lost, nil
-	}}, owner.New())
+	}}, new(owner.Run).New())
 	_, err := s.Create(t.Context(), external())
 	if err == nil || !strings.Contains(err.Error(), "by itself") {
 		t.Fatalf("got %v", err)

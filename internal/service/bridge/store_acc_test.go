@@ -62,7 +62,7 @@ func reachable(t *testing.T) {
 
 func TestAccBridgeTakesTheAddressAndGivesItBack(t *testing.T) {
 	inSandbox(t)
-	ctx, s, b, before := t.Context(), open(site(), owner.New()), external(), network(t)
+	ctx, s, b, before := t.Context(), open(site(), new(owner.Run).New()), external(), network(t)
 	got, err := s.Create(ctx, b)
 	if err != nil {
 		t.Fatal(err)
@@ -120,7 +120,7 @@ func listed() bridge.Bridge {
 
 func TestAccBridgeWithAddressesOfItsOwn(t *testing.T) {
 	inSandbox(t)
-	ctx, s, before := t.Context(), open(site(), owner.New()), network(t)
+	ctx, s, before := t.Context(), open(site(), new(owner.Run).New()), network(t)
 	if _, err := s.Create(ctx, listed()); err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +145,7 @@ func TestAccBridgeWithAddressesOfItsOwn(t *testing.T) {
 
 func TestAccInheritedAddressesComeBackAfterAList(t *testing.T) {
 	inSandbox(t)
-	ctx, s, before := t.Context(), open(site(), owner.New()), network(t)
+	ctx, s, before := t.Context(), open(site(), new(owner.Run).New()), network(t)
 	if _, err := s.Create(ctx, external()); err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +177,7 @@ func TestAccBridgeOfSomebodyElseIsLeftAlone(t *testing.T) {
 		asBefore(t, before)
 	})
 	theirs := network(t)
-	s := open(site(), owner.New())
+	s := open(site(), new(owner.Run).New())
 	for name, want := range map[string]bridge.Bridge{"the same": external(), "other addresses": listed()} {
 		t.Run(name, func(t *testing.T) {
 			_, err := s.Create(ctx, want)
@@ -195,7 +195,7 @@ func TestAccBridgeOfSomebodyElseIsLeftAlone(t *testing.T) {
 	}
 	asBefore(t, theirs)
 	// An import takes it over knowingly.
-	s = open(site(), owner.Adopt())
+	s = open(site(), new(owner.Run).Adopt())
 	got, err := s.Get(ctx)
 	if err != nil || !got.Inherit || len(got.Active) != 1 {
 		t.Fatalf("%+v, %v", got, err)
@@ -211,7 +211,7 @@ func TestAccBridgeOfSomebodyElseIsLeftAlone(t *testing.T) {
 
 func TestAccWhatOthersAddToABridgeStays(t *testing.T) {
 	inSandbox(t)
-	ctx, s, before := t.Context(), open(site(), owner.New()), network(t)
+	ctx, s, before := t.Context(), open(site(), new(owner.Run).New()), network(t)
 	if _, err := s.Create(ctx, listed()); err != nil {
 		t.Fatal(err)
 	}
@@ -262,7 +262,7 @@ func TestAccBridgeOfAMissingInterface(t *testing.T) {
 	inSandbox(t)
 	b := external()
 	b.Interfaces = []string{"eno7"}
-	if _, err := open(site(), owner.New()).Create(t.Context(), b); err == nil || !strings.Contains(err.Error(), `no interface "eno7"`) || !strings.Contains(err.Error(), "eno1") {
+	if _, err := open(site(), new(owner.Run).New()).Create(t.Context(), b); err == nil || !strings.Contains(err.Error(), `no interface "eno7"`) || !strings.Contains(err.Error(), "eno1") {
 		t.Errorf("got %v", err)
 	}
 }

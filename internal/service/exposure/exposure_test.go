@@ -79,7 +79,7 @@ func TestHAProxyCarriesTCPOfALoadBalancerOnly(t *testing.T) {
 		t.Errorf("%v and %v of a %s", e.Balanced(), e.Translated(), e.Kind)
 	}
 	tree := transaction.Tree{}
-	claim := owner.New()
+	claim := new(owner.Run).New()
 	if err := SetBalance(tree, e, claim); err != nil || !BalanceMatches(tree, e, claim) {
 		t.Fatalf("%v: %v", err, tree)
 	}
@@ -94,7 +94,7 @@ func TestHAProxyCarriesTCPOfALoadBalancerOnly(t *testing.T) {
 	if !NeedsBalance(tree, fewer, claim) || BalanceMatches(tree, fewer, claim) {
 		t.Error("a port that is carried still matches")
 	}
-	if NeedsBalance(tree, fewer, owner.New()) {
+	if NeedsBalance(tree, fewer, new(owner.Run).New()) {
 		t.Error("another's port is left by this one")
 	}
 	if err := SetBalance(tree, Exposure{Name: e.Name, Kind: e.Kind}, claim.Written()); err != nil {

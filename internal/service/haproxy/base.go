@@ -2,6 +2,10 @@ package haproxy
 
 import (
 	"slices"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
 // Base is what one machine's proxies have in common: the provider's own global and defaults sections, which
@@ -119,4 +123,25 @@ func bindDirective(value *Bind) directive {
 // fixedDirective is a line that a listener needs to be what it is.
 func fixedDirective(keyword, rest string) directive {
 	return directive{keyword, "", func() []string { return []string{rest} }, func(got string) bool { return oneLine(got) == rest }}
+}
+
+// BaseName names the base configuration in messages.
+const BaseName = "HAProxy base configuration"
+
+// NewBasePart returns the part of the configuration that its base is: mark is its owner's, and importID what `terraform import` takes for
+// it.
+func NewBasePart(importID string, mark owner.Mark) part.Part[Base] {
+	set := func(t transaction.Tree, want Base) error { return SetBase(t, want, mark) }
+	return part.Part[Base]{
+		Daemon: Daemon{}, Owner: BaseName, Place: ConfigPath, ImportID: importID,
+		Mark: BaseMark, Find: FindBase,
+		Add: set, Set: set,
+		Drop: DropBase,
+		Secrets: func(want Base) []string {
+			if want.Stats == nil || want.Stats.Password == "" {
+				return nil
+			}
+			return []string{want.Stats.Password}
+		},
+	}
 }

@@ -61,7 +61,7 @@ func (s *Store[S, F]) foreignError(found F, allowed func(owner.Mark) bool) error
 	if !h.There || !h.Fixed && allowed(h.Mark) {
 		return nil
 	}
-	e := &owner.ForeignError{What: h.What, Place: "the network of " + s.Host.String(), ImportID: s.ImportID, Owner: h.Mark}
+	e := s.claim.NewForeignError(h.What, "the network of "+s.Host.String(), s.ImportID, h.Mark)
 	if h.Fixed {
 		e.ImportID = ""
 	}

@@ -44,7 +44,7 @@ func TestABlockOfSomebodyElseIsRefusedAtPlan(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := hosttest.New(host.File{Path: Path, Content: []byte(c.text)})
-			err := Open(h, "okd", "ssh://root@test#okd", owner.New()).Plan(t.Context(), c.create)
+			err := Open(h, "okd", "ssh://root@test#okd", new(owner.Run).New()).Plan(t.Context(), c.create)
 			at, placed := errors.AsType[*service.AttributeError](err)
 			if (err == nil) != (c.want == "") || err != nil && (!placed || at.Path[0] != "name" || !strings.Contains(err.Error(), c.want)) {
 				t.Errorf("got %v", err)

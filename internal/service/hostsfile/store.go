@@ -115,7 +115,7 @@ func (s *Store) Delete(ctx context.Context) error {
 }
 
 func (s *Store) foreignError(m owner.Mark) error {
-	return &owner.ForeignError{What: fmt.Sprintf("block %q", s.Name), Place: Path + " on " + s.Host.String(), ImportID: s.ImportID, Owner: m}
+	return s.claim.NewForeignError(fmt.Sprintf("block %q", s.Name), Path+" on "+s.Host.String(), s.ImportID, m)
 }
 
 // readFile returns the file's content, nil where there is none.

@@ -130,7 +130,7 @@ func TestAPersonsInstanceIsReadAndTakenOver(t *testing.T) {
 	if diff := cmp.Diff(want, in, cmp.Comparer(func(a, b netip.Addr) bool { return a == b }), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); diff != "" {
 		t.Fatalf("(-want +got):\n%s", diff)
 	}
-	in.Owner = owner.New().Mark()
+	in.Owner = new(owner.Run).New().Mark()
 	set(t, tr, in)
 	if owners, _ := OwnersOf(tr); owners["VI_1"] != in.Owner {
 		t.Fatalf("the provider does not know its own block: %v", owners)

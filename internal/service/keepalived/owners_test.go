@@ -16,7 +16,7 @@ func owned(by owner.Claim) Instance {
 }
 
 func TestAStepTouchesNothingOfAnotherOwner(t *testing.T) {
-	mine, other := owner.New(), owner.New()
+	mine, other := new(owner.Run).New(), new(owner.Run).New()
 	byPerson := owned(owner.Claim{})
 	others := tree("")
 	set(t, others, owned(other))
@@ -45,7 +45,7 @@ func TestAStepTouchesNothingOfAnotherOwner(t *testing.T) {
 
 func TestStripLeavesWhatAnOwnerHas(t *testing.T) {
 	tr := tree(byHand)
-	marked, unmarked := owned(owner.New()), sample().Instance("b")
+	marked, unmarked := owned(new(owner.Run).New()), sample().Instance("b")
 	marked.Name, marked.SyncGroup, unmarked.Name = "marked", "pair", "unmarked"
 	second := marked
 	second.Name, second.RouterID = "second", 9
@@ -81,7 +81,7 @@ func TestStripLeavesWhatAnOwnerHas(t *testing.T) {
 
 // TestAnotherOwnersInstanceKeepsItsMark moves a sync group, in which one VIP writes the other's instance too.
 func TestAnotherOwnersInstanceKeepsItsMark(t *testing.T) {
-	mine, other := owned(owner.New()), owned(owner.New())
+	mine, other := owned(new(owner.Run).New()), owned(new(owner.Run).New())
 	other.Name, other.RouterID = "other", 9
 	tr := tree("")
 	set(t, tr, mine)
@@ -102,7 +102,7 @@ func TestAnotherOwnersInstanceKeepsItsMark(t *testing.T) {
 // TestACopyOfAnInstanceIsAPersons has a person copy an instance with its comment and its script, and give both another name.
 func TestACopyOfAnInstanceIsAPersons(t *testing.T) {
 	tr := tree("")
-	in := owned(owner.New())
+	in := owned(new(owner.Run).New())
 	set(t, tr, in)
 	original := string(tr[Path].Content)
 	_, blocks, _ := strings.Cut(original, mark)

@@ -60,11 +60,12 @@ func TestAnInstanceSaysThatItsPasswordIsForNoState(t *testing.T) {
 }
 
 func TestOnlyOneMemberHandsOver(t *testing.T) {
+	var run HandOvers
 	one, two := sample().Instance("a"), rich().Instance("a")
-	if !mayYield("a", []Instance{one}) || !mayYield("a", []Instance{one, two}) {
+	if !run.mayYield("a", []Instance{one}) || !run.mayYield("a", []Instance{one, two}) {
 		t.Error("a machine cannot hand over what it holds")
 	}
-	if mayYield("b", []Instance{two}) {
+	if run.mayYield("b", []Instance{two}) {
 		t.Error("both machines hand over, and nobody is left")
 	}
 }

@@ -65,12 +65,15 @@ func (k chunk) watches(name string) bool {
 //go:embed yield.sh
 var yieldScript string
 
-// yielded remembers which machine handed over the addresses of an instance, so that no two of its members do in one run:
-// then nobody would hold them.
-var yielded = struct {
-	sync.Mutex
+// HandOvers remembers which machines of a run handed virtual addresses over. The zero value remembers none.
+type HandOvers struct {
+	mu sync.Mutex
+	// by has which machine handed over the addresses of an instance, so that no two of its members do in one run: then nobody would hold
+	// them.
 	by map[string]handOver
-}{by: map[string]handOver{}}
+	// moved are virtual addresses that a machine handed over and that nobody was asked about since.
+	moved map[netip.Addr]bool
+}
 
 type handOver struct {
 	machine string
@@ -78,43 +81,56 @@ type handOver struct {
 }
 
 // mayYield says whether no other machine that shares an instance with this one is behind it, and notes that this one is.
-func mayYield(machine string, instances []Instance) bool {
-	yielded.Lock()
-	defer yielded.Unlock()
+func (o *HandOvers) mayYield(machine string, instances []Instance) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	key := func(in Instance) string { return fmt.Sprint(in.RouterID, in.All()) }
 	for _, in := range instances {
-		if last := yielded.by[key(in)]; last.machine != machine && time.Since(last.at) < 2*yieldTime {
+		if last := o.by[key(in)]; last.machine != machine && time.Since(last.at) < 2*yieldTime {
 			return false
 		}
 	}
+	if o.by == nil {
+		o.by = map[string]handOver{}
+	}
 	for _, in := range instances {
-		yielded.by[key(in)] = handOver{machine, time.Now()}
+		o.by[key(in)] = handOver{machine, time.Now()}
 	}
 	return true
 }
 
 // mayYieldAgain ends what mayYield noted of a machine.
-func mayYieldAgain(machine string) {
-	yielded.Lock()
-	defer yielded.Unlock()
-	maps.DeleteFunc(yielded.by, func(_ string, last handOver) bool { return last.machine == machine })
+func (o *HandOvers) mayYieldAgain(machine string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	maps.DeleteFunc(o.by, func(_ string, last handOver) bool { return last.machine == machine })
 }
 
-// moved are virtual addresses that a machine of this run handed over and that nobody was asked about since.
-var moved sync.Map
-
-// HandedOver says whether a machine handed one of the addresses over in this run, since Settled was told of it.
-func HandedOver(addresses []netip.Prefix) bool {
-	return slices.ContainsFunc(addresses, func(a netip.Prefix) bool {
-		_, has := moved.Load(a.Addr())
-		return has
-	})
-}
-
-// Settled forgets that addresses were handed over: who holds them now is known.
-func Settled(addresses []netip.Prefix) {
+// noteMoved notes that a machine handed addresses over.
+func (o *HandOvers) noteMoved(addresses []netip.Prefix) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.moved == nil {
+		o.moved = map[netip.Addr]bool{}
+	}
 	for _, a := range addresses {
-		moved.Delete(a.Addr())
+		o.moved[a.Addr()] = true
+	}
+}
+
+// HaveMoved says whether a machine handed one of the addresses over in this run, since Settle was told of it.
+func (o *HandOvers) HaveMoved(addresses []netip.Prefix) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.ContainsFunc(addresses, func(a netip.Prefix) bool { return o.moved[a.Addr()] })
+}
+
+// Settle forgets that addresses were handed over: who holds them now is known.
+func (o *HandOvers) Settle(addresses []netip.Prefix) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, a := range addresses {
+		delete(o.moved, a.Addr())
 	}
 }
 
@@ -127,8 +143,8 @@ func HandsOver(ctx context.Context, h host.Host) (bool, error) {
 }
 
 // Resume has a machine that handed addresses over take part again at once: it is meant to.
-func Resume(ctx context.Context, h host.Host) error {
-	mayYieldAgain(h.String())
+func (o *HandOvers) Resume(ctx context.Context, h host.Host) error {
+	o.mayYieldAgain(h.String())
 	return script(ctx, h, host.Script("end a hand-over", yieldScript, "end", yieldPath, leavePath))
 }
 
@@ -138,7 +154,7 @@ const yieldLimit = 2 * time.Second
 // Yield has a machine hand over the virtual addresses of the provider's that it holds and that one of the listeners is
 // reached at; an unspecified listener is reached at all of them. The machine stays behind the other members for half a
 // minute, or until Resume. Of the members of one VIP only the first that is asked hands over. ordered says whether it does.
-func Yield(ctx context.Context, h host.Host, listeners []netip.Addr) (ordered bool, err error) {
+func (o *HandOvers) Yield(ctx context.Context, h host.Host, listeners []netip.Addr) (ordered bool, err error) {
 	files, err := host.ReadGlobs(ctx, h, []string{Path})
 	if err != nil || len(files) == 0 {
 		return false, err
@@ -154,16 +170,14 @@ func Yield(ctx context.Context, h host.Host, listeners []netip.Addr) (ordered bo
 		}
 	}
 	links, err := ReadLinks(ctx, h)
-	if err != nil || !links.HoldsAny(moving) || !mayYield(h.String(), ours) {
+	if err != nil || !links.HoldsAny(moving) || !o.mayYield(h.String(), ours) {
 		return false, err
 	}
 	seconds := fmt.Sprint(int(yieldTime.Seconds()))
 	if _, err := h.Run(ctx, host.Script("hand over virtual addresses", yieldScript, "begin", fmt.Sprint(-yieldBy), seconds, yieldPath, leavePath)); err != nil {
 		return false, err
 	}
-	for _, a := range moving {
-		moved.Store(a.Addr(), true)
-	}
+	o.noteMoved(moving)
 	for began := time.Now(); time.Since(began) < yieldLimit; time.Sleep(50 * time.Millisecond) {
 		if links, err = ReadLinks(ctx, h); err != nil || !links.HoldsAny(moving) {
 			return true, err

@@ -188,5 +188,5 @@ func (p *Part[S]) checkOwner(t transaction.Tree, allowed func(owner.Mark) bool) 
 	if !there || allowed(found) {
 		return nil
 	}
-	return &owner.ForeignError{What: p.Owner, Place: p.Place + " on " + p.Host.String(), ImportID: p.ImportID, Owner: found}
+	return p.claim.NewForeignError(p.Owner, p.Place+" on "+p.Host.String(), p.ImportID, found)
 }

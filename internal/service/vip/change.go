@@ -20,7 +20,7 @@ func (s *Store) changeMachines(ctx context.Context, prior, want keepalived.VIP, 
 		return err
 	}
 	defer done()
-	defer takeTurn(want.SyncGroup)()
+	defer s.machines.Groups.takeTurn(want.SyncGroup)()
 	ids := ListServiceNodes(want.Members)
 	for _, id := range ListServiceNodes(prior.Members) {
 		if !slices.Contains(ids, id) {
@@ -80,9 +80,8 @@ func (s *Store) refuseGroup(v view, want keepalived.VIP) error {
 	}
 	for _, in := range v.listCompanions(want.SyncGroup) {
 		if in.Owner.ID != "" && in.Owner.Workspace != s.claim.Mark().Workspace {
-			return service.At([]any{"sync_group"}, &owner.ForeignError{
-				What: fmt.Sprintf("sync group %s, with vrrp_instance %s,", want.SyncGroup, in.Name), Place: fmt.Sprintf("%s on %s", keepalived.Path, v.host), Owner: in.Owner,
-			})
+			return service.At([]any{"sync_group"}, s.claim.NewForeignError(
+				fmt.Sprintf("sync group %s, with vrrp_instance %s,", want.SyncGroup, in.Name), fmt.Sprintf("%s on %s", keepalived.Path, v.host), "", in.Owner))
 		}
 	}
 	return nil

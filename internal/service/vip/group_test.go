@@ -10,7 +10,7 @@ import (
 
 // TestASyncGroupIsOfOneStateButWhereItIsJoinedAlready has a VIP ask for a group in which an instance of several owners is.
 func TestASyncGroupIsOfOneStateButWhereItIsJoinedAlready(t *testing.T) {
-	s := &Store{claim: owner.New()}
+	s := &Store{claim: new(owner.Run).New()}
 	here := s.claim.Mark().Workspace
 	for name, c := range map[string]struct {
 		group, inGroup string

@@ -27,7 +27,7 @@ type runner struct {
 
 func (r *runner) rollOut(ctx context.Context) error {
 	for _, m := range r.want.Members {
-		if err := keepalived.Resume(ctx, r.views.findView(m.ID).host); err != nil {
+		if err := r.store.machines.HandOvers.Resume(ctx, r.views.findView(m.ID).host); err != nil {
 			return err
 		}
 	}
@@ -137,10 +137,8 @@ func (s *Store) applyStep(ctx context.Context, v view, step keepalived.Step, min
 	}
 	err := s.machines.Engine.Commit(ctx, v.host, keepalived.Daemon{}, edit)
 	if foreign, is := errors.AsType[*owner.ForeignError](err); is {
-		// A copy: the edit can be asked again.
-		named := *foreign
-		named.Place, named.ImportID = fmt.Sprintf("%s on %s", keepalived.Path, v.host), keepalived.ImportID(s.members, s.name)
-		return &named
+		// Another error: the edit can be asked again.
+		return s.claim.NewForeignError(foreign.What, fmt.Sprintf("%s on %s", keepalived.Path, v.host), keepalived.ImportID(s.members, s.name), foreign.Owner)
 	}
 	s.changed = s.changed || err == nil
 	if err == nil && edit.Removes && v.instance == nil {

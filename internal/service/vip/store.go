@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
@@ -40,6 +39,9 @@ type Machines struct {
 	// Engine runs the changes of keepalived's configuration, and Turns are the locks of machines that this run holds together.
 	Engine *transaction.Engine
 	Turns  *host.Turns
+	// HandOvers and Groups are what this run has done to keepalived's instances, and does.
+	HandOvers *keepalived.HandOvers
+	Groups    *Groups
 }
 
 // Store is a crud.Store of one VIP on all its machines.
@@ -95,20 +97,6 @@ func (s *Store) FinishMark(ctx context.Context) error {
 // Warnings implements crud.Warner.
 func (s *Store) Warnings() []service.Problem { return s.warnings }
 
-// groups keeps the VIPs of a sync group, which move together, from being changed at the same time.
-var groups sync.Map
-
-// takeTurn waits until no other VIP of the sync group is being changed, and returns how to end the own turn.
-func takeTurn(group string) (done func()) {
-	if group == "" {
-		return func() {}
-	}
-	lock, _ := groups.LoadOrStore(group, &sync.Mutex{})
-	mutex := lock.(*sync.Mutex)
-	mutex.Lock()
-	return mutex.Unlock
-}
-
 // Get implements crud.Store. A machine that cannot be reached keeps what is known of it, as long as another
 // one answers: or a dead member could never be removed.
 func (s *Store) Get(ctx context.Context) (Object, error) {
@@ -143,7 +131,7 @@ func (s *Store) Get(ctx context.Context) (Object, error) {
 	}
 	got.PasswordsDiffer = slices.ContainsFunc(found, func(f keepalived.Found) bool { return f.Instance.AuthPass != found[0].Instance.AuthPass })
 	got.Owner = s.findOwner(ctx, got.VIP, views)
-	keepalived.Settled(got.Addresses)
+	s.machines.HandOvers.Settle(got.Addresses)
 	return got, nil
 }
 
@@ -176,9 +164,7 @@ const Stopped = 0
 
 // newForeignError says whose the instance of that name on a machine is.
 func (s *Store) newForeignError(v view, name string) error {
-	return &owner.ForeignError{
-		What: "vrrp_instance " + name, Place: fmt.Sprintf("%s on %s", keepalived.Path, v.host), ImportID: keepalived.ImportID(s.members, name), Owner: v.owners[name],
-	}
+	return s.claim.NewForeignError("vrrp_instance "+name, fmt.Sprintf("%s on %s", keepalived.Path, v.host), keepalived.ImportID(s.members, name), v.owners[name])
 }
 
 // MayCreate implements crud.Previewer.
@@ -223,7 +209,7 @@ func (s *Store) readAfterChange(ctx context.Context, want Object, err error) (Ob
 // Delete implements crud.Store: those that hold nothing stop first, so that nobody takes over on the way.
 func (s *Store) Delete(ctx context.Context) error {
 	if s.known != nil {
-		defer takeTurn(s.known.SyncGroup)()
+		defer s.machines.Groups.takeTurn(s.known.SyncGroup)()
 	}
 	ids := ListServiceNodes(s.members)
 	views, errs := s.lookAtMachines(ctx, ids, s.name)

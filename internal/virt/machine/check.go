@@ -29,7 +29,9 @@ type Checker struct {
 	Plan        *planregistry.Registry
 	Hypervisors map[string]*hypervisor.Client
 	// Owner is the mark of the planned machine: machines with a mark of the same workspace may give up addresses in the same plan.
-	Owner    owner.Mark
+	Owner owner.Mark
+	// Run is the one that plans it.
+	Run      *owner.Run
 	problems []service.Problem
 	// namesake is the machine that has the name already. Its addresses are no problems of their own: they follow from the name.
 	namesake *Machine
@@ -59,7 +61,7 @@ func (k *Checker) checkName(ctx context.Context) error {
 		return err
 	}
 	for _, d := range all {
-		if m := Read(d.Config); d.Name == k.Want.Name && !owner.LeftBehind(m.Mark.ownerMark()) && !k.Cache.isNodeInState(d.UUID) {
+		if m := Read(d.Config); d.Name == k.Want.Name && !k.Run.LeftBehind(m.Mark.ownerMark()) && !k.Cache.isNodeInState(d.UUID) {
 			k.namesake = m
 			k.addProblem(pathTo("name"), "Name taken", "the hypervisor has a domain %q already: choose another name, or take it over with `terraform import ADDRESS %s`", d.Name, d.UUID)
 		}

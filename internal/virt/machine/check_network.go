@@ -10,7 +10,6 @@ import (
 	"libvirt.org/go/libvirtxml"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/parentcommand"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
@@ -282,7 +281,7 @@ func (k *Checker) isReservedForNamesake(h hypervisor.DHCPHost) bool {
 // one plan want is a matter of their claims, and the apply waits for the other one.
 func (k *Checker) mayBeGivenUp(ctx context.Context, h hypervisor.DHCPHost) bool {
 	all, err := k.Cache.listDomains(ctx, k.Client)
-	return err == nil && isReservedBy(all, h, owner.MayBeInState)
+	return err == nil && isReservedBy(all, h, k.Run.MayBeInState)
 }
 
 // isReservedFor says whether a reservation is for an interface: by its MAC address, on IPv6 by its name.
@@ -349,7 +348,7 @@ func (k *Checker) checkMACs(ctx context.Context) error {
 		}
 		for _, d := range all {
 			m := Read(d.Config)
-			if d.UUID == k.Was.UUID || owner.LeftBehind(m.Mark.ownerMark()) || k.Cache.isNodeInState(d.UUID) {
+			if d.UUID == k.Was.UUID || k.Run.LeftBehind(m.Mark.ownerMark()) || k.Cache.isNodeInState(d.UUID) {
 				continue
 			}
 			if c == k.Client && d.Name == k.Want.Name {

@@ -108,7 +108,7 @@ func (s *Store) removeInterrupted(ctx context.Context, want *Spec) error {
 	tflog.Warn(ctx, "removing what an interrupted create left behind", map[string]any{"node": d.Name, "uuid": d.UUID})
 	volumes := s.newVolumeOwner(got)
 	volumes.owns = func(m owner.Mark) bool { return m.ID == found.ID }
-	left := Leftovers{uuid: d.UUID, claim: owner.Of(found), owner: volumes}
+	left := Leftovers{uuid: d.UUID, claim: s.claim.Of(found), owner: volumes}
 	sorted, err := volumes.sortVolumes(ctx, got.Mark.listVolumes())
 	if err != nil {
 		return err

@@ -100,7 +100,7 @@ func (s *Store) ownsDomain(found owner.Mark) bool {
 
 // newForeignError says that a domain is somebody else's.
 func (s *Store) newForeignError(d *hypervisor.Domain, found owner.Mark) error {
-	return &owner.ForeignError{What: fmt.Sprintf("domain %q", d.Name), Place: "hypervisor " + s.client.URI(), ImportID: d.UUID, Owner: found}
+	return s.claim.NewForeignError(fmt.Sprintf("domain %q", d.Name), "hypervisor "+s.client.URI(), d.UUID, found)
 }
 
 // MayCreate returns an *owner.ForeignError where a domain of the name is somebody else's. One without a mark may be what is replaced.

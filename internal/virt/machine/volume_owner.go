@@ -22,6 +22,8 @@ type volumeOwner struct {
 	mark owner.Mark
 	// owns says whether a volume with a mark is the machine's own.
 	owns func(owner.Mark) bool
+	// foreign makes the error of a volume that is not.
+	foreign func(what, place, importID string, found owner.Mark) *owner.ForeignError
 	// named are the volumes that the machine is known to have had, where no mark stands beside them: those of pools that hold no files,
 	// and so no marks, those of a version before marks, and those of an imported machine.
 	named map[VolumeRef]bool
@@ -29,7 +31,7 @@ type volumeOwner struct {
 
 // newVolumeOwner returns what owns the volumes of a claim's machine. existing is the machine as it is; nil where there is none.
 func (s *Store) newVolumeOwner(existing *Machine) *volumeOwner {
-	o := &volumeOwner{client: s.client, cache: s.cache, uuid: s.known.UUID, mark: s.claim.Mark().Finished(), owns: s.claim.Owns, named: map[VolumeRef]bool{}}
+	o := &volumeOwner{client: s.client, cache: s.cache, uuid: s.known.UUID, mark: s.claim.Mark().Finished(), owns: s.claim.Owns, foreign: s.claim.NewForeignError, named: map[VolumeRef]bool{}}
 	if existing == nil {
 		return o
 	}
@@ -69,7 +71,7 @@ func (o *volumeOwner) isOwn(ctx context.Context, ref VolumeRef, v *hypervisor.Vo
 
 // newForeignError says that a volume is not the machine's own.
 func (o *volumeOwner) newForeignError(ref VolumeRef, whose owner.Mark) error {
-	return &owner.ForeignError{What: "volume " + ref.Name, Place: "storage pool " + ref.Pool, Owner: whose}
+	return o.foreign("volume "+ref.Name, "storage pool "+ref.Pool, "", whose)
 }
 
 // ownVolumes are volumes that a machine may have, by whose they are.

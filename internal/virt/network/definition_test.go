@@ -226,7 +226,7 @@ func TestTheMarkIsFoundAgain(t *testing.T) {
 	if none, err := parseMark(xml); err != nil || none != (owner.Mark{}) {
 		t.Fatal("marked before", err)
 	}
-	s := Store{Owner: owner.New()}
+	s := Store{Owner: new(owner.Run).New()}
 	once, err := s.renderMarked(full(), xml)
 	if err != nil {
 		t.Fatal(err)

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
-	"sync"
 
 	"libvirt.org/go/libvirtxml"
 
@@ -86,7 +85,7 @@ func (r Reservations) putReservation(ctx context.Context, h hypervisor.DHCPHost,
 		return edits, nil
 	})
 	if err == nil {
-		placed.Store(placement{c, n.UUID, h.IP}, h.Key())
+		r.Owner.Run().Place(placement{c, n.UUID, h.IP}, h.Key())
 	}
 	return err
 }
@@ -111,16 +110,12 @@ func (r Reservations) lockNetwork(ctx context.Context) (n *hypervisor.Network, m
 	return n, marks, release, err
 }
 
-// placement is an address on a network of one connection.
+// placement is an address on a network of one connection, as this run remembers for which machine it keeps that (owner.Run.Place).
 type placement struct {
 	client  *hypervisor.Client
 	network string
 	ip      netip.Addr
 }
-
-// placed remembers by placement which machine this run has kept an address for, so that none of its resources takes it away
-// from another: one thing would be described twice.
-var placed sync.Map
 
 // usesExisting says whether there is a reservation for the machine already that is used as it is. Where another resource's or a
 // person's is in the way, the error names its owner.
@@ -160,7 +155,7 @@ func (r Reservations) usesExisting(n *hypervisor.Network, mark hostMark, h hyper
 }
 
 func (r Reservations) newForeignError(n *hypervisor.Network, h hypervisor.DHCPHost, whose owner.Mark) error {
-	return &owner.ForeignError{What: "reservation " + h.String(), Place: fmt.Sprintf("network %q", n.Name), ImportID: r.ImportID, Owner: whose}
+	return r.Owner.NewForeignError("reservation "+h.String(), fmt.Sprintf("network %q", n.Name), r.ImportID, whose)
 }
 
 // GivesWayInPlan says whether a reservation in the way may be one of this state, which the plan takes elsewhere or removes: two of the
@@ -172,7 +167,7 @@ func (r Reservations) GivesWayInPlan(n *hypervisor.Network, other hypervisor.DHC
 	if err != nil || mark.Listed || r.Owner.Owns(mark.Mark) {
 		return err == nil && !mark.Listed
 	}
-	return !r.OfMachine && !mark.OfMachine && owner.MayBeInState(mark.Mark)
+	return !r.OfMachine && !mark.OfMachine && r.Owner.Run().MayBeInState(mark.Mark)
 }
 
 // ListsReservation says whether a network lists a reservation itself.
@@ -195,8 +190,8 @@ func (r Reservations) awaitRoom(ctx context.Context, h hypervisor.DHCPHost) {
 	for _, other := range hypervisor.DHCPHosts(n.Current()) {
 		mark := marks[other.Key()]
 		inTheWay := other.Key() != h.Key() && (other.IP == h.IP || SameName(h, other))
-		if key, here := placed.Load(placement{r.Client, n.UUID, other.IP}); inTheWay && !mark.OfMachine && !mark.Listed && (!here || key != other.Key()) {
-			owner.AwaitInState(ctx, mark.Mark, owner.AwaitApply)
+		if key, here := r.Owner.Run().FindPlaced(placement{r.Client, n.UUID, other.IP}); inTheWay && !mark.OfMachine && !mark.Listed && (!here || key != other.Key()) {
+			r.Owner.Run().AwaitInState(ctx, mark.Mark, owner.AwaitApply)
 		}
 	}
 }
@@ -204,8 +199,8 @@ func (r Reservations) awaitRoom(ctx context.Context, h hypervisor.DHCPHost) {
 // givesWayInApply says whether a reservation is one of this state that this run changes or removes, and has not put where it is: the
 // plan has found no two resources that want one address. What a machine has, and what a machine wants, is waited for.
 func (r Reservations) givesWayInApply(n *hypervisor.Network, mark hostMark, other hypervisor.DHCPHost) bool {
-	key, here := placed.Load(placement{r.Client, n.UUID, other.IP})
-	return owner.IsInState(mark.Mark) && !r.OfMachine && !mark.OfMachine && !mark.Listed && (!here || key != other.Key())
+	key, here := r.Owner.Run().FindPlaced(placement{r.Client, n.UUID, other.IP})
+	return r.Owner.Run().IsInState(mark.Mark) && !r.OfMachine && !mark.OfMachine && !mark.Listed && (!here || key != other.Key())
 }
 
 // markHost notes in the network's configuration whose a reservation is; the zero mark takes the note away.
@@ -280,7 +275,7 @@ func (r Reservations) removeReservation(ctx context.Context, h hypervisor.DHCPHo
 			return err
 		}
 	}
-	placed.CompareAndDelete(placement{c, n.UUID, h.IP}, h.Key())
+	r.Owner.Run().Remove(placement{c, n.UUID, h.IP}, h.Key())
 	if mark.ID == "" || !r.Owner.Owns(mark.Mark) || !n.Persistent {
 		return nil
 	}

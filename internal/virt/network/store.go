@@ -73,7 +73,7 @@ func (s *Store) checkOwned(n *hypervisor.Network) (found owner.Mark, err error) 
 }
 
 func (s *Store) newForeignError(n *hypervisor.Network, whose owner.Mark) error {
-	return &owner.ForeignError{What: fmt.Sprintf("network %q (UUID %s)", n.Name, n.UUID), Place: "the networks of " + s.Client.URI(), ImportID: s.ImportID, Owner: whose}
+	return s.Owner.NewForeignError(fmt.Sprintf("network %q (UUID %s)", n.Name, n.UUID), "the networks of "+s.Client.URI(), s.ImportID, whose)
 }
 
 // MayCreate returns an *owner.ForeignError where a network of the name is somebody else's. One without a mark may be what is

@@ -70,7 +70,7 @@ func TestAccReservationsLiveAndConfigured(t *testing.T) {
 
 // machinesOn are the reservations of a machine on a network.
 func machinesOn(c *hypervisor.Client, network string) Reservations {
-	return Reservations{Client: c, Network: network, Owner: owner.New(), OfMachine: true}
+	return Reservations{Client: c, Network: network, Owner: new(owner.Run).New(), OfMachine: true}
 }
 
 func reservations(t *testing.T, active bool) {

@@ -172,9 +172,7 @@ func (s *PoolStore) startNewPool(ctx context.Context, dir string) (*hypervisor.P
 }
 
 func (s *PoolStore) newForeignError(existing *hypervisor.Pool) *owner.ForeignError {
-	return &owner.ForeignError{
-		What: fmt.Sprintf("storage pool %q", existing.Name()), Place: existing.Path(), ImportID: ImportID(s.Hypervisor, existing.Name()), Owner: readPoolMark(existing),
-	}
+	return s.Owner.NewForeignError(fmt.Sprintf("storage pool %q", existing.Name()), existing.Path(), ImportID(s.Hypervisor, existing.Name()), readPoolMark(existing))
 }
 
 // ImportID is what `terraform import` takes for a pool.

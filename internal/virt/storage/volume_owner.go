@@ -56,7 +56,7 @@ func (o *ownedVolume) FinishMark(ctx context.Context) error {
 func (o *ownedVolume) describeVolume() string { return fmt.Sprintf("volume %q", o.place.Name) }
 
 func (o *ownedVolume) newForeignError(m owner.Mark) error {
-	return &owner.ForeignError{What: o.describeVolume(), Place: fmt.Sprintf("storage pool %q", o.place.Pool), ImportID: o.place.ImportID(), Owner: m}
+	return o.claim.NewForeignError(o.describeVolume(), fmt.Sprintf("storage pool %q", o.place.Pool), o.place.ImportID(), m)
 }
 
 // checkOwned returns an *owner.ForeignError where the volume is not the claim's own.

@@ -61,10 +61,10 @@ func recognise(ctx context.Context, req resource.ModifyPlanRequest, resp *resour
 func (s self) writes() bool { return s.creating || s.replacing || s.changing }
 
 // Proxy names a frontend or a backend (kind) in messages.
-func Proxy(kind, name string) string { return fmt.Sprintf("HAProxy %s %q", kind, name) }
+func Proxy(kind, name string) string { return haproxy.DescribeProxy(kind, name) }
 
 // BaseName names the base configuration in messages.
-const BaseName = "HAProxy base configuration"
+const BaseName = haproxy.BaseName
 
 // Section lays claim to a frontend or a backend, and reports that another resource of the plan, another state or a person
 // provides it.
@@ -100,7 +100,7 @@ func (n Node) isForeign(found owner.Mark, makes bool) bool {
 
 // foreign says whose a section is.
 func (n Node) foreign(what, importID string, found owner.Mark) string {
-	return (&owner.ForeignError{What: what, Place: haproxy.ConfigPath + " on " + n.String(), ImportID: importID, Owner: found}).Error()
+	return n.claim.NewForeignError(what, haproxy.ConfigPath+" on "+n.String(), importID, found).Error()
 }
 
 // only reports that the resource is not the only one that provides a section.

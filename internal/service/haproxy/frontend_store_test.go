@@ -1,9 +1,9 @@
-package haproxyfrontend
+package haproxy
 
 import "testing"
 
 func TestAMachineTakesAddressesBackWithTheLastOfItsFrontends(t *testing.T) {
-	var r removals
+	var r Removals
 	if r.noteReturn("one", "api") {
 		t.Error("a machine that misses nothing takes addresses back")
 	}

@@ -1,0 +1,23 @@
+// Package run is what one run of the provider remembers of its own doing, so that its resources do not undo each other's.
+package run
+
+import (
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/vip"
+)
+
+// Memory is what the resources of one configured provider did in this run. It begins empty with each, and no other provider sees it.
+type Memory struct {
+	// Owners are the ids that were given out, and what the state turned out to have.
+	Owners *owner.Run
+	// Frontends are those that were removed from machines, and HandOvers the virtual addresses that machines handed over for that.
+	Frontends haproxy.Removals
+	HandOvers keepalived.HandOvers
+	// Groups are the sync groups whose VIPs are being changed.
+	Groups vip.Groups
+}
+
+// Begin returns what a run remembers at its beginning.
+func Begin() *Memory { return &Memory{Owners: owner.BeginRun()} }

@@ -1,0 +1,78 @@
+package exposure
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
+)
+
+// Check returns what is in the way of a planned exposure on a machine that answers: rules of a person's under the provider's names,
+// exposures and sections of HAProxy's that are another state's, and programs that listen. Asked is false where the machine does not answer:
+// the apply says so.
+func Check(ctx context.Context, e *transaction.Engine, h host.Host, claim owner.Claim, want Exposure) (problems []service.Problem, survey Survey, asked bool) {
+	refuse := func(path []any, summary, format string, args ...any) {
+		problems = append(problems, service.Problemf(path, summary, format, args...))
+	}
+	tree, survey, err := SurveyOnce(ctx, e, h)
+	if err != nil {
+		return nil, survey, false
+	}
+	node := []any{"service_node"}
+	for _, what := range survey.Foreign {
+		refuse(node, "Rules of somebody else's", "on %s %s", h, what)
+	}
+	// What this state exposes besides is in the plan, where it may change.
+	mine := func(m owner.Mark) bool { return m.Workspace == owner.Workspace() || claim.Owns(m) }
+	if what := Conflict(tree, want, func(m owner.Mark) bool { return !mine(m) }); what != "" {
+		refuse(node, "Exposed already", "%s: choose another address or port, or have that destroyed first", what)
+	}
+	// What an interrupted change exposed is live until the apply takes it back: who has what is asked then.
+	if interrupted, err := e.Interrupted(ctx, h, Daemon{}); err == nil && !interrupted {
+		if err := checkTaken(ctx, e, h, claim, tree, want); err != nil {
+			problems = append(problems, service.NewProblem("Taken already", err))
+		}
+		for port, who := range survey.Occupied(tree, want) {
+			refuse(want.placePort(port), "Port in use", "%s", want.describeOccupied(h, port, who))
+		}
+	}
+	for port, why := range survey.Blocked(want) {
+		refuse(want.placePort(port), "Shut by a firewall", "on %s %s", h, why)
+	}
+	if err := PreviewLocate(ctx, e, h, want); err != nil && len(problems) == 0 {
+		doubt := service.NewProblem("The apply may refuse it", err)
+		doubt.Warning, doubt.Detail = true, "Unless something else of this apply changes that: "+doubt.Detail
+		problems = append(problems, doubt)
+	}
+	sections, err := e.Snapshot(ctx, h, haproxy.Daemon{})
+	if err != nil {
+		return problems, survey, true
+	}
+	for port, bind := range want.Binds() {
+		if who, there := haproxy.ForeignListener(sections, bind, mine, "frontend "+Section(want.Name, port)); there {
+			refuse(want.placePort(port), "Port in use", "%s listens at %s of %s already: choose another address or port, or have that removed first", who, bind.Endpoint(), h)
+		}
+	}
+	return problems, survey, true
+}
+
+// describeOccupied says who has a port, or the machine's own address, that an exposure would take.
+func (e Exposure) describeOccupied(h host.Host, port, who string) string {
+	place := Endpoint(e, e.Ports[port])
+	if port == "" {
+		place = "a port of " + e.Address.String() + ", or all of it,"
+	}
+	return fmt.Sprintf("%s has %s on %s: choose another address or port, or take that away first", who, place, h)
+}
+
+// placePort leads to the number of a port. A name that the exposure has no port of stands for all of a floating address.
+func (e Exposure) placePort(name string) []any {
+	if _, there := e.Ports[name]; !there {
+		return []any{"address"}
+	}
+	return []any{"ports", service.Key(name), "port"}
+}
