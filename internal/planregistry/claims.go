@@ -3,9 +3,7 @@ package planregistry
 
 import (
 	"fmt"
-	"net/netip"
 	"slices"
-	"strings"
 	"sync"
 )
 
@@ -19,15 +17,6 @@ type Claim struct {
 
 // String reads as in a message: `MAC address 52:54:00:aa:6c:b1 on network "kimgtnet0"`.
 func (c Claim) String() string { return fmt.Sprintf("%s %s on %s", c.Kind, c.Value, c.Scope) }
-
-// NameOnHypervisor names the resource that lays claims with the hypervisor that it is on: those of one name on two hypervisors
-// are two.
-func NameOnHypervisor(hypervisor, resource string) string {
-	if hypervisor == "" {
-		return resource
-	}
-	return fmt.Sprintf("%s on hypervisor %q", resource, hypervisor)
-}
 
 // Conflict is a claim that another resource holds already.
 type Conflict struct {
@@ -64,43 +53,6 @@ func (c *Claims) Replace(owner string, claims ...Claim) []Conflict {
 		c.holder[claim] = owner
 	}
 	return conflicts
-}
-
-// FindVirtual returns the VIP's claim to an address that a machine, a reservation or a gateway of the plan is to have.
-func (c *Claims) FindVirtual(address netip.Addr) (Conflict, bool) {
-	claim := VirtualAddressClaim(address)
-	holder := c.Holder(claim)
-	return Conflict{Claim: claim, Holder: holder}, holder != ""
-}
-
-// FindAddress returns the first claim to an address on any network, by the network's name: a VIP does not say which network it is on.
-func (c *Claims) FindAddress(address netip.Addr) (found Conflict, there bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for claim, holder := range c.holder {
-		if claim.Kind == addressKind && claim.Value == address.String() && (!there || claim.Scope < found.Claim.Scope) {
-			found, there = Conflict{Claim: claim, Holder: holder}, true
-		}
-	}
-	return found, there
-}
-
-// ListAddresses returns the claims to those addresses, of machines and virtual ones, that are asked about, in order.
-func (c *Claims) ListAddresses(asked func(netip.Addr) bool) []Conflict {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var found []Conflict
-	for claim, holder := range c.holder {
-		if claim.Kind != addressKind && claim.Kind != virtualKind {
-			continue
-		}
-		a, err := netip.ParseAddr(claim.Value)
-		if err == nil && asked(a) {
-			found = append(found, Conflict{Claim: claim, Holder: holder})
-		}
-	}
-	slices.SortFunc(found, func(a, b Conflict) int { return strings.Compare(a.Claim.String(), b.Claim.String()) })
-	return found
 }
 
 // Holder says which resource of the plan holds a claim; "" means none so far.

@@ -44,7 +44,6 @@ func New() resource.Resource {
 			return nil
 		},
 		Open: open,
-		Plan: plan,
 	})
 }
 
@@ -118,13 +117,4 @@ func (m *model) fill(got addresspool.Address) {
 
 func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[addresspool.Address], error) {
 	return exposureattr.OpenAddress(ctx, at, m.Pool, m.Key.ValueString())
-}
-
-// plan tells the rest of the plan which address the key has: who names it has what was drawn for that.
-func plan(_ context.Context, at crud.Opening, _ resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
-	want, diags := m.spec()
-	resp.Diagnostics.Append(diags...)
-	if at.Registry != nil && want.IP.IsValid() {
-		at.Registry.Pools.Draw(want.IP)
-	}
 }

@@ -37,7 +37,7 @@ func New() resource.Resource {
 			return m.fill(ctx, got)
 		},
 		Open: open,
-		Plan: plan,
+		Plan: planReservation,
 	})
 }
 

@@ -68,7 +68,6 @@ func CrossCheck(ctx context.Context, at crud.Opening, c *Common, want exposure.E
 	for _, c := range at.Registry.Claims.Replace(what+" on "+node, claims...) {
 		diags.AddAttributeError(places[c.Claim.Value], "Exposed twice", fmt.Sprintf("%s has %s too: choose another address or port", c.Holder, c.Claim.Value))
 	}
-	diags.Append(refuseMisplaced(at, node, want, what+" on "+node)...)
 	if want.Kind != exposure.NodePort {
 		diags.Append(checkShared(at, node, want, what+" on "+node)...)
 	}

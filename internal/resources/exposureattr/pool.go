@@ -10,7 +10,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
+	planuses "github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/addresspool"
@@ -32,7 +32,7 @@ var Pool = values.New("pool of addresses", "ssh://root@10.0.0.100#lan", func(id 
 // Draw is what a pool has drawn, or is to draw, for a key.
 type Draw struct {
 	*crud.Part[addresspool.Address]
-	pools *planregistry.Pools
+	plan planuses.Notes
 	// asked is who has the addresses that the pool could give next, as its machine sees it.
 	asked     addresspool.Asked
 	pool, key string
@@ -46,7 +46,7 @@ func OpenAddress(ctx context.Context, at crud.Opening, id types.String, key stri
 	if err != nil {
 		return nil, service.At([]any{"pool"}, fmt.Errorf("write the id of a virtcluster_address_pool: %w", err))
 	}
-	d := &Draw{pools: &at.Registry.Pools, asked: addresspool.Asked{}, pool: pool, key: key}
+	d := &Draw{plan: at.Ledger, asked: addresspool.Asked{}, pool: pool, key: key}
 	put := func(t transaction.Tree, want addresspool.Address) error {
 		want.Pool, want.Key = pool, key
 		return addresspool.DrawAddress(t, want, at.Claim.Mark(), owner.Describe(), d.asked)
@@ -88,7 +88,7 @@ func (d *Draw) Create(ctx context.Context, want addresspool.Address) (addresspoo
 
 func (d *Draw) note(got addresspool.Address, err error) (addresspool.Address, error) {
 	if err == nil {
-		d.pools.Draw(got.IP)
+		d.plan.Note(addresspool.NewDrawUse(got))
 	}
 	return got, err
 }

@@ -60,7 +60,6 @@ func plan(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, 
 	}
 	what := fmt.Sprintf("interface %q", m.Name.ValueString())
 	want, _ := m.spec(ctx)
-	resp.Diagnostics.Append(hostattr.RefuseMisplaced(at.Provided, "interface", m.Name.ValueString(), m.Host, want.Addresses)...)
 	if done, ok := hostattr.Preview(ctx, func() (*netinterface.Store, error) { return open(ctx, at, m) }, want, what, path.Root("host"), req, resp); ok {
 		resp.Diagnostics.Append(hostattr.PlanBackend(ctx, done.ActiveBackend, req, resp)...)
 	}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
+	planuses "github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/addressuse"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/hostnet"
@@ -102,7 +102,7 @@ func askUse(ctx context.Context, hosts []host.Host) ([]addressuse.Use, []error) 
 
 // refuseTakenOnMachines refuses addresses and an id that somebody has on a machine, and doubts an address that somebody on the wire answers
 // for. What this state has besides is in the plan, where it may change.
-func (s *store) refuseTakenOnMachines(ctx context.Context, registry *planregistry.Registry, prior, want keepalived.VIP, views views, diags *diag.Diagnostics) {
+func (s *store) refuseTakenOnMachines(ctx context.Context, plan planuses.View, prior, want keepalived.VIP, views views, diags *diag.Diagnostics) {
 	var demands []demand
 	var hosts []host.Host
 	for _, d := range listDemands(prior, want) {
@@ -119,7 +119,7 @@ func (s *store) refuseTakenOnMachines(ctx context.Context, registry *planregistr
 			continue
 		}
 		makesRoom := func(h addressuse.Holder) bool {
-			return s.claim.Owns(h.Mark) || h.IsHere() && isPlannedAnew(registry, h, d.member.ID)
+			return s.claim.Owns(h.Mark) || h.IsHere() && isPlannedAnew(plan, h, d.member.ID)
 		}
 		if err := d.refuse(uses[i], want, makesRoom, prior.Name, want.Name); err != nil {
 			diags.Append(crud.Diagnostic("Taken already", err))
@@ -140,9 +140,12 @@ func (s *store) refuseTakenOnMachines(ctx context.Context, registry *planregistr
 }
 
 // isPlannedAnew says whether the plan says what a holder of this state has from then on. A device that inherits its addresses keeps them.
-func isPlannedAnew(registry *planregistry.Registry, h addressuse.Holder, machine string) bool {
-	device := h.Kind == addressuse.Bridge || h.Kind == addressuse.Interface
-	return !device || registry.Placements.Has(planregistry.NameDevice(string(h.Kind), h.Name, host.WithoutKey(machine)))
+func isPlannedAnew(plan planuses.View, h addressuse.Holder, machine string) bool {
+	if h.Kind != addressuse.Bridge && h.Kind != addressuse.Interface {
+		return true
+	}
+	_, known := plan.Find(planuses.Use{Kind: planuses.KnownAddresses, On: host.WithoutKey(machine), Value: h.Name})
+	return known
 }
 
 // planPatience is how long a plan waits for somebody on the wire to answer: the apply asks again.

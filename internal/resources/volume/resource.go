@@ -24,7 +24,7 @@ func New() resource.Resource {
 		Split: func(m *model, id string) error {
 			return poolattr.SplitVolume(id, &m.ID, &m.Hypervisor, &m.Pool, &m.Name)
 		},
-		Spec: spec, Fill: fill, Open: open, Plan: plan, PlanRemoval: planRemoval,
+		Spec: spec, Fill: fill, Open: open, Plan: plan,
 	})
 }
 
