@@ -2,8 +2,8 @@ package crud
 
 import (
 	"context"
-	"crypto/sha256"
-	"fmt"
+	"crypto/rand"
+	"encoding/json"
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -40,7 +40,7 @@ func (r *typed[M, S]) registerUses(ctx context.Context, req resource.ModifyPlanR
 		return
 	}
 	uses := slices.DeleteFunc(r.listUses(ctx, spec, resp.Plan.GetAttribute), func(u plan.Use) bool { return slices.ContainsFunc(u.Known, unknown) })
-	holder := r.newHolder(ctx, m, spec, r.recognise(ctx, m, req, &resp.Diagnostics), resp.Plan.GetAttribute)
+	holder := r.newHolder(ctx, m, spec, r.recognise(ctx, resp.Private, &resp.Diagnostics), resp.Plan.GetAttribute)
 	holder.Doing = plan.Makes
 	var before []plan.Use
 	if !req.State.Raw.IsNull() {
@@ -91,7 +91,7 @@ func (r *typed[M, S]) registerRemoval(ctx context.Context, req resource.ModifyPl
 	if diags.HasError() {
 		return nil
 	}
-	holder := r.newHolder(ctx, &m, spec, r.recognise(ctx, &m, req, &ignored), req.State.GetAttribute)
+	holder := r.newHolder(ctx, &m, spec, r.recognise(ctx, req.Private, &ignored), req.State.GetAttribute)
 	holder.Doing = plan.Removes
 	uses := r.listUses(ctx, spec, req.State.GetAttribute)
 	if r.Lasts {
@@ -178,12 +178,28 @@ func (r *typed[M, S]) listPlaces(ctx context.Context, get getter) (places []stri
 }
 
 // recognise returns what tells a resource from every other one of the plan, however often it is planned: its claim, or before it has one
-// its configuration. Two that are written alike are told apart when they are created.
-func (r *typed[M, S]) recognise(ctx context.Context, m *M, req resource.ModifyPlanRequest, diags *diag.Diagnostics) string {
-	if claim := loadClaim(ctx, req.Private, diags); claim != nil {
+// a token, which goes from one plan of it to the next as private state does. The provider is not told the address of a resource.
+func (r *typed[M, S]) recognise(ctx context.Context, kept private, diags *diag.Diagnostics) string {
+	if claim := loadClaim(ctx, kept, diags); claim != nil {
 		return r.Noun + " of owner " + claim.Mark().ID
 	}
-	return fmt.Sprintf("%s %q written as %x", r.Noun, r.Label(m), sha256.Sum256([]byte(req.Config.Raw.String())))
+	token, d := KeepToken(ctx, kept)
+	diags.Append(d...)
+	return r.Noun + " of token " + token
+}
+
+// tokenKey is where a resource's private state keeps its token.
+const tokenKey = "resource"
+
+// KeepToken returns the token of a resource, which its private state keeps from now on.
+func KeepToken(ctx context.Context, kept PrivateState) (token string, diags diag.Diagnostics) {
+	text, diags := kept.GetKey(ctx, tokenKey)
+	if json.Unmarshal(text, &token) == nil && token != "" {
+		return token, diags
+	}
+	token = rand.Text()
+	encoded, _ := json.Marshal(token) // a string can be encoded
+	return token, append(diags, kept.SetKey(ctx, tokenKey, encoded)...)
 }
 
 // newHolder names a resource for the plan's ledger, and says where it is.

@@ -45,7 +45,7 @@ func On(ctx context.Context, at crud.Opening, serviceNode types.String, req reso
 	if at.Fleet == nil || id == "" {
 		return Node{}, false
 	}
-	return Node{fleet: at.Fleet, plan: at.Registry, claim: at.Claim, id: id, self: recognise(ctx, req, resp)}, true
+	return Node{fleet: at.Fleet, plan: at.Registry, claim: at.Claim, id: id, self: recognise(ctx, at.Claim, req, resp)}, true
 }
 
 // String is the machine as messages name it.

@@ -2,8 +2,6 @@ package crosscheck
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/json"
 	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -11,14 +9,14 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
 )
 
 // self is the resource that is planned.
 type self struct {
-	// token is the resource's own. A provider is not told the address of a resource, so nothing else tells a
-	// resource that is planned twice, for its replacement, from two resources that say the same.
+	// token is the resource's own: it tells a resource that is planned twice, for its replacement, from two resources that say the same.
 	token string
 	// creating says that it will be made for the first time, and not again after its replacement's removal.
 	creating bool
@@ -32,21 +30,14 @@ type self struct {
 	known bool
 }
 
-const tokenKey = "resource"
-
-// recognise finds the resource's token in its private state, which goes from one plan to the next, or makes one.
-func recognise(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) self {
+// recognise finds what the plan does with the resource.
+func recognise(ctx context.Context, claim owner.Claim, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) self {
 	var s self
-	kept, diags := req.Private.GetKey(ctx, tokenKey)
-	if diags.HasError() || json.Unmarshal(kept, &s.token) != nil || s.token == "" {
-		s.token = rand.Text()
-		s.creating = req.State.Raw.IsNull()
-		encoded, err := json.Marshal(s.token)
-		if err == nil && resp.Private != nil {
-			resp.Diagnostics.Append(resp.Private.SetKey(ctx, tokenKey, encoded)...)
-		}
-	}
-	s.replacing = req.State.Raw.IsNull() && !s.creating
+	token, diags := crud.KeepToken(ctx, resp.Private)
+	s.token = token
+	resp.Diagnostics.Append(diags...)
+	s.creating = req.State.Raw.IsNull() && !claim.Replaces()
+	s.replacing = req.State.Raw.IsNull() && claim.Replaces()
 	s.known = req.Config.Raw.IsFullyKnown()
 	s.changing = !req.State.Raw.IsNull() && !req.Plan.Raw.Equal(req.State.Raw)
 	if name, ok := req.State.Schema.GetAttributes()["name"]; ok && name != nil && !req.State.Raw.IsNull() {
