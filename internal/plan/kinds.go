@@ -28,6 +28,27 @@ var (
 	KnownAddresses = Kind{Name: "device whose addresses are known", Noun: "addresses of"}
 )
 
+// What HAProxy has once on a machine, and what leads connections away before it gets them.
+var (
+	Section  = Kind{Name: "frontend or backend of HAProxy", Noun: "section"}
+	BaseOf   = Kind{Name: "base configuration of HAProxy", Noun: "base configuration"}
+	Setting  = Kind{Name: "line of HAProxy's global section", Noun: "setting"}
+	Listener = Kind{Name: "where HAProxy listens", Noun: "listener"}
+	// LeadsToHTTP is a backend that a frontend of HTTP leads to, and TCPBackend one in mode tcp.
+	LeadsToHTTP = Kind{Name: "backend of a frontend in mode http", Noun: "backend"}
+	TCPBackend  = Kind{Name: "backend in mode tcp", Noun: "backend"}
+	// ExposedPort is one that is exposed, as messages have it, and ExposureListener where a program would listen for it.
+	ExposedPort      = Kind{Name: "port that is exposed", Noun: "port"}
+	ExposureListener = Kind{Name: "where a program would listen for an exposed port", Noun: "listener"}
+	// WholeAddress is one of which every port is led away, SharedAddress one of which somebody exposes ports, and ListenerAddress one that
+	// HAProxy listens at; For is the endpoint.
+	WholeAddress    = Kind{Name: "floating address", Noun: "address"}
+	SharedAddress   = Kind{Name: "address of an exposed port", Noun: "address"}
+	ListenerAddress = Kind{Name: "address that HAProxy listens at", Noun: "address"}
+	// RemovedListener is an address that a frontend leaves, be it for a moment: virtual addresses are handed over before.
+	RemovedListener = Kind{Name: "address of a frontend that goes", Noun: "address"}
+)
+
 // What a hypervisor has once.
 var (
 	StoragePool = Kind{Name: "name of a pool of storage", Noun: "storage pool"}

@@ -86,6 +86,7 @@ var Rules = join(
 	each(NodeVolume, []Kind{Volume, NodeVolume}, Rule{Summary: "Taken by another resource", Detail: "{mine} belongs to {holder}: write another one"}),
 	each(NetworkBridge, []Kind{NetworkBridge, HostBridge}, Rule{Summary: "Bridge name taken", Detail: "{mine} is the one of {holder}: write another name, or none."}),
 	each(HostBridge, []Kind{NetworkBridge, HostBridge}, Rule{Summary: "Bridge name taken", Detail: "{mine} is the one of {holder}: write another name"}),
+	proxyRules,
 	addressRules,
 	[]Rule{
 		{Mine: NetworkSubnet, Theirs: NetworkSubnet, Summary: "Overlapping subnets", Detail: "{value} overlaps {their value} that {holder} of this configuration has: choose a subnet outside of it."},
@@ -93,6 +94,24 @@ var Rules = join(
 		{Mine: PodSubnet, Theirs: NetworkSubnet, AnyScope: true, Summary: "Overlapping subnets", Detail: "{value} overlaps {their value} that {holder} of this configuration has: choose a network outside of it."},
 		{Mine: PodSubnet, Theirs: PodSubnet, Summary: "Overlapping subnets", Detail: "{value} overlaps {their value} that {holder} of this configuration has: choose a network outside of it."},
 	},
+)
+
+// proxyRules are those of HAProxy, and of what leads connections away before it gets them.
+var proxyRules = join(
+	[]Rule{
+		{Mine: Section, Theirs: Section, Summary: "Name taken", Detail: "another resource of this configuration provides the {value} on {place} too: give one of them another name"},
+		{Mine: BaseOf, Theirs: BaseOf, Summary: "Two base configurations", Detail: "another virtcluster_haproxy of this configuration is for {place} too: a service node has one"},
+		{Mine: LeadsToHTTP, Theirs: TCPBackend, Summary: "Modes that do not fit", Detail: "backend \"{value}\" on {place} is in mode tcp, and a frontend of HTTP leads to backends of HTTP only: write mode = \"http\" for the backend, or mode = \"tcp\" here"},
+		{Mine: TCPBackend, Theirs: LeadsToHTTP, Summary: "Modes that do not fit", Detail: "frontend \"{their for}\" on {place} speaks HTTP and leads to this backend, which has to as well: write mode = \"http\", or mode = \"tcp\" for the frontend"},
+		{Mine: Listener, Theirs: Listener, Summary: "Address in use", Detail: "{Holder} on {place} listens at {value} already; choose another address or port. HAProxy would take both and share the connections out at random."},
+		{Mine: Listener, Theirs: ExposureListener, Summary: "Address in use", Detail: "{Holder} on {place} leads what comes to {value} to a guest, so HAProxy would get none of it: choose another address or port."},
+		{Mine: ListenerAddress, Theirs: WholeAddress, Summary: "Address in use", Detail: "{Holder} on {place} leads what comes to {for} to a guest, so HAProxy would get none of it: choose another address or port."},
+		{Mine: ExposedPort, Theirs: ExposedPort, Summary: "Exposed twice", Detail: "{holder} on {place} has {value} too: choose another address or port"},
+		{Mine: WholeAddress, Theirs: WholeAddress, Summary: "Exposed twice", Detail: "{holder} on {place} has every port of {value} too: choose another address or port"},
+		{Mine: SharedAddress, Theirs: WholeAddress, Summary: "Exposed twice", Detail: "{holder} on {place} has every port of {value}: choose another address"},
+	},
+	each(ExposureListener, []Kind{Listener, ExposureListener}, Rule{Summary: "Exposed twice", Detail: "{holder} on {place} has {value} too: choose another address or port"}),
+	each(WholeAddress, []Kind{SharedAddress, ListenerAddress}, Rule{Summary: "Exposed twice", Detail: "{holder} on {place} has ports of {value}: choose another address"}),
 )
 
 // machineAddresses are the kinds of addresses of machines, each on a network that is known.

@@ -159,6 +159,23 @@ func TestRules(t *testing.T) {
 			says("b", "svc-1", named(plan.BridgeAddress, "10.0.0.1")).collides("v: Address taken", "w: Address taken"),
 			says("v", "svc-1"), says("w", "svc-1"), says("b", "svc-1", named(plan.BridgeAddress, "10.0.0.1")),
 		},
+		"a whole address and ports of it are in each other's way": {
+			says("f", "a", named(plan.WholeAddress, "10.19.41.9")), says("f", "a", named(plan.WholeAddress, "10.19.41.9")),
+			says("e", "a", named(plan.SharedAddress, "10.19.41.9")).collides("f: Exposed twice"), says("g", "a", named(plan.ListenerAddress, "10.19.41.9")).collides("f: Address in use"),
+			says("f", "a", named(plan.WholeAddress, "10.19.41.9")).collides("e: Exposed twice", "g: Exposed twice"),
+			says("h", "b", named(plan.WholeAddress, "10.19.41.9")),
+			says("f", "a", named(plan.WholeAddress, "10.19.41.8")), says("e", "a", named(plan.SharedAddress, "10.19.41.9")),
+		},
+		"a frontend of HTTP leads to backends of HTTP only": {
+			says("b", "svc", named(plan.TCPBackend, "api")), says("f", "svc", named(plan.LeadsToHTTP, "api"), named(plan.LeadsToHTTP, "web")).collides("b: Modes that do not fit"),
+			says("b", "svc", named(plan.TCPBackend, "api")).collides("f: Modes that do not fit"), says("b", "svc"), says("f", "svc", named(plan.LeadsToHTTP, "api")),
+			says("b", "other", named(plan.TCPBackend, "api")),
+		},
+		"a section and a base of HAProxy are there once": {
+			says("a", "svc", named(plan.Section, `backend "api"`)), says("f", "svc", named(plan.Section, `frontend "api"`)), says("b", "other", named(plan.Section, `backend "api"`)),
+			says("b", "svc", named(plan.Section, `backend "api"`)).collides("a: Name taken"),
+			says("c", "svc", named(plan.BaseOf, "")), says("d", "svc", named(plan.BaseOf, "")).collides("c: Two base configurations"),
+		},
 		"what is not planned to its end is in nobody's way": {
 			says("a", "x", named(plan.Device, "eth0")).provisional(), says("b", "x", named(plan.Device, "eth0")), says("a", "x", named(plan.Device, "eth0")).provisional(),
 			says("a", "x", named(plan.Device, "eth0")).collides("b: Interface described twice"),

@@ -27,7 +27,7 @@ func plan(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, 
 	if !resp.Diagnostics.HasError() {
 		spec, diags := m.spec(ctx)
 		resp.Diagnostics.Append(diags...)
-		resp.Diagnostics.Append(exposureattr.CrossCheck(ctx, at, &m.Common, spec, what(m))...)
+		resp.Diagnostics.Append(exposureattr.CrossCheck(ctx, at, &m.Common, spec)...)
 	}
 }
 

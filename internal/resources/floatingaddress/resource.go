@@ -112,6 +112,6 @@ func plan(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, 
 	spec, diags := m.spec(ctx)
 	resp.Diagnostics.Append(diags...)
 	if !resp.Diagnostics.HasError() {
-		resp.Diagnostics.Append(exposureattr.CrossCheck(ctx, at, &m.Common, spec, what(m))...)
+		resp.Diagnostics.Append(exposureattr.CrossCheck(ctx, at, &m.Common, spec)...)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	planuses "github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
 )
@@ -21,7 +23,9 @@ type announced struct{ *crud.Part[haproxy.Frontend] }
 // planRemoval has the VIPs of the plan know that a frontend goes.
 func planRemoval(ctx context.Context, at crud.Opening, m *model, _ bool) diag.Diagnostics {
 	if f, diags := m.spec(ctx); !diags.HasError() && !m.ServiceNode.IsUnknown() {
-		at.Registry.Removals.Put(m.ServiceNode.ValueString(), listeners(f))
+		for _, a := range listeners(f) {
+			at.Ledger.Note(planuses.Use{Verb: planuses.Gives, Kind: planuses.RemovedListener, On: host.WithoutKey(m.ServiceNode.ValueString()), Value: a.String()})
+		}
 	}
 	return nil
 }

@@ -63,16 +63,12 @@ func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequ
 	if !planned.Name.IsUnknown() {
 		resp.Diagnostics.Append(node.Section(ctx, "frontend", name, id(planned))...)
 	}
-	resp.Diagnostics.Append(node.Listeners(ctx, crosscheck.Proxy("frontend", name), listeners, "frontend "+name)...)
-	leads := map[string]path.Path{planned.DefaultBackend.ValueString(): path.Root("default_backend")}
+	resp.Diagnostics.Append(node.Listeners(ctx, listeners, "frontend "+name)...)
 	resp.Diagnostics.Append(node.Backend(ctx, path.Root("default_backend"), planned.DefaultBackend.ValueString())...)
 	for i, r := range rules(ctx, planned.Rules, &resp.Diagnostics) {
 		at := path.Root("rules").AtListIndex(i).AtName("backend")
-		leads[r.Backend.ValueString()] = at
 		resp.Diagnostics.Append(node.Backend(ctx, at, r.Backend.ValueString())...)
 	}
-	delete(leads, "") // not written, or not known yet
-	resp.Diagnostics.Append(node.FrontendMode(name, planned.Mode.ValueString(), leads)...)
 	if spec, diags := planned.spec(ctx); !diags.HasError() && !resp.Diagnostics.HasError() {
 		resp.Diagnostics.Append(node.TryFrontend(ctx, spec)...)
 	}

@@ -16,7 +16,8 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/alloc"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	planuses "github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
 )
@@ -37,7 +38,7 @@ func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequ
 	}
 	switch {
 	case state == nil:
-	case ownerHandsOver(ctx, opening.Registry, state):
+	case ownerHandsOver(ctx, opening.Ledger, state):
 		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("owner"), types.StringUnknown())...)
 	case isVacated(ctx, opening, state):
 		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("owner"), types.StringUnknown())...)
@@ -62,10 +63,19 @@ func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequ
 
 // ownerHandsOver says whether the addresses leave their owner for good by what else this run does: a frontend at them goes from it, or
 // has gone in the same apply, and where nobody preempts they stay where they went.
-func ownerHandsOver(ctx context.Context, registry *planregistry.Registry, state *model) bool {
+func ownerHandsOver(ctx context.Context, plan planuses.View, state *model) bool {
 	was, _ := state.spec(ctx)
 	owner, held := state.readInstances(ctx)[state.Owner.ValueString()]
-	return held && !was.Preempt && (keepalived.HandedOver(was.Addresses) || registry.Removals.IsReached(owner.ServiceNode.ValueString(), listAddresses(was.Addresses)))
+	return held && !was.Preempt && (keepalived.HandedOver(was.Addresses) || isReached(plan, owner.ServiceNode.ValueString(), listAddresses(was.Addresses)))
+}
+
+// isReached says whether one of the addresses leads to a frontend that goes from a service node; one that listens at all of them is
+// reached at each.
+func isReached(plan planuses.View, serviceNode string, addresses []netip.Addr) bool {
+	return slices.ContainsFunc(plan.List(planuses.RemovedListener), func(u planuses.Held) bool {
+		l, err := netip.ParseAddr(u.Value)
+		return err == nil && u.On == host.WithoutKey(serviceNode) && (l.IsUnspecified() || slices.Contains(addresses, l))
+	})
 }
 
 // isVacated says whether nobody holds the addresses, though the members run: an apply mends that.

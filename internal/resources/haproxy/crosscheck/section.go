@@ -57,11 +57,9 @@ func Proxy(kind, name string) string { return fmt.Sprintf("HAProxy %s %q", kind,
 // BaseName names the base configuration in messages.
 const BaseName = "HAProxy base configuration"
 
-// Section lays claim to a frontend or a backend, and reports that another resource of the plan, another state or a person
-// provides it.
+// Section reports that another state or a person provides a frontend or a backend.
 func (n Node) Section(ctx context.Context, kind, name, importID string) diag.Diagnostics {
-	diags := n.only(path.Root("name"), kind+" "+name, "Name taken",
-		fmt.Sprintf("another resource of this configuration provides the %s %q on %s too: give one of them another name", kind, name, n))
+	var diags diag.Diagnostics
 	tree, _ := n.live(ctx)
 	found, there := haproxy.ProxyMark(tree, kind, name)
 	makes := n.self.creating || n.self.was != "" && n.self.was != name
@@ -73,10 +71,9 @@ func (n Node) Section(ctx context.Context, kind, name, importID string) diag.Dia
 	return diags
 }
 
-// Base lays claim to the base configuration, and reports that another resource of the plan or another state has it.
+// Base reports that another state has the base configuration.
 func (n Node) Base(ctx context.Context, importID string) diag.Diagnostics {
-	diags := n.only(path.Root("service_node"), "base", "Two base configurations",
-		fmt.Sprintf("another virtcluster_haproxy of this configuration is for %s too: a service node has one", n))
+	var diags diag.Diagnostics
 	tree, _ := n.live(ctx)
 	if found, there := haproxy.BaseMark(tree); there && n.isForeign(found, n.self.creating) {
 		diags.AddAttributeError(path.Root("service_node"), "Two base configurations", "a service node has one. "+n.foreign(BaseName, importID, found))
@@ -92,13 +89,4 @@ func (n Node) isForeign(found owner.Mark, makes bool) bool {
 // foreign says whose a section is.
 func (n Node) foreign(what, importID string, found owner.Mark) string {
 	return (&owner.ForeignError{What: what, Place: haproxy.ConfigPath + " on " + n.String(), ImportID: importID, Owner: found}).Error()
-}
-
-// only reports that the resource is not the only one that provides a section.
-func (n Node) only(at path.Path, section, summary, detail string) diag.Diagnostics {
-	var diags diag.Diagnostics
-	if len(n.plan.Claims.Replace("resource "+n.self.token, n.sole("section", section))) > 0 {
-		diags.AddAttributeError(at, summary, detail)
-	}
-	return diags
 }
