@@ -29,7 +29,7 @@ const (
 // StartLoad has a machine of the sandbox ask at an address of TCP without a pause, until it is told to end and least were asked.
 func StartLoad(t *testing.T, machine, address string, least int) (end func() Load) {
 	t.Helper()
-	client := exec.Command("ip", "netns", "exec", machine, self(t))
+	client := exec.Command("ip", "netns", "exec", machine, ownExecutable(t))
 	client.Env = append(os.Environ(), peerRole+"=load "+address+" "+strconv.Itoa(least))
 	var out strings.Builder
 	client.Stdout, client.Stderr = &out, os.Stderr
@@ -54,8 +54,8 @@ func StartLoad(t *testing.T, machine, address string, least int) (end func() Loa
 	}
 }
 
-// load asks until its input ends, and prints a Load.
-func load(address, least string) {
+// measureLoad asks until its input ends, and prints a Load.
+func measureLoad(address, least string) {
 	needed, _ := strconv.ParseInt(least, 10, 64)
 	var asked, lost atomic.Int64
 	var ended atomic.Bool
@@ -69,7 +69,7 @@ func load(address, least string) {
 	for range loaders {
 		all.Go(func() {
 			for !ended.Load() || asked.Load() < needed {
-				_, err := ask("tcp", address, loadTime)
+				_, err := askPeer("tcp", address, loadTime)
 				if asked.Add(1); err != nil {
 					lost.Add(1)
 					first.Do(func() { why = err.Error() })

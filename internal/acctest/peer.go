@@ -36,10 +36,10 @@ func init() {
 		os.Exit(0)
 	case "load":
 		address, least, _ := strings.Cut(rest, " ")
-		load(address, least)
+		measureLoad(address, least)
 	case "ask":
 		network, address, _ := strings.Cut(rest, " ")
-		answer, err := ask(network, address, 2*time.Second)
+		answer, err := askPeer(network, address, 2*time.Second)
 		fmt.Print(answer)
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -96,8 +96,8 @@ func servePeers(words []string) {
 	os.Exit(0)
 }
 
-// ask connects, says a word, and returns the first line of the answer. Connecting and answering may each take as long as the limit.
-func ask(network, address string, limit time.Duration) (string, error) {
+// askPeer connects, says a word, and returns the first line of the answer. Connecting and answering may each take as long as the limit.
+func askPeer(network, address string, limit time.Duration) (string, error) {
 	c, err := net.DialTimeout(network, address, limit)
 	if err != nil {
 		return "", err
@@ -131,7 +131,7 @@ ip -n "$1" link set eth0 up
 ip -n "$1" route add default via "$4"
 # Who knew the address of an earlier guest learns where it is now.
 ip netns exec "$1" ping -q -c1 -W1 "$4" >/dev/null || :`, "sh", name, port, address, gateway)
-	server := exec.Command("ip", "netns", "exec", name, self(t))
+	server := exec.Command("ip", "netns", "exec", name, ownExecutable(t))
 	server.Env = append(os.Environ(), peerRole+"=serve "+name+" "+strings.Join(places, " "))
 	server.Stderr = os.Stderr
 	in, err := server.StdinPipe()
@@ -157,7 +157,7 @@ ip netns exec "$1" ping -q -c1 -W1 "$4" >/dev/null || :`, "sh", name, port, addr
 // Ask is what is answered at an address of a network ("tcp", "udp") to a machine of the sandbox: "lan-client", "hypervisor", or a Guest.
 func Ask(t *testing.T, machine, network, address string) (string, error) {
 	t.Helper()
-	argv := []string{self(t)}
+	argv := []string{ownExecutable(t)}
 	if machine != "hypervisor" {
 		argv = append([]string{"ip", "netns", "exec", machine}, argv...)
 	}
@@ -174,7 +174,7 @@ func Ask(t *testing.T, machine, network, address string) (string, error) {
 // are read from the channel, which is closed when the other side ends it.
 func Talk(t *testing.T, machine, address string) (io.Writer, <-chan string) {
 	t.Helper()
-	client := exec.Command("ip", "netns", "exec", machine, self(t))
+	client := exec.Command("ip", "netns", "exec", machine, ownExecutable(t))
 	client.Env = append(os.Environ(), peerRole+"=talk "+address)
 	in, err := client.StdinPipe()
 	if err != nil {
@@ -201,7 +201,7 @@ func Talk(t *testing.T, machine, address string) (io.Writer, <-chan string) {
 	return in, lines
 }
 
-func self(t *testing.T) string {
+func ownExecutable(t *testing.T) string {
 	t.Helper()
 	path, err := os.Executable()
 	if err != nil {

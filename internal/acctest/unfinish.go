@@ -23,7 +23,7 @@ var markedXML = regexp.MustCompile(`(owner=['"][a-z0-9]+['"] workspace=['"][0-9a
 // UnfinishNetwork does so with the marks of a network and of its reservations.
 func UnfinishNetwork(t *testing.T, name string) {
 	t.Helper()
-	redefine(t, "net", markedXML.ReplaceAllString(Virsh(t, "net-dumpxml", name, "--inactive"), `$1 creating="`+EndedRun+`"`))
+	redefineThing(t, "net", markedXML.ReplaceAllString(Virsh(t, "net-dumpxml", name, "--inactive"), `$1 creating="`+EndedRun+`"`))
 }
 
 var markedWords = regexp.MustCompile(`(owner=[a-z0-9]+ workspace=[0-9a-f]+)`)
@@ -31,11 +31,11 @@ var markedWords = regexp.MustCompile(`(owner=[a-z0-9]+ workspace=[0-9a-f]+)`)
 // UnfinishPool does so with the mark of a storage pool.
 func UnfinishPool(t *testing.T, name string) {
 	t.Helper()
-	redefine(t, "pool", markedWords.ReplaceAllString(Virsh(t, "pool-dumpxml", name, "--inactive"), `$1 creating=`+EndedRun))
+	redefineThing(t, "pool", markedWords.ReplaceAllString(Virsh(t, "pool-dumpxml", name, "--inactive"), `$1 creating=`+EndedRun))
 }
 
-// redefine has virsh define a kind of things anew from its XML.
-func redefine(t *testing.T, kind, text string) {
+// redefineThing has virsh define a kind of things anew from its XML.
+func redefineThing(t *testing.T, kind, text string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), kind+".xml")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {

@@ -15,9 +15,9 @@ import (
 
 // Arguments returns the command line of the program that runs the provider, and what the environment adds to it; none where
 // the system does not tell.
-var Arguments = sync.OnceValue(func() []string { return arguments(os.Getppid()) })
+var Arguments = sync.OnceValue(func() []string { return parentArguments(os.Getppid()) })
 
-func arguments(pid int) []string {
+func parentArguments(pid int) []string {
 	all := commandLine(pid)
 	for _, name := range []string{"TF_CLI_ARGS", "TF_CLI_ARGS_plan", "TF_CLI_ARGS_apply", "TF_CLI_ARGS_destroy"} {
 		all = append(all, strings.Fields(os.Getenv(name))...)
@@ -41,15 +41,17 @@ func commandLine(pid int) []string {
 
 // Destroys says whether the program destroys everything. It plans all resources first as if it did not, so that what stands in
 // the way of a plan would stand in the way of getting rid of it.
-var Destroys = sync.OnceValue(func() bool { return destroys(Arguments()) })
+var Destroys = sync.OnceValue(func() bool { return parsesDestroy(Arguments()) })
 
 // DestroysAll says whether the program destroys every resource of its state, and not some that were chosen.
 var DestroysAll = sync.OnceValue(func() bool { return destroysAll(Arguments()) })
 
-func destroysAll(arguments []string) bool { return destroys(arguments) && !chooses(arguments) }
+func destroysAll(arguments []string) bool {
+	return parsesDestroy(arguments) && !choosesTargets(arguments)
+}
 
-// chooses says whether the program plans some resources of its configuration only.
-func chooses(arguments []string) bool {
+// choosesTargets says whether the program plans some resources of its configuration only.
+func choosesTargets(arguments []string) bool {
 	return slices.ContainsFunc(arguments, func(argument string) bool {
 		option := strings.TrimLeft(argument, "-")
 		return option != argument && (strings.HasPrefix(option, "target") || strings.HasPrefix(option, "exclude"))
@@ -59,7 +61,7 @@ func chooses(arguments []string) bool {
 // Serial says whether the program has one resource changed at a time, so that none can wait for another one.
 var Serial = sync.OnceValue(func() bool { return findOption(Arguments(), "parallelism") == "1" })
 
-func destroys(arguments []string) bool {
+func parsesDestroy(arguments []string) bool {
 	if len(arguments) < 2 {
 		return false
 	}
@@ -68,11 +70,11 @@ func destroys(arguments []string) bool {
 			return true
 		}
 	}
-	return subcommand(arguments[1:]) == "destroy"
+	return findSubcommand(arguments[1:]) == "destroy"
 }
 
-// subcommand is the first argument that is no option.
-func subcommand(arguments []string) string {
+// findSubcommand is the first argument that is no option.
+func findSubcommand(arguments []string) string {
 	for _, argument := range arguments {
 		if !strings.HasPrefix(argument, "-") {
 			return argument

@@ -14,7 +14,7 @@ func TestDestroyIsToldFromEverythingElse(t *testing.T) {
 		"terraform apply": false, "terraform plan -target=module.destroy": false, "terraform apply destroy.plan": false, "terraform": false, "": false,
 		"terraform apply -destroy=false": false, "terraform state rm destroy": false,
 	} {
-		if got := destroys(strings.Fields(command)); got != want {
+		if got := parsesDestroy(strings.Fields(command)); got != want {
 			t.Errorf("%q destroys: %v", command, got)
 		}
 	}
@@ -45,7 +45,7 @@ func TestOptionsAreReadInEverySpelling(t *testing.T) {
 
 func TestArgumentsAreThoseOfAProcess(t *testing.T) {
 	t.Setenv("TF_CLI_ARGS_destroy", "-refresh=false")
-	got := arguments(os.Getpid())
+	got := parentArguments(os.Getpid())
 	if len(got) == 0 || got[0] != os.Args[0] || !slices.Contains(got, "-refresh=false") {
 		t.Errorf("the arguments of this process are %q", got)
 	}

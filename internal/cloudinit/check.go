@@ -31,7 +31,7 @@ func CheckUserData(text string) error {
 	case slices.ContainsFunc(kinds, func(kind string) bool { return strings.HasPrefix(text, kind) }):
 		return nil
 	}
-	return fmt.Errorf("line 1, column 1: cloud-init ignores user data that begins with %q: begin with \"#cloud-config\" for YAML or \"#!/bin/sh\" for a script", abbreviated(first))
+	return fmt.Errorf("line 1, column 1: cloud-init ignores user data that begins with %q: begin with \"#cloud-config\" for YAML or \"#!/bin/sh\" for a script", abbreviateText(first))
 }
 
 // CheckMapping says what is wrong with metadata or a network configuration: both are YAML mappings.
@@ -87,7 +87,7 @@ func checkYAML(text string, into any) error {
 	return err
 }
 
-func abbreviated(s string) string {
+func abbreviateText(s string) string {
 	if len(s) > 40 {
 		return s[:40] + "…"
 	}

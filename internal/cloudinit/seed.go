@@ -25,8 +25,8 @@ type Seed struct {
 	VendorData, NetworkConfig string
 }
 
-// files lists the image's files with their contents, in the order they are written.
-func (s *Seed) files() []struct {
+// listFiles lists the image's files with their contents, in the order they are written.
+func (s *Seed) listFiles() []struct {
 	name    string
 	content *string
 } {
@@ -46,7 +46,7 @@ func (s *Seed) Image() (_ []byte, err error) {
 	}
 	// The writer stages the files, which hold passwords and keys, in a directory of its own.
 	defer func() { err = errors.Join(err, w.Cleanup()) }()
-	for _, f := range s.files() {
+	for _, f := range s.listFiles() {
 		// cloud-init requires user-data and meta-data to be there, be they empty.
 		if *f.content == "" && f.name != "user-data" && f.name != "meta-data" {
 			continue
@@ -81,7 +81,7 @@ func ReadImage(image []byte) (*Seed, error) {
 	}
 	s := &Seed{}
 	for _, file := range found {
-		for _, f := range s.files() {
+		for _, f := range s.listFiles() {
 			if f.name != file.Name() {
 				continue
 			}

@@ -6,19 +6,19 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
-var agentConfig = group("",
-	oneOf("apiVersion", "v1beta1", "v1alpha1").must(),
-	oneOf("kind", "AgentConfig").must(),
-	group("metadata", field{name: "name", kind: text}.checked(isName)),
-	field{name: "rendezvousIP", kind: text}.checked(isAddress),
-	texts("additionalNTPSources"),
+var agentConfig = groupField("",
+	oneOf("apiVersion", "v1beta1", "v1alpha1").asRequired(),
+	oneOf("kind", "AgentConfig").asRequired(),
+	groupField("metadata", field{name: "name", kind: text}.withCheck(isName)),
+	field{name: "rendezvousIP", kind: text}.withCheck(isAddress),
+	textsField("additionalNTPSources"),
 	field{name: "bootArtifactsBaseURL", kind: text},
 	field{name: "minimalISO", kind: boolean},
-	objects("hosts",
-		field{name: "hostname", kind: text}.checked(isHostname),
+	objectsField("hosts",
+		field{name: "hostname", kind: text}.withCheck(isHostname),
 		oneOf("role", "master", "arbiter", "worker"),
 		rootDeviceHints,
-		objects("interfaces", field{name: "name", kind: text}.must(), field{name: "macAddress", kind: text}.checked(isMAC).must()),
+		objectsField("interfaces", field{name: "name", kind: text}.asRequired(), field{name: "macAddress", kind: text}.withCheck(isMAC).asRequired()),
 		field{name: "bmc", kind: anything},
 		// nmstate's own language.
 		field{name: "networkConfig", kind: anything},
@@ -27,8 +27,8 @@ var agentConfig = group("",
 
 // AgentConfig renders the agent-config.yaml of OpenShift's agent-based installer. apiVersion and kind may be left out.
 func AgentConfig(document map[string]any) (string, []service.Problem) {
-	document = with(with(document, "apiVersion", "v1beta1"), "kind", "AgentConfig")
-	return finish(agentConfig, document, checkAgent)
+	document = withField(withField(document, "apiVersion", "v1beta1"), "kind", "AgentConfig")
+	return finishDocument(agentConfig, document, checkAgent)
 }
 
 // checkAgent finds machines that are named twice, and a cluster that nobody can meet for.
@@ -50,12 +50,12 @@ func checkAgent(d map[string]any) []service.Problem {
 		seen[what+s] = place
 	}
 	static := false
-	for i, h := range elements(d["hosts"]) {
-		once(at(h, "hostname"), "the host name", "hosts", i, "hostname")
-		for j, n := range elements(at(h, "interfaces")) {
-			once(at(n, "macAddress"), "the MAC address", "hosts", i, "interfaces", j, "macAddress")
+	for i, h := range asElements(d["hosts"]) {
+		once(valueAt(h, "hostname"), "the host name", "hosts", i, "hostname")
+		for j, n := range asElements(valueAt(h, "interfaces")) {
+			once(valueAt(n, "macAddress"), "the MAC address", "hosts", i, "interfaces", j, "macAddress")
 		}
-		static = static || at(h, "networkConfig") != nil
+		static = static || valueAt(h, "networkConfig") != nil
 	}
 	if d["rendezvousIP"] == nil && !static {
 		problems = append(problems, service.Problemf([]any{"rendezvousIP"}, "Invalid document", "write the address of the machine that the others meet at: no host has a networkConfig to take it from"))

@@ -138,13 +138,13 @@ func isPort(v any) error {
 }
 
 // isDevice is what the kernel takes for a network device's name, without what configurations would take for something else.
-func isDevice(v any) error { return matches(v, deviceName, `a network device such as "enp1s0"`) }
+func isDevice(v any) error { return matchPattern(v, deviceName, `a network device such as "enp1s0"`) }
 
 func isImage(v any) error {
-	return matches(v, imageName, `an image such as "registry.example/name/image:tag"`)
+	return matchPattern(v, imageName, `an image such as "registry.example/name/image:tag"`)
 }
 
-func matches(v any, pattern *regexp.Regexp, wanted string) error {
+func matchPattern(v any, pattern *regexp.Regexp, wanted string) error {
 	if s, _ := v.(string); !pattern.MatchString(s) {
 		return fmt.Errorf("write %s, not %q", wanted, s)
 	}

@@ -151,7 +151,7 @@ func TestWhatIsWrongIsNamedAtItsPlace(t *testing.T) {
 // Installers read YAML 1.1, in which more than true and 17 is no text.
 func TestTextsStayTexts(t *testing.T) {
 	for _, s := range []string{"52:54:00:11:22:33", "1:30", "yes", "off", "N", "1.30", "017", "0x1f", "1e3", "true", "null", "~", "2001-01-01", "", " a", "a: b", "a #b", "- a", "@a", "line\nline\n", "\t", "{}", "%d"} {
-		out, err := render(yaml.MapSlice{{Key: "a", Value: s}, {Key: "b", Value: []any{s}}})
+		out, err := renderYAML(yaml.MapSlice{{Key: "a", Value: s}, {Key: "b", Value: []any{s}}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -46,31 +46,31 @@ type field struct {
 	check func(v any) error
 }
 
-func texts(name string) field {
+func textsField(name string) field {
 	return field{name: name, kind: list, items: &field{kind: text}}
 }
 
-func objects(name string, fields ...field) field {
+func objectsField(name string, fields ...field) field {
 	return field{name: name, kind: list, items: &field{kind: object, fields: fields}}
 }
 
-func group(name string, fields ...field) field {
+func groupField(name string, fields ...field) field {
 	return field{name: name, kind: object, fields: fields}
 }
 
-func (f field) must() field {
+func (f field) asRequired() field {
 	f.required = true
 	return f
 }
 
-func (f field) checked(check func(v any) error) field {
+func (f field) withCheck(check func(v any) error) field {
 	f.check = check
 	return f
 }
 
 // oneOf is a text among a few.
 func oneOf(name string, values ...string) field {
-	return field{name: name, kind: text}.checked(func(v any) error {
+	return field{name: name, kind: text}.withCheck(func(v any) error {
 		if s, _ := v.(string); !slices.Contains(values, s) {
 			return fmt.Errorf("write one of %s, not %q", strings.Join(values, ", "), s)
 		}
@@ -78,9 +78,9 @@ func oneOf(name string, values ...string) field {
 	})
 }
 
-// order checks a value against a field, and returns it with its keys in the field's order; what is null is left out. Problems
+// orderValue checks a value against a field, and returns it with its keys in the field's order; what is null is left out. Problems
 // carry their place in the document.
-func (f field) order(v any, at []any, problems *[]service.Problem) any {
+func (f field) orderValue(v any, at []any, problems *[]service.Problem) any {
 	report := func(format string, args ...any) {
 		*problems = append(*problems, service.Problemf(at, "Invalid document", format, args...))
 	}
@@ -88,26 +88,26 @@ func (f field) order(v any, at []any, problems *[]service.Problem) any {
 	case object:
 		m, ok := v.(map[string]any)
 		if !ok {
-			report("write an object, not %s", show(v))
+			report("write an object, not %s", showValue(v))
 			return nil
 		}
 		return f.orderObject(m, at, problems)
 	case list:
 		all, ok := v.([]any)
 		if !ok {
-			report("write a list, not %s", show(v))
+			report("write a list, not %s", showValue(v))
 			return nil
 		}
 		ordered := make([]any, 0, len(all))
 		for i, e := range all {
-			ordered = append(ordered, f.items.order(e, slices.Concat(at, []any{i}), problems))
+			ordered = append(ordered, f.items.orderValue(e, slices.Concat(at, []any{i}), problems))
 		}
 		v = ordered
 	case anything:
-		v = sorted(v)
+		v = sortKeys(v)
 	default:
-		if !f.kind.holds(v) {
-			report("write %s, not %s", f.kind, show(v))
+		if !f.kind.holdsValue(v) {
+			report("write %s, not %s", f.kind, showValue(v))
 			return v
 		}
 	}
@@ -127,14 +127,14 @@ func (f field) orderObject(m map[string]any, at []any, problems *[]service.Probl
 		v, there := m[sub.name]
 		switch {
 		case there && v != nil:
-			ordered = append(ordered, yaml.MapItem{Key: sub.name, Value: sub.order(v, slices.Concat(at, []any{service.Key(sub.name)}), problems)})
+			ordered = append(ordered, yaml.MapItem{Key: sub.name, Value: sub.orderValue(v, slices.Concat(at, []any{service.Key(sub.name)}), problems)})
 		case sub.required:
 			*problems = append(*problems, service.Problemf(slices.Concat(at, []any{service.Key(sub.name)}), "Invalid document", "write it: it has no default"))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		if !known[name] {
-			*problems = append(*problems, service.Problemf(slices.Concat(at, []any{service.Key(name)}), "Invalid document", "there is no such field%s", f.nearest(name)))
+			*problems = append(*problems, service.Problemf(slices.Concat(at, []any{service.Key(name)}), "Invalid document", "there is no such field%s", f.nearestField(name)))
 		}
 	}
 	if f.check != nil {
@@ -145,8 +145,8 @@ func (f field) orderObject(m map[string]any, at []any, problems *[]service.Probl
 	return ordered
 }
 
-// nearest names the field that was meant, where one differs by its spelling alone, or lists the fields.
-func (f field) nearest(name string) string {
+// nearestField names the field that was meant, where one differs by its spelling alone, or lists the fields.
+func (f field) nearestField(name string) string {
 	plain := func(s string) string { return strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(s)) }
 	var names []string
 	for _, sub := range f.fields {
@@ -158,7 +158,7 @@ func (f field) nearest(name string) string {
 	return ": write one of " + strings.Join(names, ", ")
 }
 
-func (k kind) holds(v any) bool {
+func (k kind) holdsValue(v any) bool {
 	ok := false
 	switch k {
 	case text:
@@ -171,8 +171,8 @@ func (k kind) holds(v any) bool {
 	return ok
 }
 
-// show is a value as a message has it: of what may be a secret, the kind alone.
-func show(v any) string {
+// showValue is a value as a message has it: of what may be a secret, the kind alone.
+func showValue(v any) string {
 	switch v := v.(type) {
 	case nil:
 		return "null"
@@ -187,21 +187,21 @@ func show(v any) string {
 	}
 }
 
-// sorted returns a value with the keys of its objects in order, and without what is null.
-func sorted(v any) any {
+// sortKeys returns a value with the keys of its objects in order, and without what is null.
+func sortKeys(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		all := yaml.MapSlice{}
 		for _, name := range slices.Sorted(maps.Keys(v)) {
 			if v[name] != nil {
-				all = append(all, yaml.MapItem{Key: name, Value: sorted(v[name])})
+				all = append(all, yaml.MapItem{Key: name, Value: sortKeys(v[name])})
 			}
 		}
 		return all
 	case []any:
 		all := make([]any, 0, len(v))
 		for _, e := range v {
-			all = append(all, sorted(e))
+			all = append(all, sortKeys(e))
 		}
 		return all
 	}
@@ -218,8 +218,8 @@ type quoted string
 // MarshalYAML implements yaml.BytesMarshaler.
 func (q quoted) MarshalYAML() ([]byte, error) { return strconv.AppendQuote(nil, string(q)), nil }
 
-// quote puts ambiguous texts into quotes.
-func quote(v any) any {
+// quoteTexts puts ambiguous texts into quotes.
+func quoteTexts(v any) any {
 	switch v := v.(type) {
 	case string:
 		if ambiguous.MatchString(v) {
@@ -227,19 +227,19 @@ func quote(v any) any {
 		}
 	case yaml.MapSlice:
 		for i := range v {
-			v[i].Value = quote(v[i].Value)
+			v[i].Value = quoteTexts(v[i].Value)
 		}
 	case []any:
 		for i := range v {
-			v[i] = quote(v[i])
+			v[i] = quoteTexts(v[i])
 		}
 	}
 	return v
 }
 
-// render is an ordered document as YAML.
-func render(v any) (string, error) {
-	out, err := yaml.MarshalWithOptions(quote(v), yaml.IndentSequence(false), yaml.UseLiteralStyleIfMultiline(true))
+// renderYAML is an ordered document as YAML.
+func renderYAML(v any) (string, error) {
+	out, err := yaml.MarshalWithOptions(quoteTexts(v), yaml.IndentSequence(false), yaml.UseLiteralStyleIfMultiline(true))
 	if err != nil {
 		return "", fmt.Errorf("render YAML: %w", err)
 	}

@@ -8,51 +8,51 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
-// pool is a group of machines. The names are those of OpenShift's installer, as are all below (its CRD installconfigs.v1).
-func pool(name string, more ...field) field {
-	return group(name, slices.Concat([]field{
+// machinePool is a group of machines. The names are those of OpenShift's installer, as are all below (its CRD installconfigs.v1).
+func machinePool(name string, more ...field) field {
+	return groupField(name, slices.Concat([]field{
 		{name: "name", kind: text},
 		oneOf("architecture", "amd64", "arm64", "ppc64le", "s390x", "multi"),
 		oneOf("hyperthreading", "Enabled", "Disabled"),
-		field{name: "replicas", kind: number}.checked(atLeast(0)),
+		field{name: "replicas", kind: number}.withCheck(atLeast(0)),
 		{name: "platform", kind: anything},
 		{name: "diskSetup", kind: anything},
 		{name: "fencing", kind: anything},
 	}, more)...)
 }
 
-var rootDeviceHints = group("rootDeviceHints",
+var rootDeviceHints = groupField("rootDeviceHints",
 	field{name: "deviceName", kind: text}, field{name: "hctl", kind: text}, field{name: "model", kind: text}, field{name: "vendor", kind: text},
 	field{name: "serialNumber", kind: text}, field{name: "minSizeGigabytes", kind: number}, field{name: "wwn", kind: text},
 	field{name: "wwnWithExtension", kind: text}, field{name: "wwnVendorExtension", kind: text}, field{name: "rotational", kind: boolean},
 )
 
-var bareMetal = group("baremetal",
-	field{name: "libvirtURI", kind: text}, field{name: "clusterProvisioningIP", kind: text}.checked(isAddress), field{name: "bootstrapProvisioningIP", kind: text}.checked(isAddress),
-	field{name: "externalBridge", kind: text}, field{name: "externalMACAddress", kind: text}.checked(isMAC),
-	oneOf("provisioningNetwork", "Managed", "Unmanaged", "Disabled"), field{name: "provisioningBridge", kind: text}, field{name: "provisioningMACAddress", kind: text}.checked(isMAC),
-	field{name: "provisioningNetworkInterface", kind: text}, field{name: "provisioningNetworkCIDR", kind: text}.checked(isSubnet), field{name: "provisioningDHCPRange", kind: text},
-	objects("hosts",
-		field{name: "name", kind: text}.must(),
-		field{name: "role", kind: text}, group("bmc", field{name: "username", kind: text}, field{name: "password", kind: text}, field{name: "address", kind: text}, field{name: "disableCertificateVerification", kind: boolean}),
-		field{name: "bootMACAddress", kind: text}.checked(isMAC), oneOf("bootMode", "UEFI", "UEFISecureBoot", "legacy"),
+var bareMetal = groupField("baremetal",
+	field{name: "libvirtURI", kind: text}, field{name: "clusterProvisioningIP", kind: text}.withCheck(isAddress), field{name: "bootstrapProvisioningIP", kind: text}.withCheck(isAddress),
+	field{name: "externalBridge", kind: text}, field{name: "externalMACAddress", kind: text}.withCheck(isMAC),
+	oneOf("provisioningNetwork", "Managed", "Unmanaged", "Disabled"), field{name: "provisioningBridge", kind: text}, field{name: "provisioningMACAddress", kind: text}.withCheck(isMAC),
+	field{name: "provisioningNetworkInterface", kind: text}, field{name: "provisioningNetworkCIDR", kind: text}.withCheck(isSubnet), field{name: "provisioningDHCPRange", kind: text},
+	objectsField("hosts",
+		field{name: "name", kind: text}.asRequired(),
+		field{name: "role", kind: text}, groupField("bmc", field{name: "username", kind: text}, field{name: "password", kind: text}, field{name: "address", kind: text}, field{name: "disableCertificateVerification", kind: boolean}),
+		field{name: "bootMACAddress", kind: text}.withCheck(isMAC), oneOf("bootMode", "UEFI", "UEFISecureBoot", "legacy"),
 		field{name: "hardwareProfile", kind: text}, rootDeviceHints, field{name: "networkConfig", kind: anything},
 	),
 	field{name: "defaultMachinePlatform", kind: anything},
 	field{name: "apiVIPs", kind: list, items: &field{kind: text, check: isAddress}}, field{name: "ingressVIPs", kind: list, items: &field{kind: text, check: isAddress}},
-	field{name: "apiVIP", kind: text}.checked(isAddress), field{name: "ingressVIP", kind: text}.checked(isAddress),
+	field{name: "apiVIP", kind: text}.withCheck(isAddress), field{name: "ingressVIP", kind: text}.withCheck(isAddress),
 	field{name: "bootstrapOSImage", kind: text}, field{name: "clusterOSImage", kind: text},
-	field{name: "bootstrapExternalStaticIP", kind: text}.checked(isAddress), field{name: "bootstrapExternalStaticGateway", kind: text}.checked(isAddress), field{name: "bootstrapExternalStaticDNS", kind: text}.checked(isAddress),
-	group("loadBalancer", oneOf("type", "OpenShiftManagedDefault", "UserManaged")), texts("additionalNTPServers"),
+	field{name: "bootstrapExternalStaticIP", kind: text}.withCheck(isAddress), field{name: "bootstrapExternalStaticGateway", kind: text}.withCheck(isAddress), field{name: "bootstrapExternalStaticDNS", kind: text}.withCheck(isAddress),
+	groupField("loadBalancer", oneOf("type", "OpenShiftManagedDefault", "UserManaged")), textsField("additionalNTPServers"),
 )
 
 // platforms are the installer's: those that virtual machines of one's own are installed as with their fields, the clouds by name.
-var platforms = group("platform",
-	group("none"), bareMetal,
-	group("external", field{name: "platformName", kind: text}, oneOf("cloudControllerManager", "External", "")),
+var platforms = groupField("platform",
+	groupField("none"), bareMetal,
+	groupField("external", field{name: "platformName", kind: text}, oneOf("cloudControllerManager", "External", "")),
 	field{name: "aws", kind: anything}, field{name: "azure", kind: anything}, field{name: "gcp", kind: anything}, field{name: "ibmcloud", kind: anything},
 	field{name: "nutanix", kind: anything}, field{name: "openstack", kind: anything}, field{name: "ovirt", kind: anything}, field{name: "powervs", kind: anything}, field{name: "vsphere", kind: anything},
-).checked(func(v any) error {
+).withCheck(func(v any) error {
 	written := 0
 	m, _ := v.(map[string]any)
 	for _, platform := range m {
@@ -66,52 +66,52 @@ var platforms = group("platform",
 	return nil
 })
 
-var mirrored = []field{{name: "source", kind: text, required: true}, texts("mirrors")}
+var mirrored = []field{{name: "source", kind: text, required: true}, textsField("mirrors")}
 
-var installConfig = group("",
-	oneOf("apiVersion", "v1").must(),
-	field{name: "baseDomain", kind: text}.checked(isName).must(),
-	group("metadata", field{name: "name", kind: text}.checked(isName).must()).must(),
-	pool("controlPlane"),
-	field{name: "arbiter", kind: object, fields: pool("").fields},
-	field{name: "compute", kind: list, items: &field{kind: object, fields: pool("").fields}},
-	group("networking",
+var installConfig = groupField("",
+	oneOf("apiVersion", "v1").asRequired(),
+	field{name: "baseDomain", kind: text}.withCheck(isName).asRequired(),
+	groupField("metadata", field{name: "name", kind: text}.withCheck(isName).asRequired()).asRequired(),
+	machinePool("controlPlane"),
+	field{name: "arbiter", kind: object, fields: machinePool("").fields},
+	field{name: "compute", kind: list, items: &field{kind: object, fields: machinePool("").fields}},
+	groupField("networking",
 		field{name: "networkType", kind: text},
-		objects("machineNetwork", field{name: "cidr", kind: text}.checked(isSubnet).must()),
-		objects("clusterNetwork", field{name: "cidr", kind: text}.checked(isSubnet).must(), field{name: "hostPrefix", kind: number}),
+		objectsField("machineNetwork", field{name: "cidr", kind: text}.withCheck(isSubnet).asRequired()),
+		objectsField("clusterNetwork", field{name: "cidr", kind: text}.withCheck(isSubnet).asRequired(), field{name: "hostPrefix", kind: number}),
 		field{name: "serviceNetwork", kind: list, items: &field{kind: text, check: isSubnet}},
 		field{name: "clusterNetworkMTU", kind: number}, field{name: "ovnKubernetesConfig", kind: anything},
 	),
-	platforms.must(),
+	platforms.asRequired(),
 	oneOf("publish", "External", "Internal", "Mixed"), field{name: "operatorPublishingStrategy", kind: anything},
-	group("proxy", field{name: "httpProxy", kind: text}, field{name: "httpsProxy", kind: text}, field{name: "noProxy", kind: text}),
-	objects("imageDigestSources", append(slices.Clone(mirrored), field{name: "sourcePolicy", kind: text})...), objects("imageContentSources", mirrored...),
-	group("bootstrapInPlace", field{name: "installationDisk", kind: text}),
-	group("capabilities", field{name: "baselineCapabilitySet", kind: text}, texts("additionalEnabledCapabilities")),
+	groupField("proxy", field{name: "httpProxy", kind: text}, field{name: "httpsProxy", kind: text}, field{name: "noProxy", kind: text}),
+	objectsField("imageDigestSources", append(slices.Clone(mirrored), field{name: "sourcePolicy", kind: text})...), objectsField("imageContentSources", mirrored...),
+	groupField("bootstrapInPlace", field{name: "installationDisk", kind: text}),
+	groupField("capabilities", field{name: "baselineCapabilitySet", kind: text}, textsField("additionalEnabledCapabilities")),
 	oneOf("credentialsMode", "Mint", "Passthrough", "Manual"), oneOf("cpuPartitioningMode", "None", "AllNodes"),
-	field{name: "fips", kind: boolean}, field{name: "featureSet", kind: text}, texts("featureGates"),
+	field{name: "fips", kind: boolean}, field{name: "featureSet", kind: text}, textsField("featureGates"),
 	field{name: "additionalTrustBundle", kind: text}, oneOf("additionalTrustBundlePolicy", "Proxyonly", "Always"),
-	field{name: "pullSecret", kind: text}.checked(isPullSecret).must(),
-	field{name: "sshKey", kind: text}.checked(isPublicKeys),
+	field{name: "pullSecret", kind: text}.withCheck(isPullSecret).asRequired(),
+	field{name: "sshKey", kind: text}.withCheck(isPublicKeys),
 )
 
 // InstallConfig renders install-config.yaml. The document has the installer's own field names; apiVersion, and the names of the
 // machine pools, may be left out.
 func InstallConfig(document map[string]any) (string, []service.Problem) {
-	document = with(document, "apiVersion", "v1")
+	document = withField(document, "apiVersion", "v1")
 	if cp, ok := document["controlPlane"].(map[string]any); ok {
-		document["controlPlane"] = with(cp, "name", "master")
+		document["controlPlane"] = withField(cp, "name", "master")
 	}
 	if compute, ok := document["compute"].([]any); ok {
 		named := slices.Clone(compute)
 		for i, p := range named {
 			if p, ok := p.(map[string]any); ok {
-				named[i] = with(p, "name", "worker")
+				named[i] = withField(p, "name", "worker")
 			}
 		}
 		document["compute"] = named
 	}
-	return finish(installConfig, document, checkInstall)
+	return finishDocument(installConfig, document, checkInstall)
 }
 
 // checkInstall looks at what concerns several fields.
@@ -120,7 +120,7 @@ func checkInstall(d map[string]any) []service.Problem {
 	report := func(format string, args []any, at ...any) {
 		problems = append(problems, service.Problemf(at, "Invalid document", format, args...))
 	}
-	replicas, written := at(d, "controlPlane", "replicas").(int64)
+	replicas, written := valueAt(d, "controlPlane", "replicas").(int64)
 	if written && !slices.Contains([]int64{1, 2, 3, 4, 5}, replicas) {
 		report("a control plane has 1 to 5 machines, not %d", []any{replicas}, "controlPlane", "replicas")
 	}
@@ -144,13 +144,13 @@ func subnetsOf(d map[string]any) (machines, others []subnet) {
 			*to = append(*to, subnet{p, place})
 		}
 	}
-	for i, v := range elements(at(d, "networking", "machineNetwork")) {
-		add(&machines, at(v, "cidr"), "networking", "machineNetwork", i, "cidr")
+	for i, v := range asElements(valueAt(d, "networking", "machineNetwork")) {
+		add(&machines, valueAt(v, "cidr"), "networking", "machineNetwork", i, "cidr")
 	}
-	for i, v := range elements(at(d, "networking", "clusterNetwork")) {
-		add(&others, at(v, "cidr"), "networking", "clusterNetwork", i, "cidr")
+	for i, v := range asElements(valueAt(d, "networking", "clusterNetwork")) {
+		add(&others, valueAt(v, "cidr"), "networking", "clusterNetwork", i, "cidr")
 	}
-	for i, v := range elements(at(d, "networking", "serviceNetwork")) {
+	for i, v := range asElements(valueAt(d, "networking", "serviceNetwork")) {
 		add(&others, v, "networking", "serviceNetwork", i)
 	}
 	return machines, others
@@ -169,14 +169,14 @@ func checkNetworks(d map[string]any) []service.Problem {
 		}
 	}
 	count := int64(0)
-	for _, p := range slices.Concat([]any{d["controlPlane"]}, elements(d["compute"])) {
-		n, _ := at(p, "replicas").(int64)
+	for _, p := range slices.Concat([]any{d["controlPlane"]}, asElements(d["compute"])) {
+		n, _ := valueAt(p, "replicas").(int64)
 		count += n
 	}
-	for i, n := range elements(at(d, "networking", "clusterNetwork")) {
-		cidr, _ := at(n, "cidr").(string)
+	for i, n := range asElements(valueAt(d, "networking", "clusterNetwork")) {
+		cidr, _ := valueAt(n, "cidr").(string)
 		prefix, err := netip.ParsePrefix(cidr)
-		bits, written := at(n, "hostPrefix").(int64)
+		bits, written := valueAt(n, "hostPrefix").(int64)
 		if err != nil || !written {
 			continue
 		}
@@ -196,7 +196,7 @@ func checkVIPs(d map[string]any) []service.Problem {
 	var problems []service.Problem
 	machines, _ := subnetsOf(d)
 	for _, name := range []string{"apiVIPs", "ingressVIPs"} {
-		for i, v := range elements(at(d, "platform", "baremetal", name)) {
+		for i, v := range asElements(valueAt(d, "platform", "baremetal", name)) {
 			s, _ := v.(string)
 			a, err := netip.ParseAddr(s)
 			inside := slices.ContainsFunc(machines, func(m subnet) bool { return m.prefix.Contains(a) })

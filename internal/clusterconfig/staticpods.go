@@ -9,23 +9,25 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
-var staticPods = group("",
-	field{name: "cluster", kind: text}.checked(isName).must(),
-	field{name: "domain", kind: text}.checked(isName).must(),
-	field{name: "network", kind: text}.checked(isSubnet).must(),
-	field{name: "interface", kind: text}.checked(isDevice).must(),
-	field{name: "api_vip", kind: text}.checked(isAddress).must(),
-	field{name: "ingress_vip", kind: text}.checked(isAddress).must(),
-	field{name: "name_servers", kind: list, items: &field{kind: text, check: isAddress}}.must(),
-	objects("machines",
-		field{name: "name", kind: text}.checked(isHostname).must(),
-		oneOf("role", "bootstrap", "master", "worker").must(),
-		field{name: "address", kind: text}.checked(isAddress).must(),
-	).must(),
-	group("images", image("keepalived"), image("haproxy"), image("coredns"), field{name: "runtimecfg", kind: text}.checked(isImage)).must(),
+var staticPods = groupField("",
+	field{name: "cluster", kind: text}.withCheck(isName).asRequired(),
+	field{name: "domain", kind: text}.withCheck(isName).asRequired(),
+	field{name: "network", kind: text}.withCheck(isSubnet).asRequired(),
+	field{name: "interface", kind: text}.withCheck(isDevice).asRequired(),
+	field{name: "api_vip", kind: text}.withCheck(isAddress).asRequired(),
+	field{name: "ingress_vip", kind: text}.withCheck(isAddress).asRequired(),
+	field{name: "name_servers", kind: list, items: &field{kind: text, check: isAddress}}.asRequired(),
+	objectsField("machines",
+		field{name: "name", kind: text}.withCheck(isHostname).asRequired(),
+		oneOf("role", "bootstrap", "master", "worker").asRequired(),
+		field{name: "address", kind: text}.withCheck(isAddress).asRequired(),
+	).asRequired(),
+	groupField("images", imageField("keepalived"), imageField("haproxy"), imageField("coredns"), field{name: "runtimecfg", kind: text}.withCheck(isImage)).asRequired(),
 )
 
-func image(name string) field { return field{name: name, kind: text}.checked(isImage).must() }
+func imageField(name string) field {
+	return field{name: name, kind: text}.withCheck(isImage).asRequired()
+}
 
 // podCluster is a cluster whose machines hold its addresses, balance its API and answer its names by themselves.
 type podCluster struct {
@@ -55,15 +57,15 @@ type file struct {
 // StaticPods returns, by the machines' names, Ignition configurations with static pods of keepalived, HAProxy and CoreDNS, their
 // configurations, and with an image of runtimecfg their monitors: what OpenShift's machine configuration puts on machines that have no load balancer and no DNS beside them.
 func StaticPods(document map[string]any) (map[string]string, []service.Problem) {
-	if _, problems := finish(staticPods, document, checkStaticPods); len(problems) > 0 {
+	if _, problems := finishDocument(staticPods, document, checkStaticPods); len(problems) > 0 {
 		return nil, problems
 	}
 	var c podCluster
-	err := remarshal(document, &c)
+	err := convertByJSON(document, &c)
 	out := map[string]string{}
 	for _, m := range c.Machines {
 		if err == nil {
-			out[m.Name], err = ignitionOf(c.files(m), c.units(m))
+			out[m.Name], err = ignitionOf(c.machineFiles(m), c.machineUnits(m))
 		}
 	}
 	if err != nil {
@@ -72,7 +74,7 @@ func StaticPods(document map[string]any) (map[string]string, []service.Problem) 
 	return out, nil
 }
 
-func remarshal(from, to any) error {
+func convertByJSON(from, to any) error {
 	data, err := json.Marshal(from)
 	if err == nil {
 		err = json.Unmarshal(data, to)
@@ -105,13 +107,13 @@ func checkStaticPods(d map[string]any) []service.Problem {
 	inside(d["api_vip"], "api_vip")
 	inside(d["ingress_vip"], "ingress_vip")
 	masters := 0
-	for i, m := range elements(d["machines"]) {
-		inside(at(m, "address"), "machines", i, "address")
-		if before, twice := seen["name "+fmt.Sprint(at(m, "name"))]; twice {
-			report([]any{"machines", i, "name"}, "%s has the name %q too: each machine has its own", before, at(m, "name"))
+	for i, m := range asElements(d["machines"]) {
+		inside(valueAt(m, "address"), "machines", i, "address")
+		if before, twice := seen["name "+fmt.Sprint(valueAt(m, "name"))]; twice {
+			report([]any{"machines", i, "name"}, "%s has the name %q too: each machine has its own", before, valueAt(m, "name"))
 		}
-		seen["name "+fmt.Sprint(at(m, "name"))] = fmt.Sprintf("machines[%d].name", i)
-		if at(m, "role") == "master" {
+		seen["name "+fmt.Sprint(valueAt(m, "name"))] = fmt.Sprintf("machines[%d].name", i)
+		if valueAt(m, "role") == "master" {
 			masters++
 		}
 	}

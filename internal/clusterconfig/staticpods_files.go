@@ -28,33 +28,33 @@ const (
 
 func sortedNames(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
 
-// files are a machine's: workers take part in the ingress address alone, and balance nothing.
-func (c podCluster) files(m podMachine) []file {
+// machineFiles are a machine's: workers take part in the ingress address alone, and balance nothing.
+func (c podCluster) machineFiles(m podMachine) []file {
 	files := []file{
-		{"/etc/keepalived/keepalived.conf", c.keepalived(m), 0o600},
-		{"/etc/coredns/Corefile", c.corefile(), 0o644},
-		{pods + "keepalived.yaml", c.pod(m, "keepalived", "/usr/sbin/keepalived", "--dont-fork", "--vrrp", "--log-console", "--use-file", "/etc/keepalived/keepalived.conf"), 0o644},
-		{pods + "coredns.yaml", c.pod(m, "coredns", "/usr/bin/coredns", "-conf", "/etc/coredns/Corefile"), 0o644},
+		{"/etc/keepalived/keepalived.conf", c.renderKeepalived(m), 0o600},
+		{"/etc/coredns/Corefile", c.renderCorefile(), 0o644},
+		{pods + "keepalived.yaml", c.renderPod(m, "keepalived", "/usr/sbin/keepalived", "--dont-fork", "--vrrp", "--log-console", "--use-file", "/etc/keepalived/keepalived.conf"), 0o644},
+		{pods + "coredns.yaml", c.renderPod(m, "coredns", "/usr/bin/coredns", "-conf", "/etc/coredns/Corefile"), 0o644},
 	}
 	if m.Role != "worker" {
 		files = append(files,
 			file{"/etc/keepalived/chk_ocp.sh", apiCheck(m), 0o755},
-			file{"/etc/haproxy/haproxy.cfg", c.haproxy(), 0o644},
-			file{pods + "haproxy.yaml", c.pod(m, "haproxy", "/usr/sbin/haproxy", "-W", "-db", "-f", "/etc/haproxy/haproxy.cfg"), 0o644})
+			file{"/etc/haproxy/haproxy.cfg", c.renderHAProxy(), 0o644},
+			file{pods + "haproxy.yaml", c.renderPod(m, "haproxy", "/usr/sbin/haproxy", "-W", "-db", "-f", "/etc/haproxy/haproxy.cfg"), 0o644})
 	}
 	if m.Role != "bootstrap" {
 		files = append(files, file{"/etc/keepalived/chk_ingress.sh", "#!/bin/sh\n/usr/bin/timeout 0.9 /usr/bin/curl -o /dev/null -Lfs http://localhost:1936/healthz/ready\n", 0o755})
 	}
-	if c.monitored() {
+	if c.hasMonitors() {
 		files = append(files, c.templatesOf(m)...)
 	}
 	slices.SortFunc(files, func(a, b file) int { return cmp.Compare(a.path, b.path) })
 	return files
 }
 
-// units lead what asks the API's address to the balancer beside the machine's own server, which has the port. Where the balancer has a
+// machineUnits lead what asks the API's address to the balancer beside the machine's own server, which has the port. Where the balancer has a
 // monitor, that does so, and only while the balancer leads to somebody.
-func (c podCluster) units(m podMachine) map[string]string {
+func (c podCluster) machineUnits(m podMachine) map[string]string {
 	if _, monitored := c.monitorOf(m, "haproxy"); m.Role == "worker" || monitored {
 		return nil
 	}
@@ -89,21 +89,21 @@ func apiCheck(m podMachine) string {
 	return "#!/bin/sh\n" + ask(apiPort) + " && " + ask(balancerPort) + "\n"
 }
 
-func (c podCluster) keepalived(m podMachine) string {
+func (c podCluster) renderKeepalived(m podMachine) string {
 	var b strings.Builder
 	b.WriteString("global_defs {\n    enable_script_security\n    script_user root\n    max_auto_priority -1\n    vrrp_garp_master_refresh 60\n}\n\n")
 	if m.Role != "worker" {
-		b.Write(c.instance(m, "api", c.APIVIP, "chk_ocp").Render())
+		b.Write(c.vrrpInstance(m, "api", c.APIVIP, "chk_ocp").Render())
 	}
 	if m.Role != "bootstrap" {
-		b.Write(c.instance(m, "ingress", c.IngressVIP, "chk_ingress").Render())
+		b.Write(c.vrrpInstance(m, "ingress", c.IngressVIP, "chk_ingress").Render())
 	}
 	return b.String()
 }
 
-// instance is a machine's part in an address, with the router id, priority and password that OpenShift's own machines have: who joins
+// vrrpInstance is a machine's part in an address, with the router id, priority and password that OpenShift's own machines have: who joins
 // speaks with them.
-func (c podCluster) instance(m podMachine, role string, address netip.Addr, check string) keepalived.Instance {
+func (c podCluster) vrrpInstance(m podMachine, role string, address netip.Addr, check string) keepalived.Instance {
 	password := fmt.Sprintf("%s_%s_vip", c.Cluster, role)
 	return keepalived.Instance{
 		Name: c.Cluster + "_" + strings.ToUpper(role), State: "BACKUP", Interface: c.Interface, RouterID: alloc.VirtualRouterID(c.Cluster, role), Version: 2,
@@ -113,7 +113,7 @@ func (c podCluster) instance(m podMachine, role string, address netip.Addr, chec
 	}
 }
 
-func (c podCluster) haproxy() string {
+func (c podCluster) renderHAProxy() string {
 	yes := true
 	masters := haproxy.Backend{Mode: "tcp", Balance: "roundrobin", HTTPCheck: &haproxy.HTTPCheck{Method: "GET", URI: "/readyz", Expect: "status 200"},
 		DefaultServer: &haproxy.Params{Check: &yes, CheckSSL: &yes, Verify: "none", Inter: "1s", Fall: 2, Rise: 3}, Servers: map[string]haproxy.Server{}}
@@ -153,8 +153,8 @@ func (c podCluster) haproxy() string {
 	return b.String()
 }
 
-// corefile has the cluster's names by templates, as a name below *.apps is no line of a file, and the machines' own as hosts.
-func (c podCluster) corefile() string {
+// renderCorefile has the cluster's names by templates, as a name below *.apps is no line of a file, and the machines' own as hosts.
+func (c podCluster) renderCorefile() string {
 	var b strings.Builder
 	b.WriteString(". {\n    errors\n    bufsize 512\n    health :18080\n    reload\n    cache 30\n")
 	for _, name := range []struct {
@@ -190,13 +190,13 @@ func (c podCluster) corefile() string {
 
 func quoteName(name string) string { return strings.ReplaceAll(name, ".", "\\.") }
 
-// pod is a static pod of the machine's network with a daemon, which has its configuration from the machine, and the daemon's monitor
+// renderPod is a static pod of the machine's network with a daemon, which has its configuration from the machine, and the daemon's monitor
 // where there is one.
-func (c podCluster) pod(m podMachine, name string, command ...string) string {
+func (c podCluster) renderPod(m podMachine, name string, command ...string) string {
 	containers := []container{{name: name, image: c.Images[name], command: command, mounts: map[string]string{"config": "/etc/" + name}}}
 	if beside, there := c.monitorOf(m, name); there {
 		if socket := sockets[name]; socket != "" {
-			containers[0].command = c.supervise(name, command...)
+			containers[0].command = c.superviseCommand(name, command...)
 			containers[0].mounts["sockets"] = filepath.Dir(socket)
 		}
 		containers = append(containers, beside)
@@ -204,7 +204,7 @@ func (c podCluster) pod(m podMachine, name string, command ...string) string {
 	volumes := map[string]yaml.MapItem{}
 	var manifests []any
 	for _, k := range containers {
-		manifests = append(manifests, k.yaml())
+		manifests = append(manifests, k.toYAML())
 		for volume, path := range k.mounts {
 			if from, elsewhere := map[string]string{"templates": templates + name, "machine": "/"}[volume]; elsewhere {
 				path = from

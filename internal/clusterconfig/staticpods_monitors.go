@@ -18,8 +18,8 @@ const templates = "/etc/kubernetes/static-pod-resources/"
 // sockets are where the monitors say that there is another configuration. CoreDNS looks by itself.
 var sockets = map[string]string{"keepalived": "/var/run/keepalived/keepalived.sock", "haproxy": "/var/run/haproxy/haproxy-master.sock"}
 
-// monitored says whether monitors stand beside the daemons.
-func (c podCluster) monitored() bool { return c.Images["runtimecfg"] != "" }
+// hasMonitors says whether monitors stand beside the daemons.
+func (c podCluster) hasMonitors() bool { return c.Images["runtimecfg"] != "" }
 
 // templatesOf are a machine's. On the bootstrap, whose cluster is not there yet, only keepalived has a monitor, as OpenShift has it.
 func (c podCluster) templatesOf(m podMachine) []file {
@@ -36,7 +36,7 @@ func (c podCluster) templatesOf(m podMachine) []file {
 // keepalivedTemplate has the device, and the machines that take part, as the monitor finds them: it leaves a configuration without
 // unicast_peer one without.
 func (c podCluster) keepalivedTemplate(m podMachine) string {
-	text := strings.ReplaceAll(c.keepalived(m), "interface "+c.Interface+"\n", "interface {{ .VRRPInterface }}\n")
+	text := strings.ReplaceAll(c.renderKeepalived(m), "interface "+c.Interface+"\n", "interface {{ .VRRPInterface }}\n")
 	parts := strings.Split(text, fmt.Sprintf("\n    mcast_src_ip %s\n", m.Address))
 	peers := []struct{ list, address string }{{".LBConfig.Backends", ".Address"}, {".IngressConfig.Peers", "."}}
 	if m.Role == "worker" {
@@ -65,7 +65,7 @@ func (c podCluster) keepalivedTemplate(m podMachine) string {
 
 func (c podCluster) haproxyTemplate() string {
 	var b strings.Builder
-	for line := range strings.Lines(c.haproxy()) {
+	for line := range strings.Lines(c.renderHAProxy()) {
 		if !strings.HasPrefix(line, "    server ") {
 			b.WriteString(line)
 		}
@@ -77,14 +77,14 @@ func (c podCluster) haproxyTemplate() string {
 func (c podCluster) corefileTemplate() string {
 	before := c
 	before.Machines, before.NameServers = nil, nil
-	text := strings.ReplaceAll(before.corefile(), "{{ .Name }}", `{{ "{{ .Name }}" }}`) // what CoreDNS fills in itself
+	text := strings.ReplaceAll(before.renderCorefile(), "{{ .Name }}", `{{ "{{ .Name }}" }}`) // what CoreDNS fills in itself
 	text = strings.Replace(text, "    hosts {\n", "    hosts {\n{{- range .Cluster.NodeAddresses }}\n        {{ .Address }} {{ .Name }}."+c.Domain+"\n{{- end }}\n", 1)
 	return strings.TrimSuffix(text, "}\n") + "{{- if .DNSUpstreams }}\n    forward .{{ range .DNSUpstreams }} {{ . }}{{ end }}\n{{- end }}\n}\n"
 }
 
-// supervise is the command of a daemon's container that a monitor speaks to. A daemon that was stopped begins with the next word to reload; one
+// superviseCommand is the command of a daemon's container that a monitor speaks to. A daemon that was stopped begins with the next word to reload; one
 // that ends otherwise begins anew.
-func (c podCluster) supervise(name string, command ...string) []string {
+func (c podCluster) superviseCommand(name string, command ...string) []string {
 	reload := map[string]string{"keepalived": "HUP", "haproxy": "USR2"}[name]
 	before := ""
 	if name == "keepalived" { // one that was killed leaves its addresses, which another machine may hold by now
@@ -144,7 +144,7 @@ func (c podCluster) monitorOf(m podMachine, name string) (beside container, ther
 		}
 	}
 	switch {
-	case !c.monitored(), m.Role == "bootstrap" && name != "keepalived":
+	case !c.hasMonitors(), m.Role == "bootstrap" && name != "keepalived":
 		return beside, false
 	case name == "keepalived":
 		beside.environment = map[string]string{"ENABLE_UNICAST": "no", "IS_BOOTSTRAP": "no"}
@@ -166,8 +166,8 @@ func (c podCluster) monitorOf(m podMachine, name string) (beside container, ther
 	return beside, true
 }
 
-// yaml is the container in a pod's manifest.
-func (k container) yaml() yaml.MapSlice {
+// toYAML is the container in a pod's manifest.
+func (k container) toYAML() yaml.MapSlice {
 	mounts := []any{}
 	for _, volume := range sortedNames(k.mounts) {
 		mounts = append(mounts, yaml.MapSlice{{Key: "name", Value: volume}, {Key: "mountPath", Value: k.mounts[volume]}})

@@ -6,8 +6,8 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
-// with returns an object with a field, where it has none.
-func with(m map[string]any, name string, v any) map[string]any {
+// withField returns an object with a field, where it has none.
+func withField(m map[string]any, name string, v any) map[string]any {
 	out := maps.Clone(m)
 	if out == nil {
 		out = map[string]any{}
@@ -18,8 +18,8 @@ func with(m map[string]any, name string, v any) map[string]any {
 	return out
 }
 
-// at is the value below a path of names; nil where there is none.
-func at(v any, path ...string) any {
+// valueAt is the value below a path of names; nil where there is none.
+func valueAt(v any, path ...string) any {
 	for _, name := range path {
 		m, _ := v.(map[string]any)
 		v = m[name]
@@ -27,22 +27,22 @@ func at(v any, path ...string) any {
 	return v
 }
 
-func elements(v any) []any {
+func asElements(v any) []any {
 	all, _ := v.([]any)
 	return all
 }
 
-// finish checks a document and renders it; across looks at what concerns several fields, once each is right by itself.
-func finish(f field, document map[string]any, across func(map[string]any) []service.Problem) (string, []service.Problem) {
+// finishDocument checks a document and renders it; across looks at what concerns several fields, once each is right by itself.
+func finishDocument(f field, document map[string]any, across func(map[string]any) []service.Problem) (string, []service.Problem) {
 	var problems []service.Problem
-	ordered := f.order(document, nil, &problems)
+	ordered := f.orderValue(document, nil, &problems)
 	if len(problems) == 0 && across != nil {
 		problems = across(document)
 	}
 	if len(problems) > 0 {
 		return "", problems
 	}
-	out, err := render(ordered)
+	out, err := renderYAML(ordered)
 	if err != nil {
 		return "", []service.Problem{service.Problemf(nil, "Cannot render", "%s", err)}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
 )
 
 func (r *typed[M, S]) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
@@ -91,7 +92,7 @@ func (r *typed[M, S]) Read(ctx context.Context, req resource.ReadRequest, resp *
 	case unseen != nil:
 		resp.Diagnostics.AddWarning("Cannot look at "+r.describeObject(&m), unseen.Why)
 		return
-	case IsAbsent(err):
+	case part.IsAbsent(err):
 		resp.State.RemoveResource(ctx)
 		return
 	case err != nil:
@@ -161,7 +162,7 @@ func (r *typed[M, S]) Delete(ctx context.Context, req resource.DeleteRequest, re
 		}
 		return
 	}
-	if err != nil && !IsAbsent(err) {
+	if err != nil && !part.IsAbsent(err) {
 		resp.Diagnostics.Append(NewFailure("delete", r.describeObject(&m), err))
 	}
 }

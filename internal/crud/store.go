@@ -4,22 +4,15 @@ package crud
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
 )
 
 // ErrAbsent is a proven "does not exist": the only error that drops a resource from state. Stores return it
-// wrapped or bare; transaction.ErrAbsent means the same.
+// wrapped or bare; transaction.ErrAbsent means the same (part.IsAbsent).
 var ErrAbsent = service.ErrAbsent
-
-// IsAbsent tells a proven absence from every other error.
-func IsAbsent(err error) bool {
-	return errors.Is(err, ErrAbsent) || errors.Is(err, transaction.ErrAbsent)
-}
 
 // Store is where one object lives, opened for its key. S is the object in plain Go values.
 type Store[S any] interface {
@@ -40,6 +33,15 @@ type Opening struct {
 	Provided
 	// Claim is what the resource may call its own.
 	Claim owner.Claim
+}
+
+// OpenPart opens a part of a daemon's configuration on a service node: every resource of one starts here.
+func OpenPart[S any](ctx context.Context, at Opening, serviceNode string, p part.Part[S]) (*part.Part[S], error) {
+	h, err := at.Fleet.Host(ctx, serviceNode)
+	if err != nil {
+		return nil, err
+	}
+	return part.Open(&at.Fleet.Engine, h, at.Claim, p), nil
 }
 
 // Owned is a Store of something that carries its owner's mark.
@@ -71,19 +73,6 @@ type Trier[S any] interface {
 
 // Unfinished is the error of a change that made something and then failed.
 type Unfinished = service.Unfinished
-
-// ReadBack returns what a store has after a change that ended with err: for stores whose changes return nothing.
-func ReadBack[S any](ctx context.Context, get func(context.Context) (S, error), err error) (S, error) {
-	var none S
-	if err != nil {
-		return none, err
-	}
-	got, err := get(ctx)
-	if err != nil {
-		return none, &Unfinished{Err: fmt.Errorf("read back: %w", err)}
-	}
-	return got, nil
-}
 
 // Warner is a Store that has something to say about a change that succeeded: each problem is a warning.
 type Warner interface{ Warnings() []service.Problem }

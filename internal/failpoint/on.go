@@ -19,7 +19,7 @@ var (
 	visited = os.Getenv("VIRTCLUSTER_FAILPOINTS_VISITED")
 )
 
-func note(name string) {
+func noteVisit(name string) {
 	if visited == "" {
 		return
 	}
@@ -31,7 +31,7 @@ func note(name string) {
 
 // Hit ends the provider where a test says so.
 func Hit(name string) {
-	note(name)
+	noteVisit(name)
 	if name == active {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		time.Sleep(time.Minute) // until the signal has come

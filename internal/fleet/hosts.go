@@ -39,10 +39,10 @@ func (f *Fleet) Host(ctx context.Context, endpoint string) (host.Host, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if h, ok := f.hosts[e.Reference()]; ok {
-		return h, narrow(h, e)
+		return h, narrowHostKey(h, e)
 	}
 	if f.coming[e.Reference()] && isPlanning(ctx) {
-		return nil, &ComingError{Machine: e.Machine()}
+		return nil, &NotReadyYetError{Machine: e.Machine()}
 	}
 	var h host.Host
 	switch e.Scheme {
@@ -51,22 +51,22 @@ func (f *Fleet) Host(ctx context.Context, endpoint string) (host.Host, error) {
 	case host.Agent:
 		h = agenthost.New(e.Machine(), agent)
 	default:
-		h = f.pool().Host(sshhost.FromEndpoint(e))
+		h = f.sshPool().Host(sshhost.FromEndpoint(e))
 	}
 	f.hosts[e.Reference()] = h
 	return h, nil
 }
 
-// narrow has a machine that is known already show what an endpoint says of its host key, where that says more.
-func narrow(h host.Host, e host.Endpoint) error {
+// narrowHostKey has a machine that is known already show what an endpoint says of its host key, where that says more.
+func narrowHostKey(h host.Host, e host.Endpoint) error {
 	if pinned, ok := h.(*sshhost.Host); ok && e.HostKey != "" {
 		return pinned.Narrow(e.HostKey)
 	}
 	return nil
 }
 
-// pool is what all SSH connections have in common. The mutex is held.
-func (f *Fleet) pool() *sshhost.Pool {
+// sshPool is what all SSH connections have in common. The mutex is held.
+func (f *Fleet) sshPool() *sshhost.Pool {
 	if f.ssh == nil {
 		f.ssh = sshhost.NewPool(f.config.SSH)
 	}
@@ -122,7 +122,7 @@ func (f *Fleet) Meet(ctx context.Context, endpoint, hostKey string) (e host.Endp
 	target := sshhost.FromEndpoint(e)
 	target.FirstUse = true
 	f.mu.Lock()
-	met := f.pool().Host(target)
+	met := f.sshPool().Host(target)
 	f.mu.Unlock()
 	if e.HostKey, err = met.Pin(ctx); err == nil {
 		_, err = met.Run(ctx, host.Cmd{Argv: []string{"true"}, Repeatable: true})
@@ -133,7 +133,7 @@ func (f *Fleet) Meet(ctx context.Context, endpoint, hostKey string) (e host.Endp
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if known, ok := f.hosts[e.Reference()]; ok {
-		return e, known, errors.Join(narrow(known, e), met.Close())
+		return e, known, errors.Join(narrowHostKey(known, e), met.Close())
 	}
 	f.hosts[e.Reference()] = met
 	tflog.Info(ctx, fmt.Sprintf("pinned the host key of %s: %s", met, e.HostKey))

@@ -46,7 +46,7 @@ func TestAMachineThatIsStillToBeMadeReadyIsNotAskedWhilePlanning(t *testing.T) {
 	const short, whole = "ssh://a?host_key=uNi-ztksCsDhcc0_", "ssh://a?host_key=SHA256:uNi+ztksCsDhcc0/9e8BrrQXVUpKZIDTMczCvj3tD2s"
 	f.Await(short)
 	_, err := f.Host(Planning(t.Context()), whole)
-	coming, isComing := errors.AsType[*ComingError](err)
+	coming, isComing := errors.AsType[*NotReadyYetError](err)
 	if !isComing || coming.Machine != "a" || !errors.Is(err, ErrUnknown) {
 		t.Errorf("got %v", err)
 	}

@@ -71,41 +71,41 @@ func (f clusterConfig) Definition(_ context.Context, _ function.DefinitionReques
 }
 
 func (f clusterConfig) Run(ctx context.Context, req function.RunRequest, resp *function.RunResponse) {
-	document, unknown := f.document(ctx, req, resp)
+	document, unknown := f.readDocument(ctx, req, resp)
 	switch {
 	case resp.Error != nil:
 	case unknown:
 		resp.Error = resp.Result.Set(ctx, types.StringUnknown())
 	default:
 		out, problems := f.render(document)
-		if resp.Error = refused(problems); resp.Error == nil {
+		if resp.Error = problemsError(problems); resp.Error == nil {
 			resp.Error = resp.Result.Set(ctx, out)
 		}
 	}
 }
 
-// document is the function's argument; unknown says that something in it is not known yet.
-func (f clusterConfig) document(ctx context.Context, req function.RunRequest, resp *function.RunResponse) (document map[string]any, unknown bool) {
+// readDocument is the function's argument; unknown says that something in it is not known yet.
+func (f clusterConfig) readDocument(ctx context.Context, req function.RunRequest, resp *function.RunResponse) (document map[string]any, unknown bool) {
 	var config types.Dynamic
 	if resp.Error = req.Arguments.Get(ctx, &config); resp.Error != nil {
 		return nil, false
 	}
-	if !wholly(ctx, config) {
+	if !isWhollyKnown(ctx, config) {
 		return nil, true
 	}
-	v, err := plain(config)
+	v, err := plainValue(config)
 	document, isObject := v.(map[string]any)
 	if err == nil && !isObject {
 		err = errors.New("it is no object: write " + strings.TrimSuffix(f.parameter, "."))
 	}
 	if err != nil {
-		resp.Error = function.NewArgumentFuncError(0, sentence(err))
+		resp.Error = function.NewArgumentFuncError(0, errorText(err))
 	}
 	return document, false
 }
 
-// refused are the problems of a document as an error of the argument; nil where there are none.
-func refused(problems []service.Problem) *function.FuncError {
+// problemsError are the problems of a document as an error of the argument; nil where there are none.
+func problemsError(problems []service.Problem) *function.FuncError {
 	if len(problems) == 0 {
 		return nil
 	}
@@ -116,14 +116,14 @@ func refused(problems []service.Problem) *function.FuncError {
 	return function.NewArgumentFuncError(0, strings.Join(lines, ".\n"))
 }
 
-// plain is a value as Go has it: map[string]any, []any, string, int64, float64, bool or nil.
-func plain(v attr.Value) (any, error) {
+// plainValue is a value as Go has it: map[string]any, []any, string, int64, float64, bool or nil.
+func plainValue(v attr.Value) (any, error) {
 	if v.IsNull() {
 		return nil, nil
 	}
 	switch v := v.(type) {
 	case types.Dynamic:
-		return plain(v.UnderlyingValue())
+		return plainValue(v.UnderlyingValue())
 	case types.String:
 		return v.ValueString(), nil
 	case types.Bool:
@@ -150,7 +150,7 @@ func plain(v attr.Value) (any, error) {
 func plainMap(elements map[string]attr.Value) (any, error) {
 	all := map[string]any{}
 	for name, e := range elements {
-		v, err := plain(e)
+		v, err := plainValue(e)
 		if err != nil {
 			return nil, err
 		}
@@ -162,7 +162,7 @@ func plainMap(elements map[string]attr.Value) (any, error) {
 func plainList(elements []attr.Value) (any, error) {
 	all := []any{}
 	for _, e := range elements {
-		v, err := plain(e)
+		v, err := plainValue(e)
 		if err != nil {
 			return nil, err
 		}

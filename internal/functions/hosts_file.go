@@ -44,20 +44,20 @@ func (hostsFile) Run(ctx context.Context, req function.RunRequest, resp *functio
 	if resp.Error = req.Arguments.Get(ctx, &hosts); resp.Error != nil {
 		return
 	}
-	if !wholly(ctx, hosts) {
+	if !isWhollyKnown(ctx, hosts) {
 		resp.Error = resp.Result.Set(ctx, types.StringUnknown())
 		return
 	}
 	entries, err := hostEntries(hosts.UnderlyingValue())
 	if err != nil {
-		resp.Error = function.NewArgumentFuncError(0, sentence(err))
+		resp.Error = function.NewArgumentFuncError(0, errorText(err))
 		return
 	}
 	resp.Error = resp.Result.Set(ctx, renderHosts(entries))
 }
 
-// wholly says that nothing in a value is unknown.
-func wholly(ctx context.Context, v attr.Value) bool {
+// isWhollyKnown says that nothing in a value is unknown.
+func isWhollyKnown(ctx context.Context, v attr.Value) bool {
 	tv, err := v.ToTerraformValue(ctx)
 	return err == nil && tv.IsFullyKnown()
 }
@@ -70,7 +70,7 @@ func hostEntries(v attr.Value) (map[netip.Addr][]string, error) {
 	}
 	entries := map[netip.Addr][]string{}
 	for _, key := range slices.Sorted(maps.Keys(elements)) {
-		values, err := texts(elements[key])
+		values, err := readTexts(elements[key])
 		if err != nil {
 			return nil, fmt.Errorf("%q: %w", key, err)
 		}
@@ -104,12 +104,12 @@ func elementsOf(v attr.Value) (map[string]attr.Value, bool) {
 	return nil, false
 }
 
-// texts reads a string, or a list, tuple or set of strings.
-func texts(v attr.Value) ([]string, error) {
+// readTexts reads a string, or a list, tuple or set of strings.
+func readTexts(v attr.Value) ([]string, error) {
 	var elements []attr.Value
 	switch v := v.(type) {
 	case types.Dynamic:
-		return texts(v.UnderlyingValue())
+		return readTexts(v.UnderlyingValue())
 	case types.String:
 		elements = []attr.Value{v}
 	default:

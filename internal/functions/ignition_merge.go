@@ -50,14 +50,14 @@ func (ignitionMerge) Run(ctx context.Context, req function.RunRequest, resp *fun
 	for i, config := range configs {
 		version, err := ignitionVersion(config)
 		if err != nil {
-			resp.Error = function.NewArgumentFuncError(int64(i), sentence(err))
+			resp.Error = function.NewArgumentFuncError(int64(i), errorText(err))
 			return
 		}
 		newest = max(newest, version) // all are 3.N.0 with one digit
 	}
 	merged, at, err := mergers[newest](configs)
 	if err != nil {
-		resp.Error = function.NewArgumentFuncError(int64(at), sentence(err))
+		resp.Error = function.NewArgumentFuncError(int64(at), errorText(err))
 		return
 	}
 	resp.Error = resp.Result.Set(ctx, merged)
@@ -82,7 +82,7 @@ func mergeWith[T any](parse func([]byte) (T, report.Report, error), merge func(p
 		for i, text := range configs {
 			config, problems, err := parse([]byte(text))
 			if err != nil {
-				return "", i, fmt.Errorf("invalid Ignition configuration: %s", words(problems, err))
+				return "", i, fmt.Errorf("invalid Ignition configuration: %s", ignitionWords(problems, err))
 			}
 			if i == 0 {
 				merged = config
@@ -95,8 +95,8 @@ func mergeWith[T any](parse func([]byte) (T, report.Report, error), merge func(p
 	}
 }
 
-// words are Ignition's own, with line and column, or the error where it has none.
-func words(problems report.Report, err error) string {
+// ignitionWords are Ignition's own, with line and column, or the error where it has none.
+func ignitionWords(problems report.Report, err error) string {
 	var fatal []string
 	for _, e := range problems.Entries {
 		if e.Kind.IsFatal() {

@@ -45,12 +45,12 @@ func (podCIDR) Run(ctx context.Context, req function.RunRequest, resp *function.
 	}
 	// Which argument is at fault shows by whether its neighbour works: index 0 always exists.
 	if _, err := alloc.PodCIDR(network, int(bits), 0); err != nil {
-		resp.Error = function.NewArgumentFuncError(1, sentence(err))
+		resp.Error = function.NewArgumentFuncError(1, errorText(err))
 		return
 	}
 	subnet, err := alloc.PodCIDR(network, int(bits), index)
 	if err != nil {
-		resp.Error = function.NewArgumentFuncError(2, sentence(err))
+		resp.Error = function.NewArgumentFuncError(2, errorText(err))
 		return
 	}
 	resp.Error = resp.Result.Set(ctx, subnet.String())

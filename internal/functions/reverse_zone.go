@@ -36,7 +36,7 @@ func (reverseZone) Run(ctx context.Context, req function.RunRequest, resp *funct
 	}
 	p, err := bind.ParseCIDR(cidr)
 	if err != nil {
-		resp.Error = function.NewArgumentFuncError(0, sentence(err))
+		resp.Error = function.NewArgumentFuncError(0, errorText(err))
 		return
 	}
 	resp.Error = resp.Result.Set(ctx, bind.ReverseZone(p))

@@ -32,14 +32,14 @@ func (f staticPods) Definition(ctx context.Context, req function.DefinitionReque
 }
 
 func (f staticPods) Run(ctx context.Context, req function.RunRequest, resp *function.RunResponse) {
-	document, unknown := f.document(ctx, req, resp)
+	document, unknown := f.readDocument(ctx, req, resp)
 	switch {
 	case resp.Error != nil:
 	case unknown:
 		resp.Error = resp.Result.Set(ctx, types.MapUnknown(types.StringType))
 	default:
 		out, problems := clusterconfig.StaticPods(document)
-		if resp.Error = refused(problems); resp.Error == nil {
+		if resp.Error = problemsError(problems); resp.Error == nil {
 			resp.Error = resp.Result.Set(ctx, out)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	_ "embed"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -19,32 +20,10 @@ type globReader interface {
 	ReadGlobs(ctx context.Context, globs []string) (map[string]File, error)
 }
 
-// globsScript prints every regular file that matches one of the patterns, links followed: as a tar archive
-// or, where there is no tar (Fedora's smallest images), as lines of base64. An empty IFS keeps a pattern
-// with a space in it whole. A file that two patterns match, or that has two names, comes whole each time: tar
-// would write the second one as an empty link to the first.
-const globsScript = `set -u
-IFS=
-each() {
-  for glob in "$@"; do
-    for file in $glob; do
-      if [ -f "$file" ]; then printf '%s\0' "$file"; fi
-    done
-  done
-}
-if command -v tar >/dev/null 2>&1; then
-  echo tar
-  each "$@" | tar --format=gnu --hard-dereference -cPhf - --null --no-recursion --verbatim-files-from -T -
-else
-  echo lines
-  each "$@" | xargs -0 -r sh -c 'set -e
-    for file; do
-      printf "%s\n" "$file" | base64 -w 0
-      stat -L -c " %a %U %G" -- "$file"
-      base64 -w 0 -- "$file"
-      echo
-    done' sh
-fi`
+// globsScript prints every regular file that matches one of the patterns: as a tar archive, or as lines of base64.
+//
+//go:embed globs.sh
+var globsScript string
 
 // ReadGlobs returns every regular file that matches one of the shell patterns, by path, in one round trip.
 // A link is read as the file that it leads to. No match is no error.

@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"context"
+	_ "embed"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -17,44 +18,19 @@ type treeWriter interface {
 	WriteAll(ctx context.Context, root string, files []File) error
 }
 
-// exitNoTar is how writeTarScript says that the machine has no tar.
+// exitNoTar is how writeScript says that the machine has no tar.
 const exitNoTar = 45
 
-// beginWriteScript is how both scripts begin. Accounts are looked up first, as tar silently takes the number for a
-// name that it does not know.
-const beginWriteScript = `set -eu
-root=$1
-shift
-umask 077
-for account in "$@"; do
-  case $account in
-  u:*) id -u -- "${account#u:}" >/dev/null ;;
-  g:*) getent group "${account#g:}" >/dev/null || { echo "no group ${account#g:}" >&2; exit 1; } ;;
-  esac
-done
-mkdir -p -- "$root"
-`
+// writeScript writes the files of its input below a directory.
+//
+//go:embed write_tree.sh
+var writeScript string
 
-// endWriteScript is how both end.
-const endWriteScript = `
-if command -v restorecon >/dev/null 2>&1; then restorecon -R -- "$root" || :; fi`
-
-const writeTarScript = `command -v tar >/dev/null 2>&1 || exit 45
-` + beginWriteScript + `tar -xf - -C "$root" --same-owner -p || {
-  status=$?
-  df -hP -- "$root" >&2 # tar does not say that the disk is full
-  exit "$status"
-}` + endWriteScript
-
-// writeLinesScript reads for each file a line "mode owner base64(path)" and a line base64(content).
-const writeLinesScript = beginWriteScript + `while read -r mode owner name; do
-  name=$root/$(printf %s "$name" | base64 -d)
-  mkdir -p -- "$(dirname -- "$name")"
-  read -r content
-  printf %s "$content" | base64 -d >"$name"
-  chown -- "$owner" "$name"
-  chmod -- "$mode" "$name"
-done` + endWriteScript
+// The forms of writeScript's input.
+const (
+	formTar   = "tar"
+	formLines = "lines"
+)
 
 // WriteAll writes files below a directory on the machine, each at root + its path, with its mode and owner:
 // one round trip. Missing directories are made for root alone, and no file is ever readable by more than its mode says:
@@ -69,7 +45,7 @@ func WriteAll(ctx context.Context, h Host, root string, files []File) error {
 	}
 	var accounts []string
 	for _, f := range files {
-		if _, err := f.checked(); err != nil {
+		if _, err := f.checkOwner(); err != nil {
 			return err
 		}
 		owner, group := f.Account()
@@ -88,12 +64,12 @@ func WriteAll(ctx context.Context, h Host, root string, files []File) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	cmd := ScriptWithInput(name, writeTarScript, archive, args...)
+	cmd := ScriptWithInput(name, writeScript, archive, append([]string{formTar}, args...)...)
 	cmd.Repeatable = true
 	_, err = h.Run(ctx, cmd)
 	var exit *ExitError
 	if errors.As(err, &exit) && exit.Code == exitNoTar {
-		cmd := ScriptWithInput(name, writeLinesScript, linesOf(files), args...)
+		cmd := ScriptWithInput(name, writeScript, linesOf(files), append([]string{formLines}, args...)...)
 		cmd.Repeatable = true
 		_, err = h.Run(ctx, cmd)
 	}
@@ -125,7 +101,7 @@ func linesOf(files []File) []byte {
 	encode := base64.StdEncoding.EncodeToString
 	for _, f := range files {
 		owner, group := f.Account()
-		fmt.Fprintf(&buf, "%s %s:%s %s\n%s\n", octal(f.Perm()), owner, group,
+		fmt.Fprintf(&buf, "%s %s:%s %s\n%s\n", formatMode(f.Perm()), owner, group,
 			encode([]byte(strings.TrimPrefix(path.Clean(f.Path), "/"))), encode(f.Content))
 	}
 	return buf.Bytes()

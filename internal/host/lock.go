@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"crypto/rand"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io"
@@ -22,40 +23,19 @@ import (
 // a lock and keep it.
 const LockDir = "/run/virtcluster"
 
-// LockDirScript makes the directory $1 for locks, or ends the script with the reason why it cannot be trusted. What is
-// made in it from then on is root's alone too.
-const LockDirScript = `umask 077
-[ -d "$1" ] || mkdir -- "$1" 2>/dev/null # two may make it at once
-if [ -L "$1" ] || [ ! -d "$1" ]; then echo "$1 is no directory, but it must be one, and root's alone: remove it" >&2; exit 1; fi
-mode=$(stat -c %a -- "$1") || exit 1
-case $mode in
-700) ;;
-*[2367][0-7] | *[2367]) echo "$1 can be written by others (mode $mode), but it must be root's alone: remove it" >&2; exit 1 ;;
-*) chmod 0700 -- "$1" || exit 1 ;;
-esac
-[ -O "$1" ] || { echo "$1 is not root's, but it must be root's alone: remove it" >&2; exit 1; }
-`
+// LockDirScript makes the directory $1 for locks, or ends the script with the reason why it cannot be trusted.
+//
+//go:embed lockdir.sh
+var LockDirScript string
 
-// The holder of a lock gives a sign of life every heartbeat; without one for leaseSeconds (in lockScript)
-// the machine takes the lock back. So a holder whose network went away keeps it for a minute at most.
+// The holder of a lock gives a sign of life every heartbeat; without one for a minute (in lock.sh) the machine takes the lock back. So a
+// holder whose network went away keeps it for a minute at most.
 const heartbeat = 10 * time.Second
 
-// lockScript holds a lock for as long as it reads signs of life, until it reads another word or the end. It
-// prints "wait HOLDER" for as long as another holds the lock, then "held". The lock lives on descriptor 9, which
-// no child may inherit: it would outlive the shell. An empty file says as well as none that nobody holds it.
-const lockScript = LockDirScript + `exec 9>>"$1/$2.lock" || exit 1
-status=0
-flock -n -E 99 9 || status=$?
-while [ "$status" = 99 ]; do
-  printf 'wait %s\n' "$(head -n 1 "$1/$2.holder" 2>/dev/null 9>&-)" || exit 1
-  status=0
-  flock -w 3 -E 99 9 || status=$?
-done
-[ "$status" = 0 ] || exit "$status"
-printf '%s\n' "$3" >"$1/$2.holder" || exit 1
-printf 'held\n' || exit 1
-while [ "$(timeout 60 head -c 1 9>&-)" = . ]; do :; done
-: >"$1/$2.holder"`
+// lockScript holds a lock for as long as it reads signs of life. It begins with LockDirScript.
+//
+//go:embed lock.sh
+var lockScript string
 
 // longestLine is the longest that lockScript prints: many times what Holder returns.
 const longestLine = 64 << 10
@@ -68,11 +48,10 @@ const (
 // exitLockLost is how guardScript says that another process holds the lock now.
 const exitLockLost = 244
 
-// guardScript ends, and with it the script that it begins, when the lock's holder is another one by now. What
-// fills it is the holder's file and the holder, quoted.
-const guardScript = `{ IFS= read -r holder <%s; } 2>/dev/null
-[ "$holder" = %s ] || exit 244
-`
+// guardScript ends, and with it the script that it begins, when the lock's holder is another one by now.
+//
+//go:embed guard.sh
+var guardScript string
 
 // Process is a running command that reads its standard input. The input does not end: a command must know by
 // what it reads when to, or be killed.
@@ -115,7 +94,7 @@ func (l *Locks) Lock(ctx context.Context, s Starter, name string) (unlock func()
 	if !lockName.MatchString(name) {
 		return nil, fmt.Errorf("%q is no name for a lock", name)
 	}
-	turn := l.turn(name)
+	turn := l.turnOf(name)
 	select {
 	case turn <- struct{}{}:
 	case <-ctx.Done():
@@ -126,10 +105,10 @@ func (l *Locks) Lock(ctx context.Context, s Starter, name string) (unlock func()
 		<-turn
 		return nil, err
 	}
-	l.set(name, held)
+	l.setLease(name, held)
 	return sync.OnceFunc(func() {
-		l.set(name, nil)
-		held.release()
+		l.setLease(name, nil)
+		held.releaseLock()
 		<-turn
 	}), nil
 }
@@ -151,14 +130,16 @@ func (l *Locks) Guard(cmd Cmd) (Cmd, error) {
 		return cmd, fmt.Errorf("%s: lock %q: %w", cmd, cmd.Lock, ErrLockLost)
 	default:
 	}
-	guard := fmt.Sprintf(guardScript, Quote([]string{LockDir + "/" + cmd.Lock + ".holder"}), Quote([]string{held.holder}))
+	script, name, args := `exec "$@"`, "sh", cmd.Argv
+	if len(cmd.Argv) > 2 && cmd.Argv[0] == "sh" && cmd.Argv[1] == "-c" { // one shell is enough
+		script, args = cmd.Argv[2], cmd.Argv[3:]
+		if len(args) > 0 {
+			name, args = args[0], args[1:]
+		}
+	}
 	guarded := cmd
 	guarded.Name = cmd.String()
-	if len(cmd.Argv) > 2 && cmd.Argv[0] == "sh" && cmd.Argv[1] == "-c" {
-		guarded.Argv = append([]string{"sh", "-c", guard + cmd.Argv[2]}, cmd.Argv[3:]...) // one shell is enough
-	} else {
-		guarded.Argv = append([]string{"sh", "-c", guard + `exec "$@"`, "sh"}, cmd.Argv...)
-	}
+	guarded.Argv = append([]string{"sh", "-c", guardScript + script, name, LockDir + "/" + cmd.Lock + ".holder", held.holder}, args...)
 	return guarded, nil
 }
 
@@ -171,7 +152,7 @@ func LockError(cmd Cmd, err error) error {
 	return err
 }
 
-func (l *Locks) turn(name string) chan struct{} {
+func (l *Locks) turnOf(name string) chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.turns == nil {
@@ -183,7 +164,7 @@ func (l *Locks) turn(name string) chan struct{} {
 	return l.turns[name]
 }
 
-func (l *Locks) set(name string, held *lease) {
+func (l *Locks) setLease(name string, held *lease) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if held == nil {
@@ -196,7 +177,7 @@ func (l *Locks) set(name string, held *lease) {
 // takeOnMachine takes the lock on the machine and logs for whom it waits.
 func takeOnMachine(ctx context.Context, s Starter, name string) (*lease, error) {
 	held := &lease{holder: Holder(), gone: make(chan struct{})}
-	proc, err := s.Start(ctx, Script("lock "+name, lockScript, LockDir, name, held.holder))
+	proc, err := s.Start(ctx, Script("lock "+name, LockDirScript+lockScript, LockDir, name, held.holder))
 	if err != nil {
 		return nil, fmt.Errorf("lock %q on %s: %w", name, s, err)
 	}
@@ -211,7 +192,7 @@ func takeOnMachine(ctx context.Context, s Starter, name string) (*lease, error) 
 		switch {
 		case err != nil && ctx.Err() != nil:
 			go func() { _ = proc.Wait() }() // it was killed: only what it holds is to be freed
-			return nil, fmt.Errorf("lock %q on %s is held by %s: %w", name, s, describe(other), context.Cause(ctx))
+			return nil, fmt.Errorf("lock %q on %s is held by %s: %w", name, s, describeHolder(other), context.Cause(ctx))
 		case errors.Is(err, bufio.ErrBufferFull):
 			proc.Kill()
 			return nil, fmt.Errorf("lock %q on %s: unexpected answer %.80q", name, s, line)
@@ -222,7 +203,7 @@ func takeOnMachine(ctx context.Context, s Starter, name string) (*lease, error) 
 			return nil, fmt.Errorf("lock %q on %s: %w", name, s, ErrCut)
 		case word == "wait":
 			other = rest
-			tflog.Info(ctx, fmt.Sprintf("waiting for lock %q on %s, held by %s", name, s, describe(other)))
+			tflog.Info(ctx, fmt.Sprintf("waiting for lock %q on %s, held by %s", name, s, describeHolder(other)))
 		case word == "held":
 			go held.keepAlive()
 			return held, nil
@@ -243,7 +224,7 @@ func (h *lease) keepAlive() {
 		case <-h.gone:
 			return
 		case <-tick.C:
-			if err := h.send(signOfLife); err != nil {
+			if err := h.sendWord(signOfLife); err != nil {
 				h.proc.Kill()
 				return
 			}
@@ -251,8 +232,8 @@ func (h *lease) keepAlive() {
 	}
 }
 
-// send passes a word to the process, unless goodbye was said: what nobody reads there is read by who comes next.
-func (h *lease) send(word string) error {
+// sendWord passes a word to the process, unless goodbye was said: what nobody reads there is read by who comes next.
+func (h *lease) sendWord(word string) error {
 	h.saying.Lock()
 	defer h.saying.Unlock()
 	if h.left {
@@ -263,9 +244,9 @@ func (h *lease) send(word string) error {
 	return err
 }
 
-// release gives the lock back and waits until the machine has it.
-func (h *lease) release() {
-	if err := h.send(goodbye); err != nil {
+// releaseLock gives the lock back and waits until the machine has it.
+func (h *lease) releaseLock() {
+	if err := h.sendWord(goodbye); err != nil {
 		h.proc.Kill()
 	}
 	select {
@@ -286,8 +267,8 @@ func Holder() string {
 		rand.Text()[:12], who, client, os.Getpid(), time.Now().UTC().Format(time.RFC3339))
 }
 
-// describe cuts the word off a holder that only tells leases apart.
-func describe(holder string) string {
+// describeHolder cuts the word off a holder that only tells leases apart.
+func describeHolder(holder string) string {
 	_, words, ok := strings.Cut(holder, " ")
 	if !ok {
 		return "another process"

@@ -13,7 +13,7 @@ import (
 // lock takes a lock below a directory, as a machine's shell does, and gives it back.
 func lock(t *testing.T, dir string) (said string, err error) {
 	t.Helper()
-	c := exec.Command("sh", "-c", lockScript, "sh", dir, "daemon", "who")
+	c := exec.Command("sh", "-c", LockDirScript+lockScript, "sh", dir, "daemon", "who")
 	c.Stdin = strings.NewReader(goodbye)
 	var words bytes.Buffer
 	c.Stdout, c.Stderr = &words, &words

@@ -6,12 +6,12 @@ import "strings"
 func Quote(argv []string) string {
 	quoted := make([]string, len(argv))
 	for i, arg := range argv {
-		quoted[i] = quote(arg)
+		quoted[i] = quoteArgument(arg)
 	}
 	return strings.Join(quoted, " ")
 }
 
-func quote(arg string) string {
+func quoteArgument(arg string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:,+@%", r)
 	}

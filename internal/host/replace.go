@@ -34,11 +34,11 @@ const (
 
 // WriteFile implements Host.Write by one command: one round trip.
 func WriteFile(ctx context.Context, r Runner, f File) error {
-	owner, err := f.checked()
+	owner, err := f.checkOwner()
 	if err != nil {
 		return err
 	}
-	return writeFile(ctx, r, f, octal(f.Perm()), owner, anything)
+	return writeFile(ctx, r, f, formatMode(f.Perm()), owner, anything)
 }
 
 // RemoveFile implements Host.Remove by a command.

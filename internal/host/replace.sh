@@ -5,6 +5,7 @@
 set -eu
 mode=$2 owner=$3 was=$4
 lead "$1"
+# shellcheck disable=SC2154 # lead sets file
 dir=$(dirname -- "$file")
 [ -d "$dir" ] || (umask 022 && mkdir -p -- "$dir")
 umask 077

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -24,22 +25,10 @@ var Environment = []string{"LC_ALL=C", "PATH=/usr/local/sbin:/usr/local/bin:/usr
 // exitAbsent is how readScript says that a file is proven absent, apart from every status of cat or sh.
 const exitAbsent = 44
 
-// readScript prints a file. A path that cannot be looked at counts as absent only when the nearest
-// directory above it can be listed and does not list it: a stale mount or an I/O error is no absence.
-const readScript = `f=$1
-if [ ! -e "$f" ] && [ ! -L "$f" ]; then
-  while d=$(dirname -- "$f"); [ ! -d "$d" ] && [ "$d" != / ]; do f=$d; done
-  names=$(ls -A -- "$d") || exit 1
-  case "
-$names
-" in
-  *"
-$(basename -- "$f")
-"*) ;;
-  *) exit 44 ;;
-  esac
-fi
-exec cat -- "$1"`
+// readScript prints a file, or proves that it is absent.
+//
+//go:embed read.sh
+var readScript string
 
 // Script is a command that runs a POSIX shell script with arguments ($1 and on); name is what messages call it.
 func Script(name, script string, args ...string) Cmd {
@@ -64,8 +53,8 @@ func ReadFile(ctx context.Context, r Runner, path string) ([]byte, error) {
 // accountName is what useradd and groupadd allow, and a number.
 var accountName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*\$?$`)
 
-// checked returns "owner:group" of a file that can be written.
-func (f File) checked() (string, error) {
+// checkOwner returns "owner:group" of a file that can be written.
+func (f File) checkOwner() (string, error) {
 	if err := checkPath(f.Path); err != nil {
 		return "", err
 	}
@@ -97,4 +86,4 @@ func checkPath(p string) error {
 	return nil
 }
 
-func octal(mode fs.FileMode) string { return fmt.Sprintf("%04o", mode.Perm()) }
+func formatMode(mode fs.FileMode) string { return fmt.Sprintf("%04o", mode.Perm()) }

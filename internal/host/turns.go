@@ -27,31 +27,31 @@ type turn struct {
 func (t *Turns) Join(ctx context.Context, h Host, name string) (leave func(), err error) {
 	key := turnOf{h.String(), name}
 	for {
-		at, first := t.enter(key)
+		at, first := t.enterTurn(key)
 		if first {
 			at.unlock, at.err = h.Lock(ctx, name)
 			close(at.ready)
 			if at.err != nil {
-				t.leave(key, at)
+				t.leaveTurn(key, at)
 				return nil, at.err
 			}
-			return sync.OnceFunc(func() { t.leave(key, at) }), nil
+			return sync.OnceFunc(func() { t.leaveTurn(key, at) }), nil
 		}
 		select {
 		case <-at.ready:
 		case <-ctx.Done():
-			t.leave(key, at)
+			t.leaveTurn(key, at)
 			return nil, context.Cause(ctx)
 		}
 		if at.err == nil {
-			return sync.OnceFunc(func() { t.leave(key, at) }), nil
+			return sync.OnceFunc(func() { t.leaveTurn(key, at) }), nil
 		}
-		t.leave(key, at) // whoever took it may have given up for a reason of its own
+		t.leaveTurn(key, at) // whoever took it may have given up for a reason of its own
 	}
 }
 
-// enter counts one more for whom the lock is held; first has to take it.
-func (t *Turns) enter(key turnOf) (at *turn, first bool) {
+// enterTurn counts one more for whom the lock is held; first has to take it.
+func (t *Turns) enterTurn(key turnOf) (at *turn, first bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.held == nil {
@@ -66,8 +66,8 @@ func (t *Turns) enter(key turnOf) (at *turn, first bool) {
 	return at, !there
 }
 
-// leave counts one less; nobody joins a turn that failed, or that the last one left.
-func (t *Turns) leave(key turnOf, at *turn) {
+// leaveTurn counts one less; nobody joins a turn that failed, or that the last one left.
+func (t *Turns) leaveTurn(key turnOf, at *turn) {
 	t.mu.Lock()
 	at.users--
 	last := at.users == 0

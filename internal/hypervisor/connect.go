@@ -40,7 +40,7 @@ func (c *Client) getConnection(ctx context.Context) (*libvirt.Libvirt, error) {
 	if c.attempt == nil {
 		c.attempt = &attempt{done: make(chan struct{})}
 		// The attempt outlives a caller who gives up, because others may be waiting for it.
-		go c.connect(context.WithoutCancel(ctx), c.attempt)
+		go c.connectOnce(context.WithoutCancel(ctx), c.attempt)
 	}
 	a := c.attempt
 	c.mu.Unlock()
@@ -53,8 +53,8 @@ func (c *Client) getConnection(ctx context.Context) (*libvirt.Libvirt, error) {
 	}
 }
 
-// connect makes the connection for all who wait on the attempt.
-func (c *Client) connect(ctx context.Context, a *attempt) {
+// connectOnce makes the connection for all who wait on the attempt.
+func (c *Client) connectOnce(ctx context.Context, a *attempt) {
 	a.err = c.retryConnect(ctx, func() (err error) {
 		a.live, err = c.openConnection(ctx)
 		return err
@@ -96,11 +96,11 @@ func (c *Client) openConnection(ctx context.Context) (*libvirt.Libvirt, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.attemptTimeout())
 	defer cancel()
 	start := time.Now()
-	raw, address, err := c.target.dial(ctx, c.remote)
+	raw, address, err := c.target.dialTarget(ctx, c.remote)
 	if err != nil {
 		return nil, c.newUnreachableError(ctx, address, err)
 	}
-	l, err := handshake(ctx, raw, c.target.remoteURI)
+	l, err := openDriver(ctx, raw, c.target.remoteURI)
 	if err != nil {
 		return nil, c.newUnreachableError(ctx, address, err)
 	}
@@ -117,8 +117,8 @@ func (c *Client) attemptTimeout() time.Duration {
 	return timeout
 }
 
-// handshake authenticates and opens the driver on a fresh connection, which it closes on failure.
-func handshake(ctx context.Context, raw net.Conn, remoteURI string) (*libvirt.Libvirt, error) {
+// openDriver authenticates and opens the driver on a fresh connection, which it closes on failure.
+func openDriver(ctx context.Context, raw net.Conn, remoteURI string) (*libvirt.Libvirt, error) {
 	stop := context.AfterFunc(ctx, func() { _ = raw.Close() })
 	defer stop()
 	l := libvirt.NewWithDialer(dialers.NewAlreadyConnected(raw))
@@ -146,20 +146,20 @@ func (c *Client) forgetConnection(l *libvirt.Libvirt) {
 	}
 }
 
-// call makes one call that must not be repeated blindly, such as a define. `what` names it in errors, verb
+// callOnce makes one call that must not be repeated blindly, such as a define. `what` names it in errors, verb
 // first: `define network "kimgtnet0"`. Errors are *UnreachableError, *Error (libvirt's refusal),
 // *BrokenError or the context's.
-func call[T any](ctx context.Context, c *Client, what string, fn func(*libvirt.Libvirt) (T, error)) (T, error) {
-	return calls(ctx, c, what, false, fn)
+func callOnce[T any](ctx context.Context, c *Client, what string, fn func(*libvirt.Libvirt) (T, error)) (T, error) {
+	return callRounds(ctx, c, what, false, fn)
 }
 
 // callIdempotent is call for what may be made twice with the effect of once: it is made again on a new
 // connection where the old one broke.
 func callIdempotent[T any](ctx context.Context, c *Client, what string, fn func(*libvirt.Libvirt) (T, error)) (T, error) {
-	return calls(ctx, c, what, true, fn)
+	return callRounds(ctx, c, what, true, fn)
 }
 
-func calls[T any](ctx context.Context, c *Client, what string, again bool, fn func(*libvirt.Libvirt) (T, error)) (T, error) {
+func callRounds[T any](ctx context.Context, c *Client, what string, again bool, fn func(*libvirt.Libvirt) (T, error)) (T, error) {
 	var none T
 	for round := 0; ; round++ {
 		l, err := c.getConnection(ctx)

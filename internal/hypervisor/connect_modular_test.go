@@ -15,7 +15,7 @@ func TestACallWaitsForAModularDaemonThatRestarts(t *testing.T) {
 		}
 		return 0, make([]byte, 8), true
 	}}
-	if _, err := call(t.Context(), newClient(t, d.serve(t)), `define network "a"`, version); err != nil {
+	if _, err := callOnce(t.Context(), newClient(t, d.serve(t)), `define network "a"`, version); err != nil {
 		t.Fatal(err)
 	}
 	if calls.Load() != 3 || d.connections.Load() != 1 {
@@ -29,7 +29,7 @@ func TestADaemonThatIsNotInstalledIsNotWaitedFor(t *testing.T) {
 		calls.Add(1)
 		return 1, refusal(38, "Failed to connect socket to '/run/libvirt/virtinterfaced-sock': No such file or directory"), true
 	}}
-	if _, err := call(t.Context(), newClient(t, d.serve(t)), "look", version); err == nil || !strings.Contains(err.Error(), "No such file") || calls.Load() != 1 {
+	if _, err := callOnce(t.Context(), newClient(t, d.serve(t)), "look", version); err == nil || !strings.Contains(err.Error(), "No such file") || calls.Load() != 1 {
 		t.Errorf("%d calls, %v", calls.Load(), err)
 	}
 }

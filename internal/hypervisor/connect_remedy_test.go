@@ -68,7 +68,7 @@ func TestTheWayOutIsPartOfTheError(t *testing.T) {
 	hangingUp := serveSocket(t, func(conn net.Conn) { _ = conn.Close() })
 	for socket, want := range map[string]string{"/nowhere/sock": "no such file or directory. Start libvirt", hangingUp: "journalctl -u libvirtd"} {
 		c := newClient(t, "qemu:///system?socket="+socket)
-		_, err := call(t.Context(), c, "read version", version)
+		_, err := callOnce(t.Context(), c, "read version", version)
 		if _, ok := errors.AsType[*UnreachableError](err); !ok || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not say %q", err, want)
 		}

@@ -120,7 +120,7 @@ func TestACallConnectsOnceAndIsAnswered(t *testing.T) {
 	d := &daemon{answer: func(uint32) (uint32, []byte, bool) { return 0, []byte{0, 0, 0, 0, 0, 0, 0x23, 0x28}, true }}
 	c := newClient(t, d.serve(t))
 	for range 3 {
-		if got, err := call(t.Context(), c, "read version", version); err != nil || got != 9000 {
+		if got, err := callOnce(t.Context(), c, "read version", version); err != nil || got != 9000 {
 			t.Fatalf("got %d, %v", got, err)
 		}
 	}
@@ -145,7 +145,7 @@ func TestAnOrdinaryCallIsNotRepeatedWhenTheConnectionBreaks(t *testing.T) {
 	var calls atomic.Int32
 	d := &daemon{answer: func(uint32) (uint32, []byte, bool) { calls.Add(1); return 0, nil, false }}
 	c := newClient(t, d.serve(t))
-	_, err := call(t.Context(), c, `define network "a"`, version)
+	_, err := callOnce(t.Context(), c, `define network "a"`, version)
 	if _, ok := errors.AsType[*BrokenError](err); !ok || calls.Load() != 1 {
 		t.Fatalf("%d calls, %v", calls.Load(), err)
 	}
@@ -163,7 +163,7 @@ func TestACallIsRepeatedWhereTheModularDaemonBehindWasRestarted(t *testing.T) {
 		return 0, make([]byte, 8), true
 	}}
 	c := newClient(t, d.serve(t))
-	if _, err := call(t.Context(), c, `define network "a"`, version); err != nil {
+	if _, err := callOnce(t.Context(), c, `define network "a"`, version); err != nil {
 		t.Fatal(err)
 	}
 	if n := d.connections.Load(); n != 2 {
@@ -174,7 +174,7 @@ func TestACallIsRepeatedWhereTheModularDaemonBehindWasRestarted(t *testing.T) {
 func TestRefusalsKeepLibvirtsWordsAndCode(t *testing.T) {
 	for code, absent := range map[uint32]bool{42: true, 43: true, 49: true, 50: true, 57: true, 62: true, 9: false, 1: false} {
 		d := &daemon{answer: func(uint32) (uint32, []byte, bool) { return 1, refusal(code, "Network not found: nope"), true }}
-		_, err := call(t.Context(), newClient(t, d.serve(t)), `read network "a"`, version)
+		_, err := callOnce(t.Context(), newClient(t, d.serve(t)), `read network "a"`, version)
 		if IsNotFound(err) != absent || Code(err) != int(code) || !strings.Contains(err.Error(), "Network not found: nope") {
 			t.Errorf("code %d: %v", code, err)
 		}
@@ -188,14 +188,14 @@ func TestACancelledCallReturnsAtOnce(t *testing.T) {
 	c := newClient(t, d.serve(t))
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := call(ctx, c, "read version", version); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := callOnce(ctx, c, "read version", version); !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatal(err)
 	}
 }
 
 func TestAnUnreachableHypervisorIsNamedWithAddressAndReason(t *testing.T) {
 	c := newClient(t, "qemu:///system?socket=/nowhere/sock")
-	_, err := call(t.Context(), c, "read version", version)
+	_, err := callOnce(t.Context(), c, "read version", version)
 	for _, want := range []string{"qemu:///system?socket=/nowhere/sock", "at /nowhere/sock", "no such file"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not say %q", err, want)

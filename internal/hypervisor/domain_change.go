@@ -88,7 +88,7 @@ func (c *Client) AttachDevice(ctx context.Context, uuid string, device any, live
 	if err != nil {
 		return err
 	}
-	_, err = call(ctx, c, fmt.Sprintf("attach device to domain %s", uuid), withoutResult(func(l *libvirt.Libvirt) error {
+	_, err = callOnce(ctx, c, fmt.Sprintf("attach device to domain %s", uuid), withoutResult(func(l *libvirt.Libvirt) error {
 		return l.DomainAttachDeviceFlags(ref, string(text), uint32(chooseImpact(live)))
 	}))
 	return err

@@ -17,7 +17,7 @@ func (c *Client) TryDomain(ctx context.Context, d *libvirtxml.Domain) error {
 	}
 	// Should the connection break, libvirt powers it off by itself.
 	const flags = libvirt.DomainStartPaused | libvirt.DomainStartAutodestroy
-	_, err = call(ctx, c, fmt.Sprintf("try domain %q", d.Name), withoutResult(func(l *libvirt.Libvirt) error {
+	_, err = callOnce(ctx, c, fmt.Sprintf("try domain %q", d.Name), withoutResult(func(l *libvirt.Libvirt) error {
 		ref, err := l.DomainCreateXML(text, flags)
 		if err != nil {
 			return err

@@ -25,7 +25,7 @@ func (c *Client) GuestAgent(domain string) *GuestAgent { return &GuestAgent{clie
 // Command passes one command to the agent, and returns its answer, both as JSON. Where the connection to the
 // hypervisor broke meanwhile, the error wraps host.ErrCut.
 func (g *GuestAgent) Command(ctx context.Context, json string) (string, error) {
-	answer, err := call(ctx, g.client, fmt.Sprintf("ask the guest agent of domain %q", g.domain), func(l *libvirt.Libvirt) (string, error) {
+	answer, err := callOnce(ctx, g.client, fmt.Sprintf("ask the guest agent of domain %q", g.domain), func(l *libvirt.Libvirt) (string, error) {
 		ref, err := l.DomainLookupByName(g.domain)
 		if err != nil {
 			return "", err

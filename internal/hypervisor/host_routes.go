@@ -93,16 +93,16 @@ func parseRoutes4(content []byte) ([]HostRoute, error) {
 		if flags&routeUp == 0 || flags&routeReject != 0 {
 			continue
 		}
-		r := HostRoute{Destination: netip.PrefixFrom(address4(destination), leadingOnes(address4(mask))).Masked(), Device: f[0]}
+		r := HostRoute{Destination: netip.PrefixFrom(toAddress4(destination), leadingOnes(toAddress4(mask))).Masked(), Device: f[0]}
 		if flags&routeGateway != 0 {
-			r.Via = address4(via)
+			r.Via = toAddress4(via)
 		}
 		routes = append(routes, r)
 	}
 	return routes, lines.Err()
 }
 
-func address4(n uint64) netip.Addr {
+func toAddress4(n uint64) netip.Addr {
 	var a [4]byte
 	binary.LittleEndian.PutUint32(a[:], uint32(n))
 	return netip.AddrFrom4(a)
@@ -117,9 +117,9 @@ func parseRoutes6(content []byte) ([]HostRoute, error) {
 		if len(f) < 10 {
 			continue
 		}
-		destination, err1 := address6(f[0])
+		destination, err1 := parseAddress6(f[0])
 		bits, err2 := strconv.ParseUint(f[1], 16, 8)
-		via, err3 := address6(f[4])
+		via, err3 := parseAddress6(f[4])
 		flags, err4 := strconv.ParseUint(f[8], 16, 32)
 		if err := errors.Join(err1, err2, err3, err4); err != nil {
 			return nil, err
@@ -136,7 +136,7 @@ func parseRoutes6(content []byte) ([]HostRoute, error) {
 	return routes, lines.Err()
 }
 
-func address6(text string) (netip.Addr, error) {
+func parseAddress6(text string) (netip.Addr, error) {
 	raw, err := hex.DecodeString(text)
 	if err != nil {
 		return netip.Addr{}, err

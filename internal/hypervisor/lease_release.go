@@ -2,6 +2,7 @@ package hypervisor
 
 import (
 	"context"
+	_ "embed"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
@@ -99,27 +100,16 @@ func (c *Client) releaseLease(ctx context.Context, bridge string, server netip.A
 	if c.Local() {
 		return sendFrom(ctx, bridge, server, message)
 	}
-	cmd := host.Script("give back a lease", sendScript, bridge, server.String(), hex.EncodeToString(message))
+	cmd := host.Script("give back a lease", releaseScript, bridge, server.String(), hex.EncodeToString(message))
 	cmd.Repeatable = true
 	_, err = c.remote.Run(ctx, cmd)
 	return err
 }
 
-// sendScript sends the message $3 to the DHCP server $2 as if it came from the bridge $1, with what the machine has: Debian
-// always has perl, Red Hat's family a python, and neither is everywhere. 25 is SO_BINDTODEVICE.
-const sendScript = `
-for p in python3 /usr/libexec/platform-python; do
-	command -v "$p" >/dev/null || continue
-	exec "$p" -c '
-import socket, sys
-s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-s.setsockopt(socket.SOL_SOCKET, 25, sys.argv[1].encode())
-s.sendto(bytes.fromhex(sys.argv[3]), (sys.argv[2], 67))' "$@"
-done
-if command -v perl >/dev/null; then exec perl -MSocket -e '
-	socket(S, PF_INET, SOCK_DGRAM, 0) && setsockopt(S, SOL_SOCKET, 25, $ARGV[0]) &&
-		send(S, pack("H*", $ARGV[2]), 0, pack_sockaddr_in(67, inet_aton($ARGV[1]))) or die "send from $ARGV[0]: $!\n"' "$@"; fi
-echo "neither python3 nor perl is installed" >&2; exit 69`
+// releaseScript sends a message to a DHCP server as if it came from a bridge.
+//
+//go:embed release.sh
+var releaseScript string
 
 // releaseMessage is a DHCPRELEASE (RFC 2131, sections 2 and 4.4.6) for a lease.
 func releaseMessage(server netip.Addr, l Lease) ([]byte, error) {

@@ -88,7 +88,7 @@ func (c *Client) DefineNetwork(ctx context.Context, name, xml string) (uuid stri
 	defer c.ForgetPlan()
 	c.bridgeNames.Lock()
 	defer c.bridgeNames.Unlock()
-	return call(ctx, c, fmt.Sprintf("define network %q", name), func(l *libvirt.Libvirt) (string, error) {
+	return callOnce(ctx, c, fmt.Sprintf("define network %q", name), func(l *libvirt.Libvirt) (string, error) {
 		ref, err := l.NetworkDefineXML(xml)
 		return formatUUID(ref.UUID), err
 	})
@@ -114,7 +114,7 @@ func (c *Client) CreateTransientNetwork(ctx context.Context, what, xml string) e
 	defer c.ForgetPlan()
 	c.bridgeNames.Lock()
 	defer c.bridgeNames.Unlock()
-	_, err := call(ctx, c, what, func(l *libvirt.Libvirt) (libvirt.Network, error) { return l.NetworkCreateXML(xml) })
+	_, err := callOnce(ctx, c, what, func(l *libvirt.Libvirt) (libvirt.Network, error) { return l.NetworkCreateXML(xml) })
 	return err
 }
 

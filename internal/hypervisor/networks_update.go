@@ -55,7 +55,7 @@ func (c *Client) EditNetwork(ctx context.Context, what, uuid string, e NetworkEd
 	if config {
 		affect |= libvirt.NetworkUpdateAffectConfig
 	}
-	_, err := call(ctx, c, what, withoutResult(func(l *libvirt.Libvirt) error {
+	_, err := callOnce(ctx, c, what, withoutResult(func(l *libvirt.Libvirt) error {
 		ref, err := lookupNetwork(l, uuid)
 		if err != nil {
 			return err

@@ -213,7 +213,7 @@ func (c *Client) CreateVolume(ctx context.Context, pool string, volume *libvirtx
 		}
 		return readVolume(l, ref)
 	}
-	v, err := call(ctx, c, what, create)
+	v, err := callOnce(ctx, c, what, create)
 	if _, broke := errors.AsType[*BrokenError](err); broke && absent.Load() {
 		v, err = c.createAgain(ctx, what, pool, volume.Name, create)
 	}
@@ -251,7 +251,7 @@ func (c *Client) createAgain(ctx context.Context, what, pool, name string, creat
 		return nil, fmt.Errorf("%s on hypervisor %s: %w", what, c.uri, context.Cause(ctx))
 	case <-time.After(underWay):
 	}
-	v, err := call(ctx, c, what, create)
+	v, err := callOnce(ctx, c, what, create)
 	if Code(err) != int(libvirt.ErrStorageVolExist) {
 		return v, err
 	}

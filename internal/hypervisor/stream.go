@@ -83,8 +83,8 @@ func (c *Client) openStream(ctx context.Context, what string, proc uint32, argum
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", what, err)
 	}
-	if _, err := failpoint.Send(ctx, what, func() ([]byte, error) { return s.call(proc, arguments) }); err != nil {
-		s.close()
+	if _, err := failpoint.Send(ctx, what, func() ([]byte, error) { return s.makeCall(proc, arguments) }); err != nil {
+		s.closeConnection()
 		if c.awaitDaemon(ctx, err) {
 			return c.openStream(ctx, what, proc, arguments)
 		}
@@ -97,7 +97,7 @@ func (c *Client) openStream(ctx context.Context, what string, proc uint32, argum
 func (c *Client) newStream(ctx context.Context, what string) (*stream, error) {
 	opening, cancel := context.WithTimeout(ctx, c.attemptTimeout())
 	defer cancel()
-	conn, address, err := c.target.dial(opening, c.remote)
+	conn, address, err := c.target.dialTarget(opening, c.remote)
 	if err != nil {
 		return nil, c.newUnreachableError(opening, address, err)
 	}
@@ -109,24 +109,24 @@ func (c *Client) newStream(ctx context.Context, what string) (*stream, error) {
 		err = opening.Err()
 	}
 	if err != nil {
-		s.close()
+		s.closeConnection()
 		return nil, c.newUnreachableError(opening, address, err)
 	}
 	return s, nil
 }
 
 func (s *stream) open(remoteURI string) error {
-	if err := s.authenticate(); err != nil {
+	if err := s.authenticateUser(); err != nil {
 		return err
 	}
 	// remote_connect_open_args: an optional name and flags.
-	_, err := s.call(rpcConnectOpen, appendUint32(appendText(appendUint32(nil, 1), remoteURI), 0))
+	_, err := s.makeCall(rpcConnectOpen, appendUint32(appendText(appendUint32(nil, 1), remoteURI), 0))
 	return err
 }
 
-// authenticate does what go-libvirt does: nothing, or PolicyKit, which asks the daemon about our user id.
-func (s *stream) authenticate() error {
-	answer, err := s.call(rpcAuthList, nil)
+// authenticateUser does what go-libvirt does: nothing, or PolicyKit, which asks the daemon about our user id.
+func (s *stream) authenticateUser() error {
+	answer, err := s.makeCall(rpcAuthList, nil)
 	if err != nil {
 		return err
 	}
@@ -136,23 +136,23 @@ func (s *stream) authenticate() error {
 		case authNone:
 			return nil
 		case authPolkit:
-			_, err := s.call(rpcAuthPolkit, nil)
+			_, err := s.makeCall(rpcAuthPolkit, nil)
 			return err
 		}
 	}
 	return nil
 }
 
-// call makes a call and waits for its answer. The daemon answers in one thread and begins to send in another: what is
+// makeCall makes a call and waits for its answer. The daemon answers in one thread and begins to send in another: what is
 // in the stream may come first.
-func (s *stream) call(proc uint32, arguments []byte) ([]byte, error) {
+func (s *stream) makeCall(proc uint32, arguments []byte) ([]byte, error) {
 	s.serial++
 	s.proc = proc
-	if err := s.send(packetCall, statusOK, arguments); err != nil {
+	if err := s.sendPacket(packetCall, statusOK, arguments); err != nil {
 		return nil, err
 	}
 	for {
-		switch a, err := s.next(); {
+		switch a, err := s.readPacket(); {
 		case err != nil:
 			return nil, err
 		case a.kind == packetReply:
@@ -163,22 +163,22 @@ func (s *stream) call(proc uint32, arguments []byte) ([]byte, error) {
 	}
 }
 
-// receive takes the next packet of the stream. The error is libvirt.Error where the daemon sent one.
-func (s *stream) receive() ([]byte, error) {
+// receivePacket takes the next packet of the stream. The error is libvirt.Error where the daemon sent one.
+func (s *stream) receivePacket() ([]byte, error) {
 	if len(s.early) > 0 {
 		a := s.early[0]
 		s.early = s.early[1:]
 		return a.payload, a.daemonError()
 	}
-	a, err := s.next()
+	a, err := s.readPacket()
 	if err != nil {
 		return nil, err
 	}
 	return a.payload, a.daemonError()
 }
 
-// send writes one packet.
-func (s *stream) send(kind, status uint32, payload []byte) error {
+// sendPacket writes one packet.
+func (s *stream) sendPacket(kind, status uint32, payload []byte) error {
 	header := make([]byte, 0, headerLength)
 	for _, w := range []uint32{uint32(headerLength + len(payload)), remoteProgram, 1, s.proc, kind, s.serial, status} {
 		header = appendUint32(header, w)
@@ -188,8 +188,8 @@ func (s *stream) send(kind, status uint32, payload []byte) error {
 	return err
 }
 
-// next reads the next packet that belongs to the running call.
-func (s *stream) next() (answer, error) {
+// readPacket reads the next packet that belongs to the running call.
+func (s *stream) readPacket() (answer, error) {
 	for {
 		var header [headerLength]byte
 		if _, err := io.ReadFull(s.reader, header[:]); err != nil {
@@ -237,8 +237,8 @@ func (s *stream) explainError(err error) error {
 	return explainError(s.what, err)
 }
 
-// close ends the connection, and with it a stream that is not finished.
-func (s *stream) close() {
+// closeConnection ends the connection, and with it a stream that is not finished.
+func (s *stream) closeConnection() {
 	s.once.Do(func() {
 		s.stop()
 		_ = s.conn.Close()

@@ -30,8 +30,8 @@ func (c *Client) UploadVolume(ctx context.Context, v *Volume, content io.Reader)
 	if err != nil {
 		return 0, err
 	}
-	defer s.close()
-	return s.upload(content)
+	defer s.closeConnection()
+	return s.sendContent(content)
 }
 
 // PatchVolume overwrites a part of a volume.
@@ -40,11 +40,11 @@ func (c *Client) PatchVolume(ctx context.Context, v *Volume, offset uint64, cont
 	if err != nil {
 		return err
 	}
-	defer s.close()
-	if err := s.send(packetStream, statusContinue, content); err != nil {
+	defer s.closeConnection()
+	if err := s.sendPacket(packetStream, statusContinue, content); err != nil {
 		return s.explainError(err)
 	}
-	return s.explainError(s.finish())
+	return s.explainError(s.finishUpload())
 }
 
 // maxPeek is the most that is read of a volume into memory: the largest table that QEMU takes (isEmptyQCOW2), and room for more.
@@ -86,16 +86,16 @@ func (c *Client) DownloadVolume(ctx context.Context, v *Volume, offset, length u
 	if err != nil {
 		return err
 	}
-	defer s.close()
+	defer s.closeConnection()
 	for {
-		payload, err := s.receive()
+		payload, err := s.receivePacket()
 		if err != nil {
 			return s.explainError(err)
 		}
 		if len(payload) == 0 { // so the daemon marks the end
 			// One that is left without a word is aborted, and virtqemud 8.0 does not always survive to abort what another
 			// daemon sends through it.
-			return s.explainError(s.finish())
+			return s.explainError(s.finishUpload())
 		}
 		if _, err := w.Write(payload); err != nil {
 			return err
@@ -109,30 +109,30 @@ func (c *Client) openVolume(ctx context.Context, what string, proc uint32, v *Vo
 	return c.openStream(ctx, what, proc, appendUint32(appendUint64(appendUint64(arguments, offset), length), flags))
 }
 
-// finish says that all was sent and waits for the daemon to have written it.
-func (s *stream) finish() error {
-	if err := s.send(packetStream, statusOK, nil); err != nil {
+// finishUpload says that all was sent and waits for the daemon to have written it.
+func (s *stream) finishUpload() error {
+	if err := s.sendPacket(packetStream, statusOK, nil); err != nil {
 		return err
 	}
-	_, err := s.receive()
+	_, err := s.receivePacket()
 	return err
 }
 
-// upload sends content until its end. It reads ahead, so that decompressing and sending go side by side.
-func (s *stream) upload(content io.Reader) (int64, error) {
+// sendContent sends content until its end. It reads ahead, so that decompressing and sending go side by side.
+func (s *stream) sendContent(content io.Reader) (int64, error) {
 	// The daemon may refuse at any time, and the context may end while the content is waited for.
 	var said error
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_, said = s.receive()
+		_, said = s.receivePacket()
 	}()
 	total, err := s.sendAll(content, ended)
 	if err == nil {
-		err = s.send(packetStream, statusOK, nil)
+		err = s.sendPacket(packetStream, statusOK, nil)
 	}
 	if err != nil {
-		s.close()
+		s.closeConnection()
 	}
 	<-ended
 	if failure, ok := errors.AsType[*contentError](err); ok && s.ctx.Err() == nil {
@@ -161,7 +161,7 @@ func (s *stream) sendAll(content io.Reader, ended <-chan struct{}) (int64, error
 			return total, errEnded
 		}
 		if !more {
-			return total, s.skip(&hole)
+			return total, s.skipHole(&hole)
 		}
 		if p.err != nil {
 			return total, &contentError{p.err}
@@ -172,11 +172,11 @@ func (s *stream) sendAll(content io.Reader, ended <-chan struct{}) (int64, error
 				hole += int64(len(data.bytes))
 				continue
 			}
-			if err := s.skip(&hole); err != nil {
+			if err := s.skipHole(&hole); err != nil {
 				return total, err
 			}
 			for piece := range slices.Chunk(data.bytes, packet) {
-				if err := s.send(packetStream, statusContinue, piece); err != nil {
+				if err := s.sendPacket(packetStream, statusContinue, piece); err != nil {
 					return total, err
 				}
 			}
@@ -185,13 +185,13 @@ func (s *stream) sendAll(content io.Reader, ended <-chan struct{}) (int64, error
 	}
 }
 
-// skip sends the hole that has gathered (virNetStreamHole: length and flags).
-func (s *stream) skip(hole *int64) error {
+// skipHole sends the hole that has gathered (virNetStreamHole: length and flags).
+func (s *stream) skipHole(hole *int64) error {
 	if *hole == 0 {
 		return nil
 	}
 	defer func() { *hole = 0 }()
-	return s.send(packetHole, statusContinue, appendUint32(appendUint64(nil, uint64(*hole)), 0))
+	return s.sendPacket(packetHole, statusContinue, appendUint32(appendUint64(nil, uint64(*hole)), 0))
 }
 
 // part is one chunk of content, or the reason why there is none.

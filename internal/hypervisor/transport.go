@@ -112,8 +112,8 @@ func listSockets(driver, path, explicit, mode, transport string) []string {
 	return []string{whole, modular}
 }
 
-// dial connects, and names the address that it tried last.
-func (t target) dial(ctx context.Context, remote *sshhost.Host) (net.Conn, string, error) {
+// dialTarget connects, and names the address that it tried last.
+func (t target) dialTarget(ctx context.Context, remote *sshhost.Host) (net.Conn, string, error) {
 	switch t.transport {
 	case "tcp":
 		address := net.JoinHostPort(t.host, portOrUsual(t.port, "16509"))

@@ -120,7 +120,7 @@ func TestTLSChecksBothSides(t *testing.T) {
 	} {
 		address := answering().serveTLS(t, c.server, c.verdict)
 		client := newClient(t, "qemu+tls://"+address+"/system?pkipath="+c.pki+c.more)
-		_, err := call(t.Context(), client, "read version", version)
+		_, err := callOnce(t.Context(), client, "read version", version)
 		switch {
 		case c.want == "" && err != nil:
 			t.Errorf("%s: %v", name, err)
@@ -146,7 +146,7 @@ func TestTCPConnects(t *testing.T) {
 		}
 	}()
 	client := newClient(t, "qemu+tcp://"+listener.Addr().String()+"/system")
-	if _, err := call(t.Context(), client, "read version", version); err != nil {
+	if _, err := callOnce(t.Context(), client, "read version", version); err != nil {
 		t.Error(err)
 	}
 }
@@ -156,7 +156,7 @@ func TestTheModularDaemonsSocketIsTriedWhereThereIsNoOther(t *testing.T) {
 	_, path, _ := strings.Cut(uri, "socket=")
 	c := newClient(t, "qemu:///system")
 	c.target.sockets = []string{"/nowhere/libvirt-sock", path}
-	if _, err := call(t.Context(), c, "read version", version); err != nil {
+	if _, err := callOnce(t.Context(), c, "read version", version); err != nil {
 		t.Error(err)
 	}
 }

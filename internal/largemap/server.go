@@ -36,7 +36,7 @@ type rewriting struct {
 	err     error
 }
 
-func (r *rewriting) of(v *tfprotov6.DynamicValue) *tfprotov6.DynamicValue {
+func (r *rewriting) rewriteValue(v *tfprotov6.DynamicValue) *tfprotov6.DynamicValue {
 	out, err := r.rewrite(v)
 	if err != nil && r.err == nil {
 		r.err = err
@@ -44,20 +44,20 @@ func (r *rewriting) of(v *tfprotov6.DynamicValue) *tfprotov6.DynamicValue {
 	return out
 }
 
-func (s *server) packing(resource string) *rewriting {
-	return &rewriting{rewrite: s.byType[resource].pack}
+func (s *server) packingOf(resource string) *rewriting {
+	return &rewriting{rewrite: s.byType[resource].packObject}
 }
 
-// unpacked takes the text out of a value that the framework returned, unless the call failed.
-func (s *server) unpacked(resource string, v **tfprotov6.DynamicValue, err error) error {
+// unpackValue takes the text out of a value that the framework returned, unless the call failed.
+func (s *server) unpackValue(resource string, v **tfprotov6.DynamicValue, err error) error {
 	if err != nil {
 		return err
 	}
-	*v, err = s.byType[resource].unpack(*v)
-	return wrapped(resource, err)
+	*v, err = s.byType[resource].unpackObject(*v)
+	return wrapError(resource, err)
 }
 
-func wrapped(resource string, err error) error {
+func wrapError(resource string, err error) error {
 	if err != nil {
 		return fmt.Errorf("values of %s on their way to or from Terraform: %w", resource, err)
 	}
@@ -86,10 +86,10 @@ func (s *server) GetProviderSchema(ctx context.Context, req *tfprotov6.GetProvid
 
 // ValidateResourceConfig implements tfprotov6.ResourceServer.
 func (s *server) ValidateResourceConfig(ctx context.Context, req *tfprotov6.ValidateResourceConfigRequest) (*tfprotov6.ValidateResourceConfigResponse, error) {
-	p, packed := s.packing(req.TypeName), *req
-	packed.Config = p.of(req.Config)
+	p, packed := s.packingOf(req.TypeName), *req
+	packed.Config = p.rewriteValue(req.Config)
 	if p.err != nil {
-		return nil, wrapped(req.TypeName, p.err)
+		return nil, wrapError(req.TypeName, p.err)
 	}
 	return s.ProviderServer.ValidateResourceConfig(ctx, &packed)
 }
@@ -98,7 +98,7 @@ func (s *server) ValidateResourceConfig(ctx context.Context, req *tfprotov6.Vali
 func (s *server) UpgradeResourceState(ctx context.Context, req *tfprotov6.UpgradeResourceStateRequest) (*tfprotov6.UpgradeResourceStateResponse, error) {
 	state, err := s.byType[req.TypeName].packState(req.RawState)
 	if err != nil {
-		return nil, wrapped(req.TypeName, err)
+		return nil, wrapError(req.TypeName, err)
 	}
 	packed := *req
 	packed.RawState = state
@@ -106,49 +106,49 @@ func (s *server) UpgradeResourceState(ctx context.Context, req *tfprotov6.Upgrad
 	if resp == nil {
 		return nil, err
 	}
-	return resp, s.unpacked(req.TypeName, &resp.UpgradedState, err)
+	return resp, s.unpackValue(req.TypeName, &resp.UpgradedState, err)
 }
 
 // ReadResource implements tfprotov6.ResourceServer.
 func (s *server) ReadResource(ctx context.Context, req *tfprotov6.ReadResourceRequest) (*tfprotov6.ReadResourceResponse, error) {
-	p, packed := s.packing(req.TypeName), *req
-	packed.CurrentState = p.of(req.CurrentState)
+	p, packed := s.packingOf(req.TypeName), *req
+	packed.CurrentState = p.rewriteValue(req.CurrentState)
 	if p.err != nil {
-		return nil, wrapped(req.TypeName, p.err)
+		return nil, wrapError(req.TypeName, p.err)
 	}
 	resp, err := s.ProviderServer.ReadResource(ctx, &packed)
 	if resp == nil {
 		return nil, err
 	}
-	return resp, s.unpacked(req.TypeName, &resp.NewState, err)
+	return resp, s.unpackValue(req.TypeName, &resp.NewState, err)
 }
 
 // PlanResourceChange implements tfprotov6.ResourceServer.
 func (s *server) PlanResourceChange(ctx context.Context, req *tfprotov6.PlanResourceChangeRequest) (*tfprotov6.PlanResourceChangeResponse, error) {
-	p, packed := s.packing(req.TypeName), *req
-	packed.PriorState, packed.ProposedNewState, packed.Config = p.of(req.PriorState), p.of(req.ProposedNewState), p.of(req.Config)
+	p, packed := s.packingOf(req.TypeName), *req
+	packed.PriorState, packed.ProposedNewState, packed.Config = p.rewriteValue(req.PriorState), p.rewriteValue(req.ProposedNewState), p.rewriteValue(req.Config)
 	if p.err != nil {
-		return nil, wrapped(req.TypeName, p.err)
+		return nil, wrapError(req.TypeName, p.err)
 	}
 	resp, err := s.ProviderServer.PlanResourceChange(ctx, &packed)
 	if resp == nil {
 		return nil, err
 	}
-	return resp, s.unpacked(req.TypeName, &resp.PlannedState, err)
+	return resp, s.unpackValue(req.TypeName, &resp.PlannedState, err)
 }
 
 // ApplyResourceChange implements tfprotov6.ResourceServer.
 func (s *server) ApplyResourceChange(ctx context.Context, req *tfprotov6.ApplyResourceChangeRequest) (*tfprotov6.ApplyResourceChangeResponse, error) {
-	p, packed := s.packing(req.TypeName), *req
-	packed.PriorState, packed.PlannedState, packed.Config = p.of(req.PriorState), p.of(req.PlannedState), p.of(req.Config)
+	p, packed := s.packingOf(req.TypeName), *req
+	packed.PriorState, packed.PlannedState, packed.Config = p.rewriteValue(req.PriorState), p.rewriteValue(req.PlannedState), p.rewriteValue(req.Config)
 	if p.err != nil {
-		return nil, wrapped(req.TypeName, p.err)
+		return nil, wrapError(req.TypeName, p.err)
 	}
 	resp, err := s.ProviderServer.ApplyResourceChange(ctx, &packed)
 	if resp == nil {
 		return nil, err
 	}
-	return resp, s.unpacked(req.TypeName, &resp.NewState, err)
+	return resp, s.unpackValue(req.TypeName, &resp.NewState, err)
 }
 
 // ImportResourceState implements tfprotov6.ResourceServer.
@@ -158,7 +158,7 @@ func (s *server) ImportResourceState(ctx context.Context, req *tfprotov6.ImportR
 		return nil, err
 	}
 	for _, imported := range resp.ImportedResources {
-		if err := s.unpacked(imported.TypeName, &imported.State, err); err != nil {
+		if err := s.unpackValue(imported.TypeName, &imported.State, err); err != nil {
 			return nil, err
 		}
 	}
@@ -171,19 +171,19 @@ func (s *server) MoveResourceState(ctx context.Context, req *tfprotov6.MoveResou
 	if resp == nil {
 		return nil, err
 	}
-	return resp, s.unpacked(req.TargetTypeName, &resp.TargetState, err)
+	return resp, s.unpackValue(req.TargetTypeName, &resp.TargetState, err)
 }
 
 // GenerateResourceConfig implements tfprotov6.ResourceServer.
 func (s *server) GenerateResourceConfig(ctx context.Context, req *tfprotov6.GenerateResourceConfigRequest) (*tfprotov6.GenerateResourceConfigResponse, error) {
-	p, packed := s.packing(req.TypeName), *req
-	packed.State = p.of(req.State)
+	p, packed := s.packingOf(req.TypeName), *req
+	packed.State = p.rewriteValue(req.State)
 	if p.err != nil {
-		return nil, wrapped(req.TypeName, p.err)
+		return nil, wrapError(req.TypeName, p.err)
 	}
 	resp, err := s.ProviderServer.GenerateResourceConfig(ctx, &packed)
 	if resp == nil {
 		return nil, err
 	}
-	return resp, s.unpacked(req.TypeName, &resp.Config, err)
+	return resp, s.unpackValue(req.TypeName, &resp.Config, err)
 }

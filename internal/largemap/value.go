@@ -76,22 +76,22 @@ func (v Value) KnownAt(steps ...any) bool {
 		}
 		break
 	}
-	return known(at)
+	return isKnown(at)
 }
 
-func known(content any) bool {
+func isKnown(content any) bool {
 	switch c := content.(type) {
 	case Unknown:
 		return false
 	case map[string]any:
 		for _, e := range c {
-			if !known(e) {
+			if !isKnown(e) {
 				return false
 			}
 		}
 	case []any:
 		for _, e := range c {
-			if !known(e) {
+			if !isKnown(e) {
 				return false
 			}
 		}
@@ -166,11 +166,11 @@ func fromText(text []byte) (any, error) {
 	if err := json.Unmarshal(text, &content); err != nil {
 		return nil, fmt.Errorf("unpack: %w", err)
 	}
-	return restored(content)
+	return restoreUnknown(content)
 }
 
-// restored turns what JSON made of Unknown back.
-func restored(content any) (any, error) {
+// restoreUnknown turns what JSON made of Unknown back.
+func restoreUnknown(content any) (any, error) {
 	var err error
 	switch c := content.(type) {
 	case nil, string:
@@ -181,13 +181,13 @@ func restored(content any) (any, error) {
 		return Unknown{}, nil
 	case map[string]any:
 		for k, e := range c {
-			if c[k], err = restored(e); err != nil {
+			if c[k], err = restoreUnknown(e); err != nil {
 				return nil, err
 			}
 		}
 	case []any:
 		for i, e := range c {
-			if c[i], err = restored(e); err != nil {
+			if c[i], err = restoreUnknown(e); err != nil {
 				return nil, err
 			}
 		}

@@ -74,14 +74,14 @@ func TestTheFrameworkSeesText(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			sent := wire(t, seen, c.records)
-			packed, err := own.pack(sent)
+			packed, err := own.packObject(sent)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if got := unmarshal(t, packed, hidden); c.text != nil && !got.Equal(unmarshal(t, wire(t, hidden, text(c.text)), hidden)) {
 				t.Errorf("the framework sees %s, want %s", got, c.text)
 			}
-			back, err := own.unpack(packed)
+			back, err := own.unpackObject(packed)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -97,7 +97,7 @@ func TestNullAndUnknownStayWhatTheyAre(t *testing.T) {
 		"null":    {tftypes.NewValue(all, nil), text(nil)},
 		"unknown": {tftypes.NewValue(all, tftypes.UnknownValue), text(tftypes.UnknownValue)},
 	} {
-		packed, err := own.pack(wire(t, seen, c.records))
+		packed, err := own.packObject(wire(t, seen, c.records))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,7 +110,7 @@ func TestNullAndUnknownStayWhatTheyAre(t *testing.T) {
 	if sent.MsgPack = bytes.Replace(sent.MsgPack, []byte(plain), []byte(refined), 1); !bytes.Contains(sent.MsgPack, []byte(refined)) {
 		t.Fatal("nothing is refined")
 	}
-	if packed, err := own.pack(sent); err != nil || !bytes.Contains(packed.MsgPack, []byte(plain)) {
+	if packed, err := own.packObject(sent); err != nil || !bytes.Contains(packed.MsgPack, []byte(plain)) {
 		t.Errorf("refined unknown: the framework sees %x, %v", packed.MsgPack, err)
 	}
 	for _, whole := range []any{nil, tftypes.UnknownValue} {
@@ -118,7 +118,7 @@ func TestNullAndUnknownStayWhatTheyAre(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if packed, err := own.pack(&v); err != nil || string(packed.MsgPack) != string(v.MsgPack) {
+		if packed, err := own.packObject(&v); err != nil || string(packed.MsgPack) != string(v.MsgPack) {
 			t.Errorf("the object %v becomes %x, %v", whole, packed.MsgPack, err)
 		}
 	}
@@ -137,11 +137,11 @@ func TestAnythingComesBack(t *testing.T) {
 			content[owner] = tftypes.NewValue(sets, map[string]tftypes.Value{"TXT": values(of...)})
 		}
 		sent := wire(t, seen, tftypes.NewValue(all, content))
-		packed, err := own.pack(sent)
+		packed, err := own.packObject(sent)
 		if err != nil {
 			t.Fatal(err)
 		}
-		back, err := own.unpack(packed)
+		back, err := own.unpackObject(packed)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -176,7 +176,7 @@ func TestAStoredStateIsTheSameText(t *testing.T) {
 func TestWhatIsNotStringsIsRefused(t *testing.T) {
 	of := object(tftypes.Map{ElementType: tftypes.Number})
 	sent := wire(t, of, tftypes.NewValue(of.AttributeTypes["records"], map[string]tftypes.Value{"a": tftypes.NewValue(tftypes.Number, 1)}))
-	if packed, err := own.pack(sent); err == nil {
+	if packed, err := own.packObject(sent); err == nil {
 		t.Errorf("a number became %x", packed.MsgPack)
 	}
 	for _, state := range []string{`{"records": {"a": 1}}`, `{"records": {"a": true}}`, `{"records": `} {

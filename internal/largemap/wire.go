@@ -17,18 +17,18 @@ var unknownOnWire = msgpack.RawMessage{0xd4, 0, 0}
 // names are the packed attributes of one resource type.
 type names map[string]bool
 
-// pack returns an object as the framework takes it; the value itself stays as it is.
-func (n names) pack(v *tfprotov6.DynamicValue) (*tfprotov6.DynamicValue, error) {
-	return n.rewritten(v, packValue)
+// packObject returns an object as the framework takes it; the value itself stays as it is.
+func (n names) packObject(v *tfprotov6.DynamicValue) (*tfprotov6.DynamicValue, error) {
+	return n.rewriteObject(v, packValue)
 }
 
-// unpack is the inverse of pack.
-func (n names) unpack(v *tfprotov6.DynamicValue) (*tfprotov6.DynamicValue, error) {
-	return n.rewritten(v, unpackValue)
+// unpackObject is the inverse of packObject.
+func (n names) unpackObject(v *tfprotov6.DynamicValue) (*tfprotov6.DynamicValue, error) {
+	return n.rewriteObject(v, unpackValue)
 }
 
-// rewritten copies an object on the wire, with its packed attributes by way of rewrite and all others byte by byte.
-func (n names) rewritten(v *tfprotov6.DynamicValue, rewrite func(*msgpack.Decoder, *msgpack.Encoder) error) (*tfprotov6.DynamicValue, error) {
+// rewriteObject copies an object on the wire, with its packed attributes by way of rewrite and all others byte by byte.
+func (n names) rewriteObject(v *tfprotov6.DynamicValue, rewrite func(*msgpack.Decoder, *msgpack.Encoder) error) (*tfprotov6.DynamicValue, error) {
 	if len(n) == 0 || v == nil || len(v.MsgPack) == 0 {
 		return v, nil
 	}
@@ -76,7 +76,7 @@ func copyValue(in *msgpack.Decoder, out *msgpack.Encoder) error {
 }
 
 func packValue(in *msgpack.Decoder, out *msgpack.Encoder) error {
-	content, err := decode(in)
+	content, err := decodeContent(in)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func packValue(in *msgpack.Decoder, out *msgpack.Encoder) error {
 }
 
 func unpackValue(in *msgpack.Decoder, out *msgpack.Encoder) error {
-	content, err := decode(in)
+	content, err := decodeContent(in)
 	if err != nil {
 		return err
 	}
@@ -103,12 +103,12 @@ func unpackValue(in *msgpack.Decoder, out *msgpack.Encoder) error {
 			return err
 		}
 	}
-	return encode(out, content)
+	return encodeContent(out, content)
 }
 
-// decode reads strings, lists and maps of them. What Terraform knows of an unknown value (its refinements) is left out:
+// decodeContent reads strings, lists and maps of them. What Terraform knows of an unknown value (its refinements) is left out:
 // unknown is all that matters here.
-func decode(in *msgpack.Decoder) (any, error) {
+func decodeContent(in *msgpack.Decoder) (any, error) {
 	code, err := in.PeekCode()
 	switch {
 	case err != nil:
@@ -127,7 +127,7 @@ func decode(in *msgpack.Decoder) (any, error) {
 			if keyErr != nil {
 				return nil, keyErr
 			}
-			if content[key], err = decode(in); err != nil {
+			if content[key], err = decodeContent(in); err != nil {
 				return nil, err
 			}
 		}
@@ -136,7 +136,7 @@ func decode(in *msgpack.Decoder) (any, error) {
 		count, err := in.DecodeArrayLen()
 		content := make([]any, max(count, 0))
 		for i := range content {
-			if content[i], err = decode(in); err != nil {
+			if content[i], err = decodeContent(in); err != nil {
 				return nil, err
 			}
 		}
@@ -149,7 +149,7 @@ func isMap(code byte) bool {
 	return msgpcode.IsFixedMap(code) || code == msgpcode.Map16 || code == msgpcode.Map32
 }
 
-func encode(out *msgpack.Encoder, content any) error {
+func encodeContent(out *msgpack.Encoder, content any) error {
 	switch c := content.(type) {
 	case nil:
 		return out.EncodeNil()
@@ -161,7 +161,7 @@ func encode(out *msgpack.Encoder, content any) error {
 		err := out.EncodeArrayLen(len(c))
 		for _, e := range c {
 			if err == nil {
-				err = encode(out, e)
+				err = encodeContent(out, e)
 			}
 		}
 		return err
@@ -169,7 +169,7 @@ func encode(out *msgpack.Encoder, content any) error {
 		err := out.EncodeMapLen(len(c))
 		for k, e := range c {
 			if err == nil {
-				err = errors.Join(out.EncodeString(k), encode(out, e))
+				err = errors.Join(out.EncodeString(k), encodeContent(out, e))
 			}
 		}
 		return err

@@ -54,10 +54,10 @@ func TestNothingOfABackendIsToldButItsPlace(t *testing.T) {
 			if got := readBackend(data).String(); got != c.want {
 				t.Errorf("it is %s, not %s", got, c.want)
 			}
-			if said := describe("/srv/okd", data, "ci-1"); strings.Contains(said, "S3cr3t") || !strings.HasPrefix(said, `workspace "default" of backend `+c.kind) {
+			if said := describePlace("/srv/okd", data, "ci-1"); strings.Contains(said, "S3cr3t") || !strings.HasPrefix(said, `workspace "default" of backend `+c.kind) {
 				t.Errorf("people read %s", said)
 			}
-			if p := locate("/srv/okd", data); strings.Contains(p.backend, "S3cr3t") {
+			if p := locateState("/srv/okd", data); strings.Contains(p.backend, "S3cr3t") {
 				t.Errorf("a secret is in what the fingerprint is made of: %s", p.backend)
 			}
 		})
@@ -79,8 +79,8 @@ func TestStatesAreToldApartByTheirBackends(t *testing.T) {
 		"other workspaces of a remote":    {"remote", `{"organization":"o","workspaces":[{"name":"a"}]}`, `{"organization":"o","workspaces":[{"name":"b"}]}`, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			one, other := locate("/srv/a", initialize(t, c.kind, c.one)), locate("/srv/a", initialize(t, c.kind, c.other))
-			if same := fingerprint(one) == fingerprint(other); same != c.same {
+			one, other := locateState("/srv/a", initialize(t, c.kind, c.one)), locateState("/srv/a", initialize(t, c.kind, c.other))
+			if same := fingerprintPlace(one) == fingerprintPlace(other); same != c.same {
 				t.Errorf("they are one state: %v\n%v\n%v", same, one, other)
 			}
 		})
@@ -102,7 +102,7 @@ func TestAStateThatItsBackendDoesNotTellIsOfItsDirectory(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			data := initialize(t, c.kind, c.settings)
-			if same := fingerprint(locate("/srv/a", data)) == fingerprint(locate("/srv/b", data)); same != c.elsewhereToo {
+			if same := fingerprintPlace(locateState("/srv/a", data)) == fingerprintPlace(locateState("/srv/b", data)); same != c.elsewhereToo {
 				t.Errorf("it is the same from another directory: %v", same)
 			}
 		})
@@ -112,8 +112,8 @@ func TestAStateThatItsBackendDoesNotTellIsOfItsDirectory(t *testing.T) {
 // A state in a file without a backend has had this fingerprint since marks have workspaces.
 func TestTheFingerprintOfAFileStays(t *testing.T) {
 	t.Setenv("TF_WORKSPACE", "")
-	want := fingerprint(place{computer: computer(), directory: "/srv/okd", workspace: "default"})
-	if got := fingerprint(locate("/srv/okd", t.TempDir())); got != want {
+	want := fingerprintPlace(place{computer: computerName(), directory: "/srv/okd", workspace: "default"})
+	if got := fingerprintPlace(locateState("/srv/okd", t.TempDir())); got != want {
 		t.Errorf("it is %s, not %s", got, want)
 	}
 }
@@ -139,7 +139,7 @@ func TestSettingsThatWereToldAreTakenAway(t *testing.T) {
 	if want := `"by": "workspace \"default\" of a backend on ci-1"` + "\n"; got != want+want {
 		t.Errorf("it is %s", got)
 	}
-	now := fmt.Sprintf(`"by": %q`, describe("/srv", initialize(t, "s3", `{"bucket":"b","key":"k"}`), "ci-1"))
+	now := fmt.Sprintf(`"by": %q`, describePlace("/srv", initialize(t, "s3", `{"bucket":"b","key":"k"}`), "ci-1"))
 	if got := string(WithoutSettings([]byte(now))); got != now {
 		t.Errorf("what is told now becomes %s", got)
 	}

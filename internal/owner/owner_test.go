@@ -225,28 +225,28 @@ func TestForeignErrorNamesOwnerAndImport(t *testing.T) {
 
 func TestWorkspacesAreToldApart(t *testing.T) {
 	base := place{"host", "/srv/infra", "default", "", ""}
-	seen := map[string]place{fingerprint(base): base}
+	seen := map[string]place{fingerprintPlace(base): base}
 	for _, p := range []place{
 		{"host2", "/srv/infra", "default", "", ""}, {"host", "/srv/other", "default", "", ""}, {"host", "/srv/infra", "prod", "", ""},
 		{"host", "/srv/infra", "default", `{"type":"s3"}`, ""}, {"host", "/srv/infra", "default", "", "b.tfstate"},
 	} {
-		if twin, taken := seen[fingerprint(p)]; taken {
+		if twin, taken := seen[fingerprintPlace(p)]; taken {
 			t.Errorf("%v and %v are one workspace", p, twin)
 		}
-		seen[fingerprint(p)] = p
+		seen[fingerprintPlace(p)] = p
 	}
 }
 
 func TestTheSelectedWorkspaceIsRead(t *testing.T) {
 	data := t.TempDir()
 	t.Setenv("TF_WORKSPACE", "")
-	if got := selected(data); got != "default" {
+	if got := selectedWorkspace(data); got != "default" {
 		t.Errorf("the workspace without a selection is %q", got)
 	}
 	if err := os.WriteFile(filepath.Join(data, "environment"), []byte("prod"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got := selected(data); got != "prod" {
+	if got := selectedWorkspace(data); got != "prod" {
 		t.Errorf("the selected workspace is %q", got)
 	}
 }

@@ -36,7 +36,7 @@ var process = sync.OnceValue(func() string {
 func processSpace() string {
 	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	namespace, _ := os.Readlink("/proc/self/ns/pid")
-	sum := sha256.Sum256([]byte(computer() + "\x00" + strings.TrimSpace(string(boot)) + "\x00" + namespace))
+	sum := sha256.Sum256([]byte(computerName() + "\x00" + strings.TrimSpace(string(boot)) + "\x00" + namespace))
 	return hex.EncodeToString(sum[:4])
 }
 

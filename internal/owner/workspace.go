@@ -20,7 +20,7 @@ var Workspace = sync.OnceValue(func() string {
 	if err != nil {
 		return ""
 	}
-	return fingerprint(locate(directory, dataDirectory(directory)))
+	return fingerprintPlace(locateState(directory, dataDirectory(directory)))
 })
 
 // Describe returns where this run's state is, for people, without anything of a backend's settings that may be a secret:
@@ -31,30 +31,30 @@ var Describe = sync.OnceValue(func() string {
 		return "a run whose directory cannot be told"
 	}
 	name, _ := os.Hostname()
-	return describe(directory, dataDirectory(directory), name)
+	return describePlace(directory, dataDirectory(directory), name)
 })
 
 // describedLength bounds what Describe says of a backend.
 const describedLength = 120
 
-func describe(directory, data, computer string) string {
+func describePlace(directory, data, computer string) string {
 	where := "in " + directory
 	if b := readBackend(data); b.Type != "local" {
 		text := b.String()
 		where = "of backend " + text[:min(len(text), describedLength)]
 	}
-	return fmt.Sprintf("workspace %q %s on %s", selected(data), where, computer)
+	return fmt.Sprintf("workspace %q %s on %s", selectedWorkspace(data), where, computer)
 }
 
 // place is what tells one state from another.
 type place struct{ computer, directory, workspace, backend, stateFile string }
 
-// locate returns the place of a directory's state.
-func locate(directory, data string) place {
+// locateState returns the place of a directory's state.
+func locateState(directory, data string) place {
 	b := readBackend(data)
-	p := place{workspace: selected(data)}
+	p := place{workspace: selectedWorkspace(data)}
 	if !b.isFound() {
-		p.computer, p.directory = computer(), directory
+		p.computer, p.directory = computerName(), directory
 	}
 	if b.Type == "local" {
 		path, _ := b.Config["path"].(string)
@@ -70,13 +70,13 @@ func locate(directory, data string) place {
 	return p
 }
 
-func fingerprint(p place) string {
+func fingerprintPlace(p place) string {
 	sum := sha256.Sum256([]byte(strings.Join([]string{p.computer, p.directory, p.workspace, p.backend, p.stateFile}, "\x00")))
 	return hex.EncodeToString(sum[:8])
 }
 
-// computer is the machine that Terraform runs on: copies of one image share an id, and containers of one host a name.
-func computer() string {
+// computerName is the machine that Terraform runs on: copies of one image share an id, and containers of one host a name.
+func computerName() string {
 	id, _ := os.ReadFile("/etc/machine-id")
 	name, _ := os.Hostname()
 	return strings.TrimSpace(string(id)) + " " + name
@@ -93,8 +93,8 @@ func dataDirectory(directory string) string {
 	return filepath.Join(directory, ".terraform")
 }
 
-// selected is the workspace that Terraform runs in.
-func selected(data string) string {
+// selectedWorkspace is the workspace that Terraform runs in.
+func selectedWorkspace(data string) string {
 	if named := os.Getenv("TF_WORKSPACE"); named != "" {
 		return named
 	}

@@ -5,6 +5,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	_ "embed"
 	"fmt"
 	"slices"
 	"strings"
@@ -63,39 +64,15 @@ func (f Family) Command(names []string) string {
 // nothing it writes can fail because nobody listens any more.
 const logFile = "/var/log/virtcluster-packages.log"
 
-// aptScript installs by apt. dpkg may have been interrupted before, and others may hold the locks:
-// DPkg::Lock::Timeout waits for dpkg's, but not for the one of the package lists.
-const aptScript = `export DEBIAN_FRONTEND=noninteractive
-busy() {
-  for comm in $(cat /proc/[0-9]*/comm 2>/dev/null); do
-    case $comm in apt | apt-get | aptitude | dpkg | unattended-upgr | packagekitd) return 0 ;; esac
-  done
-  return 1
-}
-{
-  date
-  tries=0
-  until dpkg --configure -a; do
-    busy && [ "$((tries += 1))" -le 100 ] || break
-    sleep 3
-  done
-  until apt-get -q update; do
-    busy && [ "$((tries += 1))" -le 100 ] || break
-    sleep 3
-  done
-  apt-get -q -y --no-install-recommends -o DPkg::Lock::Timeout=600 \
-    -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold install -- "$@"
-} >"$0" 2>&1 </dev/null && exit 0
-tail -n 30 -- "$0" >&2
-exit 1`
+// aptScript installs by apt, as soon as nobody else holds its locks.
+//
+//go:embed apt.sh
+var aptScript string
 
 // dnfScript installs by dnf, which waits for its own locks, or by what smaller images have in its place.
-const dnfScript = `for dnf in dnf microdnf yum; do
-  command -v "$dnf" >/dev/null 2>&1 && break
-done
-{ date; "$dnf" -y install "$@"; } >"$0" 2>&1 </dev/null && exit 0
-tail -n 30 -- "$0" >&2
-exit 1`
+//
+//go:embed dnf.sh
+var dnfScript string
 
 // Install installs packages that are missing; the machine needs a package mirror for it.
 func Install(ctx context.Context, h host.Host, f Family, names []string) error {
@@ -112,8 +89,8 @@ func Install(ctx context.Context, h host.Host, f Family, names []string) error {
 	}
 	defer unlock()
 	names = slices.Sorted(slices.Values(names))
-	_, err = h.Run(ctx, host.Cmd{
-		Name: f.Command(names), Argv: append([]string{"sh", "-c", script, logFile}, names...), Repeatable: true,
-	})
+	cmd := host.Script(f.Command(names), script, append([]string{logFile}, names...)...)
+	cmd.Repeatable = true
+	_, err = h.Run(ctx, cmd)
 	return err
 }

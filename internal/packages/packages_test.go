@@ -3,6 +3,9 @@ package packages
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -56,5 +59,60 @@ func TestFailedInstallCarriesTheManagersWords(t *testing.T) {
 	var exit *host.ExitError
 	if !errors.As(err, &exit) || !strings.Contains(err.Error(), "Unable to locate") || !strings.Contains(err.Error(), "apt-get install haproxy") {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestAptIsTriedAgainWhileOthersInstall runs apt.sh: while another program installs, what fails is tried again.
+func TestAptIsTriedAgainWhileOthersInstall(t *testing.T) {
+	t.Parallel()
+	log := filepath.Join(t.TempDir(), "log")
+	tried := filepath.Join(t.TempDir(), "tried")
+	end := hosttest.Script{
+		Text: aptScript, Args: []string{log, "bind9", "haproxy"}, Programs: map[string]string{
+			"dpkg":    "",
+			"cat":     "echo apt-get",
+			"sleep":   "",
+			"apt-get": `case $* in *update*) [ -e ` + tried + ` ] || { : >` + tried + `; exit 100; } ;; *) echo "${DEBIAN_FRONTEND}: installed" ;; esac`,
+		},
+	}.Run(t)
+	calls := slices.DeleteFunc(end.Calls, func(s string) bool { return strings.HasPrefix(s, "cat ") })
+	want := []string{
+		"dpkg --configure -a", "apt-get -q update", "sleep 3", "apt-get -q update",
+		"apt-get -q -y --no-install-recommends -o DPkg::Lock::Timeout=600 -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold install -- bind9 haproxy",
+	}
+	if end.Status != 0 || end.Stdout != "" || !slices.Equal(calls, want) {
+		t.Errorf("%+v", end)
+	}
+	if text, err := os.ReadFile(log); err != nil || !strings.Contains(string(text), "noninteractive: installed") {
+		t.Errorf("the log has %q, %v", text, err)
+	}
+}
+
+// TestEndOfTheLogIsTold runs apt.sh and dnf.sh where they fail.
+func TestEndOfTheLogIsTold(t *testing.T) {
+	t.Parallel()
+	for program, script := range map[string]string{"apt-get": aptScript, "dnf": dnfScript} {
+		t.Run(program, func(t *testing.T) {
+			t.Parallel()
+			end := hosttest.Script{
+				Text: script, Args: []string{filepath.Join(t.TempDir(), "log"), "haproxy"},
+				Programs: map[string]string{program: "echo no package haproxy; exit 1", "dpkg": "", "cat": ""},
+			}.Run(t)
+			if end.Status != 1 || end.Stdout != "" || !strings.Contains(end.Stderr, "no package haproxy") {
+				t.Errorf("%+v", end)
+			}
+		})
+	}
+}
+
+// TestPackagesComeByWhatThereIs runs dnf.sh on an image that has no dnf.
+func TestPackagesComeByWhatThereIs(t *testing.T) {
+	t.Parallel()
+	end := hosttest.Script{
+		Text: dnfScript, Args: []string{filepath.Join(t.TempDir(), "log"), "haproxy", "bind"},
+		Programs: map[string]string{"microdnf": "", "yum": "", "date": ""}, Alone: true,
+	}.Run(t)
+	if end.Status != 0 || !slices.Equal(end.Calls, []string{"date ", "microdnf -y install haproxy bind"}) {
+		t.Errorf("%+v", end)
 	}
 }

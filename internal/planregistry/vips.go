@@ -9,7 +9,7 @@ type VIPs struct {
 	byID map[string][]VIPMember
 }
 
-// VIPMember is one member: what it is called, "" in a list, and the id of its service node.
+// VIPMember is one member: its name, and the id of its service node.
 type VIPMember struct{ Name, ServiceNode string }
 
 // Put notes the members of a VIP.

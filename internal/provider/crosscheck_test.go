@@ -25,9 +25,7 @@ func crossVIP(name, address string, id int) string {
 	member := func(host string) string {
 		return fmt.Sprintf(`{"service_node": "ssh://root@%s", "interface": "eth0", "address": "%s"}`, host, host)
 	}
-	of := `["object", {"service_node": "string", "interface": "string", "address": "string"}]`
-	return fmt.Sprintf(`{"name": %q, "addresses": [%q], "virtual_router_id": %d, "members": {"value": {"a": %s, "b": %s}, "type": ["object", {"a": %s, "b": %s}]}}`,
-		name, address, id, member("10.0.0.100"), member("10.0.0.101"), of, of)
+	return fmt.Sprintf(`{"name": %q, "addresses": [%q], "virtual_router_id": %d, "members": {"a": %s, "b": %s}}`, name, address, id, member("10.0.0.100"), member("10.0.0.101"))
 }
 
 // crossChecks are the checks of resources of one plan with each other, as the guide lists them. The first says of the second, and the

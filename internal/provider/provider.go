@@ -123,7 +123,7 @@ func (p *virtcluster) Configure(ctx context.Context, req provider.ConfigureReque
 		}
 	}
 	if !config.Offline {
-		ssh, known, diags := options(ctx, m.SSH)
+		ssh, known, diags := sshOptions(ctx, m.SSH)
 		config.SSH, config.SSHUnknown = ssh, !known
 		resp.Diagnostics.Append(diags...)
 	}

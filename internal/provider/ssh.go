@@ -51,8 +51,8 @@ var jumps = values.New("proxy jump", "core@jump.example:2222", func(text string)
 	return err
 }).OrEmpty()
 
-// options converts the block. With anything unknown in it, no machine can be reached by SSH yet: known is false.
-func options(ctx context.Context, block types.Object) (o sshhost.Options, known bool, diags diag.Diagnostics) {
+// sshOptions converts the block. With anything unknown in it, no machine can be reached by SSH yet: known is false.
+func sshOptions(ctx context.Context, block types.Object) (o sshhost.Options, known bool, diags diag.Diagnostics) {
 	if block.IsUnknown() {
 		return o, false, diags
 	}

@@ -182,22 +182,10 @@ func (w *wrongs) wrong(path string, of tftypes.Type, mayBeEmpty bool) []tftypes.
 				object(map[string]tftypes.Value{"k": e}))
 		}
 		text("")
-		for name, kind := range inside[path] {
-			for _, v := range w.wrong(path+"."+name, kind, false) {
-				whole := map[string]tftypes.Value{"service_node": tftypes.NewValue(tftypes.String, "ssh://root@a"), "interface": tftypes.NewValue(tftypes.String, "eth0")}
-				whole[name] = v
-				all = append(all, object(map[string]tftypes.Value{"k": object(whole)}))
-			}
-		}
 	default:
 		all = w.elements(path, of)
 	}
 	return all
-}
-
-// inside are the attributes of the objects in attributes that have no type of their own.
-var inside = map[string]map[string]tftypes.Type{
-	"virtcluster_vip.members": {"service_node": tftypes.String, "interface": tftypes.String, "address": tftypes.String, "state": tftypes.String, "priority": tftypes.Number},
 }
 
 func object(of map[string]tftypes.Value) tftypes.Value {

@@ -2,6 +2,7 @@ package provision
 
 import (
 	"context"
+	_ "embed"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -33,7 +34,7 @@ type UnitState struct {
 	Load, Enabled, Active string
 }
 
-func (u UnitState) enabled() bool {
+func (u UnitState) isEnabled() bool {
 	switch u.Enabled {
 	case "enabled", "enabled-runtime", "static", "alias", "indirect", "generated", "linked":
 		return u.Load == "loaded"
@@ -41,42 +42,25 @@ func (u UnitState) enabled() bool {
 	return false
 }
 
-// active says whether the unit is up; its state was understood when it was read.
-func (u UnitState) active() bool {
+// isActive says whether the unit is up; its state was understood when it was read.
+func (u UnitState) isActive() bool {
 	up, err := systemd.Up(u.Active)
 	return err == nil && up
 }
 
-// inventoryScript prints lines of fields, all in base64: what a daemon says of itself may hold anything. Its
-// arguments are the record's path, then name, command, version command and unit of each service. systemd is
-// asked about all units at once, which answers in their order with an empty line between them. All are asked side by
-// side, as every answer costs the start of a few processes; each line is short enough to be written in one piece.
-const inventoryScript = `field() { base64 -w 0; printf ' '; }
-command -v systemctl >/dev/null 2>&1 || { echo "systemd does not run this machine: there is no systemctl" >&2; exit 1; }
-echo os "$(cat /etc/os-release 2>/dev/null | field)"
-[ ! -e "$1" ] || echo record "$(field <"$1")" || exit 1
-shift
-units=
-while [ $# -gt 0 ]; do
-  if command -v "$2" >/dev/null 2>&1; then
-    echo version "$1" "$( (eval "$3") 2>&1 </dev/null | head -n 5 | field)" &
-  fi
-  units="$units $4"
-  shift 4
-done
-states=$(systemctl show --property=LoadState,UnitFileState,ActiveState $units) || exit 1
-echo units "$(printf '%s\n' "$states" | field)"
-wait
-echo end`
+// inventoryScript prints what the machine has of services, as lines that parseInventory reads.
+//
+//go:embed inventory.sh
+var inventoryScript string
 
 // Look reads a machine's inventory in one round trip.
-func Look(ctx context.Context, h host.Host) (Inventory, error) { return look(ctx, h, true) }
+func Look(ctx context.Context, h host.Host) (Inventory, error) { return takeInventory(ctx, h, true) }
 
 // lookTries is how often a machine is looked at that answers, and cannot say: systemctl waits 25 seconds each time.
 const lookTries = 3
 
-// look does without the versions where nobody wants to know them: each costs the start of a daemon.
-func look(ctx context.Context, h host.Host, versions bool) (Inventory, error) {
+// takeInventory does without the versions where nobody wants to know them: each costs the start of a daemon.
+func takeInventory(ctx context.Context, h host.Host, versions bool) (Inventory, error) {
 	args := []string{recordPath}
 	for _, name := range Names() {
 		s := Services[name]
@@ -124,15 +108,15 @@ func parseInventory(text string) (Inventory, error) {
 		if words[0] == "end" {
 			return inv, nil
 		}
-		if err := inv.take(words[0], name, value); err != nil {
+		if err := inv.takeField(words[0], name, value); err != nil {
 			return inv, err
 		}
 	}
 	return inv, errors.New("the answer is incomplete")
 }
 
-// take reads one field of the answer.
-func (inv *Inventory) take(field, name string, value []byte) (err error) {
+// takeField reads one field of the answer.
+func (inv *Inventory) takeField(field, name string, value []byte) (err error) {
 	switch field {
 	case "os":
 		release := packages.ParseOSRelease(value)
@@ -140,7 +124,7 @@ func (inv *Inventory) take(field, name string, value []byte) (err error) {
 	case "record":
 		inv.Record, err = parseRecord(value)
 	case "version":
-		inv.Versions[name] = version(string(value))
+		inv.Versions[name] = firstVersion(string(value))
 	case "units":
 		err = inv.takeUnits(string(value))
 	}
@@ -181,8 +165,8 @@ func parseUnit(text string) UnitState {
 
 var versionNumber = regexp.MustCompile(`\d+(\.\d+)+`)
 
-// version picks the first dotted number; what says none is "unknown".
-func version(text string) string {
+// firstVersion picks the first dotted number; what says none is "unknown".
+func firstVersion(text string) string {
 	if v := versionNumber.FindString(text); v != "" {
 		return v
 	}
@@ -192,5 +176,5 @@ func version(text string) string {
 // Has says whether a service is installed and its unit enabled: what a service node promises.
 func (inv Inventory) Has(service string) bool {
 	_, installed := inv.Versions[service]
-	return installed && inv.Units[service].enabled()
+	return installed && inv.Units[service].isEnabled()
 }

@@ -2,6 +2,7 @@ package provision
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -51,14 +52,14 @@ func Prepare(ctx context.Context, h host.Host, user owner.Mark, all, services []
 	if err != nil {
 		return nil, err
 	}
-	if err := inv.masked(h, services); err != nil {
+	if err := inv.findMasked(h, services); err != nil {
 		return nil, err
 	}
-	missing := inv.missing(h, services)
+	missing := inv.findMissing(h, services)
 	if missing != nil && (!install || missing.Family == packages.Unknown) {
 		return nil, missing
 	}
-	if err := inv.remember(ctx, h, user, all, services, !install); err != nil {
+	if err := inv.recordUnits(ctx, h, user, all, services, !install); err != nil {
 		return nil, err
 	}
 	if missing != nil {
@@ -66,7 +67,7 @@ func Prepare(ctx context.Context, h host.Host, user owner.Mark, all, services []
 			return nil, err
 		}
 	}
-	return inv.enable(ctx, h, services)
+	return inv.enableUnits(ctx, h, services)
 }
 
 // Finish notes on the machine that a service node is not being made any more.
@@ -84,14 +85,14 @@ func Finish(ctx context.Context, h host.Host, user owner.Mark) error {
 		return err
 	}
 	record, err := parseRecord(text)
-	if err != nil || !record.finish(user) {
+	if err != nil || !record.finishUser(user) {
 		return err
 	}
-	return record.store(ctx, h)
+	return record.writeRecord(ctx, h)
 }
 
-// missing is nil when all services are installed.
-func (inv Inventory) missing(h host.Host, services []string) *MissingError {
+// findMissing is nil when all services are installed.
+func (inv Inventory) findMissing(h host.Host, services []string) *MissingError {
 	m := &MissingError{Host: h.String(), Family: inv.Family}
 	for _, name := range services {
 		if _, installed := inv.Versions[name]; !installed {
@@ -105,9 +106,9 @@ func (inv Inventory) missing(h host.Host, services []string) *MissingError {
 	return m
 }
 
-// masked returns a *transaction.MissingError for the first service that is installed and whose unit somebody has masked. That of a package
+// findMasked returns a *transaction.MissingError for the first service that is installed and whose unit somebody has masked. That of a package
 // that was removed is masked by Debian, until the package is there again.
-func (inv Inventory) masked(h host.Host, services []string) error {
+func (inv Inventory) findMasked(h host.Host, services []string) error {
 	for _, name := range services {
 		if _, installed := inv.Versions[name]; installed && inv.Units[name].Load == "masked" {
 			return &transaction.MissingError{Daemon: name, Host: h.String(), Masked: Services[name].Unit}
@@ -120,38 +121,38 @@ func (inv Inventory) masked(h host.Host, services []string) error {
 func (inv Inventory) Missing(h host.Host, services []string) []string {
 	var all []string
 	for _, name := range services {
-		if missing := inv.missing(h, []string{name}); missing != nil {
+		if missing := inv.findMissing(h, []string{name}); missing != nil {
 			all = append(all, fmt.Sprintf("%s. Until then what is configured there is not served", missing))
-		} else if err := inv.masked(h, []string{name}); err != nil {
+		} else if err := inv.findMasked(h, []string{name}); err != nil {
 			all = append(all, err.Error())
 		}
 	}
 	return all
 }
 
-// remember records the units as they are, where nothing is recorded yet, and who uses them.
-func (inv Inventory) remember(ctx context.Context, h host.Host, user owner.Mark, all, services []string, keepsPackages bool) error {
-	record := inv.Record.clone()
-	record.enter(user, all, keepsPackages)
+// recordUnits records the units as they are, where nothing is recorded yet, and who uses them.
+func (inv Inventory) recordUnits(ctx context.Context, h host.Host, user owner.Mark, all, services []string, keepsPackages bool) error {
+	record := inv.Record.cloneRecord()
+	record.addUser(user, all, keepsPackages)
 	for _, name := range services {
 		if _, known := record.Before[name]; !known {
 			record.Before[name] = inv.Units[name]
 		}
 	}
-	if record.same(inv.Record) {
+	if record.isSame(inv.Record) {
 		return nil
 	}
-	return record.store(ctx, h)
+	return record.writeRecord(ctx, h)
 }
 
-// enable enables the units that are not (which costs systemd a reload) and starts those that can be; a daemon
+// enableUnits enables the units that are not (which costs systemd a reload) and starts those that can be; a daemon
 // that does not start is a warning only, as it may want the very configuration that comes next. What was
 // installed since the inventory counts as neither.
-func (inv Inventory) enable(ctx context.Context, h host.Host, services []string) (warnings []string, err error) {
+func (inv Inventory) enableUnits(ctx context.Context, h host.Host, services []string) (warnings []string, err error) {
 	argv := []string{"systemctl", "enable", "--quiet"}
 	n := len(argv)
 	for _, name := range services {
-		if unit := Services[name].Unit; !inv.Units[name].enabled() {
+		if unit := Services[name].Unit; !inv.Units[name].isEnabled() {
 			argv = append(argv, unit)
 		}
 	}
@@ -161,7 +162,7 @@ func (inv Inventory) enable(ctx context.Context, h host.Host, services []string)
 		}
 	}
 	for _, name := range services {
-		if !Services[name].Start || inv.Units[name].active() {
+		if !Services[name].Start || inv.Units[name].isActive() {
 			continue
 		}
 		cmd := host.Script("start "+name, startScript, Services[name].Unit)
@@ -179,10 +180,9 @@ func (inv Inventory) enable(ctx context.Context, h host.Host, services []string)
 }
 
 // startScript starts a unit; its failure carries the daemon's own last words.
-const startScript = `systemctl is-active --quiet "$1" && exit 0
-systemctl start "$1" && exit 0
-journalctl -q --no-pager -o cat -n 10 -u "$1" >&2
-exit 1`
+//
+//go:embed start.sh
+var startScript string
 
 // GiveBack ends a service node's hold on services: those that nobody else uses, and in which nothing has an owner any more, get
 // their configuration back as it was (see transaction.Engine.GiveBack), and their units are as enabled and as active as before.
@@ -190,7 +190,7 @@ exit 1`
 func GiveBack(ctx context.Context, h host.Host, engine *transaction.Engine, user owner.Mark, services []string) (warnings []string, err error) {
 	return giveBack(ctx, h, engine, func(r Record) []string {
 		was := r.Users[user.ID]
-		r.enter(user, slices.DeleteFunc(slices.Clone(was.Services), func(name string) bool { return slices.Contains(services, name) }), was.KeepsPackages)
+		r.addUser(user, slices.DeleteFunc(slices.Clone(was.Services), func(name string) bool { return slices.Contains(services, name) }), was.KeepsPackages)
 		return services
 	}, user)
 }
@@ -200,7 +200,7 @@ func GiveBack(ctx context.Context, h host.Host, engine *transaction.Engine, user
 // keeps nothing of a tainted resource by which it would know its own.
 func Leave(ctx context.Context, h host.Host, engine *transaction.Engine, user owner.Mark, known []string) (warnings []string, err error) {
 	return giveBack(ctx, h, engine, func(r Record) []string {
-		all := slices.Concat(known, r.leave(user))
+		all := slices.Concat(known, r.removeUser(user))
 		slices.Sort(all)
 		return slices.Compact(all)
 	}, user)
@@ -213,30 +213,30 @@ func giveBack(ctx context.Context, h host.Host, engine *transaction.Engine, end 
 		return nil, err
 	}
 	defer unlock()
-	inv, err := look(ctx, h, false)
+	inv, err := takeInventory(ctx, h, false)
 	if err != nil {
 		return nil, err
 	}
-	record := inv.Record.clone()
+	record := inv.Record.cloneRecord()
 	services := end(record)
 	var unused []string
 	for _, name := range services {
-		if others := record.others(user, name); len(others) > 0 {
+		if others := record.otherUsers(user, name); len(others) > 0 {
 			warnings = append(warnings, fmt.Sprintf("%s on %s stays as it is: other service nodes use it (%s).", name, h, strings.Join(others, ", ")))
 			continue
 		}
 		unused = append(unused, name)
 	}
-	given, said, errs := inv.giveBack(ctx, h, engine, unused)
+	given, ended, said, errs := inv.giveBack(ctx, h, engine, unused)
 	warnings = append(warnings, said...)
-	if err := inv.restore(ctx, h, given); err != nil {
+	if err := inv.restoreUnits(ctx, h, given); err != nil {
 		return warnings, errors.Join(append(errs, err)...)
 	}
-	for _, name := range given {
+	for _, name := range ended {
 		delete(record.Before, name)
 	}
-	if !record.same(inv.Record) {
-		errs = append(errs, record.store(ctx, h))
+	if !record.isSame(inv.Record) {
+		errs = append(errs, record.writeRecord(ctx, h))
 	}
 	if len(record.Before) == 0 {
 		// Only what is empty goes: another configuration's transactions may keep something there.
@@ -246,13 +246,14 @@ func giveBack(ctx context.Context, h host.Host, engine *transaction.Engine, end 
 	return warnings, errors.Join(errs...)
 }
 
-// giveBack gives the configurations of services back, side by side, and returns those with which that went well.
-func (inv Inventory) giveBack(ctx context.Context, h host.Host, engine *transaction.Engine, services []string) (given, warnings []string, errs []error) {
-	failures, said := make([]error, len(services)), make([][]string, len(services))
+// giveBack gives the configurations of services back, side by side, and returns those that ended well, and of these the
+// ones (given) whose units are given back too: not one that did not run before and may serve what others wrote into its configuration since.
+func (inv Inventory) giveBack(ctx context.Context, h host.Host, engine *transaction.Engine, services []string) (given, ended, warnings []string, errs []error) {
+	failures, said, kept := make([]error, len(services)), make([][]string, len(services)), make([][]string, len(services))
 	var wait sync.WaitGroup
 	for i, name := range services {
 		if daemon := Services[name].Daemon; daemon != nil { // one whose package was removed leaves its files
-			wait.Go(func() { said[i], failures[i] = engine.GiveBack(ctx, h, daemon) })
+			wait.Go(func() { said[i], kept[i], failures[i] = engine.GiveBack(ctx, h, daemon) })
 		}
 	}
 	wait.Wait()
@@ -266,13 +267,19 @@ func (inv Inventory) giveBack(ctx context.Context, h host.Host, engine *transact
 			errs = append(errs, fmt.Errorf("give %s back: %w", name, failures[i]))
 			continue
 		}
-		given = append(given, name)
+		if before, ok := inv.Record.Before[name]; ok && len(kept[i]) > 0 && !before.isActive() && inv.Units[name].isActive() {
+			warnings = append(warnings, fmt.Sprintf("%s on %s goes on, although it did not run before the provider came: others have written %s since. Where nothing there needs it, run `systemctl disable --now %s` there.",
+				name, h, strings.Join(kept[i], ", "), Services[name].Unit))
+			ended = append(ended, name)
+			continue
+		}
+		given, ended = append(given, name), append(ended, name)
 	}
-	return given, warnings, errs
+	return given, ended, warnings, errs
 }
 
-// restore makes the units of services as they are recorded.
-func (inv Inventory) restore(ctx context.Context, h host.Host, services []string) error {
+// restoreUnits makes the units of services as they are recorded.
+func (inv Inventory) restoreUnits(ctx context.Context, h host.Host, services []string) error {
 	var args []string
 	for _, name := range services {
 		before, recorded := inv.Record.Before[name]
@@ -280,10 +287,10 @@ func (inv Inventory) restore(ctx context.Context, h host.Host, services []string
 			continue
 		}
 		enabled, active := "disable", "stop"
-		if before.enabled() {
+		if before.isEnabled() {
 			enabled = "enable"
 		}
-		if before.active() {
+		if before.isActive() {
 			active = "start"
 		}
 		if Services[name].AtBoot {
@@ -300,29 +307,7 @@ func (inv Inventory) restore(ctx context.Context, h host.Host, services []string
 	return err
 }
 
-// restoreScript makes units, each followed by "enable" or "disable" and by "start", "stop" or
-// "leave", what these say.
-// A unit that is gone, with its package, has nothing to restore; one that cannot be enabled (static) needs no
-// restoring. systemd reloads itself once for all that it disables, which is why they go together.
-const restoreScript = `enable= disable= start= stop=
-while [ $# -gt 0 ]; do
-  state=$(systemctl show --property=LoadState,UnitFileState,ActiveState "$1") || exit 1
-  case $state in *LoadState=loaded*)
-    case "$state,$2" in
-    *UnitFileState=enabled*,enable | *UnitFileState=disabled*,disable) ;;
-    *UnitFileState=static* | *UnitFileState=indirect* | *UnitFileState=generated*) ;;
-    *,enable) enable="$enable $1" ;;
-    *,disable) disable="$disable $1" ;;
-    esac
-    case "$state,$3" in
-    *ActiveState=active*,start | *ActiveState=inactive*,stop) ;;
-    *,start) start="$start $1" ;;
-    *,stop) stop="$stop $1" ;;
-    esac
-  esac
-  shift 3
-done
-[ -z "$disable" ] || systemctl disable --quiet $disable || exit 1
-[ -z "$enable" ] || systemctl enable --quiet $enable || exit 1
-[ -z "$stop" ] || systemctl stop $stop || exit 1
-[ -z "$start" ] || systemctl start $start || exit 1`
+// restoreScript makes units as enabled and as active as they were.
+//
+//go:embed restore.sh
+var restoreScript string

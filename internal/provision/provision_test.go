@@ -35,7 +35,7 @@ func TestPrepareStartsOnlyWhatWorksWithoutConfiguration(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, s := range Services {
-		if u := b.units[s.Unit]; !u.enabled() || u.active() != (name == "bind" || name == "haproxy") {
+		if u := b.units[s.Unit]; !u.isEnabled() || u.isActive() != (name == "bind" || name == "haproxy") {
 			t.Errorf("%s: %+v", name, u)
 		}
 	}
@@ -114,10 +114,10 @@ func TestWhatAnotherServiceNodeUsesStays(t *testing.T) {
 	if err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], "bind on") || !strings.Contains(warnings[0], "owner theirs") {
 		t.Fatalf("warnings %q, %v", warnings, err)
 	}
-	if bind, haproxy := b.units["named.service"], b.units["haproxy.service"]; !bind.active() || !bind.enabled() || haproxy.active() || haproxy.enabled() {
+	if bind, haproxy := b.units["named.service"], b.units["haproxy.service"]; !bind.isActive() || !bind.isEnabled() || haproxy.isActive() || haproxy.isEnabled() {
 		t.Errorf("bind %+v, haproxy %+v", bind, haproxy)
 	}
-	if warnings, err := GiveBack(t.Context(), b, &engine, theirs, []string{"bind"}); err != nil || len(warnings) > 0 || b.units["named.service"].active() {
+	if warnings, err := GiveBack(t.Context(), b, &engine, theirs, []string{"bind"}); err != nil || len(warnings) > 0 || b.units["named.service"].isActive() {
 		t.Errorf("the last one leaves: %q, %v, %+v", warnings, err, b.units["named.service"])
 	}
 	if files := b.Files(); len(files) != 0 {
@@ -137,7 +137,7 @@ func TestWhoLeavesLeavesWhatItsStateDoesNotKnowToo(t *testing.T) {
 	if warnings, err := Leave(t.Context(), b, &engine, owner.Mark{Workspace: mine.Workspace}, []string{"haproxy"}); err != nil || len(warnings) > 0 {
 		t.Fatalf("warnings %q, %v", warnings, err)
 	}
-	if files := b.Files(); len(files) != 0 || b.units["keepalived.service"].enabled() {
+	if files := b.Files(); len(files) != 0 || b.units["keepalived.service"].isEnabled() {
 		t.Errorf("left: %v, keepalived %+v", files, b.units["keepalived.service"])
 	}
 }

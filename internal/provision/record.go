@@ -33,8 +33,8 @@ type User struct {
 	KeepsPackages bool `json:"keeps_packages,omitempty"`
 }
 
-// mark is whose the note is that a record has under an id.
-func (u User) mark(id string) owner.Mark {
+// ownerMark is whose the note is that a record has under an id.
+func (u User) ownerMark(id string) owner.Mark {
 	return owner.Mark{ID: id, Workspace: u.Workspace, Creating: u.Creating}
 }
 
@@ -48,26 +48,26 @@ func (r Record) Installs() bool {
 	return len(r.Users) == 0
 }
 
-// clone is a record that can be changed without changing this one.
-func (r Record) clone() Record {
+// cloneRecord is a record that can be changed without changing this one.
+func (r Record) cloneRecord() Record {
 	next := Record{Before: map[string]UnitState{}, Users: map[string]User{}}
 	maps.Copy(next.Before, r.Before)
 	maps.Copy(next.Users, r.Users)
 	return next
 }
 
-// same says whether two records say the same.
-func (r Record) same(other Record) bool {
+// isSame says whether two records say the same.
+func (r Record) isSame(other Record) bool {
 	return maps.Equal(r.Before, other.Before) && maps.EqualFunc(r.Users, other.Users, func(a, b User) bool {
 		return a.Workspace == b.Workspace && a.Creating == b.Creating && a.KeepsPackages == b.KeepsPackages && slices.Equal(a.Services, b.Services)
 	})
 }
 
-// enter notes that a service node uses services and no others, and whether packages are to be kept as they are. What a killed run
+// addUser notes that a service node uses services and no others, and whether packages are to be kept as they are. What a killed run
 // of the same workspace noted is forgotten.
-func (r Record) enter(m owner.Mark, services []string, keepsPackages bool) {
+func (r Record) addUser(m owner.Mark, services []string, keepsPackages bool) {
 	maps.DeleteFunc(r.Users, func(id string, u User) bool {
-		return id != m.ID && owner.LeftBehind(u.mark(id))
+		return id != m.ID && owner.LeftBehind(u.ownerMark(id))
 	})
 	r.Users[m.ID] = User{Workspace: m.Workspace, Creating: m.Creating, Services: slices.Sorted(slices.Values(services)), KeepsPackages: keepsPackages}
 	if len(services) == 0 {
@@ -75,18 +75,18 @@ func (r Record) enter(m owner.Mark, services []string, keepsPackages bool) {
 	}
 }
 
-// leave takes a service node out and returns the services that it used. With an empty id that is the one of its workspace, and what
+// removeUser takes a service node out and returns the services that it used. With an empty id that is the one of its workspace, and what
 // killed runs noted: where several are, as those of several provider blocks, nobody knows which.
-func (r Record) leave(m owner.Mark) []string {
+func (r Record) removeUser(m owner.Mark) []string {
 	var services []string
 	finished := 0
 	for id, u := range r.Users {
-		if u.Workspace == m.Workspace && !owner.LeftBehind(u.mark(id)) {
+		if u.Workspace == m.Workspace && !owner.LeftBehind(u.ownerMark(id)) {
 			finished++
 		}
 	}
 	maps.DeleteFunc(r.Users, func(id string, u User) bool {
-		own := id == m.ID || m.ID == "" && u.Workspace == m.Workspace && (finished == 1 || owner.LeftBehind(u.mark(id)))
+		own := id == m.ID || m.ID == "" && u.Workspace == m.Workspace && (finished == 1 || owner.LeftBehind(u.ownerMark(id)))
 		if own {
 			services = append(services, u.Services...)
 		}
@@ -95,8 +95,8 @@ func (r Record) leave(m owner.Mark) []string {
 	return services
 }
 
-// finish notes that a service node is not being made any more, and says whether that changes the record.
-func (r Record) finish(m owner.Mark) bool {
+// finishUser notes that a service node is not being made any more, and says whether that changes the record.
+func (r Record) finishUser(m owner.Mark) bool {
 	u, there := r.Users[m.ID]
 	if !there || u.Creating == "" {
 		return false
@@ -106,8 +106,8 @@ func (r Record) finish(m owner.Mark) bool {
 	return true
 }
 
-// others lists who else uses a service, as messages name them.
-func (r Record) others(m owner.Mark, service string) []string {
+// otherUsers lists who else uses a service, as messages name them.
+func (r Record) otherUsers(m owner.Mark, service string) []string {
 	var found []string
 	for _, id := range slices.Sorted(maps.Keys(r.Users)) {
 		if id != m.ID && slices.Contains(r.Users[id].Services, service) {
@@ -125,8 +125,8 @@ func parseRecord(text []byte) (Record, error) {
 	return r, nil
 }
 
-// store writes the record; an empty one is removed.
-func (r Record) store(ctx context.Context, h host.Host) error {
+// writeRecord writes the record; an empty one is removed.
+func (r Record) writeRecord(ctx context.Context, h host.Host) error {
 	if len(r.Before) == 0 && len(r.Users) == 0 {
 		return h.Remove(ctx, recordPath)
 	}

@@ -2,6 +2,7 @@ package provision
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"strings"
@@ -52,35 +53,17 @@ func Answering[T any](ctx context.Context, machine string, temporary Temporary, 
 	}
 }
 
-// bootScript waits up to $1 seconds for cloud-init and prints "waiting", "error" and why, or nothing.
-// cloud-init leaves result.json when it is done; asking cloud-init itself each time would start Python each
-// time, on a machine that is busy starting. One that is installed but takes no part in this boot never
-// writes it: it counts only while the machine still starts.
-const bootScript = `command -v cloud-init >/dev/null 2>&1 || exit 0
-result=/run/cloud-init/result.json
-for _ in $(seq "$1"); do
-  if [ -e "$result" ]; then
-    tr -d ' \n' <"$result" | grep -q '"errors":\[\]' && exit 0
-    case $(cloud-init status 2>/dev/null) in *error*)
-      echo error
-      cloud-init status --long
-    esac
-    exit 0
-  fi
-  case $(systemctl is-system-running 2>/dev/null) in
-  initializing | starting) ;;
-  *) [ -e "$result" ] || exit 0 ;;
-  esac
-  sleep 1
-done
-echo waiting`
+// bootScript waits some seconds for cloud-init and prints "waiting", "error" and why, or nothing.
+//
+//go:embed boot.sh
+var bootScript string
 
 // Booted waits until cloud-init, where there is one, has done its work. That cloud-init failed is no error,
 // as the machine may do well all the same, but a warning in its own words.
 func Booted(ctx context.Context, h host.Host) (warning string, err error) {
 	for {
 		// Short turns show in the log that something still goes on.
-		cmd := host.Script("wait for cloud-init", bootScript, "10")
+		cmd := host.Script("wait for cloud-init", bootScript, "10", "/run/cloud-init/result.json")
 		cmd.Repeatable = true
 		out, err := h.Run(ctx, cmd)
 		if err != nil {

@@ -2,7 +2,10 @@
 // below it: plain values with Validate, Render and Parse, and how to check and reload the daemon.
 package service
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // Key is a path step into a map, beside string (an attribute) and int (a list index).
 type Key string
@@ -44,4 +47,13 @@ func At(path []any, err error) error {
 		return nil
 	}
 	return &AttributeError{path, err}
+}
+
+// NewProblem is an error as a problem: at its attribute, where it belongs to one.
+func NewProblem(summary string, err error) Problem {
+	p := Problem{Summary: summary, Detail: err.Error()}
+	if at, ok := errors.AsType[*AttributeError](err); ok {
+		p.Path = at.Path
+	}
+	return p
 }

@@ -1,6 +1,10 @@
 package service
 
-import "errors"
+import (
+	"context"
+	"errors"
+	"fmt"
+)
 
 // ErrAbsent is a proven "does not exist": the only error that drops a resource from state. Stores return it wrapped or bare.
 var ErrAbsent = errors.New("does not exist")
@@ -15,6 +19,19 @@ type Unfinished struct {
 
 func (e *Unfinished) Error() string { return e.Err.Error() }
 func (e *Unfinished) Unwrap() error { return e.Err }
+
+// ReadBack returns what a store has after a change that ended with err: for stores whose changes return nothing.
+func ReadBack[S any](ctx context.Context, get func(context.Context) (S, error), err error) (S, error) {
+	var none S
+	if err != nil {
+		return none, err
+	}
+	got, err := get(ctx)
+	if err != nil {
+		return none, &Unfinished{Err: fmt.Errorf("read back: %w", err)}
+	}
+	return got, nil
+}
 
 // UnseenError is that of a Get which cannot look now, for a reason that proves nothing about the object: what the state knows of
 // it stays.

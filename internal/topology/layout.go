@@ -62,19 +62,19 @@ type picture struct {
 	lines []line
 }
 
-// layout gives each element a place, by itself: libraries for graphs place nodes by what leads to what, and here a network is a band, a
+// placeElements gives each element a place, by itself: libraries for graphs place nodes by what leads to what, and here a network is a band, a
 // machine in two of them stands in one column, and where a thing is follows from its kind, so that a picture stays as it was when
 // a machine is added. Lanes are bands; in each are the machines that serve, in columns that all lanes share, below
 // them what they serve there, and beside them the other machines by role, in a grid. No two elements overlap, as each is put below
 // or beside those before it.
-func (t Topology) layout() picture {
-	l := &layouter{Topology: t, columns: t.serving()}
-	l.measure()
+func (t Topology) placeElements() picture {
+	l := &layouter{Topology: t, columns: t.servingMachines()}
+	l.measureTexts()
 	p := picture{title: t.Title}
 	y := float64(titleSpace)
 	bottoms := map[string]*box{} // of the machines that serve, in the lane above
-	for _, name := range t.lanes() {
-		ln := l.lane(name, y)
+	for _, name := range t.laneNames() {
+		ln := l.placeLane(name, y)
 		for i := range ln.boxes {
 			b := &ln.boxes[i]
 			if slices.Contains(l.columns, b.title) && b.tag == "" {
@@ -84,7 +84,7 @@ func (t Topology) layout() picture {
 				bottoms[b.title] = b
 			}
 		}
-		p.lines = append(p.lines, l.owners(ln)...)
+		p.lines = append(p.lines, l.ownerLines(ln)...)
 		p.lanes = append(p.lanes, ln)
 		y = ln.y + ln.h + gap
 	}
@@ -99,33 +99,33 @@ type layouter struct {
 	boxW, boxH, head, services, grid, width float64
 }
 
-// measure finds sizes that every text fits into.
-func (l *layouter) measure() {
+// measureTexts finds sizes that every text fits into.
+func (l *layouter) measureTexts() {
 	for name, m := range l.Machines {
-		l.boxW = max(l.boxW, letters(shorten(name), letter), letters(shorten(m.note()), small))
+		l.boxW = max(l.boxW, textWidth(shortenName(name), letter), textWidth(shortenName(m.noteLine()), small))
 		for _, address := range m.Addresses {
-			l.boxW = max(l.boxW, letters(address, small))
+			l.boxW = max(l.boxW, textWidth(address, small))
 		}
-		if m.note() != "" {
+		if m.noteLine() != "" {
 			l.boxH = 56
 		}
 	}
 	l.boxW, l.boxH = max(l.boxW+22, 124), max(l.boxH, 42)
 	for name, n := range l.Networks {
-		for _, text := range append(n.lines(), shorten(name)) {
-			l.head = max(l.head, letters(text, letter)+24)
+		for _, text := range append(n.headLines(), shortenName(name)) {
+			l.head = max(l.head, textWidth(text, letter)+24)
 		}
 	}
 	l.head = max(l.head, 130)
 	l.services = max(float64(len(l.columns))*(l.boxW+gap)-gap, 0)
-	for _, name := range l.lanes() {
-		for _, r := range l.rows(name) {
-			l.services = max(l.services, min(letters(r.title+" "+strings.Join(r.lines, " "), small)+78, 560))
+	for _, name := range l.laneNames() {
+		for _, r := range l.servedRows(name) {
+			l.services = max(l.services, min(textWidth(r.title+" "+strings.Join(r.lines, " "), small)+78, 560))
 		}
 	}
 	most := 0
-	for _, name := range l.lanes() {
-		groups := l.groups(name)
+	for _, name := range l.laneNames() {
+		groups := l.groupMachines(name)
 		wide := 0
 		for _, g := range groups {
 			wide += min(len(g.names), gridLimit)
@@ -134,16 +134,16 @@ func (l *layouter) measure() {
 	}
 	l.grid = float64(most) * (l.boxW + gap)
 	l.width = margin + l.head + gap + l.services + 2*gap + l.grid + 2*margin
-	l.width = max(l.width, letters(l.Title, 10)+2*margin, 640)
+	l.width = max(l.width, textWidth(l.Title, 10)+2*margin, 640)
 }
 
-// note is the third line of a machine's box.
-func (m Machine) note() string {
+// noteLine is the third line of a machine's box.
+func (m Machine) noteLine() string {
 	return strings.Join(slices.DeleteFunc([]string{m.State, m.Hypervisor}, func(s string) bool { return s == "" }), " · ")
 }
 
-// lines are what a lane's head says below the name.
-func (n Network) lines() []string {
+// headLines are what a lane's head says below the name.
+func (n Network) headLines() []string {
 	all := []string{n.CIDR}
 	if n.Gateway != "" {
 		all = append(all, "gw "+n.Gateway)
@@ -158,8 +158,8 @@ type group struct {
 	names []string
 }
 
-// groups are the machines of a lane that serve nobody, by role.
-func (l *layouter) groups(network string) []group {
+// groupMachines are the machines of a lane that serve nobody, by role.
+func (l *layouter) groupMachines(network string) []group {
 	byRole := map[string][]string{}
 	for name, m := range l.Machines {
 		if _, in := m.Addresses[network]; in && !slices.Contains(l.columns, name) {
@@ -186,10 +186,10 @@ func compareRoles(a, b string) int {
 	return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a, b))
 }
 
-// lane places what is in a network.
-func (l *layouter) lane(name string, y float64) lane {
+// placeLane places what is in a network.
+func (l *layouter) placeLane(name string, y float64) lane {
 	n := l.Networks[name]
-	ln := lane{box: box{x: margin, y: y, id: id("network", name), kind: "network", title: shorten(name), lines: n.lines()}}
+	ln := lane{box: box{x: margin, y: y, id: id("network", name), kind: "network", title: shortenName(name), lines: n.headLines()}}
 	if n.Outside {
 		ln.kind = "outside"
 	}
@@ -199,14 +199,14 @@ func (l *layouter) lane(name string, y float64) lane {
 	for i, column := range l.columns {
 		if address, in := l.Machines[column].Addresses[name]; in {
 			served = true
-			ln.boxes = append(ln.boxes, l.machine(column, address, left+float64(i)*(l.boxW+gap), top))
+			ln.boxes = append(ln.boxes, l.placeMachine(column, address, left+float64(i)*(l.boxW+gap), top))
 		}
 	}
 	next := top
 	if served {
 		next = top + l.boxH + gap
 	}
-	for _, r := range l.rows(name) {
+	for _, r := range l.servedRows(name) {
 		r.x, r.y, r.w, r.h = left, next, l.services, rowHeight
 		ln.boxes = append(ln.boxes, r)
 		next += rowHeight + 4
@@ -217,11 +217,11 @@ func (l *layouter) lane(name string, y float64) lane {
 	return ln
 }
 
-func (l *layouter) machine(name, address string, x, y float64) box {
+func (l *layouter) placeMachine(name, address string, x, y float64) box {
 	m := l.Machines[name]
 	b := box{x: x, y: y, w: l.boxW, h: l.boxH, id: id("machine", name), kind: kind(m.Role), title: name, lines: []string{address}}
-	if note := m.note(); note != "" {
-		b.lines = append(b.lines, shorten(note))
+	if note := m.noteLine(); note != "" {
+		b.lines = append(b.lines, shortenName(note))
 	}
 	return b
 }
@@ -229,15 +229,15 @@ func (l *layouter) machine(name, address string, x, y float64) box {
 // placeGroups puts the machines that serve nobody into the grid at the right, and returns where it ends.
 func (l *layouter) placeGroups(ln *lane, network string, left, top float64) float64 {
 	x, y, bottom := left, top, top
-	for _, g := range l.groups(network) {
+	for _, g := range l.groupMachines(network) {
 		columns := min(len(g.names), gridLimit)
 		if x > left && x+float64(columns)*(l.boxW+gap) > left+l.grid+1 {
 			x, y = left, bottom+gap
 		}
-		ln.groups = append(ln.groups, label{x, y + 12, count(len(g.names), cmp.Or(g.role, "machine"))})
+		ln.groups = append(ln.groups, label{x, y + 12, countNoun(len(g.names), cmp.Or(g.role, "machine"))})
 		for i, name := range g.names {
 			bx, by := x+float64(i%columns)*(l.boxW+gap), y+groupTitle+float64(i/columns)*(l.boxH+gap)
-			ln.boxes = append(ln.boxes, l.machine(name, l.Machines[name].Addresses[network], bx, by))
+			ln.boxes = append(ln.boxes, l.placeMachine(name, l.Machines[name].Addresses[network], bx, by))
 			bottom = max(bottom, by+l.boxH)
 		}
 		x += float64(columns) * (l.boxW + gap)
@@ -245,8 +245,8 @@ func (l *layouter) placeGroups(ln *lane, network string, left, top float64) floa
 	return bottom
 }
 
-// rows are what machines serve in a network, a line of text each: virtual addresses, then frontends, views and exposures.
-func (l *layouter) rows(network string) []box {
+// servedRows are what machines serve in a network, a line of text each: virtual addresses, then frontends, views and exposures.
+func (l *layouter) servedRows(network string) []box {
 	var all []box
 	for _, name := range slices.Sorted(maps.Keys(l.VIPs)) {
 		if v := l.VIPs[name]; v.Network == network {
@@ -262,12 +262,12 @@ func (l *layouter) rows(network string) []box {
 		for _, bind := range f.Binds {
 			address, port := splitBind(bind)
 			if l.laneOf(address) == network {
-				all = append(all, box{id: id("frontend", name), kind: "frontend", tag: ":" + port, title: name, lines: []string{"→ " + l.describe(f.Servers)}})
+				all = append(all, box{id: id("frontend", name), kind: "frontend", tag: ":" + port, title: name, lines: []string{"→ " + l.describeRoles(f.Servers)}})
 			}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.Views)) {
-		if v := l.Views[name]; v.Network == network || v.Network == "" && network == l.lanes()[len(l.lanes())-1] {
+		if v := l.Views[name]; v.Network == network || v.Network == "" && network == l.laneNames()[len(l.laneNames())-1] {
 			all = append(all, box{id: id("view", name), kind: "view", tag: "DNS", title: name, lines: []string{strings.Join(v.Zones, ", ")}})
 		}
 	}
@@ -279,21 +279,21 @@ func (l *layouter) rows(network string) []box {
 	return all
 }
 
-// describe says of machines how many of each role they are.
-func (l *layouter) describe(names []string) string {
+// describeRoles says of machines how many of each role they are.
+func (l *layouter) describeRoles(names []string) string {
 	byRole := map[string]int{}
 	for _, name := range names {
 		byRole[l.Machines[name].Role]++
 	}
 	var all []string
 	for _, role := range slices.SortedFunc(maps.Keys(byRole), compareRoles) {
-		all = append(all, count(byRole[role], cmp.Or(role, "machine")))
+		all = append(all, countNoun(byRole[role], cmp.Or(role, "machine")))
 	}
 	return cmp.Or(strings.Join(all, ", "), "nobody")
 }
 
-// owners are the lines from virtual addresses to the machines that have them.
-func (l *layouter) owners(ln lane) []line {
+// ownerLines are the lines from virtual addresses to the machines that have them.
+func (l *layouter) ownerLines(ln lane) []line {
 	var all []line
 	for _, r := range ln.boxes {
 		if r.kind != "vip" {
@@ -311,12 +311,14 @@ func (l *layouter) owners(ln lane) []line {
 // id is an element's, which a link leads to. Names have nothing in them that an id cannot have but blanks.
 func id(kind, name string) string { return kind + "-" + strings.ReplaceAll(name, " ", "_") }
 
-func letters(text string, wide float64) float64 { return float64(utf8.RuneCountInString(text)) * wide }
+func textWidth(text string, wide float64) float64 {
+	return float64(utf8.RuneCountInString(text)) * wide
+}
 
-// shorten leaves out the middle of a name that is too long.
-func shorten(text string) string { return cut(text, longest) }
+// shortenName leaves out the middle of a name that is too long.
+func shortenName(text string) string { return cutMiddle(text, longest) }
 
-func cut(text string, most int) string {
+func cutMiddle(text string, most int) string {
 	all := []rune(text)
 	if len(all) <= most || most < 3 {
 		return text

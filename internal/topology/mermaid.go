@@ -20,26 +20,26 @@ func (t Topology) Mermaid() string {
 	}
 	// A machine is one node, in the first network that it is in; the others are linked to it.
 	home := map[string]string{}
-	for i, network := range t.lanes() {
+	for i, network := range t.laneNames() {
 		n := t.Networks[network]
-		fmt.Fprintf(&b, "  subgraph net%d[%s]\n", i+1, quote(append([]string{network}, n.lines()...)...))
+		fmt.Fprintf(&b, "  subgraph net%d[%s]\n", i+1, quoteLines(append([]string{network}, n.headLines()...)...))
 		for _, name := range slices.Sorted(maps.Keys(t.Machines)) {
 			if address, in := t.Machines[name].Addresses[network]; in && home[name] == "" {
 				home[name] = network
-				fmt.Fprintf(&b, "    %s[%s]\n", node("machine "+name), quote(name, t.Machines[name].Role, address))
+				fmt.Fprintf(&b, "    %s[%s]\n", node("machine "+name), quoteLines(name, t.Machines[name].Role, address))
 			}
 		}
 		for _, name := range slices.Sorted(maps.Keys(t.VIPs)) {
 			if v := t.VIPs[name]; v.Network == network {
-				fmt.Fprintf(&b, "    %s([%s])\n", node("vip "+name), quote("VIP "+name, v.Address))
+				fmt.Fprintf(&b, "    %s([%s])\n", node("vip "+name), quoteLines("VIP "+name, v.Address))
 			}
 		}
 		b.WriteString("  end\n")
 	}
-	for i, network := range t.lanes() {
+	for i, network := range t.laneNames() {
 		for _, name := range slices.Sorted(maps.Keys(t.Machines)) {
 			if address, in := t.Machines[name].Addresses[network]; in && home[name] != network {
-				fmt.Fprintf(&b, "  %s ---|%s| net%d\n", node("machine "+name), quote(address), i+1)
+				fmt.Fprintf(&b, "  %s ---|%s| net%d\n", node("machine "+name), quoteLines(address), i+1)
 			}
 		}
 	}
@@ -54,7 +54,7 @@ func (t Topology) Mermaid() string {
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.Frontends)) {
 		f := t.Frontends[name]
-		fmt.Fprintf(&b, "  %s{{%s}}\n", node("frontend "+name), quote(append([]string{name}, f.Binds...)...))
+		fmt.Fprintf(&b, "  %s{{%s}}\n", node("frontend "+name), quoteLines(append([]string{name}, f.Binds...)...))
 		for _, m := range f.Machines {
 			fmt.Fprintf(&b, "  %s --> %s\n", node("machine "+m), node("frontend "+name))
 		}
@@ -64,21 +64,21 @@ func (t Topology) Mermaid() string {
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.Views)) {
 		v := t.Views[name]
-		fmt.Fprintf(&b, "  %s[/%s/]\n", node("view "+name), quote(append([]string{"view " + name}, v.Zones...)...))
+		fmt.Fprintf(&b, "  %s[/%s/]\n", node("view "+name), quoteLines(append([]string{"view " + name}, v.Zones...)...))
 		for _, m := range v.Machines {
 			fmt.Fprintf(&b, "  %s --- %s\n", node("machine "+m), node("view "+name))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.Exposures)) {
 		e := t.Exposures[name]
-		fmt.Fprintf(&b, "  %s>%s]\n", node("exposure "+name), quote(name, e.Address+" "+strings.Join(e.Ports, ","), "to "+strings.Join(e.Targets, ", ")))
+		fmt.Fprintf(&b, "  %s>%s]\n", node("exposure "+name), quoteLines(name, e.Address+" "+strings.Join(e.Ports, ","), "to "+strings.Join(e.Targets, ", ")))
 		fmt.Fprintf(&b, "  %s --> %s\n", node("exposure "+name), node("machine "+e.Machine))
 	}
 	return b.String()
 }
 
-// quote is a text of several lines in quotes, with what Mermaid takes for its own as its entities.
-func quote(lines ...string) string {
+// quoteLines is a text of several lines in quotes, with what Mermaid takes for its own as its entities.
+func quoteLines(lines ...string) string {
 	lines = slices.DeleteFunc(slices.Clone(lines), func(s string) bool { return s == "" })
 	for i, text := range lines {
 		lines[i] = strings.NewReplacer("#", "#35;", "\"", "#quot;", "<", "#lt;", ">", "#gt;").Replace(text)

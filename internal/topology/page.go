@@ -27,7 +27,7 @@ func (t Topology) HTML() (string, error) {
 		Title    string
 		Picture  template.HTML
 		Sections []section
-	}{t.Title, template.HTML(t.svg(true)), t.sections()}) //nolint:gosec // the picture escapes what it is told
+	}{t.Title, template.HTML(t.drawSVG(true)), t.pageSections()}) //nolint:gosec // the picture escapes what it is told
 	return b.String(), err
 }
 
@@ -37,7 +37,7 @@ type section struct {
 	Tables []table
 }
 
-func (t Topology) sections() []section {
+func (t Topology) pageSections() []section {
 	var all []section
 	add := func(title, kind string, names []string, rows func(name string) [][2]string) {
 		s := section{Title: title}
@@ -49,7 +49,7 @@ func (t Topology) sections() []section {
 			all = append(all, s)
 		}
 	}
-	add("Networks", "network", t.lanes(), func(name string) [][2]string {
+	add("Networks", "network", t.laneNames(), func(name string) [][2]string {
 		n := t.Networks[name]
 		var in []string
 		for _, m := range slices.Sorted(maps.Keys(t.Machines)) {
@@ -62,12 +62,12 @@ func (t Topology) sections() []section {
 	add("Machines", "machine", slices.Sorted(maps.Keys(t.Machines)), func(name string) [][2]string {
 		m := t.Machines[name]
 		rows := [][2]string{{"role", m.Role}, {"state", m.State}, {"hypervisor", m.Hypervisor}}
-		for _, on := range t.lanes() {
+		for _, on := range t.laneNames() {
 			if address, is := m.Addresses[on]; is {
 				rows = append(rows, [2]string{"address in " + on, address})
 			}
 		}
-		return append(rows, [2]string{"holds", strings.Join(t.held(name), "\n")}, [2]string{"answers for", strings.Join(t.balancedTo(name), "\n")})
+		return append(rows, [2]string{"holds", strings.Join(t.heldAddresses(name), "\n")}, [2]string{"answers for", strings.Join(t.balancedTo(name), "\n")})
 	})
 	add("Virtual addresses", "vip", slices.Sorted(maps.Keys(t.VIPs)), func(name string) [][2]string {
 		v := t.VIPs[name]
@@ -88,8 +88,8 @@ func (t Topology) sections() []section {
 	return all
 }
 
-// held are the virtual addresses that a machine has.
-func (t Topology) held(machine string) []string {
+// heldAddresses are the virtual addresses that a machine has.
+func (t Topology) heldAddresses(machine string) []string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(t.VIPs)) {
 		if v := t.VIPs[name]; v.Owner == machine {

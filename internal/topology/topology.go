@@ -126,8 +126,8 @@ func (t Topology) JSON() (string, error) {
 	return string(text) + "\n", err
 }
 
-// lanes are the names of the networks from top to bottom: those outside first.
-func (t Topology) lanes() []string {
+// laneNames are the names of the networks from top to bottom: those outside first.
+func (t Topology) laneNames() []string {
 	names := slices.Sorted(maps.Keys(t.Networks))
 	slices.SortStableFunc(names, func(a, b string) int {
 		switch outA, outB := t.Networks[a].Outside, t.Networks[b].Outside; {
@@ -141,8 +141,8 @@ func (t Topology) lanes() []string {
 	return names
 }
 
-// serving are the machines that serve others, in order: those of role service, and who has a part in what is served.
-func (t Topology) serving() []string {
+// servingMachines are the machines that serve others, in order: those of role service, and who has a part in what is served.
+func (t Topology) servingMachines() []string {
 	is := map[string]bool{}
 	for name, m := range t.Machines {
 		is[name] = m.Role == "service"
@@ -186,12 +186,12 @@ func (t Topology) laneOf(address string) string {
 		}
 	}
 	ip, err := netip.ParseAddr(address)
-	for _, name := range t.lanes() {
+	for _, name := range t.laneNames() {
 		if p, wrong := netip.ParsePrefix(t.Networks[name].CIDR); err == nil && wrong == nil && p.Contains(ip) {
 			return name
 		}
 	}
-	if all := t.lanes(); len(all) > 0 {
+	if all := t.laneNames(); len(all) > 0 {
 		return all[0]
 	}
 	return ""
@@ -206,8 +206,8 @@ func splitBind(bind string) (address, port string) {
 	return strings.Trim(bind[:at], "[]"), bind[at+1:]
 }
 
-// count is "1 master", "3 masters".
-func count(n int, noun string) string {
+// countNoun is "1 master", "3 masters".
+func countNoun(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}

@@ -82,7 +82,7 @@ func pictures() map[string]Topology {
 
 func TestNoTwoElementsOverlapAndEachIsInItsLane(t *testing.T) {
 	for name, topology := range pictures() {
-		p := topology.layout()
+		p := topology.placeElements()
 		for i, ln := range p.lanes {
 			if i > 0 && ln.y < p.lanes[i-1].y+p.lanes[i-1].h {
 				t.Errorf("%s: lane %s begins in the one above", name, ln.title)
@@ -97,13 +97,13 @@ func TestNoTwoElementsOverlapAndEachIsInItsLane(t *testing.T) {
 					}
 				}
 				for _, g := range ln.groups {
-					if g.x < a.x+a.w && a.x < g.x+letters(g.text, small) && g.y-10 < a.y+a.h && a.y < g.y {
+					if g.x < a.x+a.w && a.x < g.x+textWidth(g.text, small) && g.y-10 < a.y+a.h && a.y < g.y {
 						t.Errorf("%s: %s is over %q", name, a.title, g.text)
 					}
 				}
 				if a.tag == "" {
-					for _, text := range append([]string{shorten(a.title)}, a.lines...) {
-						if letters(text, small) > a.w-16 {
+					for _, text := range append([]string{shortenName(a.title)}, a.lines...) {
+						if textWidth(text, small) > a.w-16 {
 							t.Errorf("%s: %q is wider than its box", name, text)
 						}
 					}
@@ -118,8 +118,8 @@ func TestNoTwoElementsOverlapAndEachIsInItsLane(t *testing.T) {
 
 // topologyHead is the width of what a lane says of itself, which no box may cover.
 func topologyHead(t Topology) float64 {
-	l := &layouter{Topology: t, columns: t.serving()}
-	l.measure()
+	l := &layouter{Topology: t, columns: t.servingMachines()}
+	l.measureTexts()
 	return l.head
 }
 
@@ -203,6 +203,13 @@ func TestMermaidGolden(t *testing.T) { golden(t, "ten.mmd", cluster(4).Mermaid()
 
 func TestSVGGolden(t *testing.T) { golden(t, "ten.svg", cluster(4).SVG()) }
 
+// These are also what test/pictures draws, to be looked at.
+func TestJSONGolden(t *testing.T) {
+	for name, topology := range pictures() {
+		t.Run(name, func(t *testing.T) { golden(t, name+".json", must(topology.JSON())) })
+	}
+}
+
 // golden compares with a file, or writes it where UPDATE_GOLDEN is set.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
@@ -217,17 +224,6 @@ func golden(t *testing.T, name, got string) {
 	}
 	if string(want) != got {
 		t.Errorf("%s is not what is drawn: look at the new one, then UPDATE_GOLDEN=1 go test", name)
-	}
-}
-
-// TestWritePictures writes all pictures into $PICTURES, to be looked at.
-func TestWritePictures(t *testing.T) {
-	at := os.Getenv("PICTURES")
-	for name, topology := range pictures() {
-		if page := must(topology.HTML()); at != "" {
-			_ = os.WriteFile(at+"/"+name+".html", []byte(page), 0o600)
-			_ = os.WriteFile(at+"/"+name+".svg", []byte(topology.SVG()), 0o600)
-		}
 	}
 }
 

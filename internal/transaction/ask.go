@@ -19,20 +19,20 @@ type answer struct {
 // are told apart by their type.
 func Ask[A any](ctx context.Context, e *Engine, h host.Host, d Daemon, ask func(context.Context, host.Host, Tree) (A, error)) (Tree, A, error) {
 	var none A
-	s, err := e.line(h, d).snapshot(ctx)
+	s, err := e.findQueue(h, d).takeSnapshot(ctx)
 	if err != nil {
 		return nil, none, err
 	}
 	if !s.running {
 		return s.tree, none, nil
 	}
-	a, mine := s.share(reflect.TypeFor[A]())
+	a, mine := s.shareAnswer(reflect.TypeFor[A]())
 	if mine {
 		value, err := ask(ctx, h, s.tree)
 		a.value, a.err = value, err
 		close(a.done)
 		if err != nil {
-			s.forget(reflect.TypeFor[A](), a)
+			s.forgetAnswer(reflect.TypeFor[A](), a)
 		}
 		return s.tree, value, err
 	}
@@ -50,8 +50,8 @@ func Ask[A any](ctx context.Context, e *Engine, h host.Host, d Daemon, ask func(
 	return s.tree, value, nil
 }
 
-// share returns the answer of a type, or a new one that the caller has to get.
-func (s *snapshot) share(kind reflect.Type) (a *answer, mine bool) {
+// shareAnswer returns the answer of a type, or a new one that the caller has to get.
+func (s *snapshot) shareAnswer(kind reflect.Type) (a *answer, mine bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if a, ok := s.answers[kind]; ok {
@@ -65,8 +65,8 @@ func (s *snapshot) share(kind reflect.Type) (a *answer, mine bool) {
 	return a, true
 }
 
-// forget drops an answer that failed.
-func (s *snapshot) forget(kind reflect.Type, a *answer) {
+// forgetAnswer drops an answer that failed.
+func (s *snapshot) forgetAnswer(kind reflect.Type, a *answer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.answers[kind] == a {

@@ -15,13 +15,13 @@ type Engine struct {
 	// StateDir replaces /var/lib/virtcluster on the machines.
 	StateDir string
 
-	mu    sync.Mutex
-	lines map[string]*line
+	mu     sync.Mutex
+	queues map[string]*queue
 }
 
-// line is the traffic to one daemon on one machine.
-type line struct {
-	site
+// queue is the traffic to one daemon on one machine.
+type queue struct {
+	target
 
 	mu      sync.Mutex
 	waiting []*request
@@ -36,22 +36,22 @@ type line struct {
 	lastEnded time.Time
 }
 
-// line finds the daemon's line; daemons and hosts are told apart by name.
-func (e *Engine) line(h host.Host, d Daemon) *line {
+// findQueue finds the daemon's queue; daemons and hosts are told apart by name.
+func (e *Engine) findQueue(h host.Host, d Daemon) *queue {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.lines == nil {
-		e.lines = map[string]*line{}
+	if e.queues == nil {
+		e.queues = map[string]*queue{}
 	}
 	key := d.Name() + " on " + h.String()
-	l, ok := e.lines[key]
+	l, ok := e.queues[key]
 	if !ok {
 		dir := stateDir
 		if e.StateDir != "" {
 			dir = e.StateDir
 		}
-		l = &line{site: site{host: h, daemon: d, dir: dir + "/" + d.Name()}}
-		e.lines[key] = l
+		l = &queue{target: target{host: h, daemon: d, dir: dir + "/" + d.Name()}}
+		e.queues[key] = l
 	}
 	return l
 }

@@ -1,11 +1,13 @@
 package transaction_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -173,6 +175,41 @@ func TestCutBetweenSwapAndReloadThenTheNextCommitConverges(t *testing.T) {
 	}
 }
 
+// strippedToy takes its own lines out, and leaves a person's.
+type strippedToy struct{ *toy }
+
+func (d strippedToy) Strip(t transaction.Tree) error {
+	f := t[d.conf]
+	t.Put(d.conf, bytes.ReplaceAll(f.Content, []byte("one\n"), nil), f.Mode, f.Owner, f.Group)
+	return nil
+}
+
+func TestGiveBackTellsWhatOthersWroteSince(t *testing.T) {
+	for name, c := range map[string]struct{ since, want string }{"nothing": {"", ""}, "a line": {"since\n", "by hand\nsince\n"}} {
+		t.Run(name, func(t *testing.T) {
+			plain, e := newToy(t)
+			d := strippedToy{plain}
+			if err := e.Commit(t.Context(), localhost.New(), d, d.add("one")); err != nil {
+				t.Fatal(err)
+			}
+			text, err := os.ReadFile(d.conf)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(d.conf, append(text, c.since...), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			_, kept, err := e.GiveBack(t.Context(), localhost.New(), d)
+			if told := slices.Equal(kept, []string{d.conf}); err != nil || told != (c.want != "") || !told && len(kept) > 0 {
+				t.Errorf("kept %q, error %v", kept, err)
+			}
+			if got := d.serves(t); c.want != "" && got != c.want {
+				t.Errorf("serves %q", got)
+			}
+		})
+	}
+}
+
 func TestGiveBackRestoresTheOriginal(t *testing.T) {
 	d, e := newToy(t)
 	for _, line := range []string{"one", "two"} {
@@ -180,7 +217,7 @@ func TestGiveBackRestoresTheOriginal(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if warnings, err := e.GiveBack(t.Context(), localhost.New(), d); err != nil || len(warnings) > 0 {
+	if warnings, _, err := e.GiveBack(t.Context(), localhost.New(), d); err != nil || len(warnings) > 0 {
 		t.Fatal(warnings, err)
 	}
 	if got := d.serves(t); got != "by hand\n" {
@@ -207,7 +244,7 @@ func TestAUserLearnsWhereAPersonsPartsWent(t *testing.T) {
 	if err := e.Commit(t.Context(), localhost.New(), d, edit); err != nil || len(said) != 1 || !strings.Contains(said[0], `"by hand\n" became "by hand\none\n"`) {
 		t.Errorf("a commit said %q, error %v", said, err)
 	}
-	if said, err := e.GiveBack(t.Context(), localhost.New(), d); err != nil || len(said) != 1 || !strings.Contains(said[0], `became "by hand\n"`) {
+	if said, _, err := e.GiveBack(t.Context(), localhost.New(), d); err != nil || len(said) != 1 || !strings.Contains(said[0], `became "by hand\n"`) {
 		t.Errorf("the end said %q, error %v", said, err)
 	}
 }

@@ -70,8 +70,8 @@ func (e *UnfitError) Error() string {
 
 func (e *UnfitError) Unwrap() error { return e.Err }
 
-// masked hides secrets in an error's text; the chain is kept for errors.Is and errors.As.
-func masked(err error, secrets []string) error {
+// maskSecrets hides secrets in an error's text; the chain is kept for errors.Is and errors.As.
+func maskSecrets(err error, secrets []string) error {
 	text := err.Error()
 	for _, s := range secrets {
 		if s != "" {

@@ -32,26 +32,26 @@ var errUnchanged = errors.New("nothing was changed")
 // errEdited says that a swap found a file other than it was read; then nothing was changed.
 var errEdited = errors.New("its files are being edited by somebody else meanwhile")
 
-// replace turns the files of from into those of to: new files first, then changed ones, removals last, so
+// replaceFiles turns the files of from into those of to: new files first, then changed ones, removals last, so
 // that nothing live ever names a file that is not there. What is to be kept, a journal and perhaps the original, is
 // there before the first file changes. An error that is errUnchanged left everything as it was.
-func (s *site) replace(ctx context.Context, from, to Tree, keep []host.File) error {
+func (t *target) replaceFiles(ctx context.Context, from, to Tree, keep []host.File) error {
 	write, remove := from.Changes(to)
 	if len(write)+len(remove) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(write, func(a, b string) int { return existing(from, a) - existing(from, b) })
-	if err := s.stageFiles(ctx, slices.Concat(to.files(write), keep, from.listSums(to)), false); err != nil {
+	slices.SortStableFunc(write, func(a, b string) int { return countExisting(from, a) - countExisting(from, b) })
+	if err := t.stageFiles(ctx, slices.Concat(to.pickFiles(write), keep, from.listSums(to)), false); err != nil {
 		return fmt.Errorf("%w: %w", errUnchanged, err)
 	}
 	failpoint.Hit("commit/staged")
 	kept := ""
 	if len(keep) > 0 {
-		kept = s.dir
+		kept = t.dir
 	}
-	cmd := host.Script("swap the configuration", failpoint.Arm(host.PlaceFunctions+swapScript), append([]string{s.staged.dir, kept, fmt.Sprint(len(write))}, append(write, remove...)...)...)
-	cmd.Lock = s.daemon.Name()
-	_, err := s.host.Run(ctx, cmd)
+	cmd := host.Script("swap the configuration", failpoint.Arm(host.PlaceFunctions+swapScript), append([]string{t.staged.dir, kept, fmt.Sprint(len(write))}, append(write, remove...)...)...)
+	cmd.Lock = t.daemon.Name()
+	_, err := t.host.Run(ctx, cmd)
 	var exit *host.ExitError
 	switch {
 	case err == nil:
@@ -62,7 +62,7 @@ func (s *site) replace(ctx context.Context, from, to Tree, keep []host.File) err
 	case errors.Is(err, host.ErrLockLost), errors.As(err, &exit) && exit.Code == exitUnchanged:
 		err = fmt.Errorf("%w: %w", errUnchanged, err)
 	}
-	return fmt.Errorf("replace the configuration of %s on %s: %w", s.daemon.Name(), s.host, err)
+	return fmt.Errorf("replace the configuration of %s on %s: %w", t.daemon.Name(), t.host, err)
 }
 
 // listSums are the files of a stage by which a swap to another tree finds whether what it replaces or removes is what was read.
@@ -71,7 +71,7 @@ func (t Tree) listSums(to Tree) []host.File {
 	write, remove := t.Changes(to)
 	for _, path := range slices.Sorted(slices.Values(slices.Concat(write, remove))) {
 		if f, there := t[path]; there {
-			fmt.Fprintf(&sums, "%s  %s\n", hash(f), path)
+			fmt.Fprintf(&sums, "%s  %s\n", hashContent(f), path)
 		} else {
 			fmt.Fprintln(&absent, path)
 		}
@@ -79,8 +79,8 @@ func (t Tree) listSums(to Tree) []host.File {
 	return []host.File{{Path: sumsName, Content: []byte(sums.String()), Mode: 0o600}, {Path: absentName, Content: []byte(absent.String()), Mode: 0o600}}
 }
 
-// existing is 1 for a file that the tree has, 0 for another.
-func existing(t Tree, path string) int {
+// countExisting is 1 for a file that the tree has, 0 for another.
+func countExisting(t Tree, path string) int {
 	if _, ok := t[path]; ok {
 		return 1
 	}
@@ -103,76 +103,76 @@ const (
 
 // stageFiles puts files on the stage, unless they are there already: what was checked is what goes live. alone
 // asks that nothing else is there.
-func (s *site) stageFiles(ctx context.Context, files []host.File, alone bool) error {
+func (t *target) stageFiles(ctx context.Context, files []host.File, alone bool) error {
 	missing := func(f host.File) bool {
-		there, ok := s.staged.tree[f.Path]
-		return !ok || !same(there, f)
+		there, ok := t.staged.tree[f.Path]
+		return !ok || !sameFile(there, f)
 	}
-	if s.staged.dir != "" && !slices.ContainsFunc(files, missing) && (!alone || len(files) == len(s.staged.tree)) {
+	if t.staged.dir != "" && !slices.ContainsFunc(files, missing) && (!alone || len(files) == len(t.staged.tree)) {
 		return nil
 	}
-	dir, tree := s.dir+"/stage/"+rand.Text(), Tree{}
+	dir, tree := t.dir+"/stage/"+rand.Text(), Tree{}
 	for _, f := range files {
 		tree[f.Path] = f
 	}
-	if err := host.WriteAll(ctx, s.host, dir, files); err != nil {
-		return fmt.Errorf("stage the configuration of %s on %s: %w", s.daemon.Name(), s.host, err)
+	if err := host.WriteAll(ctx, t.host, dir, files); err != nil {
+		return fmt.Errorf("stage the configuration of %s on %s: %w", t.daemon.Name(), t.host, err)
 	}
-	s.staged = staged{dir: dir, tree: tree}
+	t.staged = staged{dir: dir, tree: tree}
 	return nil
 }
 
-// records are what the swap from tree to next keeps: what it takes to undo it, and the tree where it is the original. Only
+// swapRecords are what the swap from tree to next keeps: what it takes to undo it, and the tree where it is the original. Only
 // root reads them: they can hold passwords.
-func (s *site) records(tree, next Tree) ([]host.File, error) {
+func (t *target) swapRecords(tree, next Tree) ([]host.File, error) {
 	undo, err := json.Marshal(newJournal(tree, next))
-	if _, exclusive := s.daemon.(Exclusive); err != nil || exclusive || s.original != nil {
+	if _, exclusive := t.daemon.(Exclusive); err != nil || exclusive || t.original != nil {
 		return []host.File{{Path: journalName, Content: undo, Mode: 0o600}}, err
 	}
-	whole, err := json.Marshal(keptOriginal{Files: tree.files(slices.Sorted(maps.Keys(tree)))})
+	whole, err := json.Marshal(keptOriginal{Files: tree.pickFiles(slices.Sorted(maps.Keys(tree)))})
 	return []host.File{{Path: journalName, Content: undo, Mode: 0o600}, {Path: originalName, Content: whole, Mode: 0o600}}, err
 }
 
 // clearStage removes what a refused configuration left on the stage, and the directory where nothing was ever committed; a journal
 // stays.
-func (s *site) clearStage(ctx context.Context) {
-	if s.staged.dir == "" {
+func (t *target) clearStage(ctx context.Context) {
+	if t.staged.dir == "" {
 		return
 	}
-	s.staged = staged{}
+	t.staged = staged{}
 	// What this cannot remove, the next commit's end does.
-	_, _ = s.host.Run(ctx, host.Cmd{Argv: []string{"rm", "-rf", "--", s.dir + "/stage"}})
-	_, _ = s.host.Run(ctx, host.Cmd{Argv: []string{"rmdir", "--ignore-fail-on-non-empty", "--", s.dir}})
+	_, _ = t.host.Run(ctx, host.Cmd{Argv: []string{"rm", "-rf", "--", t.dir + "/stage"}})
+	_, _ = t.host.Run(ctx, host.Cmd{Argv: []string{"rmdir", "--ignore-fail-on-non-empty", "--", t.dir}})
 }
 
 // endCommit ends a commit: what is live is what the daemon serves.
-func (s *site) endCommit(ctx context.Context) error {
+func (t *target) endCommit(ctx context.Context) error {
 	failpoint.Hit("commit/served")
-	if _, err := s.host.Run(ctx, host.Cmd{
-		Argv: []string{"rm", "-rf", "--", s.journalPath(), s.dir + "/stage"}, Lock: s.daemon.Name(),
+	if _, err := t.host.Run(ctx, host.Cmd{
+		Argv: []string{"rm", "-rf", "--", t.journalPath(), t.dir + "/stage"}, Lock: t.daemon.Name(),
 	}); err != nil {
-		return fmt.Errorf("end the commit to %s on %s: %w", s.daemon.Name(), s.host, err)
+		return fmt.Errorf("end the commit to %s on %s: %w", t.daemon.Name(), t.host, err)
 	}
-	s.staged = staged{}
+	t.staged = staged{}
 	failpoint.Hit("commit/ended")
 	return nil
 }
 
 // leaveJournal is endCommit of a change that was interrupted, and whose files somebody edited since: what it replaced stays readable.
-func (s *site) leaveJournal(ctx context.Context) error {
-	if _, err := s.host.Run(ctx, host.Cmd{
-		Argv: []string{"mv", "-f", "-T", "--", s.journalPath(), s.interruptedPath()}, Lock: s.daemon.Name(),
+func (t *target) leaveJournal(ctx context.Context) error {
+	if _, err := t.host.Run(ctx, host.Cmd{
+		Argv: []string{"mv", "-f", "-T", "--", t.journalPath(), t.interruptedPath()}, Lock: t.daemon.Name(),
 	}); err != nil {
-		return fmt.Errorf("keep what an interrupted change of %s on %s replaced: %w", s.daemon.Name(), s.host, err)
+		return fmt.Errorf("keep what an interrupted change of %s on %s replaced: %w", t.daemon.Name(), t.host, err)
 	}
-	return s.endCommit(ctx)
+	return t.endCommit(ctx)
 }
 
 // removeState removes all that commits kept, while the machine's lock is held: whoever has it next begins anew.
-func (s *site) removeState(ctx context.Context) error {
-	if _, err := s.host.Run(ctx, host.Cmd{Argv: []string{"rm", "-rf", "--", s.dir}, Lock: s.daemon.Name()}); err != nil {
-		return fmt.Errorf("remove %s on %s: %w", s.dir, s.host, err)
+func (t *target) removeState(ctx context.Context) error {
+	if _, err := t.host.Run(ctx, host.Cmd{Argv: []string{"rm", "-rf", "--", t.dir}, Lock: t.daemon.Name()}); err != nil {
+		return fmt.Errorf("remove %s on %s: %w", t.dir, t.host, err)
 	}
-	s.original, s.staged = nil, staged{}
+	t.original, t.staged = nil, staged{}
 	return nil
 }

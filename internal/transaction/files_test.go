@@ -13,6 +13,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
+// TestConfigurationThatIsALinkIsWrittenWhereItLeads runs swap.sh.
 func TestConfigurationThatIsALinkIsWrittenWhereItLeads(t *testing.T) {
 	for _, kind := range []string{"relative", "absolute", "of a link"} {
 		t.Run(kind, func(t *testing.T) {
@@ -54,7 +55,7 @@ func TestConfigurationThatIsALinkIsWrittenWhereItLeads(t *testing.T) {
 				t.Fatal("no crash")
 			}
 			check("rolled back", "by hand\none\n")
-			if _, err := e.GiveBack(t.Context(), localhost.New(), d); err != nil {
+			if _, _, err := e.GiveBack(t.Context(), localhost.New(), d); err != nil {
 				t.Fatal(err)
 			}
 			check("given back", "by hand\n")
@@ -142,7 +143,7 @@ func TestModesOwnersAccessListsAndAttributesAreAPartOfAsItWas(t *testing.T) {
 	if err := e.Commit(t.Context(), localhost.New(), d, secret); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := e.GiveBack(t.Context(), localhost.New(), d); err != nil {
+	if _, _, err := e.GiveBack(t.Context(), localhost.New(), d); err != nil {
 		t.Fatal(err)
 	}
 	check("given back", "664")

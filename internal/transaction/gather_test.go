@@ -8,7 +8,7 @@ import (
 
 // wave lets edits arrive at a line, with a pause before each, and returns how many of them the next group
 // takes, and how long it waited for them.
-func wave(t *testing.T, l *line, edits int, pause time.Duration) (taken int, waited time.Duration) {
+func wave(t *testing.T, l *queue, edits int, pause time.Duration) (taken int, waited time.Duration) {
 	t.Helper()
 	start := time.Now()
 	go func() {
@@ -19,8 +19,8 @@ func wave(t *testing.T, l *line, edits int, pause time.Duration) (taken int, wai
 			l.mu.Unlock()
 		}
 	}()
-	l.gather()
-	taken, waited = l.count(), time.Since(start)
+	l.gatherEdits()
+	taken, waited = l.countWaiting(), time.Since(start)
 	time.Sleep(time.Minute)
 	return taken, waited
 }
@@ -44,7 +44,7 @@ func TestGroupWaitsForAsManyEditsAsThereWere(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				l := &line{lastSize: c.crowd, lastEnded: time.Now().Add(-c.age)}
+				l := &queue{lastSize: c.crowd, lastEnded: time.Now().Add(-c.age)}
 				for range c.here {
 					l.waiting = append(l.waiting, &request{})
 				}

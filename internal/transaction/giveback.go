@@ -34,99 +34,102 @@ type Owners interface{ Owners(t Tree) []string }
 // commit on the machine (what a person wrote since is kept where the Daemon is a Stripper), and what
 // commits kept beside it is removed. While any part of it has an owner, nothing is changed and the error is an *InUseError. The
 // warnings say what was not possible: a daemon that cannot be told to load the
-// configuration, or that refuses it as it was found, has its files back all the same. A daemon that is stopped stays so.
-func (e *Engine) GiveBack(ctx context.Context, h host.Host, d Daemon) (warnings []string, err error) {
-	l := e.line(h, d)
+// configuration, or that refuses it as it was found, has its files back all the same. A daemon that is stopped stays so. kept are the
+// paths of files that are not as they were found, because of what others wrote since, which the daemon may serve.
+func (e *Engine) GiveBack(ctx context.Context, h host.Host, d Daemon) (warnings, kept []string, err error) {
+	l := e.findQueue(h, d)
 	if _, err := h.Read(ctx, l.originalPath()); errors.Is(err, fs.ErrNotExist) {
-		return nil, nil // nothing was ever committed
+		return nil, nil, nil // nothing was ever committed
 	} else if err != nil {
-		return nil, fmt.Errorf("read %s on %s: %w", l.originalPath(), h, err)
+		return nil, nil, fmt.Errorf("read %s on %s: %w", l.originalPath(), h, err)
 	}
 	edit := Edit{Owner: "what was there before", Warn: func(text string) { warnings = append(warnings, text) }}
-	err = l.commit(ctx, &request{edit: edit, giveBack: true})
-	return warnings, err
+	r := &request{edit: edit, giveBack: true}
+	err = l.commitRequest(ctx, r)
+	return warnings, r.kept, err
 }
 
 // giveBack is GiveBack while the machine's lock is held, as the only one of its group.
-func (l *line) giveBack(ctx context.Context, t turn) error {
-	if l.original == nil {
+func (q *queue) giveBack(ctx context.Context, t turn, r *request) error {
+	if q.original == nil {
 		return nil // somebody else gave it back since
 	}
-	if o, ok := l.daemon.(Owners); ok {
+	if o, ok := q.daemon.(Owners); ok {
 		if parts := o.Owners(t.tree); len(parts) > 0 {
-			return &InUseError{Daemon: l.daemon.Name(), Host: l.host.String(), Parts: parts}
+			return &InUseError{Daemon: q.daemon.Name(), Host: q.host.String(), Parts: parts}
 		}
 	}
-	next, err := l.withoutProvider(t.tree)
+	next, err := q.withoutProvider(t.tree)
 	if err != nil {
 		return err
 	}
 	if write, remove := t.tree.Changes(next); len(write)+len(remove) > 0 {
-		load, err := l.mayLoad(ctx, t.tree, next)
+		load, err := q.mayLoad(ctx, t.tree, next)
 		if err != nil {
 			return err
 		}
-		if err := l.returnFiles(ctx, t.tree, next, load && l.running); err != nil {
+		if err := q.returnFiles(ctx, t.tree, next, load && q.running); err != nil {
 			return err
 		}
-		l.warnOfKept(t.tree, next)
+		q.warnOfKept(t.tree, next)
 	}
-	return l.removeState(ctx)
+	r.kept, _ = q.original.Changes(next)
+	return q.removeState(ctx)
 }
 
 // withoutProvider returns the configuration without the provider.
-func (l *line) withoutProvider(tree Tree) (Tree, error) {
-	s, ok := l.daemon.(Stripper)
+func (q *queue) withoutProvider(tree Tree) (Tree, error) {
+	s, ok := q.daemon.(Stripper)
 	if !ok {
-		return l.original.Clone(), nil
+		return q.original.Clone(), nil
 	}
 	next := tree.Clone()
 	if err := s.Strip(next); err != nil {
 		return nil, err
 	}
-	next.restoreOriginal(tree, l.original)
+	next.restoreOriginal(tree, q.original)
 	return next, nil
 }
 
 // mayLoad says whether the checker takes what is given back. A configuration that is refused because it was so before
 // the provider came, or because of what others wrote since, is given back without being loaded; one that is refused for
 // another reason is an error.
-func (l *line) mayLoad(ctx context.Context, tree, next Tree) (bool, error) {
-	err := l.check(ctx, tree, next)
+func (q *queue) mayLoad(ctx context.Context, tree, next Tree) (bool, error) {
+	err := q.checkTree(ctx, tree, next)
 	if err == nil {
-		return l.missing == nil, nil
+		return q.missing == nil, nil
 	}
 	if !errors.As(err, new(*RefusedError)) {
 		return false, err
 	}
-	write, remove := l.original.Changes(next)
-	if len(write)+len(remove) > 0 && !errors.As(l.askChecker(ctx, tree, tree), new(*RefusedError)) {
+	write, remove := q.original.Changes(next)
+	if len(write)+len(remove) > 0 && !errors.As(q.askChecker(ctx, tree, tree), new(*RefusedError)) {
 		return false, err
 	}
-	l.warn(fmt.Sprintf("The files of %s on %s are as they were before the provider came, but it does not take them, so it was not told to load them: %s",
-		l.daemon.Name(), l.host, errors.Unwrap(err)))
+	q.addWarning(fmt.Sprintf("The files of %s on %s are as they were before the provider came, but it does not take them, so it was not told to load them: %s",
+		q.daemon.Name(), q.host, errors.Unwrap(err)))
 	return false, nil
 }
 
 // returnFiles puts next in the place of tree, and has the daemon serve it where load says so. A daemon that does not is
 // no reason to keep its files.
-func (l *line) returnFiles(ctx context.Context, tree, next Tree, load bool) error {
-	if err := l.replace(ctx, tree, next, nil); err != nil {
+func (q *queue) returnFiles(ctx context.Context, tree, next Tree, load bool) error {
+	if err := q.replaceFiles(ctx, tree, next, nil); err != nil {
 		return err
 	}
 	if !load {
 		return nil
 	}
-	err := l.daemon.Activate(ctx, l.host, tree, next)
+	err := q.daemon.Activate(ctx, q.host, tree, next)
 	if err == nil {
-		err = l.verify(ctx, next)
+		err = q.verifyTree(ctx, next)
 	}
 	if err != nil && (errors.Is(err, host.ErrCut) || ctx.Err() != nil) {
 		return err
 	}
 	if err != nil {
-		l.warn(fmt.Sprintf("The files of %s on %s are as they were before the provider came, but it cannot be told to serve them: %s; it may go on with what it had until it is restarted",
-			l.daemon.Name(), l.host, err))
+		q.addWarning(fmt.Sprintf("The files of %s on %s are as they were before the provider came, but it cannot be told to serve them: %s; it may go on with what it had until it is restarted",
+			q.daemon.Name(), q.host, err))
 	}
 	return nil
 }

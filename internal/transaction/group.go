@@ -38,49 +38,50 @@ type request struct {
 	ctx  context.Context
 	done chan struct{} // closed when err is final
 	err  error
-	// giveBack marks Engine.GiveBack, which goes alone.
+	// giveBack marks Engine.GiveBack, which goes alone; kept are the files that it left as others made them.
 	giveBack bool
+	kept     []string
 }
 
 // Commit applies one edit. It returns when the daemon serves the edited configuration, or with an error
 // when the edit failed and the daemon serves what it served before. Edits that arrive while another commit
 // runs go together as one check and one reload.
 func (e *Engine) Commit(ctx context.Context, h host.Host, d Daemon, edit Edit) error {
-	return e.line(h, d).commit(ctx, &request{edit: edit})
+	return e.findQueue(h, d).commitRequest(ctx, &request{edit: edit})
 }
 
-// commit is Commit of a request.
-func (l *line) commit(ctx context.Context, r *request) error {
+// commitRequest is Commit of a request.
+func (q *queue) commitRequest(ctx context.Context, r *request) error {
 	r.ctx, r.done = ctx, make(chan struct{})
-	l.mu.Lock()
-	l.waiting = append(l.waiting, r)
-	if !l.leading {
-		l.leading = true
-		go l.runGroups()
+	q.mu.Lock()
+	q.waiting = append(q.waiting, r)
+	if !q.leading {
+		q.leading = true
+		go q.runGroups()
 	}
-	l.mu.Unlock()
+	q.mu.Unlock()
 	select {
 	case <-r.done:
 		return r.err
 	case <-ctx.Done():
 	}
-	if l.withdraw(r) {
-		return fmt.Errorf("%s on %s was not changed: %w", l.daemon.Name(), l.host, ctx.Err())
+	if q.withdrawRequest(r) {
+		return fmt.Errorf("%s on %s was not changed: %w", q.daemon.Name(), q.host, ctx.Err())
 	}
 	// The group is under way and ends by itself; only its end tells what the daemon serves.
 	<-r.done
 	return r.err
 }
 
-// withdraw takes a request out of the line, if no group has taken it up.
-func (l *line) withdraw(r *request) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for i, w := range l.waiting {
+// withdrawRequest takes a request out of the queue, if no group has taken it up.
+func (q *queue) withdrawRequest(r *request) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for i, w := range q.waiting {
 		if w == r {
-			l.waiting = append(l.waiting[:i], l.waiting[i+1:]...)
-			if len(l.waiting) == 0 && l.abandon != nil {
-				l.abandon()
+			q.waiting = append(q.waiting[:i], q.waiting[i+1:]...)
+			if len(q.waiting) == 0 && q.abandon != nil {
+				q.abandon()
 			}
 			return true
 		}
@@ -89,64 +90,64 @@ func (l *line) withdraw(r *request) bool {
 }
 
 // runGroups runs group after group until nobody waits.
-func (l *line) runGroups() {
-	for wait, ok := l.lead(); ok; wait, ok = l.lead() {
-		t, err := l.prepare(wait)
-		l.runGroup(wait, t, err)
+func (q *queue) runGroups() {
+	for wait, ok := q.leaderContext(); ok; wait, ok = q.leaderContext() {
+		t, err := q.prepareTurn(wait)
+		q.runGroup(wait, t, err)
 	}
 }
 
 // runGroup runs those who wait as one group in a turn that was prepared for as long as wait lives, and answers them.
-func (l *line) runGroup(wait context.Context, t turn, err error) {
+func (q *queue) runGroup(wait context.Context, t turn, err error) {
 	if err != nil && wait.Err() != nil {
 		return // given up for those who left; who came since gets a try of his own
 	}
-	group := l.takeGroup()
+	group := q.takeGroup()
 	if len(group) == 0 {
-		t.end()
+		t.endTurn()
 		return
 	}
-	l.run(t, err, group)
-	for cut, try := unfinished(group), 1; len(cut) > 0 && try < maxTries; cut, try = unfinished(cut), try+1 {
-		l.retry(cut)
+	q.runTurn(t, err, group)
+	for cut, try := unfinishedRequests(group), 1; len(cut) > 0 && try < maxTries; cut, try = unfinishedRequests(cut), try+1 {
+		q.retryGroup(cut)
 	}
-	l.forget(nil)
-	l.remember(l.proven, l.running, l.learned)
-	l.lastSize, l.lastEnded = len(group)+l.count(), time.Now()
+	q.forgetSnapshot(nil)
+	q.rememberSnapshot(q.proven, q.running, q.learned)
+	q.lastSize, q.lastEnded = len(group)+q.countWaiting(), time.Now()
 	for _, r := range group {
 		close(r.done)
 	}
 }
 
-// lead returns a context that lives while anybody waits; without anybody there is no leader any more.
-func (l *line) lead() (context.Context, bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.abandon != nil {
-		l.abandon()
-		l.abandon = nil
+// leaderContext returns a context that lives while anybody waits; without anybody there is no leader any more.
+func (q *queue) leaderContext() (context.Context, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.abandon != nil {
+		q.abandon()
+		q.abandon = nil
 	}
-	if l.leading = len(l.waiting) > 0; !l.leading {
+	if q.leading = len(q.waiting) > 0; !q.leading {
 		return nil, false
 	}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(l.waiting[0].ctx))
-	l.abandon = cancel
+	ctx, cancel := context.WithCancel(context.WithoutCancel(q.waiting[0].ctx))
+	q.abandon = cancel
 	return ctx, true
 }
 
 // takeGroup returns those who wait, as the next group; who gives back goes alone.
-func (l *line) takeGroup() []*request {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	n := slices.IndexFunc(l.waiting, func(r *request) bool { return r.giveBack })
+func (q *queue) takeGroup() []*request {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	n := slices.IndexFunc(q.waiting, func(r *request) bool { return r.giveBack })
 	switch n {
 	case -1:
-		n = len(l.waiting)
+		n = len(q.waiting)
 	case 0:
 		n = 1
 	}
-	group := slices.Clone(l.waiting[:n])
-	l.waiting = slices.Clone(l.waiting[n:])
+	group := slices.Clone(q.waiting[:n])
+	q.waiting = slices.Clone(q.waiting[n:])
 	return group
 }
 
@@ -159,45 +160,45 @@ type turn struct {
 	release func()
 }
 
-// end gives the lock back.
-func (t turn) end() {
+// endTurn gives the lock back.
+func (t turn) endTurn() {
 	if t.release != nil {
 		t.release()
 	}
 }
 
-// prepare begins a turn while the edits for it gather, for both take their time: on a slow machine the one
+// prepareTurn begins a turn while the edits for it gather, for both take their time: on a slow machine the one
 // takes so long that no edit comes too late for it.
-func (l *line) prepare(wait context.Context) (turn, error) {
+func (q *queue) prepareTurn(wait context.Context) (turn, error) {
 	gathered := make(chan struct{})
 	go func() {
 		defer close(gathered)
-		l.gather()
+		q.gatherEdits()
 	}()
-	t, err := l.begin(wait)
+	t, err := q.beginTurn(wait)
 	<-gathered
 	return t, err
 }
 
-// begin takes the machine's lock, for as long as wait lives, and reads the configuration.
-func (l *line) begin(wait context.Context) (turn, error) {
-	unlock, err := l.host.Lock(wait, l.daemon.Name())
+// beginTurn takes the machine's lock, for as long as wait lives, and reads the configuration.
+func (q *queue) beginTurn(wait context.Context) (turn, error) {
+	unlock, err := q.host.Lock(wait, q.daemon.Name())
 	if err != nil {
-		return turn{}, fmt.Errorf("lock %s on %s: %w", l.daemon.Name(), l.host, err)
+		return turn{}, fmt.Errorf("lock %s on %s: %w", q.daemon.Name(), q.host, err)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(wait), groupLimit)
 	t := turn{ctx: ctx, release: func() { cancel(); unlock() }}
-	if t.tree, t.unfit, err = l.recover(ctx); err != nil {
-		t.end()
+	if t.tree, t.unfit, err = q.recoverTree(ctx); err != nil {
+		t.endTurn()
 		return turn{}, err
 	}
 	return t, nil
 }
 
-// unfinished returns the requests of a group that lost the connection, or with it the lock, on the way, or found the files edited
+// unfinishedRequests returns the requests of a group that lost the connection, or with it the lock, on the way, or found the files edited
 // while they were checked. Nobody knows how far they came, and it does not matter: another run puts back what they left half done, or
 // finds that it is done.
-func unfinished(group []*request) []*request {
+func unfinishedRequests(group []*request) []*request {
 	var cut []*request
 	for _, r := range group {
 		if r.ctx.Err() == nil && (errors.Is(r.err, host.ErrCut) || errors.Is(r.err, host.ErrLockLost) || errors.Is(r.err, errEdited)) {
@@ -207,57 +208,57 @@ func unfinished(group []*request) []*request {
 	return cut
 }
 
-// retry runs a group again, in a turn of its own.
-func (l *line) retry(group []*request) {
-	tflog.Info(group[0].ctx, fmt.Sprintf("%s on %s is changed again from the start: %s", l.daemon.Name(), l.host, group[0].err))
+// retryGroup runs a group again, in a turn of its own.
+func (q *queue) retryGroup(group []*request) {
+	tflog.Info(group[0].ctx, fmt.Sprintf("%s on %s is changed again from the start: %s", q.daemon.Name(), q.host, group[0].err))
 	for _, r := range group {
 		r.err = nil
 	}
 	wait, stop := untilAllLeave(group)
-	t, err := l.begin(wait)
+	t, err := q.beginTurn(wait)
 	stop()
-	l.run(t, err, group)
+	q.runTurn(t, err, group)
 }
 
-// gather waits until edits stop arriving.
-func (l *line) gather() {
+// gatherEdits waits until edits stop arriving.
+func (q *queue) gatherEdits() {
 	const step = gatherFull
-	n, changed := l.count(), time.Now()
+	n, changed := q.countWaiting(), time.Now()
 	for start := time.Now(); time.Since(start) < gatherMost; {
 		time.Sleep(step)
-		if now := l.count(); now != n {
+		if now := q.countWaiting(); now != n {
 			n, changed = now, time.Now()
 		}
-		if time.Since(changed) >= l.quietTime(n, start) {
+		if time.Since(changed) >= q.quietTime(n, start) {
 			return
 		}
 	}
 }
 
 // quietTime is how long a group of n edits that began at start waits for one more.
-func (l *line) quietTime(n int, start time.Time) time.Duration {
+func (q *queue) quietTime(n int, start time.Time) time.Duration {
 	switch {
-	case n == 0 || start.Sub(l.lastEnded) >= lastSizeAge:
-	case n < l.lastSize:
+	case n == 0 || start.Sub(q.lastEnded) >= lastSizeAge:
+	case n < q.lastSize:
 		return gatherLate
-	case l.lastSize >= fullSize:
+	case q.lastSize >= fullSize:
 		return gatherFull
 	}
 	return gatherQuiet
 }
 
-func (l *line) count() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.waiting)
+func (q *queue) countWaiting() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.waiting)
 }
 
-// run commits a group in its turn, or fails it for the reason that it got none.
-func (l *line) run(t turn, err error, group []*request) {
-	l.proven, l.learned, l.cut = nil, nil, nil
+// runTurn commits a group in its turn, or fails it for the reason that it got none.
+func (q *queue) runTurn(t turn, err error, group []*request) {
+	q.proven, q.learned, q.cut = nil, nil, nil
 	for _, r := range group {
 		if r.edit.Cut != nil {
-			l.cut = r.edit.Cut
+			q.cut = r.edit.Cut
 		}
 	}
 	if err != nil {
@@ -266,10 +267,10 @@ func (l *line) run(t turn, err error, group []*request) {
 		}
 		return
 	}
-	defer t.end()
-	defer l.deliverWarnings(group)
+	defer t.endTurn()
+	defer q.deliverWarnings(group)
 	if t.unfit == nil {
-		t.unfit = l.probe(t.ctx)
+		t.unfit = q.probeDaemon(t.ctx)
 	}
 	if t.unfit != nil && !isUnable(t.unfit) {
 		for _, r := range group {
@@ -278,20 +279,20 @@ func (l *line) run(t turn, err error, group []*request) {
 		return
 	}
 	if first := group[0]; first.giveBack {
-		first.err = l.giveBack(t.ctx, t)
-		l.clearStage(t.ctx)
+		first.err = q.giveBack(t.ctx, t, first)
+		q.clearStage(t.ctx)
 		return
 	}
-	if l.untold = false; t.unfit != nil {
-		able := l.onlyRemovals(group, t.unfit, errors.Unwrap(t.unfit))
-		l.serve(t.ctx, t.tree, l.findAccepted(t.ctx, t.tree, able))
-		l.clearStage(t.ctx)
+	if q.cannotReload = false; t.unfit != nil {
+		able := q.onlyRemovals(group, t.unfit, errors.Unwrap(t.unfit))
+		q.serveRequests(t.ctx, t.tree, q.findAccepted(t.ctx, t.tree, able))
+		q.clearStage(t.ctx)
 		return
 	}
-	tree := l.serve(t.ctx, t.tree, l.findAccepted(t.ctx, t.tree, group))
-	l.clearStage(t.ctx)
-	if !l.untold && !slices.ContainsFunc(group, func(r *request) bool { return r.err != nil }) {
-		l.proven = tree
+	tree := q.serveRequests(t.ctx, t.tree, q.findAccepted(t.ctx, t.tree, group))
+	q.clearStage(t.ctx)
+	if !q.cannotReload && !slices.ContainsFunc(group, func(r *request) bool { return r.err != nil }) {
+		q.proven = tree
 	}
 }
 

@@ -34,14 +34,14 @@ func newJournal(tree, next Tree) *journal {
 			r.Before = &old
 		}
 		if written, ok := next[path]; ok {
-			r.Wrote = hash(written)
+			r.Wrote = hashContent(written)
 		}
 		j.Files = append(j.Files, r)
 	}
 	return j
 }
 
-func hash(f host.File) string {
+func hashContent(f host.File) string {
 	sum := sha256.Sum256(f.Content)
 	return hex.EncodeToString(sum[:])
 }
@@ -54,20 +54,20 @@ func parseJournal(content []byte) (*journal, error) {
 	return j, nil
 }
 
-// undo returns the tree as it was before the swap that the journal belongs to. Where a person changed one of its files
+// undoSwap returns the tree as it was before the swap that the journal belongs to. Where a person changed one of its files
 // since, that is what to go on from: the tree stays as it is, as a whole, and theirs are the files.
-func (j *journal) undo(tree Tree) (old Tree, theirs []string) {
+func (j *journal) undoSwap(tree Tree) (old Tree, theirs []string) {
 	old = tree.Clone()
 	for _, r := range j.Files {
 		now, there := tree[r.Path]
 		switch {
-		case there && hash(now) == r.Wrote, !there && r.Wrote == "": // as the swap left it
+		case there && hashContent(now) == r.Wrote, !there && r.Wrote == "": // as the swap left it
 			if r.Before == nil {
 				delete(old, r.Path)
 			} else {
 				old[r.Path] = *r.Before
 			}
-		case there && r.Before != nil && hash(now) == hash(*r.Before), !there && r.Before == nil: // as it was
+		case there && r.Before != nil && hashContent(now) == hashContent(*r.Before), !there && r.Before == nil: // as it was
 		default:
 			theirs = append(theirs, r.Path)
 		}

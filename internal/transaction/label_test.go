@@ -51,7 +51,7 @@ func TestLabelsAreAPartOfAsItWas(t *testing.T) {
 	put("changed again", "two\n")
 	is("changed again", target, "by_a_person_t")
 	is("changed again", added, "by_another_t")
-	if _, err := e.GiveBack(t.Context(), localhost.New(), d); err != nil {
+	if _, _, err := e.GiveBack(t.Context(), localhost.New(), d); err != nil {
 		t.Fatal(err)
 	}
 	is("given back", target, "by_a_person_t")

@@ -46,6 +46,7 @@ func newPackaged(t *testing.T) (packaged, *transaction.Engine) {
 	return d, e
 }
 
+// TestDaemonThatIsNotInstalledAnyMore runs missing.sh.
 func TestDaemonThatIsNotInstalledAnyMore(t *testing.T) {
 	d, e := newPackaged(t)
 	if err := e.Commit(t.Context(), localhost.New(), d, d.add("one")); err != nil {
@@ -88,7 +89,7 @@ func TestDaemonThatIsNotInstalledAnyMore(t *testing.T) {
 	})
 	t.Run("what is given back is as it was", func(t *testing.T) {
 		write(t, d.conf, "by hand\nwhatever\n")
-		if warnings, err := e.GiveBack(t.Context(), localhost.New(), d); err != nil || len(warnings) > 0 {
+		if warnings, _, err := e.GiveBack(t.Context(), localhost.New(), d); err != nil || len(warnings) > 0 {
 			t.Errorf("%q, %v", warnings, err)
 		}
 		onDisk("by hand\n")

@@ -14,57 +14,57 @@ import (
 // restoreLimit bounds putting the old configuration back, which runs even when the caller was cancelled.
 const restoreLimit = time.Minute
 
-// recover returns the live tree to edit, after ending what an interrupted commit began: its swap may be on disk in part,
+// recoverTree returns the live tree to edit, after ending what an interrupted commit began: its swap may be on disk in part,
 // so the files from before are put back, unless a person changed one of them since. The machine's lock is held. unfit is
 // why the daemon cannot be told to serve the tree, in which case nothing may be written.
-func (s *site) recover(ctx context.Context) (tree Tree, unfit, err error) {
-	s.warnings = nil
-	tree, left, original, running, err := s.loadAndAsk(ctx, s.journalPath(), s.originalPath())
+func (t *target) recoverTree(ctx context.Context) (tree Tree, unfit, err error) {
+	t.warnings = nil
+	tree, left, original, running, err := t.loadAndAsk(ctx, t.journalPath(), t.originalPath())
 	if err != nil {
 		return nil, nil, err
 	}
-	s.original, s.running = original, running
+	t.original, t.running = original, running
 	if left == nil {
 		return tree, nil, nil
 	}
-	old, theirs, err := s.undoJournal(ctx, tree, left)
+	old, theirs, err := t.undoJournal(ctx, tree, left)
 	if err != nil {
-		return nil, nil, fmt.Errorf("undo an interrupted change of %s on %s by %s: %w", s.daemon.Name(), s.host, s.journalPath(), err)
+		return nil, nil, fmt.Errorf("undo an interrupted change of %s on %s by %s: %w", t.daemon.Name(), t.host, t.journalPath(), err)
 	}
 	failpoint.Hit("recover/undone")
 	if running {
-		if _, err := s.reactivate(ctx, tree, old); err != nil {
-			return old, &UnfitError{Daemon: s.daemon.Name(), Host: s.host.String(), Journal: s.journalPath(), Edited: theirs, Err: err}, nil
+		if _, err := t.reactivateTree(ctx, tree, old); err != nil {
+			return old, &UnfitError{Daemon: t.daemon.Name(), Host: t.host.String(), Journal: t.journalPath(), Edited: theirs, Err: err}, nil
 		}
 	}
 	if len(theirs) == 0 {
-		return old, nil, s.endCommit(ctx)
+		return old, nil, t.endCommit(ctx)
 	}
-	return old, nil, s.keepEdited(ctx, theirs)
+	return old, nil, t.keepEdited(ctx, theirs)
 }
 
 // undoJournal puts back what an interrupted swap replaced, unless a person changed one of its files since: then old is what is there,
 // and theirs are the files.
-func (s *site) undoJournal(ctx context.Context, tree Tree, left *journal) (old Tree, theirs []string, err error) {
-	old, theirs = left.undo(tree)
-	return old, theirs, s.replace(ctx, tree, old, nil)
+func (t *target) undoJournal(ctx context.Context, tree Tree, left *journal) (old Tree, theirs []string, err error) {
+	old, theirs = left.undoSwap(tree)
+	return old, theirs, t.replaceFiles(ctx, tree, old, nil)
 }
 
 // keepEdited ends an interrupted change whose files a person has edited since, and says where to find what it replaced.
-func (s *site) keepEdited(ctx context.Context, theirs []string) error {
-	s.warn(fmt.Sprintf("A change of %s on %s was interrupted, and %s was edited by hand since: that is kept as it is. What the interrupted change replaced is in %s there",
-		s.daemon.Name(), s.host, strings.Join(theirs, ", "), s.interruptedPath()))
-	return s.leaveJournal(ctx)
+func (t *target) keepEdited(ctx context.Context, theirs []string) error {
+	t.addWarning(fmt.Sprintf("A change of %s on %s was interrupted, and %s was edited by hand since: that is kept as it is. What the interrupted change replaced is in %s there",
+		t.daemon.Name(), t.host, strings.Join(theirs, ", "), t.interruptedPath()))
+	return t.leaveJournal(ctx)
 }
 
-// reactivate makes the daemon serve old, which is on disk again after bad was. refused is what the daemon answered to the
+// reactivateTree makes the daemon serve old, which is on disk again after bad was. refused is what the daemon answered to the
 // order, nil where it took it: one that refuses the order and serves old nevertheless never left it, which is no error.
-func (s *site) reactivate(ctx context.Context, bad, old Tree) (refused, err error) {
-	err = s.daemon.Activate(ctx, s.host, bad, old)
+func (t *target) reactivateTree(ctx context.Context, bad, old Tree) (refused, err error) {
+	err = t.daemon.Activate(ctx, t.host, bad, old)
 	if err != nil && !errors.Is(err, host.ErrCut) && !errors.Is(err, host.ErrLockLost) && ctx.Err() == nil {
 		refused = err
 	}
-	if err != nil && s.verify(ctx, old) == nil {
+	if err != nil && t.verifyTree(ctx, old) == nil {
 		return refused, nil
 	}
 	return refused, err
@@ -73,43 +73,43 @@ func (s *site) reactivate(ctx context.Context, bad, old Tree) (refused, err erro
 // rollBack makes old live again where bad is on disk, in whole or in part. The journal goes last, so that whoever comes
 // next tries again when this fails. A daemon that did not run before need not run now. What a person edited meanwhile stays. unfit is
 // why the daemon, which runs, does not load old either.
-func (s *site) rollBack(ctx context.Context, bad, old Tree) (unfit, err error) {
+func (t *target) rollBack(ctx context.Context, bad, old Tree) (unfit, err error) {
 	var theirs []string
-	err = s.replace(ctx, bad, old, nil)
+	err = t.replaceFiles(ctx, bad, old, nil)
 	if errors.Is(err, errEdited) { // the swap ended half-way, or a person was there
-		bad, old, theirs, err = s.rollBackByJournal(ctx, bad, old)
+		bad, old, theirs, err = t.rollBackByJournal(ctx, bad, old)
 	}
 	if err != nil {
 		return nil, err
 	}
 	failpoint.Hit("rollback/replaced")
-	refused, err := s.reactivate(ctx, bad, old)
+	refused, err := t.reactivateTree(ctx, bad, old)
 	failpoint.Hit("rollback/reactivated")
-	if s.running {
+	if t.running {
 		unfit = refused
 	}
-	if err != nil && s.running {
+	if err != nil && t.running {
 		return unfit, fmt.Errorf("activate: %w", err)
 	}
-	end := s.endCommit
+	end := t.endCommit
 	if len(theirs) > 0 {
-		end = func(ctx context.Context) error { return s.keepEdited(ctx, theirs) }
+		end = func(ctx context.Context) error { return t.keepEdited(ctx, theirs) }
 	}
-	if err := end(ctx); err != nil || !s.running {
+	if err := end(ctx); err != nil || !t.running {
 		return unfit, err
 	}
-	return unfit, s.verify(ctx, old)
+	return unfit, t.verifyTree(ctx, old)
 }
 
 // rollBackByJournal reads what is there, and undoes of it what the journal says that the swap from old to bad did.
-func (s *site) rollBackByJournal(ctx context.Context, bad, old Tree) (there, back Tree, theirs []string, err error) {
-	there, left, _, err := s.load(ctx, s.journalPath())
+func (t *target) rollBackByJournal(ctx context.Context, bad, old Tree) (there, back Tree, theirs []string, err error) {
+	there, left, _, err := t.loadFiles(ctx, t.journalPath())
 	if err != nil {
 		return bad, old, nil, err
 	}
 	if left == nil { // the swap ended before it began
 		return there, there, nil, nil
 	}
-	back, theirs, err = s.undoJournal(ctx, there, left)
+	back, theirs, err = t.undoJournal(ctx, there, left)
 	return there, back, theirs, err
 }

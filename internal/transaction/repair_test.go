@@ -169,7 +169,7 @@ func TestGiveBackOfADaemonThatCannotBeToldRestoresItsFilesAndSaysSo(t *testing.T
 			case "no reload":
 				d.onActivate = func() error { return errors.New("no key") }
 			}
-			warnings, err := e.GiveBack(t.Context(), localhost.New(), d)
+			warnings, _, err := e.GiveBack(t.Context(), localhost.New(), d)
 			if err != nil || len(warnings) != 1 && spoil != "no start" || len(warnings) == 1 && !strings.Contains(warnings[0], "files of "+d.Name()) {
 				t.Errorf("%q, %v", warnings, err)
 			}
@@ -210,7 +210,7 @@ func TestGiveBackRemovesItsStateWhileItHoldsTheLock(t *testing.T) {
 	}
 	h := &ordered{Host: localhost.New(), dir: filepath.Join(e.StateDir, d.Name())}
 	e = &transaction.Engine{StateDir: e.StateDir} // a line keeps the machine that it met first
-	if _, err := e.GiveBack(t.Context(), h, d); err != nil {
+	if _, _, err := e.GiveBack(t.Context(), h, d); err != nil {
 		t.Fatal(err)
 	}
 	if !h.unlocked || len(h.late) > 0 {

@@ -31,7 +31,7 @@ type snapshot struct {
 // same time share one read; after a commit by this process it is what that one proved. What an interrupted commit left on
 // disk without loading it is not in the tree. The caller must not change the tree.
 func (e *Engine) Snapshot(ctx context.Context, h host.Host, d Daemon) (Tree, error) {
-	s, err := e.line(h, d).snapshot(ctx)
+	s, err := e.findQueue(h, d).takeSnapshot(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func (e *Engine) Snapshot(ctx context.Context, h host.Host, d Daemon) (Tree, err
 
 // Running says whether the daemon is up, of the same moment as Snapshot.
 func (e *Engine) Running(ctx context.Context, h host.Host, d Daemon) (bool, error) {
-	s, err := e.line(h, d).snapshot(ctx)
+	s, err := e.findQueue(h, d).takeSnapshot(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -50,21 +50,21 @@ func (e *Engine) Running(ctx context.Context, h host.Host, d Daemon) (bool, erro
 // Interrupted says whether a commit did not come to its end, or is under way, at the moment of Snapshot: the tree is the one before it, and
 // what is live may be more. The next commit ends it first.
 func (e *Engine) Interrupted(ctx context.Context, h host.Host, d Daemon) (bool, error) {
-	s, err := e.line(h, d).snapshot(ctx)
+	s, err := e.findQueue(h, d).takeSnapshot(ctx)
 	if err != nil {
 		return false, err
 	}
 	return s.interrupted, nil
 }
 
-func (l *line) snapshot(ctx context.Context) (*snapshot, error) {
-	s, mine := l.share()
+func (q *queue) takeSnapshot(ctx context.Context) (*snapshot, error) {
+	s, mine := q.shareSnapshot()
 	if mine {
-		s.tree, s.running, s.interrupted, s.err = l.read(ctx)
+		s.tree, s.running, s.interrupted, s.err = q.readTree(ctx)
 		s.taken = time.Now()
 		close(s.done)
 		if s.err != nil {
-			l.forget(s)
+			q.forgetSnapshot(s)
 		}
 		return s, s.err
 	}
@@ -75,17 +75,17 @@ func (l *line) snapshot(ctx context.Context) (*snapshot, error) {
 	}
 	if s.err != nil {
 		// The reader may have failed for its own reason, a deadline say: everyone else asks for himself.
-		tree, running, interrupted, err := l.read(ctx)
+		tree, running, interrupted, err := q.readTree(ctx)
 		return &snapshot{tree: tree, running: running, interrupted: interrupted}, err
 	}
 	return s, nil
 }
 
-// share returns the current snapshot, or a new one that the caller has to take.
-func (l *line) share() (s *snapshot, mine bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if s := l.shared; s != nil {
+// shareSnapshot returns the current snapshot, or a new one that the caller has to take.
+func (q *queue) shareSnapshot() (s *snapshot, mine bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if s := q.shared; s != nil {
 		select {
 		case <-s.done:
 			if time.Since(s.taken) < snapshotAge {
@@ -95,22 +95,22 @@ func (l *line) share() (s *snapshot, mine bool) {
 			return s, false
 		}
 	}
-	l.shared = &snapshot{done: make(chan struct{})}
-	return l.shared, true
+	q.shared = &snapshot{done: make(chan struct{})}
+	return q.shared, true
 }
 
-// forget drops a snapshot; nil drops whatever is there.
-func (l *line) forget(s *snapshot) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if s == nil || l.shared == s {
-		l.shared = nil
+// forgetSnapshot drops a snapshot; nil drops whatever is there.
+func (q *queue) forgetSnapshot(s *snapshot) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if s == nil || q.shared == s {
+		q.shared = nil
 	}
 }
 
-// remember makes a tree that was just proven the current snapshot: those who wait for the commit read their parts from
+// rememberSnapshot makes a tree that was just proven the current snapshot: those who wait for the commit read their parts from
 // it, and do not Ask again what the proof told.
-func (l *line) remember(t Tree, running bool, learned any) {
+func (q *queue) rememberSnapshot(t Tree, running bool, learned any) {
 	if t == nil {
 		return
 	}
@@ -120,7 +120,7 @@ func (l *line) remember(t Tree, running bool, learned any) {
 		a := &answer{done: s.done, value: learned}
 		s.answers = map[reflect.Type]*answer{reflect.TypeOf(learned): a}
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.shared = s
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.shared = s
 }

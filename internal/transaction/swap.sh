@@ -18,6 +18,7 @@ news() { # then the arguments are the copies, and what is staged to be kept
 		[ ! -e "$stage/original.json" ] || set -- "$@" "$stage/original.json"
 	fi
 	shift "$all"
+	# shellcheck disable=SC2154 # who calls it sets then
 	[ $# = 0 ] || "$then" "$@"
 }
 keep() {

@@ -26,8 +26,8 @@ func (t Tree) Put(path string, content []byte, mode fs.FileMode, owner, group st
 	t[path] = host.File{Path: path, Content: content, Mode: mode, Owner: owner, Group: group}
 }
 
-// files are those at the given paths.
-func (t Tree) files(paths []string) []host.File {
+// pickFiles are those at the given paths.
+func (t Tree) pickFiles(paths []string) []host.File {
 	files := make([]host.File, 0, len(paths))
 	for _, path := range paths {
 		files = append(files, t[path])
@@ -39,7 +39,7 @@ func (t Tree) files(paths []string) []host.File {
 // each sorted.
 func (t Tree) Changes(next Tree) (write, remove []string) {
 	for path, file := range next {
-		if old, ok := t[path]; !ok || !same(old, file) {
+		if old, ok := t[path]; !ok || !sameFile(old, file) {
 			write = append(write, path)
 		}
 	}
@@ -65,8 +65,8 @@ func (t Tree) changesNotes(next Tree, cut func([]byte) []byte) bool {
 	})
 }
 
-// same says whether two files are equal in content, permissions and owner.
-func same(a, b host.File) bool { return bytes.Equal(a.Content, b.Content) && sameAccess(a, b) }
+// sameFile says whether two files are equal in content, permissions and owner.
+func sameFile(a, b host.File) bool { return bytes.Equal(a.Content, b.Content) && sameAccess(a, b) }
 
 func sameAccess(a, b host.File) bool {
 	owner, group := a.Account()

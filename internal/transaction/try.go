@@ -22,7 +22,7 @@ func Try(ctx context.Context, h host.Host, d Daemon, next Tree) (err error) {
 		_, gone := h.Run(context.WithoutCancel(ctx), host.Script("remove what was tried", `rm -rf -- "$1"; rmdir -- "$2" 2>/dev/null || :`, dir, tryDir))
 		err = errors.Join(err, gone)
 	}()
-	if err := host.WriteAll(ctx, h, dir, next.files(slices.Sorted(maps.Keys(next)))); err != nil {
+	if err := host.WriteAll(ctx, h, dir, next.pickFiles(slices.Sorted(maps.Keys(next)))); err != nil {
 		return fmt.Errorf("stage what is planned for %s on %s: %w", d.Name(), h, err)
 	}
 	return refusalOf(ctx, d, h, d.Check(ctx, h, dir, next))

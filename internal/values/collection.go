@@ -66,7 +66,7 @@ func (c Collection) Check(at path.Path, v attr.Value) diag.Diagnostics {
 		return nil
 	}
 	var diags diag.Diagnostics
-	places, elements := c.elements(at, v, &diags)
+	places, elements := c.listElements(at, v, &diags)
 	if c.some && len(elements) == 0 {
 		diags.AddAttributeError(at, "Nothing in it", DetailAt(at, "write at least one element, or leave it out (null)"))
 	}
@@ -82,7 +82,7 @@ func (c Collection) Check(at path.Path, v attr.Value) diag.Diagnostics {
 		case c.of != nil:
 			diags.Append(c.of.Check(places[i], e)...)
 			if text, ok := e.(types.String); ok && c.distinct {
-				spelling := c.canonical(text.ValueString())
+				spelling := c.canonicalText(text.ValueString())
 				if slices.Contains(seen, spelling) {
 					diags.AddAttributeError(places[i], "Written twice", DetailAt(places[i], fmt.Sprintf("%q is in it already: write each once", text.ValueString())))
 				}
@@ -93,8 +93,8 @@ func (c Collection) Check(at path.Path, v attr.Value) diag.Diagnostics {
 	return diags
 }
 
-// elements lists what a collection holds, with the place of each, and checks a map's keys.
-func (c Collection) elements(at path.Path, v attr.Value, diags *diag.Diagnostics) (places []path.Path, elements []attr.Value) {
+// listElements lists what a collection holds, with the place of each, and checks a map's keys.
+func (c Collection) listElements(at path.Path, v attr.Value, diags *diag.Diagnostics) (places []path.Path, elements []attr.Value) {
 	switch v := v.(type) {
 	case interface{ Elements() []attr.Value }:
 		_, isSet := v.(types.Set)
@@ -117,7 +117,7 @@ func (c Collection) elements(at path.Path, v attr.Value, diags *diag.Diagnostics
 	return places, elements
 }
 
-func (c Collection) canonical(text string) string {
+func (c Collection) canonicalText(text string) string {
 	if k, ok := c.of.(Kind); ok {
 		return k.Canonical(text)
 	}
@@ -142,7 +142,7 @@ func (k keepSpellings) PlanModifyList(_ context.Context, req planmodifier.ListRe
 	same := func(a, b attr.Value) bool {
 		x, isText := a.(types.String)
 		y, areTexts := b.(types.String)
-		return isText && areTexts && !x.IsUnknown() && !y.IsUnknown() && k.canonical(x.ValueString()) == k.canonical(y.ValueString())
+		return isText && areTexts && !x.IsUnknown() && !y.IsUnknown() && k.canonicalText(x.ValueString()) == k.canonicalText(y.ValueString())
 	}
 	if !req.ConfigValue.IsNull() && !req.StateValue.IsNull() && !req.PlanValue.IsUnknown() && slices.EqualFunc(req.PlanValue.Elements(), req.StateValue.Elements(), same) {
 		resp.PlanValue = req.StateValue

@@ -75,7 +75,7 @@ func (k Kind) Check(at path.Path, v attr.Value) diag.Diagnostics {
 		return nil
 	}
 	if text.ValueString() == "" {
-		diags.AddAttributeError(at, "Empty text", DetailAt(at, fmt.Sprintf("write %s, or leave it out (null); an empty text is neither", k.description())))
+		diags.AddAttributeError(at, "Empty text", DetailAt(at, fmt.Sprintf("write %s, or leave it out (null); an empty text is neither", k.describeKind())))
 		return diags
 	}
 	if k.wrong == nil {
@@ -87,14 +87,14 @@ func (k Kind) Check(at path.Path, v attr.Value) diag.Diagnostics {
 	return diags
 }
 
-func (k Kind) description() string {
+func (k Kind) describeKind() string {
 	if k.example == "" {
-		return article(k.noun)
+		return withArticle(k.noun)
 	}
-	return fmt.Sprintf("%s such as %q", article(k.noun), k.example)
+	return fmt.Sprintf("%s such as %q", withArticle(k.noun), k.example)
 }
 
-func article(noun string) string {
+func withArticle(noun string) string {
 	for _, vowel := range "aeioAEIO" {
 		if []rune(noun)[0] == vowel {
 			return "an " + noun
@@ -104,10 +104,10 @@ func article(noun string) string {
 }
 
 // Description implements validator.Describer.
-func (k Kind) Description(context.Context) string { return k.description() }
+func (k Kind) Description(context.Context) string { return k.describeKind() }
 
 // MarkdownDescription implements validator.Describer.
-func (k Kind) MarkdownDescription(context.Context) string { return k.description() }
+func (k Kind) MarkdownDescription(context.Context) string { return k.describeKind() }
 
 // ValidateString implements validator.String.
 func (k Kind) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {

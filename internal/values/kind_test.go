@@ -149,7 +149,7 @@ func TestNumbersHaveBounds(t *testing.T) {
 		{Between(0, 255), types.Float64Value(0.5), false}, {Between(0, 255), types.Float64Value(255.5), true}, {Between(0, 255), types.Float64Unknown(), false},
 	} {
 		if got := c.of.Check(path.Root("x"), c.v).HasError(); got != c.wrong {
-			t.Errorf("%s: %s: refused is %v", c.of.bounds(), c.v, got)
+			t.Errorf("%s: %s: refused is %v", c.of.describeBounds(), c.v, got)
 		}
 	}
 }

@@ -27,25 +27,25 @@ var (
 	// Word is one word: no blanks, no control characters.
 	Word = New("name", "", oneWord)
 	// Name is the name of an object, which may have a blank within, but neither at its ends nor a control character.
-	Name = New("name", "", name)
+	Name = New("name", "", checkName)
 	// Path is an absolute path.
 	Path = New("path", "/var/lib/x", absolutePath)
 	// Address is an IPv4 or IPv6 address without a zone.
-	Address = New("address", "10.0.0.1", address).Same(canonicalAddress)
+	Address = New("address", "10.0.0.1", checkAddress).Same(canonicalAddress)
 	// Prefix is a network: an address whose bits after the length are not set.
-	Prefix = New("prefix", "10.0.0.0/24", prefix).Same(canonicalPrefix)
+	Prefix = New("prefix", "10.0.0.0/24", checkPrefix).Same(canonicalPrefix)
 	// AddressInPrefix is an address with the length of its network's prefix.
 	AddressInPrefix = New("address with a prefix length", "10.0.0.1/24", addressInPrefix).Same(canonicalPrefix)
 	// AddressOrPrefix is either.
 	AddressOrPrefix = New("address or prefix", "10.0.0.0/24", addressOrPrefix).Same(canonicalPrefix)
 	// MAC is an Ethernet address of one card.
-	MAC = New("MAC address", "52:54:00:aa:6c:01", mac).Same(canonicalMAC)
+	MAC = New("MAC address", "52:54:00:aa:6c:01", checkMAC).Same(canonicalMAC)
 	// Device is the name of a network device.
-	Device = New("name of a network device", "eth0", device)
+	Device = New("name of a network device", "eth0", checkDevice)
 	// HostName is a machine's name, or a domain's: labels of letters, digits and hyphens, with dots between them.
 	HostName = New("host name", "node-1.example.com", hostName).Same(strings.ToLower)
 	// Endpoint names a machine and how it is reached.
-	Endpoint = New("endpoint", "ssh://root@10.0.0.100", endpoint)
+	Endpoint = New("endpoint", "ssh://root@10.0.0.100", checkEndpoint)
 )
 
 // OneOf is one of a few words.
@@ -70,7 +70,7 @@ func Duration(least, most time.Duration) Kind {
 			return fmt.Errorf("write a duration such as \"30s\" or \"10m\", not %q", text)
 		}
 		if d < least || d > most {
-			return fmt.Errorf("write a duration from %s to %s, not %q", short(least), short(most), text)
+			return fmt.Errorf("write a duration from %s to %s, not %q", shortDuration(least), shortDuration(most), text)
 		}
 		return nil
 	})
@@ -84,8 +84,8 @@ func Duration(least, most time.Duration) Kind {
 	})
 }
 
-// short is a duration without its parts of nothing: "24h".
-func short(d time.Duration) string {
+// shortDuration is a duration without its parts of nothing: "24h".
+func shortDuration(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {
 		text = strings.TrimSuffix(text, "0s")
@@ -123,7 +123,7 @@ func oneWord(text string) error {
 	return nil
 }
 
-func name(text string) error {
+func checkName(text string) error {
 	if err := oneLine(text); err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func absolutePath(text string) error {
 	return nil
 }
 
-func address(text string) error {
+func checkAddress(text string) error {
 	if _, err := service.ParseAddress(text); err != nil {
 		return fmt.Errorf("write an address such as \"10.0.0.1\" or \"2001:db8::1\": %w", err)
 	}
@@ -157,7 +157,7 @@ func canonicalAddress(text string) string {
 	return text
 }
 
-func prefix(text string) error {
+func checkPrefix(text string) error {
 	p, err := netip.ParsePrefix(text)
 	if err != nil {
 		return fmt.Errorf("write an address and a length, such as \"10.0.0.0/24\", not %q", text)
@@ -179,7 +179,7 @@ func addressOrPrefix(text string) error {
 	if strings.Contains(text, "/") {
 		return addressInPrefix(text)
 	}
-	return address(text)
+	return checkAddress(text)
 }
 
 func canonicalPrefix(text string) string {
@@ -192,7 +192,7 @@ func canonicalPrefix(text string) string {
 // etherBytes is how long an Ethernet address is.
 const etherBytes = 6
 
-func mac(text string) error {
+func checkMAC(text string) error {
 	m, err := net.ParseMAC(text)
 	switch {
 	case err != nil || len(m) != etherBytes:
@@ -216,7 +216,7 @@ func canonicalMAC(text string) string {
 // their configurations take as one word.
 var devicePattern = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.@-]{0,14}$`)
 
-func device(text string) error {
+func checkDevice(text string) error {
 	if !devicePattern.MatchString(text) {
 		return fmt.Errorf("write the name of a network device, of at most 15 letters, digits and \"_.@-\", not %q", text)
 	}
@@ -237,7 +237,7 @@ func hostName(text string) error {
 	return nil
 }
 
-func endpoint(text string) error {
+func checkEndpoint(text string) error {
 	if strings.ContainsFunc(text, func(r rune) bool { return r > utf8.RuneSelf || unicode.IsControl(r) || unicode.IsSpace(r) }) {
 		return fmt.Errorf("write ssh://[user@]host[:port], local: or qemu-ga://[hypervisor]/domain, not %q", text)
 	}

@@ -61,12 +61,12 @@ func (n Number) Check(at path.Path, v attr.Value) diag.Diagnostics {
 		out = f < float64(n.least) || f > float64(n.most)
 	}
 	if out {
-		diags.AddAttributeError(at, "Number out of bounds", DetailAt(at, fmt.Sprintf("write %s, not %s", n.bounds(), v)))
+		diags.AddAttributeError(at, "Number out of bounds", DetailAt(at, fmt.Sprintf("write %s, not %s", n.describeBounds(), v)))
 	}
 	return diags
 }
 
-func (n Number) bounds() string {
+func (n Number) describeBounds() string {
 	text := fmt.Sprintf("a number from %d to %d%s", n.least, n.most, n.unit)
 	if n.zero {
 		text = "0 or " + text
@@ -75,10 +75,10 @@ func (n Number) bounds() string {
 }
 
 // Description implements validator.Describer.
-func (n Number) Description(context.Context) string { return n.bounds() }
+func (n Number) Description(context.Context) string { return n.describeBounds() }
 
 // MarkdownDescription implements validator.Describer.
-func (n Number) MarkdownDescription(context.Context) string { return n.bounds() }
+func (n Number) MarkdownDescription(context.Context) string { return n.describeBounds() }
 
 // ValidateInt64 implements validator.Int64.
 func (n Number) ValidateInt64(_ context.Context, req validator.Int64Request, resp *validator.Int64Response) {

@@ -106,7 +106,8 @@ func daemonSubjects() []subject {
 			samples: merged(map[string]any{
 				"addresses": list{"10.0.100.77/24"}, "advert_int": 2, "auth_pass": "secret", "auth_pass_wo": "secret", "auth_pass_wo_version": 1, "garp": object{"master_delay": 5},
 				"garp.lower_prio_delay": 5, "garp.lower_prio_repeat": 5, "garp.master_delay": 5, "garp.master_refresh": 60, "garp.master_refresh_repeat": 2, "garp.master_repeat": 5,
-				"members": object{"a": object{"service_node": "$node4.id", "interface": "eth0", "address": "10.0.100.104", "priority": 200, "state": "MASTER"}}, "name": "hunted", "preempt": false, "preempt_delay": 3, "sync_group": "hunters",
+				"members": object{"a": object{"service_node": "$node4.id", "interface": "eth0", "address": "10.0.100.104", "priority": 200, "state": "MASTER"}}, "members.service_node": "$node4.id", "members.interface": "eth0", "members.address": "10.0.100.104",
+				"members.priority": 200, "members.state": "MASTER", "name": "hunted", "preempt": false, "preempt_delay": 3, "sync_group": "hunters",
 				"track": list{object{"name": "t", "interface": "eth0"}}, "track.fall": 2, "track.interface": "eth0", "track.interval": 2, "track.name": "t", "track.process": "sshd", "track.rise": 2,
 				"track.script": "/bin/true", "track.script_content": "#!/bin/sh\nexit 0\n", "track.timeout": 3, "track.user": "root", "track.weight": 10, "unicast": false, "version": 2, "virtual_router_id": 77,
 			}, timeoutsAll),
@@ -122,11 +123,7 @@ func daemonSubjects() []subject {
 				var all []string
 				for it := v.GetAttr("members").ElementIterator(); it.Next(); {
 					name, m := it.Element()
-					member := text(m, "service_node")
-					if name.Type() == cty.String {
-						member = name.AsString() + "=" + member
-					}
-					all = append(all, member)
+					all = append(all, name.AsString()+"="+text(m, "service_node"))
 				}
 				return strings.Join(all, ",") + "#" + text(v, "name")
 			},

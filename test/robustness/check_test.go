@@ -64,9 +64,11 @@ func (w *world) calm(ctx context.Context) error {
 	configs.facts = maps.Clone(w.model.facts)
 	for _, s := range w.states {
 		config := configs.satisfiable(s.name, configs.withoutTaken(s.name, s.config))
-		for i := range config {
-			config[i].From = ""
+		has, err := s.has()
+		if err != nil {
+			return err
 		}
+		config = config.sayMoves(has).keepRanges(has)
 		// What two states want and none has goes to the first.
 		for _, each := range config {
 			for _, c := range claimsOf(each.Type, each.Attributes) {
@@ -172,6 +174,9 @@ func changedThing(text string) string {
 	return "a plan: " + kind
 }
 
+// servedBy is the daemon that serves what a person has.
+var servedBy = map[string]string{"zone": "named", "haproxy": "haproxy", "instance": "keepalived"}
+
 // finish destroys every state, and takes away what a person has: the machines are as they were. What a person has of a state's pools and
 // networks may keep these from being destroyed the first time.
 func (w *world) finish(ctx context.Context) error {
@@ -193,7 +198,19 @@ func (w *world) finish(ctx context.Context) error {
 					w.say("remove %s of a person: %v", b.Name, err)
 				}
 				w.done(b, "remove")
+				if unit := servedBy[b.Kind]; unit != "" {
+					// A daemon that served a person's part went on, as the destroy told; now nobody needs it.
+					_ = belonging{Kind: "unit", Machine: b.Machine, Values: []string{unit}}.do(ctx, "remove")
+				}
 			}
+		}
+	}
+	for machine := range w.booted {
+		// What the distribution's own file says was loaded at boot, for the sake of exposures. The provider stops no unit that empties all
+		// tables when it stops; here nothing else is in them.
+		const script = `[ "$(nft list tables)" != "table inet filter" ] || systemctl is-enabled --quiet nftables || systemctl stop nftables`
+		if out, err := acctest.Try(ctx, machine, "sh", "-c", script); err != nil {
+			return fmt.Errorf("stop nftables on %s: %w: %s", machine, err, out)
 		}
 	}
 	return w.compareWithBeginning(ctx)

@@ -59,6 +59,39 @@ func (c configuration) without(drop func(resource) bool) configuration {
 	}
 }
 
+// sayMoves returns the configuration in which moved blocks tell what the state has under another key: without them it is refused to
+// destroy a thing with what is in it and to make it under its name.
+func (c configuration) sayMoves(has []believed) configuration {
+	told := slices.Clone(c)
+	for i, r := range told {
+		told[i].From = ""
+		claims := claimsOf(r.Type, r.Attributes)
+		if len(claims) == 0 || slices.ContainsFunc(has, func(b believed) bool { return b.Address == r.address() }) {
+			continue
+		}
+		for _, b := range has {
+			if was := claimsOf(b.Type, b.Attributes); b.Type == r.Type && len(was) > 0 && was[0].Thing == claims[0].Thing && c.find(b.Address) < 0 {
+				told[i].From = strings.TrimPrefix(b.Address, "virtcluster_"+b.Type+".")
+			}
+		}
+	}
+	return told
+}
+
+// keepRanges returns the configuration with the ranges of pools as the state has them: others that leave out what is drawn are refused.
+func (c configuration) keepRanges(has []believed) configuration {
+	kept := slices.Clone(c)
+	for i, r := range kept {
+		for _, b := range has {
+			if b.Address == r.address() && r.Type == "address_pool" {
+				kept[i].Attributes = maps.Clone(r.Attributes)
+				kept[i].Attributes["ranges"] = b.Attributes["ranges"]
+			}
+		}
+	}
+	return kept
+}
+
 // serviceOf is the service that a type needs on its machine.
 var serviceOf = map[string]string{"dns_zone": "bind", "dns_record_set": "bind", "haproxy_backend": "haproxy", "haproxy_frontend": "haproxy",
 	"vip": "keepalived", "exposed_service": "nftables"}

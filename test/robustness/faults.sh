@@ -28,7 +28,7 @@ begin-garbage) wrap "$1" "printf '\\000\\377{]garbage %s\\n' \"\$*\"" ;;
 begin-much) wrap "$1" "$(real head) -c 80000000 /dev/zero | tr '\\000' x" ;;
 begin-slow) wrap "$1" "sleep 4; exec $(real "$1") \"\$@\"" ;;
 begin-sparse) wrap tar "base64 -d <<X | gzip -d
-$2
+$1
 X" ;;
 end-sparse) unwrap tar ;;
 begin-fails) wrap "$1" "echo 'it failed for no reason' >&2; exit 1" ;;

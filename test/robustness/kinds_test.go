@@ -99,14 +99,6 @@ func (a attributes) named(name string) string {
 
 func object(v any) map[string]any { o, _ := v.(map[string]any); return o }
 
-// dynamic is what an attribute without a type of its own has: a state has its type beside it.
-func dynamic(v any) any {
-	if o := object(v); len(o) == 2 && o["type"] != nil && o["value"] != nil {
-		return o["value"]
-	}
-	return v
-}
-
 func list(v any) []any {
 	switch l := v.(type) {
 	case []any:
@@ -146,8 +138,10 @@ func words(v any) string {
 var kinds = []kind{
 	{name: "hosts_file", weight: 4, identity: []string{"host", "name"},
 		draw: func(d drawer) map[string]any {
-			return map[string]any{"host": d.node(d.machine()), "name": fmt.Sprintf("h%d", d.IntN(3)), "entries": map[string]any{
-				fmt.Sprintf("10.9.%d.%d", d.state, 1+d.IntN(3)): []string{fmt.Sprintf("x%d.%s.example", d.IntN(4), letter(d.state))},
+			// Two blocks may well have one address, but then each would be no answer to whose it is.
+			block := d.IntN(3)
+			return map[string]any{"host": d.node(d.machine()), "name": fmt.Sprintf("h%d", block), "entries": map[string]any{
+				fmt.Sprintf("10.9.%d.%d", d.state, 10*block+1+d.IntN(3)): []string{fmt.Sprintf("x%d.%s.example", d.IntN(4), letter(d.state))},
 			}}
 		},
 		claims: func(a attributes) []claim {
@@ -226,7 +220,7 @@ var kinds = []kind{
 				"virtual_router_id": 40 + n, "auth_pass": secret[:8]}
 		},
 		claims: func(a attributes) []claim {
-			holders := slices.Sorted(maps.Keys(object(dynamic(a["members"]))))
+			holders := slices.Sorted(maps.Keys(object(a["members"])))
 			all := []claim{{Thing: "name lan router " + a.text("virtual_router_id")}}
 			for _, m := range holders {
 				all = append(all, claim{Thing: "name " + m + " instance " + a.text("name")})

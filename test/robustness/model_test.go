@@ -79,6 +79,31 @@ func (m *model) drop(owner string) {
 	maps.DeleteFunc(m.facts, func(_ string, f fact) bool { return f.Owner == owner })
 }
 
+// listLacking returns what a state has that somebody took away by hand: until one of its runs ends well, nobody brings it back.
+func (m *model) listLacking(state string) []string {
+	var all []string
+	for thing, f := range m.facts {
+		if f.Owner == state && slices.Contains(f.Values, "") {
+			all = append(all, thing)
+		}
+	}
+	return all
+}
+
+// allowLacking lets things not be there that somebody has.
+func (m *model) allowLacking(things []string) {
+	for _, thing := range things {
+		f, ok := m.facts[thing]
+		if !ok || f.Owner == person || f.Owner == anyone || slices.Contains(f.Values, "") {
+			continue
+		}
+		if f.Values = append(slices.Clone(f.Values), ""); len(f.Values) == 1 {
+			f.Values = append(f.Values, "*")
+		}
+		m.facts[thing] = f
+	}
+}
+
 // settle says that a run of a state ended well: it has what it believes to have, and nothing else.
 func (m *model) settle(state string, has []believed) []violation {
 	m.drop(state)
@@ -235,6 +260,14 @@ func TestModel(t *testing.T) {
 			m.blur("a", nil, nil, configuration{asResource(hosts("h", "10.9.0.1"))})
 			return nil
 		}, observation{thing: "y"}, "what a state has"},
+		"what is gone, and a run was refused since": {func(m *model) []violation {
+			m.settle("a", []believed{hosts("h", "10.9.0.1")})
+			m.allowLacking([]string{thing})
+			lacking := m.listLacking("a")
+			wrong := m.settle("a", []believed{hosts("h", "10.9.0.1")})
+			m.allowLacking(lacking)
+			return wrong
+		}, observation{}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newModel()

@@ -65,8 +65,9 @@ remove-instance)
 	;;
 add-route) ip route add "$1" via 10.0.100.253 ;;
 remove-route) ip route del "$1" || : ;;
-add-stop) systemctl stop "$1" ;;
-remove-stop) systemctl start "$1" ;;
+add-stop) running "$1" && systemctl stop "$1" ;;
+remove-stop) ! systemctl is-enabled --quiet "$1" || systemctl start "$1" ;;
+remove-unit) systemctl disable --quiet --now "$1" ;;
 add-forget) rm -rf /var/lib/virtcluster/addresspool ;;
 add-unwrite) sed -i "/^$1[[:space:]]/d" /etc/hosts ;;
 add-unroute) ip route del "$1" ;;

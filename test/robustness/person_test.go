@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"os/exec"
 	"slices"
 	"strconv"
@@ -186,16 +187,8 @@ func (w *world) done(b belonging, verb string) []violation {
 		w.belongings = slices.DeleteFunc(w.belongings, func(each belonging) bool { return each.Name == b.Name })
 		return nil
 	}
-	mayLack := func(things func(thing string) bool) {
-		for thing, f := range w.model.facts {
-			if things(thing) && f.Owner != person && f.Owner != anyone {
-				f.Values = append(slices.Clone(f.Values), "")
-				if len(f.Values) == 1 {
-					f.Values = append(f.Values, "*")
-				}
-				w.model.facts[thing] = f
-			}
-		}
+	mayLack := func(matches func(thing string) bool) {
+		w.model.allowLacking(slices.DeleteFunc(slices.Collect(maps.Keys(w.model.facts)), func(thing string) bool { return !matches(thing) }))
 	}
 	switch b.Kind {
 	case "stop":

@@ -34,6 +34,8 @@ type world struct {
 	// failpoints are the names of those of the provider, none where it was built without them.
 	failpoints []string
 	answers    map[string]func()
+	// booted are machines that were booted since the beginning.
+	booted     map[string]bool
 	known      map[string]bool
 	violations []violation
 	figures    figures
@@ -49,7 +51,7 @@ type figures struct {
 // them. The states are a and so on: Terraform with a second provider, OpenTofu, and one whose state is kept by HTTP.
 func newWorld(ctx context.Context, t *testing.T, seed uint64, states int) (*world, error) {
 	w := &world{rng: rand.New(rand.NewPCG(seed, 0)), model: newModel(), killed: number("ROBUSTNESS_KILLED", 30), faulty: number("ROBUSTNESS_FAULTY", 40), usual: 8 * time.Second,
-		answers: map[string]func(){}, known: map[string]bool{}, say: t.Logf}
+		answers: map[string]func(){}, booted: map[string]bool{}, known: map[string]bool{}, say: t.Logf}
 	for i, machine := range machines {
 		other := machines[1-i]
 		script := `mkdir -p /etc/systemd/network/10-eth0.network.d /srv
@@ -137,6 +139,7 @@ func (w *world) play(ctx context.Context, r round) error {
 		outcomes[i].Operation = o
 	}
 	var first, second sync.WaitGroup
+	broken := make(chan error, len(outcomes)) // a fault that does not happen proves nothing
 	for i := range outcomes {
 		if o := &outcomes[i]; o.Operation.Person != nil && !o.Operation.Beside {
 			o.note(o.Operation.Person.do(ctx, o.Operation.Verb))
@@ -153,7 +156,11 @@ func (w *world) play(ctx context.Context, r round) error {
 		case o.Operation.Fault != nil:
 			second.Go(func() {
 				time.Sleep(o.Operation.Fault.After)
-				o.note(o.Operation.Fault.begin(ctx))
+				err := o.Operation.Fault.begin(ctx)
+				o.note(err)
+				if err != nil && !errors.Is(err, errSenseless) {
+					broken <- fmt.Errorf("begin fault %s: %w", o.Operation.Fault.Kind, err)
+				}
 			})
 		case o.Operation.State != "":
 			first.Go(func() { w.work(ctx, o) })
@@ -161,6 +168,11 @@ func (w *world) play(ctx context.Context, r round) error {
 	}
 	first.Wait()
 	second.Wait()
+	select {
+	case err := <-broken:
+		return err
+	default:
+	}
 	for i := range outcomes {
 		if f := outcomes[i].Operation.Fault; f != nil {
 			if err := f.end(ctx); err != nil && outcomes[i].Err == "" {
@@ -210,6 +222,7 @@ func (w *world) work(ctx context.Context, o *outcome) {
 
 // rebooted drops from the model what was only in a machine's memory.
 func (w *world) rebooted(machine string) {
+	w.booted[machine] = true
 	for _, b := range slices.Clone(w.belongings) {
 		if b.Machine == machine && (habitOf(b.Kind).volatile || b.Kind == "stop") {
 			w.done(b, "remove")
@@ -242,10 +255,14 @@ func (w *world) learn(r round, outcomes []outcome) []violation {
 	}
 	faulty := slices.ContainsFunc(r.Operations, func(o operation) bool { return o.Fault != nil })
 	var known, unknown []outcome
+	lacking := map[string][]string{}
 	for _, o := range outcomes {
 		switch {
 		case w.knows(o, faulty):
 			known = append(known, o)
+			if o.Result.Status != 0 {
+				lacking[o.Operation.State] = w.model.listLacking(o.Operation.State)
+			}
 			w.model.drop(o.Operation.State)
 		case o.Operation.State != "":
 			unknown = append(unknown, o)
@@ -256,6 +273,7 @@ func (w *world) learn(r round, outcomes []outcome) []violation {
 	}
 	for _, o := range known {
 		wrong = append(wrong, w.model.settle(o.Operation.State, o.has)...)
+		w.model.allowLacking(lacking[o.Operation.State])
 		if o.Operation.Action == "apply" && o.Result.Status == 0 && o.Result.Took > time.Second {
 			w.usual = (3*w.usual + o.Result.Took) / 4
 		}

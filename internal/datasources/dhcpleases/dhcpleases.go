@@ -23,7 +23,7 @@ import (
 
 // New makes the data source.
 func New() datasource.DataSource {
-	return crud.NewSource(crud.Source[model]{Name: "dhcp_leases", Schema: leasesSchema(), Read: read})
+	return crud.NewSource(crud.Source[model]{Name: "dhcp_leases", Schema: leasesSchema(), Read: readLeases})
 }
 
 type model struct {
@@ -67,7 +67,7 @@ func leasesSchema() schema.Schema {
 	}
 }
 
-func read(ctx context.Context, p crud.Provided, m *model) (diags diag.Diagnostics) {
+func readLeases(ctx context.Context, p crud.Provided, m *model) (diags diag.Diagnostics) {
 	f := p.Fleet
 	mac := ""
 	if !m.MAC.IsNull() {
@@ -86,13 +86,13 @@ func read(ctx context.Context, p crud.Provided, m *model) (diags diag.Diagnostic
 	m.Leases = []lease{}
 	for _, l := range all {
 		if mac == "" || l.MAC == mac {
-			m.Leases = append(m.Leases, spell(l))
+			m.Leases = append(m.Leases, toLease(l))
 		}
 	}
 	return crud.NewReadFailures(fmt.Sprintf("DHCP leases of network %q", m.Network.ValueString()), err)
 }
 
-func spell(l hypervisor.Lease) lease {
+func toLease(l hypervisor.Lease) lease {
 	s := lease{
 		MAC: convert.Text(l.MAC), IP: types.StringValue(l.IP.String()), Prefix: types.Int64Value(int64(l.Prefix)),
 		Hostname: convert.Text(l.Hostname), ClientID: convert.Text(l.ClientID), Expires: types.StringNull(),

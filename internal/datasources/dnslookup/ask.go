@@ -41,25 +41,25 @@ type record struct {
 	ttl                 uint32
 }
 
-// ask asks from the machine that the provider runs on. A truncated answer is asked for again over TCP.
-func ask(ctx context.Context, q question) (answer, error) {
+// askServer asks from the machine that the provider runs on. A truncated answer is asked for again over TCP.
+func askServer(ctx context.Context, q question) (answer, error) {
 	msg := new(dns.Msg)
 	msg.SetQuestion(q.name, q.rrType)
 	msg.RecursionDesired = q.recursion
 	msg.SetEdns0(1232, false)
-	client := &dns.Client{Net: q.protocol, Timeout: q.timeout, Dialer: &net.Dialer{Timeout: q.timeout, LocalAddr: q.local(q.protocol)}}
+	client := &dns.Client{Net: q.protocol, Timeout: q.timeout, Dialer: &net.Dialer{Timeout: q.timeout, LocalAddr: q.localAddress(q.protocol)}}
 	reply, _, err := client.ExchangeContext(ctx, msg, q.server.String())
 	if err == nil && reply.Truncated && q.protocol == "udp" {
-		client.Net, client.Dialer.LocalAddr = "tcp", q.local("tcp")
+		client.Net, client.Dialer.LocalAddr = "tcp", q.localAddress("tcp")
 		reply, _, err = client.ExchangeContext(ctx, msg, q.server.String())
 	}
 	if err != nil {
 		return answer{}, err
 	}
-	return read(reply.Rcode, reply.Authoritative, reply.Answer), nil
+	return readAnswer(reply.Rcode, reply.Authoritative, reply.Answer), nil
 }
 
-func (q question) local(protocol string) net.Addr {
+func (q question) localAddress(protocol string) net.Addr {
 	switch {
 	case !q.from.IsValid():
 		return nil
@@ -69,19 +69,19 @@ func (q question) local(protocol string) net.Addr {
 	return net.UDPAddrFromAddrPort(netip.AddrPortFrom(q.from, 0))
 }
 
-func read(rcode int, authoritative bool, section []dns.RR) answer {
+func readAnswer(rcode int, authoritative bool, section []dns.RR) answer {
 	a := answer{rcode: dns.RcodeToString[rcode], authoritative: authoritative}
 	for _, rr := range section {
 		h := rr.Header()
 		a.records = append(a.records, record{
-			name: dns.CanonicalName(h.Name), rrType: dns.Type(h.Rrtype).String(), ttl: h.Ttl, value: data(rr),
+			name: dns.CanonicalName(h.Name), rrType: dns.Type(h.Rrtype).String(), ttl: h.Ttl, value: recordData(rr),
 		})
 	}
 	return a
 }
 
-// data is a record's data as in a zone file; TXT data is the text itself.
-func data(rr dns.RR) string {
+// recordData is a record's data as in a zone file; TXT data is the text itself.
+func recordData(rr dns.RR) string {
 	if txt, ok := rr.(*dns.TXT); ok {
 		return strings.Join(txt.Txt, "")
 	}
@@ -136,5 +136,5 @@ func parseDig(out string) (answer, error) {
 		}
 		section = append(section, rr)
 	}
-	return read(dns.StringToRcode[rcode], slices.Contains(strings.Fields(flags), "aa"), section), nil
+	return readAnswer(dns.StringToRcode[rcode], slices.Contains(strings.Fields(flags), "aa"), section), nil
 }

@@ -77,7 +77,7 @@ func TestAsk(t *testing.T) {
 		asked := q
 		asked.name = name
 		c.change(&asked)
-		got, err := ask(t.Context(), asked)
+		got, err := askServer(t.Context(), asked)
 		if err != nil || got.rcode != c.want.rcode || got.authoritative != c.want.authoritative || !slices.Equal(got.records, c.want.records) {
 			t.Errorf("%s: %+v, error %v", name, got, err)
 		}

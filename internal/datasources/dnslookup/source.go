@@ -49,7 +49,7 @@ var answerType = types.ObjectType{AttrTypes: map[string]attr.Type{
 
 func lookUp(ctx context.Context, p crud.Provided, m *model) (diags diag.Diagnostics) {
 	f := p.Fleet
-	q := m.question(&diags)
+	q := m.toQuestion(&diags)
 	if diags.HasError() {
 		return diags
 	}
@@ -64,7 +64,7 @@ func lookUp(ctx context.Context, p crud.Provided, m *model) (diags diag.Diagnost
 
 func answerFrom(ctx context.Context, f *fleet.Fleet, node string, q question) (answer, error) {
 	if node == "" {
-		return ask(ctx, q)
+		return askServer(ctx, q)
 	}
 	h, err := f.Host(ctx, node)
 	if err != nil {
@@ -73,8 +73,8 @@ func answerFrom(ctx context.Context, f *fleet.Fleet, node string, q question) (a
 	return askOn(ctx, h, q)
 }
 
-// question fills in the defaults and checks what was given.
-func (m *model) question(diags *diag.Diagnostics) question {
+// toQuestion fills in the defaults and checks what was given.
+func (m *model) toQuestion(diags *diag.Diagnostics) question {
 	fail := func(at, summary, format string, args ...any) {
 		diags.AddAttributeError(path.Root(at), summary, fmt.Sprintf(format, args...))
 	}
@@ -121,12 +121,12 @@ func (m *model) question(diags *diag.Diagnostics) question {
 		fail("type", "Invalid record type", "there is no record type %q", m.Type.ValueString())
 	}
 	q.rrType = rrType
-	q.name = name(m.Name.ValueString(), fail)
+	q.name = questionName(m.Name.ValueString(), fail)
 	return q
 }
 
-// name is what is asked for: an address stands for its pointer.
-func name(text string, fail func(at, summary, format string, args ...any)) string {
+// questionName is what is asked for: an address stands for its pointer.
+func questionName(text string, fail func(at, summary, format string, args ...any)) string {
 	if a, err := netip.ParseAddr(text); err == nil {
 		reverse, _ := dns.ReverseAddr(a.String())
 		return reverse

@@ -15,10 +15,10 @@ import (
 
 // New is the constructor that the provider offers.
 func New() datasource.DataSource {
-	return crud.NewSource(crud.Source[model]{Name: "exposures", Schema: dataSchema(), Read: read})
+	return crud.NewSource(crud.Source[model]{Name: "exposures", Schema: dataSchema(), Read: readExposures})
 }
 
-func read(ctx context.Context, p crud.Provided, m *model) diag.Diagnostics {
+func readExposures(ctx context.Context, p crud.Provided, m *model) diag.Diagnostics {
 	m.ID = types.StringValue(m.ServiceNode.ValueString())
 	h, err := p.Fleet.Host(ctx, m.ServiceNode.ValueString())
 	if err == nil {

@@ -16,18 +16,18 @@ import (
 
 // New is the constructor that the provider offers.
 func New() datasource.DataSource {
-	return crud.NewSource(crud.Source[model]{Name: "haproxy_status", Schema: dataSchema(), Read: read})
+	return crud.NewSource(crud.Source[model]{Name: "haproxy_status", Schema: dataSchema(), Read: readStatus})
 }
 
-func read(ctx context.Context, p crud.Provided, m *model) diag.Diagnostics {
+func readStatus(ctx context.Context, p crud.Provided, m *model) diag.Diagnostics {
 	f := p.Fleet
-	status, running, err := ask(ctx, f, m.ServiceNode.ValueString())
-	m.fill(status, running)
+	status, running, err := askStatus(ctx, f, m.ServiceNode.ValueString())
+	m.fillModel(status, running)
 	m.ID = types.StringValue(m.ServiceNode.ValueString())
 	return crud.NewReadFailures(fmt.Sprintf("the status of HAProxy on %q", m.ServiceNode.ValueString()), err)
 }
 
-func ask(ctx context.Context, f *fleet.Fleet, node string) (haproxy.Status, bool, error) {
+func askStatus(ctx context.Context, f *fleet.Fleet, node string) (haproxy.Status, bool, error) {
 	h, err := f.Host(ctx, node)
 	if err != nil {
 		return haproxy.Status{}, false, err

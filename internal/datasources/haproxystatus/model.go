@@ -53,7 +53,7 @@ type server struct {
 	LastChange     int64  `tfsdk:"last_change_seconds"`
 }
 
-func (m *model) fill(s haproxy.Status, running bool) {
+func (m *model) fillModel(s haproxy.Status, running bool) {
 	m.Running, m.Version, m.Uptime = types.BoolValue(running), types.StringValue(s.Version), types.Int64Value(s.Uptime)
 	m.Frontends, m.Backends = map[string]frontend{}, map[string]backend{}
 	for name, f := range s.Frontends {

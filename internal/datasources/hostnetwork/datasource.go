@@ -87,11 +87,11 @@ func New() datasource.DataSource {
 				"resolver":    text("What writes `/etc/resolv.conf`: `systemd-resolved`, `networkmanager`, or `file` where nothing says so."),
 			},
 		},
-		Read: read,
+		Read: readNetwork,
 	})
 }
 
-func read(ctx context.Context, p crud.Provided, m *model) diag.Diagnostics {
+func readNetwork(ctx context.Context, p crud.Provided, m *model) diag.Diagnostics {
 	f := p.Fleet
 	what := "the network of " + m.Host.ValueString()
 	h, err := f.Host(ctx, m.Host.ValueString())
@@ -126,7 +126,7 @@ func read(ctx context.Context, p crud.Provided, m *model) diag.Diagnostics {
 	}
 	for _, r := range machine.Routes {
 		if r.Dev != "" && r.Dev != "lo" {
-			m.Routes = append(m.Routes, route{CIDR: destination(r), Via: convert.Text(r.Gateway), Device: r.Dev, Metric: int64(r.Metric)})
+			m.Routes = append(m.Routes, route{CIDR: routeDestination(r), Via: convert.Text(r.Gateway), Device: r.Dev, Metric: int64(r.Metric)})
 		}
 	}
 	m.Nameservers, m.Search = slices.Concat([]string{}, resolver.Nameservers), slices.Concat([]string{}, resolver.Search)
@@ -134,8 +134,8 @@ func read(ctx context.Context, p crud.Provided, m *model) diag.Diagnostics {
 	return nil
 }
 
-// destination is a route's as a prefix.
-func destination(r hostnet.Route) string {
+// routeDestination is a route's as a prefix.
+func routeDestination(r hostnet.Route) string {
 	switch a, err := netip.ParseAddr(r.Dst); {
 	case r.Dst == "default" && r.Family == "-6":
 		return "::/0"

@@ -21,7 +21,7 @@ import (
 
 // New makes the data source.
 func New() datasource.DataSource {
-	return crud.NewSource(crud.Source[model]{Name: "hypervisor", Schema: hypervisorSchema(), Read: read})
+	return crud.NewSource(crud.Source[model]{Name: "hypervisor", Schema: hypervisorSchema(), Read: readHypervisor})
 }
 
 type model struct {
@@ -68,11 +68,11 @@ func hypervisorSchema() schema.Schema {
 	}
 }
 
-func read(ctx context.Context, p crud.Provided, m *model) diag.Diagnostics {
+func readHypervisor(ctx context.Context, p crud.Provided, m *model) diag.Diagnostics {
 	f := p.Fleet
 	c, err := f.Hypervisor(ctx, m.Hypervisor.ValueString())
 	if err == nil {
-		err = m.ask(ctx, c)
+		err = m.fillModel(ctx, c)
 	}
 	what := "the hypervisor"
 	if name := m.Hypervisor.ValueString(); name != "" {
@@ -81,8 +81,8 @@ func read(ctx context.Context, p crud.Provided, m *model) diag.Diagnostics {
 	return crud.NewReadFailures(what, err)
 }
 
-// ask fills the model with what the hypervisor answers.
-func (m *model) ask(ctx context.Context, c *hypervisor.Client) error {
+// fillModel fills the model with what the hypervisor answers.
+func (m *model) fillModel(ctx context.Context, c *hypervisor.Client) error {
 	host, err := c.Host(ctx)
 	if err != nil {
 		return err
@@ -102,8 +102,8 @@ func (m *model) ask(ctx context.Context, c *hypervisor.Client) error {
 			m.CPUModel = types.StringValue(cpu.Model)
 		}
 	}
-	m.Machines = texts(machines(caps))
-	kvm := offers(caps, "kvm")
+	m.Machines = toTexts(machineTypes(caps))
+	kvm := offersDomain(caps, "kvm")
 	m.KVM = types.BoolValue(kvm)
 	kind := "qemu"
 	if kvm {
@@ -122,27 +122,27 @@ func (m *model) ask(ctx context.Context, c *hypervisor.Client) error {
 			return err
 		}
 	}
-	m.Nested = types.BoolValue(nested(features))
-	kinds, files := firmware(offer)
-	m.Firmware, m.FirmwareFiles = texts(kinds), texts(files)
+	m.Nested = types.BoolValue(offersNesting(features))
+	kinds, files := listFirmware(offer)
+	m.Firmware, m.FirmwareFiles = toTexts(kinds), toTexts(files)
 	return nil
 }
 
-// guests are the 64-bit fully virtualised ones.
-func guests(caps *libvirtxml.Caps) []libvirtxml.CapsGuest {
+// virtualisedGuests are the 64-bit fully virtualised ones.
+func virtualisedGuests(caps *libvirtxml.Caps) []libvirtxml.CapsGuest {
 	return slices.DeleteFunc(slices.Clone(caps.Guests), func(g libvirtxml.CapsGuest) bool { return g.OSType != "hvm" || g.Arch.Name != "x86_64" })
 }
 
-// offers says whether 64-bit guests can be of a type.
-func offers(caps *libvirtxml.Caps, kind string) bool {
-	return slices.ContainsFunc(guests(caps), func(g libvirtxml.CapsGuest) bool {
+// offersDomain says whether 64-bit guests can be of a type.
+func offersDomain(caps *libvirtxml.Caps, kind string) bool {
+	return slices.ContainsFunc(virtualisedGuests(caps), func(g libvirtxml.CapsGuest) bool {
 		return slices.ContainsFunc(g.Arch.Domains, func(d libvirtxml.CapsGuestDomain) bool { return d.Type == kind })
 	})
 }
 
-func machines(caps *libvirtxml.Caps) []string {
+func machineTypes(caps *libvirtxml.Caps) []string {
 	var names []string
-	for _, g := range guests(caps) {
+	for _, g := range virtualisedGuests(caps) {
 		for _, m := range g.Arch.Machines {
 			names = append(names, m.Name)
 		}
@@ -151,13 +151,13 @@ func machines(caps *libvirtxml.Caps) []string {
 	return slices.Compact(names)
 }
 
-// nested says whether the processor that guests can have has the virtualisation feature itself: Intel's or AMD's.
-func nested(features []string) bool {
+// offersNesting says whether the processor that guests can have has the virtualisation feature itself: Intel's or AMD's.
+func offersNesting(features []string) bool {
 	return slices.Contains(features, "vmx") || slices.Contains(features, "svm")
 }
 
-// firmware lists what a node's firmware can be, and the files for it.
-func firmware(offer *libvirtxml.DomainCaps) (kinds, files []string) {
+// listFirmware lists what a node's firmware can be, and the files for it.
+func listFirmware(offer *libvirtxml.DomainCaps) (kinds, files []string) {
 	kinds = []string{"bios"}
 	if offer.OS == nil || offer.OS.Loader == nil {
 		return kinds, nil
@@ -182,7 +182,7 @@ func firmware(offer *libvirtxml.DomainCaps) (kinds, files []string) {
 	return kinds, files
 }
 
-func texts(list []string) []types.String {
+func toTexts(list []string) []types.String {
 	values := []types.String{}
 	for _, text := range list {
 		values = append(values, types.StringValue(text))

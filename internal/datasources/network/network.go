@@ -21,7 +21,7 @@ import (
 
 // New makes the data source.
 func New() datasource.DataSource {
-	return crud.NewSource(crud.Source[model]{Name: "network", Schema: networkSchema(), Read: read})
+	return crud.NewSource(crud.Source[model]{Name: "network", Schema: networkSchema(), Read: readNetwork})
 }
 
 type model struct {
@@ -95,7 +95,7 @@ func networkSchema() schema.Schema {
 	}
 }
 
-func read(ctx context.Context, p crud.Provided, m *model) diag.Diagnostics {
+func readNetwork(ctx context.Context, p crud.Provided, m *model) diag.Diagnostics {
 	f := p.Fleet
 	c, err := f.Hypervisor(ctx, m.Hypervisor.ValueString())
 	var n *hypervisor.Network
@@ -120,7 +120,7 @@ func (m *model) fill(n *hypervisor.Network) error {
 	}
 	m.ID, m.Mode = types.StringValue(n.UUID), types.StringValue(s.Mode)
 	m.Bridge, m.Domain, m.MAC = convert.Text(s.Bridge), convert.Text(s.Domain), types.StringNull()
-	m.CIDR, m.Gateway, m.IPv6CIDR, m.IPv6Gateway = value(s.Subnet), value(s.Gateway), value(s.Subnet6), value(s.Gateway6)
+	m.CIDR, m.Gateway, m.IPv6CIDR, m.IPv6Gateway = spellAddress(s.Subnet), spellAddress(s.Gateway), spellAddress(s.Subnet6), spellAddress(s.Gateway6)
 	if mac := n.Current().MAC; mac != nil {
 		m.MAC = types.StringValue(mac.Address)
 	}
@@ -131,20 +131,20 @@ func (m *model) fill(n *hypervisor.Network) error {
 	m.DHCPRanges, m.Reservations, m.Routes = []span{}, []reservation{}, []route{}
 	if s.DHCP != nil {
 		for _, r := range s.DHCP.Ranges {
-			m.DHCPRanges = append(m.DHCPRanges, span{value(r.Start), value(r.End)})
+			m.DHCPRanges = append(m.DHCPRanges, span{spellAddress(r.Start), spellAddress(r.End)})
 		}
 	}
 	for _, h := range hypervisor.DHCPHosts(n.Current()) {
-		m.Reservations = append(m.Reservations, reservation{convert.Text(h.MAC), convert.Text(h.ID), value(h.IP), convert.Text(h.Name)})
+		m.Reservations = append(m.Reservations, reservation{convert.Text(h.MAC), convert.Text(h.ID), spellAddress(h.IP), convert.Text(h.Name)})
 	}
 	for _, r := range s.Routes {
-		m.Routes = append(m.Routes, route{value(r.Destination), value(r.Via)})
+		m.Routes = append(m.Routes, route{spellAddress(r.Destination), spellAddress(r.Via)})
 	}
 	return nil
 }
 
-// value spells an address or a prefix; an invalid one is null.
-func value[A netip.Addr | netip.Prefix](a A) types.String {
+// spellAddress spells an address or a prefix; an invalid one is null.
+func spellAddress[A netip.Addr | netip.Prefix](a A) types.String {
 	switch v := any(a).(type) {
 	case netip.Addr:
 		if v.IsValid() {

@@ -21,7 +21,7 @@ import (
 
 // New makes the data source.
 func New() datasource.DataSource {
-	return crud.NewSource(crud.Source[model]{Name: "nodes", Schema: nodesSchema(), Read: read})
+	return crud.NewSource(crud.Source[model]{Name: "nodes", Schema: nodesSchema(), Read: readNodes})
 }
 
 type model struct {
@@ -70,17 +70,17 @@ func nodesSchema() schema.Schema {
 	}
 }
 
-func read(ctx context.Context, p crud.Provided, m *model) diag.Diagnostics {
+func readNodes(ctx context.Context, p crud.Provided, m *model) diag.Diagnostics {
 	f := p.Fleet
 	c, err := f.Hypervisor(ctx, m.Hypervisor.ValueString())
 	if err == nil {
-		m.Nodes, err = list(ctx, c, m)
+		m.Nodes, err = listNodes(ctx, c, m)
 	}
 	return crud.NewReadFailures("the nodes", err)
 }
 
-// list reads the nodes that match, by name.
-func list(ctx context.Context, c *hypervisor.Client, m *model) ([]found, error) {
+// listNodes reads the nodes that match, by name.
+func listNodes(ctx context.Context, c *hypervisor.Client, m *model) ([]found, error) {
 	domains, err := c.Domains(ctx)
 	if err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func list(ctx context.Context, c *hypervisor.Client, m *model) ([]found, error) 
 			f.Labels[l.Name] = l.Value
 		}
 		// A node that is being created may be gone when somebody refers to it.
-		if k.IsPresent() && k.Creating == "" && m.wants(&f) {
+		if k.IsPresent() && k.Creating == "" && m.wantsNode(&f) {
 			all, matching = append(all, f), append(matching, d)
 		}
 	}
@@ -117,7 +117,7 @@ func list(ctx context.Context, c *hypervisor.Client, m *model) ([]found, error) 
 	return all, nil
 }
 
-func (m *model) wants(f *found) bool {
+func (m *model) wantsNode(f *found) bool {
 	if !m.Role.IsNull() && m.Role.ValueString() != f.Role.ValueString() {
 		return false
 	}

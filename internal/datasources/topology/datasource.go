@@ -14,7 +14,7 @@ import (
 
 // New makes the data source.
 func New() datasource.DataSource {
-	return crud.NewSource(crud.Source[model]{Name: "topology", Schema: topologySchema(), Within: true, Read: read})
+	return crud.NewSource(crud.Source[model]{Name: "topology", Schema: topologySchema(), Within: true, Read: drawTopology})
 }
 
 type model struct {
@@ -73,9 +73,9 @@ type exposure struct {
 	Targets []string     `tfsdk:"targets"`
 }
 
-// read draws.
-func read(_ context.Context, _ crud.Provided, m *model) diag.Diagnostics {
-	t := m.topology()
+// drawTopology draws.
+func drawTopology(_ context.Context, _ crud.Provided, m *model) diag.Diagnostics {
+	t := m.toTopology()
 	diags := crud.Diagnostics(t.Validate())
 	if diags.HasError() {
 		return diags
@@ -93,31 +93,31 @@ func read(_ context.Context, _ crud.Provided, m *model) diag.Diagnostics {
 	return diags
 }
 
-// topology is the model in plain values.
-func (m *model) topology() topology.Topology {
+// toTopology is the model in plain values.
+func (m *model) toTopology() topology.Topology {
 	return topology.Topology{
 		Title: m.Title.ValueString(),
-		Networks: each(m.Networks, func(n network) topology.Network {
+		Networks: convertMap(m.Networks, func(n network) topology.Network {
 			return topology.Network{CIDR: n.CIDR.ValueString(), Gateway: n.Gateway.ValueString(), Mode: n.Mode.ValueString(), Hypervisor: n.Hypervisor.ValueString(), Outside: n.Outside.ValueBool()}
 		}),
-		Machines: each(m.Machines, func(c machine) topology.Machine {
+		Machines: convertMap(m.Machines, func(c machine) topology.Machine {
 			return topology.Machine{Role: c.Role.ValueString(), Addresses: c.Addresses, Hypervisor: c.Hypervisor.ValueString(), State: c.State.ValueString()}
 		}),
-		VIPs: each(m.VIPs, func(v vip) topology.VIP {
+		VIPs: convertMap(m.VIPs, func(v vip) topology.VIP {
 			return topology.VIP{Network: v.Network.ValueString(), Address: v.Address.ValueString(), Members: v.Members, Owner: v.Owner.ValueString()}
 		}),
-		Frontends: each(m.Frontends, func(f frontend) topology.Frontend { return topology.Frontend(f) }),
-		Views: each(m.Views, func(v view) topology.View {
+		Frontends: convertMap(m.Frontends, func(f frontend) topology.Frontend { return topology.Frontend(f) }),
+		Views: convertMap(m.Views, func(v view) topology.View {
 			return topology.View{Network: v.Network.ValueString(), Machines: v.Machines, Clients: v.Clients, Zones: v.Zones}
 		}),
-		Exposures: each(m.Exposures, func(e exposure) topology.Exposure {
+		Exposures: convertMap(m.Exposures, func(e exposure) topology.Exposure {
 			return topology.Exposure{Machine: e.Machine.ValueString(), Address: e.Address.ValueString(), Ports: e.Ports, Targets: e.Targets}
 		}),
 	}
 }
 
-// each converts the elements of a map.
-func each[A, B any](all map[string]A, convert func(A) B) map[string]B {
+// convertMap converts the elements of a map.
+func convertMap[A, B any](all map[string]A, convert func(A) B) map[string]B {
 	converted := map[string]B{}
 	for name, a := range all {
 		converted[name] = convert(a)

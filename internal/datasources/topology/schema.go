@@ -8,8 +8,8 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
 
-// told is a text that an element may have.
-func told(required bool, description string) schema.StringAttribute {
+// textAttribute is a text that an element may have.
+func textAttribute(required bool, description string) schema.StringAttribute {
 	rule := validator.String(values.Line.OrEmpty())
 	if required {
 		rule = values.Line
@@ -17,13 +17,13 @@ func told(required bool, description string) schema.StringAttribute {
 	return schema.StringAttribute{Required: required, Optional: !required, Validators: []validator.String{rule}, MarkdownDescription: description}
 }
 
-// listed are texts that an element has.
-func listed(description string) schema.ListAttribute {
+// textsAttribute are texts that an element has.
+func textsAttribute(description string) schema.ListAttribute {
 	return schema.ListAttribute{Optional: true, ElementType: types.StringType, Validators: []validator.List{values.Each(values.Line)}, MarkdownDescription: description}
 }
 
-// named are elements by their names.
-func named(description string, attributes map[string]schema.Attribute) schema.MapNestedAttribute {
+// elementsAttribute are elements by their names.
+func elementsAttribute(description string, attributes map[string]schema.Attribute) schema.MapNestedAttribute {
 	return schema.MapNestedAttribute{
 		Optional: true, Validators: []validator.Map{values.Objects().Keys(values.Line)}, MarkdownDescription: description,
 		NestedObject: schema.NestedAttributeObject{Attributes: attributes},
@@ -39,29 +39,29 @@ func topologySchema() schema.Schema {
 		MarkdownDescription: "A topology as a picture: networks as lanes, machines by role with their addresses, virtual addresses with their owner, frontends, DNS views and what is exposed. " +
 			"It draws what it is told, which is what the configuration's resources say, and asks nobody: it is there offline too. What it refers to is there before it; Terraform reads it while planning where it refers to `locals` instead, and those hold nothing that is known after the apply only, such as the owner of a new virtual address.",
 		Attributes: map[string]schema.Attribute{
-			"title": told(true, "What the picture is called, such as the cluster's domain."),
-			"networks": named("Networks by name, each of them a lane.", map[string]schema.Attribute{
-				"cidr": told(false, "Subnet."), "gateway": told(false, "Gateway."), "mode": told(false, "Mode, as that of `virtcluster_network`."), "hypervisor": told(false, "Hypervisor that it is on."),
+			"title": textAttribute(true, "What the picture is called, such as the cluster's domain."),
+			"networks": elementsAttribute("Networks by name, each of them a lane.", map[string]schema.Attribute{
+				"cidr": textAttribute(false, "Subnet."), "gateway": textAttribute(false, "Gateway."), "mode": textAttribute(false, "Mode, as that of `virtcluster_network`."), "hypervisor": textAttribute(false, "Hypervisor that it is on."),
 				"outside": schema.BoolAttribute{Optional: true, MarkdownDescription: "Whether it is the outside, which is drawn above the others. Default: `false`."},
 			}),
-			"machines": named("Machines by name.", map[string]schema.Attribute{
-				"role": told(false, "Role: `service`, `bootstrap`, `master`, `worker` or another. Machines of one role are drawn together."),
+			"machines": elementsAttribute("Machines by name.", map[string]schema.Attribute{
+				"role": textAttribute(false, "Role: `service`, `bootstrap`, `master`, `worker` or another. Machines of one role are drawn together."),
 				"addresses": schema.MapAttribute{Optional: true, ElementType: types.StringType, Validators: []validator.Map{values.Each(values.Line).Keys(values.Line)},
 					MarkdownDescription: "Address in each network that the machine is in, by the network's name."},
-				"hypervisor": told(false, "Hypervisor that it is on."), "state": told(false, "State, as that of `virtcluster_node`."),
+				"hypervisor": textAttribute(false, "Hypervisor that it is on."), "state": textAttribute(false, "State, as that of `virtcluster_node`."),
 			}),
-			"vips": named("Virtual addresses by name.", map[string]schema.Attribute{
-				"network": told(true, "Name of the network that it is in."), "address": told(true, "The address."),
-				"members": listed("Names of the machines that it moves between."), "owner": told(false, "Name of the machine that has it, as `owner` of `virtcluster_vip` says."),
+			"vips": elementsAttribute("Virtual addresses by name.", map[string]schema.Attribute{
+				"network": textAttribute(true, "Name of the network that it is in."), "address": textAttribute(true, "The address."),
+				"members": textsAttribute("Names of the machines that it moves between."), "owner": textAttribute(false, "Name of the machine that has it, as `owner` of `virtcluster_vip` says."),
 			}),
-			"frontends": named("Balanced services by name.", map[string]schema.Attribute{
-				"machines": listed(onMachines), "binds": listed("Where it listens: `ADDRESS:PORT`. It is drawn in the network of each address."), "servers": listed("Names of the machines that answer."),
+			"frontends": elementsAttribute("Balanced services by name.", map[string]schema.Attribute{
+				"machines": textsAttribute(onMachines), "binds": textsAttribute("Where it listens: `ADDRESS:PORT`. It is drawn in the network of each address."), "servers": textsAttribute("Names of the machines that answer."),
 			}),
-			"views": named("DNS views by name.", map[string]schema.Attribute{
-				"network": told(false, "Name of the network that it is drawn in. Default: the lowest lane."), "machines": listed(onMachines), "clients": listed("Who is answered from it."), "zones": listed("Its zones."),
+			"views": elementsAttribute("DNS views by name.", map[string]schema.Attribute{
+				"network": textAttribute(false, "Name of the network that it is drawn in. Default: the lowest lane."), "machines": textsAttribute(onMachines), "clients": textsAttribute("Who is answered from it."), "zones": textsAttribute("Its zones."),
 			}),
-			"exposures": named("What is exposed, by name.", map[string]schema.Attribute{
-				"machine": told(true, "Name of the machine that exposes it."), "address": told(true, "The address outside."), "ports": listed("Ports."), "targets": listed("Where they lead."),
+			"exposures": elementsAttribute("What is exposed, by name.", map[string]schema.Attribute{
+				"machine": textAttribute(true, "Name of the machine that exposes it."), "address": textAttribute(true, "The address outside."), "ports": textsAttribute("Ports."), "targets": textsAttribute("Where they lead."),
 			}),
 			"json":    drawn("The topology as JSON, with its keys in order."),
 			"mermaid": drawn("A flowchart in Mermaid's language."),

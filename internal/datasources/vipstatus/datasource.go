@@ -24,7 +24,7 @@ import (
 
 // New makes the data source.
 func New() datasource.DataSource {
-	return crud.NewSource(crud.Source[model]{Name: "vip_status", Schema: statusSchema(), Read: read})
+	return crud.NewSource(crud.Source[model]{Name: "vip_status", Schema: statusSchema(), Read: readStatus})
 }
 
 type model struct {
@@ -55,7 +55,7 @@ func statusSchema() schema.Schema {
 			"owner": schema.StringAttribute{Computed: true, MarkdownDescription: "Name of the one member that holds the addresses; null when none does, or more than one."},
 			"members": schema.ListNestedAttribute{
 				Computed:            true,
-				MarkdownDescription: "The members in the order of their names, or of the list that they are.",
+				MarkdownDescription: "The members in the order of their names.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 					"name":               schema.StringAttribute{Computed: true, MarkdownDescription: "The member's name, as in the VIP's `owner`."},
 					"service_node":       schema.StringAttribute{Computed: true, MarkdownDescription: "The member's service node."},
@@ -75,7 +75,7 @@ func statusSchema() schema.Schema {
 // readLimit bounds how long a dead member is waited for.
 const readLimit = 30 * time.Second
 
-func read(ctx context.Context, p crud.Provided, m *model) (diags diag.Diagnostics) {
+func readStatus(ctx context.Context, p crud.Provided, m *model) (diags diag.Diagnostics) {
 	f := p.Fleet
 	vips, name, err := membersOf(p, m.VIP.ValueString())
 	if err != nil {
@@ -89,7 +89,7 @@ func read(ctx context.Context, p crud.Provided, m *model) (diags diag.Diagnostic
 	titles := keepalived.Titles(vips)
 	for i, v := range vips {
 		wait.Go(func() {
-			m.Members[i] = ask(ctx, f, v.ID, name)
+			m.Members[i] = askMember(ctx, f, v.ID, name)
 			m.Members[i].Name = types.StringValue(titles[i])
 		})
 	}
@@ -113,8 +113,8 @@ func membersOf(p crud.Provided, id string) (members []keepalived.Member, name st
 	return keepalived.SplitID(id)
 }
 
-// ask asks one member.
-func ask(ctx context.Context, f *fleet.Fleet, id, name string) member {
+// askMember asks one member.
+func askMember(ctx context.Context, f *fleet.Fleet, id, name string) member {
 	m := member{ServiceNode: types.StringValue(id), Reachable: types.BoolValue(false), HeldAddresses: []types.String{}}
 	h, err := f.Host(ctx, id)
 	if err != nil {

@@ -76,7 +76,7 @@ func (h *Host) String() string { return h.name }
 
 // Run implements host.Host.
 func (h *Host) Run(ctx context.Context, cmd host.Cmd) ([]byte, error) {
-	if err := h.able(ctx); err != nil {
+	if err := h.checkAgent(ctx); err != nil {
 		return nil, err
 	}
 	for try := 1; ; try++ {
@@ -84,7 +84,7 @@ func (h *Host) Run(ctx context.Context, cmd host.Cmd) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		out, err := failpoint.Send(ctx, cmd.String(), func() ([]byte, error) { return h.once(ctx, cmd, guarded.Argv) })
+		out, err := failpoint.Send(ctx, cmd.String(), func() ([]byte, error) { return h.runOnce(ctx, cmd, guarded.Argv) })
 		if cmd.Repeatable && errors.Is(err, host.ErrCut) && try < maxTries && ctx.Err() == nil {
 			continue
 		}
@@ -92,8 +92,8 @@ func (h *Host) Run(ctx context.Context, cmd host.Cmd) ([]byte, error) {
 	}
 }
 
-// able asks the agent once what it can do.
-func (h *Host) able(ctx context.Context) error {
+// checkAgent asks the agent once what it can do.
+func (h *Host) checkAgent(ctx context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.asked {
@@ -105,7 +105,7 @@ func (h *Host) able(ctx context.Context) error {
 			Enabled bool   `json:"enabled"`
 		} `json:"supported_commands"`
 	}
-	if err := h.command(ctx, "guest-info", nil, &info); err != nil {
+	if err := h.callAgent(ctx, "guest-info", nil, &info); err != nil {
 		return err
 	}
 	lacking := slices.Clone(needed)
@@ -121,8 +121,8 @@ func (h *Host) able(ctx context.Context) error {
 	return nil
 }
 
-// command calls the agent; answer may be nil.
-func (h *Host) command(ctx context.Context, name string, arguments map[string]any, answer any) error {
+// callAgent calls the agent; answer may be nil.
+func (h *Host) callAgent(ctx context.Context, name string, arguments map[string]any, answer any) error {
 	message := map[string]any{"execute": name}
 	if arguments != nil {
 		message["arguments"] = arguments

@@ -138,6 +138,7 @@ func (g *guest) Command(ctx context.Context, text string) (string, error) {
 	return string(reply), err
 }
 
+// TestRunPassesInputOutputStatusAndWords runs run.sh.
 func TestRunPassesInputOutputStatusAndWords(t *testing.T) {
 	_, h := newGuest(t)
 	cmd := host.Script("echo", `cat; printf '%s|' "$@"`, "", "a b", "it's")
@@ -188,7 +189,7 @@ func TestFilesAreWrittenAndRead(t *testing.T) {
 
 func TestBrokenWayIsUnknownOutcomeAndRepeatableCommandsAreRepeated(t *testing.T) {
 	g, h := newGuest(t)
-	if err := h.able(t.Context()); err != nil {
+	if err := h.checkAgent(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	broken := fmt.Errorf("%w: gone", host.ErrCut)
@@ -232,6 +233,7 @@ func TestCancelledCommandEnds(t *testing.T) {
 	}
 }
 
+// TestLockIsTakenByTurns runs what holds a lock by pipe.sh, start.sh and follow.sh.
 func TestLockIsTakenByTurns(t *testing.T) {
 	const name = "test-agent"
 	before := runDirectories(t)

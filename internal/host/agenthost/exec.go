@@ -2,6 +2,7 @@ package agenthost
 
 import (
 	"context"
+	_ "embed"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -16,57 +17,35 @@ import (
 // than the data, and a message must not keep others waiting for long.
 const chunk = 512 << 10
 
-// runScript runs a command and hands its output back: "i" and the output itself where that is small, "f" and
-// the file that holds it where it is not, or "t" where it is too long to be taken at all. $1 is the file for the input,
-// "" for none, $2 and $3 are the limits.
-const runScript = `in=$1 limit=$2 most=$3
-shift 3
-out=$(mktemp /run/virtcluster-out.XXXXXXXX) || exit 1
-if [ -n "$in" ]; then
-  "$@" <"$in" >"$out"
-  status=$?
-  rm -f -- "$in"
-else
-  "$@" >"$out"
-  status=$?
-fi
-size=$(wc -c <"$out")
-if [ "$size" -le "$limit" ]; then
-  printf i
-  cat -- "$out"
-  rm -f -- "$out"
-elif [ "$size" -gt "$most" ]; then
-  printf t
-  rm -f -- "$out"
-else
-  printf 'f%s' "$out"
-fi
-exit "$status"`
+// runScript runs a command and hands its output back: itself, or the file that holds it.
+//
+//go:embed run.sh
+var runScript string
 
-// once runs a command to its end.
-func (h *Host) once(ctx context.Context, cmd host.Cmd, argv []string) ([]byte, error) {
+// runOnce runs a command to its end.
+func (h *Host) runOnce(ctx context.Context, cmd host.Cmd, argv []string) ([]byte, error) {
 	input, file := cmd.Stdin, ""
 	if len(input) > chunk {
 		var err error
-		if file, err = h.upload(ctx, input); err != nil {
+		if file, err = h.writeInput(ctx, input); err != nil {
 			return nil, fmt.Errorf("%s on %s: %w", cmd, h, err)
 		}
 		input = nil
 	}
 	argv = append([]string{"-c", runScript, "sh", file, strconv.Itoa(chunk), strconv.Itoa(host.MaxAnswer)}, argv...)
-	pid, err := h.exec(ctx, argv, input)
+	pid, err := h.startShell(ctx, argv, input)
 	if err != nil {
 		return nil, fmt.Errorf("%s on %s: %w", cmd, h, err)
 	}
-	end, err := h.wait(ctx, pid)
+	end, err := h.awaitEnd(ctx, pid)
 	if err != nil {
 		if ctx.Err() != nil {
-			h.kill(context.WithoutCancel(ctx), pid)
+			h.killProcess(context.WithoutCancel(ctx), pid)
 			return nil, fmt.Errorf("%s on %s: cut off: %w", cmd, h, context.Cause(ctx))
 		}
 		return nil, fmt.Errorf("%s on %s: it is unknown whether it ran to its end: %w: %w", cmd, h, host.ErrCut, err)
 	}
-	out, err := h.output(ctx, end.out)
+	out, err := h.readOutput(ctx, end.out)
 	if err != nil {
 		return nil, fmt.Errorf("%s on %s: output: %w", cmd, h, err)
 	}
@@ -76,8 +55,8 @@ func (h *Host) once(ctx context.Context, cmd host.Cmd, argv []string) ([]byte, e
 	return out, nil
 }
 
-// exec starts /bin/sh with arguments and returns its process id.
-func (h *Host) exec(ctx context.Context, args []string, input []byte) (pid int, err error) {
+// startShell starts /bin/sh with arguments and returns its process id.
+func (h *Host) startShell(ctx context.Context, args []string, input []byte) (pid int, err error) {
 	arguments := map[string]any{
 		"path": "/bin/sh", "arg": args, "env": append([]string{"HOME=/root"}, host.Environment...), "capture-output": true,
 	}
@@ -87,14 +66,14 @@ func (h *Host) exec(ctx context.Context, args []string, input []byte) (pid int, 
 	var answer struct {
 		PID int `json:"pid"`
 	}
-	if err := h.command(ctx, "guest-exec", arguments, &answer); err != nil {
+	if err := h.callAgent(ctx, "guest-exec", arguments, &answer); err != nil {
 		return 0, err
 	}
-	return answer.PID, h.within("guest-exec", "pid", answer.PID, 1, math.MaxInt)
+	return answer.PID, h.checkRange("guest-exec", "pid", answer.PID, 1, math.MaxInt)
 }
 
-// within refuses a number of an answer that cannot be: who has the guest has its agent.
-func (h *Host) within(command, what string, n, least, most int) error {
+// checkRange refuses a number of an answer that cannot be: who has the guest has its agent.
+func (h *Host) checkRange(command, what string, n, least, most int) error {
 	if n < least || n > most {
 		return &AgentError{Domain: h.name, Err: fmt.Errorf("%s: it answers with the %s %d", command, what, n)}
 	}
@@ -107,8 +86,8 @@ type ending struct {
 	out, err []byte
 }
 
-// wait asks for a process until it has ended; the agent tells of an end only once.
-func (h *Host) wait(ctx context.Context, pid int) (ending, error) {
+// awaitEnd asks for a process until it has ended; the agent tells of an end only once.
+func (h *Host) awaitEnd(ctx context.Context, pid int) (ending, error) {
 	for pause := 10 * time.Millisecond; ; pause = min(pause*3/2, 250*time.Millisecond) {
 		var answer struct {
 			Exited bool   `json:"exited"`
@@ -117,14 +96,14 @@ func (h *Host) wait(ctx context.Context, pid int) (ending, error) {
 			Out    []byte `json:"out-data"` // base64, as encoding/json has it
 			Err    []byte `json:"err-data"`
 		}
-		if err := h.command(ctx, "guest-exec-status", map[string]any{"pid": pid}, &answer); err != nil {
+		if err := h.callAgent(ctx, "guest-exec-status", map[string]any{"pid": pid}, &answer); err != nil {
 			return ending{}, err
 		}
 		if answer.Exited {
 			if answer.Signal != 0 {
 				answer.Code = 128 + answer.Signal
 			}
-			return ending{status: answer.Code, out: answer.Out, err: answer.Err}, h.within("guest-exec-status", "exit status", answer.Code, 0, 255)
+			return ending{status: answer.Code, out: answer.Out, err: answer.Err}, h.checkRange("guest-exec-status", "exit status", answer.Code, 0, 255)
 		}
 		select {
 		case <-time.After(pause):
@@ -134,18 +113,18 @@ func (h *Host) wait(ctx context.Context, pid int) (ending, error) {
 	}
 }
 
-// kill ends a command and what it started, as far as that can be told from here.
-func (h *Host) kill(ctx context.Context, pid int) {
+// killProcess ends a command and what it started, as far as that can be told from here.
+func (h *Host) killProcess(ctx context.Context, pid int) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	const script = `kill -TERM $(cat "/proc/$1/task/$1/children") "$1"`
-	if killer, err := h.exec(ctx, []string{"-c", script, "sh", strconv.Itoa(pid)}, nil); err == nil {
-		_, _ = h.wait(ctx, killer) // nobody waits for the command any more
+	if killer, err := h.startShell(ctx, []string{"-c", script, "sh", strconv.Itoa(pid)}, nil); err == nil {
+		_, _ = h.awaitEnd(ctx, killer) // nobody waits for the command any more
 	}
 }
 
-// output takes what runScript printed apart.
-func (h *Host) output(ctx context.Context, printed []byte) ([]byte, error) {
+// readOutput takes what runScript printed apart.
+func (h *Host) readOutput(ctx context.Context, printed []byte) ([]byte, error) {
 	if len(printed) == 0 {
 		return nil, nil // the script itself failed; its status says so
 	}
@@ -153,20 +132,20 @@ func (h *Host) output(ctx context.Context, printed []byte) ([]byte, error) {
 	case 'i':
 		return rest, nil
 	case 'f':
-		return h.download(ctx, string(rest))
+		return h.fetchFile(ctx, string(rest))
 	case 't':
 		return nil, host.ErrTooLong
 	}
 	return nil, fmt.Errorf("unexpected answer %.80q", printed)
 }
 
-// upload writes the input to a fresh file in the guest and returns its path.
-func (h *Host) upload(ctx context.Context, content []byte) (string, error) {
-	pid, err := h.exec(ctx, []string{"-c", "umask 077; mktemp /run/virtcluster-in.XXXXXXXX"}, nil)
+// writeInput writes the input to a fresh file in the guest and returns its path.
+func (h *Host) writeInput(ctx context.Context, content []byte) (string, error) {
+	pid, err := h.startShell(ctx, []string{"-c", "umask 077; mktemp /run/virtcluster-in.XXXXXXXX"}, nil)
 	if err != nil {
 		return "", err
 	}
-	end, err := h.wait(ctx, pid)
+	end, err := h.awaitEnd(ctx, pid)
 	if err != nil {
 		return "", err
 	}
@@ -174,7 +153,7 @@ func (h *Host) upload(ctx context.Context, content []byte) (string, error) {
 		return "", fmt.Errorf("make a file for the input: exit status %d: %s", end.status, end.err)
 	}
 	path := string(end.out[:len(end.out)-1])
-	handle, err := h.open(ctx, path, "w")
+	handle, err := h.openFile(ctx, path, "w")
 	if err != nil {
 		return "", err
 	}
@@ -183,22 +162,22 @@ func (h *Host) upload(ctx context.Context, content []byte) (string, error) {
 		var answer struct {
 			Count int `json:"count"`
 		}
-		err = h.command(ctx, "guest-file-write", map[string]any{
+		err = h.callAgent(ctx, "guest-file-write", map[string]any{
 			"handle": handle, "buf-b64": base64.StdEncoding.EncodeToString(content[:n]),
 		}, &answer)
 		if err == nil {
-			err = h.within("guest-file-write", "count", answer.Count, 1, n)
+			err = h.checkRange("guest-file-write", "count", answer.Count, 1, n)
 		}
 		if err == nil {
 			content = content[answer.Count:]
 		}
 	}
-	return path, errors.Join(err, h.close(ctx, handle))
+	return path, errors.Join(err, h.closeFile(ctx, handle))
 }
 
-// download reads a file of the guest and removes it.
-func (h *Host) download(ctx context.Context, path string) ([]byte, error) {
-	handle, err := h.open(ctx, path, "r")
+// fetchFile reads a file of the guest and removes it.
+func (h *Host) fetchFile(ctx context.Context, path string) ([]byte, error) {
+	handle, err := h.openFile(ctx, path, "r")
 	if err != nil {
 		return nil, err
 	}
@@ -208,9 +187,9 @@ func (h *Host) download(ctx context.Context, path string) ([]byte, error) {
 			Data []byte `json:"buf-b64"`
 			EOF  bool   `json:"eof"`
 		}
-		err = h.command(ctx, "guest-file-read", map[string]any{"handle": handle, "count": chunk}, &answer)
+		err = h.callAgent(ctx, "guest-file-read", map[string]any{"handle": handle, "count": chunk}, &answer)
 		if err == nil && !answer.EOF {
-			err = h.within("guest-file-read", "count", len(answer.Data), 1, chunk)
+			err = h.checkRange("guest-file-read", "count", len(answer.Data), 1, chunk)
 		}
 		content = append(content, answer.Data...)
 		if err == nil && len(content) > host.MaxAnswer {
@@ -220,23 +199,23 @@ func (h *Host) download(ctx context.Context, path string) ([]byte, error) {
 			break
 		}
 	}
-	if err := errors.Join(err, h.close(ctx, handle)); err != nil {
+	if err := errors.Join(err, h.closeFile(ctx, handle)); err != nil {
 		return nil, err
 	}
-	pid, err := h.exec(ctx, []string{"-c", `rm -f -- "$1"`, "sh", path}, nil)
+	pid, err := h.startShell(ctx, []string{"-c", `rm -f -- "$1"`, "sh", path}, nil)
 	if err == nil {
-		_, err = h.wait(ctx, pid)
+		_, err = h.awaitEnd(ctx, pid)
 	}
 	return content, err
 }
 
-func (h *Host) open(ctx context.Context, path, mode string) (handle int, err error) {
-	if err := h.command(ctx, "guest-file-open", map[string]any{"path": path, "mode": mode}, &handle); err != nil {
+func (h *Host) openFile(ctx context.Context, path, mode string) (handle int, err error) {
+	if err := h.callAgent(ctx, "guest-file-open", map[string]any{"path": path, "mode": mode}, &handle); err != nil {
 		return 0, err
 	}
-	return handle, h.within("guest-file-open", "handle", handle, 0, math.MaxInt)
+	return handle, h.checkRange("guest-file-open", "handle", handle, 0, math.MaxInt)
 }
 
-func (h *Host) close(ctx context.Context, handle int) error {
-	return h.command(context.WithoutCancel(ctx), "guest-file-close", map[string]any{"handle": handle}, nil)
+func (h *Host) closeFile(ctx context.Context, handle int) error {
+	return h.callAgent(context.WithoutCancel(ctx), "guest-file-close", map[string]any{"handle": handle}, nil)
 }

@@ -3,6 +3,7 @@ package agenthost
 import (
 	"bytes"
 	"context"
+	_ "embed"
 	"fmt"
 	"io"
 	"strconv"
@@ -13,45 +14,35 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 )
 
-// startScript runs a command whose standard input is a pipe in the directory $1 and whose output goes to a
-// file there. The agent keeps no connection that could break, so a file, "lease", stands for it: the input
-// ends when that is gone, or was not touched for a minute.
-const startScript = `base=$1
-shift
-(
-  exec 3<>"$base/in"
-  : >"$base/open"
-  while [ -n "$(find "$base/lease" -newermt '-60 seconds' 2>/dev/null)" ]; do sleep 0.2; done
-) &
-until [ -e "$base/open" ]; do sleep 0.02; done
-"$@" <"$base/in" >"$base/out" 2>"$base/err"
-echo $? >"$base/code" && mv "$base/code" "$base/status"
-for _ in $(seq 60); do
-  [ -e "$base" ] || exit 0
-  sleep 1
-done
-rm -rf -- "$base"`
+// pipeScript makes the directory for startScript, and prints its path.
+//
+//go:embed pipe.sh
+var pipeScript string
 
-// followScript prints the status, where there is one, and the output from byte $2 on.
-const followScript = `printf '%s\n' "$(cat "$1/status" 2>/dev/null)"
-tail -c "+$2" "$1/out"
-[ ! -s "$1/status" ] || cat "$1/err" >&2`
+// startScript runs a command whose standard input is a pipe and whose output goes to files.
+//
+//go:embed start.sh
+var startScript string
+
+// followScript prints the status, where there is one, and the output from a byte on.
+//
+//go:embed follow.sh
+var followScript string
 
 // Start implements host.Starter. Input and output of the command go by further commands, so it suits little
 // else than a lock.
 func (h *Host) Start(ctx context.Context, cmd host.Cmd) (*host.Process, error) {
-	out, err := h.Run(ctx, host.Script("make a pipe",
-		`base=$(mktemp -d /run/virtcluster-run.XXXXXXXX) && mkfifo "$base/in" && : >"$base/lease" && : >"$base/out" && echo "$base"`))
+	out, err := h.Run(ctx, host.Script("make a pipe", pipeScript))
 	if err != nil {
 		return nil, err
 	}
 	base := strings.TrimSpace(string(out))
-	if _, err := h.exec(ctx, append([]string{"-c", startScript, "sh", base}, cmd.Argv...), nil); err != nil {
+	if _, err := h.startShell(ctx, append([]string{"-c", startScript, "sh", base}, cmd.Argv...), nil); err != nil {
 		return nil, err
 	}
 	reader, writer := io.Pipe()
 	p := &process{host: h, cmd: cmd, base: base, out: writer, ended: make(chan struct{}), stop: make(chan struct{})}
-	go p.follow(context.WithoutCancel(ctx))
+	go p.followOutput(context.WithoutCancel(ctx))
 	kill := sync.OnceFunc(func() {
 		close(p.stop)
 		_ = reader.Close() // a pipe's never fails
@@ -84,21 +75,20 @@ func (p *process) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// follow copies the output until the command ends.
-func (p *process) follow(ctx context.Context) {
+// followOutput copies the output until the command ends.
+func (p *process) followOutput(ctx context.Context) {
 	defer close(p.ended)
-	err := p.copy(ctx)
+	err := p.copyOutput(ctx)
 	p.out.CloseWithError(err)
 	if err != nil {
 		p.err = err
 	}
 	// With its files goes the lease: what still runs there ends. Where that fails, it ends when the lease is old.
-	cmd := host.Script("tidy up", `rm -rf -- "$1"`, p.base)
-	cmd.Repeatable = true
+	cmd := host.Cmd{Name: "tidy up", Argv: []string{"rm", "-rf", "--", p.base}, Repeatable: true}
 	_, _ = p.host.Run(ctx, cmd)
 }
 
-func (p *process) copy(ctx context.Context) error {
+func (p *process) copyOutput(ctx context.Context) error {
 	offset := 1
 	for pause := 30 * time.Millisecond; ; pause = min(pause*3/2, time.Second) {
 		cmd := host.Script(p.cmd.String(), followScript, p.base, strconv.Itoa(offset))

@@ -24,7 +24,7 @@ func NewFuse(h host.Host, n int) *Fuse {
 	return f
 }
 
-func (f *Fuse) burn() {
+func (f *Fuse) burnOnce() {
 	if f.left.Add(-1) == 0 {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		select {}
@@ -33,22 +33,22 @@ func (f *Fuse) burn() {
 
 // Run implements host.Host.
 func (f *Fuse) Run(ctx context.Context, cmd host.Cmd) ([]byte, error) {
-	f.burn()
-	defer f.burn()
+	f.burnOnce()
+	defer f.burnOnce()
 	return f.Host.Run(ctx, cmd)
 }
 
 // Write implements host.Host.
 func (f *Fuse) Write(ctx context.Context, file host.File) error {
-	f.burn()
-	defer f.burn()
+	f.burnOnce()
+	defer f.burnOnce()
 	return f.Host.Write(ctx, file)
 }
 
 // Lock implements host.Host; giving the lock back is a use, too.
 func (f *Fuse) Lock(ctx context.Context, name string) (func(), error) {
-	f.burn()
-	defer f.burn()
+	f.burnOnce()
+	defer f.burnOnce()
 	unlock, err := f.Host.Lock(ctx, name)
-	return func() { f.burn(); unlock(); f.burn() }, err
+	return func() { f.burnOnce(); unlock(); f.burnOnce() }, err
 }

@@ -75,15 +75,15 @@ func New(files ...host.File) *Host {
 	for _, f := range files {
 		m.files[f.Path] = f
 	}
-	return m.view()
+	return m.newView()
 }
 
-func (m *machine) view() *Host {
+func (m *machine) newView() *Host {
 	return &Host{machine: m, counts: map[Op]int{}, held: map[string]*lease{}}
 }
 
 // Another is the same machine as a second process sees it: own faults and own log, same files and locks.
-func (h *Host) Another() *Host { return h.machine.view() }
+func (h *Host) Another() *Host { return h.machine.newView() }
 
 // String names the machine.
 func (h *Host) String() string { return h.name }
@@ -115,13 +115,15 @@ func (h *Host) Exit(cmd host.Cmd, status int, stderr string) error {
 }
 
 // Fail makes the n-th operation from now on (1 is the next) fail before it does anything.
-func (h *Host) Fail(op Op, n int, err error) { h.fail(&fault{op: op, err: err}, n) }
+func (h *Host) Fail(op Op, n int, err error) { h.addFault(&fault{op: op, err: err}, n) }
 
 // FailAfter makes the n-th operation from now on do its work and fail all the same, as a connection does
 // that breaks before the answer.
-func (h *Host) FailAfter(op Op, n int, err error) { h.fail(&fault{op: op, err: err, after: true}, n) }
+func (h *Host) FailAfter(op Op, n int, err error) {
+	h.addFault(&fault{op: op, err: err, after: true}, n)
+}
 
-func (h *Host) fail(f *fault, n int) {
+func (h *Host) addFault(f *fault, n int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	f.nth = h.counts[f.op] + n
@@ -210,8 +212,8 @@ func (h *Host) Rename(from, to string) bool {
 	return found
 }
 
-// do runs one operation under the faults that were set.
-func (h *Host) do(ctx context.Context, op Op, what string, work func() error) error {
+// runOperation runs one operation under the faults that were set.
+func (h *Host) runOperation(ctx context.Context, op Op, what string, work func() error) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("%s %s on %s: %w", op, what, h, err)
 	}
@@ -236,8 +238,8 @@ func (h *Host) do(ctx context.Context, op Op, what string, work func() error) er
 	return err
 }
 
-// matches says whether a shell would expand the pattern to the path: a leading dot is matched by a dot alone.
-func matches(glob, name string) bool {
+// matchGlob says whether a shell would expand the pattern to the path: a leading dot is matched by a dot alone.
+func matchGlob(glob, name string) bool {
 	if ok, err := path.Match(glob, name); err != nil || !ok {
 		return false
 	}
@@ -250,4 +252,6 @@ func matches(glob, name string) bool {
 	return true
 }
 
-func absent(op, path string) error { return &fs.PathError{Op: op, Path: path, Err: fs.ErrNotExist} }
+func absentError(op, path string) error {
+	return &fs.PathError{Op: op, Path: path, Err: fs.ErrNotExist}
+}

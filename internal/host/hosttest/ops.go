@@ -15,17 +15,17 @@ import (
 // Run implements host.Host: the handlers answer, and rm, mv and mkdir do to the files what they say. A
 // command that nobody answers is an error.
 func (h *Host) Run(ctx context.Context, cmd host.Cmd) (out []byte, err error) {
-	err = h.do(ctx, Run, strings.Join(cmd.Argv, " "), func() error {
-		if cmd.Lock != "" && !h.holds(cmd.Lock) {
+	err = h.runOperation(ctx, Run, strings.Join(cmd.Argv, " "), func() error {
+		if cmd.Lock != "" && !h.holdsLock(cmd.Lock) {
 			return fmt.Errorf("%s on %s: lock %q: %w", cmd, h, cmd.Lock, host.ErrLockLost)
 		}
-		out, err = h.answer(ctx, cmd)
+		out, err = h.answerCommand(ctx, cmd)
 		return err
 	})
 	return out, err
 }
 
-func (h *Host) answer(ctx context.Context, cmd host.Cmd) ([]byte, error) {
+func (h *Host) answerCommand(ctx context.Context, cmd host.Cmd) ([]byte, error) {
 	h.machine.mu.Lock()
 	handlers := slices.Clone(h.handlers)
 	h.machine.mu.Unlock()
@@ -37,10 +37,10 @@ func (h *Host) answer(ctx context.Context, cmd host.Cmd) ([]byte, error) {
 			return out, err
 		}
 	}
-	return nil, h.builtin(cmd)
+	return nil, h.runBuiltin(cmd)
 }
 
-func (h *Host) builtin(cmd host.Cmd) error {
+func (h *Host) runBuiltin(cmd host.Cmd) error {
 	operands := slices.DeleteFunc(slices.Clone(cmd.Argv[1:]), func(arg string) bool { return strings.HasPrefix(arg, "-") })
 	switch cmd.Argv[0] {
 	case "true", "mkdir", "sync":
@@ -61,10 +61,10 @@ func (h *Host) builtin(cmd host.Cmd) error {
 
 // Read implements host.Host.
 func (h *Host) Read(ctx context.Context, path string) (content []byte, err error) {
-	err = h.do(ctx, Read, path, func() error {
+	err = h.runOperation(ctx, Read, path, func() error {
 		f, ok := h.Files()[path]
 		if !ok {
-			return absent("read", path)
+			return absentError("read", path)
 		}
 		content = f.Content
 		return nil
@@ -74,12 +74,12 @@ func (h *Host) Read(ctx context.Context, path string) (content []byte, err error
 
 // Write implements host.Host.
 func (h *Host) Write(ctx context.Context, f host.File) error {
-	return h.do(ctx, Write, f.Path, func() error { return h.store("write "+f.Path, f) })
+	return h.runOperation(ctx, Write, f.Path, func() error { return h.storeFile("write "+f.Path, f) })
 }
 
 // Remove implements host.Host.
 func (h *Host) Remove(ctx context.Context, path string) error {
-	return h.do(ctx, Remove, path, func() error {
+	return h.runOperation(ctx, Remove, path, func() error {
 		h.machine.mu.Lock()
 		defer h.machine.mu.Unlock()
 		delete(h.files, path)
@@ -89,10 +89,10 @@ func (h *Host) Remove(ctx context.Context, path string) error {
 
 // ReadGlobs is host.ReadGlobs.
 func (h *Host) ReadGlobs(ctx context.Context, globs []string) (files map[string]host.File, err error) {
-	err = h.do(ctx, ReadGlobs, strings.Join(globs, " "), func() error {
+	err = h.runOperation(ctx, ReadGlobs, strings.Join(globs, " "), func() error {
 		files = h.Files()
 		for name := range files {
-			if !slices.ContainsFunc(globs, func(glob string) bool { return matches(glob, name) }) {
+			if !slices.ContainsFunc(globs, func(glob string) bool { return matchGlob(glob, name) }) {
 				delete(files, name)
 			}
 		}
@@ -103,10 +103,10 @@ func (h *Host) ReadGlobs(ctx context.Context, globs []string) (files map[string]
 
 // WriteAll is host.WriteAll.
 func (h *Host) WriteAll(ctx context.Context, root string, files []host.File) error {
-	return h.do(ctx, WriteAll, root, func() error {
+	return h.runOperation(ctx, WriteAll, root, func() error {
 		for _, f := range files {
 			f.Path = path.Join(root, f.Path)
-			if err := h.store("write below "+root, f); err != nil {
+			if err := h.storeFile("write below "+root, f); err != nil {
 				return err
 			}
 		}
@@ -114,7 +114,7 @@ func (h *Host) WriteAll(ctx context.Context, root string, files []host.File) err
 	})
 }
 
-func (h *Host) store(what string, f host.File) error {
+func (h *Host) storeFile(what string, f host.File) error {
 	h.machine.mu.Lock()
 	defer h.machine.mu.Unlock()
 	if h.full {
@@ -127,7 +127,7 @@ func (h *Host) store(what string, f host.File) error {
 
 // Lock implements host.Host.
 func (h *Host) Lock(ctx context.Context, name string) (unlock func(), err error) {
-	err = h.do(ctx, Lock, name, func() error {
+	err = h.runOperation(ctx, Lock, name, func() error {
 		h.machine.mu.Lock()
 		turn, ok := h.locks[name]
 		if !ok {
@@ -161,7 +161,7 @@ func (h *Host) Lock(ctx context.Context, name string) (unlock func(), err error)
 	return unlock, err
 }
 
-func (h *Host) holds(name string) bool {
+func (h *Host) holdsLock(name string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.held[name] != nil

@@ -50,8 +50,8 @@ func SELinux(t *testing.T) Labels {
 	return l
 }
 
-// file is where the label of a file stands.
-func (l Labels) file(t *testing.T, path string) string {
+// labelFile is where the label of a file stands.
+func (l Labels) labelFile(t *testing.T, path string) string {
 	t.Helper()
 	out, err := exec.Command("stat", "-L", "-c", "%i %w", "--", path).Output()
 	if err != nil {
@@ -63,7 +63,7 @@ func (l Labels) file(t *testing.T, path string) string {
 // Set gives a file a label.
 func (l Labels) Set(t *testing.T, path, label string) {
 	t.Helper()
-	if err := os.WriteFile(l.file(t, path), []byte(label), 0o644); err != nil {
+	if err := os.WriteFile(l.labelFile(t, path), []byte(label), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -71,6 +71,6 @@ func (l Labels) Set(t *testing.T, path, label string) {
 // Of is a file's label, "" where it never got one.
 func (l Labels) Of(t *testing.T, path string) string {
 	t.Helper()
-	label, _ := os.ReadFile(l.file(t, path))
+	label, _ := os.ReadFile(l.labelFile(t, path))
 	return string(label)
 }

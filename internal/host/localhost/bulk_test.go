@@ -11,6 +11,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 )
 
+// TestBulkReadAndWriteAreInverseWithAndWithoutTar runs globs.sh and write_tree.sh, each in both of its ways.
 func TestBulkReadAndWriteAreInverseWithAndWithoutTar(t *testing.T) {
 	h := rootful(t)
 	files := []host.File{

@@ -35,30 +35,30 @@ func (h *Host) String() string { return "localhost" }
 
 // Run implements host.Host.
 func (h *Host) Run(ctx context.Context, cmd host.Cmd) ([]byte, error) {
-	return failpoint.Send(ctx, cmd.String(), func() ([]byte, error) { return h.run(ctx, cmd) })
+	return failpoint.Send(ctx, cmd.String(), func() ([]byte, error) { return h.runCommand(ctx, cmd) })
 }
 
-func (h *Host) run(ctx context.Context, cmd host.Cmd) ([]byte, error) {
+func (h *Host) runCommand(ctx context.Context, cmd host.Cmd) ([]byte, error) {
 	guarded, err := h.locks.Guard(cmd)
 	if err != nil {
 		return nil, err
 	}
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	c, err := h.command(ctx, guarded)
+	c, err := h.prepareCommand(ctx, guarded)
 	if err != nil {
 		return nil, err
 	}
 	tooLong := func() { end(host.ErrTooLong) }
 	stdout, stderr := host.Answer{TooLong: tooLong}, host.Answer{TooLong: tooLong}
 	c.Stdin, c.Stdout, c.Stderr = bytes.NewReader(cmd.Stdin), &stdout, &stderr
-	err = h.failure(ctx, cmd, c.Run(), stdout.String(), stderr.String())
+	err = h.toFailure(ctx, cmd, c.Run(), stdout.String(), stderr.String())
 	return stdout.Bytes(), host.LockError(cmd, err)
 }
 
 // Start implements host.Starter.
 func (h *Host) Start(ctx context.Context, cmd host.Cmd) (*host.Process, error) {
-	c, err := h.command(context.WithoutCancel(ctx), cmd)
+	c, err := h.prepareCommand(context.WithoutCancel(ctx), cmd)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func (h *Host) Start(ctx context.Context, cmd host.Cmd) (*host.Process, error) {
 	}
 	wait := sync.OnceValue(func() error {
 		defer stdout.Close()
-		return h.failure(context.Background(), cmd, c.Wait(), "", stderr.String())
+		return h.toFailure(context.Background(), cmd, c.Wait(), "", stderr.String())
 	})
 	return &host.Process{Stdin: stdin, Stdout: io.Reader(stdout), Wait: wait, Kill: func() {
 		stdin.Close()
@@ -86,9 +86,9 @@ func (h *Host) Start(ctx context.Context, cmd host.Cmd) (*host.Process, error) {
 	}}, nil
 }
 
-// command prepares a command in a process group of its own: an interrupt from the terminal is Terraform's
+// prepareCommand prepares a command in a process group of its own: an interrupt from the terminal is Terraform's
 // to handle, and must not hit a command half way.
-func (h *Host) command(ctx context.Context, cmd host.Cmd) (*exec.Cmd, error) {
+func (h *Host) prepareCommand(ctx context.Context, cmd host.Cmd) (*exec.Cmd, error) {
 	prefix, err := h.become()
 	if err != nil {
 		return nil, err
@@ -100,8 +100,8 @@ func (h *Host) command(ctx context.Context, cmd host.Cmd) (*exec.Cmd, error) {
 	return c, nil
 }
 
-// failure turns the outcome of a command into what host.Host promises.
-func (h *Host) failure(ctx context.Context, cmd host.Cmd, err error, stdout, stderr string) error {
+// toFailure turns the outcome of a command into what host.Host promises.
+func (h *Host) toFailure(ctx context.Context, cmd host.Cmd, err error, stdout, stderr string) error {
 	var exit *exec.ExitError
 	switch {
 	case err == nil:

@@ -66,6 +66,7 @@ func TestCancelledCommandEnds(t *testing.T) {
 	}
 }
 
+// TestWriteReplacesAFileWithModeOwnerAndParents runs replace.sh, behind receive.sh and place.sh.
 func TestWriteReplacesAFileWithModeOwnerAndParents(t *testing.T) {
 	h, dir := rootful(t), t.TempDir()
 	path := filepath.Join(dir, "a/b c/it's")
@@ -135,6 +136,7 @@ func (c cutting) Run(ctx context.Context, cmd host.Cmd) ([]byte, error) {
 	return c.Host.Run(ctx, cmd)
 }
 
+// TestOnlyProvenAbsenceIsErrNotExist runs read.sh and remove.sh.
 func TestOnlyProvenAbsenceIsErrNotExist(t *testing.T) {
 	h, dir := rootful(t), t.TempDir()
 	for _, path := range []string{filepath.Join(dir, "f"), filepath.Join(dir, "no/such/dir/f")} {

@@ -45,6 +45,7 @@ func TestLockIsTakenByTurns(t *testing.T) {
 	}
 }
 
+// TestLockDiesWithItsHolderAndItsCommandsDoNotRun runs lock.sh, behind lockdir.sh, and guard.sh before a command.
 func TestLockDiesWithItsHolderAndItsCommandsDoNotRun(t *testing.T) {
 	const name = "test-dies"
 	first, second := rootful(t), rootful(t)

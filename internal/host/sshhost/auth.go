@@ -39,7 +39,7 @@ type keys struct {
 	close   func()
 }
 
-func (k *keys) add(name string, s ssh.Signer) {
+func (k *keys) addSigner(name string, s ssh.Signer) {
 	k.signers = append(k.signers, s)
 	k.names = append(k.names, name)
 }
@@ -53,14 +53,14 @@ func loadKeys(opts Options, s settings) (*keys, error) {
 		if err != nil {
 			return nil, fmt.Errorf("private_key: %w", keyProblem(err))
 		}
-		k.add("the private_key", signer)
+		k.addSigner("the private_key", signer)
 	}
 	if opts.PrivateKeyFile != "" {
 		signer, err := readKey(expandHome(opts.PrivateKeyFile))
 		if err != nil {
 			return nil, fmt.Errorf("private_key_file: %w", err)
 		}
-		k.add(opts.PrivateKeyFile, signer)
+		k.addSigner(opts.PrivateKeyFile, signer)
 	}
 	if s.agent != "" {
 		if err := k.askAgent(s.agent); err != nil && opts.Agent != nil {
@@ -74,7 +74,7 @@ func loadKeys(opts Options, s settings) (*keys, error) {
 		signer, err := readKey(name)
 		switch {
 		case err == nil:
-			k.add(name, signer)
+			k.addSigner(name, signer)
 		case !errors.Is(err, fs.ErrNotExist):
 			k.names = append(k.names, fmt.Sprintf("not %s: %s", name, err))
 		}
@@ -94,7 +94,7 @@ func (k *keys) askAgent(socket string) error {
 	}
 	k.close = func() { conn.Close() }
 	for _, s := range signers {
-		k.add("agent key "+ssh.FingerprintSHA256(s.PublicKey()), s)
+		k.addSigner("agent key "+ssh.FingerprintSHA256(s.PublicKey()), s)
 	}
 	return nil
 }

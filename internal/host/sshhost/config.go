@@ -17,7 +17,7 @@ type config []*ssh_config.Config
 
 // configFiles are the files that OpenSSH reads.
 func (o Options) configFiles() []string {
-	return []string{filepath.Join(home(), ".ssh/config"), "/etc/ssh/ssh_config"}
+	return []string{filepath.Join(homeDirectory(), ".ssh/config"), "/etc/ssh/ssh_config"}
 }
 
 func readConfig(files []string) (config, error) {
@@ -30,7 +30,7 @@ func readConfig(files []string) (config, error) {
 		if err != nil {
 			return nil, fmt.Errorf("SSH configuration: %w", err)
 		}
-		plain := supported(string(text), filepath.Dir(name), 0)
+		plain := writeSupported(string(text), filepath.Dir(name), 0)
 		parsed, err := ssh_config.DecodeBytes([]byte(plain))
 		if err != nil {
 			return nil, fmt.Errorf("SSH configuration %s: %w", name, err)
@@ -43,10 +43,10 @@ func readConfig(files []string) (config, error) {
 // maxIncludes bounds how deep files include each other (ssh_config(5): 16).
 const maxIncludes = 16
 
-// supported writes a configuration in what the parser knows: files that are included outside of any block
+// writeSupported writes a configuration in what the parser knows: files that are included outside of any block
 // are put in place, and Match blocks with conditions that it cannot tell (exec, final, canonical) are left
 // out. Fedora's own configuration has such a block, in an included file.
-func supported(text, dir string, depth int) string {
+func writeSupported(text, dir string, depth int) string {
 	var out strings.Builder
 	block, skip := "Host *", false
 	for line := range strings.Lines(text) {
@@ -56,13 +56,13 @@ func supported(text, dir string, depth int) string {
 			keyword = strings.ToLower(fields[0])
 		}
 		if keyword == "host" || keyword == "match" {
-			block, skip = strings.TrimSpace(line), keyword == "match" && !tellable(fields[1:])
+			block, skip = strings.TrimSpace(line), keyword == "match" && !knowsConditions(fields[1:])
 		}
 		switch {
 		case skip:
 		case keyword == "include" && block == "Host *" && depth < maxIncludes:
 			for _, pattern := range fields[1:] {
-				included(&out, strings.Trim(pattern, `"`), dir, depth)
+				writeIncluded(&out, strings.Trim(pattern, `"`), dir, depth)
 			}
 			out.WriteString(block + "\n")
 		default:
@@ -72,8 +72,8 @@ func supported(text, dir string, depth int) string {
 	return out.String()
 }
 
-// included writes the files that an Include's pattern matches; relative ones lie beside the configuration.
-func included(out *strings.Builder, pattern, dir string, depth int) {
+// writeIncluded writes the files that an Include's pattern matches; relative ones lie beside the configuration.
+func writeIncluded(out *strings.Builder, pattern, dir string, depth int) {
 	pattern = expandHome(pattern)
 	if !filepath.IsAbs(pattern) {
 		pattern = filepath.Join(dir, pattern)
@@ -81,13 +81,13 @@ func included(out *strings.Builder, pattern, dir string, depth int) {
 	names, _ := filepath.Glob(pattern)
 	for _, name := range names {
 		if text, err := os.ReadFile(name); err == nil {
-			out.WriteString("Host *\n" + supported(string(text), dir, depth+1))
+			out.WriteString("Host *\n" + writeSupported(string(text), dir, depth+1))
 		}
 	}
 }
 
-// tellable says whether the parser knows all conditions of a Match line.
-func tellable(conditions []string) bool {
+// knowsConditions says whether the parser knows all conditions of a Match line.
+func knowsConditions(conditions []string) bool {
 	for _, c := range conditions {
 		switch strings.TrimPrefix(strings.ToLower(c), "!") {
 		case "exec", "final", "canonical", "localnetwork", "tagged", "version", "sessiontype", "command":
@@ -103,10 +103,10 @@ type section struct {
 	host   string
 }
 
-func (c config) of(host string) section { return section{c, host} }
+func (c config) sectionOf(host string) section { return section{c, host} }
 
-// get returns a keyword's first value, "" where no file has one.
-func (s section) get(keyword string) string {
+// firstValue returns a keyword's first value, "" where no file has one.
+func (s section) firstValue(keyword string) string {
 	for _, c := range s.config {
 		if value, err := c.Get(s.host, keyword); err == nil && value != "" {
 			return value
@@ -115,10 +115,10 @@ func (s section) get(keyword string) string {
 	return ""
 }
 
-// paths returns all values of a keyword that takes files, with OpenSSH's tokens expanded.
-func (s section) paths(keyword string, known settings) []string {
-	tokens := strings.NewReplacer("%%", "%", "%d", home(), "%h", known.dialHost, "%n", s.host,
-		"%p", strconv.Itoa(known.port), "%r", known.user, "%u", login())
+// expandPaths returns all values of a keyword that takes files, with OpenSSH's tokens expanded.
+func (s section) expandPaths(keyword string, known settings) []string {
+	tokens := strings.NewReplacer("%%", "%", "%d", homeDirectory(), "%h", known.dialHost, "%n", s.host,
+		"%p", strconv.Itoa(known.port), "%r", known.user, "%u", loginName())
 	var paths []string
 	for _, c := range s.config {
 		values, err := c.GetAll(s.host, keyword)

@@ -68,7 +68,7 @@ Host *
 			want{"everyone", "10.0.0.7", "10.0.0.7", 22, nil, dir + "/.ssh/id_ed25519", dir + "/.ssh/known_hosts"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, err := c.target.resolve(c.opts)
+			s, err := c.target.resolveSettings(c.opts)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -82,17 +82,17 @@ Host *
 
 func TestProxyCommandIsRefusedAndAJumpGoesBeforeIt(t *testing.T) {
 	withConfig(t, "Host svc\n  ProxyCommand nc %h %p\n")
-	if _, err := (Target{Host: "svc"}).resolve(Options{}); err == nil || !strings.Contains(err.Error(), "ProxyJump") {
+	if _, err := (Target{Host: "svc"}).resolveSettings(Options{}); err == nil || !strings.Contains(err.Error(), "ProxyJump") {
 		t.Errorf("got %v", err)
 	}
-	if _, err := (Target{Host: "svc", ProxyJump: "gate"}).resolve(Options{}); err != nil {
+	if _, err := (Target{Host: "svc", ProxyJump: "gate"}).resolveSettings(Options{}); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestBrokenSSHConfigIsAnErrorThatNamesTheFile(t *testing.T) {
 	dir := withConfig(t, "Match nonsense x\n  Port 1\n")
-	_, err := (Target{Host: "svc"}).resolve(Options{})
+	_, err := (Target{Host: "svc"}).resolveSettings(Options{})
 	if err == nil || !strings.Contains(err.Error(), dir+"/.ssh/config") {
 		t.Errorf("got %v", err)
 	}
@@ -115,7 +115,7 @@ Host svc
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{"svc": "last 2222", "other": "other 22"} {
-		s, err := (Target{Host: name}).resolve(Options{})
+		s, err := (Target{Host: name}).resolveSettings(Options{})
 		if got := fmt.Sprint(s.user, " ", s.port); err != nil || got != want {
 			t.Errorf("%s: %s, %v", name, got, err)
 		}

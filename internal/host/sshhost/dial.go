@@ -100,8 +100,8 @@ func dialFirst(ctx context.Context, addresses []string, dial dialFunc) (net.Conn
 	return nil, errors.Join(failures...)
 }
 
-// connect makes one attempt: TCP, handshake, host key, login.
-func connect(ctx context.Context, t Target, opts Options, s settings, via dialFunc) (*ssh.Client, ssh.PublicKey, error) {
+// connectOnce makes one attempt: TCP, handshake, host key, login.
+func connectOnce(ctx context.Context, t Target, opts Options, s settings, via dialFunc) (*ssh.Client, ssh.PublicKey, error) {
 	v, err := newVerifier(t, s)
 	if err != nil {
 		return nil, nil, err
@@ -111,10 +111,10 @@ func connect(ctx context.Context, t Target, opts Options, s settings, via dialFu
 		return nil, nil, err
 	}
 	defer k.close()
-	client, shown, err := handshake(ctx, t, s, via, v, k, v.firstAlgorithms())
+	client, shown, err := loginOver(ctx, t, s, via, v, k, v.firstAlgorithms())
 	if _, mismatch := errors.AsType[*HostKeyError](err); mismatch {
 		for _, algorithms := range v.otherAlgorithms(shown) {
-			if client, key, err := handshake(ctx, t, s, via, v, k, algorithms); err == nil || !changed(err) && key != nil {
+			if client, key, err := loginOver(ctx, t, s, via, v, k, algorithms); err == nil || !isChangedKey(err) && key != nil {
 				return client, key, err
 			}
 		}
@@ -122,13 +122,13 @@ func connect(ctx context.Context, t Target, opts Options, s settings, via dialFu
 	return client, shown, err
 }
 
-func changed(err error) bool {
+func isChangedKey(err error) bool {
 	_, ok := errors.AsType[*HostKeyError](err)
 	return ok
 }
 
-// handshake dials and logs in. The key is what the machine showed, accepted or not; nil if it got not so far.
-func handshake(ctx context.Context, t Target, s settings, via dialFunc, v *verifier, k *keys, algorithms []string) (*ssh.Client, ssh.PublicKey, error) {
+// loginOver dials and logs in. The key is what the machine showed, accepted or not; nil if it got not so far.
+func loginOver(ctx context.Context, t Target, s settings, via dialFunc, v *verifier, k *keys, algorithms []string) (*ssh.Client, ssh.PublicKey, error) {
 	conn, err := dialTCP(ctx, t, s, via)
 	if err != nil {
 		return nil, nil, err
@@ -139,12 +139,12 @@ func handshake(ctx context.Context, t Target, s settings, via dialFunc, v *verif
 
 	var shown ssh.PublicKey
 	var refused error
-	c, channels, requests, err := ssh.NewClientConn(conn, s.address(), &ssh.ClientConfig{
+	c, channels, requests, err := ssh.NewClientConn(conn, s.dialAddress(), &ssh.ClientConfig{
 		User:              s.user,
 		Auth:              []ssh.AuthMethod{ssh.PublicKeys(k.signers...)},
 		HostKeyAlgorithms: algorithms,
 		HostKeyCallback: func(address string, remote net.Addr, key ssh.PublicKey) error {
-			shown, refused = plainKey(key), v.check(address, remote, key)
+			shown, refused = plainKey(key), v.checkKey(address, remote, key)
 			return refused
 		},
 	})
@@ -161,13 +161,13 @@ func handshake(ctx context.Context, t Target, s settings, via dialFunc, v *verif
 	case shown != nil && !errors.Is(err, io.EOF) && !errors.As(err, &network):
 		return nil, shown, &AuthError{Host: t.String(), User: s.user, Tried: k.names, Err: err}
 	}
-	return nil, shown, &ConnectError{Host: t.String(), Addresses: []string{address(conn, s)}, Err: err}
+	return nil, shown, &ConnectError{Host: t.String(), Addresses: []string{remoteAddress(conn, s)}, Err: err}
 }
 
-// address is where a connection leads; through a jump only the name is known.
-func address(conn net.Conn, s settings) string {
+// remoteAddress is where a connection leads; through a jump only the name is known.
+func remoteAddress(conn net.Conn, s settings) string {
 	if tcp, ok := conn.RemoteAddr().(*net.TCPAddr); ok && tcp.Port != 0 {
 		return tcp.String()
 	}
-	return s.address()
+	return s.dialAddress()
 }

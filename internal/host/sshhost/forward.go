@@ -11,7 +11,7 @@ import (
 
 // Dial makes a connection from the machine: it goes through the machine's SSH server and takes no session.
 func (h *Host) Dial(ctx context.Context, network, address string) (net.Conn, error) {
-	c, err := h.connection(ctx)
+	c, err := h.liveConnection(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -21,15 +21,15 @@ type hops struct {
 	hosts map[string]*Host
 }
 
-// route returns how to dial from the last of the hops; nil means from here.
-func (h *hops) route(jump []host.Hop) (dialFunc, error) {
+// routeOver returns how to dial from the last of the hops; nil means from here.
+func (h *hops) routeOver(jump []host.Hop) (dialFunc, error) {
 	if len(jump) == 0 {
 		return nil, nil
 	}
 	if len(jump) > maxHops {
 		return nil, fmt.Errorf("%d machines to jump through; at most %d are possible", len(jump), maxHops)
 	}
-	last := h.host(jump)
+	last := h.lastHop(jump)
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := last.Dial(ctx, network, address)
 		if err != nil {
@@ -39,9 +39,9 @@ func (h *hops) route(jump []host.Hop) (dialFunc, error) {
 	}, nil
 }
 
-// host returns the last hop, which is reached through those before it. The first one is reached as
+// lastHop returns the last hop, which is reached through those before it. The first one is reached as
 // ~/.ssh/config says; host keys of hops are those of known_hosts.
-func (h *hops) host(jump []host.Hop) *Host {
+func (h *hops) lastHop(jump []host.Hop) *Host {
 	before, last := jump[:len(jump)-1], jump[len(jump)-1]
 	through := ""
 	for i, hop := range before {
@@ -68,7 +68,7 @@ func (h *hops) host(jump []host.Hop) *Host {
 	return hop
 }
 
-func (h *hops) close() error {
+func (h *hops) closeAll() error {
 	h.mu.Lock()
 	hosts := h.hosts
 	h.hosts = nil
@@ -97,4 +97,4 @@ func (p *Pool) Host(t Target) *Host {
 }
 
 // Close ends the connections to the machines jumped through; the Hosts are closed by whom they belong to.
-func (p *Pool) Close() error { return p.hops.close() }
+func (p *Pool) Close() error { return p.hops.closeAll() }

@@ -76,14 +76,14 @@ func (h *Host) Connect(ctx context.Context) error {
 	h.mu.Lock()
 	h.failed = nil
 	h.mu.Unlock()
-	_, err := h.connection(ctx)
+	_, err := h.liveConnection(ctx)
 	return err
 }
 
 // Pin connects, and from then on accepts no host key but the one that the machine showed. It returns the
 // key's fingerprint.
 func (h *Host) Pin(ctx context.Context) (host.Pin, error) {
-	c, err := h.connection(ctx)
+	c, err := h.liveConnection(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -137,11 +137,11 @@ func (h *Host) Close() error {
 	if h.shared {
 		return nil
 	}
-	return h.hops.close()
+	return h.hops.closeAll()
 }
 
-// connection returns a live connection, whether it has a session to spare or not.
-func (h *Host) connection(ctx context.Context) (*conn, error) {
+// liveConnection returns a live connection, whether it has a session to spare or not.
+func (h *Host) liveConnection(ctx context.Context) (*conn, error) {
 	for {
 		h.mu.Lock()
 		h.dropDead()
@@ -149,20 +149,20 @@ func (h *Host) connection(ctx context.Context) (*conn, error) {
 			defer h.mu.Unlock()
 			return h.conns[0], nil
 		}
-		a, err := h.begin(ctx)
+		a, err := h.beginAttempt(ctx)
 		h.mu.Unlock()
 		if err != nil {
 			return nil, err
 		}
-		if err := a.wait(ctx, h); err != nil {
+		if err := a.awaitAttempt(ctx, h); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// reserve returns a live connection with a session counted on it. The server may allow less than OpenSSH's
+// reserveSession returns a live connection with a session counted on it. The server may allow less than OpenSSH's
 // default: once it said so, a further connection is made when the others are full.
-func (h *Host) reserve(ctx context.Context) (*conn, error) {
+func (h *Host) reserveSession(ctx context.Context) (*conn, error) {
 	for {
 		h.mu.Lock()
 		h.dropDead()
@@ -173,12 +173,12 @@ func (h *Host) reserve(ctx context.Context) (*conn, error) {
 				return c, nil
 			}
 		}
-		a, err := h.begin(ctx)
+		a, err := h.beginAttempt(ctx)
 		h.mu.Unlock()
 		if err != nil {
 			return nil, err
 		}
-		if err := a.wait(ctx, h); err != nil {
+		if err := a.awaitAttempt(ctx, h); err != nil {
 			return nil, err
 		}
 	}
@@ -186,11 +186,11 @@ func (h *Host) reserve(ctx context.Context) (*conn, error) {
 
 // dropDead forgets dead connections. The mutex is held.
 func (h *Host) dropDead() {
-	h.conns = slices.DeleteFunc(h.conns, func(c *conn) bool { return !c.alive() })
+	h.conns = slices.DeleteFunc(h.conns, func(c *conn) bool { return !c.isAlive() })
 }
 
-// begin starts to connect, or joins who does. The mutex is held.
-func (h *Host) begin(ctx context.Context) (*attempt, error) {
+// beginAttempt starts to connect, or joins who does. The mutex is held.
+func (h *Host) beginAttempt(ctx context.Context) (*attempt, error) {
 	switch {
 	case h.closed:
 		return nil, fmt.Errorf("connect to %s: %w", h, net.ErrClosed)
@@ -204,7 +204,7 @@ func (h *Host) begin(ctx context.Context) (*attempt, error) {
 	target, met := h.target, h.met
 	// The attempt serves everyone who waits for it, so it does not end with the one who began it.
 	go func() {
-		c, err := h.dial(context.WithoutCancel(ctx), target, met)
+		c, err := h.dialTarget(context.WithoutCancel(ctx), target, met)
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		if err == nil && h.target.HostKey != target.HostKey { // Narrow was called meanwhile
@@ -227,7 +227,7 @@ func (h *Host) begin(ctx context.Context) (*attempt, error) {
 	return a, nil
 }
 
-func (a *attempt) wait(ctx context.Context, h *Host) error {
+func (a *attempt) awaitAttempt(ctx context.Context, h *Host) error {
 	select {
 	case <-a.done:
 		return a.err
@@ -236,21 +236,21 @@ func (a *attempt) wait(ctx context.Context, h *Host) error {
 		h.mu.Lock()
 		target := h.target
 		h.mu.Unlock()
-		if s, err := target.resolve(h.opts); err == nil {
+		if s, err := target.resolveSettings(h.opts); err == nil {
 			waiting.Addresses = []string{net.JoinHostPort(s.dialHost, strconv.Itoa(s.port))}
 		}
 		return waiting
 	}
 }
 
-// dial connects within connect_timeout. A machine that was there before gets the whole time to come back,
+// dialTarget connects within connect_timeout. A machine that was there before gets the whole time to come back,
 // with a growing pause between attempts; one that was not is told at once what is wrong.
-func (h *Host) dial(ctx context.Context, target Target, met bool) (*conn, error) {
-	s, err := target.resolve(h.opts)
+func (h *Host) dialTarget(ctx context.Context, target Target, met bool) (*conn, error) {
+	s, err := target.resolveSettings(h.opts)
 	if err != nil {
 		return nil, err
 	}
-	via, err := h.hops.route(s.jump)
+	via, err := h.hops.routeOver(s.jump)
 	if err != nil {
 		return nil, err
 	}
@@ -258,7 +258,7 @@ func (h *Host) dial(ctx context.Context, target Target, met bool) (*conn, error)
 	defer cancel()
 	var last error
 	once := func() (*conn, error) {
-		client, key, err := connect(ctx, target, h.opts, s, via)
+		client, key, err := connectOnce(ctx, target, h.opts, s, via)
 		if err == nil {
 			return newConn(client, key, s.user), nil
 		}
@@ -276,7 +276,7 @@ func (h *Host) dial(ctx context.Context, target Target, met bool) (*conn, error)
 	if err != nil {
 		return nil, last
 	}
-	tflog.Debug(ctx, fmt.Sprintf("connected to %s as %s, host key %s", s.address(), s.user, ssh.FingerprintSHA256(c.key)))
+	tflog.Debug(ctx, fmt.Sprintf("connected to %s as %s, host key %s", s.dialAddress(), s.user, ssh.FingerprintSHA256(c.key)))
 	return c, nil
 }
 

@@ -90,7 +90,7 @@ func newVerifier(t Target, s settings) (*verifier, error) {
 	if err != nil {
 		return nil, fmt.Errorf("known hosts: %w", err)
 	}
-	v.known, v.algorithms = db, db.HostKeyAlgorithms(s.address())
+	v.known, v.algorithms = db, db.HostKeyAlgorithms(s.dialAddress())
 	return v, nil
 }
 
@@ -149,8 +149,8 @@ func WholePin(hostKey string) (host.Pin, error) {
 	return pin, err
 }
 
-// check is the ssh.HostKeyCallback. address is HOST:PORT as known_hosts names it.
-func (v *verifier) check(address string, remote net.Addr, key ssh.PublicKey) error {
+// checkKey is the ssh.HostKeyCallback. address is HOST:PORT as known_hosts names it.
+func (v *verifier) checkKey(address string, remote net.Addr, key ssh.PublicKey) error {
 	got := ssh.FingerprintSHA256(plainKey(key))
 	if v.want != "" {
 		for _, r := range v.revoked {
@@ -158,7 +158,7 @@ func (v *verifier) check(address string, remote net.Addr, key ssh.PublicKey) err
 				return fmt.Errorf("the host key of %s, %s, is revoked in %s: give the machine a new one, and correct host_key", v.target, got, r.where)
 			}
 		}
-		return v.target.compare(got, v.want)
+		return v.target.compareKey(got, v.want)
 	}
 	err := v.known.HostKeyCallback()(address, remote, key)
 	if err == nil {
@@ -190,10 +190,10 @@ func (t Target) checkKey(key ssh.PublicKey) error {
 	if err != nil {
 		return err
 	}
-	return t.compare(ssh.FingerprintSHA256(key), want)
+	return t.compareKey(ssh.FingerprintSHA256(key), want)
 }
 
-func (t Target) compare(got string, want host.Pin) error {
+func (t Target) compareKey(got string, want host.Pin) error {
 	if want.Matches(got) {
 		return nil
 	}

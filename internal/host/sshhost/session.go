@@ -33,7 +33,7 @@ func (h *Host) Run(ctx context.Context, cmd host.Cmd) ([]byte, error) {
 			return nil, err
 		}
 		start := time.Now()
-		out, err := failpoint.Send(ctx, cmd.String(), func() ([]byte, error) { return h.once(ctx, cmd, guarded.Argv) })
+		out, err := failpoint.Send(ctx, cmd.String(), func() ([]byte, error) { return h.runOnce(ctx, cmd, guarded.Argv) })
 		tflog.Debug(ctx, "ran a command", map[string]any{"host": h.String(), "command": cmd.String(), "seconds": time.Since(start).Seconds()})
 		if cmd.Repeatable && errors.Is(err, host.ErrCut) && try < maxTries && ctx.Err() == nil {
 			continue
@@ -42,9 +42,9 @@ func (h *Host) Run(ctx context.Context, cmd host.Cmd) ([]byte, error) {
 	}
 }
 
-// once runs a command to its end.
-func (h *Host) once(ctx context.Context, cmd host.Cmd, argv []string) ([]byte, error) {
-	s, err := h.shell(ctx)
+// runOnce runs a command to its end.
+func (h *Host) runOnce(ctx context.Context, cmd host.Cmd, argv []string) ([]byte, error) {
+	s, err := h.takeShell(ctx)
 	if _, root := errors.AsType[*host.RootError](err); root {
 		return nil, err
 	}
@@ -52,23 +52,23 @@ func (h *Host) once(ctx context.Context, cmd host.Cmd, argv []string) ([]byte, e
 		return nil, fmt.Errorf("%s: %w", cmd, err)
 	}
 	ended := make(chan outcome, 1)
-	go func() { ended <- s.run(argv, cmd.Stdin) }()
+	go func() { ended <- s.runCommand(argv, cmd.Stdin) }()
 	select {
 	case o := <-ended:
 		if o.err != nil {
-			s.discard()
-			return nil, h.unknown(cmd, o.err)
+			s.discardShell()
+			return nil, h.unknownEnd(cmd, o.err)
 		}
-		h.keep(s)
-		return o.stdout, h.failure(cmd, o)
+		h.keepShell(s)
+		return o.stdout, h.toFailure(cmd, o)
 	case <-ctx.Done():
-		go s.discard() // a connection that hangs must not hold the caller
+		go s.discardShell() // a connection that hangs must not hold the caller
 		return nil, fmt.Errorf("%s on %s: cut off: %w", cmd, h, context.Cause(ctx))
 	}
 }
 
-// command is what the remote shell reads. sudo takes the environment away, by which a command knows the connection that it came over.
-func command(prefix, argv []string) string {
+// remoteCommand is what the remote shell reads. sudo takes the environment away, by which a command knows the connection that it came over.
+func remoteCommand(prefix, argv []string) string {
 	words := host.Quote(append(append([]string{}, host.Environment...), argv...))
 	if len(prefix) == 0 {
 		return "env " + words
@@ -76,16 +76,16 @@ func command(prefix, argv []string) string {
 	return host.Quote(prefix) + ` env SSH_CONNECTION="$SSH_CONNECTION" ` + words
 }
 
-// failure turns a command's status into what host.Host promises.
-func (h *Host) failure(cmd host.Cmd, o outcome) error {
+// toFailure turns a command's status into what host.Host promises.
+func (h *Host) toFailure(cmd host.Cmd, o outcome) error {
 	if o.status == 0 {
 		return nil
 	}
 	return &host.ExitError{Host: h.String(), Cmd: cmd.String(), Code: o.status, Stdout: cmd.Mask(string(o.stdout)), Stderr: cmd.Mask(string(o.stderr))}
 }
 
-// unknown is a command whose end nobody saw.
-func (h *Host) unknown(cmd host.Cmd, err error) error {
+// unknownEnd is a command whose end nobody saw.
+func (h *Host) unknownEnd(cmd host.Cmd, err error) error {
 	if errors.Is(err, host.ErrTooLong) {
 		return fmt.Errorf("%s on %s: cut off: %w", cmd, h, err) // it would be as long the next time
 	}
@@ -100,7 +100,7 @@ func (h *Host) Start(ctx context.Context, cmd host.Cmd) (*host.Process, error) {
 		return nil, fmt.Errorf("%s on %s: waiting for a free session: %w", cmd, h, context.Cause(ctx))
 	}
 	free := sync.OnceFunc(func() { <-h.holds })
-	p, err := h.start(ctx, cmd, free)
+	p, err := h.startCommand(ctx, cmd, free)
 	if err != nil {
 		free()
 		return nil, err
@@ -108,8 +108,8 @@ func (h *Host) Start(ctx context.Context, cmd host.Cmd) (*host.Process, error) {
 	return p, nil
 }
 
-func (h *Host) start(ctx context.Context, cmd host.Cmd, free func()) (*host.Process, error) {
-	s, err := h.shell(ctx)
+func (h *Host) startCommand(ctx context.Context, cmd host.Cmd, free func()) (*host.Process, error) {
+	s, err := h.takeShell(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", cmd, err)
 	}
@@ -120,18 +120,18 @@ func (h *Host) start(ctx context.Context, cmd host.Cmd, free func()) (*host.Proc
 		defer close(ended)
 		defer free()
 		defer func() { _ = out.Close() }() // a pipe's never fails
-		s.send(interactive, cmd.Argv, nil)
-		o := s.collect(out)
+		s.sendCommand(interactive, cmd.Argv, nil)
+		o := s.collectOutput(out)
 		if o.err != nil {
-			s.discard()
-			failed = h.unknown(cmd, o.err)
+			s.discardShell()
+			failed = h.unknownEnd(cmd, o.err)
 			return
 		}
-		h.keep(s)
-		failed = h.failure(cmd, o)
+		h.keepShell(s)
+		failed = h.toFailure(cmd, o)
 	}()
 	kill := sync.OnceFunc(func() {
-		s.kill()
+		s.killCommand()
 		_ = stdout.Close() // likewise
 	})
 	return &host.Process{Stdin: s.stdin, Stdout: stdout, Kill: kill, Wait: func() error {
@@ -146,26 +146,26 @@ type session struct {
 	end func()
 }
 
-// kill ends the command; a server older than OpenSSH 7.9 ends it only when it writes next.
-func (s *session) kill() {
+// killCommand ends the command; a server older than OpenSSH 7.9 ends it only when it writes next.
+func (s *session) killCommand() {
 	// Both fail where the session has ended, which is what is wanted.
 	_ = s.Signal(ssh.SIGTERM)
 	_ = s.Close()
 }
 
-// session opens a session. No command has run before it exists, so a connection that turns out to be dead
+// openSession opens a session. No command has run before it exists, so a connection that turns out to be dead
 // is replaced without a word.
-func (h *Host) session(ctx context.Context) (*session, error) {
+func (h *Host) openSession(ctx context.Context) (*session, error) {
 	for try := 1; ; try++ {
-		c, err := h.reserve(ctx)
+		c, err := h.reserveSession(ctx)
 		if err != nil {
 			return nil, err
 		}
-		s, err := open(ctx, c)
+		s, err := askSession(ctx, c)
 		if err == nil {
-			return &session{s, sync.OnceFunc(func() { h.release(c) })}, nil
+			return &session{s, sync.OnceFunc(func() { h.releaseSession(c) })}, nil
 		}
-		h.release(c)
+		h.releaseSession(c)
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("open a session on %s: %w", h, context.Cause(ctx))
 		}
@@ -183,8 +183,8 @@ func (h *Host) session(ctx context.Context) (*session, error) {
 	}
 }
 
-// open asks for a session, for no longer than the context lasts.
-func open(ctx context.Context, c *conn) (*ssh.Session, error) {
+// askSession asks for a session, for no longer than the context lasts.
+func askSession(ctx context.Context, c *conn) (*ssh.Session, error) {
 	type opened struct {
 		s   *ssh.Session
 		err error
@@ -208,7 +208,7 @@ func open(ctx context.Context, c *conn) (*ssh.Session, error) {
 	}
 }
 
-func (h *Host) release(c *conn) {
+func (h *Host) releaseSession(c *conn) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	c.open--
@@ -230,19 +230,19 @@ func (h *Host) becomeRoot(ctx context.Context) ([]string, error) {
 	if h.asRoot != nil {
 		return *h.asRoot, nil
 	}
-	c, err := h.connection(ctx)
+	c, err := h.liveConnection(ctx)
 	if err != nil {
 		return nil, err
 	}
 	prefix := []string{}
 	if c.user != "root" {
-		s, err := h.session(ctx)
+		s, err := h.openSession(ctx)
 		if err != nil {
 			return nil, err
 		}
 		defer s.end()
-		defer context.AfterFunc(ctx, s.kill)()
-		stdout, stderr := host.Answer{TooLong: s.kill}, host.Answer{TooLong: s.kill}
+		defer context.AfterFunc(ctx, s.killCommand)()
+		stdout, stderr := host.Answer{TooLong: s.killCommand}, host.Answer{TooLong: s.killCommand}
 		s.Stdout, s.Stderr = &stdout, &stderr
 		err = s.Run(host.Quote([]string{"sh", "-c", `[ "$(id -u)" = 0 ] || { sudo -n -- true && echo sudo; }`}))
 		if _, ok := errors.AsType[*ssh.ExitError](err); ok {

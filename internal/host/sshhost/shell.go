@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io"
@@ -16,31 +17,11 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 )
 
-// shellScript runs one command after another: a session costs the machine a login (sshd forks, PAM, the
-// user's shell), which on a small machine takes longer than most commands. For each command it
-//   - reads a token and prints it, which proves that nothing has run yet and somebody listens,
-//   - reads the size of the command's input, the command as one line and then the input; of a command that reads
-//     what it is told while it runs the size is "-", and it has to leave what comes after its end,
-//   - prints the token after the command's output and after its messages, the status with the former.
+// shellScript runs one command after another: a session costs the machine a login (sshd forks, PAM, the user's shell), which on a small
+// machine takes longer than most commands.
 //
-// A command that leaves some of its input unread must not leave it to the next: cat takes the rest. Only an
-// exec makes sure that a command is a program, and not the shell's own word of that name.
-const shellScript = `newline='
-'
-while IFS= read -r token; do
-  printf '%s\n' "$token"
-  IFS= read -r size && IFS= read -r command || exit 1
-  if [ "$size" = 0 ]; then
-    (eval "exec $command") </dev/null
-  elif [ "$size" = - ]; then
-    (eval "exec $command")
-  else
-    head -c "$size" | { (eval "exec $command"); status=$?; cat >/dev/null; exit "$status"; }
-  fi
-  status=$?
-  printf '%s\n' "$token" >&2
-  printf '%s %s\n' "$token" "$status"
-done`
+//go:embed shell.sh
+var shellScript string
 
 // shell is a session that runs shellScript, as root. One goroutine at a time uses it.
 type shell struct {
@@ -57,7 +38,7 @@ type bounded struct {
 	left int
 }
 
-func (b *bounded) renew() { b.left = host.MaxAnswer }
+func (b *bounded) renewBound() { b.left = host.MaxAnswer }
 
 func (b *bounded) Read(p []byte) (int, error) {
 	if b.left == 0 {
@@ -75,11 +56,11 @@ type outcome struct {
 	err            error // the shell is gone
 }
 
-// shell returns a shell that has just given a sign of life, so that a connection that turns out to be dead
+// takeShell returns a shell that has just given a sign of life, so that a connection that turns out to be dead
 // is replaced without a word.
-func (h *Host) shell(ctx context.Context) (*shell, error) {
+func (h *Host) takeShell(ctx context.Context) (*shell, error) {
 	for try := 1; ; try++ {
-		s := h.idle()
+		s := h.idleShell()
 		if s == nil {
 			var err error
 			if s, err = h.startShell(ctx); err != nil {
@@ -89,26 +70,26 @@ func (h *Host) shell(ctx context.Context) (*shell, error) {
 			try = 0 // one that lay idle may have died long ago, which says nothing about a new one
 		}
 		met := make(chan error, 1)
-		go func() { met <- s.greet() }()
+		go func() { met <- s.greetShell() }()
 		var err error
 		select {
 		case err = <-met:
 		case <-ctx.Done():
-			go s.discard()
+			go s.discardShell()
 			return nil, fmt.Errorf("open a session on %s: %w", h, context.Cause(ctx))
 		}
 		if err == nil {
 			return s, nil
 		}
-		s.discard()
+		s.discardShell()
 		if try >= maxTries {
 			return nil, fmt.Errorf("start a shell on %s: %w", h, err)
 		}
 	}
 }
 
-// idle takes a shell that nobody uses, the last one used first; nil is none.
-func (h *Host) idle() *shell {
+// idleShell takes a shell that nobody uses, the last one used first; nil is none.
+func (h *Host) idleShell() *shell {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.shells) == 0 {
@@ -120,8 +101,8 @@ func (h *Host) idle() *shell {
 	return s
 }
 
-// keep puts a shell back for the next command.
-func (h *Host) keep(s *shell) {
+// keepShell puts a shell back for the next command.
+func (h *Host) keepShell(s *shell) {
 	h.mu.Lock()
 	closed := h.closed
 	if !closed {
@@ -129,7 +110,7 @@ func (h *Host) keep(s *shell) {
 	}
 	h.mu.Unlock()
 	if closed {
-		s.discard()
+		s.discardShell()
 	}
 }
 
@@ -138,7 +119,7 @@ func (h *Host) startShell(ctx context.Context) (*shell, error) {
 	if err != nil {
 		return nil, err
 	}
-	session, err := h.session(ctx)
+	session, err := h.openSession(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -146,9 +127,9 @@ func (h *Host) startShell(ctx context.Context) (*shell, error) {
 	stdin, err1 := session.StdinPipe()
 	stdout, err2 := session.StdoutPipe()
 	stderr, err3 := session.StderrPipe()
-	line := command(prefix, []string{"sh", "-c", shellScript})
+	line := remoteCommand(prefix, []string{"sh", "-c", shellScript})
 	if err := errors.Join(err1, err2, err3, session.Start(line)); err != nil {
-		s.discard()
+		s.discardShell()
 		return nil, fmt.Errorf("start a shell on %s: %w: %w", h, host.ErrCut, err)
 	}
 	s.bounds = [2]*bounded{{Reader: stdout}, {Reader: stderr}}
@@ -156,17 +137,17 @@ func (h *Host) startShell(ctx context.Context) (*shell, error) {
 	return s, nil
 }
 
-// discard ends the shell, and with it what runs in it.
-func (s *shell) discard() {
-	s.kill()
+// discardShell ends the shell, and with it what runs in it.
+func (s *shell) discardShell() {
+	s.killCommand()
 	s.end()
 }
 
-// greet sends a word to the shell, and waits for the shell's sign of life.
-func (s *shell) greet() error {
+// greetShell sends a word to the shell, and waits for the shell's sign of life.
+func (s *shell) greetShell() error {
 	s.token = rand.Text()
 	for _, b := range s.bounds {
-		b.renew()
+		b.renewBound()
 	}
 	if _, err := io.WriteString(s.stdin, s.token+"\n"); err != nil {
 		return err
@@ -188,36 +169,36 @@ func (s *shell) greet() error {
 // interactive is the size of an input that is not known beforehand.
 const interactive = "-"
 
-// run runs a command to its end; the shell has been met.
-func (s *shell) run(argv []string, input []byte) outcome {
-	go s.send(strconv.Itoa(len(input)), argv, input)
+// runCommand runs a command to its end; the shell has been met.
+func (s *shell) runCommand(argv []string, input []byte) outcome {
+	go s.sendCommand(strconv.Itoa(len(input)), argv, input)
 	var stdout bytes.Buffer
-	o := s.collect(&stdout)
+	o := s.collectOutput(&stdout)
 	if o.err == nil {
 		o.stdout = stdout.Bytes()
 	}
 	return o
 }
 
-// send tells the shell what to run. What cannot be written shows as an answer that does not come.
-func (s *shell) send(size string, argv []string, input []byte) {
+// sendCommand tells the shell what to run. What cannot be written shows as an answer that does not come.
+func (s *shell) sendCommand(size string, argv []string, input []byte) {
 	// A newline inside quotes is the only one that a quoted command has.
 	line := strings.ReplaceAll(host.Quote(argv), "\n", `'"$newline"'`)
 	_, _ = io.Copy(s.stdin, io.MultiReader(strings.NewReader(size+"\n"+line+"\n"), bytes.NewReader(input)))
 }
 
-// collect passes the command's output on until its end. Where one of its outputs breaks off, the other may never end.
-func (s *shell) collect(stdout io.Writer) outcome {
+// collectOutput passes the command's output on until its end. Where one of its outputs breaks off, the other may never end.
+func (s *shell) collectOutput(stdout io.Writer) outcome {
 	var stderr bytes.Buffer
 	var rest []byte
 	heard := make(chan error, 2)
 	go func() {
-		_, err := until(s.stderr, s.token, &stderr)
+		_, err := copyUntil(s.stderr, s.token, &stderr)
 		heard <- err
 	}()
 	go func() {
 		var err error
-		rest, err = until(s.stdout, s.token, stdout)
+		rest, err = copyUntil(s.stdout, s.token, stdout)
 		heard <- err
 	}()
 	for range cap(heard) {
@@ -229,9 +210,9 @@ func (s *shell) collect(stdout io.Writer) outcome {
 	return outcome{status: status, stderr: stderr.Bytes(), err: err}
 }
 
-// until copies what comes before the token, and returns the rest of the token's line. A copy that nobody wants
+// copyUntil copies what comes before the token, and returns the rest of the token's line. A copy that nobody wants
 // any more is no failure. A pipe waits for a reader even with nothing to pass on, so nothing is not passed on.
-func until(r *bufio.Reader, token string, text io.Writer) (rest []byte, err error) {
+func copyUntil(r *bufio.Reader, token string, text io.Writer) (rest []byte, err error) {
 	for {
 		line, err := r.ReadBytes('\n')
 		before, after, found := bytes.Cut(line, []byte(token))

@@ -10,6 +10,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 )
 
+// TestCommandsShareAShellAndDoNotMeetInIt runs shell.sh.
 func TestCommandsShareAShellAndDoNotMeetInIt(t *testing.T) {
 	s, h := reach(t)
 	before := s.started.Load()

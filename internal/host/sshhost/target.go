@@ -57,10 +57,10 @@ type settings struct {
 	timeout    time.Duration
 }
 
-func (s settings) address() string { return net.JoinHostPort(s.name, strconv.Itoa(s.port)) }
+func (s settings) dialAddress() string { return net.JoinHostPort(s.name, strconv.Itoa(s.port)) }
 
-// resolve fills in what the target leaves open.
-func (t Target) resolve(opts Options) (settings, error) {
+// resolveSettings fills in what the target leaves open.
+func (t Target) resolveSettings(opts Options) (settings, error) {
 	if t.Host == "" {
 		return settings{}, errors.New("no host to connect to")
 	}
@@ -68,33 +68,33 @@ func (t Target) resolve(opts Options) (settings, error) {
 	if err != nil {
 		return settings{}, err
 	}
-	here := config.of(t.Host)
+	here := config.sectionOf(t.Host)
 	s := settings{
-		user:     cmp.Or(t.User, opts.User, here.get("User"), login()),
+		user:     cmp.Or(t.User, opts.User, here.firstValue("User"), loginName()),
 		dialHost: t.Host,
 		timeout:  cmp.Or(opts.ConnectTimeout, 10*time.Second),
 	}
-	if name := here.get("HostName"); name != "" {
+	if name := here.firstValue("HostName"); name != "" {
 		s.dialHost = strings.NewReplacer("%h", t.Host, "%%", "%").Replace(name)
 	}
-	s.name = strings.ToLower(cmp.Or(here.get("HostKeyAlias"), s.dialHost))
-	port, err := strconv.Atoi(cmp.Or(here.get("Port"), "22"))
+	s.name = strings.ToLower(cmp.Or(here.firstValue("HostKeyAlias"), s.dialHost))
+	port, err := strconv.Atoi(cmp.Or(here.firstValue("Port"), "22"))
 	if err != nil {
 		return s, fmt.Errorf("port of %s in the SSH configuration: %w", t.Host, err)
 	}
 	s.port = cmp.Or(t.Port, port)
 
-	jump := cmp.Or(t.ProxyJump, opts.ProxyJump, here.get("ProxyJump"))
+	jump := cmp.Or(t.ProxyJump, opts.ProxyJump, here.firstValue("ProxyJump"))
 	if s.jump, err = host.ParseJump(jump); err != nil {
 		return s, err
 	}
-	if jump == "" && here.get("ProxyCommand") != "" && here.get("ProxyCommand") != "none" {
+	if jump == "" && here.firstValue("ProxyCommand") != "" && here.firstValue("ProxyCommand") != "none" {
 		return s, fmt.Errorf("the SSH configuration reaches %s by a ProxyCommand, which is not supported; use ProxyJump or proxy_jump", t.Host)
 	}
-	s.identities = here.paths("IdentityFile", s)
+	s.identities = here.expandPaths("IdentityFile", s)
 	if len(s.identities) == 0 {
 		for _, name := range []string{"id_ed25519", "id_ecdsa", "id_rsa"} {
-			s.identities = append(s.identities, filepath.Join(home(), ".ssh", name))
+			s.identities = append(s.identities, filepath.Join(homeDirectory(), ".ssh", name))
 		}
 	}
 	s.agent = agentSocket(opts, here)
@@ -107,11 +107,11 @@ func agentSocket(opts Options, here section) string {
 	switch {
 	case opts.Agent != nil && !*opts.Agent:
 		return ""
-	case opts.Agent == nil && (explicit || strings.EqualFold(here.get("IdentitiesOnly"), "yes")):
+	case opts.Agent == nil && (explicit || strings.EqualFold(here.firstValue("IdentitiesOnly"), "yes")):
 		// Every key that is offered counts against the server's MaxAuthTries: a key that was named is enough.
 		return ""
 	}
-	if socket := here.get("IdentityAgent"); socket != "" && socket != "SSH_AUTH_SOCK" {
+	if socket := here.firstValue("IdentityAgent"); socket != "" && socket != "SSH_AUTH_SOCK" {
 		if strings.EqualFold(socket, "none") {
 			return ""
 		}
@@ -124,21 +124,21 @@ func knownHostsFiles(opts Options, here section, s settings) []string {
 	if opts.KnownHostsFile != "" {
 		return []string{expandHome(opts.KnownHostsFile)}
 	}
-	files := here.paths("UserKnownHostsFile", s)
+	files := here.expandPaths("UserKnownHostsFile", s)
 	if len(files) == 0 {
-		files = []string{filepath.Join(home(), ".ssh/known_hosts"), filepath.Join(home(), ".ssh/known_hosts2")}
+		files = []string{filepath.Join(homeDirectory(), ".ssh/known_hosts"), filepath.Join(homeDirectory(), ".ssh/known_hosts2")}
 	}
 	return append(files, "/etc/ssh/ssh_known_hosts", "/etc/ssh/ssh_known_hosts2")
 }
 
-func login() string {
+func loginName() string {
 	if u, err := user.Current(); err == nil {
 		return u.Username
 	}
 	return cmp.Or(os.Getenv("USER"), "root")
 }
 
-func home() string {
+func homeDirectory() string {
 	if dir, err := os.UserHomeDir(); err == nil {
 		return dir
 	}
@@ -150,7 +150,7 @@ func home() string {
 
 func expandHome(path string) string {
 	if rest, ok := strings.CutPrefix(path, "~/"); ok {
-		return filepath.Join(home(), rest)
+		return filepath.Join(homeDirectory(), rest)
 	}
 	return path
 }

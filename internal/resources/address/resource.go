@@ -35,15 +35,15 @@ func New() resource.Resource {
 		Label:  func(m *model) string { return m.Key.ValueString() },
 		Schema: resourceSchema,
 		Key:    []string{"pool", "key"},
-		ID:     id,
-		Split:  split,
+		ID:     formatID,
+		Split:  splitID,
 		SetID:  func(m *model, id string) { m.ID = types.StringValue(id) },
-		Spec:   func(_ context.Context, m *model) (addresspool.Address, diag.Diagnostics) { return m.spec() },
+		Spec:   func(_ context.Context, m *model) (addresspool.Address, diag.Diagnostics) { return m.toSpec() },
 		Fill: func(_ context.Context, m *model, got addresspool.Address) diag.Diagnostics {
-			m.fill(got)
+			m.fillModel(got)
 			return nil
 		},
-		Open: open,
+		Open: openStore,
 	})
 }
 
@@ -79,11 +79,11 @@ func resourceSchema(context.Context) schema.Schema {
 	}
 }
 
-func id(m *model) string {
+func formatID(m *model) string {
 	return host.ShortenReferences(m.Pool.ValueString()) + "/" + m.Key.ValueString()
 }
 
-func split(m *model, id string) error {
+func splitID(m *model, id string) error {
 	node, rest, err := hostattr.SplitID(id, form)
 	if err != nil {
 		return err
@@ -96,7 +96,7 @@ func split(m *model, id string) error {
 	return nil
 }
 
-func (m *model) spec() (addresspool.Address, diag.Diagnostics) {
+func (m *model) toSpec() (addresspool.Address, diag.Diagnostics) {
 	var diags diag.Diagnostics
 	_, pool, err := hostattr.SplitID(m.Pool.ValueString(), exposureattr.PoolForm)
 	if err != nil && !m.Pool.IsUnknown() {
@@ -109,12 +109,12 @@ func (m *model) spec() (addresspool.Address, diag.Diagnostics) {
 	return addresspool.Address{Pool: pool, Key: m.Key.ValueString(), IP: ip}, diags
 }
 
-func (m *model) fill(got addresspool.Address) {
+func (m *model) fillModel(got addresspool.Address) {
 	if a, err := netip.ParseAddr(m.IP.ValueString()); err != nil || a != got.IP {
 		m.IP = types.StringValue(got.IP.String())
 	}
 }
 
-func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[addresspool.Address], error) {
+func openStore(ctx context.Context, at crud.Opening, m *model) (crud.Store[addresspool.Address], error) {
 	return exposureattr.OpenAddress(ctx, at, m.Pool, m.Key.ValueString())
 }

@@ -22,16 +22,16 @@ type model struct {
 	AvoidBuggyIPs types.Bool   `tfsdk:"avoid_buggy_ips"`
 }
 
-func (m *model) spec() (addresspool.Pool, diag.Diagnostics) {
+func (m *model) toSpec() (addresspool.Pool, diag.Diagnostics) {
 	var diags diag.Diagnostics
 	p := addresspool.Pool{Name: m.Name.ValueString(), AvoidBuggyIPs: m.AvoidBuggyIPs.ValueBool()}
-	p.Ranges = parse(m.Ranges, path.Root("ranges"), &diags)
-	p.Reserved = parse(m.Reserved, path.Root("reserved"), &diags)
+	p.Ranges = parseRanges(m.Ranges, path.Root("ranges"), &diags)
+	p.Reserved = parseRanges(m.Reserved, path.Root("reserved"), &diags)
 	return p, diags
 }
 
-// parse reads the runs of a list; unknown ones are left out.
-func parse(list types.List, at path.Path, diags *diag.Diagnostics) []netipx.IPRange {
+// parseRanges reads the runs of a list; unknown ones are left out.
+func parseRanges(list types.List, at path.Path, diags *diag.Diagnostics) []netipx.IPRange {
 	var runs []netipx.IPRange
 	for i, e := range list.Elements() {
 		text, ok := e.(types.String)
@@ -48,26 +48,26 @@ func parse(list types.List, at path.Path, diags *diag.Diagnostics) []netipx.IPRa
 	return runs
 }
 
-// known says whether everything that makes the pool up is.
-func (m *model) known() bool {
+// isKnown says whether everything that makes the pool up is.
+func (m *model) isKnown() bool {
 	unknown := func(e attr.Value) bool { return e.IsUnknown() }
 	return !m.ServiceNode.IsUnknown() && !m.Name.IsUnknown() && !m.Ranges.IsUnknown() && !m.Reserved.IsUnknown() &&
 		!slices.ContainsFunc(m.Ranges.Elements(), unknown) && !slices.ContainsFunc(m.Reserved.Elements(), unknown)
 }
 
-func (m *model) fill(got addresspool.Pool) diag.Diagnostics {
+func (m *model) fillModel(got addresspool.Pool) diag.Diagnostics {
 	m.AvoidBuggyIPs = types.BoolValue(got.AvoidBuggyIPs)
-	m.Ranges = spell(m.Ranges, got.Ranges)
+	m.Ranges = spellRanges(m.Ranges, got.Ranges)
 	if len(got.Reserved) > 0 || len(m.Reserved.Elements()) > 0 {
-		m.Reserved = spell(m.Reserved, got.Reserved)
+		m.Reserved = spellRanges(m.Reserved, got.Reserved)
 	}
 	return nil
 }
 
-// spell is what a pool has as a list: the model's own where that means the same.
-func spell(own types.List, got []netipx.IPRange) types.List {
+// spellRanges is what a pool has as a list: the model's own where that means the same.
+func spellRanges(own types.List, got []netipx.IPRange) types.List {
 	var ignored diag.Diagnostics
-	if convert.Known(own) && slices.Equal(parse(own, path.Empty(), &ignored), got) {
+	if convert.Known(own) && slices.Equal(parseRanges(own, path.Empty(), &ignored), got) {
 		return own
 	}
 	texts := make([]string, len(got))

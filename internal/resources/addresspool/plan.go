@@ -19,12 +19,12 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
 )
 
-// plan refuses a pool that gives out what DHCP gives out too, or has reserved.
-func plan(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
-	if at.Fleet == nil || !m.known() {
+// planChange refuses a pool that gives out what DHCP gives out too, or has reserved.
+func planChange(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
+	if at.Fleet == nil || !m.isKnown() {
 		return
 	}
-	want, diags := m.spec()
+	want, diags := m.toSpec()
 	if diags.HasError() {
 		return
 	}
@@ -34,8 +34,8 @@ func plan(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, 
 	}
 }
 
-// refuse reports that a range of the pool overlaps what somebody else gives out.
-func refuse(resp *resource.ModifyPlanResponse, ranges []netipx.IPRange, other planuses.Span, whose string) {
+// refuseOverlap reports that a range of the pool overlaps what somebody else gives out.
+func refuseOverlap(resp *resource.ModifyPlanResponse, ranges []netipx.IPRange, other planuses.Span, whose string) {
 	for i, r := range ranges {
 		if run := (planuses.Span{First: r.From(), Last: r.To()}); run.Overlaps(other) {
 			resp.Diagnostics.AddAttributeError(path.Root("ranges").AtListIndex(i), "Pool overlaps DHCP",
@@ -85,7 +85,7 @@ func crossCheck(ctx context.Context, at crud.Opening, want addresspool.Pool, res
 			if out.For != "" {
 				whose = fmt.Sprintf("where network %q on hypervisor %s keeps %s", out.Network, client.URI(), out.For)
 			}
-			refuse(resp, want.Ranges, planuses.Span{First: out.Range.Start, Last: out.Range.End}, whose)
+			refuseOverlap(resp, want.Ranges, planuses.Span{First: out.Range.Start, Last: out.Range.End}, whose)
 		}
 	}
 }
@@ -101,7 +101,7 @@ func (s sameRanges) MarkdownDescription(ctx context.Context) string { return s.D
 
 func (sameRanges) PlanModifyList(_ context.Context, req planmodifier.ListRequest, resp *planmodifier.ListResponse) {
 	var ignored diag.Diagnostics
-	planned, stored := parse(req.PlanValue, req.Path, &ignored), parse(req.StateValue, req.Path, &ignored)
+	planned, stored := parseRanges(req.PlanValue, req.Path, &ignored), parseRanges(req.StateValue, req.Path, &ignored)
 	if !req.StateValue.IsNull() && len(stored) == len(req.PlanValue.Elements()) && slices.Equal(planned, stored) {
 		resp.PlanValue = req.StateValue
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/addresspool"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
@@ -27,27 +28,27 @@ func New() resource.Resource {
 		Label:  func(m *model) string { return m.Name.ValueString() },
 		Schema: resourceSchema,
 		Key:    []string{"service_node", "name"},
-		ID:     id,
+		ID:     formatID,
 		Split:  func(m *model, id string) error { return hostattr.SplitName(id, form, &m.ServiceNode, &m.Name) },
 		SetID:  func(m *model, id string) { m.ID = types.StringValue(id) },
-		Spec:   func(_ context.Context, m *model) (addresspool.Pool, diag.Diagnostics) { return m.spec() },
-		Fill:   func(_ context.Context, m *model, got addresspool.Pool) diag.Diagnostics { return m.fill(got) },
-		Open:   open,
-		Plan:   plan,
+		Spec:   func(_ context.Context, m *model) (addresspool.Pool, diag.Diagnostics) { return m.toSpec() },
+		Fill:   func(_ context.Context, m *model, got addresspool.Pool) diag.Diagnostics { return m.fillModel(got) },
+		Open:   openStore,
+		Plan:   planChange,
 	})
 }
 
-func id(m *model) string { return hostattr.JoinID(m.ServiceNode, m.Name.ValueString()) }
+func formatID(m *model) string { return hostattr.JoinID(m.ServiceNode, m.Name.ValueString()) }
 
-func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[addresspool.Pool], error) {
+func openStore(ctx context.Context, at crud.Opening, m *model) (crud.Store[addresspool.Pool], error) {
 	name := m.Name.ValueString()
 	put := func(t transaction.Tree, want addresspool.Pool) error {
 		return addresspool.SetPool(t, want, at.Claim.Mark())
 	}
-	return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), crud.Part[addresspool.Pool]{
+	return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), part.Part[addresspool.Pool]{
 		Daemon: addresspool.Daemon{},
 		Owner:  fmt.Sprintf("address pool %q", name),
-		Place:  addresspool.Place(name), ImportID: id(m),
+		Place:  addresspool.Place(name), ImportID: formatID(m),
 		Mark: func(t transaction.Tree) (owner.Mark, bool) { return addresspool.PoolMark(t, name) },
 		Find: func(t transaction.Tree) (addresspool.Pool, error) { return addresspool.FindPool(t, name) },
 		Add:  put, Set: put,

@@ -22,8 +22,8 @@ type model struct {
 	Hostname   types.String `tfsdk:"hostname"`
 }
 
-// spec converts the model.
-func (m *model) spec(context.Context) (virtnetwork.Reservation, diag.Diagnostics) {
+// toSpec converts the model.
+func (m *model) toSpec(context.Context) (virtnetwork.Reservation, diag.Diagnostics) {
 	ip, _ := netip.ParseAddr(m.IP.ValueString()) // Validate says what is wrong with it
 	return virtnetwork.Reservation{
 		DHCPHost: virtnetwork.DHCPHost{MAC: canonicalMAC(m.MAC.ValueString()), ID: strings.ToLower(m.DUID.ValueString()), IP: ip.Unmap(), Name: m.Hostname.ValueString()},
@@ -31,8 +31,8 @@ func (m *model) spec(context.Context) (virtnetwork.Reservation, diag.Diagnostics
 	}, nil
 }
 
-// fill writes what was read, keeping spellings that mean the same.
-func (m *model) fill(_ context.Context, got virtnetwork.Reservation) diag.Diagnostics {
+// fillModel writes what was read, keeping spellings that mean the same.
+func (m *model) fillModel(_ context.Context, got virtnetwork.Reservation) diag.Diagnostics {
 	if canonicalMAC(m.MAC.ValueString()) != got.MAC {
 		m.MAC = convert.Text(got.MAC)
 	}
@@ -46,8 +46,8 @@ func (m *model) fill(_ context.Context, got virtnetwork.Reservation) diag.Diagno
 	return nil
 }
 
-// machine is what the id names the machine by.
-func (m *model) machine() string {
+// machineID is what the id names the machine by.
+func (m *model) machineID() string {
 	switch {
 	case m.MAC.ValueString() != "":
 		return canonicalMAC(m.MAC.ValueString())
@@ -57,8 +57,8 @@ func (m *model) machine() string {
 	return m.Hostname.ValueString()
 }
 
-func (m *model) id() string {
-	id := m.Network.ValueString() + "/" + m.machine()
+func (m *model) formatID() string {
+	id := m.Network.ValueString() + "/" + m.machineID()
 	if h := m.Hypervisor.ValueString(); h != "" {
 		return h + "/" + id
 	}

@@ -15,9 +15,9 @@ import (
 	virtnetwork "github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
 )
 
-// planReservation compares a reservation with those of the plan and with the network that is there. One that stays as
+// planChange compares a reservation with those of the plan and with the network that is there. One that stays as
 // it is asks nobody.
-func planReservation(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
+func planChange(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
 	var prior *model
 	if !req.State.Raw.IsNull() {
 		prior = &model{}
@@ -29,7 +29,7 @@ func planReservation(ctx context.Context, opening crud.Opening, req resource.Mod
 	if opening.Fleet == nil || resp.Diagnostics.HasError() || !req.Plan.Raw.IsFullyKnown() && (planned.Network.IsUnknown() || planned.MAC.IsUnknown() || planned.IP.IsUnknown() || planned.Hypervisor.IsUnknown()) {
 		return
 	}
-	want, _ := planned.spec(ctx)
+	want, _ := planned.toSpec(ctx)
 	anew := prior != nil && isMadeAnew(opening.Ledger, planned)
 	if anew { // it goes with its network, and has to be put into the new one
 		planned.ID = types.StringUnknown()

@@ -21,28 +21,28 @@ func New() resource.Resource {
 	return crud.New(crud.Type[model, virtnetwork.Reservation]{
 		Name:   "dhcp_reservation",
 		Noun:   "DHCP reservation",
-		Label:  func(m *model) string { return m.id() },
+		Label:  func(m *model) string { return m.formatID() },
 		Schema: reservationSchema,
 		Key:    []string{"network", "mac", "hypervisor"},
 		ID: func(m *model) string {
 			if m.MAC.IsUnknown() || m.MAC.IsNull() && m.DUID.IsUnknown() {
 				return "" // what it names the machine by is known later
 			}
-			return m.id()
+			return m.formatID()
 		},
 		SetID: func(m *model, id string) { m.ID = types.StringValue(id) },
-		Split: split,
-		Spec:  func(ctx context.Context, m *model) (virtnetwork.Reservation, diag.Diagnostics) { return m.spec(ctx) },
+		Split: splitID,
+		Spec:  func(ctx context.Context, m *model) (virtnetwork.Reservation, diag.Diagnostics) { return m.toSpec(ctx) },
 		Fill: func(ctx context.Context, m *model, got virtnetwork.Reservation) diag.Diagnostics {
-			return m.fill(ctx, got)
+			return m.fillModel(ctx, got)
 		},
-		Open: open,
-		Plan: planReservation,
+		Open: openStore,
+		Plan: planChange,
 	})
 }
 
-// split reads an import id.
-func split(m *model, id string) error {
+// splitID reads an import id.
+func splitID(m *model, id string) error {
 	parts := strings.Split(id, "/")
 	if len(parts) < 2 || len(parts) > 3 || slices.Contains(parts, "") {
 		return errors.New("the id is NETWORK/MAC or HYPERVISOR/NETWORK/MAC, with a DUID or a host name in the MAC address's place for IPv6")
@@ -68,13 +68,13 @@ func isMAC(text string) bool {
 	return err == nil
 }
 
-func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[virtnetwork.Reservation], error) {
+func openStore(ctx context.Context, at crud.Opening, m *model) (crud.Store[virtnetwork.Reservation], error) {
 	c, err := at.Fleet.Hypervisor(ctx, m.Hypervisor.ValueString())
 	if err != nil {
 		return nil, err
 	}
-	key, _ := m.spec(ctx)
+	key, _ := m.toSpec(ctx)
 	return &virtnetwork.ReservationStore{
-		Reservations: virtnetwork.Reservations{Client: c, Network: m.Network.ValueString(), Owner: at.Claim, ImportID: m.id()}, Key: key,
+		Reservations: virtnetwork.Reservations{Client: c, Network: m.Network.ValueString(), Owner: at.Claim, ImportID: m.formatID()}, Key: key,
 	}, nil
 }

@@ -12,8 +12,8 @@ import (
 	virtnetwork "github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
 )
 
-// keep lets the prior value stand where the planned one means the same.
-func keep(req planmodifier.StringRequest, resp *planmodifier.StringResponse, canonical func(string) string) {
+// keepSpelling lets the prior value stand where the planned one means the same.
+func keepSpelling(req planmodifier.StringRequest, resp *planmodifier.StringResponse, canonical func(string) string) {
 	if req.StateValue.IsNull() || !convert.Known(req.PlanValue) {
 		return
 	}
@@ -29,7 +29,7 @@ func (sameMAC) Description(context.Context) string {
 }
 func (m sameMAC) MarkdownDescription(ctx context.Context) string { return m.Description(ctx) }
 func (sameMAC) PlanModifyString(_ context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {
-	keep(req, resp, canonicalMAC)
+	keepSpelling(req, resp, canonicalMAC)
 }
 
 type sameAddress struct{}
@@ -39,7 +39,7 @@ func (sameAddress) Description(context.Context) string {
 }
 func (m sameAddress) MarkdownDescription(ctx context.Context) string { return m.Description(ctx) }
 func (sameAddress) PlanModifyString(_ context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {
-	keep(req, resp, canonicalAddress)
+	keepSpelling(req, resp, canonicalAddress)
 }
 
 type sameDUID struct{}
@@ -47,7 +47,7 @@ type sameDUID struct{}
 func (sameDUID) Description(context.Context) string               { return "two spellings of one DUID are the same" }
 func (m sameDUID) MarkdownDescription(ctx context.Context) string { return m.Description(ctx) }
 func (sameDUID) PlanModifyString(_ context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {
-	keep(req, resp, virtnetwork.CanonicalDUID)
+	keepSpelling(req, resp, virtnetwork.CanonicalDUID)
 }
 
 // canonicalMAC is a MAC address in lower case with colons; what is none stays as it is, for Validate to refuse.

@@ -23,7 +23,7 @@ type model struct {
 	Values      types.List   `tfsdk:"values"`
 }
 
-func spec(_ context.Context, m *model) (bind.RecordSet, diag.Diagnostics) {
+func toSpec(_ context.Context, m *model) (bind.RecordSet, diag.Diagnostics) {
 	r := bind.RecordSet{
 		View: m.View.ValueString(), Zone: m.Zone.ValueString(), Name: m.Name.ValueString(), Type: m.Type.ValueString(),
 		TTL: bind.InheritTTL, Values: convert.Texts(m.Values),
@@ -34,8 +34,8 @@ func spec(_ context.Context, m *model) (bind.RecordSet, diag.Diagnostics) {
 	return r, nil
 }
 
-func fill(ctx context.Context, m *model, got bind.RecordSet) diag.Diagnostics {
-	own, diags := spec(ctx, m)
+func fillModel(ctx context.Context, m *model, got bind.RecordSet) diag.Diagnostics {
+	own, diags := toSpec(ctx, m)
 	m.TTL = types.Int64Null()
 	if got.TTL != bind.InheritTTL {
 		m.TTL = types.Int64Value(got.TTL)
@@ -44,8 +44,8 @@ func fill(ctx context.Context, m *model, got bind.RecordSet) diag.Diagnostics {
 	return diags
 }
 
-// key is what names the record set, in canonical form where it is known.
-func (m *model) key() (zone, name, rrType string) {
-	r, _ := spec(context.Background(), m)
+// recordKey is what names the record set, in canonical form where it is known.
+func (m *model) recordKey() (zone, name, rrType string) {
+	r, _ := toSpec(context.Background(), m)
 	return r.Key()
 }

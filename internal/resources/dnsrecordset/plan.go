@@ -18,7 +18,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
 )
 
-func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
+func planChange(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
 	if !req.State.Raw.IsNull() {
 		keepSpelling(ctx, req, resp, m)
 	}
@@ -34,7 +34,7 @@ func across(ctx context.Context, provided crud.Provided, resp *resource.ModifyPl
 			return
 		}
 	}
-	zone, name, rrType := m.key()
+	zone, name, rrType := m.recordKey()
 	at := planregistry.DNSPlace{Node: hostattr.Reference(m.ServiceNode), View: m.View.ValueString(), Zone: zone}
 	inZone, twice := provided.Registry.DNS.PutSet(at, planregistry.DNSSet{Name: name, Type: rrType}, fmt.Sprint(m.TTL, m.Values))
 	others := provided.Registry.DNS.Types(at, name, rrType)
@@ -48,7 +48,7 @@ func across(ctx context.Context, provided crud.Provided, resp *resource.ModifyPl
 	case slices.Contains(others, "CNAME"):
 		resp.Diagnostics.AddAttributeError(path.Root("name"), "Data beside a CNAME", fmt.Sprintf("%q has a CNAME, which must be the only record of its name", name))
 	}
-	r, _ := spec(ctx, m)
+	r, _ := toSpec(ctx, m)
 	for _, p := range r.Beside(provided.Registry.DNS.Names(at)) {
 		resp.Diagnostics.AddAttributeWarning(path.Root("name"), p.Summary, p.Detail)
 	}
@@ -65,8 +65,8 @@ func keepSpelling(ctx context.Context, req resource.ModifyPlanRequest, resp *res
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	zone, name, rrType := m.key()
-	oldZone, oldName, oldType := prior.key()
+	zone, name, rrType := m.recordKey()
+	oldZone, oldName, oldType := prior.recordKey()
 	word := func(at string, planned *types.String, state types.String, same bool) {
 		if !same {
 			resp.RequiresReplace = append(resp.RequiresReplace, path.Root(at))

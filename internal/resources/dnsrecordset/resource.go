@@ -16,6 +16,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
@@ -27,31 +28,31 @@ func New() resource.Resource {
 	return crud.New(crud.Type[model, bind.RecordSet]{
 		Name:   "dns_record_set",
 		Noun:   "DNS record set",
-		Label:  label,
+		Label:  formatLabel,
 		Schema: setSchema,
 		Key:    []string{"service_node", "view", "zone", "name", "type"},
-		ID:     id,
+		ID:     formatID,
 		SetID:  func(m *model, id string) { m.ID = types.StringValue(id) },
-		Split:  (*model).split,
-		Spec:   spec,
-		Fill:   fill,
-		Open:   open,
-		Plan:   plan,
+		Split:  (*model).splitID,
+		Spec:   toSpec,
+		Fill:   fillModel,
+		Open:   openStore,
+		Plan:   planChange,
 	})
 }
 
-func id(m *model) string {
-	zone, name, rrType := m.key()
+func formatID(m *model) string {
+	zone, name, rrType := m.recordKey()
 	return hostattr.JoinID(m.ServiceNode, m.View.ValueString()+"/"+zone+"/"+name+"/"+rrType)
 }
 
-func label(m *model) string {
-	zone, name, rrType := m.key()
+func formatLabel(m *model) string {
+	zone, name, rrType := m.recordKey()
 	return fmt.Sprintf("%s %s in %s/%s", name, rrType, m.View.ValueString(), zone)
 }
 
-// split takes an id apart from both ends: a zone's name may hold a slash.
-func (m *model) split(id string) error {
+// splitID takes an id apart from both ends: a zone's name may hold a slash.
+func (m *model) splitID(id string) error {
 	node, part, err := hostattr.SplitID(id, form)
 	if err != nil {
 		return err
@@ -67,13 +68,13 @@ func (m *model) split(id string) error {
 	return nil
 }
 
-func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[bind.RecordSet], error) {
-	key, _ := spec(ctx, m)
+func openStore(ctx context.Context, at crud.Opening, m *model) (crud.Store[bind.RecordSet], error) {
+	key, _ := toSpec(ctx, m)
 	now := time.Now()
-	return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), crud.Part[bind.RecordSet]{
+	return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), part.Part[bind.RecordSet]{
 		Daemon: bind.Daemon{},
-		Owner:  fmt.Sprintf("DNS record set %q", label(m)),
-		Place:  bind.Place, ImportID: id(m),
+		Owner:  fmt.Sprintf("DNS record set %q", formatLabel(m)),
+		Place:  bind.Place, ImportID: formatID(m),
 		Mark: func(t transaction.Tree) (owner.Mark, bool) { return bind.RecordSetMark(t, key) },
 		Find: func(t transaction.Tree) (bind.RecordSet, error) { return bind.FindRecordSet(t, key) },
 		Add: func(t transaction.Tree, r bind.RecordSet) error {

@@ -23,7 +23,7 @@ type model struct {
 	Options          types.Map    `tfsdk:"options"`
 }
 
-func spec(_ context.Context, m *model) (bind.Server, diag.Diagnostics) {
+func toSpec(_ context.Context, m *model) (bind.Server, diag.Diagnostics) {
 	return bind.Server{
 		ListenOn: convert.Texts(m.ListenOn), Forwarders: convert.Texts(m.Forwarders),
 		AllowQuery: convert.Texts(m.AllowQuery), AllowRecursion: convert.Texts(m.AllowRecursion),
@@ -31,7 +31,7 @@ func spec(_ context.Context, m *model) (bind.Server, diag.Diagnostics) {
 	}, nil
 }
 
-func fill(_ context.Context, m *model, got bind.Server) diag.Diagnostics {
+func fillModel(_ context.Context, m *model, got bind.Server) diag.Diagnostics {
 	convert.KeepList(&m.ListenOn, got.ListenOn, bind.SameListen)
 	convert.KeepList(&m.Forwarders, got.Forwarders, bind.SameServers)
 	convert.KeepList(&m.AllowQuery, got.AllowQuery, bind.SameMatches)

@@ -12,6 +12,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnsattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
@@ -39,17 +40,17 @@ func New() resource.Resource {
 			m.ServiceNode = node
 			return err
 		},
-		Spec:      spec,
-		Fill:      fill,
-		Open:      open,
+		Spec:      toSpec,
+		Fill:      fillModel,
+		Open:      openStore,
 		TryAtPlan: func(bool) bool { return true },
-		Plan:      plan,
+		Plan:      planChange,
 	})
 }
 
-func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[bind.Server], error) {
+func openStore(ctx context.Context, at crud.Opening, m *model) (crud.Store[bind.Server], error) {
 	put := func(t transaction.Tree, s bind.Server) error { return bind.SetServer(t, s, at.Claim.Mark()) }
-	return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), crud.Part[bind.Server]{
+	return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), part.Part[bind.Server]{
 		Daemon: bind.Daemon{},
 		Owner:  "DNS server",
 		Place:  bind.Place, ImportID: hostattr.JoinID(m.ServiceNode, name),
@@ -60,8 +61,8 @@ func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[bind.Serve
 	})
 }
 
-// plan makes no change of what only is spelled differently.
-func plan(ctx context.Context, _ crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
+// planChange makes no change of what only is spelled differently.
+func planChange(ctx context.Context, _ crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
 	if req.State.Raw.IsNull() {
 		return
 	}

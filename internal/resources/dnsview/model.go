@@ -26,7 +26,7 @@ type model struct {
 	Options           types.Map    `tfsdk:"options"`
 }
 
-func spec(_ context.Context, m *model) (bind.View, diag.Diagnostics) {
+func toSpec(_ context.Context, m *model) (bind.View, diag.Diagnostics) {
 	return bind.View{
 		Name: m.Name.ValueString(), Order: m.Order.ValueInt64(),
 		MatchClients: convert.Texts(m.MatchClients), MatchDestinations: convert.Texts(m.MatchDestinations),
@@ -36,7 +36,7 @@ func spec(_ context.Context, m *model) (bind.View, diag.Diagnostics) {
 	}, nil
 }
 
-func fill(_ context.Context, m *model, got bind.View) diag.Diagnostics {
+func fillModel(_ context.Context, m *model, got bind.View) diag.Diagnostics {
 	m.Name = types.StringValue(got.Name)
 	m.Order = types.Int64Value(got.Order)
 	m.Recursion = types.BoolValue(got.Recursion)

@@ -14,13 +14,13 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
-func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
+func planChange(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
 	f := opening.Fleet
 	keepSpelling(ctx, req, resp, m)
 	if f == nil || m.Name.IsUnknown() || m.Order.IsUnknown() || m.MatchClients.IsUnknown() || m.MatchDestinations.IsUnknown() {
 		return
 	}
-	v, _ := spec(ctx, m)
+	v, _ := toSpec(ctx, m)
 	node := hostattr.Reference(m.ServiceNode) // "" while it is not known
 	opening.Registry.DNS.PutView(node, planregistry.DNSView{Name: v.Name, Order: v.Order, ForStrangers: v.ForStrangers(), MatchesAll: v.MatchesAll()})
 	planned := map[string]bool{}

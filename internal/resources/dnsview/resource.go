@@ -12,6 +12,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
@@ -26,27 +27,27 @@ func New() resource.Resource {
 		Label:  func(m *model) string { return m.Name.ValueString() },
 		Schema: viewSchema,
 		Key:    []string{"service_node", "name"},
-		ID:     id,
+		ID:     formatID,
 		SetID:  func(m *model, id string) { m.ID = types.StringValue(id) },
 		Split:  func(m *model, id string) error { return hostattr.SplitName(id, form, &m.ServiceNode, &m.Name) },
-		Spec:   spec,
-		Fill:   fill,
-		Open:   open,
+		Spec:   toSpec,
+		Fill:   fillModel,
+		Open:   openStore,
 		// A first view needs the zones of the same plan to go into views.
 		TryAtPlan: func(create bool) bool { return !create },
-		Plan:      plan,
+		Plan:      planChange,
 	})
 }
 
-func id(m *model) string { return hostattr.JoinID(m.ServiceNode, m.Name.ValueString()) }
+func formatID(m *model) string { return hostattr.JoinID(m.ServiceNode, m.Name.ValueString()) }
 
-func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[bind.View], error) {
+func openStore(ctx context.Context, at crud.Opening, m *model) (crud.Store[bind.View], error) {
 	name := m.Name.ValueString()
 	put := func(t transaction.Tree, v bind.View) error { return bind.SetView(t, v, at.Claim.Mark()) }
-	return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), crud.Part[bind.View]{
+	return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), part.Part[bind.View]{
 		Daemon: bind.Daemon{},
 		Owner:  fmt.Sprintf("DNS view %q", name),
-		Place:  bind.Place, ImportID: id(m),
+		Place:  bind.Place, ImportID: formatID(m),
 		Mark: func(t transaction.Tree) (owner.Mark, bool) { return bind.ViewMark(t, name) },
 		Find: func(t transaction.Tree) (bind.View, error) { return bind.FindView(t, name) },
 		Add:  put, Set: put,

@@ -18,11 +18,11 @@ func (p *planner) across(provided crud.Provided) {
 	if m.Name.IsUnknown() || m.View.IsUnknown() {
 		return
 	}
-	z, _ := spec(p.ctx, m)
+	z, _ := toSpec(p.ctx, m)
 	node := hostattr.Reference(m.ServiceNode) // "" while it is not known
 	if node != "" {
-		p.viewless(provided, node, z)
-		p.overlap(provided, planregistry.DNSPlace{Node: node, View: z.View, Zone: m.zone()}, z)
+		p.refuseViewless(provided, node, z)
+		p.findOverlap(provided, planregistry.DNSPlace{Node: node, View: z.View, Zone: m.canonicalZone()}, z)
 	}
 	names := z.InternalNames()
 	if len(names) == 0 || !dnsattr.ForStrangers(p.ctx, provided, node, z.View) {
@@ -34,8 +34,8 @@ func (p *planner) across(provided crud.Provided) {
 	}
 }
 
-// viewless refuses a zone without a view where there are views: it would be in none of them.
-func (p *planner) viewless(provided crud.Provided, node string, z bind.Zone) {
+// refuseViewless refuses a zone without a view where there are views: it would be in none of them.
+func (p *planner) refuseViewless(provided crud.Provided, node string, z bind.Zone) {
 	if z.View != "" {
 		return
 	}
@@ -52,8 +52,8 @@ func (p *planner) viewless(provided crud.Provided, node string, z bind.Zone) {
 	}
 }
 
-// overlap looks for record sets of other resources in the plan.
-func (p *planner) overlap(provided crud.Provided, at planregistry.DNSPlace, z bind.Zone) {
+// findOverlap looks for record sets of other resources in the plan.
+func (p *planner) findOverlap(provided crud.Provided, at planregistry.DNSPlace, z bind.Zone) {
 	var sets []planregistry.DNSSet
 	for _, s := range z.Sets() {
 		sets = append(sets, planregistry.DNSSet{Name: s[0], Type: s[1]})

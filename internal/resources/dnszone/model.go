@@ -31,8 +31,8 @@ type model struct {
 	ParentRecords types.Map      `tfsdk:"parent_records"`
 }
 
-// values are the attributes that planning may settle, and those that a change of the zone shows in.
-func (m *model) values() map[string]attr.Value {
+// plannedValues are the attributes that planning may settle, and those that a change of the zone shows in.
+func (m *model) plannedValues() map[string]attr.Value {
 	return map[string]attr.Value{
 		"name": m.Name, "cidr": m.CIDR, "view": m.View, "service_node": m.ServiceNode, "ttl": m.TTL, "soa": m.SOA,
 		"name_servers": m.NameServers, "records": m.Records, "pointers": m.Pointers, "allow_transfer": m.AllowTransfer,
@@ -40,11 +40,11 @@ func (m *model) values() map[string]attr.Value {
 	}
 }
 
-func spec(_ context.Context, m *model) (bind.Zone, diag.Diagnostics) {
+func toSpec(_ context.Context, m *model) (bind.Zone, diag.Diagnostics) {
 	z := bind.Zone{
 		View: m.View.ValueString(), Name: m.Name.ValueString(), CIDR: m.CIDR.ValueString(),
-		TTL: m.TTL.ValueInt64(), SOA: soa(m.SOA), NameServers: convert.Texts(m.NameServers),
-		Records: records(m.Records), Pointers: pointers(m.Pointers), AllowTransfer: convert.Texts(m.AllowTransfer),
+		TTL: m.TTL.ValueInt64(), SOA: decodeSOA(m.SOA), NameServers: convert.Texts(m.NameServers),
+		Records: decodeRecords(m.Records), Pointers: decodePointers(m.Pointers), AllowTransfer: convert.Texts(m.AllowTransfer),
 	}
 	if convert.Known(m.Forward) {
 		servers, _ := m.Forward.Attributes()["servers"].(types.List)
@@ -54,7 +54,7 @@ func spec(_ context.Context, m *model) (bind.Zone, diag.Diagnostics) {
 	return z, nil
 }
 
-func soa(o types.Object) bind.SOA {
+func decodeSOA(o types.Object) bind.SOA {
 	text := func(name string) string { s, _ := o.Attributes()[name].(types.String); return s.ValueString() }
 	number := func(name string) int64 { n, _ := o.Attributes()[name].(types.Int64); return n.ValueInt64() }
 	if !convert.Known(o) {
@@ -74,8 +74,8 @@ func soaObject(s bind.SOA) types.Object {
 	})
 }
 
-// records reads the map; a name or a set that is not known has no values, a value that is not known is "".
-func records(v largemap.Value) bind.Records {
+// decodeRecords reads the map; a name or a set that is not known has no values, a value that is not known is "".
+func decodeRecords(v largemap.Value) bind.Records {
 	content, ok := v.Content().(map[string]any)
 	if !ok {
 		return nil
@@ -103,7 +103,7 @@ func textsOf(content any) []string {
 	return all
 }
 
-// packRecords is the inverse of records.
+// packRecords is the inverse of decodeRecords.
 func packRecords(all bind.Records) largemap.Value {
 	if all == nil {
 		return largemap.Pack(nil)
@@ -154,8 +154,8 @@ func parentRecords(cidr string) types.Map {
 	return recordsMap(all)
 }
 
-func fill(ctx context.Context, m *model, read bind.Zone) diag.Diagnostics {
-	own, diags := spec(ctx, m)
+func fillModel(ctx context.Context, m *model, read bind.Zone) diag.Diagnostics {
+	own, diags := toSpec(ctx, m)
 	got := own.Spell(read)
 	m.Name = types.StringValue(got.Name)
 	m.CIDR = cidrOf(got)
@@ -205,8 +205,8 @@ func cidrOf(z bind.Zone) types.String {
 	return types.StringNull()
 }
 
-// pointers reads the map; a name that is not known is "".
-func pointers(v largemap.Value) map[string]string {
+// decodePointers reads the map; a name that is not known is "".
+func decodePointers(v largemap.Value) map[string]string {
 	content, ok := v.Content().(map[string]any)
 	if !ok {
 		return nil
@@ -218,7 +218,7 @@ func pointers(v largemap.Value) map[string]string {
 	return all
 }
 
-// packPointers is the inverse of pointers.
+// packPointers is the inverse of decodePointers.
 func packPointers(all map[string]string) largemap.Value {
 	if all == nil {
 		return largemap.Pack(nil)

@@ -28,7 +28,7 @@ type planner struct {
 	prior *model
 }
 
-func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
+func planChange(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
 	p := planner{ctx: ctx, resp: resp, proposed: *m, planned: m}
 	resp.Diagnostics.Append(req.Config.Get(ctx, &p.config)...)
 	if !req.State.Raw.IsNull() {
@@ -38,23 +38,23 @@ func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequ
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	p.name()
-	p.soa()
-	m.ParentRecords = p.parents()
+	p.planName()
+	p.planSOA()
+	m.ParentRecords = p.planParents()
 	if p.prior != nil {
-		p.spelling()
+		p.keepSpelling()
 	}
-	p.serial()
-	p.store()
+	p.planSerial()
+	p.storeChanges()
 	if opening.Fleet != nil && !resp.Diagnostics.HasError() {
 		p.across(opening.Provided)
 	}
 }
 
-// store sets the attributes that planning changed. Each one costs a walk over the whole plan, so what stayed is not
+// storeChanges sets the attributes that planning changed. Each one costs a walk over the whole plan, so what stayed is not
 // set again.
-func (p *planner) store() {
-	before, after := p.proposed.values(), p.planned.values()
+func (p *planner) storeChanges() {
+	before, after := p.proposed.plannedValues(), p.planned.plannedValues()
 	for _, at := range slices.Sorted(maps.Keys(after)) {
 		if !after[at].Equal(before[at]) {
 			p.resp.Diagnostics.Append(p.resp.Plan.SetAttribute(p.ctx, path.Root(at), after[at])...)
@@ -62,8 +62,8 @@ func (p *planner) store() {
 	}
 }
 
-// name settles name and cidr, of which the configuration has one.
-func (p *planner) name() {
+// planName settles name and cidr, of which the configuration has one.
+func (p *planner) planName() {
 	name, cidr := p.config.Name, p.config.CIDR
 	if name.IsUnknown() || cidr.IsUnknown() {
 		p.planned.Name, p.planned.CIDR = unknownIfNull(name), unknownIfNull(cidr)
@@ -98,7 +98,7 @@ func (p *planner) name() {
 
 // keepName keeps another spelling of the name in state; another name is another zone.
 func (p *planner) keepName(zone string) {
-	if p.prior.zone() != zone {
+	if p.prior.canonicalZone() != zone {
 		p.resp.RequiresReplace = append(p.resp.RequiresReplace, path.Root("name"))
 		return
 	}
@@ -117,8 +117,8 @@ func unknownIfNull(s types.String) types.String {
 	return s
 }
 
-// soa fills in the defaults that depend on other attributes.
-func (p *planner) soa() {
+// planSOA fills in the defaults that depend on other attributes.
+func (p *planner) planSOA() {
 	m := p.planned
 	if m.Forward.IsUnknown() {
 		if p.config.SOA.IsNull() {
@@ -147,7 +147,7 @@ func (p *planner) soa() {
 	}
 	if s, _ := attributes["rname"].(types.String); s.ValueString() == "" && !s.IsUnknown() {
 		attributes["rname"] = types.StringUnknown()
-		if zone := m.zone(); zone != "" && !m.Name.IsUnknown() {
+		if zone := m.canonicalZone(); zone != "" && !m.Name.IsUnknown() {
 			attributes["rname"] = types.StringValue(bind.DefaultMailbox(zone))
 		}
 	}
@@ -173,37 +173,37 @@ func (p *planner) firstServer() attr.Value {
 	return types.StringValue(bind.DefaultNameServer)
 }
 
-func (p *planner) parents() types.Map {
+func (p *planner) planParents() types.Map {
 	if p.planned.CIDR.IsUnknown() {
 		return types.MapUnknown(setsType)
 	}
 	return parentRecords(p.planned.CIDR.ValueString())
 }
 
-// spelling keeps the attributes of the prior state that mean what is planned.
-func (p *planner) spelling() {
+// keepSpelling keeps the attributes of the prior state that mean what is planned.
+func (p *planner) keepSpelling() {
 	m, was := p.planned, p.prior
-	zone := m.zone()
-	now, _ := spec(p.ctx, m)
-	before, _ := spec(p.ctx, was)
-	if known(p.ctx, m.NameServers) && bind.SameNames(now.NameServers, before.NameServers, zone) {
+	zone := m.canonicalZone()
+	now, _ := toSpec(p.ctx, m)
+	before, _ := toSpec(p.ctx, was)
+	if isWhollyKnown(p.ctx, m.NameServers) && bind.SameNames(now.NameServers, before.NameServers, zone) {
 		m.NameServers = was.NameServers
 	}
-	if known(p.ctx, m.AllowTransfer) && bind.SameMatches(now.AllowTransfer, before.AllowTransfer) {
+	if isWhollyKnown(p.ctx, m.AllowTransfer) && bind.SameMatches(now.AllowTransfer, before.AllowTransfer) {
 		m.AllowTransfer = was.AllowTransfer
 	}
 	full, err := now.FullSOA()
 	fullBefore, errBefore := before.FullSOA()
-	if known(p.ctx, m.SOA) && err == nil && errBefore == nil && full == fullBefore && !was.SOA.IsNull() && !m.SOA.IsNull() {
+	if isWhollyKnown(p.ctx, m.SOA) && err == nil && errBefore == nil && full == fullBefore && !was.SOA.IsNull() && !m.SOA.IsNull() {
 		m.SOA = was.SOA
 	}
-	if now.Forward != nil && before.Forward != nil && now.Forward.Only == before.Forward.Only && known(p.ctx, m.Forward) && bind.SameServers(now.Forward.Servers, before.Forward.Servers) {
+	if now.Forward != nil && before.Forward != nil && now.Forward.Only == before.Forward.Only && isWhollyKnown(p.ctx, m.Forward) && bind.SameServers(now.Forward.Servers, before.Forward.Servers) {
 		m.Forward = was.Forward
 	}
 	if m.Records.Equal(was.Records) && m.Pointers.Equal(was.Pointers) {
 		return
 	}
-	if known(p.ctx, m.Records) && known(p.ctx, m.Pointers) && zone == was.zone() && now.SameData(before) {
+	if isWhollyKnown(p.ctx, m.Records) && isWhollyKnown(p.ctx, m.Pointers) && zone == was.canonicalZone() && now.SameData(before) {
 		// What is written empty where the state has nothing, or moves from records to pointers, is planned as the configuration has it.
 		if !was.Records.IsNull() && !m.Records.IsNull() {
 			m.Records = was.Records
@@ -214,8 +214,8 @@ func (p *planner) spelling() {
 	}
 }
 
-// serial is the one in state while nothing changes.
-func (p *planner) serial() {
+// planSerial is the one in state while nothing changes.
+func (p *planner) planSerial() {
 	m := p.planned
 	if convert.Known(m.Forward) {
 		m.Serial = types.Int64Null()
@@ -225,7 +225,7 @@ func (p *planner) serial() {
 		return
 	}
 	m.Serial = p.prior.Serial
-	before, after := p.prior.values(), m.values()
+	before, after := p.prior.plannedValues(), m.plannedValues()
 	for at, v := range after {
 		if !v.Equal(before[at]) {
 			m.Serial = types.Int64Unknown()
@@ -233,8 +233,8 @@ func (p *planner) serial() {
 	}
 }
 
-// known says whether a value is known in all its parts.
-func known(ctx context.Context, v attr.Value) bool {
+// isWhollyKnown says whether a value is known in all its parts.
+func isWhollyKnown(ctx context.Context, v attr.Value) bool {
 	if p, ok := v.(largemap.Value); ok {
 		return p.KnownAt()
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
@@ -27,21 +28,21 @@ func New() resource.Resource {
 	return crud.New(crud.Type[model, bind.Zone]{
 		Name:   "dns_zone",
 		Noun:   "DNS zone",
-		Label:  func(m *model) string { return m.View.ValueString() + "/" + m.zone() },
+		Label:  func(m *model) string { return m.View.ValueString() + "/" + m.canonicalZone() },
 		Schema: zoneSchema,
 		Key:    []string{"service_node", "view", "name"},
-		ID:     (*model).id,
+		ID:     (*model).formatID,
 		SetID:  func(m *model, id string) { m.ID = types.StringValue(id) },
-		Split:  (*model).split,
-		Spec:   spec,
-		Fill:   fill,
-		Open:   open,
-		Plan:   plan,
+		Split:  (*model).splitID,
+		Spec:   toSpec,
+		Fill:   fillModel,
+		Open:   openStore,
+		Plan:   planChange,
 	})
 }
 
-// zone is the canonical name.
-func (m *model) zone() string {
+// canonicalZone is the canonical name.
+func (m *model) canonicalZone() string {
 	name, err := bind.Zone{Name: m.Name.ValueString(), CIDR: m.CIDR.ValueString()}.CanonicalName()
 	if err != nil {
 		return m.Name.ValueString()
@@ -49,12 +50,12 @@ func (m *model) zone() string {
 	return name
 }
 
-func (m *model) id() string {
-	return hostattr.JoinID(m.ServiceNode, m.View.ValueString()+"/"+m.zone())
+func (m *model) formatID() string {
+	return hostattr.JoinID(m.ServiceNode, m.View.ValueString()+"/"+m.canonicalZone())
 }
 
-// split takes an id apart; a zone's name may hold a slash, a view's does not.
-func (m *model) split(id string) error {
+// splitID takes an id apart; a zone's name may hold a slash, a view's does not.
+func (m *model) splitID(id string) error {
 	node, part, err := hostattr.SplitID(id, form)
 	if err != nil {
 		return err
@@ -67,10 +68,10 @@ func (m *model) split(id string) error {
 	return nil
 }
 
-func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[bind.Zone], error) {
-	view, zone, id, now := m.View.ValueString(), m.zone(), m.id(), time.Now()
+func openStore(ctx context.Context, at crud.Opening, m *model) (crud.Store[bind.Zone], error) {
+	view, zone, id, now := m.View.ValueString(), m.canonicalZone(), m.formatID(), time.Now()
 	put := func(t transaction.Tree, z bind.Zone) error { return bind.SetZone(t, z, at.Claim.Mark(), now) }
-	return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), crud.Part[bind.Zone]{
+	return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), part.Part[bind.Zone]{
 		Daemon: bind.Daemon{},
 		Owner:  fmt.Sprintf("DNS zone %q in view %q", zone, view),
 		Place:  bind.Place, ImportID: id,

@@ -31,10 +31,10 @@ type port struct {
 
 var portTypes = map[string]attr.Type{"port": types.Int64Type, "target_port": types.Int64Type, "protocol": types.StringType}
 
-func (m *model) spec(ctx context.Context) (exposure.Exposure, diag.Diagnostics) {
+func (m *model) toSpec(ctx context.Context) (exposure.Exposure, diag.Diagnostics) {
 	e := exposure.Exposure{Name: m.Name.ValueString(), Kind: exposure.Kind(m.Type.ValueString()), Ports: map[string]exposure.Port{}}
 	diags := m.Common.Spec(&e)
-	for name, p := range m.ports(ctx, &diags) {
+	for name, p := range m.decodePorts(ctx, &diags) {
 		e.Ports[name] = exposure.Port{Port: uint16(p.Port.ValueInt64()), TargetPort: uint16(p.TargetPort.ValueInt64()), Protocol: p.Protocol.ValueString()}
 	}
 	for i, text := range convert.Texts(m.Targets) {
@@ -51,12 +51,12 @@ func (m *model) spec(ctx context.Context) (exposure.Exposure, diag.Diagnostics) 
 	return e, diags
 }
 
-func (m *model) ports(ctx context.Context, diags *diag.Diagnostics) map[string]port {
+func (m *model) decodePorts(ctx context.Context, diags *diag.Diagnostics) map[string]port {
 	return exposureattr.DecodePorts[port](ctx, m.Ports, diags)
 }
 
-func (m *model) fill(ctx context.Context, got exposure.Exposure) diag.Diagnostics {
-	own, diags := m.spec(ctx)
+func (m *model) fillModel(ctx context.Context, got exposure.Exposure) diag.Diagnostics {
+	own, diags := m.toSpec(ctx)
 	m.Common.Fill(got)
 	m.Type = types.StringValue(string(got.Kind))
 	ports := map[string]port{}

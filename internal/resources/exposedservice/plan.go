@@ -13,8 +13,8 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/exposure"
 )
 
-// plan completes the ports, and refuses what something else exposes.
-func plan(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
+// planChange completes the ports, and refuses what something else exposes.
+func planChange(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
 	var config model
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
 	if resp.Diagnostics.HasError() || m.Type.IsUnknown() {
@@ -25,7 +25,7 @@ func plan(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, 
 		exposureattr.PlanAddress(ctx, req, resp, &config.Common)
 	}
 	if !resp.Diagnostics.HasError() {
-		spec, diags := m.spec(ctx)
+		spec, diags := m.toSpec(ctx)
 		resp.Diagnostics.Append(diags...)
 		resp.Diagnostics.Append(exposureattr.CrossCheck(ctx, at, &m.Common, spec)...)
 	}
@@ -33,8 +33,8 @@ func plan(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, 
 
 // planPorts completes ports that the configuration leaves out.
 func planPorts(ctx context.Context, resp *resource.ModifyPlanResponse, m, config *model) {
-	written := config.ports(ctx, &resp.Diagnostics)
-	for name, p := range m.ports(ctx, &resp.Diagnostics) {
+	written := config.decodePorts(ctx, &resp.Diagnostics)
+	for name, p := range m.decodePorts(ctx, &resp.Diagnostics) {
 		at := path.Root("ports").AtMapKey(name)
 		if written[name].Port.IsNull() && m.Type.ValueString() != string(exposure.NodePort) && !config.Ports.IsUnknown() {
 			resp.Diagnostics.AddAttributeError(at.AtName("port"), "No port", "write the port that is to be reached: only a node_port chooses one")

@@ -26,18 +26,20 @@ func New() resource.Resource {
 		Label:  func(m *model) string { return m.Name.ValueString() },
 		Schema: resourceSchema,
 		Key:    []string{"service_node", "name"},
-		ID:     id,
+		ID:     formatID,
 		Split:  func(m *model, id string) error { return hostattr.SplitName(id, form, &m.ServiceNode, &m.Name) },
 		SetID:  func(m *model, id string) { m.ID = types.StringValue(id) },
-		Spec:   func(ctx context.Context, m *model) (exposure.Exposure, diag.Diagnostics) { return m.spec(ctx) },
-		Fill:   func(ctx context.Context, m *model, got exposure.Exposure) diag.Diagnostics { return m.fill(ctx, got) },
-		Open: func(ctx context.Context, at crud.Opening, m *model) (crud.Store[exposure.Exposure], error) {
-			return exposureattr.Open(ctx, at, &m.Common, m.Name.ValueString(), what(m), id(m))
+		Spec:   func(ctx context.Context, m *model) (exposure.Exposure, diag.Diagnostics) { return m.toSpec(ctx) },
+		Fill: func(ctx context.Context, m *model, got exposure.Exposure) diag.Diagnostics {
+			return m.fillModel(ctx, got)
 		},
-		Plan: plan,
+		Open: func(ctx context.Context, at crud.Opening, m *model) (crud.Store[exposure.Exposure], error) {
+			return exposureattr.Open(ctx, at, &m.Common, m.Name.ValueString(), describeService(m), formatID(m))
+		},
+		Plan: planChange,
 	})
 }
 
-func id(m *model) string { return hostattr.JoinID(m.ServiceNode, m.Name.ValueString()) }
+func formatID(m *model) string { return hostattr.JoinID(m.ServiceNode, m.Name.ValueString()) }
 
-func what(m *model) string { return fmt.Sprintf("exposed service %q", m.Name.ValueString()) }
+func describeService(m *model) string { return fmt.Sprintf("exposed service %q", m.Name.ValueString()) }

@@ -100,7 +100,7 @@ func checkMachine(ctx context.Context, at crud.Opening, h host.Host, want exposu
 	for port, why := range survey.Blocked(want) {
 		diags.AddAttributeError(portPath(port), "Shut by a firewall", fmt.Sprintf("on %s %s", h, why))
 	}
-	if err := exposure.Doubt(ctx, &at.Fleet.Engine, h, want); err != nil && !diags.HasError() {
+	if err := exposure.PreviewLocate(ctx, &at.Fleet.Engine, h, want); err != nil && !diags.HasError() {
 		diags.Append(doubt(err))
 	}
 	diags.Append(checkWayBack(ctx, at, h, survey, want)...)

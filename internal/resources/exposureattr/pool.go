@@ -14,6 +14,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/addresspool"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
@@ -31,7 +32,7 @@ var Pool = values.New("pool of addresses", "ssh://root@10.0.0.100#lan", func(id 
 
 // Draw is what a pool has drawn, or is to draw, for a key.
 type Draw struct {
-	*crud.Part[addresspool.Address]
+	*part.Part[addresspool.Address]
 	plan planuses.Notes
 	// asked is who has the addresses that the pool could give next, as its machine sees it.
 	asked     addresspool.Asked
@@ -51,7 +52,7 @@ func OpenAddress(ctx context.Context, at crud.Opening, id types.String, key stri
 		want.Pool, want.Key = pool, key
 		return addresspool.DrawAddress(t, want, at.Claim.Mark(), owner.Describe(), d.asked)
 	}
-	d.Part, err = crud.OpenPart(ctx, at, node.ValueString(), crud.Part[addresspool.Address]{
+	d.Part, err = crud.OpenPart(ctx, at, node.ValueString(), part.Part[addresspool.Address]{
 		Daemon: addresspool.Daemon{}, Owner: fmt.Sprintf("address for %q", key), Place: addresspool.Place(pool),
 		ImportID: host.ShortenReferences(id.ValueString()) + "/" + key,
 		Mark:     func(t transaction.Tree) (owner.Mark, bool) { return addresspool.AddressMark(t, pool, key) },

@@ -14,13 +14,14 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/addresspool"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/exposure"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
 // store is an exposure on its machine: an address that may come from a pool, the rules and the address on the device, and what
 // HAProxy carries of it, made in this order and removed in the other.
 type store struct {
-	*crud.Part[exposure.Exposure]
+	*part.Part[exposure.Exposure]
 	// pool is where the address is drawn, nil where it is given.
 	pool  *Draw
 	name  string
@@ -40,7 +41,7 @@ func Open(ctx context.Context, at crud.Opening, c *Common, name, what, id string
 	put := func(t transaction.Tree, want exposure.Exposure) error {
 		return exposure.Set(t, exposure.AssignNodePorts(t, want, s.survey), at.Claim.Mark())
 	}
-	part, err := crud.OpenPart(ctx, at, c.ServiceNode.ValueString(), crud.Part[exposure.Exposure]{
+	part, err := crud.OpenPart(ctx, at, c.ServiceNode.ValueString(), part.Part[exposure.Exposure]{
 		Daemon: exposure.Daemon{}, Owner: what, Place: exposure.Place(name), ImportID: id,
 		Mark: func(t transaction.Tree) (owner.Mark, bool) { return exposure.Mark(t, name) },
 		Find: func(t transaction.Tree) (exposure.Exposure, error) { return exposure.Find(t, name) },
@@ -70,7 +71,7 @@ func (s *store) FinishMark(ctx context.Context) error {
 	}
 	tree, err := s.Engine.Snapshot(ctx, s.Host, haproxy.Daemon{})
 	if err == nil && len(haproxy.ProxiesWithPrefix(tree, exposure.Section(s.name, ""))) > 0 {
-		err = s.Engine.Commit(ctx, s.Host, haproxy.Daemon{}, crud.NewMarkEdit(s.Part.Owner, s.claim))
+		err = s.Engine.Commit(ctx, s.Host, haproxy.Daemon{}, part.NewMarkEdit(s.Part.Owner, s.claim))
 	}
 	if err == nil {
 		err = s.Part.FinishMark(ctx)
@@ -110,7 +111,7 @@ func (s *store) Get(ctx context.Context) (exposure.Exposure, error) {
 func (s *store) isDrawn(ctx context.Context, address netip.Addr) (bool, error) {
 	s.pool.address = address
 	drawn, err := s.pool.Get(ctx)
-	if crud.IsAbsent(err) || errors.As(err, new(*owner.ForeignError)) {
+	if part.IsAbsent(err) || errors.As(err, new(*owner.ForeignError)) {
 		return false, nil
 	}
 	return drawn.IP == address, err
@@ -183,7 +184,7 @@ func (s *store) put(ctx context.Context, want exposure.Exposure, write func(cont
 	if err := s.balance(ctx, want, false); err != nil {
 		return got, &crud.Unfinished{Made: true, Err: err}
 	}
-	return crud.ReadBack(ctx, s.Get, nil)
+	return service.ReadBack(ctx, s.Get, nil)
 }
 
 // endInterrupted has a change that did not come to its end taken back, before the machine is asked who has what: what that one exposed is
@@ -204,7 +205,7 @@ func (s *store) balance(ctx context.Context, want exposure.Exposure, removes boo
 	}
 	return s.Engine.Commit(ctx, s.Host, haproxy.Daemon{}, transaction.Edit{
 		Owner: s.Part.Owner, Removes: removes,
-		Warn:  func(text string) { s.warnings = append(s.warnings, crud.DaemonWarning(text)) },
+		Warn:  func(text string) { s.warnings = append(s.warnings, part.DaemonWarning(text)) },
 		Apply: func(t transaction.Tree) error { return exposure.SetBalance(t, want, s.claim) },
 	})
 }
@@ -215,7 +216,7 @@ func (s *store) Delete(ctx context.Context) error {
 	if errors.As(err, new(*owner.ForeignError)) {
 		return errors.Join(err, s.release(ctx))
 	}
-	if err != nil && !crud.IsAbsent(err) {
+	if err != nil && !part.IsAbsent(err) {
 		return err
 	}
 	if err == nil {
@@ -240,7 +241,7 @@ func (s *store) release(ctx context.Context) error {
 	}
 	drawn, err := s.pool.Get(ctx)
 	switch there, errThere := s.Find(tree); {
-	case crud.IsAbsent(err), errors.As(err, new(*owner.ForeignError)):
+	case part.IsAbsent(err), errors.As(err, new(*owner.ForeignError)):
 		return nil
 	case err != nil:
 		return err

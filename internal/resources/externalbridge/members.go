@@ -89,7 +89,7 @@ func readMember(v attr.Value, b *bridge.Bridge) error {
 		}
 		b.Bonds = append(b.Bonds, bond)
 	case has("interface") && has("vlan") && !has("interfaces") && !has("mode"):
-		id, err := number(at["vlan"])
+		id, err := readNumber(at["vlan"])
 		if err != nil {
 			return err
 		}
@@ -100,8 +100,8 @@ func readMember(v attr.Value, b *bridge.Bridge) error {
 	return nil
 }
 
-// number reads a whole number; one that is unknown is 1, so that nothing is said of it.
-func number(v attr.Value) (int, error) {
+// readNumber reads a whole number; one that is unknown is 1, so that nothing is said of it.
+func readNumber(v attr.Value) (int, error) {
 	switch n := v.(type) {
 	case basetypes.NumberValue:
 		if n.IsUnknown() {

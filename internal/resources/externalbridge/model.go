@@ -21,7 +21,7 @@ type model struct {
 	hostattr.Device
 }
 
-func (m *model) spec() (bridge.Bridge, diag.Diagnostics) {
+func (m *model) toSpec() (bridge.Bridge, diag.Diagnostics) {
 	a, inherit, diags := m.Addressing.Spec()
 	b := bridge.Bridge{
 		Name: m.Name.ValueString(), STP: m.STP.ValueBool(), VLANFiltering: m.VLANFiltering.ValueBool(), MTU: int(m.MTU.ValueInt64()),
@@ -31,9 +31,9 @@ func (m *model) spec() (bridge.Bridge, diag.Diagnostics) {
 	return b, diags
 }
 
-// fill writes what the machine has into the model.
-func (m *model) fill(got bridge.Bridge) diag.Diagnostics {
-	want, diags := m.spec()
+// fillModel writes what the machine has into the model.
+func (m *model) fillModel(got bridge.Bridge) diag.Diagnostics {
+	want, diags := m.toSpec()
 	if diags.HasError() && !m.Interfaces.IsNull() {
 		return diags
 	}

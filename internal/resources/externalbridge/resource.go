@@ -27,21 +27,21 @@ func New() resource.Resource {
 		Label:  func(m *model) string { return m.Name.ValueString() },
 		Schema: resourceSchema,
 		Key:    []string{"name", "host", "hypervisor"},
-		ID:     id,
-		Split:  split,
+		ID:     formatID,
+		Split:  splitID,
 		SetID:  func(m *model, id string) { m.ID = types.StringValue(id) },
-		Spec:   func(_ context.Context, m *model) (bridge.Bridge, diag.Diagnostics) { return m.spec() },
-		Fill:   func(_ context.Context, m *model, got bridge.Bridge) diag.Diagnostics { return m.fill(got) },
-		Open:   open,
-		Plan:   plan,
+		Spec:   func(_ context.Context, m *model) (bridge.Bridge, diag.Diagnostics) { return m.toSpec() },
+		Fill:   func(_ context.Context, m *model, got bridge.Bridge) diag.Diagnostics { return m.fillModel(got) },
+		Open:   openStore,
+		Plan:   planChange,
 		PlanRemoval: func(ctx context.Context, at crud.Opening, m *model, replaced bool) diag.Diagnostics {
 			return hostattr.PlanRemoval(ctx, func() (*bridge.Store, error) { return openBridge(ctx, at, m) }, replaced)
 		},
 	})
 }
 
-// id is NAME, HOST#NAME or HYPERVISOR#NAME; an endpoint has a colon and a hypervisor's name has none.
-func id(m *model) string {
+// formatID is NAME, HOST#NAME or HYPERVISOR#NAME; an endpoint has a colon and a hypervisor's name has none.
+func formatID(m *model) string {
 	for _, place := range []string{m.Host.ValueString(), m.Hypervisor.ValueString()} {
 		if place != "" {
 			return host.ShortenReferences(place) + "#" + m.Name.ValueString()
@@ -50,7 +50,7 @@ func id(m *model) string {
 	return m.Name.ValueString()
 }
 
-func split(m *model, id string) error {
+func splitID(m *model, id string) error {
 	place, name, placed := strings.Cut(id, "#")
 	if !placed {
 		place, name = "", id
@@ -68,7 +68,7 @@ func split(m *model, id string) error {
 	return nil
 }
 
-func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[bridge.Bridge], error) {
+func openStore(ctx context.Context, at crud.Opening, m *model) (crud.Store[bridge.Bridge], error) {
 	return openBridge(ctx, at, m)
 }
 
@@ -84,12 +84,12 @@ func openBridge(ctx context.Context, at crud.Opening, m *model) (*bridge.Store, 
 	if err != nil {
 		return nil, err
 	}
-	return bridge.Open(site, m.Name.ValueString(), id(m), at.Claim), nil
+	return bridge.Open(site, m.Name.ValueString(), formatID(m), at.Claim), nil
 }
 
-// plan looks at the machine while nothing has happened yet: whether the bridge is somebody else's, the interfaces are there, and
+// planChange looks at the machine while nothing has happened yet: whether the bridge is somebody else's, the interfaces are there, and
 // the default route is free.
-func plan(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
+func planChange(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
 	if !m.Host.IsNull() && !m.Hypervisor.IsNull() {
 		resp.Diagnostics.AddAttributeError(path.Root("host"), "Two hosts", "write `host` or `hypervisor`, not both")
 		return
@@ -97,7 +97,7 @@ func plan(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, 
 	if at.Fleet == nil || !req.Plan.Raw.IsFullyKnown() && (m.Name.IsUnknown() || m.Host.IsUnknown() || m.Hypervisor.IsUnknown() || m.Interfaces.IsUnknown()) {
 		return
 	}
-	want, _ := m.spec()
+	want, _ := m.toSpec()
 	b, ok := hostattr.Preview(ctx, func() (*bridge.Store, error) { return openBridge(ctx, at, m) }, want,
 		fmt.Sprintf("external bridge %q", m.Name.ValueString()), machineAttribute(m), req, resp)
 	if !ok {
@@ -109,7 +109,7 @@ func plan(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, 
 		return
 	}
 	resp.Diagnostics.Append(req.State.Get(ctx, &was)...)
-	if old, _ := was.spec(); b.ActiveBackend == hostnet.Runtime && !sameMembers(bridge.Bridge{VLANs: old.VLANs, Bonds: old.Bonds}, bridge.Bridge{VLANs: b.VLANs, Bonds: b.Bonds}) {
+	if old, _ := was.toSpec(); b.ActiveBackend == hostnet.Runtime && !sameMembers(bridge.Bridge{VLANs: old.VLANs, Bonds: old.Bonds}, bridge.Bridge{VLANs: b.VLANs, Bonds: b.Bonds}) {
 		resp.RequiresReplace = append(resp.RequiresReplace, path.Root("interfaces")) // there is no manager that would change them in place
 	}
 }

@@ -30,26 +30,30 @@ func New() resource.Resource {
 		Label:  func(m *model) string { return m.Target.ValueString() },
 		Schema: resourceSchema,
 		Key:    []string{"service_node", "target"},
-		ID:     id,
+		ID:     formatID,
 		Split: func(m *model, id string) error {
 			node, target, err := hostattr.SplitID(id, form)
 			m.ServiceNode, m.Target = node, types.StringValue(target)
 			return err
 		},
 		SetID: func(m *model, id string) { m.ID = types.StringValue(id) },
-		Spec:  func(ctx context.Context, m *model) (exposure.Exposure, diag.Diagnostics) { return m.spec(ctx) },
-		Fill:  func(ctx context.Context, m *model, got exposure.Exposure) diag.Diagnostics { return m.fill(ctx, got) },
-		Open:  open,
-		Plan:  plan,
+		Spec:  func(ctx context.Context, m *model) (exposure.Exposure, diag.Diagnostics) { return m.toSpec(ctx) },
+		Fill: func(ctx context.Context, m *model, got exposure.Exposure) diag.Diagnostics {
+			return m.fillModel(ctx, got)
+		},
+		Open: openStore,
+		Plan: planChange,
 	})
 }
 
-func id(m *model) string { return hostattr.JoinID(m.ServiceNode, m.Target.ValueString()) }
+func formatID(m *model) string { return hostattr.JoinID(m.ServiceNode, m.Target.ValueString()) }
 
-func what(m *model) string { return fmt.Sprintf("floating address for %s", m.Target.ValueString()) }
+func describeAddress(m *model) string {
+	return fmt.Sprintf("floating address for %s", m.Target.ValueString())
+}
 
-// name is what the machine keeps it under.
-func name(m *model) string {
+// exposureName is what the machine keeps it under.
+func exposureName(m *model) string {
 	return "floating-" + strings.ReplaceAll(strings.TrimSuffix(m.Target.ValueString(), "::"), ":", "-")
 }
 
@@ -66,8 +70,8 @@ type port struct {
 
 var portTypes = map[string]attr.Type{"port": types.Int64Type, "protocol": types.StringType}
 
-func (m *model) spec(ctx context.Context) (exposure.Exposure, diag.Diagnostics) {
-	f := exposure.Exposure{Name: name(m), Kind: exposure.Floating}
+func (m *model) toSpec(ctx context.Context) (exposure.Exposure, diag.Diagnostics) {
+	f := exposure.Exposure{Name: exposureName(m), Kind: exposure.Floating}
 	diags := m.Common.Spec(&f)
 	if a, known, err := hostattr.Address(m.Target); err != nil {
 		diags.AddAttributeError(path.Root("target"), "Invalid address", err.Error())
@@ -84,7 +88,7 @@ func (m *model) spec(ctx context.Context) (exposure.Exposure, diag.Diagnostics) 
 	return f, diags
 }
 
-func (m *model) fill(ctx context.Context, got exposure.Exposure) diag.Diagnostics {
+func (m *model) fillModel(ctx context.Context, got exposure.Exposure) diag.Diagnostics {
 	m.Common.Fill(got)
 	ports := map[string]port{}
 	for name, p := range got.Ports {
@@ -98,18 +102,18 @@ func (m *model) fill(ctx context.Context, got exposure.Exposure) diag.Diagnostic
 	return diags
 }
 
-func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[exposure.Exposure], error) {
-	return exposureattr.Open(ctx, at, &m.Common, name(m), what(m), id(m))
+func openStore(ctx context.Context, at crud.Opening, m *model) (crud.Store[exposure.Exposure], error) {
+	return exposureattr.Open(ctx, at, &m.Common, exposureName(m), describeAddress(m), formatID(m))
 }
 
-func plan(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
+func planChange(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
 	var config model
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
 	exposureattr.PlanAddress(ctx, req, resp, &config.Common)
-	spec, diags := m.spec(ctx)
+	spec, diags := m.toSpec(ctx)
 	resp.Diagnostics.Append(diags...)
 	if !resp.Diagnostics.HasError() {
 		resp.Diagnostics.Append(exposureattr.CrossCheck(ctx, at, &m.Common, spec)...)

@@ -30,7 +30,7 @@ type model struct {
 	DefaultsExtra types.String `tfsdk:"defaults_extra_config"`
 }
 
-func (m *model) spec(ctx context.Context) (haproxy.Base, diag.Diagnostics) {
+func (m *model) toSpec(ctx context.Context) (haproxy.Base, diag.Diagnostics) {
 	var diags diag.Diagnostics
 	b := haproxy.Base{
 		Maxconn: m.Maxconn.ValueInt64(), Log: haproxy.Lines(m.Log.ValueString()), Extra: haproxy.Lines(m.Extra.ValueString()),
@@ -43,7 +43,7 @@ func (m *model) spec(ctx context.Context) (haproxy.Base, diag.Diagnostics) {
 	}
 	var s stats
 	if attrs.Object(ctx, m.Stats, &s, &diags) {
-		b.Stats = s.value()
+		b.Stats = s.toStats()
 	}
 	return b, diags
 }
@@ -59,7 +59,7 @@ func writeOnly(planned, config *model) {
 	planned.Stats = types.ObjectValueMust(statsTypes(), attributes)
 }
 
-func (m *model) fill(ctx context.Context, got haproxy.Base) diag.Diagnostics {
+func (m *model) fillModel(ctx context.Context, got haproxy.Base) diag.Diagnostics {
 	var diags diag.Diagnostics
 	importing := m.Mode.IsNull()
 	m.Maxconn = attrs.KeepNumber(m.Maxconn, got.Maxconn)
@@ -98,7 +98,7 @@ func (m *model) fillStats(ctx context.Context, got *haproxy.Stats, importing boo
 		m.Stats = types.ObjectNull(statsTypes())
 		return
 	}
-	s.keep(*got, importing)
+	s.keepRead(*got, importing)
 	o, d := types.ObjectValueFrom(ctx, statsTypes(), s)
 	diags.Append(d...)
 	m.Stats = o

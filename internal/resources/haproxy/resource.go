@@ -15,6 +15,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/crosscheck"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
@@ -29,7 +30,7 @@ func New() resource.Resource {
 		Label:  func(m *model) string { return hostattr.Endpoint(m.ServiceNode.ValueString()) },
 		Schema: resourceSchema,
 		Key:    []string{"service_node"},
-		ID:     id,
+		ID:     formatID,
 		Split: func(m *model, id string) error {
 			node, part, err := hostattr.SplitID(id, form)
 			if err == nil && part != "haproxy" {
@@ -39,16 +40,16 @@ func New() resource.Resource {
 			return err
 		},
 		SetID:     func(m *model, id string) { m.ID = types.StringValue(id) },
-		Spec:      func(ctx context.Context, m *model) (haproxy.Base, diag.Diagnostics) { return m.spec(ctx) },
-		Fill:      func(ctx context.Context, m *model, got haproxy.Base) diag.Diagnostics { return m.fill(ctx, got) },
-		Open:      open,
+		Spec:      func(ctx context.Context, m *model) (haproxy.Base, diag.Diagnostics) { return m.toSpec(ctx) },
+		Fill:      func(ctx context.Context, m *model, got haproxy.Base) diag.Diagnostics { return m.fillModel(ctx, got) },
+		Open:      openStore,
 		WriteOnly: writeOnly,
-		Plan:      plan,
+		Plan:      planChange,
 	})
 }
 
-// plan checks the listeners against other resources and the live configuration.
-func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
+// planChange checks the listeners against other resources and the live configuration.
+func planChange(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
 	var config model
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
 	if a := config.Stats.Attributes(); len(a) > 0 && !a["user"].IsNull() && a["password"].IsNull() && a["password_wo"].IsNull() {
@@ -68,24 +69,24 @@ func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequ
 	if attrs.Object(ctx, planned.Stats, &s, &resp.Diagnostics) && !s.Address.IsUnknown() && !s.Port.IsUnknown() {
 		listeners = append(listeners, crosscheck.Listener{Bind: s.Value(), At: path.Root("stats")})
 	}
-	resp.Diagnostics.Append(node.Base(ctx, id(planned))...)
+	resp.Diagnostics.Append(node.Base(ctx, formatID(planned))...)
 	resp.Diagnostics.Append(node.Listeners(ctx, listeners, "")...)
 	full := *planned
 	writeOnly(&full, &config) // so that no message shows its password
-	if spec, diags := full.spec(ctx); !diags.HasError() && !resp.Diagnostics.HasError() {
+	if spec, diags := full.toSpec(ctx); !diags.HasError() && !resp.Diagnostics.HasError() {
 		resp.Diagnostics.Append(node.TryBase(ctx, spec)...)
 	}
 }
 
-func id(m *model) string { return hostattr.JoinID(m.ServiceNode, "haproxy") }
+func formatID(m *model) string { return hostattr.JoinID(m.ServiceNode, "haproxy") }
 
-func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[haproxy.Base], error) {
+func openStore(ctx context.Context, at crud.Opening, m *model) (crud.Store[haproxy.Base], error) {
 	set := func(t transaction.Tree, want haproxy.Base) error { return haproxy.SetBase(t, want, at.Claim.Mark()) }
-	return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), crud.Part[haproxy.Base]{
+	return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), part.Part[haproxy.Base]{
 		Daemon:   haproxy.Daemon{},
 		Owner:    crosscheck.BaseName,
 		Place:    haproxy.ConfigPath,
-		ImportID: id(m),
+		ImportID: formatID(m),
 		Mark:     haproxy.BaseMark,
 		Find:     haproxy.FindBase,
 		Add:      set,

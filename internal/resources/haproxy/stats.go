@@ -32,7 +32,7 @@ func statsTypes() map[string]attr.Type {
 	return t
 }
 
-func (s stats) value() *haproxy.Stats {
+func (s stats) toStats() *haproxy.Stats {
 	return &haproxy.Stats{
 		Bind: s.Value(), URI: s.URI.ValueString(), User: s.User.ValueString(),
 		Password: cmp.Or(s.Password.ValueString(), s.PasswordWO.ValueString()), PasswordVersion: s.PasswordWOVersion.ValueInt64(),
@@ -40,9 +40,9 @@ func (s stats) value() *haproxy.Stats {
 	}
 }
 
-// keep writes what was read back. A password goes into state only where the configuration put one there
+// keepRead writes what was read back. A password goes into state only where the configuration put one there
 // or, on import, where the file says that it was not a write-only one.
-func (s *stats) keep(got haproxy.Stats, importing bool) {
+func (s *stats) keepRead(got haproxy.Stats, importing bool) {
 	s.Bind = s.Keep(got.Bind)
 	s.URI = attrs.KeepText(s.URI, s.URI.ValueString(), got.URI)
 	s.User = attrs.KeepText(s.User, s.User.ValueString(), got.User)

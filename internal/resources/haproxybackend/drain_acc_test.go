@@ -67,7 +67,7 @@ func TestAccADrainThatComesToItsLimitWarnsOfTheSessionsThatAreLeft(t *testing.T)
 		err := f.Engine.Commit(ctx, h, haproxy.Daemon{}, transaction.Edit{Owner: "test", Apply: func(tree transaction.Tree) error {
 			return errors.Join(haproxy.DropBackend(tree, "test"), haproxy.DropFrontend(tree, "test"))
 		}})
-		_, given := f.Engine.GiveBack(ctx, h, haproxy.Daemon{})
+		_, _, given := f.Engine.GiveBack(ctx, h, haproxy.Daemon{})
 		if err := errors.Join(err, given); err != nil {
 			t.Error(err)
 		}

@@ -13,13 +13,14 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/crosscheck"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
 // store is a backend in the configuration and in the process: an operator can change servers at run time,
 // and a server that drains takes its time.
 type store struct {
-	*crud.Part[haproxy.Backend]
+	*part.Part[haproxy.Backend]
 	name     string
 	patience time.Duration
 	// known are the servers that state or plan has.
@@ -29,7 +30,7 @@ type store struct {
 
 func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[haproxy.Backend], error) {
 	name := m.Name.ValueString()
-	part, err := crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), crud.Part[haproxy.Backend]{
+	part, err := crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), part.Part[haproxy.Backend]{
 		Daemon:   haproxy.Daemon{},
 		Owner:    crosscheck.Proxy("backend", name),
 		Place:    haproxy.ConfigPath,
@@ -68,7 +69,7 @@ func (s *store) Get(ctx context.Context) (haproxy.Backend, error) {
 // Create makes the backend and looks at its servers as the process has them.
 func (s *store) Create(ctx context.Context, want haproxy.Backend) (haproxy.Backend, error) {
 	_, err := s.Part.Create(ctx, want)
-	return crud.ReadBack(ctx, s.Get, err)
+	return service.ReadBack(ctx, s.Get, err)
 }
 
 // Update changes the backend and waits for the servers that begin to drain.
@@ -76,7 +77,7 @@ func (s *store) Update(ctx context.Context, prior, want haproxy.Backend) (haprox
 	if _, err := s.Part.Update(ctx, prior, want); err != nil {
 		return want, err
 	}
-	return crud.ReadBack(ctx, s.Get, s.drain(ctx, prior, want))
+	return service.ReadBack(ctx, s.Get, s.drain(ctx, prior, want))
 }
 
 // drain waits for the servers that begin to drain.

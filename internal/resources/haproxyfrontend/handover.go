@@ -13,17 +13,18 @@ import (
 	planuses "github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
 )
 
 // announced is a frontend that virtual addresses may lead to. Terraform removes what a service node runs before it changes the
 // VIP whose member that node was, so the addresses are handed over first. Where the frontends come back in the same run, so do the
 // addresses.
-type announced struct{ *crud.Part[haproxy.Frontend] }
+type announced struct{ *part.Part[haproxy.Frontend] }
 
 // planRemoval has the VIPs of the plan know that a frontend goes.
 func planRemoval(ctx context.Context, at crud.Opening, m *model, _ bool) diag.Diagnostics {
-	if f, diags := m.spec(ctx); !diags.HasError() && !m.ServiceNode.IsUnknown() {
-		for _, a := range listeners(f) {
+	if f, diags := m.toSpec(ctx); !diags.HasError() && !m.ServiceNode.IsUnknown() {
+		for _, a := range listenAddresses(f) {
 			at.Ledger.Note(planuses.Use{Verb: planuses.Gives, Kind: planuses.RemovedListener, On: host.WithoutKey(m.ServiceNode.ValueString()), Value: a.String()})
 		}
 	}
@@ -33,11 +34,11 @@ func planRemoval(ctx context.Context, at crud.Opening, m *model, _ bool) diag.Di
 // Delete implements crud.Store.
 func (a announced) Delete(ctx context.Context) error {
 	if f, err := a.Get(ctx); err == nil {
-		ordered, err := keepalived.Yield(ctx, a.Host, listeners(f))
+		ordered, err := keepalived.Yield(ctx, a.Host, listenAddresses(f))
 		if err != nil {
 			tflog.Warn(ctx, "Virtual addresses were not handed over before a frontend goes", map[string]any{"frontend": f.Name, "error": err.Error()})
 		}
-		removed.add(a.Host.String(), f.Name, ordered)
+		removed.noteRemoval(a.Host.String(), f.Name, ordered)
 	}
 	return a.Part.Delete(ctx)
 }
@@ -45,7 +46,7 @@ func (a announced) Delete(ctx context.Context) error {
 // Create implements crud.Store.
 func (a announced) Create(ctx context.Context, want haproxy.Frontend) (haproxy.Frontend, error) {
 	got, err := a.Part.Create(ctx, want)
-	if err == nil && removed.back(a.Host.String(), want.Name) {
+	if err == nil && removed.noteReturn(a.Host.String(), want.Name) {
 		if err := keepalived.Resume(ctx, a.Host); err != nil { // it ends by itself later
 			tflog.Warn(ctx, "Virtual addresses were not taken back after frontends came back", map[string]any{"frontend": want.Name, "error": err.Error()})
 		}
@@ -68,8 +69,8 @@ type removal struct {
 	handsOver bool
 }
 
-// add notes that a frontend goes, and whether its machine hands addresses over for that.
-func (r *removals) add(machine, name string, handsOver bool) {
+// noteRemoval notes that a frontend goes, and whether its machine hands addresses over for that.
+func (r *removals) noteRemoval(machine, name string, handsOver bool) {
 	r.Lock()
 	defer r.Unlock()
 	if r.machines == nil {
@@ -83,8 +84,8 @@ func (r *removals) add(machine, name string, handsOver bool) {
 	gone.handsOver = gone.handsOver || handsOver
 }
 
-// back notes that a frontend is there, and says whether it was the last one that a machine missed which handed addresses over.
-func (r *removals) back(machine, name string) bool {
+// noteReturn notes that a frontend is there, and says whether it was the last one that a machine missed which handed addresses over.
+func (r *removals) noteReturn(machine, name string) bool {
 	r.Lock()
 	defer r.Unlock()
 	gone := r.machines[machine]
@@ -98,8 +99,8 @@ func (r *removals) back(machine, name string) bool {
 	return gone.handsOver
 }
 
-// listeners are the addresses that a frontend listens on.
-func listeners(f haproxy.Frontend) []netip.Addr {
+// listenAddresses are the addresses that a frontend listens on.
+func listenAddresses(f haproxy.Frontend) []netip.Addr {
 	var all []netip.Addr
 	for _, b := range f.Binds {
 		if b.Wildcard() {

@@ -4,22 +4,22 @@ import "testing"
 
 func TestAMachineTakesAddressesBackWithTheLastOfItsFrontends(t *testing.T) {
 	var r removals
-	if r.back("one", "api") {
+	if r.noteReturn("one", "api") {
 		t.Error("a machine that misses nothing takes addresses back")
 	}
-	r.add("one", "api", true)
-	r.add("one", "web", false)
-	r.add("two", "api", false)
-	if r.back("one", "api") {
+	r.noteRemoval("one", "api", true)
+	r.noteRemoval("one", "web", false)
+	r.noteRemoval("two", "api", false)
+	if r.noteReturn("one", "api") {
 		t.Error("addresses come back while a frontend is missing")
 	}
-	if r.back("two", "api") {
+	if r.noteReturn("two", "api") {
 		t.Error("a machine that handed nothing over takes addresses back")
 	}
-	if !r.back("one", "web") {
+	if !r.noteReturn("one", "web") {
 		t.Error("addresses do not come back with the last frontend")
 	}
-	if r.back("one", "web") {
+	if r.noteReturn("one", "web") {
 		t.Error("addresses come back twice")
 	}
 }

@@ -39,37 +39,37 @@ type rule struct {
 
 var ruleTypes = map[string]attr.Type{"backend": types.StringType, "if": types.StringType, "unless": types.StringType}
 
-func (r rule) value() haproxy.Rule {
+func (r rule) toRule() haproxy.Rule {
 	return haproxy.Rule{Backend: r.Backend.ValueString(), If: attrs.Words(r.If), Unless: attrs.Words(r.Unless)}
 }
 
-func (m *model) spec(ctx context.Context) (haproxy.Frontend, diag.Diagnostics) {
+func (m *model) toSpec(ctx context.Context) (haproxy.Frontend, diag.Diagnostics) {
 	var diags diag.Diagnostics
 	f := haproxy.Frontend{
 		Name: m.Name.ValueString(), Mode: m.Mode.ValueString(), Maxconn: m.Maxconn.ValueInt64(),
 		Timeouts: attrs.ReadTimeouts(m.Timeouts, haproxy.FrontendTimeouts), Options: attrs.Set(m.Options),
 		Extra: haproxy.Lines(m.Extra.ValueString()), MonitorURI: m.MonitorURI.ValueString(), DefaultBackend: m.DefaultBackend.ValueString(),
 	}
-	for _, b := range binds(ctx, m.Binds, &diags) {
+	for _, b := range decodeBinds(ctx, m.Binds, &diags) {
 		f.Binds = append(f.Binds, b.Value())
 	}
-	for _, r := range rules(ctx, m.Rules, &diags) {
-		f.Rules = append(f.Rules, r.value())
+	for _, r := range decodeRules(ctx, m.Rules, &diags) {
+		f.Rules = append(f.Rules, r.toRule())
 	}
 	for name, v := range m.ACLs.Elements() {
 		if f.ACLs == nil {
 			f.ACLs = map[string][]string{}
 		}
 		if s, ok := v.(types.String); ok {
-			f.ACLs[name] = criteria(s)
+			f.ACLs[name] = splitCriteria(s)
 		}
 	}
 	return f, diags
 }
 
-func (m *model) fill(ctx context.Context, got haproxy.Frontend) diag.Diagnostics {
+func (m *model) fillModel(ctx context.Context, got haproxy.Frontend) diag.Diagnostics {
 	var diags diag.Diagnostics
-	was, d := m.spec(ctx)
+	was, d := m.toSpec(ctx)
 	diags.Append(d...)
 	m.Name = types.StringValue(got.Name)
 	m.Mode = attrs.KeepText(m.Mode, was.Mode, got.Mode)
@@ -90,7 +90,7 @@ func (m *model) fillBinds(ctx context.Context, got []haproxy.Bind, diags *diag.D
 		m.Binds = types.ListNull(types.ObjectType{AttrTypes: attrs.BindTypes()})
 		return
 	}
-	now := binds(ctx, m.Binds, diags)
+	now := decodeBinds(ctx, m.Binds, diags)
 	filled := make([]attrs.Bind, len(got))
 	for i, b := range got {
 		filled[i].Options = types.ListNull(types.StringType)
@@ -108,14 +108,14 @@ func (m *model) fillRules(ctx context.Context, was, got []haproxy.Rule, diags *d
 	if slices.Equal(was, got) && !m.Rules.IsUnknown() {
 		return
 	}
-	now := rules(ctx, m.Rules, diags)
+	now := decodeRules(ctx, m.Rules, diags)
 	var filled []rule
 	for i, r := range got {
 		var f rule
 		if i < len(now) {
 			f = now[i]
 		}
-		old := f.value()
+		old := f.toRule()
 		f.Backend = attrs.KeepText(f.Backend, old.Backend, r.Backend)
 		f.If = attrs.KeepText(f.If, old.If, r.If)
 		f.Unless = attrs.KeepText(f.Unless, old.Unless, r.Unless)
@@ -133,23 +133,23 @@ func (m *model) fillACLs(got map[string][]string) {
 	now, filled := m.ACLs.Elements(), map[string]attr.Value{}
 	for name, lines := range got {
 		filled[name] = types.StringValue(strings.Join(lines, "\n"))
-		if s, ok := now[name].(types.String); ok && slices.Equal(criteria(s), lines) {
+		if s, ok := now[name].(types.String); ok && slices.Equal(splitCriteria(s), lines) {
 			filled[name] = s
 		}
 	}
 	m.ACLs = types.MapValueMust(types.StringType, filled)
 }
 
-// binds reads the list, with a zero where an element is not known.
-func binds(ctx context.Context, list types.List, diags *diag.Diagnostics) []attrs.Bind {
-	return elements[attrs.Bind](ctx, list, diags)
+// decodeBinds reads the list, with a zero where an element is not known.
+func decodeBinds(ctx context.Context, list types.List, diags *diag.Diagnostics) []attrs.Bind {
+	return decodeElements[attrs.Bind](ctx, list, diags)
 }
 
-func rules(ctx context.Context, list types.List, diags *diag.Diagnostics) []rule {
-	return elements[rule](ctx, list, diags)
+func decodeRules(ctx context.Context, list types.List, diags *diag.Diagnostics) []rule {
+	return decodeElements[rule](ctx, list, diags)
 }
 
-func elements[T any](ctx context.Context, list types.List, diags *diag.Diagnostics) []T {
+func decodeElements[T any](ctx context.Context, list types.List, diags *diag.Diagnostics) []T {
 	out := make([]T, len(list.Elements()))
 	for i, e := range list.Elements() {
 		if o, ok := e.(types.Object); ok {

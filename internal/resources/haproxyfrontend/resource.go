@@ -14,6 +14,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/crosscheck"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
@@ -28,25 +29,25 @@ func New() resource.Resource {
 		Label:  func(m *model) string { return m.Name.ValueString() },
 		Schema: resourceSchema,
 		Key:    []string{"service_node", "name"},
-		ID:     id,
+		ID:     formatID,
 		Split:  func(m *model, id string) error { return hostattr.SplitName(id, form, &m.ServiceNode, &m.Name) },
 		SetID:  func(m *model, id string) { m.ID = types.StringValue(id) },
-		Spec:   func(ctx context.Context, m *model) (haproxy.Frontend, diag.Diagnostics) { return m.spec(ctx) },
+		Spec:   func(ctx context.Context, m *model) (haproxy.Frontend, diag.Diagnostics) { return m.toSpec(ctx) },
 		Fill: func(ctx context.Context, m *model, got haproxy.Frontend) diag.Diagnostics {
-			return m.fill(ctx, got)
+			return m.fillModel(ctx, got)
 		},
-		Open:        open,
-		Plan:        plan,
+		Open:        openStore,
+		Plan:        planChange,
 		PlanRemoval: planRemoval,
 	})
 }
 
-// plan checks the frontend against other resources, the live configuration and the machine.
-func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
+// planChange checks the frontend against other resources, the live configuration and the machine.
+func planChange(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
 	if len(planned.Binds.Elements()) == 0 && !planned.Binds.IsUnknown() && !planned.Extra.IsUnknown() && !haproxy.Binds(haproxy.Lines(planned.Extra.ValueString())) {
 		resp.Diagnostics.AddAttributeError(path.Root("binds"), "Frontend without a bind", "write where it listens: binds, or a `bind` line in extra_config")
 	}
-	if spec, diags := planned.spec(ctx); !diags.HasError() && !planned.ACLs.IsUnknown() && !planned.Extra.IsUnknown() {
+	if spec, diags := planned.toSpec(ctx); !diags.HasError() && !planned.ACLs.IsUnknown() && !planned.Extra.IsUnknown() {
 		resp.Diagnostics.Append(crud.Diagnostics(spec.ValidateConditions())...)
 	}
 	node, ok := crosscheck.On(ctx, opening, planned.ServiceNode, req, resp)
@@ -54,37 +55,37 @@ func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequ
 		return
 	}
 	var listeners []crosscheck.Listener
-	for i, b := range binds(ctx, planned.Binds, &resp.Diagnostics) {
+	for i, b := range decodeBinds(ctx, planned.Binds, &resp.Diagnostics) {
 		if !b.Address.IsUnknown() && !b.Port.IsUnknown() {
 			listeners = append(listeners, crosscheck.Listener{Bind: b.Value(), At: path.Root("binds").AtListIndex(i)})
 		}
 	}
 	name := planned.Name.ValueString()
 	if !planned.Name.IsUnknown() {
-		resp.Diagnostics.Append(node.Section(ctx, "frontend", name, id(planned))...)
+		resp.Diagnostics.Append(node.Section(ctx, "frontend", name, formatID(planned))...)
 	}
 	resp.Diagnostics.Append(node.Listeners(ctx, listeners, "frontend "+name)...)
 	resp.Diagnostics.Append(node.Backend(ctx, path.Root("default_backend"), planned.DefaultBackend.ValueString())...)
-	for i, r := range rules(ctx, planned.Rules, &resp.Diagnostics) {
+	for i, r := range decodeRules(ctx, planned.Rules, &resp.Diagnostics) {
 		at := path.Root("rules").AtListIndex(i).AtName("backend")
 		resp.Diagnostics.Append(node.Backend(ctx, at, r.Backend.ValueString())...)
 	}
-	if spec, diags := planned.spec(ctx); !diags.HasError() && !resp.Diagnostics.HasError() {
+	if spec, diags := planned.toSpec(ctx); !diags.HasError() && !resp.Diagnostics.HasError() {
 		resp.Diagnostics.Append(node.TryFrontend(ctx, spec)...)
 	}
 }
 
-func id(m *model) string {
+func formatID(m *model) string {
 	return hostattr.JoinID(m.ServiceNode, "frontend/"+m.Name.ValueString())
 }
 
-func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[haproxy.Frontend], error) {
+func openStore(ctx context.Context, at crud.Opening, m *model) (crud.Store[haproxy.Frontend], error) {
 	name := m.Name.ValueString()
-	part, err := crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), crud.Part[haproxy.Frontend]{
+	part, err := crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), part.Part[haproxy.Frontend]{
 		Daemon:   haproxy.Daemon{},
 		Owner:    crosscheck.Proxy("frontend", name),
 		Place:    haproxy.ConfigPath,
-		ImportID: id(m),
+		ImportID: formatID(m),
 		Mark:     func(t transaction.Tree) (owner.Mark, bool) { return haproxy.ProxyMark(t, "frontend", name) },
 		Find:     func(t transaction.Tree) (haproxy.Frontend, error) { return haproxy.FindFrontend(t, name) },
 		Add: func(t transaction.Tree, want haproxy.Frontend) error {

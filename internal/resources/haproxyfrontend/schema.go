@@ -102,7 +102,7 @@ func (sameACLs) PlanModifyMap(_ context.Context, req planmodifier.MapRequest, re
 	for name, v := range elements {
 		planned, ok := v.(types.String)
 		state, was := req.StateValue.Elements()[name].(types.String)
-		if ok && was && !planned.IsUnknown() && strings.Join(criteria(planned), "\n") == strings.Join(criteria(state), "\n") {
+		if ok && was && !planned.IsUnknown() && strings.Join(splitCriteria(planned), "\n") == strings.Join(splitCriteria(state), "\n") {
 			elements[name] = state
 		}
 	}
@@ -111,8 +111,8 @@ func (sameACLs) PlanModifyMap(_ context.Context, req planmodifier.MapRequest, re
 	}
 }
 
-// criteria are the lines of an ACL, with single blanks.
-func criteria(v types.String) []string {
+// splitCriteria are the lines of an ACL, with single blanks.
+func splitCriteria(v types.String) []string {
 	var out []string
 	for line := range strings.Lines(v.ValueString()) {
 		if line = haproxy.OneLine(line); line != "" {

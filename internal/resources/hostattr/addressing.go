@@ -133,14 +133,14 @@ func (m *Addressing) Fill(got hostnet.Addressing, inherit bool) diag.Diagnostics
 	if diags.HasError() {
 		return diags
 	}
-	m.Metric = number(got.Metric)
+	m.Metric = numberOrNull(got.Metric)
 	switch {
 	case inherit:
 		m.Addresses = types.DynamicValue(types.StringValue(Inherit))
 	case got.DHCP:
 		m.Addresses = types.DynamicValue(types.StringValue(DHCP))
 	case inherits || want.DHCP || !SameSet(want.Addresses, got.Addresses):
-		m.Addresses = types.DynamicValue(tuple(got.Addresses))
+		m.Addresses = types.DynamicValue(toTuple(got.Addresses))
 	}
 	if !slices.Equal(want.Gateways, got.Gateways) {
 		m.Gateway, m.Gateways = types.StringNull(), types.ListNull(types.StringType)
@@ -159,15 +159,15 @@ func (m *Addressing) Fill(got hostnet.Addressing, inherit bool) diag.Diagnostics
 	return diags
 }
 
-// number is null where the configuration leaves it out.
-func number(n int) types.Int64 {
+// numberOrNull is null where the configuration leaves it out.
+func numberOrNull(n int) types.Int64 {
 	if n == 0 {
 		return types.Int64Null()
 	}
 	return types.Int64Value(int64(n))
 }
 
-func tuple(prefixes []netip.Prefix) types.Tuple {
+func toTuple(prefixes []netip.Prefix) types.Tuple {
 	var kinds []attr.Type
 	var values []attr.Value
 	for _, p := range prefixes {

@@ -47,6 +47,6 @@ func (d *Device) Rollback() time.Duration {
 
 // FillDevice writes what the machine has.
 func (d *Device) FillDevice(mtu int, backend, active string, rollback time.Duration) {
-	d.MTU, d.Backend, d.ActiveBackend = number(mtu), types.StringValue(backend), types.StringValue(active)
+	d.MTU, d.Backend, d.ActiveBackend = numberOrNull(mtu), types.StringValue(backend), types.StringValue(active)
 	d.RollbackTimeout = types.Int64Value(int64(rollback / time.Second))
 }

@@ -23,7 +23,7 @@ type model struct {
 	Entries types.Map    `tfsdk:"entries"`
 }
 
-func (m *model) spec(context.Context) (hostsfile.Block, diag.Diagnostics) {
+func (m *model) toSpec(context.Context) (hostsfile.Block, diag.Diagnostics) {
 	var diags diag.Diagnostics
 	b := hostsfile.Block{Name: m.Name.ValueString(), Entries: map[netip.Addr][]string{}}
 	for _, key := range slices.Sorted(maps.Keys(m.Entries.Elements())) {
@@ -45,8 +45,8 @@ func (m *model) spec(context.Context) (hostsfile.Block, diag.Diagnostics) {
 	return b, diags
 }
 
-// fill writes what the machine has into the model, and keeps the model's own spelling of an address.
-func (m *model) fill(_ context.Context, got hostsfile.Block) diag.Diagnostics {
+// fillModel writes what the machine has into the model, and keeps the model's own spelling of an address.
+func (m *model) fillModel(_ context.Context, got hostsfile.Block) diag.Diagnostics {
 	spelled := map[netip.Addr]string{}
 	for key := range m.Entries.Elements() {
 		if a, err := netip.ParseAddr(key); err == nil {

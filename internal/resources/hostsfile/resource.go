@@ -29,19 +29,21 @@ func New() resource.Resource {
 		Label:  func(m *model) string { return m.Name.ValueString() },
 		Schema: resourceSchema,
 		Key:    []string{"host", "name"},
-		ID:     id,
+		ID:     formatID,
 		Split:  func(m *model, id string) error { return hostattr.SplitName(id, form, &m.Host, &m.Name) },
 		SetID:  func(m *model, id string) { m.ID = types.StringValue(id) },
-		Spec:   func(ctx context.Context, m *model) (hostsfile.Block, diag.Diagnostics) { return m.spec(ctx) },
-		Fill:   func(ctx context.Context, m *model, got hostsfile.Block) diag.Diagnostics { return m.fill(ctx, got) },
-		Open:   open,
-		Plan:   plan,
+		Spec:   func(ctx context.Context, m *model) (hostsfile.Block, diag.Diagnostics) { return m.toSpec(ctx) },
+		Fill: func(ctx context.Context, m *model, got hostsfile.Block) diag.Diagnostics {
+			return m.fillModel(ctx, got)
+		},
+		Open: openStore,
+		Plan: planChange,
 	})
 }
 
-func id(m *model) string { return hostattr.JoinID(m.Host, m.Name.ValueString()) }
+func formatID(m *model) string { return hostattr.JoinID(m.Host, m.Name.ValueString()) }
 
-func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[hostsfile.Block], error) {
+func openStore(ctx context.Context, at crud.Opening, m *model) (crud.Store[hostsfile.Block], error) {
 	return openFile(ctx, at, m)
 }
 
@@ -50,11 +52,11 @@ func openFile(ctx context.Context, at crud.Opening, m *model) (*hostsfile.Store,
 	if err != nil {
 		return nil, err
 	}
-	return hostsfile.Open(site.Host, m.Name.ValueString(), id(m), at.Claim), nil
+	return hostsfile.Open(site.Host, m.Name.ValueString(), formatID(m), at.Claim), nil
 }
 
-// plan refuses a block that is somebody else's, and warns of what takes a block away again.
-func plan(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
+// planChange refuses a block that is somebody else's, and warns of what takes a block away again.
+func planChange(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
 	if at.Fleet == nil || m.Host.IsUnknown() || m.Name.IsUnknown() {
 		return
 	}

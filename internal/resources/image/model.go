@@ -30,8 +30,8 @@ type model struct {
 	Sums   map[string]string     `tfsdk:"-"`
 }
 
-// spec converts the model.
-func spec(_ context.Context, m *model) (storage.Image, diag.Diagnostics) {
+// toSpec converts the model.
+func toSpec(_ context.Context, m *model) (storage.Image, diag.Diagnostics) {
 	return storage.Image{
 		Pool: m.Pool.ValueString(), Name: m.Name.ValueString(), Source: m.Source.ValueString(), Checksum: m.Checksum.ValueString(),
 		Format: m.Format.ValueString(), Path: m.ID.ValueString(), VirtualSizeBytes: m.VirtualSizeBytes.ValueInt64(),
@@ -39,9 +39,9 @@ func spec(_ context.Context, m *model) (storage.Image, diag.Diagnostics) {
 	}, nil
 }
 
-// fill writes what the hypervisor says into the model. Where the image comes from is the configuration's to say, but for an
+// fillModel writes what the hypervisor says into the model. Where the image comes from is the configuration's to say, but for an
 // imported one.
-func fill(_ context.Context, m *model, got storage.Image) diag.Diagnostics {
+func fillModel(_ context.Context, m *model, got storage.Image) diag.Diagnostics {
 	m.ID = types.StringValue(got.Path)
 	m.Name = types.StringValue(got.Name)
 	m.Pool = types.StringValue(got.Pool)
@@ -65,8 +65,8 @@ const (
 	importKey = "import"
 )
 
-// recall reads what private state keeps: nothing of an upload for an imported image, and no sums for any other.
-func recall(ctx context.Context, private crud.PrivateState, m *model) diag.Diagnostics {
+// recallPrivate reads what private state keeps: nothing of an upload for an imported image, and no sums for any other.
+func recallPrivate(ctx context.Context, private crud.PrivateState, m *model) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for key, target := range map[string]any{uploadKey: &m.Upload, importKey: &m.Sums} {
 		raw, d := private.GetKey(ctx, key)
@@ -81,8 +81,8 @@ func recall(ctx context.Context, private crud.PrivateState, m *model) diag.Diagn
 	return diags
 }
 
-// remember writes what private state keeps.
-func remember(ctx context.Context, private crud.PrivateState, m *model) diag.Diagnostics {
+// storePrivate writes what private state keeps.
+func storePrivate(ctx context.Context, private crud.PrivateState, m *model) diag.Diagnostics {
 	var diags diag.Diagnostics
 	write := func(key string, value any, there bool) {
 		if !there {

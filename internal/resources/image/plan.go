@@ -15,8 +15,8 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage/upload"
 )
 
-// plan says whether the image has to be uploaded anew, and checks a new one's source and pool.
-func plan(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
+// planChange says whether the image has to be uploaded anew, and checks a new one's source and pool.
+func planChange(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
 	// It is computed for an imported image only; otherwise it is what the configuration says, be that nothing.
 	resp.Diagnostics.Append(req.Config.GetAttribute(ctx, path.Root("checksum"), &m.Checksum)...)
 	resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("checksum"), m.Checksum)...)
@@ -35,11 +35,11 @@ func plan(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, 
 		return
 	}
 	prior.Upload, prior.Sums = m.Upload, m.Sums
-	was, _ := spec(ctx, &prior)
+	was, _ := toSpec(ctx, &prior)
 	if was.IsImported() {
 		keepImported(ctx, was, &prior, m, req, resp)
 	}
-	want, _ := spec(ctx, m)
+	want, _ := toSpec(ctx, m)
 	for _, change := range was.Compare(storage.Planned{Image: want, SourceUnknown: m.Source.IsUnknown(), ChecksumUnknown: m.Checksum.IsUnknown()}) {
 		resp.RequiresReplace = append(resp.RequiresReplace, path.Root(change.Attribute))
 		switch change.Attribute { // a computed attribute that is planned as unknown shows what makes it new
@@ -59,7 +59,7 @@ func checkSource(m *model, offline bool) diag.Diagnostics {
 	}
 	src, err := upload.ParseSource(m.Source.ValueString())
 	if err != nil {
-		diags.AddAttributeError(path.Root("source"), "Invalid image source", sentence(err))
+		diags.AddAttributeError(path.Root("source"), "Invalid image source", toSentence(err))
 		return diags
 	}
 	if src.IsInsecure() && m.Checksum.IsNull() {
@@ -67,7 +67,7 @@ func checkSource(m *model, offline bool) diag.Diagnostics {
 	}
 	if src.IsLocal() && !offline {
 		if _, err := src.Stat(); err != nil {
-			diags.AddAttributeError(path.Root("source"), "Missing image file", sentence(err)+" The path is on the machine that Terraform runs on; a relative one starts where Terraform was started, so write \"${path.module}/…\".")
+			diags.AddAttributeError(path.Root("source"), "Missing image file", toSentence(err)+" The path is on the machine that Terraform runs on; a relative one starts where Terraform was started, so write \"${path.module}/…\".")
 		}
 	}
 	return diags
@@ -83,7 +83,7 @@ func keepImported(ctx context.Context, was storage.Image, prior, planned *model,
 	} else if was.Checksum != "" && !given.Checksum.IsUnknown() {
 		resp.Diagnostics.AddAttributeWarning(path.Root("checksum"), "Not the checksum of the imported image", fmt.Sprintf(
 			"What was imported as %q has %s. That is as it should be where the source is compressed, because the checksum is over the source as it is. Otherwise the image is another one than the source: `terraform apply -replace` uploads that.",
-			place(prior).ImportID(), was.Checksum))
+			volumePlace(prior).ImportID(), was.Checksum))
 	}
 	set := func() {
 		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("source"), planned.Source)...)

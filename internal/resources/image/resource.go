@@ -16,7 +16,7 @@ import (
 func New() resource.Resource {
 	return crud.New(crud.Type[model, storage.Image]{
 		Name: "image", Noun: "image",
-		Label:  func(m *model) string { return place(m).ImportID() },
+		Label:  func(m *model) string { return volumePlace(m).ImportID() },
 		Schema: imageSchema,
 		Key:    []string{"hypervisor", "pool", "name"},
 		Lasts:  true,
@@ -25,20 +25,20 @@ func New() resource.Resource {
 		Split: func(m *model, id string) error {
 			return poolattr.SplitVolume(id, &m.ID, &m.Hypervisor, &m.Pool, &m.Name)
 		},
-		Spec: spec, Fill: fill, Open: open, Plan: plan, Recall: recall, Remember: remember,
+		Spec: toSpec, Fill: fillModel, Open: openStore, Plan: planChange, Recall: recallPrivate, Remember: storePrivate,
 		// Importing reads the whole volume, as creating writes it.
 		Timeouts: map[string]time.Duration{"create": time.Hour, "read": time.Hour, "delete": 5 * time.Minute},
 	})
 }
 
-func place(m *model) storage.Place {
+func volumePlace(m *model) storage.Place {
 	return poolattr.VolumePlace(m.ID, m.Hypervisor, m.Pool, m.Name)
 }
 
-func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[storage.Image], error) {
+func openStore(ctx context.Context, at crud.Opening, m *model) (crud.Store[storage.Image], error) {
 	c, err := at.Fleet.Hypervisor(ctx, m.Hypervisor.ValueString())
 	if err != nil {
 		return nil, err
 	}
-	return storage.OpenImage(ctx, c, place(m), at.Claim, m.Source.IsNull())
+	return storage.OpenImage(ctx, c, volumePlace(m), at.Claim, m.Source.IsNull())
 }

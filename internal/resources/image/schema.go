@@ -79,7 +79,7 @@ func (sourceForm) ValidateString(_ context.Context, req validator.StringRequest,
 		return
 	}
 	if _, err := upload.ParseSource(req.ConfigValue.ValueString()); err != nil {
-		resp.Diagnostics.AddAttributeError(req.Path, "Invalid image source", sentence(err))
+		resp.Diagnostics.AddAttributeError(req.Path, "Invalid image source", toSentence(err))
 	}
 }
 
@@ -101,12 +101,12 @@ func (checksumForm) ValidateString(_ context.Context, req validator.StringReques
 		resp.Diagnostics.AddAttributeError(req.Path, "Invalid checksum", "It is empty: leave it out where there is none.")
 	}
 	if err != nil {
-		resp.Diagnostics.AddAttributeError(req.Path, "Invalid checksum", sentence(err))
+		resp.Diagnostics.AddAttributeError(req.Path, "Invalid checksum", toSentence(err))
 	}
 }
 
-// sentence makes an error the detail of a diagnostic.
-func sentence(err error) string {
+// toSentence makes an error the detail of a diagnostic.
+func toSentence(err error) string {
 	text := err.Error()
 	return strings.ToUpper(text[:1]) + text[1:] + "."
 }

@@ -34,13 +34,13 @@ type routeModel struct {
 
 var routeType = types.ObjectType{AttrTypes: map[string]attr.Type{"cidr": types.StringType, "via": types.StringType, "metric": types.Int64Type}}
 
-func (m *model) spec(ctx context.Context) (netinterface.Interface, diag.Diagnostics) {
+func (m *model) toSpec(ctx context.Context) (netinterface.Interface, diag.Diagnostics) {
 	a, inherit, diags := m.Addressing.Spec()
 	if text, ok := m.Addresses.UnderlyingValue().(types.String); ok && text.ValueString() == hostattr.Inherit {
 		diags.AddAttributeError(path.Root("addresses"), "Invalid addresses", "write \"dhcp\", or a list of addresses with their prefix lengths such as [\"10.19.41.10/24\"], not \"inherit\"")
 	}
 	i := netinterface.Interface{Name: m.Name.ValueString(), MTU: int(m.MTU.ValueInt64()), Addressing: a, Backend: m.Backend.ValueString(), RollbackTimeout: m.Rollback()}
-	for n, r := range m.routes(ctx, &diags) {
+	for n, r := range m.decodeRoutes(ctx, &diags) {
 		to, err := netip.ParsePrefix(r.CIDR.ValueString())
 		at := path.Root("routes").AtListIndex(n)
 		if err != nil && !r.CIDR.IsUnknown() {
@@ -57,7 +57,7 @@ func (m *model) spec(ctx context.Context) (netinterface.Interface, diag.Diagnost
 	return i, diags
 }
 
-func (m *model) routes(ctx context.Context, diags *diag.Diagnostics) []routeModel {
+func (m *model) decodeRoutes(ctx context.Context, diags *diag.Diagnostics) []routeModel {
 	var routes []routeModel
 	if convert.Known(m.Routes) {
 		diags.Append(m.Routes.ElementsAs(ctx, &routes, false)...)
@@ -65,9 +65,9 @@ func (m *model) routes(ctx context.Context, diags *diag.Diagnostics) []routeMode
 	return routes
 }
 
-// fill writes what the machine has into the model.
-func (m *model) fill(ctx context.Context, got netinterface.Interface) diag.Diagnostics {
-	want, _ := m.spec(ctx)
+// fillModel writes what the machine has into the model.
+func (m *model) fillModel(ctx context.Context, got netinterface.Interface) diag.Diagnostics {
+	want, _ := m.toSpec(ctx)
 	diags := m.Addressing.Fill(got.Addressing, false)
 	m.FillDevice(got.MTU, got.Backend, got.ActiveBackend, got.RollbackTimeout)
 	m.ActiveAddresses = convert.SpellList(got.Active)

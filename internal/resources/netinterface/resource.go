@@ -26,41 +26,41 @@ func New() resource.Resource {
 		Label:  func(m *model) string { return m.Name.ValueString() },
 		Schema: resourceSchema,
 		Key:    []string{"host", "name"},
-		ID:     id,
+		ID:     formatID,
 		Split:  func(m *model, id string) error { return hostattr.SplitName(id, form, &m.Host, &m.Name) },
 		SetID:  func(m *model, id string) { m.ID = types.StringValue(id) },
-		Spec:   func(ctx context.Context, m *model) (netinterface.Interface, diag.Diagnostics) { return m.spec(ctx) },
+		Spec:   func(ctx context.Context, m *model) (netinterface.Interface, diag.Diagnostics) { return m.toSpec(ctx) },
 		Fill: func(ctx context.Context, m *model, got netinterface.Interface) diag.Diagnostics {
-			return m.fill(ctx, got)
+			return m.fillModel(ctx, got)
 		},
 		Open: func(ctx context.Context, at crud.Opening, m *model) (crud.Store[netinterface.Interface], error) {
-			return open(ctx, at, m)
+			return openStore(ctx, at, m)
 		},
-		Plan: plan,
+		Plan: planChange,
 		PlanRemoval: func(ctx context.Context, at crud.Opening, m *model, replaced bool) diag.Diagnostics {
-			return hostattr.PlanRemoval(ctx, func() (*netinterface.Store, error) { return open(ctx, at, m) }, replaced)
+			return hostattr.PlanRemoval(ctx, func() (*netinterface.Store, error) { return openStore(ctx, at, m) }, replaced)
 		},
 	})
 }
 
-func id(m *model) string { return hostattr.JoinID(m.Host, m.Name.ValueString()) }
+func formatID(m *model) string { return hostattr.JoinID(m.Host, m.Name.ValueString()) }
 
-func open(ctx context.Context, at crud.Opening, m *model) (*netinterface.Store, error) {
+func openStore(ctx context.Context, at crud.Opening, m *model) (*netinterface.Store, error) {
 	site, err := hostattr.Open(ctx, at, m.Host)
 	if err != nil {
 		return nil, err
 	}
-	return netinterface.Open(site, m.Name.ValueString(), id(m), at.Claim), nil
+	return netinterface.Open(site, m.Name.ValueString(), formatID(m), at.Claim), nil
 }
 
-// plan chooses what keeps the configuration, as far as the machine is there already, and finds what would keep it from being made.
-func plan(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
+// planChange chooses what keeps the configuration, as far as the machine is there already, and finds what would keep it from being made.
+func planChange(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
 	if at.Fleet == nil || m.Host.IsUnknown() || m.Name.IsUnknown() {
 		return
 	}
 	what := fmt.Sprintf("interface %q", m.Name.ValueString())
-	want, _ := m.spec(ctx)
-	if done, ok := hostattr.Preview(ctx, func() (*netinterface.Store, error) { return open(ctx, at, m) }, want, what, path.Root("host"), req, resp); ok {
+	want, _ := m.toSpec(ctx)
+	if done, ok := hostattr.Preview(ctx, func() (*netinterface.Store, error) { return openStore(ctx, at, m) }, want, what, path.Root("host"), req, resp); ok {
 		resp.Diagnostics.Append(hostattr.PlanBackend(ctx, done.ActiveBackend, req, resp)...)
 	}
 }

@@ -27,7 +27,7 @@ func crossCheck(ctx context.Context, at crud.Opening, prior, planned *model, wan
 		DHCPUnknown: !convert.WhollyKnown(ctx, planned.DHCP), PXEUnknown: !convert.WhollyKnown(ctx, planned.PXE),
 	}
 	if prior != nil {
-		was, _ := prior.spec(ctx)
+		was, _ := prior.toSpec(ctx)
 		k.UUID, k.Was = prior.ID.ValueString(), was.Definition
 	}
 	if err := k.NoteSuccession(ctx, at.Claim.Replaces()); err != nil {

@@ -17,7 +17,7 @@ func TestALostRouteWarnsOfTheRestartThatPutsItBack(t *testing.T) {
 	was.Routes = nil
 	for prior, warnings := range map[*network.Spec]int{&was: 1, &want: 0} {
 		resp := &resource.ModifyPlanResponse{}
-		warn(resp, "n", *prior, want)
+		warnOfRestart(resp, "n", *prior, want)
 		if resp.Diagnostics.WarningsCount() != warnings {
 			t.Fatalf("%v instead of %d warnings", resp.Diagnostics, warnings)
 		}

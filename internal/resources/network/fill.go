@@ -22,10 +22,10 @@ import (
 // objectOptions let unknown and null parts of an object be zero values.
 var objectOptions = basetypes.ObjectAsOptions{UnhandledNullAsEmpty: true, UnhandledUnknownAsEmpty: true}
 
-// fill writes what was read into the model. A value that means the same keeps its spelling. A model without a mode was
+// fillModel writes what was read into the model. A value that means the same keeps its spelling. A model without a mode was
 // just imported: what is empty there stands for what was left out too (crud.LeftOut).
-func (m *model) fill(ctx context.Context, got network.Spec) diag.Diagnostics {
-	said, _ := m.spec(ctx)
+func (m *model) fillModel(ctx context.Context, got network.Spec) diag.Diagnostics {
+	said, _ := m.toSpec(ctx)
 	w := writer{ctx: ctx, imported: m.Mode.IsNull()}
 	if len(got.CutOff) > 0 {
 		w.diags.AddAttributeWarning(path.Root("active"), fmt.Sprintf("Running machines are cut off from network %q", got.Name), fmt.Sprintf(

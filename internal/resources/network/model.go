@@ -81,8 +81,8 @@ type (
 	}
 )
 
-// spec converts the model; what is unknown becomes the zero value.
-func (m *model) spec(ctx context.Context) (network.Spec, diag.Diagnostics) {
+// toSpec converts the model; what is unknown becomes the zero value.
+func (m *model) toSpec(ctx context.Context) (network.Spec, diag.Diagnostics) {
 	r := reader{ctx: ctx}
 	s := network.Spec{
 		Definition: network.Definition{
@@ -109,14 +109,14 @@ func (r *reader) readAddress(at path.Path, v types.String) netip.Addr {
 	}
 	a, err := netip.ParseAddr(v.ValueString())
 	if err != nil || a.Zone() != "" {
-		r.refuse(at, "Invalid address", "write an IP address such as 10.0.0.254", v.ValueString())
+		r.refuseText(at, "Invalid address", "write an IP address such as 10.0.0.254", v.ValueString())
 		return netip.Addr{}
 	}
 	return a.Unmap()
 }
 
-// refuse says what to write instead of a text.
-func (r *reader) refuse(at path.Path, summary, instead, text string) {
+// refuseText says what to write instead of a text.
+func (r *reader) refuseText(at path.Path, summary, instead, text string) {
 	r.diags.AddAttributeError(at, summary, crud.DetailAt(at, fmt.Sprintf("%s, not %q", instead, text)))
 }
 
@@ -126,13 +126,13 @@ func (r *reader) readPrefix(at path.Path, v types.String) netip.Prefix {
 	}
 	p, err := netip.ParsePrefix(v.ValueString())
 	if err != nil {
-		r.refuse(at, "Invalid subnet", "write an address and a prefix length such as 10.0.0.0/24", v.ValueString())
+		r.refuseText(at, "Invalid subnet", "write an address and a prefix length such as 10.0.0.0/24", v.ValueString())
 	}
 	return p
 }
 
-// decode converts a value unless it is null or unknown, and says whether it did.
-func (r *reader) decode(convert func() diag.Diagnostics, absent bool) bool {
+// decodeKnown converts a value unless it is null or unknown, and says whether it did.
+func (r *reader) decodeKnown(convert func() diag.Diagnostics, absent bool) bool {
 	if absent {
 		return false
 	}
@@ -142,7 +142,7 @@ func (r *reader) decode(convert func() diag.Diagnostics, absent bool) bool {
 }
 
 func (r *reader) decodeList(v types.List, target any) {
-	r.decode(func() diag.Diagnostics {
+	r.decodeKnown(func() diag.Diagnostics {
 		if spread, ok := convert.SpreadUnknowns(v).(types.List); ok {
 			v = spread
 		}
@@ -152,7 +152,7 @@ func (r *reader) decodeList(v types.List, target any) {
 
 func (r *reader) readDHCP(v types.Object) *network.DHCP {
 	var m dhcpModel
-	if !r.decode(func() diag.Diagnostics { return v.As(r.ctx, &m, objectOptions) }, !convert.Known(v)) {
+	if !r.decodeKnown(func() diag.Diagnostics { return v.As(r.ctx, &m, objectOptions) }, !convert.Known(v)) {
 		return nil
 	}
 	d := &network.DHCP{}
@@ -167,7 +167,7 @@ func (r *reader) readDHCP(v types.Object) *network.DHCP {
 	}
 	d.Hosts = r.readHosts(m.Hosts)
 	options := map[string]types.String{}
-	r.decode(func() diag.Diagnostics { return m.Options.ElementsAs(r.ctx, &options, false) }, !convert.Known(m.Options))
+	r.decodeKnown(func() diag.Diagnostics { return m.Options.ElementsAs(r.ctx, &options, false) }, !convert.Known(m.Options))
 	for name, value := range options {
 		if d.Options == nil {
 			d.Options = map[string]string{}
@@ -180,13 +180,13 @@ func (r *reader) readDHCP(v types.Object) *network.DHCP {
 // readHosts reads reservations by their MAC address in canonical form; two spellings of one are an error.
 func (r *reader) readHosts(v types.Map) map[string]network.Host {
 	models := map[string]hostModel{}
-	r.decode(func() diag.Diagnostics { return v.ElementsAs(r.ctx, &models, false) }, !convert.Known(v))
+	r.decodeKnown(func() diag.Diagnostics { return v.ElementsAs(r.ctx, &models, false) }, !convert.Known(v))
 	var hosts map[string]network.Host
 	for _, key := range slices.Sorted(maps.Keys(models)) {
 		at := path.Root("dhcp").AtName("hosts").AtMapKey(key)
 		mac := canonicalMAC(key)
 		if _, twice := hosts[mac]; twice {
-			r.refuse(at, "MAC address written twice", "write each MAC address once", key)
+			r.refuseText(at, "MAC address written twice", "write each MAC address once", key)
 		}
 		if hosts == nil {
 			hosts = map[string]network.Host{}
@@ -206,7 +206,7 @@ func canonicalMAC(text string) string {
 
 func (r *reader) readDNS(v types.Object) network.DNS {
 	var m dnsModel
-	if !r.decode(func() diag.Diagnostics { return v.As(r.ctx, &m, objectOptions) }, !convert.Known(v)) {
+	if !r.decodeKnown(func() diag.Diagnostics { return v.As(r.ctx, &m, objectOptions) }, !convert.Known(v)) {
 		return network.DNS{}
 	}
 	d := network.DNS{Disabled: convert.Known(m.Enabled) && !m.Enabled.ValueBool(), LocalOnly: m.LocalOnly.ValueBool()}
@@ -217,7 +217,7 @@ func (r *reader) readDNS(v types.Object) network.DNS {
 		d.Forwarders = append(d.Forwarders, network.Forwarder{Domain: e.Domain.ValueString(), Address: r.readAddress(at.AtName("address"), e.Address)})
 	}
 	hosts := map[string]types.List{}
-	r.decode(func() diag.Diagnostics { return m.Hosts.ElementsAs(r.ctx, &hosts, false) }, !convert.Known(m.Hosts))
+	r.decodeKnown(func() diag.Diagnostics { return m.Hosts.ElementsAs(r.ctx, &hosts, false) }, !convert.Known(m.Hosts))
 	for key, value := range hosts {
 		address := r.readAddress(path.Root("dns").AtName("hosts").AtMapKey(key), types.StringValue(key))
 		var names []types.String
@@ -248,6 +248,6 @@ func (r *reader) readRoutes(v types.List) []network.StaticRoute {
 
 func (r *reader) readPXE(v types.Object) network.PXE {
 	var m pxeModel
-	r.decode(func() diag.Diagnostics { return v.As(r.ctx, &m, objectOptions) }, !convert.Known(v))
+	r.decodeKnown(func() diag.Diagnostics { return v.As(r.ctx, &m, objectOptions) }, !convert.Known(v))
 	return network.PXE{TFTPRoot: m.TFTPRoot.ValueString(), BootFile: m.BootFile.ValueString(), Server: r.readAddress(path.Root("pxe").AtName("server"), m.Server)}
 }

@@ -31,7 +31,7 @@ func sample() network.Spec {
 
 func filled(t *testing.T, m *model, got network.Spec) {
 	t.Helper()
-	if diags := m.fill(context.Background(), got); diags.HasError() {
+	if diags := m.fillModel(context.Background(), got); diags.HasError() {
 		t.Fatal(diags)
 	}
 }
@@ -40,7 +40,7 @@ func TestWhatIsReadConvertsBackToTheSame(t *testing.T) {
 	for name, got := range map[string]network.Spec{"full": sample(), "least": {Definition: network.Definition{Name: "n", Mode: network.Isolated}}} {
 		var m model // as in an import
 		filled(t, &m, got)
-		back, diags := m.spec(t.Context())
+		back, diags := m.toSpec(t.Context())
 		if diags.HasError() || !network.Equal(back.Definition, got.Definition) || back.State != got.State {
 			t.Errorf("%s: got %+v, %v", name, back, diags)
 		}
@@ -52,7 +52,7 @@ func TestANetworkThatLostMachinesReadsAsNotActive(t *testing.T) {
 	filled(t, &m, sample())
 	got := sample()
 	got.CutOff = []string{"worker-1"}
-	diags := m.fill(t.Context(), got)
+	diags := m.fillModel(t.Context(), got)
 	if m.Active.ValueBool() || diags.WarningsCount() != 1 || !strings.Contains(diags[0].Detail(), "worker-1") {
 		t.Errorf("active is %v, %v", m.Active, diags)
 	}
@@ -125,7 +125,7 @@ func TestImportIDs(t *testing.T) {
 		"kvm2/5e1a64ae-0000-4000-8000-00000000a1b2": {"kvm2", "", "5e1a64ae-0000-4000-8000-00000000a1b2"},
 	} {
 		m := model{ID: types.StringValue(id)} // as an import begins
-		if err := split(&m, id); err != nil {
+		if err := splitID(&m, id); err != nil {
 			t.Error(err)
 		}
 		if got := [3]string{m.Hypervisor.ValueString(), m.Name.ValueString(), m.ID.ValueString()}; got != want {
@@ -133,7 +133,7 @@ func TestImportIDs(t *testing.T) {
 		}
 	}
 	for _, id := range []string{"", "a/", "a/b/c"} {
-		if err := split(&model{}, id); err == nil {
+		if err := splitID(&model{}, id); err == nil {
 			t.Errorf("%q was taken", id)
 		}
 	}

@@ -14,9 +14,9 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
 )
 
-// plan fills in what follows from the configuration, keeps spellings that mean the same, warns of a restart
+// planChange fills in what follows from the configuration, keeps spellings that mean the same, warns of a restart
 // and looks for what the network would collide with.
-func plan(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
+func planChange(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
 	var config model
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
 	var prior *model
@@ -31,30 +31,30 @@ func plan(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, 
 		resp.Diagnostics.AddAttributeError(path.Root("bridge"), "Missing bridge", "Mode \"bridge\" needs the name of a bridge that is there already.")
 		return
 	}
-	planned.defaults(&config)
+	planned.fillGateways(&config)
 	planned.leaveOut(ctx, &config, prior)
 	planned.LostRoutes = types.ListNull(types.StringType) // what is lost is back, or struck out, after any apply
 	if prior != nil {
-		planned.keep(ctx, prior)
-		planned.follow(prior, &config)
+		planned.keepSpelling(ctx, prior)
+		planned.followMode(prior, &config)
 	} else if planned.Mode.ValueString() == network.Bridge {
 		planned.MAC = types.StringNull()
 	}
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, planned)...)
-	want, _ := planned.spec(ctx)
+	want, _ := planned.toSpec(ctx)
 	if prior != nil && planned.Name.Equal(prior.Name) && planned.Hypervisor.Equal(prior.Hypervisor) { // else it is another network
-		was, _ := prior.spec(ctx)
-		warn(resp, planned.label(), was, want)
+		was, _ := prior.toSpec(ctx)
+		warnOfRestart(resp, planned.formatLabel(), was, want)
 	}
 	if at.Fleet != nil {
 		crossCheck(ctx, at, prior, planned, want, resp)
 	}
 }
 
-// defaults computes the gateways that the configuration leaves out.
-func (m *model) defaults(config *model) {
-	m.Gateway = gateway(m.CIDR, config.Gateway)
-	m.IPv6Gateway = gateway(m.IPv6CIDR, config.IPv6Gateway)
+// fillGateways computes the gateways that the configuration leaves out.
+func (m *model) fillGateways(config *model) {
+	m.Gateway = planGateway(m.CIDR, config.Gateway)
+	m.IPv6Gateway = planGateway(m.IPv6CIDR, config.IPv6Gateway)
 }
 
 // leaveOut plans the objects that the configuration leaves out: what state holds where that means nothing, and else null
@@ -62,7 +62,7 @@ func (m *model) defaults(config *model) {
 func (m *model) leaveOut(ctx context.Context, config, prior *model) {
 	was := &model{DNS: types.ObjectNull(dnsTypes), PXE: types.ObjectNull(pxeTypes)}
 	if prior != nil {
-		said, _ := prior.spec(ctx)
+		said, _ := prior.toSpec(ctx)
 		if sameDNS(said.DNS, network.DNS{}) {
 			was.DNS = prior.DNS
 		}
@@ -78,7 +78,7 @@ func (m *model) leaveOut(ctx context.Context, config, prior *model) {
 	}
 }
 
-func gateway(cidr, configured types.String) types.String {
+func planGateway(cidr, configured types.String) types.String {
 	if !configured.IsNull() {
 		return configured
 	}
@@ -90,10 +90,10 @@ func gateway(cidr, configured types.String) types.String {
 	return keepSpelling(types.StringNull(), first, first)
 }
 
-// keep takes over the prior spelling of what means the same, so that no difference is planned.
-func (m *model) keep(ctx context.Context, prior *model) {
-	want, _ := m.spec(ctx)
-	was, _ := prior.spec(ctx)
+// keepSpelling takes over the prior spelling of what means the same, so that no difference is planned.
+func (m *model) keepSpelling(ctx context.Context, prior *model) {
+	want, _ := m.toSpec(ctx)
+	was, _ := prior.toSpec(ctx)
 	keepText(&m.CIDR, prior.CIDR, was.Subnet == want.Subnet)
 	keepText(&m.Gateway, prior.Gateway, was.Gateway == want.Gateway)
 	keepText(&m.IPv6CIDR, prior.IPv6CIDR, was.Subnet6 == want.Subnet6)
@@ -135,8 +135,8 @@ func keepText(planned *types.String, prior types.String, same bool) {
 	}
 }
 
-// follow says what a change of mode does to what libvirt chooses.
-func (m *model) follow(prior, config *model) {
+// followMode says what a change of mode does to what libvirt chooses.
+func (m *model) followMode(prior, config *model) {
 	if m.Mode.IsUnknown() || m.Mode.Equal(prior.Mode) {
 		return
 	}
@@ -151,8 +151,8 @@ func (m *model) follow(prior, config *model) {
 	}
 }
 
-// warn tells of a restart.
-func warn(resp *resource.ModifyPlanResponse, name string, was, want network.Spec) {
+// warnOfRestart tells of a restart.
+func warnOfRestart(resp *resource.ModifyPlanResponse, name string, was, want network.Spec) {
 	change := network.Compare(was, want)
 	if !resp.Plan.Raw.IsFullyKnown() || !change.Restarts() {
 		return

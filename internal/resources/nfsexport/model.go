@@ -34,7 +34,7 @@ type clientModel struct {
 
 var clientTypes = map[string]attr.Type{"match": types.StringType, "options": types.ListType{ElemType: types.StringType}}
 
-func (m *model) clients(ctx context.Context, diags *diag.Diagnostics) []clientModel {
+func (m *model) decodeClients(ctx context.Context, diags *diag.Diagnostics) []clientModel {
 	var all []clientModel
 	for _, e := range m.Clients.Elements() {
 		var c clientModel
@@ -46,19 +46,19 @@ func (m *model) clients(ctx context.Context, diags *diag.Diagnostics) []clientMo
 	return all
 }
 
-func (m *model) spec(ctx context.Context) (nfs.Export, diag.Diagnostics) {
+func (m *model) toSpec(ctx context.Context) (nfs.Export, diag.Diagnostics) {
 	var diags diag.Diagnostics
 	e := nfs.Export{
 		Path: m.Path.ValueString(), Create: m.Create.ValueBool(), Owner: m.Owner.ValueString(), Group: m.Group.ValueString(), Permissions: m.Permissions.ValueString(),
 	}
-	for _, c := range m.clients(ctx, &diags) {
+	for _, c := range m.decodeClients(ctx, &diags) {
 		e.Clients = append(e.Clients, nfs.Client{Match: c.Match.ValueString(), Options: convert.Texts(c.Options)})
 	}
 	return e, diags
 }
 
-func (m *model) fill(ctx context.Context, got nfs.Export) diag.Diagnostics {
-	own, diags := m.spec(ctx)
+func (m *model) fillModel(ctx context.Context, got nfs.Export) diag.Diagnostics {
+	own, diags := m.toSpec(ctx)
 	if diags.HasError() {
 		return diags
 	}

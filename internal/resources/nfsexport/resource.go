@@ -24,17 +24,17 @@ func New() resource.Resource {
 		Label:  func(m *model) string { return m.Path.ValueString() },
 		Schema: resourceSchema,
 		Key:    []string{"service_node", "path"},
-		ID:     id,
+		ID:     formatID,
 		Split: func(m *model, id string) error {
 			node, exported, err := hostattr.SplitID(id, form)
 			m.ServiceNode, m.Path = node, types.StringValue(exported)
 			return err
 		},
 		SetID: func(m *model, id string) { m.ID = types.StringValue(id) },
-		Spec:  func(ctx context.Context, m *model) (nfs.Export, diag.Diagnostics) { return m.spec(ctx) },
-		Fill:  func(ctx context.Context, m *model, got nfs.Export) diag.Diagnostics { return m.fill(ctx, got) },
-		Open:  open,
+		Spec:  func(ctx context.Context, m *model) (nfs.Export, diag.Diagnostics) { return m.toSpec(ctx) },
+		Fill:  func(ctx context.Context, m *model, got nfs.Export) diag.Diagnostics { return m.fillModel(ctx, got) },
+		Open:  openStore,
 	})
 }
 
-func id(m *model) string { return hostattr.JoinID(m.ServiceNode, m.Path.ValueString()) }
+func formatID(m *model) string { return hostattr.JoinID(m.ServiceNode, m.Path.ValueString()) }

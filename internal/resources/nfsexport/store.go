@@ -9,17 +9,18 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/nfs"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
 // store is an export with its directory.
-type store struct{ *crud.Part[nfs.Export] }
+type store struct{ *part.Part[nfs.Export] }
 
-func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[nfs.Export], error) {
+func openStore(ctx context.Context, at crud.Opening, m *model) (crud.Store[nfs.Export], error) {
 	exported := m.Path.ValueString()
 	put := func(t transaction.Tree, want nfs.Export) error { return nfs.Set(t, want, at.Claim.Mark()) }
-	part, err := crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), crud.Part[nfs.Export]{
-		Daemon: nfs.Daemon{}, Owner: fmt.Sprintf("NFS export %q", exported), Place: nfs.Place(exported), ImportID: id(m),
+	part, err := crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), part.Part[nfs.Export]{
+		Daemon: nfs.Daemon{}, Owner: fmt.Sprintf("NFS export %q", exported), Place: nfs.Place(exported), ImportID: formatID(m),
 		Mark: func(t transaction.Tree) (owner.Mark, bool) { return nfs.Mark(t, exported) },
 		Find: func(t transaction.Tree) (nfs.Export, error) { return nfs.Find(t, exported) },
 		Add:  put, Set: put,
@@ -42,22 +43,22 @@ func (s *store) Create(ctx context.Context, want nfs.Export) (nfs.Export, error)
 	if err := s.MayCreate(ctx); err != nil && !errors.Is(err, transaction.ErrAbsent) {
 		return want, err // before a directory is made for somebody else's export
 	}
-	return s.put(ctx, want, s.Part.Create)
+	return s.putExport(ctx, want, s.Part.Create)
 }
 
 // Update does the same to what is exported.
 func (s *store) Update(ctx context.Context, was, want nfs.Export) (nfs.Export, error) {
-	return s.put(ctx, want, func(ctx context.Context, want nfs.Export) (nfs.Export, error) { return s.Part.Update(ctx, was, want) })
+	return s.putExport(ctx, want, func(ctx context.Context, want nfs.Export) (nfs.Export, error) { return s.Part.Update(ctx, was, want) })
 }
 
-// put makes a directory that is missing, exports it, and gives it owner, group and permissions last, when nothing refuses the export any
+// putExport makes a directory that is missing, exports it, and gives it owner, group and permissions last, when nothing refuses the export any
 // more.
-func (s *store) put(ctx context.Context, want nfs.Export, write func(context.Context, nfs.Export) (nfs.Export, error)) (nfs.Export, error) {
+func (s *store) putExport(ctx context.Context, want nfs.Export, write func(context.Context, nfs.Export) (nfs.Export, error)) (nfs.Export, error) {
 	undo, err := nfs.Prepare(ctx, s.Host, want)
 	if err == nil {
 		var got nfs.Export
 		if got, err = write(ctx, want); err == nil {
-			return s.give(ctx, got, want)
+			return s.giveDirectory(ctx, got, want)
 		}
 	} else {
 		err = service.At([]any{"path"}, err)
@@ -68,10 +69,10 @@ func (s *store) put(ctx context.Context, want nfs.Export, write func(context.Con
 	return want, err
 }
 
-// give makes the directory of what is exported now what it shall be.
-func (s *store) give(ctx context.Context, got, want nfs.Export) (nfs.Export, error) {
+// giveDirectory makes the directory of what is exported now what it shall be.
+func (s *store) giveDirectory(ctx context.Context, got, want nfs.Export) (nfs.Export, error) {
 	if err := nfs.Give(ctx, s.Host, want); err != nil {
 		return got, &crud.Unfinished{Err: err}
 	}
-	return crud.ReadBack(ctx, func(ctx context.Context) (nfs.Export, error) { return nfs.Look(ctx, s.Host, got) }, nil)
+	return service.ReadBack(ctx, func(ctx context.Context) (nfs.Export, error) { return nfs.Look(ctx, s.Host, got) }, nil)
 }

@@ -195,7 +195,7 @@ func completeCloudInit(planned, config, prior *version) {
 	}
 	planned.CloudInit = nil
 	delete(planned.unknown, "cloud_init")
-	if was := prior.CloudInit; was != nil && *was == (cloudInitModel{}) && planned.spec().HasSeed() {
+	if was := prior.CloudInit; was != nil && *was == (cloudInitModel{}) && planned.toSpec().HasSeed() {
 		planned.CloudInit = was
 	}
 }

@@ -13,17 +13,17 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
 )
 
-// fill writes what was read back into the model, which keeps its own spelling where the meaning is the same. A model without a
+// fillModel writes what was read back into the model, which keeps its own spelling where the meaning is the same. A model without a
 // type was just imported, and has nothing to keep.
-func (m *model) fill(ctx context.Context, got *machine.Spec) diag.Diagnostics {
+func (m *model) fillModel(ctx context.Context, got *machine.Spec) diag.Diagnostics {
 	v, diags := m.decodeNested(ctx)
-	v.fill(ctx, got)
+	v.fillModel(ctx, got)
 	filled, d := v.encodeNested(ctx)
 	*m = *filled
 	return append(diags, d...)
 }
 
-func (v *version) fill(ctx context.Context, got *machine.Spec) {
+func (v *version) fillModel(ctx context.Context, got *machine.Spec) {
 	imported := v.Type.IsNull()
 	clear(v.unknown)
 	v.ID, v.Name, v.Type = types.StringValue(got.UUID), types.StringValue(got.Name), types.StringValue(got.Type)

@@ -19,7 +19,7 @@ import (
 
 // planner plans one node.
 type planner struct {
-	facts *machine.Facts
+	cache *machine.HypervisorCache
 	at    crud.Opening
 	req   resource.ModifyPlanRequest
 	resp  *resource.ModifyPlanResponse
@@ -44,8 +44,8 @@ func (p *planner) planNode(ctx context.Context, proposed *model) {
 	}
 	was := &machine.Spec{}
 	if !create {
-		was = prior.spec()
-		p.facts.RememberNode(was)
+		was = prior.toSpec()
+		p.cache.RememberNode(was)
 	}
 	completeVersion(planned, config, prior)
 	keepFirstBoot(planned, prior, was)
@@ -66,7 +66,7 @@ func (p *planner) planNode(ctx context.Context, proposed *model) {
 		return
 	}
 	p.resp.Diagnostics.Append(p.resp.Plan.Set(ctx, encoded)...)
-	want := planned.spec()
+	want := planned.toSpec()
 	p.resp.Diagnostics.Append(crud.Problems(ctx, p.resp.Plan, want.Validate())...)
 	if !fresh {
 		p.resp.Diagnostics.Append(crud.Problems(ctx, p.resp.Plan, want.ValidateChange(was))...)
@@ -131,7 +131,7 @@ func (p *planner) planNew(ctx context.Context, planned, config *version) {
 		}
 		return
 	}
-	image, err := p.facts.Volume(ctx, c, r.Image.ValueString())
+	image, err := p.cache.Volume(ctx, c, r.Image.ValueString())
 	if err != nil {
 		return // the checks say so
 	}
@@ -174,7 +174,7 @@ func planAddresses(v, prior *version, fresh bool) types.Map {
 	if !fresh && convert.Known(prior.Addresses) && slices.EqualFunc(v.Interfaces, prior.Interfaces, sameInside) {
 		return prior.Addresses
 	}
-	want := v.spec()
+	want := v.toSpec()
 	addresses := map[string]string{}
 	for n := range want.Interfaces {
 		i := &want.Interfaces[n]
@@ -192,7 +192,7 @@ func planAddresses(v, prior *version, fresh bool) types.Map {
 
 // movesReservation says whether an interface of a node that runs gets another address by DHCP.
 func movesReservation(i *machine.InterfaceSpec, prior *version) bool {
-	was := prior.spec()
+	was := prior.toSpec()
 	return was.Runs() && slices.ContainsFunc(was.Interfaces, func(p machine.InterfaceSpec) bool {
 		return p.MAC == i.MAC && i.IP != "" && (p.IP != i.IP || p.Network != i.Network)
 	})
@@ -226,7 +226,7 @@ func (p *planner) checkHypervisors(ctx context.Context, want, was *machine.Spec,
 		return
 	}
 	k := &machine.Checker{
-		Client: c, Facts: p.facts, Want: want, Was: was, Fresh: fresh, Plan: p.at.Ledger, Hypervisors: p.at.Fleet.Known(ctx), Owner: p.at.Claim.Mark(),
+		Client: c, Cache: p.cache, Want: want, Was: was, Fresh: fresh, Plan: p.at.Ledger, Hypervisors: p.at.Fleet.Known(ctx), Owner: p.at.Claim.Mark(),
 	}
 	check := k.Check
 	if stays {

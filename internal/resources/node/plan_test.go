@@ -78,7 +78,7 @@ func TestWhatTheConfigurationLeavesOpen(t *testing.T) {
 // restartsOf are the paths of the changes that a running node cannot follow.
 func restartsOf(t *testing.T, prior, planned *version) string {
 	t.Helper()
-	changes, err := machine.Compare(prior.spec(), planned.spec(), nil)
+	changes, err := machine.Compare(prior.toSpec(), planned.toSpec(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func TestCloudInitThatSaysNothingIsNoChange(t *testing.T) {
 	}
 	imported := func(v *version) *version { // its seed says nothing but what follows from the rest
 		v.Timeouts.Object = types.ObjectNull(attributeTypes()["timeouts"].(timeouts.Type).AttrTypes)
-		s := v.spec()
+		s := v.toSpec()
 		s.CloudInit = &machine.CloudInit{}
 		v.fillImported(t.Context(), s)
 		return v
@@ -193,7 +193,7 @@ func TestUnknownElementsAreDecodedAndEncoded(t *testing.T) {
 	if d, i := planned.Disks["d"], planned.Interfaces[0]; !d.Volume.IsUnknown() || !d.Bus.IsUnknown() || !i.Network.IsUnknown() || !i.MAC.IsUnknown() || !i.Hostname.IsUnknown() {
 		t.Errorf("planned are %v and %v", d, i)
 	}
-	if problems := planned.spec().Validate(); len(problems) > 0 {
+	if problems := planned.toSpec().Validate(); len(problems) > 0 {
 		t.Errorf("what is unknown is wrong: %v", problems)
 	}
 }

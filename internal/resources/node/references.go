@@ -24,8 +24,8 @@ func (p *planner) keepReferences(ctx context.Context, planned, prior *version) {
 			*into = was
 		}
 	}
-	network := func(is, was string) bool { return p.facts.SameNetwork(ctx, c, is, was) }
-	pool := func(is, was string) bool { return p.facts.SamePool(ctx, c, is, was) }
+	network := func(is, was string) bool { return p.cache.SameNetwork(ctx, c, is, was) }
+	pool := func(is, was string) bool { return p.cache.SamePool(ctx, c, is, was) }
 	// A short name and one of its versions mean the same where the machine has that version: an import finds the short one.
 	keep(&planned.Machine, prior.Machine, func(is, was string) bool {
 		return is != was && machine.HasChipset(ctx, c, prior.ID.ValueString(), is)

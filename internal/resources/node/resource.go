@@ -19,7 +19,7 @@ import (
 
 // New returns a constructor whose resources share what they learn about the hypervisors.
 func New() func() resource.Resource {
-	facts := &machine.Facts{}
+	facts := &machine.HypervisorCache{}
 	return func() resource.Resource {
 		return crud.New(crud.Type[model, *machine.Spec]{
 			Name:   "node",
@@ -31,13 +31,13 @@ func New() func() resource.Resource {
 			ID:    func(m *model) string { return m.ID.ValueString() },
 			SetID: func(*model, string) {},
 			Split: splitImportID,
-			Spec:  func(ctx context.Context, m *model) (*machine.Spec, diag.Diagnostics) { return m.spec(ctx) },
-			Fill:  func(ctx context.Context, m *model, got *machine.Spec) diag.Diagnostics { return m.fill(ctx, got) },
+			Spec:  func(ctx context.Context, m *model) (*machine.Spec, diag.Diagnostics) { return m.toSpec(ctx) },
+			Fill:  func(ctx context.Context, m *model, got *machine.Spec) diag.Diagnostics { return m.fillModel(ctx, got) },
 			Open: func(ctx context.Context, at crud.Opening, m *model) (crud.Store[*machine.Spec], error) {
 				return openStore(ctx, at, m, facts)
 			},
 			Plan: func(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
-				p := planner{facts: facts, at: at, req: req, resp: resp}
+				p := planner{cache: facts, at: at, req: req, resp: resp}
 				p.planNode(ctx, planned)
 			},
 		})
@@ -53,7 +53,7 @@ func splitImportID(m *model, id string) error {
 }
 
 // openStore finds the node's hypervisor: one that is imported by its UUID alone may be on any.
-func openStore(ctx context.Context, at crud.Opening, m *model, facts *machine.Facts) (crud.Store[*machine.Spec], error) {
+func openStore(ctx context.Context, at crud.Opening, m *model, facts *machine.HypervisorCache) (crud.Store[*machine.Spec], error) {
 	if imported := m.Type.IsNull(); imported && m.Hypervisor.IsNull() && convert.Known(m.ID) {
 		m.Hypervisor = findHypervisor(ctx, at.Fleet, m.ID.ValueString())
 	}
@@ -61,7 +61,7 @@ func openStore(ctx context.Context, at crud.Opening, m *model, facts *machine.Fa
 	if err != nil {
 		return nil, err
 	}
-	spec, diags := m.spec(ctx)
+	spec, diags := m.toSpec(ctx)
 	if diags.HasError() {
 		return nil, fmt.Errorf("%s: %s", diags.Errors()[0].Summary(), diags.Errors()[0].Detail())
 	}

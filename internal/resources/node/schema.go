@@ -44,10 +44,10 @@ func nodeSchema(ctx context.Context) schema.Schema {
 				Optional: true, Computed: true, Validators: []validator.String{values.OneOf("kvm", "qemu")},
 				MarkdownDescription: "`kvm` for hardware virtualisation or `qemu` for emulation, which works everywhere and is slow. Default: `kvm`.",
 			},
-			"memory_mib":     mib("Memory that the guest has, in MiB; changes live up to `max_memory_mib`. What is taken from the running guest by hand is drift and given back; what it was given beyond is left to it. Default: 1024."),
-			"max_memory_mib": mib("Memory that the guest can be given without a restart, in MiB. Default: `memory_mib`."),
-			"vcpus":          count("Number of virtual processors; changes live up to `max_vcpus`. The guest agent brings new ones online; in a guest without one, its own rules do (Fedora's and RHEL's) or you do (Debian's kernel leaves them offline: write `1` to `/sys/devices/system/cpu/cpuN/online`). Taking one away needs the guest's consent; with `allow_restart`, a node whose guest does not give it is restarted. QEMU's emulation (`type = \"qemu\"`) keeps every vCPU until then. Default: 1."),
-			"max_vcpus":      count("Number of virtual processors that the guest can be given without a restart. Default: `vcpus`."),
+			"memory_mib":     mibAttribute("Memory that the guest has, in MiB; changes live up to `max_memory_mib`. What is taken from the running guest by hand is drift and given back; what it was given beyond is left to it. Default: 1024."),
+			"max_memory_mib": mibAttribute("Memory that the guest can be given without a restart, in MiB. Default: `memory_mib`."),
+			"vcpus":          countAttribute("Number of virtual processors; changes live up to `max_vcpus`. The guest agent brings new ones online; in a guest without one, its own rules do (Fedora's and RHEL's) or you do (Debian's kernel leaves them offline: write `1` to `/sys/devices/system/cpu/cpuN/online`). Taking one away needs the guest's consent; with `allow_restart`, a node whose guest does not give it is restarted. QEMU's emulation (`type = \"qemu\"`) keeps every vCPU until then. Default: 1."),
+			"max_vcpus":      countAttribute("Number of virtual processors that the guest can be given without a restart. Default: `vcpus`."),
 			"machine": schema.StringAttribute{
 				Optional: true, Computed: true, Validators: []validator.String{values.Word},
 				MarkdownDescription: "Machine type: `q35`, `pc`, or one of their versions that the hypervisor offers, such as `pc-q35-7.2`; not one without PCI, such as `microvm`. Default: `q35`.",
@@ -63,9 +63,9 @@ func nodeSchema(ctx context.Context) schema.Schema {
 			},
 			"ignition":      schema.StringAttribute{Validators: []validator.String{values.Text}, Optional: true, Sensitive: true, MarkdownDescription: "Ignition configuration as JSON, checked when planning and handed over by QEMU's fw_cfg. It matters at the first boot only. Where an interface has `addresses`, `gateway`, `routes` or `nameservers`, a keyfile of NetworkManager for each interface is added (`/etc/NetworkManager/system-connections/<name>.nmconnection`); a file of the configuration's own at that path wins."},
 			"butane":        schema.StringAttribute{Validators: []validator.String{values.Text}, Optional: true, Sensitive: true, MarkdownDescription: "The same as a Butane configuration (YAML), translated to Ignition. Variant `openshift` becomes plain Ignition too; its section `openshift`, which only a MachineConfig has a place for, is refused. Only one of `ignition` and `butane` can be set."},
-			"autostart":     flag("Whether the node starts with its hypervisor. Default: `true`."),
-			"running":       flag("Whether the node runs. It is enforced: a node that stopped, crashed or was paused is started by the next apply. Default: `true`."),
-			"allow_restart": flag("Whether an apply may restart the node for changes that cannot be made while it runs. Default: `false`: such a change is an error when planning."),
+			"autostart":     flagAttribute("Whether the node starts with its hypervisor. Default: `true`."),
+			"running":       flagAttribute("Whether the node runs. It is enforced: a node that stopped, crashed or was paused is started by the next apply. Default: `true`."),
+			"allow_restart": flagAttribute("Whether an apply may restart the node for changes that cannot be made while it runs. Default: `false`: such a change is an error when planning."),
 			"shutdown_timeout": schema.StringAttribute{
 				Optional: true, Computed: true, Validators: []validator.String{values.Duration(0, 24*time.Hour)},
 				MarkdownDescription: "How long the guest may take to shut down before its power is cut, as a duration; `\"0s\"` cuts it at once. Default: `60s`.",
@@ -78,8 +78,8 @@ func nodeSchema(ctx context.Context) schema.Schema {
 				Optional: true, Computed: true, Validators: []validator.String{values.OneOf("none", "vnc", "spice")},
 				MarkdownDescription: "Graphical console: `none`, `vnc` or `spice`, on the hypervisor's loopback address. Default: `none`.",
 			},
-			"guest_agent": flag("Whether the node has the channel of QEMU's guest agent. Default: `true`."),
-			"rng":         flag("Whether the node has a paravirtual random number generator. Default: `true`."),
+			"guest_agent": flagAttribute("Whether the node has the channel of QEMU's guest agent. Default: `true`."),
+			"rng":         flagAttribute("Whether the node has a paravirtual random number generator. Default: `true`."),
 			"addresses": schema.MapAttribute{
 				Computed: true, ElementType: types.StringType,
 				MarkdownDescription: "Address of each interface by the interface's name: its lease, its reservation where the guest has no other address, the first of its `addresses`, or what the guest agent says. IPv4 goes before IPv6. An interface whose address nobody knows is missing. A guest that runs and does not heed its link keeps the address that it has until it asks DHCP again, whatever `ip` says by then.",
@@ -94,15 +94,15 @@ func nodeSchema(ctx context.Context) schema.Schema {
 	return s
 }
 
-func flag(description string) schema.Attribute {
+func flagAttribute(description string) schema.Attribute {
 	return schema.BoolAttribute{Optional: true, Computed: true, MarkdownDescription: description}
 }
 
-func mib(description string) schema.Attribute {
+func mibAttribute(description string) schema.Attribute {
 	return schema.Int64Attribute{Optional: true, Computed: true, MarkdownDescription: description, Validators: []validator.Int64{values.MiB(16)}}
 }
 
-func count(description string) schema.Attribute {
+func countAttribute(description string) schema.Attribute {
 	return schema.Int64Attribute{Optional: true, Computed: true, MarkdownDescription: description, Validators: []validator.Int64{values.Between(1, 1024)}}
 }
 

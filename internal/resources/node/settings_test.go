@@ -33,7 +33,7 @@ func TestSettingsComeBackFromTheMark(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := version{plain: plain{Timeouts: timeouts.Value{Object: types.ObjectNull(kinds)}}}
-			got.fillImported(t.Context(), v.spec())
+			got.fillImported(t.Context(), v.toSpec())
 			if !got.AllowRestart.Equal(v.AllowRestart) || !got.ShutdownTimeout.Equal(v.ShutdownTimeout) || !got.WaitFor.Equal(v.WaitFor) || !got.Timeouts.Equal(v.Timeouts) {
 				t.Errorf("came back as %v", got.plain)
 			}

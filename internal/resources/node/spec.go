@@ -59,14 +59,14 @@ func (r *reader) readAddresses(l types.List, path ...any) []string {
 	return all
 }
 
-// spec converts the model; an unknown becomes a zero value that is noted as unknown.
-func (m *model) spec(ctx context.Context) (*machine.Spec, diag.Diagnostics) {
+// toSpec converts the model; an unknown becomes a zero value that is noted as unknown.
+func (m *model) toSpec(ctx context.Context) (*machine.Spec, diag.Diagnostics) {
 	v, diags := m.decodeNested(ctx)
-	return v.spec(), diags
+	return v.toSpec(), diags
 }
 
-// spec converts a version.
-func (v *version) spec() *machine.Spec {
+// toSpec converts a version.
+func (v *version) toSpec() *machine.Spec {
 	r := &reader{unknown: machine.Places{}}
 	s := &machine.Spec{
 		Hypervisor: r.readText(v.Hypervisor, "hypervisor"), UUID: v.ID.ValueString(), Unknown: r.unknown,
@@ -79,7 +79,7 @@ func (v *version) spec() *machine.Spec {
 		},
 		Ignition: r.readText(v.Ignition, "ignition"), Butane: r.readText(v.Butane, "butane"),
 		Autostart: r.readFlag(v.Autostart, "autostart"), Running: r.readFlag(v.Running, "running"), AllowRestart: r.readFlag(v.AllowRestart, "allow_restart"),
-		ShutdownTimeout: r.readText(v.ShutdownTimeout, "shutdown_timeout"), WaitFor: r.readText(v.WaitFor, "wait_for"), Timeouts: v.timeouts(),
+		ShutdownTimeout: r.readText(v.ShutdownTimeout, "shutdown_timeout"), WaitFor: r.readText(v.WaitFor, "wait_for"), Timeouts: v.markedTimeouts(),
 		State: r.readText(v.State, "state"),
 	}
 	for name, absent := range map[string]bool{
@@ -117,7 +117,7 @@ func (v *version) spec() *machine.Spec {
 	}
 	v.readDisks(r, s)
 	for n := range v.Interfaces {
-		s.Interfaces = append(s.Interfaces, v.Interfaces[n].spec(r, n))
+		s.Interfaces = append(s.Interfaces, v.Interfaces[n].toSpec(r, n))
 	}
 	return s
 }
@@ -139,7 +139,7 @@ func (v *version) readDisks(r *reader, s *machine.Spec) {
 	}
 }
 
-func (i *interfaceModel) spec(r *reader, n int) machine.InterfaceSpec {
+func (i *interfaceModel) toSpec(r *reader, n int) machine.InterfaceSpec {
 	at := func(attribute string) []any { return []any{"network_interfaces", n, attribute} }
 	s := machine.InterfaceSpec{
 		Network: r.readText(i.Network, at("network")...), Bridge: r.readText(i.Bridge, at("bridge")...), Name: r.readText(i.Name, at("name")...),
@@ -165,8 +165,8 @@ func (i *interfaceModel) spec(r *reader, n int) machine.InterfaceSpec {
 	return s
 }
 
-// timeouts returns the durations of operations as they were written; nil where none were.
-func (v *version) timeouts() *machine.MarkedTimeouts {
+// markedTimeouts returns the durations of operations as they were written; nil where none were.
+func (v *version) markedTimeouts() *machine.MarkedTimeouts {
 	if !convert.Known(v.Timeouts) {
 		return nil
 	}

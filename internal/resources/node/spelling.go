@@ -39,7 +39,7 @@ func sameRoutes(a, b types.List) bool {
 		return false
 	}
 	r := &reader{unknown: machine.Places{}}
-	x, y := (&interfaceModel{Routes: a}).spec(r, 0), (&interfaceModel{Routes: b}).spec(r, 0)
+	x, y := (&interfaceModel{Routes: a}).toSpec(r, 0), (&interfaceModel{Routes: b}).toSpec(r, 0)
 	return len(r.unknown) == 0 && slices.Equal(x.Routes, y.Routes)
 }
 

@@ -88,7 +88,7 @@ func TestProblems(t *testing.T) {
 		}), "[butane]", "only one"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := c.v.spec().Validate()
+			got := c.v.toSpec().Validate()
 			if c.want == "" {
 				if len(got) > 0 {
 					t.Errorf("problems are %v", got)
@@ -109,10 +109,10 @@ func TestDisksDoNotShrink(t *testing.T) {
 	disk := func(gib int64) *version {
 		return &version{nested: nested{Root: &rootModel{SizeGiB: types.Int64Value(gib)}, Disks: map[string]diskModel{"d": {SizeGiB: types.Int64Value(gib)}}}}
 	}
-	if got := disk(2).spec().ValidateChange(disk(3).spec()); len(got) != 2 {
+	if got := disk(2).toSpec().ValidateChange(disk(3).toSpec()); len(got) != 2 {
 		t.Errorf("problems of shrinking are %v", got)
 	}
-	if got := disk(3).spec().ValidateChange(disk(2).spec()); len(got) != 0 {
+	if got := disk(3).toSpec().ValidateChange(disk(2).toSpec()); len(got) != 0 {
 		t.Errorf("problems of growing are %v", got)
 	}
 }

@@ -17,7 +17,7 @@ import (
 
 // crossCheck looks for a network of the plan, or of the provider's hypervisor, that the pod network overlaps.
 func (r *podNetwork) crossCheck(ctx context.Context, m, prior *model, resp *resource.ModifyPlanResponse) {
-	cidr, known, _ := m.prefix()
+	cidr, known, _ := m.podPrefix()
 	if !known {
 		return
 	}

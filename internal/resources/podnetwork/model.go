@@ -23,8 +23,8 @@ type model struct {
 	Routes     types.Map    `tfsdk:"routes"`
 }
 
-// prefix is the pod network; ok is false where it is not known yet.
-func (m *model) prefix() (p netip.Prefix, ok bool, diags diag.Diagnostics) {
+// podPrefix is the pod network; ok is false where it is not known yet.
+func (m *model) podPrefix() (p netip.Prefix, ok bool, diags diag.Diagnostics) {
 	if m.CIDR.IsUnknown() {
 		return p, false, nil
 	}
@@ -38,8 +38,8 @@ func (m *model) prefix() (p netip.Prefix, ok bool, diags diag.Diagnostics) {
 	return p, !diags.HasError(), diags
 }
 
-// subnets reads pod_cidrs, as a state has it.
-func (m *model) subnets() map[string]netip.Prefix {
+// podSubnets reads pod_cidrs, as a state has it.
+func (m *model) podSubnets() map[string]netip.Prefix {
 	had := map[string]netip.Prefix{}
 	for name, v := range m.PodCIDRs.Elements() {
 		if text, ok := v.(types.String); ok {
@@ -51,15 +51,15 @@ func (m *model) subnets() map[string]netip.Prefix {
 	return had
 }
 
-// divide computes pod_cidrs and routes; what had subnets keeps them. What depends on something unknown becomes unknown.
-func (m *model) divide(had map[string]netip.Prefix) diag.Diagnostics {
-	cidr, known, diags := m.prefix()
+// divideNetwork computes pod_cidrs and routes; what had subnets keeps them. What depends on something unknown becomes unknown.
+func (m *model) divideNetwork(had map[string]netip.Prefix) diag.Diagnostics {
+	cidr, known, diags := m.podPrefix()
 	if !known || m.HostPrefix.IsUnknown() || m.Nodes.IsUnknown() {
 		m.PodCIDRs, m.Routes = types.MapUnknown(types.StringType), types.MapUnknown(routesType)
 		return diags
 	}
 	names := slices.Sorted(maps.Keys(m.Nodes.Elements()))
-	addresses, d := m.addresses(cidr, names)
+	addresses, d := m.nodeAddresses(cidr, names)
 	diags.Append(d...)
 	subnets, err := alloc.PodCIDRs(cidr, int(m.HostPrefix.ValueInt64()), had, names)
 	if err != nil {
@@ -83,8 +83,8 @@ func (m *model) divide(had map[string]netip.Prefix) diag.Diagnostics {
 	return diags
 }
 
-// addresses are the nodes' own in canonical form, checked as far as they are known.
-func (m *model) addresses(cidr netip.Prefix, names []string) (map[string]types.String, diag.Diagnostics) {
+// nodeAddresses are the nodes' own in canonical form, checked as far as they are known.
+func (m *model) nodeAddresses(cidr netip.Prefix, names []string) (map[string]types.String, diag.Diagnostics) {
 	var diags diag.Diagnostics
 	all, holder := map[string]types.String{}, map[netip.Addr]string{}
 	for _, name := range names {

@@ -48,7 +48,7 @@ func (r *podNetwork) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequ
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	resp.Diagnostics.Append(m.divide(prior.subnets())...)
+	resp.Diagnostics.Append(m.divideNetwork(prior.podSubnets())...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -68,12 +68,12 @@ func (r *podNetwork) Create(ctx context.Context, req resource.CreateRequest, res
 		return
 	}
 	m.ID = m.CIDR
-	resp.Diagnostics.Append(m.divide(m.subnets())...)
-	r.keep(ctx, &m, &resp.State, resp.Identity, &resp.Diagnostics)
+	resp.Diagnostics.Append(m.divideNetwork(m.podSubnets())...)
+	r.storeModel(ctx, &m, &resp.State, resp.Identity, &resp.Diagnostics)
 }
 
-// keep stores the model, unless there was an error.
-func (r *podNetwork) keep(ctx context.Context, m *model, state *tfsdk.State, identity *tfsdk.ResourceIdentity, diags *diag.Diagnostics) {
+// storeModel stores the model, unless there was an error.
+func (r *podNetwork) storeModel(ctx context.Context, m *model, state *tfsdk.State, identity *tfsdk.ResourceIdentity, diags *diag.Diagnostics) {
 	if diags.HasError() {
 		return
 	}
@@ -96,8 +96,8 @@ func (r *podNetwork) Update(ctx context.Context, req resource.UpdateRequest, res
 		return
 	}
 	m.ID = prior.ID
-	resp.Diagnostics.Append(m.divide(prior.subnets())...)
-	r.keep(ctx, &m, &resp.State, resp.Identity, &resp.Diagnostics)
+	resp.Diagnostics.Append(m.divideNetwork(prior.podSubnets())...)
+	r.storeModel(ctx, &m, &resp.State, resp.Identity, &resp.Diagnostics)
 }
 
 // Delete has nothing to remove.
@@ -115,7 +115,7 @@ func (r *podNetwork) ImportState(ctx context.Context, req resource.ImportStateRe
 		resp.Diagnostics.AddError(fmt.Sprintf("Cannot import pod network %q", req.ID), fmt.Sprintf("write %s, such as \"10.128.0.0/14,23,master-1=10.0.0.1=10.128.0.0/23\": %s", form, err))
 		return
 	}
-	resp.Diagnostics.Append(m.divide(m.subnets())...)
+	resp.Diagnostics.Append(m.divideNetwork(m.podSubnets())...)
 	if resp.Diagnostics.HasError() {
 		return
 	}

@@ -48,7 +48,7 @@ type ready struct {
 	atDestroy bool // it is asked before it goes, and not before
 }
 
-func id(m *model) string {
+func formatID(m *model) string {
 	target := readiness.Condition{URL: m.URL.ValueString(), TCP: m.TCP.ValueString(), DNS: m.DNS.ValueString()}.Target()
 	if m.From.ValueString() != "" {
 		target += "#" + m.From.ValueString()
@@ -56,7 +56,7 @@ func id(m *model) string {
 	return target
 }
 
-func split(m *model, id string) error {
+func splitID(m *model, id string) error {
 	target, from, asked := strings.Cut(id, "#")
 	tcp, isTCP := strings.CutPrefix(target, "tcp://")
 	name, isDNS := strings.CutPrefix(target, "dns:")
@@ -75,12 +75,12 @@ func split(m *model, id string) error {
 	return nil
 }
 
-func (m *model) spec(ctx context.Context) (ready, diag.Diagnostics) {
+func (m *model) toSpec(ctx context.Context) (ready, diag.Diagnostics) {
 	var diags diag.Diagnostics
 	c := readiness.Condition{
 		URL: m.URL.ValueString(), TCP: m.TCP.ValueString(), DNS: m.DNS.ValueString(),
 		CACertificate: m.CACertificate.ValueString(), Insecure: m.Insecure.ValueBool(),
-		Interval: parse(m.Interval), Timeout: parse(m.Timeout),
+		Interval: parseDuration(m.Interval), Timeout: parseDuration(m.Timeout),
 	}
 	if convert.Known(m.Expect) {
 		var e expectModel
@@ -103,10 +103,10 @@ func (m *model) spec(ctx context.Context) (ready, diag.Diagnostics) {
 	return ready{Condition: c, answer: m.Answer.ValueString(), atDestroy: m.When.ValueString() == "destroy"}, diags
 }
 
-// parse reads a duration, which the schema has checked.
-func parse(v types.String) time.Duration {
+// parseDuration reads a duration, which the schema has checked.
+func parseDuration(v types.String) time.Duration {
 	d, _ := time.ParseDuration(v.ValueString())
 	return d
 }
 
-func (m *model) fill(got ready) { m.Answer = convert.Text(got.answer) }
+func (m *model) fillModel(got ready) { m.Answer = convert.Text(got.answer) }

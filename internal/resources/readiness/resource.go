@@ -21,25 +21,25 @@ func New() resource.Resource {
 	return crud.New(crud.Type[model, ready]{
 		Name:   "readiness",
 		Noun:   "readiness",
-		Label:  id,
+		Label:  formatID,
 		Schema: resourceSchema,
 		Key:    []string{"id"},
-		ID:     id,
-		Split:  split,
+		ID:     formatID,
+		Split:  splitID,
 		SetID:  func(m *model, id string) { m.ID = types.StringValue(id) },
-		Spec:   func(ctx context.Context, m *model) (ready, diag.Diagnostics) { return m.spec(ctx) },
+		Spec:   func(ctx context.Context, m *model) (ready, diag.Diagnostics) { return m.toSpec(ctx) },
 		Fill: func(_ context.Context, m *model, got ready) diag.Diagnostics {
-			m.fill(got)
+			m.fillModel(got)
 			return nil
 		},
-		Open: open,
+		Open: openStore,
 		// The condition has its own time, to which the last question and the way to the machine come.
 		Timeouts: map[string]time.Duration{"create": maxTimeout + time.Minute, "update": maxTimeout + time.Minute, "delete": maxTimeout + time.Minute},
 	})
 }
 
-func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[ready], error) {
-	known, _ := m.spec(ctx)
+func openStore(ctx context.Context, at crud.Opening, m *model) (crud.Store[ready], error) {
+	known, _ := m.toSpec(ctx)
 	s := &store{asker: readiness.Here{}, known: known}
 	if from := m.From.ValueString(); from != "" {
 		h, err := at.Fleet.Host(ctx, from)
@@ -73,7 +73,7 @@ func (s *store) Create(ctx context.Context, want ready) (ready, error) {
 		return want, nil
 	}
 	var err error
-	want.answer, err = s.wait(ctx, want)
+	want.answer, err = s.waitReady(ctx, want)
 	return want, err
 }
 
@@ -94,13 +94,13 @@ func (s *store) Delete(ctx context.Context) error {
 	if !s.known.atDestroy || cli.DestroysAll() {
 		return nil
 	}
-	if _, err := s.wait(ctx, s.known); err != nil {
+	if _, err := s.waitReady(ctx, s.known); err != nil {
 		return fmt.Errorf("%w; what goes after it stays: to give up waiting, apply with when = \"create\" first, or take it out of the state (terraform state rm)", err)
 	}
 	return nil
 }
 
-func (s *store) wait(ctx context.Context, want ready) (answer string, err error) {
+func (s *store) waitReady(ctx context.Context, want ready) (answer string, err error) {
 	return readiness.Wait(ctx, s.asker, want.Condition, func(reason string) {
 		tflog.Info(ctx, "not ready yet", map[string]any{"target": want.Target(), "reason": reason})
 	})

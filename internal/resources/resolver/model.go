@@ -23,7 +23,7 @@ type model struct {
 	ActiveBackend types.String `tfsdk:"active_backend"`
 }
 
-func (m *model) spec() (resolver.Resolver, diag.Diagnostics) {
+func (m *model) toSpec() (resolver.Resolver, diag.Diagnostics) {
 	var diags diag.Diagnostics
 	r := resolver.Resolver{Backend: m.Backend.ValueString(), Search: convert.KnownTexts(m.Search), Domains: convert.KnownTexts(m.Domains)}
 	for i, v := range m.Nameservers.Elements() {
@@ -37,9 +37,9 @@ func (m *model) spec() (resolver.Resolver, diag.Diagnostics) {
 	return r, diags
 }
 
-// fill writes what the machine has into the model, and keeps the model's own spelling where the meaning is the same.
-func (m *model) fill(got resolver.Resolver) diag.Diagnostics {
-	want, _ := m.spec()
+// fillModel writes what the machine has into the model, and keeps the model's own spelling where the meaning is the same.
+func (m *model) fillModel(got resolver.Resolver) diag.Diagnostics {
+	want, _ := m.toSpec()
 	var diags diag.Diagnostics
 	if !slices.EqualFunc(want.Nameservers, got.Nameservers, func(a, b netip.Addr) bool { return a == b }) {
 		m.Nameservers = convert.SpellList(got.Nameservers)

@@ -32,16 +32,16 @@ func New() resource.Resource {
 			return nil
 		},
 		SetID: func(m *model, id string) { m.ID = types.StringValue(id) },
-		Spec:  func(_ context.Context, m *model) (resolver.Resolver, diag.Diagnostics) { return m.spec() },
-		Fill:  func(_ context.Context, m *model, got resolver.Resolver) diag.Diagnostics { return m.fill(got) },
+		Spec:  func(_ context.Context, m *model) (resolver.Resolver, diag.Diagnostics) { return m.toSpec() },
+		Fill:  func(_ context.Context, m *model, got resolver.Resolver) diag.Diagnostics { return m.fillModel(got) },
 		Open: func(ctx context.Context, at crud.Opening, m *model) (crud.Store[resolver.Resolver], error) {
-			return open(ctx, at, m)
+			return openStore(ctx, at, m)
 		},
-		Plan: plan,
+		Plan: planChange,
 	})
 }
 
-func open(ctx context.Context, at crud.Opening, m *model) (*resolver.Store, error) {
+func openStore(ctx context.Context, at crud.Opening, m *model) (*resolver.Store, error) {
 	site, err := hostattr.Open(ctx, at, m.Host)
 	if err != nil {
 		return nil, err
@@ -49,14 +49,14 @@ func open(ctx context.Context, at crud.Opening, m *model) (*resolver.Store, erro
 	return resolver.Open(site, m.Host.ValueString(), at.Claim), nil
 }
 
-// plan chooses the backend, as far as the machine is there already, and finds what would keep it from being configured.
-func plan(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
+// planChange chooses the backend, as far as the machine is there already, and finds what would keep it from being configured.
+func planChange(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
 	if at.Fleet == nil || m.Host.IsUnknown() {
 		return
 	}
-	want, _ := m.spec()
+	want, _ := m.toSpec()
 	what := "the resolver of " + m.Host.ValueString()
-	if done, ok := hostattr.Preview(ctx, func() (*resolver.Store, error) { return open(ctx, at, m) }, want, what, path.Root("host"), req, resp); ok {
+	if done, ok := hostattr.Preview(ctx, func() (*resolver.Store, error) { return openStore(ctx, at, m) }, want, what, path.Root("host"), req, resp); ok {
 		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("active_backend"), done.ActiveBackend)...)
 	}
 }

@@ -22,7 +22,7 @@ type model struct {
 	ActiveBackend types.String `tfsdk:"active_backend"`
 }
 
-func (m *model) spec() (route.Route, diag.Diagnostics) {
+func (m *model) toSpec() (route.Route, diag.Diagnostics) {
 	var diags diag.Diagnostics
 	r := route.Route{Device: m.Device.ValueString(), Metric: int(m.Metric.ValueInt64()), Backend: m.Backend.ValueString()}
 	if !m.CIDR.IsUnknown() {
@@ -40,9 +40,9 @@ func (m *model) spec() (route.Route, diag.Diagnostics) {
 	return r, diags
 }
 
-// fill writes what the machine has into the model, and keeps the model's own spelling where the meaning is the same.
-func (m *model) fill(got route.Route) diag.Diagnostics {
-	want, _ := m.spec()
+// fillModel writes what the machine has into the model, and keeps the model's own spelling where the meaning is the same.
+func (m *model) fillModel(got route.Route) diag.Diagnostics {
+	want, _ := m.toSpec()
 	if want.Via != got.Via {
 		m.Via = types.StringNull()
 		if got.Via.IsValid() {

@@ -31,19 +31,19 @@ func New() resource.Resource {
 		Label:  func(m *model) string { return m.CIDR.ValueString() },
 		Schema: resourceSchema,
 		Key:    []string{"id"},
-		ID:     id,
-		Split:  split,
+		ID:     formatID,
+		Split:  splitID,
 		SetID:  func(m *model, id string) { m.ID = types.StringValue(id) },
-		Spec:   func(_ context.Context, m *model) (route.Route, diag.Diagnostics) { return m.spec() },
-		Fill:   func(_ context.Context, m *model, got route.Route) diag.Diagnostics { return m.fill(got) },
+		Spec:   func(_ context.Context, m *model) (route.Route, diag.Diagnostics) { return m.toSpec() },
+		Fill:   func(_ context.Context, m *model, got route.Route) diag.Diagnostics { return m.fillModel(got) },
 		Open: func(ctx context.Context, at crud.Opening, m *model) (crud.Store[route.Route], error) {
-			return open(ctx, at, m)
+			return openStore(ctx, at, m)
 		},
-		Plan: plan,
+		Plan: planChange,
 	})
 }
 
-func id(m *model) string {
+func formatID(m *model) string {
 	to := m.CIDR.ValueString()
 	if p, err := netip.ParsePrefix(to); err == nil {
 		to = p.Masked().String()
@@ -54,7 +54,7 @@ func id(m *model) string {
 	return hostattr.JoinID(m.Host, to)
 }
 
-func split(m *model, id string) error {
+func splitID(m *model, id string) error {
 	place, rest, err := hostattr.SplitID(id, form)
 	if err != nil {
 		return err
@@ -74,30 +74,30 @@ func split(m *model, id string) error {
 	return nil
 }
 
-func open(ctx context.Context, at crud.Opening, m *model) (*route.Store, error) {
+func openStore(ctx context.Context, at crud.Opening, m *model) (*route.Store, error) {
 	site, err := hostattr.Open(ctx, at, m.Host)
 	if err != nil {
 		return nil, err
 	}
-	key, _ := m.spec()
-	return route.Open(site, key, id(m), at.Claim), nil
+	key, _ := m.toSpec()
+	return route.Open(site, key, formatID(m), at.Claim), nil
 }
 
-// plan completes device and backend from the machine, as far as it is there already, and finds what would keep the route from being
+// planChange completes device and backend from the machine, as far as it is there already, and finds what would keep the route from being
 // made.
-func plan(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
+func planChange(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
 	if at.Fleet == nil || m.Host.IsUnknown() || m.CIDR.IsUnknown() || m.Metric.IsUnknown() {
 		return
 	}
-	resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("id"), id(m))...)
+	resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("id"), formatID(m))...)
 	var config model
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
 	if resp.Diagnostics.HasError() || m.Via.IsUnknown() || config.Device.IsUnknown() || config.Backend.IsUnknown() {
 		return
 	}
-	want, _ := m.spec()
+	want, _ := m.toSpec()
 	want.Device = config.Device.ValueString()
-	want, ok := hostattr.Preview(ctx, func() (*route.Store, error) { return open(ctx, at, m) }, want, "route to "+m.CIDR.ValueString(), path.Root("host"), req, resp)
+	want, ok := hostattr.Preview(ctx, func() (*route.Store, error) { return openStore(ctx, at, m) }, want, "route to "+m.CIDR.ValueString(), path.Root("host"), req, resp)
 	if !ok {
 		return
 	}

@@ -24,15 +24,15 @@ type model struct {
 	Timeouts        timeouts.Value `tfsdk:"timeouts"`
 }
 
-// services are the names in order; null and unknown are none.
-func (m *model) services() []string {
+// serviceNames are the names in order; null and unknown are none.
+func (m *model) serviceNames() []string {
 	names := convert.KnownTexts(m.Services)
 	slices.Sort(names)
 	return names
 }
 
-// name is how messages call the machine.
-func (m *model) name() string {
+// displayName is how messages call the machine.
+func (m *model) displayName() string {
 	text := m.Endpoint.ValueString()
 	if text == "" {
 		text = m.ID.ValueString() // an import, before the first read
@@ -44,14 +44,14 @@ func (m *model) name() string {
 	return e.Machine()
 }
 
-func (m *model) spec() machine {
-	return machine{Services: m.services(), Install: m.InstallPackages.ValueBool()}
+func (m *model) toSpec() machine {
+	return machine{Services: m.serviceNames(), Install: m.InstallPackages.ValueBool()}
 }
 
-// fill writes what the machine has: of the services that are wanted, those that it runs. After an import
+// fillModel writes what the machine has: of the services that are wanted, those that it runs. After an import
 // nothing is wanted yet, and all count.
-func (m *model) fill(got machine) {
-	m.identify(got.Endpoint)
+func (m *model) fillModel(got machine) {
+	m.fillIdentity(got.Endpoint)
 	if m.InstallPackages.IsNull() { // an import
 		m.InstallPackages = types.BoolValue(got.Inventory == nil || got.Inventory.Record.Installs())
 	}
@@ -60,9 +60,9 @@ func (m *model) fill(got machine) {
 		return
 	}
 	inv := *got.Inventory
-	wanted := m.services()
+	wanted := m.serviceNames()
 	if m.Services.IsNull() {
-		wanted = imported(inv)
+		wanted = importedServices(inv)
 	}
 	running := []string{}
 	versions := map[string]string{}
@@ -76,8 +76,8 @@ func (m *model) fill(got machine) {
 	m.Services, m.Versions = types.SetValueMust(types.StringType, convert.Elements(running)), convert.Map(versions)
 }
 
-// identify fills in what follows from the endpoint with its host key.
-func (m *model) identify(e host.Endpoint) {
+// fillIdentity fills in what follows from the endpoint with its host key.
+func (m *model) fillIdentity(e host.Endpoint) {
 	m.ID = types.StringValue(e.Reference())
 	switch {
 	case e.HostKey == "":
@@ -91,16 +91,16 @@ func (m *model) identify(e host.Endpoint) {
 	}
 }
 
-// imported are the services that were prepared on the machine, or else all that it runs.
-func imported(inv provision.Inventory) []string {
+// importedServices are the services that were prepared on the machine, or else all that it runs.
+func importedServices(inv provision.Inventory) []string {
 	if len(inv.Record.Before) > 0 {
 		return slices.Sorted(maps.Keys(inv.Record.Before))
 	}
 	return slices.DeleteFunc(provision.Names(), func(name string) bool { return !inv.Has(name) })
 }
 
-// id is the id that an endpoint and a host key make; known is false where only the machine can tell.
-func id(endpoint, hostKey string) (id string, known bool) {
+// formatID is the id that an endpoint and a host key make; known is false where only the machine can tell.
+func formatID(endpoint, hostKey string) (id string, known bool) {
 	e, err := host.ParseEndpoint(endpoint)
 	if err != nil {
 		return "", false

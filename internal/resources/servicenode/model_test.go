@@ -9,7 +9,7 @@ import (
 
 func TestAServiceThatIsKnownLaterIsNoneYet(t *testing.T) {
 	m := model{Services: types.SetValueMust(types.StringType, []attr.Value{types.StringUnknown(), types.StringValue("bind")})}
-	if spec := m.spec(); len(spec.Services) != 1 || spec.Services[0] != "bind" {
+	if spec := m.toSpec(); len(spec.Services) != 1 || spec.Services[0] != "bind" {
 		t.Errorf("%v", spec.Services)
 	}
 }

@@ -58,20 +58,20 @@ func otherEndpoint(_ context.Context, req planmodifier.StringRequest, resp *stri
 	resp.RequiresReplace = !sameEndpoint(req.StateValue.ValueString(), req.PlanValue.ValueString())
 }
 
-// plan plans the id and the host key, which belong together, and what the machine tells.
-func plan(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
+// planChange plans the id and the host key, which belong together, and what the machine tells.
+func planChange(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
 	var config, state model
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
 	exists := !req.State.Raw.IsNull()
 	if exists {
 		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	}
-	if resp.Diagnostics.HasError() || !consistent(config, resp) {
+	if resp.Diagnostics.HasError() || !checkHostKey(config, resp) {
 		return
 	}
 	planID, known := "", false
 	if !planned.Endpoint.IsUnknown() && !config.HostKey.IsUnknown() {
-		planID, known = id(planned.Endpoint.ValueString(), config.HostKey.ValueString())
+		planID, known = formatID(planned.Endpoint.ValueString(), config.HostKey.ValueString())
 		// Nothing is applied, so the id may leave out a key that only the machine knows: what refers to it is checked the more.
 		known = known || at.Fleet != nil && at.Fleet.Offline() && planID != ""
 	}
@@ -123,8 +123,8 @@ func plannedHostKey(config model, known bool) types.String {
 	return types.StringUnknown()
 }
 
-// consistent checks the endpoint against the host key.
-func consistent(config model, resp *resource.ModifyPlanResponse) bool {
+// checkHostKey checks the endpoint against the host key.
+func checkHostKey(config model, resp *resource.ModifyPlanResponse) bool {
 	key := config.HostKey.ValueString()
 	e, err := host.ParseEndpoint(config.Endpoint.ValueString())
 	if err != nil || key == "" {

@@ -18,7 +18,7 @@ func New() resource.Resource {
 	return crud.New(crud.Type[model, machine]{
 		Name:   "service_node",
 		Noun:   "service node",
-		Label:  func(m *model) string { return m.name() },
+		Label:  func(m *model) string { return m.displayName() },
 		Schema: resourceSchema,
 		Key:    []string{"id"},
 		// Several service nodes may be one machine, each with services of its own.
@@ -26,22 +26,22 @@ func New() resource.Resource {
 		// Where nobody gives a host key, only the machine knows its id.
 		ID:       func(m *model) string { return m.ID.ValueString() },
 		SetID:    func(*model, string) {},
-		Split:    split,
-		Spec:     func(_ context.Context, m *model) (machine, diag.Diagnostics) { return m.spec(), nil },
-		Fill:     func(_ context.Context, m *model, got machine) diag.Diagnostics { m.fill(got); return nil },
-		Open:     open,
-		Plan:     plan,
+		Split:    splitID,
+		Spec:     func(_ context.Context, m *model) (machine, diag.Diagnostics) { return m.toSpec(), nil },
+		Fill:     func(_ context.Context, m *model, got machine) diag.Diagnostics { m.fillModel(got); return nil },
+		Open:     openStore,
+		Plan:     planChange,
 		Timeouts: map[string]time.Duration{"read": 2 * time.Minute, "delete": 5 * time.Minute},
 	})
 }
 
-// split takes an id, or an endpoint, whose key is then pinned.
-func split(m *model, id string) error {
+// splitID takes an id, or an endpoint, whose key is then pinned.
+func splitID(m *model, id string) error {
 	_, err := host.ParseEndpoint(id)
 	m.ID = types.StringValue(id)
 	return err
 }
 
-func open(_ context.Context, at crud.Opening, m *model) (crud.Store[machine], error) {
-	return &store{fleet: at.Fleet, claim: at.Claim, id: m.ID.ValueString(), endpoint: m.Endpoint.ValueString(), hostKey: m.HostKey.ValueString(), name: m.name(), known: m.services()}, nil
+func openStore(_ context.Context, at crud.Opening, m *model) (crud.Store[machine], error) {
+	return &store{fleet: at.Fleet, claim: at.Claim, id: m.ID.ValueString(), endpoint: m.Endpoint.ValueString(), hostKey: m.HostKey.ValueString(), name: m.displayName(), known: m.serviceNames()}, nil
 }

@@ -23,6 +23,7 @@ func resourceSchema(ctx context.Context) schema.Schema {
 		MarkdownDescription: "A machine that runs DNS, load balancing, virtual addresses, NFS or packet filtering for the cluster: a virtual machine, a physical one, or the one that Terraform runs on. " +
 			"Creating it waits until the machine answers and cloud-init is done, installs what is missing and enables the units; everything else is done by the resources that name it as their `service_node`. " +
 			"Destroying it, or taking a service out, puts units and configuration back as they were and leaves the packages installed. " +
+			"A daemon that did not run before goes on where others have written something into its configuration since. " +
 			"What other states or resources still have on the machine stays and serves, and the destroy says so: the last one that leaves gives the machine back.\n\n" +
 			"The login must be root or may use `sudo` without a password. The machine needs systemd and a POSIX shell, nothing else.\n\n" +
 			"A machine whose host key changed is refused, with both fingerprints. A machine that is gone for good cannot be given back: take it out of the state with `terraform state rm`, it and what lived on it.",

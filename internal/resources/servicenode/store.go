@@ -56,7 +56,7 @@ func (s *store) Claim() owner.Claim { return s.claim }
 func (s *store) FinishMark(ctx context.Context) error {
 	h, err := s.machine, error(nil)
 	if h == nil {
-		_, h, err = s.reach(ctx)
+		_, h, err = s.reachMachine(ctx)
 	}
 	if err == nil {
 		err = provision.Finish(ctx, h, s.claim.Mark())
@@ -70,15 +70,15 @@ func (s *store) FinishMark(ctx context.Context) error {
 // Warnings implements crud.Warner.
 func (s *store) Warnings() []service.Problem { return s.warnings }
 
-func (s *store) warn(summary string, details ...string) {
+func (s *store) addWarnings(summary string, details ...string) {
 	for _, detail := range details {
 		s.warnings = append(s.warnings, service.Warningf(nil, summary, "%s", detail))
 	}
 }
 
-// reach returns the machine by its id, and holds its key against the whole fingerprint that is known. One that was imported just
+// reachMachine returns the machine by its id, and holds its key against the whole fingerprint that is known. One that was imported just
 // now by less is met.
-func (s *store) reach(ctx context.Context) (host.Endpoint, host.Host, error) {
+func (s *store) reachMachine(ctx context.Context) (host.Endpoint, host.Host, error) {
 	e, err := host.ParseEndpoint(s.id)
 	if err != nil {
 		return e, nil, err
@@ -102,18 +102,18 @@ func (s *store) reach(ctx context.Context) (host.Endpoint, host.Host, error) {
 
 // Get implements crud.Store. A machine that cannot be asked is an error, and stays in the state.
 func (s *store) Get(ctx context.Context) (machine, error) {
-	e, h, err := s.reach(ctx)
+	e, h, err := s.reachMachine(ctx)
 	if err != nil {
 		return machine{}, err
 	}
-	got, err := look(ctx, e, h)
+	got, err := lookAtMachine(ctx, e, h)
 	if err == nil {
-		s.warn("A service cannot run", got.Inventory.Missing(h, s.known)...)
+		s.addWarnings("A service cannot run", got.Inventory.Missing(h, s.known)...)
 	}
 	return got, err
 }
 
-func look(ctx context.Context, e host.Endpoint, h host.Host) (machine, error) {
+func lookAtMachine(ctx context.Context, e host.Endpoint, h host.Host) (machine, error) {
 	inv, err := provision.Look(ctx, h)
 	return machine{Endpoint: e, Inventory: &inv}, err
 }
@@ -121,7 +121,7 @@ func look(ctx context.Context, e host.Endpoint, h host.Host) (machine, error) {
 // Create implements crud.Store: it waits for the machine, pins its key and prepares it. Once the key is pinned the state knows the
 // machine, whatever happens.
 func (s *store) Create(ctx context.Context, want machine) (machine, error) {
-	e, h, err := s.meet(ctx)
+	e, h, err := s.awaitMachine(ctx)
 	if err != nil {
 		return machine{}, err
 	}
@@ -132,21 +132,21 @@ func (s *store) Create(ctx context.Context, want machine) (machine, error) {
 		return got, &crud.Unfinished{Made: true, Err: fmt.Errorf("wait until it has started: %w", err)}
 	}
 	if warning != "" {
-		s.warn("cloud-init failed", warning)
+		s.addWarnings("cloud-init failed", warning)
 	}
-	failed := s.prepare(ctx, h, want, want.Services)
-	seen, err := look(ctx, e, h)
+	failed := s.prepareServices(ctx, h, want, want.Services)
+	seen, err := lookAtMachine(ctx, e, h)
 	if err == nil {
 		got = seen
 	}
 	if err = errors.Join(failed, err); err != nil {
-		return got, &crud.Unfinished{Made: true, Err: attributed(failed, err)}
+		return got, &crud.Unfinished{Made: true, Err: placeError(failed, err)}
 	}
 	return got, nil
 }
 
-// meet waits until the machine answers.
-func (s *store) meet(ctx context.Context) (host.Endpoint, host.Host, error) {
+// awaitMachine waits until the machine answers.
+func (s *store) awaitMachine(ctx context.Context) (host.Endpoint, host.Host, error) {
 	type met struct {
 		endpoint host.Endpoint
 		host     host.Host
@@ -158,18 +158,18 @@ func (s *store) meet(ctx context.Context) (host.Endpoint, host.Host, error) {
 	return got.endpoint, got.host, err
 }
 
-// prepare makes services ready, of all those that are wanted.
-func (s *store) prepare(ctx context.Context, h host.Host, want machine, services []string) error {
+// prepareServices makes services ready, of all those that are wanted.
+func (s *store) prepareServices(ctx context.Context, h host.Host, want machine, services []string) error {
 	warnings, err := provision.Prepare(ctx, h, s.claim.Mark(), want.Services, services, want.Install)
-	s.warn("A daemon did not start", warnings...)
+	s.addWarnings("A daemon did not start", warnings...)
 	if errors.As(err, new(*provision.MissingError)) || errors.As(err, new(*transaction.MissingError)) {
 		return service.At([]any{"services"}, err)
 	}
 	return err
 }
 
-// attributed returns an error at the attribute of the failure that it contains.
-func attributed(failure, err error) error {
+// placeError returns an error at the attribute of the failure that it contains.
+func placeError(failure, err error) error {
 	if at, ok := errors.AsType[*service.AttributeError](failure); ok {
 		return service.At(at.Path, err)
 	}
@@ -178,34 +178,34 @@ func attributed(failure, err error) error {
 
 // Update implements crud.Store: it makes services ready that are new and gives back those that are no longer wanted.
 func (s *store) Update(ctx context.Context, was, want machine) (machine, error) {
-	e, h, err := s.reach(ctx)
+	e, h, err := s.reachMachine(ctx)
 	if err != nil {
 		return machine{}, err
 	}
 	s.claim = s.claim.Written()
-	if added := without(want.Services, was.Services); len(added) > 0 || was.Install != want.Install {
-		if err := s.prepare(ctx, h, want, added); err != nil {
+	if added := subtractNames(want.Services, was.Services); len(added) > 0 || was.Install != want.Install {
+		if err := s.prepareServices(ctx, h, want, added); err != nil {
 			return machine{}, err
 		}
 	}
-	if dropped := without(was.Services, want.Services); len(dropped) > 0 {
+	if dropped := subtractNames(was.Services, want.Services); len(dropped) > 0 {
 		warnings, err := provision.GiveBack(ctx, h, &s.fleet.Engine, s.claim.Mark(), dropped)
-		s.warn(s.notAsItWas(), warnings...)
+		s.addWarnings(s.notAsItWas(), warnings...)
 		if err != nil {
 			return machine{}, fmt.Errorf("give services back: %w", err)
 		}
 	}
-	return crud.ReadBack(ctx, func(ctx context.Context) (machine, error) { return look(ctx, e, h) }, nil)
+	return service.ReadBack(ctx, func(ctx context.Context) (machine, error) { return lookAtMachine(ctx, e, h) }, nil)
 }
 
 // Delete implements crud.Store: it gives the machine back. A machine that cannot be asked is an error: nobody knows whether it is
 // gone or its configuration still serves.
 func (s *store) Delete(ctx context.Context) error {
-	_, h, err := s.reach(ctx)
+	_, h, err := s.reachMachine(ctx)
 	if err == nil {
 		var warnings []string
-		warnings, err = provision.Leave(ctx, h, &s.fleet.Engine, s.mark(), s.known)
-		s.warn(s.notAsItWas(), warnings...)
+		warnings, err = provision.Leave(ctx, h, &s.fleet.Engine, s.ownMark(), s.known)
+		s.addWarnings(s.notAsItWas(), warnings...)
 	}
 	if err != nil {
 		return fmt.Errorf("give it back: %w\n\n%s", err, goneForGood)
@@ -213,8 +213,8 @@ func (s *store) Delete(ctx context.Context) error {
 	return nil
 }
 
-// mark is what the machine knows the service node by. Where the state keeps none, as that of a tainted one, that is the workspace.
-func (s *store) mark() owner.Mark {
+// ownMark is what the machine knows the service node by. Where the state keeps none, as that of a tainted one, that is the workspace.
+func (s *store) ownMark() owner.Mark {
 	if s.claim.Anonymous() {
 		return owner.Mark{Workspace: owner.Workspace()}
 	}
@@ -225,7 +225,7 @@ func (s *store) notAsItWas() string {
 	return fmt.Sprintf("Not all of service node %q is as it was", s.name)
 }
 
-// without are the names that are not among others.
-func without(names, others []string) []string {
+// subtractNames are the names that are not among others.
+func subtractNames(names, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(others, name) })
 }

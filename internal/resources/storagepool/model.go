@@ -22,17 +22,17 @@ type model struct {
 	AvailableBytes types.Int64  `tfsdk:"available_bytes"`
 }
 
-// spec converts the model.
-func spec(_ context.Context, m *model) (storage.Pool, diag.Diagnostics) {
+// toSpec converts the model.
+func toSpec(_ context.Context, m *model) (storage.Pool, diag.Diagnostics) {
 	return storage.Pool{
 		UUID: m.ID.ValueString(), Name: m.Name.ValueString(), Type: m.Type.ValueString(), Path: m.Path.ValueString(),
 		Autostart: m.Autostart.ValueBool(), Active: m.Active.ValueBool(),
 	}, nil
 }
 
-// fill writes what the hypervisor says into the model. How much room is free changes with whatever is written there, and
+// fillModel writes what the hypervisor says into the model. How much room is free changes with whatever is written there, and
 // would show in every plan: the sizes are those of when the pool was last made, started or stopped.
-func fill(_ context.Context, m *model, got storage.Pool) diag.Diagnostics {
+func fillModel(_ context.Context, m *model, got storage.Pool) diag.Diagnostics {
 	if !convert.Known(m.AvailableBytes) || m.Active.ValueBool() != got.Active {
 		m.CapacityBytes, m.AvailableBytes = types.Int64Value(got.CapacityBytes), types.Int64Value(got.AvailableBytes)
 	}

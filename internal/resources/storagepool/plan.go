@@ -13,8 +13,8 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage"
 )
 
-// plan keeps the sizes where nothing changes them, and looks for what the pool would collide with.
-func plan(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
+// planChange keeps the sizes where nothing changes them, and looks for what the pool would collide with.
+func planChange(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
 	resp.Diagnostics.Append(keepSizes(ctx, req, resp, m)...)
 	if resp.Diagnostics.HasError() || at.Fleet == nil || m.Name.IsUnknown() || m.Hypervisor.IsUnknown() {
 		return
@@ -22,7 +22,7 @@ func plan(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, 
 	if !req.State.Raw.IsNull() || m.Path.IsUnknown() {
 		return
 	}
-	want, _ := spec(ctx, m)
+	want, _ := toSpec(ctx, m)
 	resp.Diagnostics.Append(poolattr.Check(ctx, at.Provided, m.Hypervisor, func(k storage.Checker) []service.Problem {
 		return k.CheckNewPool(ctx, want, at.Claim)
 	})...)

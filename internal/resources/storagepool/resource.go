@@ -22,12 +22,12 @@ func New() resource.Resource {
 		Lasts:  true,
 		ID:     func(m *model) string { return m.ID.ValueString() },
 		SetID:  func(*model, string) {}, // the hypervisor says it
-		Split:  split, Spec: spec, Fill: fill, Open: open, Plan: plan,
+		Split:  splitID, Spec: toSpec, Fill: fillModel, Open: openStore, Plan: planChange,
 	})
 }
 
-// split takes the pool's name, its UUID, or either of them after "hypervisor/".
-func split(m *model, id string) error {
+// splitID takes the pool's name, its UUID, or either of them after "hypervisor/".
+func splitID(m *model, id string) error {
 	m.ID = types.StringNull()
 	m.Name = types.StringValue(id)
 	if hypervisor, name, found := strings.Cut(id, "/"); found {
@@ -36,7 +36,7 @@ func split(m *model, id string) error {
 	return nil
 }
 
-func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[storage.Pool], error) {
+func openStore(ctx context.Context, at crud.Opening, m *model) (crud.Store[storage.Pool], error) {
 	c, err := at.Fleet.Hypervisor(ctx, m.Hypervisor.ValueString())
 	if err != nil {
 		return nil, err

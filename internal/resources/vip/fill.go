@@ -12,6 +12,7 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/vip"
 )
 
 var (
@@ -24,7 +25,7 @@ var (
 	}}
 )
 
-func (m *model) fill(ctx context.Context, got object) diag.Diagnostics {
+func (m *model) fill(ctx context.Context, got vip.Object) diag.Diagnostics {
 	var diags diag.Diagnostics
 	was, _ := m.spec(ctx)
 	m.Name, m.RouterID, m.Version = types.StringValue(got.Name), types.Int64Value(int64(got.RouterID)), types.Int64Value(int64(got.Version))
@@ -49,7 +50,7 @@ func (m *model) fill(ctx context.Context, got object) diag.Diagnostics {
 
 // fillPassword keeps a write-only password out of the state: members that do not have the same one show as a
 // version that has to be put in place again. An import learns of one by the mark on the machines.
-func (m *model) fillPassword(got object) {
+func (m *model) fillPassword(got vip.Object) {
 	m.AuthPassWO = types.StringNull()
 	if version, err := strconv.ParseInt(got.PasswordVersion, 10, 64); err == nil && m.AuthPassWOVersion.IsNull() && m.AuthPass.IsNull() {
 		m.AuthPassWOVersion = types.Int64Value(version) // an import
@@ -61,7 +62,7 @@ func (m *model) fillPassword(got object) {
 	}
 }
 
-func (m *model) fillMembers(ctx context.Context, got object, diags *diag.Diagnostics) {
+func (m *model) fillMembers(ctx context.Context, got vip.Object, diags *diag.Diagnostics) {
 	names, known := m.listNames(ctx), m.readInstances(ctx)
 	instances := map[string]member{}
 	for _, g := range got.Members {
@@ -93,11 +94,10 @@ func (m *model) fillMembers(ctx context.Context, got object, diags *diag.Diagnos
 
 // listNames returns the members' names by the ids of their service nodes.
 func (m *model) listNames(ctx context.Context) map[string]string {
-	var diags diag.Diagnostics
 	names := map[string]string{}
-	members := m.completeMembers(ctx, &diags)
-	for i, title := range listTitles(members) {
-		names[members[i].ServiceNode.ValueString()] = title
+	members := m.completeMembers(ctx)
+	for _, t := range members {
+		names[t.ServiceNode.ValueString()] = t.Name
 	}
 	if len(members) == 0 {
 		imported, _, _ := keepalived.SplitID(m.ID.ValueString())
@@ -112,14 +112,14 @@ func (m *model) listNames(ctx context.Context) map[string]string {
 func listPriorities(instances map[string]member) map[string]int64 {
 	all := map[string]int64{}
 	for name, m := range instances {
-		if p := m.Priority.ValueInt64(); p != stopped {
+		if p := m.Priority.ValueInt64(); p != vip.Stopped {
 			all[name] = p
 		}
 	}
 	return all
 }
 
-func (m *model) fillTrack(ctx context.Context, got object, diags *diag.Diagnostics) {
+func (m *model) fillTrack(ctx context.Context, got vip.Object, diags *diag.Diagnostics) {
 	known := readElements[track](ctx, m.Track, diags)
 	if len(got.Track) == 0 && len(known) == 0 {
 		if m.Track.IsUnknown() {
@@ -150,7 +150,7 @@ func (m *model) fillTrack(ctx context.Context, got object, diags *diag.Diagnosti
 	m.Track = list
 }
 
-func (m *model) fillGARP(got object, diags *diag.Diagnostics) {
+func (m *model) fillGARP(got vip.Object, diags *diag.Diagnostics) {
 	attributes := map[string]attr.Type{}
 	values := map[string]attr.Value{}
 	for _, key := range garpKeys {

@@ -9,24 +9,20 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/vip"
 )
 
-// planInstances plans what each member will be: as it is written, and where it is not, as it was. It returns null for members
-// that are not known, and unknown for those that have no name yet.
-func planInstances(ctx context.Context, written []member, list bool, state *model, diags *diag.Diagnostics) types.Map {
-	names := listTitles(written)
+// planInstances plans what each member will be: as it is written, and where it is not, as it was.
+func planInstances(ctx context.Context, written []member, state *model, diags *diag.Diagnostics) types.Map {
 	before := formerMembers{}
 	if state != nil {
 		before = formerMembers{instances: state.readInstances(ctx), assigned: state.Assigned}
 	}
-	priorities := before.planPriorities(written, list)
+	priorities := before.planPriorities(written)
 	all := map[string]member{}
 	for i, m := range written {
 		m.Priority = priorities[i]
-		if names[i] == "" || m.ServiceNode.IsUnknown() && m.Name == "" {
-			return types.MapUnknown(memberType)
-		}
-		was, _ := before.findMember(names[i], m)
+		was, _ := before.findMember(m)
 		if m.State.IsNull() {
 			m.State = types.StringValue("BACKUP")
 		}
@@ -36,7 +32,7 @@ func planInstances(ctx context.Context, written []member, list bool, state *mode
 		if !was.Address.IsNull() && (m.Address.IsUnknown() && m.Interface.Equal(was.Interface) || sameAddress(m.Address, was.Address)) && m.ServiceNode.Equal(was.ServiceNode) {
 			m.Address = was.Address
 		}
-		all[names[i]] = m
+		all[m.Name] = m
 	}
 	value, d := types.MapValueFrom(ctx, memberType, all)
 	diags.Append(d...)
@@ -51,28 +47,28 @@ type formerMembers struct {
 }
 
 // findMember returns what a member was, and its name then: that of the same service node, or else of the same name.
-func (e formerMembers) findMember(name string, m member) (member, string) {
+func (e formerMembers) findMember(m member) (member, string) {
 	for called, was := range e.instances {
 		if !m.ServiceNode.IsUnknown() && was.ServiceNode.Equal(m.ServiceNode) {
 			return was, called
 		}
 	}
-	return e.instances[name], name
+	return e.instances[m.Name], m.Name
 }
 
 // firstPriority and priorityStep make the default priorities: high ones take over quickly.
 const firstPriority, priorityStep = 250, 10
 
-// planPriorities returns the priorities of the members: as written, or by default by its place in a list; in a map what it had before, whoever
-// comes and goes, and for a newcomer less than all that are there.
-func (e formerMembers) planPriorities(written []member, list bool) []types.Int64 {
+// planPriorities returns the priorities of the members: as written, or by default what each had before, whoever comes and goes, and for a
+// newcomer less than all that are there.
+func (e formerMembers) planPriorities(written []member) []types.Int64 {
 	all := make([]types.Int64, 0, len(written))
 	lowest := int64(firstPriority + priorityStep)
-	for i, name := range listTitles(written) {
-		p := written[i].Priority
-		_, called := e.findMember(name, written[i])
+	for _, m := range written {
+		p := m.Priority
+		_, called := e.findMember(m)
 		kept, there := e.keptPriority(called)
-		if there && p.IsNull() && !list {
+		if there && p.IsNull() {
 			p = types.Int64Value(kept)
 		}
 		if there && convert.Known(p) {
@@ -83,7 +79,7 @@ func (e formerMembers) planPriorities(written []member, list bool) []types.Int64
 	for i, p := range all {
 		switch {
 		case !p.IsNull():
-		case list || len(e.instances) == 0:
+		case len(e.instances) == 0:
 			all[i] = types.Int64Value(int64(max(firstPriority-i*priorityStep, priorityStep)))
 		default:
 			lowest = max(lowest-priorityStep, priorityStep)
@@ -99,7 +95,7 @@ func (e formerMembers) keptPriority(name string) (int64, bool) {
 		return p, true
 	}
 	was, there := e.instances[name]
-	return was.Priority.ValueInt64(), there && was.Priority.ValueInt64() != stopped
+	return was.Priority.ValueInt64(), there && was.Priority.ValueInt64() != vip.Stopped
 }
 
 // sameInstances says whether two planned or known sets of instances mean the same, whatever the members are called.

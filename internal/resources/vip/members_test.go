@@ -7,6 +7,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/vip"
 )
 
 func someone(node string) member {
@@ -18,30 +20,12 @@ func named(name string, m member) member {
 	return m
 }
 
-func TestAListOfMembersIsToldHowItIsWrittenAsAMap(t *testing.T) {
-	unknown := someone("")
-	unknown.ServiceNode = types.StringUnknown()
-	for name, c := range map[string]struct {
-		first member
-		want  string
-	}{
-		"a machine that is known": {someone("ssh://root@edge-1"), "edge-1"},
-		"one that is to be made":  {unknown, "svc-1"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := exampleKey([]member{c.first, someone("ssh://b")}); got != c.want {
-				t.Errorf("a key is %q, want %q", got, c.want)
-			}
-		})
-	}
-}
-
 func TestPrioritiesByDefaultStayWhoeverComesAndGoes(t *testing.T) {
 	three := []member{named("a", someone("ssh://a")), named("b", someone("ssh://b")), named("c", someone("ssh://c"))}
-	of := func(written []member, list bool, state *model) map[string]int64 {
+	of := func(written []member, state *model) map[string]int64 {
 		t.Helper()
 		var diags diag.Diagnostics
-		m := model{Instances: planInstances(t.Context(), written, list, state, &diags)}
+		m := model{Instances: planInstances(t.Context(), written, state, &diags)}
 		if diags.HasError() {
 			t.Fatal(diags)
 		}
@@ -66,56 +50,53 @@ func TestPrioritiesByDefaultStayWhoeverComesAndGoes(t *testing.T) {
 	own.Priority = types.Int64Value(100)
 	for name, c := range map[string]struct {
 		written []member
-		list    bool
 		state   *model
 		want    string
 	}{
-		"at the beginning":               {three, false, nil, `{"a":250,"b":240,"c":230}`},
-		"the first one goes":             {three[1:], false, state(stands, stands), `{"b":240,"c":230}`},
-		"it comes back":                  {three, false, state(map[string]int64{"b": 240, "c": 230}, map[string]int64{"b": 240, "c": 230}), `{"a":220,"b":240,"c":230}`},
-		"a machine has another one":      {three, false, state(stands, map[string]int64{"a": 250, "b": 77, "c": 230}), `{"a":250,"b":240,"c":230}`},
-		"a keepalived is stopped":        {three, false, state(nil, map[string]int64{"a": 250, "b": stopped, "c": 230}), `{"a":250,"b":220,"c":230}`},
-		"a member gets another name":     {append([]member{renamed}, three[1:]...), false, state(stands, stands), `{"b":240,"c":230,"first":250}`},
-		"one is written":                 {append([]member{own}, three[1:]...), false, nil, `{"a":100,"b":240,"c":230}`},
-		"in a list the place decides":    {[]member{someone("ssh://b"), someone("ssh://a")}, true, state(stands, stands), `{"a":240,"b":250}`},
-		"a state without private values": {three, false, state(nil, stands), `{"a":250,"b":240,"c":230}`},
+		"at the beginning":               {three, nil, `{"a":250,"b":240,"c":230}`},
+		"the first one goes":             {three[1:], state(stands, stands), `{"b":240,"c":230}`},
+		"it comes back":                  {three, state(map[string]int64{"b": 240, "c": 230}, map[string]int64{"b": 240, "c": 230}), `{"a":220,"b":240,"c":230}`},
+		"a machine has another one":      {three, state(stands, map[string]int64{"a": 250, "b": 77, "c": 230}), `{"a":250,"b":240,"c":230}`},
+		"a keepalived is stopped":        {three, state(nil, map[string]int64{"a": 250, "b": vip.Stopped, "c": 230}), `{"a":250,"b":220,"c":230}`},
+		"a member gets another name":     {append([]member{renamed}, three[1:]...), state(stands, stands), `{"b":240,"c":230,"first":250}`},
+		"one is written":                 {append([]member{own}, three[1:]...), nil, `{"a":100,"b":240,"c":230}`},
+		"a state without private values": {three, state(nil, stands), `{"a":250,"b":240,"c":230}`},
 	} {
-		if got := text(of(c.written, c.list, c.state)); got != c.want {
-			t.Errorf("%s: %s, not %s", name, got, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := text(of(c.written, c.state)); got != c.want {
+				t.Errorf("%s, not %s", got, c.want)
+			}
+		})
 	}
 }
 
-func TestMembersInEveryForm(t *testing.T) {
+func TestMembersAreReadInTheOrderOfTheirNamesAndAsFarAsTheyAreKnown(t *testing.T) {
 	full := someone("ssh://a").toObject()
-	short := types.ObjectValueMust(map[string]attr.Type{"service_node": types.StringType, "interface": types.StringType, "priority": types.StringType},
-		map[string]attr.Value{"service_node": types.StringUnknown(), "interface": types.StringValue("eth0"), "priority": types.StringValue("7")})
-	kinds := map[string]attr.Type{"x": memberType, "y": short.Type(t.Context())}
-	for name, c := range map[string]struct {
-		value attr.Value
-		list  bool
-		names string
-	}{
-		"an object of unlike objects": {types.ObjectValueMust(kinds, map[string]attr.Value{"y": short, "x": full}), false, "x y"},
-		"a map":                       {types.MapValueMust(memberType, map[string]attr.Value{"y": full, "x": full}), false, "x y"},
-		"a tuple":                     {types.TupleValueMust([]attr.Type{short.Type(t.Context()), memberType}, []attr.Value{short, full}), true, " "},
-		"a list":                      {types.ListValueMust(memberType, []attr.Value{full, full}), true, " "},
-	} {
-		got, list, err := readMembers(types.DynamicValue(c.value))
-		if err != nil || list != c.list || len(got) != 2 || got[0].Name+" "+got[1].Name != c.names {
-			t.Errorf("%s: %v %v %v", name, got, list, err)
-		}
+	part := someone("ssh://b")
+	part.ServiceNode, part.Priority = types.StringUnknown(), types.Int64Value(7)
+	got := readMembers(types.MapValueMust(memberType, map[string]attr.Value{"z": types.ObjectUnknown(memberType.AttrTypes), "y": part.toObject(), "x": full}))
+	if len(got) != 3 || got[0].Name+got[1].Name+got[2].Name != "xyz" {
+		t.Fatalf("%v are not x, y and z", got)
 	}
-	if got, _, err := readMembers(types.DynamicUnknown()); got != nil || err != nil {
-		t.Errorf("unknown members are %v, %v", got, err)
+	if x := got[0]; x.ServiceNode.ValueString() != "ssh://a" || x.Interface.ValueString() != "eth0" || !x.Address.IsNull() || !x.Priority.IsNull() {
+		t.Errorf("what is written of a member is %v", x)
+	}
+	if y := got[1]; !y.ServiceNode.IsUnknown() || y.Interface.ValueString() != "eth0" || y.Priority.ValueInt64() != 7 {
+		t.Errorf("of a member whose machine is to be made, %v is known", y)
+	}
+	if z := got[2]; !z.ServiceNode.IsUnknown() || !z.Interface.IsUnknown() || !z.Address.IsUnknown() || !z.Priority.IsUnknown() || !z.State.IsUnknown() {
+		t.Errorf("of a member that is not known, %v is", z)
+	}
+	if got := readMembers(types.MapUnknown(memberType)); len(got) != 0 {
+		t.Errorf("unknown members are %v", got)
 	}
 }
 
 func TestAMembersServiceNodeIsOneInEverySpelling(t *testing.T) {
 	for _, written := range []string{"SHA256%3AuNiVztksCsDhcc0uBhqLEk3eJwMqDnnbHTtJOmoCTvU", "uNiVztksCsDhcc0u"} {
-		all, _, err := readMembers(types.DynamicValue(types.MapValueMust(memberType, map[string]attr.Value{"x": someone("ssh://root@a?host_key=" + written).toObject()})))
-		if want := "ssh://root@a?host_key=uNiVztksCsDhcc0u"; err != nil || len(all) != 1 || all[0].ServiceNode.ValueString() != want {
-			t.Errorf("%s is %v, %v", written, all, err)
+		all := readMembers(types.MapValueMust(memberType, map[string]attr.Value{"x": someone("ssh://root@a?host_key=" + written).toObject()}))
+		if want := "ssh://root@a?host_key=uNiVztksCsDhcc0u"; len(all) != 1 || all[0].ServiceNode.ValueString() != want {
+			t.Errorf("%s is %v", written, all)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/vip"
 )
 
 type model struct {
@@ -29,7 +30,7 @@ type model struct {
 	Preempt           types.Bool     `tfsdk:"preempt"`
 	PreemptDelay      types.Int64    `tfsdk:"preempt_delay"`
 	SyncGroup         types.String   `tfsdk:"sync_group"`
-	Members           types.Dynamic  `tfsdk:"members"`
+	Members           types.Map      `tfsdk:"members"`
 	Instances         types.Map      `tfsdk:"instances"`
 	Track             types.List     `tfsdk:"track"`
 	GARP              types.Object   `tfsdk:"garp"`
@@ -54,23 +55,7 @@ type track struct {
 	User      types.String `tfsdk:"user"`
 }
 
-// object is a VIP and what the machines say of it beyond its configuration.
-type object struct {
-	keepalived.VIP
-	// Owner is the id of the service node that holds the addresses; "" is none.
-	Owner string
-	// Changed is set after a change: an owner that was planned is kept then, and one that took over meanwhile shows in the next
-	// plan.
-	Changed bool
-	// PasswordsDiffer is set where the members' passwords are not the same one.
-	PasswordsDiffer bool
-	// Unreachable are machines that could not be asked, with the reasons: state keeps what it had of them.
-	Unreachable []string
-	// Left are removed members that could not be reached, with the reasons.
-	Left []string
-}
-
-func (m *model) spec(ctx context.Context) (object, diag.Diagnostics) {
+func (m *model) spec(ctx context.Context) (vip.Object, diag.Diagnostics) {
 	var diags diag.Diagnostics
 	v := keepalived.VIP{
 		Name: m.Name.ValueString(), RouterID: int(m.RouterID.ValueInt64()), AdvertInterval: m.AdvertInt.ValueFloat64(),
@@ -88,7 +73,7 @@ func (m *model) spec(ctx context.Context) (object, diag.Diagnostics) {
 	if v.Version = int(m.Version.ValueInt64()); v.Version == 0 {
 		v.Version = defaultVersion(v.Addresses)
 	}
-	for i, t := range m.completeMembers(ctx, &diags) {
+	for i, t := range m.completeMembers(ctx) {
 		v.Members = append(v.Members, keepalived.Member{
 			Name: t.Name, ID: t.ServiceNode.ValueString(), Interface: t.Interface.ValueString(), Priority: int(t.Priority.ValueInt64()), State: t.State.ValueString(),
 		})
@@ -107,7 +92,7 @@ func (m *model) spec(ctx context.Context) (object, diag.Diagnostics) {
 			}
 		}
 	}
-	return object{VIP: v}, diags
+	return vip.Object{VIP: v}, diags
 }
 
 // spec takes only what the kind of check has: the rest has defaults that mean nothing.

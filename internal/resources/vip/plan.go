@@ -20,6 +20,7 @@ import (
 	planuses "github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/vip"
 )
 
 // plan fills in the defaults that depend on other values, and checks what is more than one value's.
@@ -50,9 +51,8 @@ func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequ
 	checkPassword(ctx, *planned, config, &resp.Diagnostics)
 	checkMembers(*planned, &resp.Diagnostics)
 	want, _ := config.spec(ctx)
-	written, _, _ := readMembers(config.Members)
-	for i, m := range written {
-		if m.Priority.Equal(types.Int64Value(stopped)) {
+	for i, m := range readMembers(config.Members) {
+		if m.Priority.Equal(types.Int64Value(vip.Stopped)) {
 			resp.Diagnostics.Append(crud.Diagnostic("Invalid priority", service.At(want.At(i, "priority"), errors.New("must be 1 to 254, not 0"))))
 		}
 	}
@@ -84,8 +84,7 @@ func isVacated(ctx context.Context, opening crud.Opening, state *model) bool {
 		return false
 	}
 	was, diags := state.spec(ctx)
-	s := &store{fleet: opening.Fleet, claim: opening.Claim, members: was.Members, name: was.Name}
-	return !diags.HasError() && s.isVacant(ctx, was.VIP)
+	return !diags.HasError() && vip.New(machinesOf(opening), opening.Claim, was.Name, was.Members).IsVacant(ctx, was.VIP)
 }
 
 // planOwner returns the owner as it is where the change has no say in who holds the addresses, by its name after the change, and
@@ -158,17 +157,18 @@ func planDefaults(ctx context.Context, resp *resource.ModifyPlanResponse, planne
 
 // planMembers plans the instances, and keeps the members as the state has them where they mean the same.
 func planMembers(ctx context.Context, planned, state *model, config model, diags *diag.Diagnostics) {
-	if config.Members.IsUnknown() || config.Members.IsUnderlyingValueUnknown() {
+	planned.Members = config.Members // nothing that is left out there becomes known later: that is in the instances
+	if config.Members.IsUnknown() {
 		planned.Instances = types.MapUnknown(memberType)
 		return
 	}
-	members, list, _ := readMembers(config.Members)
-	planned.Instances = planInstances(ctx, members, list, state, diags)
+	members := readMembers(config.Members)
+	planned.Instances = planInstances(ctx, members, state, diags)
 	if state == nil {
 		return
 	}
-	before, wasList, err := readMembers(state.Members)
-	if err == nil && list == wasList && slices.Equal(listTitles(members), listTitles(before)) && planInstances(ctx, before, wasList, state, diags).Equal(planned.Instances) {
+	before := readMembers(state.Members)
+	if slices.EqualFunc(members, before, func(a, b member) bool { return a.Name == b.Name }) && planInstances(ctx, before, state, diags).Equal(planned.Instances) {
 		planned.Members = state.Members
 	}
 }
@@ -199,8 +199,7 @@ func checkPassword(ctx context.Context, planned, config model, diags *diag.Diagn
 }
 
 func checkMembers(planned model, diags *diag.Diagnostics) {
-	members, _, _ := readMembers(planned.Members)
-	if len(members) == 1 {
+	if len(planned.Members.Elements()) == 1 {
 		diags.AddAttributeWarning(path.Root("members"), "Fewer than two members",
 			"With 1 member nobody takes over when it fails: add another service node to members.")
 	}

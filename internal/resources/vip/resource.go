@@ -13,11 +13,12 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/vip"
 )
 
 // New makes the resource.
 func New() resource.Resource {
-	return crud.New(crud.Type[model, object]{
+	return crud.New(crud.Type[model, vip.Object]{
 		Name:            "vip",
 		Noun:            "VIP",
 		Label:           func(m *model) string { return m.Name.ValueString() },
@@ -35,8 +36,8 @@ func New() resource.Resource {
 		Recall:    recall,
 		Remember:  rememberAssigned,
 		SetID:     func(m *model, id string) { m.ID = types.StringValue(id) },
-		Spec:      func(ctx context.Context, m *model) (object, diag.Diagnostics) { return m.spec(ctx) },
-		Fill:      func(ctx context.Context, m *model, got object) diag.Diagnostics { return m.fill(ctx, got) },
+		Spec:      func(ctx context.Context, m *model) (vip.Object, diag.Diagnostics) { return m.spec(ctx) },
+		Fill:      func(ctx context.Context, m *model, got vip.Object) diag.Diagnostics { return m.fill(ctx, got) },
 		WriteOnly: func(planned, config *model) { planned.AuthPassWO = config.AuthPassWO },
 		Open:      open,
 		Plan:      plan,
@@ -57,21 +58,24 @@ func listNames(ctx context.Context, m *model) (names []string) {
 	return names
 }
 
-func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[object], error) {
+func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[vip.Object], error) {
 	known, diags := m.spec(ctx)
 	if diags.HasError() {
 		return nil, errors.New(diags.Errors()[0].Detail())
 	}
-	s := &store{fleet: at.Fleet, claim: at.Claim, name: known.Name}
-	if len(known.Members) > 0 {
-		s.known, s.members = &known.VIP, known.Members
-		if i := slices.Index(keepalived.Titles(known.Members), m.Owner.ValueString()); i >= 0 {
-			s.owner = known.Members[i].ID
-		}
-		rememberMembers(at.Registry, m.id(), known.VIP)
-		return s, nil
+	if len(known.Members) == 0 { // an import
+		members, name, err := keepalived.SplitID(m.ID.ValueString())
+		return vip.New(machinesOf(at), at.Claim, name, members), err
 	}
-	var err error
-	s.members, s.name, err = keepalived.SplitID(m.ID.ValueString())
-	return s, err
+	holder := ""
+	if i := slices.IndexFunc(known.Members, func(t keepalived.Member) bool { return t.Name == m.Owner.ValueString() }); i >= 0 {
+		holder = known.Members[i].ID
+	}
+	rememberMembers(at.Registry, m.id(), known.VIP)
+	return vip.Open(machinesOf(at), at.Claim, known.VIP, holder), nil
+}
+
+// machinesOf returns how the members' machines are reached.
+func machinesOf(at crud.Opening) vip.Machines {
+	return vip.Machines{Host: at.Fleet.Host, Engine: &at.Fleet.Engine, Turns: &at.Fleet.Turns}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
 
@@ -61,27 +62,38 @@ func resourceSchema(ctx context.Context) schema.Schema {
 			"garp":      garpSchema(),
 			"owner": schema.StringAttribute{Computed: true, MarkdownDescription: "Name of the member that holds the addresses; null when none does. One that hands them over for up to half a minute, while an HAProxy frontend at them goes, keeps the name. `instances[owner].service_node` is its service node. " +
 				"With `preempt = false` the addresses stay where they were handed over to: let `members` refer to the frontends at them (`service_node = virtcluster_haproxy_frontend.api[each.key].service_node`), so that the plan knows. " +
-				"A frontend that the VIP does not refer to may be planned after it: when such a one is replaced or removed, the next plan may show the new owner, and an output of it as changed, with nothing to do. " +
-				"Members in a list go by the names of their machines: what their `endpoint` has for a host."},
+				"A frontend that the VIP does not refer to may be planned after it: when such a one is replaced or removed, the next plan may show the new owner, and an output of it as changed, with nothing to do."},
 			"timeouts": crud.TimeoutsAttribute(ctx, timeouts.Opts{Create: true, Read: true, Update: true, Delete: true}),
 		},
 	}
 }
 
+// mostPriority is the highest that a member may have: 255 is that of the router whose own the addresses are (RFC 5798, section 5.2.4).
+const mostPriority = 254
+
+// memberName is what a member may be called.
+var memberName = values.New("name of a member", "svc-1", keepalived.CheckMemberName)
+
+// membersSchema has the members as they are written. What may be left out of one is computed for the sake of an import alone, whose state
+// has all of it: a plan keeps that where it means the same.
 func membersSchema() schema.Attribute {
-	return schema.DynamicAttribute{
+	return schema.MapNestedAttribute{
 		Required:   true,
-		Validators: []validator.Dynamic{values.NewForm("a map of members by name", wrongMembers)},
-		MarkdownDescription: "The machines that share the addresses, at least two to be of use: a map by name, of objects with\n" +
-			"  - `service_node` (String, required) `id` of a `virtcluster_service_node`.\n" +
-			"  - `interface` (String, required) Network device that gets the virtual addresses and speaks VRRP.\n" +
-			"  - `address` (String) The machine's own address, that VRRP is spoken from. Default: the interface's address in the virtual addresses' network, whichever that is at present. " +
-			"Over IPv6 a link-local one will do where `unicast` is `false`.\n" +
-			"  - `priority` (Number) 1 to 254; the highest holds the addresses. Default: 250, 240, 230 … in the order of the names, and for a member that comes later less than all that are there. " +
-			"It is kept while other members come and go. A member takes over from one that stops after (256 - priority)/256 of `advert_int`, so high ones are quick.\n" +
-			"  - `state` (String) State that keepalived starts in: `BACKUP` (default) or `MASTER`.\n\n" +
-			"  `members` stays as it is written; `instances` has the defaults too, and what the machines have. A list of such objects is accepted in this version, with a warning; " +
-			"rewriting it as a map changes nothing on the machines.",
+		Validators: []validator.Map{values.Objects().Keys(memberName).Some()},
+		MarkdownDescription: "The machines that share the addresses by name, at least two to be of use. " +
+			"It stays as it is written; `instances` has the defaults too, and what the machines have.",
+		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+			"service_node": schema.StringAttribute{Required: true, Validators: []validator.String{values.Endpoint}, MarkdownDescription: "`id` of a `virtcluster_service_node`."},
+			"interface":    schema.StringAttribute{Required: true, Validators: []validator.String{values.Device}, MarkdownDescription: "Network device that gets the virtual addresses and speaks VRRP."},
+			"address": schema.StringAttribute{Optional: true, Computed: true, Validators: []validator.String{values.Address},
+				MarkdownDescription: "The machine's own address, that VRRP is spoken from. Default: the interface's address in the virtual addresses' network, whichever that is at present. " +
+					"Over IPv6 a link-local one will do where `unicast` is `false`."},
+			"priority": schema.Int64Attribute{Optional: true, Computed: true, Validators: []validator.Int64{values.Between(1, mostPriority)},
+				MarkdownDescription: "1 to 254; the highest holds the addresses. Default: 250, 240, 230 … in the order of the names, and for a member that comes later less than all that are there. " +
+					"It is kept while other members come and go. A member takes over from one that stops after (256 - priority)/256 of `advert_int`, so high ones are quick."},
+			"state": schema.StringAttribute{Optional: true, Computed: true, Validators: []validator.String{values.OneOf("MASTER", "BACKUP")},
+				MarkdownDescription: "State that keepalived starts in: `BACKUP` (default) or `MASTER`."},
+		}},
 	}
 }
 

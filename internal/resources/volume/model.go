@@ -19,16 +19,16 @@ type model struct {
 	Image      types.String `tfsdk:"image"`
 }
 
-// spec converts the model.
-func spec(_ context.Context, m *model) (storage.Volume, diag.Diagnostics) {
+// toSpec converts the model.
+func toSpec(_ context.Context, m *model) (storage.Volume, diag.Diagnostics) {
 	return storage.Volume{
 		Pool: m.Pool.ValueString(), Name: m.Name.ValueString(), Format: m.Format.ValueString(),
 		SizeGiB: m.SizeGiB.ValueInt64(), Image: m.Image.ValueString(), Path: m.ID.ValueString(),
 	}, nil
 }
 
-// fill writes what the hypervisor says into the model. The image keeps its spelling where it is the same.
-func fill(_ context.Context, m *model, got storage.Volume) diag.Diagnostics {
+// fillModel writes what the hypervisor says into the model. The image keeps its spelling where it is the same.
+func fillModel(_ context.Context, m *model, got storage.Volume) diag.Diagnostics {
 	m.ID = types.StringValue(got.Path)
 	m.Name = types.StringValue(got.Name)
 	m.Pool = types.StringValue(got.Pool)

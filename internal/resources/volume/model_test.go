@@ -21,7 +21,7 @@ func TestFillKeepsTheSpellingOfTheImage(t *testing.T) {
 		if c.image == "" {
 			m.Image = types.StringNull()
 		}
-		fill(t.Context(), &m, storage.Volume{Pool: "okd", Name: "v", Path: "/srv/okd/v", Format: "qcow2", SizeGiB: 5, Image: c.backing})
+		fillModel(t.Context(), &m, storage.Volume{Pool: "okd", Name: "v", Path: "/srv/okd/v", Format: "qcow2", SizeGiB: 5, Image: c.backing})
 		if m.Image.ValueString() != c.want {
 			t.Errorf("image %q over %q reads as %q, want %q", c.image, c.backing, m.Image.ValueString(), c.want)
 		}

@@ -14,8 +14,8 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage"
 )
 
-// plan says what a change takes, and checks a new volume against its pool and its image.
-func plan(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
+// planVolume says what a change takes, and checks a new volume against its pool and its image.
+func planVolume(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
 	var config model
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
 	resp.Diagnostics.Append(checkConfig(&config)...)
@@ -31,7 +31,7 @@ func plan(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, 
 	if resp.Diagnostics.HasError() || !there {
 		return
 	}
-	want, _ := spec(ctx, m)
+	want, _ := toSpec(ctx, m)
 	resp.Diagnostics.Append(poolattr.Check(ctx, at.Provided, m.Hypervisor, func(k storage.Checker) []service.Problem { return k.CheckRoom(ctx, []any{"size_gib"}, want) })...)
 	if !convert.Known(m.Image) {
 		return
@@ -58,8 +58,8 @@ func planChange(ctx context.Context, provided crud.Provided, req resource.Modify
 	if resp.Diagnostics.HasError() || len(resp.RequiresReplace) > 0 {
 		return
 	}
-	was, _ := spec(ctx, &prior)
-	want, _ := spec(ctx, m)
+	was, _ := toSpec(ctx, &prior)
+	want, _ := toSpec(ctx, m)
 	if m.Image.IsUnknown() {
 		resp.RequiresReplace = append(resp.RequiresReplace, path.Root("image"))
 		return

@@ -15,7 +15,7 @@ import (
 func New() resource.Resource {
 	return crud.New(crud.Type[model, storage.Volume]{
 		Name: "volume", Noun: "volume",
-		Label:  func(m *model) string { return place(m).ImportID() },
+		Label:  func(m *model) string { return volumePlace(m).ImportID() },
 		Schema: volumeSchema,
 		Key:    []string{"hypervisor", "pool", "name"},
 		Lasts:  true,
@@ -24,18 +24,18 @@ func New() resource.Resource {
 		Split: func(m *model, id string) error {
 			return poolattr.SplitVolume(id, &m.ID, &m.Hypervisor, &m.Pool, &m.Name)
 		},
-		Spec: spec, Fill: fill, Open: open, Plan: plan,
+		Spec: toSpec, Fill: fillModel, Open: openStore, Plan: planVolume,
 	})
 }
 
-func place(m *model) storage.Place {
+func volumePlace(m *model) storage.Place {
 	return poolattr.VolumePlace(m.ID, m.Hypervisor, m.Pool, m.Name)
 }
 
-func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[storage.Volume], error) {
+func openStore(ctx context.Context, at crud.Opening, m *model) (crud.Store[storage.Volume], error) {
 	c, err := at.Fleet.Hypervisor(ctx, m.Hypervisor.ValueString())
 	if err != nil {
 		return nil, err
 	}
-	return storage.OpenVolume(ctx, c, place(m), at.Claim)
+	return storage.OpenVolume(ctx, c, volumePlace(m), at.Claim)
 }

@@ -25,24 +25,24 @@ func (a Address) Validate() []service.Problem {
 	return []service.Problem{service.Problemf([]any{"key"}, "Invalid key", "write 1 to 127 letters, digits and any of . _ - : / behind the first, not %q", a.Key)}
 }
 
-// draw gives a key its address. A key that had one before gets the same again where it is free; another gets the lowest that no
+// drawAddress gives a key its address. A key that had one before gets the same again where it is free; another gets the lowest that no
 // key had yet, and only then one that a key left, so that an address that names and firewalls elsewhere still know goes to
 // somebody else as late as it can. None that the pool chooses is one that somebody answers for.
-func (l *ledger) draw(want Address, asked Asked) (netip.Addr, error) {
+func (l *ledger) drawAddress(want Address, asked Asked) (netip.Addr, error) {
 	if had, ok := l.Drawn[want.Key]; ok && (!want.IP.IsValid() || want.IP == had.IP) {
 		return had.IP, nil
 	}
 	if want.IP.IsValid() {
-		holder, drawn := l.holder(want.IP)
+		holder, drawn := l.holderOf(want.IP)
 		switch {
 		case drawn && holder != want.Key:
 			return want.IP, fmt.Errorf("%s is drawn for key %q by %s: choose another address, or leave ip out", want.IP, holder, l.Drawn[holder].By)
-		case !l.pool.stock().contains(want.IP):
-			return want.IP, fmt.Errorf("%s is not one that the pool gives out: its ranges are %s, of which %s is reserved", want.IP, list(l.Ranges), list(l.Reserved))
+		case !l.pool.toStock().hasAddress(want.IP):
+			return want.IP, fmt.Errorf("%s is not one that the pool gives out: its ranges are %s, of which %s is reserved", want.IP, joinTexts(l.Ranges), joinTexts(l.Reserved))
 		}
 		return want.IP, nil
 	}
-	for a := range l.candidates(want.Key) {
+	for a := range l.candidatesFor(want.Key) {
 		who, known := asked[a]
 		if !known {
 			return a, errNotAsked
@@ -51,18 +51,18 @@ func (l *ledger) draw(want Address, asked Asked) (netip.Addr, error) {
 			return a, nil
 		}
 	}
-	return netip.Addr{}, l.exhausted(asked)
+	return netip.Addr{}, l.exhaustedError(asked)
 }
 
-// candidates yields what a key may get, what it had before first. Another's that gave it back comes last.
-func (l *ledger) candidates(key string) iter.Seq[netip.Addr] {
+// candidatesFor yields what a key may get, what it had before first. Another's that gave it back comes last.
+func (l *ledger) candidatesFor(key string) iter.Seq[netip.Addr] {
 	return func(yield func(netip.Addr) bool) {
 		taken := map[netip.Addr]bool{}
 		for _, d := range l.Drawn {
 			taken[d.IP] = true
 		}
-		stock := l.pool.stock()
-		if had, ok := l.Released[key]; ok && !taken[had] && stock.contains(had) {
+		stock := l.pool.toStock()
+		if had, ok := l.Released[key]; ok && !taken[had] && stock.hasAddress(had) {
 			if taken[had] = true; !yield(had) {
 				return
 			}
@@ -72,7 +72,7 @@ func (l *ledger) candidates(key string) iter.Seq[netip.Addr] {
 			released[a] = true
 		}
 		var left []netip.Addr
-		for a := range stock.all() {
+		for a := range stock.allAddresses() {
 			switch {
 			case taken[a]:
 			case released[a]:
@@ -89,8 +89,8 @@ func (l *ledger) candidates(key string) iter.Seq[netip.Addr] {
 	}
 }
 
-// holder is the key that an address is drawn for.
-func (l *ledger) holder(a netip.Addr) (key string, drawn bool) {
+// holderOf is the key that an address is drawn for.
+func (l *ledger) holderOf(a netip.Addr) (key string, drawn bool) {
 	for key, d := range l.Drawn {
 		if d.IP == a {
 			return key, true
@@ -99,24 +99,24 @@ func (l *ledger) holder(a netip.Addr) (key string, drawn bool) {
 	return "", false
 }
 
-// exhausted says who has how many of a pool that has none left.
-func (l *ledger) exhausted(asked Asked) error {
+// exhaustedError says who has how many of a pool that has none left.
+func (l *ledger) exhaustedError(asked Asked) error {
 	if words := asked.String(); words != "" {
 		return fmt.Errorf("pool %q has no address left that is free: of %s in %s those that are not drawn are in use, %s%s: widen its ranges, or free one of these",
-			l.pool.Name, l.pool.stock().size(), list(l.Ranges), words, prefixed("; drawn are ", l.holders()))
+			l.pool.Name, l.pool.toStock().countAddresses(), joinTexts(l.Ranges), words, prefixText("; drawn are ", l.countHolders()))
 	}
 	return fmt.Errorf("pool %q has no address left: all %s of %s are drawn, %s: widen its ranges, or destroy an address that nobody needs",
-		l.pool.Name, l.pool.stock().size(), list(l.Ranges), l.holders())
+		l.pool.Name, l.pool.toStock().countAddresses(), joinTexts(l.Ranges), l.countHolders())
 }
 
-func prefixed(prefix, text string) string {
+func prefixText(prefix, text string) string {
 	if text == "" {
 		return ""
 	}
 	return prefix + text
 }
 
-func list(texts []string) string {
+func joinTexts(texts []string) string {
 	if len(texts) == 0 {
 		return "nothing"
 	}

@@ -104,7 +104,7 @@ func TestValidateNamesThePlace(t *testing.T) {
 func TestAddressesThatRoutersMistakeAreAvoided(t *testing.T) {
 	p := Pool{Name: "lan", Ranges: runs(t, "10.0.0.254-10.0.1.1", "2001:db8::ff-2001:db8::100"), AvoidBuggyIPs: true}
 	var got []string
-	for a := range p.stock().all() {
+	for a := range p.toStock().allAddresses() {
 		got = append(got, a.String())
 	}
 	if diff := cmp.Diff([]string{"10.0.0.254", "10.0.1.1", "2001:db8::ff", "2001:db8::100"}, got); diff != "" {
@@ -113,7 +113,7 @@ func TestAddressesThatRoutersMistakeAreAvoided(t *testing.T) {
 	for text, want := range map[string]string{
 		"10.0.0.254-10.0.1.1": "2", "10.0.0.0/24": "254", "10.0.0.0/8": "16646144", "0.0.0.0/0": "4261412864", "10.0.0.255-10.0.1.0": "0", "10.0.0.1-10.0.0.254": "254", "0.0.0.0": "0", "::/0": "340282366920938463463374607431768211456",
 	} {
-		if got := (Pool{Ranges: runs(t, text), AvoidBuggyIPs: true}).stock().size().String(); got != want {
+		if got := (Pool{Ranges: runs(t, text), AvoidBuggyIPs: true}).toStock().countAddresses().String(); got != want {
 			t.Errorf("%s has %s, want %s", text, got, want)
 		}
 	}
@@ -153,7 +153,7 @@ func TestNothingThatSomebodyAnswersForIsGivenOut(t *testing.T) {
 	if err := draw("api", "", who); err != nil {
 		t.Fatal(err)
 	}
-	l, err := read(tree, "lan")
+	l, err := readLedger(tree, "lan")
 	if err != nil || l.Drawn["api"].IP != at("10.0.0.2") || l.Skipped[at("10.0.0.1")] != who[at("10.0.0.1")] {
 		t.Fatalf("the ledger is %+v, %v", l, err)
 	}
@@ -166,7 +166,7 @@ func TestNothingThatSomebodyAnswersForIsGivenOut(t *testing.T) {
 	if err := draw("web", "", Asked{at("10.0.0.3"): ""}); err != nil {
 		t.Fatal(err)
 	}
-	if l, err = read(tree, "lan"); err != nil || len(l.Skipped) != 1 {
+	if l, err = readLedger(tree, "lan"); err != nil || len(l.Skipped) != 1 {
 		t.Errorf("skipped: %v %v", l.Skipped, err)
 	}
 }
@@ -326,7 +326,7 @@ func TestNoAddressHasTwoHolders(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		p := Pool{Name: "lan", Ranges: runs(t, "10.0.0.250-10.0.1.5", "10.0.2.0/29"), Reserved: runs(t, "10.0.0.252"), AvoidBuggyIPs: rapid.Bool().Draw(r, "avoid")}
 		tree := poolOf(t, p)
-		available := p.stock()
+		available := p.toStock()
 		for range rapid.IntRange(1, 60).Draw(r, "steps") {
 			key := fmt.Sprint("k", rapid.IntRange(0, 25).Draw(r, "key"))
 			if rapid.Bool().Draw(r, "release") {
@@ -337,13 +337,13 @@ func TestNoAddressHasTwoHolders(t *testing.T) {
 			}
 			_ = DrawAddress(tree, Address{Pool: "lan", Key: key}, mine, "me", free) // a full pool refuses
 		}
-		l, err := read(tree, "lan")
+		l, err := readLedger(tree, "lan")
 		if err != nil {
 			r.Fatal(err)
 		}
 		seen := map[netip.Addr]string{}
 		for key, d := range l.Drawn {
-			if other, twice := seen[d.IP]; twice || !available.contains(d.IP) {
+			if other, twice := seen[d.IP]; twice || !available.hasAddress(d.IP) {
 				r.Fatalf("%s has %s, %s too", key, d.IP, other)
 			}
 			seen[d.IP] = key

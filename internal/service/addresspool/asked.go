@@ -45,7 +45,7 @@ const askedAtOnce = 16
 // Ask adds who has the addresses that a key may get next. Where the machine has no device in an address's subnet, it cannot know, and the
 // address counts as free.
 func (a Asked) Ask(ctx context.Context, h host.Host, t transaction.Tree, want Address) error {
-	l, err := read(t, want.Pool)
+	l, err := readLedger(t, want.Pool)
 	if _, drawn := drawnFor(l, want.Key); err != nil || drawn {
 		return nil //nolint:nilerr // the draw says so, or needs nothing
 	}
@@ -59,7 +59,7 @@ func (a Asked) Ask(ctx context.Context, h host.Host, t transaction.Tree, want Ad
 		return service.At([]any{"ip"}, use.Refuse(addressuse.Claim{Address: want.IP, Suits: suits}))
 	}
 	var next []netip.Addr
-	for candidate := range l.candidates(want.Key) {
+	for candidate := range l.candidatesFor(want.Key) {
 		if who, known := a[candidate]; known && who != "" {
 			continue
 		}
@@ -90,8 +90,8 @@ func drawnFor(l *ledger, key string) (drawn, bool) {
 	return d, there
 }
 
-// record keeps in the ledger what was skipped, for people, and forgets what was found to be free.
-func (l *ledger) record(asked Asked) {
+// recordSkipped keeps in the ledger what was skipped, for people, and forgets what was found to be free.
+func (l *ledger) recordSkipped(asked Asked) {
 	for address, who := range asked {
 		switch {
 		case who == "":

@@ -45,8 +45,8 @@ type drawn struct {
 	By    string     `json:"by"`
 }
 
-// read parses a pool's ledger; transaction.ErrAbsent where there is none.
-func read(t transaction.Tree, name string) (*ledger, error) {
+// readLedger parses a pool's ledger; transaction.ErrAbsent where there is none.
+func readLedger(t transaction.Tree, name string) (*ledger, error) {
 	f, ok := t[Place(name)]
 	if !ok {
 		return nil, fmt.Errorf("address pool %q: %w", name, transaction.ErrAbsent)
@@ -66,8 +66,8 @@ func read(t transaction.Tree, name string) (*ledger, error) {
 	return l, nil
 }
 
-// write puts the ledger into a tree.
-func (l *ledger) write(t transaction.Tree) error {
+// writeTo puts the ledger into a tree.
+func (l *ledger) writeTo(t transaction.Tree) error {
 	l.Ranges, l.Reserved, l.AvoidBuggyIPs = formatRanges(l.pool.Ranges), formatRanges(l.pool.Reserved), l.pool.AvoidBuggyIPs
 	text, err := json.MarshalIndent(l, "", "  ")
 	if err != nil {
@@ -79,7 +79,7 @@ func (l *ledger) write(t transaction.Tree) error {
 
 // PoolMark tells whose a pool is; false where there is none of the name.
 func PoolMark(t transaction.Tree, name string) (owner.Mark, bool) {
-	l, err := read(t, name)
+	l, err := readLedger(t, name)
 	if err != nil {
 		_, there := t[Place(name)]
 		return owner.Mark{}, there
@@ -89,7 +89,7 @@ func PoolMark(t transaction.Tree, name string) (owner.Mark, bool) {
 
 // FindPool reads a pool.
 func FindPool(t transaction.Tree, name string) (Pool, error) {
-	l, err := read(t, name)
+	l, err := readLedger(t, name)
 	if err != nil {
 		return Pool{}, err
 	}
@@ -98,7 +98,7 @@ func FindPool(t transaction.Tree, name string) (Pool, error) {
 
 // SetPool adds or changes a pool; what is drawn from it stays, and a change that leaves a drawn address out is refused.
 func SetPool(t transaction.Tree, want Pool, mark owner.Mark) error {
-	l, err := read(t, want.Name)
+	l, err := readLedger(t, want.Name)
 	if _, there := t[Place(want.Name)]; err != nil && there {
 		return err
 	}
@@ -112,12 +112,12 @@ func SetPool(t transaction.Tree, want Pool, mark owner.Mark) error {
 		return errors.New(shared[0].Words)
 	}
 	l.pool, l.Owner = want, mark.String()
-	return l.write(t)
+	return l.writeTo(t)
 }
 
 // LeftOut says, at the attributes that do so, what a pool as it is wanted leaves out of what is drawn from it, with the holders.
 func LeftOut(t transaction.Tree, want Pool) []service.Problem {
-	l, err := read(t, want.Name)
+	l, err := readLedger(t, want.Name)
 	if err != nil {
 		return nil // nothing is drawn, or the change says that the ledger is damaged
 	}
@@ -125,10 +125,10 @@ func LeftOut(t transaction.Tree, want Pool) []service.Problem {
 }
 
 func (l *ledger) leftOut(want Pool) []service.Problem {
-	stock, words := want.stock(), map[string][]string{}
+	stock, words := want.toStock(), map[string][]string{}
 	for _, key := range slices.Sorted(maps.Keys(l.Drawn)) {
 		d := l.Drawn[key]
-		if stock.contains(d.IP) {
+		if stock.hasAddress(d.IP) {
 			continue
 		}
 		at := "ranges"
@@ -162,7 +162,7 @@ func Shared(t transaction.Tree, want Pool, asked func(owner.Mark) bool) []Sharin
 	var all []Sharing
 	for _, file := range slices.Sorted(maps.Keys(t)) {
 		name := strings.TrimSuffix(path.Base(file), ".json")
-		other, err := read(t, name)
+		other, err := readLedger(t, name)
 		if name == want.Name || err != nil || !asked(owner.Parse(other.Owner)) { // a damaged one is refused when it is used itself
 			continue
 		}
@@ -184,12 +184,12 @@ func SharingWords(run, theirs, whose string) string {
 
 // DropPool removes a pool from which nothing is drawn.
 func DropPool(t transaction.Tree, name string) error {
-	l, err := read(t, name)
+	l, err := readLedger(t, name)
 	if _, there := t[Place(name)]; !there {
 		return nil
 	}
 	if err == nil && len(l.Drawn) > 0 {
-		return fmt.Errorf("addresses of it are drawn, %s: destroy these first", l.holders())
+		return fmt.Errorf("addresses of it are drawn, %s: destroy these first", l.countHolders())
 	}
 	if err != nil {
 		return err
@@ -198,8 +198,8 @@ func DropPool(t transaction.Tree, name string) error {
 	return nil
 }
 
-// holders counts what each run has drawn, and names the keys: `2 by workspace "default" in /srv/okd on ci-1 (api, ingress)`.
-func (l *ledger) holders() string {
+// countHolders counts what each run has drawn, and names the keys: `2 by workspace "default" in /srv/okd on ci-1 (api, ingress)`.
+func (l *ledger) countHolders() string {
 	keys := map[string][]string{}
 	for _, key := range slices.Sorted(maps.Keys(l.Drawn)) {
 		by := l.Drawn[key].By
@@ -221,7 +221,7 @@ const shownKeys = 5
 
 // AddressMark tells whose a key's address is; false where none is drawn.
 func AddressMark(t transaction.Tree, pool, key string) (owner.Mark, bool) {
-	l, err := read(t, pool)
+	l, err := readLedger(t, pool)
 	if err != nil {
 		return owner.Mark{}, false
 	}
@@ -231,7 +231,7 @@ func AddressMark(t transaction.Tree, pool, key string) (owner.Mark, bool) {
 
 // FindAddress reads what is drawn for a key.
 func FindAddress(t transaction.Tree, pool, key string) (Address, error) {
-	l, err := read(t, pool)
+	l, err := readLedger(t, pool)
 	if err != nil {
 		return Address{}, err
 	}
@@ -245,29 +245,29 @@ func FindAddress(t transaction.Tree, pool, key string) (Address, error) {
 // DrawAddress draws an address for a key. By names the run, for people. What it chooses is free, as those say who were asked; where they
 // were not asked about it, IsNotAsked tells the error.
 func DrawAddress(t transaction.Tree, want Address, mark owner.Mark, by string, asked Asked) error {
-	l, err := read(t, want.Pool)
+	l, err := readLedger(t, want.Pool)
 	if err != nil {
 		if _, there := t[Place(want.Pool)]; !there {
 			return errNoPool
 		}
 		return err
 	}
-	ip, err := l.draw(want, asked)
+	ip, err := l.drawAddress(want, asked)
 	if err != nil {
 		return err
 	}
-	l.record(asked)
+	l.recordSkipped(asked)
 	if l.Drawn == nil {
 		l.Drawn = map[string]drawn{}
 	}
 	l.Drawn[want.Key] = drawn{IP: ip, Owner: mark.String(), By: by}
 	delete(l.Released, want.Key)
-	return l.write(t)
+	return l.writeTo(t)
 }
 
 // ReleaseAddress gives a key's address back; the pool remembers it for the key.
 func ReleaseAddress(t transaction.Tree, pool, key string) error {
-	l, err := read(t, pool)
+	l, err := readLedger(t, pool)
 	if _, there := t[Place(pool)]; !there {
 		return nil
 	}
@@ -283,5 +283,5 @@ func ReleaseAddress(t transaction.Tree, pool, key string) error {
 		l.Released = map[string]netip.Addr{}
 	}
 	l.Released[key] = d.IP
-	return l.write(t)
+	return l.writeTo(t)
 }

@@ -47,7 +47,7 @@ func (p Pool) Validate() []service.Problem {
 			problems = append(problems, service.Problemf([]any{"reserved", i}, "Reserved address outside the pool", "%s is in none of the ranges, and so is never given out anyway: leave it out, or widen the ranges", FormatRange(run)))
 		}
 	}
-	if len(problems) == 0 && p.stock().size().Sign() == 0 {
+	if len(problems) == 0 && p.toStock().countAddresses().Sign() == 0 {
 		problems = append(problems, service.Problemf([]any{"ranges"}, "No addresses", "everything in the ranges is reserved or avoided: widen them"))
 	}
 	return problems
@@ -63,9 +63,9 @@ func overlapsAny(run netipx.IPRange, others []netipx.IPRange) bool {
 }
 
 // GivesOut returns a function that says whether the pool gives an address out, drawn or not.
-func (p Pool) GivesOut() func(netip.Addr) bool { return p.stock().contains }
+func (p Pool) GivesOut() func(netip.Addr) bool { return p.toStock().hasAddress }
 
-func (p Pool) stock() stock {
+func (p Pool) toStock() stock {
 	var b netipx.IPSetBuilder
 	for _, run := range p.Ranges {
 		b.AddRange(run)

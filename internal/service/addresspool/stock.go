@@ -14,9 +14,9 @@ type stock struct {
 	avoidBuggy bool
 }
 
-func (s stock) contains(a netip.Addr) bool { return s.set.Contains(a) && !s.avoids(a) }
+func (s stock) hasAddress(a netip.Addr) bool { return s.set.Contains(a) && !s.avoidsAddress(a) }
 
-func (s stock) avoids(a netip.Addr) bool {
+func (s stock) avoidsAddress(a netip.Addr) bool {
 	if !s.avoidBuggy || !a.Is4() {
 		return false
 	}
@@ -24,12 +24,12 @@ func (s stock) avoids(a netip.Addr) bool {
 	return last == 0 || last == 255
 }
 
-// all yields the addresses in order. No more than two in a row are avoided.
-func (s stock) all() iter.Seq[netip.Addr] {
+// allAddresses yields the addresses in order. No more than two in a row are avoided.
+func (s stock) allAddresses() iter.Seq[netip.Addr] {
 	return func(yield func(netip.Addr) bool) {
 		for _, run := range s.set.Ranges() {
 			for a := run.From(); a.IsValid() && !run.To().Less(a); a = a.Next() {
-				if !s.avoids(a) && !yield(a) {
+				if !s.avoidsAddress(a) && !yield(a) {
 					return
 				}
 			}
@@ -37,11 +37,11 @@ func (s stock) all() iter.Seq[netip.Addr] {
 	}
 }
 
-// size is how many addresses there are.
-func (s stock) size() *big.Int {
+// countAddresses is how many addresses there are.
+func (s stock) countAddresses() *big.Int {
 	sum := new(big.Int)
 	for _, run := range s.set.Ranges() {
-		from, to := number(run.From()), number(run.To())
+		from, to := toNumber(run.From()), toNumber(run.To())
 		sum.Add(sum, new(big.Int).Sub(to, from)).Add(sum, big.NewInt(1))
 		if s.avoidBuggy && run.From().Is4() {
 			sum.Sub(sum, big.NewInt(countBuggy(to.Int64())-countBuggy(from.Int64()-1)))
@@ -50,7 +50,7 @@ func (s stock) size() *big.Int {
 	return sum
 }
 
-func number(a netip.Addr) *big.Int { return new(big.Int).SetBytes(a.AsSlice()) }
+func toNumber(a netip.Addr) *big.Int { return new(big.Int).SetBytes(a.AsSlice()) }
 
 // countBuggy is how many of the IPv4 addresses from 0.0.0.0 to one, by its number, end in .0 or .255; -1 is before the first.
 func countBuggy(last int64) int64 {

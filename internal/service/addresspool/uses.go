@@ -15,9 +15,9 @@ func (p Pool) Uses() []plan.Use {
 		span := plan.Span{First: run.From(), Last: run.To()}
 		uses = append(uses, plan.Use{Kind: plan.PoolRange, Value: span.String(), Span: span, Path: []any{"ranges", i}, Known: known})
 	}
-	for _, run := range p.stock().set.Ranges() {
+	for _, run := range p.toStock().set.Ranges() {
 		span := plan.Span{First: run.From(), Last: run.To()}
-		uses = append(uses, plan.Use{Verb: plan.Gives, Kind: plan.PoolStock, Value: span.String(), Span: span, Skips: p.stock().avoids, Path: []any{"ranges"}, Known: known})
+		uses = append(uses, plan.Use{Verb: plan.Gives, Kind: plan.PoolStock, Value: span.String(), Span: span, Skips: p.toStock().avoidsAddress, Path: []any{"ranges"}, Known: known})
 	}
 	return uses
 }

@@ -33,9 +33,9 @@ type assignment struct {
 // or the interface.
 const ownHead = "# virtcluster "
 
-// assignments returns what a file of network configuration gives to devices; nothing of any other file, and of one that is this
+// parseAssignments returns what a file of network configuration gives to devices; nothing of any other file, and of one that is this
 // provider's, or that another one is rendered into.
-func assignments(file string, files map[string]host.File) []assignment {
+func parseAssignments(file string, files map[string]host.File) []assignment {
 	text := string(files[file].Content)
 	directory, name := path.Split(file)
 	switch {
@@ -67,7 +67,7 @@ func addressOf(text string) (netip.Addr, bool) {
 // setting is a line of a file in sections, as systemd's, NetworkManager's and shells' are.
 type setting struct{ section, key, value string }
 
-func settings(text string) []setting {
+func parseSettings(text string) []setting {
 	var all []setting
 	section := ""
 	for line := range strings.Lines(text) {
@@ -88,10 +88,10 @@ func ofNetworkd(file, text string, files map[string]host.File) []assignment {
 	if _, masked := files["/etc/systemd/network/"+path.Base(file)]; masked && strings.HasPrefix(file, "/run/") && strings.HasSuffix(file, ".network") {
 		return nil // the one in /etc counts
 	}
-	matches := settings(text)
+	matches := parseSettings(text)
 	if whole, is := strings.CutSuffix(path.Dir(file), ".d"); is {
 		base := path.Base(whole)
-		matches = append(settings(string(files["/etc/systemd/network/"+base].Content)), settings(string(files["/run/systemd/network/"+base].Content))...)
+		matches = append(parseSettings(string(files["/etc/systemd/network/"+base].Content)), parseSettings(string(files["/run/systemd/network/"+base].Content))...)
 	}
 	var devices []string
 	for _, s := range matches {
@@ -100,7 +100,7 @@ func ofNetworkd(file, text string, files map[string]host.File) []assignment {
 		}
 	}
 	var all []assignment
-	for _, s := range settings(text) {
+	for _, s := range parseSettings(text) {
 		if a, is := addressOf(s.value); is && s.key == "Address" && (s.section == "Network" || s.section == "Address") {
 			all = append(all, assignment{a, devices})
 		}
@@ -134,7 +134,7 @@ func ofNetplan(text string) []assignment {
 				}
 				word, _ := element.(string)
 				if a, is := addressOf(word); is {
-					all = append(all, assignment{a, matched(id, device)})
+					all = append(all, assignment{a, matchedDevices(id, device)})
 				}
 			}
 		}
@@ -159,8 +159,8 @@ func anyIn(text string) []assignment {
 	return all
 }
 
-// matched are the devices that netplan's description is of.
-func matched(id string, device map[string]any) []string {
+// matchedDevices are the devices that netplan's description is of.
+func matchedDevices(id string, device map[string]any) []string {
 	match, _ := device["match"].(map[string]any)
 	names := []string{id}
 	for _, key := range []string{"name", "macaddress"} {
@@ -181,7 +181,7 @@ var keyfileAddress = regexp.MustCompile(`^address(es)?[0-9]*$`)
 func ofNetworkManager(text string) []assignment {
 	var all []assignment
 	var devices []string
-	lines := settings(text)
+	lines := parseSettings(text)
 	for _, s := range lines {
 		switch {
 		case s.section == ".nmmeta" && s.key == "nm-generated" && s.value == "true":
@@ -224,7 +224,7 @@ func ofIfupdown(text string) []assignment {
 				all = append(all, assignment{a, devices})
 			}
 		default:
-			all = append(all, added(words, devices)...)
+			all = append(all, parseAdded(words, devices)...)
 		}
 	}
 	return all
@@ -235,8 +235,8 @@ var (
 	addVerb       = regexp.MustCompile(`^(a(d(d)?)?|replace|change)$`)
 )
 
-// added is what a command of ip(8) gives to a device: ip addr add ADDRESS dev DEVICE.
-func added(words, devices []string) []assignment {
+// parseAdded is what a command of ip(8) gives to a device: ip addr add ADDRESS dev DEVICE.
+func parseAdded(words, devices []string) []assignment {
 	for i := 0; i+3 < len(words); i++ {
 		if path.Base(words[i]) != "ip" {
 			continue
@@ -267,7 +267,7 @@ var scriptAddress = regexp.MustCompile(`^(IPADDR[0-9]*|IPV6ADDR|IPV6ADDR_SECONDA
 // ofNetworkScript reads a file of Red Hat's network scripts.
 func ofNetworkScript(name, text string) []assignment {
 	var all []assignment
-	lines := settings(text)
+	lines := parseSettings(text)
 	device, _, _ := strings.Cut(name, ":")
 	for _, s := range lines {
 		if s.key == "DEVICE" {

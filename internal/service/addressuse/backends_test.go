@@ -20,7 +20,7 @@ func tree(texts ...string) map[string]host.File {
 // assigned is what the first file gives to devices: "10.0.0.1 eth0,en*".
 func assigned(texts ...string) string {
 	var all []string
-	for _, a := range assignments(texts[0], tree(texts...)) {
+	for _, a := range parseAssignments(texts[0], tree(texts...)) {
 		all = append(all, fmt.Sprintf("%s %s", a.address, strings.Join(a.devices, ",")))
 	}
 	return strings.Join(all, "; ")
@@ -72,7 +72,7 @@ func FuzzAssignments(f *testing.F) {
 			"/etc/systemd/network/x.network", "/run/systemd/network/x.network.d/y.conf", "/etc/netplan/x.yaml", "/etc/NetworkManager/system-connections/x", "/etc/network/interfaces",
 			"/etc/sysconfig/network-scripts/ifcfg-x",
 		} {
-			for _, a := range assignments(file, tree(file, text)) {
+			for _, a := range parseAssignments(file, tree(file, text)) {
 				if !a.address.IsValid() || !strings.Contains(text, a.address.WithZone("").String()) && a.address.Is4() {
 					t.Errorf("%s has %v", file, a)
 				}
@@ -87,7 +87,7 @@ func FuzzRecorded(f *testing.F) {
 	f.Add(`{"mark":"owner=a","addresses":["10.0.0.1/24"],"inherit":true,"before":[{"name":"eth1","settings":[{"object":"addr","text":"10.0.0.2/24"}]}]}`)
 	f.Fuzz(func(_ *testing.T, text string) {
 		for _, file := range []string{exposures + "/x.json", pools + "/x.json", "/run/virtcluster/bridge-x.json", "/var/lib/virtcluster/hostnet/interface-x.json"} {
-			recorded(file, []byte(text))
+			parseRecord(file, []byte(text))
 		}
 	})
 }

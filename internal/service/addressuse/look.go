@@ -57,11 +57,11 @@ func Look(ctx context.Context, h host.Host) (Use, error) {
 func newUse(machine string, network hostnet.Machine, files map[string]host.File) Use {
 	u := Use{Machine: machine, Network: network, Instances: keepalived.ListDeclared(files), holders: map[netip.Addr][]Holder{}}
 	for _, file := range slices.Sorted(maps.Keys(files)) {
-		for _, a := range assignments(file, files) {
-			u.add(a.address, Holder{Kind: File, Place: file, Devices: a.devicesOf(network)})
+		for _, a := range parseAssignments(file, files) {
+			u.addHolders(a.address, Holder{Kind: File, Place: file, Devices: a.devicesOf(network)})
 		}
-		for address, holders := range recorded(file, files[file].Content) {
-			u.add(address, holders...)
+		for address, holders := range parseRecord(file, files[file].Content) {
+			u.addHolders(address, holders...)
 		}
 	}
 	for _, d := range u.Instances {
@@ -73,20 +73,20 @@ func newUse(machine string, network hostnet.Machine, files map[string]host.File)
 			h.Devices = []string{d.Interface}
 		}
 		for _, a := range d.Addresses {
-			u.add(a, h)
+			u.addHolders(a, h)
 		}
 	}
 	for _, link := range network.Links {
 		for _, a := range link.Addresses {
 			if !u.isExplained(a.Local) {
-				u.add(a.Local, Holder{Kind: Device, Devices: []string{link.Name}})
+				u.addHolders(a.Local, Holder{Kind: Device, Devices: []string{link.Name}})
 			}
 		}
 	}
 	return u
 }
 
-func (u Use) add(address netip.Addr, holders ...Holder) {
+func (u Use) addHolders(address netip.Addr, holders ...Holder) {
 	if address = address.Unmap().WithZone(""); address.IsValid() && !address.IsUnspecified() {
 		u.holders[address] = append(u.holders[address], holders...)
 	}

@@ -23,9 +23,9 @@ const (
 	pools     = "/var/lib/virtcluster/addresspool/pools"
 )
 
-// recorded returns who has which addresses by a record of this provider's; nothing of another file, nor of a damaged one, which who reads
+// parseRecord returns who has which addresses by a record of this provider's; nothing of another file, nor of a damaged one, which who reads
 // it for itself refuses.
-func recorded(file string, text []byte) map[netip.Addr][]Holder {
+func parseRecord(file string, text []byte) map[netip.Addr][]Holder {
 	name := strings.TrimSuffix(path.Base(file), ".json")
 	device := func(kind string) string { return strings.TrimPrefix(name, kind+"-") }
 	switch {
@@ -98,9 +98,9 @@ func ofDevice(kind Kind, device, file string, text []byte) map[netip.Addr][]Hold
 	for _, p := range append(r.Addresses, r.Addressing.Addresses...) {
 		add(p.Addr(), kind, device)
 	}
-	var before []hostnet.Before
+	var before []hostnet.DeviceSnapshot
 	if json.Unmarshal(r.Before, &before) != nil {
-		var one hostnet.Before
+		var one hostnet.DeviceSnapshot
 		if json.Unmarshal(r.Before, &one) == nil {
 			before = append(before, one)
 		}

@@ -22,14 +22,14 @@ func BenchmarkLargeZone(b *testing.B) {
 			}
 		}
 	})
-	f, err := z.file()
+	f, err := z.makeFile()
 	if err != nil {
 		b.Fatal(err)
 	}
 	content := f.Render()
 	b.Run("render", func(b *testing.B) {
 		for b.Loop() {
-			f, _ := z.file()
+			f, _ := z.makeFile()
 			f.Render()
 		}
 	})

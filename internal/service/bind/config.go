@@ -36,8 +36,8 @@ type config struct {
 	file *namedconf.File
 }
 
-// read takes the main file apart. Without one, the error is transaction.ErrAbsent: nothing is served.
-func read(t transaction.Tree) (*config, error) {
+// readConfig takes the main file apart. Without one, the error is transaction.ErrAbsent: nothing is served.
+func readConfig(t transaction.Tree) (*config, error) {
 	d, ok := distributionOf(t)
 	if !ok {
 		return nil, transaction.ErrAbsent
@@ -47,7 +47,7 @@ func read(t transaction.Tree) (*config, error) {
 		return nil, err
 	}
 	// What cannot be read would be written anew without what a person put there.
-	if _, err := parseConf(t, d.everywhere()); err != nil {
+	if _, err := parseConf(t, d.everywherePath()); err != nil {
 		return nil, err
 	}
 	return &config{distribution: d, tree: t, file: file}, nil
@@ -61,38 +61,38 @@ func parseConf(t transaction.Tree, path string) (*namedconf.File, error) {
 	return file, nil
 }
 
-// open reads the configuration to change it, and takes it over where that has not happened yet.
-func open(t transaction.Tree) (*config, error) {
+// openConfig reads the configuration to change it, and takes it over where that has not happened yet.
+func openConfig(t transaction.Tree) (*config, error) {
 	if _, ok := distributionOf(t); !ok {
 		return nil, errNotInstalled
 	}
-	c, err := read(t)
+	c, err := readConfig(t)
 	if err != nil {
 		return nil, err
 	}
 	// Where a person removed the kept original, what there is now is not it.
-	if _, kept := t[c.original()]; !kept && !c.taken() {
+	if _, kept := t[c.originalPath()]; !kept && !c.hasOurParts() {
 		err = c.takeOver()
 	}
 	return c, err
 }
 
-// taken says whether any part of ours is in the configuration.
-func (c *config) taken() bool {
-	return c.server() != nil || len(c.views()) > 0 || slices.ContainsFunc(c.zonesEverywhere(), isOurZone)
+// hasOurParts says whether any part of ours is in the configuration.
+func (c *config) hasOurParts() bool {
+	return c.serverStatement() != nil || len(c.viewStatements()) > 0 || slices.ContainsFunc(c.zonesEverywhere(), isOurZone)
 }
 
-// marker is the last of our comments before a statement, without whose it is; "" where there is none.
-func marker(s *namedconf.Statement) string {
-	kind, _ := owner.Cut(comment(s))
+// markerOf is the last of our comments before a statement, without whose it is; "" where there is none.
+func markerOf(s *namedconf.Statement) string {
+	kind, _ := owner.Cut(markerComment(s))
 	return kind
 }
 
 // markOf returns whose a statement is; the zero Mark is a person's.
-func markOf(s *namedconf.Statement) owner.Mark { return owner.Parse(comment(s)) }
+func markOf(s *namedconf.Statement) owner.Mark { return owner.Parse(markerComment(s)) }
 
-// comment is the last of our comments before a statement as it is written.
-func comment(s *namedconf.Statement) string {
+// markerComment is the last of our comments before a statement as it is written.
+func markerComment(s *namedconf.Statement) string {
 	at := strings.LastIndex(s.Lead(), ourComment)
 	if at < 0 {
 		return ""
@@ -101,11 +101,13 @@ func comment(s *namedconf.Statement) string {
 	return line
 }
 
-// marked is one of our comments with whose the statement below it is.
-func marked(marker string, m owner.Mark) string { return strings.TrimSpace(marker + " " + m.String()) }
+// formatMarker is one of our comments with whose the statement below it is.
+func formatMarker(marker string, m owner.Mark) string {
+	return strings.TrimSpace(marker + " " + m.String())
+}
 
-// unmarked is a statement's lead without our comments: what a person wrote above it.
-func unmarked(lead string) string {
+// withoutMarkers is a statement's lead without our comments: what a person wrote above it.
+func withoutMarkers(lead string) string {
 	var kept []string
 	for _, line := range strings.Split(lead, "\n") {
 		if !strings.HasPrefix(strings.TrimSpace(line), ourComment) {
@@ -115,8 +117,8 @@ func unmarked(lead string) string {
 	return strings.Join(kept, "\n")
 }
 
-// statement parses one statement that this package rendered, its marker above it.
-func statement(text, indent string) (*namedconf.Statement, error) {
+// parseStatement parses one statement that this package rendered, its marker above it.
+func parseStatement(text, indent string) (*namedconf.Statement, error) {
 	if indent != "" {
 		text = indent + strings.ReplaceAll(text, "\n", "\n"+indent)
 	}
@@ -127,21 +129,21 @@ func statement(text, indent string) (*namedconf.Statement, error) {
 	return f.Statements[0], nil
 }
 
-// server is our options statement, nil where there is none.
-func (c *config) server() *namedconf.Statement {
+// serverStatement is our options statement, nil where there is none.
+func (c *config) serverStatement() *namedconf.Statement {
 	for _, s := range c.file.Statements {
-		if marker(s) == serverMarker && s.Name() == "options" && s.Block() != nil {
+		if markerOf(s) == serverMarker && s.Name() == "options" && s.Block() != nil {
 			return s
 		}
 	}
 	return nil
 }
 
-// views are our view statements.
-func (c *config) views() []*namedconf.Statement {
+// viewStatements are our view statements.
+func (c *config) viewStatements() []*namedconf.Statement {
 	var views []*namedconf.Statement
 	for _, s := range c.file.Statements {
-		if isView(s) && strings.HasPrefix(marker(s), viewMarker) {
+		if isView(s) && strings.HasPrefix(markerOf(s), viewMarker) {
 			views = append(views, s)
 		}
 	}
@@ -150,9 +152,9 @@ func (c *config) views() []*namedconf.Statement {
 
 func isView(s *namedconf.Statement) bool { return s.Name() == "view" && s.Block() != nil }
 
-// view finds our view statement.
-func (c *config) view(name string) *namedconf.Statement {
-	for _, s := range c.views() {
+// findView finds our view statement.
+func (c *config) findView(name string) *namedconf.Statement {
+	for _, s := range c.viewStatements() {
 		if s.Arg(0) == name {
 			return s
 		}
@@ -163,7 +165,7 @@ func (c *config) view(name string) *namedconf.Statement {
 // viewNames are the names of all views, a person's included, in the main file and in those that it includes.
 func (c *config) viewNames() []string {
 	var names []string
-	for _, s := range c.flat(c.file.Statements, 0) {
+	for _, s := range c.flattenIncludes(c.file.Statements, 0) {
 		if isView(s) && s.Arg(0) != restView {
 			names = append(names, s.Arg(0))
 		}
@@ -181,15 +183,15 @@ func zoneIn(view *namedconf.File, zone string) *namedconf.Statement {
 	return nil
 }
 
-// remove takes a statement out of a block.
-func remove(f *namedconf.File, s *namedconf.Statement) {
+// removeStatement takes a statement out of a block.
+func removeStatement(f *namedconf.File, s *namedconf.Statement) {
 	f.Statements = slices.DeleteFunc(f.Statements, func(x *namedconf.Statement) bool { return x == s })
 }
 
-// save lays the file out and puts it into the tree; with none of our parts left, what was there before comes
+// saveConfig lays the file out and puts it into the tree; with none of our parts left, what was there before comes
 // back.
-func (c *config) save() error {
-	if !c.taken() {
+func (c *config) saveConfig() error {
+	if !c.hasOurParts() {
 		return c.giveBack()
 	}
 	if err := c.layOut(); err != nil {

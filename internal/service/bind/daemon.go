@@ -3,6 +3,7 @@ package bind
 import (
 	"bytes"
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"path"
@@ -32,49 +33,49 @@ func (Daemon) Name() string { return "bind" }
 func (Daemon) Package() (program, unit string) { return "named", "named.service" }
 
 // Globs implements transaction.Daemon.
-func (Daemon) Globs() []string { return globs() }
+func (Daemon) Globs() []string { return listGlobs() }
 
 // Strip implements transaction.Stripper.
 func (Daemon) Strip(t transaction.Tree) error {
-	c, err := read(t)
+	c, err := readConfig(t)
 	if err != nil {
 		return absentIsFine(err)
 	}
-	if s := c.server(); s != nil {
-		remove(c.file, s)
+	if s := c.serverStatement(); s != nil {
+		removeStatement(c.file, s)
 	}
-	for _, s := range c.views() {
-		remove(c.file, s)
+	for _, s := range c.viewStatements() {
+		removeStatement(c.file, s)
 	}
-	everywhere, err := parseConf(t, c.everywhere())
+	everywhere, err := parseConf(t, c.everywherePath())
 	if err != nil {
 		return err
 	}
 	everywhere.Statements = slices.DeleteFunc(everywhere.Statements, isOurZone)
-	c.keep(zoneHolder{everywhere, c.everywhere()})
+	c.writeZoneFile(zoneHolder{everywhere, c.everywherePath()})
 	for p := range t {
-		if strings.HasPrefix(p, c.zones()) {
+		if strings.HasPrefix(p, c.zonesDirectory()) {
 			delete(t, p)
 		}
 	}
-	if _, taken := t[c.original()]; !taken {
+	if _, taken := t[c.originalPath()]; !taken {
 		return nil
 	}
-	return c.save()
+	return c.saveConfig()
 }
 
 // Owners implements transaction.Owners.
 func (Daemon) Owners(t transaction.Tree) []string {
-	c, err := read(t)
+	c, err := readConfig(t)
 	if err != nil {
 		return nil
 	}
 	var owners []string
 	part := func(what string, m owner.Mark) { owners = append(owners, fmt.Sprintf("%s (%s)", what, m)) }
-	if s := c.server(); s != nil {
+	if s := c.serverStatement(); s != nil {
 		part("server", markOf(s))
 	}
-	for _, v := range c.views() {
+	for _, v := range c.viewStatements() {
 		part("view "+v.Arg(0), markOf(v))
 	}
 	c.eachZone(func(z *namedconf.Statement, views []string) {
@@ -92,23 +93,10 @@ func (Daemon) Owners(t transaction.Tree) []string {
 	return owners
 }
 
-// checkScript runs named-checkconf over a copy of the configuration directory with the staged files in it,
-// mounted over the live one in a mount namespace of its own: the paths in the files are the live ones. Where a live file is
-// a link, the staged one takes the link's place in the copy, and leaves alone what it leads to.
-// Arguments: stage, main file, directory, then the files that go away.
-const checkScript = `set -eu
-stage=$1 main=$2 dir=$3; shift 3
-merged=$(mktemp -d)
-trap 'umount -l "$merged" && rmdir "$merged"' EXIT
-mount -t tmpfs -o mode=0755 tmpfs "$merged"
-mkdir "$merged/dir"
-if [ -d "$dir" ]; then cp -a "$dir/." "$merged/dir"; else mkdir -p "$dir"; fi
-for gone; do rm -f "$merged/dir${gone#"$dir"}"; done
-if [ -d "$stage$dir" ]; then cp -a --remove-destination "$stage$dir/." "$merged/dir"; fi
-mount --bind "$merged/dir" "$dir"
-case $main in "$dir"/*) ;; *) mount --bind "$stage$main" "$main" ;; esac
-named-checkconf -z "$main"
-`
+// checkScript runs named-checkconf over the configuration directory as it will be.
+//
+//go:embed check.sh
+var checkScript string
 
 // Check implements transaction.Daemon with named-checkconf -z, which loads every zone of every view.
 func (Daemon) Check(ctx context.Context, h host.Host, stage string, next transaction.Tree) error {
@@ -146,32 +134,10 @@ func (Daemon) Running(ctx context.Context, h host.Host) (bool, error) {
 	return systemd.Running(ctx, h, "named.service")
 }
 
-// activateScript makes named load what is on disk. Arguments: "reconfig" where named.conf changed, else ""; our
-// directory where files went, of which what got empty is removed, else ""; the views that went, whose trust anchors named keeps
-// in files of its own, by the name of the view or its hash, and never removes. Input: the zones that named has and whose
-// files changed, one "ZONE VIEW SERIAL" a line; whether they are loaded is Verify's to tell.
-const activateScript = `set -u
-if ! systemctl is-active --quiet named; then
-	systemctl reset-failed named 2>/dev/null
-	systemctl enable --quiet named 2>/dev/null
-	systemctl start named || { journalctl -u named -n 20 --no-pager -o cat >&2; exit 1; }
-else
-	[ "$1" != reconfig ] || rndc reconfig >&2 || { journalctl -u named -n 20 --no-pager -o cat >&2; exit 1; }
-	while read -r zone view serial; do rndc reload "$zone" IN "$view" >/dev/null 2>&1; done
-fi
-if [ -n "$2" ] && [ -d "$2" ]; then find "$2" -depth -type d -empty -delete; fi
-shift 2
-[ $# -gt 0 ] || exit 0
-keys=$(named-checkconf -p 2>/dev/null | sed -n 's/^\tmanaged-keys-directory "\(.*\)";$/1\1/p; s/^\tdirectory "\(.*\)";$/2\1/p' | sort | head -n 1)
-keys=${keys#?}
-[ -n "$keys" ] || exit 0
-for view; do
-	hash=$(printf %s "$view" | sha256sum)
-	for name in "$view" "${hash%% *}" "$(printf %.16s "$hash")"; do
-		case $name in */*) ;; *) rm -f -- "$keys/$name.mkeys" "$keys/$name.mkeys.jnl" ;; esac
-	done
-done
-`
+// activateScript makes named load what is on disk.
+//
+//go:embed activate.sh
+var activateScript string
 
 // Activate implements transaction.Daemon: it reloads the zones whose files changed, each in its view, and
 // reconfigures named, which loads new zones, where its own configuration changed. Other zones are not loaded again.
@@ -179,7 +145,7 @@ func (Daemon) Activate(ctx context.Context, h host.Host, prev, next transaction.
 	write, removed := prev.Changes(next)
 	unchanged := len(write)+len(removed) == 0
 	d, _ := distributionOf(next)
-	changed := func(p string) bool { return !strings.HasPrefix(p, d.zones()) }
+	changed := func(p string) bool { return !strings.HasPrefix(p, d.zonesDirectory()) }
 	mode, emptied := "", ""
 	if slices.ContainsFunc(write, changed) || slices.ContainsFunc(removed, changed) || unchanged {
 		mode = "reconfig"
@@ -187,11 +153,11 @@ func (Daemon) Activate(ctx context.Context, h host.Host, prev, next transaction.
 	if len(removed) > 0 {
 		emptied = d.dir + "/virtcluster"
 	}
-	zones, err := served(next)
+	zones, err := listServed(next)
 	if err != nil {
 		return err
 	}
-	before, err := served(prev)
+	before, err := listServed(prev)
 	if err != nil {
 		before = zones // a reload too many does no harm
 	}
@@ -199,7 +165,7 @@ func (Daemon) Activate(ctx context.Context, h host.Host, prev, next transaction.
 	for _, z := range zones {
 		known := slices.ContainsFunc(before, func(b servedZone) bool { return b.zone == z.zone && b.view == z.view })
 		if unchanged || known && slices.Contains(write, z.file) {
-			z.line(&input)
+			z.writeLine(&input)
 		}
 	}
 	_, err = h.Run(ctx, host.ScriptWithInput("make named serve it", activateScript, input.Bytes(), append([]string{mode, emptied}, viewsGone(prev, next)...)...))
@@ -218,7 +184,7 @@ func viewsGone(prev, next transaction.Tree) []string {
 
 // viewNames lists the views of a configuration's main file.
 func viewNames(t transaction.Tree) ([]string, error) {
-	c, err := read(t)
+	c, err := readConfig(t)
 	if err != nil {
 		return nil, absentIsFine(err)
 	}

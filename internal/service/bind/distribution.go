@@ -39,34 +39,34 @@ func distributionOf(t transaction.Tree) (distribution, bool) {
 	return distribution{}, false
 }
 
-// original is where the main file is kept that a take-over replaced.
-func (d distribution) original() string { return d.main + ".virtcluster-original" }
+// originalPath is where the main file is kept that a take-over replaced.
+func (d distribution) originalPath() string { return d.main + ".virtcluster-original" }
 
-// edited is where statements go that a person added after the take-over and that cannot stand in the original, when that comes back.
-func (d distribution) edited() string { return d.main + ".virtcluster-edited" }
+// editedPath is where statements go that a person added after the take-over and that cannot stand in the original, when that comes back.
+func (d distribution) editedPath() string { return d.main + ".virtcluster-edited" }
 
-// shared holds the zones from before that any number of views can serve, and single those that one view only
+// sharedPath holds the zones from before that any number of views can serve, and singlePath those that one view only
 // can: their files are written by named.
-func (d distribution) shared() string { return d.main + ".virtcluster-zones" }
-func (d distribution) single() string { return d.main + ".virtcluster-dynamic-zones" }
+func (d distribution) sharedPath() string { return d.main + ".virtcluster-zones" }
+func (d distribution) singlePath() string { return d.main + ".virtcluster-dynamic-zones" }
 
 // zoneIncludes are the files of ours that hold zone statements.
 func (d distribution) zoneIncludes() []string {
-	return []string{d.shared(), d.single(), d.everywhere()}
+	return []string{d.sharedPath(), d.singlePath(), d.everywherePath()}
 }
 
-func (d distribution) zones() string { return d.dir + "/virtcluster/zones/" }
+func (d distribution) zonesDirectory() string { return d.dir + "/virtcluster/zones/" }
 
 // zoneFile is the path of a zone's file; both names are canonical. The slash of RFC 2317 is no directory.
 func (d distribution) zoneFile(view, zone string) string {
 	if view == "" {
 		view = defaultView
 	}
-	return d.zones() + view + "/" + strings.ReplaceAll(zone, "/", "%") + ".zone"
+	return d.zonesDirectory() + view + "/" + strings.ReplaceAll(zone, "/", "%") + ".zone"
 }
 
 // Globs are the files of the configuration, on any distribution.
-func globs() []string {
+func listGlobs() []string {
 	return []string{
 		"/etc/bind/named.conf", "/etc/bind/named.conf.*", "/etc/bind/[!n]*.conf", "/etc/bind/zones.*", "/etc/bind/db.*",
 		"/etc/bind/virtcluster/zones/*/*.zone",

@@ -12,8 +12,8 @@ import (
 // maxIncludes bounds how deep files include each other.
 const maxIncludes = 8
 
-// matching are the paths of a tree that an include statement names, which may be a pattern, in their order.
-func matching(t transaction.Tree, pattern string) []string {
+// matchingPaths are the paths of a tree that an include statement names, which may be a pattern, in their order.
+func matchingPaths(t transaction.Tree, pattern string) []string {
 	if _, ok := t[pattern]; ok {
 		return []string{pattern}
 	}
@@ -29,7 +29,7 @@ func matching(t transaction.Tree, pattern string) []string {
 
 // Follow implements transaction.Follower: the files that the configuration includes, wherever they lie, and that are not read yet.
 func (Daemon) Follow(t transaction.Tree) []string {
-	c, err := read(t)
+	c, err := readConfig(t)
 	if err != nil {
 		return nil
 	}
@@ -40,7 +40,7 @@ func (Daemon) Follow(t transaction.Tree) []string {
 			if s.Name() != "include" || !strings.HasPrefix(s.Arg(0), "/") || depth > maxIncludes {
 				continue
 			}
-			file, err := c.included(s, depth)
+			file, err := c.parseIncluded(s, depth)
 			switch {
 			case err == nil && file != nil:
 				visit(file.Statements, depth+1)

@@ -23,7 +23,7 @@ func (z Zone) InternalNames() []string {
 	var names []string
 	for owner := range z.Records {
 		if name, err := OwnerName(owner, zone); err == nil && isInternalName(name) {
-			names = append(names, strings.TrimSuffix(absolute(name, zone), "."))
+			names = append(names, strings.TrimSuffix(absoluteName(name, zone), "."))
 		}
 	}
 	slices.Sort(names)
@@ -32,11 +32,11 @@ func (z Zone) InternalNames() []string {
 
 // InternalNames lists the names in a view that strangers need not know.
 func InternalNames(t transaction.Tree, view string) []string {
-	c, err := read(t)
+	c, err := readConfig(t)
 	if err != nil {
 		return nil
 	}
-	s := c.view(view)
+	s := c.findView(view)
 	if s == nil {
 		return nil
 	}
@@ -54,7 +54,7 @@ func InternalNames(t transaction.Tree, view string) []string {
 
 // Sets names the record sets of the zone, pointers included: owner relative to the zone and type.
 func (z Zone) Sets() [][2]string {
-	sets, _ := z.sets()
+	sets, _ := z.canonicalSets()
 	var names [][2]string
 	for set := range sets {
 		names = append(names, [2]string{set.name, set.rrType})

@@ -7,49 +7,50 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind/namedconf"
 )
 
-func (k *keptZones) add(s *namedconf.Statement) {
+func (k *keptZones) addZone(s *namedconf.Statement) {
 	if isSingle(s) {
 		k.single = append(k.single, s)
 	} else {
 		k.shared = append(k.shared, s)
 	}
-	k.personal = k.personal || personal(s)
+	k.personal = k.personal || isPersonal(s)
 }
 
 // content says what an included file holds.
 type content struct {
-	// zones: at least one. only: nothing else. single: one that two views cannot share. personal: one that is
-	// not the distribution's.
-	zones, only, single, personal bool
+	// hasZones says that there is a zone, and onlyZones that there is nothing but zones.
+	hasZones, onlyZones bool
+	// hasSingle says that one of them is a zone that two views cannot share (isSingle), and hasPersonal that one is not the distribution's.
+	hasSingle, hasPersonal bool
 }
 
-// contents looks into an included file, and into those that it includes.
-func (c *config) contents(f *namedconf.File, depth int) (content, error) {
+// readContents looks into an included file, and into those that it includes.
+func (c *config) readContents(f *namedconf.File, depth int) (content, error) {
 	if f == nil {
 		return content{}, nil
 	}
-	all := content{only: true}
+	all := content{onlyZones: true}
 	for _, s := range f.Statements {
 		switch s.Name() {
 		case "zone":
-			all.zones = true
-			all.single = all.single || isSingle(s)
-			all.personal = all.personal || personal(s)
+			all.hasZones = true
+			all.hasSingle = all.hasSingle || isSingle(s)
+			all.hasPersonal = all.hasPersonal || isPersonal(s)
 			continue
 		case "include":
-			file, err := c.included(s, depth)
+			file, err := c.parseIncluded(s, depth)
 			if err != nil {
 				return all, err
 			}
-			inner, err := c.contents(file, depth+1)
+			inner, err := c.readContents(file, depth+1)
 			if err != nil {
 				return all, err
 			}
-			all.zones, all.only = all.zones || inner.zones, all.only && inner.only
-			all.single, all.personal = all.single || inner.single, all.personal || inner.personal
+			all.hasZones, all.onlyZones = all.hasZones || inner.hasZones, all.onlyZones && inner.onlyZones
+			all.hasSingle, all.hasPersonal = all.hasSingle || inner.hasSingle, all.hasPersonal || inner.hasPersonal
 			continue
 		}
-		all.only = false
+		all.onlyZones = false
 	}
 	return all, nil
 }
@@ -75,8 +76,8 @@ func isSingle(s *namedconf.Statement) bool {
 	return false
 }
 
-// personal says whether a zone is not one of those that every distribution configures (RFC 1912, section 4.1).
-func personal(s *namedconf.Statement) bool {
+// isPersonal says whether a zone is not one of those that every distribution configures (RFC 1912, section 4.1).
+func isPersonal(s *namedconf.Statement) bool {
 	name, err := ZoneName(s.Arg(0))
 	if err != nil {
 		return s.Arg(0) != "."

@@ -14,8 +14,8 @@ func (c *config) layOut() error {
 	var general, ours, foreign []*namedconf.Statement
 	for _, s := range c.file.Statements {
 		switch {
-		case marker(s) == keptMarker:
-		case isView(s) && strings.HasPrefix(marker(s), viewMarker):
+		case markerOf(s) == keptMarker:
+		case isView(s) && strings.HasPrefix(markerOf(s), viewMarker):
 			ours = append(ours, s)
 		case isView(s):
 			foreign = append(foreign, s)
@@ -34,7 +34,7 @@ func (c *config) layOut() error {
 		end = len(ours)
 	}
 	views := slices.Concat(ours[:end], foreign, ours[end:])
-	kept, err := c.kept()
+	kept, err := c.readKept()
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (c *config) layOut() error {
 		}
 	}
 	c.file.Statements = slices.Concat(general, views)
-	c.introduce()
+	c.putHeader()
 	if !strings.HasSuffix(c.file.Tail, "\n") {
 		c.file.Tail += "\n"
 	}
@@ -69,13 +69,13 @@ func (c *config) placeKept(kept keptZones, ours, foreign []*namedconf.Statement,
 		if len(foreign) > 0 {
 			return nil
 		}
-		statements, err := kept.statements(c.distribution, "", "")
+		statements, err := kept.zoneStatements(c.distribution, "", "")
 		*general = append(*general, statements...)
 		return err
 	}
 	last, _ := parseView(ours[len(ours)-1])
 	if kept.personal && len(foreign) == 0 && !last.MatchesAll() {
-		rest, err := statement(keptMarker+"\nview "+namedconf.Quote(restView)+" {\n};", "")
+		rest, err := parseStatement(keptMarker+"\nview "+namedconf.Quote(restView)+" {\n};", "")
 		if err != nil {
 			return err
 		}
@@ -85,8 +85,8 @@ func (c *config) placeKept(kept keptZones, ours, foreign []*namedconf.Statement,
 	first := ""
 	for _, s := range ours {
 		body := s.Block()
-		body.Statements = slices.DeleteFunc(body.Statements, func(in *namedconf.Statement) bool { return marker(in) == keptMarker })
-		statements, err := kept.statements(c.distribution, first, "\t")
+		body.Statements = slices.DeleteFunc(body.Statements, func(in *namedconf.Statement) bool { return markerOf(in) == keptMarker })
+		statements, err := kept.zoneStatements(c.distribution, first, "\t")
 		if err != nil {
 			return err
 		}
@@ -105,31 +105,31 @@ func (c *config) placeKept(kept keptZones, ours, foreign []*namedconf.Statement,
 }
 
 // isRest says whether a statement is the view for whoever none of the others answers.
-func isRest(s *namedconf.Statement) bool { return isView(s) && marker(s) == keptMarker }
+func isRest(s *namedconf.Statement) bool { return isView(s) && markerOf(s) == keptMarker }
 
 // inRest are the statements that a person wrote into that view.
 func (c *config) inRest() []*namedconf.Statement {
 	var theirs []*namedconf.Statement
 	for _, s := range c.file.Statements {
 		if isRest(s) {
-			theirs = append(theirs, slices.DeleteFunc(slices.Clone(s.Block().Statements), func(in *namedconf.Statement) bool { return marker(in) == keptMarker })...)
+			theirs = append(theirs, slices.DeleteFunc(slices.Clone(s.Block().Statements), func(in *namedconf.Statement) bool { return markerOf(in) == keptMarker })...)
 		}
 	}
 	return theirs
 }
 
-// introduce puts the header at the top, and nowhere else.
-func (c *config) introduce() {
+// putHeader puts the header at the top, and nowhere else.
+func (c *config) putHeader() {
 	c.removeHeader()
 	first := c.file.Statements[0]
-	first.SetLead(c.header() + "\n" + strings.TrimLeft(first.Lead(), "\n"))
+	first.SetLead(c.formatHeader() + "\n" + strings.TrimLeft(first.Lead(), "\n"))
 }
 
-func (c *config) header() string { return fmt.Sprintf(header, c.original()) }
+func (c *config) formatHeader() string { return fmt.Sprintf(header, c.originalPath()) }
 
 func (c *config) removeHeader() {
 	for _, s := range c.file.Statements {
-		s.SetLead(strings.ReplaceAll(s.Lead(), c.header(), ""))
+		s.SetLead(strings.ReplaceAll(s.Lead(), c.formatHeader(), ""))
 	}
-	c.file.Tail = strings.ReplaceAll(c.file.Tail, c.header(), "")
+	c.file.Tail = strings.ReplaceAll(c.file.Tail, c.formatHeader(), "")
 }

@@ -99,8 +99,8 @@ func matchesAnyone(list []string) bool {
 	return len(list) == 0
 }
 
-// block writes a list of elements as a block: "{ a; b; }".
-func block(elements []string) string {
+// formatBlock writes a list of elements as a block: "{ a; b; }".
+func formatBlock(elements []string) string {
 	if len(elements) == 0 {
 		return "{ }"
 	}

@@ -148,8 +148,8 @@ func DefaultMailbox(zone string) string {
 	return "hostmaster."
 }
 
-// absolute is a relative canonical name with its zone and the dot at its end.
-func absolute(owner, zone string) string {
+// absoluteName is a relative canonical name with its zone and the dot at its end.
+func absoluteName(owner, zone string) string {
 	if owner == Apex {
 		return zone + "."
 	}

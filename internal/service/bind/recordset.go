@@ -57,11 +57,11 @@ func (r RecordSet) Beside(names []string) []service.Problem {
 		}
 	}
 	before := map[string]bool{}
-	for _, p := range shadowed(at, byName) {
+	for _, p := range warnOfShadowed(at, byName) {
 		before[p.Summary] = true
 	}
 	byName[name] = []string{}
-	return slices.DeleteFunc(shadowed(at, byName), func(p service.Problem) bool { return before[p.Summary] })
+	return slices.DeleteFunc(warnOfShadowed(at, byName), func(p service.Problem) bool { return before[p.Summary] })
 }
 
 // InternalName is the set's absolute name where strangers need not know it, else "".
@@ -70,11 +70,11 @@ func (r RecordSet) InternalName() string {
 	if !isInternalName(name) {
 		return ""
 	}
-	return strings.TrimSuffix(absolute(name, zone), ".")
+	return strings.TrimSuffix(absoluteName(name, zone), ".")
 }
 
-// canonical returns the set's name and its data in canonical form.
-func (r RecordSet) canonical() (string, rrset, []string, error) {
+// canonicalSet returns the set's name and its data in canonical form.
+func (r RecordSet) canonicalSet() (string, rrset, []string, error) {
 	zone, err := ZoneName(r.Zone)
 	if err != nil {
 		return "", rrset{}, nil, err
@@ -91,15 +91,15 @@ func (r RecordSet) canonical() (string, rrset, []string, error) {
 // FindRecordSet reads the record set of r's view, zone, name and type; transaction.ErrAbsent when it is not
 // there.
 func FindRecordSet(t transaction.Tree, r RecordSet) (RecordSet, error) {
-	c, err := read(t)
+	c, err := readConfig(t)
 	if err != nil {
 		return r, err
 	}
-	zone, set, _, err := r.canonical()
+	zone, set, _, err := r.canonicalSet()
 	if err != nil {
 		return r, err
 	}
-	f, _, err := c.primary(r.View, zone)
+	f, _, err := c.readPrimary(r.View, zone)
 	if err != nil {
 		return r, err
 	}
@@ -121,9 +121,9 @@ func FindRecordSet(t transaction.Tree, r RecordSet) (RecordSet, error) {
 	return got, nil
 }
 
-// primary reads the file of a primary zone.
-func (c *config) primary(view, zone string) (*zoneFile, string, error) {
-	s, err := c.zone(view, zone)
+// readPrimary reads the file of a primary zone.
+func (c *config) readPrimary(view, zone string) (*zoneFile, string, error) {
+	s, err := c.findZone(view, zone)
 	if err != nil {
 		return nil, "", err
 	}
@@ -137,15 +137,15 @@ func (c *config) primary(view, zone string) (*zoneFile, string, error) {
 
 // RecordSetMark returns whose the record set is; false where there is none that a resource describes.
 func RecordSetMark(t transaction.Tree, r RecordSet) (owner.Mark, bool) {
-	zone, set, _, err := RecordSet{View: r.View, Zone: r.Zone, Name: r.Name, Type: r.Type}.canonical()
+	zone, set, _, err := RecordSet{View: r.View, Zone: r.Zone, Name: r.Name, Type: r.Type}.canonicalSet()
 	if err != nil {
 		return owner.Mark{}, false
 	}
-	c, err := read(t)
+	c, err := readConfig(t)
 	if err != nil {
 		return owner.Mark{}, false
 	}
-	f, _, err := c.primary(r.View, zone)
+	f, _, err := c.readPrimary(r.View, zone)
 	if err != nil {
 		return owner.Mark{}, false
 	}
@@ -155,16 +155,16 @@ func RecordSetMark(t transaction.Tree, r RecordSet) (owner.Mark, bool) {
 
 // AddRecordSet adds a record set that the zone must not describe itself.
 func AddRecordSet(t transaction.Tree, r RecordSet, m owner.Mark, now time.Time) error {
-	return r.put(t, m, now, true)
+	return r.putInto(t, m, now, true)
 }
 
 // SetRecordSet puts a record set in any case.
 func SetRecordSet(t transaction.Tree, r RecordSet, m owner.Mark, now time.Time) error {
-	return r.put(t, m, now, false)
+	return r.putInto(t, m, now, false)
 }
 
-func (r RecordSet) put(t transaction.Tree, m owner.Mark, now time.Time, add bool) error {
-	zone, set, values, err := r.canonical()
+func (r RecordSet) putInto(t transaction.Tree, m owner.Mark, now time.Time, add bool) error {
+	zone, set, values, err := r.canonicalSet()
 	if err != nil {
 		return err
 	}
@@ -172,13 +172,13 @@ func (r RecordSet) put(t transaction.Tree, m owner.Mark, now time.Time, add bool
 	if err != nil {
 		return err
 	}
-	next := old.copy()
+	next := old.copyFile()
 	_, owned := next.owned[set]
 	taken := slices.ContainsFunc(next.records, func(x record) bool { return x.rrset == set })
 	if add && taken && !owned {
 		return fmt.Errorf("zone %q has %s records for %q among its own records; leave them out there, or leave out this record set", zone, set.rrType, set.name)
 	}
-	next.drop(set)
+	next.dropSet(set)
 	next.owned[set] = ownedSet{ttl: r.TTL != InheritTTL, mark: m}
 	ttl := r.TTL
 	if ttl == InheritTTL {
@@ -187,38 +187,38 @@ func (r RecordSet) put(t transaction.Tree, m owner.Mark, now time.Time, add bool
 	for _, v := range values {
 		next.records = append(next.records, record{set, ttl, v})
 	}
-	return c.put(path, old, next, false, now)
+	return c.putFile(path, old, next, false, now)
 }
 
 // DropRecordSet takes a record set out; an absent one is no error.
 func DropRecordSet(t transaction.Tree, r RecordSet, now time.Time) error {
-	zone, set, _, err := RecordSet{View: r.View, Zone: r.Zone, Name: r.Name, Type: r.Type}.canonical()
+	zone, set, _, err := RecordSet{View: r.View, Zone: r.Zone, Name: r.Name, Type: r.Type}.canonicalSet()
 	if err != nil {
 		return err
 	}
-	c, err := read(t)
+	c, err := readConfig(t)
 	if err != nil {
 		return absentIsFine(err)
 	}
-	old, path, err := c.primary(r.View, zone)
+	old, path, err := c.readPrimary(r.View, zone)
 	if err != nil {
 		return absentIsFine(err)
 	}
 	if _, owned := old.owned[set]; !owned {
 		return nil
 	}
-	next := old.copy()
-	next.drop(set)
-	return c.put(path, old, next, false, now)
+	next := old.copyFile()
+	next.dropSet(set)
+	return c.putFile(path, old, next, false, now)
 }
 
 // openZone reads a zone that a record set goes into.
 func openZone(t transaction.Tree, view, zone string) (*config, *zoneFile, string, error) {
-	c, err := read(t)
+	c, err := readConfig(t)
 	if err == nil {
 		var f *zoneFile
 		var path string
-		if f, path, err = c.primary(view, zone); err == nil {
+		if f, path, err = c.readPrimary(view, zone); err == nil {
 			return c, f, path, nil
 		}
 	}
@@ -228,16 +228,16 @@ func openZone(t transaction.Tree, view, zone string) (*config, *zoneFile, string
 	return nil, nil, "", err
 }
 
-// copy is a file that can be changed without changing this one.
-func (f *zoneFile) copy() *zoneFile {
+// copyFile is a file that can be changed without changing this one.
+func (f *zoneFile) copyFile() *zoneFile {
 	c := *f
 	c.records = slices.Clone(f.records)
 	c.owned = maps.Clone(f.owned)
 	return &c
 }
 
-// drop takes a record set out.
-func (f *zoneFile) drop(set rrset) {
+// dropSet takes a record set out.
+func (f *zoneFile) dropSet(set rrset) {
 	delete(f.owned, set)
 	f.records = slices.DeleteFunc(f.records, func(r record) bool { return r.rrset == set })
 }

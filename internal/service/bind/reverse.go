@@ -32,12 +32,12 @@ func ReverseZone(p netip.Prefix) string {
 		return strings.Join(append(labels, reverse4), ".")
 	}
 	for i := range p.Bits() / 4 {
-		labels = append([]string{nibble(bytes, i)}, labels...)
+		labels = append([]string{nibbleAt(bytes, i)}, labels...)
 	}
 	return strings.Join(append(labels, reverse6), ".")
 }
 
-func nibble(bytes []byte, i int) string {
+func nibbleAt(bytes []byte, i int) string {
 	return strconv.FormatUint(uint64(bytes[i/2]>>(4*(1-i%2))&0xf), 16)
 }
 
@@ -45,7 +45,7 @@ func nibble(bytes []byte, i int) string {
 // a label.
 func ReversePrefix(zone string) (netip.Prefix, bool) {
 	if labels, ok := strings.CutSuffix(zone, "."+reverse6); ok {
-		return prefix6(strings.Split(labels, "."))
+		return parsePrefix6(strings.Split(labels, "."))
 	}
 	rest, ok := strings.CutSuffix(zone, "."+reverse4)
 	if !ok {
@@ -84,7 +84,7 @@ func (z Zone) hiddenPrefix(zone string) string {
 	return p.String()
 }
 
-func prefix6(labels []string) (netip.Prefix, bool) {
+func parsePrefix6(labels []string) (netip.Prefix, bool) {
 	if len(labels) > 32 {
 		return netip.Prefix{}, false
 	}
@@ -111,7 +111,7 @@ func PointerName(a netip.Addr, p netip.Prefix) string {
 		}
 	} else {
 		for i := p.Bits() / 4; i < 32; i++ {
-			labels = append([]string{nibble(bytes, i)}, labels...)
+			labels = append([]string{nibbleAt(bytes, i)}, labels...)
 		}
 	}
 	if len(labels) == 0 {

@@ -68,7 +68,7 @@ func TestMailboxIsAlwaysOneThatBINDTakes(t *testing.T) {
 func TestPrefixIsReadBack(t *testing.T) {
 	for _, cidr := range []string{"10.0.16.0/20", "10.0.0.0/16", "192.0.2.128/25", "2001:db8::/30", "0.0.0.0/0"} {
 		z := Zone{CIDR: cidr, NameServers: []string{"localhost."}}
-		f, err := z.file()
+		f, err := z.makeFile()
 		must(t, err)
 		read := parseZoneFile(f.zone, f.Render())
 		got := Zone{Name: f.zone}.Spell(read.zoneOf()).CIDR

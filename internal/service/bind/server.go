@@ -67,22 +67,22 @@ func (s Server) Validate() []service.Problem {
 // from the options before.
 func (s Server) Render(kept []*namedconf.Statement, m owner.Mark) string {
 	var b strings.Builder
-	b.WriteString(marked(serverMarker, m) + "\noptions {\n")
+	b.WriteString(formatMarker(serverMarker, m) + "\noptions {\n")
 	for _, k := range kept {
 		fmt.Fprintf(&b, "\t%s\n", k.Text())
 	}
 	v4, v6 := splitFamilies(canonicalMatches(s.ListenOn))
 	if s.ListenOn != nil {
-		fmt.Fprintf(&b, "\tlisten-on %s;\n\tlisten-on-v6 %s;\n", block(v4), block(v6))
+		fmt.Fprintf(&b, "\tlisten-on %s;\n\tlisten-on-v6 %s;\n", formatBlock(v4), formatBlock(v6))
 	}
 	if s.Forwarders != nil {
-		fmt.Fprintf(&b, "\tforwarders %s;\n", block(forwarderElements(s.Forwarders)))
+		fmt.Fprintf(&b, "\tforwarders %s;\n", formatBlock(forwarderElements(s.Forwarders)))
 	}
 	if s.AllowQuery != nil {
-		fmt.Fprintf(&b, "\tallow-query %s;\n", block(canonicalMatches(s.AllowQuery)))
+		fmt.Fprintf(&b, "\tallow-query %s;\n", formatBlock(canonicalMatches(s.AllowQuery)))
 	}
 	if s.AllowRecursion != nil {
-		fmt.Fprintf(&b, "\tallow-recursion %s;\n", block(canonicalMatches(s.AllowRecursion)))
+		fmt.Fprintf(&b, "\tallow-recursion %s;\n", formatBlock(canonicalMatches(s.AllowRecursion)))
 	}
 	if s.DNSSECValidation != "" {
 		fmt.Fprintf(&b, "\tdnssec-validation %s;\n", s.DNSSECValidation)

@@ -12,11 +12,11 @@ import (
 
 // FindServer reads the server; transaction.ErrAbsent where the options are not this provider's.
 func FindServer(t transaction.Tree) (Server, error) {
-	c, err := read(t)
+	c, err := readConfig(t)
 	if err != nil {
 		return Server{}, err
 	}
-	s := c.server()
+	s := c.serverStatement()
 	if s == nil {
 		return Server{}, transaction.ErrAbsent
 	}
@@ -26,20 +26,20 @@ func FindServer(t transaction.Tree) (Server, error) {
 
 // ServerMark returns whose the server's options are; false where they are not the provider's.
 func ServerMark(t transaction.Tree) (owner.Mark, bool) {
-	c, err := read(t)
-	if err != nil || c.server() == nil {
+	c, err := readConfig(t)
+	if err != nil || c.serverStatement() == nil {
 		return owner.Mark{}, false
 	}
-	return markOf(c.server()), true
+	return markOf(c.serverStatement()), true
 }
 
 // SetServer puts the server's options in the place of those that are there. What says where files are stays.
 func SetServer(t transaction.Tree, want Server, m owner.Mark) error {
-	c, err := open(t)
+	c, err := openConfig(t)
 	if err != nil {
 		return err
 	}
-	old := c.server()
+	old := c.serverStatement()
 	var kept []*namedconf.Statement
 	if old != nil {
 		_, kept = parseServer(old)
@@ -48,7 +48,7 @@ func SetServer(t transaction.Tree, want Server, m owner.Mark) error {
 			return err
 		}
 	}
-	s, err := statement(want.Render(kept, m), "")
+	s, err := parseStatement(want.Render(kept, m), "")
 	if err != nil {
 		return err
 	}
@@ -57,19 +57,19 @@ func SetServer(t transaction.Tree, want Server, m owner.Mark) error {
 	} else {
 		c.file.Statements = append(c.file.Statements, s)
 	}
-	return c.save()
+	return c.saveConfig()
 }
 
 // removeOptions takes out the options statement from before and returns what of it says where files are.
 func (c *config) removeOptions() ([]*namedconf.Statement, error) {
 	var kept []*namedconf.Statement
 	for {
-		s, include, err := c.search(func(s *namedconf.Statement) bool { return s.Name() == "options" })
+		s, include, err := c.findStatement(func(s *namedconf.Statement) bool { return s.Name() == "options" })
 		if err != nil || s == nil {
 			return kept, err
 		}
 		if include != nil {
-			if err := c.inline(include); err != nil {
+			if err := c.inlineInclude(include); err != nil {
 				return nil, err
 			}
 			continue
@@ -79,54 +79,54 @@ func (c *config) removeOptions() ([]*namedconf.Statement, error) {
 				kept = append(kept, in)
 			}
 		}
-		remove(c.file, s)
+		removeStatement(c.file, s)
 	}
 }
 
 // DropServer takes the server's options out and puts back those from before.
 func DropServer(t transaction.Tree) error {
-	c, err := read(t)
+	c, err := readConfig(t)
 	if err != nil {
 		return absentIsFine(err)
 	}
-	s := c.server()
+	s := c.serverStatement()
 	if s == nil {
 		return nil
 	}
-	if _, kept := t[c.original()]; !kept {
+	if _, kept := t[c.originalPath()]; !kept {
 		// What the options were nobody knows any more: what says where files are, and what a person added, stays.
 		var b strings.Builder
 		_, rest := parseServer(s)
 		for _, in := range rest {
 			fmt.Fprintf(&b, "\t%s\n", in.Text())
 		}
-		plain, err := statement("options {\n"+b.String()+"};", "")
+		plain, err := parseStatement("options {\n"+b.String()+"};", "")
 		if err != nil {
 			return err
 		}
 		plain.SetLead("\n")
 		c.file.Statements[slices.Index(c.file.Statements, s)] = plain
-		return c.save()
+		return c.saveConfig()
 	}
-	remove(c.file, s)
-	if c.taken() {
+	removeStatement(c.file, s)
+	if c.hasOurParts() {
 		before, err := c.originalOptions()
 		if err != nil {
 			return err
 		}
 		c.file.Statements = append(before, c.file.Statements...)
 	}
-	return c.save()
+	return c.saveConfig()
 }
 
 // originalOptions are the options statements that the take-over found.
 func (c *config) originalOptions() ([]*namedconf.Statement, error) {
-	file, _, err := c.divide()
+	file, _, err := c.divideOriginal()
 	if err != nil {
 		return nil, err
 	}
 	before := &config{distribution: c.distribution, tree: c.tree, file: file}
-	s, _, err := before.search(func(s *namedconf.Statement) bool { return s.Name() == "options" })
+	s, _, err := before.findStatement(func(s *namedconf.Statement) bool { return s.Name() == "options" })
 	if err != nil || s == nil {
 		return nil, err
 	}

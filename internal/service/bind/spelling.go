@@ -9,8 +9,8 @@ import (
 
 // SameData says whether two zones hold the same records, pointers included, however they are spelled.
 func (z Zone) SameData(other Zone) bool {
-	a, _ := z.sets()
-	b, _ := other.sets()
+	a, _ := z.canonicalSets()
+	b, _ := other.canonicalSets()
 	return maps.EqualFunc(a, b, slices.Equal)
 }
 

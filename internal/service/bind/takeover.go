@@ -21,18 +21,18 @@ type keptZones struct {
 	everywhere bool
 }
 
-// statements are what a view says to serve them; first is the view that serves the single ones, "" for this one.
-func (k keptZones) statements(d distribution, first, indent string) ([]*namedconf.Statement, error) {
+// zoneStatements are what a view says to serve them; first is the view that serves the single ones, "" for this one.
+func (k keptZones) zoneStatements(d distribution, first, indent string) ([]*namedconf.Statement, error) {
 	var texts []string
 	if len(k.shared) > 0 {
-		texts = append(texts, "include "+namedconf.Quote(d.shared())+";")
+		texts = append(texts, "include "+namedconf.Quote(d.sharedPath())+";")
 	}
 	if k.everywhere {
-		texts = append(texts, "include "+namedconf.Quote(d.everywhere())+";")
+		texts = append(texts, "include "+namedconf.Quote(d.everywherePath())+";")
 	}
 	switch {
 	case first == "" && len(k.single) > 0:
-		texts = append(texts, "include "+namedconf.Quote(d.single())+";")
+		texts = append(texts, "include "+namedconf.Quote(d.singlePath())+";")
 	case first != "":
 		for _, s := range k.single {
 			texts = append(texts, fmt.Sprintf("zone %s { in-view %s; };", namedconf.Quote(s.Arg(0)), namedconf.Quote(first)))
@@ -40,7 +40,7 @@ func (k keptZones) statements(d distribution, first, indent string) ([]*namedcon
 	}
 	var statements []*namedconf.Statement
 	for _, text := range texts {
-		s, err := statement(keptMarker+"\n"+text, indent)
+		s, err := parseStatement(keptMarker+"\n"+text, indent)
 		if err != nil {
 			return nil, err
 		}
@@ -53,56 +53,56 @@ func (k keptZones) statements(d distribution, first, indent string) ([]*namedcon
 // their own, everything else stays as it is.
 func (c *config) takeOver() error {
 	main := c.tree[c.main]
-	c.tree[c.original()] = host.File{Path: c.original(), Content: main.Content, Mode: main.Mode, Owner: main.Owner, Group: main.Group}
-	file, zones, err := c.divide()
+	c.tree[c.originalPath()] = host.File{Path: c.originalPath(), Content: main.Content, Mode: main.Mode, Owner: main.Owner, Group: main.Group}
+	file, zones, err := c.divideOriginal()
 	if err != nil {
 		return err
 	}
 	c.file = file
-	c.writeKept(c.shared(), zones.shared)
-	c.writeKept(c.single(), zones.single)
+	c.writeKept(c.sharedPath(), zones.shared)
+	c.writeKept(c.singlePath(), zones.single)
 	return nil
 }
 
-// divide splits the configuration from before into what stays and the zones.
-func (c *config) divide() (*namedconf.File, keptZones, error) {
+// divideOriginal splits the configuration from before into what stays and the zones.
+func (c *config) divideOriginal() (*namedconf.File, keptZones, error) {
 	var zones keptZones
-	file, err := parseConf(c.tree, c.original())
+	file, err := parseConf(c.tree, c.originalPath())
 	if err != nil {
 		return nil, zones, err
 	}
-	rest, err := c.split(file, &zones, 0)
+	rest, err := c.splitZones(file, &zones, 0)
 	if err != nil {
 		return nil, zones, err
 	}
 	return &namedconf.File{Statements: rest}, zones, nil
 }
 
-// split moves zones out of a file. An included file with nothing but zones that can be shared is included from
+// splitZones moves zones out of a file. An included file with nothing but zones that can be shared is included from
 // the new place, so that it goes on being the one to edit; one with zones among other things is taken apart.
-func (c *config) split(file *namedconf.File, zones *keptZones, depth int) ([]*namedconf.Statement, error) {
+func (c *config) splitZones(file *namedconf.File, zones *keptZones, depth int) ([]*namedconf.Statement, error) {
 	var rest []*namedconf.Statement
 	for _, s := range file.Statements {
 		switch s.Name() {
 		case "zone":
-			zones.add(s)
+			zones.addZone(s)
 			continue
 		case "include":
-			included, err := c.included(s, depth)
+			included, err := c.parseIncluded(s, depth)
 			if err != nil {
 				return nil, err
 			}
-			kind, err := c.contents(included, depth+1)
+			kind, err := c.readContents(included, depth+1)
 			if err != nil {
 				return nil, err
 			}
-			if kind.zones && kind.only && !kind.single {
+			if kind.hasZones && kind.onlyZones && !kind.hasSingle {
 				zones.shared = append(zones.shared, s)
-				zones.personal = zones.personal || kind.personal
+				zones.personal = zones.personal || kind.hasPersonal
 				continue
 			}
-			if kind.zones {
-				inner, err := c.split(included, zones, depth+1)
+			if kind.hasZones {
+				inner, err := c.splitZones(included, zones, depth+1)
 				if err != nil {
 					return nil, err
 				}
@@ -115,9 +115,9 @@ func (c *config) split(file *namedconf.File, zones *keptZones, depth int) ([]*na
 	return rest, nil
 }
 
-// included parses an included file; nil where it is none of those that we read, or none at all.
-func (c *config) included(s *namedconf.Statement, depth int) (*namedconf.File, error) {
-	paths := matching(c.tree, s.Arg(0))
+// parseIncluded parses an included file; nil where it is none of those that we read, or none at all.
+func (c *config) parseIncluded(s *namedconf.Statement, depth int) (*namedconf.File, error) {
+	paths := matchingPaths(c.tree, s.Arg(0))
 	if len(paths) == 0 {
 		return nil, nil
 	}
@@ -150,12 +150,12 @@ func (c *config) keptHeader() string {
 	return "# Zones from before terraform-provider-virtcluster took " + c.main + " over, for every view to include.\n"
 }
 
-// kept reads the zones from before as they are now: a person may have edited them.
-func (c *config) kept() (keptZones, error) {
+// readKept reads the zones from before as they are now: a person may have edited them.
+func (c *config) readKept() (keptZones, error) {
 	var zones keptZones
 	zones.everywhere = len(c.zonesEverywhere()) > 0
 	zones.personal = zones.everywhere
-	for _, path := range []string{c.shared(), c.single()} {
+	for _, path := range []string{c.sharedPath(), c.singlePath()} {
 		if _, ok := c.tree[path]; !ok {
 			continue
 		}
@@ -164,22 +164,22 @@ func (c *config) kept() (keptZones, error) {
 			return zones, err
 		}
 		for _, s := range file.Statements {
-			if path == c.single() {
+			if path == c.singlePath() {
 				zones.single = append(zones.single, s)
 			} else {
 				zones.shared = append(zones.shared, s)
 			}
-			zones.personal = zones.personal || s.Name() == "zone" && personal(s)
+			zones.personal = zones.personal || s.Name() == "zone" && isPersonal(s)
 			if s.Name() == "include" {
-				included, err := c.included(s, 0)
+				included, err := c.parseIncluded(s, 0)
 				if err != nil {
 					return zones, err
 				}
-				inside, err := c.contents(included, 1)
+				inside, err := c.readContents(included, 1)
 				if err != nil {
 					return zones, err
 				}
-				zones.personal = zones.personal || inside.personal
+				zones.personal = zones.personal || inside.hasPersonal
 			}
 		}
 	}
@@ -189,13 +189,13 @@ func (c *config) kept() (keptZones, error) {
 // giveBack puts the original back, and after it the statements that a person added since, to the main file or to those for zones.
 // What cannot stand there, such as a view beside zones that are in none, is kept in a file beside it.
 func (c *config) giveBack() error {
-	original, kept := c.tree[c.original()]
+	original, kept := c.tree[c.originalPath()]
 	if !kept {
-		return c.dissolve()
+		return c.dissolveParts()
 	}
 	content := bytes.Clone(original.Content)
 	var beside []*namedconf.Statement
-	added, before := c.added()
+	added, before := c.findAdded()
 	zones, comments, err := c.addedZones(before)
 	if err != nil {
 		return err
@@ -209,11 +209,11 @@ func (c *config) giveBack() error {
 			content = append(content, '\n')
 		}
 		content = append(content, strings.TrimLeft(s.String(), "\n")+"\n"...)
-		before = append(before, c.flat([]*namedconf.Statement{s}, 0)...)
+		before = append(before, c.flattenIncludes([]*namedconf.Statement{s}, 0)...)
 	}
 	c.keepBeside(beside, comments)
 	c.tree.Put(c.main, content, original.Mode, original.Owner, original.Group)
-	delete(c.tree, c.original())
+	delete(c.tree, c.originalPath())
 	for _, path := range c.zoneIncludes() {
 		delete(c.tree, path)
 	}
@@ -227,40 +227,40 @@ func (c *config) keepBeside(statements []*namedconf.Statement, comments string) 
 	}
 	f := namedconf.File{Statements: statements, Tail: "\n" + comments}
 	text := []byte("# Statements that were added to " + c.main + " while terraform-provider-virtcluster kept it.\n" + strings.TrimRight(f.String(), "\n") + "\n")
-	if earlier := c.tree[c.edited()].Content; bytes.Contains(earlier, text) {
+	if earlier := c.tree[c.editedPath()].Content; bytes.Contains(earlier, text) {
 		text = earlier
 	} else if len(earlier) > 0 {
 		text = slices.Concat(earlier, []byte("\n"), text)
 	}
-	c.tree.Put(c.edited(), text, 0o644, "root", c.group)
+	c.tree.Put(c.editedPath(), text, 0o644, "root", c.group)
 }
 
 // Kept implements transaction.Keeper: where what a person wrote went when it lost its place, as when the original came back.
 func (Daemon) Kept(prev, next transaction.Tree) []string {
-	c, err := read(prev)
+	c, err := readConfig(prev)
 	if err != nil {
 		return nil
 	}
 	var said []string
-	if edited, ok := next[c.edited()]; ok && !bytes.Equal(prev[c.edited()].Content, edited.Content) {
-		said = append(said, fmt.Sprintf("what was written by hand and cannot stand in %s as it is now is in %s, which named does not read", c.main, c.edited()))
+	if edited, ok := next[c.editedPath()]; ok && !bytes.Equal(prev[c.editedPath()].Content, edited.Content) {
+		said = append(said, fmt.Sprintf("what was written by hand and cannot stand in %s as it is now is in %s, which named does not read", c.main, c.editedPath()))
 	}
-	_, had := prev[c.original()]
-	if _, has := next[c.original()]; !had || has {
+	_, had := prev[c.originalPath()]
+	if _, has := next[c.originalPath()]; !had || has {
 		return said
 	}
-	after, err := read(next)
+	after, err := readConfig(next)
 	if err != nil {
 		return said
 	}
 	there := textsOf(after.file.Statements)
-	_, before := c.added()
+	_, before := c.findAdded()
 	zones, _, err := c.addedZones(before)
 	if err != nil {
 		return said
 	}
 	for _, s := range zones {
-		if there[squeeze(s.Text())] {
+		if there[squeezeBlanks(s.Text())] {
 			said = append(said, fmt.Sprintf("%s %s, which was written by hand into a file of the provider's, stands in %s now", s.Name(), s.Arg(0), c.main))
 		}
 	}
@@ -284,7 +284,7 @@ func (c *config) mayFollow(before []*namedconf.Statement, s *namedconf.Statement
 		return s.Block() != nil && s.Block().Find("in-view") == nil &&
 			!slices.ContainsFunc(before, func(b *namedconf.Statement) bool { return isView(b) || b.Name() == name && sameZone(b, s) })
 	case name == "include":
-		inside := c.flat([]*namedconf.Statement{s}, 0)
+		inside := c.flattenIncludes([]*namedconf.Statement{s}, 0)
 		return !slices.ContainsFunc(inside, func(i *namedconf.Statement) bool { return !c.mayFollow(before, i) || i == s })
 	}
 	return false
@@ -297,9 +297,9 @@ func sameZone(a, b *namedconf.Statement) bool {
 	return a.Arg(0) == b.Arg(0) || err == nil && otherErr == nil && first == second
 }
 
-// dissolve makes of the file what it would be without us, where the original is not kept any more: the zones from before come
+// dissolveParts makes of the file what it would be without us, where the original is not kept any more: the zones from before come
 // back to where they stood, with those that a person wrote into our files, and everything else stays.
-func (c *config) dissolve() error {
+func (c *config) dissolveParts() error {
 	zones, comments, err := c.addedZones(nil)
 	if err != nil {
 		return err
@@ -313,7 +313,7 @@ func (c *config) dissolve() error {
 		}
 	}
 	c.keepBeside(beside, "")
-	c.file.Statements = slices.DeleteFunc(c.file.Statements, func(s *namedconf.Statement) bool { return marker(s) == keptMarker })
+	c.file.Statements = slices.DeleteFunc(c.file.Statements, func(s *namedconf.Statement) bool { return markerOf(s) == keptMarker })
 	for _, s := range zones {
 		s.SetLead("\n" + strings.TrimLeft(s.Lead(), "\n"))
 		c.file.Statements = append(c.file.Statements, s)
@@ -329,32 +329,32 @@ func (c *config) dissolve() error {
 	return nil
 }
 
-// added are the statements of the main file that neither we nor the original put there, and before are those of the original;
+// findAdded are the statements of the main file that neither we nor the original put there, and before are those of the original;
 // nil where that cannot be read.
-func (c *config) added() (added, before []*namedconf.Statement) {
-	file, err := parseConf(c.tree, c.original())
+func (c *config) findAdded() (findAdded, before []*namedconf.Statement) {
+	file, err := parseConf(c.tree, c.originalPath())
 	if err != nil {
 		return c.file.Statements, nil
 	}
-	before = append([]*namedconf.Statement{}, c.flat(file.Statements, 0)...)
+	before = append([]*namedconf.Statement{}, c.flattenIncludes(file.Statements, 0)...)
 	known := textsOf(before)
 	for _, s := range c.file.Statements {
-		if marker(s) != keptMarker && !c.isKnown(s, known) {
-			added = append(added, s)
+		if markerOf(s) != keptMarker && !c.isKnown(s, known) {
+			findAdded = append(findAdded, s)
 		}
 	}
-	return append(added, c.inRest()...), before
+	return append(findAdded, c.inRest()...), before
 }
 
 // addedZones are the statements of the files for zones that neither we nor the original, with the statements before, put there, and
 // the comments that stand above none of these.
 func (c *config) addedZones(before []*namedconf.Statement) (added []*namedconf.Statement, comments string, err error) {
 	known, remarks := textsOf(before), map[string]bool{}
-	if file, err := parseConf(c.tree, c.original()); err == nil {
-		c.remarks(file.Statements, 0, remarks)
+	if file, err := parseConf(c.tree, c.originalPath()); err == nil {
+		c.collectRemarks(file.Statements, 0, remarks)
 	}
 	remark := func(text string) {
-		for line := range strings.Lines(unmarked(text)) {
+		for line := range strings.Lines(withoutMarkers(text)) {
 			if trimmed := strings.TrimSpace(line); trimmed != "" && !remarks[trimmed] {
 				comments += strings.TrimRight(line, "\n") + "\n"
 			}
@@ -380,15 +380,15 @@ func (c *config) addedZones(before []*namedconf.Statement) (added []*namedconf.S
 	return added, comments, nil
 }
 
-// remarks adds the lines that stand above statements, and above those that these include.
-func (c *config) remarks(statements []*namedconf.Statement, depth int, to map[string]bool) {
+// collectRemarks adds the lines that stand above statements, and above those that these include.
+func (c *config) collectRemarks(statements []*namedconf.Statement, depth int, to map[string]bool) {
 	for _, s := range statements {
 		for line := range strings.Lines(s.Lead()) {
 			to[strings.TrimSpace(line)] = true
 		}
 		if s.Name() == "include" {
-			if file, err := c.included(s, depth); err == nil && file != nil {
-				c.remarks(file.Statements, depth+1, to)
+			if file, err := c.parseIncluded(s, depth); err == nil && file != nil {
+				c.collectRemarks(file.Statements, depth+1, to)
 			}
 		}
 	}
@@ -398,24 +398,24 @@ func (c *config) remarks(statements []*namedconf.Statement, depth int, to map[st
 func textsOf(statements []*namedconf.Statement) map[string]bool {
 	texts := map[string]bool{}
 	for _, s := range statements {
-		texts[squeeze(s.Text())] = true
+		texts[squeezeBlanks(s.Text())] = true
 	}
 	return texts
 }
 
 // isKnown says whether a statement, or all that it includes, is among known texts.
 func (c *config) isKnown(s *namedconf.Statement, known map[string]bool) bool {
-	inner := c.flat([]*namedconf.Statement{s}, 0)
-	return !slices.ContainsFunc(inner, func(s *namedconf.Statement) bool { return !known[squeeze(s.Text())] })
+	inner := c.flattenIncludes([]*namedconf.Statement{s}, 0)
+	return !slices.ContainsFunc(inner, func(s *namedconf.Statement) bool { return !known[squeezeBlanks(s.Text())] })
 }
 
-// flat puts what is included in the place of include statements.
-func (c *config) flat(statements []*namedconf.Statement, depth int) []*namedconf.Statement {
+// flattenIncludes puts what is included in the place of include statements.
+func (c *config) flattenIncludes(statements []*namedconf.Statement, depth int) []*namedconf.Statement {
 	var all []*namedconf.Statement
 	for _, s := range statements {
 		if s.Name() == "include" {
-			if file, err := c.included(s, depth); err == nil && file != nil {
-				all = append(all, c.flat(file.Statements, depth+1)...)
+			if file, err := c.parseIncluded(s, depth); err == nil && file != nil {
+				all = append(all, c.flattenIncludes(file.Statements, depth+1)...)
 				continue
 			}
 		}
@@ -424,5 +424,5 @@ func (c *config) flat(statements []*namedconf.Statement, depth int) []*namedconf
 	return all
 }
 
-// squeeze makes texts equal that differ in white space only.
-func squeeze(text string) string { return strings.Join(strings.Fields(text), " ") }
+// squeezeBlanks makes texts equal that differ in white space only.
+func squeezeBlanks(text string) string { return strings.Join(strings.Fields(text), " ") }

@@ -403,17 +403,17 @@ func TestABrokenFileOfZonesIsNotWrittenAnew(t *testing.T) {
 		t.Fatal(err)
 	}
 	d, _ := distributionOf(tree)
-	f := tree[d.everywhere()]
+	f := tree[d.everywherePath()]
 	f.Content = append(f.Content, "zone \"theirs.example\" { type primary;\n"...)
-	tree[d.everywhere()] = f
+	tree[d.everywherePath()] = f
 	before := tree.Clone()
 	z.Name = "b.example"
 	for what, err := range map[string]error{"set": addZone(tree, z, now), "drop": DropZone(tree, "", "a.example")} {
-		if err == nil || !strings.Contains(err.Error(), d.everywhere()) {
+		if err == nil || !strings.Contains(err.Error(), d.everywherePath()) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if diff := cmp.Diff(string(before[d.everywhere()].Content), string(tree[d.everywhere()].Content)); diff != "" {
+	if diff := cmp.Diff(string(before[d.everywherePath()].Content), string(tree[d.everywherePath()].Content)); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -66,7 +66,7 @@ func parseRR(owner, rrType, data, zone string) (dns.RR, error) {
 	zp := dns.NewZoneParser(strings.NewReader(owner+" 0 IN "+rrType+" "+data+"\n"), zone+".", "")
 	rr, ok := zp.Next()
 	if err := zp.Err(); err != nil {
-		return nil, plain(err)
+		return nil, plainError(err)
 	}
 	if !ok {
 		return nil, errors.New("the value is empty")
@@ -74,23 +74,23 @@ func parseRR(owner, rrType, data, zone string) (dns.RR, error) {
 	if _, more := zp.Next(); more || zp.Err() != nil {
 		return nil, errors.New("the value must be one line")
 	}
-	return rr, complete(rr)
+	return rr, checkComplete(rr)
 }
 
-// complete says what keeps a record from being sent: the library's parser takes some that are not whole.
-func complete(rr dns.RR) error {
+// checkComplete says what keeps a record from being sent: the library's parser takes some that are not whole.
+func checkComplete(rr dns.RR) error {
 	if canonicalData(rr) == "" {
 		return errors.New("the value is incomplete")
 	}
 	buf := make([]byte, dns.Len(rr)+1)
 	if _, err := dns.PackRR(rr, buf, 0, nil, false); err != nil {
-		return plain(err)
+		return plainError(err)
 	}
 	return nil
 }
 
-// plain takes the library's own decoration off its message.
-func plain(err error) error {
+// plainError takes the library's own decoration off its message.
+func plainError(err error) error {
 	text := strings.TrimPrefix(err.Error(), "dns: ")
 	if text, _, ok := strings.Cut(text, " at line:"); ok {
 		return errors.New(text)
@@ -128,7 +128,7 @@ func canonicalText(chunks []string) string {
 	var text strings.Builder
 	whole := len(chunks) > 0
 	for i, c := range chunks {
-		raw := unescape(c)
+		raw := unescapeText(c)
 		if i < len(chunks)-1 && len(raw) != chunk {
 			whole = false
 		}
@@ -139,7 +139,7 @@ func canonicalText(chunks []string) string {
 	}
 	quoted := make([]string, len(chunks))
 	for i, c := range chunks {
-		quoted[i] = `"` + escape(unescape(c)) + `"`
+		quoted[i] = `"` + escapeText(unescapeText(c)) + `"`
 	}
 	return strings.Join(quoted, " ")
 }
@@ -148,14 +148,14 @@ func canonicalText(chunks []string) string {
 func quoteText(text string) string {
 	var quoted []string
 	for len(text) > chunk {
-		quoted = append(quoted, `"`+escape(text[:chunk])+`"`)
+		quoted = append(quoted, `"`+escapeText(text[:chunk])+`"`)
 		text = text[chunk:]
 	}
-	return strings.Join(append(quoted, `"`+escape(text)+`"`), " ")
+	return strings.Join(append(quoted, `"`+escapeText(text)+`"`), " ")
 }
 
-// escape writes a character string in the presentation form of RFC 1035, section 5.1.
-func escape(raw string) string {
+// escapeText writes a character string in the presentation form of RFC 1035, section 5.1.
+func escapeText(raw string) string {
 	var b strings.Builder
 	for i := range len(raw) {
 		switch c := raw[i]; {
@@ -171,8 +171,8 @@ func escape(raw string) string {
 	return b.String()
 }
 
-// unescape is the inverse of escape.
-func unescape(text string) string {
+// unescapeText is the inverse of escapeText.
+func unescapeText(text string) string {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {
 		if text[i] != '\\' || i+1 == len(text) {

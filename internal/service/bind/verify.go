@@ -3,6 +3,7 @@ package bind
 import (
 	"bytes"
 	"context"
+	_ "embed"
 	"fmt"
 	"path"
 	"strings"
@@ -12,47 +13,20 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
-// verifyScript proves that named answers and serves the serials of the input, one "ZONE VIEW SERIAL" a line. named
-// needs a moment to load a zone, so one that is missing is asked for again.
-const verifyScript = `set -u
-serves() {
-	status=$(rndc zonestatus "$zone" IN "$view" 2>&1)
-	case "
-$status
-" in
-	*"
-serial: $serial
-"*) ;;
-	*) return 1 ;;
-	esac
-}
-asked=
-while read -r zone view serial; do
-	asked=yes tries=0
-	until serves; do
-		tries=$((tries+1))
-		if [ $tries -ge 60 ]; then
-			echo "zone $zone in view $view does not serve serial $serial:" >&2
-			echo "$status" >&2
-			journalctl -q -u named -n 100 --no-pager -o cat | grep -F "zone $zone/IN/$view:" | tail -n 3 >&2
-			exit 1
-		fi
-		if [ $((tries%10)) -eq 0 ]; then rndc reload "$zone" IN "$view" >/dev/null 2>&1; fi
-		sleep 0.05
-	done
-done
-[ -n "$asked" ] || rndc status >/dev/null
-`
+// verifyScript proves that named answers and serves the serials of its input.
+//
+//go:embed verify.sh
+var verifyScript string
 
 // Verify implements transaction.Daemon.
 func (Daemon) Verify(ctx context.Context, h host.Host, next transaction.Tree) error {
-	zones, err := served(next)
+	zones, err := listServed(next)
 	if err != nil {
 		return err
 	}
 	var input bytes.Buffer
 	for _, z := range zones {
-		z.line(&input)
+		z.writeLine(&input)
 	}
 	cmd := host.ScriptWithInput("ask named what it serves", verifyScript, input.Bytes())
 	cmd.Repeatable = true
@@ -66,11 +40,13 @@ type servedZone struct {
 	serial           uint32
 }
 
-func (z servedZone) line(b *bytes.Buffer) { fmt.Fprintf(b, "%s %s %d\n", z.zone, z.view, z.serial) }
+func (z servedZone) writeLine(b *bytes.Buffer) {
+	fmt.Fprintf(b, "%s %s %d\n", z.zone, z.view, z.serial)
+}
 
-// served lists the primary zones in our views with the serials of their files.
-func served(t transaction.Tree) ([]servedZone, error) {
-	c, err := read(t)
+// listServed lists the primary zones in our views with the serials of their files.
+func listServed(t transaction.Tree) ([]servedZone, error) {
+	c, err := readConfig(t)
 	if err != nil {
 		return nil, absentIsFine(err)
 	}

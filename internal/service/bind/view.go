@@ -120,10 +120,10 @@ func Shadows(a, b Rank) string {
 // Render writes the view statement, with the comment that says whose it is and without zones.
 func (v View) Render(m owner.Mark) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\nview %s {\n", marked(fmt.Sprintf("%s order=%d", viewMarker, v.Order), m), namedconf.Quote(v.Name))
+	fmt.Fprintf(&b, "%s\nview %s {\n", formatMarker(fmt.Sprintf("%s order=%d", viewMarker, v.Order), m), namedconf.Quote(v.Name))
 	list := func(name string, elements []string) {
 		if elements != nil {
-			fmt.Fprintf(&b, "\t%s %s;\n", name, block(canonicalMatches(elements)))
+			fmt.Fprintf(&b, "\t%s %s;\n", name, formatBlock(canonicalMatches(elements)))
 		}
 	}
 	list("match-clients", v.MatchClients)
@@ -137,7 +137,7 @@ func (v View) Render(m owner.Mark) string {
 		list("allow-recursion", v.AllowRecursion)
 	}
 	if v.Forwarders != nil {
-		fmt.Fprintf(&b, "\tforwarders %s;\n", block(forwarderElements(v.Forwarders)))
+		fmt.Fprintf(&b, "\tforwarders %s;\n", formatBlock(forwarderElements(v.Forwarders)))
 	}
 	list("allow-query", v.AllowQuery)
 	writeOptions(&b, v.Options)
@@ -156,14 +156,14 @@ func orAny(list []string) []string {
 // are no part of the View: zones, and whatever a person added.
 func parseView(s *namedconf.Statement) (View, []*namedconf.Statement) {
 	v := View{Name: s.Arg(0), Order: DefaultOrder}
-	if order, ok := strings.CutPrefix(marker(s), viewMarker+" order="); ok {
+	if order, ok := strings.CutPrefix(markerOf(s), viewMarker+" order="); ok {
 		if n, err := strconv.ParseInt(order, 10, 64); err == nil {
 			v.Order = n
 		}
 	}
 	var rest []*namedconf.Statement
 	for _, in := range s.Block().Statements {
-		if !v.take(in) {
+		if !v.takeStatement(in) {
 			rest = append(rest, in)
 		}
 	}
@@ -173,7 +173,7 @@ func parseView(s *namedconf.Statement) (View, []*namedconf.Statement) {
 	return v, rest
 }
 
-func (v *View) take(s *namedconf.Statement) bool {
+func (v *View) takeStatement(s *namedconf.Statement) bool {
 	name := s.Name()
 	lists := map[string]*[]string{
 		"match-clients": &v.MatchClients, "match-destinations": &v.MatchDestinations,

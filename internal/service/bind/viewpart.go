@@ -12,7 +12,7 @@ import (
 
 // FindView reads a view; transaction.ErrAbsent when it is not there.
 func FindView(t transaction.Tree, name string) (View, error) {
-	c, err := read(t)
+	c, err := readConfig(t)
 	if err != nil {
 		return View{}, err
 	}
@@ -29,12 +29,12 @@ func FindView(t transaction.Tree, name string) (View, error) {
 
 // Views reads all views that this provider wrote, in the order they are asked.
 func Views(t transaction.Tree) ([]View, error) {
-	c, err := read(t)
+	c, err := readConfig(t)
 	if err != nil {
 		return nil, err
 	}
 	var views []View
-	for _, s := range c.views() {
+	for _, s := range c.viewStatements() {
 		v, _ := parseView(s)
 		views = append(views, v)
 	}
@@ -43,7 +43,7 @@ func Views(t transaction.Tree) ([]View, error) {
 
 // ViewNames lists all views of a configuration, a person's included.
 func ViewNames(t transaction.Tree) []string {
-	c, err := read(t)
+	c, err := readConfig(t)
 	if err != nil {
 		return nil
 	}
@@ -53,11 +53,11 @@ func ViewNames(t transaction.Tree) []string {
 // anyView finds a view statement, whoever wrote it, in the main file or in one that it includes.
 func (c *config) anyView(name string) (s *namedconf.Statement, include *namedconf.Statement, err error) {
 	named := func(s *namedconf.Statement) bool { return isView(s) && s.Arg(0) == name }
-	return c.search(named)
+	return c.findStatement(named)
 }
 
-// search finds a statement in the main file, or in an included one together with its include statement.
-func (c *config) search(match func(*namedconf.Statement) bool) (s *namedconf.Statement, include *namedconf.Statement, err error) {
+// findStatement finds a statement in the main file, or in an included one together with its include statement.
+func (c *config) findStatement(match func(*namedconf.Statement) bool) (s *namedconf.Statement, include *namedconf.Statement, err error) {
 	for _, s := range c.file.Statements {
 		if match(s) {
 			return s, nil, nil
@@ -65,7 +65,7 @@ func (c *config) search(match func(*namedconf.Statement) bool) (s *namedconf.Sta
 		if s.Name() != "include" {
 			continue
 		}
-		file, err := c.included(s, 0)
+		file, err := c.parseIncluded(s, 0)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -79,9 +79,9 @@ func (c *config) search(match func(*namedconf.Statement) bool) (s *namedconf.Sta
 	return nil, nil, nil
 }
 
-// inline puts the statements of an included file in the place of its include statement.
-func (c *config) inline(include *namedconf.Statement) error {
-	file, err := c.included(include, 0)
+// inlineInclude puts the statements of an included file in the place of its include statement.
+func (c *config) inlineInclude(include *namedconf.Statement) error {
+	file, err := c.parseIncluded(include, 0)
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (c *config) inline(include *namedconf.Statement) error {
 
 // ViewMark returns whose the view of a name is, a person's included; false where there is none.
 func ViewMark(t transaction.Tree, name string) (owner.Mark, bool) {
-	c, err := read(t)
+	c, err := readConfig(t)
 	if err != nil {
 		return owner.Mark{}, false
 	}
@@ -108,11 +108,11 @@ func ViewMark(t transaction.Tree, name string) (owner.Mark, bool) {
 
 // SetView puts a view in any case. Its zones, and what a person added to it, stay.
 func SetView(t transaction.Tree, v View, m owner.Mark) error {
-	c, err := open(t)
+	c, err := openConfig(t)
 	if err != nil {
 		return err
 	}
-	s, err := statement(v.Render(m), "")
+	s, err := parseStatement(v.Render(m), "")
 	if err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func SetView(t transaction.Tree, v View, m owner.Mark) error {
 		return err
 	}
 	if include != nil {
-		if err := c.inline(include); err != nil {
+		if err := c.inlineInclude(include); err != nil {
 			return err
 		}
 		if old, _, err = c.anyView(v.Name); err != nil {
@@ -138,12 +138,12 @@ func SetView(t transaction.Tree, v View, m owner.Mark) error {
 	if err := c.checkOrder(v); err != nil {
 		return err
 	}
-	return c.save()
+	return c.saveConfig()
 }
 
 // replaceStatement puts one statement in another's place and keeps a person's comments above it.
 func replaceStatement(f *namedconf.File, old, s *namedconf.Statement) {
-	if above := strings.TrimSpace(unmarked(old.Lead())); above != "" {
+	if above := strings.TrimSpace(withoutMarkers(old.Lead())); above != "" {
 		s.SetLead("\n" + above + "\n" + strings.TrimLeft(s.Lead(), "\n"))
 	}
 	f.Statements[slices.Index(f.Statements, old)] = s
@@ -151,7 +151,7 @@ func replaceStatement(f *namedconf.File, old, s *namedconf.Statement) {
 
 // checkOrder refuses a view that would never be asked, or that would keep another from ever being asked.
 func (c *config) checkOrder(v View) error {
-	for _, s := range c.views() {
+	for _, s := range c.viewStatements() {
 		w, _ := parseView(s)
 		if w.Name == v.Name {
 			continue
@@ -165,23 +165,23 @@ func (c *config) checkOrder(v View) error {
 
 // DropView takes a view out. One with zones stays, with an error that names them: they are other resources', or a person's.
 func DropView(t transaction.Tree, name string) error {
-	c, err := read(t)
+	c, err := readConfig(t)
 	if err != nil {
 		return absentIsFine(err)
 	}
-	s := c.view(name)
+	s := c.findView(name)
 	if s == nil {
 		return nil
 	}
 	var zones, theirs []string
 	for _, in := range s.Block().Statements {
-		if marker(in) == keptMarker {
+		if markerOf(in) == keptMarker {
 			continue
 		}
-		for _, inner := range c.flat([]*namedconf.Statement{in}, 0) {
+		for _, inner := range c.flattenIncludes([]*namedconf.Statement{in}, 0) {
 			switch {
 			case inner.Name() != "zone":
-			case marker(inner) == zoneMarker:
+			case markerOf(inner) == zoneMarker:
 				zones = append(zones, inner.Arg(0))
 			default:
 				theirs = append(theirs, inner.Arg(0))
@@ -194,8 +194,8 @@ func DropView(t transaction.Tree, name string) error {
 	if len(theirs) > 0 {
 		return fmt.Errorf("view %q holds zones that this provider did not write: %s; move them to another view, or take them out of %s, and destroy the view then", name, strings.Join(theirs, ", "), c.main)
 	}
-	remove(c.file, s)
-	return c.save()
+	removeStatement(c.file, s)
+	return c.saveConfig()
 }
 
 func absentIsFine(err error) error {

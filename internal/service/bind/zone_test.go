@@ -152,7 +152,7 @@ www 60 IN A 10.0.0.1
 
 func TestABrokenLineShowsAndTheOthersStay(t *testing.T) {
 	z := okdZone()
-	f, err := z.file()
+	f, err := z.makeFile()
 	must(t, err)
 	content := strings.Replace(string(f.Render()), "api\tIN\tA\t10.0.0.250", "api\tIN\tA\t10.0.0.999", 1)
 	got := parseZoneFile("okd.example", []byte(content)).zoneOf()
@@ -166,7 +166,7 @@ func TestABrokenLineShowsAndTheOthersStay(t *testing.T) {
 
 func TestSpellKeepsTheConfigurationsWords(t *testing.T) {
 	z := okdZone()
-	f, err := z.file()
+	f, err := z.makeFile()
 	must(t, err)
 	got := z.Spell(parseZoneFile("okd.example", f.Render()).zoneOf())
 	if diff := cmp.Diff(z.Records, got.Records); diff != "" {
@@ -180,7 +180,7 @@ func TestSpellKeepsTheConfigurationsWords(t *testing.T) {
 		t.Errorf("imported %+v", imported)
 	}
 	reverse := Zone{Name: "0.0.10.in-addr.arpa", CIDR: "10.0.0.0/24", NameServers: []string{"localhost."}, Pointers: map[string]string{"10.0.0.1": "a.example", "10.0.0.2": "B.example."}}
-	f, err = reverse.file()
+	f, err = reverse.makeFile()
 	must(t, err)
 	back := parseZoneFile("0.0.10.in-addr.arpa", f.Render()).zoneOf()
 	if diff := cmp.Diff(reverse.Pointers, reverse.Spell(back).Pointers); diff != "" {
@@ -223,7 +223,7 @@ func drawRecords(t *rapid.T) Records {
 func TestParseUndoesRender(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		z := Zone{View: "v", Name: "okd.example", TTL: rapid.Int64Range(0, MaxTTL).Draw(t, "ttl"), SOA: DefaultSOA, NameServers: []string{"localhost."}, Records: drawRecords(t)}
-		f, err := z.file()
+		f, err := z.makeFile()
 		if err != nil {
 			t.Skip(err) // quoted text that is none, the same value twice
 		}
@@ -241,7 +241,7 @@ func TestParseUndoesRender(t *testing.T) {
 }
 
 func FuzzParseOfRender(f *testing.F) {
-	z, _ := okdZone().file()
+	z, _ := okdZone().makeFile()
 	f.Add(string(z.Render()))
 	f.Add("$TTL 5\n@ IN SOA a b 1 2 3 4 5\na TXT \"\\\"\" x\n; virtcluster record-set a TXT\n\\000.b 7 A 1.2.3.4\n")
 	f.Fuzz(func(t *testing.T, text string) {

@@ -25,7 +25,7 @@ func (z Zone) Validate() []service.Problem {
 	}
 	problems = append(problems, z.checkSOA(name)...)
 	problems = append(problems, checkMatchList("allow_transfer", z.AllowTransfer)...)
-	sets, found := z.sets()
+	sets, found := z.canonicalSets()
 	problems = append(problems, found...)
 	return append(problems, z.checkShape(name, sets)...)
 }
@@ -132,8 +132,8 @@ func (z Zone) checkSOA(zone string) []service.Problem {
 	return problems
 }
 
-// sets are the records and pointers in canonical form, with what is wrong with them.
-func (z Zone) sets() (map[rrset][]string, []service.Problem) {
+// canonicalSets are the records and pointers in canonical form, with what is wrong with them.
+func (z Zone) canonicalSets() (map[rrset][]string, []service.Problem) {
 	zone, err := z.CanonicalName()
 	if err != nil || zone == "" {
 		return nil, nil // reported at the name, or not known yet
@@ -197,7 +197,7 @@ func canonicalValues(at []any, rrType string, values []string, zone string) ([]s
 		c, err := Value(rrType, v, zone)
 		switch {
 		case err != nil:
-			problems = append(problems, service.Problemf(here, "Invalid "+rrType+" record", "%q: %v%s", v, err, hint(rrType)))
+			problems = append(problems, service.Problemf(here, "Invalid "+rrType+" record", "%q: %v%s", v, err, exampleHint(rrType)))
 			continue
 		case slices.Contains(canonical, c):
 			problems = append(problems, service.Problemf(here, "Same value twice", "%q means the same as a value before it", v))
@@ -226,8 +226,8 @@ func doubledZone(at []any, name, zone string) service.Problem {
 	return service.Warningf(at, "Name without its dot", "%q is relative to the zone, so it means %q; write %q for the absolute name", name, name+"."+zone+".", name+".")
 }
 
-// hint says what data of a type looks like.
-func hint(rrType string) string {
+// exampleHint says what data of a type looks like.
+func exampleHint(rrType string) string {
 	example, ok := map[string]string{
 		"A": "10.0.0.1", "AAAA": "fd00::1", "CNAME": "api", "MX": "10 mail.example.com.", "SRV": "0 10 2380 etcd-0.example.com.",
 		"CAA": `0 issue \"ca.example.net\"`, "PTR": "host.example.com.", "NS": "ns1.example.com.",

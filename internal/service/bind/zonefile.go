@@ -49,8 +49,8 @@ type zoneFile struct {
 	prefix string
 }
 
-// file makes the zone's file, without the record sets of others.
-func (z Zone) file() (*zoneFile, error) {
+// makeFile makes the zone's file, without the record sets of others.
+func (z Zone) makeFile() (*zoneFile, error) {
 	zone, err := z.CanonicalName()
 	if err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func (z Zone) file() (*zoneFile, error) {
 		return nil, err
 	}
 	f.prefix = z.hiddenPrefix(zone)
-	sets, problems := z.sets()
+	sets, problems := z.canonicalSets()
 	for _, p := range problems {
 		if !p.Warning {
 			return nil, fmt.Errorf("%s: %s", p.Summary, p.Detail)
@@ -131,7 +131,7 @@ func (f *zoneFile) Render() []byte {
 	})
 	for _, r := range records {
 		if _, owned := f.owned[r.rrset]; !owned {
-			f.line(&b, r, r.ttl != f.ttl)
+			f.writeLine(&b, r, r.ttl != f.ttl)
 		}
 	}
 	for _, set := range sortedSets(f.owned) {
@@ -139,15 +139,15 @@ func (f *zoneFile) Render() []byte {
 		if f.owned[set].ttl {
 			words += " ttl"
 		}
-		fmt.Fprintln(&b, marked(words, f.owned[set].mark))
+		fmt.Fprintln(&b, formatMarker(words, f.owned[set].mark))
 		for at, found := slices.BinarySearchFunc(records, set, func(r record, s rrset) int { return compareSets(r.rrset, s) }); found && at < len(records) && records[at].rrset == set; at++ {
-			f.line(&b, records[at], f.owned[set].ttl || records[at].ttl != f.ttl)
+			f.writeLine(&b, records[at], f.owned[set].ttl || records[at].ttl != f.ttl)
 		}
 	}
 	return b.Bytes()
 }
 
-func (f *zoneFile) line(b *bytes.Buffer, r record, ttl bool) {
+func (f *zoneFile) writeLine(b *bytes.Buffer, r record, ttl bool) {
 	b.WriteString(r.name)
 	b.WriteByte('\t')
 	if ttl {
@@ -165,15 +165,15 @@ func (f *zoneFile) line(b *bytes.Buffer, r record, ttl bool) {
 // broke the file, it takes the lines that stand by themselves.
 func parseZoneFile(zone string, content []byte) *zoneFile {
 	f := &zoneFile{zone: zone, owned: map[rrset]ownedSet{}}
-	f.directives(content)
-	if err := f.read(string(content)); err != nil {
+	f.findDirectives(content)
+	if err := f.readRecords(string(content)); err != nil {
 		f.records, f.nameServers, f.soa, f.serial = nil, nil, SOA{}, 0
 		for line := range strings.Lines(string(content)) {
 			text := strings.TrimRight(line, "\n")
 			if strings.HasPrefix(text, ";") || strings.HasPrefix(text, "$") || strings.TrimSpace(text) == "" {
 				continue
 			}
-			if text[0] == ' ' || text[0] == '\t' || f.read(text+"\n") != nil {
+			if text[0] == ' ' || text[0] == '\t' || f.readRecords(text+"\n") != nil {
 				f.broken = append(f.broken, text)
 			}
 		}
@@ -181,8 +181,8 @@ func parseZoneFile(zone string, content []byte) *zoneFile {
 	return f
 }
 
-// directives finds what the library does not report: the default TTL and our own comments.
-func (f *zoneFile) directives(content []byte) {
+// findDirectives finds what the library does not report: the default TTL and our own comments.
+func (f *zoneFile) findDirectives(content []byte) {
 	lines := bufio.NewScanner(bytes.NewReader(content))
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
@@ -228,20 +228,20 @@ func parseTTL(text string) int64 {
 	return total
 }
 
-// read adds the records of a text.
-func (f *zoneFile) read(text string) error {
+// readRecords adds the records of a text.
+func (f *zoneFile) readRecords(text string) error {
 	zp := dns.NewZoneParser(strings.NewReader(text), f.zone+".", "")
 	zp.SetDefaultTTL(uint32(f.ttl)) //nolint:gosec // zone files hold 32 bits
 	for rr, ok := zp.Next(); ok; rr, ok = zp.Next() {
-		f.add(rr)
+		f.addRecord(rr)
 	}
 	return zp.Err()
 }
 
-func (f *zoneFile) add(rr dns.RR) {
+func (f *zoneFile) addRecord(rr dns.RR) {
 	h := rr.Header()
-	owner, err := f.owner(h.Name)
-	if err != nil || complete(rr) != nil {
+	owner, err := f.relativeOwner(h.Name)
+	if err != nil || checkComplete(rr) != nil {
 		f.broken = append(f.broken, rr.String())
 		return
 	}
@@ -260,8 +260,8 @@ func (f *zoneFile) add(rr dns.RR) {
 	f.records = append(f.records, record{rrset{owner, dns.Type(h.Rrtype).String()}, int64(h.Ttl), canonicalData(rr)})
 }
 
-// owner makes a name of the file relative; unlike OwnerName it takes any characters.
-func (f *zoneFile) owner(name string) (string, error) {
+// relativeOwner makes a name of the file relative; unlike OwnerName it takes any characters.
+func (f *zoneFile) relativeOwner(name string) (string, error) {
 	canonical := dns.CanonicalName(name)
 	if canonical == f.zone+"." {
 		return Apex, nil

@@ -16,11 +16,11 @@ import (
 
 // FindZone reads a zone by its canonical name; transaction.ErrAbsent when it is not there.
 func FindZone(t transaction.Tree, view, zone string) (Zone, error) {
-	c, err := read(t)
+	c, err := readConfig(t)
 	if err != nil {
 		return Zone{}, err
 	}
-	s, err := c.zone(view, zone)
+	s, err := c.findZone(view, zone)
 	if err != nil {
 		return Zone{}, err
 	}
@@ -37,9 +37,9 @@ func FindZone(t transaction.Tree, view, zone string) (Zone, error) {
 	return z, nil
 }
 
-// zone finds a zone's statement; transaction.ErrAbsent where it or its view is not there.
-func (c *config) zone(view, zone string) (*namedconf.Statement, error) {
-	holder, _ := c.holder("")
+// findZone finds a zone's statement; transaction.ErrAbsent where it or its view is not there.
+func (c *config) findZone(view, findZone string) (*namedconf.Statement, error) {
+	holder, _ := c.findZoneFile("")
 	in := holder.File
 	if view != "" {
 		v, _, err := c.anyView(view)
@@ -51,7 +51,7 @@ func (c *config) zone(view, zone string) (*namedconf.Statement, error) {
 		}
 		in = v.Block()
 	}
-	if s := zoneIn(in, zone); s != nil && s.Block() != nil {
+	if s := zoneIn(in, findZone); s != nil && s.Block() != nil {
 		return s, nil
 	}
 	return nil, transaction.ErrAbsent
@@ -98,30 +98,30 @@ func (z *Zone) takeStatement(s *namedconf.Statement) []*namedconf.Statement {
 // renderStatement writes the zone's statement, with the comment that says whose it is. file is its path.
 func (z Zone) renderStatement(zone, file string, m owner.Mark) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\nzone %s {\n", marked(zoneMarker, m), namedconf.Quote(zone))
+	fmt.Fprintf(&b, "%s\nzone %s {\n", formatMarker(zoneMarker, m), namedconf.Quote(zone))
 	if z.Forward != nil {
 		mode := "first"
 		if z.Forward.Only {
 			mode = "only"
 		}
-		fmt.Fprintf(&b, "\ttype forward;\n\tforward %s;\n\tforwarders %s;\n};", mode, block(forwarderElements(z.Forward.Servers)))
+		fmt.Fprintf(&b, "\ttype forward;\n\tforward %s;\n\tforwarders %s;\n};", mode, formatBlock(forwarderElements(z.Forward.Servers)))
 		return b.String()
 	}
 	transfer := canonicalMatches(z.AllowTransfer)
 	if transfer == nil {
 		transfer = []string{"localhost"}
 	}
-	fmt.Fprintf(&b, "\ttype primary;\n\tfile %s;\n\tallow-transfer %s;\n};", namedconf.Quote(file), block(transfer))
+	fmt.Fprintf(&b, "\ttype primary;\n\tfile %s;\n\tallow-transfer %s;\n};", namedconf.Quote(file), formatBlock(transfer))
 	return b.String()
 }
 
 // ZoneMark returns whose the zone of a name is in a view, a person's included; false where there is none.
 func ZoneMark(t transaction.Tree, view, zone string) (owner.Mark, bool) {
-	c, err := read(t)
+	c, err := readConfig(t)
 	if err != nil {
 		return owner.Mark{}, false
 	}
-	s, err := c.zone(view, zone)
+	s, err := c.findZone(view, zone)
 	if err != nil {
 		return owner.Mark{}, false
 	}
@@ -134,14 +134,14 @@ func SetZone(t transaction.Tree, z Zone, m owner.Mark, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	c, err := open(t)
+	c, err := openConfig(t)
 	if err != nil {
 		return err
 	}
 	if views := c.viewNames(); z.View == "" && len(views) > 0 {
 		return fmt.Errorf("the machine answers by views, %s: name in `view` the one that zone %q belongs into", strings.Join(views, ", "), zone)
 	}
-	holder, there := c.holder(z.View)
+	holder, there := c.findZoneFile(z.View)
 	if !there {
 		return fmt.Errorf("view %q is not there; make it with virtcluster_dns_view, and refer to it in the zone's `view`, so that it is made first", z.View)
 	}
@@ -149,7 +149,7 @@ func SetZone(t transaction.Tree, z Zone, m owner.Mark, now time.Time) error {
 		return err
 	}
 	path := c.zoneFile(z.View, zone)
-	s, err := statement(z.renderStatement(zone, path, m), "\t")
+	s, err := parseStatement(z.renderStatement(zone, path, m), "\t")
 	if err != nil {
 		return err
 	}
@@ -163,29 +163,29 @@ func SetZone(t transaction.Tree, z Zone, m owner.Mark, now time.Time) error {
 		s.Block().Statements = append(s.Block().Statements, (&Zone{}).takeStatement(old)...)
 		replaceStatement(holder.File, old, s)
 	}
-	c.keep(holder)
+	c.writeZoneFile(holder)
 	if z.Forward != nil {
 		delete(t, path)
-		return c.save()
+		return c.saveConfig()
 	}
 	if err := c.writeZone(z, zone, from, path, now); err != nil {
 		return err
 	}
-	return c.save()
+	return c.saveConfig()
 }
 
 // checkKept refuses a zone that a file from before the take-over gives to every view.
 func (c *config) checkKept(zone string) error {
-	kept, err := c.kept()
+	kept, err := c.readKept()
 	if err != nil {
 		return err
 	}
 	for _, s := range slices.Concat(kept.shared, kept.single) {
-		place := c.shared()
+		place := c.sharedPath()
 		if s.Name() == "include" {
 			place = s.Arg(0)
 		}
-		for _, in := range c.flat([]*namedconf.Statement{s}, 0) {
+		for _, in := range c.flattenIncludes([]*namedconf.Statement{s}, 0) {
 			if name, err := ZoneName(in.Arg(0)); in.Name() == "zone" && err == nil && name == zone {
 				return fmt.Errorf("zone %q is in %s already, for every view, and this provider did not write it: take it out there, or leave this zone out", zone, place)
 			}
@@ -196,7 +196,7 @@ func (c *config) checkKept(zone string) error {
 
 // writeZone writes the zone's file with the record sets of others that the old one, at from, holds.
 func (c *config) writeZone(z Zone, zone, from, path string, now time.Time) error {
-	next, err := z.file()
+	next, err := z.makeFile()
 	if err != nil {
 		return err
 	}
@@ -222,12 +222,12 @@ func (c *config) writeZone(z Zone, zone, from, path string, now time.Time) error
 			next.records = append(next.records, r)
 		}
 	}
-	return c.put(path, old, next, true, now)
+	return c.putFile(path, old, next, true, now)
 }
 
-// put writes a zone file, with a higher serial where anything in it differs from the old one. own says that it is the zone
+// putFile writes a zone file, with a higher serial where anything in it differs from the old one. own says that it is the zone
 // that changed, and not a record set of another resource in it.
-func (c *config) put(path string, old, next *zoneFile, own bool, now time.Time) error {
+func (c *config) putFile(path string, old, next *zoneFile, own bool, now time.Time) error {
 	if err := next.checkAliases(); err != nil {
 		return err
 	}
@@ -266,11 +266,11 @@ func (f *zoneFile) checkAliases() error {
 
 // DropZone takes a zone out. One with record sets of other resources stays, with an error that names them.
 func DropZone(t transaction.Tree, view, zone string) error {
-	c, err := read(t)
+	c, err := readConfig(t)
 	if err != nil {
 		return absentIsFine(err)
 	}
-	holder, there := c.holder(view)
+	holder, there := c.findZoneFile(view)
 	if !there {
 		return nil
 	}
@@ -286,8 +286,8 @@ func DropZone(t transaction.Tree, view, zone string) error {
 	}
 	delete(t, path)
 	if s := zoneIn(holder.File, zone); s != nil {
-		remove(holder.File, s)
+		removeStatement(holder.File, s)
 	}
-	c.keep(holder)
-	return c.save()
+	c.writeZoneFile(holder)
+	return c.saveConfig()
 }

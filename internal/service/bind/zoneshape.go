@@ -14,7 +14,7 @@ func (z Zone) addPointers(zone string, sets map[rrset][]string) []service.Proble
 	if len(z.Pointers) == 0 {
 		return nil
 	}
-	prefix, ok := z.prefix(zone)
+	prefix, ok := z.pointerPrefix(zone)
 	if !ok {
 		return []service.Problem{service.Problemf([]any{"pointers"}, "Pointers in a forward lookup zone", "pointers need a reverse zone; give cidr instead of name, or PTR values in records")}
 	}
@@ -58,8 +58,8 @@ func pointerTarget(name, zone string) (string, error) {
 	return Value("PTR", strings.TrimSuffix(name, ".")+".", zone)
 }
 
-// prefix is what the pointers must lie in.
-func (z Zone) prefix(zone string) (netip.Prefix, bool) {
+// pointerPrefix is what the pointers must lie in.
+func (z Zone) pointerPrefix(zone string) (netip.Prefix, bool) {
 	if z.CIDR != "" {
 		p, err := ParseCIDR(z.CIDR)
 		return p, err == nil
@@ -90,7 +90,7 @@ func (z Zone) checkShape(zone string, sets map[rrset][]string) []service.Problem
 			problems = append(problems, checkAlias(at, owner, byName[owner], sets)...)
 		}
 	}
-	problems = append(problems, shadowed(at, byName)...)
+	problems = append(problems, warnOfShadowed(at, byName)...)
 	return append(problems, z.checkGlue(zone, sets)...)
 }
 
@@ -109,9 +109,9 @@ func checkAlias(at func(string) []any, owner string, types []string, sets map[rr
 	return nil
 }
 
-// shadowed warns of names between a wildcard and a record (RFC 4592, section 2.2.2): they exist without data, so
+// warnOfShadowed warns of names between a wildcard and a record (RFC 4592, section 2.2.2): they exist without data, so
 // the wildcard answers neither for them nor for what is below them.
-func shadowed(at func(string) []any, byName map[string][]string) []service.Problem {
+func warnOfShadowed(at func(string) []any, byName map[string][]string) []service.Problem {
 	var problems []service.Problem
 	warned := map[string]bool{}
 	for _, owner := range slices.Sorted(maps.Keys(byName)) {

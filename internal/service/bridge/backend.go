@@ -18,7 +18,7 @@ func (b Bridge) needsManager(backend string) error {
 		return nil
 	}
 	for _, p := range b.WithoutManager() {
-		return service.At(p.Path, fmt.Errorf("nothing manages %q on the machine: %s", b.devices(), p.Detail))
+		return service.At(p.Path, fmt.Errorf("nothing manages %q on the machine: %s", b.allDevices(), p.Detail))
 	}
 	return nil
 }
@@ -29,13 +29,13 @@ func changeKept(ctx context.Context, h host.Host, now hostnet.Machine, from, to 
 	var mark owner.Mark
 	backend := ""
 	if from != nil {
-		was, backend = from.setups(), from.Want.ActiveBackend
+		was, backend = from.listSetups(), from.Want.ActiveBackend
 		for i, s := range was {
-			was[i].Elsewhere = slices.Contains(from.Want.physicalInterfaces(), s.Device) && from.Want.elsewhere(now, s.Device) != ""
+			was[i].Elsewhere = slices.Contains(from.Want.physicalInterfaces(), s.Device) && from.Want.otherMaster(now, s.Device) != ""
 		}
 	}
 	if to != nil {
-		want, mark, backend = to.setups(), to.Mark, to.Want.ActiveBackend
+		want, mark, backend = to.listSetups(), to.Mark, to.Want.ActiveBackend
 	}
 	c, err := hostnet.ChangeSetups(ctx, h, hostnet.Backends[backend], was, want, mark)
 	if err != nil {
@@ -49,12 +49,12 @@ func changeKept(ctx context.Context, h host.Host, now hostnet.Machine, from, to 
 			continue
 		}
 		for _, p := range r.Before {
-			if r.Want.elsewhere(now, p.Name) != "" && from != nil {
+			if r.Want.otherMaster(now, p.Name) != "" && from != nil {
 				continue
 			}
 			stays := to != nil && slices.Contains(to.Want.physicalInterfaces(), p.Name)
 			if p.Manager.Backend == hostnet.Runtime && !(r == from && stays) {
-				if _, bonded := r.Want.master(p.Name); bonded {
+				if _, bonded := r.Want.masterOf(p.Name); bonded {
 					back.Add("link set dev %s up", p.Name) // a bond leaves what it lets go of down
 				}
 				back.Give(p.Name, p.Settings)
@@ -93,8 +93,8 @@ func restoreMTUs(from, to *Record) string {
 	return b.String()
 }
 
-// devices are those of the machine that the bridge is made of.
-func (b Bridge) devices() []string {
+// allDevices are those of the machine that the bridge is made of.
+func (b Bridge) allDevices() []string {
 	devices := b.physicalInterfaces()
 	for _, v := range b.VLANs {
 		devices = append(devices, v.Parent)

@@ -9,9 +9,9 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/hostnet"
 )
 
-// begin is the record of a bridge that is about to be made, or to take more interfaces: what each of them has now, unless an
+// beginRecord is the record of a bridge that is about to be made, or to take more interfaces: what each of them has now, unless an
 // earlier record knows what it had before. The error names an interface that is not there, or is in another bridge.
-func (b Bridge) begin(now hostnet.Machine, earlier Record) (Record, error) {
+func (b Bridge) beginRecord(now hostnet.Machine, earlier Record) (Record, error) {
 	r := Record{Want: b, Mark: earlier.Mark, MAC: earlier.MAC, Adopted: earlier.Adopted}
 	r.Want.Active = nil
 	_, running := now.Link(b.Name)
@@ -21,20 +21,20 @@ func (b Bridge) begin(now hostnet.Machine, earlier Record) (Record, error) {
 	}
 	for _, name := range b.physicalInterfaces() {
 		link, ok := now.Link(name)
-		port, known := earlier.port(name)
+		port, known := earlier.findPort(name)
 		switch {
 		case !ok:
 			return r, missing(name)
 		case link.Master != "" && link.Master != b.Name && !known:
 			return r, service.At(here, fmt.Errorf("interface %q is in bridge %q already", name, link.Master))
-		case known && b.elsewhere(now, name) != "" && earlier.Want.elsewhere(now, name) != "":
-			return r, moved(name, link.Master)
+		case known && b.otherMaster(now, name) != "" && earlier.Want.otherMaster(now, name) != "":
+			return r, refuseMoved(name, link.Master)
 		case link.LinkInfo.Kind == "bridge":
 			return r, service.At(here, fmt.Errorf("%q is a bridge itself, and no bridge can be in another", name))
 		}
 		// What somebody gave to the interface of a bridge that is gone, and that nothing keeps, is what it has now.
 		if !known || !running && earlier.Want.ActiveBackend == hostnet.Runtime && link.Master == "" && !returnsTo(now, name) {
-			port = now.Before(name)
+			port = now.SnapshotDevice(name)
 		}
 		r.Before = append(r.Before, port)
 	}
@@ -46,8 +46,8 @@ func (b Bridge) begin(now hostnet.Machine, earlier Record) (Record, error) {
 	for _, name := range b.ownDevices() {
 		_, there := now.Link(name)
 		known := slices.Contains(earlier.Want.ownDevices(), name)
-		if master := b.elsewhere(now, name); known && master != "" {
-			return r, moved(name, master)
+		if master := b.otherMaster(now, name); known && master != "" {
+			return r, refuseMoved(name, master)
 		}
 		if there && !known {
 			return r, service.At(here, fmt.Errorf("there is a device %q already, which this bridge did not make: write just its name to have it in the bridge as it is", name))
@@ -59,8 +59,8 @@ func (b Bridge) begin(now hostnet.Machine, earlier Record) (Record, error) {
 	return r, now.CheckDefaultRoute(b.Addressing, append(b.physicalInterfaces(), b.Name))
 }
 
-// moved refuses to take a device back that somebody put into another bridge.
-func moved(name, master string) error {
+// refuseMoved refuses to take a device back that somebody put into another bridge.
+func refuseMoved(name, master string) error {
 	return service.At([]any{"interfaces"}, fmt.Errorf("%q is in bridge %q now, where somebody put it: take it out of there (ip link set dev %[1]s nomaster), or leave it out here", name, master))
 }
 
@@ -79,22 +79,22 @@ func (b Bridge) firstMAC(now hostnet.Machine) string {
 // Make lists the commands that turn the machine as it is into one with the bridge, and those that undo it.
 func (r Record) Make(now hostnet.Machine) (do, undo hostnet.Batch) {
 	b := r.Want
-	stp := bit(b.STP)
+	stp := toBit(b.STP)
 	// No forwarding delay without STP, or the machine would be deaf for 30 s.
 	do.Add("link add name %s address %s type bridge stp_state %d forward_delay %d%s", b.Name, r.MAC, stp, 200+1300*stp, vlanFiltering(b.VLANFiltering))
 	do.Add("link set dev %s alias %q", b.Name, r.Mark)
 	undo.Add("link del dev %s", b.Name)
 	r.makeMembers(now, &do, &undo)
 	for _, name := range b.physicalInterfaces() {
-		if master, bonded := b.master(name); !bonded || linkOf(now, name).Master != master { // a bond outlives its bridge
-			r.take(now, name, &do, &undo)
+		if master, bonded := b.masterOf(name); !bonded || linkOf(now, name).Master != master { // a bond outlives its bridge
+			r.takeInterface(now, name, &do, &undo)
 		}
 	}
 	if b.MTU != 0 {
 		do.Add("link set dev %s mtu %d", b.Name, b.MTU)
 	}
 	do.Add("link set dev %s up", b.Name)
-	do.Give(b.Name, r.settings())
+	do.Give(b.Name, r.ownSettings())
 	return do, undo
 }
 
@@ -137,10 +137,10 @@ func vlanFiltering(on bool) string {
 	return ""
 }
 
-// take puts an interface into the bridge, or into a bond that is in it.
-func (r Record) take(now hostnet.Machine, name string, do, undo *hostnet.Batch) {
+// takeInterface puts an interface into the bridge, or into a bond that is in it.
+func (r Record) takeInterface(now hostnet.Machine, name string, do, undo *hostnet.Batch) {
 	link, _ := now.Link(name)
-	master, bonded := r.Want.master(name)
+	master, bonded := r.Want.masterOf(name)
 	undo.Add("link set dev %s nomaster", name)
 	if mtu := r.Want.MTU; mtu != 0 && mtu != link.MTU {
 		do.Add("link set dev %s mtu %d", name, mtu)
@@ -151,7 +151,7 @@ func (r Record) take(now hostnet.Machine, name string, do, undo *hostnet.Batch) 
 		do.Add("link set dev %s down", name)
 		undo.Add("link set dev %s up", name)
 	}
-	enslave(do, name, master, bonded)
+	enslaveDevice(do, name, master, bonded)
 	undo.Give(name, now.Own(name))
 }
 
@@ -162,7 +162,7 @@ func (r Record) heedRouters(was Record) (do, undo string) {
 		if i == 0 && len(was.Before) == 0 && r.Want.Inherit {
 			do = hostnet.HeedRouters(r.Want.Name, p.Name, p.Addressing.AcceptRA)
 		}
-		if _, known := was.port(p.Name); !known && p.Addressing.AcceptRA {
+		if _, known := was.findPort(p.Name); !known && p.Addressing.AcceptRA {
 			do += hostnet.ForgetRouters(p.Name)
 			undo += hostnet.AskRouters(p.Name)
 		}
@@ -175,16 +175,16 @@ func (r Record) heedRouters(was Record) (do, undo string) {
 func (r Record) askRouters(now hostnet.Machine, to Record) string {
 	var b strings.Builder
 	for _, p := range r.Before {
-		if _, stays := to.port(p.Name); !stays && p.Addressing.AcceptRA && r.Want.elsewhere(now, p.Name) == "" {
+		if _, stays := to.findPort(p.Name); !stays && p.Addressing.AcceptRA && r.Want.otherMaster(now, p.Name) == "" {
 			b.WriteString(hostnet.AskRouters(p.Name))
 		}
 	}
 	return b.String()
 }
 
-// enslave puts a device into a bridge or a bond, and takes it up. A bond takes nothing that is up, and kernels before 6.8 do the
+// enslaveDevice puts a device into a bridge or a bond, and takes it up. A bond takes nothing that is up, and kernels before 6.8 do the
 // second first where one command says both.
-func enslave(b *hostnet.Batch, name, master string, bonded bool) {
+func enslaveDevice(b *hostnet.Batch, name, master string, bonded bool) {
 	if bonded {
 		b.Add("link set dev %s master %s", name, master)
 		b.Add("link set dev %s up", name)
@@ -193,9 +193,9 @@ func enslave(b *hostnet.Batch, name, master string, bonded bool) {
 	b.Add("link set dev %s master %s up", name, master)
 }
 
-// release takes an interface out of the bridge, or out of a bond that is in it, and gives it what it had before. A bond leaves what
+// releaseInterface takes an interface out of the bridge, or out of a bond that is in it, and gives it what it had before. A bond leaves what
 // it lets go of down.
-func release(p hostnet.Before, bonded bool, do *hostnet.Batch) {
+func releaseInterface(p hostnet.DeviceSnapshot, bonded bool, do *hostnet.Batch) {
 	do.Add("link set dev %s nomaster", p.Name)
 	if bonded {
 		do.Add("link set dev %s up", p.Name)
@@ -223,22 +223,22 @@ func (r Record) Unmake(now hostnet.Machine) (do, undo hostnet.Batch) {
 	gone.Links = slices.DeleteFunc(slices.Clone(now.Links), func(l hostnet.Link) bool { return slices.Contains(b.ownDevices(), l.Name) })
 	r.makeMembers(gone, &undo, &hostnet.Batch{})
 	has := now.Settings(b.Name)
-	others := hostnet.Without(now.Own(b.Name), r.settings())
+	others := hostnet.Without(now.Own(b.Name), r.ownSettings())
 	for _, p := range r.Before {
 		l, there := now.Link(p.Name)
-		master, bonded := b.master(p.Name)
+		master, bonded := b.masterOf(p.Name)
 		if !there || l.Master != master {
 			continue
 		}
 		if bonded {
 			undo.Add("link set dev %s down", p.Name)
-			enslave(&undo, p.Name, master, bonded)
+			enslaveDevice(&undo, p.Name, master, bonded)
 		}
 		undo.Take(p.Name, p.Settings)
 		undo.Add("link set dev %s mtu %d", p.Name, l.MTU)
 		p.Settings = append(slices.Clone(p.Settings), hostnet.Without(others, p.Settings)...)
 		others = nil
-		release(p, bonded, &do)
+		releaseInterface(p, bonded, &do)
 	}
 	for _, name := range append(now.Ports(b.Name), now.Guests(b.Name)...) {
 		undo.Add("link set dev %s master %s", name, b.Name)
@@ -256,19 +256,19 @@ func (r Record) Update(now hostnet.Machine, was Record) (do, undo hostnet.Batch)
 		do.Add("link set dev %s alias %q", b.Name, mark)
 		undo.Add("link set dev %s alias %q", b.Name, link.Alias)
 	}
-	if stp := bit(b.STP); stp != link.LinkInfo.Data.STPState {
+	if stp := toBit(b.STP); stp != link.LinkInfo.Data.STPState {
 		do.Add("link set dev %s type bridge stp_state %d", b.Name, stp)
 		undo.Add("link set dev %s type bridge stp_state %d", b.Name, link.LinkInfo.Data.STPState)
 	}
-	if filtering := bit(b.VLANFiltering); filtering != link.LinkInfo.Data.VLANFiltering {
+	if filtering := toBit(b.VLANFiltering); filtering != link.LinkInfo.Data.VLANFiltering {
 		do.Add("link set dev %s type bridge vlan_filtering %d", b.Name, filtering)
 		undo.Add("link set dev %s type bridge vlan_filtering %d", b.Name, link.LinkInfo.Data.VLANFiltering)
 	}
 	has := now.Settings(b.Name)
-	add := now.Exchange(b.Name, was.settings(), r.settings(), &do, &undo)
+	add := now.Exchange(b.Name, was.ownSettings(), r.ownSettings(), &do, &undo)
 	for _, p := range was.Before {
 		if l, there := now.Link(p.Name); there && l.Master == b.Name && !slices.Contains(b.physicalInterfaces(), p.Name) {
-			release(p, false, &do)
+			releaseInterface(p, false, &do)
 			undo.Take(p.Name, p.Settings)
 			undo.Add("link set dev %s mtu %d", p.Name, l.MTU)
 			undo.Add("link set dev %s master %s", p.Name, b.Name)
@@ -276,17 +276,17 @@ func (r Record) Update(now hostnet.Machine, was Record) (do, undo hostnet.Batch)
 	}
 	for _, p := range r.Before {
 		if l, _ := now.Link(p.Name); l.Master == "" {
-			r.take(now, p.Name, &do, &undo)
-		} else if mtu := r.mtu(was, p, l); mtu != l.MTU {
+			r.takeInterface(now, p.Name, &do, &undo)
+		} else if mtu := r.chooseMTU(was, p, l); mtu != l.MTU {
 			do.Add("link set dev %s mtu %d", p.Name, mtu)
 			undo.Add("link set dev %s mtu %d", p.Name, l.MTU)
 		}
 	}
-	first := hostnet.Before{MTU: link.MTU}
+	first := hostnet.DeviceSnapshot{MTU: link.MTU}
 	if len(r.Before) > 0 {
 		first = r.Before[0]
 	}
-	if mtu := r.mtu(was, first, link); mtu != link.MTU {
+	if mtu := r.chooseMTU(was, first, link); mtu != link.MTU {
 		do.Add("link set dev %s mtu %d", b.Name, mtu)
 		undo.Add("link set dev %s mtu %d", b.Name, link.MTU)
 	}
@@ -295,8 +295,8 @@ func (r Record) Update(now hostnet.Machine, was Record) (do, undo hostnet.Batch)
 	return do, undo
 }
 
-// mtu is what a device of the bridge shall have: as configured, as the interface had before when that ended, or as it is.
-func (r Record) mtu(was Record, p hostnet.Before, now hostnet.Link) int {
+// chooseMTU is what a device of the bridge shall have: as configured, as the interface had before when that ended, or as it is.
+func (r Record) chooseMTU(was Record, p hostnet.DeviceSnapshot, now hostnet.Link) int {
 	switch {
 	case r.Want.MTU != 0:
 		return r.Want.MTU
@@ -311,7 +311,7 @@ func linkOf(m hostnet.Machine, name string) hostnet.Link {
 	return link
 }
 
-func bit(on bool) int {
+func toBit(on bool) int {
 	if on {
 		return 1
 	}

@@ -74,8 +74,8 @@ func (b Bridge) ownDevices() []string {
 	return names
 }
 
-// master is the device that a physical interface is in.
-func (b Bridge) master(name string) (device string, bonded bool) {
+// masterOf is the device that a physical interface is in.
+func (b Bridge) masterOf(name string) (device string, bonded bool) {
 	for _, bond := range b.Bonds {
 		if slices.Contains(bond.Interfaces, name) {
 			return bond.Name, true
@@ -84,8 +84,8 @@ func (b Bridge) master(name string) (device string, bonded bool) {
 	return b.Name, false
 }
 
-// elsewhere names the device that a device of the bridge is in instead, as somebody put it there; "" for none.
-func (b Bridge) elsewhere(now hostnet.Machine, name string) string {
+// otherMaster names the device that a device of the bridge is in instead, as somebody put it there; "" for none.
+func (b Bridge) otherMaster(now hostnet.Machine, name string) string {
 	master := linkOf(now, name).Master
 	if master == b.Name || slices.Contains(b.ownDevices(), master) {
 		return ""

@@ -39,7 +39,7 @@ func machine(t *testing.T) hostnet.Machine {
 func TestMakeMovesAddressesAndRoutesInOneBatch(t *testing.T) {
 	b := Bridge{Name: "kiextbr0", Interfaces: []string{"eno1"}, Inherit: true}
 	m := machine(t)
-	r, err := b.begin(m, Record{})
+	r, err := b.beginRecord(m, Record{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestMakeMovesAddressesAndRoutesInOneBatch(t *testing.T) {
 func TestBondTakesInterfacesThatAreDown(t *testing.T) {
 	b := Bridge{Name: "brbond", Bonds: []Bond{{Name: "bond0", Mode: "active-backup", Interfaces: []string{"eno1"}}}, Inherit: true}
 	m := machine(t)
-	r, err := b.begin(m, Record{})
+	r, err := b.beginRecord(m, Record{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func TestBondTakesInterfacesThatAreDown(t *testing.T) {
 // A bond leaves what it lets go of down.
 func TestWhatABondHadIsTakenUpBeforeItGetsItsAddressBack(t *testing.T) {
 	b := Bridge{Name: "brbond", Bonds: []Bond{{Name: "bond0", Mode: "active-backup", Interfaces: []string{"eno1"}}}, Inherit: true}
-	r, err := b.begin(machine(t), Record{})
+	r, err := b.beginRecord(machine(t), Record{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func TestWhatABondHadIsTakenUpBeforeItGetsItsAddressBack(t *testing.T) {
 func TestMakeRefusesWhatIsNotThereOrTaken(t *testing.T) {
 	for name, want := range map[string]string{"eno9": `no interface "eno9"`, "eno2": `in bridge "br0" already`} {
 		b := Bridge{Name: "kiextbr0", Interfaces: []string{name}, Inherit: true}
-		if _, err := b.begin(machine(t), Record{}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := b.beginRecord(machine(t), Record{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -125,11 +125,11 @@ func TestDefaultRouteOfAnotherDeviceIsNotReplaced(t *testing.T) {
 	}}
 	m := machine(t)
 	m.Links = append(m.Links, hostnet.Link{Name: "eno3"})
-	if _, err := b.begin(m, Record{}); err == nil || !strings.Contains(err.Error(), "10.19.41.254 dev eno1") {
+	if _, err := b.beginRecord(m, Record{}); err == nil || !strings.Contains(err.Error(), "10.19.41.254 dev eno1") {
 		t.Errorf("got %v", err)
 	}
 	b.Metric = 200
-	if _, err := b.begin(m, Record{}); err != nil {
+	if _, err := b.beginRecord(m, Record{}); err != nil {
 		t.Errorf("beside it, with another metric: %v", err)
 	}
 }
@@ -143,7 +143,7 @@ func TestRecordIsReadAsItWasWritten(t *testing.T) {
 			Addresses: []netip.Prefix{netip.MustParsePrefix("10.19.41.77/24")}, Gateways: []netip.Addr{netip.MustParseAddr("10.19.41.254")}, Metric: 7,
 		},
 	}
-	r, err := b.begin(m, Record{})
+	r, err := b.beginRecord(m, Record{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,11 +163,11 @@ func adopted(backend string) Record {
 	return Record{
 		Want: Bridge{Name: "br7", Interfaces: []string{"eno1"}, Inherit: true, Backend: hostnet.Auto, ActiveBackend: backend},
 		MAC:  "52:54:00:00:00:01",
-		Adopted: &hostnet.Before{
+		Adopted: &hostnet.DeviceSnapshot{
 			Name: "br7", MTU: 1500, Settings: []hostnet.Setting{hostnet.AddressSetting(address)},
 			Addressing: hostnet.Addressing{Addresses: []netip.Prefix{address}}, Manager: hostnet.Manager{Backend: backend, File: "/etc/systemd/network/20-br7.network"},
 		},
-		Before: []hostnet.Before{{Name: "eno1", MTU: 1500, Manager: hostnet.Manager{Backend: backend}}},
+		Before: []hostnet.DeviceSnapshot{{Name: "eno1", MTU: 1500, Manager: hostnet.Manager{Backend: backend}}},
 	}
 }
 
@@ -178,7 +178,7 @@ func TestBridgeOfAPersonIsNotMadeAgain(t *testing.T) {
 		if diff := cmp.Diff(r, back, cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{})); err != nil || diff != "" {
 			t.Errorf("%s: %v %s", backend, err, diff)
 		}
-		setups := back.setups()
+		setups := back.listSetups()
 		if len(setups) != 1+ports || setups[0].Original.Backend != backend || len(setups[0].Addresses) != 1 {
 			t.Errorf("%s: %+v", backend, setups)
 		}
@@ -289,7 +289,7 @@ func TestValidate(t *testing.T) {
 
 func TestAPortThatSomebodyMovedStaysWhereItIs(t *testing.T) {
 	b := Bridge{Name: "kiextbr0", Interfaces: []string{"eno1"}, Inherit: true}
-	earlier, err := b.begin(machine(t), Record{})
+	earlier, err := b.beginRecord(machine(t), Record{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -304,14 +304,14 @@ func TestAPortThatSomebodyMovedStaysWhereItIs(t *testing.T) {
 		return m
 	}
 	for master, refused := range map[string]bool{"kiextbr0": false, "": false, "br0": true} {
-		_, err := b.begin(in(master), earlier)
+		_, err := b.beginRecord(in(master), earlier)
 		at, placed := errors.AsType[*service.AttributeError](err)
 		if refused != (err != nil) || refused && (!placed || at.Path[0] != "interfaces" || !strings.Contains(err.Error(), `"eno1" is in bridge "br0" now`)) {
 			t.Errorf("in %q: %v", master, err)
 		}
 	}
 	bonded := Bridge{Name: "kiextbr0", Bonds: []Bond{{Name: "bond0", Mode: "active-backup", Interfaces: []string{"eno1"}}}, Inherit: true}
-	if _, err := bonded.begin(in("kiextbr0"), earlier); err != nil {
+	if _, err := bonded.beginRecord(in("kiextbr0"), earlier); err != nil {
 		t.Errorf("from the bridge into a bond of it: %v", err)
 	}
 	for _, backend := range []string{hostnet.Networkd, hostnet.NetworkManager} {

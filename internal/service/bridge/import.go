@@ -10,12 +10,12 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/hostnet"
 )
 
-// imported is the record of a bridge that somebody else made and an import took over: what it has is its interfaces'.
-func imported(m hostnet.Machine, name string) Record {
-	b, _ := read(m, name, Record{}, false)
+// importRecord is the record of a bridge that somebody else made and an import took over: what it has is its interfaces'.
+func importRecord(m hostnet.Machine, name string) Record {
+	b, _ := readBridge(m, name, Record{}, false)
 	r := Record{Want: b, MAC: linkOf(m, name).Address}
 	for i, port := range b.Interfaces {
-		p := hostnet.Before{Name: port, MTU: linkOf(m, port).MTU, MAC: linkOf(m, port).Address}
+		p := hostnet.DeviceSnapshot{Name: port, MTU: linkOf(m, port).MTU, MAC: linkOf(m, port).Address}
 		if i == 0 {
 			p.Settings, p.Addressing = m.Own(name), m.Addressing(name)
 		}
@@ -24,15 +24,15 @@ func imported(m hostnet.Machine, name string) Record {
 	return r
 }
 
-// adopt looks whether a person's files make a bridge that this provider did not: then what an import takes over are its addresses
+// adoptFiles looks whether a person's files make a bridge that this provider did not: then what an import takes over are its addresses
 // and its MTU, kept by the same manager in files of this provider that come before the person's. Those stay, and count again when
 // the resource is destroyed.
-func (f *found) adopt(ctx context.Context, h host.Host) error {
+func (f *found) adoptFiles(ctx context.Context, h host.Host) error {
 	managers, err := hostnet.LookAtManagers(ctx, h)
 	if err != nil || !managers.Of(f.name).Written() {
 		return err
 	}
-	before, err := hostnet.LookBefore(ctx, h, f.Machine, managers.Of(f.name), f.name)
+	before, err := hostnet.TakeSnapshot(ctx, h, f.Machine, managers.Of(f.name), f.name)
 	if err != nil {
 		return err
 	}

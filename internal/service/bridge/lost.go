@@ -12,8 +12,8 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/hostnet"
 )
 
-// lost says that somebody deleted the bridge: its record still has what its interfaces had, which nothing else may have any more.
-func (f found) lost() bool { return f.known && !f.running() }
+// isLost says that somebody deleted the bridge: its record still has what its interfaces had, which nothing else may have any more.
+func (f found) isLost() bool { return f.known && !f.isRunning() }
 
 // returnsTo says whether an interface of a lost bridge has nothing of its own, and is in nothing else: what the record has is its own then.
 // Otherwise what somebody gave it since counts.
@@ -30,7 +30,7 @@ func (r Record) Return(now hostnet.Machine) (do, undo hostnet.Batch) {
 		}
 	}
 	for _, p := range r.Before {
-		master, bonded := r.Want.master(p.Name)
+		master, bonded := r.Want.masterOf(p.Name)
 		link, _ := now.Link(p.Name)
 		if bonded && link.Master == master {
 			do.Add("link set dev %s up", p.Name) // a bond leaves what it lets go of down
@@ -47,10 +47,10 @@ func (r Record) Return(now hostnet.Machine) (do, undo hostnet.Batch) {
 	return do, undo
 }
 
-// addresses are those that the bridge got of its owner.
-func (r Record) addresses() []netip.Prefix {
+// ownAddresses are those that the bridge got of its owner.
+func (r Record) ownAddresses() []netip.Prefix {
 	var all []netip.Prefix
-	for _, s := range r.settings() {
+	for _, s := range r.ownSettings() {
 		if p, err := netip.ParsePrefix(strings.Fields(s.Text)[0]); s.Object == "addr" && err == nil {
 			all = append(all, p)
 		}
@@ -65,17 +65,17 @@ func (f found) checkReturn(ctx context.Context, h host.Host, r Record) error {
 			continue
 		}
 		for _, p := range f.Prefixes(link.Name) {
-			if slices.ContainsFunc(r.addresses(), func(a netip.Prefix) bool { return a.Addr() == p.Addr() }) {
+			if slices.ContainsFunc(r.ownAddresses(), func(a netip.Prefix) bool { return a.Addr() == p.Addr() }) {
 				return service.At([]any{"addresses"}, fmt.Errorf("bridge %q, which is gone, had %s, and %s has it now: take it from there, or list other addresses", f.name, p.Addr(), link.Name))
 			}
 		}
 	}
-	if err := f.CheckDefaultRoute(r.addressing(), append(r.Want.physicalInterfaces(), f.name)); err != nil {
+	if err := f.CheckDefaultRoute(r.ownAddressing(), append(r.Want.physicalInterfaces(), f.name)); err != nil {
 		return err
 	}
-	for _, name := range r.Want.devices() {
+	for _, name := range r.Want.allDevices() {
 		if link, _ := f.Link(name); link.Master == "" {
-			return f.CheckOccupied(ctx, h, name, r.addresses(), hostnet.Patience)
+			return f.CheckOccupied(ctx, h, name, r.ownAddresses(), hostnet.Patience)
 		}
 	}
 	return nil
@@ -83,16 +83,16 @@ func (f found) checkReturn(ctx context.Context, h host.Host, r Record) error {
 
 // warnOfReturn says that a bridge is gone, and what it gets when it is made again.
 func (f found) warnOfReturn(want Bridge) []service.Problem {
-	if !f.lost() {
+	if !f.isLost() {
 		return nil
 	}
-	r, err := want.begin(f.Machine, f.Record)
+	r, err := want.beginRecord(f.Machine, f.Record)
 	if err != nil {
 		return nil // which the plan says
 	}
 	r.Want.ActiveBackend = f.Want.ActiveBackend
 	gets := "without addresses"
-	if all := r.settings(); len(all) > 0 {
+	if all := r.ownSettings(); len(all) > 0 {
 		words := make([]string, 0, len(all))
 		for _, s := range all {
 			words = append(words, s.Text)

@@ -17,7 +17,7 @@ func deleted(t *testing.T) (before hostnet.Machine, f found) {
 	t.Helper()
 	before = machine(t)
 	b := Bridge{Name: "kiextbr0", Interfaces: []string{"eno1"}, Inherit: true}
-	r, err := b.begin(before, Record{})
+	r, err := b.beginRecord(before, Record{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,12 +41,12 @@ func TestADeletedBridgeIsDriftAndComesBackWithWhatItHad(t *testing.T) {
 	if h := f.Holder(); !h.There || h.Mark != f.mark || !strings.Contains(h.What, "although it is gone") {
 		t.Errorf("its holder is %+v", h)
 	}
-	again, err := f.Want.begin(f.Machine, f.Record)
+	again, err := f.Want.beginRecord(f.Machine, f.Record)
 	if err != nil {
 		t.Fatal(err)
 	}
 	again.Want.ActiveBackend = hostnet.Runtime
-	if diff := cmp.Diff(f.Record.settings(), again.settings()); diff != "" || len(again.settings()) != 4 {
+	if diff := cmp.Diff(f.Record.ownSettings(), again.ownSettings()); diff != "" || len(again.ownSettings()) != 4 {
 		t.Errorf("it comes back with %s", diff)
 	}
 	if words := f.warnOfReturn(f.Want); len(words) != 1 || !strings.Contains(words[0].Detail, "10.19.41.10/24") || !strings.Contains(words[0].Detail, "default via 10.19.41.254") {
@@ -73,12 +73,12 @@ func TestADeletedBridgeLeavesWhatSomebodyGaveSince(t *testing.T) {
 			f.Links[i].Addresses[0].Broadcast = ""
 		}
 	}
-	again, err := f.Want.begin(f.Machine, f.Record)
+	again, err := f.Want.beginRecord(f.Machine, f.Record)
 	if err != nil {
 		t.Fatal(err)
 	}
 	again.Want.ActiveBackend = hostnet.Runtime
-	if diff := cmp.Diff([]hostnet.Setting{{Object: "addr", Text: "10.19.41.66/24"}}, again.settings()); diff != "" {
+	if diff := cmp.Diff([]hostnet.Setting{{Object: "addr", Text: "10.19.41.66/24"}}, again.ownSettings()); diff != "" {
 		t.Error(diff)
 	}
 	if do, _ := f.Return(f.Machine); len(do) != 0 {
@@ -100,7 +100,7 @@ func TestADeletedBridgeTakesNothingThatIsElsewhereNow(t *testing.T) {
 // A bond outlives its bridge, and is put into it again.
 func TestABondOfADeletedBridgeIsTakenAgain(t *testing.T) {
 	b := Bridge{Name: "brbond", Bonds: []Bond{{Name: "bond0", Mode: "active-backup", Interfaces: []string{"eno1"}}}, Inherit: true}
-	r, err := b.begin(machine(t), Record{})
+	r, err := b.beginRecord(machine(t), Record{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func TestABondOfADeletedBridgeIsTakenAgain(t *testing.T) {
 			f.Links[i].Master = "bond0"
 		}
 	}
-	again, err := b.begin(f.Machine, r)
+	again, err := b.beginRecord(f.Machine, r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +174,7 @@ func TestNeighboursGoWithTheAddresses(t *testing.T) {
 		return hostnet.Neighbour{Address: netip.MustParseAddr(address), Device: device, MAC: "02:00:00:00:00:07"}
 	}
 	f.Record.Before[0].Neighbours = []hostnet.Neighbour{neighbour("10.19.41.7", "eno1")}
-	f.Record.Before = append(f.Record.Before, hostnet.Before{Name: "eno8", Neighbours: []hostnet.Neighbour{neighbour("10.19.41.8", "eno8")}})
+	f.Record.Before = append(f.Record.Before, hostnet.DeviceSnapshot{Name: "eno8", Neighbours: []hostnet.Neighbour{neighbour("10.19.41.8", "eno8")}})
 	var c hostnet.Change
 	f.Record.takeNeighbours(f, &c)
 	for _, want := range []string{"ip neigh replace 10.19.41.7 lladdr 02:00:00:00:00:07 nud permanent dev kiextbr0", "replace 10.19.41.8 lladdr 02:00:00:00:00:07 nud permanent dev kiextbr0"} {

@@ -12,7 +12,7 @@ func (r Record) takeNeighbours(f found, c *hostnet.Change) {
 	add := func(do, undo string) { c.Do, c.Undo = c.Do+do, c.Undo+undo }
 	add(f.MoveNeighbours(f.name, f.name))
 	for _, p := range r.Before {
-		if f.lost() {
+		if f.isLost() {
 			add(hostnet.GiveNeighbours(f.name, p.Neighbours), "")
 		}
 		add(f.MoveNeighbours(p.Name, f.name))
@@ -24,14 +24,14 @@ func (r Record) takeNeighbours(f found, c *hostnet.Change) {
 func (r Record) returnNeighbours(f found, c *hostnet.Change) {
 	all := f.NeighboursOf(f.name)
 	for i, p := range r.Before {
-		if r.Want.elsewhere(f.Machine, p.Name) != "" {
+		if r.Want.otherMaster(f.Machine, p.Name) != "" {
 			continue
 		}
 		its := p.Neighbours // of a bridge that somebody deleted
-		if f.running() {
+		if f.isRunning() {
 			its = slices.DeleteFunc(slices.Clone(all), func(n hostnet.Neighbour) bool {
-				known := slices.ContainsFunc(r.Before, func(o hostnet.Before) bool { return knew(o, n) })
-				return !knew(p, n) && (known || i > 0)
+				known := slices.ContainsFunc(r.Before, func(o hostnet.DeviceSnapshot) bool { return knewNeighbour(o, n) })
+				return !knewNeighbour(p, n) && (known || i > 0)
 			})
 		}
 		c.Do += hostnet.GiveNeighbours(p.Name, its)
@@ -39,7 +39,7 @@ func (r Record) returnNeighbours(f found, c *hostnet.Change) {
 	c.Undo += hostnet.GiveNeighbours(f.name, all)
 }
 
-// knew says whether a neighbour was written down for an interface when the bridge took it.
-func knew(p hostnet.Before, n hostnet.Neighbour) bool {
+// knewNeighbour says whether a neighbour was written down for an interface when the bridge took it.
+func knewNeighbour(p hostnet.DeviceSnapshot, n hostnet.Neighbour) bool {
 	return slices.ContainsFunc(p.Neighbours, func(o hostnet.Neighbour) bool { return o.Address == n.Address })
 }

@@ -17,37 +17,37 @@ type Record struct {
 	// Want is the bridge as it was last configured.
 	Want Bridge
 	// Before are the interfaces as they were when the bridge took them.
-	Before []hostnet.Before
+	Before []hostnet.DeviceSnapshot
 	// MAC is the bridge's.
 	MAC string
 	// Adopted is the bridge as it was when an import took it over from a person whose files make it; nil for one that this provider
 	// makes.
-	Adopted *hostnet.Before
+	Adopted *hostnet.DeviceSnapshot
 }
 
 // written is a Record as it is written.
 type written struct {
-	Mark          string                `json:"mark"`
-	Interfaces    []string              `json:"interfaces"`
-	VLANs         []hostnet.VLANOptions `json:"vlans,omitempty"`
-	Bonds         []Bond                `json:"bonds,omitempty"`
-	STP           bool                  `json:"stp"`
-	VLANFiltering bool                  `json:"vlan_filtering,omitempty"`
-	MTU           int                   `json:"mtu,omitempty"`
-	Inherit       bool                  `json:"inherit"`
-	Addresses     []netip.Prefix        `json:"addresses,omitempty"`
-	Gateway       netip.Addr            `json:"gateway,omitzero"` // before there were several
-	Gateways      []netip.Addr          `json:"gateways,omitempty"`
-	Metric        int                   `json:"metric,omitempty"`
-	DHCP          bool                  `json:"dhcp,omitempty"`
-	DNS           []netip.Addr          `json:"nameservers,omitempty"`
-	Search        []string              `json:"search,omitempty"`
-	Backend       string                `json:"backend"`
-	Active        string                `json:"active_backend"`
-	Rollback      int                   `json:"rollback_timeout"`
-	Before        []hostnet.Before      `json:"before"`
-	MAC           string                `json:"mac,omitempty"`
-	Adopted       *hostnet.Before       `json:"adopted,omitempty"`
+	Mark          string                   `json:"mark"`
+	Interfaces    []string                 `json:"interfaces"`
+	VLANs         []hostnet.VLANOptions    `json:"vlans,omitempty"`
+	Bonds         []Bond                   `json:"bonds,omitempty"`
+	STP           bool                     `json:"stp"`
+	VLANFiltering bool                     `json:"vlan_filtering,omitempty"`
+	MTU           int                      `json:"mtu,omitempty"`
+	Inherit       bool                     `json:"inherit"`
+	Addresses     []netip.Prefix           `json:"addresses,omitempty"`
+	Gateway       netip.Addr               `json:"gateway,omitzero"` // before there were several
+	Gateways      []netip.Addr             `json:"gateways,omitempty"`
+	Metric        int                      `json:"metric,omitempty"`
+	DHCP          bool                     `json:"dhcp,omitempty"`
+	DNS           []netip.Addr             `json:"nameservers,omitempty"`
+	Search        []string                 `json:"search,omitempty"`
+	Backend       string                   `json:"backend"`
+	Active        string                   `json:"active_backend"`
+	Rollback      int                      `json:"rollback_timeout"`
+	Before        []hostnet.DeviceSnapshot `json:"before"`
+	MAC           string                   `json:"mac,omitempty"`
+	Adopted       *hostnet.DeviceSnapshot  `json:"adopted,omitempty"`
 }
 
 // Render is the record as a file; Parse is its inverse.
@@ -82,26 +82,26 @@ func ParseRecord(name string, text []byte) (Record, error) {
 	}, nil
 }
 
-// port finds an interface among those that the bridge took.
-func (r Record) port(name string) (hostnet.Before, bool) {
-	i := slices.IndexFunc(r.Before, func(p hostnet.Before) bool { return p.Name == name })
+// findPort finds an interface among those that the bridge took.
+func (r Record) findPort(name string) (hostnet.DeviceSnapshot, bool) {
+	i := slices.IndexFunc(r.Before, func(p hostnet.DeviceSnapshot) bool { return p.Name == name })
 	if i < 0 {
-		return hostnet.Before{}, false
+		return hostnet.DeviceSnapshot{}, false
 	}
 	return r.Before[i], true
 }
 
-// inherits are the devices whose addresses the bridge has where it inherits: what it takes, and itself as an import found it.
-func (r Record) inherits() []hostnet.Before {
-	all := slices.DeleteFunc(slices.Clone(r.Before), func(p hostnet.Before) bool { return !slices.Contains(r.Want.physicalInterfaces(), p.Name) })
+// inheritedDevices are the devices whose addresses the bridge has where it inherits: what it takes, and itself as an import found it.
+func (r Record) inheritedDevices() []hostnet.DeviceSnapshot {
+	all := slices.DeleteFunc(slices.Clone(r.Before), func(p hostnet.DeviceSnapshot) bool { return !slices.Contains(r.Want.physicalInterfaces(), p.Name) })
 	if r.Adopted != nil {
 		all = append(all, *r.Adopted)
 	}
 	return all
 }
 
-// before is what the interfaces had, all together.
-func (r Record) before() []hostnet.Setting {
+// settingsBefore is what the interfaces had, all together.
+func (r Record) settingsBefore() []hostnet.Setting {
 	var all []hostnet.Setting
 	if r.Adopted != nil {
 		all = slices.Clone(r.Adopted.Settings)
@@ -112,26 +112,26 @@ func (r Record) before() []hostnet.Setting {
 	return all
 }
 
-// settings are what the bridge got of its owner: what the interfaces had, or what the configuration lists. What comes by DHCP is
+// ownSettings are what the bridge got of its owner: what the interfaces had, or what the configuration lists. What comes by DHCP is
 // not among them where the bridge asks for it itself.
-func (r Record) settings() []hostnet.Setting {
+func (r Record) ownSettings() []hostnet.Setting {
 	if r.Want.ActiveBackend != hostnet.Runtime || !r.Want.Inherit {
-		return r.addressing().Settings()
+		return r.ownAddressing().Settings()
 	}
 	var all []hostnet.Setting
-	for _, p := range r.inherits() {
+	for _, p := range r.inheritedDevices() {
 		all = append(all, p.Settings...)
 	}
 	return all
 }
 
-// addressing is the bridge's as configuration.
-func (r Record) addressing() hostnet.Addressing {
+// ownAddressing is the bridge's as configuration.
+func (r Record) ownAddressing() hostnet.Addressing {
 	w, a := r.Want, r.Want.Addressing
 	if !w.Inherit {
 		return a
 	}
-	for _, p := range r.inherits() {
+	for _, p := range r.inheritedDevices() {
 		a.DHCP, a.AcceptRA = a.DHCP || p.Addressing.DHCP, a.AcceptRA || p.Addressing.AcceptRA
 		a.Addresses = append(a.Addresses, p.Addressing.Addresses...)
 		a.Routes = append(a.Routes, p.Addressing.Routes...)
@@ -148,11 +148,11 @@ func (r Record) addressing() hostnet.Addressing {
 	return a
 }
 
-// setups are the bridge and its ports as a backend keeps them.
-func (r Record) setups() []hostnet.Setup {
+// listSetups are the bridge and its ports as a backend keeps them.
+func (r Record) listSetups() []hostnet.Setup {
 	w := r.Want
 	all := []hostnet.Setup{{
-		Device: w.Name, Bridge: &hostnet.BridgeOptions{MAC: r.MAC, STP: w.STP, VLANFiltering: w.VLANFiltering}, MTU: w.MTU, Addressing: r.addressing(),
+		Device: w.Name, Bridge: &hostnet.BridgeOptions{MAC: r.MAC, STP: w.STP, VLANFiltering: w.VLANFiltering}, MTU: w.MTU, Addressing: r.ownAddressing(),
 	}}
 	if r.Adopted != nil {
 		all[0].Original = r.Adopted.Manager
@@ -161,21 +161,21 @@ func (r Record) setups() []hostnet.Setup {
 		}
 	}
 	for _, bond := range w.Bonds {
-		first, _ := r.port(bond.Interfaces[0])
+		first, _ := r.findPort(bond.Interfaces[0])
 		all = append(all, hostnet.Setup{Device: bond.Name, Bond: &hostnet.BondOptions{Mode: bond.Mode, MAC: first.MAC}, Master: w.Name, MTU: w.MTU})
 	}
 	for _, v := range w.VLANs {
 		all = append(all, hostnet.Setup{Device: VLANDevice(v), VLAN: &v, Master: w.Name, MTU: w.MTU})
 	}
 	for _, p := range r.Before {
-		master, bonded := w.master(p.Name)
+		master, bonded := w.masterOf(p.Name)
 		all = append(all, hostnet.Setup{Device: p.Name, Master: master, InBond: bonded, MTU: w.MTU, Original: p.Manager})
 	}
 	return all
 }
 
-// read is the bridge as the machine has it, with what only its record tells; known is false for one that somebody else made.
-func read(m hostnet.Machine, name string, r Record, known bool) (b Bridge, ok bool) {
+// readBridge is the bridge as the machine has it, with what only its record tells; known is false for one that somebody else made.
+func readBridge(m hostnet.Machine, name string, r Record, known bool) (b Bridge, ok bool) {
 	link, ok := m.Link(name)
 	if !ok && known {
 		// What somebody deleted is drift, not absence: the record says what its interfaces had, which is to come back.
@@ -203,7 +203,7 @@ func read(m hostnet.Machine, name string, r Record, known bool) (b Bridge, ok bo
 		b.MTU = link.MTU
 	}
 	var lostAddress, lostRoute bool
-	for _, want := range r.settings() {
+	for _, want := range r.ownSettings() {
 		if !slices.ContainsFunc(m.Settings(name), want.Meant) {
 			lostAddress, lostRoute = lostAddress || want.Object == "addr", lostRoute || want.Object == "route"
 		}

@@ -55,8 +55,8 @@ func (f found) Holder() hostnet.Holder {
 	return h
 }
 
-// running says whether the device is there.
-func (f found) running() bool {
+// isRunning says whether the device is there.
+func (f found) isRunning() bool {
 	_, ok := f.Link(f.name)
 	return ok
 }
@@ -95,16 +95,16 @@ func (k kind) Look(ctx context.Context, h host.Host) (f found, err error) {
 	if !running || f.known || link.LinkInfo.Kind != "bridge" {
 		return f, nil
 	}
-	f.Record = imported(f.Machine, k.name)
+	f.Record = importRecord(f.Machine, k.name)
 	if !kept.There {
-		err = f.adopt(ctx, h)
+		err = f.adoptFiles(ctx, h)
 	}
 	return f, err
 }
 
 // Read is the bridge as the machine has it.
 func (k kind) Read(f found) (Bridge, error) {
-	b, there := read(f.Machine, k.name, f.Record, f.known)
+	b, there := readBridge(f.Machine, k.name, f.Record, f.known)
 	if !f.known && f.Adopted != nil {
 		b.ActiveBackend = f.Adopted.Manager.Backend
 	}
@@ -119,14 +119,14 @@ func (k kind) Read(f found) (Bridge, error) {
 
 // Complete says what keeps the bridge.
 func (k kind) Complete(ctx context.Context, h host.Host, f found, want Bridge) (Bridge, error) {
-	r, err := k.begin(ctx, h, want, f)
+	r, err := k.makeRecord(ctx, h, want, f)
 	want.ActiveBackend = r.Want.ActiveBackend
 	return want, err
 }
 
-// begin is the record of the bridge as it shall be, from what the machine has.
-func (k kind) begin(ctx context.Context, h host.Host, b Bridge, f found) (Record, error) {
-	r, err := b.begin(f.Machine, f.Record)
+// makeRecord is the record of the bridge as it shall be, from what the machine has.
+func (k kind) makeRecord(ctx context.Context, h host.Host, b Bridge, f found) (Record, error) {
+	r, err := b.beginRecord(f.Machine, f.Record)
 	if err == nil && f.Adopted != nil {
 		err = b.fitsAdopted(f.Record)
 	}
@@ -139,10 +139,10 @@ func (k kind) begin(ctx context.Context, h host.Host, b Bridge, f found) (Record
 			return r, err
 		}
 	}
-	if r.Want.ActiveBackend, err = managers.Choose(b.Backend, f.Record.Want.ActiveBackend, b.devices(), func(int) []any { return []any{"interfaces"} }); err != nil {
+	if r.Want.ActiveBackend, err = managers.Choose(b.Backend, f.Record.Want.ActiveBackend, b.allDevices(), func(int) []any { return []any{"interfaces"} }); err != nil {
 		return r, err
 	}
-	if f.lost() {
+	if f.isLost() {
 		if err := f.checkReturn(ctx, h, r); err != nil {
 			return r, err
 		}
@@ -173,14 +173,14 @@ func (k kind) begin(ctx context.Context, h host.Host, b Bridge, f found) (Record
 			return r, err
 		}
 	}
-	if len(b.devices()) == 0 {
+	if len(b.allDevices()) == 0 {
 		return r, nil
 	}
-	asked := b.devices()[0]
-	if f.running() {
+	asked := b.allDevices()[0]
+	if f.isRunning() {
 		asked = b.Name
 	}
-	if err := addressuse.CheckDevice(ctx, h, f.Machine, append(b.devices(), b.Name), f.Record.Mark, b.Addresses); err != nil {
+	if err := addressuse.CheckDevice(ctx, h, f.Machine, append(b.allDevices(), b.Name), f.Record.Mark, b.Addresses); err != nil {
 		return r, err
 	}
 	return r, f.CheckOccupied(ctx, h, asked, b.Addresses, hostnet.Patience)
@@ -224,7 +224,7 @@ func checkVLANFiltering(ctx context.Context, h host.Host) error {
 // Warn says that the address moves by which the machine is reached, or goes, and that others have addresses on the interfaces.
 func (k kind) Warn(f found, want Bridge) []service.Problem {
 	problems := append(f.WarnOfHeld(want.physicalInterfaces(), "bridge "+k.name), f.warnOfReturn(want)...)
-	if f.running() && !want.Inherit {
+	if f.isRunning() && !want.Inherit {
 		return append(problems, f.WarnOfMove(k.name, want.Addressing, want.RollbackTimeout)...)
 	}
 	return append(problems, f.WarnOfTaking(want.physicalInterfaces(), "bridge "+k.name, want.RollbackTimeout)...)
@@ -232,7 +232,7 @@ func (k kind) Warn(f found, want Bridge) []service.Problem {
 
 // WarnOfRemoval says that the address by which the machine is reached goes back to an interface.
 func (k kind) WarnOfRemoval(f found) []service.Problem {
-	if !f.known || !f.running() {
+	if !f.known || !f.isRunning() {
 		return nil
 	}
 	var problems []service.Problem
@@ -249,16 +249,16 @@ func (k kind) WarnOfRemoval(f found) []service.Problem {
 
 // Put is the change that makes the bridge, or changes it in place.
 func (k kind) Put(ctx context.Context, h host.Host, f found, want Bridge, mark owner.Mark) (c hostnet.Change, err error) {
-	running := f.running()
+	running := f.isRunning()
 	was := f.Record
-	record, err := k.begin(ctx, h, want, f)
+	record, err := k.makeRecord(ctx, h, want, f)
 	if err != nil {
 		return c, err
 	}
 	record.Mark = mark
-	had := was.settings()
+	had := was.ownSettings()
 	if !running {
-		had = record.before()
+		had = record.settingsBefore()
 	}
 	switch {
 	case record.Want.ActiveBackend != hostnet.Runtime:
@@ -269,10 +269,10 @@ func (k kind) Put(ctx context.Context, h host.Host, f found, want Bridge, mark o
 		if c, err = changeKept(ctx, h, f.Machine, from, &record); err != nil {
 			return c, err
 		}
-		if !f.known && f.Adopted != nil && !record.addressing().DHCP {
+		if !f.known && f.Adopted != nil && !record.ownAddressing().DHCP {
 			// Managers leave what they did not give.
-			c.Do += hostnet.TakeQuietly(k.name, hostnet.Without(was.settings(), record.settings()))
-			c.Undo += hostnet.TakeQuietly(k.name, hostnet.Without(record.settings(), was.settings())) + giveBack(record)
+			c.Do += hostnet.TakeQuietly(k.name, hostnet.Without(was.ownSettings(), record.ownSettings()))
+			c.Undo += hostnet.TakeQuietly(k.name, hostnet.Without(record.ownSettings(), was.ownSettings())) + giveBack(record)
 		}
 	case running:
 		do, undo := record.Update(f.Machine, was)
@@ -285,7 +285,7 @@ func (k kind) Put(ctx context.Context, h host.Host, f found, want Bridge, mark o
 	}
 	record.takeNeighbours(f, &c)
 	c.Files = append(c.Files, hostnet.File{Path: recordPath(k.name, record.Want.ActiveBackend), Content: string(record.Render()), Mode: 0o600})
-	c.GivenUp, c.Timeout = hostnet.GatewaysOf(hostnet.Without(had, record.settings())), record.Want.RollbackTimeout
+	c.GivenUp, c.Timeout = hostnet.GatewaysOf(hostnet.Without(had, record.ownSettings())), record.Want.RollbackTimeout
 	return c, nil
 }
 
@@ -294,7 +294,7 @@ func (k kind) Drop(ctx context.Context, h host.Host, f found) (c hostnet.Change,
 	for _, backend := range []string{hostnet.Runtime, hostnet.Auto} {
 		c.Files = append(c.Files, hostnet.File{Path: recordPath(k.name, backend), Absent: true})
 	}
-	if !f.running() && !f.known {
+	if !f.isRunning() && !f.known {
 		return hostnet.Change{Files: c.Files, Timeout: DefaultRollback}, nil
 	}
 	if err := f.inUse(); err != nil && f.Adopted == nil {
@@ -311,9 +311,9 @@ func (k kind) Drop(ctx context.Context, h host.Host, f found) (c hostnet.Change,
 		}
 		c.Do, c.Undo, c.Files = kept.Do, kept.Undo, append(kept.Files, c.Files...)
 		if r.Adopted != nil && !r.Adopted.Addressing.DHCP {
-			c.Do += hostnet.TakeQuietly(k.name, hostnet.Without(r.settings(), r.before())) + giveBack(r)
+			c.Do += hostnet.TakeQuietly(k.name, hostnet.Without(r.ownSettings(), r.settingsBefore())) + giveBack(r)
 		}
-	} else if f.lost() {
+	} else if f.isLost() {
 		do, undo := r.Return(f.Machine)
 		c.Do, c.Undo = hostnet.RunBatch(do, false)+r.askRouters(f.Machine, Record{}), hostnet.RunBatch(undo, true)
 	} else {
@@ -321,6 +321,6 @@ func (k kind) Drop(ctx context.Context, h host.Host, f found) (c hostnet.Change,
 		c.Do, c.Undo = hostnet.RunBatch(do, false)+r.askRouters(f.Machine, Record{}), hostnet.RunBatch(undo, true)
 	}
 	r.returnNeighbours(f, &c)
-	c.GivenUp, c.Timeout = hostnet.GatewaysOf(hostnet.Without(r.settings(), r.before())), r.Want.RollbackTimeout
+	c.GivenUp, c.Timeout = hostnet.GatewaysOf(hostnet.Without(r.ownSettings(), r.settingsBefore())), r.Want.RollbackTimeout
 	return c, nil
 }

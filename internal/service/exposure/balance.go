@@ -18,15 +18,15 @@ func Section(name, port string) string { return sectionsOf(name) + port }
 
 func sectionsOf(name string) string { return "exposed-" + name + ":" }
 
-// frontend and backend carry one port of a load balancer. A connection may be idle for an hour.
-func (e Exposure) frontend(name string, p Port) haproxy.Frontend {
+// portFrontend and backend carry one port of a load balancer. A connection may be idle for an hour.
+func (e Exposure) portFrontend(name string, p Port) haproxy.Frontend {
 	return haproxy.Frontend{
 		Name: Section(e.Name, name), Mode: "tcp", Timeouts: map[string]string{"client": "1m"}, DefaultBackend: Section(e.Name, name),
-		Binds: []haproxy.Bind{e.bind(p)},
+		Binds: []haproxy.Bind{e.portBind(p)},
 	}
 }
 
-func (e Exposure) bind(p Port) haproxy.Bind {
+func (e Exposure) portBind(p Port) haproxy.Bind {
 	return haproxy.Bind{Address: e.Address.String(), Port: int64(p.Port), Transparent: true}
 }
 
@@ -35,13 +35,13 @@ func (e Exposure) Binds() map[string]haproxy.Bind {
 	binds := map[string]haproxy.Bind{}
 	for name, p := range e.Balanced() {
 		if p.Port != 0 && e.Address.IsValid() {
-			binds[name] = e.bind(p)
+			binds[name] = e.portBind(p)
 		}
 	}
 	return binds
 }
 
-func (e Exposure) backend(name string, p Port) haproxy.Backend {
+func (e Exposure) portBackend(name string, p Port) haproxy.Backend {
 	b := haproxy.Backend{
 		Name: Section(e.Name, name), Mode: "tcp", Balance: "roundrobin", Timeouts: map[string]string{"connect": "10s", "server": "1m", "tunnel": "1h"},
 		Servers: map[string]haproxy.Server{},
@@ -72,10 +72,10 @@ func SetBalance(t transaction.Tree, want Exposure, claim owner.Claim) error {
 				return fmt.Errorf("the %s %q of %s is somebody else's: give this exposed service another name, or remove that", kind, name, haproxy.ConfigPath)
 			}
 		}
-		if err := haproxy.SetBackend(t, want.backend(port, ports[port]), claim.Mark()); err != nil {
+		if err := haproxy.SetBackend(t, want.portBackend(port, ports[port]), claim.Mark()); err != nil {
 			return err
 		}
-		if err := haproxy.SetFrontend(t, want.frontend(port, ports[port]), claim.Mark()); err != nil {
+		if err := haproxy.SetFrontend(t, want.portFrontend(port, ports[port]), claim.Mark()); err != nil {
 			return err
 		}
 	}
@@ -105,11 +105,11 @@ func BalanceMatches(t transaction.Tree, want Exposure, claim owner.Claim) bool {
 	}
 	for name, p := range want.Balanced() {
 		f, err := haproxy.FindFrontend(t, Section(want.Name, name))
-		if err != nil || !reflect.DeepEqual(f, want.frontend(name, p)) {
+		if err != nil || !reflect.DeepEqual(f, want.portFrontend(name, p)) {
 			return false
 		}
 		b, err := haproxy.FindBackend(t, Section(want.Name, name))
-		if err != nil || !reflect.DeepEqual(b, want.backend(name, p)) {
+		if err != nil || !reflect.DeepEqual(b, want.portBackend(name, p)) {
 			return false
 		}
 	}

@@ -66,14 +66,14 @@ func (Daemon) Activate(ctx context.Context, h host.Host, _, _ transaction.Tree) 
 
 // Verify implements transaction.Daemon.
 func (Daemon) Verify(ctx context.Context, h host.Host, _ transaction.Tree) error {
-	_, err := check(ctx, h, "check")
+	_, err := checkLive(ctx, h, "check")
 	return err
 }
 
 // Running implements transaction.Daemon: whether all that is exposed is live. What another program flushed, or a person took away,
 // counts as stopped; what another change is about to make live does not.
 func (Daemon) Running(ctx context.Context, h host.Host) (bool, error) {
-	live, err := check(ctx, h, "check-wait")
+	live, err := checkLive(ctx, h, "check-wait")
 	if errors.As(err, new(*host.ExitError)) {
 		return false, nil
 	}
@@ -83,8 +83,8 @@ func (Daemon) Running(ctx context.Context, h host.Host) (bool, error) {
 // Exclusive implements transaction.Exclusive.
 func (Daemon) Exclusive() {}
 
-// check asks whether what the files say is live; an *host.ExitError says what is not.
-func check(ctx context.Context, h host.Host, how string) (live bool, err error) {
+// checkLive asks whether what the files say is live; an *host.ExitError says what is not.
+func checkLive(ctx context.Context, h host.Host, how string) (live bool, err error) {
 	cmd := host.Script("exposure.sh "+how, script, how)
 	cmd.Repeatable = true
 	_, err = h.Run(ctx, cmd)

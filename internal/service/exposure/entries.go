@@ -135,7 +135,7 @@ func Set(t transaction.Tree, want Exposure, mark owner.Mark) error {
 		return fmt.Errorf("render exposure %q: %w", want.Name, err)
 	}
 	t.Put(Place(want.Name), append(text, '\n'), 0o644, "", "")
-	return render(t)
+	return renderEntries(t)
 }
 
 // Drop takes an exposure away; an absent one is no error.
@@ -144,22 +144,22 @@ func Drop(t transaction.Tree, name string) error {
 		return nil
 	}
 	delete(t, Place(name))
-	return render(t)
+	return renderEntries(t)
 }
 
-func whose(mark string) string {
+func describeMark(mark string) string {
 	if mark == "" {
 		return "nobody's"
 	}
 	return mark
 }
 
-// overlap says what two exposures have both, "" for nothing. A port of every address is one of each address too; a floating address is
+// describeOverlap says what two exposures have both, "" for nothing. A port of every address is one of each address too; a floating address is
 // its guest's, and no address of the machine.
-func overlap(a, b Exposure) string {
+func describeOverlap(a, b Exposure) string {
 	everywhere := a.Kind == NodePort || b.Kind == NodePort
 	switch {
-	case a.family() != b.family(), !everywhere && a.Address != b.Address:
+	case a.addressFamily() != b.addressFamily(), !everywhere && a.Address != b.Address:
 		return ""
 	case everywhere && (a.Kind == Floating || b.Kind == Floating):
 		return ""
@@ -176,8 +176,8 @@ func overlap(a, b Exposure) string {
 	return ""
 }
 
-// render writes what follows from the entries, or removes it with the last of them.
-func render(t transaction.Tree) error {
+// renderEntries writes what follows from the entries, or removes it with the last of them.
+func renderEntries(t transaction.Tree) error {
 	marked, err := readAll(t)
 	if err != nil {
 		return err
@@ -204,8 +204,8 @@ func render(t transaction.Tree) error {
 func Conflict(t transaction.Tree, want Exposure, asked func(owner.Mark) bool) string {
 	all, _ := readAll(t) // a damaged entry is refused when the change is made
 	for _, other := range all {
-		if what := overlap(want, other.Exposure); what != "" && other.Name != want.Name && asked(owner.Parse(other.Owner)) {
-			return fmt.Sprintf("%s is exposed by %q (%s) already", what, other.Name, whose(other.Owner))
+		if what := describeOverlap(want, other.Exposure); what != "" && other.Name != want.Name && asked(owner.Parse(other.Owner)) {
+			return fmt.Sprintf("%s is exposed by %q (%s) already", what, other.Name, describeMark(other.Owner))
 		}
 	}
 	return ""
@@ -216,7 +216,7 @@ func Conflict(t transaction.Tree, want Exposure, asked func(owner.Mark) bool) st
 func LeadsAway(t transaction.Tree, address netip.Addr, port uint16, asked func(owner.Mark) bool) string {
 	all, _ := readAll(t) // a damaged entry leads nothing anywhere
 	for _, e := range all {
-		if e.Kind != NodePort && e.Address != address || e.Kind == NodePort && address.IsValid() && address.Is4() != (e.family() == "ip") {
+		if e.Kind != NodePort && e.Address != address || e.Kind == NodePort && address.IsValid() && address.Is4() != (e.addressFamily() == "ip") {
 			continue
 		}
 		taken := e.Kind == Floating
@@ -224,7 +224,7 @@ func LeadsAway(t transaction.Tree, address netip.Addr, port uint16, asked func(o
 			taken = taken || p.Port == port && p.Protocol == TCP
 		}
 		if taken && asked(owner.Parse(e.Owner)) {
-			return fmt.Sprintf("exposure %q (%s)", e.Name, whose(e.Owner))
+			return fmt.Sprintf("exposure %q (%s)", e.Name, describeMark(e.Owner))
 		}
 	}
 	return ""
@@ -236,7 +236,7 @@ func Endpoint(e Exposure, p Port) string {
 	switch {
 	case e.Address.IsValid():
 		place += " of " + e.Address.String()
-	case e.family() == "ip6":
+	case e.addressFamily() == "ip6":
 		place += " of IPv6"
 	}
 	return place

@@ -170,8 +170,8 @@ func (e Exposure) Translated() map[string]Port {
 	return e.portsWhere(func(p Port) bool { return e.Kind != LoadBalancer || p.Protocol != TCP })
 }
 
-// translates says whether rules carry something of it: any port, or all of a floating address.
-func (e Exposure) translates() bool { return len(e.Ports) == 0 || len(e.Translated()) > 0 }
+// hasRules says whether rules carry something of it: any port, or all of a floating address.
+func (e Exposure) hasRules() bool { return len(e.Ports) == 0 || len(e.Translated()) > 0 }
 
 // Listens are where programs of the machine would listen for the ports of TCP, by port: what HAProxy carries, and what the rules lead
 // away before a program sees it.
@@ -180,7 +180,7 @@ func (e Exposure) Listens() map[string]haproxy.Bind {
 	for name, p := range e.Translated() {
 		bind := haproxy.Bind{Address: e.Address.String(), Port: int64(p.Port)}
 		if e.Kind == NodePort {
-			bind.Address = map[string]string{"ip": "*", "ip6": "::"}[e.family()]
+			bind.Address = map[string]string{"ip": "*", "ip6": "::"}[e.addressFamily()]
 		}
 		if p.Port != 0 && p.Protocol == TCP && (e.Address.IsValid() || e.Kind == NodePort) {
 			binds[name] = bind
@@ -193,7 +193,7 @@ func (e Exposure) Listens() map[string]haproxy.Bind {
 func (e Exposure) SeeWhoConnects() iter.Seq2[netip.Addr, []any] {
 	return func(yield func(netip.Addr, []any) bool) {
 		for i, t := range e.Targets {
-			if e.Masquerade || !e.translates() || !yield(t, e.targetAt(i)) {
+			if e.Masquerade || !e.hasRules() || !yield(t, e.targetAt(i)) {
 				return
 			}
 		}

@@ -302,6 +302,7 @@ ask_targets() {
 hairpins() {
 	ask_targets
 	wanted=$(ports_of_targets)
+	# shellcheck disable=SC2013 # a name of a device has no blanks
 	for port in $(cat "$run/hairpins" 2>/dev/null); do
 		echo "$wanted" | grep -qxF "$port" && continue
 		bridge link set dev "$port" hairpin off 2>/dev/null

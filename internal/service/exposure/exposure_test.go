@@ -162,7 +162,7 @@ func TestNothingIsExposedTwice(t *testing.T) {
 	everywhere := Exposure{Name: "everywhere", Kind: NodePort, Ports: map[string]Port{"ssh": {30022, 22, TCP}}, Targets: addresses("10.0.0.5")}
 	high := bastion()
 	high.Name, high.Ports = "high", map[string]Port{"ssh": {30022, 22, TCP}}
-	if what := overlap(high, everywhere); what != "tcp port 30022 of 10.19.41.200" {
+	if what := describeOverlap(high, everywhere); what != "tcp port 30022 of 10.19.41.200" {
 		t.Errorf("a port of every address and of one: %q", what)
 	}
 	floating := Exposure{Name: "floating-10.0.0.9", Kind: Floating, Address: other.Address, Interface: "eth1", Targets: addresses("10.0.0.9")}

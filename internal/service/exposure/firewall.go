@@ -12,11 +12,11 @@ import (
 // what the kernel has translated, and ufw's rules come behind the chain VIRTCLUSTER. What HAProxy listens at has to be
 // let in.
 type firewall interface {
-	// admits says whether a port of an address on a device is let in; "" or the command that does so.
-	admits(device string, a netip.Addr, p Port) string
-	name() string
-	// read takes a line of what it says about itself.
-	read(line string)
+	// admitsPort says whether a port of an address on a device is let in; "" or the command that does so.
+	admitsPort(device string, a netip.Addr, p Port) string
+	managerName() string
+	// readLine takes a line of what it says about itself.
+	readLine(line string)
 }
 
 // Blocked says of the ports that HAProxy carries which firewall keeps them shut, and how to live with it.
@@ -26,8 +26,8 @@ func (s Survey) Blocked(want Exposure) map[string]string {
 		if s.firewall == nil || p.Port == 0 || !want.Address.IsValid() {
 			continue
 		}
-		if command := s.firewall.admits(want.Interface, want.Address, p); command != "" {
-			shut[name] = fmt.Sprintf("%s runs and does not let %s in: open it (%s), or stop %s (systemctl disable --now %[1]s)", s.firewall.name(), Endpoint(want, p), command, s.firewall.name())
+		if command := s.firewall.admitsPort(want.Interface, want.Address, p); command != "" {
+			shut[name] = fmt.Sprintf("%s runs and does not let %s in: open it (%s), or stop %s (systemctl disable --now %[1]s)", s.firewall.managerName(), Endpoint(want, p), command, s.firewall.managerName())
 		}
 	}
 	return shut
@@ -40,10 +40,10 @@ type firewalld struct {
 	last     string
 }
 
-func (f *firewalld) name() string { return "firewalld" }
+func (f *firewalld) managerName() string { return "firewalld" }
 
-// read takes one line.
-func (f *firewalld) read(line string) {
+// readLine takes one line.
+func (f *firewalld) readLine(line string) {
 	if zone, ok := strings.CutPrefix(line, "default "); ok {
 		f.standard = strings.TrimSpace(zone)
 		return
@@ -66,7 +66,7 @@ func (f *firewalld) read(line string) {
 // services are the ports of those services of firewalld that are opened most for what is balanced.
 var services = map[string]string{"http": "80/tcp", "https": "443/tcp", "ssh": "22/tcp", "dns": "53/tcp", "kube-apiserver": "6443/tcp"}
 
-func (f *firewalld) admits(device string, _ netip.Addr, p Port) string {
+func (f *firewalld) admitsPort(device string, _ netip.Addr, p Port) string {
 	zone := f.standard
 	for name, of := range f.zones {
 		if slices.Contains(of["interfaces"], device) {
@@ -106,10 +106,10 @@ type ufw struct {
 	rules []string
 }
 
-func (u *ufw) name() string { return "ufw" }
+func (u *ufw) managerName() string { return "ufw" }
 
-// read takes one line.
-func (u *ufw) read(line string) {
+// readLine takes one line.
+func (u *ufw) readLine(line string) {
 	switch {
 	case strings.HasPrefix(line, "Status: active"):
 		u.active = true
@@ -123,7 +123,7 @@ func (u *ufw) read(line string) {
 	}
 }
 
-func (u *ufw) admits(device string, a netip.Addr, p Port) string {
+func (u *ufw) admitsPort(device string, a netip.Addr, p Port) string {
 	if !u.active || u.open {
 		return ""
 	}

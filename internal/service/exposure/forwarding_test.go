@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestForwardingThatOthersMayNeedStaysOn asks the script who may need forwarding, on a machine whose programs and files are below a root.
+// TestForwardingThatOthersMayNeedStaysOn asks exposure.sh who may need forwarding, on a machine whose programs and files are below a root.
 func TestForwardingThatOthersMayNeedStaysOn(t *testing.T) {
 	const (
 		now    = "default via 10.0.0.254 dev eth0 proto static\n10.0.0.0/24 dev eth0 proto kernel scope link src 10.0.0.7 linkdown\n"

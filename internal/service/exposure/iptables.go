@@ -18,11 +18,11 @@ type iptablesReader struct {
 	listed map[string]bool
 }
 
-// has says whether a table of nftables is one that was read: nft cannot say all of what iptables keeps there.
-func (r *iptablesReader) has(family, name string) bool { return r.listed[family+" "+name] }
+// wasListed says whether a table of nftables is one that was read: nft cannot say all of what iptables keeps there.
+func (r *iptablesReader) wasListed(family, name string) bool { return r.listed[family+" "+name] }
 
-// read takes one line; program is what printed it, and family that of its rules.
-func (r *iptablesReader) read(program, family, line string) {
+// readRule takes one line; program is what printed it, and family that of its rules.
+func (r *iptablesReader) readRule(program, family, line string) {
 	switch {
 	case strings.HasPrefix(line, "*"):
 		name := line[1:]
@@ -106,23 +106,23 @@ func parseIptables(text string, words []string) rule {
 		case "--dport", "--dports", "--destination-port", "--destination-ports":
 			c, r.namesPort = portsOf(value), true
 		case "--dst-type":
-			c = func(arrival) truth { return certain(strings.Contains(value, "LOCAL")) }
+			c = func(arrival) truth { return toTruth(strings.Contains(value, "LOCAL")) }
 		case "--ctstate", "--state":
-			c = func(arrival) truth { return certain(strings.Contains(value, "NEW")) }
+			c = func(arrival) truth { return toTruth(strings.Contains(value, "NEW")) }
 		case "-m":
-			if c = perhaps; slices.Contains(harmless, value) {
-				c = always
+			if c = maybeHolds; slices.Contains(harmless, value) {
+				c = alwaysHolds
 			}
 		case "--comment", "--mode", "--probability", "--every", "--packet":
-			c = always
+			c = alwaysHolds
 		default:
-			c = perhaps
+			c = maybeHolds
 		}
 		if c == nil {
-			c = perhaps
+			c = maybeHolds
 		}
 		if negated && word != "-m" {
-			c = not(c)
+			c = negateCondition(c)
 		}
 		if r.conditions = append(r.conditions, c); !strings.HasPrefix(value, "-") && value != "!" {
 			i++
@@ -135,7 +135,7 @@ func parseIptables(text string, words []string) rule {
 func protocolOf(text string) condition {
 	switch text {
 	case "all", "0":
-		return always
+		return alwaysHolds
 	case "6":
 		text = TCP
 	case "17":
@@ -178,7 +178,7 @@ func portsOf(text string) condition {
 		first, errFirst := strconv.ParseUint(from, 10, 16)
 		last, errLast := strconv.ParseUint(to, 10, 16)
 		if errFirst != nil || errLast != nil {
-			return perhaps
+			return maybeHolds
 		}
 		all = append(all, ofPorts(uint16(first), uint16(last)))
 	}

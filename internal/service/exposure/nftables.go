@@ -53,7 +53,7 @@ func readNft(text []byte, skip func(family, table string) bool) (ruleset, error)
 			}
 		}
 		if c := o.Chain; c != nil && c.Hook == "prerouting" && !skip(c.Family, c.Table) {
-			t := r.table(c.Family, c.Table)
+			t := r.findTable(c.Family, c.Table)
 			t.bases = append(t.bases, baseChain{c.Name, c.Prio})
 		}
 	}
@@ -61,15 +61,15 @@ func readNft(text []byte, skip func(family, table string) bool) (ruleset, error)
 		if o.Rule == nil || r.tables[o.Rule.Family+" "+o.Rule.Table] == nil {
 			continue // nothing that comes in gets there
 		}
-		t := r.table(o.Rule.Family, o.Rule.Table)
+		t := r.findTable(o.Rule.Family, o.Rule.Table)
 		text := fmt.Sprintf("rule %d of chain %s", o.Rule.Handle, o.Rule.Chain)
 		scope := scope{sets: r.sets, table: o.Rule.Family + " " + o.Rule.Table}
-		t.chains[o.Rule.Chain] = append(t.chains[o.Rule.Chain], scope.rules(text, o.Rule.Expr)...)
+		t.chains[o.Rule.Chain] = append(t.chains[o.Rule.Chain], scope.readRules(text, o.Rule.Expr)...)
 	}
 	return r.all, nil
 }
 
-func (r *nftReader) table(family, name string) *ruleTable {
+func (r *nftReader) findTable(family, name string) *ruleTable {
 	key := family + " " + name
 	if r.tables[key] == nil {
 		r.tables[key] = &ruleTable{name: fmt.Sprintf("the table %s %s of nftables (nft --handle list table %[1]s %[2]s)", family, name), family: family, chains: map[string][]rule{}}
@@ -86,26 +86,26 @@ type scope struct {
 	table string
 }
 
-// rules reads a rule: several where it decides by a map.
-func (s scope) rules(text string, expressions []map[string]any) []rule {
+// readRules reads a rule: several where it decides by a map.
+func (s scope) readRules(text string, expressions []map[string]any) []rule {
 	base := rule{text: text}
 	for _, expression := range expressions {
 		for name, value := range expression {
-			o := object(value)
+			o := toObject(value)
 			switch name {
 			case "match":
 				s.addMatch(&base, o)
 			case "limit", "quota":
-				base.conditions = append(base.conditions, perhaps)
+				base.conditions = append(base.conditions, maybeHolds)
 			case "xt":
 				base.addExtension(o)
 			case "vmap":
-				return s.mapped(base, o)
+				return s.mappedRules(base, o)
 			case "dnat", "redirect", "tproxy":
 				base.verdict = translates
 				for _, part := range []string{"addr", "port"} {
-					if m := object(o[part])["map"]; m != nil {
-						base.add(s.inMap(object(m)))
+					if m := toObject(o[part])["map"]; m != nil {
+						base.addCondition(s.inMap(toObject(m)))
 					}
 				}
 			default:
@@ -127,13 +127,13 @@ func (r *rule) addExtension(o map[string]any) {
 			r.verdict = v
 		}
 	case name != "comment":
-		r.conditions = append(r.conditions, perhaps)
+		r.conditions = append(r.conditions, maybeHolds)
 	}
 }
 
 func verdictIn(expression map[string]any) (verdict, string) {
 	for name, value := range expression {
-		target, _ := object(value)["target"].(string)
+		target, _ := toObject(value)["target"].(string)
 		switch name {
 		case "accept", "drop", "reject", "queue":
 			return ends, ""
@@ -148,18 +148,18 @@ func verdictIn(expression map[string]any) (verdict, string) {
 	return passes, ""
 }
 
-// mapped is a rule for each element of a map of verdicts.
-func (s scope) mapped(base rule, o map[string]any) []rule {
+// mappedRules is a rule for each element of a map of verdicts.
+func (s scope) mappedRules(base rule, o map[string]any) []rule {
 	var all []rule
-	for _, element := range s.elements(o["data"]) {
+	for _, element := range s.listElements(o["data"]) {
 		pair, _ := element.([]any)
 		if len(pair) != 2 {
 			continue
 		}
 		r := base
 		r.conditions = append([]condition{}, base.conditions...)
-		r.add(matchOf(o["key"], []any{pair[0]}))
-		r.verdict, r.chain = verdictIn(object(pair[1]))
+		r.addCondition(matchOf(o["key"], []any{pair[0]}))
+		r.verdict, r.chain = verdictIn(toObject(pair[1]))
 		all = append(all, r)
 	}
 	return all
@@ -168,7 +168,7 @@ func (s scope) mapped(base rule, o map[string]any) []rule {
 // inMap is the condition that a key is in a map.
 func (s scope) inMap(o map[string]any) (condition, keyed) {
 	var keys []any
-	for _, element := range s.elements(o["data"]) {
+	for _, element := range s.listElements(o["data"]) {
 		if pair, _ := element.([]any); len(pair) == 2 {
 			keys = append(keys, pair[0])
 		}
@@ -178,47 +178,47 @@ func (s scope) inMap(o map[string]any) (condition, keyed) {
 
 func (s scope) addMatch(r *rule, o map[string]any) {
 	values := []any{o["right"]}
-	if all, isSet := s.set(o["right"]); isSet {
+	if all, isSet := s.setElements(o["right"]); isSet {
 		values = all
 	}
 	c, of := matchOf(o["left"], values)
 	switch op, _ := o["op"].(string); {
 	case op == "==" || op == "in":
-		r.add(c, of)
+		r.addCondition(c, of)
 	case op == "!=" && of.device:
 		name, _ := o["right"].(string)
 		r.conditions = append(r.conditions, byDevice(name, "*", true))
 	case op == "!=":
 		of.address = false
-		r.add(not(c), of)
+		r.addCondition(negateCondition(c), of)
 	default:
-		r.conditions = append(r.conditions, perhaps)
+		r.conditions = append(r.conditions, maybeHolds)
 	}
 }
 
-func (r *rule) add(c condition, of keyed) {
+func (r *rule) addCondition(c condition, of keyed) {
 	r.conditions = append(append(r.conditions, of.implied...), c)
 	r.namesPort = r.namesPort || of.port
 	r.namesAddress = r.namesAddress || of.address
 }
 
-// set returns the elements of a set that is written or named; flags such as those of a connection's state are written as a list.
-func (s scope) set(value any) ([]any, bool) {
+// setElements returns the elements of a set that is written or named; flags such as those of a connection's state are written as a list.
+func (s scope) setElements(value any) ([]any, bool) {
 	if name, _ := value.(string); strings.HasPrefix(name, "@") {
-		return s.elements(value), true
+		return s.listElements(value), true
 	}
 	if list, is := value.([]any); is {
 		return list, true
 	}
-	_, is := object(value)["set"]
-	return s.elements(value), is
+	_, is := toObject(value)["set"]
+	return s.listElements(value), is
 }
 
-func (s scope) elements(value any) []any {
+func (s scope) listElements(value any) []any {
 	if name, _ := value.(string); strings.HasPrefix(name, "@") {
 		return s.sets[s.table+" "+name[1:]]
 	}
-	all, _ := object(value)["set"].([]any)
+	all, _ := toObject(value)["set"].([]any)
 	return all
 }
 
@@ -230,7 +230,7 @@ type keyed struct {
 
 // matchOf is the condition that a key has one of several values.
 func matchOf(key any, values []any) (condition, keyed) {
-	parts, joined := object(key)["concat"].([]any)
+	parts, joined := toObject(key)["concat"].([]any)
 	if !joined {
 		parts = []any{key}
 	}
@@ -242,15 +242,15 @@ func matchOf(key any, values []any) (condition, keyed) {
 	}
 	all := make([]condition, 0, len(values))
 	for _, value := range values {
-		if element := object(object(value)["elem"]); element["val"] != nil {
+		if element := toObject(toObject(value)["elem"]); element["val"] != nil {
 			value = element["val"]
 		}
 		of := []any{value}
-		if list, is := object(value)["concat"].([]any); is {
+		if list, is := toObject(value)["concat"].([]any); is {
 			of = list
 		}
 		if len(of) != len(parts) {
-			all = append(all, perhaps)
+			all = append(all, maybeHolds)
 			continue
 		}
 		tuple := make([]condition, 0, len(parts))
@@ -264,8 +264,8 @@ func matchOf(key any, values []any) (condition, keyed) {
 
 // fieldOf is what a key reads of a packet, "" for what a place says nothing of.
 func fieldOf(key any) string {
-	o := object(key)
-	payload, meta, fib := object(o["payload"]), object(o["meta"]), object(o["fib"])
+	o := toObject(key)
+	payload, meta, fib := toObject(o["payload"]), toObject(o["meta"]), toObject(o["fib"])
 	field, _ := payload["field"].(string)
 	word, _ := meta["key"].(string)
 	switch {
@@ -279,7 +279,7 @@ func fieldOf(key any) string {
 		return "family"
 	case fib["result"] == "type" && strings.Contains(fmt.Sprint(fib["flags"]), "daddr"):
 		return "type"
-	case object(o["ct"])["key"] == "state":
+	case toObject(o["ct"])["key"] == "state":
 		return "state"
 	}
 	return ""
@@ -287,13 +287,13 @@ func fieldOf(key any) string {
 
 // protocolIn is the condition that a packet has a key, where that is a part of a protocol's.
 func protocolIn(key any) condition {
-	switch protocol, _ := object(object(key)["payload"])["protocol"].(string); protocol {
+	switch protocol, _ := toObject(toObject(key)["payload"])["protocol"].(string); protocol {
 	case "ip", "ip6":
 		return ofFamily(protocol)
 	case TCP, UDP:
 		return ofProtocol(protocol)
 	case "th", "":
-		return always
+		return alwaysHolds
 	}
 	return func(arrival) truth { return no } // sctp, icmp and so on
 }
@@ -315,16 +315,16 @@ func valueOf(field string, value any) condition {
 	case "family":
 		return ofFamily(map[string]string{"ipv4": "ip", "ip": "ip", "ipv6": "ip6", "ip6": "ip6"}[text])
 	case "type":
-		return func(arrival) truth { return certain(text == "local") }
+		return func(arrival) truth { return toTruth(text == "local") }
 	case "state":
-		return func(arrival) truth { return certain(text == "new") }
+		return func(arrival) truth { return toTruth(text == "new") }
 	}
-	return perhaps
+	return maybeHolds
 }
 
 func addressIn(value any) condition {
-	o := object(value)
-	prefix := object(o["prefix"])
+	o := toObject(value)
+	prefix := toObject(o["prefix"])
 	ends, _ := o["range"].([]any)
 	switch {
 	case prefix != nil:
@@ -340,23 +340,23 @@ func addressIn(value any) condition {
 			return toAddresses(func(b netip.Addr) bool { return a == b })
 		}
 	}
-	return perhaps
+	return maybeHolds
 }
 
 func portIn(value any) condition {
-	ends, _ := object(value)["range"].([]any)
+	ends, _ := toObject(value)["range"].([]any)
 	if len(ends) != 2 {
 		ends = []any{value, value}
 	}
 	first, isFirst := ends[0].(float64)
 	last, isLast := ends[1].(float64)
 	if !isFirst || !isLast {
-		return perhaps
+		return maybeHolds
 	}
 	return ofPorts(uint16(first), uint16(last))
 }
 
-func object(value any) map[string]any {
+func toObject(value any) map[string]any {
 	o, _ := value.(map[string]any)
 	return o
 }

@@ -68,7 +68,7 @@ const (
 
 type condition func(arrival) truth
 
-func certain(holds bool) truth {
+func toTruth(holds bool) truth {
 	if holds {
 		return yes
 	}
@@ -97,17 +97,17 @@ func allOf(all []condition) condition {
 	}
 }
 
-func not(c condition) condition {
+func negateCondition(c condition) condition {
 	return func(p arrival) truth { return yes - c(p) }
 }
 
-// perhaps is the condition of everything that a place does not say: who sends, marks, sets of another program.
-func perhaps(arrival) truth { return maybe }
+// maybeHolds is the condition of everything that a place does not say: who sends, marks, sets of another program.
+func maybeHolds(arrival) truth { return maybe }
 
-func always(arrival) truth { return yes }
+func alwaysHolds(arrival) truth { return yes }
 
 func ofFamily(family string) condition {
-	return func(p arrival) truth { return certain(p.family == family) }
+	return func(p arrival) truth { return toTruth(p.family == family) }
 }
 
 func ofProtocol(protocol string) condition {
@@ -115,7 +115,7 @@ func ofProtocol(protocol string) condition {
 		if p.protocol == "" {
 			return maybe
 		}
-		return certain(p.protocol == protocol)
+		return toTruth(p.protocol == protocol)
 	}
 }
 
@@ -124,7 +124,7 @@ func ofPorts(first, last uint16) condition {
 		if p.port == 0 {
 			return maybe
 		}
-		return certain(first <= p.port && p.port <= last)
+		return toTruth(first <= p.port && p.port <= last)
 	}
 }
 
@@ -135,7 +135,7 @@ func toAddresses(contains func(netip.Addr) bool) condition {
 		if some && slices.ContainsFunc(p.addresses, func(a netip.Addr) bool { return !contains(a) }) {
 			return maybe
 		}
-		return certain(some)
+		return toTruth(some)
 	}
 }
 
@@ -147,13 +147,13 @@ func byDevice(name, wildcard string, negated bool) condition {
 		matches := p.device == name || pattern && len(p.device) >= len(begin) && p.device[:len(begin)] == begin
 		switch {
 		case name == "lo":
-			return certain(negated)
+			return toTruth(negated)
 		case p.device == "" && negated:
 			return yes
 		case p.device == "":
 			return maybe
 		}
-		return certain(matches != negated)
+		return toTruth(matches != negated)
 	}
 }
 
@@ -172,8 +172,8 @@ type translation struct {
 	priority        int
 }
 
-// translations lists the rules that lead what comes to a place elsewhere, the surest of each chain that packets come to first.
-func (s ruleset) translations(p arrival) []translation {
+// findTranslations lists the rules that lead what comes to a place elsewhere, the surest of each chain that packets come to first.
+func (s ruleset) findTranslations(p arrival) []translation {
 	var all []translation
 	for _, t := range s {
 		if t.family != "inet" && t.family != p.family {
@@ -181,7 +181,7 @@ func (s ruleset) translations(p arrival) []translation {
 		}
 		for _, base := range t.bases {
 			w := walk{table: t, place: p}
-			if w.pass(base.name, step{so: yes}); w.found != nil {
+			if w.passChain(base.name, step{so: yes}); w.found != nil {
 				w.found.priority = base.priority
 				all = append(all, *w.found)
 			}
@@ -208,8 +208,8 @@ type step struct {
 // deepest is how far chains may lead to others: the kernel takes sixteen.
 const deepest = 16
 
-// pass goes through a chain, and says whether no packet comes back from it.
-func (w *walk) pass(chain string, at step) (decided bool) {
+// passChain goes through a chain, and says whether no packet comes back from it.
+func (w *walk) passChain(chain string, at step) (decided bool) {
 	if at.depth++; at.depth > deepest {
 		return false
 	}
@@ -226,12 +226,12 @@ func (w *walk) pass(chain string, at step) (decided bool) {
 		}
 		switch r.verdict {
 		case translates:
-			w.note(next)
+			w.noteTranslation(next)
 			decided = true
 		case ends:
 			decided = true
 		case jumps, goes:
-			decided = w.pass(r.chain, next)
+			decided = w.passChain(r.chain, next)
 		default:
 			decided = false
 		}
@@ -242,7 +242,7 @@ func (w *walk) pass(chain string, at step) (decided bool) {
 	return false
 }
 
-func (w *walk) note(at step) {
+func (w *walk) noteTranslation(at step) {
 	if sure := at.so == yes; w.found == nil || sure && !w.found.sure {
 		w.found = &translation{words: at.text + " in " + w.table.name, sure: sure, addressed: at.addressed}
 	}

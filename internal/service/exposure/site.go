@@ -24,15 +24,15 @@ func Locate(ctx context.Context, h host.Host, tree transaction.Tree, want Exposu
 	if err != nil {
 		return want, err
 	}
-	if want, err = want.place(m, h); err != nil {
+	if want, err = want.completeOn(m, h); err != nil {
 		return want, err
 	}
 	return want, want.checkWire(ctx, h, m, tree, hostnet.Patience)
 }
 
-// Doubt is why the apply would refuse an exposure with the machine's network as it is now, nil for nothing. It is no more than a doubt:
-// what the plan makes or removes besides may change that network. An exposure that is there already is in none.
-func Doubt(ctx context.Context, e *transaction.Engine, h host.Host, want Exposure) error {
+// PreviewLocate returns why the apply would refuse an exposure with the machine's network as it is now, nil for nothing. A plan warns of
+// it, and no more: what it makes or removes besides may change that network. Of an exposure that is there already it says nothing.
+func PreviewLocate(ctx context.Context, e *transaction.Engine, h host.Host, want Exposure) error {
 	tree, m, err := transaction.Ask(ctx, e, h, Daemon{}, func(ctx context.Context, h host.Host, _ transaction.Tree) (hostnet.Machine, error) {
 		return hostnet.Look(ctx, h)
 	})
@@ -46,14 +46,14 @@ func Doubt(ctx context.Context, e *transaction.Engine, h host.Host, want Exposur
 	if err == nil && live.Address == want.Address && (want.Interface == "" || live.Interface == want.Interface) && slices.Equal(live.Targets, want.Targets) {
 		return nil
 	}
-	if want, err = want.place(m, h); err != nil {
+	if want, err = want.completeOn(m, h); err != nil {
 		return err
 	}
 	return want.checkWire(ctx, h, m, tree, planPatience)
 }
 
-// place completes an exposure with its device and its targets' subnets.
-func (e Exposure) place(m hostnet.Machine, h fmt.Stringer) (Exposure, error) {
+// completeOn completes an exposure with its device and its targets' subnets.
+func (e Exposure) completeOn(m hostnet.Machine, h fmt.Stringer) (Exposure, error) {
 	if e.Interface == "" && e.Address.IsValid() {
 		e.Interface = m.DeviceBeside(e.Address)
 	}
@@ -66,7 +66,7 @@ func (e Exposure) place(m hostnet.Machine, h fmt.Stringer) (Exposure, error) {
 	e.Insides = nil
 	for i, target := range e.Targets {
 		route, direct := routeTo(m, target)
-		if !route.IsValid() && e.translates() {
+		if !route.IsValid() && e.hasRules() {
 			return e, service.At(e.targetAt(i), fmt.Errorf("%s is outside every network that %s has, so what it answers would not come back this way: name a guest behind the machine, or make its network first", target, h))
 		}
 		if direct && !slices.Contains(e.Insides, route) {

@@ -35,7 +35,7 @@ func TestTargetsOfSeveralSubnetsAreEachReachedFromTheirs(t *testing.T) {
 		Name: "dns", Kind: LoadBalancer, Address: netip.MustParseAddr("10.19.41.9"), Ports: map[string]Port{"dns": {53, 53, UDP}},
 		Targets: addresses("10.0.0.5", "10.1.0.5", "10.2.0.5"),
 	}
-	e, err := e.place(between(t), place("a machine"))
+	e, err := e.completeOn(between(t), place("a machine"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,11 +55,11 @@ func TestTargetsOfSeveralSubnetsAreEachReachedFromTheirs(t *testing.T) {
 
 func TestAnswersHaveToComeBack(t *testing.T) {
 	far := Exposure{Name: "far", Kind: LoadBalancer, Address: netip.MustParseAddr("10.19.41.9"), Ports: map[string]Port{"web": {80, 80, TCP}}, Targets: addresses("198.51.100.7")}
-	if _, err := far.place(between(t), place("a machine")); err != nil {
+	if _, err := far.completeOn(between(t), place("a machine")); err != nil {
 		t.Errorf("HAProxy reaches it by any route: %v", err)
 	}
 	far.Ports["dns"] = Port{53, 53, UDP}
-	if _, err := far.place(between(t), place("a machine")); err == nil || !strings.Contains(err.Error(), "outside every network that a machine has") {
+	if _, err := far.completeOn(between(t), place("a machine")); err == nil || !strings.Contains(err.Error(), "outside every network that a machine has") {
 		t.Errorf("rules lead nothing there: %v", err)
 	}
 }

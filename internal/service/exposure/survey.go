@@ -86,7 +86,7 @@ func parseSurvey(text string) (Survey, error) {
 		case kind == "iptables":
 			program, rest, _ := strings.Cut(rest, " ")
 			family, line, _ := strings.Cut(rest, " ")
-			tables.read(program, family, line)
+			tables.readRule(program, family, line)
 		case kind == "any":
 			if p, err := netip.ParsePrefix(rest); err == nil {
 				s.addresses = append(s.addresses, p.Addr())
@@ -117,7 +117,7 @@ func parseSurvey(text string) (Survey, error) {
 	if nft == "" {
 		return s, nil
 	}
-	own := func(family, name string) bool { return family+" "+name == table || tables.has(family, name) }
+	own := func(family, name string) bool { return family+" "+name == table || tables.wasListed(family, name) }
 	rules, err := readNft([]byte(nft), own)
 	s.rules = append(s.rules, rules...)
 	return s, err
@@ -128,7 +128,7 @@ func (s *Survey) readFirewall(kind, line string) {
 	if s.firewall == nil {
 		s.firewall = map[string]firewall{"firewalld": &firewalld{}, "ufw": &ufw{}}[kind]
 	}
-	s.firewall.read(line)
+	s.firewall.readLine(line)
 }
 
 // parseListener reads a protocol, a place as ss writes it ("*:22", "[::1]:53", "127.0.0.53%lo:53"), a process and a unit.
@@ -173,7 +173,7 @@ func (s Survey) Occupied(t transaction.Tree, want Exposure) map[string]string {
 		if name != "" && p.Port == 0 {
 			continue // chosen when it is made
 		}
-		isLive := live.Address == want.Address && (live.has(p) || name == "" && live.Kind == Floating)
+		isLive := live.Address == want.Address && (live.hasPort(p) || name == "" && live.Kind == Floating)
 		if who := s.whoTranslates(want, name, isLive); who != "" {
 			taken[name] = who
 			continue
@@ -206,7 +206,7 @@ func (s Survey) Diverted(live Exposure) map[string]string {
 func (s Survey) whoTranslates(e Exposure, name string, live bool) string {
 	_, balanced := e.Balanced()[name]
 	anew := e.ConfigureAddress && !s.Own[e.Address]
-	for _, t := range s.rules.translations(s.placeOf(e, name)) {
+	for _, t := range s.rules.findTranslations(s.placeOf(e, name)) {
 		late := !balanced && t.priority >= priority
 		switch {
 		case live && (late || !t.sure):
@@ -220,7 +220,7 @@ func (s Survey) whoTranslates(e Exposure, name string, live bool) string {
 
 // placeOf is where packets to a port of an exposure come to; those of a node port to any address of the machine.
 func (s Survey) placeOf(e Exposure, name string) arrival {
-	p := arrival{family: e.family(), addresses: []netip.Addr{e.Address}, protocol: e.Ports[name].Protocol, port: e.Ports[name].Port, device: e.Interface}
+	p := arrival{family: e.addressFamily(), addresses: []netip.Addr{e.Address}, protocol: e.Ports[name].Protocol, port: e.Ports[name].Port, device: e.Interface}
 	if e.Kind == NodePort {
 		p.addresses = slices.Clone(s.addresses)
 		p.addresses = slices.DeleteFunc(p.addresses, func(a netip.Addr) bool { return a.Is4() != (p.family == "ip") })
@@ -228,8 +228,8 @@ func (s Survey) placeOf(e Exposure, name string) arrival {
 	return p
 }
 
-// has says whether a port is exposed; the zero port stands for all of a floating address.
-func (e Exposure) has(p Port) bool {
+// hasPort says whether a port is exposed; the zero port stands for all of a floating address.
+func (e Exposure) hasPort(p Port) bool {
 	if p.Port == 0 {
 		return e.Kind == Floating && len(e.Ports) == 0
 	}
@@ -248,7 +248,7 @@ func (s Survey) inTheWay(l Listener, want Exposure, port string) bool {
 	case balanced && l.Process == "haproxy":
 		return false
 	case want.Kind == NodePort:
-		return !l.Address.IsValid() || l.Address.Is4() == (want.family() == "ip")
+		return !l.Address.IsValid() || l.Address.Is4() == (want.addressFamily() == "ip")
 	case l.Address.IsValid():
 		return l.Address == want.Address
 	default:

@@ -36,7 +36,7 @@ func renderTable(all []Exposure) string {
 		local = append(local, rules...)
 		source = append(source, e.sourceRules()...)
 		if e.Kind == Floating && len(e.Targets) > 0 {
-			routed = append(routed, fmt.Sprintf(`oifname "%s" %s saddr %s return`, e.Interface, e.family(), e.Targets[0]))
+			routed = append(routed, fmt.Sprintf(`oifname "%s" %s saddr %s return`, e.Interface, e.addressFamily(), e.Targets[0]))
 		}
 	}
 	routed = append(append([]string{"ct status dnat return"}, routed...), "ct state new meta nfproto ipv4 counter", "ct state new meta nfproto ipv6 counter")
@@ -62,33 +62,33 @@ func renderTable(all []Exposure) string {
 	return b.String()
 }
 
-// family is nftables' word for that of an exposure's addresses.
-func (e Exposure) family() string {
+// addressFamily is nftables' word for that of an exposure's addresses.
+func (e Exposure) addressFamily() string {
 	if e.Address.Is4() || !e.Address.IsValid() && len(e.Targets) > 0 && e.Targets[0].Is4() {
 		return "ip"
 	}
 	return "ip6"
 }
 
-// reached matches packets to what is exposed. The ports of all addresses of the machine are not those of its floating ones, of which
+// matchReached matches packets to what is exposed. The ports of all addresses of the machine are not those of its floating ones, of which
 // each is another machine's.
-func (e Exposure) reached(floating []netip.Addr) string {
+func (e Exposure) matchReached(floating []netip.Addr) string {
 	if e.Kind != NodePort {
-		return fmt.Sprintf("%s daddr %s", e.family(), e.Address)
+		return fmt.Sprintf("%s daddr %s", e.addressFamily(), e.Address)
 	}
 	others := []string{"127.0.0.0/8"}
-	if e.family() == "ip6" {
+	if e.addressFamily() == "ip6" {
 		others = []string{"::1"}
 	}
 	for _, a := range slices.SortedFunc(slices.Values(floating), netip.Addr.Compare) {
-		if a.Is4() == (e.family() == "ip") {
+		if a.Is4() == (e.addressFamily() == "ip") {
 			others = append(others, a.String())
 		}
 	}
 	if len(others) == 1 {
-		return fmt.Sprintf("fib daddr type local %s daddr != %s", e.family(), others[0])
+		return fmt.Sprintf("fib daddr type local %s daddr != %s", e.addressFamily(), others[0])
 	}
-	return fmt.Sprintf("fib daddr type local %s daddr != { %s }", e.family(), strings.Join(others, ", "))
+	return fmt.Sprintf("fib daddr type local %s daddr != { %s }", e.addressFamily(), strings.Join(others, ", "))
 }
 
 // guardRules refuse new connections of those who may not connect, and to ports of a floating address that it does not have. The
@@ -101,10 +101,10 @@ func (e Exposure) guardRules(floating []netip.Addr) []string {
 			ranges = append(ranges, p.String())
 		}
 		slices.Sort(ranges)
-		outsider = fmt.Sprintf("%s saddr != { %s } ", e.family(), strings.Join(ranges, ", "))
+		outsider = fmt.Sprintf("%s saddr != { %s } ", e.addressFamily(), strings.Join(ranges, ", "))
 	}
 	refuse := func(match string) string {
-		return fmt.Sprintf(`iifname != "lo" ct state new %s %sdrop comment "%s"`, e.reached(floating), match, e.Name)
+		return fmt.Sprintf(`iifname != "lo" ct state new %s %sdrop comment "%s"`, e.matchReached(floating), match, e.Name)
 	}
 	var rules []string
 	switch {
@@ -141,19 +141,19 @@ func (e Exposure) translationRules(floating []netip.Addr) []string {
 		return nil
 	}
 	if e.Kind == Floating && len(e.Ports) == 0 {
-		return []string{fmt.Sprintf(`%s counter dnat %s to %s comment "%s"`, e.reached(floating), e.family(), e.Targets[0], e.Name)}
+		return []string{fmt.Sprintf(`%s counter dnat %s to %s comment "%s"`, e.matchReached(floating), e.addressFamily(), e.Targets[0], e.Name)}
 	}
 	var rules []string
 	ports := e.Translated()
 	for _, name := range slices.Sorted(maps.Keys(ports)) {
 		p := ports[name]
-		rules = append(rules, fmt.Sprintf(`%s %s dport %d counter dnat %s to %s comment "%s/%s"`, e.reached(floating), p.Protocol, p.Port, e.family(), e.destination(p), e.Name, name))
+		rules = append(rules, fmt.Sprintf(`%s %s dport %d counter dnat %s to %s comment "%s/%s"`, e.matchReached(floating), p.Protocol, p.Port, e.addressFamily(), e.portDestination(p), e.Name, name))
 	}
 	return rules
 }
 
-// destination is where a port leads: an address and a port, or a map of them for several targets.
-func (e Exposure) destination(p Port) string {
+// portDestination is where a port leads: an address and a port, or a map of them for several targets.
+func (e Exposure) portDestination(p Port) string {
 	if len(e.Targets) == 1 {
 		return netip.AddrPortFrom(e.Targets[0], p.TargetPort).String()
 	}
@@ -173,14 +173,14 @@ func (e Exposure) sortedTargets() []netip.Addr {
 // target's own connections come from.
 func (e Exposure) sourceRules() []string {
 	var rules []string
-	if e.translates() {
+	if e.hasRules() {
 		for _, t := range e.sortedTargets() {
 			if e.Address.IsValid() {
-				rules = append(rules, fmt.Sprintf(`ct status dnat %s saddr %s %s daddr %s masquerade comment "%s"`, e.family(), e.Address, e.family(), t, e.Name))
+				rules = append(rules, fmt.Sprintf(`ct status dnat %s saddr %s %s daddr %s masquerade comment "%s"`, e.addressFamily(), e.Address, e.addressFamily(), t, e.Name))
 			}
 			for _, inside := range e.Insides {
 				if inside.Contains(t) {
-					rules = append(rules, fmt.Sprintf(`ct status dnat %s saddr %s %s daddr %s masquerade comment "%s"`, e.family(), inside.Masked(), e.family(), t, e.Name))
+					rules = append(rules, fmt.Sprintf(`ct status dnat %s saddr %s %s daddr %s masquerade comment "%s"`, e.addressFamily(), inside.Masked(), e.addressFamily(), t, e.Name))
 				}
 			}
 			if e.Masquerade {
@@ -189,7 +189,7 @@ func (e Exposure) sourceRules() []string {
 		}
 	}
 	if e.Kind == Floating && len(e.Targets) > 0 {
-		rules = append(rules, fmt.Sprintf(`oifname "%s" %s saddr %s counter snat %s to %s comment "%s"`, e.Interface, e.family(), e.Targets[0], e.family(), e.Address, e.Name))
+		rules = append(rules, fmt.Sprintf(`oifname "%s" %s saddr %s counter snat %s to %s comment "%s"`, e.Interface, e.addressFamily(), e.Targets[0], e.addressFamily(), e.Address, e.Name))
 	}
 	return rules
 }
@@ -198,16 +198,16 @@ func (e Exposure) sourceRules() []string {
 func (e Exposure) masqueradeRules(target netip.Addr) []string {
 	came := "ct status dnat"
 	if e.Address.IsValid() {
-		came += fmt.Sprintf(" ct original %s daddr %s", e.family(), e.Address)
+		came += fmt.Sprintf(" ct original %s daddr %s", e.addressFamily(), e.Address)
 	}
 	if len(e.Ports) == 0 {
-		return []string{fmt.Sprintf(`%s %s daddr %s masquerade comment "%s"`, came, e.family(), target, e.Name)}
+		return []string{fmt.Sprintf(`%s %s daddr %s masquerade comment "%s"`, came, e.addressFamily(), target, e.Name)}
 	}
 	var rules []string
 	ports := e.Translated()
 	for _, name := range slices.Sorted(maps.Keys(ports)) {
 		p := ports[name]
-		rules = append(rules, fmt.Sprintf(`%s %s daddr %s %s dport %d ct original proto-dst %d masquerade comment "%s/%s"`, came, e.family(), target, p.Protocol, p.TargetPort, p.Port, e.Name, name))
+		rules = append(rules, fmt.Sprintf(`%s %s daddr %s %s dport %d ct original proto-dst %d masquerade comment "%s/%s"`, came, e.addressFamily(), target, p.Protocol, p.TargetPort, p.Port, e.Name, name))
 	}
 	return rules
 }
@@ -217,8 +217,8 @@ func (e Exposure) masqueradeRules(target netip.Addr) []string {
 func renderAccepted(all []Exposure) string {
 	lines := map[string]bool{}
 	for _, e := range all {
-		version := map[string]string{"ip": "4", "ip6": "6"}[e.family()]
-		if !e.translates() {
+		version := map[string]string{"ip": "4", "ip6": "6"}[e.addressFamily()]
+		if !e.hasRules() {
 			continue
 		}
 		for _, t := range e.Targets {

@@ -41,35 +41,35 @@ type HTTPCheck struct {
 // BackendTimeouts are the timeouts that a backend can have.
 var BackendTimeouts = []string{"connect", "server", "server-fin", "tunnel", "queue", "check", "http-request", "http-keep-alive", "tarpit"}
 
-func (b *Backend) directives() []directive {
+func (b *Backend) directiveTable() []directive {
 	return slices.Concat(
 		[]directive{
-			text("mode", "mode", &b.Mode),
-			text("balance", "balance", &b.Balance),
-			text("hash-type", "hash_type", &b.HashType),
+			textDirective("mode", "mode", &b.Mode),
+			textDirective("balance", "balance", &b.Balance),
+			textDirective("hash-type", "hash_type", &b.HashType),
 		},
-		timeouts(&b.Timeouts, BackendTimeouts),
+		timeoutDirectives(&b.Timeouts, BackendTimeouts),
 		[]directive{httpCheck(&b.HTTPCheck)},
-		options(&b.Options),
+		optionDirectives(&b.Options),
 		[]directive{
 			defaultServer(&b.DefaultServer), // above what inherits it, a server-template of the extra lines too
-			extra(&b.Extra),
+			extraDirective(&b.Extra),
 			httpExpect(&b.HTTPCheck), // below the `http-check send` of the extra lines: checks go step by step
-			servers(&b.Servers),
+			serverDirective(&b.Servers),
 		},
 	)
 }
 
 // Body renders the section's lines, without header and indentation.
-func (b Backend) Body() []string { return render(b.directives()) }
+func (b Backend) Body() []string { return renderBody(b.directiveTable()) }
 
-func (b Backend) notes() notes { return newNotes(b.DrainTimeout) }
+func (b Backend) sectionNotes() notes { return newNotes(b.DrainTimeout) }
 
 // ParseBackend is the inverse of Body.
 func ParseBackend(name string, body []string) Backend {
 	b := Backend{Name: name}
 	starts := func(words string) func(line string) bool {
-		return func(line string) bool { _, ok := cut(line, words); return ok }
+		return func(line string) bool { _, ok := cutKeyword(line, words); return ok }
 	}
 	count := func(is func(line string) bool) (n int) {
 		for _, line := range body {
@@ -88,12 +88,14 @@ func ParseBackend(name string, body []string) Backend {
 	}
 	// What the check is comes before what it expects, which means something only then.
 	body = slices.Clone(body)
-	slices.SortStableFunc(body, func(x, y string) int { return after(starts("option httpchk"), x) - after(starts("option httpchk"), y) })
-	b.Extra = parse(b.directives(), body, left...)
+	slices.SortStableFunc(body, func(x, y string) int {
+		return sortAfter(starts("option httpchk"), x) - sortAfter(starts("option httpchk"), y)
+	})
+	b.Extra = parseBody(b.directiveTable(), body, left...)
 	return b
 }
 
-func after(is func(line string) bool, line string) int {
+func sortAfter(is func(line string) bool, line string) int {
 	if is(line) {
 		return 0
 	}
@@ -104,7 +106,7 @@ func after(is func(line string) bool, line string) int {
 func inSteps(body []string) bool {
 	expects, last := 0, false
 	for _, line := range body {
-		step, ok := cut(line, "http-check")
+		step, ok := cutKeyword(line, "http-check")
 		words, _ := rawWords(step)
 		if !ok || len(words) == 0 || words[0] == "disable-on-404" || words[0] == "send-state" {
 			continue
@@ -116,8 +118,8 @@ func inSteps(body []string) bool {
 	return expects > 1 || expects == 1 && !last
 }
 
-// unmanageable says why a section cannot be a Backend: writing it again would change what it means.
-func unmanageable(body []string) error {
+// refuseUnmanageable says why a section cannot be a Backend: writing it again would change what it means.
+func refuseUnmanageable(body []string) error {
 	server := false
 	for _, line := range body {
 		words, _ := rawWords(line)
@@ -132,17 +134,17 @@ func unmanageable(body []string) error {
 	return nil
 }
 
-// inherited is what servers inherit: the default-server lines of the extra ones, then DefaultServer.
-func (b Backend) inherited() Params {
+// inheritedParams is what servers inherit: the default-server lines of the extra ones, then DefaultServer.
+func (b Backend) inheritedParams() Params {
 	var p Params
 	for _, line := range b.Extra {
-		if rest, ok := cut(line, "default-server"); ok {
+		if rest, ok := cutKeyword(line, "default-server"); ok {
 			words, _ := rawWords(rest)
-			p = parseParams(words).over(p)
+			p = parseParams(words).withDefaults(p)
 		}
 	}
 	if b.DefaultServer != nil {
-		p = b.DefaultServer.over(p)
+		p = b.DefaultServer.withDefaults(p)
 	}
 	return p
 }
@@ -179,7 +181,7 @@ func httpExpect(value **HTTPCheck) directive {
 	return directive{"http-check expect", "http_check.expect",
 		func() []string {
 			if c := *value; c != nil {
-				return present(c.Expect)
+				return listOrNone(c.Expect)
 			}
 			return nil
 		},
@@ -197,7 +199,7 @@ func defaultServer(value **Params) directive {
 	return directive{"default-server", "default_server",
 		func() []string {
 			if p := *value; p != nil {
-				return present(p.words())
+				return listOrNone(p.formatParams())
 			}
 			return nil
 		},
@@ -212,12 +214,12 @@ func defaultServer(value **Params) directive {
 		}}
 }
 
-func servers(value *map[string]Server) directive {
+func serverDirective(value *map[string]Server) directive {
 	return directive{"server", "servers",
 		func() []string {
 			var rest []string
 			for _, name := range sortedKeys(*value) {
-				rest = append(rest, name+" "+(*value)[name].words())
+				rest = append(rest, name+" "+(*value)[name].serverLine())
 			}
 			return rest
 		},

@@ -51,60 +51,60 @@ var BaseTimeouts = []string{
 	"connect", "client", "client-fin", "server", "server-fin", "tunnel", "http-request", "http-keep-alive", "queue", "check", "tarpit",
 }
 
-func (b *Base) global() []directive {
+func (b *Base) globalDirectives() []directive {
 	return []directive{
-		number("maxconn", "maxconn", &b.Maxconn),
-		lines("log", "log", &b.Log),
-		extra(&b.Extra),
+		numberDirective("maxconn", "maxconn", &b.Maxconn),
+		linesDirective("log", "log", &b.Log),
+		extraDirective(&b.Extra),
 	}
 }
 
-func (b *Base) defaults() []directive {
+func (b *Base) defaultsDirectives() []directive {
 	// Without "log global" a proxy would log nowhere.
 	log := directive{"log", "log", func() []string { return []string{"global"} }, func(rest string) bool { return oneLine(rest) == "global" }}
 	return slices.Concat(
 		[]directive{
 			log,
-			text("mode", "mode", &b.Mode),
-			number("retries", "retries", &b.Retries),
+			textDirective("mode", "mode", &b.Mode),
+			numberDirective("retries", "retries", &b.Retries),
 		},
-		timeouts(&b.Timeouts, BaseTimeouts),
-		options(&b.Options),
+		timeoutDirectives(&b.Timeouts, BaseTimeouts),
+		optionDirectives(&b.Options),
 		[]directive{{"", "defaults_extra_config", func() []string { return b.DefaultsExtra }, nil}},
 	)
 }
 
-func (h *Health) directives() []directive {
+func (h *Health) directiveTable() []directive {
 	return []directive{
-		bind(&h.Bind), fixed("mode", "http"), fixed("option", "dontlognull"), fixed("no option", "log-health-checks"),
-		text("monitor-uri", "uri", &h.URI),
+		bindDirective(&h.Bind), fixedDirective("mode", "http"), fixedDirective("option", "dontlognull"), fixedDirective("no option", "log-health-checks"),
+		textDirective("monitor-uri", "uri", &h.URI),
 	}
 }
 
-func (s *Stats) directives() []directive {
+func (s *Stats) directiveTable() []directive {
 	auth := directive{"stats auth", "password",
 		func() []string {
 			if s.User == "" {
 				return nil
 			}
-			return []string{quote(s.User + ":" + s.Password)}
+			return []string{quoteWord(s.User + ":" + s.Password)}
 		},
 		func(rest string) bool {
 			words, _ := rawWords(rest)
 			if len(words) != 1 {
 				return false
 			}
-			s.User, s.Password = cutColon(unquote(words[0]))
+			s.User, s.Password = cutColon(unquoteWord(words[0]))
 			return true
 		}}
 	return []directive{
-		bind(&s.Bind), fixed("mode", "http"), fixed("stats", "enable"), text("stats uri", "uri", &s.URI), auth,
-		text("stats refresh", "refresh", &s.Refresh), flag("stats hide-version", "hide_version", &s.HideVersion),
+		bindDirective(&s.Bind), fixedDirective("mode", "http"), fixedDirective("stats", "enable"), textDirective("stats uri", "uri", &s.URI), auth,
+		textDirective("stats refresh", "refresh", &s.Refresh), flagDirective("stats hide-version", "hide_version", &s.HideVersion),
 	}
 }
 
-// bind is the one bind line of a listener.
-func bind(value *Bind) directive {
+// bindDirective is the one bind line of a listener.
+func bindDirective(value *Bind) directive {
 	return directive{"bind", "address",
 		func() []string { return []string{value.String()} },
 		func(rest string) bool {
@@ -116,7 +116,7 @@ func bind(value *Bind) directive {
 		}}
 }
 
-// fixed is a line that a listener needs to be what it is.
-func fixed(keyword, rest string) directive {
+// fixedDirective is a line that a listener needs to be what it is.
+func fixedDirective(keyword, rest string) directive {
 	return directive{keyword, "", func() []string { return []string{rest} }, func(got string) bool { return oneLine(got) == rest }}
 }

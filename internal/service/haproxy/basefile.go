@@ -29,36 +29,36 @@ const (
 	modeNote     = "# " + markPrefix + "mode"
 )
 
-// base reads the base back; false when the provider's sections are not there.
-func (d *document) base() (Base, bool) {
+// readBase reads the base back; false when the provider's sections are not there.
+func (d *document) readBase() (Base, bool) {
 	var b Base
-	defaults, ok := d.marked("defaults")
+	defaults, ok := d.findMarked("defaults")
 	if !ok {
 		return b, false
 	}
-	b.DefaultsExtra = parse(b.defaults(), d.text(defaults))
-	if s, ok := d.marked("global"); ok {
-		body := slices.DeleteFunc(slices.Clone(d.text(s)), func(line string) bool { return strings.TrimSpace(line) == adminSocket })
-		b.Extra = parse(b.global(), body)
+	b.DefaultsExtra = parseBody(b.defaultsDirectives(), d.bodyOf(defaults))
+	if s, ok := d.findMarked("global"); ok {
+		body := slices.DeleteFunc(slices.Clone(d.bodyOf(s)), func(line string) bool { return strings.TrimSpace(line) == adminSocket })
+		b.Extra = parseBody(b.globalDirectives(), body)
 	}
-	d.overruled(&b)
-	if s, ok := d.marked("health"); ok {
+	d.readOverruled(&b)
+	if s, ok := d.findMarked("health"); ok {
 		b.Health = &Health{}
-		parse(b.Health.directives(), d.text(s))
+		parseBody(b.Health.directiveTable(), d.bodyOf(s))
 	}
-	if s, ok := d.marked("stats"); ok {
+	if s, ok := d.findMarked("stats"); ok {
 		b.Stats = &Stats{}
-		parse(b.Stats.directives(), d.text(s))
-		b.Stats.PasswordVersion = passwordVersion(d.text(s), b.Stats.Password)
+		parseBody(b.Stats.directiveTable(), d.bodyOf(s))
+		b.Stats.PasswordVersion = passwordVersion(d.bodyOf(s), b.Stats.Password)
 	}
 	return b, true
 }
 
-// overruled reads settings that a person's global section takes over from the provider's, being first.
-func (d *document) overruled(b *Base) {
+// readOverruled reads settings that a person's global section takes over from the provider's, being first.
+func (d *document) readOverruled(b *Base) {
 	var theirs Base
 	for _, line := range d.foreignGlobal() {
-		take(theirs.global(), strings.TrimSpace(d.lines[line]))
+		takeLine(theirs.globalDirectives(), strings.TrimSpace(d.lines[line]))
 	}
 	if b.Maxconn != 0 && theirs.Maxconn != 0 {
 		b.Maxconn = theirs.Maxconn
@@ -71,7 +71,7 @@ func (d *document) overruled(b *Base) {
 // foreignGlobal lists the lines of the global sections that the provider did not write.
 func (d *document) foreignGlobal() []int {
 	var found []int
-	for _, s := range d.sections() {
+	for _, s := range d.listSections() {
 		for i := s.body; i < s.end && s.kind == "global" && s.mark == ""; i++ {
 			found = append(found, i)
 		}
@@ -82,7 +82,7 @@ func (d *document) foreignGlobal() []int {
 // putBase writes the base's sections, as an owner's, and switches off what they replace.
 func (d *document) putBase(b Base, by owner.Mark, originalMode fs.FileMode) {
 	d.restoreGlobal()
-	global := render(b.global())
+	global := renderBody(b.globalDirectives())
 	hasSocket := false
 	for _, i := range d.foreignGlobal() {
 		words, _ := rawWords(d.lines[i])
@@ -97,45 +97,45 @@ func (d *document) putBase(b Base, by owner.Mark, originalMode fs.FileMode) {
 	if !hasSocket && !slices.ContainsFunc(b.Extra, func(line string) bool { words, _ := rawWords(line); return isAdminSocket(words) }) {
 		global = append(global, adminSocket)
 	}
-	d.set("global", by, nil, "global", global, true)
-	if _, ok := d.marked("defaults"); ok {
-		d.set("defaults", by, nil, "defaults", render(b.defaults()), true)
+	d.setBaseSection("global", by, nil, "global", global, true)
+	if _, ok := d.findMarked("defaults"); ok {
+		d.setBaseSection("defaults", by, nil, "defaults", renderBody(b.defaultsDirectives()), true)
 	} else {
-		d.moveProxies(func() { d.set("defaults", by, nil, "defaults", render(b.defaults()), true) })
+		d.moveProxies(func() { d.setBaseSection("defaults", by, nil, "defaults", renderBody(b.defaultsDirectives()), true) })
 	}
 	if h := b.Health; h != nil {
-		d.set("health", by, nil, "listen "+healthName, render(h.directives()), true)
+		d.setBaseSection("health", by, nil, "listen "+healthName, renderBody(h.directiveTable()), true)
 	} else {
-		d.set("health", by, nil, "", nil, false)
+		d.setBaseSection("health", by, nil, "", nil, false)
 	}
 	if s := b.Stats; s != nil {
 		notes := []string{fmt.Sprintf("%s %04o", modeNote, originalMode)}
 		if s.PasswordVersion > 0 {
 			notes = append(notes, newPasswordNote(s.PasswordVersion, s.Password))
 		}
-		d.set("stats", by, nil, "listen "+statsName, append(notes, render(s.directives())...), true)
+		d.setBaseSection("stats", by, nil, "listen "+statsName, append(notes, renderBody(s.directiveTable())...), true)
 	} else {
-		d.set("stats", by, nil, "", nil, false)
+		d.setBaseSection("stats", by, nil, "", nil, false)
 	}
 }
 
-// set puts or drops one of the base's sections.
-func (d *document) set(mark string, by owner.Mark, n notes, header string, body []string, wanted bool) {
-	old, ok := d.marked(mark)
+// setBaseSection puts or drops one of the base's sections.
+func (d *document) setBaseSection(mark string, by owner.Mark, n notes, header string, body []string, wanted bool) {
+	old, ok := d.findMarked(mark)
 	switch {
 	case wanted && ok:
-		d.put(mark, by, n, header, body, &old)
+		d.putSection(mark, by, n, header, body, &old)
 	case wanted:
-		d.put(mark, by, n, header, body, nil)
+		d.putSection(mark, by, n, header, body, nil)
 	case ok:
-		d.drop(old)
+		d.dropSection(old)
 	}
 }
 
 func (d *document) dropBase() {
 	d.moveProxies(func() {
 		for _, mark := range []string{"stats", "health", "defaults", "global"} {
-			d.set(mark, owner.Mark{}, nil, "", nil, false)
+			d.setBaseSection(mark, owner.Mark{}, nil, "", nil, false)
 		}
 	})
 	d.restoreGlobal()
@@ -167,7 +167,7 @@ func passwordHash(salt, password string) string {
 // passwordVersion reads the note: 0 without one, -1 when the password is not the one that was noted.
 func passwordVersion(body []string, password string) int64 {
 	for _, line := range body {
-		note, ok := cut(line, passwordNote)
+		note, ok := cutKeyword(line, passwordNote)
 		if !ok {
 			continue
 		}
@@ -186,12 +186,12 @@ func passwordVersion(body []string, password string) int64 {
 
 // originalMode is the file's mode from before a password came into it; 0 without a note.
 func (d *document) originalMode() fs.FileMode {
-	s, ok := d.marked("stats")
+	s, ok := d.findMarked("stats")
 	if !ok {
 		return 0
 	}
-	for _, line := range d.text(s) {
-		if note, ok := cut(line, modeNote); ok {
+	for _, line := range d.bodyOf(s) {
+		if note, ok := cutKeyword(line, modeNote); ok {
 			if mode, err := strconv.ParseUint(note, 8, 9); err == nil {
 				return fs.FileMode(mode)
 			}

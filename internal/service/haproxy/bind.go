@@ -23,7 +23,7 @@ type Bind struct {
 func (b Bind) Wildcard() bool { return b.Address == "*" || b.Address == "::" }
 
 // Endpoint is the bind's address and port as HAProxy spells it: "10.0.0.250:6443", "[2001:db8::1]:443", "*:80".
-func (b Bind) Endpoint() string { return endpoint(b.Address, b.Port) }
+func (b Bind) Endpoint() string { return joinEndpoint(b.Address, b.Port) }
 
 func (b Bind) String() string {
 	line := b.Endpoint()
@@ -73,15 +73,15 @@ func CanonicalAddress(address string) string {
 	return address
 }
 
-// endpoint joins an address and a port in HAProxy's way.
-func endpoint(address string, port int64) string {
+// joinEndpoint joins an address and a port in HAProxy's way.
+func joinEndpoint(address string, port int64) string {
 	if strings.Contains(address, ":") {
 		address = "[" + address + "]"
 	}
 	return address + ":" + strconv.FormatInt(port, 10)
 }
 
-// splitEndpoint is the inverse of endpoint; it takes an IPv6 address without brackets too.
+// splitEndpoint is the inverse of joinEndpoint; it takes an IPv6 address without brackets too.
 func splitEndpoint(word string) (address string, port int64, ok bool) {
 	i := strings.LastIndexByte(word, ':')
 	if i < 0 || strings.ContainsAny(word, `@,/\"'$`) {

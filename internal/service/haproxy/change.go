@@ -32,18 +32,18 @@ func serverChanges(prev, next transaction.Tree) ([]serverChange, bool) {
 		return nil, false
 	}
 	from, to := parseDocument(prev[ConfigPath].Content), parseDocument(next[ConfigPath].Content)
-	if !slices.Equal(from.skeleton(), to.skeleton()) {
+	if !slices.Equal(from.linesWithoutServers(), to.linesWithoutServers()) {
 		return nil, false
 	}
 	var changes []serverChange
-	for _, s := range to.sections() {
+	for _, s := range to.listSections() {
 		if s.kind != "backend" {
 			continue
 		}
-		old, _ := from.proxy("backend", s.name)
-		was, is := ParseBackend(s.name, from.text(old)), ParseBackend(s.name, to.text(s))
-		found := was.changes(is)
-		if len(found) > 0 && (!is.dynamic() || !plainWeights(next)) {
+		old, _ := from.findProxy("backend", s.name)
+		was, is := ParseBackend(s.name, from.bodyOf(old)), ParseBackend(s.name, to.bodyOf(s))
+		found := was.serverChanges(is)
+		if len(found) > 0 && (!is.changesServersLive() || !plainWeights(next)) {
 			return nil, false
 		}
 		changes = append(changes, found...)
@@ -51,13 +51,13 @@ func serverChanges(prev, next transaction.Tree) ([]serverChange, bool) {
 	return changes, true
 }
 
-// skeleton is what HAProxy acts on, without the servers of backends.
-func (d *document) skeleton() []string {
+// linesWithoutServers is what HAProxy acts on, without the servers of backends.
+func (d *document) linesWithoutServers() []string {
 	var kept []string
 	kind := ""
 	for _, line := range d.lines {
 		line = strings.TrimSpace(line)
-		if !significant(line) {
+		if !isSignificant(line) {
 			continue
 		}
 		words, _ := rawWords(line)
@@ -65,7 +65,7 @@ func (d *document) skeleton() []string {
 			kind = words[0]
 		}
 		if kind == "backend" && words[0] == "server" {
-			rest, _ := cut(line, "server")
+			rest, _ := cutKeyword(line, "server")
 			if _, _, ok := parseServer(rest); ok {
 				continue
 			}
@@ -75,9 +75,9 @@ func (d *document) skeleton() []string {
 	return kept
 }
 
-// dynamic says whether HAProxy changes the number of servers of such a backend while it runs. It refuses on
+// changesServersLive says whether HAProxy changes the number of servers of such a backend while it runs. It refuses on
 // "balance source", and where it refuses for another reason a reload follows.
-func (b Backend) dynamic() bool {
+func (b Backend) changesServersLive() bool {
 	algorithm, _, _ := strings.Cut(b.Balance, " ")
 	switch algorithm {
 	case "", "roundrobin", "leastconn", "random", "first":
@@ -86,9 +86,9 @@ func (b Backend) dynamic() bool {
 	return strings.HasPrefix(b.HashType, "consistent")
 }
 
-func (b Backend) changes(next Backend) []serverChange {
+func (b Backend) serverChanges(next Backend) []serverChange {
 	var changes []serverChange
-	defaults := next.inherited()
+	defaults := next.inheritedParams()
 	names := map[string]bool{}
 	for name := range b.Servers {
 		names[name] = true
@@ -104,55 +104,55 @@ func (b Backend) changes(next Backend) []serverChange {
 		if s, ok := next.Servers[name]; ok {
 			c.to = &s
 		}
-		if c.from == nil || c.to == nil || c.from.words() != c.to.words() {
+		if c.from == nil || c.to == nil || c.from.serverLine() != c.to.serverLine() {
 			changes = append(changes, c)
 		}
 	}
 	// Who leaves goes last, so that the backend is never smaller than both configurations say.
-	slices.SortStableFunc(changes, func(x, y serverChange) int { return leaves(x) - leaves(y) })
+	slices.SortStableFunc(changes, func(x, y serverChange) int { return countLeaving(x) - countLeaving(y) })
 	return changes
 }
 
-func leaves(c serverChange) int {
+func countLeaving(c serverChange) int {
 	if c.to == nil {
 		return 1
 	}
 	return 0
 }
 
-func (c serverChange) run(ctx context.Context, api runtimeAPI) error {
+func (c serverChange) runChange(ctx context.Context, api runtimeAPI) error {
 	switch {
 	case c.from == nil:
-		return c.add(ctx, api)
+		return c.addServer(ctx, api)
 	case c.to == nil:
-		return c.remove(ctx, api)
+		return c.removeServer(ctx, api)
 	}
-	return c.modify(ctx, api)
+	return c.modifyServer(ctx, api)
 }
 
 func (c serverChange) id() string { return c.backend + "/" + c.name }
 
-// add makes a server. HAProxy gives it nothing of default-server and leaves it in maintenance.
-func (c serverChange) add(ctx context.Context, api runtimeAPI) error {
+// addServer makes a server. HAProxy gives it nothing of default-server and leaves it in maintenance.
+func (c serverChange) addServer(ctx context.Context, api runtimeAPI) error {
 	if !isAddress(c.to.Address) {
 		return fmt.Errorf("the address of server %s is a name, which only a start resolves", c.id())
 	}
-	p := c.to.over(c.defaults)
+	p := c.to.withDefaults(c.defaults)
 	check := p.Check != nil && *p.Check
-	words := endpoint(c.to.Address, c.to.Port) + " " + p.positive().words()
-	if err := api.tell(ctx, "add server "+c.id()+" "+strings.TrimSpace(words), "registered"); err != nil {
+	words := joinEndpoint(c.to.Address, c.to.Port) + " " + p.withoutNegations().formatParams()
+	if err := api.tellCommand(ctx, "add server "+c.id()+" "+strings.TrimSpace(words), "registered"); err != nil {
 		return err
 	}
 	if check {
-		if err := api.tell(ctx, "enable health "+c.id()); err != nil {
+		if err := api.tellCommand(ctx, "enable health "+c.id()); err != nil {
 			return err
 		}
 	}
-	return c.state(ctx, api, p)
+	return c.setState(ctx, api, p)
 }
 
-// state puts a server into the state that it shall have.
-func (c serverChange) state(ctx context.Context, api runtimeAPI, p Params) error {
+// setState puts a server into the state that it shall have.
+func (c serverChange) setState(ctx context.Context, api runtimeAPI, p Params) error {
 	weight := int64(1)
 	if p.Weight != nil {
 		weight = *p.Weight
@@ -164,67 +164,67 @@ func (c serverChange) state(ctx context.Context, api runtimeAPI, p Params) error
 		Maint: {"set server " + c.id() + " state maint"},
 	}[c.to.State]
 	for _, command := range commands {
-		if err := api.tell(ctx, command); err != nil {
+		if err := api.tellCommand(ctx, command); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// modify changes address, weight and state; every other difference takes a reload.
-func (c serverChange) modify(ctx context.Context, api runtimeAPI) error {
+// modifyServer changes address, weight and state; every other difference takes a reload.
+func (c serverChange) modifyServer(ctx context.Context, api runtimeAPI) error {
 	from, to := *c.from, *c.to
 	from.Address, from.Port, from.Weight, from.State = to.Address, to.Port, to.Weight, to.State
-	if from.words() != to.words() || !isAddress(to.Address) {
+	if from.serverLine() != to.serverLine() || !isAddress(to.Address) {
 		return fmt.Errorf("server %s changes more than its address, weight and state", c.id())
 	}
 	if c.from.Address != to.Address || c.from.Port != to.Port {
 		command := fmt.Sprintf("set server %s addr %s port %d", c.id(), to.Address, to.Port)
-		if err := api.tell(ctx, command, "IP changed", "port changed", "no need to change"); err != nil {
+		if err := api.tellCommand(ctx, command, "IP changed", "port changed", "no need to change"); err != nil {
 			return err
 		}
 	}
-	return c.state(ctx, api, to.over(c.defaults))
+	return c.setState(ctx, api, to.withDefaults(c.defaults))
 }
 
-// remove drains a server, waits a little for what is under way, and deletes it.
-func (c serverChange) remove(ctx context.Context, api runtimeAPI) error {
-	if err := api.tell(ctx, "set server "+c.id()+" state drain"); err != nil {
+// removeServer drains a server, waits a little for what is under way, and deletes it.
+func (c serverChange) removeServer(ctx context.Context, api runtimeAPI) error {
+	if err := api.tellCommand(ctx, "set server "+c.id()+" state drain"); err != nil {
 		return err
 	}
 	deadline := time.Now().Add(removalPatience)
 	for {
-		stats, err := api.stats(ctx)
+		stats, err := api.readStats(ctx)
 		if err != nil {
 			return err
 		}
-		if stats[c.backend][c.name].number("scur") == 0 {
+		if stats[c.backend][c.name].numberOf("scur") == 0 {
 			break
 		}
 		if time.Now().After(deadline) {
 			return fmt.Errorf("server %s still has connections", c.id())
 		}
-		if err := pause(ctx, 100*time.Millisecond); err != nil {
+		if err := pauseFor(ctx, 100*time.Millisecond); err != nil {
 			return err
 		}
 	}
-	if err := api.tell(ctx, "set server "+c.id()+" state maint"); err != nil {
+	if err := api.tellCommand(ctx, "set server "+c.id()+" state maint"); err != nil {
 		return err
 	}
 	var err error
 	for range 10 { // idle connections to the server are closed one after the other
-		if err = api.tell(ctx, "del server "+c.id(), "deleted"); err == nil {
+		if err = api.tellCommand(ctx, "del server "+c.id(), "deleted"); err == nil {
 			return nil
 		}
-		if e := pause(ctx, 100*time.Millisecond); e != nil {
+		if e := pauseFor(ctx, 100*time.Millisecond); e != nil {
 			return errors.Join(err, e)
 		}
 	}
 	return err
 }
 
-// over fills what is unset from default-server.
-func (p Params) over(d Params) Params {
+// withDefaults fills what is unset from default-server.
+func (p Params) withDefaults(d Params) Params {
 	return Params{
 		Weight: cmp.Or(p.Weight, d.Weight), Backup: cmp.Or(p.Backup, d.Backup), Check: cmp.Or(p.Check, d.Check),
 		CheckSSL: cmp.Or(p.CheckSSL, d.CheckSSL), SendProxy: cmp.Or(p.SendProxy, d.SendProxy),
@@ -234,8 +234,8 @@ func (p Params) over(d Params) Params {
 	}
 }
 
-// positive leaves out the "no-" words, which the runtime API does not know.
-func (p Params) positive() Params {
+// withoutNegations leaves out the "no-" words, which the runtime API does not know.
+func (p Params) withoutNegations() Params {
 	for _, on := range []**bool{&p.Backup, &p.Check, &p.CheckSSL, &p.SendProxy} {
 		if *on != nil && !**on {
 			*on = nil
@@ -246,7 +246,7 @@ func (p Params) positive() Params {
 
 func isAddress(text string) bool { _, err := service.ParseAddress(text); return err == nil }
 
-func pause(ctx context.Context, d time.Duration) error {
+func pauseFor(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
 		return nil

@@ -3,6 +3,7 @@ package haproxy
 import (
 	"bytes"
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"regexp"
@@ -47,41 +48,15 @@ func (Daemon) Running(ctx context.Context, h host.Host) (bool, error) {
 	return systemd.Running(ctx, h, "haproxy.service")
 }
 
-// checkScript asks about the main file $1 and, where the unit reads it, the directory $2, as they are staged below $4. What is
-// staged is mounted over the live paths, in a mount namespace of its own, for HAProxy finds other files relative to these
-// (default-path), and to the directory that the unit runs in. Where there is no such namespace, the staged paths are checked
-// as they are. Four fifths of a check go into reading the machine's certificate authorities for HAProxy's own HTTP client (2.6
-// and later), so it is asked without them first, unless the configuration sets that client ($3). Only a yes counts: any other
-// answer, an older HAProxy's too, which does not know the setting, is left to the check of these files alone.
-const checkScript = `
-cd /
-main=$1 dir=$2 client=$3 stage=$4 mounted=$5
-if [ -z "$mounted" ] && [ -e "$main" ] && unshare --mount true 2>/dev/null; then
-	exec unshare --mount sh -c "$6" sh "$1" "$2" "$3" "$4" yes "$6"
-elif [ -z "$mounted" ]; then
-	main=$stage$main dir=$stage$dir
-else
-	mount --bind "$stage$main" "$main" || exit 70
-	if [ -d "$stage$dir" ] && [ -d "$dir" ]; then mount --bind "$stage$dir" "$dir" || exit 70; fi
-fi
-if [ -d "$dir" ] && systemctl show --property=ExecStart,Environment haproxy.service | grep -q /etc/haproxy/conf.d; then
-	set -- -f "$main" -f "$dir"
-else
-	set -- -f "$main"
-fi
-without_client() {
-	haproxy -c -f /dev/stdin "$@" >/dev/null 2>&1 <<END
-global
-	httpclient.ssl.verify none
-END
-}
-if [ "$client" != set ] && without_client "$@"; then exit 0; fi
-exec haproxy -c "$@"`
+// checkScript asks the checker about the configuration as it is staged.
+//
+//go:embed check.sh
+var checkScript string
 
 // Check implements transaction.Daemon.
 func (Daemon) Check(ctx context.Context, h host.Host, stage string, next transaction.Tree) error {
 	client := ""
-	if mentions(next, "httpclient.") {
+	if mentionsWord(next, "httpclient.") {
 		client = "set"
 	}
 	_, err := h.Run(ctx, host.Script("haproxy -c", checkScript, ConfigPath, strings.TrimSuffix(confDir, "/"), client, stage, "", checkScript))
@@ -98,8 +73,8 @@ func (Daemon) Check(ctx context.Context, h host.Host, stage string, next transac
 // exitNotMounted is checkScript's status when it could not ask the checker.
 const exitNotMounted = 70
 
-// mentions says whether a word is anywhere in the configuration.
-func mentions(t transaction.Tree, word string) bool {
+// mentionsWord says whether a word is anywhere in the configuration.
+func mentionsWord(t transaction.Tree, word string) bool {
 	for _, f := range t {
 		if bytes.Contains(f.Content, []byte(word)) {
 			return true
@@ -140,7 +115,7 @@ func checkerWords(output, stage string, next transaction.Tree) string {
 		if m := placed.FindStringSubmatch(line); m != nil {
 			d := parseDocument(next[m[1]].Content)
 			if n, err := strconv.Atoi(m[2]); err == nil && n >= 1 && n <= len(d.lines) {
-				line += fmt.Sprintf("\n    in %s: %s", d.where(n), strings.TrimSpace(d.lines[n-1]))
+				line += fmt.Sprintf("\n    in %s: %s", d.describeLine(n), strings.TrimSpace(d.lines[n-1]))
 			}
 		}
 		alerts = append(alerts, line)

@@ -20,8 +20,8 @@ type directive struct {
 	set func(rest string) bool
 }
 
-// render writes the lines of a section's body, in the order of the table.
-func render(table []directive) []string {
+// renderBody writes the lines of a section's body, in the order of the table.
+func renderBody(table []directive) []string {
 	var lines []string
 	for _, d := range table {
 		for _, rest := range d.get() {
@@ -31,35 +31,35 @@ func render(table []directive) []string {
 	return lines
 }
 
-// parse feeds a section's body to the table; what no directive takes, or is left to nobody, comes back in order.
-func parse(table []directive, body []string, left ...func(line string) bool) (extra []string) {
+// parseBody feeds a section's body to the table; what no directive takes, or is left to nobody, comes back in order.
+func parseBody(table []directive, body []string, left ...func(line string) bool) (extra []string) {
 	for _, line := range body {
 		line = strings.TrimSpace(line)
 		leave := slices.ContainsFunc(left, func(is func(string) bool) bool { return is(line) })
-		if significant(line) && (leave || take(table, line) == nil) {
+		if isSignificant(line) && (leave || takeLine(table, line) == nil) {
 			extra = append(extra, line)
 		}
 	}
 	return extra
 }
 
-// take gives a line to the first directive that takes it.
-func take(table []directive, line string) *directive {
+// takeLine gives a line to the first directive that takes it.
+func takeLine(table []directive, line string) *directive {
 	for i, d := range table {
 		if d.keyword == "" {
 			continue
 		}
-		if rest, ok := cut(line, d.keyword); ok && d.set(rest) {
+		if rest, ok := cutKeyword(line, d.keyword); ok && d.set(rest) {
 			return &table[i]
 		}
 	}
 	return nil
 }
 
-// text is a directive whose whole rest is the value.
-func text(keyword, attribute string, value *string) directive {
+// textDirective is a directive whose whole rest is the value.
+func textDirective(keyword, attribute string, value *string) directive {
 	return directive{keyword, attribute,
-		func() []string { return present(*value) },
+		func() []string { return listOrNone(*value) },
 		func(rest string) bool {
 			rest = oneLine(rest)
 			if rest == "" {
@@ -70,8 +70,8 @@ func text(keyword, attribute string, value *string) directive {
 		}}
 }
 
-// number is a directive with one positive number; zero is unset.
-func number(keyword, attribute string, value *int64) directive {
+// numberDirective is a directive with one positive number; zero is unset.
+func numberDirective(keyword, attribute string, value *int64) directive {
 	return directive{keyword, attribute,
 		func() []string {
 			if *value == 0 {
@@ -89,8 +89,8 @@ func number(keyword, attribute string, value *int64) directive {
 		}}
 }
 
-// flag is a directive without arguments.
-func flag(keyword, attribute string, value *bool) directive {
+// flagDirective is a directive without arguments.
+func flagDirective(keyword, attribute string, value *bool) directive {
 	return directive{keyword, attribute,
 		func() []string {
 			if *value {
@@ -107,8 +107,8 @@ func flag(keyword, attribute string, value *bool) directive {
 		}}
 }
 
-// lines is a directive that may stand several times, each line a line of the value.
-func lines(keyword, attribute string, value *[]string) directive {
+// linesDirective is a directive that may stand several times, each line a line of the value.
+func linesDirective(keyword, attribute string, value *[]string) directive {
 	return directive{keyword, attribute,
 		func() []string { return *value },
 		func(rest string) bool {
@@ -120,13 +120,13 @@ func lines(keyword, attribute string, value *[]string) directive {
 		}}
 }
 
-// options are the lines "option X" as X and "no option X" as "no X", sorted: their order has no meaning.
-func options(value *[]string) []directive {
+// optionDirectives are the lines "option X" as X and "no option X" as "no X", sorted: their order has no meaning.
+func optionDirectives(value *[]string) []directive {
 	pick := func(no bool) func() []string {
 		return func() []string {
 			var rest []string
 			for _, o := range *value {
-				switch name, negated := cut(o, "no"); {
+				switch name, negated := cutKeyword(o, "no"); {
 				case negated && no:
 					rest = append(rest, name)
 				case !negated && !no:
@@ -152,12 +152,12 @@ func options(value *[]string) []directive {
 	return []directive{{"option", "options", pick(false), set("")}, {"no option", "options", pick(true), set("no ")}}
 }
 
-// timeouts are the lines "timeout NAME TIME" of the given names.
-func timeouts(value *map[string]string, names []string) []directive {
+// timeoutDirectives are the lines "timeout NAME TIME" of the given names.
+func timeoutDirectives(value *map[string]string, names []string) []directive {
 	var table []directive
 	for _, name := range names {
 		table = append(table, directive{"timeout " + name, "timeouts",
-			func() []string { return present((*value)[name]) },
+			func() []string { return listOrNone((*value)[name]) },
 			func(rest string) bool {
 				words, _ := rawWords(rest)
 				if len(words) != 1 {
@@ -173,13 +173,13 @@ func timeouts(value *map[string]string, names []string) []directive {
 	return table
 }
 
-// extra holds the lines that no attribute takes.
-func extra(value *[]string) directive {
+// extraDirective holds the lines that no attribute takes.
+func extraDirective(value *[]string) directive {
 	return directive{"", "extra_config", func() []string { return *value }, nil}
 }
 
-// present is a list of the text, or of nothing.
-func present(text string) []string {
+// listOrNone is a list of the text, or of nothing.
+func listOrNone(text string) []string {
 	if text == "" {
 		return nil
 	}

@@ -38,15 +38,15 @@ func parseDocument(content []byte) *document {
 	return &document{lines: strings.Split(text, "\n")}
 }
 
-func (d *document) bytes() []byte {
+func (d *document) toBytes() []byte {
 	if len(d.lines) == 0 {
 		return nil
 	}
 	return []byte(strings.Join(d.lines, "\n") + "\n")
 }
 
-// sections lists the sections in their order.
-func (d *document) sections() []section {
+// listSections lists the sections in their order.
+func (d *document) listSections() []section {
 	var found []section
 	depth, inner := 0, 0 // of .if blocks: around the section, and in it
 	open := false        // whether lines still belong to the last section
@@ -56,7 +56,7 @@ func (d *document) sections() []section {
 		case first == "":
 		case slices.Contains(sectionWords, first):
 			depth, inner, open = depth+inner, 0, true
-			found = append(found, d.section(i, first, depth > 0))
+			found = append(found, d.readSection(i, first, depth > 0))
 		case first == ".if":
 			inner++
 		case first == ".endif" && inner > 0:
@@ -76,8 +76,8 @@ func (d *document) sections() []section {
 	return found
 }
 
-// section reads the header of a section and the comment above it.
-func (d *document) section(i int, kind string, conditional bool) section {
+// readSection reads the header of a section and the comment above it.
+func (d *document) readSection(i int, kind string, conditional bool) section {
 	words, _ := rawWords(d.lines[i])
 	s := section{kind: kind, start: i, body: i + 1, end: i + 1, conditional: conditional}
 	if len(words) > 1 {
@@ -86,17 +86,17 @@ func (d *document) section(i int, kind string, conditional bool) section {
 	if i == 0 {
 		return s
 	}
-	if comment, ok := cut(d.lines[i-1], "# "+strings.TrimSpace(markPrefix)); ok {
+	if comment, ok := cutKeyword(d.lines[i-1], "# "+strings.TrimSpace(markPrefix)); ok {
 		text, by := owner.Cut(comment)
-		if mark, notes := cutNotes(text); s.carries(mark) {
+		if mark, notes := cutNotes(text); s.carriesMark(mark) {
 			s.mark, s.owner, s.notes, s.start = mark, by, notes, i-1
 		}
 	}
 	return s
 }
 
-// unconditional moves a place where a section is to be inserted out of the .if block that it is in: above it, or below.
-func (d *document) unconditional(at int, below bool) int {
+// leaveConditional moves a place where a section is to be inserted out of the .if block that it is in: above it, or below.
+func (d *document) leaveConditional(at int, below bool) int {
 	depth, began := 0, 0
 	for i, line := range d.lines {
 		if i >= at && (depth == 0 || !below) {
@@ -119,8 +119,8 @@ func (d *document) unconditional(at int, below bool) int {
 	return at
 }
 
-// carries says whether a mark belongs to the section: one that a person moved or renamed is no longer ours.
-func (s section) carries(mark string) bool {
+// carriesMark says whether a mark belongs to the section: one that a person moved or renamed is no longer ours.
+func (s section) carriesMark(mark string) bool {
 	switch mark {
 	case "global", "defaults":
 		return s.kind == mark
@@ -130,9 +130,9 @@ func (s section) carries(mark string) bool {
 	return mark == s.kind+" "+s.name
 }
 
-// marked finds the section that the provider wrote under a mark.
-func (d *document) marked(mark string) (section, bool) {
-	all := d.sections()
+// findMarked finds the section that the provider wrote under a mark.
+func (d *document) findMarked(mark string) (section, bool) {
+	all := d.listSections()
 	i := slices.IndexFunc(all, func(s section) bool { return s.mark == mark })
 	if i < 0 {
 		return section{}, false
@@ -140,9 +140,9 @@ func (d *document) marked(mark string) (section, bool) {
 	return all[i], true
 }
 
-// proxy finds the section that provides a frontend or a backend of the name; a listen section is both.
-func (d *document) proxy(kind, name string) (section, bool) {
-	for _, s := range d.sections() {
+// findProxy finds the section that provides a frontend or a backend of the name; a listen section is both.
+func (d *document) findProxy(kind, name string) (section, bool) {
+	for _, s := range d.listSections() {
 		if (s.kind == kind || s.kind == "listen") && s.name == name {
 			return s, true
 		}
@@ -150,11 +150,11 @@ func (d *document) proxy(kind, name string) (section, bool) {
 	return section{}, false
 }
 
-// text is a section's body.
-func (d *document) text(s section) []string { return d.lines[s.body:s.end] }
+// bodyOf is a section's body.
+func (d *document) bodyOf(s section) []string { return d.lines[s.body:s.end] }
 
-// put writes an owner's section under a mark: in the place of old where there is one, else where its kind belongs.
-func (d *document) put(mark string, by owner.Mark, n notes, header string, body []string, old *section) {
+// putSection writes an owner's section under a mark: in the place of old where there is one, else where its kind belongs.
+func (d *document) putSection(mark string, by owner.Mark, n notes, header string, body []string, old *section) {
 	lines := []string{strings.Join(strings.Fields("# "+markPrefix+mark+" "+by.String()+" "+n.String()), " "), header}
 	for _, line := range body {
 		lines = append(lines, "    "+line)
@@ -163,11 +163,11 @@ func (d *document) put(mark string, by owner.Mark, n notes, header string, body 
 		d.lines = slices.Replace(d.lines, old.start, old.end, lines...)
 		return
 	}
-	d.insert(mark, lines)
+	d.insertSection(mark, lines)
 }
 
-// drop removes a section, its mark, and the blank line that put set before it.
-func (d *document) drop(s section) {
+// dropSection removes a section, its mark, and the blank line that putSection set before it.
+func (d *document) dropSection(s section) {
 	start := s.start
 	blank := func(i int) bool { return i >= 0 && i < len(d.lines) && strings.TrimSpace(d.lines[i]) == "" }
 	if blank(start-1) && (s.mark != "" || s.end == len(d.lines) || blank(s.end)) {
@@ -176,10 +176,10 @@ func (d *document) drop(s section) {
 	d.lines = slices.Delete(d.lines, start, s.end)
 }
 
-// where names the section that a line (counted from 1) is in: `frontend "api"`.
-func (d *document) where(line int) string {
+// describeLine names the section that a line (counted from 1) is in: `frontend "api"`.
+func (d *document) describeLine(line int) string {
 	place := ""
-	for _, s := range d.sections() {
+	for _, s := range d.listSections() {
 		if s.start < line {
 			place = s.kind
 			if s.name != "" {

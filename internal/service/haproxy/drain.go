@@ -36,32 +36,32 @@ func WaitDrained(ctx context.Context, h host.Host, t transaction.Tree, backend s
 		return nil, err
 	}
 	for deadline := time.Now().Add(limit); ; {
-		left, err := api.sessions(ctx, backend, names)
+		left, err := api.countSessions(ctx, backend, names)
 		if err != nil || len(left) == 0 || time.Now().After(deadline) {
 			return left, err
 		}
-		if err := pause(ctx, 250*time.Millisecond); err != nil {
+		if err := pauseFor(ctx, 250*time.Millisecond); err != nil {
 			return left, err
 		}
 	}
 }
 
-// sessions counts the sessions of those servers that have any, over all workers.
-func (r runtimeAPI) sessions(ctx context.Context, backend string, names []string) (map[string]int64, error) {
+// countSessions counts the sessions of those servers that have any, over all workers.
+func (r runtimeAPI) countSessions(ctx context.Context, backend string, names []string) (map[string]int64, error) {
 	tables := []statTable{}
-	stats, err := r.stats(ctx)
+	stats, err := r.readStats(ctx)
 	if err != nil {
 		return nil, err
 	}
 	tables = append(tables, stats)
 	master := runtimeAPI{host: r.host, socket: masterSocket}
-	processes, err := master.ask(ctx, "show proc")
+	processes, err := master.askCommand(ctx, "show proc")
 	if err != nil {
 		processes = "" // there is no such socket everywhere, and then nobody knows of old workers
 	}
 	for _, pid := range oldWorkers(processes) {
 		// A worker that ended meanwhile has no sessions.
-		if out, err := master.ask(ctx, fmt.Sprintf("@!%s show stat", pid)); err == nil {
+		if out, err := master.askCommand(ctx, fmt.Sprintf("@!%s show stat", pid)); err == nil {
 			if stats, err := parseStats(out); err == nil {
 				tables = append(tables, stats)
 			}
@@ -70,7 +70,7 @@ func (r runtimeAPI) sessions(ctx context.Context, backend string, names []string
 	counts := map[string]int64{}
 	for _, table := range tables {
 		for name, s := range table[backend] {
-			if n := s.number("scur"); n > 0 && slices.Contains(names, name) {
+			if n := s.numberOf("scur"); n > 0 && slices.Contains(names, name) {
 				counts[name] += n
 			}
 		}

@@ -29,39 +29,39 @@ type Rule struct{ Backend, If, Unless string }
 // FrontendTimeouts are the timeouts that a frontend can have.
 var FrontendTimeouts = []string{"client", "client-fin", "http-request", "http-keep-alive", "tarpit"}
 
-func (f *Frontend) directives() []directive {
+func (f *Frontend) directiveTable() []directive {
 	return slices.Concat(
 		[]directive{
-			text("mode", "mode", &f.Mode),
-			binds(&f.Binds),
-			number("maxconn", "maxconn", &f.Maxconn),
+			textDirective("mode", "mode", &f.Mode),
+			bindsDirective(&f.Binds),
+			numberDirective("maxconn", "maxconn", &f.Maxconn),
 		},
-		timeouts(&f.Timeouts, FrontendTimeouts),
-		options(&f.Options),
+		timeoutDirectives(&f.Timeouts, FrontendTimeouts),
+		optionDirectives(&f.Options),
 		[]directive{
-			text("monitor-uri", "monitor_uri", &f.MonitorURI),
-			acls(&f.ACLs),
-			extra(&f.Extra), // between the ACLs, which it may use, and the routing, which comes last in HAProxy
-			rules(&f.Rules),
-			text("default_backend", "default_backend", &f.DefaultBackend),
+			textDirective("monitor-uri", "monitor_uri", &f.MonitorURI),
+			aclsDirective(&f.ACLs),
+			extraDirective(&f.Extra), // between the ACLs, which it may use, and the routing, which comes last in HAProxy
+			rulesDirective(&f.Rules),
+			textDirective("default_backend", "default_backend", &f.DefaultBackend),
 		},
 	)
 }
 
 // Body renders the section's lines, without header and indentation.
-func (f Frontend) Body() []string { return render(f.directives()) }
+func (f Frontend) Body() []string { return renderBody(f.directiveTable()) }
 
-func (f Frontend) notes() notes { return nil }
+func (f Frontend) sectionNotes() notes { return nil }
 
 // ParseFrontend is the inverse of Body.
 func ParseFrontend(name string, body []string) Frontend {
 	f := Frontend{Name: name}
-	f.Extra = parse(f.directives(), body)
+	f.Extra = parseBody(f.directiveTable(), body)
 	return f
 }
 
-// binds are the bind lines that name one address and one port.
-func binds(value *[]Bind) directive {
+// bindsDirective are the bind lines that name one address and one port.
+func bindsDirective(value *[]Bind) directive {
 	return directive{"bind", "binds",
 		func() []string {
 			var rest []string
@@ -81,11 +81,11 @@ func binds(value *[]Bind) directive {
 
 // Binds says whether lines of a frontend have a bind line among them.
 func Binds(lines []string) bool {
-	return slices.ContainsFunc(lines, func(line string) bool { _, ok := cut(line, "bind"); return ok })
+	return slices.ContainsFunc(lines, func(line string) bool { _, ok := cutKeyword(line, "bind"); return ok })
 }
 
-// acls are the acl lines, those of one name together.
-func acls(value *map[string][]string) directive {
+// aclsDirective are the acl lines, those of one name together.
+func aclsDirective(value *map[string][]string) directive {
 	return directive{"acl", "acls",
 		func() []string {
 			var rest []string
@@ -104,13 +104,13 @@ func acls(value *map[string][]string) directive {
 			if *value == nil {
 				*value = map[string][]string{}
 			}
-			criterion, _ := cut(oneLine(rest), words[0])
+			criterion, _ := cutKeyword(oneLine(rest), words[0])
 			(*value)[words[0]] = append((*value)[words[0]], criterion)
 			return true
 		}}
 }
 
-func rules(value *[]Rule) directive {
+func rulesDirective(value *[]Rule) directive {
 	return directive{"use_backend", "rules",
 		func() []string {
 			var rest []string

@@ -30,8 +30,8 @@ var (
 	}
 )
 
-// arguments says how many words follow a keyword.
-func arguments(flags []string, keyword string) int {
+// countArguments says how many words follow a keyword.
+func countArguments(flags []string, keyword string) int {
 	if slices.Contains(flags, keyword) {
 		return 0
 	}
@@ -39,16 +39,16 @@ func arguments(flags []string, keyword string) int {
 }
 
 // BindOptions splits the words of Bind.Options into one text for each option: "ssl", "crt /etc/site.pem".
-func BindOptions(words string) []string { return group(bindFlags, words) }
+func BindOptions(words string) []string { return groupOptions(bindFlags, words) }
 
 // ServerOptions does the same for Params.Options.
-func ServerOptions(words string) []string { return group(serverFlags, words) }
+func ServerOptions(words string) []string { return groupOptions(serverFlags, words) }
 
-func group(flags []string, line string) []string {
+func groupOptions(flags []string, line string) []string {
 	words, _ := rawWords(line)
 	var options []string
 	for len(words) > 0 {
-		n := min(1+arguments(flags, words[0]), len(words))
+		n := min(1+countArguments(flags, words[0]), len(words))
 		options = append(options, strings.Join(words[:n], " "))
 		words = words[n:]
 	}

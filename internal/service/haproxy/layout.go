@@ -10,27 +10,27 @@ import (
 // wrote: whatever comes after it inherits what it did before. Without one, the provider's proxies stand at
 // the end and inherit what a person wrote.
 
-// insert writes a section's lines where its mark belongs.
-func (d *document) insert(mark string, lines []string) {
-	d.lines = slices.Insert(d.lines, d.place(mark), append([]string{""}, lines...)...)
+// insertSection writes a section's lines where its mark belongs.
+func (d *document) insertSection(mark string, lines []string) {
+	d.lines = slices.Insert(d.lines, d.findPlace(mark), append([]string{""}, lines...)...)
 }
 
-// place is the line to insert a section at; the order does not depend on who came first.
-func (d *document) place(mark string) int {
+// findPlace is the line to insert a section at; the order does not depend on who came first.
+func (d *document) findPlace(mark string) int {
 	if mark == "global" {
 		at := 0
-		for _, s := range d.sections() {
+		for _, s := range d.listSections() {
 			if s.kind == "global" {
 				at = s.end
 			}
 		}
-		return d.unconditional(at, true)
+		return d.leaveConditional(at, true)
 	}
-	run := d.run()
+	run := d.ownRun()
 	for _, s := range run {
 		switch {
-		case rank(s.mark) <= rank(mark):
-		case d.spaced(s):
+		case rankMark(s.mark) <= rankMark(mark):
+		case d.isSpaced(s):
 			return s.start - 1
 		default:
 			return s.start
@@ -40,19 +40,19 @@ func (d *document) place(mark string) int {
 	case len(run) > 0:
 		return run[len(run)-1].end
 	case mark == "defaults":
-		return d.top()
+		return d.topLine()
 	}
 	return len(d.lines)
 }
 
-// run is where the provider's sections stand one after the other: from its defaults on or, without any, the
+// ownRun is where the provider's sections stand one after the other: from its defaults on or, without any, the
 // last ones. A section that was imported may stand elsewhere.
-func (d *document) run() []section {
-	all := d.sections()
+func (d *document) ownRun() []section {
+	all := d.listSections()
 	ours := func(s section) bool { return s.mark != "" && s.mark != "global" }
 	first := slices.IndexFunc(all, func(s section) bool { return s.mark == "defaults" })
 	if first < 0 {
-		for first = len(all); first > 0 && ours(all[first-1]) && d.spaced(all[first-1]); first-- {
+		for first = len(all); first > 0 && ours(all[first-1]) && d.isSpaced(all[first-1]); first-- {
 		}
 		return all[first:]
 	}
@@ -63,17 +63,17 @@ func (d *document) run() []section {
 	return all[first:last]
 }
 
-// spaced says whether a blank line stands above a section, as above all that put wrote.
-func (d *document) spaced(s section) bool {
+// isSpaced says whether a blank line stands above a section, as above all that putSection wrote.
+func (d *document) isSpaced(s section) bool {
 	return s.start > 0 && strings.TrimSpace(d.lines[s.start-1]) == ""
 }
 
-// top is the line above the first defaults section and the comments that belong to it.
-func (d *document) top() int {
+// topLine is the line above the first defaults section and the comments that belong to it.
+func (d *document) topLine() int {
 	at := 0
-	for _, s := range d.sections() {
+	for _, s := range d.listSections() {
 		if s.kind == "defaults" {
-			return d.unconditional(at, false)
+			return d.leaveConditional(at, false)
 		}
 		at = s.end
 	}
@@ -88,22 +88,22 @@ func (d *document) moveProxies(change func()) {
 		lines []string
 	}
 	var proxies []moved
-	run := d.run()
+	run := d.ownRun()
 	slices.Reverse(run)
 	for _, s := range run {
 		if s.kind == "frontend" || s.kind == "backend" {
 			proxies = append(proxies, moved{s.mark, slices.Clone(d.lines[s.start:s.end])})
-			d.drop(s)
+			d.dropSection(s)
 		}
 	}
 	change()
 	for _, p := range proxies {
-		d.insert(p.mark, p.lines)
+		d.insertSection(p.mark, p.lines)
 	}
 }
 
-// rank orders the provider's sections: defaults before what inherits them, then by kind and name.
-func rank(mark string) string {
+// rankMark orders the provider's sections: defaults before what inherits them, then by kind and name.
+func rankMark(mark string) string {
 	kind, _, _ := strings.Cut(mark, " ")
 	return string(rune('a'+slices.Index([]string{"global", "defaults", "health", "stats", "frontend", "backend"}, kind))) + mark
 }

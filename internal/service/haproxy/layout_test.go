@@ -12,7 +12,7 @@ import (
 // after it does: by the first line of the section's body.
 func inherits(t transaction.Tree) map[string]string {
 	d, from, found := parseDocument(t[ConfigPath].Content), "", map[string]string{}
-	for _, s := range d.sections() {
+	for _, s := range d.listSections() {
 		switch s.kind {
 		case "defaults":
 			from = strings.TrimSpace(d.lines[s.body])

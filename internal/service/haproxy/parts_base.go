@@ -10,13 +10,13 @@ import (
 
 // BaseMark reads whose the base is; false where there is none.
 func BaseMark(t transaction.Tree) (owner.Mark, bool) {
-	s, ok := parseDocument(t[ConfigPath].Content).marked("defaults")
+	s, ok := parseDocument(t[ConfigPath].Content).findMarked("defaults")
 	return s.owner, ok
 }
 
 // FindBase reads the base. A person's global and defaults sections are none: the provider's stand beside them.
 func FindBase(t transaction.Tree) (Base, error) {
-	b, ok := parseDocument(t[ConfigPath].Content).base()
+	b, ok := parseDocument(t[ConfigPath].Content).readBase()
 	if !ok {
 		return b, fmt.Errorf("the provider's global and defaults sections are not in %s: %w", ConfigPath, transaction.ErrAbsent)
 	}
@@ -30,7 +30,7 @@ func SetBase(t transaction.Tree, b Base, by owner.Mark) error {
 		f = host.File{Path: ConfigPath}
 	}
 	d := parseDocument(f.Content)
-	if now, ok := d.base(); ok && now.Stats != nil && b.Stats != nil && b.Stats.PasswordVersion > 0 &&
+	if now, ok := d.readBase(); ok && now.Stats != nil && b.Stats != nil && b.Stats.PasswordVersion > 0 &&
 		b.Stats.PasswordVersion == now.Stats.PasswordVersion && b.Stats.User == now.Stats.User {
 		kept := *b.Stats
 		kept.Password = now.Stats.Password
@@ -38,7 +38,7 @@ func SetBase(t transaction.Tree, b Base, by owner.Mark) error {
 	}
 	mode := d.fileMode(f)
 	d.putBase(b, by, mode)
-	f.Content, f.Mode = d.bytes(), mode
+	f.Content, f.Mode = d.toBytes(), mode
 	if b.Stats != nil && b.Stats.User != "" {
 		f.Mode = secretMode(f)
 	}
@@ -57,7 +57,7 @@ func DropBase(t transaction.Tree) error {
 	d := parseDocument(f.Content)
 	f.Mode = d.fileMode(f)
 	d.dropBase()
-	f.Content = d.bytes()
+	f.Content = d.toBytes()
 	t[ConfigPath] = f
 	deriveUnit(t)
 	return nil

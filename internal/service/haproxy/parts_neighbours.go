@@ -11,7 +11,7 @@ import (
 // NameTaken says why HAProxy takes no frontend or backend (kind) of a name, whoever wants it: a listen section has it, or
 // another file. A section of that kind in the main file has an owner, and is that one's to give.
 func NameTaken(t transaction.Tree, kind, name string) error {
-	if s, exists := parseDocument(t[ConfigPath].Content).proxy(kind, name); exists && s.kind != kind {
+	if s, exists := parseDocument(t[ConfigPath].Content).findProxy(kind, name); exists && s.kind != kind {
 		return fmt.Errorf("%s has a section \"listen %s\" already, which is a %s of that name too: choose another name, or remove the section", ConfigPath, name, kind)
 	}
 	return foreignFile(t, kind, name)
@@ -20,7 +20,7 @@ func NameTaken(t transaction.Tree, kind, name string) error {
 // foreignFile says which file beside the main one has a section of a name, where HAProxy would refuse a second.
 func foreignFile(t transaction.Tree, kind, name string) error {
 	for _, file := range sortedKeys(t) {
-		if s, ok := parseDocument(t[file].Content).proxy(kind, name); ok && file != ConfigPath {
+		if s, ok := parseDocument(t[file].Content).findProxy(kind, name); ok && file != ConfigPath {
 			return fmt.Errorf("%s has a section \"%s %s\" already: choose another name, or move the section to %s and import it", file, s.kind, name, ConfigPath)
 		}
 	}
@@ -30,7 +30,7 @@ func foreignFile(t transaction.Tree, kind, name string) error {
 // HasBackend says whether a configuration provides a backend, by a section of the provider's or a person's.
 func HasBackend(t transaction.Tree, name string) bool {
 	for _, f := range t {
-		if _, ok := parseDocument(f.Content).proxy("backend", name); ok {
+		if _, ok := parseDocument(f.Content).findProxy("backend", name); ok {
 			return true
 		}
 	}
@@ -41,7 +41,7 @@ func HasBackend(t transaction.Tree, name string) bool {
 func GlobalLine(t transaction.Tree, line string) bool {
 	for _, f := range t {
 		d := parseDocument(f.Content)
-		for _, s := range d.sections() {
+		for _, s := range d.listSections() {
 			has := func(l string) bool { return OneLine(l) == line }
 			if s.kind == "global" && !s.conditional && slices.ContainsFunc(d.lines[s.body:s.end], has) {
 				return true
@@ -56,12 +56,12 @@ func GlobalLine(t transaction.Tree, line string) bool {
 func ForeignListener(t transaction.Tree, b Bind, mine func(owner.Mark) bool, except ...string) (string, bool) {
 	for _, file := range sortedKeys(t) {
 		d := parseDocument(t[file].Content)
-		for _, s := range d.sections() {
+		for _, s := range d.listSections() {
 			if s.kind != "frontend" && s.kind != "listen" || s.mark != "" && mine(s.owner) || slices.Contains(except, s.kind+" "+s.name) {
 				continue
 			}
-			for _, line := range d.text(s) {
-				if where, ok := cut(line, "bind"); !ok || !listensAt(where, b) {
+			for _, line := range d.bodyOf(s) {
+				if where, ok := cutKeyword(line, "bind"); !ok || !listensAt(where, b) {
 					continue
 				}
 				whose := "which this provider did not write,"
@@ -79,11 +79,11 @@ func ForeignListener(t transaction.Tree, b Bind, mine func(owner.Mark) bool, exc
 // its place: for a check of what is known so far.
 func AddMissingBackends(t transaction.Tree) error {
 	d := parseDocument(t[ConfigPath].Content)
-	for _, s := range d.sections() {
+	for _, s := range d.listSections() {
 		if s.kind != "frontend" || s.mark == "" {
 			continue
 		}
-		f := ParseFrontend(s.name, d.text(s))
+		f := ParseFrontend(s.name, d.bodyOf(s))
 		names := []string{f.DefaultBackend}
 		for _, r := range f.Rules {
 			names = append(names, r.Backend)

@@ -226,7 +226,7 @@ func TestADisabledProxyIsNotMissing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := missing(tree, statTable{}, serverTable{}); !slices.Equal(got, []string{`backend "on" is not there`}) {
+	if got := findMissing(tree, statTable{}, serverTable{}); !slices.Equal(got, []string{`backend "on" is not there`}) {
 		t.Errorf("%q", got)
 	}
 }

@@ -92,7 +92,7 @@ var aBackend = rapid.Custom(func(t *rapid.T) Backend {
 		b.HTTPCheck = &HTTPCheck{Method: "GET", URI: "/readyz", Version: rapid.SampledFrom([]string{"", `HTTP/1.1\r\nHost:\ api`}).Draw(t, "version"),
 			Expect: rapid.SampledFrom([]string{"", "status 200", `rstring "ok ok"`}).Draw(t, "expect")}
 	}
-	if p := someParams.Draw(t, "default_server"); p.words() != "" {
+	if p := someParams.Draw(t, "default_server"); p.formatParams() != "" {
 		b.DefaultServer = &p
 	}
 	return b

@@ -30,8 +30,8 @@ const (
 // serverTable is by backend and server.
 type serverTable map[string]map[string]runningServer
 
-func (r runtimeAPI) servers(ctx context.Context) (serverTable, error) {
-	out, err := r.ask(ctx, "show servers state")
+func (r runtimeAPI) readServers(ctx context.Context) (serverTable, error) {
+	out, err := r.askCommand(ctx, "show servers state")
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func (r runtimeAPI) servers(ctx context.Context) (serverTable, error) {
 
 // statsAndServers asks for both at once: HAProxy ends each answer by an empty line, of which neither has one in it.
 func (r runtimeAPI) statsAndServers(ctx context.Context) (statTable, serverTable, error) {
-	out, err := r.ask(ctx, "show stat;show servers state")
+	out, err := r.askCommand(ctx, "show stat;show servers state")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -102,7 +102,7 @@ func AskRunning(ctx context.Context, h host.Host, t transaction.Tree) (Running, 
 	if err != nil {
 		return Running{}, err
 	}
-	servers, err := api.servers(ctx)
+	servers, err := api.readServers(ctx)
 	return Running{servers, plainWeights(t)}, err
 }
 
@@ -113,21 +113,21 @@ func (r Running) Observe(b Backend, known map[string]Server) Backend {
 	if r.servers == nil || len(b.Servers) == 0 {
 		return b
 	}
-	seen := b.observed(r.servers[b.Name], r.weights)
+	seen := b.observeServers(r.servers[b.Name], r.weights)
 	for name, s := range b.Servers {
-		if before, ok := known[name]; !ok || before.words() != s.words() {
+		if before, ok := known[name]; !ok || before.serverLine() != s.serverLine() {
 			seen.Servers[name] = s
 		}
 	}
 	return seen
 }
 
-// observed is Observe's pure part. Weights are compared where it is known what they should be.
-func (b Backend) observed(running map[string]runningServer, weights bool) Backend {
+// observeServers is Observe's pure part. Weights are compared where it is known what they should be.
+func (b Backend) observeServers(running map[string]runningServer, weights bool) Backend {
 	servers := map[string]Server{}
 	for name, s := range b.Servers {
 		if r, ok := running[name]; ok {
-			s = s.observed(r, b.weight(s), weights)
+			s = s.observeServer(r, b.effectiveWeight(s), weights)
 		}
 		servers[name] = s
 	}
@@ -135,7 +135,7 @@ func (b Backend) observed(running map[string]runningServer, weights bool) Backen
 	return b
 }
 
-func (s Server) observed(r runningServer, weight int64, weights bool) Server {
+func (s Server) observeServer(r runningServer, weight int64, weights bool) Server {
 	if isAddress(s.Address) && isAddress(r.address) {
 		s.Address, s.Port = r.address, r.port
 	}
@@ -151,9 +151,9 @@ func (s Server) observed(r runningServer, weight int64, weights bool) Server {
 	return s
 }
 
-// weight is what a server's weight is in HAProxy.
-func (b Backend) weight(s Server) int64 {
-	switch p := s.over(b.inherited()); {
+// effectiveWeight is what a server's weight is in HAProxy.
+func (b Backend) effectiveWeight(s Server) int64 {
+	switch p := s.withDefaults(b.inheritedParams()); {
 	case s.State == Drain:
 		return 0
 	case p.Weight != nil:
@@ -166,9 +166,9 @@ func (b Backend) weight(s Server) int64 {
 func plainWeights(t transaction.Tree) bool {
 	for _, f := range t {
 		d := parseDocument(f.Content)
-		for _, s := range d.sections() {
-			for _, line := range d.text(s) {
-				if _, ok := cut(line, "default-server"); ok && s.kind == "defaults" {
+		for _, s := range d.listSections() {
+			for _, line := range d.bodyOf(s) {
+				if _, ok := cutKeyword(line, "default-server"); ok && s.kind == "defaults" {
 					return false
 				}
 			}
@@ -177,12 +177,12 @@ func plainWeights(t transaction.Tree) bool {
 	return true
 }
 
-// missing lists how the running process differs from the provider's sections of the configuration.
-func missing(t transaction.Tree, stats statTable, servers serverTable) []string {
+// findMissing lists how the running process differs from the provider's sections of the configuration.
+func findMissing(t transaction.Tree, stats statTable, servers serverTable) []string {
 	var problems []string
 	d, weights := parseDocument(t[ConfigPath].Content), plainWeights(t)
-	for _, s := range d.sections() {
-		if s.mark == "" || s.name == "" || d.disabled(s) {
+	for _, s := range d.listSections() {
+		if s.mark == "" || s.name == "" || d.isDisabled(s) {
 			continue
 		}
 		switch s.kind {
@@ -195,16 +195,16 @@ func missing(t transaction.Tree, stats statTable, servers serverTable) []string 
 				problems = append(problems, fmt.Sprintf("backend %q is not there", s.name))
 				continue
 			}
-			problems = append(problems, missingServers(ParseBackend(s.name, d.text(s)), servers[s.name], weights)...)
+			problems = append(problems, missingServers(ParseBackend(s.name, d.bodyOf(s)), servers[s.name], weights)...)
 		}
 	}
 	return problems
 }
 
-// disabled says whether a proxy is in the configuration only: by its own last word, or by that of its defaults.
-func (d *document) disabled(proxy section) bool {
+// isDisabled says whether a proxy is in the configuration only: by its own last word, or by that of its defaults.
+func (d *document) isDisabled(proxy section) bool {
 	word := func(s section, otherwise bool) bool {
-		for _, line := range d.text(s) {
+		for _, line := range d.bodyOf(s) {
 			switch oneLine(line) {
 			case "disabled":
 				otherwise = true
@@ -215,7 +215,7 @@ func (d *document) disabled(proxy section) bool {
 		return otherwise
 	}
 	off := false
-	for _, s := range d.sections() {
+	for _, s := range d.listSections() {
 		if s.kind == "defaults" && s.start < proxy.start {
 			off = word(s, false)
 		}
@@ -225,11 +225,11 @@ func (d *document) disabled(proxy section) bool {
 
 func missingServers(b Backend, running map[string]runningServer, weights bool) []string {
 	var problems []string
-	seen := b.observed(running, weights)
+	seen := b.observeServers(running, weights)
 	for _, name := range sortedKeys(b.Servers) {
 		if _, ok := running[name]; !ok {
 			problems = append(problems, fmt.Sprintf("server %q of backend %q is not there", name, b.Name))
-		} else if got, want := seen.Servers[name].words(), b.Servers[name].words(); got != want {
+		} else if got, want := seen.Servers[name].serverLine(), b.Servers[name].serverLine(); got != want {
 			problems = append(problems, fmt.Sprintf("server %q of backend %q is \"%s\", not \"%s\"", name, b.Name, got, want))
 		}
 	}

@@ -39,7 +39,7 @@ type Params struct {
 // and the weight to go back to would be lost.
 const drainMark = markPrefix + "drain"
 
-func (s Server) words() string {
+func (s Server) serverLine() string {
 	p, comment := s.Params, ""
 	if s.State == Drain {
 		comment = " # " + drainMark
@@ -48,11 +48,11 @@ func (s Server) words() string {
 		}
 		p.Weight = new(int64)
 	}
-	line := endpoint(s.Address, s.Port)
+	line := joinEndpoint(s.Address, s.Port)
 	if s.State == Maint {
 		line += " disabled"
 	}
-	return strings.TrimSpace(line+" "+p.words()) + comment
+	return strings.TrimSpace(line+" "+p.formatParams()) + comment
 }
 
 func parseServer(rest string) (name string, s Server, ok bool) {
@@ -71,10 +71,10 @@ func parseServer(rest string) (name string, s Server, ok bool) {
 		params = slices.Delete(params, i, i+1)
 	}
 	s.Params = parseParams(params)
-	mark, drains := cut(comment, drainMark)
+	mark, drains := cutKeyword(comment, drainMark)
 	if drains && s.State == Ready && s.Weight != nil && *s.Weight == 0 {
 		s.State, s.Weight = Drain, nil
-		if weight, ok := cut(mark, "weight"); ok {
+		if weight, ok := cutKeyword(mark, "weight"); ok {
 			if n, err := strconv.ParseInt(weight, 10, 64); err == nil {
 				s.Weight = &n
 			}
@@ -83,8 +83,8 @@ func parseServer(rest string) (name string, s Server, ok bool) {
 	return words[0], s, true
 }
 
-// words renders the parameters in a fixed order.
-func (p Params) words() string {
+// formatParams renders the parameters in a fixed order.
+func (p Params) formatParams() string {
 	var words []string
 	number := func(keyword string, n int64) {
 		if n != 0 {
@@ -121,16 +121,16 @@ func (p Params) words() string {
 	return strings.Join(words, " ")
 }
 
-// parseParams is the inverse of words; what has no attribute goes to Options, in order.
+// parseParams is the inverse of formatParams; what has no attribute goes to Options, in order.
 func parseParams(words []string) Params {
 	var p Params
 	var others []string
 	for len(words) > 0 {
-		if n := p.take(words); n > 0 {
+		if n := p.takeWords(words); n > 0 {
 			words = words[n:]
 			continue
 		}
-		n := min(1+arguments(serverFlags, words[0]), len(words))
+		n := min(1+countArguments(serverFlags, words[0]), len(words))
 		others = append(others, words[:n]...)
 		words = words[n:]
 	}
@@ -138,8 +138,8 @@ func parseParams(words []string) Params {
 	return p
 }
 
-// take sets the attribute that the first words name and says how many it took.
-func (p *Params) take(words []string) int {
+// takeWords sets the attribute that the first words name and says how many it took.
+func (p *Params) takeWords(words []string) int {
 	flags := map[string]**bool{"backup": &p.Backup, "check": &p.Check, "check-ssl": &p.CheckSSL, "send-proxy": &p.SendProxy}
 	name, negated := strings.CutPrefix(words[0], "no-")
 	if value, ok := flags[name]; ok {

@@ -11,7 +11,7 @@ import (
 // stat is a line of `show stat`: a frontend, a backend or a server. Fields are by HAProxy's names.
 type stat map[string]string
 
-func (s stat) number(field string) int64 {
+func (s stat) numberOf(field string) int64 {
 	n, _ := strconv.ParseInt(s[field], 10, 64) // an empty field is a zero in HAProxy's table
 	return n
 }
@@ -19,8 +19,8 @@ func (s stat) number(field string) int64 {
 // statTable is `show stat`: proxy name, then "FRONTEND", "BACKEND" or a server's name.
 type statTable map[string]map[string]stat
 
-func (r runtimeAPI) stats(ctx context.Context) (statTable, error) {
-	out, err := r.ask(ctx, "show stat")
+func (r runtimeAPI) readStats(ctx context.Context) (statTable, error) {
+	out, err := r.askCommand(ctx, "show stat")
 	if err != nil {
 		return nil, err
 	}

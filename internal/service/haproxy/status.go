@@ -61,11 +61,11 @@ func ReadStatus(ctx context.Context, h host.Host, t transaction.Tree) (Status, e
 	if err != nil {
 		return Status{}, err
 	}
-	info, err := api.ask(ctx, "show info")
+	info, err := api.askCommand(ctx, "show info")
 	if err != nil {
 		return Status{}, err
 	}
-	stats, err := api.stats(ctx)
+	stats, err := api.readStats(ctx)
 	if err != nil {
 		return Status{}, err
 	}
@@ -83,7 +83,7 @@ func ReadStatus(ctx context.Context, h host.Host, t transaction.Tree) (Status, e
 			s.Uptime, _ = strconv.ParseInt(value, 10, 64)
 		}
 	}
-	s.proxies(stats, configuredBinds(t), listening(string(sockets)))
+	s.fillProxies(stats, configuredBinds(t), parseListening(string(sockets)))
 	return s, nil
 }
 
@@ -96,17 +96,17 @@ func configuredBinds(t transaction.Tree) map[string][]Bind {
 	binds := map[string][]Bind{}
 	for _, f := range t {
 		d := parseDocument(f.Content)
-		for _, s := range d.sections() {
+		for _, s := range d.listSections() {
 			if s.kind == "frontend" || s.kind == "listen" {
-				binds[s.name] = append(binds[s.name], ParseFrontend(s.name, d.text(s)).Binds...)
+				binds[s.name] = append(binds[s.name], ParseFrontend(s.name, d.bodyOf(s)).Binds...)
 			}
 		}
 	}
 	return binds
 }
 
-// listening is where the kernel listens for HAProxy, by the endpoint as Bind spells it.
-func listening(sockets string) map[string]bool {
+// parseListening is where the kernel listens for HAProxy, by the endpoint as Bind spells it.
+func parseListening(sockets string) map[string]bool {
 	found := map[string]bool{}
 	for line := range strings.Lines(sockets) {
 		fields := strings.Fields(line)
@@ -116,18 +116,18 @@ func listening(sockets string) map[string]bool {
 		if address, port, ok := splitEndpoint(fields[3]); ok {
 			address, _, _ = strings.Cut(address, "%") // a device after the address
 			if address == "*" {                       // ss writes so for a socket that takes both families
-				found[endpoint("::", port)] = true
+				found[joinEndpoint("::", port)] = true
 			}
-			found[endpoint(CanonicalBindAddress(address), port)] = true
+			found[joinEndpoint(CanonicalBindAddress(address), port)] = true
 		}
 	}
 	return found
 }
 
-func (s Status) proxies(stats statTable, binds map[string][]Bind, kernel map[string]bool) {
+func (s Status) fillProxies(stats statTable, binds map[string][]Bind, kernel map[string]bool) {
 	for name, rows := range stats {
 		if row, ok := rows["FRONTEND"]; ok {
-			f := FrontendStatus{Status: row["status"], Sessions: row.number("scur"), TotalSessions: row.number("stot")}
+			f := FrontendStatus{Status: row["status"], Sessions: row.numberOf("scur"), TotalSessions: row.numberOf("stot")}
 			for _, b := range binds[name] {
 				f.Binds = append(f.Binds, BindStatus{Address: b.Address, Port: b.Port, Listening: kernel[b.Endpoint()]})
 			}
@@ -137,23 +137,23 @@ func (s Status) proxies(stats statTable, binds map[string][]Bind, kernel map[str
 		if !ok {
 			continue
 		}
-		b := BackendStatus{Status: row["status"], Sessions: row.number("scur"), TotalSessions: row.number("stot"), Servers: map[string]ServerStatus{}}
+		b := BackendStatus{Status: row["status"], Sessions: row.numberOf("scur"), TotalSessions: row.numberOf("stot"), Servers: map[string]ServerStatus{}}
 		for server, row := range rows {
 			if server != "FRONTEND" && server != "BACKEND" {
-				b.Servers[server] = row.server()
+				b.Servers[server] = row.toServerStatus()
 			}
 		}
 		s.Backends[name] = b
 	}
 }
 
-func (s stat) server() ServerStatus {
+func (s stat) toServerStatus() ServerStatus {
 	address, port, _ := splitEndpoint(s["addr"])
 	status := s["status"]
 	out := ServerStatus{
 		Address: CanonicalAddress(address), Port: port, Status: status, State: Ready, Check: s["check_status"],
-		Sessions: s.number("scur"), TotalSessions: s.number("stot"), Weight: s.number("weight"), LastChange: s.number("lastchg"),
-		Backup: s.number("bck") > 0, FailedChecks: s.number("chkfail"), FailedConnects: s.number("econ"), Queue: s.number("qcur"),
+		Sessions: s.numberOf("scur"), TotalSessions: s.numberOf("stot"), Weight: s.numberOf("weight"), LastChange: s.numberOf("lastchg"),
+		Backup: s.numberOf("bck") > 0, FailedChecks: s.numberOf("chkfail"), FailedConnects: s.numberOf("econ"), Queue: s.numberOf("qcur"),
 	}
 	if code := s["check_code"]; code != "" {
 		out.Check += "/" + code

@@ -11,7 +11,7 @@ import (
 )
 
 func TestTheKernelsListenersAreFoundByEndpoint(t *testing.T) {
-	got := listening(`LISTEN 0 3000 10.0.0.250:6443 0.0.0.0:* users:(("haproxy",pid=234,fd=11))
+	got := parseListening(`LISTEN 0 3000 10.0.0.250:6443 0.0.0.0:* users:(("haproxy",pid=234,fd=11))
 LISTEN 0 3000 0.0.0.0:80 0.0.0.0:* users:(("haproxy",pid=234,fd=7))
 LISTEN 0 3000 *:443 *:* users:(("haproxy",pid=234,fd=8))
 LISTEN 0 3000 [2001:db8::1]:6443 [::]:* users:(("haproxy",pid=234,fd=8))

@@ -2,6 +2,7 @@ package haproxy
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"path"
 	"strconv"
@@ -20,10 +21,10 @@ const (
 	otherFiles = 65536
 )
 
-// unit is the drop-in for a number of connections. HAProxy opens two files for each, and does not start where it may not.
+// renderUnit is the drop-in for a number of connections. HAProxy opens two files for each, and does not start where it may not.
 // The limit is never below the usual one, so that other numbers of connections seldom change the drop-in: systemd reads
 // all units again for a changed one.
-func unit(maxconn int64) string {
+func renderUnit(maxconn int64) string {
 	return fmt.Sprintf("# Written by Terraform (virtcluster): files for the connections of maxconn.\n[Service]\nLimitNOFILE=1024:%d\n", openFiles(maxconn))
 }
 
@@ -31,24 +32,18 @@ func openFiles(maxconn int64) int64 { return max(usualFiles, 2*maxconn+otherFile
 
 // deriveUnit puts the drop-in where the provider's base says how many connections there may be, and drops it elsewhere.
 func deriveUnit(t transaction.Tree) {
-	b, ok := parseDocument(t[ConfigPath].Content).base()
+	b, ok := parseDocument(t[ConfigPath].Content).readBase()
 	if !ok || b.Maxconn == 0 {
 		delete(t, UnitPath)
 		return
 	}
-	t.Put(UnitPath, []byte(unit(b.Maxconn)), 0o644, "", "")
+	t.Put(UnitPath, []byte(renderUnit(b.Maxconn)), 0o644, "", "")
 }
 
-// unitScript has systemd read a drop-in that came, changed or went. A reload keeps the limits that the process has, so a
-// running one is given more: $2 files, but where it may have more already; a machine that does not let root do that leaves
-// the answer to HAProxy. $1 is the drop-in's directory.
-const unitScript = `set -e
-systemctl daemon-reload
-[ ! -d "$1" ] || rmdir --ignore-fail-on-non-empty "$1"
-main=$(systemctl show --property=MainPID --value haproxy.service)
-[ -n "$2" ] && [ "${main:-0}" != 0 ] || exit 0
-has=$(sed -n 's/^Max open files *[^ ]* *\([^ ]*\) .*/\1/p' "/proc/$main/limits")
-[ "$has" = unlimited ] || [ "$has" -ge "$2" ] || prlimit --pid="$main" --nofile=":$2" || :`
+// unitScript has systemd read a drop-in that came, changed or went, and lets a running HAProxy open as many files.
+//
+//go:embed unit.sh
+var unitScript string
 
 // activateUnit puts a changed drop-in into effect.
 func activateUnit(ctx context.Context, h host.Host, prev, next transaction.Tree) error {
@@ -56,7 +51,7 @@ func activateUnit(ctx context.Context, h host.Host, prev, next transaction.Tree)
 		return nil
 	}
 	files := ""
-	if b, ok := parseDocument(next[ConfigPath].Content).base(); ok && b.Maxconn != 0 {
+	if b, ok := parseDocument(next[ConfigPath].Content).readBase(); ok && b.Maxconn != 0 {
 		files = strconv.FormatInt(openFiles(b.Maxconn), 10)
 	}
 	if _, err := h.Run(ctx, host.Script("read the drop-in of haproxy.service", unitScript, path.Dir(UnitPath), files)); err != nil {

@@ -27,7 +27,7 @@ func (f Frontend) ValidateConditions() []service.Problem {
 		for attribute, condition := range map[string]string{"if": r.If, "unless": r.Unless} {
 			for _, name := range namedACLs(condition) {
 				if !slices.Contains(defined, name) {
-					c.fail([]any{"rules", i, attribute}, "No such ACL", "nothing defines the ACL %q, in acls or by a line \"acl %s …\" in extra_config: add it, or correct the name", name, name)
+					c.addProblem([]any{"rules", i, attribute}, "No such ACL", "nothing defines the ACL %q, in acls or by a line \"acl %s …\" in extra_config: add it, or correct the name", name, name)
 				}
 			}
 		}

@@ -11,14 +11,14 @@ import (
 func (b Backend) ValidateTLS() []service.Problem {
 	var c checks
 	for _, name := range sortedKeys(b.Servers) {
-		p := b.inherited()
-		p = b.Servers[name].over(p)
+		p := b.inheritedParams()
+		p = b.Servers[name].withDefaults(p)
 		words, _ := rawWords(p.Options)
 		speaksTLS := p.CheckSSL != nil && *p.CheckSSL || slices.Contains(words, "ssl")
 		if !speaksTLS || p.Verify == "none" || slices.Contains(words, "ca-file") {
 			continue
 		}
-		c.fail([]any{"servers", service.Key(name)}, "No CA to verify by",
+		c.addProblem([]any{"servers", service.Key(name)}, "No CA to verify by",
 			"HAProxy verifies the certificate of a server that it speaks TLS with (check_ssl, or ssl in options), and no CA is named: add \"ca-file\" and \"/PATH/OF/CA.pem\" to options, or write verify = \"none\"")
 	}
 	return c.problems

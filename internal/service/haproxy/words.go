@@ -53,8 +53,8 @@ func firstWord(line string) string {
 	return line
 }
 
-// closed says whether every quote of a line ends on it, and no backslash stands last.
-func closed(line string) bool {
+// closesQuotes says whether every quote of a line ends on it, and no backslash stands last.
+func closesQuotes(line string) bool {
 	var quote byte
 	for i := 0; i < len(line); i++ {
 		switch c := line[i]; {
@@ -71,8 +71,8 @@ func closed(line string) bool {
 	return quote == 0
 }
 
-// unquote gives the value of a word that quote wrote.
-func unquote(word string) string {
+// unquoteWord gives the value of a word that quoteWord wrote.
+func unquoteWord(word string) string {
 	var b strings.Builder
 	for i := 0; i < len(word); i++ {
 		switch c := word[i]; {
@@ -97,9 +97,9 @@ func unquote(word string) string {
 	return b.String()
 }
 
-// quote writes a value as one word of a configuration line, whatever printable characters it has. Not by double
+// quoteWord writes a value as one word of a configuration line, whatever printable characters it has. Not by double
 // quotes: inside them HAProxy expands environment variables. A blank is quoted so that lines can be trimmed.
-func quote(value string) string {
+func quoteWord(value string) string {
 	if value == "" {
 		return `''`
 	}
@@ -126,21 +126,21 @@ func oneLine(text string) string {
 func Lines(text string) []string {
 	var lines []string
 	for line := range strings.Lines(text) {
-		if line = strings.TrimSpace(line); significant(line) {
+		if line = strings.TrimSpace(line); isSignificant(line) {
 			lines = append(lines, line)
 		}
 	}
 	return lines
 }
 
-// significant tells a line that HAProxy acts on from blank lines and comments.
-func significant(line string) bool {
+// isSignificant tells a line that HAProxy acts on from blank lines and comments.
+func isSignificant(line string) bool {
 	line = strings.TrimSpace(line)
 	return line != "" && line[0] != '#'
 }
 
-// cut takes leading words off a line when they are the given ones, and returns the rest as it is written.
-func cut(line string, keyword string) (rest string, ok bool) {
+// cutKeyword takes leading words off a line when they are the given ones, and returns the rest as it is written.
+func cutKeyword(line string, keyword string) (rest string, ok bool) {
 	rest = strings.TrimSpace(line)
 	for word := range strings.SplitSeq(keyword, " ") {
 		after, found := strings.CutPrefix(rest, word)

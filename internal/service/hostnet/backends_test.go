@@ -107,7 +107,7 @@ dns-search=okd.example;
 			t.Errorf("%s: %s", name, diff)
 		}
 	}
-	text, err := netplan{}.render([]Setup{setup, port})
+	text, err := netplan{}.renderYAML([]Setup{setup, port})
 	if diff := cmp.Diff(`network:
   version: 2
   ethernets:
@@ -198,7 +198,7 @@ func TestBridgeIsKnownToDHCPByItsHardwareAddress(t *testing.T) {
 	if text := renderNetwork(leased, mark); !strings.Contains(text, "DHCP=ipv4\n") || !strings.Contains(text, "\n[DHCPv4]\nClientIdentifier=mac\nRouteMetric=50\n") {
 		t.Errorf("systemd-networkd:\n%s", text)
 	}
-	text, err := netplan{}.render([]Setup{leased})
+	text, err := netplan{}.renderYAML([]Setup{leased})
 	if err != nil || !strings.Contains(text, "dhcp4: true\n      dhcp-identifier: mac\n") {
 		t.Errorf("netplan: %v\n%s", err, text)
 	}
@@ -248,7 +248,7 @@ func TestEachBackendRendersVLANsAndBonds(t *testing.T) {
 		t.Errorf("netplan takes VLAN filtering: %v", err)
 	}
 	members := append([]Setup{{Device: "br0", Bridge: &BridgeOptions{MAC: "52:54:00:00:00:01"}}}, members[1:]...)
-	text, err := netplan{}.render(members)
+	text, err := netplan{}.renderYAML(members)
 	has("netplan", text, "  bonds:\n    bond0:\n", "mode: active-backup\n", "  vlans:\n    eth0.10:\n      renderer: networkd\n      id: 10\n      link: eth0\n", "interfaces:\n        - bond0\n        - eth0.10\n")
 	if err != nil {
 		t.Error(err)

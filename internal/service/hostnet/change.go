@@ -46,8 +46,8 @@ type Change struct {
 	// Files are written, or removed, before Do runs and with the rollback armed; what they replace is kept until the change has proven to
 	// work.
 	Files []File
-	// Do and Undo are POSIX shell scripts. Do ends at the first command that fails. Undo runs with the old files in place; each
-	// of its commands is tried.
+	// Do and Undo are POSIX shell scripts, which have the functions of steps.sh. Do ends at the first command that fails. Undo runs with
+	// the old files in place; each of its commands is tried.
 	Do, Undo string
 	// GivenUp are gateways that need not answer when the change is made, as it takes away the way to them.
 	GivenUp []netip.Addr
@@ -74,24 +74,24 @@ func (s Site) Run(ctx context.Context, c Change) error {
 		return err
 	}
 	gateways := s.answeringGateways(ctx, before, c.GivenUp)
-	dir, err := s.arm(ctx, c)
+	dir, err := s.armChange(ctx, c)
 	by := time.Now().Add(c.Timeout)
 	failpoint.Hit("hostnet/armed")
 	if err == nil {
 		limit, cancel := context.WithTimeout(ctx, c.Timeout-undoTime(c.Timeout)-time.Second)
 		defer cancel()
-		if err = s.make(limit, dir); err == nil {
+		if err = s.runChange(limit, dir); err == nil {
 			failpoint.Hit("hostnet/made")
-			err = s.confirm(limit, dir, gateways)
+			err = s.confirmReachable(limit, dir, gateways)
 		}
 	}
 	if err != nil {
-		if err = s.settle(ctx, dir, by, err); err != nil {
+		if err = s.settleFailed(ctx, dir, by, err); err != nil {
 			return err
 		}
 	}
 	failpoint.Hit("hostnet/proven")
-	end := step("end the change", "end", dir)
+	end := scriptStep("end the change", "end", dir)
 	end.Repeatable = true
 	if _, err := s.Host.Run(ctx, end); err != nil {
 		// The change stays, and the next one removes what is left of it.
@@ -100,9 +100,9 @@ func (s Site) Run(ctx context.Context, c Change) error {
 	return nil
 }
 
-// make writes the files and runs the change.
-func (s Site) make(ctx context.Context, dir string) error {
-	_, err := s.Host.Run(ctx, step("change the network", "make", dir))
+// runChange writes the files and runs the change.
+func (s Site) runChange(ctx context.Context, dir string) error {
+	_, err := s.Host.Run(ctx, scriptStep("change the network", "make", dir))
 	var exit *host.ExitError
 	if err != nil && !errors.As(err, &exit) && ctx.Err() == nil {
 		return nil // the connection broke: the new one asks for the status
@@ -110,20 +110,20 @@ func (s Site) make(ctx context.Context, dir string) error {
 	return err
 }
 
-// confirm proves that the machine and what answered before can still be reached, then disarms.
-func (s Site) confirm(ctx context.Context, dir string, gateways []netip.Addr) error {
-	return s.anew(ctx, func(fresh host.Host) error {
-		status := step("change the network", "status", dir)
+// confirmReachable proves that the machine and what answered before can still be reached, then disarms.
+func (s Site) confirmReachable(ctx context.Context, dir string, gateways []netip.Addr) error {
+	return s.withFreshConnection(ctx, func(fresh host.Host) error {
+		status := scriptStep("change the network", "status", dir)
 		status.Repeatable = true
 		if _, err := fresh.Run(ctx, status); err != nil {
 			return err
 		}
 		for _, gateway := range gateways {
-			if err := ping(ctx, fresh, gateway, 4); err != nil {
+			if err := awaitAnswer(ctx, fresh, gateway, 4); err != nil {
 				return fmt.Errorf("gateway %s answered before the change and does not any more: %w", gateway, err)
 			}
 		}
-		prove := step("disarm the rollback", "prove", dir)
+		prove := scriptStep("disarm the rollback", "prove", dir)
 		prove.Repeatable = true
 		if _, err := fresh.Run(ctx, prove); err != nil {
 			return fmt.Errorf("disarm the rollback: %w", err)
@@ -135,7 +135,7 @@ func (s Site) confirm(ctx context.Context, dir string, gateways []netip.Addr) er
 // endEarlier has a change that another run left armed go back before anything is looked at: it would undo the next one when its time is
 // over. The lock is held by the caller.
 func (s Site) endEarlier(ctx context.Context) error {
-	if _, err := s.Host.Run(ctx, step("end earlier changes", "earlier", stateDir)); err != nil {
+	if _, err := s.Host.Run(ctx, scriptStep("end earlier changes", "earlier", stateDir)); err != nil {
 		return fmt.Errorf("end what an earlier change of the network of %s left: %w", s.Host, err)
 	}
 	return nil
@@ -145,15 +145,15 @@ func (s Site) endEarlier(ctx context.Context) error {
 func (s Site) answeringGateways(ctx context.Context, m Machine, givenUp []netip.Addr) []netip.Addr {
 	var gateways []netip.Addr
 	for _, gateway := range m.Gateways("") {
-		if !gateway.IsLinkLocalUnicast() && !slices.Contains(givenUp, gateway) && ping(ctx, s.Host, gateway, 2) == nil {
+		if !gateway.IsLinkLocalUnicast() && !slices.Contains(givenUp, gateway) && awaitAnswer(ctx, s.Host, gateway, 2) == nil {
 			gateways = append(gateways, gateway)
 		}
 	}
 	return gateways
 }
 
-// ping asks an address until it answers, for some seconds at most.
-func ping(ctx context.Context, h host.Host, a netip.Addr, seconds int) error {
+// awaitAnswer asks an address until it answers, for some seconds at most.
+func awaitAnswer(ctx context.Context, h host.Host, a netip.Addr, seconds int) error {
 	_, err := h.Run(ctx, host.Cmd{Argv: []string{"ping", "-n", "-c", "1", "-i", "0.3", "-w", fmt.Sprint(seconds), a.String()}})
 	return err
 }

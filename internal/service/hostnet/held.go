@@ -1,6 +1,7 @@
 package hostnet
 
 import (
+	_ "embed"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -23,23 +24,10 @@ const (
 	exposureHolds   = "an exposure of this provider's"
 )
 
-// heldScript prints a line "held HOLDER DEVICE ADDRESS" for each address that something holds: those in the blocks of keepalived's
-// configuration (keepalived.conf(5)), where an exclamation mark begins a comment too, and those that exposures put on devices since the
-// machine started. The device is "-" where it may be any. Argument: the root
-// of the file system, "" for the machine's.
-const heldScript = `if [ -d "$1/etc/keepalived" ]; then
-  find "$1/etc/keepalived" -type f -size -2048 -exec cat {} + 2>/dev/null | awk '
-    { sub(/[#!].*/, ""); gsub(/[{}]/, " & ") }
-    { for (i = 1; i <= NF; i++) {
-        if ($i ~ /^(virtual_ipaddress|virtual_ipaddress_excluded|static_ipaddress)$/) begins = 1
-        else if ($i == "{") { inside = begins; begins = 0 }
-        else if ($i == "}") inside = 0
-        else if (inside && $i ~ /^[0-9a-fA-F.:]+(\/[0-9]+)?$/ && $i ~ /[.:]/ && $(i - 1) !~ /^(brd|broadcast|label)$/) print "held keepalived -", $i
-      } }'
-fi
-file=$1/run/virtcluster-exposure/addresses
-if [ -r "$file" ]; then sed 's/^/held exposure /' "$file"; fi
-`
+// heldScript prints what holds addresses, as lines that parseHeld reads.
+//
+//go:embed held.sh
+var heldScript string
 
 // parseHeld reads a line of heldScript; is says whether it is one.
 func parseHeld(line string) (a HeldAddress, is bool) {
@@ -74,7 +62,7 @@ func (m Machine) heldBy(device string, address netip.Addr, protocol string) stri
 	}
 	link, _ := m.Link(device)
 	for _, a := range link.Addresses {
-		if a.Scope == "global" && !advertised(a.Family, a.Dynamic) && m.namedHolder(device, a.Local, a.Protocol) == "" {
+		if a.Scope == "global" && !isAdvertised(a.Family, a.Dynamic) && m.namedHolder(device, a.Local, a.Protocol) == "" {
 			return holder
 		}
 	}
@@ -128,56 +116,41 @@ func (m Machine) WarnOfHeld(devices []string, to string) []service.Problem {
 		for _, holder := range []string{keepalivedHolds, exposureHolds} {
 			if len(held[holder]) > 0 {
 				problems = append(problems, service.Warningf([]any{"interfaces"}, "An address of somebody else's on an interface",
-					"%s has %s on %s, which goes into %s: %[4]s does not take that over, and on an interface in a bridge it is hardly reached. Have it put on %[4]s instead", holder, joined(held[holder]), device, to))
+					"%s has %s on %s, which goes into %s: %[4]s does not take that over, and on an interface in a bridge it is hardly reached. Have it put on %[4]s instead", holder, joinTexts(held[holder]), device, to))
 			}
 		}
 	}
 	return problems
 }
 
-// advertised says whether an address of a link comes from router advertisements, or by DHCPv6 as those told: it comes back by itself.
-func advertised(family string, dynamic bool) bool { return dynamic && family == "inet6" }
+// isAdvertised says whether an address of a link comes from router advertisements, or by DHCPv6 as those told: it comes back by itself.
+func isAdvertised(family string, dynamic bool) bool { return dynamic && family == "inet6" }
 
 // fromRouters says whether a route comes from router advertisements: the kernel gives those to a network no protocol of their own.
 func (r Route) fromRouters() bool {
 	return r.Protocol == "ra" || r.Family == "-6" && r.Protocol == "kernel" && r.Expires > 0
 }
 
-// heeds says whether a device has something by router advertisements.
-func (m Machine) heeds(device string) bool {
+// heedsAdvertisements says whether a device has something by router advertisements.
+func (m Machine) heedsAdvertisements(device string) bool {
 	link, _ := m.Link(device)
 	for _, a := range link.Addresses {
-		if a.Scope == "global" && advertised(a.Family, a.Dynamic) {
+		if a.Scope == "global" && isAdvertised(a.Family, a.Dynamic) {
 			return true
 		}
 	}
 	return slices.ContainsFunc(m.Routes, func(r Route) bool { return r.Dev == device && r.fromRouters() })
 }
 
-// ForgetRouters is the script that takes from a device what it has by router advertisements: no more of them reach one that is in a
-// bridge, and until it is over its routes would lead nowhere.
-func ForgetRouters(device string) string {
-	return fmt.Sprintf(`ip -6 route show dev %[1]s 2>/dev/null | sed -n 's/ expires .*//p' | while read -r route; do ip -6 route del $route dev %[1]s 2>/dev/null || :; done
-ip -6 -o address show dev %[1]s scope global dynamic 2>/dev/null | awk '{ print $4 }' | while read -r address; do ip address del "$address" dev %[1]s 2>/dev/null || :; done
-`, device)
-}
+// ForgetRouters is the command that takes from a device what it has by router advertisements: no more of them reach one that is in a
+// bridge.
+func ForgetRouters(device string) string { return "forget_routers " + device + "\n" }
 
-// HeedRouters is the script that has the kernel heed router advertisements on a device as it does on another one, which goes into it.
-// heeds says that the other one has something by them, which a manager may have heeded instead of the kernel. Where the kernel may not be
-// told, as in a container, it does as it does with every device.
+// HeedRouters is the command that has the kernel heed router advertisements on a device as it does on another one, which goes into it.
+// heeds says that the other one has something by them, which a manager may have heeded instead of the kernel.
 func HeedRouters(device, other string, heeds bool) string {
-	instead := 2 * bit(heeds)
-	return fmt.Sprintf(`for name in accept_ra autoconf use_tempaddr; do
-  value=$(cat /proc/sys/net/ipv6/conf/%[2]s/$name) || continue
-  [ "$name$value" != accept_ra0 ] || value=%[3]d
-  echo "$value" >/proc/sys/net/ipv6/conf/%[1]s/$name || :
-done 2>/dev/null
-`, device, other, instead)
+	return fmt.Sprintf("heed_routers %s %s %d\n", device, other, 2*toBit(heeds))
 }
 
-// AskRouters is the script that has the kernel ask for router advertisements on a device, which it does for its first link-local address
-// (RFC 4862, 5.5.3): the next one may take ten minutes to come by itself.
-func AskRouters(device string) string {
-	return fmt.Sprintf(`[ "$(cat /proc/sys/net/ipv6/conf/%[1]s/accept_ra 2>/dev/null || echo 0)" = 0 ] || ip -6 -o address show dev %[1]s scope link 2>/dev/null | awk '{ print $4; exit }' | while read -r address; do ip address del "$address" dev %[1]s && ip address add "$address" dev %[1]s; done || :
-`, device)
-}
+// AskRouters is the command that has the kernel ask for router advertisements on a device.
+func AskRouters(device string) string { return "ask_routers " + device + "\n" }

@@ -91,7 +91,7 @@ vrrp_instance a {
 	if got := m.Addressing("eth1").Addresses; !cmp.Equal(got, prefixes("10.19.41.101/24"), cmpopts.EquateComparable(netip.Prefix{})) {
 		t.Errorf("eth1 is configured with %v", got)
 	}
-	if got := m.Before("eth1").Settings; !cmp.Equal(got, []Setting{AddressSetting(prefixes("10.19.41.101/24")[0])}) {
+	if got := m.SnapshotDevice("eth1").Settings; !cmp.Equal(got, []Setting{AddressSetting(prefixes("10.19.41.101/24")[0])}) {
 		t.Errorf("what eth1 had is %v", got)
 	}
 	if got := len(m.Settings("eth1")); got != 4 {
@@ -158,7 +158,7 @@ func TestWhatRoutersAdvertiseIsNotMadePermanent(t *testing.T) {
 		{"advertised_networkd", "advertised_networkd_routes6", "eth1", prefixes("10.19.41.101/24")},
 		{"advertised_kernel", "advertised_kernel_routes6", "rr1", nil},
 	} {
-		b := machineOf(t, by.links, by.routes).Before(by.device)
+		b := machineOf(t, by.links, by.routes).SnapshotDevice(by.device)
 		if !b.Addressing.AcceptRA || len(b.Addressing.Gateways)+len(b.Addressing.Routes) != 0 || !cmp.Equal(b.Addressing.Addresses, by.own, cmpopts.EquateComparable(netip.Prefix{})) {
 			t.Errorf("%s: configured is %+v", by.links, b.Addressing)
 		}
@@ -174,7 +174,7 @@ func TestWhatRoutersAdvertiseIsNotMadePermanent(t *testing.T) {
 func TestEachBackendHeedsRoutersWhereTheDeviceDid(t *testing.T) {
 	s := Setup{Device: "br0", Bridge: &BridgeOptions{}, Addressing: Addressing{Addresses: prefixes("10.19.41.101/24")}}
 	render := func(s Setup) map[string]string {
-		text, err := netplan{}.render([]Setup{s})
+		text, err := netplan{}.renderYAML([]Setup{s})
 		if err != nil {
 			t.Fatal(err)
 		}

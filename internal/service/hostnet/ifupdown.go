@@ -2,6 +2,7 @@ package hostnet
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"maps"
 	"slices"
@@ -19,19 +20,10 @@ const interfacesDir = "/etc/network/interfaces.d/"
 
 func (ifupdown) Path(device string) string { return interfacesDir + "virtcluster-" + device }
 
-// stanzasScript prints the files that have stanzas of devices, or of ones that were turned into comments; and fails where the
-// directory is not read. Arguments: devices.
-const stanzasScript = `grep -Eq '^[[:space:]]*source(-directory)?[[:space:]]+(/etc/network/)?interfaces\.d' /etc/network/interfaces || {
-  echo '/etc/network/interfaces does not read /etc/network/interfaces.d: add "source /etc/network/interfaces.d/*" to it' >&2
-  exit 1
-}
-for file in /etc/network/interfaces /etc/network/interfaces.d/*; do
-  case $file in */virtcluster-*) continue ;; esac
-  [ -f "$file" ] || continue
-  for device; do
-    if grep -qwF -e "$device" "$file"; then echo "$file"; break; fi
-  done
-done`
+// stanzasScript prints the files that have stanzas of devices.
+//
+//go:embed stanzas.sh
+var stanzasScript string
 
 func (i ifupdown) Files(ctx context.Context, h host.Host, from, to []Setup, mark owner.Mark) ([]File, error) {
 	var files []File
@@ -88,7 +80,7 @@ func renderStanza(s Setup, all []Setup, mark owner.Mark) string {
 	fmt.Fprintf(&b, "auto %s\niface %[1]s inet %s\n", s.Device, method)
 	if s.Bridge != nil {
 		fmt.Fprintf(&b, "  pre-up ip link show dev %s >/dev/null 2>&1 || ip link add name %[1]s address %s type bridge\n", s.Device, s.Bridge.MAC)
-		fmt.Fprintf(&b, "  pre-up ip link set dev %s type bridge stp_state %d forward_delay %d", s.Device, bit(s.Bridge.STP), 200+1300*bit(s.Bridge.STP))
+		fmt.Fprintf(&b, "  pre-up ip link set dev %s type bridge stp_state %d forward_delay %d", s.Device, toBit(s.Bridge.STP), 200+1300*toBit(s.Bridge.STP))
 		if s.Bridge.VLANFiltering {
 			b.WriteString(" vlan_filtering 1")
 		}
@@ -121,7 +113,7 @@ func renderStanza(s Setup, all []Setup, mark owner.Mark) string {
 		fmt.Fprintf(&b, "  metric %d\n", s.Metric)
 	}
 	if len(s.Nameservers) > 0 {
-		fmt.Fprintf(&b, "  dns-nameservers %s\n", joined(s.Nameservers))
+		fmt.Fprintf(&b, "  dns-nameservers %s\n", joinTexts(s.Nameservers))
 	}
 	if len(s.Search) > 0 {
 		fmt.Fprintf(&b, "  dns-search %s\n", strings.Join(s.Search, " "))
@@ -151,20 +143,9 @@ func memberCommands(b *strings.Builder, s Setup) {
 	fmt.Fprintf(b, "  pre-up ip link set dev %s master %s up\n", s.Device, s.Master)
 }
 
-// stopDHCP ends the DHCP client that ifupdown started for a device, which would bring its address back.
-const stopDHCP = "if [ -s /run/dhclient.%s.pid ]; then kill $(cat /run/dhclient.%[1]s.pid) 2>/dev/null || :; rm -f /run/dhclient.%[1]s.pid; fi\n"
-
-// forgetState has ifupdown forget that it set a device up, which it would not do a second time. It keeps a list of all and a file for
-// each.
-const forgetState = "[ ! -e /run/network/ifstate ] || sed -i '/^%[1]s=/d' /run/network/ifstate\nrm -f /run/network/ifstate.%[1]s\n"
-
-// upAgain brings a device up as a person's stanzas have it, with its further addresses that have stanzas of their own (eth0:1), which are
-// brought up by their own names.
-const upAgain = "ifup --force %[1]s\nfor alias in $(ifquery --list 2>/dev/null | grep '^%[1]s:'); do ifup --force \"$alias\"; done\n"
-
 func (ifupdown) Switch(from, to []Setup) string {
 	var b strings.Builder
-	forget := func(device string) { fmt.Fprintf(&b, stopDHCP+forgetState, device) }
+	forget := func(device string) { fmt.Fprintf(&b, "stop_dhcp %s\nforget_state %[1]s\n", device) }
 	for _, s := range removedSetups(from, to) {
 		if s.belongsToPerson(from) {
 			// A person's stanza makes such a bridge, and could not a second time: it counts again at the next start.
@@ -184,7 +165,7 @@ func (ifupdown) Switch(from, to []Setup) string {
 			fmt.Fprintf(&b, "ip -4 address flush dev %s scope global\n", s.Device)
 		}
 		if s.Original.Backend == Ifupdown {
-			fmt.Fprintf(&b, upAgain, s.Device)
+			fmt.Fprintf(&b, "bring_up_again %s\n", s.Device)
 		}
 		if s.Master != "" {
 			b.WriteString(AskRouters(s.Device))
@@ -201,7 +182,7 @@ func (ifupdown) Switch(from, to []Setup) string {
 			switch {
 			case f.Device != s.Device || !f.DHCP:
 			case s.DHCP: // ifup starts another client beside the one that runs, and remembers only that
-				fmt.Fprintf(&b, stopDHCP, s.Device)
+				fmt.Fprintf(&b, "stop_dhcp %s\n", s.Device)
 			default:
 				forget(s.Device)
 				fmt.Fprintf(&b, "ip -4 address flush dev %s scope global\n", s.Device)
@@ -216,16 +197,16 @@ func (ifupdown) Switch(from, to []Setup) string {
 	return b.String()
 }
 
-// quietly runs a batch of which any command may fail.
-func quietly(batch Batch) string {
+// runQuietly runs a batch of which any command may fail.
+func runQuietly(batch Batch) string {
 	return strings.Replace(RunBatch(batch, true), " <<'END'", " 2>/dev/null <<'END' || :", 1)
 }
 
-// commented begins a line that was a person's, with the device that it was for.
-func commented(device string) string { return "#virtcluster " + device + ": " }
+// commentPrefix begins a line that was a person's, with the device that it was for.
+func commentPrefix(device string) string { return "#virtcluster " + device + ": " }
 
-// begins are the words that begin a stanza (interfaces(5)).
-func begins(line string) (word string, rest []string) {
+// parseStanza are the words that begin a stanza (interfaces(5)).
+func parseStanza(line string) (word string, rest []string) {
 	fields := strings.Fields(line)
 	if len(fields) == 0 {
 		return "", nil
@@ -237,8 +218,8 @@ func begins(line string) (word string, rest []string) {
 	return "", nil
 }
 
-// names says whether a word of a stanza is a device, or a further address of it that has a stanza of its own (eth0:1).
-func names(word, device string) bool {
+// namesDevice says whether a word of a stanza is a device, or a further address of it that has a stanza of its own (eth0:1).
+func namesDevice(word, device string) bool {
 	name, _, _ := strings.Cut(word, ":")
 	return name == device
 }
@@ -248,17 +229,17 @@ func commentOut(text, device string) string {
 	var b strings.Builder
 	inside := false
 	for line := range strings.Lines(text) {
-		word, rest := begins(line)
+		word, rest := parseStanza(line)
 		if word != "" {
-			inside = word == "iface" && len(rest) > 0 && names(rest[0], device)
+			inside = word == "iface" && len(rest) > 0 && namesDevice(rest[0], device)
 		}
-		ups := (word == "auto" || strings.HasPrefix(word, "allow-")) && slices.ContainsFunc(rest, func(word string) bool { return names(word, device) })
+		ups := (word == "auto" || strings.HasPrefix(word, "allow-")) && slices.ContainsFunc(rest, func(word string) bool { return namesDevice(word, device) })
 		switch {
 		case ups:
-			b.WriteString(commented(device) + line)
+			b.WriteString(commentPrefix(device) + line)
 			b.WriteString(withoutDevice(line, device))
 		case inside && strings.TrimSpace(line) != "" && !strings.HasPrefix(strings.TrimSpace(line), "#"):
-			b.WriteString(commented(device) + line)
+			b.WriteString(commentPrefix(device) + line)
 		default:
 			b.WriteString(line)
 		}
@@ -268,8 +249,8 @@ func commentOut(text, device string) string {
 
 // withoutDevice is a line that brings devices up without one of them; "" where there is no other.
 func withoutDevice(line, device string) string {
-	word, rest := begins(line)
-	rest = slices.DeleteFunc(rest, func(word string) bool { return names(word, device) })
+	word, rest := parseStanza(line)
+	rest = slices.DeleteFunc(rest, func(word string) bool { return namesDevice(word, device) })
 	if len(rest) == 0 {
 		return ""
 	}
@@ -281,13 +262,13 @@ func bringBack(text, device string) string {
 	lines := slices.Collect(strings.Lines(text))
 	var b strings.Builder
 	for i := 0; i < len(lines); i++ {
-		was, ours := strings.CutPrefix(lines[i], commented(device))
+		was, ours := strings.CutPrefix(lines[i], commentPrefix(device))
 		if !ours {
 			b.WriteString(lines[i])
 			continue
 		}
 		b.WriteString(was)
-		if word, _ := begins(was); word != "" && word != "iface" && i+1 < len(lines) && lines[i+1] == withoutDevice(was, device) {
+		if word, _ := parseStanza(was); word != "" && word != "iface" && i+1 < len(lines) && lines[i+1] == withoutDevice(was, device) {
 			i++
 		}
 	}

@@ -4,6 +4,7 @@ package hostnet
 import (
 	"bytes"
 	"context"
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"net/netip"
@@ -71,11 +72,14 @@ type Machine struct {
 	Held []HeldAddress
 }
 
+// lookScript prints what the machine's network looks like, but for who holds addresses.
+//
+//go:embed look.sh
+var lookScript string
+
 // Look reads a machine's network in one round trip.
 func Look(ctx context.Context, h host.Host) (Machine, error) {
-	script := `ip -json -details address show && echo && ip -json -4 route show table main && echo && ip -json -6 route show table main && echo "ssh ${SSH_CONNECTION:-}" || exit
-` + neighbourScript + heldScript
-	cmd := host.Script("look at the network", script, "")
+	cmd := host.Script("look at the network", lookScript+heldScript, "")
 	cmd.Repeatable = true
 	out, err := h.Run(ctx, cmd)
 	if err != nil {
@@ -151,12 +155,12 @@ func (m Machine) Link(name string) (Link, bool) {
 }
 
 // Ports are a bridge's ports but for the taps of virtual machines.
-func (m Machine) Ports(bridge string) []string { return m.members(bridge, false) }
+func (m Machine) Ports(bridge string) []string { return m.bridgeMembers(bridge, false) }
 
 // Guests are a bridge's ports that belong to virtual machines.
-func (m Machine) Guests(bridge string) []string { return m.members(bridge, true) }
+func (m Machine) Guests(bridge string) []string { return m.bridgeMembers(bridge, true) }
 
-func (m Machine) members(bridge string, taps bool) []string {
+func (m Machine) bridgeMembers(bridge string, taps bool) []string {
 	var names []string
 	for _, l := range m.Links {
 		if l.Master == bridge && (l.LinkInfo.Kind == "tun") == taps {

@@ -2,6 +2,7 @@ package hostnet
 
 import (
 	"context"
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -55,37 +56,9 @@ func (m Managers) Of(device string) Manager {
 
 // managersScript prints sections, each begun by a line "== NAME": what NetworkManager, systemd-networkd and ifupdown say of the
 // devices, each only where it is in use.
-const managersScript = `active() { systemctl is-active --quiet "$1" 2>/dev/null; }
-if command -v nmcli >/dev/null 2>&1 && active NetworkManager; then
-  echo '== networkmanager'
-  nmcli --terse --escape no --fields DEVICE,STATE,CON-UUID device status || exit 1
-  echo '== connections'
-  nmcli --terse --escape no --fields UUID,FILENAME connection show || exit 1
-fi
-if active systemd-networkd; then
-  echo '== systemd-networkd'
-  networkctl --json=short list || exit 1
-  echo
-fi
-if command -v netplan >/dev/null 2>&1; then
-  echo '== netplan'
-  copy=$(mktemp -d)
-  for dir in /lib/netplan /etc/netplan /run/netplan; do
-    for file in "$dir"/*.yaml; do
-      if [ -f "$file" ]; then mkdir -p "$copy$dir" && cp -- "$file" "$copy$dir"; fi
-    done
-  done
-  for generate in /usr/libexec/netplan/generate /lib/netplan/generate; do
-    if [ -x "$generate" ]; then "$generate" -r "$copy" 2>&1 | sed "s|$copy||g" | grep -v 'WARNING\|too open'; break; fi
-  done
-  rm -rf "$copy"
-fi
-if command -v ifquery >/dev/null 2>&1; then
-  echo '== ifupdown'
-  for device in $(ip -o link show | sed 's/^[0-9]*: \([^:@]*\).*/\1/'); do
-    if [ "$device" != lo ] && ifquery "$device" >/dev/null 2>&1; then echo "$device"; fi
-  done
-fi`
+//
+//go:embed managers.sh
+var managersScript string
 
 // LookAtManagers asks a machine's network managers which devices are theirs.
 func LookAtManagers(ctx context.Context, h host.Host) (Managers, error) {
@@ -117,14 +90,14 @@ func parseManagers(text string) (Managers, error) {
 		case section == NetworkManager:
 			// "unmanaged" is somebody else's, and "connected (externally)" only looked at.
 			if f := strings.SplitN(line, ":", 3); len(f) == 3 && f[1] != "unmanaged" && !strings.Contains(f[1], "externally") {
-				m.add(f[0], Manager{Backend: NetworkManager, Connection: f[2]})
+				m.addManager(f[0], Manager{Backend: NetworkManager, Connection: f[2]})
 			}
 		case section == Networkd:
 			if err := m.addNetworkd(line); err != nil {
 				return m, err
 			}
 		case section == Ifupdown:
-			m.add(line, Manager{Backend: Ifupdown})
+			m.addManager(line, Manager{Backend: Ifupdown})
 		}
 	}
 	return m, nil
@@ -145,7 +118,7 @@ func (m Managers) addNetworkd(line string) error {
 		if strings.HasPrefix(i.NetworkFile, "/run/systemd/network/") && strings.Contains(i.NetworkFile, "-netplan-") {
 			manager.Backend = Netplan
 		}
-		m.add(i.Name, manager)
+		m.addManager(i.Name, manager)
 	}
 	return nil
 }
@@ -204,7 +177,7 @@ func (m Managers) Choose(wanted, keeps string, devices []string, at func(i int) 
 	return wanted, nil
 }
 
-func (m Managers) add(device string, manager Manager) {
+func (m Managers) addManager(device string, manager Manager) {
 	if known, ok := m.Devices[device]; ok {
 		known.Others = append(known.Others, manager.Backend)
 		m.Devices[device] = known

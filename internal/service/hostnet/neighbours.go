@@ -14,11 +14,7 @@ type Neighbour struct {
 	MAC     string     `json:"lladdr"`
 }
 
-// neighbourScript prints them behind a word of their own.
-const neighbourScript = `echo "neighbours $(ip -json neigh show nud permanent 2>/dev/null | tr -d '\n')"
-`
-
-// parseNeighbours reads a line of neighbourScript; is says whether it is one.
+// parseNeighbours reads a line of lookScript; is says whether it is one.
 func parseNeighbours(line string) (all []Neighbour, is bool) {
 	text, is := strings.CutPrefix(line, "neighbours ")
 	if !is || json.Unmarshal([]byte(text), &all) != nil {

@@ -39,7 +39,7 @@ func TestStanzasOfFurtherAddressesGoWithTheDevice(t *testing.T) {
 	if back := bringBack(out, "eth1"); back != text {
 		t.Errorf("came back as\n%s", back)
 	}
-	if script := (ifupdown{}).Switch([]Setup{{Device: "eth1", Original: Manager{Backend: Ifupdown}}}, nil); !strings.Contains(script, "grep '^eth1:'") {
+	if script := (ifupdown{}).Switch([]Setup{{Device: "eth1", Original: Manager{Backend: Ifupdown}}}, nil); !strings.Contains(script, "bring_up_again eth1\n") {
 		t.Errorf("they are not brought up again:\n%s", script)
 	}
 }

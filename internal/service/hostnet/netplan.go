@@ -49,7 +49,7 @@ func (n netplan) Files(_ context.Context, _ host.Host, from, to []Setup, mark ow
 		if s.Master != "" {
 			continue
 		}
-		text, err := n.render(to)
+		text, err := n.renderYAML(to)
 		if err != nil {
 			return nil, err
 		}
@@ -64,13 +64,13 @@ func (n netplan) Files(_ context.Context, _ host.Host, from, to []Setup, mark ow
 	return files, nil
 }
 
-// render is the YAML of devices that belong together: a bridge and what is in it, or an interface.
-func (n netplan) render(all []Setup) (string, error) {
+// renderYAML is the YAML of devices that belong together: a bridge and what is in it, or an interface.
+func (n netplan) renderYAML(all []Setup) (string, error) {
 	network := yaml.MapSlice{{Key: "version", Value: 2}}
 	for _, kind := range []string{"ethernets", "bonds", "vlans", "bridges"} {
 		var devices yaml.MapSlice
 		for _, s := range all {
-			if is, d := n.device(s, all); is == kind {
+			if is, d := n.deviceOf(s, all); is == kind {
 				devices = append(devices, yaml.MapItem{Key: n.id(s), Value: d})
 			}
 		}
@@ -82,24 +82,24 @@ func (n netplan) render(all []Setup) (string, error) {
 	return string(text), err
 }
 
-// device is what netplan says of one device, and the kind of devices that it is among.
-func (n netplan) device(s Setup, all []Setup) (kind string, d yaml.MapSlice) {
+// deviceOf is what netplan says of one device, and the kind of devices that it is among.
+func (n netplan) deviceOf(s Setup, all []Setup) (kind string, d yaml.MapSlice) {
 	kind, d = "ethernets", yaml.MapSlice{{Key: "renderer", Value: "networkd"}}
 	add := func(key string, value any) { d = append(d, yaml.MapItem{Key: key, Value: value}) }
 	switch {
 	case s.Bridge != nil && s.isCreated():
 		kind = "bridges"
 		add("macaddress", s.Bridge.MAC)
-		add("interfaces", n.members(s.Device, all))
-		add("parameters", yaml.MapSlice{{Key: "stp", Value: s.Bridge.STP}, {Key: "forward-delay", Value: 2 + 13*bit(s.Bridge.STP)}})
+		add("interfaces", n.memberIDs(s.Device, all))
+		add("parameters", yaml.MapSlice{{Key: "stp", Value: s.Bridge.STP}, {Key: "forward-delay", Value: 2 + 13*toBit(s.Bridge.STP)}})
 	case s.VLAN != nil:
 		kind = "vlans"
 		add("id", s.VLAN.ID)
-		add("link", n.parent(*s.VLAN))
+		add("link", n.parentID(*s.VLAN))
 	case s.Bond != nil:
 		kind = "bonds"
 		add("macaddress", s.Bond.MAC)
-		add("interfaces", n.members(s.Device, all))
+		add("interfaces", n.memberIDs(s.Device, all))
 		add("parameters", yaml.MapSlice{{Key: "mode", Value: s.Bond.Mode}, {Key: "mii-monitor-interval", Value: 100}})
 	default:
 		add("match", yaml.MapSlice{{Key: "name", Value: s.Device}})
@@ -111,13 +111,13 @@ func (n netplan) device(s Setup, all []Setup) (kind string, d yaml.MapSlice) {
 		add("link-local", []string{})
 		add("accept-ra", false)
 	} else {
-		d = append(d, n.addressing(s)...)
+		d = append(d, n.addressingOf(s)...)
 	}
 	return kind, d
 }
 
-// members are the ids of what is in a bridge or a bond.
-func (n netplan) members(master string, all []Setup) []string {
+// memberIDs are the ids of what is in a bridge or a bond.
+func (n netplan) memberIDs(master string, all []Setup) []string {
 	var ids []string
 	for _, s := range all {
 		if s.Master == master {
@@ -127,15 +127,15 @@ func (n netplan) members(master string, all []Setup) []string {
 	return ids
 }
 
-// parent is the id of a VLAN's parent, which netplan must know.
-func (netplan) parent(v VLANOptions) string {
+// parentID is the id of a VLAN's parent, which netplan must know.
+func (netplan) parentID(v VLANOptions) string {
 	if id, rendered := strings.CutPrefix(path.Base(v.Manager.File), netplanRendered); rendered {
 		return strings.TrimSuffix(id, ".network")
 	}
 	return v.Parent
 }
 
-func (netplan) addressing(s Setup) yaml.MapSlice {
+func (netplan) addressingOf(s Setup) yaml.MapSlice {
 	var d yaml.MapSlice
 	add := func(key string, value any) { d = append(d, yaml.MapItem{Key: key, Value: value}) }
 	add("dhcp4", s.DHCP)
@@ -149,7 +149,7 @@ func (netplan) addressing(s Setup) yaml.MapSlice {
 		add("accept-ra", s.AcceptRA)
 	}
 	if len(s.Addresses) > 0 {
-		add("addresses", spelled(s.Addresses))
+		add("addresses", spellAll(s.Addresses))
 	}
 	var routes []yaml.MapSlice
 	route := func(to netip.Prefix, via netip.Addr, metric int) {
@@ -178,7 +178,7 @@ func (netplan) addressing(s Setup) yaml.MapSlice {
 		names = append(names, yaml.MapItem{Key: "search", Value: s.Search})
 	}
 	if len(s.Nameservers) > 0 {
-		names = append(names, yaml.MapItem{Key: "addresses", Value: spelled(s.Nameservers)})
+		names = append(names, yaml.MapItem{Key: "addresses", Value: spellAll(s.Nameservers)})
 	}
 	if len(names) > 0 {
 		add("nameservers", names)
@@ -195,8 +195,8 @@ func (n netplan) Switch(from, to []Setup) string {
 	return followNetworkd(from, to, b.String())
 }
 
-// spelled is what values are written as.
-func spelled[T fmt.Stringer](values []T) []string {
+// spellAll is what values are written as.
+func spellAll[T fmt.Stringer](values []T) []string {
 	var texts []string
 	for _, v := range values {
 		texts = append(texts, v.String())

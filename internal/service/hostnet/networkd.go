@@ -21,7 +21,7 @@ func (networkd) Path(device string) string {
 	return networkdDir + "00-virtcluster-" + device + ".network"
 }
 
-func (networkd) netdev(device string) string {
+func (networkd) netdevPath(device string) string {
 	return networkdDir + "00-virtcluster-" + device + ".netdev"
 }
 
@@ -33,7 +33,7 @@ func (n networkd) Files(_ context.Context, _ host.Host, from, to []Setup, mark o
 		}
 		files = append(files, File{Path: n.Path(s.Device), Content: renderNetwork(s, mark)})
 		if s.isCreated() {
-			files = append(files, File{Path: n.netdev(s.Device), Content: renderNetdev(s, mark)})
+			files = append(files, File{Path: n.netdevPath(s.Device), Content: renderNetdev(s, mark)})
 		}
 		if s.VLAN != nil {
 			files = append(files, File{Path: n.onParent(s), Content: fmt.Sprintf("# virtcluster %s\n[Network]\nVLAN=%s\n", mark, s.Device)})
@@ -42,7 +42,7 @@ func (n networkd) Files(_ context.Context, _ host.Host, from, to []Setup, mark o
 	for _, s := range removedSetups(from, to) {
 		files = append(files, File{Path: n.Path(s.Device), Absent: true})
 		if s.isCreated() {
-			files = append(files, File{Path: n.netdev(s.Device), Absent: true})
+			files = append(files, File{Path: n.netdevPath(s.Device), Absent: true})
 		}
 		if s.VLAN != nil {
 			files = append(files, File{Path: n.onParent(s), Absent: true})
@@ -58,7 +58,7 @@ func (networkd) onParent(s Setup) string {
 
 func renderNetdev(s Setup, mark owner.Mark) string {
 	head := func(kind, mac string) string {
-		return fmt.Sprintf("# virtcluster %s\n[NetDev]\nName=%s\nKind=%s\n%s", mark, s.Device, kind, setting("MACAddress", mac))
+		return fmt.Sprintf("# virtcluster %s\n[NetDev]\nName=%s\nKind=%s\n%s", mark, s.Device, kind, formatSetting("MACAddress", mac))
 	}
 	switch {
 	case s.VLAN != nil:
@@ -66,7 +66,7 @@ func renderNetdev(s Setup, mark owner.Mark) string {
 	case s.Bond != nil:
 		return head("bond", s.Bond.MAC) + fmt.Sprintf("\n[Bond]\nMode=%s\nMIIMonitorSec=0.1\n", s.Bond.Mode)
 	}
-	text := head("bridge", s.Bridge.MAC) + fmt.Sprintf("\n[Bridge]\nSTP=%s\nForwardDelaySec=%d\n", yesNo(s.Bridge.STP), 2+13*bit(s.Bridge.STP))
+	text := head("bridge", s.Bridge.MAC) + fmt.Sprintf("\n[Bridge]\nSTP=%s\nForwardDelaySec=%d\n", yesNo(s.Bridge.STP), 2+13*toBit(s.Bridge.STP))
 	if s.Bridge.VLANFiltering {
 		text += "VLANFiltering=yes\n"
 	}
@@ -112,7 +112,7 @@ func renderNetwork(s Setup, mark owner.Mark) string {
 	}
 	route := func(to, via string, metric int) {
 		b.WriteString("\n[Route]\n")
-		for _, line := range []string{setting("Destination", to), setting("Gateway", via)} {
+		for _, line := range []string{formatSetting("Destination", to), formatSetting("Gateway", via)} {
 			b.WriteString(line)
 		}
 		if metric != 0 {
@@ -148,7 +148,7 @@ func renderDHCP(s Setup) string {
 	return "\n[DHCPv4]\n" + text
 }
 
-func setting(name, value string) string {
+func formatSetting(name, value string) string {
 	if value == "" {
 		return ""
 	}
@@ -158,28 +158,6 @@ func setting(name, value string) string {
 func (networkd) Switch(from, to []Setup) string {
 	return followNetworkd(from, to, "")
 }
-
-// reconfigureSteps define what has systemd-networkd configure a device anew, for scripts that have had it read its files, upon which it
-// does so with every device whose files were written: reconfigure_unless (DEVICE CONDITION) where that does not lead to what shall be,
-// and reconfigure (DEVICE) for one that may have failed while its bridge went. Both wait until the device is not being configured: one
-// that just got its address by DHCP would lose it, and systemd-networkd 252 then takes that address for one that is still being removed,
-// and never gives it again.
-const reconfigureSteps = `busy() { networkctl list --no-legend --no-pager "$1" | grep -Eq " (pending|initialized|configuring) *$"; }
-failed() { networkctl list --no-legend --no-pager "$1" | grep -q " failed *$"; }
-reconfigure() {
-  n=0
-  while [ $n -lt 50 ] && busy "$1"; do n=$((n + 1)); sleep 0.1; done
-  networkctl reconfigure "$1"
-}
-reconfigure_unless() {
-  n=0
-  until eval "$2"; do
-    n=$((n + 1))
-    if [ $n -gt 50 ] || failed "$1"; then networkctl reconfigure "$1"; return; fi
-    sleep 0.1
-  done
-}
-`
 
 // followNetworkd is the script that has systemd-networkd follow its files; render is what writes them before.
 func followNetworkd(from, to []Setup, render string) string {
@@ -194,7 +172,7 @@ func followNetworkd(from, to []Setup, render string) string {
 			fmt.Fprintf(&b, "rmdir %s 2>/dev/null || :\n", path.Dir(networkd{}.onParent(s)))
 		}
 	}
-	b.WriteString(render + "networkctl reload\n" + reconfigureSteps)
+	b.WriteString(render + "networkctl reload\n")
 	for _, s := range removedSetups(from, to) {
 		if !s.isCreated() {
 			fmt.Fprintf(&b, "reconfigure %s\n", s.Device)
@@ -207,7 +185,7 @@ func followNetworkd(from, to []Setup, render string) string {
 		case s.InBond && !hasDevice(from, s.Device):
 			fmt.Fprintf(&b, "ip link set dev %s down\nreconfigure %[1]s\n", s.Device) // a bond takes nothing that is up
 		case !s.isCreated() || hasDevice(from, s.Device):
-			for _, c := range s.conditions() {
+			for _, c := range s.listConditions() {
 				fmt.Fprintf(&b, "reconfigure_unless %s '%s'\n", s.Device, c.test)
 			}
 		}
@@ -218,10 +196,10 @@ func followNetworkd(from, to []Setup, render string) string {
 				continue
 			}
 			if s.Bridge.STP != was.Bridge.STP {
-				fmt.Fprintf(&b, "ip link set dev %s type bridge stp_state %d forward_delay %d\n", s.Device, bit(s.Bridge.STP), 200+1300*bit(s.Bridge.STP))
+				fmt.Fprintf(&b, "ip link set dev %s type bridge stp_state %d forward_delay %d\n", s.Device, toBit(s.Bridge.STP), 200+1300*toBit(s.Bridge.STP))
 			}
 			if s.Bridge.VLANFiltering != was.Bridge.VLANFiltering {
-				fmt.Fprintf(&b, "ip link set dev %s type bridge vlan_filtering %d\n", s.Device, bit(s.Bridge.VLANFiltering))
+				fmt.Fprintf(&b, "ip link set dev %s type bridge vlan_filtering %d\n", s.Device, toBit(s.Bridge.VLANFiltering))
 			}
 		}
 	}
@@ -253,7 +231,7 @@ func yesNo(on bool) string {
 	return "no"
 }
 
-func bit(on bool) int {
+func toBit(on bool) int {
 	if on {
 		return 1
 	}

@@ -62,13 +62,13 @@ func renderConnection(s Setup, mark owner.Mark) string {
 	if s.Bridge != nil || s.Bond != nil {
 		b.WriteString("autoconnect-slaves=1\n")
 	}
-	b.WriteString("\n[ethernet]\n" + setting("cloned-mac-address", mac))
+	b.WriteString("\n[ethernet]\n" + formatSetting("cloned-mac-address", mac))
 	if s.MTU != 0 {
 		fmt.Fprintf(&b, "mtu=%d\n", s.MTU)
 	}
 	switch {
 	case s.Bridge != nil:
-		fmt.Fprintf(&b, "\n[bridge]\nstp=%t\nforward-delay=%d\n", s.Bridge.STP, 2+13*bit(s.Bridge.STP))
+		fmt.Fprintf(&b, "\n[bridge]\nstp=%t\nforward-delay=%d\n", s.Bridge.STP, 2+13*toBit(s.Bridge.STP))
 		if s.Bridge.VLANFiltering {
 			b.WriteString("vlan-filtering=true\n")
 		}

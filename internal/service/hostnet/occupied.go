@@ -2,6 +2,7 @@ package hostnet
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -14,22 +15,10 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
-// occupiedScript prints those addresses that another machine on a device's wire answers for, with its hardware address. The kernel
-// asks for the owner of an address (ARP, neighbour discovery) before it sends a ping; the ping itself needs no answer. Two who ask at
-// one time take turns, as each forgets what the kernel knew before, and so what the other one has just learned; a lock on the directory
-// leaves no file behind. Arguments: seconds, device, addresses.
-const occupiedScript = `wait=$1
-device=$2
-shift 2
-exec 9</run
-flock -w 60 9 2>/dev/null
-ask() {
-  ip neigh del "$1" dev "$device" 2>/dev/null
-  ping -n -c 1 -W "$wait" -I "$device" "$1" >/dev/null 2>&1
-  ip neigh show to "$1" dev "$device" | awk -v a="$1" '{ for (i = 1; i < NF; i++) if ($i == "lladdr" && $NF != "FAILED") print a, $(i + 1) }'
-}
-for address; do ask "$address" & done
-wait`
+// occupiedScript prints those addresses that another machine on a device's wire answers for.
+//
+//go:embed occupied.sh
+var occupiedScript string
 
 // Patience is how long an apply waits for somebody on the wire to answer.
 const Patience = time.Second

@@ -2,6 +2,7 @@ package hostnet
 
 import (
 	"context"
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -38,7 +39,9 @@ type Kept struct {
 }
 
 // printScript prints each of the files of its arguments that is there, behind a line "== PATH".
-const printScript = `for path; do if [ -f "$path" ]; then echo "== $path"; cat "$path"; echo; fi; done`
+//
+//go:embed print.sh
+var printScript string
 
 // LookAtKept reads what this provider wrote of a device.
 func LookAtKept(ctx context.Context, h host.Host, kind, device string) (Kept, error) {
@@ -48,7 +51,7 @@ func LookAtKept(ctx context.Context, h host.Host, kind, device string) (Kept, er
 	for _, name := range slices.Sorted(maps.Keys(Backends)) {
 		paths = append(paths, Backends[name].Path(device))
 	}
-	texts, err := printed(ctx, h, paths)
+	texts, err := printFiles(ctx, h, paths)
 	if err != nil {
 		return k, fmt.Errorf("read what is recorded of %s %q on %s: %w", kind, device, h, err)
 	}
@@ -64,8 +67,8 @@ func LookAtKept(ctx context.Context, h host.Host, kind, device string) (Kept, er
 	return k, nil
 }
 
-// printed reads those of some files that are there, in one round trip.
-func printed(ctx context.Context, h host.Host, paths []string) (map[string]string, error) {
+// printFiles reads those of some files that are there, in one round trip.
+func printFiles(ctx context.Context, h host.Host, paths []string) (map[string]string, error) {
 	cmd := host.Script("read files", printScript, paths...)
 	cmd.Repeatable = true
 	out, err := h.Run(ctx, cmd)

@@ -2,6 +2,7 @@ package hostnet
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -17,13 +18,10 @@ type Resolver struct {
 	Writer string
 }
 
-// resolverScript prints where /etc/resolv.conf leads and what it says. Where it names systemd-resolved's own stub alone, what that one
-// asks is printed instead. Argument: the root of the file system, "" for the machine's.
-const resolverScript = `file=$(readlink -f "$1/etc/resolv.conf")
-echo "${file#"$1"}"
-real=$1/run/systemd/resolve/resolv.conf
-if [ "$(awk '$1 == "nameserver" { print $2 }' "$file" 2>/dev/null)" = 127.0.0.53 ] && [ -r "$real" ]; then file=$real; fi
-cat "$file" 2>/dev/null || :`
+// resolverScript prints where /etc/resolv.conf leads, and whom the machine asks for names.
+//
+//go:embed resolver.sh
+var resolverScript string
 
 // LookAtResolver reads whom a machine asks for names.
 func LookAtResolver(ctx context.Context, h host.Host) (Resolver, error) {
@@ -61,15 +59,10 @@ func parseResolver(path, text string) Resolver {
 	return r
 }
 
-// namesScript prints the name servers and the domains that a device's configuration gives to the machine, as lines "dns WORDS" and
-// "search WORDS". Arguments: backend, device, UUID of NetworkManager's connection, file of systemd-networkd.
-const namesScript = `case $1 in
-networkmanager)
-  nmcli --terse --escape no --fields ipv4.dns,ipv6.dns,ipv4.dns-search,ipv6.dns-search connection show uuid "$3" |
-    sed -n 's/,/ /g; s/^ipv[46]\.dns:\(..*\)/dns \1/p; s/^ipv[46]\.dns-search:\(..*\)/search \1/p' ;;
-systemd-networkd | netplan) sed -n 's/^DNS=/dns /p; s/^Domains=/search /p' "$4" ;;
-ifupdown) ifquery "$2" | sed -n 's/^dns-nameservers\{0,1\}: /dns /p; s/^dns-search: /search /p; s/^dns-domain: /search /p' ;;
-esac`
+// namesScript prints the name servers and the domains that a device's configuration gives to the machine.
+//
+//go:embed names.sh
+var namesScript string
 
 // LookAtNames adds to a device's addressing the name servers and domains of its configuration.
 func LookAtNames(ctx context.Context, h host.Host, device string, m Manager, a *Addressing) error {

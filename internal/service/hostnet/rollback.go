@@ -21,17 +21,22 @@ var changeText string
 
 var changeScript = failpoint.Arm(changeText)
 
+// stepsScript are the functions that what a change does, and what undoes it, may call.
+//
+//go:embed steps.sh
+var stepsScript string
+
 // undoTime is what a machine is given to go back, so that it has done so when the timeout is over. Who makes the change gives up before.
 func undoTime(timeout time.Duration) time.Duration { return min(timeout/4, 5*time.Second) }
 
-// step is one of changeScript's, by the name that messages have for it.
-func step(name, verb, dir string, arguments ...string) host.Cmd {
+// scriptStep is one of changeScript's, by the name that messages have for it.
+func scriptStep(name, verb, dir string, arguments ...string) host.Cmd {
 	return host.Script(name, changeScript, append([]string{verb, dir}, arguments...)...)
 }
 
-// staged is a change as files of its directory.
-func (c Change) staged() []host.File {
-	files := []host.File{{Path: "/change.sh", Content: []byte(changeScript)}, {Path: "/do", Content: []byte(c.Do)}, {Path: "/undo", Content: []byte(c.Undo)}}
+// stagedFiles is a change as files of its directory.
+func (c Change) stagedFiles() []host.File {
+	files := []host.File{{Path: "/change.sh", Content: []byte(changeScript)}, {Path: "/do", Content: []byte(stepsScript + c.Do)}, {Path: "/undo", Content: []byte(stepsScript + c.Undo)}}
 	var paths strings.Builder
 	for i, f := range c.Files {
 		paths.WriteString(f.Path + "\n")
@@ -42,15 +47,15 @@ func (c Change) staged() []host.File {
 	return append(files, host.File{Path: "/files", Content: []byte(paths.String())})
 }
 
-// arm writes a change into a directory of its own, where nothing reads it, arms what undoes it, and returns the directory.
-func (s Site) arm(ctx context.Context, c Change) (dir string, err error) {
+// armChange writes a change into a directory of its own, where nothing reads it, arms what undoes it, and returns the directory.
+func (s Site) armChange(ctx context.Context, c Change) (dir string, err error) {
 	// A name of this change alone: what sleeps on after an earlier change must find nothing.
 	dir = stateDir + "/" + strings.ToLower(rand.Text()[:16])
-	if err := host.WriteAll(ctx, s.Host, dir, c.staged()); err != nil {
+	if err := host.WriteAll(ctx, s.Host, dir, c.stagedFiles()); err != nil {
 		return dir, fmt.Errorf("write the change of the network of %s: %w", s.Host, err)
 	}
 	seconds := int((c.Timeout - undoTime(c.Timeout)) / time.Second)
-	if _, err := s.Host.Run(ctx, step("arm the rollback", "arm", dir, fmt.Sprint(seconds))); err != nil {
+	if _, err := s.Host.Run(ctx, scriptStep("arm the rollback", "arm", dir, fmt.Sprint(seconds))); err != nil {
 		return dir, fmt.Errorf("arm the rollback on %s: %w", s.Host, err)
 	}
 	return dir, nil
@@ -62,9 +67,9 @@ const (
 	askAll  = 30 * time.Second
 )
 
-// settle ends a change that failed by cause: it goes back at once, unless it was proven and only the answer was lost, which is no error.
+// settleFailed ends a change that failed by cause: it goes back at once, unless it was proven and only the answer was lost, which is no error.
 // The machine is asked on the connection that there is, then on new ones, until it has gone back by itself, as it does by the time given.
-func (s Site) settle(ctx context.Context, dir string, by time.Time, cause error) error {
+func (s Site) settleFailed(ctx context.Context, dir string, by time.Time, cause error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askAll)
 	defer cancel()
 	became, err := goBack(ctx, s.Host, dir)
@@ -78,7 +83,7 @@ func (s Site) settle(ctx context.Context, dir string, by time.Time, cause error)
 		if ctx.Err() != nil || time.Now().After(by) {
 			return fmt.Errorf("%w; %s does not say what became of the change: unless that is proven already, it goes back to what it had by itself when rollback_timeout is over", cause, s.Host)
 		}
-		err = s.anew(ctx, func(fresh host.Host) (err error) {
+		err = s.withFreshConnection(ctx, func(fresh host.Host) (err error) {
 			became, err = goBack(ctx, fresh, dir)
 			return err
 		})
@@ -92,8 +97,8 @@ func (s Site) settle(ctx context.Context, dir string, by time.Time, cause error)
 	return fmt.Errorf("%w; %s is going back to what it had before, which takes long", cause, s.Host)
 }
 
-// anew does something over a new connection.
-func (s Site) anew(ctx context.Context, do func(fresh host.Host) error) error {
+// withFreshConnection does something over a new connection.
+func (s Site) withFreshConnection(ctx context.Context, do func(fresh host.Host) error) error {
 	fresh, err := s.Fresh(ctx)
 	if err != nil {
 		return fmt.Errorf("reach %s over a new connection: %w", s.Host, err)
@@ -114,7 +119,7 @@ const (
 func goBack(ctx context.Context, h host.Host, dir string) (became string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askOnce)
 	defer cancel()
-	cmd := step("go back", "back", dir)
+	cmd := scriptStep("go back", "back", dir)
 	cmd.Repeatable = true
 	out, err := h.Run(ctx, cmd)
 	return strings.TrimSpace(string(out)), err

@@ -29,7 +29,7 @@ func TestAFileOfAPersonKeepsItsModeAndOwner(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := host.WriteAll(t.Context(), h, "/staged", Change{Files: files}.staged()); err != nil {
+	if err := host.WriteAll(t.Context(), h, "/staged", Change{Files: files}.stagedFiles()); err != nil {
 		t.Fatal(err)
 	}
 	got := h.Files()["/staged/new/0"]
@@ -52,7 +52,7 @@ func stage(t *testing.T, c Change) change {
 	for i := range c.Files {
 		c.Files[i].Path = filepath.Join(root, c.Files[i].Path)
 	}
-	for _, f := range c.staged() {
+	for _, f := range c.stagedFiles() {
 		s.write(t, "changes/aaaa"+f.Path, string(f.Content), f.Perm())
 	}
 	return s
@@ -66,6 +66,7 @@ func (c change) write(t *testing.T, name, text string, mode os.FileMode) {
 	}
 }
 
+// run has change.sh do one of its steps.
 func (c change) run(verb string) (string, error) {
 	out, err := exec.Command("sh", "-c", changeScript, "sh", verb, c.dir).CombinedOutput()
 	return string(out), err

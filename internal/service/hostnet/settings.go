@@ -52,7 +52,9 @@ func GatewaysOf(settings []Setting) []netip.Addr {
 }
 
 // Same says whether two settings are the same address, or routes to the same place of the same metric: a device has one of them.
-func (s Setting) Same(o Setting) bool { return s.Object == o.Object && s.key() == o.key() }
+func (s Setting) Same(o Setting) bool {
+	return s.Object == o.Object && s.settingKey() == o.settingKey()
+}
 
 // Meant says whether a setting of the machine is the one that was asked for: where that has no metric, the machine chose one.
 func (s Setting) Meant(found Setting) bool {
@@ -63,7 +65,7 @@ func (s Setting) Meant(found Setting) bool {
 	return s.Object == "route" && found.Object == "route" && chosen && !strings.Contains(s.Text, " metric ") && s.Same(Setting{"route", own})
 }
 
-func (s Setting) key() string {
+func (s Setting) settingKey() string {
 	words := strings.Fields(s.Text)
 	key := words[0]
 	if i := slices.Index(words, "via"); s.Object == "route" && i > 0 {
@@ -90,7 +92,7 @@ func (m Machine) Settings(name string) []Setting {
 	link, _ := m.Link(name)
 	var all []Setting
 	for _, a := range link.Addresses {
-		if a.Scope != "global" || advertised(a.Family, a.Dynamic) {
+		if a.Scope != "global" || isAdvertised(a.Family, a.Dynamic) {
 			continue
 		}
 		s := AddressSetting(netip.PrefixFrom(a.Local, a.PrefixLen))
@@ -106,7 +108,7 @@ func (m Machine) Settings(name string) []Setting {
 		}
 	}
 	// Routes without a gateway first: the others may need them.
-	slices.SortStableFunc(routes, func(a, b Setting) int { return a.via() - b.via() })
+	slices.SortStableFunc(routes, func(a, b Setting) int { return a.countGateways() - b.countGateways() })
 	return append(all, routes...)
 }
 
@@ -128,7 +130,7 @@ func (r Route) Setting() Setting {
 	return Setting{"route", text}
 }
 
-func (s Setting) via() int {
+func (s Setting) countGateways() int {
 	if strings.Contains(s.Text, " via ") {
 		return 1
 	}
@@ -188,7 +190,7 @@ func TakeQuietly(device string, settings []Setting) string {
 	if len(b) == 0 {
 		return ""
 	}
-	return quietly(b)
+	return runQuietly(b)
 }
 
 // GiveQuietly is the script that gives settings to a device; what is there already is no error.
@@ -198,5 +200,5 @@ func GiveQuietly(device string, settings []Setting) string {
 	if len(b) == 0 {
 		return ""
 	}
-	return quietly(b)
+	return runQuietly(b)
 }

@@ -117,7 +117,7 @@ func Everywhere(like netip.Addr) netip.Prefix {
 // advertisements comes with the next ones. Routes that the kernel, DHCP or router advertisements made are not part of it, nor are
 // addresses that something else puts on the device.
 func (m Machine) Addressing(device string) Addressing {
-	a := Addressing{AcceptRA: m.heeds(device)}
+	a := Addressing{AcceptRA: m.heedsAdvertisements(device)}
 	link, _ := m.Link(device)
 	for _, l := range link.Addresses {
 		switch {
@@ -170,7 +170,7 @@ var Backends = map[string]Backend{Networkd: networkd{}, NetworkManager: networkM
 func ChangeSetups(ctx context.Context, h host.Host, b Backend, from, to []Setup, mark owner.Mark) (Change, error) {
 	files, err := b.Files(ctx, h, from, to, mark)
 	from = slices.DeleteFunc(slices.Clone(from), func(s Setup) bool { return s.Elsewhere })
-	return Change{Files: files, Do: b.Switch(from, to) + await(to), Undo: b.Switch(to, from)}, err
+	return Change{Files: files, Do: b.Switch(from, to) + awaitScript(to), Undo: b.Switch(to, from)}, err
 }
 
 // condition is something that a machine shall have when it follows a setup.
@@ -179,8 +179,8 @@ type condition struct {
 	missing, test string
 }
 
-// conditions are what the device of a setup shall have.
-func (s Setup) conditions() []condition {
+// listConditions are what the device of a setup shall have.
+func (s Setup) listConditions() []condition {
 	var all []condition
 	add := func(missing, test string) { all = append(all, condition{missing, test}) }
 	if s.Master != "" {
@@ -193,27 +193,26 @@ func (s Setup) conditions() []condition {
 		add(s.Device+" got no address by DHCP", fmt.Sprintf("ip -o -4 address show dev %s scope global | grep -q inet", s.Device))
 	}
 	for _, g := range s.Gateways {
-		add(fmt.Sprintf("%s has no default route via %s", s.Device, g), fmt.Sprintf(`ip %s route show default dev %s | grep -qF "via %s"`, family(g), s.Device, g))
+		add(fmt.Sprintf("%s has no default route via %s", s.Device, g), fmt.Sprintf(`ip %s route show default dev %s | grep -qF "via %s"`, familyOption(g), s.Device, g))
 	}
 	for _, r := range s.Routes {
-		add(fmt.Sprintf("%s has no route to %s", s.Device, r.To), fmt.Sprintf("ip %s route show %s dev %s | grep -q .", family(r.To.Addr()), r.To, s.Device))
+		add(fmt.Sprintf("%s has no route to %s", s.Device, r.To), fmt.Sprintf("ip %s route show %s dev %s | grep -q .", familyOption(r.To.Addr()), r.To, s.Device))
 	}
 	return all
 }
 
-// await is the script that waits until devices have what they shall have.
-func await(setups []Setup) string {
+// awaitScript is the commands that wait until devices have what they shall have.
+func awaitScript(setups []Setup) string {
 	var b strings.Builder
-	b.WriteString("await() { n=0; until eval \"$2\"; do n=$((n + 1)); if [ $n -gt 300 ]; then echo \"$1\" >&2; exit 1; fi; sleep 0.1; done; }\n")
 	for _, s := range setups {
-		for _, c := range s.conditions() {
+		for _, c := range s.listConditions() {
 			fmt.Fprintf(&b, "await '%s' '%s'\n", c.missing, c.test)
 		}
 	}
 	return b.String()
 }
 
-func family(a netip.Addr) string {
+func familyOption(a netip.Addr) string {
 	if a.Is4() {
 		return "-4"
 	}
@@ -227,5 +226,5 @@ func removedSetups(from, to []Setup) []Setup {
 	})
 }
 
-// joined lists values with a blank between them.
-func joined[T fmt.Stringer](values []T) string { return strings.Join(spelled(values), " ") }
+// joinTexts lists values with a blank between them.
+func joinTexts[T fmt.Stringer](values []T) string { return strings.Join(spellAll(values), " ") }

@@ -55,8 +55,8 @@ func OpenStore[S any, F interface{ Holder() Holder }](site Site, kind Kind[S, F]
 // Claim is what the state keeps of whose the thing is.
 func (s *Store[S, F]) Claim() owner.Claim { return s.claim }
 
-// foreign is an *owner.ForeignError where what has the place may not be touched.
-func (s *Store[S, F]) foreign(found F, allowed func(owner.Mark) bool) error {
+// foreignError is an *owner.ForeignError where what has the place may not be touched.
+func (s *Store[S, F]) foreignError(found F, allowed func(owner.Mark) bool) error {
 	h := found.Holder()
 	if !h.There || !h.Fixed && allowed(h.Mark) {
 		return nil
@@ -79,7 +79,7 @@ func (s *Store[S, F]) Get(ctx context.Context) (S, error) {
 	if err != nil {
 		return none, fmt.Errorf("on %s: %w", s.Host, err)
 	}
-	if err := s.foreign(found, s.claim.Owns); err != nil {
+	if err := s.foreignError(found, s.claim.Owns); err != nil {
 		return none, err
 	}
 	s.claim = s.claim.Found(found.Holder().Mark)
@@ -101,7 +101,7 @@ func (s *Store[S, F]) Plan(ctx context.Context, want S, create bool) (planned S,
 	if create {
 		allowed = s.claim.MayTake
 	}
-	if err := s.foreign(found, allowed); err != nil {
+	if err := s.foreignError(found, allowed); err != nil {
 		return want, nil, service.At([]any{s.At}, err)
 	}
 	if w, warns := s.Kind.(Warner[S, F]); warns {
@@ -123,7 +123,7 @@ func (s *Store[S, F]) PlanRemoval(ctx context.Context) []service.Problem {
 		return nil
 	}
 	found, err := s.Kind.Look(ctx, s.Host)
-	if err != nil || s.foreign(found, s.claim.Owns) != nil {
+	if err != nil || s.foreignError(found, s.claim.Owns) != nil {
 		return nil
 	}
 	return w.WarnOfRemoval(found)
@@ -131,16 +131,16 @@ func (s *Store[S, F]) PlanRemoval(ctx context.Context) []service.Problem {
 
 // Create makes the thing. One that a killed run of this workspace left is taken over.
 func (s *Store[S, F]) Create(ctx context.Context, want S) (S, error) {
-	return s.put(ctx, want, s.claim.MayTake)
+	return s.putWanted(ctx, want, s.claim.MayTake)
 }
 
 // Update changes the thing in place.
 func (s *Store[S, F]) Update(ctx context.Context, _, want S) (S, error) {
-	return s.put(ctx, want, s.claim.Owns)
+	return s.putWanted(ctx, want, s.claim.Owns)
 }
 
-func (s *Store[S, F]) put(ctx context.Context, want S, allowed func(owner.Mark) bool) (S, error) {
-	err := s.change(ctx, allowed, func(found F) (Change, error) {
+func (s *Store[S, F]) putWanted(ctx context.Context, want S, allowed func(owner.Mark) bool) (S, error) {
+	err := s.makeChange(ctx, allowed, func(found F) (Change, error) {
 		c, err := s.Kind.Put(ctx, s.Host, found, want, s.claim.Mark())
 		if err != nil {
 			return c, fmt.Errorf("on %s: %w", s.Host, err)
@@ -156,7 +156,7 @@ func (s *Store[S, F]) put(ctx context.Context, want S, allowed func(owner.Mark) 
 
 // Delete gives back what was before the thing.
 func (s *Store[S, F]) Delete(ctx context.Context) error {
-	return s.change(ctx, s.claim.Owns, func(found F) (Change, error) {
+	return s.makeChange(ctx, s.claim.Owns, func(found F) (Change, error) {
 		if !found.Holder().There {
 			return Change{}, nil
 		}
@@ -164,8 +164,8 @@ func (s *Store[S, F]) Delete(ctx context.Context) error {
 	})
 }
 
-// change makes a change of what is found under the machine's lock.
-func (s *Store[S, F]) change(ctx context.Context, allowed func(owner.Mark) bool, prepare func(F) (Change, error)) error {
+// makeChange makes a change of what is found under the machine's lock.
+func (s *Store[S, F]) makeChange(ctx context.Context, allowed func(owner.Mark) bool, prepare func(F) (Change, error)) error {
 	unlock, err := s.Host.Lock(ctx, Lock)
 	if err != nil {
 		return err
@@ -178,7 +178,7 @@ func (s *Store[S, F]) change(ctx context.Context, allowed func(owner.Mark) bool,
 	if err != nil {
 		return err
 	}
-	if err := s.foreign(found, allowed); err != nil {
+	if err := s.foreignError(found, allowed); err != nil {
 		return err
 	}
 	c, err := prepare(found)

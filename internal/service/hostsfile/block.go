@@ -85,7 +85,7 @@ func Find(text []byte, name string) (b Block, m owner.Mark, found bool) {
 
 // Put returns a hosts file with the block in it: in the place of the one of its name, or at the end. No file is nil.
 func (b Block) Put(text []byte, m owner.Mark) []byte {
-	before, notes, after, found := cut(text, b.Name)
+	before, notes, after, found := cutBlock(text, b.Name)
 	switch {
 	case found:
 	case text == nil:
@@ -104,7 +104,7 @@ func (b Block) Put(text []byte, m owner.Mark) []byte {
 
 // Drop returns a hosts file without the block of a name, nil for none. What the block notes passes on to the one behind it.
 func Drop(text []byte, name string) []byte {
-	before, notes, after, found := cut(text, name)
+	before, notes, after, found := cutBlock(text, name)
 	if !found {
 		return text
 	}
@@ -121,9 +121,9 @@ func Drop(text []byte, name string) []byte {
 	return []byte(before + after)
 }
 
-// cut parts a hosts file around the block of a name, and returns what that notes; where there is none, before is all of it. A block whose
+// cutBlock parts a hosts file around the block of a name, and returns what that notes; where there is none, before is all of it. A block whose
 // end is missing ends where its lines do: what a person wrote behind it stays.
-func cut(text []byte, name string) (before, notes, after string, found bool) {
+func cutBlock(text []byte, name string) (before, notes, after string, found bool) {
 	lines := slices.Collect(strings.Lines(string(text)))
 	begin := slices.IndexFunc(lines, func(l string) bool { return isBegin(l, name) })
 	if begin < 0 {
@@ -141,10 +141,10 @@ func cut(text []byte, name string) (before, notes, after string, found bool) {
 	return strings.Join(lines[:begin], ""), notes, strings.Join(lines[begin+end+1:], ""), true
 }
 
-func isBegin(line, name string) bool { return named(line, beginWords, name) }
-func isEnd(line, name string) bool   { return named(line, endWords, name) }
+func isBegin(line, name string) bool { return namesBlock(line, beginWords, name) }
+func isEnd(line, name string) bool   { return namesBlock(line, endWords, name) }
 
-func named(line, words, name string) bool {
+func namesBlock(line, words, name string) bool {
 	rest, ok := strings.CutPrefix(strings.TrimSpace(line), words)
 	first, _, _ := strings.Cut(rest, " ")
 	return ok && first == name

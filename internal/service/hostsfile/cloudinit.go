@@ -19,9 +19,9 @@ for file in "$1/etc/cloud/cloud.cfg" "$1"/etc/cloud/cloud.cfg.d/*.cfg "$1/var/li
   [ -z "$value" ] || printf '%s\n%s\n' "${file#"$1"}" "$value"
 done | tail -n 2`
 
-// rewrites says whether a value of manage_etc_hosts has cloud-init write the whole file from a template at each start. By "localhost" it
+// rewritesHosts says whether a value of manage_etc_hosts has cloud-init write the whole file from a template at each start. By "localhost" it
 // changes the line of the machine's own name, and leaves the others as they are.
-func rewrites(value string) bool {
+func rewritesHosts(value string) bool {
 	value, _, _ = strings.Cut(value, "#")
 	value = strings.ToLower(strings.Trim(strings.TrimSpace(value), `"'`))
 	return slices.Contains([]string{"true", "yes", "on", "1", "template"}, value)
@@ -36,7 +36,7 @@ func (s *Store) Warn(ctx context.Context) []service.Problem {
 		return nil
 	}
 	file, value, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
-	if !rewrites(value) {
+	if !rewritesHosts(value) {
 		return nil
 	}
 	return []service.Problem{service.Warningf([]any{"host"}, "cloud-init writes "+Path+" anew",

@@ -35,7 +35,7 @@ func (s *Store) Claim() owner.Claim { return s.claim }
 
 // FinishMark takes from the block's mark that it is being made.
 func (s *Store) FinishMark(ctx context.Context) error {
-	err := s.edit(ctx, func(text []byte) ([]byte, error) {
+	err := s.editFile(ctx, func(text []byte) ([]byte, error) {
 		if text == nil {
 			return nil, nil // somebody has removed the file
 		}
@@ -49,7 +49,7 @@ func (s *Store) FinishMark(ctx context.Context) error {
 
 // Get reads the block; transaction.ErrAbsent where there is none.
 func (s *Store) Get(ctx context.Context) (Block, error) {
-	text, err := s.read(ctx)
+	text, err := s.readFile(ctx)
 	if err != nil {
 		return Block{}, err
 	}
@@ -58,7 +58,7 @@ func (s *Store) Get(ctx context.Context) (Block, error) {
 		return b, fmt.Errorf("block %q in %s on %s: %w", s.Name, Path, s.Host, transaction.ErrAbsent)
 	}
 	if !s.claim.Owns(m) {
-		return b, s.foreign(m)
+		return b, s.foreignError(m)
 	}
 	s.claim = s.claim.Found(m)
 	return b, nil
@@ -66,7 +66,7 @@ func (s *Store) Get(ctx context.Context) (Block, error) {
 
 // Plan says what would keep the block from being made, or from being changed: somebody else's of its name.
 func (s *Store) Plan(ctx context.Context, create bool) error {
-	text, err := s.read(ctx)
+	text, err := s.readFile(ctx)
 	if err != nil {
 		return err
 	}
@@ -75,25 +75,25 @@ func (s *Store) Plan(ctx context.Context, create bool) error {
 		allowed = s.claim.MayTake
 	}
 	if _, m, found := Find(text, s.Name); found && !allowed(m) {
-		return service.At([]any{"name"}, s.foreign(m))
+		return service.At([]any{"name"}, s.foreignError(m))
 	}
 	return nil
 }
 
 // Create adds the block.
 func (s *Store) Create(ctx context.Context, want Block) (Block, error) {
-	return s.put(ctx, want, s.claim.MayTake)
+	return s.putBlock(ctx, want, s.claim.MayTake)
 }
 
 // Update replaces the block.
 func (s *Store) Update(ctx context.Context, _, want Block) (Block, error) {
-	return s.put(ctx, want, s.claim.Owns)
+	return s.putBlock(ctx, want, s.claim.Owns)
 }
 
-func (s *Store) put(ctx context.Context, want Block, allowed func(owner.Mark) bool) (Block, error) {
-	err := s.edit(ctx, func(text []byte) ([]byte, error) {
+func (s *Store) putBlock(ctx context.Context, want Block, allowed func(owner.Mark) bool) (Block, error) {
+	err := s.editFile(ctx, func(text []byte) ([]byte, error) {
 		if _, m, found := Find(text, s.Name); found && !allowed(m) {
-			return nil, s.foreign(m)
+			return nil, s.foreignError(m)
 		}
 		return want.Put(text, s.claim.Mark()), nil
 	})
@@ -106,20 +106,20 @@ func (s *Store) put(ctx context.Context, want Block, allowed func(owner.Mark) bo
 
 // Delete takes the block out.
 func (s *Store) Delete(ctx context.Context) error {
-	return s.edit(ctx, func(text []byte) ([]byte, error) {
+	return s.editFile(ctx, func(text []byte) ([]byte, error) {
 		if _, m, found := Find(text, s.Name); found && !s.claim.Owns(m) {
-			return nil, s.foreign(m)
+			return nil, s.foreignError(m)
 		}
 		return Drop(text, s.Name), nil
 	})
 }
 
-func (s *Store) foreign(m owner.Mark) error {
+func (s *Store) foreignError(m owner.Mark) error {
 	return &owner.ForeignError{What: fmt.Sprintf("block %q", s.Name), Place: Path + " on " + s.Host.String(), ImportID: s.ImportID, Owner: m}
 }
 
-// read returns the file's content, nil where there is none.
-func (s *Store) read(ctx context.Context) ([]byte, error) {
+// readFile returns the file's content, nil where there is none.
+func (s *Store) readFile(ctx context.Context) ([]byte, error) {
 	text, err := s.Host.Read(ctx, Path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -130,8 +130,8 @@ func (s *Store) read(ctx context.Context) ([]byte, error) {
 	return append([]byte{}, text...), nil // an empty file is not nil
 }
 
-// edit changes the file, and tries again when somebody else changed it meanwhile. A file that is not there is nil, before and after.
-func (s *Store) edit(ctx context.Context, change func(text []byte) ([]byte, error)) error {
+// editFile changes the file, and tries again when somebody else changed it meanwhile. A file that is not there is nil, before and after.
+func (s *Store) editFile(ctx context.Context, change func(text []byte) ([]byte, error)) error {
 	unlock, err := s.Host.Lock(ctx, "hosts-file")
 	if err != nil {
 		return err
@@ -139,7 +139,7 @@ func (s *Store) edit(ctx context.Context, change func(text []byte) ([]byte, erro
 	defer unlock()
 	for range 5 {
 		var text, changed []byte
-		if text, err = s.read(ctx); err == nil {
+		if text, err = s.readFile(ctx); err == nil {
 			changed, err = change(text)
 		}
 		if err != nil || bytes.Equal(changed, text) && (changed == nil) == (text == nil) {

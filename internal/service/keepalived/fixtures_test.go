@@ -29,8 +29,8 @@ func sample() VIP {
 		Name: "ocp4-api", Addresses: prefixes("10.0.100.250/24"), RouterID: 222, Version: 2, AdvertInterval: 1,
 		AuthPass: "ocp4_api", Unicast: true, Preempt: true,
 		Members: []Member{
-			{ID: "a", Interface: "eth0", Address: netip.MustParseAddr("10.0.100.101"), Priority: 40, State: "BACKUP"},
-			{ID: "b", Interface: "eth0", Address: netip.MustParseAddr("10.0.100.102"), Priority: 40, State: "BACKUP"},
+			{Name: "svc-1", ID: "a", Interface: "eth0", Address: netip.MustParseAddr("10.0.100.101"), Priority: 40, State: "BACKUP"},
+			{Name: "svc-2", ID: "b", Interface: "eth0", Address: netip.MustParseAddr("10.0.100.102"), Priority: 40, State: "BACKUP"},
 		},
 		Track: []Track{{
 			Name: "readyz", Script: "/usr/bin/curl -o /dev/null -kLfs https://localhost:6443/readyz",

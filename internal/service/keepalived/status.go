@@ -31,7 +31,7 @@ type Status struct {
 // dumpScript asks keepalived for its data as JSON and prints it once it is whole. keepalived has no other
 // way to be asked than a signal and a file with a fixed name in /tmp, or where systemd gives it one, in its
 // own. Two who ask at the same time would take that file from each other.
-const dumpScript = `pid=$(systemctl show --property=MainPID --value keepalived.service)
+var dumpScript = `pid=$(systemctl show --property=MainPID --value keepalived.service)
 [ "${pid:-0}" -gt 0 ] || exit 3
 ` + host.LockDirScript + `exec 9>>"$1/keepalived-dump" && flock -w 30 9 || exit 1
 own=/proc/$pid/root

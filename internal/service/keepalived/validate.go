@@ -1,6 +1,7 @@
 package keepalived
 
 import (
+	"fmt"
 	"net/netip"
 	"regexp"
 	"slices"
@@ -100,8 +101,9 @@ func (p *problems) member(v VIP, i int, m Member) {
 	path := func(name string) []any { return v.At(i, name) }
 	first := slices.IndexFunc(v.Members, func(o Member) bool { return o.ID == m.ID })
 	p.check(first == i, path("service_node"), "Member twice", "%s is on this service node already", v.Title(max(first, 0)))
-	p.check(m.Name == "" || memberRule.MatchString(m.Name), at("members"), "Invalid name of a member",
-		"write a name without spaces, commas, %q and %q, such as \"svc-1\", not %q", "=", "#", m.Name)
+	if err := CheckMemberName(m.Name); err != nil {
+		p.list = append(p.list, service.Problemf(at("members"), "Invalid name of a member", "%v", err))
+	}
 	p.check(interfaceRule.MatchString(m.Interface), path("interface"), "Invalid interface", "write the name of a network device, such as \"eth0\", not %q", m.Interface)
 	p.check(m.Priority >= 0 && m.Priority <= 254, path("priority"), "Invalid priority", "must be 1 to 254, not %d", m.Priority)
 	p.check(m.State == "MASTER" || m.State == "BACKUP", path("state"), "Invalid state", "write \"MASTER\" or \"BACKUP\", not %q", m.State)
@@ -132,6 +134,14 @@ func (p *problems) member(v VIP, i int, m Member) {
 		p.check(m.Address.Is4() == v.Addresses[0].Addr().Is4(), path("address"), "Address of the wrong family",
 			"VRRP is spoken in the family of the first virtual address, %s", v.Addresses[0].Addr())
 	}
+}
+
+// CheckMemberName returns why a member cannot have a name: it stands in the id that imports take.
+func CheckMemberName(name string) error {
+	if !memberRule.MatchString(name) {
+		return fmt.Errorf("write a name without spaces, commas, %q and %q, such as \"svc-1\", not %q", "=", "#", name)
+	}
+	return nil
 }
 
 // linkLocal says whether VRRP over IPv6 is spoken from the address on any network (RFC 5798 section 5.1.2.2).

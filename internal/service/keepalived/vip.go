@@ -43,7 +43,7 @@ type VIP struct {
 
 // Member is one machine's part in a VIP.
 type Member struct {
-	// Name is what people call it: its key in a map of members; "" in a list.
+	// Name is what people call it: its key among the members.
 	Name string
 	// ID tells machines apart: the service node's id.
 	ID        string
@@ -97,21 +97,22 @@ type Instance struct {
 	Owner owner.Mark
 }
 
-// At is where in a VIP something of a member stands: by its name, or by its place where the members are a list.
+// At is where in a VIP something of a member stands.
 func (v VIP) At(i int, attribute string) []any {
-	if name := v.Members[i].Name; name != "" {
-		return []any{"members", service.Key(name), attribute}
-	}
-	return []any{"members", i, attribute}
+	return []any{"members", service.Key(v.Members[i].Name), attribute}
 }
 
-// Title is a member in messages: its name, or its place in a list.
-func (v VIP) Title(i int) string {
-	if name := v.Members[i].Name; name != "" {
-		return fmt.Sprintf("members[%q]", name)
+// ListAddresses returns the virtual addresses without their prefix lengths.
+func (v VIP) ListAddresses() []netip.Addr {
+	var all []netip.Addr
+	for _, a := range v.Addresses {
+		all = append(all, a.Addr())
 	}
-	return fmt.Sprintf("members[%d]", i)
+	return all
 }
+
+// Title is a member in messages.
+func (v VIP) Title(i int) string { return fmt.Sprintf("members[%q]", v.Members[i].Name) }
 
 // Instance is the VIP as one of its members sees it.
 func (v VIP) Instance(id string) Instance {

@@ -48,7 +48,7 @@ func (i Interface) Validate() []service.Problem {
 			problems = append(problems, service.Problemf([]any{"routes", n, "cidr"}, "Invalid network", "%s is an address in a network: write %s", r.To, r.To.Masked()))
 		case r.Via.IsValid() && r.Via.Is4() != r.To.Addr().Is4():
 			problems = append(problems, service.Problemf(at, "Invalid gateway", "%s is of another family than %s", r.Via, r.To))
-		case r.Via.IsValid() && !i.DHCP && !r.Via.IsLinkLocalUnicast() && !i.within(r.Via):
+		case r.Via.IsValid() && !i.DHCP && !r.Via.IsLinkLocalUnicast() && !i.hasInside(r.Via):
 			problems = append(problems, service.Problemf(at, "Gateway outside the subnet", "%s is in none of the subnets of %v", r.Via, i.Addresses))
 		}
 		if slices.ContainsFunc(i.Routes[:n], func(o hostnet.StaticRoute) bool { return o.To == r.To && o.Metric == r.Metric }) {
@@ -58,6 +58,6 @@ func (i Interface) Validate() []service.Problem {
 	return problems
 }
 
-func (i Interface) within(a netip.Addr) bool {
+func (i Interface) hasInside(a netip.Addr) bool {
 	return slices.ContainsFunc(i.Addresses, func(p netip.Prefix) bool { return p.Contains(a) })
 }

@@ -53,7 +53,7 @@ func TestInterfaceThatNoMachineTakes(t *testing.T) {
 func TestRecordIsReadAsItWasWritten(t *testing.T) {
 	r := Record{
 		Mark: owner.Mark{ID: "me", Workspace: "here"}, Want: lan(),
-		Before: hostnet.Before{Name: "eth1", MTU: 1500, Settings: []hostnet.Setting{{Object: "addr", Text: "10.19.41.101/24"}}, Manager: hostnet.Manager{Backend: hostnet.Networkd, File: "/etc/systemd/network/10-eth1.network"}},
+		Before: hostnet.DeviceSnapshot{Name: "eth1", MTU: 1500, Settings: []hostnet.Setting{{Object: "addr", Text: "10.19.41.101/24"}}, Manager: hostnet.Manager{Backend: hostnet.Networkd, File: "/etc/systemd/network/10-eth1.network"}},
 	}
 	got, err := ParseRecord("eth1", r.Render())
 	if diff := cmp.Diff(r, got, cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{})); err != nil || diff != "" {
@@ -72,16 +72,16 @@ func TestWhatIsNotThereIsRead(t *testing.T) {
 	want.Addresses, want.Gateways, want.Routes = want.Addresses[:1], want.Gateways[:1], []hostnet.StaticRoute{}
 	want.Active = m.Prefixes("eth1")
 	want.MAC = "52:54:00:00:00:01"
-	got := Record{Want: lan()}.read(m)
+	got := Record{Want: lan()}.readInterface(m)
 	if diff := cmp.Diff(want, got, cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{})); diff != "" {
 		t.Error(diff)
 	}
 	asks := lan()
 	asks.Addressing = hostnet.Addressing{DHCP: true}
-	if got := (Record{Want: asks}).read(m); !got.DHCP {
+	if got := (Record{Want: asks}).readInterface(m); !got.DHCP {
 		t.Errorf("an interface that has an address asks for none: %+v", got)
 	}
-	if got := (Record{Want: asks}).read(hostnet.Machine{}); got.DHCP {
+	if got := (Record{Want: asks}).readInterface(hostnet.Machine{}); got.DHCP {
 		t.Error("an interface without any address has one by DHCP")
 	}
 }

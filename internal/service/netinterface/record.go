@@ -17,18 +17,18 @@ type Record struct {
 	// Want is the interface as it was last configured.
 	Want Interface
 	// Before is what it had when this provider took it.
-	Before hostnet.Before
+	Before hostnet.DeviceSnapshot
 }
 
 // written is a Record as it is written.
 type written struct {
-	Mark       string             `json:"mark"`
-	MTU        int                `json:"mtu,omitempty"`
-	Addressing hostnet.Addressing `json:"addressing"`
-	Backend    string             `json:"backend"`
-	Active     string             `json:"active_backend"`
-	Rollback   int                `json:"rollback_timeout"`
-	Before     hostnet.Before     `json:"before"`
+	Mark       string                 `json:"mark"`
+	MTU        int                    `json:"mtu,omitempty"`
+	Addressing hostnet.Addressing     `json:"addressing"`
+	Backend    string                 `json:"backend"`
+	Active     string                 `json:"active_backend"`
+	Rollback   int                    `json:"rollback_timeout"`
+	Before     hostnet.DeviceSnapshot `json:"before"`
 }
 
 // Render is the record as a file; ParseRecord is its inverse.
@@ -51,13 +51,13 @@ func ParseRecord(name string, text []byte) (Record, error) {
 	}, nil
 }
 
-// setup is the interface as a backend keeps it.
-func (r Record) setup() hostnet.Setup {
+// toSetup is the interface as a backend keeps it.
+func (r Record) toSetup() hostnet.Setup {
 	return hostnet.Setup{Device: r.Want.Name, MTU: r.Want.MTU, Addressing: r.Want.Addressing, Original: r.Before.Manager}
 }
 
-// mtu is what the interface shall have: as configured, or as before where this provider had changed it.
-func (r Record) mtu(was Record, now int) int {
+// chooseMTU is what the interface shall have: as configured, or as before where this provider had changed it.
+func (r Record) chooseMTU(was Record, now int) int {
 	switch {
 	case r.Want.MTU != 0:
 		return r.Want.MTU
@@ -67,8 +67,8 @@ func (r Record) mtu(was Record, now int) int {
 	return now
 }
 
-// read is the interface as the machine has it: of what was configured, what is there.
-func (r Record) read(m hostnet.Machine) Interface {
+// readInterface is the interface as the machine has it: of what was configured, what is there.
+func (r Record) readInterface(m hostnet.Machine) Interface {
 	i := r.Want
 	link, _ := m.Link(i.Name)
 	i.Active, i.MAC = m.Prefixes(i.Name), link.Address

@@ -33,7 +33,7 @@ type found struct {
 	// managers are what manages the machine's devices; before is what the interface has now, as configuration, where nothing of
 	// this provider's keeps it.
 	managers hostnet.Managers
-	before   hostnet.Before
+	before   hostnet.DeviceSnapshot
 	holder   hostnet.Holder
 }
 
@@ -71,7 +71,7 @@ func (k kind) Look(ctx context.Context, h host.Host) (f found, err error) {
 	if f.managers, err = hostnet.LookAtManagers(ctx, h); err != nil || f.known || !f.there {
 		return f, err
 	}
-	if f.before, err = hostnet.LookBefore(ctx, h, f.Machine, f.managers.Of(k.name), k.name); err != nil {
+	if f.before, err = hostnet.TakeSnapshot(ctx, h, f.Machine, f.managers.Of(k.name), k.name); err != nil {
 		return f, err
 	}
 	if !kept.There {
@@ -84,7 +84,7 @@ func (k kind) Look(ctx context.Context, h host.Host) (f found, err error) {
 func (k kind) Read(f found) (Interface, error) {
 	switch {
 	case f.there && f.known:
-		return f.read(f.Machine), nil
+		return f.readInterface(f.Machine), nil
 	case f.there && f.holder.There:
 		return Interface{
 			Name: k.name, Addressing: f.before.Addressing, Backend: hostnet.Auto, ActiveBackend: f.before.Manager.Backend, RollbackTimeout: DefaultRollback,
@@ -154,17 +154,17 @@ func (k kind) Put(ctx context.Context, h host.Host, f found, want Interface, mar
 	} else {
 		var from []hostnet.Setup
 		if f.known {
-			from = []hostnet.Setup{was.setup()}
+			from = []hostnet.Setup{was.toSetup()}
 		}
-		if c, err = hostnet.ChangeSetups(ctx, h, hostnet.Backends[want.ActiveBackend], from, []hostnet.Setup{r.setup()}, mark); err != nil {
+		if c, err = hostnet.ChangeSetups(ctx, h, hostnet.Backends[want.ActiveBackend], from, []hostnet.Setup{r.toSetup()}, mark); err != nil {
 			return c, err
 		}
 		if !f.known {
-			c.Do = ask(k.name, r.Before, want.Addressing) + c.Do + leave(k.name, r.Before, want.Addressing)
+			c.Do = askScript(k.name, r.Before, want.Addressing) + c.Do + leaveScript(k.name, r.Before, want.Addressing)
 			c.Undo += giveBack(k.name, r.Before)
 		}
 	}
-	setMTU(&c, k.name, r.mtu(was, f.link.MTU), f.link.MTU)
+	setMTU(&c, k.name, r.chooseMTU(was, f.link.MTU), f.link.MTU)
 	keepNeighbours(&c, f.Machine, k.name)
 	c.Files = append(c.Files, hostnet.File{Path: recordPath(want), Content: string(r.Render()), Mode: 0o600})
 	c.GivenUp, c.Timeout = hostnet.GatewaysOf(hostnet.Without(had, want.Settings())), want.RollbackTimeout
@@ -195,12 +195,12 @@ func (k kind) Drop(ctx context.Context, h host.Host, f found) (c hostnet.Change,
 		undo.Give(k.name, f.Settings(k.name))
 		c.Do, c.Undo = hostnet.RunBatch(do, false), hostnet.RunBatch(undo, true)
 	} else {
-		kept, err := hostnet.ChangeSetups(ctx, h, hostnet.Backends[r.Want.ActiveBackend], []hostnet.Setup{r.setup()}, nil, owner.Mark{})
+		kept, err := hostnet.ChangeSetups(ctx, h, hostnet.Backends[r.Want.ActiveBackend], []hostnet.Setup{r.toSetup()}, nil, owner.Mark{})
 		if err != nil {
 			return c, err
 		}
 		c.Files = append(kept.Files, c.Files...)
-		c.Do, c.Undo = kept.Do+leave(k.name, hostnet.Before{Settings: has}, r.Before.Addressing)+giveBack(k.name, r.Before), kept.Undo
+		c.Do, c.Undo = kept.Do+leaveScript(k.name, hostnet.DeviceSnapshot{Settings: has}, r.Before.Addressing)+giveBack(k.name, r.Before), kept.Undo
 	}
 	setMTU(&c, k.name, r.mtuBefore(f.link.MTU), f.link.MTU)
 	keepNeighbours(&c, f.Machine, k.name)
@@ -220,17 +220,17 @@ func recordPath(i Interface) string {
 	return hostnet.RecordPath("interface", i.Name, i.ActiveBackend)
 }
 
-// ask is the script that takes the addresses of an interface which is to ask for one, before it does: managers leave them beside the
+// askScript is the script that takes the addresses of an interface which is to ask for one, before it does: managers leave them beside the
 // lease, and wait for none where there is an address.
-func ask(name string, before hostnet.Before, want hostnet.Addressing) string {
+func askScript(name string, before hostnet.DeviceSnapshot, want hostnet.Addressing) string {
 	if !want.DHCP || before.Addressing.DHCP {
 		return ""
 	}
 	return hostnet.TakeQuietly(name, hostnet.Addressing{Addresses: before.Addressing.Addresses}.Settings())
 }
 
-// leave is the script that takes from the interface what it had and shall not have any more: managers leave what they did not give.
-func leave(name string, before hostnet.Before, want hostnet.Addressing) string {
+// leaveScript is the script that takes from the interface what it had and shall not have any more: managers leave what they did not give.
+func leaveScript(name string, before hostnet.DeviceSnapshot, want hostnet.Addressing) string {
 	if want.DHCP {
 		return "" // what is there may be the lease
 	}
@@ -238,7 +238,7 @@ func leave(name string, before hostnet.Before, want hostnet.Addressing) string {
 }
 
 // giveBack is the script that gives the interface what it had before where nothing else does.
-func giveBack(name string, before hostnet.Before) string {
+func giveBack(name string, before hostnet.DeviceSnapshot) string {
 	if before.Manager.Backend != hostnet.Runtime {
 		return ""
 	}

@@ -46,7 +46,7 @@ func (Daemon) Check(ctx context.Context, h host.Host, _ string, next transaction
 	if len(next) == 0 {
 		return nil
 	}
-	err := run(ctx, h, "taken", paths(next)...)
+	err := runScript(ctx, h, "taken", exportedPaths(next)...)
 	if exit, refused := errors.AsType[*host.ExitError](err); refused {
 		return &transaction.RefusedError{Err: errors.New(strings.TrimSpace(exit.Stderr))}
 	}
@@ -55,26 +55,26 @@ func (Daemon) Check(ctx context.Context, h host.Host, _ string, next transaction
 
 // Activate implements transaction.Daemon: each client of each directory by itself.
 func (Daemon) Activate(ctx context.Context, h host.Host, prev, next transaction.Tree) error {
-	if err := run(ctx, h, "activate", steps(prev, next)...); err != nil {
+	if err := runScript(ctx, h, "activate", exportSteps(prev, next)...); err != nil {
 		return err
 	}
-	stay := paths(next)
-	gone := slices.DeleteFunc(paths(prev), func(path string) bool { return slices.Contains(stay, path) })
+	stay := exportedPaths(next)
+	gone := slices.DeleteFunc(exportedPaths(prev), func(path string) bool { return slices.Contains(stay, path) })
 	if len(gone) == 0 {
 		return nil
 	}
-	return run(ctx, h, "check", append([]string{"--"}, gone...)...)
+	return runScript(ctx, h, "check", append([]string{"--"}, gone...)...)
 }
 
-// steps are what leads from what is exported before to what is after, four words each: end, path, client and a dash, or begin,
+// exportSteps are what leads from what is exported before to what is after, four words each: end, path, client and a dash, or begin,
 // path, client and options. What stays is begun again, as it may be exported no longer.
-func steps(prev, next transaction.Tree) []string {
+func exportSteps(prev, next transaction.Tree) []string {
 	var all []string
-	after := exports(next)
-	for _, before := range exports(prev) {
+	after := listExports(next)
+	for _, before := range listExports(prev) {
 		at := slices.IndexFunc(after, func(e Export) bool { return e.Path == before.Path })
 		for _, c := range before.Clients {
-			stays := at >= 0 && slices.ContainsFunc(after[at].Clients, func(o Client) bool { return canonical(o.Match) == canonical(c.Match) })
+			stays := at >= 0 && slices.ContainsFunc(after[at].Clients, func(o Client) bool { return canonicalMatch(o.Match) == canonicalMatch(c.Match) })
 			if !stays {
 				all = append(all, "end", before.Path, c.Match, "-")
 			}
@@ -90,7 +90,7 @@ func steps(prev, next transaction.Tree) []string {
 
 // Verify implements transaction.Daemon.
 func (Daemon) Verify(ctx context.Context, h host.Host, next transaction.Tree) error {
-	return run(ctx, h, "check", paths(next)...)
+	return runScript(ctx, h, "check", exportedPaths(next)...)
 }
 
 // Running implements transaction.Daemon: whether the server runs and exports what is in the files. A machine with nothing to export
@@ -107,7 +107,7 @@ func (Daemon) Running(ctx context.Context, h host.Host) (bool, error) {
 	return up && missing == "", err
 }
 
-func run(ctx context.Context, h host.Host, what string, args ...string) error {
+func runScript(ctx context.Context, h host.Host, what string, args ...string) error {
 	_, err := h.Run(ctx, host.Script("nfs.sh "+what, script, append([]string{what}, args...)...))
 	return err
 }
@@ -121,7 +121,7 @@ func Prepare(ctx context.Context, h host.Host, e Export) (undo func(context.Cont
 	}
 	return func(ctx context.Context) {
 		if made := strings.TrimSpace(string(out)); made != "" {
-			_ = run(ctx, h, "unmake", made) // what cannot be removed has something of somebody's
+			_ = runScript(ctx, h, "unmake", made) // what cannot be removed has something of somebody's
 		}
 	}, err
 }

@@ -126,7 +126,7 @@ func (e Export) Validate() []service.Problem {
 	for i, c := range e.Clients {
 		at := []any{"clients", i}
 		add(CheckClient(c.Match), "Invalid client", append(at, "match")...)
-		if slices.ContainsFunc(e.Clients[:i], func(o Client) bool { return canonical(o.Match) == canonical(c.Match) }) {
+		if slices.ContainsFunc(e.Clients[:i], func(o Client) bool { return canonicalMatch(o.Match) == canonicalMatch(c.Match) }) {
 			problems = append(problems, service.Problemf(append(at, "match"), "Duplicate client", "%s is listed twice, and the server looks at the first only", c.Match))
 		}
 		for n, option := range c.Options {
@@ -137,7 +137,7 @@ func (e Export) Validate() []service.Problem {
 				problems = append(problems, service.Problemf(here, "Contradiction", "%s and %s contradict each other: leave one of them out", other, option))
 			}
 		}
-		if c.everybody() && slices.Contains(c.Options, "no_root_squash") {
+		if c.isEverybody() && slices.Contains(c.Options, "no_root_squash") {
 			problems = append(problems, service.Warningf(append(at, "match"), "Everybody is root",
 				"%s is every machine, and no_root_squash lets root of each of them read and change all of %s as root: name the machines that may, or leave out no_root_squash", c.Match, e.Path))
 		}
@@ -145,16 +145,16 @@ func (e Export) Validate() []service.Problem {
 	return problems
 }
 
-// everybody says whether a client is the whole world.
-func (c Client) everybody() bool {
+// isEverybody says whether a client is the whole world.
+func (c Client) isEverybody() bool {
 	if p, err := netip.ParsePrefix(c.Match); err == nil {
 		return p.Bits() == 0
 	}
 	return c.Match != "" && strings.Trim(c.Match, "*?.") == ""
 }
 
-// canonical spells an address or a prefix as such.
-func canonical(match string) string {
+// canonicalMatch spells an address or a prefix as such.
+func canonicalMatch(match string) string {
 	if p, err := netip.ParsePrefix(match); err == nil {
 		return p.Masked().String()
 	}

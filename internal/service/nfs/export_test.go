@@ -41,7 +41,7 @@ func TestFilesAreReadBack(t *testing.T) {
 	if m, there := Mark(tree, images.Path); !there || m != mine {
 		t.Errorf("the mark is %+v, %t", m, there)
 	}
-	if diff := cmp.Diff([]string{images.Path}, paths(tree)); diff != "" {
+	if diff := cmp.Diff([]string{images.Path}, exportedPaths(tree)); diff != "" {
 		t.Error(diff)
 	}
 	// What a person wrote at its place is a person's; a line that cannot be read is no client of ours.
@@ -96,7 +96,7 @@ func TestWhatNoServerExports(t *testing.T) {
 	}
 }
 
-// TestAPersonsExportIsSeen has the script look for directories in files of a person's.
+// TestAPersonsExportIsSeen has nfs.sh look for directories in files of a person's.
 func TestAPersonsExportIsSeen(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "exports")
@@ -213,7 +213,7 @@ func TestOnlyOurOwnClientsAreExportedAndEnded(t *testing.T) {
 		"begin", "/srv/nfs images", "10.0.0.7/24", "ro",
 		"begin", "/srv/nfs images", "@hosts", "ro",
 	}
-	if diff := cmp.Diff(want, steps(before, after)); diff != "" {
+	if diff := cmp.Diff(want, exportSteps(before, after)); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -25,8 +25,8 @@ func Place(exported string) string {
 	return path.Join(directory, prefix+url.QueryEscape(strings.TrimPrefix(exported, "/"))+suffix)
 }
 
-// render returns the file of an export.
-func (e Export) render(m owner.Mark) string {
+// renderFile returns the file of an export.
+func (e Export) renderFile(m owner.Mark) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s%s\n", words, m)
 	fmt.Fprintf(&b, "%screate=%t owner=%s group=%s permissions=%s\n", wish, e.Create, e.Owner, e.Group, e.Permissions)
@@ -38,8 +38,8 @@ func (e Export) render(m owner.Mark) string {
 	return b.String()
 }
 
-// parse reads the file of an export.
-func parse(text string) (Export, error) {
+// parseFile reads the file of an export.
+func parseFile(text string) (Export, error) {
 	e := Export{}
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
@@ -94,7 +94,7 @@ func Find(t transaction.Tree, exported string) (Export, error) {
 	if !there {
 		return Export{}, fmt.Errorf("%s is not exported: %w", exported, transaction.ErrAbsent)
 	}
-	e, unreadable := parse(string(f.Content))
+	e, unreadable := parseFile(string(f.Content))
 	if unreadable != nil {
 		e.Clients = nil // a person's hand was in it: all of it is to be written anew
 	}
@@ -117,7 +117,7 @@ func Mark(t transaction.Tree, exported string) (owner.Mark, bool) {
 
 // Set adds or changes an export.
 func Set(t transaction.Tree, want Export, m owner.Mark) error {
-	t.Put(Place(want.Path), []byte(want.render(m)), 0o644, "", "")
+	t.Put(Place(want.Path), []byte(want.renderFile(m)), 0o644, "", "")
 	return nil
 }
 
@@ -127,11 +127,11 @@ func Drop(t transaction.Tree, exported string) error {
 	return nil
 }
 
-// exports are what the files of a tree export, by directory. A file that a person changed beyond reading exports nothing of ours.
-func exports(t transaction.Tree) []Export {
+// listExports are what the files of a tree export, by directory. A file that a person changed beyond reading exports nothing of ours.
+func listExports(t transaction.Tree) []Export {
 	var all []Export
 	for file, f := range t {
-		if e, err := parse(string(f.Content)); err == nil && Place(e.Path) == file {
+		if e, err := parseFile(string(f.Content)); err == nil && Place(e.Path) == file {
 			all = append(all, e)
 		}
 	}
@@ -139,10 +139,10 @@ func exports(t transaction.Tree) []Export {
 	return all
 }
 
-// paths are the directories that a tree exports, in order.
-func paths(t transaction.Tree) []string {
+// exportedPaths are the directories that a tree exports, in order.
+func exportedPaths(t transaction.Tree) []string {
 	var all []string
-	for _, e := range exports(t) {
+	for _, e := range listExports(t) {
 		all = append(all, e.Path)
 	}
 	return all

@@ -35,11 +35,11 @@ func (Here) Ask(ctx context.Context, c Condition) (string, error) {
 		}
 		return c.judgeAddresses(found)
 	}
-	return c.get(ctx)
+	return c.getURL(ctx)
 }
 
-func (c Condition) get(ctx context.Context) (string, error) {
-	client, err := c.client()
+func (c Condition) getURL(ctx context.Context) (string, error) {
+	client, err := c.makeClient()
 	if err != nil {
 		return "", err
 	}
@@ -60,11 +60,11 @@ func (c Condition) get(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("read the answer: %w", err)
 	}
-	return c.judge(resp.StatusCode, string(body))
+	return c.judgeAnswer(resp.StatusCode, string(body))
 }
 
-// client takes the condition's certificates, and none of the environment's proxies: what is asked is the machine itself.
-func (c Condition) client() (*http.Client, error) {
+// makeClient takes the condition's certificates, and none of the environment's proxies: what is asked is the machine itself.
+func (c Condition) makeClient() (*http.Client, error) {
 	pool, err := x509.SystemCertPool()
 	if err != nil {
 		pool = x509.NewCertPool()
@@ -77,11 +77,11 @@ func (c Condition) client() (*http.Client, error) {
 	}}, nil
 }
 
-// judge says whether an HTTP answer is the one that is waited for.
-func (c Condition) judge(status int, body string) (string, error) {
+// judgeAnswer says whether an HTTP answer is the one that is waited for.
+func (c Condition) judgeAnswer(status int, body string) (string, error) {
 	answer := strings.TrimSpace(fmt.Sprintf("%d %s", status, http.StatusText(status)))
 	if len(c.Status) > 0 && !slices.Contains(c.Status, int64(status)) || len(c.Status) == 0 && (status < 200 || status > 299) {
-		return "", fmt.Errorf("it answers %s%s", answer, excerpt(body))
+		return "", fmt.Errorf("it answers %s%s", answer, excerptBody(body))
 	}
 	if c.Body != "" {
 		wanted, err := regexp.Compile(c.Body)
@@ -89,14 +89,14 @@ func (c Condition) judge(status int, body string) (string, error) {
 			return "", err
 		}
 		if !wanted.MatchString(body) {
-			return "", fmt.Errorf("it answers %s, with no %q in%s", answer, c.Body, excerpt(body))
+			return "", fmt.Errorf("it answers %s, with no %q in%s", answer, c.Body, excerptBody(body))
 		}
 	}
 	return answer, nil
 }
 
-// excerpt is the beginning of a body, for people.
-func excerpt(body string) string {
+// excerptBody is the beginning of a body, for people.
+func excerptBody(body string) string {
 	text := strings.Join(strings.Fields(body), " ")
 	if text == "" {
 		return ": nothing"

@@ -23,12 +23,12 @@ func (t There) Ask(ctx context.Context, c Condition) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if _, err := t.run(ctx, host.Script("connect to "+c.TCP, connectScript, name, port)); err != nil {
+		if _, err := t.runRepeatable(ctx, host.Script("connect to "+c.TCP, connectScript, name, port)); err != nil {
 			return "", err
 		}
 		return "connected", nil
 	case c.DNS != "":
-		out, err := t.run(ctx, host.Cmd{Argv: []string{"getent", "ahosts", c.DNS}})
+		out, err := t.runRepeatable(ctx, host.Cmd{Argv: []string{"getent", "ahosts", c.DNS}})
 		if err != nil {
 			if exit, ok := errors.AsType[*host.ExitError](err); ok && exit.Code == 2 {
 				return "", fmt.Errorf("%s does not resolve %s", t.Host, c.DNS)
@@ -37,7 +37,7 @@ func (t There) Ask(ctx context.Context, c Condition) (string, error) {
 		}
 		return c.judgeAddresses(parseAddresses(string(out)))
 	}
-	return t.get(ctx, c)
+	return t.getURL(ctx, c)
 }
 
 // connectScript opens a connection by bash's own means, as a machine may have no nc.
@@ -66,12 +66,12 @@ cat >"$ca"
 [ ! -s "$ca" ] || set -- "$@" --cacert "$ca"
 curl "$@" -- "$url"`
 
-func (t There) get(ctx context.Context, c Condition) (string, error) {
+func (t There) getURL(ctx context.Context, c Condition) (string, error) {
 	argv := []string{c.URL}
 	if c.Insecure {
 		argv = append(argv, "--insecure")
 	}
-	out, err := t.run(ctx, host.ScriptWithInput("ask for "+c.URL, getScript, []byte(c.CACertificate), argv...))
+	out, err := t.runRepeatable(ctx, host.ScriptWithInput("ask for "+c.URL, getScript, []byte(c.CACertificate), argv...))
 	if err != nil {
 		return "", err
 	}
@@ -80,11 +80,11 @@ func (t There) get(ctx context.Context, c Condition) (string, error) {
 	if at < 0 || err != nil {
 		return "", fmt.Errorf("curl on %s gave no status", t.Host)
 	}
-	return c.judge(status, string(out[:at]))
+	return c.judgeAnswer(status, string(out[:at]))
 }
 
-// run runs a command that may be run again.
-func (t There) run(ctx context.Context, cmd host.Cmd) ([]byte, error) {
+// runRepeatable runs a command that may be run again.
+func (t There) runRepeatable(ctx context.Context, cmd host.Cmd) ([]byte, error) {
 	cmd.Repeatable = true
 	out, err := t.Host.Run(ctx, cmd)
 	if exit, ok := errors.AsType[*host.ExitError](err); ok && exit.Code == 127 {

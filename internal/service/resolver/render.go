@@ -8,12 +8,12 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 )
 
-// head begins what is written, with whose it is and the backend as it was configured.
-func (r Resolver) head(mark owner.Mark) string {
+// headLines begins what is written, with whose it is and the backend as it was configured.
+func (r Resolver) headLines(mark owner.Mark) string {
 	return fmt.Sprintf("# virtcluster backend=%s %s\n", r.Backend, mark)
 }
 
-func spelled(addresses []netip.Addr, between string) string {
+func joinAddresses(addresses []netip.Addr, between string) string {
 	var texts []string
 	for _, a := range addresses {
 		texts = append(texts, a.String())
@@ -30,21 +30,21 @@ func (r Resolver) renderResolved(mark owner.Mark) string {
 	if len(r.Domains) == 0 {
 		domains = append(domains, "~.") // before those of single devices
 	}
-	return r.head(mark) + "[Resolve]\nDNS=" + spelled(r.Nameservers, " ") + "\nDomains=" + strings.Join(domains, " ") + "\n"
+	return r.headLines(mark) + "[Resolve]\nDNS=" + joinAddresses(r.Nameservers, " ") + "\nDomains=" + strings.Join(domains, " ") + "\n"
 }
 
 // renderNetworkManager is a file of NetworkManager.conf(5): what it says counts instead of what the connections say.
 func (r Resolver) renderNetworkManager(mark owner.Mark) string {
-	text := r.head(mark) + "[global-dns]\n"
+	text := r.headLines(mark) + "[global-dns]\n"
 	if len(r.Search) > 0 {
 		text += "searches=" + strings.Join(r.Search, ",") + "\n"
 	}
-	return text + "\n[global-dns-domain-*]\nservers=" + spelled(r.Nameservers, ",") + "\n"
+	return text + "\n[global-dns-domain-*]\nservers=" + joinAddresses(r.Nameservers, ",") + "\n"
 }
 
 // renderDNSMasq is a file of dnsmasq.conf(5), for the one that NetworkManager runs.
 func (r Resolver) renderDNSMasq(mark owner.Mark) string {
-	text := r.head(mark)
+	text := r.headLines(mark)
 	for _, d := range r.Domains {
 		for _, a := range r.Nameservers {
 			text += "server=/" + d + "/" + a.String() + "\n"
@@ -65,9 +65,9 @@ const (
 	noEnd  = "# the line before had no end\n"
 )
 
-// put writes the resolver into a resolv.conf(5), one that is there or not: what a person wrote of name servers becomes comments.
-func (r Resolver) put(text string, there bool, mark owner.Mark) string {
-	p := part(text)
+// putInto writes the resolver into a resolv.conf(5), one that is there or not: what a person wrote of name servers becomes comments.
+func (r Resolver) putInto(text string, there bool, mark owner.Mark) string {
+	p := takeApart(text)
 	switch {
 	case p.own:
 	case !there:
@@ -82,7 +82,7 @@ func (r Resolver) put(text string, there bool, mark owner.Mark) string {
 		}
 		b.WriteString(line)
 	}
-	b.WriteString(r.head(mark) + p.notes)
+	b.WriteString(r.headLines(mark) + p.notes)
 	if len(r.Search) > 0 {
 		b.WriteString("search " + strings.Join(r.Search, " ") + "\n")
 	}
@@ -92,9 +92,9 @@ func (r Resolver) put(text string, there bool, mark owner.Mark) string {
 	return b.String()
 }
 
-// drop undoes put; there is no file again where there was none. What somebody else has written into it since stays.
-func drop(text string) (before string, there bool) {
-	p := part(text)
+// dropFrom undoes put; there is no file again where there was none. What somebody else has written into it since stays.
+func dropFrom(text string) (before string, there bool) {
+	p := takeApart(text)
 	switch {
 	case p.notes == noFile && p.others == "":
 		return "", false
@@ -111,9 +111,9 @@ type parts struct {
 	own, last     bool
 }
 
-// part takes a resolv.conf apart: what comes after the head is this provider's, up to the first line that is neither a note, a name server
+// takeApart takes a resolv.conf apart: what comes after the head is this provider's, up to the first line that is neither a note, a name server
 // nor a domain.
-func part(text string) parts {
+func takeApart(text string) parts {
 	var p parts
 	var b strings.Builder
 	for line := range strings.Lines(text) {
@@ -133,8 +133,8 @@ func part(text string) parts {
 	return p
 }
 
-// parse reads what was written, by any of the above.
-func parse(text string) Resolver {
+// parseWritten reads what was written, by any of the above.
+func parseWritten(text string) Resolver {
 	var r Resolver
 	_, own, found := strings.Cut(text, "# virtcluster backend=")
 	if !found {

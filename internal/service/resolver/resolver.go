@@ -53,11 +53,11 @@ func (r Resolver) Validate() []service.Problem {
 			problems = append(problems, service.Problemf([]any{"nameservers", i}, "Duplicate name server", "%s is listed twice", a))
 		}
 	}
-	return append(problems, r.unfit(r.Backend)...)
+	return append(problems, r.findUnfit(r.Backend)...)
 }
 
-// unfit finds what a backend cannot do.
-func (r Resolver) unfit(backend string) []service.Problem {
+// findUnfit finds what a backend cannot do.
+func (r Resolver) findUnfit(backend string) []service.Problem {
 	var problems []service.Problem
 	if backend == File && len(r.Domains) > 0 {
 		problems = append(problems, service.Problemf([]any{"domains"}, "Domains without a resolver", "/etc/resolv.conf knows no domains of their own: leave domains out, or install systemd-resolved"))

@@ -28,10 +28,10 @@ func TestEachBackendReadsWhatItWrote(t *testing.T) {
 		"systemd-resolved, split":       {split, split.renderResolved(mark)},
 		"NetworkManager":                {all, all.renderNetworkManager(mark)},
 		"NetworkManager, with dnsmasq":  {split, split.renderDNSMasq(mark)},
-		"resolv.conf":                   {all, all.put("", false, mark)},
-		"resolv.conf beside a person's": {all, all.put("options edns0\nnameserver 1.1.1.1\nsearch x.example\n", true, mark)},
+		"resolv.conf":                   {all, all.putInto("", false, mark)},
+		"resolv.conf beside a person's": {all, all.putInto("options edns0\nnameserver 1.1.1.1\nsearch x.example\n", true, mark)},
 	} {
-		if diff := cmp.Diff(c.want, parse(c.text), cmpopts.EquateComparable(netip.Addr{}), cmpopts.EquateEmpty()); diff != "" {
+		if diff := cmp.Diff(c.want, parseWritten(c.text), cmpopts.EquateComparable(netip.Addr{}), cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%s: %s\n%s", name, diff, c.text)
 		}
 		if got := owner.Parse(headOf(c.text)); got != mark {
@@ -41,7 +41,7 @@ func TestEachBackendReadsWhatItWrote(t *testing.T) {
 }
 
 func TestResolvConfOfAPersonComesBack(t *testing.T) {
-	text := all.put("# mine\nnameserver 1.1.1.1\noptions edns0\nsearch x.example\n", true, mark)
+	text := all.putInto("# mine\nnameserver 1.1.1.1\noptions edns0\nsearch x.example\n", true, mark)
 	for _, counts := range []string{"\nnameserver 1.1.1.1", "\nsearch x.example"} {
 		if strings.Contains(text, counts) {
 			t.Errorf("%q still counts in\n%s", counts, text)
@@ -57,15 +57,15 @@ func TestResolvConfOfAPersonComesBack(t *testing.T) {
 		if rapid.Bool().Draw(t, "no final newline") {
 			before = strings.TrimSuffix(before, "\n")
 		}
-		once := all.put(before, there, mark)
-		if back, is := drop(once); back != before || is != there {
+		once := all.putInto(before, there, mark)
+		if back, is := dropFrom(once); back != before || is != there {
 			t.Fatalf("%q, there %t, came back as %q, there %t", before, there, back, is)
 		}
-		if twice := all.put(once, true, mark); twice != once {
+		if twice := all.putInto(once, true, mark); twice != once {
 			t.Fatalf("written twice: %q", twice)
 		}
 		since := once + "options rotate\n"
-		if back, is := drop(since); !is || !strings.HasSuffix(back, "options rotate\n") {
+		if back, is := dropFrom(since); !is || !strings.HasSuffix(back, "options rotate\n") {
 			t.Fatalf("what a person wrote behind it: %q", back)
 		}
 	})

@@ -137,8 +137,8 @@ func (f found) resolvConf(text string) hostnet.File {
 	return file
 }
 
-// writer is the backend that decides what the machine's programs ask.
-func (f found) writer() string {
+// writingBackend is the backend that decides what the machine's programs ask.
+func (f found) writingBackend() string {
 	switch {
 	case strings.HasPrefix(f.target, "/run/systemd/resolve/") || f.mode == "systemd-resolved":
 		return Resolved
@@ -162,14 +162,14 @@ func backendOf(file string) string {
 func (kind) Read(f found) (Resolver, error) {
 	if f.file == "" && f.hook != "" {
 		// Somebody wrote the file anew all the same, or a person emptied it.
-		r := parse(f.hook)
+		r := parseWritten(f.hook)
 		r.ActiveBackend = File
 		return r, nil
 	}
 	if f.file == "" {
 		return Resolver{}, fmt.Errorf("a resolver's configuration of this provider: %w", service.ErrAbsent)
 	}
-	r := parse(f.own)
+	r := parseWritten(f.own)
 	r.ActiveBackend = backendOf(f.file)
 	if f.file == resolvConf && f.needsHook() && f.hook == "" {
 		r.ActiveBackend = dhclient // which writes the file anew at the next lease
@@ -180,7 +180,7 @@ func (kind) Read(f found) (Resolver, error) {
 // Complete chooses what resolves the names.
 func (kind) Complete(_ context.Context, _ host.Host, f found, want Resolver) (Resolver, error) {
 	here := []any{"backend"}
-	writer := f.writer()
+	writer := f.writingBackend()
 	want.ActiveBackend = want.Backend
 	if want.Backend == Auto || want.Backend == "" {
 		want.ActiveBackend = writer
@@ -202,15 +202,15 @@ func (kind) Complete(_ context.Context, _ host.Host, f found, want Resolver) (Re
 	if f.file != "" && f.hook != "" && owner.Parse(headOf(f.hook)) != owner.Parse(headOf(f.own)) {
 		return want, service.At(here, fmt.Errorf("%s is somebody else's: remove it, or rename it", hookFile))
 	}
-	for _, p := range want.unfit(want.ActiveBackend) {
+	for _, p := range want.findUnfit(want.ActiveBackend) {
 		return want, service.At(p.Path, errors.New(p.Detail))
 	}
 	return want, nil
 }
 
-// reload is the script that has a backend follow its files. systemd starts a unit five times in ten seconds and no sixth time, so changes
+// reloadScript is the script that has a backend follow its files. systemd starts a unit five times in ten seconds and no sixth time, so changes
 // that follow each other closely begin to count anew.
-func reload(backend string) string {
+func reloadScript(backend string) string {
 	switch backend {
 	case Resolved:
 		return "systemctl reset-failed systemd-resolved 2>/dev/null || :\nsystemctl restart systemd-resolved\n"
@@ -235,15 +235,15 @@ func (k kind) Put(ctx context.Context, h host.Host, f found, want Resolver, mark
 	case want.ActiveBackend == NetworkManager:
 		file.Path, file.Content = nmFile, want.renderNetworkManager(mark)
 	default:
-		file = f.resolvConf(want.put(f.text, f.permissions != 0, mark))
+		file = f.resolvConf(want.putInto(f.text, f.permissions != 0, mark))
 		if f.needsHook() || f.hook != "" {
 			more = append(more, hostnet.File{Path: hookFile, Content: want.renderHook(mark), Mode: 0o755})
 		}
 	}
-	c = hostnet.Change{Files: append(more, file), Do: reload(want.ActiveBackend), Timeout: rollback}
+	c = hostnet.Change{Files: append(more, file), Do: reloadScript(want.ActiveBackend), Timeout: rollback}
 	c.Undo = c.Do
 	if f.file != "" && f.file != file.Path {
-		old := k.without(f)
+		old := k.removeChange(f)
 		c.Files, c.Do, c.Undo = append(old.Files, c.Files...), old.Do+c.Do, old.Undo+c.Undo
 	}
 	return c, nil
@@ -251,16 +251,16 @@ func (k kind) Put(ctx context.Context, h host.Host, f found, want Resolver, mark
 
 // Drop is the change after which the machine asks whom it asked before.
 func (k kind) Drop(_ context.Context, _ host.Host, f found) (hostnet.Change, error) {
-	return k.without(f), nil
+	return k.removeChange(f), nil
 }
 
-func (kind) without(f found) hostnet.Change {
-	c := hostnet.Change{Do: reload(backendOf(f.file)), Timeout: rollback}
+func (kind) removeChange(f found) hostnet.Change {
+	c := hostnet.Change{Do: reloadScript(backendOf(f.file)), Timeout: rollback}
 	switch f.file {
 	case "":
 	case resolvConf:
 		file := f.resolvConf("")
-		before, there := drop(f.own)
+		before, there := dropFrom(f.own)
 		file.Content, file.Absent = before, !there
 		c.Files = append(c.Files, file)
 	default:

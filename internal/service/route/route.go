@@ -48,11 +48,11 @@ func (r Route) Validate() []service.Problem {
 	return problems
 }
 
-// setting is the route as ip(8) has it.
-func (r Route) setting() hostnet.Setting { return hostnet.RouteSetting(r.To, r.Via, r.Metric) }
+// toSetting is the route as ip(8) has it.
+func (r Route) toSetting() hostnet.Setting { return hostnet.RouteSetting(r.To, r.Via, r.Metric) }
 
-// find returns the machine's route of the same destination and metric. It is nil where there is none.
-func (r Route) find(m hostnet.Machine) *hostnet.Route {
+// findRoute returns the machine's route of the same destination and metric. It is nil where there is none.
+func (r Route) findRoute(m hostnet.Machine) *hostnet.Route {
 	for i, live := range m.Routes {
 		to, err := netip.ParsePrefix(live.Dst)
 		if live.Dst == "default" {
@@ -116,10 +116,10 @@ func (r Route) chooseBackend(managers hostnet.Managers) (Route, error) {
 	return r, nil
 }
 
-// file keeps the route: its path depends on what manages the device.
-func (r Route) file(managers hostnet.Managers, mark owner.Mark) hostnet.File {
+// routeFile keeps the route: its path depends on what manages the device.
+func (r Route) routeFile(managers hostnet.Managers, mark owner.Mark) hostnet.File {
 	head := fmt.Sprintf("# virtcluster backend=%s device=%s %s\n", r.Backend, r.Device, mark)
-	s := r.setting()
+	s := r.toSetting()
 	command := fmt.Sprintf("ip route replace %s dev %s proto static", s.Text, r.Device)
 	switch r.ActiveBackend {
 	case hostnet.Networkd:
@@ -130,28 +130,28 @@ func (r Route) file(managers hostnet.Managers, mark owner.Mark) hostnet.File {
 		if r.Metric != 0 {
 			text += fmt.Sprintf("Metric=%d\n", r.Metric)
 		}
-		return hostnet.File{Path: dropInDir(managers.Of(r.Device).File) + "/" + r.name() + ".conf", Content: text}
+		return hostnet.File{Path: dropInDir(managers.Of(r.Device).File) + "/" + r.fileName() + ".conf", Content: text}
 	case hostnet.NetworkManager:
 		text := "#!/bin/sh\n" + head + "case $2 in up | reapply | dhcp4-change | dhcp6-change) ;; *) exit 0 ;; esac\n" + "[ \"$1\" != " + r.Device + " ] || " + command + "\n"
-		return hostnet.File{Path: "/etc/NetworkManager/dispatcher.d/" + r.name(), Content: text, Mode: 0o755}
+		return hostnet.File{Path: "/etc/NetworkManager/dispatcher.d/" + r.fileName(), Content: text, Mode: 0o755}
 	case hostnet.Ifupdown:
-		return hostnet.File{Path: "/etc/network/if-up.d/" + r.name(), Content: "#!/bin/sh\n" + head + "[ \"$IFACE\" != " + r.Device + " ] || " + command + "\n", Mode: 0o755}
+		return hostnet.File{Path: "/etc/network/if-up.d/" + r.fileName(), Content: "#!/bin/sh\n" + head + "[ \"$IFACE\" != " + r.Device + " ] || " + command + "\n", Mode: 0o755}
 	}
-	return hostnet.File{Path: "/run/virtcluster/" + r.name(), Content: head}
+	return hostnet.File{Path: "/run/virtcluster/" + r.fileName(), Content: head}
 }
 
 // dropInDir is where what belongs to a .network file of systemd-networkd is read from.
 func dropInDir(network string) string { return "/etc/systemd/network/" + path.Base(network) + ".d" }
 
-// patterns match the files that may keep the route.
-func (r Route) patterns() []string {
+// filePatterns match the files that may keep the route.
+func (r Route) filePatterns() []string {
 	return []string{
-		"/etc/systemd/network/*.d/" + r.name() + ".conf", "/etc/NetworkManager/dispatcher.d/" + r.name(), "/etc/network/if-up.d/" + r.name(), "/run/virtcluster/" + r.name(),
+		"/etc/systemd/network/*.d/" + r.fileName() + ".conf", "/etc/NetworkManager/dispatcher.d/" + r.fileName(), "/etc/network/if-up.d/" + r.fileName(), "/run/virtcluster/" + r.fileName(),
 	}
 }
 
-// name of the file: run-parts(8) takes no dots and colons.
-func (r Route) name() string {
+// fileName of the file: run-parts(8) takes no dots and colons.
+func (r Route) fileName() string {
 	return "virtcluster-route-" + strings.NewReplacer(".", "-", ":", "_", "/", "-").Replace(r.To.String()) + fmt.Sprintf("-%d", r.Metric)
 }
 

@@ -39,7 +39,7 @@ func TestRouteIsFoundByDestinationAndMetric(t *testing.T) {
 		r := Route{To: netip.MustParsePrefix(to)}
 		r.Metric = map[string]int{"0": 0, "7": 7, "50": 50}[metric]
 		got := ""
-		if live := r.find(m); live != nil {
+		if live := r.findRoute(m); live != nil {
 			got = live.Gateway
 		}
 		if got != want {
@@ -83,7 +83,7 @@ func TestEachBackendKeepsARouteByAFileOfItsOwn(t *testing.T) {
 			t.Errorf("%s: %v", device, err)
 			continue
 		}
-		f := r.file(managers, mark)
+		f := r.routeFile(managers, mark)
 		if f.Path != want[0] || !strings.Contains(f.Content, want[1]) || owner.Parse(f.Content) != mark {
 			t.Errorf("%s: %s\n%s", device, f.Path, f.Content)
 		}
@@ -119,7 +119,7 @@ func TestRouteThatNoMachineTakes(t *testing.T) {
 func TestKernelsOwnRouteCannotBeTaken(t *testing.T) {
 	m := machine(t)
 	r := Route{To: netip.MustParsePrefix("10.0.0.0/24")}
-	if h := (found{key: r, machine: m, live: r.find(m)}).Holder(); !h.There || !h.Fixed || !strings.Contains(h.What, "eth0 itself") {
+	if h := (found{key: r, machine: m, live: r.findRoute(m)}).Holder(); !h.There || !h.Fixed || !strings.Contains(h.What, "eth0 itself") {
 		t.Errorf("%+v", h)
 	}
 }
@@ -133,7 +133,7 @@ func TestAFileThatSystemdNetworkdDoesNotReadKeepsNothing(t *testing.T) {
 		{file, "", hostnet.Networkd}, // it does not run, or the device is gone
 		{"/etc/network/if-up.d/virtcluster-route-10-128-2-0-23-50", "/etc/systemd/network/10-eth0.network", hostnet.Ifupdown},
 	} {
-		f := found{key: pods, machine: machine(t), live: pods.find(machine(t)), path: c.path, network: c.network, text: "# virtcluster backend=auto device=eth0 " + mark.String() + "\n"}
+		f := found{key: pods, machine: machine(t), live: pods.findRoute(machine(t)), path: c.path, network: c.network, text: "# virtcluster backend=auto device=eth0 " + mark.String() + "\n"}
 		if got, err := (kind{pods}).Read(f); err != nil || got.ActiveBackend != c.want || got.Backend != hostnet.Auto {
 			t.Errorf("%s with %q: %+v, %v", c.path, c.network, got, err)
 		}

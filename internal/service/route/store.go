@@ -39,9 +39,9 @@ type found struct {
 	network string
 }
 
-// orphaned says whether the file that keeps the route belongs to a .network file that does not count for its device: the route would
+// isOrphaned says whether the file that keeps the route belongs to a .network file that does not count for its device: the route would
 // not be there at the next start.
-func (f found) orphaned() bool {
+func (f found) isOrphaned() bool {
 	return backendOf(f.path) == hostnet.Networkd && f.network != "" && path.Dir(f.path) != dropInDir(f.network)
 }
 
@@ -72,7 +72,7 @@ func (k kind) Look(ctx context.Context, h host.Host) (found, error) {
 		return found{}, err
 	}
 	// The shell finds the files that the patterns match, in which there is nothing to quote.
-	cmd := host.Script("read what keeps the route", "set -- "+strings.Join(k.key.patterns(), " ")+"\n"+filesScript)
+	cmd := host.Script("read what keeps the route", "set -- "+strings.Join(k.key.filePatterns(), " ")+"\n"+filesScript)
 	cmd.Repeatable = true
 	out, err := h.Run(ctx, cmd)
 	if err != nil {
@@ -80,7 +80,7 @@ func (k kind) Look(ctx context.Context, h host.Host) (found, error) {
 	}
 	file, rest, _ := strings.Cut(string(out), "\n")
 	network, text, _ := strings.Cut(rest, "\n")
-	return found{key: k.key, machine: m, live: k.key.find(m), path: file, text: text, network: network}, nil
+	return found{key: k.key, machine: m, live: k.key.findRoute(m), path: file, text: text, network: network}, nil
 }
 
 // Read is the route as the machine has it.
@@ -89,7 +89,7 @@ func (k kind) Read(f found) (Route, error) {
 		return Route{}, fmt.Errorf("route to %s: %w", k.key.To, service.ErrAbsent)
 	}
 	r := Route{To: k.key.To, Metric: k.key.Metric, Backend: hostnet.Auto, ActiveBackend: backendOf(f.path)}
-	if f.orphaned() {
+	if f.isOrphaned() {
 		r.ActiveBackend = hostnet.Runtime
 	}
 	// One that is kept for the next start, and was taken away, leads nowhere.
@@ -107,11 +107,11 @@ func (k kind) Read(f found) (Route, error) {
 
 // Complete chooses the device, and what keeps the route.
 func (kind) Complete(ctx context.Context, h host.Host, f found, want Route) (Route, error) {
-	want, _, err := complete(ctx, h, f, want)
+	want, _, err := completeRoute(ctx, h, f, want)
 	return want, err
 }
 
-func complete(ctx context.Context, h host.Host, f found, want Route) (Route, hostnet.Managers, error) {
+func completeRoute(ctx context.Context, h host.Host, f found, want Route) (Route, hostnet.Managers, error) {
 	managers := hostnet.Managers{}
 	want, err := want.chooseDevice(f.machine)
 	if err == nil && want.Backend != hostnet.Runtime {
@@ -125,20 +125,20 @@ func complete(ctx context.Context, h host.Host, f found, want Route) (Route, hos
 
 // Put is the change that adds the route, or changes it in place.
 func (kind) Put(ctx context.Context, h host.Host, f found, want Route, mark owner.Mark) (hostnet.Change, error) {
-	want, managers, err := complete(ctx, h, f, want)
+	want, managers, err := completeRoute(ctx, h, f, want)
 	if err != nil {
 		return hostnet.Change{}, err
 	}
-	file := want.file(managers, mark)
+	file := want.routeFile(managers, mark)
 	c := hostnet.Change{Files: []hostnet.File{file}, Timeout: rollback}
 	if f.path != "" && f.path != file.Path {
 		c.Files = append(c.Files, hostnet.File{Path: f.path, Absent: true})
 		c.Do = removeDir(f.path)
 	}
-	c.Do += hostnet.RunBatch(hostnet.Batch{fmt.Sprintf("route replace %s dev %s proto static", want.setting().Text, want.Device)}, false)
-	c.Undo = hostnet.RunBatch(hostnet.Batch{fmt.Sprintf("route del %s dev %s", want.setting().Text, want.Device)}, true)
+	c.Do += hostnet.RunBatch(hostnet.Batch{fmt.Sprintf("route replace %s dev %s proto static", want.toSetting().Text, want.Device)}, false)
+	c.Undo = hostnet.RunBatch(hostnet.Batch{fmt.Sprintf("route del %s dev %s", want.toSetting().Text, want.Device)}, true)
 	if f.live != nil {
-		c.Undo = hostnet.RunBatch(hostnet.Batch{restore(f)}, true)
+		c.Undo = hostnet.RunBatch(hostnet.Batch{restoreCommand(f)}, true)
 	}
 	return c, nil
 }
@@ -151,8 +151,8 @@ func removeDir(file string) string {
 	return `rmdir "` + path.Dir(file) + `" 2>/dev/null || :` + "\n"
 }
 
-// restore is the command that makes the route what it is now.
-func restore(f found) string {
+// restoreCommand is the command that makes the route what it is now.
+func restoreCommand(f found) string {
 	return fmt.Sprintf("route replace %s dev %s proto %s", f.live.Setting().Text, f.live.Dev, f.live.Protocol)
 }
 
@@ -165,7 +165,7 @@ func (k kind) Drop(_ context.Context, _ host.Host, f found) (hostnet.Change, err
 	}
 	if f.live != nil {
 		c.Do += hostnet.RunBatch(hostnet.Batch{fmt.Sprintf("route del %s dev %s", f.live.Setting().Text, f.live.Dev)}, false)
-		c.Undo = hostnet.RunBatch(hostnet.Batch{restore(f)}, true)
+		c.Undo = hostnet.RunBatch(hostnet.Batch{restoreCommand(f)}, true)
 		if k.key.To.Bits() == 0 {
 			c.GivenUp = hostnet.GatewaysOf([]hostnet.Setting{f.live.Setting()})
 		}

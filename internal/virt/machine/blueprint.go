@@ -40,7 +40,7 @@ func (b *blueprint) listFilterNames() []string {
 // resolver makes a blueprint of a Spec. Answers about pools and images are shared by all machines.
 type resolver struct {
 	client *hypervisor.Client
-	facts  *Facts
+	cache  *HypervisorCache
 	spec   *Spec
 	owner  owner.Mark
 	// existing is the machine as it is; nil for one that is to be made. Its disks stay where they are, so nothing is asked
@@ -63,7 +63,7 @@ func (r *resolver) resolveMachine(ctx context.Context, uuid string) (*blueprint,
 	s := r.spec
 	m := &Machine{Name: s.Name, UUID: uuid, Hardware: s.Hardware}
 	if m.CPU.Nested != nil {
-		host, err := r.facts.askHost(ctx, r.client)
+		host, err := r.cache.askHost(ctx, r.client)
 		if err != nil {
 			return nil, err
 		}
@@ -85,12 +85,12 @@ func (r *resolver) addInterfaces(ctx context.Context, b *blueprint) error {
 		i := &r.spec.Interfaces[n]
 		x := Interface{MAC: i.MAC, Bridge: i.Bridge, Model: i.Model, MTU: i.MTU}
 		if i.Network != "" {
-			name, err := r.facts.NetworkName(ctx, r.client, i.Network)
+			name, err := r.cache.NetworkName(ctx, r.client, i.Network)
 			if err != nil {
 				return err
 			}
 			x.Network = name
-			b.reservations = append(b.reservations, i.reservations(name)...)
+			b.reservations = append(b.reservations, i.networkReservations(name)...)
 		}
 		if err := r.addSecurity(ctx, b, i, &x); err != nil {
 			return err
@@ -108,8 +108,8 @@ func (r *resolver) addInterfaces(ctx context.Context, b *blueprint) error {
 	return nil
 }
 
-// reservations are the addresses that an interface has reserved on its network.
-func (i *InterfaceSpec) reservations(network string) []Reservation {
+// networkReservations are the addresses that an interface has reserved on its network.
+func (i *InterfaceSpec) networkReservations(network string) []Reservation {
 	var all []Reservation
 	if ip, err := netip.ParseAddr(i.IP); err == nil {
 		all = append(all, Reservation{network, hypervisor.DHCPHost{MAC: i.MAC, IP: ip, Name: i.Hostname}})

@@ -42,11 +42,11 @@ func (r *resolver) addRoot(ctx context.Context, b *blueprint) error {
 	var image *hypervisor.Volume
 	if root.Image != "" {
 		var err error
-		if image, err = r.facts.Volume(ctx, r.client, root.Image); err != nil {
+		if image, err = r.cache.Volume(ctx, r.client, root.Image); err != nil {
 			return err
 		}
 	}
-	pool, err := r.facts.Pool(ctx, r.client, chooseRootPool(root, image))
+	pool, err := r.cache.Pool(ctx, r.client, chooseRootPool(root, image))
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (r *resolver) addDisks(ctx context.Context, b *blueprint) error {
 	for _, key := range slices.Sorted(maps.Keys(r.spec.Disks)) {
 		d, existing := r.spec.Disks[key], r.existingDisk(key)
 		if d.Volume != "" {
-			volume, err := r.facts.Volume(ctx, r.client, d.Volume)
+			volume, err := r.cache.Volume(ctx, r.client, d.Volume)
 			if err != nil {
 				return err
 			}
@@ -107,7 +107,7 @@ func (r *resolver) addDisks(ctx context.Context, b *blueprint) error {
 		if name == "" && len(b.volumes) > 0 {
 			name = b.volumes[0].pool.Name()
 		}
-		pool, err := r.facts.Pool(ctx, r.client, name)
+		pool, err := r.cache.Pool(ctx, r.client, name)
 		if err != nil {
 			return err
 		}
@@ -128,7 +128,7 @@ func (r *resolver) resolvePoolName(ctx context.Context, ref string) string {
 	if !hypervisor.IsUUID(ref) {
 		return ref
 	}
-	p, err := r.facts.Pool(ctx, r.client, ref)
+	p, err := r.cache.Pool(ctx, r.client, ref)
 	if err != nil {
 		return ref
 	}
@@ -139,11 +139,11 @@ func (r *resolver) resolvePoolName(ctx context.Context, ref string) string {
 func (b *blueprint) addVolume(own ownVolume, bus string, readOnly bool) {
 	b.volumes = append(b.volumes, own)
 	b.machine.Disks = append(b.machine.Disks, Disk{
-		Key: own.key, Path: own.filePath(), Block: !own.pool.Files(), Format: own.format(), Bus: bus, ReadOnly: readOnly,
+		Key: own.key, Path: own.filePath(), Block: !own.pool.Files(), Format: own.volumeFormat(), Bus: bus, ReadOnly: readOnly,
 	})
 }
 
-func (v *ownVolume) format() string {
+func (v *ownVolume) volumeFormat() string {
 	if f := v.xml.Target; f != nil && f.Format != nil {
 		return f.Format.Type
 	}
@@ -228,7 +228,7 @@ func (r *resolver) resolveContentVolume(ctx context.Context, b *blueprint, key, 
 	case len(b.volumes) > 0:
 		name = b.volumes[0].pool.Name()
 	}
-	pool, err := r.facts.Pool(ctx, r.client, name)
+	pool, err := r.cache.Pool(ctx, r.client, name)
 	if err == nil && !pool.Files() {
 		err = fmt.Errorf("storage pool %q (%s) cannot hold files, and cloud-init and Ignition need one: put the root disk into a pool of type dir", pool.Name(), pool.Type())
 	}

@@ -20,7 +20,7 @@ import (
 // Checker finds what can be known about a planned machine only by asking its hypervisor.
 type Checker struct {
 	Client *hypervisor.Client
-	Facts  *Facts
+	Cache  *HypervisorCache
 	// Want is planned; Was is what is there, be it replaced, and empty where there is nothing.
 	Want, Was *Spec
 	// Fresh is set for a machine that is to be made.
@@ -54,12 +54,12 @@ func (k *Checker) checkName(ctx context.Context) error {
 	if !k.Fresh || k.Was.Name == k.Want.Name && k.Was.Hypervisor == k.Want.Hypervisor {
 		return nil
 	}
-	all, err := k.Facts.listDomains(ctx, k.Client)
+	all, err := k.Cache.listDomains(ctx, k.Client)
 	if err != nil {
 		return err
 	}
 	for _, d := range all {
-		if m := Read(d.Config); d.Name == k.Want.Name && !owner.LeftBehind(m.Mark.owner()) && !k.Facts.isNodeInState(d.UUID) {
+		if m := Read(d.Config); d.Name == k.Want.Name && !owner.LeftBehind(m.Mark.ownerMark()) && !k.Cache.isNodeInState(d.UUID) {
 			k.namesake = m
 			k.addProblem(pathTo("name"), "Name taken", "the hypervisor has a domain %q already: choose another name, or take it over with `terraform import ADDRESS %s`", d.Name, d.UUID)
 		}
@@ -68,7 +68,7 @@ func (k *Checker) checkName(ctx context.Context) error {
 }
 
 func (k *Checker) checkHardware(ctx context.Context) error {
-	host, err := k.Facts.askHost(ctx, k.Client)
+	host, err := k.Cache.askHost(ctx, k.Client)
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (k *Checker) askCapabilities(ctx context.Context) (*libvirtxml.DomainCaps, 
 	if k.Want.Type == "" || k.Want.Chipset == "" {
 		return nil, nil
 	}
-	return k.Facts.askCapabilities(ctx, k.Client, k.Want.Type, k.Want.Chipset)
+	return k.Cache.askCapabilities(ctx, k.Client, k.Want.Type, k.Want.Chipset)
 }
 
 func (k *Checker) checkCPU(ctx context.Context, host *hostFacts) error {
@@ -160,7 +160,7 @@ func (k *Checker) checkNested(ctx context.Context, host *hostFacts, offered *lib
 	if n := k.Want.CPU.Nested; n == nil || !*n {
 		return nil
 	}
-	features, err := k.Facts.askProcessorFeatures(ctx, k.Client, offered)
+	features, err := k.Cache.askProcessorFeatures(ctx, k.Client, offered)
 	if err == nil && !slices.Contains(features, host.nestedFeature) {
 		k.addProblem(pathTo("cpu", "nested"), "No nested virtualisation", "hypervisor %s does not offer %s to its guests: load its kvm module with nested=1, or leave out nested", k.Client.URI(), host.nestedFeature)
 	}
@@ -204,7 +204,7 @@ func (k *Checker) checkStorage(ctx context.Context) error {
 			return nil
 		}
 		path := pathBelow(disk, "pool")
-		found, err := k.Facts.Pool(ctx, k.Client, ref)
+		found, err := k.Cache.Pool(ctx, k.Client, ref)
 		if err == nil {
 			k.problems = append(k.problems, storage.WarnIfLargerThanPool(found, pathBelow(disk, "size_gib"), sizeGiB)...)
 		}
@@ -235,7 +235,7 @@ func (k *Checker) checkStorage(ctx context.Context) error {
 		if d.Volume == "" {
 			continue
 		}
-		if _, err := k.Facts.Volume(ctx, k.Client, d.Volume); IsMissing(err) {
+		if _, err := k.Cache.Volume(ctx, k.Client, d.Volume); IsMissing(err) {
 			k.addProblem(pathBelow(here, "volume"), "Unknown volume", "hypervisor %s has no volume %s in a storage pool that is started: write the id of a virtcluster_volume", k.Client.URI(), d.Volume)
 		} else if err != nil {
 			return err
@@ -248,7 +248,7 @@ func (k *Checker) checkImage(ctx context.Context, r *RootSpec) error {
 	if r.Image == "" {
 		return nil
 	}
-	image, err := k.Facts.Volume(ctx, k.Client, r.Image)
+	image, err := k.Cache.Volume(ctx, k.Client, r.Image)
 	if IsMissing(err) {
 		k.addProblem(pathTo("root_disk", "image"), "Unknown image", "hypervisor %s has no volume %s in a storage pool that is started: write the id of a virtcluster_image", k.Client.URI(), r.Image)
 		return nil

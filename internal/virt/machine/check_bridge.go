@@ -43,7 +43,7 @@ func (k *Checker) findMissingBridges(ctx context.Context, wanted func(bridge str
 		if i.Bridge == "" || k.isPlugged(i) || !wanted(i.Bridge) {
 			continue
 		}
-		lacks, sure, err := k.Facts.lacksBridge(ctx, k.Client, i.Bridge)
+		lacks, sure, err := k.Cache.lacksBridge(ctx, k.Client, i.Bridge)
 		if err != nil {
 			return nil, err
 		}

@@ -77,7 +77,7 @@ func (k *Checker) CheckLeft(ctx context.Context) ([]service.Problem, error) {
 		if i.Network == "" {
 			continue
 		}
-		name, err := k.Facts.NetworkName(ctx, k.Client, i.Network)
+		name, err := k.Cache.NetworkName(ctx, k.Client, i.Network)
 		if err != nil || !network.Changes(k.Plan, k.Want.Hypervisor, name) {
 			continue
 		}
@@ -240,7 +240,7 @@ func (k *Checker) blocksSwap(ctx context.Context, network *hypervisor.Network, h
 	if !h.IP.Is4() || !k.Was.Runs() || !k.Want.Running || lendsAddresses(network, h.IP) {
 		return false
 	}
-	all, err := k.Facts.listDomains(ctx, k.Client)
+	all, err := k.Cache.listDomains(ctx, k.Client)
 	return err == nil && slices.ContainsFunc(all, func(d *hypervisor.Domain) bool {
 		return d.Active() && slices.ContainsFunc(Read(d.Config).Interfaces, func(x Interface) bool { return x.MAC == h.MAC })
 	})
@@ -262,7 +262,7 @@ func (k *Checker) isOwnReservation(h hypervisor.DHCPHost) bool {
 	}
 	found := has(k.Was.Interfaces)
 	if k.Fresh && !found {
-		k.Facts.held.Range(func(_, interfaces any) bool {
+		k.Cache.held.Range(func(_, interfaces any) bool {
 			found = has(interfaces.([]InterfaceSpec))
 			return !found
 		})
@@ -278,7 +278,7 @@ func (k *Checker) isReservedForNamesake(h hypervisor.DHCPHost) bool {
 // mayBeGivenUp says whether a reservation may be that of a machine of this state: this plan may give that another address. What two of
 // one plan want is a matter of their claims, and the apply waits for the other one.
 func (k *Checker) mayBeGivenUp(ctx context.Context, h hypervisor.DHCPHost) bool {
-	all, err := k.Facts.listDomains(ctx, k.Client)
+	all, err := k.Cache.listDomains(ctx, k.Client)
 	return err == nil && isReservedBy(all, h, owner.MayBeInState)
 }
 
@@ -337,7 +337,7 @@ func (k *Checker) checkMACs(ctx context.Context) error {
 		return nil
 	}
 	for _, c := range k.Hypervisors {
-		all, err := k.Facts.listDomains(ctx, c)
+		all, err := k.Cache.listDomains(ctx, c)
 		if _, unreachable := errors.AsType[*hypervisor.UnreachableError](err); unreachable && c != k.Client {
 			continue
 		}
@@ -346,7 +346,7 @@ func (k *Checker) checkMACs(ctx context.Context) error {
 		}
 		for _, d := range all {
 			m := Read(d.Config)
-			if d.UUID == k.Was.UUID || owner.LeftBehind(m.Mark.owner()) || k.Facts.isNodeInState(d.UUID) {
+			if d.UUID == k.Was.UUID || owner.LeftBehind(m.Mark.ownerMark()) || k.Cache.isNodeInState(d.UUID) {
 				continue
 			}
 			if c == k.Client && d.Name == k.Want.Name {

@@ -20,7 +20,7 @@ func (k *Checker) checkRemotes(ctx context.Context) error {
 			if k.Fresh || !rule.namesMachine() || !slices.Contains(there, rule) {
 				continue
 			}
-			all, err := k.Facts.listDomains(ctx, k.Client)
+			all, err := k.Cache.listDomains(ctx, k.Client)
 			if err != nil {
 				return err
 			}

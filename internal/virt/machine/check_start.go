@@ -42,7 +42,7 @@ func (k *Checker) checkPluggable(ctx context.Context, starts bool) error {
 			continue
 		}
 		if ref := i.Network; ref != "" {
-			active, err := k.Facts.isNetworkActive(ctx, k.Client, ref)
+			active, err := k.Cache.isNetworkActive(ctx, k.Client, ref)
 			if err != nil {
 				return err
 			}
@@ -50,7 +50,7 @@ func (k *Checker) checkPluggable(ctx context.Context, starts bool) error {
 				return service.At(pathTo("network_interfaces", n, "network"), fmt.Errorf("network %q of hypervisor %s is stopped, and a machine that runs cannot be in it: %s", ref, k.Client.URI(), adviseNetworkStart(ref)))
 			}
 		}
-		if err := k.Facts.tryCard(ctx, k.Client, k.Want, i.Model); err != nil {
+		if err := k.Cache.tryCard(ctx, k.Client, k.Want, i.Model); err != nil {
 			return service.At(pathTo("network_interfaces", n, "model"), err)
 		}
 	}
@@ -63,7 +63,7 @@ func adviseNetworkStart(name string) string {
 }
 
 // isNetworkActive says whether a network runs.
-func (f *Facts) isNetworkActive(ctx context.Context, c *hypervisor.Client, ref string) (bool, error) {
+func (f *HypervisorCache) isNetworkActive(ctx context.Context, c *hypervisor.Client, ref string) (bool, error) {
 	_, err := askOnce(f, question{c, "active network", ref}, func() (struct{}, error) {
 		n, err := c.Network(ctx, ref)
 		switch {
@@ -88,7 +88,7 @@ var commonCards = []string{"", "virtio", "e1000", "e1000e", "rtl8139"}
 
 // tryCard returns the refusal of a network card that QEMU does not have. Only a start tells, so that of a machine with nothing
 // else is tried, once for each that not every QEMU has.
-func (f *Facts) tryCard(ctx context.Context, c *hypervisor.Client, s *Spec, model string) error {
+func (f *HypervisorCache) tryCard(ctx context.Context, c *hypervisor.Client, s *Spec, model string) error {
 	if slices.Contains(commonCards, model) {
 		return nil
 	}

@@ -21,7 +21,7 @@ func answered(t *testing.T, want *Spec, offered *libvirtxml.DomainCaps, features
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := &Checker{Facts: &Facts{}, Client: c, Want: want, Was: &Spec{}, Fresh: true}
+	k := &Checker{Cache: &HypervisorCache{}, Client: c, Want: want, Was: &Spec{}, Fresh: true}
 	know(k, question{c, "host", ""}, &hostFacts{
 		chipsets:      map[string]map[string]bool{"kvm": {"q35": true, "pc": true, "microvm": false}, "qemu": {"q35": true}},
 		nestedFeature: "svm", memory: 1 << 40,
@@ -32,7 +32,7 @@ func answered(t *testing.T, want *Spec, offered *libvirtxml.DomainCaps, features
 }
 
 func know[T any](k *Checker, q question, answer T) {
-	_, _ = askOnce(k.Facts, q, func() (T, error) { return answer, nil })
+	_, _ = askOnce(k.Cache, q, func() (T, error) { return answer, nil })
 }
 
 func TestWhatTheHypervisorDoesNotOffer(t *testing.T) {

@@ -139,7 +139,7 @@ func compareDevices(was, want *Spec, running *Running) ([]Change, error) {
 	if running == nil {
 		return nil, nil
 	}
-	room, err := CountRoom(running.Live)
+	room, err := CountFreePorts(running.Live)
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +179,7 @@ func (d DiskSpec) isUnchanged(existing *Disk, was DiskSpec) bool {
 }
 
 // compareInterfaces does the same for interfaces. One that gets another model is plugged out and in again.
-func compareInterfaces(want *Spec, running *Running, room *Room, note func([]any, error)) {
+func compareInterfaces(want *Spec, running *Running, room *FreePorts, note func([]any, error)) {
 	for n, i := range want.Interfaces {
 		path := pathTo("network_interfaces", n)
 		laterModel := want.Unknown.Has(pathBelow(path, "model")...)

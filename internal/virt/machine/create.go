@@ -23,18 +23,18 @@ func (s *Store) makeMachine(ctx context.Context, want *Spec, id string) (*bluepr
 	if err := s.removeInterrupted(ctx, want); err != nil {
 		return nil, err
 	}
-	r := &resolver{client: s.client, facts: s.facts, spec: want, owner: s.claim.Mark()}
+	r := &resolver{client: s.client, cache: s.cache, spec: want, owner: s.claim.Mark()}
 	b, err := r.resolveMachine(ctx, cmp.Or(id, uuid.NewString()))
 	if err != nil {
 		return nil, err
 	}
-	s.facts.creating.Store(b.machine.UUID, true)
+	s.cache.creating.Store(b.machine.UUID, true)
 	volumes := s.newVolumeOwner(nil)
 	volumes.uuid = b.machine.UUID
 	made := Leftovers{uuid: b.machine.UUID, claim: s.claim, owner: volumes}
 	defined := false
 	undo := func(err error) (*blueprint, error) {
-		defer s.facts.creating.Delete(b.machine.UUID)
+		defer s.cache.creating.Delete(b.machine.UUID)
 		left := removeMachine(context.WithoutCancel(ctx), s.client, made, 0)
 		if left != nil && defined {
 			return b, errors.Join(err, left)
@@ -79,7 +79,7 @@ func (s *Store) createParts(ctx context.Context, volumes *volumeOwner, b *bluepr
 	var group errgroup.Group
 	group.Go(func() error { return volumes.createVolumes(ctx, b.volumes) })
 	for _, r := range b.reservations {
-		group.Go(func() error { return s.reserve(ctx, r, network.Reservations.Add, func() error { return nil }) })
+		group.Go(func() error { return s.makeReservation(ctx, r, network.Reservations.Add, func() error { return nil }) })
 	}
 	if want.Autostart {
 		group.Go(func() error { return s.client.SetDomainAutostart(ctx, b.machine.UUID, true) })
@@ -98,10 +98,10 @@ func (s *Store) removeInterrupted(ctx context.Context, want *Spec) error {
 		return err
 	}
 	got := Read(d.Config)
-	if _, ours := s.facts.creating.Load(d.UUID); ours {
+	if _, ours := s.cache.creating.Load(d.UUID); ours {
 		return fmt.Errorf("another resource of this apply makes a node %q too: give one of them another name", d.Name)
 	}
-	found := got.Mark.owner()
+	found := got.Mark.ownerMark()
 	if !got.Mark.IsPresent() || got.Mark.Creating == "" || !s.claim.MayTake(found) {
 		return s.newForeignError(d, found)
 	}

@@ -17,8 +17,8 @@ import (
 // Delete stops the guest and removes the domain last, so that an interrupted destroy can be taken up again. A domain that became
 // somebody else's stays, with an *owner.ForeignError.
 func (s *Store) Delete(ctx context.Context) error {
-	s.facts.RememberNode(s.known)
-	defer s.facts.noteDestroy()()
+	s.cache.RememberNode(s.known)
+	defer s.cache.noteDestroy()()
 	left, err := s.collectLeftovers(ctx)
 	if err != nil {
 		return err
@@ -57,7 +57,7 @@ func (s *Store) collectLeftovers(ctx context.Context) (Leftovers, error) {
 	for n := range s.known.Interfaces {
 		i := &s.known.Interfaces[n]
 		if i.Network != "" {
-			left.reservations = append(left.reservations, i.reservations(i.Network)...)
+			left.reservations = append(left.reservations, i.networkReservations(i.Network)...)
 			left.interfaces = append(left.interfaces, Interface{MAC: i.MAC, Network: i.Network})
 		}
 		if i.PortSecurity || len(i.SecurityRules) > 0 {
@@ -75,7 +75,7 @@ func (s *Store) collectLeftovers(ctx context.Context) (Leftovers, error) {
 	if err != nil {
 		return left, err
 	}
-	if found := m.Mark.owner(); !s.owns(found) {
+	if found := m.Mark.ownerMark(); !s.ownsDomain(found) {
 		return left, s.newForeignError(d, found)
 	}
 	for _, i := range m.Interfaces {
@@ -204,7 +204,7 @@ func removeMachine(ctx context.Context, c *hypervisor.Client, left Leftovers, gr
 
 // noteDestroy notes that a machine is being destroyed: who waits for an address of it, or of one whose turn comes after it, waits on.
 // The result ends that.
-func (f *Facts) noteDestroy() (done func()) {
+func (f *HypervisorCache) noteDestroy() (done func()) {
 	f.destroys.Add(1)
 	return func() {
 		now := time.Now()
@@ -214,7 +214,7 @@ func (f *Facts) noteDestroy() (done func()) {
 }
 
 // lastDestroy returns when this process was destroying a machine last: now while it is, and the zero time where it has not.
-func (f *Facts) lastDestroy() time.Time {
+func (f *HypervisorCache) lastDestroy() time.Time {
 	if f.destroys.Load() > 0 {
 		return time.Now()
 	}

@@ -153,7 +153,7 @@ func listSendableAddresses(i *InterfaceSpec) []netip.Prefix {
 	}
 	single(i.IP)
 	single(i.IPv6)
-	for _, p := range i.prefixes() {
+	for _, p := range i.guestPrefixes() {
 		all = append(all, singleAddress(p.Addr()))
 	}
 	for _, text := range i.AllowedAddresses {

@@ -34,7 +34,7 @@ func (s *Store) readMachine(ctx context.Context, known *Spec, d *hypervisor.Doma
 	if got.Root, got.Disks, err = s.readDisks(ctx, known, d, m, imported); err != nil {
 		return nil, err
 	}
-	if got.Interfaces, err = readInterfaces(ctx, s.client, s.facts, known.Interfaces, d, m); err != nil {
+	if got.Interfaces, err = readInterfaces(ctx, s.client, s.cache, known.Interfaces, d, m); err != nil {
 		return nil, err
 	}
 	if imported {
@@ -45,7 +45,7 @@ func (s *Store) readMachine(ctx context.Context, known *Spec, d *hypervisor.Doma
 	leases := s.client.Leases
 	if drift { // a refresh asks once for all machines
 		leases = func(ctx context.Context, network string) ([]hypervisor.Lease, error) {
-			return s.facts.listLeases(ctx, s.client, network)
+			return s.cache.listLeases(ctx, s.client, network)
 		}
 	}
 	got.Addresses, err = readAddresses(ctx, s.client, leases, got, d)
@@ -184,7 +184,7 @@ func (s *Store) readPool(ctx context.Context, known, pool, path string) (string,
 		pool = volume.Pool
 	}
 	if hypervisor.IsUUID(known) {
-		if p, err := s.facts.Pool(ctx, s.client, known); err == nil && p.Name() == pool {
+		if p, err := s.cache.Pool(ctx, s.client, known); err == nil && p.Name() == pool {
 			return known, nil
 		}
 	}

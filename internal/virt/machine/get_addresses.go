@@ -72,7 +72,7 @@ func isAgentConnected(d *hypervisor.Domain) bool {
 // ListAddresses says where a domain can be reached and what its MAC addresses are, by the names of its interfaces.
 func ListAddresses(ctx context.Context, c *hypervisor.Client, d *hypervisor.Domain) (addresses, macs map[string]string, err error) {
 	got := &Spec{Hardware: Hardware{GuestAgent: true}}
-	if got.Interfaces, err = readInterfaces(ctx, c, &Facts{}, nil, d, Read(d.Config)); err != nil {
+	if got.Interfaces, err = readInterfaces(ctx, c, &HypervisorCache{}, nil, d, Read(d.Config)); err != nil {
 		return nil, nil, err
 	}
 	if addresses, err = readAddresses(ctx, c, c.Leases, got, d); err != nil {

@@ -10,7 +10,7 @@ import (
 )
 
 // readInterfaces reads a machine's interfaces in the order in which they are known; others come last.
-func readInterfaces(ctx context.Context, c *hypervisor.Client, facts *Facts, known []InterfaceSpec, d *hypervisor.Domain, m *Machine) ([]InterfaceSpec, error) {
+func readInterfaces(ctx context.Context, c *hypervisor.Client, facts *HypervisorCache, known []InterfaceSpec, d *hypervisor.Domain, m *Machine) ([]InterfaceSpec, error) {
 	position := func(mac string) int {
 		n := slices.IndexFunc(known, func(i InterfaceSpec) bool { return i.MAC == mac })
 		if n < 0 {
@@ -104,7 +104,7 @@ func (i *InterfaceSpec) readReservations(ctx context.Context, c *hypervisor.Clie
 }
 
 // keepNetwork keeps a network's id where the interface is in the network of that id.
-func keepNetwork(ctx context.Context, c *hypervisor.Client, facts *Facts, known, network string) (string, error) {
+func keepNetwork(ctx context.Context, c *hypervisor.Client, facts *HypervisorCache, known, network string) (string, error) {
 	if !hypervisor.IsUUID(known) {
 		return network, nil
 	}

@@ -1,6 +1,7 @@
 // Package machine is a virtual machine in plain values: how a domain's XML is made of one, how one is read
 // from a domain's XML, and how a change is put into XML that someone else may have written, without losing
-// anything the values do not speak of. It does no I/O.
+// anything the values do not speak of. All of that asks nobody. Store and Checker ask the hypervisor: the one
+// has it keep what the values say, the other finds while planning what would keep it from that.
 package machine
 
 import (

@@ -102,8 +102,8 @@ type MarkedInterface struct {
 	Rules []SecurityRule `xml:"rule"`
 }
 
-// owner returns the mark of the resource that the machine belongs to; the zero Mark where no resource marked it.
-func (k *Mark) owner() owner.Mark {
+// ownerMark returns the mark of the resource that the machine belongs to; the zero Mark where no resource marked it.
+func (k *Mark) ownerMark() owner.Mark {
 	return owner.Mark{ID: k.Owner, Workspace: k.Workspace, Creating: k.Creating}
 }
 

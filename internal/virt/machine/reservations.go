@@ -64,11 +64,11 @@ func isKeptFor(h hypervisor.DHCPHost, k MarkedInterface) bool {
 // same apply: because it is being destroyed, where its guest may take its time to shut down, or because it gets another address.
 const leavingPatience = 30 * time.Second
 
-// reserve makes a reservation by put. Where another machine of the same workspace has its address, it waits for that machine to
+// makeReservation makes a reservation by put. Where another machine of the same workspace has its address, it waits for that machine to
 // give it up, which the plan has made sure of: for leavingPatience, and for as long as this process is destroying machines, since one
 // has its turn after the others where many go. Before it waits it calls makeWay, as the other machine may wait for an address of this
 // one.
-func (s *Store) reserve(ctx context.Context, r Reservation, put func(network.Reservations, context.Context, hypervisor.DHCPHost) error, makeWay func() error) error {
+func (s *Store) makeReservation(ctx context.Context, r Reservation, put func(network.Reservations, context.Context, hypervisor.DHCPHost) error, makeWay func() error) error {
 	began := time.Now()
 	for {
 		refused := put(reservationsOf(s.client, s.claim, r.Network), ctx, r.Host)
@@ -85,7 +85,7 @@ func (s *Store) reserve(ctx context.Context, r Reservation, put func(network.Res
 		if err := makeWay(); err != nil {
 			return errors.Join(refused, err)
 		}
-		if time.Since(began) > leavingPatience && time.Since(s.facts.lastDestroy()) > leavingPatience {
+		if time.Since(began) > leavingPatience && time.Since(s.cache.lastDestroy()) > leavingPatience {
 			return refused
 		}
 		timer := time.NewTimer(200 * time.Millisecond)
@@ -126,7 +126,7 @@ func (s *Store) isOfSameWorkspace(ctx context.Context, h hypervisor.DHCPHost) (b
 func isReservedBy(all []*hypervisor.Domain, h hypervisor.DHCPHost, is func(owner.Mark) bool) bool {
 	return slices.ContainsFunc(all, func(d *hypervisor.Domain) bool {
 		m := Read(d.Config)
-		return is(m.Mark.owner()) && slices.ContainsFunc(m.Interfaces, func(i Interface) bool {
+		return is(m.Mark.ownerMark()) && slices.ContainsFunc(m.Interfaces, func(i Interface) bool {
 			return i.MAC == h.MAC || isKeptFor(h, m.Mark.Interface(i.MAC))
 		})
 	})
@@ -161,7 +161,7 @@ func (u *update) reserveAddresses(ctx context.Context) error {
 	makeWay := func() error { return remove(func(Reservation) bool { return true }) }
 	for _, r := range u.reservations {
 		former := u.findFormerReservation(r)
-		if err := u.store.reserve(ctx, r, network.Reservations.Put, makeWay); err != nil {
+		if err := u.store.makeReservation(ctx, r, network.Reservations.Put, makeWay); err != nil {
 			return err
 		}
 		switch {
@@ -179,7 +179,7 @@ func (u *update) reserveAddresses(ctx context.Context) error {
 // the network goes on with what it has until it asks again.
 func (u *update) releaseObsoleteLeases(ctx context.Context, obsolete []Reservation) {
 	for _, r := range obsolete {
-		on, err := u.store.facts.NetworkName(ctx, u.c, r.Network)
+		on, err := u.store.cache.NetworkName(ctx, u.c, r.Network)
 		if err != nil {
 			continue // it is gone, with its leases
 		}
@@ -194,7 +194,7 @@ func (u *update) releaseObsoleteLeases(ctx context.Context, obsolete []Reservati
 func (u *update) findFormerReservation(r Reservation) *Reservation {
 	for n := range u.was.Interfaces {
 		i := &u.was.Interfaces[n]
-		for _, former := range i.reservations(i.Network) {
+		for _, former := range i.networkReservations(i.Network) {
 			sameName := r.Host.MAC == "" && former.Host.Name == r.Host.Name
 			if i.Network != "" && former.Host.MAC == r.Host.MAC && (r.Host.MAC != "" || sameName) {
 				return &former
@@ -234,7 +234,7 @@ func (u *update) listObsoleteReservations() []Reservation {
 		if i.Network == "" {
 			continue
 		}
-		for _, r := range i.reservations(i.Network) {
+		for _, r := range i.networkReservations(i.Network) {
 			wanted := slices.ContainsFunc(u.reservations, func(x Reservation) bool {
 				return x.Host.MAC == r.Host.MAC && x.Host.IP == r.Host.IP && x.Host.IP.Is4() || x.Host == r.Host
 			})

@@ -78,7 +78,7 @@ func (s *Store) renewPeers(ctx context.Context, name string) error {
 	var failed error
 	for _, d := range domains {
 		m := Read(d.Config)
-		if mark := m.Mark.owner(); !m.Mark.IsPresent() || mark.Workspace != s.claim.Mark().Workspace {
+		if mark := m.Mark.ownerMark(); !m.Mark.IsPresent() || mark.Workspace != s.claim.Mark().Workspace {
 			continue
 		}
 		for _, x := range m.Interfaces {

@@ -73,7 +73,7 @@ func TestARuleThatNamesNoMachineIsWarnedOf(t *testing.T) {
 		"rules that are new":   {Want: all, Was: with(rule("test"))},
 		"a new machine":        {Want: all, Was: all, Fresh: true},
 	} {
-		k.Client, k.Facts = c, &Facts{}
+		k.Client, k.Cache = c, &HypervisorCache{}
 		for _, at := range []time.Time{time.Now(), time.Now().Add(domainsFor)} {
 			know(k, question{c, "domains", at.Truncate(domainsFor).String()}, []*hypervisor.Domain{{Name: "test"}})
 		}

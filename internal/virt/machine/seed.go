@@ -56,7 +56,7 @@ func SameMetaData(a, b string, was *Spec) bool {
 func buildGuestInterfaces(all []InterfaceSpec) []cloudinit.Interface {
 	var guest []cloudinit.Interface
 	for _, i := range all {
-		g := cloudinit.Interface{Name: i.Name, MAC: i.MAC, MTU: i.MTU, Addresses: i.prefixes()}
+		g := cloudinit.Interface{Name: i.Name, MAC: i.MAC, MTU: i.MTU, Addresses: i.guestPrefixes()}
 		g.DHCP4, g.DHCP6 = i.asksDHCP()
 		g.Gateway, _ = netip.ParseAddr(i.Gateway)
 		for _, r := range i.Routes {

@@ -194,12 +194,12 @@ func (s *Spec) diskPath(key string) []any {
 
 // asksDHCP says whether the guest asks DHCP for an interface's addresses of each family.
 func (i *InterfaceSpec) asksDHCP() (v4, v6 bool) {
-	static := slices.ContainsFunc(i.prefixes(), func(p netip.Prefix) bool { return p.Addr().Is4() })
+	static := slices.ContainsFunc(i.guestPrefixes(), func(p netip.Prefix) bool { return p.Addr().Is4() })
 	return i.IP != "" || !static, i.IPv6 != ""
 }
 
-// prefixes are the addresses inside the guest that can be read.
-func (i *InterfaceSpec) prefixes() []netip.Prefix {
+// guestPrefixes are the addresses inside the guest that can be read.
+func (i *InterfaceSpec) guestPrefixes() []netip.Prefix {
 	var all []netip.Prefix
 	for _, text := range i.Addresses {
 		if p, err := netip.ParsePrefix(text); err == nil {
@@ -215,7 +215,7 @@ func (i *InterfaceSpec) ConfiguredAddress() string {
 		return i.IP
 	}
 	var all []netip.Addr
-	for _, p := range i.prefixes() {
+	for _, p := range i.guestPrefixes() {
 		all = append(all, p.Addr())
 	}
 	if a, err := netip.ParseAddr(i.IPv6); err == nil {

@@ -15,7 +15,7 @@ import (
 // Store is where one machine lives: its domain, with the volumes, reservations and network filters that are its own.
 type Store struct {
 	client *hypervisor.Client
-	facts  *Facts
+	cache  *HypervisorCache
 	// known is the machine as state or plan has it: it is found by it, and read in its order and its words.
 	known *Spec
 	claim owner.Claim
@@ -24,8 +24,8 @@ type Store struct {
 }
 
 // NewStore opens the store of a machine by what state or plan knows of it: its UUID, or else its name.
-func NewStore(c *hypervisor.Client, facts *Facts, known *Spec, claim owner.Claim) *Store {
-	return &Store{client: c, facts: facts, known: known, claim: claim}
+func NewStore(c *hypervisor.Client, facts *HypervisorCache, known *Spec, claim owner.Claim) *Store {
+	return &Store{client: c, cache: facts, known: known, claim: claim}
 }
 
 // Claim is what the state keeps of whose the machine is.
@@ -37,7 +37,7 @@ func (s *Store) FinishMark(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if m := Read(d.Config); m.Mark.Creating != "" && s.claim.Owns(m.Mark.owner()) {
+	if m := Read(d.Config); m.Mark.Creating != "" && s.claim.Owns(m.Mark.ownerMark()) {
 		m.Mark.Creating = ""
 		if err := writeMark(ctx, s.client, m, d.Active()); err != nil {
 			return err
@@ -70,12 +70,12 @@ func (s *Store) Get(ctx context.Context) (*Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	found := Read(d.Config).Mark.owner()
-	if !s.owns(found) {
+	found := Read(d.Config).Mark.ownerMark()
+	if !s.ownsDomain(found) {
 		return nil, s.newForeignError(d, found)
 	}
 	s.claim = s.claim.Found(found)
-	s.facts.RememberNode(s.known)
+	s.cache.RememberNode(s.known)
 	return s.readMachine(ctx, s.known, d, true)
 }
 
@@ -92,9 +92,9 @@ func (s *Store) findDomain(ctx context.Context) (*hypervisor.Domain, error) {
 	return d, err
 }
 
-// owns says whether the domain that state knows by its UUID is this resource's still. One without an owner's mark is: nobody else
+// ownsDomain says whether the domain that state knows by its UUID is this resource's still. One without an owner's mark is: nobody else
 // made it, and a mark is easily lost where somebody edits the domain. One with another's was imported there.
-func (s *Store) owns(found owner.Mark) bool {
+func (s *Store) ownsDomain(found owner.Mark) bool {
 	return found.ID == "" && s.known.UUID != "" || s.claim.Owns(found)
 }
 
@@ -109,7 +109,7 @@ func (s *Store) MayCreate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	found := Read(d.Config).Mark.owner()
+	found := Read(d.Config).Mark.ownerMark()
 	if s.claim.MayTake(found) || found.ID == "" && s.claim.Replaces() {
 		return nil
 	}
@@ -139,14 +139,14 @@ func (s *Store) readBack(ctx context.Context, want *Spec) (*Spec, error) {
 // Create makes the machine and starts it, and returns it as it then is. The error is a *service.Unfinished where it is there and
 // does not have what was waited for.
 func (s *Store) Create(ctx context.Context, planned *Spec) (*Spec, error) {
-	return s.define(ctx, planned, "")
+	return s.defineMachine(ctx, planned, "")
 }
 
-// define makes a machine with a UUID; with a new one for "".
+// defineMachine makes a machine with a UUID; with a new one for "".
 //
 // The domain comes first, marked as being created and with the names of all its volumes: whatever is left when the provider is
 // killed can be found again and told from what belongs to somebody. The mark goes when everything is in place.
-func (s *Store) define(ctx context.Context, planned *Spec, id string) (*Spec, error) {
+func (s *Store) defineMachine(ctx context.Context, planned *Spec, id string) (*Spec, error) {
 	copied := *planned
 	want := &copied
 	before, err := s.listLeases(ctx, want)
@@ -154,7 +154,7 @@ func (s *Store) define(ctx context.Context, planned *Spec, id string) (*Spec, er
 		return nil, err
 	}
 	var b *blueprint
-	k := &Checker{Client: s.client, Facts: s.facts, Want: want, Was: &Spec{}, Fresh: true}
+	k := &Checker{Client: s.client, Cache: s.cache, Want: want, Was: &Spec{}, Fresh: true}
 	err = k.runWithBridges(ctx, func() error {
 		if err := k.checkPluggable(ctx, true); err != nil {
 			return err

@@ -70,13 +70,13 @@ func (s *Store) Update(ctx context.Context, was, planned *Spec) (*Spec, error) {
 		return nil, err
 	}
 	if undefined {
-		return s.define(ctx, want, was.UUID)
+		return s.defineMachine(ctx, want, was.UUID)
 	}
 	u, err := s.openUpdate(ctx, was, want)
 	if err != nil {
 		return nil, err
 	}
-	k := &Checker{Client: s.client, Facts: s.facts, Want: want, Was: was}
+	k := &Checker{Client: s.client, Cache: s.cache, Want: want, Was: was}
 	err = k.runWithBridges(ctx, func() error {
 		if err := u.planRestart(); err != nil {
 			return err
@@ -119,11 +119,11 @@ func (s *Store) openUpdate(ctx context.Context, was, want *Spec) (*update, error
 	if err != nil {
 		return nil, err
 	}
-	if found := existing.Mark.owner(); !s.owns(found) {
+	if found := existing.Mark.ownerMark(); !s.ownsDomain(found) {
 		return nil, s.newForeignError(d, found)
 	}
 	u := &update{store: s, c: s.client, was: was, want: want, d: d, existing: existing, volumeOwner: s.newVolumeOwner(existing)}
-	r := &resolver{client: s.client, facts: s.facts, spec: want, owner: s.claim.Mark(), existing: existing, lost: was.listLostDisks()}
+	r := &resolver{client: s.client, cache: s.cache, spec: want, owner: s.claim.Mark(), existing: existing, lost: was.listLostDisks()}
 	u.blueprint, err = r.resolveMachine(ctx, d.UUID)
 	return u, err
 }
@@ -175,7 +175,7 @@ func (u *update) applyChanges(ctx context.Context) error {
 	}
 	change := u.changeLive
 	if !u.d.Active() || u.mustRestart {
-		change = u.redefine
+		change = u.redefineMachine
 	}
 	if err := change(ctx); err != nil {
 		return err
@@ -274,7 +274,7 @@ func (u *update) markVolumes(ctx context.Context) error {
 	}
 	names := map[string][]string{}
 	for _, ref := range append(u.machine.Mark.listVolumes(), imported...) {
-		if slices.ContainsFunc(u.volumes, func(v ownVolume) bool { return v.ref() == ref }) {
+		if slices.ContainsFunc(u.volumes, func(v ownVolume) bool { return v.volumeRef() == ref }) {
 			continue // it was marked when it was made
 		}
 		if _, asked := names[ref.Pool]; !asked {

@@ -9,9 +9,9 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/failpoint"
 )
 
-// redefine replaces the configuration and restarts the machine where it runs. A configuration that libvirt
+// redefineMachine replaces the configuration and restarts the machine where it runs. A configuration that libvirt
 // refuses changes nothing; one with which the machine does not start is taken back.
-func (u *update) redefine(ctx context.Context) error {
+func (u *update) redefineMachine(ctx context.Context) error {
 	old, err := u.d.Config.Marshal()
 	if err != nil {
 		return fmt.Errorf("cannot render domain %q: %w", u.d.Name, err)
@@ -90,7 +90,7 @@ func (u *update) removeCreatedVolumes(ctx context.Context) error {
 		if !v.made || plugged(*v) {
 			continue
 		}
-		if err := u.volumeOwner.removeVolume(ctx, v.ref()); err != nil {
+		if err := u.volumeOwner.removeVolume(ctx, v.volumeRef()); err != nil {
 			return err
 		}
 		v.made = false

@@ -16,7 +16,7 @@ import (
 // volume is made, and somebody may have one there. A volume that the provider makes for a machine carries the machine's mark itself.
 type volumeOwner struct {
 	client *hypervisor.Client
-	facts  *Facts
+	cache  *HypervisorCache
 	// uuid is the machine's, and mark what its volumes get.
 	uuid string
 	mark owner.Mark
@@ -29,7 +29,7 @@ type volumeOwner struct {
 
 // newVolumeOwner returns what owns the volumes of a claim's machine. existing is the machine as it is; nil where there is none.
 func (s *Store) newVolumeOwner(existing *Machine) *volumeOwner {
-	o := &volumeOwner{client: s.client, facts: s.facts, uuid: s.known.UUID, mark: s.claim.Mark().Finished(), owns: s.claim.Owns, named: map[VolumeRef]bool{}}
+	o := &volumeOwner{client: s.client, cache: s.cache, uuid: s.known.UUID, mark: s.claim.Mark().Finished(), owns: s.claim.Owns, named: map[VolumeRef]bool{}}
 	if existing == nil {
 		return o
 	}
@@ -47,7 +47,7 @@ func (o *volumeOwner) markedName(ref VolumeRef) storage.MarkedName {
 
 // holdsFiles says whether the volumes of a pool are files, beside which marks can stand.
 func (o *volumeOwner) holdsFiles(ctx context.Context, pool string) (bool, error) {
-	p, err := o.facts.Pool(ctx, o.client, pool)
+	p, err := o.cache.Pool(ctx, o.client, pool)
 	return err == nil && p.Files(), err
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage"
 )
 
-func (v *ownVolume) ref() VolumeRef { return VolumeRef{v.pool.Name(), v.xml.Name} }
+func (v *ownVolume) volumeRef() VolumeRef { return VolumeRef{v.pool.Name(), v.xml.Name} }
 
 // createVolumes makes volumes side by side, with the machine's marks, and marks those that are there because of it, be they whole or
 // not. One that is there already is the machine's where it carries its mark: somebody took the disk out of the domain, or the domain
@@ -30,7 +30,7 @@ func (o *volumeOwner) createVolumes(ctx context.Context, volumes []ownVolume) er
 }
 
 func (o *volumeOwner) createVolume(ctx context.Context, v *ownVolume) error {
-	ref := v.ref()
+	ref := v.volumeRef()
 	existing, err := o.client.KnownVolume(ctx, ref.Pool, ref.Name)
 	if existing == nil && err == nil {
 		if err = o.makeVolume(ctx, v); !errors.Is(err, hypervisor.ErrExists) {
@@ -62,7 +62,7 @@ func (o *volumeOwner) makeVolume(ctx context.Context, v *ownVolume) error {
 	fresh := false
 	if v.pool.Files() {
 		var err error
-		if fresh, err = o.markedName(v.ref()).WriteMark(ctx, o.mark, v.xml.Target.Permissions.Mode); err != nil {
+		if fresh, err = o.markedName(v.volumeRef()).WriteMark(ctx, o.mark, v.xml.Target.Permissions.Mode); err != nil {
 			return err
 		}
 	}
@@ -70,7 +70,7 @@ func (o *volumeOwner) makeVolume(ctx context.Context, v *ownVolume) error {
 	if errors.Is(err, hypervisor.ErrExists) {
 		if fresh {
 			mine := func(m owner.Mark) bool { return m.ID == o.mark.ID }
-			err = errors.Join(err, o.markedName(v.ref()).RemoveMarks(context.WithoutCancel(ctx), mine))
+			err = errors.Join(err, o.markedName(v.volumeRef()).RemoveMarks(context.WithoutCancel(ctx), mine))
 		}
 		return err
 	}
@@ -104,7 +104,7 @@ func (o *volumeOwner) adoptVolume(ctx context.Context, v *ownVolume, existing *h
 			return err
 		}
 	}
-	return o.markVolume(ctx, v.ref(), existing)
+	return o.markVolume(ctx, v.volumeRef(), existing)
 }
 
 // listCreatedVolumes returns the volumes to be removed when what they were made for fails.
@@ -112,7 +112,7 @@ func listCreatedVolumes(volumes []ownVolume) []VolumeRef {
 	var all []VolumeRef
 	for _, v := range volumes {
 		if v.made {
-			all = append(all, v.ref())
+			all = append(all, v.volumeRef())
 		}
 	}
 	return all
@@ -127,9 +127,9 @@ func (o *volumeOwner) replaceContent(ctx context.Context, v ownVolume) error {
 	if err != nil {
 		return err
 	}
-	own, whose, err := o.isOwn(ctx, v.ref(), got)
+	own, whose, err := o.isOwn(ctx, v.volumeRef(), got)
 	if err == nil && !own {
-		err = o.newForeignError(v.ref(), whose)
+		err = o.newForeignError(v.volumeRef(), whose)
 	}
 	if err != nil {
 		return service.At(v.path, err)

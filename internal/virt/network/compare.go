@@ -96,7 +96,7 @@ func DropLostRoutes(routes, lost, wanted []StaticRoute) []StaticRoute {
 
 // dropLiveParts returns the network without what libvirt changes live.
 func (n Definition) dropLiveParts() Definition {
-	n = n.canonical()
+	n = n.canonicalForm()
 	if d := n.DHCP; d != nil && len(d.Options) > 0 {
 		n.DHCP = &DHCP{Options: d.Options}
 	} else {
@@ -132,7 +132,7 @@ func ListEdits(definition string, marks hostMarks, was, want Definition) ([]hype
 	if err != nil {
 		return nil, err
 	}
-	want = want.canonical()
+	want = want.canonicalForm()
 	p := parser{root: root}
 	has, err := Parse(definition, want.Subnet, want.Subnet6)
 	if err != nil {

@@ -115,18 +115,18 @@ func (n Definition) fillDefaults() Definition {
 	return n
 }
 
-// canonical returns the network with defaults filled in and every list in a fixed order, so that equal networks compare equal.
-func (n Definition) canonical() Definition {
+// canonicalForm returns the network with defaults filled in and every list in a fixed order, so that equal networks compare equal.
+func (n Definition) canonicalForm() Definition {
 	n = n.fillDefaults()
-	n.DHCP = n.DHCP.canonical()
-	n.DNS = n.DNS.canonical()
+	n.DHCP = n.DHCP.canonicalForm()
+	n.DNS = n.DNS.canonicalForm()
 	n.Routes = sortedCopy(n.Routes, func(a, b StaticRoute) int {
 		return cmp.Or(a.Destination.Addr().Compare(b.Destination.Addr()), cmp.Compare(a.Destination.Bits(), b.Destination.Bits()), a.Via.Compare(b.Via))
 	})
 	return n
 }
 
-func (d *DHCP) canonical() *DHCP {
+func (d *DHCP) canonicalForm() *DHCP {
 	if d == nil {
 		return nil
 	}
@@ -141,7 +141,7 @@ func (d *DHCP) canonical() *DHCP {
 	return &c
 }
 
-func (d DNS) canonical() DNS {
+func (d DNS) canonicalForm() DNS {
 	d.Forwarders = sortedCopy(d.Forwarders, func(a, b Forwarder) int {
 		return cmp.Or(strings.Compare(a.Domain, b.Domain), a.Address.Compare(b.Address))
 	})
@@ -167,5 +167,5 @@ func sortedCopy[E any](list []E, compare func(a, b E) int) []E {
 
 // Equal says whether two networks mean the same.
 func Equal(a, b Definition) bool {
-	return reflect.DeepEqual(a.canonical(), b.canonical())
+	return reflect.DeepEqual(a.canonicalForm(), b.canonicalForm())
 }

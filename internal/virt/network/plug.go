@@ -65,7 +65,7 @@ func plugInterfaces(ctx context.Context, c *hypervisor.Client, n *hypervisor.Net
 	var failed []error
 	for _, p := range plugs {
 		// One machine that cannot be plugged in must not leave the others without a network.
-		if err := replug(ctx, c, n, n.Bridge(), spare, p); err != nil && !hypervisor.IsNotFound(err) {
+		if err := replugInterface(ctx, c, n, n.Bridge(), spare, p); err != nil && !hypervisor.IsNotFound(err) {
 			failed = append(failed, err)
 		}
 	}
@@ -107,8 +107,8 @@ var (
 	portID        = regexp.MustCompile(` portid='[^']*'`)
 )
 
-// replug connects one interface to the bridge by way of the spare one.
-func replug(ctx context.Context, c *hypervisor.Client, n *hypervisor.Network, bridge, spare string, p hypervisor.Interface) error {
+// replugInterface connects one interface to the bridge by way of the spare one.
+func replugInterface(ctx context.Context, c *hypervisor.Client, n *hypervisor.Network, bridge, spare string, p hypervisor.Interface) error {
 	back := portID.ReplaceAllString(p.XML, "") // the port went with the stop
 	if readInterfaceType(p.XML) == "bridge" {
 		back = moveToBridge(p.XML, bridge)

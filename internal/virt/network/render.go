@@ -113,7 +113,7 @@ func (n Definition) renderForward(root *etree.Element) {
 func (n Definition) renderDNS(root *etree.Element) {
 	d := ensureChild(root, "dns")
 	setAttribute(d, "enable", map[bool]string{true: "no"}[n.DNS.Disabled])
-	if want := n.DNS.Forwarders; !slices.Equal(n.canonical().DNS.Forwarders, n.parseTree(root).DNS.Forwarders) {
+	if want := n.DNS.Forwarders; !slices.Equal(n.canonicalForm().DNS.Forwarders, n.parseTree(root).DNS.Forwarders) {
 		removeChildrenNamed(d, "forwarder")
 		for _, f := range want {
 			d.AddChild(newElement("forwarder", "domain", f.Domain, "addr", addressText(f.Address)))
@@ -132,7 +132,7 @@ func (Definition) parseTree(root *etree.Element, known ...netip.Prefix) Definiti
 	if err != nil {
 		return Definition{} // a value that cannot be read is written anew
 	}
-	return was.canonical()
+	return was.canonicalForm()
 }
 
 func newDNSHost(address netip.Addr, names []string) *etree.Element {

@@ -35,7 +35,7 @@ type Reservations struct {
 // that nobody marked too. What another resource of this state has at the address makes room once this run takes it elsewhere or
 // removes it, which is waited for; what anybody else has there is an error.
 func (r Reservations) Put(ctx context.Context, h hypervisor.DHCPHost) error {
-	return r.putReservation(ctx, h, r.owns, false)
+	return r.putReservation(ctx, h, r.ownsReservation, false)
 }
 
 // Add is Put for a reservation that must be new: an existing one for the same machine with another address is an error
@@ -44,13 +44,13 @@ func (r Reservations) Add(ctx context.Context, h hypervisor.DHCPHost) error {
 	return r.putReservation(ctx, h, r.mayTake, true)
 }
 
-// owns says whether a reservation of a network is the resource's own.
-func (r Reservations) owns(n *hypervisor.Network, m owner.Mark) bool {
+// ownsReservation says whether a reservation of a network is the resource's own.
+func (r Reservations) ownsReservation(n *hypervisor.Network, m owner.Mark) bool {
 	return r.Owner.Owns(m) || r.OfMachine && m.ID == "" && !n.Persistent
 }
 
 func (r Reservations) mayTake(n *hypervisor.Network, m owner.Mark) bool {
-	return r.owns(n, m) || r.Owner.MayTake(m)
+	return r.ownsReservation(n, m) || r.Owner.MayTake(m)
 }
 
 // isOfSameState says whether a mark is one of the state that this resource is in.
@@ -265,7 +265,7 @@ func (r Reservations) removeReservation(ctx context.Context, h hypervisor.DHCPHo
 		return nil // the machine has another address by now, and the mark is that one's
 	}
 	if there && !mark.Listed {
-		if !r.owns(n, mark.Mark) {
+		if !r.ownsReservation(n, mark.Mark) {
 			return r.newForeignError(n, h, mark.Mark)
 		}
 		err = editDefinitions(ctx, c, what, n.UUID, func(_ *hypervisor.Network, _ string, definition *libvirtxml.Network) ([]hypervisor.NetworkEdit, error) {

@@ -61,7 +61,7 @@ func (s *Store) updateNetwork(ctx context.Context, want Spec) error {
 	}
 	restart := n.Active() && want.Active && NeedsRestart(live, want.Definition)
 	if restart || NeedsDefinition(config, want.Definition) || mark != s.Owner.Mark() || !n.Persistent { // somebody took its configuration away
-		return s.redefine(ctx, n, config, want, restart)
+		return s.redefineNetwork(ctx, n, config, want, restart)
 	}
 	if err := editInPlace(ctx, c, n, config, want.Definition); err != nil {
 		return err
@@ -69,8 +69,8 @@ func (s *Store) updateNetwork(ctx context.Context, want Spec) error {
 	return applyState(ctx, c, uuid, want.State)
 }
 
-// redefine replaces the configuration, and the running network where it must.
-func (s *Store) redefine(ctx context.Context, n *hypervisor.Network, was Definition, want Spec, restart bool) (err error) {
+// redefineNetwork replaces the configuration, and the running network where it must.
+func (s *Store) redefineNetwork(ctx context.Context, n *hypervisor.Network, was Definition, want Spec, restart bool) (err error) {
 	c := s.Client
 	xml, err := s.renderMarked(want.Definition, n.ConfigXML, was.Subnet, was.Subnet6)
 	if err != nil {

@@ -16,35 +16,35 @@ import (
 // Validate finds what is wrong without asking any machine. Paths are those of the resource's attributes.
 func (n Definition) Validate() []service.Problem {
 	given := n
-	n = n.canonical()
+	n = n.canonicalForm()
 	var v problems
 	if n.Name == "" || strings.ContainsAny(n.Name, "/\n\r\t") {
-		v.add(pathTo("name"), "Invalid network name", "write a name without slashes and line breaks")
+		v.addProblem(pathTo("name"), "Invalid network name", "write a name without slashes and line breaks")
 	}
 	if !slices.Contains(Modes, n.Mode) {
-		v.add(pathTo("mode"), "Invalid mode", "write one of %s, not %q", strings.Join(Modes, ", "), n.Mode)
+		v.addProblem(pathTo("mode"), "Invalid mode", "write one of %s, not %q", strings.Join(Modes, ", "), n.Mode)
 	}
 	v.checkBridge(n)
 	v.checkSubnet(pathTo("cidr"), pathTo("gateway"), n.Subnet, n.Gateway, false)
 	v.checkSubnet(pathTo("ipv6_cidr"), pathTo("ipv6_gateway"), n.Subnet6, n.Gateway6, true)
 	if slices.Contains([]string{NAT, Route, Open}, n.Mode) && !n.Subnet.IsValid() && !n.Subnet6.IsValid() {
-		v.add(pathTo("cidr"), "Missing subnet", "mode %q needs cidr or ipv6_cidr: the hypervisor forwards for a subnet of its own; isolated and bridge do without", n.Mode)
+		v.addProblem(pathTo("cidr"), "Missing subnet", "mode %q needs cidr or ipv6_cidr: the hypervisor forwards for a subnet of its own; isolated and bridge do without", n.Mode)
 	}
 	if n.NAT6 && (n.Mode != NAT || !n.Subnet6.IsValid()) {
-		v.add(pathTo("ipv6_nat"), "Nothing to translate", "ipv6_nat belongs to mode \"nat\" with ipv6_cidr")
+		v.addProblem(pathTo("ipv6_nat"), "Nothing to translate", "ipv6_nat belongs to mode \"nat\" with ipv6_cidr")
 	}
 	if n.Mode == Bridge {
 		v.checkForeignBridge(given)
 	} else if n.VirtualPort != "" {
-		v.add(pathTo("virtual_port"), "Virtual port without a foreign bridge", "virtual_port belongs to mode \"bridge\"; leave it out in mode %q", n.Mode)
+		v.addProblem(pathTo("virtual_port"), "Virtual port without a foreign bridge", "virtual_port belongs to mode \"bridge\"; leave it out in mode %q", n.Mode)
 	}
 	if n.VirtualPort != "" && n.VirtualPort != "openvswitch" {
-		v.add(pathTo("virtual_port"), "Invalid virtual port", "write \"openvswitch\" or leave it out, not %q", n.VirtualPort)
+		v.addProblem(pathTo("virtual_port"), "Invalid virtual port", "write \"openvswitch\" or leave it out, not %q", n.VirtualPort)
 	}
 	if n.MTU != 0 && (n.MTU < 68 || n.MTU > 65535) {
-		v.add(pathTo("mtu"), "Invalid MTU", "write 68 to 65535 bytes, not %d", n.MTU)
+		v.addProblem(pathTo("mtu"), "Invalid MTU", "write 68 to 65535 bytes, not %d", n.MTU)
 	} else if n.MTU != 0 && n.MTU < 1280 && n.Subnet6.IsValid() {
-		v.add(pathTo("mtu"), "Invalid MTU", "IPv6 needs 1280 bytes or more, not %d (RFC 8200, section 5)", n.MTU)
+		v.addProblem(pathTo("mtu"), "Invalid MTU", "IPv6 needs 1280 bytes or more, not %d (RFC 8200, section 5)", n.MTU)
 	}
 	v.checkDHCP(n, given)
 	v.checkDNS(n, given)
@@ -55,7 +55,7 @@ func (n Definition) Validate() []service.Problem {
 
 type problems struct{ found []service.Problem }
 
-func (v *problems) add(path []any, summary, format string, args ...any) {
+func (v *problems) addProblem(path []any, summary, format string, args ...any) {
 	v.found = append(v.found, service.Problemf(path, summary, format, args...))
 }
 
@@ -67,11 +67,11 @@ var bridgeName = regexp.MustCompile(`^[^/\s:%]{1,15}$`)
 func (v *problems) checkBridge(n Definition) {
 	switch {
 	case n.Bridge == "" && n.Mode == Bridge:
-		v.add(pathTo("bridge"), "Missing bridge", "mode \"bridge\" needs the name of a bridge that is there already")
+		v.addProblem(pathTo("bridge"), "Missing bridge", "mode \"bridge\" needs the name of a bridge that is there already")
 	case len(n.Bridge) > 15:
-		v.add(pathTo("bridge"), "Bridge name too long", "Linux takes device names of up to 15 bytes; %q has %d", n.Bridge, len(n.Bridge))
+		v.addProblem(pathTo("bridge"), "Bridge name too long", "Linux takes device names of up to 15 bytes; %q has %d", n.Bridge, len(n.Bridge))
 	case n.Bridge != "" && (!bridgeName.MatchString(n.Bridge) || n.Bridge == "." || n.Bridge == ".."):
-		v.add(pathTo("bridge"), "Invalid bridge name", "write a device name without slashes, colons and spaces, not %q", n.Bridge)
+		v.addProblem(pathTo("bridge"), "Invalid bridge name", "write a device name without slashes, colons and spaces, not %q", n.Bridge)
 	}
 }
 
@@ -86,7 +86,7 @@ func (v *problems) checkForeignBridge(n Definition) {
 		{"pxe", n.PXE != PXE{}}, {"mtu", n.MTU != 0},
 	} {
 		if attribute.set {
-			v.add(pathTo(attribute.name), "Not possible in mode bridge", "leave %s out: libvirt only plugs machines into bridge %q and does not manage it", attribute.name, n.Bridge)
+			v.addProblem(pathTo(attribute.name), "Not possible in mode bridge", "leave %s out: libvirt only plugs machines into bridge %q and does not manage it", attribute.name, n.Bridge)
 		}
 	}
 }
@@ -98,22 +98,22 @@ func (d DNS) isSet() bool {
 func (v *problems) checkSubnet(cidr, gateway []any, checkSubnet netip.Prefix, address netip.Addr, six bool) {
 	if !checkSubnet.IsValid() {
 		if address.IsValid() {
-			v.add(gateway, "Gateway without a subnet", "write %s too, or leave the gateway out", cidr[0])
+			v.addProblem(gateway, "Gateway without a subnet", "write %s too, or leave the gateway out", cidr[0])
 		}
 		return
 	}
 	family := map[bool]string{false: "IPv4", true: "IPv6"}
 	switch {
 	case checkSubnet.Addr().Is6() != six:
-		v.add(cidr, "Wrong address family", "write an %s subnet, not %s", family[six], checkSubnet)
+		v.addProblem(cidr, "Wrong address family", "write an %s subnet, not %s", family[six], checkSubnet)
 	case checkSubnet != checkSubnet.Masked():
-		v.add(cidr, "Host bits in a subnet", "write %s; the hypervisor's own address in it goes to %s", checkSubnet.Masked(), gateway[0])
+		v.addProblem(cidr, "Host bits in a subnet", "write %s; the hypervisor's own address in it goes to %s", checkSubnet.Masked(), gateway[0])
 	case checkSubnet.Bits() == 0 || checkSubnet.Bits() > checkSubnet.Addr().BitLen()-2:
-		v.add(cidr, "Subnet of no use", "%s has no room for a gateway and machines; write a prefix length of 1 to %d", checkSubnet, checkSubnet.Addr().BitLen()-2)
+		v.addProblem(cidr, "Subnet of no use", "%s has no room for a gateway and machines; write a prefix length of 1 to %d", checkSubnet, checkSubnet.Addr().BitLen()-2)
 	case !checkSubnet.Contains(address):
-		v.add(gateway, "Gateway outside the subnet", "write an address in %s, not %s", checkSubnet, address)
+		v.addProblem(gateway, "Gateway outside the subnet", "write an address in %s, not %s", checkSubnet, address)
 	case isReservedIn(checkSubnet, address):
-		v.add(gateway, "Gateway is no host address", "%s is the network or broadcast address of %s; write another", address, checkSubnet)
+		v.addProblem(gateway, "Gateway is no host address", "%s is the network or broadcast address of %s; write another", address, checkSubnet)
 	}
 }
 
@@ -128,27 +128,27 @@ func (v *problems) checkDHCP(n, given Definition) {
 		return
 	}
 	if !n.Subnet.IsValid() && !n.Subnet6.IsValid() {
-		v.add(pathTo("dhcp"), "DHCP without a subnet", "write cidr or ipv6_cidr, or leave dhcp out")
+		v.addProblem(pathTo("dhcp"), "DHCP without a subnet", "write cidr or ipv6_cidr, or leave dhcp out")
 	}
 	if s := n.DHCP.LeaseSeconds; s != nil && *s != 0 && (*s < 120 || *s > 1<<32-1) {
 		// dnsmasq's manual, --dhcp-range: two minutes is the least.
-		v.add(pathTo("dhcp", "lease_seconds"), "Invalid lease time", "write 120 or more seconds, or 0 for leases that never end, not %d", *s)
+		v.addProblem(pathTo("dhcp", "lease_seconds"), "Invalid lease time", "write 120 or more seconds, or 0 for leases that never end, not %d", *s)
 	}
 	for i, r := range given.DHCP.Ranges {
 		v.checkDHCPRange(n, i, r)
 		for j, other := range given.DHCP.Ranges[:i] {
 			if isValidRange(r) && isValidRange(other) && toIPRange(r).Overlaps(toIPRange(other)) {
-				v.add(pathTo("dhcp", "ranges", i), "Overlapping DHCP ranges", "%s to %s overlaps range %d, %s to %s", r.Start, r.End, j, other.Start, other.End)
+				v.addProblem(pathTo("dhcp", "ranges", i), "Overlapping DHCP ranges", "%s to %s overlaps range %d, %s to %s", r.Start, r.End, j, other.Start, other.End)
 			}
 		}
 	}
 	v.checkHosts(n)
 	for name, value := range n.DHCP.Options {
 		if !optionName.MatchString(name) {
-			v.add(pathTo("dhcp", "options", service.Key(name)), "Invalid DHCP option", "write the option's number or name as dnsmasq has it, such as \"42\", \"ntp-server\" or \"option6:dns-server\"")
+			v.addProblem(pathTo("dhcp", "options", service.Key(name)), "Invalid DHCP option", "write the option's number or name as dnsmasq has it, such as \"42\", \"ntp-server\" or \"option6:dns-server\"")
 		}
 		if strings.ContainsAny(value, "\n\r") || value == "" {
-			v.add(pathTo("dhcp", "options", service.Key(name)), "Invalid DHCP option", "write a value on one line")
+			v.addProblem(pathTo("dhcp", "options", service.Key(name)), "Invalid DHCP option", "write a value on one line")
 		}
 	}
 }
@@ -172,19 +172,19 @@ func (v *problems) checkDHCPRange(n Definition, i int, r Range) {
 	}
 	switch {
 	case r.Start.Is6() != r.End.Is6():
-		v.add(path, "Invalid DHCP range", "%s and %s are not of one address family", r.Start, r.End)
+		v.addProblem(path, "Invalid DHCP range", "%s and %s are not of one address family", r.Start, r.End)
 	case r.End.Less(r.Start):
-		v.add(path, "Invalid DHCP range", "it ends at %s before it starts at %s", r.End, r.Start)
+		v.addProblem(path, "Invalid DHCP range", "it ends at %s before it starts at %s", r.End, r.Start)
 	case !subnet.IsValid():
-		v.add(path, "DHCP range outside the subnet", "the network has no subnet of the family of %s", r.Start)
+		v.addProblem(path, "DHCP range outside the subnet", "the network has no subnet of the family of %s", r.Start)
 	case !subnet.Contains(r.Start) || !subnet.Contains(r.End):
-		v.add(path, "DHCP range outside the subnet", "%s to %s is not inside %s", r.Start, r.End, subnet)
+		v.addProblem(path, "DHCP range outside the subnet", "%s to %s is not inside %s", r.Start, r.End, subnet)
 	case r.Start.Is6() && subnet.Bits() < 64:
-		v.add(path, "IPv6 subnet too large for DHCP", "dnsmasq serves IPv6 subnets of /64 and smaller, not %s", subnet)
+		v.addProblem(path, "IPv6 subnet too large for DHCP", "dnsmasq serves IPv6 subnets of /64 and smaller, not %s", subnet)
 	case isReservedIn(subnet, r.Start) || isReservedIn(subnet, r.End):
-		v.add(path, "Invalid DHCP range", "leave out the network and broadcast address of %s", subnet)
+		v.addProblem(path, "Invalid DHCP range", "leave out the network and broadcast address of %s", subnet)
 	case toIPRange(r).Contains(gateway):
-		v.add(path, "DHCP range holds the gateway", "%s to %s would give out the hypervisor's own address %s", r.Start, r.End, gateway)
+		v.addProblem(path, "DHCP range holds the gateway", "%s to %s would give out the hypervisor's own address %s", r.Start, r.End, gateway)
 	}
 }
 
@@ -193,30 +193,30 @@ var hostname = regexp.MustCompile(`^[a-zA-Z0-9_]([a-zA-Z0-9_-]{0,61}[a-zA-Z0-9_]
 
 func (v *problems) checkDNS(n, given Definition) {
 	if n.Domain != "" && !hostname.MatchString(n.Domain) {
-		v.add(pathTo("domain"), "Invalid domain", "write a domain name such as \"okd.example\", not %q", n.Domain)
+		v.addProblem(pathTo("domain"), "Invalid domain", "write a domain name such as \"okd.example\", not %q", n.Domain)
 	}
 	if n.DNS.LocalOnly && n.Domain == "" {
-		v.add(pathTo("dns", "local_only"), "Local domain without a domain", "write domain too: local_only keeps questions about it on this network")
+		v.addProblem(pathTo("dns", "local_only"), "Local domain without a domain", "write domain too: local_only keeps questions about it on this network")
 	}
 	if n.DNS.Disabled && (len(n.DNS.Forwarders) > 0 || len(n.DNS.Hosts) > 0) {
-		v.add(pathTo("dns", "enabled"), "DNS records without DNS", "leave forwarders and hosts out where enabled is false: libvirt refuses them")
+		v.addProblem(pathTo("dns", "enabled"), "DNS records without DNS", "leave forwarders and hosts out where enabled is false: libvirt refuses them")
 	}
 	for i, f := range given.DNS.Forwarders {
 		if f.Domain == "" && !f.Address.IsValid() {
-			v.add(pathTo("dns", "forwarders", i), "Empty forwarder", "write an address, a domain or both")
+			v.addProblem(pathTo("dns", "forwarders", i), "Empty forwarder", "write an address, a domain or both")
 		}
 		if f.Domain != "" && !hostname.MatchString(f.Domain) {
-			v.add(pathTo("dns", "forwarders", i, "domain"), "Invalid domain", "write a domain name, not %q", f.Domain)
+			v.addProblem(pathTo("dns", "forwarders", i, "domain"), "Invalid domain", "write a domain name, not %q", f.Domain)
 		}
 	}
 	for _, address := range slices.SortedFunc(maps.Keys(n.DNS.Hosts), netip.Addr.Compare) {
 		names := n.DNS.Hosts[address]
 		if len(names) == 0 {
-			v.add(pathTo("dns", "hosts", service.Key(address.String())), "Address without a name", "write one or more names for %s", address)
+			v.addProblem(pathTo("dns", "hosts", service.Key(address.String())), "Address without a name", "write one or more names for %s", address)
 		}
 		for _, name := range names {
 			if !hostname.MatchString(name) {
-				v.add(pathTo("dns", "hosts", service.Key(address.String())), "Invalid host name", "write a host name, not %q", name)
+				v.addProblem(pathTo("dns", "hosts", service.Key(address.String())), "Invalid host name", "write a host name, not %q", name)
 			}
 		}
 	}
@@ -233,13 +233,13 @@ func (v *problems) checkRoutes(n, given Definition) {
 		}
 		switch {
 		case r.Destination.Addr().Is6() != r.Via.Is6():
-			v.add(pathTo("routes", i), "Invalid route", "%s and %s are not of one address family", r.Destination, r.Via)
+			v.addProblem(pathTo("routes", i), "Invalid route", "%s and %s are not of one address family", r.Destination, r.Via)
 		case r.Destination != r.Destination.Masked():
-			v.add(pathTo("routes", i, "cidr"), "Host bits in a route", "write %s", r.Destination.Masked())
+			v.addProblem(pathTo("routes", i, "cidr"), "Host bits in a route", "write %s", r.Destination.Masked())
 		case !subnet.Contains(r.Via):
-			v.add(pathTo("routes", i, "via"), "Next hop outside the network", "write the address of a machine on this network (%s), not %s", cmp.Or(subnet.String(), "no subnet"), r.Via)
+			v.addProblem(pathTo("routes", i, "via"), "Next hop outside the network", "write the address of a machine on this network (%s), not %s", cmp.Or(subnet.String(), "no subnet"), r.Via)
 		case r.Via == gateway:
-			v.add(pathTo("routes", i, "via"), "Next hop is the hypervisor itself", "write the address of another machine on this network")
+			v.addProblem(pathTo("routes", i, "via"), "Next hop is the hypervisor itself", "write the address of another machine on this network")
 		}
 	}
 }
@@ -249,17 +249,17 @@ func (v *problems) checkPXE(n Definition) {
 		return
 	}
 	if r := n.PXE.TFTPRoot; r != "" && (!strings.HasPrefix(r, "/") || strings.ContainsAny(r, "\n,")) {
-		v.add(pathTo("pxe", "tftp_root"), "Invalid directory", "write an absolute path on the hypervisor, not %q", r)
+		v.addProblem(pathTo("pxe", "tftp_root"), "Invalid directory", "write an absolute path on the hypervisor, not %q", r)
 	}
 	if n.PXE.TFTPRoot != "" && !n.Subnet.IsValid() {
-		v.add(pathTo("pxe", "tftp_root"), "TFTP without an IPv4 subnet", "write cidr too")
+		v.addProblem(pathTo("pxe", "tftp_root"), "TFTP without an IPv4 subnet", "write cidr too")
 	}
 	if n.PXE.BootFile == "" && n.PXE.Server.IsValid() {
-		v.add(pathTo("pxe", "server"), "Boot server without a boot file", "write boot_file too")
+		v.addProblem(pathTo("pxe", "server"), "Boot server without a boot file", "write boot_file too")
 	}
 	v4 := slices.ContainsFunc(n.DHCP.listRanges(), func(r Range) bool { return r.Start.Is4() })
 	if n.PXE.BootFile != "" && !v4 {
 		// libvirt drops <bootp> from a subnet that gives out no addresses.
-		v.add(pathTo("pxe", "boot_file"), "Boot file without DHCP", "write dhcp.ranges with IPv4 addresses too: DHCP tells machines their boot file")
+		v.addProblem(pathTo("pxe", "boot_file"), "Boot file without DHCP", "write dhcp.ranges with IPv4 addresses too: DHCP tells machines their boot file")
 	}
 }

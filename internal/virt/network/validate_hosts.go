@@ -17,13 +17,13 @@ func (v *problems) checkHosts(n Definition) {
 	for _, mac := range slices.Sorted(maps.Keys(n.DHCP.Hosts)) {
 		h, path := n.DHCP.Hosts[mac], pathTo("dhcp", "hosts", service.Key(mac))
 		if canonical, err := alloc.CanonicalMAC(mac); err != nil || strings.ContainsAny(canonical[1:2], "13579bdf") {
-			v.add(path, "Invalid MAC address", "write six bytes such as 52:54:00:aa:6c:b1, and no multicast address, not %q", mac)
+			v.addProblem(path, "Invalid MAC address", "write six bytes such as 52:54:00:aa:6c:b1, and no multicast address, not %q", mac)
 		}
 		if h.Name != "" && !machineName.MatchString(h.Name) {
-			v.add(append(path, "hostname"), "Invalid host name", "write letters, digits, hyphens and dots, not %q", h.Name)
+			v.addProblem(append(path, "hostname"), "Invalid host name", "write letters, digits, hyphens and dots, not %q", h.Name)
 		}
 		if other := byName[h.Name]; h.Name != "" && other != "" {
-			v.add(append(path, "hostname"), "Host name given twice", "%s has %s already, and libvirt takes a name once: write another", other, h.Name)
+			v.addProblem(append(path, "hostname"), "Host name given twice", "%s has %s already, and libvirt takes a name once: write another", other, h.Name)
 		}
 		byName[h.Name] = mac
 		if !h.IP.IsValid() {
@@ -34,19 +34,19 @@ func (v *problems) checkHosts(n Definition) {
 		byIP[h.IP] = mac
 		switch {
 		case h.IP.Is6():
-			v.add(ip, "IPv6 address for a MAC address", "write an IPv4 address: DHCPv6 does not know machines by their MAC address; virtcluster_dhcp_reservation takes a DUID or a host name")
+			v.addProblem(ip, "IPv6 address for a MAC address", "write an IPv4 address: DHCPv6 does not know machines by their MAC address; virtcluster_dhcp_reservation takes a DUID or a host name")
 		case taken:
-			v.add(ip, "Address kept twice", "%s has %s already: write another", other, h.IP)
+			v.addProblem(ip, "Address kept twice", "%s has %s already: write another", other, h.IP)
 		case !n.Subnet.Contains(h.IP):
-			v.add(ip, "Address outside the subnet", "write an address in %s, not %s", cmp.Or(prefixText(n.Subnet), "cidr"), h.IP)
+			v.addProblem(ip, "Address outside the subnet", "write an address in %s, not %s", cmp.Or(prefixText(n.Subnet), "cidr"), h.IP)
 		case isReservedIn(n.Subnet, h.IP):
-			v.add(ip, "No host address", "%s is the network or broadcast address of %s: write another", h.IP, n.Subnet)
+			v.addProblem(ip, "No host address", "%s is the network or broadcast address of %s: write another", h.IP, n.Subnet)
 		case h.IP == n.Gateway:
-			v.add(ip, "Address of the gateway", "%s is the hypervisor's own address: write another", h.IP)
+			v.addProblem(ip, "Address of the gateway", "%s is the hypervisor's own address: write another", h.IP)
 		}
 		for _, r := range n.DHCP.Ranges {
 			if isValidRange(r) && toIPRange(r).Contains(h.IP) {
-				v.add(ip, "Address in a DHCP range", "%s to %s is given to any machine, so another one could have %s already: write an address outside of it", r.Start, r.End, h.IP)
+				v.addProblem(ip, "Address in a DHCP range", "%s to %s is given to any machine, so another one could have %s already: write an address outside of it", r.Start, r.End, h.IP)
 			}
 		}
 	}

@@ -21,8 +21,8 @@ type ownedVolume struct {
 // Claim implements crud.Owned.
 func (o *ownedVolume) Claim() owner.Claim { return o.claim }
 
-// name is the volume's, with its marks.
-func (o *ownedVolume) name() MarkedName {
+// markedName is the volume's, with its marks.
+func (o *ownedVolume) markedName() MarkedName {
 	return MarkedName{Client: o.client, Pool: o.place.Pool, Name: o.place.Name}
 }
 
@@ -32,7 +32,7 @@ func (o *ownedVolume) FinishMark(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	marks, err := o.name().ListMarks(ctx, v)
+	marks, err := o.markedName().ListMarks(ctx, v)
 	if err != nil {
 		return err
 	}
@@ -41,11 +41,11 @@ func (o *ownedVolume) FinishMark(ctx context.Context) error {
 		if !unfinished(m) {
 			continue
 		}
-		if _, err := o.name().WriteMark(ctx, m.Finished(), v.Mode()); err != nil {
+		if _, err := o.markedName().WriteMark(ctx, m.Finished(), v.Mode()); err != nil {
 			return err
 		}
 	}
-	if err := o.name().RemoveMarks(ctx, unfinished); err != nil {
+	if err := o.markedName().RemoveMarks(ctx, unfinished); err != nil {
 		return err
 	}
 	o.claim = o.claim.Finished()
@@ -62,10 +62,10 @@ func (o *ownedVolume) newForeignError(m owner.Mark) error {
 // checkOwned returns an *owner.ForeignError where the volume is not the claim's own.
 func (o *ownedVolume) checkOwned(ctx context.Context, v *hypervisor.Volume) error {
 	// Nearly always this is all that has to be asked.
-	if mine, err := o.name().isMarked(ctx, v, o.claim.Mark()); err != nil || mine {
+	if mine, err := o.markedName().isMarked(ctx, v, o.claim.Mark()); err != nil || mine {
 		return err
 	}
-	marks, err := o.name().ListMarks(ctx, v)
+	marks, err := o.markedName().ListMarks(ctx, v)
 	if err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func (o *ownedVolume) beginCreate(ctx context.Context) (leftover *hypervisor.Vol
 		case <-time.After(markPatience):
 		}
 		if leftover, others, err = o.findVolume(ctx); err == nil && leftover == nil {
-			err = o.name().RemoveMarks(ctx, func(m owner.Mark) bool { return slices.Contains(others, m) })
+			err = o.markedName().RemoveMarks(ctx, func(m owner.Mark) bool { return slices.Contains(others, m) })
 		}
 	}
 	if err != nil {
@@ -134,9 +134,9 @@ func (o *ownedVolume) findVolume(ctx context.Context) (*hypervisor.Volume, []own
 	}
 	var marks []owner.Mark
 	if v != nil {
-		marks, err = o.name().ListMarks(ctx, v)
+		marks, err = o.markedName().ListMarks(ctx, v)
 	} else {
-		marks, err = o.name().listAllMarks(ctx)
+		marks, err = o.markedName().listAllMarks(ctx)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -157,7 +157,7 @@ func (o *ownedVolume) writeMark(ctx context.Context, v *hypervisor.Volume) error
 	if v != nil {
 		mode = v.Mode()
 	}
-	_, err := o.name().WriteMark(ctx, o.claim.Mark(), mode)
+	_, err := o.markedName().WriteMark(ctx, o.claim.Mark(), mode)
 	return err
 }
 
@@ -168,7 +168,7 @@ func (o *ownedVolume) takeOver(ctx context.Context, v *hypervisor.Volume) error 
 		return err
 	}
 	mine := o.claim.Mark()
-	if err := o.name().RemoveMarks(ctx, func(m owner.Mark) bool { return m != mine && o.claim.MayTake(m) }); err != nil {
+	if err := o.markedName().RemoveMarks(ctx, func(m owner.Mark) bool { return m != mine && o.claim.MayTake(m) }); err != nil {
 		return err
 	}
 	o.claim = o.claim.Written()
@@ -186,13 +186,13 @@ func (o *ownedVolume) withdrawMark(ctx context.Context, leftover bool) error {
 	case err == nil && !leftover:
 		// Either what was begun could not be removed, or another run was faster: its own mark says which, or that the volume has none
 		// of this run's.
-		marks, err := o.name().ListMarks(ctx, v)
+		marks, err := o.markedName().ListMarks(ctx, v)
 		mine := func(m owner.Mark) bool { return m.ID == o.claim.Mark().ID }
 		if err != nil || slices.ContainsFunc(marks, mine) && !slices.ContainsFunc(marks, func(m owner.Mark) bool { return !o.claim.MayTake(m) }) {
 			return err
 		}
 	}
-	return o.name().RemoveMarks(ctx, func(m owner.Mark) bool { return m.ID == o.claim.Mark().ID })
+	return o.markedName().RemoveMarks(ctx, func(m owner.Mark) bool { return m.ID == o.claim.Mark().ID })
 }
 
 // withdrawTimeout bounds what is still done after the caller has given up.
@@ -210,7 +210,7 @@ func (o *ownedVolume) deleteVolume(ctx context.Context) error {
 		return err
 	default:
 		if err := o.checkOwned(ctx, v); err != nil {
-			return errors.Join(err, o.name().RemoveMarks(ctx, func(m owner.Mark) bool { return m.ID == o.claim.Mark().ID }))
+			return errors.Join(err, o.markedName().RemoveMarks(ctx, func(m owner.Mark) bool { return m.ID == o.claim.Mark().ID }))
 		}
 		if err := awaitUnused(ctx, o.client, v, o.claim.Mark().Workspace); err != nil {
 			return err
@@ -219,7 +219,7 @@ func (o *ownedVolume) deleteVolume(ctx context.Context) error {
 			return err
 		}
 	}
-	return o.name().RemoveMarks(ctx, o.claim.Owns)
+	return o.markedName().RemoveMarks(ctx, o.claim.Owns)
 }
 
 // NewMissingPoolError says that nothing can be known of a volume, as its pool is gone and its file may be there.

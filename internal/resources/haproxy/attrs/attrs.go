@@ -114,18 +114,18 @@ func (sameWords) Description(context.Context) string { return "Blanks between wo
 func (m sameWords) MarkdownDescription(ctx context.Context) string { return m.Description(ctx) }
 
 func (sameWords) PlanModifySet(_ context.Context, req planmodifier.SetRequest, resp *planmodifier.SetResponse) {
-	if len(req.StateValue.Elements()) > 0 && known(req.PlanValue.Elements()) && slices.Equal(Set(req.PlanValue), Set(req.StateValue)) {
+	if len(req.StateValue.Elements()) > 0 && allKnown(req.PlanValue.Elements()) && slices.Equal(Set(req.PlanValue), Set(req.StateValue)) {
 		resp.PlanValue = req.StateValue
 	}
 }
 
 func (sameWords) PlanModifyList(_ context.Context, req planmodifier.ListRequest, resp *planmodifier.ListResponse) {
-	if len(req.StateValue.Elements()) > 0 && known(req.PlanValue.Elements()) && strings.Join(Strings(req.PlanValue), " ") == strings.Join(Strings(req.StateValue), " ") {
+	if len(req.StateValue.Elements()) > 0 && allKnown(req.PlanValue.Elements()) && strings.Join(Strings(req.PlanValue), " ") == strings.Join(Strings(req.StateValue), " ") {
 		resp.PlanValue = req.StateValue
 	}
 }
 
-func known(elements []attr.Value) bool {
+func allKnown(elements []attr.Value) bool {
 	return !slices.ContainsFunc(elements, func(v attr.Value) bool { return !convert.Known(v) })
 }
 

@@ -28,7 +28,7 @@ var meanings = map[string]string{
 	"tarpit":          "before a tarpitted request is answered",
 }
 
-func attribute(name string) string { return strings.ReplaceAll(name, "-", "_") }
+func attributeName(name string) string { return strings.ReplaceAll(name, "-", "_") }
 
 // Timeouts is an attribute of the named timeouts. Where there are defaults, the attribute is computed.
 func Timeouts(names []string, defaults map[string]string) schema.SingleNestedAttribute {
@@ -49,7 +49,7 @@ func Timeouts(names []string, defaults map[string]string) schema.SingleNestedAtt
 		default:
 			a.MarkdownDescription += " Default: that of the defaults section."
 		}
-		attributes[attribute(name)] = a
+		attributes[attributeName(name)] = a
 	}
 	return schema.SingleNestedAttribute{
 		Optional:            true,
@@ -62,7 +62,7 @@ func Timeouts(names []string, defaults map[string]string) schema.SingleNestedAtt
 func TimeoutTypes(names []string) map[string]attr.Type {
 	t := map[string]attr.Type{}
 	for _, name := range names {
-		t[attribute(name)] = types.StringType
+		t[attributeName(name)] = types.StringType
 	}
 	return t
 }
@@ -76,7 +76,7 @@ func DefaultTimeouts(names []string, defaults map[string]string) types.Object {
 func ReadTimeouts(v types.Object, names []string) map[string]string {
 	out := map[string]string{}
 	for _, name := range names {
-		if s, ok := v.Attributes()[attribute(name)].(types.String); ok && s.ValueString() != "" {
+		if s, ok := v.Attributes()[attributeName(name)].(types.String); ok && s.ValueString() != "" {
 			out[name] = s.ValueString()
 		}
 	}
@@ -94,11 +94,11 @@ func KeepTimeouts(now types.Object, got map[string]string, names []string) types
 func timeoutValues(names []string, got map[string]string, now map[string]attr.Value) map[string]attr.Value {
 	values := map[string]attr.Value{}
 	for _, name := range names {
-		was, ok := now[attribute(name)].(types.String)
+		was, ok := now[attributeName(name)].(types.String)
 		if !ok {
 			was = types.StringNull()
 		}
-		values[attribute(name)] = KeepTime(was, got[name])
+		values[attributeName(name)] = KeepTime(was, got[name])
 	}
 	return values
 }

@@ -26,8 +26,8 @@ type token struct {
 	line int
 }
 
-// value of a word or of a quoted string, without its quotes.
-func (t token) value() string {
+// unquotedValue of a word or of a quoted string, without its quotes.
+func (t token) unquotedValue() string {
 	if t.kind != quoted {
 		return t.raw
 	}
@@ -59,10 +59,10 @@ type lexer struct {
 	line int
 }
 
-// next reads one token; at the end of the text, an end token that carries what was left.
-func (l *lexer) next() (token, error) {
+// readToken reads one token; at the end of the text, an end token that carries what was left.
+func (l *lexer) readToken() (token, error) {
 	start := l.pos
-	if err := l.skip(); err != nil {
+	if err := l.skipBlanks(); err != nil {
 		return token{}, err
 	}
 	t := token{lead: l.text[start:l.pos], line: l.line}
@@ -85,14 +85,14 @@ func (l *lexer) next() (token, error) {
 		}
 	default:
 		t.kind = word
-		l.word()
+		l.readWord()
 	}
 	t.raw = l.text[from:l.pos]
 	return t, nil
 }
 
-// skip passes white space and the three kinds of comments.
-func (l *lexer) skip() error {
+// skipBlanks passes white space and the three kinds of comments.
+func (l *lexer) skipBlanks() error {
 	for l.pos < len(l.text) {
 		rest := l.text[l.pos:]
 		switch {
@@ -136,9 +136,9 @@ func (l *lexer) quotedString() error {
 	return &SyntaxError{l.line, "a quoted string has no end"}
 }
 
-// word runs to white space, a special character or a comment; '#' begins a comment only before a word, as
+// readWord runs to white space, a special character or a comment; '#' begins a comment only before a word, as
 // in BIND's own lexer.
-func (l *lexer) word() {
+func (l *lexer) readWord() {
 	for l.pos < len(l.text) {
 		rest := l.text[l.pos:]
 		if isSpace(rest[0]) || strings.IndexByte(`{};"`, rest[0]) >= 0 || strings.HasPrefix(rest, "//") || strings.HasPrefix(rest, "/*") {

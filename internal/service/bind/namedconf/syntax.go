@@ -50,7 +50,7 @@ func Parse(text string) (*File, error) {
 func parseFile(l *lexer) (*File, token, error) {
 	f := &File{}
 	for {
-		t, err := l.next()
+		t, err := l.readToken()
 		if err != nil {
 			return nil, t, err
 		}
@@ -74,7 +74,7 @@ func parseStatement(l *lexer, t token) (*Statement, error) {
 	for {
 		switch t.kind {
 		case word, quoted:
-			s.Parts = append(s.Parts, Part{Lead: t.lead, Raw: t.raw, Value: t.value()})
+			s.Parts = append(s.Parts, Part{Lead: t.lead, Raw: t.raw, Value: t.unquotedValue()})
 		case open:
 			block, last, err := parseFile(l)
 			if err != nil {
@@ -91,7 +91,7 @@ func parseStatement(l *lexer, t token) (*Statement, error) {
 			return nil, &SyntaxError{s.Line, "a statement without its semicolon"}
 		}
 		var err error
-		if t, err = l.next(); err != nil {
+		if t, err = l.readToken(); err != nil {
 			return nil, err
 		}
 	}
@@ -100,13 +100,13 @@ func parseStatement(l *lexer, t token) (*Statement, error) {
 // String writes the text.
 func (f *File) String() string {
 	var b strings.Builder
-	f.write(&b)
+	f.writeTo(&b)
 	return b.String()
 }
 
-func (f *File) write(b *strings.Builder) {
+func (f *File) writeTo(b *strings.Builder) {
 	for _, s := range f.Statements {
-		s.write(b)
+		s.writeTo(b)
 	}
 	b.WriteString(f.Tail)
 }
@@ -114,11 +114,11 @@ func (f *File) write(b *strings.Builder) {
 // String writes the statement with the comments before it.
 func (s *Statement) String() string {
 	var b strings.Builder
-	s.write(&b)
+	s.writeTo(&b)
 	return b.String()
 }
 
-func (s *Statement) write(b *strings.Builder) {
+func (s *Statement) writeTo(b *strings.Builder) {
 	for _, p := range s.Parts {
 		b.WriteString(p.Lead)
 		if p.Block == nil {
@@ -126,7 +126,7 @@ func (s *Statement) write(b *strings.Builder) {
 			continue
 		}
 		b.WriteByte('{')
-		p.Block.write(b)
+		p.Block.writeTo(b)
 		b.WriteByte('}')
 	}
 	b.WriteString(s.Tail)

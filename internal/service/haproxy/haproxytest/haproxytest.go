@@ -74,7 +74,7 @@ func GiveBack(t *testing.T, engine *transaction.Engine, h host.Host) {
 	edit := transaction.Edit{Owner: "the test", Apply: haproxy.Strip, Removes: true}
 	err := engine.Commit(context.Background(), h, haproxy.Daemon{}, edit)
 	if err == nil {
-		_, err = engine.GiveBack(context.Background(), h, haproxy.Daemon{})
+		_, _, err = engine.GiveBack(context.Background(), h, haproxy.Daemon{})
 	}
 	if err != nil {
 		t.Error(err)

@@ -104,8 +104,8 @@ func (d *digests) CRC32C() uint32 {
 	return d.crc.Sum32()
 }
 
-// verify compares what was written with the wanted sum.
-func (d *digests) verify() error {
+// verifySum compares what was written with the wanted sum.
+func (d *digests) verifySum() error {
 	if d.want.Algorithm == "" {
 		return nil
 	}

@@ -34,7 +34,7 @@ type content struct {
 
 // openContent decompresses a source and looks at it. The source's own errors come through as they are.
 func openContent(source io.Reader) (*content, error) {
-	plain, closer, err := decompress(source)
+	plain, closer, err := decompressSource(source)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func openContent(source io.Reader) (*content, error) {
 		closer()
 		return nil, fmt.Errorf("read the image's first bytes: %w", err)
 	}
-	if err := c.inspect(); err != nil {
+	if err := c.inspectFormat(); err != nil {
 		closer()
 		return nil, err
 	}
@@ -75,8 +75,8 @@ var foreign = []struct {
 	{0, "\x28\xb5\x2f\xfd", "compressed twice: undo one of the two"},
 }
 
-// inspect finds the format, and refuses what cannot be a base image.
-func (c *content) inspect() error {
+// inspectFormat finds the format, and refuses what cannot be a base image.
+func (c *content) inspectFormat() error {
 	for _, f := range foreign {
 		if len(c.head) > f.offset && bytes.HasPrefix(c.head[f.offset:], []byte(f.magic)) {
 			return fmt.Errorf("unsupported format: the source is %s", f.remedy)

@@ -170,11 +170,11 @@ func TestChecksum(t *testing.T) {
 		}
 		d := newDigests(c, false)
 		_, _ = d.Write([]byte("hello"))
-		if err := d.verify(); err != nil {
+		if err := d.verifySum(); err != nil {
 			t.Error(err)
 		}
 		_, _ = d.Write([]byte("!"))
-		if err := d.verify(); err == nil {
+		if err := d.verifySum(); err == nil {
 			t.Error("another content has the same sum")
 		}
 	}

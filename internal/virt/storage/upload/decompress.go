@@ -17,8 +17,8 @@ import (
 // `zstd --ultra -22` needs and what zstd itself allows without being told otherwise (zstd(1), --memory). gzip needs 32 KiB.
 const windowLimit = 128 << 20
 
-// decompress undoes a compression that it knows by its first bytes, whatever the source is called.
-func decompress(source io.Reader) (io.Reader, func(), error) {
+// decompressSource undoes a compression that it knows by its first bytes, whatever the source is called.
+func decompressSource(source io.Reader) (io.Reader, func(), error) {
 	whole := &watchedReader{Reader: source}
 	// Larger reads than the buffer pass it by.
 	buffered := bufio.NewReaderSize(whole, 64<<10)
@@ -32,7 +32,7 @@ func decompress(source io.Reader) (io.Reader, func(), error) {
 		n := namedReader{what: "decompress xz", source: whole}
 		r, err := xz.NewReader(buffered, windowLimit)
 		if err != nil {
-			return nil, nil, n.explain(err)
+			return nil, nil, n.explainError(err)
 		}
 		n.Reader = r
 		return n, func() {}, nil
@@ -40,7 +40,7 @@ func decompress(source io.Reader) (io.Reader, func(), error) {
 		n := namedReader{what: "decompress gzip", source: whole}
 		r, err := gzip.NewReader(buffered)
 		if err != nil {
-			return nil, nil, n.explain(err)
+			return nil, nil, n.explainError(err)
 		}
 		r.Multistream(false)
 		n.Reader = &gzipMembers{r, buffered}
@@ -50,7 +50,7 @@ func decompress(source io.Reader) (io.Reader, func(), error) {
 		// One block at a time: a window of 8 MiB, which is what zstd uses up to level 19, is all it takes.
 		r, err := zstd.NewReader(buffered, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(windowLimit))
 		if err != nil {
-			return nil, nil, n.explain(err)
+			return nil, nil, n.explainError(err)
 		}
 		n.Reader = r
 		return n, r.Close, nil
@@ -82,12 +82,12 @@ type namedReader struct {
 func (n namedReader) Read(p []byte) (int, error) {
 	got, err := n.Reader.Read(p)
 	if err != nil && err != io.EOF { //nolint:errorlint // an EOF that is wrapped is a source that broke off, not the end
-		err = n.explain(err)
+		err = n.explainError(err)
 	}
 	return got, err
 }
 
-func (n namedReader) explain(err error) error {
+func (n namedReader) explainError(err error) error {
 	switch {
 	case n.source.failed != nil: // which is why
 		return fmt.Errorf("%s: %w", n.what, err)

@@ -60,7 +60,7 @@ func startDownload(ctx context.Context, u *url.URL, guarded bool) (*download, er
 		}
 		return nil
 	}
-	if err := d.connect(); err != nil {
+	if err := d.connectAgain(); err != nil {
 		d.client.CloseIdleConnections()
 		return nil, err
 	}
@@ -89,28 +89,28 @@ func (d *download) Read(p []byte) (int, error) {
 		if errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF
 		}
-		if err := d.resume(err); err != nil {
+		if err := d.resumeTransfer(err); err != nil {
 			return 0, err
 		}
 	}
 }
 
-// resume takes a broken transfer up again.
-func (d *download) resume(broken error) error {
-	d.release()
+// resumeTransfer takes a broken transfer up again.
+func (d *download) resumeTransfer(broken error) error {
+	d.releaseConnection()
 	if d.at > 0 && !d.guarded && d.version == "" {
 		return fmt.Errorf("download %s: the transfer broke after %d of %s bytes, and cannot be resumed because the server gives the file no ETag: give a checksum, so that the parts can be trusted to belong together: %w",
 			d.url.Redacted(), d.at, describeCount(d.size), broken)
 	}
 	tflog.Warn(d.ctx, "download broke, taking it up again", map[string]any{"url": d.url.Redacted(), "at": d.at, "reason": broken.Error()})
-	if err := d.pause(broken); err != nil {
+	if err := d.pauseBeforeRetry(broken); err != nil {
 		return err
 	}
-	return d.connect()
+	return d.connectAgain()
 }
 
-// connect makes requests until one is answered with what comes next.
-func (d *download) connect() error {
+// connectAgain makes requests until one is answered with what comes next.
+func (d *download) connectAgain() error {
 	for {
 		err := d.requestRest()
 		var final *backoff.PermanentError
@@ -123,14 +123,14 @@ func (d *download) connect() error {
 			return fmt.Errorf("download %s: %w", d.url.Redacted(), final.Unwrap())
 		}
 		tflog.Warn(d.ctx, "download not answered, trying again", map[string]any{"url": d.url.Redacted(), "reason": err.Error()})
-		if err := d.pause(err); err != nil {
+		if err := d.pauseBeforeRetry(err); err != nil {
 			return err
 		}
 	}
 }
 
-// pause waits before the next request, or gives up.
-func (d *download) pause(reason error) error {
+// pauseBeforeRetry waits before the next request, or gives up.
+func (d *download) pauseBeforeRetry(reason error) error {
 	d.failed++
 	if d.failed >= tries {
 		return fmt.Errorf("download %s: gave up after %d tries: %w", d.url.Redacted(), d.failed, reason)
@@ -252,7 +252,7 @@ func describeCount(size int64) string {
 	return strconv.FormatInt(size, 10)
 }
 
-func (d *download) release() {
+func (d *download) releaseConnection() {
 	d.stall.Stop()
 	_ = d.body.Close()
 	d.cancel()
@@ -260,7 +260,7 @@ func (d *download) release() {
 
 // Close ends the transfer.
 func (d *download) Close() error {
-	d.release()
+	d.releaseConnection()
 	d.client.CloseIdleConnections()
 	return nil
 }

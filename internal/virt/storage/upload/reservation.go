@@ -66,17 +66,17 @@ func (p *poolRoom) sumOutstanding(written func(volume string) int64) (n int64) {
 	return n
 }
 
-// reserve keeps room for a volume until it is released. The lock is held.
-func (p *poolRoom) reserve(volume string, bytes int64, m meter) *reservation {
+// reserveRoom keeps room for a volume until it is released. The lock is held.
+func (p *poolRoom) reserveRoom(volume string, bytes int64, m meter) *reservation {
 	r := &reservation{pool: p, meter: m, volume: volume, bytes: bytes}
 	p.reservations = append(p.reservations, r)
 	p.left -= bytes
 	return r
 }
 
-// extend asks for so much room altogether. Where that is more than is left, room is all that the upload could have had,
+// extendRoom asks for so much room altogether. Where that is more than is left, room is all that the upload could have had,
 // and others what is reserved for those beside it.
-func (r *reservation) extend(bytes int64) (enough bool, room, others int64, err error) {
+func (r *reservation) extendRoom(bytes int64) (enough bool, room, others int64, err error) {
 	p := r.pool
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -105,8 +105,8 @@ func (p *poolRoom) sumReservedBeside(but *reservation) (n int64) {
 	return n
 }
 
-// release ends a reservation: the image was written, or given up.
-func (r *reservation) release() {
+// releaseRoom ends a reservation: the image was written, or given up.
+func (r *reservation) releaseRoom() {
 	r.pool.mu.Lock()
 	defer r.pool.mu.Unlock()
 	r.pool.reservations = slices.DeleteFunc(r.pool.reservations, func(other *reservation) bool { return other == r })

@@ -12,12 +12,12 @@ func TestOnlyWhatIsNotWrittenYetIsKeptForAnUpload(t *testing.T) {
 		written: func(volume string) int64 { return map[string]int64{"half": 50, "more": 200}[volume] },
 		free:    func() (int64, error) { return 1000, nil },
 	}
-	kept := []*reservation{p.reserve("half", 100, g), p.reserve("more", 100, g), p.reserve("none", 100, g), p.reserve("unknown", 0, g)}
+	kept := []*reservation{p.reserveRoom("half", 100, g), p.reserveRoom("more", 100, g), p.reserveRoom("none", 100, g), p.reserveRoom("unknown", 0, g)}
 	for n, want := range []int64{850, 900, 900, 1000} {
 		if err := p.measureLeft(g); err != nil || p.left != want {
 			t.Errorf("after %d releases %d is left, %v, want %d", n, p.left, err, want)
 		}
-		kept[n].release()
+		kept[n].releaseRoom()
 	}
 	if len(p.reservations) > 0 {
 		t.Errorf("left: %v", p.reservations)
@@ -31,10 +31,10 @@ func TestImagesThatGrowShareTheRoom(t *testing.T) {
 	if err := p.measureLeft(g); err != nil {
 		t.Fatal(err)
 	}
-	a, b := p.reserve("a", 0, g), p.reserve("b", 0, g)
+	a, b := p.reserveRoom("a", 0, g), p.reserveRoom("b", 0, g)
 	reach := func(who string, u *reservation, bytes int64, want bool) {
 		t.Helper()
-		enough, room, others, err := u.extend(bytes)
+		enough, room, others, err := u.extendRoom(bytes)
 		if err != nil || enough != want {
 			t.Errorf("%s reaches %d: %t, with %d beside %d, %v", who, bytes, enough, room, others, err)
 		}
@@ -47,7 +47,7 @@ func TestImagesThatGrowShareTheRoom(t *testing.T) {
 	reach("b", b, 20, true) // no step back
 	reach("b", b, 41, false)
 	reach("b", b, 40, true)
-	b.release() // it failed, and its volume is gone
+	b.releaseRoom() // it failed, and its volume is gone
 	reach("a", a, 100, true)
 	free = 120 // somebody deleted something
 	reach("a", a, 120, true)

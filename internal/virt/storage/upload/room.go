@@ -41,16 +41,16 @@ func reserveRoom(ctx context.Context, c *hypervisor.Client, req Request, image *
 	if need > kept.left {
 		return nil, fmt.Errorf("%s takes %s, and storage pool %q has %s left%s: make room there, or choose another pool", req.Source, describeBytes(need), req.Pool, describeBytes(kept.left), describeOthers(kept.sumReservedBeside(nil)))
 	}
-	upload := kept.reserve(req.Name, need, m)
+	upload := kept.reserveRoom(req.Name, need, m)
 	head := int64(len(image.head))
 	image.rest = &meteredReader{Reader: image.rest, at: head, takes: head, reserve: func(bytes int64) error {
-		enough, room, others, err := upload.extend(bytes)
+		enough, room, others, err := upload.extendRoom(bytes)
 		if err == nil && !enough {
 			err = fmt.Errorf("%s takes more than %s, which is all that storage pool %q has left%s: make room there, or choose another pool", req.Source, describeBytes(room), req.Pool, describeOthers(others))
 		}
 		return err
 	}}
-	return upload.release, nil
+	return upload.releaseRoom, nil
 }
 
 // describeOthers says that others take room too.

@@ -156,12 +156,12 @@ func (p *progress) Read(b []byte) (int, error) {
 	_, _ = p.digests.Write(b[:n])
 	if now := time.Now(); now.Sub(p.last) >= ReportEvery {
 		p.last = now
-		p.report("uploading image")
+		p.reportProgress("uploading image")
 	}
 	return n, err
 }
 
-func (p *progress) report(message string) {
+func (p *progress) reportProgress(message string) {
 	elapsed := time.Since(p.start)
 	fields := map[string]any{
 		"image": p.image, "mib": p.done >> 20, "seconds": int(elapsed.Seconds()),

@@ -85,7 +85,7 @@ func Run(ctx context.Context, c *hypervisor.Client, req Request) (r Result, err 
 	if err != nil {
 		return r, err
 	}
-	counted.report("image uploaded")
+	counted.reportProgress("image uploaded")
 	r.Format, r.SHA256, r.CRC32C = image.format, counted.digests.SHA256(), counted.digests.CRC32C()
 	// libvirt looks at a volume's format only when it looks at the whole pool.
 	if err := c.RefreshPool(ctx, req.Pool); err != nil {
@@ -151,7 +151,7 @@ func readToEnd(counted *progress) error {
 	if _, err := io.Copy(io.Discard, counted); err != nil {
 		return err
 	}
-	return counted.digests.verify()
+	return counted.digests.verifySum()
 }
 
 // deleteUnfinished deletes the unfinished volume of this run: one that is empty yet or has its marker.

@@ -1,0 +1,131 @@
+package bind
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
+)
+
+func everywhereZone() Zone {
+	return Zone{Name: "all.example", TTL: 60, SOA: DefaultSOA, NameServers: []string{DefaultNameServer}, Records: Records{"api": {"A": {"10.0.0.9"}}}}
+}
+
+func TestAZoneWithoutAViewIsServedToEveryone(t *testing.T) {
+	tree := debian(t)
+	must(t, addZone(tree, everywhereZone(), noon))
+	if zones, err := listServed(tree); err != nil || len(zones) != 1 || zones[0].view != defaultView || zones[0].zone != "all.example" {
+		t.Errorf("served without views: %v, %v", zones, err)
+	}
+	must(t, addRecordSet(tree, RecordSet{Zone: "all.example", Name: "www", Type: "A", TTL: InheritTTL, Values: []string{"10.0.0.8"}}, noon))
+	// Views that come later serve it too, and whoever is in none of them.
+	must(t, addView(tree, View{Name: "a", MatchClients: []string{"10.1.0.0/16"}}))
+	main := text(tree, "/etc/bind/named.conf")
+	if strings.Count(main, `include "/etc/bind/named.conf.virtcluster-everywhere"`) != 2 || !strings.Contains(main, restView) {
+		t.Errorf("not in every view:\n%s", main)
+	}
+	if err := addZone(tree.Clone(), Zone{Name: "late.example", NameServers: []string{DefaultNameServer}}, noon); err == nil || !strings.Contains(err.Error(), "answers by views, a") {
+		t.Errorf("a zone without a view beside views: %v", err)
+	}
+	if got := (Daemon{}).Owners(tree); !slices.Contains(got, "zone all.example in view a ("+ours.String()+")") || len(got) != 3 {
+		t.Errorf("owners: %q", got)
+	}
+	got, err := FindZone(tree, "", "all.example")
+	if err != nil || got.Records["api"] == nil || got.View != "" {
+		t.Errorf("found %+v, %v", got, err)
+	}
+	must(t, DropView(tree, "a"))
+	must(t, DropRecordSet(tree, RecordSet{Zone: "all.example", Name: "www", Type: "A"}, noon))
+	must(t, DropZone(tree, "", "all.example"))
+	if _, err := FindZone(tree, "", "all.example"); !errors.Is(err, transaction.ErrAbsent) {
+		t.Errorf("after its end: %v", err)
+	}
+	if write, removed := debian(t).Changes(tree); len(write)+len(removed) > 0 {
+		t.Errorf("left: %v, gone: %v", write, removed)
+	}
+}
+
+func TestARecordSetRaisesTheServedSerialAndNotTheZonesOwn(t *testing.T) {
+	tree := debian(t)
+	must(t, addZone(tree, everywhereZone(), noon))
+	before, err := FindZone(tree, "", "all.example")
+	must(t, err)
+	for range 2 {
+		must(t, setRecordSet(tree, RecordSet{Zone: "all.example", Name: "www", Type: "A", TTL: InheritTTL, Values: []string{"10.0.0.8"}}, noon.Add(60)))
+		must(t, DropRecordSet(tree, RecordSet{Zone: "all.example", Name: "www", Type: "A"}, noon))
+	}
+	after, err := FindZone(tree, "", "all.example")
+	must(t, err)
+	if zones, err := listServed(tree); err != nil || zones[0].serial <= before.Serial || after.Serial != before.Serial {
+		t.Errorf("serials: before %d, after %d, served %v, %v", before.Serial, after.Serial, zones, err)
+	}
+	z := everywhereZone()
+	z.TTL = 90
+	must(t, addZone(tree, z, noon))
+	if changed, err := FindZone(tree, "", "all.example"); err != nil || changed.Serial <= before.Serial {
+		t.Errorf("the zone changed and its serial is %d, %v", changed.Serial, err)
+	}
+}
+
+// A person tidied up, and the file that the take-over kept is gone: what serves goes on serving.
+func TestNothingIsLostWhereTheKeptOriginalIsGone(t *testing.T) {
+	tree := withLocal(t, `zone "home.example" { type master; file "/etc/bind/db.home"; };
+acl mine { 10.0.0.0/8; };
+`)
+	must(t, addView(tree, View{Name: "a", MatchClients: []string{"10.1.0.0/16"}}))
+	must(t, setServer(tree, Server{AllowQuery: []string{"any"}}))
+	delete(tree, "/etc/bind/named.conf.virtcluster-original")
+	must(t, addView(tree, View{Name: "b", MatchClients: []string{"10.2.0.0/16"}}))
+	if _, again := tree["/etc/bind/named.conf.virtcluster-original"]; again {
+		t.Error("what is ours was taken for the original")
+	}
+	must(t, DropServer(tree))
+	must(t, DropView(tree, "a"))
+	must(t, DropView(tree, "b"))
+	main := text(tree, "/etc/bind/named.conf")
+	for _, want := range []string{`zone "home.example"`, "acl mine", "named.conf.default-zones", `directory "/var/cache/bind"`} {
+		if !strings.Contains(main, want) {
+			t.Errorf("%s is lost:\n%s", want, main)
+		}
+	}
+	if strings.Contains(main, "virtcluster") || strings.Contains(main, "view ") {
+		t.Errorf("what is ours stays:\n%s", main)
+	}
+	for path := range tree {
+		if strings.Contains(path, "virtcluster") {
+			t.Errorf("%s stays", path)
+		}
+	}
+}
+
+func TestZonesOfFilesBelowAreFoundAndGoIntoEveryView(t *testing.T) {
+	tree := withLocal(t, `include "/etc/bind/sites/*.conf";
+`)
+	if got := (Daemon{}).Follow(tree); !slices.Equal(got, []string{"/etc/bind/sites/*.conf"}) {
+		t.Fatalf("to read: %q", got)
+	}
+	tree["/etc/bind/sites/home.conf"] = host.File{Path: "/etc/bind/sites/home.conf", Mode: 0o644, Content: []byte(
+		"zone \"home.example\" { type master; file \"/etc/bind/db.home\"; };\ninclude \"/srv/dns/more.conf\";\n")}
+	if got := (Daemon{}).Follow(tree); !slices.Equal(got, []string{"/srv/dns/more.conf"}) {
+		t.Fatalf("to read then: %q", got)
+	}
+	tree["/srv/dns/more.conf"] = host.File{Path: "/srv/dns/more.conf", Mode: 0o644, Content: []byte("zone \"more.example\" { type master; file \"/etc/bind/db.more\"; };\n")}
+	before := tree.Clone()
+	must(t, addView(tree, View{Name: "a", MatchClients: []string{"10.1.0.0/16"}}))
+	if shared := text(tree, "/etc/bind/named.conf.virtcluster-zones"); !strings.Contains(shared, "named.conf.local") {
+		t.Errorf("a file with nothing but zones is not in every view:\n%s", shared)
+	}
+	if main := text(tree, "/etc/bind/named.conf"); strings.Contains(main, `include "/etc/bind/named.conf.local"`) {
+		t.Errorf("zones stand beside views:\n%s", main)
+	}
+	if err := addZone(tree.Clone(), Zone{View: "a", Name: "more.example", NameServers: []string{DefaultNameServer}}, noon); err == nil || !strings.Contains(err.Error(), "this provider did not write it") {
+		t.Errorf("a zone of theirs: %v", err)
+	}
+	must(t, DropView(tree, "a"))
+	if write, removed := before.Changes(tree); len(write)+len(removed) > 0 {
+		t.Errorf("left: %v, gone: %v", write, removed)
+	}
+}

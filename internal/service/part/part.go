@@ -1,0 +1,192 @@
+// Package part is one resource's part of a daemon's configuration on one machine: a zone, a frontend. Whose a part is is decided here, for
+// all daemons; how a daemon's package reads and writes it is all that they say.
+package part
+
+import (
+	"bytes"
+	"context"
+	"errors"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
+)
+
+// Part is a crud.Store of one part, and makes the daemon serve what is wanted of it.
+type Part[S any] struct {
+	Engine *transaction.Engine
+	Host   host.Host
+	Daemon transaction.Daemon
+	// Owner names the part in messages: `HAProxy backend "api"`.
+	Owner string
+	// Place is the file that holds it, and ImportID what `terraform import` takes for it.
+	Place, ImportID string
+	// Mark reads whose part of that name the tree has; false where it has none.
+	Mark func(t transaction.Tree) (owner.Mark, bool)
+	// Find reads the part; transaction.ErrAbsent when it is not there.
+	Find func(t transaction.Tree) (S, error)
+	// Add puts a part that must not be there yet, or may be taken over. Set puts it in any case. Both write the claim's mark.
+	Add, Set func(t transaction.Tree, want S) error
+	// Drop takes it out; absent is no error.
+	Drop func(t transaction.Tree) error
+	// Secrets of want, for errors and logs; may be nil.
+	Secrets func(want S) []string
+
+	claim    owner.Claim
+	stopped  bool
+	warnings []service.Problem
+}
+
+// Open returns a part on a machine, for what may call it its own.
+func Open[S any](engine *transaction.Engine, h host.Host, claim owner.Claim, p Part[S]) *Part[S] {
+	p.Engine, p.Host, p.claim = engine, h, claim
+	return &p
+}
+
+// IsAbsent tells a proven absence from every other error, of a daemon's configuration or of anything else.
+func IsAbsent(err error) bool {
+	return errors.Is(err, service.ErrAbsent) || errors.Is(err, transaction.ErrAbsent)
+}
+
+// Claim implements crud.Owned.
+func (p *Part[S]) Claim() owner.Claim { return p.claim }
+
+// FinishMark implements crud.Owned.
+func (p *Part[S]) FinishMark(ctx context.Context) error {
+	err := p.Engine.Commit(ctx, p.Host, p.Daemon, NewMarkEdit(p.Owner, p.claim))
+	if err == nil {
+		p.claim = p.claim.Finished()
+	}
+	return err
+}
+
+// NewMarkEdit returns the edit of a daemon's configuration that finishes the marks of a claim, wherever they stand, and takes away what
+// nobody may read beside them; what names the part.
+func NewMarkEdit(what string, claim owner.Claim) transaction.Edit {
+	cut := func(content []byte) []byte { return owner.CutCreating(owner.WithoutSettings(content)) }
+	return transaction.Edit{Owner: what, Cut: cut, Apply: func(t transaction.Tree) error {
+		for path, f := range t {
+			if finished := owner.WithoutSettings(claim.FinishText(f.Content)); !bytes.Equal(finished, f.Content) {
+				f.Content = finished
+				t[path] = f
+			}
+		}
+		return nil
+	}}
+}
+
+// Get implements crud.Store. A part that carries another's mark is not this one: it is an *owner.ForeignError.
+func (p *Part[S]) Get(ctx context.Context) (S, error) {
+	var none S
+	t, err := p.Engine.Snapshot(ctx, p.Host, p.Daemon)
+	if err != nil {
+		return none, err
+	}
+	running, err := p.Engine.Running(ctx, p.Host, p.Daemon)
+	if err != nil {
+		return none, err
+	}
+	p.stopped = !running
+	got, err := p.Find(t)
+	if err != nil {
+		return none, err
+	}
+	if err := p.checkOwner(t, p.claim.Owns); err != nil {
+		return none, err
+	}
+	if p.Mark != nil {
+		found, _ := p.Mark(t)
+		p.claim = p.claim.Found(found)
+		if written := t[p.Place].Content; !bytes.Equal(owner.WithoutSettings(written), written) {
+			p.claim = p.claim.Stale()
+		}
+	}
+	return got, nil
+}
+
+// MayCreate implements crud.Previewer.
+func (p *Part[S]) MayCreate(ctx context.Context) error {
+	t, err := p.Engine.Snapshot(ctx, p.Host, p.Daemon)
+	if err != nil {
+		return err
+	}
+	return p.checkOwner(t, p.claim.MayTake)
+}
+
+// Try implements crud.Trier: the part is checked in what the machine has now. A machine that has nothing of the daemon's yet is not asked.
+func (p *Part[S]) Try(ctx context.Context, want S) error {
+	t, err := p.Engine.Snapshot(ctx, p.Host, p.Daemon)
+	if err != nil || len(t) == 0 {
+		return err
+	}
+	next := t.Clone()
+	if err := p.Set(next, want); err != nil {
+		return err
+	}
+	return transaction.Try(ctx, p.Host, p.Daemon, next)
+}
+
+// Create implements crud.Store.
+func (p *Part[S]) Create(ctx context.Context, want S) (S, error) {
+	return p.commit(ctx, want, p.claim.MayTake, p.Add)
+}
+
+// Update implements crud.Store.
+func (p *Part[S]) Update(ctx context.Context, _, want S) (S, error) {
+	return p.commit(ctx, want, p.claim.Owns, p.Set)
+}
+
+// Delete implements crud.Store.
+func (p *Part[S]) Delete(ctx context.Context) error {
+	return p.Engine.Commit(ctx, p.Host, p.Daemon, transaction.Edit{Owner: p.Owner, Removes: true, Warn: p.warn, Apply: func(t transaction.Tree) error {
+		if err := p.checkOwner(t, p.claim.Owns); err != nil {
+			return err
+		}
+		return p.Drop(t)
+	}})
+}
+
+// Serving implements crud.Server.
+func (p *Part[S]) Serving() bool { return !p.stopped }
+
+// Warnings implements crud.Warner.
+func (p *Part[S]) Warnings() []service.Problem { return p.warnings }
+
+func (p *Part[S]) warn(text string) {
+	p.warnings = append(p.warnings, DaemonWarning(text))
+}
+
+// DaemonWarning is what a transaction says of a daemon after a change that succeeded (transaction.Edit.Warn).
+func DaemonWarning(text string) service.Problem {
+	return service.Warningf(nil, "A daemon is not as its configuration says", "%s", text)
+}
+
+func (p *Part[S]) commit(ctx context.Context, want S, allowed func(owner.Mark) bool, put func(transaction.Tree, S) error) (S, error) {
+	edit := transaction.Edit{Owner: p.Owner, Warn: p.warn, Apply: func(t transaction.Tree) error {
+		if err := p.checkOwner(t, allowed); err != nil {
+			return err
+		}
+		return put(t, want)
+	}}
+	if p.Secrets != nil {
+		edit.Secrets = p.Secrets(want)
+	}
+	if err := p.Engine.Commit(ctx, p.Host, p.Daemon, edit); err != nil {
+		return want, err
+	}
+	p.claim = p.claim.Written()
+	return service.ReadBack(ctx, p.Get, nil)
+}
+
+// checkOwner returns an *owner.ForeignError where the tree has a part of the name that is not allowed to be touched.
+func (p *Part[S]) checkOwner(t transaction.Tree, allowed func(owner.Mark) bool) error {
+	if p.Mark == nil {
+		return nil
+	}
+	found, there := p.Mark(t)
+	if !there || allowed(found) {
+		return nil
+	}
+	return &owner.ForeignError{What: p.Owner, Place: p.Place + " on " + p.Host.String(), ImportID: p.ImportID, Owner: found}
+}
