@@ -93,8 +93,8 @@ func (s *Spec) validateUses() []service.Problem {
 	return problems
 }
 
-// findReservation returns which node of the plan has a reservation on a network of the machine's hypervisor, or an address there; the id
-// is "" for none.
+// findHolder returns which resource of the plan has something on a network of the machine's hypervisor: a reservation, or an address. Its
+// id is "" for none.
 func (k *Checker) findHolder(kinds []plan.Kind, network, value string) plan.Holder {
 	for _, kind := range kinds {
 		if h, found := k.Plan.Find(plan.Use{Kind: kind, On: plan.NameHypervisor(k.Want.Hypervisor), Scope: plan.OnNetwork(network), Value: value}); found {
