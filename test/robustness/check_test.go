@@ -63,7 +63,7 @@ func (w *world) calm(ctx context.Context) error {
 	var configs model
 	configs.facts = maps.Clone(w.model.facts)
 	for _, s := range w.states {
-		config := configs.satisfiable(s.name, configs.withoutTaken(s.name, s.config))
+		config := configs.satisfiable(s.name, configs.withoutTaken(s.name, s.keepNeeded()))
 		has, err := s.has()
 		if err != nil {
 			return err
@@ -86,6 +86,20 @@ func (w *world) calm(ctx context.Context) error {
 		return nil // it was told
 	}
 	return w.examineCalm(ctx)
+}
+
+// keepNeeded returns the state's configuration, with the networks and pools that it has: others may need what was to go.
+func (s *state) keepNeeded() configuration {
+	all := slices.Clone(s.config)
+	has, _ := s.has()
+	for _, b := range has {
+		if r, ok := s.wrote[b.Address]; ok && (b.Type == "network" || b.Type == "storage_pool") && !slices.ContainsFunc(all, func(other resource) bool {
+			return other.Type == r.Type && claimsOf(other.Type, other.Attributes)[0].Thing == claimsOf(r.Type, r.Attributes)[0].Thing
+		}) {
+			all = append(all, r)
+		}
+	}
+	return all
 }
 
 // satisfiable returns the configuration without what needs something of others that nobody has.

@@ -29,6 +29,8 @@ type state struct {
 	backend map[string]any
 	store   *store
 	config  configuration
+	// wrote are all resources that it ever had in its configuration, by their addresses.
+	wrote map[string]resource
 	// services are what its service nodes run, which they keep until a destroy.
 	services map[string][]string
 	// programConfig is the program's configuration where it is not that of the sandbox: with another provider.
@@ -39,7 +41,7 @@ type state struct {
 const runLimit = 15 * time.Minute
 
 func newState(ctx context.Context, number int, program, dir string, remote bool) (*state, error) {
-	s := &state{name: letter(number), number: number, program: program, dir: filepath.Join(dir, letter(number))}
+	s := &state{name: letter(number), number: number, program: program, dir: filepath.Join(dir, letter(number)), wrote: map[string]resource{}}
 	if err := os.MkdirAll(s.dir, 0o755); err != nil {
 		return nil, err
 	}
@@ -65,6 +67,9 @@ func (s *state) file() string { return filepath.Join(s.dir, "terraform.tfstate")
 
 func (s *state) write(c configuration) error {
 	s.config = c
+	for _, r := range c {
+		s.wrote[r.address()] = r
+	}
 	if s.services = c.services(s.services); len(c) == 0 {
 		s.services = nil
 	}
