@@ -68,11 +68,12 @@ func (r *typed[M, S]) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	}
 	r.refuseUnknownHypervisor(ctx, req.Plan, &resp.Diagnostics)
 	if r.Plan != nil && !resp.Diagnostics.HasError() {
+		r.registerUses(ctx, req, resp, claim.Replaces(), true)
 		resp.Diagnostics.Append(r.recall(ctx, req.Private, &m)...)
 		r.Plan(ctx, Opening{r.provided, claim}, req, resp, &m)
 		known = known && resp.Plan.Raw.Equal(req.Plan.Raw)
 	}
-	r.registerUses(ctx, req, resp, claim.Replaces())
+	r.registerUses(ctx, req, resp, claim.Replaces(), false)
 	if resp.Diagnostics.HasError() {
 		return
 	}

@@ -2,9 +2,8 @@ package crud
 
 import (
 	"context"
-	"crypto/sha256"
-	"fmt"
-	"reflect"
+	"crypto/rand"
+	"encoding/json"
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -22,25 +21,45 @@ import (
 var machineAttributes = []string{"host", "service_node"}
 
 // registerUses tells the plan's ledger what the planned object uses, and reports what of it another resource has. Parts of it that are
-// not known yet are compared when they are. replaces says that the object takes the place of one that the resource had.
-func (r *typed[M, S]) registerUses(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, replaces bool) {
+// not known yet are compared when they are. replaces says that the object takes the place of one that the resource had. Before the type's
+// own plan it is provisional: what others look for is found while they ask their machines, whoever is planned first.
+func (r *typed[M, S]) registerUses(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, replaces, provisional bool) {
 	if r.provided.Fleet == nil {
 		return
 	}
 	m := r.readPlanned(ctx, resp)
-	uses := slices.DeleteFunc(r.listUses(ctx, m, resp.Plan.GetAttribute), func(u plan.Use) bool {
-		unknown := func(root string) bool { return !isKnownAt(ctx, resp.Plan, []any{root}) }
-		return !isKnownAt(ctx, resp.Plan, u.Path) || slices.ContainsFunc(u.Also, unknown)
-	})
-	holder := r.newHolder(ctx, m, r.recognise(ctx, m, req, &resp.Diagnostics), resp.Plan.GetAttribute)
+	known := map[string]bool{}
+	unknown := func(root string) bool {
+		if _, asked := known[root]; !asked {
+			known[root] = isKnownAt(ctx, resp.Plan, []any{root})
+		}
+		return !known[root]
+	}
+	spec, diags := r.Spec(ctx, m)
+	if diags.HasError() {
+		return
+	}
+	uses := slices.DeleteFunc(r.listUses(ctx, spec, resp.Plan.GetAttribute), func(u plan.Use) bool { return slices.ContainsFunc(u.Known, unknown) })
+	holder := r.newHolder(ctx, m, spec, r.recognise(ctx, resp.Private, &resp.Diagnostics), resp.Plan.GetAttribute)
 	holder.Doing = plan.Makes
+	var before []plan.Use
 	if !req.State.Raw.IsNull() {
 		var was M
 		resp.Diagnostics.Append(req.State.Get(ctx, &was)...)
+		if old, diags := r.Spec(ctx, &was); !diags.HasError() {
+			before = r.listUses(ctx, old, req.State.GetAttribute)
+		}
 		holder.Doing = plan.Keeps
-		if !reflect.DeepEqual(r.listUses(ctx, &was, req.State.GetAttribute), uses) {
+		if !slices.EqualFunc(before, uses, func(a, b plan.Use) bool { return a.IsSame(b) && a.For == b.For }) {
 			holder.Doing = plan.Changes
 		}
+	}
+	for i := range uses {
+		uses[i].New = !slices.ContainsFunc(before, uses[i].IsSame)
+	}
+	if holder.Provisional = provisional; provisional {
+		r.provided.Ledger.Register(holder, uses)
+		return
 	}
 	refused := resp.Diagnostics.HasError()
 	if !refused {
@@ -68,9 +87,13 @@ func (r *typed[M, S]) registerRemoval(ctx context.Context, req resource.ModifyPl
 		return nil
 	}
 	var ignored diag.Diagnostics
-	holder := r.newHolder(ctx, &m, r.recognise(ctx, &m, req, &ignored), req.State.GetAttribute)
+	spec, diags := r.Spec(ctx, &m)
+	if diags.HasError() {
+		return nil
+	}
+	holder := r.newHolder(ctx, &m, spec, r.recognise(ctx, req.Private, &ignored), req.State.GetAttribute)
 	holder.Doing = plan.Removes
-	uses := r.listUses(ctx, &m, req.State.GetAttribute)
+	uses := r.listUses(ctx, spec, req.State.GetAttribute)
 	if r.Lasts {
 		uses = append(uses, r.lastingName(ctx, &m, req.State.GetAttribute))
 	}
@@ -108,67 +131,87 @@ func (r *typed[M, S]) lastingName(ctx context.Context, m *M, get getter) plan.Us
 	return plan.Use{Kind: plan.LastingName, Scope: r.Noun, Value: names[0], For: r.Name, Path: []any{"name"}}
 }
 
-// listUses returns what an object uses, as far as its type says so; nothing while its place is not known.
-func (r *typed[M, S]) listUses(ctx context.Context, m *M, get getter) []plan.Use {
-	spec, diags := r.Spec(ctx, m)
+// listUses returns what an object uses, as far as its type says so. While it is not known where it is, that is what it gives.
+func (r *typed[M, S]) listUses(ctx context.Context, spec S, get getter) []plan.Use {
 	user, is := any(spec).(plan.User)
-	if !is || diags.HasError() {
+	if !is {
 		return nil
 	}
-	for _, name := range append(slices.Clone(machineAttributes), hypervisorAttribute) {
-		var v types.String
-		if has := r.hasAttribute(ctx, name); has && !get(ctx, path.Root(name), &v).HasError() && v.IsUnknown() {
-			return nil
-		}
+	uses := user.Uses()
+	if _, known := r.listPlaces(ctx, get); !known {
+		return slices.DeleteFunc(uses, func(u plan.Use) bool { return u.Verb != plan.Gives })
 	}
-	return user.Uses()
+	return uses
 }
 
-func (r *typed[M, S]) hasAttribute(ctx context.Context, name string) bool {
-	_, has := r.Type.Schema(ctx).Attributes[name]
-	return has
+// listPlaces returns the machine or the hypervisor that a resource is on, as messages have them, and whether that is known. A
+// hypervisor's machine is at both.
+func (r *typed[M, S]) listPlaces(ctx context.Context, get getter) (places []string, known bool) {
+	read := func(name string) (v types.String, has bool) {
+		has = !get(ctx, path.Root(name), &v).HasError()
+		return v, has
+	}
+	for _, name := range machineAttributes {
+		v, _ := read(name)
+		if v.IsUnknown() {
+			return nil, false
+		}
+		if v.ValueString() != "" {
+			places = append(places, host.WithoutKey(v.ValueString()))
+		}
+	}
+	v, has := read(hypervisorAttribute)
+	switch {
+	case !has:
+		return places, true
+	case v.IsUnknown():
+		return nil, false
+	case len(places) == 0:
+		return []string{plan.NameHypervisor(v.ValueString())}, true
+	}
+	for _, name := range r.provided.Fleet.Names() {
+		if endpoint, err := r.provided.Fleet.HostOf(name); err == nil && host.WithoutKey(endpoint) == places[0] {
+			places = append(places, plan.NameHypervisor(name))
+		}
+	}
+	return places, true
 }
 
 // recognise returns what tells a resource from every other one of the plan, however often it is planned: its claim, or before it has one
-// its configuration. Two that are written alike are told apart when they are created.
-func (r *typed[M, S]) recognise(ctx context.Context, m *M, req resource.ModifyPlanRequest, diags *diag.Diagnostics) string {
-	if claim := r.loadClaim(ctx, req.Private, diags); claim != nil {
+// a token, which goes from one plan of it to the next as private state does. The provider is not told the address of a resource.
+func (r *typed[M, S]) recognise(ctx context.Context, kept private, diags *diag.Diagnostics) string {
+	if claim := r.loadClaim(ctx, kept, diags); claim != nil {
 		return r.Noun + " of owner " + claim.Mark().ID
 	}
-	return fmt.Sprintf("%s %q written as %x", r.Noun, r.Label(m), sha256.Sum256([]byte(req.Config.Raw.String())))
+	token, d := KeepToken(ctx, kept)
+	diags.Append(d...)
+	return r.Noun + " of token " + token
+}
+
+// tokenKey is where a resource's private state keeps its token.
+const tokenKey = "resource"
+
+// KeepToken returns the token of a resource, which its private state keeps from now on.
+func KeepToken(ctx context.Context, kept PrivateState) (token string, diags diag.Diagnostics) {
+	text, diags := kept.GetKey(ctx, tokenKey)
+	if json.Unmarshal(text, &token) == nil && token != "" {
+		return token, diags
+	}
+	token = rand.Text()
+	encoded, _ := json.Marshal(token) // a string can be encoded
+	return token, append(diags, kept.SetKey(ctx, tokenKey, encoded)...)
 }
 
 // newHolder names a resource for the plan's ledger, and says where it is.
-func (r *typed[M, S]) newHolder(ctx context.Context, m *M, id string, get getter) plan.Holder {
+func (r *typed[M, S]) newHolder(ctx context.Context, m *M, spec S, id string, get getter) plan.Holder {
 	h := plan.Holder{ID: id, Self: r.describeObject(m), Object: host.WithoutKey(r.ID(m))}
 	h.Name = h.Self
-	if spec, diags := r.Spec(ctx, m); !diags.HasError() {
-		if d, is := any(spec).(plan.Described); is {
-			h.Name = d.Describe(h.Object)
-		}
+	if d, is := any(spec).(plan.Described); is {
+		h.Name = d.Describe(h.Object)
 	}
-	for _, name := range machineAttributes {
-		var v types.String
-		if r.hasAttribute(ctx, name) && !get(ctx, path.Root(name), &v).HasError() && v.ValueString() != "" {
-			h.Places = append(h.Places, host.WithoutKey(v.ValueString()))
-		}
-	}
-	if !r.hasAttribute(ctx, hypervisorAttribute) {
-		return h
-	}
-	var v types.String
-	get(ctx, path.Root(hypervisorAttribute), &v)
-	if name := v.ValueString(); len(h.Places) == 0 {
-		h.Places = []string{plan.NameHypervisor(name)}
-		if name != "" {
-			h.Name += fmt.Sprintf(" on hypervisor %q", name)
-		}
-		return h
-	}
-	for _, name := range r.provided.Fleet.Names() {
-		if endpoint, err := r.provided.Fleet.HostOf(name); err == nil && host.WithoutKey(endpoint) == h.Places[0] {
-			h.Places = append(h.Places, plan.NameHypervisor(name))
-		}
+	h.Places, _ = r.listPlaces(ctx, get)
+	if len(h.Places) > 0 && plan.IsNamedHypervisor(h.Places[0]) {
+		h.Name += " on " + h.Places[0]
 	}
 	return h
 }

@@ -11,6 +11,8 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+
+	"go4.org/netipx"
 )
 
 // Verb is what a resource does with what it uses.
@@ -46,12 +48,18 @@ type Use struct {
 	// Value is its one spelling. Addresses have a Span besides.
 	Value string
 	Span  Span
-	// For is whom it is for, where two uses for one machine are no collision: its MAC address in lower case.
+	// Skips says which addresses of the span are not meant; nil is none.
+	Skips func(netip.Addr) bool
+	// For is whom it is for: a machine by its MAC address in lower case.
 	For string
-	// Path leads to the attribute, as that of a service.Problem does. Also are the root attributes that have to be known besides for the
-	// use to be known.
-	Path []any
-	Also []string
+	// ByID is set where the scope is a network that others may name by the id of the object, too.
+	ByID bool
+	// New is set by crud where the resource did not use it before.
+	New bool
+	// Path leads to the attribute, as that of a service.Problem does. Known are the root attributes that have to be known for the use to
+	// be: those of which a zero value would say something.
+	Path  []any
+	Known []string
 }
 
 // User is a spec that says what it uses. A value that is not known yet is left out.
@@ -85,6 +93,8 @@ type Holder struct {
 	// Places are the machine or the hypervisor that it is on, as messages have them. A hypervisor's machine is at both.
 	Places []string
 	Doing  Doing
+	// Provisional is set while its plan is not complete: others may count on what it gives, and it is in nobody's way yet.
+	Provisional bool
 }
 
 // Locate returns where a use of the holder is there once, as messages have it: one text for each of the holder's places.
@@ -96,14 +106,25 @@ func (h Holder) Locate(u Use) []string {
 	case u.On != "":
 		places = []string{u.On}
 	}
-	all := make([]string, 0, len(places))
+	scopes := []string{u.Scope}
+	if u.ByID && h.Object != "" {
+		scopes = append(scopes, OnNetwork(h.Object))
+	}
+	all := make([]string, 0, len(places)*len(scopes))
 	for _, place := range places {
-		if u.Scope != "" {
-			place = u.Scope + " of " + place
+		for _, scope := range scopes {
+			if scope != "" {
+				scope += " of "
+			}
+			all = append(all, scope+place)
 		}
-		all = append(all, place)
 	}
 	return all
+}
+
+// IsSame says whether two uses are of the same, whatever they are for and wherever they are written.
+func (u Use) IsSame(other Use) bool {
+	return u.Kind == other.Kind && u.On == other.On && u.Scope == other.Scope && u.Value == other.Value
 }
 
 // Spell is a use of the holder as messages have it: `IP address 10.0.0.7 on network "n" of the provider's hypervisor`.
@@ -125,7 +146,7 @@ func (c Collision) Detail() string {
 		"{mine}", c.Me.Spell(c.Mine), "{theirs}", c.They.Spell(c.Theirs),
 		"{value}", c.Mine.Value, "{their value}", c.Theirs.Value,
 		"{for}", c.Mine.For, "{their for}", c.Theirs.For,
-		"{scope}", c.Mine.Scope, "{their scope}", c.Theirs.Scope,
+		"{scope}", c.Mine.Scope, "{their scope}", c.Theirs.Scope, "{Their scope}", upperFirst(c.Theirs.Scope), "{common}", c.Mine.Span.firstOfBoth(c.Theirs.Span),
 		"{place}", first(c.Me.Locate(Use{On: c.Mine.On})), "{object}", c.Me.Object,
 		"{self}", c.Me.Self, "{holder}", c.They.Name, "{Holder}", upperFirst(c.They.Name),
 	).Replace(c.Rule.Detail)
@@ -140,17 +161,41 @@ func upperFirst(text string) string {
 
 // View is what may be asked of a plan's ledger.
 type View interface {
+	// List returns the uses of a kind, in no order. What goes is not among them.
+	List(kind Kind) []Held
 	// Find returns who of the plan has a use that one would meet: of its kind, there, and with its value. What goes is not found.
 	Find(u Use) (holder Holder, found bool)
 }
 
+// Held is a use that a resource of the plan has.
+type Held struct {
+	Use
+	Holder Holder
+}
+
+// Notes is a View to which may be added what no resource says of itself.
+type Notes interface {
+	View
+	// Note notes a use that is nobody's. It is in no rule's way by itself.
+	Note(u Use)
+}
+
+// ownHypervisor is the provider's own.
+const ownHypervisor = "the provider's hypervisor"
+
 // NameHypervisor is a hypervisor as messages have it; "" is the provider's own.
 func NameHypervisor(name string) string {
 	if name == "" {
-		return "the provider's hypervisor"
+		return ownHypervisor
 	}
 	return fmt.Sprintf("hypervisor %q", name)
 }
+
+// IsHypervisor says whether a place is a hypervisor, and IsNamedHypervisor whether it is another one than the provider's own.
+func IsHypervisor(place string) bool { return place == ownHypervisor || IsNamedHypervisor(place) }
+
+// IsNamedHypervisor says whether a place is a hypervisor that the configuration names.
+func IsNamedHypervisor(place string) bool { return strings.HasPrefix(place, "hypervisor \"") }
 
 // Span is a run of addresses, both ends included. The zero one has none.
 type Span struct{ First, Last netip.Addr }
@@ -165,6 +210,20 @@ func (s Span) Contains(a netip.Addr) bool {
 
 // Overlaps says whether two spans have an address in common.
 func (s Span) Overlaps(other Span) bool { return s.Contains(other.First) || other.Contains(s.First) }
+
+// firstOfBoth returns the first address that two spans have in common, as messages have it; "" where one of them has none.
+func (s Span) firstOfBoth(other Span) string {
+	switch {
+	case !s.First.IsValid() || !other.First.IsValid():
+		return ""
+	case s.First.Less(other.First):
+		return other.First.String()
+	}
+	return s.First.String()
+}
+
+// SpanOfPrefix returns the addresses of a prefix.
+func SpanOfPrefix(p netip.Prefix) Span { return Span{p.Masked().Addr(), netipx.PrefixLastIP(p)} }
 
 // String is the span as messages have it.
 func (s Span) String() string {

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
 )
 
 // planned is a resource of a plan: its type without the prefix, and its configuration in JSON.
@@ -109,7 +111,7 @@ func plannedBy(t *testing.T, server tfprotov6.ProviderServer, resources ...plann
 }
 
 func TestResourcesOfAPlanAreComparedInAnyOrderAndNeverWithThemselves(t *testing.T) {
-	var found []string // as the guide lists them
+	var found []string // as the guide lists them: what is said by no rule, which it lists by themselves
 	ran := 0
 	for _, c := range crossChecks {
 		t.Run(c.name, func(t *testing.T) {
@@ -125,6 +127,9 @@ func TestResourcesOfAPlanAreComparedInAnyOrderAndNeverWithThemselves(t *testing.
 				})
 				if named < 0 {
 					t.Errorf("%s, then %s: want %q to name %q, not %v", pair[0].kind, pair[1].kind, c.summary, c.names[order], texts(all))
+					continue
+				}
+				if slices.ContainsFunc(plan.Rules, func(r plan.Rule) bool { return r.Words(all[named].Summary, all[named].Detail) }) {
 					continue
 				}
 				found = append(found, fmt.Sprintf("| %s | %s | %s | %s: %s |", c.name, pair[0].kind, pair[1].kind, all[named].Summary, all[named].Detail))

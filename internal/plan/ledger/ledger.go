@@ -34,19 +34,27 @@ type shelf struct {
 	wide    []*held
 }
 
+// skips says whether a use does not mean the one address of another one.
+func (h *held) skips(one *held) bool {
+	return h.Skips != nil && !one.isWide() && h.Skips(one.Span.First)
+}
+
 func (h *held) isWide() bool { return h.Span.First != h.Span.Last }
 
 // Register takes what a resource uses for what it used before, and returns what of it is in the way of other resources: in the order of
-// the uses, and of the others' names.
+// the uses, and of the others' names. Nothing is in the way of what is provisional.
 func (l *Ledger) Register(holder plan.Holder, uses []plan.Use) []plan.Collision {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.forget(holder.ID)
 	var all []plan.Collision
 	for _, u := range uses {
+		if holder.Provisional {
+			break
+		}
 		mine := &held{Use: u, holder: holder, scopes: holder.Locate(u)}
 		for _, rule := range plan.RulesOf(u.Kind) {
-			found := l.find(mine, rule)
+			found := slices.DeleteFunc(l.find(mine, rule), func(h *held) bool { return h.holder.Provisional })
 			slices.SortStableFunc(found, func(a, b *held) int { return strings.Compare(a.holder.Name, b.holder.Name) })
 			for _, theirs := range found {
 				all = append(all, plan.Collision{Rule: rule, Mine: u, Theirs: theirs.Use, Me: holder, They: theirs.holder})
@@ -79,26 +87,39 @@ func (l *Ledger) find(mine *held, rule plan.Rule) []*held {
 	}
 	var found []*held
 	for _, theirs := range candidates {
-		if theirs.holder.ID != mine.holder.ID && collide(mine, theirs, rule) {
+		if theirs.holder.ID != mine.holder.ID && collide(mine, theirs, rule) && !l.isExcepted(mine, theirs, rule) {
 			found = append(found, theirs)
 		}
 	}
 	return found
 }
 
+// isExcepted says whether the one address that two uses have in common has a use by which a rule excepts them. The mutex is held.
+func (l *Ledger) isExcepted(mine, theirs *held, rule plan.Rule) bool {
+	on := l.kinds[rule.Unless]
+	if on == nil {
+		return false
+	}
+	value := mine.Value
+	if mine.isWide() {
+		value = theirs.Value
+	}
+	return len(on.byValue[value]) > 0
+}
+
 // collide is the one rule of what overlaps.
 func collide(mine, theirs *held, rule plan.Rule) bool {
-	if !rule.Fits(mine.holder.Doing, theirs.holder.Doing) {
+	if !rule.MineIs.Is(mine.holder, mine.Use) || !rule.TheirsIs.Is(theirs.holder, theirs.Use) {
 		return false
 	}
 	if !rule.AnyScope && !slices.ContainsFunc(mine.scopes, func(s string) bool { return slices.Contains(theirs.scopes, s) }) {
 		return false
 	}
-	if !rule.EvenForOne && mine.For != "" && mine.For == theirs.For {
+	if rule.ForOthers && (mine.For == "" || theirs.For == "" || mine.For == theirs.For) {
 		return false
 	}
 	if mine.Span.First.IsValid() && theirs.Span.First.IsValid() {
-		return mine.Span.Overlaps(theirs.Span)
+		return mine.Span.Overlaps(theirs.Span) && !mine.skips(theirs) && !theirs.skips(mine)
 	}
 	return mine.Value == theirs.Value
 }
@@ -145,6 +166,33 @@ func (l *Ledger) Find(u plan.Use) (plan.Holder, bool) {
 	}
 	first := slices.MinFunc(found, func(a, b *held) int { return strings.Compare(a.holder.Name, b.holder.Name) })
 	return first.holder, true
+}
+
+// List implements plan.View.
+func (l *Ledger) List(kind plan.Kind) (all []plan.Held) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	on := l.kinds[kind]
+	if on == nil {
+		return nil
+	}
+	add := func(uses []*held) {
+		for _, h := range uses {
+			if h.holder.Doing != plan.Removes {
+				all = append(all, plan.Held{Use: h.Use, Holder: h.holder})
+			}
+		}
+	}
+	add(on.wide)
+	for _, uses := range on.byValue {
+		add(uses)
+	}
+	return all
+}
+
+// Note implements plan.Notes.
+func (l *Ledger) Note(u plan.Use) {
+	l.Register(plan.Holder{ID: "note of " + strings.Join([]string{u.Kind.Name, u.On, u.Scope, u.Value}, "|")}, []plan.Use{u})
 }
 
 // Await waits until somebody of the plan has a use, as Find finds it, and says whether somebody does. Terraform plans what does not

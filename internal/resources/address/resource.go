@@ -44,7 +44,6 @@ func New() resource.Resource {
 			return nil
 		},
 		Open: openStore,
-		Plan: planChange,
 	})
 }
 
@@ -118,13 +117,4 @@ func (m *model) fillModel(got addresspool.Address) {
 
 func openStore(ctx context.Context, at crud.Opening, m *model) (crud.Store[addresspool.Address], error) {
 	return exposureattr.OpenAddress(ctx, at, m.Pool, m.Key.ValueString())
-}
-
-// planChange tells the rest of the plan which address the key has: who names it has what was drawn for that.
-func planChange(_ context.Context, at crud.Opening, _ resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
-	want, diags := m.toSpec()
-	resp.Diagnostics.Append(diags...)
-	if at.Registry != nil && want.IP.IsValid() {
-		at.Registry.Pools.Draw(want.IP)
-	}
 }

@@ -27,7 +27,7 @@ func (m *model) toSpec(context.Context) (virtnetwork.Reservation, diag.Diagnosti
 	ip, _ := netip.ParseAddr(m.IP.ValueString()) // Validate says what is wrong with it
 	return virtnetwork.Reservation{
 		DHCPHost: virtnetwork.DHCPHost{MAC: canonicalMAC(m.MAC.ValueString()), ID: strings.ToLower(m.DUID.ValueString()), IP: ip.Unmap(), Name: m.Hostname.ValueString()},
-		Text:     m.IP.ValueString(),
+		Text:     m.IP.ValueString(), Network: m.Network.ValueString(),
 	}, nil
 }
 

@@ -27,7 +27,7 @@ func planChange(ctx context.Context, at crud.Opening, req resource.ModifyPlanReq
 	if !resp.Diagnostics.HasError() {
 		spec, diags := m.toSpec(ctx)
 		resp.Diagnostics.Append(diags...)
-		resp.Diagnostics.Append(exposureattr.CrossCheck(ctx, at, &m.Common, spec, describeService(m))...)
+		resp.Diagnostics.Append(exposureattr.CrossCheck(ctx, at, &m.Common, spec)...)
 	}
 }
 

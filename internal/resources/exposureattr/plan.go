@@ -3,8 +3,6 @@ package exposureattr
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -14,7 +12,6 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/exposure"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
@@ -55,39 +52,11 @@ func PlanAddress(ctx context.Context, req resource.ModifyPlanRequest, resp *reso
 	}
 }
 
-// CrossCheck refuses what another resource of the plan exposes, or another state on the machine.
-func CrossCheck(ctx context.Context, at crud.Opening, c *Common, want exposure.Exposure, what string) diag.Diagnostics {
+// CrossCheck refuses what somebody has on the machine.
+func CrossCheck(ctx context.Context, at crud.Opening, c *Common, want exposure.Exposure) diag.Diagnostics {
 	var diags diag.Diagnostics
-	node := host.ShortenReferences(c.ServiceNode.ValueString())
-	if at.Fleet == nil || node == "" || want.Kind != exposure.NodePort && !want.Address.IsValid() || want.Kind == exposure.NodePort && len(want.Targets) == 0 {
+	if at.Fleet == nil || c.ServiceNode.ValueString() == "" || want.Kind != exposure.NodePort && !want.Address.IsValid() || want.Kind == exposure.NodePort && len(want.Targets) == 0 {
 		return diags // a port of every address is that of the targets' family
-	}
-	var claims []planregistry.Claim
-	places := map[string]path.Path{}
-	claim := func(value string, at path.Path) {
-		claims = append(claims, planregistry.Claim{Kind: "exposed", Scope: "service node " + node, Value: value})
-		places[value] = at
-	}
-	whole := "every port of " + want.Address.String()
-	if want.Kind == exposure.Floating {
-		claim(whole, path.Root("address"))
-	}
-	for _, name := range slices.Sorted(maps.Keys(want.Ports)) {
-		if p := want.Ports[name]; p.Port != 0 && want.Kind != exposure.Floating {
-			claim(exposure.Endpoint(want, p), portPath(name))
-		}
-	}
-	for port, bind := range want.Listens() {
-		// As frontends of HAProxy's do, which would share the connections out at random, or get none.
-		claims = append(claims, planregistry.Claim{Kind: "address", Scope: "service node " + node, Value: bind.Endpoint()})
-		places[bind.Endpoint()] = portPath(port)
-	}
-	for _, c := range at.Registry.Claims.Replace(what+" on "+node, claims...) {
-		diags.AddAttributeError(places[c.Claim.Value], "Exposed twice", fmt.Sprintf("%s has %s too: choose another address or port", c.Holder, c.Claim.Value))
-	}
-	diags.Append(refuseMisplaced(at, node, want, what+" on "+node)...)
-	if want.Kind != exposure.NodePort {
-		diags.Append(checkShared(at, node, want, what+" on "+node)...)
 	}
 	h, err := at.Fleet.Host(ctx, c.ServiceNode.ValueString())
 	if err != nil {
@@ -97,20 +66,6 @@ func CrossCheck(ctx context.Context, at crud.Opening, c *Common, want exposure.E
 	if asked {
 		diags.Append(crud.Diagnostics(problems)...)
 		diags.Append(checkWayBack(ctx, at, h, survey, want)...)
-	}
-	return diags
-}
-
-// checkShared refuses an address of which another resource of the plan has every port, or where a floating address would have, any.
-func checkShared(at crud.Opening, node string, want exposure.Exposure, holder string) diag.Diagnostics {
-	var diags diag.Diagnostics
-	floats := want.Kind == exposure.Floating
-	for _, other := range at.Registry.Exposures.Replace(holder, node, floats, want.Address) {
-		what := "has every port of"
-		if floats {
-			what = "has ports of"
-		}
-		diags.AddAttributeError(path.Root("address"), "Exposed twice", fmt.Sprintf("%s %s %s: choose another address", other, what, want.Address))
 	}
 	return diags
 }

@@ -31,7 +31,7 @@ func OpenAddress(ctx context.Context, at crud.Opening, id types.String, key stri
 	if err != nil {
 		return nil, service.At([]any{"pool"}, fmt.Errorf("write the id of a virtcluster_address_pool: %w", err))
 	}
-	d := addresspool.NewDraw(pool, key, at.Registry.Pools.Draw)
+	d := addresspool.NewDraw(pool, key, func(drawn addresspool.Address) { at.Ledger.Note(addresspool.NewDrawUse(drawn)) })
 	d.Part, err = crud.OpenPart(ctx, at, node.ValueString(), d.NewPart(host.ShortenReferences(id.ValueString())+"/"+key, at.Claim.Mark()))
 	return d, err
 }

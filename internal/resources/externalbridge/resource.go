@@ -14,7 +14,6 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bridge"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/hostnet"
@@ -95,14 +94,10 @@ func planChange(ctx context.Context, at crud.Opening, req resource.ModifyPlanReq
 		resp.Diagnostics.AddAttributeError(path.Root("host"), "Two hosts", "write `host` or `hypervisor`, not both")
 		return
 	}
-	if at.Fleet != nil {
-		claim(at.Provided, m, resp)
-	}
 	if at.Fleet == nil || !req.Plan.Raw.IsFullyKnown() && (m.Name.IsUnknown() || m.Host.IsUnknown() || m.Hypervisor.IsUnknown() || m.Interfaces.IsUnknown()) {
 		return
 	}
 	want, _ := m.toSpec()
-	resp.Diagnostics.Append(hostattr.RefuseMisplaced(at.Provided, "bridge", m.Name.ValueString(), m.Host, want.Addresses)...)
 	b, ok := hostattr.Preview(ctx, func() (*bridge.Store, error) { return openBridge(ctx, at, m) }, want,
 		fmt.Sprintf("external bridge %q", m.Name.ValueString()), machineAttribute(m), req, resp)
 	if !ok {
@@ -128,29 +123,4 @@ func machineAttribute(m *model) path.Path {
 		return path.Root("hypervisor")
 	}
 	return path.Root("name")
-}
-
-// claim tells the plan's nodes and networks of the bridge. One whose host is named by an endpoint is on a hypervisor
-// where that is the hypervisor's own; elsewhere it may or may not be, as a machine has many names.
-func claim(provided crud.Provided, m *model, resp *resource.ModifyPlanResponse) {
-	if m.Name.IsUnknown() {
-		return
-	}
-	name, on := m.Name.ValueString(), m.Hypervisor.ValueString()
-	owner, claims := planregistry.NameOnHypervisor(on, fmt.Sprintf("external bridge %q", name)), []planregistry.Claim{planregistry.BridgeClaim(on, name)}
-	shared := planregistry.HostBridgeClaim(name)
-	if !m.Host.IsNull() || m.Hypervisor.IsUnknown() {
-		owner, claims = fmt.Sprintf("external bridge %q on host %s", name, m.Host), []planregistry.Claim{shared}
-		for _, on := range provided.Fleet.Names() {
-			if endpoint, err := provided.Fleet.HostOf(on); err == nil && endpoint == m.Host.ValueString() {
-				claims = append(claims, planregistry.BridgeClaim(on, name))
-			}
-		}
-	}
-	for _, conflict := range provided.Registry.Claims.Replace(owner, claims...) {
-		if conflict.Claim == shared {
-			continue // whether the other bridge of this name is on the same machine is not known
-		}
-		resp.Diagnostics.AddAttributeError(path.Root("name"), "Bridge name taken", fmt.Sprintf("%s is the one of %s: write another name", conflict.Claim, conflict.Holder))
-	}
 }

@@ -116,6 +116,6 @@ func planChange(ctx context.Context, at crud.Opening, req resource.ModifyPlanReq
 	spec, diags := m.toSpec(ctx)
 	resp.Diagnostics.Append(diags...)
 	if !resp.Diagnostics.HasError() {
-		resp.Diagnostics.Append(exposureattr.CrossCheck(ctx, at, &m.Common, spec, describeAddress(m))...)
+		resp.Diagnostics.Append(exposureattr.CrossCheck(ctx, at, &m.Common, spec)...)
 	}
 }

@@ -68,12 +68,9 @@ func planChange(ctx context.Context, opening crud.Opening, req resource.ModifyPl
 		listeners = append(listeners, crosscheck.Listener{Bind: s.Value(), At: path.Root("stats")})
 	}
 	resp.Diagnostics.Append(node.Base(ctx, formatID(planned))...)
-	resp.Diagnostics.Append(node.Listeners(ctx, crosscheck.BaseName, listeners, "")...)
+	resp.Diagnostics.Append(node.Listeners(ctx, listeners, "")...)
 	full := *planned
 	writeOnly(&full, &config) // so that no message shows its password
-	if !planned.Extra.IsUnknown() {
-		node.Globals(haproxy.Lines(planned.Extra.ValueString()))
-	}
 	if spec, diags := full.toSpec(ctx); !diags.HasError() && !resp.Diagnostics.HasError() {
 		resp.Diagnostics.Append(node.TryBase(ctx, spec)...)
 	}

@@ -41,7 +41,7 @@ func New() resource.Resource {
 	})
 }
 
-// plan makes the backend known to the frontends of the same plan.
+// plan checks the backend against the live configuration and the machine.
 func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
 	if d, ok := haproxy.Duration(planned.DrainTimeout.ValueString()); !planned.DrainTimeout.IsUnknown() && (!ok || d > maxDrainTimeout) {
 		resp.Diagnostics.AddAttributeError(path.Root("drain_timeout"), "Invalid time",
@@ -55,7 +55,6 @@ func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequ
 	}
 	if ok && !planned.Name.IsUnknown() {
 		resp.Diagnostics.Append(node.Section(ctx, "backend", planned.Name.ValueString(), id(planned))...)
-		resp.Diagnostics.Append(node.BackendMode(planned.Name.ValueString(), planned.Mode.ValueString())...)
 		if spec, diags := planned.spec(ctx); !diags.HasError() && !resp.Diagnostics.HasError() {
 			resp.Diagnostics.Append(node.TryBackend(ctx, spec)...)
 		}

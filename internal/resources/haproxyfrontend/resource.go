@@ -10,6 +10,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	planuses "github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/crosscheck"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
@@ -61,16 +63,12 @@ func planChange(ctx context.Context, opening crud.Opening, req resource.ModifyPl
 	if !planned.Name.IsUnknown() {
 		resp.Diagnostics.Append(node.Section(ctx, "frontend", name, formatID(planned))...)
 	}
-	resp.Diagnostics.Append(node.Listeners(ctx, crosscheck.Proxy("frontend", name), listeners, "frontend "+name)...)
-	leads := map[string]path.Path{planned.DefaultBackend.ValueString(): path.Root("default_backend")}
+	resp.Diagnostics.Append(node.Listeners(ctx, listeners, "frontend "+name)...)
 	resp.Diagnostics.Append(node.Backend(ctx, path.Root("default_backend"), planned.DefaultBackend.ValueString())...)
 	for i, r := range decodeRules(ctx, planned.Rules, &resp.Diagnostics) {
 		at := path.Root("rules").AtListIndex(i).AtName("backend")
-		leads[r.Backend.ValueString()] = at
 		resp.Diagnostics.Append(node.Backend(ctx, at, r.Backend.ValueString())...)
 	}
-	delete(leads, "") // not written, or not known yet
-	resp.Diagnostics.Append(node.FrontendMode(name, planned.Mode.ValueString(), leads)...)
 	if spec, diags := planned.toSpec(ctx); !diags.HasError() && !resp.Diagnostics.HasError() {
 		resp.Diagnostics.Append(node.TryFrontend(ctx, spec)...)
 	}
@@ -83,7 +81,9 @@ func formatID(m *model) string {
 // planRemoval has the VIPs of the plan know that a frontend goes.
 func planRemoval(ctx context.Context, at crud.Opening, m *model, _ bool) diag.Diagnostics {
 	if f, diags := m.toSpec(ctx); !diags.HasError() && !m.ServiceNode.IsUnknown() {
-		at.Registry.Removals.Put(m.ServiceNode.ValueString(), f.ListListeners())
+		for _, a := range f.ListListeners() {
+			at.Ledger.Note(planuses.Use{Verb: planuses.Gives, Kind: planuses.RemovedListener, On: host.WithoutKey(m.ServiceNode.ValueString()), Value: a.String()})
+		}
 	}
 	return nil
 }

@@ -23,8 +23,6 @@ func planChange(ctx context.Context, at crud.Opening, req resource.ModifyPlanReq
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	owner := fmt.Sprintf("image %q from %s", m.Name.ValueString(), m.Source.ValueString())
-	resp.Diagnostics.Append(poolattr.ClaimVolume(at.Provided, owner, m.Hypervisor, m.Pool, m.Name)...)
 	if req.State.Raw.IsNull() {
 		resp.Diagnostics.Append(checkSource(m, at.Fleet != nil && at.Fleet.Offline())...)
 		_, diags := poolattr.CheckPool(ctx, at.Provided, m.Hypervisor, m.Pool)

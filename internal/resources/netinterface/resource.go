@@ -60,7 +60,6 @@ func planChange(ctx context.Context, at crud.Opening, req resource.ModifyPlanReq
 	}
 	what := fmt.Sprintf("interface %q", m.Name.ValueString())
 	want, _ := m.toSpec(ctx)
-	resp.Diagnostics.Append(hostattr.RefuseMisplaced(at.Provided, "interface", m.Name.ValueString(), m.Host, want.Addresses)...)
 	if done, ok := hostattr.Preview(ctx, func() (*netinterface.Store, error) { return openStore(ctx, at, m) }, want, what, path.Root("host"), req, resp); ok {
 		resp.Diagnostics.Append(hostattr.PlanBackend(ctx, done.ActiveBackend, req, resp)...)
 	}

@@ -7,36 +7,9 @@ import (
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
 )
-
-func TestNetworksOfOneNameOnTwoHypervisorsHaveRangesOfTheirOwn(t *testing.T) {
-	registry := &planregistry.Registry{}
-	for host, last := range map[string]string{"": "10.0.0.9", "kvm2": "10.0.1.9", "kvm3": "10.0.2.9"} {
-		t.Run(host, func(t *testing.T) {
-			end := netip.MustParseAddr(last)
-			c := check{
-				registry: registry, planned: &model{Name: types.StringValue("n"), Hypervisor: types.StringValue(host)},
-				want: network.Definition{Name: "n", DHCP: &network.DHCP{Ranges: []network.Range{{Start: end.Prev(), End: end}}}},
-				resp: &resource.ModifyPlanResponse{},
-			}
-			c.layClaims(t.Context())
-			if c.resp.Diagnostics.HasError() {
-				t.Fatal(c.resp.Diagnostics)
-			}
-		})
-	}
-	for _, address := range []string{"10.0.0.9", "10.0.1.9", "10.0.2.9"} {
-		t.Run(address, func(t *testing.T) {
-			if found := registry.Ranges.ReplaceVirtual("a VIP", netip.MustParseAddr(address)); len(found) != 1 {
-				t.Errorf("%s is in %v, which is to be one network's range", address, found)
-			}
-		})
-	}
-}
 
 func TestALostRouteWarnsOfTheRestartThatPutsItBack(t *testing.T) {
 	want := network.Spec{State: network.State{Active: true}, Definition: network.Definition{Name: "n", Mode: network.NAT,

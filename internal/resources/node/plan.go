@@ -74,7 +74,6 @@ func (p *planner) planNode(ctx context.Context, proposed *model) {
 	if p.resp.Diagnostics.HasError() || p.at.Fleet == nil || want.Unknown.Has("hypervisor") || want.Unknown.Has("name") {
 		return
 	}
-	p.layClaims(want) // of a node that stays as it is too: another one may want its address
 	p.checkHypervisors(ctx, want, was, fresh, !fresh && p.resp.Plan.Raw.Equal(p.req.State.Raw))
 }
 
@@ -217,7 +216,7 @@ func (p *planner) checkHypervisors(ctx context.Context, want, was *machine.Spec,
 	c, err := p.at.Fleet.Hypervisor(ctx, want.Hypervisor)
 	if errors.Is(err, fleet.ErrUnknown) {
 		if !stays {
-			k := &machine.Checker{Want: want, Was: was, Fresh: fresh, Plan: p.at.Registry}
+			k := &machine.Checker{Want: want, Was: was, Fresh: fresh, Plan: p.at.Ledger}
 			p.resp.Diagnostics.Append(crud.Problems(ctx, p.resp.Plan, k.CheckPlan())...)
 		}
 		return
@@ -227,7 +226,7 @@ func (p *planner) checkHypervisors(ctx context.Context, want, was *machine.Spec,
 		return
 	}
 	k := &machine.Checker{
-		Client: c, Cache: p.cache, Want: want, Was: was, Fresh: fresh, Plan: p.at.Registry, Hypervisors: p.at.Fleet.Known(ctx), Owner: p.at.Claim.Mark(), Run: p.at.Claim.Run(),
+		Client: c, Cache: p.cache, Want: want, Was: was, Fresh: fresh, Plan: p.at.Ledger, Hypervisors: p.at.Fleet.Known(ctx), Owner: p.at.Claim.Mark(), Run: p.at.Claim.Run(),
 	}
 	check := k.Check
 	if stays {

@@ -11,7 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
 )
 
@@ -24,8 +24,10 @@ func (r *podNetwork) crossCheck(ctx context.Context, m, prior *model, resp *reso
 	overlaps := func(other netip.Prefix, whose string) {
 		resp.Diagnostics.AddAttributeError(path.Root("cidr"), "Overlapping subnets", fmt.Sprintf("%s overlaps %s %s: choose a network outside of it.", cidr, other, whose))
 	}
-	for _, o := range r.Registry.Subnets.Replace("pod network "+cidr.String(), planregistry.AnyHypervisor, cidr) {
-		overlaps(o.Other, "that "+o.Holder+" of this configuration has")
+	name := "pod network " + cidr.String()
+	use := plan.Use{Kind: plan.PodSubnet, Value: cidr.String(), Span: plan.SpanOfPrefix(cidr), Path: []any{"cidr"}}
+	for _, c := range r.Ledger.Register(plan.Holder{ID: name, Self: name, Name: name}, []plan.Use{use}) {
+		resp.Diagnostics.AddAttributeError(path.Root("cidr"), c.Rule.Summary, c.Detail())
 	}
 	if !prior.CIDR.IsNull() && prior.CIDR.Equal(m.CIDR) {
 		return // what leads to its own pods by now is no overlap

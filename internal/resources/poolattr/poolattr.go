@@ -4,7 +4,6 @@ package poolattr
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -13,7 +12,6 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage"
 )
@@ -35,7 +33,7 @@ func Check(ctx context.Context, provided crud.Provided, on types.String, check f
 		return diag.Diagnostics{diag.NewAttributeErrorDiagnostic(path.Root("hypervisor"), "Unknown hypervisor",
 			err.Error()+". Name one of these, or add it to the provider's `hypervisors`.")}
 	}
-	return crud.Diagnostics(check(storage.Checker{Client: c, Hypervisor: on.ValueString(), Plan: provided.Registry}))
+	return crud.Diagnostics(check(storage.Checker{Client: c, Hypervisor: on.ValueString(), Plan: provided.Ledger}))
 }
 
 // CheckPool looks up, while planning, the pool that a new volume is to be in. there is false where it is not known yet, which is so
@@ -49,19 +47,6 @@ func CheckPool(ctx context.Context, provided crud.Provided, on, pool types.Strin
 		return problems
 	})
 	return there, diags
-}
-
-// ClaimVolume lays a resource's claim to a volume's name, and reports another resource that holds it.
-func ClaimVolume(provided crud.Provided, owner string, hypervisorName, pool, name types.String) diag.Diagnostics {
-	var diags diag.Diagnostics
-	if provided.Fleet == nil || hypervisorName.IsUnknown() || pool.IsUnknown() || name.IsUnknown() {
-		return diags
-	}
-	owner = planregistry.NameOnHypervisor(hypervisorName.ValueString(), fmt.Sprintf("%s in storage pool %q", owner, pool.ValueString()))
-	for _, conflict := range provided.Registry.Claims.Replace(owner, planregistry.VolumeClaim(hypervisorName.ValueString(), pool.ValueString(), name.ValueString())) {
-		diags.AddAttributeError(path.Root("name"), "Volume name taken", fmt.Sprintf("The %s is what %s makes too. Give one of them another name.", conflict.Claim, conflict.Holder))
-	}
-	return diags
 }
 
 // SplitVolume writes into a model where the volume is that an import names: "pool/name", "hypervisor/pool/name", or the

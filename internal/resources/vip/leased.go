@@ -3,6 +3,7 @@ package vip
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -10,38 +11,45 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
+	planuses "github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
 	virtnetwork "github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
 )
 
+// leased is a virtual address that a network hands out too.
+type leased struct {
+	address netip.Addr
+	span    planuses.Span
+	network string
+}
+
 // refuseLeased refuses virtual addresses that a network hands out too.
-func refuseLeased(v keepalived.VIP, all []planregistry.Leased, diags *diag.Diagnostics) {
+func refuseLeased(v keepalived.VIP, all []leased, diags *diag.Diagnostics) {
 	for _, l := range all {
-		i := slices.Index(listAddresses(v.Addresses), l.Address)
+		i := slices.Index(listAddresses(v.Addresses), l.address)
 		diags.Append(crud.Diagnostic("Virtual address in a DHCP range", service.At([]any{"addresses", max(i, 0)}, fmt.Errorf(
-			"%s is in the range %s to %s that %s hands out, so a guest could be given it too: choose an address outside of it", l.Address, l.Range.Start, l.Range.End, l.Network))))
+			"%s is in the range %s to %s that %s hands out, so a guest could be given it too: choose an address outside of it", l.address, l.span.First, l.span.Last, l.network))))
 	}
 }
 
 // listForeignLeased lists the addresses that networks hand out which this plan leaves as they are, and which can be the
 // members' network. Those of the plan itself are compared by address alone: their ranges are this configuration's to
 // choose, and members that are made by the same apply cannot be asked where they are.
-func listForeignLeased(ctx context.Context, provided crud.Provided, v keepalived.VIP) []planregistry.Leased {
+func listForeignLeased(ctx context.Context, provided crud.Provided, v keepalived.VIP) []leased {
 	all := listHandedOut(ctx, provided, v)
 	if len(all) == 0 {
 		return nil
 	}
 	plugs := memberPlugs(ctx, provided.Fleet, v)
-	return slices.DeleteFunc(all, func(l planregistry.Leased) bool { return arePluggedElsewhere(plugs, l.Network) })
+	return slices.DeleteFunc(all, func(l leased) bool { return arePluggedElsewhere(plugs, l.network) })
 }
 
 // listHandedOut lists the addresses that networks on the hypervisors hand out which this plan leaves as they are.
-func listHandedOut(ctx context.Context, provided crud.Provided, v keepalived.VIP) []planregistry.Leased {
+func listHandedOut(ctx context.Context, provided crud.Provided, v keepalived.VIP) []leased {
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
-	var all []planregistry.Leased
+	var all []leased
 	for _, name := range provided.Fleet.Names() {
 		client, err := provided.Fleet.Hypervisor(ctx, name)
 		var runs []virtnetwork.HandedOut
@@ -53,12 +61,12 @@ func listHandedOut(ctx context.Context, provided crud.Provided, v keepalived.VIP
 			continue
 		}
 		for _, run := range runs {
-			if run.For != "" || provided.Registry.Claims.Holder(planregistry.NetworkClaim(name, run.Network)) != "" {
+			if run.For != "" || virtnetwork.Changes(provided.Ledger, name, run.Network) {
 				continue
 			}
 			for _, a := range listAddresses(v.Addresses) {
-				if span := planregistry.Range(run.Range); span.Contains(a) {
-					all = append(all, planregistry.Leased{Address: a, Range: span, Network: networkName(run.Network, client.URI())})
+				if span := (planuses.Span{First: run.Range.Start, Last: run.Range.End}); span.Contains(a) {
+					all = append(all, leased{address: a, span: span, network: networkName(run.Network, client.URI())})
 				}
 			}
 		}

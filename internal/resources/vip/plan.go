@@ -16,6 +16,8 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/alloc"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	planuses "github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/vip"
@@ -64,7 +66,16 @@ func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequ
 func ownerHandsOver(ctx context.Context, opening crud.Opening, state *model) bool {
 	was, _ := state.spec(ctx)
 	owner, held := state.readInstances(ctx)[state.Owner.ValueString()]
-	return held && opening.Run != nil && !was.Preempt && (opening.Run.HandOvers.HaveMoved(was.Addresses) || opening.Registry.Removals.IsReached(owner.ServiceNode.ValueString(), listAddresses(was.Addresses)))
+	return held && opening.Run != nil && !was.Preempt && (opening.Run.HandOvers.HaveMoved(was.Addresses) || isReached(opening.Ledger, owner.ServiceNode.ValueString(), listAddresses(was.Addresses)))
+}
+
+// isReached says whether one of the addresses leads to a frontend that goes from a service node; one that listens at all of them is
+// reached at each.
+func isReached(plan planuses.View, serviceNode string, addresses []netip.Addr) bool {
+	return slices.ContainsFunc(plan.List(planuses.RemovedListener), func(u planuses.Held) bool {
+		l, err := netip.ParseAddr(u.Value)
+		return err == nil && u.On == host.WithoutKey(serviceNode) && (l.IsUnspecified() || slices.Contains(addresses, l))
+	})
 }
 
 // isVacated says whether nobody holds the addresses, though the members run: an apply mends that.

@@ -2,7 +2,6 @@ package volume
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -23,7 +22,6 @@ func planVolume(ctx context.Context, at crud.Opening, req resource.ModifyPlanReq
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	resp.Diagnostics.Append(poolattr.ClaimVolume(at.Provided, "volume "+m.Name.ValueString(), m.Hypervisor, m.Pool, m.Name)...)
 	if !req.State.Raw.IsNull() {
 		planChange(ctx, at.Provided, req, resp, m)
 		return
@@ -39,19 +37,6 @@ func planVolume(ctx context.Context, at crud.Opening, req resource.ModifyPlanReq
 		return
 	}
 	resp.Diagnostics.Append(poolattr.Check(ctx, at.Provided, m.Hypervisor, func(k storage.Checker) []service.Problem { return k.CheckImage(ctx, want) })...)
-}
-
-// planRemoval refuses to destroy a volume that a machine of the plan is to have: one that names it by its path, which Terraform does
-// not know for a reference.
-func planRemoval(_ context.Context, at crud.Opening, m *model, replaced bool) diag.Diagnostics {
-	if replaced {
-		return nil // CheckNotRunning looks at who runs with it
-	}
-	var diags diag.Diagnostics
-	for _, machine := range at.Registry.Disks.Remove(m.Hypervisor.ValueString(), m.ID.ValueString()) {
-		diags.AddError("Volume in use", fmt.Sprintf("%s is to be destroyed, and %s of the same plan has it as a disk: take the disk out of the node first, or keep the volume.", m.ID.ValueString(), machine))
-	}
-	return diags
 }
 
 // checkConfig checks what the configuration alone tells.

@@ -24,7 +24,7 @@ func New() resource.Resource {
 		Split: func(m *model, id string) error {
 			return poolattr.SplitVolume(id, &m.ID, &m.Hypervisor, &m.Pool, &m.Name)
 		},
-		Spec: toSpec, Fill: fillModel, Open: openStore, Plan: planVolume, PlanRemoval: planRemoval,
+		Spec: toSpec, Fill: fillModel, Open: openStore, Plan: planVolume,
 	})
 }
 

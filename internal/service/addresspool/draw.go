@@ -3,7 +3,6 @@ package addresspool
 import (
 	"context"
 	"fmt"
-	"net/netip"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
@@ -15,14 +14,14 @@ import (
 type Draw struct {
 	*part.Part[Address]
 	// note is told of each address that turns out to be drawn.
-	note func(netip.Addr)
+	note func(Address)
 	// asked is who has the addresses that the pool could give next, as its machine sees it.
 	asked     Asked
 	pool, key string
 }
 
 // NewDraw returns what a pool draws for a key, without its part. note is told of each address that turns out to be drawn.
-func NewDraw(pool, key string, note func(netip.Addr)) *Draw {
+func NewDraw(pool, key string, note func(Address)) *Draw {
 	return &Draw{note: note, asked: Asked{}, pool: pool, key: key}
 }
 
@@ -66,7 +65,7 @@ func (d *Draw) Create(ctx context.Context, want Address) (Address, error) {
 // tell tells the plan which address is drawn.
 func (d *Draw) tell(got Address, err error) (Address, error) {
 	if err == nil {
-		d.note(got.IP)
+		d.note(got)
 	}
 	return got, err
 }

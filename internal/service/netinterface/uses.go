@@ -8,7 +8,7 @@ import (
 
 // Uses implements plan.User: an interface has one configuration.
 func (i Interface) Uses() []plan.Use {
-	return []plan.Use{{Kind: plan.Device, Value: i.Name, Path: []any{"name"}}}
+	return append(i.Addressing.ListUses(plan.InterfaceAddress, i.Name), plan.Use{Kind: plan.Device, Value: i.Name, Path: []any{"name"}})
 }
 
 // Describe implements plan.Described.

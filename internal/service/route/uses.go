@@ -8,7 +8,7 @@ import (
 
 // Uses implements plan.User: a machine has one route to a network of each metric.
 func (r Route) Uses() []plan.Use {
-	return []plan.Use{{Kind: plan.Route, Scope: fmt.Sprintf("metric %d", r.Metric), Value: r.To.String(), Path: []any{"cidr"}, Also: []string{"metric"}}}
+	return []plan.Use{{Kind: plan.Route, Scope: fmt.Sprintf("metric %d", r.Metric), Value: r.To.String(), Path: []any{"cidr"}, Known: []string{"metric"}}}
 }
 
 // Describe implements plan.Described: by the id, and where the route leads.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage"
 )
@@ -26,7 +26,7 @@ type Checker struct {
 	// Fresh is set for a machine that is to be made.
 	Fresh bool
 	// Plan is what the plan holds, and Hypervisors are all that it knows, by their names.
-	Plan        *planregistry.Registry
+	Plan        plan.View
 	Hypervisors map[string]*hypervisor.Client
 	// Owner is the mark of the planned machine: machines with a mark of the same workspace may give up addresses in the same plan.
 	Owner owner.Mark
@@ -213,7 +213,7 @@ func (k *Checker) checkStorage(ctx context.Context) error {
 		if !IsMissing(err) {
 			return err
 		}
-		if k.Plan.Claims.Holder(planregistry.PoolClaim(k.Want.Hypervisor, ref)) == "" {
+		if !storage.PlansPool(k.Plan, k.Want.Hypervisor, ref) {
 			k.addProblem(path, "Unknown storage pool", "hypervisor %s has no storage pool %q: make it with virtcluster_storage_pool and refer to that resource", k.Client.URI(), ref)
 		}
 		return nil

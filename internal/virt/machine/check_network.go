@@ -11,7 +11,7 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/parentcommand"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
 )
@@ -32,13 +32,13 @@ func (k *Checker) checkNetworks(ctx context.Context) error {
 		ref := i.Network
 		index := slices.IndexFunc(all, func(x *hypervisor.Network) bool { return x.Name == ref || x.UUID == ref })
 		if index < 0 {
-			if k.Plan.Claims.Holder(planregistry.NetworkClaim(k.Want.Hypervisor, ref)) == "" {
+			if !network.Changes(k.Plan, k.Want.Hypervisor, ref) {
 				k.addProblem(pathBelow(here, "network"), "Unknown network", "hypervisor %s has no network %q: make it with virtcluster_network and refer to that resource's name", k.Client.URI(), ref)
 			}
 			k.checkPlannedAddresses(ref, i, here)
 			continue
 		}
-		if k.Plan.Claims.Holder(planregistry.NetworkClaim(k.Want.Hypervisor, all[index].Name)) != "" {
+		if network.Changes(k.Plan, k.Want.Hypervisor, all[index].Name) {
 			k.checkPlannedAddresses(all[index].Name, i, here)
 			continue
 		}
@@ -60,10 +60,8 @@ func (k *Checker) CheckPlan() []service.Problem {
 		i := &k.Want.Interfaces[n]
 		switch here := pathTo("network_interfaces", n); {
 		case i.Network == "":
-		case k.Plan.Claims.Holder(planregistry.NetworkClaim(k.Want.Hypervisor, i.Network)) != "":
+		case network.Changes(k.Plan, k.Want.Hypervisor, i.Network):
 			k.checkPlannedAddresses(i.Network, i, here)
-		default:
-			k.checkPlannedRanges(i.Network, i, here)
 		}
 	}
 	return k.problems
@@ -79,7 +77,7 @@ func (k *Checker) CheckLeft(ctx context.Context) ([]service.Problem, error) {
 			continue
 		}
 		name, err := k.Cache.NetworkName(ctx, k.Client, i.Network)
-		if err != nil || k.Plan.Claims.Holder(planregistry.NetworkClaim(k.Want.Hypervisor, name)) == "" {
+		if err != nil || !network.Changes(k.Plan, k.Want.Hypervisor, name) {
 			continue
 		}
 		changes = true
@@ -110,9 +108,9 @@ func (k *Checker) checkSuccessions(all []*hypervisor.Network) {
 			if at < 0 || was.MAC != k.Want.Interfaces[n].MAC {
 				continue
 			}
-			by, goes := k.Plan.Succeeded.Find(k.Client.URI(), all[at].UUID)
+			first, goes := network.FindSuccession(k.Plan, k.Client.URI(), all[at].UUID)
 			switch {
-			case goes && by.First:
+			case goes && first:
 				k.addProblem(path, "Network replaced under a running node", "network %q has to go before what replaces it can be made, and node %q runs on it: set running = false in an apply before that, or keep the network", all[at].Name, k.Want.Name)
 			case goes:
 				k.problems = append(k.problems, service.Warningf(path, "Network replaced under a running node", "network %q goes, and node %q runs on it: the apply succeeds only if the new network is made first, with lifecycle { create_before_destroy = true }", all[at].Name, k.Want.Name))
@@ -124,7 +122,7 @@ func (k *Checker) checkSuccessions(all []*hypervisor.Network) {
 // checkStaysInside refuses addresses that are in no subnet that a network of the plan will have. A network that somebody gave several
 // subnets of a family has more than a plan knows.
 func (k *Checker) checkStaysInside(ctx context.Context, name string, i *InterfaceSpec, here []any) {
-	subnets, ok := k.Plan.Subnets.Find(k.Want.Hypervisor, name)
+	subnets, ok := network.PlannedSubnets(k.Plan, k.Want.Hypervisor, name)
 	if !ok || len(subnets) == 0 {
 		return
 	}
@@ -161,13 +159,12 @@ func (k *Checker) checkGuestAddresses(ctx context.Context, network *hypervisor.N
 }
 
 // checkPlannedAddresses checks an interface's addresses against a network that the plan makes or changes.
-func (k *Checker) checkPlannedAddresses(network string, i *InterfaceSpec, here []any) {
-	k.checkPlannedRanges(network, i, here)
-	subnets, ok := k.Plan.Subnets.Find(k.Want.Hypervisor, network)
+func (k *Checker) checkPlannedAddresses(name string, i *InterfaceSpec, here []any) {
+	subnets, ok := network.PlannedSubnets(k.Plan, k.Want.Hypervisor, name)
 	if !ok || len(subnets) == 0 {
 		return
 	}
-	dhcp := k.Plan.Claims.Holder(planregistry.DHCPClaim(k.Want.Hypervisor, network)) != ""
+	_, without := k.Plan.Find(plan.Use{Kind: plan.NoDHCP, On: plan.NameHypervisor(k.Want.Hypervisor), Value: name})
 	for attribute, text := range map[string]string{"ip": i.IP, "ipv6": i.IPv6} {
 		ip, err := netip.ParseAddr(text)
 		if err != nil {
@@ -175,9 +172,9 @@ func (k *Checker) checkPlannedAddresses(network string, i *InterfaceSpec, here [
 		}
 		path := pathBelow(here, attribute)
 		if !slices.ContainsFunc(subnets, func(p netip.Prefix) bool { return p.Contains(ip) }) {
-			k.addProblem(path, "Address outside the network", "network %q will have %s: choose an address in there", network, listSubnets(subnets))
-		} else if !dhcp {
-			k.addProblem(path, "Network without DHCP", "network %q will give no addresses: give it a dhcp block, or write the address among addresses to set it inside the guest", network)
+			k.addProblem(path, "Address outside the network", "network %q will have %s: choose an address in there", name, listSubnets(subnets))
+		} else if without {
+			k.addProblem(path, "Network without DHCP", "network %q will give no addresses: give it a dhcp block, or write the address among addresses to set it inside the guest", name)
 		}
 	}
 }
@@ -225,11 +222,11 @@ func (k *Checker) checkReservations(ctx context.Context, network *hypervisor.Net
 // findSwap finds the other node of the plan that has an interface's new address reserved now, and is to get the interface's old one; ""
 // for none.
 func (k *Checker) findSwap(i *InterfaceSpec, h hypervisor.DHCPHost) string {
-	other := k.Plan.Claims.Holder(planregistry.ReservationClaim(k.Want.Hypervisor, i.Network, h.MAC))
+	other := k.findHolder(reservationKinds, i.Network, h.MAC)
 	for _, was := range k.Was.Interfaces {
 		old, err := netip.ParseAddr(was.IP)
-		if err == nil && !k.Fresh && was.MAC == i.MAC && old != h.IP && k.Plan.Claims.Holder(planregistry.AddressClaim(k.Want.Hypervisor, i.Network, old)) == other {
-			return other
+		if err == nil && !k.Fresh && was.MAC == i.MAC && old != h.IP && k.findHolder(addressKinds, i.Network, old.String()).ID == other.ID {
+			return other.Name
 		}
 	}
 	return ""

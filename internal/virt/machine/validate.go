@@ -10,7 +10,7 @@ import (
 
 // Validate says what is wrong with a machine without asking any hypervisor. What is unknown is not looked at.
 func (s *Spec) Validate() []service.Problem {
-	var all []service.Problem
+	all := s.validateUses()
 	problem := func(path []any, summary, format string, args ...any) {
 		all = append(all, service.Problemf(path, summary, format, args...))
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
@@ -23,7 +23,7 @@ type Checker struct {
 	// DHCPUnknown and PXEUnknown are set where parts of the network's DHCP or PXE are known at apply only.
 	DHCPUnknown, PXEUnknown bool
 	// Plan is what the plan holds, and Hypervisors are all that it knows, by their names.
-	Plan        *planregistry.Registry
+	Plan        plan.Notes
 	Hypervisors map[string]*hypervisor.Client
 }
 
@@ -32,16 +32,48 @@ type Checker struct {
 func (k *Checker) NoteSuccession(ctx context.Context, replaces bool) error {
 	if k.UUID != "" && k.Was.Name != k.Want.Name {
 		first := slices.ContainsFunc(k.Want.Subnets(), func(mine netip.Prefix) bool { return slices.ContainsFunc(k.Was.Subnets(), mine.Overlaps) })
-		k.Plan.Succeeded.Put(k.Client.URI(), k.UUID, planregistry.Succession{First: first})
+		k.noteSuccession(k.UUID, first)
 	}
 	if k.UUID != "" || !replaces {
 		return nil
 	}
 	networks, err := k.Client.PlanNetworks(ctx)
 	if at := slices.IndexFunc(networks, func(n *hypervisor.Network) bool { return n.Name == k.Want.Name }); at >= 0 {
-		k.Plan.Succeeded.Put(k.Client.URI(), networks[at].UUID, planregistry.Succession{First: true})
+		k.noteSuccession(networks[at].UUID, true)
 	}
 	return err
+}
+
+// noteSuccession notes that a network of the hypervisor is succeeded by another one, and whether it has to go first.
+func (k *Checker) noteSuccession(uuid string, first bool) {
+	u := newSuccession(k.Client.URI(), uuid)
+	if first {
+		u.For = goesFirst
+	}
+	k.Plan.Note(u)
+}
+
+func (k *Checker) isSucceeded(uuid string) bool {
+	_, goes := FindSuccession(k.Plan, k.Client.URI(), uuid)
+	return goes
+}
+
+// goesFirst is whom a succession is for where the old network has to go before the new one can be made: they have a name or addresses in
+// common.
+const goesFirst = "first"
+
+func newSuccession(uri, uuid string) plan.Use {
+	return plan.Use{Verb: plan.Gives, Kind: plan.SucceededNetwork, On: uri, Value: uuid}
+}
+
+// FindSuccession returns whether a network, by its hypervisor's URI and its UUID, is succeeded by another one, and has to go first.
+func FindSuccession(view plan.View, uri, uuid string) (first, goes bool) {
+	for _, u := range view.List(plan.SucceededNetwork) {
+		if u.On == uri && u.Value == uuid {
+			return u.For == goesFirst, true
+		}
+	}
+	return false, false
 }
 
 // subnetAttribute returns the path of the attribute that a subnet is written in.
@@ -82,7 +114,7 @@ func (k *Checker) CheckSurroundings(ctx context.Context) ([]service.Problem, err
 	var problems []service.Problem
 	for _, n := range networks {
 		bridges[n.Bridge()] = true
-		if n.Name == k.Want.Name || k.UUID != "" && n.UUID == k.UUID || k.Plan.Succeeded.Has(k.Client.URI(), n.UUID) {
+		if n.Name == k.Want.Name || k.UUID != "" && n.UUID == k.UUID || k.isSucceeded(n.UUID) {
 			continue
 		}
 		other, err := Parse(n.ConfigXML)
@@ -165,16 +197,15 @@ func (k *Checker) checkForeignBridge(ctx context.Context) ([]service.Problem, er
 
 // PlansBridge says whether a resource of the plan has a bridge on a hypervisor, under whichever name the configuration knows that,
 // or on a host that may be its machine.
-func PlansBridge(plan *planregistry.Registry, hypervisors map[string]*hypervisor.Client, on *hypervisor.Client, bridge string) bool {
-	if plan.Claims.Holder(planregistry.HostBridgeClaim(bridge)) != "" {
-		return true
-	}
-	for name, c := range hypervisors {
-		if c == on && plan.Claims.Holder(planregistry.BridgeClaim(name, bridge)) != "" {
-			return true
+func PlansBridge(view plan.View, hypervisors map[string]*hypervisor.Client, on *hypervisor.Client, bridge string) bool {
+	return plan.PlansBridge(view, bridge, func(place string) bool {
+		for name, c := range hypervisors {
+			if c == on && plan.NameHypervisor(name) == place {
+				return true
+			}
 		}
-	}
-	return false
+		return false
+	})
 }
 
 // checkRoutes looks for the new subnets among the routes of the hypervisor's machine: the narrower of the two would take the

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
@@ -60,7 +60,7 @@ func (k *Checker) CheckReservations(ctx context.Context) ([]service.Problem, err
 
 // findRange finds the range that an address is in; -1 where it is in none.
 func findRange(ranges []Range, a netip.Addr) int {
-	return slices.IndexFunc(ranges, func(r Range) bool { return planregistry.Range(r).Contains(a) })
+	return slices.IndexFunc(ranges, func(r Range) bool { return plan.Span{First: r.Start, Last: r.End}.Contains(a) })
 }
 
 // warnOfReservations warns where DHCP is taken away from a network that has reservations: those belong to others and stay, and as

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
@@ -19,7 +19,7 @@ type ReservationChecker struct {
 	Reservations
 	// Hypervisor is its name in the configuration, "" for the provider's own, and Plan is what the plan holds.
 	Hypervisor string
-	Plan       *planregistry.Registry
+	Plan       plan.View
 	Want       Reservation
 	// Fresh is set for a reservation that is to be made, and Stays for one that keeps its address.
 	Fresh, Stays bool
@@ -61,7 +61,7 @@ func (k *ReservationChecker) CheckPlan() []service.Problem {
 
 // plansNetwork says whether the plan makes or changes a network: what it has now says nothing then.
 func (k *ReservationChecker) plansNetwork(network string) bool {
-	return k.Plan.Claims.Holder(planregistry.NetworkClaim(k.Hypervisor, network)) != ""
+	return Changes(k.Plan, k.Hypervisor, network)
 }
 
 // hasSeveralSubnets says whether a network has several subnets of an address's family, as an imported one may: the plan knows one.
@@ -89,7 +89,7 @@ func (k *ReservationChecker) checkHostAddress(subnet netip.Prefix) []service.Pro
 
 // checkPlanned refuses an address that is in no subnet that a network of the plan will have.
 func (k *ReservationChecker) checkPlanned(network string) []service.Problem {
-	subnets, ok := k.Plan.Subnets.Find(k.Hypervisor, network)
+	subnets, ok := PlannedSubnets(k.Plan, k.Hypervisor, network)
 	var problems []service.Problem
 	for _, subnet := range subnets {
 		problems = append(problems, k.checkHostAddress(subnet)...)
@@ -139,7 +139,7 @@ func (k *ReservationChecker) checkAddress(ctx context.Context, n *hypervisor.Net
 		problems = append(problems, k.newProblem("Address of the gateway", "%s is the hypervisor's own address on network %q: write another one.", ip, n.Name))
 	}
 	for _, r := range hypervisor.DHCPRanges(n.Current()) {
-		if (planregistry.Range{Start: r.Start, End: r.End}).Contains(ip) {
+		if (plan.Span{First: r.Start, Last: r.End}).Contains(ip) {
 			problems = append(problems, AddressInRangeProblem(n.Name, ip, Range(r)))
 		}
 	}

@@ -19,6 +19,8 @@ type DHCPHost = hypervisor.DHCPHost
 // Reservation is a fixed address for one machine, in plain values.
 type Reservation struct {
 	DHCPHost
+	// Network is the one that the resource names; only planned.
+	Network string
 	// Text is the address as it was written, for Validate to refuse.
 	Text string
 }

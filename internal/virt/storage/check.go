@@ -10,7 +10,7 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
@@ -19,7 +19,7 @@ type Checker struct {
 	Client *hypervisor.Client
 	// Hypervisor is its name in the configuration, "" for the provider's own, and Plan is what the plan holds.
 	Hypervisor string
-	Plan       *planregistry.Registry
+	Plan       plan.View
 }
 
 // CheckPool returns what is wrong with the pool that a volume or an image is to be in, and whether there is one that it can be in
@@ -34,7 +34,7 @@ func (k Checker) CheckPool(ctx context.Context, pool string) (problems []service
 			"The pool %q is of type %q. Images and volumes need a pool of files, such as \"dir\".", p.Name(), p.Type())}, false
 	case !hypervisor.IsNotFound(err):
 		tflog.Warn(ctx, "storage pool not checked while planning", map[string]any{"pool": pool, "reason": err.Error()})
-	case k.Plan.Claims.Holder(planregistry.PoolClaim(k.Hypervisor, pool)) == "":
+	case !PlansPool(k.Plan, k.Hypervisor, pool):
 		return []service.Problem{service.Problemf([]any{"pool"}, "Unknown storage pool",
 			"The hypervisor %s has no storage pool %q, and no virtcluster_storage_pool planned so far makes it. Name one that exists, or make it and refer to it: virtcluster_storage_pool.NAME.name.%s",
 			k.Client.URI(), pool, k.listPools(ctx))}, false
@@ -94,7 +94,7 @@ func (k Checker) CheckImage(ctx context.Context, want Volume) []service.Problem 
 	image, err := FindImage(ctx, k.Client, want)
 	switch {
 	case errors.Is(err, service.ErrAbsent):
-		if k.Plan.Claims.Holder(planregistry.VolumeClaim(k.Hypervisor, want.Pool, want.Image)) == "" {
+		if !plansVolume(k.Plan, k.Hypervisor, want.Pool, want.Image) {
 			return []service.Problem{service.Problemf([]any{"image"}, "Unknown image",
 				"No started storage pool of the hypervisor %s has %s. Refer to an image that is made, as in virtcluster_image.NAME.id, or name a volume that exists.", k.Client.URI(), describeImage(want))}
 		}

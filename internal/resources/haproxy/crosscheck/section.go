@@ -2,23 +2,20 @@ package crosscheck
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/json"
-	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
 )
 
 // self is the resource that is planned.
 type self struct {
-	// token is the resource's own. A provider is not told the address of a resource, so nothing else tells a
-	// resource that is planned twice, for its replacement, from two resources that say the same.
+	// token is the resource's own: it tells a resource that is planned twice, for its replacement, from two resources that say the same.
 	token string
 	// creating says that it will be made for the first time, and not again after its replacement's removal.
 	creating bool
@@ -32,21 +29,14 @@ type self struct {
 	known bool
 }
 
-const tokenKey = "resource"
-
-// recognise finds the resource's token in its private state, which goes from one plan to the next, or makes one.
-func recognise(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) self {
+// recognise finds what the plan does with the resource.
+func recognise(ctx context.Context, claim owner.Claim, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) self {
 	var s self
-	kept, diags := req.Private.GetKey(ctx, tokenKey)
-	if diags.HasError() || json.Unmarshal(kept, &s.token) != nil || s.token == "" {
-		s.token = rand.Text()
-		s.creating = req.State.Raw.IsNull()
-		encoded, err := json.Marshal(s.token)
-		if err == nil && resp.Private != nil {
-			resp.Diagnostics.Append(resp.Private.SetKey(ctx, tokenKey, encoded)...)
-		}
-	}
-	s.replacing = req.State.Raw.IsNull() && !s.creating
+	token, diags := crud.KeepToken(ctx, resp.Private)
+	s.token = token
+	resp.Diagnostics.Append(diags...)
+	s.creating = req.State.Raw.IsNull() && !claim.Replaces()
+	s.replacing = req.State.Raw.IsNull() && claim.Replaces()
 	s.known = req.Config.Raw.IsFullyKnown()
 	s.changing = !req.State.Raw.IsNull() && !req.Plan.Raw.Equal(req.State.Raw)
 	if name, ok := req.State.Schema.GetAttributes()["name"]; ok && name != nil && !req.State.Raw.IsNull() {
@@ -66,11 +56,9 @@ func Proxy(kind, name string) string { return haproxy.DescribeProxy(kind, name) 
 // BaseName names the base configuration in messages.
 const BaseName = haproxy.BaseName
 
-// Section lays claim to a frontend or a backend, and reports that another resource of the plan, another state or a person
-// provides it.
+// Section reports that another state or a person provides a frontend or a backend.
 func (n Node) Section(ctx context.Context, kind, name, importID string) diag.Diagnostics {
-	diags := n.only(path.Root("name"), kind+" "+name, "Name taken",
-		fmt.Sprintf("another resource of this configuration provides the %s %q on %s too: give one of them another name", kind, name, n))
+	var diags diag.Diagnostics
 	tree, _ := n.live(ctx)
 	found, there := haproxy.ProxyMark(tree, kind, name)
 	makes := n.self.creating || n.self.was != "" && n.self.was != name
@@ -82,10 +70,9 @@ func (n Node) Section(ctx context.Context, kind, name, importID string) diag.Dia
 	return diags
 }
 
-// Base lays claim to the base configuration, and reports that another resource of the plan or another state has it.
+// Base reports that another state has the base configuration.
 func (n Node) Base(ctx context.Context, importID string) diag.Diagnostics {
-	diags := n.only(path.Root("service_node"), "base", "Two base configurations",
-		fmt.Sprintf("another virtcluster_haproxy of this configuration is for %s too: a service node has one", n))
+	var diags diag.Diagnostics
 	tree, _ := n.live(ctx)
 	if found, there := haproxy.BaseMark(tree); there && n.isForeign(found, n.self.creating) {
 		diags.AddAttributeError(path.Root("service_node"), "Two base configurations", "a service node has one. "+n.foreign(BaseName, importID, found))
@@ -101,13 +88,4 @@ func (n Node) isForeign(found owner.Mark, makes bool) bool {
 // foreign says whose a section is.
 func (n Node) foreign(what, importID string, found owner.Mark) string {
 	return n.claim.NewForeignError(what, haproxy.ConfigPath+" on "+n.String(), importID, found).Error()
-}
-
-// only reports that the resource is not the only one that provides a section.
-func (n Node) only(at path.Path, section, summary, detail string) diag.Diagnostics {
-	var diags diag.Diagnostics
-	if len(n.plan.Claims.Replace("resource "+n.self.token, n.sole("section", section))) > 0 {
-		diags.AddAttributeError(at, summary, detail)
-	}
-	return diags
 }

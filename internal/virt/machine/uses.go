@@ -1,0 +1,110 @@
+package machine
+
+import (
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+)
+
+// Uses implements plan.User: the addresses of the interfaces, what networks keep for them, and the volumes.
+func (s *Spec) Uses() []plan.Use {
+	var uses []plan.Use
+	for n := range s.Interfaces {
+		uses = append(uses, s.Interfaces[n].listUses(pathTo("network_interfaces", n))...)
+	}
+	volumes := s.VolumeNames()
+	slices.SortFunc(volumes, func(a, b VolumeRef) int { return strings.Compare(a.Name, b.Name) })
+	for _, own := range volumes {
+		if own.Pool != "" {
+			uses = append(uses, plan.Use{Kind: plan.NodeVolume, Scope: plan.InPool(own.Pool), Value: own.Name, Path: pathTo("name"), Known: []string{"name"}})
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(s.Disks)) {
+		disk := plan.Use{Kind: plan.AttachedVolume, Verb: plan.Needs, Value: s.Disks[key].Volume, Path: pathTo("disks", service.Key(key), "volume")}
+		if disk.Value == "" {
+			continue
+		}
+		uses = append(uses, disk)
+		if s.Running {
+			disk.Verb, disk.Kind = plan.Takes, plan.RunningVolume
+			uses = append(uses, disk)
+		}
+	}
+	return uses
+}
+
+// listUses returns what an interface uses: its addresses, of which the network keeps those by DHCP, and the name that these come with.
+func (i *InterfaceSpec) listUses(here []any) []plan.Use {
+	var uses []plan.Use
+	if i.MAC != "" {
+		uses = append(uses, plan.Use{Kind: plan.MAC, Scope: "all networks", Value: i.MAC, Path: pathBelow(here, "mac")})
+	}
+	segment, holder := i.Network, strings.ToLower(i.MAC)
+	if i.Bridge != "" {
+		segment, holder = "bridge "+i.Bridge, ""
+	}
+	if segment == "" {
+		return uses
+	}
+	reserve := func(value string, path ...any) {
+		if value != "" {
+			uses = append(uses, plan.Use{Kind: plan.NodeReservation, Scope: plan.OnNetwork(segment), Value: value, Path: pathBelow(here, path...)})
+		}
+	}
+	address := func(a netip.Addr, err error, path ...any) bool {
+		if err == nil {
+			uses = append(uses, plan.Use{Kind: plan.GuestAddress, Scope: plan.OnNetwork(segment), Value: a.String(), Span: plan.SpanOf(a), For: holder, Path: pathBelow(here, path...)})
+		}
+		return err == nil
+	}
+	if ip, err := netip.ParseAddr(i.IP); address(ip, err, "ip") {
+		reserve(i.MAC, "ip")
+	}
+	ip, err := netip.ParseAddr(i.IPv6)
+	address(ip, err, "ipv6")
+	if i.IP != "" || i.IPv6 != "" { // libvirt takes a name once on a network
+		reserve(i.Hostname, "hostname")
+	}
+	for n, text := range i.Addresses {
+		p, err := netip.ParsePrefix(text)
+		address(p.Addr(), err, "addresses", n)
+	}
+	return uses
+}
+
+// validateUses finds what two interfaces of the machine have, and only one can.
+func (s *Spec) validateUses() []service.Problem {
+	var problems []service.Problem
+	var seen []plan.Use
+	for n := range s.Interfaces {
+		uses := s.Interfaces[n].listUses(pathTo("network_interfaces", n))
+		for _, u := range uses {
+			if at := slices.IndexFunc(seen, u.IsSame); at >= 0 {
+				problems = append(problems, service.Problemf(u.Path, "Taken by another interface", "%s belongs to interface %v of this node: write another one",
+					plan.Holder{Places: []string{plan.NameHypervisor(s.Hypervisor)}}.Spell(u), seen[at].Path[1]))
+			}
+		}
+		seen = append(seen, uses...)
+	}
+	return problems
+}
+
+// findHolder returns which resource of the plan has something on a network of the machine's hypervisor: a reservation, or an address. Its
+// id is "" for none.
+func (k *Checker) findHolder(kinds []plan.Kind, network, value string) plan.Holder {
+	for _, kind := range kinds {
+		if h, found := k.Plan.Find(plan.Use{Kind: kind, On: plan.NameHypervisor(k.Want.Hypervisor), Scope: plan.OnNetwork(network), Value: value}); found {
+			return h
+		}
+	}
+	return plan.Holder{}
+}
+
+var (
+	reservationKinds = []plan.Kind{plan.NodeReservation, plan.Reservation}
+	addressKinds     = []plan.Kind{plan.GuestAddress, plan.ReservedAddress, plan.GatewayAddress}
+)
