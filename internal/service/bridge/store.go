@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"maps"
 	"slices"
@@ -204,10 +205,10 @@ func refuseKept(ctx context.Context, h host.Host, name string) error {
 	return service.At([]any{"interfaces"}, fmt.Errorf("%s configures interface %q of %s: have that destroyed first, in an apply of its own", whose, name, h))
 }
 
-// vlanScript makes a bridge with VLANs in a network namespace of its own and looks whether it has them. Where there can be no such
-// namespace nothing is known, and nothing refused.
-const vlanScript = `unshare --net true 2>/dev/null || exit 0
-unshare --net sh -c 'ip link add name probe type bridge vlan_filtering 1 && [ -n "$(ip -details link show dev probe | grep -w "vlan_filtering 1")" ]' 2>/dev/null || echo none`
+// vlanScript prints "none" where the kernel knows no VLANs in bridges.
+//
+//go:embed vlans.sh
+var vlanScript string
 
 // checkVLANFiltering refuses VLANs in a bridge of a kernel without CONFIG_BRIDGE_VLAN_FILTERING: systemd-networkd makes a bridge without
 // them there and does not say so.

@@ -2,6 +2,7 @@ package exposure
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"strings"
@@ -30,9 +31,10 @@ func (Daemon) Globs() []string {
 	return []string{entries + "/*.json", tablePath, acceptedPath, addressesPath, scriptPath, units + "/" + rulesUnit, units + "/" + addressesUnit}
 }
 
-// checkTable has the kernel read a table in a network namespace where it has no effect.
-const checkTable = `command -v nft >/dev/null || { echo "there is no nft: name nftables among the services of the virtcluster_service_node, or install it" >&2; exit 1; }
-exec unshare --net nft --file "$1"`
+// tableScript has the kernel read a table in a network namespace where it has no effect.
+//
+//go:embed table.sh
+var tableScript string
 
 // Check implements transaction.Daemon.
 func (Daemon) Check(ctx context.Context, h host.Host, stage string, next transaction.Tree) error {
@@ -46,7 +48,7 @@ func (Daemon) Check(ctx context.Context, h host.Host, stage string, next transac
 	if words := strings.TrimSpace(string(foreign)); words != "" {
 		return &transaction.RefusedError{Err: errors.New(strings.ReplaceAll(words, "\n", "; "))}
 	}
-	_, err = h.Run(ctx, host.Script("nft", checkTable, stage+tablePath))
+	_, err = h.Run(ctx, host.Script("nft", tableScript, stage+tablePath))
 	if exit, refused := errors.AsType[*host.ExitError](err); refused {
 		return &transaction.RefusedError{Err: fmt.Errorf("nftables: %s: %w", strings.TrimSpace(strings.ReplaceAll(exit.Stderr, stage, "")), err)}
 	}

@@ -4,10 +4,13 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"strings"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 )
 
+// finishScript takes from the marks of an owner that the thing is being made.
+//
 //go:embed finish.sh
 var finishScript string
 
@@ -23,8 +26,7 @@ func (s *Store[S, F]) FinishMark(ctx context.Context) error {
 		return err
 	}
 	defer unlock()
-	// The shell finds the files that the patterns match, in which there is nothing to quote.
-	cmd := host.Script("finish a mark", "set -- \"$1\" "+finishPatterns+"\n"+finishScript, s.claim.Mark().ID)
+	cmd := host.Script("finish a mark", finishScript, append([]string{s.claim.Mark().ID}, strings.Fields(finishPatterns)...)...)
 	cmd.Repeatable = true
 	if _, err := s.Host.Run(ctx, cmd); err != nil {
 		return fmt.Errorf("on %s: %w", s.Host, err)

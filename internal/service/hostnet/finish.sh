@@ -1,10 +1,11 @@
 # shellcheck shell=sh
 # Takes from the marks of an owner, in those of the files that are there, that the thing is being made, and from the names that devices are
-# given (ifalias). Nothing is told to read the files: what they mean is the same. Arguments: the owner; the files.
+# given (ifalias). Nothing is told to read the files: what they mean is the same. Arguments: the owner; patterns that match the files.
 set -eu
 mark="owner=$1\( workspace=[0-9a-f]*\)\{0,1\}"
 shift
-for path; do
+# shellcheck disable=SC2048 # they are for the shell to match, and have no blanks
+for path in $*; do
   if [ ! -f "$path" ] || ! grep -q -- "$mark creating=[0-9a-z.]" "$path"; then continue; fi
   file=$(readlink -f -- "$path")
   new=$(mktemp -- "$file.XXXXXX")

@@ -2,6 +2,7 @@ package hostsfile
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,14 +11,10 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
-// manageScript prints the file that says last whether cloud-init manages /etc/hosts, and what that says, where cloud-init is there and
-// runs at each start. What an instance was given counts before what its image says. Argument: the root of the file system, "" for the
-// machine's.
-const manageScript = `[ -e "$1/usr/bin/cloud-init" ] && [ ! -e "$1/etc/cloud/cloud-init.disabled" ] || exit 0
-for file in "$1/etc/cloud/cloud.cfg" "$1"/etc/cloud/cloud.cfg.d/*.cfg "$1/var/lib/cloud/instance/vendor-cloud-config.txt" "$1/var/lib/cloud/instance/cloud-config.txt"; do
-  value=$(sed -n 's/^manage_etc_hosts:[[:space:]]*//p' "$file" 2>/dev/null | tail -n 1)
-  [ -z "$value" ] || printf '%s\n%s\n' "${file#"$1"}" "$value"
-done | tail -n 2`
+// manageScript prints the file that says last whether cloud-init manages /etc/hosts, and what that says.
+//
+//go:embed manage.sh
+var manageScript string
 
 // rewritesHosts says whether a value of manage_etc_hosts has cloud-init write the whole file from a template at each start. By "localhost" it
 // changes the line of the machine's own name, and leaves the others as they are.

@@ -11,7 +11,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 )
 
-// rooted runs the scripts of a host on the files below a root.
+// rooted runs the scripts of a host, which are manage.sh, on the files below a root.
 type rooted struct {
 	host.Host
 	root string

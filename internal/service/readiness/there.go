@@ -2,6 +2,7 @@ package readiness
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"net"
@@ -56,15 +57,10 @@ func parseAddresses(out string) []netip.Addr {
 	return all
 }
 
-// getScript asks for a URL: the body, and the status in a last line. Arguments: URL, then curl's options; certificates on
-// standard input.
-const getScript = `command -v curl >/dev/null || { echo "there is no curl" >&2; exit 127; }
-url=$1; shift
-set -- --silent --show-error --location --max-time 9 --noproxy '*' --max-filesize 1048576 --write-out '\n%{http_code}' "$@"
-ca=$(mktemp) && trap 'rm -f "$ca"' EXIT
-cat >"$ca"
-[ ! -s "$ca" ] || set -- "$@" --cacert "$ca"
-curl "$@" -- "$url"`
+// getScript asks for a URL: the body, and the status in a last line.
+//
+//go:embed get.sh
+var getScript string
 
 func (t There) getURL(ctx context.Context, c Condition) (string, error) {
 	argv := []string{c.URL}

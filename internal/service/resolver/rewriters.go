@@ -27,25 +27,6 @@ type rewriters struct {
 	hook      string
 }
 
-// rewritersScript prints a line "client PROGRAM" for each DHCP client that runs, or that ifupdown will start, and would write
-// /etc/resolv.conf; and a line "hooks" where dhclient's script runs hooks. A dhclient with another script is NetworkManager's.
-const rewritersScript = `{
-  for comm in /proc/[0-9]*/comm; do
-    read -r program <"$comm" || continue
-    case $program in
-    dhclient) tr '\0' ' ' <"${comm%comm}cmdline" | grep -q ' -sf ' || echo "client $program" ;;
-    dhcpcd | udhcpc) echo "client $program" ;;
-    esac
-  done
-  if cat /etc/network/interfaces /etc/network/interfaces.d/* | grep -Eq '^[[:space:]]*iface[[:space:]]+[^[:space:]]+[[:space:]]+inet6?[[:space:]]+dhcp'; then
-    for program in dhclient dhcpcd udhcpc; do
-      if command -v "$program" >/dev/null; then echo "client $program"; break; fi
-    done
-  fi
-} 2>/dev/null | if grep -Eqs '^[[:space:]]*nohook[[:space:]].*resolv\.conf' /etc/dhcpcd.conf; then grep -v dhcpcd; else cat; fi | sort -u
-if [ -d /etc/dhcp/dhclient-enter-hooks.d ] && grep -qs 'dhclient-enter-hooks\.d' /sbin/dhclient-script /usr/sbin/dhclient-script; then echo hooks; fi
-`
-
 // needsHook says whether dhclient would write the file, and a hook keeps it from that.
 func (w rewriters) needsHook() bool { return w.takesHook && slices.Contains(w.clients, dhclient) }
 

@@ -2,6 +2,7 @@ package resolver
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -66,14 +67,10 @@ func headOf(text string) string {
 	return line
 }
 
-// lookScript prints what resolves the machine's names, and then each file of this provider, with a newline behind it. Arguments: files.
-const lookScript = `echo "target $(readlink -f /etc/resolv.conf)"
-echo "stat $(stat -L -c '%a %U %G' /etc/resolv.conf 2>/dev/null)"
-if systemctl is-active --quiet systemd-resolved 2>/dev/null; then echo resolved; fi
-if systemctl is-active --quiet NetworkManager 2>/dev/null; then
-  echo "mode $(busctl get-property org.freedesktop.NetworkManager /org/freedesktop/NetworkManager/DnsManager org.freedesktop.NetworkManager.DnsManager Mode 2>/dev/null | tr -d '"' | cut -d' ' -f2)"
-fi
-` + rewritersScript + `for file; do if [ -f "$file" ]; then echo "== $file"; cat "$file"; echo; fi; done`
+// lookScript prints what resolves the machine's names, and this provider's files.
+//
+//go:embed look.sh
+var lookScript string
 
 // Look reads how the machine resolves names.
 func (kind) Look(ctx context.Context, h host.Host) (f found, err error) {

@@ -2,6 +2,7 @@ package route
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"net/netip"
 	"path"
@@ -54,16 +55,10 @@ func (f found) Holder() hostnet.Holder {
 	return h
 }
 
-// filesScript prints the path of the first of its arguments that is a file, the .network file that systemd-networkd applies to the device
-// that the file is for, and its content. networkctl reads the same file of systemd-networkd's.
-const filesScript = `for path; do
-  [ -f "$path" ] || continue
-  device=$(sed -n 's/^# virtcluster .*device=\([^ ]*\) .*/\1/p' "$path")
-  index=$(cat "/sys/class/net/$device/ifindex" 2>/dev/null)
-  printf '%s\n%s\n' "$path" "$(sed -n 's/^NETWORK_FILE=//p' "/run/systemd/netif/links/$index" 2>/dev/null)"
-  cat "$path"
-  exit
-done`
+// keptScript prints the file that keeps the route, and the .network file that counts for its device.
+//
+//go:embed kept.sh
+var keptScript string
 
 // Look reads the machine's route, and what keeps it.
 func (k kind) Look(ctx context.Context, h host.Host) (found, error) {
@@ -71,8 +66,7 @@ func (k kind) Look(ctx context.Context, h host.Host) (found, error) {
 	if err != nil {
 		return found{}, err
 	}
-	// The shell finds the files that the patterns match, in which there is nothing to quote.
-	cmd := host.Script("read what keeps the route", "set -- "+strings.Join(k.key.filePatterns(), " ")+"\n"+filesScript)
+	cmd := host.Script("read what keeps the route", keptScript, k.key.filePatterns()...)
 	cmd.Repeatable = true
 	out, err := h.Run(ctx, cmd)
 	if err != nil {

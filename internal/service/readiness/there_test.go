@@ -1,0 +1,51 @@
+package readiness
+
+import (
+	"encoding/pem"
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/hosttest"
+)
+
+// TestCurlAsksAsTheProviderDoes runs get.sh.
+func TestCurlAsksAsTheProviderDoes(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Skip(err)
+	}
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/moved" {
+			http.Redirect(w, r, "/healthz", http.StatusFound)
+			return
+		}
+		w.WriteHeader(http.StatusServiceUnavailable)
+		_, _ = w.Write([]byte("etcd is\nstarting\n"))
+	}))
+	defer server.Close()
+	ca := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
+	for name, c := range map[string]struct {
+		input string
+		args  []string
+		says  string
+	}{
+		"with its authority":       {ca, []string{server.URL + "/healthz"}, "etcd is\nstarting\n\n503"},
+		"where it is led":          {ca, []string{server.URL + "/moved"}, "etcd is\nstarting\n\n503"},
+		"with any certificate":     {"", []string{server.URL, "--insecure"}, "etcd is\nstarting\n\n503"},
+		"with the machine's trust": {"", []string{server.URL}, ""},
+		"of somebody else's":       {ca, []string{strings.Replace(server.URL, "127.0.0.1", "localhost", 1)}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			end := hosttest.Script{Text: getScript, Args: c.args, Input: c.input}.Run(t)
+			if c.says != "" && (end.Status != 0 || end.Stdout != c.says) || c.says == "" && end.Status == 0 {
+				t.Errorf("%+v", end)
+			}
+		})
+	}
+	if end := (hosttest.Script{Text: getScript, Args: []string{server.URL}, Alone: true}).Run(t); end.Status != 127 || end.Stderr != "there is no curl\n" {
+		t.Errorf("%+v", end)
+	}
+}
