@@ -2,6 +2,7 @@ package keepalived
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"path"
@@ -77,21 +78,17 @@ func refused(err error, said string) error {
 	return err
 }
 
-// checkScript checks a configuration. Arguments: the file, the stage that it is on, then users of scripts. keepalived 2.2.7
-// ends its check by a signal to itself where a script has another user than root, though it runs such a script well:
-// then it is asked about a copy with root in their place, and the users are looked up here. Scripts that the provider puts
-// on the machine are on the stage as well.
-const checkScript = `file=$1 stage=$2; shift 2
-for u; do id -u -- "$u" >/dev/null || exit 1; done
-sed -e 's/^    user [a-z_][a-z0-9_-]*$/    user root/' -e "s|^    script \"` + scriptDir + `/|    script \"$stage` + scriptDir + `/|" "$file" >"$file.check" || exit 1
-exec keepalived -t -f "$file.check"`
+// checkScript checks a configuration whose scripts have other users than root, or are on the stage.
+//
+//go:embed check.sh
+var checkScript string
 
 // check asks keepalived about a file; users are those of its scripts, root apart.
 func check(ctx context.Context, h host.Host, file, stage string, users []string) error {
 	if len(users) == 0 && stage == "" {
 		return run(ctx, h, "keepalived", "-t", "-f", file)
 	}
-	return script(ctx, h, host.Script("keepalived -t", checkScript, append([]string{file, stage}, users...)...))
+	return script(ctx, h, host.Script("keepalived -t", checkScript, append([]string{file, stage, scriptDir}, users...)...))
 }
 
 // scriptUsers lists the users, root apart, that the provider's scripts run as.
@@ -136,18 +133,10 @@ func (Daemon) Running(ctx context.Context, h host.Host) (bool, error) {
 	return systemd.Running(ctx, h, "keepalived.service")
 }
 
-// activateScript starts, reloads or stops keepalived. Arguments: "reload" where the unit's drop-in changed; the
-// drop-in's directory where the drop-in went; "stop" where there is no configuration any more. A unit that failed too
-// often would refuse to start; one whose process ended as it came up is started once more.
-const activateScript = `set -e
-[ "$1" != reload ] || systemctl daemon-reload
-[ ! -d "$2" ] || rmdir --ignore-fail-on-non-empty "$2"
-[ "$3" != stop ] || exec systemctl stop keepalived.service
-if systemctl is-active --quiet keepalived.service; then exec systemctl reload keepalived.service; fi
-systemctl reset-failed keepalived.service 2>/dev/null || :
-systemctl start keepalived.service && exit
-sleep 0.5
-exec systemctl start keepalived.service`
+// activateScript starts, reloads or stops keepalived.
+//
+//go:embed activate.sh
+var activateScript string
 
 // Activate starts, reloads or stops keepalived. A reload keeps the state of every instance that stays. A
 // machine without a configuration runs none: its unit would not start. Whether the unit is enabled is for

@@ -2,6 +2,7 @@ package keepalived
 
 import (
 	"context"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -28,29 +29,14 @@ type Status struct {
 	NoPreempt           bool
 }
 
-// dumpScript asks keepalived for its data as JSON and prints it once it is whole. keepalived has no other
-// way to be asked than a signal and a file with a fixed name in /tmp, or where systemd gives it one, in its
-// own. Two who ask at the same time would take that file from each other.
-var dumpScript = `pid=$(systemctl show --property=MainPID --value keepalived.service)
-[ "${pid:-0}" -gt 0 ] || exit 3
-` + host.LockDirScript + `exec 9>>"$1/keepalived-dump" && flock -w 30 9 || exit 1
-own=/proc/$pid/root
-file=$own/tmp/keepalived.json
-rm -f "$file"
-kill -"$(keepalived --signum=JSON)" "$pid" || exit 3
-i=0
-until tail -c 2 "$file" 2>/dev/null | grep -q ']'; do
-	i=$((i+1))
-	[ $i -lt 200 ] || { echo "keepalived did not answer within 10 s" >&2; exit 4; }
-	sleep 0.05
-done
-cat "$file"
-rm -f "$file"
-`
+// dumpScript asks keepalived for its data as JSON and prints it once it is whole.
+//
+//go:embed dump.sh
+var dumpScript string
 
 // Dump asks the running keepalived for its VRRP instances.
 func Dump(ctx context.Context, h host.Host) ([]Status, error) {
-	cmd := host.Script("ask keepalived for its state", dumpScript, host.LockDir)
+	cmd := host.Script("ask keepalived for its state", dumpScript, host.LockDir, host.LockDirScript)
 	cmd.Repeatable = true
 	out, err := h.Run(ctx, cmd)
 	var exit *host.ExitError

@@ -2,6 +2,7 @@ package keepalived
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -18,8 +19,10 @@ const (
 	releasePath = "/etc/keepalived/virtcluster-release"
 )
 
-// forgetScript has systemd forget a drop-in that is gone. Argument: the drop-in.
-const forgetScript = `[ -e "$1" ] || [ ! -d "${1%/*}" ] || { rmdir --ignore-fail-on-non-empty "${1%/*}" && systemctl daemon-reload; }`
+// forgetScript has systemd forget a drop-in that is gone.
+//
+//go:embed forget.sh
+var forgetScript string
 
 // ForgetUnit removes what a drop-in leaves that was taken from a keepalived that does not run, which nothing activates.
 func ForgetUnit(ctx context.Context, h host.Host) error {

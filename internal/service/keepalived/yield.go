@@ -2,6 +2,7 @@ package keepalived
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -59,13 +60,10 @@ func (k chunk) watches(name string) bool {
 	})
 }
 
-// yieldScript hands the addresses over. Arguments: what to write, seconds until it is taken back, the watched files. Without
-// a systemd that takes the order back nothing is done.
-const yieldScript = `set -e
-by=$1 time=$2; shift 2
-systemctl stop virtcluster-keepalived-yield.timer 2>/dev/null || :
-systemd-run --quiet --collect --unit=virtcluster-keepalived-yield --on-active="$time" /bin/sh -c 'for f; do [ ! -e "$f" ] || echo 0 >"$f"; done' sh "$@"
-for f; do [ ! -e "$f" ] || echo "$by" >"$f"; done`
+// yieldScript hands the addresses over, says whether they are handed over, and ends that.
+//
+//go:embed yield.sh
+var yieldScript string
 
 // yielded remembers which machine handed over the addresses of an instance, so that no two of its members do in one run:
 // then nobody would hold them.
@@ -120,24 +118,18 @@ func Settled(addresses []netip.Prefix) {
 	}
 }
 
-// handsOverScript says whether an order of yieldScript is in force. Arguments: the watched files.
-const handsOverScript = `for f; do [ ! -s "$f" ] || [ "$(cat "$f")" = 0 ] || { echo yes; break; }; done`
-
 // HandsOver says whether a machine stays behind the others for now, as Yield has it do.
 func HandsOver(ctx context.Context, h host.Host) (bool, error) {
-	cmd := host.Script("look for a hand-over", handsOverScript, yieldPath, leavePath)
+	cmd := host.Script("look for a hand-over", yieldScript, "look", yieldPath, leavePath)
 	cmd.Repeatable = true
 	out, err := h.Run(ctx, cmd)
 	return len(out) > 0, err
 }
 
-// resumeScript ends what yieldScript began. Arguments: the watched files.
-const resumeScript = `for f; do [ ! -s "$f" ] || [ "$(cat "$f")" = 0 ] || echo 0 >"$f"; done`
-
 // Resume has a machine that handed addresses over take part again at once: it is meant to.
 func Resume(ctx context.Context, h host.Host) error {
 	mayYieldAgain(h.String())
-	return script(ctx, h, host.Script("end a hand-over", resumeScript, yieldPath, leavePath))
+	return script(ctx, h, host.Script("end a hand-over", yieldScript, "end", yieldPath, leavePath))
 }
 
 // yieldLimit bounds the wait for another member to take the addresses: it does within milliseconds, or not at all.
@@ -166,7 +158,7 @@ func Yield(ctx context.Context, h host.Host, listeners []netip.Addr) (ordered bo
 		return false, err
 	}
 	seconds := fmt.Sprint(int(yieldTime.Seconds()))
-	if _, err := h.Run(ctx, host.Script("hand over virtual addresses", yieldScript, fmt.Sprint(-yieldBy), seconds, yieldPath, leavePath)); err != nil {
+	if _, err := h.Run(ctx, host.Script("hand over virtual addresses", yieldScript, "begin", fmt.Sprint(-yieldBy), seconds, yieldPath, leavePath)); err != nil {
 		return false, err
 	}
 	for _, a := range moving {
