@@ -1,6 +1,7 @@
 package clusterconfig
 
 import (
+	_ "embed"
 	"fmt"
 	"net/netip"
 	"path/filepath"
@@ -82,40 +83,19 @@ func (c podCluster) corefileTemplate() string {
 	return strings.TrimSuffix(text, "}\n") + "{{- if .DNSUpstreams }}\n    forward .{{ range .DNSUpstreams }} {{ . }}{{ end }}\n{{- end }}\n}\n"
 }
 
-// superviseCommand is the command of a daemon's container that a monitor speaks to. A daemon that was stopped begins with the next word to reload; one
-// that ends otherwise begins anew.
+// superviseScript runs a daemon that a monitor speaks to.
+//
+//go:embed supervise.sh
+var superviseScript string
+
+// superviseCommand is the command of a daemon's container that a monitor speaks to.
 func (c podCluster) superviseCommand(name string, command ...string) []string {
 	reload := map[string]string{"keepalived": "HUP", "haproxy": "USR2"}[name]
-	before := ""
-	if name == "keepalived" { // one that was killed leaves its addresses, which another machine may hold by now
-		before = fmt.Sprintf(`	for vip in %s %s; do
-		ip -o address show to "$vip" | while read -r _ device _ address _; do ip address del "$address" dev "$device"; done
-	done
-`, c.APIVIP, c.IngressVIP)
+	addresses := ""
+	if name == "keepalived" {
+		addresses = fmt.Sprintf("%s %s", c.APIVIP, c.IngressVIP)
 	}
-	return []string{"/bin/bash", "-c", fmt.Sprintf(`socket=%[2]s
-stopped=/tmp/stopped
-rm -f "$socket" "$stopped"
-export stopped
-heed() {
-	while read -r word; do
-		case $word in
-		reload) rm -f "$stopped" && pkill -%[3]s -o -x %[1]s ;;
-		stop) touch "$stopped" && pkill -TERM -o -x %[1]s ;;
-		esac
-	done
-}
-export -f heed
-socat "UNIX-LISTEN:$socket,fork" 'EXEC:bash -c heed' &
-listener=$!
-trap 'kill "$listener"; pkill -TERM -o -x %[1]s; wait; exit' TERM
-while :; do
-%[5]s	%[4]s &
-	wait $!
-	sleep 1
-	while [ -e "$stopped" ]; do sleep 1; done
-done
-`, name, sockets[name], reload, strings.Join(command, " "), before)}
+	return append([]string{"/bin/bash", "-c", superviseScript, "supervise", sockets[name], name, reload, addresses}, command...)
 }
 
 // container is one of a static pod, which has directories of the machine's by the volumes' names.

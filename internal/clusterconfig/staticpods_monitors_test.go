@@ -114,7 +114,8 @@ func readPod(t *testing.T, manifest string) pod {
 func TestPodsOfMonitorsAreYAML(t *testing.T) {
 	machines, _ := StaticPods(document(t, monitors))
 	p := readPod(t, filesOf(t, machines["master-0"])["/etc/kubernetes/manifests/haproxy.yaml"])
-	if c := p.Spec.Containers; len(c) != 2 || c[1].Name != "haproxy-monitor" || len(c[0].Command) != 3 || !strings.Contains(c[0].Command[2], "while :; do\n\t/usr/sbin/haproxy -W -db") {
+	if c := p.Spec.Containers; len(c) != 2 || c[1].Name != "haproxy-monitor" || len(c[0].Command) != 13 || c[0].Command[2] != superviseScript ||
+		strings.Join(c[0].Command[8:], " ") != "/usr/sbin/haproxy -W -db -f /etc/haproxy/haproxy.cfg" {
 		t.Errorf("%+v", c)
 	}
 	if len(p.Spec.Volumes) != 5 {
