@@ -19,22 +19,8 @@ var takesInput = regexp.MustCompile(`(?m)(?:^|[;&|({]|\b(?:then|do|else))[ \t]*(
 // TestNoCommandHasAnInputButByScriptWithInput looks through the project's sources: what gives a command an input sends its length and sum
 // along, and no script takes what nobody has proven to be whole.
 func TestNoCommandHasAnInputButByScriptWithInput(t *testing.T) {
-	packages := map[string]*sources{}
-	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
-			return err
-		}
-		dir := filepath.Dir(path)
-		if packages[dir] == nil {
-			packages[dir] = &sources{texts: map[string]ast.Expr{}, embedded: map[string]string{}}
-		}
-		return packages[dir].read(path)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	scripts, inputs := 0, 0
-	for _, p := range packages {
+	for _, p := range readSources(t) {
 		for _, f := range p.files {
 			if filepath.Base(f.path) == "input.go" && f.syntax.Name.Name == "host" {
 				continue // where ScriptWithInput is
@@ -84,6 +70,26 @@ func TestTheSearchFindsScriptsThatTakeTheirInput(t *testing.T) {
 			t.Errorf("%q: %t", script, got)
 		}
 	}
+}
+
+// readSources reads the project's packages, without their tests.
+func readSources(t *testing.T) map[string]*sources {
+	t.Helper()
+	packages := map[string]*sources{}
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		dir := filepath.Dir(path)
+		if packages[dir] == nil {
+			packages[dir] = &sources{texts: map[string]ast.Expr{}, embedded: map[string]string{}}
+		}
+		return packages[dir].read(path)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return packages
 }
 
 // sources are a package's files, and what texts and embedded files its names stand for.

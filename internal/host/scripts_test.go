@@ -1,11 +1,13 @@
 package host
 
 import (
+	"go/ast"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -64,6 +66,77 @@ func TestEveryScriptIsEmbeddedAndNamedByATest(t *testing.T) {
 	if len(scripts) < 20 {
 		t.Errorf("only %d scripts were found: the test looks at the wrong place", len(scripts))
 	}
+}
+
+// longestInGo is how many lines a script in a Go string may have.
+const longestInGo = 2
+
+// TestNoLongScriptIsInAGoString looks through the project's sources but for those that are there for tests: what a shell is given as a script
+// is embedded where it has more than a few lines, so that ShellCheck reads it, and a test finds it.
+func TestNoLongScriptIsInAGoString(t *testing.T) {
+	t.Parallel()
+	found := 0
+	for dir, p := range readSources(t) {
+		if strings.HasSuffix(dir, "test") { // acctest, hosttest and so on
+			continue
+		}
+		for _, f := range p.files {
+			ast.Inspect(f.syntax, func(n ast.Node) bool {
+				for _, script := range scriptsOf(n) {
+					found++
+					if lines := p.linesInGo(script); lines > longestInGo {
+						t.Errorf("%s:%d has a script of %d lines in a Go string: embed a file", f.path, f.line(script.Pos()), lines)
+					}
+				}
+				return true
+			})
+		}
+	}
+	if found < 40 {
+		t.Errorf("only %d scripts were found: the test looks at the wrong place", found)
+	}
+}
+
+// scriptsOf returns what a node gives to a shell as a script: the second argument of Script, and what follows "-c" in a list.
+func scriptsOf(n ast.Node) []ast.Expr {
+	var list []ast.Expr
+	switch n := n.(type) {
+	case *ast.CallExpr:
+		if name := nameOf(n.Fun); (name == "Script" || name == "ScriptWithInput") && len(n.Args) > 1 {
+			return n.Args[1:2]
+		}
+		list = n.Args
+	case *ast.CompositeLit:
+		list = n.Elts
+	}
+	for i, e := range list {
+		if option, ok := e.(*ast.BasicLit); ok && option.Value == `"-c"` && i+1 < len(list) {
+			return list[i+1 : i+2]
+		}
+	}
+	return nil
+}
+
+// linesInGo returns how many ends of lines of a script are in Go strings; a variable of another package counts for nothing.
+func (p *sources) linesInGo(e ast.Expr) int {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		text, _ := strconv.Unquote(e.Value)
+		return strings.Count(text, "\n")
+	case *ast.BinaryExpr:
+		return p.linesInGo(e.X) + p.linesInGo(e.Y)
+	case *ast.CallExpr: // such as failpoint.Arm, or fmt.Sprintf
+		lines := 0
+		for _, a := range e.Args {
+			lines += p.linesInGo(a)
+		}
+		return lines
+	case *ast.Ident:
+		if value, ok := p.texts[e.Name]; ok {
+			return p.linesInGo(value)
+		}
+	}
+	return 0
 }
 
 // shellOf returns the program for a kind of script: dash, where it is installed, as it has little that POSIX does not.
