@@ -68,7 +68,7 @@ func TestEveryScriptIsEmbeddedAndNamedByATest(t *testing.T) {
 	}
 }
 
-// longestInGo is how many lines a script in a Go string may have.
+// longestInGo is how many ends of lines a script in a Go string may have.
 const longestInGo = 2
 
 // TestNoLongScriptIsInAGoString looks through the project's sources but for those that are there for tests: what a shell is given as a script
