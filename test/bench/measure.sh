@@ -25,6 +25,7 @@ median() { tr ' ' '\n' <<<"${samples[$1]}" | sed '/^$/d' | sort -n | awk '{ v[NR
 row() {
 	printf '%-62s %10s   goal %s%s\n' "$1" "$2" "$3" "${4:+   ($4)}"
 	if [[ -n ${BENCH_TABLE:-} ]]; then
+		# shellcheck disable=SC2001 # a substitution of the shell has no such pattern
 		printf '| %s | %s | %s |\n' "$(sed 's/^ \+/… /' <<<"$1")" "$2${4:+ ($4)}" "$3" >>"$BENCH_TABLE"
 	fi
 }
