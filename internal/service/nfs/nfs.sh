@@ -1,5 +1,8 @@
 #!/bin/sh
-# What the provider asks of a machine's NFS server, and tells it.
+# What the provider asks of a machine's NFS server, and tells it. Status 1 says that it is not so, or cannot be done, and why is on standard
+# error.
+#
+# usage: nfs.sh VERB ARGUMENT...   each verb is the function of its name
 set -u
 unit=nfs-server.service
 newline='
@@ -164,6 +167,7 @@ unmake() { # LINES
 	done
 }
 
+# look prints owner and group of a directory, each by name and number, and its permissions; nothing where there is none.
 look() { # PATH
 	[ -d "$1" ] || return 0
 	stat -c '%U %u %G %g %a' -- "$1"
