@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
@@ -37,7 +38,11 @@ func (s Script) Run(t testing.TB) Ending {
 	calls := filepath.Join(dir, "calls.log")
 	for name, text := range s.Programs {
 		text = "#!/bin/sh\necho \"${0##*/} $*\" >>" + host.Quote([]string{calls}) + "\n" + text + "\n"
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil { //nolint:gosec // it is run
+		// A process that is forked while the file is open for writing would have it open too, and it could not be run meanwhile.
+		syscall.ForkLock.RLock()
+		err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700) //nolint:gosec // it is run
+		syscall.ForkLock.RUnlock()
+		if err != nil {
 			t.Fatal(err)
 		}
 	}
