@@ -45,6 +45,12 @@ type drawer struct {
 	config configuration
 }
 
+// addressOfBlock draws an address for a block of /etc/hosts of a state. Two blocks may well have one address, but then each would be no
+// answer to whose it is.
+func addressOfBlock(rng *rand.Rand, state, block int) string {
+	return fmt.Sprintf("10.9.%d.%d", state, 10*block+1+rng.IntN(3))
+}
+
 func (d drawer) machine() string { return machines[d.IntN(len(machines))] }
 func (d drawer) node(machine string) string {
 	return "${virtcluster_service_node." + machine + ".id}"
@@ -138,10 +144,9 @@ func words(v any) string {
 var kinds = []kind{
 	{name: "hosts_file", weight: 4, identity: []string{"host", "name"},
 		draw: func(d drawer) map[string]any {
-			// Two blocks may well have one address, but then each would be no answer to whose it is.
 			block := d.IntN(3)
 			return map[string]any{"host": d.node(d.machine()), "name": fmt.Sprintf("h%d", block), "entries": map[string]any{
-				fmt.Sprintf("10.9.%d.%d", d.state, 10*block+1+d.IntN(3)): []string{fmt.Sprintf("x%d.%s.example", d.IntN(4), letter(d.state))},
+				addressOfBlock(d.Rand, d.state, block): []string{fmt.Sprintf("x%d.%s.example", d.IntN(4), letter(d.state))},
 			}}
 		},
 		claims: func(a attributes) []claim {

@@ -278,6 +278,9 @@ func (w *world) drawChange(s *state, o *operation) {
 			delete(a, name)
 		}
 	}
+	if block := attributes(r.Attributes).text("name"); r.Type == "hosts_file" {
+		a["entries"] = map[string]any{addressOfBlock(w.rng, w.state(o.State).number, int(block[1]-'0')): []string{fmt.Sprintf("x%d.%s.example", w.rng.IntN(4), o.State)}}
+	}
 	if r.Type == "exposed_service" {
 		a["targets"], a["configure_address"] = r.Attributes["targets"], r.Attributes["configure_address"]
 		if a["configure_address"] == nil {
