@@ -70,14 +70,6 @@ func CrossCheck(ctx context.Context, at crud.Opening, c *Common, want exposure.E
 	return diags
 }
 
-// portPath leads to the number of a port; "" stands for all of a floating address.
-func portPath(name string) path.Path {
-	if name == "" {
-		return path.Root("address")
-	}
-	return path.Root("ports").AtMapKey(name).AtName("port")
-}
-
 // checkWayBack warns where what a target answers does not come back by the machine: its network's gateway is another one.
 func checkWayBack(ctx context.Context, at crud.Opening, h host.Host, survey exposure.Survey, want exposure.Exposure) diag.Diagnostics {
 	var diags diag.Diagnostics

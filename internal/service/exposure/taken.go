@@ -38,7 +38,7 @@ func checkTaken(ctx context.Context, e *transaction.Engine, h host.Host, claim o
 		use, err = addressuse.Look(ctx, h)
 	}
 	if err != nil {
-		return nil // the apply says so
+		return nil //nolint:nilerr // the apply says so
 	}
 	return refuseTaken(use, want, claim)
 }
