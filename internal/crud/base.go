@@ -13,7 +13,7 @@ type Base struct {
 	// Name and Key are what they are in a Type.
 	Name string
 	Key  []string
-	Provided
+	ProviderData
 }
 
 // Metadata implements resource.Resource.
@@ -28,7 +28,7 @@ func (b *Base) IdentitySchema(_ context.Context, _ resource.IdentitySchemaReques
 
 // Configure implements resource.ResourceWithConfigure.
 func (b *Base) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
-	b.Provided = readProvided(req.ProviderData, &resp.Diagnostics)
+	b.ProviderData = readProviderData(req.ProviderData, &resp.Diagnostics)
 }
 
 // Identify copies the key from state to the identity.

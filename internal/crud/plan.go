@@ -70,7 +70,7 @@ func (r *typed[M, S]) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	if r.Plan != nil && !resp.Diagnostics.HasError() {
 		r.registerUses(ctx, req, resp, claim.Replaces(), true)
 		resp.Diagnostics.Append(r.recall(ctx, req.Private, &m)...)
-		r.Plan(ctx, Opening{r.provided, claim}, req, resp, &m)
+		r.Plan(ctx, StoreContext{r.provided, claim}, req, resp, &m)
 		known = known && resp.Plan.Raw.Equal(req.Plan.Raw)
 	}
 	r.registerUses(ctx, req, resp, claim.Replaces(), false)
@@ -109,12 +109,12 @@ func (r *typed[M, S]) planRemoval(ctx context.Context, get func(context.Context,
 	defer cancel()
 	var found diag.Diagnostics
 	if r.PlanRemoval != nil {
-		found = r.PlanRemoval(ctx, Opening{r.provided, claim}, &m, replaced)
+		found = r.PlanRemoval(ctx, StoreContext{r.provided, claim}, &m, replaced)
 	}
 	if replaced || r.provided.Fleet.Offline() {
 		return found // what replaces it has a plan of its own
 	}
-	if store, err := r.Open(ctx, Opening{r.provided, claim}, &m); err == nil {
+	if store, err := r.Open(ctx, StoreContext{r.provided, claim}, &m); err == nil {
 		if k, ok := store.(Keeper); ok {
 			if err := k.MayDelete(ctx); err != nil {
 				// What this state imported and never changed carries no mark of it, and may go in the same plan.
@@ -181,7 +181,7 @@ const previewLimit = 20 * time.Second
 func (r *typed[M, S]) mayCreate(ctx context.Context, m *M, claim owner.Claim) error {
 	ctx, cancel := context.WithTimeout(ctx, previewLimit)
 	defer cancel()
-	store, err := r.Open(ctx, Opening{r.provided, claim}, m)
+	store, err := r.Open(ctx, StoreContext{r.provided, claim}, m)
 	if err != nil {
 		return err
 	}
@@ -222,7 +222,7 @@ func (r *typed[M, S]) tryPlanned(ctx context.Context, resp *resource.ModifyPlanR
 	}
 	ctx, cancel := context.WithTimeout(ctx, previewLimit)
 	defer cancel()
-	store, err := r.Open(ctx, Opening{r.provided, claim}, m)
+	store, err := r.Open(ctx, StoreContext{r.provided, claim}, m)
 	if err != nil {
 		return
 	}

@@ -12,13 +12,13 @@ type Server interface {
 	Serving() bool
 }
 
-// Served is what the models of such a Store embed: state has whether the daemon runs, and a plan always that it shall. So a
+// ServingModel is what the models of such a Store embed: state has whether the daemon runs, and a plan always that it shall. So a
 // daemon that was stopped by hand is seen, and started by the next apply.
-type Served struct {
+type ServingModel struct {
 	Serving types.Bool `tfsdk:"serving"`
 }
 
-// ServingAttribute is the attribute of Served; daemon is its name in the description.
+// ServingAttribute is the attribute of ServingModel; daemon is its name in the description.
 func ServingAttribute(daemon string) schema.BoolAttribute {
 	return schema.BoolAttribute{
 		Computed: true, Default: booldefault.StaticBool(true),
@@ -26,9 +26,9 @@ func ServingAttribute(daemon string) schema.BoolAttribute {
 	}
 }
 
-func (s *Served) setServing(serving bool) { s.Serving = types.BoolValue(serving) }
+func (s *ServingModel) setServing(serving bool) { s.Serving = types.BoolValue(serving) }
 
-// setServing writes into a model that is Served what its store knows.
+// setServing writes into a model that is ServingModel what its store knows.
 func setServing[M, S any](m *M, store Store[S]) {
 	served, ok := any(m).(interface{ setServing(serving bool) })
 	if !ok {

@@ -23,7 +23,7 @@ type Source[M any] struct {
 	// Within is set where what the configuration says is enough to read it: nothing outside is asked.
 	Within bool
 	// Read completes the model, which has the configuration in it.
-	Read func(ctx context.Context, p Provided, m *M) diag.Diagnostics
+	Read func(ctx context.Context, p ProviderData, m *M) diag.Diagnostics
 }
 
 // NewSource makes the data source.
@@ -31,7 +31,7 @@ func NewSource[M any](s Source[M]) datasource.DataSource { return &source[M]{Sou
 
 type source[M any] struct {
 	Source[M]
-	provided Provided
+	provided ProviderData
 }
 
 func (s *source[M]) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
@@ -43,7 +43,7 @@ func (s *source[M]) Schema(_ context.Context, _ datasource.SchemaRequest, resp *
 }
 
 func (s *source[M]) Configure(_ context.Context, req datasource.ConfigureRequest, resp *datasource.ConfigureResponse) {
-	s.provided = readProvided(req.ProviderData, &resp.Diagnostics)
+	s.provided = readProviderData(req.ProviderData, &resp.Diagnostics)
 }
 
 func (s *source[M]) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
@@ -66,8 +66,8 @@ func (s *source[M]) Read(ctx context.Context, req datasource.ReadRequest, resp *
 	}
 }
 
-// Provided is what the provider hands to its resources and data sources. All are nil while it is not configured.
-type Provided struct {
+// ProviderData is what the provider hands to its resources and data sources. All are nil while it is not configured.
+type ProviderData struct {
 	// Fleet has the connections.
 	Fleet *fleet.Fleet
 	// Ledger has what the resources of the running plan use, and Registry what else they say of themselves. They know no connections, and
@@ -79,7 +79,7 @@ type Provided struct {
 }
 
 // owners returns what this run made and was told of its state; nil while the provider is not configured.
-func (p Provided) owners() *owner.Run {
+func (p ProviderData) owners() *owner.Run {
 	if p.Run == nil {
 		return nil
 	}
@@ -87,7 +87,7 @@ func (p Provided) owners() *owner.Run {
 }
 
 // RefuseOffline refuses what would change something while the provider is offline, and says whether it did: `Cannot create node "a"`.
-func (p Provided) RefuseOffline(verb, what string, diags *diag.Diagnostics) bool {
+func (p ProviderData) RefuseOffline(verb, what string, diags *diag.Diagnostics) bool {
 	if p.Fleet == nil || !p.Fleet.Offline() {
 		return false
 	}
@@ -95,12 +95,12 @@ func (p Provided) RefuseOffline(verb, what string, diags *diag.Diagnostics) bool
 	return true
 }
 
-// readProvided reads it from a request.
-func readProvided(data any, diags *diag.Diagnostics) Provided {
+// readProviderData reads it from a request.
+func readProviderData(data any, diags *diag.Diagnostics) ProviderData {
 	if data == nil {
-		return Provided{}
+		return ProviderData{}
 	}
-	p, ok := data.(Provided)
+	p, ok := data.(ProviderData)
 	if !ok {
 		diags.AddError("Unexpected provider data", fmt.Sprintf("got %T", data))
 	}

@@ -28,15 +28,15 @@ type Store[S any] interface {
 	Delete(ctx context.Context) error
 }
 
-// Opening is what a store is opened with.
-type Opening struct {
-	Provided
+// StoreContext is what a store is opened with.
+type StoreContext struct {
+	ProviderData
 	// Claim is what the resource may call its own.
 	Claim owner.Claim
 }
 
 // OpenPart opens a part of a daemon's configuration on a service node: every resource of one starts here.
-func OpenPart[S any](ctx context.Context, at Opening, serviceNode string, p part.Part[S]) (*part.Part[S], error) {
+func OpenPart[S any](ctx context.Context, at StoreContext, serviceNode string, p part.Part[S]) (*part.Part[S], error) {
 	h, err := at.Fleet.Host(ctx, serviceNode)
 	if err != nil {
 		return nil, err

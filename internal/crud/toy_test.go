@@ -116,7 +116,7 @@ func boxes(s *shelf) resource.Resource {
 			m.Size = types.Int64Value(got.size)
 			return nil
 		},
-		Open: func(_ context.Context, at crud.Opening, m *boxModel) (crud.Store[box], error) {
+		Open: func(_ context.Context, at crud.StoreContext, m *boxModel) (crud.Store[box], error) {
 			if s.marks != nil {
 				return &ownedBoxStore{boxStore{shelf: s, name: m.Name.ValueString()}, at.Claim}, nil
 			}
@@ -135,7 +135,7 @@ func (p toy) Metadata(_ context.Context, _ provider.MetadataRequest, resp *provi
 func (p toy) Schema(context.Context, provider.SchemaRequest, *provider.SchemaResponse) {}
 
 func (p toy) Configure(_ context.Context, _ provider.ConfigureRequest, resp *provider.ConfigureResponse) {
-	resp.ResourceData = crud.Provided{Fleet: fleet.New(fleet.Config{URI: "test:///default"}), Ledger: &ledger.Ledger{}, Registry: &planregistry.Registry{}, Run: run.Begin()}
+	resp.ResourceData = crud.ProviderData{Fleet: fleet.New(fleet.Config{URI: "test:///default"}), Ledger: &ledger.Ledger{}, Registry: &planregistry.Registry{}, Run: run.Begin()}
 }
 
 func (p toy) DataSources(context.Context) []func() datasource.DataSource { return nil }

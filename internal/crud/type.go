@@ -45,15 +45,15 @@ type Type[M, S any] struct {
 	// is the same.
 	Fill func(ctx context.Context, m *M, got S) diag.Diagnostics
 	// Open returns the store of the object that the model's key names.
-	Open func(ctx context.Context, at Opening, m *M) (Store[S], error)
+	Open func(ctx context.Context, at StoreContext, m *M) (Store[S], error)
 	// WriteOnly copies write-only values from the configuration into the planned model; may be nil.
 	WriteOnly func(planned, config *M)
 	// Plan adds to planning: cross-checks, computed values. It is called when the resource is not being
 	// destroyed, with a nil fleet where the provider is not configured; may be nil.
-	Plan func(ctx context.Context, at Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *M)
+	Plan func(ctx context.Context, at StoreContext, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *M)
 	// PlanRemoval is told while planning what goes, whether or not it is made anew by the same apply, as replaced says; may be nil.
 	// What it finds is said where the object goes while others stay.
-	PlanRemoval func(ctx context.Context, at Opening, m *M, replaced bool) diag.Diagnostics
+	PlanRemoval func(ctx context.Context, at StoreContext, m *M, replaced bool) diag.Diagnostics
 	// TryAtPlan says whether the daemon's own checker is to look at what is planned, to be created or to be changed: yes where that
 	// needs no other part of the same plan, be it one that goes. May be nil.
 	TryAtPlan func(create bool) bool
@@ -86,7 +86,7 @@ func New[M, S any](t Type[M, S]) resource.Resource {
 
 type typed[M, S any] struct {
 	Type[M, S]
-	provided Provided
+	provided ProviderData
 }
 
 func (r *typed[M, S]) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
@@ -99,7 +99,7 @@ func (r *typed[M, S]) Schema(ctx context.Context, _ resource.SchemaRequest, resp
 }
 
 func (r *typed[M, S]) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
-	r.provided = readProvided(req.ProviderData, &resp.Diagnostics)
+	r.provided = readProviderData(req.ProviderData, &resp.Diagnostics)
 }
 
 // describeObject names the object in messages: `HAProxy backend "api"`.

@@ -129,7 +129,7 @@ func (p *virtcluster) Configure(ctx context.Context, req provider.ConfigureReque
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	provided := crud.Provided{Fleet: fleet.New(config), Ledger: &ledger.Ledger{}, Registry: &planregistry.Registry{}, Run: run.Begin()}
+	provided := crud.ProviderData{Fleet: fleet.New(config), Ledger: &ledger.Ledger{}, Registry: &planregistry.Registry{}, Run: run.Begin()}
 	resp.ResourceData, resp.DataSourceData, resp.ActionData, resp.ListResourceData = provided, provided, provided, provided
 	p.fleet = provided.Fleet
 }

@@ -59,12 +59,12 @@ func countWords(name string) int {
 	return words
 }
 
-// ledgers are the packages that keep what one plan holds.
-var ledgers = []string{"internal/plan", "internal/planregistry"}
+// ledgers are the packages that keep what one plan holds: plan/ledger what its resources use, planregistry the little that is no use.
+var ledgers = []string{"internal/plan/ledger", "internal/planregistry"}
 
-// findImporters finds the packages that import the plan's ledger outside tests.
+// findImporters finds the packages that import one of the plan's ledgers outside tests.
 func findImporters(files []file) figure {
-	importers := map[string]bool{}
+	importers, count := map[string]bool{}, map[string]int{}
 	for _, f := range files {
 		if f.isTest() || f.isIn(ledgers...) {
 			continue
@@ -72,14 +72,16 @@ func findImporters(files []file) figure {
 		for _, i := range f.syntax.Imports {
 			imported, _ := strconv.Unquote(i.Path.Value)
 			for _, ledger := range ledgers {
-				if strings.HasSuffix(imported, "/"+ledger) {
-					importers[path.Dir(f.path)] = true
+				place := path.Dir(f.path) + " imports " + ledger
+				if strings.HasSuffix(imported, "/"+ledger) && !importers[place] {
+					importers[place] = true
+					count[ledger]++
 				}
 			}
 		}
 	}
 	places := slices.Sorted(maps.Keys(importers))
-	return figure{fmt.Sprintf("importers of the plan's ledger: %d", len(places)), places}
+	return figure{fmt.Sprintf("importers of the plan's ledger: %d, of planregistry: %d", count[ledgers[0]], count[ledgers[1]]), places}
 }
 
 // nodeDirectories is what a hardware attribute of a node goes through.

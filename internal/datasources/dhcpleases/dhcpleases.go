@@ -67,7 +67,7 @@ func leasesSchema() schema.Schema {
 	}
 }
 
-func readLeases(ctx context.Context, p crud.Provided, m *model) (diags diag.Diagnostics) {
+func readLeases(ctx context.Context, p crud.ProviderData, m *model) (diags diag.Diagnostics) {
 	f := p.Fleet
 	mac := ""
 	if !m.MAC.IsNull() {

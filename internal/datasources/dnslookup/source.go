@@ -47,7 +47,7 @@ var answerType = types.ObjectType{AttrTypes: map[string]attr.Type{
 	"name": types.StringType, "type": types.StringType, "ttl": types.Int64Type, "value": types.StringType,
 }}
 
-func lookUp(ctx context.Context, p crud.Provided, m *model) (diags diag.Diagnostics) {
+func lookUp(ctx context.Context, p crud.ProviderData, m *model) (diags diag.Diagnostics) {
 	f := p.Fleet
 	q := m.toQuestion(&diags)
 	if diags.HasError() {

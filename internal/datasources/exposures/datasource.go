@@ -18,7 +18,7 @@ func New() datasource.DataSource {
 	return crud.NewSource(crud.Source[model]{Name: "exposures", Schema: dataSchema(), Read: readExposures})
 }
 
-func readExposures(ctx context.Context, p crud.Provided, m *model) diag.Diagnostics {
+func readExposures(ctx context.Context, p crud.ProviderData, m *model) diag.Diagnostics {
 	m.ID = types.StringValue(m.ServiceNode.ValueString())
 	h, err := p.Fleet.Host(ctx, m.ServiceNode.ValueString())
 	if err == nil {

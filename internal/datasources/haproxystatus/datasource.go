@@ -19,7 +19,7 @@ func New() datasource.DataSource {
 	return crud.NewSource(crud.Source[model]{Name: "haproxy_status", Schema: dataSchema(), Read: readStatus})
 }
 
-func readStatus(ctx context.Context, p crud.Provided, m *model) diag.Diagnostics {
+func readStatus(ctx context.Context, p crud.ProviderData, m *model) diag.Diagnostics {
 	f := p.Fleet
 	status, running, err := askStatus(ctx, f, m.ServiceNode.ValueString())
 	m.fillModel(status, running)

@@ -91,7 +91,7 @@ func New() datasource.DataSource {
 	})
 }
 
-func readNetwork(ctx context.Context, p crud.Provided, m *model) diag.Diagnostics {
+func readNetwork(ctx context.Context, p crud.ProviderData, m *model) diag.Diagnostics {
 	f := p.Fleet
 	what := "the network of " + m.Host.ValueString()
 	h, err := f.Host(ctx, m.Host.ValueString())

@@ -68,7 +68,7 @@ func hypervisorSchema() schema.Schema {
 	}
 }
 
-func readHypervisor(ctx context.Context, p crud.Provided, m *model) diag.Diagnostics {
+func readHypervisor(ctx context.Context, p crud.ProviderData, m *model) diag.Diagnostics {
 	f := p.Fleet
 	c, err := f.Hypervisor(ctx, m.Hypervisor.ValueString())
 	if err == nil {

@@ -95,7 +95,7 @@ func networkSchema() schema.Schema {
 	}
 }
 
-func readNetwork(ctx context.Context, p crud.Provided, m *model) diag.Diagnostics {
+func readNetwork(ctx context.Context, p crud.ProviderData, m *model) diag.Diagnostics {
 	f := p.Fleet
 	c, err := f.Hypervisor(ctx, m.Hypervisor.ValueString())
 	var n *hypervisor.Network

@@ -70,7 +70,7 @@ func nodesSchema() schema.Schema {
 	}
 }
 
-func readNodes(ctx context.Context, p crud.Provided, m *model) diag.Diagnostics {
+func readNodes(ctx context.Context, p crud.ProviderData, m *model) diag.Diagnostics {
 	f := p.Fleet
 	c, err := f.Hypervisor(ctx, m.Hypervisor.ValueString())
 	if err == nil {

@@ -74,7 +74,7 @@ type exposure struct {
 }
 
 // drawTopology draws.
-func drawTopology(_ context.Context, _ crud.Provided, m *model) diag.Diagnostics {
+func drawTopology(_ context.Context, _ crud.ProviderData, m *model) diag.Diagnostics {
 	t := m.toTopology()
 	diags := crud.Diagnostics(t.Validate())
 	if diags.HasError() {

@@ -75,7 +75,7 @@ func statusSchema() schema.Schema {
 // readLimit bounds how long a dead member is waited for.
 const readLimit = 30 * time.Second
 
-func readStatus(ctx context.Context, p crud.Provided, m *model) (diags diag.Diagnostics) {
+func readStatus(ctx context.Context, p crud.ProviderData, m *model) (diags diag.Diagnostics) {
 	f := p.Fleet
 	vips, name, err := membersOf(p, m.VIP.ValueString())
 	if err != nil {
@@ -102,7 +102,7 @@ func readStatus(ctx context.Context, p crud.Provided, m *model) (diags diag.Diag
 }
 
 // membersOf finds the members of a VIP: of one that this run knows, or those that an import's id names.
-func membersOf(p crud.Provided, id string) (members []keepalived.Member, name string, err error) {
+func membersOf(p crud.ProviderData, id string) (members []keepalived.Member, name string, err error) {
 	if known, seen := p.Registry.VIPs.Get(id); seen {
 		for _, m := range known {
 			members = append(members, keepalived.Member{Name: m.Name, ID: m.ServiceNode})

@@ -115,6 +115,6 @@ func (m *model) fillModel(got addresspool.Address) {
 	}
 }
 
-func openStore(ctx context.Context, at crud.Opening, m *model) (crud.Store[addresspool.Address], error) {
+func openStore(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[addresspool.Address], error) {
 	return exposureattr.OpenAddress(ctx, at, m.Pool, m.Key.ValueString())
 }

@@ -20,7 +20,7 @@ import (
 )
 
 // planChange refuses a pool that gives out what DHCP gives out too, or has reserved.
-func planChange(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
+func planChange(ctx context.Context, at crud.StoreContext, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
 	if at.Fleet == nil || !m.isKnown() {
 		return
 	}
@@ -45,7 +45,7 @@ func refuseOverlap(resp *resource.ModifyPlanResponse, ranges []netipx.IPRange, o
 }
 
 // refuseShared reports ranges that another state's pool of the machine gives out too.
-func refuseShared(ctx context.Context, at crud.Opening, want addresspool.Pool, resp *resource.ModifyPlanResponse, node string) {
+func refuseShared(ctx context.Context, at crud.StoreContext, want addresspool.Pool, resp *resource.ModifyPlanResponse, node string) {
 	shared := func(i int, words string) {
 		resp.Diagnostics.AddAttributeError(path.Root("ranges").AtListIndex(i), "Pools overlap", words)
 	}
@@ -66,7 +66,7 @@ func refuseShared(ctx context.Context, at crud.Opening, want addresspool.Pool, r
 }
 
 // crossCheck compares the pool with the networks on the provider's hypervisors that the plan leaves as they are.
-func crossCheck(ctx context.Context, at crud.Opening, want addresspool.Pool, resp *resource.ModifyPlanResponse) {
+func crossCheck(ctx context.Context, at crud.StoreContext, want addresspool.Pool, resp *resource.ModifyPlanResponse) {
 	for _, name := range at.Fleet.Names() {
 		client, err := at.Fleet.Hypervisor(ctx, name)
 		var all []network.HandedOut

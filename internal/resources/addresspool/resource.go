@@ -36,6 +36,6 @@ func New() resource.Resource {
 
 func formatID(m *model) string { return hostattr.JoinID(m.ServiceNode, m.Name.ValueString()) }
 
-func openStore(ctx context.Context, at crud.Opening, m *model) (crud.Store[addresspool.Pool], error) {
+func openStore(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[addresspool.Pool], error) {
 	return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), addresspool.NewPoolPart(m.Name.ValueString(), formatID(m), at.Claim.Mark()))
 }

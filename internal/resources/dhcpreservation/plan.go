@@ -17,7 +17,7 @@ import (
 
 // planChange compares a reservation with those of the plan and with the network that is there. One that stays as
 // it is asks nobody.
-func planChange(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
+func planChange(ctx context.Context, opening crud.StoreContext, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
 	var prior *model
 	if !req.State.Raw.IsNull() {
 		prior = &model{}

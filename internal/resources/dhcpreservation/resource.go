@@ -68,7 +68,7 @@ func isMAC(text string) bool {
 	return err == nil
 }
 
-func openStore(ctx context.Context, at crud.Opening, m *model) (crud.Store[virtnetwork.Reservation], error) {
+func openStore(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[virtnetwork.Reservation], error) {
 	c, err := at.Fleet.Hypervisor(ctx, m.Hypervisor.ValueString())
 	if err != nil {
 		return nil, err

@@ -86,7 +86,7 @@ func Live(ctx context.Context, f *fleet.Fleet, serviceNode string) (transaction.
 
 // ForStrangers asks the plan, and then the machine, whether a view answers clients from anywhere. What the machine
 // cannot say now, the apply of the view will.
-func ForStrangers(ctx context.Context, p crud.Provided, serviceNode, view string) bool {
+func ForStrangers(ctx context.Context, p crud.ProviderData, serviceNode, view string) bool {
 	if v, ok := p.Registry.DNS.View(serviceNode, view); ok {
 		return v.ForStrangers
 	}

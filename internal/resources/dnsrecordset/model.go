@@ -12,7 +12,7 @@ import (
 )
 
 type model struct {
-	crud.Served
+	crud.ServingModel
 	ID          types.String `tfsdk:"id"`
 	ServiceNode types.String `tfsdk:"service_node"`
 	View        types.String `tfsdk:"view"`

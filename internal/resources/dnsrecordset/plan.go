@@ -18,17 +18,17 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
 )
 
-func planChange(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
+func planChange(ctx context.Context, opening crud.StoreContext, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
 	if !req.State.Raw.IsNull() {
 		keepSpelling(ctx, req, resp, m)
 	}
 	if opening.Fleet != nil && !resp.Diagnostics.HasError() {
-		across(ctx, opening.Provided, resp, m)
+		across(ctx, opening.ProviderData, resp, m)
 	}
 }
 
 // across checks the record set against the zone and the other record sets of the plan.
-func across(ctx context.Context, provided crud.Provided, resp *resource.ModifyPlanResponse, m *model) {
+func across(ctx context.Context, provided crud.ProviderData, resp *resource.ModifyPlanResponse, m *model) {
 	for _, v := range []types.String{m.ServiceNode, m.View, m.Zone, m.Name, m.Type} {
 		if v.IsUnknown() {
 			return

@@ -65,7 +65,7 @@ func (m *model) splitID(id string) error {
 	return nil
 }
 
-func openStore(ctx context.Context, at crud.Opening, m *model) (crud.Store[bind.RecordSet], error) {
+func openStore(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[bind.RecordSet], error) {
 	key, _ := toSpec(ctx, m)
 	return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), bind.NewRecordSetPart(key, formatLabel(m), formatID(m), at.Claim.Mark(), time.Now()))
 }

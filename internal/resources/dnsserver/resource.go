@@ -46,12 +46,12 @@ func New() resource.Resource {
 	})
 }
 
-func openStore(ctx context.Context, at crud.Opening, m *model) (crud.Store[bind.Server], error) {
+func openStore(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[bind.Server], error) {
 	return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), bind.NewServerPart(hostattr.JoinID(m.ServiceNode, name), at.Claim.Mark()))
 }
 
 // planChange makes no change of what only is spelled differently.
-func planChange(ctx context.Context, _ crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
+func planChange(ctx context.Context, _ crud.StoreContext, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
 	if req.State.Raw.IsNull() {
 		return
 	}

@@ -37,6 +37,6 @@ func New() resource.Resource {
 
 func formatID(m *model) string { return hostattr.JoinID(m.ServiceNode, m.Name.ValueString()) }
 
-func openStore(ctx context.Context, at crud.Opening, m *model) (crud.Store[bind.View], error) {
+func openStore(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[bind.View], error) {
 	return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), bind.NewViewPart(m.Name.ValueString(), formatID(m), at.Claim.Mark()))
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // across checks the zone against the rest of the plan, and against its view on the machine.
-func (p *planner) across(provided crud.Provided) {
+func (p *planner) across(provided crud.ProviderData) {
 	m := p.planned
 	if m.Name.IsUnknown() || m.View.IsUnknown() {
 		return
@@ -35,7 +35,7 @@ func (p *planner) across(provided crud.Provided) {
 }
 
 // refuseViewless refuses a zone without a view where there are views: it would be in none of them.
-func (p *planner) refuseViewless(provided crud.Provided, node string, z bind.Zone) {
+func (p *planner) refuseViewless(provided crud.ProviderData, node string, z bind.Zone) {
 	if z.View != "" {
 		return
 	}
@@ -53,7 +53,7 @@ func (p *planner) refuseViewless(provided crud.Provided, node string, z bind.Zon
 }
 
 // findOverlap looks for record sets of other resources in the plan.
-func (p *planner) findOverlap(provided crud.Provided, at planregistry.DNSPlace, z bind.Zone) {
+func (p *planner) findOverlap(provided crud.ProviderData, at planregistry.DNSPlace, z bind.Zone) {
 	var sets []planregistry.DNSSet
 	for _, s := range z.Sets() {
 		sets = append(sets, planregistry.DNSSet{Name: s[0], Type: s[1]})

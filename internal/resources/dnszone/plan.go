@@ -28,7 +28,7 @@ type planner struct {
 	prior *model
 }
 
-func planChange(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
+func planChange(ctx context.Context, opening crud.StoreContext, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
 	p := planner{ctx: ctx, resp: resp, proposed: *m, planned: m}
 	resp.Diagnostics.Append(req.Config.Get(ctx, &p.config)...)
 	if !req.State.Raw.IsNull() {
@@ -47,7 +47,7 @@ func planChange(ctx context.Context, opening crud.Opening, req resource.ModifyPl
 	p.planSerial()
 	p.storeChanges()
 	if opening.Fleet != nil && !resp.Diagnostics.HasError() {
-		p.across(opening.Provided)
+		p.across(opening.ProviderData)
 	}
 }
 

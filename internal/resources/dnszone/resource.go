@@ -64,6 +64,6 @@ func (m *model) splitID(id string) error {
 	return nil
 }
 
-func openStore(ctx context.Context, at crud.Opening, m *model) (crud.Store[bind.Zone], error) {
+func openStore(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[bind.Zone], error) {
 	return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), bind.NewZonePart(m.View.ValueString(), m.canonicalZone(), m.formatID(), at.Claim.Mark(), time.Now()))
 }

@@ -33,7 +33,7 @@ func New() resource.Resource {
 		Fill: func(ctx context.Context, m *model, got exposure.Exposure) diag.Diagnostics {
 			return m.fillModel(ctx, got)
 		},
-		Open: func(ctx context.Context, at crud.Opening, m *model) (crud.Store[exposure.Exposure], error) {
+		Open: func(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[exposure.Exposure], error) {
 			return exposureattr.Open(ctx, at, &m.Common, m.Name.ValueString(), describeService(m), formatID(m))
 		},
 		Plan: planChange,

@@ -25,7 +25,7 @@ import (
 
 // Common is the part of a resource's model that all of them have.
 type Common struct {
-	crud.Served
+	crud.ServingModel
 	ID               types.String `tfsdk:"id"`
 	ServiceNode      types.String `tfsdk:"service_node"`
 	Address          types.String `tfsdk:"address"`

@@ -18,7 +18,7 @@ import (
 )
 
 // Open returns the store of an exposure; name is its own on the machine, and what names it in messages.
-func Open(ctx context.Context, at crud.Opening, c *Common, name, what, id string) (crud.Store[exposure.Exposure], error) {
+func Open(ctx context.Context, at crud.StoreContext, c *Common, name, what, id string) (crud.Store[exposure.Exposure], error) {
 	s := exposure.NewStore(name, at.Claim, &at.Fleet.Turns)
 	var err error
 	if s.Part, err = crud.OpenPart(ctx, at, c.ServiceNode.ValueString(), s.NewPart(what, id)); err != nil {
@@ -53,7 +53,7 @@ func PlanAddress(ctx context.Context, req resource.ModifyPlanRequest, resp *reso
 }
 
 // CrossCheck refuses what somebody has on the machine.
-func CrossCheck(ctx context.Context, at crud.Opening, c *Common, want exposure.Exposure) diag.Diagnostics {
+func CrossCheck(ctx context.Context, at crud.StoreContext, c *Common, want exposure.Exposure) diag.Diagnostics {
 	var diags diag.Diagnostics
 	if at.Fleet == nil || c.ServiceNode.ValueString() == "" || want.Kind != exposure.NodePort && !want.Address.IsValid() || want.Kind == exposure.NodePort && len(want.Targets) == 0 {
 		return diags // a port of every address is that of the targets' family
@@ -71,7 +71,7 @@ func CrossCheck(ctx context.Context, at crud.Opening, c *Common, want exposure.E
 }
 
 // checkWayBack warns where what a target answers does not come back by the machine: its network's gateway is another one.
-func checkWayBack(ctx context.Context, at crud.Opening, h host.Host, survey exposure.Survey, want exposure.Exposure) diag.Diagnostics {
+func checkWayBack(ctx context.Context, at crud.StoreContext, h host.Host, survey exposure.Survey, want exposure.Exposure) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for target, place := range want.SeeWhoConnects() {
 		for _, name := range at.Fleet.Names() {

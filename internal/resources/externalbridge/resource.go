@@ -34,7 +34,7 @@ func New() resource.Resource {
 		Fill:   func(_ context.Context, m *model, got bridge.Bridge) diag.Diagnostics { return m.fillModel(got) },
 		Open:   openStore,
 		Plan:   planChange,
-		PlanRemoval: func(ctx context.Context, at crud.Opening, m *model, replaced bool) diag.Diagnostics {
+		PlanRemoval: func(ctx context.Context, at crud.StoreContext, m *model, replaced bool) diag.Diagnostics {
 			return hostattr.PlanRemoval(ctx, func() (*bridge.Store, error) { return openBridge(ctx, at, m) }, replaced)
 		},
 	})
@@ -68,11 +68,11 @@ func splitID(m *model, id string) error {
 	return nil
 }
 
-func openStore(ctx context.Context, at crud.Opening, m *model) (crud.Store[bridge.Bridge], error) {
+func openStore(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[bridge.Bridge], error) {
 	return openBridge(ctx, at, m)
 }
 
-func openBridge(ctx context.Context, at crud.Opening, m *model) (*bridge.Store, error) {
+func openBridge(ctx context.Context, at crud.StoreContext, m *model) (*bridge.Store, error) {
 	endpoint := m.Host.ValueString()
 	if endpoint == "" {
 		var err error
@@ -89,7 +89,7 @@ func openBridge(ctx context.Context, at crud.Opening, m *model) (*bridge.Store, 
 
 // planChange looks at the machine while nothing has happened yet: whether the bridge is somebody else's, the interfaces are there, and
 // the default route is free.
-func planChange(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
+func planChange(ctx context.Context, at crud.StoreContext, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
 	if !m.Host.IsNull() && !m.Hypervisor.IsNull() {
 		resp.Diagnostics.AddAttributeError(path.Root("host"), "Two hosts", "write `host` or `hypervisor`, not both")
 		return

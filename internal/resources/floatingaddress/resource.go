@@ -102,11 +102,11 @@ func (m *model) fillModel(ctx context.Context, got exposure.Exposure) diag.Diagn
 	return diags
 }
 
-func openStore(ctx context.Context, at crud.Opening, m *model) (crud.Store[exposure.Exposure], error) {
+func openStore(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[exposure.Exposure], error) {
 	return exposureattr.Open(ctx, at, &m.Common, exposureName(m), describeAddress(m), formatID(m))
 }
 
-func planChange(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
+func planChange(ctx context.Context, at crud.StoreContext, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
 	var config model
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
 	if resp.Diagnostics.HasError() {

@@ -15,7 +15,7 @@ import (
 )
 
 type model struct {
-	crud.Served
+	crud.ServingModel
 	ID            types.String `tfsdk:"id"`
 	ServiceNode   types.String `tfsdk:"service_node"`
 	Maxconn       types.Int64  `tfsdk:"maxconn"`

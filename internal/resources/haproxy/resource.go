@@ -47,7 +47,7 @@ func New() resource.Resource {
 }
 
 // planChange checks the listeners against other resources and the live configuration.
-func planChange(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
+func planChange(ctx context.Context, opening crud.StoreContext, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
 	var config model
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
 	if a := config.Stats.Attributes(); len(a) > 0 && !a["user"].IsNull() && a["password"].IsNull() && a["password_wo"].IsNull() {
@@ -78,6 +78,6 @@ func planChange(ctx context.Context, opening crud.Opening, req resource.ModifyPl
 
 func formatID(m *model) string { return hostattr.JoinID(m.ServiceNode, "haproxy") }
 
-func openStore(ctx context.Context, at crud.Opening, m *model) (crud.Store[haproxy.Base], error) {
+func openStore(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[haproxy.Base], error) {
 	return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), haproxy.NewBasePart(formatID(m), at.Claim.Mark()))
 }

@@ -13,7 +13,7 @@ import (
 )
 
 type model struct {
-	crud.Served
+	crud.ServingModel
 	ID            types.String `tfsdk:"id"`
 	ServiceNode   types.String `tfsdk:"service_node"`
 	Name          types.String `tfsdk:"name"`

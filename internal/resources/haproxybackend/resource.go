@@ -42,7 +42,7 @@ func New() resource.Resource {
 }
 
 // plan checks the backend against the live configuration and the machine.
-func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
+func plan(ctx context.Context, opening crud.StoreContext, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
 	if d, ok := haproxy.Duration(planned.DrainTimeout.ValueString()); !planned.DrainTimeout.IsUnknown() && (!ok || d > maxDrainTimeout) {
 		resp.Diagnostics.AddAttributeError(path.Root("drain_timeout"), "Invalid time",
 			fmt.Sprintf("write a number and a unit such as \"30s\", %s at most, not %q", maxDrainTimeout, planned.DrainTimeout.ValueString()))
@@ -65,7 +65,7 @@ func id(m *model) string {
 	return hostattr.JoinID(m.ServiceNode, "backend/"+m.Name.ValueString())
 }
 
-func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[haproxy.Backend], error) {
+func open(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[haproxy.Backend], error) {
 	name := m.Name.ValueString()
 	p, err := crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), haproxy.NewBackendPart(name, id(m), at.Claim.Mark()))
 	if err != nil {

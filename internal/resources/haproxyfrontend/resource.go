@@ -42,7 +42,7 @@ func New() resource.Resource {
 }
 
 // planChange checks the frontend against other resources, the live configuration and the machine.
-func planChange(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
+func planChange(ctx context.Context, opening crud.StoreContext, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
 	if len(planned.Binds.Elements()) == 0 && !planned.Binds.IsUnknown() && !planned.Extra.IsUnknown() && !haproxy.Binds(haproxy.Lines(planned.Extra.ValueString())) {
 		resp.Diagnostics.AddAttributeError(path.Root("binds"), "Frontend without a bind", "write where it listens: binds, or a `bind` line in extra_config")
 	}
@@ -79,7 +79,7 @@ func formatID(m *model) string {
 }
 
 // planRemoval has the VIPs of the plan know that a frontend goes.
-func planRemoval(ctx context.Context, at crud.Opening, m *model, _ bool) diag.Diagnostics {
+func planRemoval(ctx context.Context, at crud.StoreContext, m *model, _ bool) diag.Diagnostics {
 	if f, diags := m.toSpec(ctx); !diags.HasError() && !m.ServiceNode.IsUnknown() {
 		for _, a := range f.ListListeners() {
 			at.Ledger.Note(planuses.Use{Verb: planuses.Gives, Kind: planuses.RemovedListener, On: host.WithoutKey(m.ServiceNode.ValueString()), Value: a.String()})
@@ -88,7 +88,7 @@ func planRemoval(ctx context.Context, at crud.Opening, m *model, _ bool) diag.Di
 	return nil
 }
 
-func openStore(ctx context.Context, at crud.Opening, m *model) (crud.Store[haproxy.Frontend], error) {
+func openStore(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[haproxy.Frontend], error) {
 	p, err := crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), haproxy.NewFrontendPart(m.Name.ValueString(), formatID(m), at.Claim.Mark()))
 	if err != nil {
 		return nil, err

@@ -41,7 +41,7 @@ func ServiceNode(daemon string) schema.StringAttribute {
 }
 
 // Open returns the machine that an endpoint names.
-func Open(ctx context.Context, at crud.Opening, endpoint types.String) (hostnet.Site, error) {
+func Open(ctx context.Context, at crud.StoreContext, endpoint types.String) (hostnet.Site, error) {
 	h, err := at.Fleet.Host(ctx, endpoint.ValueString())
 	if err != nil {
 		return hostnet.Site{}, err

@@ -43,11 +43,11 @@ func New() resource.Resource {
 
 func formatID(m *model) string { return hostattr.JoinID(m.Host, m.Name.ValueString()) }
 
-func openStore(ctx context.Context, at crud.Opening, m *model) (crud.Store[hostsfile.Block], error) {
+func openStore(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[hostsfile.Block], error) {
 	return openFile(ctx, at, m)
 }
 
-func openFile(ctx context.Context, at crud.Opening, m *model) (*hostsfile.Store, error) {
+func openFile(ctx context.Context, at crud.StoreContext, m *model) (*hostsfile.Store, error) {
 	site, err := hostattr.Open(ctx, at, m.Host)
 	if err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func openFile(ctx context.Context, at crud.Opening, m *model) (*hostsfile.Store,
 }
 
 // planChange refuses a block that is somebody else's, and warns of what takes a block away again.
-func planChange(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
+func planChange(ctx context.Context, at crud.StoreContext, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
 	if at.Fleet == nil || m.Host.IsUnknown() || m.Name.IsUnknown() {
 		return
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 // planChange says whether the image has to be uploaded anew, and checks a new one's source and pool.
-func planChange(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
+func planChange(ctx context.Context, at crud.StoreContext, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
 	// It is computed for an imported image only; otherwise it is what the configuration says, be that nothing.
 	resp.Diagnostics.Append(req.Config.GetAttribute(ctx, path.Root("checksum"), &m.Checksum)...)
 	resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("checksum"), m.Checksum)...)
@@ -25,7 +25,7 @@ func planChange(ctx context.Context, at crud.Opening, req resource.ModifyPlanReq
 	}
 	if req.State.Raw.IsNull() {
 		resp.Diagnostics.Append(checkSource(m, at.Fleet != nil && at.Fleet.Offline())...)
-		_, diags := poolattr.CheckPool(ctx, at.Provided, m.Hypervisor, m.Pool)
+		_, diags := poolattr.CheckPool(ctx, at.ProviderData, m.Hypervisor, m.Pool)
 		resp.Diagnostics.Append(diags...)
 		return
 	}

@@ -35,7 +35,7 @@ func volumePlace(m *model) storage.Place {
 	return poolattr.VolumePlace(m.ID, m.Hypervisor, m.Pool, m.Name)
 }
 
-func openStore(ctx context.Context, at crud.Opening, m *model) (crud.Store[storage.Image], error) {
+func openStore(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[storage.Image], error) {
 	c, err := at.Fleet.Hypervisor(ctx, m.Hypervisor.ValueString())
 	if err != nil {
 		return nil, err

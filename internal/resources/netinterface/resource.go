@@ -33,11 +33,11 @@ func New() resource.Resource {
 		Fill: func(ctx context.Context, m *model, got netinterface.Interface) diag.Diagnostics {
 			return m.fillModel(ctx, got)
 		},
-		Open: func(ctx context.Context, at crud.Opening, m *model) (crud.Store[netinterface.Interface], error) {
+		Open: func(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[netinterface.Interface], error) {
 			return openStore(ctx, at, m)
 		},
 		Plan: planChange,
-		PlanRemoval: func(ctx context.Context, at crud.Opening, m *model, replaced bool) diag.Diagnostics {
+		PlanRemoval: func(ctx context.Context, at crud.StoreContext, m *model, replaced bool) diag.Diagnostics {
 			return hostattr.PlanRemoval(ctx, func() (*netinterface.Store, error) { return openStore(ctx, at, m) }, replaced)
 		},
 	})
@@ -45,7 +45,7 @@ func New() resource.Resource {
 
 func formatID(m *model) string { return hostattr.JoinID(m.Host, m.Name.ValueString()) }
 
-func openStore(ctx context.Context, at crud.Opening, m *model) (*netinterface.Store, error) {
+func openStore(ctx context.Context, at crud.StoreContext, m *model) (*netinterface.Store, error) {
 	site, err := hostattr.Open(ctx, at, m.Host)
 	if err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func openStore(ctx context.Context, at crud.Opening, m *model) (*netinterface.St
 }
 
 // planChange chooses what keeps the configuration, as far as the machine is there already, and finds what would keep it from being made.
-func planChange(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
+func planChange(ctx context.Context, at crud.StoreContext, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
 	if at.Fleet == nil || m.Host.IsUnknown() || m.Name.IsUnknown() {
 		return
 	}

@@ -14,7 +14,7 @@ import (
 
 // crossCheck looks for what a network would collide with on its hypervisor: other networks, and the routes and devices of the machine.
 // A network that stays as it is asks nobody.
-func crossCheck(ctx context.Context, at crud.Opening, prior, planned *model, want network.Spec, resp *resource.ModifyPlanResponse) {
+func crossCheck(ctx context.Context, at crud.StoreContext, prior, planned *model, want network.Spec, resp *resource.ModifyPlanResponse) {
 	if planned.Name.IsUnknown() || planned.Hypervisor.IsUnknown() {
 		return
 	}

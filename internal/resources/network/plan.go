@@ -16,7 +16,7 @@ import (
 
 // planChange fills in what follows from the configuration, keeps spellings that mean the same, warns of a restart
 // and looks for what the network would collide with.
-func planChange(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
+func planChange(ctx context.Context, at crud.StoreContext, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
 	var config model
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
 	var prior *model

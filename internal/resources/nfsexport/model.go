@@ -16,7 +16,7 @@ import (
 )
 
 type model struct {
-	crud.Served
+	crud.ServingModel
 	ID          types.String `tfsdk:"id"`
 	ServiceNode types.String `tfsdk:"service_node"`
 	Path        types.String `tfsdk:"path"`

@@ -39,7 +39,7 @@ func New() resource.Resource {
 
 func formatID(m *model) string { return hostattr.JoinID(m.ServiceNode, m.Path.ValueString()) }
 
-func openStore(ctx context.Context, at crud.Opening, m *model) (crud.Store[nfs.Export], error) {
+func openStore(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[nfs.Export], error) {
 	p, err := crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), nfs.NewPart(m.Path.ValueString(), formatID(m), at.Claim.Mark()))
 	return &nfs.Store{Part: p}, err
 }

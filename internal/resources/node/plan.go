@@ -20,7 +20,7 @@ import (
 // planner plans one node.
 type planner struct {
 	cache *machine.HypervisorCache
-	at    crud.Opening
+	at    crud.StoreContext
 	req   resource.ModifyPlanRequest
 	resp  *resource.ModifyPlanResponse
 }

@@ -33,10 +33,10 @@ func New() func() resource.Resource {
 			Split: splitImportID,
 			Spec:  func(ctx context.Context, m *model) (*machine.Spec, diag.Diagnostics) { return m.toSpec(ctx) },
 			Fill:  func(ctx context.Context, m *model, got *machine.Spec) diag.Diagnostics { return m.fillModel(ctx, got) },
-			Open: func(ctx context.Context, at crud.Opening, m *model) (crud.Store[*machine.Spec], error) {
+			Open: func(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[*machine.Spec], error) {
 				return openStore(ctx, at, m, facts)
 			},
-			Plan: func(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
+			Plan: func(ctx context.Context, at crud.StoreContext, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
 				p := planner{cache: facts, at: at, req: req, resp: resp}
 				p.planNode(ctx, planned)
 			},
@@ -53,7 +53,7 @@ func splitImportID(m *model, id string) error {
 }
 
 // openStore finds the node's hypervisor: one that is imported by its UUID alone may be on any.
-func openStore(ctx context.Context, at crud.Opening, m *model, facts *machine.HypervisorCache) (crud.Store[*machine.Spec], error) {
+func openStore(ctx context.Context, at crud.StoreContext, m *model, facts *machine.HypervisorCache) (crud.Store[*machine.Spec], error) {
 	if imported := m.Type.IsNull(); imported && m.Hypervisor.IsNull() && convert.Known(m.ID) {
 		m.Hypervisor = findHypervisor(ctx, at.Fleet, m.ID.ValueString())
 	}

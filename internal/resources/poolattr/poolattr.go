@@ -21,7 +21,7 @@ const OwnershipDescription = "Whose a volume is stands in the name of an empty f
 	"One that is another state's, or a person's, is refused until it is imported, and one that a domain or an overlay in any started pool still uses is not deleted."
 
 // Check asks a resource's hypervisor while planning, and returns what check finds. Nobody is asked where that may not be yet.
-func Check(ctx context.Context, provided crud.Provided, on types.String, check func(storage.Checker) []service.Problem) diag.Diagnostics {
+func Check(ctx context.Context, provided crud.ProviderData, on types.String, check func(storage.Checker) []service.Problem) diag.Diagnostics {
 	if provided.Fleet == nil || on.IsUnknown() {
 		return nil
 	}
@@ -38,7 +38,7 @@ func Check(ctx context.Context, provided crud.Provided, on types.String, check f
 
 // CheckPool looks up, while planning, the pool that a new volume is to be in. there is false where it is not known yet, which is so
 // too for one that another resource of the plan makes and for a hypervisor that cannot be reached now.
-func CheckPool(ctx context.Context, provided crud.Provided, on, pool types.String) (there bool, diags diag.Diagnostics) {
+func CheckPool(ctx context.Context, provided crud.ProviderData, on, pool types.String) (there bool, diags diag.Diagnostics) {
 	if !convert.Known(pool) {
 		return false, nil
 	}

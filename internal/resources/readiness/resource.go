@@ -36,7 +36,7 @@ func New() resource.Resource {
 	})
 }
 
-func openStore(ctx context.Context, at crud.Opening, m *model) (crud.Store[readiness.Ready], error) {
+func openStore(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[readiness.Ready], error) {
 	known, _ := m.toSpec(ctx)
 	var asker readiness.Asker = readiness.Here{}
 	if from := m.From.ValueString(); from != "" {

@@ -34,14 +34,14 @@ func New() resource.Resource {
 		SetID: func(m *model, id string) { m.ID = types.StringValue(id) },
 		Spec:  func(_ context.Context, m *model) (resolver.Resolver, diag.Diagnostics) { return m.toSpec() },
 		Fill:  func(_ context.Context, m *model, got resolver.Resolver) diag.Diagnostics { return m.fillModel(got) },
-		Open: func(ctx context.Context, at crud.Opening, m *model) (crud.Store[resolver.Resolver], error) {
+		Open: func(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[resolver.Resolver], error) {
 			return openStore(ctx, at, m)
 		},
 		Plan: planChange,
 	})
 }
 
-func openStore(ctx context.Context, at crud.Opening, m *model) (*resolver.Store, error) {
+func openStore(ctx context.Context, at crud.StoreContext, m *model) (*resolver.Store, error) {
 	site, err := hostattr.Open(ctx, at, m.Host)
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func openStore(ctx context.Context, at crud.Opening, m *model) (*resolver.Store,
 }
 
 // planChange chooses the backend, as far as the machine is there already, and finds what would keep it from being configured.
-func planChange(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
+func planChange(ctx context.Context, at crud.StoreContext, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
 	if at.Fleet == nil || m.Host.IsUnknown() {
 		return
 	}

@@ -36,7 +36,7 @@ func New() resource.Resource {
 		SetID:  func(m *model, id string) { m.ID = types.StringValue(id) },
 		Spec:   func(_ context.Context, m *model) (route.Route, diag.Diagnostics) { return m.toSpec() },
 		Fill:   func(_ context.Context, m *model, got route.Route) diag.Diagnostics { return m.fillModel(got) },
-		Open: func(ctx context.Context, at crud.Opening, m *model) (crud.Store[route.Route], error) {
+		Open: func(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[route.Route], error) {
 			return openStore(ctx, at, m)
 		},
 		Plan: planChange,
@@ -74,7 +74,7 @@ func splitID(m *model, id string) error {
 	return nil
 }
 
-func openStore(ctx context.Context, at crud.Opening, m *model) (*route.Store, error) {
+func openStore(ctx context.Context, at crud.StoreContext, m *model) (*route.Store, error) {
 	site, err := hostattr.Open(ctx, at, m.Host)
 	if err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func openStore(ctx context.Context, at crud.Opening, m *model) (*route.Store, er
 
 // planChange completes device and backend from the machine, as far as it is there already, and finds what would keep the route from being
 // made.
-func planChange(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
+func planChange(ctx context.Context, at crud.StoreContext, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
 	if at.Fleet == nil || m.Host.IsUnknown() || m.CIDR.IsUnknown() || m.Metric.IsUnknown() {
 		return
 	}

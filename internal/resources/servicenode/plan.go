@@ -59,7 +59,7 @@ func otherEndpoint(_ context.Context, req planmodifier.StringRequest, resp *stri
 }
 
 // planChange plans the id and the host key, which belong together, and what the machine tells.
-func planChange(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
+func planChange(ctx context.Context, at crud.StoreContext, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
 	var config, state model
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
 	exists := !req.State.Raw.IsNull()

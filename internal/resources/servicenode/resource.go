@@ -52,7 +52,7 @@ func splitID(m *model, id string) error {
 	return err
 }
 
-func openStore(_ context.Context, at crud.Opening, m *model) (crud.Store[provision.Machine], error) {
+func openStore(_ context.Context, at crud.StoreContext, m *model) (crud.Store[provision.Machine], error) {
 	place := provision.Place{ID: m.ID.ValueString(), Endpoint: m.Endpoint.ValueString(), HostKey: m.HostKey.ValueString(), Name: m.displayName()}
 	return provision.NewStore(at.Fleet, &at.Fleet.Engine, fleet.Temporary, at.Claim, place, m.serviceNames()), nil
 }

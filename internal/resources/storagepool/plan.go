@@ -14,7 +14,7 @@ import (
 )
 
 // planChange keeps the sizes where nothing changes them, and looks for what the pool would collide with.
-func planChange(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
+func planChange(ctx context.Context, at crud.StoreContext, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
 	resp.Diagnostics.Append(keepSizes(ctx, req, resp, m)...)
 	if resp.Diagnostics.HasError() || at.Fleet == nil || m.Name.IsUnknown() || m.Hypervisor.IsUnknown() {
 		return
@@ -23,7 +23,7 @@ func planChange(ctx context.Context, at crud.Opening, req resource.ModifyPlanReq
 		return
 	}
 	want, _ := toSpec(ctx, m)
-	resp.Diagnostics.Append(poolattr.Check(ctx, at.Provided, m.Hypervisor, func(k storage.Checker) []service.Problem {
+	resp.Diagnostics.Append(poolattr.Check(ctx, at.ProviderData, m.Hypervisor, func(k storage.Checker) []service.Problem {
 		return k.CheckNewPool(ctx, want, at.Claim)
 	})...)
 }

@@ -36,7 +36,7 @@ func splitID(m *model, id string) error {
 	return nil
 }
 
-func openStore(ctx context.Context, at crud.Opening, m *model) (crud.Store[storage.Pool], error) {
+func openStore(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[storage.Pool], error) {
 	c, err := at.Fleet.Hypervisor(ctx, m.Hypervisor.ValueString())
 	if err != nil {
 		return nil, err

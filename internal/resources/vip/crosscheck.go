@@ -20,7 +20,7 @@ import (
 
 // crossCheck looks for what a VIP would collide with beyond the plan: the DHCP ranges of networks on the hypervisors, and what its
 // machines have. known says that nothing of its configuration is unknown.
-func crossCheck(ctx context.Context, at crud.Opening, planned, state *model, known bool, diags *diag.Diagnostics) {
+func crossCheck(ctx context.Context, at crud.StoreContext, planned, state *model, known bool, diags *diag.Diagnostics) {
 	want, d := planned.spec(ctx)
 	rememberMembers(at.Registry, planned.ID.ValueString(), want.VIP)
 	if d.HasError() || planned.Name.IsUnknown() || !planned.addressesKnown(ctx) || len(want.Addresses) == 0 {
@@ -36,9 +36,9 @@ func crossCheck(ctx context.Context, at crud.Opening, planned, state *model, kno
 		}
 		mine = at.Claim.Owns
 	}
-	refuseLeased(want.VIP, listForeignLeased(ctx, at.Provided, want.VIP), diags)
+	refuseLeased(want.VIP, listForeignLeased(ctx, at.ProviderData, want.VIP), diags)
 	s := vip.New(machinesOf(at), at.Claim, want.Name, want.Members)
-	views, problems := s.CheckMachines(ctx, &want.VIP, mine, func(m keepalived.Member) bool { return isPlanned(at.Provided, m) })
+	views, problems := s.CheckMachines(ctx, &want.VIP, mine, func(m keepalived.Member) bool { return isPlanned(at.ProviderData, m) })
 	diags.Append(crud.Diagnostics(problems)...)
 	if !diags.HasError() {
 		plannedAnew := func(h addressuse.Holder, machine string) bool { return isPlannedAnew(at.Ledger, h, machine) }
@@ -87,7 +87,7 @@ const askLimit = 10 * time.Second
 
 // isPlanned says whether the plan makes a bridge that a member's interface may be: a machine has many names, and the plan knows one of
 // its bridges by another one perhaps.
-func isPlanned(provided crud.Provided, m keepalived.Member) bool {
+func isPlanned(provided crud.ProviderData, m keepalived.Member) bool {
 	return planuses.PlansBridge(provided.Ledger, m.Interface, func(string) bool { return true })
 }
 

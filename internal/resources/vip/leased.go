@@ -36,7 +36,7 @@ func refuseLeased(v keepalived.VIP, all []leased, diags *diag.Diagnostics) {
 // listForeignLeased lists the addresses that networks hand out which this plan leaves as they are, and which can be the
 // members' network. Those of the plan itself are compared by address alone: their ranges are this configuration's to
 // choose, and members that are made by the same apply cannot be asked where they are.
-func listForeignLeased(ctx context.Context, provided crud.Provided, v keepalived.VIP) []leased {
+func listForeignLeased(ctx context.Context, provided crud.ProviderData, v keepalived.VIP) []leased {
 	all := listHandedOut(ctx, provided, v)
 	if len(all) == 0 {
 		return nil
@@ -46,7 +46,7 @@ func listForeignLeased(ctx context.Context, provided crud.Provided, v keepalived
 }
 
 // listHandedOut lists the addresses that networks on the hypervisors hand out which this plan leaves as they are.
-func listHandedOut(ctx context.Context, provided crud.Provided, v keepalived.VIP) []leased {
+func listHandedOut(ctx context.Context, provided crud.ProviderData, v keepalived.VIP) []leased {
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
 	var all []leased

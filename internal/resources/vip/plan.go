@@ -24,7 +24,7 @@ import (
 )
 
 // plan fills in the defaults that depend on other values, and checks what is more than one value's.
-func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
+func plan(ctx context.Context, opening crud.StoreContext, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
 	var state *model
 	if !req.State.Raw.IsNull() {
 		state = &model{}
@@ -63,7 +63,7 @@ func plan(ctx context.Context, opening crud.Opening, req resource.ModifyPlanRequ
 
 // ownerHandsOver says whether the addresses leave their owner for good by what else this run does: a frontend at them goes from it, or
 // has gone in the same apply, and where nobody preempts they stay where they went.
-func ownerHandsOver(ctx context.Context, opening crud.Opening, state *model) bool {
+func ownerHandsOver(ctx context.Context, opening crud.StoreContext, state *model) bool {
 	was, _ := state.spec(ctx)
 	owner, held := state.readInstances(ctx)[state.Owner.ValueString()]
 	return held && opening.Run != nil && !was.Preempt && (opening.Run.HandOvers.HaveMoved(was.Addresses) || isReached(opening.Ledger, owner.ServiceNode.ValueString(), listAddresses(was.Addresses)))
@@ -79,7 +79,7 @@ func isReached(plan planuses.View, serviceNode string, addresses []netip.Addr) b
 }
 
 // isVacated says whether nobody holds the addresses, though the members run: an apply mends that.
-func isVacated(ctx context.Context, opening crud.Opening, state *model) bool {
+func isVacated(ctx context.Context, opening crud.StoreContext, state *model) bool {
 	if opening.Fleet == nil || !state.Owner.IsNull() {
 		return false
 	}

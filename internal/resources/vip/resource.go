@@ -64,7 +64,7 @@ func listNames(ctx context.Context, m *model) (names []string) {
 	return names
 }
 
-func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[vip.Object], error) {
+func open(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[vip.Object], error) {
 	known, diags := m.spec(ctx)
 	if diags.HasError() {
 		return nil, errors.New(diags.Errors()[0].Detail())
@@ -82,6 +82,6 @@ func open(ctx context.Context, at crud.Opening, m *model) (crud.Store[vip.Object
 }
 
 // machinesOf returns how the members' machines are reached.
-func machinesOf(at crud.Opening) vip.Machines {
+func machinesOf(at crud.StoreContext) vip.Machines {
 	return vip.Machines{Host: at.Fleet.Host, Engine: &at.Fleet.Engine, Turns: &at.Fleet.Turns, HandOvers: &at.Run.HandOvers, Groups: &at.Run.Groups}
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // planVolume says what a change takes, and checks a new volume against its pool and its image.
-func planVolume(ctx context.Context, at crud.Opening, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
+func planVolume(ctx context.Context, at crud.StoreContext, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
 	var config model
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
 	resp.Diagnostics.Append(checkConfig(&config)...)
@@ -23,20 +23,20 @@ func planVolume(ctx context.Context, at crud.Opening, req resource.ModifyPlanReq
 		return
 	}
 	if !req.State.Raw.IsNull() {
-		planChange(ctx, at.Provided, req, resp, m)
+		planChange(ctx, at.ProviderData, req, resp, m)
 		return
 	}
-	there, diags := poolattr.CheckPool(ctx, at.Provided, m.Hypervisor, m.Pool)
+	there, diags := poolattr.CheckPool(ctx, at.ProviderData, m.Hypervisor, m.Pool)
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() || !there {
 		return
 	}
 	want, _ := toSpec(ctx, m)
-	resp.Diagnostics.Append(poolattr.Check(ctx, at.Provided, m.Hypervisor, func(k storage.Checker) []service.Problem { return k.CheckRoom(ctx, []any{"size_gib"}, want) })...)
+	resp.Diagnostics.Append(poolattr.Check(ctx, at.ProviderData, m.Hypervisor, func(k storage.Checker) []service.Problem { return k.CheckRoom(ctx, []any{"size_gib"}, want) })...)
 	if !convert.Known(m.Image) {
 		return
 	}
-	resp.Diagnostics.Append(poolattr.Check(ctx, at.Provided, m.Hypervisor, func(k storage.Checker) []service.Problem { return k.CheckImage(ctx, want) })...)
+	resp.Diagnostics.Append(poolattr.Check(ctx, at.ProviderData, m.Hypervisor, func(k storage.Checker) []service.Problem { return k.CheckImage(ctx, want) })...)
 }
 
 // checkConfig checks what the configuration alone tells.
@@ -52,7 +52,7 @@ func checkConfig(config *model) diag.Diagnostics {
 }
 
 // planChange plans a new volume where a change cannot be made in place, and refuses one that would lose data.
-func planChange(ctx context.Context, provided crud.Provided, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
+func planChange(ctx context.Context, provided crud.ProviderData, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
 	var prior model
 	resp.Diagnostics.Append(req.State.Get(ctx, &prior)...)
 	if resp.Diagnostics.HasError() || len(resp.RequiresReplace) > 0 {

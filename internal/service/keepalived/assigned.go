@@ -48,13 +48,13 @@ func ListDeclared(files map[string]host.File) []Declared {
 			return
 		}
 		for _, k := range c.chunks {
-			if k.node.keyword() == "include" {
-				for _, named := range included(files, file, k.node.word(1)) {
+			if k.node.firstWord() == "include" {
+				for _, named := range listIncluded(files, file, k.node.wordAt(1)) {
 					read(named)
 				}
 				continue
 			}
-			if d := k.declared(file); len(d.Addresses) > 0 || d.RouterID != 0 {
+			if d := k.readDeclared(file); len(d.Addresses) > 0 || d.RouterID != 0 {
 				all = append(all, d)
 			}
 		}
@@ -63,8 +63,8 @@ func ListDeclared(files map[string]host.File) []Declared {
 	return all
 }
 
-// included lists the files that a pattern names, which is relative to the file that has it (keepalived.conf(5)).
-func included(files map[string]host.File, from, pattern string) []string {
+// listIncluded lists the files that a pattern names, which is relative to the file that has it (keepalived.conf(5)).
+func listIncluded(files map[string]host.File, from, pattern string) []string {
 	if !path.IsAbs(pattern) {
 		pattern = path.Join(path.Dir(from), pattern)
 	}
@@ -74,36 +74,36 @@ func included(files map[string]host.File, from, pattern string) []string {
 	})
 }
 
-// declared reads a chunk that has addresses; the zero value is any other.
-func (k chunk) declared(file string) (d Declared) {
-	switch k.node.keyword() {
+// readDeclared reads a chunk that has addresses; the zero value is any other.
+func (k chunk) readDeclared(file string) (d Declared) {
+	switch k.node.firstWord() {
 	case "vrrp_instance":
-		d = Declared{Name: k.node.word(1), Place: file}
+		d = Declared{Name: k.node.wordAt(1), Place: file}
 		if k.vipOf() != "" {
-			d.Owner = k.owner()
+			d.Owner = k.ownerMark()
 		}
 	case "static_ipaddress":
-		return Declared{Place: file, Addresses: k.node.addresses()}
+		return Declared{Place: file, Addresses: k.node.readAddresses()}
 	}
 	if d.Name == "" {
 		return Declared{}
 	}
 	r := &reader{}
 	for _, n := range k.node.children {
-		switch n.keyword() {
+		switch n.firstWord() {
 		case "interface":
-			d.Interface = n.word(1)
+			d.Interface = n.wordAt(1)
 		case "virtual_router_id":
-			d.RouterID = r.number(n)
+			d.RouterID = r.readNumber(n)
 		case "virtual_ipaddress", "virtual_ipaddress_excluded":
-			d.Addresses = append(d.Addresses, n.addresses()...)
+			d.Addresses = append(d.Addresses, n.readAddresses()...)
 		}
 	}
 	return d
 }
 
-// addresses are those of a block with one on each line, behind a condition (@NAME) where it has one.
-func (n node) addresses() []netip.Addr {
+// readAddresses are those of a block with one on each line, behind a condition (@NAME) where it has one.
+func (n node) readAddresses() []netip.Addr {
 	var all []netip.Addr
 	for _, line := range n.children {
 		words := slices.DeleteFunc(slices.Clone(line.words), func(w string) bool { return strings.HasPrefix(w, "@") })

@@ -47,31 +47,31 @@ func (Daemon) Check(ctx context.Context, h host.Host, stage string, next transac
 	if err != nil {
 		return err
 	}
-	for script, program := range interpreters(next) {
-		if err := run(ctx, h, "test", "-x", program); err != nil {
-			return refused(err, fmt.Sprintf("%s cannot run %s, which the first line of %s names: install it there, or name another program", h, program, script))
+	for script, program := range listInterpreters(next) {
+		if err := runCommand(ctx, h, "test", "-x", program); err != nil {
+			return refusedError(err, fmt.Sprintf("%s cannot run %s, which the first line of %s names: install it there, or name another program", h, program, script))
 		}
 	}
-	err = check(ctx, h, stage+Path, stage, scripts)
+	err = checkFile(ctx, h, stage+Path, stage, scripts)
 	var exit *host.ExitError
 	if !errors.As(err, &exit) {
 		return err
 	}
-	before := check(ctx, h, Path, "", nil)
+	before := checkFile(ctx, h, Path, "", nil)
 	var old *host.ExitError
-	if errors.As(before, &old) && old.Code == exit.Code && len(fresh(exit, old)) == 0 && len(messages(exit)) > 0 {
+	if errors.As(before, &old) && old.Code == exit.Code && len(newMessages(exit, old)) == 0 && len(checkerMessages(exit)) > 0 {
 		return nil
 	}
-	said := strings.Join(messages(exit), "; ")
+	said := strings.Join(checkerMessages(exit), "; ")
 	if said == "" {
 		said = fmt.Sprintf("its check ends with status %d", exit.Code)
 	}
-	return refused(err, strings.ReplaceAll(said, stage, ""))
+	return refusedError(err, strings.ReplaceAll(said, stage, ""))
 }
 
-// refused is what the checker says in place of an exit of a command, whose text has the command line and where the
+// refusedError is what the checker says in place of an exit of a command, whose text has the command line and where the
 // configuration is staged; another error stays as it is.
-func refused(err error, said string) error {
+func refusedError(err error, said string) error {
 	if errors.As(err, new(*host.ExitError)) {
 		return &transaction.RefusedError{Err: errors.New(said)}
 	}
@@ -83,12 +83,12 @@ func refused(err error, said string) error {
 //go:embed check.sh
 var checkScript string
 
-// check asks keepalived about a file; users are those of its scripts, root apart.
-func check(ctx context.Context, h host.Host, file, stage string, users []string) error {
+// checkFile asks keepalived about a file; users are those of its scripts, root apart.
+func checkFile(ctx context.Context, h host.Host, file, stage string, users []string) error {
 	if len(users) == 0 && stage == "" {
-		return run(ctx, h, "keepalived", "-t", "-f", file)
+		return runCommand(ctx, h, "keepalived", "-t", "-f", file)
 	}
-	return script(ctx, h, host.Script("keepalived -t", checkScript, append([]string{file, stage, scriptDir}, users...)...))
+	return runScript(ctx, h, host.Script("keepalived -t", checkScript, append([]string{file, stage, scriptDir}, users...)...))
 }
 
 // scriptUsers lists the users, root apart, that the provider's scripts run as.
@@ -108,8 +108,8 @@ func scriptUsers(t transaction.Tree) ([]string, error) {
 	return users, nil
 }
 
-// messages are the checker's words without their places, which move with every edit.
-func messages(e *host.ExitError) []string {
+// checkerMessages are the checker's words without their places, which move with every edit.
+func checkerMessages(e *host.ExitError) []string {
 	var all []string
 	for line := range strings.Lines(e.Stderr + e.Stdout) {
 		if _, rest, ok := strings.Cut(line, ") "); ok && strings.HasPrefix(line, "(") && strings.Contains(line, "Line ") {
@@ -122,10 +122,10 @@ func messages(e *host.ExitError) []string {
 	return all
 }
 
-// fresh lists the messages that are not among the old ones.
-func fresh(e, old *host.ExitError) []string {
-	known := messages(old)
-	return slices.DeleteFunc(messages(e), func(m string) bool { return slices.Contains(known, m) })
+// newMessages lists the messages that are not among the old ones.
+func newMessages(e, old *host.ExitError) []string {
+	known := checkerMessages(old)
+	return slices.DeleteFunc(checkerMessages(e), func(m string) bool { return slices.Contains(known, m) })
 }
 
 // Running implements transaction.Daemon.
@@ -152,14 +152,14 @@ func (Daemon) Activate(ctx context.Context, h host.Host, prev, next transaction.
 	if _, ok := next[Path]; !ok {
 		stop = "stop"
 	}
-	return script(ctx, h, host.Script("activate keepalived", activateScript, reload, gone, stop))
+	return runScript(ctx, h, host.Script("activate keepalived", activateScript, reload, gone, stop))
 }
 
-func run(ctx context.Context, h host.Host, argv ...string) error {
-	return script(ctx, h, host.Cmd{Argv: argv})
+func runCommand(ctx context.Context, h host.Host, argv ...string) error {
+	return runScript(ctx, h, host.Cmd{Argv: argv})
 }
 
-func script(ctx context.Context, h host.Host, cmd host.Cmd) error {
+func runScript(ctx context.Context, h host.Host, cmd host.Cmd) error {
 	_, err := h.Run(ctx, cmd)
 	return err
 }
@@ -185,7 +185,7 @@ func (d Daemon) Verify(ctx context.Context, h host.Host, next transaction.Tree) 
 	ctx, cancel := context.WithTimeout(ctx, verifyLimit)
 	defer cancel()
 	for {
-		err := d.verify(ctx, h, want, foreign > 0)
+		err := d.verifyInstances(ctx, h, want, foreign > 0)
 		if err == nil || errors.Is(err, errNotRunning) {
 			return err
 		}
@@ -197,7 +197,7 @@ func (d Daemon) Verify(ctx context.Context, h host.Host, next transaction.Tree) 
 	}
 }
 
-func (d Daemon) verify(ctx context.Context, h host.Host, want []Instance, others bool) error {
+func (d Daemon) verifyInstances(ctx context.Context, h host.Host, want []Instance, others bool) error {
 	served, err := Dump(ctx, h)
 	if err != nil {
 		return err
@@ -207,7 +207,7 @@ func (d Daemon) verify(ctx context.Context, h host.Host, want []Instance, others
 		if i < 0 {
 			return fmt.Errorf("the running keepalived does not know vrrp_instance %s", in.Name)
 		}
-		if difference := served[i].differs(in); difference != "" {
+		if difference := served[i].describeDifference(in); difference != "" {
 			return fmt.Errorf("the running keepalived has another vrrp_instance %s: %s", in.Name, difference)
 		}
 	}
@@ -225,13 +225,13 @@ func Instances(t transaction.Tree) (ours []Instance, foreign int, err error) {
 	}
 	for _, k := range c.chunks {
 		switch {
-		case k.node.keyword() == "include":
+		case k.node.firstWord() == "include":
 			foreign++
-		case k.node.keyword() != "vrrp_instance":
+		case k.node.firstWord() != "vrrp_instance":
 		case k.vipOf() == "":
 			foreign++
 		default:
-			in, err := c.instance(k)
+			in, err := c.readInstance(k)
 			if err != nil {
 				return nil, 0, err
 			}
@@ -244,7 +244,7 @@ func Instances(t transaction.Tree) (ours []Instance, foreign int, err error) {
 // Strip implements transaction.Stripper: what a person wrote stays, and so does what carries an owner's mark, which goes with
 // that owner. What is left to remove is of a version without marks.
 func (Daemon) Strip(t transaction.Tree) error {
-	return edit(t, func(c *config) {
-		c.remove(func(k chunk) bool { return k.vipOf() != "" && k.owner() == owner.Mark{} })
+	return editConfig(t, func(c *config) {
+		c.removeChunks(func(k chunk) bool { return k.vipOf() != "" && k.ownerMark() == owner.Mark{} })
 	})
 }

@@ -23,18 +23,18 @@ func Find(t transaction.Tree, name string) (Instance, error) {
 	if err != nil {
 		return Instance{}, err
 	}
-	block, ok := c.find("vrrp_instance", name)
+	block, ok := c.findBlock("vrrp_instance", name)
 	if !ok {
 		return Instance{}, fmt.Errorf("vrrp_instance %s: %w", name, transaction.ErrAbsent)
 	}
-	in, err := c.instance(block)
+	in, err := c.readInstance(block)
 	return in.withScripts(t), err
 }
 
 // Set puts an instance into a machine's configuration, in the place of one with its name.
 func Set(t transaction.Tree, in Instance) error {
 	in.putScripts(t)
-	return edit(t, func(c *config) {
+	return editConfig(t, func(c *config) {
 		marking := vipMark + `"` + in.Name + `"`
 		if in.SyncGroup != "" {
 			marking += ` in sync group "` + in.SyncGroup + `"`
@@ -42,27 +42,27 @@ func Set(t transaction.Tree, in Instance) error {
 		if in.PasswordVersion != "" {
 			marking += " " + passwordWord + in.PasswordVersion
 		}
-		marking = marked(marking, in.Owner)
-		c.put(belongsTo(in.Name), marking, in.blocks()...)
+		marking = formatMark(marking, in.Owner)
+		c.putBlocks(belongsTo(in.Name), marking, in.listBlocks()...)
 	})
 }
 
 // Drop takes an instance out of a machine's configuration; absent is no error.
 func Drop(t transaction.Tree, name string) error {
-	return edit(t, func(c *config) { c.remove(belongsTo(name)) })
+	return editConfig(t, func(c *config) { c.removeChunks(belongsTo(name)) })
 }
 
 // belongsTo matches an instance with its scripts: by the mark, or the bare block that a person wrote.
 func belongsTo(name string) func(chunk) bool {
 	return func(k chunk) bool {
-		return k.vipOf() == name || k.node.keyword() == "vrrp_instance" && k.node.word(1) == name
+		return k.vipOf() == name || k.node.firstWord() == "vrrp_instance" && k.node.wordAt(1) == name
 	}
 }
 
 // Apply makes a machine's configuration what the step says. mine says whether a mark is the VIP's own: what has another one
 // is neither replaced nor removed, and is an *owner.ForeignError.
 func (s Step) Apply(t transaction.Tree, mine func(owner.Mark) bool) error {
-	if err := s.foreign(t, mine); err != nil {
+	if err := s.findForeign(t, mine); err != nil {
 		return err
 	}
 	for _, name := range s.Leave {
@@ -87,8 +87,8 @@ func (s Step) Apply(t transaction.Tree, mine func(owner.Mark) bool) error {
 	return nil
 }
 
-// edit changes the configuration and brings in line what follows from all instances of it.
-func edit(t transaction.Tree, change func(*config)) error {
+// editConfig changes the configuration and brings in line what follows from all instances of it.
+func editConfig(t transaction.Tree, change func(*config)) error {
 	c, err := parseConfig(t[Path].Content)
 	if err != nil {
 		return err
@@ -98,7 +98,7 @@ func edit(t transaction.Tree, change func(*config)) error {
 	c.deriveSecurity()
 	c.deriveYield()
 	before := modeBefore(t)
-	content := c.bytes()
+	content := c.toBytes()
 	if len(c.chunks) == 0 && len(content) < 2 {
 		delete(t, Path)
 	} else {
@@ -106,7 +106,7 @@ func edit(t transaction.Tree, change func(*config)) error {
 	}
 	deriveUnit(t, c, before)
 	dropScripts(t, c)
-	secure(t, before)
+	secureMode(t, before)
 	return nil
 }
 
@@ -115,44 +115,44 @@ func edit(t transaction.Tree, change func(*config)) error {
 func (c *config) deriveSyncGroups() {
 	groups, owners := map[string][]string{}, map[string]owner.Mark{}
 	for _, k := range c.chunks {
-		if group := k.groupOf(); group != "" && k.node.keyword() == "vrrp_instance" {
-			groups[group] = append(groups[group], k.node.word(1))
-			owners[k.node.word(1)] = k.owner()
+		if group := k.groupOf(); group != "" && k.node.firstWord() == "vrrp_instance" {
+			groups[group] = append(groups[group], k.node.wordAt(1))
+			owners[k.node.wordAt(1)] = k.ownerMark()
 		}
 	}
 	ours := func(k chunk) bool {
-		return len(k.marked()) > len(groupMark) && k.marked()[:len(groupMark)] == groupMark
+		return len(k.markOf()) > len(groupMark) && k.markOf()[:len(groupMark)] == groupMark
 	}
-	c.remove(ours)
+	c.removeChunks(ours)
 	for _, name := range slices.Sorted(maps.Keys(groups)) {
 		if members := slices.Sorted(slices.Values(groups[name])); len(members) > 1 {
 			w := &writer{}
-			w.open("vrrp_sync_group %s", name)
-			w.open("group")
+			w.openBlock("vrrp_sync_group %s", name)
+			w.openBlock("group")
 			for _, m := range members {
-				w.line("%s", m)
+				w.writeLine("%s", m)
 			}
-			w.close()
-			w.close()
-			c.put(nothing, marked(groupMark+`"`+name+`"`, owners[members[0]]), w.String())
+			w.closeBlock()
+			w.closeBlock()
+			c.putBlocks(matchNothing, formatMark(groupMark+`"`+name+`"`, owners[members[0]]), w.String())
 		}
 	}
 }
 
 // deriveSecurity switches script security on where a script of the provider's runs, unless a person did.
 func (c *config) deriveSecurity() {
-	c.remove(func(k chunk) bool { return k.marked() == securityMark })
+	c.removeChunks(func(k chunk) bool { return k.markOf() == securityMark })
 	scripts := slices.ContainsFunc(c.chunks, func(k chunk) bool {
-		return k.vipOf() != "" && k.node.keyword() == "vrrp_script"
+		return k.vipOf() != "" && k.node.firstWord() == "vrrp_script"
 	})
 	on := slices.ContainsFunc(c.chunks, func(k chunk) bool {
-		return k.node.keyword() == "global_defs" && slices.ContainsFunc(k.node.children, func(n node) bool {
-			return n.keyword() == "enable_script_security"
+		return k.node.firstWord() == "global_defs" && slices.ContainsFunc(k.node.children, func(n node) bool {
+			return n.firstWord() == "enable_script_security"
 		})
 	})
 	if scripts && !on {
 		// keepalived reads several global_defs as one.
-		c.put(nothing, securityMark, "global_defs {\n    enable_script_security\n}\n")
+		c.putBlocks(matchNothing, securityMark, "global_defs {\n    enable_script_security\n}\n")
 	}
 }
 

@@ -44,7 +44,7 @@ func TestParseUndoesRender(t *testing.T) {
 		t.Run(v.Name, func(t *testing.T) {
 			t.Parallel()
 			want := v.Instance("b")
-			got, ok, err := parse(want.Render(), v.Name)
+			got, ok, err := parseInstance(want.Render(), v.Name)
 			if err != nil || !ok {
 				t.Fatalf("%s: %v %v", v.Name, ok, err)
 			}
@@ -227,23 +227,23 @@ func FuzzWhatIsNotTouchedStays(f *testing.F) {
 	f.Add("a {\n b { c } }\n")
 	f.Fuzz(func(t *testing.T, content string) {
 		c, err := parseConfig([]byte(content))
-		if err == nil && string(c.bytes()) != content {
-			t.Fatalf("became %q", c.bytes())
+		if err == nil && string(c.toBytes()) != content {
+			t.Fatalf("became %q", c.toBytes())
 		}
 	})
 }
 
-// parse reads the instance of a name out of a configuration; ok is false where there is none.
-func parse(content []byte, name string) (in Instance, ok bool, err error) {
-	chunks, _, err := split(string(content))
+// parseInstance reads the instance of a name out of a configuration; ok is false where there is none.
+func parseInstance(content []byte, name string) (in Instance, ok bool, err error) {
+	chunks, _, err := splitChunks(string(content))
 	if err != nil {
 		return in, false, err
 	}
 	c := config{chunks: chunks}
-	block, ok := c.find("vrrp_instance", name)
+	block, ok := c.findBlock("vrrp_instance", name)
 	if !ok {
 		return in, false, nil
 	}
-	in, err = c.instance(block)
+	in, err = c.readInstance(block)
 	return in, true, err
 }

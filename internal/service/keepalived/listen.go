@@ -35,10 +35,10 @@ func Listen(ctx context.Context, h host.Host, device string, six bool, id int, m
 	if err != nil {
 		return netip.Addr{}, err
 	}
-	return stranger(string(out), id, members)
+	return findStranger(string(out), id, members)
 }
 
-func stranger(heard string, id int, members []netip.Addr) (netip.Addr, error) {
+func findStranger(heard string, id int, members []netip.Addr) (netip.Addr, error) {
 	for line := range strings.Lines(heard) {
 		var sender string
 		var its int

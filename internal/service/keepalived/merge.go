@@ -18,38 +18,38 @@ type Found struct {
 // machines say different things, the one that differs from known is told, so that it shows. ids are all
 // members in their order; kept are those that could not be asked and are taken as known.
 func Merge(found []Found, known *VIP, ids, kept []string) VIP {
-	found = belonging(found, known)
+	found = keepBelonging(found, known)
 	m := merger{found: found, known: known}
 	if known == nil {
 		m.known = &VIP{}
 	}
 	v := VIP{
-		Name:            pick(m, known, func(in Instance) string { return in.Name }, func(k *VIP) string { return k.Name }),
-		RouterID:        pick(m, known, func(in Instance) int { return in.RouterID }, func(k *VIP) int { return k.RouterID }),
-		Version:         pick(m, known, func(in Instance) int { return in.Version }, func(k *VIP) int { return k.Version }),
-		AdvertInterval:  pick(m, known, func(in Instance) float64 { return in.AdvertInterval }, func(k *VIP) float64 { return k.AdvertInterval }),
-		AuthPass:        pick(m, known, func(in Instance) string { return in.AuthPass }, func(k *VIP) string { return k.AuthPass }),
-		PasswordVersion: pick(m, known, func(in Instance) string { return in.PasswordVersion }, func(k *VIP) string { return k.PasswordVersion }),
-		Preempt:         !pick(m, known, func(in Instance) bool { return in.NoPreempt }, func(k *VIP) bool { return !k.Preempt }),
-		PreemptDelay:    pick(m, known, func(in Instance) int { return in.PreemptDelay }, func(k *VIP) int { return k.PreemptDelay }),
-		SyncGroup:       pick(m, known, func(in Instance) string { return in.SyncGroup }, func(k *VIP) string { return k.SyncGroup }),
-		Addresses:       m.addresses(),
-		Track:           m.track(),
-		GARP:            m.garp(),
+		Name:            pickOther(m, known, func(in Instance) string { return in.Name }, func(k *VIP) string { return k.Name }),
+		RouterID:        pickOther(m, known, func(in Instance) int { return in.RouterID }, func(k *VIP) int { return k.RouterID }),
+		Version:         pickOther(m, known, func(in Instance) int { return in.Version }, func(k *VIP) int { return k.Version }),
+		AdvertInterval:  pickOther(m, known, func(in Instance) float64 { return in.AdvertInterval }, func(k *VIP) float64 { return k.AdvertInterval }),
+		AuthPass:        pickOther(m, known, func(in Instance) string { return in.AuthPass }, func(k *VIP) string { return k.AuthPass }),
+		PasswordVersion: pickOther(m, known, func(in Instance) string { return in.PasswordVersion }, func(k *VIP) string { return k.PasswordVersion }),
+		Preempt:         !pickOther(m, known, func(in Instance) bool { return in.NoPreempt }, func(k *VIP) bool { return !k.Preempt }),
+		PreemptDelay:    pickOther(m, known, func(in Instance) int { return in.PreemptDelay }, func(k *VIP) int { return k.PreemptDelay }),
+		SyncGroup:       pickOther(m, known, func(in Instance) string { return in.SyncGroup }, func(k *VIP) string { return k.SyncGroup }),
+		Addresses:       m.mergeAddresses(),
+		Track:           m.mergeTrack(),
+		GARP:            m.mergeGARP(),
 	}
 	for _, id := range ids {
 		if i := slices.IndexFunc(found, func(f Found) bool { return f.ID == id }); i >= 0 {
-			v.Members = append(v.Members, found[i].member())
+			v.Members = append(v.Members, found[i].toMember())
 		} else if slices.Contains(kept, id) {
 			v.Members = append(v.Members, m.known.Members[slices.IndexFunc(m.known.Members, func(k Member) bool { return k.ID == id })])
 		}
 	}
-	v.Unicast = m.unicast(v)
+	v.Unicast = m.isUnicast(v)
 	return v
 }
 
-// member is what one machine tells of itself. It has no address where it has lost the one that it spoke from.
-func (f Found) member() Member {
+// toMember is what one machine tells of itself. It has no address where it has lost the one that it spoke from.
+func (f Found) toMember() Member {
 	in := f.Instance
 	m := Member{ID: f.ID, Interface: in.Interface, Address: in.Source, Priority: in.Priority, State: in.State}
 	if f.LostSource {
@@ -58,9 +58,9 @@ func (f Found) member() Member {
 	return m
 }
 
-// belonging leaves out instances with another virtual router id than is known, as long as one has the known
+// keepBelonging leaves out instances with another virtual router id than is known, as long as one has the known
 // one: they take no part in the VIP, and so show as members that are missing.
-func belonging(found []Found, known *VIP) []Found {
+func keepBelonging(found []Found, known *VIP) []Found {
 	if known == nil {
 		return found
 	}
@@ -76,8 +76,8 @@ type merger struct {
 	known *VIP
 }
 
-// pick returns the first value that is not the known one.
-func pick[T comparable](m merger, known *VIP, of func(Instance) T, meant func(*VIP) T) T {
+// pickOther returns the first value that is not the known one.
+func pickOther[T comparable](m merger, known *VIP, of func(Instance) T, meant func(*VIP) T) T {
 	if known == nil {
 		return of(m.found[0].Instance)
 	}
@@ -89,8 +89,8 @@ func pick[T comparable](m merger, known *VIP, of func(Instance) T, meant func(*V
 	return meant(known)
 }
 
-// differing returns the first instance for which same is false, or the first of all.
-func (m merger) differing(same func(Instance) bool) Instance {
+// findDiffering returns the first instance for which same is false, or the first of all.
+func (m merger) findDiffering(same func(Instance) bool) Instance {
 	for _, f := range m.found {
 		if !same(f.Instance) {
 			return f.Instance
@@ -99,17 +99,17 @@ func (m merger) differing(same func(Instance) bool) Instance {
 	return m.found[0].Instance
 }
 
-// addresses come in the known order, as far as that goes.
-func (m merger) addresses() []netip.Prefix {
+// mergeAddresses come in the known order, as far as that goes.
+func (m merger) mergeAddresses() []netip.Prefix {
 	sorted := func(all []netip.Prefix) []netip.Prefix {
 		return slices.SortedFunc(slices.Values(all), netip.Prefix.Compare)
 	}
-	got := m.differing(func(in Instance) bool { return slices.Equal(sorted(in.All()), sorted(m.known.Addresses)) }).All()
+	got := m.findDiffering(func(in Instance) bool { return slices.Equal(sorted(in.All()), sorted(m.known.Addresses)) }).All()
 	return inOrder(got, m.known.Addresses, func(a, b netip.Prefix) bool { return a == b })
 }
 
-// track gives tracked interfaces, which have no names on the machine, the names that are known for them.
-func (m merger) track() []Track {
+// mergeTrack gives tracked interfaces, which have no names on the machine, the names that are known for them.
+func (m merger) mergeTrack() []Track {
 	named := func(in Instance) []Track {
 		tracks := slices.Clone(in.Track)
 		for i, t := range tracks {
@@ -121,15 +121,15 @@ func (m merger) track() []Track {
 		}
 		return inOrder(tracks, m.known.Track, func(a, b Track) bool { return a.Name == b.Name })
 	}
-	return named(m.differing(func(in Instance) bool { return slices.Equal(named(in), m.known.Track) }))
+	return named(m.findDiffering(func(in Instance) bool { return slices.Equal(named(in), m.known.Track) }))
 }
 
-func (m merger) garp() map[string]int {
-	return m.differing(func(in Instance) bool { return maps.Equal(in.GARP, m.known.GARP) }).GARP
+func (m merger) mergeGARP() map[string]int {
+	return m.findDiffering(func(in Instance) bool { return maps.Equal(in.GARP, m.known.GARP) }).GARP
 }
 
-// unicast says whether every member speaks to every other one: a peer list that lacks one means two owners.
-func (m merger) unicast(v VIP) bool {
+// isUnicast says whether every member speaks to every other one: a peer list that lacks one means two owners.
+func (m merger) isUnicast(v VIP) bool {
 	members := m.known.Members
 	if len(members) == 0 {
 		members = v.Members
@@ -142,7 +142,7 @@ func (m merger) unicast(v VIP) bool {
 		var peers []netip.Addr
 		for _, member := range members {
 			if member.ID != f.ID {
-				peers = union(peers, m.addressOf(member))
+				peers = addAddress(peers, m.addressOf(member))
 			}
 		}
 		if !f.Instance.Unicast || !slices.Equal(peers, f.Instance.Peers) {

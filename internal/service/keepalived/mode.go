@@ -25,9 +25,9 @@ func modeBefore(t transaction.Tree) fs.FileMode {
 	return f.Perm()
 }
 
-// secure takes the file from the eyes of others while an instance of the provider's is in it, whose password it may hold,
+// secureMode takes the file from the eyes of others while an instance of the provider's is in it, whose password it may hold,
 // and gives it back the permissions from before with the last one.
-func secure(t transaction.Tree, before fs.FileMode) {
+func secureMode(t transaction.Tree, before fs.FileMode) {
 	f, there := t[Path]
 	if !there {
 		return

@@ -17,8 +17,8 @@ func OwnersOf(t transaction.Tree) (map[string]owner.Mark, error) {
 	}
 	all := map[string]owner.Mark{}
 	for _, k := range c.chunks {
-		if k.node.keyword() == "vrrp_instance" {
-			all[k.node.word(1)] = k.owner()
+		if k.node.firstWord() == "vrrp_instance" {
+			all[k.node.wordAt(1)] = k.ownerMark()
 		}
 	}
 	return all, nil
@@ -42,7 +42,7 @@ func (Daemon) Owners(t transaction.Tree) []string {
 
 // passwordVersion returns the version of a write-only password that a chunk's mark names.
 func (k chunk) passwordVersion() string {
-	for word := range strings.FieldsSeq(k.marked()) {
+	for word := range strings.FieldsSeq(k.markOf()) {
 		if version, ok := strings.CutPrefix(word, passwordWord); ok {
 			return version
 		}
@@ -50,28 +50,28 @@ func (k chunk) passwordVersion() string {
 	return ""
 }
 
-// foreign says what the step would replace or remove that is not the VIP's own.
-func (s Step) foreign(t transaction.Tree, mine func(owner.Mark) bool) error {
+// findForeign says what the step would replace or remove that is not the VIP's own.
+func (s Step) findForeign(t transaction.Tree, mine func(owner.Mark) bool) error {
 	c, err := parseConfig(t[Path].Content)
 	if err != nil {
 		return err
 	}
 	for _, k := range c.chunks {
-		keyword, name := k.node.keyword(), k.node.word(1)
-		if (s.replaces(keyword, name) && !mine(k.owner())) || (s.collides(keyword, name) && k.marked() == "") {
-			return &owner.ForeignError{What: keyword + " " + name, Place: Path, Owner: k.owner()}
+		keyword, name := k.node.firstWord(), k.node.wordAt(1)
+		if (s.replacesBlock(keyword, name) && !mine(k.ownerMark())) || (s.collidesWith(keyword, name) && k.markOf() == "") {
+			return &owner.ForeignError{What: keyword + " " + name, Place: Path, Owner: k.ownerMark()}
 		}
 	}
 	return nil
 }
 
-// replaces says whether a step writes or removes an instance.
-func (s Step) replaces(keyword, name string) bool {
+// replacesBlock says whether a step writes or removes an instance.
+func (s Step) replacesBlock(keyword, name string) bool {
 	return keyword == "vrrp_instance" && (name == s.Was || s.Instance != nil && name == s.Instance.Name)
 }
 
-// collides says whether a step writes a block of that name beside its instance.
-func (s Step) collides(keyword, name string) bool {
+// collidesWith says whether a step writes a block of that name beside its instance.
+func (s Step) collidesWith(keyword, name string) bool {
 	if s.Instance == nil {
 		return false
 	}
@@ -84,7 +84,7 @@ func (s Step) collides(keyword, name string) bool {
 	return false
 }
 
-// marked is a comment with an owner's mark.
-func marked(comment string, m owner.Mark) string {
+// formatMark is a comment with an owner's mark.
+func formatMark(comment string, m owner.Mark) string {
 	return strings.TrimSpace(comment + " " + m.String())
 }

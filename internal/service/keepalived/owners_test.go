@@ -90,7 +90,7 @@ func TestAnotherOwnersInstanceKeepsItsMark(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	step := Step{Instance: &mine, Companions: []Instance{companion.patient()}}
+	step := Step{Instance: &mine, Companions: []Instance{companion.withoutPreemption()}}
 	if err := step.Apply(tr, func(m owner.Mark) bool { return m == mine.Owner }); err != nil {
 		t.Fatal(err)
 	}

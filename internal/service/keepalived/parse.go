@@ -8,16 +8,16 @@ import (
 	"strings"
 )
 
-// instance reads a vrrp_instance block. It is the inverse of Render, except that keepalived has no names for tracked interfaces: such
+// readInstance reads a vrrp_instance block. It is the inverse of Render, except that keepalived has no names for tracked interfaces: such
 // a track is called like its interface.
-func (c config) instance(k chunk) (Instance, error) {
+func (c config) readInstance(k chunk) (Instance, error) {
 	block := k.node
 	in := Instance{
-		Name: block.word(1), Owner: k.owner(), PasswordVersion: k.passwordVersion(), State: "BACKUP", Priority: 100, Version: 2, AdvertInterval: 1,
+		Name: block.wordAt(1), Owner: k.ownerMark(), PasswordVersion: k.passwordVersion(), State: "BACKUP", Priority: 100, Version: 2, AdvertInterval: 1,
 	}
 	r := reader{in: &in, config: c}
 	for _, n := range block.children {
-		r.statement(n)
+		r.readStatement(n)
 	}
 	if in.Version == 2 && len(in.Addresses) > 0 && in.Addresses[0].Addr().Is6() {
 		in.Version = 3 // as keepalived has it: version 2 has no IPv6
@@ -37,141 +37,141 @@ type reader struct {
 	err    error
 }
 
-func (r *reader) statement(n node) {
+func (r *reader) readStatement(n node) {
 	in := r.in
-	switch key := n.keyword(); key {
+	switch key := n.firstWord(); key {
 	case "state":
-		in.State = n.word(1)
+		in.State = n.wordAt(1)
 	case "interface":
-		in.Interface = n.word(1)
+		in.Interface = n.wordAt(1)
 	case "virtual_router_id":
-		in.RouterID = r.number(n)
+		in.RouterID = r.readNumber(n)
 	case "priority":
-		in.Priority = r.number(n)
+		in.Priority = r.readNumber(n)
 	case "version":
-		in.Version = r.number(n)
+		in.Version = r.readNumber(n)
 	case "advert_int":
-		in.AdvertInterval = r.seconds(n)
+		in.AdvertInterval = r.readSeconds(n)
 	case "nopreempt":
 		in.NoPreempt = true
 	case "preempt_delay":
-		in.PreemptDelay = int(r.seconds(n))
+		in.PreemptDelay = int(r.readSeconds(n))
 	case "unicast_src_ip", "mcast_src_ip":
-		in.Source = r.address(n.word(1))
+		in.Source = r.readAddress(n.wordAt(1))
 	case "unicast_peer":
 		for _, peer := range n.children {
-			in.Peers = append(in.Peers, r.address(peer.word(0)))
+			in.Peers = append(in.Peers, r.readAddress(peer.wordAt(0)))
 		}
 		in.Unicast = len(in.Peers) > 0
 	case "authentication":
 		for _, a := range n.children {
-			if a.keyword() == "auth_pass" {
-				in.AuthPass = a.word(1)
+			if a.firstWord() == "auth_pass" {
+				in.AuthPass = a.wordAt(1)
 			}
 		}
 	case "virtual_ipaddress":
-		in.Addresses = append(in.Addresses, r.prefixes(n)...)
+		in.Addresses = append(in.Addresses, r.readPrefixes(n)...)
 	case "virtual_ipaddress_excluded":
-		in.MoreAddresses = append(in.MoreAddresses, r.prefixes(n)...)
+		in.MoreAddresses = append(in.MoreAddresses, r.readPrefixes(n)...)
 	case "track_script", "track_process", "track_interface":
-		r.tracks(n)
+		r.readTracks(n)
 	default:
 		if strings.HasPrefix(key, "garp_") {
 			if in.GARP == nil {
 				in.GARP = map[string]int{}
 			}
-			in.GARP[key] = r.number(n)
+			in.GARP[key] = r.readNumber(n)
 		}
 	}
 }
 
-// tracks reads the lines of a track block: a name and possibly a weight.
-func (r *reader) tracks(n node) {
+// readTracks reads the lines of a track block: a name and possibly a weight.
+func (r *reader) readTracks(n node) {
 	for _, line := range n.children {
-		t := Track{Name: strings.TrimPrefix(line.word(0), r.in.Name+".")}
-		switch n.keyword() {
+		t := Track{Name: strings.TrimPrefix(line.wordAt(0), r.in.Name+".")}
+		switch n.firstWord() {
 		case "track_interface":
-			t.Name, t.Interface = line.word(0), line.word(0)
+			t.Name, t.Interface = line.wordAt(0), line.wordAt(0)
 		case "track_script":
-			r.script(line.word(0), &t)
+			r.readScript(line.wordAt(0), &t)
 		case "track_process":
-			r.process(line.word(0), &t)
+			r.readProcess(line.wordAt(0), &t)
 		}
-		if line.word(1) == "weight" {
-			t.Weight = r.integer(line.word(2))
+		if line.wordAt(1) == "weight" {
+			t.Weight = r.readInteger(line.wordAt(2))
 		}
 		r.in.Track = append(r.in.Track, t)
 	}
 }
 
-// script reads a vrrp_script block. One that is missing leaves an empty script: keepalived ignores it.
-func (r *reader) script(name string, t *Track) {
+// readScript reads a vrrp_script block. One that is missing leaves an empty script: keepalived ignores it.
+func (r *reader) readScript(name string, t *Track) {
 	t.Interval, t.Rise, t.Fall = 1, 1, 1
-	block, _ := r.config.find("vrrp_script", name)
+	block, _ := r.config.findBlock("vrrp_script", name)
 	for _, n := range block.node.children {
-		switch n.keyword() {
+		switch n.firstWord() {
 		case "script":
 			t.Script = strings.Join(n.words[1:], " ")
 		case "interval":
-			t.Interval = int(r.seconds(n))
+			t.Interval = int(r.readSeconds(n))
 		case "timeout":
-			t.Timeout = int(r.seconds(n))
+			t.Timeout = int(r.readSeconds(n))
 		case "weight":
-			t.Weight = r.number(n)
+			t.Weight = r.readNumber(n)
 		case "rise":
-			t.Rise = r.number(n)
+			t.Rise = r.readNumber(n)
 		case "fall":
-			t.Fall = r.number(n)
+			t.Fall = r.readNumber(n)
 		case "user":
-			t.User = n.word(1)
+			t.User = n.wordAt(1)
 		}
 	}
 }
 
-func (r *reader) process(name string, t *Track) {
-	block, _ := r.config.find("vrrp_track_process", name)
+func (r *reader) readProcess(name string, t *Track) {
+	block, _ := r.config.findBlock("vrrp_track_process", name)
 	for _, n := range block.node.children {
-		switch n.keyword() {
+		switch n.firstWord() {
 		case "process":
 			t.Process = strings.Join(n.words[1:], " ")
 		case "weight":
-			t.Weight = r.number(n)
+			t.Weight = r.readNumber(n)
 		}
 	}
 }
 
-func (r *reader) number(n node) int { return r.integer(n.word(1)) }
+func (r *reader) readNumber(n node) int { return r.readInteger(n.wordAt(1)) }
 
-func (r *reader) integer(word string) int {
+func (r *reader) readInteger(word string) int {
 	v, err := strconv.Atoi(word)
-	r.fail(err)
+	r.noteError(err)
 	return v
 }
 
-func (r *reader) seconds(n node) float64 {
-	v, err := strconv.ParseFloat(n.word(1), 64)
-	r.fail(err)
+func (r *reader) readSeconds(n node) float64 {
+	v, err := strconv.ParseFloat(n.wordAt(1), 64)
+	r.noteError(err)
 	return v
 }
 
-func (r *reader) address(word string) netip.Addr {
+func (r *reader) readAddress(word string) netip.Addr {
 	a, err := netip.ParseAddr(word)
-	r.fail(err)
+	r.noteError(err)
 	return a
 }
 
-// prefixes reads the first word of each line; a device or a label behind it is not the instance's.
-func (r *reader) prefixes(n node) []netip.Prefix {
+// readPrefixes reads the first word of each line; a device or a label behind it is not the instance's.
+func (r *reader) readPrefixes(n node) []netip.Prefix {
 	var prefixes []netip.Prefix
 	for _, line := range n.children {
-		p, err := prefixOf(line.word(0))
-		r.fail(err)
+		p, err := prefixOf(line.wordAt(0))
+		r.noteError(err)
 		prefixes = append(prefixes, p)
 	}
 	return prefixes
 }
 
-func (r *reader) fail(err error) {
+func (r *reader) noteError(err error) {
 	if r.err == nil {
 		r.err = err
 	}

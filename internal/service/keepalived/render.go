@@ -14,46 +14,46 @@ type writer struct {
 	depth int
 }
 
-func (w *writer) line(format string, args ...any) {
+func (w *writer) writeLine(format string, args ...any) {
 	w.WriteString(strings.Repeat("    ", w.depth))
 	fmt.Fprintf(w, format, args...)
 	w.WriteByte('\n')
 }
 
-func (w *writer) open(format string, args ...any) {
-	w.line(format+" {", args...)
+func (w *writer) openBlock(format string, args ...any) {
+	w.writeLine(format+" {", args...)
 	w.depth++
 }
 
-func (w *writer) close() {
+func (w *writer) closeBlock() {
 	w.depth--
-	w.line("}")
+	w.writeLine("}")
 }
 
-// list writes a block with one value on each line, or nothing.
-func list[T fmt.Stringer](w *writer, keyword string, values []T) {
+// writeList writes a block with one value on each line, or nothing.
+func writeList[T fmt.Stringer](w *writer, keyword string, values []T) {
 	if len(values) == 0 {
 		return
 	}
-	w.open("%s", keyword)
+	w.openBlock("%s", keyword)
 	for _, v := range values {
-		w.line("%s", v)
+		w.writeLine("%s", v)
 	}
-	w.close()
+	w.closeBlock()
 }
 
 // Render writes the instance's blocks: what it tracks, then the instance. They are the same bytes for the
 // same value. The sync group is not in them: it is one block for all its instances on a machine.
 func (in Instance) Render() []byte {
 	var out strings.Builder
-	for _, text := range in.blocks() {
+	for _, text := range in.listBlocks() {
 		out.WriteString(text)
 	}
 	return []byte(out.String())
 }
 
-// blocks are the instance's top-level blocks, each by itself.
-func (in Instance) blocks() []string {
+// listBlocks are the instance's top-level blocks, each by itself.
+func (in Instance) listBlocks() []string {
 	var blocks []string
 	for _, t := range in.Track {
 		if text := in.trackBlock(t); text != "" {
@@ -70,63 +70,63 @@ func (in Instance) trackBlock(t Track) string {
 	w := &writer{}
 	switch {
 	case t.isScript():
-		w.open("vrrp_script %s", in.trackName(t))
-		w.line("script \"%s\"", in.command(t))
-		w.line("interval %d", t.Interval)
+		w.openBlock("vrrp_script %s", in.trackName(t))
+		w.writeLine("script \"%s\"", in.scriptCommand(t))
+		w.writeLine("interval %d", t.Interval)
 		if t.Timeout > 0 {
-			w.line("timeout %d", t.Timeout)
+			w.writeLine("timeout %d", t.Timeout)
 		}
-		w.line("weight %d", t.Weight)
-		w.line("rise %d", t.Rise)
-		w.line("fall %d", t.Fall)
-		w.line("user %s", t.User)
-		w.close()
+		w.writeLine("weight %d", t.Weight)
+		w.writeLine("rise %d", t.Rise)
+		w.writeLine("fall %d", t.Fall)
+		w.writeLine("user %s", t.User)
+		w.closeBlock()
 	case t.Process != "":
-		w.open("vrrp_track_process %s", in.trackName(t))
-		w.line("process \"%s\"", t.Process)
-		w.line("weight %d", t.Weight)
-		w.close()
+		w.openBlock("vrrp_track_process %s", in.trackName(t))
+		w.writeLine("process \"%s\"", t.Process)
+		w.writeLine("weight %d", t.Weight)
+		w.closeBlock()
 	}
 	return w.String()
 }
 
 func (in Instance) instanceBlock() string {
 	w := &writer{}
-	w.open("vrrp_instance %s", in.Name)
-	w.line("state %s", in.State)
-	w.line("interface %s", in.Interface)
-	w.line("virtual_router_id %d", in.RouterID)
-	w.line("priority %d", in.Priority)
-	w.line("version %d", in.Version)
-	w.line("advert_int %s", formatSeconds(in.AdvertInterval))
+	w.openBlock("vrrp_instance %s", in.Name)
+	w.writeLine("state %s", in.State)
+	w.writeLine("interface %s", in.Interface)
+	w.writeLine("virtual_router_id %d", in.RouterID)
+	w.writeLine("priority %d", in.Priority)
+	w.writeLine("version %d", in.Version)
+	w.writeLine("advert_int %s", formatSeconds(in.AdvertInterval))
 	if in.NoPreempt {
-		w.line("nopreempt")
+		w.writeLine("nopreempt")
 	}
 	if in.PreemptDelay > 0 {
-		w.line("preempt_delay %d", in.PreemptDelay)
+		w.writeLine("preempt_delay %d", in.PreemptDelay)
 	}
 	if in.Unicast {
-		w.line("unicast_src_ip %s", in.Source)
-		list(w, "unicast_peer", in.Peers)
+		w.writeLine("unicast_src_ip %s", in.Source)
+		writeList(w, "unicast_peer", in.Peers)
 	} else if in.Source.IsValid() {
-		w.line("mcast_src_ip %s", in.Source)
+		w.writeLine("mcast_src_ip %s", in.Source)
 	}
 	if in.AuthPass != "" {
-		w.open("authentication")
-		w.line("auth_type PASS")
-		w.line("auth_pass %s", in.AuthPass)
-		w.close()
+		w.openBlock("authentication")
+		w.writeLine("auth_type PASS")
+		w.writeLine("auth_pass %s", in.AuthPass)
+		w.closeBlock()
 	}
-	list(w, "virtual_ipaddress", in.Addresses)
-	list(w, "virtual_ipaddress_excluded", in.MoreAddresses)
+	writeList(w, "virtual_ipaddress", in.Addresses)
+	writeList(w, "virtual_ipaddress_excluded", in.MoreAddresses)
 	in.trackReferences(w)
 	if file := in.yieldFile(); file != "" {
-		list(w, "track_file", []reference{reference(file)})
+		writeList(w, "track_file", []reference{reference(file)})
 	}
 	for _, key := range slices.Sorted(maps.Keys(in.GARP)) {
-		w.line("%s %d", key, in.GARP[key])
+		w.writeLine("%s %d", key, in.GARP[key])
 	}
-	w.close()
+	w.closeBlock()
 	return w.String()
 }
 
@@ -145,9 +145,9 @@ func (in Instance) trackReferences(w *writer) {
 			interfaces = append(interfaces, reference(t.Interface))
 		}
 	}
-	list(w, "track_script", scripts)
-	list(w, "track_process", processes)
-	list(w, "track_interface", interfaces)
+	writeList(w, "track_script", scripts)
+	writeList(w, "track_process", processes)
+	writeList(w, "track_interface", interfaces)
 }
 
 // reference is a line that names something.

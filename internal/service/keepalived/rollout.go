@@ -25,9 +25,9 @@ const (
 	heir = 254
 	// second is the most that another member may have while an heir waits: 16 ms later.
 	second = 250
-	// sovereign becomes master as it starts, without a wait (RFC 3768 section 6.4.1). Only for an owner whose
+	// priorityOwner becomes master as it starts, without a wait (RFC 3768 section 6.4.1). Only for an owner whose
 	// peers are silent.
-	sovereign = 255
+	priorityOwner = 255
 )
 
 // Situation is what the machines are found in.
@@ -62,9 +62,9 @@ func Rollout(target VIP, now Situation) []Step {
 		r.owner = ""
 	}
 	if r.owner == "" {
-		r.found()
+		r.foundVIP()
 	} else {
-		r.change()
+		r.changeMembers()
 	}
 	for _, id := range slices.Sorted(maps.Keys(r.pending)) {
 		if len(r.pending[id]) > 0 { // the instance itself is gone from there
@@ -87,63 +87,63 @@ type rollout struct {
 	pending map[string][]Instance
 }
 
-// found starts from machines of which none holds the addresses: the one that shall hold them goes first.
-func (r *rollout) found() {
-	for _, id := range r.others("") {
-		r.drop(id, "") // so that the first one cannot meet another that is about to become master
+// foundVIP starts from machines of which none holds the addresses: the one that shall hold them goes first.
+func (r *rollout) foundVIP() {
+	for _, id := range r.otherMachines("") {
+		r.dropInstance(id, "") // so that the first one cannot meet another that is about to become master
 	}
 	for i, id := range r.byRank() {
 		if i > 0 {
-			r.set(id, r.final(id), "")
+			r.addStep(id, r.finalInstance(id), "")
 			continue
 		}
-		r.enthrone(id)
+		r.startAsMaster(id)
 	}
 }
 
-// enthrone makes a machine the owner at once, whose peers are silent.
-func (r *rollout) enthrone(id string) {
-	in := r.final(id)
-	in.Priority, in.State, in.NoPreempt, in.PreemptDelay, in.SyncGroup = sovereign, "MASTER", false, 0, ""
+// startAsMaster makes a machine the owner at once, whose peers are silent.
+func (r *rollout) startAsMaster(id string) {
+	in := r.finalInstance(id)
+	in.Priority, in.State, in.NoPreempt, in.PreemptDelay, in.SyncGroup = priorityOwner, "MASTER", false, 0, ""
 	// Weights could not change this priority, and keepalived refuses them.
 	in.Track = slices.DeleteFunc(slices.Clone(in.Track), func(t Track) bool { return t.Weight != 0 })
-	r.set(id, in, id)
-	r.set(id, r.final(id), id)
+	r.addStep(id, in, id)
+	r.addStep(id, r.finalInstance(id), id)
 }
 
-func (r *rollout) change() {
+func (r *rollout) changeMembers() {
 	if heir := r.bestBut(r.owner); heir != "" && r.ownerMustLeave() {
-		r.succeed(heir)
+		r.handToHeir(heir)
 	}
-	for _, id := range r.others(r.owner) {
+	for _, id := range r.otherMachines(r.owner) {
 		if !r.isMember(id) {
-			r.drop(id, "")
+			r.dropInstance(id, "")
 		}
 	}
 	hold := r.holdNeeded()
 	if r.isMember(r.owner) {
-		if now, then := r.current[r.owner], r.final(r.owner); compatible(now, then) && survives(now, then) {
-			r.roll(hold)
+		if now, then := r.current[r.owner], r.finalInstance(r.owner); areCompatible(now, then) && survivesReload(now, then) {
+			r.rollMembers(hold)
 		} else {
-			r.quiesce()
+			r.quiesceWire()
 		}
 	}
 	for _, id := range r.memberIDs() {
 		if _, running := r.current[id]; !running {
-			r.set(id, r.transitional(id, hold), "")
+			r.addStep(id, r.transitionalInstance(id, hold), "")
 		}
 	}
-	if next := r.expected(); r.isMember(r.owner) && next != r.owner {
+	if next := r.expectedOwner(); r.isMember(r.owner) && next != r.owner {
 		former := r.owner
 		r.handOver(next)
-		r.set(next, r.final(next), next)
-		r.set(former, r.final(former), "")
+		r.addStep(next, r.finalInstance(next), next)
+		r.addStep(former, r.finalInstance(former), "")
 	}
 	if !r.isMember(r.owner) {
-		r.drop(r.owner, "") // it was the last one
+		r.dropInstance(r.owner, "") // it was the last one
 	}
 	for _, id := range r.memberIDs() {
-		r.set(id, r.final(id), "")
+		r.addStep(id, r.finalInstance(id), "")
 	}
 }
 
@@ -152,53 +152,53 @@ func (r *rollout) ownerMustLeave() bool {
 	if !r.isMember(r.owner) {
 		return true
 	}
-	now, then := r.current[r.owner], r.final(r.owner)
+	now, then := r.current[r.owner], r.finalInstance(r.owner)
 	return now.Interface != then.Interface || now.Source != then.Source
 }
 
-// succeed hands the addresses to a member while all still speak as before.
-func (r *rollout) succeed(next string) {
+// handToHeir hands the addresses to a member while all still speak as before.
+func (r *rollout) handToHeir(next string) {
 	spoken := r.current[r.owner]
-	in := r.final(next)
+	in := r.finalInstance(next)
 	in.RouterID, in.Version, in.AdvertInterval, in.AuthPass = spoken.RouterID, spoken.Version, spoken.AdvertInterval, spoken.AuthPass
 	in.Addresses, in.MoreAddresses, in.Unicast, in.Peers = spoken.Addresses, spoken.MoreAddresses, spoken.Unicast, nil
-	in = in.patient()
+	in = in.withoutPreemption()
 	if now, running := r.current[next]; running && (now.Interface != in.Interface || now.Source != in.Source) {
-		r.drop(next, "") // as it is, it could not hear the owner
+		r.dropInstance(next, "") // as it is, it could not hear the owner
 	}
-	for _, id := range r.others(next) {
+	for _, id := range r.otherMachines(next) {
 		peer := r.current[id]
-		in.Peers = union(in.Peers, peer.Source)
+		in.Peers = addAddress(in.Peers, peer.Source)
 		if peer.Unicast && in.Unicast {
-			peer.Peers = union(peer.Peers, in.Source)
-			r.set(id, peer, "")
+			peer.Peers = addAddress(peer.Peers, in.Source)
+			r.addStep(id, peer, "")
 		}
 	}
 	if !in.Unicast {
 		in.Peers = nil
 	}
-	r.current[next] = r.set(next, in, "")
+	r.current[next] = r.addStep(next, in, "")
 	r.handOver(next)
 }
 
 // handOver makes a member the owner: it waits with the highest priority, then the owner gives up.
 func (r *rollout) handOver(next string) {
 	in := r.current[next]
-	in = in.patient()
+	in = in.withoutPreemption()
 	in.Priority = heir
-	for _, id := range r.others(next) {
-		if rival := r.current[id]; id != r.owner && r.effective(id, rival.Priority) > second {
-			rival.Priority -= r.effective(id, rival.Priority) - second
-			r.set(id, rival, "")
+	for _, id := range r.otherMachines(next) {
+		if rival := r.current[id]; id != r.owner && r.effectivePriority(id, rival.Priority) > second {
+			rival.Priority -= r.effectivePriority(id, rival.Priority) - second
+			r.addStep(id, rival, "")
 		}
 	}
 	for _, c := range r.Companions[next] {
-		c = c.patient()
+		c = c.withoutPreemption()
 		c.Priority = heir
 		r.pending[next] = append(r.pending[next], c)
 	}
-	r.set(next, in, "")
-	r.drop(r.owner, next)
+	r.addStep(next, in, "")
+	r.dropInstance(r.owner, next)
 	leave := &r.steps[len(r.steps)-1]
 	for _, c := range r.Companions[r.owner] {
 		leave.Leave = append(leave.Leave, c.Name)
@@ -208,35 +208,35 @@ func (r *rollout) handOver(next string) {
 	r.owner = next
 }
 
-// roll changes members that understand each other before and after: first those that hold nothing.
-func (r *rollout) roll(hold bool) {
-	for _, id := range r.others(r.owner) {
+// rollMembers changes members that understand each other before and after: first those that hold nothing.
+func (r *rollout) rollMembers(hold bool) {
+	for _, id := range r.otherMachines(r.owner) {
 		if r.isMember(id) {
-			if now, then := r.current[id], r.final(id); now.Interface != then.Interface || now.Source != then.Source || !compatible(now, then) {
-				r.drop(id, "") // comes back as a new one
+			if now, then := r.current[id], r.finalInstance(id); now.Interface != then.Interface || now.Source != then.Source || !areCompatible(now, then) {
+				r.dropInstance(id, "") // comes back as a new one
 				continue
 			}
-			r.set(id, r.transitional(id, hold), "")
+			r.addStep(id, r.transitionalInstance(id, hold), "")
 		}
 	}
-	r.set(r.owner, r.transitional(r.owner, false), r.owner)
+	r.addStep(r.owner, r.transitionalInstance(r.owner, false), r.owner)
 }
 
-// quiesce changes what is said on the wire while nobody but the owner speaks.
-func (r *rollout) quiesce() {
-	for _, id := range r.others(r.owner) {
-		r.drop(id, "")
+// quiesceWire changes what is said on the wire while nobody but the owner speaks.
+func (r *rollout) quiesceWire() {
+	for _, id := range r.otherMachines(r.owner) {
+		r.dropInstance(id, "")
 	}
-	now, then := r.current[r.owner], r.final(r.owner)
-	if !survives(now, then) {
-		r.enthrone(r.owner)
+	now, then := r.current[r.owner], r.finalInstance(r.owner)
+	if !survivesReload(now, then) {
+		r.startAsMaster(r.owner)
 		return
 	}
-	r.set(r.owner, then, r.owner)
+	r.addStep(r.owner, then, r.owner)
 }
 
-// patient is the instance without a wish to preempt; keepalived takes neither MASTER nor a delay with that.
-func (in Instance) patient() Instance {
+// withoutPreemption is the instance without a wish to preempt; keepalived takes neither MASTER nor a delay with that.
+func (in Instance) withoutPreemption() Instance {
 	in.State, in.NoPreempt, in.PreemptDelay = "BACKUP", true, 0
 	return in
 }
@@ -246,26 +246,26 @@ func (r *rollout) holdNeeded() bool {
 	if !r.target.Preempt {
 		return false
 	}
-	least := r.effective(r.owner, r.current[r.owner].Priority)
+	least := r.effectivePriority(r.owner, r.current[r.owner].Priority)
 	if r.isMember(r.owner) {
-		least = min(least, r.effective(r.owner, r.final(r.owner).Priority))
+		least = min(least, r.effectivePriority(r.owner, r.finalInstance(r.owner).Priority))
 	}
 	return slices.ContainsFunc(r.target.Members, func(m Member) bool {
-		return m.ID != r.owner && r.effective(m.ID, m.Priority) > least
+		return m.ID != r.owner && r.effectivePriority(m.ID, m.Priority) > least
 	})
 }
 
-// transitional is a member's final instance, on hold without a wish to preempt.
-func (r *rollout) transitional(id string, hold bool) Instance {
-	in := r.final(id)
+// transitionalInstance is a member's final instance, on hold without a wish to preempt.
+func (r *rollout) transitionalInstance(id string, hold bool) Instance {
+	in := r.finalInstance(id)
 	if hold {
-		in = in.patient()
+		in = in.withoutPreemption()
 	}
 	return in
 }
 
-// set adds a step unless the machine serves that already, and returns what it serves then.
-func (r *rollout) set(id string, in Instance, owner string) Instance {
+// addStep adds a step unless the machine serves that already, and returns what it serves then.
+func (r *rollout) addStep(id string, in Instance, owner string) Instance {
 	if now, ok := r.current[id]; ok && now.Equal(in) && len(r.pending[id]) == 0 {
 		return in
 	}
@@ -275,7 +275,7 @@ func (r *rollout) set(id string, in Instance, owner string) Instance {
 	return in
 }
 
-func (r *rollout) drop(id, owner string) {
+func (r *rollout) dropInstance(id, owner string) {
 	if now, ok := r.current[id]; ok {
 		r.steps = append(r.steps, Step{ID: id, Was: now.Name, Owner: owner})
 		delete(r.current, id)

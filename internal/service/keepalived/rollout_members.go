@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-func (r *rollout) final(id string) Instance { return r.target.Instance(id) }
+func (r *rollout) finalInstance(id string) Instance { return r.target.Instance(id) }
 
 func (r *rollout) isMember(id string) bool {
 	return slices.ContainsFunc(r.target.Members, func(m Member) bool { return m.ID == id })
@@ -22,8 +22,8 @@ func (r *rollout) memberIDs() []string {
 	return ids
 }
 
-// others are the machines with an instance, but one, in order.
-func (r *rollout) others(but string) []string {
+// otherMachines are the machines with an instance, but one, in order.
+func (r *rollout) otherMachines(but string) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(r.current)), func(id string) bool { return id == but })
 }
 
@@ -31,7 +31,7 @@ func (r *rollout) others(but string) []string {
 func (r *rollout) byRank() []string {
 	members := slices.Clone(r.target.Members)
 	slices.SortStableFunc(members, func(a, b Member) int {
-		return cmp.Or(cmp.Compare(r.effective(b.ID, b.Priority), r.effective(a.ID, a.Priority)), b.Address.Compare(a.Address))
+		return cmp.Or(cmp.Compare(r.effectivePriority(b.ID, b.Priority), r.effectivePriority(a.ID, a.Priority)), b.Address.Compare(a.Address))
 	})
 	ids := make([]string, 0, len(members))
 	for _, m := range members {
@@ -49,25 +49,27 @@ func (r *rollout) bestBut(id string) string {
 	return ""
 }
 
-// expected is who shall hold the addresses in the end.
-func (r *rollout) expected() string {
+// expectedOwner is who shall hold the addresses in the end.
+func (r *rollout) expectedOwner() string {
 	first := r.byRank()[0]
-	if r.target.Preempt && r.effective(first, r.final(first).Priority) > r.effective(r.owner, r.final(r.owner).Priority) {
+	if r.target.Preempt && r.effectivePriority(first, r.finalInstance(first).Priority) > r.effectivePriority(r.owner, r.finalInstance(r.owner).Priority) {
 		return first
 	}
 	return r.owner
 }
 
-// effective is a priority with what tracking makes of it, as keepalived bounds it.
-func (r *rollout) effective(id string, priority int) int { return min(priority+r.Bonus[id], 254) }
+// effectivePriority is a priority with what tracking makes of it, as keepalived bounds it.
+func (r *rollout) effectivePriority(id string, priority int) int {
+	return min(priority+r.Bonus[id], 254)
+}
 
 // Equal says whether two instances mean the same to keepalived, and are one owner's.
 func (in Instance) Equal(other Instance) bool {
 	return in.Owner == other.Owner && in.PasswordVersion == other.PasswordVersion && in.SyncGroup == other.SyncGroup && in.sameScripts(other) && bytes.Equal(in.Render(), other.Render())
 }
 
-// compatible says whether two machines with these instances would understand each other.
-func compatible(a, b Instance) bool {
+// areCompatible says whether two machines with these instances would understand each other.
+func areCompatible(a, b Instance) bool {
 	set := func(in Instance) []netip.Prefix {
 		return slices.SortedFunc(slices.Values(in.Addresses), netip.Prefix.Compare)
 	}
@@ -75,13 +77,13 @@ func compatible(a, b Instance) bool {
 		a.AuthPass == b.AuthPass && a.Unicast == b.Unicast && slices.Equal(set(a), set(b))
 }
 
-// survives says whether a reload from one instance to the other keeps a master a master.
-func survives(a, b Instance) bool {
+// survivesReload says whether a reload from one instance to the other keeps a master a master.
+func survivesReload(a, b Instance) bool {
 	return a.Name == b.Name && a.RouterID == b.RouterID && a.Interface == b.Interface && a.Version == b.Version &&
 		a.Unicast == b.Unicast && a.Source == b.Source
 }
 
-func union(addresses []netip.Addr, a netip.Addr) []netip.Addr {
+func addAddress(addresses []netip.Addr, a netip.Addr) []netip.Addr {
 	if !a.IsValid() || slices.Contains(addresses, a) {
 		return addresses
 	}

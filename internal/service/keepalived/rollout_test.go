@@ -26,11 +26,11 @@ func (w *world) take(s Step) string {
 		w.running[s.ID] = *s.Instance
 	}
 	switch {
-	case w.owner == "" && s.Instance != nil && s.Instance.Priority == sovereign:
+	case w.owner == "" && s.Instance != nil && s.Instance.Priority == priorityOwner:
 		w.owner = s.ID
 	case s.ID == w.owner && s.Instance == nil:
 		w.owner = w.successor()
-	case s.ID == w.owner && ran && !survives(before, *s.Instance) && s.Instance.Priority != sovereign:
+	case s.ID == w.owner && ran && !survivesReload(before, *s.Instance) && s.Instance.Priority != priorityOwner:
 		return "the owner's instance starts anew and waits for three advertisements"
 	}
 	if s.Owner != "" && s.Owner != w.owner {
@@ -57,7 +57,7 @@ func (w *world) wrong() string {
 			if a == b {
 				continue
 			}
-			if !compatible(x, y) {
+			if !areCompatible(x, y) {
 				return fmt.Sprintf("%s and %s do not understand each other:\n%s\n%s", a, b, x.Render(), y.Render())
 			}
 			if x.Unicast && !slices.Contains(x.Peers, y.Source) {

@@ -21,8 +21,8 @@ func (t Track) isScript() bool { return t.Script != "" || t.Content != "" }
 // scriptPath is the file that a script's content is put in.
 func (in Instance) scriptPath(t Track) string { return scriptDir + "/" + in.trackName(t) }
 
-// command is what keepalived runs for a script.
-func (in Instance) command(t Track) string {
+// scriptCommand is what keepalived runs for a script.
+func (in Instance) scriptCommand(t Track) string {
 	if t.Content != "" {
 		return in.scriptPath(t)
 	}
@@ -56,12 +56,12 @@ func (in Instance) putScripts(t transaction.Tree) {
 func dropScripts(t transaction.Tree, c config) {
 	run := map[string]bool{}
 	for _, k := range c.chunks {
-		if k.node.keyword() != "vrrp_script" {
+		if k.node.firstWord() != "vrrp_script" {
 			continue
 		}
 		for _, n := range k.node.children {
-			if n.keyword() == "script" {
-				run[n.word(1)] = true
+			if n.firstWord() == "script" {
+				run[n.wordAt(1)] = true
 			}
 		}
 	}
@@ -87,19 +87,19 @@ func (in Instance) sameScripts(other Instance) bool {
 	return maps.Equal(a, b)
 }
 
-// interpreters lists the programs that run the scripts of a tree, by the scripts' paths.
-func interpreters(t transaction.Tree) map[string]string {
+// listInterpreters lists the programs that run the scripts of a tree, by the scripts' paths.
+func listInterpreters(t transaction.Tree) map[string]string {
 	all := map[string]string{}
 	for path, f := range t {
 		if strings.HasPrefix(path, scriptDir+"/") {
-			all[path] = interpreter(string(f.Content))
+			all[path] = findInterpreter(string(f.Content))
 		}
 	}
 	return all
 }
 
-// interpreter is the program that a script's first line names; "" where it names none.
-func interpreter(content string) string {
+// findInterpreter is the program that a script's first line names; "" where it names none.
+func findInterpreter(content string) string {
 	line, _, _ := strings.Cut(content, "\n")
 	rest, ok := strings.CutPrefix(line, "#!")
 	if words := strings.Fields(rest); ok && len(words) > 0 && strings.HasPrefix(words[0], "/") {

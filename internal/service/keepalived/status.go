@@ -91,8 +91,8 @@ func parseDump(out []byte) ([]Status, error) {
 	return all, nil
 }
 
-// differs says in words what the daemon has other than the configuration; "" is nothing.
-func (s Status) differs(in Instance) string {
+// describeDifference says in words what the daemon has other than the configuration; "" is nothing.
+func (s Status) describeDifference(in Instance) string {
 	for _, a := range in.Addresses {
 		if !slices.Contains(s.Addresses, a) {
 			return fmt.Sprintf("it does not have the address %s", a)

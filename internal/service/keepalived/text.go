@@ -12,9 +12,9 @@ type node struct {
 	children []node
 }
 
-func (n node) keyword() string { return n.word(0) }
+func (n node) firstWord() string { return n.wordAt(0) }
 
-func (n node) word(i int) string {
+func (n node) wordAt(i int) string {
 	if i < len(n.words) {
 		return n.words[i]
 	}
@@ -67,8 +67,8 @@ func scanLine(line string) []token {
 	return tokens
 }
 
-// split cuts a file into chunks; tail is what comes after the last one.
-func split(content string) (chunks []chunk, tail string, err error) {
+// splitChunks cuts a file into chunks; tail is what comes after the last one.
+func splitChunks(content string) (chunks []chunk, tail string, err error) {
 	lines := strings.SplitAfter(content, "\n")
 	var lead strings.Builder
 	for i := 0; i < len(lines); {

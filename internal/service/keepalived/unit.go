@@ -26,7 +26,7 @@ var forgetScript string
 
 // ForgetUnit removes what a drop-in leaves that was taken from a keepalived that does not run, which nothing activates.
 func ForgetUnit(ctx context.Context, h host.Host) error {
-	return script(ctx, h, host.Script("forget keepalived's drop-in", forgetScript, UnitPath))
+	return runScript(ctx, h, host.Script("forget keepalived's drop-in", forgetScript, UnitPath))
 }
 
 // modeMark begins the line of the release script that keeps keepalived.conf's permissions from before the provider.
@@ -51,10 +51,10 @@ ExecStopPost=-/bin/sh ` + releasePath + `
 func deriveUnit(t transaction.Tree, c config, before fs.FileMode) {
 	var lines []string
 	for _, k := range c.chunks {
-		if k.node.keyword() != "vrrp_instance" || k.vipOf() == "" {
+		if k.node.firstWord() != "vrrp_instance" || k.vipOf() == "" {
 			continue
 		}
-		in, err := c.instance(k)
+		in, err := c.readInstance(k)
 		if err != nil {
 			continue
 		}

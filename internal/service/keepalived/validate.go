@@ -24,114 +24,114 @@ var (
 // Validate finds what is wrong with the VIP without asking any machine.
 func (v VIP) Validate() []service.Problem {
 	p := &problems{}
-	p.check(nameRule.MatchString(v.Name), at("name"), "Invalid name",
+	p.addUnless(nameRule.MatchString(v.Name), pathOf("name"), "Invalid name",
 		"write letters, digits, dots, dashes and underscores, such as \"ocp4-api\", not %q", v.Name)
-	p.check(v.RouterID >= 1 && v.RouterID <= 255, at("virtual_router_id"), "Invalid virtual router id", "must be 1 to 255, not %d", v.RouterID)
-	p.check(v.SyncGroup == "" || nameRule.MatchString(v.SyncGroup), at("sync_group"), "Invalid sync group",
+	p.addUnless(v.RouterID >= 1 && v.RouterID <= 255, pathOf("virtual_router_id"), "Invalid virtual router id", "must be 1 to 255, not %d", v.RouterID)
+	p.addUnless(v.SyncGroup == "" || nameRule.MatchString(v.SyncGroup), pathOf("sync_group"), "Invalid sync group",
 		"write letters, digits, dots, dashes and underscores, not %q", v.SyncGroup)
-	p.check(v.PreemptDelay >= 0 && v.PreemptDelay <= 1000, at("preempt_delay"), "Invalid preemption delay", "must be 0 to 1000 seconds, not %d", v.PreemptDelay)
-	p.check(v.Preempt || v.PreemptDelay == 0, at("preempt_delay"), "Delay without preemption", "with preempt = false there is nothing to delay: leave preempt_delay out")
-	p.version(v)
-	p.password(v)
-	p.addresses(v.Addresses)
+	p.addUnless(v.PreemptDelay >= 0 && v.PreemptDelay <= 1000, pathOf("preempt_delay"), "Invalid preemption delay", "must be 0 to 1000 seconds, not %d", v.PreemptDelay)
+	p.addUnless(v.Preempt || v.PreemptDelay == 0, pathOf("preempt_delay"), "Delay without preemption", "with preempt = false there is nothing to delay: leave preempt_delay out")
+	p.checkVersion(v)
+	p.checkPassword(v)
+	p.checkAddresses(v.Addresses)
 	for i, m := range v.Members {
-		p.member(v, i, m)
+		p.checkMember(v, i, m)
 	}
-	p.tracks(v)
+	p.checkTracks(v)
 	for key, n := range v.GARP {
-		p.garp(strings.TrimPrefix(key, "garp_"), n)
+		p.checkGARP(strings.TrimPrefix(key, "garp_"), n)
 	}
 	return p.list
 }
 
 type problems struct{ list []service.Problem }
 
-func at(steps ...any) []any { return steps }
+func pathOf(steps ...any) []any { return steps }
 
-// check adds a problem where what should hold does not.
-func (p *problems) check(holds bool, path []any, summary, format string, args ...any) {
+// addUnless adds a problem where what should hold does not.
+func (p *problems) addUnless(holds bool, path []any, summary, format string, args ...any) {
 	if !holds {
 		p.list = append(p.list, service.Problemf(path, summary, format, args...))
 	}
 }
 
-// version checks what the protocol's versions cannot do (RFC 3768 section 5.3.7, RFC 5798 section 5.2.7).
-func (p *problems) version(v VIP) {
-	p.check(v.Version == 2 || v.Version == 3, at("version"), "Invalid VRRP version", "must be 2 or 3, not %d", v.Version)
+// checkVersion checks what the protocol's versions cannot do (RFC 3768 section 5.3.7, RFC 5798 section 5.2.7).
+func (p *problems) checkVersion(v VIP) {
+	p.addUnless(v.Version == 2 || v.Version == 3, pathOf("version"), "Invalid VRRP version", "must be 2 or 3, not %d", v.Version)
 	if len(v.Addresses) > 0 && v.Addresses[0].Addr().Is6() {
-		p.check(v.Version != 2, at("version"), "Invalid VRRP version", "version 2 has no IPv6: leave version out, or write an IPv4 address first")
+		p.addUnless(v.Version != 2, pathOf("version"), "Invalid VRRP version", "version 2 has no IPv6: leave version out, or write an IPv4 address first")
 	}
 	if v.Version == 3 {
-		p.check(v.AdvertInterval >= 0.01 && v.AdvertInterval <= 40.95, at("advert_int"), "Invalid advertisement interval",
+		p.addUnless(v.AdvertInterval >= 0.01 && v.AdvertInterval <= 40.95, pathOf("advert_int"), "Invalid advertisement interval",
 			"must be 0.01 to 40.95 seconds, not %s", formatSeconds(v.AdvertInterval))
 		return
 	}
-	p.check(v.AdvertInterval >= 1 && v.AdvertInterval <= 255 && v.AdvertInterval == float64(int(v.AdvertInterval)), at("advert_int"),
+	p.addUnless(v.AdvertInterval >= 1 && v.AdvertInterval <= 255 && v.AdvertInterval == float64(int(v.AdvertInterval)), pathOf("advert_int"),
 		"Invalid advertisement interval", "must be 1 to 255 whole seconds in VRRP version 2, not %s: write version = 3 for shorter ones", formatSeconds(v.AdvertInterval))
 }
 
-func (p *problems) password(v VIP) {
+func (p *problems) checkPassword(v VIP) {
 	if v.AuthPass == "" {
 		return
 	}
 	// keepalived cuts passwords at eight characters, so a longer one would silently differ from what was asked.
-	p.check(len(v.AuthPass) <= 8, at("auth_pass"), "Password too long", "VRRP passwords have at most 8 characters, and this one has %d: write a shorter one", len(v.AuthPass))
-	p.check(passRule.MatchString(v.AuthPass), at("auth_pass"), "Invalid password",
+	p.addUnless(len(v.AuthPass) <= 8, pathOf("auth_pass"), "Password too long", "VRRP passwords have at most 8 characters, and this one has %d: write a shorter one", len(v.AuthPass))
+	p.addUnless(passRule.MatchString(v.AuthPass), pathOf("auth_pass"), "Invalid password",
 		"a password in keepalived.conf cannot hold spaces, quotes, backslashes, braces and # ! $ ~ @: write letters and digits")
-	p.check(v.Version != 3, at("auth_pass"), "Password without effect",
+	p.addUnless(v.Version != 3, pathOf("auth_pass"), "Password without effect",
 		"VRRP version 3, which IPv6 needs, has no authentication: leave the password out")
 }
 
-func (p *problems) addresses(addresses []netip.Prefix) {
-	p.check(len(addresses) > 0, at("addresses"), "No addresses", "write at least one address with its prefix length, such as \"10.0.0.250/24\"")
-	for i, a := range addresses {
-		path := at("addresses", i)
+func (p *problems) checkAddresses(checkAddresses []netip.Prefix) {
+	p.addUnless(len(checkAddresses) > 0, pathOf("addresses"), "No addresses", "write at least one address with its prefix length, such as \"10.0.0.250/24\"")
+	for i, a := range checkAddresses {
+		path := pathOf("addresses", i)
 		if !a.IsValid() {
 			continue // its text was not an address, which the conversion said already
 		}
-		first := slices.IndexFunc(addresses, func(b netip.Prefix) bool { return b.Addr() == a.Addr() })
-		p.check(first == i, path, "Address twice", "%s is in the list already", a.Addr())
-		p.check(a.Bits() >= a.Addr().BitLen()-1 || a.Masked().Addr() != a.Addr(), path, "Network address",
+		first := slices.IndexFunc(checkAddresses, func(b netip.Prefix) bool { return b.Addr() == a.Addr() })
+		p.addUnless(first == i, path, "Address twice", "%s is in the list already", a.Addr())
+		p.addUnless(a.Bits() >= a.Addr().BitLen()-1 || a.Masked().Addr() != a.Addr(), path, "Network address",
 			"%s is the address of the network %s: write one of a machine in it", a.Addr(), a.Masked())
-		p.check(!a.Addr().IsMulticast() && !a.Addr().IsUnspecified() && !a.Addr().IsLoopback(), path, "Invalid address", "%s cannot be a machine's address", a.Addr())
+		p.addUnless(!a.Addr().IsMulticast() && !a.Addr().IsUnspecified() && !a.Addr().IsLoopback(), path, "Invalid address", "%s cannot be a machine's address", a.Addr())
 	}
 }
 
-func (p *problems) member(v VIP, i int, m Member) {
+func (p *problems) checkMember(v VIP, i int, m Member) {
 	path := func(name string) []any { return v.At(i, name) }
 	first := slices.IndexFunc(v.Members, func(o Member) bool { return o.ID == m.ID })
-	p.check(first == i, path("service_node"), "Member twice", "%s is on this service node already", v.Title(max(first, 0)))
+	p.addUnless(first == i, path("service_node"), "Member twice", "%s is on this service node already", v.Title(max(first, 0)))
 	if err := CheckMemberName(m.Name); err != nil {
-		p.list = append(p.list, service.Problemf(at("members"), "Invalid name of a member", "%v", err))
+		p.list = append(p.list, service.Problemf(pathOf("members"), "Invalid name of a member", "%v", err))
 	}
-	p.check(interfaceRule.MatchString(m.Interface), path("interface"), "Invalid interface", "write the name of a network device, such as \"eth0\", not %q", m.Interface)
-	p.check(m.Priority >= 0 && m.Priority <= 254, path("priority"), "Invalid priority", "must be 1 to 254, not %d", m.Priority)
-	p.check(m.State == "MASTER" || m.State == "BACKUP", path("state"), "Invalid state", "write \"MASTER\" or \"BACKUP\", not %q", m.State)
-	p.check(v.Preempt || m.State != "MASTER", path("state"), "State contradicts preempt",
+	p.addUnless(interfaceRule.MatchString(m.Interface), path("interface"), "Invalid interface", "write the name of a network device, such as \"eth0\", not %q", m.Interface)
+	p.addUnless(m.Priority >= 0 && m.Priority <= 254, path("priority"), "Invalid priority", "must be 1 to 254, not %d", m.Priority)
+	p.addUnless(m.State == "MASTER" || m.State == "BACKUP", path("state"), "Invalid state", "write \"MASTER\" or \"BACKUP\", not %q", m.State)
+	p.addUnless(v.Preempt || m.State != "MASTER", path("state"), "State contradicts preempt",
 		"keepalived ignores preempt = false where the state is MASTER: write \"BACKUP\" and give the member the highest priority")
-	p.check(v.PreemptDelay == 0 || m.State != "MASTER", path("state"), "State contradicts preempt_delay",
+	p.addUnless(v.PreemptDelay == 0 || m.State != "MASTER", path("state"), "State contradicts preempt_delay",
 		"keepalived ignores preempt_delay where the state is MASTER: write \"BACKUP\" and give the member the highest priority")
 	if !m.Address.IsValid() {
 		return
 	}
-	p.check(m.Address.Zone() == "", path("address"), "Address with a zone", "the interface says where %s is: leave %%%s out", m.Address.WithZone(""), m.Address.Zone())
+	p.addUnless(m.Address.Zone() == "", path("address"), "Address with a zone", "the interface says where %s is: leave %%%s out", m.Address.WithZone(""), m.Address.Zone())
 	same := slices.IndexFunc(v.Members, func(o Member) bool { return o.Address == m.Address })
-	p.check(same == i, path("address"), "Address twice", "%s has the address %s already", v.Title(max(same, 0)), m.Address)
+	p.addUnless(same == i, path("address"), "Address twice", "%s has the address %s already", v.Title(max(same, 0)), m.Address)
 	for _, a := range v.Addresses {
 		if !a.IsValid() {
 			continue
 		}
-		p.check(a.Addr() != m.Address, path("address"), "Virtual address as a member's own",
+		p.addUnless(a.Addr() != m.Address, path("address"), "Virtual address as a member's own",
 			"%s moves between the members: write an address that this machine always has", m.Address)
 		if a.Addr().Is4() == m.Address.Is4() && !a.IsSingleIP() && !linkLocal(m.Address) {
-			p.check(a.Contains(m.Address), path("address"), "Address outside the members' subnet",
+			p.addUnless(a.Contains(m.Address), path("address"), "Address outside the members' subnet",
 				"%s is not in %s, where the virtual address %s is: the members and the virtual address have to be on one segment", m.Address, a.Masked(), a.Addr())
 		}
 	}
-	p.check(!v.Unicast || !linkLocal(m.Address), path("address"), "Link-local address",
+	p.addUnless(!v.Unicast || !linkLocal(m.Address), path("address"), "Link-local address",
 		"%s means another machine on every interface, so peers cannot be told it: write a global address, or unicast = false", m.Address)
 	if len(v.Addresses) > 0 && v.Addresses[0].IsValid() {
-		p.check(m.Address.Is4() == v.Addresses[0].Addr().Is4(), path("address"), "Address of the wrong family",
+		p.addUnless(m.Address.Is4() == v.Addresses[0].Addr().Is4(), path("address"), "Address of the wrong family",
 			"VRRP is spoken in the family of the first virtual address, %s", v.Addresses[0].Addr())
 	}
 }
@@ -147,33 +147,33 @@ func CheckMemberName(name string) error {
 // linkLocal says whether VRRP over IPv6 is spoken from the address on any network (RFC 5798 section 5.1.2.2).
 func linkLocal(a netip.Addr) bool { return a.Is6() && a.IsLinkLocalUnicast() }
 
-func (p *problems) tracks(v VIP) {
+func (p *problems) checkTracks(v VIP) {
 	tracks := v.Track
 	for i, t := range tracks {
-		path := func(name string) []any { return at("track", i, name) }
+		path := func(name string) []any { return pathOf("track", i, name) }
 		first := slices.IndexFunc(tracks, func(o Track) bool { return o.Name == t.Name })
-		p.check(first == i, path("name"), "Name twice", "track[%d] has the name %q already", first, t.Name)
-		p.check(nameRule.MatchString(t.Name), path("name"), "Invalid name", "write letters, digits, dots, dashes and underscores, not %q", t.Name)
-		p.check(t.Weight >= -253 && t.Weight <= 253, path("weight"), "Invalid weight", "must be -253 to 253, not %d", t.Weight)
-		p.check(v.SyncGroup == "" || t.Weight == 0, path("weight"), "Weight in a sync group",
+		p.addUnless(first == i, path("name"), "Name twice", "track[%d] has the name %q already", first, t.Name)
+		p.addUnless(nameRule.MatchString(t.Name), path("name"), "Invalid name", "write letters, digits, dots, dashes and underscores, not %q", t.Name)
+		p.addUnless(t.Weight >= -253 && t.Weight <= 253, path("weight"), "Invalid weight", "must be -253 to 253, not %d", t.Weight)
+		p.addUnless(v.SyncGroup == "" || t.Weight == 0, path("weight"), "Weight in a sync group",
 			"keepalived ignores weights in a sync group, whose instances have to agree: leave weight out, so that a failure takes the member out, or leave sync_group out")
-		if kinds := t.kinds(); kinds != 1 {
-			p.check(false, path("name"), "Not one thing to track", "write exactly one of script, script_content, interface and process, not %d of them", kinds)
+		if kinds := t.countKinds(); kinds != 1 {
+			p.addUnless(false, path("name"), "Not one thing to track", "write exactly one of script, script_content, interface and process, not %d of them", kinds)
 			continue
 		}
 		switch {
 		case t.isScript():
-			p.script(t, path)
+			p.checkScript(t, path)
 		case t.Interface != "":
-			p.check(interfaceRule.MatchString(t.Interface), path("interface"), "Invalid interface", "write the name of a network device, such as \"eth1\", not %q", t.Interface)
+			p.addUnless(interfaceRule.MatchString(t.Interface), path("interface"), "Invalid interface", "write the name of a network device, such as \"eth1\", not %q", t.Interface)
 		default:
-			p.check(plain(t.Process) && strings.TrimSpace(t.Process) == t.Process, path("process"), "Invalid process",
+			p.addUnless(isPlain(t.Process) && strings.TrimSpace(t.Process) == t.Process, path("process"), "Invalid process",
 				"write a program's name without quotes, such as \"haproxy\"")
 		}
 	}
 }
 
-func (t Track) kinds() int {
+func (t Track) countKinds() int {
 	n := 0
 	for _, s := range []string{t.Script, t.Content, t.Interface, t.Process} {
 		if s != "" {
@@ -189,8 +189,8 @@ const longest = 4294
 // largest is the most that a counter may be.
 const largest = 1 << 20
 
-// garp checks a setting for gratuitous ARP by keepalived's bounds: what it sends, it sends at least once.
-func (p *problems) garp(key string, n int) {
+// checkGARP checks a setting for gratuitous ARP by keepalived's bounds: what it sends, it sends at least once.
+func (p *problems) checkGARP(key string, n int) {
 	least, most := 0, largest
 	if key == "master_repeat" || key == "master_refresh_repeat" {
 		least = 1
@@ -198,12 +198,12 @@ func (p *problems) garp(key string, n int) {
 	if key == "master_delay" || key == "lower_prio_delay" {
 		most = longest
 	}
-	p.check(n >= least && n <= most, at("garp", key), "Invalid setting for gratuitous ARP", "must be %d to %d, not %d", least, most, n)
+	p.addUnless(n >= least && n <= most, pathOf("garp", key), "Invalid setting for gratuitous ARP", "must be %d to %d, not %d", least, most, n)
 }
 
-// plain says whether a text can stand between quotes in keepalived.conf without becoming another one: keepalived expands
+// isPlain says whether a text can stand between quotes in keepalived.conf without becoming another one: keepalived expands
 // sequences and lists wherever they stand.
-func plain(text string) bool {
+func isPlain(text string) bool {
 	return !strings.ContainsAny(text, "\"\\") && !strings.ContainsFunc(text, unicode.IsControl) &&
 		!strings.Contains(text, "~SEQ(") && !strings.Contains(text, "~LST(") && !strings.Contains(text, "${")
 }

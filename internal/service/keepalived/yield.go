@@ -42,21 +42,21 @@ func (in Instance) yieldFile() string {
 
 // deriveYield declares the files that instances watch, before the first of them: keepalived knows what it has read already.
 func (c *config) deriveYield() {
-	c.remove(func(k chunk) bool { return k.marked() == yieldMark })
+	c.removeChunks(func(k chunk) bool { return k.markOf() == yieldMark })
 	for _, file := range []struct {
 		name, path string
 		weight     int
 	}{{yieldName, yieldPath, 1}, {leaveName, leavePath, 0}} {
-		if i := slices.IndexFunc(c.chunks, func(k chunk) bool { return k.vipOf() != "" && k.watches(file.name) }); i >= 0 {
-			c.insert(i, yieldMark, fmt.Sprintf("track_file %s {\n    file \"%s\"\n    weight %d\n    init_file 0\n}\n", file.name, file.path, file.weight))
+		if i := slices.IndexFunc(c.chunks, func(k chunk) bool { return k.vipOf() != "" && k.watchesFile(file.name) }); i >= 0 {
+			c.insertBlock(i, yieldMark, fmt.Sprintf("track_file %s {\n    file \"%s\"\n    weight %d\n    init_file 0\n}\n", file.name, file.path, file.weight))
 		}
 	}
 }
 
-// watches says whether a chunk is an instance that watches a file.
-func (k chunk) watches(name string) bool {
-	return k.node.keyword() == "vrrp_instance" && slices.ContainsFunc(k.node.children, func(n node) bool {
-		return n.keyword() == "track_file" && slices.ContainsFunc(n.children, func(line node) bool { return line.word(0) == name })
+// watchesFile says whether a chunk is an instance that watches a file.
+func (k chunk) watchesFile(name string) bool {
+	return k.node.firstWord() == "vrrp_instance" && slices.ContainsFunc(k.node.children, func(n node) bool {
+		return n.firstWord() == "track_file" && slices.ContainsFunc(n.children, func(line node) bool { return line.wordAt(0) == name })
 	})
 }
 
@@ -145,7 +145,7 @@ func HandsOver(ctx context.Context, h host.Host) (bool, error) {
 // Resume has a machine that handed addresses over take part again at once: it is meant to.
 func (o *HandOvers) Resume(ctx context.Context, h host.Host) error {
 	o.mayYieldAgain(h.String())
-	return script(ctx, h, host.Script("end a hand-over", yieldScript, "end", yieldPath, leavePath))
+	return runScript(ctx, h, host.Script("end a hand-over", yieldScript, "end", yieldPath, leavePath))
 }
 
 // yieldLimit bounds the wait for another member to take the addresses: it does within milliseconds, or not at all.
@@ -166,7 +166,7 @@ func (o *HandOvers) Yield(ctx context.Context, h host.Host, listeners []netip.Ad
 	var moving []netip.Prefix
 	for _, in := range ours {
 		if in.yieldFile() != "" {
-			moving = append(moving, reached(in.All(), listeners)...)
+			moving = append(moving, reachedAddresses(in.All(), listeners)...)
 		}
 	}
 	links, err := ReadLinks(ctx, h)
@@ -186,8 +186,8 @@ func (o *HandOvers) Yield(ctx context.Context, h host.Host, listeners []netip.Ad
 	return true, nil
 }
 
-// reached are those of the addresses that a listener is reached at.
-func reached(addresses []netip.Prefix, listeners []netip.Addr) []netip.Prefix {
+// reachedAddresses are those of the addresses that a listener is reached at.
+func reachedAddresses(addresses []netip.Prefix, listeners []netip.Addr) []netip.Prefix {
 	return slices.DeleteFunc(slices.Clone(addresses), func(a netip.Prefix) bool {
 		return !slices.ContainsFunc(listeners, func(l netip.Addr) bool { return l == a.Addr() || l.IsUnspecified() && (l.Is6() || a.Addr().Is4()) })
 	})

@@ -43,7 +43,7 @@ type Node struct {
 }
 
 // On returns the node, false while it is not known or the provider is not configured.
-func On(ctx context.Context, at crud.Opening, serviceNode types.String, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) (Node, bool) {
+func On(ctx context.Context, at crud.StoreContext, serviceNode types.String, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) (Node, bool) {
 	id := hostattr.Reference(serviceNode)
 	if at.Fleet == nil || id == "" {
 		return Node{}, false
