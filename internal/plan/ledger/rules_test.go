@@ -215,8 +215,10 @@ func TestANetworkThatIsSucceededIsOneOfItsHypervisor(t *testing.T) {
 	}
 	l.Note(succession("qemu:///system", "1"))
 	for place, want := range map[[2]string]bool{{"qemu:///system", "1"}: true, {"qemu:///system", "2"}: false, {"qemu+ssh://other/system", "1"}: false} {
-		if _, goes := l.Find(succession(place[0], place[1])); goes != want {
-			t.Errorf("%v: %t", place, goes)
-		}
+		t.Run(place[0]+" "+place[1], func(t *testing.T) {
+			if _, goes := l.Find(succession(place[0], place[1])); goes != want {
+				t.Errorf("it goes: %t", goes)
+			}
+		})
 	}
 }

@@ -94,10 +94,13 @@ func TestMembersAreReadInTheOrderOfTheirNamesAndAsFarAsTheyAreKnown(t *testing.T
 
 func TestAMembersServiceNodeIsOneInEverySpelling(t *testing.T) {
 	for _, written := range []string{"SHA256%3AuNiVztksCsDhcc0uBhqLEk3eJwMqDnnbHTtJOmoCTvU", "uNiVztksCsDhcc0u"} {
-		all := readMembers(types.MapValueMust(memberType, map[string]attr.Value{"x": someone("ssh://root@a?host_key=" + written).toObject()}))
-		if want := "ssh://root@a?host_key=uNiVztksCsDhcc0u"; len(all) != 1 || all[0].ServiceNode.ValueString() != want {
-			t.Errorf("%s is %v", written, all)
-		}
+		t.Run(written, func(t *testing.T) {
+			t.Parallel()
+			all := readMembers(types.MapValueMust(memberType, map[string]attr.Value{"x": someone("ssh://root@a?host_key=" + written).toObject()}))
+			if want := "ssh://root@a?host_key=uNiVztksCsDhcc0u"; len(all) != 1 || all[0].ServiceNode.ValueString() != want {
+				t.Errorf("it is %v", all)
+			}
+		})
 	}
 }
 
@@ -133,8 +136,11 @@ func TestTheOwnerIsKnownWhereNobodyCanTakeTheAddresses(t *testing.T) {
 		"it goes":                        {"a", map[string]member{"b": b}, true, false, ""},
 		"there is none":                  {"", map[string]member{"a": a}, true, false, ""},
 	} {
-		if got, _ := findOwnerAfter(c.owner, before, c.after, c.preempt, c.weighs); got != c.want {
-			t.Errorf("%s: %q, not %q", name, got, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got, _ := findOwnerAfter(c.owner, before, c.after, c.preempt, c.weighs); got != c.want {
+				t.Errorf("it is %q, not %q", got, c.want)
+			}
+		})
 	}
 }

@@ -25,13 +25,15 @@ func TestASyncGroupIsOfOneStateButWhereItIsJoinedAlready(t *testing.T) {
 		"another group":              {"own", "", owner.Mark{ID: "theirs", Workspace: "elsewhere"}, false},
 		"without a group":            {"", "", owner.Mark{ID: "theirs", Workspace: "elsewhere"}, false},
 	} {
-		v := view{others: []keepalived.Instance{{Name: "there", SyncGroup: "pair", Owner: c.by}}}
-		if c.inGroup != "" {
-			v.written = &keepalived.Instance{Name: "own", SyncGroup: c.inGroup}
-		}
-		err := s.refuseGroup(v, keepalived.VIP{Name: "own", SyncGroup: c.group})
-		if errors.As(err, new(*owner.ForeignError)) != c.refused {
-			t.Errorf("%s: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v := view{others: []keepalived.Instance{{Name: "there", SyncGroup: "pair", Owner: c.by}}}
+			if c.inGroup != "" {
+				v.written = &keepalived.Instance{Name: "own", SyncGroup: c.inGroup}
+			}
+			if err := s.refuseGroup(v, keepalived.VIP{Name: "own", SyncGroup: c.group}); errors.As(err, new(*owner.ForeignError)) != c.refused {
+				t.Errorf("error %v", err)
+			}
+		})
 	}
 }
