@@ -16,8 +16,8 @@ resource "virtcluster_network" "management" {
 # interface (NetworkManager, systemd-networkd, netplan or ifupdown) keeps the bridge over reboots.
 resource "virtcluster_external_bridge" "external" {
   name       = "kiextbr0"
-  interfaces = [var.external.interface]
-  addresses  = "inherit"
+  interfaces = [{ interface = var.external.interface }]
+  addressing = "inherit"
   backend    = "auto"
 
   lifecycle {

@@ -10,8 +10,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
-	"github.com/hashicorp/terraform-plugin-framework/types"
-	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/largemap"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
@@ -86,33 +84,9 @@ func isKnownAt(ctx context.Context, plan tfsdk.Plan, steps []any) bool {
 			return p.KnownAt(steps[n:]...)
 		}
 		tv, err := v.ToTerraformValue(ctx)
-		if _, dynamic := v.(types.Dynamic); dynamic && err == nil {
-			tv = valueBelow(tv, steps[n:]) // the framework finds nothing in one
-		}
 		return err != nil || tv.IsFullyKnown()
 	}
 	return plan.Raw.IsFullyKnown()
-}
-
-// valueBelow is the value at steps below another, or the nearest one above it.
-func valueBelow(v tftypes.Value, steps []any) tftypes.Value {
-	for _, step := range steps {
-		var named map[string]tftypes.Value
-		var listed []tftypes.Value
-		next, found := tftypes.Value{}, false
-		if i, place := step.(int); place {
-			if found = v.IsKnown() && v.As(&listed) == nil && i < len(listed); found {
-				next = listed[i]
-			}
-		} else if v.IsKnown() && v.As(&named) == nil {
-			next, found = named[fmt.Sprint(step)]
-		}
-		if !found {
-			return v
-		}
-		v = next
-	}
-	return v
 }
 
 // Diagnostic is an error as Terraform shows it: at its attribute, and saying where in it, where it belongs to one.

@@ -32,7 +32,7 @@ func TestAccProviderKilledWhileTheNetworkChanges(t *testing.T) {
 resource "virtcluster_external_bridge" "test" {
   name             = "accbr1"
   host             = "ssh://root@%s"
-  interfaces       = ["eth1"]
+  interfaces       = [{ interface = "eth1" }]
   backend          = %q
   rollback_timeout = %d
 }

@@ -181,7 +181,7 @@ resource "virtcluster_external_bridge" "vlan" {
 resource "virtcluster_external_bridge" "bond" {
   name       = "brbond"
   host       = "qemu-ga:///${virtcluster_node.guest.name}"
-  interfaces = [{ bond = "bond0", interfaces = ["eth1", "eth2"], mode = "active-backup" }]
+  interfaces = [{ interface = "bond0", bond = { interfaces = ["eth1", "eth2"], mode = "active-backup" } }]
   backend    = %[1]q
 
   rollback_timeout = 300

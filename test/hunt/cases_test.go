@@ -73,8 +73,6 @@ func (s subject) attributeMutations(path string, a *attribute) []mutation {
 	case a.kind == cty.Bool:
 		add("true", true)
 		add("false", false)
-	case a.kind == cty.DynamicPseudoType:
-		dynamicMutations(good, add)
 	case a.kind.IsListType() || a.kind.IsSetType():
 		s.listMutations(a.kind, good, add)
 	case a.kind.IsMapType():
@@ -87,47 +85,6 @@ func (s subject) attributeMutations(path string, a *attribute) []mutation {
 // numbers are those that a number, or what should be a whole one, may be.
 var numbers = []string{
 	"0", "-1", "1", "2", "255", "256", "1000", "65535", "65536", "2147483648", "4294967296", "17179869185", "9007199254740993", "9223372036854775807", "9223372036854775808", "1.5", "1e30",
-}
-
-// asList is the class of what the provider once had in a list, and has in a map.
-const asList = "as a list"
-
-// dynamicMutations are those of an attribute that has no type of its own, and of what is in it.
-func dynamicMutations(good any, add func(string, any)) {
-	for class, v := range map[string]any{"text": "inherit", "empty text": "", "number": 1, "true": true, "empty list": list{}, "empty object": object{}, "null element": list{nil}, "list with an empty text": list{""}} {
-		add(class, v)
-	}
-	all, ok := good.(object)
-	if !ok {
-		return
-	}
-	for key, v := range all {
-		inner, _ := v.(object)
-		add(asList, list{inner})
-		add("null under a key", object{key: nil})
-		for _, odd := range []string{"", " ", "a b", "K", "é", "a/b", "a#b", "\n", strings.Repeat("k", 300)} {
-			add(fmt.Sprintf("key %.20q", odd), object{odd: inner})
-		}
-		for name, e := range inner {
-			with := func(e any) object {
-				other := clone(inner).(object)
-				other[name] = e
-				return object{key: other}
-			}
-			add(name+" null", with(nil))
-			add(name+" unknown", with(unknown{e}))
-			add(name+" unknown, then null", with(unknown{nil}))
-			if text, ok := e.(string); ok {
-				for class, v := range textClasses(text) {
-					add(name+" "+class, with(v))
-				}
-				continue
-			}
-			for _, n := range numbers {
-				add(name+" "+n, with(number(n)))
-			}
-		}
-	}
 }
 
 func (s subject) nestedMutations(a *attribute, good any, add func(string, any)) {
@@ -271,7 +228,7 @@ func (t trial) kind() string { return strings.Replace(t.subject.kind, "virtclust
 // what cannot be read without an attribute that no import knows.
 func (t trial) isImported() bool {
 	return !slices.ContainsFunc(t.mutations, func(m mutation) bool {
-		return m.class == asList || slices.Contains(t.subject.needed, m.path)
+		return slices.Contains(t.subject.needed, m.path)
 	})
 }
 

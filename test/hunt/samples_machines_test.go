@@ -10,14 +10,16 @@ import (
 func machineSubjects() []subject {
 	return []subject{
 		{
-			kind: "virtcluster_external_bridge", lane: "machine5", base: object{"name": "huntbr1", "interfaces": list{"eth1"}, "host": "$node5.id"},
+			kind: "virtcluster_external_bridge", lane: "machine5", base: object{"name": "huntbr1", "interfaces": list{object{"interface": "eth1"}}, "host": "$node5.id"},
 			samples: map[string]any{
-				"addresses": list{"10.19.41.105/24"}, "backend": "runtime", "gateway": "10.19.41.254", "gateways": list{"10.19.41.254", "2001:db8:41::1"}, "host": "$node5.id", "interfaces": list{"eth1"}, "metric": 100, "mtu": 1400, "name": "huntbr1",
+				"addresses": list{"10.19.41.105/24"}, "backend": "runtime", "gateway": "10.19.41.254", "gateways": list{"10.19.41.254", "2001:db8:41::1"}, "host": "$node5.id", "interfaces": list{object{"interface": "eth1"}}, "interfaces.interface": "eth1", "interfaces.vlan": 40, "interfaces.bond": object{"interfaces": list{"eth1"}},
+				"interfaces.bond.interfaces": list{"eth1"}, "interfaces.bond.mode": "active-backup", "addressing": "none", "metric": 100, "mtu": 1400, "name": "huntbr1",
 				"nameservers": list{"10.19.41.2"}, "rollback_timeout": 20, "search": list{"hunted.example"}, "stp": true, "hypervisor": "other",
 			},
 			beside: map[string]object{
 				"gateway": {"addresses": list{"10.19.41.105/24"}}, "gateways": {"addresses": list{"10.19.41.105/24", "2001:db8:41::105/64"}}, "metric": {"addresses": list{"10.19.41.105/24"}, "gateway": "10.19.41.254"},
-				"hypervisor": {"host": nil, "interfaces": list{"eno1"}},
+				"interfaces.bond": {"interfaces": list{object{"interface": "bond0"}}}, "interfaces.bond.interfaces": {"interfaces": list{object{"interface": "bond0", "bond": object{}}}}, "interfaces.bond.mode": {"interfaces": list{object{"interface": "bond0", "bond": object{"interfaces": list{"eth1"}}}}},
+				"hypervisor": {"host": nil, "interfaces": list{object{"interface": "eno1"}}},
 			},
 		},
 		{
@@ -48,7 +50,7 @@ func machineSubjects() []subject {
 		{
 			kind: "virtcluster_interface", base: object{"host": "$node4.id", "name": "eth1", "addresses": list{"10.19.41.144/24"}, "rollback_timeout": 20},
 			samples: map[string]any{
-				"addresses": list{"10.19.41.144/24"}, "backend": "systemd-networkd", "gateway": "10.19.41.254", "gateways": list{"10.19.41.254", "2001:db8:41::1"}, "host": "$node4.id", "metric": 100, "mtu": 1400, "name": "eth1",
+				"addresses": list{"10.19.41.144/24"}, "addressing": "static", "backend": "systemd-networkd", "gateway": "10.19.41.254", "gateways": list{"10.19.41.254", "2001:db8:41::1"}, "host": "$node4.id", "metric": 100, "mtu": 1400, "name": "eth1",
 				"nameservers": list{"10.19.41.2"}, "rollback_timeout": 20, "routes": list{object{"cidr": "10.88.0.0/16", "via": "10.19.41.253"}}, "routes.cidr": "10.88.0.0/16", "routes.metric": 77,
 				"routes.via": "10.19.41.253", "search": list{"hunted.example"},
 			},

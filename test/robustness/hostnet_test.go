@@ -42,9 +42,9 @@ func drawNetwork(rng *rand.Rand) (c configuration, cut bool) {
 	}
 	switch rng.IntN(8) {
 	case 0:
-		add("external_bridge", "b", map[string]any{"name": "br0", "interfaces": []any{"eth1"}, "stp": rng.IntN(2) == 0})
+		add("external_bridge", "b", map[string]any{"name": "br0", "interfaces": []any{map[string]any{"interface": "eth1"}}, "stp": rng.IntN(2) == 0})
 	case 1:
-		add("external_bridge", "b", map[string]any{"name": "br0", "interfaces": []any{"eth0"}})
+		add("external_bridge", "b", map[string]any{"name": "br0", "interfaces": []any{map[string]any{"interface": "eth0"}}})
 	case 2:
 		add("external_bridge", "b", map[string]any{"name": "br0", "interfaces": []any{map[string]any{"interface": "eth1", "vlan": 10 + rng.IntN(5)}}, "addresses": []any{fmt.Sprintf("10.19.%d.2/24", 42+rng.IntN(5))}})
 	case 3:
@@ -55,7 +55,7 @@ func drawNetwork(rng *rand.Rand) (c configuration, cut bool) {
 		add("interface", "i", map[string]any{"name": "eth0", "addresses": []any{fmt.Sprintf("10.0.101.%d/24", 120+rng.IntN(9))}, "gateway": "10.0.101.254"})
 		cut = true
 	case 6: // its answers go nowhere
-		add("external_bridge", "b", map[string]any{"name": "br0", "interfaces": []any{"eth0"}, "addresses": []any{fmt.Sprintf("10.0.101.%d/24", 120+rng.IntN(9))}})
+		add("external_bridge", "b", map[string]any{"name": "br0", "interfaces": []any{map[string]any{"interface": "eth0"}}, "addresses": []any{fmt.Sprintf("10.0.101.%d/24", 120+rng.IntN(9))}})
 		cut = true
 	case 7:
 		add("route", "r", map[string]any{"cidr": fmt.Sprintf("10.77.%d.0/24", rng.IntN(4)), "via": "10.0.100.253"})

@@ -21,8 +21,8 @@ resource "virtcluster_external_bridge" "external" {
 
   name       = var.external.bridge
   hypervisor = var.external.hypervisor
-  interfaces = var.external.interfaces
-  addresses  = "inherit"
+  interfaces = [for name in var.external.interfaces : { interface = name }]
+  addressing = "inherit"
 }
 
 locals {

@@ -18,7 +18,7 @@ resource "virtcluster_interface" "lan" {
 
 # One that asks for its address, of a machine whose host key is written down.
 resource "virtcluster_interface" "dhcp" {
-  host      = "ssh://root@10.0.0.102?host_key=nThbg6kXUpJWGl7E1IGOCspRomTxdCARLviKw6E5SY8"
-  name      = "eth1"
-  addresses = "dhcp"
+  host       = "ssh://root@10.0.0.102?host_key=nThbg6kXUpJWGl7E1IGOCspRomTxdCARLviKw6E5SY8"
+  name       = "eth1"
+  addressing = "dhcp"
 }

@@ -157,7 +157,7 @@ resource "virtcluster_dhcp_reservation" "kept" {
 		ProtoV6ProviderFactories: acctest.Providers,
 		Steps: []resource.TestStep{
 			{Config: acctest.Provider() + network + pool(host, `"10.72.0.90-10.72.0.100"`), PlanOnly: true, ExpectError: refused},
-			{Config: acctest.Provider() + network + pool(host, `"10.72.0.2-10.72.0.9"`) + other, PlanOnly: true, ExpectError: regexp.MustCompile(`(?s)Pools\s+overlap.*of\s+pool`)},
+			{Config: acctest.Provider() + network + pool(host, `"10.72.0.2-10.72.0.9"`) + other, PlanOnly: true, ExpectError: regexp.MustCompile(`(?s)Pools\s+overlap.*of\s+address\s+pool`)},
 			{Config: acctest.Provider() + network},
 			{Config: acctest.Provider() + network + pool(host, `"10.72.0.40-10.72.0.60"`), PlanOnly: true, ExpectError: regexp.MustCompile(`(?s)keeps\s+10.72.0.50\s+for`)},
 			{Config: acctest.Provider() + network + pool(host, `"10.72.0.2-10.72.0.9"`)},

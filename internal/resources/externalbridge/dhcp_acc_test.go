@@ -99,7 +99,7 @@ func TestAccExternalBridgeTakesTheLeaseOver(t *testing.T) {
 				},
 				Steps: []resource.TestStep{
 					{Config: inherit, Check: resource.ComposeTestCheckFunc(resource.TestCheckResourceAttr("virtcluster_external_bridge.test", "active_backend", backend), renewed, moved)},
-					{Config: on(`addresses = "dhcp"`), Check: moved},
+					{Config: on(`addressing = "dhcp"`), Check: moved},
 				},
 			})
 		})

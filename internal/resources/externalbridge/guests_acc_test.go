@@ -148,7 +148,7 @@ func TestAccAdoptedBridgeKeepsItsLeaseAndItsGuests(t *testing.T) {
 			steps := []resource.TestStep{
 				{Config: imported, ResourceName: name, ImportState: true, ImportStateId: "ssh://root@" + node + "#accbr1", ImportStatePersist: true},
 				{Config: imported, PlanOnly: true},
-				{Config: on("addresses = \"dhcp\"\nmetric = 4242"), ConfigPlanChecks: update, Check: resource.ComposeTestCheckFunc(
+				{Config: on("addressing = \"dhcp\"\nmetric = 4242"), ConfigPlanChecks: update, Check: resource.ComposeTestCheckFunc(
 					resource.TestCheckResourceAttr(name, "active_backend", backend), carries("the bridge has its lease", leased))},
 			}
 			if backend == "ifupdown" {

@@ -29,25 +29,25 @@ func TestAccExternalBridgeBadInput(t *testing.T) {
 		with := fmt.Sprintf("host = \"ssh://root@%s\"\n%s", node, extra)
 		return resource.TestStep{
 			PreConfig: func() { acctest.On(t, "svc-1", "sh", "-c", strings.Join(prepare, "\n")+"\n:") },
-			Config:    strings.ReplaceAll(config(with), `["eno1"]`, interfaces), PlanOnly: true,
+			Config:    strings.ReplaceAll(config(with), `[{ interface = "eno1" }]`, interfaces), PlanOnly: true,
 			ExpectError: regexp.MustCompile("(?s)" + strings.ReplaceAll(want, " ", `\s+`)),
 		}
 	}
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: acctest.Providers,
 		Steps: []resource.TestStep{
-			refused(`["eth7"]`, "", `no interface "eth7": the machine has`),
-			refused(`["accveth0"]`, "", `"accveth0" is in bridge "accother" already`),
-			refused(`["accother"]`, "", `"accother" is a bridge itself`),
-			refused(`["accbr1"]`, "", `"accbr1" cannot be an interface of bridge "accbr1"`),
+			refused(`[{ interface = "eth7" }]`, "", `no interface "eth7": the machine has`),
+			refused(`[{ interface = "accveth0" }]`, "", `"accveth0" is in bridge "accother" already`),
+			refused(`[{ interface = "accother" }]`, "", `"accother" is a bridge itself`),
+			refused(`[{ interface = "accbr1" }]`, "", `"accbr1" cannot be an interface of bridge "accbr1"`),
 			refused(`[{ interface = "eth1", vlan = 0 }]`, "", `Invalid VLAN id.*1 to 4094`),
 			refused(`[{ interface = "eth1", vlan = 4095 }]`, "", `Invalid VLAN id.*1 to 4094`),
-			refused(`["eth1"]`, `addresses = ["10.19.41.10/24"]`, `10.19.41.10 is in use: the machine with the hardware address`),
-			refused(`["eth1"]`, "addresses = [\"10.19.41.181/24\"]\ngateway = \"10.19.42.254\"", "Gateway outside the subnet"),
-			refused(`["eth1"]`, `backend = "networkmanager"`, `eth1 is managed by systemd-networkd`),
-			refused(`["accveth1"]`, `backend = "networkmanager"`, `networkmanager is not in use on the machine`),
-			refused(`["eth1"]`, "", `eth1 is managed by systemd-networkd and by ifupdown: leave it to one of them`, "printf 'iface eth1 inet manual\n' >"+claimed),
-			refused(`["eth1"]`, "", `netplan cannot read its files`, "rm "+claimed, "printf 'network:\n  version: 2\n  ethernets:\n   - eth1: [\n' >"+broken),
+			refused(`[{ interface = "eth1" }]`, `addresses = ["10.19.41.10/24"]`, `10.19.41.10 is in use: the machine with the hardware address`),
+			refused(`[{ interface = "eth1" }]`, "addresses = [\"10.19.41.181/24\"]\ngateway = \"10.19.42.254\"", "Gateway outside the subnet"),
+			refused(`[{ interface = "eth1" }]`, `backend = "networkmanager"`, `eth1 is managed by systemd-networkd`),
+			refused(`[{ interface = "accveth1" }]`, `backend = "networkmanager"`, `networkmanager is not in use on the machine`),
+			refused(`[{ interface = "eth1" }]`, "", `eth1 is managed by systemd-networkd and by ifupdown: leave it to one of them`, "printf 'iface eth1 inet manual\n' >"+claimed),
+			refused(`[{ interface = "eth1" }]`, "", `netplan cannot read its files`, "rm "+claimed, "printf 'network:\n  version: 2\n  ethernets:\n   - eth1: [\n' >"+broken),
 		},
 	})
 	acctest.On(t, "svc-1", "rm", broken)
@@ -84,7 +84,7 @@ resource "virtcluster_interface" "theirs" {
 	state = acctest.NewState(t)
 	state.DestroyAtEnd()
 	with := fmt.Sprintf("host = \"ssh://root@%s\"\nbackend = \"runtime\"\nvlan_filtering = true", node)
-	state.Write(strings.ReplaceAll(config(with), `["eno1"]`, `["accveth1"]`))
+	state.Write(strings.ReplaceAll(config(with), `[{ interface = "eno1" }]`, `[{ interface = "accveth1" }]`))
 	if acctest.On(t, "svc-1", "sh", "-c", "ip link add accprobe type bridge vlan_filtering 1 2>/dev/null && echo yes && ip link del accprobe || :") != "" {
 		state.Run("apply", "-auto-approve")
 		state.Settled()

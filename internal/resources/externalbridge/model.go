@@ -10,13 +10,13 @@ import (
 )
 
 type model struct {
-	ID            types.String  `tfsdk:"id"`
-	Name          types.String  `tfsdk:"name"`
-	Host          types.String  `tfsdk:"host"`
-	Hypervisor    types.String  `tfsdk:"hypervisor"`
-	Interfaces    types.Dynamic `tfsdk:"interfaces"`
-	STP           types.Bool    `tfsdk:"stp"`
-	VLANFiltering types.Bool    `tfsdk:"vlan_filtering"`
+	ID            types.String `tfsdk:"id"`
+	Name          types.String `tfsdk:"name"`
+	Host          types.String `tfsdk:"host"`
+	Hypervisor    types.String `tfsdk:"hypervisor"`
+	Interfaces    types.List   `tfsdk:"interfaces"`
+	STP           types.Bool   `tfsdk:"stp"`
+	VLANFiltering types.Bool   `tfsdk:"vlan_filtering"`
 	hostattr.Addressing
 	hostattr.Device
 }

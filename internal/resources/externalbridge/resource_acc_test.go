@@ -18,7 +18,7 @@ func config(extra string) string {
 	return acctest.Provider() + fmt.Sprintf(`
 resource "virtcluster_external_bridge" "test" {
   name       = "accbr1"
-  interfaces = ["eno1"]
+  interfaces = [{ interface = "eno1" }]
   %s
 }
 `, extra)
@@ -99,13 +99,13 @@ func TestAccExternalBridgeChangesItsAddressesAndImportsThem(t *testing.T) {
 			imports,
 			{Config: config(list), Check: shows("10.19.41.77/24", "default")},
 			imports,
-			{Config: config(`addresses = "inherit"`), Check: shows("default via 10.19.41.254 dev accbr1", "10.19.41.77")},
+			{Config: config(`addressing = "inherit"`), Check: shows("default via 10.19.41.254 dev accbr1", "10.19.41.77")},
 			imports,
 			{
 				PreConfig: func() { acctest.On(t, "hypervisor", "ip", "addr", "del", "10.19.41.10/24", "dev", "accbr1") },
 				Config:    config(""), Check: shows("default via 10.19.41.254 dev accbr1", "10.19.41.77"),
 			},
-			{Config: config("addresses = []"), Check: shows("svcbr0", "10.19.41.")},
+			{Config: config(`addressing = "none"`), Check: shows("svcbr0", "10.19.41.")},
 			imports,
 		},
 	})

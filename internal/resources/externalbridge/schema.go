@@ -6,7 +6,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/dynamicdefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
@@ -26,15 +25,31 @@ func resourceSchema(context.Context) schema.Schema {
 			Validators: []validator.String{values.Endpoint}},
 		"hypervisor": schema.StringAttribute{Optional: true, PlanModifiers: replace, MarkdownDescription: "The entry of the provider's `hypervisors` whose host is meant. Default: the provider's `uri`.",
 			Validators: []validator.String{values.Name}},
-		"interfaces": schema.DynamicAttribute{Required: true, Validators: []validator.Dynamic{values.NewForm("a list of interfaces, VLANs and bonds", wrongMembers)}, PlanModifiers: []planmodifier.Dynamic{keepMembers{}}, MarkdownDescription: "What is in the bridge, in a list: names of physical interfaces; VLANs of one, `{ interface = \"eno1\", vlan = 10 }` (1 to 4094), " +
-			"which become devices such as `eno1.10` while the interface keeps its addresses; bonds, `{ bond = \"bond0\", interfaces = [\"eno1\", \"eno2\"], mode = \"active-backup\" }` (mode: `active-backup` (default), `balance-rr`, `balance-xor`, `broadcast`, `802.3ad`, `balance-tlb` or `balance-alb`). " +
-			"The first physical interface's MAC address becomes the bridge's. With backend `runtime` other VLANs or bonds make the bridge anew."},
+		"interfaces": schema.ListNestedAttribute{
+			Required: true, Validators: []validator.List{values.Objects().Some()},
+			MarkdownDescription: "What is in the bridge: interfaces, VLANs of them, which become devices such as `eno1.10` while the interface keeps its addresses, and bonds. " +
+				"The first physical interface's MAC address becomes the bridge's. With backend `runtime` other VLANs or bonds make the bridge anew.",
+			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+				"interface": schema.StringAttribute{Required: true, Validators: []validator.String{values.Device}, MarkdownDescription: "Device name of the interface, such as `eno1`; beside `bond`, of the bond that is made, such as `bond0`."},
+				"vlan":      schema.Int64Attribute{Optional: true, Validators: []validator.Int64{values.Between(1, 4094)}, MarkdownDescription: "Only this VLAN of the interface, 1 to 4094."},
+				"bond": schema.SingleNestedAttribute{
+					Optional: true, MarkdownDescription: "Interfaces that become one.",
+					Attributes: map[string]schema.Attribute{
+						"interfaces": schema.ListAttribute{Required: true, ElementType: types.StringType, Validators: []validator.List{values.Each(values.Device).Some().Distinct()}, MarkdownDescription: "Device names, such as `[\"eno1\", \"eno2\"]`."},
+						"mode": schema.StringAttribute{Optional: true, Validators: []validator.String{values.OneOf("active-backup", "balance-rr", "balance-xor", "broadcast", "802.3ad", "balance-tlb", "balance-alb")},
+							MarkdownDescription: "`active-backup` (default), `balance-rr`, `balance-xor`, `broadcast`, `802.3ad`, `balance-tlb` or `balance-alb`."},
+					},
+				},
+			}},
+		},
 		"stp":            schema.BoolAttribute{Optional: true, Computed: true, Default: booldefault.StaticBool(false), MarkdownDescription: "Whether the bridge takes part in the spanning tree protocol. Default: `false`."},
 		"vlan_filtering": schema.BoolAttribute{Optional: true, Computed: true, Default: booldefault.StaticBool(false), MarkdownDescription: "Whether the bridge keeps VLANs apart (`bridge vlan` says which port has which); not with backend `netplan`. Default: `false`."},
 	}
 	maps.Copy(attributes, hostattr.DeviceAttributes("bridge", bridge.DefaultRollback))
-	maps.Copy(attributes, hostattr.AddressingAttributes(schema.DynamicAttribute{Optional: true, Computed: true, Default: dynamicdefault.StaticValue(types.DynamicValue(types.StringValue(hostattr.Inherit))),
-		MarkdownDescription: "`\"inherit\"` (default) moves the interfaces' addresses, routes, name servers and search domains to the bridge; what an interface got by DHCP the bridge asks for itself, unless nothing keeps it, and what it has by router advertisements comes with the next of them, which the bridge heeds then. Addresses that keepalived holds, or an exposure put there, are not the interface's own and stay out: the plan warns of them. `\"dhcp\"` has the bridge ask for an address; a list of addresses with prefix length replaces the interfaces' own. An address that another machine answers for is refused."}))
+	maps.Copy(attributes, hostattr.AddressingAttributes(values.OneOf(hostattr.Inherit, hostattr.DHCP, hostattr.Static, hostattr.None), hostattr.Inherit,
+		"`inherit` moves the interfaces' addresses, routes, name servers and search domains to the bridge; what an interface got by DHCP the bridge asks for itself, unless nothing keeps it, and what it has by router advertisements comes with the next of them, which the bridge heeds then. Addresses that keepalived holds, or an exposure put there, are not the interface's own and stay out: the plan warns of them. "+
+			"`dhcp` has the bridge ask for an address, `static` gives it `addresses`, and with `none` it has none. Default: `static` beside `addresses`, else `inherit`.",
+		"Addresses with prefix length, which replace the interfaces' own. One that another machine answers for is refused."))
 	return schema.Schema{
 		MarkdownDescription: "A bridge on a host with physical interfaces in it, for guests on an external LAN. Creating it moves the interfaces' addresses and " +
 			"routes to the bridge in one step. Before that a rollback is armed on the host, and disarmed over a new connection: where that cannot be made, " +

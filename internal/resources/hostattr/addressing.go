@@ -2,6 +2,7 @@ package hostattr
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"net/netip"
 	"slices"
@@ -20,32 +21,37 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
 
-// Values of `addresses` beside a list.
+// Values of `addressing`.
 const (
 	// Inherit keeps what was there before; only of a device that takes others' addresses.
 	Inherit = "inherit"
 	// DHCP has the device ask for an address.
 	DHCP = "dhcp"
+	// Static are the addresses that are listed.
+	Static = "static"
+	// None are no addresses at all; only of a device that needs none.
+	None = "none"
 )
 
 // Addressing is the part of a resource's model that says what a device has of addresses, default routes and name servers.
 type Addressing struct {
-	Addresses   types.Dynamic `tfsdk:"addresses"`
-	Gateway     types.String  `tfsdk:"gateway"`
-	Gateways    types.List    `tfsdk:"gateways"`
-	Metric      types.Int64   `tfsdk:"metric"`
-	Nameservers types.List    `tfsdk:"nameservers"`
-	Search      types.List    `tfsdk:"search"`
+	Mode        types.String `tfsdk:"addressing"`
+	Addresses   types.List   `tfsdk:"addresses"`
+	Gateway     types.String `tfsdk:"gateway"`
+	Gateways    types.List   `tfsdk:"gateways"`
+	Metric      types.Int64  `tfsdk:"metric"`
+	Nameservers types.List   `tfsdk:"nameservers"`
+	Search      types.List   `tfsdk:"search"`
 }
 
-// AddressingAttributes are those of Addressing; addresses is the resource's own.
-func AddressingAttributes(addresses schema.DynamicAttribute) map[string]schema.Attribute {
-	addresses.Validators = []validator.Dynamic{values.NewForm("\""+DHCP+"\" or a list of addresses", func(v types.Dynamic) diag.Diagnostics {
-		_, _, _, diags := readAddresses(v)
-		return diags
-	})}
+// AddressingAttributes are those of Addressing. modes are the values of `addressing` that the resource has, otherwise is the one where
+// neither it nor `addresses` is written, "" where one has to be.
+func AddressingAttributes(modes values.Kind, otherwise, addressing, addresses string) map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"addresses": addresses,
+		"addressing": schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: addressing,
+			Validators: []validator.String{modes}, PlanModifiers: []planmodifier.String{chooseMode{otherwise}}},
+		"addresses": schema.ListAttribute{Optional: true, ElementType: types.StringType, MarkdownDescription: addresses,
+			Validators: []validator.List{values.Each(values.AddressInPrefix).Some().Distinct()}, PlanModifiers: []planmodifier.List{values.Each(values.AddressInPrefix).KeepSpelling()}},
 		"gateway": schema.StringAttribute{Optional: true, MarkdownDescription: "Default gateway, where `addresses` is a list. The default routes of other interfaces stay: beside one of them this takes a `metric`.",
 			Validators: []validator.String{values.Address}, PlanModifiers: []planmodifier.String{values.Address.KeepSpelling()}},
 		"gateways": schema.ListAttribute{Optional: true, ElementType: types.StringType, MarkdownDescription: "Default gateways instead of `gateway`, where there are several: one of IPv4 and one of IPv6. One alone is written as `gateway`, which is what an import finds.",
@@ -59,11 +65,44 @@ func AddressingAttributes(addresses schema.DynamicAttribute) map[string]schema.A
 	}
 }
 
+// chooseMode plans `addressing` where it is not written: static beside addresses.
+type chooseMode struct{ otherwise string }
+
+func (chooseMode) Description(context.Context) string { return "Static beside addresses." }
+
+func (c chooseMode) MarkdownDescription(ctx context.Context) string { return c.Description(ctx) }
+
+// PlanModifyString implements planmodifier.String.
+func (c chooseMode) PlanModifyString(ctx context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {
+	var addresses types.List
+	resp.Diagnostics.Append(req.Config.GetAttribute(ctx, path.Root("addresses"), &addresses)...)
+	written, mode := req.ConfigValue, c.otherwise
+	switch {
+	case !addresses.IsNull() && (written.IsNull() || written.ValueString() == Static):
+		resp.PlanValue = types.StringValue(Static)
+	case written.IsUnknown():
+	case !addresses.IsNull():
+		resp.Diagnostics.AddAttributeError(path.Root("addresses"), "Addresses that are not used", fmt.Sprintf("write addressing = %q, or leave addressing out: with %q no addresses are listed", Static, written.ValueString()))
+	case written.ValueString() == Static || written.IsNull() && mode == "":
+		resp.Diagnostics.AddAttributeError(path.Root("addresses"), "No addresses", `write a list of addresses with their prefix lengths such as ["10.19.41.10/24"], or addressing = "dhcp"`)
+	case written.IsNull():
+		resp.PlanValue = types.StringValue(mode)
+	}
+}
+
 // Spec reads the attributes. inherit says that the addresses are those that were there before; an unknown counts as that.
 func (m *Addressing) Spec() (a hostnet.Addressing, inherit bool, diags diag.Diagnostics) {
-	a.Metric = int(m.Metric.ValueInt64())
-	list, word, known, diags := readAddresses(m.Addresses)
-	a.Addresses, a.DHCP, inherit = list, word == DHCP, word == Inherit || !known
+	known := !m.Mode.IsUnknown() && convert.WhollyKnown(context.Background(), m.Addresses)
+	a.Metric, a.DHCP = int(m.Metric.ValueInt64()), m.Mode.ValueString() == DHCP
+	inherit = m.Mode.ValueString() == Inherit || !known || m.Mode.IsNull() && m.Addresses.IsNull()
+	for i, text := range convert.KnownTexts(m.Addresses) {
+		prefix, err := netip.ParsePrefix(text)
+		if err != nil {
+			diags.AddAttributeError(path.Root("addresses").AtListIndex(i), "Invalid address", err.Error())
+			continue
+		}
+		a.Addresses = append(a.Addresses, prefix)
+	}
 	address := func(at path.Path, v attr.Value, to *[]netip.Addr) {
 		parsed, ok, err := Address(v)
 		if err != nil {
@@ -88,59 +127,25 @@ func (m *Addressing) Spec() (a hostnet.Addressing, inherit bool, diags diag.Diag
 	return a, inherit, diags
 }
 
-// readAddresses reads a word or a list of addresses with prefix lengths. Null is Inherit.
-func readAddresses(v types.Dynamic) (list []netip.Prefix, word string, known bool, diags diag.Diagnostics) {
-	at := path.Root("addresses")
-	bad := func(what string) {
-		diags.AddAttributeError(at, "Invalid addresses", "write \""+DHCP+"\", or a list of addresses with their prefix lengths such as [\"10.19.41.10/24\"], not "+what)
-	}
-	var elements []attr.Value
-	switch u := v.UnderlyingValue().(type) {
-	case nil:
-		return nil, Inherit, !v.IsUnknown() && !v.IsUnderlyingValueUnknown(), nil
-	case types.String:
-		if !u.IsUnknown() && u.ValueString() != Inherit && u.ValueString() != DHCP {
-			bad(u.String())
-		}
-		return nil, u.ValueString(), !u.IsUnknown(), diags
-	default:
-		var ok bool
-		if elements, ok = convert.SequenceElements(u); !ok {
-			bad(v.String())
-			return nil, "", true, diags
-		}
-		known = !u.IsUnknown()
-	}
-	for _, e := range elements {
-		text, ok := e.(types.String)
-		if ok && text.IsUnknown() {
-			known = false
-			continue
-		}
-		prefix, err := netip.ParsePrefix(text.ValueString())
-		if !ok || err != nil {
-			bad(e.String())
-			continue
-		}
-		list = append(list, prefix)
-	}
-	return list, "", known, diags
-}
-
 // Fill writes what the machine has into the attributes, and keeps their own spelling where the meaning is the same.
 func (m *Addressing) Fill(got hostnet.Addressing, inherit bool) diag.Diagnostics {
-	want, inherits, diags := m.Spec()
+	want, _, diags := m.Spec()
 	if diags.HasError() {
 		return diags
 	}
 	m.Metric = numberOrNull(got.Metric)
 	switch {
 	case inherit:
-		m.Addresses = types.DynamicValue(types.StringValue(Inherit))
+		m.Mode, m.Addresses = types.StringValue(Inherit), types.ListNull(types.StringType)
 	case got.DHCP:
-		m.Addresses = types.DynamicValue(types.StringValue(DHCP))
-	case inherits || want.DHCP || !SameSet(want.Addresses, got.Addresses):
-		m.Addresses = types.DynamicValue(toTuple(got.Addresses))
+		m.Mode, m.Addresses = types.StringValue(DHCP), types.ListNull(types.StringType)
+	case len(got.Addresses) == 0:
+		m.Mode, m.Addresses = types.StringValue(None), types.ListNull(types.StringType)
+	default:
+		m.Mode = types.StringValue(Static)
+		if !convert.WhollyKnown(context.Background(), m.Addresses) || !SameSet(want.Addresses, got.Addresses) {
+			m.Addresses = convert.SpellList(got.Addresses)
+		}
 	}
 	if !slices.Equal(want.Gateways, got.Gateways) {
 		m.Gateway, m.Gateways = types.StringNull(), types.ListNull(types.StringType)
@@ -165,15 +170,6 @@ func numberOrNull(n int) types.Int64 {
 		return types.Int64Null()
 	}
 	return types.Int64Value(int64(n))
-}
-
-func toTuple(prefixes []netip.Prefix) types.Tuple {
-	var kinds []attr.Type
-	var values []attr.Value
-	for _, p := range prefixes {
-		kinds, values = append(kinds, types.StringType), append(values, types.StringValue(p.String()))
-	}
-	return types.TupleValueMust(kinds, values)
 }
 
 // SameSet says whether two lists have the same values.

@@ -8,7 +8,7 @@ import (
 )
 
 func TestAMetricWaitsForTheGatewayThatIsKnownLater(t *testing.T) {
-	address := types.DynamicValue(types.ListValueMust(types.StringType, []attr.Value{types.StringValue("10.0.0.5/24")}))
+	address := types.ListValueMust(types.StringType, []attr.Value{types.StringValue("10.0.0.5/24")})
 	none, unknown := types.ListNull(types.StringType), types.ListUnknown(types.StringType)
 	for name, c := range map[string]struct {
 		gateway  types.String
@@ -22,7 +22,7 @@ func TestAMetricWaitsForTheGatewayThatIsKnownLater(t *testing.T) {
 		"an element of them": {types.StringNull(), types.ListValueMust(types.StringType, []attr.Value{types.StringUnknown()}), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := Addressing{Addresses: address, Gateway: c.gateway, Gateways: c.gateways, Metric: types.Int64Value(100), Nameservers: none, Search: none}
+			m := Addressing{Mode: types.StringValue(Static), Addresses: address, Gateway: c.gateway, Gateways: c.gateways, Metric: types.Int64Value(100), Nameservers: none, Search: none}
 			a, _, diags := m.Spec()
 			if diags.HasError() || a.Metric != c.metric {
 				t.Errorf("%s: metric %d, want %d (%v)", name, a.Metric, c.metric, diags)

@@ -20,7 +20,7 @@ func TestAccInterfaceAsksForItsAddress(t *testing.T) {
 			before := acctest.NetworkOf(t, "svc-1")
 			state := acctest.NewState(t)
 			state.DestroyAtEnd()
-			state.Apply(config(node, `addresses = "dhcp"`) + fmt.Sprintf("import {\n  to = %s\n  id = \"ssh://root@%s#eth1\"\n}\n", name, node))
+			state.Apply(config(node, `addressing = "dhcp"`) + fmt.Sprintf("import {\n  to = %s\n  id = \"ssh://root@%s#eth1\"\n}\n", name, node))
 			has := func() string {
 				return acctest.On(t, "svc-1", "sh", "-c", "ip -o -4 address show dev eth1 scope global | awk '{ print $4 }'")
 			}

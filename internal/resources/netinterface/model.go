@@ -36,9 +36,6 @@ var routeType = types.ObjectType{AttrTypes: map[string]attr.Type{"cidr": types.S
 
 func (m *model) toSpec(ctx context.Context) (netinterface.Interface, diag.Diagnostics) {
 	a, inherit, diags := m.Addressing.Spec()
-	if text, ok := m.Addresses.UnderlyingValue().(types.String); ok && text.ValueString() == hostattr.Inherit {
-		diags.AddAttributeError(path.Root("addresses"), "Invalid addresses", "write \"dhcp\", or a list of addresses with their prefix lengths such as [\"10.19.41.10/24\"], not \"inherit\"")
-	}
 	i := netinterface.Interface{Name: m.Name.ValueString(), MTU: int(m.MTU.ValueInt64()), Addressing: a, Backend: m.Backend.ValueString(), RollbackTimeout: m.Rollback()}
 	for n, r := range m.decodeRoutes(ctx, &diags) {
 		to, err := netip.ParsePrefix(r.CIDR.ValueString())

@@ -127,8 +127,8 @@ func TestAccInterfaceThatNobodyConfigured(t *testing.T) {
 	steps := []resource.TestStep{}
 	for extra, want := range map[string]string{
 		`addresses = ["10.19.41.193"]`: "Invalid addresses",
-		`addresses = "inherit"`:        "Invalid addresses",
-		`addresses = "dhcp"`:           `runtime.*has\s+no\s+DHCP\s+client`,
+		`addressing = "inherit"`:       "Invalid addresses",
+		`addressing = "dhcp"`:          `runtime.*has\s+no\s+DHCP\s+client`,
 		`addresses = ["10.19.41.193/24"]` + "\nnameservers = [\"10.0.0.100\"]":                                 `keeps\s+no\s+name\s+servers`,
 		`addresses = ["10.19.41.193/24"]` + "\ngateway = \"10.19.42.254\"":                                     "Gateway outside the subnet",
 		`addresses = ["10.19.41.193/24"]` + "\ngateway = \"10.19.41.254\"":                                     `default\s+route\s+of\s+the\s+same\s+metric`,

@@ -32,10 +32,9 @@ func resourceSchema(context.Context) schema.Schema {
 		"mac": schema.StringAttribute{Computed: true, MarkdownDescription: "Hardware address of the interface.", PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()}},
 	}
 	maps.Copy(attributes, hostattr.DeviceAttributes("interface", netinterface.DefaultRollback))
-	maps.Copy(attributes, hostattr.AddressingAttributes(schema.DynamicAttribute{
-		Required:            true,
-		MarkdownDescription: "`\"dhcp\"` has the interface ask for an address (IPv6 comes by router advertisements then); a list of IPv4 and IPv6 addresses with prefix lengths sets them. What others give to the interface, such as virtual addresses, stays and is no drift.",
-	}))
+	maps.Copy(attributes, hostattr.AddressingAttributes(values.OneOf(hostattr.DHCP, hostattr.Static), "",
+		"`dhcp` has the interface ask for an address (IPv6 comes by router advertisements then), `static` gives it `addresses`. Default: `static` beside `addresses`; one of the two has to be written.",
+		"IPv4 and IPv6 addresses with prefix lengths. What others give to the interface, such as virtual addresses, stays and is no drift."))
 	return schema.Schema{
 		MarkdownDescription: "What one network interface of a running machine has of addresses, routes and name servers, over reboots: a guest's after its first boot, a service node's second one. " +
 			"It is written beside what the machine's own network manager has, and comes before it. Before a change a rollback is armed on the machine, and disarmed over a new connection: where that cannot be made, " +

@@ -40,8 +40,8 @@ func TestAccNodeBadInput(t *testing.T) {
 			fails("  network_interfaces = [{ bridge = \"nobridge\" }]\n", "Unknown bridge"),
 			plans(bridge(`"nobridge"`, "  running = false\n")), // it is needed at the start alone
 			plans(bridge("virtcluster_network.b.bridge", "") + "resource \"virtcluster_network\" \"b\" {\n  name = \"b\"\n  mode = \"isolated\"\n  bridge = \"nobridge\"\n}\n"),
-			plans(bridge("virtcluster_external_bridge.b.name", "") + "resource \"virtcluster_external_bridge\" \"b\" {\n  name = \"nobridge\"\n  interfaces = [\"eno1\"]\n}\n"),
-			plans(bridge("virtcluster_external_bridge.b.name", "") + "resource \"virtcluster_external_bridge\" \"b\" {\n  name = \"nobridge\"\n  host = \"local:\"\n  interfaces = [\"eno1\"]\n}\n"),
+			plans(bridge("virtcluster_external_bridge.b.name", "") + "resource \"virtcluster_external_bridge\" \"b\" {\n  name = \"nobridge\"\n  interfaces = [{ interface = \"eno1\" }]\n}\n"),
+			plans(bridge("virtcluster_external_bridge.b.name", "") + "resource \"virtcluster_external_bridge\" \"b\" {\n  name = \"nobridge\"\n  host = \"local:\"\n  interfaces = [{ interface = \"eno1\" }]\n}\n"),
 			fails("  network_interfaces = [{ network = \"NET\", ip = \"10.78.0.1\" }]\n", "(?s)Address outside the network.* network_interfaces\\[0\\].ip: network"),
 			fails("  network_interfaces = [{ network = \"NET\", ip = \"10.77.0.254\" }]\n", "Address of the gateway"),
 			fails("  network_interfaces = [{ network = \"NET\", addresses = [\"10.77.0.254/24\"] }]\n", "Address of the gateway"),

@@ -89,7 +89,7 @@ resource "virtcluster_route" "test" {
 resource "virtcluster_external_bridge" "test" {
   host       = virtcluster_service_node.node1.id
   name       = "planbr0"
-  interfaces = ["eth1"]
+  interfaces = [{ interface = "eth1" }]
   backend    = "runtime"
 }
 resource "virtcluster_pod_network" "test" {

@@ -23,7 +23,7 @@ func TestAccAVIPTakesNoAddressOfAnybodys(t *testing.T) {
 	other.Apply(acctest.Provider() + fmt.Sprintf(`resource "virtcluster_external_bridge" "lan" {
   host       = %[1]q
   name       = "brlan"
-  interfaces = ["eth1"]
+  interfaces = [{ interface = "eth1" }]
   addresses  = ["10.19.41.101/24", "10.19.41.97/24"]
   backend    = "runtime"
 }
@@ -108,7 +108,7 @@ systemctl disable -q --now keepalived; rm -f /etc/keepalived/keepalived.conf`)
 		{"an exposure at a person's address", exposed("10.19.41.95"), "brlan has it, and nothing of this provider's put it there"},
 		{"an exposure at another state's VIP's", exposed("10.19.41.96"), "vrrp_instance other in /etc/keepalived/keepalived.conf has it, of another state"},
 		{"an exposure that keeps a VIP's address of the same plan", exposed("10.19.41.92") + vipOf("mine", `"brlan"`, "10.19.41.92/24", "10.19.41.101", 46), "puts 10.19.41.92 on ssh://root@10.0.100.101 too"},
-		{"a bridge", fmt.Sprintf("resource \"virtcluster_external_bridge\" \"mine\" {\n  host = %q\n  name = \"brmine\"\n  interfaces = [\"eth0\"]\n  addresses = [\"10.0.100.101/24\", \"10.19.41.96/24\"]\n  backend = \"runtime\"\n}\n", id),
+		{"a bridge", fmt.Sprintf("resource \"virtcluster_external_bridge\" \"mine\" {\n  host = %q\n  name = \"brmine\"\n  interfaces = [{ interface = \"eth0\" }]\n  addresses = [\"10.0.100.101/24\", \"10.19.41.96/24\"]\n  backend = \"runtime\"\n}\n", id),
 			"10.19.41.96 is somebody's on root@10.0.100.101 already: vrrp_instance other"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
