@@ -74,6 +74,9 @@ func (r *typed[M, S]) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 		known = known && resp.Plan.Raw.Equal(req.Plan.Raw)
 	}
 	r.registerUses(ctx, req, resp, claim.Replaces(), false)
+	if r.Trial != nil && !resp.Diagnostics.HasError() {
+		r.Trial(ctx, StoreContext{r.provided, claim}, req, resp, &m)
+	}
 	if resp.Diagnostics.HasError() {
 		return
 	}

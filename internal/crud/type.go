@@ -51,6 +51,8 @@ type Type[M, S any] struct {
 	// Plan adds to planning: cross-checks, computed values. It is called when the resource is not being
 	// destroyed, with a nil fleet where the provider is not configured; may be nil.
 	Plan func(ctx context.Context, at StoreContext, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *M)
+	// Trial asks a daemon's own checker about what is planned, once nothing else was found to be wrong with it; may be nil.
+	Trial func(ctx context.Context, at StoreContext, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *M)
 	// PlanRemoval is told while planning what goes, whether or not it is made anew by the same apply, as replaced says; may be nil.
 	// What it finds is said where the object goes while others stay.
 	PlanRemoval func(ctx context.Context, at StoreContext, m *M, replaced bool) diag.Diagnostics

@@ -90,6 +90,7 @@ func openBridge(ctx context.Context, at crud.StoreContext, m *model) (*bridge.St
 // planChange looks at the machine while nothing has happened yet: whether the bridge is somebody else's, the interfaces are there, and
 // the default route is free.
 func planChange(ctx context.Context, at crud.StoreContext, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
+	resp.Diagnostics.Append(hostattr.PlanAddressing(ctx, req, resp)...)
 	if !m.Host.IsNull() && !m.Hypervisor.IsNull() {
 		resp.Diagnostics.AddAttributeError(path.Root("host"), "Two hosts", "write `host` or `hypervisor`, not both")
 		return

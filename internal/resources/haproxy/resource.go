@@ -43,6 +43,7 @@ func New() resource.Resource {
 		Open:      openStore,
 		WriteOnly: writeOnly,
 		Plan:      planChange,
+		Trial:     tryBase,
 	})
 }
 
@@ -69,9 +70,16 @@ func planChange(ctx context.Context, opening crud.StoreContext, req resource.Mod
 	}
 	resp.Diagnostics.Append(node.Base(ctx, formatID(planned))...)
 	resp.Diagnostics.Append(node.Listeners(ctx, listeners, "")...)
+}
+
+// tryBase has HAProxy check the base with what else is planned.
+func tryBase(ctx context.Context, at crud.StoreContext, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
+	node, ok := crosscheck.On(ctx, at, planned.ServiceNode, req, resp)
+	var config model
+	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
 	full := *planned
 	writeOnly(&full, &config) // so that no message shows its password
-	if spec, diags := full.toSpec(ctx); !diags.HasError() && !resp.Diagnostics.HasError() {
+	if spec, diags := full.toSpec(ctx); ok && !diags.HasError() {
 		resp.Diagnostics.Append(node.TryBase(ctx, spec)...)
 	}
 }

@@ -38,6 +38,7 @@ func New() resource.Resource {
 		Fill:   func(ctx context.Context, m *model, got haproxy.Backend) diag.Diagnostics { return m.fill(ctx, got) },
 		Open:   open,
 		Plan:   plan,
+		Trial:  tryBackend,
 	})
 }
 
@@ -55,7 +56,13 @@ func plan(ctx context.Context, opening crud.StoreContext, req resource.ModifyPla
 	}
 	if ok && !planned.Name.IsUnknown() {
 		resp.Diagnostics.Append(node.Section(ctx, "backend", planned.Name.ValueString(), id(planned))...)
-		if spec, diags := planned.spec(ctx); !diags.HasError() && !resp.Diagnostics.HasError() {
+	}
+}
+
+// tryBackend has HAProxy check the backend with what else is planned.
+func tryBackend(ctx context.Context, at crud.StoreContext, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
+	if node, ok := crosscheck.On(ctx, at, planned.ServiceNode, req, resp); ok && !planned.Name.IsUnknown() {
+		if spec, diags := planned.spec(ctx); !diags.HasError() {
 			resp.Diagnostics.Append(node.TryBackend(ctx, spec)...)
 		}
 	}

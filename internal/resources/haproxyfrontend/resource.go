@@ -37,6 +37,7 @@ func New() resource.Resource {
 		},
 		Open:        openStore,
 		Plan:        planChange,
+		Trial:       tryFrontend,
 		PlanRemoval: planRemoval,
 	})
 }
@@ -69,8 +70,14 @@ func planChange(ctx context.Context, opening crud.StoreContext, req resource.Mod
 		at := path.Root("rules").AtListIndex(i).AtName("backend")
 		resp.Diagnostics.Append(node.Backend(ctx, at, r.Backend.ValueString())...)
 	}
-	if spec, diags := planned.toSpec(ctx); !diags.HasError() && !resp.Diagnostics.HasError() {
-		resp.Diagnostics.Append(node.TryFrontend(ctx, spec)...)
+}
+
+// tryFrontend has HAProxy check the frontend with what else is planned.
+func tryFrontend(ctx context.Context, at crud.StoreContext, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
+	if node, ok := crosscheck.On(ctx, at, planned.ServiceNode, req, resp); ok {
+		if spec, diags := planned.toSpec(ctx); !diags.HasError() {
+			resp.Diagnostics.Append(node.TryFrontend(ctx, spec)...)
+		}
 	}
 }
 

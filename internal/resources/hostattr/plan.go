@@ -54,6 +54,21 @@ func Unseen(at path.Path, what string, err error) diag.Diagnostic {
 	return diag.NewAttributeWarningDiagnostic(at, summary, err.Error())
 }
 
+// PlanAddressing has a device's addresses be known after the apply where they come from elsewhere than before: what `addressing` is may
+// follow from what is written beside it, and the framework does not see that as a change.
+func PlanAddressing(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) diag.Diagnostics {
+	if req.State.Raw.IsNull() {
+		return nil
+	}
+	var was, planned types.String
+	diags := req.State.GetAttribute(ctx, path.Root("addressing"), &was)
+	diags.Append(resp.Plan.GetAttribute(ctx, path.Root("addressing"), &planned)...)
+	if !planned.Equal(was) {
+		diags.Append(resp.Plan.SetAttribute(ctx, path.Root("active_addresses"), types.ListUnknown(types.StringType))...)
+	}
+	return diags
+}
+
 // PlanBackend says in the plan what will keep a thing, and what it has where nothing changes. Another backend makes the thing anew.
 // While the configuration's backend is unknown, so is what keeps it.
 func PlanBackend(ctx context.Context, backend string, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) diag.Diagnostics {

@@ -55,6 +55,7 @@ func openStore(ctx context.Context, at crud.StoreContext, m *model) (*netinterfa
 
 // planChange chooses what keeps the configuration, as far as the machine is there already, and finds what would keep it from being made.
 func planChange(ctx context.Context, at crud.StoreContext, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
+	resp.Diagnostics.Append(hostattr.PlanAddressing(ctx, req, resp)...)
 	if at.Fleet == nil || m.Host.IsUnknown() || m.Name.IsUnknown() {
 		return
 	}

@@ -126,9 +126,12 @@ func TestAccInterfaceThatNobodyConfigured(t *testing.T) {
 	kept := config(node, "addresses = [\"10.19.41.193/24\"]\n  backend = \"systemd-networkd\"")
 	steps := []resource.TestStep{}
 	for extra, want := range map[string]string{
-		`addresses = ["10.19.41.193"]`: "Invalid addresses",
-		`addressing = "inherit"`:       "Invalid addresses",
-		`addressing = "dhcp"`:          `runtime.*has\s+no\s+DHCP\s+client`,
+		`addresses = ["10.19.41.193"]`: "Invalid address with a prefix length",
+		`addressing = "inherit"`:       `write\s+one\s+of\s+"dhcp",\s+"static"`,
+		``:                             `No addresses.*addressing\s+=\s+"dhcp"`,
+		`addressing = "static"`:        "No addresses",
+		"addressing = \"dhcp\"\naddresses = [\"10.19.41.193/24\"]": "Addresses that are not used",
+		`addressing = "dhcp"`: `runtime.*has\s+no\s+DHCP\s+client`,
 		`addresses = ["10.19.41.193/24"]` + "\nnameservers = [\"10.0.0.100\"]":                                 `keeps\s+no\s+name\s+servers`,
 		`addresses = ["10.19.41.193/24"]` + "\ngateway = \"10.19.42.254\"":                                     "Gateway outside the subnet",
 		`addresses = ["10.19.41.193/24"]` + "\ngateway = \"10.19.41.254\"":                                     `default\s+route\s+of\s+the\s+same\s+metric`,

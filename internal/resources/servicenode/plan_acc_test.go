@@ -70,10 +70,10 @@ resource "virtcluster_haproxy_frontend" "test" {
 resource "virtcluster_vip" "test" {
   name      = "plan"
   addresses = ["10.0.100.240/24"]
-  members = [
-    { service_node = virtcluster_service_node.node1.id, interface = "eth0", address = "10.0.100.101" },
-    { service_node = virtcluster_service_node.node2.id, interface = "eth0", address = "10.0.100.102" },
-  ]
+  members = {
+    one = { service_node = virtcluster_service_node.node1.id, interface = "eth0", address = "10.0.100.101" }
+    two = { service_node = virtcluster_service_node.node2.id, interface = "eth0", address = "10.0.100.102" }
+  }
 }
 resource "virtcluster_hosts_file" "test" {
   host    = virtcluster_service_node.node1.id

@@ -33,7 +33,9 @@ func TestAccAnyTableIsTakenAndReadBack(t *testing.T) {
 			script.WriteString("cat >$t <<'END'\n" + text + "END\nnft -f $t || { cat $t; exit 1; }\nonce=$(nft -s list table " + exposure.Table + ")\n[ -n \"$once\" ] || exit 1\nnft -f $t\n" +
 				"[ \"$once\" = \"$(nft -s list table " + exposure.Table + ")\" ] || { echo \"not the same again:\"; cat $t; exit 1; }\n")
 		}
-		if out, err := exec.Command("unshare", "--net", "sh", "-c", "t=$(mktemp); trap 'rm -f $t' EXIT\n"+script.String()).CombinedOutput(); err != nil {
+		cmd := exec.Command("unshare", "--net", "sh")
+		cmd.Stdin = strings.NewReader("t=$(mktemp); trap 'rm -f $t' EXIT\n" + script.String()) // longer than an argument may be
+		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%v:\n%s", err, out)
 		}
 	}
