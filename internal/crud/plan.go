@@ -68,14 +68,15 @@ func (r *typed[M, S]) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	}
 	r.refuseUnknownHypervisor(ctx, req.Plan, &resp.Diagnostics)
 	if r.Plan != nil && !resp.Diagnostics.HasError() {
-		r.registerUses(ctx, req, resp, claim.Replaces(), true)
+		announce := func() { r.registerUses(ctx, req, resp, claim.Replaces(), true) }
+		announce()
 		resp.Diagnostics.Append(r.recall(ctx, req.Private, &m)...)
-		r.Plan(ctx, StoreContext{r.provided, claim}, req, resp, &m)
+		r.Plan(ctx, StoreContext{ProviderData: r.provided, Claim: claim, Announce: announce}, req, resp, &m)
 		known = known && resp.Plan.Raw.Equal(req.Plan.Raw)
 	}
 	r.registerUses(ctx, req, resp, claim.Replaces(), false)
 	if r.Trial != nil && !resp.Diagnostics.HasError() {
-		r.Trial(ctx, StoreContext{r.provided, claim}, req, resp, &m)
+		r.Trial(ctx, StoreContext{ProviderData: r.provided, Claim: claim}, req, resp, &m)
 	}
 	if resp.Diagnostics.HasError() {
 		return
@@ -112,12 +113,12 @@ func (r *typed[M, S]) planRemoval(ctx context.Context, get func(context.Context,
 	defer cancel()
 	var found diag.Diagnostics
 	if r.PlanRemoval != nil {
-		found = r.PlanRemoval(ctx, StoreContext{r.provided, claim}, &m, replaced)
+		found = r.PlanRemoval(ctx, StoreContext{ProviderData: r.provided, Claim: claim}, &m, replaced)
 	}
 	if replaced || r.provided.Fleet.Offline() {
 		return found // what replaces it has a plan of its own
 	}
-	if store, err := r.Open(ctx, StoreContext{r.provided, claim}, &m); err == nil {
+	if store, err := r.Open(ctx, StoreContext{ProviderData: r.provided, Claim: claim}, &m); err == nil {
 		if k, ok := store.(Keeper); ok {
 			if err := k.MayDelete(ctx); err != nil {
 				// What this state imported and never changed carries no mark of it, and may go in the same plan.
@@ -184,7 +185,7 @@ const previewLimit = 20 * time.Second
 func (r *typed[M, S]) mayCreate(ctx context.Context, m *M, claim owner.Claim) error {
 	ctx, cancel := context.WithTimeout(ctx, previewLimit)
 	defer cancel()
-	store, err := r.Open(ctx, StoreContext{r.provided, claim}, m)
+	store, err := r.Open(ctx, StoreContext{ProviderData: r.provided, Claim: claim}, m)
 	if err != nil {
 		return err
 	}
@@ -225,7 +226,7 @@ func (r *typed[M, S]) tryPlanned(ctx context.Context, resp *resource.ModifyPlanR
 	}
 	ctx, cancel := context.WithTimeout(ctx, previewLimit)
 	defer cancel()
-	store, err := r.Open(ctx, StoreContext{r.provided, claim}, m)
+	store, err := r.Open(ctx, StoreContext{ProviderData: r.provided, Claim: claim}, m)
 	if err != nil {
 		return
 	}

@@ -30,7 +30,7 @@ func (r *typed[M, S]) Create(ctx context.Context, req resource.CreateRequest, re
 	if replaced := r.loadClaim(ctx, resp.Private, &resp.Diagnostics); replaced != nil {
 		claim = replaced.Succeed()
 	}
-	store, spec, ok := r.openStore(ctx, "create", StoreContext{r.provided, claim}, &m, &config, &resp.Diagnostics)
+	store, spec, ok := r.openStore(ctx, "create", StoreContext{ProviderData: r.provided, Claim: claim}, &m, &config, &resp.Diagnostics)
 	if !ok {
 		return
 	}
@@ -73,7 +73,7 @@ func (r *typed[M, S]) Read(ctx context.Context, req resource.ReadRequest, resp *
 	}
 	resp.Diagnostics.Append(r.recall(ctx, req.Private, &m)...)
 	r.noteInState(ctx, req.Private, &resp.Diagnostics)
-	store, err := r.Open(ctx, StoreContext{r.provided, r.restoreClaim(ctx, req.Private, &resp.Diagnostics)}, &m)
+	store, err := r.Open(ctx, StoreContext{ProviderData: r.provided, Claim: r.restoreClaim(ctx, req.Private, &resp.Diagnostics)}, &m)
 	if errors.Is(err, fleet.ErrUnknown) {
 		return // nothing may be asked yet, so what is known stays
 	}
@@ -121,7 +121,7 @@ func (r *typed[M, S]) Update(ctx context.Context, req resource.UpdateRequest, re
 	resp.Diagnostics.Append(r.recall(ctx, req.Private, &m)...)
 	was, diags := r.Spec(ctx, &prior)
 	resp.Diagnostics.Append(diags...)
-	at := StoreContext{r.provided, r.restoreClaim(ctx, req.Private, &resp.Diagnostics)}
+	at := StoreContext{ProviderData: r.provided, Claim: r.restoreClaim(ctx, req.Private, &resp.Diagnostics)}
 	store, spec, ok := r.openStore(ctx, "update", at, &m, &config, &resp.Diagnostics)
 	if !ok {
 		return
@@ -146,7 +146,7 @@ func (r *typed[M, S]) Delete(ctx context.Context, req resource.DeleteRequest, re
 	defer cancel()
 	claim, known := r.claimToDelete(ctx, req.Private, &resp.Diagnostics)
 	r.noteInState(ctx, req.Private, &resp.Diagnostics)
-	store, err := r.Open(ctx, StoreContext{r.provided, claim}, &m)
+	store, err := r.Open(ctx, StoreContext{ProviderData: r.provided, Claim: claim}, &m)
 	if err == nil {
 		err = store.Delete(ctx)
 		resp.Diagnostics.Append(listWarnings(store)...)

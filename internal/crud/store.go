@@ -33,6 +33,9 @@ type StoreContext struct {
 	ProviderData
 	// Claim is what the resource may call its own.
 	Claim owner.Claim
+	// Announce tells the plan's ledger, in the middle of a type's own plan, what the planned object uses by now: others look for what its
+	// plan completed while they ask their machines. It is nil elsewhere.
+	Announce func()
 }
 
 // OpenPart opens a part of a daemon's configuration on a service node: every resource of one starts here.

@@ -74,6 +74,7 @@ func (p *planner) planNode(ctx context.Context, proposed *model) {
 	if p.resp.Diagnostics.HasError() || p.at.Fleet == nil || want.Unknown.Has("hypervisor") || want.Unknown.Has("name") {
 		return
 	}
+	p.at.Announce() // of a node that stays as it is too: another one may want its address
 	p.checkHypervisors(ctx, want, was, fresh, !fresh && p.resp.Plan.Raw.Equal(p.req.State.Raw))
 }
 
