@@ -1,6 +1,7 @@
 package vip_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"regexp"
@@ -211,4 +212,18 @@ func powerOff(t *testing.T, name string) {
 	}
 	acctest.On(t, "hypervisor", "ip", "-n", name, "link", "set", "eth0", "down")
 	acctest.On(t, "hypervisor", "kill", "-9", strings.TrimSpace(string(pid)))
+	t.Cleanup(func() { // others want the machine as it was
+		if err := os.WriteFile(os.Getenv("SANDBOX_STATE")+"/nodes/"+name+"/on", nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		acctest.Eventually(t, name+" does not come back", func() bool {
+			out, _ := acctest.Try(context.Background(), name, "systemctl", "is-active", "multi-user.target")
+			return strings.TrimSpace(out) == "active"
+		})
+		clean(t, name)
+		const script = "rm -rf /var/lib/virtcluster /etc/systemd/system/keepalived.service.d; systemctl disable --quiet keepalived; systemctl daemon-reload"
+		if out, err := acctest.Try(context.Background(), name, "sh", "-c", script); err != nil {
+			t.Errorf("clean %s: %v: %s", name, err, out)
+		}
+	})
 }

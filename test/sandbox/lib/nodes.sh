@@ -29,7 +29,14 @@ node_power() { # NUMBER
 		echo $! >"$dir/pid"
 		status=0
 		wait $! || status=$?
-		((status == 133)) || break
+		case $status in
+		133) ;;
+		137) # somebody took its power away, and gives it back by this file
+			until [[ -e $dir/on ]]; do sleep 0.2; done
+			rm "$dir/on"
+			;;
+		*) break ;;
+		esac
 		network_node_remove "$1"
 		network_node "$1"
 	done
