@@ -101,3 +101,14 @@ var mine = owner.Mark{ID: "mine", Workspace: "here"}
 
 // thisRun is the run that tests do everything in.
 var thisRun = owner.BeginRun()
+
+// tenant is the claim that a service node has, or lost.
+type tenant struct {
+	mark owner.Mark
+	lost bool
+}
+
+func (c tenant) Mark() owner.Mark           { return c.mark }
+func (c tenant) Owns(found owner.Mark) bool { return found.ID == c.mark.ID }
+func (c tenant) Anonymous() bool            { return c.lost }
+func (c tenant) Run() *owner.Run            { return thisRun }

@@ -39,7 +39,7 @@ func (e *MissingError) Error() string {
 // Prepare makes services ready: installs what is missing if it may, enables the units, and starts those that
 // work without a configuration. What the machine was like before, and that a service node uses all of its services, is
 // recorded on it first. The warnings are daemons that did not start.
-func Prepare(ctx context.Context, h host.Host, run *owner.Run, user owner.Mark, all, services []string, install bool) (warnings []string, err error) {
+func Prepare(ctx context.Context, h host.Host, user Claim, all, services []string, install bool) (warnings []string, err error) {
 	if len(all) == 0 {
 		return nil, nil
 	}
@@ -59,7 +59,7 @@ func Prepare(ctx context.Context, h host.Host, run *owner.Run, user owner.Mark, 
 	if missing != nil && (!install || missing.Family == packages.Unknown) {
 		return nil, missing
 	}
-	if err := inv.recordUnits(ctx, h, run, user, all, services, !install); err != nil {
+	if err := inv.recordUnits(ctx, h, user, all, services, !install); err != nil {
 		return nil, err
 	}
 	if missing != nil {
@@ -131,9 +131,9 @@ func (inv Inventory) Missing(h host.Host, services []string) []string {
 }
 
 // recordUnits records the units as they are, where nothing is recorded yet, and who uses them.
-func (inv Inventory) recordUnits(ctx context.Context, h host.Host, run *owner.Run, user owner.Mark, all, services []string, keepsPackages bool) error {
+func (inv Inventory) recordUnits(ctx context.Context, h host.Host, user Claim, all, services []string, keepsPackages bool) error {
 	record := inv.Record.cloneRecord()
-	record.addUser(run, user, all, keepsPackages)
+	record.addUser(user, all, keepsPackages)
 	for _, name := range services {
 		if _, known := record.Before[name]; !known {
 			record.Before[name] = inv.Units[name]
@@ -187,23 +187,25 @@ var startScript string
 // GiveBack ends a service node's hold on services: those that nobody else uses, and in which nothing has an owner any more, get
 // their configuration back as it was (see transaction.Engine.GiveBack), and their units are as enabled and as active as before.
 // Packages stay. The warnings say what stays, and why.
-func GiveBack(ctx context.Context, h host.Host, engine *transaction.Engine, run *owner.Run, user owner.Mark, services []string) (warnings []string, err error) {
+func GiveBack(ctx context.Context, h host.Host, engine *transaction.Engine, user Claim, services []string) (warnings []string, err error) {
 	return giveBack(ctx, h, engine, func(r Record) []string {
-		was := r.Users[user.ID]
-		r.addUser(run, user, slices.DeleteFunc(slices.Clone(was.Services), func(name string) bool { return slices.Contains(services, name) }), was.KeepsPackages)
+		keepsPackages := false
+		for _, id := range r.listOwnUsers(user) {
+			keepsPackages = keepsPackages || r.Users[id].KeepsPackages
+		}
+		r.addUser(user, slices.DeleteFunc(r.removeUser(user), func(name string) bool { return slices.Contains(services, name) }), keepsPackages)
 		return services
-	}, user)
+	}, user.Mark())
 }
 
 // Leave gives back all services that a service node uses: those that its state knows, and those that the machine has noted, which
-// a state does not know where they could not be made ready. Without an id, a mark means all that its workspace noted: Terraform
-// keeps nothing of a tainted resource by which it would know its own.
-func Leave(ctx context.Context, h host.Host, engine *transaction.Engine, run *owner.Run, user owner.Mark, known []string) (warnings []string, err error) {
+// a state does not know where they could not be made ready.
+func Leave(ctx context.Context, h host.Host, engine *transaction.Engine, user Claim, known []string) (warnings []string, err error) {
 	return giveBack(ctx, h, engine, func(r Record) []string {
-		all := slices.Concat(known, r.removeUser(run, user))
+		all := slices.Concat(known, r.removeUser(user))
 		slices.Sort(all)
 		return slices.Compact(all)
-	}, user)
+	}, user.Mark())
 }
 
 // giveBack gives back the services that end returns, which takes the service node's own out of the record.

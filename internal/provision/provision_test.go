@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -15,7 +16,7 @@ import (
 
 func TestPrepareInstallsOnlyWhatIsMissing(t *testing.T) {
 	b := newBox("haproxy")
-	if _, err := Prepare(t.Context(), b, thisRun, mine, []string{"bind", "haproxy"}, []string{"bind", "haproxy"}, true); err != nil {
+	if _, err := Prepare(t.Context(), b, tenant{mark: mine}, []string{"bind", "haproxy"}, []string{"bind", "haproxy"}, true); err != nil {
 		t.Fatal(err)
 	}
 	if !slices.Contains(b.ran, "apt-get install bind9 bind9-utils") || b.installs() != 1 {
@@ -25,14 +26,14 @@ func TestPrepareInstallsOnlyWhatIsMissing(t *testing.T) {
 	if err != nil || !inv.Has("bind") || !inv.Has("haproxy") || inv.Has("keepalived") || inv.Versions["bind"] != "1.2.3" || inv.OS != "Debian 12" {
 		t.Errorf("%+v, %v", inv, err)
 	}
-	if _, err := Prepare(t.Context(), b, thisRun, mine, []string{"bind", "haproxy"}, []string{"bind", "haproxy"}, true); err != nil || b.installs() != 1 {
+	if _, err := Prepare(t.Context(), b, tenant{mark: mine}, []string{"bind", "haproxy"}, []string{"bind", "haproxy"}, true); err != nil || b.installs() != 1 {
 		t.Errorf("a second time: %v, %q", err, b.ran)
 	}
 }
 
 func TestPrepareStartsOnlyWhatWorksWithoutConfiguration(t *testing.T) {
 	b := newBox(Names()...)
-	if _, err := Prepare(t.Context(), b, thisRun, mine, Names(), Names(), true); err != nil {
+	if _, err := Prepare(t.Context(), b, tenant{mark: mine}, Names(), Names(), true); err != nil {
 		t.Fatal(err)
 	}
 	for name, s := range Services {
@@ -47,23 +48,23 @@ func TestWhatIsReadyIsLeftAlone(t *testing.T) {
 	for _, unit := range []string{"named.service", "haproxy.service"} {
 		b.set(unit, func(u *UnitState) { u.Enabled, u.Active = "enabled", "active" })
 	}
-	if _, err := Prepare(t.Context(), b, thisRun, mine, []string{"bind", "haproxy"}, []string{"bind", "haproxy"}, true); err != nil || len(b.ran) != 1 {
+	if _, err := Prepare(t.Context(), b, tenant{mark: mine}, []string{"bind", "haproxy"}, []string{"bind", "haproxy"}, true); err != nil || len(b.ran) != 1 {
 		t.Errorf("ran %q, %v; want a look only", b.ran, err)
 	}
 	b.set("named.service", func(u *UnitState) { u.Enabled, u.Active = "disabled", "inactive" })
-	if _, err := Prepare(t.Context(), b, thisRun, mine, []string{"bind", "haproxy"}, []string{"bind", "haproxy"}, true); err != nil || !slices.Equal(b.ran[2:], []string{"systemctl enable --quiet named.service", "start bind"}) {
+	if _, err := Prepare(t.Context(), b, tenant{mark: mine}, []string{"bind", "haproxy"}, []string{"bind", "haproxy"}, true); err != nil || !slices.Equal(b.ran[2:], []string{"systemctl enable --quiet named.service", "start bind"}) {
 		t.Errorf("ran %q, %v", b.ran, err)
 	}
 }
 
 func TestMissingDaemonsAreNamedWhereNothingMayBeInstalled(t *testing.T) {
 	b := newBox()
-	_, err := Prepare(t.Context(), b, thisRun, mine, []string{"bind", "keepalived"}, []string{"bind", "keepalived"}, false)
+	_, err := Prepare(t.Context(), b, tenant{mark: mine}, []string{"bind", "keepalived"}, []string{"bind", "keepalived"}, false)
 	if missing, ok := errors.AsType[*MissingError](err); !ok || !strings.Contains(err.Error(), "apt-get install bind9 bind9-utils keepalived") || len(missing.Services) != 2 {
 		t.Errorf("%v", err)
 	}
 	b.os = "ID=alpine"
-	if _, err := Prepare(t.Context(), b, thisRun, mine, []string{"bind"}, []string{"bind"}, true); err == nil || !strings.Contains(err.Error(), "by hand") {
+	if _, err := Prepare(t.Context(), b, tenant{mark: mine}, []string{"bind"}, []string{"bind"}, true); err == nil || !strings.Contains(err.Error(), "by hand") {
 		t.Errorf("unknown distribution: %v", err)
 	}
 	if b.Content(recordPath) != "" || b.installs() != 0 {
@@ -75,21 +76,21 @@ func TestGiveBackRestoresEveryUnitAndTheRecordGoesLast(t *testing.T) {
 	b := newBox("haproxy", "keepalived")
 	b.set("haproxy.service", func(u *UnitState) { u.Enabled, u.Active = "enabled", "active" })
 	services := []string{"bind", "haproxy", "keepalived"}
-	if _, err := Prepare(t.Context(), b, thisRun, mine, services, services, true); err != nil {
+	if _, err := Prepare(t.Context(), b, tenant{mark: mine}, services, services, true); err != nil {
 		t.Fatal(err)
 	}
 	// An interrupted create that is tried again must not take its own work for what was before.
-	if _, err := Prepare(t.Context(), b, thisRun, mine, services, services, true); err != nil {
+	if _, err := Prepare(t.Context(), b, tenant{mark: mine}, services, services, true); err != nil {
 		t.Fatal(err)
 	}
 	var engine transaction.Engine
-	if _, err := GiveBack(t.Context(), b, &engine, thisRun, mine, []string{"keepalived"}); err != nil {
+	if _, err := GiveBack(t.Context(), b, &engine, tenant{mark: mine}, []string{"keepalived"}); err != nil {
 		t.Fatal(err)
 	}
 	if text := b.Content(recordPath); !strings.Contains(text, "bind") || strings.Contains(text, "keepalived") {
 		t.Errorf("record after one of three: %s", text)
 	}
-	if _, err := GiveBack(t.Context(), b, &engine, thisRun, mine, []string{"bind", "haproxy"}); err != nil {
+	if _, err := GiveBack(t.Context(), b, &engine, tenant{mark: mine}, []string{"bind", "haproxy"}); err != nil {
 		t.Fatal(err)
 	}
 	for unit, want := range map[string]string{"named.service": "disabled inactive", "haproxy.service": "enabled active", "keepalived.service": "disabled inactive"} {
@@ -109,20 +110,20 @@ func TestWhatAnotherServiceNodeUsesStays(t *testing.T) {
 	theirs := owner.Mark{ID: "theirs", Workspace: "elsewhere"}
 	for user, services := range map[owner.Mark][]string{mine: {"bind", "haproxy"}, theirs: {"bind"}} {
 		t.Run(fmt.Sprint(user), func(t *testing.T) {
-			if _, err := Prepare(t.Context(), b, thisRun, user, services, services, true); err != nil {
+			if _, err := Prepare(t.Context(), b, tenant{mark: user}, services, services, true); err != nil {
 				t.Fatal(err)
 			}
 		})
 	}
 	var engine transaction.Engine
-	warnings, err := GiveBack(t.Context(), b, &engine, thisRun, mine, []string{"bind", "haproxy"})
+	warnings, err := GiveBack(t.Context(), b, &engine, tenant{mark: mine}, []string{"bind", "haproxy"})
 	if err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], "bind on") || !strings.Contains(warnings[0], "owner theirs") {
 		t.Fatalf("warnings %q, %v", warnings, err)
 	}
 	if bind, haproxy := b.units["named.service"], b.units["haproxy.service"]; !bind.isActive() || !bind.isEnabled() || haproxy.isActive() || haproxy.isEnabled() {
 		t.Errorf("bind %+v, haproxy %+v", bind, haproxy)
 	}
-	if warnings, err := GiveBack(t.Context(), b, &engine, thisRun, theirs, []string{"bind"}); err != nil || len(warnings) > 0 || b.units["named.service"].isActive() {
+	if warnings, err := GiveBack(t.Context(), b, &engine, tenant{mark: theirs}, []string{"bind"}); err != nil || len(warnings) > 0 || b.units["named.service"].isActive() {
 		t.Errorf("the last one leaves: %q, %v, %+v", warnings, err, b.units["named.service"])
 	}
 	if files := b.Files(); len(files) != 0 {
@@ -134,16 +135,52 @@ func TestWhatAnotherServiceNodeUsesStays(t *testing.T) {
 func TestWhoLeavesLeavesWhatItsStateDoesNotKnowToo(t *testing.T) {
 	b := newBox("haproxy", "keepalived")
 	services := []string{"haproxy", "keepalived"}
-	if _, err := Prepare(t.Context(), b, thisRun, mine, services, services, true); err != nil {
+	if _, err := Prepare(t.Context(), b, tenant{mark: mine}, services, services, true); err != nil {
 		t.Fatal(err)
 	}
 	var engine transaction.Engine
 	// Of a tainted resource not even the id is known.
-	if warnings, err := Leave(t.Context(), b, &engine, thisRun, owner.Mark{Workspace: mine.Workspace}, []string{"haproxy"}); err != nil || len(warnings) > 0 {
+	if warnings, err := Leave(t.Context(), b, &engine, tenant{owner.Mark{ID: "new", Workspace: mine.Workspace}, true}, []string{"haproxy"}); err != nil || len(warnings) > 0 {
 		t.Fatalf("warnings %q, %v", warnings, err)
 	}
 	if files := b.Files(); len(files) != 0 || b.units["keepalived.service"].isEnabled() {
 		t.Errorf("left: %v, keepalived %+v", files, b.units["keepalived.service"])
+	}
+}
+
+// TestALostClaimIsThatOfTheOnlyServiceNodeOfItsWorkspace enters a service node whose claim Terraform lost, as it does where a provider is
+// killed in an update, beside one and two others of its workspace.
+func TestALostClaimIsThatOfTheOnlyServiceNodeOfItsWorkspace(t *testing.T) {
+	anew := tenant{owner.Mark{ID: "new", Workspace: mine.Workspace}, true}
+	theirs := owner.Mark{ID: "theirs", Workspace: "elsewhere"}
+	for name, c := range map[string]struct{ before, after []owner.Mark }{
+		"its own":              {[]owner.Mark{mine}, nil},
+		"another workspace's":  {[]owner.Mark{mine, theirs}, []owner.Mark{theirs}},
+		"two of its workspace": {[]owner.Mark{mine, {ID: "second", Workspace: mine.Workspace}}, []owner.Mark{mine, {ID: "second", Workspace: mine.Workspace}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, services := newBox("haproxy"), []string{"haproxy"}
+			for _, m := range c.before {
+				if _, err := Prepare(t.Context(), b, tenant{mark: m}, services, services, true); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := Prepare(t.Context(), b, anew, services, services, true); err != nil {
+				t.Fatal(err)
+			}
+			record, err := parseRecord([]byte(b.Content(recordPath)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := []string{"new"}
+			for _, m := range c.after {
+				want = append(want, m.ID)
+			}
+			slices.Sort(want)
+			if got := slices.Sorted(maps.Keys(record.Users)); !slices.Equal(got, want) {
+				t.Errorf("%v are noted, not %v", got, want)
+			}
+		})
 	}
 }
 
@@ -158,7 +195,7 @@ func TestWhetherPackagesAreKeptIsRecorded(t *testing.T) {
 		return inv.Record.Installs()
 	}
 	prepare := func(user owner.Mark, services []string, install bool) {
-		if _, err := Prepare(t.Context(), b, thisRun, user, []string{"bind", "haproxy"}, services, install); err != nil {
+		if _, err := Prepare(t.Context(), b, tenant{mark: user}, []string{"bind", "haproxy"}, services, install); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -170,7 +207,7 @@ func TestWhetherPackagesAreKeptIsRecorded(t *testing.T) {
 		t.Error("that packages are kept is not recorded")
 	}
 	var engine transaction.Engine
-	if _, err := GiveBack(t.Context(), b, &engine, thisRun, mine, []string{"haproxy"}); err != nil || recorded() {
+	if _, err := GiveBack(t.Context(), b, &engine, tenant{mark: mine}, []string{"haproxy"}); err != nil || recorded() {
 		t.Errorf("it is forgotten when a service is given back: %v", err)
 	}
 	prepare(owner.Mark{ID: "theirs", Workspace: "elsewhere"}, []string{"bind"}, true)
@@ -225,7 +262,7 @@ func TestWaitingEndsAsTheErrorSays(t *testing.T) {
 func TestUnitThatIsMaskedIsRefusedWithTheWayOut(t *testing.T) {
 	b := newBox("bind", "haproxy")
 	b.set("named.service", func(u *UnitState) { u.Load = "masked" })
-	_, err := Prepare(t.Context(), b, thisRun, mine, []string{"bind", "haproxy"}, []string{"bind", "haproxy"}, true)
+	_, err := Prepare(t.Context(), b, tenant{mark: mine}, []string{"bind", "haproxy"}, []string{"bind", "haproxy"}, true)
 	if err == nil || !strings.Contains(err.Error(), "systemctl unmask named.service") {
 		t.Errorf("%v", err)
 	}
@@ -246,7 +283,7 @@ func TestUnitThatIsMaskedIsRefusedWithTheWayOut(t *testing.T) {
 func TestServiceWhosePackageWasRemovedIsInstalledAgain(t *testing.T) {
 	b := newBox()
 	b.set("named.service", func(u *UnitState) { u.Load = "masked" })
-	if _, err := Prepare(t.Context(), b, thisRun, mine, []string{"bind"}, []string{"bind"}, true); err != nil || b.installs() != 1 {
+	if _, err := Prepare(t.Context(), b, tenant{mark: mine}, []string{"bind"}, []string{"bind"}, true); err != nil || b.installs() != 1 {
 		t.Errorf("%v, %d installations", err, b.installs())
 	}
 }

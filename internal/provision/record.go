@@ -63,36 +63,55 @@ func (r Record) isSame(other Record) bool {
 	})
 }
 
-// addUser notes that a service node uses services and no others, and whether packages are to be kept as they are. What a killed run
-// of the same workspace noted is forgotten.
-func (r Record) addUser(run *owner.Run, m owner.Mark, services []string, keepsPackages bool) {
-	maps.DeleteFunc(r.Users, func(id string, u User) bool {
-		return id != m.ID && run.LeftBehind(u.ownerMark(id))
-	})
-	r.Users[m.ID] = User{Workspace: m.Workspace, Creating: m.Creating, Services: slices.Sorted(slices.Values(services)), KeepsPackages: keepsPackages}
-	if len(services) == 0 {
-		delete(r.Users, m.ID)
+// Claim is what a service node knows itself by: an owner.Claim.
+type Claim interface {
+	Mark() owner.Mark
+	Owns(found owner.Mark) bool
+	Anonymous() bool
+	Run() *owner.Run
+}
+
+// addUser notes that a service node, by its claim, uses services and no others, and whether packages are to be kept as they are. What else
+// is the service node's own is forgotten.
+func (r Record) addUser(c Claim, services []string, keepsPackages bool) {
+	for _, id := range r.listOwnUsers(c) {
+		delete(r.Users, id)
+	}
+	m := c.Mark()
+	if len(services) > 0 {
+		r.Users[m.ID] = User{Workspace: m.Workspace, Creating: m.Creating, Services: slices.Sorted(slices.Values(services)), KeepsPackages: keepsPackages}
 	}
 }
 
-// removeUser takes a service node out and returns the services that it used. With an empty id that is the one of its workspace, and what
-// killed runs noted: where several are, as those of several provider blocks, nobody knows which.
-func (r Record) removeUser(run *owner.Run, m owner.Mark) []string {
+// removeUser takes a service node out, by its claim, and returns the services that it used.
+func (r Record) removeUser(c Claim) []string {
 	var services []string
-	finished := 0
-	for id, u := range r.Users {
-		if u.Workspace == m.Workspace && !run.LeftBehind(u.ownerMark(id)) {
-			finished++
+	for _, id := range r.listOwnUsers(c) {
+		services = append(services, r.Users[id].Services...)
+		delete(r.Users, id)
+	}
+	return services
+}
+
+// listOwnUsers returns the ids of what is noted of a service node: by its own id, by one that it took over, and what killed runs of its
+// workspace left behind. A claim that was lost, as where a provider was killed in an update (Terraform keeps no private state then), after
+// `terraform state rm` and an import, or of a tainted one, is that of the only service node of its workspace: where several are, as those
+// of several provider blocks, nobody knows which.
+func (r Record) listOwnUsers(c Claim) []string {
+	var own, finished []string
+	for _, id := range slices.Sorted(maps.Keys(r.Users)) {
+		mark := r.Users[id].ownerMark(id)
+		switch {
+		case id == c.Mark().ID, c.Run().LeftBehind(mark), !c.Anonymous() && c.Owns(mark):
+			own = append(own, id)
+		case c.Anonymous() && mark.Workspace == c.Mark().Workspace:
+			finished = append(finished, id)
 		}
 	}
-	maps.DeleteFunc(r.Users, func(id string, u User) bool {
-		own := id == m.ID || m.ID == "" && u.Workspace == m.Workspace && (finished == 1 || run.LeftBehind(u.ownerMark(id)))
-		if own {
-			services = append(services, u.Services...)
-		}
-		return own
-	})
-	return services
+	if len(finished) == 1 {
+		own = append(own, finished...)
+	}
+	return own
 }
 
 // finishUser notes that a service node is not being made any more, and says whether that changes the record.

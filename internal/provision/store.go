@@ -145,7 +145,7 @@ func (s *Store) Create(ctx context.Context, want Machine) (Machine, error) {
 	if warning != "" {
 		s.addWarnings("cloud-init failed", warning)
 	}
-	failed := s.prepareServices(ctx, h, want, want.Services)
+	failed := s.prepareServices(ctx, h, s.claim, want, want.Services)
 	seen, err := lookAtMachine(ctx, e, h)
 	if err == nil {
 		got = seen
@@ -170,8 +170,8 @@ func (s *Store) awaitMachine(ctx context.Context) (host.Endpoint, host.Host, err
 }
 
 // prepareServices makes services ready, of all those that are wanted.
-func (s *Store) prepareServices(ctx context.Context, h host.Host, want Machine, services []string) error {
-	warnings, err := Prepare(ctx, h, s.claim.Run(), s.claim.Mark(), want.Services, services, want.Install)
+func (s *Store) prepareServices(ctx context.Context, h host.Host, claim owner.Claim, want Machine, services []string) error {
+	warnings, err := Prepare(ctx, h, claim, want.Services, services, want.Install)
 	s.addWarnings("A daemon did not start", warnings...)
 	if errors.As(err, new(*MissingError)) || errors.As(err, new(*transaction.MissingError)) {
 		return service.At([]any{"services"}, err)
@@ -193,14 +193,15 @@ func (s *Store) Update(ctx context.Context, was, want Machine) (Machine, error) 
 	if err != nil {
 		return Machine{}, err
 	}
+	claim := s.claim // as the state has it: the written one does not know what it took over any more
 	s.claim = s.claim.Written()
 	if added := subtractNames(want.Services, was.Services); len(added) > 0 || was.Install != want.Install {
-		if err := s.prepareServices(ctx, h, want, added); err != nil {
+		if err := s.prepareServices(ctx, h, claim, want, added); err != nil {
 			return Machine{}, err
 		}
 	}
 	if dropped := subtractNames(was.Services, want.Services); len(dropped) > 0 {
-		warnings, err := GiveBack(ctx, h, s.engine, s.claim.Run(), s.claim.Mark(), dropped)
+		warnings, err := GiveBack(ctx, h, s.engine, claim, dropped)
 		s.addWarnings(s.notAsItWas(), warnings...)
 		if err != nil {
 			return Machine{}, fmt.Errorf("give services back: %w", err)
@@ -215,21 +216,13 @@ func (s *Store) Delete(ctx context.Context) error {
 	_, h, err := s.reachMachine(ctx)
 	if err == nil {
 		var warnings []string
-		warnings, err = Leave(ctx, h, s.engine, s.claim.Run(), s.ownMark(), s.known)
+		warnings, err = Leave(ctx, h, s.engine, s.claim, s.known)
 		s.addWarnings(s.notAsItWas(), warnings...)
 	}
 	if err != nil {
 		return fmt.Errorf("give it back: %w\n\n%s", err, goneForGood)
 	}
 	return nil
-}
-
-// ownMark is what the machine knows the service node by. Where the state keeps none, as that of a tainted one, that is the workspace.
-func (s *Store) ownMark() owner.Mark {
-	if s.claim.Anonymous() {
-		return owner.Mark{Workspace: owner.Workspace()}
-	}
-	return s.claim.Mark()
 }
 
 func (s *Store) notAsItWas() string {

@@ -63,7 +63,7 @@ func TestAccDNFInstallsWhatIsMissingAndWaitsForItsLock(t *testing.T) {
 	services := []string{"keepalived"}
 
 	var missing *provision.MissingError
-	if _, err := provision.Prepare(t.Context(), h, new(owner.Run), owner.Mark{ID: "faults"}, services, services, false); !errors.As(err, &missing) || missing.Family != packages.Fedora || !strings.Contains(err.Error(), `"dnf install keepalived"`) {
+	if _, err := provision.Prepare(t.Context(), h, new(owner.Run).New(), services, services, false); !errors.As(err, &missing) || missing.Family != packages.Fedora || !strings.Contains(err.Error(), `"dnf install keepalived"`) {
 		t.Errorf("without leave to install: %v", err)
 	}
 	var exit *host.ExitError
@@ -73,7 +73,7 @@ func TestAccDNFInstallsWhatIsMissingAndWaitsForItsLock(t *testing.T) {
 	holder := acctest.On(t, "svc-2", "sh", "-c", holdDNF)
 	prepared := make(chan error, 1)
 	go func() {
-		_, err := provision.Prepare(t.Context(), h, new(owner.Run), owner.Mark{ID: "faults"}, services, services, true)
+		_, err := provision.Prepare(t.Context(), h, new(owner.Run).New(), services, services, true)
 		prepared <- err
 	}()
 	waiting := func() bool {

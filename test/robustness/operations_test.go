@@ -181,11 +181,6 @@ func (w *world) drawState(s *state) operation {
 	case choice < 93:
 		o.Action = []string{"target", "replace", "import", "older"}[w.rng.IntN(4)]
 		o.Address = o.Config[w.rng.IntN(len(o.Config))].address()
-		// A service node that an older state does not know is entered on its machine once more, which nobody takes out when the newer state
-		// is found again: it stays prepared. That is so today, and another's to mend; what else an older state does is tried.
-		if o.Action == "older" && len(s.services) > 0 {
-			o.Action = "target"
-		}
 		if o.Action == "older" {
 			o.Address = ""
 		}
@@ -210,10 +205,6 @@ func (w *world) mayKill(o operation) operation {
 		}
 		most := max(w.usual, 2*time.Second)
 		o.Kill = &kill{After: time.Duration(w.rng.Int64N(int64(most))), Signal: []syscall.Signal{syscall.SIGINT, syscall.SIGKILL, syscall.SIGKILL}[w.rng.IntN(3)], Provider: w.rng.IntN(2) == 0}
-		if !o.Kill.Provider {
-			// A program that is killed has not saved what its provider had finished since: nobody can prove whose that is, as it says itself.
-			o.Kill.Signal = syscall.SIGINT
-		}
 	}
 	return o
 }
