@@ -1,7 +1,6 @@
 package clusterconfig
 
 import (
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,9 +12,6 @@ import (
 // TestDaemonBeginsAnewUntilItsContainerEnds runs supervise.sh.
 func TestDaemonBeginsAnewUntilItsContainerEnds(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("bash"); err != nil {
-		t.Skip(err)
-	}
 	dir := t.TempDir()
 	text := strings.ReplaceAll(superviseScript, "/tmp/stopped", dir+"/stopped")
 	end := hosttest.Script{
@@ -38,9 +34,6 @@ func TestDaemonBeginsAnewUntilItsContainerEnds(t *testing.T) {
 // TestDaemonHeedsWhatItsMonitorSays runs what supervise.sh has for each connection of a monitor.
 func TestDaemonHeedsWhatItsMonitorSays(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("bash"); err != nil {
-		t.Skip(err)
-	}
 	stopped := filepath.Join(t.TempDir(), "stopped")
 	_, heed, _ := strings.Cut(superviseScript, "heed() {")
 	heed, _, _ = strings.Cut(heed, "\n}\n")

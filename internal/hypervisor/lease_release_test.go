@@ -24,7 +24,7 @@ func TestMessageIsSentByWhatThereIs(t *testing.T) {
 			t.Parallel()
 			path, err := exec.LookPath(program)
 			if err != nil {
-				t.Skip(err)
+				t.Skip(err) // the script takes whichever of the two a machine has
 			}
 			server, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 			if err != nil {

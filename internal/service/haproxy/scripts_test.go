@@ -97,7 +97,7 @@ func TestSocketIsAskedByWhatThereIs(t *testing.T) {
 			t.Parallel()
 			path, err := exec.LookPath(program)
 			if err != nil {
-				t.Skip(err)
+				t.Skip(err) // the script takes whichever of the three a machine has
 			}
 			socket := filepath.Join(t.TempDir(), "s")
 			listener, err := net.Listen("unix", socket)
@@ -185,7 +185,7 @@ func TestReloadWaitsForTheNewWorker(t *testing.T) {
 		}
 		pid := fmt.Sprint(cmd.Process.Pid)
 		if _, err := os.Stat("/proc/" + pid + "/task/" + pid + "/children"); err != nil {
-			t.Skip(err)
+			t.Skip(err) // a kernel without CONFIG_PROC_CHILDREN has not what the script reads
 		}
 		return pid
 	}

@@ -3,6 +3,7 @@
 # though it runs such a script well: so it is asked about a copy with root in their place, and the users are looked up here. Scripts that the
 # provider puts on the machine are on the stage as well. Arguments: the file; the stage that it is on; the directory of these scripts; the
 # users of scripts.
+umask 077 # the copy has the passwords of the original, and outlives a run that is killed
 file=$1 stage=$2 scripts=$3
 shift 3
 for user; do id -u -- "$user" >/dev/null || exit 1; done

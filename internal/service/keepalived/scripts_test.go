@@ -144,7 +144,7 @@ func TestMachineWithoutPythonHearsNothing(t *testing.T) {
 	// Its program is at least one, on a device that there is not.
 	path, err := exec.LookPath("python3")
 	if err != nil {
-		t.Skip(err)
+		t.Skip(err) // the script takes a machine without python3 for one that cannot be asked
 	}
 	end = hosttest.Script{Text: text, Args: []string{"nosuchdevice", "4"}, Programs: map[string]string{"python3": "exec " + host.Quote([]string{path}) + ` "$@"`}}.Run(t)
 	if end.Status == 0 || strings.Contains(end.Stderr, "SyntaxError") || !strings.Contains(end.Stderr, "Error") {
