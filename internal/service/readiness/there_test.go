@@ -15,7 +15,7 @@ import (
 func TestCurlAsksAsTheProviderDoes(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("curl"); err != nil {
-		t.Skip(err) // the script ends with 127 then, as another case has it
+		t.Skip(err) // there is nothing to run: a machine without curl gets status 127
 	}
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/moved" {
