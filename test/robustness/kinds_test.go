@@ -238,9 +238,10 @@ var kinds = []kind{
 	{name: "address_pool", weight: 2, identity: []string{"service_node", "name"},
 		draw: func(d drawer) map[string]any {
 			// Pools of two machines may give out the same, on networks of their own; here both are on one.
-			n, machine := d.IntN(2), d.machine()
-			first := 200 + 10*d.state + 5*n + 3*slices.Index(machines, machine)
-			return map[string]any{"service_node": d.node(machine), "name": fmt.Sprintf("p%d%s", n, letter(d.state)), "ranges": []string{fmt.Sprintf("10.19.41.%d-10.19.41.%d", first, first+d.IntN(2))}}
+			machine := d.machine()
+			n := slices.Index(machines, machine)
+			first := 200 + 10*d.state + 5*n
+			return map[string]any{"service_node": d.node(machine), "name": fmt.Sprintf("p%d%s", n, letter(d.state)), "ranges": []string{fmt.Sprintf("10.19.41.%d-10.19.41.%d", first, first+2+d.IntN(3))}}
 		},
 		claims: func(a attributes) []claim {
 			return []claim{{a.machine("service_node") + " pool " + a.text("name"), []string{spellRanges(words(a["ranges"]))}}}

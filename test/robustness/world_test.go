@@ -260,7 +260,7 @@ func (w *world) learn(r round, outcomes []outcome) []violation {
 		switch {
 		case w.knows(o, faulty):
 			known = append(known, o)
-			if o.Result.Status != 0 {
+			if o.Result.Status != 0 || o.Operation.Action != "apply" && o.Operation.Action != "destroy" { // what brings all back
 				lacking[o.Operation.State] = w.model.listLacking(o.Operation.State)
 			}
 			w.model.drop(o.Operation.State)
