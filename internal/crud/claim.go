@@ -31,11 +31,18 @@ func (r *typed[M, S]) loadClaim(ctx context.Context, p private, diags *diag.Diag
 	return &c
 }
 
-// restoreClaim reads the claim that a state keeps; one that adopts where it keeps none, after an import.
+// restoreClaim reads the claim that a state keeps. Where it keeps none it is one that adopts after an import, and else one of what a run
+// of this workspace made: a provider that is killed in an update leaves Terraform a resource without what is kept beside its attributes.
 func (r *typed[M, S]) restoreClaim(ctx context.Context, p private, diags *diag.Diagnostics) owner.Claim {
-	text, d := p.GetKey(ctx, claimKey)
+	if kept := r.loadClaim(ctx, p, diags); kept != nil {
+		return *kept
+	}
+	imported, d := p.GetKey(ctx, importedKey)
 	diags.Append(d...)
-	return r.parseClaim(text, diags)
+	if string(imported) == "true" {
+		return r.provided.owners().Adopt()
+	}
+	return r.provided.owners().OfWorkspace()
 }
 
 // claimToDelete reads the claim that a state keeps; where it keeps none, one of what this workspace left behind, and known is
@@ -79,10 +86,11 @@ func (r *typed[M, S]) noteInState(ctx context.Context, p private, diags *diag.Di
 const finishLimit = time.Minute
 
 // finishMark finishes the mark of a thing that the state keeps from now on. What fails is a warning, and is tried again by the next
-// read: until then another run of the workspace may take the thing for one that a killed run left behind.
+// read: until then another run of the workspace may take the thing for one that a killed run left behind. Where the call was given up the
+// mark stays as it is: a program that was killed keeps nothing in its state, and its next run is to take the thing for left behind.
 func (r *typed[M, S]) finishMark(ctx context.Context, store Store[S], m *M, diags *diag.Diagnostics) {
 	owned, ok := store.(Owned)
-	if !ok || owned.Claim().IsFinished() || owned.Claim().Anonymous() {
+	if !ok || owned.Claim().IsFinished() || owned.Claim().Anonymous() || errors.Is(ctx.Err(), context.Canceled) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishLimit)

@@ -58,6 +58,9 @@ func (s *ownedBoxStore) put(ctx context.Context, b box, allowed func(owner.Mark)
 	if s.late != nil {
 		return b, s.late
 	}
+	if s.made != nil {
+		defer s.made()
+	}
 	return s.boxStore.Create(ctx, b)
 }
 
@@ -198,9 +201,13 @@ func TestAnImportTakesOverKnowingly(t *testing.T) {
 	s, server := serve(t)
 	s.marks = map[string]owner.Mark{"a": {ID: "theirs", Workspace: "elsewhere"}}
 	s.boxes["a"] = 7
-	read, err := server.ReadResource(t.Context(), &tfprotov6.ReadResourceRequest{TypeName: "toy_box", CurrentState: value(t, "shelf#a", "a", 7)})
-	if err != nil || state(t, read.NewState) == nil || len(read.Diagnostics) > 0 {
-		t.Fatalf("read after an import: %v %s", err, text(read.Diagnostics))
+	imported, err := server.ImportResourceState(t.Context(), &tfprotov6.ImportResourceStateRequest{TypeName: "toy_box", ID: "shelf#a"})
+	if err != nil || len(imported.ImportedResources) != 1 {
+		t.Fatalf("import: %v %s", err, text(imported.Diagnostics))
+	}
+	read := read(t, server, value(t, "shelf#a", "a", 7), imported.ImportedResources[0].Private)
+	if state(t, read.NewState) == nil || len(read.Diagnostics) > 0 {
+		t.Fatalf("read after an import: %s", text(read.Diagnostics))
 	}
 	updated := apply(t, server, value(t, "shelf#a", "a", 7), value(t, "shelf#a", "a", 8), read.Private)
 	if len(updated.Diagnostics) > 0 || s.boxes["a"] != 8 || s.marks["a"].ID == "theirs" {
@@ -225,6 +232,48 @@ func TestACreatedThingStaysItsOwn(t *testing.T) {
 	}
 	if deleted := apply(t, server, read.NewState, null(t), read.Private); len(deleted.Diagnostics) > 0 {
 		t.Errorf("destroy: %s", text(deleted.Diagnostics))
+	}
+}
+
+// A provider that is killed in an update leaves the resource in the state without anything of what is kept beside its attributes. What its
+// workspace wrote is its own then, and nothing else is.
+func TestWithoutAClaimOnlyWhatItsWorkspaceWroteIsItsOwn(t *testing.T) {
+	for whose, mark := range map[string]owner.Mark{"a person's": {}, "another state's": {ID: "theirs", Workspace: "elsewhere"}} {
+		t.Run(whose, func(t *testing.T) {
+			s, server := serve(t)
+			s.marks, s.boxes["a"] = map[string]owner.Mark{"a": mark}, 7
+			again := read(t, server, value(t, "shelf#a", "a", 3), nil)
+			if state(t, again.NewState) == nil || !strings.Contains(text(again.Diagnostics), "not this resource's any more") {
+				t.Errorf("read: %s", text(again.Diagnostics))
+			}
+			if updated := apply(t, server, value(t, "shelf#a", "a", 3), value(t, "shelf#a", "a", 4), again.Private); len(updated.Diagnostics) == 0 || s.boxes["a"] != 7 {
+				t.Errorf("box %d after an update: %s", s.boxes["a"], text(updated.Diagnostics))
+			}
+		})
+	}
+	s, server := serve(t)
+	s.marks, s.boxes["a"] = map[string]owner.Mark{"a": {ID: "mine", Workspace: owner.Workspace()}}, 7
+	again := read(t, server, value(t, "shelf#a", "a", 3), nil)
+	if len(again.Diagnostics) > 0 || !strings.Contains(string(again.Private), "owner") {
+		t.Errorf("read: %s; private state %s", text(again.Diagnostics), again.Private)
+	}
+	if updated := apply(t, server, again.NewState, value(t, "shelf#a", "a", 4), again.Private); len(updated.Diagnostics) > 0 || s.boxes["a"] != 4 || s.marks["a"].ID != "mine" {
+		t.Errorf("box %d with %v after an update: %s", s.boxes["a"], s.marks["a"], text(updated.Diagnostics))
+	}
+}
+
+// A program that was killed keeps nothing in its state: what it had made is unfinished, for its next run to take over.
+func TestTheMarkOfACreateThatWasGivenUpStaysUnfinished(t *testing.T) {
+	s, server := serve(t)
+	s.marks = map[string]owner.Mark{}
+	ctx, cancel := context.WithCancel(t.Context())
+	s.made = cancel
+	planned := value(t, tftypes.UnknownValue, "a", 3)
+	if _, err := server.ApplyResourceChange(ctx, &tfprotov6.ApplyResourceChangeRequest{TypeName: "toy_box", PriorState: null(t), Config: planned, PlannedState: planned}); err != nil {
+		t.Fatal(err)
+	}
+	if s.boxes["a"] != 3 || s.marks["a"].Creating == "" {
+		t.Errorf("box %d has the mark %v", s.boxes["a"], s.marks["a"])
 	}
 }
 

@@ -34,6 +34,8 @@ type shelf struct {
 	marks map[string]owner.Mark
 	// late is what a create answers once it has written its mark, stiff what a mark that is to be finished does.
 	late, stiff error
+	// made is called once a create has made a box.
+	made func()
 }
 
 type box struct {

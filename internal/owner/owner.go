@@ -105,8 +105,7 @@ type Claim struct {
 	former []string
 	// replaces says that there is such a thing.
 	replaces bool
-	// adopting is set until a resource was read for the first time after an import, or after an upgrade from a version
-	// without marks: then whatever is found is its own.
+	// adopting is set until a resource was read for the first time after an import: then whatever is found is its own.
 	adopting bool
 	// forgotten is set where the state of a resource that exists keeps no claim: what an earlier run of its workspace made is its own.
 	forgotten bool
@@ -129,17 +128,17 @@ func (r *Run) New() Claim {
 	return Claim{run: r, id: id, workspace: Workspace(), creating: r.Word()}
 }
 
-// Adopt returns the claim of a resource that its state has no claim of: it was imported just now, or written by a version of
-// the provider that left no marks.
+// Adopt returns the claim of a resource that was imported just now.
 func (r *Run) Adopt() Claim {
 	c := r.New().Finished()
 	c.adopting = true
 	return c
 }
 
-// OfWorkspace returns the claim for the destroy of a resource that its state has no claim of. That the state has the resource, and
-// that the thing carries a mark of this workspace which an earlier run wrote, is the proof: it owns neither what another workspace
-// wrote nor what carries no mark, nor what another provider of this run is making.
+// OfWorkspace returns the claim of a resource that its state keeps none of, and that was not imported: the state of a tainted resource
+// that is replaced, and of one whose update was killed, keeps none. That the state has the resource, and that the thing carries a mark of
+// this workspace which an earlier run wrote, is the proof: it owns neither what another workspace wrote nor what carries no mark, nor what
+// another provider of this run is making.
 func (r *Run) OfWorkspace() Claim {
 	c := r.New().Finished()
 	c.forgotten = true
@@ -155,11 +154,8 @@ type record struct {
 	Takes *string `json:"takes,omitempty"`
 }
 
-// Restore reads a claim that a state kept; no text is a claim that Adopts.
+// Restore reads a claim that a state kept.
 func (r *Run) Restore(text []byte) (Claim, error) {
-	if len(text) == 0 {
-		return r.Adopt(), nil
-	}
 	var kept record
 	if err := json.Unmarshal(text, &kept); err != nil {
 		return Claim{}, fmt.Errorf("understand the state's claim: %w", err)
@@ -315,19 +311,21 @@ func (c Claim) Found(found Mark) Claim {
 	if found.Creating != "" {
 		c.creating = found.Creating
 	}
-	if !c.adopting {
-		return c
-	}
-	c.adopting = false
-	if found.ID != c.id {
-		c.takes = &found.ID
+	switch {
+	case c.forgotten && found.ID != "":
+		c.forgotten, c.id = false, found.ID
+	case c.adopting:
+		c.adopting = false
+		if found.ID != c.id {
+			c.takes = &found.ID
+		}
 	}
 	return c
 }
 
 // Written returns the claim after its mark was written: what an import took over is its own now.
 func (c Claim) Written() Claim {
-	c.adopting, c.takes, c.former, c.written = false, nil, nil, true
+	c.adopting, c.forgotten, c.takes, c.former, c.written = false, false, nil, nil, true
 	return c
 }
 

@@ -146,9 +146,9 @@ func TestImportTakesOverWhatItFound(t *testing.T) {
 	theirs := Mark{ID: "theirs", Workspace: "elsewhere"}
 	for name, found := range map[string]Mark{"another state's": theirs, "a person's": {}} {
 		t.Run(name, func(t *testing.T) {
-			c, err := this.Restore(nil)
-			if err != nil || !c.Owns(found) {
-				t.Fatalf("an import does not own what it reads: %v", err)
+			c := this.Adopt()
+			if !c.Owns(found) {
+				t.Fatal("an import does not own what it reads")
 			}
 			c = c.Found(found)
 			kept, err := this.Restore(c.Record())
@@ -179,6 +179,20 @@ func TestWithoutAClaimOnlyWhatTheWorkspaceLeftIsOwned(t *testing.T) {
 				t.Errorf("%s is owned", name)
 			}
 		})
+	}
+}
+
+// A provider that is killed in an update leaves the resource in the state without its claim: what it finds of its own is its claim again.
+func TestALostClaimIsFoundAgain(t *testing.T) {
+	this := BeginRun()
+	own := Mark{ID: "mine", Workspace: Workspace()}
+	c := this.OfWorkspace()
+	if !c.Anonymous() || !c.Owns(own) {
+		t.Fatal("it is not lost, or what it wrote is not owned")
+	}
+	kept, err := this.Restore(c.Found(own).Record())
+	if err != nil || kept.Anonymous() || !kept.Owns(Mark{ID: "mine", Workspace: "elsewhere"}) || kept.Owns(Mark{ID: "x", Workspace: Workspace()}) {
+		t.Errorf("what was found is not the claim from then on, or more is: %v", err)
 	}
 }
 
