@@ -3,6 +3,7 @@ package transaction
 import (
 	"context"
 	"crypto/rand"
+	_ "embed"
 	"errors"
 	"fmt"
 	"maps"
@@ -14,12 +15,17 @@ import (
 // tryDir holds what is tried, beside nothing that a commit keeps or removes.
 const tryDir = "/run/virtcluster-plan"
 
+// discardScript removes what was tried in directory $1, and what killed plans left beside it in $2.
+//
+//go:embed discard.sh
+var discardScript string
+
 // Try asks the daemon's own checker about a configuration, and changes nothing: for a plan. A refusal is a *RefusedError; any
 // other error means that the checker could not be asked.
 func Try(ctx context.Context, h host.Host, d Daemon, next Tree) (err error) {
 	dir := tryDir + "/" + rand.Text()
 	defer func() {
-		_, gone := h.Run(context.WithoutCancel(ctx), host.Script("remove what was tried", `rm -rf -- "$1"; rmdir -- "$2" 2>/dev/null || :`, dir, tryDir))
+		_, gone := h.Run(context.WithoutCancel(ctx), host.Script("remove what was tried", discardScript, dir, tryDir))
 		err = errors.Join(err, gone)
 	}()
 	if err := host.WriteAll(ctx, h, dir, next.pickFiles(slices.Sorted(maps.Keys(next)))); err != nil {
