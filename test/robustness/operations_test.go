@@ -6,9 +6,11 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
+	"testing"
 	"time"
 )
 
@@ -107,8 +109,37 @@ func (s *state) reimport(ctx context.Context, address string) (result, error) {
 	return r, nil
 }
 
-// restore puts a state back that was there before: a later one of the same lineage takes it for what it is.
-func (s *state) restore(text []byte) error { return os.WriteFile(s.file(), text, 0o600) }
+// restore puts a state back that was there before: a later one of the same lineage takes it for what it is. It knows nothing of what was
+// made meanwhile.
+func (s *state) restore(text []byte) error {
+	s.restored = true
+	return os.WriteFile(s.file(), text, 0o600)
+}
+
+// refusal finds which resource was refused as it is there already, and what import takes for it.
+var refusal = regexp.MustCompile(`with (virtcluster_[^,]+), on .*?import it as "([^"]+)"`)
+
+// findRefused returns by its address what import takes for each resource that a run refused as it is there already.
+func (r result) findRefused() map[string]string {
+	found := map[string]string{}
+	for each := range strings.SplitSeq(r.flat(), "Error: ") {
+		if m := refusal.FindStringSubmatch(each); m != nil {
+			found[m[1]] = m[2]
+		}
+	}
+	return found
+}
+
+// importRefused does what a run's refusals ask for after a state was restored: it imports what was made and is not in it. It says whether
+// there was any.
+func (s *state) importRefused(ctx context.Context, r result) bool {
+	found := r.findRefused()
+	for address, id := range found {
+		s.run(ctx, nil, "state", "rm", address)
+		s.run(ctx, nil, "import", "-no-color", "-input=false", address, id)
+	}
+	return len(found) > 0
+}
 
 // forget has a run work with the state file of before the last change, as one that was restored from a copy. What it cannot take for
 // its own it refuses; then the newer file is found again.
@@ -398,4 +429,12 @@ func (w *world) apart(person operation, r round) bool {
 		}
 	}
 	return true
+}
+
+func TestFindRefused(t *testing.T) {
+	r := result{Output: "╷\n│ Error: Cannot create x\n│ \n│   with virtcluster_hosts_file.svc-2_h1,\n│   on main.tf.json line 59, in resource.virtcluster_hosts_file.svc-2_h1:\n│   59:    },\n│ \n" +
+		"│ block \"h1\" is in /etc/hosts already: import it as\n│ \"ssh://root@10.0.0.1#h1\" to take it\n╵\n╷\n│ Error: Other\n│ \n│   with virtcluster_vip.v,\n│   on x\n╵\n"}
+	if got := r.findRefused(); len(got) != 1 || got["virtcluster_hosts_file.svc-2_h1"] != "ssh://root@10.0.0.1#h1" {
+		t.Errorf("found %v", got)
+	}
 }

@@ -35,6 +35,8 @@ type state struct {
 	services map[string][]string
 	// programConfig is the program's configuration where it is not that of the sandbox: with another provider.
 	programConfig string
+	// restored says that a state of before was put back: what was made after it is for people to import.
+	restored bool
 }
 
 // runLimit is how long one run of a program may take: longer than any default timeout of the provider.
@@ -179,15 +181,23 @@ func end(pid int, k kill) bool {
 	return false
 }
 
-// message is what the program says went wrong, shortened.
-func (r result) message() string {
+// lines are what the program says, without the frames that it draws.
+func (r result) lines() []string {
 	var lines []string
 	for line := range strings.SplitSeq(r.Output, "\n") {
-		line = strings.Trim(line, "│╷╵ \t")
-		if line != "" {
+		if line = strings.Trim(line, "│╷╵ \t"); line != "" {
 			lines = append(lines, line)
 		}
 	}
+	return lines
+}
+
+// flat is what the program says in one line.
+func (r result) flat() string { return strings.Join(r.lines(), " ") }
+
+// message is what the program says went wrong, shortened.
+func (r result) message() string {
+	lines := r.lines()
 	i := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, "Error") })
 	if i < 0 {
 		i = max(0, len(lines)-5)
