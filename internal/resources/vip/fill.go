@@ -70,10 +70,14 @@ func (m *model) fillMembers(ctx context.Context, got vip.Object, diags *diag.Dia
 		if g.Address.IsValid() {
 			t.Address = types.StringValue(g.Address.String())
 		}
-		if k := known[names[g.ID]]; sameAddress(k.Address, t.Address) {
+		name, named := names[g.ID]
+		if !named { // to be removed, and not yet: the name of a member that was there may be another one's by now
+			name = g.ID
+		}
+		if k := known[name]; sameAddress(k.Address, t.Address) {
 			t.Address = k.Address
 		}
-		instances[names[g.ID]] = t
+		instances[name] = t
 	}
 	if m.Members.IsNull() {
 		m.Members = writeMembers(instances) // an import

@@ -83,13 +83,20 @@ func (m *model) readInstances(ctx context.Context) map[string]member {
 	return all
 }
 
-// completeMembers returns the members with what the instances say where the configuration says nothing.
+// completeMembers returns the members with what the instances say where the configuration says nothing, and behind them those that only
+// the instances have: what a change that failed did not remove is there still.
 func (m *model) completeMembers(ctx context.Context) []member {
 	members, instances := readMembers(m.Members), m.readInstances(ctx)
 	for i, t := range members {
 		members[i].fillIn(instances[t.Name])
 		if members[i].State.IsNull() {
 			members[i].State = types.StringValue("BACKUP")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(instances)) {
+		left := instances[name]
+		if left.Name = name; len(members) > 0 && !slices.ContainsFunc(members, func(m member) bool { return m.Name == name || m.ServiceNode.Equal(left.ServiceNode) }) {
+			members = append(members, left)
 		}
 	}
 	return members

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -41,7 +42,7 @@ func (r *runner) rollOut(ctx context.Context) error {
 	if err := r.dropStopped(ctx); err != nil {
 		return err
 	}
-	return r.awaitHolder(ctx, "")
+	return r.awaitHolder(ctx, "", r.want.Addresses)
 }
 
 // dropStopped takes the instance out of the files of former members whose keepalived does not run: they have no part in a
@@ -115,7 +116,11 @@ func (r *runner) takeStep(ctx context.Context, step keepalived.Step, now keepali
 	if step.Owner == "" {
 		return nil
 	}
-	err := r.awaitHolder(ctx, step.Owner)
+	held := r.want.Addresses
+	if heir, there := now.Live[step.Owner]; there {
+		held = heir.All() // not those that it shall have in the end: it takes over what the former owner speaks of
+	}
+	err := r.awaitHolder(ctx, step.Owner, held)
 	if err != nil && step.Instance == nil && step.Owner != step.ID {
 		back := keepalived.Step{ID: step.ID, Instance: &before, Companions: now.Companions[step.ID]}
 		err = errors.Join(err, r.store.applyStep(context.WithoutCancel(ctx), v, back, r.mine))
@@ -135,6 +140,7 @@ func (s *Store) applyStep(ctx context.Context, v view, step keepalived.Step, min
 	for _, c := range step.Companions {
 		edit.Secrets = append(edit.Secrets, c.AuthPass)
 	}
+	s.tried = true
 	err := s.machines.Engine.Commit(ctx, v.host, keepalived.Daemon{}, edit)
 	if foreign, is := errors.AsType[*owner.ForeignError](err); is {
 		// Another error: the edit can be asked again.
@@ -150,14 +156,14 @@ func (s *Store) applyStep(ctx context.Context, v view, step keepalived.Step, min
 // awaitInterval is how often the machines are asked who has the addresses.
 const awaitInterval = 100 * time.Millisecond
 
-// awaitHolder waits until one machine has the addresses and no other one has any of them: the owner, or any
+// awaitHolder waits until one machine has some addresses and no other one has any of them: the owner, or any
 // where owner is "". A VIP that no member may hold, because what they track has failed, is complete too.
-func (r *runner) awaitHolder(ctx context.Context, owner string) error {
+func (r *runner) awaitHolder(ctx context.Context, owner string, addresses []netip.Prefix) error {
 	limit := time.Duration(r.want.AdvertInterval*float64(5*time.Second)) + 5*time.Second
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	for round := 1; ; round++ {
-		holders, err := r.views.askHolders(ctx, r.want.Addresses)
+		holders, err := r.views.askHolders(ctx, addresses)
 		if err == nil && len(holders) == 1 && (owner == "" || holders[0] == owner) {
 			return nil
 		}
@@ -169,14 +175,18 @@ func (r *runner) awaitHolder(ctx context.Context, owner string) error {
 			if err != nil {
 				return err
 			}
-			return r.describeHolders(owner, holders)
+			return describeHolders(owner, addresses, holders)
 		case <-time.After(awaitInterval):
 		}
 	}
 }
 
-func (r *runner) describeHolders(owner string, holders []string) error {
-	list := strings.Join(r.listAddresses(), ", ")
+func describeHolders(owner string, addresses []netip.Prefix, holders []string) error {
+	all := make([]string, 0, len(addresses))
+	for _, a := range addresses {
+		all = append(all, a.Addr().String())
+	}
+	list := strings.Join(all, ", ")
 	switch {
 	case len(holders) > 1:
 		return fmt.Errorf("%s is held by %d machines at once, %s: they do not hear each other's advertisements; check that nothing between them drops VRRP (IP protocol 112)",
@@ -185,14 +195,6 @@ func (r *runner) describeHolders(owner string, holders []string) error {
 		return fmt.Errorf("%s was not taken by %s; its journal says why (journalctl -u keepalived)", list, owner)
 	}
 	return fmt.Errorf("%s is held by no member; their journals say why (journalctl -u keepalived)", list)
-}
-
-func (r *runner) listAddresses() []string {
-	var all []string
-	for _, a := range r.want.Addresses {
-		all = append(all, a.Addr().String())
-	}
-	return all
 }
 
 // areAllFaulty says whether every member that runs is kept from holding the addresses by what it tracks; with

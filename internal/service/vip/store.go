@@ -57,8 +57,8 @@ type Store struct {
 	claim owner.Claim
 	// left are removed members that could not be told so, with the reasons.
 	left []string
-	// changed is set once a machine was changed.
-	changed bool
+	// tried is set once a machine was told to change, changed once one was changed.
+	tried, changed bool
 	// warnings are what machines said of changes that succeeded.
 	warnings []service.Problem
 }
@@ -180,21 +180,32 @@ func (s *Store) MayCreate(ctx context.Context) error {
 
 // Create implements crud.Store.
 func (s *Store) Create(ctx context.Context, want Object) (Object, error) {
-	return s.readAfterChange(ctx, want, s.changeMachines(ctx, keepalived.VIP{Name: want.Name}, want.VIP, s.claim.MayTake))
+	err := s.changeMachines(ctx, keepalived.VIP{Name: want.Name}, want.VIP, s.claim.MayTake)
+	return s.readAfterChange(ctx, want, s.changed, err)
 }
 
-// Update implements crud.Store.
+// Update implements crud.Store. After a failure the members of before count as well, or one that was to go would be forgotten where it is.
 func (s *Store) Update(ctx context.Context, prior, want Object) (Object, error) {
-	return s.readAfterChange(ctx, want, s.changeMachines(ctx, prior.VIP, want.VIP, s.claim.Owns))
+	err := s.changeMachines(ctx, prior.VIP, want.VIP, s.claim.Owns)
+	if err != nil {
+		want.Members = slices.Clone(want.Members)
+		for _, m := range prior.Members {
+			if !slices.Contains(ListServiceNodes(want.Members), m.ID) {
+				want.Members = append(want.Members, m)
+			}
+		}
+		s.known, s.members = &want.VIP, want.Members
+	}
+	return s.readAfterChange(ctx, want, s.tried, err)
 }
 
-// readAfterChange returns what the machines have after a change. A change that failed when a machine was changed already is
+// readAfterChange returns what the machines have after a change. A change that failed when a machine may have been changed already is
 // unfinished: what a create left behind is in the state and goes with it.
-func (s *Store) readAfterChange(ctx context.Context, want Object, err error) (Object, error) {
+func (s *Store) readAfterChange(ctx context.Context, want Object, changed bool, err error) (Object, error) {
 	if err == nil {
 		s.claim = s.claim.Written()
 	}
-	if err == nil || !s.changed {
+	if err == nil || !changed {
 		got, err := service.ReadBack(ctx, s.Get, err)
 		got.Changed = true
 		return got, err
