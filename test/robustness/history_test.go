@@ -12,14 +12,18 @@ type history struct {
 	dir    string
 	file   *os.File
 	rounds []round
+	// seen is what the clients saw last.
+	seen observation
 }
 
 // record is one line of a history.
 type record struct {
-	At         time.Time   `json:"at"`
-	Quiet      bool        `json:"quiet,omitempty"`
-	Outcomes   []outcome   `json:"outcomes,omitempty"`
-	Violations []violation `json:"violations,omitempty"`
+	At       time.Time `json:"at"`
+	Quiet    bool      `json:"quiet,omitempty"`
+	Outcomes []outcome `json:"outcomes,omitempty"`
+	// Seen is what the clients see otherwise than before the round, by thing: what it was, and what it is; of the first round, all.
+	Seen       map[string][2]string `json:"seen,omitempty"`
+	Violations []violation          `json:"violations,omitempty"`
 }
 
 // newHistory writes into a directory; "" keeps it in memory only.
@@ -36,12 +40,29 @@ func newHistory(dir string) (*history, error) {
 	return h, err
 }
 
-func (h *history) add(r round, outcomes []outcome, wrong []violation) {
+func (h *history) add(r round, outcomes []outcome, seen observation, wrong []violation) {
 	h.rounds = append(h.rounds, r)
-	h.write(record{At: time.Now(), Quiet: r.Quiet, Outcomes: outcomes, Violations: wrong})
+	h.write(record{At: time.Now(), Quiet: r.Quiet, Outcomes: outcomes, Seen: h.seen.listChanges(seen), Violations: wrong})
+	h.seen = seen
 	if len(wrong) > 0 {
 		h.save(wrong[0])
 	}
+}
+
+// listChanges returns what another observation has otherwise, by thing: what it was, and what it is.
+func (o observation) listChanges(now observation) map[string][2]string {
+	changes := map[string][2]string{}
+	for thing, is := range now {
+		if was := o[thing]; was != is {
+			changes[thing] = [2]string{was, is}
+		}
+	}
+	for thing, was := range o {
+		if _, there := now[thing]; !there && was != "" {
+			changes[thing] = [2]string{was, ""}
+		}
+	}
+	return changes
 }
 
 func (h *history) note(v violation) {

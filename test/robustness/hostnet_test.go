@@ -26,39 +26,62 @@ const networkScript = `ip -d -o link show | grep -v ': lo:' | sed -E 's/^[0-9]+:
 ip -o -4 addr show | sed -E 's/^[0-9]+: //; s/ +/ /g' | sort
 ip -4 route show | sort
 ip neigh show nud permanent
-find /etc/systemd/network /etc/resolv.conf /etc/netplan /etc/network -type f -printf '%p %m %u:%g ' -exec sh -c 'sha256sum <"$1" | cut -c1-12' sum {} \; 2>/dev/null | sort
+find /etc/systemd/network /etc/resolv.conf /etc/netplan /etc/network /etc/NetworkManager -type f -printf '%p %m %u:%g ' -exec sh -c 'sha256sum <"$1" | cut -c1-12' sum {} \; 2>/dev/null | sort
 cat /proc/sys/net/ipv4/ip_forward`
 
-// drawNetwork draws one resource of the machine's network: of several that are planned at once, one may fail alone. cut says that the machine cannot be reached with it.
-func drawNetwork(rng *rand.Rand) (c configuration, cut bool) {
+// networkBackends are who may have set up the machine's network, and whose files are changed then; "runtime" changes no file.
+var networkBackends = []string{"systemd-networkd", "networkmanager", "ifupdown", "netplan", "runtime"}
+
+// drawNetwork draws one resource of the machine's network: of several that are planned at once, one may fail alone. Only eth1 is left to
+// other backends than systemd-networkd. cut says that the machine cannot be reached with it.
+func drawNetwork(rng *rand.Rand, backend string) (c configuration, cut bool) {
 	node := "${virtcluster_service_node." + networkSubject + ".id}"
-	own := "10.0.100.102/24"
 	add := func(kind, key string, a map[string]any) {
 		a["host"] = node
 		if kind != "route" {
 			a["rollback_timeout"] = rollbackSeconds
 		}
+		if backend == "runtime" {
+			a["backend"] = backend
+		}
 		c = append(c, resource{Type: kind, Key: key, Attributes: a})
 	}
-	switch rng.IntN(8) {
+	lan := func() string { return fmt.Sprintf("10.19.41.%d/24", 110+rng.IntN(9)) }
+	bridge := func(a map[string]any, interfaces ...any) {
+		a["name"], a["interfaces"] = "br0", interfaces
+		if rng.IntN(2) == 0 {
+			a["stp"] = rng.IntN(2) == 0
+		}
+		add("external_bridge", "b", a)
+	}
+	kinds := 6
+	if backend == "systemd-networkd" {
+		kinds = 10
+	}
+	switch rng.IntN(kinds) {
 	case 0:
-		add("external_bridge", "b", map[string]any{"name": "br0", "interfaces": []any{map[string]any{"interface": "eth1"}}, "stp": rng.IntN(2) == 0})
+		bridge(map[string]any{}, map[string]any{"interface": "eth1"})
 	case 1:
-		add("external_bridge", "b", map[string]any{"name": "br0", "interfaces": []any{map[string]any{"interface": "eth0"}}})
+		bridge(map[string]any{"addressing": "none"}, map[string]any{"interface": "eth1"})
 	case 2:
-		add("external_bridge", "b", map[string]any{"name": "br0", "interfaces": []any{map[string]any{"interface": "eth1", "vlan": 10 + rng.IntN(5)}}, "addresses": []any{fmt.Sprintf("10.19.%d.2/24", 42+rng.IntN(5))}})
+		bridge(map[string]any{"addresses": []any{fmt.Sprintf("10.19.%d.2/24", 42+rng.IntN(5))}}, map[string]any{"interface": "eth1", "vlan": 10 + rng.IntN(5)})
 	case 3:
-		add("interface", "i", map[string]any{"name": "eth1", "addresses": []any{fmt.Sprintf("10.19.41.%d/24", 110+rng.IntN(9)), "10.19.41.102/24"}, "mtu": 1400 + 10*rng.IntN(5)})
+		mode := []string{"active-backup", "balance-xor", "802.3ad"}[rng.IntN(3)]
+		bridge(map[string]any{"addresses": []any{lan()}}, map[string]any{"interface": "bond0", "bond": map[string]any{"interfaces": []any{"eth1"}, "mode": mode}})
 	case 4:
-		add("interface", "i", map[string]any{"name": "eth0", "addresses": []any{own, fmt.Sprintf("10.0.100.%d/24", 120+rng.IntN(9))}, "gateway": "10.0.100.254"})
-	case 5: // the machine is elsewhere then
+		add("interface", "i", map[string]any{"name": "eth1", "addresses": []any{lan(), "10.19.41.102/24"}, "mtu": 1400 + 10*rng.IntN(5)})
+	case 5:
+		add("route", "r", map[string]any{"cidr": fmt.Sprintf("10.78.%d.0/24", rng.IntN(4)), "via": "10.19.41.253"})
+	case 6:
+		bridge(map[string]any{}, map[string]any{"interface": "eth0"})
+	case 7:
+		add("interface", "i", map[string]any{"name": "eth0", "addresses": []any{"10.0.100.102/24", fmt.Sprintf("10.0.100.%d/24", 120+rng.IntN(9))}, "gateway": "10.0.100.254"})
+	case 8: // the machine is elsewhere then
 		add("interface", "i", map[string]any{"name": "eth0", "addresses": []any{fmt.Sprintf("10.0.101.%d/24", 120+rng.IntN(9))}, "gateway": "10.0.101.254"})
 		cut = true
-	case 6: // its answers go nowhere
-		add("external_bridge", "b", map[string]any{"name": "br0", "interfaces": []any{map[string]any{"interface": "eth0"}}, "addresses": []any{fmt.Sprintf("10.0.101.%d/24", 120+rng.IntN(9))}})
+	case 9: // its answers go nowhere
+		bridge(map[string]any{"addresses": []any{fmt.Sprintf("10.0.101.%d/24", 120+rng.IntN(9))}}, map[string]any{"interface": "eth0"})
 		cut = true
-	case 7:
-		add("route", "r", map[string]any{"cidr": fmt.Sprintf("10.77.%d.0/24", rng.IntN(4)), "via": "10.0.100.253"})
 	}
 	return c, cut
 }
@@ -97,8 +120,11 @@ func difference(was, is string) string {
 	return "nothing differs"
 }
 
-// TestAccHostNetwork draws changes of a machine's network, among them such that cut it off, and kills some: within rollback_timeout the
-// machine can be reached again, as it was to be or exactly as before; and a destroy leaves it exactly as before.
+// perBackend is how many changes are drawn before the machine's eth1 is left to another manager.
+const perBackend = 5
+
+// TestAccHostNetwork draws changes of a machine's network with each backend, among them such that cut it off, and kills some: within
+// rollback_timeout the machine can be reached again, as it was to be or exactly as before; and a destroy leaves it exactly as before.
 func TestAccHostNetwork(t *testing.T) {
 	acctest.InSandbox(t)
 	acctest.ServiceNodes(t, 2)
@@ -110,18 +136,29 @@ func TestAccHostNetwork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	trials := 0
-	for ; time.Now().Before(deadline) && !t.Failed(); trials++ {
-		tryNetwork(ctx, t, s, rng)
+	trials := map[string]int{}
+	for round := rng.IntN(len(networkBackends)); time.Now().Before(deadline) && !t.Failed(); round++ {
+		backend := networkBackends[round%len(networkBackends)]
+		t.Run(backend, func(t *testing.T) {
+			if backend != "runtime" {
+				acctest.LeaveToManager(t, networkSubject, backend)
+			}
+			for range perBackend {
+				if time.Now().Before(deadline) && !t.Failed() {
+					trials[backend]++
+					tryNetwork(ctx, t, s, rng, backend)
+				}
+			}
+		})
 	}
-	t.Logf("seed %d: %d changes of a network", seed, trials)
+	t.Logf("seed %d: changes of a network by backend: %v", seed, trials)
 }
 
-func tryNetwork(ctx context.Context, t *testing.T, s *state, rng *rand.Rand) {
+func tryNetwork(ctx context.Context, t *testing.T, s *state, rng *rand.Rand, backend string) {
 	t.Helper()
 	// The service node's own registration is no part of the network, and stays.
 	before := network(t)
-	c, cut := drawNetwork(rng)
+	c, cut := drawNetwork(rng, backend)
 	o := operation{State: s.name, Action: "apply", Config: c}
 	if rng.IntN(3) == 0 {
 		o.Kill = &kill{After: time.Duration(rng.Int64N(int64(8 * time.Second))), Signal: syscall.SIGKILL, Provider: rng.IntN(2) == 0}

@@ -358,3 +358,12 @@ func TestReadXML(t *testing.T) {
 		})
 	}
 }
+
+func TestAHistoryHasWhatWasSeenBeforeAndAfter(t *testing.T) {
+	was := observation{"stays": "a", "changes": "a", "goes": "a"}
+	got := was.listChanges(observation{"stays": "a", "changes": "b", "comes": "c"})
+	want := map[string][2]string{"changes": {"a", "b"}, "goes": {"a", ""}, "comes": {"", "c"}}
+	if !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}

@@ -187,8 +187,8 @@ func (w *world) play(ctx context.Context, r round) error {
 		}
 	}
 	wrong := w.learn(r, outcomes)
-	found, err := w.examine(ctx, wrong)
-	w.history.add(r, outcomes, found)
+	seen, found, err := w.examine(ctx, wrong)
+	w.history.add(r, outcomes, seen, found)
 	return err
 }
 
@@ -303,25 +303,23 @@ func (w *world) knows(o outcome, faulty bool) bool {
 const patience = 2 * time.Minute
 
 // examine looks until nothing is wrong, or for as long as patience lasts, and counts what is.
-func (w *world) examine(ctx context.Context, wrong []violation) ([]violation, error) {
-	var seen observation
+func (w *world) examine(ctx context.Context, wrong []violation) (seen observation, all []violation, err error) {
 	var there []violation
 	for began := time.Now(); ; time.Sleep(time.Second) {
-		var err error
 		if seen, err = w.look(ctx); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if there = w.fresh(w.model.check(seen)); len(there) == 0 || time.Since(began) > patience {
 			break
 		}
 	}
 	w.pin(seen)
-	all := append(w.fresh(wrong), there...)
+	all = append(w.fresh(wrong), there...)
 	for _, v := range all {
 		w.count(v)
 		w.model.accept(v, seen)
 	}
-	return all, nil
+	return seen, all, nil
 }
 
 // fresh returns the violations that were not told yet. What is wrong with a known thing is accepted.
