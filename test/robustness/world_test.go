@@ -56,7 +56,8 @@ func newWorld(ctx context.Context, t *testing.T, seed uint64, states int) (*worl
 		other := machines[1-i]
 		script := `mkdir -p /etc/systemd/network/10-eth0.network.d /srv
 printf '[Route]\nDestination=%s/32\nGateway=%s\n' "$1" "$2" >/etc/systemd/network/10-eth0.network.d/client.conf
-ip route replace "$1/32" via "$2"`
+ip route replace "$1/32" via "$2"
+systemctl reset-failed # what failed as the machine came up is not asked about`
 		if out, err := acctest.Try(ctx, machine, "sh", "-c", script, "sh", clientOf(other), addressOf(1-i)); err != nil {
 			return nil, fmt.Errorf("prepare %s: %w: %s", machine, err, out)
 		}
@@ -180,6 +181,7 @@ func (w *world) play(ctx context.Context, r round) error {
 			}
 			if f.reboots() {
 				w.rebooted(f.Machine)
+				forgetVolatile(ctx, f.Machine, outcomes)
 				if err := w.answer(f.Machine); err != nil {
 					return err
 				}
@@ -223,6 +225,17 @@ func (w *world) work(ctx context.Context, o *outcome, quiet bool) {
 	}
 	if before != nil && o.Operation.Action != "older" {
 		_ = os.WriteFile(s.file()+".before", before, 0o600)
+	}
+}
+
+// forgetVolatile takes away what a person added in a machine's memory in the very round in which it was rebooted: it may have been before.
+func forgetVolatile(ctx context.Context, machine string, outcomes []outcome) {
+	for i := range outcomes {
+		o := &outcomes[i]
+		if b := o.Operation.Person; b != nil && o.Operation.Verb == "add" && o.Err == "" && b.Machine == machine && habitOf(b.Kind).volatile {
+			_ = b.do(ctx, "remove")
+			o.Err = "the machine was rebooted"
+		}
 	}
 }
 
