@@ -28,11 +28,7 @@ func leaveOut(of schema.Attribute) schema.Attribute {
 	open := of.IsOptional() && !of.IsComputed()
 	switch a := of.(type) {
 	case schema.StringAttribute:
-		switch packed, ok := a.CustomType.(packedType); {
-		case open && ok:
-			a.Computed = true
-			a.PlanModifiers = append(slices.Clone(a.PlanModifiers), LeftOut{empty: packed.EmptyText()})
-		case open && a.CustomType == nil && !a.WriteOnly && takesEmpty(a):
+		if open && a.CustomType == nil && !a.WriteOnly && takesEmpty(a) {
 			addLeftOut(&a.Computed, &a.PlanModifiers)
 		}
 		return a
@@ -64,12 +60,6 @@ func leaveOut(of schema.Attribute) schema.Attribute {
 		return a
 	}
 	return of
-}
-
-// packedType is the type of a collection that the framework has as one text; EmptyText is that of one without anything in it.
-type packedType interface {
-	attr.Type
-	EmptyText() string
 }
 
 // leaveCollectionOut has LeftOut plan a collection that is open to it, unless that may not be empty.
@@ -159,7 +149,7 @@ func restoreEmpty(ctx context.Context, state *tfsdk.State, before tftypes.Value,
 			return v, nil
 		}
 		value, err := empty.ToTerraformValue(ctx)
-		if err != nil || imported && isCollection(a.GetType()) {
+		if _, isCollection := a.GetType().(attr.TypeWithElementType); err != nil || imported && isCollection {
 			return value, err
 		}
 		if was, _, err := tftypes.WalkAttributePath(before, at); err == nil {
@@ -175,20 +165,9 @@ func restoreEmpty(ctx context.Context, state *tfsdk.State, before tftypes.Value,
 	return err
 }
 
-func isCollection(of attr.Type) bool {
-	switch of.(type) {
-	case attr.TypeWithElementType, packedType:
-		return true
-	}
-	return false
-}
-
 // emptyOf is the value of a type that holds nothing.
 func emptyOf(ctx context.Context, of attr.Type) (attr.Value, bool) {
 	switch t := of.(type) {
-	case packedType:
-		v, err := t.ValueFromTerraform(ctx, tftypes.NewValue(tftypes.String, t.EmptyText()))
-		return v, err == nil
 	case types.ListType:
 		return types.ListValueMust(t.ElemType, nil), true
 	case types.SetType:

@@ -12,9 +12,7 @@ import (
 // So nothing changes whether state has null or an empty one. An import cannot know which of the two was written, and makes
 // collections empty: what is null in state, and is written, always is a change. Type has every optional collection,
 // text that may be empty and object of nothing but options of its own behave so (see LeaveOut).
-type LeftOut struct {
-	empty string // the text of one that is empty
-}
+type LeftOut struct{}
 
 // ListLeftOut is LeftOut for a list.
 func ListLeftOut() []planmodifier.List { return []planmodifier.List{LeftOut{}} }
@@ -81,10 +79,10 @@ func (LeftOut) PlanModifyObject(ctx context.Context, req planmodifier.ObjectRequ
 }
 
 // PlanModifyString implements planmodifier.String.
-func (l LeftOut) PlanModifyString(_ context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {
+func (LeftOut) PlanModifyString(_ context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {
 	switch {
 	case !req.ConfigValue.IsNull():
-	case req.StateValue.Equal(types.StringValue(l.empty)):
+	case req.StateValue.Equal(types.StringValue("")):
 		resp.PlanValue = req.StateValue
 	default:
 		resp.PlanValue = types.StringNull()

@@ -11,7 +11,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/largemap"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
@@ -79,9 +78,6 @@ func isKnownAt(ctx context.Context, plan tfsdk.Plan, steps []any) bool {
 		var v attr.Value
 		if diags := plan.GetAttribute(ctx, AttributePath(steps[:n]), &v); diags.HasError() || v == nil {
 			continue
-		}
-		if p, ok := v.(largemap.Value); ok {
-			return p.KnownAt(steps[n:]...)
 		}
 		tv, err := v.ToTerraformValue(ctx)
 		return err != nil || tv.IsFullyKnown()

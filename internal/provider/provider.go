@@ -19,10 +19,8 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/largemap"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan/ledger"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnszone"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/run"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
@@ -55,7 +53,7 @@ func Open(version string) (server tfprotov6.ProviderServer, end func() error) {
 		}
 		return p.fleet.Close()
 	}
-	return largemap.Server(framework, largemap.Attributes{"virtcluster_dns_zone": dnszone.LargeMaps}), end
+	return framework, end
 }
 
 type model struct {

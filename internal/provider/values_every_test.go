@@ -11,7 +11,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/largemap"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
 
@@ -30,8 +29,6 @@ func mays(t *testing.T) map[string]may {
 				all[path] = may{beEmpty: rule.TakesEmpty(), beZero: rule.TakesZero()}
 			case values.Collection:
 				all[path] = may{haveEmptyElements: rule.TakesEmptyElements()}
-			case largemap.NoNulls:
-				all[path] = may{haveEmptyElements: true} // text records may be empty; the package's own tests refuse other empty texts
 			}
 		}
 	})

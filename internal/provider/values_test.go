@@ -9,7 +9,6 @@ import (
 	frameworkprovider "github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/largemap"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
 
@@ -68,8 +67,7 @@ func walk(above string, attributes reflect.Value, visit func(path string, a refl
 
 func hasRule(validators reflect.Value) bool {
 	for i := range validators.Len() {
-		switch validators.Index(i).Elem().Interface().(type) {
-		case values.Rule, largemap.NoNulls:
+		if _, is := validators.Index(i).Elem().Interface().(values.Rule); is {
 			return true
 		}
 	}

@@ -42,10 +42,15 @@ func (c Collection) Some() Collection {
 // TakesEmpty says whether it may be written empty.
 func (c Collection) TakesEmpty() bool { return !c.some }
 
-// TakesEmptyElements says whether an element may be the empty text.
+// TakesEmptyElements says whether an element, or one of its own, may be the empty text.
 func (c Collection) TakesEmptyElements() bool {
-	kind, ok := c.of.(Kind)
-	return ok && kind.TakesEmpty()
+	switch of := c.of.(type) {
+	case Kind:
+		return of.TakesEmpty()
+	case Collection:
+		return of.TakesEmptyElements()
+	}
+	return false
 }
 
 // Distinct refuses two elements that mean the same.

@@ -9,26 +9,25 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/largemap"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
 )
 
 type model struct {
 	crud.ServingModel
-	ID            types.String   `tfsdk:"id"`
-	ServiceNode   types.String   `tfsdk:"service_node"`
-	View          types.String   `tfsdk:"view"`
-	Name          types.String   `tfsdk:"name"`
-	CIDR          types.String   `tfsdk:"cidr"`
-	TTL           types.Int64    `tfsdk:"ttl"`
-	SOA           types.Object   `tfsdk:"soa"`
-	NameServers   types.List     `tfsdk:"name_servers"`
-	Records       largemap.Value `tfsdk:"records"`
-	Pointers      largemap.Value `tfsdk:"pointers"`
-	AllowTransfer types.List     `tfsdk:"allow_transfer"`
-	Forward       types.Object   `tfsdk:"forward"`
-	Serial        types.Int64    `tfsdk:"serial"`
-	ParentRecords types.Map      `tfsdk:"parent_records"`
+	ID            types.String `tfsdk:"id"`
+	ServiceNode   types.String `tfsdk:"service_node"`
+	View          types.String `tfsdk:"view"`
+	Name          types.String `tfsdk:"name"`
+	CIDR          types.String `tfsdk:"cidr"`
+	TTL           types.Int64  `tfsdk:"ttl"`
+	SOA           types.Object `tfsdk:"soa"`
+	NameServers   types.List   `tfsdk:"name_servers"`
+	Records       types.Map    `tfsdk:"records"`
+	Pointers      types.Map    `tfsdk:"pointers"`
+	AllowTransfer types.List   `tfsdk:"allow_transfer"`
+	Forward       types.Object `tfsdk:"forward"`
+	Serial        types.Int64  `tfsdk:"serial"`
+	ParentRecords types.Map    `tfsdk:"parent_records"`
 }
 
 // plannedValues are the attributes that planning may settle, and those that a change of the zone shows in.
@@ -74,53 +73,20 @@ func soaObject(s bind.SOA) types.Object {
 	})
 }
 
-// decodeRecords reads the map; a name or a set that is not known has no values, a value that is not known is "".
-func decodeRecords(v largemap.Value) bind.Records {
-	content, ok := v.Content().(map[string]any)
-	if !ok {
+func decodeRecords(v types.Map) bind.Records {
+	if v.IsNull() || v.IsUnknown() {
 		return nil
 	}
 	all := bind.Records{}
-	for owner, e := range content {
-		sets, _ := e.(map[string]any)
+	for owner, e := range v.Elements() {
 		all[owner] = map[string][]string{}
-		for rrType, v := range sets {
-			all[owner][rrType] = textsOf(v)
+		sets, _ := e.(types.Map)
+		for rrType, e := range sets.Elements() {
+			list, _ := e.(types.List)
+			all[owner][rrType] = convert.Texts(list)
 		}
 	}
 	return all
-}
-
-func textsOf(content any) []string {
-	list, ok := content.([]any)
-	if !ok {
-		return nil
-	}
-	all := make([]string, len(list))
-	for i, e := range list {
-		all[i], _ = e.(string)
-	}
-	return all
-}
-
-// packRecords is the inverse of decodeRecords.
-func packRecords(all bind.Records) largemap.Value {
-	if all == nil {
-		return largemap.Pack(nil)
-	}
-	content := map[string]any{}
-	for owner, sets := range all {
-		byType := map[string]any{}
-		for rrType, values := range sets {
-			list := make([]any, len(values))
-			for i, v := range values {
-				list[i] = v
-			}
-			byType[rrType] = list
-		}
-		content[owner] = byType
-	}
-	return largemap.Pack(content)
 }
 
 func recordsMap(all bind.Records) types.Map {
@@ -169,7 +135,7 @@ func fillModel(ctx context.Context, m *model, read bind.Zone) diag.Diagnostics {
 	m.SOA = soaObject(got.SOA)
 	m.NameServers = convert.List(got.NameServers)
 	m.AllowTransfer = convert.List(got.AllowTransfer)
-	m.Records = packRecords(got.Records)
+	m.Records = recordsMap(got.Records)
 	m.Pointers = packPointers(got.Pointers)
 	m.Serial = types.Int64Value(int64(got.Serial))
 	return diags
@@ -181,7 +147,7 @@ func (m *model) fillForward(got bind.Zone) {
 		"servers": convert.List(got.Forward.Servers), "only": types.BoolValue(got.Forward.Only),
 	})
 	m.Serial, m.SOA = types.Int64Null(), types.ObjectNull(soaTypes)
-	m.Records, m.Pointers = largemap.Pack(nil), largemap.Pack(nil)
+	m.Records, m.Pointers = types.MapNull(setsType), types.MapNull(types.StringType)
 	if !convert.Known(m.TTL) {
 		m.TTL = types.Int64Value(bind.DefaultTTL)
 	}
@@ -205,27 +171,25 @@ func cidrOf(z bind.Zone) types.String {
 	return types.StringNull()
 }
 
-// decodePointers reads the map; a name that is not known is "".
-func decodePointers(v largemap.Value) map[string]string {
-	content, ok := v.Content().(map[string]any)
-	if !ok {
+func decodePointers(v types.Map) map[string]string {
+	if v.IsNull() || v.IsUnknown() {
 		return nil
 	}
 	all := map[string]string{}
-	for address, name := range content {
-		all[address], _ = name.(string)
+	for address, e := range v.Elements() {
+		name, _ := e.(types.String)
+		all[address] = name.ValueString()
 	}
 	return all
 }
 
-// packPointers is the inverse of decodePointers.
-func packPointers(all map[string]string) largemap.Value {
+func packPointers(all map[string]string) types.Map {
 	if all == nil {
-		return largemap.Pack(nil)
+		return types.MapNull(types.StringType)
 	}
-	content := map[string]any{}
+	content := map[string]attr.Value{}
 	for address, name := range all {
-		content[address] = name
+		content[address] = types.StringValue(name)
 	}
-	return largemap.Pack(content)
+	return types.MapValueMust(types.StringType, content)
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/largemap"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
 )
 
@@ -186,24 +185,24 @@ func (p *planner) keepSpelling() {
 	zone := m.canonicalZone()
 	now, _ := toSpec(p.ctx, m)
 	before, _ := toSpec(p.ctx, was)
-	if isWhollyKnown(p.ctx, m.NameServers) && bind.SameNames(now.NameServers, before.NameServers, zone) {
+	if convert.WhollyKnown(p.ctx, m.NameServers) && bind.SameNames(now.NameServers, before.NameServers, zone) {
 		m.NameServers = was.NameServers
 	}
-	if isWhollyKnown(p.ctx, m.AllowTransfer) && bind.SameMatches(now.AllowTransfer, before.AllowTransfer) {
+	if convert.WhollyKnown(p.ctx, m.AllowTransfer) && bind.SameMatches(now.AllowTransfer, before.AllowTransfer) {
 		m.AllowTransfer = was.AllowTransfer
 	}
 	full, err := now.FullSOA()
 	fullBefore, errBefore := before.FullSOA()
-	if isWhollyKnown(p.ctx, m.SOA) && err == nil && errBefore == nil && full == fullBefore && !was.SOA.IsNull() && !m.SOA.IsNull() {
+	if convert.WhollyKnown(p.ctx, m.SOA) && err == nil && errBefore == nil && full == fullBefore && !was.SOA.IsNull() && !m.SOA.IsNull() {
 		m.SOA = was.SOA
 	}
-	if now.Forward != nil && before.Forward != nil && now.Forward.Only == before.Forward.Only && isWhollyKnown(p.ctx, m.Forward) && bind.SameServers(now.Forward.Servers, before.Forward.Servers) {
+	if now.Forward != nil && before.Forward != nil && now.Forward.Only == before.Forward.Only && convert.WhollyKnown(p.ctx, m.Forward) && bind.SameServers(now.Forward.Servers, before.Forward.Servers) {
 		m.Forward = was.Forward
 	}
 	if m.Records.Equal(was.Records) && m.Pointers.Equal(was.Pointers) {
 		return
 	}
-	if isWhollyKnown(p.ctx, m.Records) && isWhollyKnown(p.ctx, m.Pointers) && zone == was.canonicalZone() && now.SameData(before) {
+	if convert.WhollyKnown(p.ctx, m.Records) && convert.WhollyKnown(p.ctx, m.Pointers) && zone == was.canonicalZone() && now.SameData(before) {
 		// What is written empty where the state has nothing, or moves from records to pointers, is planned as the configuration has it.
 		if !was.Records.IsNull() && !m.Records.IsNull() {
 			m.Records = was.Records
@@ -231,12 +230,4 @@ func (p *planner) planSerial() {
 			m.Serial = types.Int64Unknown()
 		}
 	}
-}
-
-// isWhollyKnown says whether a value is known in all its parts.
-func isWhollyKnown(ctx context.Context, v attr.Value) bool {
-	if p, ok := v.(largemap.Value); ok {
-		return p.KnownAt()
-	}
-	return convert.WhollyKnown(ctx, v)
 }

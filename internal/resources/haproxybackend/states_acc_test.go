@@ -211,14 +211,17 @@ func TestAccWhatHAProxyRefusesIsRefusedByThePlan(t *testing.T) {
 		"an http frontend, a tcp side": {strings.Replace(backendOf(node, "side", ""), `"http"`, `"tcp"`, 1) + to("f", "http", "virtcluster_haproxy_backend.side.name", ""), []string{"Modes that do not fit", `backend "side"`}},
 		"check_ssl without verify":     {backendOf(node, "tls", `default_server = { check = true, check_ssl = true }`), []string{"No CA to verify by", "verify"}},
 	} {
-		s.Write(acctest.Provider() + more + backendOf(node, "good", "") + c.config)
-		out, err := s.Try("plan")
-		flat := strings.Join(strings.Fields(strings.ReplaceAll(out, "│", " ")), " ")
-		for _, word := range c.says {
-			if err == nil || !strings.Contains(flat, word) || strings.Count(out, "Error: ") != 1 {
-				t.Errorf("%s: %v, not one error with %q:\n%s", name, err, word, out)
+		t.Run(name, func(t *testing.T) {
+			s := s.For(t)
+			s.Write(acctest.Provider() + more + backendOf(node, "good", "") + c.config)
+			out, err := s.Try("plan")
+			flat := strings.Join(strings.Fields(strings.ReplaceAll(out, "│", " ")), " ")
+			for _, word := range c.says {
+				if err == nil || !strings.Contains(flat, word) || strings.Count(out, "Error: ") != 1 {
+					t.Errorf("%v, not one error with %q:\n%s", err, word, out)
+				}
 			}
-		}
+		})
 	}
 	// What something else of the apply may bring is no error, and what is not known yet is asked about by the apply.
 	s.Write(acctest.Provider() + more + backendOf(node, "file", `extra_config = "errorfile 503 /srv/none.http"`))
@@ -244,17 +247,22 @@ func TestAccATaintedBackendThatBecameAnothersStays(t *testing.T) {
 	made := acctest.Provider() + backendOf(node, "api", "")
 	before := acctest.On(t, "svc-1", "cat", config)
 	for whose, edit := range map[string]string{"another state's": "s/owner=[^ ]* workspace=[^ ]*/owner=theirs workspace=elsewhere/", "a person's": "/owner=/d"} {
-		s.ReplaceTainted("virtcluster_haproxy_backend.api", acctest.Provider()+backendOf(node, "api", acctest.HalfMade), made, func() {
-			acctest.On(t, "svc-1", "sed", "-i", edit, config)
-		}, `HAProxy backend "api" stays`, "Name taken")
-		has(t, "backend api", "    mode http")
-		if t.Failed() {
-			t.Fatal(whose)
-		}
-		s.Run("import", "virtcluster_haproxy_backend.api", node+"#backend/api")
-		s.Run("destroy", "-auto-approve")
-		if after := acctest.On(t, "svc-1", "cat", config); after != before {
-			t.Errorf("the file from before became\n%s", after)
+		if !t.Run(whose, func(t *testing.T) {
+			s := s.For(t)
+			s.ReplaceTainted("virtcluster_haproxy_backend.api", acctest.Provider()+backendOf(node, "api", acctest.HalfMade), made, func() {
+				acctest.On(t, "svc-1", "sed", "-i", edit, config)
+			}, `HAProxy backend "api" stays`, "Name taken")
+			has(t, "backend api", "    mode http")
+			if t.Failed() {
+				t.FailNow()
+			}
+			s.Run("import", "virtcluster_haproxy_backend.api", node+"#backend/api")
+			s.Run("destroy", "-auto-approve")
+			if after := acctest.On(t, "svc-1", "cat", config); after != before {
+				t.Errorf("the file from before became\n%s", after)
+			}
+		}) {
+			return
 		}
 	}
 	// A destroy is told what the state keeps: it removes its own wherever it was written from.

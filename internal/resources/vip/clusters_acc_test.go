@@ -51,18 +51,20 @@ func TestAccTwoClustersOnOnePairOfMachines(t *testing.T) {
 	s.Run("apply", "-auto-approve")
 	s.Settled()
 	for name, c := range both {
-		acctest.Eventually(t, "nobody listens for the API of "+name, func() bool {
-			conn, err := net.DialTimeout("tcp", c.VIPs.Inside+":6443", time.Second)
-			if err != nil {
-				return false
+		t.Run(name, func(t *testing.T) {
+			acctest.Eventually(t, "nobody listens for the API of "+name, func() bool {
+				conn, err := net.DialTimeout("tcp", c.VIPs.Inside+":6443", time.Second)
+				if err != nil {
+					return false
+				}
+				return conn.Close() == nil
+			})
+			for at, want := range map[string]string{"10.0.100.101": c.VIPs.Inside, "10.0.100.102": c.VIPs.Inside, "10.19.41.102": c.VIPs.Outside} {
+				if got := acctest.On(t, "hypervisor", "dig", "+short", "@"+at, "api."+name+".example"); got != want {
+					t.Errorf("at %s, api.%s.example is %q, not %s", at, name, got, want)
+				}
 			}
-			return conn.Close() == nil
 		})
-		for _, asked := range []struct{ at, want string }{{"10.0.100.101", c.VIPs.Inside}, {"10.0.100.102", c.VIPs.Inside}, {"10.19.41.102", c.VIPs.Outside}} {
-			if got := acctest.On(t, "hypervisor", "dig", "+short", "@"+asked.at, "api."+name+".example"); got != asked.want {
-				t.Errorf("at %s, api.%s.example is %q, not %s", asked.at, name, got, asked.want)
-			}
-		}
 	}
 	if out := s.Run("output"); strings.Count(out, `"inside" = "svc-1"`) != 2 || strings.Count(out, `"outside" = "svc-1"`) != 2 {
 		t.Errorf("not every address is held by svc-1:\n%s", out)

@@ -74,28 +74,35 @@ func TestAccTheOpenShiftExampleIsOpenShifts(t *testing.T) {
 		if err := json.Unmarshal([]byte(run(t.Context(), "output", "-json")), &raw); err != nil {
 			t.Fatal(err)
 		}
-		var vips map[string]struct{ ID int }
-		for name, into := range map[string]any{"vips": &vips, "priorities": &out.Priorities, "states": &out.States, "holders": &out.Holders, "held": &out.Held, "moved": &out.Moved} {
+		read := func(name string, into any) {
 			if err := json.Unmarshal(raw[name].Value, into); err != nil {
 				t.Fatalf("output %s: %v", name, err)
 			}
 		}
+		var vips map[string]struct{ ID int }
+		read("vips", &vips)
+		read("priorities", &out.Priorities)
+		read("states", &out.States)
+		read("holders", &out.Holders)
+		read("held", &out.Held)
+		read("moved", &out.Moved)
 		out.IDs = map[string]int{"api": vips["api"].ID, "ingress": vips["ingress"].ID}
 		return out
 	}
 	want := func(after string, api, ingress []int, owners [2]string) {
 		t.Helper()
 		got := seen()
-		for role, expected := range map[string][]int{"api": api, "ingress": ingress} {
-			if fmt.Sprint(got.Priorities[role]) != fmt.Sprint(expected) {
-				t.Errorf("%s: the priorities of %s are %v, not %v", after, role, got.Priorities[role], expected)
+		wantRole := func(role string, priorities []int, owner string) {
+			t.Helper()
+			if fmt.Sprint(got.Priorities[role]) != fmt.Sprint(priorities) {
+				t.Errorf("%s: the priorities of %s are %v, not %v", after, role, got.Priorities[role], priorities)
+			}
+			if got.Holders[role] != owner || len(got.Held[role]) != 1 {
+				t.Errorf("%s: %s is held by %q (%v), not by %s", after, role, got.Holders[role], got.Held[role], owner)
 			}
 		}
-		for i, role := range []string{"api", "ingress"} {
-			if got.Holders[role] != owners[i] || len(got.Held[role]) != 1 {
-				t.Errorf("%s: %s is held by %q (%v), not by %s", after, role, got.Holders[role], got.Held[role], owners[i])
-			}
-		}
+		wantRole("api", api, owners[0])
+		wantRole("ingress", ingress, owners[1])
 		if !got.Moved {
 			t.Errorf("%s: a member does not tell when it became what it is", after)
 		}

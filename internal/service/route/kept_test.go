@@ -2,9 +2,9 @@ package route
 
 import (
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/hosttest"
 )
@@ -14,17 +14,13 @@ func TestFileThatKeepsARouteIsFound(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	const text = "# virtcluster owner=me device=eth1 backend=auto\n[Route]\n"
-	for path, content := range map[string]string{
-		"systemd/10-eth1.network.d/virtcluster-route.conf": text, "sys/class/net/eth1/ifindex": "7\n",
-		"run/systemd/netif/links/7": "ADMIN_STATE=configured\nNETWORK_FILE=/etc/systemd/network/10-eth1.network\n",
-	} {
-		path = filepath.Join(root, path)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+	files := fstest.MapFS{
+		"systemd/10-eth1.network.d/virtcluster-route.conf": {Data: []byte(text)},
+		"sys/class/net/eth1/ifindex":                       {Data: []byte("7\n")},
+		"run/systemd/netif/links/7":                        {Data: []byte("ADMIN_STATE=configured\nNETWORK_FILE=/etc/systemd/network/10-eth1.network\n")},
+	}
+	if err := os.CopyFS(root, files); err != nil {
+		t.Fatal(err)
 	}
 	script := strings.NewReplacer(`"/sys/`, `"`+root+`/sys/`, `"/run/`, `"`+root+`/run/`).Replace(keptScript)
 	end := hosttest.Script{Text: script, Args: []string{root + "/none/*", root + "/systemd/*.d/virtcluster-route.conf"}}.Run(t)

@@ -19,8 +19,8 @@ tofu_build() {
 	mv "$directory/tofu.new" "$directory/tofu"
 }
 
-# Where the provider is built: each working directory of the repository has its own.
-provider_directory() { printf '%s/provider/%s\n' "$CACHE" "$(recipe_key <<<"$REPOSITORY")"; }
+# Where the provider is built: each working directory of the repository has its own. PROVIDER_TREE is another one than this to build.
+provider_directory() { printf '%s/provider/%s\n' "$CACHE" "$(recipe_key <<<"${PROVIDER_TREE:-$REPOSITORY}")"; }
 
 # Builds the provider and prints where it is. One that does not build is said so and left out: acceptance tests serve the
 # provider from their own process, and whoever applies a configuration is told that there is none.
@@ -29,7 +29,7 @@ provider_build() {
 	built=$(provider_directory)/terraform-provider-virtcluster
 	mkdir -p "$(dirname "$built")"
 	# Building onto the last result costs no linking when nothing changed.
-	if [[ ! -e $REPOSITORY/main.go ]] || ! (cd "$REPOSITORY" && go build -o "$built" .); then
+	if ! (cd "${PROVIDER_TREE:-$REPOSITORY}" && [[ -e main.go ]] && go build -o "$built" .); then
 		rm -f "$built"
 		say "warning: the provider does not build; terraform and tofu will not find it"
 	fi
