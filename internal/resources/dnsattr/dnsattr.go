@@ -18,6 +18,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
@@ -86,14 +87,16 @@ func Live(ctx context.Context, f *fleet.Fleet, serviceNode string) (transaction.
 
 // ForStrangers asks the plan, and then the machine, whether a view answers clients from anywhere. What the machine
 // cannot say now, the apply of the view will.
-func ForStrangers(ctx context.Context, p crud.ProviderData, serviceNode, view string) bool {
-	if v, ok := p.Registry.DNS.View(serviceNode, view); ok {
-		return v.ForStrangers
+func ForStrangers(ctx context.Context, p crud.ProviderData, serviceNode types.String, view string) bool {
+	for _, v := range bind.PlannedViews(p.Ledger, host.WithoutKey(serviceNode.ValueString())) {
+		if v.Name == view {
+			return v.ForStrangers()
+		}
 	}
-	if serviceNode == "" {
+	if serviceNode.ValueString() == "" {
 		return false
 	}
-	t, err := Live(ctx, p.Fleet, serviceNode)
+	t, err := Live(ctx, p.Fleet, serviceNode.ValueString())
 	if err != nil {
 		return false
 	}

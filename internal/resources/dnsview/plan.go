@@ -7,9 +7,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnsattr"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
@@ -21,12 +20,11 @@ func planChange(ctx context.Context, opening crud.StoreContext, req resource.Mod
 		return
 	}
 	v, _ := toSpec(ctx, m)
-	node := hostattr.Reference(m.ServiceNode) // "" while it is not known
-	opening.Registry.DNS.PutView(node, planregistry.DNSView{Name: v.Name, Order: v.Order, ForStrangers: v.ForStrangers(), MatchesAll: v.MatchesAll()})
+	node := m.ServiceNode.ValueString() // "" while it is not known
 	planned := map[string]bool{}
-	for _, other := range opening.Registry.DNS.Views(node) {
+	for _, other := range bind.PlannedViews(opening.Ledger, host.WithoutKey(node)) {
 		planned[other.Name] = true
-		problem := bind.Shadows(v.Rank(), bind.Rank{Name: other.Name, Order: other.Order, All: other.MatchesAll})
+		problem := bind.Shadows(v, other)
 		switch {
 		case problem == "" || other.Name == v.Name:
 		case node == "": // views of several nodes that are not there yet may be taken for those of one
@@ -52,7 +50,7 @@ func warnOfLive(resp *resource.ModifyPlanResponse, v bind.View, t transaction.Tr
 		return
 	}
 	for _, other := range views {
-		if problem := bind.Shadows(v.Rank(), other.Rank()); problem != "" && !planned[other.Name] {
+		if problem := bind.Shadows(v, other); problem != "" && !planned[other.Name] {
 			resp.Diagnostics.AddAttributeWarning(path.Root("order"), "View that is never asked", problem)
 		}
 	}
