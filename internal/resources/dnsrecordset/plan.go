@@ -51,13 +51,16 @@ func keepSpelling(ctx context.Context, req resource.ModifyPlanRequest, resp *res
 	word := func(at string, planned *types.String, state types.String, same bool) {
 		if !same {
 			resp.RequiresReplace = append(resp.RequiresReplace, path.Root(at))
+		} else if !planned.IsUnknown() {
+			*planned = state
 		}
-		resp.Diagnostics.Append(dnsattr.Keep(ctx, resp, at, planned, state, same)...)
+		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root(at), *planned)...)
 	}
 	word("zone", &m.Zone, prior.Zone, zone == oldZone)
 	word("name", &m.Name, prior.Name, name == oldName)
 	word("type", &m.Type, prior.Type, rrType == oldType)
-	tv, err := m.Values.ToTerraformValue(ctx)
-	same := err == nil && tv.IsFullyKnown() && bind.SameValues(convert.Texts(m.Values), convert.Texts(prior.Values), rrType, zone)
-	resp.Diagnostics.Append(dnsattr.Keep(ctx, resp, "values", &m.Values, prior.Values, same)...)
+	if convert.WhollyKnown(ctx, m.Values) && bind.SameValues(convert.Texts(m.Values), convert.Texts(prior.Values), rrType, zone) {
+		m.Values = prior.Values
+		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("values"), m.Values)...)
+	}
 }

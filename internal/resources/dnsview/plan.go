@@ -13,9 +13,8 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
-func planChange(ctx context.Context, opening crud.StoreContext, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
+func planChange(ctx context.Context, opening crud.StoreContext, _ resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
 	f := opening.Fleet
-	keepSpelling(ctx, req, resp, m)
 	if f == nil || m.Name.IsUnknown() || m.Order.IsUnknown() || m.MatchClients.IsUnknown() || m.MatchDestinations.IsUnknown() {
 		return
 	}
@@ -61,22 +60,4 @@ func warnOfLive(resp *resource.ModifyPlanResponse, v bind.View, t transaction.Tr
 		resp.Diagnostics.AddAttributeWarning(path.Root("match_clients"), "Internal name for strangers",
 			name+" is in this view, which answers strangers; only machines of the cluster need it")
 	}
-}
-
-// keepSpelling makes no change of what only is spelled differently.
-func keepSpelling(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
-	if req.State.Raw.IsNull() {
-		return
-	}
-	var prior model
-	resp.Diagnostics.Append(req.State.Get(ctx, &prior)...)
-	if resp.Diagnostics.HasError() {
-		return
-	}
-	dnsattr.KeepList(ctx, resp, "match_clients", &m.MatchClients, prior.MatchClients, bind.SameMatches)
-	dnsattr.KeepList(ctx, resp, "match_destinations", &m.MatchDestinations, prior.MatchDestinations, bind.SameMatches)
-	dnsattr.KeepList(ctx, resp, "allow_recursion", &m.AllowRecursion, prior.AllowRecursion, bind.SameMatches)
-	dnsattr.KeepList(ctx, resp, "forwarders", &m.Forwarders, prior.Forwarders, bind.SameServers)
-	dnsattr.KeepList(ctx, resp, "allow_query", &m.AllowQuery, prior.AllowQuery, bind.SameMatches)
-	dnsattr.KeepOptions(ctx, resp, "options", &m.Options, prior.Options)
 }
