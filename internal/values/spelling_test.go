@@ -35,9 +35,11 @@ var (
 	anywhere = map[string]schema.Attribute{
 		"address": schema.StringAttribute{PlanModifiers: []planmodifier.String{Address.KeepSpelling()}}, "n": schema.Int64Attribute{},
 	}
-	sortedWords = TextsAs(func(texts []string) []string { return slices.Sorted(slices.Values(strings.Fields(strings.ToUpper(strings.Join(texts, " "))))) })
-	upperCase   = Text.Same(strings.ToUpper)
-	spelling    = NewSpeller(func(context.Context) schema.Schema {
+	sortedWords = TextsAs(func(texts []string) []string {
+		return slices.Sorted(slices.Values(strings.Fields(strings.ToUpper(strings.Join(texts, " ")))))
+	})
+	upperCase = Text.Same(strings.ToUpper)
+	spelling  = NewSpeller(func(context.Context) schema.Schema {
 		return schema.Schema{Attributes: map[string]schema.Attribute{
 			"address": anywhere["address"], "note": schema.StringAttribute{},
 			"words":   schema.SetAttribute{PlanModifiers: []planmodifier.Set{sortedWords}},
