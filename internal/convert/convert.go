@@ -135,13 +135,6 @@ func ListOrNull(all []string) types.List {
 	return List(all)
 }
 
-// KeepList stores what was read back, in the model's own spelling where that means the same.
-func KeepList(own *types.List, got []string, same func(a, b []string) bool) {
-	if own.IsUnknown() || !same(Texts(*own), got) {
-		*own = List(got)
-	}
-}
-
 // MapTexts are the elements of a map of texts: nil where it is null or unknown, "" for an unknown element.
 func MapTexts(m types.Map) map[string]string {
 	if !Known(m) {
@@ -170,11 +163,4 @@ func MapOrNull(all map[string]string) types.Map {
 		return types.MapNull(types.StringType)
 	}
 	return Map(all)
-}
-
-// KeepMap stores what was read back, in the model's own spelling where that means the same.
-func KeepMap(own *types.Map, got map[string]string, same func(a, b map[string]string) bool) {
-	if own.IsUnknown() || !same(MapTexts(*own), got) {
-		*own = MapOrNull(got)
-	}
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan/ledger"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/run"
 )
 
@@ -70,10 +69,8 @@ func (s *source[M]) Read(ctx context.Context, req datasource.ReadRequest, resp *
 type ProviderData struct {
 	// Fleet has the connections.
 	Fleet *fleet.Fleet
-	// Ledger has what the resources of the running plan use, and Registry what else they say of themselves. They know no connections, and
-	// these do not know them.
-	Ledger   *ledger.Ledger
-	Registry *planregistry.Registry
+	// Ledger has what the resources of the running plan use. It knows no connections, and these do not know it.
+	Ledger *ledger.Ledger
 	// Run has what the resources did in this run.
 	Run *run.Memory
 }

@@ -21,7 +21,6 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan/ledger"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/run"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
@@ -137,7 +136,7 @@ func (p toy) Metadata(_ context.Context, _ provider.MetadataRequest, resp *provi
 func (p toy) Schema(context.Context, provider.SchemaRequest, *provider.SchemaResponse) {}
 
 func (p toy) Configure(_ context.Context, _ provider.ConfigureRequest, resp *provider.ConfigureResponse) {
-	resp.ResourceData = crud.ProviderData{Fleet: fleet.New(fleet.Config{URI: "test:///default"}), Ledger: &ledger.Ledger{}, Registry: &planregistry.Registry{}, Run: run.Begin()}
+	resp.ResourceData = crud.ProviderData{Fleet: fleet.New(fleet.Config{URI: "test:///default"}), Ledger: &ledger.Ledger{}, Run: run.Begin()}
 }
 
 func (p toy) DataSources(context.Context) []func() datasource.DataSource { return nil }

@@ -49,6 +49,14 @@ var (
 	RemovedListener = Kind{Name: "address of a frontend that goes", Noun: "address"}
 )
 
+// What a DNS server has once: views, and in a zone, which is the scope, the records of a name and a type ("www A"), be they the zone's own
+// or a resource's.
+var (
+	DNSView     = Kind{Name: "view of a DNS server", Noun: "view"}
+	ZoneRecords = Kind{Name: "records of a DNS zone", Noun: "records"}
+	RecordSet   = Kind{Name: "record set of a DNS zone", Noun: "record set"}
+)
+
 // What a hypervisor has once.
 var (
 	StoragePool = Kind{Name: "name of a pool of storage", Noun: "storage pool"}

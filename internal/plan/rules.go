@@ -86,6 +86,11 @@ var Rules = join(
 	each(NodeVolume, []Kind{Volume, NodeVolume}, Rule{Summary: "Taken by another resource", Detail: "{mine} belongs to {holder}: write another one"}),
 	each(NetworkBridge, []Kind{NetworkBridge, HostBridge}, Rule{Summary: "Bridge name taken", Detail: "{mine} is the one of {holder}: write another name, or none."}),
 	each(HostBridge, []Kind{NetworkBridge, HostBridge}, Rule{Summary: "Bridge name taken", Detail: "{mine} is the one of {holder}: write another name"}),
+	[]Rule{
+		{Mine: RecordSet, Theirs: ZoneRecords, Summary: "Records that the zone has itself", Detail: "{scope} has {value} in its records; keep them in one place"},
+		{Mine: ZoneRecords, Theirs: RecordSet, Summary: "Records of another resource", Detail: "{value} is a virtcluster_dns_record_set too; keep it in one place"},
+		{Mine: RecordSet, Theirs: RecordSet, Summary: "Record set twice", Detail: "another resource has {value} of {scope} too; put all values in one"},
+	},
 	proxyRules,
 	addressRules,
 	[]Rule{

@@ -54,6 +54,8 @@ type Use struct {
 	For string
 	// ByID is set where the scope is a network that others may name by the id of the object, too.
 	ByID bool
+	// Of is what is used, for what a service's own checks compare beside the value. No rule reads it.
+	Of any
 	// New is set by crud where the resource did not use it before.
 	New bool
 	// Path leads to the attribute, as that of a service.Problem does. Known are the root attributes that have to be known for the use to
@@ -122,9 +124,10 @@ func (h Holder) Locate(u Use) []string {
 	return all
 }
 
-// IsSame says whether two uses are of the same, whatever they are for and wherever they are written.
+// IsSame says whether two uses are of the same, whatever they are for and wherever they are written. A zone has thousands, so what
+// differs most is compared first.
 func (u Use) IsSame(other Use) bool {
-	return u.Kind == other.Kind && u.On == other.On && u.Scope == other.Scope && u.Value == other.Value
+	return u.Value == other.Value && u.Scope == other.Scope && u.On == other.On && u.Kind == other.Kind
 }
 
 // Spell is a use of the holder as messages have it: `IP address 10.0.0.7 on network "n" of the provider's hypervisor`.

@@ -20,7 +20,6 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan/ledger"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/run"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
@@ -127,7 +126,7 @@ func (p *virtcluster) Configure(ctx context.Context, req provider.ConfigureReque
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	provided := crud.ProviderData{Fleet: fleet.New(config), Ledger: &ledger.Ledger{}, Registry: &planregistry.Registry{}, Run: run.Begin()}
+	provided := crud.ProviderData{Fleet: fleet.New(config), Ledger: &ledger.Ledger{}, Run: run.Begin()}
 	resp.ResourceData, resp.DataSourceData, resp.ActionData, resp.ListResourceData = provided, provided, provided, provided
 	p.fleet = provided.Fleet
 }

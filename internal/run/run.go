@@ -2,10 +2,13 @@
 package run
 
 import (
+	"sync"
+
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/vip"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
 // Memory is what the resources of one configured provider did in this run. It begins empty with each, and no other provider sees it.
@@ -17,6 +20,10 @@ type Memory struct {
 	HandOvers keepalived.HandOvers
 	// Groups are the sync groups whose VIPs are being changed.
 	Groups vip.Groups
+	// VIPs has the members ([]keepalived.Member) of each VIP that the run has met, by its id: no machine but theirs knows of one.
+	VIPs sync.Map
+	// Trials has the machines' own checkers look at what is planned for HAProxy.
+	Trials haproxy.Trials[func(transaction.Tree) error]
 }
 
 // Begin returns what a run remembers at its beginning.

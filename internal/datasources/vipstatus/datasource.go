@@ -103,12 +103,9 @@ func readStatus(ctx context.Context, p crud.ProviderData, m *model) (diags diag.
 
 // membersOf finds the members of a VIP: of one that this run knows, or those that an import's id names.
 func membersOf(p crud.ProviderData, id string) (members []keepalived.Member, name string, err error) {
-	if known, seen := p.Registry.VIPs.Get(id); seen {
-		for _, m := range known {
-			members = append(members, keepalived.Member{Name: m.Name, ID: m.ServiceNode})
-		}
+	if known, seen := p.Run.VIPs.Load(id); seen {
 		_, name, _ = strings.Cut(id, "#")
-		return members, name, nil
+		return known.([]keepalived.Member), name, nil
 	}
 	return keepalived.SplitID(id)
 }

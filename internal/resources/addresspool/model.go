@@ -11,6 +11,7 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/addresspool"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
 
 type model struct {
@@ -55,24 +56,12 @@ func (m *model) isKnown() bool {
 		!slices.ContainsFunc(m.Ranges.Elements(), unknown) && !slices.ContainsFunc(m.Reserved.Elements(), unknown)
 }
 
-func (m *model) fillModel(got addresspool.Pool) diag.Diagnostics {
-	m.AvoidBuggyIPs = types.BoolValue(got.AvoidBuggyIPs)
-	m.Ranges = spellRanges(m.Ranges, got.Ranges)
-	if len(got.Reserved) > 0 || len(m.Reserved.Elements()) > 0 {
-		m.Reserved = spellRanges(m.Reserved, got.Reserved)
-	}
-	return nil
-}
+var spelling = values.NewSpeller(resourceSchema)
 
-// spellRanges is what a pool has as a list: the model's own where that means the same.
-func spellRanges(own types.List, got []netipx.IPRange) types.List {
-	var ignored diag.Diagnostics
-	if convert.Known(own) && slices.Equal(parseRanges(own, path.Empty(), &ignored), got) {
-		return own
-	}
-	texts := make([]string, len(got))
-	for i, run := range got {
-		texts[i] = addresspool.FormatRange(run)
-	}
-	return convert.List(texts)
+func (m *model) fillModel(got addresspool.Pool) diag.Diagnostics {
+	read := *m
+	read.AvoidBuggyIPs = types.BoolValue(got.AvoidBuggyIPs)
+	read.Ranges, read.Reserved = convert.List(addresspool.FormatRanges(got.Ranges)), convert.ListOrNull(addresspool.FormatRanges(got.Reserved))
+	spelling.Keep(m, read)
+	return nil
 }

@@ -3,12 +3,9 @@ package addresspool
 import (
 	"context"
 	"fmt"
-	"slices"
 
-	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 	"go4.org/netipx"
 
@@ -87,22 +84,5 @@ func crossCheck(ctx context.Context, at crud.StoreContext, want addresspool.Pool
 			}
 			refuseOverlap(resp, want.Ranges, planuses.Span{First: out.Range.Start, Last: out.Range.End}, whose)
 		}
-	}
-}
-
-// sameRanges keeps the spelling in state where the configuration's has the same addresses in the same order.
-type sameRanges struct{}
-
-func (sameRanges) Description(context.Context) string {
-	return "Two spellings of one range are no change."
-}
-
-func (s sameRanges) MarkdownDescription(ctx context.Context) string { return s.Description(ctx) }
-
-func (sameRanges) PlanModifyList(_ context.Context, req planmodifier.ListRequest, resp *planmodifier.ListResponse) {
-	var ignored diag.Diagnostics
-	planned, stored := parseRanges(req.PlanValue, req.Path, &ignored), parseRanges(req.StateValue, req.Path, &ignored)
-	if !req.StateValue.IsNull() && len(stored) == len(req.PlanValue.Elements()) && slices.Equal(planned, stored) {
-		resp.PlanValue = req.StateValue
 	}
 }

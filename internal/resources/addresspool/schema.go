@@ -19,6 +19,12 @@ import (
 var ranges = values.New("range", "10.0.0.10-10.0.0.19", func(text string) error {
 	_, err := addresspool.ParseRange(text)
 	return err
+}).Same(func(text string) string {
+	run, err := addresspool.ParseRange(text)
+	if err != nil {
+		return text
+	}
+	return addresspool.FormatRange(run)
 })
 
 func resourceSchema(context.Context) schema.Schema {
@@ -37,12 +43,12 @@ func resourceSchema(context.Context) schema.Schema {
 				MarkdownDescription: "Name of the pool on the machine: letters, digits, dots, dashes and underscores. Another one replaces the resource.",
 			},
 			"ranges": schema.ListAttribute{
-				Required: true, ElementType: types.StringType, PlanModifiers: []planmodifier.List{sameRanges{}}, Validators: []validator.List{values.Each(ranges).Some()},
+				Required: true, ElementType: types.StringType, PlanModifiers: []planmodifier.List{values.Each(ranges).KeepSpelling()}, Validators: []validator.List{values.Each(ranges).Some()},
 				MarkdownDescription: "What the pool has: runs such as `10.0.0.10-10.0.0.19`, both ends included, subnets such as `10.0.0.0/28`, all of whose addresses count, or single addresses. " +
 					"They must be in no DHCP range, and in no other pool of the machine. Ranges can grow at any time; they can be cut by what is not drawn.",
 			},
 			"reserved": schema.ListAttribute{
-				Optional: true, ElementType: types.StringType, PlanModifiers: []planmodifier.List{sameRanges{}}, Validators: []validator.List{values.Each(ranges)},
+				Optional: true, ElementType: types.StringType, PlanModifiers: []planmodifier.List{values.Each(ranges).KeepSpelling()}, Validators: []validator.List{values.Each(ranges)},
 				MarkdownDescription: "What of the ranges is never given out, written as these are: gateways, machines that are there already. Default: nothing.",
 			},
 			"avoid_buggy_ips": schema.BoolAttribute{

@@ -6,18 +6,14 @@ import (
 	"context"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-framework/attr"
-	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
-	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
@@ -30,36 +26,19 @@ const liveLimit = 20 * time.Second
 func MatchList(text string) schema.Attribute {
 	return schema.ListAttribute{
 		Optional: true, Computed: true, ElementType: types.StringType, Validators: []validator.List{values.Each(values.Line)},
-		PlanModifiers:       []planmodifier.List{NoneIsNotDefault{}},
+		PlanModifiers:       []planmodifier.List{NoneIsNotDefault{bind.SameMatches}},
 		MarkdownDescription: text + " An address match list: addresses, prefixes, `any`, `none`, `localhost`, `localnets`, `key NAME` or the name of an `acl`, each with `!` before it for the opposite; the first element that matches decides.",
 	}
 }
 
-// Keep replaces a planned value by the one in state where both mean the same, so that another spelling is no
-// change.
-func Keep[T attr.Value](ctx context.Context, resp *resource.ModifyPlanResponse, at string, planned *T, state T, same bool) diag.Diagnostics {
-	if (*planned).IsUnknown() || !same || (*planned).Equal(state) {
-		return nil
-	}
-	*planned = state
-	return resp.Plan.SetAttribute(ctx, path.Root(at), state)
-}
-
-// KeepList is Keep for a list of texts.
-func KeepList(ctx context.Context, resp *resource.ModifyPlanResponse, at string, planned *types.List, state types.List, same func(a, b []string) bool) {
-	resp.Diagnostics.Append(Keep(ctx, resp, at, planned, state, same(convert.Texts(*planned), convert.Texts(state)))...)
-}
-
-// KeepOptions is Keep for a map of BIND's options.
-func KeepOptions(ctx context.Context, resp *resource.ModifyPlanResponse, at string, planned *types.Map, state types.Map) {
-	resp.Diagnostics.Append(Keep(ctx, resp, at, planned, state, bind.SameOptions(convert.MapTexts(*planned), convert.MapTexts(state)))...)
-}
+// option is the value of one of BIND's options.
+var option = values.Line.Same(bind.CanonicalOption)
 
 // Options is the attribute of further options of BIND.
 func Options(example string) schema.Attribute {
 	return schema.MapAttribute{
-		Validators: []validator.Map{values.Each(values.Line).Keys(values.Word)},
-		Optional:   true, ElementType: types.StringType,
+		Validators: []validator.Map{values.Each(option).Keys(values.Word)},
+		Optional:   true, ElementType: types.StringType, PlanModifiers: []planmodifier.Map{values.Each(option).KeepElements()},
 		MarkdownDescription: "Further options of BIND that take one plain value, by their names in named.conf: `" + example + "`. A value cannot hold semicolons or braces.",
 	}
 }
@@ -68,7 +47,7 @@ func Options(example string) schema.Attribute {
 func Forwarders(none string) schema.Attribute {
 	return schema.ListAttribute{
 		Validators: []validator.List{values.Each(values.Word)},
-		Optional:   true, Computed: true, PlanModifiers: []planmodifier.List{NoneIsNotDefault{}}, ElementType: types.StringType,
+		Optional:   true, Computed: true, PlanModifiers: []planmodifier.List{NoneIsNotDefault{bind.SameServers}}, ElementType: types.StringType,
 		MarkdownDescription: "Servers that are asked for names of other servers: addresses, with `:PORT` where it is not 53. Default: " + none,
 	}
 }
@@ -86,14 +65,16 @@ func Live(ctx context.Context, f *fleet.Fleet, serviceNode string) (transaction.
 
 // ForStrangers asks the plan, and then the machine, whether a view answers clients from anywhere. What the machine
 // cannot say now, the apply of the view will.
-func ForStrangers(ctx context.Context, p crud.ProviderData, serviceNode, view string) bool {
-	if v, ok := p.Registry.DNS.View(serviceNode, view); ok {
-		return v.ForStrangers
+func ForStrangers(ctx context.Context, p crud.ProviderData, serviceNode types.String, view string) bool {
+	for _, v := range bind.PlannedViews(p.Ledger, host.WithoutKey(serviceNode.ValueString())) {
+		if v.Name == view {
+			return v.ForStrangers()
+		}
 	}
-	if serviceNode == "" {
+	if serviceNode.ValueString() == "" {
 		return false
 	}
-	t, err := Live(ctx, p.Fleet, serviceNode)
+	t, err := Live(ctx, p.Fleet, serviceNode.ValueString())
 	if err != nil {
 		return false
 	}

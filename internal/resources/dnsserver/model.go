@@ -9,6 +9,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
 
 type model struct {
@@ -31,12 +32,13 @@ func toSpec(_ context.Context, m *model) (bind.Server, diag.Diagnostics) {
 	}, nil
 }
 
+var spelling = values.NewSpeller(serverSchema)
+
 func fillModel(_ context.Context, m *model, got bind.Server) diag.Diagnostics {
-	convert.KeepList(&m.ListenOn, got.ListenOn, bind.SameListen)
-	convert.KeepList(&m.Forwarders, got.Forwarders, bind.SameServers)
-	convert.KeepList(&m.AllowQuery, got.AllowQuery, bind.SameMatches)
-	convert.KeepList(&m.AllowRecursion, got.AllowRecursion, bind.SameMatches)
-	m.DNSSECValidation = types.StringValue(got.DNSSECValidation)
-	convert.KeepMap(&m.Options, got.Options, bind.SameOptions)
+	read := *m
+	read.ListenOn, read.Forwarders = convert.List(got.ListenOn), convert.List(got.Forwarders)
+	read.AllowQuery, read.AllowRecursion = convert.List(got.AllowQuery), convert.List(got.AllowRecursion)
+	read.DNSSECValidation, read.Options = types.StringValue(got.DNSSECValidation), convert.MapOrNull(got.Options)
+	spelling.Keep(m, read)
 	return nil
 }

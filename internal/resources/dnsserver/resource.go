@@ -9,7 +9,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnsattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
 )
@@ -42,27 +41,9 @@ func New() resource.Resource {
 		Fill:      fillModel,
 		Open:      openStore,
 		TryAtPlan: func(bool) bool { return true },
-		Plan:      planChange,
 	})
 }
 
 func openStore(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[bind.Server], error) {
 	return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), bind.NewServerPart(hostattr.JoinID(m.ServiceNode, name), at.Claim.Mark()))
-}
-
-// planChange makes no change of what only is spelled differently.
-func planChange(ctx context.Context, _ crud.StoreContext, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
-	if req.State.Raw.IsNull() {
-		return
-	}
-	var prior model
-	resp.Diagnostics.Append(req.State.Get(ctx, &prior)...)
-	if resp.Diagnostics.HasError() {
-		return
-	}
-	dnsattr.KeepList(ctx, resp, "listen_on", &m.ListenOn, prior.ListenOn, bind.SameListen)
-	dnsattr.KeepList(ctx, resp, "forwarders", &m.Forwarders, prior.Forwarders, bind.SameServers)
-	dnsattr.KeepList(ctx, resp, "allow_query", &m.AllowQuery, prior.AllowQuery, bind.SameMatches)
-	dnsattr.KeepList(ctx, resp, "allow_recursion", &m.AllowRecursion, prior.AllowRecursion, bind.SameMatches)
-	dnsattr.KeepOptions(ctx, resp, "options", &m.Options, prior.Options)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
 
 type model struct {
@@ -36,15 +37,14 @@ func toSpec(_ context.Context, m *model) (bind.View, diag.Diagnostics) {
 	}, nil
 }
 
+var spelling = values.NewSpeller(viewSchema)
+
 func fillModel(_ context.Context, m *model, got bind.View) diag.Diagnostics {
-	m.Name = types.StringValue(got.Name)
-	m.Order = types.Int64Value(got.Order)
-	m.Recursion = types.BoolValue(got.Recursion)
-	convert.KeepList(&m.MatchClients, got.MatchClients, bind.SameMatches)
-	convert.KeepList(&m.MatchDestinations, got.MatchDestinations, bind.SameMatches)
-	convert.KeepList(&m.AllowRecursion, got.AllowRecursion, bind.SameMatches)
-	convert.KeepList(&m.Forwarders, got.Forwarders, bind.SameServers)
-	convert.KeepList(&m.AllowQuery, got.AllowQuery, bind.SameMatches)
-	convert.KeepMap(&m.Options, got.Options, bind.SameOptions)
+	read := *m
+	read.Name, read.Order, read.Recursion = types.StringValue(got.Name), types.Int64Value(got.Order), types.BoolValue(got.Recursion)
+	read.MatchClients, read.MatchDestinations = convert.List(got.MatchClients), convert.List(got.MatchDestinations)
+	read.AllowRecursion, read.Forwarders = convert.List(got.AllowRecursion), convert.List(got.Forwarders)
+	read.AllowQuery, read.Options = convert.List(got.AllowQuery), convert.MapOrNull(got.Options)
+	spelling.Keep(m, read)
 	return nil
 }

@@ -7,26 +7,23 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnsattr"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
-func planChange(ctx context.Context, opening crud.StoreContext, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
+func planChange(ctx context.Context, opening crud.StoreContext, _ resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
 	f := opening.Fleet
-	keepSpelling(ctx, req, resp, m)
 	if f == nil || m.Name.IsUnknown() || m.Order.IsUnknown() || m.MatchClients.IsUnknown() || m.MatchDestinations.IsUnknown() {
 		return
 	}
 	v, _ := toSpec(ctx, m)
-	node := hostattr.Reference(m.ServiceNode) // "" while it is not known
-	opening.Registry.DNS.PutView(node, planregistry.DNSView{Name: v.Name, Order: v.Order, ForStrangers: v.ForStrangers(), MatchesAll: v.MatchesAll()})
+	node := m.ServiceNode.ValueString() // "" while it is not known
 	planned := map[string]bool{}
-	for _, other := range opening.Registry.DNS.Views(node) {
+	for _, other := range bind.PlannedViews(opening.Ledger, host.WithoutKey(node)) {
 		planned[other.Name] = true
-		problem := bind.Shadows(v.Rank(), bind.Rank{Name: other.Name, Order: other.Order, All: other.MatchesAll})
+		problem := bind.Shadows(v, other)
 		switch {
 		case problem == "" || other.Name == v.Name:
 		case node == "": // views of several nodes that are not there yet may be taken for those of one
@@ -52,7 +49,7 @@ func warnOfLive(resp *resource.ModifyPlanResponse, v bind.View, t transaction.Tr
 		return
 	}
 	for _, other := range views {
-		if problem := bind.Shadows(v.Rank(), other.Rank()); problem != "" && !planned[other.Name] {
+		if problem := bind.Shadows(v, other); problem != "" && !planned[other.Name] {
 			resp.Diagnostics.AddAttributeWarning(path.Root("order"), "View that is never asked", problem)
 		}
 	}
@@ -63,22 +60,4 @@ func warnOfLive(resp *resource.ModifyPlanResponse, v bind.View, t transaction.Tr
 		resp.Diagnostics.AddAttributeWarning(path.Root("match_clients"), "Internal name for strangers",
 			name+" is in this view, which answers strangers; only machines of the cluster need it")
 	}
-}
-
-// keepSpelling makes no change of what only is spelled differently.
-func keepSpelling(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
-	if req.State.Raw.IsNull() {
-		return
-	}
-	var prior model
-	resp.Diagnostics.Append(req.State.Get(ctx, &prior)...)
-	if resp.Diagnostics.HasError() {
-		return
-	}
-	dnsattr.KeepList(ctx, resp, "match_clients", &m.MatchClients, prior.MatchClients, bind.SameMatches)
-	dnsattr.KeepList(ctx, resp, "match_destinations", &m.MatchDestinations, prior.MatchDestinations, bind.SameMatches)
-	dnsattr.KeepList(ctx, resp, "allow_recursion", &m.AllowRecursion, prior.AllowRecursion, bind.SameMatches)
-	dnsattr.KeepList(ctx, resp, "forwarders", &m.Forwarders, prior.Forwarders, bind.SameServers)
-	dnsattr.KeepList(ctx, resp, "allow_query", &m.AllowQuery, prior.AllowQuery, bind.SameMatches)
-	dnsattr.KeepOptions(ctx, resp, "options", &m.Options, prior.Options)
 }

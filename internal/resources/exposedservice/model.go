@@ -3,7 +3,6 @@ package exposedservice
 import (
 	"context"
 	"net/netip"
-	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -13,6 +12,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/exposureattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/exposure"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
 
 type model struct {
@@ -55,23 +55,17 @@ func (m *model) decodePorts(ctx context.Context, diags *diag.Diagnostics) map[st
 	return exposureattr.DecodePorts[port](ctx, m.Ports, diags)
 }
 
-func (m *model) fillModel(ctx context.Context, got exposure.Exposure) diag.Diagnostics {
-	own, diags := m.toSpec(ctx)
-	m.Common.Fill(got)
-	m.Type = types.StringValue(string(got.Kind))
+var spelling = values.NewSpeller(resourceSchema)
+
+func (m *model) fillModel(ctx context.Context, got exposure.Exposure) (diags diag.Diagnostics) {
+	read := *m
+	read.Common.Fill(got)
 	ports := map[string]port{}
 	for name, p := range got.Ports {
 		ports[name] = port{types.Int64Value(int64(p.Port)), types.Int64Value(int64(p.TargetPort)), types.StringValue(p.Protocol)}
 	}
-	var d diag.Diagnostics
-	m.Ports, d = types.MapValueFrom(ctx, types.ObjectType{AttrTypes: portTypes}, ports)
-	diags.Append(d...)
-	if diags.HasError() || !slices.Equal(own.Targets, got.Targets) {
-		var texts []string
-		for _, t := range got.Targets {
-			texts = append(texts, t.String())
-		}
-		m.Targets = convert.List(texts)
-	}
+	read.Ports, diags = types.MapValueFrom(ctx, types.ObjectType{AttrTypes: portTypes}, ports)
+	read.Type, read.Targets = types.StringValue(string(got.Kind)), convert.SpellList(got.Targets)
+	spelling.Keep(m, read)
 	return diags
 }

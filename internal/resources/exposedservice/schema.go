@@ -63,6 +63,7 @@ func resourceSchema(context.Context) schema.Schema {
 		},
 		"targets": schema.ListAttribute{
 			Required: true, ElementType: types.StringType, Validators: []validator.List{values.Each(values.Address).Some().Distinct()},
+			PlanModifiers:       []planmodifier.List{values.Each(values.Address).KeepSpelling()},
 			MarkdownDescription: "Addresses of the guests: one, or several of a `load_balancer` or a `node_port`.",
 		},
 	})

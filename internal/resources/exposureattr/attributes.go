@@ -4,7 +4,6 @@ package exposureattr
 
 import (
 	"net/netip"
-	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -54,7 +53,7 @@ func Attributes(form string, configure, masquerade schema.BoolAttribute) map[str
 		},
 		"pool": schema.StringAttribute{
 			Optional: true, Validators: []validator.String{Pool, stringvalidator.ConflictsWith(path.MatchRoot("address"))},
-			PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
+			PlanModifiers:       []planmodifier.String{Pool.KeepSpelling(), stringplanmodifier.RequiresReplace()},
 			MarkdownDescription: "The `id` of a `virtcluster_address_pool` that the address is drawn from, and given back to. Another one replaces the resource.",
 		},
 		"interface": schema.StringAttribute{
@@ -66,6 +65,7 @@ func Attributes(form string, configure, masquerade schema.BoolAttribute) map[str
 		"masquerade":        masquerade,
 		"source_ranges": schema.ListAttribute{
 			Optional: true, ElementType: types.StringType, Validators: []validator.List{values.Each(values.Prefix).Distinct()},
+			PlanModifiers:       []planmodifier.List{values.Each(values.Prefix).KeepSpelling()},
 			MarkdownDescription: "Who may connect, as prefixes such as `10.19.41.0/24`; the machine itself always may. New connections of others are dropped; those that are open go on. Default: everybody.",
 		},
 		"serving": crud.ServingAttribute("what exposes it (rules, address, HAProxy's sections)"),
@@ -96,25 +96,16 @@ func (c *Common) Spec(e *exposure.Exposure) diag.Diagnostics {
 	return diags
 }
 
-// Fill writes what the machine has into the attributes, and keeps their own spelling where the meaning is the same.
+// Fill writes what the machine has into the attributes.
 func (c *Common) Fill(got exposure.Exposure) {
-	if a, err := netip.ParseAddr(c.Address.ValueString()); err != nil || a != got.Address {
-		c.Address = types.StringNull()
-		if got.Address.IsValid() {
-			c.Address = types.StringValue(got.Address.String())
-		}
+	c.Address = types.StringNull()
+	if got.Address.IsValid() {
+		c.Address = types.StringValue(got.Address.String())
 	}
-	if host.ShortenReferences(c.Pool.ValueString()) != got.Pool {
-		c.Pool = convert.Text(got.Pool)
-	}
-	c.Interface = convert.Text(got.Interface)
+	c.Pool, c.Interface = convert.Text(got.Pool), convert.Text(got.Interface)
 	c.ConfigureAddress, c.Masquerade = types.BoolValue(got.ConfigureAddress), types.BoolValue(got.Masquerade)
-	var own exposure.Exposure
-	if diags := c.Spec(&own); diags.HasError() || !slices.Equal(own.SourceRanges, got.SourceRanges) {
-		var texts []string
-		for _, p := range got.SourceRanges {
-			texts = append(texts, p.String())
-		}
-		c.SourceRanges = convert.ListOrNull(texts)
+	c.SourceRanges = types.ListNull(types.StringType)
+	if len(got.SourceRanges) > 0 {
+		c.SourceRanges = convert.SpellList(got.SourceRanges)
 	}
 }

@@ -23,7 +23,7 @@ var Pool = values.New("pool of addresses", "ssh://root@10.0.0.100#lan", func(id 
 		return fmt.Errorf("write the id of a virtcluster_address_pool: %w", err)
 	}
 	return nil
-})
+}).Same(host.ShortenReferences)
 
 // OpenAddress opens what a pool, by its id, has drawn or is to draw for a key.
 func OpenAddress(ctx context.Context, at crud.StoreContext, id types.String, key string) (*addresspool.Draw, error) {

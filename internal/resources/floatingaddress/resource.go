@@ -17,6 +17,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/exposureattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/exposure"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
 
 // form is what an id looks like.
@@ -88,17 +89,17 @@ func (m *model) toSpec(ctx context.Context) (exposure.Exposure, diag.Diagnostics
 	return f, diags
 }
 
-func (m *model) fillModel(ctx context.Context, got exposure.Exposure) diag.Diagnostics {
-	m.Common.Fill(got)
+var spelling = values.NewSpeller(resourceSchema)
+
+func (m *model) fillModel(ctx context.Context, got exposure.Exposure) (diags diag.Diagnostics) {
+	read := *m
+	read.Common.Fill(got)
 	ports := map[string]port{}
 	for name, p := range got.Ports {
 		ports[name] = port{types.Int64Value(int64(p.Port)), types.StringValue(p.Protocol)}
 	}
-	if len(ports) == 0 && len(m.Ports.Elements()) == 0 {
-		return nil
-	}
-	var diags diag.Diagnostics
-	m.Ports, diags = types.MapValueFrom(ctx, types.ObjectType{AttrTypes: portTypes}, ports)
+	read.Ports, diags = types.MapValueFrom(ctx, types.ObjectType{AttrTypes: portTypes}, ports)
+	spelling.Keep(m, read)
 	return diags
 }
 

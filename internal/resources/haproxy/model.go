@@ -12,6 +12,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/attrs"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
 
 type model struct {
@@ -35,7 +36,7 @@ func (m *model) toSpec(ctx context.Context) (haproxy.Base, diag.Diagnostics) {
 	b := haproxy.Base{
 		Maxconn: m.Maxconn.ValueInt64(), Log: haproxy.Lines(m.Log.ValueString()), Extra: haproxy.Lines(m.Extra.ValueString()),
 		DefaultsExtra: haproxy.Lines(m.DefaultsExtra.ValueString()), Mode: m.Mode.ValueString(), Retries: m.Retries.ValueInt64(),
-		Options: attrs.Set(m.Options), Timeouts: attrs.ReadTimeouts(m.Timeouts, haproxy.BaseTimeouts),
+		Options: attrs.SortWords(convert.KnownTexts(m.Options)), Timeouts: attrs.ReadTimeouts(m.Timeouts, haproxy.BaseTimeouts),
 	}
 	var h health
 	if attrs.Object(ctx, m.Health, &h, &diags) {
@@ -59,49 +60,27 @@ func writeOnly(planned, config *model) {
 	planned.Stats = types.ObjectValueMust(statsTypes(), attributes)
 }
 
-func (m *model) fillModel(ctx context.Context, got haproxy.Base) diag.Diagnostics {
-	var diags diag.Diagnostics
-	importing := m.Mode.IsNull()
-	m.Maxconn = attrs.KeepNumber(m.Maxconn, got.Maxconn)
-	m.Mode = attrs.KeepText(m.Mode, m.Mode.ValueString(), got.Mode)
-	m.Retries = attrs.KeepNumber(m.Retries, got.Retries)
-	m.Options = attrs.KeepSet(m.Options, got.Options)
-	m.Timeouts = attrs.KeepTimeouts(m.Timeouts, got.Timeouts, haproxy.BaseTimeouts)
-	m.Log = attrs.KeepLines(m.Log, got.Log)
-	m.Extra = attrs.KeepLines(m.Extra, got.Extra)
-	m.DefaultsExtra = attrs.KeepLines(m.DefaultsExtra, got.DefaultsExtra)
-	m.fillHealth(ctx, got.Health, &diags)
-	m.fillStats(ctx, got.Stats, importing, &diags)
+var spelling = values.NewSpeller(resourceSchema)
+
+func (m *model) fillModel(ctx context.Context, got haproxy.Base) (diags diag.Diagnostics) {
+	importing, read := m.Mode.IsNull(), *m
+	read.Maxconn, read.Mode, read.Retries = attrs.Number(got.Maxconn), convert.Text(got.Mode), attrs.Number(got.Retries)
+	read.Options, read.Timeouts = attrs.OptionSet(got.Options), attrs.WriteTimeouts(got.Timeouts, haproxy.BaseTimeouts)
+	read.Log, read.Extra, read.DefaultsExtra = attrs.JoinLines(got.Log), attrs.JoinLines(got.Extra), attrs.JoinLines(got.DefaultsExtra)
+	read.Health, read.Stats = types.ObjectNull(healthTypes()), types.ObjectNull(statsTypes())
+	var d diag.Diagnostics
+	if h := got.Health; h != nil {
+		read.Health, d = types.ObjectValueFrom(ctx, healthTypes(), health{attrs.NewBind(h.Bind), convert.Text(h.URI)})
+		diags.Append(d...)
+	}
+	if got.Stats != nil {
+		var own stats
+		attrs.Object(ctx, m.Stats, &own, &diags)
+		read.Stats, d = types.ObjectValueFrom(ctx, statsTypes(), newStats(*got.Stats, own, importing))
+		diags.Append(d...)
+	}
+	spelling.Keep(m, read)
 	return diags
-}
-
-func (m *model) fillHealth(ctx context.Context, got *haproxy.Health, diags *diag.Diagnostics) {
-	if got == nil {
-		m.Health = types.ObjectNull(healthTypes())
-		return
-	}
-	var h health
-	h.Options = types.ListNull(types.StringType)
-	attrs.Object(ctx, m.Health, &h, diags)
-	h.Bind = h.Keep(got.Bind)
-	h.URI = attrs.KeepText(h.URI, h.URI.ValueString(), got.URI)
-	o, d := types.ObjectValueFrom(ctx, healthTypes(), h)
-	diags.Append(d...)
-	m.Health = o
-}
-
-func (m *model) fillStats(ctx context.Context, got *haproxy.Stats, importing bool, diags *diag.Diagnostics) {
-	var s stats
-	s.Options = types.ListNull(types.StringType)
-	attrs.Object(ctx, m.Stats, &s, diags)
-	if got == nil {
-		m.Stats = types.ObjectNull(statsTypes())
-		return
-	}
-	s.keepRead(*got, importing)
-	o, d := types.ObjectValueFrom(ctx, statsTypes(), s)
-	diags.Append(d...)
-	m.Stats = o
 }
 
 // health is the health listener.

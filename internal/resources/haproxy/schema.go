@@ -29,7 +29,7 @@ var defaultTimeouts = map[string]string{
 func resourceSchema(context.Context) schema.Schema {
 	timeouts := attrs.Timeouts(haproxy.BaseTimeouts, defaultTimeouts)
 	timeouts.Computed = true
-	timeouts.Default = objectdefault.StaticValue(attrs.DefaultTimeouts(haproxy.BaseTimeouts, defaultTimeouts))
+	timeouts.Default = objectdefault.StaticValue(attrs.WriteTimeouts(defaultTimeouts, haproxy.BaseTimeouts))
 	return schema.Schema{
 		MarkdownDescription: "What the proxies of one service node have in common: limits, logging, default timeouts and options, and the listeners for statistics and health. " +
 			"It is written as sections beside the distribution's own, which what a person configured goes on using; destroying it leaves the file as it was. " +
@@ -56,8 +56,8 @@ func resourceSchema(context.Context) schema.Schema {
 			"options":  attrs.Options("`log-health-checks`, `dontlognull` or `redispatch`"),
 			"timeouts": timeouts,
 			"log": schema.StringAttribute{
-				Validators: []validator.String{values.Free},
-				Optional:   true, PlanModifiers: []planmodifier.String{attrs.SameLines()},
+				Validators: []validator.String{attrs.Lines},
+				Optional:   true, PlanModifiers: []planmodifier.String{attrs.Lines.KeepSpelling()},
 				MarkdownDescription: "Where to log, in HAProxy's words, such as `/dev/log local0` or `10.0.0.254:514 local0 notice`; several lines are several targets. " +
 					"They replace the distribution's. Default: these.",
 			},

@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/attrs"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
 )
@@ -40,19 +41,17 @@ func (s stats) toStats() *haproxy.Stats {
 	}
 }
 
-// keepRead writes what was read back. A password goes into state only where the configuration put one there
-// or, on import, where the file says that it was not a write-only one.
-func (s *stats) keepRead(got haproxy.Stats, importing bool) {
-	s.Bind = s.Keep(got.Bind)
-	s.URI = attrs.KeepText(s.URI, s.URI.ValueString(), got.URI)
-	s.User = attrs.KeepText(s.User, s.User.ValueString(), got.User)
-	s.Refresh = attrs.KeepTime(s.Refresh, got.Refresh)
-	s.HideVersion = types.BoolValue(got.HideVersion)
-	s.PasswordWO = types.StringNull()
-	if !s.Password.IsNull() || importing && got.PasswordVersion == 0 {
-		s.Password = attrs.KeepText(s.Password, s.Password.ValueString(), got.Password)
+// newStats is what was read back, of which own is what the model has. A password goes into state only where the configuration put one
+// there or, on import, where the file says that it was not a write-only one.
+func newStats(got haproxy.Stats, own stats, importing bool) stats {
+	s := stats{
+		Bind: attrs.NewBind(got.Bind), URI: convert.Text(got.URI), User: convert.Text(got.User), Refresh: convert.Text(got.Refresh), HideVersion: types.BoolValue(got.HideVersion),
 	}
-	if !s.PasswordWOVersion.IsNull() || importing {
-		s.PasswordWOVersion = attrs.KeepNumber(s.PasswordWOVersion, got.PasswordVersion)
+	if !own.Password.IsNull() || importing && got.PasswordVersion == 0 {
+		s.Password = convert.Text(got.Password)
 	}
+	if !own.PasswordWOVersion.IsNull() || importing {
+		s.PasswordWOVersion = attrs.Number(got.PasswordVersion)
+	}
+	return s
 }

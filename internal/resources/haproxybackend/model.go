@@ -7,9 +7,11 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/attrs"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
 
 type model struct {
@@ -42,15 +44,15 @@ var httpCheckTypes = map[string]attr.Type{
 
 func (c httpCheck) value() haproxy.HTTPCheck {
 	return haproxy.HTTPCheck{
-		Method: c.Method.ValueString(), URI: c.URI.ValueString(), Version: attrs.Words(c.Version), Expect: attrs.Words(c.Expect),
+		Method: c.Method.ValueString(), URI: c.URI.ValueString(), Version: attrs.OneLine(c.Version), Expect: attrs.OneLine(c.Expect),
 	}
 }
 
 func (m *model) spec(ctx context.Context) (haproxy.Backend, diag.Diagnostics) {
 	var diags diag.Diagnostics
 	b := haproxy.Backend{
-		Name: m.Name.ValueString(), Mode: m.Mode.ValueString(), Balance: attrs.Words(m.Balance), HashType: attrs.Words(m.HashType),
-		Timeouts: attrs.ReadTimeouts(m.Timeouts, haproxy.BackendTimeouts), Options: attrs.Set(m.Options),
+		Name: m.Name.ValueString(), Mode: m.Mode.ValueString(), Balance: attrs.OneLine(m.Balance), HashType: attrs.OneLine(m.HashType),
+		Timeouts: attrs.ReadTimeouts(m.Timeouts, haproxy.BackendTimeouts), Options: attrs.SortWords(convert.KnownTexts(m.Options)),
 		Extra: haproxy.Lines(m.Extra.ValueString()), DrainTimeout: m.DrainTimeout.ValueString(),
 	}
 	var check httpCheck
@@ -85,76 +87,36 @@ func (m *model) servers(ctx context.Context, diags *diag.Diagnostics) map[string
 	return out
 }
 
-func (m *model) fill(ctx context.Context, got haproxy.Backend) diag.Diagnostics {
-	var diags diag.Diagnostics
-	was, d := m.spec(ctx)
-	diags.Append(d...)
-	m.Name = types.StringValue(got.Name)
-	m.Mode = attrs.KeepText(m.Mode, was.Mode, got.Mode)
-	m.Balance = attrs.KeepText(m.Balance, was.Balance, got.Balance)
-	m.HashType = attrs.KeepText(m.HashType, was.HashType, got.HashType)
-	m.Options = attrs.KeepSet(m.Options, got.Options)
-	m.Timeouts = attrs.KeepTimeouts(m.Timeouts, got.Timeouts, haproxy.BackendTimeouts)
-	m.Extra = attrs.KeepLines(m.Extra, got.Extra)
+var spelling = values.NewSpeller(resourceSchema)
+
+func (m *model) fill(ctx context.Context, got haproxy.Backend) (diags diag.Diagnostics) {
+	read := *m
+	read.Name, read.Mode, read.Balance, read.HashType = types.StringValue(got.Name), convert.Text(got.Mode), convert.Text(got.Balance), convert.Text(got.HashType)
+	read.Options, read.Timeouts, read.Extra = attrs.OptionSet(got.Options), attrs.WriteTimeouts(got.Timeouts, haproxy.BackendTimeouts), attrs.JoinLines(got.Extra)
 	switch {
 	case got.DrainTimeout != "":
-		m.DrainTimeout = attrs.KeepTime(m.DrainTimeout, got.DrainTimeout)
+		read.DrainTimeout = types.StringValue(got.DrainTimeout)
 	case m.DrainTimeout.IsNull(): // an import of what a person wrote
-		m.DrainTimeout = types.StringValue(defaultDrainTimeout)
+		read.DrainTimeout = types.StringValue(defaultDrainTimeout)
 	}
-	m.fillHTTPCheck(ctx, got.HTTPCheck, &diags)
-	m.fillDefaultServer(ctx, got.DefaultServer, &diags)
-	m.fillServers(ctx, got.Servers, &diags)
+	read.HTTPCheck, read.DefaultServer, read.Servers = types.ObjectNull(httpCheckTypes), types.ObjectNull(paramTypes()), types.MapNull(types.ObjectType{AttrTypes: serverTypes()})
+	var d diag.Diagnostics
+	if c := got.HTTPCheck; c != nil {
+		read.HTTPCheck, d = types.ObjectValueFrom(ctx, httpCheckTypes, httpCheck{convert.Text(c.Method), convert.Text(c.URI), convert.Text(c.Version), convert.Text(c.Expect)})
+		diags.Append(d...)
+	}
+	if got.DefaultServer != nil {
+		read.DefaultServer, d = types.ObjectValueFrom(ctx, paramTypes(), newParams(*got.DefaultServer))
+		diags.Append(d...)
+	}
+	servers := map[string]server{}
+	for name, s := range got.Servers {
+		servers[name] = newServer(s)
+	}
+	if len(servers) > 0 {
+		read.Servers, d = types.MapValueFrom(ctx, types.ObjectType{AttrTypes: serverTypes()}, servers)
+		diags.Append(d...)
+	}
+	spelling.Keep(m, read)
 	return diags
-}
-
-func (m *model) fillHTTPCheck(ctx context.Context, got *haproxy.HTTPCheck, diags *diag.Diagnostics) {
-	if got == nil {
-		m.HTTPCheck = types.ObjectNull(httpCheckTypes)
-		return
-	}
-	var c httpCheck
-	attrs.Object(ctx, m.HTTPCheck, &c, diags)
-	was := c.value()
-	c.Method = attrs.KeepText(c.Method, was.Method, got.Method)
-	c.URI = attrs.KeepText(c.URI, was.URI, got.URI)
-	c.Version = attrs.KeepText(c.Version, was.Version, got.Version)
-	c.Expect = attrs.KeepText(c.Expect, was.Expect, got.Expect)
-	o, d := types.ObjectValueFrom(ctx, httpCheckTypes, c)
-	diags.Append(d...)
-	m.HTTPCheck = o
-}
-
-func (m *model) fillDefaultServer(ctx context.Context, got *haproxy.Params, diags *diag.Diagnostics) {
-	var p params
-	if !attrs.Object(ctx, m.DefaultServer, &p, diags) {
-		p.Options = types.ListNull(types.StringType)
-	}
-	switch {
-	case got == nil && (m.DefaultServer.IsNull() || p.value() != haproxy.Params{}):
-		m.DefaultServer = types.ObjectNull(paramTypes())
-		return
-	case got == nil: // an empty object says the same as none
-		return
-	}
-	o, d := types.ObjectValueFrom(ctx, paramTypes(), p.keep(*got))
-	diags.Append(d...)
-	m.DefaultServer = o
-}
-
-func (m *model) fillServers(ctx context.Context, got map[string]haproxy.Server, diags *diag.Diagnostics) {
-	if len(got) == 0 && m.Servers.IsNull() {
-		return
-	}
-	now, filled := m.servers(ctx, diags), map[string]server{}
-	for name, s := range got {
-		old, ok := now[name]
-		if !ok {
-			old.Options = types.ListNull(types.StringType)
-		}
-		filled[name] = old.keep(s)
-	}
-	servers, d := types.MapValueFrom(ctx, types.ObjectType{AttrTypes: serverTypes()}, filled)
-	diags.Append(d...)
-	m.Servers = servers
 }

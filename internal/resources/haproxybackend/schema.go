@@ -20,6 +20,8 @@ import (
 
 const defaultDrainTimeout = "30s"
 
+var serverAddress = values.Word.Same(haproxy.CanonicalAddress)
+
 func resourceSchema(context.Context) schema.Schema {
 	return schema.Schema{
 		MarkdownDescription: "A backend of HAProxy on a service node: the servers that get a frontend's connections. Servers come, go, drain and change weight at run time where the " +
@@ -39,13 +41,13 @@ func resourceSchema(context.Context) schema.Schema {
 				Optional:   true,
 				MarkdownDescription: "How servers are chosen: `roundrobin`, `leastconn`, `source`, `random`, `first`, `uri`, … with their arguments. " +
 					"With `source` one client keeps its server, and every change of servers takes a reload. Default: that of the defaults section, else HAProxy's, which is `roundrobin` up to 3.2.",
-				PlanModifiers: []planmodifier.String{attrs.SameWords()},
+				PlanModifiers: []planmodifier.String{attrs.Words.KeepSpelling()},
 			},
 			"hash_type": schema.StringAttribute{
 				Validators:          []validator.String{values.Line},
 				Optional:            true,
 				MarkdownDescription: "For algorithms that hash: `consistent` moves few clients when a server comes or goes. Default: HAProxy's `map-based`.",
-				PlanModifiers:       []planmodifier.String{attrs.SameWords()},
+				PlanModifiers:       []planmodifier.String{attrs.Words.KeepSpelling()},
 			},
 			"options":  attrs.Options("`redispatch` or `log-health-checks`"),
 			"timeouts": attrs.Timeouts(haproxy.BackendTimeouts, nil),
@@ -65,12 +67,12 @@ func resourceSchema(context.Context) schema.Schema {
 					},
 					"version": schema.StringAttribute{
 						Validators: []validator.String{values.Line},
-						Optional:   true, PlanModifiers: []planmodifier.String{attrs.SameWords()},
+						Optional:   true, PlanModifiers: []planmodifier.String{attrs.Words.KeepSpelling()},
 						MarkdownDescription: "Version of HTTP, such as `HTTP/1.1`. Default: HAProxy's `HTTP/1.0`. Headers go by `http-check send hdr NAME VALUE` in `extra_config`.",
 					},
 					"expect": schema.StringAttribute{
 						Validators: []validator.String{values.Line},
-						Optional:   true, PlanModifiers: []planmodifier.String{attrs.SameWords()},
+						Optional:   true, PlanModifiers: []planmodifier.String{attrs.Words.KeepSpelling()},
 						MarkdownDescription: "What the answer has to be, in HAProxy's words: `status 200`, `string ok`. It is the check's last step, after an `http-check send` in `extra_config`; a check with several such steps goes there as a whole. Default: a status of 2xx or 3xx.",
 					},
 				},
@@ -90,7 +92,7 @@ func resourceSchema(context.Context) schema.Schema {
 				Validators: []validator.String{attrs.Duration},
 				Optional:   true, Computed: true, Default: stringdefault.StaticString(defaultDrainTimeout),
 				MarkdownDescription: "How long an apply that sets a server to `drain` waits for its last session to end, with a unit. What is left then goes on undisturbed, and a warning says how many sessions that are. Default: `30s`; `0s` does not wait, `8m` is the most.",
-				PlanModifiers:       []planmodifier.String{attrs.SameTime()},
+				PlanModifiers:       []planmodifier.String{attrs.Duration.KeepSpelling()},
 			},
 			"extra_config": attrs.Extra("backend"),
 		},
@@ -100,8 +102,8 @@ func resourceSchema(context.Context) schema.Schema {
 func serverAttributes() map[string]schema.Attribute {
 	a := map[string]schema.Attribute{
 		"address": schema.StringAttribute{
-			Validators: []validator.String{values.Word},
-			Required:   true, PlanModifiers: []planmodifier.String{attrs.SameMeaning(haproxy.CanonicalAddress)},
+			Validators: []validator.String{serverAddress},
+			Required:   true, PlanModifiers: []planmodifier.String{serverAddress.KeepSpelling()},
 			MarkdownDescription: "IPv4 or IPv6 address, or a host name that HAProxy resolves when it starts.",
 		},
 		"port": schema.Int64Attribute{Validators: []validator.Int64{values.Port()}, Required: true, MarkdownDescription: "TCP port, 1 to 65535."},
@@ -150,7 +152,7 @@ func paramAttributes(inherited string) map[string]schema.Attribute {
 		"send_proxy": flag("Whether connections begin with a PROXY protocol header that names the client."),
 		"options": schema.ListAttribute{
 			Validators: []validator.List{values.Each(values.Line)},
-			Optional:   true, ElementType: types.StringType, PlanModifiers: []planmodifier.List{attrs.SameWordList()},
+			Optional:   true, ElementType: types.StringType, PlanModifiers: []planmodifier.List{attrs.LineOptions},
 			MarkdownDescription: "Further options of the server line, such as `\"ssl\"`, `\"ca-file /etc/ssl/ca.pem\"` or `\"send-proxy-v2\"`. Default: none.",
 		},
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/attrs"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
 )
@@ -52,24 +53,17 @@ func (p params) value() haproxy.Params {
 		Weight: p.Weight.ValueInt64Pointer(), Maxconn: p.Maxconn.ValueInt64(),
 		Backup: p.Backup.ValueBoolPointer(), Check: p.Check.ValueBoolPointer(), CheckSSL: p.CheckSSL.ValueBoolPointer(),
 		Verify: p.Verify.ValueString(), Inter: p.Inter.ValueString(), Fall: p.Fall.ValueInt64(), Rise: p.Rise.ValueInt64(),
-		SendProxy: p.SendProxy.ValueBoolPointer(), Options: strings.Join(attrs.Strings(p.Options), " "),
+		SendProxy: p.SendProxy.ValueBoolPointer(), Options: haproxy.OneLine(strings.Join(convert.KnownTexts(p.Options), " ")),
 	}
 }
 
-// keep writes what was read back.
-func (p params) keep(got haproxy.Params) params {
+// newParams is the inverse of value.
+func newParams(p haproxy.Params) params {
 	return params{
-		Weight:    types.Int64PointerValue(got.Weight),
-		Maxconn:   attrs.KeepNumber(p.Maxconn, got.Maxconn),
-		Backup:    types.BoolPointerValue(got.Backup),
-		Check:     types.BoolPointerValue(got.Check),
-		CheckSSL:  types.BoolPointerValue(got.CheckSSL),
-		Verify:    attrs.KeepText(p.Verify, p.Verify.ValueString(), got.Verify),
-		Inter:     attrs.KeepTime(p.Inter, got.Inter),
-		Fall:      attrs.KeepNumber(p.Fall, got.Fall),
-		Rise:      attrs.KeepNumber(p.Rise, got.Rise),
-		SendProxy: types.BoolPointerValue(got.SendProxy),
-		Options:   attrs.KeepList(p.Options, got.Options, haproxy.ServerOptions(got.Options)),
+		Weight: types.Int64PointerValue(p.Weight), Maxconn: attrs.Number(p.Maxconn),
+		Backup: types.BoolPointerValue(p.Backup), Check: types.BoolPointerValue(p.Check), CheckSSL: types.BoolPointerValue(p.CheckSSL),
+		Verify: convert.Text(p.Verify), Inter: convert.Text(p.Inter), Fall: attrs.Number(p.Fall), Rise: attrs.Number(p.Rise),
+		SendProxy: types.BoolPointerValue(p.SendProxy), Options: convert.ListOrNull(haproxy.ServerOptions(p.Options)),
 	}
 }
 
@@ -79,12 +73,7 @@ func (s server) value() haproxy.Server {
 	}
 }
 
-func (s server) keep(got haproxy.Server) server {
-	if haproxy.CanonicalAddress(s.Address.ValueString()) != got.Address {
-		s.Address = types.StringValue(got.Address)
-	}
-	s.Port = types.Int64Value(got.Port)
-	s.State = types.StringValue(got.State)
-	s.params = s.params.keep(got.Params)
-	return s
+// newServer is the inverse of value.
+func newServer(s haproxy.Server) server {
+	return server{types.StringValue(s.Address), types.Int64Value(s.Port), types.StringValue(s.State), newParams(s.Params)}
 }

@@ -2,16 +2,17 @@ package haproxyfrontend
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/attrs"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
 
 type model struct {
@@ -40,20 +41,20 @@ type rule struct {
 var ruleTypes = map[string]attr.Type{"backend": types.StringType, "if": types.StringType, "unless": types.StringType}
 
 func (r rule) toRule() haproxy.Rule {
-	return haproxy.Rule{Backend: r.Backend.ValueString(), If: attrs.Words(r.If), Unless: attrs.Words(r.Unless)}
+	return haproxy.Rule{Backend: r.Backend.ValueString(), If: attrs.OneLine(r.If), Unless: attrs.OneLine(r.Unless)}
 }
 
 func (m *model) toSpec(ctx context.Context) (haproxy.Frontend, diag.Diagnostics) {
 	var diags diag.Diagnostics
 	f := haproxy.Frontend{
 		Name: m.Name.ValueString(), Mode: m.Mode.ValueString(), Maxconn: m.Maxconn.ValueInt64(),
-		Timeouts: attrs.ReadTimeouts(m.Timeouts, haproxy.FrontendTimeouts), Options: attrs.Set(m.Options),
+		Timeouts: attrs.ReadTimeouts(m.Timeouts, haproxy.FrontendTimeouts), Options: attrs.SortWords(convert.KnownTexts(m.Options)),
 		Extra: haproxy.Lines(m.Extra.ValueString()), MonitorURI: m.MonitorURI.ValueString(), DefaultBackend: m.DefaultBackend.ValueString(),
 	}
-	for _, b := range decodeBinds(ctx, m.Binds, &diags) {
+	for _, b := range decodeElements[attrs.Bind](ctx, m.Binds, &diags) {
 		f.Binds = append(f.Binds, b.Value())
 	}
-	for _, r := range decodeRules(ctx, m.Rules, &diags) {
+	for _, r := range decodeElements[rule](ctx, m.Rules, &diags) {
 		f.Rules = append(f.Rules, r.toRule())
 	}
 	for name, v := range m.ACLs.Elements() {
@@ -61,94 +62,48 @@ func (m *model) toSpec(ctx context.Context) (haproxy.Frontend, diag.Diagnostics)
 			f.ACLs = map[string][]string{}
 		}
 		if s, ok := v.(types.String); ok {
-			f.ACLs[name] = splitCriteria(s)
+			f.ACLs[name] = splitCriteria(s.ValueString())
 		}
 	}
 	return f, diags
 }
 
-func (m *model) fillModel(ctx context.Context, got haproxy.Frontend) diag.Diagnostics {
-	var diags diag.Diagnostics
-	was, d := m.toSpec(ctx)
-	diags.Append(d...)
-	m.Name = types.StringValue(got.Name)
-	m.Mode = attrs.KeepText(m.Mode, was.Mode, got.Mode)
-	m.DefaultBackend = attrs.KeepText(m.DefaultBackend, was.DefaultBackend, got.DefaultBackend)
-	m.Options = attrs.KeepSet(m.Options, got.Options)
-	m.Timeouts = attrs.KeepTimeouts(m.Timeouts, got.Timeouts, haproxy.FrontendTimeouts)
-	m.Maxconn = attrs.KeepNumber(m.Maxconn, got.Maxconn)
-	m.MonitorURI = attrs.KeepText(m.MonitorURI, was.MonitorURI, got.MonitorURI)
-	m.Extra = attrs.KeepLines(m.Extra, got.Extra)
-	m.fillBinds(ctx, got.Binds, &diags)
-	m.fillRules(ctx, was.Rules, got.Rules, &diags)
-	m.fillACLs(got.ACLs)
+var spelling = values.NewSpeller(resourceSchema)
+
+func (m *model) fillModel(ctx context.Context, got haproxy.Frontend) (diags diag.Diagnostics) {
+	read := *m
+	read.Name, read.Mode, read.DefaultBackend = types.StringValue(got.Name), convert.Text(got.Mode), convert.Text(got.DefaultBackend)
+	read.Options, read.Timeouts = attrs.OptionSet(got.Options), attrs.WriteTimeouts(got.Timeouts, haproxy.FrontendTimeouts)
+	read.Maxconn, read.MonitorURI, read.Extra = attrs.Number(got.Maxconn), convert.Text(got.MonitorURI), attrs.JoinLines(got.Extra)
+	binds := make([]attrs.Bind, 0, len(got.Binds))
+	for _, b := range got.Binds {
+		binds = append(binds, attrs.NewBind(b))
+	}
+	rules := make([]rule, 0, len(got.Rules))
+	for _, r := range got.Rules {
+		rules = append(rules, rule{convert.Text(r.Backend), convert.Text(r.If), convert.Text(r.Unless)})
+	}
+	acls := map[string]string{}
+	for name, criteria := range got.ACLs {
+		acls[name] = strings.Join(criteria, "\n")
+	}
+	read.Binds, read.Rules = listOrNull(ctx, attrs.BindTypes(), binds, &diags), listOrNull(ctx, ruleTypes, rules, &diags)
+	read.ACLs = convert.MapOrNull(acls)
+	spelling.Keep(m, read)
 	return diags
 }
 
-func (m *model) fillBinds(ctx context.Context, got []haproxy.Bind, diags *diag.Diagnostics) {
-	if len(got) == 0 {
-		m.Binds = types.ListNull(types.ObjectType{AttrTypes: attrs.BindTypes()})
-		return
+// listOrNull is a list of objects; none is null.
+func listOrNull[T any](ctx context.Context, of map[string]attr.Type, objects []T, diags *diag.Diagnostics) types.List {
+	if len(objects) == 0 {
+		return types.ListNull(types.ObjectType{AttrTypes: of})
 	}
-	now := decodeBinds(ctx, m.Binds, diags)
-	filled := make([]attrs.Bind, len(got))
-	for i, b := range got {
-		filled[i].Options = types.ListNull(types.StringType)
-		if i < len(now) {
-			filled[i] = now[i]
-		}
-		filled[i] = filled[i].Keep(b)
-	}
-	list, d := types.ListValueFrom(ctx, types.ObjectType{AttrTypes: attrs.BindTypes()}, filled)
+	list, d := types.ListValueFrom(ctx, types.ObjectType{AttrTypes: of}, objects)
 	diags.Append(d...)
-	m.Binds = list
+	return list
 }
 
-func (m *model) fillRules(ctx context.Context, was, got []haproxy.Rule, diags *diag.Diagnostics) {
-	if slices.Equal(was, got) && !m.Rules.IsUnknown() {
-		return
-	}
-	now := decodeRules(ctx, m.Rules, diags)
-	var filled []rule
-	for i, r := range got {
-		var f rule
-		if i < len(now) {
-			f = now[i]
-		}
-		old := f.toRule()
-		f.Backend = attrs.KeepText(f.Backend, old.Backend, r.Backend)
-		f.If = attrs.KeepText(f.If, old.If, r.If)
-		f.Unless = attrs.KeepText(f.Unless, old.Unless, r.Unless)
-		filled = append(filled, f)
-	}
-	list, d := types.ListValueFrom(ctx, types.ObjectType{AttrTypes: ruleTypes}, filled)
-	diags.Append(d...)
-	m.Rules = list
-}
-
-func (m *model) fillACLs(got map[string][]string) {
-	if len(got) == 0 && m.ACLs.IsNull() {
-		return
-	}
-	now, filled := m.ACLs.Elements(), map[string]attr.Value{}
-	for name, lines := range got {
-		filled[name] = types.StringValue(strings.Join(lines, "\n"))
-		if s, ok := now[name].(types.String); ok && slices.Equal(splitCriteria(s), lines) {
-			filled[name] = s
-		}
-	}
-	m.ACLs = types.MapValueMust(types.StringType, filled)
-}
-
-// decodeBinds reads the list, with a zero where an element is not known.
-func decodeBinds(ctx context.Context, list types.List, diags *diag.Diagnostics) []attrs.Bind {
-	return decodeElements[attrs.Bind](ctx, list, diags)
-}
-
-func decodeRules(ctx context.Context, list types.List, diags *diag.Diagnostics) []rule {
-	return decodeElements[rule](ctx, list, diags)
-}
-
+// decodeElements reads a list of objects, with a zero where an element is not known.
 func decodeElements[T any](ctx context.Context, list types.List, diags *diag.Diagnostics) []T {
 	out := make([]T, len(list.Elements()))
 	for i, e := range list.Elements() {

@@ -12,6 +12,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	planuses "github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/attrs"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/crosscheck"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
@@ -55,7 +56,7 @@ func planChange(ctx context.Context, opening crud.StoreContext, req resource.Mod
 		return
 	}
 	var listeners []crosscheck.Listener
-	for i, b := range decodeBinds(ctx, planned.Binds, &resp.Diagnostics) {
+	for i, b := range decodeElements[attrs.Bind](ctx, planned.Binds, &resp.Diagnostics) {
 		if !b.Address.IsUnknown() && !b.Port.IsUnknown() {
 			listeners = append(listeners, crosscheck.Listener{Bind: b.Value(), At: path.Root("binds").AtListIndex(i)})
 		}
@@ -66,7 +67,7 @@ func planChange(ctx context.Context, opening crud.StoreContext, req resource.Mod
 	}
 	resp.Diagnostics.Append(node.Listeners(ctx, listeners, "frontend "+name)...)
 	resp.Diagnostics.Append(node.Backend(ctx, path.Root("default_backend"), planned.DefaultBackend.ValueString())...)
-	for i, r := range decodeRules(ctx, planned.Rules, &resp.Diagnostics) {
+	for i, r := range decodeElements[rule](ctx, planned.Rules, &resp.Diagnostics) {
 		at := path.Root("rules").AtListIndex(i).AtName("backend")
 		resp.Diagnostics.Append(node.Backend(ctx, at, r.Backend.ValueString())...)
 	}

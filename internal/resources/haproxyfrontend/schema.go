@@ -54,20 +54,20 @@ func resourceSchema(context.Context) schema.Schema {
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 					"backend": schema.StringAttribute{Validators: []validator.String{values.Line}, Required: true, MarkdownDescription: "Name of the backend, best as a reference, or a log-format expression such as `%[req.ssl_sni,lower]`."},
 					"if": schema.StringAttribute{
-						Optional: true, PlanModifiers: []planmodifier.String{attrs.SameWords()},
+						Optional: true, PlanModifiers: []planmodifier.String{attrs.Words.KeepSpelling()},
 						MarkdownDescription: "Condition that must hold: names of `acls` or anonymous ones, such as `is_api !blocked` or `{ req.ssl_sni -i api.okd.example }`.",
-						Validators:          []validator.String{values.Line, stringvalidator.ConflictsWith(path.MatchRelative().AtParent().AtName("unless"))},
+						Validators:          []validator.String{attrs.Words, stringvalidator.ConflictsWith(path.MatchRelative().AtParent().AtName("unless"))},
 					},
 					"unless": schema.StringAttribute{
 						Validators: []validator.String{values.Line},
-						Optional:   true, PlanModifiers: []planmodifier.String{attrs.SameWords()},
+						Optional:   true, PlanModifiers: []planmodifier.String{attrs.Words.KeepSpelling()},
 						MarkdownDescription: "Condition that must not hold.",
 					},
 				}},
 			},
 			"acls": schema.MapAttribute{
-				Validators: []validator.Map{values.Each(values.Text).Keys(values.Word)},
-				Optional:   true, ElementType: types.StringType, PlanModifiers: []planmodifier.Map{sameACLs{}},
+				Validators: []validator.Map{values.Each(criteria).Keys(values.Word)},
+				Optional:   true, ElementType: types.StringType, PlanModifiers: []planmodifier.Map{values.Each(criteria).KeepElements()},
 				MarkdownDescription: "Conditions by name for `rules` and `extra_config`: a fetch and what it must match, such as `hdr(host) -i api.okd.example`. " +
 					"A value of several lines matches when one of them does. Default: none.",
 			},
@@ -88,33 +88,13 @@ func resourceSchema(context.Context) schema.Schema {
 	}
 }
 
-// sameACLs keeps the spelling in state while the criteria are the same.
-type sameACLs struct{}
-
-func (sameACLs) Description(context.Context) string {
-	return "Indentation and blank lines are no change."
-}
-
-func (m sameACLs) MarkdownDescription(ctx context.Context) string { return m.Description(ctx) }
-
-func (sameACLs) PlanModifyMap(_ context.Context, req planmodifier.MapRequest, resp *planmodifier.MapResponse) {
-	elements := req.PlanValue.Elements()
-	for name, v := range elements {
-		planned, ok := v.(types.String)
-		state, was := req.StateValue.Elements()[name].(types.String)
-		if ok && was && !planned.IsUnknown() && strings.Join(splitCriteria(planned), "\n") == strings.Join(splitCriteria(state), "\n") {
-			elements[name] = state
-		}
-	}
-	if len(elements) > 0 {
-		resp.PlanValue = types.MapValueMust(types.StringType, elements)
-	}
-}
+// criteria are what an ACL holds: lines of which one has to match.
+var criteria = values.Text.Same(func(text string) string { return strings.Join(splitCriteria(text), "\n") })
 
 // splitCriteria are the lines of an ACL, with single blanks.
-func splitCriteria(v types.String) []string {
+func splitCriteria(text string) []string {
 	var out []string
-	for line := range strings.Lines(v.ValueString()) {
+	for line := range strings.Lines(text) {
 		if line = haproxy.OneLine(line); line != "" {
 			out = append(out, line)
 		}

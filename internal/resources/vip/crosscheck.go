@@ -12,7 +12,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	planuses "github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/planregistry"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/run"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/addressuse"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/vip"
@@ -22,7 +22,7 @@ import (
 // machines have. known says that nothing of its configuration is unknown.
 func crossCheck(ctx context.Context, at crud.StoreContext, planned, state *model, known bool, diags *diag.Diagnostics) {
 	want, d := planned.spec(ctx)
-	rememberMembers(at.Registry, planned.ID.ValueString(), want.VIP)
+	rememberMembers(at.Run, planned.ID.ValueString(), want.VIP)
 	if d.HasError() || planned.Name.IsUnknown() || !planned.addressesKnown(ctx) || len(want.Addresses) == 0 {
 		return
 	}
@@ -63,15 +63,10 @@ func sameMachines(a, b []keepalived.Member) bool {
 }
 
 // rememberMembers tells the rest of the run, such as data sources, which members the VIP of an id has.
-func rememberMembers(r *planregistry.Registry, id string, v keepalived.VIP) {
-	if id == "" || slices.Contains(vip.ListServiceNodes(v.Members), "") {
-		return
+func rememberMembers(r *run.Memory, id string, v keepalived.VIP) {
+	if id != "" && !slices.Contains(vip.ListServiceNodes(v.Members), "") {
+		r.VIPs.Store(id, v.Members)
 	}
-	members := make([]planregistry.VIPMember, 0, len(v.Members))
-	for _, m := range v.Members {
-		members = append(members, planregistry.VIPMember{Name: m.Name, ServiceNode: m.ID})
-	}
-	r.VIPs.Put(id, members)
 }
 
 func listAddresses(addresses []netip.Prefix) []netip.Addr {

@@ -10,7 +10,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/alloc"
@@ -202,26 +201,5 @@ func checkMembers(planned model, diags *diag.Diagnostics) {
 	if len(planned.Members.Elements()) == 1 {
 		diags.AddAttributeWarning(path.Root("members"), "Fewer than two members",
 			"With 1 member nobody takes over when it fails: add another service node to members.")
-	}
-}
-
-// sameAddresses keeps the state's spelling of addresses that mean the same.
-type sameAddresses struct{}
-
-func (sameAddresses) Description(context.Context) string {
-	return "Two spellings of an address are one."
-}
-
-func (s sameAddresses) MarkdownDescription(ctx context.Context) string { return s.Description(ctx) }
-
-func (sameAddresses) PlanModifyList(ctx context.Context, req planmodifier.ListRequest, resp *planmodifier.ListResponse) {
-	if req.StateValue.IsNull() || req.PlanValue.IsUnknown() {
-		return
-	}
-	var diags diag.Diagnostics
-	was := (&model{Addresses: req.StateValue}).addresses(ctx, &diags)
-	now := (&model{Addresses: req.PlanValue}).addresses(ctx, &diags)
-	if !diags.HasError() && slices.Equal(was, now) {
-		resp.PlanValue = req.StateValue
 	}
 }

@@ -34,7 +34,7 @@ func resourceSchema(ctx context.Context) schema.Schema {
 				"Renaming it changes neither `virtual_router_id` nor the owner."},
 			"addresses": schema.ListAttribute{Required: true, ElementType: types.StringType,
 				MarkdownDescription: "Virtual addresses with their prefix length, of one or both families. VRRP is spoken in the first one's family.",
-				PlanModifiers:       []planmodifier.List{sameAddresses{}},
+				PlanModifiers:       []planmodifier.List{values.Each(values.AddressInPrefix).KeepSpelling()},
 				Validators:          []validator.List{values.Each(values.AddressInPrefix).Some().Distinct()}},
 			"virtual_router_id": schema.Int64Attribute{Validators: []validator.Int64{values.Between(1, 255)}, Optional: true, Computed: true, PlanModifiers: []planmodifier.Int64{int64planmodifier.UseStateForUnknown()},
 				MarkdownDescription: "VRRP's virtual router id, 1 to 255, which no other instance on the segment may have. Default: the checksum of the name that OpenShift uses " +

@@ -68,7 +68,7 @@ func readLedger(t transaction.Tree, name string) (*ledger, error) {
 
 // writeTo puts the ledger into a tree.
 func (l *ledger) writeTo(t transaction.Tree) error {
-	l.Ranges, l.Reserved, l.AvoidBuggyIPs = formatRanges(l.pool.Ranges), formatRanges(l.pool.Reserved), l.pool.AvoidBuggyIPs
+	l.Ranges, l.Reserved, l.AvoidBuggyIPs = FormatRanges(l.pool.Ranges), FormatRanges(l.pool.Reserved), l.pool.AvoidBuggyIPs
 	text, err := json.MarshalIndent(l, "", "  ")
 	if err != nil {
 		return fmt.Errorf("render address pool %q: %w", l.pool.Name, err)

@@ -46,7 +46,8 @@ func FormatRange(run netipx.IPRange) string {
 	return run.String()
 }
 
-func formatRanges(runs []netipx.IPRange) []string {
+// FormatRanges spells several runs.
+func FormatRanges(runs []netipx.IPRange) []string {
 	all := []string{}
 	for _, run := range runs {
 		all = append(all, FormatRange(run))

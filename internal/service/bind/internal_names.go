@@ -51,13 +51,3 @@ func InternalNames(t transaction.Tree, view string) []string {
 	}
 	return names
 }
-
-// Sets names the record sets of the zone, pointers included: owner relative to the zone and type.
-func (z Zone) Sets() [][2]string {
-	sets, _ := z.canonicalSets()
-	var names [][2]string
-	for set := range sets {
-		names = append(names, [2]string{set.name, set.rrType})
-	}
-	return names
-}

@@ -26,7 +26,7 @@ func (c *config) layOut() error {
 	slices.SortStableFunc(ours, func(a, b *namedconf.Statement) int {
 		v, _ := parseView(a)
 		w, _ := parseView(b)
-		return v.Rank().Compare(w.Rank())
+		return v.Compare(w)
 	})
 	// Views of a person come before ours that are for everyone, or they would never be asked.
 	end := slices.IndexFunc(ours, func(s *namedconf.Statement) bool { v, _ := parseView(s); return v.MatchesAll() })

@@ -51,9 +51,12 @@ func optionValue(value string) []string {
 	return words
 }
 
-// SameOptions says whether two sets of options mean the same.
-func SameOptions(a, b map[string]string) bool {
-	return maps.EqualFunc(a, b, func(x, y string) bool { return slices.Equal(optionValue(x), optionValue(y)) })
+// CanonicalOption is an option's value with single blanks between its words; what is more than words stays as it is.
+func CanonicalOption(value string) string {
+	if words := optionValue(value); words != nil {
+		return strings.Join(words, " ")
+	}
+	return value
 }
 
 func writeOptions(b *strings.Builder, options map[string]string) {

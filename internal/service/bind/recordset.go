@@ -46,22 +46,26 @@ func (r RecordSet) Validate() []service.Problem {
 	return problems
 }
 
-// Beside warns of wildcards that do not match as they seem to, because of the set among the other names of its zone.
-func (r RecordSet) Beside(names []string) []service.Problem {
-	_, name, _ := r.Key()
-	at := func(string) []any { return []any{"name"} }
-	byName := map[string][]string{}
-	for _, n := range names {
-		if n != name {
-			byName[n] = []string{}
-		}
+// CheckBeside checks the set beside the other records of its zone, of which it is given the types by their names: a CNAME is alone at its
+// name, and a wildcard may not match as it seems to because of the set.
+func (r RecordSet) CheckBeside(others map[string][]string) []service.Problem {
+	_, name, rrType := r.Key()
+	var problems []service.Problem
+	switch types := slices.Sorted(slices.Values(others[name])); {
+	case rrType == "CNAME" && len(types) > 0:
+		problems = append(problems, service.Problemf([]any{"type"}, "CNAME beside other data", "%q has %s records too; a CNAME must be the only record of its name", name, strings.Join(types, ", ")))
+	case slices.Contains(types, "CNAME"):
+		problems = append(problems, service.Problemf([]any{"name"}, "Data beside a CNAME", "%q has a CNAME, which must be the only record of its name", name))
 	}
+	at := func(string) []any { return []any{"name"} }
+	names := maps.Clone(others)
+	delete(names, name)
 	before := map[string]bool{}
-	for _, p := range warnOfShadowed(at, byName) {
+	for _, p := range warnOfShadowed(at, names) {
 		before[p.Summary] = true
 	}
-	byName[name] = []string{}
-	return slices.DeleteFunc(warnOfShadowed(at, byName), func(p service.Problem) bool { return before[p.Summary] })
+	names[name] = []string{rrType}
+	return append(problems, slices.DeleteFunc(warnOfShadowed(at, names), func(p service.Problem) bool { return before[p.Summary] })...)
 }
 
 // InternalName is the set's absolute name where strangers need not know it, else "".

@@ -38,13 +38,13 @@ func TestRecordSetNamesTheAttribute(t *testing.T) {
 }
 
 func TestRecordSetWarnsOfWildcards(t *testing.T) {
-	names := []string{"@", "*.apps", "a.old.apps", "api"}
+	others := map[string][]string{"@": {"A"}, "*.apps": {"A"}, "a.old.apps": {"A"}, "api": {"A"}}
 	for name, want := range map[string]string{
 		"a.b.apps": "Wildcard does not match below b.apps", "b.old.apps": "", "x": "", "*": "Wildcard does not match below apps",
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, p := range (RecordSet{Zone: "okd.example", Name: name, Type: "A"}).Beside(names) {
+			for _, p := range (RecordSet{Zone: "okd.example", Name: name, Type: "A"}).CheckBeside(others) {
 				if !p.Warning {
 					t.Errorf("%s: %+v is an error", name, p)
 				}

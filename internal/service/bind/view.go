@@ -83,34 +83,23 @@ func (v View) OpenResolver() bool {
 	return v.Recursion && v.MatchClients != nil && v.ForStrangers() && matchesAnyone(v.AllowRecursion)
 }
 
-// Rank is a view's place among the others.
-type Rank struct {
-	Name  string
-	Order int64
-	// All says that no question gets past the view.
-	All bool
-}
-
-// Rank returns the view's place.
-func (v View) Rank() Rank { return Rank{Name: v.Name, Order: v.Order, All: v.MatchesAll()} }
-
 // Compare orders views as they are asked.
-func (r Rank) Compare(other Rank) int {
-	last := func(r Rank) int {
-		if r.All {
+func (v View) Compare(other View) int {
+	last := func(v View) int {
+		if v.MatchesAll() {
 			return 1
 		}
 		return 0
 	}
-	return cmp.Or(cmp.Compare(r.Order, other.Order), cmp.Compare(last(r), last(other)), strings.Compare(r.Name, other.Name))
+	return cmp.Or(cmp.Compare(v.Order, other.Order), cmp.Compare(last(v), last(other)), strings.Compare(v.Name, other.Name))
 }
 
 // Shadows says which of two views would never be asked, and what to do; "" where both are.
-func Shadows(a, b Rank) string {
+func Shadows(a, b View) string {
 	if a.Compare(b) > 0 {
 		a, b = b, a
 	}
-	if !a.All {
+	if !a.MatchesAll() {
 		return ""
 	}
 	return fmt.Sprintf("view %q (order %d) matches everyone, so view %q (order %d) behind it would never be asked; give %q a higher order, or match_clients",

@@ -156,7 +156,7 @@ func (c *config) checkOrder(v View) error {
 		if w.Name == v.Name {
 			continue
 		}
-		if problem := Shadows(v.Rank(), w.Rank()); problem != "" {
+		if problem := Shadows(v, w); problem != "" {
 			return fmt.Errorf("%s", problem)
 		}
 	}

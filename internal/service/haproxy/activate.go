@@ -28,17 +28,15 @@ func (d Daemon) Activate(ctx context.Context, h host.Host, prev, next transactio
 	if err := activateUnit(ctx, h, prev, next); err != nil {
 		return err
 	}
-	changes, ok := serverChanges(prev, next)
-	if ok && len(changes) == 0 && d.Verify(ctx, h, next) == nil {
-		return nil
-	}
-	if ok && len(changes) > 0 {
-		err := d.changeServers(ctx, h, prev, next, changes)
+	commands, reload := planLive(prev, next)
+	if reload == "" {
+		err := d.changeLive(ctx, h, prev, next, commands)
 		if err == nil {
 			return nil
 		}
-		tflog.Info(ctx, "HAProxy does not take this at run time, so it is reloaded", map[string]any{"host": h.String(), "reason": err.Error()})
+		reload = err.Error()
 	}
+	tflog.Info(ctx, "HAProxy does not take this at run time, so it is reloaded", map[string]any{"host": h.String(), "reason": reload})
 	socket := ""
 	if api, err := openSocket(h, next, isSocket); err == nil {
 		socket = api.socket
@@ -53,20 +51,6 @@ func (d Daemon) Activate(ctx context.Context, h host.Host, prev, next transactio
 		return refusal{words: fmt.Sprintf("%s haproxy on %s: %s", verb, h, checkerWords(exit.Stderr, "", next)), err: err}
 	}
 	return err
-}
-
-// changeServers makes server changes at run time. Whatever it leaves half done, a reload mends.
-func (d Daemon) changeServers(ctx context.Context, h host.Host, prev, next transaction.Tree, changes []serverChange) error {
-	api, err := openRuntime(h, prev)
-	if err != nil {
-		return err
-	}
-	for _, c := range changes {
-		if err := c.runChange(ctx, api); err != nil {
-			return err
-		}
-	}
-	return d.Verify(ctx, h, next)
 }
 
 // Verify implements transaction.Daemon: HAProxy runs, and has the provider's proxies and servers of next

@@ -73,6 +73,8 @@ func CanonicalAddress(address string) string {
 	return address
 }
 
+func isAddress(text string) bool { _, err := service.ParseAddress(text); return err == nil }
+
 // joinEndpoint joins an address and a port in HAProxy's way.
 func joinEndpoint(address string, port int64) string {
 	if strings.Contains(address, ":") {

@@ -1,6 +1,7 @@
 package haproxy
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -169,4 +170,25 @@ func (p *Params) takeWords(words []string) int {
 		return 2
 	}
 	return 0
+}
+
+// withDefaults fills what is unset from default-server.
+func (p Params) withDefaults(d Params) Params {
+	return Params{
+		Weight: cmp.Or(p.Weight, d.Weight), Backup: cmp.Or(p.Backup, d.Backup), Check: cmp.Or(p.Check, d.Check),
+		CheckSSL: cmp.Or(p.CheckSSL, d.CheckSSL), SendProxy: cmp.Or(p.SendProxy, d.SendProxy),
+		Verify: cmp.Or(p.Verify, d.Verify), Inter: cmp.Or(p.Inter, d.Inter),
+		Fall: cmp.Or(p.Fall, d.Fall), Rise: cmp.Or(p.Rise, d.Rise), Maxconn: cmp.Or(p.Maxconn, d.Maxconn),
+		Options: strings.TrimSpace(d.Options + " " + p.Options),
+	}
+}
+
+// withoutNegations leaves out the "no-" words, which the runtime API does not know.
+func (p Params) withoutNegations() Params {
+	for _, on := range []**bool{&p.Backup, &p.Check, &p.CheckSSL, &p.SendProxy} {
+		if *on != nil && !**on {
+			*on = nil
+		}
+	}
+	return p
 }

@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
@@ -69,4 +70,13 @@ func (r runtimeAPI) tellCommand(ctx context.Context, command string, expected ..
 		return nil
 	}
 	return fmt.Errorf("HAProxy says to %q: %s", command, answer)
+}
+
+func pauseFor(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }

@@ -47,30 +47,38 @@ func TestOnlyServersOfDynamicBackendsChangeAtRunTime(t *testing.T) {
 		tree.Put(ConfigPath, []byte(strings.ReplaceAll(backend, "; ", "\n  ")+"\n"), 0o644, "", "")
 		return tree
 	}
-	const prev = "backend b; balance roundrobin; server a 10.0.0.1:80"
-	for name, c := range map[string]struct {
-		prev, next string
-		want       []string
-		ok         bool
-	}{
-		"nothing":            {prev, prev, nil, true},
-		"a comment":          {prev, "# mine\n" + prev, nil, true},
-		"one more":           {prev, prev + "; server c 10.0.0.3:80", []string{"c"}, true},
-		"who leaves is last": {prev, "backend b; balance roundrobin; server c 10.0.0.3:80", []string{"c", "a"}, true},
-		"another line":       {prev, prev + "; timeout server 5s", nil, false},
-		"another section":    {prev, prev + "\nbackend c", nil, false},
-		"a static algorithm": {"backend b; balance source; server a 10.0.0.1:80", "backend b; balance source", nil, false},
-		"a consistent hash":  {"backend b; balance source; hash-type consistent; server a 10.0.0.1:80", "backend b; balance source; hash-type consistent", []string{"a"}, true},
-		"inherited defaults": {"defaults; default-server weight 5\n" + prev, "defaults; default-server weight 5\n" + prev + "; server c 10.0.0.3:80", nil, false},
+	const (
+		prev = "backend b; balance roundrobin; server a 10.0.0.1:80"
+		goes = "set server b/a state drain|set server b/a state maint|del server b/a"
+		come = "add server b/c 10.0.0.3:80|set server b/c weight 1|set server b/c state ready"
+	)
+	for name, c := range map[string]struct{ prev, next, commands, reload string }{
+		"nothing":             {prev, prev, "", ""},
+		"a comment":           {prev, "# mine\n" + prev, "", ""},
+		"one more":            {prev, prev + "; server c 10.0.0.3:80", come, ""},
+		"one that is checked": {prev, prev + "; server c 10.0.0.3:80 check", "add server b/c 10.0.0.3:80 check|enable health b/c|set server b/c weight 1|set server b/c state ready", ""},
+		"who leaves is last":  {prev, "backend b; balance roundrobin; server c 10.0.0.3:80", come + "|" + goes, ""},
+		"another place":       {prev, "backend b; balance roundrobin; server a 10.0.0.2:81", "set server b/a addr 10.0.0.2 port 81|set server b/a weight 1|set server b/a state ready", ""},
+		"another weight":      {prev, prev + " weight 7", "set server b/a weight 7|set server b/a state ready", ""},
+		"maintenance":         {prev, prev + " disabled", "set server b/a state maint", ""},
+		"drained":             {prev + " weight 7", prev + " weight 0 # virtcluster: drain weight 7", "set server b/a weight 0|set server b/a state ready", ""},
+		"a parameter":         {prev, prev + " check", "", "changes more than its address"},
+		"a name":              {prev, prev + "; server c web.example:80", "", "is a name"},
+		"another line":        {prev, prev + "; timeout server 5s", "", "more changes"},
+		"another section":     {prev, prev + "\nbackend c", "", "more changes"},
+		"a static algorithm":  {"backend b; balance source; server a 10.0.0.1:80", "backend b; balance source", "", "by a hash"},
+		"a consistent hash":   {"backend b; balance source; hash-type consistent; server a 10.0.0.1:80", "backend b; balance source; hash-type consistent", goes, ""},
+		"inherited defaults":  {"defaults; default-server weight 5\n" + prev, "defaults; default-server weight 5\n" + prev + "; server c 10.0.0.3:80", "", "inherit"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			changes, ok := serverChanges(config(c.prev), config(c.next))
-			var names []string
-			for _, change := range changes {
-				names = append(names, change.name)
+			t.Parallel()
+			commands, reload := planLive(config(c.prev), config(c.next))
+			var texts []string
+			for _, command := range commands {
+				texts = append(texts, command.text)
 			}
-			if ok != c.ok || !slices.Equal(names, c.want) {
-				t.Errorf("%q, %v", names, ok)
+			if got := strings.Join(texts, "|"); got != c.commands || (reload == "") != (c.reload == "") || !strings.Contains(reload, c.reload) {
+				t.Errorf("%q, reload %q", got, reload)
 			}
 		})
 	}

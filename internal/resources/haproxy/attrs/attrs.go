@@ -3,18 +3,15 @@
 package attrs
 
 import (
-	"context"
 	"slices"
 	"strings"
 
-	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
@@ -37,61 +34,49 @@ func Options(example string) schema.SetAttribute {
 		Validators:  []validator.Set{values.Each(values.Line)},
 		MarkdownDescription: "HAProxy options without the word `option`, such as " + example + "; `no ` before one switches it off. " +
 			"Default: none beyond those of the defaults section.",
-		PlanModifiers: []planmodifier.Set{sameWords{}},
+		PlanModifiers: []planmodifier.Set{values.TextsAs(SortWords)},
 	}
 }
 
 // Extra is an attribute of further lines of a section.
 func Extra(section string) schema.StringAttribute {
 	return schema.StringAttribute{
-		Optional: true, Validators: []validator.String{values.Free},
+		Optional: true, Validators: []validator.String{Lines},
 		MarkdownDescription: "Further lines of the " + section + " section, in HAProxy's language, checked by HAProxy like all others. Lines that an attribute can say " +
 			"are refused with the attribute's name. Comments and indentation are not kept. Default: none.",
-		PlanModifiers: []planmodifier.String{SameLines()},
+		PlanModifiers: []planmodifier.String{Lines.KeepSpelling()},
 	}
 }
 
-// SameMeaning keeps the spelling in state while the configuration's has the same meaning, so that two
-// spellings never make a diff.
-func SameMeaning(normal func(string) string) planmodifier.String { return sameMeaning{normal} }
+// Kinds of text, each with the spellings of HAProxy's language that mean the same.
+var (
+	// Duration is a time in HAProxy's spelling, to which 0 means that there is no limit: "60s" is "1m".
+	Duration = values.New("time", "10s", haproxy.CheckDuration).OrZero().Same(canonicalTime)
+	// Words are a line: blanks between its words make no difference.
+	Words = values.Line.Same(haproxy.OneLine)
+	// Lines are those of a section, without their indentation.
+	Lines = values.Free.Same(func(text string) string { return strings.Join(haproxy.Lines(text), "\n") })
+)
 
-type sameMeaning struct{ normal func(string) string }
-
-func (sameMeaning) Description(context.Context) string {
-	return "Two spellings of one value are no change."
-}
-
-func (m sameMeaning) MarkdownDescription(ctx context.Context) string { return m.Description(ctx) }
-
-func (m sameMeaning) PlanModifyString(_ context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {
-	if req.ConfigValue.IsNull() || req.PlanValue.IsUnknown() || req.StateValue.IsNull() {
-		return
+func canonicalTime(text string) string {
+	if d, ok := haproxy.Duration(text); ok {
+		return d.String()
 	}
-	if m.normal(req.PlanValue.ValueString()) == m.normal(req.StateValue.ValueString()) {
-		resp.PlanValue = req.StateValue
+	return text
+}
+
+// LineOptions is a list of options of one line, as a plan modifier: it makes no difference which of its words stand together.
+var LineOptions = values.TextsAs(func(options []string) []string { return []string{haproxy.OneLine(strings.Join(options, " "))} })
+
+// SortWords returns options, each in one spelling, in their order and each once.
+func SortWords(options []string) []string {
+	sorted := make([]string, 0, len(options))
+	for _, o := range options {
+		sorted = append(sorted, haproxy.OneLine(o))
 	}
+	slices.Sort(sorted)
+	return slices.Compact(sorted)
 }
-
-// SameTime is SameMeaning for times: "60s" is "1m".
-func SameTime() planmodifier.String {
-	return SameMeaning(func(s string) string {
-		if d, ok := haproxy.Duration(s); ok {
-			return d.String()
-		}
-		return s
-	})
-}
-
-// SameWords is SameMeaning for lines: blanks between words make no difference.
-func SameWords() planmodifier.String {
-	return SameMeaning(haproxy.OneLine)
-}
-
-// SameAddress is SameMeaning for addresses.
-func SameAddress() planmodifier.String { return SameMeaning(haproxy.CanonicalBindAddress) }
-
-// Duration is a time in HAProxy's spelling, to which 0 means that there is no limit.
-var Duration = values.New("time", "10s", haproxy.CheckDuration).OrZero()
 
 // Time is an optional attribute with a time.
 func Time(description string) schema.StringAttribute {
@@ -99,37 +84,6 @@ func Time(description string) schema.StringAttribute {
 		Optional:            true,
 		Validators:          []validator.String{Duration},
 		MarkdownDescription: description,
-		PlanModifiers:       []planmodifier.String{SameTime()},
+		PlanModifiers:       []planmodifier.String{Duration.KeepSpelling()},
 	}
-}
-
-// sameWords keeps the spelling in state of options while their words are the same.
-type sameWords struct{}
-
-// SameWordList is SameWords for a list of options of one line.
-func SameWordList() planmodifier.List { return sameWords{} }
-
-func (sameWords) Description(context.Context) string { return "Blanks between words are no change." }
-
-func (m sameWords) MarkdownDescription(ctx context.Context) string { return m.Description(ctx) }
-
-func (sameWords) PlanModifySet(_ context.Context, req planmodifier.SetRequest, resp *planmodifier.SetResponse) {
-	if len(req.StateValue.Elements()) > 0 && allKnown(req.PlanValue.Elements()) && slices.Equal(Set(req.PlanValue), Set(req.StateValue)) {
-		resp.PlanValue = req.StateValue
-	}
-}
-
-func (sameWords) PlanModifyList(_ context.Context, req planmodifier.ListRequest, resp *planmodifier.ListResponse) {
-	if len(req.StateValue.Elements()) > 0 && allKnown(req.PlanValue.Elements()) && strings.Join(Strings(req.PlanValue), " ") == strings.Join(Strings(req.StateValue), " ") {
-		resp.PlanValue = req.StateValue
-	}
-}
-
-func allKnown(elements []attr.Value) bool {
-	return !slices.ContainsFunc(elements, func(v attr.Value) bool { return !convert.Known(v) })
-}
-
-// SameLines is SameMeaning for texts of several lines.
-func SameLines() planmodifier.String {
-	return SameMeaning(func(s string) string { return strings.Join(haproxy.Lines(s), "\n") })
 }

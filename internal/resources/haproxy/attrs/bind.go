@@ -33,14 +33,16 @@ func BindTypes() map[string]attr.Type {
 	}
 }
 
+var bindAddress = values.Word.Same(haproxy.CanonicalBindAddress)
+
 // BindAttributes are a Bind's attributes.
 func BindAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"address": schema.StringAttribute{
-			Validators: []validator.String{values.Word},
+			Validators: []validator.String{bindAddress},
 			Optional:   true, Computed: true, Default: stringdefault.StaticString("*"),
 			MarkdownDescription: "IPv4 or IPv6 address to listen on. Default: `*`, all IPv4 addresses; `::` is all IPv6 ones, and all IPv4 ones too with the option `v4v6`. Where another bind has the same port at one address, connections to that address go to that one, whatever the order, and all others to this one.",
-			PlanModifiers:       []planmodifier.String{SameAddress()},
+			PlanModifiers:       []planmodifier.String{bindAddress.KeepSpelling()},
 		},
 		"port": schema.Int64Attribute{Validators: []validator.Int64{values.Port()}, Required: true, MarkdownDescription: "TCP port to listen on, 1 to 65535."},
 		"transparent": schema.BoolAttribute{
@@ -50,7 +52,7 @@ func BindAttributes() map[string]schema.Attribute {
 		},
 		"options": schema.ListAttribute{
 			Validators: []validator.List{values.Each(values.Line)},
-			Optional:   true, ElementType: types.StringType, PlanModifiers: []planmodifier.List{SameWordList()},
+			Optional:   true, ElementType: types.StringType, PlanModifiers: []planmodifier.List{LineOptions},
 			MarkdownDescription: "Further options of the bind line, such as `\"ssl\"`, `\"crt /etc/haproxy/site.pem\"`, `\"alpn h2,http/1.1\"` or `\"accept-proxy\"`. Default: none.",
 		},
 	}
@@ -90,17 +92,11 @@ func (b Bind) Value() haproxy.Bind {
 		Address:     haproxy.CanonicalBindAddress(b.Address.ValueString()),
 		Port:        b.Port.ValueInt64(),
 		Transparent: b.Transparent.ValueBool(),
-		Options:     strings.Join(Strings(b.Options), " "),
+		Options:     haproxy.OneLine(strings.Join(convert.KnownTexts(b.Options), " ")),
 	}
 }
 
-// Keep writes what was read back.
-func (b Bind) Keep(got haproxy.Bind) Bind {
-	if !convert.Known(b.Address) || haproxy.CanonicalBindAddress(b.Address.ValueString()) != got.Address {
-		b.Address = types.StringValue(got.Address)
-	}
-	b.Port = types.Int64Value(got.Port)
-	b.Transparent = types.BoolValue(got.Transparent)
-	b.Options = KeepList(b.Options, got.Options, haproxy.BindOptions(got.Options))
-	return b
+// NewBind is the inverse of Value.
+func NewBind(b haproxy.Bind) Bind {
+	return Bind{types.StringValue(b.Address), types.Int64Value(b.Port), types.BoolValue(b.Transparent), convert.ListOrNull(haproxy.BindOptions(b.Options))}
 }

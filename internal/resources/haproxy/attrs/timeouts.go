@@ -38,7 +38,7 @@ func Timeouts(names []string, defaults map[string]string) schema.SingleNestedAtt
 			Optional:            true,
 			Validators:          []validator.String{Duration},
 			MarkdownDescription: "How long to wait " + meanings[name] + ", with a unit (us, ms, s, m, h, d).",
-			PlanModifiers:       []planmodifier.String{SameTime()},
+			PlanModifiers:       []planmodifier.String{Duration.KeepSpelling()},
 		}
 		switch value, ok := defaults[name]; {
 		case ok:
@@ -67,11 +67,6 @@ func TimeoutTypes(names []string) map[string]attr.Type {
 	return t
 }
 
-// DefaultTimeouts is the object that stands for an omitted one.
-func DefaultTimeouts(names []string, defaults map[string]string) types.Object {
-	return types.ObjectValueMust(TimeoutTypes(names), timeoutValues(names, defaults, nil))
-}
-
 // ReadTimeouts gives the timeouts by HAProxy's names.
 func ReadTimeouts(v types.Object, names []string) map[string]string {
 	out := map[string]string{}
@@ -83,22 +78,14 @@ func ReadTimeouts(v types.Object, names []string) map[string]string {
 	return out
 }
 
-// KeepTimeouts writes the timeouts.
-func KeepTimeouts(now types.Object, got map[string]string, names []string) types.Object {
-	if len(got) == 0 && (!convert.Known(now)) {
+// WriteTimeouts is the inverse of ReadTimeouts: none are null.
+func WriteTimeouts(timeouts map[string]string, names []string) types.Object {
+	if len(timeouts) == 0 {
 		return types.ObjectNull(TimeoutTypes(names))
 	}
-	return types.ObjectValueMust(TimeoutTypes(names), timeoutValues(names, got, now.Attributes()))
-}
-
-func timeoutValues(names []string, got map[string]string, now map[string]attr.Value) map[string]attr.Value {
-	values := map[string]attr.Value{}
+	written := map[string]attr.Value{}
 	for _, name := range names {
-		was, ok := now[attributeName(name)].(types.String)
-		if !ok {
-			was = types.StringNull()
-		}
-		values[attributeName(name)] = KeepTime(was, got[name])
+		written[attributeName(name)] = convert.Text(timeouts[name])
 	}
-	return values
+	return types.ObjectValueMust(TimeoutTypes(names), written)
 }

@@ -1,4 +1,4 @@
-package planregistry
+package haproxy
 
 import (
 	"context"
@@ -15,7 +15,7 @@ const (
 	trialPatience = 2 * time.Second
 )
 
-// Trials has what the resources of one plan would write to one place checked together, each on top of what was accepted
+// Trials has what the resources of one plan would write to one machine checked together, each on top of what was accepted
 // before it. The zero value is ready to use.
 type Trials[E any] struct {
 	mu     sync.Mutex

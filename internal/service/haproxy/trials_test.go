@@ -1,4 +1,4 @@
-package planregistry
+package haproxy
 
 import (
 	"errors"
