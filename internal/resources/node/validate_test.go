@@ -131,5 +131,5 @@ func rules(all ...[4]string) types.List {
 	for _, r := range all {
 		list = append(list, machine.SecurityRule{Direction: r[0], Protocol: r[1], Ports: r[2], Remote: r[3]})
 	}
-	return listSecurityRules(list)
+	return convert.Value(list).(types.List)
 }

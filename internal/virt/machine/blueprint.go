@@ -124,9 +124,7 @@ func (i *InterfaceSpec) networkReservations(network string) []Reservation {
 // buildMark returns what the domain's metadata say about the machine.
 func (r *resolver) buildMark(b *blueprint) Mark {
 	s := r.spec
-	k := Mark{Owner: r.owner.ID, Workspace: r.owner.Workspace, Role: s.Role, Butane: s.Butane != "", Settings: &MarkedSettings{
-		AllowRestart: s.AllowRestart, ShutdownTimeout: s.ShutdownTimeout, WaitFor: s.WaitFor, Timeouts: s.Timeouts,
-	}}
+	k := Mark{Owner: r.owner.ID, Workspace: r.owner.Workspace, Role: s.Role, Butane: s.Butane != "", Settings: &s.Settings}
 	if r.existing != nil {
 		k.Store = r.existing.Mark.Store
 	}

@@ -32,7 +32,7 @@ type Mark struct {
 	// Store is nil where the variable store, if there is one, was made for the machine's firmware.
 	Store *MarkedStore `xml:"store"`
 	// Settings are nil in a mark of an older version of the provider.
-	Settings   *MarkedSettings   `xml:"settings"`
+	Settings   *Settings         `xml:"settings"`
 	Labels     []MarkedLabel     `xml:"label"`
 	Disks      []MarkedDisk      `xml:"disk"`
 	Interfaces []MarkedInterface `xml:"interface"`
@@ -45,23 +45,6 @@ type MarkedStore struct {
 	Firmware string `xml:"firmware,attr"`
 	// Path is "" where libvirt chose the file.
 	Path string `xml:"path,attr,omitempty"`
-}
-
-// MarkedSettings say how Terraform treats the machine. State knows them; an import has nothing else to ask.
-type MarkedSettings struct {
-	AllowRestart    bool   `xml:"allow_restart,attr,omitempty"`
-	ShutdownTimeout string `xml:"shutdown_timeout,attr,omitempty"`
-	WaitFor         string `xml:"wait_for,attr,omitempty"`
-	// Timeouts are nil where there are none.
-	Timeouts *MarkedTimeouts `xml:"timeouts"`
-}
-
-// MarkedTimeouts are durations by operation; "" where nobody set one.
-type MarkedTimeouts struct {
-	Create string `xml:"create,attr,omitempty"`
-	Read   string `xml:"read,attr,omitempty"`
-	Update string `xml:"update,attr,omitempty"`
-	Delete string `xml:"delete,attr,omitempty"`
 }
 
 // MarkedLabel is one label.

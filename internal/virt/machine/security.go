@@ -12,12 +12,12 @@ import (
 
 // SecurityRule lets something pass an interface. A direction that has rules passes nothing else.
 type SecurityRule struct {
-	Direction string `xml:"direction,attr"`
-	Protocol  string `xml:"protocol,attr"`
+	Direction string `attr:"direction" xml:"direction,attr"`
+	Protocol  string `attr:"protocol" xml:"protocol,attr"`
 	// Ports are those that are reached, "22" or "30000-32767"; "" for all.
-	Ports string `xml:"ports,attr,omitempty"`
+	Ports string `attr:"ports" xml:"ports,attr,omitempty"`
 	// Remote is the other side: an address, a prefix, or the name of a machine on the same hypervisor; "" for everybody.
-	Remote string `xml:"remote,attr,omitempty"`
+	Remote string `attr:"remote,canonical" xml:"remote,attr,omitempty"`
 }
 
 // The directions, as the guest sees them.

@@ -13,79 +13,114 @@ import (
 )
 
 // Spec is a machine in its users' words: what it shall be, or what it is. Networks, pools and volumes are called as the users
-// call them. A zero value is one that nobody chose, or that is not known yet; see Unknown.
+// call them. A zero value is one that nobody chose, or that is not known yet; see Unknown. The tags say which attribute of a node a
+// field is (convert.ToPlain).
 type Spec struct {
 	// Hypervisor is its name among the provider's; "" for the provider's own.
-	Hypervisor string
+	Hypervisor string `attr:"hypervisor"`
 	// UUID is "" for a machine that is not made yet.
-	UUID       string
-	Name, Role string
-	Labels     map[string]string
+	UUID   string            `attr:"id"`
+	Name   string            `attr:"name"`
+	Role   string            `attr:"role"`
+	Labels map[string]string `attr:"labels"`
 	Hardware
-	Root *RootSpec
+	Root *RootSpec `attr:"root_disk"`
 	// Disks are the further ones by key.
-	Disks            map[string]DiskSpec
-	Interfaces       []InterfaceSpec
-	CloudInit        *CloudInit
-	Ignition, Butane string
+	Disks      map[string]DiskSpec `attr:"disks"`
+	Interfaces []InterfaceSpec     `attr:"network_interfaces"`
+	CloudInit  *CloudInit          `attr:"cloud_init"`
+	Ignition   string              `attr:"ignition"`
+	Butane     string              `attr:"butane"`
 
-	Autostart, Running, AllowRestart bool
-	// ShutdownTimeout is a duration as it was written.
-	ShutdownTimeout string
-	// WaitFor is "none", "lease" or "guest_agent".
-	WaitFor  string
-	Timeouts *MarkedTimeouts
+	Autostart bool `attr:"autostart"`
+	Running   bool `attr:"running"`
+	Settings
 
 	// Addresses are where the machine can be reached, by the names of its interfaces; State is libvirt's word for what it does.
-	Addresses map[string]string
-	State     string
+	Addresses map[string]string `attr:"addresses"`
+	State     string            `attr:"state"`
 
 	// Unknown are the attributes of a planned machine that are known only later.
 	Unknown Places
 }
 
+// Settings say how Terraform treats a machine. State knows them; an import has nothing to ask but the mark that they are in.
+type Settings struct {
+	AllowRestart bool `attr:"allow_restart" xml:"allow_restart,attr,omitempty"`
+	// ShutdownTimeout is a duration as it was written.
+	ShutdownTimeout string `attr:"shutdown_timeout" xml:"shutdown_timeout,attr,omitempty"`
+	// WaitFor is "none", "lease" or "guest_agent".
+	WaitFor string `attr:"wait_for" xml:"wait_for,attr,omitempty"`
+	// Timeouts are nil where there are none.
+	Timeouts *Timeouts `attr:"timeouts" xml:"timeouts"`
+}
+
+// Timeouts are durations by operation, as they were written; "" where nobody set one.
+type Timeouts struct {
+	Create string `attr:"create" xml:"create,attr,omitempty"`
+	Read   string `attr:"read" xml:"read,attr,omitempty"`
+	Update string `attr:"update" xml:"update,attr,omitempty"`
+	Delete string `attr:"delete" xml:"delete,attr,omitempty"`
+}
+
 // RootSpec is the disk that the machine boots from.
 type RootSpec struct {
-	Image string
+	Image string `attr:"image"`
 	// SizeGiB is 0 where the image has it, and where the volume of a machine that is there is missing.
-	SizeGiB   int64
-	Pool, Bus string
+	SizeGiB int64  `attr:"size_gib"`
+	Pool    string `attr:"pool"`
+	Bus     string `attr:"bus"`
 }
 
 // DiskSpec is a further disk: a volume of the machine's own, or one that is there and outlives it.
 type DiskSpec struct {
 	// SizeGiB is 0 for an attached volume, and where the volume of a machine that is there is missing.
-	SizeGiB           int64
-	Pool, Bus, Volume string
+	SizeGiB int64  `attr:"size_gib"`
+	Pool    string `attr:"pool"`
+	Bus     string `attr:"bus"`
+	Volume  string `attr:"volume"`
 }
 
 // isMissing says of a disk of a machine that is there that its volume is gone.
 func (d DiskSpec) isMissing() bool { return d.Volume == "" && d.SizeGiB == 0 }
 
-// InterfaceSpec is a network interface, and what the guest is told about it.
+// InterfaceSpec is a network interface, and what the guest is told about it. Addresses are in canonical form where they can be read
+// at all.
 type InterfaceSpec struct {
-	Network, Bridge, Name string
-	// MAC, IP, IPv6, Gateway and the lists are in canonical form where they can be read at all.
-	MAC, IP, IPv6, Hostname string
+	Network  string `attr:"network"`
+	Bridge   string `attr:"bridge"`
+	Name     string `attr:"name"`
+	MAC      string `attr:"mac,canonical"`
+	IP       string `attr:"ip,canonical"`
+	IPv6     string `attr:"ipv6,canonical"`
+	Hostname string `attr:"hostname"`
 	// Addresses have their prefix lengths.
-	Addresses   []string
-	Gateway     string
-	Routes      []Route
-	Nameservers []string
+	Addresses   []string `attr:"addresses,canonical"`
+	Gateway     string   `attr:"gateway,canonical"`
+	Routes      []Route  `attr:"routes"`
+	Nameservers []string `attr:"nameservers,canonical"`
 	// MTU is 0 for the network's.
-	MTU          int64
-	Model        string
-	PortSecurity bool
+	MTU          int64  `attr:"mtu"`
+	Model        string `attr:"model"`
+	PortSecurity bool   `attr:"port_security"`
 	// AllowedAddresses are addresses and prefixes.
-	AllowedAddresses []string
-	SecurityRules    []SecurityRule
+	AllowedAddresses []string       `attr:"allowed_addresses,canonical"`
+	SecurityRules    []SecurityRule `attr:"security_rules"`
 }
 
 // Route is a static route inside the guest.
-type Route struct{ CIDR, Via string }
+type Route struct {
+	CIDR string `attr:"cidr,canonical"`
+	Via  string `attr:"via,canonical"`
+}
 
 // CloudInit is what cloud-init is told, each text as it was written.
-type CloudInit struct{ UserData, MetaData, VendorData, NetworkConfig string }
+type CloudInit struct {
+	UserData      string `attr:"user_data"`
+	MetaData      string `attr:"meta_data"`
+	VendorData    string `attr:"vendor_data"`
+	NetworkConfig string `attr:"network_config"`
+}
 
 // Places is a set of attributes of a machine. They are known by their paths, as in service.Problem.
 type Places map[string]bool
