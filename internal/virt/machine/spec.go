@@ -233,6 +233,17 @@ func (i *InterfaceSpec) asksDHCP() (v4, v6 bool) {
 	return i.IP != "" || !static, i.IPv6 != ""
 }
 
+// reservedAddresses returns the addresses that the network's DHCP is to keep for an interface, by their attributes.
+func (i *InterfaceSpec) reservedAddresses() map[string]netip.Addr {
+	all := map[string]netip.Addr{}
+	for attribute, text := range map[string]string{"ip": i.IP, "ipv6": i.IPv6} {
+		if ip, err := netip.ParseAddr(text); err == nil {
+			all[attribute] = ip
+		}
+	}
+	return all
+}
+
 // guestPrefixes are the addresses inside the guest that can be read.
 func (i *InterfaceSpec) guestPrefixes() []netip.Prefix {
 	var all []netip.Prefix
