@@ -152,17 +152,6 @@ func CanonicalMAC(text string) string {
 	return text
 }
 
-// CanonicalAddress spells an address or a prefix canonically; anything else stays as it is.
-func CanonicalAddress(text string) string {
-	if a, err := netip.ParseAddr(text); err == nil {
-		return a.Unmap().String()
-	}
-	if p, err := netip.ParsePrefix(text); err == nil {
-		return p.String()
-	}
-	return text
-}
-
 // DefaultOrder is the boot order of a machine where nobody chose one.
 func DefaultOrder(root bool) []string {
 	if root {

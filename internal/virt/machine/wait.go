@@ -26,12 +26,8 @@ func (s *Store) awaitReady(ctx context.Context, want *Spec, before leases) error
 		if err == nil && len(missing) == 0 {
 			return nil
 		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return fmt.Errorf("%s: gave up waiting for %s: %w; look at its console, or raise timeouts.create", how, strings.Join(missing, ", "), context.Cause(ctx))
-		case <-timer.C:
+		if err := hypervisor.Pause(ctx, pause); err != nil {
+			return fmt.Errorf("%s: gave up waiting for %s: %w; look at its console, or raise timeouts.create", how, strings.Join(missing, ", "), err)
 		}
 		pause = min(pause*3/2, 3*time.Second)
 	}
