@@ -190,10 +190,10 @@ func planAddresses(v, prior *version, want, was *machine.Spec, fresh bool) types
 		later := slices.ContainsFunc([]string{"ip", "addresses", "ipv6", "name", "mac"}, func(attribute string) bool {
 			return want.Unknown.Has("network_interfaces", n, attribute)
 		})
-		if address == "" || later && i.IP == "" || i.Name == "" || !fresh && movesReservation(i, was) {
+		if !address.IsValid() || later && !i.IP.IsValid() || i.Name == "" || !fresh && movesReservation(i, was) {
 			return unknown
 		}
-		addresses[i.Name] = address
+		addresses[i.Name] = address.String()
 	}
 	return convert.Map(addresses)
 }
@@ -201,7 +201,7 @@ func planAddresses(v, prior *version, want, was *machine.Spec, fresh bool) types
 // movesReservation says whether an interface of a node that runs gets another address by DHCP.
 func movesReservation(i *machine.InterfaceSpec, was *machine.Spec) bool {
 	return was.Runs() && slices.ContainsFunc(was.Interfaces, func(p machine.InterfaceSpec) bool {
-		return p.MAC == i.MAC && i.IP != "" && (p.IP != i.IP || p.Network != i.Network)
+		return p.MAC == i.MAC && i.IP.IsValid() && (p.IP != i.IP || p.Network != i.Network)
 	})
 }
 

@@ -42,7 +42,7 @@ func (k *Checker) checkNetworks(ctx context.Context) error {
 			k.checkPlannedAddresses(all[index].Name, i, here)
 			continue
 		}
-		needed := k.plugsInterface(i, len(compareFixed(k.Was, k.Want)) > 0) || k.Fresh && (i.IP != "" || i.IPv6 != "")
+		needed := k.plugsInterface(i, len(compareFixed(k.Was, k.Want)) > 0) || k.Fresh && (i.IP.IsValid() || i.IPv6.IsValid())
 		if needed && !all[index].Active() {
 			k.addProblem(pathBelow(here, "network"), "Network not active", "network %q of hypervisor %s is stopped: %s", all[index].Name, k.Client.URI(), adviseNetworkStart(all[index].Name))
 			continue
@@ -139,12 +139,8 @@ func (k *Checker) checkStaysInside(ctx context.Context, name string, i *Interfac
 
 // checkGuestAddresses checks the addresses that an interface gets inside the guest against what the network gives to others.
 func (k *Checker) checkGuestAddresses(ctx context.Context, network *hypervisor.Network, i *InterfaceSpec, here []any) {
-	for n, text := range i.Addresses {
-		p, err := netip.ParsePrefix(text)
-		if err != nil {
-			continue
-		}
-		ip, path := p.Addr(), pathBelow(here, "addresses", n)
+	for n, ip := range i.listAddresses() {
+		path := pathBelow(here, "addresses", n)
 		if _, _, gateway := findSubnet(network, ip); gateway == ip {
 			k.addProblem(path, "Address of the gateway", "%s is the hypervisor's own address in network %q: choose another one", ip, network.Name)
 		}
@@ -266,8 +262,7 @@ func (k *Checker) checkOtherReservation(ctx context.Context, network *hypervisor
 func (k *Checker) findSwap(i *InterfaceSpec, h hypervisor.DHCPHost) string {
 	other := k.findHolder(reservationKinds, i.Network, h.MAC)
 	for _, was := range k.Was.Interfaces {
-		old, err := netip.ParseAddr(was.IP)
-		if err == nil && !k.Fresh && was.MAC == i.MAC && old != h.IP && k.findHolder(addressKinds, i.Network, old.String()).ID == other.ID {
+		if was.IP.IsValid() && !k.Fresh && was.MAC == i.MAC && was.IP != h.IP && k.findHolder(addressKinds, i.Network, was.IP.String()).ID == other.ID {
 			return other.Name
 		}
 	}
@@ -299,7 +294,7 @@ func lendsAddresses(n *hypervisor.Network, ip netip.Addr) bool {
 // state: what two of the plan want is a matter of their claims.
 func (k *Checker) isOwnReservation(h hypervisor.DHCPHost) bool {
 	has := func(interfaces []InterfaceSpec) bool {
-		return slices.ContainsFunc(interfaces, func(i InterfaceSpec) bool { return isReservedFor(h, &i) && (h.IP.Is4() || i.IPv6 != "") })
+		return slices.ContainsFunc(interfaces, func(i InterfaceSpec) bool { return isReservedFor(h, &i) && (h.IP.Is4() || i.IPv6.IsValid()) })
 	}
 	found := has(k.Was.Interfaces)
 	if k.Fresh && !found {

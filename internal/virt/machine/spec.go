@@ -5,7 +5,6 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/alloc"
@@ -84,21 +83,20 @@ type DiskSpec struct {
 // isMissing says of a disk of a machine that is there that its volume is gone.
 func (d DiskSpec) isMissing() bool { return d.Volume == "" && d.SizeGiB == 0 }
 
-// InterfaceSpec is a network interface, and what the guest is told about it. Addresses are in canonical form where they can be read
-// at all.
+// InterfaceSpec is a network interface, and what the guest is told about it.
 type InterfaceSpec struct {
-	Network  string `attr:"network"`
-	Bridge   string `attr:"bridge"`
-	Name     string `attr:"name"`
-	MAC      string `attr:"mac,canonical"`
-	IP       string `attr:"ip,canonical"`
-	IPv6     string `attr:"ipv6,canonical"`
-	Hostname string `attr:"hostname"`
+	Network  string     `attr:"network"`
+	Bridge   string     `attr:"bridge"`
+	Name     string     `attr:"name"`
+	MAC      string     `attr:"mac,canonical"`
+	IP       netip.Addr `attr:"ip"`
+	IPv6     netip.Addr `attr:"ipv6"`
+	Hostname string     `attr:"hostname"`
 	// Addresses have their prefix lengths.
-	Addresses   []string `attr:"addresses,canonical"`
-	Gateway     string   `attr:"gateway,canonical"`
-	Routes      []Route  `attr:"routes"`
-	Nameservers []string `attr:"nameservers,canonical"`
+	Addresses   []netip.Prefix `attr:"addresses"`
+	Gateway     netip.Addr     `attr:"gateway"`
+	Routes      []Route        `attr:"routes"`
+	Nameservers []netip.Addr   `attr:"nameservers"`
 	// MTU is 0 for the network's.
 	MTU          int64  `attr:"mtu"`
 	Model        string `attr:"model"`
@@ -110,8 +108,8 @@ type InterfaceSpec struct {
 
 // Route is a static route inside the guest.
 type Route struct {
-	CIDR string `attr:"cidr,canonical"`
-	Via  string `attr:"via,canonical"`
+	CIDR netip.Prefix `attr:"cidr"`
+	Via  netip.Addr   `attr:"via"`
 }
 
 // CloudInit is what cloud-init is told, each text as it was written.
@@ -182,7 +180,7 @@ func (s *Spec) hasIgnition() bool {
 // configuresInterfaces says whether the guest has to be told more about its interfaces than to ask DHCP.
 func (s *Spec) configuresInterfaces() bool {
 	return slices.ContainsFunc(s.Interfaces, func(i InterfaceSpec) bool {
-		return i.Gateway != "" || len(i.Addresses)+len(i.Routes)+len(i.Nameservers) > 0
+		return i.Gateway.IsValid() || len(i.Addresses)+len(i.Routes)+len(i.Nameservers) > 0
 	})
 }
 
@@ -218,58 +216,40 @@ func (s *Spec) diskPath(key string) []any {
 
 // asksDHCP says whether the guest asks DHCP for an interface's addresses of each family.
 func (i *InterfaceSpec) asksDHCP() (v4, v6 bool) {
-	static := slices.ContainsFunc(i.guestPrefixes(), func(p netip.Prefix) bool { return p.Addr().Is4() })
-	return i.IP != "" || !static, i.IPv6 != ""
+	static := slices.ContainsFunc(i.Addresses, func(p netip.Prefix) bool { return p.Addr().Is4() })
+	return i.IP.IsValid() || !static, i.IPv6.IsValid()
 }
 
 // reservedAddresses returns the addresses that the network's DHCP is to keep for an interface, by their attributes.
 func (i *InterfaceSpec) reservedAddresses() map[string]netip.Addr {
-	all := map[string]netip.Addr{}
-	for attribute, text := range map[string]string{"ip": i.IP, "ipv6": i.IPv6} {
-		if ip, err := netip.ParseAddr(text); err == nil {
-			all[attribute] = ip
-		}
-	}
+	all := map[string]netip.Addr{"ip": i.IP, "ipv6": i.IPv6}
+	maps.DeleteFunc(all, func(_ string, a netip.Addr) bool { return !a.IsValid() })
 	return all
 }
 
-// guestPrefixes are the addresses inside the guest that can be read.
-func (i *InterfaceSpec) guestPrefixes() []netip.Prefix {
-	var all []netip.Prefix
-	for _, text := range i.Addresses {
-		if p, err := netip.ParsePrefix(text); err == nil {
-			all = append(all, p)
-		}
-	}
-	return all
-}
-
-// ConfiguredAddress is the address that an interface has because of its configuration; "" where that says none.
-func (i *InterfaceSpec) ConfiguredAddress() string {
-	if i.IP != "" {
-		return i.IP
-	}
+// listAddresses returns the addresses inside the guest.
+func (i *InterfaceSpec) listAddresses() []netip.Addr {
 	var all []netip.Addr
-	for _, p := range i.guestPrefixes() {
+	for _, p := range i.Addresses {
 		all = append(all, p.Addr())
 	}
-	if a, err := netip.ParseAddr(i.IPv6); err == nil {
-		all = append(all, a)
-	}
-	return preferIPv4(all)
+	return all
 }
 
-// preferIPv4 is the first IPv4 address, or else the first of all.
-func preferIPv4(all []netip.Addr) string {
-	for _, a := range all {
-		if a.Is4() {
-			return a.String()
-		}
+// ConfiguredAddress is the address that an interface has because of its configuration; invalid where that says none.
+func (i *InterfaceSpec) ConfiguredAddress() netip.Addr {
+	if i.IP.IsValid() {
+		return i.IP
 	}
-	if len(all) > 0 {
-		return all[0].String()
+	return preferIPv4(append(i.listAddresses(), i.IPv6))
+}
+
+// preferIPv4 is the first IPv4 address, or else the first of all; invalid of none.
+func preferIPv4(all []netip.Addr) netip.Addr {
+	if at := slices.IndexFunc(all, netip.Addr.Is4); at >= 0 {
+		return all[at]
 	}
-	return ""
+	return slices.Concat(all, []netip.Addr{{}})[0]
 }
 
 // diskVolumes are the volumes of the machine's own disks by their keys, as it names them.
@@ -309,9 +289,6 @@ const (
 
 // VolumeRef names a volume.
 type VolumeRef struct{ Pool, Name string }
-
-// joinFields returns the texts of a list as one attribute of a mark.
-func joinFields(all []string) string { return strings.Join(all, " ") }
 
 // placeKey returns the text by which a path is in Places.
 func placeKey(path []any) string { return fmt.Sprintf("%v", path) }

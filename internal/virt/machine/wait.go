@@ -78,9 +78,8 @@ func (i *InterfaceSpec) missingAddress(got []netip.Addr) string {
 	if len(got) == 0 {
 		return "an address of " + who
 	}
-	for _, text := range []string{i.IP, i.IPv6} {
-		wanted, err := netip.ParseAddr(text)
-		if err == nil && !slices.Contains(got, wanted) && slices.ContainsFunc(got, func(a netip.Addr) bool { return a.Is4() == wanted.Is4() }) {
+	for _, wanted := range []netip.Addr{i.IP, i.IPv6} {
+		if wanted.IsValid() && !slices.Contains(got, wanted) && slices.ContainsFunc(got, func(a netip.Addr) bool { return a.Is4() == wanted.Is4() }) {
 			return fmt.Sprintf("address %s of %s, which has %s", wanted, who, preferIPv4(got))
 		}
 	}
