@@ -85,19 +85,24 @@ func (c *Client) Domains(ctx context.Context) ([]*Domain, error) {
 		if err != nil {
 			return nil, err
 		}
-		all := make([]*Domain, 0, len(refs))
-		for _, ref := range refs {
-			d, err := readDomain(l, ref)
-			if libvirt.IsNotFound(err) {
-				continue
-			}
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, d)
-		}
-		return all, nil
+		return readAll(refs, func(ref libvirt.Domain) (*Domain, error) { return readDomain(l, ref) })
 	})
+}
+
+// readAll reads all that references are of. What vanishes meanwhile is left out.
+func readAll[R, T any](refs []R, read func(R) (T, error)) ([]T, error) {
+	all := make([]T, 0, len(refs))
+	for _, ref := range refs {
+		one, err := read(ref)
+		if IsNotFound(explainError("", err)) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, nil
 }
 
 func readDomain(l *libvirt.Libvirt, ref libvirt.Domain) (*Domain, error) {
@@ -158,13 +163,9 @@ func (c *Client) DefineDomain(ctx context.Context, d *libvirtxml.Domain) error {
 // no error.
 func (c *Client) UndefineDomain(ctx context.Context, uuid string) error {
 	const flags = libvirt.DomainUndefineNvram | libvirt.DomainUndefineManagedSave | libvirt.DomainUndefineSnapshotsMetadata | libvirt.DomainUndefineCheckpointsMetadata
-	err := c.onDomain(ctx, uuid, "undefine", func(l *libvirt.Libvirt, ref libvirt.Domain) error {
+	return ignoreAbsence(c.onDomain(ctx, uuid, "undefine", func(l *libvirt.Libvirt, ref libvirt.Domain) error {
 		return l.DomainUndefineFlags(ref, flags)
-	})
-	if IsNotFound(err) {
-		return nil
-	}
-	return err
+	}))
 }
 
 // onDomain makes a call that may be made twice.

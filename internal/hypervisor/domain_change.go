@@ -37,18 +37,12 @@ func (c *Client) SetDomainVCPUs(ctx context.Context, uuid string, n int64, live 
 // plugged in alone until somebody asks for it. A guest that has not seen it yet is asked again; the error is the
 // last refusal.
 func (c *Client) UseVCPUs(ctx context.Context, uuid string, n int64) error {
-	var refused error
-	for deadline := time.Now().Add(vcpuPatience); ; {
-		refused = c.onDomain(ctx, uuid, fmt.Sprintf("bring %d vCPUs online in", n), func(l *libvirt.Libvirt, ref libvirt.Domain) error {
+	return Retry(ctx, vcpuPatience, 500*time.Millisecond, func() (bool, error) {
+		refused := c.onDomain(ctx, uuid, fmt.Sprintf("bring %d vCPUs online in", n), func(l *libvirt.Libvirt, ref libvirt.Domain) error {
 			return l.DomainSetVcpusFlags(ref, uint32(n), uint32(libvirt.DomainVCPULive|libvirt.DomainVCPUGuest))
 		})
-		if refused == nil || Code(refused) == 0 || time.Now().After(deadline) {
-			return refused
-		}
-		if err := waitFor(ctx, 500*time.Millisecond); err != nil {
-			return fmt.Errorf("wait for the guest of domain %s to see its vCPUs: %w", uuid, err)
-		}
-	}
+		return Code(refused) != 0, refused
+	})
 }
 
 // vcpuPatience is how long a guest may take to see a vCPU that was plugged in.
@@ -56,12 +50,8 @@ const vcpuPatience = 10 * time.Second
 
 // SetDomainAutostart says whether the domain starts with the hypervisor.
 func (c *Client) SetDomainAutostart(ctx context.Context, uuid string, on bool) error {
-	var flag int32
-	if on {
-		flag = 1
-	}
 	return c.onDomain(ctx, uuid, "set autostart of", func(l *libvirt.Libvirt, ref libvirt.Domain) error {
-		return l.DomainSetAutostart(ref, flag)
+		return l.DomainSetAutostart(ref, toFlag(on))
 	})
 }
 
@@ -138,7 +128,7 @@ func (c *Client) DetachDevice(ctx context.Context, uuid string, device any, has 
 				return refused
 			}
 		}
-		if err := waitFor(ctx, 200*time.Millisecond); err != nil {
+		if err := Pause(ctx, 200*time.Millisecond); err != nil {
 			return fmt.Errorf("the guest did not let go of the device: %w", cmp.Or(refused, err))
 		}
 	}

@@ -119,7 +119,7 @@ func (c *Client) shutDown(ctx context.Context, uuid string, grace time.Duration)
 				tflog.Debug(ctx, "the guest cannot be asked to shut down", map[string]any{"domain": uuid, "reason": err.Error()})
 			}
 		}
-		if err := waitFor(ctx, min(250*time.Millisecond, time.Until(deadline))); err != nil {
+		if err := Pause(ctx, min(250*time.Millisecond, time.Until(deadline))); err != nil {
 			return false, fmt.Errorf("wait for domain %s to shut down: %w", uuid, err)
 		}
 	}
@@ -134,16 +134,4 @@ func (c *Client) domainState(ctx context.Context, uuid string) (libvirt.DomainSt
 		state, _, err := l.DomainGetState(ref, 0)
 		return libvirt.DomainState(state), err
 	})
-}
-
-// waitFor waits, or returns the context's error when that ends first.
-func waitFor(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

@@ -13,7 +13,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // HostRoute is a route of the hypervisor's own machine.
@@ -27,11 +26,10 @@ type HostRoute struct {
 // HostRoutes reads all routes of the hypervisor's own machine that lead out by a device. The answer is shared as PlanNetworks'
 // is, and not to be changed. It is empty where the URI's transport gives no access to the machine (tcp, tls).
 func (c *Client) HostRoutes(ctx context.Context) ([]HostRoute, error) {
-	c.plan.mu.Lock()
-	defer c.plan.mu.Unlock()
-	if time.Since(c.plan.routesAt) < planFor {
-		return c.plan.routes, nil
-	}
+	return c.plan.routes.askAgain(func() ([]HostRoute, error) { return c.readHostRoutes(ctx) })
+}
+
+func (c *Client) readHostRoutes(ctx context.Context) ([]HostRoute, error) {
 	var routes []HostRoute
 	for path, parse := range map[string]func([]byte) ([]HostRoute, error){"/proc/net/route": parseRoutes4, "/proc/net/ipv6_route": parseRoutes6} {
 		content, err := c.HostFile(ctx, path)
@@ -47,7 +45,6 @@ func (c *Client) HostRoutes(ctx context.Context) ([]HostRoute, error) {
 		}
 		routes = append(routes, parsed...)
 	}
-	c.plan.routes, c.plan.routesAt = routes, time.Now()
 	return routes, nil
 }
 

@@ -53,15 +53,10 @@ func (c *Client) ReleaseLeases(ctx context.Context, network, mac string) error {
 			return fmt.Errorf("give back the lease of %s on network %q: %w", l.IP, network, err)
 		}
 	}
-	for deadline := time.Now().Add(releasePatience); ; {
+	return Retry(ctx, releasePatience, 50*time.Millisecond, func() (bool, error) {
 		left, err := c.listLeasesOf(ctx, network, mac)
-		if err != nil || len(left) == 0 || time.Now().After(deadline) {
-			return err
-		}
-		if err := waitFor(ctx, 50*time.Millisecond); err != nil {
-			return err
-		}
-	}
+		return err == nil && len(left) > 0, err
+	})
 }
 
 // findGateway returns the hypervisor's own address in the subnet of an address.

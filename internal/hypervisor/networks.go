@@ -59,18 +59,7 @@ func (c *Client) Networks(ctx context.Context) ([]*Network, error) {
 		if err != nil {
 			return nil, err
 		}
-		var all []*Network
-		for _, ref := range refs {
-			n, err := readNetwork(l, ref)
-			if IsNotFound(explainError("", err)) {
-				continue // removed since it was listed
-			}
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, n)
-		}
-		return all, nil
+		return readAll(refs, func(ref libvirt.Network) (*Network, error) { return readNetwork(l, ref) })
 	})
 }
 
@@ -121,50 +110,48 @@ func (c *Client) CreateTransientNetwork(ctx context.Context, what, xml string) e
 // StopNetwork stops a network, which takes its bridge away; an inactive or absent one is left alone.
 func (c *Client) StopNetwork(ctx context.Context, nameOrUUID string) error {
 	defer c.ForgetPlan()
-	return c.actOnNetwork(ctx, "stop", nameOrUUID, func(l *libvirt.Libvirt, ref libvirt.Network) error {
+	return ignoreAbsence(c.actOnNetwork(ctx, "stop", nameOrUUID, func(l *libvirt.Libvirt, ref libvirt.Network) error {
 		if active, err := l.NetworkIsActive(ref); err != nil || active == 0 {
 			return err
 		}
 		return l.NetworkDestroy(ref)
-	})
+	}))
 }
 
 // UndefineNetwork removes a network's configuration; an absent one is no error.
 func (c *Client) UndefineNetwork(ctx context.Context, nameOrUUID string) error {
 	defer c.ForgetPlan()
-	return c.actOnNetwork(ctx, "undefine", nameOrUUID, func(l *libvirt.Libvirt, ref libvirt.Network) error {
+	return ignoreAbsence(c.actOnNetwork(ctx, "undefine", nameOrUUID, func(l *libvirt.Libvirt, ref libvirt.Network) error {
 		return l.NetworkUndefine(ref)
-	})
+	}))
 }
 
 // SetNetworkAutostart says whether the network starts with the hypervisor.
 func (c *Client) SetNetworkAutostart(ctx context.Context, nameOrUUID string, on bool) error {
 	defer c.ForgetPlan()
-	_, err := callIdempotent(ctx, c, fmt.Sprintf("set autostart of network %q", nameOrUUID), withoutResult(func(l *libvirt.Libvirt) error {
-		return onNetwork(l, nameOrUUID, func(ref libvirt.Network) error {
-			return l.NetworkSetAutostart(ref, toFlag(on))
-		})
+	return c.actOnNetwork(ctx, "set autostart of", nameOrUUID, func(l *libvirt.Libvirt, ref libvirt.Network) error {
+		return l.NetworkSetAutostart(ref, toFlag(on))
+	})
+}
+
+// actOnNetwork makes a call that may be made twice.
+func (c *Client) actOnNetwork(ctx context.Context, verb, nameOrUUID string, fn func(*libvirt.Libvirt, libvirt.Network) error) error {
+	_, err := callIdempotent(ctx, c, fmt.Sprintf("%s network %q", verb, nameOrUUID), withoutResult(func(l *libvirt.Libvirt) error {
+		ref, err := lookupNetwork(l, nameOrUUID)
+		if err != nil {
+			return err
+		}
+		return fn(l, ref)
 	}))
 	return err
 }
 
-// actOnNetwork makes a call that removes something, for which an absent network is as good.
-func (c *Client) actOnNetwork(ctx context.Context, verb, nameOrUUID string, fn func(*libvirt.Libvirt, libvirt.Network) error) error {
-	_, err := callIdempotent(ctx, c, fmt.Sprintf("%s network %q", verb, nameOrUUID), withoutResult(func(l *libvirt.Libvirt) error {
-		return onNetwork(l, nameOrUUID, func(ref libvirt.Network) error { return fn(l, ref) })
-	}))
+// ignoreAbsence returns the error of removing something, for which one that is not there is as good.
+func ignoreAbsence(err error) error {
 	if IsNotFound(err) {
 		return nil
 	}
 	return err
-}
-
-func onNetwork(l *libvirt.Libvirt, nameOrUUID string, fn func(libvirt.Network) error) error {
-	ref, err := lookupNetwork(l, nameOrUUID)
-	if err != nil {
-		return err
-	}
-	return fn(ref)
 }
 
 func lookupNetwork(l *libvirt.Libvirt, nameOrUUID string) (libvirt.Network, error) {

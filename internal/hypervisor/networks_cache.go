@@ -11,29 +11,48 @@ const planFor = 3 * time.Second
 
 // planCache holds what a plan's cross-checks ask again and again.
 type planCache struct {
-	mu           sync.Mutex
-	networks     []*Network
-	at           time.Time
-	routes       []HostRoute
-	routesAt     time.Time
-	interfaces   []Interface
-	interfacesAt time.Time
+	networks   shared[[]*Network]
+	routes     shared[[]HostRoute]
+	interfaces shared[[]Interface]
+}
+
+// shared is an answer that those who ask within a few seconds share.
+type shared[T any] struct {
+	mu  sync.Mutex
+	got T
+	at  time.Time
+}
+
+// askAgain returns the answer, asked for anew where it is old.
+func (s *shared[T]) askAgain(ask func() (T, error)) (T, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if time.Since(s.at) < planFor {
+		return s.got, nil
+	}
+	got, err := ask()
+	if err == nil {
+		s.got, s.at = got, time.Now()
+	}
+	return got, err
+}
+
+func (s *shared[T]) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.at = time.Time{}
 }
 
 // PlanNetworks is Networks for cross-checks at plan time: an answer is shared for a few seconds, and forgotten
 // when this process changes a network.
 func (c *Client) PlanNetworks(ctx context.Context) ([]*Network, error) {
-	c.plan.mu.Lock()
-	defer c.plan.mu.Unlock()
-	if time.Since(c.plan.at) < planFor {
-		return c.plan.networks, nil
-	}
-	all, err := c.Networks(ctx)
-	if err != nil {
-		return nil, err
-	}
-	c.plan.networks, c.plan.at = all, time.Now()
-	return all, nil
+	return c.plan.networks.askAgain(func() ([]*Network, error) { return c.Networks(ctx) })
+}
+
+// PlanInterfaces is RunningInterfaces for checks that many resources make at one time; the answer is shared as
+// PlanNetworks' is.
+func (c *Client) PlanInterfaces(ctx context.Context) ([]Interface, error) {
+	return c.plan.interfaces.askAgain(func() ([]Interface, error) { return c.RunningInterfaces(ctx) })
 }
 
 // SharedNetwork is Network for what many resources read at one time; the answer is shared as PlanNetworks' is, and not to be
@@ -53,7 +72,7 @@ func (c *Client) SharedNetwork(ctx context.Context, nameOrUUID string) (*Network
 
 // ForgetPlan drops the answers that are shared: something was changed.
 func (c *Client) ForgetPlan() {
-	c.plan.mu.Lock()
-	defer c.plan.mu.Unlock()
-	c.plan.networks, c.plan.at, c.plan.routesAt, c.plan.interfacesAt = nil, time.Time{}, time.Time{}, time.Time{}
+	c.plan.networks.forget()
+	c.plan.routes.forget()
+	c.plan.interfaces.forget()
 }

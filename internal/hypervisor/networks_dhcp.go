@@ -11,10 +11,11 @@ import (
 // DHCPHost is a reservation: a fixed address that a network's DHCP gives to one machine.
 type DHCPHost struct {
 	// MAC names the machine on IPv4; ID, a DUID such as "0:3:0:1:52:54:0:aa:6c:b1", or else Name does on IPv6.
-	MAC, ID string
-	IP      netip.Addr
+	MAC string     `attr:"mac,canonical"`
+	ID  string     `attr:"duid"`
+	IP  netip.Addr `attr:"ip"`
 	// Name is the hostname that the machine is told; "" means none.
-	Name string
+	Name string `attr:"hostname"`
 }
 
 // Key is what the reservation is found by among those of its network.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"time"
 
 	"github.com/digitalocean/go-libvirt"
 	"golang.org/x/sync/errgroup"
@@ -40,22 +39,6 @@ func (c *Client) RunningInterfaces(ctx context.Context) ([]Interface, error) {
 		err = group.Wait()
 		return slices.Concat(found...), err
 	})
-}
-
-// PlanInterfaces is RunningInterfaces for checks that many resources make at one time; the answer is shared as
-// PlanNetworks' is.
-func (c *Client) PlanInterfaces(ctx context.Context) ([]Interface, error) {
-	c.plan.mu.Lock()
-	defer c.plan.mu.Unlock()
-	if time.Since(c.plan.interfacesAt) < planFor {
-		return c.plan.interfaces, nil
-	}
-	all, err := c.RunningInterfaces(ctx)
-	if err != nil {
-		return nil, err
-	}
-	c.plan.interfaces, c.plan.interfacesAt = all, time.Now()
-	return all, nil
 }
 
 // DomainInterfaces lists the interfaces of one machine as it runs, or as it is configured; one that is gone has none.

@@ -60,8 +60,5 @@ func (c *Client) UndefineFilter(ctx context.Context, name string) error {
 		}
 		return l.NwfilterUndefine(ref)
 	}))
-	if IsNotFound(err) {
-		return nil
-	}
-	return err
+	return ignoreAbsence(err)
 }

@@ -61,18 +61,7 @@ func (c *Client) Pools(ctx context.Context) ([]*Pool, error) {
 		if err != nil {
 			return nil, err
 		}
-		all := make([]*Pool, 0, len(refs))
-		for _, ref := range refs {
-			p, err := readPool(l, ref)
-			if IsNotFound(explainError("", err)) {
-				continue
-			}
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, p)
-		}
-		return all, nil
+		return readAll(refs, func(ref libvirt.StoragePool) (*Pool, error) { return readPool(l, ref) })
 	})
 }
 
@@ -131,11 +120,7 @@ func (c *Client) StopPool(ctx context.Context, pool string) error {
 // SetPoolAutostart sets whether the pool starts with its daemon.
 func (c *Client) SetPoolAutostart(ctx context.Context, pool string, on bool) error {
 	return c.actOnPool(ctx, "set autostart of", pool, func(l *libvirt.Libvirt, ref libvirt.StoragePool) error {
-		var flag int32
-		if on {
-			flag = 1
-		}
-		return l.StoragePoolSetAutostart(ref, flag)
+		return l.StoragePoolSetAutostart(ref, toFlag(on))
 	})
 }
 
@@ -160,21 +145,14 @@ const refreshPatience = 30 * time.Second
 
 // RefreshPool makes libvirt look at what is in a started pool, as files come and go behind its back.
 func (c *Client) RefreshPool(ctx context.Context, pool string) error {
-	for deadline := time.Now().Add(refreshPatience); ; {
+	return Retry(ctx, refreshPatience, 100*time.Millisecond, func() (bool, error) {
 		err := c.actOnPool(ctx, "refresh", pool, func(l *libvirt.Libvirt, ref libvirt.StoragePool) error {
 			return l.StoragePoolRefresh(ref, 0)
 		})
 		// libvirt has no code of its own for this refusal: it is "internal error" with this text, which
 		// is translated where the daemon runs in another language; then the refusal is just an error.
-		if Code(err) != int(libvirt.ErrInternalError) || !strings.Contains(err.Error(), "asynchronous jobs") || time.Now().After(deadline) {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
+		return Code(err) == int(libvirt.ErrInternalError) && strings.Contains(err.Error(), "asynchronous jobs"), err
+	})
 }
 
 // actOnPool looks a pool up and makes a call on it, all of which are safe to repeat.

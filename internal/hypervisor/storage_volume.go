@@ -147,18 +147,7 @@ func (c *Client) Volumes(ctx context.Context, pool string) ([]*Volume, error) {
 		if err != nil {
 			return nil, err
 		}
-		all := make([]*Volume, 0, len(refs))
-		for _, ref := range refs {
-			v, err := readVolume(l, ref)
-			if IsNotFound(explainError("", err)) {
-				continue
-			}
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, v)
-		}
-		return all, nil
+		return readAll(refs, func(ref libvirt.StorageVol) (*Volume, error) { return readVolume(l, ref) })
 	})
 }
 
@@ -246,10 +235,8 @@ const underWay = time.Second
 // do what it was asked only after that: whoever looked for the volume, to remove it, would find none. After a second
 // attempt it is there one way or the other.
 func (c *Client) createAgain(ctx context.Context, what, pool, name string, create func(*libvirt.Libvirt) (*Volume, error)) (*Volume, error) {
-	select {
-	case <-ctx.Done():
-		return nil, fmt.Errorf("%s on hypervisor %s: %w", what, c.uri, context.Cause(ctx))
-	case <-time.After(underWay):
+	if err := Pause(ctx, underWay); err != nil {
+		return nil, fmt.Errorf("%s on hypervisor %s: %w", what, c.uri, err)
 	}
 	v, err := callOnce(ctx, c, what, create)
 	if Code(err) != int(libvirt.ErrStorageVolExist) {
@@ -274,10 +261,7 @@ func (c *Client) DeleteVolume(ctx context.Context, pool, name string) error {
 		}
 		return l.StorageVolDelete(ref, libvirt.StorageVolDeleteNormal)
 	}))
-	if IsNotFound(err) {
-		return nil
-	}
-	return err
+	return ignoreAbsence(err)
 }
 
 // activePool looks a pool up and makes sure that it is started.

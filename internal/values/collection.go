@@ -87,7 +87,7 @@ func (c Collection) Check(at path.Path, v attr.Value) diag.Diagnostics {
 		case c.of != nil:
 			diags.Append(c.of.Check(places[i], e)...)
 			if text, ok := e.(types.String); ok && c.distinct {
-				spelling := c.canonicalText(text.ValueString())
+				spelling := c.Canonical(text.ValueString())
 				if slices.Contains(seen, spelling) {
 					diags.AddAttributeError(places[i], "Written twice", DetailAt(places[i], fmt.Sprintf("%q is in it already: write each once", text.ValueString())))
 				}
@@ -122,7 +122,8 @@ func (c Collection) listElements(at path.Path, v attr.Value, diags *diag.Diagnos
 	return places, elements
 }
 
-func (c Collection) canonicalText(text string) string {
+// Canonical is the one spelling of all elements that mean the same as a text.
+func (c Collection) Canonical(text string) string {
 	if k, ok := c.of.(Kind); ok {
 		return k.Canonical(text)
 	}
@@ -147,7 +148,7 @@ func (k keepSpellings) PlanModifyList(_ context.Context, req planmodifier.ListRe
 	same := func(a, b attr.Value) bool {
 		x, isText := a.(types.String)
 		y, areTexts := b.(types.String)
-		return isText && areTexts && !x.IsUnknown() && !y.IsUnknown() && k.canonicalText(x.ValueString()) == k.canonicalText(y.ValueString())
+		return isText && areTexts && !x.IsUnknown() && !y.IsUnknown() && k.Canonical(x.ValueString()) == k.Canonical(y.ValueString())
 	}
 	if !req.ConfigValue.IsNull() && !req.StateValue.IsNull() && !req.PlanValue.IsUnknown() && slices.EqualFunc(req.PlanValue.Elements(), req.StateValue.Elements(), same) {
 		resp.PlanValue = req.StateValue

@@ -152,7 +152,7 @@ func checkAddress(text string) error {
 
 func canonicalAddress(text string) string {
 	if a, err := netip.ParseAddr(text); err == nil {
-		return a.String()
+		return a.Unmap().String()
 	}
 	return text
 }

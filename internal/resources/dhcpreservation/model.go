@@ -2,7 +2,6 @@ package dhcpreservation
 
 import (
 	"context"
-	"net/netip"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -24,25 +23,15 @@ type model struct {
 
 // toSpec converts the model.
 func (m *model) toSpec(context.Context) (virtnetwork.Reservation, diag.Diagnostics) {
-	ip, _ := netip.ParseAddr(m.IP.ValueString()) // Validate says what is wrong with it
-	return virtnetwork.Reservation{
-		DHCPHost: virtnetwork.DHCPHost{MAC: canonicalMAC(m.MAC.ValueString()), ID: strings.ToLower(m.DUID.ValueString()), IP: ip.Unmap(), Name: m.Hostname.ValueString()},
-		Text:     m.IP.ValueString(), Network: m.Network.ValueString(),
-	}, nil
+	r := virtnetwork.Reservation{Network: m.Network.ValueString()}
+	diags := convert.ToPlain(m, &r, func(...any) {})
+	r.ID = strings.ToLower(r.ID)
+	return r, diags
 }
 
-// fillModel writes what was read, keeping spellings that mean the same.
+// fillModel writes what was read.
 func (m *model) fillModel(_ context.Context, got virtnetwork.Reservation) diag.Diagnostics {
-	if canonicalMAC(m.MAC.ValueString()) != got.MAC {
-		m.MAC = convert.Text(got.MAC)
-	}
-	if virtnetwork.CanonicalDUID(m.DUID.ValueString()) != virtnetwork.CanonicalDUID(got.ID) {
-		m.DUID = convert.Text(got.ID)
-	}
-	if canonicalAddress(m.IP.ValueString()) != got.IP.String() {
-		m.IP = types.StringValue(got.IP.String())
-	}
-	m.Hostname = convert.Text(got.Name)
+	convert.FromPlain(&got, m)
 	return nil
 }
 
@@ -50,7 +39,7 @@ func (m *model) fillModel(_ context.Context, got virtnetwork.Reservation) diag.D
 func (m *model) machineID() string {
 	switch {
 	case m.MAC.ValueString() != "":
-		return canonicalMAC(m.MAC.ValueString())
+		return convert.Canonical(m.MAC.ValueString())
 	case m.DUID.ValueString() != "":
 		return strings.ToLower(m.DUID.ValueString())
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
@@ -35,7 +36,7 @@ func planChange(ctx context.Context, opening crud.StoreContext, req resource.Mod
 		planned.ID = types.StringUnknown()
 		resp.Diagnostics.Append(resp.Plan.Set(ctx, planned)...)
 	}
-	stays := prior != nil && !anew && canonicalAddress(prior.IP.ValueString()) == want.IP.String()
+	stays := prior != nil && !anew && convert.Canonical(prior.IP.ValueString()) == want.IP.String()
 	moves := virtnetwork.Changes(opening.Ledger, planned.Hypervisor.ValueString(), planned.Network.ValueString())
 	if stays && prior.Hostname.Equal(planned.Hostname) && !moves {
 		return

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/alloc"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	virtnetwork "github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
 )
@@ -54,7 +55,7 @@ func splitID(m *model, id string) error {
 	m.Network = types.StringValue(parts[0])
 	switch machine := parts[1]; {
 	case isMAC(machine):
-		m.MAC = types.StringValue(canonicalMAC(machine))
+		m.MAC = types.StringValue(convert.Canonical(machine))
 	case virtnetwork.IsDUID(machine):
 		m.DUID = types.StringValue(machine)
 	default:

@@ -10,7 +10,11 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
+	virtnetwork "github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
 )
+
+// duid is a DHCP unique identifier; Validate says what is wrong with its form.
+var duid = values.Word.Same(virtnetwork.CanonicalDUID)
 
 func reservationSchema(context.Context) schema.Schema {
 	replaces := []planmodifier.String{stringplanmodifier.RequiresReplace()}
@@ -27,14 +31,14 @@ func reservationSchema(context.Context) schema.Schema {
 			"network":    schema.StringAttribute{Required: true, Validators: []validator.String{values.Name}, PlanModifiers: replaces, MarkdownDescription: "Name or UUID of the network. A change makes a new reservation."},
 			"mac": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{values.MAC},
-				PlanModifiers:       []planmodifier.String{sameMAC{}, stringplanmodifier.RequiresReplace()},
+				PlanModifiers:       []planmodifier.String{values.MAC.KeepSpelling(), stringplanmodifier.RequiresReplace()},
 				MarkdownDescription: "MAC address of the machine's interface. Required for IPv4, where a change makes a new reservation; not possible for IPv6.",
 			},
 			"duid": schema.StringAttribute{
-				Optional: true, Validators: []validator.String{values.Word}, PlanModifiers: []planmodifier.String{sameDUID{}, stringplanmodifier.RequiresReplace()},
+				Optional: true, Validators: []validator.String{duid}, PlanModifiers: []planmodifier.String{duid.KeepSpelling(), stringplanmodifier.RequiresReplace()},
 				MarkdownDescription: "DHCP unique identifier of the machine, for IPv6, such as `0:3:0:1:52:54:0:aa:6c:b1`. Default: the machine is known by `hostname`. A change makes a new reservation.",
 			},
-			"ip":       schema.StringAttribute{Required: true, Validators: []validator.String{values.Address}, PlanModifiers: []planmodifier.String{sameAddress{}}, MarkdownDescription: "Address that the machine gets, inside the network's subnet and outside of its DHCP ranges."},
+			"ip":       schema.StringAttribute{Required: true, Validators: []validator.String{values.Address}, PlanModifiers: []planmodifier.String{values.Address.KeepSpelling()}, MarkdownDescription: "Address that the machine gets, inside the network's subnet and outside of its DHCP ranges."},
 			"hostname": schema.StringAttribute{Optional: true, Validators: []validator.String{values.HostName}, MarkdownDescription: "Name that the machine is told and that the network's DNS knows it by; a subnet takes each name once. Default: none."},
 		},
 	}

@@ -32,26 +32,23 @@ type model struct {
 
 // toSpec converts the model.
 func toSpec(_ context.Context, m *model) (storage.Image, diag.Diagnostics) {
-	return storage.Image{
-		Pool: m.Pool.ValueString(), Name: m.Name.ValueString(), Source: m.Source.ValueString(), Checksum: m.Checksum.ValueString(),
-		Format: m.Format.ValueString(), Path: m.ID.ValueString(), VirtualSizeBytes: m.VirtualSizeBytes.ValueInt64(),
-		SourceSHA256: m.SourceSHA256.ValueString(), Upload: m.Upload, Sums: m.Sums,
-	}, nil
+	i := storage.Image{Upload: m.Upload, Sums: m.Sums}
+	diags := convert.ToPlain(m, &i, func(...any) {})
+	return i, diags
 }
 
 // fillModel writes what the hypervisor says into the model. Where the image comes from is the configuration's to say, but for an
 // imported one.
 func fillModel(_ context.Context, m *model, got storage.Image) diag.Diagnostics {
-	m.ID = types.StringValue(got.Path)
-	m.Name = types.StringValue(got.Name)
-	m.Pool = types.StringValue(got.Pool)
-	m.Format = types.StringValue(got.Format)
-	m.VirtualSizeBytes = types.Int64Value(got.VirtualSizeBytes)
-	if got.Sums != nil {
-		m.Source, m.Checksum, m.Sums = types.StringValue(got.Source), types.StringValue(got.Checksum), got.Sums
+	was := *m
+	convert.FromPlain(&got, m)
+	if got.Sums == nil {
+		m.Source, m.Checksum = was.Source, was.Checksum
+	} else {
+		m.Sums = got.Sums
 	}
-	if m.SourceSHA256.IsUnknown() {
-		m.SourceSHA256 = convert.Text(got.SourceSHA256)
+	if !was.SourceSHA256.IsUnknown() {
+		m.SourceSHA256 = was.SourceSHA256
 	}
 	if got.Upload != nil {
 		m.Upload = got.Upload

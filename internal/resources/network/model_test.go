@@ -4,9 +4,12 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
@@ -20,7 +23,7 @@ func sample() network.Spec {
 		Definition: network.Definition{
 			Name: "n", Mode: network.NAT, Bridge: "br0", Subnet: netip.MustParsePrefix("10.0.0.0/24"), Gateway: address("10.0.0.254"),
 			Subnet6: netip.MustParsePrefix("fd00::/64"), Gateway6: address("fd00::1"), NAT6: true, Domain: "okd.example", MTU: 1400,
-			DHCP: &network.DHCP{Ranges: []network.Range{{Start: address("10.0.0.10"), End: address("10.0.0.20")}}, LeaseSeconds: &lease, Options: map[string]string{"42": "10.0.0.1"}},
+			DHCP: &network.DHCP{Ranges: []network.Range{{Start: address("10.0.0.10"), End: address("10.0.0.20")}, {Start: address("10.0.0.30"), End: address("10.0.0.40")}}, LeaseSeconds: &lease, Options: map[string]string{"42": "10.0.0.1"}},
 			DNS: network.DNS{LocalOnly: true, Forwarders: []network.Forwarder{{Domain: "a.example", Address: address("10.0.0.5")}},
 				Hosts: map[netip.Addr][]string{address("10.0.0.9"): {"nine"}}},
 			Routes: []network.StaticRoute{{Destination: netip.MustParsePrefix("10.128.0.0/14"), Via: address("10.0.0.1")}},
@@ -69,17 +72,33 @@ func TestANetworkThatLostMachinesReadsAsNotActive(t *testing.T) {
 func TestSpellingsThatMeanTheSameStay(t *testing.T) {
 	var m model
 	filled(t, &m, sample())
-	m.IPv6CIDR, m.IPv6Gateway = types.StringValue("FD00:0::/64"), types.StringValue("fd00:0:0::1")
 	was := m
-	filled(t, &m, sample())
-	if !m.IPv6CIDR.Equal(was.IPv6CIDR) || !m.IPv6Gateway.Equal(was.IPv6Gateway) || !m.DHCP.Equal(was.DHCP) {
-		t.Errorf("got %v, %v", m.IPv6CIDR, m.IPv6Gateway)
+	reordered := sample()
+	slices.Reverse(reordered.DHCP.Ranges)
+	filled(t, &m, reordered)
+	if !m.DHCP.Equal(was.DHCP) {
+		t.Errorf("got %v", m.DHCP)
 	}
 	changed := sample()
 	changed.Gateway6 = netip.MustParseAddr("fd00::2")
 	filled(t, &m, changed)
 	if m.IPv6Gateway.ValueString() != "fd00::2" {
 		t.Errorf("drift is hidden: %v", m.IPv6Gateway)
+	}
+	for name, c := range map[string][2]string{
+		"gateway": {"10.0.0.1", "::ffff:10.0.0.1"}, "ipv6_cidr": {"fd00::/64", "FD00:0::/64"}, "ipv6_gateway": {"fd00::1", "fd00:0:0::1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			req := planmodifier.StringRequest{ConfigValue: types.StringValue(c[0]), PlanValue: types.StringValue(c[0]), StateValue: types.StringValue(c[1])}
+			resp := planmodifier.StringResponse{PlanValue: req.PlanValue}
+			for _, m := range networkSchema(t.Context()).Attributes[name].(schema.StringAttribute).PlanModifiers {
+				m.PlanModifyString(t.Context(), req, &resp)
+			}
+			if !resp.PlanValue.Equal(req.StateValue) {
+				t.Errorf("%s is planned where the state has %s", resp.PlanValue, req.StateValue)
+			}
+		})
 	}
 }
 

@@ -3,6 +3,7 @@ package network
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -31,11 +32,12 @@ func planChange(ctx context.Context, at crud.StoreContext, req resource.ModifyPl
 		resp.Diagnostics.AddAttributeError(path.Root("bridge"), "Missing bridge", "Mode \"bridge\" needs the name of a bridge that is there already.")
 		return
 	}
-	planned.fillGateways(&config)
+	planned.Gateway = planGateway(planned.CIDR, config.Gateway, planned.Gateway)
+	planned.IPv6Gateway = planGateway(planned.IPv6CIDR, config.IPv6Gateway, planned.IPv6Gateway)
 	planned.leaveOut(ctx, &config, prior)
 	planned.LostRoutes = types.ListNull(types.StringType) // what is lost is back, or struck out, after any apply
 	if prior != nil {
-		planned.keepSpelling(ctx, prior)
+		planned.keepOrder(ctx, prior)
 		planned.followMode(prior, &config)
 	} else if planned.Mode.ValueString() == network.Bridge {
 		planned.MAC = types.StringNull()
@@ -51,16 +53,10 @@ func planChange(ctx context.Context, at crud.StoreContext, req resource.ModifyPl
 	}
 }
 
-// fillGateways computes the gateways that the configuration leaves out.
-func (m *model) fillGateways(config *model) {
-	m.Gateway = planGateway(m.CIDR, config.Gateway)
-	m.IPv6Gateway = planGateway(m.IPv6CIDR, config.IPv6Gateway)
-}
-
 // leaveOut plans the objects that the configuration leaves out: what state holds where that means nothing, and else null
 // (crud.LeftOut does it for lists and maps).
 func (m *model) leaveOut(ctx context.Context, config, prior *model) {
-	was := &model{DNS: types.ObjectNull(dnsTypes), PXE: types.ObjectNull(pxeTypes)}
+	was := &model{DNS: nullOf[network.DNS](), PXE: nullOf[network.PXE]()}
 	if prior != nil {
 		said, _ := prior.toSpec(ctx)
 		if sameDNS(said.DNS, network.DNS{}) {
@@ -78,26 +74,22 @@ func (m *model) leaveOut(ctx context.Context, config, prior *model) {
 	}
 }
 
-func planGateway(cidr, configured types.String) types.String {
+// planGateway returns what is planned of a gateway: its default where the configuration leaves it out.
+func planGateway(cidr, configured, planned types.String) types.String {
 	if !configured.IsNull() {
-		return configured
+		return planned
 	}
 	if cidr.IsUnknown() {
 		return types.StringUnknown()
 	}
-	var r reader
-	first := network.FirstHostAddress(r.readPrefix(path.Empty(), cidr))
-	return keepSpelling(types.StringNull(), first, first)
+	subnet, _ := netip.ParsePrefix(cidr.ValueString()) // what is wrong with it is said already
+	return convert.Value(network.FirstHostAddress(subnet)).(types.String)
 }
 
-// keepSpelling takes over the prior spelling of what means the same, so that no difference is planned.
-func (m *model) keepSpelling(ctx context.Context, prior *model) {
+// keepOrder takes over prior objects and lists that mean the same, whatever their order, so that no difference is planned.
+func (m *model) keepOrder(ctx context.Context, prior *model) {
 	want, _ := m.toSpec(ctx)
 	was, _ := prior.toSpec(ctx)
-	keepText(&m.CIDR, prior.CIDR, was.Subnet == want.Subnet)
-	keepText(&m.Gateway, prior.Gateway, was.Gateway == want.Gateway)
-	keepText(&m.IPv6CIDR, prior.IPv6CIDR, was.Subnet6 == want.Subnet6)
-	keepText(&m.IPv6Gateway, prior.IPv6Gateway, was.Gateway6 == want.Gateway6)
 	if convert.WhollyKnown(ctx, m.DHCP) && sameNulls(m.DHCP, prior.DHCP) && sameDHCP(was.DHCP, want.DHCP) && sameLength(was.DHCP, want.DHCP) {
 		m.DHCP = prior.DHCP
 	}
@@ -127,12 +119,6 @@ func sameNulls(a, b types.Object) bool {
 // sameLength says whether two may stand for each other in a plan, which holds lists to their length.
 func sameLength(a, b *network.DHCP) bool {
 	return a == nil && b == nil || a != nil && b != nil && len(a.Ranges) == len(b.Ranges)
-}
-
-func keepText(planned *types.String, prior types.String, same bool) {
-	if same && !planned.IsUnknown() && !planned.IsNull() && !prior.IsNull() {
-		*planned = prior
-	}
 }
 
 // followMode says what a change of mode does to what libvirt chooses.

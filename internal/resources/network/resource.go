@@ -2,12 +2,12 @@
 package network
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
@@ -50,15 +50,10 @@ func openStore(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[
 	if err != nil {
 		return nil, err
 	}
-	return &network.Store{Client: c, Ref: m.networkRef(), Name: m.Name.ValueString(), Known: m.knownSubnets(), Owner: at.Claim, ImportID: m.importID()}, nil
-}
-
-// networkRef is the UUID, or the name in an import.
-func (m *model) networkRef() string {
-	if id := m.ID.ValueString(); id != "" {
-		return id
-	}
-	return m.Name.ValueString()
+	known, _ := m.toSpec(ctx) // what cannot be read is no subnet
+	return &network.Store{
+		Client: c, Ref: cmp.Or(m.ID.ValueString(), m.Name.ValueString()), Name: m.Name.ValueString(), Known: []netip.Prefix{known.Subnet, known.Subnet6}, Owner: at.Claim, ImportID: m.importID(),
+	}, nil
 }
 
 // importID is what `terraform import` takes.
@@ -67,10 +62,4 @@ func (m *model) importID() string {
 		return h + "/" + m.formatLabel()
 	}
 	return m.formatLabel()
-}
-
-// knownSubnets are the ones that state or plan have, which tell this resource's from others of the same network.
-func (m *model) knownSubnets() []netip.Prefix {
-	var r reader // what cannot be read is no subnet
-	return []netip.Prefix{r.readPrefix(path.Root("cidr"), m.CIDR), r.readPrefix(path.Root("ipv6_cidr"), m.IPv6CIDR)}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 
-	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
@@ -40,10 +39,10 @@ func networkSchema(context.Context) schema.Schema {
 				Optional: true, Computed: true, PlanModifiers: stays, Validators: []validator.String{values.Device},
 				MarkdownDescription: "Name of the bridge device, up to 15 bytes. Required in mode `bridge`. Default: libvirt chooses one.",
 			},
-			"cidr":         schema.StringAttribute{Optional: true, Validators: []validator.String{values.AddressInPrefix}, MarkdownDescription: "IPv4 subnet, such as `10.0.0.0/24`, outside of what other networks and the hypervisor's routes have, but for its default route. Required in the modes `nat`, `route` and `open` unless there is `ipv6_cidr`."},
-			"gateway":      schema.StringAttribute{Optional: true, Validators: []validator.String{values.Address}, Computed: true, MarkdownDescription: "The hypervisor's own address in `cidr`. Default: the first host address."},
-			"ipv6_cidr":    schema.StringAttribute{Optional: true, Validators: []validator.String{values.AddressInPrefix}, MarkdownDescription: "IPv6 subnet, such as `fd00:10::/64`; what `cidr` says of others holds for it too."},
-			"ipv6_gateway": schema.StringAttribute{Optional: true, Validators: []validator.String{values.Address}, Computed: true, MarkdownDescription: "The hypervisor's own address in `ipv6_cidr`. Default: the first host address."},
+			"cidr":         schema.StringAttribute{Optional: true, Validators: []validator.String{values.AddressInPrefix}, PlanModifiers: []planmodifier.String{values.AddressInPrefix.KeepSpelling()}, MarkdownDescription: "IPv4 subnet, such as `10.0.0.0/24`, outside of what other networks and the hypervisor's routes have, but for its default route. Required in the modes `nat`, `route` and `open` unless there is `ipv6_cidr`."},
+			"gateway":      schema.StringAttribute{Optional: true, Validators: []validator.String{values.Address}, PlanModifiers: []planmodifier.String{values.Address.KeepSpelling()}, Computed: true, MarkdownDescription: "The hypervisor's own address in `cidr`. Default: the first host address."},
+			"ipv6_cidr":    schema.StringAttribute{Optional: true, Validators: []validator.String{values.AddressInPrefix}, PlanModifiers: []planmodifier.String{values.AddressInPrefix.KeepSpelling()}, MarkdownDescription: "IPv6 subnet, such as `fd00:10::/64`; what `cidr` says of others holds for it too."},
+			"ipv6_gateway": schema.StringAttribute{Optional: true, Validators: []validator.String{values.Address}, PlanModifiers: []planmodifier.String{values.Address.KeepSpelling()}, Computed: true, MarkdownDescription: "The hypervisor's own address in `ipv6_cidr`. Default: the first host address."},
 			"ipv6_nat": schema.BoolAttribute{
 				Optional: true, Computed: true, Default: booldefault.StaticBool(false),
 				MarkdownDescription: "Whether mode `nat` translates IPv6 too; libvirt routes it otherwise. Default: `false`.",
@@ -142,18 +141,6 @@ func dnsSchema() schema.Attribute {
 		},
 	}
 }
-
-// Types of the nested values, for building them.
-var (
-	rangeType     = types.ObjectType{AttrTypes: map[string]attr.Type{"start": types.StringType, "end": types.StringType}}
-	forwarderType = types.ObjectType{AttrTypes: map[string]attr.Type{"domain": types.StringType, "address": types.StringType}}
-	routeType     = types.ObjectType{AttrTypes: map[string]attr.Type{"cidr": types.StringType, "via": types.StringType}}
-	namesType     = types.ListType{ElemType: types.StringType}
-	hostType      = types.ObjectType{AttrTypes: map[string]attr.Type{"ip": types.StringType, "hostname": types.StringType}}
-	dhcpTypes     = map[string]attr.Type{"ranges": types.ListType{ElemType: rangeType}, "hosts": types.MapType{ElemType: hostType}, "lease_seconds": types.Int64Type, "options": types.MapType{ElemType: types.StringType}}
-	dnsTypes      = map[string]attr.Type{"enabled": types.BoolType, "local_only": types.BoolType, "forwarders": types.ListType{ElemType: forwarderType}, "hosts": types.MapType{ElemType: namesType}}
-	pxeTypes      = map[string]attr.Type{"tftp_root": types.StringType, "boot_file": types.StringType, "server": types.StringType}
-)
 
 // importForms is what `terraform import` takes, for messages.
 var importForms = strings.Join([]string{"NAME", "UUID", "HYPERVISOR/NAME", "HYPERVISOR/UUID"}, ", ")

@@ -30,9 +30,8 @@ func completeInterfaces(planned, config, prior *version) {
 		fillDefault(&i.Hostname, given.Hostname, chooseHostname(planned, n))
 		keepOrDefault(&i.Model, given.Model, was[n].Model, types.StringValue("virtio"))
 		keepOrDefault(&i.PortSecurity, given.PortSecurity, was[n].PortSecurity, types.BoolValue(false))
-		i.MAC = planMAC(planned.Name, n, given.MAC, was[n].MAC, taken)
-		if n < len(prior.Interfaces) && prior.Interfaces[n].MAC.Equal(was[n].MAC) {
-			keepSpelling(i, &was[n])
+		if given.MAC.IsNull() {
+			i.MAC = planMAC(planned.Name, n, was[n].MAC, taken)
 		}
 	}
 }
@@ -55,10 +54,8 @@ func chooseHostname(v *version, n int) types.String {
 }
 
 // planMAC keeps an address that the interface has, and else derives one that no other interface of the node has.
-func planMAC(name types.String, n int, given, was types.String, taken map[string]bool) types.String {
+func planMAC(name types.String, n int, was types.String, taken map[string]bool) types.String {
 	switch {
-	case !given.IsNull():
-		return given
 	case convert.Known(was):
 		taken[machine.CanonicalMAC(was.ValueString())] = true
 		return was

@@ -63,13 +63,13 @@ type plain struct {
 
 // nested are the attributes that hold others. One that is null or unknown as a whole is nil.
 type nested struct {
-	CPU        *cpuModel
-	Root       *rootModel
-	Disks      map[string]diskModel
-	Boot       *bootModel
-	Interfaces []interfaceModel
-	CloudInit  *cloudInitModel
-	Console    *consoleModel
+	CPU        *cpuModel            `tfsdk:"cpu"`
+	Root       *rootModel           `tfsdk:"root_disk"`
+	Disks      map[string]diskModel `tfsdk:"disks"`
+	Boot       *bootModel           `tfsdk:"boot"`
+	Interfaces []interfaceModel     `tfsdk:"network_interfaces"`
+	CloudInit  *cloudInitModel      `tfsdk:"cloud_init"`
+	Console    *consoleModel        `tfsdk:"console"`
 	// unknown has the names of those that are nil because they are unknown.
 	unknown map[string]bool
 }
@@ -183,20 +183,26 @@ func (v *version) encodeNested(ctx context.Context) (*model, diag.Diagnostics) {
 	var d diag.Diagnostics
 	// A nil map or slice becomes null.
 	disk := attributeTypes()["disks"].(types.MapType).ElemType
-	if m.Disks, d = types.MapValueFrom(ctx, disk, v.Disks); v.isUnknown("disks", v.Disks == nil) {
+	if m.Disks, d = types.MapValueFrom(ctx, disk, v.Disks); v.isUnknown("disks") {
 		m.Disks = types.MapUnknown(disk)
 	}
 	diags.Append(d...)
 	plug := attributeTypes()["network_interfaces"].(types.ListType).ElemType
-	if m.NetworkInterfaces, d = types.ListValueFrom(ctx, plug, v.Interfaces); v.isUnknown("network_interfaces", v.Interfaces == nil) {
+	if m.NetworkInterfaces, d = types.ListValueFrom(ctx, plug, v.Interfaces); v.isUnknown("network_interfaces") {
 		m.NetworkInterfaces = types.ListUnknown(plug)
 	}
 	diags.Append(d...)
 	return m, diags
 }
 
-// isUnknown says whether a nested attribute is unknown as a whole. absent says that nothing was decoded of it.
-func (n *nested) isUnknown(name string, absent bool) bool { return absent && n.unknown[name] }
+// isUnknown says whether a nested attribute is unknown as a whole.
+func (n *nested) isUnknown(name string) bool {
+	decoded := map[string]bool{
+		"cpu": n.CPU != nil, "root_disk": n.Root != nil, "disks": n.Disks != nil, "boot": n.Boot != nil,
+		"network_interfaces": n.Interfaces != nil, "cloud_init": n.CloudInit != nil, "console": n.Console != nil,
+	}
+	return n.unknown[name] && !decoded[name]
+}
 
 // attributeTypes are the types of the schema's attributes.
 var attributeTypes = sync.OnceValue(func() map[string]attr.Type {
@@ -206,9 +212,3 @@ var attributeTypes = sync.OnceValue(func() map[string]attr.Type {
 	}
 	return types
 })
-
-// routeType is the type of one route of an interface.
-func routeType() attr.Type {
-	element := attributeTypes()["network_interfaces"].(types.ListType).ElemType.(types.ObjectType)
-	return element.AttrTypes["routes"].(types.ListType).ElemType
-}

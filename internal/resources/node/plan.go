@@ -23,6 +23,9 @@ type planner struct {
 	at    crud.StoreContext
 	req   resource.ModifyPlanRequest
 	resp  *resource.ModifyPlanResponse
+	// checker asks the node's hypervisor; its client is nil where that may not be asked, as noClient says.
+	checker  *machine.Checker
+	noClient error
 }
 
 // planNode fills in what the configuration leaves open and finds what is wrong with it.
@@ -47,6 +50,10 @@ func (p *planner) planNode(ctx context.Context, proposed *model) {
 		was = prior.toSpec()
 		p.cache.RememberNode(was)
 	}
+	p.checker = &machine.Checker{Cache: p.cache, Plan: p.at.Ledger, Owner: p.at.Claim.Mark(), Run: p.at.Claim.Run()}
+	if p.at.Fleet != nil {
+		p.checker.Client, p.noClient = p.at.Fleet.Hypervisor(ctx, planned.Hypervisor.ValueString())
+	}
 	completeVersion(planned, config, prior)
 	keepFirstBoot(planned, prior, was)
 	p.keepReferences(ctx, planned, prior)
@@ -59,14 +66,14 @@ func (p *planner) planNode(ctx context.Context, proposed *model) {
 			"Somebody undefined it, and its disks are there. They are the node's own, and hold what they held: an apply defines the domain again with them, under the same UUID. "+
 				"To have the disks made anew too, plan with -replace.")
 	}
-	planComputed(planned, prior, fresh)
+	want := planned.toSpec()
+	planComputed(planned, prior, want, was, fresh)
 	encoded, diags := planned.encodeNested(ctx)
 	p.resp.Diagnostics.Append(diags...)
 	if p.resp.Diagnostics.HasError() {
 		return
 	}
 	p.resp.Diagnostics.Append(p.resp.Plan.Set(ctx, encoded)...)
-	want := planned.toSpec()
 	p.resp.Diagnostics.Append(crud.Problems(ctx, p.resp.Plan, want.Validate())...)
 	if !fresh {
 		p.resp.Diagnostics.Append(crud.Problems(ctx, p.resp.Plan, want.ValidateChange(was))...)
@@ -80,15 +87,17 @@ func (p *planner) planNode(ctx context.Context, proposed *model) {
 
 // keepFirstBoot keeps the prior texts that tell the guest the same: an import finds them completed or translated.
 func keepFirstBoot(planned, prior *version, was *machine.Spec) {
-	keep := func(into *types.String, prior types.String, same func(is, was string) bool) {
-		if convert.Known(*into) && convert.Known(prior) && same(into.ValueString(), prior.ValueString()) {
-			*into = prior
-		}
-	}
-	keep(&planned.Ignition, prior.Ignition, machine.SameIgnition)
-	keep(&planned.Butane, prior.Butane, machine.SameButane)
+	keepPrior(&planned.Ignition, prior.Ignition, machine.SameIgnition)
+	keepPrior(&planned.Butane, prior.Butane, machine.SameButane)
 	if is, old := planned.CloudInit, prior.CloudInit; is != nil && old != nil {
-		keep(&is.MetaData, old.MetaData, func(a, b string) bool { return machine.SameMetaData(a, b, was) })
+		keepPrior(&is.MetaData, old.MetaData, func(a, b string) bool { return machine.SameMetaData(a, b, was) })
+	}
+}
+
+// keepPrior plans the prior text where both mean the same.
+func keepPrior(into *types.String, prior types.String, same func(is, was string) bool) {
+	if convert.Known(*into) && convert.Known(prior) && same(into.ValueString(), prior.ValueString()) {
+		*into = prior
 	}
 }
 
@@ -125,14 +134,13 @@ func (p *planner) planNew(ctx context.Context, planned, config *version) {
 			}
 		}
 	}()
-	c, err := p.at.Fleet.Hypervisor(ctx, planned.Hypervisor.ValueString())
-	if err != nil || !convert.Known(r.Image) {
+	if p.checker.Client == nil || !convert.Known(r.Image) {
 		if r.Image.IsNull() && r.Pool.IsUnknown() && config.Root.Pool.IsNull() {
 			r.Pool = types.StringValue("default")
 		}
 		return
 	}
-	image, err := p.cache.Volume(ctx, c, r.Image.ValueString())
+	image, err := p.cache.Volume(ctx, p.checker.Client, r.Image.ValueString())
 	if err != nil {
 		return // the checks say so
 	}
@@ -146,7 +154,7 @@ func (p *planner) planNew(ctx context.Context, planned, config *version) {
 
 // planComputed plans the attributes that only the hypervisor sets: as they are where nothing changes them, as they will be where
 // that is certain, and else unknown.
-func planComputed(planned, prior *version, fresh bool) {
+func planComputed(planned, prior *version, want, was *machine.Spec, fresh bool) {
 	if fresh {
 		planned.ID = types.StringUnknown()
 	} else {
@@ -161,13 +169,13 @@ func planComputed(planned, prior *version, fresh bool) {
 	default:
 		planned.State = prior.State
 	}
-	planned.Addresses = planAddresses(planned, prior, fresh)
+	planned.Addresses = planAddresses(planned, prior, want, was, fresh)
 }
 
 // planAddresses returns the planned addresses: the prior ones where nothing about the interfaces changes, else those of the
 // configuration where it has one for every interface, and else unknown. They are unknown too where a running guest is to change
 // its address: it may keep the one that it has for a while.
-func planAddresses(v, prior *version, fresh bool) types.Map {
+func planAddresses(v, prior *version, want, was *machine.Spec, fresh bool) types.Map {
 	unknown := types.MapUnknown(types.StringType)
 	if v.unknown["network_interfaces"] {
 		return unknown
@@ -175,7 +183,6 @@ func planAddresses(v, prior *version, fresh bool) types.Map {
 	if !fresh && convert.Known(prior.Addresses) && slices.EqualFunc(v.Interfaces, prior.Interfaces, sameInside) {
 		return prior.Addresses
 	}
-	want := v.toSpec()
 	addresses := map[string]string{}
 	for n := range want.Interfaces {
 		i := &want.Interfaces[n]
@@ -183,19 +190,18 @@ func planAddresses(v, prior *version, fresh bool) types.Map {
 		later := slices.ContainsFunc([]string{"ip", "addresses", "ipv6", "name", "mac"}, func(attribute string) bool {
 			return want.Unknown.Has("network_interfaces", n, attribute)
 		})
-		if address == "" || later && i.IP == "" || i.Name == "" || !fresh && movesReservation(i, prior) {
+		if !address.IsValid() || later && !i.IP.IsValid() || i.Name == "" || !fresh && movesReservation(i, was) {
 			return unknown
 		}
-		addresses[i.Name] = address
+		addresses[i.Name] = address.String()
 	}
 	return convert.Map(addresses)
 }
 
 // movesReservation says whether an interface of a node that runs gets another address by DHCP.
-func movesReservation(i *machine.InterfaceSpec, prior *version) bool {
-	was := prior.toSpec()
+func movesReservation(i *machine.InterfaceSpec, was *machine.Spec) bool {
 	return was.Runs() && slices.ContainsFunc(was.Interfaces, func(p machine.InterfaceSpec) bool {
-		return p.MAC == i.MAC && i.IP != "" && (p.IP != i.IP || p.Network != i.Network)
+		return p.MAC == i.MAC && i.IP.IsValid() && (p.IP != i.IP || p.Network != i.Network)
 	})
 }
 
@@ -214,21 +220,19 @@ func sameInside(a, b interfaceModel) bool {
 // checkHypervisors adds what is wrong with the node on its hypervisor, where that may be asked yet. Of a node that stays as it is,
 // only its networks are checked, which may be about to leave it behind.
 func (p *planner) checkHypervisors(ctx context.Context, want, was *machine.Spec, fresh, stays bool) {
-	c, err := p.at.Fleet.Hypervisor(ctx, want.Hypervisor)
-	if errors.Is(err, fleet.ErrUnknown) {
+	k := p.checker
+	k.Want, k.Was, k.Fresh = want, was, fresh
+	switch {
+	case errors.Is(p.noClient, fleet.ErrUnknown):
 		if !stays {
-			k := &machine.Checker{Want: want, Was: was, Fresh: fresh, Plan: p.at.Ledger}
 			p.resp.Diagnostics.Append(crud.Problems(ctx, p.resp.Plan, k.CheckPlan())...)
 		}
 		return
-	}
-	if err != nil {
-		p.resp.Diagnostics.AddAttributeError(path.Root("hypervisor"), "Unknown hypervisor", err.Error())
+	case p.noClient != nil:
+		p.resp.Diagnostics.AddAttributeError(path.Root("hypervisor"), "Unknown hypervisor", p.noClient.Error())
 		return
 	}
-	k := &machine.Checker{
-		Client: c, Cache: p.cache, Want: want, Was: was, Fresh: fresh, Plan: p.at.Ledger, Hypervisors: p.at.Fleet.Known(ctx), Owner: p.at.Claim.Mark(), Run: p.at.Claim.Run(),
-	}
+	k.Hypervisors = p.at.Fleet.Known(ctx)
 	check := k.Check
 	if stays {
 		check = k.CheckLeft
@@ -242,7 +246,7 @@ func (p *planner) checkHypervisors(ctx context.Context, want, was *machine.Spec,
 	if fresh || stays {
 		return
 	}
-	changes, err := machine.PlanChanges(ctx, c, was, want)
+	changes, err := machine.PlanChanges(ctx, p.checker.Client, was, want)
 	if err != nil {
 		p.resp.Diagnostics.Append(crud.NewFailure("plan", fmt.Sprintf("node %q", want.Name), err))
 	}

@@ -4,6 +4,7 @@ import (
 	"regexp"
 
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -16,24 +17,28 @@ var card = values.Matching("network card", "virtio", regexp.MustCompile(`^[a-z0-
 
 func interfaceAttributes() map[string]schema.Attribute {
 	list := func(description string, of values.Kind) schema.Attribute {
-		return schema.ListAttribute{Optional: true, Computed: true, PlanModifiers: crud.ListLeftOut(), ElementType: types.StringType, Validators: []validator.List{values.Each(of)}, MarkdownDescription: description}
+		return schema.ListAttribute{
+			Optional: true, Computed: true, PlanModifiers: append(crud.ListLeftOut(), values.Each(of).KeepSpelling()), ElementType: types.StringType,
+			Validators: []validator.List{values.Each(of)}, MarkdownDescription: description,
+		}
 	}
+	keep := func(of values.Kind) []planmodifier.String { return []planmodifier.String{of.KeepSpelling()} }
 	return map[string]schema.Attribute{
 		"network":   schema.StringAttribute{Optional: true, Validators: []validator.String{values.Name}, MarkdownDescription: "A libvirt network, by name or id. Either `network` or `bridge` is required."},
 		"bridge":    schema.StringAttribute{Optional: true, Validators: []validator.String{values.Device}, MarkdownDescription: "A bridge of the hypervisor, by device name."},
 		"name":      schema.StringAttribute{Optional: true, Computed: true, Validators: []validator.String{values.Device}, MarkdownDescription: "Name inside the guest, given by cloud-init (a guest that Ignition configures chooses its own), and the key in `addresses`. Default: `eth0`, `eth1`, … by position."},
-		"mac":       schema.StringAttribute{Validators: []validator.String{values.MAC}, Optional: true, Computed: true, MarkdownDescription: "MAC address. Default: derived from the node's name and the interface's position, and then kept."},
-		"ip":        schema.StringAttribute{Validators: []validator.String{values.Address}, Optional: true, MarkdownDescription: "IPv4 address that the network's DHCP gives to this interface: a reservation that belongs to the node, outside of the network's DHCP ranges. Another one under a guest that runs takes the interface's link down for a second, so that the guest asks DHCP again, as systemd-networkd does."},
-		"ipv6":      schema.StringAttribute{Validators: []validator.String{values.Address}, Optional: true, MarkdownDescription: "IPv6 address that the network's DHCP gives to the guest that calls itself `hostname`: a reservation that belongs to the node, outside of the network's DHCP ranges."},
+		"mac":       schema.StringAttribute{Validators: []validator.String{values.MAC}, PlanModifiers: keep(values.MAC), Optional: true, Computed: true, MarkdownDescription: "MAC address. Default: derived from the node's name and the interface's position, and then kept."},
+		"ip":        schema.StringAttribute{Validators: []validator.String{values.Address}, PlanModifiers: keep(values.Address), Optional: true, MarkdownDescription: "IPv4 address that the network's DHCP gives to this interface: a reservation that belongs to the node, outside of the network's DHCP ranges. Another one under a guest that runs takes the interface's link down for a second, so that the guest asks DHCP again, as systemd-networkd does."},
+		"ipv6":      schema.StringAttribute{Validators: []validator.String{values.Address}, PlanModifiers: keep(values.Address), Optional: true, MarkdownDescription: "IPv6 address that the network's DHCP gives to the guest that calls itself `hostname`: a reservation that belongs to the node, outside of the network's DHCP ranges."},
 		"hostname":  schema.StringAttribute{Validators: []validator.String{values.HostName}, Optional: true, Computed: true, MarkdownDescription: "Host name in the reservation; a network takes each once. Default: the node's name, and for its further reservations on the same network that with the interface's name after it (`okd-master-01-eth1`)."},
 		"addresses": list("Addresses with prefix length (`10.19.41.157/24`) that cloud-init or Ignition sets inside the guest. With any IPv4 address here and no `ip`, the guest does not ask DHCP.", values.AddressInPrefix),
-		"gateway":   schema.StringAttribute{Validators: []validator.String{values.Address}, Optional: true, MarkdownDescription: "Gateway of the guest's default route on this interface, set by cloud-init or Ignition."},
+		"gateway":   schema.StringAttribute{Validators: []validator.String{values.Address}, PlanModifiers: keep(values.Address), Optional: true, MarkdownDescription: "Gateway of the guest's default route on this interface, set by cloud-init or Ignition."},
 		"routes": schema.ListNestedAttribute{
 			Validators: []validator.List{values.Objects()},
 			Optional:   true, Computed: true, PlanModifiers: crud.ListLeftOut(), MarkdownDescription: "Static routes inside the guest, set by cloud-init or Ignition.",
 			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-				"cidr": schema.StringAttribute{Validators: []validator.String{values.AddressInPrefix}, Required: true, MarkdownDescription: "Destination, as a prefix."},
-				"via":  schema.StringAttribute{Validators: []validator.String{values.Address}, Required: true, MarkdownDescription: "Gateway to it."},
+				"cidr": schema.StringAttribute{Validators: []validator.String{values.AddressInPrefix}, PlanModifiers: keep(values.AddressInPrefix), Required: true, MarkdownDescription: "Destination, as a prefix."},
+				"via":  schema.StringAttribute{Validators: []validator.String{values.Address}, PlanModifiers: keep(values.Address), Required: true, MarkdownDescription: "Gateway to it."},
 			}},
 		},
 		"nameservers":       list("Name servers inside the guest, set by cloud-init or Ignition.", values.Address),

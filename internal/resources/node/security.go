@@ -1,12 +1,9 @@
 package node
 
 import (
-	"slices"
-
-	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
-	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
@@ -17,7 +14,7 @@ import (
 // These are what the parts of a security rule may hold.
 var (
 	portRange  = values.New("port or range of ports", "30000-32767", machine.CheckPorts)
-	remoteSide = values.New("address, prefix or node", "10.19.41.0/24", machine.CheckRemote)
+	remoteSide = values.New("address, prefix or node", "10.19.41.0/24", machine.CheckRemote).Same(convert.Canonical)
 )
 
 func securityAttribute() schema.Attribute {
@@ -41,61 +38,10 @@ func securityAttribute() schema.Attribute {
 				MarkdownDescription: "The port that is reached, `\"22\"`, or a range, `\"30000-32767\"`, of `tcp`, `udp` and `sctp`. Default: all.",
 			},
 			"remote": schema.StringAttribute{
-				Optional: true, Validators: []validator.String{remoteSide},
+				Optional: true, Validators: []validator.String{remoteSide}, PlanModifiers: []planmodifier.String{remoteSide.KeepSpelling()},
 				MarkdownDescription: "The other side: an address, a prefix, or the name of another node on the same hypervisor, which stands for the addresses that the node was given, whenever these change. " +
 					"A name rather than a reference, so that two nodes can name each other; while there is no such node, nobody passes for it. Default: everybody.",
 			},
 		}},
 	}
-}
-
-// ruleType is the type of a security rule.
-func ruleType() attr.Type {
-	return types.ObjectType{AttrTypes: map[string]attr.Type{"direction": types.StringType, "protocol": types.StringType, "ports": types.StringType, "remote": types.StringType}}
-}
-
-// readSecurity returns the security rules of a list, and notes which of their attributes are unknown.
-func readSecurity(r *reader, list types.List, at []any) []machine.SecurityRule {
-	var rules []machine.SecurityRule
-	r.noteUnknown(list, at)
-	for n, e := range list.Elements() {
-		here := func(attribute string) []any { return append(slices.Clone(at), n, attribute) }
-		o, ok := e.(types.Object)
-		if r.noteUnknown(e, append(slices.Clone(at), n)); !ok || !convert.Known(o) {
-			rules = append(rules, machine.SecurityRule{})
-			continue
-		}
-		text := func(attribute string) string {
-			v, _ := o.Attributes()[attribute].(types.String)
-			return r.readText(v, here(attribute)...)
-		}
-		rule := machine.SecurityRule{Direction: text("direction"), Protocol: text("protocol"), Ports: text("ports"), Remote: text("remote")}
-		rule.Remote = machine.CanonicalAddress(rule.Remote)
-		rules = append(rules, rule)
-	}
-	return rules
-}
-
-// listSecurityRules returns the list of security rules that a machine has; null of none.
-func listSecurityRules(rules []machine.SecurityRule) types.List {
-	if len(rules) == 0 {
-		return types.ListNull(ruleType())
-	}
-	all := make([]attr.Value, 0, len(rules))
-	for _, r := range rules {
-		all = append(all, types.ObjectValueMust(ruleType().(types.ObjectType).AttrTypes, map[string]attr.Value{
-			"direction": types.StringValue(r.Direction), "protocol": types.StringValue(r.Protocol), "ports": convert.Text(r.Ports), "remote": convert.Text(r.Remote),
-		}))
-	}
-	return types.ListValueMust(ruleType(), all)
-}
-
-// sameSecurity says whether two lists have the same rules, however these are spelled.
-func sameSecurity(a, b types.List) bool {
-	if !convert.Known(a) || !convert.Known(b) || len(a.Elements()) == 0 {
-		return false
-	}
-	r := &reader{unknown: machine.Places{}}
-	x, y := readSecurity(r, a, nil), readSecurity(r, b, nil)
-	return len(r.unknown) == 0 && slices.Equal(x, y)
 }

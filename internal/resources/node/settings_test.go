@@ -12,7 +12,7 @@ import (
 
 func TestAMarkWithoutSettingsMeansTheDefaults(t *testing.T) {
 	imported := version{}
-	imported.fillImported(t.Context(), &machine.Spec{})
+	imported.fillModel(t.Context(), &machine.Spec{})
 	planned := planOf(&version{}, &version{})
 	for name, pair := range map[string][2]attr.Value{
 		"allow_restart": {imported.AllowRestart, planned.AllowRestart}, "shutdown_timeout": {imported.ShutdownTimeout, planned.ShutdownTimeout},
@@ -36,7 +36,7 @@ func TestSettingsComeBackFromTheMark(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := version{plain: plain{Timeouts: timeouts.Value{Object: types.ObjectNull(kinds)}}}
-			got.fillImported(t.Context(), v.toSpec())
+			got.fillModel(t.Context(), v.toSpec())
 			if !got.AllowRestart.Equal(v.AllowRestart) || !got.ShutdownTimeout.Equal(v.ShutdownTimeout) || !got.WaitFor.Equal(v.WaitFor) || !got.Timeouts.Equal(v.Timeouts) {
 				t.Errorf("came back as %v", got.plain)
 			}

@@ -6,9 +6,13 @@ import (
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
 )
 
@@ -43,21 +47,15 @@ func TestProblems(t *testing.T) {
 		"a volume twice": {with(func(v *version) {
 			v.Disks = map[string]diskModel{"a": {Volume: text("/v")}, "b": {Volume: text("/v")}, "c": {Volume: text("/w")}}
 		}), "[disks b volume]", `disk "a" of this node has it`},
-		"rule of no protocol":   {with(func(v *version) { v.Interfaces[0].SecurityRules = rules([4]string{"ingress", "tpc", "", ""}) }), "[network_interfaces 0 security_rules 0 protocol]", "VRRP"},
-		"rule of no direction":  {with(func(v *version) { v.Interfaces[0].SecurityRules = rules([4]string{"in", "tcp", "", ""}) }), "[network_interfaces 0 security_rules 0 direction]", "ingress"},
-		"ports of none":         {with(func(v *version) { v.Interfaces[0].SecurityRules = rules([4]string{"ingress", "VRRP", "22", ""}) }), "[network_interfaces 0 security_rules 0 ports]", "has no ports"},
-		"ports backwards":       {with(func(v *version) { v.Interfaces[0].SecurityRules = rules([4]string{"ingress", "tcp", "23-22", ""}) }), "[network_interfaces 0 security_rules 0 ports]", "range"},
-		"remote of no family":   {with(func(v *version) { v.Interfaces[0].SecurityRules = rules([4]string{"ingress", "icmp", "", "fd00::/64"}) }), "[network_interfaces 0 security_rules 0 remote]", "icmp"},
-		"remote that is nobody": {with(func(v *version) { v.Interfaces[0].SecurityRules = rules([4]string{"ingress", "tcp", "", "10.0.0.300"}) }), "[network_interfaces 0 security_rules 0 remote]", "name of another node"},
+		"ports of none":       {with(func(v *version) { v.Interfaces[0].SecurityRules = rules([4]string{"ingress", "VRRP", "22", ""}) }), "[network_interfaces 0 security_rules 0 ports]", "has no ports"},
+		"remote of no family": {with(func(v *version) { v.Interfaces[0].SecurityRules = rules([4]string{"ingress", "icmp", "", "fd00::/64"}) }), "[network_interfaces 0 security_rules 0 remote]", "icmp"},
 		"one rule twice": {with(func(v *version) {
 			v.Interfaces[0].SecurityRules = rules([4]string{"ingress", "tcp", "22", "b"}, [4]string{"ingress", "tcp", "22", "b"})
 		}), "[network_interfaces 0 security_rules 1 direction]", "earlier rule"},
 		"no network":               {with(func(v *version) { v.Interfaces[0].Network = types.StringNull() }), "[network_interfaces 0 network]", "network or bridge"},
-		"bad MAC":                  {with(func(v *version) { v.Interfaces[0].MAC = text("52:54") }), "[network_interfaces 0 mac]", "six bytes"},
-		"multicast MAC":            {with(func(v *version) { v.Interfaces[0].MAC = text("53:54:00:00:00:01") }), "[network_interfaces 0 mac]", "multicast"},
-		"bad address":              {with(func(v *version) { v.Interfaces[0].IP = text("10.0.0.300") }), "[network_interfaces 0 ip]", "not an address"},
+		"bad address":              {with(func(v *version) { v.Interfaces[0].IP = text("10.0.0.300") }), "[network_interfaces[0].ip]", "such as 10.0.0.254, not"},
 		"IPv6 as ip":               {with(func(v *version) { v.Interfaces[0].IP = text("fd00::1") }), "[network_interfaces 0 ip]", "does not belong here"},
-		"address without a prefix": {with(func(v *version) { v.Interfaces[0].Addresses = convert.ListOrNull([]string{"10.0.0.9"}) }), "[network_interfaces 0 addresses 0]", "prefix length"},
+		"address without a prefix": {with(func(v *version) { v.Interfaces[0].Addresses = convert.ListOrNull([]string{"10.0.0.9"}) }), "[network_interfaces[0].addresses[0]]", "prefix length"},
 		"gateway elsewhere": {with(func(v *version) {
 			i := &v.Interfaces[0]
 			i.Addresses, i.Gateway = convert.ListOrNull([]string{"10.1.0.9/24"}), text("10.2.0.1")
@@ -88,7 +86,11 @@ func TestProblems(t *testing.T) {
 		}), "[butane]", "only one"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := c.v.toSpec().Validate()
+			spec, diags := c.v.readSpec()
+			got := spec.Validate()
+			for _, d := range diags {
+				got = append(got, service.Problem{Path: []any{d.(diag.DiagnosticWithPath).Path()}, Summary: d.Summary(), Detail: d.Detail()})
+			}
 			if c.want == "" {
 				if len(got) > 0 {
 					t.Errorf("problems are %v", got)
@@ -101,6 +103,35 @@ func TestProblems(t *testing.T) {
 				}
 			}
 			t.Errorf("want %q at %s, problems are %v", c.want, c.at, got)
+		})
+	}
+}
+
+func TestWhatTheKindsOfAnInterfaceRefuse(t *testing.T) {
+	plug := interfaceAttributes()
+	rule := plug["security_rules"].(schema.ListNestedAttribute).NestedObject.Attributes
+	for name, c := range map[string]struct {
+		of            schema.Attribute
+		written, want string
+	}{
+		"rule of no protocol":   {rule["protocol"], "tpc", "VRRP"},
+		"rule of no direction":  {rule["direction"], "in", "ingress"},
+		"ports backwards":       {rule["ports"], "23-22", "range"},
+		"remote that is nobody": {rule["remote"], "10.0.0.300", "name of another node"},
+		"bad MAC":               {plug["mac"], "52:54", "six bytes"},
+		"multicast MAC":         {plug["mac"], "53:54:00:00:00:01", "for many machines"},
+		"name with a space":     {plug["name"], "a b", "name of a network device"},
+		"bad address":           {plug["gateway"], "10.0.0.300", "write an address"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var resp validator.StringResponse
+			for _, v := range c.of.(schema.StringAttribute).Validators {
+				v.ValidateString(t.Context(), validator.StringRequest{ConfigValue: text(c.written)}, &resp)
+			}
+			if !resp.Diagnostics.HasError() || !strings.Contains(resp.Diagnostics[0].Detail(), c.want) {
+				t.Errorf("%q: %v", c.written, resp.Diagnostics)
+			}
 		})
 	}
 }
@@ -131,5 +162,5 @@ func rules(all ...[4]string) types.List {
 	for _, r := range all {
 		list = append(list, machine.SecurityRule{Direction: r[0], Protocol: r[1], Ports: r[2], Remote: r[3]})
 	}
-	return listSecurityRules(list)
+	return convert.Value(list).(types.List)
 }

@@ -2,6 +2,7 @@ package storagepool
 
 import (
 	"context"
+	"path"
 	"regexp"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
@@ -11,12 +12,14 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
-	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage"
 )
+
+// directory is a path, of which "/a//b/" is another spelling of "/a/b".
+var directory = values.Path.Same(path.Clean)
 
 var pathForm = regexp.MustCompile(`^/[^\x00-\x1f]*$`)
 
@@ -44,8 +47,8 @@ func poolSchema(context.Context) schema.Schema {
 			"path": schema.StringAttribute{
 				Required:            true,
 				MarkdownDescription: "Absolute path of the directory on the hypervisor. It is made where it is missing, as are the directories above it, which stay when the pool is destroyed. A change makes a new pool and moves nothing.",
-				Validators:          []validator.String{values.Path, stringvalidator.RegexMatches(pathForm, "must be an absolute path, such as /var/lib/libvirt/okd")},
-				PlanModifiers:       []planmodifier.String{keepSpelling{}, stringplanmodifier.RequiresReplace()},
+				Validators:          []validator.String{directory, stringvalidator.RegexMatches(pathForm, "must be an absolute path, such as /var/lib/libvirt/okd")},
+				PlanModifiers:       []planmodifier.String{directory.KeepSpelling(), stringplanmodifier.RequiresReplace()},
 			},
 			"autostart": schema.BoolAttribute{
 				Optional: true, Computed: true, Default: booldefault.StaticBool(true),
@@ -58,20 +61,5 @@ func poolSchema(context.Context) schema.Schema {
 			"capacity_bytes":  schema.Int64Attribute{Computed: true, MarkdownDescription: "Size of the file system that the pool is in, in bytes, when the pool was made or last started or stopped; 0 while it is stopped."},
 			"available_bytes": schema.Int64Attribute{Computed: true, MarkdownDescription: "Free room in that file system, in bytes, when the pool was made or last started or stopped: what is written there since does not show, as it would in every plan; 0 while the pool is stopped."},
 		},
-	}
-}
-
-// keepSpelling keeps the prior path where the new one is the same directory spelled otherwise.
-type keepSpelling struct{}
-
-func (keepSpelling) Description(context.Context) string {
-	return "two spellings of one path make no difference"
-}
-
-func (m keepSpelling) MarkdownDescription(ctx context.Context) string { return m.Description(ctx) }
-
-func (keepSpelling) PlanModifyString(_ context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {
-	if !req.StateValue.IsNull() && !req.PlanValue.IsUnknown() && storage.SamePath(req.StateValue.ValueString(), req.PlanValue.ValueString()) {
-		resp.PlanValue = types.StringValue(req.StateValue.ValueString())
 	}
 }

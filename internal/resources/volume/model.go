@@ -6,6 +6,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage"
 )
 
@@ -21,24 +22,16 @@ type model struct {
 
 // toSpec converts the model.
 func toSpec(_ context.Context, m *model) (storage.Volume, diag.Diagnostics) {
-	return storage.Volume{
-		Pool: m.Pool.ValueString(), Name: m.Name.ValueString(), Format: m.Format.ValueString(),
-		SizeGiB: m.SizeGiB.ValueInt64(), Image: m.Image.ValueString(), Path: m.ID.ValueString(),
-	}, nil
+	var v storage.Volume
+	diags := convert.ToPlain(m, &v, func(...any) {})
+	return v, diags
 }
 
 // fillModel writes what the hypervisor says into the model. The image keeps its spelling where it is the same.
 func fillModel(_ context.Context, m *model, got storage.Volume) diag.Diagnostics {
-	m.ID = types.StringValue(got.Path)
-	m.Name = types.StringValue(got.Name)
-	m.Pool = types.StringValue(got.Pool)
-	m.Format = types.StringValue(got.Format)
-	m.SizeGiB = types.Int64Value(got.SizeGiB)
-	switch {
-	case got.Image == "":
-		m.Image = types.StringNull()
-	case got.ImagePath(m.Image.ValueString()) != got.Image:
-		m.Image = types.StringValue(got.Image)
+	if image := m.Image.ValueString(); image != "" && got.ImagePath(image) == got.Image {
+		got.Image = image
 	}
+	convert.FromPlain(&got, m)
 	return nil
 }

@@ -36,7 +36,7 @@ func Apply(d *libvirtxml.Domain, m *Machine) error {
 	}
 	applyConsole(d, was.Console, m.Console)
 	applyGraphics(d, was.Graphics, m.Graphics)
-	applyChannels(d, was, m)
+	applyExtras(d, was, m)
 	return applyMark(d, m)
 }
 

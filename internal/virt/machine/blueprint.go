@@ -3,7 +3,6 @@ package machine
 import (
 	"context"
 	"maps"
-	"net/netip"
 	"slices"
 
 	"libvirt.org/go/libvirtxml"
@@ -111,12 +110,12 @@ func (r *resolver) addInterfaces(ctx context.Context, b *blueprint) error {
 // networkReservations are the addresses that an interface has reserved on its network.
 func (i *InterfaceSpec) networkReservations(network string) []Reservation {
 	var all []Reservation
-	if ip, err := netip.ParseAddr(i.IP); err == nil {
-		all = append(all, Reservation{network, hypervisor.DHCPHost{MAC: i.MAC, IP: ip, Name: i.Hostname}})
+	if i.IP.IsValid() {
+		all = append(all, Reservation{network, hypervisor.DHCPHost{MAC: i.MAC, IP: i.IP, Name: i.Hostname}})
 	}
-	if ip, err := netip.ParseAddr(i.IPv6); err == nil {
+	if i.IPv6.IsValid() {
 		// On IPv6 a guest names itself by an identifier that nobody knows beforehand, so its name must do.
-		all = append(all, Reservation{network, hypervisor.DHCPHost{IP: ip, Name: i.Hostname}})
+		all = append(all, Reservation{network, hypervisor.DHCPHost{IP: i.IPv6, Name: i.Hostname}})
 	}
 	return all
 }
@@ -124,9 +123,7 @@ func (i *InterfaceSpec) networkReservations(network string) []Reservation {
 // buildMark returns what the domain's metadata say about the machine.
 func (r *resolver) buildMark(b *blueprint) Mark {
 	s := r.spec
-	k := Mark{Owner: r.owner.ID, Workspace: r.owner.Workspace, Role: s.Role, Butane: s.Butane != "", Settings: &MarkedSettings{
-		AllowRestart: s.AllowRestart, ShutdownTimeout: s.ShutdownTimeout, WaitFor: s.WaitFor, Timeouts: s.Timeouts,
-	}}
+	k := Mark{Owner: r.owner.ID, Workspace: r.owner.Workspace, Role: s.Role, Butane: s.Butane != "", Settings: &s.Settings}
 	if r.existing != nil {
 		k.Store = r.existing.Mark.Store
 	}
@@ -151,22 +148,6 @@ func (r *resolver) buildMark(b *blueprint) Mark {
 	}
 	for n := range s.Interfaces {
 		k.Interfaces = append(k.Interfaces, s.Interfaces[n].buildMark(s.Name))
-	}
-	return k
-}
-
-// buildMark returns what the domain's metadata say about the inside of an interface of a machine.
-func (i *InterfaceSpec) buildMark(machine string) MarkedInterface {
-	var routes []string
-	for _, r := range i.Routes {
-		routes = append(routes, r.CIDR+">"+r.Via)
-	}
-	k := MarkedInterface{
-		MAC: i.MAC, Name: i.Name, Addresses: joinFields(i.Addresses), Gateway: i.Gateway, Routes: joinFields(routes),
-		Nameservers: joinFields(i.Nameservers), Allowed: joinFields(i.AllowedAddresses), Rules: i.SecurityRules,
-	}
-	if i.IPv6 != "" || i.IP == "" && i.Hostname != machine {
-		k.IPv6, k.Hostname = i.IPv6, i.Hostname
 	}
 	return k
 }

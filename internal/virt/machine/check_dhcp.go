@@ -24,17 +24,6 @@ func (k *Checker) refuseInRange(network string, r plan.Span, ip netip.Addr, path
 // hasAddress says whether the node has an address in state, on the same network: one that stands already is not refused.
 func (k *Checker) hasAddress(i *InterfaceSpec, ip netip.Addr) bool {
 	return !k.Fresh && slices.ContainsFunc(k.Was.Interfaces, func(p InterfaceSpec) bool {
-		if p.Network != i.Network {
-			return false
-		}
-		for _, text := range []string{p.IP, p.IPv6} {
-			if a, err := netip.ParseAddr(text); err == nil && a == ip {
-				return true
-			}
-		}
-		return slices.ContainsFunc(p.Addresses, func(text string) bool {
-			a, err := netip.ParsePrefix(text)
-			return err == nil && a.Addr() == ip
-		})
+		return p.Network == i.Network && slices.Contains(append(p.listAddresses(), p.IP, p.IPv6), ip)
 	})
 }

@@ -42,7 +42,7 @@ func (k *Checker) checkNetworks(ctx context.Context) error {
 			k.checkPlannedAddresses(all[index].Name, i, here)
 			continue
 		}
-		needed := k.plugsInterface(i, len(compareFixed(k.Was, k.Want)) > 0) || k.Fresh && (i.IP != "" || i.IPv6 != "")
+		needed := k.plugsInterface(i, len(compareFixed(k.Was, k.Want)) > 0) || k.Fresh && (i.IP.IsValid() || i.IPv6.IsValid())
 		if needed && !all[index].Active() {
 			k.addProblem(pathBelow(here, "network"), "Network not active", "network %q of hypervisor %s is stopped: %s", all[index].Name, k.Client.URI(), adviseNetworkStart(all[index].Name))
 			continue
@@ -126,9 +126,8 @@ func (k *Checker) checkStaysInside(ctx context.Context, name string, i *Interfac
 	if !ok || len(subnets) == 0 {
 		return
 	}
-	for attribute, text := range map[string]string{"ip": i.IP, "ipv6": i.IPv6} {
-		ip, err := netip.ParseAddr(text)
-		if err != nil || slices.ContainsFunc(subnets, func(p netip.Prefix) bool { return p.Contains(ip) }) {
+	for attribute, ip := range i.reservedAddresses() {
+		if slices.ContainsFunc(subnets, func(p netip.Prefix) bool { return p.Contains(ip) }) {
 			continue
 		}
 		if now, err := k.Client.Network(ctx, name); err == nil && len(now.Current().IPs) > len(subnets) {
@@ -140,12 +139,8 @@ func (k *Checker) checkStaysInside(ctx context.Context, name string, i *Interfac
 
 // checkGuestAddresses checks the addresses that an interface gets inside the guest against what the network gives to others.
 func (k *Checker) checkGuestAddresses(ctx context.Context, network *hypervisor.Network, i *InterfaceSpec, here []any) {
-	for n, text := range i.Addresses {
-		p, err := netip.ParsePrefix(text)
-		if err != nil {
-			continue
-		}
-		ip, path := p.Addr(), pathBelow(here, "addresses", n)
+	for n, ip := range i.listAddresses() {
+		path := pathBelow(here, "addresses", n)
 		if _, _, gateway := findSubnet(network, ip); gateway == ip {
 			k.addProblem(path, "Address of the gateway", "%s is the hypervisor's own address in network %q: choose another one", ip, network.Name)
 		}
@@ -165,11 +160,7 @@ func (k *Checker) checkPlannedAddresses(name string, i *InterfaceSpec, here []an
 		return
 	}
 	_, without := k.Plan.Find(plan.Use{Kind: plan.NoDHCP, On: plan.NameHypervisor(k.Want.Hypervisor), Value: name})
-	for attribute, text := range map[string]string{"ip": i.IP, "ipv6": i.IPv6} {
-		ip, err := netip.ParseAddr(text)
-		if err != nil {
-			continue
-		}
+	for attribute, ip := range i.reservedAddresses() {
 		path := pathBelow(here, attribute)
 		if !slices.ContainsFunc(subnets, func(p netip.Prefix) bool { return p.Contains(ip) }) {
 			k.addProblem(path, "Address outside the network", "network %q will have %s: choose an address in there", name, listSubnets(subnets))
@@ -181,11 +172,7 @@ func (k *Checker) checkPlannedAddresses(name string, i *InterfaceSpec, here []an
 
 // checkReservations checks an interface's addresses against the network that is there.
 func (k *Checker) checkReservations(ctx context.Context, network *hypervisor.Network, i *InterfaceSpec, here []any) {
-	for attribute, text := range map[string]string{"ip": i.IP, "ipv6": i.IPv6} {
-		ip, err := netip.ParseAddr(text)
-		if err != nil {
-			continue
-		}
+	for attribute, ip := range i.reservedAddresses() {
 		path := pathBelow(here, attribute)
 		subnet, dhcp, gateway := findSubnet(network, ip)
 		switch {
@@ -198,24 +185,75 @@ func (k *Checker) checkReservations(ctx context.Context, network *hypervisor.Net
 		}
 		k.checkRanges(network, i, ip, path)
 		for _, h := range hypervisor.DHCPHosts(network.Current()) {
-			if h.IP == ip && !k.isOwnReservation(h) && !isReservedFor(h, i) {
-				if !k.mayBeGivenUp(ctx, h) {
-					k.addProblem(path, "Address reserved already", "network %q keeps %s: choose another address, or remove that reservation", network.Name, h)
-				} else if other := k.findSwap(i, h); other != "" && parentcommand.Serial() {
-					k.addProblem(path, "Nodes swap addresses", "%s takes the address that node %q leaves and leaves this one, and with -parallelism=1 neither can wait for the other: apply without that option", other, k.Want.Name)
-				} else if other != "" && k.blocksSwap(ctx, network, h) {
-					k.addProblem(path, "Running nodes swap addresses", "%s takes the address that node %q leaves and leaves this one, both go on running, and network %q has no range of addresses from which DHCP could lend one meanwhile: "+
-						"neither guest would get its new address. Give the network a range, or stop one of the nodes (running = false) in an apply before", other, k.Want.Name, network.Name)
-				}
-			}
-			if ip.Is4() && h.IP.Is4() && h.IP != ip && !k.isOwnReservation(h) && !k.isReservedForNamesake(h) && i.MAC != "" && isReservedFor(h, i) {
-				k.addProblem(path, "MAC address reserved already", "network %q keeps %s: write that address or another mac, or remove that reservation", network.Name, h)
-			}
-			named := h.IP.Is6() == ip.Is6() && h.IP != ip && h.Name != "" && h.Name == i.Hostname
-			if named && !k.isOwnReservation(h) && !k.isReservedForNamesake(h) && (ip.Is6() || !isReservedFor(h, i)) {
-				k.addProblem(pathBelow(here, "hostname"), "Name reserved already", "network %q keeps %s (%s), and takes a name once: write another hostname, or remove that reservation", network.Name, h, h.Name)
-			}
+			k.checkOtherReservation(ctx, network, i, ip, h, here, path)
 		}
+	}
+}
+
+// conflict is how another reservation of a network is in the way of an interface's.
+type conflict int
+
+const (
+	noConflict conflict = iota
+	addressKept
+	// serialSwap and runningSwap are two nodes of the plan that swap addresses, which neither gets: as the changes are made one by one,
+	// and as both run.
+	serialSwap
+	runningSwap
+	macKept
+	nameKept
+)
+
+// findConflict says how another reservation of a network is in the way of an interface's of an address, and with which node of the plan
+// that is a swap.
+func (k *Checker) findConflict(ctx context.Context, network *hypervisor.Network, i *InterfaceSpec, ip netip.Addr, h hypervisor.DHCPHost) (found conflict, other string) {
+	reserved := isReservedFor(h, i)
+	switch {
+	case k.isOwnReservation(h) || h.IP == ip && reserved || h.IP.Is6() != ip.Is6():
+		return noConflict, ""
+	case h.IP == ip:
+		return k.findAddressConflict(ctx, network, i, h)
+	case k.isReservedForNamesake(h):
+		return noConflict, ""
+	case ip.Is4() && reserved && i.MAC != "":
+		return macKept, ""
+	case h.Name != "" && h.Name == i.Hostname && (ip.Is6() || !reserved):
+		return nameKept, ""
+	}
+	return noConflict, ""
+}
+
+// findAddressConflict is findConflict for another reservation of the very address.
+func (k *Checker) findAddressConflict(ctx context.Context, network *hypervisor.Network, i *InterfaceSpec, h hypervisor.DHCPHost) (found conflict, other string) {
+	if !k.mayBeGivenUp(ctx, h) {
+		return addressKept, ""
+	}
+	switch other = k.findSwap(i, h); {
+	case other == "":
+		return noConflict, ""
+	case parentcommand.Serial():
+		return serialSwap, other
+	case k.blocksSwap(ctx, network, h):
+		return runningSwap, other
+	}
+	return noConflict, ""
+}
+
+// checkOtherReservation refuses an interface's reservation of an address that another one of the network is in the way of.
+func (k *Checker) checkOtherReservation(ctx context.Context, network *hypervisor.Network, i *InterfaceSpec, ip netip.Addr, h hypervisor.DHCPHost, here, path []any) {
+	switch found, other := k.findConflict(ctx, network, i, ip, h); found {
+	case noConflict:
+	case addressKept:
+		k.addProblem(path, "Address reserved already", "network %q keeps %s: choose another address, or remove that reservation", network.Name, h)
+	case serialSwap:
+		k.addProblem(path, "Nodes swap addresses", "%s takes the address that node %q leaves and leaves this one, and with -parallelism=1 neither can wait for the other: apply without that option", other, k.Want.Name)
+	case runningSwap:
+		k.addProblem(path, "Running nodes swap addresses", "%s takes the address that node %q leaves and leaves this one, both go on running, and network %q has no range of addresses from which DHCP could lend one meanwhile: "+
+			"neither guest would get its new address. Give the network a range, or stop one of the nodes (running = false) in an apply before", other, k.Want.Name, network.Name)
+	case macKept:
+		k.addProblem(path, "MAC address reserved already", "network %q keeps %s: write that address or another mac, or remove that reservation", network.Name, h)
+	case nameKept:
+		k.addProblem(pathBelow(here, "hostname"), "Name reserved already", "network %q keeps %s (%s), and takes a name once: write another hostname, or remove that reservation", network.Name, h, h.Name)
 	}
 }
 
@@ -224,8 +262,7 @@ func (k *Checker) checkReservations(ctx context.Context, network *hypervisor.Net
 func (k *Checker) findSwap(i *InterfaceSpec, h hypervisor.DHCPHost) string {
 	other := k.findHolder(reservationKinds, i.Network, h.MAC)
 	for _, was := range k.Was.Interfaces {
-		old, err := netip.ParseAddr(was.IP)
-		if err == nil && !k.Fresh && was.MAC == i.MAC && old != h.IP && k.findHolder(addressKinds, i.Network, old.String()).ID == other.ID {
+		if was.IP.IsValid() && !k.Fresh && was.MAC == i.MAC && was.IP != h.IP && k.findHolder(addressKinds, i.Network, was.IP.String()).ID == other.ID {
 			return other.Name
 		}
 	}
@@ -257,7 +294,7 @@ func lendsAddresses(n *hypervisor.Network, ip netip.Addr) bool {
 // state: what two of the plan want is a matter of their claims.
 func (k *Checker) isOwnReservation(h hypervisor.DHCPHost) bool {
 	has := func(interfaces []InterfaceSpec) bool {
-		return slices.ContainsFunc(interfaces, func(i InterfaceSpec) bool { return isReservedFor(h, &i) && (h.IP.Is4() || i.IPv6 != "") })
+		return slices.ContainsFunc(interfaces, func(i InterfaceSpec) bool { return isReservedFor(h, &i) && (h.IP.Is4() || i.IPv6.IsValid()) })
 	}
 	found := has(k.Was.Interfaces)
 	if k.Fresh && !found {

@@ -95,32 +95,31 @@ func compareFixed(was, want *Spec) []Change {
 			all = append(all, Change{Path: path, Restart: errFixed})
 		}
 	}
-	differ(was.Type, want.Type, "type")
-	differ(was.MaxMemoryMiB, want.MaxMemoryMiB, "max_memory_mib")
-	differ(was.MaxVCPUs, want.MaxVCPUs, "max_vcpus")
-	differ(was.Chipset, want.Chipset, "machine")
-	differ(was.Firmware, want.Firmware, "firmware")
-	differ(was.Graphics, want.Graphics, "graphics")
-	differ(was.GuestAgent, want.GuestAgent, "guest_agent")
-	differ(was.RNG, want.RNG, "rng")
-	differ(was.CPU.Mode, want.CPU.Mode, "cpu", "mode")
-	differ(was.CPU.Model, want.CPU.Model, "cpu", "model")
-	differ(was.CPU.Nested, want.CPU.Nested, "cpu", "nested")
-	differ(was.Console.Type, want.Console.Type, "console", "type")
-	differ(was.Console.LogFile, want.Console.LogFile, "console", "log_file")
+	compareTagged(reflect.ValueOf(was.Hardware), reflect.ValueOf(want.Hardware), nil, differ)
 	if was.Root != nil && want.Root != nil {
 		differ(was.Root.Bus, want.Root.Bus, "root_disk", "bus")
 	} else {
 		differ(was.Root == nil, want.Root == nil, "root_disk")
 	}
-	differ(was.Boot.Kernel, want.Boot.Kernel, "boot", "kernel")
-	differ(was.Boot.Initrd, want.Boot.Initrd, "boot", "initrd")
-	differ(was.Boot.Cmdline, want.Boot.Cmdline, "boot", "cmdline")
 	// fw_cfg is part of the machine; what is in its file is not.
 	if was.hasIgnition() != want.hasIgnition() {
 		all = append(all, Change{Path: pathTo("ignition"), Restart: errFixed})
 	}
 	return all
+}
+
+// compareTagged calls differ with all fields that are tagged as needing a restart, and their paths.
+func compareTagged(was, want reflect.Value, at []any, differ func(was, is any, path ...any)) {
+	for n := range was.NumField() {
+		tag := was.Type().Field(n).Tag
+		name, tagged := tag.Lookup("attr")
+		switch path := pathBelow(at, name); {
+		case tag.Get("restart") == "yes":
+			differ(was.Field(n).Interface(), want.Field(n).Interface(), path...)
+		case tagged && was.Field(n).Kind() == reflect.Struct:
+			compareTagged(was.Field(n), want.Field(n), path, differ)
+		}
+	}
 }
 
 // SameDevices says that nothing is to be plugged in or out.

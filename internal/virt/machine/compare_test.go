@@ -92,7 +92,7 @@ func TestAPortThatWasTakenSinceThePlan(t *testing.T) {
 
 func TestAnAddressOfAGuestThatRunsIsNotInForceAtOnce(t *testing.T) {
 	node := func(ip string, running bool) *Spec {
-		return &Spec{Name: "n", Running: running, Interfaces: []InterfaceSpec{{Network: "a", MAC: "52:54:00:00:00:01", IP: ip}}}
+		return &Spec{Name: "n", Running: running, Interfaces: []InterfaceSpec{{Network: "a", MAC: "52:54:00:00:00:01", IP: Address(ip)}}}
 	}
 	restarted := node("10.0.0.2", true)
 	restarted.RNG = true

@@ -1,5 +1,10 @@
 package machine
 
+import (
+	"net/netip"
+	"strings"
+)
+
 // KeyfilesOf are the files that a machine's Ignition configuration hands to NetworkManager: path → content.
 func KeyfilesOf(s *Spec) map[string]string {
 	files := map[string]string{}
@@ -7,4 +12,15 @@ func KeyfilesOf(s *Spec) map[string]string {
 		files[k.path] = k.content
 	}
 	return files
+}
+
+// Address, Addresses and Prefixes read what tests write; of "" there is none.
+func Address(text string) netip.Addr { return append(Addresses(text), netip.Addr{})[0] }
+
+func Addresses(texts ...string) []netip.Addr {
+	return parseFields(strings.Join(texts, " "), netip.ParseAddr)
+}
+
+func Prefixes(texts ...string) []netip.Prefix {
+	return parseFields(strings.Join(texts, " "), netip.ParsePrefix)
 }

@@ -66,7 +66,13 @@ func isAgentChannel(c libvirtxml.DomainChannel) bool {
 	return c.Target != nil && c.Target.VirtIO != nil && c.Target.VirtIO.Name == agentChannel
 }
 
-func applyChannels(d *libvirtxml.Domain, was, m *Machine) {
+// readExtras reads the guest agent's channel and the random number generator.
+func readExtras(d *libvirtxml.Domain, m *Machine) {
+	m.GuestAgent = slices.ContainsFunc(d.Devices.Channels, isAgentChannel)
+	m.RNG = len(d.Devices.RNGs) > 0
+}
+
+func applyExtras(d *libvirtxml.Domain, was, m *Machine) {
 	if was.GuestAgent && !m.GuestAgent {
 		d.Devices.Channels = slices.DeleteFunc(d.Devices.Channels, isAgentChannel)
 	}

@@ -146,20 +146,14 @@ func deriveAddresses(mac string, all []netip.Prefix) []netip.Addr {
 // listSendableAddresses returns the addresses that an interface may send from.
 func listSendableAddresses(i *InterfaceSpec) []netip.Prefix {
 	var all []netip.Prefix
-	single := func(text string) {
-		if a, err := netip.ParseAddr(text); err == nil {
+	for _, a := range append([]netip.Addr{i.IP, i.IPv6}, i.listAddresses()...) {
+		if a.IsValid() {
 			all = append(all, singleAddress(a))
 		}
 	}
-	single(i.IP)
-	single(i.IPv6)
-	for _, p := range i.guestPrefixes() {
-		all = append(all, singleAddress(p.Addr()))
-	}
 	for _, text := range i.AllowedAddresses {
-		single(text)
-		if p, err := netip.ParsePrefix(text); err == nil {
-			all = append(all, p.Masked())
+		if p, ok := parseRemote(text); ok {
+			all = append(all, p)
 		}
 	}
 	return all

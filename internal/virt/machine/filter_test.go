@@ -2,6 +2,7 @@ package machine
 
 import (
 	"os"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -22,7 +23,7 @@ func rendered(t *testing.T, f *libvirtxml.NWFilter) string {
 
 func TestAntiSpoofing(t *testing.T) {
 	i := &InterfaceSpec{
-		MAC: "52:54:00:f2:46:a7", IP: "10.0.0.100", Addresses: []string{"10.19.41.157/24", "fd00::157/64"},
+		MAC: "52:54:00:f2:46:a7", IP: Address("10.0.0.100"), Addresses: Prefixes("10.19.41.157/24", "fd00::157/64"),
 		AllowedAddresses: []string{"10.19.41.160", "10.128.0.0/14"},
 	}
 	got := rendered(t, buildSpoofFilter("okd-service-01", someUUID, i))
@@ -57,7 +58,7 @@ func TestAntiSpoofingOfNeighbourDiscovery(t *testing.T) {
 		"both families": {[]string{"10.88.0.6/24", "fd00:88::6/64"}, []string{"srcipaddr='fd00:88::6' srcipmask='128'", "srcipaddr='::' srcipmask='128' protocol='icmpv6' type='135'", linkLocal, advertised}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			xml := rendered(t, buildSpoofFilter("n", someUUID, &InterfaceSpec{MAC: mac, Addresses: c.addresses}))
+			xml := rendered(t, buildSpoofFilter("n", someUUID, &InterfaceSpec{MAC: mac, Addresses: Prefixes(c.addresses...)}))
 			// What the filter takes before it drops all solicitations (135) and advertisements (136).
 			before, after, found := strings.Cut(xml, "priority='-700'")
 			if !found {
@@ -84,12 +85,12 @@ func TestAntiSpoofingOfNeighbourDiscovery(t *testing.T) {
 
 func TestMarksKeepWhatTheGuestWasTold(t *testing.T) {
 	was := InterfaceSpec{
-		Name: "eth1", Gateway: "10.19.41.254", Addresses: []string{"10.19.41.157/24"}, Nameservers: []string{"10.0.0.1", "10.0.0.2"},
-		Routes: []Route{{"10.128.0.0/14", "10.19.41.1"}}, AllowedAddresses: []string{},
+		Name: "eth1", Gateway: Address("10.19.41.254"), Addresses: Prefixes("10.19.41.157/24"), Nameservers: Addresses("10.0.0.1", "10.0.0.2"),
+		Routes: []Route{{Prefixes("10.128.0.0/14")[0], Address("10.19.41.1")}}, AllowedAddresses: []string{},
 	}
 	marked := was.buildMark("n")
-	if diff := cmp.Diff(was, marked.toSpec()); diff != "" {
-		t.Error(diff)
+	if got := marked.toSpec(); !reflect.DeepEqual(got, was) {
+		t.Errorf("%+v, want %+v", got, was)
 	}
 }
 

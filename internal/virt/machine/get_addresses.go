@@ -17,14 +17,14 @@ func readAddresses(ctx context.Context, c *hypervisor.Client, leases leaseLister
 	for n := range got.Interfaces {
 		i := &got.Interfaces[n]
 		address := i.ConfiguredAddress()
-		if i.Network != "" && d.Active() && (address == "" || i.IP != "") {
+		if i.Network != "" && d.Active() && (!address.IsValid() || i.IP.IsValid()) {
 			all, err := leases(ctx, i.Network)
 			if err != nil && !hypervisor.IsNotFound(err) {
 				return nil, err
 			}
-			address = i.chooseLeasedAddress(listLeasedAddresses(all, i.MAC, nil), address)
+			address = chooseLeasedAddress(listLeasedAddresses(all, i.MAC, nil), address)
 		}
-		if address == "" && d.Active() && got.GuestAgent && isAgentConnected(d) {
+		if !address.IsValid() && d.Active() && got.GuestAgent && isAgentConnected(d) {
 			if !asked {
 				// An agent that does not answer, because the guest is busy, says nothing.
 				fromAgent, _ = c.GuestAddresses(ctx, d.UUID)
@@ -32,8 +32,8 @@ func readAddresses(ctx context.Context, c *hypervisor.Client, leases leaseLister
 			}
 			address = preferIPv4(fromAgent[i.MAC])
 		}
-		if address != "" {
-			addresses[i.Name] = address
+		if address.IsValid() {
+			addresses[i.Name] = address.String()
 		}
 	}
 	return addresses, nil
@@ -44,13 +44,12 @@ type leaseLister func(ctx context.Context, network string) ([]hypervisor.Lease, 
 
 // chooseLeasedAddress returns the address that an interface has by its leases: the one that it is configured to have where that is among them, or
 // where there are none of its family.
-func (i *InterfaceSpec) chooseLeasedAddress(leased []netip.Addr, configured string) string {
-	want, err := netip.ParseAddr(configured)
-	if err != nil {
+func chooseLeasedAddress(leased []netip.Addr, configured netip.Addr) netip.Addr {
+	if !configured.IsValid() {
 		return preferIPv4(leased)
 	}
-	same := slices.DeleteFunc(slices.Clone(leased), func(a netip.Addr) bool { return a.Is4() != want.Is4() })
-	if len(same) == 0 || slices.Contains(same, want) {
+	same := slices.DeleteFunc(slices.Clone(leased), func(a netip.Addr) bool { return a.Is4() != configured.Is4() })
+	if len(same) == 0 || slices.Contains(same, configured) {
 		return configured
 	}
 	return preferIPv4(same)

@@ -15,11 +15,9 @@ const seedLimit = 16 << 20
 
 // readImported reads what only the machine's own files and its mark know.
 func (s *Store) readImported(ctx context.Context, got *Spec, m *Machine) error {
-	settings := m.Mark.Settings
-	if settings == nil {
-		settings = &MarkedSettings{}
+	if got.Settings = (Settings{}); m.Mark.Settings != nil {
+		got.Settings = *m.Mark.Settings
 	}
-	got.AllowRestart, got.ShutdownTimeout, got.WaitFor, got.Timeouts = settings.AllowRestart, settings.ShutdownTimeout, settings.WaitFor, settings.Timeouts
 	if m.IgnitionFile != "" {
 		content, err := readVolumeFile(ctx, s.client, m.IgnitionFile)
 		if err != nil {

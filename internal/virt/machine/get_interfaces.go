@@ -3,7 +3,6 @@ package machine
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
@@ -45,11 +44,11 @@ func readInterfaces(ctx context.Context, c *hypervisor.Client, facts *Hypervisor
 				return nil, err
 			}
 		}
-		if was == nil && i.IP == "" && marked.Hostname != "" {
+		if was == nil && !i.IP.IsValid() && marked.Hostname != "" {
 			i.Hostname = marked.Hostname
 		}
 		if was != nil {
-			if i.IP == "" && was.Hostname != "" {
+			if !i.IP.IsValid() && was.Hostname != "" {
 				i.Hostname = was.Hostname // nothing else knows the name of an interface without a reservation
 			}
 			network, err := keepNetwork(ctx, c, facts, was.Network, i.Network)
@@ -61,18 +60,6 @@ func readInterfaces(ctx context.Context, c *hypervisor.Client, facts *Hypervisor
 		all = append(all, i)
 	}
 	return all, nil
-}
-
-// toSpec returns what an interface's mark says about its inside.
-func (k *MarkedInterface) toSpec() InterfaceSpec {
-	i := InterfaceSpec{
-		Name: k.Name, Gateway: k.Gateway, Addresses: strings.Fields(k.Addresses), Nameservers: strings.Fields(k.Nameservers), AllowedAddresses: strings.Fields(k.Allowed),
-	}
-	for _, r := range strings.Fields(k.Routes) {
-		cidr, via, _ := strings.Cut(r, ">")
-		i.Routes = append(i.Routes, Route{cidr, via})
-	}
-	return i
 }
 
 // readReservations reads the addresses that the network keeps for an interface.
@@ -87,15 +74,15 @@ func (i *InterfaceSpec) readReservations(ctx context.Context, c *hypervisor.Clie
 	for _, h := range hypervisor.DHCPHosts(n.Current()) {
 		switch {
 		case h.MAC == i.MAC:
-			i.IP = h.IP.String()
+			i.IP = h.IP
 			if h.Name != "" {
 				i.Hostname = h.Name
 			} else if was != nil && was.Hostname != "" && network.ListsReservation(n, h) {
 				i.Hostname = was.Hostname // the network's list need not have it
 			}
-		case isKeptFor(h, marked), h.IP.Is6() && was != nil && was.IPv6 != "" && h.Name == was.Hostname:
-			i.IPv6 = h.IP.String()
-			if i.IP == "" {
+		case isKeptFor(h, marked), h.IP.Is6() && was != nil && was.IPv6.IsValid() && h.Name == was.Hostname:
+			i.IPv6 = h.IP
+			if !i.IP.IsValid() {
 				i.Hostname = h.Name
 			}
 		}

@@ -14,8 +14,8 @@ import (
 func TestAccNetworkManagerTakesTheKeyfilesOfIgnition(t *testing.T) {
 	acctest.InSandbox(t)
 	files := machine.KeyfilesOf(&machine.Spec{Ignition: "{}", Interfaces: []machine.InterfaceSpec{{
-		Name: "ens3", MAC: "52:54:00:00:00:77", Addresses: []string{"192.0.2.157/24", "2001:db8::157/64"}, Gateway: "192.0.2.254",
-		Routes: []machine.Route{{CIDR: "10.128.0.0/14", Via: "192.0.2.1"}}, Nameservers: []string{"192.0.2.53", "2001:db8::53"}, MTU: 1400,
+		Name: "ens3", MAC: "52:54:00:00:00:77", Addresses: machine.Prefixes("192.0.2.157/24", "2001:db8::157/64"), Gateway: machine.Address("192.0.2.254"),
+		Routes: []machine.Route{{CIDR: machine.Prefixes("10.128.0.0/14")[0], Via: machine.Address("192.0.2.1")}}, Nameservers: machine.Addresses("192.0.2.53", "2001:db8::53"), MTU: 1400,
 	}}})
 	if len(files) != 1 {
 		t.Fatalf("files: %q", files)

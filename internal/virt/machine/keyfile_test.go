@@ -10,8 +10,8 @@ import (
 // withStatic is a machine that Ignition configures, with an address that no DHCP gives.
 func withStatic(ignition string) *Spec {
 	return &Spec{Ignition: ignition, Interfaces: []InterfaceSpec{
-		{Name: "ens3", MAC: "52:54:00:00:00:01", Addresses: []string{"10.19.41.157/24", "fd00::157/64"}, Gateway: "10.19.41.254",
-			Routes: []Route{{"10.128.0.0/14", "10.19.41.1"}}, Nameservers: []string{"10.0.0.1", "fd00::1"}, MTU: 1400},
+		{Name: "ens3", MAC: "52:54:00:00:00:01", Addresses: Prefixes("10.19.41.157/24", "fd00::157/64"), Gateway: Address("10.19.41.254"),
+			Routes: []Route{{Prefixes("10.128.0.0/14")[0], Address("10.19.41.1")}}, Nameservers: Addresses("10.0.0.1", "fd00::1"), MTU: 1400},
 		{Name: "ens4", MAC: "52:54:00:00:00:02"},
 	}}
 }
@@ -101,7 +101,7 @@ func TestTheUsersOwnFilesWin(t *testing.T) {
 }
 
 func TestIgnitionWithoutStaticAddressesIsHandedOverAsItIs(t *testing.T) {
-	s := &Spec{Ignition: " " + ignitionText, Interfaces: []InterfaceSpec{{Name: "eth0", IP: "10.0.0.1"}}}
+	s := &Spec{Ignition: " " + ignitionText, Interfaces: []InterfaceSpec{{Name: "eth0", IP: Address("10.0.0.1")}}}
 	if handed, err := renderIgnition(s); err != nil || handed != s.Ignition {
 		t.Errorf("the guest gets %q, %v", handed, err)
 	}

@@ -16,23 +16,27 @@ const (
 	Ignition = "ignition"
 )
 
-// Hardware is what a user's words for a machine and its XML have in common: a Spec and a Machine have it alike.
+// Hardware is what a user's words for a machine and its XML have in common: a Spec and a Machine have it alike. The tags say which
+// attribute of a node a field is (convert.ToPlain), and that a running machine cannot follow a change of it.
 type Hardware struct {
 	// Type is "kvm" or "qemu".
-	Type string
+	Type string `attr:"type" restart:"yes"`
 	// MemoryMiB is what the guest is left with and MaxMemoryMiB what it can be given without a restart.
-	MemoryMiB, MaxMemoryMiB int64
-	VCPUs, MaxVCPUs         int64
-	CPU                     CPU
+	MemoryMiB    int64 `attr:"memory_mib"`
+	MaxMemoryMiB int64 `attr:"max_memory_mib" restart:"yes"`
+	VCPUs        int64 `attr:"vcpus"`
+	MaxVCPUs     int64 `attr:"max_vcpus" restart:"yes"`
+	CPU          CPU   `attr:"cpu"`
 	// Chipset is libvirt's machine: "q35", "pc" or a version of them such as "pc-q35-7.2".
-	Chipset string
+	Chipset string `attr:"machine" restart:"yes"`
 	// Firmware is "bios", "uefi" or "uefi-secure".
-	Firmware string
-	Boot     Boot
-	Console  Console
+	Firmware string  `attr:"firmware" restart:"yes"`
+	Boot     Boot    `attr:"boot"`
+	Console  Console `attr:"console"`
 	// Graphics is "none", "vnc" or "spice".
-	Graphics        string
-	GuestAgent, RNG bool
+	Graphics   string `attr:"graphics" restart:"yes"`
+	GuestAgent bool   `attr:"guest_agent" restart:"yes"`
+	RNG        bool   `attr:"rng" restart:"yes"`
 }
 
 // Machine is a virtual machine as the provider models it.
@@ -50,11 +54,11 @@ type Machine struct {
 // CPU is the processor as the guest sees it.
 type CPU struct {
 	// Mode is libvirt's: "host-passthrough", "host-model", "maximum" or "custom".
-	Mode string
+	Mode string `attr:"mode" restart:"yes"`
 	// Model is set for mode "custom".
-	Model string
+	Model string `attr:"model" restart:"yes"`
 	// Nested allows or forbids the guest to run virtual machines; nil leaves it to the mode.
-	Nested *bool
+	Nested *bool `attr:"nested" restart:"yes"`
 	// Feature is the processor's own name of nested virtualisation: "vmx" or "svm".
 	Feature string
 }
@@ -62,8 +66,10 @@ type CPU struct {
 // Boot is how the machine starts.
 type Boot struct {
 	// Order holds libvirt's devices: "hd", "network", "cdrom".
-	Order                   []string
-	Kernel, Initrd, Cmdline string
+	Order   []string `attr:"order"`
+	Kernel  string   `attr:"kernel" restart:"yes"`
+	Initrd  string   `attr:"initrd" restart:"yes"`
+	Cmdline string   `attr:"cmdline" restart:"yes"`
 }
 
 // Disk is one disk.
@@ -102,9 +108,9 @@ const FilterPrefix = "virtcluster-"
 // Console is the serial console.
 type Console struct {
 	// Type is "pty" or "none".
-	Type string
+	Type string `attr:"type" restart:"yes"`
 	// LogFile on the hypervisor gets everything the guest writes; "" for none.
-	LogFile string
+	LogFile string `attr:"log_file" restart:"yes"`
 }
 
 // Disk finds a disk by its key; nil where there is none.

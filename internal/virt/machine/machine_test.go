@@ -48,7 +48,7 @@ func machines() map[string]*Machine {
 			},
 			IgnitionFile: "/pool/ignition.json",
 			Mark: Mark{
-				Settings: &MarkedSettings{AllowRestart: true, ShutdownTimeout: "20s", WaitFor: "lease", Timeouts: &MarkedTimeouts{Create: "30m"}},
+				Settings: &Settings{AllowRestart: true, ShutdownTimeout: "20s", WaitFor: "lease", Timeouts: &Timeouts{Create: "30m"}},
 				Role:     "service", Labels: []MarkedLabel{{"cluster", "okd & <more>"}}, Disks: []MarkedDisk{{Key: Root, Pool: "pool", Volume: "root.qcow2"}, {Key: "data"}},
 				Interfaces: []MarkedInterface{{MAC: "52:54:00:f2:46:a8", Name: "eth1", Addresses: "10.19.41.157/24", Gateway: "10.19.41.254", Routes: "10.128.0.0/14>10.19.41.1"}},
 			},

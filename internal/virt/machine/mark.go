@@ -3,6 +3,7 @@ package machine
 import (
 	"encoding/xml"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -32,7 +33,7 @@ type Mark struct {
 	// Store is nil where the variable store, if there is one, was made for the machine's firmware.
 	Store *MarkedStore `xml:"store"`
 	// Settings are nil in a mark of an older version of the provider.
-	Settings   *MarkedSettings   `xml:"settings"`
+	Settings   *Settings         `xml:"settings"`
 	Labels     []MarkedLabel     `xml:"label"`
 	Disks      []MarkedDisk      `xml:"disk"`
 	Interfaces []MarkedInterface `xml:"interface"`
@@ -45,23 +46,6 @@ type MarkedStore struct {
 	Firmware string `xml:"firmware,attr"`
 	// Path is "" where libvirt chose the file.
 	Path string `xml:"path,attr,omitempty"`
-}
-
-// MarkedSettings say how Terraform treats the machine. State knows them; an import has nothing else to ask.
-type MarkedSettings struct {
-	AllowRestart    bool   `xml:"allow_restart,attr,omitempty"`
-	ShutdownTimeout string `xml:"shutdown_timeout,attr,omitempty"`
-	WaitFor         string `xml:"wait_for,attr,omitempty"`
-	// Timeouts are nil where there are none.
-	Timeouts *MarkedTimeouts `xml:"timeouts"`
-}
-
-// MarkedTimeouts are durations by operation; "" where nobody set one.
-type MarkedTimeouts struct {
-	Create string `xml:"create,attr,omitempty"`
-	Read   string `xml:"read,attr,omitempty"`
-	Update string `xml:"update,attr,omitempty"`
-	Delete string `xml:"delete,attr,omitempty"`
 }
 
 // MarkedLabel is one label.
@@ -100,6 +84,60 @@ type MarkedInterface struct {
 	Hostname string `xml:"hostname,attr,omitempty"`
 	// Rules are the security rules; those that name a machine have its name.
 	Rules []SecurityRule `xml:"rule"`
+}
+
+// buildMark returns what the domain's metadata say about the inside of an interface of a machine.
+func (i *InterfaceSpec) buildMark(machine string) MarkedInterface {
+	var routes []string
+	for _, r := range i.Routes {
+		routes = append(routes, r.CIDR.String()+">"+r.Via.String())
+	}
+	k := MarkedInterface{
+		MAC: i.MAC, Name: i.Name, Addresses: spellFields(i.Addresses), Gateway: spellAddress(i.Gateway), Routes: strings.Join(routes, " "),
+		Nameservers: spellFields(i.Nameservers), Allowed: strings.Join(i.AllowedAddresses, " "), Rules: i.SecurityRules,
+	}
+	if i.IPv6.IsValid() || !i.IP.IsValid() && i.Hostname != machine {
+		k.IPv6, k.Hostname = spellAddress(i.IPv6), i.Hostname
+	}
+	return k
+}
+
+// toSpec returns what an interface's mark says about its inside. What somebody made unreadable is not there.
+func (k *MarkedInterface) toSpec() InterfaceSpec {
+	i := InterfaceSpec{
+		Name: k.Name, Addresses: parseFields(k.Addresses, netip.ParsePrefix), Nameservers: parseFields(k.Nameservers, netip.ParseAddr), AllowedAddresses: strings.Fields(k.Allowed),
+	}
+	i.Gateway, _ = netip.ParseAddr(k.Gateway)
+	for _, r := range strings.Fields(k.Routes) {
+		cidr, via, _ := strings.Cut(r, ">")
+		to, err := netip.ParsePrefix(cidr)
+		by, err2 := netip.ParseAddr(via)
+		if err == nil && err2 == nil {
+			i.Routes = append(i.Routes, Route{to, by})
+		}
+	}
+	return i
+}
+
+// spellFields returns addresses as one attribute of a mark, and parseFields reads them.
+func spellFields[T fmt.Stringer](all []T) string { return strings.Trim(fmt.Sprint(all), "[]") }
+
+func parseFields[T any](text string, parse func(string) (T, error)) []T {
+	var all []T
+	for _, field := range strings.Fields(text) {
+		if one, err := parse(field); err == nil {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// spellAddress returns an address as text; "" for an invalid one.
+func spellAddress(a netip.Addr) string {
+	if !a.IsValid() {
+		return ""
+	}
+	return a.String()
 }
 
 // ownerMark returns the mark of the resource that the machine belongs to; the zero Mark where no resource marked it.

@@ -38,8 +38,7 @@ func Read(d *libvirtxml.Domain) *Machine {
 	if d.Devices == nil {
 		return m
 	}
-	m.GuestAgent = slices.ContainsFunc(d.Devices.Channels, isAgentChannel)
-	m.RNG = len(d.Devices.RNGs) > 0
+	readExtras(d, m)
 	keys := listDiskKeys(d, m.Mark)
 	for i := range d.Devices.Disks {
 		if keys[i] != "" {

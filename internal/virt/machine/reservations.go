@@ -88,12 +88,8 @@ func (s *Store) makeReservation(ctx context.Context, r Reservation, put func(net
 		if time.Since(began) > leavingPatience && time.Since(s.cache.lastDestroy()) > leavingPatience {
 			return refused
 		}
-		timer := time.NewTimer(200 * time.Millisecond)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return errors.Join(refused, context.Cause(ctx))
-		case <-timer.C:
+		if err := hypervisor.Pause(ctx, 200*time.Millisecond); err != nil {
+			return errors.Join(refused, err)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package machine
 
 import (
 	"fmt"
-	"net/netip"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/cloudinit"
 )
@@ -56,20 +55,10 @@ func SameMetaData(a, b string, was *Spec) bool {
 func buildGuestInterfaces(all []InterfaceSpec) []cloudinit.Interface {
 	var guest []cloudinit.Interface
 	for _, i := range all {
-		g := cloudinit.Interface{Name: i.Name, MAC: i.MAC, MTU: i.MTU, Addresses: i.guestPrefixes()}
+		g := cloudinit.Interface{Name: i.Name, MAC: i.MAC, MTU: i.MTU, Addresses: i.Addresses, Gateway: i.Gateway, Nameservers: i.Nameservers}
 		g.DHCP4, g.DHCP6 = i.asksDHCP()
-		g.Gateway, _ = netip.ParseAddr(i.Gateway)
 		for _, r := range i.Routes {
-			to, err := netip.ParsePrefix(r.CIDR)
-			via, err2 := netip.ParseAddr(r.Via)
-			if err == nil && err2 == nil {
-				g.Routes = append(g.Routes, cloudinit.Route{To: to, Via: via})
-			}
-		}
-		for _, text := range i.Nameservers {
-			if a, err := netip.ParseAddr(text); err == nil {
-				g.Nameservers = append(g.Nameservers, a)
-			}
+			g.Routes = append(g.Routes, cloudinit.Route{To: r.CIDR, Via: r.Via})
 		}
 		guest = append(guest, g)
 	}

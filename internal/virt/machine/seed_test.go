@@ -3,7 +3,7 @@ package machine
 import "testing"
 
 func TestASeedThatFollowsFromTheMachineSaysNothing(t *testing.T) {
-	s := &Spec{Name: "n", Interfaces: []InterfaceSpec{{Bridge: "b", MAC: "52:54:00:00:00:01", Name: "eth0", Addresses: []string{"10.0.0.1/24"}}}}
+	s := &Spec{Name: "n", Interfaces: []InterfaceSpec{{Bridge: "b", MAC: "52:54:00:00:00:01", Name: "eth0", Addresses: Prefixes("10.0.0.1/24")}}}
 	for told, want := range map[string]CloudInit{"": {}, "#cloud-config\n{}\n# more\n": {UserData: "#cloud-config\n{}\n# more\n"}} {
 		t.Run(told, func(t *testing.T) {
 			if s.CloudInit = nil; told != "" {

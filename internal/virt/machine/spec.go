@@ -5,7 +5,6 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/alloc"
@@ -13,50 +12,72 @@ import (
 )
 
 // Spec is a machine in its users' words: what it shall be, or what it is. Networks, pools and volumes are called as the users
-// call them. A zero value is one that nobody chose, or that is not known yet; see Unknown.
+// call them. A zero value is one that nobody chose, or that is not known yet; see Unknown. The tags say which attribute of a node a
+// field is (convert.ToPlain).
 type Spec struct {
 	// Hypervisor is its name among the provider's; "" for the provider's own.
-	Hypervisor string
+	Hypervisor string `attr:"hypervisor"`
 	// UUID is "" for a machine that is not made yet.
-	UUID       string
-	Name, Role string
-	Labels     map[string]string
+	UUID   string            `attr:"id"`
+	Name   string            `attr:"name"`
+	Role   string            `attr:"role"`
+	Labels map[string]string `attr:"labels"`
 	Hardware
-	Root *RootSpec
+	Root *RootSpec `attr:"root_disk"`
 	// Disks are the further ones by key.
-	Disks            map[string]DiskSpec
-	Interfaces       []InterfaceSpec
-	CloudInit        *CloudInit
-	Ignition, Butane string
+	Disks      map[string]DiskSpec `attr:"disks"`
+	Interfaces []InterfaceSpec     `attr:"network_interfaces"`
+	CloudInit  *CloudInit          `attr:"cloud_init"`
+	Ignition   string              `attr:"ignition"`
+	Butane     string              `attr:"butane"`
 
-	Autostart, Running, AllowRestart bool
-	// ShutdownTimeout is a duration as it was written.
-	ShutdownTimeout string
-	// WaitFor is "none", "lease" or "guest_agent".
-	WaitFor  string
-	Timeouts *MarkedTimeouts
+	Autostart bool `attr:"autostart"`
+	Running   bool `attr:"running"`
+	Settings
 
 	// Addresses are where the machine can be reached, by the names of its interfaces; State is libvirt's word for what it does.
-	Addresses map[string]string
-	State     string
+	Addresses map[string]string `attr:"addresses"`
+	State     string            `attr:"state"`
 
 	// Unknown are the attributes of a planned machine that are known only later.
 	Unknown Places
 }
 
+// Settings say how Terraform treats a machine. State knows them; an import has nothing to ask but the mark that they are in.
+type Settings struct {
+	AllowRestart bool `attr:"allow_restart" xml:"allow_restart,attr,omitempty"`
+	// ShutdownTimeout is a duration as it was written.
+	ShutdownTimeout string `attr:"shutdown_timeout" xml:"shutdown_timeout,attr,omitempty"`
+	// WaitFor is "none", "lease" or "guest_agent".
+	WaitFor string `attr:"wait_for" xml:"wait_for,attr,omitempty"`
+	// Timeouts are nil where there are none.
+	Timeouts *Timeouts `attr:"timeouts" xml:"timeouts"`
+}
+
+// Timeouts are durations by operation, as they were written; "" where nobody set one.
+type Timeouts struct {
+	Create string `attr:"create" xml:"create,attr,omitempty"`
+	Read   string `attr:"read" xml:"read,attr,omitempty"`
+	Update string `attr:"update" xml:"update,attr,omitempty"`
+	Delete string `attr:"delete" xml:"delete,attr,omitempty"`
+}
+
 // RootSpec is the disk that the machine boots from.
 type RootSpec struct {
-	Image string
+	Image string `attr:"image"`
 	// SizeGiB is 0 where the image has it, and where the volume of a machine that is there is missing.
-	SizeGiB   int64
-	Pool, Bus string
+	SizeGiB int64  `attr:"size_gib"`
+	Pool    string `attr:"pool"`
+	Bus     string `attr:"bus"`
 }
 
 // DiskSpec is a further disk: a volume of the machine's own, or one that is there and outlives it.
 type DiskSpec struct {
 	// SizeGiB is 0 for an attached volume, and where the volume of a machine that is there is missing.
-	SizeGiB           int64
-	Pool, Bus, Volume string
+	SizeGiB int64  `attr:"size_gib"`
+	Pool    string `attr:"pool"`
+	Bus     string `attr:"bus"`
+	Volume  string `attr:"volume"`
 }
 
 // isMissing says of a disk of a machine that is there that its volume is gone.
@@ -64,28 +85,40 @@ func (d DiskSpec) isMissing() bool { return d.Volume == "" && d.SizeGiB == 0 }
 
 // InterfaceSpec is a network interface, and what the guest is told about it.
 type InterfaceSpec struct {
-	Network, Bridge, Name string
-	// MAC, IP, IPv6, Gateway and the lists are in canonical form where they can be read at all.
-	MAC, IP, IPv6, Hostname string
+	Network  string     `attr:"network"`
+	Bridge   string     `attr:"bridge"`
+	Name     string     `attr:"name"`
+	MAC      string     `attr:"mac,canonical"`
+	IP       netip.Addr `attr:"ip"`
+	IPv6     netip.Addr `attr:"ipv6"`
+	Hostname string     `attr:"hostname"`
 	// Addresses have their prefix lengths.
-	Addresses   []string
-	Gateway     string
-	Routes      []Route
-	Nameservers []string
+	Addresses   []netip.Prefix `attr:"addresses"`
+	Gateway     netip.Addr     `attr:"gateway"`
+	Routes      []Route        `attr:"routes"`
+	Nameservers []netip.Addr   `attr:"nameservers"`
 	// MTU is 0 for the network's.
-	MTU          int64
-	Model        string
-	PortSecurity bool
+	MTU          int64  `attr:"mtu"`
+	Model        string `attr:"model"`
+	PortSecurity bool   `attr:"port_security"`
 	// AllowedAddresses are addresses and prefixes.
-	AllowedAddresses []string
-	SecurityRules    []SecurityRule
+	AllowedAddresses []string       `attr:"allowed_addresses,canonical"`
+	SecurityRules    []SecurityRule `attr:"security_rules"`
 }
 
 // Route is a static route inside the guest.
-type Route struct{ CIDR, Via string }
+type Route struct {
+	CIDR netip.Prefix `attr:"cidr"`
+	Via  netip.Addr   `attr:"via"`
+}
 
 // CloudInit is what cloud-init is told, each text as it was written.
-type CloudInit struct{ UserData, MetaData, VendorData, NetworkConfig string }
+type CloudInit struct {
+	UserData      string `attr:"user_data"`
+	MetaData      string `attr:"meta_data"`
+	VendorData    string `attr:"vendor_data"`
+	NetworkConfig string `attr:"network_config"`
+}
 
 // Places is a set of attributes of a machine. They are known by their paths, as in service.Problem.
 type Places map[string]bool
@@ -113,17 +146,6 @@ func pathBelow(path []any, steps ...any) []any { return append(slices.Clone(path
 func CanonicalMAC(text string) string {
 	if mac, err := alloc.CanonicalMAC(text); err == nil {
 		return mac
-	}
-	return text
-}
-
-// CanonicalAddress spells an address or a prefix canonically; anything else stays as it is.
-func CanonicalAddress(text string) string {
-	if a, err := netip.ParseAddr(text); err == nil {
-		return a.Unmap().String()
-	}
-	if p, err := netip.ParsePrefix(text); err == nil {
-		return p.String()
 	}
 	return text
 }
@@ -158,7 +180,7 @@ func (s *Spec) hasIgnition() bool {
 // configuresInterfaces says whether the guest has to be told more about its interfaces than to ask DHCP.
 func (s *Spec) configuresInterfaces() bool {
 	return slices.ContainsFunc(s.Interfaces, func(i InterfaceSpec) bool {
-		return i.Gateway != "" || len(i.Addresses)+len(i.Routes)+len(i.Nameservers) > 0
+		return i.Gateway.IsValid() || len(i.Addresses)+len(i.Routes)+len(i.Nameservers) > 0
 	})
 }
 
@@ -194,47 +216,40 @@ func (s *Spec) diskPath(key string) []any {
 
 // asksDHCP says whether the guest asks DHCP for an interface's addresses of each family.
 func (i *InterfaceSpec) asksDHCP() (v4, v6 bool) {
-	static := slices.ContainsFunc(i.guestPrefixes(), func(p netip.Prefix) bool { return p.Addr().Is4() })
-	return i.IP != "" || !static, i.IPv6 != ""
+	static := slices.ContainsFunc(i.Addresses, func(p netip.Prefix) bool { return p.Addr().Is4() })
+	return i.IP.IsValid() || !static, i.IPv6.IsValid()
 }
 
-// guestPrefixes are the addresses inside the guest that can be read.
-func (i *InterfaceSpec) guestPrefixes() []netip.Prefix {
-	var all []netip.Prefix
-	for _, text := range i.Addresses {
-		if p, err := netip.ParsePrefix(text); err == nil {
-			all = append(all, p)
-		}
+// reservedAddresses returns the addresses that the network's DHCP is to keep for an interface, by their attributes.
+func (i *InterfaceSpec) reservedAddresses() map[string]netip.Addr {
+	all := map[string]netip.Addr{"ip": i.IP, "ipv6": i.IPv6}
+	maps.DeleteFunc(all, func(_ string, a netip.Addr) bool { return !a.IsValid() })
+	return all
+}
+
+// listAddresses returns the addresses inside the guest.
+func (i *InterfaceSpec) listAddresses() []netip.Addr {
+	var all []netip.Addr
+	for _, p := range i.Addresses {
+		all = append(all, p.Addr())
 	}
 	return all
 }
 
-// ConfiguredAddress is the address that an interface has because of its configuration; "" where that says none.
-func (i *InterfaceSpec) ConfiguredAddress() string {
-	if i.IP != "" {
+// ConfiguredAddress is the address that an interface has because of its configuration; invalid where that says none.
+func (i *InterfaceSpec) ConfiguredAddress() netip.Addr {
+	if i.IP.IsValid() {
 		return i.IP
 	}
-	var all []netip.Addr
-	for _, p := range i.guestPrefixes() {
-		all = append(all, p.Addr())
-	}
-	if a, err := netip.ParseAddr(i.IPv6); err == nil {
-		all = append(all, a)
-	}
-	return preferIPv4(all)
+	return preferIPv4(append(i.listAddresses(), i.IPv6))
 }
 
-// preferIPv4 is the first IPv4 address, or else the first of all.
-func preferIPv4(all []netip.Addr) string {
-	for _, a := range all {
-		if a.Is4() {
-			return a.String()
-		}
+// preferIPv4 is the first IPv4 address, or else the first of all; invalid of none.
+func preferIPv4(all []netip.Addr) netip.Addr {
+	if at := slices.IndexFunc(all, netip.Addr.Is4); at >= 0 {
+		return all[at]
 	}
-	if len(all) > 0 {
-		return all[0].String()
-	}
-	return ""
+	return slices.Concat(all, []netip.Addr{{}})[0]
 }
 
 // diskVolumes are the volumes of the machine's own disks by their keys, as it names them.
@@ -274,9 +289,6 @@ const (
 
 // VolumeRef names a volume.
 type VolumeRef struct{ Pool, Name string }
-
-// joinFields returns the texts of a list as one attribute of a mark.
-func joinFields(all []string) string { return strings.Join(all, " ") }
 
 // placeKey returns the text by which a path is in Places.
 func placeKey(path []any) string { return fmt.Sprintf("%v", path) }

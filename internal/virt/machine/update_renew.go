@@ -21,7 +21,7 @@ func findReaddressedInterfaces(was, want *Spec) []int {
 	var all []int
 	for n, i := range want.Interfaces {
 		moved := func(old InterfaceSpec) bool {
-			return old.MAC == i.MAC && i.IP != "" && (movesNetwork(old.Network, i.Network) || old.Network != "" && old.IP != "" && old.IP != i.IP)
+			return old.MAC == i.MAC && i.IP.IsValid() && (movesNetwork(old.Network, i.Network) || old.Network != "" && old.IP.IsValid() && old.IP != i.IP)
 		}
 		if slices.ContainsFunc(was.Interfaces, moved) {
 			all = append(all, n)
@@ -61,10 +61,7 @@ const (
 // its lease runs out. A guest without a lease in a subnet that stays is not asked: it has addresses of its own. A guest that found
 // its new address taken still, by a machine that is about to leave it, and drew another one meanwhile, is asked once more.
 func (u *update) renewAddress(ctx context.Context, i *InterfaceSpec) error {
-	want, err := netip.ParseAddr(i.IP)
-	if err != nil {
-		return err
-	}
+	want := i.IP
 	stays, draws, err := u.lookAtSubnet(ctx, i, want)
 	if err != nil {
 		return err
@@ -121,8 +118,7 @@ func (u *update) lookAtSubnet(ctx context.Context, i *InterfaceSpec, want netip.
 			continue
 		}
 		stays = slices.ContainsFunc(u.was.Interfaces, func(old InterfaceSpec) bool {
-			had, err := netip.ParseAddr(old.IP)
-			return err == nil && old.MAC == i.MAC && !movesNetwork(old.Network, i.Network) && subnet.Contains(had)
+			return old.MAC == i.MAC && !movesNetwork(old.Network, i.Network) && subnet.Contains(old.IP)
 		})
 	}
 	return stays, draws, nil

@@ -34,20 +34,14 @@ const balloonPatience = 10 * time.Second
 // awaitMemory waits until the guest has taken the memory that it was given, so that the next plan does not find it
 // short. A guest that does not take it is left alone.
 func awaitMemory(ctx context.Context, c *hypervisor.Client, uuid string) error {
-	for deadline := time.Now().Add(balloonPatience); ; {
+	return hypervisor.Retry(ctx, balloonPatience, 200*time.Millisecond, func() (bool, error) {
 		d, err := c.Domain(ctx, uuid)
 		if err != nil {
-			return err
+			return false, err
 		}
-		if short, _, _ := findLiveDrift(d); !short || time.Now().After(deadline) {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(200 * time.Millisecond):
-		}
-	}
+		short, _, _ := findLiveDrift(d)
+		return short, nil
+	})
 }
 
 // setVCPUs plugs vCPUs into a running machine that has some already, or takes them away.

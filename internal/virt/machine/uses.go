@@ -55,23 +55,20 @@ func (i *InterfaceSpec) listUses(here []any) []plan.Use {
 			uses = append(uses, plan.Use{Kind: plan.NodeReservation, Scope: plan.OnNetwork(segment), Value: value, Path: pathBelow(here, path...)})
 		}
 	}
-	address := func(a netip.Addr, err error, path ...any) bool {
-		if err == nil {
+	address := func(a netip.Addr, path ...any) {
+		if a.IsValid() {
 			uses = append(uses, plan.Use{Kind: plan.GuestAddress, Scope: plan.OnNetwork(segment), Value: a.String(), Span: plan.SpanOf(a), For: holder, Path: pathBelow(here, path...)})
 		}
-		return err == nil
 	}
-	if ip, err := netip.ParseAddr(i.IP); address(ip, err, "ip") {
+	if address(i.IP, "ip"); i.IP.IsValid() {
 		reserve(i.MAC, "ip")
 	}
-	ip, err := netip.ParseAddr(i.IPv6)
-	address(ip, err, "ipv6")
-	if i.IP != "" || i.IPv6 != "" { // libvirt takes a name once on a network
+	address(i.IPv6, "ipv6")
+	if i.IP.IsValid() || i.IPv6.IsValid() { // libvirt takes a name once on a network
 		reserve(i.Hostname, "hostname")
 	}
-	for n, text := range i.Addresses {
-		p, err := netip.ParsePrefix(text)
-		address(p.Addr(), err, "addresses", n)
+	for n, a := range i.listAddresses() {
+		address(a, "addresses", n)
 	}
 	return uses
 }

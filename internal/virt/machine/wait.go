@@ -26,12 +26,8 @@ func (s *Store) awaitReady(ctx context.Context, want *Spec, before leases) error
 		if err == nil && len(missing) == 0 {
 			return nil
 		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return fmt.Errorf("%s: gave up waiting for %s: %w; look at its console, or raise timeouts.create", how, strings.Join(missing, ", "), context.Cause(ctx))
-		case <-timer.C:
+		if err := hypervisor.Pause(ctx, pause); err != nil {
+			return fmt.Errorf("%s: gave up waiting for %s: %w; look at its console, or raise timeouts.create", how, strings.Join(missing, ", "), err)
 		}
 		pause = min(pause*3/2, 3*time.Second)
 	}
@@ -82,9 +78,8 @@ func (i *InterfaceSpec) missingAddress(got []netip.Addr) string {
 	if len(got) == 0 {
 		return "an address of " + who
 	}
-	for _, text := range []string{i.IP, i.IPv6} {
-		wanted, err := netip.ParseAddr(text)
-		if err == nil && !slices.Contains(got, wanted) && slices.ContainsFunc(got, func(a netip.Addr) bool { return a.Is4() == wanted.Is4() }) {
+	for _, wanted := range []netip.Addr{i.IP, i.IPv6} {
+		if wanted.IsValid() && !slices.Contains(got, wanted) && slices.ContainsFunc(got, func(a netip.Addr) bool { return a.Is4() == wanted.Is4() }) {
 			return fmt.Sprintf("address %s of %s, which has %s", wanted, who, preferIPv4(got))
 		}
 	}

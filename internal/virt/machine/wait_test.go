@@ -13,10 +13,10 @@ func TestStaticInterfaceIsNotWaitedFor(t *testing.T) {
 		v4, v6 bool
 	}{
 		{InterfaceSpec{}, true, false},
-		{InterfaceSpec{Addresses: []string{"10.0.0.9/24"}}, false, false},
-		{InterfaceSpec{Addresses: []string{"fd00::9/64"}}, true, false},
-		{InterfaceSpec{Addresses: []string{"10.0.0.9/24"}, IP: "10.1.0.9"}, true, false},
-		{InterfaceSpec{Addresses: []string{"10.0.0.9/24"}, IPv6: "fd00::9"}, false, true},
+		{InterfaceSpec{Addresses: Prefixes("10.0.0.9/24")}, false, false},
+		{InterfaceSpec{Addresses: Prefixes("fd00::9/64")}, true, false},
+		{InterfaceSpec{Addresses: Prefixes("10.0.0.9/24"), IP: Address("10.1.0.9")}, true, false},
+		{InterfaceSpec{Addresses: Prefixes("10.0.0.9/24"), IPv6: Address("fd00::9")}, false, true},
 	} {
 		t.Run(fmt.Sprint(c.i), func(t *testing.T) {
 			t.Parallel()
@@ -25,7 +25,7 @@ func TestStaticInterfaceIsNotWaitedFor(t *testing.T) {
 			}
 		})
 	}
-	want := &Spec{Interfaces: []InterfaceSpec{{Network: "n", Addresses: []string{"10.0.0.9/24"}}}}
+	want := &Spec{Interfaces: []InterfaceSpec{{Network: "n", Addresses: Prefixes("10.0.0.9/24")}}}
 	if missing, err := (&Store{}).listMissing(t.Context(), want, "lease", nil); err != nil || len(missing) != 0 {
 		t.Errorf("waits for %v, %v", missing, err)
 	}
@@ -39,7 +39,7 @@ func TestTheAddressThatWasAskedForIsWaitedFor(t *testing.T) {
 		}
 		return all
 	}
-	i := InterfaceSpec{Name: "eth0", MAC: "52:54:00:00:00:01", IP: "10.0.0.1"}
+	i := InterfaceSpec{Name: "eth0", MAC: "52:54:00:00:00:01", IP: Address("10.0.0.1")}
 	for name, c := range map[string]struct {
 		i    InterfaceSpec
 		got  []netip.Addr
@@ -62,7 +62,7 @@ func TestTheAddressThatWasAskedForIsWaitedFor(t *testing.T) {
 }
 
 func TestAddressesAreWhatTheGuestHas(t *testing.T) {
-	i := InterfaceSpec{IP: "10.0.0.1"}
+	i := InterfaceSpec{IP: Address("10.0.0.1")}
 	for name, c := range map[string]struct {
 		leased []netip.Addr
 		want   string
@@ -73,7 +73,7 @@ func TestAddressesAreWhatTheGuestHas(t *testing.T) {
 		"one of the other family alone": {[]netip.Addr{netip.MustParseAddr("fd00::9")}, "10.0.0.1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := i.chooseLeasedAddress(c.leased, i.ConfiguredAddress()); got != c.want {
+			if got := chooseLeasedAddress(c.leased, i.ConfiguredAddress()); got.String() != c.want {
 				t.Errorf("%s: %s", name, got)
 			}
 		})

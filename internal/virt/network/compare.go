@@ -22,24 +22,13 @@ type Change struct {
 // Restarts says whether a network has to be stopped and started for the change.
 func (c Change) Restarts() bool { return len(c.Restart) > 0 }
 
-// attributes are the parts of a network that are compared, by the attributes of the resource.
-var attributes = map[string]func(n, from *Definition){
-	"mode": func(n, from *Definition) { n.Mode = from.Mode }, "bridge": func(n, from *Definition) { n.Bridge = from.Bridge },
-	"cidr": func(n, from *Definition) { n.Subnet = from.Subnet }, "gateway": func(n, from *Definition) { n.Gateway = from.Gateway },
-	"ipv6_cidr": func(n, from *Definition) { n.Subnet6 = from.Subnet6 }, "ipv6_gateway": func(n, from *Definition) { n.Gateway6 = from.Gateway6 },
-	"ipv6_nat": func(n, from *Definition) { n.NAT6 = from.NAT6 }, "domain": func(n, from *Definition) { n.Domain = from.Domain },
-	"dns": func(n, from *Definition) { n.DNS = from.DNS }, "routes": func(n, from *Definition) { n.Routes = from.Routes },
-	"pxe": func(n, from *Definition) { n.PXE = from.PXE }, "mtu": func(n, from *Definition) { n.MTU = from.MTU },
-	"virtual_port": func(n, from *Definition) { n.VirtualPort = from.VirtualPort }, "dhcp": func(n, from *Definition) { n.DHCP = from.DHCP },
-}
-
 // Compare says what a change of a network comes to, and what of it restarts a network that runs and shall run on.
 func Compare(was, want Spec) Change {
 	var c Change
 	runs := was.Active && want.Active
-	for _, name := range slices.Sorted(maps.Keys(attributes)) {
-		one := was.Definition
-		attributes[name](&one, &want.Definition)
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[Definition]()) {
+		name, one := field.Tag.Get("attr"), was.Definition
+		reflect.ValueOf(&one).Elem().FieldByIndex(field.Index).Set(reflect.ValueOf(want.Definition).FieldByIndex(field.Index))
 		switch {
 		case runs && NeedsRestart(was.Definition, one):
 			if name == "dhcp" {
@@ -50,6 +39,7 @@ func Compare(was, want Spec) Change {
 			c.Live = append(c.Live, name)
 		}
 	}
+	slices.Sort(c.Restart)
 	if was.Autostart != want.Autostart {
 		c.Live = append(c.Live, "autostart")
 	}

@@ -24,76 +24,79 @@ const (
 var Modes = []string{NAT, Route, Open, Isolated, Bridge}
 
 // Definition is everything of a network's XML that this provider models. The zero value of an address, a prefix or a
-// text means "none".
+// text means "none". The tags say which attribute of the resource a field is (convert.ToPlain).
 type Definition struct {
-	Name string
-	Mode string
+	Name string `attr:"name"`
+	Mode string `attr:"mode"`
 	// Bridge is the device; "" leaves the choice to libvirt.
-	Bridge string
+	Bridge string `attr:"bridge"`
 	// Subnet and Gateway, the hypervisor's own address in it; the same for IPv6.
-	Subnet   netip.Prefix
-	Gateway  netip.Addr
-	Subnet6  netip.Prefix
-	Gateway6 netip.Addr
+	Subnet   netip.Prefix `attr:"cidr"`
+	Gateway  netip.Addr   `attr:"gateway"`
+	Subnet6  netip.Prefix `attr:"ipv6_cidr"`
+	Gateway6 netip.Addr   `attr:"ipv6_gateway"`
 	// NAT6 translates IPv6 addresses too; libvirt routes them otherwise. Mode nat only.
-	NAT6 bool
+	NAT6 bool `attr:"ipv6_nat"`
 	// DHCP nil means that no addresses are given out.
-	DHCP   *DHCP
-	Domain string
-	DNS    DNS
-	Routes []StaticRoute
-	PXE    PXE
+	DHCP   *DHCP         `attr:"dhcp"`
+	Domain string        `attr:"domain"`
+	DNS    DNS           `attr:"dns"`
+	Routes []StaticRoute `attr:"routes"`
+	PXE    PXE           `attr:"pxe"`
 	// MTU in bytes; 0 leaves it to libvirt.
-	MTU int64
+	MTU int64 `attr:"mtu"`
 	// VirtualPort is "openvswitch" or "". Mode bridge only.
-	VirtualPort string
+	VirtualPort string `attr:"virtual_port"`
 }
 
 // DHCP says which addresses are given out, and with what. Other reservations than Hosts are not part of it: they belong to
 // whoever made them.
 type DHCP struct {
-	Ranges []Range
+	Ranges []Range `attr:"ranges"`
 	// Hosts are reservations of the network's own, by MAC address in lower case.
-	Hosts map[string]Host
+	Hosts map[string]Host `attr:"hosts,canonical"`
 	// LeaseSeconds, of the ranges and of reservations; nil leaves libvirt's default, 0 means for ever.
-	LeaseSeconds *int64
+	LeaseSeconds *int64 `attr:"lease_seconds"`
 	// Options by name or number as dnsmasq takes them: "ntp-server", "42", "option6:dns-server".
-	Options map[string]string
+	Options map[string]string `attr:"options"`
 }
 
 // Range of addresses, both ends included.
-type Range struct{ Start, End netip.Addr }
+type Range struct {
+	Start netip.Addr `attr:"start"`
+	End   netip.Addr `attr:"end"`
+}
 
 // DNS server of the network. The zero value is libvirt's default.
 type DNS struct {
-	Disabled bool
+	Disabled bool `attr:"enabled,not"`
 	// LocalOnly keeps questions about Domain from being forwarded.
-	LocalOnly  bool
-	Forwarders []Forwarder
+	LocalOnly  bool        `attr:"local_only"`
+	Forwarders []Forwarder `attr:"forwarders"`
 	// Hosts are extra records: address → names.
-	Hosts map[netip.Addr][]string
+	Hosts map[netip.Addr][]string `attr:"hosts"`
 }
 
 // Forwarder sends questions about a domain (or all, when Domain is "") to an address. Without an address they go where
 // all others go, not to the forwarder of a domain above (https://libvirt.org/formatnetwork.html, "forwarder").
 type Forwarder struct {
-	Domain  string
-	Address netip.Addr
+	Domain  string     `attr:"domain"`
+	Address netip.Addr `attr:"address"`
 }
 
 // StaticRoute is a static route on the hypervisor through a machine on the network.
 type StaticRoute struct {
-	Destination netip.Prefix
-	Via         netip.Addr
+	Destination netip.Prefix `attr:"cidr"`
+	Via         netip.Addr   `attr:"via"`
 }
 
 // PXE is what a machine that boots from the network is told.
 type PXE struct {
 	// TFTPRoot is a directory on the hypervisor that the network's own TFTP server serves.
-	TFTPRoot string
-	BootFile string
+	TFTPRoot string `attr:"tftp_root"`
+	BootFile string `attr:"boot_file"`
 	// Server is the TFTP server; the invalid address means the hypervisor.
-	Server netip.Addr
+	Server netip.Addr `attr:"server"`
 }
 
 // FirstHostAddress returns the gateway that a subnet has by default: its first host address.

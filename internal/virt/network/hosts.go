@@ -13,9 +13,9 @@ import (
 
 // Host is an address that the network's own definition keeps for a machine, from before the network starts.
 type Host struct {
-	IP netip.Addr
+	IP netip.Addr `attr:"ip"`
 	// Name is the host name that the machine is told; "" means none.
-	Name string
+	Name string `attr:"hostname"`
 }
 
 func (d *DHCP) listedHosts() map[string]Host {

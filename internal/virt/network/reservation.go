@@ -21,8 +21,6 @@ type Reservation struct {
 	DHCPHost
 	// Network is the one that the resource names; only planned.
 	Network string
-	// Text is the address as it was written, for Validate to refuse.
-	Text string
 }
 
 var (
@@ -36,9 +34,6 @@ func (r Reservation) Validate() []service.Problem {
 	var found []service.Problem
 	add := func(attribute, summary, format string, args ...any) {
 		found = append(found, service.Problemf([]any{attribute}, summary, format, args...))
-	}
-	if r.Text != "" && (!r.IP.IsValid() || r.IP.Zone() != "") {
-		add("ip", "Invalid address", "write an IP address such as 10.0.0.1, not %q", r.Text)
 	}
 	if r.MAC != "" {
 		if mac, err := alloc.CanonicalMAC(r.MAC); err != nil {

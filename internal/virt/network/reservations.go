@@ -117,41 +117,79 @@ type placement struct {
 	ip      netip.Addr
 }
 
+// existing is what a network has for the machine of a reservation that is to be put.
+type existing int
+
+const (
+	// toPut is nothing, or what may be changed into what is wanted.
+	toPut existing = iota
+	// asWanted is used as it is, and stays when nobody wants it any more.
+	asWanted
+	// listedOtherwise is in the network's own list, and another address or name.
+	listedOtherwise
+	// madeBefore is a machine's own, with another address, where a new one is wanted.
+	madeBefore
+	// others is another resource's, or a person's.
+	others
+)
+
+// classifyExisting says what a network has for the machine of a reservation, and in which words.
+func (r Reservations) classifyExisting(n *hypervisor.Network, mark hostMark, h hypervisor.DHCPHost, mine func(*hypervisor.Network, owner.Mark) bool, fresh bool) (existing, hypervisor.DHCPHost) {
+	runs, has := findHost(n.Live, h.Key()), findHost(n.Config, h.Key())
+	there := cmp.Or(runs, has)
+	if there == nil {
+		return toPut, h
+	}
+	half := n.Active() && n.Persistent && (runs == nil || has == nil)
+	whole := n.Active() == (runs != nil) && (!n.Persistent || has != nil && *has == h)
+	// A machine has a name of its own by default: the list need not have it.
+	sameName := h.Name == "" || there.Name == h.Name || there.Name == "" && r.OfMachine
+	switch {
+	case mark.Listed && there.IP == h.IP && sameName:
+		return asWanted, *there
+	case mark.Listed:
+		return listedOtherwise, *there
+	case mine(n, mark.Mark) && fresh && there.IP != h.IP && r.OfMachine:
+		return madeBefore, *there
+	case mine(n, mark.Mark):
+		return toPut, *there
+	case half && r.isOfSameState(mark.Mark):
+		return toPut, *there // the other half was taken away by hand: it is gone for the resource that made it
+	case *there == h && mark.ID == "" && whole:
+		return asWanted, *there
+	case *there == h && mark.ID == "":
+		return toPut, *there
+	}
+	return others, *there
+}
+
+// findHost finds the reservation of a key in a definition, which may be nil; nil where there is none.
+func findHost(definition *libvirtxml.Network, key string) *hypervisor.DHCPHost {
+	if definition == nil {
+		return nil
+	}
+	for _, h := range hypervisor.DHCPHosts(definition) {
+		if h.Key() == key {
+			return &h
+		}
+	}
+	return nil
+}
+
 // usesExisting says whether there is a reservation for the machine already that is used as it is. Where another resource's or a
 // person's is in the way, the error names its owner.
 func (r Reservations) usesExisting(n *hypervisor.Network, mark hostMark, h hypervisor.DHCPHost, mine func(*hypervisor.Network, owner.Mark) bool, fresh bool) (bool, error) {
-	find := func(definition *libvirtxml.Network) *hypervisor.DHCPHost {
-		if definition == nil {
-			return nil
-		}
-		for _, other := range hypervisor.DHCPHosts(definition) {
-			if other.Key() == h.Key() {
-				return &other
-			}
-		}
-		return nil
-	}
-	runs, has := find(n.Live), find(n.Config)
-	there := cmp.Or(runs, has)
-	switch {
-	case there == nil:
-		return false, nil
-	// A machine has a name of its own by default: the list need not have it.
-	case mark.Listed && there.IP == h.IP && (h.Name == "" || there.Name == h.Name || there.Name == "" && r.OfMachine):
+	switch found, there := r.classifyExisting(n, mark, h, mine, fresh); found {
+	case asWanted:
 		return true, nil
-	case mark.Listed:
+	case listedOtherwise:
 		return false, fmt.Errorf("the network's dhcp.hosts keeps %s (%q): write that address and name, or change it there", there, there.Name)
-	case mine(n, mark.Mark):
-		if fresh && there.IP != h.IP && r.OfMachine {
-			return false, fmt.Errorf("the machine has a reservation already: %s", there)
-		}
-		return false, nil
-	case n.Active() && n.Persistent && (runs == nil || has == nil) && r.isOfSameState(mark.Mark):
-		return false, nil // half of what this state made was taken away by hand: it is gone for the resource that made it
-	case *there == h && mark.ID == "":
-		return n.Active() == (runs != nil) && (!n.Persistent || has != nil && *has == h), nil
+	case madeBefore:
+		return false, fmt.Errorf("the machine has a reservation already: %s", there)
+	case others:
+		return false, r.newForeignError(n, there, mark.Mark)
 	}
-	return false, r.newForeignError(n, *there, mark.Mark)
+	return false, nil
 }
 
 func (r Reservations) newForeignError(n *hypervisor.Network, h hypervisor.DHCPHost, whose owner.Mark) error {

@@ -9,14 +9,18 @@ import (
 )
 
 // State is what a network is besides its definition.
-type State struct{ Autostart, Active bool }
+type State struct {
+	Autostart bool `attr:"autostart"`
+	Active    bool `attr:"active"`
+}
 
 // Spec is a network in plain values: its definition, what it is besides, and what only reading tells.
 type Spec struct {
 	Definition
 	State
 	// UUID and MAC of the network that was read.
-	UUID, MAC string
+	UUID string `attr:"id"`
+	MAC  string `attr:"mac"`
 	// CutOff are the running machines that the network's bridge has lost.
 	CutOff []string
 	// Lost are routes of the configuration that the machine of the running network does not have.

@@ -2,7 +2,6 @@ package network
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -60,17 +59,7 @@ func newNeededError(n *hypervisor.Network, others []string) error {
 
 // awaitUnused returns when nothing stands in the way of removing the network any more.
 func (s *Store) awaitUnused(ctx context.Context, n *hypervisor.Network) error {
-	for deadline := time.Now().Add(leavingPatience); ; {
-		waits, err := s.checkUnused(ctx, n)
-		if !waits || time.Now().After(deadline) {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return errors.Join(err, context.Cause(ctx))
-		case <-time.After(500 * time.Millisecond):
-		}
-	}
+	return hypervisor.Retry(ctx, leavingPatience, 500*time.Millisecond, func() (bool, error) { return s.checkUnused(ctx, n) })
 }
 
 // findUsers returns what needs a network now.

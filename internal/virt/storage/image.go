@@ -5,20 +5,21 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage/upload"
 )
 
-// Image is a base image in a pool in plain values.
+// Image is a base image in a pool in plain values, with the names of their attributes (convert.ToPlain).
 type Image struct {
-	Pool, Name string
+	Pool string `attr:"pool"`
+	Name string `attr:"name"`
 	// Source is where it comes from: a URL or a file; of an imported image it is the volume's path, and Imported says so.
-	Source string
+	Source string `attr:"source"`
 	// Checksum of the source, "sha256:…" or "sha512:…"; "" for none.
-	Checksum string
+	Checksum string `attr:"checksum"`
 	// Format is "qcow2" or "raw"; "" takes what the source is.
-	Format string
+	Format string `attr:"format"`
 	// Path is where the volume is on the hypervisor, VirtualSizeBytes what a machine sees; zero for one that is to be made.
-	Path             string
-	VirtualSizeBytes int64
+	Path             string `attr:"id"`
+	VirtualSizeBytes int64  `attr:"virtual_size_bytes,zero"`
 	// SourceSHA256 is the source's sum in hexadecimal; "" where it was not computed.
-	SourceSHA256 string
+	SourceSHA256 string `attr:"source_sha256"`
 	// Upload is what is remembered of the upload; nil for an imported image.
 	Upload *UploadRecord
 	// Sums of an imported image's content, by the algorithm: whichever the configuration names, it can be compared without

@@ -10,17 +10,21 @@ import (
 // PoolType is the one kind of pool that is managed: a directory.
 const PoolType = "dir"
 
-// Pool is a storage pool in plain values.
+// Pool is a storage pool in plain values, with the names of their attributes (convert.ToPlain).
 type Pool struct {
 	// UUID is libvirt's; "" for one that is to be made.
-	UUID, Name, Type string
+	UUID string `attr:"id"`
+	Name string `attr:"name"`
+	Type string `attr:"type"`
 	// Path is its directory on the hypervisor.
-	Path string
+	Path string `attr:"path"`
 	// Autostart says whether it starts with the hypervisor, Active whether it is started.
-	Autostart, Active bool
+	Autostart bool `attr:"autostart"`
+	Active    bool `attr:"active"`
 	// CapacityBytes is the size of the file system that the directory is in, and AvailableBytes the free room in it; 0 while
 	// the pool is stopped.
-	CapacityBytes, AvailableBytes int64
+	CapacityBytes  int64 `attr:"capacity_bytes,zero"`
+	AvailableBytes int64 `attr:"available_bytes,zero"`
 }
 
 // Validate finds what is wrong without asking a hypervisor.

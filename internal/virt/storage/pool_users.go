@@ -45,22 +45,13 @@ func (s *PoolStore) MayDelete(ctx context.Context) error {
 // awaitUnused returns when nothing needs a pool any more: what this state has in it may be about to go, where the configuration names
 // the pool without referring to it. It returns a *PoolInUseError for what is others', and for what is still there after a while.
 func (s *PoolStore) awaitUnused(ctx context.Context, p *hypervisor.Pool) error {
-	for deadline := time.Now().Add(usersPatience); ; {
+	return hypervisor.Retry(ctx, usersPatience, 200*time.Millisecond, func() (bool, error) {
 		inUse, err := s.findUsers(ctx, p)
-		switch {
-		case err != nil:
-			return err
-		case inUse == nil:
-			return nil
-		case len(inUse.Users) > 0 || time.Now().After(deadline):
-			return inUse
+		if err != nil || inUse == nil {
+			return false, err
 		}
-		select {
-		case <-ctx.Done():
-			return errors.Join(inUse, context.Cause(ctx))
-		case <-time.After(200 * time.Millisecond):
-		}
-	}
+		return len(inUse.Users) == 0, inUse
+	})
 }
 
 // findUsers returns what needs a pool: volumes with owners' marks, and machines with disks in it. A file that nobody marked and no

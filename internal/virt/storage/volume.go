@@ -18,17 +18,18 @@ const (
 	MaxSizeGiB = 1 << 21
 )
 
-// Volume is a disk in a pool in plain values: empty, or an overlay of an image.
+// Volume is a disk in a pool in plain values, with the names of their attributes (convert.ToPlain): empty, or an overlay of an image.
 type Volume struct {
-	Pool, Name string
+	Pool string `attr:"pool"`
+	Name string `attr:"name"`
 	// Format is "qcow2" or "raw".
-	Format string
+	Format string `attr:"format"`
 	// SizeGiB is what a machine sees, in whole GiB; 0 takes the image's.
-	SizeGiB int64
+	SizeGiB int64 `attr:"size_gib,zero"`
 	// Image is a path, or the name of a volume in the same pool; "" for none.
-	Image string
+	Image string `attr:"image"`
 	// Path is where the volume is on the hypervisor; "" for one that is to be made.
-	Path string
+	Path string `attr:"id"`
 }
 
 // Validate finds what is wrong without asking a hypervisor.

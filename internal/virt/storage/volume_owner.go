@@ -110,10 +110,8 @@ func (o *ownedVolume) beginCreate(ctx context.Context) (leftover *hypervisor.Vol
 	leftover, others, err := o.findVolume(ctx)
 	if err == nil && leftover == nil && len(others) > 0 {
 		// Either another run is about to make the volume, or somebody removed it and left its mark.
-		select {
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		case <-time.After(markPatience):
+		if err := hypervisor.Pause(ctx, markPatience); err != nil {
+			return nil, err
 		}
 		if leftover, others, err = o.findVolume(ctx); err == nil && leftover == nil {
 			err = o.markedName().RemoveMarks(ctx, func(m owner.Mark) bool { return slices.Contains(others, m) })

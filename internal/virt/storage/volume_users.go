@@ -59,22 +59,13 @@ func AwaitUnusedBeside(ctx context.Context, c *hypervisor.Client, uuid string, v
 
 // awaitNone returns when there is nothing to be found, or what there was when its patience ended.
 func awaitNone(ctx context.Context, find func() (*InUseError, error)) error {
-	for deadline := time.Now().Add(usersPatience); ; {
+	return hypervisor.Retry(ctx, usersPatience, time.Second, func() (bool, error) {
 		inUse, err := find()
-		switch {
-		case err != nil:
-			return err
-		case inUse == nil:
-			return nil
-		case time.Now().After(deadline):
-			return inUse
+		if err != nil || inUse == nil {
+			return false, err
 		}
-		select {
-		case <-ctx.Done():
-			return errors.Join(inUse, context.Cause(ctx))
-		case <-time.After(time.Second):
-		}
-	}
+		return true, inUse
+	})
 }
 
 // withoutMachine is the survey without a machine, its disks, and its volumes.

@@ -50,10 +50,8 @@ func checkNobodyUploads(ctx context.Context, c *hypervisor.Client, v *hypervisor
 	if err != nil {
 		return err
 	}
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-time.After(idlePeriod):
+	if err := hypervisor.Pause(ctx, idlePeriod); err != nil {
+		return err
 	}
 	now, err := c.Volume(ctx, v.Pool, v.Name())
 	if err != nil {

@@ -1,0 +1,377 @@
+package convert
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+)
+
+// A plain struct says which attribute each of its fields is: `attr:"memory_mib"`. Options follow the name:
+//
+//	canonical  a text, or a list of texts, is spelled canonically where it is an address, a prefix or a MAC address
+//	not        a truth value means the opposite of the attribute
+//	zero       a number of zero has a meaning of its own; else it stands for null
+//
+// Fields are texts, int64, bool, netip.Addr and netip.Prefix, pointers to these where null differs from zero, and structs, slices and
+// maps of all of them. An empty text, an invalid address and an empty slice or map stand for null.
+
+// ToPlain fills a plain struct from a model: what both have an attribute of, by its name. The model is a struct as the framework decodes
+// it, tagged `tfsdk`, whose nested attributes may be decoded or not. What is null or unknown becomes the zero value; unknown is told the
+// path of each that is unknown, in strings and, of lists, ints. A list of texts with an unknown element is unknown, and has the others.
+// The diagnostics are of texts that are no addresses, and of two keys of a map that mean the same.
+func ToPlain(model, plain any, unknown func(at ...any)) diag.Diagnostics {
+	r := reader{unknown: unknown}
+	r.readStruct(reflect.ValueOf(model).Elem(), reflect.ValueOf(plain).Elem(), path.Empty())
+	return r.diags
+}
+
+// FromPlain writes a plain struct into a model: what both have an attribute of.
+func FromPlain(plain, model any) {
+	writeStruct(reflect.ValueOf(plain).Elem(), reflect.ValueOf(model).Elem())
+}
+
+// Value returns a plain value, a struct, slice or map among them, as the framework's.
+func Value(plain any) attr.Value { return newValue(reflect.ValueOf(plain), field{}) }
+
+// Canonical spells an address, a prefix or a MAC address canonically; anything else stays as it is.
+func Canonical(text string) string {
+	if a, err := netip.ParseAddr(text); err == nil {
+		return a.Unmap().String()
+	}
+	if p, err := netip.ParsePrefix(text); err == nil {
+		return p.String()
+	}
+	if m, err := net.ParseMAC(text); err == nil {
+		return m.String()
+	}
+	return text
+}
+
+// field is a field of a struct that has an attribute.
+type field struct {
+	name    string
+	index   []int
+	options []string
+}
+
+func (f field) has(option string) bool { return slices.Contains(f.options, option) }
+
+type fieldsKey struct {
+	of  reflect.Type
+	tag string
+}
+
+var knownFields sync.Map // fieldsKey → []field
+
+// fieldsOf lists the fields that a tag gives an attribute, those of embedded structs among them.
+func fieldsOf(t reflect.Type, tag string) []field {
+	if known, ok := knownFields.Load(fieldsKey{t, tag}); ok {
+		return known.([]field)
+	}
+	var all []field
+	for _, f := range reflect.VisibleFields(t) {
+		name, options, _ := strings.Cut(f.Tag.Get(tag), ",")
+		if name != "" && name != "-" {
+			all = append(all, field{name, f.Index, strings.Split(options, ",")})
+		}
+	}
+	knownFields.Store(fieldsKey{t, tag}, all)
+	return all
+}
+
+func findField(t reflect.Type, tag, name string) (field, bool) {
+	all := fieldsOf(t, tag)
+	at := slices.IndexFunc(all, func(f field) bool { return f.name == name })
+	if at < 0 {
+		return field{}, false
+	}
+	return all[at], true
+}
+
+// reader reads plain values and notes what is unknown and what is wrong.
+type reader struct {
+	unknown func(at ...any)
+	diags   diag.Diagnostics
+}
+
+func (r *reader) readStruct(from, into reflect.Value, at path.Path) {
+	for _, f := range fieldsOf(into.Type(), "attr") {
+		if a, ok := findField(from.Type(), "tfsdk", f.name); ok {
+			r.readField(from.FieldByIndex(a.index), into.FieldByIndex(f.index), f, at.AtName(f.name))
+		}
+	}
+}
+
+func (r *reader) readField(from, into reflect.Value, f field, at path.Path) {
+	if v, ok := from.Interface().(attr.Value); ok {
+		r.readValue(v, into, f, at)
+		return
+	}
+	switch from.Kind() {
+	case reflect.Pointer:
+		if !from.IsNil() {
+			r.readStruct(from.Elem(), allocate(into), at)
+		}
+	case reflect.Slice:
+		for i := range from.Len() {
+			element := reflect.New(into.Type().Elem()).Elem()
+			r.readStruct(from.Index(i), element, at.AtListIndex(i))
+			into.Set(reflect.Append(into, element))
+		}
+	case reflect.Map:
+		if !from.IsNil() {
+			into.Set(reflect.MakeMap(into.Type()))
+		}
+		for _, key := range from.MapKeys() {
+			element := reflect.New(into.Type().Elem()).Elem()
+			r.readStruct(from.MapIndex(key), element, at.AtMapKey(key.String()))
+			into.SetMapIndex(key, element)
+		}
+	}
+}
+
+func (r *reader) readValue(v attr.Value, into reflect.Value, f field, at path.Path) {
+	switch {
+	case v == nil || v.IsNull():
+		return
+	case v.IsUnknown():
+		r.noteUnknown(at)
+		return
+	}
+	into = allocate(into)
+	switch v := v.(type) {
+	case types.String:
+		r.readText(v.ValueString(), into, f, at)
+	case types.Int64:
+		into.SetInt(v.ValueInt64())
+	case types.Bool:
+		into.SetBool(v.ValueBool() != f.has("not"))
+	case interface{ Attributes() map[string]attr.Value }:
+		for _, f := range fieldsOf(into.Type(), "attr") {
+			r.readValue(v.Attributes()[f.name], into.FieldByIndex(f.index), f, at.AtName(f.name))
+		}
+	case interface{ Elements() []attr.Value }:
+		for i, e := range v.Elements() {
+			if _, text := e.(types.String); text && e.IsUnknown() {
+				r.noteUnknown(at)
+				continue
+			}
+			element := reflect.New(into.Type().Elem()).Elem()
+			r.readValue(e, element, f, at.AtListIndex(i))
+			into.Set(reflect.Append(into, element))
+		}
+	case interface{ Elements() map[string]attr.Value }:
+		into.Set(reflect.MakeMap(into.Type()))
+		for name, e := range v.Elements() {
+			key, element := reflect.New(into.Type().Key()).Elem(), reflect.New(into.Type().Elem()).Elem()
+			r.readText(name, key, f, at.AtMapKey(name))
+			if into.MapIndex(key).IsValid() {
+				r.refuseText(at.AtMapKey(name), "Written twice", "another spelling of it is a key already: write each once", name)
+			}
+			if r.readValue(e, element, field{}, at.AtMapKey(name)); !e.IsUnknown() || element.Kind() == reflect.Struct {
+				into.SetMapIndex(key, element)
+			}
+		}
+	}
+}
+
+// allocate returns what a pointer points to, made where it is nil; anything else is returned as it is.
+func allocate(v reflect.Value) reflect.Value {
+	if v.Kind() != reflect.Pointer {
+		return v
+	}
+	v.Set(reflect.New(v.Type().Elem()))
+	return v.Elem()
+}
+
+func (r *reader) readText(text string, into reflect.Value, f field, at path.Path) {
+	switch to := into.Addr().Interface().(type) {
+	case *netip.Addr:
+		a, err := netip.ParseAddr(text)
+		if err != nil || a.Zone() != "" {
+			r.refuseText(at, "Invalid address", "write an IP address such as 10.0.0.254", text)
+			return
+		}
+		*to = a.Unmap()
+	case *netip.Prefix:
+		p, err := netip.ParsePrefix(text)
+		if err != nil {
+			r.refuseText(at, "Invalid subnet", "write an address and a prefix length such as 10.0.0.0/24", text)
+			return
+		}
+		*to = p
+	default:
+		if f.has("canonical") {
+			text = Canonical(text)
+		}
+		into.SetString(text)
+	}
+}
+
+// refuseText says what to write instead of a text; an empty one stands for null.
+func (r *reader) refuseText(at path.Path, summary, instead, text string) {
+	if text == "" {
+		return
+	}
+	detail := fmt.Sprintf("%s, not %q", instead, text)
+	if len(at.Steps()) > 1 { // Terraform points at the whole of an attribute
+		detail = at.String() + ": " + detail
+	}
+	r.diags.AddAttributeError(at, summary, detail)
+}
+
+func (r *reader) noteUnknown(at path.Path) {
+	var steps []any
+	for _, step := range at.Steps() {
+		switch s := step.(type) {
+		case path.PathStepAttributeName:
+			steps = append(steps, string(s))
+		case path.PathStepElementKeyString:
+			steps = append(steps, string(s))
+		case path.PathStepElementKeyInt:
+			steps = append(steps, int(s))
+		}
+	}
+	r.unknown(steps...)
+}
+
+func writeStruct(from, into reflect.Value) {
+	for _, a := range fieldsOf(into.Type(), "tfsdk") {
+		if f, ok := findField(from.Type(), "attr", a.name); ok {
+			writeField(from.FieldByIndex(f.index), into.FieldByIndex(a.index), f)
+		}
+	}
+}
+
+func writeField(from, into reflect.Value, f field) {
+	if _, ok := into.Interface().(attr.Value); ok {
+		if v := reflect.ValueOf(newValue(from, f)); v.Type() == into.Type() {
+			into.Set(v)
+		}
+		return
+	}
+	written := reflect.Zero(into.Type())
+	switch {
+	case into.Kind() == reflect.Slice && from.Len() > 0:
+		written = reflect.MakeSlice(into.Type(), from.Len(), from.Len())
+		for i := range from.Len() {
+			writeStruct(from.Index(i), written.Index(i))
+		}
+	case into.Kind() == reflect.Map && from.Len() > 0:
+		written = reflect.MakeMap(into.Type())
+		for _, key := range from.MapKeys() {
+			element := reflect.New(into.Type().Elem()).Elem()
+			writeStruct(from.MapIndex(key), element)
+			written.SetMapIndex(key, element)
+		}
+	case into.Kind() == reflect.Pointer && (from.Kind() != reflect.Pointer || !from.IsNil()):
+		written = reflect.New(into.Type().Elem())
+		writeStruct(reflect.Indirect(from), written.Elem())
+	}
+	into.Set(written)
+}
+
+// newValue returns a plain value as the framework's.
+func newValue(v reflect.Value, f field) attr.Value {
+	switch plain := v.Interface().(type) {
+	case netip.Addr:
+		return newAddress(plain)
+	case netip.Prefix:
+		return newAddress(plain)
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			return newValue(v.Elem(), field{options: append(f.options, "zero")})
+		}
+	case reflect.String:
+		return Text(v.String())
+	case reflect.Int64:
+		if v.Int() != 0 || f.has("zero") {
+			return types.Int64Value(v.Int())
+		}
+	case reflect.Bool:
+		return types.BoolValue(v.Bool() != f.has("not"))
+	case reflect.Struct:
+		attributes := map[string]attr.Value{}
+		for _, f := range fieldsOf(v.Type(), "attr") {
+			attributes[f.name] = newValue(v.FieldByIndex(f.index), f)
+		}
+		return types.ObjectValueMust(typeOf(v.Type()).(types.ObjectType).AttrTypes, attributes)
+	case reflect.Slice:
+		var elements []attr.Value
+		for i := range v.Len() {
+			elements = append(elements, newValue(v.Index(i), f))
+		}
+		if len(elements) > 0 {
+			return types.ListValueMust(typeOf(v.Type().Elem()), elements)
+		}
+	case reflect.Map:
+		elements := map[string]attr.Value{}
+		for _, key := range v.MapKeys() {
+			elements[fmt.Sprint(key)] = newValue(v.MapIndex(key), f)
+		}
+		if len(elements) > 0 {
+			return types.MapValueMust(typeOf(v.Type().Elem()), elements)
+		}
+	}
+	return newNull(typeOf(v.Type()))
+}
+
+func newAddress[A interface {
+	IsValid() bool
+	String() string
+}](a A) attr.Value {
+	if !a.IsValid() {
+		return types.StringNull()
+	}
+	return types.StringValue(a.String())
+}
+
+func newNull(of attr.Type) attr.Value {
+	switch t := of.(type) {
+	case types.ObjectType:
+		return types.ObjectNull(t.AttrTypes)
+	case types.ListType:
+		return types.ListNull(t.ElemType)
+	case types.MapType:
+		return types.MapNull(t.ElemType)
+	}
+	return map[attr.Type]attr.Value{types.StringType: types.StringNull(), types.Int64Type: types.Int64Null(), types.BoolType: types.BoolNull()}[of]
+}
+
+// typeOf returns the framework's type for a plain one.
+func typeOf(t reflect.Type) attr.Type {
+	switch t.Kind() {
+	case reflect.Pointer:
+		return typeOf(t.Elem())
+	case reflect.Int64:
+		return types.Int64Type
+	case reflect.Bool:
+		return types.BoolType
+	case reflect.Slice:
+		return types.ListType{ElemType: typeOf(t.Elem())}
+	case reflect.Map:
+		return types.MapType{ElemType: typeOf(t.Elem())}
+	case reflect.Struct:
+		fields := fieldsOf(t, "attr")
+		if len(fields) == 0 {
+			return types.StringType // an address
+		}
+		of := map[string]attr.Type{}
+		for _, f := range fields {
+			of[f.name] = typeOf(t.FieldByIndex(f.index).Type)
+		}
+		return types.ObjectType{AttrTypes: of}
+	}
+	return types.StringType
+}

@@ -1,0 +1,156 @@
+package convert
+
+import (
+	"fmt"
+	"net/netip"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+)
+
+type plainPort struct {
+	Number int64      `attr:"number"`
+	Via    netip.Addr `attr:"via"`
+}
+
+type plainBase struct {
+	Name string `attr:"name"`
+	Off  bool   `attr:"on,not"`
+}
+
+type plainThing struct {
+	plainBase
+	Subnet netip.Prefix         `attr:"subnet"`
+	Free   int64                `attr:"free,zero"`
+	Lease  *int64               `attr:"lease"`
+	Spare  *plainPort           `attr:"spare"`
+	Main   plainPort            `attr:"main"`
+	Ports  []plainPort          `attr:"ports"`
+	ByKey  map[string]plainPort `attr:"by_key,canonical"`
+	MACs   []string             `attr:"macs,canonical"`
+	Labels map[string]string    `attr:"labels"`
+	Inside string               // of no attribute
+}
+
+type modelPort struct {
+	Number types.Int64  `tfsdk:"number"`
+	Via    types.String `tfsdk:"via"`
+}
+
+type modelBase struct {
+	Name types.String `tfsdk:"name"`
+	On   types.Bool   `tfsdk:"on"`
+}
+
+type modelThing struct {
+	modelBase
+	Subnet types.String         `tfsdk:"subnet"`
+	Free   types.Int64          `tfsdk:"free"`
+	Lease  types.Int64          `tfsdk:"lease"`
+	Spare  types.Object         `tfsdk:"spare"`
+	Main   *modelPort           `tfsdk:"main"`
+	Ports  types.List           `tfsdk:"ports"`
+	ByKey  map[string]modelPort `tfsdk:"by_key"`
+	MACs   types.List           `tfsdk:"macs"`
+	Labels types.Map            `tfsdk:"labels"`
+}
+
+func TestAModelAndItsPlainValuesAreOne(t *testing.T) {
+	lease := int64(0)
+	port := plainPort{Number: 22, Via: netip.MustParseAddr("10.0.0.1")}
+	for name, plain := range map[string]plainThing{
+		"nothing": {},
+		"all of it": {
+			plainBase: plainBase{Name: "a", Off: true}, Subnet: netip.MustParsePrefix("fd00::/64"), Free: 7, Lease: &lease, Spare: &port, Main: port,
+			Ports: []plainPort{port, {Number: 23}}, ByKey: map[string]plainPort{"52:54:00:00:00:01": port}, MACs: []string{"52:54:00:00:00:02"}, Labels: map[string]string{"x": "y"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var model modelThing
+			FromPlain(&plain, &model)
+			var back plainThing
+			if diags := ToPlain(&model, &back, func(at ...any) { t.Errorf("%v is unknown", at) }); diags.HasError() {
+				t.Fatal(diags)
+			}
+			if !reflect.DeepEqual(back, plain) {
+				t.Errorf("%+v, want %+v", back, plain)
+			}
+		})
+	}
+	var model modelThing
+	FromPlain(&plainThing{}, &model)
+	if !model.Lease.IsNull() || !model.Ports.IsNull() || !model.Spare.IsNull() || model.Free.IsNull() || !model.On.ValueBool() || !model.Name.IsNull() {
+		t.Errorf("nothing is %+v", model)
+	}
+	if got := Value([]plainPort{port}).String(); got != `[{"number":22,"via":"10.0.0.1"}]` {
+		t.Errorf("a list is %s", got)
+	}
+}
+
+func TestWhatIsUnknownIsNoted(t *testing.T) {
+	kinds := map[string]attr.Type{"number": types.Int64Type, "via": types.StringType}
+	known := map[string]attr.Value{"number": types.Int64Value(1), "via": types.StringUnknown()}
+	model := modelThing{
+		modelBase: modelBase{Name: types.StringUnknown()},
+		Main:      &modelPort{Number: types.Int64Unknown()},
+		Spare:     types.ObjectUnknown(kinds),
+		Ports:     types.ListValueMust(types.ObjectType{AttrTypes: kinds}, []attr.Value{types.ObjectUnknown(kinds), types.ObjectValueMust(kinds, known)}),
+		ByKey:     map[string]modelPort{"52-54-00-00-00-01": {Via: types.StringUnknown()}},
+		MACs:      types.ListValueMust(types.StringType, []attr.Value{types.StringUnknown(), types.StringValue("52-54-00-AA-6C-B1")}),
+		Labels:    types.MapValueMust(types.StringType, map[string]attr.Value{"a": types.StringUnknown(), "b": types.StringValue("c")}),
+	}
+	var plain plainThing
+	var unknown []string
+	diags := ToPlain(&model, &plain, func(at ...any) { unknown = append(unknown, fmt.Sprint(at)) })
+	slices.Sort(unknown)
+	want := []string{"[by_key 52-54-00-00-00-01 via]", "[labels a]", "[macs]", "[main number]", "[name]", "[ports 0]", "[ports 1 via]", "[spare]"}
+	if diags.HasError() || !slices.Equal(unknown, want) {
+		t.Errorf("unknown are %q, want %q (%v)", unknown, want, diags)
+	}
+	if len(plain.Ports) != 2 || plain.Ports[1].Number != 1 || !slices.Equal(plain.MACs, []string{"52:54:00:aa:6c:b1"}) || len(plain.Labels) != 1 || plain.Labels["b"] != "c" {
+		t.Errorf("what is known of it is %+v", plain)
+	}
+}
+
+func TestTextsThatAreNoAddressesAreRefusedAtTheirPlace(t *testing.T) {
+	kinds := map[string]attr.Type{"number": types.Int64Type, "via": types.StringType}
+	port := func(via string) attr.Value {
+		return types.ObjectValueMust(kinds, map[string]attr.Value{"number": types.Int64Null(), "via": types.StringValue(via)})
+	}
+	ports := func(via ...string) types.List {
+		var all []attr.Value
+		for _, v := range via {
+			all = append(all, port(v))
+		}
+		return types.ListValueMust(types.ObjectType{AttrTypes: kinds}, all)
+	}
+	for name, c := range map[string]struct {
+		model modelThing
+		want  string
+	}{
+		"subnet":  {modelThing{Subnet: types.StringValue("10.0.0.0")}, `write an address and a prefix length such as 10.0.0.0/24, not "10.0.0.0"`},
+		"address": {modelThing{Ports: ports("::1", "fe80::1%eth0")}, `ports[1].via: write an IP address such as 10.0.0.254, not "fe80::1%eth0"`},
+		"empty":   {modelThing{Subnet: types.StringValue("")}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := ""
+			if diags := ToPlain(&c.model, &plainThing{}, func(...any) {}); diags.HasError() {
+				got = diags[0].Detail()
+			}
+			if got != c.want {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
+	}
+	twice := struct {
+		ByKey types.Map `tfsdk:"by_key"`
+	}{types.MapValueMust(types.ObjectType{AttrTypes: kinds}, map[string]attr.Value{"52:54:00:00:00:01": port("::1"), "52-54-00-00-00-01": port("::1")})}
+	if diags := ToPlain(&twice, &plainThing{}, func(...any) {}); !diags.HasError() {
+		t.Error("one MAC address is a key twice")
+	}
+}

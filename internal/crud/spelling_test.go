@@ -1,0 +1,61 @@
+package crud
+
+import (
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
+)
+
+func TestWhatIsReadKeepsItsSpelling(t *testing.T) {
+	kept := schema.StringAttribute{Optional: true, PlanModifiers: []planmodifier.String{values.Address.KeepSpelling()}}
+	s := schema.Schema{Attributes: map[string]schema.Attribute{
+		"kept": kept, "free": schema.StringAttribute{Optional: true},
+		"list":    schema.ListAttribute{Optional: true, ElementType: types.StringType, PlanModifiers: []planmodifier.List{values.Each(values.Address).KeepSpelling()}},
+		"objects": schema.ListNestedAttribute{Optional: true, NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{"inner": kept}}},
+	}}
+	of := s.Type().TerraformType(t.Context()).(tftypes.Object)
+	text := func(v any) tftypes.Value { return tftypes.NewValue(tftypes.String, v) }
+	all := func(v string, more ...string) tftypes.Value {
+		list, objects := []tftypes.Value{text(v)}, []tftypes.Value{}
+		for _, m := range more {
+			list = append(list, text(m))
+		}
+		objectType := of.AttributeTypes["objects"].(tftypes.List).ElementType
+		objects = append(objects, tftypes.NewValue(objectType, map[string]tftypes.Value{"inner": text(v)}))
+		return tftypes.NewValue(of, map[string]tftypes.Value{
+			"kept": text(v), "free": text(v), "list": tftypes.NewValue(of.AttributeTypes["list"], list), "objects": tftypes.NewValue(of.AttributeTypes["objects"], objects),
+		})
+	}
+	for name, c := range map[string]struct{ before, kept, free, list, inner string }{
+		"the same":       {"FD00::1", "FD00::1", "fd00::1", `["FD00::1","fd00::9"]`, "FD00::1"},
+		"something else": {"FD00::2", "fd00::1", "fd00::1", `["fd00::1","fd00::9"]`, "fd00::1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			state := &tfsdk.State{Schema: s, Raw: all("fd00::1", "fd00::9")}
+			if err := restoreEmpty(t.Context(), state, all(c.before), false); err != nil {
+				t.Fatal(err)
+			}
+			var got struct {
+				Kept    types.String `tfsdk:"kept"`
+				Free    types.String `tfsdk:"free"`
+				List    types.List   `tfsdk:"list"`
+				Objects []struct {
+					Inner types.String `tfsdk:"inner"`
+				} `tfsdk:"objects"`
+			}
+			if diags := state.Get(t.Context(), &got); diags.HasError() {
+				t.Fatal(diags)
+			}
+			if got.Kept.ValueString() != c.kept || got.Free.ValueString() != c.free || got.List.String() != c.list || got.Objects[0].Inner.ValueString() != c.inner {
+				t.Errorf("read as %+v", got)
+			}
+		})
+	}
+}
