@@ -78,7 +78,8 @@ func (c configuration) sayMoves(has []believed) configuration {
 	return told
 }
 
-// keepRanges returns the configuration with the ranges of pools as the state has them: others that leave out what is drawn are refused.
+// keepRanges returns the configuration with the ranges of pools as the state has them, as others that leave out what is drawn are refused,
+// and with volumes that nothing has to shrink for.
 func (c configuration) keepRanges(has []believed) configuration {
 	kept := slices.Clone(c)
 	for i, r := range kept {
@@ -87,6 +88,10 @@ func (c configuration) keepRanges(has []believed) configuration {
 				kept[i].Attributes = maps.Clone(r.Attributes)
 				kept[i].Attributes["ranges"] = b.Attributes["ranges"]
 			}
+		}
+		if r.Type == "volume" { // a run that was killed may have let it grow
+			kept[i].Attributes = maps.Clone(r.Attributes)
+			kept[i].Attributes["size_gib"] = mostGiB
 		}
 	}
 	return kept

@@ -140,6 +140,9 @@ func words(v any) string {
 	return strings.Join(all, " ")
 }
 
+// mostGiB is how large a volume is drawn at most.
+const mostGiB = 2
+
 // The universe is small, so that several want the same.
 var kinds = []kind{
 	{name: "hosts_file", weight: 4, identity: []string{"host", "name"},
@@ -323,7 +326,7 @@ var kinds = []kind{
 			if i := slices.IndexFunc(d.config, func(r resource) bool { return r.Attributes["name"] == pool && r.Type == "storage_pool" }); i >= 0 {
 				pool = "${" + d.config[i].address() + ".name}"
 			}
-			return map[string]any{"name": volumeNames[d.IntN(len(volumeNames))], "pool": pool, "size_gib": 1 + d.IntN(2)}
+			return map[string]any{"name": volumeNames[d.IntN(len(volumeNames))], "pool": pool, "size_gib": 1 + d.IntN(mostGiB)}
 		},
 		claims: func(a attributes) []claim {
 			size, _ := strconv.Atoi(a.text("size_gib"))

@@ -67,7 +67,11 @@ add-route) ip route add "$1" via 10.0.100.253 ;;
 remove-route) ip route del "$1" || : ;;
 add-stop) running "$1" && systemctl stop "$1" ;;
 remove-stop) ! systemctl is-enabled --quiet "$1" || systemctl start "$1" ;;
-remove-unit) systemctl disable --quiet --now "$1" ;;
+remove-unit)
+	systemctl disable --quiet --now "$1"
+	# Who took the last instance out of a file that was not there before the first one removes it.
+	[ "$1" != keepalived ] || [ -s /etc/keepalived/keepalived.conf ] || rm -f /etc/keepalived/keepalived.conf
+	;;
 add-forget) rm -rf /var/lib/virtcluster/addresspool ;;
 add-unwrite) sed -i "/^$1[[:space:]]/d" /etc/hosts ;;
 add-unroute) ip route del "$1" ;;
