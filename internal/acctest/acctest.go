@@ -86,10 +86,7 @@ func Reboot(t *testing.T, machine string) {
 }
 
 // sandboxScript is the path of a script in test/sandbox.
-func sandboxScript(name string) string { return repositoryFile("test/sandbox/" + name) }
-
-// repositoryFile is the path of a file of this repository.
-func repositoryFile(name string) string {
+func sandboxScript(name string) string {
 	_, file, _, _ := runtime.Caller(0)
-	return filepath.Join(filepath.Dir(file), "../..", name)
+	return filepath.Join(filepath.Dir(file), "../../test/sandbox", name)
 }

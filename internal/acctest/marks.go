@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// marksFile names the file that tools/testacc has the names of marked tests written to. No test runs then.
+// marksFile names the file that tools/runtests has the names of marked tests written to. No test runs then.
 const marksFile = "VIRTCLUSTER_TEST_MARKS"
 
 // BothCLIs marks a test that `make testacc` runs with Terraform and with OpenTofu; it comes first in the test. All others
