@@ -56,7 +56,7 @@ func TestClient(t *testing.T) {
 	case "frontends": // PREFIX NUMBER
 		for i := range n {
 			edit := transaction.Edit{Owner: args[1], Apply: func(tree transaction.Tree) error {
-				return haproxy.SetFrontend(tree, saying(args[1]+strconv.Itoa(i), port(args[1], i), args[1]), owner.Mark{})
+				return haproxy.SetProxy(tree, saying(args[1]+strconv.Itoa(i), port(args[1], i), args[1]), owner.Mark{})
 			}}
 			if err = engine.Commit(t.Context(), h, haproxy.Daemon{}, edit); err != nil {
 				break

@@ -38,21 +38,21 @@ type subject struct {
 var haproxySubject = subject{
 	Daemon: haproxy.Daemon{}, unit: "haproxy.service", dir: "/etc/haproxy",
 	set: func(tree transaction.Tree, version string) error {
-		return errors.Join(haproxy.SetFrontend(tree, saying("faults-a", 8088, version), owner.Mark{}), haproxy.SetFrontend(tree, saying("faults-b", 8089, version), owner.Mark{}))
+		return errors.Join(haproxy.SetProxy(tree, saying("faults-a", 8088, version), owner.Mark{}), haproxy.SetProxy(tree, saying("faults-b", 8089, version), owner.Mark{}))
 	},
 	drop: func(tree transaction.Tree) error {
-		return errors.Join(haproxy.DropFrontend(tree, "faults-a"), haproxy.DropFrontend(tree, "faults-b"))
+		return errors.Join(haproxy.DropProxy(tree, "frontend", "faults-a"), haproxy.DropProxy(tree, "frontend", "faults-b"))
 	},
 	asked:  [][]string{{"curl", "-sS", "--max-time", "3", "http://NODE:8088/"}, {"curl", "-sS", "--max-time", "3", "http://NODE:8089/"}},
 	answer: map[string]string{before: before, after: after},
 	refused: func(tree transaction.Tree) error {
 		f := saying("faults-a", 8088, after)
 		f.Extra = []string{"nonsense"}
-		return haproxy.SetFrontend(tree, f, owner.Mark{})
+		return haproxy.SetProxy(tree, f, owner.Mark{})
 	},
 	// The checker does not open sockets: that sshd has this one shows at the reload.
 	fails: func(tree transaction.Tree) error {
-		return haproxy.SetFrontend(tree, saying("faults-c", 22, after), owner.Mark{})
+		return haproxy.SetProxy(tree, saying("faults-c", 22, after), owner.Mark{})
 	},
 }
 

@@ -149,7 +149,7 @@ var ownedFrontend = regexp.MustCompile(`^HAProxy frontend "([^"]+)"`)
 func dropFrontends(tree transaction.Tree) error {
 	for _, part := range haproxy.Owners(tree) {
 		if m := ownedFrontend.FindStringSubmatch(part); m != nil {
-			if err := haproxy.DropFrontend(tree, m[1]); err != nil {
+			if err := haproxy.DropProxy(tree, "frontend", m[1]); err != nil {
 				return err
 			}
 		}

@@ -65,7 +65,7 @@ func TestAccADrainThatComesToItsLimitWarnsOfTheSessionsThatAreLeft(t *testing.T)
 	t.Cleanup(func() {
 		ctx := context.WithoutCancel(t.Context())
 		err := f.Engine.Commit(ctx, h, haproxy.Daemon{}, transaction.Edit{Owner: "test", Apply: func(tree transaction.Tree) error {
-			return errors.Join(haproxy.DropBackend(tree, "test"), haproxy.DropFrontend(tree, "test"))
+			return errors.Join(haproxy.DropProxy(tree, "backend", "test"), haproxy.DropProxy(tree, "frontend", "test"))
 		}})
 		_, _, given := f.Engine.GiveBack(ctx, h, haproxy.Daemon{})
 		if err := errors.Join(err, given); err != nil {
@@ -78,7 +78,7 @@ func TestAccADrainThatComesToItsLimitWarnsOfTheSessionsThatAreLeft(t *testing.T)
 	drains := haproxy.Backend{Name: "test", Mode: "tcp", Servers: map[string]haproxy.Server{"s1": server}}
 	frontend := haproxy.Frontend{Name: "test", Mode: "tcp", Binds: []haproxy.Bind{{Address: "*", Port: 8080}}, DefaultBackend: "test"}
 	err = f.Engine.Commit(t.Context(), h, haproxy.Daemon{}, transaction.Edit{Owner: "test", Apply: func(tree transaction.Tree) error {
-		return errors.Join(haproxy.SetBackend(tree, ready, owner.Mark{}), haproxy.SetFrontend(tree, frontend, owner.Mark{}))
+		return errors.Join(haproxy.SetProxy(tree, ready, owner.Mark{}), haproxy.SetProxy(tree, frontend, owner.Mark{}))
 	}})
 	if err != nil {
 		t.Fatal(err)

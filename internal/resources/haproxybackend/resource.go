@@ -55,7 +55,7 @@ func plan(ctx context.Context, opening crud.StoreContext, req resource.ModifyPla
 		}
 	}
 	if ok && !planned.Name.IsUnknown() {
-		resp.Diagnostics.Append(node.Section(ctx, "backend", planned.Name.ValueString(), id(planned))...)
+		resp.Diagnostics.Append(node.Section(ctx, haproxy.Backend{Name: planned.Name.ValueString()}, id(planned))...)
 	}
 }
 
@@ -63,7 +63,7 @@ func plan(ctx context.Context, opening crud.StoreContext, req resource.ModifyPla
 func tryBackend(ctx context.Context, at crud.StoreContext, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
 	if node, ok := crosscheck.On(ctx, at, planned.ServiceNode, req, resp); ok && !planned.Name.IsUnknown() {
 		if spec, diags := planned.spec(ctx); !diags.HasError() {
-			resp.Diagnostics.Append(node.TryBackend(ctx, spec)...)
+			resp.Diagnostics.Append(node.TryProxy(ctx, spec)...)
 		}
 	}
 }

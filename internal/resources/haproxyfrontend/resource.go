@@ -63,7 +63,7 @@ func planChange(ctx context.Context, opening crud.StoreContext, req resource.Mod
 	}
 	name := planned.Name.ValueString()
 	if !planned.Name.IsUnknown() {
-		resp.Diagnostics.Append(node.Section(ctx, "frontend", name, formatID(planned))...)
+		resp.Diagnostics.Append(node.Section(ctx, haproxy.Frontend{Name: name}, formatID(planned))...)
 	}
 	resp.Diagnostics.Append(node.Listeners(ctx, listeners, "frontend "+name)...)
 	resp.Diagnostics.Append(node.Backend(ctx, path.Root("default_backend"), planned.DefaultBackend.ValueString())...)
@@ -77,7 +77,7 @@ func planChange(ctx context.Context, opening crud.StoreContext, req resource.Mod
 func tryFrontend(ctx context.Context, at crud.StoreContext, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
 	if node, ok := crosscheck.On(ctx, at, planned.ServiceNode, req, resp); ok {
 		if spec, diags := planned.toSpec(ctx); !diags.HasError() {
-			resp.Diagnostics.Append(node.TryFrontend(ctx, spec)...)
+			resp.Diagnostics.Append(node.TryProxy(ctx, spec)...)
 		}
 	}
 }

@@ -57,10 +57,10 @@ func (e Exposure) portBackend(name string, p Port) haproxy.Backend {
 // that ended half-way goes too.
 func SetBalance(t transaction.Tree, want Exposure, claim owner.Claim) error {
 	for _, section := range listLeft(t, want, claim) {
-		if err := haproxy.DropFrontend(t, section); err != nil {
+		if err := haproxy.DropProxy(t, "frontend", section); err != nil {
 			return err
 		}
-		if err := haproxy.DropBackend(t, section); err != nil {
+		if err := haproxy.DropProxy(t, "backend", section); err != nil {
 			return err
 		}
 	}
@@ -72,10 +72,10 @@ func SetBalance(t transaction.Tree, want Exposure, claim owner.Claim) error {
 				return fmt.Errorf("the %s %q of %s is somebody else's: give this exposed service another name, or remove that", kind, name, haproxy.ConfigPath)
 			}
 		}
-		if err := haproxy.SetBackend(t, want.portBackend(port, ports[port]), claim.Mark()); err != nil {
+		if err := haproxy.SetProxy(t, want.portBackend(port, ports[port]), claim.Mark()); err != nil {
 			return err
 		}
-		if err := haproxy.SetFrontend(t, want.portFrontend(port, ports[port]), claim.Mark()); err != nil {
+		if err := haproxy.SetProxy(t, want.portFrontend(port, ports[port]), claim.Mark()); err != nil {
 			return err
 		}
 	}

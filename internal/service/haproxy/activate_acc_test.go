@@ -35,7 +35,7 @@ func (s *site) proxies(servers map[string]haproxy.Server) (haproxy.Frontend, hap
 	f := haproxy.Frontend{Name: "test", Mode: "tcp", Binds: []haproxy.Bind{{Address: "*", Port: 8080}}, DefaultBackend: "test"}
 	b := haproxy.Backend{Name: "test", Mode: "tcp", Balance: "roundrobin", Servers: servers}
 	s.commit(func(tree transaction.Tree) error {
-		return errors.Join(haproxy.SetBackend(tree, b, owner.Mark{}), haproxy.SetFrontend(tree, f, owner.Mark{}))
+		return errors.Join(haproxy.SetProxy(tree, b, owner.Mark{}), haproxy.SetProxy(tree, f, owner.Mark{}))
 	})
 	return f, b
 }
@@ -48,7 +48,7 @@ func TestAccWhatOnlyAReloadFindsRollsBackWithHAProxysWords(t *testing.T) {
 	f.Binds = []haproxy.Bind{{Address: "*", Port: 22}}
 	before := s.run("cat " + haproxy.ConfigPath)
 	for words, edit := range map[string]func(transaction.Tree) error{
-		"cannot bind socket (Address already in use) for [0.0.0.0:22]": func(tree transaction.Tree) error { return haproxy.SetFrontend(tree, f, owner.Mark{}) },
+		"cannot bind socket (Address already in use) for [0.0.0.0:22]": func(tree transaction.Tree) error { return haproxy.SetProxy(tree, f, owner.Mark{}) },
 		"/nowhere/haproxy.sock": func(tree transaction.Tree) error {
 			return haproxy.SetBase(tree, haproxy.Base{Mode: "tcp", Extra: []string{"stats socket /nowhere/haproxy.sock"}}, owner.Mark{})
 		},
@@ -79,7 +79,7 @@ func TestAccWhatDoesNotStartIsSaidAndTheOldConfigurationStarts(t *testing.T) {
 	s.run("systemctl stop haproxy.service")
 	f.Binds = []haproxy.Bind{{Address: "*", Port: 22}}
 	err := s.engine.Commit(t.Context(), s.host, haproxy.Daemon{}, transaction.Edit{Owner: "test", Apply: func(tree transaction.Tree) error {
-		return haproxy.SetFrontend(tree, f, owner.Mark{})
+		return haproxy.SetProxy(tree, f, owner.Mark{})
 	}})
 	for _, words := range []string{"start haproxy on ", "cannot bind socket"} {
 		if err == nil || !strings.Contains(err.Error(), words) {
@@ -98,7 +98,7 @@ func TestAccUnitWithAReloadOfItsOwnIsAskedForIt(t *testing.T) {
 	reload := func(maxconn int64, want string) {
 		t.Helper()
 		f.Maxconn = maxconn
-		s.commit(func(tree transaction.Tree) error { return haproxy.SetFrontend(tree, f, owner.Mark{}) })
+		s.commit(func(tree transaction.Tree) error { return haproxy.SetProxy(tree, f, owner.Mark{}) })
 		if got := s.run("cat /run/reloads 2>/dev/null || :"); got != want {
 			t.Errorf("the unit's own reload left %q, want %q", got, want)
 		}
@@ -138,7 +138,7 @@ func TestAccWhatAnOperatorOrdersAtRunTimeIsSeenAndMended(t *testing.T) {
 			if seen, err := s.observe(tree, written, want.Servers); err != nil || check != nil && !check(seen) {
 				t.Errorf("after %q: %+v, %v", command, seen.Servers, err)
 			}
-			s.commit(func(tree transaction.Tree) error { return haproxy.SetBackend(tree, want, owner.Mark{}) })
+			s.commit(func(tree transaction.Tree) error { return haproxy.SetProxy(tree, want, owner.Mark{}) })
 			if seen, err := s.observe(tree, written, want.Servers); err != nil || fmt.Sprint(seen.Servers) != fmt.Sprint(written.Servers) {
 				t.Errorf("%q is not mended: %+v, %v", command, seen.Servers, err)
 			}
@@ -158,12 +158,12 @@ func TestAccDrainingWaitsForSessionsInOldWorkersToo(t *testing.T) {
 	}
 	// A reload leaves the connection to the old worker.
 	f.Maxconn = 100
-	s.commit(func(tree transaction.Tree) error { return haproxy.SetFrontend(tree, f, owner.Mark{}) })
+	s.commit(func(tree transaction.Tree) error { return haproxy.SetProxy(tree, f, owner.Mark{}) })
 	b.Servers = cloneServers(b.Servers)
 	drained := b.Servers["s1"]
 	drained.State = haproxy.Drain
 	b.Servers["s1"] = drained
-	s.commit(func(tree transaction.Tree) error { return haproxy.SetBackend(tree, b, owner.Mark{}) })
+	s.commit(func(tree transaction.Tree) error { return haproxy.SetProxy(tree, b, owner.Mark{}) })
 	wait := func(ctx context.Context, limit time.Duration) (map[string]int64, error) {
 		tree, err := s.engine.Snapshot(ctx, s.host, haproxy.Daemon{})
 		if err != nil {

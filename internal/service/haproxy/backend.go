@@ -63,7 +63,15 @@ func (b *Backend) directiveTable() []directive {
 // Body renders the section's lines, without header and indentation.
 func (b Backend) Body() []string { return renderBody(b.directiveTable()) }
 
-func (b Backend) sectionNotes() notes { return newNotes(b.DrainTimeout) }
+// Section implements Proxy.
+func (b Backend) Section() (kind, name string) { return "backend", b.Name }
+
+func (b Backend) note() string {
+	if b.DrainTimeout == "" {
+		return ""
+	}
+	return drainTimeoutNote + b.DrainTimeout
+}
 
 // ParseBackend is the inverse of Body.
 func ParseBackend(name string, body []string) Backend {

@@ -28,14 +28,7 @@ type BackendStore struct {
 // NewBackendPart returns the part of the configuration that a backend is: mark is its owner's, and importID what `terraform import` takes
 // for it.
 func NewBackendPart(name, importID string, mark owner.Mark) part.Part[Backend] {
-	return part.Part[Backend]{
-		Daemon: Daemon{}, Owner: DescribeProxy("backend", name), Place: ConfigPath, ImportID: importID,
-		Mark: func(t transaction.Tree) (owner.Mark, bool) { return ProxyMark(t, "backend", name) },
-		Find: func(t transaction.Tree) (Backend, error) { return FindBackend(t, name) },
-		Add:  func(t transaction.Tree, want Backend) error { return AddBackend(t, want, mark) },
-		Set:  func(t transaction.Tree, want Backend) error { return SetBackend(t, want, mark) },
-		Drop: func(t transaction.Tree) error { return DropBackend(t, name) },
-	}
+	return newProxyPart("backend", name, importID, mark, FindBackend)
 }
 
 // NewBackendStore returns the store of a backend whose part is opened. known are the servers that state or plan has, and patience is how
@@ -43,9 +36,6 @@ func NewBackendPart(name, importID string, mark owner.Mark) part.Part[Backend] {
 func NewBackendStore(p *part.Part[Backend], name string, known map[string]Server, patience time.Duration) *BackendStore {
 	return &BackendStore{Part: p, name: name, known: known, patience: patience}
 }
-
-// DescribeProxy is a frontend or a backend in messages.
-func DescribeProxy(kind, name string) string { return fmt.Sprintf("HAProxy %s %q", kind, name) }
 
 // Get reads the backend from the configuration, and its servers as the process has them.
 func (s *BackendStore) Get(ctx context.Context) (Backend, error) {

@@ -97,45 +97,49 @@ func (d *document) putBase(b Base, by owner.Mark, originalMode fs.FileMode) {
 	if !hasSocket && !slices.ContainsFunc(b.Extra, func(line string) bool { words, _ := rawWords(line); return isAdminSocket(words) }) {
 		global = append(global, adminSocket)
 	}
-	d.setBaseSection("global", by, nil, "global", global, true)
+	d.setBaseSection("global", by, "global", global)
+	defaults := func() { d.setBaseSection("defaults", by, "defaults", renderBody(b.defaultsDirectives())) }
 	if _, ok := d.findMarked("defaults"); ok {
-		d.setBaseSection("defaults", by, nil, "defaults", renderBody(b.defaultsDirectives()), true)
+		defaults()
 	} else {
-		d.moveProxies(func() { d.setBaseSection("defaults", by, nil, "defaults", renderBody(b.defaultsDirectives()), true) })
+		d.moveProxies(defaults)
 	}
 	if h := b.Health; h != nil {
-		d.setBaseSection("health", by, nil, "listen "+healthName, renderBody(h.directiveTable()), true)
+		d.setBaseSection("health", by, "listen "+healthName, renderBody(h.directiveTable()))
 	} else {
-		d.setBaseSection("health", by, nil, "", nil, false)
+		d.dropMarked("health")
 	}
 	if s := b.Stats; s != nil {
 		notes := []string{fmt.Sprintf("%s %04o", modeNote, originalMode)}
 		if s.PasswordVersion > 0 {
 			notes = append(notes, newPasswordNote(s.PasswordVersion, s.Password))
 		}
-		d.setBaseSection("stats", by, nil, "listen "+statsName, append(notes, renderBody(s.directiveTable())...), true)
+		d.setBaseSection("stats", by, "listen "+statsName, append(notes, renderBody(s.directiveTable())...))
 	} else {
-		d.setBaseSection("stats", by, nil, "", nil, false)
+		d.dropMarked("stats")
 	}
 }
 
-// setBaseSection puts or drops one of the base's sections.
-func (d *document) setBaseSection(mark string, by owner.Mark, n notes, header string, body []string, wanted bool) {
-	old, ok := d.findMarked(mark)
-	switch {
-	case wanted && ok:
-		d.putSection(mark, by, n, header, body, &old)
-	case wanted:
-		d.putSection(mark, by, n, header, body, nil)
-	case ok:
-		d.dropSection(old)
+// setBaseSection puts one of the base's sections.
+func (d *document) setBaseSection(mark string, by owner.Mark, header string, body []string) {
+	var old *section
+	if s, ok := d.findMarked(mark); ok {
+		old = &s
+	}
+	d.putSection(mark, by, "", header, body, old)
+}
+
+// dropMarked drops a section of the base's, where it is there.
+func (d *document) dropMarked(mark string) {
+	if s, ok := d.findMarked(mark); ok {
+		d.dropSection(s)
 	}
 }
 
 func (d *document) dropBase() {
 	d.moveProxies(func() {
 		for _, mark := range []string{"stats", "health", "defaults", "global"} {
-			d.setBaseSection(mark, owner.Mark{}, nil, "", nil, false)
+			d.dropMarked(mark)
 		}
 	})
 	d.restoreGlobal()

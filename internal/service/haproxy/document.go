@@ -11,6 +11,9 @@ import (
 // "# virtcluster: frontend api owner=… workspace=…". Sections without one are a person's and stay byte for byte as they are.
 const markPrefix = "virtcluster: "
 
+// drainTimeoutNote begins the word of that comment that has a backend's DrainTimeout.
+const drainTimeoutNote = "drain_timeout="
+
 // document is a configuration file by lines, so that what is not edited stays as it is written.
 type document struct{ lines []string }
 
@@ -21,8 +24,8 @@ type section struct {
 	mark string
 	// owner is whose the section is; a person's is nobody's.
 	owner owner.Mark
-	// notes are what else the comment says.
-	notes notes
+	// drainTimeout is what else the comment says of a backend.
+	drainTimeout string
 	// conditional says that the section, or a line of it, stands between .if and .endif.
 	conditional bool
 	// start is the line of the mark or, without one, of the header; body is the line after the header,
@@ -88,8 +91,16 @@ func (d *document) readSection(i int, kind string, conditional bool) section {
 	}
 	if comment, ok := cutKeyword(d.lines[i-1], "# "+strings.TrimSpace(markPrefix)); ok {
 		text, by := owner.Cut(comment)
-		if mark, notes := cutNotes(text); s.carriesMark(mark) {
-			s.mark, s.owner, s.notes, s.start = mark, by, notes, i-1
+		var mark []string
+		for word := range strings.FieldsSeq(text) {
+			if timeout, is := strings.CutPrefix(word, drainTimeoutNote); is {
+				s.drainTimeout = timeout
+			} else if !strings.Contains(word, "=") { // no name of a section has one, but notes of other versions
+				mark = append(mark, word)
+			}
+		}
+		if m := strings.Join(mark, " "); s.carriesMark(m) {
+			s.mark, s.owner, s.start = m, by, i-1
 		}
 	}
 	return s
@@ -154,8 +165,8 @@ func (d *document) findProxy(kind, name string) (section, bool) {
 func (d *document) bodyOf(s section) []string { return d.lines[s.body:s.end] }
 
 // putSection writes an owner's section under a mark: in the place of old where there is one, else where its kind belongs.
-func (d *document) putSection(mark string, by owner.Mark, n notes, header string, body []string, old *section) {
-	lines := []string{strings.Join(strings.Fields("# "+markPrefix+mark+" "+by.String()+" "+n.String()), " "), header}
+func (d *document) putSection(mark string, by owner.Mark, note, header string, body []string, old *section) {
+	lines := []string{strings.Join(strings.Fields("# "+markPrefix+mark+" "+by.String()+" "+note), " "), header}
 	for _, line := range body {
 		lines = append(lines, "    "+line)
 	}

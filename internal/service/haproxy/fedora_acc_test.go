@@ -69,7 +69,7 @@ func TestAccFedorasLayoutAndAPersonsFilesInConfD(t *testing.T) {
 	asks(map[int]string{8080: "s1", 8085: "mine"})
 	before := process()
 	backend.Servers = map[string]haproxy.Server{"s2": server(t, "s2")}
-	s.commit(func(tree transaction.Tree) error { return haproxy.SetBackend(tree, backend, owner.Mark{}) })
+	s.commit(func(tree transaction.Tree) error { return haproxy.SetProxy(tree, backend, owner.Mark{}) })
 	if process() == before {
 		t.Error("servers changed without a reload")
 	}
@@ -79,13 +79,13 @@ func TestAccFedorasLayoutAndAPersonsFilesInConfD(t *testing.T) {
 	s.commit(func(tree transaction.Tree) error {
 		return errors.Join(
 			haproxy.SetBase(tree, haproxy.Base{Mode: "tcp", Timeouts: map[string]string{"connect": "5s", "client": "1m", "server": "1m"}}, owner.Mark{}),
-			haproxy.SetFrontend(tree, haproxy.Frontend{Name: "to-theirs", Mode: "http", Binds: []haproxy.Bind{{Address: "*", Port: 8086}}, DefaultBackend: "theirs"}, owner.Mark{}),
+			haproxy.SetProxy(tree, haproxy.Frontend{Name: "to-theirs", Mode: "http", Binds: []haproxy.Bind{{Address: "*", Port: 8086}}, DefaultBackend: "theirs"}, owner.Mark{}),
 		)
 	})
 	asks(map[int]string{8080: "s2", 8085: "mine", 8086: "theirs"})
 	before = process()
 	backend.Servers = map[string]haproxy.Server{"s2": backend.Servers["s2"], "s3": server(t, "s3")}
-	s.commit(func(tree transaction.Tree) error { return haproxy.SetBackend(tree, backend, owner.Mark{}) })
+	s.commit(func(tree transaction.Tree) error { return haproxy.SetProxy(tree, backend, owner.Mark{}) })
 	if process() != before {
 		t.Error("a server is added by a reload")
 	}
@@ -100,12 +100,12 @@ func TestAccFedorasLayoutAndAPersonsFilesInConfD(t *testing.T) {
 	}
 	// The checker reads conf.d too.
 	again := haproxy.Frontend{Name: "mine", Mode: "tcp", Binds: []haproxy.Bind{{Address: "*", Port: 8087}}, DefaultBackend: "nowhere"}
-	err = s.engine.Commit(t.Context(), s.host, haproxy.Daemon{}, transaction.Edit{Owner: "test", Apply: func(tree transaction.Tree) error { return haproxy.SetFrontend(tree, again, owner.Mark{}) }})
+	err = s.engine.Commit(t.Context(), s.host, haproxy.Daemon{}, transaction.Edit{Owner: "test", Apply: func(tree transaction.Tree) error { return haproxy.SetProxy(tree, again, owner.Mark{}) }})
 	var refused *transaction.RefusedError
 	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "same name as frontend 'mine'") {
 		t.Errorf("%v", err)
 	}
-	if err := haproxy.AddFrontend(tree, again, owner.Mark{}); err == nil || !strings.Contains(err.Error(), `conf.d/mine.cfg has a section "frontend mine"`) {
+	if err := haproxy.AddProxy(tree, again, owner.Mark{}); err == nil || !strings.Contains(err.Error(), `conf.d/mine.cfg has a section "frontend mine"`) {
 		t.Errorf("%v", err)
 	}
 

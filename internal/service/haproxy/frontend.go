@@ -51,7 +51,10 @@ func (f *Frontend) directiveTable() []directive {
 // Body renders the section's lines, without header and indentation.
 func (f Frontend) Body() []string { return renderBody(f.directiveTable()) }
 
-func (f Frontend) sectionNotes() notes { return nil }
+// Section implements Proxy.
+func (f Frontend) Section() (kind, name string) { return "frontend", f.Name }
+
+func (f Frontend) note() string { return "" }
 
 // ParseFrontend is the inverse of Body.
 func ParseFrontend(name string, body []string) Frontend {

@@ -10,7 +10,6 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
 // FrontendStore is a crud.Store of a frontend that virtual addresses may lead to. Terraform removes what a service node runs before it
@@ -25,14 +24,7 @@ type FrontendStore struct {
 // NewFrontendPart returns the part of the configuration that a frontend is: mark is its owner's, and importID what `terraform import` takes
 // for it.
 func NewFrontendPart(name, importID string, mark owner.Mark) part.Part[Frontend] {
-	return part.Part[Frontend]{
-		Daemon: Daemon{}, Owner: DescribeProxy("frontend", name), Place: ConfigPath, ImportID: importID,
-		Mark: func(t transaction.Tree) (owner.Mark, bool) { return ProxyMark(t, "frontend", name) },
-		Find: func(t transaction.Tree) (Frontend, error) { return FindFrontend(t, name) },
-		Add:  func(t transaction.Tree, want Frontend) error { return AddFrontend(t, want, mark) },
-		Set:  func(t transaction.Tree, want Frontend) error { return SetFrontend(t, want, mark) },
-		Drop: func(t transaction.Tree) error { return DropFrontend(t, name) },
-	}
+	return newProxyPart("frontend", name, importID, mark, FindFrontend)
 }
 
 // NewFrontendStore returns the store of a frontend whose part is opened, with what its run has removed and handed over.

@@ -95,11 +95,11 @@ func base(b Base) func(transaction.Tree) error {
 }
 
 func backend(b Backend) func(transaction.Tree) error {
-	return func(t transaction.Tree) error { return AddBackend(t, b, owner.Mark{}) }
+	return func(t transaction.Tree) error { return AddProxy(t, b, owner.Mark{}) }
 }
 
 func frontend(f Frontend) func(transaction.Tree) error {
-	return func(t transaction.Tree) error { return AddFrontend(t, f, owner.Mark{}) }
+	return func(t transaction.Tree) error { return AddProxy(t, f, owner.Mark{}) }
 }
 
 func TestGoldenFiles(t *testing.T) {

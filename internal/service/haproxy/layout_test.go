@@ -30,8 +30,8 @@ func TestEveryProxyInheritsWhatItShould(t *testing.T) {
 	base := Base{Mode: "tcp", Health: &Health{Bind: Bind{Address: "*", Port: 3}, URI: "/"}}
 	steps := map[string]func(transaction.Tree) error{
 		"base":     func(t transaction.Tree) error { return SetBase(t, base, owner.Mark{}) },
-		"frontend": func(t transaction.Tree) error { return AddFrontend(t, Frontend{Name: "f"}, owner.Mark{}) },
-		"backend":  func(t transaction.Tree) error { return AddBackend(t, Backend{Name: "b"}, owner.Mark{}) },
+		"frontend": func(t transaction.Tree) error { return AddProxy(t, Frontend{Name: "f"}, owner.Mark{}) },
+		"backend":  func(t transaction.Tree) error { return AddProxy(t, Backend{Name: "b"}, owner.Mark{}) },
 		"no base":  DropBase,
 	}
 	for _, c := range []struct {

@@ -177,10 +177,10 @@ func TestAccNoChangeDropsAConnection(t *testing.T) {
 		return func() {
 			edit()
 			s.commit(func(tree transaction.Tree) error {
-				if err := haproxy.SetBackend(tree, backend, owner.Mark{}); err != nil {
+				if err := haproxy.SetProxy(tree, backend, owner.Mark{}); err != nil {
 					return err
 				}
-				return haproxy.SetFrontend(tree, frontend, owner.Mark{})
+				return haproxy.SetProxy(tree, frontend, owner.Mark{})
 			})
 		}
 	}
@@ -247,15 +247,15 @@ func TestAccAServerWithConnectionsIsRemovedByAReloadThatKeepsThem(t *testing.T) 
 	backend := haproxy.Backend{Name: "load", Mode: "tcp", Balance: "roundrobin", Servers: map[string]haproxy.Server{"s1": server(t, "s1")}}
 	frontend := haproxy.Frontend{Name: "load", Mode: "tcp", Binds: []haproxy.Bind{{Address: "*", Port: 8080}}, DefaultBackend: "load"}
 	s.commit(func(tree transaction.Tree) error {
-		if err := haproxy.SetBackend(tree, backend, owner.Mark{}); err != nil {
+		if err := haproxy.SetProxy(tree, backend, owner.Mark{}); err != nil {
 			return err
 		}
-		return haproxy.SetFrontend(tree, frontend, owner.Mark{})
+		return haproxy.SetProxy(tree, frontend, owner.Mark{})
 	})
 	conn := dialLongLived(t, s.ip+":8080")
 	before := s.worker()
 	backend.Servers = map[string]haproxy.Server{"s2": server(t, "s2")}
-	s.commit(func(tree transaction.Tree) error { return haproxy.SetBackend(tree, backend, owner.Mark{}) })
+	s.commit(func(tree transaction.Tree) error { return haproxy.SetProxy(tree, backend, owner.Mark{}) })
 	if s.worker() == before {
 		t.Error("a server with a connection was deleted at run time")
 	}

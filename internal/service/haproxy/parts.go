@@ -9,17 +9,38 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
 // ConfigPath is HAProxy's configuration on every distribution.
 const ConfigPath = "/etc/haproxy/haproxy.cfg"
 
-// proxy is a frontend or a backend.
-type proxy interface {
+// Proxy is a frontend or a backend.
+type Proxy interface {
+	// Section is "frontend" or "backend", and its name.
+	Section() (kind, name string)
+	// Body are the section's lines, without header and indentation.
 	Body() []string
-	sectionNotes() notes
+	// note is what the comment above the section keeps for an import, as HAProxy has no words for it: "drain_timeout=45s".
+	note() string
 }
+
+// newProxyPart returns the part of the configuration that a frontend or a backend (kind) is: mark is its owner's, and importID what
+// `terraform import` takes for it.
+func newProxyPart[P Proxy](kind, name, importID string, mark owner.Mark, find func(t transaction.Tree, name string) (P, error)) part.Part[P] {
+	return part.Part[P]{
+		Daemon: Daemon{}, Owner: DescribeProxy(kind, name), Place: ConfigPath, ImportID: importID,
+		Mark: func(t transaction.Tree) (owner.Mark, bool) { return ProxyMark(t, kind, name) },
+		Find: func(t transaction.Tree) (P, error) { return find(t, name) },
+		Add:  func(t transaction.Tree, want P) error { return AddProxy(t, want, mark) },
+		Set:  func(t transaction.Tree, want P) error { return SetProxy(t, want, mark) },
+		Drop: func(t transaction.Tree) error { return DropProxy(t, kind, name) },
+	}
+}
+
+// DescribeProxy is a frontend or a backend in messages.
+func DescribeProxy(kind, name string) string { return fmt.Sprintf("HAProxy %s %q", kind, name) }
 
 // FindFrontend reads a frontend, a person's one too: that is how it is imported.
 func FindFrontend(t transaction.Tree, name string) (Frontend, error) {
@@ -32,33 +53,44 @@ func FindFrontend(t transaction.Tree, name string) (Frontend, error) {
 
 // FindBackend reads a backend, a person's one too.
 func FindBackend(t transaction.Tree, name string) (Backend, error) {
-	body, n, err := findSection(t, "backend", name)
+	body, drainTimeout, err := findSection(t, "backend", name)
 	if err != nil {
 		return Backend{}, err
 	}
 	b := ParseBackend(name, body)
-	b.DrainTimeout = n[drainTimeoutNote]
+	b.DrainTimeout = drainTimeout
 	return b, nil
 }
 
-// AddFrontend puts an owner's frontend where HAProxy takes one of that name. Whether the owner may have it is not asked here.
-func AddFrontend(t transaction.Tree, f Frontend, by owner.Mark) error {
-	return addSection(t, "frontend", f.Name, f, by)
+// AddProxy puts an owner's frontend or backend where HAProxy takes one of that name. Whether the owner may have it is not asked here.
+func AddProxy(t transaction.Tree, p Proxy, by owner.Mark) error {
+	if err := NameTaken(t, p); err != nil {
+		return err
+	}
+	return SetProxy(t, p, by)
 }
 
-// AddBackend puts an owner's backend where HAProxy takes one of that name.
-func AddBackend(t transaction.Tree, b Backend, by owner.Mark) error {
-	return addSection(t, "backend", b.Name, b, by)
+// SetProxy puts an owner's frontend or backend in any case.
+func SetProxy(t transaction.Tree, p Proxy, by owner.Mark) error {
+	d := parseDocument(t[ConfigPath].Content)
+	kind, name := p.Section()
+	var old *section
+	if s, ok := d.findProxy(kind, name); ok && s.kind == kind {
+		old = &s
+	}
+	d.putSection(kind+" "+name, by, p.note(), kind+" "+name, p.Body(), old)
+	d.saveTo(t)
+	return nil
 }
 
-// SetFrontend puts an owner's frontend in any case.
-func SetFrontend(t transaction.Tree, f Frontend, by owner.Mark) error {
-	return setSection(t, "frontend", f.Name, f, by)
-}
-
-// SetBackend puts an owner's backend in any case.
-func SetBackend(t transaction.Tree, b Backend, by owner.Mark) error {
-	return setSection(t, "backend", b.Name, b, by)
+// DropProxy takes a frontend or a backend (kind) out; an absent one is no error.
+func DropProxy(t transaction.Tree, kind, name string) error {
+	d := parseDocument(t[ConfigPath].Content)
+	if s, ok := d.findProxy(kind, name); ok && s.kind == kind {
+		d.dropSection(s)
+		d.saveTo(t)
+	}
+	return nil
 }
 
 // ProxyMark reads whose the frontend or the backend (kind) of a name is; false where there is none. A person's is nobody's.
@@ -79,57 +111,23 @@ func ProxiesWithPrefix(t transaction.Tree, prefix string) []string {
 	return names
 }
 
-// DropFrontend takes a frontend out; an absent one is no error.
-func DropFrontend(t transaction.Tree, name string) error { return dropProxy(t, "frontend", name) }
-
-// DropBackend takes a backend out; an absent one is no error.
-func DropBackend(t transaction.Tree, name string) error { return dropProxy(t, "backend", name) }
-
-func findSection(t transaction.Tree, kind, name string) ([]string, notes, error) {
+func findSection(t transaction.Tree, kind, name string) (body []string, drainTimeout string, err error) {
 	d := parseDocument(t[ConfigPath].Content)
 	s, ok := d.findProxy(kind, name)
 	if !ok || s.kind != kind {
-		return nil, nil, fmt.Errorf("%s %q is not in %s: %w", kind, name, ConfigPath, transaction.ErrAbsent)
+		return nil, "", fmt.Errorf("%s %q is not in %s: %w", kind, name, ConfigPath, transaction.ErrAbsent)
 	}
 	if s.mark != "" {
-		return d.bodyOf(s), s.notes, nil
+		return d.bodyOf(s), s.drainTimeout, nil
 	}
-	err := refuseUnmanageable(d.bodyOf(s))
+	err = refuseUnmanageable(d.bodyOf(s))
 	if s.conditional {
 		err = errors.New("it, or a line of it, stands between .if and .endif, so that what it is depends on more than itself: take the condition away first")
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s %q of %s cannot be managed as it is: %w", kind, name, ConfigPath, err)
+		return nil, "", fmt.Errorf("%s %q of %s cannot be managed as it is: %w", kind, name, ConfigPath, err)
 	}
-	return d.bodyOf(s), s.notes, nil
-}
-
-func addSection(t transaction.Tree, kind, name string, p proxy, by owner.Mark) error {
-	if err := NameTaken(t, kind, name); err != nil {
-		return err
-	}
-	return setSection(t, kind, name, p, by)
-}
-
-func setSection(t transaction.Tree, kind, name string, p proxy, by owner.Mark) error {
-	d := parseDocument(t[ConfigPath].Content)
-	key := kind + " " + name
-	if s, ok := d.findProxy(kind, name); ok && s.kind == kind {
-		d.putSection(key, by, p.sectionNotes(), key, p.Body(), &s)
-	} else {
-		d.putSection(key, by, p.sectionNotes(), key, p.Body(), nil)
-	}
-	d.saveTo(t)
-	return nil
-}
-
-func dropProxy(t transaction.Tree, kind, name string) error {
-	d := parseDocument(t[ConfigPath].Content)
-	if s, ok := d.findProxy(kind, name); ok && s.kind == kind {
-		d.dropSection(s)
-		d.saveTo(t)
-	}
-	return nil
+	return d.bodyOf(s), s.drainTimeout, nil
 }
 
 func (d *document) saveTo(t transaction.Tree) { t.Put(ConfigPath, d.toBytes(), 0o644, "", "") }

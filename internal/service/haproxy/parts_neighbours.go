@@ -8,9 +8,10 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
-// NameTaken says why HAProxy takes no frontend or backend (kind) of a name, whoever wants it: a listen section has it, or
+// NameTaken says why HAProxy takes no frontend or backend of such a name, whoever wants it: a listen section has it, or
 // another file. A section of that kind in the main file has an owner, and is that one's to give.
-func NameTaken(t transaction.Tree, kind, name string) error {
+func NameTaken(t transaction.Tree, p Proxy) error {
+	kind, name := p.Section()
 	if s, exists := parseDocument(t[ConfigPath].Content).findProxy(kind, name); exists && s.kind != kind {
 		return fmt.Errorf("%s has a section \"listen %s\" already, which is a %s of that name too: choose another name, or remove the section", ConfigPath, name, kind)
 	}
@@ -98,7 +99,7 @@ func AddMissingBackends(t transaction.Tree) error {
 			if !namePattern.MatchString(name) || HasBackend(t, name) {
 				continue
 			}
-			if err := SetBackend(t, Backend{Name: name, Mode: f.Mode}, owner.Mark{}); err != nil {
+			if err := SetProxy(t, Backend{Name: name, Mode: f.Mode}, owner.Mark{}); err != nil {
 				return err
 			}
 		}

@@ -16,8 +16,8 @@ func written(t *testing.T, by, other owner.Mark) transaction.Tree {
 	tree.Put(ConfigPath, []byte(debianConfig+"\nbackend theirs\n server a 10.0.0.1:1\n"), 0o644, "root", "root")
 	for _, err := range []error{
 		SetBase(tree, Base{Mode: "tcp", Maxconn: 100, Health: &Health{Bind: Bind{Address: "*", Port: 9000}, URI: "/up"}}, by),
-		AddBackend(tree, Backend{Name: "api", Mode: "tcp"}, by),
-		AddFrontend(tree, Frontend{Name: "api", Mode: "tcp", Binds: []Bind{{Address: "*", Port: 6443}}}, other),
+		AddProxy(tree, Backend{Name: "api", Mode: "tcp"}, by),
+		AddProxy(tree, Frontend{Name: "api", Mode: "tcp", Binds: []Bind{{Address: "*", Port: 6443}}}, other),
 	} {
 		if err != nil {
 			t.Fatal(err)
@@ -53,7 +53,7 @@ func TestPartsCarryTheirOwner(t *testing.T) {
 	_, ok = ProxyMark(tree, "backend", "none")
 	check("none", owner.Mark{}, ok, owner.Mark{}, false)
 
-	if err := SetBackend(tree, Backend{Name: "api", Mode: "http"}, other); err != nil {
+	if err := SetProxy(tree, Backend{Name: "api", Mode: "http"}, other); err != nil {
 		t.Fatal(err)
 	}
 	m, ok = ProxyMark(tree, "backend", "api")
@@ -64,7 +64,7 @@ func TestStripTakesNothingThatHasAnOwner(t *testing.T) {
 	by, other := owner.Mark{ID: "mine", Workspace: "here"}, owner.Mark{ID: "theirs", Workspace: "there"}
 	tree := written(t, by, other)
 	before := string(tree[ConfigPath].Content)
-	if err := AddBackend(tree, Backend{Name: "old"}, owner.Mark{}); err != nil {
+	if err := AddProxy(tree, Backend{Name: "old"}, owner.Mark{}); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"HAProxy base configuration, of another state (owner mine)", `HAProxy frontend "api", of another state (owner theirs)`, `HAProxy backend "api", of another state (owner mine)`, `HAProxy backend "old", whose owner is not known`}
@@ -196,9 +196,9 @@ listen last
 		}
 	}
 	by := owner.Mark{ID: "mine"}
-	succeeded(SetBackend(tree, Backend{Name: "ours"}, by))
+	succeeded(SetProxy(tree, Backend{Name: "ours"}, by))
 	succeeded(SetBase(tree, Base{Mode: "tcp", Maxconn: 5}, by))
-	succeeded(SetFrontend(tree, Frontend{Name: "ours", Binds: []Bind{{Address: "*", Port: 2}}}, by))
+	succeeded(SetProxy(tree, Frontend{Name: "ours", Binds: []Bind{{Address: "*", Port: 2}}}, by))
 	depth := 0
 	for line := range strings.Lines(string(tree[ConfigPath].Content)) {
 		switch firstWord(strings.TrimSpace(line)) {
@@ -211,8 +211,8 @@ listen last
 			t.Errorf("%q is in a condition:\n%s", line, tree[ConfigPath].Content)
 		}
 	}
-	succeeded(DropFrontend(tree, "ours"))
-	succeeded(DropBackend(tree, "ours"))
+	succeeded(DropProxy(tree, "frontend", "ours"))
+	succeeded(DropProxy(tree, "backend", "ours"))
 	succeeded(DropBase(tree))
 	if got := tree[ConfigPath]; string(got.Content) != file || got.Perm() != 0o600 {
 		t.Errorf("mode %o and\n%s", got.Perm(), got.Content)
@@ -235,7 +235,7 @@ func TestADisabledProxyIsNotMissing(t *testing.T) {
 			if name == "off" {
 				b.Extra = []string{"disabled"}
 			}
-			if err := SetBackend(tree, b, owner.Mark{}); err != nil {
+			if err := SetProxy(tree, b, owner.Mark{}); err != nil {
 				t.Fatal(err)
 			}
 		})
@@ -257,7 +257,7 @@ func TestAPersonsSectionTakesTheBlankLineBeforeItAlong(t *testing.T) {
 			t.Parallel()
 			tree := transaction.Tree{}
 			tree.Put(ConfigPath, []byte(c[0]), 0o644, "", "")
-			if err := DropBackend(tree, "mine"); err != nil {
+			if err := DropProxy(tree, "backend", "mine"); err != nil {
 				t.Fatal(err)
 			}
 			if got := string(tree[ConfigPath].Content); got != c[1] {

@@ -19,18 +19,18 @@ func TestAccTLSNamesAndProxyHeadersAreRouted(t *testing.T) {
 	on := true
 	s.commit(func(tree transaction.Tree) error {
 		return errors.Join(
-			haproxy.SetBackend(tree, haproxy.Backend{Name: "web", Mode: "http", Servers: map[string]haproxy.Server{"s1": server(t, "web")}}, owner.Mark{}),
-			haproxy.SetBackend(tree, haproxy.Backend{Name: "admin", Mode: "http", Servers: map[string]haproxy.Server{"s1": server(t, "admin")}}, owner.Mark{}),
-			haproxy.SetBackend(tree, haproxy.Backend{Name: "tls", Mode: "tcp", Servers: map[string]haproxy.Server{
+			haproxy.SetProxy(tree, haproxy.Backend{Name: "web", Mode: "http", Servers: map[string]haproxy.Server{"s1": server(t, "web")}}, owner.Mark{}),
+			haproxy.SetProxy(tree, haproxy.Backend{Name: "admin", Mode: "http", Servers: map[string]haproxy.Server{"s1": server(t, "admin")}}, owner.Mark{}),
+			haproxy.SetProxy(tree, haproxy.Backend{Name: "tls", Mode: "tcp", Servers: map[string]haproxy.Server{
 				"self": {Address: "::1", Port: 8443, State: haproxy.Ready, Params: haproxy.Params{SendProxy: &on}}}}, owner.Mark{}),
-			haproxy.SetBackend(tree, haproxy.Backend{Name: "nobody", Mode: "tcp"}, owner.Mark{}),
-			haproxy.SetFrontend(tree, haproxy.Frontend{
+			haproxy.SetProxy(tree, haproxy.Backend{Name: "nobody", Mode: "tcp"}, owner.Mark{}),
+			haproxy.SetProxy(tree, haproxy.Frontend{
 				Name: "terminates", Mode: "http", Binds: []haproxy.Bind{{Address: "::1", Port: 8443, Options: "accept-proxy ssl crt /etc/haproxy/site.pem alpn h2,http/1.1"}},
 				ACLs:  map[string][]string{"is_admin": {"path_beg /admin", "path_beg /root"}},
 				Extra: []string{"http-request return status 200 content-type text/plain lf-string %[src] if { path /who }"},
 				Rules: []haproxy.Rule{{Backend: "admin", If: "is_admin"}}, DefaultBackend: "web",
 			}, owner.Mark{}),
-			haproxy.SetFrontend(tree, haproxy.Frontend{
+			haproxy.SetProxy(tree, haproxy.Frontend{
 				Name: "passes", Mode: "tcp", Binds: []haproxy.Bind{{Address: "*", Port: 8444}},
 				Extra: []string{"tcp-request inspect-delay 5s", "tcp-request content accept if { req.ssl_hello_type 1 }"},
 				Rules: []haproxy.Rule{{Backend: "tls", If: "{ req.ssl_sni -i web.test }"}}, DefaultBackend: "nobody",
@@ -56,8 +56,8 @@ func TestAccAddressesOfBothFamiliesAnswerOnceTheMachineHoldsThem(t *testing.T) {
 	s := newSite(t)
 	s.commit(func(tree transaction.Tree) error {
 		return errors.Join(
-			haproxy.SetBackend(tree, haproxy.Backend{Name: "test", Mode: "tcp", Servers: map[string]haproxy.Server{"s1": server(t, "s1")}}, owner.Mark{}),
-			haproxy.SetFrontend(tree, haproxy.Frontend{Name: "test", Mode: "tcp", DefaultBackend: "test", Binds: []haproxy.Bind{
+			haproxy.SetProxy(tree, haproxy.Backend{Name: "test", Mode: "tcp", Servers: map[string]haproxy.Server{"s1": server(t, "s1")}}, owner.Mark{}),
+			haproxy.SetProxy(tree, haproxy.Frontend{Name: "test", Mode: "tcp", DefaultBackend: "test", Binds: []haproxy.Bind{
 				{Address: "127.0.0.1", Port: 8080}, {Address: "::1", Port: 8080},
 				{Address: "192.0.2.250", Port: 8080, Transparent: true}, {Address: "2001:db8::250", Port: 8080, Transparent: true},
 			}}, owner.Mark{}),

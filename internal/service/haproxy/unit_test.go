@@ -40,7 +40,7 @@ func TestTheUnitMayOpenFilesForTheConnectionsOfTheBase(t *testing.T) {
 
 func TestAPersonsConnectionsMakeNoDropIn(t *testing.T) {
 	tree := transaction.Tree{haproxy.ConfigPath: host.File{Path: haproxy.ConfigPath, Content: []byte("global\n\tmaxconn 400000\n")}}
-	if err := haproxy.SetBackend(tree, haproxy.Backend{Name: "b", Mode: "tcp"}, owner.Mark{}); err != nil {
+	if err := haproxy.SetProxy(tree, haproxy.Backend{Name: "b", Mode: "tcp"}, owner.Mark{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, ok := tree[haproxy.UnitPath]; ok {

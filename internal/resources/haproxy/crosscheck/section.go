@@ -50,22 +50,20 @@ func recognise(ctx context.Context, claim owner.Claim, req resource.ModifyPlanRe
 // writes says that the apply will write it.
 func (s self) writes() bool { return s.creating || s.replacing || s.changing }
 
-// Proxy names a frontend or a backend (kind) in messages.
-func Proxy(kind, name string) string { return haproxy.DescribeProxy(kind, name) }
-
 // BaseName names the base configuration in messages.
 const BaseName = haproxy.BaseName
 
 // Section reports that another state or a person provides a frontend or a backend.
-func (n Node) Section(ctx context.Context, kind, name, importID string) diag.Diagnostics {
+func (n Node) Section(ctx context.Context, p haproxy.Proxy, importID string) diag.Diagnostics {
+	kind, name := p.Section()
 	var diags diag.Diagnostics
 	tree, _ := n.live(ctx)
 	found, there := haproxy.ProxyMark(tree, kind, name)
 	makes := n.self.creating || n.self.was != "" && n.self.was != name
-	if err := haproxy.NameTaken(tree, kind, name); err != nil && makes {
+	if err := haproxy.NameTaken(tree, p); err != nil && makes {
 		diags.AddAttributeError(path.Root("name"), "Name taken", err.Error())
 	} else if there && n.isForeign(found, makes) {
-		diags.AddAttributeError(path.Root("name"), "Name taken", n.foreign(Proxy(kind, name), importID, found))
+		diags.AddAttributeError(path.Root("name"), "Name taken", n.foreign(haproxy.DescribeProxy(kind, name), importID, found))
 	}
 	return diags
 }

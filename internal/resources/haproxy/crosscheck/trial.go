@@ -17,15 +17,10 @@ import (
 // namesFile matches lines that name a file on the machine, which something else of the plan may yet put there.
 var namesFile = regexp.MustCompile(`(^|\s)(-f|file|lf-file|crt|crt-list|crt-base|ca-base|ca-file|ca-verify-file|crl-file|errorfile|errorfiles|lua-load\S*|config|ssl-dh-param-file|tls-ticket-keys|server-state-file|issuers-chain-path|load)\s|map\w*\(`)
 
-// TryFrontend has the machine's HAProxy check what the plan makes of a frontend. A backend that the plan does not know yet is
+// TryProxy has the machine's HAProxy check what the plan makes of a frontend or a backend. A backend that the plan does not know yet is
 // taken to be as the frontend needs it.
-func (n Node) TryFrontend(ctx context.Context, f haproxy.Frontend) diag.Diagnostics {
-	return n.try(ctx, path.Root("name"), f.Body(), func(t transaction.Tree) error { return haproxy.SetFrontend(t, f, owner.Mark{}) })
-}
-
-// TryBackend does the same for a backend.
-func (n Node) TryBackend(ctx context.Context, b haproxy.Backend) diag.Diagnostics {
-	return n.try(ctx, path.Root("name"), b.Body(), func(t transaction.Tree) error { return haproxy.SetBackend(t, b, owner.Mark{}) })
+func (n Node) TryProxy(ctx context.Context, p haproxy.Proxy) diag.Diagnostics {
+	return n.try(ctx, path.Root("name"), p.Body(), func(t transaction.Tree) error { return haproxy.SetProxy(t, p, owner.Mark{}) })
 }
 
 // TryBase does the same for the base.
