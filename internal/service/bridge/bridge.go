@@ -74,6 +74,15 @@ func (b Bridge) ownDevices() []string {
 	return names
 }
 
+// allDevices are those of the machine that the bridge is made of.
+func (b Bridge) allDevices() []string {
+	devices := b.physicalInterfaces()
+	for _, v := range b.VLANs {
+		devices = append(devices, v.Parent)
+	}
+	return devices
+}
+
 // masterOf is the device that a physical interface is in.
 func (b Bridge) masterOf(name string) (device string, bonded bool) {
 	for _, bond := range b.Bonds {
@@ -159,4 +168,9 @@ func (b Bridge) validateMembers() []service.Problem {
 		}
 	}
 	return problems
+}
+
+func linkOf(m hostnet.Machine, name string) hostnet.Link {
+	link, _ := m.Link(name)
+	return link
 }

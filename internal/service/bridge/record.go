@@ -148,30 +148,40 @@ func (r Record) ownAddressing() hostnet.Addressing {
 	return a
 }
 
-// listSetups are the bridge and its ports as a backend keeps them.
-func (r Record) listSetups() []hostnet.Setup {
+// listDevices are the bridge and what is in it as they shall be.
+func (r Record) listDevices() []hostnet.Device {
 	w := r.Want
-	all := []hostnet.Setup{{
-		Device: w.Name, Bridge: &hostnet.BridgeOptions{MAC: r.MAC, STP: w.STP, VLANFiltering: w.VLANFiltering}, MTU: w.MTU, Addressing: r.ownAddressing(),
-	}}
+	bridge := hostnet.Device{Name: w.Name, Bridge: &hostnet.BridgeOptions{MAC: r.MAC, STP: w.STP, VLANFiltering: w.VLANFiltering}, MTU: w.MTU, Addressing: r.ownAddressing()}
+	if w.ActiveBackend == hostnet.Runtime && w.Inherit {
+		bridge.Inherited = r.ownSettings()
+	}
+	if len(r.Before) > 0 {
+		bridge.Before.MTU = r.Before[0].MTU
+	}
 	if r.Adopted != nil {
-		all[0].Original = r.Adopted.Manager
+		bridge.Before = *r.Adopted
 		if w.ActiveBackend == hostnet.Netplan {
-			return all // netplan describes a bridge with what is in it, and that are a person's words
+			return []hostnet.Device{bridge} // netplan describes a bridge with what is in it, and that are a person's words
 		}
 	}
+	all := []hostnet.Device{bridge}
 	for _, bond := range w.Bonds {
 		first, _ := r.findPort(bond.Interfaces[0])
-		all = append(all, hostnet.Setup{Device: bond.Name, Bond: &hostnet.BondOptions{Mode: bond.Mode, MAC: first.MAC}, Master: w.Name, MTU: w.MTU})
+		all = append(all, hostnet.Device{Name: bond.Name, Bond: &hostnet.BondOptions{Mode: bond.Mode, MAC: first.MAC}, Master: w.Name, MTU: w.MTU})
 	}
 	for _, v := range w.VLANs {
-		all = append(all, hostnet.Setup{Device: VLANDevice(v), VLAN: &v, Master: w.Name, MTU: w.MTU})
+		all = append(all, hostnet.Device{Name: VLANDevice(v), VLAN: &v, Master: w.Name, MTU: w.MTU})
 	}
 	for _, p := range r.Before {
 		master, bonded := w.masterOf(p.Name)
-		all = append(all, hostnet.Setup{Device: p.Name, Master: master, InBond: bonded, MTU: w.MTU, Original: p.Manager})
+		all = append(all, hostnet.Device{Name: p.Name, Master: master, InBond: bonded, MTU: w.MTU, Before: p})
 	}
 	return all
+}
+
+// desire is what is desired of the machine's devices for the bridge.
+func (r Record) desire() hostnet.Desired {
+	return hostnet.Desired{Backend: r.Want.ActiveBackend, Mark: r.Mark, Devices: r.listDevices()}
 }
 
 // readBridge is the bridge as the machine has it, with what only its record tells; known is false for one that somebody else made.

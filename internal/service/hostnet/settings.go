@@ -167,22 +167,6 @@ func (b *Batch) Take(device string, settings []Setting) {
 	}
 }
 
-// Exchange lists the commands that take from a device what it was given and shall not have any more, and those that undo them; and
-// returns what is to be given to it then. What others gave to the device stays.
-func (m Machine) Exchange(device string, was, want []Setting, do, undo *Batch) (add []Setting) {
-	has, leaving := m.Settings(device), Without(was, want)
-	remove := slices.DeleteFunc(slices.Clone(has), func(s Setting) bool { return !slices.ContainsFunc(leaving, s.Same) })
-	add = Without(want, has)
-	undo.Take(device, add)
-	if len(remove) > 0 {
-		// With the first address of a subnet the kernel drops the others, and with an address the routes that need it: what stays
-		// is taken off too, and given again.
-		do.Take(device, has)
-		add = append(Without(has, remove), add...)
-	}
-	return add
-}
-
 // TakeQuietly is the script that takes settings from a device; what is gone already is no error.
 func TakeQuietly(device string, settings []Setting) string {
 	var b Batch

@@ -51,20 +51,9 @@ func ParseRecord(name string, text []byte) (Record, error) {
 	}, nil
 }
 
-// toSetup is the interface as a backend keeps it.
-func (r Record) toSetup() hostnet.Setup {
-	return hostnet.Setup{Device: r.Want.Name, MTU: r.Want.MTU, Addressing: r.Want.Addressing, Original: r.Before.Manager}
-}
-
-// chooseMTU is what the interface shall have: as configured, or as before where this provider had changed it.
-func (r Record) chooseMTU(was Record, now int) int {
-	switch {
-	case r.Want.MTU != 0:
-		return r.Want.MTU
-	case was.Want.MTU != 0:
-		return r.Before.MTU
-	}
-	return now
+// desire is what is desired of the machine's devices for the interface.
+func (r Record) desire() hostnet.Desired {
+	return hostnet.Desired{Backend: r.Want.ActiveBackend, Mark: r.Mark, Devices: []hostnet.Device{{Name: r.Want.Name, MTU: r.Want.MTU, Addressing: r.Want.Addressing, Before: r.Before}}}
 }
 
 // readInterface is the interface as the machine has it: of what was configured, what is there.
