@@ -37,7 +37,7 @@ type Bridge struct {
 	// RollbackTimeout is how long the machine waits for the disarming before it goes back by itself.
 	RollbackTimeout time.Duration
 	// Active are the addresses that the bridge has, whoever gave them to it. Only read.
-	Active []netip.Prefix
+	Active []netip.Prefix `json:"-"`
 }
 
 // Bond is several physical interfaces that act as one, in a bridge.

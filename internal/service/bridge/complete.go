@@ -4,7 +4,6 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -82,12 +81,11 @@ func (k kind) completeRecord(ctx context.Context, h host.Host, b Bridge, f found
 // refuseKept refuses an interface that a virtcluster_interface configures, of this state or of another: the bridge would write its own
 // configuration over that one, and take it away with itself.
 func refuseKept(ctx context.Context, h host.Host, name string) error {
-	kept, err := hostnet.LookAtKept(ctx, h, "interface", name)
+	kept, err := hostnet.LookAtKept[any](ctx, h, "interface", name)
 	if err != nil {
 		return err
 	}
-	recorded := slices.ContainsFunc(slices.Collect(maps.Values(kept.Records)), func(text string) bool { return text != "" })
-	if !kept.There && !recorded {
+	if !kept.There && len(kept.Records) == 0 {
 		return nil
 	}
 	whose := "a virtcluster_interface"

@@ -26,8 +26,6 @@ func Open(site hostnet.Site, name, importID string, claim owner.Claim) *Store {
 	return hostnet.OpenStore[Bridge, found](site, kind{name}, importID, "name", claim)
 }
 
-func recordPath(name, backend string) string { return hostnet.RecordPath("bridge", name, backend) }
-
 // found is a bridge as the machine has it.
 type found struct {
 	hostnet.Machine
@@ -64,7 +62,7 @@ func (k kind) Look(ctx context.Context, h host.Host) (f found, err error) {
 	if f.Machine, err = hostnet.Look(ctx, h); err != nil {
 		return f, err
 	}
-	kept, err := hostnet.LookAtKept(ctx, h, "bridge", k.name)
+	kept, err := hostnet.LookAtKept[Bridge](ctx, h, "bridge", k.name)
 	if err != nil {
 		return f, err
 	}
@@ -73,20 +71,13 @@ func (k kind) Look(ctx context.Context, h host.Host) (f found, err error) {
 	if kept.There {
 		f.there, f.mark = true, kept.Mark
 	}
-	for path, text := range kept.Records {
-		if text == "" {
-			continue
-		}
-		r, err := ParseRecord(k.name, []byte(text))
-		if err != nil {
-			return f, fmt.Errorf("read %s on %s: %w", path, h, err)
-		}
+	for _, r := range kept.Records {
 		if !f.there && r.Want.ActiveBackend == hostnet.Runtime {
 			// What somebody deleted of a bridge that nothing keeps has no mark but the record's, which is gone with the next start.
 			f.there, f.mark = true, r.Mark
 		}
 		if r.Mark.Finished() == f.mark.Finished() && r.Mark != (owner.Mark{}) {
-			f.Record, f.known = r, true
+			f.Record, f.known = Record(r), true
 		}
 	}
 	if !running || f.known || link.LinkInfo.Kind != "bridge" {
@@ -159,7 +150,7 @@ func (k kind) Put(ctx context.Context, h host.Host, f found, want Bridge, mark o
 		from = f.desire()
 	}
 	c, err := f.Follow(ctx, h, from, record.desire())
-	c.Files = append(c.Files, hostnet.File{Path: recordPath(k.name, record.Want.ActiveBackend), Content: string(record.Render()), Mode: 0o600})
+	c.Files = append(c.Files, hostnet.Record[Bridge](record).File("bridge", k.name, record.Want.ActiveBackend))
 	c.Timeout = record.Want.RollbackTimeout
 	return c, err
 }
@@ -180,9 +171,6 @@ func (k kind) Drop(ctx context.Context, h host.Host, f found) (hostnet.Change, e
 		}
 		timeout = f.Want.RollbackTimeout
 	}
-	for _, backend := range []string{hostnet.Runtime, hostnet.Auto} {
-		c.Files = append(c.Files, hostnet.File{Path: recordPath(k.name, backend), Absent: true})
-	}
-	c.Timeout = timeout
+	c.Files, c.Timeout = append(c.Files, hostnet.WithoutRecord("bridge", k.name)...), timeout
 	return c, nil
 }

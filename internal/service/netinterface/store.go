@@ -45,23 +45,16 @@ func (k kind) Look(ctx context.Context, h host.Host) (f found, err error) {
 	if f.Machine, err = hostnet.Look(ctx, h); err != nil {
 		return f, err
 	}
-	kept, err := hostnet.LookAtKept(ctx, h, "interface", k.name)
+	kept, err := hostnet.LookAtKept[Interface](ctx, h, "interface", k.name)
 	if err != nil {
 		return f, err
 	}
 	f.link, f.there = f.Link(k.name)
 	f.holder = hostnet.Holder{There: kept.There, Mark: kept.Mark, What: fmt.Sprintf("the configuration of interface %q", k.name)}
-	for path, text := range kept.Records {
-		if text == "" {
-			continue
-		}
-		r, err := ParseRecord(k.name, []byte(text))
-		if err != nil {
-			return f, fmt.Errorf("read %s on %s: %w", path, h, err)
-		}
+	for _, r := range kept.Records {
 		// What nothing keeps over reboots has no mark but the record's.
 		if !kept.There && r.Want.ActiveBackend == hostnet.Runtime || kept.There && r.Mark.Finished() == kept.Mark.Finished() {
-			f.Record, f.known = r, true
+			f.Record, f.known = Record(r), true
 			f.holder.There, f.holder.Mark = true, r.Mark
 		}
 	}
@@ -131,7 +124,7 @@ func (k kind) WarnOfRemoval(f found) []service.Problem {
 	if !f.known {
 		return nil
 	}
-	return f.WarnOfMove(k.name, f.Record.Before.Addressing, f.Record.Want.RollbackTimeout)
+	return f.WarnOfMove(k.name, f.Record.before().Addressing, f.Record.Want.RollbackTimeout)
 }
 
 // Put is the change that gives the interface what it shall have.
@@ -140,13 +133,13 @@ func (k kind) Put(ctx context.Context, h host.Host, f found, want Interface, mar
 	if err != nil {
 		return hostnet.Change{}, err
 	}
-	r := Record{Mark: mark, Want: want, Before: f.before}
+	r := Record{Mark: mark, Want: want, Before: []hostnet.DeviceSnapshot{f.before}}
 	var from hostnet.Desired
 	if f.known {
 		r.Before, from = f.Record.Before, f.desire()
 	}
 	c, err := f.Follow(ctx, h, from, r.desire())
-	c.Files = append(c.Files, hostnet.File{Path: hostnet.RecordPath("interface", k.name, want.ActiveBackend), Content: string(r.Render()), Mode: 0o600})
+	c.Files = append(c.Files, hostnet.Record[Interface](r).File("interface", k.name, want.ActiveBackend))
 	c.Timeout = want.RollbackTimeout
 	return c, err
 }
@@ -167,8 +160,6 @@ func (k kind) Drop(ctx context.Context, h host.Host, f found) (c hostnet.Change,
 			}
 		}
 	}
-	for _, backend := range []string{hostnet.Runtime, hostnet.Auto} {
-		c.Files = append(c.Files, hostnet.File{Path: hostnet.RecordPath("interface", k.name, backend), Absent: true})
-	}
+	c.Files = append(c.Files, hostnet.WithoutRecord("interface", k.name)...)
 	return c, nil
 }
