@@ -12,12 +12,14 @@ import (
 
 // Backend keeps devices over reboots, in the way of one network manager.
 type Backend interface {
-	// Files are those that configure the devices of to, with the mark in them, and the removal of those of from that are not in it.
-	Files(ctx context.Context, h host.Host, from, to Desired) ([]File, error)
-	// Switch is the script that has the running machine follow, when the files are in place.
-	Switch(from, to Desired) string
 	// Path is the file that carries the mark of a device.
 	Path(device string) string
+	// Check says what keeps a device from being kept in this way.
+	Check(d Device) error
+	// Render are the files of a device, one of those desired, with the mark in them.
+	Render(d Device, in Desired) []File
+	// Switch is the script that has the running machine follow, when the files are in place.
+	Switch(from, to Desired) string
 }
 
 // Backends are those that keep something; Runtime does not, and has the kernel follow by itself (runtime.go).
@@ -52,7 +54,7 @@ func settingsBetween(d, other Desired) []Setting {
 // switchManager is the change of what a manager keeps. What managers leave when they have another configuration goes, and what nothing
 // managed before, nothing brings back but this.
 func (m Machine) switchManager(ctx context.Context, h host.Host, b Backend, from, to Desired) (c Change, err error) {
-	if c.Files, err = b.Files(ctx, h, from, to); err != nil {
+	if c.Files, err = renderFiles(ctx, h, b, from, to); err != nil {
 		return c, err
 	}
 	from.Devices = slices.DeleteFunc(slices.Clone(from.Devices), func(d Device) bool { return !d.isCreated() && m.isElsewhere(from, d.Name) })
@@ -83,6 +85,27 @@ func (m Machine) switchManager(ctx context.Context, h host.Host, b Backend, from
 		}
 	}
 	return c, nil
+}
+
+// renderFiles are the files that have a manager keep what is desired, and the removal of those of devices that are not any more.
+func renderFiles(ctx context.Context, h host.Host, b Backend, from, to Desired) (files []File, err error) {
+	if b == Backends[Ifupdown] {
+		if files, err = turnStanzas(ctx, h, from, to); err != nil {
+			return nil, err
+		}
+	}
+	for _, d := range to.Devices {
+		if err := b.Check(d); err != nil {
+			return nil, err
+		}
+		files = append(files, b.Render(d, to)...)
+	}
+	for _, d := range from.without(to) {
+		for _, f := range b.Render(d, from) {
+			files = append(files, File{Path: f.Path, Absent: true})
+		}
+	}
+	return files, nil
 }
 
 // giveBack is the script that gives a device what it had before where its manager does not, or does so at the next start only.

@@ -182,11 +182,8 @@ func TestWhatRoutersAdvertiseIsNotMadePermanent(t *testing.T) {
 func TestEachBackendHeedsRoutersWhereTheDeviceDid(t *testing.T) {
 	s := Device{Name: "br0", Bridge: &BridgeOptions{}, Addressing: Addressing{Addresses: prefixes("10.19.41.101/24")}}
 	render := func(s Device) map[string]string {
-		text, err := netplan{}.renderYAML([]Device{s})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return map[string]string{Networkd: renderNetwork(s, mark), NetworkManager: renderConnection(s, mark), Netplan: text, Ifupdown: renderStanza(s, []Device{s}, mark)}
+		text := netplan{}.renderYAML([]Device{s})
+		return map[string]string{Networkd: renderNetwork(s, mark), NetworkManager: renderConnection(s, mark), Netplan: text, Ifupdown: renderStanza(s, Desired{Devices: []Device{s}, Mark: mark})}
 	}
 	without := render(s)
 	s.AcceptRA = true

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 )
 
 // ifupdown keeps devices by a file in /etc/network/interfaces.d (interfaces(5)). All stanzas of one device count there, so those that
@@ -25,7 +24,16 @@ func (ifupdown) Path(device string) string { return interfacesDir + "virtcluster
 //go:embed stanzas.sh
 var stanzasScript string
 
-func (i ifupdown) Files(ctx context.Context, h host.Host, from, to Desired) ([]File, error) {
+// Check implements Backend.
+func (ifupdown) Check(Device) error { return nil }
+
+// Render implements Backend.
+func (i ifupdown) Render(d Device, in Desired) []File {
+	return []File{{Path: i.Path(d.Name), Content: renderStanza(d, in)}}
+}
+
+// turnStanzas are the files of a person in which the stanzas of what is desired become comments, and those of what is not any more count again.
+func turnStanzas(ctx context.Context, h host.Host, from, to Desired) ([]File, error) {
 	var files []File
 	var devices []string
 	for _, d := range append(slices.Clone(from.Devices), to.Devices...) {
@@ -55,19 +63,13 @@ func (i ifupdown) Files(ctx context.Context, h host.Host, from, to Desired) ([]F
 			files = append(files, File{Path: path, Content: changed, Mode: found[path].Mode, Owner: found[path].Owner, Group: found[path].Group})
 		}
 	}
-	for _, d := range to.Devices {
-		files = append(files, File{Path: i.Path(d.Name), Content: renderStanza(d, to.Devices, to.Mark)})
-	}
-	for _, d := range from.without(to) {
-		files = append(files, File{Path: i.Path(d.Name), Absent: true})
-	}
 	return files, nil
 }
 
-// renderStanza is a device's file; all are the devices that are configured with it.
-func renderStanza(d Device, all []Device, mark owner.Mark) string {
+// renderStanza is the file of a device, one of those desired.
+func renderStanza(d Device, in Desired) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# virtcluster %s\n", mark)
+	fmt.Fprintf(&b, "# virtcluster %s\n", in.Mark)
 	if d.Master != "" {
 		// The bridge's stanza takes it up: it has none that begins by itself.
 		fmt.Fprintf(&b, "iface %s inet manual\n", d.Name)
@@ -81,11 +83,11 @@ func renderStanza(d Device, all []Device, mark owner.Mark) string {
 	if d.Bridge != nil {
 		fmt.Fprintf(&b, "  pre-up ip link show dev %s >/dev/null 2>&1 || ip link add name %[1]s address %s type bridge\n", d.Name, d.Bridge.MAC)
 		fmt.Fprintf(&b, "  pre-up ip link set dev %s type bridge %s\n", d.Name, d.Bridge.format())
-		for _, member := range all {
+		for _, member := range in.Devices {
 			memberCommands(&b, member)
 		}
 		fmt.Fprintf(&b, "  post-down ip link del dev %s\n", d.Name)
-		for _, member := range all {
+		for _, member := range in.Devices {
 			if member.isCreated() && member.Bridge == nil {
 				fmt.Fprintf(&b, "  post-down ip link del dev %s\n", member.Name)
 			}

@@ -1,14 +1,11 @@
 package hostnet
 
 import (
-	"context"
 	"fmt"
 	"path"
 	"strings"
 
 	"github.com/goccy/go-yaml"
-
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 )
 
 // netplan keeps devices by a file of netplan's (netplan(5)), rendered for systemd-networkd: a bridge and what is in it by one, as
@@ -35,35 +32,30 @@ func (n netplan) dropIn(d Device) string {
 	return networkdDir + netplanRendered + n.deviceID(d) + ".network.d/virtcluster.conf"
 }
 
-func (n netplan) Files(_ context.Context, _ host.Host, from, to Desired) ([]File, error) {
-	var files []File
-	for _, d := range to.Devices {
-		if d.Bridge != nil && d.Bridge.VLANFiltering {
-			return nil, fmt.Errorf("netplan has no VLAN filtering for bridge %s: choose the backend \"systemd-networkd\"", d.Name)
-		}
-		if other := path.Base(d.Before.Manager.File); d.Before.Manager.File != "" && other < netplanRendered+n.deviceID(d) {
-			return nil, fmt.Errorf("%s comes before what netplan would render for %s, so it would go on counting: choose the backend \"systemd-networkd\"", d.Before.Manager.File, d.Name)
-		}
-		if d.Master != "" {
-			continue
-		}
-		text, err := n.renderYAML(to.Devices)
-		if err != nil {
-			return nil, err
-		}
-		files = append(files, File{Path: n.Path(d.Name), Content: fmt.Sprintf("# virtcluster %s\n%s", to.Mark, text), Mode: 0o600},
-			File{Path: n.dropIn(d), Content: "[Network]\nKeepConfiguration=static\n"})
+// Check implements Backend.
+func (n netplan) Check(d Device) error {
+	if d.Bridge != nil && d.Bridge.VLANFiltering {
+		return fmt.Errorf("netplan has no VLAN filtering for bridge %s: choose the backend \"systemd-networkd\"", d.Name)
 	}
-	for _, d := range from.without(to) {
-		if d.Master == "" {
-			files = append(files, File{Path: n.Path(d.Name), Absent: true}, File{Path: n.dropIn(d), Absent: true})
-		}
+	if file := d.Before.Manager.File; file != "" && path.Base(file) < netplanRendered+n.deviceID(d) {
+		return fmt.Errorf("%s comes before what netplan would render for %s, so it would go on counting: choose the backend \"systemd-networkd\"", file, d.Name)
 	}
-	return files, nil
+	return nil
+}
+
+// Render implements Backend: what is in a bridge is described with it.
+func (n netplan) Render(d Device, in Desired) []File {
+	if d.Master != "" {
+		return nil
+	}
+	return []File{
+		{Path: n.Path(d.Name), Content: fmt.Sprintf("# virtcluster %s\n%s", in.Mark, n.renderYAML(in.Devices)), Mode: 0o600},
+		{Path: n.dropIn(d), Content: "[Network]\nKeepConfiguration=static\n"},
+	}
 }
 
 // renderYAML is the YAML of devices that belong together: a bridge and what is in it, or an interface.
-func (n netplan) renderYAML(all []Device) (string, error) {
+func (n netplan) renderYAML(all []Device) string {
 	network := yaml.MapSlice{{Key: "version", Value: 2}}
 	for _, kind := range []string{"ethernets", "bonds", "vlans", "bridges"} {
 		var devices yaml.MapSlice
@@ -77,7 +69,10 @@ func (n netplan) renderYAML(all []Device) (string, error) {
 		}
 	}
 	text, err := yaml.MarshalWithOptions(yaml.MapSlice{{Key: "network", Value: network}}, yaml.IndentSequence(true))
-	return string(text), err
+	if err != nil {
+		panic(err) // plain values always marshal
+	}
+	return string(text)
 }
 
 // deviceOf is what netplan says of one device, and the kind of devices that it is among.

@@ -1,12 +1,10 @@
 package hostnet
 
 import (
-	"context"
 	"fmt"
 	"path"
 	"strings"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 )
 
@@ -21,34 +19,24 @@ func (networkd) Path(device string) string {
 	return networkdDir + "00-virtcluster-" + device + ".network"
 }
 
-func (networkd) netdevPath(device string) string {
-	return networkdDir + "00-virtcluster-" + device + ".netdev"
+// Check implements Backend: the first file that matches counts.
+func (n networkd) Check(d Device) error {
+	if file := d.Before.Manager.File; file != "" && path.Base(file) < path.Base(n.Path(d.Name)) {
+		return fmt.Errorf("%s comes before %s, so it would go on counting for %s: rename it, to begin with 10 as is usual", file, n.Path(d.Name), d.Name)
+	}
+	return nil
 }
 
-func (n networkd) Files(_ context.Context, _ host.Host, from, to Desired) ([]File, error) {
-	var files []File
-	for _, d := range to.Devices {
-		if other := path.Base(d.Before.Manager.File); d.Before.Manager.File != "" && other < path.Base(n.Path(d.Name)) {
-			return nil, fmt.Errorf("%s comes before %s, so it would go on counting for %s: rename it, to begin with 10 as is usual", d.Before.Manager.File, n.Path(d.Name), d.Name)
-		}
-		files = append(files, File{Path: n.Path(d.Name), Content: renderNetwork(d, to.Mark)})
-		if d.isCreated() {
-			files = append(files, File{Path: n.netdevPath(d.Name), Content: renderNetdev(d, to.Mark)})
-		}
-		if d.VLAN != nil {
-			files = append(files, File{Path: n.onParent(d), Content: fmt.Sprintf("# virtcluster %s\n[Network]\nVLAN=%s\n", to.Mark, d.Name)})
-		}
+// Render implements Backend.
+func (n networkd) Render(d Device, in Desired) []File {
+	files := []File{{Path: n.Path(d.Name), Content: renderNetwork(d, in.Mark)}}
+	if d.isCreated() {
+		files = append(files, File{Path: networkdDir + "00-virtcluster-" + d.Name + ".netdev", Content: renderNetdev(d, in.Mark)})
 	}
-	for _, d := range from.without(to) {
-		files = append(files, File{Path: n.Path(d.Name), Absent: true})
-		if d.isCreated() {
-			files = append(files, File{Path: n.netdevPath(d.Name), Absent: true})
-		}
-		if d.VLAN != nil {
-			files = append(files, File{Path: n.onParent(d), Absent: true})
-		}
+	if d.VLAN != nil {
+		files = append(files, File{Path: n.onParent(d), Content: fmt.Sprintf("# virtcluster %s\n[Network]\nVLAN=%s\n", in.Mark, d.Name)})
 	}
-	return files, nil
+	return files
 }
 
 // onParent is the file that gives a VLAN to its parent, beside the parent's own.

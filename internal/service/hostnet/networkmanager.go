@@ -1,14 +1,12 @@
 package hostnet
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"net/netip"
 	"strings"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 )
 
@@ -20,15 +18,12 @@ func (networkManager) Path(device string) string {
 	return "/etc/NetworkManager/system-connections/virtcluster-" + device + ".nmconnection"
 }
 
-func (n networkManager) Files(_ context.Context, _ host.Host, from, to Desired) ([]File, error) {
-	var files []File
-	for _, d := range to.Devices {
-		files = append(files, File{Path: n.Path(d.Name), Content: renderConnection(d, to.Mark), Mode: 0o600})
-	}
-	for _, d := range from.without(to) {
-		files = append(files, File{Path: n.Path(d.Name), Absent: true})
-	}
-	return files, nil
+// Check implements Backend.
+func (networkManager) Check(Device) error { return nil }
+
+// Render implements Backend.
+func (n networkManager) Render(d Device, in Desired) []File {
+	return []File{{Path: n.Path(d.Name), Content: renderConnection(d, in.Mark), Mode: 0o600}}
 }
 
 // connectionUUID is the same for a device at all times (RFC 9562, version 8).
