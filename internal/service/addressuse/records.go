@@ -97,14 +97,10 @@ func ofDevice(kind Kind, device, file string, text []byte) map[netip.Addr][]Hold
 	}
 	for _, b := range r.Before {
 		for _, s := range b.Settings {
-			words := strings.Fields(s.Text)
-			if s.Object != "addr" || len(words) == 0 {
-				continue
-			}
-			if a, is := addressOf(words[0]); is && r.Want.Inherit {
-				add(a, kind, device)
-			} else if is {
-				add(a, Before, b.Name)
+			if s.IsAddress() && r.Want.Inherit {
+				add(s.Address.Addr(), kind, device)
+			} else if s.IsAddress() {
+				add(s.Address.Addr(), Before, b.Name)
 			}
 		}
 	}

@@ -19,8 +19,8 @@ func (f found) isLost() bool { return f.known && !f.isRunning() }
 func (r Record) ownAddresses() []netip.Prefix {
 	var all []netip.Prefix
 	for _, s := range r.ownSettings() {
-		if p, err := netip.ParsePrefix(strings.Fields(s.Text)[0]); s.Object == "addr" && err == nil {
-			all = append(all, p)
+		if s.IsAddress() {
+			all = append(all, s.Address)
 		}
 	}
 	return all
@@ -63,7 +63,7 @@ func (f found) warnOfReturn(want Bridge) []service.Problem {
 	if all := r.ownSettings(); len(all) > 0 {
 		words := make([]string, 0, len(all))
 		for _, s := range all {
-			words = append(words, s.Text)
+			words = append(words, s.String())
 		}
 		gets = "with " + strings.Join(words, ", ")
 	}

@@ -143,7 +143,7 @@ func readBridge(m hostnet.Machine, name string, r Record, known bool) (b Bridge,
 	var lostAddress, lostRoute bool
 	for _, want := range r.ownSettings() {
 		if !slices.ContainsFunc(m.Settings(name), want.Meant) {
-			lostAddress, lostRoute = lostAddress || want.Object == "addr", lostRoute || want.Object == "route"
+			lostAddress, lostRoute = lostAddress || want.IsAddress(), lostRoute || !want.IsAddress()
 		}
 	}
 	switch {

@@ -79,22 +79,12 @@ func (m Machine) Addressing(device string) Addressing {
 		if r.Dev != device || r.Protocol == "kernel" || r.Protocol == "ra" || r.Protocol == "dhcp" {
 			continue
 		}
-		via, _ := netip.ParseAddr(r.Gateway)
-		metric := r.Metric
-		if r.Family == "-6" && metric == 1024 {
-			metric = 0
-		}
-		switch to, err := netip.ParsePrefix(r.Dst); {
-		case r.Dst == "default" && via.IsValid() && (len(a.Gateways) == 0 || metric == a.Metric):
-			a.Gateways, a.Metric = append(a.Gateways, via), metric
-		case r.Dst == "default" && via.IsValid():
-			a.Routes = append(a.Routes, StaticRoute{Everywhere(via), via, metric})
-		case err == nil:
-			a.Routes = append(a.Routes, StaticRoute{to, via, metric})
-		default:
-			if single, err := netip.ParseAddr(r.Dst); err == nil {
-				a.Routes = append(a.Routes, StaticRoute{netip.PrefixFrom(single, single.BitLen()), via, metric})
-			}
+		switch asked := r.Asked(); {
+		case !asked.To.IsValid():
+		case asked.To.Bits() == 0 && asked.Via.IsValid() && (len(a.Gateways) == 0 || asked.Metric == a.Metric):
+			a.Gateways, a.Metric = append(a.Gateways, asked.Via), asked.Metric
+		case asked.To.Bits() > 0 || asked.Via.IsValid():
+			a.Routes = append(a.Routes, asked)
 		}
 	}
 	return a

@@ -102,9 +102,9 @@ func renderStanza(d Device, in Desired) string {
 	}
 	fmt.Fprintf(&b, "  pre-up ip link set dev %s up\n", d.Name)
 	for _, setting := range d.Settings() {
-		fmt.Fprintf(&b, "  up ip %s replace %s dev %s\n", setting.Object, setting.Text, d.Name)
+		fmt.Fprintf(&b, "  up ip %s replace %s dev %s\n", setting.object(), setting, d.Name)
 		if !d.isCreated() {
-			fmt.Fprintf(&b, "  down ip %s del %s dev %s || :\n", setting.Object, setting.Text, d.Name)
+			fmt.Fprintf(&b, "  down ip %s del %s dev %s || :\n", setting.object(), setting, d.Name)
 		}
 	}
 	if d.DHCP && d.Metric != 0 {

@@ -39,7 +39,7 @@ func kernelOf(states linkStates) kernel {
 			l.Kind = "vlan"
 		}
 		for _, setting := range s.has {
-			l.Has = append(l.Has, setting.Object+" "+setting.Text)
+			l.Has = append(l.Has, setting.object()+" "+setting.String())
 		}
 		k[s.Name] = l
 	}
@@ -169,10 +169,10 @@ func drawSettings(t *rapid.T, name string) []Setting {
 	var all []Setting
 	subnet := rapid.IntRange(1, 2).Draw(t, name+": subnet")
 	for _, host := range rapid.SliceOfNDistinct(rapid.IntRange(2, 4), 0, 3, rapid.ID[int]).Draw(t, name+": addresses") {
-		all = append(all, Setting{"addr", fmt.Sprintf("10.0.%d.%d/24", subnet, host)})
+		all = append(all, AddressSetting(netip.MustParsePrefix(fmt.Sprintf("10.0.%d.%d/24", subnet, host))))
 	}
 	if len(all) > 0 && rapid.Bool().Draw(t, name+": route") {
-		all = append(all, Setting{"route", fmt.Sprintf("10.9.%d.0/24 via 10.0.%d.254", subnet, subnet)})
+		all = append(all, RouteSetting(netip.MustParsePrefix(fmt.Sprintf("10.9.%d.0/24", subnet)), netip.MustParseAddr(fmt.Sprintf("10.0.%d.254", subnet)), 0))
 	}
 	return all
 }
@@ -257,8 +257,7 @@ func machineWith(states linkStates) Machine {
 	for _, s := range states {
 		l := Link{Name: s.Name, Master: s.Master, MTU: s.MTU, Alias: s.alias}
 		for _, setting := range s.has {
-			words := strings.Fields(setting.Text)
-			if p, err := netip.ParsePrefix(words[0]); err == nil && setting.Object == "addr" {
+			if p := setting.Address; setting.IsAddress() {
 				l.Addresses = append(l.Addresses, struct {
 					Family    string     `json:"family"`
 					Local     netip.Addr `json:"local"`
@@ -269,7 +268,7 @@ func machineWith(states linkStates) Machine {
 					Protocol  string     `json:"protocol"`
 				}{Family: "inet", Local: p.Addr(), PrefixLen: p.Bits(), Scope: "global"})
 			} else {
-				m.Routes = append(m.Routes, Route{Family: "-4", Dst: words[0], Gateway: words[2], Dev: s.Name})
+				m.Routes = append(m.Routes, Route{Family: "-4", Dst: setting.Route.To.String(), Gateway: setting.Route.Via.String(), Dev: s.Name})
 			}
 		}
 		m.Links = append(m.Links, l)

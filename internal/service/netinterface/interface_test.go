@@ -62,7 +62,7 @@ func roundTrip(r Record) (Record, error) {
 func TestRecordIsReadAsItWasWritten(t *testing.T) {
 	r := Record{
 		Mark: owner.Mark{ID: "me", Workspace: "here"}, Want: lan(),
-		Before: []hostnet.DeviceSnapshot{{Name: "eth1", MTU: 1500, Settings: []hostnet.Setting{{Object: "addr", Text: "10.19.41.101/24"}}, Manager: hostnet.Manager{Backend: hostnet.Networkd, File: "/etc/systemd/network/10-eth1.network"}}},
+		Before: []hostnet.DeviceSnapshot{{Name: "eth1", MTU: 1500, Settings: []hostnet.Setting{hostnet.AddressSetting(netip.MustParsePrefix("10.19.41.101/24"))}, Manager: hostnet.Manager{Backend: hostnet.Networkd, File: "/etc/systemd/network/10-eth1.network"}}},
 	}
 	got, err := roundTrip(r)
 	if diff := cmp.Diff(r, got, cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{})); err != nil || diff != "" {
