@@ -73,7 +73,8 @@ func TestMakeMovesAddressesAndRoutesInOneBatch(t *testing.T) {
 		"route del default via 10.19.41.254 metric 100 dev eno1",
 		"addr del 2001:db8::10/64 dev eno1",
 		"addr del 10.19.41.10/24 broadcast 10.19.41.255 dev eno1",
-		"link set dev eno1 master kiextbr0 up",
+		"link set dev eno1 master kiextbr0",
+		"link set dev eno1 up",
 		"link set dev kiextbr0 up",
 		"addr replace 10.19.41.10/24 broadcast 10.19.41.255 dev kiextbr0",
 		"addr replace 2001:db8::10/64 dev kiextbr0",
@@ -116,7 +117,7 @@ func TestWhatABondHadIsTakenUpBeforeItGetsItsAddressBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Want.ActiveBackend = hostnet.Runtime
+	r.Want.ActiveBackend, r.Want.MTU = hostnet.Runtime, 1400
 	m := machine(t)
 	m.Links = append(m.Links, hostnet.Link{Name: "brbond"}, hostnet.Link{Name: "bond0", Master: "brbond"})
 	for i, l := range m.Links {

@@ -120,7 +120,7 @@ func TestABondOfADeletedBridgeIsTakenAgain(t *testing.T) {
 	again.Want.ActiveBackend = hostnet.Runtime
 	do, undo := follow(t, f.Machine, &r, &again)
 	text := strings.Join(do, "\n")
-	if strings.Contains(text, "link add name bond0") || strings.Contains(text, "master bond0") || !strings.Contains(text, "link set dev bond0 master brbond up") || !strings.Contains(text, "addr replace 10.19.41.10/24") {
+	if strings.Contains(text, "link add name bond0") || strings.Contains(text, "master bond0") || !strings.Contains(text, "link set dev bond0 master brbond\nlink set dev bond0 up") || !strings.Contains(text, "addr replace 10.19.41.10/24") {
 		t.Errorf("it does\n%s", text)
 	}
 	if text := strings.Join(undo, "\n"); strings.Contains(text, "link del dev bond0") {

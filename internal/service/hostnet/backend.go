@@ -62,14 +62,14 @@ func (m Machine) switchManager(ctx context.Context, h host.Host, b Backend, from
 	for _, d := range taken {
 		if d.standsAlone() && d.DHCP && !d.Before.Addressing.DHCP {
 			// Managers leave the addresses beside the lease, and wait for none where there is an address.
-			c.Do += TakeQuietly(d.Name, Addressing{Addresses: d.Before.Addressing.Addresses}.Settings())
+			c.Do += takeQuietly(d.Name, Addressing{Addresses: d.Before.Addressing.Addresses}.Settings())
 		}
 	}
 	c.Do += b.Switch(from, to) + awaitScript(to)
 	c.Undo = b.Switch(to, from)
 	for _, d := range taken {
 		if d.standsAlone() && !d.DHCP { // what is there may be the lease
-			c.Do += TakeQuietly(d.Name, Without(d.Before.Settings, d.settings()))
+			c.Do += takeQuietly(d.Name, Without(d.Before.Settings, d.settings()))
 		}
 		c.Undo += giveBack(d)
 	}
@@ -112,21 +112,22 @@ func renderFiles(ctx context.Context, h host.Host, b Backend, from, to Desired) 
 func giveBack(d Device) string {
 	text := ""
 	if d.standsAlone() && !d.Before.Addressing.DHCP {
-		text = TakeQuietly(d.Name, Without(d.settings(), d.Before.Settings))
+		text = takeQuietly(d.Name, Without(d.settings(), d.Before.Settings))
 	}
+	var b Batch
 	switch by := d.Before.Manager.Backend; {
 	case d.isCreated():
 	case by == Ifupdown && d.Bridge != nil && !d.Before.Addressing.DHCP:
-		text += GiveQuietly(d.Name, d.Before.Settings)
+		b.Give(d.Name, d.Before.Settings)
+		text += b.quietly()
 	case by == Runtime:
-		var b Batch
 		if d.InBond {
 			b.Add("link set dev %s up", d.Name) // a bond leaves what it lets go of down
 		}
 		b.Give(d.Name, d.Before.Settings)
-		text += RunBatch(b, true)
+		text += b.script(true)
 		if d.Master != "" && d.Before.Addressing.AcceptRA {
-			text += AskRouters(d.Name)
+			text += "ask_routers " + d.Name + "\n"
 		}
 	}
 	return text
@@ -189,7 +190,7 @@ func takeOff(from, to Desired) string {
 	var b strings.Builder
 	for _, d := range from.Devices {
 		if stays, is := to.find(d.Name); is {
-			b.WriteString(TakeQuietly(d.Name, Without(d.settings(), stays.settings())))
+			b.WriteString(takeQuietly(d.Name, Without(d.settings(), stays.settings())))
 		}
 	}
 	return b.String()

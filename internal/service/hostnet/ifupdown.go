@@ -148,7 +148,7 @@ func (ifupdown) Switch(from, to Desired) string {
 		if from.belongsToPerson(d) {
 			// A person's stanza makes such a bridge, and could not a second time: it counts again at the next start.
 			if !d.DHCP {
-				b.WriteString(TakeQuietly(d.Name, d.Settings()))
+				b.WriteString(takeQuietly(d.Name, d.Settings()))
 			}
 			continue
 		}
@@ -158,7 +158,7 @@ func (ifupdown) Switch(from, to Desired) string {
 			continue
 		}
 		fmt.Fprintf(&b, "ip link set dev %s nomaster 2>/dev/null || :\n", d.Name)
-		b.WriteString(TakeQuietly(d.Name, d.Settings()))
+		b.WriteString(takeQuietly(d.Name, d.Settings()))
 		if d.DHCP {
 			fmt.Fprintf(&b, "ip -4 address flush dev %s scope global\n", d.Name)
 		}
@@ -166,14 +166,14 @@ func (ifupdown) Switch(from, to Desired) string {
 			fmt.Fprintf(&b, "bring_up_again %s\n", d.Name)
 		}
 		if d.Master != "" {
-			b.WriteString(AskRouters(d.Name))
+			b.WriteString("ask_routers " + d.Name + "\n")
 		}
 	}
 	b.WriteString(takeOff(from, to))
 	for _, d := range to.Devices {
 		if !from.has(d.Name) && !d.isCreated() {
 			forget(d.Name)
-			b.WriteString(ForgetRouters(d.Name))
+			b.WriteString("forget_routers " + d.Name + "\n")
 			fmt.Fprintf(&b, "ip address flush dev %s scope global\n", d.Name)
 		}
 		switch was, _ := from.find(d.Name); {
@@ -191,11 +191,6 @@ func (ifupdown) Switch(from, to Desired) string {
 		}
 	}
 	return b.String()
-}
-
-// runQuietly runs a batch of which any command may fail.
-func runQuietly(batch Batch) string {
-	return strings.Replace(RunBatch(batch, true), " <<'END'", " 2>/dev/null <<'END' || :", 1)
 }
 
 // commentPrefix begins a line that was a person's, with the device that it was for.

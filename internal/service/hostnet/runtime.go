@@ -25,21 +25,21 @@ func (l linkStates) find(name string) int {
 func (m Machine) switchKernel(from, to Desired) (do, undo string) {
 	now := m.listStates(from, to)
 	after := m.applyTo(now, from, to)
-	do, undo = RunBatch(listCommands(now, after, false), false), RunBatch(listCommands(after, now, true), true)
-	if b, is := to.bridge(); is && now.find(b.Name) < 0 && b.Inherited != nil {
-		if i := slices.IndexFunc(to.Devices, func(d Device) bool { return !d.isCreated() }); i >= 0 {
-			do += HeedRouters(b.Name, to.Devices[i].Name, to.Devices[i].Before.Addressing.AcceptRA)
-		}
+	do, undo = listCommands(now, after, false).script(false), listCommands(after, now, true).script(true)
+	port := slices.IndexFunc(to.Devices, func(d Device) bool { return d.Master != "" && !d.isCreated() })
+	if b, is := to.bridge(); is && now.find(b.Name) < 0 && b.Inherited != nil && port >= 0 {
+		// A manager may have heeded what the kernel did not.
+		do += fmt.Sprintf("heed_routers %s %s %d\n", b.Name, to.Devices[port].Name, 2*toBit(to.Devices[port].Before.Addressing.AcceptRA))
 	}
 	for _, d := range to.Devices {
 		if i := now.find(d.Name); d.Before.Addressing.AcceptRA && d.Master != "" && i >= 0 && now[i].Master != d.Master {
-			do += ForgetRouters(d.Name)
-			undo += AskRouters(d.Name)
+			do += "forget_routers " + d.Name + "\n"
+			undo += "ask_routers " + d.Name + "\n"
 		}
 	}
 	for _, d := range from.without(to) {
 		if d.Before.Addressing.AcceptRA && d.Master != "" && !m.isElsewhere(from, d.Name) {
-			do += AskRouters(d.Name)
+			do += "ask_routers " + d.Name + "\n"
 		}
 	}
 	return do, undo
@@ -66,38 +66,27 @@ func (m Machine) listStates(from, to Desired) linkStates {
 // applyTo are the machine's devices as they shall be. What others gave to those that stay, ports, addresses and routes, stays with them; of a
 // bridge that goes it goes to the first interface that is left.
 func (m Machine) applyTo(now linkStates, from, to Desired) linkStates {
-	all := slices.Clone(now)
+	all, wanted := slices.Clone(now), slices.Clone(to.Devices)
 	var others []Setting
 	for _, d := range from.without(to) {
 		if d.Bridge != nil {
 			others = Without(m.Own(d.Name), d.settings())
 		}
-		if d.isCreated() && !m.isElsewhere(from, d.Name) {
+		switch {
+		case d.isCreated() && !m.isElsewhere(from, d.Name):
 			all = slices.DeleteFunc(all, func(s linkState) bool { return s.Name == d.Name })
 			for i := range all {
 				if all[i].Master == d.Name {
 					all[i].Master, all[i].InBond = "", false
 				}
 			}
-		}
-	}
-	for _, d := range from.without(to) {
-		i := all.find(d.Name)
-		switch {
-		case d.isCreated() || i < 0:
-		case d.standsAlone():
-			all[i].MTU = chooseMTU(from, to, d, all[i].MTU)
-			all[i].has = exchangeSettings(all[i].has, d.settings(), d.Before.Settings)
-		case m.isIn(d) || m.isLost(from) && m.HasNothing(d.Name):
-			all[i].Master, all[i].InBond, all[i].up = "", false, all[i].up || d.InBond
-			if d.Before.MTU != 0 {
-				all[i].MTU = d.Before.MTU
-			}
-			all[i].has = exchangeSettings(all[i].has, nil, append(slices.Clone(d.Before.Settings), Without(others, d.Before.Settings)...))
+		case d.standsAlone() || m.isIn(d) || m.isLost(from) && m.HasNothing(d.Name):
+			has := append(slices.Clone(d.Before.Settings), Without(others, d.Before.Settings)...)
+			wanted = append(wanted, Device{Name: d.Name, Inherited: has, Before: d.Before})
 			others = nil
 		}
 	}
-	for _, d := range to.Devices {
+	for _, d := range wanted {
 		i := all.find(d.Name)
 		if i < 0 {
 			i = len(all)
@@ -105,18 +94,17 @@ func (m Machine) applyTo(now linkStates, from, to Desired) linkStates {
 		}
 		s := &all[i]
 		if d.Bridge != nil {
-			s.alias = to.Mark.String()
-			s.Bridge = &BridgeOptions{MAC: d.Bridge.MAC, STP: d.Bridge.STP, VLANFiltering: d.Bridge.VLANFiltering}
+			s.Bridge, s.alias = d.Bridge, to.Mark.String()
 		}
-		if d.Master != "" && !d.isCreated() && !m.isIn(d) {
-			s.has = Without(s.has, m.Own(d.Name))
-		} else if d.Master == "" {
+		if d.Master == "" {
 			s.has = exchangeSettings(s.has, from.settingsOf(d), d.settings())
+		} else if !m.isIn(d) {
+			s.has = Without(s.has, m.Own(d.Name))
 		}
 		s.MTU, s.Master, s.InBond, s.up = chooseMTU(from, to, d, s.MTU), d.Master, d.InBond, true
 		if d.VLAN != nil {
 			if parent := all.find(d.VLAN.Parent); parent >= 0 {
-				all[parent].up = true
+				all[parent].up = true // or the VLAN could not be
 			}
 		}
 	}
@@ -160,61 +148,45 @@ func exchangeSettings(has, was, want []Setting) []Setting {
 // the two: then each is tried, and all is given that a changed device shall have.
 func listCommands(from, to linkStates, undo bool) Batch {
 	var c Batch
-	was := func(s linkState) linkState {
-		if i := from.find(s.Name); i >= 0 {
-			return from[i]
-		}
-		return linkState{}
-	}
 	for _, s := range from {
 		if to.find(s.Name) < 0 {
 			c.Add("link del dev %s", s.Name)
 		}
 	}
-	for _, s := range to {
-		c.makeLink(was(s), s)
+	each := func(step func(was, s linkState)) {
+		for _, s := range to {
+			if i := from.find(s.Name); i >= 0 {
+				step(from[i], s)
+			} else {
+				step(linkState{}, s)
+			}
+		}
 	}
 	give := map[string][]Setting{}
-	for _, s := range to {
-		give[s.Name] = c.takeSettings(was(s), s, undo)
-	}
-	for _, s := range to {
-		if old := was(s); old.Name != "" && s.up && !old.up && s.Master == old.Master {
-			c.Add("link set dev %s up", s.Name) // a VLAN is no more up than its parent
-		}
-	}
-	for _, s := range to {
-		if old := was(s); s.Master != "" && s.Master != old.Master {
-			c.setMTU(old, s)
-			c.enslaveLink(s)
-		}
-	}
-	for _, s := range to {
-		if old := was(s); s.Master == "" && old.Master != "" {
-			c.Add("link set dev %s nomaster", s.Name)
-			if old.InBond && s.up {
-				c.Add("link set dev %s up", s.Name) // a bond leaves what it lets go of down
-			}
-		}
-	}
-	for _, isBridge := range []bool{false, true} { // whose ports come first
-		for _, s := range to {
-			if old := was(s); (s.Bridge != nil) == isBridge && (s.Master == "" || s.Master == old.Master) {
-				c.setMTU(old, s)
-			}
-		}
-	}
-	for _, s := range to {
-		switch old := was(s); {
-		case old.Name == "" && s.up && s.Master == "":
+	each(c.makeLink)
+	each(func(was, s linkState) { give[s.Name] = c.takeSettings(was, s, undo) })
+	each(func(was, s linkState) {
+		if was.Name != "" && s.up && !was.up && s.Master == was.Master {
 			c.Add("link set dev %s up", s.Name)
-		case old.up && !s.up:
+		}
+	})
+	each(c.enslaveLink)
+	each(c.releaseLink)
+	for _, bridges := range []bool{false, true} { // whose ports come first
+		each(func(was, s linkState) {
+			if (s.Bridge != nil) == bridges && (s.Master == "" || s.Master == was.Master) {
+				c.setMTU(was, s)
+			}
+		})
+	}
+	each(func(was, s linkState) {
+		if was.Name == "" && s.up && s.Master == "" {
+			c.Add("link set dev %s up", s.Name)
+		} else if was.up && !s.up {
 			c.Add("link set dev %s down", s.Name)
 		}
-	}
-	for _, s := range to {
-		c.Give(s.Name, give[s.Name])
-	}
+	})
+	each(func(_, s linkState) { c.Give(s.Name, give[s.Name]) })
 	return c
 }
 
@@ -265,20 +237,29 @@ func (b *Batch) setMTU(was, s linkState) {
 	}
 }
 
-// enslaveLink puts a device into a bridge or a bond. A bond takes nothing that is up, and kernels before 6.8 take a device up first where one
-// command says both.
-func (b *Batch) enslaveLink(s linkState) {
-	up := ""
-	if s.up {
-		up = " up"
-	}
-	if !s.InBond {
-		b.Add("link set dev %s master %s%s", s.Name, s.Master, up)
+// enslaveLink puts a device into the bridge or the bond that it shall be in. A bond takes nothing that is up, and kernels before 6.8 take a
+// device up first where one command says both.
+func (b *Batch) enslaveLink(was, s linkState) {
+	if s.Master == "" || s.Master == was.Master {
 		return
 	}
-	b.Add("link set dev %s down", s.Name)
+	b.setMTU(was, s)
+	if s.InBond {
+		b.Add("link set dev %s down", s.Name)
+	}
 	b.Add("link set dev %s master %s", s.Name, s.Master)
 	if s.up {
+		b.Add("link set dev %s up", s.Name)
+	}
+}
+
+// releaseLink takes a device out of what it was in. A bond leaves what it lets go of down.
+func (b *Batch) releaseLink(was, s linkState) {
+	if s.Master != "" || was.Master == "" {
+		return
+	}
+	b.Add("link set dev %s nomaster", s.Name)
+	if was.InBond && s.up {
 		b.Add("link set dev %s up", s.Name)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 )
 
 // Setting is an address or a route of a device.
@@ -149,22 +150,26 @@ func (b *Batch) Take(device string, settings []Setting) {
 	}
 }
 
-// TakeQuietly is the script that takes settings from a device; what is gone already is no error.
-func TakeQuietly(device string, settings []Setting) string {
-	var b Batch
-	b.Take(device, settings)
+// script is what has ip(8) run the batch; force goes on behind a command that fails.
+func (b Batch) script(force bool) string {
 	if len(b) == 0 {
 		return ""
 	}
-	return runQuietly(b)
+	flag := ""
+	if force {
+		flag = " -force"
+	}
+	return "ip" + flag + " -batch - <<'END'\n" + strings.Join(b, "\n") + "\nEND\n"
 }
 
-// GiveQuietly is the script that gives settings to a device; what is there already is no error.
-func GiveQuietly(device string, settings []Setting) string {
+// quietly is the script that tries each command: what is so already is no error.
+func (b Batch) quietly() string {
+	return strings.Replace(b.script(true), " <<'END'", " 2>/dev/null <<'END' || :", 1)
+}
+
+// takeQuietly is the script that takes settings from a device, as far as it has them.
+func takeQuietly(device string, settings []Setting) string {
 	var b Batch
-	b.Give(device, settings)
-	if len(b) == 0 {
-		return ""
-	}
-	return runQuietly(b)
+	b.Take(device, settings)
+	return b.quietly()
 }
