@@ -3,7 +3,6 @@ package hostnetwork
 
 import (
 	"context"
-	"net/netip"
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
@@ -136,13 +135,8 @@ func readNetwork(ctx context.Context, p crud.ProviderData, m *model) diag.Diagno
 
 // routeDestination is a route's as a prefix.
 func routeDestination(r hostnet.Route) string {
-	switch a, err := netip.ParseAddr(r.Dst); {
-	case r.Dst == "default" && r.Family == "-6":
-		return "::/0"
-	case r.Dst == "default":
-		return "0.0.0.0/0"
-	case err == nil:
-		return netip.PrefixFrom(a, a.BitLen()).String()
+	if to := r.To(); to.IsValid() {
+		return to.String()
 	}
 	return r.Dst
 }

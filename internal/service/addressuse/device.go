@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/netip"
 	"slices"
-	"strings"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
@@ -46,13 +45,6 @@ func (u Use) refuseDevice(devices []string, recorded owner.Mark, addresses []net
 // hasItself says whether one of some devices has an address that nothing but its own configuration put there.
 func hasItself(m hostnet.Machine, devices []string, address netip.Addr) bool {
 	return slices.ContainsFunc(devices, func(device string) bool {
-		return slices.ContainsFunc(m.Own(device), func(s hostnet.Setting) bool {
-			words := strings.Fields(s.Text)
-			if s.Object != "addr" || len(words) == 0 {
-				return false
-			}
-			a, is := addressOf(words[0])
-			return is && a == address
-		})
+		return slices.ContainsFunc(m.Own(device), func(s hostnet.Setting) bool { return s.Address.Addr() == address })
 	})
 }

@@ -78,43 +78,29 @@ func ofPool(file string, text []byte) map[netip.Addr][]Holder {
 
 // ofDevice reads the record of a bridge or of an interface: what it was given, and what the devices had before that it is made of.
 func ofDevice(kind Kind, device, file string, text []byte) map[netip.Addr][]Holder {
-	var r struct {
-		Mark       string             `json:"mark"`
-		Addresses  []netip.Prefix     `json:"addresses"`
-		Addressing hostnet.Addressing `json:"addressing"`
-		Inherit    bool               `json:"inherit"`
-		Before     json.RawMessage    `json:"before"`
-	}
-	if json.Unmarshal(text, &r) != nil {
+	r, err := hostnet.ParseRecord[struct {
+		Addresses []netip.Prefix
+		Inherit   bool
+	}](text)
+	if err != nil {
 		return nil
 	}
 	all := map[netip.Addr][]Holder{}
 	add := func(a netip.Addr, kind Kind, name string) {
-		h := Holder{Kind: kind, Name: name, Place: file, Devices: []string{name}, Mark: owner.Parse(r.Mark)}
+		h := Holder{Kind: kind, Name: name, Place: file, Devices: []string{name}, Mark: r.Mark}
 		if !slices.ContainsFunc(all[a], func(o Holder) bool { return o.Kind == h.Kind && o.Name == h.Name }) {
 			all[a] = append(all[a], h)
 		}
 	}
-	for _, p := range append(r.Addresses, r.Addressing.Addresses...) {
+	for _, p := range r.Want.Addresses {
 		add(p.Addr(), kind, device)
 	}
-	var before []hostnet.DeviceSnapshot
-	if json.Unmarshal(r.Before, &before) != nil {
-		var one hostnet.DeviceSnapshot
-		if json.Unmarshal(r.Before, &one) == nil {
-			before = append(before, one)
-		}
-	}
-	for _, b := range before {
+	for _, b := range r.Before {
 		for _, s := range b.Settings {
-			words := strings.Fields(s.Text)
-			if s.Object != "addr" || len(words) == 0 {
-				continue
-			}
-			if a, is := addressOf(words[0]); is && r.Inherit {
-				add(a, kind, device)
-			} else if is {
-				add(a, Before, b.Name)
+			if s.IsAddress() && r.Want.Inherit {
+				add(s.Address.Addr(), kind, device)
+			} else if s.IsAddress() {
+				add(s.Address.Addr(), Before, b.Name)
 			}
 		}
 	}

@@ -63,9 +63,9 @@ vrrp_instance V {
 		exposures+"/e.json", `{"owner":"`+theirs+`","kind":"load_balancer","address":"10.19.41.64","interface":"eth1","configure_address":true}`,
 		exposures+"/f.json", `{"owner":"`+theirs+`","kind":"load_balancer","address":"10.19.41.69"}`,
 		pools+"/lan.json", `{"owner":"`+ours+`","drawn":{"okd/api":{"ip":"10.19.41.65","owner":"`+theirs+`"}}}`,
-		"/var/lib/virtcluster/hostnet/bridge-br0.json", `{"mark":"`+theirs+`","addresses":["10.19.41.66/24"],"inherit":false,"before":[{"name":"eth2","settings":[{"object":"addr","text":"10.19.41.67/24 broadcast 10.19.41.255"},{"object":"route","text":"default via 10.19.41.254"}]}]}`,
-		"/run/virtcluster/bridge-br1.json", `{"mark":"`+theirs+`","inherit":true,"before":[{"name":"eth3","settings":[{"object":"addr","text":"10.19.41.68/24"}]}]}`,
-		"/var/lib/virtcluster/hostnet/interface-eth4.json", `{"mark":"`+theirs+`","addressing":{"Addresses":["fd00::4/64"]},"before":{"name":"eth4","settings":[]}}`,
+		"/var/lib/virtcluster/hostnet/bridge-br0.json", `{"mark":"`+theirs+`","want":{"Addresses":["10.19.41.66/24"],"Inherit":false},"before":[{"name":"eth2","settings":[{"address":"10.19.41.67/24","broadcast":"10.19.41.255"},{"route":{"To":"0.0.0.0/0","Via":"10.19.41.254"}}]}]}`,
+		"/run/virtcluster/bridge-br1.json", `{"mark":"`+theirs+`","want":{"Inherit":true},"before":[{"name":"eth3","settings":[{"address":"10.19.41.68/24"}]}]}`,
+		"/var/lib/virtcluster/hostnet/interface-eth4.json", `{"mark":"`+theirs+`","want":{"Addresses":["fd00::4/64"]},"before":[{"name":"eth4","settings":[]}]}`,
 	))
 }
 

@@ -37,7 +37,7 @@ type Bridge struct {
 	// RollbackTimeout is how long the machine waits for the disarming before it goes back by itself.
 	RollbackTimeout time.Duration
 	// Active are the addresses that the bridge has, whoever gave them to it. Only read.
-	Active []netip.Prefix
+	Active []netip.Prefix `json:"-"`
 }
 
 // Bond is several physical interfaces that act as one, in a bridge.
@@ -72,6 +72,15 @@ func (b Bridge) ownDevices() []string {
 		names = append(names, VLANDevice(v))
 	}
 	return names
+}
+
+// allDevices are those of the machine that the bridge is made of.
+func (b Bridge) allDevices() []string {
+	devices := b.physicalInterfaces()
+	for _, v := range b.VLANs {
+		devices = append(devices, v.Parent)
+	}
+	return devices
 }
 
 // masterOf is the device that a physical interface is in.
@@ -159,4 +168,9 @@ func (b Bridge) validateMembers() []service.Problem {
 		}
 	}
 	return problems
+}
+
+func linkOf(m hostnet.Machine, name string) hostnet.Link {
+	link, _ := m.Link(name)
+	return link
 }

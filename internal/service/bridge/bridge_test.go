@@ -36,6 +36,27 @@ func machine(t *testing.T) hostnet.Machine {
 	return m
 }
 
+// follow is the change from what is desired by one record to another's, as ip(8) gets it; nil is none.
+func follow(t *testing.T, now hostnet.Machine, from, to *Record) (do, undo hostnet.Batch) {
+	t.Helper()
+	desire := func(r *Record) (d hostnet.Desired) {
+		if r != nil {
+			d = r.desire()
+		}
+		return d
+	}
+	c, err := now.Follow(t.Context(), nil, desire(from), desire(to))
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch := func(script string) hostnet.Batch {
+		_, text, _ := strings.Cut(script, "<<'END'\n")
+		text, _, _ = strings.Cut(text, "END\n")
+		return slices.DeleteFunc(strings.Split(text, "\n"), func(line string) bool { return line == "" })
+	}
+	return batch(c.Do), batch(c.Undo)
+}
+
 func TestMakeMovesAddressesAndRoutesInOneBatch(t *testing.T) {
 	b := Bridge{Name: "kiextbr0", Interfaces: []string{"eno1"}, Inherit: true}
 	m := machine(t)
@@ -44,7 +65,7 @@ func TestMakeMovesAddressesAndRoutesInOneBatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Mark, r.Want.ActiveBackend = owner.Mark{ID: "me", Workspace: "here"}, hostnet.Runtime
-	do, undo := r.Make(m)
+	do, undo := follow(t, m, nil, &r)
 	if diff := cmp.Diff(hostnet.Batch{
 		"link add name kiextbr0 address 52:54:00:00:00:01 type bridge stp_state 0 forward_delay 200",
 		`link set dev kiextbr0 alias "owner=me workspace=here"`,
@@ -52,7 +73,8 @@ func TestMakeMovesAddressesAndRoutesInOneBatch(t *testing.T) {
 		"route del default via 10.19.41.254 metric 100 dev eno1",
 		"addr del 2001:db8::10/64 dev eno1",
 		"addr del 10.19.41.10/24 broadcast 10.19.41.255 dev eno1",
-		"link set dev eno1 master kiextbr0 up",
+		"link set dev eno1 master kiextbr0",
+		"link set dev eno1 up",
 		"link set dev kiextbr0 up",
 		"addr replace 10.19.41.10/24 broadcast 10.19.41.255 dev kiextbr0",
 		"addr replace 2001:db8::10/64 dev kiextbr0",
@@ -81,7 +103,7 @@ func TestBondTakesInterfacesThatAreDown(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Want.ActiveBackend = hostnet.Runtime
-	do, _ := r.Make(m)
+	do, _ := follow(t, m, nil, &r)
 	text := strings.Join(do, "\n")
 	if !strings.Contains(text, "link set dev eno1 down\nlink set dev eno1 master bond0\nlink set dev eno1 up\n") {
 		t.Errorf("got\n%s", text)
@@ -95,15 +117,16 @@ func TestWhatABondHadIsTakenUpBeforeItGetsItsAddressBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Want.ActiveBackend = hostnet.Runtime
+	r.Want.ActiveBackend, r.Want.MTU = hostnet.Runtime, 1400
 	m := machine(t)
 	m.Links = append(m.Links, hostnet.Link{Name: "brbond"}, hostnet.Link{Name: "bond0", Master: "brbond"})
 	for i, l := range m.Links {
 		if l.Name == "eno1" {
-			m.Links[i].Master = "bond0"
+			m.Links[i].Master, m.Links[i].MTU, m.Links[i].Addresses = "bond0", 1400, nil
 		}
 	}
-	do, _ := r.Unmake(m)
+	m.Routes = nil
+	do, _ := follow(t, m, &r, nil)
 	text := strings.Join(do, "\n")
 	if !strings.Contains(text, "link set dev eno1 nomaster\nlink set dev eno1 up\n") || !strings.Contains(text, "up\nlink set dev eno1 mtu 1500\naddr replace 10.19.41.10/24") {
 		t.Errorf("got\n%s", text)
@@ -137,6 +160,12 @@ func TestDefaultRouteOfAnotherDeviceIsNotReplaced(t *testing.T) {
 	}
 }
 
+// roundTrip is a record written and read again.
+func roundTrip(r Record) (Record, error) {
+	got, err := hostnet.ParseRecord[Bridge](hostnet.Record[Bridge](r).Render())
+	return Record(got), err
+}
+
 func TestRecordIsReadAsItWasWritten(t *testing.T) {
 	m := machine(t)
 	b := Bridge{
@@ -151,7 +180,7 @@ func TestRecordIsReadAsItWasWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Mark = owner.Mark{ID: "me", Workspace: "here"}
-	got, err := ParseRecord(b.Name, r.Render())
+	got, err := roundTrip(r)
 	if diff := cmp.Diff(r, got, cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{})); err != nil || diff != "" {
 		t.Errorf("%v %s", err, diff)
 	}
@@ -178,18 +207,18 @@ func TestBridgeOfAPersonIsNotMadeAgain(t *testing.T) {
 	for backend, ports := range map[string]int{hostnet.Networkd: 1, hostnet.NetworkManager: 1, hostnet.Ifupdown: 1, hostnet.Netplan: 0} {
 		t.Run(backend, func(t *testing.T) {
 			r := adopted(backend)
-			back, err := ParseRecord("br7", r.Render())
+			back, err := roundTrip(r)
 			if diff := cmp.Diff(r, back, cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{})); err != nil || diff != "" {
 				t.Errorf("%s: %v %s", backend, err, diff)
 			}
-			setups := back.listSetups()
-			if len(setups) != 1+ports || setups[0].Original.Backend != backend || len(setups[0].Addresses) != 1 {
-				t.Errorf("%s: %+v", backend, setups)
+			devices := back.listDevices()
+			if len(devices) != 1+ports || devices[0].Before.Manager.Backend != backend || len(devices[0].Addresses) != 1 {
+				t.Errorf("%s: %+v", backend, devices)
 			}
 			if backend == hostnet.Ifupdown {
 				return // it asks the machine for stanzas
 			}
-			if c, err := changeKept(t.Context(), localhost.New(), hostnet.Machine{}, &r, nil); err != nil || strings.Contains(c.Do, "ip link del") || strings.Contains(c.Do, "device delete") {
+			if c, err := (hostnet.Machine{}).Follow(t.Context(), localhost.New(), r.desire(), hostnet.Desired{}); err != nil || strings.Contains(c.Do, "ip link del") || strings.Contains(c.Do, "device delete") {
 				t.Errorf("%s: the person's bridge goes: %v\n%s", backend, err, c.Do)
 			}
 		})
@@ -332,7 +361,7 @@ func TestAPortThatSomebodyMovedStaysWhereItIs(t *testing.T) {
 			r.Want.ActiveBackend = backend
 			r.Before[0].Manager = hostnet.Manager{Backend: backend, Connection: "0ba2d1c0"}
 			for master, left := range map[string]bool{"kiextbr0": false, "br0": true} {
-				c, err := changeKept(t.Context(), nil, in(master), &r, nil)
+				c, err := in(master).Follow(t.Context(), nil, r.desire(), hostnet.Desired{})
 				if err != nil || left == strings.Contains(c.Do, "eno1") || !slices.ContainsFunc(c.Files, func(f hostnet.File) bool { return strings.Contains(f.Path, "eno1") && f.Absent }) {
 					t.Errorf("%s, without the bridge, eno1 in %q: %v\n%s\n%v", backend, master, err, c.Do, c.Files)
 				}

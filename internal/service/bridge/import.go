@@ -43,14 +43,6 @@ func (f *found) adoptFiles(ctx context.Context, h host.Host) error {
 	return nil
 }
 
-// giveBack is the script that gives an adopted bridge what it had before, where its manager does so at the next start only.
-func giveBack(r Record) string {
-	if r.Adopted.Manager.Backend != hostnet.Ifupdown {
-		return ""
-	}
-	return hostnet.GiveQuietly(r.Adopted.Name, r.Adopted.Settings)
-}
-
 // fitsAdopted refuses what the files of the person who made a bridge would go on to say otherwise; r is the bridge as it is.
 func (b Bridge) fitsAdopted(r Record) error {
 	is, by := r.Want, r.Adopted.Manager.Backend

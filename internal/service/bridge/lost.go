@@ -15,44 +15,12 @@ import (
 // isLost says that somebody deleted the bridge: its record still has what its interfaces had, which nothing else may have any more.
 func (f found) isLost() bool { return f.known && !f.isRunning() }
 
-// returnsTo says whether an interface of a lost bridge has nothing of its own, and is in nothing else: what the record has is its own then.
-// Otherwise what somebody gave it since counts.
-func returnsTo(now hostnet.Machine, name string) bool {
-	link, there := now.Link(name)
-	return there && link.Master == "" && len(now.Own(name)) == 0
-}
-
-// Return lists the commands that give the interfaces of a lost bridge what they had before, and those that undo it.
-func (r Record) Return(now hostnet.Machine) (do, undo hostnet.Batch) {
-	for _, name := range r.Want.ownDevices() {
-		if link, there := now.Link(name); there && link.Master == "" {
-			do.Add("link del dev %s", name)
-		}
-	}
-	for _, p := range r.Before {
-		master, bonded := r.Want.masterOf(p.Name)
-		link, _ := now.Link(p.Name)
-		if bonded && link.Master == master {
-			do.Add("link set dev %s up", p.Name) // a bond leaves what it lets go of down
-		} else if !returnsTo(now, p.Name) {
-			continue
-		}
-		if p.MTU != 0 && p.MTU != link.MTU {
-			do.Add("link set dev %s mtu %d", p.Name, p.MTU)
-			undo.Add("link set dev %s mtu %d", p.Name, link.MTU)
-		}
-		do.Give(p.Name, p.Settings)
-		undo.Take(p.Name, p.Settings)
-	}
-	return do, undo
-}
-
 // ownAddresses are those that the bridge got of its owner.
 func (r Record) ownAddresses() []netip.Prefix {
 	var all []netip.Prefix
 	for _, s := range r.ownSettings() {
-		if p, err := netip.ParsePrefix(strings.Fields(s.Text)[0]); s.Object == "addr" && err == nil {
-			all = append(all, p)
+		if s.IsAddress() {
+			all = append(all, s.Address)
 		}
 	}
 	return all
@@ -95,7 +63,7 @@ func (f found) warnOfReturn(want Bridge) []service.Problem {
 	if all := r.ownSettings(); len(all) > 0 {
 		words := make([]string, 0, len(all))
 		for _, s := range all {
-			words = append(words, s.Text)
+			words = append(words, s.String())
 		}
 		gets = "with " + strings.Join(words, ", ")
 	}

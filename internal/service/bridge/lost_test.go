@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/hostnet"
@@ -46,13 +47,13 @@ func TestADeletedBridgeIsDriftAndComesBackWithWhatItHad(t *testing.T) {
 		t.Fatal(err)
 	}
 	again.Want.ActiveBackend = hostnet.Runtime
-	if diff := cmp.Diff(f.Record.ownSettings(), again.ownSettings()); diff != "" || len(again.ownSettings()) != 4 {
+	if diff := cmp.Diff(f.Record.ownSettings(), again.ownSettings(), cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{})); diff != "" || len(again.ownSettings()) != 4 {
 		t.Errorf("it comes back with %s", diff)
 	}
 	if words := f.warnOfReturn(f.Want); len(words) != 1 || !strings.Contains(words[0].Detail, "10.19.41.10/24") || !strings.Contains(words[0].Detail, "default via 10.19.41.254") {
 		t.Errorf("the plan says %v", words)
 	}
-	do, undo := f.Return(f.Machine)
+	do, undo := follow(t, f.Machine, &f.Record, nil)
 	want := hostnet.Batch{}
 	want.Give("eno1", before.Own("eno1"))
 	if diff := cmp.Diff(want, do); diff != "" {
@@ -78,10 +79,10 @@ func TestADeletedBridgeLeavesWhatSomebodyGaveSince(t *testing.T) {
 		t.Fatal(err)
 	}
 	again.Want.ActiveBackend = hostnet.Runtime
-	if diff := cmp.Diff([]hostnet.Setting{{Object: "addr", Text: "10.19.41.66/24"}}, again.ownSettings()); diff != "" {
+	if diff := cmp.Diff([]hostnet.Setting{hostnet.AddressSetting(netip.MustParsePrefix("10.19.41.66/24"))}, again.ownSettings(), cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{})); diff != "" {
 		t.Error(diff)
 	}
-	if do, _ := f.Return(f.Machine); len(do) != 0 {
+	if do, _ := follow(t, f.Machine, &f.Record, nil); len(do) != 0 {
 		t.Errorf("the destroy does %q", do)
 	}
 }
@@ -117,16 +118,16 @@ func TestABondOfADeletedBridgeIsTakenAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	again.Want.ActiveBackend = hostnet.Runtime
-	do, undo := again.Make(f.Machine)
+	do, undo := follow(t, f.Machine, &r, &again)
 	text := strings.Join(do, "\n")
-	if strings.Contains(text, "link add name bond0") || strings.Contains(text, "master bond0") || !strings.Contains(text, "link set dev bond0 master brbond up") || !strings.Contains(text, "addr replace 10.19.41.10/24") {
+	if strings.Contains(text, "link add name bond0") || strings.Contains(text, "master bond0") || !strings.Contains(text, "link set dev bond0 master brbond\nlink set dev bond0 up") || !strings.Contains(text, "addr replace 10.19.41.10/24") {
 		t.Errorf("it does\n%s", text)
 	}
 	if text := strings.Join(undo, "\n"); strings.Contains(text, "link del dev bond0") {
 		t.Errorf("which is undone by\n%s", text)
 	}
-	back, _ := r.Return(f.Machine)
-	if text := strings.Join(back, "\n"); !strings.HasPrefix(text, "link del dev bond0\nlink set dev eno1 up\n") || !strings.Contains(text, "addr replace 10.19.41.10/24") {
+	back, _ := follow(t, f.Machine, &r, nil)
+	if text := strings.Join(back, "\n"); !strings.HasPrefix(text, "link del dev bond0\nlink set dev eno1 nomaster\nlink set dev eno1 up\n") || !strings.Contains(text, "addr replace 10.19.41.10/24") {
 		t.Errorf("the destroy does\n%s", text)
 	}
 }
@@ -175,8 +176,11 @@ func TestNeighboursGoWithTheAddresses(t *testing.T) {
 	}
 	f.Record.Before[0].Neighbours = []hostnet.Neighbour{neighbour("10.19.41.7", "eno1")}
 	f.Record.Before = append(f.Record.Before, hostnet.DeviceSnapshot{Name: "eno8", Neighbours: []hostnet.Neighbour{neighbour("10.19.41.8", "eno8")}})
-	var c hostnet.Change
-	f.Record.takeNeighbours(f, &c)
+	f.Record.Want.Interfaces = append(f.Record.Want.Interfaces, "eno8")
+	c, err := f.Follow(t.Context(), nil, f.desire(), f.desire())
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, want := range []string{"ip neigh replace 10.19.41.7 lladdr 02:00:00:00:00:07 nud permanent dev kiextbr0", "replace 10.19.41.8 lladdr 02:00:00:00:00:07 nud permanent dev kiextbr0"} {
 		t.Run(want, func(t *testing.T) {
 			if !strings.Contains(c.Do, want) {
@@ -186,10 +190,11 @@ func TestNeighboursGoWithTheAddresses(t *testing.T) {
 	}
 	f.Links = append(f.Links, hostnet.Link{Name: "kiextbr0"})
 	f.Neighbours = []hostnet.Neighbour{neighbour("10.19.41.7", "kiextbr0"), neighbour("10.19.41.8", "kiextbr0"), neighbour("10.19.41.9", "kiextbr0"), neighbour("10.9.9.9", "other")}
-	c = hostnet.Change{}
-	f.Record.returnNeighbours(f, &c)
+	if c, err = f.Follow(t.Context(), nil, f.desire(), hostnet.Desired{}); err != nil {
+		t.Fatal(err)
+	}
 	if want := "ip neigh replace 10.19.41.7 lladdr 02:00:00:00:00:07 nud permanent dev eno1 || :\nip neigh replace 10.19.41.9 lladdr 02:00:00:00:00:07 nud permanent dev eno1 || :\n" +
-		"ip neigh replace 10.19.41.8 lladdr 02:00:00:00:00:07 nud permanent dev eno8 || :\n"; c.Do != want {
+		"ip neigh replace 10.19.41.8 lladdr 02:00:00:00:00:07 nud permanent dev eno8 || :\n"; !strings.HasSuffix(c.Do, "END\n"+want) {
 		t.Errorf("given back:\n%s", c.Do)
 	}
 }

@@ -1,86 +1,14 @@
 package bridge
 
 import (
-	"encoding/json"
 	"net/netip"
 	"slices"
-	"time"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/hostnet"
 )
 
-// Record is what the machine keeps of a bridge that this provider made: what its network cannot tell. It counts for as long as
-// the bridge carries its mark.
-type Record struct {
-	Mark owner.Mark
-	// Want is the bridge as it was last configured.
-	Want Bridge
-	// Before are the interfaces as they were when the bridge took them.
-	Before []hostnet.DeviceSnapshot
-	// MAC is the bridge's.
-	MAC string
-	// Adopted is the bridge as it was when an import took it over from a person whose files make it; nil for one that this provider
-	// makes.
-	Adopted *hostnet.DeviceSnapshot
-}
-
-// written is a Record as it is written.
-type written struct {
-	Mark          string                   `json:"mark"`
-	Interfaces    []string                 `json:"interfaces"`
-	VLANs         []hostnet.VLANOptions    `json:"vlans,omitempty"`
-	Bonds         []Bond                   `json:"bonds,omitempty"`
-	STP           bool                     `json:"stp"`
-	VLANFiltering bool                     `json:"vlan_filtering,omitempty"`
-	MTU           int                      `json:"mtu,omitempty"`
-	Inherit       bool                     `json:"inherit"`
-	Addresses     []netip.Prefix           `json:"addresses,omitempty"`
-	Gateway       netip.Addr               `json:"gateway,omitzero"` // before there were several
-	Gateways      []netip.Addr             `json:"gateways,omitempty"`
-	Metric        int                      `json:"metric,omitempty"`
-	DHCP          bool                     `json:"dhcp,omitempty"`
-	DNS           []netip.Addr             `json:"nameservers,omitempty"`
-	Search        []string                 `json:"search,omitempty"`
-	Backend       string                   `json:"backend"`
-	Active        string                   `json:"active_backend"`
-	Rollback      int                      `json:"rollback_timeout"`
-	Before        []hostnet.DeviceSnapshot `json:"before"`
-	MAC           string                   `json:"mac,omitempty"`
-	Adopted       *hostnet.DeviceSnapshot  `json:"adopted,omitempty"`
-}
-
-// Render is the record as a file; Parse is its inverse.
-func (r Record) Render() []byte {
-	w := r.Want
-	return hostnet.RenderRecord(written{
-		Mark: r.Mark.String(), Interfaces: w.Interfaces, VLANs: w.VLANs, Bonds: w.Bonds, STP: w.STP, VLANFiltering: w.VLANFiltering, MTU: w.MTU,
-		Inherit: w.Inherit, Addresses: w.Addresses, Gateways: w.Gateways, Metric: w.Metric, DHCP: w.DHCP, DNS: w.Nameservers, Search: w.Search,
-		Backend: w.Backend, Active: w.ActiveBackend, Rollback: int(w.RollbackTimeout / time.Second), Before: r.Before, MAC: r.MAC, Adopted: r.Adopted,
-	})
-}
-
-// ParseRecord reads the record of the bridge of a name.
-func ParseRecord(name string, text []byte) (Record, error) {
-	var w written
-	if err := json.Unmarshal(text, &w); err != nil {
-		return Record{}, err
-	}
-	if w.Gateway.IsValid() {
-		w.Gateways = append(w.Gateways, w.Gateway)
-	}
-	if w.MAC == "" && len(w.Before) > 0 {
-		w.MAC = w.Before[0].MAC
-	}
-	return Record{
-		Mark: owner.Parse(w.Mark), Before: w.Before, MAC: w.MAC, Adopted: w.Adopted,
-		Want: Bridge{
-			Name: name, Interfaces: w.Interfaces, VLANs: w.VLANs, Bonds: w.Bonds, STP: w.STP, VLANFiltering: w.VLANFiltering, MTU: w.MTU, Inherit: w.Inherit,
-			Addressing: hostnet.Addressing{DHCP: w.DHCP, Addresses: w.Addresses, Gateways: w.Gateways, Metric: w.Metric, Nameservers: w.DNS, Search: w.Search},
-			Backend:    w.Backend, ActiveBackend: w.Active, RollbackTimeout: time.Duration(w.Rollback) * time.Second,
-		},
-	}, nil
-}
+// Record is what the machine keeps of a bridge that this provider made. Before are the interfaces that the bridge took.
+type Record hostnet.Record[Bridge]
 
 // findPort finds an interface among those that the bridge took.
 func (r Record) findPort(name string) (hostnet.DeviceSnapshot, bool) {
@@ -148,30 +76,40 @@ func (r Record) ownAddressing() hostnet.Addressing {
 	return a
 }
 
-// listSetups are the bridge and its ports as a backend keeps them.
-func (r Record) listSetups() []hostnet.Setup {
+// listDevices are the bridge and what is in it as they shall be.
+func (r Record) listDevices() []hostnet.Device {
 	w := r.Want
-	all := []hostnet.Setup{{
-		Device: w.Name, Bridge: &hostnet.BridgeOptions{MAC: r.MAC, STP: w.STP, VLANFiltering: w.VLANFiltering}, MTU: w.MTU, Addressing: r.ownAddressing(),
-	}}
+	bridge := hostnet.Device{Name: w.Name, Bridge: &hostnet.BridgeOptions{MAC: r.MAC, STP: w.STP, VLANFiltering: w.VLANFiltering}, MTU: w.MTU, Addressing: r.ownAddressing()}
+	if w.ActiveBackend == hostnet.Runtime && w.Inherit {
+		bridge.Inherited = r.ownSettings()
+	}
+	if len(r.Before) > 0 {
+		bridge.Before.MTU = r.Before[0].MTU
+	}
 	if r.Adopted != nil {
-		all[0].Original = r.Adopted.Manager
+		bridge.Before = *r.Adopted
 		if w.ActiveBackend == hostnet.Netplan {
-			return all // netplan describes a bridge with what is in it, and that are a person's words
+			return []hostnet.Device{bridge} // netplan describes a bridge with what is in it, and that are a person's words
 		}
 	}
+	all := []hostnet.Device{bridge}
 	for _, bond := range w.Bonds {
 		first, _ := r.findPort(bond.Interfaces[0])
-		all = append(all, hostnet.Setup{Device: bond.Name, Bond: &hostnet.BondOptions{Mode: bond.Mode, MAC: first.MAC}, Master: w.Name, MTU: w.MTU})
+		all = append(all, hostnet.Device{Name: bond.Name, Bond: &hostnet.BondOptions{Mode: bond.Mode, MAC: first.MAC}, Master: w.Name, MTU: w.MTU})
 	}
 	for _, v := range w.VLANs {
-		all = append(all, hostnet.Setup{Device: VLANDevice(v), VLAN: &v, Master: w.Name, MTU: w.MTU})
+		all = append(all, hostnet.Device{Name: VLANDevice(v), VLAN: &v, Master: w.Name, MTU: w.MTU})
 	}
 	for _, p := range r.Before {
 		master, bonded := w.masterOf(p.Name)
-		all = append(all, hostnet.Setup{Device: p.Name, Master: master, InBond: bonded, MTU: w.MTU, Original: p.Manager})
+		all = append(all, hostnet.Device{Name: p.Name, Master: master, InBond: bonded, MTU: w.MTU, Before: p})
 	}
 	return all
+}
+
+// desire is what is desired of the machine's devices for the bridge.
+func (r Record) desire() hostnet.Desired {
+	return hostnet.Desired{Backend: r.Want.ActiveBackend, Mark: r.Mark, Devices: r.listDevices()}
 }
 
 // readBridge is the bridge as the machine has it, with what only its record tells; known is false for one that somebody else made.
@@ -205,7 +143,7 @@ func readBridge(m hostnet.Machine, name string, r Record, known bool) (b Bridge,
 	var lostAddress, lostRoute bool
 	for _, want := range r.ownSettings() {
 		if !slices.ContainsFunc(m.Settings(name), want.Meant) {
-			lostAddress, lostRoute = lostAddress || want.Object == "addr", lostRoute || want.Object == "route"
+			lostAddress, lostRoute = lostAddress || want.IsAddress(), lostRoute || !want.IsAddress()
 		}
 	}
 	switch {

@@ -2,17 +2,13 @@ package bridge
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/addressuse"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/hostnet"
 )
 
@@ -29,8 +25,6 @@ type kind struct{ name string }
 func Open(site hostnet.Site, name, importID string, claim owner.Claim) *Store {
 	return hostnet.OpenStore[Bridge, found](site, kind{name}, importID, "name", claim)
 }
-
-func recordPath(name, backend string) string { return hostnet.RecordPath("bridge", name, backend) }
 
 // found is a bridge as the machine has it.
 type found struct {
@@ -68,7 +62,7 @@ func (k kind) Look(ctx context.Context, h host.Host) (f found, err error) {
 	if f.Machine, err = hostnet.Look(ctx, h); err != nil {
 		return f, err
 	}
-	kept, err := hostnet.LookAtKept(ctx, h, "bridge", k.name)
+	kept, err := hostnet.LookAtKept[Bridge](ctx, h, "bridge", k.name)
 	if err != nil {
 		return f, err
 	}
@@ -77,20 +71,13 @@ func (k kind) Look(ctx context.Context, h host.Host) (f found, err error) {
 	if kept.There {
 		f.there, f.mark = true, kept.Mark
 	}
-	for path, text := range kept.Records {
-		if text == "" {
-			continue
-		}
-		r, err := ParseRecord(k.name, []byte(text))
-		if err != nil {
-			return f, fmt.Errorf("read %s on %s: %w", path, h, err)
-		}
+	for _, r := range kept.Records {
 		if !f.there && r.Want.ActiveBackend == hostnet.Runtime {
 			// What somebody deleted of a bridge that nothing keeps has no mark but the record's, which is gone with the next start.
 			f.there, f.mark = true, r.Mark
 		}
 		if r.Mark.Finished() == f.mark.Finished() && r.Mark != (owner.Mark{}) {
-			f.Record, f.known = r, true
+			f.Record, f.known = Record(r), true
 		}
 	}
 	if !running || f.known || link.LinkInfo.Kind != "bridge" {
@@ -120,106 +107,9 @@ func (k kind) Read(f found) (Bridge, error) {
 
 // Complete says what keeps the bridge.
 func (k kind) Complete(ctx context.Context, h host.Host, f found, want Bridge) (Bridge, error) {
-	r, err := k.makeRecord(ctx, h, want, f)
+	r, err := k.completeRecord(ctx, h, want, f)
 	want.ActiveBackend = r.Want.ActiveBackend
 	return want, err
-}
-
-// makeRecord is the record of the bridge as it shall be, from what the machine has.
-func (k kind) makeRecord(ctx context.Context, h host.Host, b Bridge, f found) (Record, error) {
-	r, err := b.beginRecord(f.Machine, f.Record)
-	if err == nil && f.Adopted != nil {
-		err = b.fitsAdopted(f.Record)
-	}
-	if err != nil {
-		return r, err
-	}
-	managers := hostnet.Managers{Installed: map[string]bool{hostnet.Runtime: true}}
-	if b.Backend != hostnet.Runtime {
-		if managers, err = hostnet.LookAtManagers(ctx, h); err != nil {
-			return r, err
-		}
-	}
-	if r.Want.ActiveBackend, err = managers.Choose(b.Backend, f.Record.Want.ActiveBackend, b.allDevices(), func(int) []any { return []any{"interfaces"} }); err != nil {
-		return r, err
-	}
-	if f.isLost() {
-		if err := f.checkReturn(ctx, h, r); err != nil {
-			return r, err
-		}
-	}
-	r.Want.VLANs = slices.Clone(r.Want.VLANs)
-	for i, v := range r.Want.VLANs {
-		r.Want.VLANs[i].Manager = managers.Of(v.Parent)
-		if r.Want.ActiveBackend == hostnet.Networkd && managers.Of(v.Parent).File == "" {
-			return r, service.At([]any{"interfaces"}, fmt.Errorf("systemd-networkd has no .network file for %s, which shall have a VLAN: give it one, or choose the backend \"runtime\"", v.Parent))
-		}
-	}
-	for i, p := range r.Before {
-		if p.Manager.Backend == "" {
-			if err := refuseKept(ctx, h, p.Name); err != nil {
-				return r, err
-			}
-			r.Before[i].Manager = managers.Of(p.Name)
-			if err := hostnet.LookAtNames(ctx, h, p.Name, r.Before[i].Manager, &r.Before[i].Addressing); err != nil {
-				return r, err
-			}
-		}
-	}
-	if err := b.needsManager(r.Want.ActiveBackend); err != nil {
-		return r, err
-	}
-	if b.VLANFiltering {
-		if err := checkVLANFiltering(ctx, h); err != nil {
-			return r, err
-		}
-	}
-	if len(b.allDevices()) == 0 {
-		return r, nil
-	}
-	asked := b.allDevices()[0]
-	if f.isRunning() {
-		asked = b.Name
-	}
-	if err := addressuse.CheckDevice(ctx, h, f.Machine, append(b.allDevices(), b.Name), f.Record.Mark, b.Addresses); err != nil {
-		return r, err
-	}
-	return r, f.CheckOccupied(ctx, h, asked, b.Addresses, hostnet.Patience)
-}
-
-// refuseKept refuses an interface that a virtcluster_interface configures, of this state or of another: the bridge would write its own
-// configuration over that one, and take it away with itself.
-func refuseKept(ctx context.Context, h host.Host, name string) error {
-	kept, err := hostnet.LookAtKept(ctx, h, "interface", name)
-	if err != nil {
-		return err
-	}
-	recorded := slices.ContainsFunc(slices.Collect(maps.Values(kept.Records)), func(text string) bool { return text != "" })
-	if !kept.There && !recorded {
-		return nil
-	}
-	whose := "a virtcluster_interface"
-	if kept.Mark.ID != "" {
-		whose += " (" + kept.Mark.String() + ")"
-	}
-	return service.At([]any{"interfaces"}, fmt.Errorf("%s configures interface %q of %s: have that destroyed first, in an apply of its own", whose, name, h))
-}
-
-// vlanScript prints "none" where the kernel knows no VLANs in bridges.
-//
-//go:embed vlans.sh
-var vlanScript string
-
-// checkVLANFiltering refuses VLANs in a bridge of a kernel without CONFIG_BRIDGE_VLAN_FILTERING: systemd-networkd makes a bridge without
-// them there and does not say so.
-func checkVLANFiltering(ctx context.Context, h host.Host) error {
-	cmd := host.Script("look for VLANs of bridges", vlanScript)
-	cmd.Repeatable = true
-	out, err := h.Run(ctx, cmd)
-	if err == nil && strings.TrimSpace(string(out)) != "" {
-		err = service.At([]any{"vlan_filtering"}, fmt.Errorf("the kernel of %s knows no VLANs in bridges (CONFIG_BRIDGE_VLAN_FILTERING): leave out vlan_filtering", h))
-	}
-	return err
 }
 
 // Warn says that the address moves by which the machine is reached, or goes, and that others have addresses on the interfaces.
@@ -249,79 +139,38 @@ func (k kind) WarnOfRemoval(f found) []service.Problem {
 }
 
 // Put is the change that makes the bridge, or changes it in place.
-func (k kind) Put(ctx context.Context, h host.Host, f found, want Bridge, mark owner.Mark) (c hostnet.Change, err error) {
-	running := f.isRunning()
-	was := f.Record
-	record, err := k.makeRecord(ctx, h, want, f)
+func (k kind) Put(ctx context.Context, h host.Host, f found, want Bridge, mark owner.Mark) (hostnet.Change, error) {
+	record, err := k.completeRecord(ctx, h, want, f)
 	if err != nil {
-		return c, err
+		return hostnet.Change{}, err
 	}
 	record.Mark = mark
-	had := was.ownSettings()
-	if !running {
-		had = record.settingsBefore()
+	var from hostnet.Desired
+	if f.known || f.isRunning() && f.Adopted == nil {
+		from = f.desire()
 	}
-	switch {
-	case record.Want.ActiveBackend != hostnet.Runtime:
-		from := &was
-		if !f.known && (!running || f.Adopted != nil) {
-			from = nil
-		}
-		if c, err = changeKept(ctx, h, f.Machine, from, &record); err != nil {
-			return c, err
-		}
-		if !f.known && f.Adopted != nil && !record.ownAddressing().DHCP {
-			// Managers leave what they did not give.
-			c.Do += hostnet.TakeQuietly(k.name, hostnet.Without(was.ownSettings(), record.ownSettings()))
-			c.Undo += hostnet.TakeQuietly(k.name, hostnet.Without(record.ownSettings(), was.ownSettings())) + giveBack(record)
-		}
-	case running:
-		do, undo := record.Update(f.Machine, was)
-		heed, forget := record.heedRouters(was)
-		c.Do, c.Undo = hostnet.RunBatch(do, false)+heed+was.askRouters(f.Machine, record), hostnet.RunBatch(undo, true)+forget
-	default:
-		do, undo := record.Make(f.Machine)
-		heed, forget := record.heedRouters(Record{})
-		c.Do, c.Undo = hostnet.RunBatch(do, false)+heed, hostnet.RunBatch(undo, true)+forget
-	}
-	record.takeNeighbours(f, &c)
-	c.Files = append(c.Files, hostnet.File{Path: recordPath(k.name, record.Want.ActiveBackend), Content: string(record.Render()), Mode: 0o600})
-	c.GivenUp, c.Timeout = hostnet.GatewaysOf(hostnet.Without(had, record.ownSettings())), record.Want.RollbackTimeout
-	return c, nil
+	c, err := f.Follow(ctx, h, from, record.desire())
+	c.Files = append(c.Files, hostnet.Record[Bridge](record).File("bridge", k.name, record.Want.ActiveBackend))
+	c.Timeout = record.Want.RollbackTimeout
+	return c, err
 }
 
 // Drop gives the interfaces back what the bridge took from them.
-func (k kind) Drop(ctx context.Context, h host.Host, f found) (c hostnet.Change, err error) {
-	for _, backend := range []string{hostnet.Runtime, hostnet.Auto} {
-		c.Files = append(c.Files, hostnet.File{Path: recordPath(k.name, backend), Absent: true})
-	}
-	if !f.isRunning() && !f.known {
-		return hostnet.Change{Files: c.Files, Timeout: DefaultRollback}, nil
-	}
-	if err := f.inUse(); err != nil && f.Adopted == nil {
-		return c, fmt.Errorf("on %s: %w", h, err)
-	}
-	r := f.Record
+func (k kind) Drop(ctx context.Context, h host.Host, f found) (hostnet.Change, error) {
 	if !f.known && f.Adopted != nil {
 		return hostnet.Change{}, nil // imported and never changed: a person's files make it as it is
 	}
-	if r.Want.ActiveBackend != hostnet.Runtime {
-		kept, err := changeKept(ctx, h, f.Machine, &r, nil)
-		if err != nil {
+	if err := f.inUse(); err != nil && f.Adopted == nil {
+		return hostnet.Change{}, fmt.Errorf("on %s: %w", h, err)
+	}
+	c, timeout := hostnet.Change{}, DefaultRollback
+	if f.isRunning() || f.known {
+		var err error
+		if c, err = f.Follow(ctx, h, f.desire(), hostnet.Desired{}); err != nil {
 			return c, err
 		}
-		c.Do, c.Undo, c.Files = kept.Do, kept.Undo, append(kept.Files, c.Files...)
-		if r.Adopted != nil && !r.Adopted.Addressing.DHCP {
-			c.Do += hostnet.TakeQuietly(k.name, hostnet.Without(r.ownSettings(), r.settingsBefore())) + giveBack(r)
-		}
-	} else if f.isLost() {
-		do, undo := r.Return(f.Machine)
-		c.Do, c.Undo = hostnet.RunBatch(do, false)+r.askRouters(f.Machine, Record{}), hostnet.RunBatch(undo, true)
-	} else {
-		do, undo := r.Unmake(f.Machine)
-		c.Do, c.Undo = hostnet.RunBatch(do, false)+r.askRouters(f.Machine, Record{}), hostnet.RunBatch(undo, true)
+		timeout = f.Want.RollbackTimeout
 	}
-	r.returnNeighbours(f, &c)
-	c.GivenUp, c.Timeout = hostnet.GatewaysOf(hostnet.Without(r.ownSettings(), r.settingsBefore())), r.Want.RollbackTimeout
+	c.Files, c.Timeout = append(c.Files, hostnet.WithoutRecord("bridge", k.name)...), timeout
 	return c, nil
 }

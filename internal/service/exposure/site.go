@@ -89,14 +89,7 @@ func (e Exposure) checkWire(ctx context.Context, h host.Host, m hostnet.Machine,
 // direct says that the machine is in it itself.
 func routeTo(m hostnet.Machine, a netip.Addr) (subnet netip.Prefix, direct bool) {
 	for _, r := range m.Routes {
-		p, err := netip.ParsePrefix(r.Dst)
-		if err != nil {
-			single, err := netip.ParseAddr(r.Dst)
-			if err != nil {
-				continue // "default"
-			}
-			p = netip.PrefixFrom(single, single.BitLen())
-		}
+		p := r.To()
 		if p.Bits() > 0 && p.Contains(a) && (!subnet.IsValid() || p.Bits() > subnet.Bits()) {
 			subnet, direct = p, r.Gateway == ""
 		}

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"net/netip"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-log/tflog"
@@ -53,18 +52,6 @@ type Change struct {
 	GivenUp []netip.Addr
 	// Timeout is when the machine has gone back by itself unless it was disarmed.
 	Timeout time.Duration
-}
-
-// RunBatch is a script that has ip(8) run a batch; force goes on behind a command that fails.
-func RunBatch(b Batch, force bool) string {
-	if len(b) == 0 {
-		return ""
-	}
-	flag := ""
-	if force {
-		flag = " -force"
-	}
-	return "ip" + flag + " -batch - <<'END'\n" + strings.Join(b, "\n") + "\nEND\n"
 }
 
 // Run makes a change with the rollback armed, and disarms it over a new connection. The lock is held by the caller.

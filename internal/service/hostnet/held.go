@@ -2,7 +2,6 @@ package hostnet
 
 import (
 	_ "embed"
-	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -141,16 +140,3 @@ func (m Machine) heedsAdvertisements(device string) bool {
 	}
 	return slices.ContainsFunc(m.Routes, func(r Route) bool { return r.Dev == device && r.fromRouters() })
 }
-
-// ForgetRouters is the command that takes from a device what it has by router advertisements: no more of them reach one that is in a
-// bridge.
-func ForgetRouters(device string) string { return "forget_routers " + device + "\n" }
-
-// HeedRouters is the command that has the kernel heed router advertisements on a device as it does on another one, which goes into it.
-// heeds says that the other one has something by them, which a manager may have heeded instead of the kernel.
-func HeedRouters(device, other string, heeds bool) string {
-	return fmt.Sprintf("heed_routers %s %s %d\n", device, other, 2*toBit(heeds))
-}
-
-// AskRouters is the command that has the kernel ask for router advertisements on a device.
-func AskRouters(device string) string { return "ask_routers " + device + "\n" }

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 )
 
 // ifupdown keeps devices by a file in /etc/network/interfaces.d (interfaces(5)). All stanzas of one device count there, so those that
@@ -25,12 +24,21 @@ func (ifupdown) Path(device string) string { return interfacesDir + "virtcluster
 //go:embed stanzas.sh
 var stanzasScript string
 
-func (i ifupdown) Files(ctx context.Context, h host.Host, from, to []Setup, mark owner.Mark) ([]File, error) {
+// Check implements Backend.
+func (ifupdown) Check(Device) error { return nil }
+
+// Render implements Backend.
+func (i ifupdown) Render(d Device, in Desired) []File {
+	return []File{{Path: i.Path(d.Name), Content: renderStanza(d, in)}}
+}
+
+// turnStanzas are the files of a person in which the stanzas of what is desired become comments, and those of what is not any more count again.
+func turnStanzas(ctx context.Context, h host.Host, from, to Desired) ([]File, error) {
 	var files []File
 	var devices []string
-	for _, s := range append(slices.Clone(from), to...) {
-		if !s.isCreated() && !slices.Contains(devices, s.Device) {
-			devices = append(devices, s.Device)
+	for _, d := range append(slices.Clone(from.Devices), to.Devices...) {
+		if !d.isCreated() && !slices.Contains(devices, d.Name) {
+			devices = append(devices, d.Name)
 		}
 	}
 	out, err := h.Run(ctx, host.Script("look for stanzas", stanzasScript, devices...))
@@ -47,7 +55,7 @@ func (i ifupdown) Files(ctx context.Context, h host.Host, from, to []Setup, mark
 		changed := text
 		for _, device := range devices {
 			changed = bringBack(changed, device)
-			if hasDevice(to, device) {
+			if to.has(device) {
 				changed = commentOut(changed, device)
 			}
 		}
@@ -55,151 +63,134 @@ func (i ifupdown) Files(ctx context.Context, h host.Host, from, to []Setup, mark
 			files = append(files, File{Path: path, Content: changed, Mode: found[path].Mode, Owner: found[path].Owner, Group: found[path].Group})
 		}
 	}
-	for _, s := range to {
-		files = append(files, File{Path: i.Path(s.Device), Content: renderStanza(s, to, mark)})
-	}
-	for _, s := range removedSetups(from, to) {
-		files = append(files, File{Path: i.Path(s.Device), Absent: true})
-	}
 	return files, nil
 }
 
-// renderStanza is a device's file; all are the devices that are configured with it.
-func renderStanza(s Setup, all []Setup, mark owner.Mark) string {
+// renderStanza is the file of a device, one of those desired.
+func renderStanza(d Device, in Desired) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# virtcluster %s\n", mark)
-	if s.Master != "" {
+	fmt.Fprintf(&b, "# virtcluster %s\n", in.Mark)
+	if d.Master != "" {
 		// The bridge's stanza takes it up: it has none that begins by itself.
-		fmt.Fprintf(&b, "iface %s inet manual\n", s.Device)
+		fmt.Fprintf(&b, "iface %s inet manual\n", d.Name)
 		return b.String()
 	}
 	method := "manual"
-	if s.DHCP {
+	if d.DHCP {
 		method = "dhcp"
 	}
-	fmt.Fprintf(&b, "auto %s\niface %[1]s inet %s\n", s.Device, method)
-	if s.Bridge != nil {
-		fmt.Fprintf(&b, "  pre-up ip link show dev %s >/dev/null 2>&1 || ip link add name %[1]s address %s type bridge\n", s.Device, s.Bridge.MAC)
-		fmt.Fprintf(&b, "  pre-up ip link set dev %s type bridge stp_state %d forward_delay %d", s.Device, toBit(s.Bridge.STP), 200+1300*toBit(s.Bridge.STP))
-		if s.Bridge.VLANFiltering {
-			b.WriteString(" vlan_filtering 1")
-		}
-		b.WriteString("\n")
-		for _, member := range all {
+	fmt.Fprintf(&b, "auto %s\niface %[1]s inet %s\n", d.Name, method)
+	if d.Bridge != nil {
+		fmt.Fprintf(&b, "  pre-up ip link show dev %s >/dev/null 2>&1 || ip link add name %[1]s address %s type bridge\n", d.Name, d.Bridge.MAC)
+		fmt.Fprintf(&b, "  pre-up ip link set dev %s type bridge %s\n", d.Name, d.Bridge.format())
+		for _, member := range in.Devices {
 			memberCommands(&b, member)
 		}
-		fmt.Fprintf(&b, "  post-down ip link del dev %s\n", s.Device)
-		for _, member := range all {
+		fmt.Fprintf(&b, "  post-down ip link del dev %s\n", d.Name)
+		for _, member := range in.Devices {
 			if member.isCreated() && member.Bridge == nil {
-				fmt.Fprintf(&b, "  post-down ip link del dev %s\n", member.Device)
+				fmt.Fprintf(&b, "  post-down ip link del dev %s\n", member.Name)
 			}
 		}
 	}
-	if s.MTU != 0 {
-		fmt.Fprintf(&b, "  pre-up ip link set dev %s mtu %d\n", s.Device, s.MTU)
+	if d.MTU != 0 {
+		fmt.Fprintf(&b, "  pre-up ip link set dev %s mtu %d\n", d.Name, d.MTU)
 	}
-	if s.AcceptRA {
+	if d.AcceptRA {
 		// 2 is heeding them although the machine forwards (ip-sysctl of the kernel's documentation).
-		fmt.Fprintf(&b, "  pre-up echo 2 >/proc/sys/net/ipv6/conf/%s/accept_ra || :\n", s.Device)
+		fmt.Fprintf(&b, "  pre-up echo 2 >/proc/sys/net/ipv6/conf/%s/accept_ra || :\n", d.Name)
 	}
-	fmt.Fprintf(&b, "  pre-up ip link set dev %s up\n", s.Device)
-	for _, setting := range s.Settings() {
-		fmt.Fprintf(&b, "  up ip %s replace %s dev %s\n", setting.Object, setting.Text, s.Device)
-		if !s.isCreated() {
-			fmt.Fprintf(&b, "  down ip %s del %s dev %s || :\n", setting.Object, setting.Text, s.Device)
+	fmt.Fprintf(&b, "  pre-up ip link set dev %s up\n", d.Name)
+	for _, setting := range d.Settings() {
+		fmt.Fprintf(&b, "  up ip %s replace %s dev %s\n", setting.object(), setting, d.Name)
+		if !d.isCreated() {
+			fmt.Fprintf(&b, "  down ip %s del %s dev %s || :\n", setting.object(), setting, d.Name)
 		}
 	}
-	if s.DHCP && s.Metric != 0 {
-		fmt.Fprintf(&b, "  metric %d\n", s.Metric)
+	if d.DHCP && d.Metric != 0 {
+		fmt.Fprintf(&b, "  metric %d\n", d.Metric)
 	}
-	if len(s.Nameservers) > 0 {
-		fmt.Fprintf(&b, "  dns-nameservers %s\n", joinTexts(s.Nameservers))
+	if len(d.Nameservers) > 0 {
+		fmt.Fprintf(&b, "  dns-nameservers %s\n", joinTexts(d.Nameservers))
 	}
-	if len(s.Search) > 0 {
-		fmt.Fprintf(&b, "  dns-search %s\n", strings.Join(s.Search, " "))
+	if len(d.Search) > 0 {
+		fmt.Fprintf(&b, "  dns-search %s\n", strings.Join(d.Search, " "))
 	}
 	return b.String()
 }
 
 // memberCommands are the lines by which a bridge's stanza takes up a device that is in it, or in a bond that is.
-func memberCommands(b *strings.Builder, s Setup) {
+func memberCommands(b *strings.Builder, d Device) {
 	switch {
-	case s.Master == "":
+	case d.Master == "":
 		return
-	case s.VLAN != nil:
-		fmt.Fprintf(b, "  pre-up ip link set dev %s up\n  pre-up ip link show dev %s >/dev/null 2>&1 || ip link add link %[1]s name %[2]s type vlan id %d\n", s.VLAN.Parent, s.Device, s.VLAN.ID)
-	case s.Bond != nil:
-		fmt.Fprintf(b, "  pre-up ip link show dev %s >/dev/null 2>&1 || ip link add name %[1]s address %s type bond mode %s miimon 100\n", s.Device, s.Bond.MAC, s.Bond.Mode)
-	case s.InBond:
-		fmt.Fprintf(b, "  pre-up ip link set dev %s down\n", s.Device)
+	case d.VLAN != nil:
+		fmt.Fprintf(b, "  pre-up ip link set dev %s up\n  pre-up ip link show dev %s >/dev/null 2>&1 || ip link add link %[1]s name %[2]s type vlan id %d\n", d.VLAN.Parent, d.Name, d.VLAN.ID)
+	case d.Bond != nil:
+		fmt.Fprintf(b, "  pre-up ip link show dev %s >/dev/null 2>&1 || ip link add name %[1]s address %s type bond mode %s miimon 100\n", d.Name, d.Bond.MAC, d.Bond.Mode)
+	case d.InBond:
+		fmt.Fprintf(b, "  pre-up ip link set dev %s down\n", d.Name)
 	}
-	if s.MTU != 0 {
-		fmt.Fprintf(b, "  pre-up ip link set dev %s mtu %d\n", s.Device, s.MTU)
+	if d.MTU != 0 {
+		fmt.Fprintf(b, "  pre-up ip link set dev %s mtu %d\n", d.Name, d.MTU)
 	}
-	if s.InBond { // which takes nothing that is up, and kernels before 6.8 would take it up first
-		fmt.Fprintf(b, "  pre-up ip link set dev %s master %s\n  pre-up ip link set dev %[1]s up\n", s.Device, s.Master)
+	if d.InBond { // which takes nothing that is up, and kernels before 6.8 would take it up first
+		fmt.Fprintf(b, "  pre-up ip link set dev %s master %s\n  pre-up ip link set dev %[1]s up\n", d.Name, d.Master)
 		return
 	}
-	fmt.Fprintf(b, "  pre-up ip link set dev %s master %s up\n", s.Device, s.Master)
+	fmt.Fprintf(b, "  pre-up ip link set dev %s master %s up\n", d.Name, d.Master)
 }
 
-func (ifupdown) Switch(from, to []Setup) string {
+func (ifupdown) Switch(from, to Desired) string {
 	var b strings.Builder
 	forget := func(device string) { fmt.Fprintf(&b, "stop_dhcp %s\nforget_state %[1]s\n", device) }
-	for _, s := range removedSetups(from, to) {
-		if s.belongsToPerson(from) {
+	for _, d := range from.without(to) {
+		if from.belongsToPerson(d) {
 			// A person's stanza makes such a bridge, and could not a second time: it counts again at the next start.
-			if !s.DHCP {
-				b.WriteString(TakeQuietly(s.Device, s.Settings()))
+			if !d.DHCP {
+				b.WriteString(takeQuietly(d.Name, d.Settings()))
 			}
 			continue
 		}
-		forget(s.Device)
-		if s.isCreated() {
-			fmt.Fprintf(&b, "ip link del dev %s 2>/dev/null || :\n", s.Device)
+		forget(d.Name)
+		if d.isCreated() {
+			fmt.Fprintf(&b, "ip link del dev %s 2>/dev/null || :\n", d.Name)
 			continue
 		}
-		fmt.Fprintf(&b, "ip link set dev %s nomaster 2>/dev/null || :\n", s.Device)
-		b.WriteString(TakeQuietly(s.Device, s.Settings()))
-		if s.DHCP {
-			fmt.Fprintf(&b, "ip -4 address flush dev %s scope global\n", s.Device)
+		fmt.Fprintf(&b, "ip link set dev %s nomaster 2>/dev/null || :\n", d.Name)
+		b.WriteString(takeQuietly(d.Name, d.Settings()))
+		if d.DHCP {
+			fmt.Fprintf(&b, "ip -4 address flush dev %s scope global\n", d.Name)
 		}
-		if s.Original.Backend == Ifupdown {
-			fmt.Fprintf(&b, "bring_up_again %s\n", s.Device)
+		if d.Before.Manager.Backend == Ifupdown {
+			fmt.Fprintf(&b, "bring_up_again %s\n", d.Name)
 		}
-		if s.Master != "" {
-			b.WriteString(AskRouters(s.Device))
+		if d.Master != "" {
+			b.WriteString("ask_routers " + d.Name + "\n")
 		}
 	}
 	b.WriteString(takeOff(from, to))
-	for _, s := range to {
-		if !hasDevice(from, s.Device) && !s.isCreated() {
-			forget(s.Device)
-			b.WriteString(ForgetRouters(s.Device))
-			fmt.Fprintf(&b, "ip address flush dev %s scope global\n", s.Device)
+	for _, d := range to.Devices {
+		if !from.has(d.Name) && !d.isCreated() {
+			forget(d.Name)
+			b.WriteString("forget_routers " + d.Name + "\n")
+			fmt.Fprintf(&b, "ip address flush dev %s scope global\n", d.Name)
 		}
-		for _, f := range from {
-			switch {
-			case f.Device != s.Device || !f.DHCP:
-			case s.DHCP: // ifup starts another client beside the one that runs, and remembers only that
-				fmt.Fprintf(&b, "stop_dhcp %s\n", s.Device)
-			default:
-				forget(s.Device)
-				fmt.Fprintf(&b, "ip -4 address flush dev %s scope global\n", s.Device)
-			}
+		switch was, _ := from.find(d.Name); {
+		case !was.DHCP:
+		case d.DHCP: // ifup starts another client beside the one that runs, and remembers only that
+			fmt.Fprintf(&b, "stop_dhcp %s\n", d.Name)
+		default:
+			forget(d.Name)
+			fmt.Fprintf(&b, "ip -4 address flush dev %s scope global\n", d.Name)
 		}
 	}
-	for _, s := range to {
-		if s.Master == "" {
-			fmt.Fprintf(&b, "ifup --force %s\n", s.Device)
+	for _, d := range to.Devices {
+		if d.Master == "" {
+			fmt.Fprintf(&b, "ifup --force %s\n", d.Name)
 		}
 	}
 	return b.String()
-}
-
-// runQuietly runs a batch of which any command may fail.
-func runQuietly(batch Batch) string {
-	return strings.Replace(RunBatch(batch, true), " <<'END'", " 2>/dev/null <<'END' || :", 1)
 }
 
 // commentPrefix begins a line that was a person's, with the device that it was for.

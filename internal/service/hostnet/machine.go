@@ -214,3 +214,40 @@ func (m Machine) Gateways(device string) []netip.Addr {
 	}
 	return gateways
 }
+
+// kernelMetric is what the kernel gives to an IPv6 route without a metric.
+const kernelMetric = 1024
+
+// To is the network that the route leads to; invalid for what is none.
+func (r Route) To() netip.Prefix {
+	to, err := netip.ParsePrefix(r.Dst)
+	if single, is := netip.ParseAddr(r.Dst); is == nil {
+		to, err = netip.PrefixFrom(single, single.BitLen()), nil
+	}
+	if r.Dst == "default" && r.Family == "-6" {
+		return netip.PrefixFrom(netip.IPv6Unspecified(), 0)
+	} else if r.Dst == "default" {
+		return netip.PrefixFrom(netip.IPv4Unspecified(), 0)
+	}
+	if err != nil {
+		return netip.Prefix{}
+	}
+	return to
+}
+
+// Setting is the route, without its device.
+func (r Route) Setting() Setting {
+	via, _ := netip.ParseAddr(r.Gateway)
+	s := RouteSetting(r.To(), via, r.Metric)
+	s.Source = r.PrefSrc
+	return s
+}
+
+// Asked is the route as somebody asked for it: without the metric that the kernel gives to an IPv6 route of none.
+func (r Route) Asked() StaticRoute {
+	asked := r.Setting().Route
+	if r.Family == "-6" && asked.Metric == kernelMetric {
+		asked.Metric = 0
+	}
+	return asked
+}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 )
 
@@ -34,8 +35,8 @@ func (m Machine) NeighboursOf(device string) []Neighbour {
 	return all
 }
 
-// GiveNeighbours is the script that writes neighbours down for a device.
-func GiveNeighbours(device string, all []Neighbour) string {
+// giveNeighbours is the script that writes neighbours down for a device.
+func giveNeighbours(device string, all []Neighbour) string {
 	var b strings.Builder
 	for _, n := range all {
 		fmt.Fprintf(&b, "ip neigh replace %s lladdr %s nud permanent dev %s || :\n", n.Address, n.MAC, device)
@@ -43,15 +44,66 @@ func GiveNeighbours(device string, all []Neighbour) string {
 	return b.String()
 }
 
-// MoveNeighbours are the scripts that have the neighbours of one device be another one's, and that undo it. Where the two are one, they are
+// moveNeighbours are the scripts that have the neighbours of one device be another one's, and that undo it. Where the two are one, they are
 // written down again: managers forget them with what they configure.
-func (m Machine) MoveNeighbours(from, to string) (do, undo string) {
+func (m Machine) moveNeighbours(from, to string) (do, undo string) {
 	all := m.NeighboursOf(from)
-	do, undo = GiveNeighbours(to, all), GiveNeighbours(from, all)
+	do, undo = giveNeighbours(to, all), giveNeighbours(from, all)
 	if from != to {
 		for _, n := range all {
 			do += fmt.Sprintf("ip neigh del %s dev %s 2>/dev/null || :\n", n.Address, from)
 		}
 	}
 	return do, undo
+}
+
+// carryNeighbours are the scripts by which neighbours stay with the addresses of devices, and that undo it: a bridge has those that are
+// written down for what it takes, or were for what it had taken before somebody deleted it, and keeps its own. A bridge that goes returns them.
+func (m Machine) carryNeighbours(from, to Desired) (do, undo string) {
+	add := func(more, back string) { do, undo = do+more, undo+back }
+	bridge, bridged := to.bridge()
+	for _, d := range to.Devices {
+		top := d.Name
+		if bridged {
+			top = bridge.Name
+		}
+		if m.isLost(from) {
+			add(giveNeighbours(top, d.Before.Neighbours), "")
+		}
+		add(m.moveNeighbours(d.Name, top))
+	}
+	if was, is := from.bridge(); is && was.isCreated() && !to.has(was.Name) {
+		add(m.returnNeighbours(was.Name, from), giveNeighbours(was.Name, m.NeighboursOf(was.Name)))
+		return do, undo
+	}
+	for _, d := range from.without(to) {
+		if d.standsAlone() {
+			add(m.moveNeighbours(d.Name, d.Name))
+		}
+	}
+	return do, undo
+}
+
+// returnNeighbours is the script by which each interface of a bridge that goes has its neighbours again. What somebody wrote down for the
+// bridge meanwhile goes to the first one, as addresses do.
+func (m Machine) returnNeighbours(bridge string, from Desired) string {
+	ports := slices.DeleteFunc(slices.Clone(from.Devices), func(d Device) bool { return d.isCreated() || d.Master == "" })
+	knew := func(d Device, n Neighbour) bool {
+		return slices.ContainsFunc(d.Before.Neighbours, func(o Neighbour) bool { return o.Address == n.Address })
+	}
+	text := ""
+	for i, d := range ports {
+		if m.isElsewhere(from, d.Name) {
+			continue
+		}
+		its := d.Before.Neighbours // of a bridge that somebody deleted
+		if !m.isLost(from) {
+			its = slices.DeleteFunc(m.NeighboursOf(bridge), func(n Neighbour) bool {
+				known := slices.ContainsFunc(ports, func(o Device) bool { return knew(o, n) })
+				return !knew(d, n) && (known || i > 0)
+			})
+		}
+		text += giveNeighbours(d.Name, its)
+	}
+	return text
 }

@@ -13,12 +13,12 @@ func TestNeighboursThatAreWrittenDownMove(t *testing.T) {
 	if none, are := parseNeighbours("neighbours \n"); !are || len(none) != 0 {
 		t.Errorf("of an ip that knows no JSON: %v", none)
 	}
-	do, undo := Machine{Neighbours: all}.MoveNeighbours("eth1", "br0")
+	do, undo := Machine{Neighbours: all}.moveNeighbours("eth1", "br0")
 	if do != "ip neigh replace 10.19.41.7 lladdr 02:00:00:00:00:07 nud permanent dev br0 || :\nip neigh del 10.19.41.7 dev eth1 2>/dev/null || :\n" ||
 		undo != "ip neigh replace 10.19.41.7 lladdr 02:00:00:00:00:07 nud permanent dev eth1 || :\n" {
 		t.Errorf("do:\n%sundo:\n%s", do, undo)
 	}
-	if do, _ := (Machine{Neighbours: all}).MoveNeighbours("eth1", "eth1"); strings.Contains(do, "del") || !strings.Contains(do, "dev eth1") {
+	if do, _ := (Machine{Neighbours: all}).moveNeighbours("eth1", "eth1"); strings.Contains(do, "del") || !strings.Contains(do, "dev eth1") {
 		t.Errorf("of one that stays:\n%s", do)
 	}
 }
@@ -39,7 +39,7 @@ func TestStanzasOfFurtherAddressesGoWithTheDevice(t *testing.T) {
 	if back := bringBack(out, "eth1"); back != text {
 		t.Errorf("came back as\n%s", back)
 	}
-	if script := (ifupdown{}).Switch([]Setup{{Device: "eth1", Original: Manager{Backend: Ifupdown}}}, nil); !strings.Contains(script, "bring_up_again eth1\n") {
+	if script := (ifupdown{}).Switch(Desired{Devices: []Device{{Name: "eth1", Before: DeviceSnapshot{Manager: Manager{Backend: Ifupdown}}}}}, Desired{}); !strings.Contains(script, "bring_up_again eth1\n") {
 		t.Errorf("they are not brought up again:\n%s", script)
 	}
 }

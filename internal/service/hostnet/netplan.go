@@ -1,16 +1,11 @@
 package hostnet
 
 import (
-	"context"
 	"fmt"
-	"net/netip"
 	"path"
 	"strings"
 
 	"github.com/goccy/go-yaml"
-
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 )
 
 // netplan keeps devices by a file of netplan's (netplan(5)), rendered for systemd-networkd: a bridge and what is in it by one, as
@@ -22,56 +17,51 @@ type netplan struct{}
 func (netplan) Path(device string) string { return "/etc/netplan/90-virtcluster-" + device + ".yaml" }
 
 // deviceID is what a device is called in netplan's files, where this provider describes it.
-func (netplan) deviceID(s Setup) string {
-	if s.isCreated() {
-		return s.Device
+func (netplan) deviceID(d Device) string {
+	if d.isCreated() {
+		return d.Name
 	}
-	return "00virtcluster-" + s.Device
+	return "00virtcluster-" + d.Name
 }
 
 const netplanRendered = "10-netplan-"
 
 // dropIn says what netplan has no word for: what others give to the device, such as virtual addresses, stays when the
 // configuration is read again.
-func (n netplan) dropIn(s Setup) string {
-	return networkdDir + netplanRendered + n.deviceID(s) + ".network.d/virtcluster.conf"
+func (n netplan) dropIn(d Device) string {
+	return networkdDir + netplanRendered + n.deviceID(d) + ".network.d/virtcluster.conf"
 }
 
-func (n netplan) Files(_ context.Context, _ host.Host, from, to []Setup, mark owner.Mark) ([]File, error) {
-	var files []File
-	for _, s := range to {
-		if s.Bridge != nil && s.Bridge.VLANFiltering {
-			return nil, fmt.Errorf("netplan has no VLAN filtering for bridge %s: choose the backend \"systemd-networkd\"", s.Device)
-		}
-		if other := path.Base(s.Original.File); s.Original.File != "" && other < netplanRendered+n.deviceID(s) {
-			return nil, fmt.Errorf("%s comes before what netplan would render for %s, so it would go on counting: choose the backend \"systemd-networkd\"", s.Original.File, s.Device)
-		}
-		if s.Master != "" {
-			continue
-		}
-		text, err := n.renderYAML(to)
-		if err != nil {
-			return nil, err
-		}
-		files = append(files, File{Path: n.Path(s.Device), Content: fmt.Sprintf("# virtcluster %s\n%s", mark, text), Mode: 0o600},
-			File{Path: n.dropIn(s), Content: "[Network]\nKeepConfiguration=static\n"})
+// Check implements Backend.
+func (n netplan) Check(d Device) error {
+	if d.Bridge != nil && d.Bridge.VLANFiltering {
+		return fmt.Errorf("netplan has no VLAN filtering for bridge %s: choose the backend \"systemd-networkd\"", d.Name)
 	}
-	for _, s := range removedSetups(from, to) {
-		if s.Master == "" {
-			files = append(files, File{Path: n.Path(s.Device), Absent: true}, File{Path: n.dropIn(s), Absent: true})
-		}
+	if file := d.Before.Manager.File; file != "" && path.Base(file) < netplanRendered+n.deviceID(d) {
+		return fmt.Errorf("%s comes before what netplan would render for %s, so it would go on counting: choose the backend \"systemd-networkd\"", file, d.Name)
 	}
-	return files, nil
+	return nil
+}
+
+// Render implements Backend: what is in a bridge is described with it.
+func (n netplan) Render(d Device, in Desired) []File {
+	if d.Master != "" {
+		return nil
+	}
+	return []File{
+		{Path: n.Path(d.Name), Content: fmt.Sprintf("# virtcluster %s\n%s", in.Mark, n.renderYAML(in.Devices)), Mode: 0o600},
+		{Path: n.dropIn(d), Content: "[Network]\nKeepConfiguration=static\n"},
+	}
 }
 
 // renderYAML is the YAML of devices that belong together: a bridge and what is in it, or an interface.
-func (n netplan) renderYAML(all []Setup) (string, error) {
+func (n netplan) renderYAML(all []Device) string {
 	network := yaml.MapSlice{{Key: "version", Value: 2}}
 	for _, kind := range []string{"ethernets", "bonds", "vlans", "bridges"} {
 		var devices yaml.MapSlice
-		for _, s := range all {
-			if is, d := n.deviceOf(s, all); is == kind {
-				devices = append(devices, yaml.MapItem{Key: n.deviceID(s), Value: d})
+		for _, d := range all {
+			if is, out := n.deviceOf(d, all); is == kind {
+				devices = append(devices, yaml.MapItem{Key: n.deviceID(d), Value: out})
 			}
 		}
 		if len(devices) > 0 {
@@ -79,49 +69,52 @@ func (n netplan) renderYAML(all []Setup) (string, error) {
 		}
 	}
 	text, err := yaml.MarshalWithOptions(yaml.MapSlice{{Key: "network", Value: network}}, yaml.IndentSequence(true))
-	return string(text), err
+	if err != nil {
+		panic(err) // plain values always marshal
+	}
+	return string(text)
 }
 
 // deviceOf is what netplan says of one device, and the kind of devices that it is among.
-func (n netplan) deviceOf(s Setup, all []Setup) (kind string, d yaml.MapSlice) {
-	kind, d = "ethernets", yaml.MapSlice{{Key: "renderer", Value: "networkd"}}
-	add := func(key string, value any) { d = append(d, yaml.MapItem{Key: key, Value: value}) }
+func (n netplan) deviceOf(d Device, all []Device) (kind string, out yaml.MapSlice) {
+	kind, out = "ethernets", yaml.MapSlice{{Key: "renderer", Value: "networkd"}}
+	add := func(key string, value any) { out = append(out, yaml.MapItem{Key: key, Value: value}) }
 	switch {
-	case s.Bridge != nil && s.isCreated():
+	case d.Bridge != nil && d.isCreated():
 		kind = "bridges"
-		add("macaddress", s.Bridge.MAC)
-		add("interfaces", n.memberIDs(s.Device, all))
-		add("parameters", yaml.MapSlice{{Key: "stp", Value: s.Bridge.STP}, {Key: "forward-delay", Value: 2 + 13*toBit(s.Bridge.STP)}})
-	case s.VLAN != nil:
+		add("macaddress", d.Bridge.MAC)
+		add("interfaces", n.memberIDs(d.Name, all))
+		add("parameters", yaml.MapSlice{{Key: "stp", Value: d.Bridge.STP}, {Key: "forward-delay", Value: 2 + 13*toBit(d.Bridge.STP)}})
+	case d.VLAN != nil:
 		kind = "vlans"
-		add("id", s.VLAN.ID)
-		add("link", n.parentID(*s.VLAN))
-	case s.Bond != nil:
+		add("id", d.VLAN.ID)
+		add("link", n.parentID(*d.VLAN))
+	case d.Bond != nil:
 		kind = "bonds"
-		add("macaddress", s.Bond.MAC)
-		add("interfaces", n.memberIDs(s.Device, all))
-		add("parameters", yaml.MapSlice{{Key: "mode", Value: s.Bond.Mode}, {Key: "mii-monitor-interval", Value: 100}})
+		add("macaddress", d.Bond.MAC)
+		add("interfaces", n.memberIDs(d.Name, all))
+		add("parameters", yaml.MapSlice{{Key: "mode", Value: d.Bond.Mode}, {Key: "mii-monitor-interval", Value: 100}})
 	default:
-		add("match", yaml.MapSlice{{Key: "name", Value: s.Device}})
+		add("match", yaml.MapSlice{{Key: "name", Value: d.Name}})
 	}
-	if s.MTU != 0 {
-		add("mtu", s.MTU)
+	if d.MTU != 0 {
+		add("mtu", d.MTU)
 	}
-	if s.Master != "" {
+	if d.Master != "" {
 		add("link-local", []string{})
 		add("accept-ra", false)
 	} else {
-		d = append(d, n.addressingOf(s)...)
+		out = append(out, n.addressingOf(d)...)
 	}
-	return kind, d
+	return kind, out
 }
 
 // memberIDs are the ids of what is in a bridge or a bond.
-func (n netplan) memberIDs(master string, all []Setup) []string {
+func (n netplan) memberIDs(master string, all []Device) []string {
 	var ids []string
-	for _, s := range all {
-		if s.Master == master {
-			ids = append(ids, n.deviceID(s))
+	for _, d := range all {
+		if d.Master == master {
+			ids = append(ids, n.deviceID(d))
 		}
 	}
 	return ids
@@ -135,62 +128,56 @@ func (netplan) parentID(v VLANOptions) string {
 	return v.Parent
 }
 
-func (netplan) addressingOf(s Setup) yaml.MapSlice {
-	var d yaml.MapSlice
-	add := func(key string, value any) { d = append(d, yaml.MapItem{Key: key, Value: value}) }
-	add("dhcp4", s.DHCP)
-	if s.DHCP && s.Bridge != nil && s.isCreated() {
+func (netplan) addressingOf(d Device) yaml.MapSlice {
+	var out yaml.MapSlice
+	add := func(key string, value any) { out = append(out, yaml.MapItem{Key: key, Value: value}) }
+	add("dhcp4", d.DHCP)
+	if d.DHCP && d.Bridge != nil && d.isCreated() {
 		add("dhcp-identifier", "mac") // as renderDHCP has it
 	}
-	if s.DHCP && s.Metric != 0 {
-		add("dhcp4-overrides", yaml.MapSlice{{Key: "route-metric", Value: s.Metric}})
+	if d.DHCP && d.Metric != 0 {
+		add("dhcp4-overrides", yaml.MapSlice{{Key: "route-metric", Value: d.Metric}})
 	}
-	if s.AcceptRA || !s.DHCP && !hasIPv6(s.Addresses) {
-		add("accept-ra", s.AcceptRA)
+	if d.AcceptRA || !d.DHCP && !hasIPv6(d.Addresses) {
+		add("accept-ra", d.AcceptRA)
 	}
-	if len(s.Addresses) > 0 {
-		add("addresses", spellAll(s.Addresses))
+	if len(d.Addresses) > 0 {
+		add("addresses", spellAll(d.Addresses))
 	}
 	var routes []yaml.MapSlice
-	route := func(to netip.Prefix, via netip.Addr, metric int) {
-		r := yaml.MapSlice{{Key: "to", Value: to.String()}}
-		if via.IsValid() {
-			r = append(r, yaml.MapItem{Key: "via", Value: via.String()})
+	for _, r := range d.allRoutes() {
+		route := yaml.MapSlice{{Key: "to", Value: r.To.String()}}
+		if r.Via.IsValid() {
+			route = append(route, yaml.MapItem{Key: "via", Value: r.Via.String()})
 		} else {
-			r = append(r, yaml.MapItem{Key: "scope", Value: "link"})
+			route = append(route, yaml.MapItem{Key: "scope", Value: "link"})
 		}
-		if metric != 0 {
-			r = append(r, yaml.MapItem{Key: "metric", Value: metric})
+		if r.Metric != 0 {
+			route = append(route, yaml.MapItem{Key: "metric", Value: r.Metric})
 		}
-		routes = append(routes, r)
-	}
-	for _, g := range s.Gateways {
-		route(Everywhere(g), g, s.Metric)
-	}
-	for _, r := range s.Routes {
-		route(r.To, r.Via, r.Metric)
+		routes = append(routes, route)
 	}
 	if len(routes) > 0 {
 		add("routes", routes)
 	}
 	var names yaml.MapSlice
-	if len(s.Search) > 0 {
-		names = append(names, yaml.MapItem{Key: "search", Value: s.Search})
+	if len(d.Search) > 0 {
+		names = append(names, yaml.MapItem{Key: "search", Value: d.Search})
 	}
-	if len(s.Nameservers) > 0 {
-		names = append(names, yaml.MapItem{Key: "addresses", Value: spellAll(s.Nameservers)})
+	if len(d.Nameservers) > 0 {
+		names = append(names, yaml.MapItem{Key: "addresses", Value: spellAll(d.Nameservers)})
 	}
 	if len(names) > 0 {
 		add("nameservers", names)
 	}
-	return d
+	return out
 }
 
-func (n netplan) Switch(from, to []Setup) string {
+func (n netplan) Switch(from, to Desired) string {
 	var b strings.Builder
 	b.WriteString("netplan generate\n")
-	for _, s := range removedSetups(from, to) {
-		fmt.Fprintf(&b, "rmdir %s 2>/dev/null || :\n", path.Dir(n.dropIn(s)))
+	for _, d := range from.without(to) {
+		fmt.Fprintf(&b, "rmdir %s 2>/dev/null || :\n", path.Dir(n.dropIn(d)))
 	}
 	return followNetworkd(from, to, b.String())
 }

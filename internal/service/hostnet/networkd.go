@@ -1,12 +1,10 @@
 package hostnet
 
 import (
-	"context"
 	"fmt"
 	"path"
 	"strings"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 )
 
@@ -21,126 +19,109 @@ func (networkd) Path(device string) string {
 	return networkdDir + "00-virtcluster-" + device + ".network"
 }
 
-func (networkd) netdevPath(device string) string {
-	return networkdDir + "00-virtcluster-" + device + ".netdev"
+// Check implements Backend: the first file that matches counts.
+func (n networkd) Check(d Device) error {
+	if file := d.Before.Manager.File; file != "" && path.Base(file) < path.Base(n.Path(d.Name)) {
+		return fmt.Errorf("%s comes before %s, so it would go on counting for %s: rename it, to begin with 10 as is usual", file, n.Path(d.Name), d.Name)
+	}
+	return nil
 }
 
-func (n networkd) Files(_ context.Context, _ host.Host, from, to []Setup, mark owner.Mark) ([]File, error) {
-	var files []File
-	for _, s := range to {
-		if other := path.Base(s.Original.File); s.Original.File != "" && other < path.Base(n.Path(s.Device)) {
-			return nil, fmt.Errorf("%s comes before %s, so it would go on counting for %s: rename it, to begin with 10 as is usual", s.Original.File, n.Path(s.Device), s.Device)
-		}
-		files = append(files, File{Path: n.Path(s.Device), Content: renderNetwork(s, mark)})
-		if s.isCreated() {
-			files = append(files, File{Path: n.netdevPath(s.Device), Content: renderNetdev(s, mark)})
-		}
-		if s.VLAN != nil {
-			files = append(files, File{Path: n.onParent(s), Content: fmt.Sprintf("# virtcluster %s\n[Network]\nVLAN=%s\n", mark, s.Device)})
-		}
+// Render implements Backend.
+func (n networkd) Render(d Device, in Desired) []File {
+	files := []File{{Path: n.Path(d.Name), Content: renderNetwork(d, in.Mark)}}
+	if d.isCreated() {
+		files = append(files, File{Path: networkdDir + "00-virtcluster-" + d.Name + ".netdev", Content: renderNetdev(d, in.Mark)})
 	}
-	for _, s := range removedSetups(from, to) {
-		files = append(files, File{Path: n.Path(s.Device), Absent: true})
-		if s.isCreated() {
-			files = append(files, File{Path: n.netdevPath(s.Device), Absent: true})
-		}
-		if s.VLAN != nil {
-			files = append(files, File{Path: n.onParent(s), Absent: true})
-		}
+	if d.VLAN != nil {
+		files = append(files, File{Path: n.onParent(d), Content: fmt.Sprintf("# virtcluster %s\n[Network]\nVLAN=%s\n", in.Mark, d.Name)})
 	}
-	return files, nil
+	return files
 }
 
 // onParent is the file that gives a VLAN to its parent, beside the parent's own.
-func (networkd) onParent(s Setup) string {
-	return networkdDir + path.Base(s.VLAN.Manager.File) + ".d/virtcluster-" + s.Device + ".conf"
+func (networkd) onParent(d Device) string {
+	return networkdDir + path.Base(d.VLAN.Manager.File) + ".d/virtcluster-" + d.Name + ".conf"
 }
 
-func renderNetdev(s Setup, mark owner.Mark) string {
+func renderNetdev(d Device, mark owner.Mark) string {
 	head := func(kind, mac string) string {
-		return fmt.Sprintf("# virtcluster %s\n[NetDev]\nName=%s\nKind=%s\n%s", mark, s.Device, kind, formatSetting("MACAddress", mac))
+		return fmt.Sprintf("# virtcluster %s\n[NetDev]\nName=%s\nKind=%s\n%s", mark, d.Name, kind, formatSetting("MACAddress", mac))
 	}
 	switch {
-	case s.VLAN != nil:
-		return head("vlan", "") + fmt.Sprintf("\n[VLAN]\nId=%d\n", s.VLAN.ID)
-	case s.Bond != nil:
-		return head("bond", s.Bond.MAC) + fmt.Sprintf("\n[Bond]\nMode=%s\nMIIMonitorSec=0.1\n", s.Bond.Mode)
+	case d.VLAN != nil:
+		return head("vlan", "") + fmt.Sprintf("\n[VLAN]\nId=%d\n", d.VLAN.ID)
+	case d.Bond != nil:
+		return head("bond", d.Bond.MAC) + fmt.Sprintf("\n[Bond]\nMode=%s\nMIIMonitorSec=0.1\n", d.Bond.Mode)
 	}
-	text := head("bridge", s.Bridge.MAC) + fmt.Sprintf("\n[Bridge]\nSTP=%s\nForwardDelaySec=%d\n", yesNo(s.Bridge.STP), 2+13*toBit(s.Bridge.STP))
-	if s.Bridge.VLANFiltering {
+	text := head("bridge", d.Bridge.MAC) + fmt.Sprintf("\n[Bridge]\nSTP=%s\nForwardDelaySec=%d\n", yesNo(d.Bridge.STP), 2+13*toBit(d.Bridge.STP))
+	if d.Bridge.VLANFiltering {
 		text += "VLANFiltering=yes\n"
 	}
 	return text
 }
 
-func renderNetwork(s Setup, mark owner.Mark) string {
+func renderNetwork(d Device, mark owner.Mark) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# virtcluster %s\n[Match]\nName=%s\n", mark, s.Device)
-	if s.MTU != 0 {
-		fmt.Fprintf(&b, "\n[Link]\nMTUBytes=%d\n", s.MTU)
+	fmt.Fprintf(&b, "# virtcluster %s\n[Match]\nName=%s\n", mark, d.Name)
+	if d.MTU != 0 {
+		fmt.Fprintf(&b, "\n[Link]\nMTUBytes=%d\n", d.MTU)
 	}
 	b.WriteString("\n[Network]\n")
-	if s.Master != "" {
+	if d.Master != "" {
 		master := "Bridge"
-		if s.InBond {
+		if d.InBond {
 			master = "Bond"
 		}
-		fmt.Fprintf(&b, "%s=%s\nLinkLocalAddressing=no\nIPv6AcceptRA=no\n", master, s.Master)
+		fmt.Fprintf(&b, "%s=%s\nLinkLocalAddressing=no\nIPv6AcceptRA=no\n", master, d.Master)
 		return b.String()
 	}
 	// What others give to the device, such as virtual addresses, stays when the configuration is read again.
 	b.WriteString("KeepConfiguration=static\n")
-	if s.DHCP {
+	if d.DHCP {
 		b.WriteString("DHCP=ipv4\n")
 	}
-	if s.AcceptRA {
+	if d.AcceptRA {
 		b.WriteString("IPv6AcceptRA=yes\n") // which a machine that forwards does not do by itself
-	} else if !hasIPv6(s.Addresses) && !s.DHCP {
+	} else if !hasIPv6(d.Addresses) && !d.DHCP {
 		b.WriteString("IPv6AcceptRA=no\n")
 	}
-	for _, a := range s.Addresses {
+	for _, a := range d.Addresses {
 		fmt.Fprintf(&b, "Address=%s\n", a)
 	}
-	for _, a := range s.Nameservers {
+	for _, a := range d.Nameservers {
 		fmt.Fprintf(&b, "DNS=%s\n", a)
 	}
-	if len(s.Search) > 0 {
-		fmt.Fprintf(&b, "Domains=%s\n", strings.Join(s.Search, " "))
+	if len(d.Search) > 0 {
+		fmt.Fprintf(&b, "Domains=%s\n", strings.Join(d.Search, " "))
 	}
-	if s.DHCP {
-		b.WriteString(renderDHCP(s))
+	if d.DHCP {
+		b.WriteString(renderDHCP(d))
 	}
-	route := func(to, via string, metric int) {
+	for _, r := range d.allRoutes() {
 		b.WriteString("\n[Route]\n")
-		for _, line := range []string{formatSetting("Destination", to), formatSetting("Gateway", via)} {
-			b.WriteString(line)
+		if r.To.Bits() > 0 || !r.Via.IsValid() {
+			fmt.Fprintf(&b, "Destination=%s\n", r.To)
 		}
-		if metric != 0 {
-			fmt.Fprintf(&b, "Metric=%d\n", metric)
-		}
-	}
-	for _, g := range s.Gateways {
-		route("", g.String(), s.Metric)
-	}
-	for _, r := range s.Routes {
-		via := ""
 		if r.Via.IsValid() {
-			via = r.Via.String()
+			fmt.Fprintf(&b, "Gateway=%s\n", r.Via)
 		}
-		route(r.To.String(), via, r.Metric)
+		if r.Metric != 0 {
+			fmt.Fprintf(&b, "Metric=%d\n", r.Metric)
+		}
 	}
 	return b.String()
 }
 
 // renderDHCP is what systemd-networkd's DHCP client shall do otherwise than by itself. A bridge is known to the server by the hardware
 // address that it took over, as most clients are: by the machine's DUID and a number of the device it would be somebody new.
-func renderDHCP(s Setup) string {
+func renderDHCP(d Device) string {
 	text := ""
-	if s.Bridge != nil && s.isCreated() {
+	if d.Bridge != nil && d.isCreated() {
 		text += "ClientIdentifier=mac\n"
 	}
-	if s.Metric != 0 {
-		text += fmt.Sprintf("RouteMetric=%d\n", s.Metric)
+	if d.Metric != 0 {
+		text += fmt.Sprintf("RouteMetric=%d\n", d.Metric)
 	}
 	if text == "" {
 		return ""
@@ -155,73 +136,54 @@ func formatSetting(name, value string) string {
 	return name + "=" + value + "\n"
 }
 
-func (networkd) Switch(from, to []Setup) string {
+func (networkd) Switch(from, to Desired) string {
 	return followNetworkd(from, to, "")
 }
 
 // followNetworkd is the script that has systemd-networkd follow its files; render is what writes them before.
-func followNetworkd(from, to []Setup, render string) string {
+func followNetworkd(from, to Desired, render string) string {
 	var b strings.Builder
-	for _, s := range removedSetups(from, to) {
-		if s.isCreated() {
-			fmt.Fprintf(&b, "ip link del dev %s 2>/dev/null || :\n", s.Device)
-		} else if s.Master != "" {
-			fmt.Fprintf(&b, "ip link set dev %s nomaster 2>/dev/null || :\n", s.Device)
+	for _, d := range from.without(to) {
+		if d.isCreated() {
+			fmt.Fprintf(&b, "ip link del dev %s 2>/dev/null || :\n", d.Name)
+		} else if d.Master != "" {
+			fmt.Fprintf(&b, "ip link set dev %s nomaster 2>/dev/null || :\n", d.Name)
 		}
-		if s.VLAN != nil {
-			fmt.Fprintf(&b, "rmdir %s 2>/dev/null || :\n", path.Dir(networkd{}.onParent(s)))
+		if d.VLAN != nil {
+			fmt.Fprintf(&b, "rmdir %s 2>/dev/null || :\n", path.Dir(networkd{}.onParent(d)))
 		}
 	}
 	b.WriteString(render + "networkctl reload\n")
-	for _, s := range removedSetups(from, to) {
-		if !s.isCreated() {
-			fmt.Fprintf(&b, "reconfigure %s\n", s.Device)
+	for _, d := range from.without(to) {
+		if !d.isCreated() {
+			fmt.Fprintf(&b, "reconfigure %s\n", d.Name)
 		}
 	}
-	for _, s := range to {
+	for _, d := range to.Devices {
 		switch {
-		case s.VLAN != nil && !hasDevice(from, s.Device):
-			fmt.Fprintf(&b, "reconfigure_unless %s '[ -e /sys/class/net/%s ]'\n", s.VLAN.Parent, s.Device)
-		case s.InBond && !hasDevice(from, s.Device):
-			fmt.Fprintf(&b, "ip link set dev %s down\nreconfigure %[1]s\n", s.Device) // a bond takes nothing that is up
-		case !s.isCreated() || hasDevice(from, s.Device):
-			for _, c := range s.listConditions() {
-				fmt.Fprintf(&b, "reconfigure_unless %s '%s'\n", s.Device, c.test)
+		case d.VLAN != nil && !from.has(d.Name):
+			fmt.Fprintf(&b, "reconfigure_unless %s '[ -e /sys/class/net/%s ]'\n", d.VLAN.Parent, d.Name)
+		case d.InBond && !from.has(d.Name):
+			fmt.Fprintf(&b, "ip link set dev %s down\nreconfigure %[1]s\n", d.Name) // a bond takes nothing that is up
+		case !d.isCreated() || from.has(d.Name):
+			for _, c := range d.listConditions() {
+				fmt.Fprintf(&b, "reconfigure_unless %s '%s'\n", d.Name, c.test)
 			}
 		}
 	}
-	for _, s := range to {
-		for _, was := range from { // networkd gives these to a bridge that it makes, and to no other
-			if s.Device != was.Device || s.Bridge == nil || was.Bridge == nil {
-				continue
-			}
-			if s.Bridge.STP != was.Bridge.STP {
-				fmt.Fprintf(&b, "ip link set dev %s type bridge stp_state %d forward_delay %d\n", s.Device, toBit(s.Bridge.STP), 200+1300*toBit(s.Bridge.STP))
-			}
-			if s.Bridge.VLANFiltering != was.Bridge.VLANFiltering {
-				fmt.Fprintf(&b, "ip link set dev %s type bridge vlan_filtering %d\n", s.Device, toBit(s.Bridge.VLANFiltering))
-			}
+	for _, d := range to.Devices {
+		was, _ := from.find(d.Name) // networkd gives these to a bridge that it makes, and to no other
+		if d.Bridge == nil || was.Bridge == nil {
+			continue
+		}
+		var changed Batch
+		changed.makeLink(linkState{Device: was}, linkState{Device: d})
+		for _, line := range changed {
+			b.WriteString("ip " + line + "\n")
 		}
 	}
 	b.WriteString(takeOff(from, to))
 	return b.String()
-}
-
-// takeOff is the script that takes from devices that stay what they are not to have any more; what is gone already is no error.
-func takeOff(from, to []Setup) string {
-	var b strings.Builder
-	for _, s := range from {
-		for _, t := range to {
-			if t.Device == s.Device {
-				b.WriteString(TakeQuietly(s.Device, Without(s.Settings(), t.Settings())))
-			}
-		}
-	}
-	return b.String()
-}
-
-func hasDevice(setups []Setup, device string) bool {
-	return len(removedSetups([]Setup{{Device: device}}, setups)) == 0
 }
 
 func yesNo(on bool) string {

@@ -1,14 +1,12 @@
 package hostnet
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"net/netip"
 	"strings"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 )
 
@@ -20,15 +18,12 @@ func (networkManager) Path(device string) string {
 	return "/etc/NetworkManager/system-connections/virtcluster-" + device + ".nmconnection"
 }
 
-func (n networkManager) Files(_ context.Context, _ host.Host, from, to []Setup, mark owner.Mark) ([]File, error) {
-	var files []File
-	for _, s := range to {
-		files = append(files, File{Path: n.Path(s.Device), Content: renderConnection(s, mark), Mode: 0o600})
-	}
-	for _, s := range removedSetups(from, to) {
-		files = append(files, File{Path: n.Path(s.Device), Absent: true})
-	}
-	return files, nil
+// Check implements Backend.
+func (networkManager) Check(Device) error { return nil }
+
+// Render implements Backend.
+func (n networkManager) Render(d Device, in Desired) []File {
+	return []File{{Path: n.Path(d.Name), Content: renderConnection(d, in.Mark), Mode: 0o600}}
 }
 
 // connectionUUID is the same for a device at all times (RFC 9562, version 8).
@@ -40,65 +35,65 @@ func connectionUUID(device string) string {
 	return strings.Join([]string{h[:8], h[8:12], h[12:16], h[16:20], h[20:]}, "-")
 }
 
-func renderConnection(s Setup, mark owner.Mark) string {
+func renderConnection(d Device, mark owner.Mark) string {
 	var b strings.Builder
 	kind, mac := "ethernet", ""
 	switch {
-	case s.Bridge != nil:
-		kind, mac = "bridge", s.Bridge.MAC
-	case s.VLAN != nil:
+	case d.Bridge != nil:
+		kind, mac = "bridge", d.Bridge.MAC
+	case d.VLAN != nil:
 		kind = "vlan"
-	case s.Bond != nil:
-		kind, mac = "bond", s.Bond.MAC
+	case d.Bond != nil:
+		kind, mac = "bond", d.Bond.MAC
 	}
-	fmt.Fprintf(&b, "# virtcluster %s\n[connection]\nid=virtcluster-%s\nuuid=%s\ntype=%s\ninterface-name=%[2]s\nautoconnect-priority=900\n", mark, s.Device, connectionUUID(s.Device), kind)
-	if s.Master != "" {
+	fmt.Fprintf(&b, "# virtcluster %s\n[connection]\nid=virtcluster-%s\nuuid=%s\ntype=%s\ninterface-name=%[2]s\nautoconnect-priority=900\n", mark, d.Name, connectionUUID(d.Name), kind)
+	if d.Master != "" {
 		master := "bridge"
-		if s.InBond {
+		if d.InBond {
 			master = "bond"
 		}
-		fmt.Fprintf(&b, "master=%s\nslave-type=%s\n", s.Master, master)
+		fmt.Fprintf(&b, "master=%s\nslave-type=%s\n", d.Master, master)
 	}
-	if s.Bridge != nil || s.Bond != nil {
+	if d.Bridge != nil || d.Bond != nil {
 		b.WriteString("autoconnect-slaves=1\n")
 	}
 	b.WriteString("\n[ethernet]\n" + formatSetting("cloned-mac-address", mac))
-	if s.MTU != 0 {
-		fmt.Fprintf(&b, "mtu=%d\n", s.MTU)
+	if d.MTU != 0 {
+		fmt.Fprintf(&b, "mtu=%d\n", d.MTU)
 	}
 	switch {
-	case s.Bridge != nil:
-		fmt.Fprintf(&b, "\n[bridge]\nstp=%t\nforward-delay=%d\n", s.Bridge.STP, 2+13*toBit(s.Bridge.STP))
-		if s.Bridge.VLANFiltering {
+	case d.Bridge != nil:
+		fmt.Fprintf(&b, "\n[bridge]\nstp=%t\nforward-delay=%d\n", d.Bridge.STP, 2+13*toBit(d.Bridge.STP))
+		if d.Bridge.VLANFiltering {
 			b.WriteString("vlan-filtering=true\n")
 		}
-	case s.VLAN != nil:
-		fmt.Fprintf(&b, "\n[vlan]\nparent=%s\nid=%d\nflags=1\n", s.VLAN.Parent, s.VLAN.ID)
-	case s.Bond != nil:
-		fmt.Fprintf(&b, "\n[bond]\nmode=%s\nmiimon=100\n", s.Bond.Mode)
+	case d.VLAN != nil:
+		fmt.Fprintf(&b, "\n[vlan]\nparent=%s\nid=%d\nflags=1\n", d.VLAN.Parent, d.VLAN.ID)
+	case d.Bond != nil:
+		fmt.Fprintf(&b, "\n[bond]\nmode=%s\nmiimon=100\n", d.Bond.Mode)
 	}
-	if s.Master == "" {
-		renderFamily(&b, s, "ipv4", "disabled", netip.Addr.Is4)
-		renderFamily(&b, s, "ipv6", "link-local", netip.Addr.Is6)
+	if d.Master == "" {
+		renderFamily(&b, d, "ipv4", "disabled", netip.Addr.Is4)
+		renderFamily(&b, d, "ipv6", "link-local", netip.Addr.Is6)
 	}
 	return b.String()
 }
 
 // renderFamily writes the settings of one family; none is its method without any address.
-func renderFamily(b *strings.Builder, s Setup, family, none string, is func(netip.Addr) bool) {
+func renderFamily(b *strings.Builder, d Device, family, none string, is func(netip.Addr) bool) {
 	var lines []string
 	method := none
-	for _, a := range s.Addresses {
+	for _, a := range d.Addresses {
 		if is(a.Addr()) {
 			method = "manual"
 			lines = append(lines, fmt.Sprintf("address%d=%s", len(lines)+1, a))
 		}
 	}
-	if s.DHCP || s.AcceptRA && family == "ipv6" {
+	if d.DHCP || d.AcceptRA && family == "ipv6" {
 		method = "auto" // for IPv6 that is router advertisements
 	}
 	var dns []string
-	for _, a := range s.Nameservers {
+	for _, a := range d.Nameservers {
 		if is(a) {
 			dns = append(dns, a.String())
 		}
@@ -106,35 +101,29 @@ func renderFamily(b *strings.Builder, s Setup, family, none string, is func(neti
 	if len(dns) > 0 {
 		lines = append(lines, "dns="+strings.Join(dns, ";")+";")
 	}
-	if len(s.Search) > 0 && method != none {
-		lines = append(lines, "dns-search="+strings.Join(s.Search, ";")+";")
+	if len(d.Search) > 0 && method != none {
+		lines = append(lines, "dns-search="+strings.Join(d.Search, ";")+";")
 	}
-	if s.Metric != 0 && s.DHCP {
-		lines = append(lines, fmt.Sprintf("route-metric=%d", s.Metric))
+	if d.Metric != 0 && d.DHCP {
+		lines = append(lines, fmt.Sprintf("route-metric=%d", d.Metric))
 	}
 	n := 0
-	route := func(to netip.Prefix, via netip.Addr, metric int) {
-		if !is(to.Addr()) {
-			return
+	for _, r := range d.allRoutes() {
+		if !is(r.To.Addr()) {
+			continue
 		}
 		n++
-		text := fmt.Sprintf("route%d=%s", n, to)
+		text := fmt.Sprintf("route%d=%s", n, r.To)
 		switch {
-		case via.IsValid():
-			text += "," + via.String()
-		case metric != 0:
+		case r.Via.IsValid():
+			text += "," + r.Via.String()
+		case r.Metric != 0:
 			text += ","
 		}
-		if metric != 0 {
-			text += fmt.Sprintf(",%d", metric)
+		if r.Metric != 0 {
+			text += fmt.Sprintf(",%d", r.Metric)
 		}
 		lines = append(lines, text)
-	}
-	for _, g := range s.Gateways {
-		route(Everywhere(g), g, s.Metric)
-	}
-	for _, r := range s.Routes {
-		route(r.To, r.Via, r.Metric)
 	}
 	fmt.Fprintf(b, "\n[%s]\nmethod=%s\n", family, method)
 	for _, line := range lines {
@@ -143,39 +132,39 @@ func renderFamily(b *strings.Builder, s Setup, family, none string, is func(neti
 }
 
 // onDevice names the device to bring a connection up on, but for a bridge's, which makes it where it went with another connection.
-func onDevice(s Setup) string {
-	if s.Bridge != nil {
+func onDevice(d Device) string {
+	if d.Bridge != nil {
 		return ""
 	}
-	return " ifname " + s.Device
+	return " ifname " + d.Name
 }
 
-func (networkManager) Switch(from, to []Setup) string {
+func (networkManager) Switch(from, to Desired) string {
 	var b strings.Builder
 	b.WriteString(guestsStay(from, to) + "nmcli connection reload\n")
-	for _, s := range removedSetups(from, to) {
-		if s.isCreated() {
-			fmt.Fprintf(&b, "nmcli device delete %s >/dev/null 2>&1 || ip link del dev %[1]s 2>/dev/null || :\n", s.Device)
+	for _, d := range from.without(to) {
+		if d.isCreated() {
+			fmt.Fprintf(&b, "nmcli device delete %s >/dev/null 2>&1 || ip link del dev %[1]s 2>/dev/null || :\n", d.Name)
 		}
 	}
-	for _, s := range removedSetups(from, to) {
+	for _, d := range from.without(to) {
 		switch {
-		case s.isCreated():
-		case s.Original.Connection != "":
-			fmt.Fprintf(&b, "nmcli --wait 30 connection up uuid %s%s\n", s.Original.Connection, onDevice(s))
+		case d.isCreated():
+		case d.Before.Manager.Connection != "":
+			fmt.Fprintf(&b, "nmcli --wait 30 connection up uuid %s%s\n", d.Before.Manager.Connection, onDevice(d))
 		default:
-			fmt.Fprintf(&b, "ip link set dev %s nomaster 2>/dev/null || :\n", s.Device)
+			fmt.Fprintf(&b, "ip link set dev %s nomaster 2>/dev/null || :\n", d.Name)
 		}
 	}
 	// A bridge first, then what is made to be in it, then what the machine has.
-	for _, turn := range []func(Setup) bool{
-		func(s Setup) bool { return s.Bridge != nil },
-		func(s Setup) bool { return s.isCreated() && s.Bridge == nil },
-		func(s Setup) bool { return !s.isCreated() },
+	for _, turn := range []func(Device) bool{
+		func(d Device) bool { return d.Bridge != nil },
+		func(d Device) bool { return d.isCreated() && d.Bridge == nil },
+		func(d Device) bool { return !d.isCreated() },
 	} {
-		for _, s := range to {
-			if turn(s) {
-				fmt.Fprintf(&b, "nmcli --wait 30 connection up uuid %s\n", connectionUUID(s.Device))
+		for _, d := range to.Devices {
+			if turn(d) {
+				fmt.Fprintf(&b, "nmcli --wait 30 connection up uuid %s\n", connectionUUID(d.Name))
 			}
 		}
 	}

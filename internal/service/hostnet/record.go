@@ -29,13 +29,60 @@ func RecordPath(kind, device, backend string) string {
 	return dir + "/" + kind + "-" + device + ".json"
 }
 
+// Record is what a machine keeps of a thing that this provider configured: what its network cannot tell. S is the thing, as plain values. It counts
+// for as long as the thing carries its mark.
+type Record[S any] struct {
+	Mark owner.Mark `json:"-"` // as words
+	// Want is the thing as it was last configured.
+	Want S `json:"want"`
+	// Before are the devices that it is made of, as they were when this provider took them.
+	Before []DeviceSnapshot `json:"before"`
+	// MAC is the hardware address of a bridge.
+	MAC string `json:"mac,omitempty"`
+	// Adopted is a bridge as it was when an import took it over from a person whose files make it; nil for one that this provider makes.
+	Adopted *DeviceSnapshot `json:"adopted,omitempty"`
+}
+
+// writtenRecord is a record as it is written.
+type writtenRecord[S any] struct {
+	Mark string `json:"mark"`
+	Record[S]
+}
+
+// Render is the record as a file; ParseRecord is its inverse.
+func (r Record[S]) Render() []byte {
+	text, err := json.MarshalIndent(writtenRecord[S]{r.Mark.String(), r}, "", "  ")
+	if err != nil {
+		panic(err) // plain values always marshal
+	}
+	return append(text, '\n')
+}
+
+// ParseRecord reads a record.
+func ParseRecord[S any](text []byte) (Record[S], error) {
+	var w writtenRecord[S]
+	err := json.Unmarshal(text, &w)
+	w.Record.Mark = owner.Parse(w.Mark)
+	return w.Record, err
+}
+
+// File is the record of a device as a file: kind is "bridge" or "interface".
+func (r Record[S]) File(kind, device, backend string) File {
+	return File{Path: RecordPath(kind, device, backend), Content: string(r.Render()), Mode: 0o600}
+}
+
+// WithoutRecord are the removals of what may be the record of a device.
+func WithoutRecord(kind, device string) []File {
+	return []File{{Path: RecordPath(kind, device, Runtime), Absent: true}, {Path: RecordPath(kind, device, Auto), Absent: true}}
+}
+
 // Kept is what this provider wrote of a device.
-type Kept struct {
+type Kept[S any] struct {
 	// There says that a backend has a file of this provider for it, Mark whose that is.
 	There bool
 	Mark  owner.Mark
-	// Records are those of the directories, by path.
-	Records map[string]string
+	// Records are those that are there.
+	Records []Record[S]
 }
 
 // printScript prints each of the files of its arguments that is there, behind a line "== PATH".
@@ -44,8 +91,7 @@ type Kept struct {
 var printScript string
 
 // LookAtKept reads what this provider wrote of a device.
-func LookAtKept(ctx context.Context, h host.Host, kind, device string) (Kept, error) {
-	k := Kept{Records: map[string]string{}}
+func LookAtKept[S any](ctx context.Context, h host.Host, kind, device string) (k Kept[S], err error) {
 	records := []string{RecordPath(kind, device, Runtime), RecordPath(kind, device, Auto)}
 	paths := slices.Clone(records)
 	for _, name := range slices.Sorted(maps.Keys(Backends)) {
@@ -58,10 +104,15 @@ func LookAtKept(ctx context.Context, h host.Host, kind, device string) (Kept, er
 	for _, path := range paths {
 		text, there := texts[path]
 		switch {
-		case slices.Contains(records, path):
-			k.Records[path] = text
-		case there:
+		case !there:
+		case !slices.Contains(records, path):
 			k.There, k.Mark = true, owner.Parse(text)
+		case text != "":
+			r, err := ParseRecord[S]([]byte(text))
+			if err != nil {
+				return k, fmt.Errorf("read %s on %s: %w", path, h, err)
+			}
+			k.Records = append(k.Records, r)
 		}
 	}
 	return k, nil
@@ -82,13 +133,4 @@ func printFiles(ctx context.Context, h host.Host, paths []string) (map[string]st
 	}
 	delete(texts, "")
 	return texts, nil
-}
-
-// RenderRecord is what the machine keeps of a thing, as a file: written is that in plain values.
-func RenderRecord(written any) []byte {
-	text, err := json.MarshalIndent(written, "", "  ")
-	if err != nil {
-		panic(err) // plain values always marshal
-	}
-	return append(text, '\n')
 }

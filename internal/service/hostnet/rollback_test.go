@@ -25,7 +25,7 @@ func TestAFileOfAPersonKeepsItsModeAndOwner(t *testing.T) {
 		}
 		return nil, nil
 	}, "sh")
-	files, err := ifupdown{}.Files(t.Context(), h, nil, []Setup{{Device: "eth1"}}, mark)
+	files, err := renderFiles(t.Context(), h, ifupdown{}, Desired{}, Desired{Devices: []Device{{Name: "eth1"}}, Mark: mark})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,45 +7,67 @@ import (
 	"strings"
 )
 
-// Setting is an address or a route of a device, as ip(8) takes it behind the verb.
+// Setting is an address or a route of a device.
 type Setting struct {
-	// Object is "addr" or "route".
-	Object string `json:"object"`
-	// Text is without the device: "10.19.41.10/24 broadcast 10.19.41.255", "default via 10.19.41.254 metric 100".
-	Text string `json:"text"`
+	// Address is with its prefix length; invalid for a route.
+	Address   netip.Prefix `json:"address,omitzero"`
+	Broadcast string       `json:"broadcast,omitempty"`
+	Route     StaticRoute  `json:"route,omitzero"`
+	// Source is the address that the machine has where the route leads.
+	Source string `json:"source,omitempty"`
 }
 
 // AddressSetting is an address with its prefix length.
-func AddressSetting(p netip.Prefix) Setting { return Setting{"addr", p.String()} }
+func AddressSetting(p netip.Prefix) Setting { return Setting{Address: p} }
 
 // RouteSetting is a route; a gateway or a metric that is zero is left out.
 func RouteSetting(to netip.Prefix, via netip.Addr, metric int) Setting {
-	text := to.String()
-	switch {
-	case to.Bits() == 0 && to.Addr().Is4():
+	return Setting{Route: StaticRoute{to, via, metric}}
+}
+
+// IsAddress says whether it is an address.
+func (s Setting) IsAddress() bool { return s.Address.IsValid() }
+
+// String is the setting as ip(8) takes it behind the verb, without the device: "10.19.41.10/24 broadcast 10.19.41.255", "default via
+// 10.19.41.254 metric 100".
+func (s Setting) String() string {
+	text := s.Route.To.String()
+	switch to := s.Route.To; {
+	case s.IsAddress() && s.Broadcast != "":
+		return s.Address.String() + " broadcast " + s.Broadcast
+	case s.IsAddress():
+		return s.Address.String()
+	case to.Bits() == 0 && to.Addr().Is4(): // which alone means IPv4 in a batch
 		text = "default"
 	case to.IsSingleIP():
 		text = to.Addr().String() // as ip tells it
 	}
-	if via.IsValid() {
-		text += " via " + via.String()
+	if s.Route.Via.IsValid() {
+		text += " via " + s.Route.Via.String()
 	}
-	if metric != 0 {
-		text += fmt.Sprintf(" metric %d", metric)
+	if s.Route.Metric != 0 {
+		text += fmt.Sprintf(" metric %d", s.Route.Metric)
 	}
-	return Setting{"route", text}
+	if s.Source != "" {
+		text += " src " + s.Source
+	}
+	return text
+}
+
+// object is what ip(8) calls such a thing.
+func (s Setting) object() string {
+	if s.IsAddress() {
+		return "addr"
+	}
+	return "route"
 }
 
 // GatewaysOf are the gateways of the default routes among settings.
 func GatewaysOf(settings []Setting) []netip.Addr {
 	var gateways []netip.Addr
 	for _, s := range settings {
-		words := strings.Fields(s.Text)
-		if s.Object != "route" || len(words) < 3 || words[0] != "default" && words[0] != "::/0" || words[1] != "via" {
-			continue
-		}
-		if gateway, err := netip.ParseAddr(words[2]); err == nil {
-			gateways = append(gateways, gateway)
+		if !s.IsAddress() && s.Route.To.Bits() == 0 && s.Route.Via.IsValid() {
+			gateways = append(gateways, s.Route.Via)
 		}
 	}
 	return gateways
@@ -53,32 +75,22 @@ func GatewaysOf(settings []Setting) []netip.Addr {
 
 // Same says whether two settings are the same address, or routes to the same place of the same metric: a device has one of them.
 func (s Setting) Same(o Setting) bool {
-	return s.Object == o.Object && s.settingKey() == o.settingKey()
+	return s.Address == o.Address && s.Route.effective() == o.Route.effective()
+}
+
+// effective is the route with the metric that the kernel gives to an IPv6 route without one.
+func (r StaticRoute) effective() StaticRoute {
+	if r.Metric == 0 && r.To.Addr().Is6() {
+		r.Metric = kernelMetric
+	}
+	return r
 }
 
 // Meant says whether a setting of the machine is the one that was asked for: where that has no metric, the machine chose one.
 func (s Setting) Meant(found Setting) bool {
-	if s.Same(found) {
-		return true
-	}
-	own, _, chosen := strings.Cut(found.Text, " metric ")
-	return s.Object == "route" && found.Object == "route" && chosen && !strings.Contains(s.Text, " metric ") && s.Same(Setting{"route", own})
-}
-
-func (s Setting) settingKey() string {
-	words := strings.Fields(s.Text)
-	key := words[0]
-	if i := slices.Index(words, "via"); s.Object == "route" && i > 0 {
-		key += " " + words[i+1]
-	}
-	metric := ""
-	if i := slices.Index(words, "metric"); i > 0 {
-		metric = words[i+1]
-	}
-	if strings.Contains(words[0], ":") && metric == "" && s.Object == "route" {
-		metric = "1024" // what the kernel gives to an IPv6 route
-	}
-	return key + " " + metric
+	chosen := found
+	chosen.Route.Metric = 0
+	return s.Same(found) || s.Route.Metric == 0 && s.Same(chosen)
 }
 
 // Without are the settings that are not in others.
@@ -90,51 +102,22 @@ func Without(settings, others []Setting) []Setting {
 // from router advertisements is not among them: it comes back by itself, and would never end if it were given.
 func (m Machine) Settings(name string) []Setting {
 	link, _ := m.Link(name)
-	var all []Setting
+	var all, behind []Setting
 	for _, a := range link.Addresses {
-		if a.Scope != "global" || isAdvertised(a.Family, a.Dynamic) {
-			continue
+		if a.Scope == "global" && !isAdvertised(a.Family, a.Dynamic) {
+			all = append(all, Setting{Address: netip.PrefixFrom(a.Local, a.PrefixLen), Broadcast: a.Broadcast})
 		}
-		s := AddressSetting(netip.PrefixFrom(a.Local, a.PrefixLen))
-		if a.Broadcast != "" {
-			s.Text += " broadcast " + a.Broadcast
-		}
-		all = append(all, s)
 	}
-	var routes []Setting
 	for _, r := range m.Routes {
-		if r.Dev == name && r.Protocol != "kernel" && r.Protocol != "ra" {
-			routes = append(routes, r.Setting())
+		switch s := r.Setting(); {
+		case r.Dev != name || r.Protocol == "kernel" || r.Protocol == "ra" || !s.Route.To.IsValid():
+		case s.Route.Via.IsValid():
+			behind = append(behind, s) // may need those without a gateway
+		default:
+			all = append(all, s)
 		}
 	}
-	// Routes without a gateway first: the others may need them.
-	slices.SortStableFunc(routes, func(a, b Setting) int { return a.countGateways() - b.countGateways() })
-	return append(all, routes...)
-}
-
-// Setting is the route as ip(8) takes it, without its device.
-func (r Route) Setting() Setting {
-	text := r.Dst
-	if r.Dst == "default" && r.Family == "-6" {
-		text = "::/0" // "default" alone means IPv4 in a batch
-	}
-	if r.Gateway != "" {
-		text += " via " + r.Gateway
-	}
-	if r.Metric != 0 {
-		text += fmt.Sprintf(" metric %d", r.Metric)
-	}
-	if r.PrefSrc != "" {
-		text += " src " + r.PrefSrc
-	}
-	return Setting{"route", text}
-}
-
-func (s Setting) countGateways() int {
-	if strings.Contains(s.Text, " via ") {
-		return 1
-	}
-	return 0
+	return append(all, behind...)
 }
 
 // Batch is an `ip -batch` script.
@@ -147,10 +130,10 @@ func (b *Batch) Add(format string, args ...any) { *b = append(*b, fmt.Sprintf(fo
 func (b *Batch) Give(device string, settings []Setting) {
 	for _, object := range []string{"addr", "route"} {
 		for _, s := range settings {
-			if s.Object == object {
+			if s.object() == object {
 				// An address may be there; a route to the same place through another device is somebody else's, and an error.
 				verb := map[string]string{"addr": "replace", "route": "add"}[object]
-				b.Add("%s %s %s dev %s", object, verb, s.Text, device)
+				b.Add("%s %s %s dev %s", object, verb, s, device)
 			}
 		}
 	}
@@ -160,45 +143,33 @@ func (b *Batch) Give(device string, settings []Setting) {
 func (b *Batch) Take(device string, settings []Setting) {
 	for _, object := range []string{"route", "addr"} {
 		for _, s := range slices.Backward(settings) {
-			if s.Object == object {
-				b.Add("%s del %s dev %s", object, s.Text, device)
+			if s.object() == object {
+				b.Add("%s del %s dev %s", object, s, device)
 			}
 		}
 	}
 }
 
-// Exchange lists the commands that take from a device what it was given and shall not have any more, and those that undo them; and
-// returns what is to be given to it then. What others gave to the device stays.
-func (m Machine) Exchange(device string, was, want []Setting, do, undo *Batch) (add []Setting) {
-	has, leaving := m.Settings(device), Without(was, want)
-	remove := slices.DeleteFunc(slices.Clone(has), func(s Setting) bool { return !slices.ContainsFunc(leaving, s.Same) })
-	add = Without(want, has)
-	undo.Take(device, add)
-	if len(remove) > 0 {
-		// With the first address of a subnet the kernel drops the others, and with an address the routes that need it: what stays
-		// is taken off too, and given again.
-		do.Take(device, has)
-		add = append(Without(has, remove), add...)
+// script is what has ip(8) run the batch; force goes on behind a command that fails.
+func (b Batch) script(force bool) string {
+	if len(b) == 0 {
+		return ""
 	}
-	return add
+	flag := ""
+	if force {
+		flag = " -force"
+	}
+	return "ip" + flag + " -batch - <<'END'\n" + strings.Join(b, "\n") + "\nEND\n"
 }
 
-// TakeQuietly is the script that takes settings from a device; what is gone already is no error.
-func TakeQuietly(device string, settings []Setting) string {
+// quietly is the script that tries each command: what is so already is no error.
+func (b Batch) quietly() string {
+	return strings.Replace(b.script(true), " <<'END'", " 2>/dev/null <<'END' || :", 1)
+}
+
+// takeQuietly is the script that takes settings from a device, as far as it has them.
+func takeQuietly(device string, settings []Setting) string {
 	var b Batch
 	b.Take(device, settings)
-	if len(b) == 0 {
-		return ""
-	}
-	return runQuietly(b)
-}
-
-// GiveQuietly is the script that gives settings to a device; what is there already is no error.
-func GiveQuietly(device string, settings []Setting) string {
-	var b Batch
-	b.Give(device, settings)
-	if len(b) == 0 {
-		return ""
-	}
-	return runQuietly(b)
+	return b.quietly()
 }

@@ -73,17 +73,13 @@ func (a Addressing) WithoutManager() []service.Problem {
 // CheckDefaultRoute refuses a default route that would take the place of another device's; devices are those whose own goes.
 func (m Machine) CheckDefaultRoute(a Addressing, devices []string) error {
 	for _, route := range m.Routes {
-		via, err := netip.ParseAddr(route.Gateway)
-		if err != nil || route.Dst != "default" || slices.Contains(devices, route.Dev) {
+		there := route.Asked()
+		if there.To.Bits() != 0 || !there.Via.IsValid() || slices.Contains(devices, route.Dev) {
 			continue
 		}
-		metric := route.Metric
-		if route.Family == "-6" && metric == 1024 {
-			metric = 0
-		}
 		for _, g := range a.Gateways {
-			if g.Is4() == via.Is4() && metric == a.Metric {
-				return service.At([]any{"gateway"}, fmt.Errorf("the machine has a default route of the same metric via %s dev %s, which stays: give this one a metric, such as 100, or leave gateway out", via, route.Dev))
+			if g.Is4() == there.Via.Is4() && there.Metric == a.Metric {
+				return service.At([]any{"gateway"}, fmt.Errorf("the machine has a default route of the same metric via %s dev %s, which stays: give this one a metric, such as 100, or leave gateway out", there.Via, route.Dev))
 			}
 		}
 	}

@@ -27,8 +27,8 @@ type Interface struct {
 	// RollbackTimeout is how long the machine waits for the disarming before it goes back by itself.
 	RollbackTimeout time.Duration
 	// Active are the addresses that the interface has, whoever gave them to it, and MAC is its hardware address. Only read.
-	Active []netip.Prefix
-	MAC    string
+	Active []netip.Prefix `json:"-"`
+	MAC    string         `json:"-"`
 }
 
 // Validate finds what no machine would take.

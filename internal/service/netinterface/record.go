@@ -1,70 +1,26 @@
 package netinterface
 
 import (
-	"encoding/json"
 	"net/netip"
 	"slices"
-	"time"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/hostnet"
 )
 
-// Record is what the machine keeps of an interface that this provider configured. It counts for as long as what keeps the
-// configuration carries its mark.
-type Record struct {
-	Mark owner.Mark
-	// Want is the interface as it was last configured.
-	Want Interface
-	// Before is what it had when this provider took it.
-	Before hostnet.DeviceSnapshot
-}
+// Record is what the machine keeps of an interface that this provider configured. Before is the interface alone.
+type Record hostnet.Record[Interface]
 
-// written is a Record as it is written.
-type written struct {
-	Mark       string                 `json:"mark"`
-	MTU        int                    `json:"mtu,omitempty"`
-	Addressing hostnet.Addressing     `json:"addressing"`
-	Backend    string                 `json:"backend"`
-	Active     string                 `json:"active_backend"`
-	Rollback   int                    `json:"rollback_timeout"`
-	Before     hostnet.DeviceSnapshot `json:"before"`
-}
-
-// Render is the record as a file; ParseRecord is its inverse.
-func (r Record) Render() []byte {
-	return hostnet.RenderRecord(written{
-		Mark: r.Mark.String(), MTU: r.Want.MTU, Addressing: r.Want.Addressing, Backend: r.Want.Backend, Active: r.Want.ActiveBackend,
-		Rollback: int(r.Want.RollbackTimeout / time.Second), Before: r.Before,
-	})
-}
-
-// ParseRecord reads the record of the interface of a name.
-func ParseRecord(name string, text []byte) (Record, error) {
-	var w written
-	if err := json.Unmarshal(text, &w); err != nil {
-		return Record{}, err
+// before is what the interface had when this provider took it.
+func (r Record) before() (b hostnet.DeviceSnapshot) {
+	if len(r.Before) > 0 {
+		b = r.Before[0]
 	}
-	return Record{
-		Mark: owner.Parse(w.Mark), Before: w.Before,
-		Want: Interface{Name: name, MTU: w.MTU, Addressing: w.Addressing, Backend: w.Backend, ActiveBackend: w.Active, RollbackTimeout: time.Duration(w.Rollback) * time.Second},
-	}, nil
+	return b
 }
 
-// toSetup is the interface as a backend keeps it.
-func (r Record) toSetup() hostnet.Setup {
-	return hostnet.Setup{Device: r.Want.Name, MTU: r.Want.MTU, Addressing: r.Want.Addressing, Original: r.Before.Manager}
-}
-
-// chooseMTU is what the interface shall have: as configured, or as before where this provider had changed it.
-func (r Record) chooseMTU(was Record, now int) int {
-	switch {
-	case r.Want.MTU != 0:
-		return r.Want.MTU
-	case was.Want.MTU != 0:
-		return r.Before.MTU
-	}
-	return now
+// desire is what is desired of the machine's devices for the interface.
+func (r Record) desire() hostnet.Desired {
+	return hostnet.Desired{Backend: r.Want.ActiveBackend, Mark: r.Mark, Devices: []hostnet.Device{{Name: r.Want.Name, MTU: r.Want.MTU, Addressing: r.Want.Addressing, Before: r.before()}}}
 }
 
 // readInterface is the interface as the machine has it: of what was configured, what is there.

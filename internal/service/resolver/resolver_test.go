@@ -21,22 +21,24 @@ func TestEachBackendReadsWhatItWrote(t *testing.T) {
 	split := all
 	split.Domains = []string{"okd.example", "apps.example"}
 	for name, c := range map[string]struct {
-		want Resolver
-		text string
+		want   Resolver
+		format format
+		text   string
 	}{
-		"systemd-resolved":              {all, all.renderResolved(mark)},
-		"systemd-resolved, split":       {split, split.renderResolved(mark)},
-		"NetworkManager":                {all, all.renderNetworkManager(mark)},
-		"NetworkManager, with dnsmasq":  {split, split.renderDNSMasq(mark)},
-		"resolv.conf":                   {all, all.putInto("", false, mark)},
-		"resolv.conf beside a person's": {all, all.putInto("options edns0\nnameserver 1.1.1.1\nsearch x.example\n", true, mark)},
+		"systemd-resolved":              {all, resolvedFormat, resolvedFormat.write(all, mark)},
+		"systemd-resolved, split":       {split, resolvedFormat, resolvedFormat.write(split, mark)},
+		"NetworkManager":                {all, managerFormat, managerFormat.write(all, mark)},
+		"NetworkManager, with dnsmasq":  {split, dnsmasqFormat, dnsmasqFormat.write(split, mark)},
+		"resolv.conf":                   {all, confFormat, all.putInto("", false, mark)},
+		"resolv.conf beside a person's": {all, confFormat, all.putInto("options edns0\nnameserver 1.1.1.1\nsearch x.example\n", true, mark)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(c.want, parseWritten(c.text), cmpopts.EquateComparable(netip.Addr{}), cmpopts.EquateEmpty()); diff != "" {
+			c.want.ActiveBackend = c.format.backend
+			if diff := cmp.Diff(c.want, c.format.parse(c.text), cmpopts.EquateComparable(netip.Addr{}), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("%s: %s\n%s", name, diff, c.text)
 			}
-			if got := owner.Parse(headOf(c.text)); got != mark {
+			if got := parseMark(c.text); got != mark {
 				t.Errorf("%s: the mark is %+v", name, got)
 			}
 		})
@@ -141,7 +143,7 @@ func TestDhclientIsKeptFromWritingTheFile(t *testing.T) {
 	if err != nil || len(c.Files) != 2 || c.Files[0].Path != hookFile || c.Files[0].Mode != 0o755 || !strings.Contains(c.Files[0].Content, "\nmake_resolv_conf() { :; }\n") {
 		t.Fatalf("%+v, %v", c.Files, err)
 	}
-	if got := owner.Parse(headOf(c.Files[0].Content)); got != mark {
+	if got := parseMark(c.Files[0].Content); got != mark {
 		t.Errorf("the hook is of %+v", got)
 	}
 	if w := (kind{}).Warn(f, all); len(w) > 0 {

@@ -15,7 +15,7 @@ const hookFile = "/etc/dhcp/dhclient-enter-hooks.d/virtcluster-resolver"
 
 // renderHook is the hook that has dhclient's script leave /etc/resolv.conf as it is.
 func (r Resolver) renderHook(mark owner.Mark) string {
-	return r.headLines(mark) + "# A lease does not change " + resolvConf + " while this file is here: its name servers are configured.\nmake_resolv_conf() { :; }\n"
+	return r.formatHead(mark) + "# A lease does not change " + resolvConf + " while this file is here: its name servers are configured.\nmake_resolv_conf() { :; }\n"
 }
 
 // rewriters are what writes a plain /etc/resolv.conf anew with each lease.

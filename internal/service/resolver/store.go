@@ -16,14 +16,6 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/hostnet"
 )
 
-// The files that carry what this provider configured.
-const (
-	resolvConf   = "/etc/resolv.conf"
-	resolvedFile = "/etc/systemd/resolved.conf.d/90-virtcluster.conf"
-	nmFile       = "/etc/NetworkManager/conf.d/90-virtcluster.conf"
-	dnsmasqFile  = "/etc/NetworkManager/dnsmasq.d/90-virtcluster.conf"
-)
-
 // rollback is how long the machine waits to be reached again before it goes back by itself.
 const rollback = 30 * time.Second
 
@@ -56,15 +48,9 @@ type found struct {
 // Holder says whose the configuration is. What a person wrote is kept beside it, and no obstacle.
 func (f found) Holder() hostnet.Holder {
 	if f.file == "" && f.hook != "" {
-		return hostnet.Holder{There: true, Mark: owner.Parse(headOf(f.hook)), What: "the resolver's configuration in " + hookFile}
+		return hostnet.Holder{There: true, Mark: parseMark(f.hook), What: "the resolver's configuration in " + hookFile}
 	}
-	return hostnet.Holder{There: f.file != "", Mark: owner.Parse(headOf(f.own)), What: "the resolver's configuration in " + f.file}
-}
-
-func headOf(text string) string {
-	_, after, _ := strings.Cut(text, "# virtcluster backend=")
-	line, _, _ := strings.Cut(after, "\n")
-	return line
+	return hostnet.Holder{There: f.file != "", Mark: parseMark(f.own), What: "the resolver's configuration in " + f.file}
 }
 
 // lookScript prints what resolves the machine's names, and this provider's files.
@@ -74,7 +60,11 @@ var lookScript string
 
 // Look reads how the machine resolves names.
 func (kind) Look(ctx context.Context, h host.Host) (f found, err error) {
-	cmd := host.Script("look at the resolver", lookScript, resolvConf, resolvedFile, nmFile, dnsmasqFile, hookFile)
+	var paths []string
+	for _, each := range formats {
+		paths = append(paths, each.path)
+	}
+	cmd := host.Script("look at the resolver", lookScript, append(paths, hookFile)...)
 	cmd.Repeatable = true
 	out, err := h.Run(ctx, cmd)
 	if err != nil {
@@ -107,7 +97,7 @@ func (kind) Look(ctx context.Context, h host.Host) (f found, err error) {
 			f.hook = text
 			continue
 		}
-		if path != resolvConf || strings.Contains(text, "# virtcluster backend=") {
+		if path != resolvConf || strings.Contains(text, headStart) {
 			f.file, f.own = path, text
 		}
 	}
@@ -145,29 +135,16 @@ func (f found) writingBackend() string {
 	return File
 }
 
-func backendOf(file string) string {
-	switch file {
-	case resolvedFile:
-		return Resolved
-	case nmFile, dnsmasqFile:
-		return NetworkManager
-	}
-	return File
-}
-
 // Read is the resolver as this provider configured it.
 func (kind) Read(f found) (Resolver, error) {
 	if f.file == "" && f.hook != "" {
 		// Somebody wrote the file anew all the same, or a person emptied it.
-		r := parseWritten(f.hook)
-		r.ActiveBackend = File
-		return r, nil
+		return confFormat.parse(f.hook), nil
 	}
 	if f.file == "" {
 		return Resolver{}, fmt.Errorf("a resolver's configuration of this provider: %w", service.ErrAbsent)
 	}
-	r := parseWritten(f.own)
-	r.ActiveBackend = backendOf(f.file)
+	r := formatOf(f.file).parse(f.own)
 	if f.file == resolvConf && f.needsHook() && f.hook == "" {
 		r.ActiveBackend = dhclient // which writes the file anew at the next lease
 	}
@@ -196,7 +173,7 @@ func (kind) Complete(_ context.Context, _ host.Host, f found, want Resolver) (Re
 	case active == NetworkManager && len(want.Domains) > 0 && f.mode != "dnsmasq":
 		return want, service.At([]any{"domains"}, errors.New("NetworkManager asks all its name servers about every name here: leave domains out, install systemd-resolved, or set dns=dnsmasq in NetworkManager.conf"))
 	}
-	if f.file != "" && f.hook != "" && owner.Parse(headOf(f.hook)) != owner.Parse(headOf(f.own)) {
+	if f.file != "" && f.hook != "" && parseMark(f.hook) != parseMark(f.own) {
 		return want, service.At(here, fmt.Errorf("%s is somebody else's: remove it, or rename it", hookFile))
 	}
 	for _, p := range want.findUnfit(want.ActiveBackend) {
@@ -222,16 +199,10 @@ func (k kind) Put(ctx context.Context, h host.Host, f found, want Resolver, mark
 	if want, err = k.Complete(ctx, h, f, want); err != nil {
 		return c, err
 	}
-	file := hostnet.File{Mode: 0o644}
+	to := want.chooseFormat()
+	file := hostnet.File{Path: to.path, Content: to.write(want, mark), Mode: 0o644}
 	var more []hostnet.File
-	switch {
-	case want.ActiveBackend == Resolved:
-		file.Path, file.Content = resolvedFile, want.renderResolved(mark)
-	case want.ActiveBackend == NetworkManager && len(want.Domains) > 0:
-		file.Path, file.Content = dnsmasqFile, want.renderDNSMasq(mark)
-	case want.ActiveBackend == NetworkManager:
-		file.Path, file.Content = nmFile, want.renderNetworkManager(mark)
-	default:
+	if to.backend == File {
 		file = f.resolvConf(want.putInto(f.text, f.permissions != 0, mark))
 		if f.needsHook() || f.hook != "" {
 			more = append(more, hostnet.File{Path: hookFile, Content: want.renderHook(mark), Mode: 0o755})
@@ -252,7 +223,7 @@ func (k kind) Drop(_ context.Context, _ host.Host, f found) (hostnet.Change, err
 }
 
 func (kind) removeChange(f found) hostnet.Change {
-	c := hostnet.Change{Do: reloadScript(backendOf(f.file)), Timeout: rollback}
+	c := hostnet.Change{Do: reloadScript(formatOf(f.file).backend), Timeout: rollback}
 	switch f.file {
 	case "":
 	case resolvConf:
@@ -267,7 +238,7 @@ func (kind) removeChange(f found) hostnet.Change {
 		c.Files = append(c.Files, hostnet.File{Path: hookFile, Absent: true})
 	}
 	c.Undo = c.Do
-	if f.file == resolvedFile {
+	if f.file == resolvedFormat.path {
 		c.Do += "rmdir /etc/systemd/resolved.conf.d 2>/dev/null || :\n"
 	}
 	return c

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/netip"
 	"path"
-	"regexp"
 	"strings"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
@@ -28,8 +27,6 @@ type Route struct {
 	Backend, ActiveBackend string
 }
 
-var deviceName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,14}$`)
-
 // Validate finds what no machine would take.
 func (r Route) Validate() []service.Problem {
 	var problems []service.Problem
@@ -39,7 +36,7 @@ func (r Route) Validate() []service.Problem {
 	if r.Via.IsValid() && r.To.IsValid() && r.Via.Is4() != r.To.Addr().Is4() {
 		problems = append(problems, service.Problemf([]any{"via"}, "Invalid gateway", "%s is of another family than %s", r.Via, r.To))
 	}
-	if r.Device != "" && !deviceName.MatchString(r.Device) {
+	if r.Device != "" && !hostnet.ValidDevice(r.Device) {
 		problems = append(problems, service.Problemf([]any{"device"}, "Invalid device", "write 1 to 15 letters, digits, dots, dashes or underscores, not %q", r.Device))
 	}
 	if !r.Via.IsValid() && r.Device == "" {
@@ -54,21 +51,7 @@ func (r Route) toSetting() hostnet.Setting { return hostnet.RouteSetting(r.To, r
 // findRoute returns the machine's route of the same destination and metric. It is nil where there is none.
 func (r Route) findRoute(m hostnet.Machine) *hostnet.Route {
 	for i, live := range m.Routes {
-		to, err := netip.ParsePrefix(live.Dst)
-		if live.Dst == "default" {
-			to, err = netip.PrefixFrom(netip.IPv4Unspecified(), 0), nil
-			if live.Family == "-6" {
-				to = netip.PrefixFrom(netip.IPv6Unspecified(), 0)
-			}
-		}
-		if single, addrErr := netip.ParseAddr(live.Dst); addrErr == nil {
-			to, err = netip.PrefixFrom(single, single.BitLen()), nil
-		}
-		metric := live.Metric
-		if live.Family == "-6" && metric == 1024 && r.Metric == 0 {
-			metric = 0
-		}
-		if err == nil && to == r.To && metric == r.Metric {
+		if live.To() == r.To && (live.Metric == r.Metric || live.Asked().Metric == r.Metric) {
 			return &m.Routes[i]
 		}
 	}
@@ -83,15 +66,7 @@ func (r Route) chooseDevice(m hostnet.Machine) (Route, error) {
 		}
 		return r, nil
 	}
-	best := -1
-	for _, name := range m.Names() {
-		for _, p := range m.Prefixes(name) {
-			if p.Contains(r.Via) && p.Bits() > best {
-				best, r.Device = p.Bits(), name
-			}
-		}
-	}
-	if best < 0 {
+	if r.Device = m.DeviceBeside(r.Via); r.Device == "" {
 		return r, service.At([]any{"via"}, fmt.Errorf("no device of the machine is in a network with %s: write a gateway that is, or name the device", r.Via))
 	}
 	return r, nil
@@ -119,8 +94,7 @@ func (r Route) chooseBackend(managers hostnet.Managers) (Route, error) {
 // routeFile keeps the route: its path depends on what manages the device.
 func (r Route) routeFile(managers hostnet.Managers, mark owner.Mark) hostnet.File {
 	head := fmt.Sprintf("# virtcluster backend=%s device=%s %s\n", r.Backend, r.Device, mark)
-	s := r.toSetting()
-	command := fmt.Sprintf("ip route replace %s dev %s proto static", s.Text, r.Device)
+	command := fmt.Sprintf("ip route replace %s dev %s proto static", r.toSetting(), r.Device)
 	switch r.ActiveBackend {
 	case hostnet.Networkd:
 		text := head + "[Route]\nDestination=" + r.To.String() + "\n"

@@ -129,10 +129,10 @@ func (kind) Put(ctx context.Context, h host.Host, f found, want Route, mark owne
 		c.Files = append(c.Files, hostnet.File{Path: f.path, Absent: true})
 		c.Do = removeDir(f.path)
 	}
-	c.Do += hostnet.RunBatch(hostnet.Batch{fmt.Sprintf("route replace %s dev %s proto static", want.toSetting().Text, want.Device)}, false)
-	c.Undo = hostnet.RunBatch(hostnet.Batch{fmt.Sprintf("route del %s dev %s", want.toSetting().Text, want.Device)}, true)
+	c.Do += fmt.Sprintf("ip route replace %s dev %s proto static\n", want.toSetting(), want.Device)
+	c.Undo = fmt.Sprintf("ip route del %s dev %s\n", want.toSetting(), want.Device)
 	if f.live != nil {
-		c.Undo = hostnet.RunBatch(hostnet.Batch{restoreCommand(f)}, true)
+		c.Undo = restoreCommand(f)
 	}
 	return c, nil
 }
@@ -147,7 +147,7 @@ func removeDir(file string) string {
 
 // restoreCommand is the command that makes the route what it is now.
 func restoreCommand(f found) string {
-	return fmt.Sprintf("route replace %s dev %s proto %s", f.live.Setting().Text, f.live.Dev, f.live.Protocol)
+	return fmt.Sprintf("ip route replace %s dev %s proto %s\n", f.live.Setting(), f.live.Dev, f.live.Protocol)
 }
 
 // Drop is the change that removes the route, and what keeps it.
@@ -158,8 +158,8 @@ func (k kind) Drop(_ context.Context, _ host.Host, f found) (hostnet.Change, err
 		c.Do = removeDir(f.path)
 	}
 	if f.live != nil {
-		c.Do += hostnet.RunBatch(hostnet.Batch{fmt.Sprintf("route del %s dev %s", f.live.Setting().Text, f.live.Dev)}, false)
-		c.Undo = hostnet.RunBatch(hostnet.Batch{restoreCommand(f)}, true)
+		c.Do += fmt.Sprintf("ip route del %s dev %s\n", f.live.Setting(), f.live.Dev)
+		c.Undo = restoreCommand(f)
 		if k.key.To.Bits() == 0 {
 			c.GivenUp = hostnet.GatewaysOf([]hostnet.Setting{f.live.Setting()})
 		}

@@ -1,0 +1,101 @@
+package hostnet
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// Addressing is what a device has of addresses and what goes with them.
+type Addressing struct {
+	DHCP bool
+	// AcceptRA has the device heed router advertisements, as what it had by them was not made permanent. Where it is not set, that is
+	// left to the manager.
+	AcceptRA    bool
+	Addresses   []netip.Prefix
+	Gateways    []netip.Addr
+	Metric      int
+	Routes      []StaticRoute
+	Nameservers []netip.Addr
+	Search      []string
+}
+
+// StaticRoute is a route to a network through a gateway; Metric 0 leaves it to the kernel.
+type StaticRoute struct {
+	To     netip.Prefix
+	Via    netip.Addr
+	Metric int
+}
+
+// Settings are the addresses and routes as ip(8) has them.
+func (a Addressing) Settings() []Setting {
+	var all []Setting
+	for _, p := range a.Addresses {
+		all = append(all, AddressSetting(p))
+	}
+	for _, r := range append(slices.Clone(a.Routes), a.defaultRoutes()...) {
+		all = append(all, RouteSetting(r.To, r.Via, r.Metric))
+	}
+	return all
+}
+
+// defaultRoutes are the routes by way of the gateways.
+func (a Addressing) defaultRoutes() []StaticRoute {
+	var all []StaticRoute
+	for _, g := range a.Gateways {
+		all = append(all, StaticRoute{Everywhere(g), g, a.Metric})
+	}
+	return all
+}
+
+// allRoutes are the default routes, and the others.
+func (a Addressing) allRoutes() []StaticRoute { return append(a.defaultRoutes(), a.Routes...) }
+
+// Everywhere is the destination of a default route of an address's family.
+func Everywhere(like netip.Addr) netip.Prefix {
+	if like.Is4() {
+		return netip.PrefixFrom(netip.IPv4Unspecified(), 0)
+	}
+	return netip.PrefixFrom(netip.IPv6Unspecified(), 0)
+}
+
+// Addressing is what a device has now, as configuration: what it has by DHCP is asked for by DHCP again, and what it has by router
+// advertisements comes with the next ones. Routes that the kernel, DHCP or router advertisements made are not part of it, nor are
+// addresses that something else puts on the device.
+func (m Machine) Addressing(device string) Addressing {
+	a := Addressing{AcceptRA: m.heedsAdvertisements(device)}
+	link, _ := m.Link(device)
+	for _, l := range link.Addresses {
+		switch {
+		case l.Scope != "global":
+		case l.Dynamic && l.Family == "inet":
+			a.DHCP = true
+		case !l.Dynamic && m.heldBy(device, l.Local, l.Protocol) == "":
+			a.Addresses = append(a.Addresses, netip.PrefixFrom(l.Local, l.PrefixLen))
+		}
+	}
+	for _, r := range m.Routes {
+		if r.Dev != device || r.Protocol == "kernel" || r.Protocol == "ra" || r.Protocol == "dhcp" {
+			continue
+		}
+		switch asked := r.Asked(); {
+		case !asked.To.IsValid():
+		case asked.To.Bits() == 0 && asked.Via.IsValid() && (len(a.Gateways) == 0 || asked.Metric == a.Metric):
+			a.Gateways, a.Metric = append(a.Gateways, asked.Via), asked.Metric
+		case asked.To.Bits() > 0 || asked.Via.IsValid():
+			a.Routes = append(a.Routes, asked)
+		}
+	}
+	return a
+}
+
+func familyOption(a netip.Addr) string {
+	if a.Is4() {
+		return "-4"
+	}
+	return "-6"
+}
+
+// joinTexts lists values with a blank between them.
+func joinTexts[T fmt.Stringer](values []T) string { return strings.Join(spellAll(values), " ") }

@@ -1,0 +1,121 @@
+package hostnet
+
+import (
+	"slices"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+)
+
+// Desired is a machine's own devices as one resource has them: a bridge with all that is in it, or an interface. Each backend renders it whole,
+// in the way of a network manager or for the kernel itself. Without any devices it is what a resource leaves when it goes.
+type Desired struct {
+	// Backend keeps the devices.
+	Backend string
+	// Mark is whose they are.
+	Mark owner.Mark
+	// Devices are the bridge before what is in it, and a bond before what it is made of.
+	Devices []Device
+}
+
+// Device is one device as it shall be.
+type Device struct {
+	Name string
+	// Bridge, VLAN and Bond are nil for a device that the machine has by itself; one of them is set for one that the configuration
+	// makes.
+	Bridge *BridgeOptions
+	VLAN   *VLANOptions
+	Bond   *BondOptions
+	// Master is the bridge or the bond that the device is in; then it has no addresses of its own. InBond says which.
+	Master string
+	InBond bool
+	// MTU in bytes; 0 leaves it.
+	MTU int
+	Addressing
+	// Inherited is what a bridge takes over just as its interfaces had it, instead of Addressing, where nothing keeps it; nil where it does
+	// not.
+	Inherited []Setting
+	// Before is what the device had and what managed it before this provider configured it, for one that it does not make. A bridge that
+	// a manager had before is not made here: a person's files make it, and stay.
+	Before DeviceSnapshot
+}
+
+// BridgeOptions are those of a bridge that the configuration makes.
+type BridgeOptions struct {
+	// MAC is the first port's: a DHCP server, and the neighbours, know the machine by it.
+	MAC string
+	STP bool
+	// VLANFiltering has the bridge keep VLANs apart.
+	VLANFiltering bool
+}
+
+// VLANOptions are those of a VLAN of another device.
+type VLANOptions struct {
+	Parent string `json:"parent"`
+	// ID is 1 to 4094.
+	ID int `json:"id"`
+	// Manager is what manages the parent.
+	Manager Manager `json:"manager"`
+}
+
+// BondOptions are those of several devices that act as one.
+type BondOptions struct {
+	// Mode is one of the kernel's names: "active-backup", "802.3ad".
+	Mode string
+	MAC  string
+}
+
+// isCreated says whether the configuration makes the device.
+func (d Device) isCreated() bool {
+	return d.Bridge != nil && d.Before.Manager.Backend == "" || d.VLAN != nil || d.Bond != nil
+}
+
+// standsAlone says whether the machine has the device by itself, and it is in no other one: it has addresses of its own before and after.
+func (d Device) standsAlone() bool { return !d.isCreated() && d.Master == "" }
+
+// settings are what the device gets of its owner, as ip(8) has it.
+func (d Device) settings() []Setting {
+	if d.Inherited != nil {
+		return d.Inherited
+	}
+	return d.Settings()
+}
+
+// find finds a device by its name.
+func (d Desired) find(name string) (Device, bool) {
+	i := slices.IndexFunc(d.Devices, func(o Device) bool { return o.Name == name })
+	if i < 0 {
+		return Device{}, false
+	}
+	return d.Devices[i], true
+}
+
+func (d Desired) has(name string) bool {
+	_, is := d.find(name)
+	return is
+}
+
+// without are the devices that another one has not.
+func (d Desired) without(other Desired) []Device {
+	return slices.DeleteFunc(slices.Clone(d.Devices), func(o Device) bool { return other.has(o.Name) })
+}
+
+// bridge is the bridge among the devices; false where there is none.
+func (d Desired) bridge() (Device, bool) {
+	i := slices.IndexFunc(d.Devices, func(o Device) bool { return o.Bridge != nil })
+	if i < 0 {
+		return Device{}, false
+	}
+	return d.Devices[i], true
+}
+
+// belongsToPerson says whether a device is a bridge that a person's files make, or is in one.
+func (d Desired) belongsToPerson(device Device) bool {
+	b, there := d.bridge()
+	return there && !b.isCreated() && (device.Name == b.Name || device.Master == b.Name)
+}
+
+// isElsewhere says whether somebody put a device into another one than those desired: there it stays when this provider gives it up.
+func (m Machine) isElsewhere(d Desired, device string) bool {
+	link, _ := m.Link(device)
+	return link.Master != "" && !d.has(link.Master)
+}
