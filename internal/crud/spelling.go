@@ -26,7 +26,7 @@ func restoreSpelling(of any, at *tftypes.AttributePath, v, before tftypes.Value)
 	return v
 }
 
-// findSpeller finds what keeps the spellings of the attribute at a path, or of the list of texts that an element is in; nil for nothing.
+// findSpeller finds what keeps the spellings of the attribute at a path, or of the list or map of texts that an element is in; nil for nothing.
 func findSpeller(of any, at *tftypes.AttributePath) speller {
 	found, _, err := tftypes.WalkAttributePath(of, at)
 	if _, attribute := found.(schema.Attribute); err == nil && !attribute {
@@ -39,6 +39,8 @@ func findSpeller(of any, at *tftypes.AttributePath) speller {
 	case schema.StringAttribute:
 		return findModifier(a.PlanModifiers)
 	case schema.ListAttribute:
+		return findModifier(a.PlanModifiers)
+	case schema.MapAttribute:
 		return findModifier(a.PlanModifiers)
 	}
 	return nil

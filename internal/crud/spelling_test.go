@@ -17,6 +17,7 @@ func TestWhatIsReadKeepsItsSpelling(t *testing.T) {
 	s := schema.Schema{Attributes: map[string]schema.Attribute{
 		"kept": kept, "free": schema.StringAttribute{Optional: true},
 		"list":    schema.ListAttribute{Optional: true, ElementType: types.StringType, PlanModifiers: []planmodifier.List{values.Each(values.Address).KeepSpelling()}},
+		"map":     schema.MapAttribute{Optional: true, ElementType: types.StringType, PlanModifiers: []planmodifier.Map{values.Each(values.Address).KeepElements()}},
 		"objects": schema.ListNestedAttribute{Optional: true, NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{"inner": kept}}},
 	}}
 	of := s.Type().TerraformType(t.Context()).(tftypes.Object)
@@ -29,7 +30,7 @@ func TestWhatIsReadKeepsItsSpelling(t *testing.T) {
 		objectType := of.AttributeTypes["objects"].(tftypes.List).ElementType
 		objects = append(objects, tftypes.NewValue(objectType, map[string]tftypes.Value{"inner": text(v)}))
 		return tftypes.NewValue(of, map[string]tftypes.Value{
-			"kept": text(v), "free": text(v), "list": tftypes.NewValue(of.AttributeTypes["list"], list), "objects": tftypes.NewValue(of.AttributeTypes["objects"], objects),
+			"kept": text(v), "free": text(v), "list": tftypes.NewValue(of.AttributeTypes["list"], list), "map": tftypes.NewValue(of.AttributeTypes["map"], map[string]tftypes.Value{"k": text(v)}), "objects": tftypes.NewValue(of.AttributeTypes["objects"], objects),
 		})
 	}
 	for name, c := range map[string]struct{ before, kept, free, list, inner string }{
@@ -46,6 +47,7 @@ func TestWhatIsReadKeepsItsSpelling(t *testing.T) {
 				Kept    types.String `tfsdk:"kept"`
 				Free    types.String `tfsdk:"free"`
 				List    types.List   `tfsdk:"list"`
+				Map     types.Map    `tfsdk:"map"`
 				Objects []struct {
 					Inner types.String `tfsdk:"inner"`
 				} `tfsdk:"objects"`
@@ -53,7 +55,7 @@ func TestWhatIsReadKeepsItsSpelling(t *testing.T) {
 			if diags := state.Get(t.Context(), &got); diags.HasError() {
 				t.Fatal(diags)
 			}
-			if got.Kept.ValueString() != c.kept || got.Free.ValueString() != c.free || got.List.String() != c.list || got.Objects[0].Inner.ValueString() != c.inner {
+			if got.Kept.ValueString() != c.kept || got.Free.ValueString() != c.free || got.List.String() != c.list || !got.Map.Elements()["k"].Equal(types.StringValue(c.kept)) || got.Objects[0].Inner.ValueString() != c.inner {
 				t.Errorf("read as %+v", got)
 			}
 		})

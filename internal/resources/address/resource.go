@@ -4,7 +4,6 @@ package address
 import (
 	"context"
 	"fmt"
-	"net/netip"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -40,7 +39,7 @@ func New() resource.Resource {
 		SetID:  func(m *model, id string) { m.ID = types.StringValue(id) },
 		Spec:   func(_ context.Context, m *model) (addresspool.Address, diag.Diagnostics) { return m.toSpec() },
 		Fill: func(_ context.Context, m *model, got addresspool.Address) diag.Diagnostics {
-			m.fillModel(got)
+			m.IP = types.StringValue(got.IP.String())
 			return nil
 		},
 		Open: openStore,
@@ -107,12 +106,6 @@ func (m *model) toSpec() (addresspool.Address, diag.Diagnostics) {
 		diags.AddAttributeError(path.Root("ip"), "Invalid address", err.Error())
 	}
 	return addresspool.Address{Pool: pool, Key: m.Key.ValueString(), IP: ip}, diags
-}
-
-func (m *model) fillModel(got addresspool.Address) {
-	if a, err := netip.ParseAddr(m.IP.ValueString()); err != nil || a != got.IP {
-		m.IP = types.StringValue(got.IP.String())
-	}
 }
 
 func openStore(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[addresspool.Address], error) {

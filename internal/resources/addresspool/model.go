@@ -11,7 +11,6 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/addresspool"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
 
 type model struct {
@@ -56,12 +55,8 @@ func (m *model) isKnown() bool {
 		!slices.ContainsFunc(m.Ranges.Elements(), unknown) && !slices.ContainsFunc(m.Reserved.Elements(), unknown)
 }
 
-var spelling = values.NewSpeller(resourceSchema)
-
 func (m *model) fillModel(got addresspool.Pool) diag.Diagnostics {
-	read := *m
-	read.AvoidBuggyIPs = types.BoolValue(got.AvoidBuggyIPs)
-	read.Ranges, read.Reserved = convert.List(addresspool.FormatRanges(got.Ranges)), convert.ListOrNull(addresspool.FormatRanges(got.Reserved))
-	spelling.Keep(m, read)
+	m.AvoidBuggyIPs = types.BoolValue(got.AvoidBuggyIPs)
+	m.Ranges, m.Reserved = convert.List(addresspool.FormatRanges(got.Ranges)), convert.ListOrNull(addresspool.FormatRanges(got.Reserved))
 	return nil
 }

@@ -22,11 +22,18 @@ import (
 // liveLimit bounds a look at a machine during planning: what it cannot say is checked at apply.
 const liveLimit = 20 * time.Second
 
+// Lists that mean the same, whatever their spelling.
+var (
+	Matches = values.TextsSame(bind.SameMatches)
+	Servers = values.TextsSame(bind.SameServers)
+	Listen  = values.TextsSame(bind.SameListen)
+)
+
 // MatchList is an optional address match list.
 func MatchList(text string) schema.Attribute {
 	return schema.ListAttribute{
 		Optional: true, Computed: true, ElementType: types.StringType, Validators: []validator.List{values.Each(values.Line)},
-		PlanModifiers:       []planmodifier.List{NoneIsNotDefault{bind.SameMatches}},
+		PlanModifiers:       []planmodifier.List{NoneIsNotDefault{}, Matches},
 		MarkdownDescription: text + " An address match list: addresses, prefixes, `any`, `none`, `localhost`, `localnets`, `key NAME` or the name of an `acl`, each with `!` before it for the opposite; the first element that matches decides.",
 	}
 }
@@ -47,7 +54,7 @@ func Options(example string) schema.Attribute {
 func Forwarders(none string) schema.Attribute {
 	return schema.ListAttribute{
 		Validators: []validator.List{values.Each(values.Word)},
-		Optional:   true, Computed: true, PlanModifiers: []planmodifier.List{NoneIsNotDefault{bind.SameServers}}, ElementType: types.StringType,
+		Optional:   true, Computed: true, PlanModifiers: []planmodifier.List{NoneIsNotDefault{}, Servers}, ElementType: types.StringType,
 		MarkdownDescription: "Servers that are asked for names of other servers: addresses, with `:PORT` where it is not 53. Default: " + none,
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnsattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
@@ -32,13 +33,11 @@ func toSpec(_ context.Context, m *model) (bind.Server, diag.Diagnostics) {
 	}, nil
 }
 
-var spelling = values.NewSpeller(serverSchema)
-
 func fillModel(_ context.Context, m *model, got bind.Server) diag.Diagnostics {
-	read := *m
-	read.ListenOn, read.Forwarders = convert.List(got.ListenOn), convert.List(got.Forwarders)
-	read.AllowQuery, read.AllowRecursion = convert.List(got.AllowQuery), convert.List(got.AllowRecursion)
-	read.DNSSECValidation, read.Options = types.StringValue(got.DNSSECValidation), convert.MapOrNull(got.Options)
-	spelling.Keep(m, read)
+	m.ListenOn = values.Keep(dnsattr.Listen, m.ListenOn, convert.List(got.ListenOn))
+	m.Forwarders = values.Keep(dnsattr.Servers, m.Forwarders, convert.List(got.Forwarders))
+	m.AllowQuery = values.Keep(dnsattr.Matches, m.AllowQuery, convert.List(got.AllowQuery))
+	m.AllowRecursion = values.Keep(dnsattr.Matches, m.AllowRecursion, convert.List(got.AllowRecursion))
+	m.DNSSECValidation, m.Options = types.StringValue(got.DNSSECValidation), convert.MapOrNull(got.Options)
 	return nil
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnsattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
 
@@ -26,7 +25,7 @@ func serverSchema(context.Context) schema.Schema {
 			"service_node": hostattr.ServiceNode("BIND"),
 			"listen_on": schema.ListAttribute{
 				Validators: []validator.List{values.Each(values.Line)},
-				Optional:   true, Computed: true, PlanModifiers: []planmodifier.List{dnsattr.NoneIsNotDefault{Same: bind.SameListen}}, ElementType: types.StringType,
+				Optional:   true, Computed: true, PlanModifiers: []planmodifier.List{dnsattr.NoneIsNotDefault{}, dnsattr.Listen}, ElementType: types.StringType,
 				MarkdownDescription: "Addresses of the machine to answer on, IPv4 and IPv6, or prefixes for whatever lies in them; `any` is all. A family that none of them is of is not listened on. Default: all.",
 			},
 			"forwarders":      dnsattr.Forwarders("none, the root servers are asked."),

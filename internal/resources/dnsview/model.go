@@ -8,6 +8,7 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnsattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
@@ -37,14 +38,13 @@ func toSpec(_ context.Context, m *model) (bind.View, diag.Diagnostics) {
 	}, nil
 }
 
-var spelling = values.NewSpeller(viewSchema)
-
 func fillModel(_ context.Context, m *model, got bind.View) diag.Diagnostics {
-	read := *m
-	read.Name, read.Order, read.Recursion = types.StringValue(got.Name), types.Int64Value(got.Order), types.BoolValue(got.Recursion)
-	read.MatchClients, read.MatchDestinations = convert.List(got.MatchClients), convert.List(got.MatchDestinations)
-	read.AllowRecursion, read.Forwarders = convert.List(got.AllowRecursion), convert.List(got.Forwarders)
-	read.AllowQuery, read.Options = convert.List(got.AllowQuery), convert.MapOrNull(got.Options)
-	spelling.Keep(m, read)
+	m.Name, m.Order, m.Recursion = types.StringValue(got.Name), types.Int64Value(got.Order), types.BoolValue(got.Recursion)
+	m.MatchClients = values.Keep(dnsattr.Matches, m.MatchClients, convert.List(got.MatchClients))
+	m.MatchDestinations = values.Keep(dnsattr.Matches, m.MatchDestinations, convert.List(got.MatchDestinations))
+	m.AllowRecursion = values.Keep(dnsattr.Matches, m.AllowRecursion, convert.List(got.AllowRecursion))
+	m.Forwarders = values.Keep(dnsattr.Servers, m.Forwarders, convert.List(got.Forwarders))
+	m.AllowQuery = values.Keep(dnsattr.Matches, m.AllowQuery, convert.List(got.AllowQuery))
+	m.Options = convert.MapOrNull(got.Options)
 	return nil
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/exposureattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/exposure"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
 
 type model struct {
@@ -55,17 +54,13 @@ func (m *model) decodePorts(ctx context.Context, diags *diag.Diagnostics) map[st
 	return exposureattr.DecodePorts[port](ctx, m.Ports, diags)
 }
 
-var spelling = values.NewSpeller(resourceSchema)
-
 func (m *model) fillModel(ctx context.Context, got exposure.Exposure) (diags diag.Diagnostics) {
-	read := *m
-	read.Common.Fill(got)
+	m.Common.Fill(got)
 	ports := map[string]port{}
 	for name, p := range got.Ports {
 		ports[name] = port{types.Int64Value(int64(p.Port)), types.Int64Value(int64(p.TargetPort)), types.StringValue(p.Protocol)}
 	}
-	read.Ports, diags = types.MapValueFrom(ctx, types.ObjectType{AttrTypes: portTypes}, ports)
-	read.Type, read.Targets = types.StringValue(string(got.Kind)), convert.SpellList(got.Targets)
-	spelling.Keep(m, read)
+	m.Ports, diags = types.MapValueFrom(ctx, types.ObjectType{AttrTypes: portTypes}, ports)
+	m.Type, m.Targets = types.StringValue(string(got.Kind)), convert.SpellList(got.Targets)
 	return diags
 }

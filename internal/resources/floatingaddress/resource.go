@@ -17,7 +17,6 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/exposureattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/exposure"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
 
 // form is what an id looks like.
@@ -89,17 +88,15 @@ func (m *model) toSpec(ctx context.Context) (exposure.Exposure, diag.Diagnostics
 	return f, diags
 }
 
-var spelling = values.NewSpeller(resourceSchema)
-
 func (m *model) fillModel(ctx context.Context, got exposure.Exposure) (diags diag.Diagnostics) {
-	read := *m
-	read.Common.Fill(got)
+	m.Common.Fill(got)
 	ports := map[string]port{}
 	for name, p := range got.Ports {
 		ports[name] = port{types.Int64Value(int64(p.Port)), types.StringValue(p.Protocol)}
 	}
-	read.Ports, diags = types.MapValueFrom(ctx, types.ObjectType{AttrTypes: portTypes}, ports)
-	spelling.Keep(m, read)
+	if len(ports) > 0 || len(m.Ports.Elements()) > 0 {
+		m.Ports, diags = types.MapValueFrom(ctx, types.ObjectType{AttrTypes: portTypes}, ports)
+	}
 	return diags
 }
 

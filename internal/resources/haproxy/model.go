@@ -12,7 +12,6 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/attrs"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
 
 type model struct {
@@ -60,26 +59,25 @@ func writeOnly(planned, config *model) {
 	planned.Stats = types.ObjectValueMust(statsTypes(), attributes)
 }
 
-var spelling = values.NewSpeller(resourceSchema)
-
 func (m *model) fillModel(ctx context.Context, got haproxy.Base) (diags diag.Diagnostics) {
-	importing, read := m.Mode.IsNull(), *m
-	read.Maxconn, read.Mode, read.Retries = attrs.Number(got.Maxconn), convert.Text(got.Mode), attrs.Number(got.Retries)
-	read.Options, read.Timeouts = attrs.OptionSet(got.Options), attrs.WriteTimeouts(got.Timeouts, haproxy.BaseTimeouts)
-	read.Log, read.Extra, read.DefaultsExtra = attrs.JoinLines(got.Log), attrs.JoinLines(got.Extra), attrs.JoinLines(got.DefaultsExtra)
-	read.Health, read.Stats = types.ObjectNull(healthTypes()), types.ObjectNull(statsTypes())
+	var ownHealth health
+	var ownStats stats
+	attrs.Object(ctx, m.Health, &ownHealth, &diags)
+	attrs.Object(ctx, m.Stats, &ownStats, &diags)
+	importing := m.Mode.IsNull()
+	m.Maxconn, m.Mode, m.Retries = attrs.Number(got.Maxconn), convert.Text(got.Mode), attrs.Number(got.Retries)
+	m.Options, m.Timeouts = attrs.OptionSet(m.Options, got.Options), attrs.WriteTimeouts(got.Timeouts, haproxy.BaseTimeouts)
+	m.Log, m.Extra, m.DefaultsExtra = attrs.JoinLines(got.Log), attrs.JoinLines(got.Extra), attrs.JoinLines(got.DefaultsExtra)
+	m.Health, m.Stats = types.ObjectNull(healthTypes()), types.ObjectNull(statsTypes())
 	var d diag.Diagnostics
 	if h := got.Health; h != nil {
-		read.Health, d = types.ObjectValueFrom(ctx, healthTypes(), health{attrs.NewBind(h.Bind), convert.Text(h.URI)})
+		m.Health, d = types.ObjectValueFrom(ctx, healthTypes(), health{attrs.NewBind(h.Bind, ownHealth.Bind), convert.Text(h.URI)})
 		diags.Append(d...)
 	}
 	if got.Stats != nil {
-		var own stats
-		attrs.Object(ctx, m.Stats, &own, &diags)
-		read.Stats, d = types.ObjectValueFrom(ctx, statsTypes(), newStats(*got.Stats, own, importing))
+		m.Stats, d = types.ObjectValueFrom(ctx, statsTypes(), newStats(*got.Stats, ownStats, importing))
 		diags.Append(d...)
 	}
-	spelling.Keep(m, read)
 	return diags
 }
 

@@ -45,7 +45,7 @@ func (s stats) toStats() *haproxy.Stats {
 // there or, on import, where the file says that it was not a write-only one.
 func newStats(got haproxy.Stats, own stats, importing bool) stats {
 	s := stats{
-		Bind: attrs.NewBind(got.Bind), URI: convert.Text(got.URI), User: convert.Text(got.User), Refresh: convert.Text(got.Refresh), HideVersion: types.BoolValue(got.HideVersion),
+		Bind: attrs.NewBind(got.Bind, own.Bind), URI: convert.Text(got.URI), User: convert.Text(got.User), Refresh: convert.Text(got.Refresh), HideVersion: types.BoolValue(got.HideVersion),
 	}
 	if !own.Password.IsNull() || importing && got.PasswordVersion == 0 {
 		s.Password = convert.Text(got.Password)

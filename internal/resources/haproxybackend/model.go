@@ -11,7 +11,6 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/attrs"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
 
 type model struct {
@@ -87,36 +86,35 @@ func (m *model) servers(ctx context.Context, diags *diag.Diagnostics) map[string
 	return out
 }
 
-var spelling = values.NewSpeller(resourceSchema)
-
 func (m *model) fill(ctx context.Context, got haproxy.Backend) (diags diag.Diagnostics) {
-	read := *m
-	read.Name, read.Mode, read.Balance, read.HashType = types.StringValue(got.Name), convert.Text(got.Mode), convert.Text(got.Balance), convert.Text(got.HashType)
-	read.Options, read.Timeouts, read.Extra = attrs.OptionSet(got.Options), attrs.WriteTimeouts(got.Timeouts, haproxy.BackendTimeouts), attrs.JoinLines(got.Extra)
+	var defaults params
+	attrs.Object(ctx, m.DefaultServer, &defaults, &diags)
+	own := m.servers(ctx, &diags)
+	m.Name, m.Mode, m.Balance, m.HashType = types.StringValue(got.Name), convert.Text(got.Mode), convert.Text(got.Balance), convert.Text(got.HashType)
+	m.Options, m.Timeouts, m.Extra = attrs.OptionSet(m.Options, got.Options), attrs.WriteTimeouts(got.Timeouts, haproxy.BackendTimeouts), attrs.JoinLines(got.Extra)
 	switch {
 	case got.DrainTimeout != "":
-		read.DrainTimeout = types.StringValue(got.DrainTimeout)
+		m.DrainTimeout = types.StringValue(got.DrainTimeout)
 	case m.DrainTimeout.IsNull(): // an import of what a person wrote
-		read.DrainTimeout = types.StringValue(defaultDrainTimeout)
+		m.DrainTimeout = types.StringValue(defaultDrainTimeout)
 	}
-	read.HTTPCheck, read.DefaultServer, read.Servers = types.ObjectNull(httpCheckTypes), types.ObjectNull(paramTypes()), types.MapNull(types.ObjectType{AttrTypes: serverTypes()})
+	m.HTTPCheck, m.DefaultServer, m.Servers = types.ObjectNull(httpCheckTypes), types.ObjectNull(paramTypes()), types.MapNull(types.ObjectType{AttrTypes: serverTypes()})
 	var d diag.Diagnostics
 	if c := got.HTTPCheck; c != nil {
-		read.HTTPCheck, d = types.ObjectValueFrom(ctx, httpCheckTypes, httpCheck{convert.Text(c.Method), convert.Text(c.URI), convert.Text(c.Version), convert.Text(c.Expect)})
+		m.HTTPCheck, d = types.ObjectValueFrom(ctx, httpCheckTypes, httpCheck{convert.Text(c.Method), convert.Text(c.URI), convert.Text(c.Version), convert.Text(c.Expect)})
 		diags.Append(d...)
 	}
 	if got.DefaultServer != nil {
-		read.DefaultServer, d = types.ObjectValueFrom(ctx, paramTypes(), newParams(*got.DefaultServer))
+		m.DefaultServer, d = types.ObjectValueFrom(ctx, paramTypes(), newParams(*got.DefaultServer, defaults))
 		diags.Append(d...)
 	}
 	servers := map[string]server{}
 	for name, s := range got.Servers {
-		servers[name] = newServer(s)
+		servers[name] = newServer(s, own[name])
 	}
 	if len(servers) > 0 {
-		read.Servers, d = types.MapValueFrom(ctx, types.ObjectType{AttrTypes: serverTypes()}, servers)
+		m.Servers, d = types.MapValueFrom(ctx, types.ObjectType{AttrTypes: serverTypes()}, servers)
 		diags.Append(d...)
 	}
-	spelling.Keep(m, read)
 	return diags
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/attrs"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
 
 type model struct {
@@ -68,16 +67,18 @@ func (m *model) toSpec(ctx context.Context) (haproxy.Frontend, diag.Diagnostics)
 	return f, diags
 }
 
-var spelling = values.NewSpeller(resourceSchema)
-
 func (m *model) fillModel(ctx context.Context, got haproxy.Frontend) (diags diag.Diagnostics) {
-	read := *m
-	read.Name, read.Mode, read.DefaultBackend = types.StringValue(got.Name), convert.Text(got.Mode), convert.Text(got.DefaultBackend)
-	read.Options, read.Timeouts = attrs.OptionSet(got.Options), attrs.WriteTimeouts(got.Timeouts, haproxy.FrontendTimeouts)
-	read.Maxconn, read.MonitorURI, read.Extra = attrs.Number(got.Maxconn), convert.Text(got.MonitorURI), attrs.JoinLines(got.Extra)
+	m.Name, m.Mode, m.DefaultBackend = types.StringValue(got.Name), convert.Text(got.Mode), convert.Text(got.DefaultBackend)
+	m.Options, m.Timeouts = attrs.OptionSet(m.Options, got.Options), attrs.WriteTimeouts(got.Timeouts, haproxy.FrontendTimeouts)
+	m.Maxconn, m.MonitorURI, m.Extra = attrs.Number(got.Maxconn), convert.Text(got.MonitorURI), attrs.JoinLines(got.Extra)
+	own := decodeElements[attrs.Bind](ctx, m.Binds, &diags)
 	binds := make([]attrs.Bind, 0, len(got.Binds))
-	for _, b := range got.Binds {
-		binds = append(binds, attrs.NewBind(b))
+	for i, b := range got.Binds {
+		var was attrs.Bind
+		if i < len(own) {
+			was = own[i]
+		}
+		binds = append(binds, attrs.NewBind(b, was))
 	}
 	rules := make([]rule, 0, len(got.Rules))
 	for _, r := range got.Rules {
@@ -87,9 +88,8 @@ func (m *model) fillModel(ctx context.Context, got haproxy.Frontend) (diags diag
 	for name, criteria := range got.ACLs {
 		acls[name] = strings.Join(criteria, "\n")
 	}
-	read.Binds, read.Rules = listOrNull(ctx, attrs.BindTypes(), binds, &diags), listOrNull(ctx, ruleTypes, rules, &diags)
-	read.ACLs = convert.MapOrNull(acls)
-	spelling.Keep(m, read)
+	m.Binds, m.Rules = listOrNull(ctx, attrs.BindTypes(), binds, &diags), listOrNull(ctx, ruleTypes, rules, &diags)
+	m.ACLs = convert.MapOrNull(acls)
 	return diags
 }
 

@@ -3,7 +3,6 @@ package vip
 import (
 	"context"
 	"maps"
-	"net/netip"
 	"slices"
 	"time"
 
@@ -67,14 +66,6 @@ func rememberMembers(r *run.Memory, id string, v keepalived.VIP) {
 	if id != "" && !slices.Contains(vip.ListServiceNodes(v.Members), "") {
 		r.VIPs.Store(id, v.Members)
 	}
-}
-
-func listAddresses(addresses []netip.Prefix) []netip.Addr {
-	var all []netip.Addr
-	for _, a := range addresses {
-		all = append(all, a.Addr())
-	}
-	return all
 }
 
 // askLimit bounds what planning asks of hypervisors and machines: what cannot be asked now is told by the apply.

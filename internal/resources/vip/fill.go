@@ -2,7 +2,6 @@ package vip
 
 import (
 	"context"
-	"net/netip"
 	"slices"
 	"strconv"
 
@@ -27,14 +26,11 @@ var (
 
 func (m *model) fill(ctx context.Context, got vip.Object) diag.Diagnostics {
 	var diags diag.Diagnostics
-	was, _ := m.spec(ctx)
 	m.Name, m.RouterID, m.Version = types.StringValue(got.Name), types.Int64Value(int64(got.RouterID)), types.Int64Value(int64(got.Version))
 	m.AdvertInt, m.Unicast, m.Preempt = types.Float64Value(got.AdvertInterval), types.BoolValue(got.Unicast), types.BoolValue(got.Preempt)
 	m.PreemptDelay, m.SyncGroup = types.Int64Value(int64(got.PreemptDelay)), convert.Text(got.SyncGroup)
 	m.fillPassword(got)
-	if !slices.Equal(was.Addresses, got.Addresses) {
-		m.Addresses = addressList(ctx, got.Addresses, &diags)
-	}
+	m.Addresses = convert.SpellList(got.Addresses)
 	m.fillMembers(ctx, got, &diags)
 	m.fillTrack(ctx, got, &diags)
 	m.fillGARP(got, &diags)
@@ -73,9 +69,6 @@ func (m *model) fillMembers(ctx context.Context, got vip.Object, diags *diag.Dia
 		name, named := names[g.ID]
 		if !named { // to be removed, and not yet: the name of a member that was there may be another one's by now
 			name = g.ID
-		}
-		if k := known[name]; sameAddress(k.Address, t.Address) {
-			t.Address = k.Address
 		}
 		instances[name] = t
 	}
@@ -170,14 +163,4 @@ func (m *model) fillGARP(got vip.Object, diags *diag.Diagnostics) {
 	object, d := types.ObjectValue(attributes, values)
 	diags.Append(d...)
 	m.GARP = object
-}
-
-func addressList(ctx context.Context, addresses []netip.Prefix, diags *diag.Diagnostics) types.List {
-	texts := make([]string, 0, len(addresses))
-	for _, a := range addresses {
-		texts = append(texts, a.String())
-	}
-	list, d := types.ListValueFrom(ctx, types.StringType, texts)
-	diags.Append(d...)
-	return list
 }

@@ -27,7 +27,7 @@ type leased struct {
 // refuseLeased refuses virtual addresses that a network hands out too.
 func refuseLeased(v keepalived.VIP, all []leased, diags *diag.Diagnostics) {
 	for _, l := range all {
-		i := slices.Index(listAddresses(v.Addresses), l.address)
+		i := slices.Index(v.ListAddresses(), l.address)
 		diags.Append(crud.Diagnostic("Virtual address in a DHCP range", service.At([]any{"addresses", max(i, 0)}, fmt.Errorf(
 			"%s is in the range %s to %s that %s hands out, so a guest could be given it too: choose an address outside of it", l.address, l.span.First, l.span.Last, l.network))))
 	}
@@ -64,7 +64,7 @@ func listHandedOut(ctx context.Context, provided crud.ProviderData, v keepalived
 			if run.For != "" || virtnetwork.Changes(provided.Ledger, name, run.Network) {
 				continue
 			}
-			for _, a := range listAddresses(v.Addresses) {
+			for _, a := range v.ListAddresses() {
 				if span := (planuses.Span{First: run.Range.Start, Last: run.Range.End}); span.Contains(a) {
 					all = append(all, leased{address: a, span: span, network: networkName(run.Network, client.URI())})
 				}

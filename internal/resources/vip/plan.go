@@ -65,7 +65,7 @@ func plan(ctx context.Context, opening crud.StoreContext, req resource.ModifyPla
 func ownerHandsOver(ctx context.Context, opening crud.StoreContext, state *model) bool {
 	was, _ := state.spec(ctx)
 	owner, held := state.readInstances(ctx)[state.Owner.ValueString()]
-	return held && opening.Run != nil && !was.Preempt && (opening.Run.HandOvers.HaveMoved(was.Addresses) || isReached(opening.Ledger, owner.ServiceNode.ValueString(), listAddresses(was.Addresses)))
+	return held && opening.Run != nil && !was.Preempt && (opening.Run.HandOvers.HaveMoved(was.Addresses) || isReached(opening.Ledger, owner.ServiceNode.ValueString(), was.ListAddresses()))
 }
 
 // isReached says whether one of the addresses leads to a frontend that goes from a service node; one that listens at all of them is

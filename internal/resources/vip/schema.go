@@ -104,7 +104,7 @@ func instancesSchema() schema.Attribute {
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 			"service_node": schema.StringAttribute{Computed: true, MarkdownDescription: "`id` of the service node."},
 			"interface":    schema.StringAttribute{Computed: true, MarkdownDescription: "Network device."},
-			"address":      schema.StringAttribute{Computed: true, MarkdownDescription: "Address that VRRP is spoken from; null where the machine has lost it."},
+			"address":      schema.StringAttribute{Computed: true, PlanModifiers: []planmodifier.String{values.Address.KeepSpelling()}, MarkdownDescription: "Address that VRRP is spoken from; null where the machine has lost it."},
 			"priority":     schema.Int64Attribute{Computed: true, MarkdownDescription: "Priority; 0 where keepalived does not run."},
 			"state":        schema.StringAttribute{Computed: true, MarkdownDescription: "State that keepalived starts in."},
 		}},

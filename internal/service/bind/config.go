@@ -88,6 +88,19 @@ func markerOf(s *namedconf.Statement) string {
 	return kind
 }
 
+// markIn returns whose a statement of a configuration is; false where it is not there, or cannot be found.
+func markIn(t transaction.Tree, find func(*config) (*namedconf.Statement, error)) (owner.Mark, bool) {
+	c, err := readConfig(t)
+	if err != nil {
+		return owner.Mark{}, false
+	}
+	s, err := find(c)
+	if err != nil || s == nil {
+		return owner.Mark{}, false
+	}
+	return markOf(s), true
+}
+
 // markOf returns whose a statement is; the zero Mark is a person's.
 func markOf(s *namedconf.Statement) owner.Mark { return owner.Parse(markerComment(s)) }
 

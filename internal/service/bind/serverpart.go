@@ -26,11 +26,7 @@ func FindServer(t transaction.Tree) (Server, error) {
 
 // ServerMark returns whose the server's options are; false where they are not the provider's.
 func ServerMark(t transaction.Tree) (owner.Mark, bool) {
-	c, err := readConfig(t)
-	if err != nil || c.serverStatement() == nil {
-		return owner.Mark{}, false
-	}
-	return markOf(c.serverStatement()), true
+	return markIn(t, func(c *config) (*namedconf.Statement, error) { return c.serverStatement(), nil })
 }
 
 // SetServer puts the server's options in the place of those that are there. What says where files are stays.

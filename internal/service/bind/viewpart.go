@@ -95,15 +95,10 @@ func (c *config) inlineInclude(include *namedconf.Statement) error {
 
 // ViewMark returns whose the view of a name is, a person's included; false where there is none.
 func ViewMark(t transaction.Tree, name string) (owner.Mark, bool) {
-	c, err := readConfig(t)
-	if err != nil {
-		return owner.Mark{}, false
-	}
-	s, _, err := c.anyView(name)
-	if err != nil || s == nil {
-		return owner.Mark{}, false
-	}
-	return markOf(s), true
+	return markIn(t, func(c *config) (*namedconf.Statement, error) {
+		s, _, err := c.anyView(name)
+		return s, err
+	})
 }
 
 // SetView puts a view in any case. Its zones, and what a person added to it, stay.

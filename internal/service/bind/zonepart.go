@@ -117,15 +117,7 @@ func (z Zone) renderStatement(zone, file string, m owner.Mark) string {
 
 // ZoneMark returns whose the zone of a name is in a view, a person's included; false where there is none.
 func ZoneMark(t transaction.Tree, view, zone string) (owner.Mark, bool) {
-	c, err := readConfig(t)
-	if err != nil {
-		return owner.Mark{}, false
-	}
-	s, err := c.findZone(view, zone)
-	if err != nil {
-		return owner.Mark{}, false
-	}
-	return markOf(s), true
+	return markIn(t, func(c *config) (*namedconf.Statement, error) { return c.findZone(view, zone) })
 }
 
 // SetZone puts a zone in any case. Record sets of others in it stay. The serial rises when anything changes.

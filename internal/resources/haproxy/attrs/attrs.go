@@ -34,7 +34,7 @@ func Options(example string) schema.SetAttribute {
 		Validators:  []validator.Set{values.Each(values.Line)},
 		MarkdownDescription: "HAProxy options without the word `option`, such as " + example + "; `no ` before one switches it off. " +
 			"Default: none beyond those of the defaults section.",
-		PlanModifiers: []planmodifier.Set{values.TextsAs(SortWords)},
+		PlanModifiers: []planmodifier.Set{SectionOptions},
 	}
 }
 
@@ -65,8 +65,15 @@ func canonicalTime(text string) string {
 	return text
 }
 
-// LineOptions is a list of options of one line, as a plan modifier: it makes no difference which of its words stand together.
-var LineOptions = values.TextsAs(func(options []string) []string { return []string{haproxy.OneLine(strings.Join(options, " "))} })
+var (
+	// LineOptions is a list of options of one line: it makes no difference which of its words stand together.
+	LineOptions = values.TextsSame(func(a, b []string) bool { return JoinWords(a) == JoinWords(b) })
+	// SectionOptions are a set of options.
+	SectionOptions = values.TextsSame(func(a, b []string) bool { return slices.Equal(SortWords(a), SortWords(b)) })
+)
+
+// JoinWords returns options as the words of one line.
+func JoinWords(options []string) string { return haproxy.OneLine(strings.Join(options, " ")) }
 
 // SortWords returns options, each in one spelling, in their order and each once.
 func SortWords(options []string) []string {

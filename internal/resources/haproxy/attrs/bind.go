@@ -3,7 +3,6 @@ package attrs
 import (
 	"context"
 	"net/netip"
-	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
@@ -92,11 +91,12 @@ func (b Bind) Value() haproxy.Bind {
 		Address:     haproxy.CanonicalBindAddress(b.Address.ValueString()),
 		Port:        b.Port.ValueInt64(),
 		Transparent: b.Transparent.ValueBool(),
-		Options:     haproxy.OneLine(strings.Join(convert.KnownTexts(b.Options), " ")),
+		Options:     JoinWords(convert.KnownTexts(b.Options)),
 	}
 }
 
-// NewBind is the inverse of Value.
-func NewBind(b haproxy.Bind) Bind {
-	return Bind{types.StringValue(b.Address), types.Int64Value(b.Port), types.BoolValue(b.Transparent), convert.ListOrNull(haproxy.BindOptions(b.Options))}
+// NewBind is the inverse of Value, with the options as they are grouped in own.
+func NewBind(b haproxy.Bind, own Bind) Bind {
+	options := values.Keep(LineOptions, own.Options, convert.ListOrNull(haproxy.BindOptions(b.Options)))
+	return Bind{types.StringValue(b.Address), types.Int64Value(b.Port), types.BoolValue(b.Transparent), options}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
 
 // OneLine gives a text with single blanks between its words.
@@ -23,12 +24,12 @@ func Number(n int64) types.Int64 {
 	return types.Int64Value(n)
 }
 
-// OptionSet are the options of a section; none is null.
-func OptionSet(options []string) types.Set {
+// OptionSet are the options of a section, as they are spelled in own; none is null.
+func OptionSet(own types.Set, options []string) types.Set {
 	if len(options) == 0 {
 		return types.SetNull(types.StringType)
 	}
-	return types.SetValueMust(types.StringType, convert.Elements(options))
+	return values.Keep(SectionOptions, own, types.SetValueMust(types.StringType, convert.Elements(options)))
 }
 
 // JoinLines is a text of several lines, as a heredoc ends; none is null.
