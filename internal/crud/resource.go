@@ -3,10 +3,10 @@ package crud
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
@@ -15,22 +15,17 @@ import (
 )
 
 func (r *typed[M, S]) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
-	var m, config M
-	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
-	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
-	if resp.Diagnostics.HasError() {
+	var m M
+	if resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...); resp.Diagnostics.HasError() || r.refuseOffline("create", &m, &resp.Diagnostics) {
 		return
 	}
-	if r.refuseOffline("create", &m, &resp.Diagnostics) {
-		return
-	}
-	ctx, cancel := r.deadline(ctx, req.Plan, "create", &resp.Diagnostics)
+	ctx, cancel := r.deadline(ctx, req.Plan.GetAttribute, "create", &resp.Diagnostics)
 	defer cancel()
 	claim := r.provided.owners().New()
 	if replaced := r.loadClaim(ctx, resp.Private, &resp.Diagnostics); replaced != nil {
 		claim = replaced.Succeed()
 	}
-	store, spec, ok := r.openStore(ctx, "create", StoreContext{ProviderData: r.provided, Claim: claim}, &m, &config, &resp.Diagnostics)
+	store, spec, ok := r.openStore(ctx, "create", StoreContext{ProviderData: r.provided, Claim: claim}, &m, req.Config, &resp.Diagnostics)
 	if !ok {
 		return
 	}
@@ -41,7 +36,7 @@ func (r *typed[M, S]) Create(ctx context.Context, req resource.CreateRequest, re
 	if err == nil || errors.As(err, new(*Unfinished)) {
 		r.finishMark(ctx, store, &m, &resp.Diagnostics)
 	}
-	r.keepResult(ctx, store, &m, got, err, req.Plan.Raw, &resp.State, resp.Identity, resp.Private, &resp.Diagnostics)
+	r.keepResult(ctx, store, got, err, outcome[M]{&m, req.Plan.Raw, &resp.State, resp.Identity, resp.Private, &resp.Diagnostics})
 }
 
 // createObject makes an object. What another resource of this run has in its place it takes over once that one is being removed, and
@@ -65,8 +60,8 @@ func (r *typed[M, S]) Read(ctx context.Context, req resource.ReadRequest, resp *
 		return
 	}
 	// A CLI without identities sends none, and the framework wants one even of what turns out to be gone.
-	r.identify(ctx, req.State, resp.Identity, &resp.Diagnostics)
-	ctx, cancel := r.deadline(ctx, req.State, "read", &resp.Diagnostics)
+	r.identify(ctx, req.State, resp.Identity, &m, &resp.Diagnostics)
+	ctx, cancel := r.deadline(ctx, req.State.GetAttribute, "read", &resp.Diagnostics)
 	defer cancel()
 	if r.provided.Fleet == nil || r.provided.Fleet.Offline() {
 		return
@@ -86,7 +81,7 @@ func (r *typed[M, S]) Read(ctx context.Context, req resource.ReadRequest, resp *
 	switch {
 	case taken:
 		// It stays in the state, as it was known: that it is gone is not proven, and a destroy must not plan to make it anew.
-		resp.Diagnostics.AddWarning(fmt.Sprintf("%s %q is not this resource's any more", r.Noun, r.Label(&m)),
+		resp.Diagnostics.AddWarning(r.describeObject(&m)+" is not this resource's any more",
 			foreign.Error()+". It will not be changed nor removed; take this resource out of the state with `terraform state rm` before an import.")
 		return
 	case unseen != nil:
@@ -100,21 +95,17 @@ func (r *typed[M, S]) Read(ctx context.Context, req resource.ReadRequest, resp *
 		return
 	}
 	r.finishMark(ctx, store, &m, &resp.Diagnostics)
-	r.keepResult(ctx, store, &m, got, nil, req.State.Raw, &resp.State, resp.Identity, resp.Private, &resp.Diagnostics)
+	r.keepResult(ctx, store, got, nil, outcome[M]{&m, req.State.Raw, &resp.State, resp.Identity, resp.Private, &resp.Diagnostics})
 }
 
 func (r *typed[M, S]) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
-	var m, config, prior M
+	var m, prior M
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
-	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
 	resp.Diagnostics.Append(req.State.Get(ctx, &prior)...)
-	if resp.Diagnostics.HasError() {
+	if resp.Diagnostics.HasError() || r.refuseOffline("update", &m, &resp.Diagnostics) {
 		return
 	}
-	if r.refuseOffline("update", &m, &resp.Diagnostics) {
-		return
-	}
-	ctx, cancel := r.deadline(ctx, req.Plan, "update", &resp.Diagnostics)
+	ctx, cancel := r.deadline(ctx, req.Plan.GetAttribute, "update", &resp.Diagnostics)
 	defer cancel()
 	resp.Diagnostics.Append(r.recall(ctx, req.Private, &prior)...)
 	r.noteInState(ctx, req.Private, &resp.Diagnostics)
@@ -122,7 +113,7 @@ func (r *typed[M, S]) Update(ctx context.Context, req resource.UpdateRequest, re
 	was, diags := r.Spec(ctx, &prior)
 	resp.Diagnostics.Append(diags...)
 	at := StoreContext{ProviderData: r.provided, Claim: r.restoreClaim(ctx, req.Private, &resp.Diagnostics)}
-	store, spec, ok := r.openStore(ctx, "update", at, &m, &config, &resp.Diagnostics)
+	store, spec, ok := r.openStore(ctx, "update", at, &m, req.Config, &resp.Diagnostics)
 	if !ok {
 		return
 	}
@@ -130,19 +121,15 @@ func (r *typed[M, S]) Update(ctx context.Context, req resource.UpdateRequest, re
 	if err != nil {
 		resp.Diagnostics.Append(NewFailure("update", r.describeObject(&m), err))
 	}
-	r.keepResult(ctx, store, &m, got, err, req.Plan.Raw, &resp.State, resp.Identity, resp.Private, &resp.Diagnostics)
+	r.keepResult(ctx, store, got, err, outcome[M]{&m, req.Plan.Raw, &resp.State, resp.Identity, resp.Private, &resp.Diagnostics})
 }
 
 func (r *typed[M, S]) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	var m M
-	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
-	if resp.Diagnostics.HasError() {
+	if resp.Diagnostics.Append(req.State.Get(ctx, &m)...); resp.Diagnostics.HasError() || r.refuseOffline("delete", &m, &resp.Diagnostics) {
 		return
 	}
-	if r.refuseOffline("delete", &m, &resp.Diagnostics) {
-		return
-	}
-	ctx, cancel := r.deadline(ctx, req.State, "delete", &resp.Diagnostics)
+	ctx, cancel := r.deadline(ctx, req.State.GetAttribute, "delete", &resp.Diagnostics)
 	defer cancel()
 	claim, known := r.claimToDelete(ctx, req.Private, &resp.Diagnostics)
 	r.noteInState(ctx, req.Private, &resp.Diagnostics)
@@ -158,7 +145,7 @@ func (r *typed[M, S]) Delete(ctx context.Context, req resource.DeleteRequest, re
 			detail += unproven
 		}
 		if !foreign.Described() {
-			resp.Diagnostics.AddWarning(fmt.Sprintf("%s %q stays", r.Noun, r.Label(&m)), detail)
+			resp.Diagnostics.AddWarning(r.describeObject(&m)+" stays", detail)
 		}
 		return
 	}
@@ -181,10 +168,12 @@ func (r *typed[M, S]) recall(ctx context.Context, p private, m *M) diag.Diagnost
 }
 
 // openStore converts the model, write-only values included, and opens its store.
-func (r *typed[M, S]) openStore(ctx context.Context, verb string, at StoreContext, m, config *M, diags *diag.Diagnostics) (Store[S], S, bool) {
+func (r *typed[M, S]) openStore(ctx context.Context, verb string, at StoreContext, m *M, written tfsdk.Config, diags *diag.Diagnostics) (Store[S], S, bool) {
 	full := *m
 	if r.WriteOnly != nil {
-		r.WriteOnly(&full, config)
+		var config M
+		diags.Append(written.Get(ctx, &config)...)
+		r.WriteOnly(&full, &config)
 	}
 	spec, d := r.Spec(ctx, &full)
 	diags.Append(d...)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -16,30 +17,45 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 )
 
-// keepResult makes state what a store returned; before is the plan, or the state until now. After an error that is no *Unfinished it keeps nothing: what there was is still so.
-func (r *typed[M, S]) keepResult(
-	ctx context.Context, store Store[S], m *M, got S, err error, before tftypes.Value, state *tfsdk.State, identity *tfsdk.ResourceIdentity, private private, diags *diag.Diagnostics,
-) {
-	diags.Append(listWarnings(store)...)
+// outcome is where what a store returned is kept: the model of the plan or of the state until now, what that was, and the response's parts.
+type outcome[M any] struct {
+	m        *M
+	before   tftypes.Value
+	state    *tfsdk.State
+	identity *tfsdk.ResourceIdentity
+	private  private
+	diags    *diag.Diagnostics
+}
+
+// keepResult makes state what a store returned. After an error that is no *Unfinished it keeps nothing: what there was is still so.
+func (r *typed[M, S]) keepResult(ctx context.Context, store Store[S], got S, err error, o outcome[M]) {
+	o.diags.Append(listWarnings(store)...)
 	unfinished, made := errors.AsType[*Unfinished](err)
 	if err != nil && !made {
 		return
 	}
-	saveClaim(ctx, store, private, diags)
+	saveClaim(ctx, store, o.private, o.diags)
 	if err == nil || unfinished.Made {
-		diags.Append(r.Fill(ctx, m, got)...)
+		o.diags.Append(r.Fill(ctx, o.m, got)...)
 	}
 	if r.Remember != nil {
-		diags.Append(r.Remember(ctx, private, m)...)
+		o.diags.Append(r.Remember(ctx, o.private, o.m)...)
 	}
-	setServing(m, store)
-	r.SetID(m, r.ID(m))
-	diags.Append(state.Set(ctx, m)...)
+	setServing(o.m, store)
+	setID(o.m, r.ID(o.m))
+	o.diags.Append(o.state.Set(ctx, o.m)...)
 	if made && !unfinished.Made {
-		diags.Append(forgetUnknown(state))
+		o.diags.Append(forgetUnknown(o.state))
 	}
-	r.restoreEmpty(ctx, state, before, private, diags)
-	r.identify(ctx, *state, identity, diags)
+	r.restoreEmpty(ctx, o.state, o.before, o.private, o.diags)
+	r.identify(ctx, *o.state, o.identity, o.m, o.diags)
+}
+
+// setID stores the id of an object, where it has one by now, in its model: a pointer to a structure with a field of that name.
+func setID(m any, id string) {
+	if id != "" {
+		reflect.ValueOf(m).Elem().FieldByName("ID").Set(reflect.ValueOf(types.StringValue(id)))
+	}
 }
 
 // forgetUnknown makes null of what a state does not know: nobody could read what was made.
@@ -72,14 +88,10 @@ func IdentitySchema(key ...string) identityschema.Schema {
 	return identityschema.Schema{Attributes: attributes}
 }
 
-func (r *typed[M, S]) identify(ctx context.Context, state tfsdk.State, identity *tfsdk.ResourceIdentity, diags *diag.Diagnostics) {
+func (r *typed[M, S]) identify(ctx context.Context, state tfsdk.State, identity *tfsdk.ResourceIdentity, m *M, diags *diag.Diagnostics) {
 	diags.Append(Identify(ctx, state, identity, r.Key...)...)
-	if r.ImportID == nil || identity == nil || diags.HasError() {
-		return
-	}
-	var m M
-	if diags.Append(state.Get(ctx, &m)...); !diags.HasError() {
-		diags.Append(identity.SetAttribute(ctx, path.Root("id"), r.ImportID(&m))...)
+	if r.ImportID != nil && identity != nil && !diags.HasError() {
+		diags.Append(identity.SetAttribute(ctx, path.Root("id"), r.ImportID(m))...)
 	}
 }
 
@@ -146,12 +158,6 @@ func (r *typed[M, S]) ImportState(ctx context.Context, req resource.ImportStateR
 		resp.Diagnostics.AddError(fmt.Sprintf("Cannot import %s %q", r.Noun, req.ID), err.Error())
 		return
 	}
-	r.SetID(&m, r.ID(&m))
+	setID(&m, r.ID(&m))
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
-}
-
-// attributes is what plans and states have in common here.
-type attributes interface {
-	GetAttribute(ctx context.Context, at path.Path, target any) diag.Diagnostics
-	PathMatches(ctx context.Context, e path.Expression) (path.Paths, diag.Diagnostics)
 }

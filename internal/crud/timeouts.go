@@ -1,6 +1,7 @@
 package crud
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -42,20 +43,14 @@ func (positiveDuration) ValidateString(_ context.Context, req validator.StringRe
 	}
 }
 
-// deadline bounds an operation by the resource's timeouts, where its schema has them; an attribute of that
-// name can be a daemon's own.
-func (r *typed[M, S]) deadline(ctx context.Context, source attributes, operation string, diags *diag.Diagnostics) (context.Context, context.CancelFunc) {
-	limit := r.Timeout
-	if own, ok := r.Timeouts[operation]; ok {
-		limit = own
-	}
-	a, has := r.Type.Schema(ctx).Attributes["timeouts"]
-	if has {
-		_, has = a.GetType().(timeouts.Type)
-	}
-	if has {
-		var v timeouts.Value
-		diags.Append(source.GetAttribute(ctx, path.Root("timeouts"), &v)...)
+// operationLimit bounds an operation where neither the configuration nor the type says anything.
+const operationLimit = 10 * time.Minute
+
+// deadline bounds an operation by the resource's timeouts; get reads an attribute of its plan or state.
+func (r *typed[M, S]) deadline(ctx context.Context, get getter, operation string, diags *diag.Diagnostics) (context.Context, context.CancelFunc) {
+	limit := cmp.Or(r.Timeouts[operation], operationLimit)
+	var v timeouts.Value
+	if !get(ctx, path.Root("timeouts"), &v).HasError() { // there is none, or an attribute of that name is a daemon's own
 		limit = Timeout(ctx, v, operation, limit, diags)
 	}
 	return context.WithTimeout(ctx, limit)

@@ -100,8 +100,7 @@ func boxes(s *shelf) resource.Resource {
 				"id": schema.StringAttribute{Computed: true}, "name": schema.StringAttribute{Required: true}, "size": schema.Int64Attribute{Required: true},
 			}}
 		},
-		ID:    func(m *boxModel) string { return "shelf#" + m.Name.ValueString() },
-		SetID: func(m *boxModel, id string) { m.ID = types.StringValue(id) },
+		ID: func(m *boxModel) string { return "shelf#" + m.Name.ValueString() },
 		Split: func(m *boxModel, id string) error {
 			name, ok := strings.CutPrefix(id, "shelf#")
 			if !ok {

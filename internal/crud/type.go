@@ -11,7 +11,7 @@ import (
 )
 
 // Type describes one document-like Terraform type; New makes a framework resource of it. M is the model
-// (a tfsdk struct), S the object in plain values.
+// (a tfsdk struct, whose field ID has the id), S the object in plain values.
 type Type[M, S any] struct {
 	// Name is the type's name without the provider's prefix: "haproxy_backend".
 	Name string
@@ -37,8 +37,6 @@ type Type[M, S any] struct {
 	Split func(m *M, id string) error
 	// ImportID computes what `terraform import` takes where that is more than the id; the identity has it for its id. May be nil.
 	ImportID func(m *M) string
-	// SetID stores the id in the model.
-	SetID func(m *M, id string)
 	// Spec converts the model; an unknown becomes a zero value. A spec with Validate() is checked at plan.
 	Spec func(ctx context.Context, m *M) (S, diag.Diagnostics)
 	// Fill writes what was read back into the model. It keeps the model's own spelling where the meaning
@@ -59,9 +57,8 @@ type Type[M, S any] struct {
 	// TryAtPlan says whether the daemon's own checker is to look at what is planned, to be created or to be changed: yes where that
 	// needs no other part of the same plan, be it one that goes. May be nil.
 	TryAtPlan func(create bool) bool
-	// Timeout bounds each operation where the configuration says nothing; zero means ten minutes.
-	Timeout time.Duration
-	// Timeouts bound single operations otherwise: "create", "read", "update", "delete"; may be nil.
+	// Timeouts bound single operations otherwise than by ten minutes, where the configuration says nothing: "create", "read", "update",
+	// "delete"; may be nil.
 	Timeouts map[string]time.Duration
 	// Recall and Remember copy between the model and private state what the resource keeps there beside its claim: what a plan
 	// needs to know of the last apply, and nobody else. The model's fields for it are tagged `tfsdk:"-"`. Both may be nil.
@@ -74,9 +71,6 @@ type PrivateState = private
 
 // New makes the framework's resource.
 func New[M, S any](t Type[M, S]) resource.Resource {
-	if t.Timeout == 0 {
-		t.Timeout = 10 * time.Minute
-	}
 	written := t.Schema
 	t.Schema = func(ctx context.Context) schema.Schema {
 		s := written(ctx)

@@ -8,8 +8,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
-	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
@@ -20,55 +18,58 @@ import (
 // machineAttributes are what attributes are called that name the machine of a resource.
 var machineAttributes = []string{"host", "service_node"}
 
-// registerUses tells the plan's ledger what the planned object uses, and reports what of it another resource has. Parts of it that are
-// not known yet are compared when they are. replaces says that the object takes the place of one that the resource had. Before the type's
-// own plan it is provisional: what others look for is found while they ask their machines, whoever is planned first.
-func (r *typed[M, S]) registerUses(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, replaces, provisional bool) {
-	if r.provided.Fleet == nil {
+// listUsesBefore lists what the object of the state uses.
+func (p *planning[M, S]) listUsesBefore() {
+	if p.isNew || p.provided.Fleet == nil {
 		return
 	}
-	m := r.readPlanned(ctx, resp)
+	var was M
+	p.resp.Diagnostics.Append(p.req.State.Get(p.ctx, &was)...)
+	if spec, diags := p.Spec(p.ctx, &was); !diags.HasError() {
+		p.before = p.listUses(p.ctx, spec, p.req.State.GetAttribute)
+	}
+}
+
+// registerUses tells the plan's ledger what the planned object uses, and reports what of it another resource has. Parts of it that are
+// not known yet are compared when they are. Before the type's own plan it is provisional: what others look for is found while they ask
+// their machines, whoever is planned first.
+func (p *planning[M, S]) registerUses(provisional bool) {
+	if p.provided.Fleet == nil || p.specErrors.HasError() {
+		return
+	}
 	known := map[string]bool{}
 	unknown := func(root string) bool {
 		if _, asked := known[root]; !asked {
-			known[root] = isKnownAt(ctx, resp.Plan, []any{root})
+			known[root] = isKnownAt(p.ctx, p.resp.Plan, []any{root})
 		}
 		return !known[root]
 	}
-	spec, diags := r.Spec(ctx, m)
-	if diags.HasError() {
-		return
-	}
-	uses := slices.DeleteFunc(r.listUses(ctx, spec, resp.Plan.GetAttribute), func(u plan.Use) bool { return slices.ContainsFunc(u.Known, unknown) })
-	holder := r.newHolder(ctx, m, spec, r.recognise(ctx, resp.Private, &resp.Diagnostics), resp.Plan.GetAttribute)
-	holder.Doing = plan.Makes
-	var before []plan.Use
-	if !req.State.Raw.IsNull() {
-		var was M
-		resp.Diagnostics.Append(req.State.Get(ctx, &was)...)
-		if old, diags := r.Spec(ctx, &was); !diags.HasError() {
-			before = r.listUses(ctx, old, req.State.GetAttribute)
-		}
+	get := p.resp.Plan.GetAttribute
+	uses := slices.DeleteFunc(p.listUses(p.ctx, p.spec, get), func(u plan.Use) bool { return slices.ContainsFunc(u.Known, unknown) })
+	holder := p.newHolder(p.ctx, p.m, p.spec, p.recognise(p.ctx, p.resp.Private, &p.resp.Diagnostics), get)
+	holder.Provisional = provisional
+	switch {
+	case p.isNew:
+		holder.Doing = plan.Makes
+	case slices.EqualFunc(p.before, uses, func(a, b plan.Use) bool { return a.IsSame(b) && a.For == b.For }):
 		holder.Doing = plan.Keeps
-		if !slices.EqualFunc(before, uses, func(a, b plan.Use) bool { return a.IsSame(b) && a.For == b.For }) {
-			holder.Doing = plan.Changes
-		}
+	default:
+		holder.Doing = plan.Changes
 	}
 	for i := range uses {
-		uses[i].New = !slices.ContainsFunc(before, uses[i].IsSame)
+		uses[i].New = !slices.ContainsFunc(p.before, uses[i].IsSame)
 	}
-	if holder.Provisional = provisional; provisional {
-		r.provided.Ledger.Register(holder, uses)
+	if provisional {
+		p.provided.Ledger.Register(holder, uses)
 		return
 	}
-	refused := resp.Diagnostics.HasError()
-	if !refused {
-		uses = append(r.listNameUses(ctx, m, resp.Plan), uses...)
+	if !p.resp.Diagnostics.HasError() {
+		uses = append(p.listNameUses(), uses...)
+		if p.Lasts && p.isNew && !p.claim.Replaces() && p.namesItself() {
+			uses = append(uses, p.lastingName(p.ctx, p.m, get))
+		}
 	}
-	if r.Lasts && !refused && req.State.Raw.IsNull() && !replaces && r.namesItself(ctx, resp.Plan) {
-		uses = append(uses, r.lastingName(ctx, m, resp.Plan.GetAttribute))
-	}
-	resp.Diagnostics.Append(r.register(holder, uses)...)
+	p.resp.Diagnostics.Append(p.register(holder, uses)...)
 }
 
 // register registers uses, and returns the collisions as errors.
@@ -80,55 +81,51 @@ func (r *typed[M, S]) register(holder plan.Holder, uses []plan.Use) diag.Diagnos
 	return Diagnostics(problems)
 }
 
-// registerRemoval tells the plan's ledger that an object goes, and returns what of the plan needs it.
-func (r *typed[M, S]) registerRemoval(ctx context.Context, req resource.ModifyPlanRequest) (refused diag.Diagnostics) {
-	var m M
-	if r.provided.Fleet == nil || req.State.Get(ctx, &m).HasError() {
-		return nil
-	}
-	var ignored diag.Diagnostics
-	spec, diags := r.Spec(ctx, &m)
+// registerRemoval tells the plan's ledger that the object of the model goes, and returns what of the plan needs it.
+func (p *planning[M, S]) registerRemoval() (refused diag.Diagnostics) {
+	spec, diags := p.Spec(p.ctx, p.m)
 	if diags.HasError() {
 		return nil
 	}
-	holder := r.newHolder(ctx, &m, spec, r.recognise(ctx, req.Private, &ignored), req.State.GetAttribute)
+	var ignored diag.Diagnostics
+	get := p.req.State.GetAttribute
+	holder := p.newHolder(p.ctx, p.m, spec, p.recognise(p.ctx, p.req.Private, &ignored), get)
 	holder.Doing = plan.Removes
-	uses := r.listUses(ctx, spec, req.State.GetAttribute)
-	if r.Lasts {
-		uses = append(uses, r.lastingName(ctx, &m, req.State.GetAttribute))
+	uses := p.listUses(p.ctx, spec, get)
+	if p.Lasts {
+		uses = append(uses, p.lastingName(p.ctx, p.m, get))
 	}
 	for i := range uses {
 		uses[i].Path = nil // there is no configuration of it any more
 	}
-	return r.register(holder, uses)
+	return p.register(holder, uses)
 }
 
 // listNameUses returns that the object takes its names, as far as they are known: two resources that describe one object would each undo
 // what the other makes.
-func (r *typed[M, S]) listNameUses(ctx context.Context, m *M, planned tfsdk.Plan) []plan.Use {
+func (p *planning[M, S]) listNameUses() []plan.Use {
 	var names []string
 	switch {
-	case r.Shared:
-	case r.Names != nil:
-		names = r.Names(ctx, m)
-	case r.namesItself(ctx, planned):
-		names, _ = r.listNames(ctx, m, planned.GetAttribute)
+	case p.Shared:
+	case p.Names != nil:
+		names = p.Names(p.ctx, p.m)
+	case p.namesItself():
+		names = p.listNames(p.ctx, p.m, p.resp.Plan.GetAttribute)
 	}
-	at := r.Key[len(r.Key)-1]
-	if at == "id" && r.Names != nil {
+	at := p.Key[len(p.Key)-1]
+	if at == "id" && p.Names != nil {
 		at = "name"
 	}
 	uses := make([]plan.Use, 0, len(names))
 	for _, name := range names {
-		uses = append(uses, plan.Use{Kind: plan.ObjectName, Scope: r.Noun, Value: name, Path: []any{at}})
+		uses = append(uses, plan.Use{Kind: plan.ObjectName, Scope: p.Noun, Value: name, Path: []any{at}})
 	}
 	return uses
 }
 
 // lastingName returns that an object that lasts takes its name, or leaves it.
 func (r *typed[M, S]) lastingName(ctx context.Context, m *M, get getter) plan.Use {
-	names, _ := r.listNames(ctx, m, get)
-	return plan.Use{Kind: plan.LastingName, Scope: r.Noun, Value: names[0], For: r.Name, Path: []any{"name"}}
+	return plan.Use{Kind: plan.LastingName, Scope: r.Noun, Value: r.listNames(ctx, m, get)[0], For: r.Name, Path: []any{"name"}}
 }
 
 // listUses returns what an object uses, as far as its type says so. While it is not known where it is, that is what it gives.

@@ -71,7 +71,7 @@ func (a *acceptance) run(all *queue, clis []program) error {
 			shares = append(shares, a.runShare("hunt", a.root, 5, 600, "HUNT_SEED=1", "HUNT_SAMPLE=40", "HUNT_SECONDS=60"),
 				a.runShare("robustness", filepath.Join(a.root, "test/robustness"), 2, 900, "ROBUSTNESS_SEED=1", "ROBUSTNESS_SECONDS=100", "ROBUSTNESS_HISTORIES_SECONDS=100"))
 		}
-		if several && all.countWaiting() > 0 {
+		if several {
 			a.useSandbox(all, []string{"alone,networks,services,machines"})
 		}
 	})
@@ -125,6 +125,9 @@ func (a *acceptance) run(all *queue, clis []program) error {
 
 // useSandbox runs jobs of a queue in a fresh sandbox. Those that it does not come to are left, or lost.
 func (a *acceptance) useSandbox(q *queue, stages ...[]string) {
+	if q.countWaiting() == 0 {
+		return
+	}
 	a.useWorker(q, []string{a.enter(), "--service-nodes", "3", os.Args[0], "worker"}, stages...)
 }
 

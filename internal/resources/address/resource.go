@@ -36,7 +36,6 @@ func New() resource.Resource {
 		Key:    []string{"pool", "key"},
 		ID:     formatID,
 		Split:  splitID,
-		SetID:  func(m *model, id string) { m.ID = types.StringValue(id) },
 		Spec:   func(_ context.Context, m *model) (addresspool.Address, diag.Diagnostics) { return m.toSpec() },
 		Fill: func(_ context.Context, m *model, got addresspool.Address) diag.Diagnostics {
 			m.IP = types.StringValue(got.IP.String())

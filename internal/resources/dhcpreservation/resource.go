@@ -31,7 +31,6 @@ func New() resource.Resource {
 			}
 			return m.formatID()
 		},
-		SetID: func(m *model, id string) { m.ID = types.StringValue(id) },
 		Split: splitID,
 		Spec:  func(ctx context.Context, m *model) (virtnetwork.Reservation, diag.Diagnostics) { return m.toSpec(ctx) },
 		Fill: func(ctx context.Context, m *model, got virtnetwork.Reservation) diag.Diagnostics {

@@ -29,7 +29,6 @@ func New() resource.Resource {
 		Schema: setSchema,
 		Key:    []string{"service_node", "view", "zone", "name", "type"},
 		ID:     formatID,
-		SetID:  func(m *model, id string) { m.ID = types.StringValue(id) },
 		Split:  (*model).splitID,
 		Spec:   toSpec,
 		Fill:   fillModel,

@@ -6,7 +6,6 @@ import (
 	"errors"
 
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
@@ -28,7 +27,6 @@ func New() resource.Resource {
 		Schema: serverSchema,
 		Key:    []string{"service_node"},
 		ID:     func(m *model) string { return hostattr.JoinID(m.ServiceNode, name) },
-		SetID:  func(m *model, id string) { m.ID = types.StringValue(id) },
 		Split: func(m *model, id string) error {
 			node, part, err := hostattr.SplitID(id, form)
 			if err == nil && part != name {

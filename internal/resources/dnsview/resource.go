@@ -5,7 +5,6 @@ import (
 	"context"
 
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
@@ -24,7 +23,6 @@ func New() resource.Resource {
 		Schema: viewSchema,
 		Key:    []string{"service_node", "name"},
 		ID:     formatID,
-		SetID:  func(m *model, id string) { m.ID = types.StringValue(id) },
 		Split:  func(m *model, id string) error { return hostattr.SplitName(id, form, &m.ServiceNode, &m.Name) },
 		Spec:   toSpec,
 		Fill:   fillModel,

@@ -28,7 +28,6 @@ func New() resource.Resource {
 		Schema: zoneSchema,
 		Key:    []string{"service_node", "view", "name"},
 		ID:     (*model).formatID,
-		SetID:  func(m *model, id string) { m.ID = types.StringValue(id) },
 		Split:  (*model).splitID,
 		Spec:   toSpec,
 		Fill:   fillModel,

@@ -7,7 +7,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/exposureattr"
@@ -28,7 +27,6 @@ func New() resource.Resource {
 		Key:    []string{"service_node", "name"},
 		ID:     formatID,
 		Split:  func(m *model, id string) error { return hostattr.SplitName(id, form, &m.ServiceNode, &m.Name) },
-		SetID:  func(m *model, id string) { m.ID = types.StringValue(id) },
 		Spec:   func(ctx context.Context, m *model) (exposure.Exposure, diag.Diagnostics) { return m.toSpec(ctx) },
 		Fill: func(ctx context.Context, m *model, got exposure.Exposure) diag.Diagnostics {
 			return m.fillModel(ctx, got)

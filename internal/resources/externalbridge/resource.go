@@ -29,7 +29,6 @@ func New() resource.Resource {
 		Key:    []string{"name", "host", "hypervisor"},
 		ID:     formatID,
 		Split:  splitID,
-		SetID:  func(m *model, id string) { m.ID = types.StringValue(id) },
 		Spec:   func(_ context.Context, m *model) (bridge.Bridge, diag.Diagnostics) { return m.toSpec() },
 		Fill:   func(_ context.Context, m *model, got bridge.Bridge) diag.Diagnostics { return m.fillModel(got) },
 		Open:   openStore,

@@ -36,8 +36,7 @@ func New() resource.Resource {
 			m.ServiceNode, m.Target = node, types.StringValue(target)
 			return err
 		},
-		SetID: func(m *model, id string) { m.ID = types.StringValue(id) },
-		Spec:  func(ctx context.Context, m *model) (exposure.Exposure, diag.Diagnostics) { return m.toSpec(ctx) },
+		Spec: func(ctx context.Context, m *model) (exposure.Exposure, diag.Diagnostics) { return m.toSpec(ctx) },
 		Fill: func(ctx context.Context, m *model, got exposure.Exposure) diag.Diagnostics {
 			return m.fillModel(ctx, got)
 		},

@@ -8,7 +8,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/attrs"
@@ -37,7 +36,6 @@ func New() resource.Resource {
 			m.ServiceNode = node
 			return err
 		},
-		SetID:     func(m *model, id string) { m.ID = types.StringValue(id) },
 		Spec:      func(ctx context.Context, m *model) (haproxy.Base, diag.Diagnostics) { return m.toSpec(ctx) },
 		Fill:      func(ctx context.Context, m *model, got haproxy.Base) diag.Diagnostics { return m.fillModel(ctx, got) },
 		Open:      openStore,

@@ -9,7 +9,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/crosscheck"
@@ -33,7 +32,6 @@ func New() resource.Resource {
 		Key:    []string{"service_node", "name"},
 		ID:     id,
 		Split:  func(m *model, id string) error { return hostattr.SplitName(id, form, &m.ServiceNode, &m.Name) },
-		SetID:  func(m *model, id string) { m.ID = types.StringValue(id) },
 		Spec:   func(ctx context.Context, m *model) (haproxy.Backend, diag.Diagnostics) { return m.spec(ctx) },
 		Fill:   func(ctx context.Context, m *model, got haproxy.Backend) diag.Diagnostics { return m.fill(ctx, got) },
 		Open:   open,

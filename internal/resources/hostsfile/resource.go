@@ -9,7 +9,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
@@ -31,7 +30,6 @@ func New() resource.Resource {
 		Key:    []string{"host", "name"},
 		ID:     formatID,
 		Split:  func(m *model, id string) error { return hostattr.SplitName(id, form, &m.Host, &m.Name) },
-		SetID:  func(m *model, id string) { m.ID = types.StringValue(id) },
 		Spec:   func(ctx context.Context, m *model) (hostsfile.Block, diag.Diagnostics) { return m.toSpec(ctx) },
 		Fill: func(ctx context.Context, m *model, got hostsfile.Block) diag.Diagnostics {
 			return m.fillModel(ctx, got)

@@ -21,7 +21,6 @@ func New() resource.Resource {
 		Key:    []string{"hypervisor", "pool", "name"},
 		Lasts:  true,
 		ID:     func(m *model) string { return m.ID.ValueString() },
-		SetID:  func(*model, string) {}, // the hypervisor says it
 		Split: func(m *model, id string) error {
 			return poolattr.SplitVolume(id, &m.ID, &m.Hypervisor, &m.Pool, &m.Name)
 		},

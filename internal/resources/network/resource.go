@@ -25,7 +25,6 @@ func New() resource.Resource {
 		Lasts:  true,
 		// The id is the UUID, which the store learns when it creates the network.
 		ID:    func(m *model) string { return m.ID.ValueString() },
-		SetID: func(*model, string) {},
 		Split: splitID,
 		Spec:  func(ctx context.Context, m *model) (network.Spec, diag.Diagnostics) { return m.toSpec(ctx) },
 		Fill:  func(ctx context.Context, m *model, got network.Spec) diag.Diagnostics { return m.fillModel(ctx, got) },

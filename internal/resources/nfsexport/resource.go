@@ -30,10 +30,9 @@ func New() resource.Resource {
 			m.ServiceNode, m.Path = node, types.StringValue(exported)
 			return err
 		},
-		SetID: func(m *model, id string) { m.ID = types.StringValue(id) },
-		Spec:  func(ctx context.Context, m *model) (nfs.Export, diag.Diagnostics) { return m.toSpec(ctx) },
-		Fill:  func(ctx context.Context, m *model, got nfs.Export) diag.Diagnostics { return m.fillModel(ctx, got) },
-		Open:  openStore,
+		Spec: func(ctx context.Context, m *model) (nfs.Export, diag.Diagnostics) { return m.toSpec(ctx) },
+		Fill: func(ctx context.Context, m *model, got nfs.Export) diag.Diagnostics { return m.fillModel(ctx, got) },
+		Open: openStore,
 	})
 }
 

@@ -29,7 +29,6 @@ func New() func() resource.Resource {
 			Key:    []string{"hypervisor", "name"},
 			// The id is the domain's UUID, which the store makes up when it creates the machine.
 			ID:    func(m *model) string { return m.ID.ValueString() },
-			SetID: func(*model, string) {},
 			Split: splitImportID,
 			Spec:  func(ctx context.Context, m *model) (*machine.Spec, diag.Diagnostics) { return m.toSpec(ctx) },
 			Fill:  func(ctx context.Context, m *model, got *machine.Spec) diag.Diagnostics { return m.fillModel(ctx, got) },

@@ -7,7 +7,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/parentcommand"
@@ -24,7 +23,6 @@ func New() resource.Resource {
 		Key:    []string{"id"},
 		ID:     formatID,
 		Split:  splitID,
-		SetID:  func(m *model, id string) { m.ID = types.StringValue(id) },
 		Spec:   func(ctx context.Context, m *model) (readiness.Ready, diag.Diagnostics) { return m.toSpec(ctx) },
 		Fill: func(_ context.Context, m *model, got readiness.Ready) diag.Diagnostics {
 			m.fillModel(got)

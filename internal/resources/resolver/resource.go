@@ -31,9 +31,8 @@ func New() resource.Resource {
 			m.Host = types.StringValue(id)
 			return nil
 		},
-		SetID: func(m *model, id string) { m.ID = types.StringValue(id) },
-		Spec:  func(_ context.Context, m *model) (resolver.Resolver, diag.Diagnostics) { return m.toSpec() },
-		Fill:  func(_ context.Context, m *model, got resolver.Resolver) diag.Diagnostics { return m.fillModel(got) },
+		Spec: func(_ context.Context, m *model) (resolver.Resolver, diag.Diagnostics) { return m.toSpec() },
+		Fill: func(_ context.Context, m *model, got resolver.Resolver) diag.Diagnostics { return m.fillModel(got) },
 		Open: func(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[resolver.Resolver], error) {
 			return openStore(ctx, at, m)
 		},

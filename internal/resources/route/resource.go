@@ -33,7 +33,6 @@ func New() resource.Resource {
 		Key:    []string{"id"},
 		ID:     formatID,
 		Split:  splitID,
-		SetID:  func(m *model, id string) { m.ID = types.StringValue(id) },
 		Spec:   func(_ context.Context, m *model) (route.Route, diag.Diagnostics) { return m.toSpec() },
 		Fill:   func(_ context.Context, m *model, got route.Route) diag.Diagnostics { return m.fillModel(got) },
 		Open: func(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[route.Route], error) {

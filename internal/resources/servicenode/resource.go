@@ -32,7 +32,6 @@ func New() resource.Resource {
 		Shared: true,
 		// Where nobody gives a host key, only the machine knows its id.
 		ID:    func(m *model) string { return m.ID.ValueString() },
-		SetID: func(*model, string) {},
 		Split: splitID,
 		Spec:  func(_ context.Context, m *model) (provision.Machine, diag.Diagnostics) { return m.toSpec(), nil },
 		Fill: func(_ context.Context, m *model, got provision.Machine) diag.Diagnostics {

@@ -21,7 +21,6 @@ func New() resource.Resource {
 		Key:    []string{"hypervisor", "name"},
 		Lasts:  true,
 		ID:     func(m *model) string { return m.ID.ValueString() },
-		SetID:  func(*model, string) {}, // the hypervisor says it
 		Split:  splitID, Spec: toSpec, Fill: fillModel, Open: openStore, Plan: planChange,
 	})
 }

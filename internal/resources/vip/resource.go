@@ -41,7 +41,6 @@ func New() resource.Resource {
 		ImportID:  (*model).importID,
 		Recall:    recall,
 		Remember:  rememberAssigned,
-		SetID:     func(m *model, id string) { m.ID = types.StringValue(id) },
 		Spec:      func(ctx context.Context, m *model) (vip.Object, diag.Diagnostics) { return m.spec(ctx) },
 		Fill:      func(ctx context.Context, m *model, got vip.Object) diag.Diagnostics { return m.fill(ctx, got) },
 		WriteOnly: func(planned, config *model) { planned.AuthPassWO = config.AuthPassWO },
