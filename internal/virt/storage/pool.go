@@ -26,21 +26,6 @@ type Pool struct {
 	AvailableBytes int64 `attr:"available_bytes,zero"`
 }
 
-// Compare says what changing a pool into what is wanted takes.
-func (p Pool) Compare(want Pool) []Change {
-	var changes []Change
-	add := func(differs bool, attribute string, effect Effect) {
-		if differs {
-			changes = append(changes, Change{Attribute: attribute, Effect: effect})
-		}
-	}
-	add(p.Type != want.Type, "type", Anew)
-	add(!SamePath(p.Path, want.Path), "path", Anew)
-	add(p.Autostart != want.Autostart, "autostart", InPlace)
-	add(p.Active != want.Active, "active", InPlace)
-	return changes
-}
-
 // SamePath says whether two spellings mean one path.
 func SamePath(a, b string) bool { return path.Clean(a) == path.Clean(b) }
 
