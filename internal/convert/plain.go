@@ -175,7 +175,7 @@ func (r *reader) readValue(v attr.Value, into reflect.Value, f field, at path.Pa
 			key, element := reflect.New(into.Type().Key()).Elem(), reflect.New(into.Type().Elem()).Elem()
 			r.readText(name, key, f, at.AtMapKey(name))
 			if into.MapIndex(key).IsValid() {
-				r.refuseText(at.AtMapKey(name), "Written twice", "another spelling of it is a key already: write each once", name)
+				r.refuseTwice(key, at.AtMapKey(name), name)
 			}
 			if r.readValue(e, element, field{}, at.AtMapKey(name)); !e.IsUnknown() || element.Kind() == reflect.Struct {
 				into.SetMapIndex(key, element)
@@ -227,6 +227,15 @@ func (r *reader) refuseText(at path.Path, summary, instead, text string) {
 		detail = at.String() + ": " + detail
 	}
 	r.diags.AddAttributeError(at, summary, detail)
+}
+
+// refuseTwice refuses a key of a map of which another one is another spelling.
+func (r *reader) refuseTwice(key reflect.Value, at path.Path, text string) {
+	if key.Kind() == reflect.String {
+		r.refuseText(at, "MAC address written twice", "write each MAC address once", text)
+		return
+	}
+	r.refuseText(at, "Address written twice", "write each address once", text)
 }
 
 func (r *reader) noteUnknown(at path.Path) {

@@ -150,7 +150,7 @@ func TestTextsThatAreNoAddressesAreRefusedAtTheirPlace(t *testing.T) {
 	twice := struct {
 		ByKey types.Map `tfsdk:"by_key"`
 	}{types.MapValueMust(types.ObjectType{AttrTypes: kinds}, map[string]attr.Value{"52:54:00:00:00:01": port("::1"), "52-54-00-00-00-01": port("::1")})}
-	if diags := ToPlain(&twice, &plainThing{}, func(...any) {}); !diags.HasError() {
-		t.Error("one MAC address is a key twice")
+	if diags := ToPlain(&twice, &plainThing{}, func(...any) {}); !diags.HasError() || diags[0].Summary() != "MAC address written twice" {
+		t.Errorf("one MAC address is a key twice: %v", diags)
 	}
 }

@@ -14,8 +14,8 @@ import (
 // Interface is an interface of a machine that is on a network or on a bridge.
 type Interface struct {
 	Domain, DomainUUID string
-	// XML is its element in the definition, whole.
-	XML string
+	// Device is it in the definition, whole.
+	Device libvirtxml.DomainInterface
 	// Network, by name, with the interface's port there, or Bridge: what it is on.
 	Network, Port, Bridge string
 }
@@ -58,13 +58,17 @@ func (c *Client) DomainInterfaces(ctx context.Context, domain, uuid string, conf
 }
 
 // UpdateInterface gives an interface of a running machine another definition, until the machine is stopped.
-func (c *Client) UpdateInterface(ctx context.Context, what string, i Interface, xml string) error {
+func (c *Client) UpdateInterface(ctx context.Context, what string, i Interface, device *libvirtxml.DomainInterface) error {
 	ref, err := newDomainRef(i.DomainUUID)
 	if err != nil {
 		return err
 	}
+	text, err := device.Marshal()
+	if err != nil {
+		return fmt.Errorf("cannot render an interface of domain %q: %w", i.Domain, err)
+	}
 	_, err = callIdempotent(ctx, c, what, withoutResult(func(l *libvirt.Libvirt) error {
-		return l.DomainUpdateDeviceFlags(ref, xml, libvirt.DomainDeviceModifyLive)
+		return l.DomainUpdateDeviceFlags(ref, text, libvirt.DomainDeviceModifyLive)
 	}))
 	return err
 }
@@ -105,7 +109,7 @@ func listInterfacesOf(l *libvirt.Libvirt, d libvirt.Domain, flags libvirt.Domain
 		if err := parsed.Unmarshal(element); err != nil {
 			return nil, fmt.Errorf("parse an interface of domain %q: %w", d.Name, err)
 		}
-		i := Interface{Domain: d.Name, DomainUUID: formatUUID(d.UUID), XML: element}
+		i := Interface{Domain: d.Name, DomainUUID: formatUUID(d.UUID), Device: parsed}
 		if s := parsed.Source; s != nil && s.Network != nil {
 			i.Network, i.Port = s.Network.Network, s.Network.PortID
 		} else if s != nil && s.Bridge != nil {

@@ -8,10 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/network"
 )
 
@@ -165,6 +169,54 @@ func TestImportIDs(t *testing.T) {
 			t.Parallel()
 			if err := splitID(&model{}, id); err == nil {
 				t.Errorf("%q was taken", id)
+			}
+		})
+	}
+}
+
+func TestWhatTheKindsOfANetworkRefuse(t *testing.T) {
+	attributes := networkSchema(t.Context()).Attributes
+	dhcp, dns := attributes["dhcp"].(schema.SingleNestedAttribute).Attributes, attributes["dns"].(schema.SingleNestedAttribute).Attributes
+	text := func(of schema.Attribute, v string) diag.Diagnostics {
+		var resp validator.StringResponse
+		for _, kind := range of.(schema.StringAttribute).Validators {
+			kind.ValidateString(t.Context(), validator.StringRequest{ConfigValue: types.StringValue(v)}, &resp)
+		}
+		return resp.Diagnostics
+	}
+	number := func(of schema.Attribute, v int64) diag.Diagnostics {
+		var resp validator.Int64Response
+		for _, kind := range of.(schema.Int64Attribute).Validators {
+			kind.ValidateInt64(t.Context(), validator.Int64Request{ConfigValue: types.Int64Value(v)}, &resp)
+		}
+		return resp.Diagnostics
+	}
+	collection := func(of schema.Attribute, v types.Map) diag.Diagnostics {
+		var resp validator.MapResponse
+		for _, kind := range of.(schema.MapAttribute).Validators {
+			kind.ValidateMap(t.Context(), validator.MapRequest{ConfigValue: v}, &resp)
+		}
+		return resp.Diagnostics
+	}
+	names := types.MapValueMust(types.ListType{ElemType: types.StringType}, map[string]attr.Value{"10.0.0.3": convert.List([]string{"a b"})})
+	for name, c := range map[string]struct {
+		got  diag.Diagnostics
+		want string
+	}{
+		"unknown mode":            {text(attributes["mode"], "vepa"), `"nat", "route", "open", "isolated", "bridge"`},
+		"long bridge":             {text(attributes["bridge"], "abcdefghijklmnop"), "at most 15"},
+		"bridge with a space":     {text(attributes["bridge"], "a b"), "name of a network device"},
+		"short lease":             {number(dhcp["lease_seconds"], 60), "120"},
+		"long lease":              {number(dhcp["lease_seconds"], 1<<32), "write"},
+		"option that ends a line": {collection(dhcp["options"], convert.Map(map[string]string{"26": "1\ndhcp-script=/x"})), "one line"},
+		"domain":                  {text(attributes["domain"], "a b"), "labels"},
+		"host name":               {collection(dns["hosts"], names), "labels"},
+		"tiny MTU":                {number(attributes["mtu"], 60), "68"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if !c.got.HasError() || !strings.Contains(c.got[0].Detail(), c.want) {
+				t.Errorf("%v", c.got)
 			}
 		})
 	}

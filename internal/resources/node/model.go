@@ -2,13 +2,15 @@ package node
 
 import (
 	"context"
+	"reflect"
 	"sync"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
-	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 )
@@ -132,76 +134,55 @@ type consoleModel struct {
 	LogFile types.String `tfsdk:"log_file"`
 }
 
-// decodeNested decodes the nested attributes.
-func (m *model) decodeNested(ctx context.Context) (*version, diag.Diagnostics) {
-	v, diags := &version{plain: m.plain}, diag.Diagnostics{}
-	v.unknown = map[string]bool{}
-	decode := func(name string, from attr.Value, as func() diag.Diagnostics) {
-		if v.unknown[name] = from.IsUnknown(); convert.Known(from) {
-			diags.Append(as()...)
-		}
+// fields returns pointers to the nested attributes as the framework has them, by their names.
+func (m *model) fields() map[string]any {
+	return map[string]any{
+		"cpu": &m.CPU, "root_disk": &m.RootDisk, "disks": &m.Disks, "boot": &m.Boot, "network_interfaces": &m.NetworkInterfaces, "cloud_init": &m.CloudInit, "console": &m.Console,
 	}
-	object := func(name string, from types.Object, into any) {
-		decode(name, from, func() diag.Diagnostics { return from.As(ctx, into, basetypes.ObjectAsOptions{}) })
-	}
-	object("cpu", m.CPU, &v.CPU)
-	object("root_disk", m.RootDisk, &v.Root)
-	object("boot", m.Boot, &v.Boot)
-	object("cloud_init", m.CloudInit, &v.CloudInit)
-	object("console", m.Console, &v.Console)
-	// An element that is unknown is one of unknown attributes.
-	decode("disks", m.Disks, func() diag.Diagnostics {
-		return convert.SpreadUnknowns(m.Disks).(types.Map).ElementsAs(ctx, &v.Disks, false)
-	})
-	decode("network_interfaces", m.NetworkInterfaces, func() diag.Diagnostics {
-		return convert.SpreadUnknowns(m.NetworkInterfaces).(types.List).ElementsAs(ctx, &v.Interfaces, false)
-	})
-	return v, diags
 }
 
-// encodeNested encodes the nested attributes.
-func (v *version) encodeNested(ctx context.Context) (*model, diag.Diagnostics) {
-	m, diags := &model{plain: v.plain}, diag.Diagnostics{}
-	object := func(into *types.Object, name string, value any, is bool) {
-		kind, _ := attributeTypes()[name].(types.ObjectType)
-		switch {
-		case is:
-			encoded, d := types.ObjectValueFrom(ctx, kind.AttrTypes, value)
-			diags.Append(d...)
-			*into = encoded
-		case v.unknown[name]:
-			*into = types.ObjectUnknown(kind.AttrTypes)
-		default:
-			*into = types.ObjectNull(kind.AttrTypes)
-		}
+// fields returns pointers to the nested attributes decoded, by their names.
+func (n *nested) fields() map[string]any {
+	return map[string]any{
+		"cpu": &n.CPU, "root_disk": &n.Root, "disks": &n.Disks, "boot": &n.Boot, "network_interfaces": &n.Interfaces, "cloud_init": &n.CloudInit, "console": &n.Console,
 	}
-	object(&m.CPU, "cpu", v.CPU, v.CPU != nil)
-	object(&m.RootDisk, "root_disk", v.Root, v.Root != nil)
-	object(&m.Boot, "boot", v.Boot, v.Boot != nil)
-	object(&m.CloudInit, "cloud_init", v.CloudInit, v.CloudInit != nil)
-	object(&m.Console, "console", v.Console, v.Console != nil)
-	var d diag.Diagnostics
-	// A nil map or slice becomes null.
-	disk := attributeTypes()["disks"].(types.MapType).ElemType
-	if m.Disks, d = types.MapValueFrom(ctx, disk, v.Disks); v.isUnknown("disks") {
-		m.Disks = types.MapUnknown(disk)
-	}
-	diags.Append(d...)
-	plug := attributeTypes()["network_interfaces"].(types.ListType).ElemType
-	if m.NetworkInterfaces, d = types.ListValueFrom(ctx, plug, v.Interfaces); v.isUnknown("network_interfaces") {
-		m.NetworkInterfaces = types.ListUnknown(plug)
-	}
-	diags.Append(d...)
-	return m, diags
 }
 
 // isUnknown says whether a nested attribute is unknown as a whole.
 func (n *nested) isUnknown(name string) bool {
-	decoded := map[string]bool{
-		"cpu": n.CPU != nil, "root_disk": n.Root != nil, "disks": n.Disks != nil, "boot": n.Boot != nil,
-		"network_interfaces": n.Interfaces != nil, "cloud_init": n.CloudInit != nil, "console": n.Console != nil,
+	return n.unknown[name] && reflect.ValueOf(n.fields()[name]).Elem().IsNil()
+}
+
+// decodeNested decodes the nested attributes. An element that is unknown is one of unknown attributes.
+func (m *model) decodeNested(ctx context.Context) (*version, diag.Diagnostics) {
+	v, diags := &version{plain: m.plain}, diag.Diagnostics{}
+	v.unknown = map[string]bool{}
+	encoded := m.fields()
+	for name, into := range v.fields() {
+		from := reflect.ValueOf(encoded[name]).Elem().Interface().(attr.Value)
+		if v.unknown[name] = from.IsUnknown(); convert.Known(from) {
+			diags.Append(tfsdk.ValueAs(ctx, convert.SpreadUnknowns(from), into)...)
+		}
 	}
-	return n.unknown[name] && !decoded[name]
+	return v, diags
+}
+
+// encodeNested encodes the nested attributes. What is nil becomes null.
+func (v *version) encodeNested(ctx context.Context) (*model, diag.Diagnostics) {
+	m, diags := &model{plain: v.plain}, diag.Diagnostics{}
+	encoded := m.fields()
+	for name, from := range v.fields() {
+		plain, of := reflect.ValueOf(from).Elem().Interface(), attributeTypes()[name]
+		if v.isUnknown(name) {
+			unknown, err := of.ValueFromTerraform(ctx, tftypes.NewValue(of.TerraformType(ctx), tftypes.UnknownValue))
+			if err != nil {
+				diags.AddError("Cannot plan "+name, err.Error())
+			}
+			plain = unknown
+		}
+		diags.Append(tfsdk.ValueFrom(ctx, plain, of, encoded[name])...)
+	}
+	return m, diags
 }
 
 // attributeTypes are the types of the schema's attributes.

@@ -2,7 +2,6 @@ package machine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -64,24 +63,14 @@ func adviseNetworkStart(name string) string {
 
 // isNetworkActive says whether a network runs.
 func (f *HypervisorCache) isNetworkActive(ctx context.Context, c *hypervisor.Client, ref string) (bool, error) {
-	_, err := askOnce(f, question{c, "active network", ref}, func() (struct{}, error) {
+	return askOnceIf(f, question{c, "active network", ref}, func(active bool) bool { return active }, func() (bool, error) {
 		n, err := c.Network(ctx, ref)
-		switch {
-		case hypervisor.IsNotFound(err):
-			err = &missingError{fmt.Sprintf("there is no network %q", ref), err}
-		case err == nil && !n.Active():
-			err = errStopped
+		if err != nil {
+			return false, explainMissing(err, "there is no network %q", ref)
 		}
-		return struct{}{}, err
+		return n.Active(), nil
 	})
-	if errors.Is(err, errStopped) {
-		return false, nil
-	}
-	return err == nil, err
 }
-
-// errStopped keeps a stopped network from being remembered.
-var errStopped = errors.New("the network is stopped")
 
 // commonCards are the network cards that every QEMU for x86 has.
 var commonCards = []string{"", "virtio", "e1000", "e1000e", "rtl8139"}

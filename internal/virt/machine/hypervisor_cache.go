@@ -51,7 +51,12 @@ type hostFacts struct {
 }
 
 // askOnce answers from memory or asks, once for all who want the same at one time.
-func askOnce[T any](f *HypervisorCache, key any, question func() (T, error)) (T, error) {
+func askOnce[T any](f *HypervisorCache, key any, ask func() (T, error)) (T, error) {
+	return askOnceIf(f, key, func(T) bool { return true }, ask)
+}
+
+// askOnceIf is askOnce for answers of which only some are worth remembering.
+func askOnceIf[T any](f *HypervisorCache, key any, lasts func(T) bool, ask func() (T, error)) (T, error) {
 	type answer struct {
 		mu  sync.Mutex
 		ok  bool
@@ -64,8 +69,8 @@ func askOnce[T any](f *HypervisorCache, key any, question func() (T, error)) (T,
 	if a.ok {
 		return a.got, nil
 	}
-	got, err := question()
-	if err == nil {
+	got, err := ask()
+	if err == nil && lasts(got) {
 		a.got, a.ok = got, true
 	}
 	return got, err
@@ -112,10 +117,7 @@ func (f *HypervisorCache) askHost(ctx context.Context, c *hypervisor.Client) (*h
 func (f *HypervisorCache) Pool(ctx context.Context, c *hypervisor.Client, ref string) (*hypervisor.Pool, error) {
 	return askOnce(f, question{c, "pool", ref}, func() (*hypervisor.Pool, error) {
 		p, err := c.Pool(ctx, ref)
-		if hypervisor.IsNotFound(err) {
-			return nil, &missingError{fmt.Sprintf("there is no storage pool %q", ref), err}
-		}
-		return p, err
+		return p, explainMissing(err, "there is no storage pool %q", ref)
 	})
 }
 
@@ -123,10 +125,7 @@ func (f *HypervisorCache) Pool(ctx context.Context, c *hypervisor.Client, ref st
 func (f *HypervisorCache) Volume(ctx context.Context, c *hypervisor.Client, path string) (*hypervisor.Volume, error) {
 	return askOnce(f, question{c, "volume", path}, func() (*hypervisor.Volume, error) {
 		v, err := c.VolumeByPath(ctx, path)
-		if hypervisor.IsNotFound(err) {
-			return nil, &missingError{fmt.Sprintf("no storage pool that is started has a volume %s", path), err}
-		}
-		return v, err
+		return v, explainMissing(err, "no storage pool that is started has a volume %s", path)
 	})
 }
 
@@ -137,11 +136,8 @@ func (f *HypervisorCache) NetworkName(ctx context.Context, c *hypervisor.Client,
 	}
 	return askOnce(f, question{c, "network", ref}, func() (string, error) {
 		n, err := c.Network(ctx, ref)
-		if hypervisor.IsNotFound(err) {
-			return "", &missingError{fmt.Sprintf("there is no network %q", ref), err}
-		}
 		if err != nil {
-			return "", err
+			return "", explainMissing(err, "there is no network %q", ref)
 		}
 		return n.Name, nil
 	})
@@ -149,21 +145,13 @@ func (f *HypervisorCache) NetworkName(ctx context.Context, c *hypervisor.Client,
 
 // lacksBridge says whether a hypervisor's machine has no bridge of a name, and whether that is sure.
 func (f *HypervisorCache) lacksBridge(ctx context.Context, c *hypervisor.Client, name string) (lacks, sure bool, err error) {
-	_, err = askOnce(f, question{c, "bridge", name}, func() (struct{}, error) {
-		var err error
-		if lacks, sure, err = c.LacksDevice(ctx, name); err == nil && lacks {
-			err = errLacking
-		}
-		return struct{}{}, err
+	type witness struct{ lacks, sure bool }
+	is, err := askOnceIf(f, question{c, "bridge", name}, func(w witness) bool { return !w.lacks }, func() (w witness, err error) {
+		w.lacks, w.sure, err = c.LacksDevice(ctx, name)
+		return w, err
 	})
-	if errors.Is(err, errLacking) {
-		err = nil
-	}
-	return lacks, sure, err
+	return is.lacks, is.sure, err
 }
-
-// errLacking keeps an absence from being remembered.
-var errLacking = errors.New("there is no such bridge")
 
 // missingError says that something the node is made of does not exist; the node itself may well do.
 type missingError struct {
@@ -172,6 +160,14 @@ type missingError struct {
 }
 
 func (e *missingError) Error() string { return e.what + ": " + e.err.Error() }
+
+// explainMissing returns an error as a missingError where it proves that something does not exist.
+func explainMissing(err error, format string, args ...any) error {
+	if hypervisor.IsNotFound(err) {
+		return &missingError{fmt.Sprintf(format, args...), err}
+	}
+	return err
+}
 
 // IsMissing tells the absence of something the node is made of from a hypervisor that does not answer.
 func IsMissing(err error) bool {

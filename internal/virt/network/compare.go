@@ -156,12 +156,8 @@ func listRangeEdits(p *parser, has, want Definition) (deletes, adds []hypervisor
 			}
 		}
 		same := func(a, b *etree.Element) bool { return p.readRangeKey(a) == p.readRangeKey(b) }
-		for _, e := range listMissing(present, wanted, same) {
-			deletes = append(deletes, hypervisor.NetworkEdit{Section: hypervisor.SectionDHCPRange, Command: hypervisor.EditDelete, Parent: i, XML: renderXML(e)})
-		}
-		for _, e := range listMissing(wanted, present, same) {
-			adds = append(adds, hypervisor.NetworkEdit{Section: hypervisor.SectionDHCPRange, Command: hypervisor.EditAdd, Parent: i, XML: renderXML(e)})
-		}
+		d, a := listElementEdits(hypervisor.SectionDHCPRange, i, present, wanted, same)
+		deletes, adds = append(deletes, d...), append(adds, a...)
 	}
 	return deletes, adds
 }
@@ -203,13 +199,20 @@ func listRecordEdits(p *parser, want Definition) (deletes, adds []hypervisor.Net
 	same := func(a, b *etree.Element) bool {
 		return p.parseAddress(readAttribute(a, "ip")) == p.parseAddress(readAttribute(b, "ip")) && slices.Equal(readHostnames(a), readHostnames(b))
 	}
-	for _, e := range listMissing(present, wanted, same) {
-		deletes = append(deletes, hypervisor.NetworkEdit{Section: hypervisor.SectionDNSHost, Command: hypervisor.EditDelete, Parent: -1, XML: renderXML(e)})
+	return listElementEdits(hypervisor.SectionDNSHost, -1, present, wanted, same)
+}
+
+// listElementEdits returns what turns the elements that are present in a section into the wanted ones.
+func listElementEdits(section hypervisor.NetworkSection, parent int, present, wanted []*etree.Element, same func(a, b *etree.Element) bool) (deletes, adds []hypervisor.NetworkEdit) {
+	edits := func(command hypervisor.EditCommand, all, other []*etree.Element) (edits []hypervisor.NetworkEdit) {
+		for _, e := range all {
+			if !slices.ContainsFunc(other, func(o *etree.Element) bool { return same(e, o) }) {
+				edits = append(edits, hypervisor.NetworkEdit{Section: section, Command: command, Parent: parent, XML: renderXML(e)})
+			}
+		}
+		return edits
 	}
-	for _, e := range listMissing(wanted, present, same) {
-		adds = append(adds, hypervisor.NetworkEdit{Section: hypervisor.SectionDNSHost, Command: hypervisor.EditAdd, Parent: -1, XML: renderXML(e)})
-	}
-	return deletes, adds
+	return edits(hypervisor.EditDelete, present, wanted), edits(hypervisor.EditAdd, wanted, present)
 }
 
 func readHostnames(e *etree.Element) []string {
@@ -219,11 +222,4 @@ func readHostnames(e *etree.Element) []string {
 	}
 	slices.Sort(names)
 	return names
-}
-
-// listMissing lists those of one list that the other does not have.
-func listMissing(list, other []*etree.Element, same func(a, b *etree.Element) bool) []*etree.Element {
-	return slices.DeleteFunc(slices.Clone(list), func(a *etree.Element) bool {
-		return slices.ContainsFunc(other, func(b *etree.Element) bool { return same(a, b) })
-	})
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"libvirt.org/go/libvirtxml"
+
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 )
 
@@ -120,14 +122,18 @@ func findStrandedInterfaces(ctx context.Context, c *hypervisor.Client, n *hyperv
 		if err != nil {
 			return nil, err
 		}
-		byBridge := slices.ContainsFunc(configured, func(q hypervisor.Interface) bool { return readMAC(q.XML) == readMAC(p.XML) && q.Bridge == n.Bridge() })
+		byBridge := slices.ContainsFunc(configured, func(q hypervisor.Interface) bool { return readMAC(q) == readMAC(p) && q.Bridge == n.Bridge() })
 		if !byBridge {
-			stranded[i].XML = moveToNetwork(p.XML, n.Name)
+			stranded[i].Network, stranded[i].Bridge = n.Name, ""
+			stranded[i].Device.Source = &libvirtxml.DomainInterfaceSource{Network: &libvirtxml.DomainInterfaceSourceNetwork{Network: n.Name}}
 		}
 	}
 	return stranded, nil
 }
 
-var macElement = regexp.MustCompile(`<mac address='([^']*)'`)
-
-func readMAC(element string) string { return strings.ToLower(macElement.FindString(element)) }
+func readMAC(p hypervisor.Interface) string {
+	if p.Device.MAC == nil {
+		return ""
+	}
+	return strings.ToLower(p.Device.MAC.Address)
+}

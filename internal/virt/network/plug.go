@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
-	"strings"
+
+	"libvirt.org/go/libvirtxml"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 )
@@ -102,44 +102,24 @@ func listInterfacesOn(ctx context.Context, c *hypervisor.Client, network string,
 	}), err
 }
 
-var (
-	sourceElement = regexp.MustCompile(`(?s)<source [^>]*/>`)
-	portID        = regexp.MustCompile(` portid='[^']*'`)
-)
-
 // replugInterface connects one interface to the bridge by way of the spare one.
 func replugInterface(ctx context.Context, c *hypervisor.Client, n *hypervisor.Network, bridge, spare string, p hypervisor.Interface) error {
-	back := portID.ReplaceAllString(p.XML, "") // the port went with the stop
-	if readInterfaceType(p.XML) == "bridge" {
-		back = moveToBridge(p.XML, bridge)
+	back := newBridgeSource(bridge)
+	if p.Bridge == "" {
+		on := *p.Device.Source.Network
+		on.PortID = "" // it went with the stop
+		back = &libvirtxml.DomainInterfaceSource{Network: &on}
 	}
-	for _, xml := range []string{moveToBridge(p.XML, spare), back} {
-		if err := c.UpdateInterface(ctx, fmt.Sprintf("plug an interface of domain %q into network %q", p.Domain, n.Name), p, xml); err != nil {
+	for _, source := range []*libvirtxml.DomainInterfaceSource{newBridgeSource(spare), back} {
+		device := p.Device
+		device.Source = source
+		if err := c.UpdateInterface(ctx, fmt.Sprintf("plug an interface of domain %q into network %q", p.Domain, n.Name), p, &device); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// readInterfaceType returns an interface's type: "network" or "bridge".
-func readInterfaceType(element string) string {
-	_, rest, _ := strings.Cut(element, "type='")
-	kind, _, _ := strings.Cut(rest, "'")
-	return kind
-}
-
-// moveToNetwork returns an interface as one on a network, without a port.
-func moveToNetwork(element, name string) string {
-	_, rest, _ := strings.Cut(element, ">")
-	return "<interface type='network'>" + sourceElement.ReplaceAllLiteralString(rest, "<source network='"+escapeXML(name)+"'/>")
-}
-
-// moveToBridge returns an interface as one on a bridge.
-func moveToBridge(element, bridge string) string {
-	_, rest, _ := strings.Cut(element, ">")
-	return "<interface type='bridge'>" + sourceElement.ReplaceAllLiteralString(rest, "<source bridge='"+escapeXML(bridge)+"'/>")
-}
-
-func escapeXML(s string) string {
-	return strings.NewReplacer("&", "&amp;", "<", "&lt;", "'", "&apos;").Replace(s)
+func newBridgeSource(bridge string) *libvirtxml.DomainInterfaceSource {
+	return &libvirtxml.DomainInterfaceSource{Bridge: &libvirtxml.DomainInterfaceSourceBridge{Bridge: bridge}}
 }

@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strings"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/alloc"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
@@ -34,13 +32,6 @@ func (r Reservation) Validate() []service.Problem {
 	var found []service.Problem
 	add := func(attribute, summary, format string, args ...any) {
 		found = append(found, service.Problemf([]any{attribute}, summary, format, args...))
-	}
-	if r.MAC != "" {
-		if mac, err := alloc.CanonicalMAC(r.MAC); err != nil {
-			add("mac", "Invalid MAC address", "write six bytes such as 52:54:00:aa:6c:b1, not %q", r.MAC)
-		} else if strings.ContainsAny(mac[1:2], "13579bdf") {
-			add("mac", "Invalid MAC address", "%s is a multicast address, which no machine has", mac)
-		}
 	}
 	if r.ID != "" && !duid.MatchString(r.ID) {
 		add("duid", "Invalid DUID", "write bytes in hexadecimal with colons between them, not %q", r.ID)

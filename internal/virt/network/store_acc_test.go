@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -229,7 +230,13 @@ func TestAccAnInterruptedPlugIsEnded(t *testing.T) {
 		t.Fatalf("%v, %v", plugs, err)
 	}
 	file := t.TempDir() + "/interface.xml"
-	if err := os.WriteFile(file, []byte(moveToBridge(plugs[0].XML, spare)), 0o600); err != nil {
+	device := plugs[0].Device
+	device.Source = newBridgeSource(spare)
+	text, err := device.Marshal()
+	if err == nil {
+		err = os.WriteFile(file, []byte(text), 0o600)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	shell(t, "virsh", "update-device", "acc-plug", file, "--live")
@@ -239,6 +246,9 @@ func TestAccAnInterruptedPlugIsEnded(t *testing.T) {
 	shell(t, "virsh", "destroy", "acc-plug")
 	cutOff()
 }
+
+// portID is the place of an interface on its network, which goes when the network stops.
+var portID = regexp.MustCompile(` portid='[^']*'`)
 
 func TestAccARestartPlugsRunningMachinesIn(t *testing.T) {
 	c := sandbox(t)

@@ -5,20 +5,15 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
-	"strings"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/alloc"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
-// checkHosts checks the listed reservations. A key that is no MAC address is there as it was written.
+// checkHosts checks the listed reservations.
 func (v *problems) checkHosts(n Definition) {
 	byIP, byName := map[netip.Addr]string{}, map[string]string{}
 	for _, mac := range slices.Sorted(maps.Keys(n.DHCP.Hosts)) {
 		h, path := n.DHCP.Hosts[mac], pathTo("dhcp", "hosts", service.Key(mac))
-		if canonical, err := alloc.CanonicalMAC(mac); err != nil || strings.ContainsAny(canonical[1:2], "13579bdf") {
-			v.addProblem(path, "Invalid MAC address", "write six bytes such as 52:54:00:aa:6c:b1, and no multicast address, not %q", mac)
-		}
 		if h.Name != "" && !machineName.MatchString(h.Name) {
 			v.addProblem(append(path, "hostname"), "Invalid host name", "write letters, digits, hyphens and dots, not %q", h.Name)
 		}

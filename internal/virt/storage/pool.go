@@ -4,7 +4,6 @@ import (
 	"path"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
 // PoolType is the one kind of pool that is managed: a directory.
@@ -25,29 +24,6 @@ type Pool struct {
 	// the pool is stopped.
 	CapacityBytes  int64 `attr:"capacity_bytes,zero"`
 	AvailableBytes int64 `attr:"available_bytes,zero"`
-}
-
-// Validate finds what is wrong without asking a hypervisor.
-func (p Pool) Validate() []service.Problem {
-	if p.Path != "" && !path.IsAbs(p.Path) {
-		return []service.Problem{service.Problemf([]any{"path"}, "Invalid directory", "%q must be an absolute path, such as /var/lib/libvirt/okd.", p.Path)}
-	}
-	return nil
-}
-
-// Compare says what changing a pool into what is wanted takes.
-func (p Pool) Compare(want Pool) []Change {
-	var changes []Change
-	add := func(differs bool, attribute string, effect Effect) {
-		if differs {
-			changes = append(changes, Change{Attribute: attribute, Effect: effect})
-		}
-	}
-	add(p.Type != want.Type, "type", Anew)
-	add(!SamePath(p.Path, want.Path), "path", Anew)
-	add(p.Autostart != want.Autostart, "autostart", InPlace)
-	add(p.Active != want.Active, "active", InPlace)
-	return changes
 }
 
 // SamePath says whether two spellings mean one path.

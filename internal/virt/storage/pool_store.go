@@ -255,17 +255,18 @@ func (s *PoolStore) Update(ctx context.Context, _, want Pool) (Pool, error) {
 
 func (s *PoolStore) adjustPool(ctx context.Context, p *hypervisor.Pool, want Pool) (Pool, error) {
 	s.Name = p.Name()
-	for _, change := range newPool(p).Compare(want) {
-		var err error
-		switch {
-		case change.Attribute == "autostart":
-			err = s.Client.SetPoolAutostart(ctx, p.UUID(), want.Autostart)
-		case change.Attribute == "active" && want.Active:
-			err = s.startPool(ctx)
-		case change.Attribute == "active":
-			err = s.Client.StopPool(ctx, p.UUID())
+	if p.Autostart != want.Autostart {
+		if err := s.Client.SetPoolAutostart(ctx, p.UUID(), want.Autostart); err != nil {
+			return Pool{}, err
 		}
-		if err != nil {
+	}
+	switch {
+	case want.Active && !p.Active:
+		if err := s.startPool(ctx); err != nil {
+			return Pool{}, err
+		}
+	case p.Active && !want.Active:
+		if err := s.Client.StopPool(ctx, p.UUID()); err != nil {
 			return Pool{}, err
 		}
 	}
