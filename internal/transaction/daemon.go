@@ -81,6 +81,12 @@ type Keeper interface {
 	Kept(prev, next Tree) []string
 }
 
+// Sharer is an Exclusive Daemon that serves more than what is in the provider's files. ServesBesides returns where that is said, as messages
+// name it.
+type Sharer interface {
+	ServesBesides(ctx context.Context, h host.Host) ([]string, error)
+}
+
 // Exclusive is a Daemon whose files nobody but the provider writes: there was nothing before its first commit that could be
 // given back, and what commits keep goes with the last file.
 type Exclusive interface{ Exclusive() }

@@ -35,8 +35,13 @@ type Owners interface{ Owners(t Tree) []string }
 // commits kept beside it is removed. While any part of it has an owner, nothing is changed and the error is an *InUseError. The
 // warnings say what was not possible: a daemon that cannot be told to load the
 // configuration, or that refuses it as it was found, has its files back all the same. A daemon that is stopped stays so. kept are the
-// paths of files that are not as they were found, because of what others wrote since, which the daemon may serve.
+// paths of files that are not as they were found, because of what others wrote since, which the daemon may serve; of a Sharer, whatever it
+// serves still.
 func (e *Engine) GiveBack(ctx context.Context, h host.Host, d Daemon) (warnings, kept []string, err error) {
+	if s, ok := d.(Sharer); ok {
+		kept, err = s.ServesBesides(ctx, h)
+		return nil, kept, err
+	}
 	l := e.findQueue(h, d)
 	if _, err := h.Read(ctx, l.originalPath()); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil // nothing was ever committed

@@ -21,6 +21,7 @@ var (
 	_ transaction.Daemon    = Daemon{}
 	_ transaction.Packaged  = Daemon{}
 	_ transaction.Exclusive = Daemon{}
+	_ transaction.Sharer    = Daemon{}
 )
 
 // script asks and changes the machine: the server's unit, what is exported, and directories.
@@ -39,6 +40,15 @@ func (Daemon) Globs() []string { return []string{directory + "/" + prefix + "*" 
 
 // Exclusive implements transaction.Exclusive.
 func (Daemon) Exclusive() {}
+
+// ServesBesides implements transaction.Sharer: the files with exports, which are a person's or another state's when one's own are gone, and
+// what is exported by hand.
+func (Daemon) ServesBesides(ctx context.Context, h host.Host) ([]string, error) {
+	cmd := host.Script("nfs.sh exporters", script, "exporters")
+	cmd.Repeatable = true
+	out, err := h.Run(ctx, cmd)
+	return strings.FieldsFunc(string(out), func(r rune) bool { return r == '\n' }), err
+}
 
 // Check implements transaction.Daemon. exportfs has no dry run, so what is in the files was checked before; here it is whether
 // somebody else exports a directory already.

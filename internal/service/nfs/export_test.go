@@ -118,6 +118,27 @@ func TestAPersonsExportIsSeen(t *testing.T) {
 	}
 }
 
+// TestExportersAreThoseOfWhatIsLeft has nfs.sh list the files that export something.
+func TestExportersAreThoseOfWhatIsLeft(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "exports")
+	for name, c := range map[string]struct {
+		text  string
+		found bool
+	}{"a comment": {"# /srv/a *(rw)\n\n", false}, "an export": {"# mine\n/srv/b *(rw)\n", true}, "nothing": {"", false}} {
+		t.Run(name, func(t *testing.T) {
+			if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.Command("sh", "-c", strings.ReplaceAll(script, "/etc/exports ", file+" "), "sh", "exporters")
+			cmd.Env = []string{"PATH=/usr/bin:/bin"}
+			out, err := cmd.Output()
+			if err != nil || strings.Contains(string(out), file) != c.found {
+				t.Errorf("%q, %v", out, err)
+			}
+		})
+	}
+}
+
 // TestDirectoriesAreMadeAndUnmade has the script make a directory with what leads to it, and leave alone what is there, what is used and
 // what has something in it.
 func TestDirectoriesAreMadeAndUnmade(t *testing.T) {

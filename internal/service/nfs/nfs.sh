@@ -30,6 +30,16 @@ exporting() {
 	done
 }
 
+# exporters prints the files that export a directory, whoever wrote them; where none does, whether somebody exports one by hand.
+exporters() {
+	found=$(grep -lE '^[[:space:]]*[^#[:space:]]' /etc/exports /etc/exports.d/*.exports 2>/dev/null)
+	if [ -n "$found" ]; then
+		printf '%s\n' "$found"
+	elif command -v exportfs >/dev/null && [ -n "$(exportfs -s 2>/dev/null)" ]; then
+		echo "exports by hand"
+	fi
+}
+
 # taken fails where a person's file exports one of the directories, or a person does by hand.
 taken() {
 	for path; do
@@ -176,6 +186,7 @@ look() { # PATH
 what=${1:-}
 shift
 case $what in
+exporters) exporters ;;
 taken) taken "$@" ;;
 exported) exported ;;
 activate) activate "$@" ;;
@@ -184,5 +195,5 @@ prepare) prepare "$@" ;;
 give) give "$@" ;;
 unmake) unmake "$@" ;;
 look) look "$@" ;;
-*) fail "usage: nfs.sh taken|exported|activate|check|prepare|give|unmake|look" ;;
+*) fail "usage: nfs.sh exporters|taken|exported|activate|check|prepare|give|unmake|look" ;;
 esac

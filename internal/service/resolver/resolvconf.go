@@ -41,6 +41,9 @@ const (
 	noEnd  = "# the line before had no end\n"
 )
 
+// ownEnd ends what is written, so that a name server that somebody adds at the end of the file is told from it.
+const ownEnd = "# end of what virtcluster wrote\n"
+
 // putInto writes the resolver into a resolv.conf(5), one that is there or not: what a person wrote of name servers becomes comments.
 func (r Resolver) putInto(text string, there bool, mark owner.Mark) string {
 	p := takeApart(text)
@@ -58,7 +61,7 @@ func (r Resolver) putInto(text string, there bool, mark owner.Mark) string {
 		}
 		b.WriteString(line)
 	}
-	return b.String() + r.formatHead(mark) + p.notes + confFormat.render(r)
+	return b.String() + r.formatHead(mark) + p.notes + confFormat.render(r) + ownEnd
 }
 
 // dropFrom undoes put; there is no file again where there was none. What somebody else has written into it since stays.
@@ -67,34 +70,39 @@ func dropFrom(text string) (before string, there bool) {
 	switch {
 	case p.notes == noFile && p.others == "":
 		return "", false
-	case p.notes == noEnd && p.last:
+	case p.notes == noEnd:
 		return strings.TrimSuffix(p.others, "\n"), true
 	}
 	return p.others, true
 }
 
-// parts are those of a resolv.conf that put has written: others' lines as they were, and what is noted of them. own says whether there is
-// anything of the provider's, and last whether that is at the end.
+// parts are those of a resolv.conf that put has written: others' lines as they were, and what is noted of them, which is nothing of their end
+// where somebody wrote on since. own says whether there is anything of the provider's.
 type parts struct {
 	others, notes string
-	own, last     bool
+	own           bool
 }
 
-// takeApart takes a resolv.conf apart: what comes after the head is this provider's, up to the first line that is neither a note, a name server
-// nor a domain.
+// takeApart takes a resolv.conf apart: what comes after the head is this provider's, up to its end, or, where somebody took that out, up to
+// the first line that is neither a note, a name server nor a domain.
 func takeApart(text string) parts {
 	var p parts
 	var b strings.Builder
+	inside := false
 	for line := range strings.Lines(text) {
 		words := strings.Fields(line)
 		switch own := len(words) > 0 && (words[0] == "nameserver" || words[0] == "search"); {
 		case strings.HasPrefix(line, "# virtcluster backend="):
-			p.own, p.last = true, true
-		case p.last && own:
-		case p.last && (line == noFile || line == noEnd):
+			p.own, inside = true, true
+		case inside && line == ownEnd:
+			inside = false
+		case inside && own:
+		case inside && (line == noFile || line == noEnd):
 			p.notes = line
 		default:
-			p.last = false
+			if inside = false; p.notes == noEnd {
+				p.notes = ""
+			}
 			b.WriteString(strings.TrimPrefix(line, commented))
 		}
 	}
