@@ -68,7 +68,7 @@ func (w *world) calm(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		config = config.sayMoves(has).keepRanges(has)
+		config = config.sayMoves(has).withoutOwn(has).keepRanges(has)
 		// What two states want and none has goes to the first.
 		for _, each := range config {
 			for _, c := range claimsOf(each.Type, each.Attributes) {

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"testing"
 )
 
 // resource is one resource of a drawn configuration, with its attributes as Terraform's JSON has them.
@@ -76,6 +77,19 @@ func (c configuration) sayMoves(has []believed) configuration {
 		}
 	}
 	return told
+}
+
+// withoutOwn returns the configuration without what wants a thing that the state has already for another resource that stays: a port that
+// was drawn, where the other one chose it.
+func (c configuration) withoutOwn(has []believed) configuration {
+	return c.without(func(r resource) bool {
+		return r.From == "" && !slices.ContainsFunc(has, func(b believed) bool { return b.Address == r.address() }) &&
+			slices.ContainsFunc(has, func(b believed) bool {
+				return c.find(b.Address) >= 0 && slices.ContainsFunc(claimsOf(b.Type, b.Attributes), func(theirs claim) bool {
+					return slices.ContainsFunc(claimsOf(r.Type, r.Attributes), func(own claim) bool { return own.Thing == theirs.Thing })
+				})
+			})
+	})
 }
 
 // keepRanges returns the configuration with the ranges of pools as the state has them, as others that leave out what is drawn are refused,
@@ -196,4 +210,22 @@ func parseState(text []byte) ([]believed, error) {
 		}
 	}
 	return all, nil
+}
+
+func TestWithoutOwn(t *testing.T) {
+	exposed := func(key, port string) resource {
+		a := map[string]any{"name": key, "type": "node_port", "service_node": "${virtcluster_service_node.svc-2.id}", "targets": []any{"10.0.100.101"}, "ports": map[string]any{"s": map[string]any{"target_port": 7001}}}
+		if port != "" {
+			a["ports"] = map[string]any{"s": map[string]any{"target_port": 7001, "port": port}}
+		}
+		return resource{Type: "exposed_service", Key: key, Attributes: a}
+	}
+	chosen, wants, other := exposed("e0", ""), exposed("e2", "30001"), exposed("e3", "30003")
+	has := []believed{{chosen.address(), chosen.Type, exposed("e0", "30001").Attributes}}
+	if got := (configuration{chosen, wants, other}).withoutOwn(has); len(got) != 2 || got[0].Key != "e0" || got[1].Key != "e3" {
+		t.Errorf("kept %v", got)
+	}
+	if got := (configuration{wants, other}).withoutOwn(has); len(got) != 2 {
+		t.Errorf("what goes is in the way: %v", got)
+	}
 }
