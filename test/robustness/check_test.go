@@ -63,7 +63,7 @@ func (w *world) calm(ctx context.Context) error {
 	var configs model
 	configs.facts = maps.Clone(w.model.facts)
 	for _, s := range w.states {
-		config := configs.satisfiable(s.name, configs.withoutTaken(s.name, s.keepNeeded()))
+		config := w.model.satisfiable(s.name, configs.withoutTaken(s.name, s.keepNeeded()))
 		has, err := s.has()
 		if err != nil {
 			return err
