@@ -37,10 +37,14 @@ func NewBackendStore(p *part.Part[Backend], name string, known map[string]Server
 	return &BackendStore{Part: p, name: name, known: known, patience: patience}
 }
 
-// Get reads the backend from the configuration, and its servers as the process has them.
+// Get reads the backend from the configuration, and its servers as the process has them. Of a process that was told of a change which did not
+// come to its end nothing counts: the next change undoes that one first.
 func (s *BackendStore) Get(ctx context.Context) (Backend, error) {
 	b, err := s.Part.Get(ctx)
 	if err != nil || len(b.Servers) == 0 {
+		return b, err
+	}
+	if interrupted, err := s.Engine.Interrupted(ctx, s.Host, s.Daemon); err != nil || interrupted {
 		return b, err
 	}
 	_, running, err := transaction.Ask(ctx, s.Engine, s.Host, s.Daemon, AskRunning)
