@@ -71,13 +71,13 @@ type worker struct {
 	cmd   *exec.Cmd
 	in    io.WriteCloser
 	turn  sync.Mutex
-	ready chan answer
-	asked map[int]chan answer // closed when the worker ends
+	asked map[int]chan answer // by job, and 0 for being ready; nil and closed when the worker ended
 }
 
 // startWorker starts a worker, and returns it when it is ready. What it prints else goes to w.
 func startWorker(w io.Writer, argv ...string) (*worker, error) {
-	wk := &worker{cmd: exec.Command(argv[0], argv[1:]...), ready: make(chan answer, 1), asked: map[int]chan answer{}}
+	ready := make(chan answer, 1)
+	wk := &worker{cmd: exec.Command(argv[0], argv[1:]...), asked: map[int]chan answer{0: ready}}
 	wk.cmd.Stderr = os.Stderr
 	in, err := wk.cmd.StdinPipe()
 	if err != nil {
@@ -91,7 +91,7 @@ func startWorker(w io.Writer, argv ...string) (*worker, error) {
 		return nil, fmt.Errorf("start %s: %w", argv[0], err)
 	}
 	go wk.readAnswers(w, out)
-	if _, ok := <-wk.ready; !ok {
+	if _, ok := <-ready; !ok {
 		return nil, fmt.Errorf("%s: %w", argv[0], cmp.Or(wk.cmd.Wait(), io.EOF))
 	}
 	return wk, nil
@@ -105,7 +105,6 @@ func (wk *worker) readAnswers(w io.Writer, out io.Reader) {
 		case err != nil:
 			wk.turn.Lock()
 			defer wk.turn.Unlock()
-			close(wk.ready)
 			for _, waits := range wk.asked {
 				close(waits)
 			}
@@ -113,12 +112,12 @@ func (wk *worker) readAnswers(w io.Writer, out io.Reader) {
 			return
 		case json.Unmarshal([]byte(line), &a) != nil:
 			fmt.Fprint(w, line)
-		case a.ID == 0:
-			wk.ready <- a
 		default:
 			wk.turn.Lock()
-			wk.asked[a.ID] <- a
-			delete(wk.asked, a.ID)
+			if waits := wk.asked[a.ID]; waits != nil {
+				waits <- a
+				delete(wk.asked, a.ID)
+			}
 			wk.turn.Unlock()
 		}
 	}
