@@ -9,6 +9,7 @@ import (
 )
 
 func TestMACIsTheSameForEver(t *testing.T) {
+	t.Parallel()
 	// These values are in people's state and in their DHCP servers: a change here renumbers clusters.
 	for _, c := range []struct {
 		name  string
@@ -29,12 +30,14 @@ func TestMACIsTheSameForEver(t *testing.T) {
 }
 
 func TestMACTellsNameAndIndexApart(t *testing.T) {
+	t.Parallel()
 	if MAC("node1", 1).String() == MAC("node", 11).String() {
 		t.Error("name and index run together")
 	}
 }
 
 func TestMACRarelyRepeats(t *testing.T) {
+	t.Parallel()
 	seen := map[string]string{}
 	for node := range 50 {
 		for index := range 4 {
@@ -49,6 +52,7 @@ func TestMACRarelyRepeats(t *testing.T) {
 }
 
 func TestCanonicalMAC(t *testing.T) {
+	t.Parallel()
 	for _, text := range []string{"52:54:00:AA:6C:B1", "52-54-00-aa-6c-b1", "5254.00aa.6cb1"} {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()
@@ -68,6 +72,7 @@ func TestCanonicalMAC(t *testing.T) {
 }
 
 func TestVirtualRouterIDMatchesOpenShift(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		cluster      string
 		api, ingress int
@@ -85,6 +90,7 @@ func TestVirtualRouterIDMatchesOpenShift(t *testing.T) {
 }
 
 func TestMaskedVirtualRouterIDMatchesOpenShiftsFirstForm(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		cluster      string
 		api, ingress int
@@ -99,6 +105,7 @@ func TestMaskedVirtualRouterIDMatchesOpenShiftsFirstForm(t *testing.T) {
 }
 
 func TestVirtualRouterIDIsAlwaysValid(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		id := VirtualRouterID(rapid.String().Draw(t, "cluster"), rapid.SampledFrom([]string{"api", "ingress"}).Draw(t, "role"))
 		if id < 1 || id > 255 {
@@ -108,6 +115,7 @@ func TestVirtualRouterIDIsAlwaysValid(t *testing.T) {
 }
 
 func TestPodCIDR(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		cidr  string
 		bits  int
@@ -133,6 +141,7 @@ func TestPodCIDR(t *testing.T) {
 }
 
 func TestPodCIDRRefuses(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		bits  int
 		index int64
@@ -147,6 +156,7 @@ func TestPodCIDRRefuses(t *testing.T) {
 }
 
 func TestPodCIDRsNeverOverlap(t *testing.T) {
+	t.Parallel()
 	cidr := netip.MustParsePrefix("10.128.0.0/14")
 	rapid.Check(t, func(t *rapid.T) {
 		bits := rapid.IntRange(14, 32).Draw(t, "bits")

@@ -10,6 +10,7 @@ import (
 )
 
 func TestANodeThatLeavesChangesNoOthersCIDR(t *testing.T) {
+	t.Parallel()
 	cidr := netip.MustParsePrefix("10.128.0.0/14")
 	five, err := PodCIDRs(cidr, 23, nil, []string{"n5", "n3", "n1", "n2", "n4"})
 	if err != nil || five["n1"] != netip.MustParsePrefix("10.128.0.0/23") || five["n5"] != netip.MustParsePrefix("10.128.8.0/23") {
@@ -31,6 +32,7 @@ func TestANodeThatLeavesChangesNoOthersCIDR(t *testing.T) {
 }
 
 func TestPodCIDRsAreDistinctAndStay(t *testing.T) {
+	t.Parallel()
 	cidr := netip.MustParsePrefix("10.0.0.0/20")
 	rapid.Check(t, func(t *rapid.T) {
 		had := map[string]netip.Prefix{}
@@ -62,6 +64,7 @@ func TestPodCIDRsAreDistinctAndStay(t *testing.T) {
 }
 
 func TestTooManyNodesForAPodNetwork(t *testing.T) {
+	t.Parallel()
 	if _, err := PodCIDRs(netip.MustParsePrefix("10.0.0.0/23"), 24, nil, []string{"a", "b", "c"}); err == nil {
 		t.Error("three subnets of two")
 	}

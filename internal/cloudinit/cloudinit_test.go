@@ -11,6 +11,7 @@ import (
 )
 
 func TestSeedImageReadsBack(t *testing.T) {
+	t.Parallel()
 	for name, seed := range map[string]Seed{
 		"all files":          {MetaData: "instance-id: a\n", UserData: "#cloud-config\n", VendorData: "#cloud-config\n{}\n", NetworkConfig: "version: 2\n"},
 		"only what must be":  {MetaData: "instance-id: a\n", UserData: ""},
@@ -36,6 +37,7 @@ func TestSeedImageReadsBack(t *testing.T) {
 }
 
 func TestNetworkConfig(t *testing.T) {
+	t.Parallel()
 	for name, interfaces := range map[string][]Interface{
 		"none": nil,
 		"dhcp": {{Name: "eth0", MAC: "52:54:00:f2:46:a7", DHCP4: true}},
@@ -72,6 +74,7 @@ func TestNetworkConfig(t *testing.T) {
 }
 
 func TestCheckUserData(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct{ text, want string }{
 		"empty":               {"", ""},
 		"cloud-config":        {"#cloud-config\npackages:\n  - vim\n", ""},
@@ -89,6 +92,7 @@ func TestCheckUserData(t *testing.T) {
 }
 
 func TestCheckNetworkConfig(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct{ text, want string }{
 		"version 2":         {"version: 2\nethernets: {}\n", ""},
 		"below network":     {"network:\n  version: 1\n  config: []\n", ""},
@@ -100,6 +104,7 @@ func TestCheckNetworkConfig(t *testing.T) {
 }
 
 func TestMetaData(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct{ text, want string }{
 		"nothing given":       {"", "instance-id: \"i\"\nlocal-hostname: \"h\"\n"},
 		"nothing in it":       {"{}", "instance-id: \"i\"\nlocal-hostname: \"h\"\n# and nothing else\n"},
@@ -130,6 +135,7 @@ func expect(t *testing.T, err error, want string) {
 }
 
 func TestMetaDataOfAnImportedMachine(t *testing.T) {
+	t.Parallel()
 	const text = "team:   blue # ours\n"
 	completed, err := MetaData(text, "id", "host")
 	if err != nil {

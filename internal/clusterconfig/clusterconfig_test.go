@@ -78,6 +78,7 @@ KubeletConfiguration: {cgroupDriver: systemd}
 `
 
 func TestDocumentsAreRendered(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		render func(map[string]any) (string, []service.Problem)
 		text   string
@@ -101,6 +102,7 @@ func TestDocumentsAreRendered(t *testing.T) {
 
 // Each is a document that is right but for one place, which is named with what to write.
 func TestWhatIsWrongIsNamedAtItsPlace(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		render        func(map[string]any) (string, []service.Problem)
 		text          string
@@ -155,6 +157,7 @@ func TestWhatIsWrongIsNamedAtItsPlace(t *testing.T) {
 
 // Installers read YAML 1.1, in which more than true and 17 is no text.
 func TestTextsStayTexts(t *testing.T) {
+	t.Parallel()
 	for _, s := range []string{"52:54:00:11:22:33", "1:30", "yes", "off", "N", "1.30", "017", "0x1f", "1e3", "true", "null", "~", "2001-01-01", "", " a", "a: b", "a #b", "- a", "@a", "line\nline\n", "\t", "{}", "%d"} {
 		t.Run(s, func(t *testing.T) {
 			out, err := renderYAML(yaml.MapSlice{{Key: "a", Value: s}, {Key: "b", Value: []any{s}}})

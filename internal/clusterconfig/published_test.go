@@ -52,6 +52,7 @@ var published = map[string]struct {
 
 // A field that the installer gets, and one that it gives up, is one line here.
 func TestFieldsAreThoseThatTheInstallerPublishes(t *testing.T) {
+	t.Parallel()
 	for name, document := range published {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

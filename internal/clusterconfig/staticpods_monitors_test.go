@@ -57,6 +57,7 @@ func fill(t *testing.T, text string, with seen) string {
 }
 
 func TestMonitorsWriteWhatWasRendered(t *testing.T) {
+	t.Parallel()
 	settled := strings.Replace(monitors, "- {name: bootstrap, role: bootstrap, address: 10.0.100.200}\n", "", 1)
 	machines, problems := StaticPods(document(t, settled))
 	if len(problems) > 0 {
@@ -117,6 +118,7 @@ func readPod(t *testing.T, manifest string) pod {
 }
 
 func TestPodsOfMonitorsAreYAML(t *testing.T) {
+	t.Parallel()
 	machines, _ := StaticPods(document(t, monitors))
 	p := readPod(t, filesOf(t, machines["master-0"])["/etc/kubernetes/manifests/haproxy.yaml"])
 	if c := p.Spec.Containers; len(c) != 2 || c[1].Name != "haproxy-monitor" || len(c[0].Command) != 13 || c[0].Command[2] != superviseScript ||

@@ -59,6 +59,7 @@ func filesOf(t *testing.T, ignition string) map[string]string {
 var monitors = strings.Replace(podTopology, "coredns:1\"}", "coredns:1\", runtimecfg: \"registry.example/okd/baremetal-runtimecfg:1\"}", 1)
 
 func TestStaticPodsAreRendered(t *testing.T) {
+	t.Parallel()
 	for directory, topology := range map[string]string{"testdata/staticpods": podTopology, "testdata/monitors": monitors} {
 		t.Run(directory, func(t *testing.T) {
 			t.Parallel()
@@ -113,6 +114,7 @@ func compareGolden(t *testing.T, directory string, files map[string]string) {
 }
 
 func TestWhatIsWrongWithATopologyOfStaticPodsIsNamedAtItsPlace(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct{ old, new, place, detail string }{
 		"address elsewhere": {"api_vip: 10.0.100.240", "api_vip: 10.9.9.9", "api_vip", "not in 10.0.100.0/24"},
 		"one address twice": {"ingress_vip: 10.0.100.241", "ingress_vip: 10.0.100.240", "ingress_vip", "api_vip has 10.0.100.240 too"},

@@ -10,6 +10,7 @@ import (
 )
 
 func TestAnObjectThatIsUnknownIsSpreadAsUnknownAttributes(t *testing.T) {
+	t.Parallel()
 	of := map[string]attr.Type{"a": types.StringType, "b": types.ListType{ElemType: types.Int64Type}}
 	object := types.ObjectType{AttrTypes: of}
 	known := types.ObjectValueMust(of, map[string]attr.Value{"a": types.StringValue("x"), "b": types.ListNull(types.Int64Type)})
@@ -30,6 +31,7 @@ func TestAnObjectThatIsUnknownIsSpreadAsUnknownAttributes(t *testing.T) {
 }
 
 func TestWhatIsWrittenInBracketsIsOneSequence(t *testing.T) {
+	t.Parallel()
 	elements := []attr.Value{types.StringValue("a"), types.StringUnknown(), types.StringNull(), types.StringValue("b")}
 	kinds := []attr.Type{types.StringType, types.StringType, types.StringType, types.StringType}
 	for name, v := range map[string]attr.Value{
@@ -58,6 +60,7 @@ func TestWhatIsWrittenInBracketsIsOneSequence(t *testing.T) {
 }
 
 func TestValuesAreSpelledInAList(t *testing.T) {
+	t.Parallel()
 	for want, got := range map[string]types.List{
 		`["10.0.0.1","::1"]`: SpellList([]netip.Addr{netip.MustParseAddr("10.0.0.1"), netip.IPv6Loopback()}), "[]": SpellList([]netip.Addr(nil)),
 	} {

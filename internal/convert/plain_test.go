@@ -59,6 +59,7 @@ type modelThing struct {
 }
 
 func TestAModelAndItsPlainValuesAreOne(t *testing.T) {
+	t.Parallel()
 	lease := int64(0)
 	port := plainPort{Number: 22, Via: netip.MustParseAddr("10.0.0.1")}
 	for name, plain := range map[string]plainThing{
@@ -92,6 +93,7 @@ func TestAModelAndItsPlainValuesAreOne(t *testing.T) {
 }
 
 func TestWhatIsUnknownIsNoted(t *testing.T) {
+	t.Parallel()
 	kinds := map[string]attr.Type{"number": types.Int64Type, "via": types.StringType}
 	known := map[string]attr.Value{"number": types.Int64Value(1), "via": types.StringUnknown()}
 	model := modelThing{
@@ -117,6 +119,7 @@ func TestWhatIsUnknownIsNoted(t *testing.T) {
 }
 
 func TestTextsThatAreNoAddressesAreRefusedAtTheirPlace(t *testing.T) {
+	t.Parallel()
 	kinds := map[string]attr.Type{"number": types.Int64Type, "via": types.StringType}
 	port := func(via string) attr.Value {
 		return types.ObjectValueMust(kinds, map[string]attr.Value{"number": types.Int64Null(), "via": types.StringValue(via)})

@@ -102,6 +102,7 @@ func read(t *testing.T, server tfprotov6.ProviderServer, state *tfprotov6.Dynami
 
 // What failed once the mark was written is there: the state keeps it, with its claim, and nobody else may take it.
 func TestACreateThatFailsAfterTheMarkStaysInTheState(t *testing.T) {
+	t.Parallel()
 	s, server := serve(t)
 	s.marks, s.late = map[string]owner.Mark{}, errors.New("the lid fell off")
 	created := apply(t, server, null(t), value(t, tftypes.UnknownValue, "a", 3), nil)
@@ -122,6 +123,7 @@ func TestACreateThatFailsAfterTheMarkStaysInTheState(t *testing.T) {
 
 // A mark that could not be finished is a warning, and the next read finishes it.
 func TestAMarkThatStaysUnfinishedIsFinishedByTheNextRead(t *testing.T) {
+	t.Parallel()
 	s, server := serve(t)
 	s.marks, s.stiff = map[string]owner.Mark{}, errors.New("the pen is dry")
 	created := apply(t, server, null(t), value(t, tftypes.UnknownValue, "a", 3), nil)
@@ -139,6 +141,7 @@ func TestAMarkThatStaysUnfinishedIsFinishedByTheNextRead(t *testing.T) {
 
 // Of this workspace and finished is no proof of being left behind: another provider block's, or a lost state's, looks the same.
 func TestWhatIsFinishedIsNotTakenUnlessThisRunRemovesIt(t *testing.T) {
+	t.Parallel()
 	s, server := serve(t)
 	s.marks = map[string]owner.Mark{"a": {ID: "other", Workspace: owner.Workspace()}}
 	s.boxes["a"] = 7
@@ -172,6 +175,7 @@ func apply(t *testing.T, server tfprotov6.ProviderServer, prior, planned *tfprot
 }
 
 func TestAnothersThingIsNeitherTakenNorChangedNorRemoved(t *testing.T) {
+	t.Parallel()
 	s, server := serve(t)
 	s.marks = map[string]owner.Mark{"a": {ID: "theirs", Workspace: "elsewhere"}}
 	s.boxes["a"] = 7
@@ -198,6 +202,7 @@ func TestAnothersThingIsNeitherTakenNorChangedNorRemoved(t *testing.T) {
 }
 
 func TestAnImportTakesOverKnowingly(t *testing.T) {
+	t.Parallel()
 	s, server := serve(t)
 	s.marks = map[string]owner.Mark{"a": {ID: "theirs", Workspace: "elsewhere"}}
 	s.boxes["a"] = 7
@@ -220,6 +225,7 @@ func TestAnImportTakesOverKnowingly(t *testing.T) {
 }
 
 func TestACreatedThingStaysItsOwn(t *testing.T) {
+	t.Parallel()
 	s, server := serve(t)
 	s.marks = map[string]owner.Mark{}
 	created := apply(t, server, null(t), value(t, tftypes.UnknownValue, "a", 3), nil)
@@ -238,6 +244,7 @@ func TestACreatedThingStaysItsOwn(t *testing.T) {
 // A provider that is killed in an update leaves the resource in the state without anything of what is kept beside its attributes. What its
 // workspace wrote is its own then, and nothing else is.
 func TestWithoutAClaimOnlyWhatItsWorkspaceWroteIsItsOwn(t *testing.T) {
+	t.Parallel()
 	for whose, mark := range map[string]owner.Mark{"a person's": {}, "another state's": {ID: "theirs", Workspace: "elsewhere"}} {
 		t.Run(whose, func(t *testing.T) {
 			s, server := serve(t)
@@ -264,6 +271,7 @@ func TestWithoutAClaimOnlyWhatItsWorkspaceWroteIsItsOwn(t *testing.T) {
 
 // A program that was killed keeps nothing in its state: what it had made is unfinished, for its next run to take over.
 func TestTheMarkOfACreateThatWasGivenUpStaysUnfinished(t *testing.T) {
+	t.Parallel()
 	s, server := serve(t)
 	s.marks = map[string]owner.Mark{}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -279,6 +287,7 @@ func TestTheMarkOfACreateThatWasGivenUpStaysUnfinished(t *testing.T) {
 
 // A tainted resource comes to its replacement without anything of what was kept beside its attributes.
 func TestWithoutAClaimADestroyRemovesOnlyWhatItsWorkspaceLeft(t *testing.T) {
+	t.Parallel()
 	for whose, mark := range map[string]owner.Mark{"a person's": {}, "another state's": {ID: "theirs", Workspace: "elsewhere"}} {
 		t.Run(whose, func(t *testing.T) {
 			s, server := serve(t)
@@ -301,6 +310,7 @@ func TestWithoutAClaimADestroyRemovesOnlyWhatItsWorkspaceLeft(t *testing.T) {
 
 // What is in the way of a create is said when planning; what a replacement replaces is not in its way, be it imported or its own.
 func TestAPlanRefusesAnothersThingAndNotTheOneThatIsReplaced(t *testing.T) {
+	t.Parallel()
 	plan := func(server tfprotov6.ProviderServer, private []byte) string {
 		t.Helper()
 		resp, err := server.PlanResourceChange(t.Context(), &tfprotov6.PlanResourceChangeRequest{

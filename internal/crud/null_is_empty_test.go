@@ -10,6 +10,7 @@ import (
 )
 
 func TestWhatIsLeftOutIsNeverAChangeFromNullOrEmpty(t *testing.T) {
+	t.Parallel()
 	text := types.StringType
 	some := []attr.Value{types.StringValue("a")}
 	null, empty, full := types.ListNull(text), types.ListValueMust(text, nil), types.ListValueMust(text, some)

@@ -13,6 +13,7 @@ import (
 // Every store that has a claim finishes its marks, and has the claim written once its mark stands on the machine: crud does nothing for
 // one that lacks either, without a word, and what that makes is lost by a failure, or taken by another run.
 func TestEveryStoreWithAClaimFinishesItsMarks(t *testing.T) {
+	t.Parallel()
 	type store struct{ claims, finishes bool }
 	stores, written := map[string]store{}, map[string]bool{}
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {

@@ -7,6 +7,7 @@ import (
 )
 
 func TestPlacesAreNamesOrIDsWithAndWithoutTheirHypervisor(t *testing.T) {
+	t.Parallel()
 	isID := func(text string) bool { return text == "AB12" }
 	for text, want := range map[string]struct {
 		ok                   bool

@@ -11,6 +11,7 @@ import (
 )
 
 func TestAFailureSaysWhereItBelongs(t *testing.T) {
+	t.Parallel()
 	refused := errors.New("refused")
 	for name, c := range map[string]struct {
 		err              error

@@ -12,6 +12,7 @@ import (
 )
 
 func TestCreateReadsBackAndSetsTheID(t *testing.T) {
+	t.Parallel()
 	s, server := serve(t)
 	resp, err := server.ApplyResourceChange(t.Context(), &tfprotov6.ApplyResourceChangeRequest{
 		TypeName: "toy_box", PriorState: null(t), Config: value(t, nil, "a", 3), PlannedState: value(t, tftypes.UnknownValue, "a", 3),
@@ -25,6 +26,7 @@ func TestCreateReadsBackAndSetsTheID(t *testing.T) {
 }
 
 func TestAChangeThatSucceedsMayWarn(t *testing.T) {
+	t.Parallel()
 	_, server := serve(t)
 	for name, prior := range map[string]*tfprotov6.DynamicValue{"create": null(t), "update": value(t, "shelf#a", "a", 3)} {
 		t.Run(name, func(t *testing.T) {
@@ -43,6 +45,7 @@ func TestAChangeThatSucceedsMayWarn(t *testing.T) {
 }
 
 func TestReadDropsOnlyWhatIsProvenAbsent(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		fault error
 		gone  bool
@@ -68,6 +71,7 @@ func TestReadDropsOnlyWhatIsProvenAbsent(t *testing.T) {
 }
 
 func TestDriftShowsAsWhatTheSystemHas(t *testing.T) {
+	t.Parallel()
 	s, server := serve(t)
 	s.boxes["a"] = 9
 	resp, err := server.ReadResource(t.Context(), &tfprotov6.ReadResourceRequest{TypeName: "toy_box", CurrentState: value(t, "shelf#a", "a", 3)})
@@ -80,6 +84,7 @@ func TestDriftShowsAsWhatTheSystemHas(t *testing.T) {
 }
 
 func TestImportTakesTheIDAndRefusesAnother(t *testing.T) {
+	t.Parallel()
 	s, server := serve(t)
 	s.boxes["a"] = 3
 	resp, err := server.ImportResourceState(t.Context(), &tfprotov6.ImportResourceStateRequest{TypeName: "toy_box", ID: "shelf#a"})
@@ -96,6 +101,7 @@ func TestImportTakesTheIDAndRefusesAnother(t *testing.T) {
 }
 
 func TestPlanRefusesAtTheAttributeAndWaitsOnUnknowns(t *testing.T) {
+	t.Parallel()
 	_, server := serve(t)
 	plan := func(size any) string {
 		resp, err := server.PlanResourceChange(t.Context(), &tfprotov6.PlanResourceChangeRequest{
@@ -115,6 +121,7 @@ func TestPlanRefusesAtTheAttributeAndWaitsOnUnknowns(t *testing.T) {
 }
 
 func TestFailedCreateLeavesNoState(t *testing.T) {
+	t.Parallel()
 	s, server := serve(t)
 	s.fault = errors.New("shelf full")
 	resp, err := server.ApplyResourceChange(t.Context(), &tfprotov6.ApplyResourceChangeRequest{
@@ -126,6 +133,7 @@ func TestFailedCreateLeavesNoState(t *testing.T) {
 }
 
 func TestDeleteOfAnAbsentObjectIsNoError(t *testing.T) {
+	t.Parallel()
 	s, server := serve(t)
 	s.fault = crud.ErrAbsent
 	resp, err := server.ApplyResourceChange(t.Context(), &tfprotov6.ApplyResourceChangeRequest{

@@ -13,6 +13,7 @@ import (
 )
 
 func TestWhatIsReadKeepsItsSpelling(t *testing.T) {
+	t.Parallel()
 	kept := schema.StringAttribute{Optional: true, PlanModifiers: []planmodifier.String{values.Address.KeepSpelling()}}
 	s := schema.Schema{Attributes: map[string]schema.Attribute{
 		"kept": kept, "free": schema.StringAttribute{Optional: true},

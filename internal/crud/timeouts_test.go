@@ -14,6 +14,7 @@ import (
 
 // A state that an earlier version wrote may hold a timeout of nothing: a destroy with it must not fail.
 func TestATimeoutOfNothingIsTheDefault(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]time.Duration{"0s": time.Hour, "-1s": time.Hour, "90s": 90 * time.Second} {
 		t.Run(text, func(t *testing.T) {
 			of := map[string]attr.Type{"delete": types.StringType}
@@ -27,6 +28,7 @@ func TestATimeoutOfNothingIsTheDefault(t *testing.T) {
 }
 
 func TestATimeoutThatNobodyWroteIsTheDefaultWithoutALineInTheLog(t *testing.T) {
+	t.Parallel()
 	of := map[string]attr.Type{"delete": types.StringType}
 	for name, v := range map[string]timeouts.Value{
 		"null": {Object: types.ObjectNull(of)}, "a null of it": {Object: types.ObjectValueMust(of, map[string]attr.Value{"delete": types.StringNull()})},

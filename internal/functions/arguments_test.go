@@ -42,6 +42,7 @@ func asValue(v any) attr.Value {
 // Each field of an argument left out, null, empty and unknown: null is left out, the empty text is no way to leave a field out that
 // has to be there, and what is unknown leaves the whole unknown.
 func TestFieldsOfArgumentsAreNullEmptyAndUnknown(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		f    function.Function
 		good map[string]any

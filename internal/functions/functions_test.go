@@ -54,6 +54,7 @@ func object(fields map[string]attr.Value) attr.Value {
 }
 
 func TestFunctions(t *testing.T) {
+	t.Parallel()
 	const ignition31 = `{"ignition":{"version":"3.1.0"},"passwd":{"users":[{"name":"core","sshAuthorizedKeys":["a"]}]}}`
 	const ignition34 = `{"ignition":{"version":"3.4.0"},"storage":{"files":[{"path":"/etc/hostname","contents":{"source":"data:,n1"}}]}}`
 	for name, c := range map[string]struct {
@@ -98,6 +99,7 @@ func TestFunctions(t *testing.T) {
 }
 
 func TestIgnitionMergeLaterGoesFirst(t *testing.T) {
+	t.Parallel()
 	hostname := func(name string) attr.Value {
 		return str(`{"ignition":{"version":"3.2.0"},"storage":{"files":[{"path":"/etc/hostname","contents":{"source":"data:,` + name + `"}}]}}`)
 	}
@@ -108,6 +110,7 @@ func TestIgnitionMergeLaterGoesFirst(t *testing.T) {
 }
 
 func TestFunctionsSayWhichArgumentIsWrong(t *testing.T) {
+	t.Parallel()
 	good := str(`{"ignition":{"version":"3.4.0"}}`)
 	for name, c := range map[string]struct {
 		f        function.Function

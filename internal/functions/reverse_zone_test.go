@@ -3,6 +3,7 @@ package functions
 import "testing"
 
 func TestReverseZone(t *testing.T) {
+	t.Parallel()
 	for cidr, want := range map[string]string{
 		"10.0.0.0/24":    "0.0.10.in-addr.arpa",
 		"10.0.16.0/20":   "0.10.in-addr.arpa",

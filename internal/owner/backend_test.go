@@ -65,6 +65,7 @@ func TestNothingOfABackendIsToldButItsPlace(t *testing.T) {
 }
 
 func TestStatesAreToldApartByTheirBackends(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		kind, one, other string
 		same             bool
@@ -89,6 +90,7 @@ func TestStatesAreToldApartByTheirBackends(t *testing.T) {
 
 // What the settings do not tell, the directory and the computer do: no state is taken for another one.
 func TestAStateThatItsBackendDoesNotTellIsOfItsDirectory(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		kind, settings string
 		elsewhereToo   bool
@@ -119,6 +121,7 @@ func TestTheFingerprintOfAFileStays(t *testing.T) {
 }
 
 func TestNoSettingIsListedThatHoldsASecret(t *testing.T) {
+	t.Parallel()
 	for _, kind := range slices.Sorted(maps.Keys(places)) {
 		for _, setting := range places[kind] {
 			for _, word := range []string{"password", "token", "secret_key", "access_key", "credential", "private", "user"} {
@@ -136,6 +139,7 @@ func TestNoSettingIsListedThatHoldsASecret(t *testing.T) {
 }
 
 func TestSettingsThatWereToldAreTakenAway(t *testing.T) {
+	t.Parallel()
 	const told = `"by": "workspace \"default\" of backend {\"type\":\"pg\",\"config\":{\"conn_str\":\"postgres://tf:S3cr3t on db on ci-1"` + "\n"
 	got := string(WithoutSettings([]byte(told + told)))
 	if want := `"by": "workspace \"default\" of a backend on ci-1"` + "\n"; got != want+want {

@@ -12,6 +12,7 @@ import (
 )
 
 func TestMarkSurvivesItsComment(t *testing.T) {
+	t.Parallel()
 	this := BeginRun()
 	c := this.New()
 	text := "# virtcluster: backend api " + c.Mark().String()
@@ -25,6 +26,7 @@ func TestMarkSurvivesItsComment(t *testing.T) {
 }
 
 func TestOnlyItsOwnIsOwned(t *testing.T) {
+	t.Parallel()
 	this := BeginRun()
 	mine, other := this.New(), this.New()
 	if !mine.Owns(mine.Mark()) || mine.Owns(other.Mark()) || mine.Owns(Mark{}) {
@@ -40,6 +42,7 @@ func TestOnlyItsOwnIsOwned(t *testing.T) {
 func ended() string { return BeginRun().Word() }
 
 func TestOnlyWhatAKilledRunOfTheWorkspaceBeganIsTakenOver(t *testing.T) {
+	t.Parallel()
 	this := BeginRun()
 	run := ended()
 	next := this.New()
@@ -73,6 +76,7 @@ func TestOnlyWhatAKilledRunOfTheWorkspaceBeganIsTakenOver(t *testing.T) {
 
 // Each provider block of a configuration is a process of its own, and so is the test's parent.
 func TestAProcessIsAliveUntilItEnds(t *testing.T) {
+	t.Parallel()
 	this := BeginRun()
 	child := exec.CommandContext(t.Context(), "sleep", "60")
 	if err := child.Start(); err != nil {
@@ -101,6 +105,7 @@ func TestAProcessIsAliveUntilItEnds(t *testing.T) {
 }
 
 func TestAFinishedClaimWritesFinishedMarks(t *testing.T) {
+	t.Parallel()
 	this := BeginRun()
 	c := this.New()
 	text := fmt.Sprintf("one %s\nanother %s\n{\"owner\": \"%s\"}", c.Mark(), this.New().Mark(), c.Mark())
@@ -120,6 +125,7 @@ func TestAFinishedClaimWritesFinishedMarks(t *testing.T) {
 }
 
 func TestWhatThisRunRemovesMayBeTaken(t *testing.T) {
+	t.Parallel()
 	this := BeginRun()
 	old, err := this.Restore([]byte(`{"id":"old","takes":"theirs"}`))
 	if err != nil {
@@ -142,6 +148,7 @@ func TestWhatThisRunRemovesMayBeTaken(t *testing.T) {
 }
 
 func TestImportTakesOverWhatItFound(t *testing.T) {
+	t.Parallel()
 	this := BeginRun()
 	theirs := Mark{ID: "theirs", Workspace: "elsewhere"}
 	for name, found := range map[string]Mark{"another state's": theirs, "a person's": {}} {
@@ -164,6 +171,7 @@ func TestImportTakesOverWhatItFound(t *testing.T) {
 }
 
 func TestWithoutAClaimOnlyWhatTheWorkspaceLeftIsOwned(t *testing.T) {
+	t.Parallel()
 	this := BeginRun()
 	run := ended()
 	c := this.OfWorkspace()
@@ -184,6 +192,7 @@ func TestWithoutAClaimOnlyWhatTheWorkspaceLeftIsOwned(t *testing.T) {
 
 // A provider that is killed in an update leaves the resource in the state without its claim: what it finds of its own is its claim again.
 func TestALostClaimIsFoundAgain(t *testing.T) {
+	t.Parallel()
 	this := BeginRun()
 	own := Mark{ID: "mine", Workspace: Workspace()}
 	c := this.OfWorkspace()
@@ -197,6 +206,7 @@ func TestALostClaimIsFoundAgain(t *testing.T) {
 }
 
 func TestReplacementTakesOverWhatItReplaces(t *testing.T) {
+	t.Parallel()
 	this := BeginRun()
 	old, err := this.Restore([]byte(`{"id":"old"}`))
 	if err != nil {
@@ -210,6 +220,7 @@ func TestReplacementTakesOverWhatItReplaces(t *testing.T) {
 
 // What replaces an import that was never changed finds it with the mark that it had before, a person's with none.
 func TestReplacementOfAnImportTakesOverWhatWasImported(t *testing.T) {
+	t.Parallel()
 	this := BeginRun()
 	for _, found := range []Mark{{}, {ID: "theirs", Workspace: "elsewhere"}} {
 		t.Run(fmt.Sprint(found), func(t *testing.T) {
@@ -225,6 +236,7 @@ func TestReplacementOfAnImportTakesOverWhatWasImported(t *testing.T) {
 }
 
 func TestForeignErrorNamesOwnerAndImport(t *testing.T) {
+	t.Parallel()
 	this := BeginRun()
 	var err error = &ForeignError{What: `HAProxy backend "api"`, Place: "haproxy.cfg", ImportID: "ssh://x#backend/api", Owner: Mark{ID: "theirs"}}
 	for _, want := range []string{"another state", "theirs", `"ssh://x#backend/api"`, "import"} {
@@ -250,6 +262,7 @@ func TestForeignErrorNamesOwnerAndImport(t *testing.T) {
 }
 
 func TestWorkspacesAreToldApart(t *testing.T) {
+	t.Parallel()
 	base := place{"host", "/srv/infra", "default", "", ""}
 	seen := map[string]place{fingerprintPlace(base): base}
 	for _, p := range []place{

@@ -14,6 +14,7 @@ import (
 )
 
 func TestFamilyIsToldByOSRelease(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]Family{
 		"ID=debian\nPRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"": Debian,
 		"ID=linuxmint\nID_LIKE=\"ubuntu debian\"":                   Debian,
@@ -35,6 +36,7 @@ func TestFamilyIsToldByOSRelease(t *testing.T) {
 }
 
 func TestInstallTakesTheMachinesLockAndNamesThePackages(t *testing.T) {
+	t.Parallel()
 	h := hosttest.New()
 	var ran []host.Cmd
 	h.On(func(_ context.Context, _ *hosttest.Host, cmd host.Cmd) ([]byte, error) {
@@ -56,6 +58,7 @@ func TestInstallTakesTheMachinesLockAndNamesThePackages(t *testing.T) {
 }
 
 func TestFailedInstallCarriesTheManagersWords(t *testing.T) {
+	t.Parallel()
 	h := hosttest.New()
 	h.On(hosttest.Answer("", 1, "E: Unable to locate package haproxy"), "sh")
 	err := Install(t.Context(), h, Debian, []string{"haproxy"})

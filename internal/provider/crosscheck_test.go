@@ -111,6 +111,7 @@ func plannedBy(t *testing.T, server tfprotov6.ProviderServer, resources ...plann
 }
 
 func TestResourcesOfAPlanAreComparedInAnyOrderAndNeverWithThemselves(t *testing.T) {
+	t.Parallel()
 	var found []string // as the guide lists them: what is said by no rule, which it lists by themselves
 	ran := 0
 	for _, c := range crossChecks {
@@ -157,6 +158,7 @@ func TestResourcesOfAPlanAreComparedInAnyOrderAndNeverWithThemselves(t *testing.
 // A port of every address is one of a family's: a machine leads the other family's elsewhere. One whose targets are not known yet is
 // compared when they are.
 func TestPortsOfEveryAddressAreThoseOfAFamily(t *testing.T) {
+	t.Parallel()
 	port := func(name, targets string) planned {
 		return planned{"exposed_service", `{` + crossOn + `"name": "` + name + `", "type": "node_port", "ports": {"p": {"port": 30080, "target_port": 80}}, "targets": [` + targets + `]}`}
 	}
@@ -175,6 +177,7 @@ func TestPortsOfEveryAddressAreThoseOfAFamily(t *testing.T) {
 
 // A base configuration's global section may have no server's certificate verified: its backends need no CA then.
 func TestABackendHeedsWhetherTheBaseOfThePlanVerifiesServers(t *testing.T) {
+	t.Parallel()
 	backend := planned{"haproxy_backend", `{` + crossOn + `"name": "b", "servers": {"a": {"address": "10.0.0.1", "port": 443, "check_ssl": true}}}`}
 	for extra, refused := range map[string]bool{`ssl-server-verify  none`: false, `nbthread 2`: true} {
 		t.Run(extra, func(t *testing.T) {

@@ -41,6 +41,7 @@ func texted(of tftypes.Type) map[string]tftypes.Value {
 }
 
 func TestOfflineNothingIsMadeChangedRemovedImportedOrRead(t *testing.T) {
+	t.Parallel()
 	server := offline(t)
 	refused := func(what string, all []*tfprotov6.Diagnostic, err error) {
 		t.Helper()
@@ -83,6 +84,7 @@ func TestOfflineNothingIsMadeChangedRemovedImportedOrRead(t *testing.T) {
 
 // A host key that nobody wrote down is only known to the machine. The checks need something to compare by.
 func TestOfflineAServiceNodeIsKnownWithoutItsHostKey(t *testing.T) {
+	t.Parallel()
 	planned := func(server tfprotov6.ProviderServer) tftypes.Value {
 		of := schemas(t).ResourceSchemas["virtcluster_service_node"].ValueType()
 		written := dynamic(t, of, nulls(of, map[string]tftypes.Value{

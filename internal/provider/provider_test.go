@@ -26,6 +26,7 @@ func schemas(t *testing.T) *tfprotov6.GetProviderSchemaResponse {
 }
 
 func TestSchemasAreValidAndEveryAttributeIsDescribed(t *testing.T) {
+	t.Parallel()
 	resp := schemas(t)
 	describe(t, "provider", resp.Provider.Block.Attributes)
 	for name, s := range resp.ResourceSchemas {
@@ -59,6 +60,7 @@ var secretAttributes = []string{
 }
 
 func TestSecretsAreSensitiveOrWriteOnly(t *testing.T) {
+	t.Parallel()
 	found := map[string]bool{}
 	for name, s := range schemas(t).ResourceSchemas {
 		secrets(t, name, s.Block.Attributes, found)
@@ -92,6 +94,7 @@ func secrets(t *testing.T, at string, attributes []*tfprotov6.SchemaAttribute, f
 }
 
 func TestEveryResourceImportsAndHasAnIdentity(t *testing.T) {
+	t.Parallel()
 	server := provider.Server("test")
 	resp, err := server.GetResourceIdentitySchemas(context.Background(), &tfprotov6.GetResourceIdentitySchemasRequest{})
 	if err != nil {

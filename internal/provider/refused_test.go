@@ -13,6 +13,7 @@ import (
 
 // What is wrong whatever the machines have is refused before any of them is asked, at the attribute.
 func TestWhatIsKnownToBeWrongIsRefusedAtPlan(t *testing.T) {
+	t.Parallel()
 	const machine = `"service_node": "ssh://root@10.0.0.100", `
 	for name, c := range map[string]struct {
 		kind, config string
@@ -170,6 +171,7 @@ func configure(t *testing.T, server tfprotov6.ProviderServer, config string) []*
 }
 
 func TestTheProvidersOwnConfigurationIsChecked(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		config, at, says string
 		severity         tfprotov6.DiagnosticSeverity

@@ -11,6 +11,7 @@ import (
 // Which of a machine's addresses are the cluster's own is nothing that the provider knows. It warned of OpenShift's machine
 // configuration at every other one, at each plan, and of the cluster's own among them: the documentation says it instead.
 func TestNoPlanWarnsOfMachineConfigurationAtAnAddress(t *testing.T) {
+	t.Parallel()
 	const kind = "virtcluster_haproxy_frontend"
 	of := schemas(t).ResourceSchemas[kind].ValueType()
 	for _, bind := range []string{`"port": 22623`, `"port": 22623, "address": "10.0.0.250", "transparent": true`, `"port": 22623, "address": "203.0.113.5"`} {

@@ -13,6 +13,7 @@ import (
 
 // With a timeout of nothing every later plan and destroy fails, and nobody gets out of that.
 func TestTimeoutsLeaveSomeTimeInEveryResource(t *testing.T) {
+	t.Parallel()
 	server := provider.Server("test")
 	checked := 0
 	for name, s := range schemas(t).ResourceSchemas {

@@ -11,6 +11,7 @@ import (
 
 // What the provider is told may follow from resources that are not there yet: a plan goes on without it.
 func TestTheProvidersOwnConfigurationMayBeKnownLater(t *testing.T) {
+	t.Parallel()
 	of := schemas(t).Provider.ValueType()
 	for name, kind := range of.(tftypes.Object).AttributeTypes {
 		all := map[string]tftypes.Value{}

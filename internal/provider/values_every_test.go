@@ -49,6 +49,7 @@ type check func(t *testing.T, config *tfprotov6.DynamicValue) []*tfprotov6.Diagn
 // every attribute that a configuration sets, and in what is in it. Only a rule that says so takes the empty text or no time: there is no
 // list of exceptions.
 func TestEveryAttributeRefusesNullElementsEmptyTextsOverflowsAndNoTime(t *testing.T) {
+	t.Parallel()
 	server := Server("test")
 	all, err := server.GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 
 // Every attribute that a configuration sets says what it holds, by a rule of package values: whoever adds one has to choose.
 func TestEveryAttributeSaysWhatItHolds(t *testing.T) {
+	t.Parallel()
 	eachAttribute(t, func(path string, a reflect.Value) {
 		if a.Type().Name() == "BoolAttribute" || strings.Contains(path, ".timeouts") {
 			return

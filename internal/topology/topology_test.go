@@ -81,6 +81,7 @@ func pictures() map[string]Topology {
 }
 
 func TestNoTwoElementsOverlapAndEachIsInItsLane(t *testing.T) {
+	t.Parallel()
 	for name, topology := range pictures() {
 		p := topology.placeElements()
 		for i, ln := range p.lanes {
@@ -124,6 +125,7 @@ func topologyHead(t Topology) float64 {
 }
 
 func TestEveryMachineIsInThePictureAndHasATable(t *testing.T) {
+	t.Parallel()
 	for name, topology := range pictures() {
 		svg, page := topology.SVG(), must(topology.HTML())
 		for machine := range topology.Machines {
@@ -172,6 +174,7 @@ func anchors(t *testing.T, page string) (ids map[string]bool, links []string) {
 }
 
 func TestWhatIsToldCannotBreakOut(t *testing.T) {
+	t.Parallel()
 	nasty := `<script>alert(1)</script>"#]` + "`"
 	topology := cluster(1)
 	topology.Title = nasty
@@ -190,6 +193,7 @@ func TestWhatIsToldCannotBreakOut(t *testing.T) {
 }
 
 func TestNamesThatNothingHasAreNamedAtTheirPlace(t *testing.T) {
+	t.Parallel()
 	topology := cluster(1)
 	topology.Machines["x"] = Machine{Addresses: map[string]string{"nowhere": "10.0.0.9"}}
 	topology.VIPs["okd-api"] = VIP{Network: "kimgtnet0", Members: []string{"okd-service-03"}}
@@ -208,6 +212,7 @@ func TestSVGGolden(t *testing.T) { golden(t, "ten.svg", cluster(4).SVG()) }
 
 // These are also what test/pictures draws, to be looked at.
 func TestJSONGolden(t *testing.T) {
+	t.Parallel()
 	for name, topology := range pictures() {
 		t.Run(name, func(t *testing.T) { golden(t, name+".json", must(topology.JSON())) })
 	}

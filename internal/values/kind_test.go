@@ -14,6 +14,7 @@ import (
 )
 
 func TestKindsTakeWhatTheyAreFor(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		of    Kind
 		good  []string
@@ -59,6 +60,7 @@ func TestKindsTakeWhatTheyAreFor(t *testing.T) {
 }
 
 func TestSpellingsOfOneMeaningAreTheSame(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		of   Kind
 		a, b string
@@ -79,6 +81,7 @@ func TestSpellingsOfOneMeaningAreTheSame(t *testing.T) {
 }
 
 func TestCollectionsSayWhatMayBeInThem(t *testing.T) {
+	t.Parallel()
 	texts := func(all ...attr.Value) types.List { return types.ListValueMust(types.StringType, all) }
 	one, null := types.StringValue("2001:db8::1"), types.StringNull()
 	for name, c := range map[string]struct {
@@ -126,6 +129,7 @@ func placeOf(d any) string {
 }
 
 func TestListsKeepTheSpellingOfTheState(t *testing.T) {
+	t.Parallel()
 	texts := func(all ...string) types.List {
 		l, _ := types.ListValueFrom(t.Context(), types.StringType, all)
 		return l
@@ -147,6 +151,7 @@ func TestListsKeepTheSpellingOfTheState(t *testing.T) {
 }
 
 func TestNumbersHaveBounds(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		of    Number
 		v     attr.Value
@@ -167,6 +172,7 @@ func TestNumbersHaveBounds(t *testing.T) {
 }
 
 func TestMessagesNameThePlaceInAnAttribute(t *testing.T) {
+	t.Parallel()
 	services := path.Root("services")
 	for want, at := range map[string]path.Path{
 		"wrong":                       services,

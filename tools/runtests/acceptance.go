@@ -131,23 +131,6 @@ func (a *acceptance) useSandbox(q *queue, stages ...[]string) {
 	a.useWorker(q, []string{a.enter(), "--service-nodes", "3", os.Args[0], "worker"}, stages...)
 }
 
-// useWorker runs jobs of a queue by a worker that a command starts.
-func (a *acceptance) useWorker(q *queue, argv []string, stages ...[]string) {
-	wk, err := startWorker(a.w, argv...)
-	if err != nil {
-		fmt.Fprintln(a.w, "a sandbox did not come up:", err)
-		return
-	}
-	defer wk.end()
-	runLanes(a.w, q, func(j *job) bool {
-		got, ok := wk.run(j)
-		if ok {
-			a.reports[j.CLI].add(a.w, j, got)
-		}
-		return ok
-	}, stages...)
-}
-
 // runShare runs a seeded part of the tests in a directory below test, in a sandbox of its own, and returns what it printed and whether it
 // passed. The environment may say other values of its settings.
 func (a *acceptance) runShare(name, directory string, nodes, seconds int, settings ...string) string {

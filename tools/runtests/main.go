@@ -1,5 +1,5 @@
 // Command runtests runs the tests of this repository and ends with their count: "unit" go vet and every test that needs no sandbox,
-// "acceptance" those that do. "worker" is what acceptance starts inside a sandbox.
+// "acceptance" those that do. "worker SOCKET" is what acceptance starts inside a sandbox.
 package main
 
 import (
@@ -13,28 +13,20 @@ import (
 var errFailed = errors.New("not all tests passed")
 
 func main() {
-	if err := runCommand(os.Args[1:]); err != nil {
+	root, err := filepath.Abs("..") // this module is in the repository
+	switch {
+	case err != nil:
+	case len(os.Args) == 2 && os.Args[1] == "unit":
+		err = runUnit(os.Stdout, root)
+	case len(os.Args) == 2 && os.Args[1] == "acceptance":
+		err = runAcceptance(os.Stdout, root)
+	case len(os.Args) == 3 && os.Args[1] == "worker":
+		err = serveJobs(os.Args[2])
+	default:
+		err = errors.New("usage: runtests unit|acceptance|worker SOCKET")
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "runtests:", err)
 		os.Exit(1)
 	}
-}
-
-func runCommand(args []string) error {
-	if len(args) != 1 {
-		return errors.New("usage: runtests unit|acceptance|worker")
-	}
-	if args[0] == "worker" {
-		return serveJobs(os.Stdin, os.Stdout)
-	}
-	root, err := filepath.Abs("..") // this module is in the repository
-	if err != nil {
-		return err
-	}
-	switch args[0] {
-	case "unit":
-		return runUnit(os.Stdout, root)
-	case "acceptance":
-		return runAcceptance(os.Stdout, root)
-	}
-	return fmt.Errorf("there is no command %q", args[0])
 }

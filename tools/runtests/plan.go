@@ -119,7 +119,7 @@ func (a *acceptance) planCLI(q *queue, cli program, packages []compiled, every b
 	if isSubtest {
 		subtest = "/" + subtest
 	}
-	var parts [][]*job
+	var parts [][]*Job
 	count := 0
 	for _, c := range packages {
 		tests, err := a.listTests(c, pattern, every)
@@ -128,7 +128,7 @@ func (a *acceptance) planCLI(q *queue, cli program, packages []compiled, every b
 		}
 		tests = slices.DeleteFunc(tests, func(test string) bool { return !strings.HasPrefix(test, "TestAcc") || skip.MatchString(test) })
 		count += len(tests)
-		parts = append(parts, splitJob(job{CLI: cli.name, Program: cli.path, Root: a.root, Package: c.directory, Binary: c.binary, Tests: tests, Subtest: subtest, Limit: limit}))
+		parts = append(parts, splitJob(Job{CLI: cli.name, Program: cli.path, Root: a.root, Package: c.directory, Binary: c.binary, Tests: tests, Subtest: subtest, Limit: limit}))
 	}
 	a.addJobs(q, cli.name, parts)
 	fmt.Fprintf(a.w, "%d acceptance tests with %s\n", count, cli.name)
@@ -136,11 +136,8 @@ func (a *acceptance) planCLI(q *queue, cli program, packages []compiled, every b
 }
 
 // addJobs puts jobs behind those that are in a queue, and begins the report of their program.
-func (a *acceptance) addJobs(q *queue, cli string, packages [][]*job) {
+func (a *acceptance) addJobs(q *queue, cli string, packages [][]*Job) {
 	jobs := listByPart(packages)
-	for i, j := range jobs {
-		j.ID = len(q.jobs) + i + 1
-	}
 	q.jobs = append(q.jobs, jobs...)
 	a.reports[cli] = newReport(cli, jobs)
 }

@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// job is some tests of one package, which one process runs with one program.
-type job struct {
-	ID      int
+// Job is some tests of one package, which one process runs with one program.
+type Job struct {
 	CLI     string // terraform or tofu
 	Program string // its path
 	Root    string // the repository
@@ -26,7 +25,7 @@ type job struct {
 const jobTests = 4
 
 // splitJob makes jobs of a few tests each.
-func splitJob(whole job) (parts []*job) {
+func splitJob(whole Job) (parts []*Job) {
 	size := jobTests
 	if len(whole.Tests) <= jobTests+1 {
 		size = jobTests + 1
@@ -41,7 +40,7 @@ func splitJob(whole job) (parts []*job) {
 
 // listByPart lists the parts of packages: the first part of every package comes before the second one of any, so that a run that ends early
 // has seen something of each.
-func listByPart(packages [][]*job) (all []*job) {
+func listByPart(packages [][]*Job) (all []*Job) {
 	for part := 0; ; part++ {
 		before := len(all)
 		for _, parts := range packages {
@@ -73,19 +72,19 @@ func kindOf(directory string) string {
 // queue has jobs that lanes take from, until it is empty or its time is over.
 type queue struct {
 	mutex    sync.Mutex
-	jobs     []*job
+	jobs     []*Job
 	deadline time.Time // of beginning one; zero is none
 }
 
 // takeJob removes the first job of the first kind that has one; nil where no kind has.
-func (q *queue) takeJob(kinds []string) *job {
+func (q *queue) takeJob(kinds []string) *Job {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
 	if q.isOver() {
 		return nil
 	}
 	for _, kind := range kinds {
-		if i := slices.IndexFunc(q.jobs, func(j *job) bool { return kindOf(j.Package) == kind }); i >= 0 {
+		if i := slices.IndexFunc(q.jobs, func(j *Job) bool { return kindOf(j.Package) == kind }); i >= 0 {
 			taken := q.jobs[i]
 			q.jobs = slices.Delete(q.jobs, i, i+1)
 			return taken
@@ -105,7 +104,7 @@ func (q *queue) countWaiting() int {
 }
 
 // dropWaiting removes the jobs that nobody took because the time was over.
-func (q *queue) dropWaiting() (dropped []*job) {
+func (q *queue) dropWaiting() (dropped []*Job) {
 	if q.isOver() {
 		dropped, q.jobs = q.jobs, nil
 	}

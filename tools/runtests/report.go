@@ -16,17 +16,17 @@ import (
 type report struct {
 	cli   string
 	mutex sync.Mutex
-	jobs  []*job
+	jobs  []*Job
 	tries map[[2]string][]*result // by package and test
-	died  map[int]bool            // jobs
+	died  map[*Job]bool
 }
 
-func newReport(cli string, jobs []*job) *report {
-	return &report{cli: cli, jobs: jobs, tries: map[[2]string][]*result{}, died: map[int]bool{}}
+func newReport(cli string, jobs []*Job) *report {
+	return &report{cli: cli, jobs: jobs, tries: map[[2]string][]*result{}, died: map[*Job]bool{}}
 }
 
 // add notes what came of a job, and prints its failures and a line for it.
-func (r *report) add(w io.Writer, j *job, a answer) {
+func (r *report) add(w io.Writer, j *Job, a Answer) {
 	if a.Failed {
 		a.Output += "\nFAIL\n" // the last result is not known before a line like this one, which a process that dies does not print
 	}
@@ -36,25 +36,29 @@ func (r *report) add(w io.Writer, j *job, a answer) {
 	defer r.mutex.Unlock()
 	verdict, failed := "ok", false
 	for _, of := range all {
-		if of.test == "" {
-			continue
-		}
-		r.tries[[2]string{j.Package, of.test}] = append(r.tries[[2]string{j.Package, of.test}], of)
-		if of.verdict == "fail" {
-			failed = true
-			of.printOutput(&said)
+		if of.test != "" {
+			failed = r.note(&said, j.Package, of) || failed
 		}
 	}
 	if a.Failed || err != nil {
 		verdict = "FAIL"
 		// A package that was stopped, or died, has no failed test to show for it.
-		if r.died[j.ID] = !failed || strings.Contains("\n"+a.Output, "\npanic: "); !failed {
+		if r.died[j] = !failed || strings.Contains("\n"+a.Output, "\npanic: "); !failed {
 			lines := strings.Split(a.Output, "\n")
 			fmt.Fprintf(&said, "%s\npanic: %s ended early\n", strings.Join(lines[max(0, len(lines)-40):], "\n"), j.Package)
 		}
 	}
-	fmt.Fprintf(&said, "%s\t%s\t%s %ds\n", verdict, j.Package, j.CLI, a.Seconds)
+	fmt.Fprintf(&said, "%s\t%s\t%s %.0fs\n", verdict, j.Package, j.CLI, a.Seconds)
 	_, _ = said.WriteTo(w)
+}
+
+// note notes what came of a test, and prints what a failed one printed. It says whether it failed.
+func (r *report) note(w io.Writer, pkg string, of *result) bool {
+	r.tries[[2]string{pkg, of.test}] = append(r.tries[[2]string{pkg, of.test}], of)
+	if of.verdict == "fail" {
+		of.printOutput(w)
+	}
+	return of.verdict == "fail"
 }
 
 // lastVerdict is that of a test's last try; "" where it never ended, or did not run.
@@ -67,11 +71,11 @@ func (r *report) lastVerdict(pkg, test string) string {
 }
 
 // listAgain makes jobs of the tests that failed. What died is not tried again: what ended it is a fault of its own.
-func (r *report) listAgain() (again []*job) {
+func (r *report) listAgain() (again []*Job) {
 	for _, j := range r.jobs {
 		second := *j
 		second.Tests = slices.DeleteFunc(slices.Clone(j.Tests), func(test string) bool { return r.lastVerdict(j.Package, test) != "fail" })
-		if !r.died[j.ID] && len(second.Tests) > 0 {
+		if !r.died[j] && len(second.Tests) > 0 {
 			again = append(again, &second)
 		}
 	}
@@ -79,8 +83,8 @@ func (r *report) listAgain() (again []*job) {
 }
 
 // drop takes jobs out of what was planned, and names their tests.
-func (r *report) drop(w io.Writer, dropped []*job, minutes int) {
-	r.jobs = slices.DeleteFunc(r.jobs, func(j *job) bool {
+func (r *report) drop(w io.Writer, dropped []*Job, minutes int) {
+	r.jobs = slices.DeleteFunc(r.jobs, func(j *Job) bool {
 		isDropped := slices.Contains(dropped, j)
 		if isDropped {
 			fmt.Fprintf(w, "not begun within %d minutes with %s, %s: %s\n", minutes, j.CLI, j.Package, strings.Join(j.Tests, " "))
@@ -112,7 +116,7 @@ func (r *report) print(w io.Writer) (failed int) {
 				tries[len(tries)-1].printSkip(&said)
 			case "fail":
 				failed++
-				fmt.Fprintln(&said, "failed:", test)
+				fmt.Fprintln(&said, "failed:", cmp.Or(test, j.Package))
 			default:
 				failed++
 				fmt.Fprintln(&said, "did not end:", test)

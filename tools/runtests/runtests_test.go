@@ -15,7 +15,7 @@ import (
 // TestMain is a worker too.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "worker" {
-		_ = serveJobs(os.Stdin, os.Stdout)
+		_ = serveJobs(os.Args[2])
 		return
 	}
 	os.Exit(m.Run())
@@ -50,7 +50,7 @@ func fakeRun(t *testing.T, packages map[string][]string) (a *acceptance, q *queu
 	a = &acceptance{w: &lockedWriter{w: said}, root: t.TempDir(), reports: map[string]*report{}}
 	q = &queue{}
 	for _, cli := range []string{"terraform", "tofu"} {
-		var parts [][]*job
+		var parts [][]*Job
 		for name, tests := range packages {
 			binary := filepath.Join(a.root, strings.ReplaceAll(name, "/", "+"))
 			if err := os.WriteFile(binary, []byte(fakeTests), 0o700); err != nil {
@@ -59,7 +59,7 @@ func fakeRun(t *testing.T, packages map[string][]string) (a *acceptance, q *queu
 			if err := os.MkdirAll(filepath.Join(a.root, "internal", name), 0o700); err != nil {
 				t.Fatal(err)
 			}
-			parts = append(parts, splitJob(job{CLI: cli, Program: "/bin/" + cli, Root: a.root, Package: "internal/" + name, Binary: binary, Tests: tests, Limit: 20}))
+			parts = append(parts, splitJob(Job{CLI: cli, Program: "/bin/" + cli, Root: a.root, Package: "internal/" + name, Binary: binary, Tests: tests, Limit: 20}))
 		}
 		a.addJobs(q, cli, parts)
 	}
@@ -88,7 +88,7 @@ func TestSandboxesShareAQueueOfTests(t *testing.T) {
 		t.Fatalf("in the queue: %s, %s", got, order)
 	}
 	for i, j := range q.jobs {
-		if j.ID != i+1 || i < 5 && len(j.Tests) == 4 && j.Tests[0] != "TestAccT1" {
+		if i < 5 && len(j.Tests) == 4 && j.Tests[0] != "TestAccT1" {
 			t.Errorf("job %d is %+v", i, j)
 		}
 	}
@@ -164,7 +164,7 @@ func TestASandboxThatDiesLosesWhatItRan(t *testing.T) {
 	for _, j := range q.jobs {
 		j.CLI = "terraform"
 	}
-	slices.SortFunc(q.jobs, func(x, y *job) int { return strings.Compare(x.Package, y.Package) })
+	slices.SortFunc(q.jobs, func(x, y *Job) int { return strings.Compare(x.Package, y.Package) })
 	a.useWorker(q, ownWorker, []string{"services"})
 	a.useWorker(q, []string{"false"}, []string{"services"})
 	if len(q.jobs) != 3 || len(q.dropWaiting()) != 0 || !strings.Contains(said.String(), "a sandbox did not come up: false") {
@@ -192,7 +192,7 @@ func TestAProgramWhoseTestsWereNotBegunIsReported(t *testing.T) {
 
 func TestTheSlowestOfVeryManyTestsAreNamed(t *testing.T) {
 	t.Parallel()
-	r := newReport("tofu", []*job{{Package: "p", Tests: numbered(20000)}})
+	r := newReport("tofu", []*Job{{Package: "p", Tests: numbered(20000)}})
 	for i, test := range r.jobs[0].Tests {
 		r.tries[[2]string{"p", test}] = []*result{{verdict: "pass", test: test, seconds: float64(i+1) + 0.4}}
 	}

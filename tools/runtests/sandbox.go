@@ -1,11 +1,11 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
+	"net"
+	"net/rpc"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,38 +15,35 @@ import (
 	"time"
 )
 
-// answer is a line that a worker prints: that it is ready, with the ID 0, or what came of a job.
-type answer struct {
-	ID      int
+// serveJobs runs jobs for the process that listens at a socket, until that one ends the connection.
+func serveJobs(socket string) error {
+	outside, err := net.Dial("unix", socket)
+	if err != nil {
+		return err
+	}
+	if err := rpc.Register(Worker{}); err != nil {
+		return err
+	}
+	rpc.ServeConn(outside)
+	return nil
+}
+
+// Worker runs jobs, several beside each other.
+type Worker struct{}
+
+// Answer is what came of a job.
+type Answer struct {
 	Output  string
 	Failed  bool
-	Seconds int
+	Seconds float64
 }
 
-// serveJobs runs the jobs that it reads, one a line, beside each other, and answers each. It ends at the end of what it reads.
-func serveJobs(in io.Reader, out io.Writer) error {
-	var turn sync.Mutex
-	say := func(a answer) {
-		turn.Lock()
-		defer turn.Unlock()
-		_ = json.NewEncoder(out).Encode(a) // who does not listen any more ends the sandbox
-	}
-	say(answer{})
-	for jobs := json.NewDecoder(in); ; {
-		var j job
-		if err := jobs.Decode(&j); err != nil {
-			return nil //nolint:nilerr // this is how it ends
-		}
-		go func() { say(runJob(j)) }()
-	}
-}
-
-// runJob runs tests as `go test` does, in the package's directory, where its testdata is.
-func runJob(j job) answer {
+// Run runs tests as `go test` does, in the package's directory, where its testdata is.
+func (Worker) Run(j Job, got *Answer) error {
 	began := time.Now()
 	log, err := os.CreateTemp("", "job") // a pipe would wait for whoever holds it open
 	if err != nil {
-		return answer{ID: j.ID, Output: err.Error(), Failed: true}
+		return err
 	}
 	defer os.Remove(log.Name())
 	// The sandbox has a copy of the program that begins faster.
@@ -63,94 +60,52 @@ func runJob(j job) answer {
 	cmd.Env = append(os.Environ(), "TF_ACC=1", "TF_ACC_PROVIDER_NAMESPACE=virtcluster", "TF_ACC_PROVIDER_HOST="+registry, "TF_ACC_TERRAFORM_PATH="+j.Program)
 	err = cmd.Run()
 	text, readErr := os.ReadFile(log.Name())
-	return answer{ID: j.ID, Output: string(text), Failed: cmp.Or(err, readErr) != nil, Seconds: int(time.Since(began).Seconds())}
+	*got = Answer{Output: string(text), Failed: cmp.Or(err, readErr) != nil, Seconds: time.Since(began).Seconds()}
+	return nil
 }
 
-// worker is a process that runs jobs, as serveJobs does.
-type worker struct {
-	cmd   *exec.Cmd
-	in    io.WriteCloser
-	turn  sync.Mutex
-	ready chan answer
-	asked map[int]chan answer // closed when the worker ends
-}
-
-// startWorker starts a worker, and returns it when it is ready. What it prints else goes to w.
-func startWorker(w io.Writer, argv ...string) (*worker, error) {
-	wk := &worker{cmd: exec.Command(argv[0], argv[1:]...), ready: make(chan answer, 1), asked: map[int]chan answer{}}
-	wk.cmd.Stderr = os.Stderr
-	in, err := wk.cmd.StdinPipe()
+// useWorker runs jobs of a queue by a worker that a command starts, which gets the socket to connect to as its last argument. The jobs that
+// it does not come to are left; that which it has when it dies is lost.
+func (a *acceptance) useWorker(q *queue, argv []string, stages ...[]string) {
+	directory, err := os.MkdirTemp(a.work, "")
 	if err != nil {
-		return nil, err
+		fmt.Fprintln(a.w, err)
+		return
 	}
-	out, err := wk.cmd.StdoutPipe()
-	if wk.in = in; err == nil {
-		err = wk.cmd.Start()
-	}
+	socket := filepath.Join(directory, "s")
+	listener, err := net.Listen("unix", socket)
 	if err != nil {
-		return nil, fmt.Errorf("start %s: %w", argv[0], err)
+		fmt.Fprintln(a.w, err)
+		return
 	}
-	go wk.readAnswers(w, out)
-	if _, ok := <-wk.ready; !ok {
-		return nil, fmt.Errorf("%s: %w", argv[0], cmp.Or(wk.cmd.Wait(), io.EOF))
+	cmd := exec.Command(argv[0], append(argv[1:], socket)...)
+	cmd.Stdout, cmd.Stderr = a.w, os.Stderr
+	ended := make(chan error, 1)
+	go func() {
+		ended <- cmd.Run()
+		_ = listener.Close()
+	}()
+	inside, err := listener.Accept()
+	if err != nil {
+		fmt.Fprintf(a.w, "a sandbox did not come up: %s: %v\n", argv[0], <-ended)
+		return
 	}
-	return wk, nil
-}
-
-func (wk *worker) readAnswers(w io.Writer, out io.Reader) {
-	for lines := bufio.NewReader(out); ; {
-		line, err := lines.ReadString('\n')
-		var a answer
-		switch {
-		case err != nil:
-			wk.turn.Lock()
-			defer wk.turn.Unlock()
-			close(wk.ready)
-			for _, waits := range wk.asked {
-				close(waits)
-			}
-			wk.asked = nil
-			return
-		case json.Unmarshal([]byte(line), &a) != nil:
-			fmt.Fprint(w, line)
-		case a.ID == 0:
-			wk.ready <- a
-		default:
-			wk.turn.Lock()
-			wk.asked[a.ID] <- a
-			delete(wk.asked, a.ID)
-			wk.turn.Unlock()
+	worker := rpc.NewClient(inside)
+	runLanes(a.w, q, func(j *Job) bool {
+		var got Answer
+		if worker.Call("Worker.Run", j, &got) != nil {
+			return false
 		}
-	}
-}
-
-// run has the worker run a job; false where it ended meanwhile, or before.
-func (wk *worker) run(j *job) (answer, bool) {
-	waits := make(chan answer, 1)
-	wk.turn.Lock()
-	if wk.asked == nil {
-		wk.turn.Unlock()
-		return answer{}, false
-	}
-	wk.asked[j.ID] = waits
-	err := json.NewEncoder(wk.in).Encode(j)
-	wk.turn.Unlock()
-	if err != nil {
-		return answer{}, false
-	}
-	a, ok := <-waits
-	return a, ok
-}
-
-// end ends the worker and waits for that.
-func (wk *worker) end() {
-	_ = wk.in.Close()
-	_ = wk.cmd.Wait() // the jobs' answers say what failed
+		a.reports[j.CLI].add(a.w, j, got)
+		return true
+	}, stages...)
+	_ = worker.Close()
+	<-ended // the answers say what failed
 }
 
 // runLanes takes jobs of a queue until there are none for it. A lane takes those of its kinds, such as "networks,alone", one after the
 // other, in this order of kinds. The lanes of one stage run beside each other, those of the next when all before have ended.
-func runLanes(w io.Writer, q *queue, runJob func(*job) bool, stages ...[]string) {
+func runLanes(w io.Writer, q *queue, run func(*Job) bool, stages ...[]string) {
 	for _, stage := range stages {
 		var lanes sync.WaitGroup
 		for _, kinds := range stage {
@@ -158,7 +113,7 @@ func runLanes(w io.Writer, q *queue, runJob func(*job) bool, stages ...[]string)
 				began, busy := time.Now(), time.Duration(0)
 				for j := q.takeJob(strings.Split(kinds, ",")); j != nil; j = q.takeJob(strings.Split(kinds, ",")) {
 					from := time.Now()
-					if !runJob(j) {
+					if !run(j) {
 						break
 					}
 					busy += time.Since(from)

@@ -16,7 +16,7 @@ import (
 func runUnit(w io.Writer, root string) error {
 	_ = os.Unsetenv("TF_ACC")
 	var failed error
-	var all []*result
+	r := newReport("unit", nil)
 	for _, module := range []string{root, filepath.Join(root, "tools")} {
 		vet := exec.Command("go", "vet", "./...")
 		vet.Dir, vet.Stdout, vet.Stderr = module, w, os.Stderr
@@ -24,41 +24,25 @@ func runUnit(w io.Writer, root string) error {
 		test := exec.Command("go", "test", "-json", "-skip", "^TestAcc", "./...")
 		test.Dir, test.Stderr = module, os.Stderr
 		out, err := test.Output()
-		failed = errors.Join(failed, err)
-		results, err := readResults(bytes.NewReader(out))
-		failed = errors.Join(failed, err)
-		all = append(all, results...)
-	}
-	passed, broken, skipped := 0, 0, 0
-	for _, r := range all {
-		switch {
-		case r.test == "" && r.verdict != "skip":
-			lines := strings.Split(strings.TrimSpace(r.output.String()), "\n")
-			fmt.Fprintln(w, lines[len(lines)-1])
-			// One that did not compile has no failed test to show for it.
-			if r.verdict == "fail" && !slices.ContainsFunc(all, func(t *result) bool {
-				return t.pkg == r.pkg && t.test != "" && t.verdict != "pass" && t.verdict != "skip"
-			}) {
-				broken++
-				r.printOutput(w)
+		all, readErr := readResults(bytes.NewReader(out))
+		failed = errors.Join(failed, err, readErr)
+		for _, of := range all {
+			isPackage := of.test == ""
+			if isPackage && of.verdict != "skip" {
+				lines := strings.Split(strings.TrimSpace(of.output.String()), "\n")
+				fmt.Fprintln(w, lines[len(lines)-1])
 			}
-		case r.test == "":
-		case r.verdict == "pass":
-			passed++
-		case r.verdict == "skip":
-			skipped++
-		default:
-			broken++
-			r.printOutput(w)
+			// A package that did not compile has no failed test to show for it, and counts as one.
+			if isPackage && (of.verdict != "fail" || slices.ContainsFunc(all, func(t *result) bool {
+				return t.pkg == of.pkg && t.test != "" && t.verdict != "pass" && t.verdict != "skip"
+			})) {
+				continue
+			}
+			r.jobs = append(r.jobs, &Job{Package: of.pkg, Tests: []string{of.test}})
+			r.note(w, of.pkg, of)
 		}
 	}
-	for _, r := range all {
-		if r.test != "" && r.verdict == "skip" {
-			r.printSkip(w)
-		}
-	}
-	fmt.Fprintf(w, "unit: %d skipped\n%d passed, %d failed\n", skipped, passed, broken)
-	if failed != nil || broken > 0 {
+	if r.print(w) > 0 || failed != nil {
 		return errFailed
 	}
 	return nil

@@ -62,6 +62,7 @@ func records(t *testing.T, lines ...string) []dns.RR {
 }
 
 func TestAsk(t *testing.T) {
+	t.Parallel()
 	q := question{server: serve(t), rrType: dns.TypeA, protocol: "udp", timeout: 5 * time.Second}
 	for name, c := range map[string]struct {
 		change func(q *question)
@@ -87,6 +88,7 @@ func TestAsk(t *testing.T) {
 }
 
 func TestDigIsRead(t *testing.T) {
+	t.Parallel()
 	got, err := parseDig(";; Got answer:\n;; ->>HEADER<<- opcode: QUERY, status: NOERROR, id: 1\n;; flags: qr aa rd; QUERY: 1, ANSWER: 1\n\n;; ANSWER SECTION:\napi.okd.example.\t60\tIN\tA\t10.0.0.250\n\n")
 	if err != nil || got.rcode != "NOERROR" || !got.authoritative || !slices.Equal(got.records, []record{{"api.okd.example.", "A", "10.0.0.250", 60}}) {
 		t.Errorf("%+v, error %v", got, err)

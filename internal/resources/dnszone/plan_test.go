@@ -94,6 +94,7 @@ func (p planner) planned(t testing.TB, resp *tfprotov6.PlanResourceChangeRespons
 }
 
 func TestRecordsArePlannedAsTheyAre(t *testing.T) {
+	t.Parallel()
 	p := newPlanner(t)
 	config := p.config(map[string]tftypes.Value{"api": address("10.0.0.100"), "later": address(tftypes.UnknownValue)})
 	if got, want := p.planned(t, p.plan(t, nil, config, config))["records"], config["records"]; !got.Equal(want) {
@@ -103,6 +104,7 @@ func TestRecordsArePlannedAsTheyAre(t *testing.T) {
 
 // What is not known yet is no mistake, and hides none beside it.
 func TestABadRecordBesideAnUnknownOne(t *testing.T) {
+	t.Parallel()
 	p := newPlanner(t)
 	config := p.config(map[string]tftypes.Value{"bad": address("10.0.0.300"), "later": address(tftypes.UnknownValue)})
 	resp := p.plan(t, nil, config, config)
@@ -117,6 +119,7 @@ func TestABadRecordBesideAnUnknownOne(t *testing.T) {
 
 // An import finds no records, whether they are left out or written empty.
 func TestRecordsAreWrittenEmptyOverNone(t *testing.T) {
+	t.Parallel()
 	p := newPlanner(t)
 	config := p.config(nil)
 	delete(config, "records")
@@ -137,6 +140,7 @@ func TestRecordsAreWrittenEmptyOverNone(t *testing.T) {
 
 // What was written empty and is left out then, or became so by an import, is no change.
 func TestEmptyRecordsAreLeftOut(t *testing.T) {
+	t.Parallel()
 	p := newPlanner(t)
 	empty := map[string]tftypes.Value{}
 	config := p.config(empty)
@@ -164,6 +168,7 @@ func (p planner) forwarding() map[string]tftypes.Value {
 
 // A primary zone becomes one that forwards: what only a primary one has goes from its state.
 func TestForwardIsAddedToAZone(t *testing.T) {
+	t.Parallel()
 	p := newPlanner(t)
 	config := p.forwarding()
 	primary := maps.Clone(config)
@@ -181,6 +186,7 @@ func TestForwardIsAddedToAZone(t *testing.T) {
 
 // What only a primary zone has is refused beside forward, at its place.
 func TestNothingOfAPrimaryZoneIsBesideForward(t *testing.T) {
+	t.Parallel()
 	p := newPlanner(t)
 	soa := map[string]tftypes.Value{}
 	for name, kind := range p.zone.AttributeTypes["soa"].(tftypes.Object).AttributeTypes {

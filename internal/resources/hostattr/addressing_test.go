@@ -8,6 +8,7 @@ import (
 )
 
 func TestAMetricWaitsForTheGatewayThatIsKnownLater(t *testing.T) {
+	t.Parallel()
 	address := types.ListValueMust(types.StringType, []attr.Value{types.StringValue("10.0.0.5/24")})
 	none, unknown := types.ListNull(types.StringType), types.ListUnknown(types.StringType)
 	for name, c := range map[string]struct {

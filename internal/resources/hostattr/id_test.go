@@ -7,6 +7,7 @@ import (
 )
 
 func TestAnIDIsAMachineAndAName(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ id, form, machine, name string }{
 		{"ssh://root@10.0.0.100?host_key=abc#www", "HOST#NAME", "ssh://root@10.0.0.100?host_key=abc", "www"},
 		{"local:#a/b", "HOST#NAME", "local:", "a/b"},

@@ -13,6 +13,7 @@ import (
 
 // A machine that may come to be in the same apply is no error in a plan; one that is there and that nobody knows is.
 func TestAPlanRefusesAMachineWhoseHostKeyIsNotKnown(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		err  error
 		want diag.Severity

@@ -12,6 +12,7 @@ import (
 )
 
 func TestALostRouteWarnsOfTheRestartThatPutsItBack(t *testing.T) {
+	t.Parallel()
 	want := network.Spec{State: network.State{Active: true}, Definition: network.Definition{Name: "n", Mode: network.NAT,
 		Routes: []network.StaticRoute{{Destination: netip.MustParsePrefix("10.128.0.0/14"), Via: netip.MustParseAddr("10.0.0.1")}}}}
 	was := want

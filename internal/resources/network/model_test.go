@@ -45,6 +45,7 @@ func filled(t *testing.T, m *model, got network.Spec) {
 }
 
 func TestWhatIsReadConvertsBackToTheSame(t *testing.T) {
+	t.Parallel()
 	for name, got := range map[string]network.Spec{"full": sample(), "least": {Definition: network.Definition{Name: "n", Mode: network.Isolated}}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -59,6 +60,7 @@ func TestWhatIsReadConvertsBackToTheSame(t *testing.T) {
 }
 
 func TestANetworkThatLostMachinesReadsAsNotActive(t *testing.T) {
+	t.Parallel()
 	var m model
 	filled(t, &m, sample())
 	got := sample()
@@ -74,6 +76,7 @@ func TestANetworkThatLostMachinesReadsAsNotActive(t *testing.T) {
 }
 
 func TestSpellingsThatMeanTheSameStay(t *testing.T) {
+	t.Parallel()
 	var m model
 	filled(t, &m, sample())
 	was := m
@@ -107,6 +110,7 @@ func TestSpellingsThatMeanTheSameStay(t *testing.T) {
 }
 
 func TestDHCPWithoutRangesIsToldFromNone(t *testing.T) {
+	t.Parallel()
 	var m model
 	got := sample()
 	for _, dhcp := range []*network.DHCP{nil, {}, nil} {
@@ -121,6 +125,7 @@ func TestDHCPWithoutRangesIsToldFromNone(t *testing.T) {
 }
 
 func TestANoteThatOnlyTheConfigurationHasIsNoDrift(t *testing.T) {
+	t.Parallel()
 	var m model
 	got := sample()
 	got.DHCP = &network.DHCP{}
@@ -135,6 +140,7 @@ func TestANoteThatOnlyTheConfigurationHasIsNoDrift(t *testing.T) {
 }
 
 func TestDriftOfTheRunningNetworkShowsWhereTheConfigurationIsAsAsked(t *testing.T) {
+	t.Parallel()
 	var m model
 	filled(t, &m, sample())
 	got, live := sample(), sample().Definition
@@ -147,6 +153,7 @@ func TestDriftOfTheRunningNetworkShowsWhereTheConfigurationIsAsAsked(t *testing.
 }
 
 func TestImportIDs(t *testing.T) {
+	t.Parallel()
 	for id, want := range map[string][3]string{
 		"net":                                  {"", "net", ""},
 		"kvm2/n":                               {"kvm2", "n", ""},

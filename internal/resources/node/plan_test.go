@@ -24,6 +24,7 @@ func planOf(config, prior *version) *version {
 }
 
 func TestInterfacesKeepTheirMACAddresses(t *testing.T) {
+	t.Parallel()
 	fresh := planOf(&version{plain: plain{Name: text("n")}, nested: nested{Interfaces: []interfaceModel{{Network: text("a")}, {Network: text("b"), MAC: text("52-54-00-AA-6C-B1")}}}}, &version{})
 	first, second := fresh.Interfaces[0], fresh.Interfaces[1]
 	if first.Name.ValueString() != "eth0" || second.Name.ValueString() != "eth1" || first.Hostname.ValueString() != "n" {
@@ -55,6 +56,7 @@ func TestInterfacesKeepTheirMACAddresses(t *testing.T) {
 }
 
 func TestWhatTheConfigurationLeavesOpen(t *testing.T) {
+	t.Parallel()
 	v := planOf(&version{}, &version{})
 	for name, c := range map[string]struct{ got, want string }{
 		"type": {v.Type.ValueString(), "kvm"}, "machine": {v.Machine.ValueString(), "q35"}, "firmware": {v.Firmware.ValueString(), "bios"},
@@ -92,6 +94,7 @@ func restartsOf(t *testing.T, prior, planned *version) string {
 }
 
 func TestMaximaFollowUpwardsOnly(t *testing.T) {
+	t.Parallel()
 	at := func(mib int64) *version { return &version{plain: plain{MemoryMiB: types.Int64Value(mib)}} }
 	small := planOf(at(512), &version{})
 	if got := planOf(at(256), small).MaxMemoryMiB.ValueInt64(); got != 512 {
@@ -109,6 +112,7 @@ func TestMaximaFollowUpwardsOnly(t *testing.T) {
 }
 
 func TestWhatIsSaidOfBootingAnywayIsNoChange(t *testing.T) {
+	t.Parallel()
 	disk := nested{Root: &rootModel{}}
 	for name, c := range map[string]struct {
 		node          nested
@@ -137,6 +141,7 @@ func TestWhatIsSaidOfBootingAnywayIsNoChange(t *testing.T) {
 }
 
 func TestCloudInitThatSaysNothingIsNoChange(t *testing.T) {
+	t.Parallel()
 	configured := func(addresses ...string) *version {
 		i := interfaceModel{Bridge: text("b"), MAC: text("52:54:00:00:00:01"), Name: text("eth0"), Addresses: convert.ListOrNull(addresses)}
 		return &version{plain: plain{Name: text("n")}, nested: nested{Interfaces: []interfaceModel{i}}}
@@ -166,6 +171,7 @@ func TestCloudInitThatSaysNothingIsNoChange(t *testing.T) {
 
 // A configuration may know an object later, and a plan must hold what either outcome has.
 func TestWhatMayBeADiskOfTheNodesOwnIsKnownLater(t *testing.T) {
+	t.Parallel()
 	config := func(volume types.String) *version {
 		return &version{nested: nested{Disks: map[string]diskModel{"d": {Volume: volume, SizeGiB: types.Int64Value(1)}}}}
 	}
@@ -178,6 +184,7 @@ func TestWhatMayBeADiskOfTheNodesOwnIsKnownLater(t *testing.T) {
 }
 
 func TestUnknownElementsAreDecodedAndEncoded(t *testing.T) {
+	t.Parallel()
 	disks, plugs := attributeTypes()["disks"].(types.MapType), attributeTypes()["network_interfaces"].(types.ListType)
 	v := version{plain: plain{Name: text("n")}}
 	v.Timeouts.Object = types.ObjectNull(attributeTypes()["timeouts"].(timeouts.Type).AttrTypes)
@@ -201,6 +208,7 @@ func TestUnknownElementsAreDecodedAndEncoded(t *testing.T) {
 }
 
 func TestAddressesThatFollowFromTheConfiguration(t *testing.T) {
+	t.Parallel()
 	v := planOf(&version{plain: plain{Name: text("n")}, nested: nested{Interfaces: []interfaceModel{
 		{Network: text("a"), IP: text("10.0.0.1")}, {Bridge: text("b"), Addresses: convert.ListOrNull([]string{"fd00::7/64", "10.19.41.157/24"})},
 	}}}, &version{})
@@ -215,6 +223,7 @@ func TestAddressesThatFollowFromTheConfiguration(t *testing.T) {
 }
 
 func TestTheStateOfANodeIsKnownWhereNothingChangesIt(t *testing.T) {
+	t.Parallel()
 	node := func(running attr.Value, state types.String) *version {
 		of, _ := running.(types.Bool)
 		return &version{plain: plain{Running: of, State: state}}

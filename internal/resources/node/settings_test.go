@@ -11,6 +11,7 @@ import (
 )
 
 func TestAMarkWithoutSettingsMeansTheDefaults(t *testing.T) {
+	t.Parallel()
 	imported := version{}
 	imported.fillModel(t.Context(), &machine.Spec{})
 	planned := planOf(&version{}, &version{})
@@ -28,6 +29,7 @@ func TestAMarkWithoutSettingsMeansTheDefaults(t *testing.T) {
 }
 
 func TestSettingsComeBackFromTheMark(t *testing.T) {
+	t.Parallel()
 	kinds := attributeTypes()["timeouts"].(timeouts.Type).AttrTypes
 	limits := types.ObjectValueMust(kinds, map[string]attr.Value{"create": text("30m"), "read": types.StringNull(), "update": types.StringNull(), "delete": text("1m")})
 	for name, v := range map[string]version{

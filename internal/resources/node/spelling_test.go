@@ -11,6 +11,7 @@ import (
 )
 
 func TestAnotherSpellingOfAnInterfaceIsNoChange(t *testing.T) {
+	t.Parallel()
 	plug := interfaceAttributes()
 	nested := func(list string) map[string]schema.Attribute {
 		return plug[list].(schema.ListNestedAttribute).NestedObject.Attributes

@@ -17,6 +17,7 @@ import (
 )
 
 func TestProblems(t *testing.T) {
+	t.Parallel()
 	with := func(change func(*version)) *version {
 		v := planOf(&version{
 			plain:  plain{Name: text("n"), Type: text("qemu")},
@@ -108,6 +109,7 @@ func TestProblems(t *testing.T) {
 }
 
 func TestWhatTheKindsOfAnInterfaceRefuse(t *testing.T) {
+	t.Parallel()
 	plug := interfaceAttributes()
 	rule := plug["security_rules"].(schema.ListNestedAttribute).NestedObject.Attributes
 	for name, c := range map[string]struct {
@@ -137,6 +139,7 @@ func TestWhatTheKindsOfAnInterfaceRefuse(t *testing.T) {
 }
 
 func TestDisksDoNotShrink(t *testing.T) {
+	t.Parallel()
 	disk := func(gib int64) *version {
 		return &version{nested: nested{Root: &rootModel{SizeGiB: types.Int64Value(gib)}, Disks: map[string]diskModel{"d": {SizeGiB: types.Int64Value(gib)}}}}
 	}
@@ -149,6 +152,7 @@ func TestDisksDoNotShrink(t *testing.T) {
 }
 
 func TestNoKernelIsNoRestart(t *testing.T) {
+	t.Parallel()
 	prior, v := &version{}, &version{}
 	prior.Boot, v.Boot = &bootModel{}, &bootModel{Kernel: types.StringValue("")}
 	if got := restartsOf(t, prior, v); got != "" {

@@ -21,6 +21,7 @@ func named(name string, m member) member {
 }
 
 func TestPrioritiesByDefaultStayWhoeverComesAndGoes(t *testing.T) {
+	t.Parallel()
 	three := []member{named("a", someone("ssh://a")), named("b", someone("ssh://b")), named("c", someone("ssh://c"))}
 	of := func(written []member, state *model) map[string]int64 {
 		t.Helper()
@@ -71,6 +72,7 @@ func TestPrioritiesByDefaultStayWhoeverComesAndGoes(t *testing.T) {
 }
 
 func TestMembersAreReadInTheOrderOfTheirNamesAndAsFarAsTheyAreKnown(t *testing.T) {
+	t.Parallel()
 	full := someone("ssh://a").toObject()
 	part := someone("ssh://b")
 	part.ServiceNode, part.Priority = types.StringUnknown(), types.Int64Value(7)
@@ -93,6 +95,7 @@ func TestMembersAreReadInTheOrderOfTheirNamesAndAsFarAsTheyAreKnown(t *testing.T
 }
 
 func TestAMembersServiceNodeIsOneInEverySpelling(t *testing.T) {
+	t.Parallel()
 	for _, written := range []string{"SHA256%3AuNiVztksCsDhcc0uBhqLEk3eJwMqDnnbHTtJOmoCTvU", "uNiVztksCsDhcc0u"} {
 		t.Run(written, func(t *testing.T) {
 			t.Parallel()
@@ -105,6 +108,7 @@ func TestAMembersServiceNodeIsOneInEverySpelling(t *testing.T) {
 }
 
 func TestTheOwnerIsKnownWhereNobodyCanTakeTheAddresses(t *testing.T) {
+	t.Parallel()
 	with := func(node string, priority int64) member {
 		m := someone(node)
 		m.Priority = types.Int64Value(priority)

@@ -9,6 +9,7 @@ import (
 )
 
 func TestFillKeepsTheSpellingOfTheImage(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ image, backing, want string }{
 		{"", "", ""},
 		{"base", "/srv/okd/base", "base"},
