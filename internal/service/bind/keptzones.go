@@ -25,34 +25,19 @@ type content struct {
 }
 
 // readContents looks into an included file, and into those that it includes.
-func (c *config) readContents(f *namedconf.File, depth int) (content, error) {
+func (c *config) readContents(f *namedconf.File, depth int) content {
 	if f == nil {
-		return content{}, nil
+		return content{}
 	}
 	all := content{onlyZones: true}
-	for _, s := range f.Statements {
-		switch s.Name() {
-		case "zone":
-			all.hasZones = true
-			all.hasSingle = all.hasSingle || isSingle(s)
-			all.hasPersonal = all.hasPersonal || isPersonal(s)
-			continue
-		case "include":
-			file, err := c.parseIncluded(s, depth)
-			if err != nil {
-				return all, err
-			}
-			inner, err := c.readContents(file, depth+1)
-			if err != nil {
-				return all, err
-			}
-			all.hasZones, all.onlyZones = all.hasZones || inner.hasZones, all.onlyZones && inner.onlyZones
-			all.hasSingle, all.hasPersonal = all.hasSingle || inner.hasSingle, all.hasPersonal || inner.hasPersonal
+	for _, s := range c.flattenIncludes(f.Statements, depth) {
+		if s.Name() != "zone" {
+			all.onlyZones = false
 			continue
 		}
-		all.onlyZones = false
+		all.hasZones, all.hasSingle, all.hasPersonal = true, all.hasSingle || isSingle(s), all.hasPersonal || isPersonal(s)
 	}
-	return all, nil
+	return all
 }
 
 // isSingle says whether named writes a zone's file, which views cannot share: what it transfers, what is

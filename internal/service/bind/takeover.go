@@ -92,10 +92,7 @@ func (c *config) splitZones(file *namedconf.File, zones *keptZones, depth int) (
 			if err != nil {
 				return nil, err
 			}
-			kind, err := c.readContents(included, depth+1)
-			if err != nil {
-				return nil, err
-			}
+			kind := c.readContents(included, depth+1)
 			if kind.hasZones && kind.onlyZones && !kind.hasSingle {
 				zones.shared = append(zones.shared, s)
 				zones.personal = zones.personal || kind.hasPersonal
@@ -175,27 +172,28 @@ func (c *config) readKept() (keptZones, error) {
 				if err != nil {
 					return zones, err
 				}
-				inside, err := c.readContents(included, 1)
-				if err != nil {
-					return zones, err
-				}
-				zones.personal = zones.personal || inside.hasPersonal
+				zones.personal = zones.personal || c.readContents(included, 1).hasPersonal
 			}
 		}
 	}
 	return zones, nil
 }
 
-// giveBack puts the original back, and after it the statements that a person added since, to the main file or to those for zones.
-// What cannot stand there, such as a view beside zones that are in none, is kept in a file beside it.
+// giveBack puts the original back, or where that is not kept any more, what the file would be without us; and after it the statements that a
+// person added since, to the main file or to those for zones. What cannot stand there, such as a view beside zones that are in none, is kept
+// in a file beside it.
 func (c *config) giveBack() error {
 	original, kept := c.tree[c.originalPath()]
+	added, before := c.findAdded()
 	if !kept {
-		return c.dissolveParts()
+		added = c.inRest()
+		c.file.Statements = slices.DeleteFunc(c.file.Statements, func(s *namedconf.Statement) bool { return markerOf(s) == keptMarker })
+		c.removeHeader()
+		before = append([]*namedconf.Statement{}, c.flattenIncludes(c.file.Statements, 0)...)
+		original = host.File{Content: []byte(c.file.String()), Mode: 0o644, Owner: "root", Group: c.group}
 	}
 	content := bytes.Clone(original.Content)
 	var beside []*namedconf.Statement
-	added, before := c.findAdded()
 	zones, comments, err := c.addedZones(before)
 	if err != nil {
 		return err
@@ -295,38 +293,6 @@ func sameZone(a, b *namedconf.Statement) bool {
 	first, err := ZoneName(a.Arg(0))
 	second, otherErr := ZoneName(b.Arg(0))
 	return a.Arg(0) == b.Arg(0) || err == nil && otherErr == nil && first == second
-}
-
-// dissolveParts makes of the file what it would be without us, where the original is not kept any more: the zones from before come
-// back to where they stood, with those that a person wrote into our files, and everything else stays.
-func (c *config) dissolveParts() error {
-	zones, comments, err := c.addedZones(nil)
-	if err != nil {
-		return err
-	}
-	var beside []*namedconf.Statement
-	for _, s := range c.inRest() {
-		if s.Name() == "zone" {
-			zones = append(zones, s)
-		} else {
-			beside = append(beside, s)
-		}
-	}
-	c.keepBeside(beside, "")
-	c.file.Statements = slices.DeleteFunc(c.file.Statements, func(s *namedconf.Statement) bool { return markerOf(s) == keptMarker })
-	for _, s := range zones {
-		s.SetLead("\n" + strings.TrimLeft(s.Lead(), "\n"))
-		c.file.Statements = append(c.file.Statements, s)
-	}
-	if comments != "" {
-		c.file.Tail = strings.TrimRight(c.file.Tail, "\n") + "\n" + comments
-	}
-	c.removeHeader()
-	c.tree.Put(c.main, []byte(c.file.String()), 0o644, "root", c.group)
-	for _, path := range c.zoneIncludes() {
-		delete(c.tree, path)
-	}
-	return nil
 }
 
 // findAdded are the statements of the main file that neither we nor the original put there, and before are those of the original;

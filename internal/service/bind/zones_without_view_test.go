@@ -104,6 +104,25 @@ acl mine { 10.0.0.0/8; };
 	}
 }
 
+// A file of nothing but zones has none of its statements left when views have them.
+func TestZonesComeBackToAFileOfNothingElse(t *testing.T) {
+	const home = "zone \"home.example\" { type master; file \"/etc/bind/db.home\"; };\n"
+	for name, gone := range map[string]bool{"with the original": false, "without it": true} {
+		t.Run(name, func(t *testing.T) {
+			tree := transaction.Tree{}
+			tree.Put("/etc/bind/named.conf", []byte(home), 0o644, "root", "bind")
+			must(t, addView(tree, View{Name: "a", MatchClients: []string{"10.1.0.0/16"}}))
+			if gone {
+				delete(tree, "/etc/bind/named.conf.virtcluster-original")
+			}
+			must(t, DropView(tree, "a"))
+			if main := text(tree, "/etc/bind/named.conf"); strings.TrimSpace(main) != strings.TrimSpace(home) || len(tree) != 1 {
+				t.Errorf("there is\n%s\nin %d files", main, len(tree))
+			}
+		})
+	}
+}
+
 func TestZonesOfFilesBelowAreFoundAndGoIntoEveryView(t *testing.T) {
 	tree := withLocal(t, `include "/etc/bind/sites/*.conf";
 `)
