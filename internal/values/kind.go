@@ -144,7 +144,7 @@ func (k keepSpelling) MarkdownDescription(ctx context.Context) string { return k
 
 // PlanModifyString implements planmodifier.String.
 func (k keepSpelling) PlanModifyString(_ context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {
-	if req.ConfigValue.IsNull() || req.PlanValue.IsUnknown() || req.StateValue.IsNull() {
+	if req.ConfigValue.IsNull() || req.PlanValue.IsUnknown() || req.StateValue.IsNull() || req.PlanValue.Equal(req.StateValue) {
 		return
 	}
 	if k.Canonical(req.PlanValue.ValueString()) == k.Canonical(req.StateValue.ValueString()) {

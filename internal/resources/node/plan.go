@@ -55,7 +55,7 @@ func (p *planner) planNode(ctx context.Context, proposed *model) {
 		p.checker.Client, p.noClient = p.at.Fleet.Hypervisor(ctx, planned.Hypervisor.ValueString())
 	}
 	completeVersion(planned, config, prior)
-	keepFirstBoot(planned, prior, was)
+	keepMetaData(planned, prior, was)
 	p.keepReferences(ctx, planned, prior)
 	replace := !create && makesAnotherNode(planned, prior, p.resp)
 	fresh := create || replace
@@ -85,10 +85,8 @@ func (p *planner) planNode(ctx context.Context, proposed *model) {
 	p.checkHypervisors(ctx, want, was, fresh, !fresh && p.resp.Plan.Raw.Equal(p.req.State.Raw))
 }
 
-// keepFirstBoot keeps the prior texts that tell the guest the same: an import finds them completed or translated.
-func keepFirstBoot(planned, prior *version, was *machine.Spec) {
-	keepPrior(&planned.Ignition, prior.Ignition, machine.SameIgnition)
-	keepPrior(&planned.Butane, prior.Butane, machine.SameButane)
+// keepMetaData keeps the prior metadata where they tell the guest the same: an import finds them completed.
+func keepMetaData(planned, prior *version, was *machine.Spec) {
 	if is, old := planned.CloudInit, prior.CloudInit; is != nil && old != nil {
 		keepPrior(&is.MetaData, old.MetaData, func(a, b string) bool { return machine.SameMetaData(a, b, was) })
 	}

@@ -15,11 +15,18 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage"
 )
 
 // nodeName is what a machine, its volumes and its host name may be called.
 var nodeName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
+
+// ignition and butane are texts of which those are the same that hand the same over to the guest.
+var (
+	ignition = values.Text.Same(machine.CanonicalIgnition)
+	butane   = values.Text.Same(machine.CanonicalButane)
+)
 
 // nodeSchema describes the node. Where an attribute is both optional and computed, what the configuration
 // leaves open is chosen when the node is made and stays as it is from then on, so that a machine that was
@@ -61,8 +68,8 @@ func nodeSchema(ctx context.Context) schema.Schema {
 				Optional:   true, Computed: true, PlanModifiers: crud.ListLeftOut(), NestedObject: schema.NestedAttributeObject{Attributes: interfaceAttributes()},
 				MarkdownDescription: "Network interfaces in the order the guest finds them. Adding and removing one works while the node runs, as long as its machine has a free place: a new node has eight for further interfaces and `virtio` disks, and where they are taken, the plan asks for a restart.",
 			},
-			"ignition":      schema.StringAttribute{Validators: []validator.String{values.Text}, Optional: true, Sensitive: true, MarkdownDescription: "Ignition configuration as JSON, checked when planning and handed over by QEMU's fw_cfg. It matters at the first boot only. Where an interface has `addresses`, `gateway`, `routes` or `nameservers`, a keyfile of NetworkManager for each interface is added (`/etc/NetworkManager/system-connections/<name>.nmconnection`); a file of the configuration's own at that path wins."},
-			"butane":        schema.StringAttribute{Validators: []validator.String{values.Text}, Optional: true, Sensitive: true, MarkdownDescription: "The same as a Butane configuration (YAML), translated to Ignition. Variant `openshift` becomes plain Ignition too; its section `openshift`, which only a MachineConfig has a place for, is refused. Only one of `ignition` and `butane` can be set."},
+			"ignition":      schema.StringAttribute{Validators: []validator.String{ignition}, PlanModifiers: []planmodifier.String{ignition.KeepSpelling()}, Optional: true, Sensitive: true, MarkdownDescription: "Ignition configuration as JSON, checked when planning and handed over by QEMU's fw_cfg. It matters at the first boot only. Where an interface has `addresses`, `gateway`, `routes` or `nameservers`, a keyfile of NetworkManager for each interface is added (`/etc/NetworkManager/system-connections/<name>.nmconnection`); a file of the configuration's own at that path wins."},
+			"butane":        schema.StringAttribute{Validators: []validator.String{butane}, PlanModifiers: []planmodifier.String{butane.KeepSpelling()}, Optional: true, Sensitive: true, MarkdownDescription: "The same as a Butane configuration (YAML), translated to Ignition. Variant `openshift` becomes plain Ignition too; its section `openshift`, which only a MachineConfig has a place for, is refused. Only one of `ignition` and `butane` can be set."},
 			"autostart":     flagAttribute("Whether the node starts with its hypervisor. Default: `true`."),
 			"running":       flagAttribute("Whether the node runs. It is enforced: a node that stopped, crashed or was paused is started by the next apply. Default: `true`."),
 			"allow_restart": flagAttribute("Whether an apply may restart the node for changes that cannot be made while it runs. Default: `false`: such a change is an error when planning."),

@@ -74,7 +74,7 @@ func applyVCPUs(d *libvirtxml.Domain, was, m *Machine) {
 }
 
 func applyCPU(d *libvirtxml.Domain, was, m *Machine) {
-	if was.CPU.Mode == m.CPU.Mode && was.CPU.Model == m.CPU.Model && sameBool(was.CPU.Nested, m.CPU.Nested) || m.CPU.Mode == "" {
+	if was.CPU.Mode == m.CPU.Mode && was.CPU.Model == m.CPU.Model && samePointed(was.CPU.Nested, m.CPU.Nested) || m.CPU.Mode == "" {
 		return
 	}
 	if d.CPU == nil {
@@ -154,9 +154,7 @@ func yesNo(b bool) string {
 	return "no"
 }
 
-func sameBool(a, b *bool) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return *a == *b
+// samePointed says whether two pointers point to the same, or are nil both.
+func samePointed[T comparable](a, b *T) bool {
+	return a == b || a != nil && b != nil && *a == *b
 }

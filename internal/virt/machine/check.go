@@ -138,7 +138,7 @@ func (k *Checker) askCapabilities(ctx context.Context) (*libvirtxml.DomainCaps, 
 
 func (k *Checker) checkCPU(ctx context.Context, host *hostFacts) error {
 	c, was := k.Want.CPU, k.Was.CPU
-	if c.Mode == "" || !k.Fresh && c.Mode == was.Mode && sameBool(c.Nested, was.Nested) && c.Model == was.Model {
+	if c.Mode == "" || !k.Fresh && c.Mode == was.Mode && samePointed(c.Nested, was.Nested) && c.Model == was.Model {
 		return nil
 	}
 	offered, err := k.askCapabilities(ctx)

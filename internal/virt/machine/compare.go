@@ -125,7 +125,7 @@ func compareTagged(was, want reflect.Value, at []any, differ func(was, is any, p
 // SameDevices says that nothing is to be plugged in or out.
 func (s *Spec) SameDevices(was *Spec) bool {
 	unknown := s.Unknown.Has("disks") || s.Unknown.Has("network_interfaces") || s.Unknown.Has("cloud_init")
-	return !unknown && len(s.Disks) == len(was.Disks) && maps.Equal(s.Disks, was.Disks) && sameInterfaces(s.Interfaces, was.Interfaces) && sameCloudInit(s.CloudInit, was.CloudInit)
+	return !unknown && len(s.Disks) == len(was.Disks) && maps.Equal(s.Disks, was.Disks) && sameInterfaces(s.Interfaces, was.Interfaces) && samePointed(s.CloudInit, was.CloudInit)
 }
 
 func sameInterfaces(a, b []InterfaceSpec) bool {

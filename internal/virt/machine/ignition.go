@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -97,21 +96,28 @@ func isIgnition(text string) bool {
 	return json.Unmarshal([]byte(text), &c) == nil && c.Variant == nil && c.Ignition != nil && c.Ignition.Version != ""
 }
 
-// SameIgnition says whether two texts of Ignition hand the same over to the guest: other spaces are no change.
-func SameIgnition(a, b string) bool { return sameJSON(a, b) }
-
-// SameButane says whether two texts of Butane hand the same over to the guest: other comments are no change, nor is, for a
-// machine that was imported, what its Butane became.
-func SameButane(a, b string) bool {
-	is, err := translateButane(a)
-	was, err2 := translateButane(b)
-	return a == b || err == nil && err2 == nil && sameJSON(is, was)
+// CanonicalIgnition spells Ignition without spaces, in the order of its keys: other texts that become the same hand the same over to
+// the guest. What is no JSON stays as it is.
+func CanonicalIgnition(text string) string {
+	var v any
+	if json.Unmarshal([]byte(text), &v) != nil {
+		return text
+	}
+	compact, err := compactJSON(v)
+	if err != nil {
+		return text
+	}
+	return compact
 }
 
-// sameJSON says that two texts are JSON of one meaning.
-func sameJSON(a, b string) bool {
-	var x, y any
-	return json.Unmarshal([]byte(a), &x) == nil && json.Unmarshal([]byte(b), &y) == nil && reflect.DeepEqual(x, y)
+// CanonicalButane is the Ignition that Butane becomes: comments make no difference, and what was translated already, as that of a
+// machine that was imported, is the same.
+func CanonicalButane(text string) string {
+	translated, err := translateButane(text)
+	if err != nil {
+		return text
+	}
+	return CanonicalIgnition(translated)
 }
 
 // checkIgnition says what Ignition itself would say about a configuration, with line and column.

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -102,7 +103,7 @@ func (s *Spec) ValidateChange(was *Spec) []service.Problem {
 	}
 	all = append(all, s.warnOfAddresses(was)...)
 	unknown := s.Unknown.Has("ignition") || s.Unknown.Has("butane") || s.Unknown.Has("cloud_init")
-	if !unknown && (!sameCloudInit(was.CloudInit, s.CloudInit) || was.Ignition != s.Ignition || was.Butane != s.Butane) {
+	if !unknown && (!samePointed(was.CloudInit, s.CloudInit) || was.Ignition != s.Ignition || was.Butane != s.Butane) {
 		all = append(all, service.Warningf(pathTo("name"), "The guest has booted before", "cloud-init and Ignition look at their configuration at the first boot of a machine only: the new one is put in place for the day the node is made anew (terraform apply -replace)"))
 	}
 	return all
@@ -116,25 +117,16 @@ func (s *Spec) warnOfAddresses(was *Spec) []service.Problem {
 	var all []service.Problem
 	for _, n := range findReaddressedInterfaces(was, s) {
 		i := s.Interfaces[n]
-		before := slices.IndexFunc(was.Interfaces, func(old InterfaceSpec) bool { return old.MAC == i.MAC })
-		if old := was.Interfaces[before]; movesNetwork(old.Network, i.Network) {
-			all = append(all, service.Warningf(pathTo("network_interfaces", n, "network"), "The guest is to change its network while it runs",
-				"node %q runs: its link goes down for a second, so that the guest asks DHCP again and has %s at once. A guest that does not heed its link, such as BusyBox, is reached by nobody until half of its lease is over "+
-					"(half an hour, unless its network has another lease_seconds): have it ask, or restart it. The attribute addresses says which one it has", s.Name, i.IP))
-			continue
+		old := was.Interfaces[slices.IndexFunc(was.Interfaces, func(old InterfaceSpec) bool { return old.MAC == i.MAC })]
+		attribute, what, fate := "ip", "address", fmt.Sprintf("goes on with %s", old.IP)
+		if movesNetwork(old.Network, i.Network) {
+			attribute, what, fate = "network", "network", "is reached by nobody"
 		}
-		all = append(all, service.Warningf(pathTo("network_interfaces", n, "ip"), "The guest is to change its address while it runs",
-			"node %q runs: its link goes down for a second, so that the guest asks DHCP again and has %s at once. A guest that does not heed its link, such as BusyBox, goes on with %s until half of its lease is over "+
-				"(half an hour, unless its network has another lease_seconds): have it ask, or restart it. The attribute addresses says which one it has", s.Name, i.IP, was.Interfaces[before].IP))
+		all = append(all, service.Warningf(pathTo("network_interfaces", n, attribute), "The guest is to change its "+what+" while it runs",
+			"node %q runs: its link goes down for a second, so that the guest asks DHCP again and has %s at once. A guest that does not heed its link, such as BusyBox, %s until half of its lease is over "+
+				"(half an hour, unless its network has another lease_seconds): have it ask, or restart it. The attribute addresses says which one it has", s.Name, i.IP, fate))
 	}
 	return all
-}
-
-func sameCloudInit(a, b *CloudInit) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return *a == *b
 }
 
 // validateFirstBoot says what cloud-init and Ignition would complain about when nobody is there to read it.
