@@ -167,7 +167,7 @@ func (k kind) Drop(ctx context.Context, h host.Host, f found) (hostnet.Change, e
 	if f.isRunning() || f.known {
 		var err error
 		if c, err = f.Follow(ctx, h, f.desire(), hostnet.Desired{}); err != nil {
-			return c, err
+			return c, fmt.Errorf("on %s: %w", h, err)
 		}
 		timeout = f.Want.RollbackTimeout
 	}

@@ -31,7 +31,7 @@ func (m Machine) Follow(ctx context.Context, h host.Host, from, to Desired) (c C
 	if backend := cmp.Or(to.Backend, from.Backend); backend == Runtime {
 		c.Do, c.Undo = m.switchKernel(from, to)
 	} else if c, err = m.switchManager(ctx, h, Backends[backend], from, to); err != nil {
-		return c, fmt.Errorf("on %s: %w", h, err)
+		return c, err
 	}
 	do, undo := m.carryNeighbours(from, to)
 	c.Do, c.Undo = c.Do+do, c.Undo+undo
