@@ -107,7 +107,7 @@ func (m *model) satisfiable(state string, c configuration) configuration {
 	return c.without(func(r resource) bool {
 		for name, thing := range map[string]string{"network": "hypervisor network ", "pool": "hypervisor pool "} {
 			text, ok := r.Attributes[name].(string)
-			if !ok || strings.HasPrefix(text, "$") || r.Type != "dhcp_reservation" && r.Type != "volume" {
+			if !ok || strings.HasPrefix(text, "$") || !slices.Contains([]string{"dhcp_reservation", "volume", "image"}, r.Type) {
 				continue
 			}
 			f, there := m.facts[thing+text]
@@ -189,7 +189,7 @@ func changedThing(text string) string {
 }
 
 // servedBy is the daemon that serves what a person has.
-var servedBy = map[string]string{"zone": "named", "haproxy": "haproxy", "instance": "keepalived"}
+var servedBy = map[string]string{"zone": "named", "haproxy": "haproxy", "instance": "keepalived", "export": "nfs-server"}
 
 // finish destroys every state, and takes away what a person has: the machines are as they were. What a person has of a state's pools and
 // networks may keep these from being destroyed the first time.

@@ -1,6 +1,7 @@
 package robustness
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -9,7 +10,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"testing"
 
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/provider"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/addresspool"
 )
 
@@ -68,6 +73,15 @@ func (d drawer) one(name string) (resource, bool) {
 		return resource{}, false
 	}
 	return all[d.IntN(len(all))], true
+}
+
+// storagePool is a pool for a volume: a reference where the configuration has it.
+func (d drawer) storagePool() string {
+	pool := fmt.Sprintf("s%d", d.IntN(2))
+	if i := slices.IndexFunc(d.config, func(r resource) bool { return r.Attributes["name"] == pool && r.Type == "storage_pool" }); i >= 0 {
+		return "${" + d.config[i].address() + ".name}"
+	}
+	return pool
 }
 
 func letter(state int) string { return string(rune('a' + state)) }
@@ -144,7 +158,9 @@ func words(v any) string {
 const mostGiB = 2
 
 // The universe is small, so that several want the same.
-var kinds = []kind{
+var kinds = slices.Concat(firstKinds, namingKinds, hostKinds, otherKinds)
+
+var firstKinds = []kind{
 	{name: "hosts_file", weight: 4, identity: []string{"host", "name"},
 		draw: func(d drawer) map[string]any {
 			block := d.IntN(3)
@@ -160,24 +176,28 @@ var kinds = []kind{
 			}
 			return all
 		}},
-	{name: "dns_zone", weight: 3, identity: []string{"service_node", "name"},
+	{name: "dns_zone", weight: 3, identity: []string{"service_node", "name", "view"},
 		draw: func(d drawer) map[string]any {
-			return map[string]any{"service_node": d.node(d.machine()), "name": fmt.Sprintf("z%d.example", d.IntN(3)), "name_servers": []string{"ns1"}, "records": map[string]any{
+			a := map[string]any{"service_node": d.node(machines[0]), "name": fmt.Sprintf("z%d.example", d.IntN(3)), "name_servers": []string{"ns1"}, "records": map[string]any{
 				"ns1": map[string]any{"A": []string{"10.0.0.1"}}, "x": map[string]any{"A": []string{fmt.Sprintf("10.%d.0.%d", d.state, d.IntN(250))}},
 			}}
+			if view, ok := d.one("dns_view"); ok && d.IntN(2) == 0 {
+				a["service_node"], a["view"] = view.Attributes["service_node"], "${"+view.address()+".name}"
+			}
+			return a
 		},
 		claims: func(a attributes) []claim {
 			m := a.machine("service_node")
 			x := object(object(a["records"])["x"])
-			return []claim{{Thing: "name " + m + " zone " + a.text("name")}, {m + " dns x." + a.text("name"), []string{words(x["A"])}}}
+			return []claim{{Thing: "name " + m + " zone " + a.text("name")}, {answerThing(a, "x."+a.text("name")), []string{words(x["A"])}}}
 		}},
-	{name: "dns_record_set", weight: 2, identity: []string{"service_node", "zone", "name", "type"},
+	{name: "dns_record_set", weight: 2, identity: []string{"service_node", "zone", "view", "name", "type"},
 		draw: func(d drawer) map[string]any {
 			zone, ok := d.one("dns_zone")
 			if !ok {
 				return nil
 			}
-			return map[string]any{"service_node": zone.Attributes["service_node"], "zone": "${" + zone.address() + ".name}", "name": "r" + letter(d.state), "type": "A",
+			return map[string]any{"service_node": zone.Attributes["service_node"], "zone": "${" + zone.address() + ".name}", "view": zone.Attributes["view"], "name": "r" + letter(d.state), "type": "A",
 				"values": []string{fmt.Sprintf("10.%d.1.%d", d.state, d.IntN(250))}}
 		},
 		claims: func(a attributes) []claim {
@@ -185,7 +205,7 @@ var kinds = []kind{
 			if m := regexp.MustCompile(`svc-\d_(z\d)`).FindStringSubmatch(zone); m != nil {
 				zone = m[1] + ".example"
 			}
-			return []claim{{a.machine("service_node") + " dns " + a.text("name") + "." + zone, []string{words(a["values"])}}}
+			return []claim{{answerThing(a, a.text("name")+"."+zone), []string{words(a["values"])}}}
 		}},
 	{name: "haproxy_backend", weight: 2, identity: []string{"service_node", "name"},
 		draw: func(d drawer) map[string]any {
@@ -322,11 +342,7 @@ var kinds = []kind{
 		}},
 	{name: "volume", weight: 3, identity: []string{"name", "pool"},
 		draw: func(d drawer) map[string]any {
-			pool := fmt.Sprintf("s%d", d.IntN(2))
-			if i := slices.IndexFunc(d.config, func(r resource) bool { return r.Attributes["name"] == pool && r.Type == "storage_pool" }); i >= 0 {
-				pool = "${" + d.config[i].address() + ".name}"
-			}
-			return map[string]any{"name": volumeNames[d.IntN(len(volumeNames))], "pool": pool, "size_gib": 1 + d.IntN(mostGiB)}
+			return map[string]any{"name": volumeNames[d.IntN(len(volumeNames))], "pool": d.storagePool(), "size_gib": 1 + d.IntN(mostGiB)}
 		},
 		claims: func(a attributes) []claim {
 			size, _ := strconv.Atoi(a.text("size_gib"))
@@ -400,6 +416,7 @@ func claimNode(a attributes) []claim {
 var (
 	aNetwork = regexp.MustCompile(`\bn\d`)
 	aPool    = regexp.MustCompile(`\bs\d`)
+	aView    = regexp.MustCompile(`\bv\d`)
 )
 
 // networkNamed and poolNamed are the names of what an attribute refers to: keys end with them.
@@ -425,7 +442,7 @@ func keyOf(r resource) string {
 			break
 		}
 	}
-	for _, name := range []string{"name", "key", "cidr", "mac"} {
+	for _, name := range []string{"name", "key", "cidr", "mac", "path", "target", "tcp"} {
 		if text := a.text(name); text != "" {
 			parts = append(parts, regexp.MustCompile(`[^a-zA-Z0-9]+`).ReplaceAllString(strings.TrimSuffix(text, ".example"), "-"))
 			break
@@ -450,3 +467,58 @@ func claimsOf(kind string, a map[string]any) []claim { return kindNamed(kind).cl
 
 // secret is what no file that others can read may have, no log, and no process list.
 const secret = "S3cr3tOfTheTest"
+
+// TestEveryTypeIsDrawn has a kind for every resource type of the provider: one that is forgotten is never tried beside others.
+func TestEveryTypeIsDrawn(t *testing.T) {
+	// Service nodes are there for whoever needs one; nothing in the sandbox answers as a machine's management controller.
+	all := append(names(kinds), "service_node", "bmc")
+	schema, err := provider.Server("test").GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range schema.ResourceSchemas {
+		t.Run(name, func(t *testing.T) {
+			if !slices.Contains(all, strings.TrimPrefix(name, "virtcluster_")) {
+				t.Error("no kind draws it")
+			}
+		})
+	}
+}
+
+// TestClaims has each kind claim of what it draws what it claims of a state that has it, under a key that a rename made.
+func TestClaims(t *testing.T) {
+	for _, k := range kinds {
+		t.Run(k.name, func(t *testing.T) {
+			t.Parallel()
+			w := &world{rng: rand.New(rand.NewPCG(1, 0)), model: newModel()}
+			s := &state{name: "b", number: 1}
+			config := w.oneOfEach(s)
+			i := slices.IndexFunc(config, func(r resource) bool { return r.Type == k.name })
+			if i < 0 {
+				t.Fatal("none is drawn")
+			}
+			r := config[i]
+			if k.claims(r.Attributes) == nil && k.name != "readiness" {
+				t.Errorf("%v has nothing", r.Attributes)
+			}
+			if services := (configuration{r}).services(nil); serviceOf[k.name] != "" && len(services) == 0 {
+				t.Errorf("%v needs %v", r.Attributes, services)
+			}
+			// A state has JSON's lists, values of its own, and ids instead of references.
+			text, _ := json.Marshal(r.Attributes)
+			node := regexp.MustCompile(`\$\{virtcluster_service_node\.svc-(\d)\.id\}`)
+			id := regexp.MustCompile(`\$\{virtcluster_\w+\.svc-(\d)_(\w+)\.id\}`)
+			name := regexp.MustCompile(`\$\{virtcluster_\w+\.(?:svc-\d_)?(\w+)\.name\}`)
+			zone := regexp.MustCompile(`"(z\d)"`)
+			state := id.ReplaceAllString(node.ReplaceAllString(string(text), "ssh://root@10.0.100.10$1?host_key=x"), "ssh://root@10.0.100.10$1#$2")
+			state = zone.ReplaceAllString(name.ReplaceAllString(state, "$1"), `"$1.example"`)
+			var has map[string]any
+			if err := json.Unmarshal([]byte(state), &has); err != nil {
+				t.Fatal(err)
+			}
+			if got, want := fmt.Sprint(k.claims(has)), fmt.Sprint(k.claims(r.Attributes)); got != want {
+				t.Errorf("of a state it claims %s, of its configuration %s", got, want)
+			}
+		})
+	}
+}

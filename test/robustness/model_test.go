@@ -185,7 +185,7 @@ func (m *model) withoutTaken(state string, c configuration) configuration {
 func unitOf(thing string) (string, bool) {
 	machine, rest, _ := strings.Cut(thing, " ")
 	word, _, _ := strings.Cut(rest, " ")
-	unit, ok := map[string]string{"dns": "named", "backend": "haproxy", "http": "haproxy"}[word]
+	unit, ok := map[string]string{"dns": "named", "view": "named", "server": "named", "backend": "haproxy", "http": "haproxy", "proxy": "haproxy", "export": "nfs-server"}[word]
 	return machine + " " + unit, ok
 }
 
@@ -260,6 +260,16 @@ func TestModel(t *testing.T) {
 			m.blur("a", nil, nil, configuration{asResource(hosts("h", "10.9.0.1"))})
 			return nil
 		}, observation{thing: "y"}, "what a state has"},
+		"what a stopped server has": {func(m *model) []violation {
+			m.stopped["svc-1 nfs-server"] = true
+			return m.settle("a", []believed{{"virtcluster_nfs_export.e", "nfs_export", map[string]any{"service_node": "svc-1", "path": "/srv/e0", "clients": []any{map[string]any{"match": "10.0.3.7"}}}}})
+		}, observation{}, ""},
+		"what two states have of one interface": {func(m *model) []violation {
+			spare := func(address string) []believed {
+				return []believed{{"virtcluster_interface.i", "interface", map[string]any{"host": "svc-1", "name": "spare0", "addresses": []any{address}}}}
+			}
+			return append(m.settle("a", spare("10.19.70.1/24")), m.settle("b", spare("10.19.70.2/24"))...)
+		}, observation{"svc-1 on spare0 10.19.70.1/24": "there", "svc-1 on spare0 10.19.70.2/24": "there"}, "one thing"},
 		"what is gone, and a run was refused since": {func(m *model) []violation {
 			m.settle("a", []believed{hosts("h", "10.9.0.1")})
 			m.allowLacking([]string{thing})
@@ -275,6 +285,26 @@ func TestModel(t *testing.T) {
 			switch {
 			case c.want == "" && len(wrong) > 0, c.want != "" && (len(wrong) == 0 || !strings.HasPrefix(wrong[0].Rule, c.want)):
 				t.Errorf("wrong is %v, want %q", wrong, c.want)
+			}
+		})
+	}
+}
+
+func TestSatisfiable(t *testing.T) {
+	image := resource{Type: "image", Key: "image", Attributes: map[string]any{"name": "i", "pool": "s0"}}
+	for name, c := range map[string]struct {
+		facts map[string]fact
+		want  int
+	}{
+		"without pools":           {nil, 0},
+		"with another's pool":     {map[string]fact{"hypervisor pool s0": {Owner: "b"}}, 1},
+		"with a pool that may go": {map[string]fact{"hypervisor pool s0": {Owner: "a"}}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newModel()
+			m.facts = c.facts
+			if got := m.satisfiable("a", configuration{image}); len(got) != c.want {
+				t.Errorf("of one there are %d", len(got))
 			}
 		})
 	}

@@ -4,13 +4,29 @@ section() { printf '\n== %s\n' "$1"; }
 section hosts
 cat /etc/hosts
 section addresses
-ip -j -4 addr show
+ip -d -j addr show
 section routes
 ip -4 route show
 section tables
 nft list ruleset
 section stat
 printf 'show stat\n' | timeout 3 socat -t 3 - UNIX-CONNECT:/run/haproxy/admin.sock 2>/dev/null
+section info
+printf 'show info\n' | timeout 3 socat -t 3 - UNIX-CONNECT:/run/haproxy/admin.sock 2>/dev/null | grep '^Maxconn:'
+section version
+! systemctl is-active --quiet named || dig +short +time=1 +tries=2 @127.0.0.1 version.bind TXT CH
+section views
+# What each view answers to its own clients, which are an address of the loopback each.
+sed -n 's/^view "\(v[0-9]\)".*/\1/p' /etc/bind/named.conf | while read -r view; do
+	rndc zonestatus localhost IN "$view" >/dev/null 2>&1 || continue
+	echo "$view"
+	# shellcheck disable=SC2046 # they are several
+	dig +norecurse +noall +comments +answer +time=1 +tries=2 -b "127.0.1.${view#v}" @127.0.0.1 $(for zone in 0 1 2; do for name in x ra rb rc rd; do echo "$name.z$zone.example"; done; done)
+done
+section resolver
+cat /etc/resolv.conf
+section exports
+exportfs -s 2>/dev/null
 section ledgers
 for file in /var/lib/virtcluster/addresspool/pools/*; do
 	case $file in */original.json | */journal.json | */interrupted.json) continue ;; esac
@@ -23,13 +39,14 @@ cat /etc/keepalived/keepalived.conf 2>/dev/null
 section zones
 cat /etc/bind/named.conf.local
 section files
-find /srv /etc/bind /etc/haproxy /etc/keepalived /etc/systemd/network /etc/exports.d /etc/nftables.conf /etc/hosts /etc/nftables.d /var/lib/virtcluster /etc/netplan \
+find /srv /etc/bind /etc/haproxy /etc/keepalived /etc/systemd/network /etc/exports.d /etc/nftables.conf /etc/hosts /etc/resolv.conf /etc/dhcp /etc/nftables.d /var/lib/virtcluster /etc/netplan \
 	-type f ! -name '*.jnl' -printf '%p %m %u:%g ' -exec sh -c 'sha256sum <"$1" | cut -c1-12' sum {} \; 2>/dev/null
 section directories
-find /srv -mindepth 1 -type d -printf '%p %m %u:%g\n' 2>/dev/null
+# What is made for an export stays after it.
+find /srv -mindepth 1 -name made -prune -o -type d -printf '%p %m %u:%g\n' 2>/dev/null
 section units
-systemctl is-active named haproxy keepalived nftables | paste -sd' '
-systemctl is-enabled named haproxy keepalived nftables 2>/dev/null | paste -sd' '
+systemctl is-active named haproxy keepalived nftables nfs-server | paste -sd' '
+systemctl is-enabled named haproxy keepalived nftables nfs-server 2>/dev/null | paste -sd' '
 section failed
 # That somebody's session could not begin or end on a busy machine is nobody's fault here.
 systemctl list-units --state=failed --plain --no-legend | awk '$1 !~ /^user/ { print $1 }'

@@ -99,18 +99,7 @@ func readMachine(machine, text string) map[string]string {
 			all[thing] = strings.TrimPrefix(all[thing]+"|"+strings.Join(f[1:], " "), "|")
 		}
 	}
-	var links []struct {
-		Name      string                   `json:"ifname"`
-		Addresses []struct{ Local string } `json:"addr_info"`
-	}
-	_ = json.Unmarshal([]byte(s["addresses"]), &links)
-	for _, link := range links {
-		for _, a := range link.Addresses {
-			if a.Local != "127.0.0.1" && strings.HasPrefix(a.Local, "10.19.41.") {
-				all["lan address "+a.Local] = machine
-			}
-		}
-	}
+	readLinks(machine, s["addresses"], all)
 	for line := range strings.SplitSeq(s["routes"], "\n") {
 		if f := strings.Fields(line); len(f) > 2 && f[1] == "via" && strings.HasPrefix(f[0], "10.7") {
 			all[machine+" route "+f[0]] = f[2]
@@ -120,6 +109,15 @@ func readMachine(machine, text string) map[string]string {
 		all[machine+" table "+found[1]] = strings.Join(strings.Fields(found[0]), " ")
 	}
 	readStatistics(machine, s["stat"], all)
+	if found := regexp.MustCompile(`(?m)^Maxconn: (3\d{3})$`).FindStringSubmatch(s["info"]); found != nil {
+		all[machine+" proxy maxconn"] = found[1]
+	}
+	if version := drawnWord.FindString(s["version"]); version != "" {
+		all[machine+" server version"] = version
+	}
+	readViews(machine, s["views"], all)
+	readResolver(machine, s["resolver"], all)
+	readExports(machine, s["exports"], all)
 	readLedgers(machine, s["ledgers"], all)
 	for _, file := range []string{"haproxy", "keepalived", "zones"} {
 		for _, found := range block.FindAllString(s[file]+"\n", -1) {
@@ -324,8 +322,12 @@ func bytesOf(number, unit string) string {
 
 func TestReadMachine(t *testing.T) {
 	text := "\n== hosts\n127.0.0.1 localhost\n10.9.0.1 x1.a.example # owner=1\n10.8.0.1 person1.example\n== addresses\n" +
-		`[{"ifname":"eth1","addr_info":[{"local":"10.19.41.101"},{"local":"10.19.41.180"}]}]` +
+		`[{"ifname":"eth1","addr_info":[{"local":"10.19.41.101"},{"local":"10.19.41.180"}]},{"ifname":"spare0","addr_info":[{"local":"10.19.70.7","prefixlen":24},{"local":"fe80::1","prefixlen":64}]},` +
+		`{"ifname":"br0","linkinfo":{"info_kind":"bridge"},"addr_info":[{"local":"10.19.60.5","prefixlen":24}]},{"ifname":"spare1","master":"br0","linkinfo":{"info_kind":"veth"}},{"ifname":"br1","linkinfo":{"info_kind":"bridge"}}]` +
 		"\n== routes\ndefault via 10.0.100.254 dev eth0\n10.77.1.0/24 via 10.0.100.250 dev eth0 proto static\n== stat\n# pxname,svname,addr,\nb1,s,10.0.2.1:80,\nb1,BACKEND,,\n" +
+		"== info\nMaxconn: 3007\n== version\n\"a17\"\n== views\nv0\n;; ->>HEADER<<- opcode: QUERY, status: NOERROR, id: 1\n;; flags: qr aa ra; QUERY: 1, ANSWER: 1, AUTHORITY: 0, ADDITIONAL: 1\n" +
+		"x.z0.example.\t\t3600\tIN\tA\t10.0.0.9\nv2\n;; flags: qr; QUERY: 1\n== resolver\n# search person3.example\nnameserver 10.0.100.101\nsearch b4.example\n" +
+		"== exports\n/srv/e0  10.0.3.7(sync,wdelay,hide,no_subtree_check,sec=sys,rw,secure,root_squash,no_all_squash)\n/srv/e1  10.8.0.1(sync,ro)\n" +
 		"== ledgers\n/var/lib/virtcluster/addresspool/p0a.json\t" + `{"ranges":["10.19.41.200-10.19.41.203"],"drawn":{"k":{"ip":"10.19.41.200"},"l":{"ip":"10.19.41.200"}}}` +
 		"\n== haproxy\nglobal\n\tdaemon\nfrontend person1\n\tbind *:15001\n== zones\nzone \"person2.example\" {\n\ttype primary;\n};\n== files\n/srv/person1 640 nobody:nogroup abc\n"
 	got := readMachine("svc-1", text)
@@ -333,6 +335,9 @@ func TestReadMachine(t *testing.T) {
 		"svc-1 hosts 10.9.0.1": "x1.a.example", "lan address 10.19.41.180": "svc-1", "svc-1 route 10.77.1.0/24": "10.0.100.250", "svc-1 backend b1": "s=10.0.2.1:80",
 		"lan drawn 10.19.41.200": "svc-1/p0a+svc-1/p0a", "svc-1 pool p0a": "10.19.41.200/30", "svc-1 haproxy person1": "frontend person1 bind *:15001",
 		"svc-1 zones person2": `zone "person2.example" { type primary; };`, "svc-1 file /srv/person1": "640 nobody:nogroup abc",
+		"svc-1 on spare0 10.19.70.7/24": "there", "svc-1 link br0": "bridge of spare1", "svc-1 on br0 10.19.60.5/24": "there", "svc-1 link br1": "bridge of", "svc-1 proxy maxconn": "3007",
+		"svc-1 server version": "a17", "svc-1 view v0": "recursion true", "svc-1 view v0 x.z0.example": "10.0.0.9", "svc-1 view v2": "recursion false",
+		"svc-1 asks person3": "search person3.example", "svc-1 resolver": "nameserver 10.0.100.101 search b4.example", "svc-1 export /srv/e0": "10.0.3.7(rw)", "svc-1 export /srv/e1": "10.8.0.1(ro)",
 	} {
 		t.Run(thing, func(t *testing.T) {
 			if got[thing] != want {

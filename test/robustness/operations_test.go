@@ -165,8 +165,14 @@ func importID(b believed) string {
 	switch b.Type {
 	case "network", "node", "storage_pool":
 		return a.text("name")
-	case "volume":
+	case "volume", "image":
 		return a.text("pool") + "/" + a.text("name")
+	case "pod_network":
+		parts := []string{a.text("cidr"), a.text("host_prefix")}
+		for name, address := range object(a["nodes"]) {
+			parts = append(parts, fmt.Sprintf("%s=%s=%s", name, address, object(a["pod_cidrs"])[name]))
+		}
+		return strings.Join(parts, ",")
 	case "dhcp_reservation":
 		return a.text("network") + "/" + a.text("mac")
 	case "vip":
@@ -265,7 +271,7 @@ func (w *world) drawMore(s *state, o *operation) {
 			continue
 		}
 		// On the hypervisor, what a plan makes for another resource is known to the provider that makes both.
-		r.Alias = s.number == 1 && !slices.Contains([]string{"network", "dhcp_reservation", "storage_pool", "volume", "node"}, k.name) && w.rng.IntN(2) == 0
+		r.Alias = s.number == 1 && !slices.Contains([]string{"network", "dhcp_reservation", "storage_pool", "volume", "image", "node"}, k.name) && w.rng.IntN(2) == 0
 		o.Config = append(o.Config, r)
 		return
 	}
@@ -319,6 +325,12 @@ func (w *world) drawChange(s *state, o *operation) {
 			a["ports"] = map[string]any{"s": map[string]any{"target_port": targetPort, "port": 30000 + w.rng.IntN(4)}}
 		} else {
 			a["ports"] = map[string]any{"s": map[string]any{"target_port": targetPort, "port": 7001 + w.rng.IntN(3)}}
+		}
+	}
+	if r.Type == "floating_address" {
+		delete(a, "address")
+		if a["pool"] == nil {
+			a["address"] = drawOnLAN(w.rng)
 		}
 	}
 	if r.Type == "network" || r.Type == "dhcp_reservation" {

@@ -44,6 +44,7 @@ remove-haproxy)
 	;;
 add-zone)
 	running named
+	! grep -q '^view' /etc/bind/named.conf || exit 9
 	# shellcheck disable=SC2016 # the dollar is BIND's
 	printf '$TTL 60\n@ SOA ns1 root 1 3600 600 86400 60\n@ NS ns1\nns1 A 10.0.0.1\nx A %s\n' "$1" >"/etc/bind/$name.zone"
 	printf 'zone "%s.example" {\n\ttype primary;\n\tfile "/etc/bind/%s.zone";\n};\n' "$name" "$name" >>/etc/bind/named.conf.local
@@ -65,6 +66,18 @@ remove-instance)
 	;;
 add-route) ip route add "$1" via 10.0.100.253 ;;
 remove-route) ip route del "$1" || : ;;
+add-export)
+	running nfs-server
+	printf '%s %s(ro)\n' "$1" "$2" >"/etc/exports.d/$name.exports"
+	exportfs -r
+	;;
+remove-export) rm "/etc/exports.d/$name.exports" && exportfs -r ;;
+add-resolver) printf 'search %s.example\n' "$name" >>/etc/resolv.conf ;;
+remove-resolver) sed -i "/search $name\.example$/d" /etc/resolv.conf ;;
+add-bridge) ip link add "$1" type bridge ;;
+remove-bridge) ip link del "$1" || : ;;
+add-spare) ip addr add "$1" dev spare0 ;;
+remove-spare) ip addr del "$1" dev spare0 || : ;;
 add-stop) running "$1" && systemctl stop "$1" ;;
 remove-stop) ! systemctl is-enabled --quiet "$1" || systemctl start "$1" ;;
 remove-unit)
@@ -74,6 +87,7 @@ remove-unit)
 	;;
 add-forget) rm -rf /var/lib/virtcluster/addresspool ;;
 add-unwrite) sed -i "/^$1[[:space:]]/d" /etc/hosts ;;
+add-unlink) ip link del "$1" || exit 9 ;;
 add-unroute) ip route del "$1" ;;
 *) echo "person.sh cannot $verb $kind" >&2 && exit 2 ;;
 esac

@@ -90,13 +90,35 @@ var habits = []habit{
 		claims: func(b belonging) []claim {
 			return []claim{{"hypervisor domain " + b.Name, []string{"32"}}, {"hypervisor reservation " + b.Values[0] + " " + macOf(b), []string{"10.63." + b.Values[0][1:] + "." + b.Values[1]}}}
 		}},
-	{kind: "stop", weight: 2, draw: func(w *world, _ string) []string { return []string{[]string{"named", "haproxy"}[w.rng.IntN(2)]} }},
+	{kind: "export", weight: 2, draw: func(w *world, _ string) []string {
+		return []string{exportPaths[w.rng.IntN(2)], fmt.Sprintf("10.8.0.%d", w.persons%250)}
+	},
+		claims: func(b belonging) []claim {
+			return []claim{{Thing: b.Machine + " file /etc/exports.d/" + b.Name + ".exports"}, {b.Machine + " export " + b.Values[0], []string{b.Values[1] + "(ro)"}}}
+		}},
+	{kind: "resolver", weight: 1, draw: func(*world, string) []string { return []string{} },
+		claims: func(b belonging) []claim {
+			return []claim{{b.Machine + " asks " + b.Name, []string{"search " + b.Name + ".example"}}}
+		}},
+	{kind: "bridge", weight: 1, volatile: true, draw: func(w *world, _ string) []string { return []string{fmt.Sprintf("br%d", w.rng.IntN(2))} },
+		claims: func(b belonging) []claim {
+			return []claim{{b.Machine + " link " + b.Values[0], []string{"bridge of"}}}
+		}},
+	{kind: "spare", weight: 1, volatile: true, draw: func(w *world, _ string) []string { return []string{fmt.Sprintf("10.18.0.%d/24", 1+w.persons%250)} },
+		claims: func(b belonging) []claim {
+			return []claim{{b.Machine + " on spare0 " + b.Values[0], []string{"there"}}, {Thing: "name " + b.Machine + " interface spare0"}}
+		}},
+	{kind: "stop", weight: 2, draw: func(w *world, _ string) []string { return []string{stoppable[w.rng.IntN(len(stoppable))]} }},
 	{kind: "forget", weight: 2, draw: func(*world, string) []string { return []string{} }},
 	{kind: "undefine", weight: 1, draw: drawTheirs("hypervisor domain m")},
 	{kind: "unwrite", weight: 1, draw: drawTheirs("MACHINE hosts 10.9.")},
 	{kind: "unroute", weight: 1, draw: drawTheirs("MACHINE route 10.77.")},
+	{kind: "unlink", weight: 1, draw: drawTheirs("MACHINE link br")},
 	{kind: "delete-volume", weight: 1, draw: drawTheirs("hypervisor volume s")},
 }
+
+// stoppable are the units that a person stops.
+var stoppable = []string{"named", "haproxy", "nfs-server"}
 
 func macOf(b belonging) string {
 	n, _ := strconv.Atoi(b.Values[1])
@@ -106,7 +128,7 @@ func macOf(b belonging) string {
 // drawAddress draws an address of the LAN among those that states want too.
 func drawAddress(w *world, _ string) []string {
 	if w.rng.IntN(2) == 0 {
-		return []string{fmt.Sprintf("10.19.41.%d", 180+w.rng.IntN(5))}
+		return []string{drawOnLAN(w.rng)}
 	}
 	return []string{fmt.Sprintf("10.19.41.%d", 200+w.rng.IntN(10*len(w.states)))}
 }
@@ -203,9 +225,9 @@ func (w *world) done(b belonging, verb string) []violation {
 			return strings.HasPrefix(thing, "hypervisor") && strings.HasSuffix(thing, " "+b.Values[0])
 		})
 		return nil
-	case "unwrite", "unroute":
+	case "unwrite", "unroute", "unlink":
 		mayLack(func(thing string) bool {
-			return strings.HasPrefix(thing, b.Machine) && strings.HasSuffix(thing, " "+b.Values[0])
+			return strings.HasPrefix(thing, b.Machine) && (strings.HasSuffix(thing, " "+b.Values[0]) || strings.Contains(thing, " on "+b.Values[0]+" "))
 		})
 		return nil
 	}

@@ -47,6 +47,9 @@ func newState(ctx context.Context, number int, program, dir string, remote bool)
 	if err := os.MkdirAll(s.dir, 0o755); err != nil {
 		return nil, err
 	}
+	if err := writeImages(s.dir); err != nil {
+		return nil, err
+	}
 	if !remote {
 		return s, s.write(nil)
 	}

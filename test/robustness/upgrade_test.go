@@ -76,7 +76,7 @@ func TestAccUpgrade(t *testing.T) {
 // oneOfEach draws a resource of every kind, which nobody else has.
 func (w *world) oneOfEach(s *state) configuration {
 	var c configuration
-	for _, name := range slices.Concat([]string{"dns_zone", "address_pool", "network", "storage_pool"}, names(kinds)) {
+	for _, name := range slices.Concat([]string{"dns_view", "dns_zone", "address_pool", "network", "storage_pool"}, names(kinds)) {
 		for range 20 {
 			a := kindNamed(name).draw(drawer{w.rng, s.number, c})
 			if a == nil {

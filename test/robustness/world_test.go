@@ -57,7 +57,8 @@ func newWorld(ctx context.Context, t *testing.T, seed uint64, states int) (*worl
 		script := `mkdir -p /etc/systemd/network/10-eth0.network.d /srv
 printf '[Route]\nDestination=%s/32\nGateway=%s\n' "$1" "$2" >/etc/systemd/network/10-eth0.network.d/client.conf
 ip route replace "$1/32" via "$2"
-systemctl reset-failed # what failed as the machine came up is not asked about`
+systemctl reset-failed # what failed as the machine came up is not asked about
+` + exportScript + "\n" + spareScript
 		if out, err := acctest.Try(ctx, machine, "sh", "-c", script, "sh", clientOf(other), addressOf(1-i)); err != nil {
 			return nil, fmt.Errorf("prepare %s: %w: %s", machine, err, out)
 		}
@@ -247,7 +248,7 @@ func (w *world) rebooted(machine string) {
 			w.done(b, "remove")
 		}
 	}
-	for _, unit := range []string{"named", "haproxy"} {
+	for _, unit := range stoppable {
 		delete(w.model.stopped, machine+" "+unit)
 	}
 }
