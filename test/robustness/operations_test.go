@@ -112,7 +112,7 @@ func (s *state) reimport(ctx context.Context, address string) (result, error) {
 // restore puts a state back that was there before: a later one of the same lineage takes it for what it is. It knows nothing of what was
 // made meanwhile.
 func (s *state) restore(text []byte) error {
-	s.restored = true
+	s.forgetful = true
 	return os.WriteFile(s.file(), text, 0o600)
 }
 
@@ -130,7 +130,7 @@ func (r result) findRefused() map[string]string {
 	return found
 }
 
-// importRefused does what a run's refusals ask for after a state was restored: it imports what was made and is not in it. It says whether
+// importRefused does what a run's refusals ask for where a state is forgetful: it imports what was made and is not in it. It says whether
 // there was any.
 func (s *state) importRefused(ctx context.Context, r result) bool {
 	found := r.findRefused()
