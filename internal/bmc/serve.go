@@ -21,6 +21,7 @@ import (
 
 	"github.com/bougou/go-ipmi/pkg/transport/udp"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/bmc/config"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/sshhost"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 )
@@ -28,56 +29,25 @@ import (
 // version is that of the program; see Main.
 var version = "dev"
 
-// Config is what the program is told, as JSON.
-type Config struct {
-	// URI of libvirt on this machine.
-	URI string `json:"uri"`
-	// UUID of the service.
-	UUID string `json:"uuid"`
-	// User who may come in, and a hash (bcrypt) of the password.
-	User         string `json:"user"`
-	PasswordHash string `json:"password_hash"`
-	// Nodes by the names of their domains.
-	Nodes map[string]Node `json:"nodes"`
-}
-
-// Node is where a machine's controller listens.
-type Node struct {
-	Address string `json:"address"`
-	// Port of Redfish, where several machines may be, and of IPMI; 0 is none.
-	Port     int `json:"port"`
-	IPMIPort int `json:"ipmi_port"`
-	// SystemID is what Redfish calls the machine.
-	SystemID string `json:"system_id"`
-}
-
-// The files of the program's directory, all of them root's alone: systemd hands them over.
-const (
-	ConfigFile   = "config.json"
-	PasswordFile = "ipmi-password"
-	CertFile     = "tls.crt"
-	KeyFile      = "tls.key"
-)
-
 // Main is the program: `bmc --config DIRECTORY --state DIRECTORY`, where the first has the files above and the second is its own. With
 // --clean it serves nothing: it takes the media that it inserted out of all drives, and removes them.
 func Main(ctx context.Context, programVersion string, args []string, stderr io.Writer) error {
 	version = programVersion
 	flags := flag.NewFlagSet("bmc", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	config := flags.String("config", os.Getenv("CREDENTIALS_DIRECTORY"), "directory with "+strings.Join([]string{ConfigFile, CertFile, KeyFile, PasswordFile}, ", "))
+	dir := flags.String("config", os.Getenv("CREDENTIALS_DIRECTORY"), "directory with "+strings.Join([]string{config.File, config.CertFile, config.KeyFile, config.PasswordFile}, ", "))
 	state := flags.String("state", os.Getenv("STATE_DIRECTORY"), "directory to remember boot overrides and media in")
 	clean := flags.Bool("clean", false, "take out all media that were inserted, remove them, and end")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	text, err := os.ReadFile(filepath.Join(*config, ConfigFile))
+	text, err := os.ReadFile(filepath.Join(*dir, config.File))
 	if err != nil {
 		return err
 	}
-	var c Config
+	var c config.Config
 	if err := json.Unmarshal(text, &c); err != nil {
-		return fmt.Errorf("understand %s: %w", ConfigFile, err)
+		return fmt.Errorf("understand %s: %w", config.File, err)
 	}
 	log := slog.New(slog.NewTextHandler(stderr, nil))
 	client, err := hypervisor.New(c.URI, sshhost.Options{})
@@ -98,7 +68,7 @@ func Main(ctx context.Context, programVersion string, args []string, stderr io.W
 	}
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, os.Interrupt)
 	defer stop()
-	return serve(ctx, c, *config, systems, log)
+	return serve(ctx, c, *dir, systems, log)
 }
 
 // clean removes the medium that a client inserted, wherever the machine is by now.
@@ -124,8 +94,8 @@ func (s *System) clean(ctx context.Context) error {
 }
 
 // serve serves all systems until the context ends or one of the ports fails.
-func serve(ctx context.Context, c Config, dir string, systems map[string]*System, log *slog.Logger) error {
-	certificate, err := tls.LoadX509KeyPair(filepath.Join(dir, CertFile), filepath.Join(dir, KeyFile))
+func serve(ctx context.Context, c config.Config, dir string, systems map[string]*System, log *slog.Logger) error {
+	certificate, err := tls.LoadX509KeyPair(filepath.Join(dir, config.CertFile), filepath.Join(dir, config.KeyFile))
 	if err != nil {
 		return err
 	}
@@ -161,7 +131,7 @@ func serve(ctx context.Context, c Config, dir string, systems map[string]*System
 		go func() { failed <- web.ServeTLS(listener, "", "") }()
 		log.Info("Redfish", "address", at, "nodes", names)
 	}
-	password, err := os.ReadFile(filepath.Join(dir, PasswordFile))
+	password, err := os.ReadFile(filepath.Join(dir, config.PasswordFile))
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 	fn "github.com/virtcluster/terraform-provider-virtcluster/internal/functions"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/address"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/addresspool"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/bmc"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dhcpreservation"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnsrecordset"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnsserver"
@@ -49,6 +50,7 @@ import (
 var resources = []func() resource.Resource{
 	address.New,
 	addresspool.New,
+	bmc.New,
 	exposedservice.New,
 	nfsexport.New,
 	floatingaddress.New,
