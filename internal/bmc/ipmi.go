@@ -25,7 +25,7 @@ const lanChannel = 1
 func newIPMI(s *System, uuid, user, password string, socket transport.PacketConn) (*server.Server, error) {
 	var guid [16]byte
 	_, _ = hex.Decode(guid[:], []byte(strings.ReplaceAll(uuid, "-", ""))) // what is no UUID is zeros
-	b := ipmi.New(ipmi.DeviceInfo{DeviceID: 0x20, FirmwareMajor: 1, IPMIVersion: 0x20, AdditionalDeviceSupport: 0x80}, guid, &hardware{s}, ipmi.WithV15Disabled())
+	b := ipmi.New(ipmi.DeviceInfo{DeviceID: 0x20, FirmwareMajor: 1, IPMIVersion: 0x02, AdditionalDeviceSupport: 0x80}, guid, &hardware{s}, ipmi.WithV15Disabled())
 	// As many sessions as the machines of a cluster may open at a time; those of clients that were killed stay for a minute.
 	b.Sessions = ipmi.NewSessionStoreWithOptions(b.Clock(), ipmi.WithMaxSessions(mostSessions))
 	b.Sessions.SetOnRemove(b.SOL.DeactivateBySession)
