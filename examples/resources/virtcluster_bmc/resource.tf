@@ -9,6 +9,7 @@ resource "virtcluster_node" "worker" {
   name               = each.key
   memory_mib         = 16384
   vcpus              = 4
+  power              = "external"
   running            = false
   root_disk          = { size_gib = 120 }
   network_interfaces = [{ network = "provisioning" }]

@@ -36,6 +36,7 @@ func (v *version) fillModel(ctx context.Context, got *machine.Spec) {
 func (v *version) fillSettings(ctx context.Context, got machine.Settings) {
 	v.ShutdownTimeout = types.StringValue(cmp.Or(got.ShutdownTimeout, defaultShutdownTimeout))
 	v.WaitFor = types.StringValue(cmp.Or(got.WaitFor, defaultWaitFor))
+	v.Power = types.StringValue(cmp.Or(got.Power, machine.Managed))
 	if t := got.Timeouts; t != nil {
 		v.Timeouts = timeouts.Value{Object: convert.Value(*t).(types.Object)}
 	}

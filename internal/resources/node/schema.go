@@ -72,6 +72,10 @@ func nodeSchema(ctx context.Context) schema.Schema {
 			"butane":        schema.StringAttribute{Validators: []validator.String{butane}, PlanModifiers: []planmodifier.String{butane.KeepSpelling()}, Optional: true, Sensitive: true, MarkdownDescription: "The same as a Butane configuration (YAML), translated to Ignition. Variant `openshift` becomes plain Ignition too; its section `openshift`, which only a MachineConfig has a place for, is refused. Only one of `ignition` and `butane` can be set."},
 			"autostart":     flagAttribute("Whether the node starts with its hypervisor. Default: `true`."),
 			"running":       flagAttribute("Whether the node runs. It is enforced: a node that stopped, crashed or was paused is started by the next apply. Default: `true`."),
+			"power": schema.StringAttribute{
+				Optional: true, Computed: true, Validators: []validator.String{values.OneOf(machine.Managed, machine.External)},
+				MarkdownDescription: "Who switches the node: `managed`, Terraform, as `running` says, or `external`, an operator or a controller such as those of `virtcluster_bmc`. These may switch an external node, boot it once from elsewhere and put media into its drive, and none of it is drift; `running` says then whether it is started when it is made. Default: `managed`.",
+			},
 			"allow_restart": flagAttribute("Whether an apply may restart the node for changes that cannot be made while it runs. Default: `false`: such a change is an error when planning."),
 			"shutdown_timeout": schema.StringAttribute{
 				Optional: true, Computed: true, Validators: []validator.String{values.Duration(0, 24*time.Hour)},
