@@ -250,7 +250,7 @@ func (s *stage) bootsByRedfish(log string) {
 		t.Errorf("of a machine that is off the override is %s", got)
 	}
 	reset(redfish.OnResetType)
-	acctest.Eventually(t, "w1 boots from the network", says("iPXE"))
+	acctest.Eventually(t, "w1 boots from the network", says("Booting from ROM"))
 	if got := s.overrideOf(8001, "w1"); got != "Disabled None" {
 		t.Errorf("after the boot the override is %s", got)
 	}
@@ -260,7 +260,7 @@ func (s *stage) bootsByRedfish(log string) {
 	}
 	reset(redfish.ForceRestartResetType)
 	acctest.Eventually(t, "w1 boots from its disk after the network", says("Booting from Hard Disk"))
-	if says("iPXE (http")() {
+	if says("Booting from ROM")() {
 		t.Error("w1 asked the network again")
 	}
 	if after := acctest.Virsh(t, "dumpxml", "--inactive", "w1"); after != config {

@@ -91,10 +91,15 @@ func (s *stage) domain(name, more string) (log string) {
 		})
 	}
 	acctest.Virsh(s.t, "pool-refresh", "default")
+	// SeaBIOS shows on the serial port what it shows on a screen: this file says which port.
+	port := filepath.Join(s.dir, "sercon-port")
+	if err := os.WriteFile(port, []byte{0xf8, 0x03}, 0o600); err != nil {
+		s.t.Fatal(err)
+	}
 	xml := filepath.Join(s.dir, name+".xml")
-	if err := os.WriteFile(xml, fmt.Appendf(nil, `<domain type='qemu'>
+	if err := os.WriteFile(xml, fmt.Appendf(nil, `<domain type='qemu' xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'>
   <name>%[1]s</name><memory unit='MiB'>128</memory><vcpu>1</vcpu>
-  <os><type arch='x86_64' machine='q35'>hvm</type><boot dev='hd'/><bios useserial='yes'/></os>
+  <os><type arch='x86_64' machine='q35'>hvm</type><boot dev='hd'/></os>
   <features><acpi/></features>
   <devices>
     <disk type='file' device='disk'><driver name='qemu' type='qcow2'/><source file='%[2]s'/><target dev='vda' bus='virtio'/></disk>
@@ -102,7 +107,9 @@ func (s *stage) domain(name, more string) (log string) {
     <interface type='user'><mac address='52:54:00:77:00:01'/><model type='virtio'/></interface>
     <serial type='pty'><log file='%[3]s' append='off'/></serial><console type='pty'/>
     <channel type='unix'><target type='virtio' name='org.qemu.guest_agent.0'/></channel>
-  </devices></domain>`, name, disk, log, more), 0o600); err != nil {
+  </devices>
+  <qemu:commandline><qemu:arg value='-fw_cfg'/><qemu:arg value='name=etc/sercon-port,file=%[5]s'/></qemu:commandline>
+</domain>`, name, disk, log, more, port), 0o600); err != nil {
 		s.t.Fatal(err)
 	}
 	acctest.Virsh(s.t, "define", xml)
