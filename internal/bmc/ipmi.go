@@ -22,7 +22,7 @@ const lanChannel = 1
 
 // newIPMI returns a server of IPMI 2.0 over LAN for one system, on a socket. Sessions of version 1.5 are refused: their passwords can be
 // read on the way.
-func newIPMI(s *System, uuid, user, password string, socket transport.PacketConn) (*server.Server, error) {
+func newIPMI(s *System, uuid, user, password string, on socket) (*server.Server, error) {
 	var guid [16]byte
 	_, _ = hex.Decode(guid[:], []byte(strings.ReplaceAll(uuid, "-", ""))) // what is no UUID is zeros
 	b := ipmi.New(ipmi.DeviceInfo{DeviceID: 0x20, FirmwareMajor: 1, IPMIVersion: 0x02, AdditionalDeviceSupport: 0x80}, guid, &hardware{s}, ipmi.WithV15Disabled())
@@ -53,7 +53,7 @@ func newIPMI(s *System, uuid, user, password string, socket transport.PacketConn
 		code := controlChassis(ctx, s, request)
 		return nil, code, nil
 	})
-	return server.NewServer(b, &guarded{PacketConn: socket}, server.WithHandlerRegistry(reg)), nil
+	return server.NewServer(b, &guarded{socket: on}, server.WithHandlerRegistry(reg)), nil
 }
 
 // chassisActions are those of the command Chassis Control (IPMI 2.0, table 28-4). The soft one is a shutdown, as the table says.
@@ -221,10 +221,16 @@ func (c *serial) Close() error { return c.close() }
 // SendBreak implements hal.ConsoleConn: libvirt's consoles know none.
 func (*serial) SendBreak(context.Context) error { return hal.ErrNotSupported }
 
+// socket is where a server listens. Its address is part of it because who opens the serial console is told the port.
+type socket interface {
+	transport.PacketConn
+	LocalAddr() net.Addr
+}
+
 // guarded is a socket whose clients wait after wrong passwords. A session that was begun counts as a wrong password until it is open: a
 // client knows by the second message that its password is wrong, and sends no third one.
 type guarded struct {
-	transport.PacketConn
+	socket
 	slow brake
 }
 
@@ -238,7 +244,7 @@ const (
 // ReadFrom implements transport.PacketConn. It drops what begins a session too early; the client asks again.
 func (g *guarded) ReadFrom(buffer []byte) (int, net.Addr, error) {
 	for {
-		n, from, err := g.PacketConn.ReadFrom(buffer)
+		n, from, err := g.socket.ReadFrom(buffer)
 		if err != nil || payloadType(buffer[:n]) != openSessionRequest || g.slow.Wait(from.String()) == 0 {
 			return n, from, err
 		}
@@ -255,7 +261,7 @@ func (g *guarded) WriteTo(data []byte, to net.Addr) (int, error) {
 			g.slow.Forget(to.String())
 		}
 	}
-	return g.PacketConn.WriteTo(data, to)
+	return g.socket.WriteTo(data, to)
 }
 
 // payloadType is what a packet of RMCP+ carries; 0xff for any other packet.

@@ -188,9 +188,15 @@ func TestAChangeOfAnotherStateIsRefused(t *testing.T) {
 	if answer, _ := ask(t, server, "GET", "/redfish/v1/Systems/w1", "", "If-None-Match", "W/"+tag); answer.StatusCode != http.StatusNotModified {
 		t.Errorf("what is known is sent again: %d", answer.StatusCode)
 	}
+	if err := s.Reset(t.Context(), On); err != nil {
+		t.Fatal(err)
+	}
+	if answer, _ := ask(t, server, "GET", "/redfish/v1/Systems/w1", "", "If-None-Match", tag); answer.StatusCode != http.StatusOK {
+		t.Errorf("that it runs is not told: %d", answer.StatusCode)
+	}
 	const change = `{"Boot":{"BootSourceOverrideTarget":"Pxe","BootSourceOverrideEnabled":"Once"}}`
 	if answer, text := ask(t, server, "PATCH", "/redfish/v1/Systems/w1", change, "If-Match", "W/"+tag); answer.StatusCode != http.StatusOK {
-		t.Errorf("a weak tag is refused: %d %s", answer.StatusCode, text)
+		t.Errorf("a weak tag of before it was switched is refused: %d %s", answer.StatusCode, text)
 	}
 	if answer, _ := ask(t, server, "PATCH", "/redfish/v1/Systems/w1", change, "If-Match", tag); answer.StatusCode != http.StatusPreconditionFailed {
 		t.Errorf("an old tag is taken: %d", answer.StatusCode)
@@ -430,6 +436,11 @@ func TestIPMIPowersAndBoots(t *testing.T) {
 	if got := bootOf(t, s); got.Enabled != Once || got.Target != Pxe {
 		t.Errorf("the override is %+v", got)
 	}
+	// Who opens the serial console is told where it is, and ipmitool takes no other port than the one it came by.
+	var console types.SOLConfigParam_PayloadPort
+	if err := c.GetSOLConfigParamFor(ctx, lanChannel, &console); err != nil || int(console.Port) != at.Port {
+		t.Errorf("the console is at port %d, and not at %d: %v", console.Port, at.Port, err)
+	}
 	status, err := c.GetChassisStatus(ctx)
 	if err != nil || status.PowerIsOn {
 		t.Errorf("status %+v: %v", status, err)
@@ -534,6 +545,7 @@ func (p packets) ReadFrom(buffer []byte) (int, net.Addr, error) {
 }
 func (packets) WriteTo(data []byte, _ net.Addr) (int, error) { return len(data), nil }
 func (packets) Close() error                                 { return nil }
+func (packets) LocalAddr() net.Addr                          { return &net.UDPAddr{} }
 
 // FuzzIPMIPacket has the server read a packet of anybody's: it neither ends nor does anything to the machine.
 func FuzzIPMIPacket(f *testing.F) {

@@ -136,14 +136,25 @@ func reply(w http.ResponseWriter, status int, doc any) {
 	_, _ = w.Write(append(text, '\n')) // a client that went away is its own affair
 }
 
-// tagOf is a document's ETag.
-func tagOf(doc any) string {
+// tagOf is a document's ETag: a digest of all of it, and after a dot one of what clients may change (settingsOf).
+func tagOf(doc object) string {
+	return `"` + digest(doc) + settingsOf(doc)
+}
+
+// settingsOf is how the tags of all documents end that have the same settings. A change is compared by these alone: a machine that was
+// switched since a client read it has another document, and nobody's setting is lost.
+func settingsOf(doc object) string {
+	return "." + digest(object{"Boot": doc["Boot"], "IndicatorLED": doc["IndicatorLED"]}) + `"`
+}
+
+// digest tells a document from others.
+func digest(doc object) string {
 	text, err := json.Marshal(doc)
 	if err != nil {
 		return ""
 	}
 	sum := sha256.Sum256(text)
-	return `"` + hex.EncodeToString(sum[:12]) + `"`
+	return hex.EncodeToString(sum[:12])
 }
 
 // replyTagged answers a GET with a document and its ETag, or with 304 where the client has it.
@@ -158,19 +169,19 @@ func replyTagged(w http.ResponseWriter, req *http.Request, doc object) {
 	reply(w, http.StatusOK, doc)
 }
 
-// matches says whether a list of tags, weak or strong, has a tag. "*" has all.
-func matches(list, tag string) bool {
+// matches says whether one of a list of tags, weak or strong, ends as is said. "*" does.
+func matches(list, end string) bool {
 	for one := range strings.SplitSeq(list, ",") {
-		if one = strings.TrimPrefix(strings.TrimSpace(one), "W/"); one == tag || one == "*" {
+		if one = strings.TrimSpace(one); one == "*" || strings.HasSuffix(one, end) {
 			return true
 		}
 	}
 	return false
 }
 
-// isStale answers with 412 where a client changes another document than the one that is there.
+// isStale answers with 412 where a client changes other settings than those that are there.
 func isStale(w http.ResponseWriter, req *http.Request, doc object) bool {
-	if want := req.Header.Get("If-Match"); want != "" && !matches(want, tagOf(doc)) {
+	if want := req.Header.Get("If-Match"); want != "" && !matches(want, settingsOf(doc)) {
 		fail(w, http.StatusPreconditionFailed, "PreconditionFailed", "the resource has changed since it was read: read it again")
 		return true
 	}

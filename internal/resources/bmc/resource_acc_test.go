@@ -375,7 +375,7 @@ for auth in (sushy.auth.SessionAuth("admin", sys.argv[2]), sushy.auth.BasicAuth(
     system.refresh()
     assert system.power_state == sushy.PowerState.ON
     assert system.boot["enabled"] == sushy.BootSourceOverrideEnabled.DISABLED, system.boot
-    assert system.memory_summary.size_gib, system.memory_summary
+    assert system.memory_summary.size_gib == 1, system.memory_summary
     assert list(system.processors.summary) == [1, sushy.ProcessorArchitecture.X86], system.processors.summary
     assert system.ethernet_interfaces.summary == {"52:54:00:77:00:01": sushy.State.ENABLED}, system.ethernet_interfaces.summary
     assert system.simple_storage.max_size_bytes > 0

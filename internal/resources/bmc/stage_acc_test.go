@@ -98,7 +98,7 @@ func (s *stage) domain(name, more string) (log string) {
 	}
 	xml := filepath.Join(s.dir, name+".xml")
 	if err := os.WriteFile(xml, fmt.Appendf(nil, `<domain type='qemu' xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'>
-  <name>%[1]s</name><memory unit='MiB'>128</memory><vcpu>1</vcpu>
+  <name>%[1]s</name><memory unit='GiB'>1</memory><vcpu>1</vcpu>
   <os><type arch='x86_64' machine='q35'>hvm</type><boot dev='hd'/></os>
   <features><acpi/></features>
   <devices>
