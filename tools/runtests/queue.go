@@ -61,7 +61,7 @@ func kindOf(directory string) string {
 	switch name := path.Base(directory); {
 	case strings.HasSuffix(name, "bridge"), name == "netinterface", name == "resolver", name == "route":
 		return "networks"
-	case name == "vip", directory == "internal/hypervisor", directory == "internal/datasources/hypervisor":
+	case name == "vip", name == "bmc", directory == "internal/hypervisor", directory == "internal/datasources/hypervisor":
 		return "alone"
 	case strings.HasPrefix(name, "dhcp"), slices.Contains([]string{"image", "network", "node", "storagepool", "volume"}, name):
 		return "machines"

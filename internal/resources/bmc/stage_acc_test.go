@@ -3,7 +3,6 @@ package bmc_test
 import (
 	"context"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -36,36 +35,7 @@ func newStage(t *testing.T) *stage {
 	t.Helper()
 	acctest.InSandbox(t)
 	s := &stage{t: t, machine: "svc-1", address: acctest.KnownServiceNodes(t, 1)[0], dir: t.TempDir()}
-	l, err := net.Listen("tcp", hypervisorAddress+":0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer func() { _ = c.Close() }()
-				d, err := net.Dial("unix", "/run/libvirt/libvirt-sock")
-				if err != nil {
-					return
-				}
-				defer func() { _ = d.Close() }()
-				go func() { _, _ = io.Copy(d, c); _ = d.Close() }()
-				_, _ = io.Copy(c, d)
-			}()
-		}
-	}()
-	acctest.On(t, s.machine, "sh", "-ec", `getent group libvirt >/dev/null || groupadd --system libvirt
-mkdir -p /run/libvirt
-systemd-run --quiet --unit=libvirt-stand-in socat UNIX-LISTEN:/run/libvirt/libvirt-sock,fork,unlink-early,group=libvirt,mode=0660 TCP:`+l.Addr().String()+`
-for try in $(seq 50); do [ -S /run/libvirt/libvirt-sock ] && exit; sleep 0.1; done; exit 1`)
-	t.Cleanup(func() {
-		_, _ = acctest.Try(context.Background(), s.machine, "sh", "-c", "systemctl stop libvirt-stand-in; rm -rf /run/libvirt; groupdel libvirt")
-	})
+	acctest.OfferLibvirt(t, s.machine)
 	return s
 }
 
