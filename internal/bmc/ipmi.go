@@ -7,6 +7,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"time"
 
 	ipmi "github.com/bougou/go-ipmi/pkg/bmc"
 	"github.com/bougou/go-ipmi/pkg/hal"
@@ -68,14 +69,25 @@ func controlChassis(ctx context.Context, s *System, request []byte) types.Comple
 	if !known {
 		return types.CodeParameterOutOfRange
 	}
-	switch err := s.Reset(ctx, action); {
-	case err == nil:
-		return types.CodeOK
-	case errors.Is(err, ErrOff):
-		return types.CodeNotSupported // in the state that the machine is in
+	done := make(chan error, 1)
+	go func() { done <- s.Reset(context.WithoutCancel(ctx), action) }()
+	select {
+	case <-time.After(controlPatience):
+		return types.CodeOK // the log has what comes of it
+	case err := <-done:
+		switch {
+		case err == nil:
+			return types.CodeOK
+		case errors.Is(err, ErrOff):
+			return types.CodeNotSupported // in the state that the machine is in
+		}
+		return types.CodeUnspecifiedError
 	}
-	return types.CodeUnspecifiedError
 }
+
+// controlPatience is after how long Chassis Control is answered at the latest. Clients ask again after a second, and a power cycle that is
+// asked for twice would be two.
+const controlPatience = 500 * time.Millisecond
 
 // hardware is a System as the IPMI server asks for it.
 type hardware struct{ *System }

@@ -122,8 +122,14 @@ func TestGofishPowersBootsAndInserts(t *testing.T) {
 	}
 }
 
-// ask makes a request with the right password, and returns the answer with its body.
-func ask(t *testing.T, s *httptest.Server, method, path, body string, headers ...string) (*http.Response, string) {
+// head is an answer without its body.
+type head struct {
+	StatusCode int
+	Header     http.Header
+}
+
+// ask makes a request with the right password, and returns the answer and its body.
+func ask(t *testing.T, s *httptest.Server, method, path, body string, headers ...string) (head, string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, s.URL+path, strings.NewReader(body))
 	if err != nil {
@@ -139,7 +145,7 @@ func ask(t *testing.T, s *httptest.Server, method, path, body string, headers ..
 	}
 	defer func() { _ = answer.Body.Close() }()
 	text, _ := io.ReadAll(answer.Body)
-	return answer, string(text)
+	return head{answer.StatusCode, answer.Header}, string(text)
 }
 
 func TestErrorsHaveExtendedInformation(t *testing.T) {
@@ -459,6 +465,28 @@ func TestIPMIPowersAndBoots(t *testing.T) {
 	}
 	if m.starts[0].Target != Pxe && m.starts[1].Target != Pxe {
 		t.Errorf("started as %+v", m.starts)
+	}
+}
+
+func TestASlowPowerCycleIsAnsweredBeforeItIsAskedForAgain(t *testing.T) {
+	m, s := newToy(t)
+	m.On, m.switching = true, 3*time.Second
+	at := serveIPMI(t, s)
+	c, err := client.NewClient(at.IP.String(), at.Port, "admin", testPassword)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := t.Context()
+	if err := c.Connect(ctx); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close(context.WithoutCancel(ctx)) }()
+	began := time.Now()
+	if _, err := c.ChassisControl(ctx, chassis.ChassisControlPowerCycle); err != nil || time.Since(began) > m.switching/2 {
+		t.Errorf("answered after %s: %v", time.Since(began), err)
+	}
+	if _, err := s.View(ctx); err != nil || len(m.actions) != 1 { // waits for the end
+		t.Errorf("it was switched %v: %v", m.actions, err)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"testing"
+	"time"
 )
 
 // toy is a machine in memory.
@@ -17,12 +18,15 @@ type toy struct {
 	ejected  []Medium
 	refuse   error
 	console  io.ReadWriteCloser
+	// switching is how long an action takes.
+	switching time.Duration
 }
 
 func (m *toy) Describe(context.Context) (Description, error) { return m.Description, nil }
 
 func (m *toy) Switch(_ context.Context, action Action, start Start) (bool, error) {
 	m.actions = append(m.actions, action)
+	time.Sleep(m.switching)
 	if m.refuse != nil {
 		return false, m.refuse
 	}
