@@ -29,6 +29,9 @@ func (v *version) fillModel(ctx context.Context, got *machine.Spec) {
 	if imported {
 		v.fillSettings(ctx, got.Settings)
 	}
+	if v.Power.IsNull() { // of a state from before there was any other
+		v.Power = types.StringValue(machine.Managed)
+	}
 }
 
 // fillSettings writes what an import alone reads of how Terraform treats the node. A machine that this provider did not make gets the

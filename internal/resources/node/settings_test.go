@@ -45,3 +45,11 @@ func TestSettingsComeBackFromTheMark(t *testing.T) {
 		})
 	}
 }
+
+func TestAStateFromBeforeNodesHadPowerIsManaged(t *testing.T) {
+	got := version{plain: plain{Type: text("kvm"), Power: types.StringNull()}}
+	got.fillModel(t.Context(), &machine.Spec{Hardware: machine.Hardware{Type: "kvm"}})
+	if got.Power.ValueString() != machine.Managed {
+		t.Errorf("it is %s", got.Power)
+	}
+}
