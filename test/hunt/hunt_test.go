@@ -180,6 +180,7 @@ func enterWorld(t *testing.T) (*core, map[string]object) {
 	// The sandbox's kernel serves no NFS: what is real there are the files, and the table that exportfs keeps of them.
 	acctest.On(t, "svc-3", "sh", "-c", "systemctl unmask nfs-server.service && printf '[Service]\\nType=oneshot\\nRemainAfterExit=yes\\nExecStart=/bin/true\\n' >/etc/systemd/system/nfs-server.service && systemctl daemon-reload && mkdir -p /srv/hunt-nfs")
 	answer(t)
+	acctest.KnownServiceNodes(t, 5)
 	acctest.OfferLibvirt(t, rack)
 	return c, makeFixtures(t, c)
 }
