@@ -43,10 +43,11 @@ const (
   }`
 )
 
-// ask has ISC's client on svc-2 ask for a lease by a card of its own, and returns the lease as it keeps it; "" where nobody answers.
-func ask(t *testing.T, mac, send string) string {
+// ask has ISC's client on a machine ask for a lease by a card of its own, and returns the lease as it keeps it; "" where nobody answers. A
+// server on the same machine does not hear it: the card is a macvlan.
+func ask(t *testing.T, machine, mac, send string) string {
 	t.Helper()
-	return acctest.On(t, "svc-2", "sh", "-c", `
+	return acctest.On(t, machine, "sh", "-c", `
 rm -f /tmp/lease /tmp/dhclient.conf
 printf 'timeout 8;\noption arch code 93 = unsigned integer 16;\noption ipxe code 175 = string;\nalso request vendor-class-identifier, bootfile-name, tftp-server-name;\n%s\n' "$2" >/tmp/dhclient.conf
 ip link add link eth1 name ask0 address "$1" type macvlan mode bridge
@@ -68,7 +69,7 @@ func leases(t *testing.T, wants map[string][]string) resource.TestCheckFunc {
 			if strings.HasPrefix(send, "#seven") {
 				mac = "02:aa:00:00:00:07"
 			}
-			lease := ask(t, mac, send)
+			lease := ask(t, "svc-2", mac, send)
 			for _, line := range want {
 				if !strings.Contains(lease, line) {
 					return fmt.Errorf("who sends %q gets %q, want %q", send, lease, line)
@@ -144,7 +145,7 @@ func TestAccDHCPServerLife(t *testing.T) {
 // TestAccDHCPServersOfAPairTakeOver has two servers, of which one is stopped.
 func TestAccDHCPServersOfAPairTakeOver(t *testing.T) {
 	acctest.InSandbox(t)
-	nodes := acctest.KnownServiceNodes(t, 2)
+	nodes := acctest.KnownServiceNodes(t, 3)
 	one := func(name, node, role, address, peer string) string {
 		return fmt.Sprintf(`
 resource "virtcluster_dhcp_server" %q {
@@ -161,7 +162,7 @@ resource "virtcluster_dhcp_server" %q {
 		return func(*terraform.State) error {
 			lease := ""
 			for range 6 {
-				if lease = ask(t, "02:aa:00:00:00:01", ""); strings.Contains(lease, "dhcp-server-identifier "+server) {
+				if lease = ask(t, "svc-3", "02:aa:00:00:00:01", ""); strings.Contains(lease, "dhcp-server-identifier "+server) {
 					return nil
 				}
 			}
