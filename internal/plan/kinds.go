@@ -16,6 +16,7 @@ var (
 	Resolver   = Kind{Name: "resolver of a machine", Noun: "resolver"}
 	HostsBlock = Kind{Name: "block of a hosts file", Noun: "hosts file block"}
 	NFSExport  = Kind{Name: "directory exported by NFS", Noun: "NFS export"}
+	DHCPServer = Kind{Name: "interface that has a DHCP server", Noun: "DHCP server on"}
 )
 
 // Addresses that the plan puts on devices of a machine, by what puts them there: whoever of two goes would take it from the other.

@@ -70,6 +70,7 @@ var Rules = join(
 		{Mine: Resolver, Theirs: Resolver, Summary: "Resolver described twice", Detail: "resolver {place} on {place} is also the {holder}: a machine has one"},
 		{Mine: HostsBlock, Theirs: HostsBlock, Summary: "Block described twice", Detail: "{mine} is also the {holder}: write another name"},
 		{Mine: NFSExport, Theirs: NFSExport, Summary: "Exported twice", Detail: "{mine} is another resource's: write all clients into one of them"},
+		{Mine: DHCPServer, Theirs: DHCPServer, Summary: "Two DHCP servers", Detail: "{mine} is also the {holder}: an interface has one"},
 	},
 	[]Rule{
 		{Mine: StoragePool, Theirs: StoragePool, Summary: "Storage pool name taken", Detail: "The {mine} is what {holder} makes too. Give one of them another name."},

@@ -19,6 +19,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/address"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/addresspool"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dhcpreservation"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dhcpserver"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnsrecordset"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnsserver"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnsview"
@@ -53,6 +54,7 @@ var resources = []func() resource.Resource{
 	nfsexport.New,
 	floatingaddress.New,
 	dhcpreservation.New,
+	dhcpserver.New,
 	dnsrecordset.New,
 	dnsserver.New,
 	dnsview.New,
