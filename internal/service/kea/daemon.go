@@ -65,9 +65,8 @@ func find(t transaction.Tree, device string) (Server, error) {
 	if !there {
 		return Server{}, fmt.Errorf("no DHCP server on %s: %w", device, transaction.ErrAbsent)
 	}
-	s, err := Parse(f.Content)
-	if err != nil || s.Interface != device {
-		return Server{Interface: device}, nil
+	if s, err := Parse(f.Content); err == nil && s.Interface == device {
+		return s, nil
 	}
-	return s, nil
+	return Server{Interface: device}, nil
 }
