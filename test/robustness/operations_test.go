@@ -117,7 +117,7 @@ func (s *state) restore(text []byte) error {
 }
 
 // refusal finds which resource was refused as it is there already, and what import takes for it.
-var refusal = regexp.MustCompile("with (virtcluster_[^,]+), on .*?(?:import it as \"|`terraform import ADDRESS )([^\"`]+)")
+var refusal = regexp.MustCompile("with (virtcluster_[^,]+), on .*?(?:import it as \"|terraform import ADDRESS )([^\"` ]+)")
 
 // findRefused returns by its address what import takes for each resource that a run refused as it is there already.
 func (r result) findRefused() map[string]string {
