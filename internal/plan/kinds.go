@@ -19,6 +19,7 @@ var (
 	// Controllers are those of a name (virtcluster_bmc), and ControllerPort where one of them listens.
 	Controllers    = Kind{Name: "controllers of machines", Noun: "controllers"}
 	ControllerPort = Kind{Name: "where a controller of machines listens", Noun: "listener"}
+	DHCPServer     = Kind{Name: "interface that has a DHCP server", Noun: "DHCP server on"}
 )
 
 // Addresses that the plan puts on devices of a machine, by what puts them there: whoever of two goes would take it from the other.

@@ -20,6 +20,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/addresspool"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/bmc"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dhcpreservation"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dhcpserver"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnsrecordset"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnsserver"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnsview"
@@ -55,6 +56,7 @@ var resources = []func() resource.Resource{
 	nfsexport.New,
 	floatingaddress.New,
 	dhcpreservation.New,
+	dhcpserver.New,
 	dnsrecordset.New,
 	dnsserver.New,
 	dnsview.New,
