@@ -142,7 +142,7 @@ func restoreEmpty(ctx context.Context, state *tfsdk.State, before tftypes.Value,
 		found, _, err := tftypes.WalkAttributePath(state.Schema, at)
 		a, ok := found.(schema.Attribute)
 		if err != nil || !ok || !isLeftOut(a) {
-			return v, nil //nolint:nilerr // an element of a collection is no attribute
+			return restoreSpelling(state.Schema, at, v, before), nil //nolint:nilerr // an element of a collection is no attribute
 		}
 		empty, ok := emptyOf(ctx, a.GetType())
 		if !ok {

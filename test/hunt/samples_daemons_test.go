@@ -28,7 +28,7 @@ var serverParams = map[string]any{
 func daemonSubjects() []subject {
 	return []subject{
 		{
-			kind: "virtcluster_dhcp_server", base: object{"service_node": "$node5.id", "interface": "eth1", "cidr": "10.19.41.0/24"},
+			kind: "virtcluster_dhcp_server", lane: "machine5", base: object{"service_node": "$node5.id", "interface": "eth1", "cidr": "10.19.41.0/24"},
 			samples: map[string]any{
 				"boot": object{"next_server": "10.19.41.105", "bios": "ipxe.pxe"}, "boot.next_server": "10.19.41.105", "boot.bios": "ipxe.pxe", "boot.uefi_ia32": "ia32.efi", "boot.uefi_x64": "snponly.efi",
 				"boot.uefi_arm64": "arm64.efi", "boot.http_x64": "http://10.19.41.105:8090/ipxe.efi", "boot.http_arm64": "http://10.19.41.105:8090/arm64.efi", "boot.ipxe": "http://10.19.41.105:8090/boot.ipxe",
