@@ -146,7 +146,7 @@ func restoreEmpty(ctx context.Context, state *tfsdk.State, before tftypes.Value,
 		}
 		empty, ok := emptyOf(ctx, a.GetType())
 		if !ok {
-			return v, nil
+			return restoreSpelling(state.Schema, at, v, before), nil
 		}
 		value, err := empty.ToTerraformValue(ctx)
 		if _, isCollection := a.GetType().(attr.TypeWithElementType); err != nil || imported && isCollection {
@@ -157,7 +157,7 @@ func restoreEmpty(ctx context.Context, state *tfsdk.State, before tftypes.Value,
 				return value, nil
 			}
 		}
-		return v, nil
+		return restoreSpelling(state.Schema, at, v, before), nil
 	})
 	if err == nil {
 		state.Raw = raw

@@ -68,10 +68,14 @@ func TestWhatIsReadKeepsItsSpelling(t *testing.T) {
 func TestABlankTextThatIsReadAsNullStays(t *testing.T) {
 	t.Parallel()
 	words := values.Free.Same(strings.TrimSpace)
-	s := schema.Schema{Attributes: map[string]schema.Attribute{"lines": schema.StringAttribute{Optional: true, PlanModifiers: []planmodifier.String{words.KeepSpelling()}}}}
+	s := schema.Schema{Attributes: map[string]schema.Attribute{
+		"lines": schema.StringAttribute{Optional: true, PlanModifiers: []planmodifier.String{words.KeepSpelling()}},
+		"left":  schema.StringAttribute{Optional: true, PlanModifiers: []planmodifier.String{words.KeepSpelling(), LeftOut{}}},
+	}}
 	of := s.Type().TerraformType(t.Context())
 	object := func(v any) tftypes.Value {
-		return tftypes.NewValue(of, map[string]tftypes.Value{"lines": tftypes.NewValue(tftypes.String, v)})
+		text := tftypes.NewValue(tftypes.String, v)
+		return tftypes.NewValue(of, map[string]tftypes.Value{"lines": text, "left": text})
 	}
 	for before, want := range map[string]tftypes.Value{" \n": object(" \n"), "a": object(nil)} {
 		t.Run(before, func(t *testing.T) {
