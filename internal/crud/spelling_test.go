@@ -77,11 +77,14 @@ func TestABlankTextThatIsReadAsNullStays(t *testing.T) {
 		text := tftypes.NewValue(tftypes.String, v)
 		return tftypes.NewValue(of, map[string]tftypes.Value{"lines": text, "left": text})
 	}
-	for before, want := range map[string]tftypes.Value{" \n": object(" \n"), "a": object(nil)} {
-		t.Run(before, func(t *testing.T) {
+	for name, c := range map[string]struct {
+		before string
+		want   tftypes.Value
+	}{"blank": {" \n", object(" \n")}, "something": {"a", object(nil)}} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			state := &tfsdk.State{Schema: s, Raw: object(nil)}
-			if err := restoreEmpty(t.Context(), state, object(before), false); err != nil || !state.Raw.Equal(want) {
+			if err := restoreEmpty(t.Context(), state, object(c.before), false); err != nil || !state.Raw.Equal(c.want) {
 				t.Errorf("read as %s, %v", state.Raw, err)
 			}
 		})
