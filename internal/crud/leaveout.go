@@ -131,9 +131,9 @@ func hasLeftOut[M any](all []M) bool {
 	return slices.ContainsFunc(all, func(m M) bool { _, ok := any(m).(LeftOut); return ok })
 }
 
-// restoreEmpty gives a state its spellings back (restoreSpelling), and makes empty what a store read as null and what LeftOut plans: where before, the plan or the state until now, has it
-// empty, and every collection after an import, which has no before. A text and an object of options stay null then: hardly anybody
-// writes an empty one, and what is left out is to read as it does after a create.
+// restoreEmpty gives a state its spellings back (restoreSpelling), and makes empty what a store read as null and what LeftOut plans: where
+// before, the plan or the state until now, has it empty, and every collection after an import, which has no before. A text and an object of
+// options stay null then: hardly anybody writes an empty one, and what is left out is to read as it does after a create.
 func restoreEmpty(ctx context.Context, state *tfsdk.State, before tftypes.Value, imported bool) error {
 	raw, err := tftypes.Transform(state.Raw, func(at *tftypes.AttributePath, v tftypes.Value) (tftypes.Value, error) {
 		if !v.IsNull() || len(at.Steps()) == 0 {
