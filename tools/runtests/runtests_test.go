@@ -73,6 +73,22 @@ func numbered(n int) (all []string) {
 	return all
 }
 
+// TestNobodyRebootsAServiceNodeBesideTestsOfServices reads which tests do: those of machines run beside them.
+func TestNobodyRebootsAServiceNodeBesideTestsOfServices(t *testing.T) {
+	t.Parallel()
+	files, err := listLines("../..", nil, "git", "grep", "--untracked", "-lE", `acctest\.(Reboot|LeaveToManager)\(`, "--", "internal/*_test.go")
+	if err != nil || len(files) < 5 {
+		t.Fatalf("%v: %v", files, err)
+	}
+	for _, file := range files {
+		t.Run(file, func(t *testing.T) {
+			if kindOf(filepath.Dir(file)) == "machines" {
+				t.Error("reboots a service node, and runs beside tests of services")
+			}
+		})
+	}
+}
+
 func TestSandboxesShareAQueueOfTests(t *testing.T) {
 	t.Parallel()
 	packages := map[string][]string{"resources/node": numbered(9), "resources/dnszone": numbered(5), "resources/vip": numbered(1), "resources/route": numbered(1), "acctest": numbered(2)}
