@@ -2,6 +2,7 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"log"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6/tf6server"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/bmc"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/provider"
 )
 
@@ -24,6 +26,12 @@ const (
 )
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == "bmc" { // on a hypervisor; see virtcluster_bmc
+		if err := bmc.Main(context.Background(), version, os.Args[2:], os.Stderr); err != nil {
+			log.Fatal(err)
+		}
+		return
+	}
 	if os.Getenv("GOGC") == "" && os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetGCPercent(garbagePercent)
 		debug.SetMemoryLimit(memoryLimit)

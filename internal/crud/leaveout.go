@@ -131,9 +131,9 @@ func hasLeftOut[M any](all []M) bool {
 	return slices.ContainsFunc(all, func(m M) bool { _, ok := any(m).(LeftOut); return ok })
 }
 
-// restoreEmpty gives a state its spellings back (restoreSpelling), and makes empty what a store read as null and what LeftOut plans: where before, the plan or the state until now, has it
-// empty, and every collection after an import, which has no before. A text and an object of options stay null then: hardly anybody
-// writes an empty one, and what is left out is to read as it does after a create.
+// restoreEmpty gives a state its spellings back (restoreSpelling), and makes empty what a store read as null and what LeftOut plans: where
+// before, the plan or the state until now, has it empty, and every collection after an import, which has no before. A text and an object of
+// options stay null then: hardly anybody writes an empty one, and what is left out is to read as it does after a create.
 func restoreEmpty(ctx context.Context, state *tfsdk.State, before tftypes.Value, imported bool) error {
 	raw, err := tftypes.Transform(state.Raw, func(at *tftypes.AttributePath, v tftypes.Value) (tftypes.Value, error) {
 		if !v.IsNull() || len(at.Steps()) == 0 {
@@ -142,11 +142,11 @@ func restoreEmpty(ctx context.Context, state *tfsdk.State, before tftypes.Value,
 		found, _, err := tftypes.WalkAttributePath(state.Schema, at)
 		a, ok := found.(schema.Attribute)
 		if err != nil || !ok || !isLeftOut(a) {
-			return v, nil //nolint:nilerr // an element of a collection is no attribute
+			return restoreSpelling(state.Schema, at, v, before), nil //nolint:nilerr // an element of a collection is no attribute
 		}
 		empty, ok := emptyOf(ctx, a.GetType())
 		if !ok {
-			return v, nil
+			return restoreSpelling(state.Schema, at, v, before), nil
 		}
 		value, err := empty.ToTerraformValue(ctx)
 		if _, isCollection := a.GetType().(attr.TypeWithElementType); err != nil || imported && isCollection {
@@ -157,7 +157,7 @@ func restoreEmpty(ctx context.Context, state *tfsdk.State, before tftypes.Value,
 				return value, nil
 			}
 		}
-		return v, nil
+		return restoreSpelling(state.Schema, at, v, before), nil
 	})
 	if err == nil {
 		state.Raw = raw

@@ -73,6 +73,8 @@ type ProviderData struct {
 	Ledger *ledger.Ledger
 	// Run has what the resources did in this run.
 	Run *run.Memory
+	// Version is the provider's: "1.2.3", or "dev".
+	Version string
 }
 
 // owners returns what this run made and was told of its state; nil while the provider is not configured.

@@ -9,7 +9,7 @@ import (
 type speller interface{ Canonical(text string) string }
 
 // restoreSpelling returns a text of a state as before, the plan or the state until now, spells it: where its attribute keeps spellings
-// in plans and both mean the same. Anything else is returned as it is.
+// in plans and both mean the same, as null and blank lines do. Anything else is returned as it is.
 func restoreSpelling(of any, at *tftypes.AttributePath, v, before tftypes.Value) tftypes.Value {
 	var got, was string
 	if !v.Type().Is(tftypes.String) || !v.IsKnown() || v.As(&got) != nil {

@@ -1,6 +1,7 @@
 package crud
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
@@ -58,6 +59,33 @@ func TestWhatIsReadKeepsItsSpelling(t *testing.T) {
 			}
 			if got.Kept.ValueString() != c.kept || got.Free.ValueString() != c.free || got.List.String() != c.list || !got.Map.Elements()["k"].Equal(types.StringValue(c.kept)) || got.Objects[0].Inner.ValueString() != c.inner {
 				t.Errorf("read as %+v", got)
+			}
+		})
+	}
+}
+
+// Blank lines mean nothing, which is read as null.
+func TestABlankTextThatIsReadAsNullStays(t *testing.T) {
+	t.Parallel()
+	words := values.Free.Same(strings.TrimSpace)
+	s := schema.Schema{Attributes: map[string]schema.Attribute{
+		"lines": schema.StringAttribute{Optional: true, PlanModifiers: []planmodifier.String{words.KeepSpelling()}},
+		"left":  schema.StringAttribute{Optional: true, PlanModifiers: []planmodifier.String{words.KeepSpelling(), LeftOut{}}},
+	}}
+	of := s.Type().TerraformType(t.Context())
+	object := func(v any) tftypes.Value {
+		text := tftypes.NewValue(tftypes.String, v)
+		return tftypes.NewValue(of, map[string]tftypes.Value{"lines": text, "left": text})
+	}
+	for name, c := range map[string]struct {
+		before string
+		want   tftypes.Value
+	}{"blank": {" \n", object(" \n")}, "something": {"a", object(nil)}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			state := &tfsdk.State{Schema: s, Raw: object(nil)}
+			if err := restoreEmpty(t.Context(), state, object(c.before), false); err != nil || !state.Raw.Equal(c.want) {
+				t.Errorf("read as %s, %v", state.Raw, err)
 			}
 		})
 	}

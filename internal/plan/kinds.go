@@ -16,6 +16,10 @@ var (
 	Resolver   = Kind{Name: "resolver of a machine", Noun: "resolver"}
 	HostsBlock = Kind{Name: "block of a hosts file", Noun: "hosts file block"}
 	NFSExport  = Kind{Name: "directory exported by NFS", Noun: "NFS export"}
+	// Controllers are those of a name (virtcluster_bmc), and ControllerPort where one of them listens.
+	Controllers    = Kind{Name: "controllers of machines", Noun: "controllers"}
+	ControllerPort = Kind{Name: "where a controller of machines listens", Noun: "listener"}
+	DHCPServer     = Kind{Name: "interface that has a DHCP server", Noun: "DHCP server on"}
 )
 
 // Addresses that the plan puts on devices of a machine, by what puts them there: whoever of two goes would take it from the other.

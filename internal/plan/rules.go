@@ -68,8 +68,11 @@ var Rules = join(
 		{Mine: Route, Theirs: Route, Summary: "Route described twice", Detail: "route {value} on {object} is that of the {holder} too: give one of them a metric"},
 		{Mine: Device, Theirs: Device, Summary: "Interface described twice", Detail: "{mine} is that of the {holder} too: an interface has one configuration"},
 		{Mine: Resolver, Theirs: Resolver, Summary: "Resolver described twice", Detail: "resolver {place} on {place} is also the {holder}: a machine has one"},
+		{Mine: Controllers, Theirs: Controllers, Summary: "Controllers described twice", Detail: "{mine} on {place} are also the {holder}: write another name"},
+		{Mine: ControllerPort, Theirs: ControllerPort, Summary: "Port in use", Detail: "{Holder} on {place} listens at {value} too: write another port, or another address"},
 		{Mine: HostsBlock, Theirs: HostsBlock, Summary: "Block described twice", Detail: "{mine} is also the {holder}: write another name"},
 		{Mine: NFSExport, Theirs: NFSExport, Summary: "Exported twice", Detail: "{mine} is another resource's: write all clients into one of them"},
+		{Mine: DHCPServer, Theirs: DHCPServer, Summary: "Two DHCP servers", Detail: "{mine} is also the {holder}: an interface has one"},
 	},
 	[]Rule{
 		{Mine: StoragePool, Theirs: StoragePool, Summary: "Storage pool name taken", Detail: "The {mine} is what {holder} makes too. Give one of them another name."},

@@ -18,7 +18,9 @@ import (
 	fn "github.com/virtcluster/terraform-provider-virtcluster/internal/functions"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/address"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/addresspool"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/bmc"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dhcpreservation"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dhcpserver"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnsrecordset"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnsserver"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnsview"
@@ -49,10 +51,12 @@ import (
 var resources = []func() resource.Resource{
 	address.New,
 	addresspool.New,
+	bmc.New,
 	exposedservice.New,
 	nfsexport.New,
 	floatingaddress.New,
 	dhcpreservation.New,
+	dhcpserver.New,
 	dnsrecordset.New,
 	dnsserver.New,
 	dnsview.New,

@@ -126,7 +126,7 @@ func (p *virtcluster) Configure(ctx context.Context, req provider.ConfigureReque
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	provided := crud.ProviderData{Fleet: fleet.New(config), Ledger: &ledger.Ledger{}, Run: run.Begin()}
+	provided := crud.ProviderData{Fleet: fleet.New(config), Ledger: &ledger.Ledger{}, Run: run.Begin(), Version: p.version}
 	resp.ResourceData, resp.DataSourceData, resp.ActionData, resp.ListResourceData = provided, provided, provided, provided
 	p.fleet = provided.Fleet
 }

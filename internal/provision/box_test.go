@@ -31,6 +31,7 @@ func newBox(installed ...string) *box {
 	}
 	b.On(b.shell, "sh", "-c")
 	b.On(b.enable, "systemctl", "enable", "--quiet")
+	b.On(b.end, "systemctl", "disable", "--quiet", "--now")
 	return b
 }
 
@@ -44,6 +45,14 @@ func (b *box) enable(_ context.Context, _ *hosttest.Host, cmd host.Cmd) ([]byte,
 	b.ran = append(b.ran, cmd.String())
 	for _, unit := range cmd.Argv[3:] {
 		b.set(unit, func(u *UnitState) { u.Enabled = "enabled" })
+	}
+	return nil, nil
+}
+
+func (b *box) end(_ context.Context, _ *hosttest.Host, cmd host.Cmd) ([]byte, error) {
+	b.ran = append(b.ran, cmd.String())
+	for _, unit := range cmd.Argv[4:] {
+		b.set(unit, func(u *UnitState) { u.Enabled, u.Active = "disabled", "inactive" })
 	}
 	return nil, nil
 }

@@ -173,8 +173,8 @@ func firstVersion(text string) string {
 	return "unknown"
 }
 
-// Has says whether a service is installed and its unit enabled: what a service node promises.
+// Has says whether a service is installed and its unit enabled, where that is its own: what a service node promises.
 func (inv Inventory) Has(service string) bool {
 	_, installed := inv.Versions[service]
-	return installed && inv.Units[service].isEnabled()
+	return installed && (Services[service].Aside || inv.Units[service].isEnabled())
 }

@@ -110,7 +110,7 @@ func (inv Inventory) findMissing(h host.Host, services []string) *MissingError {
 // that was removed is masked by Debian, until the package is there again.
 func (inv Inventory) findMasked(h host.Host, services []string) error {
 	for _, name := range services {
-		if _, installed := inv.Versions[name]; installed && inv.Units[name].Load == "masked" {
+		if _, installed := inv.Versions[name]; installed && !Services[name].Aside && inv.Units[name].Load == "masked" {
 			return &transaction.MissingError{Daemon: name, Host: h.String(), Masked: Services[name].Unit}
 		}
 	}
@@ -149,15 +149,24 @@ func (inv Inventory) recordUnits(ctx context.Context, h host.Host, user Claim, a
 // that does not start is a warning only, as it may want the very configuration that comes next. What was
 // installed since the inventory counts as neither.
 func (inv Inventory) enableUnits(ctx context.Context, h host.Host, services []string) (warnings []string, err error) {
-	argv := []string{"systemctl", "enable", "--quiet"}
-	n := len(argv)
+	var enable, end []string
 	for _, name := range services {
-		if unit := Services[name].Unit; !inv.Units[name].isEnabled() {
-			argv = append(argv, unit)
+		switch unit := inv.Units[name]; {
+		case Services[name].comesWithUnit() && unit.Load == "not-found" && inv.Family == packages.Debian: // which starts what it installs
+			end = append(end, Services[name].Unit)
+		case !Services[name].Aside && !unit.isEnabled():
+			enable = append(enable, Services[name].Unit)
 		}
 	}
-	if len(argv) > n {
-		if _, err := h.Run(ctx, host.Cmd{Argv: argv, Repeatable: true}); err != nil {
+	for verb, units := range map[string][]string{"enable": enable, "disable": end} {
+		if len(units) == 0 {
+			continue
+		}
+		argv := []string{"systemctl", verb, "--quiet"}
+		if verb == "disable" {
+			argv = append(argv, "--now")
+		}
+		if _, err := h.Run(ctx, host.Cmd{Argv: append(argv, units...), Repeatable: true}); err != nil {
 			return nil, err
 		}
 	}
@@ -285,7 +294,7 @@ func (inv Inventory) restoreUnits(ctx context.Context, h host.Host, services []s
 	var args []string
 	for _, name := range services {
 		before, recorded := inv.Record.Before[name]
-		if !recorded {
+		if !recorded || Services[name].Aside {
 			continue
 		}
 		enabled, active := "disable", "stop"

@@ -37,7 +37,7 @@ func TestPrepareStartsOnlyWhatWorksWithoutConfiguration(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, s := range Services {
-		if u := b.units[s.Unit]; !u.isEnabled() || u.isActive() != (name == "bind" || name == "haproxy") {
+		if u := b.units[s.Unit]; u.isEnabled() == s.Aside || u.isActive() != (name == "bind" || name == "haproxy") {
 			t.Errorf("%s: %+v", name, u)
 		}
 	}
@@ -285,5 +285,34 @@ func TestServiceWhosePackageWasRemovedIsInstalledAgain(t *testing.T) {
 	b.set("named.service", func(u *UnitState) { u.Load = "masked" })
 	if _, err := Prepare(t.Context(), b, tenant{mark: mine}, []string{"bind"}, []string{"bind"}, true); err != nil || b.installs() != 1 {
 		t.Errorf("%v, %d installations", err, b.installs())
+	}
+}
+
+// TestAUnitThatComesWithAPackageIsOutOfTheWay has a program that the provider runs in units of its own be installed, and be there already.
+func TestAUnitThatComesWithAPackageIsOutOfTheWay(t *testing.T) {
+	t.Parallel()
+	const unit = "kea-dhcp4-server.service"
+	for name, c := range map[string]struct {
+		there bool
+		ended bool
+	}{"it was installed just now": {false, true}, "a person's runs": {true, false}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBox()
+			if c.there {
+				b = newBox("kea")
+				b.set(unit, func(u *UnitState) { u.Enabled, u.Active = "enabled", "active" })
+			}
+			if _, err := Prepare(t.Context(), b, tenant{mark: mine}, []string{"kea"}, []string{"kea"}, true); err != nil {
+				t.Fatal(err)
+			}
+			if ended := slices.Contains(b.ran, "systemctl disable --quiet --now "+unit); ended != c.ended {
+				t.Errorf("ran %q", b.ran)
+			}
+			inv, err := Look(t.Context(), b)
+			if err != nil || !inv.Has("kea") {
+				t.Errorf("%+v, %v", inv, err)
+			}
+		})
 	}
 }

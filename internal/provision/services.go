@@ -4,10 +4,12 @@ package provision
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/packages"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/kea"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/nfs"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
@@ -27,9 +29,15 @@ type Service struct {
 	Start bool
 	// AtBoot says that the unit is for starts of the machine alone: to start or to stop it now would take away what others have.
 	AtBoot bool
+	// Aside says that the provider runs the program in units of its own. The package's one is left alone, but for one that came with the package
+	// just now: that is stopped, as it would be in the way.
+	Aside bool
 	// Daemon is what transactions know of it, nil where none is made.
 	Daemon transaction.Daemon
 }
+
+// comesWithUnit says whether a package brings a unit along that would be in the way of the provider's own.
+func (s Service) comesWithUnit() bool { return s.Aside && !strings.HasPrefix(s.Unit, "virtcluster-") }
 
 // Services are all that a service node can run, by name.
 var Services = map[string]Service{
@@ -43,6 +51,12 @@ var Services = map[string]Service{
 		// The runtime API is a Unix socket: Debian always has perl to talk to it.
 		Packages: map[packages.Family][]string{packages.Debian: {"haproxy"}, packages.Fedora: {"haproxy", "socat"}},
 		Daemon:   haproxy.Daemon{},
+	},
+	"kea": {
+		// A virtcluster_dhcp_server runs it in a unit of its own, and the packages' one stays as it is.
+		Command: "kea-dhcp4", Version: "kea-dhcp4 -v", Unit: "kea-dhcp4-server.service", Aside: true,
+		Packages: map[packages.Family][]string{packages.Debian: {"kea-dhcp4-server"}, packages.Fedora: {"kea"}},
+		Daemon:   kea.Daemon,
 	},
 	"keepalived": {
 		// Without an instance keepalived has nothing to do, and Debian's unit does not even start.

@@ -8,7 +8,6 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/vip"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
 // Memory is what the resources of one configured provider did in this run. It begins empty with each, and no other provider sees it.
@@ -23,7 +22,7 @@ type Memory struct {
 	// VIPs has the members ([]keepalived.Member) of each VIP that the run has met, by its id: no machine but theirs knows of one.
 	VIPs sync.Map
 	// Trials has the machines' own checkers look at what is planned for HAProxy.
-	Trials haproxy.Trials[func(transaction.Tree) error]
+	Trials haproxy.Edits
 }
 
 // Begin returns what a run remembers at its beginning.

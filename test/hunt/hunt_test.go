@@ -170,7 +170,7 @@ func enterWorld(t *testing.T) (*core, map[string]object) {
 		t.Fatal(err)
 	}
 	c, err := newCore(object{
-		"uri": "qemu:///system", "ssh": object{"private_key_file": os.Getenv("SANDBOX_SSH_KEY")}, "hypervisors": object{"other": object{"uri": "qemu:///system"}},
+		"uri": "qemu:///system", "ssh": object{"private_key_file": os.Getenv("SANDBOX_SSH_KEY")}, "hypervisors": object{"other": object{"uri": "qemu:///system"}, "rack": object{"uri": rackURI}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -180,6 +180,8 @@ func enterWorld(t *testing.T) (*core, map[string]object) {
 	// The sandbox's kernel serves no NFS: what is real there are the files, and the table that exportfs keeps of them.
 	acctest.On(t, "svc-3", "sh", "-c", "systemctl unmask nfs-server.service && printf '[Service]\\nType=oneshot\\nRemainAfterExit=yes\\nExecStart=/bin/true\\n' >/etc/systemd/system/nfs-server.service && systemctl daemon-reload && mkdir -p /srv/hunt-nfs")
 	answer(t)
+	acctest.KnownServiceNodes(t, 5)
+	acctest.OfferLibvirt(t, rack)
 	return c, makeFixtures(t, c)
 }
 

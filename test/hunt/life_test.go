@@ -36,7 +36,7 @@ func (c *core) planned(ctx context.Context, t trial, fixtures map[string]object)
 	config, _ := resolve(t.config(of), fixtures).(object)
 	atPlan := objectValue(of, config, false)
 	offline := *c
-	offline.config = object{"offline": true, "uri": "qemu:///system", "hypervisors": object{"other": object{"uri": "qemu:///system"}}}
+	offline.config = object{"offline": true, "uri": "qemu:///system", "hypervisors": object{"other": object{"uri": "qemu:///system"}, "rack": object{"uri": rackURI}}}
 	err := offline.walk(ctx, false, func(w *walk) error {
 		if strings.HasPrefix(t.subject.kind, dataPrefix) {
 			return w.checkData(t.subject.kind, atPlan)

@@ -28,6 +28,16 @@ var serverParams = map[string]any{
 func daemonSubjects() []subject {
 	return []subject{
 		{
+			kind: "virtcluster_dhcp_server", lane: "machine5", base: object{"service_node": "$node5.id", "interface": "eth1", "cidr": "10.19.41.0/24"},
+			samples: map[string]any{
+				"boot": object{"next_server": "10.19.41.105", "bios": "ipxe.pxe"}, "boot.next_server": "10.19.41.105", "boot.bios": "ipxe.pxe", "boot.uefi_ia32": "ia32.efi", "boot.uefi_x64": "snponly.efi",
+				"boot.uefi_arm64": "arm64.efi", "boot.http_x64": "http://10.19.41.105:8090/ipxe.efi", "boot.http_arm64": "http://10.19.41.105:8090/arm64.efi", "boot.ipxe": "http://10.19.41.105:8090/boot.ipxe",
+				"cidr": "10.19.41.0/24", "hosts": object{"02:aa:00:00:00:21": object{"ip": "10.19.41.21"}}, "hosts.ip": "10.19.41.21", "hosts.hostname": "hunted", "interface": "eth1", "lease_seconds": 600,
+				"options": object{"routers": "10.19.41.254"}, "pair": object{"role": "standby", "address": "10.0.100.105", "peer": "10.0.100.104", "port": 8067}, "pair.role": "primary", "pair.address": "10.0.100.105",
+				"pair.peer": "10.0.100.104", "pair.port": 8067, "ranges": list{object{"start": "10.19.41.150", "end": "10.19.41.159"}}, "ranges.start": "10.19.41.150", "ranges.end": "10.19.41.159",
+			},
+		},
+		{
 			kind: "virtcluster_dns_server", base: object{"service_node": "$node4.id"},
 			samples: map[string]any{
 				"allow_query": list{"any"}, "allow_recursion": list{"10.0.0.0/8", "localhost"}, "dnssec_validation": "no", "forwarders": list{"10.0.100.254"},

@@ -75,7 +75,7 @@ func nodeSubject() subject {
 			"cloud_init.network_config": "version: 2\n", "console": object{"type": "pty"}, "console.type": "pty", "console.log_file": "/run/hunt/console.log", "cpu": object{"mode": "custom", "model": "Nehalem"},
 			"cpu.mode": "custom", "cpu.model": "Nehalem", "cpu.nested": false, "disks": object{"d": object{"size_gib": 1, "pool": "fixture"}}, "disks.bus": "scsi", "disks.pool": "fixture", "disks.size_gib": 1,
 			"disks.volume": "$volume.id", "firmware": "bios", "graphics": "vnc", "guest_agent": true, "hypervisor": "other", "ignition": `{"ignition":{"version":"3.4.0"}}`, "labels": object{"a": "b"},
-			"machine": "pc-q35-7.2", "max_memory_mib": 128, "max_vcpus": 2, "network_interfaces": wire, "rng": true, "role": "worker", "root_disk": object{"size_gib": 1, "pool": "fixture"},
+			"machine": "pc-q35-7.2", "max_memory_mib": 128, "max_vcpus": 2, "network_interfaces": wire, "power": "external", "rng": true, "role": "worker", "root_disk": object{"size_gib": 1, "pool": "fixture"},
 			"root_disk.bus": "sata", "root_disk.image": "$image.id", "root_disk.pool": "fixture", "root_disk.size_gib": 1, "vcpus": 2, "wait_for": "none",
 		}, below("network_interfaces", interfaces), timeoutsAll),
 		beside: map[string]object{

@@ -57,6 +57,7 @@ func fixtures() []fixture {
 		{"image", "virtcluster_image", object{"name": "fixture", "pool": "fixture", "source": os.Getenv("SANDBOX_TINY_IMAGE")}},
 		{"addresses", "virtcluster_address_pool", object{"service_node": "$node3.id", "name": "fixture", "ranges": list{"192.0.2.110-192.0.2.119"}}},
 		{"volume", "virtcluster_volume", object{"name": "fixture.qcow2", "pool": "fixture", "size_gib": 1}},
+		{"machine", "virtcluster_node", object{"name": "fixture", "type": "qemu", "running": false, "power": "external", "memory_mib": 64}},
 	}
 }
 
@@ -127,7 +128,7 @@ func below(path string, t map[string]any) map[string]any {
 var timeoutsAll = map[string]any{"timeouts": object{"create": "10m"}, "timeouts.create": "10m", "timeouts.read": "10m", "timeouts.update": "10m", "timeouts.delete": "10m"}
 
 func subjects() []subject {
-	return slices.Concat(daemonSubjects(), hypervisorSubjects(), machineSubjects(), dataSubjects())
+	return slices.Concat([]subject{controllerSubject()}, daemonSubjects(), hypervisorSubjects(), machineSubjects(), dataSubjects())
 }
 
 // resolve puts the fixtures' attributes where a sample names them.

@@ -83,12 +83,11 @@ func (c configuration) sayMoves(has []believed) configuration {
 // was drawn, where the other one chose it.
 func (c configuration) withoutOwn(has []believed) configuration {
 	return c.without(func(r resource) bool {
-		return r.From == "" && !slices.ContainsFunc(has, func(b believed) bool { return b.Address == r.address() }) &&
-			slices.ContainsFunc(has, func(b believed) bool {
-				return c.find(b.Address) >= 0 && slices.ContainsFunc(claimsOf(b.Type, b.Attributes), func(theirs claim) bool {
-					return slices.ContainsFunc(claimsOf(r.Type, r.Attributes), func(own claim) bool { return own.Thing == theirs.Thing })
-				})
+		return r.From == "" && slices.ContainsFunc(has, func(b believed) bool {
+			return b.Address != r.address() && c.find(b.Address) >= 0 && slices.ContainsFunc(claimsOf(b.Type, b.Attributes), func(theirs claim) bool {
+				return slices.ContainsFunc(claimsOf(r.Type, r.Attributes), func(own claim) bool { return own.Thing == theirs.Thing })
 			})
+		})
 	})
 }
 
@@ -224,6 +223,9 @@ func TestWithoutOwn(t *testing.T) {
 	has := []believed{{chosen.address(), chosen.Type, exposed("e0", "30001").Attributes}}
 	if got := (configuration{chosen, wants, other}).withoutOwn(has); len(got) != 2 || got[0].Key != "e0" || got[1].Key != "e3" {
 		t.Errorf("kept %v", got)
+	}
+	if got := (configuration{chosen, wants}).withoutOwn(append(has, believed{wants.address(), wants.Type, exposed("e2", "30000").Attributes})); len(got) != 1 {
+		t.Errorf("what is changed to another's port is kept: %v", got)
 	}
 	if got := (configuration{wants, other}).withoutOwn(has); len(got) != 2 {
 		t.Errorf("what goes is in the way: %v", got)

@@ -112,12 +112,12 @@ func (s *state) reimport(ctx context.Context, address string) (result, error) {
 // restore puts a state back that was there before: a later one of the same lineage takes it for what it is. It knows nothing of what was
 // made meanwhile.
 func (s *state) restore(text []byte) error {
-	s.restored = true
+	s.forgetful = true
 	return os.WriteFile(s.file(), text, 0o600)
 }
 
 // refusal finds which resource was refused as it is there already, and what import takes for it.
-var refusal = regexp.MustCompile(`with (virtcluster_[^,]+), on .*?import it as "([^"]+)"`)
+var refusal = regexp.MustCompile("with (virtcluster_[^,]+), on .*?(?:import it as \"|terraform import ADDRESS )([^\"` ]+)")
 
 // findRefused returns by its address what import takes for each resource that a run refused as it is there already.
 func (r result) findRefused() map[string]string {
@@ -130,7 +130,7 @@ func (r result) findRefused() map[string]string {
 	return found
 }
 
-// importRefused does what a run's refusals ask for after a state was restored: it imports what was made and is not in it. It says whether
+// importRefused does what a run's refusals ask for where a state is forgetful: it imports what was made and is not in it. It says whether
 // there was any.
 func (s *state) importRefused(ctx context.Context, r result) bool {
 	found := r.findRefused()
@@ -445,8 +445,9 @@ func (w *world) apart(person operation, r round) bool {
 
 func TestFindRefused(t *testing.T) {
 	r := result{Output: "╷\n│ Error: Cannot create x\n│ \n│   with virtcluster_hosts_file.svc-2_h1,\n│   on main.tf.json line 59, in resource.virtcluster_hosts_file.svc-2_h1:\n│   59:    },\n│ \n" +
-		"│ block \"h1\" is in /etc/hosts already: import it as\n│ \"ssh://root@10.0.0.1#h1\" to take it\n╵\n╷\n│ Error: Other\n│ \n│   with virtcluster_vip.v,\n│   on x\n╵\n"}
-	if got := r.findRefused(); len(got) != 1 || got["virtcluster_hosts_file.svc-2_h1"] != "ssh://root@10.0.0.1#h1" {
+		"│ block \"h1\" is in /etc/hosts already: import it as\n│ \"ssh://root@10.0.0.1#h1\" to take it\n╵\n╷\n│ Error: Name taken\n│ \n│   with virtcluster_node.m1,\n│   on main.tf.json line 65:\n│ \n" +
+		"│ take it over with `terraform import\n│ ADDRESS 7711f71e`\n╵\n╷\n│ Error: Other\n│ \n│   with virtcluster_vip.v,\n│   on x\n╵\n"}
+	if got := r.findRefused(); len(got) != 2 || got["virtcluster_hosts_file.svc-2_h1"] != "ssh://root@10.0.0.1#h1" || got["virtcluster_node.m1"] != "7711f71e" {
 		t.Errorf("found %v", got)
 	}
 }

@@ -35,8 +35,9 @@ type state struct {
 	services map[string][]string
 	// programConfig is the program's configuration where it is not that of the sandbox: with another provider.
 	programConfig string
-	// restored says that a state of before was put back: what was made after it is for people to import.
-	restored bool
+	// forgetful says that the state may lack what was made and finished, for people to import: a state of before was put back, or the
+	// program was killed between the provider's answer and its own writing.
+	forgetful bool
 }
 
 // runLimit is how long one run of a program may take: longer than any default timeout of the provider.

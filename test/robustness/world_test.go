@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -201,14 +202,17 @@ func (o *outcome) note(err error) {
 	}
 }
 
-// work has a state do its operation. When all is quiet, what a state that was restored does not know is imported, as the refusals ask for.
+// work has a state do its operation. When all is quiet, what a forgetful state lacks is imported, as the refusals ask for.
 func (w *world) work(ctx context.Context, o *outcome, quiet bool) {
 	s := w.state(o.Operation.State)
 	o.was, _ = s.has()
 	before, _ := os.ReadFile(s.file())
 	r, err := s.perform(ctx, o.Operation)
+	if k := o.Operation.Kill; k != nil && r.Killed && k.Signal == syscall.SIGKILL && !k.Provider {
+		s.forgetful = true
+	}
 	for range 3 {
-		if err != nil || !quiet || !s.restored || r.Status == 0 || !s.importRefused(ctx, r) {
+		if err != nil || !quiet || !s.forgetful || r.Status == 0 || !s.importRefused(ctx, r) {
 			break
 		}
 		r, err = s.perform(ctx, o.Operation)

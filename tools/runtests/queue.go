@@ -59,11 +59,11 @@ func listByPart(packages [][]*Job) (all []*Job) {
 // its own meanwhile.
 func kindOf(directory string) string {
 	switch name := path.Base(directory); {
-	case strings.HasSuffix(name, "bridge"), name == "netinterface", name == "resolver", name == "route":
+	case strings.HasSuffix(name, "bridge"), slices.Contains([]string{"dhcpserver", "netinterface", "resolver", "route"}, name):
 		return "networks"
-	case name == "vip", directory == "internal/hypervisor", directory == "internal/datasources/hypervisor":
+	case name == "vip", name == "bmc", directory == "internal/hypervisor", directory == "internal/datasources/hypervisor":
 		return "alone"
-	case strings.HasPrefix(name, "dhcp"), slices.Contains([]string{"image", "network", "node", "storagepool", "volume"}, name):
+	case slices.Contains([]string{"dhcpreservation", "image", "network", "node", "storagepool", "volume"}, name):
 		return "machines"
 	}
 	return "services"

@@ -73,6 +73,22 @@ func numbered(n int) (all []string) {
 	return all
 }
 
+// TestNobodyRebootsAServiceNodeBesideTestsOfServices reads which tests do: those of machines run beside them.
+func TestNobodyRebootsAServiceNodeBesideTestsOfServices(t *testing.T) {
+	t.Parallel()
+	files, err := listLines("../..", nil, "git", "grep", "--untracked", "-lE", `acctest\.(Reboot|LeaveToManager)\(`, "--", "internal/*_test.go")
+	if err != nil || len(files) < 5 {
+		t.Fatalf("%v: %v", files, err)
+	}
+	for _, file := range files {
+		t.Run(file, func(t *testing.T) {
+			if kindOf(filepath.Dir(file)) == "machines" {
+				t.Error("reboots a service node, and runs beside tests of services")
+			}
+		})
+	}
+}
+
 func TestSandboxesShareAQueueOfTests(t *testing.T) {
 	t.Parallel()
 	packages := map[string][]string{"resources/node": numbered(9), "resources/dnszone": numbered(5), "resources/vip": numbered(1), "resources/route": numbered(1), "acctest": numbered(2)}
@@ -99,13 +115,15 @@ func TestSandboxesShareAQueueOfTests(t *testing.T) {
 	both.Wait()
 	for _, r := range a.reports {
 		for name, tests := range packages {
-			for _, test := range tests {
-				tries := r.tries[[2]string{"internal/" + name, test}]
-				want := fmt.Sprintf("with /bin/%s by registry.%s in %s", r.cli, map[string]string{"terraform": "terraform.io", "tofu": "opentofu.org"}[r.cli], filepath.Join(a.root, "internal", name))
-				if len(tries) != 1 || tries[0].verdict != "pass" || !strings.Contains(tries[0].output.String(), want) {
-					t.Errorf("%s of %s with %s: %+v", test, name, r.cli, tries)
+			t.Run(r.cli+" "+name, func(t *testing.T) {
+				for _, test := range tests {
+					tries := r.tries[[2]string{"internal/" + name, test}]
+					want := fmt.Sprintf("with /bin/%s by registry.%s in %s", r.cli, map[string]string{"terraform": "terraform.io", "tofu": "opentofu.org"}[r.cli], filepath.Join(a.root, "internal", name))
+					if len(tries) != 1 || tries[0].verdict != "pass" || !strings.Contains(tries[0].output.String(), want) {
+						t.Errorf("%s: %+v", test, tries)
+					}
 				}
-			}
+			})
 		}
 		if failed := r.print(a.w); failed != 0 || !strings.Contains(said.String(), r.cli+": 0 skipped\n18 passed, 0 failed\n") {
 			t.Errorf("%d failed: %s", failed, said)
@@ -208,12 +226,7 @@ func TestTheSlowestOfVeryManyTestsAreNamed(t *testing.T) {
 func TestUnitTestsAreCounted(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
-	for path, text := range map[string]string{
-		"go.mod": "module example\n", "tools/go.mod": "module example/tools\n", "tools/t_test.go": "package tools\n\nimport \"testing\"\n\nfunc TestTools(t *testing.T) {}\n",
-		"good/t_test.go": "package good\n\nimport \"testing\"\n\nfunc TestOne(t *testing.T) {\n\tt.Parallel()\n\tt.Run(\"case\", func(t *testing.T) { t.Error(\"one is wrong\") })\n}\n\nfunc TestTwo(t *testing.T) { t.Parallel() }\n\nfunc TestThree(t *testing.T) { t.Skip(\"no reason\") }\n\nfunc TestAcc(t *testing.T) { t.Fatal(\"not here\") }\n",
-		"bad/t_test.go":  "package bad\n\nimport \"testing\"\n\nfunc TestBad(t *testing.T) { _ = t.Nothing }\n",
-		"dies/t_test.go": "package dies\n\nimport (\n\t\"os\"\n\t\"testing\"\n)\n\nfunc TestExit(t *testing.T) { os.Exit(3) }\n",
-	} {
+	write := func(path, text string) {
 		path = filepath.Join(root, path)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
@@ -221,6 +234,14 @@ func TestUnitTestsAreCounted(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
+	}
+	for path, text := range map[string]string{
+		"go.mod": "module example\n", "tools/go.mod": "module example/tools\n", "tools/t_test.go": "package tools\n\nimport \"testing\"\n\nfunc TestTools(t *testing.T) {}\n",
+		"good/t_test.go": "package good\n\nimport \"testing\"\n\nfunc TestOne(t *testing.T) {\n\tt.Parallel()\n\tt.Run(\"case\", func(t *testing.T) { t.Error(\"one is wrong\") })\n}\n\nfunc TestTwo(t *testing.T) { t.Parallel() }\n\nfunc TestThree(t *testing.T) { t.Skip(\"no reason\") }\n\nfunc TestAcc(t *testing.T) { t.Fatal(\"not here\") }\n",
+		"bad/t_test.go":  "package bad\n\nimport \"testing\"\n\nfunc TestBad(t *testing.T) { _ = t.Nothing }\n",
+		"dies/t_test.go": "package dies\n\nimport (\n\t\"os\"\n\t\"testing\"\n)\n\nfunc TestExit(t *testing.T) { os.Exit(3) }\n",
+	} {
+		write(path, text)
 	}
 	var said strings.Builder
 	if err := runUnit(&said, root); err == nil {

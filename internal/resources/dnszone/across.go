@@ -31,15 +31,18 @@ func (p *planner) across(provided crud.ProviderData) {
 	}
 }
 
-// refuseViewless refuses a zone without a view where there are views: it would be in none of them.
+// refuseViewless refuses a zone without a view where there are views: it would be in none of them. One that has none already is in every
+// view that others have added since.
 func (p *planner) refuseViewless(provided crud.ProviderData) {
 	var names []string
 	node := p.planned.ServiceNode.ValueString()
 	for _, v := range bind.PlannedViews(provided.Ledger, host.WithoutKey(node)) {
 		names = append(names, v.Name)
 	}
-	if t, err := dnsattr.Live(p.ctx, provided.Fleet, node); err == nil && len(names) == 0 {
-		names = bind.ViewNames(t)
+	if len(names) == 0 && (p.prior == nil || p.prior.View.ValueString() != "") {
+		if t, err := dnsattr.Live(p.ctx, provided.Fleet, node); err == nil {
+			names = bind.ViewNames(t)
+		}
 	}
 	if len(names) > 0 {
 		p.resp.Diagnostics.AddAttributeError(path.Root("view"), "Zone without a view",

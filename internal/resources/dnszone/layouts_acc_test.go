@@ -144,6 +144,22 @@ resource "virtcluster_dns_view" "late" {
 }
 `)
 	state.Refused([]string{"answers by views, late", "name the one that the zone belongs into"}, "plan")
+	// Another state's view serves the zone too, and is no reason to refuse what is there.
+	state.Write(serviceNode(t) + zone("10.0.0.2") + www)
+	theirs := acctest.NewState(t)
+	theirs.DestroyAtEnd()
+	theirs.Apply(acctest.Provider() + `
+resource "virtcluster_dns_view" "theirs" {
+  service_node  = "` + id + `"
+  name          = "theirs"
+  match_clients = ["any"]
+}
+`)
+	state.Settled()
+	is(t, "10.0.0.2", "api.okd.example")
+	state.Apply(serviceNode(t) + zone("10.0.0.3") + www)
+	state.Settled()
+	is(t, "10.0.0.3", "api.okd.example")
 }
 
 // TestAccOneNameTwiceIsRefused describes one zone in two resources: known while planning, or only when they are created.

@@ -117,3 +117,17 @@ func PlanRemoval[S any, F interface{ Holder() hostnet.Holder }](ctx context.Cont
 	}
 	return crud.Diagnostics(store.PlanRemoval(ctx))
 }
+
+// LookFirst asks, while planning, whether a machine can take what is planned for it: an error at an attribute refuses the plan, and a machine
+// that cannot be asked is a warning at attribute, which names it. what names the thing: `DHCP server "eth1"`.
+func LookFirst(attribute, what string, resp *resource.ModifyPlanResponse, look func() error) {
+	err := look()
+	_, placed := errors.AsType[*service.AttributeError](err)
+	switch {
+	case err == nil, errors.Is(err, fleet.ErrUnknown):
+	case placed:
+		resp.Diagnostics.Append(crud.NewFailure("plan", what, err))
+	default:
+		resp.Diagnostics.Append(Unseen(path.Root(attribute), what, err))
+	}
+}

@@ -52,7 +52,12 @@ func completeVersion(planned, config, prior *version) {
 	keepOrDefault(&planned.GuestAgent, config.GuestAgent, prior.GuestAgent, types.BoolValue(true))
 	keepOrDefault(&planned.RNG, config.RNG, prior.RNG, types.BoolValue(true))
 	// A node that stopped is to be started, and leaving the others out takes back what was said before.
-	fillDefault(&planned.Running, config.Running, types.BoolValue(true))
+	fillDefault(&planned.Power, config.Power, types.StringValue(machine.Managed))
+	if planned.Power.ValueString() == machine.External {
+		keepOrDefault(&planned.Running, config.Running, prior.Running, types.BoolValue(true))
+	} else {
+		fillDefault(&planned.Running, config.Running, types.BoolValue(true))
+	}
 	fillDefault(&planned.AllowRestart, config.AllowRestart, types.BoolValue(false))
 	fillDefault(&planned.ShutdownTimeout, config.ShutdownTimeout, types.StringValue(defaultShutdownTimeout))
 	fillDefault(&planned.WaitFor, config.WaitFor, types.StringValue(defaultWaitFor))

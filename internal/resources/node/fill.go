@@ -29,6 +29,9 @@ func (v *version) fillModel(ctx context.Context, got *machine.Spec) {
 	if imported {
 		v.fillSettings(ctx, got.Settings)
 	}
+	if v.Power.IsNull() { // of a state from before there was any other
+		v.Power = types.StringValue(machine.Managed)
+	}
 }
 
 // fillSettings writes what an import alone reads of how Terraform treats the node. A machine that this provider did not make gets the
@@ -36,6 +39,7 @@ func (v *version) fillModel(ctx context.Context, got *machine.Spec) {
 func (v *version) fillSettings(ctx context.Context, got machine.Settings) {
 	v.ShutdownTimeout = types.StringValue(cmp.Or(got.ShutdownTimeout, defaultShutdownTimeout))
 	v.WaitFor = types.StringValue(cmp.Or(got.WaitFor, defaultWaitFor))
+	v.Power = types.StringValue(cmp.Or(got.Power, machine.Managed))
 	if t := got.Timeouts; t != nil {
 		v.Timeouts = timeouts.Value{Object: convert.Value(*t).(types.Object)}
 	}

@@ -55,6 +55,7 @@ type plain struct {
 	AllowRestart    types.Bool     `tfsdk:"allow_restart"`
 	ShutdownTimeout types.String   `tfsdk:"shutdown_timeout"`
 	WaitFor         types.String   `tfsdk:"wait_for"`
+	Power           types.String   `tfsdk:"power"`
 	Graphics        types.String   `tfsdk:"graphics"`
 	GuestAgent      types.Bool     `tfsdk:"guest_agent"`
 	RNG             types.Bool     `tfsdk:"rng"`

@@ -67,6 +67,10 @@ func (p *planner) planNode(ctx context.Context, proposed *model) {
 				"To have the disks made anew too, plan with -replace.")
 	}
 	want := planned.toSpec()
+	if !fresh && want.Power == machine.External { // whether it runs is as it is
+		was.Running = was.Runs()
+		want.Running = was.Running
+	}
 	planComputed(planned, prior, want, was, fresh)
 	encoded, diags := planned.encodeNested(ctx)
 	p.resp.Diagnostics.Append(diags...)

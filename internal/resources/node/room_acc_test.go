@@ -187,3 +187,22 @@ func TestAccNodeThatDoesNotRunIsDrift(t *testing.T) {
 		},
 	})
 }
+
+func TestAccNodeThatOthersSwitchIsLeftAsTheyWant(t *testing.T) {
+	_, network, image := stage(t, "nodepower")
+	is := func(state string) resource.TestCheckFunc { return says(t, "domstate acc", "^"+state) }
+	external := config(image, network, oneInterface+"  power = \"external\"\n")
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: acctest.Providers,
+		Steps: []resource.TestStep{
+			{Config: external, Check: is("running")},
+			{PreConfig: func() { virsh(t, "destroy", "acc") }, Config: external, PlanOnly: true},
+			{Config: external + "# changed\n", Check: is("shut off")},
+			{Config: strings.Replace(external, "power =", "autostart = false\n  power =", 1), ConfigPlanChecks: updates(), Check: is("shut off")},
+			{PreConfig: func() { virsh(t, "start", "acc") }, Config: strings.Replace(external, "power =", "autostart = false\n  power =", 1), PlanOnly: true},
+			{Config: strings.Replace(external, "power =", "running = false\n  power =", 1), ConfigPlanChecks: updates(), Check: is("running")},
+			{PreConfig: func() { virsh(t, "destroy", "acc") }, Config: config(image, network, oneInterface), ConfigPlanChecks: updates(), Check: is("running")},
+			{PreConfig: func() { virsh(t, "destroy", "acc") }, Config: config(image, network, oneInterface), PlanOnly: true, ExpectNonEmptyPlan: true},
+		},
+	})
+}

@@ -11,7 +11,6 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	planuses "github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/run"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/addressuse"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/vip"
@@ -21,7 +20,7 @@ import (
 // machines have. known says that nothing of its configuration is unknown.
 func crossCheck(ctx context.Context, at crud.StoreContext, planned, state *model, known bool, diags *diag.Diagnostics) {
 	want, d := planned.spec(ctx)
-	rememberMembers(at.Run, planned.ID.ValueString(), want.VIP)
+	rememberMembers(at, planned.ID.ValueString(), want.VIP)
 	if d.HasError() || planned.Name.IsUnknown() || !planned.addressesKnown(ctx) || len(want.Addresses) == 0 {
 		return
 	}
@@ -62,9 +61,9 @@ func sameMachines(a, b []keepalived.Member) bool {
 }
 
 // rememberMembers tells the rest of the run, such as data sources, which members the VIP of an id has.
-func rememberMembers(r *run.Memory, id string, v keepalived.VIP) {
+func rememberMembers(at crud.StoreContext, id string, v keepalived.VIP) {
 	if id != "" && !slices.Contains(vip.ListServiceNodes(v.Members), "") {
-		r.VIPs.Store(id, v.Members)
+		at.Run.VIPs.Store(id, v.Members)
 	}
 }
 

@@ -76,7 +76,7 @@ func open(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[vip.O
 	if i := slices.IndexFunc(known.Members, func(t keepalived.Member) bool { return t.Name == m.Owner.ValueString() }); i >= 0 {
 		holder = known.Members[i].ID
 	}
-	rememberMembers(at.Run, m.id(), known.VIP)
+	rememberMembers(at, m.id(), known.VIP)
 	return vip.Open(machinesOf(at), at.Claim, known.VIP, holder), nil
 }
 

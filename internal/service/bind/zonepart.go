@@ -120,7 +120,8 @@ func ZoneMark(t transaction.Tree, view, zone string) (owner.Mark, bool) {
 	return markIn(t, func(c *config) (*namedconf.Statement, error) { return c.findZone(view, zone) })
 }
 
-// SetZone puts a zone in any case. Record sets of others in it stay. The serial rises when anything changes.
+// SetZone puts a zone in any case. Record sets of others in it stay. The serial rises when anything changes. One without a view is not put
+// beside views, unless it was there before them: then each of them serves it.
 func SetZone(t transaction.Tree, z Zone, m owner.Mark, now time.Time) error {
 	zone, err := z.CanonicalName()
 	if err != nil {
@@ -130,10 +131,10 @@ func SetZone(t transaction.Tree, z Zone, m owner.Mark, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	if views := c.viewNames(); z.View == "" && len(views) > 0 {
+	holder, there := c.findZoneFile(z.View)
+	if views := c.viewNames(); z.View == "" && len(views) > 0 && (!there || zoneIn(holder.File, zone) == nil) {
 		return fmt.Errorf("the machine answers by views, %s: name in `view` the one that zone %q belongs into", strings.Join(views, ", "), zone)
 	}
-	holder, there := c.findZoneFile(z.View)
 	if !there {
 		return fmt.Errorf("view %q is not there; make it with virtcluster_dns_view, and refer to it in the zone's `view`, so that it is made first", z.View)
 	}

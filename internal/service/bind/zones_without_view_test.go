@@ -30,6 +30,12 @@ func TestAZoneWithoutAViewIsServedToEveryone(t *testing.T) {
 	if err := addZone(tree.Clone(), Zone{Name: "late.example", NameServers: []string{DefaultNameServer}}, noon); err == nil || !strings.Contains(err.Error(), "answers by views, a") {
 		t.Errorf("a zone without a view beside views: %v", err)
 	}
+	changed := everywhereZone()
+	changed.Records["api"]["A"] = []string{"10.0.0.7"}
+	must(t, addZone(tree, changed, noon))
+	if got, err := FindZone(tree, "", "all.example"); err != nil || got.Records["api"]["A"][0] != "10.0.0.7" {
+		t.Errorf("changed beside views it is %v, %v", got.Records, err)
+	}
 	if got := (Daemon{}).Owners(tree); !slices.Contains(got, "zone all.example in view a ("+ours.String()+")") || len(got) != 3 {
 		t.Errorf("owners: %q", got)
 	}

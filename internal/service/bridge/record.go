@@ -28,18 +28,6 @@ func (r Record) inheritedDevices() []hostnet.DeviceSnapshot {
 	return all
 }
 
-// settingsBefore is what the interfaces had, all together.
-func (r Record) settingsBefore() []hostnet.Setting {
-	var all []hostnet.Setting
-	if r.Adopted != nil {
-		all = slices.Clone(r.Adopted.Settings)
-	}
-	for _, p := range r.Before {
-		all = append(all, p.Settings...)
-	}
-	return all
-}
-
 // ownSettings are what the bridge got of its owner: what the interfaces had, or what the configuration lists. What comes by DHCP is
 // not among them where the bridge asks for it itself.
 func (r Record) ownSettings() []hostnet.Setting {

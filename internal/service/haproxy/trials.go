@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
 const (
@@ -21,6 +23,9 @@ type Trials[E any] struct {
 	mu     sync.Mutex
 	places map[string]*place[E]
 }
+
+// Edits are the trials of what resources make of a machine's configuration.
+type Edits = Trials[func(transaction.Tree) error]
 
 type place[E any] struct {
 	checking sync.Mutex // held while a check runs

@@ -42,8 +42,9 @@ func (f format) write(r Resolver, mark owner.Mark) string { return r.formatHead(
 
 // parse reads what write wrote, and what a person made of it since.
 func (f format) parse(text string) (r Resolver) {
-	own, head := text, ""
+	own := text
 	if _, after, found := strings.Cut(text, headStart); found {
+		var head string
 		head, own, _ = strings.Cut(after, "\n")
 		r.Backend, _, _ = strings.Cut(head, " ")
 	}

@@ -25,6 +25,9 @@ func (s *Store) readMachine(ctx context.Context, known *Spec, d *hypervisor.Doma
 	got.CPU.Feature = ""
 	got.Chipset = keepChipsetName(known.Chipset, m.Chipset)
 	got.Autostart, got.Running, got.State = d.Autostart, d.State == "running", d.State
+	if known.Power == External && !imported {
+		got.Running = known.Running // as it was made
+	}
 	if len(m.Boot.Order) == 0 {
 		got.Boot.Order = known.Boot.Order
 	}

@@ -50,9 +50,17 @@ type Settings struct {
 	ShutdownTimeout string `attr:"shutdown_timeout" xml:"shutdown_timeout,attr,omitempty"`
 	// WaitFor is "none", "lease" or "guest_agent".
 	WaitFor string `attr:"wait_for" xml:"wait_for,attr,omitempty"`
+	// Power is Managed or External.
+	Power string `attr:"power" xml:"power,attr,omitempty"`
 	// Timeouts are nil where there are none.
 	Timeouts *Timeouts `attr:"timeouts" xml:"timeouts"`
 }
+
+// Who says whether a machine runs: Terraform, or whoever switches it, such as a BMC.
+const (
+	Managed  = "managed"
+	External = "external"
+)
 
 // Timeouts are durations by operation, as they were written; "" where nobody set one.
 type Timeouts struct {
@@ -169,7 +177,10 @@ func (s *Spec) shutdownGrace() time.Duration {
 
 // Runs says whether a machine that is there runs, be it paused.
 func (s *Spec) Runs() bool {
-	return s.Running || slices.Contains([]string{"paused", "in shutdown", "pmsuspended"}, s.State)
+	if s.Power == External && s.State == "running" {
+		return true
+	}
+	return s.Running && s.Power != External || slices.Contains([]string{"paused", "in shutdown", "pmsuspended"}, s.State)
 }
 
 // hasIgnition says whether the machine is told something by Ignition, or will be.

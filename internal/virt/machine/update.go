@@ -76,6 +76,9 @@ func (s *Store) Update(ctx context.Context, was, planned *Spec) (*Spec, error) {
 	if err != nil {
 		return nil, err
 	}
+	if want.Power == External {
+		want.Running = u.d.Active() // others say so, and may have said otherwise since the plan
+	}
 	k := &Checker{Client: s.client, Cache: s.cache, Want: want, Was: was}
 	err = k.runWithBridges(ctx, func() error {
 		if err := u.planRestart(); err != nil {
@@ -106,6 +109,7 @@ func (s *Store) Update(ctx context.Context, was, planned *Spec) (*Spec, error) {
 		return nil, err // what was changed before it failed is for the next refresh to say
 	}
 	s.claim, s.kept = s.claim.Written(), u.obsolete.others
+	want.Running = planned.Running
 	return s.readBack(ctx, want)
 }
 

@@ -20,7 +20,6 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	planuses "github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/run"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/exposure"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
@@ -33,7 +32,8 @@ const backendPatience = 3 * time.Second
 // Node is a service node in the plan of a resource.
 type Node struct {
 	fleet *fleet.Fleet
-	run   *run.Memory
+	// trials have the machine look at what the plan is known to write.
+	trials *haproxy.Edits
 	// ledger has what the plan uses, and place is the node in it.
 	ledger planLedger
 	place  string
@@ -48,7 +48,7 @@ func On(ctx context.Context, at crud.StoreContext, serviceNode types.String, req
 	if at.Fleet == nil || id == "" {
 		return Node{}, false
 	}
-	return Node{fleet: at.Fleet, run: at.Run, ledger: at.Ledger, place: host.WithoutKey(serviceNode.ValueString()), claim: at.Claim, id: id, self: recognise(ctx, at.Claim, req, resp)}, true
+	return Node{fleet: at.Fleet, trials: &at.Run.Trials, ledger: at.Ledger, place: host.WithoutKey(serviceNode.ValueString()), claim: at.Claim, id: id, self: recognise(ctx, at.Claim, req, resp)}, true
 }
 
 // String is the machine as messages name it.

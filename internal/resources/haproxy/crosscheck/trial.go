@@ -45,7 +45,7 @@ func (n Node) try(ctx context.Context, at path.Path, lines []string, edit func(t
 	if err != nil {
 		return diags
 	}
-	err = n.run.Trials.Try(ctx, n.id, n.self.token, edit, func(edits []func(transaction.Tree) error) error {
+	err = n.trials.Try(ctx, n.id, n.self.token, edit, func(edits []func(transaction.Tree) error) error {
 		next := tree.Clone()
 		for _, edit := range edits {
 			if err := edit(next); err != nil {

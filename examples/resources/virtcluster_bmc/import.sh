@@ -1,0 +1,2 @@
+# NAME, or HYPERVISOR/NAME
+terraform import virtcluster_bmc.rack rack

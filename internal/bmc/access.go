@@ -1,0 +1,192 @@
+package bmc
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"net"
+	"sync"
+	"time"
+
+	"golang.org/x/crypto/bcrypt"
+)
+
+// access says who may come in: one user, by a password of which only a hash is known.
+type access struct {
+	user string
+	hash []byte
+
+	mu sync.Mutex
+	// right is a keyed digest of the password that was right last: to compare with the hash takes a tenth of a second each time.
+	key   [32]byte
+	right [32]byte
+	slow  brake
+}
+
+func newAccess(user, hash string) *access {
+	a := &access{user: user, hash: []byte(hash)}
+	_, _ = rand.Read(a.key[:]) // it never fails
+	return a
+}
+
+// Allow says whether user and password are right. Wrong ones make the address wait, longer each time.
+func (a *access) Allow(address, user, password string) bool {
+	digest := sha256.Sum256(append(a.key[:], password...))
+	known := subtle.ConstantTimeCompare([]byte(user), []byte(a.user)) == 1
+	a.mu.Lock()
+	right := subtle.ConstantTimeCompare(digest[:], a.right[:]) == 1
+	a.mu.Unlock()
+	if known && right {
+		return true
+	}
+	time.Sleep(a.slow.Wait(address))
+	if err := bcrypt.CompareHashAndPassword(a.hash, []byte(password)); err != nil || !known {
+		a.slow.Fail(address)
+		return false
+	}
+	a.slow.Forget(address)
+	a.mu.Lock()
+	a.right = digest
+	a.mu.Unlock()
+	return true
+}
+
+// The waits after wrong passwords: none for the first three, then twice as long each time.
+const (
+	freeFailures = 3
+	firstWait    = 250 * time.Millisecond
+	longestWait  = 8 * time.Second
+	// rememberFailures is after which time without another one they are forgotten.
+	rememberFailures = 5 * time.Minute
+	// most addresses that are remembered: who has thousands is not slowed by more.
+	mostAddresses = 4096
+)
+
+// brake slows down who fails, by address. The zero value is ready.
+type brake struct {
+	mu     sync.Mutex
+	failed map[string]failures
+}
+
+type failures struct {
+	count int
+	last  time.Time
+}
+
+// Wait is how long an address has to wait by now before its next attempt is looked at.
+func (b *brake) Wait(address string) time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	f := b.failed[ipOf(address)]
+	if f.count <= freeFailures || time.Since(f.last) > rememberFailures {
+		return 0
+	}
+	wait := min(firstWait<<min(f.count-freeFailures-1, 10), longestWait)
+	return max(0, wait-time.Since(f.last))
+}
+
+// Fail notes a failure.
+func (b *brake) Fail(address string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.failed == nil || len(b.failed) >= mostAddresses {
+		b.failed = map[string]failures{}
+	}
+	f := b.failed[ipOf(address)]
+	if time.Since(f.last) > rememberFailures {
+		f.count = 0
+	}
+	b.failed[ipOf(address)] = failures{f.count + 1, time.Now()}
+}
+
+// Forget forgets the failures of an address.
+func (b *brake) Forget(address string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.failed, ipOf(address))
+}
+
+// ipOf is an address without its port.
+func ipOf(address string) string {
+	if host, _, err := net.SplitHostPort(address); err == nil {
+		return host
+	}
+	return address
+}
+
+// The sessions of Redfish.
+const (
+	mostSessions   = 64
+	sessionTimeout = 30 * time.Minute
+)
+
+// session is one that a client opened by user and password.
+type session struct {
+	id, token, user string
+	last            time.Time
+}
+
+// sessions are all that are open. The zero value is ready.
+type sessions struct {
+	mu  sync.Mutex
+	all []*session // the oldest first
+}
+
+// open makes a session; where there are too many, the oldest ends.
+func (s *sessions) open(user string) *session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.expire()
+	if len(s.all) >= mostSessions {
+		s.all = s.all[1:]
+	}
+	made := &session{id: rand.Text()[:12], token: rand.Text() + rand.Text(), user: user, last: time.Now()}
+	s.all = append(s.all, made)
+	return made
+}
+
+// use returns the session of a token and has it live on; nil for none.
+func (s *sessions) use(token string) *session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.expire()
+	for _, one := range s.all {
+		if subtle.ConstantTimeCompare([]byte(one.token), []byte(token)) == 1 {
+			one.last = time.Now()
+			return one
+		}
+	}
+	return nil
+}
+
+// list lists the sessions that are open.
+func (s *sessions) list() []*session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.expire()
+	return append([]*session(nil), s.all...)
+}
+
+// end ends a session, and says whether there was one.
+func (s *sessions) end(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, one := range s.all {
+		if one.id == id {
+			s.all = append(s.all[:i:i], s.all[i+1:]...)
+			return true
+		}
+	}
+	return false
+}
+
+// expire drops what nobody used for long. The lock is held.
+func (s *sessions) expire() {
+	live := s.all[:0:0]
+	for _, one := range s.all {
+		if time.Since(one.last) < sessionTimeout {
+			live = append(live, one)
+		}
+	}
+	s.all = live
+}

@@ -1,0 +1,189 @@
+package bmc
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"libvirt.org/go/libvirtxml"
+)
+
+// device is one that a machine can boot from.
+type device struct {
+	// kind is libvirt's: "hd", "cdrom", "network".
+	kind string
+	// key tells it from others, in the XML of a running machine and in what is defined.
+	key string
+	// alias is QEMU's name for it; "" where the machine does not run.
+	alias string
+	boot  **libvirtxml.DomainDeviceBoot
+}
+
+// kindOf says what a disk is to the firmware; "" for what nobody boots from.
+func kindOf(disk *libvirtxml.DomainDisk) string {
+	return map[string]string{"": "hd", "disk": "hd", "lun": "hd", "cdrom": "cdrom"}[disk.Device]
+}
+
+// bootable lists the devices in the order in which the XML has them.
+func bootable(x *libvirtxml.Domain) (all []device) {
+	if x.Devices == nil {
+		return nil
+	}
+	alias := func(a *libvirtxml.DomainAlias) string {
+		if a == nil {
+			return ""
+		}
+		return a.Name
+	}
+	for i := range x.Devices.Disks {
+		if d := &x.Devices.Disks[i]; kindOf(d) != "" && d.Target != nil {
+			all = append(all, device{kindOf(d), d.Target.Dev, alias(d.Alias), &d.Boot})
+		}
+	}
+	for i := range x.Devices.Interfaces {
+		if d := &x.Devices.Interfaces[i]; d.MAC != nil {
+			all = append(all, device{"network", d.MAC.Address, alias(d.Alias), &d.Boot})
+		}
+	}
+	return all
+}
+
+// order is which devices a machine tries, first to last. Where the XML has no order by device, libvirt takes the first of each kind that
+// it names, and a disk where it names none.
+func order(x *libvirtxml.Domain) (tried []device) {
+	all := bootable(x)
+	for _, d := range all {
+		if *d.boot != nil {
+			tried = append(tried, d)
+		}
+	}
+	if len(tried) > 0 {
+		slices.SortFunc(tried, func(a, b device) int { return cmp.Compare((*a.boot).Order, (*b.boot).Order) })
+		return tried
+	}
+	kinds := []string{"hd"}
+	if x.OS != nil && len(x.OS.BootDevices) > 0 {
+		kinds = nil
+		for _, b := range x.OS.BootDevices {
+			kinds = append(kinds, b.Dev)
+		}
+	}
+	for _, kind := range kinds {
+		if at := slices.IndexFunc(all, func(d device) bool { return d.kind == kind }); at >= 0 {
+			tried = append(tried, all[at])
+		}
+	}
+	return tried
+}
+
+// bootPlaces is the place that each device has in the order, by its key, counted from 1.
+func bootPlaces(x *libvirtxml.Domain) map[string]int {
+	places := map[string]int{}
+	for i, d := range order(x) {
+		places[d.key] = i + 1
+	}
+	return places
+}
+
+// bootFrom has the devices of a target be tried first, then those that are tried otherwise. A kernel that the hypervisor hands over would
+// come before all of them, and goes.
+func bootFrom(x *libvirtxml.Domain, target Target) error {
+	kind := map[Target]string{Pxe: "network", UefiHTTP: "network", Hdd: "hd", Cd: "cdrom"}[target]
+	tried := order(x)
+	var first []device
+	for _, d := range bootable(x) {
+		if d.kind == kind {
+			first = append(first, d)
+		}
+	}
+	if len(first) == 0 {
+		return &InputError{"BootSourceOverrideTarget", fmt.Sprintf("the machine has nothing to boot from as %s", target)}
+	}
+	// Those that have a place keep their order among themselves, and the drive for media comes before others.
+	rank := func(d device) int {
+		if drive := mediaDrive(x); drive != nil && d.boot == &drive.Boot {
+			return -1
+		}
+		if at := slices.IndexFunc(tried, func(t device) bool { return t.key == d.key }); at >= 0 {
+			return at
+		}
+		return len(tried)
+	}
+	slices.SortStableFunc(first, func(a, b device) int { return cmp.Compare(rank(a), rank(b)) })
+	for _, d := range tried {
+		if d.kind != kind {
+			first = append(first, d)
+		}
+	}
+	for _, d := range bootable(x) {
+		*d.boot = nil
+	}
+	for i, d := range first {
+		*d.boot = &libvirtxml.DomainDeviceBoot{Order: uint(i + 1)}
+	}
+	if x.OS != nil {
+		x.OS.BootDevices, x.OS.Kernel, x.OS.Initrd, x.OS.Cmdline = nil, "", "", ""
+	}
+	return nil
+}
+
+// mediaDrive is the drive for media: the one that says so, or else a drive with nothing in it, or with what a controller put there; nil
+// for none.
+func mediaDrive(x *libvirtxml.Domain) *libvirtxml.DomainDisk {
+	if x.Devices == nil {
+		return nil
+	}
+	var free *libvirtxml.DomainDisk
+	for i := range x.Devices.Disks {
+		d := &x.Devices.Disks[i]
+		if d.Device != "cdrom" {
+			continue
+		}
+		if d.Alias != nil && d.Alias.Name == MediaAlias {
+			return d
+		}
+		if free == nil && (d.Source == nil || strings.Contains(sourceOf(d), "/bmc-"+x.Name+"-")) {
+			free = d
+		}
+	}
+	return free
+}
+
+// sourceOf is what is in a drive: a file, a device, or "pool/volume".
+func sourceOf(d *libvirtxml.DomainDisk) string {
+	switch {
+	case d.Source == nil:
+		return ""
+	case d.Source.File != nil:
+		return d.Source.File.File
+	case d.Source.Block != nil:
+		return d.Source.Block.Dev
+	case d.Source.Volume != nil:
+		return d.Source.Volume.Pool + "/" + d.Source.Volume.Volume
+	}
+	return "something that is no file"
+}
+
+// newDrive is a drive for a machine that has none, at the first free place of the bus that its chipset has for drives.
+func newDrive(x *libvirtxml.Domain) libvirtxml.DomainDisk {
+	bus, prefix := "sata", "sd"
+	if x.OS != nil && x.OS.Type != nil && !strings.Contains(x.OS.Type.Machine, "q35") && strings.HasPrefix(x.OS.Type.Machine, "pc") {
+		bus, prefix = "ide", "hd"
+	}
+	taken := map[string]bool{}
+	for _, d := range x.Devices.Disks {
+		if d.Target != nil {
+			taken[d.Target.Dev] = true
+		}
+	}
+	letter := byte('a')
+	for taken[prefix+string(letter)] {
+		letter++
+	}
+	return libvirtxml.DomainDisk{
+		Device: "cdrom", ReadOnly: &libvirtxml.DomainDiskReadOnly{}, Alias: &libvirtxml.DomainAlias{Name: MediaAlias},
+		Driver: &libvirtxml.DomainDiskDriver{Name: "qemu", Type: "raw"},
+		Target: &libvirtxml.DomainDiskTarget{Dev: prefix + string(letter), Bus: bus},
+	}
+}

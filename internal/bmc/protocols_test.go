@@ -1,0 +1,645 @@
+package bmc
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/bougou/go-ipmi/pkg/client"
+	"github.com/bougou/go-ipmi/pkg/command/chassis"
+	"github.com/bougou/go-ipmi/pkg/transport/udp"
+	"github.com/bougou/go-ipmi/pkg/types"
+	"github.com/stmcginnis/gofish"
+	"github.com/stmcginnis/gofish/common"
+	"github.com/stmcginnis/gofish/redfish"
+	"golang.org/x/crypto/bcrypt"
+)
+
+const testPassword = "correct horse" // at most 16 bytes are right for every client of IPMI
+
+// serveRedfish serves a system by https until the test ends.
+func serveRedfish(t *testing.T, systems ...*System) *httptest.Server {
+	t.Helper()
+	hash, err := bcrypt.GenerateFromPassword([]byte(testPassword), bcrypt.MinCost)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewTLSServer(newRedfish("5d0a2c1e-0000-4000-8000-0000000000ff", systems, newAccess("admin", string(hash)), slog.New(slog.DiscardHandler)))
+	t.Cleanup(s.Close)
+	return s
+}
+
+// connect logs gofish in.
+func connect(t *testing.T, s *httptest.Server, basic bool) *gofish.APIClient {
+	t.Helper()
+	c, err := gofish.Connect(gofish.ClientConfig{Endpoint: s.URL, Username: "admin", Password: testPassword, Insecure: true, BasicAuth: basic})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Logout)
+	return c
+}
+
+func TestGofishPowersBootsAndInserts(t *testing.T) {
+	for name, basic := range map[string]bool{"by a session": false, "by basic authentication": true} {
+		t.Run(name, func(t *testing.T) {
+			m, s := newToy(t)
+			c := connect(t, serveRedfish(t, s), basic)
+			systems, err := c.Service.Systems()
+			if err != nil || len(systems) != 1 {
+				t.Fatal(systems, err)
+			}
+			system := systems[0]
+			if system.UUID != m.UUID || system.PowerState != redfish.OffPowerState || system.MemorySummary.TotalSystemMemoryGiB != 2.5 || system.BIOSVersion == "" {
+				t.Errorf("it is %+v", system)
+			}
+			processors, err := system.Processors()
+			if err != nil || len(processors) != 1 || processors[0].TotalThreads != 2 || processors[0].ProcessorArchitecture != redfish.X86ProcessorArchitecture {
+				t.Errorf("processors %+v: %v", processors, err)
+			}
+			interfaces, err := system.EthernetInterfaces()
+			if err != nil || len(interfaces) != 1 || interfaces[0].MACAddress != m.MACs[0] || interfaces[0].Status.Health != common.OKHealth {
+				t.Errorf("interfaces %+v: %v", interfaces, err)
+			}
+			storage, err := system.Storage()
+			if err != nil || len(storage) != 1 {
+				t.Fatal(storage, err)
+			}
+			drives, err := storage[0].Drives()
+			if err != nil || len(drives) != 1 || drives[0].CapacityBytes != 1<<30 || drives[0].MediaType != redfish.SSDMediaType {
+				t.Errorf("drives %+v: %v", drives, err)
+			}
+			managers, err := system.ManagedBy()
+			if err != nil || len(managers) != 1 || managers[0].FirmwareVersion == "" {
+				t.Fatal(managers, err)
+			}
+			if err := system.SetBoot(redfish.Boot{BootSourceOverrideEnabled: redfish.OnceBootSourceOverrideEnabled, BootSourceOverrideTarget: redfish.CdBootSourceOverrideTarget}); err != nil {
+				t.Fatal(err)
+			}
+			for place, media := range map[string]func() ([]*redfish.VirtualMedia, error){"system": system.VirtualMedia, "manager": managers[0].VirtualMedia} {
+				list, err := media()
+				if err != nil || len(list) != 1 {
+					t.Fatal(place, list, err)
+				}
+				if err := list[0].InsertMedia("http://images/"+place+".iso", true, true); err != nil {
+					t.Fatal(err)
+				}
+				list, err = media()
+				if err != nil || !list[0].Inserted || list[0].Image != "http://images/"+place+".iso" {
+					t.Errorf("%s: %+v: %v", place, list[0], err)
+				}
+				if err := list[0].EjectMedia(); err != nil || m.Inserted != "" {
+					t.Errorf("%s: %v", place, err)
+				}
+			}
+			if m.On {
+				t.Error("inserting started the machine")
+			}
+			if err := system.Reset(redfish.OnResetType); err != nil || m.starts[0].Target != Cd {
+				t.Errorf("started as %+v: %v", m.starts, err)
+			}
+			for _, kind := range []redfish.ResetType{redfish.ForceRestartResetType, redfish.GracefulRestartResetType, redfish.NmiResetType, redfish.PowerCycleResetType, redfish.GracefulShutdownResetType, redfish.ForceOffResetType} {
+				if err := system.Reset(kind); err != nil || m.actions[len(m.actions)-1] != Action(kind) {
+					t.Errorf("%s: %v, %v", kind, err, m.actions)
+				}
+				if kind == redfish.GracefulShutdownResetType {
+					m.On = true
+				}
+			}
+		})
+	}
+}
+
+// head is an answer without its body.
+type head struct {
+	StatusCode int
+	Header     http.Header
+}
+
+// ask makes a request with the right password, and returns the answer and its body.
+func ask(t *testing.T, s *httptest.Server, method, path, body string, headers ...string) (head, string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, s.URL+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.SetBasicAuth("admin", testPassword)
+	for i := 0; i < len(headers); i += 2 {
+		request.Header.Set(headers[i], headers[i+1])
+	}
+	answer, err := s.Client().Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	text, _ := io.ReadAll(answer.Body)
+	return head{answer.StatusCode, answer.Header}, string(text)
+}
+
+func TestErrorsHaveExtendedInformation(t *testing.T) {
+	_, s := newToy(t)
+	server := serveRedfish(t, s)
+	for name, c := range map[string]struct {
+		method, path, body string
+		status             int
+	}{
+		"an unknown action":       {"POST", "/redfish/v1/Systems/w1/Actions/ComputerSystem.Reset", `{"ResetType":"Explode"}`, 400},
+		"no JSON":                 {"POST", "/redfish/v1/Systems/w1/Actions/ComputerSystem.Reset", `{`, 400},
+		"a machine that is off":   {"POST", "/redfish/v1/Systems/w1/Actions/ComputerSystem.Reset", `{"ResetType":"Nmi"}`, 409},
+		"an unknown system":       {"GET", "/redfish/v1/Systems/w9", "", 404},
+		"an unknown path":         {"GET", "/redfish/v1/Everything", "", 404},
+		"an unknown drive":        {"GET", "/redfish/v1/Systems/w1/Storage/1/Drives/vdz", "", 404},
+		"a method":                {"DELETE", "/redfish/v1/Systems/w1", "", 405},
+		"a mode of other machine": {"PATCH", "/redfish/v1/Systems/w1", `{"Boot":{"BootSourceOverrideMode":"UEFI"}}`, 400},
+		"an unknown property":     {"PATCH", "/redfish/v1/Systems/w1", `{"AssetTag":"x"}`, 400},
+		"no image":                {"POST", "/redfish/v1/Systems/w1/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia", `{}`, 400},
+		"a writable disc":         {"POST", "/redfish/v1/Systems/w1/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia", `{"Image":"http://a/b.iso","WriteProtected":false}`, 400},
+		"too much":                {"PATCH", "/redfish/v1/Systems/w1", `{"x":"` + strings.Repeat("y", largestBody) + `"}`, 400},
+	} {
+		t.Run(name, func(t *testing.T) {
+			answer, text := ask(t, server, c.method, c.path, c.body)
+			var e struct {
+				Error struct {
+					Code, Message string
+					Info          []struct{ MessageID, Message string } `json:"@Message.ExtendedInfo"`
+				}
+			}
+			if err := json.Unmarshal([]byte(text), &e); err != nil || answer.StatusCode != c.status || e.Error.Code == "" || len(e.Error.Info) != 1 || e.Error.Info[0].Message == "" {
+				t.Errorf("%d %s: %v", answer.StatusCode, text, err)
+			}
+		})
+	}
+}
+
+func TestAChangeOfAnotherStateIsRefused(t *testing.T) {
+	_, s := newToy(t)
+	server := serveRedfish(t, s)
+	answer, text := ask(t, server, "GET", "/redfish/v1/Systems/w1", "")
+	tag := answer.Header.Get("ETag")
+	if tag == "" || !strings.Contains(text, `"@odata.etag"`) {
+		t.Fatalf("no tag: %s", text)
+	}
+	if answer, _ := ask(t, server, "GET", "/redfish/v1/Systems/w1", "", "If-None-Match", "W/"+tag); answer.StatusCode != http.StatusNotModified {
+		t.Errorf("what is known is sent again: %d", answer.StatusCode)
+	}
+	if err := s.Reset(t.Context(), On); err != nil {
+		t.Fatal(err)
+	}
+	if answer, _ := ask(t, server, "GET", "/redfish/v1/Systems/w1", "", "If-None-Match", tag); answer.StatusCode != http.StatusOK {
+		t.Errorf("that it runs is not told: %d", answer.StatusCode)
+	}
+	const change = `{"Boot":{"BootSourceOverrideTarget":"Pxe","BootSourceOverrideEnabled":"Once"}}`
+	if answer, text := ask(t, server, "PATCH", "/redfish/v1/Systems/w1", change, "If-Match", "W/"+tag); answer.StatusCode != http.StatusOK {
+		t.Errorf("a weak tag of before it was switched is refused: %d %s", answer.StatusCode, text)
+	}
+	if answer, _ := ask(t, server, "PATCH", "/redfish/v1/Systems/w1", change, "If-Match", tag); answer.StatusCode != http.StatusPreconditionFailed {
+		t.Errorf("an old tag is taken: %d", answer.StatusCode)
+	}
+}
+
+func TestASystemIsFoundByNameAndUUID(t *testing.T) {
+	m, s := newToy(t)
+	other, second := newToy(t)
+	other.Name, other.UUID, second.ID = "w2", "5d0a2c1e-0000-4000-8000-000000000002", "two"
+	server := serveRedfish(t, s, second)
+	for _, id := range []string{"w1", m.UUID, strings.ToUpper(m.UUID), "w2", "two", other.UUID, "w1/"} {
+		if answer, text := ask(t, server, "GET", "/redfish/v1/Systems/"+id, ""); answer.StatusCode != http.StatusOK {
+			t.Errorf("%s: %d %s", id, answer.StatusCode, text)
+		}
+	}
+}
+
+// TestEveryLinkLeadsSomewhere walks the service as clients do, and finds what the profile of OpenStack's Ironic (1.2.0) asks for.
+func TestEveryLinkLeadsSomewhere(t *testing.T) {
+	_, s := newToy(t)
+	server := serveRedfish(t, s)
+	docs := walk(t, func(path string) (int, string) {
+		answer, text := ask(t, server, "GET", path, "")
+		return answer.StatusCode, text
+	})
+	for _, missing := range missingOfIronic(docs, "w1") {
+		t.Error("missing: " + missing)
+	}
+}
+
+// walk reads all documents that can be reached from the root by links, and ends the test where one leads nowhere.
+func walk(t *testing.T, get func(path string) (int, string)) map[string]object {
+	t.Helper()
+	docs := map[string]object{}
+	var visit func(value any)
+	read := func(path string) {
+		path, _, _ = strings.Cut(path, "#")
+		if path = strings.TrimSuffix(path, "/"); docs[path] != nil {
+			return
+		}
+		status, text := get(path)
+		doc := object{}
+		if err := json.Unmarshal([]byte(text), &doc); err != nil || status != http.StatusOK {
+			t.Errorf("%s: %d %s: %v", path, status, text, err)
+			docs[path] = object{}
+			return
+		}
+		docs[path] = doc
+		visit(doc)
+	}
+	visit = func(value any) {
+		switch value := value.(type) {
+		case object:
+			for key, inside := range value {
+				if to, ok := inside.(string); ok && key == "@odata.id" {
+					read(to)
+					continue
+				}
+				visit(inside)
+			}
+		case []any:
+			for _, inside := range value {
+				visit(inside)
+			}
+		}
+	}
+	read(root)
+	return docs
+}
+
+// missingOfIronic lists what the profile has as mandatory or recommended, and the documents have not.
+func missingOfIronic(docs map[string]object, id string) (missing []string) {
+	system, manager := root+"/Systems/"+id, root+"/Managers/"+id
+	for path, properties := range map[string][]string{
+		root:                        {"Systems", "SessionService", "Tasks", "UpdateService", "RedfishVersion"},
+		root + "/Systems":           {"Members"},
+		system + "/SimpleStorage/1": {"Devices"},
+		system: {"Boot.BootSourceOverrideEnabled", "Boot.BootSourceOverrideMode", "Boot.BootSourceOverrideTarget", "Links.ManagedBy", "Links.Chassis",
+			"MemorySummary.TotalSystemMemoryGiB", "PowerState", "Actions.#ComputerSystem.Reset", "Bios", "BiosVersion", "EthernetInterfaces", "IndicatorLED",
+			"Manufacturer", "Processors", "SecureBoot", "SimpleStorage", "Storage", "VirtualMedia"},
+		manager:                          {"FirmwareVersion", "VirtualMedia"},
+		system + "/Processors/CPU1":      {"ProcessorArchitecture", "TotalThreads"},
+		system + "/SecureBoot":           {"SecureBootEnable"},
+		system + "/VirtualMedia/Cd":      {"Image", "Inserted", "MediaTypes", "WriteProtected", "Actions.#VirtualMedia.InsertMedia", "Actions.#VirtualMedia.EjectMedia"},
+		manager + "/VirtualMedia/Cd":     {"Image", "Inserted", "MediaTypes", "WriteProtected", "Actions.#VirtualMedia.InsertMedia", "Actions.#VirtualMedia.EjectMedia"},
+		root + "/Chassis/" + id:          {"Power", "Thermal"},
+		root + "/TaskService":            {"Tasks"},
+		system + "/Storage/1/Drives/vda": {"MediaType", "Protocol", "Status", "CapacityBytes", "Model", "Name"},
+	} {
+		for _, property := range properties {
+			if !hasProperty(docs[path], property) {
+				missing = append(missing, path+" "+property)
+			}
+		}
+	}
+	found := false
+	for path, doc := range docs {
+		if strings.HasPrefix(path, system+"/EthernetInterfaces/") {
+			found = hasProperty(doc, "MACAddress") && hasProperty(doc, "Status.Health") && hasProperty(doc, "Status.State")
+		}
+	}
+	if !found {
+		missing = append(missing, "an interface with MACAddress and Status")
+	}
+	slices.Sort(missing)
+	return missing
+}
+
+func hasProperty(doc object, property string) bool {
+	first, rest, nested := strings.Cut(property, ".")
+	if strings.HasPrefix(rest, "#") { // an action's name has a dot
+		inside, _ := doc[first].(object)
+		_, ok := inside[rest]
+		return ok
+	}
+	value, ok := doc[first]
+	if !nested || !ok {
+		return ok
+	}
+	inside, _ := value.(object)
+	return hasProperty(inside, rest)
+}
+
+func TestNobodyComesInWithoutAPassword(t *testing.T) {
+	_, s := newToy(t)
+	server := serveRedfish(t, s)
+	status := func(path, user, password, token string) int {
+		request, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+path, nil)
+		if user != "" {
+			request.SetBasicAuth(user, password)
+		}
+		if token != "" {
+			request.Header.Set("X-Auth-Token", token)
+		}
+		answer, err := server.Client().Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = answer.Body.Close()
+		return answer.StatusCode
+	}
+	for _, open := range []string{"/redfish", "/redfish/v1", "/redfish/v1/", "/redfish/v1/odata", "/redfish/v1/$metadata"} {
+		if got := status(open, "", "", ""); got != http.StatusOK {
+			t.Errorf("%s: %d", open, got)
+		}
+	}
+	for _, c := range [][3]string{{"", "", ""}, {"admin", "wrong", ""}, {"root", testPassword, ""}, {"", "", "token"}} {
+		if got := status("/redfish/v1/Systems", c[0], c[1], c[2]); got != http.StatusUnauthorized {
+			t.Errorf("%v: %d", c, got)
+		}
+	}
+}
+
+func TestASessionEndsWhenItIsDeleted(t *testing.T) {
+	_, s := newToy(t)
+	server := serveRedfish(t, s)
+	answer, text := ask(t, server, "POST", "/redfish/v1/SessionService/Sessions", `{"UserName":"admin","Password":"`+testPassword+`"}`)
+	token, at := answer.Header.Get("X-Auth-Token"), answer.Header.Get("Location")
+	if answer.StatusCode != http.StatusCreated || token == "" || at == "" {
+		t.Fatalf("%d %s", answer.StatusCode, text)
+	}
+	by := func(method, path string) int {
+		request, _ := http.NewRequestWithContext(t.Context(), method, server.URL+path, nil)
+		request.Header.Set("X-Auth-Token", token)
+		answer, err := server.Client().Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = answer.Body.Close()
+		return answer.StatusCode
+	}
+	if got := []int{by("GET", at), by("DELETE", at), by("GET", at)}; !slices.Equal(got, []int{200, 204, 401}) {
+		t.Errorf("it answers %v", got)
+	}
+}
+
+func TestWrongPasswordsAreSlowedDown(t *testing.T) {
+	b := brake{}
+	var waits []time.Duration
+	for range 8 {
+		b.Fail("10.0.0.1:1000")
+		waits = append(waits, b.Wait("10.0.0.1:2000").Round(firstWait))
+	}
+	if want := []time.Duration{0, 0, 0, firstWait, 2 * firstWait, 4 * firstWait, 8 * firstWait, 16 * firstWait}; !slices.Equal(waits, want) {
+		t.Errorf("it waits %v, not %v", waits, want)
+	}
+	if got := b.Wait("10.0.0.2:1000"); got != 0 {
+		t.Errorf("another address waits %v", got)
+	}
+	for range 2 * mostAddresses {
+		b.Fail("10.0.0.3:1")
+	}
+	if got := b.Wait("10.0.0.3:1"); got > longestWait {
+		t.Errorf("it waits %v", got)
+	}
+	if b.Forget("10.0.0.1:1"); b.Wait("10.0.0.1:1") != 0 {
+		t.Error("who was right waits")
+	}
+}
+
+// serveIPMI serves a system by IPMI until the test ends.
+func serveIPMI(t *testing.T, s *System) *net.UDPAddr {
+	t.Helper()
+	socket, err := udp.Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := newIPMI(s, "5d0a2c1e-0000-4000-8000-000000000001", "admin", testPassword, socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var running sync.WaitGroup
+	running.Go(func() { _ = server.Serve(context.Background()) })
+	t.Cleanup(func() {
+		_ = server.Close()
+		running.Wait()
+	})
+	return socket.LocalAddr().(*net.UDPAddr)
+}
+
+func TestIPMIPowersAndBoots(t *testing.T) {
+	m, s := newToy(t)
+	at := serveIPMI(t, s)
+	c, err := client.NewClient(at.IP.String(), at.Port, "admin", testPassword)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := t.Context()
+	if err := c.Connect(ctx); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close(context.WithoutCancel(ctx)) }()
+	if err := c.SetBootDevice(ctx, types.BootDeviceSelectorForcePXE, types.BIOSBootTypeLegacy, false); err != nil {
+		t.Fatal(err)
+	}
+	if got := bootOf(t, s); got.Enabled != Once || got.Target != Pxe {
+		t.Errorf("the override is %+v", got)
+	}
+	// Who opens the serial console is told where it is, and ipmitool takes no other port than the one it came by.
+	var console types.SOLConfigParam_PayloadPort
+	if err := c.GetSOLConfigParamFor(ctx, lanChannel, &console); err != nil || int(console.Port) != at.Port {
+		t.Errorf("the console is at port %d, and not at %d: %v", console.Port, at.Port, err)
+	}
+	status, err := c.GetChassisStatus(ctx)
+	if err != nil || status.PowerIsOn {
+		t.Errorf("status %+v: %v", status, err)
+	}
+	if _, err := c.ChassisControl(ctx, chassis.ChassisControlPowerCycle); err == nil {
+		t.Error("a machine that is off was cycled")
+	}
+	for control, want := range map[chassis.ChassisControl]Action{
+		chassis.ChassisControlPowerUp: On, chassis.ChassisControlHardReset: ForceRestart, chassis.ChassisControlPowerCycle: PowerCycle,
+		chassis.ChassisControlDiagnosticInterrupt: Nmi, chassis.ChassisControlSoftShutdown: GracefulShutdown, chassis.ChassisControlPowerDown: ForceOff,
+	} {
+		m.On = want != On
+		if _, err := c.ChassisControl(ctx, control); err != nil || m.actions[len(m.actions)-1] != want {
+			t.Errorf("%v: %v, %v", control, m.actions, err)
+		}
+	}
+	if m.starts[0].Target != Pxe && m.starts[1].Target != Pxe {
+		t.Errorf("started as %+v", m.starts)
+	}
+}
+
+func TestASlowPowerCycleIsAnsweredBeforeItIsAskedForAgain(t *testing.T) {
+	m, s := newToy(t)
+	m.On, m.switching = true, 3*time.Second
+	at := serveIPMI(t, s)
+	c, err := client.NewClient(at.IP.String(), at.Port, "admin", testPassword)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := t.Context()
+	if err := c.Connect(ctx); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close(context.WithoutCancel(ctx)) }()
+	began := time.Now()
+	if _, err := c.ChassisControl(ctx, chassis.ChassisControlPowerCycle); err != nil || time.Since(began) > m.switching/2 {
+		t.Errorf("answered after %s: %v", time.Since(began), err)
+	}
+	if _, err := s.View(ctx); err != nil || len(m.actions) != 1 { // waits for the end
+		t.Errorf("it was switched %v: %v", m.actions, err)
+	}
+}
+
+func TestIPMIRefusesWrongPasswordsAndSlowsThemDown(t *testing.T) {
+	_, s := newToy(t)
+	at := serveIPMI(t, s)
+	try := func(user, password string) error {
+		c, err := client.NewClient(at.IP.String(), at.Port, user, password)
+		if err != nil {
+			return err
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		if err := c.Connect(ctx); err != nil {
+			return err
+		}
+		return c.Close(ctx)
+	}
+	for _, c := range [][2]string{{"admin", "wrong"}, {"", ""}, {"root", testPassword}, {"admin", ""}, {"admin", "wrong"}} {
+		if err := try(c[0], c[1]); err == nil {
+			t.Errorf("%v comes in", c)
+		}
+	}
+	began := time.Now()
+	var err error
+	for time.Since(began) < 20*time.Second {
+		if err = try("admin", testPassword); err == nil {
+			break
+		}
+	}
+	if took := time.Since(began); err != nil || took < firstWait/2 {
+		t.Errorf("after five wrong passwords the right one came in after %v: %v", took, err)
+	}
+}
+
+// wire is a console that two ends share.
+type wire struct {
+	net.Conn
+}
+
+func TestTheSerialConsoleGoesOverIPMI(t *testing.T) {
+	m, s := newToy(t)
+	m.On = true
+	here, there := net.Pipe()
+	m.console = wire{there}
+	h := &hardware{s}
+	c, err := h.Open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _, _ = here.Write([]byte("login: ")) }()
+	var got bytes.Buffer
+	buffer := make([]byte, 16)
+	for deadline := time.Now().Add(5 * time.Second); got.String() != "login: " && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		n, err := c.ReadAvailable(buffer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got.Write(buffer[:n])
+	}
+	if got.String() != "login: " {
+		t.Fatalf("read %q", got.String())
+	}
+	go func() { _, _ = c.Write([]byte("root\r")) }()
+	if n, err := here.Read(buffer); err != nil || string(buffer[:n]) != "root\r" {
+		t.Errorf("wrote %q: %v", buffer[:n], err)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// packets is a transport that has one packet after the other, and takes all answers.
+type packets struct {
+	in chan []byte
+}
+
+func (p packets) ReadFrom(buffer []byte) (int, net.Addr, error) {
+	packet, more := <-p.in
+	if !more {
+		return 0, nil, net.ErrClosed
+	}
+	return copy(buffer, packet), &net.UDPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 1}, nil
+}
+func (packets) WriteTo(data []byte, _ net.Addr) (int, error) { return len(data), nil }
+func (packets) Close() error                                 { return nil }
+func (packets) LocalAddr() net.Addr                          { return &net.UDPAddr{} }
+
+// FuzzIPMIPacket has the server read a packet of anybody's: it neither ends nor does anything to the machine.
+func FuzzIPMIPacket(f *testing.F) {
+	for _, seed := range []string{
+		"\x06\x00\xff\x06\x00\x00\x11\xbe\x80\x00\x00\x00",
+		"\x06\x00\xff\x07\x00\x00\x00\x00\x00\x00\x00\x00\x00\x09\x20\x18\xc8\x81\x00\x38\x8e\x04\xb5",
+		"\x06\x00\xff\x07\x06\x10\x00\x00\x00\x00\x00\x00\x00\x00\x20\x00\x00\x00\x00\x00\xa4\xa3\xa2\xa0\x00\x00\x00\x08\x01\x00\x00\x00\x01\x00\x00\x08\x01\x00\x00\x00\x02\x00\x00\x08\x01\x00\x00\x00",
+		"\x06\x00\xff\x07\x06\x12\x00\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00",
+		"\x06\x00\xff\x07\x06\xc0\x01\x00\x00\x00\x01\x00\x00\x00\x07\x00\x20\x00\xe0\x81\x04\x02\x00",
+	} {
+		f.Add([]byte(seed))
+	}
+	m := &toy{Description: Description{Name: "w1", UUID: "u"}}
+	s := NewSystem("w1", m, f.TempDir(), slog.New(slog.DiscardHandler))
+	in := packets{make(chan []byte)}
+	server, err := newIPMI(s, "", "admin", testPassword, in)
+	if err != nil {
+		f.Fatal(err)
+	}
+	go func() { _ = server.Serve(context.Background()) }()
+	f.Fuzz(func(t *testing.T, packet []byte) {
+		payloadType(packet)
+		in.in <- packet
+		if len(m.actions) > 0 {
+			t.Fatalf("%x did %v", packet, m.actions)
+		}
+	})
+}
+
+// FuzzRedfishBody has the service read a body of a client's.
+func FuzzRedfishBody(f *testing.F) {
+	f.Add(`{"Boot":{"BootSourceOverrideTarget":"Pxe","BootSourceOverrideEnabled":"Once"}}`, "If-Match")
+	f.Add(`{"Boot":null,"IndicatorLED":"Lit"}`, `W/"x", *`)
+	f.Add(`[1`, "")
+	m := &toy{Description: Description{Name: "w1", UUID: "u"}}
+	s := NewSystem("w1", m, f.TempDir(), slog.New(slog.DiscardHandler))
+	hash, err := bcrypt.GenerateFromPassword([]byte(testPassword), bcrypt.MinCost)
+	if err != nil {
+		f.Fatal(err)
+	}
+	handler := newRedfish("u", []*System{s}, newAccess("admin", string(hash)), slog.New(slog.DiscardHandler))
+	f.Fuzz(func(t *testing.T, body, tag string) {
+		for method, path := range map[string]string{
+			"PATCH": "/redfish/v1/Systems/w1", "POST": "/redfish/v1/Systems/w1/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia",
+		} {
+			request := httptest.NewRequest(method, path, strings.NewReader(body))
+			request.SetBasicAuth("admin", testPassword)
+			request.Header.Set("If-Match", tag)
+			answer := httptest.NewRecorder()
+			handler.ServeHTTP(answer, request)
+			if answer.Code >= 500 || answer.Code == 0 {
+				t.Errorf("%s of %q: %d %s", method, body, answer.Code, answer.Body)
+			}
+			if v, err := s.View(t.Context()); err != nil || !slices.Contains([]string{Disabled, Once, Continuous}, v.Boot.Enabled) {
+				t.Errorf("after %q: %+v, %v", body, v.Boot, err)
+			}
+		}
+	})
+}
+
+// TestTheCertificateIsChecked is what a client sees that knows nothing of the service's certificate.
+func TestTheCertificateIsChecked(t *testing.T) {
+	_, s := newToy(t)
+	server := serveRedfish(t, s)
+	_, err := (&http.Client{}).Get(server.URL + "/redfish/v1/") //nolint:bodyclose // there is none
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); !ok {
+		t.Errorf("%v", err)
+	}
+}

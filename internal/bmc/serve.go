@@ -1,0 +1,181 @@
+package bmc
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/bougou/go-ipmi/pkg/transport/udp"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/bmc/config"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/sshhost"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+)
+
+// version is that of the program; see Main.
+var version = "dev"
+
+// Main is the program: `bmc --config DIRECTORY --state DIRECTORY`, where the first has the files above and the second is its own. With
+// --clean it serves nothing: it takes the media that it inserted out of all drives, and removes them.
+func Main(ctx context.Context, programVersion string, args []string, stderr io.Writer) error {
+	version = programVersion
+	flags := flag.NewFlagSet("bmc", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	dir := flags.String("config", os.Getenv("CREDENTIALS_DIRECTORY"), "directory with "+strings.Join([]string{config.File, config.CertFile, config.KeyFile, config.PasswordFile}, ", "))
+	state := flags.String("state", os.Getenv("STATE_DIRECTORY"), "directory to remember boot overrides and media in")
+	clean := flags.Bool("clean", false, "take out all media that were inserted, remove them, and end")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	text, err := os.ReadFile(filepath.Join(*dir, config.File))
+	if err != nil {
+		return err
+	}
+	var c config.Config
+	if err := json.Unmarshal(text, &c); err != nil {
+		return fmt.Errorf("understand %s: %w", config.File, err)
+	}
+	log := slog.New(slog.NewTextHandler(stderr, nil))
+	client, err := hypervisor.New(c.URI, sshhost.Options{})
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	systems := map[string]*System{}
+	for name, n := range c.Nodes {
+		systems[name] = NewSystem(n.SystemID, &domain{client: client, name: name, log: log.With("node", name).Warn}, *state, log)
+	}
+	if *clean {
+		var errs []error
+		for _, s := range systems {
+			errs = append(errs, s.clean(ctx))
+		}
+		return errors.Join(errs...)
+	}
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	return serve(ctx, c, *dir, systems, log)
+}
+
+// clean removes the medium that a client inserted, wherever the machine is by now.
+func (s *System) clean(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	kept := memory{}
+	text, err := os.ReadFile(s.file)
+	if err == nil {
+		err = json.Unmarshal(text, &kept)
+	}
+	if errors.Is(err, os.ErrNotExist) || err == nil && kept.Medium == (Medium{}) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.machine.Eject(ctx, kept.Medium); err != nil {
+		return err
+	}
+	kept.Medium = Medium{}
+	return s.remember(kept)
+}
+
+// serve serves all systems until the context ends or one of the ports fails.
+func serve(ctx context.Context, c config.Config, dir string, systems map[string]*System, log *slog.Logger) error {
+	certificate, err := tls.LoadX509KeyPair(filepath.Join(dir, config.CertFile), filepath.Join(dir, config.KeyFile))
+	if err != nil {
+		return err
+	}
+	failed := make(chan error, 2*len(c.Nodes)+1)
+	var closers []func() error
+	defer func() {
+		for _, stop := range closers {
+			_ = stop() // the program ends
+		}
+	}()
+	shared := map[string][]string{} // address and port of Redfish → nodes
+	for name, n := range c.Nodes {
+		at := net.JoinHostPort(n.Address, fmt.Sprint(n.Port))
+		shared[at] = append(shared[at], name)
+	}
+	a := newAccess(c.User, c.PasswordHash)
+	for at, names := range shared {
+		slices.Sort(names)
+		var here []*System
+		for _, name := range names {
+			here = append(here, systems[name])
+		}
+		listener, err := net.Listen("tcp", at)
+		if err != nil {
+			return err
+		}
+		web := &http.Server{
+			Handler: newRedfish(c.UUID, here, a, log), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,
+			TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12},
+			ErrorLog:  slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		}
+		closers = append(closers, web.Close)
+		go func() { failed <- web.ServeTLS(listener, "", "") }()
+		log.Info("Redfish", "address", at, "nodes", names)
+	}
+	password, err := os.ReadFile(filepath.Join(dir, config.PasswordFile))
+	if err != nil {
+		return err
+	}
+	for name, n := range c.Nodes {
+		if n.IPMIPort == 0 {
+			continue
+		}
+		at := net.JoinHostPort(n.Address, fmt.Sprint(n.IPMIPort))
+		socket, err := udp.Listen(at)
+		if err != nil {
+			return err
+		}
+		uuid := ""
+		if v, err := systems[name].View(ctx); err == nil {
+			uuid = v.UUID
+		}
+		s, err := newIPMI(systems[name], uuid, c.User, strings.TrimRight(string(password), "\n"), socket)
+		if err != nil {
+			return err
+		}
+		closers = append(closers, s.Close)
+		go func() { failed <- s.Serve(ctx) }()
+		log.Info("IPMI", "address", at, "node", name)
+	}
+	notifyReady()
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-failed:
+		if ctx.Err() != nil {
+			return nil
+		}
+		return err
+	}
+}
+
+// notifyReady tells systemd that all ports are open (sd_notify(3)).
+func notifyReady() {
+	path := os.Getenv("NOTIFY_SOCKET")
+	if path == "" {
+		return
+	}
+	if c, err := net.Dial("unixgram", strings.Replace(path, "@", "\x00", 1)); err == nil {
+		_, _ = c.Write([]byte("READY=1"))
+		_ = c.Close()
+	}
+}

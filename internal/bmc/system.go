@@ -1,0 +1,250 @@
+package bmc
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// How long a boot override counts, in Redfish's words.
+const (
+	Disabled   = "Disabled"
+	Once       = "Once"
+	Continuous = "Continuous"
+)
+
+// Boot is an override of where a machine boots from.
+type Boot struct {
+	Enabled string `json:"enabled"`
+	Target  Target `json:"target"`
+	// ID tells this override from an earlier one.
+	ID string `json:"id"`
+}
+
+// memory is what a controller remembers of a machine.
+type memory struct {
+	// UUID of the machine: another one of its name begins anew.
+	UUID   string `json:"uuid"`
+	Boot   Boot   `json:"boot"`
+	Medium Medium `json:"medium"`
+	LED    string `json:"led"`
+}
+
+// System is one machine with what its controller remembers.
+type System struct {
+	ID      string
+	machine Machine
+	// file has the memory.
+	file string
+	log  *slog.Logger
+
+	mu sync.Mutex
+}
+
+// View is a machine as its controller shows it.
+type View struct {
+	Description
+	Boot   Boot
+	Medium Medium
+	LED    string
+}
+
+// NewSystem returns the system of an id, whose memory is a file of a directory.
+func NewSystem(id string, m Machine, dir string, log *slog.Logger) *System {
+	return &System{ID: id, machine: m, file: filepath.Join(dir, id+".json"), log: log.With("system", id)}
+}
+
+// View reads the machine.
+func (s *System) View(ctx context.Context) (View, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.view(ctx)
+}
+
+// view is View with the lock held.
+func (s *System) view(ctx context.Context) (View, error) {
+	d, err := s.machine.Describe(ctx)
+	if err != nil {
+		return View{}, err
+	}
+	kept, err := s.recall(d)
+	if err != nil {
+		return View{}, err
+	}
+	if kept.Boot.Enabled == Once && kept.Boot.ID == d.BootID {
+		// The controller ended between the start and writing down that it had been.
+		kept.Boot = Boot{Enabled: Disabled, Target: None}
+		if err := s.remember(kept); err != nil {
+			return View{}, err
+		}
+	}
+	return View{Description: d, Boot: kept.Boot, Medium: kept.Medium, LED: kept.LED}, nil
+}
+
+// Reset does an action. An override counts where the action starts the machine, and is spent by that where it is for one boot.
+func (s *System) Reset(ctx context.Context, action Action) error {
+	if !slices.Contains(Actions, action) {
+		return &InputError{"ResetType", fmt.Sprintf("%q is no action: write one of %q", action, Actions)}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v, err := s.view(ctx)
+	if err != nil {
+		return err
+	}
+	var start Start
+	if v.Boot.Enabled != Disabled {
+		start = Start{Target: v.Boot.Target, Once: v.Boot.Enabled == Once, ID: v.Boot.ID}
+	}
+	started, err := s.machine.Switch(ctx, action, start)
+	s.log.Info("power", "action", action, "boot", start.Target, "error", err)
+	if started && start.Once {
+		err = errors.Join(err, s.update(v.Description, func(m *memory) { m.Boot = Boot{Enabled: Disabled, Target: None} }))
+	}
+	return err
+}
+
+// SetBoot overrides where the machine boots from.
+func (s *System) SetBoot(ctx context.Context, enabled string, target Target) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v, err := s.view(ctx)
+	if err != nil {
+		return err
+	}
+	b := Boot{Enabled: enabled, Target: target, ID: rand.Text()}
+	switch {
+	case !slices.Contains([]string{Disabled, Once, Continuous}, enabled):
+		return &InputError{"BootSourceOverrideEnabled", fmt.Sprintf("%q is none of %s, %s and %s", enabled, Disabled, Once, Continuous)}
+	case !slices.Contains([]Target{None, Pxe, Hdd, Cd, UefiHTTP}, target):
+		return &InputError{"BootSourceOverrideTarget", fmt.Sprintf("%q is none of %s, %s, %s, %s and %s", target, None, Pxe, Hdd, Cd, UefiHTTP)}
+	case target == UefiHTTP && !v.UEFI:
+		return &InputError{"BootSourceOverrideTarget", "the machine has a BIOS: UefiHttp is for UEFI"}
+	case target == None || enabled == Disabled:
+		b = Boot{Enabled: Disabled, Target: None}
+	}
+	s.log.Info("boot", "enabled", b.Enabled, "target", b.Target)
+	return s.update(v.Description, func(m *memory) { m.Boot = b })
+}
+
+// SetLED has the indicator be "Lit", "Blinking" or "Off"; it is remembered and seen by clients alone.
+func (s *System) SetLED(ctx context.Context, led string) error {
+	if !slices.Contains([]string{"Lit", "Blinking", "Off"}, led) {
+		return &InputError{"IndicatorLED", fmt.Sprintf("%q is none of Lit, Blinking and Off", led)}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v, err := s.view(ctx)
+	if err != nil {
+		return err
+	}
+	return s.update(v.Description, func(m *memory) { m.LED = led })
+}
+
+// Insert puts an image into the drive, in place of what is in it.
+func (s *System) Insert(ctx context.Context, want Medium) error {
+	if !strings.HasPrefix(want.URL, "http://") && !strings.HasPrefix(want.URL, "https://") {
+		return &InputError{"Image", fmt.Sprintf("%q is no URL of http or https", want.URL)}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v, err := s.view(ctx)
+	if err != nil {
+		return err
+	}
+	want.Pool, want.Volume = v.MediaPool, "bmc-"+v.Name+"-"+strings.ToLower(rand.Text()[:8])+".iso"
+	if want.Pool == "" {
+		return errors.New("no disk of the machine is in a storage pool, and there is no pool \"default\" to put media in")
+	}
+	if err := s.eject(ctx, v); err != nil {
+		return err
+	}
+	// What is written down first is removed by the next one, however this ends.
+	if err := s.update(v.Description, func(m *memory) { m.Medium = want }); err != nil {
+		return err
+	}
+	err = s.machine.Insert(ctx, want)
+	s.log.Info("insert", "url", want.URL, "error", err)
+	if err != nil {
+		v.Medium = want
+		err = errors.Join(err, s.eject(context.WithoutCancel(ctx), v))
+	}
+	return err
+}
+
+// Eject empties the drive.
+func (s *System) Eject(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v, err := s.view(ctx)
+	if err != nil {
+		return err
+	}
+	s.log.Info("eject", "url", v.Medium.URL)
+	return s.eject(ctx, v)
+}
+
+// eject empties the drive of a machine that was read just now.
+func (s *System) eject(ctx context.Context, v View) error {
+	if v.Inserted == "" && v.Medium == (Medium{}) {
+		return nil
+	}
+	if err := s.machine.Eject(ctx, v.Medium); err != nil {
+		return err
+	}
+	return s.update(v.Description, func(m *memory) { m.Medium = Medium{} })
+}
+
+// recall reads what is remembered of a machine.
+func (s *System) recall(d Description) (memory, error) {
+	m := memory{}
+	text, err := os.ReadFile(s.file)
+	if err == nil {
+		err = json.Unmarshal(text, &m)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return m, fmt.Errorf("read what is remembered of %s: %w", s.ID, err)
+	}
+	if m.UUID != d.UUID {
+		m = memory{UUID: d.UUID, Boot: Boot{Enabled: Disabled, Target: None}, LED: "Off"}
+	}
+	return m, nil
+}
+
+// update changes what is remembered of a machine.
+func (s *System) update(d Description, change func(*memory)) error {
+	m, err := s.recall(d)
+	if err != nil {
+		return err
+	}
+	change(&m)
+	return s.remember(m)
+}
+
+// remember writes the memory, so that it outlives a power cut.
+func (s *System) remember(m memory) error {
+	text, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(s.file), ".new-*")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(f.Name()) }()
+	_, err = f.Write(text)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), s.file)
+	}
+	return err
+}

@@ -1,0 +1,200 @@
+package bmc
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"testing"
+	"time"
+)
+
+// toy is a machine in memory.
+type toy struct {
+	Description
+	starts   []Start
+	actions  []Action
+	inserted []Medium
+	ejected  []Medium
+	refuse   error
+	console  io.ReadWriteCloser
+	// switching is how long an action takes.
+	switching time.Duration
+}
+
+func (m *toy) Describe(context.Context) (Description, error) { return m.Description, nil }
+
+func (m *toy) Switch(_ context.Context, action Action, start Start) (bool, error) {
+	m.actions = append(m.actions, action)
+	time.Sleep(m.switching)
+	if m.refuse != nil {
+		return false, m.refuse
+	}
+	starts := !m.On && (action == On || action == ForceOn || action == PushPowerButton) || m.On && action == PowerCycle
+	if !m.On && !starts && action != ForceOff && action != GracefulShutdown {
+		return false, ErrOff
+	}
+	if starts {
+		m.starts = append(m.starts, start)
+		m.BootID = start.ID
+	}
+	m.On = starts || m.On && action != ForceOff && action != GracefulShutdown && action != PushPowerButton
+	return starts, nil
+}
+
+func (m *toy) Insert(_ context.Context, medium Medium) error {
+	if m.refuse != nil {
+		return m.refuse
+	}
+	m.inserted = append(m.inserted, medium)
+	m.Inserted = "/pool/" + medium.Volume
+	return nil
+}
+
+func (m *toy) Eject(_ context.Context, medium Medium) error {
+	m.ejected = append(m.ejected, medium)
+	m.Inserted = ""
+	return nil
+}
+
+func (m *toy) OpenConsole(context.Context) (io.ReadWriteCloser, error) { return m.console, nil }
+
+// newToy returns a machine, and the system of it.
+func newToy(t *testing.T) (*toy, *System) {
+	t.Helper()
+	m := &toy{Description: Description{
+		Name: "w1", UUID: "5d0a2c1e-0000-4000-8000-000000000001", Chipset: "pc-q35-7.2", Architecture: "x86_64", MemoryMiB: 2560, VCPUs: 2,
+		MACs: []string{"52:54:00:00:00:01"}, Disks: []Disk{{Name: "vda", Bus: "virtio", Bytes: 1 << 30}}, MediaPool: "default",
+	}}
+	return m, NewSystem("w1", m, t.TempDir(), slog.New(slog.DiscardHandler))
+}
+
+func bootOf(t *testing.T, s *System) Boot {
+	t.Helper()
+	v, err := s.View(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v.Boot
+}
+
+func TestABootOverrideIsSpentByAColdStartAlone(t *testing.T) {
+	m, s := newToy(t)
+	m.On = true
+	if err := s.SetBoot(t.Context(), Once, Pxe); err != nil {
+		t.Fatal(err)
+	}
+	for _, warm := range []Action{ForceRestart, GracefulRestart, On, GracefulShutdown, ForceOff} {
+		if err := s.Reset(t.Context(), warm); err != nil && !errors.Is(err, ErrOff) {
+			t.Fatal(err)
+		}
+		if got := bootOf(t, s); got.Enabled != Once || got.Target != Pxe {
+			t.Fatalf("after %s it is %+v", warm, got)
+		}
+	}
+	// Another controller of the same machine remembers.
+	again := &System{ID: s.ID, machine: m, file: s.file, log: s.log}
+	if err := again.Reset(t.Context(), On); err != nil {
+		t.Fatal(err)
+	}
+	if got := bootOf(t, again); got.Enabled != Disabled || got.Target != None {
+		t.Errorf("after the start it is %+v", got)
+	}
+	if len(m.starts) != 1 || m.starts[0].Target != Pxe || !m.starts[0].Once {
+		t.Errorf("it was started as %+v", m.starts)
+	}
+	if err := s.Reset(t.Context(), PowerCycle); err != nil || m.starts[1] != (Start{}) {
+		t.Errorf("the next start is %+v: %v", m.starts, err)
+	}
+}
+
+func TestAStartThatFailsSpendsNothing(t *testing.T) {
+	m, s := newToy(t)
+	m.refuse = errors.New("no memory")
+	_ = s.SetBoot(t.Context(), Once, Cd)
+	if err := s.Reset(t.Context(), On); !errors.Is(err, m.refuse) {
+		t.Fatal(err)
+	}
+	if got := bootOf(t, s); got.Enabled != Once || got.Target != Cd {
+		t.Errorf("it is %+v", got)
+	}
+}
+
+func TestAControllerThatEndedWhileItStartedKnowsThatItDid(t *testing.T) {
+	m, s := newToy(t)
+	_ = s.SetBoot(t.Context(), Once, Pxe)
+	m.On, m.BootID = true, bootOf(t, s).ID // what libvirt has when the controller is killed before it writes
+	if got := bootOf(t, s); got.Enabled != Disabled {
+		t.Errorf("it is %+v", got)
+	}
+}
+
+func TestAContinuousOverrideStays(t *testing.T) {
+	m, s := newToy(t)
+	_ = s.SetBoot(t.Context(), Continuous, Hdd)
+	for range 2 {
+		_ = s.Reset(t.Context(), On)
+		_ = s.Reset(t.Context(), ForceOff)
+	}
+	if got := bootOf(t, s); got.Enabled != Continuous || len(m.starts) != 2 || m.starts[1].Target != Hdd || m.starts[1].Once {
+		t.Errorf("it is %+v, starts %+v", got, m.starts)
+	}
+	if err := s.SetBoot(t.Context(), Continuous, None); err != nil || bootOf(t, s).Enabled != Disabled {
+		t.Errorf("None does not end it: %v", err)
+	}
+}
+
+func TestAnotherMachineOfTheNameBeginsAnew(t *testing.T) {
+	m, s := newToy(t)
+	_ = s.SetBoot(t.Context(), Once, Pxe)
+	m.UUID = "5d0a2c1e-0000-4000-8000-000000000002"
+	if got := bootOf(t, s); got.Enabled != Disabled {
+		t.Errorf("it is %+v", got)
+	}
+}
+
+func TestWhatCannotBeDoneIsRefused(t *testing.T) {
+	m, s := newToy(t)
+	for name, err := range map[string]error{
+		"an unknown action": s.Reset(t.Context(), "Explode"),
+		"an unknown target": s.SetBoot(t.Context(), Once, "Tape"),
+		"an unknown time":   s.SetBoot(t.Context(), "Twice", Pxe),
+		"HTTP on a BIOS":    s.SetBoot(t.Context(), Once, UefiHTTP),
+		"a file":            s.Insert(t.Context(), Medium{URL: "file:///etc/passwd"}),
+		"a colour":          s.SetLED(t.Context(), "Green"),
+	} {
+		if _, ok := errors.AsType[*InputError](err); !ok {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if len(m.actions)+len(m.inserted) > 0 {
+		t.Errorf("it was done: %v %v", m.actions, m.inserted)
+	}
+	if err := s.Reset(t.Context(), ForceRestart); !errors.Is(err, ErrOff) {
+		t.Errorf("a machine that is off was reset: %v", err)
+	}
+}
+
+func TestMediaAreReplacedAndLeaveNothing(t *testing.T) {
+	m, s := newToy(t)
+	for _, url := range []string{"http://a/1.iso", "https://a/2.iso"} {
+		if err := s.Insert(t.Context(), Medium{URL: url}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(m.ejected) != 1 || m.ejected[0].Volume != m.inserted[0].Volume || m.On {
+		t.Errorf("ejected %+v, on %v", m.ejected, m.On)
+	}
+	m.refuse = errors.New("no room")
+	if err := s.Insert(t.Context(), Medium{URL: "http://a/3.iso"}); !errors.Is(err, m.refuse) {
+		t.Error(err)
+	}
+	if v, _ := s.View(t.Context()); v.Medium != (Medium{}) || len(m.ejected) != 3 || m.ejected[2].Volume == "" {
+		t.Errorf("what failed left %+v, ejected %+v", v.Medium, m.ejected)
+	}
+	m.refuse = nil
+	_ = s.Insert(t.Context(), Medium{URL: "http://a/4.iso"})
+	if err := s.clean(t.Context()); err != nil || m.Inserted != "" {
+		t.Errorf("clean left %q: %v", m.Inserted, err)
+	}
+}

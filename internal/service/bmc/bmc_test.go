@@ -1,0 +1,144 @@
+package bmc
+
+import (
+	"archive/zip"
+	"bytes"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/bmc/config"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+)
+
+// rack is two nodes with a port each.
+func rack() Controllers {
+	return Controllers{Name: "rack", User: "admin", Password: "correct-horse", Version: 1, Address: "10.0.0.1", Nodes: map[string]config.Node{
+		"w1": {Port: 8001, IPMIPort: 6231}, "w2": {Port: 8002, IPMIPort: 6232},
+	}}
+}
+
+func TestValidateFindsWhatNobodyCouldServe(t *testing.T) {
+	certificate, key, err := makePair(rack())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, otherKey, _ := makePair(rack())
+	for name, c := range map[string]struct {
+		change  func(*Controllers)
+		at      []any
+		summary string
+	}{
+		"nothing wrong":       {func(*Controllers) {}, nil, ""},
+		"a shared port":       {func(c *Controllers) { c.SharedPort, c.Nodes = 8443, map[string]config.Node{"w1": {}, "w2": {}} }, nil, ""},
+		"its own certificate": {func(c *Controllers) { c.Certificate, c.Key = certificate, key }, nil, ""},
+		"an address each": {func(c *Controllers) {
+			c.Address = ""
+			c.Nodes = map[string]config.Node{"w1": {Address: "10.0.0.1", IPMIPort: 623}, "w2": {Address: "10.0.0.2", IPMIPort: 623}}
+		}, nil, ""},
+		"no nodes":              {func(c *Controllers) { c.Nodes = nil }, []any{"nodes"}, "No nodes"},
+		"no address":            {func(c *Controllers) { c.Address = "" }, []any{"nodes", service.Key("w1")}, "No address"},
+		"one port for two":      {func(c *Controllers) { c.Nodes["w2"] = config.Node{Port: 8001} }, []any{"nodes", service.Key("w2"), "port"}, "Port taken"},
+		"one port everywhere":   {func(c *Controllers) { c.Nodes["w2"] = config.Node{Address: "0.0.0.0", Port: 8001} }, []any{"nodes", service.Key("w2"), "port"}, "Port taken"},
+		"one IPMI port for two": {func(c *Controllers) { c.Nodes["w2"] = config.Node{Port: 8002, IPMIPort: 6231} }, []any{"nodes", service.Key("w2"), "ipmi_port"}, "Port taken"},
+		"one id for two":        {func(c *Controllers) { c.Nodes["w2"] = config.Node{Port: 8002, SystemID: "w1"} }, []any{"nodes", service.Key("w2"), "system_id"}, "System twice"},
+		"a name with a blank":   {func(c *Controllers) { c.Nodes = map[string]config.Node{"w 1": {}} }, []any{"nodes", service.Key("w 1")}, "Invalid name"},
+		"a password too long":   {func(c *Controllers) { c.Password = strings.Repeat("x", 21) }, []any{"password"}, "Password too long"},
+		"a user too long":       {func(c *Controllers) { c.User = strings.Repeat("x", 17) }, []any{"user"}, "Name too long"},
+		"another key":           {func(c *Controllers) { c.Certificate, c.Key = certificate, otherKey }, []any{"tls"}, "Certificate and key do not fit"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			want := rack()
+			c.change(&want)
+			problems := want.Validate()
+			if c.summary == "" && len(problems) > 0 || c.summary != "" && !slices.ContainsFunc(problems, func(p service.Problem) bool { return p.Summary == c.summary && cmp.Equal(p.Path, c.at) }) {
+				t.Errorf("problems are %+v", problems)
+			}
+		})
+	}
+	long := rack()
+	long.Password = strings.Repeat("x", 40)
+	long.Nodes = map[string]config.Node{"w1": {Port: 1}, "w2": {Port: 2}}
+	if problems := long.Validate(); len(problems) > 0 {
+		t.Errorf("without IPMI a long password is refused: %+v", problems)
+	}
+}
+
+func TestThePlanSeesPortsInUseAndAddressesThatAreMissing(t *testing.T) {
+	m := Machine{Addresses: []string{"127.0.0.1", "10.0.0.1"}, Listening: []string{"tcp 0.0.0.0:8001", "udp 10.0.0.1:6232", "tcp [::]:22", "tcp 10.0.0.2:8002"}}
+	want := rack()
+	want.Nodes["w3"] = config.Node{Address: "10.0.0.9", Port: 443}
+	var got []string
+	for _, p := range m.CheckPlan(want) {
+		got = append(got, p.Summary+" "+string(p.Path[1].(service.Key)))
+	}
+	if want := []string{"Port in use w1", "Port in use w2", "Address that is not there w3"}; !slices.Equal(got, want) {
+		t.Errorf("it is %q, not %q", got, want)
+	}
+}
+
+func TestURLsOfNodes(t *testing.T) {
+	n := rack().Complete("w1", config.Node{Address: "2001:db8::1", IPMIPort: 623})
+	if got, want := RedfishURL(n)+" "+IPMIURL(n), "https://[2001:db8::1]:443/redfish/v1/Systems/w1 ipmi://[2001:db8::1]:623"; got != want {
+		t.Errorf("they are %s, not %s", got, want)
+	}
+	if got := IPMIURL(config.Node{}); got != "" {
+		t.Errorf("without IPMI it is %s", got)
+	}
+}
+
+func TestTheProgramIsTheOneForTheMachine(t *testing.T) {
+	dir := t.TempDir()
+	program := []byte("\x7fELF program")
+	var archive bytes.Buffer
+	w := zip.NewWriter(&archive)
+	f, _ := w.Create("terraform-provider-virtcluster_v1.2.3")
+	_, _ = f.Write(program)
+	_ = w.Close()
+	plain, zipped := filepath.Join(dir, "plain"), filepath.Join(dir, "zipped")
+	for path, content := range map[string][]byte{plain: program, zipped: archive.Bytes()} {
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	server := httptest.NewServer(http.FileServer(http.Dir(dir)))
+	defer server.Close()
+	here := Machine{System: "Linux", Processor: map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]}
+	for name, c := range map[string]struct {
+		machine                   Machine
+		source, checksum, version string
+		origin, fails             string
+	}{
+		"this machine's":     {here, "", "", "dev", Own, ""},
+		"a file":             {here, plain, "sha256:" + hexSum(program), "dev", plain, ""},
+		"an archive":         {here, zipped, "sha256:" + hexSum(archive.Bytes()), "dev", zipped, ""},
+		"a URL":              {here, server.URL + "/zipped", "sha256:" + strings.ToUpper(hexSum(archive.Bytes())), "dev", server.URL + "/zipped", ""},
+		"another checksum":   {here, plain, "sha256:" + hexSum(nil), "dev", plain, "wrong checksum"},
+		"a file that is not": {here, plain + "x", "sha256:" + hexSum(nil), "dev", plain + "x", "no such file"},
+		"a URL that is not":  {here, server.URL + "/x", "sha256:" + hexSum(nil), "dev", server.URL + "/x", "404"},
+		"another processor":  {Machine{System: "Linux", Processor: "riscv64"}, "", "", "dev", "", "write binary"},
+		"another system":     {Machine{System: "FreeBSD", Processor: here.Processor}, "", "", "dev", "", "FreeBSD"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, err := ChooseProgram(t.Context(), c.machine, c.source, c.checksum, c.version)
+			var content []byte
+			if err == nil && p.Origin != Own {
+				content, err = p.Fetch(t.Context())
+			}
+			if p.Origin != c.origin || (c.fails == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), c.fails) {
+				t.Fatalf("%+v: %v", p, err)
+			}
+			if err == nil && p.Origin != Own && !bytes.Equal(content, program) {
+				t.Errorf("it is %q", content)
+			}
+		})
+	}
+}

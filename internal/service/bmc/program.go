@@ -1,0 +1,161 @@
+package bmc
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Program is what serves on the machine, as a file for its system and processor.
+type Program struct {
+	// Origin says where it comes from: "this provider", a path or a URL.
+	Origin string
+	// Sum is the SHA-256 in hexadecimal of what is there: the program, or a zip archive with it in it.
+	Sum string
+	// Fetch returns the program itself.
+	Fetch func(ctx context.Context) ([]byte, error)
+}
+
+// Own is the Origin of the provider's own program.
+const Own = "this provider"
+
+// releases has an archive of the program for each platform.
+const releases = "https://github.com/virtcluster/terraform-provider-virtcluster/releases/download"
+
+// largestProgram is the most that a program, or an archive of one, may have.
+const largestProgram = 512 << 20
+
+// processors are what uname(1) calls those that Go calls otherwise.
+var processors = map[string]string{"x86_64": "amd64", "aarch64": "arm64"}
+
+// released is the version of a release.
+var released = regexp.MustCompile(`^\d+\.\d+\.\d+(-[0-9A-Za-z.]+)?$`)
+
+// ChooseProgram returns the program for a machine: source with its checksum ("sha256:…"), where that is written; else the provider's own,
+// where that runs there; else that of the release of a version.
+func ChooseProgram(ctx context.Context, m Machine, source, checksum, version string) (Program, error) {
+	if source != "" {
+		sum := strings.ToLower(strings.TrimPrefix(checksum, "sha256:"))
+		return Program{source, sum, func(ctx context.Context) ([]byte, error) { return fetchProgram(ctx, source, sum) }}, nil
+	}
+	system, processor := strings.ToLower(m.System), m.Processor
+	if name, ok := processors[processor]; ok {
+		processor = name
+	}
+	if system == runtime.GOOS && processor == runtime.GOARCH {
+		sum, err := ownSum()
+		return Program{Own, sum, func(ctx context.Context) ([]byte, error) {
+			path, err := os.Executable()
+			if err != nil {
+				return nil, err
+			}
+			return fetchProgram(ctx, path, sum)
+		}}, err
+	}
+	if !released.MatchString(version) {
+		return Program{}, fmt.Errorf("the hypervisor's machine is %s on %s, where this provider (%s, %s) does not run, and its version %q is no release that others could be fetched from: write binary = { source, checksum } with one that was built for it",
+			m.System, m.Processor, runtime.GOOS, runtime.GOARCH, version)
+	}
+	name := fmt.Sprintf("terraform-provider-virtcluster_%s", version)
+	archive := fmt.Sprintf("%s_%s_%s.zip", name, system, processor)
+	at := releases + "/v" + version + "/"
+	sums, err := readSource(ctx, at+name+"_SHA256SUMS")
+	if err != nil {
+		return Program{}, fmt.Errorf("the hypervisor's machine is %s on %s, so the program is that of the release: %w. Or write binary = { source, checksum }", m.System, m.Processor, err)
+	}
+	for line := range strings.Lines(string(sums)) {
+		if sum, file, ok := strings.Cut(strings.TrimSpace(line), "  "); ok && file == archive {
+			return ChooseProgram(ctx, m, at+archive, sum, version)
+		}
+	}
+	return Program{}, fmt.Errorf("the release %s has no program for the hypervisor's machine, which is %s on %s: write binary = { source, checksum }", version, m.System, m.Processor)
+}
+
+// ownSum is the checksum of the program that runs.
+var ownSum = sync.OnceValues(func() (string, error) {
+	path, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	content, err := os.ReadFile(path)
+	return hexSum(content), err
+})
+
+// fetchProgram reads a program, or a zip archive with one in it, and checks its sum.
+func fetchProgram(ctx context.Context, source, sum string) ([]byte, error) {
+	content, err := readSource(ctx, source)
+	if err != nil {
+		return nil, err
+	}
+	if got := hexSum(content); got != sum {
+		return nil, fmt.Errorf("wrong checksum: %s should have %s and has %s. Either it changed, or it was tampered with, or `checksum` is wrong", source, sum, got)
+	}
+	if !bytes.HasPrefix(content, []byte("PK\x03\x04")) {
+		return content, nil
+	}
+	archive, err := zip.NewReader(bytes.NewReader(content), int64(len(content)))
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", source, err)
+	}
+	for _, f := range archive.File {
+		if !strings.HasPrefix(f.Name, "terraform-provider-virtcluster") {
+			continue
+		}
+		r, err := f.Open()
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = r.Close() }()
+		return readBounded(r)
+	}
+	return nil, fmt.Errorf("%s has no file terraform-provider-virtcluster…", source)
+}
+
+// sourcePatience is how long a download may take.
+const sourcePatience = 10 * time.Minute
+
+// readSource reads a file or a URL.
+func readSource(ctx context.Context, source string) ([]byte, error) {
+	if !strings.HasPrefix(source, "http://") && !strings.HasPrefix(source, "https://") {
+		f, err := os.Open(source)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = f.Close() }()
+		return readBounded(f)
+	}
+	ctx, cancel := context.WithTimeout(ctx, sourcePatience)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, source, nil)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("fetch %s: %w", source, err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	if answer.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("fetch %s: the server answers %s", source, answer.Status)
+	}
+	return readBounded(answer.Body)
+}
+
+// readBounded reads no more than a program may have.
+func readBounded(r io.Reader) ([]byte, error) {
+	content, err := io.ReadAll(io.LimitReader(r, largestProgram+1))
+	if err == nil && len(content) > largestProgram {
+		err = errors.New("it is larger than any program of this provider")
+	}
+	return content, err
+}

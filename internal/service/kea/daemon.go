@@ -1,0 +1,72 @@
+package kea
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/ownunit"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
+)
+
+// unit runs one Kea on one interface. Its mounts let it write where Debian's profile of AppArmor expects it, beside others.
+//
+//go:embed virtcluster-dhcp@.service
+var unit string
+
+// checkScript has Kea look at a configuration.
+//
+//go:embed check.sh
+var checkScript string
+
+// configFile is the name that Kea makes its other files' names of, as AppArmor has them.
+const configFile = "kea-dhcp4.conf"
+
+// Daemon is Kea, to a transaction.
+var Daemon = &ownunit.Daemon{
+	Label: "kea", Program: "kea-dhcp4", Unit: "virtcluster-dhcp", Text: unit, Directory: "/etc/kea/virtcluster", Main: configFile,
+	CheckInstance: checkInstance,
+}
+
+func checkInstance(ctx context.Context, h host.Host, staged, instance string) error {
+	_, err := h.Run(ctx, host.Script("kea-dhcp4 -t", checkScript, staged+"/"+configFile))
+	if exit, refused := errors.AsType[*host.ExitError](err); refused {
+		return &transaction.RefusedError{Err: fmt.Errorf("kea on %s: %s", instance, strings.TrimSpace(exit.Stdout+exit.Stderr))}
+	}
+	return err
+}
+
+// NewPart returns what serves one interface: mark is its owner's, and importID what `terraform import` takes for it.
+func NewPart(device, importID string, mark owner.Mark) part.Part[Server] {
+	put := func(t transaction.Tree, want Server) error {
+		content, err := want.Render(mark)
+		if err == nil {
+			Daemon.Put(t, device, configFile, content, 0o644, "")
+		}
+		return err
+	}
+	return part.Part[Server]{
+		Daemon: Daemon, Owner: fmt.Sprintf("DHCP server on %q", device), Place: Daemon.Path(device, configFile), ImportID: importID,
+		Mark: func(t transaction.Tree) (owner.Mark, bool) { return Daemon.Mark(t, device, configFile) },
+		Find: func(t transaction.Tree) (Server, error) { return find(t, device) },
+		Add:  put, Set: put,
+		Drop: func(t transaction.Tree) error { Daemon.Drop(t, device, configFile); return nil },
+	}
+}
+
+// find reads a server; transaction.ErrAbsent where there is none. One that a person made unreadable has nothing, and is written anew.
+func find(t transaction.Tree, device string) (Server, error) {
+	f, there := t[Daemon.Path(device, configFile)]
+	if !there {
+		return Server{}, fmt.Errorf("no DHCP server on %s: %w", device, transaction.ErrAbsent)
+	}
+	if s, err := Parse(f.Content); err == nil && s.Interface == device {
+		return s, nil
+	}
+	return Server{Interface: device}, nil
+}

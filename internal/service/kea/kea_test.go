@@ -1,0 +1,201 @@
+package kea
+
+import (
+	"net/netip"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/hosttest"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
+)
+
+var mine = owner.Mark{ID: "abcdefgh12345678", Workspace: "0123456789abcdef"}
+
+// segment is a server with all that one can have.
+func segment() Server {
+	a := netip.MustParseAddr
+	return Server{
+		Interface: "eth1", Subnet: netip.MustParsePrefix("10.19.41.0/24"), LeaseSeconds: 600,
+		Ranges:  []Range{{a("10.19.41.50"), a("10.19.41.59")}, {a("10.19.41.70"), a("10.19.41.70")}},
+		Hosts:   map[string]Host{"52:54:00:00:00:01": {a("10.19.41.21"), "one"}, "52:54:00:00:00:02": {a("10.19.41.22"), ""}},
+		Options: map[string]string{"routers": "10.19.41.254", "domain-name-servers": "10.19.41.101, 10.19.41.102", "domain-search": "okd.example"},
+		Boot: &Boot{
+			NextServer: a("10.19.41.101"), BIOS: "ipxe.pxe", UEFIia32: "ia32.efi", UEFIx64: "snponly.efi", UEFIarm64: "arm64.efi",
+			HTTPx64: "http://10.19.41.101:8090/ipxe.efi", HTTParm64: "http://10.19.41.101:8090/arm64.efi", IPXE: "http://10.19.41.101:8090/boot.ipxe",
+		},
+		Pair: &Pair{Primary: true, Address: a("10.0.100.101"), Peer: a("10.0.100.102"), Port: 8067},
+	}
+}
+
+func TestConfigurationIsGoldenAndReadBack(t *testing.T) {
+	t.Parallel()
+	const golden = "testdata/kea-dhcp4.conf"
+	content, err := segment().Render(mine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if os.Getenv("UPDATE_GOLDEN") != "" {
+		if err := os.WriteFile(golden, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(content)); diff != "" {
+		t.Error(diff)
+	}
+	back, err := Parse(content)
+	if err != nil || !reflect.DeepEqual(back, segment()) {
+		t.Errorf("%v: %+v", err, back)
+	}
+	plain := segment()
+	plain.Boot, plain.Pair, plain.Ranges = nil, nil, nil
+	content, _ = plain.Render(mine)
+	if back, err := Parse(content); err != nil || !reflect.DeepEqual(back, plain) {
+		t.Errorf("%v: %+v", err, back)
+	}
+}
+
+func FuzzParseUndoesRender(f *testing.F) {
+	content, err := segment().Render(mine)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(content)
+	f.Fuzz(func(t *testing.T, content []byte) {
+		s, err := Parse(content)
+		if err != nil || len(s.Validate()) > 0 || s.Boot != nil && len(s.Boot.Files()) == 0 {
+			return
+		}
+		again, err := s.Render(mine)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if back, err := Parse(again); err != nil || len(s.Ranges)+len(back.Ranges) > 0 && !reflect.DeepEqual(back.Ranges, s.Ranges) || back.Interface != s.Interface {
+			t.Errorf("%v: %+v, was %+v", err, back, s)
+		}
+	})
+}
+
+func TestAPartIsSomebodysAndGoesWhole(t *testing.T) {
+	t.Parallel()
+	tree := transaction.Tree{}
+	p := NewPart("eth1", "x#dhcp/eth1", mine)
+	if _, err := p.Find(tree); err == nil {
+		t.Error("it finds one where none is")
+	}
+	if err := p.Add(tree, segment()); err != nil {
+		t.Fatal(err)
+	}
+	if m, there := p.Mark(tree); !there || m != mine {
+		t.Errorf("the mark is %+v, %t", m, there)
+	}
+	f := tree[p.Place]
+	f.Content = []byte("{")
+	tree[p.Place] = f
+	if got, err := p.Find(tree); err != nil || got.Interface != "eth1" || got.Subnet.IsValid() {
+		t.Errorf("one that a person broke is %+v, %v", got, err)
+	}
+	if m, there := p.Mark(tree); !there || m != (owner.Mark{}) {
+		t.Errorf("the mark of a person's is %+v, %t", m, there)
+	}
+	if err := p.Drop(tree); err != nil || len(tree) != 0 {
+		t.Errorf("%v: left %v", err, tree)
+	}
+}
+
+func TestWhatNoServerServes(t *testing.T) {
+	t.Parallel()
+	a := netip.MustParseAddr
+	for name, c := range map[string]struct {
+		change   func(*Server)
+		at, says string
+	}{
+		"nothing":                 {func(*Server) {}, "", ""},
+		"IPv6":                    {func(s *Server) { s.Subnet = netip.MustParsePrefix("fd00::/64") }, "cidr", "IPv4"},
+		"no room":                 {func(s *Server) { s.Subnet = netip.MustParsePrefix("10.19.41.0/31") }, "cidr", "no room"},
+		"a range outside":         {func(s *Server) { s.Ranges[0].End = a("10.19.42.1") }, "ranges", "not within"},
+		"the broadcast address":   {func(s *Server) { s.Ranges[1].End = a("10.19.41.255") }, "ranges", "not within"},
+		"a range backwards":       {func(s *Server) { s.Ranges[0].Start = a("10.19.41.60") }, "ranges", "behind"},
+		"ranges overlap":          {func(s *Server) { s.Ranges[1].Start = a("10.19.41.59") }, "ranges", "overlaps"},
+		"a host outside":          {func(s *Server) { s.Hosts["52:54:00:00:00:01"] = Host{IP: a("10.0.0.1")} }, "hosts", "no machine's address"},
+		"two hosts, one address":  {func(s *Server) { s.Hosts["52:54:00:00:00:02"] = Host{IP: a("10.19.41.21")} }, "hosts", "kept for"},
+		"a host in a range":       {func(s *Server) { s.Hosts["52:54:00:00:00:02"] = Host{IP: a("10.19.41.70")} }, "hosts", "end the range"},
+		"no option":               {func(s *Server) { s.Options["no-such"] = "1" }, "options", "routers"},
+		"no value of an option":   {func(s *Server) { s.Options["routers"] = "gateway" }, "options", "no value"},
+		"a pair of one":           {func(s *Server) { s.Pair.Peer = s.Pair.Address }, "pair", "other one's"},
+		"a quote in a boot file?": {func(s *Server) { s.Options["root-path"] = `a"b` }, "options", "no value"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := segment()
+			c.change(&s)
+			problems := s.Validate()
+			switch {
+			case c.at == "" && len(problems) == 0:
+			case len(problems) == 0 || problems[0].Path[0] != c.at || !strings.Contains(problems[0].Detail, c.says):
+				t.Errorf("%+v, want %q at %s", problems, c.says, c.at)
+			}
+		})
+	}
+}
+
+// TestWhoIsOnTheSegment judges what look.sh prints.
+func TestWhoIsOnTheSegment(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ seen, at, says string }{
+		"nobody":                        {"address 10.19.41.101/24\n", "", ""},
+		"this machine itself":           {"address 10.19.41.101/24\nport 10.19.41.101%eth1:67 users:((\"kea-dhcp4\",pid=1,fd=2))\nanswers 10.19.41.101\n", "", ""},
+		"the other one of the pair":     {"address 10.19.41.101/24\nanswers 10.0.100.102\n", "", ""},
+		"a stranger":                    {"address 10.19.41.101/24\nanswers 10.19.41.1\n", "interface", "10.19.41.1 gives out addresses"},
+		"dnsmasq on every interface":    {"address 10.19.41.101/24\nport 0.0.0.0:67 users:((\"dnsmasq\",pid=7,fd=4))\n", "interface", "dnsmasq on svc-1 has port 67"},
+		"a server on another interface": {"address 10.19.41.101/24\nport 10.0.0.1:67 users:((\"dnsmasq\",pid=7,fd=4))\n", "", ""},
+		"no address":                    {"address 10.0.0.1/24\n", "cidr", "no address in 10.19.41.0/24"},
+		"nothing to listen with":        {"address 10.19.41.101/24\ndeaf\n", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := judge(c.seen, segment(), "svc-1")
+			if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%v, want %q", err, c.says)
+			}
+		})
+	}
+}
+
+// TestTheSegmentIsLookedAt runs look.sh.
+func TestTheSegmentIsLookedAt(t *testing.T) {
+	t.Parallel()
+	look := func(link string) hosttest.Ending {
+		return hosttest.Script{Text: lookScript, Args: []string{"eth1", "program"}, Programs: map[string]string{
+			"ip":      `case "$*" in "link show"*) ` + link + ` ;; *address*) echo "2: eth1 inet 10.0.0.1/24 brd 10.0.0.255" ;; *) echo up ;; esac`,
+			"ss":      `echo "UNCONN 0 0 0.0.0.0:67 0.0.0.0:* users:((\"dnsmasq\",pid=7,fd=4))"`,
+			"python3": `echo "answers 10.0.0.9"`,
+		}}.Run(t)
+	}
+	if end := look("exit 1"); end.Status != exitNoDevice {
+		t.Errorf("no device: %+v", end)
+	}
+	want := "address 10.0.0.1/24\nport 0.0.0.0:67 users:((\"dnsmasq\",pid=7,fd=4))\nanswers 10.0.0.9\n"
+	if end := look(":"); end.Status != 0 || end.Stdout != want {
+		t.Errorf("%+v", end)
+	}
+}
+
+// TestCheckedWithTheHooksThatAreThere runs check.sh.
+func TestCheckedWithTheHooksThatAreThere(t *testing.T) {
+	t.Parallel()
+	end := hosttest.Script{Text: checkScript, Args: []string{"testdata/kea-dhcp4.conf"}, Programs: map[string]string{
+		"kea-dhcp4": `cat "$2"; echo "2026 ERROR [kea-dhcp4.dhcp4/1] DHCP4_PARSER_FAIL failed to create $2: bad"; exit 1`,
+	}}.Run(t)
+	if end.Status != 1 || !strings.Contains(end.Stdout, "failed to create : bad") {
+		t.Errorf("%+v", end)
+	}
+}

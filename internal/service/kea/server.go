@@ -1,0 +1,179 @@
+// Package kea is a DHCP server for one Ethernet segment: Kea, in a unit of the provider's own for each interface.
+package kea
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go4.org/netipx"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+)
+
+// Server is what is served on one interface.
+type Server struct {
+	Interface string
+	// Subnet is that of the segment.
+	Subnet netip.Prefix
+	// Ranges are given out to any machine.
+	Ranges []Range
+	// Hosts are the machines that have an address of their own, by MAC address in lower case.
+	Hosts map[string]Host
+	// LeaseSeconds is how long a lease lasts.
+	LeaseSeconds int64
+	// Options by Kea's names (https://kea.readthedocs.io, "Standard DHCPv4 Options"), each with its value as Kea reads it.
+	Options map[string]string
+	// Boot is what machines that boot from the network are told; nil for nothing.
+	Boot *Boot
+	// Pair is the server on another machine that takes over; nil for none.
+	Pair *Pair
+}
+
+// Range is a run of addresses, both ends included.
+type Range struct{ Start, End netip.Addr }
+
+// Host is a machine with an address of its own.
+type Host struct {
+	IP       netip.Addr
+	Hostname string
+}
+
+// Boot is what is booted, by who asks (RFC 4578, option 93): files of a TFTP server, and URLs.
+type Boot struct {
+	// NextServer is the TFTP server.
+	NextServer netip.Addr
+	// BIOS, UEFIia32, UEFIx64 and UEFIarm64 are the files for firmware that fetches by TFTP; "" for nothing.
+	BIOS, UEFIia32, UEFIx64, UEFIarm64 string
+	// HTTPx64 and HTTParm64 are URLs for firmware that boots by HTTP. It takes no redirect.
+	HTTPx64, HTTParm64 string
+	// IPXE is what iPXE is told, which asks again once it runs: the URL of a script.
+	IPXE string
+}
+
+// Pair is two servers of one segment, of which one answers and the other takes over.
+type Pair struct {
+	// Primary says that this one answers while both run.
+	Primary bool
+	// Address and Peer are the two machines' own, where they tell each other of leases, at Port.
+	Address, Peer netip.Addr
+	Port          int64
+}
+
+// options are the names of options that Kea knows for a subnet, each with the form of its value.
+var options = map[string]*regexp.Regexp{
+	"time-offset": number, "routers": addresses, "time-servers": addresses, "name-servers": addresses, "domain-name-servers": addresses, "log-servers": addresses,
+	"domain-name": word, "root-path": text, "ip-forwarding": boolean, "interface-mtu": number, "broadcast-address": address, "nis-domain": text,
+	"nis-servers": addresses, "ntp-servers": addresses, "netbios-name-servers": addresses, "tftp-server-name": text, "domain-search": words,
+	"classless-static-route": routes, "posix-timezone": text, "tcode": text, "tzdb-timezone": text, "v4-captive-portal": text,
+}
+
+var (
+	number    = regexp.MustCompile(`^-?[0-9]{1,10}$`)
+	boolean   = regexp.MustCompile(`^(true|false)$`)
+	address   = regexp.MustCompile(`^[0-9]{1,3}(\.[0-9]{1,3}){3}$`)
+	addresses = regexp.MustCompile(`^[0-9]{1,3}(\.[0-9]{1,3}){3}( *, *[0-9]{1,3}(\.[0-9]{1,3}){3})*$`)
+	routes    = regexp.MustCompile(`^[0-9a-fA-F, ]+$|^[0-9./]+ *- *[0-9.]+( *, *[0-9./]+ *- *[0-9.]+)*$`)
+	word      = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
+	words     = regexp.MustCompile(`^[A-Za-z0-9._-]+( *, *[A-Za-z0-9._-]+)*$`)
+	text      = regexp.MustCompile(`^[^"\\,\x00-\x1f]+$`)
+	// bootFile fits into the 127 characters that a BOOTP header has for it (RFC 2131, section 2).
+	bootFile = regexp.MustCompile(`^[A-Za-z0-9._/:@?=&%${}~+\[\]-]{1,127}$`)
+)
+
+// CheckBootFile refuses what firmware cannot be told to boot.
+func CheckBootFile(name string) error {
+	if bootFile.MatchString(name) {
+		return nil
+	}
+	return fmt.Errorf("write a file of the TFTP server or a URL, of up to 127 letters, digits and . _ / : @ ? = & %% $ { } ~ + [ ] -, not %q", name)
+}
+
+// CheckOption refuses what is no option of a subnet.
+func CheckOption(name, value string) error {
+	form, known := options[name]
+	switch {
+	case !known:
+		return fmt.Errorf("%q is no option that can be set here: write one of %s", name, strings.Join(slices.Sorted(maps.Keys(options)), ", "))
+	case !form.MatchString(value):
+		return fmt.Errorf("%q is no value of the option %s", value, name)
+	}
+	return nil
+}
+
+// Validate finds what no server would serve.
+func (s Server) Validate() []service.Problem {
+	var all []service.Problem
+	add := func(path []any, summary, format string, args ...any) {
+		all = append(all, service.Problemf(path, summary, format, args...))
+	}
+	subnet := s.Subnet
+	switch {
+	case !subnet.IsValid():
+	case !subnet.Addr().Is4():
+		add([]any{"cidr"}, "Wrong address family", "write an IPv4 subnet, not %s: DHCP for IPv6 is none of this server's", subnet)
+	case subnet.Bits() > 30 || subnet.Bits() == 0:
+		add([]any{"cidr"}, "Subnet of no use", "%s has no room for a server and machines; write a prefix length of 1 to 30", subnet)
+	}
+	within := func(a netip.Addr) bool {
+		r := netipx.RangeOfPrefix(subnet)
+		return !subnet.IsValid() || subnet.Contains(a) && a != r.From() && a != r.To()
+	}
+	for i, r := range s.Ranges {
+		at := []any{"ranges", i}
+		switch {
+		case !r.Start.IsValid() || !r.End.IsValid():
+		case !within(r.Start) || !within(r.End):
+			add(at, "Range outside the subnet", "%s to %s is not within the machines' addresses of %s", r.Start, r.End, subnet)
+		case r.End.Less(r.Start):
+			add(at, "Invalid range", "%s is behind %s: write the first address as start", r.Start, r.End)
+		}
+		for _, other := range s.Ranges[:i] {
+			if r.Start.IsValid() && other.Start.IsValid() && r.Start.Compare(other.End) <= 0 && other.Start.Compare(r.End) <= 0 {
+				add(at, "Overlapping ranges", "%s to %s overlaps %s to %s", r.Start, r.End, other.Start, other.End)
+			}
+		}
+	}
+	taken := map[netip.Addr]string{}
+	for _, mac := range slices.Sorted(maps.Keys(s.Hosts)) {
+		at, ip := []any{"hosts", service.Key(mac)}, s.Hosts[mac].IP
+		if !ip.IsValid() {
+			continue
+		}
+		if !within(ip) {
+			add(at, "Address outside the subnet", "%s is no machine's address in %s", ip, subnet)
+		}
+		if other := taken[ip]; other != "" {
+			add(at, "Address of two machines", "%s is kept for %s already", ip, other)
+		}
+		taken[ip] = mac
+		for _, r := range s.Ranges {
+			if r.Start.IsValid() && r.End.IsValid() && r.Start.Compare(ip) <= 0 && ip.Compare(r.End) <= 0 {
+				add(at, "Reserved address in a range", "%s is in %s to %s, which any machine gets: end the range before it", ip, r.Start, r.End)
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Options)) {
+		if err := CheckOption(name, s.Options[name]); err != nil {
+			add([]any{"options", service.Key(name)}, "Invalid DHCP option", "%s", err)
+		}
+	}
+	if p := s.Pair; p != nil && p.Address.IsValid() && p.Peer == p.Address {
+		add([]any{"pair", "peer"}, "A pair of one", "%s is this machine's own address: write the other one's", p.Peer)
+	}
+	return all
+}
+
+// Files are what is booted, whoever asks.
+func (b *Boot) Files() []string {
+	var all []string
+	for _, k := range kinds {
+		if file := *k.file(b); file != "" {
+			all = append(all, file)
+		}
+	}
+	return all
+}

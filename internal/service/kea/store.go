@@ -1,0 +1,86 @@
+package kea
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/ownunit"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
+)
+
+// Store is a crud.Store of the server on one interface.
+type Store struct{ *part.Part[Server] }
+
+// Create serves where nobody else does.
+func (s *Store) Create(ctx context.Context, want Server) (Server, error) {
+	if err := s.Look(ctx, want); err != nil {
+		return want, err
+	}
+	return s.Part.Create(ctx, want)
+}
+
+var (
+	// lookScript prints what is on the segment, and segmentProgram asks on the wire for it.
+	//
+	//go:embed look.sh
+	lookScript string
+	//go:embed segment.py
+	segmentProgram string
+)
+
+// exitNoDevice is lookScript's status where there is no such device.
+const exitNoDevice = 44
+
+// Look returns why no server can be made on the interface of want, as an error at its attribute: it is missing, has no address in the
+// subnet, or another server answers there already. A machine that cannot listen proves nothing, and is a warning.
+func (s *Store) Look(ctx context.Context, want Server) error {
+	cmd := host.Script("look for DHCP on "+want.Interface, lookScript, want.Interface, segmentProgram)
+	cmd.Repeatable = true
+	out, err := s.Host.Run(ctx, cmd)
+	if exit, failed := errors.AsType[*host.ExitError](err); failed && exit.Code == exitNoDevice {
+		return service.At([]any{"interface"}, fmt.Errorf("there is no interface %s on %s", want.Interface, s.Host))
+	}
+	if err != nil {
+		return err
+	}
+	return judge(string(out), want, s.Host.String())
+}
+
+func judge(seen string, want Server, machine string) error {
+	var own []netip.Addr
+	var answers []string
+	for line := range strings.Lines(seen) {
+		what, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		switch what {
+		case "address":
+			if p, err := netip.ParsePrefix(value); err == nil {
+				own = append(own, p.Addr())
+			}
+		case "answers":
+			answers = append(answers, value)
+		case "port":
+			at, who, _ := strings.Cut(value, " ")
+			if (strings.HasPrefix(at, "0.0.0.0:") || strings.HasPrefix(at, "*:")) && !strings.Contains(who, "\"kea-dhcp4\"") {
+				return service.At([]any{"interface"}, fmt.Errorf("%s on %s has port 67 of every interface already: end it, or have it listen elsewhere", ownunit.Process(who), machine))
+			}
+		}
+	}
+	for _, a := range answers {
+		server, err := netip.ParseAddr(a)
+		if err != nil || slices.Contains(own, server) || want.Pair != nil && want.Pair.Peer == server {
+			continue
+		}
+		return service.At([]any{"interface"}, fmt.Errorf("%s gives out addresses on the segment of %s on %s already, and machines would take what comes first: end that one, or make both a pair", server, want.Interface, machine))
+	}
+	if want.Subnet.IsValid() && !slices.ContainsFunc(own, want.Subnet.Contains) {
+		return service.At([]any{"cidr"}, fmt.Errorf("%s on %s has no address in %s, which a server needs", want.Interface, machine, want.Subnet))
+	}
+	return nil
+}

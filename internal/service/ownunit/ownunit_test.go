@@ -1,0 +1,129 @@
+package ownunit
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/hosttest"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
+)
+
+var toy = &Daemon{Label: "toy", Program: "toyd", Unit: "virtcluster-toy", Text: "[Service]\n", Directory: "/etc/toy/virtcluster", Main: "toy.conf"}
+
+func tree(instances ...string) transaction.Tree {
+	t := transaction.Tree{}
+	for _, instance := range instances {
+		name, content, _ := strings.Cut(instance, "=")
+		if file, ok := strings.CutPrefix(name, "a/"); ok {
+			toy.PutFile(t, "a", file, []byte("# "+content+"\n"), 0o644, "")
+			continue
+		}
+		toy.Put(t, name, "toy.conf", []byte("# "+content+"\n"), 0o644, "")
+	}
+	return t
+}
+
+// TestUnitsFollowTheirFiles has each change of the files become what systemd is told.
+func TestUnitsFollowTheirFiles(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		prev, next transaction.Tree
+		reloads    bool
+		want       string
+	}{
+		"the first":             {tree(), tree("a=1"), false, "reload restart virtcluster-toy@a.service"},
+		"another one":           {tree("a=1"), tree("a=1", "b=1"), false, "- start virtcluster-toy@a.service restart virtcluster-toy@b.service"},
+		"one changed":           {tree("a=1", "b=1"), tree("a=2", "b=1"), false, "- restart virtcluster-toy@a.service start virtcluster-toy@b.service"},
+		"one that can reload":   {tree("a=1"), tree("a=1", "a/more=1"), true, "- reload-or-restart virtcluster-toy@a.service"},
+		"its main file changed": {tree("a=1"), tree("a=2", "a/more=1"), true, "- restart virtcluster-toy@a.service"},
+		"one that cannot":       {tree("a=1"), tree("a=1", "a/more=1"), false, "- restart virtcluster-toy@a.service"},
+		"one is gone":           {tree("a=1", "b=1"), tree("b=1"), false, "- stop virtcluster-toy@a.service start virtcluster-toy@b.service"},
+		"the last one is gone":  {tree("a=1"), tree(), false, "reload stop virtcluster-toy@a.service"},
+		"nothing, but stopped":  {tree("a=1"), tree("a=1"), false, "- start virtcluster-toy@a.service"},
+		"a name begins another": {tree("a=1", "ab=1"), tree("a=1", "ab=2"), false, "- start virtcluster-toy@a.service restart virtcluster-toy@ab.service"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := *toy
+			d.Reloads = c.reloads
+			if got := strings.Join(d.steps(c.prev, c.next), " "); got != c.want {
+				t.Errorf("it is told %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestTheTemplateGoesWithItsLastInstance(t *testing.T) {
+	t.Parallel()
+	both := tree("a=1", "b=1")
+	toy.Drop(both, "a", "toy.conf")
+	if _, there := both[toy.unitPath()]; !there || len(both) != 2 {
+		t.Errorf("left %v", both)
+	}
+	toy.Drop(both, "b", "toy.conf")
+	if len(both) != 0 {
+		t.Errorf("left %v", both)
+	}
+}
+
+// TestUnitsAreStoppedBeforeTheTemplateIsForgotten runs units.sh.
+func TestUnitsAreStoppedBeforeTheTemplateIsForgotten(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "toy")
+	if err := os.MkdirAll(filepath.Join(dir, "gone"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	end := hosttest.Script{
+		Text: script, Args: []string{"activate", dir, "reload", "restart", "t@a.service", "stop", "t@gone.service"},
+		Programs: map[string]string{"systemctl": "", "rm": "", "journalctl": ""},
+	}.Run(t)
+	want := []string{
+		"systemctl stop t@gone.service", "systemctl reset-failed t@gone.service", "rm -f -- /etc/systemd/system/multi-user.target.wants/t@gone.service",
+		"rm -rf -- /var/lib/t-gone /var/lib/private/t-gone", "systemctl daemon-reload",
+		"systemctl enable --quiet t@a.service", "systemctl reset-failed t@a.service", "systemctl restart t@a.service",
+	}
+	if end.Status != 0 || !slices.Equal(end.Calls, want) {
+		t.Errorf("%+v", end)
+	}
+	if _, err := os.Stat(dir); err == nil {
+		t.Error("empty directories are left")
+	}
+}
+
+// TestAUnitThatDoesNotStartSaysWhy runs units.sh.
+func TestAUnitThatDoesNotStartSaysWhy(t *testing.T) {
+	t.Parallel()
+	end := hosttest.Script{
+		Text: script, Args: []string{"activate", "/nowhere", "-", "restart", "t@a.service"},
+		Programs: map[string]string{"systemctl": "[ $1 != restart ]", "journalctl": "echo address already in use"},
+	}.Run(t)
+	if end.Status != 1 || !strings.Contains(end.Stderr, "address already in use") || !strings.Contains(end.Stderr, "t@a.service does not run") {
+		t.Errorf("%+v", end)
+	}
+}
+
+// TestOnlyWhatHasItsFilesIsToRun runs units.sh.
+func TestOnlyWhatHasItsFilesIsToRun(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, name := range []string{"up", "down", "empty"} {
+		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if name != "empty" {
+			if err := os.WriteFile(filepath.Join(dir, name, "toy.conf"), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	end := hosttest.Script{
+		Text: script, Args: []string{"running", dir, "t", "toy.conf"},
+		Programs: map[string]string{"systemctl": `case $5 in t@up.service) echo active ;; *) echo failed ;; esac`},
+	}.Run(t)
+	if end.Status != 0 || end.Stdout != "t@down.service\n" {
+		t.Errorf("%+v", end)
+	}
+}

@@ -1,0 +1,78 @@
+#!/bin/sh
+# Asks a machine about units of the provider's own, and changes them. Status 1 says that a unit is not as it shall be, and standard error
+# has its own last words.
+#
+# usage: units.sh VERB ARGUMENT...   each verb is the function of its name
+set -u
+
+# fail_of fails with what a unit said last.
+fail_of() {
+	journalctl -q --no-pager -o cat -n 10 -u "$1" >&2
+	echo "$1 does not run (systemctl status $1)" >&2
+	exit 1
+}
+
+# activate DIRECTORY reload|- { stop|start|restart|reload-or-restart UNIT }...   Where the template went with its last instance, systemctl
+# can stop one, and neither disable it nor clean up after it. A unit that failed too often would refuse to start.
+activate() {
+	directory=$1 reload=$2
+	shift 2
+	stopping=$#
+	while [ "$stopping" -gt 0 ]; do # the arguments go round once: what stops goes first
+		if [ "$1" = stop ]; then end "$2" || exit 1; else set -- "$@" "$1" "$2"; fi
+		shift 2
+		stopping=$((stopping - 2))
+	done
+	[ "$reload" != reload ] || systemctl daemon-reload || exit 1
+	while [ "$#" -gt 0 ]; do
+		systemctl enable --quiet "$2" || exit 1
+		systemctl reset-failed "$2" 2>/dev/null || :
+		systemctl "$1" "$2" || fail_of "$2"
+		shift 2
+	done
+	# Only what is empty goes.
+	rmdir -- "$directory"/* "$directory" 2>/dev/null || :
+}
+
+# end UNIT   stops it, and removes what it kept: StateDirectory= is the unit's name with a dash for the @.
+end() {
+	systemctl stop "$1" || return 1
+	systemctl reset-failed "$1" 2>/dev/null || :
+	rm -f -- "/etc/systemd/system/multi-user.target.wants/$1"
+	kept=${1%.service}
+	kept=${kept%%@*}-${kept#*@}
+	rm -rf -- "/var/lib/$kept" "/var/lib/private/$kept"
+}
+
+# verify UNIT...
+verify() {
+	for unit; do
+		systemctl is-active --quiet "$unit" || fail_of "$unit"
+	done
+}
+
+# running DIRECTORY UNIT MAIN   prints the units that have their files and do not run.
+running() {
+	for at in "$1"/*/"$3"; do
+		[ -e "$at" ] || continue
+		at=${at%/*}
+		unit=$2@${at##*/}.service
+		state=$(systemctl show --property=ActiveState --value -- "$unit") || exit 1
+		case $state in
+		active | reloading) ;;
+		*) echo "$unit" ;;
+		esac
+	done
+}
+
+what=${1:-}
+shift
+case $what in
+activate) activate "$@" ;;
+verify) verify "$@" ;;
+running) running "$@" ;;
+*)
+	echo "usage: units.sh activate|verify|running" >&2
+	exit 1
+	;;
+esac
