@@ -62,6 +62,17 @@ var otherKinds = []kind{
 			m := a.machine("service_node")
 			return []claim{{m + " proxy maxconn", []string{a.text("maxconn")}}, {m + " http " + attributes(object(a["health"])).text("port"), []string{healthy}}}
 		}},
+	// There is one on the LAN, whichever machine serves it: who comes second is refused.
+	{name: "dhcp_server", weight: 1, identity: []string{"service_node", "interface"},
+		draw: func(d drawer) map[string]any {
+			start := 150 + 10*d.state
+			return map[string]any{"service_node": d.node(d.machine()), "interface": "eth1", "cidr": "10.19.41.0/24",
+				"ranges": []any{map[string]any{"start": fmt.Sprintf("10.19.41.%d", start), "end": fmt.Sprintf("10.19.41.%d", start+1+d.IntN(5))}}}
+		},
+		claims: func(a attributes) []claim {
+			r := attributes(object(list(a["ranges"])[0]))
+			return []claim{{a.machine("service_node") + " dhcp", []string{r.text("start") + " - " + r.text("end")}}, {Thing: "name lan dhcp"}}
+		}},
 	{name: "image", weight: 2, identity: []string{"name", "pool"},
 		draw: func(d drawer) map[string]any {
 			return map[string]any{"name": volumeNames[d.IntN(len(volumeNames))], "pool": d.storagePool(), "source": "${path.module}/" + imageFile(1+d.IntN(imageCount)), "format": "raw"}
