@@ -27,7 +27,13 @@ func matchingPaths(t transaction.Tree, pattern string) []string {
 	return paths
 }
 
-// Follow implements transaction.Follower: the files that the configuration includes, wherever they lie, and that are not read yet.
+// isEmptyPattern says whether an included path is a pattern that no file has.
+func (c *config) isEmptyPattern(pattern string) bool {
+	return strings.HasPrefix(pattern, "/") && strings.ContainsAny(pattern, "*?[") && len(matchingPaths(c.tree, pattern)) == 0
+}
+
+// Follow implements transaction.Follower: the files that the configuration and its views include, wherever they lie, and that are not read
+// yet.
 func (Daemon) Follow(t transaction.Tree) []string {
 	c, err := readConfig(t)
 	if err != nil {
@@ -37,6 +43,9 @@ func (Daemon) Follow(t transaction.Tree) []string {
 	var visit func(statements []*namedconf.Statement, depth int)
 	visit = func(statements []*namedconf.Statement, depth int) {
 		for _, s := range statements {
+			if isView(s) && s.Block() != nil {
+				visit(s.Block().Statements, depth)
+			}
 			if s.Name() != "include" || !strings.HasPrefix(s.Arg(0), "/") || depth > maxIncludes {
 				continue
 			}

@@ -282,8 +282,13 @@ func (c *config) mayFollow(before []*namedconf.Statement, s *namedconf.Statement
 		return s.Block() != nil && s.Block().Find("in-view") == nil &&
 			!slices.ContainsFunc(before, func(b *namedconf.Statement) bool { return isView(b) || b.Name() == name && sameZone(b, s) })
 	case name == "include":
-		inside := c.flattenIncludes([]*namedconf.Statement{s}, 0)
-		return !slices.ContainsFunc(inside, func(i *namedconf.Statement) bool { return !c.mayFollow(before, i) || i == s })
+		// Of what cannot be looked into, a pattern that no file has is nothing.
+		return !slices.ContainsFunc(c.flattenIncludes([]*namedconf.Statement{s}, 0), func(i *namedconf.Statement) bool {
+			if i.Name() == name {
+				return !c.isEmptyPattern(i.Arg(0))
+			}
+			return !c.mayFollow(before, i)
+		})
 	}
 	return false
 }

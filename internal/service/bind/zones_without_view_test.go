@@ -152,6 +152,24 @@ func TestZonesOfFilesBelowAreFoundAndGoIntoEveryView(t *testing.T) {
 	if err := addZone(tree.Clone(), Zone{View: "a", Name: "more.example", NameServers: []string{DefaultNameServer}}, noon); err == nil || !strings.Contains(err.Error(), "this provider did not write it") {
 		t.Errorf("a zone of theirs: %v", err)
 	}
+	// The next run reads the machine anew.
+	anew := tree.Clone()
+	delete(anew, "/etc/bind/sites/home.conf")
+	if got := (Daemon{}).Follow(anew); !slices.Equal(got, []string{"/etc/bind/sites/*.conf"}) {
+		t.Errorf("to read of the views: %q", got)
+	}
+	for name, lost := range map[string][]string{"read": nil, "of a pattern that no file has": {"/etc/bind/sites/home.conf"}} {
+		t.Run("without the original, includes "+name, func(t *testing.T) {
+			left := tree.Clone()
+			for _, path := range append(lost, "/etc/bind/named.conf.virtcluster-original") {
+				delete(left, path)
+			}
+			must(t, DropView(left, "a"))
+			if main := text(left, "/etc/bind/named.conf"); strings.Count(main, `include "/etc/bind/named.conf.local"`) != 1 || left["/etc/bind/named.conf.virtcluster-edited"].Path != "" {
+				t.Errorf("what was included is lost:\n%s", main)
+			}
+		})
+	}
 	must(t, DropView(tree, "a"))
 	if write, removed := before.Changes(tree); len(write)+len(removed) > 0 {
 		t.Errorf("left: %v, gone: %v", write, removed)
