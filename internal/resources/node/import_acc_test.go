@@ -47,7 +47,7 @@ func TestAccNodeImportedWithHowTerraformTreatsIt(t *testing.T) {
 	}
 	byID := strings.NewReplacer(fmt.Sprintf("network = %q", network), "network = "+uuid("net-uuid", network), "size_gib = 1 }", "size_gib = 1, pool = "+uuid("pool-uuid", pool)+" }").Replace(imported(changed))
 	var id string
-	marked := `<virtcluster:settings allow_restart="true" shutdown_timeout="20s" wait_for="lease">\s*<virtcluster:timeouts create="20m" delete="5m"/>`
+	marked := `<virtcluster:settings allow_restart="true" shutdown_timeout="20s" wait_for="lease" power="managed">\s*<virtcluster:timeouts create="20m" delete="5m"/>`
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: acctest.Providers,
 		Steps: []resource.TestStep{
