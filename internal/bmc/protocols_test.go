@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -215,9 +216,11 @@ func TestASystemIsFoundByNameAndUUID(t *testing.T) {
 	other.Name, other.UUID, second.ID = "w2", "5d0a2c1e-0000-4000-8000-000000000002", "two"
 	server := serveRedfish(t, s, second)
 	for _, id := range []string{"w1", m.UUID, strings.ToUpper(m.UUID), "w2", "two", other.UUID, "w1/"} {
-		if answer, text := ask(t, server, "GET", "/redfish/v1/Systems/"+id, ""); answer.StatusCode != http.StatusOK {
-			t.Errorf("%s: %d %s", id, answer.StatusCode, text)
-		}
+		t.Run(id, func(t *testing.T) {
+			if answer, text := ask(t, server, "GET", "/redfish/v1/Systems/"+id, ""); answer.StatusCode != http.StatusOK {
+				t.Errorf("%d %s", answer.StatusCode, text)
+			}
+		})
 	}
 }
 
@@ -346,14 +349,18 @@ func TestNobodyComesInWithoutAPassword(t *testing.T) {
 		return answer.StatusCode
 	}
 	for _, open := range []string{"/redfish", "/redfish/v1", "/redfish/v1/", "/redfish/v1/odata", "/redfish/v1/$metadata"} {
-		if got := status(open, "", "", ""); got != http.StatusOK {
-			t.Errorf("%s: %d", open, got)
-		}
+		t.Run(open, func(t *testing.T) {
+			if got := status(open, "", "", ""); got != http.StatusOK {
+				t.Errorf("it answers %d", got)
+			}
+		})
 	}
-	for _, c := range [][3]string{{"", "", ""}, {"admin", "wrong", ""}, {"root", testPassword, ""}, {"", "", "token"}} {
-		if got := status("/redfish/v1/Systems", c[0], c[1], c[2]); got != http.StatusUnauthorized {
-			t.Errorf("%v: %d", c, got)
-		}
+	for name, c := range map[string][3]string{"nothing": {}, "a wrong password": {"admin", "wrong"}, "another user": {"root", testPassword}, "a made-up session": {2: "token"}} {
+		t.Run(name, func(t *testing.T) {
+			if got := status("/redfish/v1/Systems", c[0], c[1], c[2]); got != http.StatusUnauthorized {
+				t.Errorf("it answers %d", got)
+			}
+		})
 	}
 }
 
@@ -458,10 +465,12 @@ func TestIPMIPowersAndBoots(t *testing.T) {
 		chassis.ChassisControlPowerUp: On, chassis.ChassisControlHardReset: ForceRestart, chassis.ChassisControlPowerCycle: PowerCycle,
 		chassis.ChassisControlDiagnosticInterrupt: Nmi, chassis.ChassisControlSoftShutdown: GracefulShutdown, chassis.ChassisControlPowerDown: ForceOff,
 	} {
-		m.On = want != On
-		if _, err := c.ChassisControl(ctx, control); err != nil || m.actions[len(m.actions)-1] != want {
-			t.Errorf("%v: %v, %v", control, m.actions, err)
-		}
+		t.Run(string(want), func(t *testing.T) {
+			m.On = want != On
+			if _, err := c.ChassisControl(ctx, control); err != nil || m.actions[len(m.actions)-1] != want {
+				t.Errorf("%v: %v", m.actions, err)
+			}
+		})
 	}
 	if m.starts[0].Target != Pxe && m.starts[1].Target != Pxe {
 		t.Errorf("started as %+v", m.starts)
@@ -505,10 +514,12 @@ func TestIPMIRefusesWrongPasswordsAndSlowsThemDown(t *testing.T) {
 		}
 		return c.Close(ctx)
 	}
-	for _, c := range [][2]string{{"admin", "wrong"}, {"", ""}, {"root", testPassword}, {"admin", ""}, {"admin", "wrong"}} {
-		if err := try(c[0], c[1]); err == nil {
-			t.Errorf("%v comes in", c)
-		}
+	for i, c := range [][2]string{{"admin", "wrong"}, {"", ""}, {"root", testPassword}, {"admin", ""}, {"admin", "wrong"}} {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			if err := try(c[0], c[1]); err == nil {
+				t.Errorf("%v comes in", c)
+			}
+		})
 	}
 	began := time.Now()
 	var err error

@@ -163,9 +163,11 @@ func TestWhatCannotBeDoneIsRefused(t *testing.T) {
 		"a file":            s.Insert(t.Context(), Medium{URL: "file:///etc/passwd"}),
 		"a colour":          s.SetLED(t.Context(), "Green"),
 	} {
-		if _, ok := errors.AsType[*InputError](err); !ok {
-			t.Errorf("%s: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if _, ok := errors.AsType[*InputError](err); !ok {
+				t.Error(err)
+			}
+		})
 	}
 	if len(m.actions)+len(m.inserted) > 0 {
 		t.Errorf("it was done: %v %v", m.actions, m.inserted)
@@ -177,10 +179,8 @@ func TestWhatCannotBeDoneIsRefused(t *testing.T) {
 
 func TestMediaAreReplacedAndLeaveNothing(t *testing.T) {
 	m, s := newToy(t)
-	for _, url := range []string{"http://a/1.iso", "https://a/2.iso"} {
-		if err := s.Insert(t.Context(), Medium{URL: url}); err != nil {
-			t.Fatal(err)
-		}
+	if err := errors.Join(s.Insert(t.Context(), Medium{URL: "http://a/1.iso"}), s.Insert(t.Context(), Medium{URL: "https://a/2.iso"})); err != nil {
+		t.Fatal(err)
 	}
 	if len(m.ejected) != 1 || m.ejected[0].Volume != m.inserted[0].Volume || m.On {
 		t.Errorf("ejected %+v, on %v", m.ejected, m.On)

@@ -1,6 +1,7 @@
 package transaction_test
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,14 +18,16 @@ func TestAPlanRemovesWhatItTriedAndWhatKilledOnesLeft(t *testing.T) {
 			t.Fatalf("%v: %s", err, out)
 		}
 	}
-	for name, age := range map[string]time.Duration{"tried": 0, "killed": 2 * time.Hour, "beside": time.Minute} {
-		if err := os.MkdirAll(filepath.Join(all, name, "etc"), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chtimes(filepath.Join(all, name), time.Time{}, time.Now().Add(-age)); err != nil {
+	leave := func(name string, age time.Duration) {
+		t.Helper()
+		directory := filepath.Join(all, name)
+		if err := errors.Join(os.MkdirAll(filepath.Join(directory, "etc"), 0o700), os.Chtimes(directory, time.Time{}, time.Now().Add(-age))); err != nil {
 			t.Fatal(err)
 		}
 	}
+	leave("tried", 0)
+	leave("killed", 2*time.Hour)
+	leave("beside", time.Minute)
 	discard("tried")
 	if left, err := os.ReadDir(all); err != nil || len(left) != 1 || left[0].Name() != "beside" {
 		t.Errorf("there are %v left: %v", left, err)

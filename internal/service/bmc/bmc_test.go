@@ -3,6 +3,7 @@ package bmc
 import (
 	"archive/zip"
 	"bytes"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -104,10 +105,8 @@ func TestTheProgramIsTheOneForTheMachine(t *testing.T) {
 	_, _ = f.Write(program)
 	_ = w.Close()
 	plain, zipped := filepath.Join(dir, "plain"), filepath.Join(dir, "zipped")
-	for path, content := range map[string][]byte{plain: program, zipped: archive.Bytes()} {
-		if err := os.WriteFile(path, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+	if err := errors.Join(os.WriteFile(plain, program, 0o600), os.WriteFile(zipped, archive.Bytes(), 0o600)); err != nil {
+		t.Fatal(err)
 	}
 	server := httptest.NewServer(http.FileServer(http.Dir(dir)))
 	defer server.Close()

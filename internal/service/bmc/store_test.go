@@ -108,9 +108,11 @@ func TestControllersAreInstalledReadBackAndRemoved(t *testing.T) {
 	}
 	unit, _ := m.Read(t.Context(), "/etc/systemd/system/virtcluster-bmc-rack.service")
 	for _, line := range []string{"User=vc-bmc-rack\n", "ExecStart=/usr/local/libexec/virtcluster-bmc-rack bmc\n", "LoadCredential=tls.key:/etc/virtcluster/bmc/rack/tls.key\n", "StateDirectory=virtcluster-bmc-rack\n"} {
-		if !strings.Contains(string(unit), line) || strings.Contains(string(unit), "@") {
-			t.Errorf("the unit lacks %q:\n%s", line, unit)
-		}
+		t.Run(line, func(t *testing.T) {
+			if !strings.Contains(string(unit), line) || strings.Contains(string(unit), "@") {
+				t.Errorf("the unit is\n%s", unit)
+			}
+		})
 	}
 	if err := s.Delete(t.Context()); err != nil {
 		t.Fatal(err)

@@ -109,18 +109,8 @@ func TestAUnitThatDoesNotStartSaysWhy(t *testing.T) {
 func TestOnlyWhatHasItsFilesIsToRun(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	for _, name := range []string{"up", "down", "empty"} {
-		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if name != "empty" {
-			if err := os.WriteFile(filepath.Join(dir, name, "toy.conf"), nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
 	end := hosttest.Script{
-		Text: script, Args: []string{"running", dir, "t", "toy.conf"},
+		Text: "mkdir -p " + dir + "/up " + dir + "/down " + dir + "/empty; : >" + dir + "/up/toy.conf; : >" + dir + "/down/toy.conf\n" + script, Args: []string{"running", dir, "t", "toy.conf"},
 		Programs: map[string]string{"systemctl": `case $5 in t@up.service) echo active ;; *) echo failed ;; esac`},
 	}.Run(t)
 	if end.Status != 0 || end.Stdout != "t@down.service\n" {
