@@ -28,8 +28,8 @@ const LockDir = "/run/virtcluster"
 //go:embed lockdir.sh
 var LockDirScript string
 
-// The holder of a lock gives a sign of life every heartbeat; without one for a minute (in lock.sh) the machine takes the lock back. So a
-// holder whose network went away keeps it for a minute at most.
+// The holder of a lock gives a sign of life every heartbeat; without one for two minutes (in lock.sh) the machine takes the lock back. So a
+// holder whose network went away keeps it for two minutes at most; one whose connection ended keeps it no longer than that.
 const heartbeat = 10 * time.Second
 
 // lockScript holds a lock for as long as it reads signs of life. It begins with LockDirScript.

@@ -2,7 +2,7 @@
 # Holds a lock, after lockdir.sh, for as long as it reads signs of life, until it reads another word or the end. Arguments: the directory;
 # the lock's name; who holds it. It prints "wait HOLDER" for as long as another holds the lock, then "held". The lock lives on descriptor 9,
 # which no child may inherit: it would outlive the shell. An empty file says as well as none that nobody holds it. Without a sign of life
-# for a minute the machine takes the lock back.
+# for two minutes the machine takes the lock back.
 exec 9>>"$1/$2.lock" || exit 1
 status=0
 flock -n -E 99 9 || status=$?
@@ -14,5 +14,5 @@ done
 [ "$status" = 0 ] || exit "$status"
 printf '%s\n' "$3" >"$1/$2.holder" || exit 1
 printf 'held\n' || exit 1
-while [ "$(timeout 60 head -c 1 9>&-)" = . ]; do :; done
+while [ "$(timeout 120 head -c 1 9>&-)" = . ]; do :; done
 : >"$1/$2.holder"

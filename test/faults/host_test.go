@@ -237,7 +237,7 @@ nft add rule inet faults in tcp sport `+port+` drop && nft add rule inet faults 
 	if took := time.Since(start); took > 40*time.Second {
 		t.Errorf("a dead connection was noticed after %s", took)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 150*time.Second)
 	defer cancel()
 	again, err := second.Lock(ctx, "silent")
 	if err != nil {
@@ -245,6 +245,28 @@ nft add rule inet faults in tcp sport `+port+` drop && nft add rule inet faults 
 	}
 	t.Logf("dead connection noticed, lock lapsed after %s", time.Since(start).Round(time.Second))
 	again()
+}
+
+// TestAccMachineWhoseProgramsAreSlowKeepsItsConnectionAndLock has sshd stand still, as the programs of an emulated machine on a busy computer
+// do, while its kernel goes on acknowledging.
+func TestAccMachineWhoseProgramsAreSlowKeepsItsConnectionAndLock(t *testing.T) {
+	opts := begin(t)
+	h := machine(t, opts)
+	unlock, err := h.Lock(t.Context(), "slow")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	sessions := func(signal string) { acctest.On(t, "svc-1", "sh", "-c", "pkill -"+signal+" -f '^sshd: [a-z]'") }
+	sessions("STOP")
+	t.Cleanup(func() { _, _ = acctest.Try(context.Background(), "svc-1", "pkill", "-CONT", "-f", "^sshd: [a-z]") })
+	time.Sleep(65 * time.Second)
+	sessions("CONT")
+	held := script("true")
+	held.Lock = "slow"
+	if _, err := h.Run(t.Context(), held); err != nil {
+		t.Errorf("after a minute of silence: %v", err)
+	}
 }
 
 func TestAccJumpThroughAnotherMachine(t *testing.T) {

@@ -7,12 +7,14 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// The machine is asked for a sign of life every keepAliveEvery; a connection that gives none within
-// keepAliveWait is dead. An emulated machine on a busy computer was seen to be silent for twenty seconds, and the machine keeps a
-// lock for a minute after its holder's last word.
+// Whether a machine is there its kernel says, which acknowledges what arrives: a connection over which nothing was acknowledged for
+// unacknowledgedWait is dead. Its programs may take much longer, as those of an emulated machine on a busy computer do, which had answered
+// pings and no request for forty seconds: they are asked for a sign of life every keepAliveEvery, and have keepAliveWait for it. The machine
+// keeps a lock a little longer than that after its holder's last word.
 const (
-	keepAliveEvery = 10 * time.Second
-	keepAliveWait  = 40 * time.Second
+	unacknowledgedWait = 35 * time.Second
+	keepAliveEvery     = 10 * time.Second
+	keepAliveWait      = 100 * time.Second
 )
 
 // conn is one live connection.

@@ -52,7 +52,7 @@ func dialTCP(ctx context.Context, t Target, s settings, via dialFunc) (net.Conn,
 		for _, a := range found {
 			addresses = append(addresses, net.JoinHostPort(a, port))
 		}
-		via = (&net.Dialer{KeepAlive: 15 * time.Second}).DialContext
+		via = (&net.Dialer{KeepAlive: 15 * time.Second, Control: giveUpAfter(unacknowledgedWait)}).DialContext
 	}
 	conn, err := dialFirst(ctx, addresses, via)
 	if err != nil {
