@@ -3,6 +3,7 @@ package robustness
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -88,6 +89,7 @@ func readResolver(machine, text string, all map[string]string) {
 			lines = append(lines, line)
 		}
 	}
+	slices.Sort(lines) // a line stays where it was in a person's file
 	if said := strings.Join(lines, " "); drawnWord.MatchString(said) {
 		all[machine+" resolver"] = said
 	}
