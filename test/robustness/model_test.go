@@ -148,8 +148,12 @@ func (m *model) blur(state string, was, has []believed, want configuration) {
 		}
 	}
 	for thing, f := range possible {
-		if has, ok := m.facts[thing]; !ok || has.Owner == state {
+		switch has, ok := m.facts[thing]; {
+		case !ok || has.Owner == state:
 			m.facts[thing] = f
+		case m.vague[has.Owner] && slices.Contains(has.Values, ""): // one of the two may have got it
+			has.Values = slices.Concat(has.Values, f.Values)
+			m.facts[thing] = has
 		}
 	}
 }
@@ -260,6 +264,13 @@ func TestModel(t *testing.T) {
 			m.blur("a", nil, nil, configuration{asResource(hosts("h", "10.9.0.1"))})
 			return nil
 		}, observation{thing: "y"}, "what a state has"},
+		"what one of two killed runs made": {func(m *model) []violation {
+			m.blur("a", nil, nil, configuration{asResource(hosts("h", "10.9.0.1"))})
+			other := hosts("i", "10.9.0.1")
+			other.Attributes["entries"] = map[string]any{"10.9.0.1": []any{"y.example"}}
+			m.blur("b", nil, nil, configuration{asResource(other)})
+			return nil
+		}, observation{thing: "y.example"}, ""},
 		"what a stopped server has": {func(m *model) []violation {
 			m.stopped["svc-1 nfs-server"] = true
 			return m.settle("a", []believed{{"virtcluster_nfs_export.e", "nfs_export", map[string]any{"service_node": "svc-1", "path": "/srv/e0", "clients": []any{map[string]any{"match": "10.0.3.7"}}}}})
