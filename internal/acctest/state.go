@@ -14,6 +14,8 @@ import (
 type State struct {
 	Dir string
 	t   *testing.T
+	// program is the CLI; "" for the one that the tests run with.
+	program string
 }
 
 // NewState makes an empty one.
@@ -22,8 +24,18 @@ func NewState(t *testing.T) *State {
 	return &State{Dir: t.TempDir(), t: t}
 }
 
+// NewStateWithActions makes an empty one with a Terraform of 1.14 or later, whichever program the tests run with.
+func NewStateWithActions(t *testing.T) *State {
+	t.Helper()
+	program, err := exec.LookPath("terraform-1.14")
+	if err != nil {
+		t.Fatalf("the sandbox has no Terraform of 1.14: tools/terraform builds one: %v", err)
+	}
+	return &State{Dir: t.TempDir(), t: t, program: program}
+}
+
 // For is the same state for a subtest, which a failure ends instead of the test around it.
-func (s *State) For(t *testing.T) *State { return &State{Dir: s.Dir, t: t} }
+func (s *State) For(t *testing.T) *State { return &State{Dir: s.Dir, t: t, program: s.program} }
 
 // Write makes the configuration, after a requirement of the provider.
 func (s *State) Write(config string) {
@@ -43,7 +55,7 @@ type Command struct {
 // Start runs a subcommand in the background.
 func (s *State) Start(argv ...string) *Command {
 	s.t.Helper()
-	c := &Command{Cmd: exec.Command(cmp.Or(os.Getenv("TF_ACC_TERRAFORM_PATH"), "terraform"), append(argv, "-no-color")...)}
+	c := &Command{Cmd: exec.Command(cmp.Or(s.program, os.Getenv("TF_ACC_TERRAFORM_PATH"), "terraform"), append(argv, "-no-color")...)}
 	c.Dir, c.Stdout, c.Stderr = s.Dir, &c.Out, &c.Out
 	if err := c.Start(); err != nil {
 		s.t.Fatal(err)

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"libvirt.org/go/libvirtxml"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/drive"
 )
 
 // device is one that a machine can boot from.
@@ -102,7 +104,7 @@ func bootFrom(x *libvirtxml.Domain, target Target) error {
 	}
 	// Those that have a place keep their order among themselves, and the drive for media comes before others.
 	rank := func(d device) int {
-		if drive := mediaDrive(x); drive != nil && d.boot == &drive.Boot {
+		if media := mediaDrive(x); media != nil && d.boot == &media.Boot {
 			return -1
 		}
 		if at := slices.IndexFunc(tried, func(t device) bool { return t.key == d.key }); at >= 0 {
@@ -131,59 +133,13 @@ func bootFrom(x *libvirtxml.Domain, target Target) error {
 // mediaDrive is the drive for media: the one that says so, or else a drive with nothing in it, or with what a controller put there; nil
 // for none.
 func mediaDrive(x *libvirtxml.Domain) *libvirtxml.DomainDisk {
-	if x.Devices == nil {
-		return nil
+	if own := drive.Find(x); own != nil || x.Devices == nil {
+		return own
 	}
-	var free *libvirtxml.DomainDisk
 	for i := range x.Devices.Disks {
-		d := &x.Devices.Disks[i]
-		if d.Device != "cdrom" {
-			continue
-		}
-		if d.Alias != nil && d.Alias.Name == MediaAlias {
+		if d := &x.Devices.Disks[i]; d.Device == "cdrom" && (d.Source == nil || strings.Contains(drive.Source(d), "/bmc-"+x.Name+"-")) {
 			return d
 		}
-		if free == nil && (d.Source == nil || strings.Contains(sourceOf(d), "/bmc-"+x.Name+"-")) {
-			free = d
-		}
 	}
-	return free
-}
-
-// sourceOf is what is in a drive: a file, a device, or "pool/volume".
-func sourceOf(d *libvirtxml.DomainDisk) string {
-	switch {
-	case d.Source == nil:
-		return ""
-	case d.Source.File != nil:
-		return d.Source.File.File
-	case d.Source.Block != nil:
-		return d.Source.Block.Dev
-	case d.Source.Volume != nil:
-		return d.Source.Volume.Pool + "/" + d.Source.Volume.Volume
-	}
-	return "something that is no file"
-}
-
-// newDrive is a drive for a machine that has none, at the first free place of the bus that its chipset has for drives.
-func newDrive(x *libvirtxml.Domain) libvirtxml.DomainDisk {
-	bus, prefix := "sata", "sd"
-	if x.OS != nil && x.OS.Type != nil && !strings.Contains(x.OS.Type.Machine, "q35") && strings.HasPrefix(x.OS.Type.Machine, "pc") {
-		bus, prefix = "ide", "hd"
-	}
-	taken := map[string]bool{}
-	for _, d := range x.Devices.Disks {
-		if d.Target != nil {
-			taken[d.Target.Dev] = true
-		}
-	}
-	letter := byte('a')
-	for taken[prefix+string(letter)] {
-		letter++
-	}
-	return libvirtxml.DomainDisk{
-		Device: "cdrom", ReadOnly: &libvirtxml.DomainDiskReadOnly{}, Alias: &libvirtxml.DomainAlias{Name: MediaAlias},
-		Driver: &libvirtxml.DomainDiskDriver{Name: "qemu", Type: "raw"},
-		Target: &libvirtxml.DomainDiskTarget{Dev: prefix + string(letter), Bus: bus},
-	}
+	return nil
 }

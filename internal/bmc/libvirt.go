@@ -2,7 +2,6 @@ package bmc
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/xml"
 	"fmt"
@@ -14,10 +13,8 @@ import (
 	"libvirt.org/go/libvirtxml"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/drive"
 )
-
-// MediaAlias is what the drive for media is called in a domain's XML.
-const MediaAlias = "ua-media"
 
 // bootNamespace is that of the element which says in the XML of a running machine which override it was started with.
 const bootNamespace = "https://github.com/virtcluster/terraform-provider-virtcluster/bmc/boot/1"
@@ -82,8 +79,8 @@ func (m *domain) Describe(ctx context.Context) (Description, error) {
 			got.MediaPool = p.Name()
 		}
 	}
-	if drive := mediaDrive(x); drive != nil && drive.Source != nil {
-		got.Inserted = sourceOf(drive)
+	if media := mediaDrive(x); media != nil {
+		got.Inserted = drive.Source(media)
 	}
 	if d.Live != nil && d.Live.Metadata != nil {
 		got.BootID = readBootID(d.Live.Metadata.XML)
@@ -292,19 +289,20 @@ func (m *domain) Eject(ctx context.Context, medium Medium) error {
 
 // changeMedium puts a source into the drive, nil for nothing. A machine that is off and has no drive gets one.
 func (m *domain) changeMedium(ctx context.Context, d *hypervisor.Domain, source *libvirtxml.DomainDiskSource) error {
-	drive := mediaDrive(d.Config)
-	if drive == nil {
+	media := mediaDrive(d.Config)
+	if media == nil {
 		x := d.Config
 		if x.Devices == nil {
 			x.Devices = &libvirtxml.DomainDeviceList{}
 		}
-		added := newDrive(x)
-		added.Source = source
-		x.Devices.Disks = append(x.Devices.Disks, added)
+		added := drive.New(drive.Bus(x), x.Devices.Disks)
+		drive.SetSource(added, source)
+		x.Devices.Disks = append(x.Devices.Disks, *added)
 		return m.client.DefineDomain(ctx, x)
 	}
-	drive.Source, drive.BackingStore, drive.Address, drive.Boot = source, nil, nil, nil
-	return m.client.ChangeMedium(ctx, d.UUID, drive, isOn(d))
+	drive.SetSource(media, source)
+	media.Address, media.Boot = nil, nil
+	return m.client.ChangeMedium(ctx, d.UUID, media, isOn(d))
 }
 
 // fetchPatience is how long a server may take to answer.
@@ -330,7 +328,7 @@ func fetch(ctx context.Context, medium Medium) (io.ReadCloser, error) {
 		return nil, &InputError{"Image", fmt.Sprintf("the image cannot be fetched: %s answers %s", medium.URL, answer.Status)}
 	}
 	content := bufio.NewReaderSize(answer.Body, 64<<10)
-	if err := CheckDisc(content); err != nil {
+	if err := drive.Check(content); err != nil {
 		_ = answer.Body.Close()
 		return nil, &InputError{"Image", fmt.Sprintf("%s: %v", medium.URL, err)}
 	}
@@ -338,19 +336,4 @@ func fetch(ctx context.Context, medium Medium) (io.ReadCloser, error) {
 		io.Reader
 		io.Closer
 	}{content, answer.Body}, nil
-}
-
-// CheckDisc refuses what is no image of a disc: ECMA-119 (ISO 9660) and ECMA-167 (UDF) have the name of their standard at byte 32769.
-// The reader has a buffer of 64 KiB at least, and stays at its beginning.
-func CheckDisc(r *bufio.Reader) error {
-	head, err := r.Peek(32769 + 5)
-	for _, name := range []string{"CD001", "BEA01"} {
-		if err == nil && bytes.HasSuffix(head, []byte(name)) {
-			return nil
-		}
-	}
-	if err != nil && err != io.EOF { //nolint:errorlint // an EOF that is wrapped is a source that broke off
-		return fmt.Errorf("the image cannot be read: %w", err)
-	}
-	return fmt.Errorf("this is no ISO image: neither ISO 9660 nor UDF begins so")
 }

@@ -3,6 +3,7 @@ package hypervisor
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/digitalocean/go-libvirt"
@@ -54,27 +55,34 @@ func (c *Client) SetBootIndexes(ctx context.Context, uuid string, aliases []stri
 				if !clearing {
 					place = index(alias)
 				}
-				command, err := json.Marshal(map[string]any{"execute": "qom-set", "arguments": map[string]any{
-					"path": "/machine/peripheral/" + alias, "property": "bootindex", "value": place,
-				}})
+				err := tellQEMU(l, ref, alias, "qom-set", map[string]any{"path": "/machine/peripheral/" + alias, "property": "bootindex", "value": place})
 				if err != nil {
 					return err
-				}
-				said, err := l.QEMUDomainMonitorCommand(ref, string(command), 0)
-				if err != nil {
-					return err
-				}
-				var answer struct{ Error struct{ Desc string } }
-				if err := json.Unmarshal([]byte(said), &answer); err != nil {
-					return fmt.Errorf("understand QEMU's answer: %w", err)
-				}
-				if answer.Error.Desc != "" {
-					return fmt.Errorf("QEMU says of %s: %s", alias, answer.Error.Desc)
 				}
 			}
 		}
 		return nil
 	})
+}
+
+// tellQEMU has QEMU itself do what libvirt has no call for, to the device of an alias.
+func tellQEMU(l *libvirt.Libvirt, ref libvirt.Domain, alias, execute string, arguments map[string]any) error {
+	command, err := json.Marshal(map[string]any{"execute": execute, "arguments": arguments})
+	if err != nil {
+		return err
+	}
+	said, err := l.QEMUDomainMonitorCommand(ref, string(command), 0)
+	if err != nil {
+		return err
+	}
+	var answer struct{ Error struct{ Desc string } }
+	if err := json.Unmarshal([]byte(said), &answer); err != nil {
+		return fmt.Errorf("understand QEMU's answer: %w", err)
+	}
+	if answer.Error.Desc != "" {
+		return fmt.Errorf("QEMU says of %s: %s", alias, answer.Error.Desc)
+	}
+	return nil
 }
 
 // HasSavedState says whether a stopped machine would go on from where its memory was saved, instead of booting.
@@ -95,6 +103,17 @@ func (c *Client) ChangeMedium(ctx context.Context, uuid string, drive *libvirtxm
 	}
 	flags := libvirt.DomainDeviceModifyFlags(chooseImpact(live)) | libvirt.DomainDeviceModifyForce
 	return c.onDomain(ctx, uuid, "change the medium of", func(l *libvirt.Libvirt, ref libvirt.Domain) error {
-		return l.DomainUpdateDeviceFlags(ref, text, flags)
+		err := l.DomainUpdateDeviceFlags(ref, text, flags)
+		if err == nil || !live || drive.Alias == nil {
+			return err
+		}
+		// Of a drive that was plugged in while the machine ran, libvirt does not know that it has a tray (9.0), and a guest may close the
+		// tray that libvirt has just opened.
+		alias := drive.Alias.Name
+		if tray := tellQEMU(l, ref, alias, "blockdev-open-tray", map[string]any{"id": alias, "force": true}); tray != nil {
+			return errors.Join(err, tray)
+		}
+		err = l.DomainUpdateDeviceFlags(ref, text, flags)
+		return errors.Join(err, tellQEMU(l, ref, alias, "blockdev-close-tray", map[string]any{"id": alias}))
 	})
 }

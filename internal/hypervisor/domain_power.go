@@ -80,7 +80,7 @@ func (c *Client) ResetDomainStore(ctx context.Context, uuid string) error {
 // period; with none it powers off at once. A stopped or absent domain is no error.
 func (c *Client) StopDomain(ctx context.Context, uuid string, grace time.Duration) error {
 	if grace > 0 {
-		stopped, err := c.shutDown(ctx, uuid, grace)
+		stopped, err := c.ShutDownDomain(ctx, uuid, grace)
 		if stopped || err != nil {
 			return err
 		}
@@ -95,9 +95,9 @@ func (c *Client) StopDomain(ctx context.Context, uuid string, grace time.Duratio
 	return err
 }
 
-// shutDown asks nicely, through the guest agent or ACPI, and says whether the guest obeyed in time. One that crashed is
+// ShutDownDomain asks nicely, through the guest agent or ACPI, and says whether the guest obeyed in time. One that crashed is
 // not asked.
-func (c *Client) shutDown(ctx context.Context, uuid string, grace time.Duration) (stopped bool, err error) {
+func (c *Client) ShutDownDomain(ctx context.Context, uuid string, grace time.Duration) (stopped bool, err error) {
 	deadline := time.Now().Add(grace)
 	var asked time.Time
 	for {

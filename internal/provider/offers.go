@@ -1,10 +1,12 @@
 package provider
 
 import (
+	"github.com/hashicorp/terraform-plugin-framework/action"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/function"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/actions/nodepower"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/datasources/dhcpleases"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/datasources/dnslookup"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/datasources/exposures"
@@ -92,6 +94,11 @@ var dataSources = []func() datasource.DataSource{
 	vipstatus.New,
 	nodes.New,
 	topologydata.New,
+}
+
+// actions is every action the provider offers.
+var actions = []func() action.Action{
+	nodepower.New,
 }
 
 // functions is every function the provider offers.

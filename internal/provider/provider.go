@@ -6,6 +6,7 @@ import (
 	"context"
 	"os"
 
+	"github.com/hashicorp/terraform-plugin-framework/action"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/function"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
@@ -27,7 +28,10 @@ import (
 // defaultURI is libvirt's own choice for root.
 const defaultURI = "qemu:///system"
 
-var _ provider.ProviderWithFunctions = (*virtcluster)(nil)
+var (
+	_ provider.ProviderWithFunctions = (*virtcluster)(nil)
+	_ provider.ProviderWithActions   = (*virtcluster)(nil)
+)
 
 type virtcluster struct {
 	version string
@@ -134,5 +138,7 @@ func (p *virtcluster) Configure(ctx context.Context, req provider.ConfigureReque
 func (p *virtcluster) Resources(context.Context) []func() resource.Resource { return resources }
 
 func (p *virtcluster) DataSources(context.Context) []func() datasource.DataSource { return dataSources }
+
+func (p *virtcluster) Actions(context.Context) []func() action.Action { return actions }
 
 func (p *virtcluster) Functions(context.Context) []func() function.Function { return functions }

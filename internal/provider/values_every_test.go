@@ -68,6 +68,16 @@ func TestEveryAttributeRefusesNullElementsEmptyTextsOverflowsAndNoTime(t *testin
 			return resp.Diagnostics
 		})
 	}
+	for kind, s := range all.ActionSchemas {
+		w.of(t, "action "+kind, s.Schema, func(t *testing.T, config *tfprotov6.DynamicValue) []*tfprotov6.Diagnostic {
+			t.Helper()
+			resp, err := server.(tfprotov6.ActionServer).ValidateActionConfig(context.Background(), &tfprotov6.ValidateActionConfigRequest{ActionType: kind, Config: config})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return resp.Diagnostics
+		})
+	}
 	for kind, s := range all.DataSourceSchemas {
 		w.of(t, "data "+kind, s, func(t *testing.T, config *tfprotov6.DynamicValue) []*tfprotov6.Diagnostic {
 			t.Helper()

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hashicorp/terraform-plugin-framework/action"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	frameworkprovider "github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -25,7 +26,7 @@ func TestEveryAttributeSaysWhatItHolds(t *testing.T) {
 	})
 }
 
-// eachAttribute visits every attribute that a configuration sets, of resources, data sources and the provider.
+// eachAttribute visits every attribute that a configuration sets, of resources, data sources, actions and the provider.
 func eachAttribute(t *testing.T, visit func(path string, a reflect.Value)) {
 	t.Helper()
 	for _, make := range resources {
@@ -43,6 +44,14 @@ func eachAttribute(t *testing.T, visit func(path string, a reflect.Value)) {
 		var s datasource.SchemaResponse
 		d.Schema(t.Context(), datasource.SchemaRequest{}, &s)
 		walk("data "+meta.TypeName, reflect.ValueOf(s.Schema.Attributes), visit)
+	}
+	for _, make := range actions {
+		a := make()
+		var meta action.MetadataResponse
+		a.Metadata(t.Context(), action.MetadataRequest{ProviderTypeName: "virtcluster"}, &meta)
+		var s action.SchemaResponse
+		a.Schema(t.Context(), action.SchemaRequest{}, &s)
+		walk("action "+meta.TypeName, reflect.ValueOf(s.Schema.Attributes), visit)
 	}
 	var s frameworkprovider.SchemaResponse
 	(&virtcluster{}).Schema(t.Context(), frameworkprovider.SchemaRequest{}, &s)

@@ -188,7 +188,9 @@ func enterWorld(t *testing.T) (*core, map[string]object) {
 // answer serves what readiness asks for, until the test ends.
 func answer(t *testing.T) {
 	t.Helper()
-	ok := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") })
+	ok := http.NewServeMux()
+	ok.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") })
+	ok.HandleFunc("/disc.iso", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(disc()) })
 	for at, start := range map[string]func(*httptest.Server){answers: (*httptest.Server).Start, answersTLS: (*httptest.Server).StartTLS} {
 		u, err := url.Parse(at)
 		if err != nil {

@@ -17,6 +17,7 @@ func fixtureIDs() map[string]object {
 		made["node"+number] = object{"id": "ssh://root@10.0.100.10" + number}
 	}
 	made["image"], made["volume"] = object{"id": "fixture/fixture"}, object{"id": "fixture/fixture.qcow2"}
+	made["disc"] = object{"id": "/run/hunt/fixture/disc.iso"}
 	made["addresses"] = object{"id": "ssh://root@10.0.100.103#fixture"}
 	return made
 }

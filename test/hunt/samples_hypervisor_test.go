@@ -70,7 +70,7 @@ func nodeSubject() subject {
 		kind: "virtcluster_node", importID: onHypervisor("name"), base: object{"name": "hunted", "type": "qemu", "running": false, "memory_mib": 64, "shutdown_timeout": "0s"},
 		samples: merged(map[string]any{
 			"name": "hunted", "type": "qemu", "running": false, "memory_mib": 64, "shutdown_timeout": "30s", "allow_restart": true, "autostart": true, "boot": object{"order": list{"network"}},
-			"boot.order": list{"network"}, "boot.kernel": "/run/hunt/kernel", "boot.initrd": "/run/hunt/initrd", "boot.cmdline": "quiet", "butane": "variant: fcos\nversion: 1.5.0\n",
+			"boot.order": list{"cdrom", "network"}, "cdrom": object{}, "cdrom.image": "$disc.id", "cdrom.url": discURL, "boot.kernel": "/run/hunt/kernel", "boot.initrd": "/run/hunt/initrd", "boot.cmdline": "quiet", "butane": "variant: fcos\nversion: 1.5.0\n",
 			"cloud_init": object{"user_data": "#!/bin/sh\ntrue\n"}, "cloud_init.user_data": "#!/bin/sh\ntrue\n", "cloud_init.meta_data": "foo: bar\n", "cloud_init.vendor_data": "#!/bin/sh\nfalse\n",
 			"cloud_init.network_config": "version: 2\n", "console": object{"type": "pty"}, "console.type": "pty", "console.log_file": "/run/hunt/console.log", "cpu": object{"mode": "custom", "model": "Nehalem"},
 			"cpu.mode": "custom", "cpu.model": "Nehalem", "cpu.nested": false, "disks": object{"d": object{"size_gib": 1, "pool": "fixture"}}, "disks.bus": "scsi", "disks.pool": "fixture", "disks.size_gib": 1,

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -55,6 +56,7 @@ func fixtures() []fixture {
 		{"network", "virtcluster_network", object{"name": "fixture", "cidr": "10.221.0.0/24", "ipv6_cidr": "fd21::/64", "dhcp": object{"ranges": list{object{"start": "10.221.0.200", "end": "10.221.0.210"}}}}},
 		{"other network", "virtcluster_network", object{"name": "fixture2", "cidr": "10.220.0.0/24", "ipv6_cidr": "fd20::/64", "dhcp": object{}}},
 		{"image", "virtcluster_image", object{"name": "fixture", "pool": "fixture", "source": os.Getenv("SANDBOX_TINY_IMAGE")}},
+		{"disc", "virtcluster_image", object{"name": "disc.iso", "pool": "fixture", "source": discFile()}},
 		{"addresses", "virtcluster_address_pool", object{"service_node": "$node3.id", "name": "fixture", "ranges": list{"192.0.2.110-192.0.2.119"}}},
 		{"volume", "virtcluster_volume", object{"name": "fixture.qcow2", "pool": "fixture", "size_gib": 1}},
 		{"machine", "virtcluster_node", object{"name": "fixture", "type": "qemu", "running": false, "power": "external", "memory_mib": 64}},
@@ -66,6 +68,24 @@ const (
 	answers    = "http://10.0.100.254:18080/"
 	answersTLS = "https://127.0.0.1:18443/"
 )
+
+// discURL is where the first of these has disc, an image of a disc with nothing on it.
+const discURL = answers + "disc.iso"
+
+var disc = sync.OnceValue(func() []byte {
+	content := make([]byte, 64<<10)
+	copy(content[32768:], "\x01CD001\x01")
+	return content
+})
+
+// discFile is a file with the same.
+var discFile = sync.OnceValue(func() string {
+	file := filepath.Join(os.TempDir(), "hunt-disc.iso")
+	if err := os.WriteFile(file, disc(), 0o600); err != nil {
+		panic(err)
+	}
+	return file
+})
 
 // certificate is what answersTLS shows.
 var certificate = sync.OnceValue(func() string {

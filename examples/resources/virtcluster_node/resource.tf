@@ -93,3 +93,20 @@ resource "virtcluster_node" "master" {
 
   console = { log_file = "/var/log/libvirt/qemu/okd-master-01-console.log" }
 }
+
+# A machine of metal's likeness: installed from a disc, and switched by its controller (virtcluster_bmc). The disc is changed, and ejected
+# by cdrom = {}, while it runs.
+resource "virtcluster_image" "installer" {
+  name   = "debian-12-netinst.iso"
+  pool   = "default"
+  source = "https://cdimage.debian.org/cdimage/archive/12.10.0/amd64/iso-cd/debian-12.10.0-amd64-netinst.iso"
+}
+
+resource "virtcluster_node" "worker" {
+  name       = "okd-worker-01"
+  power      = "external"
+  memory_mib = 4096
+  root_disk  = { size_gib = 40 }
+  boot       = { order = ["hd", "cdrom"] }
+  cdrom      = { image = virtcluster_image.installer.id }
+}

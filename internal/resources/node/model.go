@@ -24,6 +24,7 @@ type model struct {
 	Disks             types.Map    `tfsdk:"disks"`
 	Boot              types.Object `tfsdk:"boot"`
 	NetworkInterfaces types.List   `tfsdk:"network_interfaces"`
+	CDROM             types.Object `tfsdk:"cdrom"`
 	CloudInit         types.Object `tfsdk:"cloud_init"`
 	Console           types.Object `tfsdk:"console"`
 }
@@ -71,6 +72,7 @@ type nested struct {
 	Disks      map[string]diskModel `tfsdk:"disks"`
 	Boot       *bootModel           `tfsdk:"boot"`
 	Interfaces []interfaceModel     `tfsdk:"network_interfaces"`
+	CDROM      *cdromModel          `tfsdk:"cdrom"`
 	CloudInit  *cloudInitModel      `tfsdk:"cloud_init"`
 	Console    *consoleModel        `tfsdk:"console"`
 	// unknown has the names of those that are nil because they are unknown.
@@ -123,6 +125,11 @@ type interfaceModel struct {
 	SecurityRules    types.List   `tfsdk:"security_rules"`
 }
 
+type cdromModel struct {
+	Image types.String `tfsdk:"image"`
+	URL   types.String `tfsdk:"url"`
+}
+
 type cloudInitModel struct {
 	UserData      types.String `tfsdk:"user_data"`
 	MetaData      types.String `tfsdk:"meta_data"`
@@ -138,14 +145,14 @@ type consoleModel struct {
 // fields returns pointers to the nested attributes as the framework has them, by their names.
 func (m *model) fields() map[string]any {
 	return map[string]any{
-		"cpu": &m.CPU, "root_disk": &m.RootDisk, "disks": &m.Disks, "boot": &m.Boot, "network_interfaces": &m.NetworkInterfaces, "cloud_init": &m.CloudInit, "console": &m.Console,
+		"cpu": &m.CPU, "root_disk": &m.RootDisk, "disks": &m.Disks, "boot": &m.Boot, "network_interfaces": &m.NetworkInterfaces, "cdrom": &m.CDROM, "cloud_init": &m.CloudInit, "console": &m.Console,
 	}
 }
 
 // fields returns pointers to the nested attributes decoded, by their names.
 func (n *nested) fields() map[string]any {
 	return map[string]any{
-		"cpu": &n.CPU, "root_disk": &n.Root, "disks": &n.Disks, "boot": &n.Boot, "network_interfaces": &n.Interfaces, "cloud_init": &n.CloudInit, "console": &n.Console,
+		"cpu": &n.CPU, "root_disk": &n.Root, "disks": &n.Disks, "boot": &n.Boot, "network_interfaces": &n.Interfaces, "cdrom": &n.CDROM, "cloud_init": &n.CloudInit, "console": &n.Console,
 	}
 }
 

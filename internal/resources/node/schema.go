@@ -22,6 +22,9 @@ import (
 // nodeName is what a machine, its volumes and its host name may be called.
 var nodeName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
 
+// discURL is a URL of http or https without a password.
+var discURL = values.Matching("URL", "https://mirror.example/disc.iso", regexp.MustCompile(`^https?://[^/@\s]+/\S*$`), "a URL of http or https with a host and a path and without a password, such as https://mirror.example/disc.iso")
+
 // ignition and butane are texts of which those are the same that hand the same over to the guest.
 var (
 	ignition = values.Text.Same(machine.CanonicalIgnition)
@@ -167,6 +170,15 @@ func blockAttributes() map[string]schema.Attribute {
 				"kernel":  schema.StringAttribute{Validators: []validator.String{values.Path}, Optional: true, MarkdownDescription: "Path on the hypervisor of a kernel to boot directly."},
 				"initrd":  schema.StringAttribute{Validators: []validator.String{values.Path}, Optional: true, MarkdownDescription: "Path on the hypervisor of that kernel's initial RAM disk."},
 				"cmdline": schema.StringAttribute{Validators: []validator.String{values.Line}, Optional: true, MarkdownDescription: "That kernel's command line."},
+			},
+		},
+		"cdrom": schema.SingleNestedAttribute{
+			Optional: true, MarkdownDescription: "What is in the drive for media, which the node shares with its controller (`virtcluster_bmc`). It is put in, changed and ejected while the node runs, and a guest that holds it is not asked. " +
+				"`{}` is an empty drive. A node that began without a drive gets one at a SCSI bus while it runs, with something in it; the drive of one that is off, or new, is at the SATA or IDE bus that every installer knows. " +
+				"Left out, nothing is said of the drive: what was in it because of the configuration is ejected, and what others put in stays. With `power = \"external\"` what others put in is no drift. `boot.order` with `cdrom` boots from it.",
+			Attributes: map[string]schema.Attribute{
+				"image": schema.StringAttribute{Optional: true, Validators: []validator.String{values.Name}, MarkdownDescription: "The `id` of a `virtcluster_image` that was made of an ISO image, or any volume's path. Drift shows here too: what somebody else put in, by its path on the hypervisor."},
+				"url":   schema.StringAttribute{Optional: true, Validators: []validator.String{discURL}, MarkdownDescription: "URL of an ISO image, http or https, asked for when planning and fetched by the machine that runs Terraform into a volume of the node's own, beside its root disk. It is fetched once: other content needs another URL. The URL is kept in the domain's metadata: leave passwords out of it."},
 			},
 		},
 		"cloud_init": schema.SingleNestedAttribute{

@@ -30,6 +30,7 @@ func Apply(d *libvirtxml.Domain, m *Machine) error {
 	if err := applyDisks(d, m); err != nil {
 		return err
 	}
+	applyMedium(d, m.Medium)
 	applyInterfaces(d, m)
 	if err := addSparePorts(d); err != nil {
 		return err

@@ -69,7 +69,7 @@ func (r *resolver) resolveMachine(ctx context.Context, uuid string) (*blueprint,
 		m.CPU.Feature = host.nestedFeature
 	}
 	b := &blueprint{machine: m}
-	for _, step := range []func(context.Context, *blueprint) error{r.addRoot, r.addDisks, r.addInterfaces, r.addSeed, r.addIgnition} {
+	for _, step := range []func(context.Context, *blueprint) error{r.addRoot, r.addDisks, r.addInterfaces, r.addSeed, r.addIgnition, r.addMedium} {
 		if err := step(ctx, b); err != nil {
 			return nil, err
 		}
@@ -138,6 +138,7 @@ func (r *resolver) buildMark(b *blueprint) Mark {
 		}
 		k.Disks = append(k.Disks, marked)
 	}
+	r.markCDROM(&k)
 	for _, own := range slices.Concat(b.volumes, b.rewrite) {
 		i := slices.IndexFunc(k.Disks, func(d MarkedDisk) bool { return d.Key == own.key })
 		if i < 0 {

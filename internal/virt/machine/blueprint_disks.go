@@ -1,9 +1,11 @@
 package machine
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 
@@ -12,6 +14,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage/upload"
 )
 
 // ownVolume is a volume that lives and dies with the node.
@@ -21,10 +24,22 @@ type ownVolume struct {
 	path []any
 	pool *hypervisor.Pool
 	xml  *libvirtxml.StorageVolume
-	// content is uploaded where it is not nil.
+	// content is uploaded where it is not nil, and what is at url where that is not "".
 	content []byte
+	url     string
 	// made is set once the volume may exist, and there where it did before.
 	made, there bool
+}
+
+// hasContent says that the volume's content is the provider's.
+func (v *ownVolume) hasContent() bool { return v.content != nil || v.url != "" }
+
+// openContent starts to read the content.
+func (v *ownVolume) openContent(ctx context.Context) (io.ReadCloser, error) {
+	if v.url != "" {
+		return openDisc(ctx, v.url, upload.Source.Open)
+	}
+	return io.NopCloser(bytes.NewReader(v.content)), nil
 }
 
 func (v *ownVolume) filePath() string { return v.pool.Path() + "/" + v.xml.Name }
@@ -230,7 +245,7 @@ func (r *resolver) resolveContentVolume(ctx context.Context, b *blueprint, key, 
 	}
 	pool, err := r.cache.Pool(ctx, r.client, name)
 	if err == nil && !pool.Files() {
-		err = fmt.Errorf("storage pool %q (%s) cannot hold files, and cloud-init and Ignition need one: put the root disk into a pool of type dir", pool.Name(), pool.Type())
+		err = fmt.Errorf("storage pool %q (%s) cannot hold files, and cloud-init, Ignition and copies of discs need one: put the root disk into a pool of type dir", pool.Name(), pool.Type())
 	}
 	return ownVolume{key: key, path: r.spec.diskPath(key), pool: pool, xml: newRawVolume(r.spec.Name+suffix, content), content: content}, err
 }

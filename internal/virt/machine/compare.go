@@ -11,6 +11,7 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/drive"
 )
 
 // Change is one thing in which a machine differs from what it shall be.
@@ -47,6 +48,9 @@ func Compare(was, want *Spec, running *Running) ([]Change, error) {
 		all = append(all, Change{Path: pathTo("vcpus"), Maybe: want.VCPUs < was.VCPUs})
 	}
 	live(pathTo("boot", "order"), was.Boot.Order, want.Boot.Order)
+	if !samePointed(was.CDROM, want.CDROM) {
+		live(pathTo("cdrom"), was.CDROM, want.CDROM)
+	}
 	live(pathTo("autostart"), was.Autostart, want.Autostart)
 	live(pathTo("role"), was.Role, want.Role)
 	if len(was.Labels)+len(want.Labels) > 0 {
@@ -124,8 +128,8 @@ func compareTagged(was, want reflect.Value, at []any, differ func(was, is any, p
 
 // SameDevices says that nothing is to be plugged in or out.
 func (s *Spec) SameDevices(was *Spec) bool {
-	unknown := s.Unknown.Has("disks") || s.Unknown.Has("network_interfaces") || s.Unknown.Has("cloud_init")
-	return !unknown && len(s.Disks) == len(was.Disks) && maps.Equal(s.Disks, was.Disks) && sameInterfaces(s.Interfaces, was.Interfaces) && samePointed(s.CloudInit, was.CloudInit)
+	unknown := s.Unknown.Has("disks") || s.Unknown.Has("network_interfaces") || s.Unknown.Has("cloud_init") || s.Unknown.Has("cdrom")
+	return !unknown && samePointed(s.CDROM, was.CDROM) && len(s.Disks) == len(was.Disks) && maps.Equal(s.Disks, was.Disks) && sameInterfaces(s.Interfaces, was.Interfaces) && samePointed(s.CloudInit, was.CloudInit)
 }
 
 func sameInterfaces(a, b []InterfaceSpec) bool {
@@ -162,6 +166,9 @@ func compareDevices(was, want *Spec, running *Running) ([]Change, error) {
 	if want.HasSeed() && running.Machine.Disk(Seed) == nil {
 		note(want.seedPath(), room.PlugDisk("virtio"))
 	}
+	if want.CDROM != nil && !samePointed(was.CDROM, want.CDROM) && drive.Find(running.Live) == nil {
+		note(pathTo("cdrom"), want.plugDrive(running, room))
+	}
 	compareInterfaces(want, running, room, note)
 	for _, existing := range running.Machine.Disks {
 		_, wanted := want.Disks[existing.Key]
@@ -170,6 +177,17 @@ func compareDevices(was, want *Spec, running *Running) ([]Change, error) {
 		}
 	}
 	return all, nil
+}
+
+// plugDrive takes the room that a drive for media needs in a machine that runs without one, or says why none can be plugged in.
+func (s *Spec) plugDrive(running *Running, room *FreePorts) error {
+	switch {
+	case running.Machine.Medium != nil:
+		return errors.New("its drive for media is there from its next start on")
+	case *s.CDROM == CDROM{} && !s.Unknown.Has("cdrom", "image") && !s.Unknown.Has("cdrom", "url"):
+		return errors.New("a drive cannot be plugged in with nothing in it")
+	}
+	return room.PlugDisk(pluggedBus)
 }
 
 // isUnchanged says whether a disk stays as the machine has it. A volume may be called by another path than it was resolved to.

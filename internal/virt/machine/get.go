@@ -37,6 +37,13 @@ func (s *Store) readMachine(ctx context.Context, known *Spec, d *hypervisor.Doma
 	if got.Root, got.Disks, err = s.readDisks(ctx, known, d, m, imported); err != nil {
 		return nil, err
 	}
+	wanted, power := known.CDROM, known.Power
+	if imported && m.Mark.Settings != nil {
+		wanted, power = m.Mark.CDROM, m.Mark.Settings.Power
+	}
+	if got.CDROM, err = s.readCDROM(ctx, wanted, power, d, &m.Mark); err != nil {
+		return nil, err
+	}
 	if got.Interfaces, err = readInterfaces(ctx, s.client, s.cache, known.Interfaces, d, m); err != nil {
 		return nil, err
 	}

@@ -48,7 +48,9 @@ type Machine struct {
 	Interfaces []Interface
 	// IgnitionFile is the file on the hypervisor that fw_cfg hands over; "" for none.
 	IgnitionFile string
-	Mark         Mark
+	// Medium is what is in the drive for media. Read, nil says that there is no drive; applied, that it stays as it is.
+	Medium *Medium
+	Mark   Mark
 }
 
 // CPU is the processor as the guest sees it.

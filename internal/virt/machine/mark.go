@@ -33,7 +33,9 @@ type Mark struct {
 	// Store is nil where the variable store, if there is one, was made for the machine's firmware.
 	Store *MarkedStore `xml:"store"`
 	// Settings are nil in a mark of an older version of the provider.
-	Settings   *Settings         `xml:"settings"`
+	Settings *Settings `xml:"settings"`
+	// CDROM is what the configuration wants in the drive for media; nil where it says nothing of it.
+	CDROM      *CDROM            `xml:"cdrom"`
 	Labels     []MarkedLabel     `xml:"label"`
 	Disks      []MarkedDisk      `xml:"disk"`
 	Interfaces []MarkedInterface `xml:"interface"`

@@ -39,6 +39,7 @@ func Read(d *libvirtxml.Domain) *Machine {
 		return m
 	}
 	readExtras(d, m)
+	m.Medium = readMedium(d)
 	keys := listDiskKeys(d, m.Mark)
 	for i := range d.Devices.Disks {
 		if keys[i] != "" {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/alloc"
@@ -27,9 +28,11 @@ type Spec struct {
 	// Disks are the further ones by key.
 	Disks      map[string]DiskSpec `attr:"disks"`
 	Interfaces []InterfaceSpec     `attr:"network_interfaces"`
-	CloudInit  *CloudInit          `attr:"cloud_init"`
-	Ignition   string              `attr:"ignition"`
-	Butane     string              `attr:"butane"`
+	// CDROM is nil where nothing is said of the drive for media.
+	CDROM     *CDROM     `attr:"cdrom"`
+	CloudInit *CloudInit `attr:"cloud_init"`
+	Ignition  string     `attr:"ignition"`
+	Butane    string     `attr:"butane"`
 
 	Autostart bool `attr:"autostart"`
 	Running   bool `attr:"running"`
@@ -222,6 +225,9 @@ func (s *Spec) diskPath(key string) []any {
 		}
 		return pathTo("ignition")
 	}
+	if strings.HasPrefix(key, copyPrefix) {
+		return pathTo("cdrom", "url")
+	}
 	return pathTo("disks", service.Key(key))
 }
 
@@ -289,6 +295,9 @@ func (s *Spec) VolumeNames() []VolumeRef {
 	}
 	if s.Ignition != "" || s.Butane != "" {
 		all = append(all, VolumeRef{pool, s.Name + ignitionSuffix})
+	}
+	if s.CDROM.copyKey() != "" {
+		all = append(all, VolumeRef{pool, s.Name + s.CDROM.copySuffix()})
 	}
 	return all
 }

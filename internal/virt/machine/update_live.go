@@ -12,7 +12,7 @@ import (
 
 // changeLive changes a running machine and its configuration alike.
 func (u *update) changeLive(ctx context.Context) error {
-	steps := []func(context.Context) error{u.announceVolumes, u.createParts, u.plugDisks, u.plugInterfaces, u.resizeLive, u.changeConfiguration, u.unplugObsolete}
+	steps := []func(context.Context) error{u.announceVolumes, u.createParts, u.plugDisks, u.changeMedium, u.plugInterfaces, u.resizeLive, u.changeConfiguration, u.unplugObsolete}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
 			return err
@@ -74,11 +74,8 @@ func (u *update) plugDisk(ctx context.Context, disk, existing *Disk) error {
 		}
 		disk.Target = "" // each bus has names of its own, and QEMU calls devices by them
 	}
-	if controller := MissingController(u.d.Config, disk.Bus); controller != nil {
-		if err := u.c.AttachDevice(ctx, u.d.UUID, controller, true); err != nil {
-			return err
-		}
-		u.d.Config.Devices.Controllers = append(u.d.Config.Devices.Controllers, *controller)
+	if err := u.plugController(ctx, disk.Bus); err != nil {
+		return err
 	}
 	// What runs may have names that the configuration has not, and the other way round.
 	both := &libvirtxml.Domain{Devices: &libvirtxml.DomainDeviceList{Disks: slices.Concat(u.d.Config.Devices.Disks, u.d.Live.Devices.Disks)}}
@@ -91,6 +88,19 @@ func (u *update) plugDisk(ctx context.Context, disk, existing *Disk) error {
 		disk.Target = ""
 	}
 	return err
+}
+
+// plugController plugs in the controller that a bus needs and that the machine does not have.
+func (u *update) plugController(ctx context.Context, bus string) error {
+	controller := MissingController(u.d.Config, bus)
+	if controller == nil {
+		return nil
+	}
+	if err := u.c.AttachDevice(ctx, u.d.UUID, controller, true); err != nil {
+		return err
+	}
+	u.d.Config.Devices.Controllers = append(u.d.Config.Devices.Controllers, *controller)
+	return nil
 }
 
 func (u *update) attachDisk(ctx context.Context, x *libvirtxml.DomainDisk, live bool) error {

@@ -34,6 +34,9 @@ func (s *Spec) Uses() []plan.Use {
 			uses = append(uses, disk)
 		}
 	}
+	if s.CDROM != nil && s.CDROM.Image != "" {
+		uses = append(uses, plan.Use{Kind: plan.AttachedVolume, Verb: plan.Needs, Value: s.CDROM.Image, Path: pathTo("cdrom", "image")})
+	}
 	return uses
 }
 

@@ -42,6 +42,9 @@ func (s *Spec) Validate() []service.Problem {
 	if s.Boot.Kernel == "" && !s.Unknown.Has("boot", "kernel") && (s.Boot.Initrd != "" || s.Boot.Cmdline != "") {
 		problem(pathTo("boot", "kernel"), "Missing kernel", "initrd and cmdline go with a kernel that is booted directly")
 	}
+	if c := s.CDROM; c != nil && c.Image != "" && c.URL != "" {
+		problem(pathTo("cdrom", "url"), "Two discs in one drive", "image is one, and url another: write only one of them")
+	}
 	all = append(all, s.validateDisks()...)
 	all = append(all, s.validateInterfaces()...)
 	return append(all, s.validateFirstBoot()...)

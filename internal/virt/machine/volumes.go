@@ -59,9 +59,13 @@ func (o *volumeOwner) createVolume(ctx context.Context, v *ownVolume) error {
 
 // makeVolume makes a volume that is not there, and its mark before it. The error is hypervisor.ErrExists where it is there.
 func (o *volumeOwner) makeVolume(ctx context.Context, v *ownVolume) error {
+	content, err := v.openContent(ctx)
+	if err != nil {
+		return err
+	}
+	defer content.Close() //nolint:errcheck // only read
 	fresh := false
 	if v.pool.Files() {
-		var err error
 		if fresh, err = o.markedName(v.volumeRef()).WriteMark(ctx, o.mark, v.xml.Target.Permissions.Mode); err != nil {
 			return err
 		}
@@ -75,17 +79,17 @@ func (o *volumeOwner) makeVolume(ctx context.Context, v *ownVolume) error {
 		return err
 	}
 	v.made = true
-	if err != nil || v.content == nil {
+	if err != nil || !v.hasContent() {
 		return err
 	}
-	_, err = o.client.UploadVolume(ctx, created, bytes.NewReader(v.content))
+	_, err = o.client.UploadVolume(ctx, created, content)
 	return err
 }
 
 // adoptVolume takes a volume of the machine's own that is there. One whose content is the provider's is deleted and made anew, as it
 // may have been written by half.
 func (o *volumeOwner) adoptVolume(ctx context.Context, v *ownVolume, existing *hypervisor.Volume) error {
-	if v.content != nil {
+	if v.hasContent() {
 		if err := o.client.DeleteVolume(ctx, v.pool.Name(), v.xml.Name); err != nil {
 			return err
 		}

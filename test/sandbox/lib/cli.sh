@@ -19,6 +19,37 @@ tofu_build() {
 	mv "$directory/tofu.new" "$directory/tofu"
 }
 
+# Prints the path of a Terraform of 1.14 or later, which has actions: the one on PATH, else the one that tools/terraform114 pins, if it was
+# built already.
+terraform114_path() {
+	if [[ $(terraform version 2>/dev/null) =~ ^Terraform\ v1\.(1[4-9]|[2-9][0-9]) ]]; then
+		command -v terraform
+		return
+	fi
+	local built
+	built=$CACHE/bin/terraform-$(recipe_key "$REPOSITORY"/tools/terraform114/go.{mod,sum})/terraform
+	[[ -x $built ]] && printf '%s\n' "$built"
+}
+
+# Terraform keeps its remote states in modules of their own that are not published: each has a stand-in here, which has none. It is for
+# tests alone, and not distributed.
+terraform114_build() {
+	terraform114_path >/dev/null && return
+	local directory state
+	directory=$CACHE/bin/terraform-$(recipe_key "$REPOSITORY"/tools/terraform114/go.{mod,sum})
+	say "building Terraform 1.14 from tools/terraform114: about four minutes, once"
+	mkdir -p "$directory/source"
+	cp "$REPOSITORY"/tools/terraform114/go.{mod,sum} "$directory/source/"
+	for state in azure consul cos gcs kubernetes oci oss pg s3; do
+		mkdir -p "$directory/source/stub/$state"
+		printf 'module github.com/hashicorp/terraform/internal/backend/remote-state/%s\n\ngo 1.25\n' "$state" >"$directory/source/stub/$state/go.mod"
+		printf 'package %s\n\nimport "github.com/hashicorp/terraform/internal/backend"\n\nfunc New() backend.Backend { return nil }\n' "$state" >"$directory/source/stub/$state/stub.go"
+	done
+	(cd "$directory/source" && go build -trimpath -ldflags '-s -w' -o "$directory/terraform.new" github.com/hashicorp/terraform)
+	mv "$directory/terraform.new" "$directory/terraform"
+	rm -rf "$directory/source"
+}
+
 # Where the provider is built: each working directory of the repository has its own. PROVIDER_TREE is another one than this to build.
 provider_directory() { printf '%s/provider/%s\n' "$CACHE" "$(recipe_key <<<"${PROVIDER_TREE:-$REPOSITORY}")"; }
 

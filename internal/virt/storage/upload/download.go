@@ -31,6 +31,7 @@ type download struct {
 	ctx     context.Context
 	url     *url.URL
 	guarded bool // by a checksum
+	once    bool // a request that fails is not made again
 	client  *http.Client
 	size    int64 // -1 where the server does not say
 	// version is the server's name for this version of the file: a strong ETag, or "".
@@ -45,12 +46,12 @@ type download struct {
 }
 
 // startDownload makes the first request, so that what is wrong with the address shows before anything is made.
-func startDownload(ctx context.Context, u *url.URL, guarded bool) (*download, error) {
+func startDownload(ctx context.Context, u *url.URL, guarded, once bool) (*download, error) {
 	wait := backoff.NewExponentialBackOff()
 	wait.InitialInterval = firstWait
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.ResponseHeaderTimeout = stallTimeout
-	d := &download{ctx: ctx, url: u, guarded: guarded, size: -1, wait: wait, client: &http.Client{Transport: transport}}
+	d := &download{ctx: ctx, url: u, guarded: guarded, once: once, size: -1, wait: wait, client: &http.Client{Transport: transport}}
 	d.client.CheckRedirect = func(req *http.Request, via []*http.Request) error {
 		if len(via) >= 10 {
 			return errors.New("it leads on and on: 10 redirects")
@@ -131,6 +132,9 @@ func (d *download) connectAgain() error {
 
 // pauseBeforeRetry waits before the next request, or gives up.
 func (d *download) pauseBeforeRetry(reason error) error {
+	if d.once {
+		return fmt.Errorf("download %s: %w", d.url.Redacted(), reason)
+	}
 	d.failed++
 	if d.failed >= tries {
 		return fmt.Errorf("download %s: gave up after %d tries: %w", d.url.Redacted(), d.failed, reason)

@@ -76,12 +76,36 @@ func fetch(ctx context.Context, t *testing.T, h http.Handler, guarded bool) ([]b
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := startDownload(ctx, u, guarded)
+	d, err := startDownload(ctx, u, guarded, false)
 	if err != nil {
 		return nil, err
 	}
 	defer d.Close() //nolint:errcheck // never fails
 	return io.ReadAll(d)
+}
+
+func TestAProbeAsksOnce(t *testing.T) {
+	busy := &server{statuses: []int{503}, content: someBytes()}
+	web := httptest.NewServer(busy)
+	defer web.Close()
+	source, err := ParseSource(web.URL + "/image")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := source.Probe(t.Context()); err == nil || !strings.Contains(err.Error(), "503") || strings.Contains(err.Error(), "tries") {
+		t.Errorf("of a server that is busy: %v", err)
+	}
+	if n := busy.requests.Load(); n != 1 {
+		t.Errorf("it was asked %d times", n)
+	}
+	r, err := source.Probe(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close() //nolint:errcheck // never fails
+	if got, err := io.ReadAll(r); err != nil || !bytes.Equal(got, busy.content) {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
 }
 
 func someBytes() []byte {

@@ -106,11 +106,23 @@ func (s Source) Stat() (fs.FileInfo, error) {
 	return info, f.Close()
 }
 
+// Open starts reading the source. A transfer that breaks is taken up again where that is safe.
+func (s Source) Open(ctx context.Context) (io.ReadCloser, error) {
+	r, _, err := s.openSource(ctx, false, false)
+	return r, err
+}
+
+// Probe starts reading the source too, and asks nobody twice.
+func (s Source) Probe(ctx context.Context) (io.ReadCloser, error) {
+	r, _, err := s.openSource(ctx, false, true)
+	return r, err
+}
+
 // openSource starts reading the source; size is -1 where it is not known. With a checksum more can be done about
 // a broken transfer, because it is certain in the end that the parts belong together.
-func (s Source) openSource(ctx context.Context, guarded bool) (r io.ReadCloser, size int64, err error) {
+func (s Source) openSource(ctx context.Context, guarded, once bool) (r io.ReadCloser, size int64, err error) {
 	if s.url != nil {
-		d, err := startDownload(ctx, s.url, guarded)
+		d, err := startDownload(ctx, s.url, guarded, once)
 		if err != nil {
 			return nil, 0, err
 		}

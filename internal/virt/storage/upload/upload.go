@@ -60,7 +60,7 @@ const cleanupTimeout = 30 * time.Second
 
 // Run streams the source into a new volume. Whatever fails, no volume is left unless that cannot be deleted either.
 func Run(ctx context.Context, c *hypervisor.Client, req Request) (r Result, err error) {
-	raw, size, err := req.Source.openSource(ctx, req.Checksum.Algorithm != "")
+	raw, size, err := req.Source.openSource(ctx, req.Checksum.Algorithm != "", false)
 	if err != nil {
 		return r, err
 	}

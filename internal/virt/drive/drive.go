@@ -1,0 +1,97 @@
+// Package drive is the drive for media of a machine: the one CD drive into which its node's configuration, or its controller, puts discs.
+package drive
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+
+	"libvirt.org/go/libvirtxml"
+)
+
+// Alias is what the drive is called in a domain's XML: that tells it from drives that somebody else gave the machine.
+const Alias = "ua-media"
+
+// Find returns the drive of a domain; nil where it has none.
+func Find(x *libvirtxml.Domain) *libvirtxml.DomainDisk {
+	if x == nil || x.Devices == nil {
+		return nil
+	}
+	for i := range x.Devices.Disks {
+		if d := &x.Devices.Disks[i]; d.Device == "cdrom" && d.Alias != nil && d.Alias.Name == Alias {
+			return d
+		}
+	}
+	return nil
+}
+
+// Source is what is in a drive: a file, a device, or "pool/volume"; "" for nothing.
+func Source(d *libvirtxml.DomainDisk) string {
+	switch {
+	case d.Source == nil:
+		return ""
+	case d.Source.File != nil:
+		return d.Source.File.File
+	case d.Source.Block != nil:
+		return d.Source.Block.Dev
+	case d.Source.Volume != nil:
+		return d.Source.Volume.Pool + "/" + d.Source.Volume.Volume
+	}
+	return "something that is no file"
+}
+
+// Bus is the bus that every firmware and every installer finds a drive at: the one that a domain's chipset has for drives. Nothing can
+// be plugged into it while the machine runs.
+func Bus(x *libvirtxml.Domain) string {
+	if x.OS != nil && x.OS.Type != nil && !strings.Contains(x.OS.Type.Machine, "q35") && strings.HasPrefix(x.OS.Type.Machine, "pc") {
+		return "ide"
+	}
+	return "sata"
+}
+
+// New returns an empty drive on a bus, at the first free place among disks.
+func New(bus string, disks []libvirtxml.DomainDisk) *libvirtxml.DomainDisk {
+	prefix := "sd"
+	if bus == "ide" {
+		prefix = "hd"
+	}
+	taken := map[string]bool{}
+	for _, d := range disks {
+		if d.Target != nil {
+			taken[d.Target.Dev] = true
+		}
+	}
+	letter := byte('a')
+	for taken[prefix+string(letter)] {
+		letter++
+	}
+	return &libvirtxml.DomainDisk{
+		Device: "cdrom", ReadOnly: &libvirtxml.DomainDiskReadOnly{}, Alias: &libvirtxml.DomainAlias{Name: Alias},
+		Driver: &libvirtxml.DomainDiskDriver{Name: "qemu", Type: "raw"},
+		Target: &libvirtxml.DomainDiskTarget{Dev: prefix + string(letter), Bus: bus},
+	}
+}
+
+// SetSource puts a source into a drive, nil for nothing.
+func SetSource(d *libvirtxml.DomainDisk, source *libvirtxml.DomainDiskSource) {
+	d.Source, d.BackingStore = source, nil
+}
+
+// HeadLength is how much of an image Check looks at: ECMA-119 (ISO 9660) and ECMA-167 (UDF) have the name of their standard at byte 32769.
+const HeadLength = 32769 + 5
+
+// Check refuses what is no image of a disc. The reader has a buffer of HeadLength at least, and stays at its beginning.
+func Check(r *bufio.Reader) error {
+	head, err := r.Peek(HeadLength)
+	for _, name := range []string{"CD001", "BEA01"} {
+		if err == nil && bytes.HasSuffix(head, []byte(name)) {
+			return nil
+		}
+	}
+	if err != nil && err != io.EOF { //nolint:errorlint // an EOF that is wrapped is a source that broke off
+		return fmt.Errorf("the image cannot be read: %w", err)
+	}
+	return fmt.Errorf("this is no ISO image: neither ISO 9660 nor UDF begins so")
+}
