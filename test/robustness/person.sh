@@ -5,6 +5,21 @@ verb=$1 kind=$2 name=$3
 shift 3
 running() { systemctl is-active --quiet "$1" || exit 9; }
 told() { ! systemctl is-active --quiet "$1" || systemctl reload "$1"; }
+# load_networkd has systemd-networkd read its files. Of a device that it configures anew it takes away what no file of its has: a careful
+# person puts that back, and leaves keepalived's to keepalived.
+load_networkd() {
+	had=$(ip -o -4 addr show dev eth1 | awk '{ print $4 }')
+	networkctl reload
+	n=0
+	until [ "$n" -ge 50 ] || networkctl list --no-legend --no-pager eth1 | grep -qw configured; do
+		n=$((n + 1))
+		sleep 0.1
+	done
+	for address in $had; do
+		grep -qF "${address%/*}" /etc/keepalived/keepalived.conf 2>/dev/null || ip addr replace "$address" dev eth1
+	done
+}
+
 case $verb-$kind in
 add-hosts) printf '10.8.0.%s %s.example\n' "$1" "$name" >>/etc/hosts ;;
 remove-hosts) sed -i "/^10\.8\.0\.$1 $name\.example$/d" /etc/hosts ;;
@@ -13,11 +28,13 @@ remove-file) rm "/srv/$name" ;;
 add-networkd)
 	mkdir -p /etc/systemd/network/10-eth1.network.d
 	printf '[Network]\nAddress=%s/24\n' "$1" >"/etc/systemd/network/10-eth1.network.d/$name.conf"
-	ip addr add "$1/24" dev eth1
+	load_networkd
+	ip addr replace "$1/24" dev eth1
 	;;
 remove-networkd)
 	rm "/etc/systemd/network/10-eth1.network.d/$name.conf"
 	rmdir --ignore-fail-on-non-empty /etc/systemd/network/10-eth1.network.d
+	load_networkd
 	ip addr del "$1/24" dev eth1 || :
 	;;
 add-address) ip addr add "$1/24" dev eth1 ;;

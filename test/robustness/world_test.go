@@ -57,6 +57,7 @@ func newWorld(ctx context.Context, t *testing.T, seed uint64, states int) (*worl
 		other := machines[1-i]
 		script := `mkdir -p /etc/systemd/network/10-eth0.network.d /srv
 printf '[Route]\nDestination=%s/32\nGateway=%s\n' "$1" "$2" >/etc/systemd/network/10-eth0.network.d/client.conf
+networkctl reload # or whoever does that next has eth0 configured anew, which takes away what a person added by hand
 ip route replace "$1/32" via "$2"
 systemctl reset-failed # what failed as the machine came up is not asked about
 ` + exportScript + "\n" + spareScript
