@@ -10,7 +10,7 @@ import (
 // A page without a subcategory stands apart from its like in a registry's list: templates/ says which it is in.
 func TestEveryPageIsInAGroup(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []string{"resources", "data-sources"} {
+	for _, kind := range []string{"resources", "data-sources", "actions"} {
 		t.Run(kind, func(t *testing.T) {
 			pages, err := filepath.Glob("../../docs/" + kind + "/*.md")
 			if err != nil || len(pages) == 0 {
