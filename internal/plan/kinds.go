@@ -19,6 +19,7 @@ var (
 	// Controllers are those of a name (virtcluster_bmc), and ControllerPort where one of them listens.
 	Controllers    = Kind{Name: "controllers of machines", Noun: "controllers"}
 	ControllerPort = Kind{Name: "where a controller of machines listens", Noun: "listener"}
+	TimeServer     = Kind{Name: "time server of a machine", Noun: "time server"}
 	DHCPServer     = Kind{Name: "interface that has a DHCP server", Noun: "DHCP server on"}
 )
 

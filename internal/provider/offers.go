@@ -43,6 +43,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/route"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/servicenode"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/storagepool"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/timeserver"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/vip"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/volume"
 )
@@ -75,6 +76,7 @@ var resources = []func() resource.Resource{
 	resolver.New,
 	route.New,
 	storagepool.New,
+	timeserver.New,
 	volume.New,
 	image.New,
 	vip.New,

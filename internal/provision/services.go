@@ -8,6 +8,7 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/packages"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/chrony"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/kea"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
@@ -45,6 +46,11 @@ var Services = map[string]Service{
 		Command: "named", Version: "named -v", Unit: "named.service", Start: true,
 		Packages: map[packages.Family][]string{packages.Debian: {"bind9", "bind9-utils"}, packages.Fedora: {"bind", "bind-utils"}},
 		Daemon:   bind.Daemon{},
+	},
+	"chrony": {
+		Command: "chronyd", Version: "chronyd -v", Unit: "chrony.service",
+		Packages: map[packages.Family][]string{packages.Debian: {"chrony"}, packages.Fedora: {"chrony"}},
+		Daemon:   chrony.Daemon{},
 	},
 	"haproxy": {
 		Command: "haproxy", Version: "haproxy -v", Unit: "haproxy.service", Start: true,

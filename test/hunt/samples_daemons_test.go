@@ -38,6 +38,10 @@ func daemonSubjects() []subject {
 			},
 		},
 		{
+			kind: "virtcluster_time_server", lane: "machine5", base: object{"service_node": "$node5.id", "clients": list{"10.0.100.0/24"}},
+			samples: map[string]any{"clients": list{"10.0.100.0/24"}, "local_stratum": 8, "upstreams": list{"10.0.100.104"}},
+		},
+		{
 			kind: "virtcluster_dns_server", base: object{"service_node": "$node4.id"},
 			samples: map[string]any{
 				"allow_query": list{"any"}, "allow_recursion": list{"10.0.0.0/8", "localhost"}, "dnssec_validation": "no", "forwarders": list{"10.0.100.254"},
