@@ -39,6 +39,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/node"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/podnetwork"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/readiness"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/registry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/resolver"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/route"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/servicenode"
@@ -73,6 +74,7 @@ var resources = []func() resource.Resource{
 	node.New(),
 	podnetwork.New,
 	readiness.New,
+	registry.New,
 	resolver.New,
 	route.New,
 	storagepool.New,

@@ -13,6 +13,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/kea"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/nfs"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/registry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
@@ -75,6 +76,11 @@ var Services = map[string]Service{
 		Command: "exportfs", Version: "mount.nfs -V", Unit: "nfs-server.service",
 		Packages: map[packages.Family][]string{packages.Debian: {"nfs-kernel-server"}, packages.Fedora: {"nfs-utils"}},
 		Daemon:   nfs.Daemon{},
+	},
+	"registry": {
+		Command: "docker-registry", Version: "docker-registry --version", Unit: "docker-registry.service", Aside: true,
+		Packages: map[packages.Family][]string{packages.Debian: {"docker-registry"}, packages.Fedora: {"docker-distribution"}},
+		Daemon:   registry.Daemon,
 	},
 	"nftables": {
 		// Starting the unit flushes the ruleset, and so does stopping it, whoever made it: it is enabled for the next boot alone.
