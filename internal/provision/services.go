@@ -78,8 +78,9 @@ var Services = map[string]Service{
 		Daemon:   nfs.Daemon{},
 	},
 	"registry": {
+		// A mirror asks by curl whether the registry that it mirrors answers.
 		Command: "docker-registry", Version: "docker-registry --version", Unit: "docker-registry.service", Aside: true,
-		Packages: map[packages.Family][]string{packages.Debian: {"docker-registry"}, packages.Fedora: {"docker-distribution"}},
+		Packages: map[packages.Family][]string{packages.Debian: {"docker-registry", "curl"}, packages.Fedora: {"docker-distribution", "curl"}},
 		Daemon:   registry.Daemon,
 	},
 	"nftables": {

@@ -44,9 +44,6 @@ func (m *model) toSpec(ctx context.Context) (registry.Registry, diag.Diagnostics
 	r := registry.Registry{
 		Name: m.Name.ValueString(), Address: address, Port: m.Port.ValueInt64(), Storage: m.Storage.ValueString(), MirrorOf: m.MirrorOf.ValueString(), Users: convert.MapTexts(m.Users),
 	}
-	if r.Storage == "" {
-		r.Storage = "/var/lib/virtcluster-registry/" + r.Name
-	}
 	if convert.Known(m.TLS) {
 		var t tlsModel
 		diags.Append(m.TLS.As(ctx, &t, basetypes.ObjectAsOptions{})...)

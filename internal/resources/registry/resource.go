@@ -6,7 +6,9 @@ import (
 	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
@@ -44,8 +46,14 @@ func openStore(ctx context.Context, at crud.StoreContext, m *model) (*registry.S
 	return &registry.Store{Part: p}, err
 }
 
-// planChange refuses a registry at a port that somebody else has.
+// planChange plans where the images are, and refuses a registry at a port that somebody else has.
 func planChange(ctx context.Context, at crud.StoreContext, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
+	var written types.String
+	resp.Diagnostics.Append(req.Config.GetAttribute(ctx, path.Root("storage"), &written)...)
+	if written.IsNull() && !m.Name.IsUnknown() {
+		m.Storage = types.StringValue("/var/lib/virtcluster-registry/" + m.Name.ValueString())
+		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("storage"), m.Storage)...)
+	}
 	if at.Fleet == nil || !req.State.Raw.IsNull() || m.ServiceNode.IsUnknown() || m.Port.IsUnknown() {
 		return
 	}

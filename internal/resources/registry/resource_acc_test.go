@@ -120,6 +120,11 @@ openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out /tmp/image/o
 				Config:    service(node) + registry("images", "") + mirror, PlanOnly: true, ExpectNonEmptyPlan: true,
 			},
 			{RefreshState: true, ExpectNonEmptyPlan: true, Check: pulls(5001)}, // with its uplink cut
+			{PreConfig: func() { acctest.On(t, "svc-1", "systemctl", "restart", "virtcluster-registry@mirror") }, RefreshState: true, ExpectNonEmptyPlan: true, Check: pulls(5001)},
+			{Config: service(node) + registry("images", "") + mirror, Check: func(*terraform.State) error {
+				acctest.On(t, "svc-1", "sh", "-c", `n=0; until pgrep -f "docker-registry serve /etc/virtcluster-registry/mirror/config.yml"; do [ $((n += 1)) -lt 60 ] || exit 1; sleep 1; done`)
+				return nil
+			}},
 			{Config: service(node) + secured, Check: resource.ComposeTestCheckFunc(
 				func(*terraform.State) error {
 					if pulls(5000)(nil) == nil {

@@ -52,12 +52,12 @@ func resourceSchema(context.Context) schema.Schema {
 				MarkdownDescription: "Port that it listens at, 1024 to 65535. Default: 5000.",
 			},
 			"storage": schema.StringAttribute{
-				Optional: true, Computed: true, Validators: []validator.String{values.Path}, PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
+				Optional: true, Computed: true, Validators: []validator.String{values.Path},
 				MarkdownDescription: "Directory of the images, which is made where it is missing and stays with what is in it. Default: `/var/lib/virtcluster-registry/NAME`.",
 			},
 			"mirror_of": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{mirrored},
-				MarkdownDescription: "URL of the registry that this one is a mirror of; nothing can be pushed to a mirror. Default: none.",
+				MarkdownDescription: "URL of the registry that this one is a mirror of; nothing can be pushed to a mirror. What was pulled through it is served while that one does not answer, after a restart too (for which it asks by `curl`). docker-registry forgets what it fetched seven days later, and fetches it again when it is pulled. Default: none.",
 			},
 			"tls": schema.SingleNestedAttribute{
 				Optional: true, MarkdownDescription: "Certificate for HTTPS. Default: plain HTTP.",

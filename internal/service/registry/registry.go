@@ -8,6 +8,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"net"
 	"net/netip"
@@ -101,12 +102,20 @@ func (r Registry) Uses() []plan.Use {
 	return []plan.Use{{Kind: plan.ServedPort, Value: strconv.FormatInt(r.Port, 10), Path: []any{"port"}}}
 }
 
-//go:embed virtcluster-registry@.service
-var unit string
+var (
+	//go:embed virtcluster-registry@.service
+	unit string
+	// serveScript is what the unit runs.
+	//
+	//go:embed serve.sh
+	serveScript string
+)
 
 const (
 	configFile      = "config.yml"
+	aloneFile       = "alone.yml" // what a mirror serves by while the registry that it mirrors does not answer
 	unitFile        = "unit.env"
+	serveFile       = "serve.sh"
 	usersFile       = "htpasswd"
 	certificateFile = "tls.crt"
 	keyFile         = "tls.key"
@@ -135,6 +144,12 @@ type (
 		Delete struct {
 			Enabled bool `yaml:"enabled"`
 		} `yaml:"delete"`
+		Maintenance *maintenanceConfig `yaml:"maintenance,omitempty"`
+	}
+	maintenanceConfig struct {
+		ReadOnly struct {
+			Enabled bool `yaml:"enabled"`
+		} `yaml:"readonly"`
 	}
 	httpConfig struct {
 		Addr string     `yaml:"addr"`
@@ -162,36 +177,35 @@ const (
 
 // put writes all files of the registry.
 func (r Registry) put(t transaction.Tree, m owner.Mark) error {
-	key := []byte(r.Key)
 	if r.Key == "" {
-		key = t[Daemon.Path(r.Name, keyFile)].Content // its version stays
+		r.Key = string(t[Daemon.Path(r.Name, keyFile)].Content) // its version stays
 	}
-	drop(t, r.Name)
 	if r.Certificate != "" {
-		if _, err := tls.X509KeyPair([]byte(r.Certificate), key); err != nil {
+		if _, err := tls.X509KeyPair([]byte(r.Certificate), []byte(r.Key)); err != nil {
 			return service.At([]any{"tls", "certificate"}, fmt.Errorf("the certificate and the key do not fit: %w", err))
 		}
-		Daemon.Put(t, r.Name, certificateFile, []byte(r.Certificate), 0o644, "")
-		Daemon.Put(t, r.Name, keyFile, key, 0o640, account)
 	}
-	if len(r.Users) > 0 {
-		var lines strings.Builder
-		for _, name := range slices.Sorted(maps.Keys(r.Users)) {
-			fmt.Fprintf(&lines, "%s:%s\n", name, r.Users[name])
-		}
-		Daemon.Put(t, r.Name, usersFile, []byte(lines.String()), 0o640, account)
-	}
-	content, err := r.render()
+	files, err := r.render()
 	if err != nil {
 		return err
 	}
-	Daemon.Put(t, r.Name, unitFile, fmt.Appendf(nil, "STORAGE=%s\nPORT=%d\n", strconv.Quote(r.Storage), r.Port), 0o644, "")
-	Daemon.Put(t, r.Name, configFile, append(fmt.Appendf(nil, "%s%s\n", head, m), content...), 0o644, "")
+	drop(t, r.Name)
+	files[configFile] = append(fmt.Appendf(nil, "%s%s\n", head, m), files[configFile]...)
+	for name, content := range files {
+		mode, group := fs.FileMode(0o644), ""
+		if name == keyFile || name == usersFile {
+			mode, group = 0o640, account
+		}
+		Daemon.Put(t, r.Name, name, content, mode, group)
+	}
 	return nil
 }
 
-// render returns the main file below its first line, which is the mark.
-func (r Registry) render() ([]byte, error) {
+// render returns the files by name, the main one without its first line, which is the mark.
+func (r Registry) render() (map[string][]byte, error) {
+	all := map[string][]byte{
+		unitFile: fmt.Appendf(nil, "STORAGE=%q\nPORT=%d\nMIRROR_OF=%q\n", r.Storage, r.Port, r.MirrorOf), serveFile: []byte(serveScript),
+	}
 	d := document{Version: "0.1", Log: logConfig{"info"}}
 	d.Storage.Filesystem.Root, d.Storage.Delete.Enabled = r.Storage, r.MirrorOf == ""
 	address := ""
@@ -199,25 +213,37 @@ func (r Registry) render() ([]byte, error) {
 		address = r.Address.String()
 	}
 	d.HTTP.Addr = net.JoinHostPort(address, strconv.FormatInt(r.Port, 10))
-	if r.MirrorOf != "" {
-		d.Proxy = &proxyConfig{r.MirrorOf}
-	}
 	if r.Certificate != "" {
 		d.HTTP.TLS = &tlsConfig{Daemon.Path(r.Name, certificateFile), Daemon.Path(r.Name, keyFile)}
+		all[certificateFile], all[keyFile] = []byte(r.Certificate), []byte(r.Key)
 	}
 	if len(r.Users) > 0 {
 		d.Auth = &authConfig{}
 		d.Auth.Htpasswd.Realm, d.Auth.Htpasswd.Path = "registry", Daemon.Path(r.Name, usersFile)
+		for _, name := range slices.Sorted(maps.Keys(r.Users)) {
+			all[usersFile] = fmt.Appendf(all[usersFile], "%s:%s\n", name, r.Users[name])
+		}
+	}
+	var err error
+	if r.MirrorOf != "" {
+		alone := d
+		alone.Storage.Maintenance = &maintenanceConfig{}
+		alone.Storage.Maintenance.ReadOnly.Enabled = true
+		if all[aloneFile], err = yaml.Marshal(alone); err != nil {
+			return nil, err
+		}
+		d.Proxy = &proxyConfig{r.MirrorOf}
 	}
 	content, err := yaml.Marshal(d)
 	if r.KeyVersion != 0 {
 		content = append(fmt.Appendf(nil, "%s%d\n", keyVersion, r.KeyVersion), content...)
 	}
-	return content, err
+	all[configFile] = content
+	return all, err
 }
 
 func drop(t transaction.Tree, instance string) {
-	Daemon.Drop(t, instance, configFile, unitFile, usersFile, certificateFile, keyFile)
+	Daemon.Drop(t, instance, configFile, aloneFile, unitFile, serveFile, usersFile, certificateFile, keyFile)
 }
 
 // find reads the registry of a name; transaction.ErrAbsent where there is none. One in which a person wrote what nobody asked for has
@@ -264,8 +290,13 @@ func parse(t transaction.Tree, name string, content []byte) (Registry, error) {
 		r.KeyVersion, _ = strconv.ParseInt(string(line), 10, 64)
 	}
 	again, err := r.render()
-	if err == nil && !bytes.Equal(again, content) {
+	if err == nil && !bytes.Equal(again[configFile], content) {
 		err = fmt.Errorf("%s is not as it was written", configFile)
+	}
+	for _, file := range []string{aloneFile, unitFile, serveFile} {
+		if !bytes.Equal(again[file], t[Daemon.Path(r.Name, file)].Content) {
+			r.Storage = "" // which is what the unit prepares by them
+		}
 	}
 	if len(r.Validate()) > 0 {
 		r.KeyVersion = 0
@@ -299,5 +330,5 @@ func (s *Store) Create(ctx context.Context, want Registry) (Registry, error) {
 
 // Look returns who listens at the port already, as an error at its attribute.
 func (s *Store) Look(ctx context.Context, want Registry) error {
-	return ownunit.CheckPort(ctx, s.Host, "port", want.Address, want.Port)
+	return Daemon.CheckPort(ctx, s.Host, want.Name, []any{"port"}, want.Address, want.Port)
 }

@@ -9,10 +9,12 @@ import (
 	"math/big"
 	"net/netip"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/hosttest"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
@@ -67,7 +69,7 @@ func TestARegistryIsReadBack(t *testing.T) {
 					t.Errorf("%s is %o of %s", secret, f.Mode.Perm(), f.Group)
 				}
 			}
-			if err := p.Set(tree, Registry{Name: "images", Port: 5000, Storage: "/srv/images"}); err != nil || len(tree) != 3 {
+			if err := p.Set(tree, Registry{Name: "images", Port: 5000, Storage: "/srv/images"}); err != nil || len(tree) != 4 {
 				t.Errorf("%v: one that is plain again has %d files", err, len(tree))
 			}
 			if err := p.Drop(tree); err != nil || len(tree) != 0 {
@@ -124,6 +126,35 @@ func TestWhatNoRegistryTakes(t *testing.T) {
 	}
 	if err := CheckHash(hash); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestAMirrorServesWhatItKeptUntilTheOtherAnswers runs serve.sh.
+func TestAMirrorServesWhatItKeptUntilTheOtherAnswers(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		mirrorOf, curl string
+		calls          []string
+	}{
+		"no mirror":        {"", "exit 7", []string{"docker-registry serve /d/config.yml"}},
+		"it answers":       {"http://up", "", []string{"curl --silent --output /dev/null --max-time 5 http://up/v2/", "docker-registry serve /d/config.yml"}},
+		"it does not":      {"http://up", "exit 7", []string{"curl --silent --output /dev/null --max-time 5 http://up/v2/", "docker-registry serve /d/alone.yml"}},
+		"it answers again": {"http://up", "[ -e $0.was ] || { touch $0.was; exit 7; }", []string{"curl --silent --output /dev/null --max-time 5 http://up/v2/", "docker-registry serve /d/alone.yml", "curl --silent --output /dev/null --max-time 5 http://up/v2/"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			wait, registry := "60", ""
+			if name == "it answers again" {
+				wait, registry = "1", "exec sleep 30"
+			}
+			end := hosttest.Script{
+				Text: "MIRROR_OF=" + c.mirrorOf + "\n" + strings.Replace(serveScript, "until sleep", "exec >/dev/null 2>&1\n\tuntil sleep", 1), Args: []string{"/d", wait},
+				Programs: map[string]string{"curl": c.curl, "docker-registry": registry},
+			}.Run(t)
+			if ended := name == "it answers again"; (end.Status != 0) != ended || !slices.Equal(end.Calls, c.calls) {
+				t.Errorf("%+v", end)
+			}
+		})
 	}
 }
 
