@@ -32,6 +32,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxybackend"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxyfrontend"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostsfile"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/httpcontent"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/image"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/netinterface"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/network"
@@ -80,6 +81,7 @@ var resources = []func() resource.Resource{
 	storagepool.New,
 	timeserver.New,
 	volume.New,
+	httpcontent.New,
 	image.New,
 	vip.New,
 }
