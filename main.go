@@ -2,7 +2,6 @@
 package main
 
 import (
-	"context"
 	"flag"
 	"log"
 	"os"
@@ -11,7 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6/tf6server"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/bmc"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/programs"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/provider"
 )
 
@@ -26,10 +25,9 @@ const (
 )
 
 func main() {
-	if len(os.Args) > 1 && os.Args[1] == "bmc" { // on a hypervisor; see virtcluster_bmc
-		if err := bmc.Main(context.Background(), version, os.Args[2:], os.Stderr); err != nil {
-			log.Fatal(err)
-		}
+	if ran, err := programs.Run(version, os.Args[1:]); err != nil {
+		log.Fatal(err)
+	} else if ran {
 		return
 	}
 	if os.Getenv("GOGC") == "" && os.Getenv("GOMEMLIMIT") == "" {

@@ -24,6 +24,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/bmc/config"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/sshhost"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/unitprogram"
 )
 
 // version is that of the program; see Main.
@@ -156,7 +157,9 @@ func serve(ctx context.Context, c config.Config, dir string, systems map[string]
 		go func() { failed <- s.Serve(ctx) }()
 		log.Info("IPMI", "address", at, "node", name)
 	}
-	notifyReady()
+	if err := unitprogram.Ready(); err != nil {
+		return err
+	}
 	select {
 	case <-ctx.Done():
 		return nil
@@ -165,17 +168,5 @@ func serve(ctx context.Context, c config.Config, dir string, systems map[string]
 			return nil
 		}
 		return err
-	}
-}
-
-// notifyReady tells systemd that all ports are open (sd_notify(3)).
-func notifyReady() {
-	path := os.Getenv("NOTIFY_SOCKET")
-	if path == "" {
-		return
-	}
-	if c, err := net.Dial("unixgram", strings.Replace(path, "@", "\x00", 1)); err == nil {
-		_, _ = c.Write([]byte("READY=1"))
-		_ = c.Close()
 	}
 }

@@ -19,7 +19,11 @@ var (
 	// Controllers are those of a name (virtcluster_bmc), and ControllerPort where one of them listens.
 	Controllers    = Kind{Name: "controllers of machines", Noun: "controllers"}
 	ControllerPort = Kind{Name: "where a controller of machines listens", Noun: "listener"}
-	DHCPServer     = Kind{Name: "interface that has a DHCP server", Noun: "DHCP server on"}
+	ServedPath     = Kind{Name: "path that is served by HTTP", Noun: "content"}
+	// ServedPort is that of a daemon which runs from a unit of the provider's own.
+	ServedPort = Kind{Name: "port of a registry", Noun: "port"}
+	TimeServer = Kind{Name: "time server of a machine", Noun: "time server"}
+	DHCPServer = Kind{Name: "interface that has a DHCP server", Noun: "DHCP server on"}
 )
 
 // Addresses that the plan puts on devices of a machine, by what puts them there: whoever of two goes would take it from the other.

@@ -72,6 +72,9 @@ var Rules = join(
 		{Mine: ControllerPort, Theirs: ControllerPort, Summary: "Port in use", Detail: "{Holder} on {place} listens at {value} too: write another port, or another address"},
 		{Mine: HostsBlock, Theirs: HostsBlock, Summary: "Block described twice", Detail: "{mine} is also the {holder}: write another name"},
 		{Mine: NFSExport, Theirs: NFSExport, Summary: "Exported twice", Detail: "{mine} is another resource's: write all clients into one of them"},
+		{Mine: ServedPath, Theirs: ServedPath, Summary: "Served twice", Detail: "{mine} of {place} is also the {holder}: a path has one content"},
+		{Mine: ServedPort, Theirs: ServedPort, Summary: "Port in use", Detail: "{holder} on {place} listens at port {value} too: write another one"},
+		{Mine: TimeServer, Theirs: TimeServer, Summary: "Two time servers", Detail: "another virtcluster_time_server of this configuration is for {place} too: a service node has one"},
 		{Mine: DHCPServer, Theirs: DHCPServer, Summary: "Two DHCP servers", Detail: "{mine} is also the {holder}: an interface has one"},
 	},
 	[]Rule{

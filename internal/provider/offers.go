@@ -34,6 +34,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxybackend"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxyfrontend"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostsfile"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/httpcontent"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/image"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/netinterface"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/network"
@@ -41,10 +42,12 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/node"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/podnetwork"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/readiness"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/registry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/resolver"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/route"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/servicenode"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/storagepool"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/timeserver"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/vip"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/volume"
 )
@@ -74,10 +77,13 @@ var resources = []func() resource.Resource{
 	node.New(),
 	podnetwork.New,
 	readiness.New,
+	registry.New,
 	resolver.New,
 	route.New,
 	storagepool.New,
+	timeserver.New,
 	volume.New,
+	httpcontent.New,
 	image.New,
 	vip.New,
 }

@@ -8,10 +8,12 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/packages"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/chrony"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/kea"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/keepalived"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/nfs"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/registry"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
@@ -46,6 +48,11 @@ var Services = map[string]Service{
 		Packages: map[packages.Family][]string{packages.Debian: {"bind9", "bind9-utils"}, packages.Fedora: {"bind", "bind-utils"}},
 		Daemon:   bind.Daemon{},
 	},
+	"chrony": {
+		Command: "chronyd", Version: "chronyd -v", Unit: "chrony.service",
+		Packages: map[packages.Family][]string{packages.Debian: {"chrony"}, packages.Fedora: {"chrony"}},
+		Daemon:   chrony.Daemon{},
+	},
 	"haproxy": {
 		Command: "haproxy", Version: "haproxy -v", Unit: "haproxy.service", Start: true,
 		// The runtime API is a Unix socket: Debian always has perl to talk to it.
@@ -69,6 +76,12 @@ var Services = map[string]Service{
 		Command: "exportfs", Version: "mount.nfs -V", Unit: "nfs-server.service",
 		Packages: map[packages.Family][]string{packages.Debian: {"nfs-kernel-server"}, packages.Fedora: {"nfs-utils"}},
 		Daemon:   nfs.Daemon{},
+	},
+	"registry": {
+		// A mirror asks by curl whether the registry that it mirrors answers.
+		Command: "docker-registry", Version: "docker-registry --version", Unit: "docker-registry.service", Aside: true,
+		Packages: map[packages.Family][]string{packages.Debian: {"docker-registry", "curl"}, packages.Fedora: {"docker-distribution", "curl"}},
+		Daemon:   registry.Daemon,
 	},
 	"nftables": {
 		// Starting the unit flushes the ruleset, and so does stopping it, whoever made it: it is enabled for the next boot alone.

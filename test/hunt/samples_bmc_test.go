@@ -1,7 +1,6 @@
 package hunt
 
 import (
-	"context"
 	"crypto/x509"
 	"encoding/pem"
 	"log"
@@ -11,15 +10,14 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/bmc"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/programs"
 )
 
-// The provider's own program is the test's here, which serves controllers as the provider's does.
+// The provider's own program is the test's here, which serves as the provider's does.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == "bmc" {
-		if err := bmc.Main(context.Background(), "hunt", os.Args[2:], os.Stderr); err != nil {
-			log.Fatal(err)
-		}
+	if ran, err := programs.Run("hunt", os.Args[1:]); err != nil {
+		log.Fatal(err)
+	} else if ran {
 		return
 	}
 	os.Exit(m.Run())

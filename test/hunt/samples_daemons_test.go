@@ -38,6 +38,29 @@ func daemonSubjects() []subject {
 			},
 		},
 		{
+			kind: "virtcluster_time_server", lane: "machine5", base: object{"service_node": "$node5.id", "clients": list{"10.0.100.0/24"}},
+			samples: map[string]any{"clients": list{"10.0.100.0/24"}, "local_stratum": 8, "upstreams": list{"10.0.100.104"}},
+		},
+		{
+			kind: "virtcluster_http_content", lane: "machine5", base: object{"service_node": "$node5.id", "listen": "10.0.100.105:8085", "path": "/hunted", "content": "hunted\n"},
+			samples: map[string]any{
+				"checksum": "sha256:b47026b3b23762a7707287069742a1398bb1b5cb01e7c4bccda71e796c645610", "content": "hunted\n", "directory": "/etc/apt", "listen": "10.0.100.105:8085", "path": "/hunted", "source": "/etc/passwd",
+			},
+			beside: map[string]object{"directory": {"content": nil}, "source": {"content": nil}},
+		},
+		{
+			kind: "virtcluster_registry", lane: "machine5", base: object{"service_node": "$node5.id", "name": "hunted"},
+			samples: map[string]any{
+				"address": "10.0.100.105", "mirror_of": "http://10.0.100.104:5000", "name": "hunted", "port": 5003, "storage": "/srv/hunted",
+				"tls": object{"certificate": certificate(), "key": certificateKey()}, "tls.certificate": certificate(), "tls.key": certificateKey(), "tls.key_wo": certificateKey(), "tls.key_wo_version": 1,
+				"users": object{"hunted": "$2y$10$abcdefghijklmnopqrstuuabcdefghijklmnopqrstuvwxyz01234"},
+			},
+			beside: map[string]object{
+				"tls.certificate": {"tls": object{"key": certificateKey()}}, "tls.key": {"tls": object{"certificate": certificate()}},
+				"tls.key_wo": {"tls": object{"certificate": certificate(), "key_wo_version": 1}}, "tls.key_wo_version": {"tls": object{"certificate": certificate(), "key_wo": certificateKey()}},
+			},
+		},
+		{
 			kind: "virtcluster_dns_server", base: object{"service_node": "$node4.id"},
 			samples: map[string]any{
 				"allow_query": list{"any"}, "allow_recursion": list{"10.0.0.0/8", "localhost"}, "dnssec_validation": "no", "forwarders": list{"10.0.100.254"},

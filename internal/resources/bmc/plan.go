@@ -49,7 +49,7 @@ func planControllers(ctx context.Context, at crud.StoreContext, req resource.Mod
 		return
 	}
 	if binary := written.Binary; convert.WhollyKnown(ctx, binary) {
-		program, err := store.Choose(ctx, there)
+		program, err := store.Choose(ctx, there.Platform())
 		if err != nil {
 			resp.Diagnostics.AddAttributeError(path.Root("binary"), "No program for the hypervisor's machine", err.Error())
 			return

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/selfbinary"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bmc"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
 )
@@ -79,8 +80,8 @@ func openControllers(ctx context.Context, at crud.StoreContext, m *model) (*bmc.
 	store := bmc.Open(h, m.Name.ValueString(), formatID(m), at.Claim)
 	store.URI = localURI(libvirt)
 	source, checksum := textOf(m.Binary.Attributes()["source"]), textOf(m.Binary.Attributes()["checksum"])
-	store.Choose = func(ctx context.Context, on bmc.Machine) (bmc.Program, error) {
-		return bmc.ChooseProgram(ctx, on, source, checksum, at.Version)
+	store.Choose = func(ctx context.Context, on selfbinary.Machine) (selfbinary.Program, error) {
+		return selfbinary.Choose(ctx, on, source, checksum, at.Version)
 	}
 	store.Exists = func(ctx context.Context, node string) error {
 		return machine.FindNode(ctx, at.Fleet.Known(ctx), m.Hypervisor.ValueString(), node)

@@ -6,11 +6,9 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
-	"crypto/sha256"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	_ "embed"
-	"encoding/hex"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
@@ -29,6 +27,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/bmc/config"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/selfbinary"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
@@ -50,7 +49,7 @@ type Store struct {
 	// URI of libvirt on the machine itself.
 	URI string
 	// Choose chooses the program that is to be installed on a machine.
-	Choose func(ctx context.Context, m Machine) (Program, error)
+	Choose func(ctx context.Context, m selfbinary.Machine) (selfbinary.Program, error)
 	// Exists says whether the hypervisor has a node; nil asks nobody.
 	Exists func(ctx context.Context, node string) error
 
@@ -94,6 +93,11 @@ type Machine struct {
 	Addresses []string
 	// There says what of the controllers is there: "unit", "user", "program".
 	There []string
+}
+
+// Platform is what a program is chosen by.
+func (m Machine) Platform() selfbinary.Machine {
+	return selfbinary.Machine{System: m.System, Processor: m.Processor, What: "the hypervisor's machine", Otherwise: "write binary = { source, checksum } with one that was built for it"}
 }
 
 // Look looks at the machine.
@@ -318,7 +322,7 @@ func (s *Store) put(ctx context.Context, want Controllers) error {
 	if err != nil {
 		return err
 	}
-	chosen, err := s.Choose(ctx, m)
+	chosen, err := s.Choose(ctx, m.Platform())
 	if err != nil {
 		return err
 	}
@@ -344,7 +348,7 @@ func (s *Store) put(ctx context.Context, want Controllers) error {
 		c.UUID = uuid.NewString()
 	}
 	if program != nil {
-		c.InstalledSum = hexSum(program)
+		c.InstalledSum = selfbinary.Sum(program)
 	}
 	for name, n := range want.Nodes {
 		c.Nodes[name] = want.Complete(name, n)
@@ -494,18 +498,12 @@ func Fingerprint(certificate string) string {
 	if block == nil {
 		return ""
 	}
-	return hexSum(block.Bytes)
-}
-
-// hexSum is the SHA-256 of something in hexadecimal.
-func hexSum(content []byte) string {
-	sum := sha256.Sum256(content)
-	return hex.EncodeToString(sum[:])
+	return selfbinary.Sum(block.Bytes)
 }
 
 // sealOf is a digest of a password's hash and of what IPMI is told.
 func sealOf(hash, plain string) string {
-	return hexSum([]byte(hash + "\x00" + plain))
+	return selfbinary.Sum([]byte(hash + "\x00" + plain))
 }
 
 // socketOf is the socket that a URI names; "-" for the usual ones.

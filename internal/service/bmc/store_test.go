@@ -15,6 +15,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/hosttest"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/selfbinary"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
@@ -39,7 +40,7 @@ func newMachine() *toyMachine {
 		case "look":
 			out := "system Linux x86_64\nstate " + map[bool]string{true: "active", false: "inactive"}[m.running] + "\n"
 			if content, err := disk.Read(context.Background(), args[4]); err == nil {
-				out += "program\nsum " + hexSum(content) + "\n"
+				out += "program\nsum " + selfbinary.Sum(content) + "\n"
 			}
 			if there("/etc/systemd/system/" + args[2]) {
 				out += "unit\n"
@@ -72,9 +73,9 @@ func newMachine() *toyMachine {
 func open(m *toyMachine, claim owner.Claim) *Store {
 	s := Open(m.Host, "rack", "rack", claim)
 	s.URI = "qemu:///system"
-	s.Choose = func(context.Context, Machine) (Program, error) {
+	s.Choose = func(context.Context, selfbinary.Machine) (selfbinary.Program, error) {
 		content := []byte("program")
-		return Program{Own, hexSum(content), func(context.Context) ([]byte, error) { return content, nil }}, nil
+		return selfbinary.Program{Origin: selfbinary.Own, Sum: selfbinary.Sum(content), Fetch: func(context.Context) ([]byte, error) { return content, nil }}, nil
 	}
 	return s
 }
@@ -96,7 +97,7 @@ func create(t *testing.T, m *toyMachine, want Controllers) (*Store, Controllers)
 func TestControllersAreInstalledReadBackAndRemoved(t *testing.T) {
 	m := newMachine()
 	s, got := create(t, m, rack())
-	if !s.Serving() || got.Version != 1 || got.Program != Own || got.Fingerprint == "" || got.Nodes["w1"].SystemID != "w1" || !got.HasPassword("correct-horse") {
+	if !s.Serving() || got.Version != 1 || got.Program != selfbinary.Own || got.Fingerprint == "" || got.Nodes["w1"].SystemID != "w1" || !got.HasPassword("correct-horse") {
 		t.Errorf("it serves: %v; it is %+v", s.Serving(), got)
 	}
 	text, err := m.Read(t.Context(), "/etc/virtcluster/bmc/rack/config.json")

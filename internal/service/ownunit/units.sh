@@ -65,14 +65,22 @@ running() {
 	done
 }
 
+# listeners UNIT PORT   prints the sockets that others than the unit listen at, as ss does.
+listeners() {
+	main=$(systemctl show --property=MainPID --value -- "$1") || exit 1
+	ss -Hltnp "sport = :$2" | grep -v "pid=${main:-0},"
+	return 0
+}
+
 what=${1:-}
 shift
 case $what in
 activate) activate "$@" ;;
 verify) verify "$@" ;;
 running) running "$@" ;;
+listeners) listeners "$@" ;;
 *)
-	echo "usage: units.sh activate|verify|running" >&2
+	echo "usage: units.sh activate|verify|running|listeners" >&2
 	exit 1
 	;;
 esac

@@ -55,6 +55,9 @@ node_configure() { # ROOT NUMBER PUBLIC_KEY
 	# that somebody has just logged in to would go down as late as that.
 	install -d "$root/etc/systemd/system/user@.service.d"
 	printf '[Service]\nTimeoutStopSec=3\n' >"$root/etc/systemd/system/user@.service.d/stop.conf"
+	# A container may not set the clock: chrony serves time and leaves its own alone.
+	install -d "$root/etc/systemd/system/chrony.service.d"
+	printf '[Unit]\nConditionCapability=\n[Service]\nExecStart=\nExecStart=!/usr/sbin/chronyd -x -F 0\n' >"$root/etc/systemd/system/chrony.service.d/container.conf"
 	# What looks for disks and for what to boot has nothing to find here, and would be sixteen processes at each reload of systemd. The
 	# greeting of who logs in would be six.
 	install -d "$root/etc/systemd/system-generators"

@@ -1,9 +1,13 @@
-package bmc
+// Package selfbinary chooses the program of the provider that serves on a machine, by a subcommand, and puts it there: its own, where that
+// runs there, or that of a release for the machine's platform.
+package selfbinary
 
 import (
 	"archive/zip"
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -16,7 +20,15 @@ import (
 	"time"
 )
 
-// Program is what serves on the machine, as a file for its system and processor.
+// Machine is where a program is to run.
+type Machine struct {
+	// System and Processor as uname(1) has them.
+	System, Processor string
+	// What is how messages call it ("the hypervisor's machine"), and Otherwise the way out where no program is for it.
+	What, Otherwise string
+}
+
+// Program is what serves on a machine, as a file for its system and processor.
 type Program struct {
 	// Origin says where it comes from: "this provider", a path or a URL.
 	Origin string
@@ -41,9 +53,9 @@ var processors = map[string]string{"x86_64": "amd64", "aarch64": "arm64"}
 // released is the version of a release.
 var released = regexp.MustCompile(`^\d+\.\d+\.\d+(-[0-9A-Za-z.]+)?$`)
 
-// ChooseProgram returns the program for a machine: source with its checksum ("sha256:…"), where that is written; else the provider's own,
-// where that runs there; else that of the release of a version.
-func ChooseProgram(ctx context.Context, m Machine, source, checksum, version string) (Program, error) {
+// Choose returns the program for a machine: source with its checksum ("sha256:…"), where that is written; else the provider's own, where that
+// runs there; else that of the release of a version.
+func Choose(ctx context.Context, m Machine, source, checksum, version string) (Program, error) {
 	if source != "" {
 		sum := strings.ToLower(strings.TrimPrefix(checksum, "sha256:"))
 		return Program{source, sum, func(ctx context.Context) ([]byte, error) { return fetchProgram(ctx, source, sum) }}, nil
@@ -63,22 +75,22 @@ func ChooseProgram(ctx context.Context, m Machine, source, checksum, version str
 		}}, err
 	}
 	if !released.MatchString(version) {
-		return Program{}, fmt.Errorf("the hypervisor's machine is %s on %s, where this provider (%s, %s) does not run, and its version %q is no release that others could be fetched from: write binary = { source, checksum } with one that was built for it",
-			m.System, m.Processor, runtime.GOOS, runtime.GOARCH, version)
+		return Program{}, fmt.Errorf("%s is %s on %s, where this provider (%s, %s) does not run, and its version %q is no release that others could be fetched from: %s",
+			m.What, m.System, m.Processor, runtime.GOOS, runtime.GOARCH, version, m.Otherwise)
 	}
 	name := fmt.Sprintf("terraform-provider-virtcluster_%s", version)
 	archive := fmt.Sprintf("%s_%s_%s.zip", name, system, processor)
 	at := releases + "/v" + version + "/"
 	sums, err := readSource(ctx, at+name+"_SHA256SUMS")
 	if err != nil {
-		return Program{}, fmt.Errorf("the hypervisor's machine is %s on %s, so the program is that of the release: %w. Or write binary = { source, checksum }", m.System, m.Processor, err)
+		return Program{}, fmt.Errorf("%s is %s on %s, so the program is that of the release: %w. Or %s", m.What, m.System, m.Processor, err, m.Otherwise)
 	}
 	for line := range strings.Lines(string(sums)) {
 		if sum, file, ok := strings.Cut(strings.TrimSpace(line), "  "); ok && file == archive {
-			return ChooseProgram(ctx, m, at+archive, sum, version)
+			return Choose(ctx, m, at+archive, sum, version)
 		}
 	}
-	return Program{}, fmt.Errorf("the release %s has no program for the hypervisor's machine, which is %s on %s: write binary = { source, checksum }", version, m.System, m.Processor)
+	return Program{}, fmt.Errorf("the release %s has no program for %s, which is %s on %s: %s", version, m.What, m.System, m.Processor, m.Otherwise)
 }
 
 // ownSum is the checksum of the program that runs.
@@ -88,8 +100,14 @@ var ownSum = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	content, err := os.ReadFile(path)
-	return hexSum(content), err
+	return Sum(content), err
 })
+
+// Sum is the SHA-256 of something in hexadecimal.
+func Sum(content []byte) string {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:])
+}
 
 // fetchProgram reads a program, or a zip archive with one in it, and checks its sum.
 func fetchProgram(ctx context.Context, source, sum string) ([]byte, error) {
@@ -97,7 +115,7 @@ func fetchProgram(ctx context.Context, source, sum string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if got := hexSum(content); got != sum {
+	if got := Sum(content); got != sum {
 		return nil, fmt.Errorf("wrong checksum: %s should have %s and has %s. Either it changed, or it was tampered with, or `checksum` is wrong", source, sum, got)
 	}
 	if !bytes.HasPrefix(content, []byte("PK\x03\x04")) {

@@ -1,0 +1,98 @@
+package registry
+
+import (
+	"context"
+	"maps"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/registry"
+)
+
+type model struct {
+	crud.ServingModel
+	ID          types.String `tfsdk:"id"`
+	ServiceNode types.String `tfsdk:"service_node"`
+	Name        types.String `tfsdk:"name"`
+	Address     types.String `tfsdk:"address"`
+	Port        types.Int64  `tfsdk:"port"`
+	Storage     types.String `tfsdk:"storage"`
+	MirrorOf    types.String `tfsdk:"mirror_of"`
+	TLS         types.Object `tfsdk:"tls"`
+	Users       types.Map    `tfsdk:"users"`
+}
+
+type tlsModel struct {
+	Certificate  types.String `tfsdk:"certificate"`
+	Key          types.String `tfsdk:"key"`
+	KeyWO        types.String `tfsdk:"key_wo"`
+	KeyWOVersion types.Int64  `tfsdk:"key_wo_version"`
+}
+
+func (m *model) toSpec(ctx context.Context) (registry.Registry, diag.Diagnostics) {
+	var diags diag.Diagnostics
+	address, _, err := hostattr.Address(m.Address)
+	if err != nil {
+		diags.AddAttributeError(path.Root("address"), "Invalid address", err.Error())
+	}
+	r := registry.Registry{
+		Name: m.Name.ValueString(), Address: address, Port: m.Port.ValueInt64(), Storage: m.Storage.ValueString(), MirrorOf: m.MirrorOf.ValueString(), Users: convert.MapTexts(m.Users),
+	}
+	if convert.Known(m.TLS) {
+		var t tlsModel
+		diags.Append(m.TLS.As(ctx, &t, basetypes.ObjectAsOptions{})...)
+		r.Certificate, r.Key, r.KeyVersion = t.Certificate.ValueString(), t.Key.ValueString(), t.KeyWOVersion.ValueInt64()
+		if wo := t.KeyWO.ValueString(); wo != "" {
+			r.Key = wo
+		}
+	}
+	return r, diags
+}
+
+// writeOnly brings the key from the configuration into the model that is written.
+func writeOnly(planned, config *model) {
+	from, ok := config.TLS.Attributes()["key_wo"]
+	if !ok || from.IsNull() || !convert.Known(planned.TLS) {
+		return
+	}
+	attributes := maps.Clone(planned.TLS.Attributes())
+	attributes["key_wo"] = from
+	planned.TLS = types.ObjectValueMust(tlsTypes, attributes)
+}
+
+func (m *model) fillModel(ctx context.Context, got registry.Registry) diag.Diagnostics {
+	own, diags := m.toSpec(ctx)
+	if diags.HasError() {
+		return diags
+	}
+	m.Name, m.Port, m.Storage = types.StringValue(got.Name), types.Int64Value(got.Port), types.StringValue(got.Storage)
+	if own.Address != got.Address {
+		m.Address = types.StringNull()
+		if got.Address.IsValid() {
+			m.Address = types.StringValue(got.Address.String())
+		}
+	}
+	if m.MirrorOf.ValueString() != got.MirrorOf {
+		m.MirrorOf = convert.Text(got.MirrorOf)
+	}
+	m.Users = convert.MapOrNull(got.Users)
+	if got.Certificate == "" {
+		m.TLS = types.ObjectNull(tlsTypes)
+		return diags
+	}
+	t := tlsModel{Certificate: types.StringValue(got.Certificate), Key: types.StringNull(), KeyWO: types.StringNull(), KeyWOVersion: types.Int64Null()}
+	if version, ok := m.TLS.Attributes()["key_wo_version"]; ok && !version.IsNull() || got.KeyVersion != 0 {
+		t.KeyWOVersion = types.Int64Value(got.KeyVersion)
+	} else {
+		t.Key = types.StringValue(got.Key)
+	}
+	var d diag.Diagnostics
+	m.TLS, d = types.ObjectValueFrom(ctx, tlsTypes, t)
+	return append(diags, d...)
+}

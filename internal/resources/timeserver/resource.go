@@ -1,0 +1,76 @@
+// Package timeserver is the resource virtcluster_time_server.
+package timeserver
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/chrony"
+)
+
+// form is what an id looks like.
+const form = "SERVICE_NODE#time"
+
+// New is the constructor that the provider offers.
+func New() resource.Resource {
+	return crud.New(crud.Type[model, chrony.Server]{
+		Name:   "time_server",
+		Noun:   "time server",
+		Label:  func(m *model) string { return hostattr.Endpoint(m.ServiceNode.ValueString()) },
+		Schema: resourceSchema,
+		Key:    []string{"service_node"},
+		ID:     formatID,
+		Split: func(m *model, id string) error {
+			node, _, err := hostattr.SplitID(id, form)
+			m.ServiceNode = node
+			return err
+		},
+		Spec: func(_ context.Context, m *model) (chrony.Server, diag.Diagnostics) { return m.toSpec() },
+		Fill: func(_ context.Context, m *model, got chrony.Server) diag.Diagnostics { return m.fillModel(got) },
+		Open: func(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[chrony.Server], error) {
+			return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), chrony.NewPart(formatID(m), at.Claim.Mark()))
+		},
+	})
+}
+
+func formatID(m *model) string { return hostattr.JoinID(m.ServiceNode, "time") }
+
+type model struct {
+	crud.ServingModel
+	ID           types.String `tfsdk:"id"`
+	ServiceNode  types.String `tfsdk:"service_node"`
+	Clients      types.List   `tfsdk:"clients"`
+	Upstreams    types.List   `tfsdk:"upstreams"`
+	LocalStratum types.Int64  `tfsdk:"local_stratum"`
+}
+
+func (m *model) toSpec() (s chrony.Server, diags diag.Diagnostics) {
+	s.Upstreams, s.LocalStratum = convert.KnownTexts(m.Upstreams), m.LocalStratum.ValueInt64()
+	for i, text := range convert.KnownTexts(m.Clients) {
+		p, err := netip.ParsePrefix(text)
+		if err != nil {
+			diags.AddAttributeError(path.Root("clients").AtListIndex(i), "Invalid prefix", err.Error())
+		}
+		s.Clients = append(s.Clients, p)
+	}
+	return s, diags
+}
+
+// fillModel writes what the machine has, and keeps the model's own spelling where the meaning is the same.
+func (m *model) fillModel(got chrony.Server) diag.Diagnostics {
+	own, diags := m.toSpec()
+	if !slices.Equal(own.Clients, got.Clients) {
+		m.Clients = convert.SpellList(got.Clients)
+	}
+	m.Upstreams, m.LocalStratum = convert.List(got.Upstreams), types.Int64Value(got.LocalStratum)
+	return diags
+}

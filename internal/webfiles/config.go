@@ -1,0 +1,73 @@
+// Package webfiles is the program that serves files by HTTP on a service node: what there is to serve lies by its checksum in one directory,
+// and a file of the configuration for each content says under which paths.
+package webfiles
+
+import (
+	"encoding/hex"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/unitprogram"
+)
+
+// Listener is where a server listens, in ListenerFile.
+type Listener struct {
+	Address netip.Addr `json:"address"`
+	Port    int64      `json:"port"`
+}
+
+// ListenerFile is the server's own file in its directory.
+const ListenerFile = "listen.json"
+
+// String is the listener as net.Listen takes it.
+func (l Listener) String() string {
+	return net.JoinHostPort(l.Address.String(), strconv.FormatInt(l.Port, 10))
+}
+
+// Entry is what is served under a path.
+type Entry struct {
+	Path string `json:"path"`
+	// Source or Directory is where it comes from, as its resource names it; both are "" for a text.
+	Source    string `json:"source,omitempty"`
+	Directory string `json:"directory,omitempty"`
+	// Files are the SHA-256 of all files in hexadecimal, by their paths below Path: "" for the only one of what is no directory.
+	Files map[string]string `json:"files"`
+}
+
+// files are what a server has, by their paths.
+type files map[string]string
+
+// load reads the configuration.
+func load(directory string) (l Listener, all files, err error) {
+	content, err := os.ReadFile(filepath.Join(directory, ListenerFile)) //nolint:gosec // it is the configuration
+	if err == nil {
+		err = unitprogram.Decode(content, &l)
+	}
+	if err != nil {
+		return l, nil, err
+	}
+	paths, err := filepath.Glob(filepath.Join(directory, "content-*.json"))
+	all = files{}
+	for _, path := range paths {
+		var e Entry
+		content, failed := os.ReadFile(path) //nolint:gosec // it is the configuration
+		if failed == nil {
+			failed = unitprogram.Decode(content, &e)
+		}
+		if failed != nil {
+			return l, nil, fmt.Errorf("%s: %w", filepath.Base(path), failed)
+		}
+		for below, sum := range e.Files {
+			if _, err := hex.DecodeString(sum); err != nil {
+				return l, nil, fmt.Errorf("%s: %q is no checksum", filepath.Base(path), sum)
+			}
+			all[strings.TrimSuffix(e.Path+"/"+below, "/")] = sum
+		}
+	}
+	return l, all, err
+}
