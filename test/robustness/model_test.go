@@ -147,14 +147,25 @@ func (m *model) blur(state string, was, has []believed, want configuration) {
 			add(f.Of, []claim{{thing, f.Values}}, true)
 		}
 	}
-	for thing, f := range possible {
-		switch has, ok := m.facts[thing]; {
-		case !ok || has.Owner == state:
-			m.facts[thing] = f
-		case m.vague[has.Owner] && slices.Contains(has.Values, ""): // one of the two may have got it
-			has.Values = slices.Concat(has.Values, f.Values)
-			m.facts[thing] = has
+	got := map[string]bool{}
+	for _, b := range has {
+		for _, c := range claimsOf(b.Type, b.Attributes) {
+			got[c.Thing] = true
 		}
+	}
+	for thing, f := range possible {
+		other, ok := m.facts[thing]
+		if ok && other.Owner != state && (!m.vague[other.Owner] || !slices.Contains(other.Values, "")) {
+			continue
+		}
+		if ok && other.Owner != state { // one of the two got it: who says so in its state, or else who may have been first
+			both := slices.Concat(other.Values, f.Values)
+			if !got[thing] {
+				f = other
+			}
+			f.Values = both
+		}
+		m.facts[thing] = f
 	}
 }
 
@@ -268,7 +279,10 @@ func TestModel(t *testing.T) {
 			m.blur("a", nil, nil, configuration{asResource(hosts("h", "10.9.0.1"))})
 			other := hosts("i", "10.9.0.1")
 			other.Attributes["entries"] = map[string]any{"10.9.0.1": []any{"y.example"}}
-			m.blur("b", nil, nil, configuration{asResource(other)})
+			m.blur("b", nil, []believed{other}, configuration{asResource(other)})
+			if m.facts[thing].Owner != "b" {
+				return []violation{{Rule: "it belongs to who has it in its state"}}
+			}
 			return nil
 		}, observation{thing: "y.example"}, ""},
 		"what a stopped server has": {func(m *model) []violation {
