@@ -30,6 +30,8 @@ exportfs -s 2>/dev/null
 section dhcp
 # Kea says of nobody's port what it gives out: that it listens, and by which file.
 [ -z "$(ss -Hlun 'sport = :67')" ] || grep -h '"pool"' /etc/kea/virtcluster/eth1/kea-dhcp4.conf
+section time
+! systemctl is-active --quiet chrony || sed -n 's/^allow //p' /etc/chrony/conf.d/virtcluster.conf 2>/dev/null | paste -sd' '
 section ledgers
 for file in /var/lib/virtcluster/addresspool/pools/*; do
 	case $file in */original.json | */journal.json | */interrupted.json) continue ;; esac
@@ -42,7 +44,7 @@ cat /etc/keepalived/keepalived.conf 2>/dev/null
 section zones
 cat /etc/bind/named.conf.local
 section files
-find /srv /etc/bind /etc/haproxy /etc/keepalived /etc/systemd/network /etc/exports.d /etc/nftables.conf /etc/hosts /etc/resolv.conf /etc/dhcp /etc/nftables.d /etc/kea /var/lib/virtcluster /etc/netplan \
+find /srv /etc/bind /etc/haproxy /etc/keepalived /etc/systemd/network /etc/exports.d /etc/nftables.conf /etc/hosts /etc/resolv.conf /etc/dhcp /etc/nftables.d /etc/kea /etc/chrony /etc/virtcluster /var/lib/virtcluster /etc/netplan \
 	-type f ! -name '*.jnl' -printf '%p %m %u:%g ' -exec sh -c 'sha256sum <"$1" | cut -c1-12' sum {} \; 2>/dev/null
 section directories
 # What is made for an export stays after it.

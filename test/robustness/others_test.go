@@ -73,6 +73,31 @@ var otherKinds = []kind{
 			r := attributes(object(list(a["ranges"])[0]))
 			return []claim{{a.machine("service_node") + " dhcp", []string{r.text("start") + " - " + r.text("end")}}, {Thing: "name lan dhcp"}}
 		}},
+	{name: "time_server", weight: 1, identity: []string{"service_node"},
+		draw: func(d drawer) map[string]any {
+			return map[string]any{"service_node": d.node(d.machine()), "clients": []string{fmt.Sprintf("10.%d.%d.0/24", 30+d.state, d.IntN(250))}}
+		},
+		claims: func(a attributes) []claim {
+			return []claim{{a.machine("service_node") + " time", []string{words(a["clients"])}}}
+		}},
+	{name: "registry", weight: 1, identity: []string{"service_node", "name"},
+		draw: func(d drawer) map[string]any {
+			n := d.IntN(2)
+			return map[string]any{"service_node": d.node(d.machine()), "name": fmt.Sprintf("g%d", n), "port": 5000 + n}
+		},
+		claims: func(a attributes) []claim {
+			return []claim{{a.machine("service_node") + " content " + a.text("port") + "/v2/", []string{"{}"}}, {Thing: "name " + a.machine("service_node") + " registry " + a.text("name")}}
+		}},
+	{name: "http_content", weight: 1, identity: []string{"service_node", "listen", "path"},
+		draw: func(d drawer) map[string]any {
+			m := d.machine()
+			return map[string]any{"service_node": d.node(m), "listen": addressOf(slices.Index(machines, m)) + fmt.Sprintf(":%d", 8090+d.IntN(2)),
+				"path": fmt.Sprintf("/w%d", d.IntN(2)), "content": serverVersion(d) + "\n"}
+		},
+		claims: func(a attributes) []claim {
+			_, port, _ := strings.Cut(a.text("listen"), ":")
+			return []claim{{a.machine("service_node") + " content " + port + a.text("path"), []string{strings.TrimSpace(a.text("content"))}}}
+		}},
 	{name: "image", weight: 2, identity: []string{"name", "pool"},
 		draw: func(d drawer) map[string]any {
 			return map[string]any{"name": volumeNames[d.IntN(len(volumeNames))], "pool": d.storagePool(), "source": "${path.module}/" + imageFile(1+d.IntN(imageCount)), "format": "raw"}

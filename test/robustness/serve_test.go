@@ -82,6 +82,9 @@ func askServed(ctx context.Context, things []string) map[string]string {
 		for zone := range 3 {
 			things = append(things, fmt.Sprintf("%s dns x.z%d.example", machine, zone))
 		}
+		for n := range 2 {
+			things = append(things, fmt.Sprintf("%s content %d/v2/", machine, 5000+n), fmt.Sprintf("%s content 8090/w%d", machine, n), fmt.Sprintf("%s content 8091/w%d", machine, n))
+		}
 	}
 	slices.Sort(things)
 	all := map[string]string{}
@@ -100,7 +103,14 @@ func askServed(ctx context.Context, things []string) map[string]string {
 				return answer
 			},
 			"http": func() string { return get("http://" + addressOf(i) + ":" + where + "/") },
-			"dns":  func() string { return resolve(ctx, addressOf(i), where) },
+			"content": func() string {
+				answer := get("http://" + addressOf(i) + ":" + where)
+				if strings.HasPrefix(answer, "404 ") {
+					return ""
+				}
+				return answer
+			},
+			"dns": func() string { return resolve(ctx, addressOf(i), where) },
 		}[word]
 		if i < 0 || ask == nil {
 			continue
