@@ -282,7 +282,7 @@ func readXML(text string, all map[string]string) {
 		case "domain":
 			var d struct {
 				Name   string `xml:"name"`
-				Memory int    `xml:"memory"`
+				Memory int    `xml:"currentMemory"` // what a guest shall have, which has room for more
 			}
 			if decoder.DecodeElement(&d, &start) == nil {
 				all["hypervisor domain "+d.Name] = fmt.Sprint(d.Memory / 1024)
@@ -356,7 +356,7 @@ func TestReadMachine(t *testing.T) {
 func TestReadXML(t *testing.T) {
 	got := map[string]string{}
 	readXML("<network>\n<name>n1</name><ip address='10.63.1.1' netmask='255.255.255.0'><dhcp><host mac='52:54:00:63:00:01' ip='10.63.1.10'/></dhcp></ip></network>\n"+
-		"<domain type='qemu'><name>m0</name><memory unit='KiB'>65536</memory></domain>\n<pool type='dir'><name>s0</name><target><path>/var/lib/libvirt/s0</path></target></pool>\n"+
+		"<domain type='qemu'><name>m0</name><memory unit='KiB'>98304</memory><currentMemory unit='KiB'>65536</currentMemory></domain>\n<pool type='dir'><name>s0</name><target><path>/var/lib/libvirt/s0</path></target></pool>\n"+
 		"<listed pool='s0'>\n vol0.qcow2  /var/lib/libvirt/s0/vol0.qcow2  file  1.00 GiB  196.00 KiB\n</listed>", got)
 	for thing, want := range map[string]string{
 		"hypervisor network n1": "10.63.1.0/24", "hypervisor reservation n1 52:54:00:63:00:01": "10.63.1.10", "hypervisor domain m0": "64",
