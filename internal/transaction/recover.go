@@ -11,8 +11,9 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 )
 
-// restoreLimit bounds putting the old configuration back, which runs even when the caller was cancelled.
-const restoreLimit = time.Minute
+// restoreLimit bounds putting the old configuration back, which runs even when the caller was cancelled. An emulated machine on a busy
+// computer was seen to take more than one minute.
+const restoreLimit = 3 * time.Minute
 
 // recoverTree returns the live tree to edit, after ending what an interrupted commit began: its swap may be on disk in part,
 // so the files from before are put back, unless a person changed one of them since. The machine's lock is held. unfit is

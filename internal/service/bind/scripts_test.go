@@ -56,6 +56,9 @@ func TestNamedLoadsWhatIsOnDisk(t *testing.T) {
 		"named refuses": {mode: "reconfig", rndc: "exit 1", status: 1, calls: []string{
 			"systemctl is-active --quiet named", "rndc reconfig", "journalctl -u named -n 20 --no-pager -o cat",
 		}},
+		"named takes more than a minute": {mode: "reconfig", rndc: `[ "$1" != reconfig ] || [ -e "$0.once" ] || { : >"$0.once"; echo "rndc: recv failed: timed out" >&2; exit 1; }`, calls: []string{
+			"systemctl is-active --quiet named", "rndc reconfig", "rndc reconfig", "rndc reload okd.example IN virtcluster", "rndc reload other.example IN outside",
+		}},
 		"named is started": {systemctl: `[ "$1" != is-active ]`, calls: []string{
 			"systemctl is-active --quiet named", "systemctl reset-failed named", "systemctl enable --quiet named", "systemctl start named",
 		}},
