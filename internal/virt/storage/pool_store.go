@@ -103,7 +103,10 @@ func (s *PoolStore) MayCreate(ctx context.Context) error {
 	if hypervisor.IsNotFound(err) || err == nil && s.Owner.MayTake(readPoolMark(p)) {
 		return nil
 	}
-	return cmp.Or(err, error(s.newForeignError(p)))
+	if err != nil {
+		return err
+	}
+	return s.newForeignError(p)
 }
 
 // Create defines and starts a pool of type "dir". What a killed run of the same workspace left of it is gone on with.
