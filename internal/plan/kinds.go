@@ -21,9 +21,12 @@ var (
 	ControllerPort = Kind{Name: "where a controller of machines listens", Noun: "listener"}
 	ServedPath     = Kind{Name: "path that is served by HTTP", Noun: "content"}
 	// ServedPort is that of a daemon which runs from a unit of the provider's own.
-	ServedPort = Kind{Name: "port of a registry", Noun: "port"}
+	ServedPort = Kind{Name: "port of a registry or a boot server", Noun: "port"}
 	TimeServer = Kind{Name: "time server of a machine", Noun: "time server"}
-	DHCPServer = Kind{Name: "interface that has a DHCP server", Noun: "DHCP server on"}
+	BootServer = Kind{Name: "boot server of a machine", Noun: "boot server"}
+	// BootedMachine is a machine by its MAC address, which boots what one profile says.
+	BootedMachine = Kind{Name: "machine that boots from the network", Noun: "boot profile of", Everywhere: true}
+	DHCPServer    = Kind{Name: "interface that has a DHCP server", Noun: "DHCP server on"}
 )
 
 // Addresses that the plan puts on devices of a machine, by what puts them there: whoever of two goes would take it from the other.

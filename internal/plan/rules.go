@@ -75,6 +75,8 @@ var Rules = join(
 		{Mine: ServedPath, Theirs: ServedPath, Summary: "Served twice", Detail: "{mine} of {place} is also the {holder}: a path has one content"},
 		{Mine: ServedPort, Theirs: ServedPort, Summary: "Port in use", Detail: "{holder} on {place} listens at port {value} too: write another one"},
 		{Mine: TimeServer, Theirs: TimeServer, Summary: "Two time servers", Detail: "another virtcluster_time_server of this configuration is for {place} too: a service node has one"},
+		{Mine: BootServer, Theirs: BootServer, Summary: "Two boot servers", Detail: "another virtcluster_boot_server of this configuration is for {place} too: a service node has one"},
+		{Mine: BootedMachine, Theirs: BootedMachine, Summary: "Two profiles for one machine", Detail: "{value} boots what {holder} says already: a machine has one profile"},
 		{Mine: DHCPServer, Theirs: DHCPServer, Summary: "Two DHCP servers", Detail: "{mine} is also the {holder}: an interface has one"},
 	},
 	[]Rule{

@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/bmc"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/netboot"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/webfiles"
 )
 
@@ -19,6 +20,8 @@ func Run(version string, args []string) (ran bool, err error) {
 	switch args[0] {
 	case "bmc": // on a hypervisor; see virtcluster_bmc
 		return true, bmc.Main(ctx, version, args[1:], os.Stderr)
+	case "netboot": // on a service node; see virtcluster_boot_server
+		return true, netboot.Main(ctx, args[1:], os.Stderr)
 	case "webfiles": // on a service node; see virtcluster_http_content
 		return true, webfiles.Main(ctx, args[1:], os.Stderr)
 	}

@@ -21,6 +21,8 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/address"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/addresspool"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/bmc"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/bootprofile"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/bootserver"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dhcpreservation"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dhcpserver"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/dnsrecordset"
@@ -61,6 +63,8 @@ var resources = []func() resource.Resource{
 	nfsexport.New,
 	floatingaddress.New,
 	dhcpreservation.New,
+	bootserver.New,
+	bootprofile.New,
 	dhcpserver.New,
 	dnsrecordset.New,
 	dnsserver.New,

@@ -3,7 +3,7 @@
 # the first: "os" and os-release; "record" and the record, where there is one; "version", a service and what its command says; "units" and
 # what systemd says of all units, in their order with an empty line between them; at last "end". All are asked side by side, as every answer
 # costs the start of a few processes; each line is short enough to be written in one piece. Arguments: the record's path; then name, command,
-# version command and unit of each service.
+# version command and unit of each service. A command may be a file that is only read.
 field() { base64 -w 0; printf ' '; }
 command -v systemctl >/dev/null 2>&1 || { echo "systemd does not run this machine: there is no systemctl" >&2; exit 1; }
 # shellcheck disable=SC2002 # a machine may have none
@@ -12,7 +12,7 @@ echo os "$(cat /etc/os-release 2>/dev/null | field)"
 shift
 units=
 while [ $# -gt 0 ]; do
-  if command -v "$2" >/dev/null 2>&1; then
+  if command -v "$2" >/dev/null 2>&1 || [ -f "$2" ]; then
     echo version "$1" "$( (eval "$3") 2>&1 </dev/null | head -n 5 | field)" &
   fi
   units="$units $4"

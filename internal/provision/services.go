@@ -59,6 +59,11 @@ var Services = map[string]Service{
 		Packages: map[packages.Family][]string{packages.Debian: {"haproxy"}, packages.Fedora: {"haproxy", "socat"}},
 		Daemon:   haproxy.Daemon{},
 	},
+	"ipxe": {
+		// Loaders, which a virtcluster_boot_server serves: there is nothing to run.
+		Command: "/usr/lib/ipxe/snponly.efi", Version: "dpkg-query -W ipxe", Unit: "virtcluster-boot@server.service", Aside: true,
+		Packages: map[packages.Family][]string{packages.Debian: {"ipxe"}, packages.Fedora: {"ipxe-bootimgs-x86"}},
+	},
 	"kea": {
 		// A virtcluster_dhcp_server runs it in a unit of its own, and the packages' one stays as it is.
 		Command: "kea-dhcp4", Version: "kea-dhcp4 -v", Unit: "kea-dhcp4-server.service", Aside: true,

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
 // Directory is where the program lies on service nodes, under a name with its sum, so that what units of different versions run stays.
@@ -32,10 +33,40 @@ func ForServiceNode(ctx context.Context, h host.Host, version string) (Program, 
 	return Choose(ctx, Machine{System: system, Processor: processor, What: h.String(), Otherwise: "use a service node of the provider's own platform, or a release of the provider"}, "", "", version)
 }
 
-// Lock keeps others from collecting programs, and what their units serve, between what is put on a service node and the unit that names it.
-func Lock(ctx context.Context, h host.Host) (unlock func(), err error) {
-	return h.Lock(ctx, "selfbinary")
+// Install chooses the program for a service node, puts it there and has program be it. Until release is called nobody else collects programs,
+// and what their units serve, so that what is put there meanwhile stays until a unit names it; release removes what none names then.
+func Install(ctx context.Context, h host.Host, version string, program *Program) (release func(context.Context) error, err error) {
+	if *program, err = ForServiceNode(ctx, h, version); err != nil {
+		return nil, service.At([]any{"service_node"}, err)
+	}
+	unlock, err := h.Lock(ctx, lockName)
+	if err != nil {
+		return nil, err
+	}
+	if err := Put(ctx, h, *program); err != nil {
+		unlock()
+		return nil, err
+	}
+	return func(ctx context.Context) error {
+		defer unlock()
+		return collect(ctx, h)
+	}, nil
 }
+
+// Uninstall removes, after what is done first, the programs that no unit names any more.
+func Uninstall(ctx context.Context, h host.Host, first func(context.Context) error) error {
+	unlock, err := h.Lock(ctx, lockName)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := first(ctx); err != nil {
+		return err
+	}
+	return collect(ctx, h)
+}
+
+const lockName = "selfbinary"
 
 // Put has the program be on a service node.
 func Put(ctx context.Context, h host.Host, p Program) error {
@@ -54,8 +85,8 @@ func Put(ctx context.Context, h host.Host, p Program) error {
 	return nil
 }
 
-// Collect removes the programs from a service node that no unit names any more.
-func Collect(ctx context.Context, h host.Host) error {
+// collect removes the programs from a service node that no unit names any more.
+func collect(ctx context.Context, h host.Host) error {
 	_, err := runScript(ctx, h, "collect", Directory)
 	return err
 }

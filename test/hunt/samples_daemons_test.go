@@ -42,6 +42,21 @@ func daemonSubjects() []subject {
 			samples: map[string]any{"clients": list{"10.0.100.0/24"}, "local_stratum": 8, "upstreams": list{"10.0.100.104"}},
 		},
 		{
+			kind: "virtcluster_boot_server", lane: "machine5", base: object{"service_node": "$node5.id", "http": object{"address": "10.0.100.105"}},
+			samples: map[string]any{
+				"http": object{"address": "10.0.100.105"}, "http.address": "10.0.100.105", "http.port": 8092, "loaders": "/usr/lib/ipxe", "peers": list{"10.0.100.104:8090"}, "tftp": false,
+			},
+		},
+		{
+			kind: "virtcluster_boot_profile", lane: "machine5",
+			base: object{"boot_server": "$bootserver.id", "name": "hunted", "mac": "52:54:00:aa:00:31", "kernel": "http://10.0.100.104:8080/kernel"},
+			samples: map[string]any{
+				"butane": "variant: fcos\nversion: 1.5.0\n", "cloud_init": object{"user_data": "#cloud-config\n"}, "cloud_init.user_data": "#cloud-config\n", "cloud_init.meta_data": "instance-id: x\n", "cmdline": "console=ttyS0",
+				"generation": 2, "ignition": "{\"ignition\":{\"version\":\"3.4.0\"}}", "initrd": list{"http://10.0.100.104:8080/initrd"}, "kernel": "http://10.0.100.104:8080/kernel", "kickstart": "text\n",
+				"mac": "52:54:00:aa:00:31", "name": "hunted", "once": false, "standby": "$bootserver2.id", "talos": "version: v1alpha1\n", "wait_for_report": true,
+			},
+		},
+		{
 			kind: "virtcluster_http_content", lane: "machine5", base: object{"service_node": "$node5.id", "listen": "10.0.100.105:8085", "path": "/hunted", "content": "hunted\n"},
 			samples: map[string]any{
 				"checksum": "sha256:b47026b3b23762a7707287069742a1398bb1b5cb01e7c4bccda71e796c645610", "content": "hunted\n", "directory": "/etc/apt", "listen": "10.0.100.105:8085", "path": "/hunted", "source": "/etc/passwd",

@@ -59,7 +59,7 @@ func listByPart(packages [][]*Job) (all []*Job) {
 // its own meanwhile.
 func kindOf(directory string) string {
 	switch name := path.Base(directory); {
-	case strings.HasSuffix(name, "bridge"), slices.Contains([]string{"dhcpserver", "httpcontent", "netinterface", "registry", "resolver", "route", "timeserver"}, name):
+	case strings.HasSuffix(name, "bridge"), slices.Contains([]string{"bootprofile", "bootserver", "dhcpserver", "httpcontent", "netinterface", "registry", "resolver", "route", "timeserver"}, name):
 		return "networks"
 	case name == "vip", name == "bmc", directory == "internal/hypervisor", directory == "internal/datasources/hypervisor":
 		return "alone"

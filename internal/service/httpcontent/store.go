@@ -210,18 +210,14 @@ func (s *Store) put(ctx context.Context, want Content, write func(context.Contex
 	if want, err = want.Complete(); err != nil {
 		return want, err
 	}
-	unlock, err := selfbinary.Lock(ctx, s.Host)
+	release, err := selfbinary.Install(ctx, s.Host, s.version, s.program)
 	if err != nil {
 		return want, err
 	}
-	defer unlock()
-	defer func() { err = errors.Join(err, s.collect(context.WithoutCancel(ctx))) }()
-	if *s.program, err = selfbinary.ForServiceNode(ctx, s.Host, s.version); err != nil {
-		return want, service.At([]any{"service_node"}, err)
-	}
-	if err := selfbinary.Put(ctx, s.Host, *s.program); err != nil {
-		return want, err
-	}
+	defer func() {
+		ctx := context.WithoutCancel(ctx)
+		err = errors.Join(err, s.collect(ctx), release(ctx))
+	}()
 	damaged, err := s.damaged(ctx, want)
 	if err != nil {
 		return want, err
@@ -267,18 +263,16 @@ func (s *Store) stream(ctx context.Context, want Content, below string) error {
 
 // Delete takes the content away, and all that nothing needs any more.
 func (s *Store) Delete(ctx context.Context) error {
-	unlock, err := selfbinary.Lock(ctx, s.Host)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	if err := s.Part.Delete(ctx); err != nil {
-		return err
-	}
-	return s.collect(ctx)
+	return selfbinary.Uninstall(ctx, s.Host, func(ctx context.Context) error {
+		if err := s.Part.Delete(ctx); err != nil {
+			return err
+		}
+		return s.collect(ctx)
+	})
 }
 
+// collect removes the files that no content names.
 func (s *Store) collect(ctx context.Context) error {
 	_, err := s.run(ctx, nil, "collect", directory)
-	return errors.Join(err, selfbinary.Collect(ctx, s.Host))
+	return err
 }

@@ -25,7 +25,7 @@ func renderIgnition(s *Spec) (string, error) {
 	text := s.Ignition
 	if text == "" && s.Butane != "" {
 		var err error
-		if text, err = translateButane(s.Butane); err != nil {
+		if text, err = TranslateButane(s.Butane); err != nil {
 			return "", err
 		}
 	}
@@ -44,9 +44,9 @@ func recoverIgnition(s *Spec, handed string) string {
 	return removeKeyfiles(handed, buildKeyfiles(s.Interfaces))
 }
 
-// translateButane turns Butane into Ignition. The error names line and column. What was translated already stays as it is:
+// TranslateButane turns Butane into Ignition. The error names line and column. What was translated already stays as it is:
 // all that is left of an imported node's Butane is what it became.
-func translateButane(text string) (string, error) {
+func TranslateButane(text string) (string, error) {
 	if isIgnition(text) {
 		return text, checkIgnition(text)
 	}
@@ -113,7 +113,7 @@ func CanonicalIgnition(text string) string {
 // CanonicalButane is the Ignition that Butane becomes: comments make no difference, and what was translated already, as that of a
 // machine that was imported, is the same.
 func CanonicalButane(text string) string {
-	translated, err := translateButane(text)
+	translated, err := TranslateButane(text)
 	if err != nil {
 		return text
 	}

@@ -8,7 +8,7 @@ const (
 )
 
 func TestFirstBootConfigurationIsComparedByWhatTheGuestGets(t *testing.T) {
-	imported, err := translateButane(butaneText)
+	imported, err := TranslateButane(butaneText)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func TestFirstBootConfigurationIsComparedByWhatTheGuestGets(t *testing.T) {
 	if handed, err := renderIgnition(&Spec{Butane: imported}); err != nil || handed != imported {
 		t.Errorf("an imported node's guest would get %s, %v", handed, err)
 	}
-	if _, err := translateButane(`{"variant": "fcos", "version": "1.5.0"}`); err != nil {
+	if _, err := TranslateButane(`{"variant": "fcos", "version": "1.5.0"}`); err != nil {
 		t.Errorf("Butane written as JSON: %v", err)
 	}
 }

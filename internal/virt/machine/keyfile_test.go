@@ -110,11 +110,11 @@ func TestIgnitionWithoutStaticAddressesIsHandedOverAsItIs(t *testing.T) {
 func TestButaneForOpenShiftBecomesIgnition(t *testing.T) {
 	const machineConfig = "variant: openshift\nversion: 4.17.0\nmetadata: { name: x, labels: { machineconfiguration.openshift.io/role: worker } }\n" +
 		"storage: { files: [{ path: /etc/hello, contents: { inline: world } }] }\n"
-	handed, err := translateButane(machineConfig)
+	handed, err := TranslateButane(machineConfig)
 	if err != nil || checkIgnition(handed) != nil {
 		t.Errorf("the guest gets %q, %v", handed, err)
 	}
-	if _, err := translateButane(machineConfig + "openshift:\n  kernel_arguments: [nosmt]\n"); err == nil || !strings.Contains(err.Error(), "line 5, column 1: kernel_arguments") {
+	if _, err := TranslateButane(machineConfig + "openshift:\n  kernel_arguments: [nosmt]\n"); err == nil || !strings.Contains(err.Error(), "line 5, column 1: kernel_arguments") {
 		t.Errorf("what Ignition has no place for: %v", err)
 	}
 }

@@ -154,7 +154,7 @@ func (s *Spec) validateFirstBoot() []service.Problem {
 	}
 	check(pathTo("ignition"), s.Ignition, checkIgnition, "Ignition configuration")
 	check(pathTo("butane"), s.Butane, func(text string) error {
-		_, err := translateButane(text)
+		_, err := TranslateButane(text)
 		return err
 	}, "Butane configuration")
 	if warnings := s.listIgnitionWarnings(); warnings != "" {

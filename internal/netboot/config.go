@@ -1,0 +1,150 @@
+// Package netboot is the program that machines boot from: TFTP for loaders, HTTP for all else, and for each machine what it boots next, which
+// is its own disk once its installer has what it needs. It runs on a service node from the provider's own binary.
+package netboot
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/unitprogram"
+)
+
+// Server is what stands in ServerFile.
+type Server struct {
+	// Address and Port are where machines reach it by HTTP; TFTP has its usual port at the same address.
+	Address netip.Addr `json:"address"`
+	Port    int64      `json:"port"`
+	TFTP    bool       `json:"tftp"`
+	// Loaders is the directory that has the loaders.
+	Loaders string `json:"loaders"`
+	// Peers are other servers of the same machines, as "ADDRESS:PORT": what one knows of a machine all know.
+	Peers []string `json:"peers,omitempty"`
+}
+
+// URL is what machines reach the server by.
+func (s Server) URL() string {
+	return "http://" + net.JoinHostPort(s.Address.String(), fmt.Sprint(s.Port))
+}
+
+// Profile is what a machine boots until it is installed, in a file that ProfileFile names.
+type Profile struct {
+	Name string `json:"name"`
+	MAC  string `json:"mac"`
+	// Kernel and Initrd are URLs, which the server fetches and passes on.
+	Kernel  string   `json:"kernel"`
+	Initrd  []string `json:"initrd,omitempty"`
+	Cmdline string   `json:"cmdline,omitempty"`
+	// Kind is what the installer takes its configuration for (Kinds), "" for none, and Files has it, by name.
+	Kind  string            `json:"kind,omitempty"`
+	Files map[string]string `json:"files,omitempty"`
+	// Once says that the machine boots from its disk after it has fetched everything, or has reported back where Reports says so.
+	Once    bool `json:"once"`
+	Reports bool `json:"reports,omitempty"`
+	// Generation arms it again.
+	Generation int64 `json:"generation"`
+}
+
+// ServerFile is the server's own file in its directory.
+const ServerFile = "server.json"
+
+// ProfileFile is the file of a profile.
+func ProfileFile(name string) string { return "profile-" + name + ".json" }
+
+// Kinds are what a machine's configuration may be, each with what the kernel's command line says of where it is: {base} is the URL of its
+// files, and {file} that of its one file.
+var Kinds = map[string]struct {
+	Files     []string
+	Arguments string
+}{
+	"ignition":   {[]string{"config.ign"}, "ignition.firstboot ignition.platform.id=metal ignition.config.url={file}"},
+	"cloud_init": {[]string{"meta-data", "user-data"}, "ds=nocloud;s={base}/"},
+	"kickstart":  {[]string{"kickstart.cfg"}, "inst.ks={file}"},
+	"talos":      {[]string{"talos.yaml"}, "talos.platform=metal talos.config={file}"},
+}
+
+// Config is all of a directory: the profiles by MAC address.
+type Config struct {
+	Server   Server
+	Profiles map[string]Profile
+	// Unread says why files of profiles cannot be read, which a person edited; the machines of all others are served. Twice says which
+	// profiles are of one machine.
+	Unread []error
+	Twice  error
+}
+
+// Load reads a directory.
+func Load(directory string) (Config, error) {
+	c := Config{Profiles: map[string]Profile{}}
+	content, err := os.ReadFile(filepath.Join(directory, ServerFile)) //nolint:gosec // it is the configuration
+	if errors.Is(err, fs.ErrNotExist) {
+		return c, fmt.Errorf("there is no %s in %s", ServerFile, directory)
+	}
+	if err == nil {
+		err = unitprogram.Decode(content, &c.Server)
+	}
+	if err != nil {
+		return c, fmt.Errorf("%s: %w", ServerFile, err)
+	}
+	paths, err := filepath.Glob(filepath.Join(directory, ProfileFile("*")))
+	for _, path := range paths {
+		var p Profile
+		content, failed := os.ReadFile(path) //nolint:gosec // it is the configuration
+		if failed == nil {
+			failed = unitprogram.Decode(content, &p)
+		}
+		other, twice := c.Profiles[p.MAC]
+		switch {
+		case failed != nil:
+			c.Unread = append(c.Unread, fmt.Errorf("%s: %w", filepath.Base(path), failed))
+		case twice:
+			c.Twice = fmt.Errorf("the profiles %s and %s are both for %s", other.Name, p.Name, p.MAC)
+		default:
+			c.Profiles[p.MAC] = p
+		}
+	}
+	return c, err
+}
+
+// Check says why a configuration cannot be served.
+func (c Config) Check() error {
+	if c.Twice != nil {
+		return c.Twice
+	}
+	if c.Server.TFTP {
+		for _, name := range Loaders {
+			f, err := os.Open(filepath.Join(c.Server.Loaders, name))
+			if errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("there is no %s in %s: install ipxe there, or name the directory that has it as loaders", name, c.Server.Loaders)
+			}
+			if err != nil {
+				return fmt.Errorf("the loader cannot be read: %w", err)
+			}
+			_ = f.Close()
+		}
+	}
+	return nil
+}
+
+// Loaders are the files of Debian's ipxe that machines fetch: for a BIOS, and for UEFI.
+var Loaders = []string{"ipxe.pxe", "snponly.efi"}
+
+// isLoader says whether a name is one of the Loaders, or another file of theirs that is asked for by name.
+func isLoader(name string) bool {
+	return slices.Contains(Loaders, name) || name == "ipxe.efi" || name == "undionly.kpxe"
+}
+
+// CanonicalMAC is a MAC address as profiles have it, from any spelling with colons or dashes; "" where it is none.
+func CanonicalMAC(text string) string {
+	mac, err := net.ParseMAC(strings.ReplaceAll(text, "-", ":"))
+	if err != nil || len(mac) != 6 {
+		return ""
+	}
+	return mac.String()
+}

@@ -1,0 +1,74 @@
+package netboot
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// firstScript is what iPXE is told by DHCP: it asks for the script of the card that it booted from. Where there is none left to ask for, the
+// machine goes on to its disk.
+func (s Server) firstScript() string {
+	return "#!ipxe\nchain --replace --autofree " + s.URL() + "/boot/${netX/mac:hexhyp}/script.ipxe || exit 1\n"
+}
+
+// localScript has the machine boot from its disk: a BIOS by iPXE itself, as it may have no other entry, and UEFI by its next entry. UEFI goes on to
+// that only where the one before failed: after one that ended well it may show its menu (UEFI 2.10, section 3.1.1).
+func localScript(why string) string {
+	return "#!ipxe\necho " + why + ": booting from disk\niseq ${platform} pcbios && sanboot --no-describe --drive 0x80 ||\nexit 1\n"
+}
+
+// base is the URL of all that a profile's machine fetches.
+func (p Profile) base(s Server) string {
+	return s.URL() + "/boot/" + strings.ReplaceAll(p.MAC, ":", "-")
+}
+
+// ReportURL is where the machine says that it is installed.
+func (p Profile) ReportURL(s Server) string { return p.base(s) + "/installed" }
+
+// fileNames are the files that the machine has to have had, in the order in which it fetches them.
+func (p Profile) fileNames() []string {
+	names := []string{"kernel"}
+	for i := range p.Initrd {
+		names = append(names, fmt.Sprintf("initrd%d", i))
+	}
+	return append(names, Kinds[p.Kind].Files...)
+}
+
+// CommandLine is what the kernel is given: what the profile says with its words in braces replaced, and what the kind of its configuration
+// needs, where the profile does not say itself where that is.
+func (p Profile) CommandLine(s Server) string {
+	var words []string
+	for i := range p.Initrd {
+		words = append(words, fmt.Sprintf("initrd=initrd%d", i)) // UEFI's kernels look for them by name
+	}
+	if p.Cmdline != "" {
+		words = append(words, p.Cmdline)
+	}
+	kind := Kinds[p.Kind]
+	if kind.Arguments != "" && !strings.Contains(p.Cmdline, "{base}") && !strings.Contains(p.Cmdline, "{file}") {
+		words = append(words, kind.Arguments)
+	}
+	file := p.base(s)
+	if len(kind.Files) == 1 {
+		file += "/" + kind.Files[0]
+	}
+	return strings.NewReplacer("{base}", p.base(s), "{file}", file, "{report_url}", p.ReportURL(s)).Replace(strings.Join(words, " "))
+}
+
+// script has iPXE boot what the profile says.
+func (p Profile) script(s Server) string {
+	lines := []string{"#!ipxe", "imgfree", "kernel --name kernel " + p.base(s) + "/kernel " + p.CommandLine(s)}
+	for i := range p.Initrd {
+		lines = append(lines, fmt.Sprintf("initrd --name initrd%d %s/initrd%d", i, p.base(s), i))
+	}
+	lines = append(lines, "boot")
+	// Where a file cannot be had the machine tries again: to boot from a disk that has nothing would end the installation.
+	return lines[0] + "\n" + strings.Join(lines[1:], " || goto failed\n") + " || goto failed\n:failed\necho Cannot boot " + p.Name + ", once more in 10 s\nsleep 10\nchain --replace --autofree " +
+		p.base(s) + "/script.ipxe || exit 1\n"
+}
+
+// completes says whether a machine that has had these files has had everything.
+func (p Profile) completes(fetched []string) bool {
+	return !slices.ContainsFunc(p.fileNames(), func(name string) bool { return !slices.Contains(fetched, name) })
+}

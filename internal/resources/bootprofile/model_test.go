@@ -1,0 +1,53 @@
+package bootprofile
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+)
+
+func TestAMachineGetsOneConfiguration(t *testing.T) {
+	t.Parallel()
+	const butane = "variant: fcos\nversion: 1.5.0\n"
+	cloudInit := types.ObjectValueMust(cloudInitTypes, map[string]attr.Value{"user_data": types.StringValue("#cloud-config\n"), "meta_data": types.StringNull()})
+	for name, c := range map[string]struct {
+		m          model
+		kind, file string
+		says       string
+	}{
+		"none":                {model{}, "", "", ""},
+		"Ignition":            {model{Ignition: types.StringValue(`{"ignition":{"version":"3.4.0"}}`)}, "ignition", `{"ignition":{"version":"3.4.0"}}`, ""},
+		"Butane":              {model{Butane: types.StringValue(butane)}, "ignition", `{"ignition":{"version":"3.4.0"}}`, ""},
+		"Butane as Ignition":  {model{Ignition: types.StringValue(butane)}, "", "", "written as butane"},
+		"Ignition of nothing": {model{Ignition: types.StringValue("{}")}, "", "", "write the JSON that Ignition reads"},
+		"cloud-init":          {model{CloudInit: cloudInit}, "cloud_init", "#cloud-config\n", ""},
+		"kickstart":           {model{Kickstart: types.StringValue("text\n")}, "kickstart", "text\n", ""},
+		"Talos":               {model{Talos: types.StringValue("version: v1alpha1\n")}, "talos", "version: v1alpha1\n", ""},
+		"two of them":         {model{Kickstart: types.StringValue("text\n"), Talos: types.StringValue("version: v1alpha1\n")}, "", "", "a machine gets one of"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c.m.Name = types.StringValue("worker-1")
+			p, diags := c.m.toSpec(t.Context())
+			said := ""
+			for _, d := range diags {
+				said += d.Detail()
+			}
+			if diags.HasError() != (c.says != "") || !strings.Contains(said, c.says) {
+				t.Fatalf("it says %q, want %q", said, c.says)
+			}
+			if c.says != "" {
+				return
+			}
+			found := c.file == ""
+			for _, text := range p.Files {
+				found = found || strings.TrimSpace(text) == strings.TrimSpace(c.file)
+			}
+			if p.Kind != c.kind || !found {
+				t.Errorf("it is %s with %q", p.Kind, p.Files)
+			}
+		})
+	}
+}

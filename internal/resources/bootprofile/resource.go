@@ -1,0 +1,75 @@
+// Package bootprofile is the resource virtcluster_boot_profile.
+package bootprofile
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/netboot"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
+)
+
+// form is what an id looks like: that of the boot server, and the name.
+const form = "SERVICE_NODE#boot/NAME"
+
+// New is the constructor that the provider offers.
+func New() resource.Resource {
+	return crud.New(crud.Type[model, netboot.Profile]{
+		Name:   "boot_profile",
+		Noun:   "boot profile",
+		Label:  func(m *model) string { return m.Name.ValueString() },
+		Schema: resourceSchema,
+		Key:    []string{"boot_server", "name"},
+		ID:     formatID,
+		Split: func(m *model, id string) error {
+			var node types.String
+			if err := hostattr.SplitName(id, form, &node, &m.Name); err != nil {
+				return err
+			}
+			m.BootServer = types.StringValue(hostattr.JoinID(node, "boot"))
+			return nil
+		},
+		Spec: func(ctx context.Context, m *model) (netboot.Profile, diag.Diagnostics) { return m.toSpec(ctx) },
+		Fill: func(ctx context.Context, m *model, got netboot.Profile) diag.Diagnostics {
+			return m.fillModel(ctx, got)
+		},
+		Open: openStore,
+	})
+}
+
+func formatID(m *model) string {
+	return host.ShortenReferences(m.BootServer.ValueString()) + "/" + m.Name.ValueString()
+}
+
+// serviceNode is the machine of a boot server, by its id.
+func serviceNode(bootServer string) (string, error) {
+	node, ok := strings.CutSuffix(bootServer, "#boot")
+	if !ok {
+		return "", fmt.Errorf("%q is no id of a virtcluster_boot_server", bootServer)
+	}
+	return node, nil
+}
+
+func openStore(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[netboot.Profile], error) {
+	open := func(ctx context.Context, bootServer string) (*part.Part[netboot.Profile], error) {
+		node, err := serviceNode(bootServer)
+		if err != nil {
+			return nil, err
+		}
+		return crud.OpenPart(ctx, at, node, netboot.NewProfilePart(m.Name.ValueString(), formatID(m), at.Claim.Mark()))
+	}
+	s := netboot.OpenProfile(at.Claim, netboot.ProfileStore{OpenStandby: open, StandbyServer: m.Standby.ValueString()})
+	var err error
+	if s.First, err = open(ctx, m.BootServer.ValueString()); err == nil && s.StandbyServer != "" {
+		s.Standby, err = open(ctx, s.StandbyServer)
+	}
+	return s, err
+}

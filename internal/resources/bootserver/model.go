@@ -1,0 +1,109 @@
+package bootserver
+
+import (
+	"context"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/netboot"
+)
+
+type model struct {
+	crud.ServingModel
+	ID          types.String `tfsdk:"id"`
+	ServiceNode types.String `tfsdk:"service_node"`
+	HTTP        types.Object `tfsdk:"http"`
+	TFTP        types.Bool   `tfsdk:"tftp"`
+	Loaders     types.String `tfsdk:"loaders"`
+	Peers       types.List   `tfsdk:"peers"`
+	NextServer  types.String `tfsdk:"next_server"`
+	Files       types.Object `tfsdk:"files"`
+}
+
+type httpModel struct {
+	Address types.String `tfsdk:"address"`
+	Port    types.Int64  `tfsdk:"port"`
+}
+
+var httpTypes = map[string]attr.Type{"address": types.StringType, "port": types.Int64Type}
+
+func (m *model) toSpec(ctx context.Context) (s netboot.Server, diags diag.Diagnostics) {
+	s.TFTP, s.Loaders, s.Peers = m.TFTP.ValueBool(), m.Loaders.ValueString(), convert.KnownTexts(m.Peers)
+	var at httpModel
+	if convert.Known(m.HTTP) {
+		diags.Append(m.HTTP.As(ctx, &at, basetypes.ObjectAsOptions{})...)
+	}
+	address, _, err := hostattr.Address(at.Address)
+	if err != nil {
+		diags.AddAttributeError(path.Root("http").AtName("address"), "Invalid address", err.Error())
+	}
+	s.Address, s.Port = address, at.Port.ValueInt64()
+	return s, diags
+}
+
+func (m *model) fillModel(ctx context.Context, got netboot.Server) diag.Diagnostics {
+	own, diags := m.toSpec(ctx)
+	if diags.HasError() {
+		return diags
+	}
+	m.TFTP, m.Loaders = types.BoolValue(got.TFTP), types.StringValue(got.Loaders)
+	if !slices.Equal(own.Peers, got.Peers) {
+		m.Peers = convert.List(got.Peers)
+	}
+	var d diag.Diagnostics
+	if own.Address != got.Address || own.Port != got.Port {
+		at := httpModel{types.StringValue(""), types.Int64Value(got.Port)}
+		if got.Address.IsValid() {
+			at.Address = types.StringValue(got.Address.String())
+		}
+		m.HTTP, d = types.ObjectValueFrom(ctx, httpTypes, at)
+		diags.Append(d...)
+	}
+	m.NextServer = types.StringValue(addressOf(got))
+	m.Files, d = types.ObjectValue(fileTypes, files(got))
+	return append(diags, d...)
+}
+
+func addressOf(s netboot.Server) string {
+	if !s.Address.IsValid() {
+		return ""
+	}
+	return s.Address.String()
+}
+
+// files are what machines are told by DHCP.
+func files(s netboot.Server) map[string]attr.Value {
+	all := map[string]attr.Value{}
+	for _, name := range fileNames {
+		all[name] = types.StringNull()
+	}
+	all["next_server"] = types.StringValue(addressOf(s))
+	all["ipxe"] = types.StringValue(s.URL() + "/boot.ipxe")
+	all["http_x64"] = types.StringValue(s.URL() + "/snponly.efi")
+	if s.TFTP {
+		all["bios"], all["uefi_x64"] = types.StringValue("ipxe.pxe"), types.StringValue("snponly.efi")
+	}
+	return all
+}
+
+// planFiles plans what follows from what is written.
+func planFiles(ctx context.Context, resp *resource.ModifyPlanResponse, m *model) diag.Diagnostics {
+	want, diags := m.toSpec(ctx)
+	if diags.HasError() || !want.Address.IsValid() || want.Port == 0 || m.TFTP.IsUnknown() {
+		return diags
+	}
+	diags.Append(resp.Plan.SetAttribute(ctx, path.Root("next_server"), addressOf(want))...)
+	object, d := types.ObjectValue(fileTypes, files(want))
+	diags.Append(d...)
+	diags.Append(resp.Plan.SetAttribute(ctx, path.Root("files"), object)...)
+	return diags
+}

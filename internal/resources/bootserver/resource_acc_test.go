@@ -1,0 +1,219 @@
+package bootserver_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/terraform"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/programs"
+)
+
+// The provider's own program is the test's here, which serves as the provider's does.
+func TestMain(m *testing.M) {
+	if ran, err := programs.Run("acctest", os.Args[1:]); err != nil {
+		log.Fatal(err)
+	} else if ran {
+		return
+	}
+	os.Exit(m.Run())
+}
+
+const (
+	at  = "http://10.19.41.101:8090"
+	mac = "52:54:00:AA:00:01"
+	// here is where the machine's files are.
+	here = at + "/boot/52-54-00-aa-00-01/"
+)
+
+// server is a boot server on svc-1, with what is about it.
+func server(node, more string) string {
+	return acctest.Provider() + fmt.Sprintf(`
+resource "virtcluster_service_node" "it" {
+  endpoint = "ssh://root@%s"
+  services = ["ipxe"]
+}
+resource "virtcluster_boot_server" "it" {
+  service_node = virtcluster_service_node.it.id
+  http         = { address = "10.19.41.101" }
+  %s
+}
+`, node, more)
+}
+
+// profile is what the machine boots: files that lan-client serves.
+func profile(name, more string) string {
+	return fmt.Sprintf(`
+resource "virtcluster_boot_profile" %[1]q {
+  boot_server = virtcluster_boot_server.it.id
+  name        = %[1]q
+  mac         = %[2]q
+  kernel      = "http://10.19.41.50:8000/kernel"
+  initrd      = ["http://10.19.41.50:8000/initrd"]
+  %[3]s
+}
+`, name, mac, more)
+}
+
+// fetch has curl on svc-2 fetch a URL; its failure is its words.
+func fetch(t *testing.T, url string) string {
+	t.Helper()
+	out, err := acctest.Try(t.Context(), "svc-2", "curl", "-sS", "--max-time", "20", url)
+	if err != nil {
+		return "failed: " + out
+	}
+	return out
+}
+
+// boots checks what the machine is told to boot, and installs it then: it fetches all it is told to.
+func boots(t *testing.T, installer bool, files ...string) resource.TestCheckFunc {
+	return func(*terraform.State) error {
+		script := fetch(t, here+"script.ipxe")
+		if strings.Contains(script, "\nkernel ") != installer || strings.Contains(script, "sanboot") == installer {
+			return fmt.Errorf("it boots\n%s", script)
+		}
+		for _, name := range files {
+			if got := fetch(t, here+name); strings.HasPrefix(got, "failed") || strings.TrimSpace(got) == "" {
+				return fmt.Errorf("%s is %q", name, got)
+			}
+		}
+		return nil
+	}
+}
+
+func TestAccMachinesAreInstalledOnce(t *testing.T) {
+	acctest.BothCLIs(t)
+	acctest.InSandbox(t)
+	node := acctest.KnownServiceNodes(t, 2)[0]
+	acctest.On(t, "lan-client", "sh", "-c", `mkdir -p /tmp/boot-files && cd /tmp/boot-files && echo a kernel >kernel && echo a disk >initrd
+python3 -m http.server 8000 --bind 10.19.41.50 >/dev/null 2>&1 </dev/null & echo $! >/tmp/boot-files/pid`)
+	t.Cleanup(func() {
+		_, _ = acctest.Try(context.Background(), "lan-client", "sh", "-c", "kill $(cat /tmp/boot-files/pid); rm -r /tmp/boot-files")
+	})
+	look := func() string {
+		return acctest.On(t, "svc-1", "sh", "-c", `find /etc/virtcluster* /etc/systemd/system/*virtcluster* /etc/systemd/system/*/*virtcluster* /var/lib/virtcluster* /var/lib/private /run/virtcluster-* /usr/local/lib/virtcluster 2>/dev/null | grep -vx /var/lib/virtcluster | sort; ss -Hltn 'sport = :8090'; ss -Hlun 'sport = :69'`)
+	}
+	before := look()
+	on1 := func(script string) func() { return func() { acctest.On(t, "svc-1", "sh", "-c", script) } }
+	installed := func(want string) resource.TestCheckFunc {
+		return resource.TestCheckResourceAttr("virtcluster_boot_profile.worker-1", "installed", want)
+	}
+	const cloudInit = `cloud_init = { user_data = "#cloud-config\n" }`
+	config := server(node, "") + profile("worker-1", cloudInit)
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: acctest.Providers,
+		CheckDestroy: func(*terraform.State) error {
+			if after := look(); after != before {
+				return fmt.Errorf("left:\n%s\nbefore:\n%s", after, before)
+			}
+			return nil
+		},
+		Steps: []resource.TestStep{
+			{Config: strings.Split(server(node, ""), "resource \"virtcluster_boot_server\"")[0]},
+			{Config: server(node, `loaders = "/no/such"`), PlanOnly: true, ExpectError: regexp.MustCompile(`/no/such/ipxe.pxe\s+on\s+.*cannot\s+be\s+read`)},
+			{Config: strings.Replace(server(node, ""), "10.19.41.101", "10.19.41.99", 1), PlanOnly: true, ExpectError: regexp.MustCompile(`has\s+no\s+address\s+10.19.41.99`)},
+			{
+				PreConfig: on1("socat -u UDP4-RECV:69 OPEN:/dev/null >/dev/null 2>&1 </dev/null & echo $! >/tmp/socat.pid"),
+				Config:    server(node, ""), PlanOnly: true, ExpectError: regexp.MustCompile(`socat\s+on\s+.*listens\s+at\s+0.0.0.0:69`),
+			},
+			{PreConfig: on1("kill $(cat /tmp/socat.pid); rm /tmp/socat.pid"), Config: strings.Replace(config, `kernel      =`, `# `, 1), PlanOnly: true, ExpectError: regexp.MustCompile(`argument\s+"kernel"\s+is\s+required`)},
+			{Config: config + profile("worker-2", ""), PlanOnly: true, ExpectError: regexp.MustCompile("Two profiles for one machine")},
+			{Config: server(node, "") + profile("worker-1", "wait_for_report = true\n once = false"), PlanOnly: true, ExpectError: regexp.MustCompile("Nothing to wait for")},
+			{Config: config, Check: resource.ComposeTestCheckFunc(
+				installed("false"),
+				resource.TestCheckResourceAttr("virtcluster_boot_server.it", "files.ipxe", at+"/boot.ipxe"),
+				func(*terraform.State) error {
+					if user := acctest.On(t, "svc-1", "ps", "-o", "user:32=", "-C", "terraform-provi"); user == "root" || user == "" {
+						return fmt.Errorf("it runs as %q", user)
+					}
+					for _, name := range []string{"ipxe.pxe", "snponly.efi"} {
+						sum := acctest.On(t, "svc-2", "sh", "-c", "curl -sS --max-time 20 tftp://10.19.41.101/"+name+" | sha256sum")
+						if want := acctest.On(t, "svc-1", "sh", "-c", "sha256sum </usr/lib/ipxe/"+name); sum != want {
+							return fmt.Errorf("by TFTP %s is %s, want %s", name, sum, want)
+						}
+					}
+					if got := acctest.On(t, "svc-2", "curl", "-sS", "-o", "/dev/null", "-w", "%{http_code} %{size_download}", at+"/snponly.efi"); !strings.HasPrefix(got, "200 ") {
+						return fmt.Errorf("by HTTP snponly.efi is %s", got)
+					}
+					return nil
+				},
+				boots(t, true, "kernel", "initrd0", "meta-data"),
+				boots(t, true, "kernel", "initrd0", "meta-data", "user-data"),
+				boots(t, false),
+			)},
+			{Config: config, Check: resource.ComposeTestCheckFunc(installed("true"), resource.TestMatchResourceAttr("virtcluster_boot_profile.worker-1", "last_seen", regexp.MustCompile(`^20..-`)), boots(t, false))},
+			{ResourceName: "virtcluster_boot_server.it", ImportState: true, ImportStateVerify: true},
+			{ResourceName: "virtcluster_boot_profile.worker-1", ImportState: true, ImportStateVerify: true, ImportStateVerifyIgnore: []string{"mac", "last_seen"}},
+			{PreConfig: func() { acctest.Reboot(t, "svc-1") }, Config: config, Check: resource.ComposeTestCheckFunc(boots(t, false), installed("true"))},
+			{
+				PreConfig: on1("sed -i s/initrd\\\"/none\\\"/ /etc/virtcluster-boot/server/profile-worker-1.json; systemctl stop virtcluster-boot@server"),
+				Config:    config, Check: boots(t, false, "initrd0"),
+			},
+			{Config: server(node, "") + profile("worker-1", cloudInit+"\n generation = 2"), Check: resource.ComposeTestCheckFunc(installed("false"), boots(t, true, "kernel", "initrd0", "meta-data", "user-data"), boots(t, false))},
+			{Config: server(node, "") + profile("worker-1", "generation = 3\n wait_for_report = true\n cmdline = \"report={report_url}\""), Check: resource.ComposeTestCheckFunc(
+				boots(t, true, "kernel", "initrd0"), boots(t, true, "kernel", "initrd0", "installed"), boots(t, false),
+			)},
+			{Config: strings.Replace(server(node, "tftp = false"), `"10.19.41.101"`, `"10.19.41.101", port = 8091`, 1), Check: func(*terraform.State) error {
+				if got := fetch(t, "http://10.19.41.101:8091/boot/52-54-00-aa-00-01/script.ipxe"); !strings.Contains(got, "no profile") {
+					return fmt.Errorf("without a profile it boots %q", got)
+				}
+				return nil
+			}},
+		},
+	})
+}
+
+// TestAccAPairOfBootServersKnowsTheSame has one of two end after a machine was installed by it.
+func TestAccAPairOfBootServersKnowsTheSame(t *testing.T) {
+	acctest.InSandbox(t)
+	nodes := acctest.KnownServiceNodes(t, 2)
+	config := acctest.Provider() + fmt.Sprintf(`
+resource "virtcluster_boot_server" "it" {
+  service_node = "ssh://root@%s"
+  http         = { address = "10.19.41.101" }
+  peers        = ["10.19.41.102:8090"]
+}
+resource "virtcluster_boot_server" "other" {
+  service_node = "ssh://root@%s"
+  http         = { address = "10.19.41.102" }
+  peers        = ["10.19.41.101:8090"]
+}
+`, nodes[0], nodes[1])
+	pair := config + profile("pair", "standby = virtcluster_boot_server.other.id")
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: acctest.Providers,
+		Steps: []resource.TestStep{
+			{Config: pair, Check: func(*terraform.State) error {
+				acctest.On(t, "svc-1", "curl", "-sSf", "-X", "POST", here+"installed")
+				return nil
+			}},
+			{PreConfig: func() { acctest.On(t, "svc-1", "systemctl", "stop", "virtcluster-boot@server") }, RefreshState: true, ExpectNonEmptyPlan: true, Check: func(*terraform.State) error {
+				if script := fetch(t, strings.ReplaceAll(here, ".101:", ".102:")+"script.ipxe"); !strings.Contains(script, "is installed") {
+					return fmt.Errorf("the other one has it boot\n%s", script)
+				}
+				return nil
+			}},
+			{Config: pair, Check: resource.ComposeTestCheckFunc(boots(t, false), resource.TestCheckResourceAttr("virtcluster_boot_profile.pair", "installed", "true"))},
+			{
+				PreConfig: func() { acctest.On(t, "svc-2", "rm", "/etc/virtcluster-boot/server/profile-pair.json") },
+				Config:    pair, Check: func(*terraform.State) error {
+					acctest.On(t, "svc-2", "test", "-s", "/etc/virtcluster-boot/server/profile-pair.json")
+					return nil
+				},
+			},
+			{Config: config + profile("pair", ""), Check: func(*terraform.State) error {
+				if out, err := acctest.Try(t.Context(), "svc-2", "ls", "/etc/virtcluster-boot/server/profile-pair.json"); err == nil {
+					return fmt.Errorf("the other one has it still: %s", out)
+				}
+				return nil
+			}},
+		},
+	})
+}

@@ -1,0 +1,74 @@
+package bootserver
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
+)
+
+// fileNames are the attributes of files, with what virtcluster_dhcp_server has under the same names.
+var fileNames = []string{"next_server", "bios", "uefi_ia32", "uefi_x64", "uefi_arm64", "http_x64", "http_arm64", "ipxe"}
+
+var fileTypes = func() map[string]attr.Type {
+	all := map[string]attr.Type{}
+	for _, name := range fileNames {
+		all[name] = types.StringType
+	}
+	return all
+}()
+
+func resourceSchema(context.Context) schema.Schema {
+	file := func(description string) schema.Attribute {
+		return schema.StringAttribute{Computed: true, MarkdownDescription: description}
+	}
+	return schema.Schema{
+		MarkdownDescription: "What machines boot from on the network: TFTP with the loaders of Debian's `ipxe` for a BIOS and for UEFI, and HTTP for all else, by the provider's own program in a unit of its own, which runs as a user of its own. " +
+			"What each machine boots is said by its `virtcluster_boot_profile`; one without a profile is told at once to boot from its disk. What is known of machines survives restarts and is shared with `peers`. " +
+			"The program is copied to the service node, which has to be of the same system and processor as the machine that runs the provider. A destroy leaves nothing.",
+		Attributes: map[string]schema.Attribute{
+			"id":           hostattr.ID("SERVICE_NODE#boot"),
+			"service_node": hostattr.ServiceNode("the boot server"),
+			"http": schema.SingleNestedAttribute{
+				Required: true, MarkdownDescription: "Where machines reach it.",
+				Attributes: map[string]schema.Attribute{
+					"address": schema.StringAttribute{Required: true, Validators: []validator.String{values.Address}, MarkdownDescription: "IPv4 address of the service node, for HTTP and TFTP."},
+					"port": schema.Int64Attribute{
+						Optional: true, Computed: true, Default: int64default.StaticInt64(8090), Validators: []validator.Int64{values.Port()},
+						MarkdownDescription: "Port for HTTP. Default: 8090.",
+					},
+				},
+			},
+			"tftp": schema.BoolAttribute{
+				Optional: true, Computed: true, Default: booldefault.StaticBool(true),
+				MarkdownDescription: "Whether to serve loaders by TFTP too, which firmware without HTTP needs. Default: `true`.",
+			},
+			"loaders": schema.StringAttribute{
+				Optional: true, Computed: true, Default: stringdefault.StaticString("/usr/lib/ipxe"), Validators: []validator.String{values.Path},
+				MarkdownDescription: "Directory on the service node that has `ipxe.pxe` and `snponly.efi`. Default: `/usr/lib/ipxe`, that of Debian's `ipxe`, which a service node with the service `ipxe` has.",
+			},
+			"peers": schema.ListAttribute{
+				Optional: true, ElementType: types.StringType, Validators: []validator.List{values.Each(values.Word).Distinct()},
+				MarkdownDescription: "Boot servers of the same machines on other service nodes, as `ADDRESS:PORT`: what one knows of a machine all know, so that none installs it again. Each names the others. Default: none.",
+			},
+			"next_server": schema.StringAttribute{Computed: true, MarkdownDescription: "The address, as DHCP has it."},
+			"files": schema.SingleNestedAttribute{
+				Computed: true, MarkdownDescription: "What machines are to be told by DHCP, as `boot` of `virtcluster_dhcp_server` has it.",
+				Attributes: map[string]schema.Attribute{
+					"next_server": file("Address of the TFTP server."), "bios": file("For a BIOS."), "uefi_ia32": file("For 32-bit UEFI: none."), "uefi_x64": file("For 64-bit UEFI."),
+					"uefi_arm64": file("For UEFI on ARM: none."), "http_x64": file("URL for 64-bit UEFI that boots by HTTP."), "http_arm64": file("For UEFI on ARM by HTTP: none."), "ipxe": file("URL of iPXE's first script."),
+				},
+			},
+			"serving": crud.ServingAttribute("the boot server"),
+		},
+	}
+}

@@ -1,0 +1,189 @@
+package netboot
+
+import (
+	"net/netip"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/hosttest"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/netboot"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/selfbinary"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
+)
+
+var mine = owner.Mark{ID: "abcdefgh12345678", Workspace: "0123456789abcdef"}
+
+func server() Server {
+	return Server{netboot.Server{Address: netip.MustParseAddr("10.0.100.101"), Port: 8090, TFTP: true, Loaders: "/usr/lib/ipxe", Peers: []string{"10.0.100.102:8090"}}}
+}
+
+func profile() Profile {
+	return Profile{Profile: netboot.Profile{
+		Name: "worker-1", MAC: "52:54:00:aa:00:01", Kernel: "http://10.0.100.101:8080/vmlinuz", Initrd: []string{"http://10.0.100.101:8080/initrd"}, Cmdline: "console=ttyS0",
+		Kind: "ignition", Files: map[string]string{"config.ign": `{"ignition":{"version":"3.4.0"}}`}, Once: true, Generation: 2,
+	}}
+}
+
+func TestAServerAndItsProfilesAreReadBack(t *testing.T) {
+	t.Parallel()
+	tree := transaction.Tree{}
+	s, p := newServerPart("x#boot", mine, &selfbinary.Program{}), NewProfilePart("worker-1", "x#boot/worker-1", mine)
+	if err := p.Add(tree, profile()); err == nil || !strings.Contains(err.Error(), "virtcluster_boot_server first") {
+		t.Errorf("a profile without a server: %v", err)
+	}
+	if err := s.Add(tree, server()); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Add(tree, profile()); err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.Find(tree)
+	if err != nil || !reflect.DeepEqual(got, server()) {
+		t.Errorf("%v: %+v", err, got)
+	}
+	want := profile()
+	want.ReportURL = "http://10.0.100.101:8090/boot/52-54-00-aa-00-01/installed"
+	if got, err := p.Find(tree); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%v: %+v", err, got)
+	}
+	for _, place := range []string{s.Place, p.Place} {
+		if f := tree[place]; f.Mode.Perm() != 0o600 {
+			t.Errorf("%s is %o: it may have secrets", place, f.Mode.Perm())
+		}
+	}
+	if m, there := p.Mark(tree); !there || m != mine {
+		t.Errorf("the mark is %+v, %t", m, there)
+	}
+	f := tree[p.Place]
+	f.Content = []byte("{")
+	tree[p.Place] = f
+	if got, err := p.Find(tree); err != nil || got.Kernel != "" || got.Name != "worker-1" {
+		t.Errorf("one that a person broke is %+v, %v", got, err)
+	}
+	if err := p.Drop(tree); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Drop(tree); err != nil || len(tree) != 0 {
+		t.Errorf("%v: left %v", err, tree)
+	}
+}
+
+func TestWhatNoServerTakes(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		problems []service.Problem
+		at, says string
+	}{
+		"a server":             {server().Validate(), "", ""},
+		"any address":          {Server{netboot.Server{Address: netip.MustParseAddr("0.0.0.0")}}.Validate(), "http", "reach it by"},
+		"a peer without port":  {Server{netboot.Server{Peers: []string{"10.0.0.1"}}}.Validate(), "peers", "address and port"},
+		"its own peer":         {Server{netboot.Server{Address: netip.MustParseAddr("10.0.0.1"), Peers: []string{"10.0.0.1:8090"}}}.Validate(), "peers", "own address"},
+		"a profile":            {profile().Validate(), "", ""},
+		"two lines":            {Profile{Profile: netboot.Profile{Cmdline: "a\nb"}}.Validate(), "cmdline", "one line"},
+		"no Ignition":          {Profile{Profile: netboot.Profile{Kind: "ignition", Files: map[string]string{"config.ign": "x"}}}.Validate(), "ignition", "JSON"},
+		"a report for nothing": {Profile{Profile: netboot.Profile{Reports: true}}.Validate(), "wait_for_report", "leave it out"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if c.at == "" && len(c.problems) == 0 {
+				return
+			}
+			if len(c.problems) == 0 || c.problems[0].Path[0] != c.at || !strings.Contains(c.problems[0].Detail, c.says) {
+				t.Errorf("%+v, want %q at %s", c.problems, c.says, c.at)
+			}
+		})
+	}
+	for _, url := range []string{"", "vmlinuz", "ftp://x/y", "http://x/a b", "http://x/\"", "file:///etc/passwd"} {
+		if CheckURL(url) == nil {
+			t.Errorf("%q is taken", url)
+		}
+	}
+	for _, name := range []string{"", "A", "a/b", "-a", "../x", strings.Repeat("a", 64)} {
+		if CheckName(name) == nil {
+			t.Errorf("%q is taken", name)
+		}
+	}
+}
+
+// TestWhatIsInTheWayOfAServer judges what look.sh prints.
+func TestWhatIsInTheWayOfAServer(t *testing.T) {
+	t.Parallel()
+	const own = "address 10.0.100.101/24\naddress 127.0.0.1/8\n"
+	for name, c := range map[string]struct{ seen, says string }{
+		"nothing":                   {own, ""},
+		"another port's address":    {own + "http 127.0.0.1:8090 users:((\"x\",pid=1,fd=2))\n", ""},
+		"the port is taken":         {own + "http 0.0.0.0:8090 users:((\"nginx\",pid=1,fd=2))\n", "nginx on svc-1 listens at 0.0.0.0:8090"},
+		"all of IPv6 too":           {own + "http [::]:8090 users:((\"nginx\",pid=1,fd=2))\n", "nginx"},
+		"its address is taken":      {own + "tftp 10.0.100.101:69 users:((\"in.tftpd\",pid=1,fd=2))\n", "in.tftpd on svc-1 listens at 10.0.100.101:69"},
+		"loaders cannot be read":    {own + "unreadable /usr/lib/ipxe/ipxe.pxe\n", "/usr/lib/ipxe/ipxe.pxe on svc-1 cannot be read: install ipxe"},
+		"an address of another one": {"address 10.0.100.102/24\n", "svc-1 has no address 10.0.100.101"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := judge(c.seen, server(), "svc-1")
+			if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%v, want %q", err, c.says)
+			}
+		})
+	}
+}
+
+// TestTheMachineIsLookedAt runs look.sh.
+func TestTheMachineIsLookedAt(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "a"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	look := func(args ...string) string {
+		end := hosttest.Script{Text: lookScript, Args: args, Programs: map[string]string{
+			"ip": `echo "2: eth1    inet 10.0.0.1/24 brd 10.0.0.255"`, "systemctl": "echo 7", "ss": `case $1 in -Hltnp) echo "LISTEN 0 1 *:8090 *:* users:((x" ;; esac`,
+		}}.Run(t)
+		if end.Status != 0 {
+			t.Errorf("%+v", end)
+		}
+		return end.Stdout
+	}
+	const usual = "address 10.0.0.1/24\nhttp *:8090 users:((x\n"
+	for want, args := range map[string][]string{
+		usual: {"t@a.service", "8090", dir, "a"}, usual + "unreadable " + dir + "/b\n": {"t@a.service", "8090", dir, "a", "b", "c"},
+	} {
+		if got := look(args...); got != want {
+			t.Errorf("%q: %q, want %q", args, got, want)
+		}
+	}
+	if got := look("t@a.service", "8090", "", "b"); got != usual {
+		t.Errorf("without loaders: %q", got)
+	}
+}
+
+// TestTheProgramThatTheUnitNamesChecks runs check.sh.
+func TestTheProgramThatTheUnitNamesChecks(t *testing.T) {
+	t.Parallel()
+	stage := t.TempDir()
+	program := filepath.Join(stage, "program")
+	unit := filepath.Join(stage, "etc/systemd/system/virtcluster-boot@.service")
+	if err := os.MkdirAll(filepath.Dir(unit), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(unit, []byte(NewDaemon(program).Text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	check := func() hosttest.Ending {
+		return hosttest.Script{Text: checkScript, Args: []string{stage, "/staged"}}.Run(t)
+	}
+	if end := check(); end.Status != 1 || !strings.Contains(end.Stderr, "apply the virtcluster_boot_server again") {
+		t.Errorf("without a program: %+v", end)
+	}
+	if err := os.Symlink("/bin/echo", program); err != nil {
+		t.Fatal(err)
+	}
+	if end := check(); end.Status != 0 || end.Stdout != "netboot -check -config /staged\n" {
+		t.Errorf("%+v", end)
+	}
+}

@@ -1,0 +1,296 @@
+package netboot
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/netboot"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/unitprogram"
+)
+
+// Profile is what a machine boots, in plain values, and what its server knows of it.
+type Profile struct {
+	netboot.Profile
+	// Standby is the boot server beside the first that has the profile too, by its id; "" for none.
+	Standby string
+	// Installed says that the machine boots from its disk, and LastSeen is when it last asked for anything; both are only read.
+	Installed bool
+	LastSeen  time.Time
+	// ReportURL is where the machine may say that it is installed.
+	ReportURL string
+}
+
+var (
+	nameForm = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+	urlForm  = regexp.MustCompile(`^https?://[^\s"'\\<>]+$`)
+	lineForm = regexp.MustCompile(`^[^\x00-\x1f\x7f]*$`)
+)
+
+// CheckName refuses what is no name of a profile.
+func CheckName(text string) error {
+	if nameForm.MatchString(text) {
+		return nil
+	}
+	return fmt.Errorf("write 1 to 63 lower-case letters, digits and dashes, not %q", text)
+}
+
+// CheckURL refuses what nothing can be fetched from.
+func CheckURL(text string) error {
+	if urlForm.MatchString(text) {
+		return nil
+	}
+	return fmt.Errorf("write a URL such as http://10.0.0.100:8080/vmlinuz, not %q", text)
+}
+
+// Validate finds what no machine would boot.
+func (p Profile) Validate() []service.Problem {
+	var all []service.Problem
+	if !lineForm.MatchString(p.Cmdline) {
+		all = append(all, service.Problemf([]any{"cmdline"}, "Invalid command line", "write one line without control characters"))
+	}
+	if p.Kind == "ignition" && !json.Valid([]byte(p.Files["config.ign"])) {
+		all = append(all, service.Problemf([]any{"ignition"}, "Invalid Ignition", "write the JSON that Ignition reads; butane takes what people write"))
+	}
+	if p.Reports && !p.Once {
+		all = append(all, service.Problemf([]any{"wait_for_report"}, "Nothing to wait for", "a machine that is to boot this each time (once = false) has nothing to report: leave it out"))
+	}
+	return all
+}
+
+// Uses implements plan.User: a machine has one profile.
+func (p Profile) Uses() []plan.Use {
+	if p.MAC == "" {
+		return nil
+	}
+	return []plan.Use{{Kind: plan.BootedMachine, Value: p.MAC, Path: []any{"mac"}}}
+}
+
+// NewProfilePart returns the profile of a name on a machine's boot server.
+func NewProfilePart(name, importID string, mark owner.Mark) part.Part[Profile] {
+	d, file := NewDaemon(""), netboot.ProfileFile(name)
+	put := func(t transaction.Tree, want Profile) error {
+		if _, there := t[d.Path(instance, netboot.ServerFile)]; !there {
+			return errors.New("there is no boot server on the machine: make a virtcluster_boot_server first")
+		}
+		content, err := unitprogram.Encode(head+mark.String(), want.Profile)
+		if err == nil {
+			d.PutFile(t, instance, file, content, 0o600, "")
+		}
+		return err
+	}
+	return part.Part[Profile]{
+		Daemon: d, Owner: fmt.Sprintf("boot profile %q", name), Place: d.Path(instance, file), ImportID: importID,
+		Mark: func(t transaction.Tree) (owner.Mark, bool) { return d.Mark(t, instance, file) },
+		Find: func(t transaction.Tree) (Profile, error) { return findProfile(t, name) },
+		Add:  put, Set: put,
+		Drop:    func(t transaction.Tree) error { d.Drop(t, instance, file); return nil },
+		Secrets: func(want Profile) []string { return slices.Collect(maps.Values(want.Files)) },
+	}
+}
+
+// findProfile reads a profile; transaction.ErrAbsent where there is none. One that a person made unreadable has nothing.
+func findProfile(t transaction.Tree, name string) (Profile, error) {
+	d := NewDaemon("")
+	f, there := t[d.Path(instance, netboot.ProfileFile(name))]
+	if !there {
+		return Profile{}, fmt.Errorf("no boot profile %q: %w", name, transaction.ErrAbsent)
+	}
+	var p netboot.Profile
+	if err := unitprogram.Decode(f.Content, &p); err != nil || p.Name != name {
+		return Profile{Profile: netboot.Profile{Name: name}}, nil
+	}
+	var s netboot.Server
+	if err := unitprogram.Decode(t[d.Path(instance, netboot.ServerFile)].Content, &s); err != nil {
+		return Profile{Profile: p}, nil
+	}
+	return Profile{Profile: p, ReportURL: p.ReportURL(s)}, nil
+}
+
+// ProfileStore is a crud.Store of a profile on its boot server, and on the one beside it.
+type ProfileStore struct {
+	// First is on the server that the profile is named by, Standby on the one beside it; nil where there is none.
+	First, Standby *part.Part[Profile]
+	// OpenStandby opens the part on another boot server, for one that the profile leaves.
+	OpenStandby func(ctx context.Context, bootServer string) (*part.Part[Profile], error)
+	// StandbyServer is the id of its boot server.
+	StandbyServer string
+
+	claim owner.Claim
+}
+
+// OpenProfile returns the store of a profile, with what its resource may call its own.
+func OpenProfile(claim owner.Claim, s ProfileStore) *ProfileStore {
+	s.claim = claim
+	return &s
+}
+
+func (s *ProfileStore) parts() []*part.Part[Profile] {
+	if s.Standby == nil {
+		return []*part.Part[Profile]{s.First}
+	}
+	return []*part.Part[Profile]{s.First, s.Standby}
+}
+
+// Claim implements crud.Owned: the claim is one for both.
+func (s *ProfileStore) Claim() owner.Claim { return s.claim }
+
+// FinishMark implements crud.Owned.
+func (s *ProfileStore) FinishMark(ctx context.Context) error {
+	var errs []error
+	for _, p := range s.parts() {
+		errs = append(errs, p.FinishMark(ctx))
+	}
+	err := errors.Join(errs...)
+	if err == nil {
+		s.claim = s.claim.Finished()
+	}
+	return err
+}
+
+// MayCreate implements crud.Previewer.
+func (s *ProfileStore) MayCreate(ctx context.Context) error {
+	for _, p := range s.parts() {
+		if err := p.MayCreate(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Warnings implements crud.Warner.
+func (s *ProfileStore) Warnings() (all []service.Problem) {
+	for _, p := range s.parts() {
+		all = append(all, p.Warnings()...)
+	}
+	return all
+}
+
+// Get reads the profile, and what its servers know of the machine. Where one of two lacks it, or has it otherwise, its kernel is missing: the
+// next apply writes it anew.
+func (s *ProfileStore) Get(ctx context.Context) (Profile, error) {
+	got, err := s.First.Get(ctx)
+	s.claim = s.First.Claim()
+	if s.Standby == nil {
+		return s.look(ctx, got, err)
+	}
+	other, failed := s.Standby.Get(ctx)
+	switch {
+	case part.IsAbsent(err) && part.IsAbsent(failed):
+		return got, err
+	case part.IsAbsent(err) && failed == nil:
+		got, err = other, nil
+		got.Kernel = ""
+	case part.IsAbsent(failed) && err == nil:
+		got.Standby = ""
+		return s.look(ctx, got, nil)
+	case err != nil || failed != nil:
+		return got, errors.Join(err, failed)
+	case !sameProfile(got.Profile, other.Profile):
+		got.Kernel = ""
+	}
+	got.Standby = s.StandbyServer
+	return s.look(ctx, got, err)
+}
+
+func sameProfile(a, b netboot.Profile) bool {
+	one, err := json.Marshal(a)
+	other, failed := json.Marshal(b)
+	return err == nil && failed == nil && string(one) == string(other)
+}
+
+// look adds what the servers know of the machine.
+func (s *ProfileStore) look(ctx context.Context, got Profile, err error) (Profile, error) {
+	if err != nil {
+		return got, err
+	}
+	for _, p := range s.parts() {
+		r, err := readRecord(ctx, p.Host, got.MAC)
+		if err != nil {
+			return got, err
+		}
+		if r.Generation == got.Generation && r.Spent != nil {
+			got.Installed = true
+		}
+		if r.Seen.After(got.LastSeen) {
+			got.LastSeen = r.Seen
+		}
+	}
+	return got, nil
+}
+
+// readRecord reads what a machine's server knows of one that boots; the zero Record where that never asked.
+func readRecord(ctx context.Context, h host.Host, mac string) (r netboot.Record, err error) {
+	if mac == "" {
+		return r, nil
+	}
+	content, err := h.Read(ctx, "/var/lib/virtcluster-boot-"+instance+"/"+netboot.RecordFile(mac))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return r, nil
+	case err != nil:
+		return r, fmt.Errorf("read what is known of %s on %s: %w", mac, h, err)
+	}
+	return r, json.Unmarshal(content, &r)
+}
+
+// Create adds the profile to both servers.
+func (s *ProfileStore) Create(ctx context.Context, want Profile) (Profile, error) {
+	for _, p := range s.parts() {
+		if _, err := p.Create(ctx, want); err != nil {
+			return want, err
+		}
+		s.claim = s.claim.Written()
+	}
+	return service.ReadBack(ctx, s.Get, nil)
+}
+
+// Update changes it on both, and takes it from one that it leaves last.
+func (s *ProfileStore) Update(ctx context.Context, was, want Profile) (Profile, error) {
+	for _, p := range s.parts() {
+		if _, err := p.Update(ctx, was, want); err != nil {
+			return want, err
+		}
+		s.claim = s.claim.Written()
+	}
+	if was.Standby != "" && was.Standby != want.Standby {
+		left, err := s.OpenStandby(ctx, was.Standby)
+		if err == nil {
+			err = left.Delete(ctx)
+		}
+		if err != nil {
+			return want, err
+		}
+	}
+	return service.ReadBack(ctx, s.Get, nil)
+}
+
+// Delete takes it from both.
+func (s *ProfileStore) Delete(ctx context.Context) error {
+	var errs []error
+	for _, p := range s.parts() {
+		errs = append(errs, p.Delete(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// Serving implements crud.Server.
+func (s *ProfileStore) Serving() bool {
+	return !slices.ContainsFunc(s.parts(), func(p *part.Part[Profile]) bool { return !p.Serving() })
+}
+
+// Canonical is a MAC address as profiles have it.
+func Canonical(mac string) string { return strings.ToLower(netboot.CanonicalMAC(mac)) }

@@ -1,0 +1,221 @@
+// Package netboot is what machines boot from the network: a server on a service node, which runs the provider's own program, and a profile
+// for each machine.
+package netboot
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/netboot"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/selfbinary"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/ownunit"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/unitprogram"
+)
+
+// instance is the one of the unit: a machine has one server.
+const instance = "server"
+
+//go:embed virtcluster-boot@.service
+var unit string
+
+// NewDaemon returns the server, to a transaction: program is where the provider's own lies on the machine, "" where nothing is put there.
+func NewDaemon(program string) *ownunit.Daemon {
+	d := &ownunit.Daemon{
+		Label: "netboot", Program: "systemctl", Unit: "virtcluster-boot", Text: strings.ReplaceAll(unit, "PROGRAM", program),
+		Directory: "/etc/virtcluster-boot", Main: netboot.ServerFile, Reloads: true,
+	}
+	d.CheckInstance = func(ctx context.Context, h host.Host, staged, _ string) error {
+		return check(ctx, h, staged, d.Directory)
+	}
+	return d
+}
+
+// checkScript has the program look at a staged configuration: the one that the unit names, or is about to.
+//
+//go:embed check.sh
+var checkScript string
+
+func check(ctx context.Context, h host.Host, staged, directory string) error {
+	stage := strings.TrimSuffix(staged, directory+"/"+instance)
+	_, err := h.Run(ctx, host.Script("netboot -check", checkScript, stage, staged))
+	if exit, refused := errors.AsType[*host.ExitError](err); refused {
+		return &transaction.RefusedError{Err: errors.New(strings.TrimSpace(exit.Stdout + exit.Stderr))}
+	}
+	return err
+}
+
+// Server is a boot server in plain values.
+type Server struct{ netboot.Server }
+
+// Validate finds what no server would serve.
+func (s Server) Validate() []service.Problem {
+	var all []service.Problem
+	if s.Address.IsValid() && (s.Address.IsUnspecified() || !s.Address.Is4()) {
+		all = append(all, service.Problemf([]any{"http", "address"}, "Invalid address", "write the IPv4 address of the service node that machines reach it by, not %s", s.Address))
+	}
+	for i, peer := range s.Peers {
+		at, err := netip.ParseAddrPort(peer)
+		if err != nil {
+			all = append(all, service.Problemf([]any{"peers", i}, "Invalid peer", "write the other server's address and port such as \"10.0.0.102:8090\", not %q", peer))
+		} else if at.Addr() == s.Address {
+			all = append(all, service.Problemf([]any{"peers", i}, "A peer of its own", "%s is this server's own address: write the other one's", at.Addr()))
+		}
+	}
+	return all
+}
+
+// Uses implements plan.User: a machine has one.
+func (s Server) Uses() []plan.Use {
+	uses := []plan.Use{{Kind: plan.BootServer, Path: []any{"service_node"}}}
+	if s.Port != 0 {
+		uses = append(uses, plan.Use{Kind: plan.ServedPort, Value: strconv.FormatInt(s.Port, 10), Path: []any{"http", "port"}})
+	}
+	return uses
+}
+
+// ServerStore is a crud.Store of a boot server.
+type ServerStore struct {
+	*part.Part[Server]
+	version string
+	program *selfbinary.Program
+}
+
+// OpenServer returns the store of a machine's server: importID is what `terraform import` takes for it, and version the provider's.
+func OpenServer(engine *transaction.Engine, h host.Host, claim owner.Claim, importID, version string) *ServerStore {
+	s := &ServerStore{version: version, program: &selfbinary.Program{}}
+	s.Part = part.Open(engine, h, claim, newServerPart(importID, claim.Mark(), s.program))
+	return s
+}
+
+// newServerPart is the configuration of a server. The program is the one that the unit is to run, which is known once it was put there.
+func newServerPart(importID string, mark owner.Mark, program *selfbinary.Program) part.Part[Server] {
+	d := NewDaemon("")
+	put := func(t transaction.Tree, want Server) error {
+		content, err := unitprogram.Encode(head+mark.String(), want.Server)
+		if err == nil {
+			NewDaemon(program.Path()).Put(t, instance, netboot.ServerFile, content, 0o600, "")
+		}
+		return err
+	}
+	return part.Part[Server]{
+		Daemon: d, Owner: "boot server", Place: d.Path(instance, netboot.ServerFile), ImportID: importID,
+		Mark: func(t transaction.Tree) (owner.Mark, bool) { return d.Mark(t, instance, netboot.ServerFile) },
+		Find: findServer, Add: put, Set: put,
+		Drop: func(t transaction.Tree) error { d.Drop(t, instance, netboot.ServerFile); return nil },
+	}
+}
+
+const head = "Written by terraform-provider-virtcluster "
+
+// findServer reads the server; transaction.ErrAbsent where there is none. One that a person made unreadable has nothing, and is written anew.
+func findServer(t transaction.Tree) (Server, error) {
+	f, there := t[NewDaemon("").Path(instance, netboot.ServerFile)]
+	if !there {
+		return Server{}, fmt.Errorf("no boot server: %w", transaction.ErrAbsent)
+	}
+	var s netboot.Server
+	if err := unitprogram.Decode(f.Content, &s); err != nil {
+		return Server{}, nil
+	}
+	return Server{s}, nil
+}
+
+// Create puts the program on the machine, and has it serve.
+func (s *ServerStore) Create(ctx context.Context, want Server) (Server, error) {
+	if err := s.MayCreate(ctx); err != nil {
+		return want, err
+	}
+	if err := s.Look(ctx, want); err != nil {
+		return want, err
+	}
+	return s.put(ctx, want, s.Part.Create)
+}
+
+// Update does the same to a server that is there.
+func (s *ServerStore) Update(ctx context.Context, was, want Server) (Server, error) {
+	return s.put(ctx, want, func(ctx context.Context, want Server) (Server, error) { return s.Part.Update(ctx, was, want) })
+}
+
+func (s *ServerStore) put(ctx context.Context, want Server, write func(context.Context, Server) (Server, error)) (got Server, err error) {
+	release, err := selfbinary.Install(ctx, s.Host, s.version, s.program)
+	if err != nil {
+		return want, err
+	}
+	defer func() { err = errors.Join(err, release(context.WithoutCancel(ctx))) }()
+	return write(ctx, want)
+}
+
+// Delete ends the server, and takes the program from the machine where nothing else runs it.
+func (s *ServerStore) Delete(ctx context.Context) error {
+	return selfbinary.Uninstall(ctx, s.Host, s.Part.Delete)
+}
+
+// lookScript prints what there is to know before a server is put on a machine.
+//
+//go:embed look.sh
+var lookScript string
+
+// Look returns why the server cannot be on the machine, as an error at its attribute: the address is not there, a port is taken, the loaders
+// cannot be read, or the provider's program cannot run there.
+func (s *ServerStore) Look(ctx context.Context, want Server) error {
+	if _, err := selfbinary.ForServiceNode(ctx, s.Host, s.version); err != nil {
+		return service.At([]any{"service_node"}, err)
+	}
+	loaders := ""
+	if want.TFTP {
+		loaders = want.Loaders
+	}
+	cmd := host.Script("look at the ports", lookScript, append([]string{NewDaemon("").UnitOf(instance), fmt.Sprint(want.Port), loaders}, netboot.Loaders...)...)
+	cmd.Repeatable = true
+	out, err := s.Host.Run(ctx, cmd)
+	if err != nil {
+		return err
+	}
+	return judge(string(out), want, s.Host.String())
+}
+
+func judge(seen string, want Server, machine string) error {
+	var own []netip.Addr
+	for line := range strings.Lines(seen) {
+		what, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		switch what {
+		case "address":
+			if p, err := netip.ParsePrefix(value); err == nil {
+				own = append(own, p.Addr())
+			}
+		case "http", "tftp":
+			at, who, _ := strings.Cut(value, " ")
+			if what == "tftp" && !want.TFTP || !takes(at, want.Address) {
+				continue
+			}
+			attribute := map[string][]any{"http": {"http", "port"}, "tftp": {"tftp"}}[what]
+			return service.At(attribute, fmt.Errorf("%s on %s listens at %s already (%s): end it, or write another port", ownunit.Process(who), machine, at, what))
+		case "unreadable":
+			return service.At([]any{"loaders"}, fmt.Errorf("%s on %s cannot be read: install ipxe there, name ipxe among the services of the virtcluster_service_node, or write the directory that has it", value, machine))
+		}
+	}
+	if want.Address.IsValid() && !slices.Contains(own, want.Address) {
+		return service.At([]any{"http", "address"}, fmt.Errorf("%s has no address %s: write one that machines reach it by", machine, want.Address))
+	}
+	return nil
+}
+
+// takes says whether a socket, as ss tells it ("0.0.0.0:69", "[::]:69", "*:69", "10.0.0.1%eth0:69"), takes what comes to an address.
+func takes(socket string, address netip.Addr) bool {
+	host := socket[:max(0, strings.LastIndex(socket, ":"))]
+	host, _, _ = strings.Cut(strings.Trim(host, "[]"), "%")
+	a, err := netip.ParseAddr(host)
+	return err != nil || a.IsUnspecified() || a == address
+}
