@@ -112,7 +112,7 @@ func (c configuration) keepRanges(has []believed) configuration {
 
 // serviceOf is the service that a type needs on its machine.
 var serviceOf = map[string]string{"dns_zone": "bind", "dns_record_set": "bind", "haproxy_backend": "haproxy", "haproxy_frontend": "haproxy",
-	"vip": "keepalived", "exposed_service": "nftables", "floating_address": "nftables", "haproxy": "haproxy", "dns_view": "bind", "dns_server": "bind", "nfs_export": "nfs", "dhcp_server": "kea", "time_server": "chrony", "registry": "registry"}
+	"vip": "keepalived", "exposed_service": "nftables", "floating_address": "nftables", "haproxy": "haproxy", "dns_view": "bind", "dns_server": "bind", "nfs_export": "nfs", "dhcp_server": "kea", "time_server": "chrony", "registry": "registry", "boot_server": "ipxe"}
 
 // services adds the service nodes that the configuration needs, with their services, to those of before.
 func (c configuration) services(before map[string][]string) map[string][]string {

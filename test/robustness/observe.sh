@@ -30,6 +30,8 @@ exportfs -s 2>/dev/null
 section dhcp
 # Kea says of nobody's port what it gives out: that it listens, and by which file.
 [ -z "$(ss -Hlun 'sport = :67')" ] || grep -h '"pool"' /etc/kea/virtcluster/eth1/kea-dhcp4.conf
+section boots
+ss -Hltn '( sport >= :8090 and sport <= :8091 )' | awk '{ sub(/.*:/, "", $4); print $4 }' | sort -u | paste -sd' '
 section time
 ! systemctl is-active --quiet chrony || sed -n 's/^allow //p' /etc/chrony/conf.d/virtcluster.conf 2>/dev/null | paste -sd' '
 section ledgers

@@ -91,12 +91,20 @@ var otherKinds = []kind{
 	{name: "http_content", weight: 1, identity: []string{"service_node", "listen", "path"},
 		draw: func(d drawer) map[string]any {
 			m := d.machine()
-			return map[string]any{"service_node": d.node(m), "listen": addressOf(slices.Index(machines, m)) + fmt.Sprintf(":%d", 8090+d.IntN(2)),
+			return map[string]any{"service_node": d.node(m), "listen": addressOf(slices.Index(machines, m)) + fmt.Sprintf(":%d", 8080+d.IntN(2)),
 				"path": fmt.Sprintf("/w%d", d.IntN(2)), "content": serverVersion(d) + "\n"}
 		},
 		claims: func(a attributes) []claim {
 			_, port, _ := strings.Cut(a.text("listen"), ":")
 			return []claim{{a.machine("service_node") + " content " + port + a.text("path"), []string{strings.TrimSpace(a.text("content"))}}}
+		}},
+	{name: "boot_server", weight: 1, identity: []string{"service_node"},
+		draw: func(d drawer) map[string]any {
+			m := d.machine()
+			return map[string]any{"service_node": d.node(m), "tftp": d.IntN(2) == 0, "http": map[string]any{"address": addressOf(slices.Index(machines, m)), "port": 8090 + d.IntN(2)}}
+		},
+		claims: func(a attributes) []claim {
+			return []claim{{a.machine("service_node") + " boots", []string{attributes(object(a["http"])).text("port")}}}
 		}},
 	{name: "image", weight: 2, identity: []string{"name", "pool"},
 		draw: func(d drawer) map[string]any {

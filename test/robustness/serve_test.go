@@ -83,7 +83,7 @@ func askServed(ctx context.Context, things []string) map[string]string {
 			things = append(things, fmt.Sprintf("%s dns x.z%d.example", machine, zone))
 		}
 		for n := range 2 {
-			things = append(things, fmt.Sprintf("%s content %d/v2/", machine, 5000+n), fmt.Sprintf("%s content 8090/w%d", machine, n), fmt.Sprintf("%s content 8091/w%d", machine, n))
+			things = append(things, fmt.Sprintf("%s content %d/v2/", machine, 5000+n), fmt.Sprintf("%s content 8080/w%d", machine, n), fmt.Sprintf("%s content 8081/w%d", machine, n))
 		}
 	}
 	slices.Sort(things)
