@@ -11,7 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/exposureattr"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/exposureattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/exposure"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )

@@ -10,7 +10,7 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/attrs"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/haproxyattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
 )
 
@@ -35,14 +35,14 @@ func (m *model) toSpec(ctx context.Context) (haproxy.Base, diag.Diagnostics) {
 	b := haproxy.Base{
 		Maxconn: m.Maxconn.ValueInt64(), Log: haproxy.Lines(m.Log.ValueString()), Extra: haproxy.Lines(m.Extra.ValueString()),
 		DefaultsExtra: haproxy.Lines(m.DefaultsExtra.ValueString()), Mode: m.Mode.ValueString(), Retries: m.Retries.ValueInt64(),
-		Options: attrs.SortWords(convert.KnownTexts(m.Options)), Timeouts: attrs.ReadTimeouts(m.Timeouts, haproxy.BaseTimeouts),
+		Options: haproxyattr.SortWords(convert.KnownTexts(m.Options)), Timeouts: haproxyattr.ReadTimeouts(m.Timeouts, haproxy.BaseTimeouts),
 	}
 	var h health
-	if attrs.Object(ctx, m.Health, &h, &diags) {
+	if haproxyattr.Object(ctx, m.Health, &h, &diags) {
 		b.Health = &haproxy.Health{Bind: h.Value(), URI: h.URI.ValueString()}
 	}
 	var s stats
-	if attrs.Object(ctx, m.Stats, &s, &diags) {
+	if haproxyattr.Object(ctx, m.Stats, &s, &diags) {
 		b.Stats = s.toStats()
 	}
 	return b, diags
@@ -62,16 +62,16 @@ func writeOnly(planned, config *model) {
 func (m *model) fillModel(ctx context.Context, got haproxy.Base) (diags diag.Diagnostics) {
 	var ownHealth health
 	var ownStats stats
-	attrs.Object(ctx, m.Health, &ownHealth, &diags)
-	attrs.Object(ctx, m.Stats, &ownStats, &diags)
+	haproxyattr.Object(ctx, m.Health, &ownHealth, &diags)
+	haproxyattr.Object(ctx, m.Stats, &ownStats, &diags)
 	importing := m.Mode.IsNull()
-	m.Maxconn, m.Mode, m.Retries = attrs.Number(got.Maxconn), convert.Text(got.Mode), attrs.Number(got.Retries)
-	m.Options, m.Timeouts = attrs.OptionSet(m.Options, got.Options), attrs.WriteTimeouts(got.Timeouts, haproxy.BaseTimeouts)
-	m.Log, m.Extra, m.DefaultsExtra = attrs.JoinLines(got.Log), attrs.JoinLines(got.Extra), attrs.JoinLines(got.DefaultsExtra)
+	m.Maxconn, m.Mode, m.Retries = haproxyattr.Number(got.Maxconn), convert.Text(got.Mode), haproxyattr.Number(got.Retries)
+	m.Options, m.Timeouts = haproxyattr.OptionSet(m.Options, got.Options), haproxyattr.WriteTimeouts(got.Timeouts, haproxy.BaseTimeouts)
+	m.Log, m.Extra, m.DefaultsExtra = haproxyattr.JoinLines(got.Log), haproxyattr.JoinLines(got.Extra), haproxyattr.JoinLines(got.DefaultsExtra)
 	m.Health, m.Stats = types.ObjectNull(healthTypes()), types.ObjectNull(statsTypes())
 	var d diag.Diagnostics
 	if h := got.Health; h != nil {
-		m.Health, d = types.ObjectValueFrom(ctx, healthTypes(), health{attrs.NewBind(h.Bind, ownHealth.Bind), convert.Text(h.URI)})
+		m.Health, d = types.ObjectValueFrom(ctx, healthTypes(), health{haproxyattr.NewBind(h.Bind, ownHealth.Bind), convert.Text(h.URI)})
 		diags.Append(d...)
 	}
 	if got.Stats != nil {
@@ -83,12 +83,12 @@ func (m *model) fillModel(ctx context.Context, got haproxy.Base) (diags diag.Dia
 
 // health is the health listener.
 type health struct {
-	attrs.Bind
+	haproxyattr.Bind
 	URI types.String `tfsdk:"uri"`
 }
 
 func healthTypes() map[string]attr.Type {
-	t := attrs.BindTypes()
+	t := haproxyattr.BindTypes()
 	t["uri"] = types.StringType
 	return t
 }

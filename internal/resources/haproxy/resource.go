@@ -10,9 +10,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/attrs"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/haproxyattr"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/crosscheck"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
 )
 
@@ -59,11 +59,11 @@ func planChange(ctx context.Context, opening crud.StoreContext, req resource.Mod
 	}
 	var listeners []crosscheck.Listener
 	var h health
-	if attrs.Object(ctx, planned.Health, &h, &resp.Diagnostics) && !h.Address.IsUnknown() && !h.Port.IsUnknown() {
+	if haproxyattr.Object(ctx, planned.Health, &h, &resp.Diagnostics) && !h.Address.IsUnknown() && !h.Port.IsUnknown() {
 		listeners = append(listeners, crosscheck.Listener{Bind: h.Value(), At: path.Root("health")})
 	}
 	var s stats
-	if attrs.Object(ctx, planned.Stats, &s, &resp.Diagnostics) && !s.Address.IsUnknown() && !s.Port.IsUnknown() {
+	if haproxyattr.Object(ctx, planned.Stats, &s, &resp.Diagnostics) && !s.Address.IsUnknown() && !s.Port.IsUnknown() {
 		listeners = append(listeners, crosscheck.Listener{Bind: s.Value(), At: path.Root("stats")})
 	}
 	resp.Diagnostics.Append(node.Base(ctx, formatID(planned))...)

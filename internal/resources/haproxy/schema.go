@@ -15,8 +15,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/attrs"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/haproxyattr"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
@@ -27,9 +27,9 @@ var defaultTimeouts = map[string]string{
 }
 
 func resourceSchema(context.Context) schema.Schema {
-	timeouts := attrs.Timeouts(haproxy.BaseTimeouts, defaultTimeouts)
+	timeouts := haproxyattr.Timeouts(haproxy.BaseTimeouts, defaultTimeouts)
 	timeouts.Computed = true
-	timeouts.Default = objectdefault.StaticValue(attrs.WriteTimeouts(defaultTimeouts, haproxy.BaseTimeouts))
+	timeouts.Default = objectdefault.StaticValue(haproxyattr.WriteTimeouts(defaultTimeouts, haproxy.BaseTimeouts))
 	return schema.Schema{
 		MarkdownDescription: "What the proxies of one service node have in common: limits, logging, default timeouts and options, and the listeners for statistics and health. " +
 			"It is written as sections beside the distribution's own, which what a person configured goes on using; destroying it leaves the file as it was. " +
@@ -53,24 +53,24 @@ func resourceSchema(context.Context) schema.Schema {
 				MarkdownDescription: "How often a connection to a server is tried again, 1 or more. Default: 3.",
 				Validators:          []validator.Int64{values.Between(1, math.MaxInt32)},
 			},
-			"options":  attrs.Options("`log-health-checks`, `dontlognull` or `redispatch`"),
+			"options":  haproxyattr.Options("`log-health-checks`, `dontlognull` or `redispatch`"),
 			"timeouts": timeouts,
 			"log": schema.StringAttribute{
-				Validators: []validator.String{attrs.Lines},
-				Optional:   true, PlanModifiers: []planmodifier.String{attrs.Lines.KeepSpelling()},
+				Validators: []validator.String{haproxyattr.Lines},
+				Optional:   true, PlanModifiers: []planmodifier.String{haproxyattr.Lines.KeepSpelling()},
 				MarkdownDescription: "Where to log, in HAProxy's words, such as `/dev/log local0` or `10.0.0.254:514 local0 notice`; several lines are several targets. " +
 					"They replace the distribution's. Default: these.",
 			},
 			"stats":                 statsAttribute(),
 			"health":                healthAttribute(),
-			"extra_config":          attrs.Extra("global"),
-			"defaults_extra_config": attrs.Extra("defaults"),
+			"extra_config":          haproxyattr.Extra("global"),
+			"defaults_extra_config": haproxyattr.Extra("defaults"),
 		},
 	}
 }
 
 func healthAttribute() schema.Attribute {
-	attributes := attrs.BindAttributes()
+	attributes := haproxyattr.BindAttributes()
 	attributes["uri"] = schema.StringAttribute{
 		Optional: true, Computed: true, Default: stringdefault.StaticString("/healthz"),
 		MarkdownDescription: "Path that is answered. Default: `/healthz`.",
@@ -84,7 +84,7 @@ func healthAttribute() schema.Attribute {
 }
 
 func statsAttribute() schema.Attribute {
-	attributes := attrs.BindAttributes()
+	attributes := haproxyattr.BindAttributes()
 	attributes["uri"] = schema.StringAttribute{
 		Optional: true, Computed: true, Default: stringdefault.StaticString("/stats"),
 		MarkdownDescription: "Path of the page. Default: `/stats`.",
@@ -113,7 +113,7 @@ func statsAttribute() schema.Attribute {
 		MarkdownDescription: "Version of `password_wo`, 1 or more; a new one writes the password again. A password that was changed in the file shows as another version.",
 		Validators:          []validator.Int64{values.Between(1, math.MaxInt32)},
 	}
-	attributes["refresh"] = attrs.Time("How often the page reloads itself, with a unit. Default: never.")
+	attributes["refresh"] = haproxyattr.Time("How often the page reloads itself, with a unit. Default: never.")
 	attributes["hide_version"] = schema.BoolAttribute{
 		Optional: true, Computed: true, Default: booldefault.StaticBool(false),
 		MarkdownDescription: "Whether the page leaves out HAProxy's version. Default: false.",

@@ -8,13 +8,13 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/attrs"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/haproxyattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
 )
 
 // stats is the statistics listener.
 type stats struct {
-	attrs.Bind
+	haproxyattr.Bind
 	URI               types.String `tfsdk:"uri"`
 	User              types.String `tfsdk:"user"`
 	Password          types.String `tfsdk:"password"`
@@ -25,7 +25,7 @@ type stats struct {
 }
 
 func statsTypes() map[string]attr.Type {
-	t := attrs.BindTypes()
+	t := haproxyattr.BindTypes()
 	maps.Copy(t, map[string]attr.Type{
 		"uri": types.StringType, "user": types.StringType, "password": types.StringType, "password_wo": types.StringType,
 		"password_wo_version": types.Int64Type, "refresh": types.StringType, "hide_version": types.BoolType,
@@ -45,13 +45,13 @@ func (s stats) toStats() *haproxy.Stats {
 // there or, on import, where the file says that it was not a write-only one.
 func newStats(got haproxy.Stats, own stats, importing bool) stats {
 	s := stats{
-		Bind: attrs.NewBind(got.Bind, own.Bind), URI: convert.Text(got.URI), User: convert.Text(got.User), Refresh: convert.Text(got.Refresh), HideVersion: types.BoolValue(got.HideVersion),
+		Bind: haproxyattr.NewBind(got.Bind, own.Bind), URI: convert.Text(got.URI), User: convert.Text(got.User), Refresh: convert.Text(got.Refresh), HideVersion: types.BoolValue(got.HideVersion),
 	}
 	if !own.Password.IsNull() || importing && got.PasswordVersion == 0 {
 		s.Password = convert.Text(got.Password)
 	}
 	if !own.PasswordWOVersion.IsNull() || importing {
-		s.PasswordWOVersion = attrs.Number(got.PasswordVersion)
+		s.PasswordWOVersion = haproxyattr.Number(got.PasswordVersion)
 	}
 	return s
 }

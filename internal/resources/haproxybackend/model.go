@@ -9,7 +9,7 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/attrs"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/haproxyattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
 )
 
@@ -43,24 +43,24 @@ var httpCheckTypes = map[string]attr.Type{
 
 func (c httpCheck) value() haproxy.HTTPCheck {
 	return haproxy.HTTPCheck{
-		Method: c.Method.ValueString(), URI: c.URI.ValueString(), Version: attrs.OneLine(c.Version), Expect: attrs.OneLine(c.Expect),
+		Method: c.Method.ValueString(), URI: c.URI.ValueString(), Version: haproxyattr.OneLine(c.Version), Expect: haproxyattr.OneLine(c.Expect),
 	}
 }
 
 func (m *model) spec(ctx context.Context) (haproxy.Backend, diag.Diagnostics) {
 	var diags diag.Diagnostics
 	b := haproxy.Backend{
-		Name: m.Name.ValueString(), Mode: m.Mode.ValueString(), Balance: attrs.OneLine(m.Balance), HashType: attrs.OneLine(m.HashType),
-		Timeouts: attrs.ReadTimeouts(m.Timeouts, haproxy.BackendTimeouts), Options: attrs.SortWords(convert.KnownTexts(m.Options)),
+		Name: m.Name.ValueString(), Mode: m.Mode.ValueString(), Balance: haproxyattr.OneLine(m.Balance), HashType: haproxyattr.OneLine(m.HashType),
+		Timeouts: haproxyattr.ReadTimeouts(m.Timeouts, haproxy.BackendTimeouts), Options: haproxyattr.SortWords(convert.KnownTexts(m.Options)),
 		Extra: haproxy.Lines(m.Extra.ValueString()), DrainTimeout: m.DrainTimeout.ValueString(),
 	}
 	var check httpCheck
-	if attrs.Object(ctx, m.HTTPCheck, &check, &diags) {
+	if haproxyattr.Object(ctx, m.HTTPCheck, &check, &diags) {
 		c := check.value()
 		b.HTTPCheck = &c
 	}
 	var defaults params
-	if attrs.Object(ctx, m.DefaultServer, &defaults, &diags) {
+	if haproxyattr.Object(ctx, m.DefaultServer, &defaults, &diags) {
 		p := defaults.value()
 		b.DefaultServer = &p
 	}
@@ -79,7 +79,7 @@ func (m *model) servers(ctx context.Context, diags *diag.Diagnostics) map[string
 	for name, e := range m.Servers.Elements() {
 		var s server
 		if o, ok := e.(types.Object); ok {
-			attrs.Object(ctx, o, &s, diags)
+			haproxyattr.Object(ctx, o, &s, diags)
 		}
 		out[name] = s
 	}
@@ -88,10 +88,10 @@ func (m *model) servers(ctx context.Context, diags *diag.Diagnostics) map[string
 
 func (m *model) fill(ctx context.Context, got haproxy.Backend) (diags diag.Diagnostics) {
 	var defaults params
-	attrs.Object(ctx, m.DefaultServer, &defaults, &diags)
+	haproxyattr.Object(ctx, m.DefaultServer, &defaults, &diags)
 	own := m.servers(ctx, &diags)
 	m.Name, m.Mode, m.Balance, m.HashType = types.StringValue(got.Name), convert.Text(got.Mode), convert.Text(got.Balance), convert.Text(got.HashType)
-	m.Options, m.Timeouts, m.Extra = attrs.OptionSet(m.Options, got.Options), attrs.WriteTimeouts(got.Timeouts, haproxy.BackendTimeouts), attrs.JoinLines(got.Extra)
+	m.Options, m.Timeouts, m.Extra = haproxyattr.OptionSet(m.Options, got.Options), haproxyattr.WriteTimeouts(got.Timeouts, haproxy.BackendTimeouts), haproxyattr.JoinLines(got.Extra)
 	switch {
 	case got.DrainTimeout != "":
 		m.DrainTimeout = types.StringValue(got.DrainTimeout)

@@ -12,8 +12,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/attrs"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/haproxyattr"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
@@ -30,7 +30,7 @@ func resourceSchema(context.Context) schema.Schema {
 			"id":           hostattr.ID(form),
 			"serving":      crud.ServingAttribute("HAProxy"),
 			"service_node": hostattr.ServiceNode("HAProxy"),
-			"name":         attrs.Name("backend"),
+			"name":         haproxyattr.Name("backend"),
 			"mode": schema.StringAttribute{
 				Validators:          []validator.String{values.OneOf("tcp", "http")},
 				Optional:            true,
@@ -41,16 +41,16 @@ func resourceSchema(context.Context) schema.Schema {
 				Optional:   true,
 				MarkdownDescription: "How servers are chosen: `roundrobin`, `leastconn`, `source`, `random`, `first`, `uri`, … with their arguments. " +
 					"With `source` one client keeps its server, and every change of servers takes a reload. Default: that of the defaults section, else HAProxy's, which is `roundrobin` up to 3.2.",
-				PlanModifiers: []planmodifier.String{attrs.Words.KeepSpelling()},
+				PlanModifiers: []planmodifier.String{haproxyattr.Words.KeepSpelling()},
 			},
 			"hash_type": schema.StringAttribute{
 				Validators:          []validator.String{values.Line},
 				Optional:            true,
 				MarkdownDescription: "For algorithms that hash: `consistent` moves few clients when a server comes or goes. Default: HAProxy's `map-based`.",
-				PlanModifiers:       []planmodifier.String{attrs.Words.KeepSpelling()},
+				PlanModifiers:       []planmodifier.String{haproxyattr.Words.KeepSpelling()},
 			},
-			"options":  attrs.Options("`redispatch` or `log-health-checks`"),
-			"timeouts": attrs.Timeouts(haproxy.BackendTimeouts, nil),
+			"options":  haproxyattr.Options("`redispatch` or `log-health-checks`"),
+			"timeouts": haproxyattr.Timeouts(haproxy.BackendTimeouts, nil),
 			"http_check": schema.SingleNestedAttribute{
 				Optional:            true,
 				MarkdownDescription: "Health checks by an HTTP request, in mode `tcp` too. Default: none, and a check is a connection.",
@@ -67,12 +67,12 @@ func resourceSchema(context.Context) schema.Schema {
 					},
 					"version": schema.StringAttribute{
 						Validators: []validator.String{values.Line},
-						Optional:   true, PlanModifiers: []planmodifier.String{attrs.Words.KeepSpelling()},
+						Optional:   true, PlanModifiers: []planmodifier.String{haproxyattr.Words.KeepSpelling()},
 						MarkdownDescription: "Version of HTTP, such as `HTTP/1.1`. Default: HAProxy's `HTTP/1.0`. Headers go by `http-check send hdr NAME VALUE` in `extra_config`.",
 					},
 					"expect": schema.StringAttribute{
 						Validators: []validator.String{values.Line},
-						Optional:   true, PlanModifiers: []planmodifier.String{attrs.Words.KeepSpelling()},
+						Optional:   true, PlanModifiers: []planmodifier.String{haproxyattr.Words.KeepSpelling()},
 						MarkdownDescription: "What the answer has to be, in HAProxy's words: `status 200`, `string ok`. It is the check's last step, after an `http-check send` in `extra_config`; a check with several such steps goes there as a whole. Default: a status of 2xx or 3xx.",
 					},
 				},
@@ -89,12 +89,12 @@ func resourceSchema(context.Context) schema.Schema {
 				NestedObject:        schema.NestedAttributeObject{Attributes: serverAttributes()},
 			},
 			"drain_timeout": schema.StringAttribute{
-				Validators: []validator.String{attrs.Duration},
+				Validators: []validator.String{haproxyattr.Duration},
 				Optional:   true, Computed: true, Default: stringdefault.StaticString(defaultDrainTimeout),
 				MarkdownDescription: "How long an apply that sets a server to `drain` waits for its last session to end, with a unit. What is left then goes on undisturbed, and a warning says how many sessions that are. Default: `30s`; `0s` does not wait, `8m` is the most.",
-				PlanModifiers:       []planmodifier.String{attrs.Duration.KeepSpelling()},
+				PlanModifiers:       []planmodifier.String{haproxyattr.Duration.KeepSpelling()},
 			},
-			"extra_config": attrs.Extra("backend"),
+			"extra_config": haproxyattr.Extra("backend"),
 		},
 	}
 }
@@ -146,13 +146,13 @@ func paramAttributes(inherited string) map[string]schema.Attribute {
 			Optional:            true,
 			MarkdownDescription: "Whether the server's certificate is verified: `none` or `required` (which needs a `ca-file` in `options`). Default: " + inherited + ".",
 		},
-		"inter":      attrs.Time("Time between two health checks, with a unit (HAProxy's own is 2s). Default: " + inherited + "."),
+		"inter":      haproxyattr.Time("Time between two health checks, with a unit (HAProxy's own is 2s). Default: " + inherited + "."),
 		"fall":       number("How many failed checks take the server out (HAProxy's own is 3)."),
 		"rise":       number("How many good checks bring it back (HAProxy's own is 2)."),
 		"send_proxy": flag("Whether connections begin with a PROXY protocol header that names the client."),
 		"options": schema.ListAttribute{
 			Validators: []validator.List{values.Each(values.Line)},
-			Optional:   true, ElementType: types.StringType, PlanModifiers: []planmodifier.List{attrs.LineOptions},
+			Optional:   true, ElementType: types.StringType, PlanModifiers: []planmodifier.List{haproxyattr.LineOptions},
 			MarkdownDescription: "Further options of the server line, such as `\"ssl\"`, `\"ca-file /etc/ssl/ca.pem\"` or `\"send-proxy-v2\"`. Default: none.",
 		},
 	}

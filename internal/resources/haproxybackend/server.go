@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/attrs"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/haproxyattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
@@ -53,17 +53,17 @@ func (p params) value() haproxy.Params {
 		Weight: p.Weight.ValueInt64Pointer(), Maxconn: p.Maxconn.ValueInt64(),
 		Backup: p.Backup.ValueBoolPointer(), Check: p.Check.ValueBoolPointer(), CheckSSL: p.CheckSSL.ValueBoolPointer(),
 		Verify: p.Verify.ValueString(), Inter: p.Inter.ValueString(), Fall: p.Fall.ValueInt64(), Rise: p.Rise.ValueInt64(),
-		SendProxy: p.SendProxy.ValueBoolPointer(), Options: attrs.JoinWords(convert.KnownTexts(p.Options)),
+		SendProxy: p.SendProxy.ValueBoolPointer(), Options: haproxyattr.JoinWords(convert.KnownTexts(p.Options)),
 	}
 }
 
 // newParams is the inverse of value, with the options as they are grouped in own.
 func newParams(p haproxy.Params, own params) params {
 	return params{
-		Weight: types.Int64PointerValue(p.Weight), Maxconn: attrs.Number(p.Maxconn),
+		Weight: types.Int64PointerValue(p.Weight), Maxconn: haproxyattr.Number(p.Maxconn),
 		Backup: types.BoolPointerValue(p.Backup), Check: types.BoolPointerValue(p.Check), CheckSSL: types.BoolPointerValue(p.CheckSSL),
-		Verify: convert.Text(p.Verify), Inter: convert.Text(p.Inter), Fall: attrs.Number(p.Fall), Rise: attrs.Number(p.Rise),
-		SendProxy: types.BoolPointerValue(p.SendProxy), Options: values.Keep(attrs.LineOptions, own.Options, convert.ListOrNull(haproxy.ServerOptions(p.Options))),
+		Verify: convert.Text(p.Verify), Inter: convert.Text(p.Inter), Fall: haproxyattr.Number(p.Fall), Rise: haproxyattr.Number(p.Rise),
+		SendProxy: types.BoolPointerValue(p.SendProxy), Options: values.Keep(haproxyattr.LineOptions, own.Options, convert.ListOrNull(haproxy.ServerOptions(p.Options))),
 	}
 }
 

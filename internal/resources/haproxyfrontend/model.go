@@ -10,7 +10,7 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/attrs"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/haproxyattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
 )
 
@@ -40,17 +40,17 @@ type rule struct {
 var ruleTypes = map[string]attr.Type{"backend": types.StringType, "if": types.StringType, "unless": types.StringType}
 
 func (r rule) toRule() haproxy.Rule {
-	return haproxy.Rule{Backend: r.Backend.ValueString(), If: attrs.OneLine(r.If), Unless: attrs.OneLine(r.Unless)}
+	return haproxy.Rule{Backend: r.Backend.ValueString(), If: haproxyattr.OneLine(r.If), Unless: haproxyattr.OneLine(r.Unless)}
 }
 
 func (m *model) toSpec(ctx context.Context) (haproxy.Frontend, diag.Diagnostics) {
 	var diags diag.Diagnostics
 	f := haproxy.Frontend{
 		Name: m.Name.ValueString(), Mode: m.Mode.ValueString(), Maxconn: m.Maxconn.ValueInt64(),
-		Timeouts: attrs.ReadTimeouts(m.Timeouts, haproxy.FrontendTimeouts), Options: attrs.SortWords(convert.KnownTexts(m.Options)),
+		Timeouts: haproxyattr.ReadTimeouts(m.Timeouts, haproxy.FrontendTimeouts), Options: haproxyattr.SortWords(convert.KnownTexts(m.Options)),
 		Extra: haproxy.Lines(m.Extra.ValueString()), MonitorURI: m.MonitorURI.ValueString(), DefaultBackend: m.DefaultBackend.ValueString(),
 	}
-	for _, b := range decodeElements[attrs.Bind](ctx, m.Binds, &diags) {
+	for _, b := range decodeElements[haproxyattr.Bind](ctx, m.Binds, &diags) {
 		f.Binds = append(f.Binds, b.Value())
 	}
 	for _, r := range decodeElements[rule](ctx, m.Rules, &diags) {
@@ -69,16 +69,16 @@ func (m *model) toSpec(ctx context.Context) (haproxy.Frontend, diag.Diagnostics)
 
 func (m *model) fillModel(ctx context.Context, got haproxy.Frontend) (diags diag.Diagnostics) {
 	m.Name, m.Mode, m.DefaultBackend = types.StringValue(got.Name), convert.Text(got.Mode), convert.Text(got.DefaultBackend)
-	m.Options, m.Timeouts = attrs.OptionSet(m.Options, got.Options), attrs.WriteTimeouts(got.Timeouts, haproxy.FrontendTimeouts)
-	m.Maxconn, m.MonitorURI, m.Extra = attrs.Number(got.Maxconn), convert.Text(got.MonitorURI), attrs.JoinLines(got.Extra)
-	own := decodeElements[attrs.Bind](ctx, m.Binds, &diags)
-	binds := make([]attrs.Bind, 0, len(got.Binds))
+	m.Options, m.Timeouts = haproxyattr.OptionSet(m.Options, got.Options), haproxyattr.WriteTimeouts(got.Timeouts, haproxy.FrontendTimeouts)
+	m.Maxconn, m.MonitorURI, m.Extra = haproxyattr.Number(got.Maxconn), convert.Text(got.MonitorURI), haproxyattr.JoinLines(got.Extra)
+	own := decodeElements[haproxyattr.Bind](ctx, m.Binds, &diags)
+	binds := make([]haproxyattr.Bind, 0, len(got.Binds))
 	for i, b := range got.Binds {
-		var was attrs.Bind
+		var was haproxyattr.Bind
 		if i < len(own) {
 			was = own[i]
 		}
-		binds = append(binds, attrs.NewBind(b, was))
+		binds = append(binds, haproxyattr.NewBind(b, was))
 	}
 	rules := make([]rule, 0, len(got.Rules))
 	for _, r := range got.Rules {
@@ -88,7 +88,7 @@ func (m *model) fillModel(ctx context.Context, got haproxy.Frontend) (diags diag
 	for name, criteria := range got.ACLs {
 		acls[name] = strings.Join(criteria, "\n")
 	}
-	m.Binds, m.Rules = listOrNull(ctx, attrs.BindTypes(), binds, &diags), listOrNull(ctx, ruleTypes, rules, &diags)
+	m.Binds, m.Rules = listOrNull(ctx, haproxyattr.BindTypes(), binds, &diags), listOrNull(ctx, ruleTypes, rules, &diags)
 	m.ACLs = convert.MapOrNull(acls)
 	return diags
 }
@@ -108,7 +108,7 @@ func decodeElements[T any](ctx context.Context, list types.List, diags *diag.Dia
 	out := make([]T, len(list.Elements()))
 	for i, e := range list.Elements() {
 		if o, ok := e.(types.Object); ok {
-			attrs.Object(ctx, o, &out[i], diags)
+			haproxyattr.Object(ctx, o, &out[i], diags)
 		}
 	}
 	return out

@@ -11,9 +11,9 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	planuses "github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/attrs"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/haproxyattr"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/crosscheck"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
 )
 
@@ -54,7 +54,7 @@ func planChange(ctx context.Context, opening crud.StoreContext, req resource.Mod
 		return
 	}
 	var listeners []crosscheck.Listener
-	for i, b := range decodeElements[attrs.Bind](ctx, planned.Binds, &resp.Diagnostics) {
+	for i, b := range decodeElements[haproxyattr.Bind](ctx, planned.Binds, &resp.Diagnostics) {
 		if !b.Address.IsUnknown() && !b.Port.IsUnknown() {
 			listeners = append(listeners, crosscheck.Listener{Bind: b.Value(), At: path.Root("binds").AtListIndex(i)})
 		}

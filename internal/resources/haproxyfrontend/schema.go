@@ -13,8 +13,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/attrs"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/hostattr"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/haproxyattr"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
@@ -27,7 +27,7 @@ func resourceSchema(context.Context) schema.Schema {
 			"id":           hostattr.ID(form),
 			"serving":      crud.ServingAttribute("HAProxy"),
 			"service_node": hostattr.ServiceNode("HAProxy"),
-			"name":         attrs.Name("frontend"),
+			"name":         haproxyattr.Name("frontend"),
 			"mode": schema.StringAttribute{
 				Validators:          []validator.String{values.OneOf("tcp", "http")},
 				Optional:            true,
@@ -38,7 +38,7 @@ func resourceSchema(context.Context) schema.Schema {
 				MarkdownDescription: "Where the frontend listens, each an address and a port. Ranges of ports, lists and variables go into `extra_config` as `bind` lines; " +
 					"a frontend has at least one in either. OpenShift's machine config server (22623) gives every node's configuration, secrets included, to whoever asks: " +
 					"bind it to an address of the cluster's own network only.",
-				NestedObject: schema.NestedAttributeObject{Attributes: attrs.BindAttributes()},
+				NestedObject: schema.NestedAttributeObject{Attributes: haproxyattr.BindAttributes()},
 				Validators:   []validator.List{values.Objects()},
 			},
 			"default_backend": schema.StringAttribute{
@@ -54,13 +54,13 @@ func resourceSchema(context.Context) schema.Schema {
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 					"backend": schema.StringAttribute{Validators: []validator.String{values.Line}, Required: true, MarkdownDescription: "Name of the backend, best as a reference, or a log-format expression such as `%[req.ssl_sni,lower]`."},
 					"if": schema.StringAttribute{
-						Optional: true, PlanModifiers: []planmodifier.String{attrs.Words.KeepSpelling()},
+						Optional: true, PlanModifiers: []planmodifier.String{haproxyattr.Words.KeepSpelling()},
 						MarkdownDescription: "Condition that must hold: names of `acls` or anonymous ones, such as `is_api !blocked` or `{ req.ssl_sni -i api.okd.example }`.",
-						Validators:          []validator.String{attrs.Words, stringvalidator.ConflictsWith(path.MatchRelative().AtParent().AtName("unless"))},
+						Validators:          []validator.String{haproxyattr.Words, stringvalidator.ConflictsWith(path.MatchRelative().AtParent().AtName("unless"))},
 					},
 					"unless": schema.StringAttribute{
 						Validators: []validator.String{values.Line},
-						Optional:   true, PlanModifiers: []planmodifier.String{attrs.Words.KeepSpelling()},
+						Optional:   true, PlanModifiers: []planmodifier.String{haproxyattr.Words.KeepSpelling()},
 						MarkdownDescription: "Condition that must not hold.",
 					},
 				}},
@@ -71,8 +71,8 @@ func resourceSchema(context.Context) schema.Schema {
 				MarkdownDescription: "Conditions by name for `rules` and `extra_config`: a fetch and what it must match, such as `hdr(host) -i api.okd.example`. " +
 					"A value of several lines matches when one of them does. Default: none.",
 			},
-			"options":  attrs.Options("`tcplog` or `forwardfor`"),
-			"timeouts": attrs.Timeouts(haproxy.FrontendTimeouts, nil),
+			"options":  haproxyattr.Options("`tcplog` or `forwardfor`"),
+			"timeouts": haproxyattr.Timeouts(haproxy.FrontendTimeouts, nil),
 			"maxconn": schema.Int64Attribute{
 				Optional:            true,
 				MarkdownDescription: "Connections at once; more wait in the kernel's queue. Default: the limit of the process.",
@@ -83,7 +83,7 @@ func resourceSchema(context.Context) schema.Schema {
 				Optional:            true,
 				MarkdownDescription: "Path that HAProxy itself answers with 200, for a monitor in front of it; mode `http` only. Default: none.",
 			},
-			"extra_config": attrs.Extra("frontend"),
+			"extra_config": haproxyattr.Extra("frontend"),
 		},
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/poolattr"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/poolattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage/upload"
 )

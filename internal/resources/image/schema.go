@@ -13,7 +13,7 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/poolattr"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/poolattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage/upload"
 )

@@ -10,7 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/poolattr"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/poolattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/storage"
 )

@@ -1,6 +1,6 @@
-// Package attrs holds the attributes that the HAProxy types have in common: how they look in a schema, and
+// Package haproxyattr holds the attributes that the HAProxy types have in common: how they look in a schema, and
 // their conversion between Terraform and plain values.
-package attrs
+package haproxyattr
 
 import (
 	"slices"

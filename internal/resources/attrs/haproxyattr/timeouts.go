@@ -1,4 +1,4 @@
-package attrs
+package haproxyattr
 
 import (
 	"strings"
