@@ -201,7 +201,7 @@ func NewPart(importID string, mark owner.Mark) part.Part[Server] {
 			}
 			s, err := Parse(f.Content)
 			if err != nil {
-				return Server{}, nil // a person's hand was in it: nothing of it counts, and it is written anew
+				return Server{}, nil //nolint:nilerr // a person's hand was in it: nothing of it counts, and it is written anew
 			}
 			return s, nil
 		},

@@ -111,11 +111,11 @@ func findProfile(t transaction.Tree, name string) (Profile, error) {
 	}
 	var p netboot.Profile
 	if err := unitprogram.Decode(f.Content, &p); err != nil || p.Name != name {
-		return Profile{Profile: netboot.Profile{Name: name}}, nil
+		return Profile{Profile: netboot.Profile{Name: name}}, nil //nolint:nilerr // it is written anew
 	}
 	var s netboot.Server
 	if err := unitprogram.Decode(t[d.Path(instance, netboot.ServerFile)].Content, &s); err != nil {
-		return Profile{Profile: p}, nil
+		return Profile{Profile: p}, nil //nolint:nilerr // it has no URL while the server is not whole
 	}
 	return Profile{Profile: p, ReportURL: p.ReportURL(s)}, nil
 }

@@ -127,7 +127,7 @@ func findServer(t transaction.Tree) (Server, error) {
 	}
 	var s netboot.Server
 	if err := unitprogram.Decode(f.Content, &s); err != nil {
-		return Server{}, nil
+		return Server{}, nil //nolint:nilerr // it is written anew
 	}
 	return Server{s}, nil
 }
