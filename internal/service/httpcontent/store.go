@@ -177,9 +177,9 @@ func (s *Store) damaged(ctx context.Context, c Content) ([]string, error) {
 // mostArguments is how many sums go into one command.
 const mostArguments = 500
 
-func (s *Store) run(ctx context.Context, stdin []byte, verb string, args ...string) ([]byte, error) {
-	cmd := host.Script("store.sh "+verb, script, append([]string{verb, blobs}, args...)...)
-	cmd.Stdin, cmd.Repeatable = stdin, verb != "finish"
+func (s *Store) run(ctx context.Context, input []byte, verb string, args ...string) ([]byte, error) {
+	cmd := host.ScriptWithInput("store.sh "+verb, script, input, append([]string{verb, blobs}, args...)...)
+	cmd.Repeatable = verb != "finish"
 	return s.Host.Run(ctx, cmd)
 }
 
