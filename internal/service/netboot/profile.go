@@ -250,10 +250,13 @@ func readRecord(ctx context.Context, h host.Host, mac string) (r netboot.Record,
 // Create adds the profile to both servers.
 func (s *ProfileStore) Create(ctx context.Context, want Profile) (Profile, error) {
 	for _, p := range s.parts() {
-		if _, err := p.Create(ctx, want); err != nil {
+		_, err := p.Create(ctx, want)
+		if p.Claim().IsWritten() { // be it that it could not be read back
+			s.claim = s.claim.Written()
+		}
+		if err != nil {
 			return want, err
 		}
-		s.claim = s.claim.Written()
 	}
 	return service.ReadBack(ctx, s.Get, nil)
 }

@@ -1,0 +1,143 @@
+package bootprofile_test
+
+import (
+	"fmt"
+	"log"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/terraform"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/programs"
+)
+
+// The provider's own program is the test's here, which serves as the provider's does.
+func TestMain(m *testing.M) {
+	if ran, err := programs.Run("acctest", os.Args[1:]); err != nil {
+		log.Fatal(err)
+	} else if ran {
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// config is a service node that machines install themselves from, and two of those: with a BIOS and with UEFI.
+const config = `
+locals {
+  machines = [{ name = "bios", mac = "52:54:00:b0:07:01", ip = "10.0.100.151", order = ["network", "hd"] }, { name = "uefi", mac = "52:54:00:b0:07:02", ip = "10.0.100.152", order = ["hd", "network"] }]
+  served   = ["kernel", "initrd", "disk.img"]
+}
+resource "virtcluster_service_node" "it" {
+  endpoint = "ssh://root@NODE"
+  services = ["ipxe", "kea"]
+}
+resource "virtcluster_http_content" "each" {
+  count        = length(local.served)
+  service_node = virtcluster_service_node.it.id
+  listen       = "NODE:8080"
+  path         = "/installer/${local.served[count.index]}"
+  source       = "DIRECTORY/${local.served[count.index]}"
+}
+resource "virtcluster_boot_server" "it" {
+  service_node = virtcluster_service_node.it.id
+  http         = { address = "NODE" }
+}
+resource "virtcluster_dhcp_server" "it" {
+  service_node = virtcluster_service_node.it.id
+  interface    = "eth0"
+  cidr         = "10.0.100.0/24"
+  hosts        = { for m in local.machines : m.mac => { ip = m.ip, hostname = m.name } }
+  boot         = virtcluster_boot_server.it.files
+}
+resource "virtcluster_boot_profile" "each" {
+  count           = length(local.machines)
+  boot_server     = virtcluster_boot_server.it.id
+  name            = local.machines[count.index].name
+  mac             = local.machines[count.index].mac
+  kernel          = virtcluster_http_content.each[0].url
+  initrd          = [virtcluster_http_content.each[1].url]
+  cmdline         = "console=ttyS0 image=${virtcluster_http_content.each[2].url} config={base} report={report_url}"
+  cloud_init      = { user_data = "#cloud-config\nhostname: installed\n" }
+  wait_for_report = true
+}
+resource "virtcluster_storage_pool" "it" {
+  name = "netboot"
+  path = "/var/lib/libvirt/netboot"
+}
+resource "virtcluster_node" "each" {
+  count              = length(local.machines)
+  name               = local.machines[count.index].name
+  type               = "qemu"
+  firmware           = local.machines[count.index].name
+  memory_mib         = 1024
+  root_disk          = { size_gib = 1, pool = virtcluster_storage_pool.it.name }
+  boot               = { order = local.machines[count.index].order }
+  network_interfaces = [{ bridge = "svcbr0", mac = local.machines[count.index].mac }]
+  wait_for           = "none"
+  shutdown_timeout   = "1s"
+  depends_on         = [virtcluster_dhcp_server.it, virtcluster_boot_profile.each]
+}
+`
+
+// answers waits until a machine that was installed answers with its name.
+func answers(t *testing.T, name, ip string) error {
+	t.Helper()
+	got := ""
+	for began := time.Now(); time.Since(began) < 5*time.Minute; time.Sleep(2 * time.Second) {
+		if got, _ = acctest.Try(t.Context(), "hypervisor", "curl", "-sS", "--max-time", "3", "http://"+ip+":8080/"); strings.TrimSpace(got) == name {
+			return nil
+		}
+	}
+	served, _ := acctest.Try(t.Context(), "svc-1", "journalctl", "-q", "--no-pager", "-o", "cat", "-n", "40", "-u", "virtcluster-boot@server")
+	return fmt.Errorf("%s answers %q; the boot server says\n%s", name, got, served)
+}
+
+// TestAccGuestsInstallThemselvesFromTheNetwork has guests without an image boot from the network by their firmware, install themselves, and boot
+// from their disks from then on.
+func TestAccGuestsInstallThemselvesFromTheNetwork(t *testing.T) {
+	acctest.InSandbox(t)
+	node, dir := acctest.KnownServiceNodes(t, 1)[0], t.TempDir()
+	installer, err := os.ReadFile("../../../test/provisioning/installer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	acctest.On(t, "svc-1", "sh", "-c", string(installer), "sh", "/root/installer")
+	acctest.On(t, "hypervisor", "sh", "-c", `cp /run/sandbox/nodes/svc-1/root/root/installer/kernel /run/sandbox/nodes/svc-1/root/root/installer/initrd "$1" && qemu-img convert -O raw "$2" "$1/disk.img"`, "sh", dir, os.Getenv("SANDBOX_TINY_IMAGE"))
+	all := acctest.Provider() + strings.NewReplacer("NODE", node, "DIRECTORY", dir).Replace(config)
+	up := func(*terraform.State) error {
+		for name, ip := range map[string]string{"bios": "10.0.100.151", "uefi": "10.0.100.152"} {
+			if err := answers(t, name, ip); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	installed := func(machine int) resource.TestCheckFunc {
+		return resource.TestCheckResourceAttr(fmt.Sprintf("virtcluster_boot_profile.each.%d", machine), "installed", "true")
+	}
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: acctest.Providers,
+		Steps: []resource.TestStep{
+			{Config: all, Check: up},
+			{
+				PreConfig: func() { // the one with a BIOS asks the network again, which says that its disk is to be booted
+					for _, name := range []string{"bios", "uefi"} {
+						acctest.On(t, "hypervisor", "virsh", "destroy", name)
+						acctest.On(t, "hypervisor", "virsh", "start", name)
+					}
+				},
+				Config: all, Check: resource.ComposeTestCheckFunc(up, installed(0), installed(1), func(*terraform.State) error {
+					said := acctest.On(t, "svc-1", "journalctl", "-q", "--no-pager", "-o", "cat", "-u", "virtcluster-boot@server")
+					if kernels, asked := strings.Count(said, " kernel,"), strings.Count(said, "bios script.ipxe"); kernels != 2 || asked != 3 {
+						return fmt.Errorf("a kernel was fetched %d times, and what to boot asked for %d times:\n%s", kernels, asked, said)
+					}
+					return nil
+				}),
+			},
+		},
+	})
+}
