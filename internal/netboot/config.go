@@ -44,6 +44,8 @@ type Profile struct {
 	// Kind is what the installer takes its configuration for (Kinds), "" for none, and Files has it, by name.
 	Kind  string            `json:"kind,omitempty"`
 	Files map[string]string `json:"files,omitempty"`
+	// Butane is what Ignition was made of, for who reads the profile back; the machine gets the Files.
+	Butane string `json:"butane,omitempty"`
 	// Once says that the machine boots from its disk after it has fetched everything, or has reported back where Reports says so.
 	Once    bool `json:"once"`
 	Reports bool `json:"reports,omitempty"`

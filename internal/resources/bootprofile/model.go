@@ -80,6 +80,7 @@ func (m *model) toSpec(ctx context.Context) (netboot.Profile, diag.Diagnostics) 
 			diags.AddAttributeError(path.Root("butane"), "Invalid Butane", err.Error())
 		}
 		set("butane", "ignition", map[string]string{"config.ign": text})
+		p.Butane = m.Butane.ValueString()
 	}
 	if convert.Known(m.CloudInit) {
 		var c cloudInitModel
@@ -129,12 +130,16 @@ func (m *model) fillModel(ctx context.Context, got netboot.Profile) diag.Diagnos
 	return diags
 }
 
-// fillFiles writes the machine's configuration as the attribute of its kind has it. What was Butane is Ignition.
+// fillFiles writes the machine's configuration as the attribute of its kind has it. Butane that the Ignition is not of is left out.
 func (m *model) fillFiles(ctx context.Context, got netboot.Profile) (diags diag.Diagnostics) {
 	m.Ignition, m.Butane, m.Kickstart, m.Talos = types.StringNull(), types.StringNull(), types.StringNull(), types.StringNull()
 	m.CloudInit = types.ObjectNull(cloudInitTypes)
 	switch got.Kind {
 	case "ignition":
+		if text, err := machine.TranslateButane(got.Butane); got.Butane != "" && err == nil && text == got.Files["config.ign"] {
+			m.Butane = types.StringValue(got.Butane)
+			break
+		}
 		m.Ignition = types.StringValue(got.Files["config.ign"])
 	case "kickstart":
 		m.Kickstart = types.StringValue(got.Files["kickstart.cfg"])

@@ -48,6 +48,10 @@ func TestAMachineGetsOneConfiguration(t *testing.T) {
 			if p.Kind != c.kind || !found {
 				t.Errorf("it is %s with %q", p.Kind, p.Files)
 			}
+			imported := model{Name: c.m.Name}
+			if diags := imported.fillModel(t.Context(), p); diags.HasError() || imported.Butane != c.m.Butane || imported.Ignition != c.m.Ignition {
+				t.Errorf("%v: an import has %s and %s", diags, imported.Butane, imported.Ignition)
+			}
 		})
 	}
 }

@@ -98,7 +98,7 @@ func NewProfilePart(name, importID string, mark owner.Mark) part.Part[Profile] {
 		Find: func(t transaction.Tree) (Profile, error) { return findProfile(t, name) },
 		Add:  put, Set: put,
 		Drop:    func(t transaction.Tree) error { d.Drop(t, instance, file); return nil },
-		Secrets: func(want Profile) []string { return slices.Collect(maps.Values(want.Files)) },
+		Secrets: func(want Profile) []string { return append(slices.Collect(maps.Values(want.Files)), want.Butane) },
 	}
 }
 
