@@ -76,14 +76,18 @@ func TestAMachineIsInstalledOnceAndBootsFromItsDiskFromThenOn(t *testing.T) {
 	s, server, _ := newService(t, nil)
 	script, _ := get(t, server.URL+here+"/script.ipxe")
 	for _, want := range []string{"#!ipxe\n", "kernel --name kernel http://127.0.0.1:8090/boot/52-54-00-aa-00-01/kernel initrd=initrd0 console=ttyS0 ignition.firstboot", "ignition.config.url=http://127.0.0.1:8090/boot/52-54-00-aa-00-01/config.ign", "initrd --name initrd0 ", "\nboot "} {
-		if !strings.Contains(script, want) {
-			t.Errorf("the script is\n%s\nwithout %q", script, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			if !strings.Contains(script, want) {
+				t.Errorf("the script is\n%s", script)
+			}
+		})
 	}
 	for name, want := range map[string]string{"kernel": "content of /kernel", "initrd0": "content of /initrd"} {
-		if got, status := get(t, server.URL+here+"/"+name); got != want || status != http.StatusOK {
-			t.Errorf("%s is %q, %d", name, got, status)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got, status := get(t, server.URL+here+"/"+name); got != want || status != http.StatusOK {
+				t.Errorf("it is %q, %d", got, status)
+			}
+		})
 	}
 	if script, _ := get(t, server.URL+here+"/script.ipxe"); !strings.Contains(script, "kernel") {
 		t.Errorf("one that has not had everything boots\n%s", script)
@@ -169,9 +173,11 @@ func TestAStrangerBootsFromItsDiskAtOnce(t *testing.T) {
 		t.Errorf("%d:\n%s", status, script)
 	}
 	for _, path := range []string{"/boot/52-54-00-00-00-99/kernel", here + "/other", here + "/initrd7", "/boot/x/script.ipxe", "/", "/../etc/passwd", "/boot/" + mac} {
-		if _, status := get(t, server.URL+path); status != http.StatusNotFound {
-			t.Errorf("%s is %d", path, status)
-		}
+		t.Run(path, func(t *testing.T) {
+			if _, status := get(t, server.URL+path); status != http.StatusNotFound {
+				t.Errorf("it answers %d", status)
+			}
+		})
 	}
 	if first, _ := get(t, server.URL+"/boot.ipxe"); !strings.Contains(first, "http://127.0.0.1:8090/boot/${netX/mac:hexhyp}/script.ipxe") {
 		t.Errorf("the first script is\n%s", first)
@@ -417,13 +423,16 @@ func TestRecordsAreReadAsTheyWereWritten(t *testing.T) {
 func TestTheProfileThatAPersonBrokeIsLeftOut(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	for name, text := range map[string]string{
-		ServerFile: `{"address": "127.0.0.1", "port": 8090}`, ProfileFile("a"): `{"name": "a", "mac": "` + mac + `"}`, ProfileFile("b"): `{"name": "b", "none": 1}`, "other.json": "{",
-	} {
+	write := func(name, text string) {
+		t.Helper()
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
+	write(ServerFile, `{"address": "127.0.0.1", "port": 8090}`)
+	write(ProfileFile("a"), `{"name": "a", "mac": "`+mac+`"}`)
+	write(ProfileFile("b"), `{"name": "b", "none": 1}`)
+	write("other.json", "{")
 	c, err := Load(dir)
 	if err != nil || len(c.Profiles) != 1 || c.Profiles[mac].Name != "a" || len(c.Unread) != 1 || !strings.Contains(c.Unread[0].Error(), "profile-b.json") {
 		t.Errorf("%v: %+v", err, c)

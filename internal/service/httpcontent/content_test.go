@@ -1,6 +1,7 @@
 package httpcontent
 
 import (
+	"errors"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -40,9 +41,11 @@ func TestContentsOfAPortShareItsServer(t *testing.T) {
 		part part.Part[Content]
 		want Content
 	}{{first, text}, {second, repository}} {
-		if got, err := c.part.Find(tree); err != nil || !reflect.DeepEqual(got, c.want) {
-			t.Errorf("%v: %+v, want %+v", err, got, c.want)
-		}
+		t.Run(c.want.Path, func(t *testing.T) {
+			if got, err := c.part.Find(tree); err != nil || !reflect.DeepEqual(got, c.want) {
+				t.Errorf("%v: %+v, want %+v", err, got, c.want)
+			}
+		})
 	}
 	unit := string(tree["/etc/systemd/system/virtcluster-http@.service"].Content)
 	if !strings.Contains(unit, "ExecStart=/usr/local/lib/virtcluster/terraform-provider-virtcluster-aaaaaaaaaaaaaaaa webfiles ") {
@@ -63,20 +66,17 @@ func TestContentsOfAPortShareItsServer(t *testing.T) {
 func TestAContentHasTheFilesOfItsSource(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(dir, "tree", "below"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for name, text := range map[string]string{"one": "1", "tree/a": "a", "tree/below/b": "b"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+	write := func(name, text string) {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o600)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := os.MkdirAll(filepath.Join(dir, "blank", "a b"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "blank", "a b", "c"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write("one", "1")
+	write("tree/a", "a")
+	write("tree/below/b", "b")
+	write("blank/a b/c", "")
 	one := "sha256:" + SumOfText("1")
 	for name, c := range map[string]struct {
 		content Content
