@@ -93,7 +93,7 @@ resource "virtcluster_external_bridge" "test" {
   backend    = "runtime"
 }
 resource "virtcluster_pod_network" "test" {
-  cidr        = "10.128.0.0/14"
+  cidr        = "10.136.0.0/14"
   host_prefix = 23
   nodes       = { n1 = "10.0.100.101", n2 = "10.0.100.102" }
 }
