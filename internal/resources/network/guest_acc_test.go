@@ -157,8 +157,8 @@ func TestAccNetworkChangesUnderARunningGuest(t *testing.T) {
 		alive(dhcp("10.91.0.230")+`dns = { hosts = { "10.91.0.9" = ["nine"] } }`, 0),
 		alive("", 0), // DHCP and records taken away
 		alive(dhcp("10.91.0.230")+"domain = \"okd.example\"\nmtu = 1450", 100, has(t, "acc0", "<mtu size='1450'/>")),
-		alive(dhcp("10.91.0.230")+"mode = \"route\"\nroutes = [{ cidr = \"10.128.0.0/14\", via = \"10.91.0.5\" }]", 100, func(*terraform.State) error {
-			if out := shell(t, "ip", "route"); !strings.Contains(out, "10.128.0.0/14 via 10.91.0.5 dev accbr0") {
+		alive(dhcp("10.91.0.230")+"mode = \"route\"\nroutes = [{ cidr = \"10.144.0.0/14\", via = \"10.91.0.5\" }]", 100, func(*terraform.State) error {
+			if out := shell(t, "ip", "route"); !strings.Contains(out, "10.144.0.0/14 via 10.91.0.5 dev accbr0") {
 				t.Error(out)
 			}
 			return nil

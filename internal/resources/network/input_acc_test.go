@@ -48,7 +48,7 @@ func TestAccNetworkBadInputFailsThePlan(t *testing.T) {
 		{"cidr = \"10.91.0.0/24\"\ndns = { enabled = false, hosts = { \"10.91.0.9\" = [\"nine\"] } }", `leave forwarders and hosts out`},
 		{"cidr = \"10.91.0.0/24\"\ndns = { hosts = { \"api\" = [\"10.91.0.9\"] } }", `write an address such as "10.0.0.1" or "2001:db8::1"`},
 		{"cidr = \"10.91.0.0/24\"\npxe = { boot_file = \"pxelinux.0\" }", `write dhcp.ranges`},
-		{"cidr = \"10.91.0.0/24\"\nroutes = [{ cidr = \"10.128.0.0/14\", via = \"10.92.0.1\" }]", `a machine on this network`},
+		{"cidr = \"10.91.0.0/24\"\nroutes = [{ cidr = \"10.144.0.0/14\", via = \"10.92.0.1\" }]", `a machine on this network`},
 		{"cidr = \"10.91.0.0/24\"\nvirtual_port = \"openvswitch\"", `belongs to mode "bridge"`},
 	} {
 		steps = append(steps, resource.TestStep{Config: config(name + c.attributes), PlanOnly: true, ExpectError: spaced(c.want)})

@@ -9,7 +9,7 @@ import (
 
 const routing = `resource "virtcluster_network" "n" {` + management + `  mode   = "isolated"
   dhcp   = { ranges = [{ start = "10.91.0.200", end = "10.91.0.220" }] }
-  routes = [{ cidr = "10.128.0.0/14", via = "10.91.0.1" }]
+  routes = [{ cidr = "10.144.0.0/14", via = "10.91.0.1" }]
 }
 `
 
@@ -44,13 +44,13 @@ func TestAccNetworkOfAKilledRunIsCompletedWithItsRoutes(t *testing.T) {
 	// What is finished nobody left behind: it may be another provider block's, or a lost state's.
 	s.Refused([]string{"finished in this workspace", `import it as "acc0"`}, "apply", "-auto-approve")
 	acctest.UnfinishNetwork(t, "acc0")
-	shell(t, "ip", "route", "del", "10.128.0.0/14")
+	shell(t, "ip", "route", "del", "10.144.0.0/14")
 	s.Apply(routing)
 	s.Settled()
 	if xml := shell(t, "virsh", "net-dumpxml", "acc0", "--inactive"); strings.Contains(xml, "creating=") {
 		t.Errorf("it stays marked as unfinished:\n%s", xml)
 	}
-	if out := shell(t, "ip", "route", "show", "10.128.0.0/14"); !strings.Contains(out, "10.91.0.1") {
+	if out := shell(t, "ip", "route", "show", "10.144.0.0/14"); !strings.Contains(out, "10.91.0.1") {
 		t.Errorf("the route is not there: %s", out)
 	}
 	s.Run("destroy", "-auto-approve")

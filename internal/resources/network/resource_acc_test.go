@@ -106,7 +106,7 @@ func TestAccNetworkWithEverything(t *testing.T) {
     forwarders = [{ domain = "corp.example", address = "10.19.41.1" }, { address = "10.91.0.100" }]
     hosts      = { "10.91.0.250" = ["api", "api-int"] }
   }
-  routes = [{ cidr = "10.128.0.0/14", via = "10.91.0.1" }]
+  routes = [{ cidr = "10.144.0.0/14", via = "10.91.0.1" }]
   pxe    = { tftp_root = "/srv", boot_file = "pxelinux.0", server = "10.91.0.100" }
 `
 	respelled := strings.NewReplacer("fd00:91::/64", "FD00:0091:0::/64", "fd00:91::100", "fd00:91:0:0::0100",

@@ -71,9 +71,9 @@ func settled(t *testing.T) {
 }
 
 func TestAccNetworkGetsLostRoutesBack(t *testing.T) {
-	four, six := []string{"10.128.0.0/14", "via", "10.91.0.1", "dev", "accbr0"}, []string{"fd00:128::/48", "via", "fd00:91::1:1", "dev", "accbr0"}
+	four, six := []string{"10.144.0.0/14", "via", "10.91.0.1", "dev", "accbr0"}, []string{"fd00:128::/48", "via", "fd00:91::1:1", "dev", "accbr0"}
 	routes := config(management + `  ipv6_cidr = "fd00:91::/64"
-  routes = [{ cidr = "10.128.0.0/14", via = "10.91.0.1" }, { cidr = "fd00:128::/48", via = "fd00:91::1:1" }]
+  routes = [{ cidr = "10.144.0.0/14", via = "10.91.0.1" }, { cidr = "fd00:128::/48", via = "fd00:91::1:1" }]
 `)
 	lose := func(lost ...[]string) func() {
 		return func() {
@@ -116,7 +116,7 @@ func TestAccNetworkGetsLostRoutesBack(t *testing.T) {
 			return nil
 		})},
 		// A route by another machine is another one.
-		resource.TestStep{PreConfig: func() { shell(t, "ip", "route", "replace", "10.128.0.0/14", "via", "10.91.0.2", "metric", "1") }, Config: routes, ConfigPlanChecks: inPlace, Check: there},
+		resource.TestStep{PreConfig: func() { shell(t, "ip", "route", "replace", "10.144.0.0/14", "via", "10.91.0.2", "metric", "1") }, Config: routes, ConfigPlanChecks: inPlace, Check: there},
 		resource.TestStep{PreConfig: stop, Config: routes, ConfigPlanChecks: unchanged},
 		// Taken out of the configuration as well, they are struck out on paper, which takes no restart.
 		resource.TestStep{PreConfig: func() { lose(four, six)(); index = bridgeIndex(t) }, Config: config(management + "  ipv6_cidr = \"fd00:91::/64\"\n"), ConfigPlanChecks: inPlace, Check: func(*terraform.State) error {
