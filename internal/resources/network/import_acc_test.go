@@ -35,8 +35,8 @@ import {
 		resource.TestStep{Config: imported(config(management + leftOut)), ConfigPlanChecks: noop},
 		resource.TestStep{
 			Config: imported(config(management + leftOut + "  routes = [{ cidr = \"10.144.0.0/14\", via = \"10.91.0.1\" }]\n  pxe = { tftp_root = \"/srv\" }\n  dns = { local_only = true }\n  domain = \"a.example\"\n")),
-			Check:  has(t, "acc0", "10.128.0.0", "localOnly='yes'"),
+			Check:  has(t, "acc0", "10.144.0.0", "localOnly='yes'"),
 		},
-		resource.TestStep{Config: imported(config(management + leftOut)), Check: lacks(t, "acc0", "10.128.0.0", "localOnly='yes'", "<tftp")},
+		resource.TestStep{Config: imported(config(management + leftOut)), Check: lacks(t, "acc0", "10.144.0.0", "localOnly='yes'", "<tftp")},
 	)
 }

@@ -115,7 +115,7 @@ func TestAccNetworkWithEverything(t *testing.T) {
 	test(t, "acc0",
 		resource.TestStep{Config: config(full), Check: resource.ComposeTestCheckFunc(
 			has(t, "acc0", "<range start='10.91.0.210' end='10.91.0.240'>", "<lease expiry='3600' unit='seconds'/>", "<nat ipv6='yes'>", "<mtu size='1450'/>",
-				"<forwarder domain='corp.example' addr='10.19.41.1'/>", "<hostname>api-int</hostname>", "<route address='10.128.0.0' prefix='14' gateway='10.91.0.1'/>",
+				"<forwarder domain='corp.example' addr='10.19.41.1'/>", "<hostname>api-int</hostname>", "<route address='10.144.0.0' prefix='14' gateway='10.91.0.1'/>",
 				"<tftp root='/srv'/>", "<bootp file='pxelinux.0' server='10.91.0.100'/>", "dhcp-option=option:ntp-server,10.91.0.100", "localOnly='yes'"),
 			resource.TestCheckResourceAttr(address, "ipv6_gateway", "fd00:91::1"),
 			resource.TestMatchResourceAttr(address, "mac", regexp.MustCompile("^52:54:00:")),
