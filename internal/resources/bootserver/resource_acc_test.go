@@ -62,10 +62,21 @@ resource "virtcluster_boot_profile" %[1]q {
 `, name, mac, more)
 }
 
+// filesServer serves the directory that it is begun in. Python's own begins with a question for its host's name, which takes long where there
+// is no DNS.
+const filesServer = `
+import http.server, socketserver
+class Server(http.server.ThreadingHTTPServer):
+    def server_bind(self):
+        socketserver.TCPServer.server_bind(self)
+        self.server_name, self.server_port = self.server_address
+Server(("10.19.41.50", 8000), http.server.SimpleHTTPRequestHandler).serve_forever()
+`
+
 // fetch has curl on svc-2 fetch a URL; its failure is its words.
 func fetch(t *testing.T, url string) string {
 	t.Helper()
-	out, err := acctest.Try(t.Context(), "svc-2", "curl", "-sS", "--max-time", "20", url)
+	out, err := acctest.Try(t.Context(), "svc-2", "curl", "-sSf", "--max-time", "20", url)
 	if err != nil {
 		return "failed: " + out
 	}
@@ -93,12 +104,13 @@ func TestAccMachinesAreInstalledOnce(t *testing.T) {
 	acctest.InSandbox(t)
 	node := acctest.KnownServiceNodes(t, 2)[0]
 	acctest.On(t, "lan-client", "sh", "-c", `mkdir -p /tmp/boot-files && cd /tmp/boot-files && echo a kernel >kernel && echo a disk >initrd
-python3 -m http.server 8000 --bind 10.19.41.50 >/dev/null 2>&1 </dev/null & echo $! >/tmp/boot-files/pid`)
+python3 -c "$1" >/dev/null 2>&1 </dev/null & echo $! >/tmp/boot-files/pid
+for n in $(seq 50); do curl -sf -o /dev/null http://10.19.41.50:8000/kernel && exit; sleep 0.1; done; exit 1`, "sh", filesServer)
 	t.Cleanup(func() {
 		_, _ = acctest.Try(context.Background(), "lan-client", "sh", "-c", "kill $(cat /tmp/boot-files/pid); rm -r /tmp/boot-files")
 	})
 	look := func() string {
-		return acctest.On(t, "svc-1", "sh", "-c", `find /etc/virtcluster* /etc/systemd/system/*virtcluster* /etc/systemd/system/*/*virtcluster* /var/lib/virtcluster* /var/lib/private /run/virtcluster-* /usr/local/lib/virtcluster 2>/dev/null | grep -vx /var/lib/virtcluster | sort; ss -Hltn 'sport = :8090'; ss -Hlun 'sport = :69'`)
+		return acctest.On(t, "svc-1", "sh", "-c", `find /etc/virtcluster* /etc/systemd/system/*virtcluster* /etc/systemd/system/*/*virtcluster* /var/lib/virtcluster* /var/lib/private /run/virtcluster-boot* /usr/local/lib/virtcluster 2>/dev/null | grep -vx /var/lib/virtcluster | sort; ss -Hltn 'sport = :8090'; ss -Hlun 'sport = :69'`)
 	}
 	before := look()
 	on1 := func(script string) func() { return func() { acctest.On(t, "svc-1", "sh", "-c", script) } }

@@ -86,7 +86,7 @@ func TestAccDHCPServerLife(t *testing.T) {
 	acctest.InSandbox(t)
 	node := acctest.KnownServiceNodes(t, 2)[0]
 	look := func() string {
-		return acctest.On(t, "svc-1", "sh", "-c", "find /etc/kea /etc/systemd/system/*virtcluster* /etc/systemd/system/*/*virtcluster* /var/lib/virtcluster* /run/virtcluster-* /run/kea /var/lib/kea 2>/dev/null | sort; ss -Hlun 'sport = :67'")
+		return acctest.On(t, "svc-1", "sh", "-c", "find /etc/kea /etc/systemd/system/*virtcluster* /etc/systemd/system/*/*virtcluster* /var/lib/virtcluster* /run/virtcluster-dhcp* /run/kea /var/lib/kea 2>/dev/null | sort; ss -Hlun 'sport = :67'")
 	}
 	before := look()
 	edit := func(script string) func() {
