@@ -28,12 +28,16 @@ func OfferLibvirt(t *testing.T, machine string) {
 			go passOn(c)
 		}
 	}()
+	// A unit of a name that was used before may not be unloaded yet.
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	unit := "libvirt-stand-in-" + port
 	On(t, machine, "sh", "-ec", `getent group libvirt >/dev/null || groupadd --system libvirt
 mkdir -p /run/libvirt
-systemd-run --quiet --collect --unit=libvirt-stand-in socat UNIX-LISTEN:/run/libvirt/libvirt-sock,fork,unlink-early,group=libvirt,mode=0660 TCP:`+l.Addr().String()+`
+rm -f /run/libvirt/libvirt-sock
+systemd-run --quiet --collect --unit=`+unit+` socat UNIX-LISTEN:/run/libvirt/libvirt-sock,fork,unlink-early,group=libvirt,mode=0660 TCP:`+l.Addr().String()+`
 for try in $(seq 50); do [ -S /run/libvirt/libvirt-sock ] && exit; sleep 0.1; done; exit 1`)
 	t.Cleanup(func() {
-		_, _ = Try(context.Background(), machine, "sh", "-c", "systemctl stop libvirt-stand-in; rm -rf /run/libvirt; groupdel libvirt")
+		_, _ = Try(context.Background(), machine, "sh", "-c", "systemctl stop "+unit+"; rm -rf /run/libvirt; groupdel libvirt")
 	})
 }
 
