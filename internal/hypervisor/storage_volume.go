@@ -139,11 +139,7 @@ func (c *Client) VolumeByPath(ctx context.Context, path string) (*Volume, error)
 // Volumes reads all volumes of a started pool. One that vanishes meanwhile is left out.
 func (c *Client) Volumes(ctx context.Context, pool string) ([]*Volume, error) {
 	return callIdempotent(ctx, c, fmt.Sprintf("list the volumes of storage pool %q", pool), func(l *libvirt.Libvirt) ([]*Volume, error) {
-		p, err := activePool(l, pool)
-		if err != nil {
-			return nil, err
-		}
-		refs, _, err := l.StoragePoolListAllVolumes(p, 1, 0)
+		refs, err := listVolumes(l, pool)
 		if err != nil {
 			return nil, err
 		}
@@ -155,11 +151,7 @@ func (c *Client) Volumes(ctx context.Context, pool string) ([]*Volume, error) {
 // go behind its back.
 func (c *Client) VolumeNames(ctx context.Context, pool string) ([]string, error) {
 	return callIdempotent(ctx, c, fmt.Sprintf("list the volumes of storage pool %q", pool), func(l *libvirt.Libvirt) ([]string, error) {
-		p, err := activePool(l, pool)
-		if err != nil {
-			return nil, err
-		}
-		refs, _, err := l.StoragePoolListAllVolumes(p, 1, 0)
+		refs, err := listVolumes(l, pool)
 		names := make([]string, len(refs))
 		for i, ref := range refs {
 			names[i] = ref.Name
@@ -275,6 +267,19 @@ func activePool(l *libvirt.Libvirt, pool string) (libvirt.StoragePool, error) {
 		err = ErrPoolStopped
 	}
 	return ref, err
+}
+
+// listVolumes lists what libvirt remembers of a started pool. One that is stopped in the middle is a stopped one.
+func listVolumes(l *libvirt.Libvirt, pool string) ([]libvirt.StorageVol, error) {
+	p, err := activePool(l, pool)
+	if err != nil {
+		return nil, err
+	}
+	refs, _, err := l.StoragePoolListAllVolumes(p, 1, 0)
+	if said, ok := errors.AsType[libvirt.Error](err); ok && said.Code == uint32(libvirt.ErrOperationInvalid) {
+		err = ErrPoolStopped
+	}
+	return refs, err
 }
 
 func readVolume(l *libvirt.Libvirt, ref libvirt.StorageVol) (*Volume, error) {
