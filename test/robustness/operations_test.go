@@ -248,7 +248,7 @@ func (w *world) mayKill(o operation) operation {
 
 // drawMore adds a resource to a configuration. Now and then it is one that is there already, by the state's other provider.
 func (w *world) drawMore(s *state, o *operation) {
-	if len(o.Config) > 0 && w.rng.IntN(12) == 0 {
+	if len(o.Config) > 0 && w.rng.IntN(50) == 0 {
 		twin := o.Config[w.rng.IntN(len(o.Config))]
 		twin.Key, twin.Alias, twin.From = "twin__"+twin.Key, !twin.Alias, ""
 		if o.Config.find(twin.address()) < 0 {
