@@ -273,7 +273,7 @@ func TestNetworkdIsToldOnceToFollow(t *testing.T) {
 	for _, name := range []string{Networkd, Netplan} {
 		t.Run(name, func(t *testing.T) {
 			for what, script := range map[string]string{"to": Backends[name].Switch(Desired{}, leased), "from": Backends[name].Switch(leased, Desired{}), "again": Backends[name].Switch(leased, leased)} {
-				if strings.Count(script, "networkctl reload\n") != 1 || strings.Contains(script, "\nnetworkctl reconfigure") {
+				if strings.Count(script, "reload_networkd eth1 eth2\n") != 1 || strings.Contains(script, "\nnetworkctl reconfigure") {
 					t.Errorf("%s, %s:\n%s", name, what, script)
 				}
 			}

@@ -153,7 +153,7 @@ func followNetworkd(from, to Desired, render string) string {
 			fmt.Fprintf(&b, "rmdir %s 2>/dev/null || :\n", path.Dir(networkd{}.onParent(d)))
 		}
 	}
-	b.WriteString(render + "networkctl reload\n")
+	b.WriteString(render + reloadNetworkd(from, to))
 	for _, d := range from.without(to) {
 		if !d.isCreated() {
 			fmt.Fprintf(&b, "reconfigure %s\n", d.Name)

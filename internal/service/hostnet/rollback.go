@@ -36,7 +36,8 @@ func scriptStep(name, verb, dir string, arguments ...string) host.Cmd {
 
 // stagedFiles is a change as files of its directory.
 func (c Change) stagedFiles() []host.File {
-	files := []host.File{{Path: "/change.sh", Content: []byte(changeScript)}, {Path: "/do", Content: []byte(stepsScript + c.Do)}, {Path: "/undo", Content: []byte(stepsScript + c.Undo)}}
+	functions := functionsScript()
+	files := []host.File{{Path: "/change.sh", Content: []byte(changeScript)}, {Path: "/do", Content: []byte(functions + c.Do)}, {Path: "/undo", Content: []byte(functions + c.Undo)}}
 	var paths strings.Builder
 	for i, f := range c.Files {
 		paths.WriteString(f.Path + "\n")

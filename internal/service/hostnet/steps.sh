@@ -12,7 +12,7 @@ await() { # MISSING CONDITION
 	done
 }
 
-busy() { networkctl list --no-legend --no-pager "$1" | grep -Eq " (pending|initialized|configuring) *$"; }
+busy() { networkctl list --no-legend --no-pager "$1" 2>/dev/null | grep -Eq " (pending|initialized|configuring) *$"; }
 failed() { networkctl list --no-legend --no-pager "$1" | grep -q " failed *$"; }
 
 # reconfigure has systemd-networkd configure a device anew that may have failed while its bridge went. systemd-networkd has read its files
@@ -26,6 +26,16 @@ reconfigure() { # DEVICE
 		sleep 0.1
 	done
 	networkctl reconfigure "$1"
+}
+
+# settle waits until systemd-networkd is done with a device that it was told to configure anew: it begins with that a moment after it was told.
+settle() { # DEVICE
+	n=0
+	sleep 0.3
+	while [ $n -lt 50 ] && busy "$1"; do
+		n=$((n + 1))
+		sleep 0.1
+	done
 }
 
 # reconfigure_unless does so where what systemd-networkd does by itself does not lead to what shall be, which is when CONDITION succeeds.

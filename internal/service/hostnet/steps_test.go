@@ -14,7 +14,7 @@ import (
 // the calls of the programs that change something.
 func runSteps(t *testing.T, root, commands string, programs map[string]string) (end hosttest.Ending, changes []string) {
 	t.Helper()
-	text := strings.NewReplacer("/proc/", root+"/proc/", "/run/", root+"/run/").Replace(stepsScript)
+	text := strings.NewReplacer("/proc/", root+"/proc/", "/run/", root+"/run/").Replace(functionsScript())
 	end = hosttest.Script{Text: "set -eu\n" + text + commands, Programs: programs}.Run(t)
 	for _, call := range end.Calls {
 		if !strings.Contains(call, " show ") && !strings.Contains(call, " list ") {
