@@ -51,8 +51,8 @@ ip rule add pref 5210 fwmark 0x80000/0xff0000 lookup 77`)
 	}
 }
 
-// What a person gave to an interface while this provider configured it stays there when it is given back.
-func TestAccWhatAPersonGaveAnInterfaceStaysWhenItIsGivenBack(t *testing.T) {
+// What a person gave to an interface while this provider configured it stays there when that changes, and when the interface is given back.
+func TestAccWhatAPersonGaveAnInterfaceStays(t *testing.T) {
 	acctest.InSandbox(t)
 	for _, backend := range []string{"systemd-networkd", "networkmanager", "ifupdown", "netplan"} {
 		t.Run(backend, func(t *testing.T) {
@@ -65,16 +65,23 @@ func TestAccWhatAPersonGaveAnInterfaceStaysWhenItIsGivenBack(t *testing.T) {
 			s.Run("apply", "-auto-approve")
 			acctest.On(t, machine, "sh", "-ec", "ip address add 10.66.0.77/24 dev eth1; ip route add 10.68.0.0/16 via 10.66.0.8 dev eth1")
 			s.Settled()
-			s.Run("destroy", "-auto-approve")
-			now := acctest.On(t, machine, "sh", "-c", "ip -o address show dev eth1; ip route show dev eth1")
-			for _, stays := range []string{" 10.66.0.77/24 ", "10.68.0.0/16 via 10.66.0.8", " " + acctest.OnLAN(machine, 101) + "/24 "} {
-				if !strings.Contains(now, stays) {
-					t.Errorf("eth1 has no %s any more:\n%s", stays, now)
+			has := func(when string, stays, gone int) {
+				t.Helper()
+				now := acctest.On(t, machine, "sh", "-c", "ip -o address show dev eth1; ip route show dev eth1")
+				for _, want := range []string{" 10.66.0.77/24 ", "10.68.0.0/16 via 10.66.0.8", " " + acctest.OnLAN(machine, stays) + "/24 "} {
+					if !strings.Contains(now, want) {
+						t.Errorf("eth1 has no %s any more after the %s:\n%s", want, when, now)
+					}
+				}
+				if strings.Contains(now, acctest.OnLAN(machine, gone)) {
+					t.Errorf("eth1 has its address still after the %s:\n%s", when, now)
 				}
 			}
-			if strings.Contains(now, acctest.OnLAN(machine, 191)) {
-				t.Errorf("eth1 has its address still:\n%s", now)
-			}
+			s.Write(config(acctest.Address(machine), `addresses = ["`+acctest.OnLAN(machine, 195)+`/24"]`))
+			s.Run("apply", "-auto-approve")
+			has("change", 195, 191)
+			s.Run("destroy", "-auto-approve")
+			has("destroy", 101, 195)
 		})
 	}
 }

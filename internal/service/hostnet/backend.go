@@ -76,7 +76,7 @@ func (m Machine) switchManager(ctx context.Context, h host.Host, b Backend, from
 	for _, d := range from.without(to) {
 		c.Do += giveBack(d)
 	}
-	c.Do += m.leaveOthers(from, to)
+	c.Do, c.Undo = c.Do+m.leaveOthers(from, to), c.Undo+m.leaveOthers(from, from)
 	for _, d := range append(slices.Clone(to.Devices), from.without(to)...) {
 		if link, there := m.Link(d.Name); there && !d.isCreated() {
 			if mtu := chooseMTU(from, to, d, link.MTU); mtu != link.MTU {

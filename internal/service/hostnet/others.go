@@ -24,31 +24,33 @@ func reloadNetworkd(from, to Desired) string {
 	return words + "\n"
 }
 
-// givenByOthers is what a device has that nobody got from this provider: it is neither among what the device got, nor comes by itself.
-func (m Machine) givenByOthers(device string, got []Setting) []Setting {
-	return slices.DeleteFunc(m.Addressing(device).Settings(), func(s Setting) bool {
-		return slices.ContainsFunc(got, func(asked Setting) bool { return asked.Meant(s) })
+// givenByOthers is what a device has that is not this provider's: it is not among what the provider gave or gives, nor comes by itself. What
+// ifupdown's DHCP client made of a lease does not say so: of a device that asks for one, routes are not told apart.
+func (m Machine) givenByOthers(d Device, backend string, got []Setting) []Setting {
+	return slices.DeleteFunc(m.Addressing(d.Name).Settings(), func(s Setting) bool {
+		leased := d.DHCP && backend == Ifupdown && !s.IsAddress()
+		return leased || slices.ContainsFunc(got, func(asked Setting) bool { return asked.Meant(s) })
 	})
 }
 
-// leaveOthers is the script that leaves what others gave to the devices that this provider gives up. With its own configuration a manager takes
-// that too. What a bridge had that goes is the first interface's then.
+// leaveOthers is the script by which devices keep what others gave them, where this provider changes them or gives them up: with its own
+// configuration a manager takes that too. What a bridge had that goes is the first interface's then.
 func (m Machine) leaveOthers(from, to Desired) string {
 	var got []Setting
-	for _, d := range from.Devices {
+	for _, d := range append(slices.Clone(from.Devices), to.Devices...) {
 		got = append(append(got, d.settings()...), d.Before.Settings...)
 	}
 	text := ""
-	for _, d := range from.without(to) {
+	for _, d := range from.Devices {
 		heir := d
-		if d.isCreated() {
+		if d.isCreated() && !to.has(d.Name) {
 			i := slices.IndexFunc(from.Devices, func(o Device) bool { return !o.isCreated() && o.Master == d.Name })
 			if i < 0 {
 				continue
 			}
 			heir = from.Devices[i]
 		}
-		if given := m.givenByOthers(d.Name, got); len(given) > 0 && d.Master == "" {
+		if given := m.givenByOthers(d, from.Backend, got); len(given) > 0 && d.Master == "" {
 			var b Batch
 			b.Give(heir.Name, given)
 			text += "settle " + heir.Name + "\n" + b.quietly()

@@ -74,7 +74,7 @@ func TestReloadOfNetworkdLeavesOthersWhatTheyHave(t *testing.T) {
 	}
 }
 
-func TestWhatOthersGaveStaysWhenADeviceIsGivenUp(t *testing.T) {
+func TestDevicesKeepWhatOthersGaveThem(t *testing.T) {
 	t.Parallel()
 	setting := func(address string) Setting { return AddressSetting(netip.MustParsePrefix(address)) }
 	m, err := ParseMachine([]byte(`[
@@ -87,26 +87,33 @@ func TestWhatOthersGaveStaysWhenADeviceIsGivenUp(t *testing.T) {
 	}
 	own := Addressing{Addresses: []netip.Prefix{netip.MustParsePrefix("10.0.0.5/24")}, Routes: []StaticRoute{{To: netip.MustParsePrefix("10.8.0.0/16"), Via: netip.MustParseAddr("10.0.0.254")}}}
 	for name, c := range map[string]struct {
-		from Desired
-		want string
+		from, to Desired
+		want     string
 	}{
 		"an interface": {
-			Desired{Devices: []Device{{Name: "eth1", Addressing: own}}},
+			Desired{Devices: []Device{{Name: "eth1", Addressing: own}}}, Desired{},
 			"settle eth1\nip -force -batch - 2>/dev/null <<'END' || :\naddr replace 10.0.0.6/32 dev eth1\nroute add 10.9.0.0/16 via 10.0.0.254 dev eth1\nEND\n",
 		},
 		"a bridge, to its port": {
-			Desired{Devices: []Device{{Name: "br0", Bridge: &BridgeOptions{}, Inherited: []Setting{setting("10.1.0.5/24")}}, {Name: "eth2", Master: "br0"}}},
+			Desired{Devices: []Device{{Name: "br0", Bridge: &BridgeOptions{}, Inherited: []Setting{setting("10.1.0.5/24")}}, {Name: "eth2", Master: "br0"}}}, Desired{},
 			"settle eth2\nip -force -batch - 2>/dev/null <<'END' || :\naddr replace 10.1.0.6/32 dev eth2\nEND\n",
 		},
-		"what has nothing of others'": {Desired{Devices: []Device{{Name: "eth2"}}}, ""},
+		"a bridge that stays": {
+			Desired{Devices: []Device{{Name: "br0", Bridge: &BridgeOptions{}, Inherited: []Setting{setting("10.1.0.5/24")}}, {Name: "eth2", Master: "br0"}}}, Desired{Devices: []Device{{Name: "br0"}}},
+			"settle br0\nip -force -batch - 2>/dev/null <<'END' || :\naddr replace 10.1.0.6/32 dev br0\nEND\n",
+		},
+		"an interface that is given what was others'": {
+			Desired{Devices: []Device{{Name: "br0", Bridge: &BridgeOptions{}, Inherited: []Setting{setting("10.1.0.5/24")}}}}, Desired{Devices: []Device{{Name: "br0", Inherited: []Setting{setting("10.1.0.6/32")}}}}, "",
+		},
+		"what DHCP's client made of a lease": {
+			Desired{Backend: Ifupdown, Devices: []Device{{Name: "eth1", Addressing: Addressing{DHCP: true}, Before: DeviceSnapshot{Settings: []Setting{setting("10.0.0.5/24"), setting("10.0.0.6/32")}}}}}, Desired{}, "",
+		},
+		"what has nothing of others'": {Desired{Devices: []Device{{Name: "eth2"}}}, Desired{}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := m.leaveOthers(c.from, Desired{}); got != c.want {
+			if got := m.leaveOthers(c.from, c.to); got != c.want {
 				t.Errorf("%s\nwant\n%s", got, c.want)
-			}
-			if got := m.leaveOthers(c.from, c.from); got != "" {
-				t.Errorf("of one that stays:\n%s", got)
 			}
 		})
 	}
