@@ -12,11 +12,9 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/bougou/go-ipmi/pkg/transport/udp"
@@ -67,8 +65,6 @@ func Main(ctx context.Context, programVersion string, args []string, stderr io.W
 		}
 		return errors.Join(errs...)
 	}
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, os.Interrupt)
-	defer stop()
 	return serve(ctx, c, *dir, systems, log)
 }
 
@@ -100,13 +96,8 @@ func serve(ctx context.Context, c config.Config, dir string, systems map[string]
 	if err != nil {
 		return err
 	}
-	failed := make(chan error, 2*len(c.Nodes)+1)
-	var closers []func() error
-	defer func() {
-		for _, stop := range closers {
-			_ = stop() // the program ends
-		}
-	}()
+	var program unitprogram.Program
+	defer func() { _ = program.Close() }()
 	shared := map[string][]string{} // address and port of Redfish → nodes
 	for name, n := range c.Nodes {
 		at := net.JoinHostPort(n.Address, fmt.Sprint(n.Port))
@@ -128,8 +119,7 @@ func serve(ctx context.Context, c config.Config, dir string, systems map[string]
 			TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12},
 			ErrorLog:  slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 		}
-		closers = append(closers, web.Close)
-		go func() { failed <- web.ServeTLS(listener, "", "") }()
+		program.AddServer(func(context.Context) error { return web.ServeTLS(listener, "", "") }, web.Close)
 		log.Info("Redfish", "address", at, "nodes", names)
 	}
 	password, err := os.ReadFile(filepath.Join(dir, config.PasswordFile))
@@ -153,20 +143,8 @@ func serve(ctx context.Context, c config.Config, dir string, systems map[string]
 		if err != nil {
 			return err
 		}
-		closers = append(closers, s.Close)
-		go func() { failed <- s.Serve(ctx) }()
+		program.AddServer(s.Serve, s.Close)
 		log.Info("IPMI", "address", at, "node", name)
 	}
-	if err := unitprogram.Ready(); err != nil {
-		return err
-	}
-	select {
-	case <-ctx.Done():
-		return nil
-	case err := <-failed:
-		if ctx.Err() != nil {
-			return nil
-		}
-		return err
-	}
+	return program.Run(ctx)
 }
