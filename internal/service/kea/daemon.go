@@ -56,6 +56,7 @@ func NewPart(device, importID string, mark owner.Mark) part.Part[Server] {
 		Find: func(t transaction.Tree) (Server, error) { return find(t, device) },
 		Add:  put, Set: put,
 		Drop: func(t transaction.Tree) error { Daemon.Drop(t, device, configFile); return nil },
+		Look: lookAtSegment,
 	}
 }
 

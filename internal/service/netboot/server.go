@@ -85,18 +85,10 @@ func (s Server) Uses() []plan.Use {
 	return uses
 }
 
-// ServerStore is a crud.Store of a boot server.
-type ServerStore struct {
-	*part.Part[Server]
-	version string
-	program *selfbinary.Program
-}
-
-// OpenServer returns the store of a machine's server: importID is what `terraform import` takes for it, and version the provider's.
-func OpenServer(engine *transaction.Engine, h host.Host, claim owner.Claim, importID, version string) *ServerStore {
-	s := &ServerStore{version: version, program: &selfbinary.Program{}}
-	s.Part = part.Open(engine, h, claim, newServerPart(importID, claim.Mark(), s.program))
-	return s
+// NewServerPart returns a machine's server: mark is its owner's, importID what `terraform import` takes for it, and version the provider's.
+func NewServerPart(importID string, mark owner.Mark, version string) part.Part[Server] {
+	program := &selfbinary.Program{}
+	return ownunit.WithProgram(newServerPart(importID, mark, program), program, version)
 }
 
 // newServerPart is the configuration of a server. The program is the one that the unit is to run, which is known once it was put there.
@@ -114,6 +106,7 @@ func newServerPart(importID string, mark owner.Mark, program *selfbinary.Program
 		Mark: func(t transaction.Tree) (owner.Mark, bool) { return d.Mark(t, instance, netboot.ServerFile) },
 		Find: findServer, Add: put, Set: put,
 		Drop: func(t transaction.Tree) error { d.Drop(t, instance, netboot.ServerFile); return nil },
+		Look: lookAtMachine,
 	}
 }
 
@@ -132,58 +125,25 @@ func findServer(t transaction.Tree) (Server, error) {
 	return Server{s}, nil
 }
 
-// Create puts the program on the machine, and has it serve.
-func (s *ServerStore) Create(ctx context.Context, want Server) (Server, error) {
-	if err := s.MayCreate(ctx); err != nil {
-		return want, err
-	}
-	if err := s.Look(ctx, want); err != nil {
-		return want, err
-	}
-	return s.put(ctx, want, s.Part.Create)
-}
-
-// Update does the same to a server that is there.
-func (s *ServerStore) Update(ctx context.Context, was, want Server) (Server, error) {
-	return s.put(ctx, want, func(ctx context.Context, want Server) (Server, error) { return s.Part.Update(ctx, was, want) })
-}
-
-func (s *ServerStore) put(ctx context.Context, want Server, write func(context.Context, Server) (Server, error)) (got Server, err error) {
-	release, err := selfbinary.Install(ctx, s.Host, s.version, s.program)
-	if err != nil {
-		return want, err
-	}
-	defer func() { err = errors.Join(err, release(context.WithoutCancel(ctx))) }()
-	return write(ctx, want)
-}
-
-// Delete ends the server, and takes the program from the machine where nothing else runs it.
-func (s *ServerStore) Delete(ctx context.Context) error {
-	return selfbinary.Uninstall(ctx, s.Host, s.Part.Delete)
-}
-
 // lookScript prints what there is to know before a server is put on a machine.
 //
 //go:embed look.sh
 var lookScript string
 
-// Look returns why the server cannot be on the machine, as an error at its attribute: the address is not there, a port is taken, the loaders
-// cannot be read, or the provider's program cannot run there.
-func (s *ServerStore) Look(ctx context.Context, want Server) error {
-	if _, err := selfbinary.ForServiceNode(ctx, s.Host, s.version); err != nil {
-		return service.At([]any{"service_node"}, err)
-	}
+// lookAtMachine returns why the server cannot be on the machine, as an error at its attribute: the address is not there, a port is taken, or
+// the loaders cannot be read.
+func lookAtMachine(ctx context.Context, h host.Host, want Server) error {
 	loaders := ""
 	if want.TFTP {
 		loaders = want.Loaders
 	}
 	cmd := host.Script("look at the ports", lookScript, append([]string{NewDaemon("").UnitOf(instance), fmt.Sprint(want.Port), loaders}, netboot.Loaders...)...)
 	cmd.Repeatable = true
-	out, err := s.Host.Run(ctx, cmd)
+	out, err := h.Run(ctx, cmd)
 	if err != nil {
 		return err
 	}
-	return judge(string(out), want, s.Host.String())
+	return judge(string(out), want, h.String())
 }
 
 func judge(seen string, want Server, machine string) error {

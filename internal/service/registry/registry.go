@@ -19,6 +19,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
@@ -314,21 +315,8 @@ func NewPart(name, importID string, mark owner.Mark) part.Part[Registry] {
 		Add:  put, Set: put,
 		Drop:    func(t transaction.Tree) error { drop(t, name); return nil },
 		Secrets: func(want Registry) []string { return append(slices.Collect(maps.Values(want.Users)), want.Key) },
+		Look: func(ctx context.Context, h host.Host, want Registry) error {
+			return Daemon.CheckPort(ctx, h, want.Name, []any{"port"}, want.Address, want.Port)
+		},
 	}
-}
-
-// Store is a crud.Store of a registry.
-type Store struct{ *part.Part[Registry] }
-
-// Create serves where nobody else listens.
-func (s *Store) Create(ctx context.Context, want Registry) (Registry, error) {
-	if err := s.Look(ctx, want); err != nil {
-		return want, err
-	}
-	return s.Part.Create(ctx, want)
-}
-
-// Look returns who listens at the port already, as an error at its attribute.
-func (s *Store) Look(ctx context.Context, want Registry) error {
-	return Daemon.CheckPort(ctx, s.Host, want.Name, []any{"port"}, want.Address, want.Port)
 }
