@@ -41,7 +41,7 @@ func planControllers(ctx context.Context, at crud.StoreContext, req resource.Mod
 	}
 	var there bmc.Machine
 	if err == nil {
-		there, err = store.Look(ctx)
+		there, err = store.LookAtMachine(ctx)
 	}
 	if err != nil {
 		resp.Diagnostics.Append(crud.NewUnseen(path.Root("name"), "controllers "+m.Name.ValueString(), err))
