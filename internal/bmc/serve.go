@@ -61,15 +61,15 @@ func Main(ctx context.Context, programVersion string, args []string, stderr io.W
 	if *clean {
 		var errs []error
 		for _, s := range systems {
-			errs = append(errs, s.clean(ctx))
+			errs = append(errs, s.removeMedium(ctx))
 		}
 		return errors.Join(errs...)
 	}
-	return serve(ctx, c, *dir, systems, log)
+	return serveSystems(ctx, c, *dir, systems, log)
 }
 
-// clean removes the medium that a client inserted, wherever the machine is by now.
-func (s *System) clean(ctx context.Context) error {
+// removeMedium removes the medium that a client inserted, wherever the machine is by now.
+func (s *System) removeMedium(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	kept := memory{}
@@ -87,11 +87,11 @@ func (s *System) clean(ctx context.Context) error {
 		return err
 	}
 	kept.Medium = Medium{}
-	return s.remember(kept)
+	return s.writeMemory(kept)
 }
 
-// serve serves all systems until the context ends or one of the ports fails.
-func serve(ctx context.Context, c config.Config, dir string, systems map[string]*System, log *slog.Logger) error {
+// serveSystems serves all systems until the context ends or one of the ports fails.
+func serveSystems(ctx context.Context, c config.Config, dir string, systems map[string]*System, log *slog.Logger) error {
 	certificate, err := tls.LoadX509KeyPair(filepath.Join(dir, config.CertFile), filepath.Join(dir, config.KeyFile))
 	if err != nil {
 		return err

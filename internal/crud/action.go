@@ -6,7 +6,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/action"
 	"github.com/hashicorp/terraform-plugin-framework/action/schema"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-
 )
 
 // Action describes an action with the model M: what is its own; all else is alike for all.

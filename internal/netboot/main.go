@@ -39,8 +39,8 @@ func Main(ctx context.Context, args []string, stderr io.Writer) error {
 	s := &service{states: known, log: log.New(stderr, "", 0), upstream: &http.Client{Transport: &http.Transport{
 		Proxy: http.ProxyFromEnvironment, ResponseHeaderTimeout: time.Minute, MaxIdleConnsPerHost: 8, DisableCompression: true,
 	}}}
-	s.take(&c)
-	known.changed = s.tell
+	s.useConfiguration(&c)
+	known.changed = s.tellPeers
 	return s.run(ctx, *directory)
 }
 
@@ -69,8 +69,8 @@ func (s *service) run(ctx context.Context, directory string) error {
 	return program.Run(ctx)
 }
 
-// take serves by a configuration from now on.
-func (s *service) take(c *Config) {
+// useConfiguration serves by a configuration from now on.
+func (s *service) useConfiguration(c *Config) {
 	for _, err := range c.Unread {
 		s.log.Printf("not served: %v", err)
 	}
@@ -87,7 +87,7 @@ func (s *service) reload(directory string) error {
 	if was.Server.URL() != c.Server.URL() || was.Server.TFTP != c.Server.TFTP {
 		return errors.New("it listens elsewhere now, and starts anew")
 	}
-	s.take(&c)
+	s.useConfiguration(&c)
 	if len(c.Unread) > 0 {
 		return nil // a profile that cannot be read is not gone
 	}

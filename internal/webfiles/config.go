@@ -41,8 +41,8 @@ type Entry struct {
 // files are what a server has, by their paths.
 type files map[string]string
 
-// load reads the configuration.
-func load(directory string) (l Listener, all files, err error) {
+// loadConfig reads the configuration.
+func loadConfig(directory string) (l Listener, all files, err error) {
 	if err := unitprogram.ReadFile(directory, ListenerFile, &l); err != nil {
 		return l, nil, err
 	}

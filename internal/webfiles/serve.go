@@ -26,7 +26,7 @@ func Main(ctx context.Context, args []string, stderr io.Writer) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	at, all, err := load(*directory)
+	at, all, err := loadConfig(*directory)
 	if err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func Main(ctx context.Context, args []string, stderr io.Writer) error {
 	}
 	web := &http.Server{Handler: s, ReadHeaderTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute, ErrorLog: log.New(stderr, "", 0)}
 	program := unitprogram.Program{Reload: func(context.Context) error {
-		now, all, err := load(*directory)
+		now, all, err := loadConfig(*directory)
 		if err == nil && now != at {
 			err = errors.New("it listens elsewhere now, and starts anew")
 		}

@@ -38,10 +38,10 @@ func lookAtSegment(ctx context.Context, h host.Host, want Server) error {
 	if err != nil {
 		return err
 	}
-	return judge(string(out), want, h.String())
+	return judgeSegment(string(out), want, h.String())
 }
 
-func judge(seen string, want Server, machine string) error {
+func judgeSegment(seen string, want Server, machine string) error {
 	var own []netip.Addr
 	var answers []string
 	for line := range strings.Lines(seen) {

@@ -37,7 +37,7 @@ func NewDaemon(program string) *ownunit.Daemon {
 		Directory: "/etc/virtcluster-boot", Main: netboot.ServerFile, Reloads: true,
 	}
 	d.CheckInstance = func(ctx context.Context, h host.Host, staged, _ string) error {
-		return check(ctx, h, staged, d.Directory)
+		return checkStaged(ctx, h, staged, d.Directory)
 	}
 	return d
 }
@@ -47,7 +47,7 @@ func NewDaemon(program string) *ownunit.Daemon {
 //go:embed check.sh
 var checkScript string
 
-func check(ctx context.Context, h host.Host, staged, directory string) error {
+func checkStaged(ctx context.Context, h host.Host, staged, directory string) error {
 	stage := strings.TrimSuffix(staged, directory+"/"+instance)
 	_, err := h.Run(ctx, host.Script("netboot -check", checkScript, stage, staged))
 	if exit, refused := errors.AsType[*host.ExitError](err); refused {
@@ -143,10 +143,10 @@ func lookAtMachine(ctx context.Context, h host.Host, want Server) error {
 	if err != nil {
 		return err
 	}
-	return judge(string(out), want, h.String())
+	return judgeMachine(string(out), want, h.String())
 }
 
-func judge(seen string, want Server, machine string) error {
+func judgeMachine(seen string, want Server, machine string) error {
 	var own []netip.Addr
 	for line := range strings.Lines(seen) {
 		what, value, _ := strings.Cut(strings.TrimSpace(line), " ")
@@ -157,7 +157,7 @@ func judge(seen string, want Server, machine string) error {
 			}
 		case "http", "tftp":
 			at, who, _ := strings.Cut(value, " ")
-			if what == "tftp" && !want.TFTP || !takes(at, want.Address) {
+			if what == "tftp" && !want.TFTP || !takesAddress(at, want.Address) {
 				continue
 			}
 			attribute := map[string][]any{"http": {"http", "port"}, "tftp": {"tftp"}}[what]
@@ -172,8 +172,8 @@ func judge(seen string, want Server, machine string) error {
 	return nil
 }
 
-// takes says whether a socket, as ss tells it ("0.0.0.0:69", "[::]:69", "*:69", "10.0.0.1%eth0:69"), takes what comes to an address.
-func takes(socket string, address netip.Addr) bool {
+// takesAddress says whether a socket, as ss tells it ("0.0.0.0:69", "[::]:69", "*:69", "10.0.0.1%eth0:69"), takes what comes to an address.
+func takesAddress(socket string, address netip.Addr) bool {
 	host := socket[:max(0, strings.LastIndex(socket, ":"))]
 	host, _, _ = strings.Cut(strings.Trim(host, "[]"), "%")
 	a, err := netip.ParseAddr(host)

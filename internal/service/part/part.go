@@ -158,12 +158,12 @@ func (p *Part[S]) Create(ctx context.Context, want S) (S, error) {
 	if err := p.LookAtMachine(ctx, want); err != nil {
 		return want, err
 	}
-	return p.change(ctx, want, p.claim.MayTake, p.Add)
+	return p.changePart(ctx, want, p.claim.MayTake, p.Add)
 }
 
 // Update implements crud.Store.
 func (p *Part[S]) Update(ctx context.Context, _, want S) (S, error) {
-	return p.change(ctx, want, p.claim.Owns, p.Set)
+	return p.changePart(ctx, want, p.claim.Owns, p.Set)
 }
 
 // Delete implements crud.Store.
@@ -198,7 +198,7 @@ func DaemonWarning(text string) service.Problem {
 	return service.Warningf(nil, "A daemon is not as its configuration says", "%s", text)
 }
 
-func (p *Part[S]) change(ctx context.Context, want S, allowed func(owner.Mark) bool, put func(transaction.Tree, S) error) (S, error) {
+func (p *Part[S]) changePart(ctx context.Context, want S, allowed func(owner.Mark) bool, put func(transaction.Tree, S) error) (S, error) {
 	write := func(ctx context.Context, want S) (S, error) { return p.commit(ctx, want, allowed, put) }
 	if p.Change != nil {
 		return p.Change(ctx, p.Host, want, write)
