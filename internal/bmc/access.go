@@ -132,11 +132,11 @@ type sessions struct {
 	all []*session // the oldest first
 }
 
-// open makes a session; where there are too many, the oldest ends.
-func (s *sessions) open(user string) *session {
+// openSession makes a session; where there are too many, the oldest ends.
+func (s *sessions) openSession(user string) *session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.expire()
+	s.dropExpired()
 	if len(s.all) >= mostSessions {
 		s.all = s.all[1:]
 	}
@@ -145,11 +145,11 @@ func (s *sessions) open(user string) *session {
 	return made
 }
 
-// use returns the session of a token and has it live on; nil for none.
-func (s *sessions) use(token string) *session {
+// useSession returns the session of a token and has it live on; nil for none.
+func (s *sessions) useSession(token string) *session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.expire()
+	s.dropExpired()
 	for _, one := range s.all {
 		if subtle.ConstantTimeCompare([]byte(one.token), []byte(token)) == 1 {
 			one.last = time.Now()
@@ -159,16 +159,16 @@ func (s *sessions) use(token string) *session {
 	return nil
 }
 
-// list lists the sessions that are open.
-func (s *sessions) list() []*session {
+// listSessions lists the sessions that are open.
+func (s *sessions) listSessions() []*session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.expire()
+	s.dropExpired()
 	return append([]*session(nil), s.all...)
 }
 
-// end ends a session, and says whether there was one.
-func (s *sessions) end(id string) bool {
+// endSession ends a session, and says whether there was one.
+func (s *sessions) endSession(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, one := range s.all {
@@ -180,8 +180,8 @@ func (s *sessions) end(id string) bool {
 	return false
 }
 
-// expire drops what nobody used for long. The lock is held.
-func (s *sessions) expire() {
+// dropExpired drops what nobody used for long. The lock is held.
+func (s *sessions) dropExpired() {
 	live := s.all[:0:0]
 	for _, one := range s.all {
 		if time.Since(one.last) < sessionTimeout {

@@ -27,8 +27,8 @@ func kindOf(disk *libvirtxml.DomainDisk) string {
 	return map[string]string{"": "hd", "disk": "hd", "lun": "hd", "cdrom": "cdrom"}[disk.Device]
 }
 
-// bootable lists the devices in the order in which the XML has them.
-func bootable(x *libvirtxml.Domain) (all []device) {
+// listBootable lists the devices in the order in which the XML has them.
+func listBootable(x *libvirtxml.Domain) (all []device) {
 	if x.Devices == nil {
 		return nil
 	}
@@ -51,10 +51,10 @@ func bootable(x *libvirtxml.Domain) (all []device) {
 	return all
 }
 
-// order is which devices a machine tries, first to last. Where the XML has no order by device, libvirt takes the first of each kind that
+// listTried lists which devices a machine tries, first to last. Where the XML has no order by device, libvirt takes the first of each kind that
 // it names, and a disk where it names none.
-func order(x *libvirtxml.Domain) (tried []device) {
-	all := bootable(x)
+func listTried(x *libvirtxml.Domain) (tried []device) {
+	all := listBootable(x)
 	for _, d := range all {
 		if *d.boot != nil {
 			tried = append(tried, d)
@@ -82,7 +82,7 @@ func order(x *libvirtxml.Domain) (tried []device) {
 // bootPlaces is the place that each device has in the order, by its key, counted from 1.
 func bootPlaces(x *libvirtxml.Domain) map[string]int {
 	places := map[string]int{}
-	for i, d := range order(x) {
+	for i, d := range listTried(x) {
 		places[d.key] = i + 1
 	}
 	return places
@@ -92,9 +92,9 @@ func bootPlaces(x *libvirtxml.Domain) map[string]int {
 // come before all of them, and goes.
 func bootFrom(x *libvirtxml.Domain, target Target) error {
 	kind := map[Target]string{Pxe: "network", UefiHTTP: "network", Hdd: "hd", Cd: "cdrom"}[target]
-	tried := order(x)
+	tried := listTried(x)
 	var first []device
-	for _, d := range bootable(x) {
+	for _, d := range listBootable(x) {
 		if d.kind == kind {
 			first = append(first, d)
 		}
@@ -118,7 +118,7 @@ func bootFrom(x *libvirtxml.Domain, target Target) error {
 			first = append(first, d)
 		}
 	}
-	for _, d := range bootable(x) {
+	for _, d := range listBootable(x) {
 		*d.boot = nil
 	}
 	for i, d := range first {

@@ -179,7 +179,7 @@ func (h *hardware) Open(context.Context) (hal.ConsoleConn, error) {
 		cancel()
 		return stream.Close()
 	}}
-	go c.collect(stream)
+	go c.collectOutput(stream)
 	return c, nil
 }
 
@@ -196,8 +196,8 @@ type serial struct {
 // mostPending is how much output may wait; what is older is dropped.
 const mostPending = 64 << 10
 
-// collect reads until the console ends.
-func (c *serial) collect(stream interface{ Read([]byte) (int, error) }) {
+// collectOutput reads until the console ends.
+func (c *serial) collectOutput(stream interface{ Read([]byte) (int, error) }) {
 	buffer := make([]byte, 4096)
 	for {
 		n, err := stream.Read(buffer)

@@ -117,7 +117,7 @@ func (m *domain) Switch(ctx context.Context, action Action, start Start) (starte
 		if on {
 			return false, m.client.StartDomain(ctx, d.UUID) // one that is paused goes on
 		}
-		return m.start(ctx, d, start)
+		return m.startDomain(ctx, d, start)
 	case ForceOff:
 		return false, m.client.StopDomain(ctx, d.UUID, 0)
 	case GracefulShutdown:
@@ -127,7 +127,7 @@ func (m *domain) Switch(ctx context.Context, action Action, start Start) (starte
 		return false, m.client.AskDomainToShutDown(ctx, d.UUID)
 	case PushPowerButton:
 		if !on {
-			return m.start(ctx, d, start)
+			return m.startDomain(ctx, d, start)
 		}
 		return false, m.client.AskDomainToShutDown(ctx, d.UUID)
 	}
@@ -139,7 +139,7 @@ func (m *domain) Switch(ctx context.Context, action Action, start Start) (starte
 		if err := m.client.StopDomain(ctx, d.UUID, 0); err != nil {
 			return false, err
 		}
-		return m.start(ctx, d, start)
+		return m.startDomain(ctx, d, start)
 	case ForceRestart:
 		return false, m.client.ResetDomain(ctx, d.UUID)
 	case GracefulRestart:
@@ -150,9 +150,9 @@ func (m *domain) Switch(ctx context.Context, action Action, start Start) (starte
 	return false, fmt.Errorf("%q is no action", action)
 }
 
-// start starts a machine that is off.
-func (m *domain) start(ctx context.Context, d *hypervisor.Domain, start Start) (bool, error) {
-	if start.Target == "" {
+// startDomain starts a machine that is off.
+func (m *domain) startDomain(ctx context.Context, d *hypervisor.Domain, startDomain Start) (bool, error) {
+	if startDomain.Target == "" {
 		return true, m.client.StartDomain(ctx, d.UUID)
 	}
 	saved, err := m.client.HasSavedState(ctx, d.UUID)
@@ -171,13 +171,13 @@ func (m *domain) start(ctx context.Context, d *hypervisor.Domain, start Start) (
 		return false, err
 	}
 	before := bootPlaces(x)
-	if err := bootFrom(x, start.Target); err != nil {
+	if err := bootFrom(x, startDomain.Target); err != nil {
 		return false, err
 	}
 	if x.Metadata == nil {
 		x.Metadata = &libvirtxml.DomainMetadata{}
 	}
-	x.Metadata.XML += fmt.Sprintf(`<boot xmlns=%q>%s</boot>`, bootNamespace, start.ID)
+	x.Metadata.XML += fmt.Sprintf(`<boot xmlns=%q>%s</boot>`, bootNamespace, startDomain.ID)
 	err = m.client.StartDomainAs(ctx, x)
 	if hypervisor.Code(err) == alreadyRunning {
 		return false, nil // somebody else was faster
@@ -185,9 +185,9 @@ func (m *domain) start(ctx context.Context, d *hypervisor.Domain, start Start) (
 	if err != nil {
 		return false, err
 	}
-	if start.Once {
+	if startDomain.Once {
 		if err := m.restoreOrder(ctx, d.UUID, before); err != nil {
-			m.log("the guest's own reboots go on booting from "+string(start.Target)+" until the machine is switched off", "error", err)
+			m.log("the guest's own reboots go on booting from "+string(startDomain.Target)+" until the machine is switched off", "error", err)
 		}
 	}
 	return true, nil
@@ -202,7 +202,7 @@ func (m *domain) restoreOrder(ctx context.Context, uuid string, places map[strin
 	}
 	index := map[string]int{}
 	var aliases []string
-	for _, dev := range bootable(d.Live) {
+	for _, dev := range listBootable(d.Live) {
 		if dev.alias == "" {
 			continue
 		}
@@ -252,7 +252,7 @@ func (m *domain) Insert(ctx context.Context, medium Medium) error {
 	if mediaDrive(d.Config) == nil && isOn(d) {
 		return fmt.Errorf("the machine has no drive for media, and none can be plugged into one that runs: switch it off first")
 	}
-	content, err := fetch(ctx, medium)
+	content, err := openImage(ctx, medium)
 	if err != nil {
 		return err
 	}
@@ -308,8 +308,8 @@ func (m *domain) changeMedium(ctx context.Context, d *hypervisor.Domain, source 
 // fetchPatience is how long a server may take to answer.
 const fetchPatience = 30 * time.Second
 
-// fetch opens an image by its URL and looks at its beginning. The error is an *InputError where it is no image of a disc.
-func fetch(ctx context.Context, medium Medium) (io.ReadCloser, error) {
+// openImage opens an image by its URL and looks at its beginning. The error is an *InputError where it is no image of a disc.
+func openImage(ctx context.Context, medium Medium) (io.ReadCloser, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, medium.URL, nil)
 	if err != nil {
 		return nil, &InputError{"Image", fmt.Sprintf("%q is no URL: %v", medium.URL, err)}

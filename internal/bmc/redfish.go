@@ -48,11 +48,11 @@ func newRedfish(uuid string, systems []*System, a *access, log *slog.Logger) htt
 		w.Header().Set("Cache-Control", "no-cache")
 		if !r.isOpen(req) && !r.isAllowed(req) {
 			w.Header().Set("WWW-Authenticate", `Basic realm="virtcluster"`)
-			fail(w, http.StatusUnauthorized, "NoValidSession", "user and password, or the token of a session, are wrong or missing")
+			answerError(w, http.StatusUnauthorized, "NoValidSession", "user and password, or the token of a session, are wrong or missing")
 			return
 		}
 		if _, pattern := mux.Handler(req); pattern == "" {
-			r.refuse(mux, w, req)
+			r.refuseRequest(mux, w, req)
 			return
 		}
 		mux.ServeHTTP(w, req)
@@ -70,14 +70,14 @@ func (r *service) isOpen(req *http.Request) bool {
 // isAllowed says whether a request has the token of a session, or user and password.
 func (r *service) isAllowed(req *http.Request) bool {
 	if token := req.Header.Get("X-Auth-Token"); token != "" {
-		return r.sessions.use(token) != nil
+		return r.sessions.useSession(token) != nil
 	}
 	user, password, ok := req.BasicAuth()
 	return ok && r.access.Allow(req.RemoteAddr, user, password)
 }
 
-// refuse answers what has no handler: a method that the resource does not know, or a resource that is not there.
-func (r *service) refuse(mux *http.ServeMux, w http.ResponseWriter, req *http.Request) {
+// refuseRequest answers what has no handler: a method that the resource does not know, or a resource that is not there.
+func (r *service) refuseRequest(mux *http.ServeMux, w http.ResponseWriter, req *http.Request) {
 	var allowed []string
 	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPatch, http.MethodDelete} {
 		other := *req
@@ -87,20 +87,20 @@ func (r *service) refuse(mux *http.ServeMux, w http.ResponseWriter, req *http.Re
 		}
 	}
 	if len(allowed) == 0 {
-		fail(w, http.StatusNotFound, "ResourceMissingAtURI", "there is nothing at "+req.URL.Path)
+		answerError(w, http.StatusNotFound, "ResourceMissingAtURI", "there is nothing at "+req.URL.Path)
 		return
 	}
 	w.Header().Set("Allow", strings.Join(allowed, ", "))
-	fail(w, http.StatusMethodNotAllowed, "OperationNotAllowed", fmt.Sprintf("%s is not allowed at %s", req.Method, req.URL.Path))
+	answerError(w, http.StatusMethodNotAllowed, "OperationNotAllowed", fmt.Sprintf("%s is not allowed at %s", req.Method, req.URL.Path))
 }
 
-// fail answers with an error; id is one of the message registry Base, message says it in whole.
-func fail(w http.ResponseWriter, status int, id, message string) {
+// answerError answers with an error; id is one of the message registry Base, message says it in whole.
+func answerError(w http.ResponseWriter, status int, id, message string) {
 	severity, resolution := "Critical", "None."
 	if status < 500 {
 		severity, resolution = "Warning", "Change the request and send it again."
 	}
-	reply(w, status, object{"error": object{
+	answerDocument(w, status, object{"error": object{
 		"code": "Base.1.8." + id, "message": message,
 		"@Message.ExtendedInfo": []object{{
 			"@odata.type": "#Message.v1_1_1.Message", "MessageId": "Base.1.8." + id, "Message": message, "Severity": severity, "Resolution": resolution,
@@ -111,21 +111,21 @@ func fail(w http.ResponseWriter, status int, id, message string) {
 // failWith answers with an error of a System.
 func failWith(w http.ResponseWriter, err error) {
 	if input, ok := errors.AsType[*InputError](err); ok {
-		fail(w, http.StatusBadRequest, "PropertyValueNotInList", input.Property+": "+input.Why)
+		answerError(w, http.StatusBadRequest, "PropertyValueNotInList", input.Property+": "+input.Why)
 		return
 	}
 	switch {
 	case errors.Is(err, ErrOff):
-		fail(w, http.StatusConflict, "ActionNotSupported", err.Error())
+		answerError(w, http.StatusConflict, "ActionNotSupported", err.Error())
 	case hypervisor.IsNotFound(err):
-		fail(w, http.StatusNotFound, "ResourceMissingAtURI", err.Error())
+		answerError(w, http.StatusNotFound, "ResourceMissingAtURI", err.Error())
 	default:
-		fail(w, http.StatusServiceUnavailable, "GeneralError", err.Error())
+		answerError(w, http.StatusServiceUnavailable, "GeneralError", err.Error())
 	}
 }
 
-// reply answers with a document.
-func reply(w http.ResponseWriter, status int, doc any) {
+// answerDocument answers with a document.
+func answerDocument(w http.ResponseWriter, status int, doc any) {
 	text, err := json.MarshalIndent(doc, "", "  ")
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
@@ -138,17 +138,17 @@ func reply(w http.ResponseWriter, status int, doc any) {
 
 // tagOf is a document's ETag: a digest of all of it, and after a dot one of what clients may change (settingsOf).
 func tagOf(doc object) string {
-	return `"` + digest(doc) + settingsOf(doc)
+	return `"` + digestOf(doc) + settingsOf(doc)
 }
 
 // settingsOf is how the tags of all documents end that have the same settings. A change is compared by these alone: a machine that was
 // switched since a client read it has another document, and nobody's setting is lost.
 func settingsOf(doc object) string {
-	return "." + digest(object{"Boot": doc["Boot"], "IndicatorLED": doc["IndicatorLED"]}) + `"`
+	return "." + digestOf(object{"Boot": doc["Boot"], "IndicatorLED": doc["IndicatorLED"]}) + `"`
 }
 
-// digest tells a document from others.
-func digest(doc object) string {
+// digestOf tells a document from others.
+func digestOf(doc object) string {
 	text, err := json.Marshal(doc)
 	if err != nil {
 		return ""
@@ -161,16 +161,16 @@ func digest(doc object) string {
 func replyTagged(w http.ResponseWriter, req *http.Request, doc object) {
 	tag := tagOf(doc)
 	w.Header().Set("ETag", tag)
-	if matches(req.Header.Get("If-None-Match"), tag) {
+	if matchesTag(req.Header.Get("If-None-Match"), tag) {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
 	doc["@odata.etag"] = tag
-	reply(w, http.StatusOK, doc)
+	answerDocument(w, http.StatusOK, doc)
 }
 
-// matches says whether one of a list of tags, weak or strong, ends as is said. "*" does.
-func matches(list, end string) bool {
+// matchesTag says whether one of a list of tags, weak or strong, ends as is said. "*" does.
+func matchesTag(list, end string) bool {
 	for one := range strings.SplitSeq(list, ",") {
 		if one = strings.TrimSpace(one); one == "*" || strings.HasSuffix(one, end) {
 			return true
@@ -181,8 +181,8 @@ func matches(list, end string) bool {
 
 // isStale answers with 412 where a client changes other settings than those that are there.
 func isStale(w http.ResponseWriter, req *http.Request, doc object) bool {
-	if want := req.Header.Get("If-Match"); want != "" && !matches(want, settingsOf(doc)) {
-		fail(w, http.StatusPreconditionFailed, "PreconditionFailed", "the resource has changed since it was read: read it again")
+	if want := req.Header.Get("If-Match"); want != "" && !matchesTag(want, settingsOf(doc)) {
+		answerError(w, http.StatusPreconditionFailed, "PreconditionFailed", "the resource has changed since it was read: read it again")
 		return true
 	}
 	return false
@@ -195,26 +195,26 @@ func readBody(w http.ResponseWriter, req *http.Request, into any) bool {
 		err = json.Unmarshal(text, into)
 	}
 	if err != nil {
-		fail(w, http.StatusBadRequest, "MalformedJSON", "the body is no JSON object as it is expected here: "+err.Error())
+		answerError(w, http.StatusBadRequest, "MalformedJSON", "the body is no JSON object as it is expected here: "+err.Error())
 		return false
 	}
 	return true
 }
 
-// link is a reference to a resource.
-func link(path string) object { return object{"@odata.id": path} }
+// linkTo is a reference to a resource.
+func linkTo(path string) object { return object{"@odata.id": path} }
 
-// links are references to resources.
-func links(paths ...string) []object {
+// linksTo are references to resources.
+func linksTo(paths ...string) []object {
 	all := make([]object, 0, len(paths))
 	for _, p := range paths {
-		all = append(all, link(p))
+		all = append(all, linkTo(p))
 	}
 	return all
 }
 
-// resource is a document with what every one has: kind such as "Manager.v1_5_0.Manager".
-func resource(path, kind, id, name string, rest object) object {
+// newResource is a document with what every one has: kind such as "Manager.v1_5_0.Manager".
+func newResource(path, kind, id, name string, rest object) object {
 	doc := object{"@odata.id": path, "@odata.type": "#" + kind, "Id": id, "Name": name}
 	for key, value := range rest {
 		doc[key] = value
@@ -222,11 +222,11 @@ func resource(path, kind, id, name string, rest object) object {
 	return doc
 }
 
-// collection is a document that lists others; kind such as "Manager".
-func collection(path, kind, name string, members ...string) object {
+// newCollection is a document that lists others; kind such as "Manager".
+func newCollection(path, kind, name string, members ...string) object {
 	return object{
 		"@odata.id": path, "@odata.type": "#" + kind + "Collection." + kind + "Collection", "Name": name,
-		"Members@odata.count": len(members), "Members": links(members...),
+		"Members@odata.count": len(members), "Members": linksTo(members...),
 	}
 }
 
@@ -247,36 +247,38 @@ func (r *service) addService(mux *http.ServeMux) {
 	services := []string{"Systems", "Managers", "Chassis", "SessionService", "TaskService", "UpdateService"}
 	doc := object{
 		"RedfishVersion": "1.8.0", "UUID": r.uuid, "Vendor": "virtcluster", "Product": "virtcluster BMC",
-		"Links":                     object{"Sessions": link(root + "/SessionService/Sessions")},
+		"Links":                     object{"Sessions": linkTo(root + "/SessionService/Sessions")},
 		"ProtocolFeaturesSupported": object{"FilterQuery": false, "SelectQuery": false, "OnlyMemberQuery": false, "ExcerptQuery": false},
 	}
 	var odata []object
 	for _, s := range services {
-		doc[s] = link(root + "/" + s)
+		doc[s] = linkTo(root + "/" + s)
 		odata = append(odata, object{"name": s, "kind": "Singleton", "url": root + "/" + s})
 	}
 	delete(doc, "TaskService")
-	doc["Tasks"] = link(root + "/TaskService")
-	mux.HandleFunc("GET /redfish", func(w http.ResponseWriter, _ *http.Request) { reply(w, http.StatusOK, object{"v1": root + "/"}) })
-	static(root, resource(root+"/", "ServiceRoot.v1_5_0.ServiceRoot", "RootService", "Root Service", doc))
+	doc["Tasks"] = linkTo(root + "/TaskService")
+	mux.HandleFunc("GET /redfish", func(w http.ResponseWriter, _ *http.Request) {
+		answerDocument(w, http.StatusOK, object{"v1": root + "/"})
+	})
+	static(root, newResource(root+"/", "ServiceRoot.v1_5_0.ServiceRoot", "RootService", "Root Service", doc))
 	mux.HandleFunc("GET "+root+"/odata", func(w http.ResponseWriter, _ *http.Request) {
-		reply(w, http.StatusOK, object{"@odata.context": root + "/$metadata", "value": odata})
+		answerDocument(w, http.StatusOK, object{"@odata.context": root + "/$metadata", "value": odata})
 	})
 	mux.HandleFunc("GET "+root+"/$metadata", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/xml")
 		_, _ = io.WriteString(w, metadata)
 	})
-	static(root+"/SessionService", resource(root+"/SessionService", "SessionService.v1_1_6.SessionService", "SessionService", "Session Service", object{
-		"ServiceEnabled": true, "SessionTimeout": int(sessionTimeout.Seconds()), "Status": healthy, "Sessions": link(root + "/SessionService/Sessions"),
+	static(root+"/SessionService", newResource(root+"/SessionService", "SessionService.v1_1_6.SessionService", "SessionService", "Session Service", object{
+		"ServiceEnabled": true, "SessionTimeout": int(sessionTimeout.Seconds()), "Status": healthy, "Sessions": linkTo(root + "/SessionService/Sessions"),
 	}))
-	static(root+"/TaskService", resource(root+"/TaskService", "TaskService.v1_1_4.TaskService", "TaskService", "Task Service", object{
-		"ServiceEnabled": true, "Status": healthy, "Tasks": link(root + "/TaskService/Tasks"),
+	static(root+"/TaskService", newResource(root+"/TaskService", "TaskService.v1_1_4.TaskService", "TaskService", "Task Service", object{
+		"ServiceEnabled": true, "Status": healthy, "Tasks": linkTo(root + "/TaskService/Tasks"),
 	}))
-	static(root+"/TaskService/Tasks", collection(root+"/TaskService/Tasks", "Task", "Tasks"))
-	static(root+"/UpdateService", resource(root+"/UpdateService", "UpdateService.v1_8_0.UpdateService", "UpdateService", "Update Service", object{
-		"ServiceEnabled": false, "Status": object{"State": "Disabled"}, "FirmwareInventory": link(root + "/UpdateService/FirmwareInventory"),
+	static(root+"/TaskService/Tasks", newCollection(root+"/TaskService/Tasks", "Task", "Tasks"))
+	static(root+"/UpdateService", newResource(root+"/UpdateService", "UpdateService.v1_8_0.UpdateService", "UpdateService", "Update Service", object{
+		"ServiceEnabled": false, "Status": object{"State": "Disabled"}, "FirmwareInventory": linkTo(root + "/UpdateService/FirmwareInventory"),
 	}))
-	static(root+"/UpdateService/FirmwareInventory", collection(root+"/UpdateService/FirmwareInventory", "SoftwareInventory", "Firmware Inventory"))
+	static(root+"/UpdateService/FirmwareInventory", newCollection(root+"/UpdateService/FirmwareInventory", "SoftwareInventory", "Firmware Inventory"))
 	r.addSessions(mux)
 }
 
@@ -299,14 +301,14 @@ const metadata = `<?xml version="1.0" encoding="UTF-8"?>
 func (r *service) addSessions(mux *http.ServeMux) {
 	const path = root + "/SessionService/Sessions"
 	describe := func(s *session) object {
-		return resource(path+"/"+s.id, "Session.v1_2_1.Session", s.id, "Session of "+s.user, object{"UserName": s.user})
+		return newResource(path+"/"+s.id, "Session.v1_2_1.Session", s.id, "Session of "+s.user, object{"UserName": s.user})
 	}
 	mux.HandleFunc("GET "+path, func(w http.ResponseWriter, req *http.Request) {
 		var members []string
-		for _, s := range r.sessions.list() {
+		for _, s := range r.sessions.listSessions() {
 			members = append(members, path+"/"+s.id)
 		}
-		replyTagged(w, req, collection(path, "Session", "Sessions", members...))
+		replyTagged(w, req, newCollection(path, "Session", "Sessions", members...))
 	})
 	open := func(w http.ResponseWriter, req *http.Request) {
 		var body struct{ UserName, Password string }
@@ -314,28 +316,28 @@ func (r *service) addSessions(mux *http.ServeMux) {
 			return
 		}
 		if !r.access.Allow(req.RemoteAddr, body.UserName, body.Password) {
-			fail(w, http.StatusUnauthorized, "ResourceAtUriUnauthorized", "user or password are wrong")
+			answerError(w, http.StatusUnauthorized, "ResourceAtUriUnauthorized", "user or password are wrong")
 			return
 		}
-		s := r.sessions.open(body.UserName)
+		s := r.sessions.openSession(body.UserName)
 		w.Header().Set("X-Auth-Token", s.token)
 		w.Header().Set("Location", path+"/"+s.id)
-		reply(w, http.StatusCreated, describe(s))
+		answerDocument(w, http.StatusCreated, describe(s))
 	}
 	mux.HandleFunc("POST "+path, open)
 	mux.HandleFunc("POST "+path+"/Members", open)
 	mux.HandleFunc("GET "+path+"/{session}", func(w http.ResponseWriter, req *http.Request) {
-		for _, s := range r.sessions.list() {
+		for _, s := range r.sessions.listSessions() {
 			if s.id == req.PathValue("session") {
 				replyTagged(w, req, describe(s))
 				return
 			}
 		}
-		fail(w, http.StatusNotFound, "ResourceMissingAtURI", "there is no such session")
+		answerError(w, http.StatusNotFound, "ResourceMissingAtURI", "there is no such session")
 	})
 	mux.HandleFunc("DELETE "+path+"/{session}", func(w http.ResponseWriter, req *http.Request) {
-		if !r.sessions.end(req.PathValue("session")) {
-			fail(w, http.StatusNotFound, "ResourceMissingAtURI", "there is no such session")
+		if !r.sessions.endSession(req.PathValue("session")) {
+			answerError(w, http.StatusNotFound, "ResourceMissingAtURI", "there is no such session")
 			return
 		}
 		w.WriteHeader(http.StatusNoContent)

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// find returns the system of an id, a name or a UUID, and how it is now; it answers by itself where there is none.
-func (r *service) find(w http.ResponseWriter, req *http.Request) (*System, View, bool) {
+// findSystem returns the system of an id, a name or a UUID, and how it is now; it answers by itself where there is none.
+func (r *service) findSystem(w http.ResponseWriter, req *http.Request) (*System, View, bool) {
 	id := req.PathValue("system")
 	for _, s := range r.systems {
 		if s.ID == id {
@@ -24,7 +24,7 @@ func (r *service) find(w http.ResponseWriter, req *http.Request) (*System, View,
 			return s, v, true
 		}
 	}
-	fail(w, http.StatusNotFound, "ResourceMissingAtURI", fmt.Sprintf("there is no system %q", id))
+	answerError(w, http.StatusNotFound, "ResourceMissingAtURI", fmt.Sprintf("there is no system %q", id))
 	return nil, View{}, false
 }
 
@@ -32,13 +32,13 @@ func (r *service) find(w http.ResponseWriter, req *http.Request) (*System, View,
 func (r *service) addSystems(mux *http.ServeMux) {
 	get := func(path string, describe func(s *System, v View, req *http.Request) object) {
 		mux.HandleFunc("GET "+root+path, func(w http.ResponseWriter, req *http.Request) {
-			s, v, ok := r.find(w, req)
+			s, v, ok := r.findSystem(w, req)
 			if !ok {
 				return
 			}
 			doc := describe(s, v, req)
 			if doc == nil {
-				fail(w, http.StatusNotFound, "ResourceMissingAtURI", "there is nothing at "+req.URL.Path)
+				answerError(w, http.StatusNotFound, "ResourceMissingAtURI", "there is nothing at "+req.URL.Path)
 				return
 			}
 			replyTagged(w, req, doc)
@@ -46,7 +46,7 @@ func (r *service) addSystems(mux *http.ServeMux) {
 	}
 	act := func(path string, do func(ctx context.Context, s *System, w http.ResponseWriter, req *http.Request) error) {
 		mux.HandleFunc("POST "+root+path, func(w http.ResponseWriter, req *http.Request) {
-			s, _, ok := r.find(w, req)
+			s, _, ok := r.findSystem(w, req)
 			if !ok {
 				return
 			}
@@ -65,7 +65,7 @@ func (r *service) addSystems(mux *http.ServeMux) {
 			for _, s := range r.systems {
 				members = append(members, root+kind.path+"/"+s.ID)
 			}
-			replyTagged(w, req, collection(root+kind.path, kind.schema, kind.name, members...))
+			replyTagged(w, req, newCollection(root+kind.path, kind.schema, kind.name, members...))
 		})
 	}
 	get("/Systems/{system}", func(s *System, v View, _ *http.Request) object { return describeSystem(s, v) })
@@ -81,10 +81,10 @@ func (r *service) addSystems(mux *http.ServeMux) {
 	for _, owner := range []string{"/Systems/{system}", "/Managers/{system}"} {
 		path := func(s *System) string { return root + strings.Replace(owner, "{system}", s.ID, 1) + "/VirtualMedia" }
 		get(owner+"/VirtualMedia", func(s *System, _ View, _ *http.Request) object {
-			return collection(path(s), "VirtualMedia", "Virtual Media", path(s)+"/Cd")
+			return newCollection(path(s), "VirtualMedia", "Virtual Media", path(s)+"/Cd")
 		})
 		get(owner+"/VirtualMedia/Cd", func(s *System, v View, _ *http.Request) object { return describeMedium(path(s)+"/Cd", v) })
-		act(owner+"/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia", insert)
+		act(owner+"/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia", insertMedia)
 		act(owner+"/VirtualMedia/Cd/Actions/VirtualMedia.EjectMedia", func(ctx context.Context, s *System, _ http.ResponseWriter, _ *http.Request) error {
 			return s.Eject(ctx)
 		})
@@ -95,8 +95,8 @@ func (r *service) addSystems(mux *http.ServeMux) {
 // errAnswered says that the answer has been given.
 var errAnswered = fmt.Errorf("answered")
 
-// insert is the action InsertMedia.
-func insert(ctx context.Context, s *System, w http.ResponseWriter, req *http.Request) error {
+// insertMedia is the action InsertMedia.
+func insertMedia(ctx context.Context, s *System, w http.ResponseWriter, req *http.Request) error {
 	var body struct {
 		Image, UserName, Password, TransferMethod, TransferProtocolType string
 		Inserted, WriteProtected                                        *bool
@@ -106,7 +106,7 @@ func insert(ctx context.Context, s *System, w http.ResponseWriter, req *http.Req
 	}
 	switch {
 	case body.Image == "":
-		fail(w, http.StatusBadRequest, "ActionParameterMissing", "Image: write the URL of the image")
+		answerError(w, http.StatusBadRequest, "ActionParameterMissing", "Image: write the URL of the image")
 		return errAnswered
 	case body.WriteProtected != nil && !*body.WriteProtected:
 		return &InputError{"WriteProtected", "a disc cannot be written to: leave WriteProtected out or write true"}
@@ -118,7 +118,7 @@ func insert(ctx context.Context, s *System, w http.ResponseWriter, req *http.Req
 
 // changeSystem is PATCH of a system.
 func (r *service) changeSystem(w http.ResponseWriter, req *http.Request) {
-	s, v, ok := r.find(w, req)
+	s, v, ok := r.findSystem(w, req)
 	if !ok || isStale(w, req, describeSystem(s, v)) {
 		return
 	}
@@ -134,7 +134,7 @@ func (r *service) changeSystem(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	if body.Boot == nil && body.IndicatorLED == nil {
-		fail(w, http.StatusBadRequest, "PropertyUnknown", "only Boot and IndicatorLED can be changed")
+		answerError(w, http.StatusBadRequest, "PropertyUnknown", "only Boot and IndicatorLED can be changed")
 		return
 	}
 	var err error
@@ -196,7 +196,7 @@ func describeSystem(s *System, v View) object {
 	if v.UEFI {
 		firmware = "OVMF"
 	}
-	return resource(path, "ComputerSystem.v1_10_0.ComputerSystem", s.ID, v.Name, object{
+	return newResource(path, "ComputerSystem.v1_10_0.ComputerSystem", s.ID, v.Name, object{
 		"UUID": v.UUID, "SystemType": "Virtual", "Manufacturer": "QEMU", "Model": v.Chipset, "SerialNumber": v.UUID, "HostName": v.Name,
 		"PowerState": powerState(v), "BiosVersion": firmware + " of " + v.Chipset, "IndicatorLED": v.LED, "Status": healthy,
 		"Boot": object{
@@ -205,10 +205,10 @@ func describeSystem(s *System, v View) object {
 		},
 		"MemorySummary":    object{"TotalSystemMemoryGiB": float64(v.MemoryMiB) / 1024, "Status": healthy},
 		"ProcessorSummary": object{"Count": 1, "LogicalProcessorCount": v.VCPUs, "Status": healthy},
-		"Processors":       link(path + "/Processors"), "EthernetInterfaces": link(path + "/EthernetInterfaces"),
-		"Storage": link(path + "/Storage"), "SimpleStorage": link(path + "/SimpleStorage"), "Bios": link(path + "/Bios"),
-		"SecureBoot": link(path + "/SecureBoot"), "VirtualMedia": link(path + "/VirtualMedia"),
-		"Links": object{"ManagedBy": links(root + "/Managers/" + s.ID), "Chassis": links(root + "/Chassis/" + s.ID)},
+		"Processors":       linkTo(path + "/Processors"), "EthernetInterfaces": linkTo(path + "/EthernetInterfaces"),
+		"Storage": linkTo(path + "/Storage"), "SimpleStorage": linkTo(path + "/SimpleStorage"), "Bios": linkTo(path + "/Bios"),
+		"SecureBoot": linkTo(path + "/SecureBoot"), "VirtualMedia": linkTo(path + "/VirtualMedia"),
+		"Links": object{"ManagedBy": linksTo(root + "/Managers/" + s.ID), "Chassis": linksTo(root + "/Chassis/" + s.ID)},
 		"Actions": object{"#ComputerSystem.Reset": object{
 			"target": path + "/Actions/ComputerSystem.Reset", "ResetType@Redfish.AllowableValues": Actions,
 		}},
@@ -218,11 +218,11 @@ func describeSystem(s *System, v View) object {
 // describeManager is the document of a system's controller: this program.
 func (r *service) describeManager(s *System) object {
 	path := root + "/Managers/" + s.ID
-	return resource(path, "Manager.v1_5_0.Manager", s.ID, "Controller of "+s.ID, object{
+	return newResource(path, "Manager.v1_5_0.Manager", s.ID, "Controller of "+s.ID, object{
 		"ManagerType": "BMC", "FirmwareVersion": version, "Model": "virtcluster", "UUID": r.uuid, "PowerState": "On", "Status": healthy,
-		"VirtualMedia":  link(path + "/VirtualMedia"),
+		"VirtualMedia":  linkTo(path + "/VirtualMedia"),
 		"SerialConsole": object{"ServiceEnabled": true, "MaxConcurrentSessions": 1, "ConnectTypesSupported": []string{"IPMI"}},
-		"Links":         object{"ManagerForServers": links(root + "/Systems/" + s.ID), "ManagerForChassis": links(root + "/Chassis/" + s.ID)},
+		"Links":         object{"ManagerForServers": linksTo(root + "/Systems/" + s.ID), "ManagerForChassis": linksTo(root + "/Chassis/" + s.ID)},
 	})
 }
 
@@ -243,5 +243,5 @@ func describeMedium(path string, v View) object {
 		}
 		doc["Image"], doc["ImageName"], doc["ConnectedVia"] = image, image[strings.LastIndexByte(image, '/')+1:], "URI"
 	}
-	return resource(path, "VirtualMedia.v1_3_0.VirtualMedia", "Cd", "Virtual CD", doc)
+	return newResource(path, "VirtualMedia.v1_3_0.VirtualMedia", "Cd", "Virtual CD", doc)
 }

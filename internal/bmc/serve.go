@@ -12,11 +12,9 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/bougou/go-ipmi/pkg/transport/udp"
@@ -63,17 +61,15 @@ func Main(ctx context.Context, programVersion string, args []string, stderr io.W
 	if *clean {
 		var errs []error
 		for _, s := range systems {
-			errs = append(errs, s.clean(ctx))
+			errs = append(errs, s.removeMedium(ctx))
 		}
 		return errors.Join(errs...)
 	}
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, os.Interrupt)
-	defer stop()
-	return serve(ctx, c, *dir, systems, log)
+	return serveSystems(ctx, c, *dir, systems, log)
 }
 
-// clean removes the medium that a client inserted, wherever the machine is by now.
-func (s *System) clean(ctx context.Context) error {
+// removeMedium removes the medium that a client inserted, wherever the machine is by now.
+func (s *System) removeMedium(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	kept := memory{}
@@ -91,22 +87,17 @@ func (s *System) clean(ctx context.Context) error {
 		return err
 	}
 	kept.Medium = Medium{}
-	return s.remember(kept)
+	return s.writeMemory(kept)
 }
 
-// serve serves all systems until the context ends or one of the ports fails.
-func serve(ctx context.Context, c config.Config, dir string, systems map[string]*System, log *slog.Logger) error {
+// serveSystems serves all systems until the context ends or one of the ports fails.
+func serveSystems(ctx context.Context, c config.Config, dir string, systems map[string]*System, log *slog.Logger) error {
 	certificate, err := tls.LoadX509KeyPair(filepath.Join(dir, config.CertFile), filepath.Join(dir, config.KeyFile))
 	if err != nil {
 		return err
 	}
-	failed := make(chan error, 2*len(c.Nodes)+1)
-	var closers []func() error
-	defer func() {
-		for _, stop := range closers {
-			_ = stop() // the program ends
-		}
-	}()
+	var program unitprogram.Program
+	defer func() { _ = program.Close() }()
 	shared := map[string][]string{} // address and port of Redfish → nodes
 	for name, n := range c.Nodes {
 		at := net.JoinHostPort(n.Address, fmt.Sprint(n.Port))
@@ -128,8 +119,7 @@ func serve(ctx context.Context, c config.Config, dir string, systems map[string]
 			TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12},
 			ErrorLog:  slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 		}
-		closers = append(closers, web.Close)
-		go func() { failed <- web.ServeTLS(listener, "", "") }()
+		program.AddServer(func(context.Context) error { return web.ServeTLS(listener, "", "") }, web.Close)
 		log.Info("Redfish", "address", at, "nodes", names)
 	}
 	password, err := os.ReadFile(filepath.Join(dir, config.PasswordFile))
@@ -153,20 +143,8 @@ func serve(ctx context.Context, c config.Config, dir string, systems map[string]
 		if err != nil {
 			return err
 		}
-		closers = append(closers, s.Close)
-		go func() { failed <- s.Serve(ctx) }()
+		program.AddServer(s.Serve, s.Close)
 		log.Info("IPMI", "address", at, "node", name)
 	}
-	if err := unitprogram.Ready(); err != nil {
-		return err
-	}
-	select {
-	case <-ctx.Done():
-		return nil
-	case err := <-failed:
-		if ctx.Err() != nil {
-			return nil
-		}
-		return err
-	}
+	return program.Run(ctx)
 }

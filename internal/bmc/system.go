@@ -76,14 +76,14 @@ func (s *System) view(ctx context.Context) (View, error) {
 	if err != nil {
 		return View{}, err
 	}
-	kept, err := s.recall(d)
+	kept, err := s.readMemory(d)
 	if err != nil {
 		return View{}, err
 	}
 	if kept.Boot.Enabled == Once && kept.Boot.ID == d.BootID {
 		// The controller ended between the start and writing down that it had been.
 		kept.Boot = Boot{Enabled: Disabled, Target: None}
-		if err := s.remember(kept); err != nil {
+		if err := s.writeMemory(kept); err != nil {
 			return View{}, err
 		}
 	}
@@ -108,7 +108,7 @@ func (s *System) Reset(ctx context.Context, action Action) error {
 	started, err := s.machine.Switch(ctx, action, start)
 	s.log.Info("power", "action", action, "boot", start.Target, "error", err)
 	if started && start.Once {
-		err = errors.Join(err, s.update(v.Description, func(m *memory) { m.Boot = Boot{Enabled: Disabled, Target: None} }))
+		err = errors.Join(err, s.changeMemory(v.Description, func(m *memory) { m.Boot = Boot{Enabled: Disabled, Target: None} }))
 	}
 	return err
 }
@@ -133,7 +133,7 @@ func (s *System) SetBoot(ctx context.Context, enabled string, target Target) err
 		b = Boot{Enabled: Disabled, Target: None}
 	}
 	s.log.Info("boot", "enabled", b.Enabled, "target", b.Target)
-	return s.update(v.Description, func(m *memory) { m.Boot = b })
+	return s.changeMemory(v.Description, func(m *memory) { m.Boot = b })
 }
 
 // SetLED has the indicator be "Lit", "Blinking" or "Off"; it is remembered and seen by clients alone.
@@ -147,7 +147,7 @@ func (s *System) SetLED(ctx context.Context, led string) error {
 	if err != nil {
 		return err
 	}
-	return s.update(v.Description, func(m *memory) { m.LED = led })
+	return s.changeMemory(v.Description, func(m *memory) { m.LED = led })
 }
 
 // Insert puts an image into the drive, in place of what is in it.
@@ -165,18 +165,18 @@ func (s *System) Insert(ctx context.Context, want Medium) error {
 	if want.Pool == "" {
 		return errors.New("no disk of the machine is in a storage pool, and there is no pool \"default\" to put media in")
 	}
-	if err := s.eject(ctx, v); err != nil {
+	if err := s.emptyDrive(ctx, v); err != nil {
 		return err
 	}
 	// What is written down first is removed by the next one, however this ends.
-	if err := s.update(v.Description, func(m *memory) { m.Medium = want }); err != nil {
+	if err := s.changeMemory(v.Description, func(m *memory) { m.Medium = want }); err != nil {
 		return err
 	}
 	err = s.machine.Insert(ctx, want)
 	s.log.Info("insert", "url", want.URL, "error", err)
 	if err != nil {
 		v.Medium = want
-		err = errors.Join(err, s.eject(context.WithoutCancel(ctx), v))
+		err = errors.Join(err, s.emptyDrive(context.WithoutCancel(ctx), v))
 	}
 	return err
 }
@@ -190,22 +190,22 @@ func (s *System) Eject(ctx context.Context) error {
 		return err
 	}
 	s.log.Info("eject", "url", v.Medium.URL)
-	return s.eject(ctx, v)
+	return s.emptyDrive(ctx, v)
 }
 
-// eject empties the drive of a machine that was read just now.
-func (s *System) eject(ctx context.Context, v View) error {
+// emptyDrive empties the drive of a machine that was read just now.
+func (s *System) emptyDrive(ctx context.Context, v View) error {
 	if v.Inserted == "" && v.Medium == (Medium{}) {
 		return nil
 	}
 	if err := s.machine.Eject(ctx, v.Medium); err != nil {
 		return err
 	}
-	return s.update(v.Description, func(m *memory) { m.Medium = Medium{} })
+	return s.changeMemory(v.Description, func(m *memory) { m.Medium = Medium{} })
 }
 
-// recall reads what is remembered of a machine.
-func (s *System) recall(d Description) (memory, error) {
+// readMemory reads what is remembered of a machine.
+func (s *System) readMemory(d Description) (memory, error) {
 	m := memory{}
 	text, err := os.ReadFile(s.file)
 	if err == nil {
@@ -220,18 +220,18 @@ func (s *System) recall(d Description) (memory, error) {
 	return m, nil
 }
 
-// update changes what is remembered of a machine.
-func (s *System) update(d Description, change func(*memory)) error {
-	m, err := s.recall(d)
+// changeMemory changes what is remembered of a machine.
+func (s *System) changeMemory(d Description, change func(*memory)) error {
+	m, err := s.readMemory(d)
 	if err != nil {
 		return err
 	}
 	change(&m)
-	return s.remember(m)
+	return s.writeMemory(m)
 }
 
-// remember writes the memory, so that it outlives a power cut.
-func (s *System) remember(m memory) error {
+// writeMemory writes the memory, so that it outlives a power cut.
+func (s *System) writeMemory(m memory) error {
 	text, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
 		return err

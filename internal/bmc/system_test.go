@@ -194,7 +194,7 @@ func TestMediaAreReplacedAndLeaveNothing(t *testing.T) {
 	}
 	m.refuse = nil
 	_ = s.Insert(t.Context(), Medium{URL: "http://a/4.iso"})
-	if err := s.clean(t.Context()); err != nil || m.Inserted != "" {
+	if err := s.removeMedium(t.Context()); err != nil || m.Inserted != "" {
 		t.Errorf("clean left %q: %v", m.Inserted, err)
 	}
 }

@@ -6,8 +6,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/action"
 	"github.com/hashicorp/terraform-plugin-framework/action/schema"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 )
 
 // Action describes an action with the model M: what is its own; all else is alike for all.
@@ -26,7 +24,7 @@ func NewAction[M any](a Action[M]) action.Action { return &modelAction[M]{Action
 
 type modelAction[M any] struct {
 	Action[M]
-	provided ProviderData
+	frame[M]
 }
 
 // Metadata implements action.Action.
@@ -41,7 +39,7 @@ func (a *modelAction[M]) Schema(_ context.Context, _ action.SchemaRequest, resp 
 
 // Configure implements action.ActionWithConfigure.
 func (a *modelAction[M]) Configure(_ context.Context, req action.ConfigureRequest, resp *action.ConfigureResponse) {
-	a.provided = readProviderData(req.ProviderData, &resp.Diagnostics)
+	a.configure(req.ProviderData, &resp.Diagnostics)
 }
 
 // ModifyPlan implements action.ActionWithModifyPlan. A provider that is offline, or not configured yet, asks nobody.
@@ -56,12 +54,8 @@ func (a *modelAction[M]) ModifyPlan(ctx context.Context, req action.ModifyPlanRe
 
 // Invoke implements action.Action.
 func (a *modelAction[M]) Invoke(ctx context.Context, req action.InvokeRequest, resp *action.InvokeResponse) {
-	var m M
-	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
-	if a.provided.Fleet == nil {
-		resp.Diagnostics.AddError("Provider is not configured", fleet.ErrUnknown.Error())
-	}
-	if resp.Diagnostics.HasError() || a.provided.RefuseOffline("do", "virtcluster_"+a.Name, &resp.Diagnostics) {
+	m, ok := a.readConfig(ctx, req.Config, &resp.Diagnostics)
+	if !ok || a.provided.RefuseOffline("do", "virtcluster_"+a.Name, &resp.Diagnostics) {
 		return
 	}
 	report := func(message string) { resp.SendProgress(action.InvokeProgressEvent{Message: message}) }

@@ -17,6 +17,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/parentcommand"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
@@ -106,6 +107,7 @@ func (p *planning[M, S]) planObject() {
 	}
 	if p.isNew {
 		p.describeTaken()
+		p.lookAtMachine()
 	}
 	if p.TryAtPlan != nil && p.TryAtPlan(p.isNew) && p.req.Config.Raw.IsFullyKnown() && !p.resp.Plan.Raw.Equal(p.req.State.Raw) {
 		p.tryPlanned()
@@ -260,6 +262,30 @@ func (p *planning[M, S]) describeTaken() {
 			foreign.Error()+". The apply refuses to make it, unless the same run removes or replaces what is there.")
 	default:
 		p.resp.Diagnostics.Append(NewFailure("create", p.describeObject(p.m), foreign))
+	}
+}
+
+// lookAtMachine refuses a new object that its machine cannot have. A machine that cannot be asked is a warning at the attribute that names it.
+func (p *planning[M, S]) lookAtMachine() {
+	if p.specErrors.HasError() || p.resp.Diagnostics.HasError() {
+		return
+	}
+	store, err := p.Open(p.ctx, p.openingContext(), p.m)
+	if err != nil {
+		return // whatever it is, there is no machine to look at yet
+	}
+	l, ok := store.(Looker[S])
+	if !ok {
+		return
+	}
+	err = l.LookAtMachine(p.ctx, p.spec)
+	_, placed := errors.AsType[*service.AttributeError](err)
+	switch {
+	case err == nil, errors.Is(err, fleet.ErrUnknown):
+	case placed:
+		p.resp.Diagnostics.Append(NewFailure("plan", p.describeObject(p.m), err))
+	default:
+		p.resp.Diagnostics.Append(NewUnseen(path.Root(p.Key[0]), p.describeObject(p.m), err))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
@@ -39,6 +40,16 @@ func Diagnostics(problems []service.Problem) diag.Diagnostics {
 		}
 	}
 	return diags
+}
+
+// NewUnseen says in a plan that the machine of what cannot be looked at, which is no error yet, as the machine may come to be in the same
+// apply. One that is there and shows a host key that nobody knows is refused, as the apply would refuse it.
+func NewUnseen(at path.Path, what string, err error) diag.Diagnostic {
+	summary := "Cannot look at the host of " + what
+	if fleet.ShowsUnknownKey(err) {
+		return diag.NewAttributeErrorDiagnostic(at, summary, err.Error())
+	}
+	return diag.NewAttributeWarningDiagnostic(at, summary, err.Error())
 }
 
 // DetailAt says where in an attribute something is wrong: Terraform points at the whole of it.

@@ -19,7 +19,7 @@ func (r *typed[M, S]) Create(ctx context.Context, req resource.CreateRequest, re
 	if resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...); resp.Diagnostics.HasError() || r.refuseOffline("create", &m, &resp.Diagnostics) {
 		return
 	}
-	ctx, cancel := r.deadline(ctx, req.Plan.GetAttribute, "create", &resp.Diagnostics)
+	ctx, cancel := r.boundOperation(ctx, req.Plan.GetAttribute, "create", &resp.Diagnostics)
 	defer cancel()
 	claim := r.provided.owners().New()
 	if replaced := r.loadClaim(ctx, resp.Private, &resp.Diagnostics); replaced != nil {
@@ -61,7 +61,7 @@ func (r *typed[M, S]) Read(ctx context.Context, req resource.ReadRequest, resp *
 	}
 	// A CLI without identities sends none, and the framework wants one even of what turns out to be gone.
 	r.identify(ctx, req.State, resp.Identity, &m, &resp.Diagnostics)
-	ctx, cancel := r.deadline(ctx, req.State.GetAttribute, "read", &resp.Diagnostics)
+	ctx, cancel := r.boundOperation(ctx, req.State.GetAttribute, "read", &resp.Diagnostics)
 	defer cancel()
 	if r.provided.Fleet == nil || r.provided.Fleet.Offline() {
 		return
@@ -105,7 +105,7 @@ func (r *typed[M, S]) Update(ctx context.Context, req resource.UpdateRequest, re
 	if resp.Diagnostics.HasError() || r.refuseOffline("update", &m, &resp.Diagnostics) {
 		return
 	}
-	ctx, cancel := r.deadline(ctx, req.Plan.GetAttribute, "update", &resp.Diagnostics)
+	ctx, cancel := r.boundOperation(ctx, req.Plan.GetAttribute, "update", &resp.Diagnostics)
 	defer cancel()
 	resp.Diagnostics.Append(r.recall(ctx, req.Private, &prior)...)
 	r.noteInState(ctx, req.Private, &resp.Diagnostics)
@@ -129,7 +129,7 @@ func (r *typed[M, S]) Delete(ctx context.Context, req resource.DeleteRequest, re
 	if resp.Diagnostics.Append(req.State.Get(ctx, &m)...); resp.Diagnostics.HasError() || r.refuseOffline("delete", &m, &resp.Diagnostics) {
 		return
 	}
-	ctx, cancel := r.deadline(ctx, req.State.GetAttribute, "delete", &resp.Diagnostics)
+	ctx, cancel := r.boundOperation(ctx, req.State.GetAttribute, "delete", &resp.Diagnostics)
 	defer cancel()
 	claim, known := r.claimToDelete(ctx, req.Private, &resp.Diagnostics)
 	r.noteInState(ctx, req.Private, &resp.Diagnostics)

@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 )
 
 func TestCreateReadsBackAndSetsTheID(t *testing.T) {
@@ -117,6 +118,42 @@ func TestPlanRefusesAtTheAttributeAndWaitsOnUnknowns(t *testing.T) {
 	}
 	if got := plan(tftypes.UnknownValue); got != "" {
 		t.Errorf("an unknown size: %s", got)
+	}
+}
+
+// TestAPlanLooksAtTheMachineOfWhatIsNew has a machine refuse an object, not answer, and have one already.
+func TestAPlanLooksAtTheMachineOfWhatIsNew(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		full     error
+		isThere  bool
+		severity tfprotov6.DiagnosticSeverity
+		says     string
+	}{
+		"there is room":       {nil, false, tfprotov6.DiagnosticSeverityInvalid, ""},
+		"it is full":          {service.At([]any{"size"}, errors.New("no room")), false, tfprotov6.DiagnosticSeverityError, "no room (at AttributeName(\"size\"))"},
+		"it does not answer":  {errors.New("no route"), false, tfprotov6.DiagnosticSeverityWarning, "no route (at AttributeName(\"name\"))"},
+		"another one is full": {service.At([]any{"size"}, errors.New("no room")), true, tfprotov6.DiagnosticSeverityInvalid, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, server := serve(t)
+			s.full = c.full
+			prior, planned := null(t), value(t, tftypes.UnknownValue, "a", 1)
+			if c.isThere {
+				prior, planned = value(t, "shelf#a", "a", 2), value(t, "shelf#a", "a", 1)
+			}
+			resp, err := server.PlanResourceChange(t.Context(), &tfprotov6.PlanResourceChangeRequest{TypeName: "toy_box", PriorState: prior, ProposedNewState: planned, Config: value(t, nil, "a", 1)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(resp.Diagnostics) == 0 && c.says == "" {
+				return
+			}
+			if len(resp.Diagnostics) != 1 || resp.Diagnostics[0].Severity != c.severity || !strings.Contains(text(resp.Diagnostics), c.says) {
+				t.Errorf("%s", text(resp.Diagnostics))
+			}
+		})
 	}
 }
 

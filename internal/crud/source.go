@@ -2,16 +2,12 @@ package crud
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan/ledger"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/run"
 )
 
 // Source describes a data source with the model M: what is its own; all else is alike for all.
@@ -30,7 +26,7 @@ func NewSource[M any](s Source[M]) datasource.DataSource { return &source[M]{Sou
 
 type source[M any] struct {
 	Source[M]
-	provided ProviderData
+	frame[M]
 }
 
 func (s *source[M]) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
@@ -42,16 +38,12 @@ func (s *source[M]) Schema(_ context.Context, _ datasource.SchemaRequest, resp *
 }
 
 func (s *source[M]) Configure(_ context.Context, req datasource.ConfigureRequest, resp *datasource.ConfigureResponse) {
-	s.provided = readProviderData(req.ProviderData, &resp.Diagnostics)
+	s.configure(req.ProviderData, &resp.Diagnostics)
 }
 
 func (s *source[M]) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
-	var m M
-	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
-	if s.provided.Fleet == nil {
-		resp.Diagnostics.AddError("Provider is not configured", fleet.ErrUnknown.Error())
-	}
-	if resp.Diagnostics.HasError() {
+	m, ok := s.readConfig(ctx, req.Config, &resp.Diagnostics)
+	if !ok {
 		return
 	}
 	if s.provided.Fleet.Offline() && !s.Within {
@@ -63,47 +55,6 @@ func (s *source[M]) Read(ctx context.Context, req datasource.ReadRequest, resp *
 	if !resp.Diagnostics.HasError() {
 		resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 	}
-}
-
-// ProviderData is what the provider hands to its resources and data sources. All are nil while it is not configured.
-type ProviderData struct {
-	// Fleet has the connections.
-	Fleet *fleet.Fleet
-	// Ledger has what the resources of the running plan use. It knows no connections, and these do not know it.
-	Ledger *ledger.Ledger
-	// Run has what the resources did in this run.
-	Run *run.Memory
-	// Version is the provider's: "1.2.3", or "dev".
-	Version string
-}
-
-// owners returns what this run made and was told of its state; nil while the provider is not configured.
-func (p ProviderData) owners() *owner.Run {
-	if p.Run == nil {
-		return nil
-	}
-	return p.Run.Owners
-}
-
-// RefuseOffline refuses what would change something while the provider is offline, and says whether it did: `Cannot create node "a"`.
-func (p ProviderData) RefuseOffline(verb, what string, diags *diag.Diagnostics) bool {
-	if p.Fleet == nil || !p.Fleet.Offline() {
-		return false
-	}
-	diags.AddError(fmt.Sprintf("Cannot %s %s", verb, what), fleet.ErrOffline.Error()+".")
-	return true
-}
-
-// readProviderData reads it from a request.
-func readProviderData(data any, diags *diag.Diagnostics) ProviderData {
-	if data == nil {
-		return ProviderData{}
-	}
-	p, ok := data.(ProviderData)
-	if !ok {
-		diags.AddError("Unexpected provider data", fmt.Sprintf("got %T", data))
-	}
-	return p
 }
 
 // NewReadFailures returns the diagnostics of a Read that failed, none for no error: `Cannot read network "okd"`.

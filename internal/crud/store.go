@@ -62,6 +62,12 @@ type Previewer interface {
 	MayCreate(ctx context.Context) error
 }
 
+// Looker is a Store that tells, before an object is made and while that is planned, why its machine cannot have it: an error at an attribute.
+// Any other error says that the machine cannot be asked now.
+type Looker[S any] interface {
+	LookAtMachine(ctx context.Context, want S) error
+}
+
 // Keeper is a Store that tells while planning why its Delete would leave the object to others that need it: nil where it would not.
 // What cannot be asked now is left to the apply.
 type Keeper interface {

@@ -46,8 +46,8 @@ func (positiveDuration) ValidateString(_ context.Context, req validator.StringRe
 // operationLimit bounds an operation where neither the configuration nor the type says anything.
 const operationLimit = 10 * time.Minute
 
-// deadline bounds an operation by the resource's timeouts; get reads an attribute of its plan or state.
-func (r *typed[M, S]) deadline(ctx context.Context, get getter, operation string, diags *diag.Diagnostics) (context.Context, context.CancelFunc) {
+// boundOperation bounds an operation by the resource's timeouts; get reads an attribute of its plan or state.
+func (r *typed[M, S]) boundOperation(ctx context.Context, get getter, operation string, diags *diag.Diagnostics) (context.Context, context.CancelFunc) {
 	limit := cmp.Or(r.Timeouts[operation], operationLimit)
 	var v timeouts.Value
 	if !get(ctx, path.Root("timeouts"), &v).HasError() { // there is none, or an attribute of that name is a daemon's own

@@ -35,6 +35,8 @@ type shelf struct {
 	late, stiff error
 	// made is called once a create has made a box.
 	made func()
+	// full is why the shelf cannot have one more box.
+	full error
 }
 
 type box struct {
@@ -82,6 +84,8 @@ func (s boxStore) Create(_ context.Context, b box) (box, error) {
 func (s boxStore) Update(ctx context.Context, _, b box) (box, error) { return s.Create(ctx, b) }
 
 func (s boxStore) Delete(context.Context) error { delete(s.boxes, s.name); return s.fault }
+
+func (s boxStore) LookAtMachine(context.Context, box) error { return s.full }
 
 // Warnings says what a change of a large box is worth saying.
 func (s boxStore) Warnings() []service.Problem {

@@ -46,7 +46,7 @@ func (p *planning[M, S]) registerUses(provisional bool) {
 	}
 	get := p.resp.Plan.GetAttribute
 	uses := slices.DeleteFunc(p.listUses(p.ctx, p.spec, get), func(u plan.Use) bool { return slices.ContainsFunc(u.Known, unknown) })
-	holder := p.newHolder(p.ctx, p.m, p.spec, p.recognise(p.ctx, p.resp.Private, &p.resp.Diagnostics), get)
+	holder := p.newHolder(p.ctx, p.m, p.spec, p.recogniseObject(p.ctx, p.resp.Private, &p.resp.Diagnostics), get)
 	holder.Provisional = provisional
 	switch {
 	case p.isNew:
@@ -69,11 +69,11 @@ func (p *planning[M, S]) registerUses(provisional bool) {
 			uses = append(uses, p.lastingName(p.ctx, p.m, get))
 		}
 	}
-	p.resp.Diagnostics.Append(p.register(holder, uses)...)
+	p.resp.Diagnostics.Append(p.registerWith(holder, uses)...)
 }
 
-// register registers uses, and returns the collisions as errors.
-func (r *typed[M, S]) register(holder plan.Holder, uses []plan.Use) diag.Diagnostics {
+// registerWith registers uses, and returns the collisions as errors.
+func (r *typed[M, S]) registerWith(holder plan.Holder, uses []plan.Use) diag.Diagnostics {
 	var problems []service.Problem
 	for _, c := range r.provided.Ledger.Register(holder, uses) {
 		problems = append(problems, service.Problem{Path: c.Mine.Path, Summary: c.Rule.Summary, Detail: c.Detail()})
@@ -89,7 +89,7 @@ func (p *planning[M, S]) registerRemoval() (refused diag.Diagnostics) {
 	}
 	var ignored diag.Diagnostics
 	get := p.req.State.GetAttribute
-	holder := p.newHolder(p.ctx, p.m, spec, p.recognise(p.ctx, p.req.Private, &ignored), get)
+	holder := p.newHolder(p.ctx, p.m, spec, p.recogniseObject(p.ctx, p.req.Private, &ignored), get)
 	holder.Doing = plan.Removes
 	uses := p.listUses(p.ctx, spec, get)
 	if p.Lasts {
@@ -98,7 +98,7 @@ func (p *planning[M, S]) registerRemoval() (refused diag.Diagnostics) {
 	for i := range uses {
 		uses[i].Path = nil // there is no configuration of it any more
 	}
-	return p.register(holder, uses)
+	return p.registerWith(holder, uses)
 }
 
 // listNameUses returns that the object takes its names, as far as they are known: two resources that describe one object would each undo
@@ -174,9 +174,9 @@ func (r *typed[M, S]) listPlaces(ctx context.Context, get getter) (places []stri
 	return places, true
 }
 
-// recognise returns what tells a resource from every other one of the plan, however often it is planned: its claim, or before it has one
+// recogniseObject returns what tells a resource from every other one of the plan, however often it is planned: its claim, or before it has one
 // a token, which goes from one plan of it to the next as private state does. The provider is not told the address of a resource.
-func (r *typed[M, S]) recognise(ctx context.Context, kept private, diags *diag.Diagnostics) string {
+func (r *typed[M, S]) recogniseObject(ctx context.Context, kept private, diags *diag.Diagnostics) string {
 	if claim := r.loadClaim(ctx, kept, diags); claim != nil {
 		return r.Noun + " of owner " + claim.Mark().ID
 	}

@@ -163,3 +163,9 @@ func Temporary(err error) (again, brief bool) {
 	}
 	return false, false
 }
+
+// ShowsUnknownKey says whether an error is that of a machine which is there and shows a host key that nobody knows.
+func ShowsUnknownKey(err error) bool {
+	key, shown := errors.AsType[*sshhost.HostKeyError](err)
+	return shown && key.Unknown()
+}

@@ -84,27 +84,21 @@ type Config struct {
 // Load reads a directory.
 func Load(directory string) (Config, error) {
 	c := Config{Profiles: map[string]Profile{}}
-	content, err := os.ReadFile(filepath.Join(directory, ServerFile)) //nolint:gosec // it is the configuration
+	err := unitprogram.ReadFile(directory, ServerFile, &c.Server)
 	if errors.Is(err, fs.ErrNotExist) {
 		return c, fmt.Errorf("there is no %s in %s", ServerFile, directory)
 	}
-	if err == nil {
-		err = unitprogram.Decode(content, &c.Server)
-	}
 	if err != nil {
-		return c, fmt.Errorf("%s: %w", ServerFile, err)
+		return c, err
 	}
 	paths, err := filepath.Glob(filepath.Join(directory, ProfileFile("*")))
 	for _, path := range paths {
 		var p Profile
-		content, failed := os.ReadFile(path) //nolint:gosec // it is the configuration
-		if failed == nil {
-			failed = unitprogram.Decode(content, &p)
-		}
+		failed := unitprogram.ReadFile(directory, filepath.Base(path), &p)
 		other, twice := c.Profiles[p.MAC]
 		switch {
 		case failed != nil:
-			c.Unread = append(c.Unread, fmt.Errorf("%s: %w", filepath.Base(path), failed))
+			c.Unread = append(c.Unread, failed)
 		case twice:
 			c.Twice = fmt.Errorf("the profiles %s and %s are both for %s", other.Name, p.Name, p.MAC)
 		default:

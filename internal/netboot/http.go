@@ -79,7 +79,7 @@ func (s *service) serveMachine(w http.ResponseWriter, r *http.Request, c *Config
 	case name == "script.ipxe":
 		s.serveScript(w, r, c, p, now)
 	case name == "installed":
-		s.note(w, p, name, func(rec *Record) { spend(rec) }, func() { serveText(w, r, "installed\n") })
+		s.recordAsked(w, p, name, func(rec *Record) { markInstalled(rec) }, func() { serveText(w, r, "installed\n") })
 	case p.Once && now.Spent != nil && time.Since(*now.Spent) > grace:
 		s.log.Printf("%s %s: installed, refused", mac, name)
 		http.Error(w, mac+" is installed since "+now.Spent.Format(time.RFC3339)+": change the generation of its profile to install it again", http.StatusGone)
@@ -90,15 +90,15 @@ func (s *service) serveMachine(w http.ResponseWriter, r *http.Request, c *Config
 
 func (s *service) serveScript(w http.ResponseWriter, r *http.Request, c *Config, p Profile, now Record) {
 	if p.Once && now.Spent != nil {
-		s.note(w, p, "script.ipxe", func(*Record) {}, func() { serveText(w, r, localScript(p.Name+" is installed")) })
+		s.recordAsked(w, p, "script.ipxe", func(*Record) {}, func() { serveText(w, r, localScript(p.Name+" is installed")) })
 		return
 	}
-	s.note(w, p, "script.ipxe", func(rec *Record) { rec.Fetched = nil }, func() { serveText(w, r, p.script(c.Server)) })
+	s.recordAsked(w, p, "script.ipxe", func(rec *Record) { rec.Fetched = nil }, func() { serveText(w, r, p.script(c.Server)) })
 }
 
-// note changes the machine's record, and answers once that is on disk.
-func (s *service) note(w http.ResponseWriter, p Profile, asked string, change func(*Record), answer func()) {
-	_, err := s.states.change(p.MAC, p.Generation, func(rec *Record) {
+// recordAsked changes the machine's record, and answers once that is on disk.
+func (s *service) recordAsked(w http.ResponseWriter, p Profile, asked string, change func(*Record), answer func()) {
+	_, err := s.states.changeRecord(p.MAC, p.Generation, func(rec *Record) {
 		rec.Asked = asked
 		change(rec)
 	})
@@ -111,7 +111,7 @@ func (s *service) note(w http.ResponseWriter, p Profile, asked string, change fu
 	answer()
 }
 
-func spend(rec *Record) {
+func markInstalled(rec *Record) {
 	if rec.Spent == nil {
 		now := time.Now().UTC()
 		rec.Spent = &now
@@ -126,10 +126,10 @@ func (s *service) serveFile(w http.ResponseWriter, r *http.Request, p Profile, n
 	case is:
 		serveText(whole, r, text)
 	case name == "kernel":
-		s.pass(whole, r, p.Kernel)
+		s.proxyFile(whole, r, p.Kernel)
 	case strings.HasPrefix(name, "initrd"):
 		if n, err := strconv.Atoi(strings.TrimPrefix(name, "initrd")); err == nil && n >= 0 && n < len(p.Initrd) {
-			s.pass(whole, r, p.Initrd[n])
+			s.proxyFile(whole, r, p.Initrd[n])
 			break
 		}
 		http.NotFound(w, r)
@@ -141,10 +141,10 @@ func (s *service) serveFile(w http.ResponseWriter, r *http.Request, p Profile, n
 	if r.Method != http.MethodGet || !whole.isWhole() {
 		return
 	}
-	rec, err := s.states.change(p.MAC, p.Generation, func(rec *Record) {
+	rec, err := s.states.changeRecord(p.MAC, p.Generation, func(rec *Record) {
 		rec.Asked, rec.Fetched = name, append(rec.Fetched, name)
 		if p.Once && !p.Reports && p.completes(rec.Fetched) {
-			spend(rec)
+			markInstalled(rec)
 		}
 	})
 	if err != nil {
@@ -153,8 +153,8 @@ func (s *service) serveFile(w http.ResponseWriter, r *http.Request, p Profile, n
 	s.log.Printf("%s %s %s, installed %t", p.MAC, p.Name, name, rec.Spent != nil)
 }
 
-// pass fetches a URL and passes it on as it comes.
-func (s *service) pass(w http.ResponseWriter, r *http.Request, url string) {
+// proxyFile fetches a URL and passes it on as it comes.
+func (s *service) proxyFile(w http.ResponseWriter, r *http.Request, url string) {
 	req, err := http.NewRequestWithContext(r.Context(), r.Method, url, http.NoBody)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadGateway)
@@ -267,13 +267,13 @@ func (s *service) mergeAll(all []Record) {
 	}
 }
 
-// tell pushes a record to the peers; one that does not answer asks for it itself later.
-func (s *service) tell(r Record) {
+// tellPeers pushes a record to the peers; one that does not answer asks for it itself later.
+func (s *service) tellPeers(r Record) {
 	for _, peer := range s.config.Load().Server.Peers {
 		go func() {
 			ctx, cancel := context.WithTimeout(context.Background(), peerTimeout)
 			defer cancel()
-			if err := s.exchange(ctx, peer, []Record{r}); err != nil {
+			if err := s.exchangeRecords(ctx, peer, []Record{r}); err != nil {
 				s.log.Printf("tell %s: %v", peer, err)
 			}
 		}()
@@ -290,15 +290,15 @@ const (
 func (s *service) askPeers(ctx context.Context) {
 	for _, peer := range s.config.Load().Server.Peers {
 		asking, cancel := context.WithTimeout(ctx, peerTimeout)
-		if err := s.exchange(asking, peer, nil); err != nil && ctx.Err() == nil {
+		if err := s.exchangeRecords(asking, peer, nil); err != nil && ctx.Err() == nil {
 			s.log.Printf("ask %s: %v", peer, err)
 		}
 		cancel()
 	}
 }
 
-// exchange tells a peer records, or asks it for its own where there is nothing to tell.
-func (s *service) exchange(ctx context.Context, peer string, tell []Record) error {
+// exchangeRecords tells a peer records, or asks it for its own where there is nothing to tell.
+func (s *service) exchangeRecords(ctx context.Context, peer string, tell []Record) error {
 	method, body := http.MethodGet, io.Reader(http.NoBody)
 	if tell != nil {
 		content, err := json.Marshal(tell)

@@ -9,9 +9,6 @@ import (
 	"log"
 	"net"
 	"net/http"
-	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/unitprogram"
@@ -39,62 +36,41 @@ func Main(ctx context.Context, args []string, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, os.Interrupt)
-	defer stop()
 	s := &service{states: known, log: log.New(stderr, "", 0), upstream: &http.Client{Transport: &http.Transport{
 		Proxy: http.ProxyFromEnvironment, ResponseHeaderTimeout: time.Minute, MaxIdleConnsPerHost: 8, DisableCompression: true,
 	}}}
-	s.take(&c)
-	known.changed = s.tell
+	s.useConfiguration(&c)
+	known.changed = s.tellPeers
 	return s.run(ctx, *directory)
 }
 
 // run listens where the configuration says, until the context ends.
 func (s *service) run(ctx context.Context, directory string) error {
 	c := s.config.Load()
-	hangup := make(chan os.Signal, 1)
-	signal.Notify(hangup, syscall.SIGHUP)
-	defer signal.Stop(hangup)
+	program := unitprogram.Program{
+		Reload: func(context.Context) error { return s.reload(directory) },
+		Repeat: s.askPeers, Interval: peerInterval,
+	}
+	defer func() { _ = program.Close() }()
 	s.askPeers(ctx) // before anybody is told to install what a peer knows to be installed
 	listener, err := net.Listen("tcp", net.JoinHostPort(c.Server.Address.String(), fmt.Sprint(c.Server.Port)))
 	if err != nil {
 		return err
 	}
-	ended := make(chan error, 2)
+	server := &http.Server{Handler: s, ReadHeaderTimeout: 30 * time.Second, ErrorLog: s.log}
+	program.AddServer(func(context.Context) error { return server.Serve(listener) }, server.Close)
 	if c.Server.TFTP {
 		socket, err := net.ListenPacket("udp", net.JoinHostPort(c.Server.Address.String(), "69"))
 		if err != nil {
 			return errors.Join(err, listener.Close())
 		}
-		defer func() { _ = socket.Close() }()
-		go func() { ended <- s.serveTFTP(socket) }()
+		program.AddServer(func(context.Context) error { return s.serveTFTP(socket) }, socket.Close)
 	}
-	server := &http.Server{Handler: s, ReadHeaderTimeout: 30 * time.Second, ErrorLog: s.log}
-	go func() { ended <- server.Serve(listener) }()
-	defer func() { _ = server.Close() }()
-	if err := unitprogram.Ready(); err != nil {
-		return err
-	}
-	ask := time.NewTicker(peerInterval)
-	defer ask.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case err := <-ended:
-			return err
-		case <-ask.C:
-			s.askPeers(ctx)
-		case <-hangup:
-			if err := s.reload(directory); err != nil {
-				return err // systemd starts it again, where the words are seen
-			}
-		}
-	}
+	return program.Run(ctx)
 }
 
-// take serves by a configuration from now on.
-func (s *service) take(c *Config) {
+// useConfiguration serves by a configuration from now on.
+func (s *service) useConfiguration(c *Config) {
 	for _, err := range c.Unread {
 		s.log.Printf("not served: %v", err)
 	}
@@ -111,14 +87,14 @@ func (s *service) reload(directory string) error {
 	if was.Server.URL() != c.Server.URL() || was.Server.TFTP != c.Server.TFTP {
 		return errors.New("it listens elsewhere now, and starts anew")
 	}
-	s.take(&c)
+	s.useConfiguration(&c)
 	if len(c.Unread) > 0 {
-		return unitprogram.Ready() // a profile that cannot be read is not gone
+		return nil // a profile that cannot be read is not gone
 	}
 	for _, r := range s.states.all() {
 		if _, stays := c.Profiles[r.MAC]; !stays && was.Profiles[r.MAC].MAC != "" {
 			s.states.forget(r.MAC)
 		}
 	}
-	return unitprogram.Ready()
+	return nil
 }

@@ -124,7 +124,7 @@ func TestFilesAreRefusedLongAfterwards(t *testing.T) {
 	t.Parallel()
 	s, server, _ := newService(t, nil)
 	long := time.Now().Add(-2 * grace)
-	if _, err := s.states.change(mac, 1, func(r *Record) { r.Spent = &long }); err != nil {
+	if _, err := s.states.changeRecord(mac, 1, func(r *Record) { r.Spent = &long }); err != nil {
 		t.Fatal(err)
 	}
 	if text, status := get(t, server.URL+here+"/config.ign"); status != http.StatusGone || !strings.Contains(text, "generation") {
@@ -237,7 +237,7 @@ func TestPeersShareWhatTheyKnow(t *testing.T) {
 	}
 	meet(one, "127.0.0.1:1")
 	meet(other, address)
-	if _, err := one.states.change(mac, 1, spend); err != nil {
+	if _, err := one.states.changeRecord(mac, 1, markInstalled); err != nil {
 		t.Fatal(err)
 	}
 	other.askPeers(t.Context())
@@ -246,7 +246,7 @@ func TestPeersShareWhatTheyKnow(t *testing.T) {
 	}
 	// What one pushes is kept, and what was spent stays so.
 	stale := Record{MAC: mac, Generation: 1, Seen: time.Now().Add(time.Hour)}
-	if err := other.exchange(t.Context(), address, []Record{stale}); err != nil {
+	if err := other.exchangeRecords(t.Context(), address, []Record{stale}); err != nil {
 		t.Fatal(err)
 	}
 	if r := one.states.get(mac, 1); r.Spent == nil || !r.Seen.Equal(stale.Seen.UTC()) && r.Seen.Before(time.Now()) {
@@ -396,7 +396,7 @@ func TestRecordsAreReadAsTheyWereWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.change(mac, 3, spend); err != nil {
+	if _, err := s.changeRecord(mac, 3, markInstalled); err != nil {
 		t.Fatal(err)
 	}
 	content, err := os.ReadFile(filepath.Join(s.directory, RecordFile(mac)))

@@ -69,14 +69,14 @@ func (s *states) current(mac string, generation int64) Record {
 	return Record{MAC: mac, Generation: generation}
 }
 
-// change has a machine's record changed, and kept on disk before anybody is told.
-func (s *states) change(mac string, generation int64, change func(*Record)) (Record, error) {
+// changeRecord has a machine's record changed, and kept on disk before anybody is told.
+func (s *states) changeRecord(mac string, generation int64, changeRecord func(*Record)) (Record, error) {
 	s.mu.Lock()
 	r := s.current(mac, generation)
 	r.Fetched = slices.Clone(r.Fetched)
-	change(&r)
+	changeRecord(&r)
 	r.Seen = time.Now().UTC()
-	err := s.keep(r)
+	err := s.writeRecord(r)
 	s.mu.Unlock()
 	if err == nil && s.changed != nil {
 		s.changed(r)
@@ -94,7 +94,7 @@ func (s *states) merge(theirs Record) error {
 	case CanonicalMAC(theirs.MAC) != theirs.MAC:
 		return errors.New("no MAC address")
 	case !there || theirs.Generation != ours.Generation && theirs.Seen.After(ours.Seen):
-		return s.keep(theirs)
+		return s.writeRecord(theirs)
 	case theirs.Generation != ours.Generation:
 		return nil
 	}
@@ -111,7 +111,7 @@ func (s *states) merge(theirs Record) error {
 	if merged.Seen.Equal(ours.Seen) && (merged.Spent == nil) == (ours.Spent == nil) {
 		return nil // nothing new
 	}
-	return s.keep(merged)
+	return s.writeRecord(merged)
 }
 
 // all returns every record.
@@ -125,8 +125,8 @@ func (s *states) all() []Record {
 	return all
 }
 
-// keep writes a record so that a crash leaves the old one or the new one.
-func (s *states) keep(r Record) error {
+// writeRecord writes a record so that a crash leaves the old one or the new one.
+func (s *states) writeRecord(r Record) error {
 	content, err := json.Marshal(r)
 	if err != nil {
 		return err

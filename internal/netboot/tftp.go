@@ -47,15 +47,15 @@ func (s *service) serveTFTP(socket net.PacketConn) error {
 		case slots <- struct{}{}:
 			go func() {
 				defer func() { <-slots }()
-				s.transfer(socket, client, packet)
+				s.answerRead(socket, client, packet)
 			}()
 		default: // it asks again
 		}
 	}
 }
 
-// transfer answers one read.
-func (s *service) transfer(socket net.PacketConn, client net.Addr, packet []byte) {
+// answerRead answers one read.
+func (s *service) answerRead(socket net.PacketConn, client net.Addr, packet []byte) {
 	own, _ := socket.LocalAddr().(*net.UDPAddr)
 	to, _ := client.(*net.UDPAddr)
 	conn, err := net.DialUDP("udp", &net.UDPAddr{IP: own.IP}, to)
@@ -79,7 +79,7 @@ func (s *service) transfer(socket net.PacketConn, client net.Addr, packet []byte
 		refuse(conn, code, name+" is not served")
 		return
 	}
-	err = send(conn, content, options)
+	err = sendBlocks(conn, content, options)
 	s.log.Printf("tftp %s %s: %v", client, name, err)
 }
 
@@ -123,8 +123,8 @@ func parseRead(packet []byte) (name string, options map[string]string, err error
 	return words[0], options, nil
 }
 
-// send sends a file, block by block, each once the one before has arrived.
-func send(conn net.Conn, content []byte, options map[string]string) error {
+// sendBlocks sends a file, block by block, each once the one before has arrived.
+func sendBlocks(conn net.Conn, content []byte, options map[string]string) error {
 	size := tftpBlock
 	accepted := binary.BigEndian.AppendUint16(nil, tftpOACK)
 	if n, err := strconv.Atoi(options["blksize"]); err == nil && n >= 8 {
@@ -135,7 +135,7 @@ func send(conn net.Conn, content []byte, options map[string]string) error {
 		accepted = append(accepted, "tsize\x00"+strconv.Itoa(len(content))+"\x00"...)
 	}
 	if len(accepted) > 2 {
-		if err := exchange(conn, accepted, 0); err != nil {
+		if err := sendPacket(conn, accepted, 0); err != nil {
 			return err
 		}
 	}
@@ -143,7 +143,7 @@ func send(conn net.Conn, content []byte, options map[string]string) error {
 		n := min(size, len(content))
 		packet := binary.BigEndian.AppendUint16(nil, tftpData)
 		packet = append(binary.BigEndian.AppendUint16(packet, block), content[:n]...)
-		if err := exchange(conn, packet, block); err != nil {
+		if err := sendPacket(conn, packet, block); err != nil {
 			return err
 		}
 		if content = content[n:]; n < size {
@@ -152,8 +152,8 @@ func send(conn net.Conn, content []byte, options map[string]string) error {
 	}
 }
 
-// exchange sends a packet until it is acknowledged, a few times.
-func exchange(conn net.Conn, packet []byte, block uint16) error {
+// sendPacket sends a packet until it is acknowledged, a few times.
+func sendPacket(conn net.Conn, packet []byte, block uint16) error {
 	answer := make([]byte, tftpMostQuery)
 	delay := tftpFirstDelay
 	for range tftpTries {

@@ -58,7 +58,7 @@ const moved = "{self} is to be destroyed at one address of the configuration and
 const placed = "{holder} puts {value} on {place} too, and whoever of the two goes would take it from the other: "
 
 // Rules are all of them.
-var Rules = join(
+var Rules = joinRules(
 	[]Rule{
 		{Mine: ObjectName, Theirs: ObjectName, Summary: "Described twice", Detail: "another resource of this configuration describes {self} too, and each would undo what the other makes: keep one of them, or give this one another name"},
 		{Mine: LastingName, Theirs: LastingName, TheirsIs: Goes, Summary: "Destroyed and made under one name", Detail: moved},
@@ -86,14 +86,14 @@ var Rules = join(
 		{Mine: AttachedVolume, Theirs: VolumePath, TheirsIs: Goes, Summary: "Volume destroyed by the plan", Detail: "{value} is destroyed by the same plan: take the disk out of the node first, or keep the volume"},
 		{Mine: VolumePath, MineIs: Goes, Theirs: AttachedVolume, Summary: "Volume in use", Detail: "{value} is to be destroyed, and {holder} of the same plan has it as a disk: take the disk out of the node first, or keep the volume."},
 	},
-	each(InterfaceAddress, []Kind{BridgeAddress, ExposureAddress, VIPOnMachine}, Rule{Summary: "Address taken", Detail: placed + "choose another address"}),
-	each(BridgeAddress, []Kind{InterfaceAddress, ExposureAddress, VIPOnMachine}, Rule{Summary: "Address taken", Detail: placed + "choose another address"}),
-	each(VIPOnMachine, []Kind{InterfaceAddress, BridgeAddress, ExposureAddress}, Rule{Summary: "Address taken", Detail: placed + "choose another address"}),
-	each(ExposureAddress, []Kind{InterfaceAddress, BridgeAddress, VIPOnMachine}, Rule{Summary: "Address taken", Detail: placed + "leave configure_address out to serve on it there, or choose another address"}),
-	each(Volume, []Kind{Volume, NodeVolume}, Rule{Summary: "Volume name taken", Detail: "The {mine} is what {holder} makes too. Give one of them another name."}),
-	each(NodeVolume, []Kind{Volume, NodeVolume}, Rule{Summary: "Taken by another resource", Detail: "{mine} belongs to {holder}: write another one"}),
-	each(NetworkBridge, []Kind{NetworkBridge, HostBridge}, Rule{Summary: "Bridge name taken", Detail: "{mine} is the one of {holder}: write another name, or none."}),
-	each(HostBridge, []Kind{NetworkBridge, HostBridge}, Rule{Summary: "Bridge name taken", Detail: "{mine} is the one of {holder}: write another name"}),
+	ruleForEach(InterfaceAddress, []Kind{BridgeAddress, ExposureAddress, VIPOnMachine}, Rule{Summary: "Address taken", Detail: placed + "choose another address"}),
+	ruleForEach(BridgeAddress, []Kind{InterfaceAddress, ExposureAddress, VIPOnMachine}, Rule{Summary: "Address taken", Detail: placed + "choose another address"}),
+	ruleForEach(VIPOnMachine, []Kind{InterfaceAddress, BridgeAddress, ExposureAddress}, Rule{Summary: "Address taken", Detail: placed + "choose another address"}),
+	ruleForEach(ExposureAddress, []Kind{InterfaceAddress, BridgeAddress, VIPOnMachine}, Rule{Summary: "Address taken", Detail: placed + "leave configure_address out to serve on it there, or choose another address"}),
+	ruleForEach(Volume, []Kind{Volume, NodeVolume}, Rule{Summary: "Volume name taken", Detail: "The {mine} is what {holder} makes too. Give one of them another name."}),
+	ruleForEach(NodeVolume, []Kind{Volume, NodeVolume}, Rule{Summary: "Taken by another resource", Detail: "{mine} belongs to {holder}: write another one"}),
+	ruleForEach(NetworkBridge, []Kind{NetworkBridge, HostBridge}, Rule{Summary: "Bridge name taken", Detail: "{mine} is the one of {holder}: write another name, or none."}),
+	ruleForEach(HostBridge, []Kind{NetworkBridge, HostBridge}, Rule{Summary: "Bridge name taken", Detail: "{mine} is the one of {holder}: write another name"}),
 	[]Rule{
 		{Mine: RecordSet, Theirs: ZoneRecords, Summary: "Records that the zone has itself", Detail: "{scope} has {value} in its records; keep them in one place"},
 		{Mine: ZoneRecords, Theirs: RecordSet, Summary: "Records of another resource", Detail: "{value} is a virtcluster_dns_record_set too; keep it in one place"},
@@ -110,7 +110,7 @@ var Rules = join(
 )
 
 // proxyRules are those of HAProxy, and of what leads connections away before it gets them.
-var proxyRules = join(
+var proxyRules = joinRules(
 	[]Rule{
 		{Mine: Section, Theirs: Section, Summary: "Name taken", Detail: "another resource of this configuration provides the {value} on {place} too: give one of them another name"},
 		{Mine: BaseOf, Theirs: BaseOf, Summary: "Two base configurations", Detail: "another virtcluster_haproxy of this configuration is for {place} too: a service node has one"},
@@ -123,23 +123,23 @@ var proxyRules = join(
 		{Mine: WholeAddress, Theirs: WholeAddress, Summary: "Exposed twice", Detail: "{holder} on {place} has every port of {value} too: choose another address or port"},
 		{Mine: SharedAddress, Theirs: WholeAddress, Summary: "Exposed twice", Detail: "{holder} on {place} has every port of {value}: choose another address"},
 	},
-	each(ExposureListener, []Kind{Listener, ExposureListener}, Rule{Summary: "Exposed twice", Detail: "{holder} on {place} has {value} too: choose another address or port"}),
-	each(WholeAddress, []Kind{SharedAddress, ListenerAddress}, Rule{Summary: "Exposed twice", Detail: "{holder} on {place} has ports of {value}: choose another address"}),
+	ruleForEach(ExposureListener, []Kind{Listener, ExposureListener}, Rule{Summary: "Exposed twice", Detail: "{holder} on {place} has {value} too: choose another address or port"}),
+	ruleForEach(WholeAddress, []Kind{SharedAddress, ListenerAddress}, Rule{Summary: "Exposed twice", Detail: "{holder} on {place} has ports of {value}: choose another address"}),
 )
 
 // machineAddresses are the kinds of addresses of machines, each on a network that is known.
 var machineAddresses = []Kind{GuestAddress, ReservedAddress, GatewayAddress}
 
 // addressRules are those of addresses that a machine, a virtual address, a pool and a network's DHCP have.
-var addressRules = join(
+var addressRules = joinRules(
 	[]Rule{
 		{Mine: MAC, Theirs: MAC, Summary: "Taken by another resource", Detail: "{mine} belongs to {holder}: write another one"},
 		{Mine: RouterID, Theirs: RouterID, Summary: "Conflict with another VIP", Detail: "{mine} is the one of {holder} already: set virtual_router_id of one of them to another number from 1 to 255"},
 		{Mine: VRRPInstance, Theirs: VRRPInstance, Summary: "Conflict with another VIP", Detail: "{mine} is the one of {holder} already: give one of them another name"},
 	},
 
-	each(GuestAddress, machineAddresses, Rule{Summary: "Taken by another resource", Detail: "{mine} belongs to {holder}: write another one"}),
-	each(NodeReservation, []Kind{NodeReservation, Reservation}, Rule{Summary: "Taken by another resource", Detail: "{mine} belongs to {holder}: write another one"}),
+	ruleForEach(GuestAddress, machineAddresses, Rule{Summary: "Taken by another resource", Detail: "{mine} belongs to {holder}: write another one"}),
+	ruleForEach(NodeReservation, []Kind{NodeReservation, Reservation}, Rule{Summary: "Taken by another resource", Detail: "{mine} belongs to {holder}: write another one"}),
 	[]Rule{
 		{Mine: GuestAddress, Theirs: VirtualAddress, AnyScope: true, Summary: "Taken by another resource", Detail: "{theirs} belongs to {holder}, and a virtual address is no machine's own: write another one"},
 		{Mine: GuestAddress, Theirs: PoolStock, TheirsIs: Made, AnyScope: true, Unless: DrawnAddress, Summary: "Taken by another resource", Detail: "{value} is one that the new {holder} gives out: write another one, or reserve it there"},
@@ -147,8 +147,8 @@ var addressRules = join(
 		{Mine: GuestAddress, MineIs: New, Theirs: HandedOut, TheirsIs: Changed, Summary: "Address in a DHCP range", Detail: "{their scope} gives {their value} to any machine, so another one could have {value} too: choose an address outside of it, or end the range before it"},
 	},
 
-	each(ReservedAddress, machineAddresses, Rule{Summary: "Address taken by another resource", Detail: "{mine} belongs to {holder}: write another address."}),
-	each(Reservation, []Kind{NodeReservation, Reservation}, Rule{Summary: "Machine has a reservation already", Detail: "The {mine} is {holder}: a machine can have one on a network."}),
+	ruleForEach(ReservedAddress, machineAddresses, Rule{Summary: "Address taken by another resource", Detail: "{mine} belongs to {holder}: write another address."}),
+	ruleForEach(Reservation, []Kind{NodeReservation, Reservation}, Rule{Summary: "Machine has a reservation already", Detail: "The {mine} is {holder}: a machine can have one on a network."}),
 	[]Rule{
 		{Mine: IPv4Name, Theirs: IPv4Name, Summary: "Name taken by another resource", Detail: "{mine} belongs to {holder}, and libvirt takes a name once: write another."},
 		{Mine: IPv6Name, Theirs: IPv6Name, Summary: "Name taken by another resource", Detail: "{mine} belongs to {holder}, and libvirt takes a name once: write another."},
@@ -158,27 +158,27 @@ var addressRules = join(
 		{Mine: ReservedAddress, MineIs: New, Theirs: HandedOut, TheirsIs: Changed, Summary: "Address in a DHCP range", Detail: "{Their scope} gives {their value} to any machine, so another one could have {value} already: write an address outside of it, or end the range before it."},
 	},
 
-	each(GatewayAddress, machineAddresses, Rule{MineIs: Changed, Summary: "Gateway's address taken", Detail: "{mine} is the one of {holder}: write another gateway."}),
+	ruleForEach(GatewayAddress, machineAddresses, Rule{MineIs: Changed, Summary: "Gateway's address taken", Detail: "{mine} is the one of {holder}: write another gateway."}),
 	[]Rule{
 		{Mine: GatewayAddress, Theirs: VirtualAddress, AnyScope: true, Summary: "Gateway's address taken", Detail: "{theirs} belongs to {holder}, and a virtual address is no machine's own: write another gateway."},
 		{Mine: GatewayAddress, Theirs: PoolStock, TheirsIs: Made, AnyScope: true, Unless: DrawnAddress, Summary: "Gateway's address taken", Detail: "{value} is one that the new {holder} gives out: write another gateway, or reserve it there."},
 	},
 
-	each(ListedAddress, []Kind{GuestAddress, ReservedAddress}, Rule{MineIs: Changed, ForOthers: true, Summary: "Listed address of another machine", Detail: "hosts has {value} for {for}, and {holder} keeps it for {their for}: write another address."}),
-	each(HandedOut, []Kind{GuestAddress, ReservedAddress}, Rule{MineIs: Changed, TheirsIs: New, Summary: "Reserved address in a DHCP range", Detail: "{their value} is kept by {holder}, and in the range {value}, so that another machine may have been given it when the one it is for comes. End the range before it, or move the reservation out of it in an apply of its own."}),
-	each(HandedOut, []Kind{VirtualAddress, PoolRange}, Rule{AnyScope: true, Summary: "Virtual address in a DHCP range", Detail: "{common} of {holder} is in the range {value}: a guest could be given it too. End the range before it."}),
+	ruleForEach(ListedAddress, []Kind{GuestAddress, ReservedAddress}, Rule{MineIs: Changed, ForOthers: true, Summary: "Listed address of another machine", Detail: "hosts has {value} for {for}, and {holder} keeps it for {their for}: write another address."}),
+	ruleForEach(HandedOut, []Kind{GuestAddress, ReservedAddress}, Rule{MineIs: Changed, TheirsIs: New, Summary: "Reserved address in a DHCP range", Detail: "{their value} is kept by {holder}, and in the range {value}, so that another machine may have been given it when the one it is for comes. End the range before it, or move the reservation out of it in an apply of its own."}),
+	ruleForEach(HandedOut, []Kind{VirtualAddress, PoolRange}, Rule{AnyScope: true, Summary: "Virtual address in a DHCP range", Detail: "{common} of {holder} is in the range {value}: a guest could be given it too. End the range before it."}),
 	[]Rule{
 		{Mine: ListedAddress, MineIs: Changed, Theirs: PoolStock, TheirsIs: Made, AnyScope: true, Unless: DrawnAddress, Summary: "Listed address of another machine", Detail: "hosts has {value} for {for}, and the new {holder} gives it out: write another address, or reserve it there."},
 	},
 
-	each(VirtualAddress, machineAddresses, Rule{AnyScope: true, Summary: "Address taken", Detail: "{theirs} belongs to {holder}: a virtual address is no machine's own, choose another one"}),
+	ruleForEach(VirtualAddress, machineAddresses, Rule{AnyScope: true, Summary: "Address taken", Detail: "{theirs} belongs to {holder}: a virtual address is no machine's own, choose another one"}),
 	[]Rule{
 		{Mine: VirtualAddress, Theirs: VirtualAddress, Summary: "Conflict with another VIP", Detail: "{mine} is the one of {holder} already: an address belongs to one VIP"},
 		{Mine: VirtualAddress, Theirs: PoolStock, TheirsIs: Made, AnyScope: true, Unless: DrawnAddress, Summary: "Address taken", Detail: "{value} is one that the new {holder} gives out: choose another one, or reserve it there"},
 		{Mine: VirtualAddress, Theirs: HandedOut, AnyScope: true, Summary: "Virtual address in a DHCP range", Detail: "{value} is in the range {their value} that {holder} hands out, so a guest could be given it too: choose an address outside of it"},
 	},
 
-	each(PoolStock, append([]Kind{VirtualAddress}, machineAddresses...), Rule{MineIs: Made, AnyScope: true, Unless: DrawnAddress, Summary: "Pool gives out what somebody has", Detail: "{theirs} belongs to {holder}: end a range before it, or write it into reserved, so that it is never given out"}),
+	ruleForEach(PoolStock, append([]Kind{VirtualAddress}, machineAddresses...), Rule{MineIs: Made, AnyScope: true, Unless: DrawnAddress, Summary: "Pool gives out what somebody has", Detail: "{theirs} belongs to {holder}: end a range before it, or write it into reserved, so that it is never given out"}),
 	[]Rule{
 		{Mine: PoolStock, MineIs: Made, Theirs: ListedAddress, TheirsIs: Changed, AnyScope: true, Unless: DrawnAddress, Summary: "Pool gives out what somebody has", Detail: "IP address {their value} belongs to {their for} in the dhcp.hosts of {their scope}: end a range before it, or write it into reserved, so that it is never given out"},
 		{Mine: PoolRange, Theirs: HandedOut, AnyScope: true, Summary: "Pool overlaps DHCP", Detail: "{value} overlaps {their value} that {holder} hands out, so two machines could have one address: end the range before it"},
@@ -186,8 +186,8 @@ var addressRules = join(
 	},
 )
 
-// each returns a rule for a kind with each of others.
-func each(mine Kind, theirs []Kind, rule Rule) []Rule {
+// ruleForEach returns a rule for a kind with each of others.
+func ruleForEach(mine Kind, theirs []Kind, rule Rule) []Rule {
 	all := make([]Rule, 0, len(theirs))
 	for _, kind := range theirs {
 		rule.Mine, rule.Theirs = mine, kind
@@ -196,7 +196,7 @@ func each(mine Kind, theirs []Kind, rule Rule) []Rule {
 	return all
 }
 
-func join(lists ...[]Rule) (all []Rule) {
+func joinRules(lists ...[]Rule) (all []Rule) {
 	for _, list := range lists {
 		all = append(all, list...)
 	}

@@ -49,7 +49,7 @@ func Install(ctx context.Context, h host.Host, version string, program *Program)
 	}
 	return func(ctx context.Context) error {
 		defer unlock()
-		return collect(ctx, h)
+		return collectPrograms(ctx, h)
 	}, nil
 }
 
@@ -63,7 +63,7 @@ func Uninstall(ctx context.Context, h host.Host, first func(context.Context) err
 	if err := first(ctx); err != nil {
 		return err
 	}
-	return collect(ctx, h)
+	return collectPrograms(ctx, h)
 }
 
 const lockName = "selfbinary"
@@ -85,8 +85,8 @@ func Put(ctx context.Context, h host.Host, p Program) error {
 	return nil
 }
 
-// collect removes the programs from a service node that no unit names any more.
-func collect(ctx context.Context, h host.Host) error {
+// collectPrograms removes the programs from a service node that no unit names any more.
+func collectPrograms(ctx context.Context, h host.Host) error {
 	_, err := runScript(ctx, h, "collect", Directory)
 	return err
 }

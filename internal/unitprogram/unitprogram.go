@@ -1,5 +1,5 @@
 // Package unitprogram is what the provider's programs on machines have in common: they are told what to do by files of JSON with a comment in
-// the first line, and tell systemd how they are.
+// the first line, serve until systemd ends them, and tell it how they are.
 package unitprogram
 
 import (
@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"strings"
 )
 
@@ -26,6 +27,18 @@ func Decode(content []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(content))
 	d.DisallowUnknownFields()
 	return d.Decode(into)
+}
+
+// ReadFile reads a file of a configuration from a directory. Its name is in the error.
+func ReadFile(directory, name string, into any) error {
+	content, err := os.ReadFile(filepath.Join(directory, name)) //nolint:gosec // it is the configuration
+	if err == nil {
+		err = Decode(content, into)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
 }
 
 // Ready tells systemd, where that started the program, that all of its ports are open, or that it has read its files anew (sd_notify(3)).

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -42,25 +41,17 @@ type Entry struct {
 // files are what a server has, by their paths.
 type files map[string]string
 
-// load reads the configuration.
-func load(directory string) (l Listener, all files, err error) {
-	content, err := os.ReadFile(filepath.Join(directory, ListenerFile)) //nolint:gosec // it is the configuration
-	if err == nil {
-		err = unitprogram.Decode(content, &l)
-	}
-	if err != nil {
+// loadConfig reads the configuration.
+func loadConfig(directory string) (l Listener, all files, err error) {
+	if err := unitprogram.ReadFile(directory, ListenerFile, &l); err != nil {
 		return l, nil, err
 	}
 	paths, err := filepath.Glob(filepath.Join(directory, "content-*.json"))
 	all = files{}
 	for _, path := range paths {
 		var e Entry
-		content, failed := os.ReadFile(path) //nolint:gosec // it is the configuration
-		if failed == nil {
-			failed = unitprogram.Decode(content, &e)
-		}
-		if failed != nil {
-			return l, nil, fmt.Errorf("%s: %w", filepath.Base(path), failed)
+		if err := unitprogram.ReadFile(directory, filepath.Base(path), &e); err != nil {
+			return l, nil, err
 		}
 		for below, sum := range e.Files {
 			if _, err := hex.DecodeString(sum); err != nil {

@@ -9,11 +9,9 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/signal"
 	"path"
 	"path/filepath"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/unitprogram"
@@ -28,45 +26,31 @@ func Main(ctx context.Context, args []string, stderr io.Writer) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	at, all, err := load(*directory)
+	at, all, err := loadConfig(*directory)
 	if err != nil {
 		return err
 	}
 	s := &server{store: *store}
 	s.files.Store(&all)
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, os.Interrupt)
-	defer stop()
-	hangup := make(chan os.Signal, 1)
-	signal.Notify(hangup, syscall.SIGHUP)
-	defer signal.Stop(hangup)
 	listener, err := net.Listen("tcp", at.String())
 	if err != nil {
 		return err
 	}
 	web := &http.Server{Handler: s, ReadHeaderTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute, ErrorLog: log.New(stderr, "", 0)}
-	defer func() { _ = web.Close() }()
-	ended := make(chan error, 1)
-	go func() { ended <- web.Serve(listener) }()
-	for {
-		if err := unitprogram.Ready(); err != nil {
+	program := unitprogram.Program{Reload: func(context.Context) error {
+		now, all, err := loadConfig(*directory)
+		if err == nil && now != at {
+			err = errors.New("it listens elsewhere now, and starts anew")
+		}
+		if err != nil {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case err := <-ended:
-			return err
-		case <-hangup:
-			now, all, err := load(*directory)
-			if err == nil && now != at {
-				err = errors.New("it listens elsewhere now, and starts anew")
-			}
-			if err != nil {
-				return err // systemd starts it again, where the words are seen
-			}
-			s.files.Store(&all)
-		}
-	}
+		s.files.Store(&all)
+		return nil
+	}}
+	program.AddServer(func(context.Context) error { return web.Serve(listener) }, web.Close)
+	defer func() { _ = program.Close() }()
+	return program.Run(ctx)
 }
 
 // server serves files by the names that the configuration gives them.

@@ -22,7 +22,7 @@ import (
 
 // New makes the action.
 func New() action.Action {
-	return crud.NewAction(crud.Action[model]{Name: "node_power", Schema: powerSchema(), Check: check, Do: do})
+	return crud.NewAction(crud.Action[model]{Name: "node_power", Schema: powerSchema(), Check: checkNode, Do: switchNode})
 }
 
 type model struct {
@@ -69,8 +69,8 @@ func (m *model) findClient(ctx context.Context, p crud.ProviderData) (*hyperviso
 	return p.Fleet.Hypervisor(ctx, m.Hypervisor.ValueString())
 }
 
-// check refuses a node that is somebody else's. One that is not there yet is what the same apply makes.
-func check(ctx context.Context, p crud.ProviderData, m *model) diag.Diagnostics {
+// checkNode refuses a node that is somebody else's. One that is not there yet is what the same apply makes.
+func checkNode(ctx context.Context, p crud.ProviderData, m *model) diag.Diagnostics {
 	if !convert.Known(m.Node) || m.Hypervisor.IsUnknown() {
 		return nil
 	}
@@ -82,24 +82,24 @@ func check(ctx context.Context, p crud.ProviderData, m *model) diag.Diagnostics 
 	if hypervisor.IsNotFound(err) {
 		return nil
 	}
-	return m.fail(err)
+	return m.newFailures(err)
 }
 
-// do switches the node.
-func do(ctx context.Context, p crud.ProviderData, m *model, report func(string)) diag.Diagnostics {
+// switchNode switches the node.
+func switchNode(ctx context.Context, p crud.ProviderData, m *model, report func(string)) diag.Diagnostics {
 	c, err := m.findClient(ctx, p)
 	if err != nil {
-		return m.fail(err)
+		return m.newFailures(err)
 	}
 	grace := defaultShutdownTimeout
 	if !m.ShutdownTimeout.IsNull() {
 		grace, _ = time.ParseDuration(m.ShutdownTimeout.ValueString()) // the schema has checked it
 	}
-	return m.fail(machine.SwitchPower(ctx, c, m.Node.ValueString(), m.Action.ValueString(), grace, report))
+	return m.newFailures(machine.SwitchPower(ctx, c, m.Node.ValueString(), m.Action.ValueString(), grace, report))
 }
 
-// fail is an error as diagnostics; none for no error.
-func (m *model) fail(err error) diag.Diagnostics {
+// newFailures is an error as diagnostics; none for no error.
+func (m *model) newFailures(err error) diag.Diagnostics {
 	if err == nil {
 		return nil
 	}

@@ -46,7 +46,7 @@ func (h *held) isWide() bool { return h.Span.First != h.Span.Last }
 func (l *Ledger) Register(holder plan.Holder, uses []plan.Use) []plan.Collision {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.forget(holder.ID)
+	l.forgetHolder(holder.ID)
 	var all []plan.Collision
 	for _, u := range uses {
 		if holder.Provisional {
@@ -54,7 +54,7 @@ func (l *Ledger) Register(holder plan.Holder, uses []plan.Use) []plan.Collision 
 		}
 		mine := &held{Use: u, holder: holder, scopes: holder.Locate(u)}
 		for _, rule := range plan.RulesOf(u.Kind) {
-			found := slices.DeleteFunc(l.find(mine, rule), func(h *held) bool { return h.holder.Provisional })
+			found := slices.DeleteFunc(l.findOthers(mine, rule), func(h *held) bool { return h.holder.Provisional })
 			slices.SortStableFunc(found, func(a, b *held) int { return strings.Compare(a.holder.Name, b.holder.Name) })
 			for _, theirs := range found {
 				all = append(all, plan.Collision{Rule: rule, Mine: u, Theirs: theirs.Use, Me: holder, They: theirs.holder})
@@ -62,7 +62,7 @@ func (l *Ledger) Register(holder plan.Holder, uses []plan.Use) []plan.Collision 
 		}
 	}
 	for _, u := range uses {
-		l.put(&held{Use: u, holder: holder, scopes: holder.Locate(u)})
+		l.addUse(&held{Use: u, holder: holder, scopes: holder.Locate(u)})
 	}
 	if l.changed != nil {
 		close(l.changed)
@@ -71,8 +71,8 @@ func (l *Ledger) Register(holder plan.Holder, uses []plan.Use) []plan.Collision 
 	return all
 }
 
-// find returns the uses of others that a rule compares with one. The mutex is held.
-func (l *Ledger) find(mine *held, rule plan.Rule) []*held {
+// findOthers returns the uses of others that a rule compares with one. The mutex is held.
+func (l *Ledger) findOthers(mine *held, rule plan.Rule) []*held {
 	shelf := l.kinds[rule.Theirs]
 	if shelf == nil {
 		return nil
@@ -124,8 +124,8 @@ func collide(mine, theirs *held, rule plan.Rule) bool {
 	return mine.Value == theirs.Value
 }
 
-// put notes a use. The mutex is held.
-func (l *Ledger) put(h *held) {
+// addUse notes a use. The mutex is held.
+func (l *Ledger) addUse(h *held) {
 	if l.kinds == nil {
 		l.uses, l.kinds = map[string][]*held{}, map[plan.Kind]*shelf{}
 	}
@@ -141,8 +141,8 @@ func (l *Ledger) put(h *held) {
 	l.uses[h.holder.ID] = append(l.uses[h.holder.ID], h)
 }
 
-// forget takes back what a resource said. The mutex is held.
-func (l *Ledger) forget(id string) {
+// forgetHolder takes back what a resource said. The mutex is held.
+func (l *Ledger) forgetHolder(id string) {
 	for _, h := range l.uses[id] {
 		is := func(other *held) bool { return other == h }
 		on := l.kinds[h.Kind]
@@ -160,7 +160,7 @@ func (l *Ledger) forget(id string) {
 func (l *Ledger) Find(u plan.Use) (plan.Holder, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	found := l.find(&held{Use: u, scopes: plan.Holder{}.Locate(u)}, plan.Rule{Theirs: u.Kind})
+	found := l.findOthers(&held{Use: u, scopes: plan.Holder{}.Locate(u)}, plan.Rule{Theirs: u.Kind})
 	if len(found) == 0 {
 		return plan.Holder{}, false
 	}

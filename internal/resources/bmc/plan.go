@@ -13,7 +13,6 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bmc"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
@@ -42,10 +41,10 @@ func planControllers(ctx context.Context, at crud.StoreContext, req resource.Mod
 	}
 	var there bmc.Machine
 	if err == nil {
-		there, err = store.Look(ctx)
+		there, err = store.LookAtMachine(ctx)
 	}
 	if err != nil {
-		resp.Diagnostics.Append(hostattr.Unseen(path.Root("name"), "controllers "+m.Name.ValueString(), err))
+		resp.Diagnostics.Append(crud.NewUnseen(path.Root("name"), "controllers "+m.Name.ValueString(), err))
 		return
 	}
 	if binary := written.Binary; convert.WhollyKnown(ctx, binary) {

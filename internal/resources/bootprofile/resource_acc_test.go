@@ -2,7 +2,6 @@ package bootprofile_test
 
 import (
 	"fmt"
-	"log"
 	"os"
 	"strings"
 	"testing"
@@ -12,18 +11,10 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/programs"
 )
 
 // The provider's own program is the test's here, which serves as the provider's does.
-func TestMain(m *testing.M) {
-	if ran, err := programs.Run("acctest", os.Args[1:]); err != nil {
-		log.Fatal(err)
-	} else if ran {
-		return
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { acctest.RunTests(m) }
 
 // config is a service node that machines install themselves from, and two of those: with a BIOS and with UEFI.
 const config = `

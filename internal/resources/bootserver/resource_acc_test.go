@@ -3,8 +3,6 @@ package bootserver_test
 import (
 	"context"
 	"fmt"
-	"log"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -13,18 +11,10 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/programs"
 )
 
 // The provider's own program is the test's here, which serves as the provider's does.
-func TestMain(m *testing.M) {
-	if ran, err := programs.Run("acctest", os.Args[1:]); err != nil {
-		log.Fatal(err)
-	} else if ran {
-		return
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { acctest.RunTests(m) }
 
 const (
 	at  = "http://10.19.41.101:8090"
@@ -109,10 +99,7 @@ for n in $(seq 50); do curl -sf -o /dev/null http://10.19.41.50:8000/kernel && e
 	t.Cleanup(func() {
 		_, _ = acctest.Try(context.Background(), "lan-client", "sh", "-c", "kill $(cat /tmp/boot-files/pid); rm -r /tmp/boot-files")
 	})
-	look := func() string {
-		return acctest.On(t, "svc-1", "sh", "-c", `find /etc/virtcluster* /etc/systemd/system/*virtcluster* /etc/systemd/system/*/*virtcluster* /var/lib/virtcluster* /var/lib/private /run/virtcluster-boot* /usr/local/lib/virtcluster 2>/dev/null | grep -vx /var/lib/virtcluster | sort; ss -Hltn 'sport = :8090'; ss -Hlun 'sport = :69'`)
-	}
-	before := look()
+	leavesNothing := acctest.LeavesNothing(t, "svc-1", "/etc/virtcluster* /etc/systemd/system/*virtcluster* /etc/systemd/system/*/*virtcluster* /var/lib/virtcluster* /var/lib/private /run/virtcluster-boot* /usr/local/lib/virtcluster", "ss -Hltn 'sport = :8090'; ss -Hlun 'sport = :69'")
 	on1 := func(script string) func() { return func() { acctest.On(t, "svc-1", "sh", "-c", script) } }
 	installed := func(want string) resource.TestCheckFunc {
 		return resource.TestCheckResourceAttr("virtcluster_boot_profile.worker-1", "installed", want)
@@ -121,12 +108,7 @@ for n in $(seq 50); do curl -sf -o /dev/null http://10.19.41.50:8000/kernel && e
 	config := server(node, "") + profile("worker-1", cloudInit)
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: acctest.Providers,
-		CheckDestroy: func(*terraform.State) error {
-			if after := look(); after != before {
-				return fmt.Errorf("left:\n%s\nbefore:\n%s", after, before)
-			}
-			return nil
-		},
+		CheckDestroy:             leavesNothing,
 		Steps: []resource.TestStep{
 			{Config: strings.Split(server(node, ""), "resource \"virtcluster_boot_server\"")[0]},
 			{Config: server(node, `loaders = "/no/such"`), PlanOnly: true, ExpectError: regexp.MustCompile(`/no/such/ipxe.pxe\s+on\s+.*cannot\s+be\s+read`)},

@@ -66,7 +66,7 @@ type reader struct {
 	diags diag.Diagnostics
 }
 
-func (r *reader) address(at path.Path, v types.String) netip.Addr {
+func (r *reader) readAddress(at path.Path, v types.String) netip.Addr {
 	a, _, err := hostattr.Address(v)
 	if err != nil {
 		r.diags.AddAttributeError(at, "Invalid address", err.Error())
@@ -74,8 +74,8 @@ func (r *reader) address(at path.Path, v types.String) netip.Addr {
 	return a
 }
 
-// object decodes one that is known, and says whether it did.
-func (r *reader) object(v types.Object, into any) bool {
+// readObject decodes one that is known, and says whether it did.
+func (r *reader) readObject(v types.Object, into any) bool {
 	if !convert.Known(v) {
 		return false
 	}
@@ -96,26 +96,26 @@ func (m *model) toSpec(ctx context.Context) (kea.Server, diag.Diagnostics) {
 	for i, e := range m.Ranges.Elements() {
 		var one rangeModel
 		at := path.Root("ranges").AtListIndex(i)
-		if o, ok := e.(types.Object); ok && r.object(o, &one) {
-			s.Ranges = append(s.Ranges, kea.Range{Start: r.address(at.AtName("start"), one.Start), End: r.address(at.AtName("end"), one.End)})
+		if o, ok := e.(types.Object); ok && r.readObject(o, &one) {
+			s.Ranges = append(s.Ranges, kea.Range{Start: r.readAddress(at.AtName("start"), one.Start), End: r.readAddress(at.AtName("end"), one.End)})
 		}
 	}
 	for _, mac := range slices.Sorted(maps.Keys(m.Hosts.Elements())) {
 		var one hostModel
 		at := path.Root("hosts").AtMapKey(mac)
 		o, ok := m.Hosts.Elements()[mac].(types.Object)
-		if !ok || !r.object(o, &one) {
+		if !ok || !r.readObject(o, &one) {
 			continue
 		}
 		if _, twice := s.Hosts[canonicalMAC(mac)]; twice {
 			r.diags.AddAttributeError(at, "MAC address twice", mac+" is another spelling of one that is there already")
 		}
-		s.Hosts[canonicalMAC(mac)] = kea.Host{IP: r.address(at.AtName("ip"), one.IP), Hostname: one.Hostname.ValueString()}
+		s.Hosts[canonicalMAC(mac)] = kea.Host{IP: r.readAddress(at.AtName("ip"), one.IP), Hostname: one.Hostname.ValueString()}
 	}
 	var boot bootModel
-	if r.object(m.Boot, &boot) {
+	if r.readObject(m.Boot, &boot) {
 		s.Boot = &kea.Boot{
-			NextServer: r.address(path.Root("boot").AtName("next_server"), boot.NextServer), BIOS: boot.BIOS.ValueString(),
+			NextServer: r.readAddress(path.Root("boot").AtName("next_server"), boot.NextServer), BIOS: boot.BIOS.ValueString(),
 			UEFIia32: boot.UEFIia32.ValueString(), UEFIx64: boot.UEFIx64.ValueString(), UEFIarm64: boot.UEFIarm64.ValueString(),
 			HTTPx64: boot.HTTPx64.ValueString(), HTTParm64: boot.HTTParm64.ValueString(), IPXE: boot.IPXE.ValueString(),
 		}
@@ -124,10 +124,10 @@ func (m *model) toSpec(ctx context.Context) (kea.Server, diag.Diagnostics) {
 		}
 	}
 	var pair pairModel
-	if r.object(m.Pair, &pair) {
+	if r.readObject(m.Pair, &pair) {
 		s.Pair = &kea.Pair{
-			Primary: pair.Role.ValueString() != "standby", Address: r.address(path.Root("pair").AtName("address"), pair.Address),
-			Peer: r.address(path.Root("pair").AtName("peer"), pair.Peer), Port: pair.Port.ValueInt64(),
+			Primary: pair.Role.ValueString() != "standby", Address: r.readAddress(path.Root("pair").AtName("address"), pair.Address),
+			Peer: r.readAddress(path.Root("pair").AtName("peer"), pair.Peer), Port: pair.Port.ValueInt64(),
 		}
 	}
 	return s, r.diags
@@ -145,7 +145,7 @@ func (m *model) fillModel(ctx context.Context, got kea.Server) diag.Diagnostics 
 	take := func(d diag.Diagnostics) { diags.Append(d...) }
 	m.Interface, m.LeaseSeconds = types.StringValue(got.Interface), types.Int64Value(got.LeaseSeconds)
 	if own.Subnet != got.Subnet {
-		m.CIDR = types.StringValue(spell(got.Subnet))
+		m.CIDR = types.StringValue(spellPrefix(got.Subnet))
 	}
 	if !slices.Equal(own.Ranges, got.Ranges) || m.Ranges.IsUnknown() {
 		all := []rangeModel{}
@@ -177,7 +177,7 @@ func (m *model) fillModel(ctx context.Context, got kea.Server) diag.Diagnostics 
 	return diags
 }
 
-func spell(p netip.Prefix) string {
+func spellPrefix(p netip.Prefix) string {
 	if !p.IsValid() {
 		return ""
 	}

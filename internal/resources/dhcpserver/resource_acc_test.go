@@ -85,10 +85,7 @@ func TestAccDHCPServerLife(t *testing.T) {
 	acctest.BothCLIs(t)
 	acctest.InSandbox(t)
 	node := acctest.KnownServiceNodes(t, 2)[0]
-	look := func() string {
-		return acctest.On(t, "svc-1", "sh", "-c", "find /etc/kea /etc/systemd/system/*virtcluster* /etc/systemd/system/*/*virtcluster* /var/lib/virtcluster* /run/virtcluster-dhcp* /run/kea /var/lib/kea 2>/dev/null | sort; ss -Hlun 'sport = :67'")
-	}
-	before := look()
+	leavesNothing := acctest.LeavesNothing(t, "svc-1", "/etc/kea /etc/systemd/system/*virtcluster* /etc/systemd/system/*/*virtcluster* /var/lib/virtcluster* /run/virtcluster-dhcp* /run/kea /var/lib/kea", "ss -Hlun 'sport = :67'")
 	edit := func(script string) func() {
 		return func() { acctest.On(t, "svc-1", "sh", "-c", script) }
 	}
@@ -97,12 +94,7 @@ func TestAccDHCPServerLife(t *testing.T) {
 	}
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: acctest.Providers,
-		CheckDestroy: func(*terraform.State) error {
-			if after := look(); after != before {
-				return fmt.Errorf("left:\n%s\nbefore:\n%s", after, before)
-			}
-			return nil
-		},
+		CheckDestroy:             leavesNothing,
 		Steps: []resource.TestStep{
 			{Config: strings.Split(config(node, ranges, ""), "resource \"virtcluster_dhcp_server\"")[0]},
 			{Config: config(node, `{ start = "10.19.41.20", end = "10.19.42.30" }`, ""), PlanOnly: true, ExpectError: regexp.MustCompile("Range outside the subnet")},

@@ -20,12 +20,12 @@ func planChange(ctx context.Context, opening crud.StoreContext, req resource.Mod
 		keepSpelling(ctx, req, resp, m)
 	}
 	if opening.Fleet != nil && !resp.Diagnostics.HasError() {
-		across(ctx, opening.ProviderData, resp, m)
+		checkZone(ctx, opening.ProviderData, resp, m)
 	}
 }
 
-// across checks the record set beside the other records that the plan has in its zone.
-func across(ctx context.Context, provided crud.ProviderData, resp *resource.ModifyPlanResponse, m *model) {
+// checkZone checks the record set beside the other records that the plan has in its zone.
+func checkZone(ctx context.Context, provided crud.ProviderData, resp *resource.ModifyPlanResponse, m *model) {
 	for _, v := range []types.String{m.ServiceNode, m.View, m.Zone, m.Name, m.Type} {
 		if v.IsUnknown() {
 			return

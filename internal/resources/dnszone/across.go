@@ -11,8 +11,8 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bind"
 )
 
-// across checks the zone against the plan's views, and against its view on the machine.
-func (p *planner) across(provided crud.ProviderData) {
+// checkViews checks the zone against the plan's views, and against its view on the machine.
+func (p *planner) checkViews(provided crud.ProviderData) {
 	m := p.planned
 	if m.Name.IsUnknown() || m.View.IsUnknown() {
 		return

@@ -46,7 +46,7 @@ func planChange(ctx context.Context, opening crud.StoreContext, req resource.Mod
 	p.planSerial()
 	p.storeChanges()
 	if opening.Fleet != nil && !resp.Diagnostics.HasError() {
-		p.across(opening.ProviderData)
+		p.checkViews(opening.ProviderData)
 	}
 }
 

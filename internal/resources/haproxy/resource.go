@@ -3,17 +3,18 @@ package haproxy
 
 import (
 	"context"
-	"errors"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/haproxyattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/haproxy/crosscheck"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/haproxy"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
 )
 
 // form is what an id looks like.
@@ -21,27 +22,21 @@ const form = "SERVICE_NODE#haproxy"
 
 // New is the constructor that the provider offers.
 func New() resource.Resource {
-	return crud.New(crud.Type[model, haproxy.Base]{
-		Name:   "haproxy",
-		Noun:   crosscheck.BaseName,
-		Label:  func(m *model) string { return hostattr.Endpoint(m.ServiceNode.ValueString()) },
-		Schema: resourceSchema,
-		Key:    []string{"service_node"},
-		ID:     formatID,
-		Split: func(m *model, id string) error {
-			node, part, err := hostattr.SplitID(id, form)
-			if err == nil && part != "haproxy" {
-				err = errors.New("write " + form)
-			}
-			m.ServiceNode = node
-			return err
+	return hostattr.NewPart(hostattr.PartType[model, haproxy.Base]{
+		Form: form, ServiceNode: func(m *model) *types.String { return &m.ServiceNode },
+		Part: func(at crud.StoreContext, m *model, id string) part.Part[haproxy.Base] {
+			return haproxy.NewBasePart(id, at.Claim.Mark())
 		},
-		Spec:      func(ctx context.Context, m *model) (haproxy.Base, diag.Diagnostics) { return m.toSpec(ctx) },
-		Fill:      func(ctx context.Context, m *model, got haproxy.Base) diag.Diagnostics { return m.fillModel(ctx, got) },
-		Open:      openStore,
-		WriteOnly: writeOnly,
-		Plan:      planChange,
-		Trial:     tryBase,
+		Type: crud.Type[model, haproxy.Base]{
+			Name:      "haproxy",
+			Noun:      crosscheck.BaseName,
+			Schema:    resourceSchema,
+			Spec:      func(ctx context.Context, m *model) (haproxy.Base, diag.Diagnostics) { return m.toSpec(ctx) },
+			Fill:      func(ctx context.Context, m *model, got haproxy.Base) diag.Diagnostics { return m.fillModel(ctx, got) },
+			WriteOnly: writeOnly,
+			Plan:      planChange,
+			Trial:     tryBase,
+		},
 	})
 }
 
@@ -66,7 +61,7 @@ func planChange(ctx context.Context, opening crud.StoreContext, req resource.Mod
 	if haproxyattr.Object(ctx, planned.Stats, &s, &resp.Diagnostics) && !s.Address.IsUnknown() && !s.Port.IsUnknown() {
 		listeners = append(listeners, crosscheck.Listener{Bind: s.Value(), At: path.Root("stats")})
 	}
-	resp.Diagnostics.Append(node.Base(ctx, formatID(planned))...)
+	resp.Diagnostics.Append(node.Base(ctx, hostattr.JoinID(planned.ServiceNode, "haproxy"))...)
 	resp.Diagnostics.Append(node.Listeners(ctx, listeners, "")...)
 }
 
@@ -80,10 +75,4 @@ func tryBase(ctx context.Context, at crud.StoreContext, req resource.ModifyPlanR
 	if spec, diags := full.toSpec(ctx); ok && !diags.HasError() {
 		resp.Diagnostics.Append(node.TryBase(ctx, spec)...)
 	}
-}
-
-func formatID(m *model) string { return hostattr.JoinID(m.ServiceNode, "haproxy") }
-
-func openStore(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[haproxy.Base], error) {
-	return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), haproxy.NewBasePart(formatID(m), at.Claim.Mark()))
 }

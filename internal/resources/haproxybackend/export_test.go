@@ -13,5 +13,5 @@ import (
 
 // Open opens the store of a backend that an import takes over.
 func Open(ctx context.Context, f *fleet.Fleet, node, name, drainTimeout string) (crud.Store[haproxy.Backend], error) {
-	return open(ctx, crud.StoreContext{ProviderData: crud.ProviderData{Fleet: f}, Claim: new(owner.Run).Adopt()}, &model{ServiceNode: types.StringValue(node), Name: types.StringValue(name), DrainTimeout: types.StringValue(drainTimeout)})
+	return openStore(ctx, crud.StoreContext{ProviderData: crud.ProviderData{Fleet: f}, Claim: new(owner.Run).Adopt()}, &model{ServiceNode: types.StringValue(node), Name: types.StringValue(name), DrainTimeout: types.StringValue(drainTimeout)})
 }

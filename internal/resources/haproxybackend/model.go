@@ -41,13 +41,13 @@ var httpCheckTypes = map[string]attr.Type{
 	"method": types.StringType, "uri": types.StringType, "version": types.StringType, "expect": types.StringType,
 }
 
-func (c httpCheck) value() haproxy.HTTPCheck {
+func (c httpCheck) toValue() haproxy.HTTPCheck {
 	return haproxy.HTTPCheck{
 		Method: c.Method.ValueString(), URI: c.URI.ValueString(), Version: haproxyattr.OneLine(c.Version), Expect: haproxyattr.OneLine(c.Expect),
 	}
 }
 
-func (m *model) spec(ctx context.Context) (haproxy.Backend, diag.Diagnostics) {
+func (m *model) toSpec(ctx context.Context) (haproxy.Backend, diag.Diagnostics) {
 	var diags diag.Diagnostics
 	b := haproxy.Backend{
 		Name: m.Name.ValueString(), Mode: m.Mode.ValueString(), Balance: haproxyattr.OneLine(m.Balance), HashType: haproxyattr.OneLine(m.HashType),
@@ -56,25 +56,25 @@ func (m *model) spec(ctx context.Context) (haproxy.Backend, diag.Diagnostics) {
 	}
 	var check httpCheck
 	if haproxyattr.Object(ctx, m.HTTPCheck, &check, &diags) {
-		c := check.value()
+		c := check.toValue()
 		b.HTTPCheck = &c
 	}
 	var defaults params
 	if haproxyattr.Object(ctx, m.DefaultServer, &defaults, &diags) {
-		p := defaults.value()
+		p := defaults.toValue()
 		b.DefaultServer = &p
 	}
-	for name, s := range m.servers(ctx, &diags) {
+	for name, s := range m.readServers(ctx, &diags) {
 		if b.Servers == nil {
 			b.Servers = map[string]haproxy.Server{}
 		}
-		b.Servers[name] = s.value()
+		b.Servers[name] = s.toValue()
 	}
 	return b, diags
 }
 
-// servers reads the map; a server that is not known at all is a zero one.
-func (m *model) servers(ctx context.Context, diags *diag.Diagnostics) map[string]server {
+// readServers reads the map; a server that is not known at all is a zero one.
+func (m *model) readServers(ctx context.Context, diags *diag.Diagnostics) map[string]server {
 	out := map[string]server{}
 	for name, e := range m.Servers.Elements() {
 		var s server
@@ -86,10 +86,10 @@ func (m *model) servers(ctx context.Context, diags *diag.Diagnostics) map[string
 	return out
 }
 
-func (m *model) fill(ctx context.Context, got haproxy.Backend) (diags diag.Diagnostics) {
+func (m *model) fillModel(ctx context.Context, got haproxy.Backend) (diags diag.Diagnostics) {
 	var defaults params
 	haproxyattr.Object(ctx, m.DefaultServer, &defaults, &diags)
-	own := m.servers(ctx, &diags)
+	own := m.readServers(ctx, &diags)
 	m.Name, m.Mode, m.Balance, m.HashType = types.StringValue(got.Name), convert.Text(got.Mode), convert.Text(got.Balance), convert.Text(got.HashType)
 	m.Options, m.Timeouts, m.Extra = haproxyattr.OptionSet(m.Options, got.Options), haproxyattr.WriteTimeouts(got.Timeouts, haproxy.BackendTimeouts), haproxyattr.JoinLines(got.Extra)
 	switch {

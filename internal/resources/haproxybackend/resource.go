@@ -30,53 +30,55 @@ func New() resource.Resource {
 		Label:  func(m *model) string { return m.Name.ValueString() },
 		Schema: resourceSchema,
 		Key:    []string{"service_node", "name"},
-		ID:     id,
+		ID:     formatID,
 		Split:  func(m *model, id string) error { return hostattr.SplitName(id, form, &m.ServiceNode, &m.Name) },
-		Spec:   func(ctx context.Context, m *model) (haproxy.Backend, diag.Diagnostics) { return m.spec(ctx) },
-		Fill:   func(ctx context.Context, m *model, got haproxy.Backend) diag.Diagnostics { return m.fill(ctx, got) },
-		Open:   open,
-		Plan:   plan,
-		Trial:  tryBackend,
+		Spec:   func(ctx context.Context, m *model) (haproxy.Backend, diag.Diagnostics) { return m.toSpec(ctx) },
+		Fill: func(ctx context.Context, m *model, got haproxy.Backend) diag.Diagnostics {
+			return m.fillModel(ctx, got)
+		},
+		Open:  openStore,
+		Plan:  planChange,
+		Trial: tryBackend,
 	})
 }
 
-// plan checks the backend against the live configuration and the machine.
-func plan(ctx context.Context, opening crud.StoreContext, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
+// planChange checks the backend against the live configuration and the machine.
+func planChange(ctx context.Context, opening crud.StoreContext, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
 	if d, ok := haproxy.Duration(planned.DrainTimeout.ValueString()); !planned.DrainTimeout.IsUnknown() && (!ok || d > maxDrainTimeout) {
 		resp.Diagnostics.AddAttributeError(path.Root("drain_timeout"), "Invalid time",
 			fmt.Sprintf("write a number and a unit such as \"30s\", %s at most, not %q", maxDrainTimeout, planned.DrainTimeout.ValueString()))
 	}
 	node, ok := crosscheck.On(ctx, opening, planned.ServiceNode, req, resp)
-	if spec, diags := planned.spec(ctx); !diags.HasError() && req.Config.Raw.IsFullyKnown() {
+	if spec, diags := planned.toSpec(ctx); !diags.HasError() && req.Config.Raw.IsFullyKnown() {
 		if problems := spec.ValidateTLS(); len(problems) > 0 && (!ok || node.VerifiesServers(ctx)) {
 			resp.Diagnostics.Append(crud.Diagnostics(problems)...)
 		}
 	}
 	if ok && !planned.Name.IsUnknown() {
-		resp.Diagnostics.Append(node.Section(ctx, haproxy.Backend{Name: planned.Name.ValueString()}, id(planned))...)
+		resp.Diagnostics.Append(node.Section(ctx, haproxy.Backend{Name: planned.Name.ValueString()}, formatID(planned))...)
 	}
 }
 
 // tryBackend has HAProxy check the backend with what else is planned.
 func tryBackend(ctx context.Context, at crud.StoreContext, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
 	if node, ok := crosscheck.On(ctx, at, planned.ServiceNode, req, resp); ok && !planned.Name.IsUnknown() {
-		if spec, diags := planned.spec(ctx); !diags.HasError() {
+		if spec, diags := planned.toSpec(ctx); !diags.HasError() {
 			resp.Diagnostics.Append(node.TryProxy(ctx, spec)...)
 		}
 	}
 }
 
-func id(m *model) string {
+func formatID(m *model) string {
 	return hostattr.JoinID(m.ServiceNode, "backend/"+m.Name.ValueString())
 }
 
-func open(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[haproxy.Backend], error) {
+func openStore(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[haproxy.Backend], error) {
 	name := m.Name.ValueString()
-	p, err := crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), haproxy.NewBackendPart(name, id(m), at.Claim.Mark()))
+	p, err := crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), haproxy.NewBackendPart(name, formatID(m), at.Claim.Mark()))
 	if err != nil {
 		return nil, err
 	}
-	spec, _ := m.spec(ctx)
+	spec, _ := m.toSpec(ctx)
 	patience, _ := haproxy.Duration(m.DrainTimeout.ValueString())
 	return haproxy.NewBackendStore(p, name, spec.Servers, patience), nil
 }

@@ -48,7 +48,7 @@ func serverTypes() map[string]attr.Type {
 	return t
 }
 
-func (p params) value() haproxy.Params {
+func (p params) toValue() haproxy.Params {
 	return haproxy.Params{
 		Weight: p.Weight.ValueInt64Pointer(), Maxconn: p.Maxconn.ValueInt64(),
 		Backup: p.Backup.ValueBoolPointer(), Check: p.Check.ValueBoolPointer(), CheckSSL: p.CheckSSL.ValueBoolPointer(),
@@ -67,9 +67,9 @@ func newParams(p haproxy.Params, own params) params {
 	}
 }
 
-func (s server) value() haproxy.Server {
+func (s server) toValue() haproxy.Server {
 	return haproxy.Server{
-		Address: haproxy.CanonicalAddress(s.Address.ValueString()), Port: s.Port.ValueInt64(), Params: s.params.value(), State: s.State.ValueString(),
+		Address: haproxy.CanonicalAddress(s.Address.ValueString()), Port: s.Port.ValueInt64(), Params: s.params.toValue(), State: s.State.ValueString(),
 	}
 }
 

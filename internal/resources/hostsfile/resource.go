@@ -72,7 +72,7 @@ func planChange(ctx context.Context, at crud.StoreContext, req resource.ModifyPl
 	case placed:
 		resp.Diagnostics.Append(crud.NewFailure("plan", what, err))
 	case err != nil:
-		resp.Diagnostics.Append(hostattr.Unseen(path.Root("host"), what, err))
+		resp.Diagnostics.Append(crud.NewUnseen(path.Root("host"), what, err))
 	default:
 		resp.Diagnostics.Append(crud.Problems(ctx, req.Plan, store.Warn(ctx))...)
 	}

@@ -36,7 +36,8 @@ func New() resource.Resource {
 			return nil
 		},
 		Open: func(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[httpcontent.Content], error) {
-			return openStore(ctx, at, m)
+			spec := m.toSpec()
+			return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), httpcontent.NewPart(spec.Port, spec.Path, formatID(m), at.Claim.Mark(), at.Version))
 		},
 		Plan: planChange,
 	})
@@ -59,16 +60,7 @@ func splitID(m *model, id string) error {
 	return nil
 }
 
-func openStore(ctx context.Context, at crud.StoreContext, m *model) (*httpcontent.Store, error) {
-	h, err := at.Fleet.Host(ctx, m.ServiceNode.ValueString())
-	if err != nil {
-		return nil, err
-	}
-	spec := m.toSpec()
-	return httpcontent.Open(&at.Fleet.Engine, h, at.Claim, spec.Port, spec.Path, formatID(m), at.Version), nil
-}
-
-// planChange plans the checksum and the URL, and refuses a source that cannot be read or fetched, and a port that somebody else has.
+// planChange plans the checksum and the URL, and refuses a source that cannot be read or fetched.
 func planChange(ctx context.Context, at crud.StoreContext, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
 	want := m.toSpec()
 	if url := want.URL(); url != "" && !m.Path.IsUnknown() {
@@ -98,14 +90,4 @@ func planChange(ctx context.Context, at crud.StoreContext, req resource.ModifyPl
 			resp.Diagnostics.Append(crud.NewFailure("plan", fmt.Sprintf("content %q", want.Path), service.At([]any{"source"}, err)))
 		}
 	}
-	if at.Fleet == nil || !req.State.Raw.IsNull() || m.ServiceNode.IsUnknown() || m.Listen.IsUnknown() {
-		return
-	}
-	hostattr.LookFirst("service_node", fmt.Sprintf("content %q", want.Path), resp, func() error {
-		store, err := openStore(ctx, at, m)
-		if err == nil {
-			err = store.Look(ctx, want)
-		}
-		return err
-	})
 }

@@ -2,7 +2,6 @@ package httpcontent_test
 
 import (
 	"fmt"
-	"log"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -13,18 +12,10 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/programs"
 )
 
 // The provider's own program is the test's here, which serves as the provider's does.
-func TestMain(m *testing.M) {
-	if ran, err := programs.Run("acctest", os.Args[1:]); err != nil {
-		log.Fatal(err)
-	} else if ran {
-		return
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { acctest.RunTests(m) }
 
 func content(name, node, path, more string) string {
 	return fmt.Sprintf(`
@@ -53,9 +44,6 @@ func TestAccHTTPContentLife(t *testing.T) {
 		t.Fatal(err)
 	}
 	sum := strings.TrimSpace(string(read))
-	look := func() string {
-		return acctest.On(t, "svc-1", "sh", "-c", "find /etc/virtcluster* /etc/systemd/system/*virtcluster* /etc/systemd/system/*/*virtcluster* /var/lib/virtcluster* /usr/local/lib/virtcluster 2>/dev/null | grep -vx /var/lib/virtcluster | sort; ss -Hltn 'sport = :8080'")
-	}
 	gets := func(path, want string, options ...string) resource.TestCheckFunc {
 		return func(*terraform.State) error {
 			got := acctest.On(t, "hypervisor", append([]string{"sh", "-c", `curl -sS "$@" | sha256sum | cut -d ' ' -f 1`, "sh", "http://" + node + ":8080" + path}, options...)...)
@@ -74,15 +62,10 @@ func TestAccHTTPContentLife(t *testing.T) {
 		return resource.TestStep{Config: service(node) + content("it", node, "/it", more), PlanOnly: true, ExpectError: regexp.MustCompile(says)}
 	}
 	all := service(node) + text + big + tree
-	before := look()
+	leavesNothing := acctest.LeavesNothing(t, "svc-1", "/etc/virtcluster* /etc/systemd/system/*virtcluster* /etc/systemd/system/*/*virtcluster* /var/lib/virtcluster* /usr/local/lib/virtcluster", "ss -Hltn 'sport = :8080'")
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: acctest.Providers,
-		CheckDestroy: func(*terraform.State) error {
-			if after := look(); after != before {
-				return fmt.Errorf("left:\n%s\nbefore:\n%s", after, before)
-			}
-			return nil
-		},
+		CheckDestroy:             leavesNothing,
 		Steps: []resource.TestStep{
 			{Config: service(node)},
 			refused(`source = "https://192.0.2.1/x"`, `write\s+the\s+checksum`),

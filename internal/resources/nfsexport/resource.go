@@ -11,6 +11,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/nfs"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
 )
 
 // form is what an id looks like.
@@ -18,27 +19,18 @@ const form = "SERVICE_NODE#PATH"
 
 // New is the constructor that the provider offers.
 func New() resource.Resource {
-	return crud.New(crud.Type[model, nfs.Export]{
-		Name:   "nfs_export",
-		Noun:   "NFS export",
-		Label:  func(m *model) string { return m.Path.ValueString() },
-		Schema: resourceSchema,
-		Key:    []string{"service_node", "path"},
-		ID:     formatID,
-		Split: func(m *model, id string) error {
-			node, exported, err := hostattr.SplitID(id, form)
-			m.ServiceNode, m.Path = node, types.StringValue(exported)
-			return err
+	return hostattr.NewPart(hostattr.PartType[model, nfs.Export]{
+		Form: form, ServiceNode: func(m *model) *types.String { return &m.ServiceNode },
+		Name: func(m *model) *types.String { return &m.Path }, Attribute: "path",
+		Part: func(at crud.StoreContext, m *model, id string) part.Part[nfs.Export] {
+			return nfs.NewPart(m.Path.ValueString(), id, at.Claim.Mark())
 		},
-		Spec: func(ctx context.Context, m *model) (nfs.Export, diag.Diagnostics) { return m.toSpec(ctx) },
-		Fill: func(ctx context.Context, m *model, got nfs.Export) diag.Diagnostics { return m.fillModel(ctx, got) },
-		Open: openStore,
+		Type: crud.Type[model, nfs.Export]{
+			Name:   "nfs_export",
+			Noun:   "NFS export",
+			Schema: resourceSchema,
+			Spec:   func(ctx context.Context, m *model) (nfs.Export, diag.Diagnostics) { return m.toSpec(ctx) },
+			Fill:   func(ctx context.Context, m *model, got nfs.Export) diag.Diagnostics { return m.fillModel(ctx, got) },
+		},
 	})
-}
-
-func formatID(m *model) string { return hostattr.JoinID(m.ServiceNode, m.Path.ValueString()) }
-
-func openStore(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[nfs.Export], error) {
-	p, err := crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), nfs.NewPart(m.Path.ValueString(), formatID(m), at.Claim.Mark()))
-	return &nfs.Store{Part: p}, err
 }

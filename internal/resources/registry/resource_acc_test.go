@@ -57,10 +57,7 @@ printf '{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+js
 printf '{"schemaVersion":2,"manifests":[{"mediaType":"application/vnd.oci.image.manifest.v1+json","digest":"sha256:%s","size":%d,"annotations":{"org.opencontainers.image.ref.name":"1"}}]}' "$sum" "$size" >index.json
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 1 -subj /CN=registry -addext subjectAltName=IP:`+node+` -keyout /tmp/image/tls.key -out /tmp/image/tls.crt 2>/dev/null
 openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out /tmp/image/other.key 2>/dev/null`)
-	look := func() string {
-		return acctest.On(t, "svc-1", "sh", "-c", "find /etc/virtcluster* /etc/docker /etc/systemd/system/*virtcluster* /etc/systemd/system/*/*virtcluster* /var/lib/virtcluster* 2>/dev/null | grep -vx /var/lib/virtcluster | sort; ss -Hltn 'sport = :5000 or sport = :5001'")
-	}
-	before := look()
+	leavesNothing := acctest.LeavesNothing(t, "svc-1", "/etc/virtcluster* /etc/docker /etc/systemd/system/*virtcluster* /etc/systemd/system/*/*virtcluster* /var/lib/virtcluster*", "ss -Hltn 'sport = :5000 or sport = :5001'")
 	pulls := func(port int, options ...string) resource.TestCheckFunc {
 		return func(*terraform.State) error {
 			acctest.On(t, "hypervisor", "rm", "-rf", "/tmp/pulled")
@@ -81,13 +78,10 @@ openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out /tmp/image/o
   tls = { certificate = file("/tmp/image/tls.crt"), key = file("/tmp/image/tls.key") }`)
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: acctest.Providers,
-		CheckDestroy: func(*terraform.State) error {
+		CheckDestroy: func(s *terraform.State) error {
 			acctest.On(t, "svc-1", "rm", "-r", "/var/lib/virtcluster-registry") // the images stay
 			acctest.On(t, "svc-1", "rmdir", "/srv/theirs")
-			if after := look(); after != before {
-				return fmt.Errorf("left:\n%s\nbefore:\n%s", after, before)
-			}
-			return nil
+			return leavesNothing(s)
 		},
 		Steps: []resource.TestStep{
 			{Config: service(node)},

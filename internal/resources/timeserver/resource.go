@@ -15,6 +15,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/chrony"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
 )
 
 // form is what an id looks like.
@@ -22,27 +23,20 @@ const form = "SERVICE_NODE#time"
 
 // New is the constructor that the provider offers.
 func New() resource.Resource {
-	return crud.New(crud.Type[model, chrony.Server]{
-		Name:   "time_server",
-		Noun:   "time server",
-		Label:  func(m *model) string { return hostattr.Endpoint(m.ServiceNode.ValueString()) },
-		Schema: resourceSchema,
-		Key:    []string{"service_node"},
-		ID:     formatID,
-		Split: func(m *model, id string) error {
-			node, _, err := hostattr.SplitID(id, form)
-			m.ServiceNode = node
-			return err
+	return hostattr.NewPart(hostattr.PartType[model, chrony.Server]{
+		Form: form, ServiceNode: func(m *model) *types.String { return &m.ServiceNode },
+		Part: func(at crud.StoreContext, m *model, id string) part.Part[chrony.Server] {
+			return chrony.NewPart(id, at.Claim.Mark())
 		},
-		Spec: func(_ context.Context, m *model) (chrony.Server, diag.Diagnostics) { return m.toSpec() },
-		Fill: func(_ context.Context, m *model, got chrony.Server) diag.Diagnostics { return m.fillModel(got) },
-		Open: func(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[chrony.Server], error) {
-			return crud.OpenPart(ctx, at, m.ServiceNode.ValueString(), chrony.NewPart(formatID(m), at.Claim.Mark()))
+		Type: crud.Type[model, chrony.Server]{
+			Name:   "time_server",
+			Noun:   "time server",
+			Schema: resourceSchema,
+			Spec:   func(_ context.Context, m *model) (chrony.Server, diag.Diagnostics) { return m.toSpec() },
+			Fill:   func(_ context.Context, m *model, got chrony.Server) diag.Diagnostics { return m.fillModel(got) },
 		},
 	})
 }
-
-func formatID(m *model) string { return hostattr.JoinID(m.ServiceNode, "time") }
 
 type model struct {
 	crud.ServingModel

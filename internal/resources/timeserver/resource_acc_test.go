@@ -41,18 +41,10 @@ func TestAccTimeServerLife(t *testing.T) {
 	acctest.BothCLIs(t)
 	acctest.InSandbox(t)
 	node := acctest.KnownServiceNodes(t, 2)[0]
-	look := func() string {
-		return acctest.On(t, "svc-1", "sh", "-c", "find /etc/chrony /var/lib/virtcluster* 2>/dev/null | grep -vx /var/lib/virtcluster | sort; systemctl is-active chrony; systemctl is-enabled chrony; ss -Hlun 'sport = :123'; :")
-	}
-	before := look()
+	leavesNothing := acctest.LeavesNothing(t, "svc-1", "/etc/chrony /var/lib/virtcluster*", "systemctl is-active chrony; systemctl is-enabled chrony; ss -Hlun 'sport = :123'; :")
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: acctest.Providers,
-		CheckDestroy: func(*terraform.State) error {
-			if after := look(); after != before {
-				return fmt.Errorf("left:\n%s\nbefore:\n%s", after, before)
-			}
-			return nil
-		},
+		CheckDestroy:             leavesNothing,
 		Steps: []resource.TestStep{
 			{Config: config(node, `clients = ["10.0.0.1"]`), PlanOnly: true, ExpectError: regexp.MustCompile("Invalid prefix")},
 			{Config: config(node, `clients = []`), PlanOnly: true, ExpectError: regexp.MustCompile("(?i)at least one|empty")},

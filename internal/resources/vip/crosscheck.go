@@ -19,7 +19,7 @@ import (
 // crossCheck looks for what a VIP would collide with beyond the plan: the DHCP ranges of networks on the hypervisors, and what its
 // machines have. known says that nothing of its configuration is unknown.
 func crossCheck(ctx context.Context, at crud.StoreContext, planned, state *model, known bool, diags *diag.Diagnostics) {
-	want, d := planned.spec(ctx)
+	want, d := planned.toSpec(ctx)
 	rememberMembers(at, planned.ID.ValueString(), want.VIP)
 	if d.HasError() || planned.Name.IsUnknown() || !planned.addressesKnown(ctx) || len(want.Addresses) == 0 {
 		return
@@ -27,7 +27,7 @@ func crossCheck(ctx context.Context, at crud.StoreContext, planned, state *model
 	mine := at.Claim.MayTake
 	var prior keepalived.VIP
 	if state != nil {
-		was, _ := state.spec(ctx)
+		was, _ := state.toSpec(ctx)
 		prior = was.VIP
 		if was.Name == want.Name && was.RouterID == want.RouterID && slices.Equal(was.Addresses, want.Addresses) && sameMachines(was.Members, want.Members) && slices.Equal(was.Track, want.Track) {
 			return // it stands already, so nobody is asked

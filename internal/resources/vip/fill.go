@@ -24,7 +24,7 @@ var (
 	}}
 )
 
-func (m *model) fill(ctx context.Context, got vip.Object) diag.Diagnostics {
+func (m *model) fillModel(ctx context.Context, got vip.Object) diag.Diagnostics {
 	var diags diag.Diagnostics
 	m.Name, m.RouterID, m.Version = types.StringValue(got.Name), types.Int64Value(int64(got.RouterID)), types.Int64Value(int64(got.Version))
 	m.AdvertInt, m.Unicast, m.Preempt = types.Float64Value(got.AdvertInterval), types.BoolValue(got.Unicast), types.BoolValue(got.Preempt)

@@ -55,7 +55,7 @@ type track struct {
 	User      types.String `tfsdk:"user"`
 }
 
-func (m *model) spec(ctx context.Context) (vip.Object, diag.Diagnostics) {
+func (m *model) toSpec(ctx context.Context) (vip.Object, diag.Diagnostics) {
 	var diags diag.Diagnostics
 	v := keepalived.VIP{
 		Name: m.Name.ValueString(), RouterID: int(m.RouterID.ValueInt64()), AdvertInterval: m.AdvertInt.ValueFloat64(),
@@ -69,7 +69,7 @@ func (m *model) spec(ctx context.Context) (vip.Object, diag.Diagnostics) {
 	if convert.Known(m.AuthPassWOVersion) {
 		v.PasswordVersion = fmt.Sprint(m.AuthPassWOVersion.ValueInt64())
 	}
-	v.Addresses = m.addresses(ctx, &diags)
+	v.Addresses = m.readAddresses(ctx, &diags)
 	if v.Version = int(m.Version.ValueInt64()); v.Version == 0 {
 		v.Version = defaultVersion(v.Addresses)
 	}
@@ -82,7 +82,7 @@ func (m *model) spec(ctx context.Context) (vip.Object, diag.Diagnostics) {
 		}
 	}
 	for _, t := range readElements[track](ctx, m.Track, &diags) {
-		v.Track = append(v.Track, t.spec())
+		v.Track = append(v.Track, t.toSpec())
 	}
 	if convert.Known(m.GARP) {
 		v.GARP = map[string]int{}
@@ -95,8 +95,8 @@ func (m *model) spec(ctx context.Context) (vip.Object, diag.Diagnostics) {
 	return vip.Object{VIP: v}, diags
 }
 
-// spec takes only what the kind of check has: the rest has defaults that mean nothing.
-func (t track) spec() keepalived.Track {
+// toSpec takes only what the kind of check has: the rest has defaults that mean nothing.
+func (t track) toSpec() keepalived.Track {
 	s := keepalived.Track{
 		Name: t.Name.ValueString(), Script: t.Script.ValueString(), Content: t.Content.ValueString(), Interface: t.Interface.ValueString(), Process: t.Process.ValueString(),
 		Weight: int(t.Weight.ValueInt64()),
@@ -108,7 +108,7 @@ func (t track) spec() keepalived.Track {
 	return s
 }
 
-func (m *model) addresses(ctx context.Context, diags *diag.Diagnostics) []netip.Prefix {
+func (m *model) readAddresses(ctx context.Context, diags *diag.Diagnostics) []netip.Prefix {
 	var all []netip.Prefix
 	for i, text := range readElements[types.String](ctx, m.Addresses, diags) {
 		var p netip.Prefix
@@ -154,10 +154,10 @@ func parseAddress(text string, diags *diag.Diagnostics, at ...any) netip.Addr {
 	return a
 }
 
-// id names the VIP; an import's id, which has its members, until the first read.
-func (m *model) id() string {
+// formatID names the VIP; an import's id, which has its members, until the first read.
+func (m *model) formatID() string {
 	var diags diag.Diagnostics
-	addresses := m.addresses(context.Background(), &diags)
+	addresses := m.readAddresses(context.Background(), &diags)
 	if len(addresses) == 0 || !addresses[0].IsValid() {
 		return m.ID.ValueString()
 	}
@@ -166,7 +166,7 @@ func (m *model) id() string {
 
 // importID is what imports take: only the members know of the VIP.
 func (m *model) importID() string {
-	v, _ := m.spec(context.Background())
+	v, _ := m.toSpec(context.Background())
 	if len(v.Members) == 0 {
 		return m.ID.ValueString() // an import, before the first read
 	}

@@ -22,8 +22,8 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/vip"
 )
 
-// plan fills in the defaults that depend on other values, and checks what is more than one value's.
-func plan(ctx context.Context, opening crud.StoreContext, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
+// planChange fills in the defaults that depend on other values, and checks what is more than one value's.
+func planChange(ctx context.Context, opening crud.StoreContext, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, planned *model) {
 	var state *model
 	if !req.State.Raw.IsNull() {
 		state = &model{}
@@ -49,7 +49,7 @@ func plan(ctx context.Context, opening crud.StoreContext, req resource.ModifyPla
 	}
 	checkPassword(ctx, *planned, config, &resp.Diagnostics)
 	checkMembers(*planned, &resp.Diagnostics)
-	want, _ := config.spec(ctx)
+	want, _ := config.toSpec(ctx)
 	for i, m := range readMembers(config.Members) {
 		if m.Priority.Equal(types.Int64Value(vip.Stopped)) {
 			resp.Diagnostics.Append(crud.Diagnostic("Invalid priority", service.At(want.At(i, "priority"), errors.New("must be 1 to 254, not 0"))))
@@ -63,7 +63,7 @@ func plan(ctx context.Context, opening crud.StoreContext, req resource.ModifyPla
 // ownerHandsOver says whether the addresses leave their owner for good by what else this run does: a frontend at them goes from it, or
 // has gone in the same apply, and where nobody preempts they stay where they went.
 func ownerHandsOver(ctx context.Context, opening crud.StoreContext, state *model) bool {
-	was, _ := state.spec(ctx)
+	was, _ := state.toSpec(ctx)
 	owner, held := state.readInstances(ctx)[state.Owner.ValueString()]
 	return held && opening.Run != nil && !was.Preempt && (opening.Run.HandOvers.HaveMoved(was.Addresses) || isReached(opening.Ledger, owner.ServiceNode.ValueString(), was.ListAddresses()))
 }
@@ -82,15 +82,15 @@ func isVacated(ctx context.Context, opening crud.StoreContext, state *model) boo
 	if opening.Fleet == nil || !state.Owner.IsNull() {
 		return false
 	}
-	was, diags := state.spec(ctx)
+	was, diags := state.toSpec(ctx)
 	return !diags.HasError() && vip.New(machinesOf(opening), opening.Claim, was.Name, was.Members).IsVacant(ctx, was.VIP)
 }
 
 // planOwner returns the owner as it is where the change has no say in who holds the addresses, by its name after the change, and
 // unknown where it has.
 func planOwner(ctx context.Context, planned, state *model) types.String {
-	was, _ := state.spec(ctx)
-	want, _ := planned.spec(ctx)
+	was, _ := state.toSpec(ctx)
+	want, _ := planned.toSpec(ctx)
 	if planned.Track.IsUnknown() || was.Preempt != want.Preempt || was.SyncGroup != want.SyncGroup || !slices.Equal(was.Addresses, want.Addresses) || !slices.Equal(was.Track, want.Track) {
 		return types.StringUnknown()
 	}
@@ -141,14 +141,14 @@ func planDefaults(ctx context.Context, resp *resource.ModifyPlanResponse, planne
 		put("virtual_router_id", planned.RouterID)
 	}
 	if planned.Version.IsUnknown() && config.Version.IsNull() && planned.addressesKnown(ctx) {
-		planned.Version = types.Int64Value(int64(defaultVersion(planned.addresses(ctx, &diag.Diagnostics{}))))
+		planned.Version = types.Int64Value(int64(defaultVersion(planned.readAddresses(ctx, &diag.Diagnostics{}))))
 		put("version", planned.Version)
 	}
 	planMembers(ctx, planned, state, config, &resp.Diagnostics)
 	put("members", planned.Members)
 	put("instances", planned.Instances)
 	// An id of what is still to be made is not known: what refers to it waits until the VIP is there by that id.
-	if state != nil && !planned.Name.IsUnknown() && planned.addressesKnown(ctx) && planned.id() == state.ID.ValueString() {
+	if state != nil && !planned.Name.IsUnknown() && planned.addressesKnown(ctx) && planned.formatID() == state.ID.ValueString() {
 		planned.ID = state.ID
 		put("id", planned.ID)
 	}
@@ -189,7 +189,7 @@ func checkPassword(ctx context.Context, planned, config model, diags *diag.Diagn
 		return
 	}
 	planned.AuthPassWO = config.AuthPassWO
-	full, _ := planned.spec(ctx)
+	full, _ := planned.toSpec(ctx)
 	for _, p := range full.Validate() {
 		if p.Path[0] == "auth_pass" {
 			diags.AddAttributeError(path.Root("auth_pass_wo"), p.Summary, p.Detail)

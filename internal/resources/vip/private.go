@@ -12,7 +12,7 @@ import (
 // assignedKey is where private state keeps model.Assigned.
 const assignedKey = "priorities"
 
-func recall(ctx context.Context, private crud.PrivateState, m *model) diag.Diagnostics {
+func recallPrivate(ctx context.Context, private crud.PrivateState, m *model) diag.Diagnostics {
 	content, diags := private.GetKey(ctx, assignedKey)
 	if len(content) > 0 {
 		if err := json.Unmarshal(content, &m.Assigned); err != nil {

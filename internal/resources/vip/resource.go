@@ -32,20 +32,20 @@ func New() resource.Resource {
 		Key:             []string{"id"},
 		Names:           listNames,
 		MutableIdentity: true,
-		ID:              (*model).id,
+		ID:              (*model).formatID,
 		Split: func(m *model, id string) error {
 			_, name, err := keepalived.SplitID(id)
 			m.ID, m.Name = types.StringValue(id), types.StringValue(name)
 			return err
 		},
 		ImportID:  (*model).importID,
-		Recall:    recall,
+		Recall:    recallPrivate,
 		Remember:  rememberAssigned,
-		Spec:      func(ctx context.Context, m *model) (vip.Object, diag.Diagnostics) { return m.spec(ctx) },
-		Fill:      func(ctx context.Context, m *model, got vip.Object) diag.Diagnostics { return m.fill(ctx, got) },
+		Spec:      func(ctx context.Context, m *model) (vip.Object, diag.Diagnostics) { return m.toSpec(ctx) },
+		Fill:      func(ctx context.Context, m *model, got vip.Object) diag.Diagnostics { return m.fillModel(ctx, got) },
 		WriteOnly: func(planned, config *model) { planned.AuthPassWO = config.AuthPassWO },
-		Open:      open,
-		Plan:      plan,
+		Open:      openStore,
+		Plan:      planChange,
 	})
 }
 
@@ -54,7 +54,7 @@ func listNames(ctx context.Context, m *model) (names []string) {
 	if m.Name.IsUnknown() {
 		return nil
 	}
-	v, _ := m.spec(ctx)
+	v, _ := m.toSpec(ctx)
 	for _, member := range v.Members {
 		if member.ID != "" {
 			names = append(names, host.WithoutKey(member.ID)+"#"+v.Name)
@@ -63,8 +63,8 @@ func listNames(ctx context.Context, m *model) (names []string) {
 	return names
 }
 
-func open(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[vip.Object], error) {
-	known, diags := m.spec(ctx)
+func openStore(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[vip.Object], error) {
+	known, diags := m.toSpec(ctx)
 	if diags.HasError() {
 		return nil, errors.New(diags.Errors()[0].Detail())
 	}
@@ -76,7 +76,7 @@ func open(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[vip.O
 	if i := slices.IndexFunc(known.Members, func(t keepalived.Member) bool { return t.Name == m.Owner.ValueString() }); i >= 0 {
 		holder = known.Members[i].ID
 	}
-	rememberMembers(at, m.id(), known.VIP)
+	rememberMembers(at, m.formatID(), known.VIP)
 	return vip.Open(machinesOf(at), at.Claim, known.VIP, holder), nil
 }
 

@@ -42,7 +42,7 @@ func (d *Draw) NewPart(importID string, mark owner.Mark) part.Part[Address] {
 
 // Get reads what is drawn, and tells the plan.
 func (d *Draw) Get(ctx context.Context) (Address, error) {
-	return d.tell(d.Part.Get(ctx))
+	return d.announceDrawn(d.Part.Get(ctx))
 }
 
 // Create draws. Others who draw meanwhile may get what was asked about, and then more is asked.
@@ -57,13 +57,13 @@ func (d *Draw) Create(ctx context.Context, want Address) (Address, error) {
 			return want, err
 		}
 		if got, err := d.Part.Create(ctx, want); !IsNotAsked(err) {
-			return d.tell(got, err)
+			return d.announceDrawn(got, err)
 		}
 	}
 }
 
-// tell tells the plan which address is drawn.
-func (d *Draw) tell(got Address, err error) (Address, error) {
+// announceDrawn tells the plan which address is drawn.
+func (d *Draw) announceDrawn(got Address, err error) (Address, error) {
 	if err == nil {
 		d.note(got)
 	}

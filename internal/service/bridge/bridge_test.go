@@ -41,7 +41,7 @@ func follow(t *testing.T, now hostnet.Machine, from, to *Record) (do, undo hostn
 	t.Helper()
 	desire := func(r *Record) (d hostnet.Desired) {
 		if r != nil {
-			d = r.desire()
+			d = r.toDesired()
 		}
 		return d
 	}
@@ -218,7 +218,7 @@ func TestBridgeOfAPersonIsNotMadeAgain(t *testing.T) {
 			if backend == hostnet.Ifupdown {
 				return // it asks the machine for stanzas
 			}
-			if c, err := (hostnet.Machine{}).Follow(t.Context(), localhost.New(), r.desire(), hostnet.Desired{}); err != nil || strings.Contains(c.Do, "ip link del") || strings.Contains(c.Do, "device delete") {
+			if c, err := (hostnet.Machine{}).Follow(t.Context(), localhost.New(), r.toDesired(), hostnet.Desired{}); err != nil || strings.Contains(c.Do, "ip link del") || strings.Contains(c.Do, "device delete") {
 				t.Errorf("%s: the person's bridge goes: %v\n%s", backend, err, c.Do)
 			}
 		})
@@ -361,7 +361,7 @@ func TestAPortThatSomebodyMovedStaysWhereItIs(t *testing.T) {
 			r.Want.ActiveBackend = backend
 			r.Before[0].Manager = hostnet.Manager{Backend: backend, Connection: "0ba2d1c0"}
 			for master, left := range map[string]bool{"kiextbr0": false, "br0": true} {
-				c, err := in(master).Follow(t.Context(), nil, r.desire(), hostnet.Desired{})
+				c, err := in(master).Follow(t.Context(), nil, r.toDesired(), hostnet.Desired{})
 				if err != nil || left == strings.Contains(c.Do, "eno1") || !slices.ContainsFunc(c.Files, func(f hostnet.File) bool { return strings.Contains(f.Path, "eno1") && f.Absent }) {
 					t.Errorf("%s, without the bridge, eno1 in %q: %v\n%s\n%v", backend, master, err, c.Do, c.Files)
 				}

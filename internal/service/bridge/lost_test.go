@@ -177,7 +177,7 @@ func TestNeighboursGoWithTheAddresses(t *testing.T) {
 	f.Record.Before[0].Neighbours = []hostnet.Neighbour{neighbour("10.19.41.7", "eno1")}
 	f.Record.Before = append(f.Record.Before, hostnet.DeviceSnapshot{Name: "eno8", Neighbours: []hostnet.Neighbour{neighbour("10.19.41.8", "eno8")}})
 	f.Record.Want.Interfaces = append(f.Record.Want.Interfaces, "eno8")
-	c, err := f.Follow(t.Context(), nil, f.desire(), f.desire())
+	c, err := f.Follow(t.Context(), nil, f.toDesired(), f.toDesired())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +190,7 @@ func TestNeighboursGoWithTheAddresses(t *testing.T) {
 	}
 	f.Links = append(f.Links, hostnet.Link{Name: "kiextbr0"})
 	f.Neighbours = []hostnet.Neighbour{neighbour("10.19.41.7", "kiextbr0"), neighbour("10.19.41.8", "kiextbr0"), neighbour("10.19.41.9", "kiextbr0"), neighbour("10.9.9.9", "other")}
-	if c, err = f.Follow(t.Context(), nil, f.desire(), hostnet.Desired{}); err != nil {
+	if c, err = f.Follow(t.Context(), nil, f.toDesired(), hostnet.Desired{}); err != nil {
 		t.Fatal(err)
 	}
 	if want := "ip neigh replace 10.19.41.7 lladdr 02:00:00:00:00:07 nud permanent dev eno1 || :\nip neigh replace 10.19.41.9 lladdr 02:00:00:00:00:07 nud permanent dev eno1 || :\n" +

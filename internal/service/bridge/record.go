@@ -95,8 +95,8 @@ func (r Record) listDevices() []hostnet.Device {
 	return all
 }
 
-// desire is what is desired of the machine's devices for the bridge.
-func (r Record) desire() hostnet.Desired {
+// toDesired is what is desired of the machine's devices for the bridge.
+func (r Record) toDesired() hostnet.Desired {
 	return hostnet.Desired{Backend: r.Want.ActiveBackend, Mark: r.Mark, Devices: r.listDevices()}
 }
 

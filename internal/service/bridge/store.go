@@ -147,9 +147,9 @@ func (k kind) Put(ctx context.Context, h host.Host, f found, want Bridge, mark o
 	record.Mark = mark
 	var from hostnet.Desired
 	if f.known || f.isRunning() && f.Adopted == nil {
-		from = f.desire()
+		from = f.toDesired()
 	}
-	c, err := f.Follow(ctx, h, from, record.desire())
+	c, err := f.Follow(ctx, h, from, record.toDesired())
 	c.Files = append(c.Files, hostnet.Record[Bridge](record).File("bridge", k.name, record.Want.ActiveBackend))
 	c.Timeout = record.Want.RollbackTimeout
 	return c, err
@@ -166,7 +166,7 @@ func (k kind) Drop(ctx context.Context, h host.Host, f found) (hostnet.Change, e
 	c, timeout := hostnet.Change{}, DefaultRollback
 	if f.isRunning() || f.known {
 		var err error
-		if c, err = f.Follow(ctx, h, f.desire(), hostnet.Desired{}); err != nil {
+		if c, err = f.Follow(ctx, h, f.toDesired(), hostnet.Desired{}); err != nil {
 			return c, fmt.Errorf("on %s: %w", h, err)
 		}
 		timeout = f.Want.RollbackTimeout

@@ -146,7 +146,7 @@ func (Daemon) Check(ctx context.Context, h host.Host, stage string, next transac
 	if len(next) == 0 {
 		return nil
 	}
-	err := run(ctx, h, "check", stage+Path)
+	err := runScript(ctx, h, "check", stage+Path)
 	if exit, refused := errors.AsType[*host.ExitError](err); refused {
 		return &transaction.RefusedError{Err: errors.New(strings.TrimSpace(exit.Stdout + exit.Stderr))}
 	}
@@ -156,9 +156,9 @@ func (Daemon) Check(ctx context.Context, h host.Host, stage string, next transac
 // Activate implements transaction.Daemon. chronyd reads its configuration when it starts alone; its clock goes on meanwhile.
 func (Daemon) Activate(ctx context.Context, h host.Host, _, next transaction.Tree) error {
 	if len(next) == 0 {
-		return run(ctx, h, "end")
+		return runScript(ctx, h, "end")
 	}
-	return run(ctx, h, "start")
+	return runScript(ctx, h, "start")
 }
 
 // Verify implements transaction.Daemon.
@@ -166,7 +166,7 @@ func (Daemon) Verify(ctx context.Context, h host.Host, next transaction.Tree) er
 	if len(next) == 0 {
 		return nil
 	}
-	return run(ctx, h, "verify")
+	return runScript(ctx, h, "verify")
 }
 
 // Running implements transaction.Daemon. A machine that serves nothing needs none.
@@ -177,7 +177,7 @@ func (Daemon) Running(ctx context.Context, h host.Host) (bool, error) {
 	return err == nil && strings.TrimSpace(string(out)) == "", err
 }
 
-func run(ctx context.Context, h host.Host, verb string, args ...string) error {
+func runScript(ctx context.Context, h host.Host, verb string, args ...string) error {
 	_, err := h.Run(ctx, host.Script("chrony.sh "+verb, script, append([]string{verb}, args...)...))
 	return err
 }

@@ -123,9 +123,9 @@ func (s *Store) Create(ctx context.Context, want Exposure) (Exposure, error) {
 		}
 		want.Address, s.address = drawn.IP, drawn.IP
 	}
-	got, err := s.put(ctx, want, s.Part.Create)
+	got, err := s.putExposure(ctx, want, s.Part.Create)
 	if err != nil && s.pool != nil {
-		err = errors.Join(err, s.release(context.WithoutCancel(ctx)))
+		err = errors.Join(err, s.releaseAddress(context.WithoutCancel(ctx)))
 	}
 	return got, err
 }
@@ -142,13 +142,13 @@ func (s *Store) Update(ctx context.Context, was, want Exposure) (Exposure, error
 			return want, service.At([]any{"pool"}, err)
 		}
 	}
-	return s.put(ctx, want, func(ctx context.Context, want Exposure) (Exposure, error) {
+	return s.putExposure(ctx, want, func(ctx context.Context, want Exposure) (Exposure, error) {
 		return s.Part.Update(ctx, was, want)
 	})
 }
 
-// put completes what is wanted by what the machine's network says, and makes it so.
-func (s *Store) put(ctx context.Context, want Exposure, write func(context.Context, Exposure) (Exposure, error)) (Exposure, error) {
+// putExposure completes what is wanted by what the machine's network says, and makes it so.
+func (s *Store) putExposure(ctx context.Context, want Exposure, write func(context.Context, Exposure) (Exposure, error)) (Exposure, error) {
 	if err := s.endInterrupted(ctx); err != nil {
 		return want, err
 	}
@@ -175,7 +175,7 @@ func (s *Store) put(ctx context.Context, want Exposure, write func(context.Conte
 	if err != nil {
 		return got, err
 	}
-	if err := s.balance(ctx, want, false); err != nil {
+	if err := s.changeBalancer(ctx, want, false); err != nil {
 		return got, &service.Unfinished{Made: true, Err: err}
 	}
 	return service.ReadBack(ctx, s.Get, nil)
@@ -191,8 +191,8 @@ func (s *Store) endInterrupted(ctx context.Context) error {
 	return s.Engine.Commit(ctx, s.Host, s.Daemon, transaction.Edit{Owner: s.Part.Owner, Apply: func(transaction.Tree) error { return nil }})
 }
 
-// balance has HAProxy carry what it shall, where there is something to carry or to take out.
-func (s *Store) balance(ctx context.Context, want Exposure, removes bool) error {
+// changeBalancer has HAProxy carry what it shall, where there is something to carry or to take out.
+func (s *Store) changeBalancer(ctx context.Context, want Exposure, removes bool) error {
 	tree, err := s.Engine.Snapshot(ctx, s.Host, haproxy.Daemon{})
 	if err != nil || !NeedsBalance(tree, want, s.claim) {
 		return err
@@ -208,24 +208,24 @@ func (s *Store) balance(ctx context.Context, want Exposure, removes bool) error 
 func (s *Store) Delete(ctx context.Context) error {
 	got, err := s.Part.Get(ctx)
 	if errors.As(err, new(*owner.ForeignError)) {
-		return errors.Join(err, s.release(ctx))
+		return errors.Join(err, s.releaseAddress(ctx))
 	}
 	if err != nil && !part.IsAbsent(err) {
 		return err
 	}
 	if err == nil {
-		if err := s.balance(ctx, Exposure{Name: got.Name}, true); err != nil {
+		if err := s.changeBalancer(ctx, Exposure{Name: got.Name}, true); err != nil {
 			return err
 		}
 	}
 	if err := s.Part.Delete(ctx); err != nil {
 		return err
 	}
-	return s.release(ctx)
+	return s.releaseAddress(ctx)
 }
 
-// release gives the address back to its pool, unless something of the exposure's name is still at it.
-func (s *Store) release(ctx context.Context) error {
+// releaseAddress gives the address back to its pool, unless something of the exposure's name is still at it.
+func (s *Store) releaseAddress(ctx context.Context) error {
 	if s.pool == nil {
 		return nil
 	}

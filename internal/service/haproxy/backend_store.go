@@ -65,11 +65,11 @@ func (s *BackendStore) Update(ctx context.Context, prior, want Backend) (Backend
 	if _, err := s.Part.Update(ctx, prior, want); err != nil {
 		return want, err
 	}
-	return service.ReadBack(ctx, s.Get, s.drain(ctx, prior, want))
+	return service.ReadBack(ctx, s.Get, s.awaitDrained(ctx, prior, want))
 }
 
-// drain waits for the servers that begin to drain.
-func (s *BackendStore) drain(ctx context.Context, prior, want Backend) error {
+// awaitDrained waits for the servers that begin to drain.
+func (s *BackendStore) awaitDrained(ctx context.Context, prior, want Backend) error {
 	tree, err := s.Engine.Snapshot(ctx, s.Host, s.Daemon)
 	if err != nil {
 		return err
@@ -77,18 +77,18 @@ func (s *BackendStore) drain(ctx context.Context, prior, want Backend) error {
 	names := Draining(prior, want)
 	left, err := WaitDrained(ctx, s.Host, tree, s.name, names, s.patience)
 	if errors.Is(err, ErrNoSocket) {
-		s.warn(names, "Sessions cannot be counted", "the server gets no new connections, and whether it still has some nobody knows: "+err.Error())
+		s.addWarning(names, "Sessions cannot be counted", "the server gets no new connections, and whether it still has some nobody knows: "+err.Error())
 		return nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(left)) {
-		s.warn([]string{name}, "Server still has sessions", fmt.Sprintf(
+		s.addWarning([]string{name}, "Server still has sessions", fmt.Sprintf(
 			"%d of its sessions had not ended after %s (drain_timeout). They go on undisturbed, and no new ones come: virtcluster_haproxy_status tells when the last one is over.",
 			left[name], s.patience))
 	}
 	return err
 }
 
-func (s *BackendStore) warn(servers []string, summary, detail string) {
+func (s *BackendStore) addWarning(servers []string, summary, detail string) {
 	for _, name := range servers {
 		s.warnings = append(s.warnings, service.Warningf([]any{"servers", service.Key(name), "state"}, summary, "%s", detail))
 	}

@@ -104,8 +104,8 @@ func sumFile(at string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), err
 }
 
-// open opens a file of the content, by its path below it.
-func (c Content) open(ctx context.Context, below string) (io.ReadCloser, error) {
+// openFile opens a file of the content, by its path below it.
+func (c Content) openFile(ctx context.Context, below string) (io.ReadCloser, error) {
 	switch {
 	case c.Directory != "":
 		return os.Open(filepath.Join(c.Directory, filepath.FromSlash(below)))

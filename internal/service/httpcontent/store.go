@@ -54,42 +54,47 @@ func entryFile(path string) string { return "content-" + SumOfText(path)[:16] + 
 
 const head = "Written by terraform-provider-virtcluster "
 
-// Store is a crud.Store of one content.
-type Store struct {
-	*part.Part[Content]
-	version string
-	program *selfbinary.Program
-}
-
-// Open returns the store of what is served under a path at a port: importID is what `terraform import` takes for it, and version the
+// NewPart returns what is served under a path at a port: mark is its owner's, importID what `terraform import` takes for it, and version the
 // provider's.
-func Open(engine *transaction.Engine, h host.Host, claim owner.Claim, port int64, path, importID, version string) *Store {
-	s := &Store{version: version, program: &selfbinary.Program{}}
-	s.Part = part.Open(engine, h, claim, newPart(port, path, importID, claim.Mark(), s.program))
-	return s
+func NewPart(port int64, path, importID string, mark owner.Mark, version string) part.Part[Content] {
+	program := &selfbinary.Program{}
+	return ownunit.WithProgram(newPart(port, path, importID, mark, program), program, version)
 }
 
 // newPart is the configuration of a content. The program is the one that the unit is to run, which is known once it was put there.
 func newPart(port int64, path, importID string, mark owner.Mark, program *selfbinary.Program) part.Part[Content] {
 	d, instance, file := newDaemon(""), instanceOf(port), entryFile(path)
-	put := func(t transaction.Tree, want Content) error { return want.put(t, newDaemon(program.Path()), mark) }
+	put := func(t transaction.Tree, want Content) error {
+		return want.writeEntry(t, newDaemon(program.Path()), mark)
+	}
 	return part.Part[Content]{
 		Daemon: d, Owner: fmt.Sprintf("content %q", path), Place: d.Path(instance, file), ImportID: importID,
 		Mark: func(t transaction.Tree) (owner.Mark, bool) { return d.Mark(t, instance, file) },
-		Find: func(t transaction.Tree) (Content, error) { return find(t, port, path) },
+		Find: func(t transaction.Tree) (Content, error) { return findContent(t, port, path) },
 		Add:  put, Set: put,
-		Drop: func(t transaction.Tree) error { drop(t, instance, file); return nil },
+		Drop: func(t transaction.Tree) error { dropContent(t, instance, file); return nil },
+		Look: func(ctx context.Context, h host.Host, want Content) error {
+			return d.CheckPort(ctx, h, instance, []any{"listen"}, want.Address, want.Port)
+		},
+		Complete: readFiles,
+		Change:   putFiles,
+		Remove: func(ctx context.Context, h host.Host, remove func(context.Context) error) error {
+			if err := remove(ctx); err != nil {
+				return err
+			}
+			return collectFiles(ctx, h)
+		},
 	}
 }
 
-// put writes the files of the configuration: the content's, and its server's, which has one address.
-func (c Content) put(t transaction.Tree, d *ownunit.Daemon, mark owner.Mark) error {
+// writeEntry writes the files of the configuration: the content's, and its server's, which has one address.
+func (c Content) writeEntry(t transaction.Tree, d *ownunit.Daemon, mark owner.Mark) error {
 	instance := instanceOf(c.Port)
 	listener, err := unitprogram.Encode("a server", webfiles.Listener{Address: c.Address, Port: c.Port})
 	if err != nil {
 		return err
 	}
-	others := slices.DeleteFunc(contents(t, instance), func(file string) bool { return file == entryFile(c.Path) })
+	others := slices.DeleteFunc(listContents(t, instance), func(file string) bool { return file == entryFile(c.Path) })
 	if there, is := t[d.Path(instance, webfiles.ListenerFile)]; is && len(others) > 0 && !bytes.Equal(there.Content, listener) {
 		return service.At([]any{"listen"}, fmt.Errorf("others serve at port %d of another address already: write that one, or another port", c.Port))
 	}
@@ -101,8 +106,8 @@ func (c Content) put(t transaction.Tree, d *ownunit.Daemon, mark owner.Mark) err
 	return err
 }
 
-// contents are the files of an instance's contents.
-func contents(t transaction.Tree, instance string) []string {
+// listContents lists the files of an instance's contents.
+func listContents(t transaction.Tree, instance string) []string {
 	var all []string
 	for at := range t {
 		if name, is := strings.CutPrefix(at, newDaemon("").Path(instance, "")+"/"); is && name != webfiles.ListenerFile {
@@ -112,17 +117,17 @@ func contents(t transaction.Tree, instance string) []string {
 	return all
 }
 
-// drop takes a content away, and its server with the last one.
-func drop(t transaction.Tree, instance, file string) {
+// dropContent takes a content away, and its server with the last one.
+func dropContent(t transaction.Tree, instance, file string) {
 	d := newDaemon("")
 	d.Drop(t, instance, file)
-	if len(contents(t, instance)) == 0 {
+	if len(listContents(t, instance)) == 0 {
 		d.Drop(t, instance, webfiles.ListenerFile)
 	}
 }
 
-// find reads a content; transaction.ErrAbsent where there is none. One that a person made unreadable has nothing, and is written anew.
-func find(t transaction.Tree, port int64, path string) (Content, error) {
+// findContent reads a content; transaction.ErrAbsent where there is none. One that a person made unreadable has nothing, and is written anew.
+func findContent(t transaction.Tree, port int64, path string) (Content, error) {
 	d, instance := newDaemon(""), instanceOf(port)
 	f, there := t[d.Path(instance, entryFile(path))]
 	if !there {
@@ -140,19 +145,15 @@ func find(t transaction.Tree, port int64, path string) (Content, error) {
 	return c, nil
 }
 
-// Get reads the content, and whether its files are as they were put there.
-func (s *Store) Get(ctx context.Context) (Content, error) {
-	c, err := s.Part.Get(ctx)
-	if err != nil {
-		return c, err
-	}
-	damaged, err := s.damaged(ctx, c)
+// readFiles adds to a content whether its files are as they were put there, and the text of one that has no source.
+func readFiles(ctx context.Context, h host.Host, c Content) (Content, error) {
+	damaged, err := findDamaged(ctx, h, c)
 	if err != nil {
 		return c, err
 	}
 	c.Damaged = len(damaged) > 0
 	if sum, only := c.Files[""]; only && c.Source == "" && c.Directory == "" {
-		text, err := s.Host.Read(ctx, blobs+"/"+sum)
+		text, err := h.Read(ctx, blobs+"/"+sum)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return c, err
 		}
@@ -161,11 +162,13 @@ func (s *Store) Get(ctx context.Context) (Content, error) {
 	return c, nil
 }
 
-// damaged returns the sums of the content's files that are not there, or are something else.
-func (s *Store) damaged(ctx context.Context, c Content) ([]string, error) {
+// findDamaged returns the sums of the content's files that are not there, or are something else.
+func findDamaged(ctx context.Context, h host.Host, c Content) ([]string, error) {
 	var all []string
 	for sums := range slices.Chunk(slices.Compact(slices.Sorted(maps.Values(c.Files))), mostArguments) {
-		out, err := s.run(ctx, nil, "damaged", sums...)
+		cmd := host.Script("store.sh damaged", script, append([]string{"damaged", blobs}, sums...)...)
+		cmd.Repeatable = true
+		out, err := h.Run(ctx, cmd)
 		if err != nil {
 			return nil, err
 		}
@@ -177,71 +180,34 @@ func (s *Store) damaged(ctx context.Context, c Content) ([]string, error) {
 // mostArguments is how many sums go into one command.
 const mostArguments = 500
 
-func (s *Store) run(ctx context.Context, input []byte, verb string, args ...string) ([]byte, error) {
-	cmd := host.ScriptWithInput("store.sh "+verb, script, input, append([]string{verb, blobs}, args...)...)
-	cmd.Repeatable = verb != "finish"
-	return s.Host.Run(ctx, cmd)
-}
-
-// Look returns who listens at the port already, as an error at its attribute.
-func (s *Store) Look(ctx context.Context, want Content) error {
-	return newDaemon("").CheckPort(ctx, s.Host, instanceOf(want.Port), []any{"listen"}, want.Address, want.Port)
-}
-
-// Create puts the files on the machine, and has them served.
-func (s *Store) Create(ctx context.Context, want Content) (Content, error) {
-	if err := s.MayCreate(ctx); err != nil {
-		return want, err
-	}
-	if err := s.Look(ctx, want); err != nil {
-		return want, err
-	}
-	return s.put(ctx, want, s.Part.Create)
-}
-
-// Update does the same to a content that is there.
-func (s *Store) Update(ctx context.Context, was, want Content) (Content, error) {
-	return s.put(ctx, want, func(ctx context.Context, want Content) (Content, error) { return s.Part.Update(ctx, was, want) })
-}
-
-// put puts the program and the files on the machine before the configuration names them, and removes afterwards what nothing names. The lock
-// keeps others from removing what is not named yet.
-func (s *Store) put(ctx context.Context, want Content, write func(context.Context, Content) (Content, error)) (got Content, err error) {
+// putFiles puts the files on the machine before the configuration names them, and removes afterwards what nothing names. The lock on the
+// program, which is held, keeps others from removing what is not named yet.
+func putFiles(ctx context.Context, h host.Host, want Content, write func(context.Context, Content) (Content, error)) (got Content, err error) {
 	if want, err = want.Complete(); err != nil {
 		return want, err
 	}
-	release, err := selfbinary.Install(ctx, s.Host, s.version, s.program)
-	if err != nil {
-		return want, err
-	}
-	defer func() {
-		ctx := context.WithoutCancel(ctx)
-		err = errors.Join(err, s.collect(ctx), release(ctx))
-	}()
-	damaged, err := s.damaged(ctx, want)
+	defer func() { err = errors.Join(err, collectFiles(context.WithoutCancel(ctx), h)) }()
+	damaged, err := findDamaged(ctx, h, want)
 	if err != nil {
 		return want, err
 	}
 	for _, below := range slices.Sorted(maps.Keys(want.Files)) {
 		if i := slices.Index(damaged, want.Files[below]); i >= 0 {
-			if err := s.stream(ctx, want, below); err != nil {
-				return want, fmt.Errorf("put %s on %s: %w", want.Path, s.Host, err)
+			if err := sendFile(ctx, h, want, below); err != nil {
+				return want, fmt.Errorf("put %s on %s: %w", want.Path, h, err)
 			}
 			damaged = slices.Delete(damaged, i, i+1)
 		}
 	}
-	if _, err := write(ctx, want); err != nil {
-		return want, err
-	}
-	return service.ReadBack(ctx, s.Get, nil)
+	return write(ctx, want)
 }
 
 // pieceLength is how much of a file goes into one command.
 const pieceLength = 8 << 20
 
-// stream brings a file to the machine, piece by piece.
-func (s *Store) stream(ctx context.Context, want Content, below string) error {
-	from, err := want.open(ctx, below)
+// sendFile brings a file to the machine, piece by piece.
+func sendFile(ctx context.Context, h host.Host, want Content, below string) error {
+	from, err := want.openFile(ctx, below)
 	if err != nil {
 		return err
 	}
@@ -252,27 +218,21 @@ func (s *Store) stream(ctx context.Context, want Content, below string) error {
 		if n, end, err = readPiece(from, piece); err != nil {
 			return err
 		}
-		if _, err := s.run(ctx, piece[:n], "append", sum, strconv.FormatInt(offset, 10)); err != nil {
+		cmd := host.ScriptWithInput("store.sh append", script, piece[:n], "append", blobs, sum, strconv.FormatInt(offset, 10))
+		cmd.Repeatable = true // the offset says what it follows
+		if _, err := h.Run(ctx, cmd); err != nil {
 			return err
 		}
 		offset += int64(n)
 	}
-	_, err = s.run(ctx, nil, "finish", sum)
+	_, err = h.Run(ctx, host.Script("store.sh finish", script, "finish", blobs, sum))
 	return err
 }
 
-// Delete takes the content away, and all that nothing needs any more.
-func (s *Store) Delete(ctx context.Context) error {
-	return selfbinary.Uninstall(ctx, s.Host, func(ctx context.Context) error {
-		if err := s.Part.Delete(ctx); err != nil {
-			return err
-		}
-		return s.collect(ctx)
-	})
-}
-
-// collect removes the files that no content names.
-func (s *Store) collect(ctx context.Context) error {
-	_, err := s.run(ctx, nil, "collect", directory)
+// collectFiles removes the files that no content names.
+func collectFiles(ctx context.Context, h host.Host) error {
+	cmd := host.Script("store.sh collect", script, "collect", blobs, directory)
+	cmd.Repeatable = true
+	_, err := h.Run(ctx, cmd)
 	return err
 }

@@ -53,14 +53,15 @@ func NewPart(device, importID string, mark owner.Mark) part.Part[Server] {
 	return part.Part[Server]{
 		Daemon: Daemon, Owner: fmt.Sprintf("DHCP server on %q", device), Place: Daemon.Path(device, configFile), ImportID: importID,
 		Mark: func(t transaction.Tree) (owner.Mark, bool) { return Daemon.Mark(t, device, configFile) },
-		Find: func(t transaction.Tree) (Server, error) { return find(t, device) },
+		Find: func(t transaction.Tree) (Server, error) { return findServer(t, device) },
 		Add:  put, Set: put,
 		Drop: func(t transaction.Tree) error { Daemon.Drop(t, device, configFile); return nil },
+		Look: lookAtSegment,
 	}
 }
 
-// find reads a server; transaction.ErrAbsent where there is none. One that a person made unreadable has nothing, and is written anew.
-func find(t transaction.Tree, device string) (Server, error) {
+// findServer reads a server; transaction.ErrAbsent where there is none. One that a person made unreadable has nothing, and is written anew.
+func findServer(t transaction.Tree, device string) (Server, error) {
 	f, there := t[Daemon.Path(device, configFile)]
 	if !there {
 		return Server{}, fmt.Errorf("no DHCP server on %s: %w", device, transaction.ErrAbsent)

@@ -162,7 +162,7 @@ func TestWhoIsOnTheSegment(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			err := judge(c.seen, segment(), "svc-1")
+			err := judgeSegment(c.seen, segment(), "svc-1")
 			if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
 				t.Errorf("%v, want %q", err, c.says)
 			}

@@ -129,7 +129,7 @@ func TestWhatIsInTheWayOfAServer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			err := judge(c.seen, server(), "svc-1")
+			err := judgeMachine(c.seen, server(), "svc-1")
 			if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
 				t.Errorf("%v, want %q", err, c.says)
 			}

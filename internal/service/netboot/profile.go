@@ -185,7 +185,7 @@ func (s *ProfileStore) Get(ctx context.Context) (Profile, error) {
 	got, err := s.First.Get(ctx)
 	s.claim = s.First.Claim()
 	if s.Standby == nil {
-		return s.look(ctx, got, err)
+		return s.addKnown(ctx, got, err)
 	}
 	other, failed := s.Standby.Get(ctx)
 	switch {
@@ -196,14 +196,14 @@ func (s *ProfileStore) Get(ctx context.Context) (Profile, error) {
 		got.Kernel = ""
 	case part.IsAbsent(failed) && err == nil:
 		got.Standby = ""
-		return s.look(ctx, got, nil)
+		return s.addKnown(ctx, got, nil)
 	case err != nil || failed != nil:
 		return got, errors.Join(err, failed)
 	case !sameProfile(got.Profile, other.Profile):
 		got.Kernel = ""
 	}
 	got.Standby = s.StandbyServer
-	return s.look(ctx, got, err)
+	return s.addKnown(ctx, got, err)
 }
 
 func sameProfile(a, b netboot.Profile) bool {
@@ -212,8 +212,8 @@ func sameProfile(a, b netboot.Profile) bool {
 	return err == nil && failed == nil && string(one) == string(other)
 }
 
-// look adds what the servers know of the machine.
-func (s *ProfileStore) look(ctx context.Context, got Profile, err error) (Profile, error) {
+// addKnown adds what the servers know of the machine.
+func (s *ProfileStore) addKnown(ctx context.Context, got Profile, err error) (Profile, error) {
 	if err != nil {
 		return got, err
 	}

@@ -37,7 +37,7 @@ func NewDaemon(program string) *ownunit.Daemon {
 		Directory: "/etc/virtcluster-boot", Main: netboot.ServerFile, Reloads: true,
 	}
 	d.CheckInstance = func(ctx context.Context, h host.Host, staged, _ string) error {
-		return check(ctx, h, staged, d.Directory)
+		return checkStaged(ctx, h, staged, d.Directory)
 	}
 	return d
 }
@@ -47,7 +47,7 @@ func NewDaemon(program string) *ownunit.Daemon {
 //go:embed check.sh
 var checkScript string
 
-func check(ctx context.Context, h host.Host, staged, directory string) error {
+func checkStaged(ctx context.Context, h host.Host, staged, directory string) error {
 	stage := strings.TrimSuffix(staged, directory+"/"+instance)
 	_, err := h.Run(ctx, host.Script("netboot -check", checkScript, stage, staged))
 	if exit, refused := errors.AsType[*host.ExitError](err); refused {
@@ -85,18 +85,10 @@ func (s Server) Uses() []plan.Use {
 	return uses
 }
 
-// ServerStore is a crud.Store of a boot server.
-type ServerStore struct {
-	*part.Part[Server]
-	version string
-	program *selfbinary.Program
-}
-
-// OpenServer returns the store of a machine's server: importID is what `terraform import` takes for it, and version the provider's.
-func OpenServer(engine *transaction.Engine, h host.Host, claim owner.Claim, importID, version string) *ServerStore {
-	s := &ServerStore{version: version, program: &selfbinary.Program{}}
-	s.Part = part.Open(engine, h, claim, newServerPart(importID, claim.Mark(), s.program))
-	return s
+// NewServerPart returns a machine's server: mark is its owner's, importID what `terraform import` takes for it, and version the provider's.
+func NewServerPart(importID string, mark owner.Mark, version string) part.Part[Server] {
+	program := &selfbinary.Program{}
+	return ownunit.WithProgram(newServerPart(importID, mark, program), program, version)
 }
 
 // newServerPart is the configuration of a server. The program is the one that the unit is to run, which is known once it was put there.
@@ -114,6 +106,7 @@ func newServerPart(importID string, mark owner.Mark, program *selfbinary.Program
 		Mark: func(t transaction.Tree) (owner.Mark, bool) { return d.Mark(t, instance, netboot.ServerFile) },
 		Find: findServer, Add: put, Set: put,
 		Drop: func(t transaction.Tree) error { d.Drop(t, instance, netboot.ServerFile); return nil },
+		Look: lookAtMachine,
 	}
 }
 
@@ -132,61 +125,28 @@ func findServer(t transaction.Tree) (Server, error) {
 	return Server{s}, nil
 }
 
-// Create puts the program on the machine, and has it serve.
-func (s *ServerStore) Create(ctx context.Context, want Server) (Server, error) {
-	if err := s.MayCreate(ctx); err != nil {
-		return want, err
-	}
-	if err := s.Look(ctx, want); err != nil {
-		return want, err
-	}
-	return s.put(ctx, want, s.Part.Create)
-}
-
-// Update does the same to a server that is there.
-func (s *ServerStore) Update(ctx context.Context, was, want Server) (Server, error) {
-	return s.put(ctx, want, func(ctx context.Context, want Server) (Server, error) { return s.Part.Update(ctx, was, want) })
-}
-
-func (s *ServerStore) put(ctx context.Context, want Server, write func(context.Context, Server) (Server, error)) (got Server, err error) {
-	release, err := selfbinary.Install(ctx, s.Host, s.version, s.program)
-	if err != nil {
-		return want, err
-	}
-	defer func() { err = errors.Join(err, release(context.WithoutCancel(ctx))) }()
-	return write(ctx, want)
-}
-
-// Delete ends the server, and takes the program from the machine where nothing else runs it.
-func (s *ServerStore) Delete(ctx context.Context) error {
-	return selfbinary.Uninstall(ctx, s.Host, s.Part.Delete)
-}
-
 // lookScript prints what there is to know before a server is put on a machine.
 //
 //go:embed look.sh
 var lookScript string
 
-// Look returns why the server cannot be on the machine, as an error at its attribute: the address is not there, a port is taken, the loaders
-// cannot be read, or the provider's program cannot run there.
-func (s *ServerStore) Look(ctx context.Context, want Server) error {
-	if _, err := selfbinary.ForServiceNode(ctx, s.Host, s.version); err != nil {
-		return service.At([]any{"service_node"}, err)
-	}
+// lookAtMachine returns why the server cannot be on the machine, as an error at its attribute: the address is not there, a port is taken, or
+// the loaders cannot be read.
+func lookAtMachine(ctx context.Context, h host.Host, want Server) error {
 	loaders := ""
 	if want.TFTP {
 		loaders = want.Loaders
 	}
 	cmd := host.Script("look at the ports", lookScript, append([]string{NewDaemon("").UnitOf(instance), fmt.Sprint(want.Port), loaders}, netboot.Loaders...)...)
 	cmd.Repeatable = true
-	out, err := s.Host.Run(ctx, cmd)
+	out, err := h.Run(ctx, cmd)
 	if err != nil {
 		return err
 	}
-	return judge(string(out), want, s.Host.String())
+	return judgeMachine(string(out), want, h.String())
 }
 
-func judge(seen string, want Server, machine string) error {
+func judgeMachine(seen string, want Server, machine string) error {
 	var own []netip.Addr
 	for line := range strings.Lines(seen) {
 		what, value, _ := strings.Cut(strings.TrimSpace(line), " ")
@@ -197,7 +157,7 @@ func judge(seen string, want Server, machine string) error {
 			}
 		case "http", "tftp":
 			at, who, _ := strings.Cut(value, " ")
-			if what == "tftp" && !want.TFTP || !takes(at, want.Address) {
+			if what == "tftp" && !want.TFTP || !takesAddress(at, want.Address) {
 				continue
 			}
 			attribute := map[string][]any{"http": {"http", "port"}, "tftp": {"tftp"}}[what]
@@ -212,8 +172,8 @@ func judge(seen string, want Server, machine string) error {
 	return nil
 }
 
-// takes says whether a socket, as ss tells it ("0.0.0.0:69", "[::]:69", "*:69", "10.0.0.1%eth0:69"), takes what comes to an address.
-func takes(socket string, address netip.Addr) bool {
+// takesAddress says whether a socket, as ss tells it ("0.0.0.0:69", "[::]:69", "*:69", "10.0.0.1%eth0:69"), takes what comes to an address.
+func takesAddress(socket string, address netip.Addr) bool {
 	host := socket[:max(0, strings.LastIndex(socket, ":"))]
 	host, _, _ = strings.Cut(strings.Trim(host, "[]"), "%")
 	a, err := netip.ParseAddr(host)

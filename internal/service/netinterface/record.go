@@ -10,17 +10,17 @@ import (
 // Record is what the machine keeps of an interface that this provider configured. Before is the interface alone.
 type Record hostnet.Record[Interface]
 
-// before is what the interface had when this provider took it.
-func (r Record) before() (b hostnet.DeviceSnapshot) {
+// deviceBefore is what the interface had when this provider took it.
+func (r Record) deviceBefore() (b hostnet.DeviceSnapshot) {
 	if len(r.Before) > 0 {
 		b = r.Before[0]
 	}
 	return b
 }
 
-// desire is what is desired of the machine's devices for the interface.
-func (r Record) desire() hostnet.Desired {
-	return hostnet.Desired{Backend: r.Want.ActiveBackend, Mark: r.Mark, Devices: []hostnet.Device{{Name: r.Want.Name, MTU: r.Want.MTU, Addressing: r.Want.Addressing, Before: r.before()}}}
+// toDesired is what is desired of the machine's devices for the interface.
+func (r Record) toDesired() hostnet.Desired {
+	return hostnet.Desired{Backend: r.Want.ActiveBackend, Mark: r.Mark, Devices: []hostnet.Device{{Name: r.Want.Name, MTU: r.Want.MTU, Addressing: r.Want.Addressing, Before: r.deviceBefore()}}}
 }
 
 // readInterface is the interface as the machine has it: of what was configured, what is there.

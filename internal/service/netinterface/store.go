@@ -124,7 +124,7 @@ func (k kind) WarnOfRemoval(f found) []service.Problem {
 	if !f.known {
 		return nil
 	}
-	return f.WarnOfMove(k.name, f.Record.before().Addressing, f.Record.Want.RollbackTimeout)
+	return f.WarnOfMove(k.name, f.Record.deviceBefore().Addressing, f.Record.Want.RollbackTimeout)
 }
 
 // Put is the change that gives the interface what it shall have.
@@ -136,9 +136,9 @@ func (k kind) Put(ctx context.Context, h host.Host, f found, want Interface, mar
 	r := Record{Mark: mark, Want: want, Before: []hostnet.DeviceSnapshot{f.before}}
 	var from hostnet.Desired
 	if f.known {
-		r.Before, from = f.Record.Before, f.desire()
+		r.Before, from = f.Record.Before, f.toDesired()
 	}
-	c, err := f.Follow(ctx, h, from, r.desire())
+	c, err := f.Follow(ctx, h, from, r.toDesired())
 	c.Files = append(c.Files, hostnet.Record[Interface](r).File("interface", k.name, want.ActiveBackend))
 	c.Timeout = want.RollbackTimeout
 	return c, err
@@ -148,7 +148,7 @@ func (k kind) Put(ctx context.Context, h host.Host, f found, want Interface, mar
 func (k kind) Drop(ctx context.Context, h host.Host, f found) (c hostnet.Change, err error) {
 	c.Timeout = DefaultRollback
 	if f.known && f.there {
-		if c, err = f.Follow(ctx, h, f.desire(), hostnet.Desired{}); err != nil {
+		if c, err = f.Follow(ctx, h, f.toDesired(), hostnet.Desired{}); err != nil {
 			return c, err
 		}
 		c.Timeout = f.Want.RollbackTimeout

@@ -122,9 +122,9 @@ func runScript(ctx context.Context, h host.Host, what string, args ...string) er
 	return err
 }
 
-// Prepare makes the directory of an export where it may and is missing. One that is there stays as it is, until Give. undo removes what
+// prepareDirectory makes the directory of an export where it may and is missing. One that is there stays as it is, until giveDirectory. undo removes what
 // was made just now, where nothing uses it.
-func Prepare(ctx context.Context, h host.Host, e Export) (undo func(context.Context), err error) {
+func prepareDirectory(ctx context.Context, h host.Host, e Export) (undo func(context.Context), err error) {
 	out, err := h.Run(ctx, host.Script("nfs.sh prepare", script, "prepare", e.Path, fmt.Sprint(e.Create), e.Owner, e.Group, e.Permissions))
 	if exit, failed := errors.AsType[*host.ExitError](err); failed {
 		err = fmt.Errorf("prepare %s on %s: %s", e.Path, h, strings.TrimSpace(exit.Stderr))
@@ -136,9 +136,9 @@ func Prepare(ctx context.Context, h host.Host, e Export) (undo func(context.Cont
 	}, err
 }
 
-// Give gives the directory of an export owner, group and permissions, where these are wanted. What is in it is left alone. It comes last:
+// giveDirectory gives the directory of an export owner, group and permissions, where these are wanted. What is in it is left alone. It comes last:
 // a person's directory stays as it is where the export is refused.
-func Give(ctx context.Context, h host.Host, e Export) error {
+func giveDirectory(ctx context.Context, h host.Host, e Export) error {
 	if e.Owner == "" && e.Group == "" && e.Permissions == "" {
 		return nil
 	}
@@ -151,9 +151,9 @@ func Give(ctx context.Context, h host.Host, e Export) error {
 	return err
 }
 
-// Look returns an export as its directory is: its owner, group and permissions, "" for all of one that is missing. A name and
+// readDirectory returns an export as its directory is: its owner, group and permissions, "" for all of one that is missing. A name and
 // its number are the same where want has the number.
-func Look(ctx context.Context, h host.Host, want Export) (Export, error) {
+func readDirectory(ctx context.Context, h host.Host, want Export) (Export, error) {
 	cmd := host.Script("nfs.sh look", script, "look", want.Path)
 	cmd.Repeatable = true
 	out, err := h.Run(ctx, cmd)

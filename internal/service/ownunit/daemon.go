@@ -140,11 +140,11 @@ func (d *Daemon) Check(ctx context.Context, h host.Host, stage string, next tran
 
 // Activate implements transaction.Daemon: what is new is started, what changed follows its files, what is gone ends.
 func (d *Daemon) Activate(ctx context.Context, h host.Host, prev, next transaction.Tree) error {
-	return d.run(ctx, h, "activate", append([]string{d.Directory}, d.steps(prev, next)...)...)
+	return d.runScript(ctx, h, "activate", append([]string{d.Directory}, d.listSteps(prev, next)...)...)
 }
 
-// steps are what leads from one tree to another: whether systemd is to read its units anew, and for each instance a verb and its unit.
-func (d *Daemon) steps(prev, next transaction.Tree) []string {
+// listSteps are what leads from one tree to another: whether systemd is to read its units anew, and for each instance a verb and its unit.
+func (d *Daemon) listSteps(prev, next transaction.Tree) []string {
 	write, remove := prev.Changes(next)
 	changed := func(instance string) bool {
 		return slices.ContainsFunc(slices.Concat(write, remove), func(at string) bool { return strings.HasPrefix(at, d.Path(instance, "")+"/") })
@@ -180,7 +180,7 @@ func (d *Daemon) Verify(ctx context.Context, h host.Host, next transaction.Tree)
 	for _, instance := range d.instances(next) {
 		units = append(units, d.UnitOf(instance))
 	}
-	return d.run(ctx, h, "verify", units...)
+	return d.runScript(ctx, h, "verify", units...)
 }
 
 // Running implements transaction.Daemon: whether every instance runs that has its files. A machine without any needs none.
@@ -191,7 +191,7 @@ func (d *Daemon) Running(ctx context.Context, h host.Host) (bool, error) {
 	return err == nil && strings.TrimSpace(string(out)) == "", err
 }
 
-func (d *Daemon) run(ctx context.Context, h host.Host, verb string, args ...string) error {
+func (d *Daemon) runScript(ctx context.Context, h host.Host, verb string, args ...string) error {
 	_, err := h.Run(ctx, host.Script("units.sh "+verb, script, append([]string{verb}, args...)...))
 	return err
 }

@@ -49,7 +49,7 @@ func TestUnitsFollowTheirFiles(t *testing.T) {
 			t.Parallel()
 			d := *toy
 			d.Reloads = c.reloads
-			if got := strings.Join(d.steps(c.prev, c.next), " "); got != c.want {
+			if got := strings.Join(d.listSteps(c.prev, c.next), " "); got != c.want {
 				t.Errorf("it is told %q, want %q", got, c.want)
 			}
 		})

@@ -32,6 +32,15 @@ type Part[S any] struct {
 	Drop func(t transaction.Tree) error
 	// Secrets of want, for errors and logs; may be nil.
 	Secrets func(want S) []string
+	// Look returns why the machine cannot have what is wanted, as an error at its attribute. It is asked before a create, and while one is
+	// planned; may be nil.
+	Look func(ctx context.Context, h host.Host, want S) error
+	// Complete adds to what the configuration says what only the machine knows; may be nil.
+	Complete func(ctx context.Context, h host.Host, got S) (S, error)
+	// Change does what belongs to a create or an update beside the configuration: some of it before it calls write, which writes that, and
+	// some after it. Remove does the same for a delete. Both may be nil.
+	Change func(ctx context.Context, h host.Host, want S, write func(context.Context, S) (S, error)) (S, error)
+	Remove func(ctx context.Context, h host.Host, remove func(context.Context) error) error
 
 	claim    owner.Claim
 	stopped  bool
@@ -102,6 +111,9 @@ func (p *Part[S]) Get(ctx context.Context) (S, error) {
 			p.claim = p.claim.Stale()
 		}
 	}
+	if p.Complete != nil {
+		return p.Complete(ctx, p.Host, got)
+	}
 	return got, nil
 }
 
@@ -127,18 +139,42 @@ func (p *Part[S]) Try(ctx context.Context, want S) error {
 	return transaction.Try(ctx, p.Host, p.Daemon, next)
 }
 
+// LookAtMachine implements crud.Looker.
+func (p *Part[S]) LookAtMachine(ctx context.Context, want S) error {
+	if p.Look == nil {
+		return nil
+	}
+	return p.Look(ctx, p.Host, want)
+}
+
 // Create implements crud.Store.
 func (p *Part[S]) Create(ctx context.Context, want S) (S, error) {
-	return p.commit(ctx, want, p.claim.MayTake, p.Add)
+	if p.Look != nil || p.Change != nil {
+		// Before anything is looked at or done for the sake of what is another's.
+		if err := p.MayCreate(ctx); err != nil {
+			return want, err
+		}
+	}
+	if err := p.LookAtMachine(ctx, want); err != nil {
+		return want, err
+	}
+	return p.changePart(ctx, want, p.claim.MayTake, p.Add)
 }
 
 // Update implements crud.Store.
 func (p *Part[S]) Update(ctx context.Context, _, want S) (S, error) {
-	return p.commit(ctx, want, p.claim.Owns, p.Set)
+	return p.changePart(ctx, want, p.claim.Owns, p.Set)
 }
 
 // Delete implements crud.Store.
 func (p *Part[S]) Delete(ctx context.Context) error {
+	if p.Remove != nil {
+		return p.Remove(ctx, p.Host, p.commitRemoval)
+	}
+	return p.commitRemoval(ctx)
+}
+
+func (p *Part[S]) commitRemoval(ctx context.Context) error {
 	return p.Engine.Commit(ctx, p.Host, p.Daemon, transaction.Edit{Owner: p.Owner, Removes: true, Warn: p.warn, Apply: func(t transaction.Tree) error {
 		if err := p.checkOwner(t, p.claim.Owns); err != nil {
 			return err
@@ -160,6 +196,14 @@ func (p *Part[S]) warn(text string) {
 // DaemonWarning is what a transaction says of a daemon after a change that succeeded (transaction.Edit.Warn).
 func DaemonWarning(text string) service.Problem {
 	return service.Warningf(nil, "A daemon is not as its configuration says", "%s", text)
+}
+
+func (p *Part[S]) changePart(ctx context.Context, want S, allowed func(owner.Mark) bool, put func(transaction.Tree, S) error) (S, error) {
+	write := func(ctx context.Context, want S) (S, error) { return p.commit(ctx, want, allowed, put) }
+	if p.Change != nil {
+		return p.Change(ctx, p.Host, want, write)
+	}
+	return write(ctx, want)
 }
 
 func (p *Part[S]) commit(ctx context.Context, want S, allowed func(owner.Mark) bool, put func(transaction.Tree, S) error) (S, error) {

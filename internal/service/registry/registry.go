@@ -19,6 +19,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
@@ -175,8 +176,8 @@ const (
 	keyVersion = "# key_wo_version "
 )
 
-// put writes all files of the registry.
-func (r Registry) put(t transaction.Tree, m owner.Mark) error {
+// writeFiles writes all files of the registry.
+func (r Registry) writeFiles(t transaction.Tree, m owner.Mark) error {
 	if r.Key == "" {
 		r.Key = string(t[Daemon.Path(r.Name, keyFile)].Content) // its version stays
 	}
@@ -189,7 +190,7 @@ func (r Registry) put(t transaction.Tree, m owner.Mark) error {
 	if err != nil {
 		return err
 	}
-	drop(t, r.Name)
+	dropFiles(t, r.Name)
 	files[configFile] = append(fmt.Appendf(nil, "%s%s\n", head, m), files[configFile]...)
 	for name, content := range files {
 		mode, group := fs.FileMode(0o644), ""
@@ -242,26 +243,26 @@ func (r Registry) render() (map[string][]byte, error) {
 	return all, err
 }
 
-func drop(t transaction.Tree, instance string) {
+func dropFiles(t transaction.Tree, instance string) {
 	Daemon.Drop(t, instance, configFile, aloneFile, unitFile, serveFile, usersFile, certificateFile, keyFile)
 }
 
-// find reads the registry of a name; transaction.ErrAbsent where there is none. One in which a person wrote what nobody asked for has
+// findRegistry reads the registry of a name; transaction.ErrAbsent where there is none. One in which a person wrote what nobody asked for has
 // nothing, and is written anew.
-func find(t transaction.Tree, name string) (Registry, error) {
+func findRegistry(t transaction.Tree, name string) (Registry, error) {
 	f, there := t[Daemon.Path(name, configFile)]
 	if !there {
 		return Registry{Name: name}, fmt.Errorf("no registry %q: %w", name, transaction.ErrAbsent)
 	}
 	_, content, _ := bytes.Cut(f.Content, []byte("\n"))
-	if r, err := parse(t, name, content); err == nil {
+	if r, err := parseFiles(t, name, content); err == nil {
 		return r, nil
 	}
 	return Registry{Name: name, Users: map[string]string{}}, nil
 }
 
-// parse undoes put. A key that does not fit its certificate has no version. What put would not have written is an error.
-func parse(t transaction.Tree, name string, content []byte) (Registry, error) {
+// parseFiles undoes writeFiles. A key that does not fit its certificate has no version. What that would not have written is an error.
+func parseFiles(t transaction.Tree, name string, content []byte) (Registry, error) {
 	r := Registry{Name: name, Users: map[string]string{}}
 	var d document
 	if err := yaml.Unmarshal(content, &d); err != nil {
@@ -306,29 +307,16 @@ func parse(t transaction.Tree, name string, content []byte) (Registry, error) {
 
 // NewPart returns the registry of a name: mark is its owner's, and importID what `terraform import` takes for it.
 func NewPart(name, importID string, mark owner.Mark) part.Part[Registry] {
-	put := func(t transaction.Tree, want Registry) error { return want.put(t, mark) }
+	put := func(t transaction.Tree, want Registry) error { return want.writeFiles(t, mark) }
 	return part.Part[Registry]{
 		Daemon: Daemon, Owner: fmt.Sprintf("registry %q", name), Place: Daemon.Path(name, configFile), ImportID: importID,
 		Mark: func(t transaction.Tree) (owner.Mark, bool) { return Daemon.Mark(t, name, configFile) },
-		Find: func(t transaction.Tree) (Registry, error) { return find(t, name) },
+		Find: func(t transaction.Tree) (Registry, error) { return findRegistry(t, name) },
 		Add:  put, Set: put,
-		Drop:    func(t transaction.Tree) error { drop(t, name); return nil },
+		Drop:    func(t transaction.Tree) error { dropFiles(t, name); return nil },
 		Secrets: func(want Registry) []string { return append(slices.Collect(maps.Values(want.Users)), want.Key) },
+		Look: func(ctx context.Context, h host.Host, want Registry) error {
+			return Daemon.CheckPort(ctx, h, want.Name, []any{"port"}, want.Address, want.Port)
+		},
 	}
-}
-
-// Store is a crud.Store of a registry.
-type Store struct{ *part.Part[Registry] }
-
-// Create serves where nobody else listens.
-func (s *Store) Create(ctx context.Context, want Registry) (Registry, error) {
-	if err := s.Look(ctx, want); err != nil {
-		return want, err
-	}
-	return s.Part.Create(ctx, want)
-}
-
-// Look returns who listens at the port already, as an error at its attribute.
-func (s *Store) Look(ctx context.Context, want Registry) error {
-	return Daemon.CheckPort(ctx, s.Host, want.Name, []any{"port"}, want.Address, want.Port)
 }

@@ -93,7 +93,7 @@ func (s *Store) CheckTaken(ctx context.Context, prior, want keepalived.VIP, view
 		makesRoom := func(h addressuse.Holder) bool {
 			return s.claim.Owns(h.Mark) || h.IsHere() && plannedAnew(h, d.member.ID)
 		}
-		if err := d.refuse(uses[i], want, makesRoom, prior.Name, want.Name); err != nil {
+		if err := d.refuseTaken(uses[i], want, makesRoom, prior.Name, want.Name); err != nil {
 			return []service.Problem{service.NewProblem("Taken already", err)}
 		}
 	}

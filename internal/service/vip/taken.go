@@ -44,9 +44,9 @@ func listDemands(prior, want keepalived.VIP) []demand {
 	return all
 }
 
-// refuse returns why a machine, as it is used, cannot meet a demand of the VIP, at the attribute. makesRoom says whether a holder with a mark
+// refuseTaken returns why a machine, as it is used, cannot meet a demand of the VIP, at the attribute. makesRoom says whether a holder with a mark
 // does, names are those of the VIP's own instance.
-func (d demand) refuse(use addressuse.Use, want keepalived.VIP, makesRoom func(addressuse.Holder) bool, names ...string) error {
+func (d demand) refuseTaken(use addressuse.Use, want keepalived.VIP, makesRoom func(addressuse.Holder) bool, names ...string) error {
 	suits := func(h addressuse.Holder) bool {
 		switch {
 		case h.Kind == addressuse.Instance && slices.Contains(names, h.Name):
@@ -188,7 +188,7 @@ func refuseDemands(ctx context.Context, demands []demand, hosts []host.Host, pri
 		return fmt.Errorf("no machine was changed, because not every member can be reached: %w", err)
 	}
 	for i, d := range demands {
-		if err := d.refuse(uses[i], want, makesRoom, prior.Name, want.Name); err != nil {
+		if err := d.refuseTaken(uses[i], want, makesRoom, prior.Name, want.Name); err != nil {
 			return err
 		}
 	}

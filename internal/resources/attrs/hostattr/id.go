@@ -49,11 +49,16 @@ func SplitName(id, form string, machine, name *types.String) error {
 	if err != nil {
 		return err
 	}
-	_, part, _ := strings.Cut(form, "#")
-	rest, ok := strings.CutPrefix(rest, strings.TrimSuffix(part, "NAME"))
+	rest, ok := strings.CutPrefix(rest, fixedWords(form))
 	if !ok || rest == "" {
 		return fmt.Errorf("write %s", form)
 	}
 	*machine, *name = place, types.StringValue(rest)
 	return nil
+}
+
+// fixedWords are what all ids of a form have behind the machine: "backend/" of SERVICE_NODE#backend/NAME.
+func fixedWords(form string) string {
+	_, rest, _ := strings.Cut(form, "#")
+	return strings.TrimRight(rest, "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 }

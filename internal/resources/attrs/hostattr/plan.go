@@ -11,7 +11,6 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/sshhost"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/hostnet"
 )
@@ -38,20 +37,10 @@ func Preview[S any, F interface{ Holder() hostnet.Holder }](ctx context.Context,
 		return want, false
 	}
 	if err != nil {
-		resp.Diagnostics.Append(Unseen(at, what, err))
+		resp.Diagnostics.Append(crud.NewUnseen(at, what, err))
 		return want, false
 	}
 	return want, true
-}
-
-// Unseen says in a plan that the machine of a thing cannot be looked at, which is no error yet, as the machine may come to be in the same
-// apply. One that is there and shows a host key that nobody knows is refused, as the apply would refuse it.
-func Unseen(at path.Path, what string, err error) diag.Diagnostic {
-	summary := "Cannot look at the host of " + what
-	if key, shown := errors.AsType[*sshhost.HostKeyError](err); shown && key.Unknown() {
-		return diag.NewAttributeErrorDiagnostic(at, summary, err.Error())
-	}
-	return diag.NewAttributeWarningDiagnostic(at, summary, err.Error())
 }
 
 // PlanAddressing has a device's addresses be known after the apply where they come from elsewhere than before: what `addressing` is may
@@ -116,18 +105,4 @@ func PlanRemoval[S any, F interface{ Holder() hostnet.Holder }](ctx context.Cont
 		return nil // the destroy says so
 	}
 	return crud.Diagnostics(store.PlanRemoval(ctx))
-}
-
-// LookFirst asks, while planning, whether a machine can take what is planned for it: an error at an attribute refuses the plan, and a machine
-// that cannot be asked is a warning at attribute, which names it. what names the thing: `DHCP server "eth1"`.
-func LookFirst(attribute, what string, resp *resource.ModifyPlanResponse, look func() error) {
-	err := look()
-	_, placed := errors.AsType[*service.AttributeError](err)
-	switch {
-	case err == nil, errors.Is(err, fleet.ErrUnknown):
-	case placed:
-		resp.Diagnostics.Append(crud.NewFailure("plan", what, err))
-	default:
-		resp.Diagnostics.Append(Unseen(path.Root(attribute), what, err))
-	}
 }

@@ -48,7 +48,7 @@ func On(ctx context.Context, at crud.StoreContext, serviceNode types.String, req
 	if at.Fleet == nil || id == "" {
 		return Node{}, false
 	}
-	return Node{fleet: at.Fleet, trials: &at.Run.Trials, ledger: at.Ledger, place: host.WithoutKey(serviceNode.ValueString()), claim: at.Claim, id: id, self: recognise(ctx, at.Claim, req, resp)}, true
+	return Node{fleet: at.Fleet, trials: &at.Run.Trials, ledger: at.Ledger, place: host.WithoutKey(serviceNode.ValueString()), claim: at.Claim, id: id, self: findChange(ctx, at.Claim, req, resp)}, true
 }
 
 // String is the machine as messages name it.
@@ -71,7 +71,7 @@ type Listener struct {
 func (n Node) Listeners(ctx context.Context, listeners []Listener, except string) diag.Diagnostics {
 	var diags diag.Diagnostics
 	ledAway := n.findLedAway(ctx, listeners)
-	tree, _ := n.live(ctx)
+	tree, _ := n.readLive(ctx)
 	if n.self.replacing {
 		tree = nil // it was asked about when the removal was planned, and what is removed is still there
 	}
@@ -80,7 +80,7 @@ func (n Node) Listeners(ctx context.Context, listeners []Listener, except string
 			diags.AddAttributeError(l.At, "Address in use", fmt.Sprintf("%s leads what comes to %s to a guest, so HAProxy would get none of it: choose another address or port.", strings.ToUpper(by[:1])+by[1:], l.Endpoint()))
 			continue
 		}
-		if holder, ok := haproxy.ForeignListener(tree, l.Bind, n.mine, except, "frontend "+n.self.was); ok {
+		if holder, ok := haproxy.ForeignListener(tree, l.Bind, n.mayBeOwn, except, "frontend "+n.self.was); ok {
 			diags.AddAttributeError(l.At, "Address in use",
 				fmt.Sprintf("%s listens at %s already; choose another address or port. HAProxy would take both and share the connections out at random.",
 					strings.ToUpper(holder[:1])+holder[1:], l.Endpoint()))
@@ -107,7 +107,7 @@ func (n Node) findLedAway(ctx context.Context, listeners []Listener) map[string]
 		return led
 	}
 	for _, l := range listeners {
-		others := func(m owner.Mark) bool { return !n.mine(m) }
+		others := func(m owner.Mark) bool { return !n.mayBeOwn(m) }
 		if by := exposure.LeadsAway(tree, addresses[l.Endpoint()], uint16(l.Port), others); by != "" { //nolint:gosec // the schema's bounds
 			led[l.Endpoint()] = by
 		}
@@ -115,13 +115,13 @@ func (n Node) findLedAway(ctx context.Context, listeners []Listener) map[string]
 	return led
 }
 
-// mine says whether a section under the provider's comment may be this state's: a resource of the plan lays its own claims.
-func (n Node) mine(m owner.Mark) bool {
+// mayBeOwn says whether a section under the provider's comment may be this state's: a resource of the plan lays its own claims.
+func (n Node) mayBeOwn(m owner.Mark) bool {
 	return m.ID == "" || m.Workspace == owner.Workspace() || n.claim.Owns(m)
 }
 
-// live is the configuration that is there; false where the machine cannot be asked now.
-func (n Node) live(ctx context.Context) (transaction.Tree, bool) {
+// readLive returns the configuration that is there; false where the machine cannot be asked now.
+func (n Node) readLive(ctx context.Context) (transaction.Tree, bool) {
 	h, err := n.fleet.Host(ctx, n.id)
 	if err != nil {
 		return nil, false
@@ -137,7 +137,7 @@ func (n Node) Backend(ctx context.Context, at path.Path, name string) diag.Diagn
 	if name == "" || strings.ContainsAny(name, "%\"'\\") { // a log-format expression is known at run time
 		return diags
 	}
-	tree, ok := n.live(ctx)
+	tree, ok := n.readLive(ctx)
 	if !ok || haproxy.HasBackend(tree, name) || n.ledger.Await(ctx, haproxy.NeedBackend(n.place, name), backendPatience) || ctx.Err() != nil {
 		return diags
 	}

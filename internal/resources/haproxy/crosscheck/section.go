@@ -29,8 +29,8 @@ type self struct {
 	known bool
 }
 
-// recognise finds what the plan does with the resource.
-func recognise(ctx context.Context, claim owner.Claim, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) self {
+// findChange finds what the plan does with the resource.
+func findChange(ctx context.Context, claim owner.Claim, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) self {
 	var s self
 	token, diags := crud.KeepToken(ctx, resp.Private)
 	s.token = token
@@ -57,13 +57,13 @@ const BaseName = haproxy.BaseName
 func (n Node) Section(ctx context.Context, p haproxy.Proxy, importID string) diag.Diagnostics {
 	kind, name := p.Section()
 	var diags diag.Diagnostics
-	tree, _ := n.live(ctx)
+	tree, _ := n.readLive(ctx)
 	found, there := haproxy.ProxyMark(tree, kind, name)
 	makes := n.self.creating || n.self.was != "" && n.self.was != name
 	if err := haproxy.NameTaken(tree, p); err != nil && makes {
 		diags.AddAttributeError(path.Root("name"), "Name taken", err.Error())
 	} else if there && n.isForeign(found, makes) {
-		diags.AddAttributeError(path.Root("name"), "Name taken", n.foreign(haproxy.DescribeProxy(kind, name), importID, found))
+		diags.AddAttributeError(path.Root("name"), "Name taken", n.describeOwner(haproxy.DescribeProxy(kind, name), importID, found))
 	}
 	return diags
 }
@@ -71,9 +71,9 @@ func (n Node) Section(ctx context.Context, p haproxy.Proxy, importID string) dia
 // Base reports that another state has the base configuration.
 func (n Node) Base(ctx context.Context, importID string) diag.Diagnostics {
 	var diags diag.Diagnostics
-	tree, _ := n.live(ctx)
+	tree, _ := n.readLive(ctx)
 	if found, there := haproxy.BaseMark(tree); there && n.isForeign(found, n.self.creating) {
-		diags.AddAttributeError(path.Root("service_node"), "Two base configurations", "a service node has one. "+n.foreign(BaseName, importID, found))
+		diags.AddAttributeError(path.Root("service_node"), "Two base configurations", "a service node has one. "+n.describeOwner(BaseName, importID, found))
 	}
 	return diags
 }
@@ -83,7 +83,7 @@ func (n Node) isForeign(found owner.Mark, makes bool) bool {
 	return makes && !n.claim.MayTake(found) || !makes && n.self.changing && !n.claim.Owns(found)
 }
 
-// foreign says whose a section is.
-func (n Node) foreign(what, importID string, found owner.Mark) string {
+// describeOwner says whose a section is.
+func (n Node) describeOwner(what, importID string, found owner.Mark) string {
 	return n.claim.NewForeignError(what, haproxy.ConfigPath+" on "+n.String(), importID, found).Error()
 }

@@ -20,7 +20,7 @@ var namesFile = regexp.MustCompile(`(^|\s)(-f|file|lf-file|crt|crt-list|crt-base
 // TryProxy has the machine's HAProxy check what the plan makes of a frontend or a backend. A backend that the plan does not know yet is
 // taken to be as the frontend needs it.
 func (n Node) TryProxy(ctx context.Context, p haproxy.Proxy) diag.Diagnostics {
-	return n.try(ctx, path.Root("name"), p.Body(), func(t transaction.Tree) error { return haproxy.SetProxy(t, p, owner.Mark{}) })
+	return n.tryEdit(ctx, path.Root("name"), p.Body(), func(t transaction.Tree) error { return haproxy.SetProxy(t, p, owner.Mark{}) })
 }
 
 // TryBase does the same for the base.
@@ -30,14 +30,14 @@ func (n Node) TryBase(ctx context.Context, b haproxy.Base) diag.Diagnostics {
 	if b.Stats != nil && b.Stats.Password != "" {
 		secrets = append(secrets, b.Stats.Password)
 	}
-	return n.try(ctx, path.Root("service_node"), lines, func(t transaction.Tree) error { return haproxy.SetBase(t, b, owner.Mark{}) }, secrets...)
+	return n.tryEdit(ctx, path.Root("service_node"), lines, func(t transaction.Tree) error { return haproxy.SetBase(t, b, owner.Mark{}) }, secrets...)
 }
 
-// try checks the configuration that is there with all that the plan is known to write so far. Nothing is said where the machine
+// tryEdit checks the configuration that is there with all that the plan is known to write so far. Nothing is said where the machine
 // cannot be asked, does not run HAProxy yet, or the plan is not known: then the apply asks.
-func (n Node) try(ctx context.Context, at path.Path, lines []string, edit func(transaction.Tree) error, secrets ...string) diag.Diagnostics {
+func (n Node) tryEdit(ctx context.Context, at path.Path, lines []string, edit func(transaction.Tree) error, secrets ...string) diag.Diagnostics {
 	var diags diag.Diagnostics
-	tree, ok := n.live(ctx)
+	tree, ok := n.readLive(ctx)
 	if _, there := tree[haproxy.ConfigPath]; !ok || !there || !n.self.known || !n.self.writes() {
 		return diags
 	}

@@ -12,19 +12,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/ownunit"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
 )
-
-// Store is a crud.Store of the server on one interface.
-type Store struct{ *part.Part[Server] }
-
-// Create serves where nobody else does.
-func (s *Store) Create(ctx context.Context, want Server) (Server, error) {
-	if err := s.Look(ctx, want); err != nil {
-		return want, err
-	}
-	return s.Part.Create(ctx, want)
-}
 
 var (
 	// lookScript prints what is on the segment, and segmentProgram asks on the wire for it.
@@ -38,22 +26,22 @@ var (
 // exitNoDevice is lookScript's status where there is no such device.
 const exitNoDevice = 44
 
-// Look returns why no server can be made on the interface of want, as an error at its attribute: it is missing, has no address in the
+// lookAtSegment returns why no server can be made on the interface of want, as an error at its attribute: it is missing, has no address in the
 // subnet, or another server answers there already. A machine that cannot listen proves nothing, and is a warning.
-func (s *Store) Look(ctx context.Context, want Server) error {
+func lookAtSegment(ctx context.Context, h host.Host, want Server) error {
 	cmd := host.Script("look for DHCP on "+want.Interface, lookScript, want.Interface, segmentProgram)
 	cmd.Repeatable = true
-	out, err := s.Host.Run(ctx, cmd)
+	out, err := h.Run(ctx, cmd)
 	if exit, failed := errors.AsType[*host.ExitError](err); failed && exit.Code == exitNoDevice {
-		return service.At([]any{"interface"}, fmt.Errorf("there is no interface %s on %s", want.Interface, s.Host))
+		return service.At([]any{"interface"}, fmt.Errorf("there is no interface %s on %s", want.Interface, h))
 	}
 	if err != nil {
 		return err
 	}
-	return judge(string(out), want, s.Host.String())
+	return judgeSegment(string(out), want, h.String())
 }
 
-func judge(seen string, want Server, machine string) error {
+func judgeSegment(seen string, want Server, machine string) error {
 	var own []netip.Addr
 	var answers []string
 	for line := range strings.Lines(seen) {

@@ -1,0 +1,215 @@
+package bmc
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+	"golang.org/x/crypto/bcrypt"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/bmc/config"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/selfbinary"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+)
+
+// script asks and changes the machine.
+//
+//go:embed bmc.sh
+var script string
+
+// unitTemplate is the unit of systemd.
+//
+//go:embed unit.service
+var unitTemplate string
+
+// renderUnit returns the unit.
+func (s *Store) renderUnit() []byte {
+	return []byte(strings.NewReplacer("@NAME@", s.Name, "@USER@", s.user(), "@PROGRAM@", s.program(), "@DIRECTORY@", strings.TrimSuffix(s.file(""), "/"),
+		"@STATE@", strings.TrimPrefix(s.state(), "/var/lib/")).Replace(unitTemplate))
+}
+
+// installAndRun makes the machine have the controllers. The configuration comes first and says whose all of it is; it is marked as applied
+// when the program runs with it. The lock is held.
+func (s *Store) installAndRun(ctx context.Context, want Controllers) error {
+	if err := s.checkNodes(ctx, want); err != nil {
+		return err
+	}
+	old, err := s.readConfig(ctx)
+	if err != nil && !errors.Is(err, service.ErrAbsent) {
+		return err
+	}
+	c := config.Config{
+		Owner: s.claim.Mark().String(), URI: s.URI, UUID: old.UUID, User: want.User, PasswordHash: old.PasswordHash, Version: want.Version,
+		OwnCertificate: want.Certificate == "", Address: want.Address, SharedPort: want.SharedPort, Nodes: map[string]config.Node{},
+	}
+	if c.UUID == "" {
+		c.UUID = uuid.NewString()
+	}
+	for name, n := range want.Nodes {
+		c.Nodes[name] = want.Complete(name, n)
+	}
+	program, err := s.chooseProgram(ctx, want, old, &c)
+	if err != nil {
+		return err
+	}
+	plain, err := s.choosePassword(ctx, want, old, &c)
+	if err != nil {
+		return err
+	}
+	certificate, key, err := s.choosePair(ctx, want, old.OwnCertificate)
+	if err != nil {
+		return err
+	}
+	if err := s.writeConfig(ctx, c); err != nil {
+		return err
+	}
+	s.claim = s.claim.Written()
+	for name, text := range map[string]string{config.CertFile: certificate, config.KeyFile: key, config.PasswordFile: plain} {
+		if err := s.Host.Write(ctx, host.File{Path: s.file(name), Content: []byte(text), Mode: 0o600}); err != nil {
+			return err
+		}
+	}
+	if program != nil {
+		if err := s.Host.Write(ctx, host.File{Path: s.program(), Content: program, Mode: 0o755}); err != nil {
+			return err
+		}
+	}
+	if err := s.runScript(ctx, "account", s.user(), "virtcluster BMC "+s.Name, socketOf(s.URI)); err != nil {
+		return err
+	}
+	if err := s.Host.Write(ctx, host.File{Path: "/etc/systemd/system/" + s.unit(), Content: s.renderUnit()}); err != nil {
+		return err
+	}
+	if err := s.startUnit(ctx); err != nil {
+		return err
+	}
+	c.Applied = true
+	return s.writeConfig(ctx, c)
+}
+
+// checkNodes refuses nodes that the hypervisor has not.
+func (s *Store) checkNodes(ctx context.Context, want Controllers) error {
+	if s.Exists == nil {
+		return nil
+	}
+	for _, node := range slices.Sorted(maps.Keys(want.Nodes)) {
+		if err := s.Exists(ctx, node); err != nil {
+			return service.At([]any{"nodes", service.Key(node)}, err)
+		}
+	}
+	return nil
+}
+
+// chooseProgram chooses the program and has c name it. What it returns is to be written; nil where that is there already.
+func (s *Store) chooseProgram(ctx context.Context, want Controllers, old config.Config, c *config.Config) ([]byte, error) {
+	m, err := s.LookAtMachine(ctx)
+	if err != nil {
+		return nil, err
+	}
+	chosen, err := s.Choose(ctx, m.Platform())
+	if err != nil {
+		return nil, err
+	}
+	if want.Sum != "" && want.Sum != chosen.Sum {
+		return nil, fmt.Errorf("%s has the SHA-256 %s, and %s was planned: it has changed meanwhile, plan again", chosen.Origin, chosen.Sum, want.Sum)
+	}
+	c.Program, c.ProgramSum, c.InstalledSum = chosen.Origin, chosen.Sum, old.InstalledSum
+	if m.Sum != "" && m.Sum == old.InstalledSum && chosen.Sum == old.ProgramSum {
+		return nil, nil
+	}
+	program, err := chosen.Fetch(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c.InstalledSum = selfbinary.Sum(program)
+	return program, nil
+}
+
+// choosePassword has c say what the password is, by its hash. It returns the password itself, for IPMI, which needs that; "" where no node is
+// served by IPMI. One that is there is kept while it is the one that is wanted, so that its hash stays the same.
+func (s *Store) choosePassword(ctx context.Context, want Controllers, old config.Config, c *config.Config) (plain string, err error) {
+	if plain, err = s.readFile(ctx, config.PasswordFile); err != nil {
+		return "", err
+	}
+	kept := want.Version == old.Version && old.PasswordHash != "" && old.Seal == sealOf(old.PasswordHash, plain)
+	if kept && want.Version == 0 || kept && plain == "" && want.hasIPMI() {
+		kept = Controllers{PasswordHash: old.PasswordHash}.HasPassword(want.Password) && (plain != "" || !want.hasIPMI())
+	}
+	if want.Password != "" && !kept {
+		hash, err := bcrypt.GenerateFromPassword([]byte(want.Password), bcrypt.DefaultCost)
+		if err != nil {
+			return "", err
+		}
+		c.PasswordHash, plain = string(hash), want.Password
+	}
+	if !want.hasIPMI() {
+		plain = ""
+	} else if plain == "" {
+		return "", service.At([]any{"password_wo_version"}, errors.New("IPMI needs the password itself, which is not on the machine by now: change password_wo_version, so that it is written again"))
+	}
+	c.Seal = sealOf(c.PasswordHash, plain)
+	return plain, nil
+}
+
+// readSnapshot reads the files of the configuration.
+func (s *Store) readSnapshot(ctx context.Context) (files []host.File, err error) {
+	for _, name := range []string{config.CertFile, config.KeyFile, config.PasswordFile, config.File} {
+		text, err := s.readFile(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, host.File{Path: s.file(name), Content: []byte(text), Mode: 0o600})
+	}
+	return files, nil
+}
+
+// restoreSnapshot writes the files of a snapshot and starts the program with them.
+func (s *Store) restoreSnapshot(ctx context.Context, before []host.File) error {
+	for _, f := range before {
+		if err := s.Host.Write(ctx, f); err != nil {
+			return fmt.Errorf("put back what was: %w", err)
+		}
+	}
+	if err := s.startUnit(ctx); err != nil {
+		return fmt.Errorf("put back what was: %w", err)
+	}
+	return nil
+}
+
+// startUnit has systemd run the program.
+func (s *Store) startUnit(ctx context.Context) error { return s.runScript(ctx, "start", s.unit()) }
+
+func (s *Store) runScript(ctx context.Context, verb string, args ...string) error {
+	_, err := s.Host.Run(ctx, host.Script("bmc.sh "+verb, script, append([]string{verb}, args...)...))
+	return err
+}
+
+func (s *Store) writeConfig(ctx context.Context, c config.Config) error {
+	text, err := json.MarshalIndent(c, "", "  ")
+	if err != nil {
+		return err
+	}
+	return s.Host.Write(ctx, host.File{Path: s.file(config.File), Content: append(text, '\n'), Mode: 0o600})
+}
+
+// sealOf is a digest of a password's hash and of what IPMI is told.
+func sealOf(hash, plain string) string {
+	return selfbinary.Sum([]byte(hash + "\x00" + plain))
+}
+
+// socketOf is the socket that a URI names; "-" for the usual ones.
+func socketOf(uri string) string {
+	_, socket, ok := strings.Cut(uri, "socket=")
+	if !ok {
+		return "-"
+	}
+	socket, _, _ = strings.Cut(socket, "&")
+	return socket
+}
