@@ -37,11 +37,17 @@ func (d Daemon) Activate(ctx context.Context, h host.Host, prev, next transactio
 		reload = err.Error()
 	}
 	tflog.Info(ctx, "HAProxy does not take this at run time, so it is reloaded", map[string]any{"host": h.String(), "reason": reload})
-	socket := ""
+	socket, repeat := "", func() {}
 	if api, err := openSocket(h, next, isSocket); err == nil {
 		socket = api.socket
 	}
+	if api, err := openRuntime(h, prev); err == nil {
+		repeat = keepOrders(ctx, api, prev, next)
+	}
 	_, err := h.Run(ctx, host.Script("reload haproxy", activateScript, socket, talkScript))
+	if err == nil {
+		repeat()
+	}
 	var exit *host.ExitError
 	if errors.As(err, &exit) {
 		verb := "reload"

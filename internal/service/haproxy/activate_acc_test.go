@@ -149,6 +149,31 @@ func TestAccWhatAnOperatorOrdersAtRunTimeIsSeenAndMended(t *testing.T) {
 	}
 }
 
+// What somebody ordered of the servers of a person's own backend outlives a reload that is this provider's.
+func TestAccWhatAnOperatorOrdersOfAPersonsServersOutlivesAReload(t *testing.T) {
+	s := newSite(t)
+	f, _ := s.proxies(map[string]haproxy.Server{"s1": server(t, "s1")})
+	s.run("cp " + haproxy.ConfigPath + " /run/haproxy.before; printf '\nbackend theirs\n  mode tcp\n  server s1 192.0.2.1:80\n  server s2 192.0.2.2:80\n  server s3 192.0.2.3:80\n' >>" + haproxy.ConfigPath + "; systemctl reload haproxy.service")
+	defer s.run("mv /run/haproxy.before " + haproxy.ConfigPath + "; systemctl reload haproxy.service")
+	tell := func(command string) string { return s.run("echo '" + command + "' | socat - UNIX-CONNECT:/run/haproxy/admin.sock") }
+	for _, order := range []string{"server theirs/s1 state maint", "server theirs/s2 weight 7", "server theirs/s3 addr 192.0.2.33 port 81"} {
+		tell("set " + order)
+	}
+	// The columns of what an operator orders: name, address, states, weight and port, without the time since.
+	look := func() string {
+		return s.run("echo 'show servers state theirs' | socat - UNIX-CONNECT:/run/haproxy/admin.sock | awk 'NF > 10 { print $4, $5, $7, $8, $19 }'")
+	}
+	before, worker := look(), s.worker()
+	f.Maxconn = 100
+	s.commit(func(tree transaction.Tree) error { return haproxy.SetProxy(tree, f, owner.Mark{}) })
+	if after := look(); after != before || !strings.Contains(before, "192.0.2.33") {
+		t.Errorf("after the reload:\n%s\nbefore:\n%s", after, before)
+	}
+	if s.worker() == worker {
+		t.Error("nothing was reloaded")
+	}
+}
+
 func TestAccDrainingWaitsForSessionsInOldWorkersToo(t *testing.T) {
 	s := newSite(t)
 	f, b := s.proxies(map[string]haproxy.Server{"s1": server(t, "s1"), "s2": server(t, "s2")})
