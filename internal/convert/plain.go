@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/netip"
@@ -37,6 +38,24 @@ func ToPlain(model, plain any, unknown func(at ...any)) diag.Diagnostics {
 // FromPlain writes a plain struct into a model: what both have an attribute of.
 func FromPlain(plain, model any) {
 	writeStruct(reflect.ValueOf(plain).Elem(), reflect.ValueOf(model).Elem())
+}
+
+// FillModel writes what a system has into a model, as FromPlain does, but for the attributes at which that is what the model means: these
+// keep their spelling, and whether nothing is null or empty. was is what ToPlain made of the model.
+func FillModel(was, is, model any) {
+	before, after, into := reflect.ValueOf(was).Elem(), reflect.ValueOf(is).Elem(), reflect.ValueOf(model).Elem()
+	for _, a := range fieldsOf(into.Type(), "tfsdk") {
+		f, ok := findField(after.Type(), "attr", a.name)
+		if !ok {
+			continue
+		}
+		v, isValue := into.FieldByIndex(a.index).Interface().(attr.Value)
+		same := newValue(before.FieldByIndex(f.index), f).Equal(newValue(after.FieldByIndex(f.index), f))
+		if isValue && same && WhollyKnown(context.Background(), v) {
+			continue
+		}
+		writeField(after.FieldByIndex(f.index), into.FieldByIndex(a.index), f)
+	}
 }
 
 // Value returns a plain value, a struct, slice or map among them, as the framework's.
