@@ -54,6 +54,18 @@ func SpreadUnknowns(v attr.Value) attr.Value {
 	return v
 }
 
+// TakeAttribute returns an object with an attribute as another object of its type has it: one that is write-only, which a plan has not and the
+// configuration has. Where one of the two is not there or not known, the object stays as it is.
+func TakeAttribute(into, from types.Object, name string) types.Object {
+	v, ok := from.Attributes()[name]
+	if !ok || !Known(into) {
+		return into
+	}
+	attributes := into.Attributes()
+	attributes[name] = v
+	return types.ObjectValueMust(into.AttributeTypes(context.Background()), attributes)
+}
+
 // Text is a text that is null where it is empty.
 func Text(s string) types.String {
 	if s == "" {

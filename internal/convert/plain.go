@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/netip"
@@ -21,7 +22,7 @@ import (
 //	not        a truth value means the opposite of the attribute
 //	zero       a number of zero has a meaning of its own; else it stands for null
 //
-// Fields are texts, int64, bool, netip.Addr and netip.Prefix, pointers to these where null differs from zero, and structs, slices and
+// Fields are texts, int64, int, uint16, bool, netip.Addr and netip.Prefix, pointers to these where null differs from zero, and structs, slices and
 // maps of all of them. An empty text, an invalid address and an empty slice or map stand for null.
 
 // ToPlain fills a plain struct from a model: what both have an attribute of, by its name. The model is a struct as the framework decodes
@@ -37,6 +38,24 @@ func ToPlain(model, plain any, unknown func(at ...any)) diag.Diagnostics {
 // FromPlain writes a plain struct into a model: what both have an attribute of.
 func FromPlain(plain, model any) {
 	writeStruct(reflect.ValueOf(plain).Elem(), reflect.ValueOf(model).Elem())
+}
+
+// FillModel writes what a system has into a model, as FromPlain does, but for the attributes at which that is what the model means: these
+// keep their spelling, and whether nothing is null or empty. was is what ToPlain made of the model.
+func FillModel(was, is, model any) {
+	before, after, into := reflect.ValueOf(was).Elem(), reflect.ValueOf(is).Elem(), reflect.ValueOf(model).Elem()
+	for _, a := range fieldsOf(into.Type(), "tfsdk") {
+		f, ok := findField(after.Type(), "attr", a.name)
+		if !ok {
+			continue
+		}
+		meant, found := newValue(before.FieldByIndex(f.index), f), newValue(after.FieldByIndex(f.index), f)
+		v, isValue := into.FieldByIndex(a.index).Interface().(attr.Value)
+		if isValue && meant.Equal(found) && WhollyKnown(context.Background(), v) && (found.IsNull() || !v.IsNull()) {
+			continue
+		}
+		writeField(after.FieldByIndex(f.index), into.FieldByIndex(a.index), f)
+	}
 }
 
 // Value returns a plain value, a struct, slice or map among them, as the framework's.
@@ -152,6 +171,10 @@ func (r *reader) readValue(v attr.Value, into reflect.Value, f field, at path.Pa
 	case types.String:
 		r.readText(v.ValueString(), into, f, at)
 	case types.Int64:
+		if into.CanUint() {
+			into.SetUint(uint64(v.ValueInt64())) //nolint:gosec // the schema has bounds
+			return
+		}
 		into.SetInt(v.ValueInt64())
 	case types.Bool:
 		into.SetBool(v.ValueBool() != f.has("not"))
@@ -304,9 +327,10 @@ func newValue(v reflect.Value, f field) attr.Value {
 		}
 	case reflect.String:
 		return Text(v.String())
-	case reflect.Int64:
-		if v.Int() != 0 || f.has("zero") {
-			return types.Int64Value(v.Int())
+	case reflect.Int, reflect.Int64, reflect.Uint16:
+		number := v.Convert(reflect.TypeFor[int64]()).Int()
+		if number != 0 || f.has("zero") {
+			return types.Int64Value(number)
 		}
 	case reflect.Bool:
 		return types.BoolValue(v.Bool() != f.has("not"))
@@ -363,7 +387,7 @@ func typeOf(t reflect.Type) attr.Type {
 	switch t.Kind() {
 	case reflect.Pointer:
 		return typeOf(t.Elem())
-	case reflect.Int64:
+	case reflect.Int, reflect.Int64, reflect.Uint16:
 		return types.Int64Type
 	case reflect.Bool:
 		return types.BoolType

@@ -157,3 +157,55 @@ func TestTextsThatAreNoAddressesAreRefusedAtTheirPlace(t *testing.T) {
 		t.Errorf("one MAC address is a key twice: %v", diags)
 	}
 }
+
+// TestWhatMeansTheSameKeepsItsSpelling has a system say what a model means, and something else.
+func TestWhatMeansTheSameKeepsItsSpelling(t *testing.T) {
+	t.Parallel()
+	type plain struct {
+		Name  string               `attr:"name,canonical"`
+		Off   bool                 `attr:"off"`
+		Size  uint16               `attr:"size"`
+		Ports map[string]plainPort `attr:"ports,canonical"`
+		Words []string             `attr:"words"`
+	}
+	type model struct {
+		Name  types.String `tfsdk:"name"`
+		Off   types.Bool   `tfsdk:"off"`
+		Size  types.Int64  `tfsdk:"size"`
+		Ports types.Map    `tfsdk:"ports"`
+		Words types.List   `tfsdk:"words"`
+	}
+	ports := func(mac string) types.Map {
+		return types.MapValueMust(typeOf(reflect.TypeFor[plainPort]()), map[string]attr.Value{mac: Value(&plainPort{Number: 22})})
+	}
+	words := types.ListValueMust(types.StringType, nil)
+	written := model{types.StringValue("FD00::1"), types.BoolNull(), types.Int64Value(7), ports("52-54-00-AA-00-01"), words}
+	means := plain{Name: "fd00::1", Size: 7, Ports: map[string]plainPort{"52:54:00:aa:00:01": {Number: 22}}}
+	other := plain{Name: "fd00::2", Off: true, Size: 8, Ports: map[string]plainPort{"52:54:00:aa:00:02": {Number: 22}}, Words: []string{"a"}}
+	for name, c := range map[string]struct {
+		from model
+		is   plain
+		want model
+	}{
+		"the same": {written, means, model{written.Name, types.BoolValue(false), written.Size, written.Ports, words}},
+		"something else": {written, other, model{
+			types.StringValue("fd00::2"), types.BoolValue(true), types.Int64Value(8), ports("52:54:00:aa:00:02"), types.ListValueMust(types.StringType, []attr.Value{types.StringValue("a")}),
+		}},
+		"what was unknown": {
+			model{types.StringUnknown(), types.BoolUnknown(), types.Int64Unknown(), types.MapUnknown(written.Ports.ElementType(t.Context())), types.ListUnknown(types.StringType)}, plain{},
+			model{types.StringNull(), types.BoolValue(false), types.Int64Null(), types.MapNull(written.Ports.ElementType(t.Context())), types.ListNull(types.StringType)},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var was plain
+			m := c.from
+			if diags := ToPlain(&m, &was, func(...any) {}); diags.HasError() {
+				t.Fatal(diags)
+			}
+			if FillModel(&was, &c.is, &m); !reflect.DeepEqual(m, c.want) {
+				t.Errorf("it is %+v, want %+v", m, c.want)
+			}
+		})
+	}
+}

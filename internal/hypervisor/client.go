@@ -34,6 +34,7 @@ type Client struct {
 	// the same.
 	bridgeNames sync.Mutex
 	plan        planCache
+	shared      sync.Map // see Shared
 }
 
 // New parses the URI; it does not connect.
@@ -47,6 +48,13 @@ func New(uri string, ssh sshhost.Options) (*Client, error) {
 		return nil, fmt.Errorf("invalid libvirt URI %q: %w", uri, err)
 	}
 	return &Client{uri: uri, target: t, ssh: ssh, remote: remote}, nil
+}
+
+// Shared returns what those who use the client have in common for a purpose: fresh, where nobody asked for it before. key is of a type that
+// a package keeps to itself.
+func (c *Client) Shared(key, fresh any) any {
+	v, _ := c.shared.LoadOrStore(key, fresh)
+	return v
 }
 
 // URI is the hypervisor's URI as it was given.

@@ -104,9 +104,7 @@ func textOf(v attr.Value) string {
 // writeOnly brings the secrets from the configuration into the model that is written.
 func writeOnly(planned, from *model) {
 	planned.PasswordWO = from.PasswordWO
-	if key, ok := from.TLS.Attributes()["key_wo"]; ok && convert.Known(planned.TLS) {
-		planned.TLS = types.ObjectValueMust(tlsTypes, map[string]attr.Value{"certificate": planned.TLS.Attributes()["certificate"], "key": planned.TLS.Attributes()["key"], "key_wo": key})
-	}
+	planned.TLS = convert.TakeAttribute(planned.TLS, from.TLS, "key_wo")
 }
 
 // fillModel writes what the machine has into the model.

@@ -3,7 +3,6 @@ package dhcpserver
 import (
 	"context"
 
-	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
@@ -18,17 +17,6 @@ import (
 )
 
 var bootFile = values.New("file or URL to boot", "http://10.0.0.100:8090/boot.ipxe", kea.CheckBootFile)
-
-// Types of what is nested.
-var (
-	rangeType = types.ObjectType{AttrTypes: map[string]attr.Type{"start": types.StringType, "end": types.StringType}}
-	hostType  = types.ObjectType{AttrTypes: map[string]attr.Type{"ip": types.StringType, "hostname": types.StringType}}
-	pairTypes = map[string]attr.Type{"role": types.StringType, "address": types.StringType, "peer": types.StringType, "port": types.Int64Type}
-	bootTypes = map[string]attr.Type{
-		"next_server": types.StringType, "bios": types.StringType, "uefi_ia32": types.StringType, "uefi_x64": types.StringType, "uefi_arm64": types.StringType,
-		"http_x64": types.StringType, "http_arm64": types.StringType, "ipxe": types.StringType,
-	}
-)
 
 func resourceSchema(context.Context) schema.Schema {
 	file := func(who string) schema.Attribute {
@@ -90,7 +78,7 @@ func resourceSchema(context.Context) schema.Schema {
 			"pair": schema.SingleNestedAttribute{
 				Optional: true, MarkdownDescription: "The server on another service node that takes over within ten seconds when this one is gone, with all leases. Each of the two has a resource, with the same subnet, ranges, hosts and options. Default: none.",
 				Attributes: map[string]schema.Attribute{
-					"role":    schema.StringAttribute{Required: true, Validators: []validator.String{values.OneOf("primary", "standby")}, MarkdownDescription: "`primary` for the one that answers while both run, `standby` for the other one."},
+					"role":    schema.StringAttribute{Required: true, Validators: []validator.String{values.OneOf(kea.Primary, kea.Standby)}, MarkdownDescription: "`primary` for the one that answers while both run, `standby` for the other one."},
 					"address": schema.StringAttribute{Required: true, Validators: []validator.String{values.Address}, MarkdownDescription: "This machine's own address, where the other one reaches it."},
 					"peer":    schema.StringAttribute{Required: true, Validators: []validator.String{values.Address}, MarkdownDescription: "The other machine's address."},
 					"port":    schema.Int64Attribute{Required: true, Validators: []validator.Int64{values.Port()}, MarkdownDescription: "TCP port at which they tell each other of leases, on both, such as 8067."},

@@ -2,11 +2,8 @@ package exposedservice
 
 import (
 	"context"
-	"net/netip"
 
-	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
@@ -28,25 +25,9 @@ type port struct {
 	Protocol   types.String `tfsdk:"protocol"`
 }
 
-var portTypes = map[string]attr.Type{"port": types.Int64Type, "target_port": types.Int64Type, "protocol": types.StringType}
-
-func (m *model) toSpec(ctx context.Context) (exposure.Exposure, diag.Diagnostics) {
-	e := exposure.Exposure{Name: m.Name.ValueString(), Kind: exposure.Kind(m.Type.ValueString()), Ports: map[string]exposure.Port{}}
-	diags := m.Common.Spec(&e)
-	for name, p := range m.decodePorts(ctx, &diags) {
-		e.Ports[name] = exposure.Port{Port: uint16(p.Port.ValueInt64()), TargetPort: uint16(p.TargetPort.ValueInt64()), Protocol: p.Protocol.ValueString()}
-	}
-	for i, text := range convert.Texts(m.Targets) {
-		if text == "" {
-			continue // unknown
-		}
-		a, err := netip.ParseAddr(text)
-		if err != nil {
-			diags.AddAttributeError(path.Root("targets").AtListIndex(i), "Invalid address", err.Error())
-			continue
-		}
-		e.Targets = append(e.Targets, a)
-	}
+func (m *model) toSpec() (exposure.Exposure, diag.Diagnostics) {
+	var e exposure.Exposure
+	diags := exposureattr.ReadExposure(m, &e)
 	return e, diags
 }
 
@@ -54,13 +35,9 @@ func (m *model) decodePorts(ctx context.Context, diags *diag.Diagnostics) map[st
 	return exposureattr.DecodePorts[port](ctx, m.Ports, diags)
 }
 
-func (m *model) fillModel(ctx context.Context, got exposure.Exposure) (diags diag.Diagnostics) {
-	m.Common.Fill(got)
-	ports := map[string]port{}
-	for name, p := range got.Ports {
-		ports[name] = port{types.Int64Value(int64(p.Port)), types.Int64Value(int64(p.TargetPort)), types.StringValue(p.Protocol)}
-	}
-	m.Ports, diags = types.MapValueFrom(ctx, types.ObjectType{AttrTypes: portTypes}, ports)
-	m.Type, m.Targets = types.StringValue(string(got.Kind)), convert.SpellList(got.Targets)
+// fillModel writes what the machine has, and keeps the model's own spelling where the meaning is the same.
+func (m *model) fillModel(got exposure.Exposure) diag.Diagnostics {
+	own, diags := m.toSpec()
+	convert.FillModel(&own, &got, m)
 	return diags
 }

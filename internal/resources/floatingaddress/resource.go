@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/exposureattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/hostattr"
@@ -71,7 +72,7 @@ var portTypes = map[string]attr.Type{"port": types.Int64Type, "protocol": types.
 
 func (m *model) toSpec(ctx context.Context) (exposure.Exposure, diag.Diagnostics) {
 	f := exposure.Exposure{Name: exposureName(m), Kind: exposure.Floating}
-	diags := m.Common.Spec(&f)
+	diags := exposureattr.ReadExposure(&m.Common, &f)
 	if a, known, err := hostattr.Address(m.Target); err != nil {
 		diags.AddAttributeError(path.Root("target"), "Invalid address", err.Error())
 	} else if known {
@@ -87,14 +88,17 @@ func (m *model) toSpec(ctx context.Context) (exposure.Exposure, diag.Diagnostics
 	return f, diags
 }
 
-func (m *model) fillModel(ctx context.Context, got exposure.Exposure) (diags diag.Diagnostics) {
-	m.Common.Fill(got)
+func (m *model) fillModel(ctx context.Context, got exposure.Exposure) diag.Diagnostics {
+	own, diags := m.toSpec(ctx)
+	convert.FillModel(&own, &got, &m.Common)
 	ports := map[string]port{}
 	for name, p := range got.Ports {
 		ports[name] = port{types.Int64Value(int64(p.Port)), types.StringValue(p.Protocol)}
 	}
 	if len(ports) > 0 || len(m.Ports.Elements()) > 0 {
-		m.Ports, diags = types.MapValueFrom(ctx, types.ObjectType{AttrTypes: portTypes}, ports)
+		var d diag.Diagnostics
+		m.Ports, d = types.MapValueFrom(ctx, types.ObjectType{AttrTypes: portTypes}, ports)
+		diags.Append(d...)
 	}
 	return diags
 }

@@ -2,7 +2,6 @@ package haproxy
 
 import (
 	"context"
-	"maps"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -50,13 +49,7 @@ func (m *model) toSpec(ctx context.Context) (haproxy.Base, diag.Diagnostics) {
 
 // writeOnly brings the password from the configuration into the model that is written.
 func writeOnly(planned, config *model) {
-	from, ok := config.Stats.Attributes()["password_wo"]
-	if !ok || from.IsNull() || !convert.Known(planned.Stats) {
-		return
-	}
-	attributes := maps.Clone(planned.Stats.Attributes())
-	attributes["password_wo"] = from
-	planned.Stats = types.ObjectValueMust(statsTypes(), attributes)
+	planned.Stats = convert.TakeAttribute(planned.Stats, config.Stats, "password_wo")
 }
 
 func (m *model) fillModel(ctx context.Context, got haproxy.Base) (diags diag.Diagnostics) {

@@ -29,8 +29,8 @@ func New() resource.Resource {
 			Name:   "nfs_export",
 			Noun:   "NFS export",
 			Schema: resourceSchema,
-			Spec:   func(ctx context.Context, m *model) (nfs.Export, diag.Diagnostics) { return m.toSpec(ctx) },
-			Fill:   func(ctx context.Context, m *model, got nfs.Export) diag.Diagnostics { return m.fillModel(ctx, got) },
+			Spec:   func(_ context.Context, m *model) (nfs.Export, diag.Diagnostics) { return m.toSpec() },
+			Fill:   func(_ context.Context, m *model, got nfs.Export) diag.Diagnostics { return m.fillModel(got) },
 		},
 	})
 }

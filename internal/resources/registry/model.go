@@ -2,16 +2,13 @@ package registry
 
 import (
 	"context"
-	"maps"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/registry"
 )
 
@@ -36,14 +33,8 @@ type tlsModel struct {
 }
 
 func (m *model) toSpec(ctx context.Context) (registry.Registry, diag.Diagnostics) {
-	var diags diag.Diagnostics
-	address, _, err := hostattr.Address(m.Address)
-	if err != nil {
-		diags.AddAttributeError(path.Root("address"), "Invalid address", err.Error())
-	}
-	r := registry.Registry{
-		Name: m.Name.ValueString(), Address: address, Port: m.Port.ValueInt64(), Storage: m.Storage.ValueString(), MirrorOf: m.MirrorOf.ValueString(), Users: convert.MapTexts(m.Users),
-	}
+	var r registry.Registry
+	diags := convert.ToPlain(m, &r, func(...any) {})
 	if convert.Known(m.TLS) {
 		var t tlsModel
 		diags.Append(m.TLS.As(ctx, &t, basetypes.ObjectAsOptions{})...)
@@ -57,13 +48,7 @@ func (m *model) toSpec(ctx context.Context) (registry.Registry, diag.Diagnostics
 
 // writeOnly brings the key from the configuration into the model that is written.
 func writeOnly(planned, config *model) {
-	from, ok := config.TLS.Attributes()["key_wo"]
-	if !ok || from.IsNull() || !convert.Known(planned.TLS) {
-		return
-	}
-	attributes := maps.Clone(planned.TLS.Attributes())
-	attributes["key_wo"] = from
-	planned.TLS = types.ObjectValueMust(tlsTypes, attributes)
+	planned.TLS = convert.TakeAttribute(planned.TLS, config.TLS, "key_wo")
 }
 
 func (m *model) fillModel(ctx context.Context, got registry.Registry) diag.Diagnostics {
@@ -71,17 +56,7 @@ func (m *model) fillModel(ctx context.Context, got registry.Registry) diag.Diagn
 	if diags.HasError() {
 		return diags
 	}
-	m.Name, m.Port, m.Storage = types.StringValue(got.Name), types.Int64Value(got.Port), types.StringValue(got.Storage)
-	if own.Address != got.Address {
-		m.Address = types.StringNull()
-		if got.Address.IsValid() {
-			m.Address = types.StringValue(got.Address.String())
-		}
-	}
-	if m.MirrorOf.ValueString() != got.MirrorOf {
-		m.MirrorOf = convert.Text(got.MirrorOf)
-	}
-	m.Users = convert.MapOrNull(got.Users)
+	convert.FillModel(&own, &got, m)
 	if got.Certificate == "" {
 		m.TLS = types.ObjectNull(tlsTypes)
 		return diags

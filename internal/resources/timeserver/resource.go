@@ -3,11 +3,8 @@ package timeserver
 
 import (
 	"context"
-	"net/netip"
-	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -47,24 +44,15 @@ type model struct {
 	LocalStratum types.Int64  `tfsdk:"local_stratum"`
 }
 
-func (m *model) toSpec() (s chrony.Server, diags diag.Diagnostics) {
-	s.Upstreams, s.LocalStratum = convert.KnownTexts(m.Upstreams), m.LocalStratum.ValueInt64()
-	for i, text := range convert.KnownTexts(m.Clients) {
-		p, err := netip.ParsePrefix(text)
-		if err != nil {
-			diags.AddAttributeError(path.Root("clients").AtListIndex(i), "Invalid prefix", err.Error())
-		}
-		s.Clients = append(s.Clients, p)
-	}
+func (m *model) toSpec() (chrony.Server, diag.Diagnostics) {
+	var s chrony.Server
+	diags := convert.ToPlain(m, &s, func(...any) {})
 	return s, diags
 }
 
 // fillModel writes what the machine has, and keeps the model's own spelling where the meaning is the same.
 func (m *model) fillModel(got chrony.Server) diag.Diagnostics {
 	own, diags := m.toSpec()
-	if !slices.Equal(own.Clients, got.Clients) {
-		m.Clients = convert.SpellList(got.Clients)
-	}
-	m.Upstreams, m.LocalStratum = convert.List(got.Upstreams), types.Int64Value(got.LocalStratum)
+	convert.FillModel(&own, &got, m)
 	return diags
 }

@@ -22,11 +22,11 @@ import (
 // Server is what a machine serves of time.
 type Server struct {
 	// Clients may ask.
-	Clients []netip.Prefix
+	Clients []netip.Prefix `attr:"clients"`
 	// Upstreams are asked, by name or address, beside those that the machine has already.
-	Upstreams []string
+	Upstreams []string `attr:"upstreams"`
 	// LocalStratum is that of the machine's own clock, which is served where no upstream answers; 0 for not at all.
-	LocalStratum int64
+	LocalStratum int64 `attr:"local_stratum,zero"`
 }
 
 // Validate finds what no server would serve.

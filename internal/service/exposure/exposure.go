@@ -43,32 +43,32 @@ const (
 
 // Port is one port of an exposure; TargetPort is where it leads.
 type Port struct {
-	Port       uint16 `json:"port"`
-	TargetPort uint16 `json:"target_port"`
-	Protocol   string `json:"protocol"`
+	Port       uint16 `json:"port" attr:"port"`
+	TargetPort uint16 `json:"target_port" attr:"target_port"`
+	Protocol   string `json:"protocol" attr:"protocol"`
 }
 
 // Exposure is one thing that a machine exposes.
 type Exposure struct {
-	Name string `json:"-"`
-	Kind Kind   `json:"kind"`
+	Name string `json:"-" attr:"name"`
+	Kind Kind   `json:"kind" attr:"type"`
 	// Address is the one to be reached; the zero address for a NodePort.
-	Address netip.Addr `json:"address,omitzero"`
+	Address netip.Addr `json:"address,omitzero" attr:"address"`
 	// Pool is the id of the pool that the address was drawn from, for an import.
-	Pool string `json:"pool,omitempty"`
+	Pool string `json:"pool,omitempty" attr:"pool"`
 	// Interface is the device that the address is on, or is to be on.
-	Interface string `json:"interface,omitempty"`
+	Interface string `json:"interface,omitempty" attr:"interface"`
 	// ConfigureAddress puts the address on Interface and keeps it there.
-	ConfigureAddress bool `json:"configure_address,omitempty"`
+	ConfigureAddress bool `json:"configure_address,omitempty" attr:"configure_address"`
 	// Ports by name. None means all, of a Floating one.
-	Ports map[string]Port `json:"ports,omitempty"`
+	Ports map[string]Port `json:"ports,omitempty" attr:"ports"`
 	// Targets are the guests' addresses, of one family.
-	Targets []netip.Addr `json:"targets"`
+	Targets []netip.Addr `json:"targets" attr:"targets"`
 	// SourceRanges are those who may connect; none means everybody.
-	SourceRanges []netip.Prefix `json:"source_ranges,omitempty"`
+	SourceRanges []netip.Prefix `json:"source_ranges,omitempty" attr:"source_ranges"`
 	// Masquerade has the targets see the machine instead of who connects, by what the rules carry. Without it the machine must be the
 	// targets' gateway, or an answer does not come back this way.
-	Masquerade bool `json:"masquerade,omitempty"`
+	Masquerade bool `json:"masquerade,omitempty" attr:"masquerade"`
 	// Insides are the machine's own subnets with targets in them: whoever is in one too reaches its targets as if from the machine, as
 	// an answer would otherwise not come back this way. A target behind a router is in none.
 	Insides []netip.Prefix `json:"insides,omitempty"`

@@ -28,7 +28,7 @@ func segment() Server {
 			NextServer: a("10.19.41.101"), BIOS: "ipxe.pxe", UEFIia32: "ia32.efi", UEFIx64: "snponly.efi", UEFIarm64: "arm64.efi",
 			HTTPx64: "http://10.19.41.101:8090/ipxe.efi", HTTParm64: "http://10.19.41.101:8090/arm64.efi", IPXE: "http://10.19.41.101:8090/boot.ipxe",
 		},
-		Pair: &Pair{Primary: true, Address: a("10.0.100.101"), Peer: a("10.0.100.102"), Port: 8067},
+		Pair: &Pair{Role: Primary, Address: a("10.0.100.101"), Peer: a("10.0.100.102"), Port: 8067},
 	}
 }
 

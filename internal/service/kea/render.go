@@ -204,8 +204,8 @@ const (
 )
 
 func (p *Pair) hooks() []hook {
-	mine, theirs := peer{"primary", "", "primary"}, peer{"standby", "", "standby"}
-	if !p.Primary {
+	mine, theirs := peer{Primary, "", Primary}, peer{Standby, "", Standby}
+	if p.Role == Standby {
 		mine, theirs = theirs, mine
 	}
 	mine.URL, theirs.URL = p.listener(p.Address), p.listener(p.Peer)
@@ -294,7 +294,7 @@ func parseHooks(all []hook) (*Pair, error) {
 			continue
 		}
 		ha := h.Parameters.HA[0]
-		p := &Pair{Primary: ha.This == "primary"}
+		p := &Pair{Role: ha.This}
 		for _, peer := range ha.Peers {
 			at, err := netip.ParseAddrPort(strings.TrimSuffix(strings.TrimPrefix(peer.URL, "http://"), "/"))
 			if err != nil {

@@ -16,51 +16,65 @@ import (
 
 // Server is what is served on one interface.
 type Server struct {
-	Interface string
+	Interface string `attr:"interface"`
 	// Subnet is that of the segment.
-	Subnet netip.Prefix
+	Subnet netip.Prefix `attr:"cidr"`
 	// Ranges are given out to any machine.
-	Ranges []Range
+	Ranges []Range `attr:"ranges"`
 	// Hosts are the machines that have an address of their own, by MAC address in lower case.
-	Hosts map[string]Host
+	Hosts map[string]Host `attr:"hosts,canonical"`
 	// LeaseSeconds is how long a lease lasts.
-	LeaseSeconds int64
+	LeaseSeconds int64 `attr:"lease_seconds"`
 	// Options by Kea's names (https://kea.readthedocs.io, "Standard DHCPv4 Options"), each with its value as Kea reads it.
-	Options map[string]string
+	Options map[string]string `attr:"options"`
 	// Boot is what machines that boot from the network are told; nil for nothing.
-	Boot *Boot
+	Boot *Boot `attr:"boot"`
 	// Pair is the server on another machine that takes over; nil for none.
-	Pair *Pair
+	Pair *Pair `attr:"pair"`
 }
 
 // Range is a run of addresses, both ends included.
-type Range struct{ Start, End netip.Addr }
+type Range struct {
+	Start netip.Addr `attr:"start"`
+	End   netip.Addr `attr:"end"`
+}
 
 // Host is a machine with an address of its own.
 type Host struct {
-	IP       netip.Addr
-	Hostname string
+	IP       netip.Addr `attr:"ip"`
+	Hostname string     `attr:"hostname"`
 }
 
 // Boot is what is booted, by who asks (RFC 4578, option 93): files of a TFTP server, and URLs.
 type Boot struct {
 	// NextServer is the TFTP server.
-	NextServer netip.Addr
+	NextServer netip.Addr `attr:"next_server"`
 	// BIOS, UEFIia32, UEFIx64 and UEFIarm64 are the files for firmware that fetches by TFTP; "" for nothing.
-	BIOS, UEFIia32, UEFIx64, UEFIarm64 string
+	BIOS      string `attr:"bios"`
+	UEFIia32  string `attr:"uefi_ia32"`
+	UEFIx64   string `attr:"uefi_x64"`
+	UEFIarm64 string `attr:"uefi_arm64"`
 	// HTTPx64 and HTTParm64 are URLs for firmware that boots by HTTP. It takes no redirect.
-	HTTPx64, HTTParm64 string
+	HTTPx64   string `attr:"http_x64"`
+	HTTParm64 string `attr:"http_arm64"`
 	// IPXE is what iPXE is told, which asks again once it runs: the URL of a script.
-	IPXE string
+	IPXE string `attr:"ipxe"`
 }
+
+// The roles of a Pair.
+const (
+	Primary = "primary"
+	Standby = "standby"
+)
 
 // Pair is two servers of one segment, of which one answers and the other takes over.
 type Pair struct {
-	// Primary says that this one answers while both run.
-	Primary bool
+	// Role is Primary for the one that answers while both run, and Standby for the other one.
+	Role string `attr:"role"`
 	// Address and Peer are the two machines' own, where they tell each other of leases, at Port.
-	Address, Peer netip.Addr
-	Port          int64
+	Address netip.Addr `attr:"address"`
+	Peer    netip.Addr `attr:"peer"`
+	Port    int64      `attr:"port"`
 }
 
 // options are the names of options that Kea knows for a subnet, each with the form of its value.

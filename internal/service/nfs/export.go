@@ -14,21 +14,23 @@ import (
 
 // Export is a directory, and who may mount it.
 type Export struct {
-	Path string
+	Path string `attr:"path"`
 	// Clients in the order in which the server looks at them; the first that matches counts.
-	Clients []Client
+	Clients []Client `attr:"clients"`
 	// Create makes the directory where it is missing.
-	Create bool
+	Create bool `attr:"create"`
 	// Owner, Group and Permissions ("0755") are the directory's; "" for whatever they are.
-	Owner, Group, Permissions string
+	Owner       string `attr:"owner"`
+	Group       string `attr:"group"`
+	Permissions string `attr:"permissions"`
 }
 
 // Client is who may mount, and how (exports(5)).
 type Client struct {
 	// Match is an address, a prefix, a host name which may have wildcards, "@netgroup", or "*" for everybody.
-	Match string
+	Match string `attr:"match"`
 	// Options are words such as "rw" and "no_root_squash"; none means exports(5)'s own defaults.
-	Options []string
+	Options []string `attr:"options"`
 }
 
 // flags are options without a value, each with the one that it contradicts.

@@ -30,19 +30,19 @@ import (
 
 // Registry is what is served at one port.
 type Registry struct {
-	Name string
+	Name string `attr:"name"`
 	// Address is where it listens; the zero value is every address.
-	Address netip.Addr
-	Port    int64
+	Address netip.Addr `attr:"address"`
+	Port    int64      `attr:"port"`
 	// Storage is the directory that has the images.
-	Storage string
+	Storage string `attr:"storage"`
 	// MirrorOf is the URL of the registry whose images it fetches and keeps; "" for one that images are pushed to.
-	MirrorOf string
+	MirrorOf string `attr:"mirror_of"`
 	// Certificate and Key are PEM; "" for plain HTTP. KeyVersion is that of a key which no state has, 0 for another one's.
 	Certificate, Key string
 	KeyVersion       int64
 	// Users may use it, each with the bcrypt hash of a password; empty for everybody.
-	Users map[string]string
+	Users map[string]string `attr:"users"`
 }
 
 var (

@@ -23,13 +23,14 @@ const most = 3
 
 // Resolver is how a machine shall resolve names, or does.
 type Resolver struct {
-	Nameservers []netip.Addr
+	Nameservers []netip.Addr `attr:"nameservers"`
 	// Search are appended to short names.
-	Search []string
+	Search []string `attr:"search"`
 	// Domains are those that the name servers are asked about; without any they are asked about every name.
-	Domains []string
+	Domains []string `attr:"domains"`
 	// Backend is one of the above; ActiveBackend is the one in use, only read.
-	Backend, ActiveBackend string
+	Backend       string `attr:"backend"`
+	ActiveBackend string `attr:"active_backend"`
 }
 
 // Validate finds what no machine would take.

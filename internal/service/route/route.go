@@ -16,15 +16,16 @@ import (
 
 // Route is a route as it shall be, or as it is.
 type Route struct {
-	To netip.Prefix
+	To netip.Prefix `attr:"cidr"`
 	// Via is the gateway; the invalid address for what is on the device itself.
-	Via netip.Addr
+	Via netip.Addr `attr:"via"`
 	// Device is "" for the one whose subnet the gateway is in.
-	Device string
+	Device string `attr:"device"`
 	// Metric 0 leaves it to the kernel.
-	Metric int
-	// Backend is one of hostnet's; hostnet.Auto means what manages the device.
-	Backend, ActiveBackend string
+	Metric int `attr:"metric"`
+	// Backend is one of hostnet's; hostnet.Auto means what manages the device. ActiveBackend is the one in use.
+	Backend       string `attr:"backend"`
+	ActiveBackend string `attr:"active_backend"`
 }
 
 // Validate finds what no machine would take.

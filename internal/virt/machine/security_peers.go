@@ -57,9 +57,9 @@ func findMachineAddresses(ctx context.Context, c *hypervisor.Client, name string
 	return slices.Compact(all), nil
 }
 
-// renewing is locked while filters are written anew because another machine changed: the last of several changes then sees all
-// machines.
-var renewing sync.Mutex
+// renewingKey is what a client has a lock under that is held while filters are written anew because another machine changed: the last of
+// several changes then sees all machines.
+type renewingKey struct{}
 
 // renewPeers writes the filters anew that follow from the addresses of the named machine: its own, and those of the machines of
 // the same workspace whose rules name it. Machines of other workspaces follow when they are planned next.
@@ -69,6 +69,7 @@ func (s *Store) renewPeers(ctx context.Context, name string) error {
 	if err == nil && !slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, FilterPrefix) && strings.HasSuffix(n, rulesSuffix) }) {
 		return nil
 	}
+	renewing := s.client.Shared(renewingKey{}, new(sync.Mutex)).(*sync.Mutex)
 	renewing.Lock()
 	defer renewing.Unlock()
 	domains, err := s.client.Domains(ctx)

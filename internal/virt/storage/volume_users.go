@@ -100,9 +100,10 @@ type survey struct {
 	volumes []*hypervisor.Volume
 }
 
-// surveys lets those who ask at one time share an answer: deleting a hundred volumes is not to read all volumes a hundred times.
-var surveys sync.Map // *hypervisor.Client → *sharedSurvey
+// surveyKey is what a client has its sharedSurvey under.
+type surveyKey struct{}
 
+// sharedSurvey lets those who ask at one time share an answer: deleting a hundred volumes is not to read all volumes a hundred times.
 type sharedSurvey struct {
 	mu      sync.Mutex
 	started time.Time
@@ -112,8 +113,7 @@ type sharedSurvey struct {
 // surveyDisks looks at all domains and volumes. What it returns was looked up after it was called.
 func surveyDisks(ctx context.Context, c *hypervisor.Client) (survey, error) {
 	asked := time.Now()
-	entry, _ := surveys.LoadOrStore(c, &sharedSurvey{})
-	shared := entry.(*sharedSurvey)
+	shared := c.Shared(surveyKey{}, &sharedSurvey{}).(*sharedSurvey)
 	shared.mu.Lock()
 	defer shared.mu.Unlock()
 	if shared.started.After(asked) {

@@ -3,7 +3,6 @@
 package exposureattr
 
 import (
-	"net/netip"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -72,40 +71,12 @@ func Attributes(form string, configure, masquerade schema.BoolAttribute) map[str
 	}
 }
 
-// Spec reads the attributes into an exposure; an unknown is the zero value.
-func (c *Common) Spec(e *exposure.Exposure) diag.Diagnostics {
-	var diags diag.Diagnostics
-	a, _, err := hostattr.Address(c.Address)
-	if err != nil {
-		diags.AddAttributeError(path.Root("address"), "Invalid address", err.Error())
-	}
-	e.Pool = host.ShortenReferences(c.Pool.ValueString())
-	e.Address, e.Interface, e.ConfigureAddress = a, c.Interface.ValueString(), c.ConfigureAddress.ValueBool()
-	e.Masquerade = c.Masquerade.ValueBool()
-	for i, text := range convert.Texts(c.SourceRanges) {
-		if text == "" {
-			continue // unknown
-		}
-		p, err := netip.ParsePrefix(text)
-		if err != nil {
-			diags.AddAttributeError(path.Root("source_ranges").AtListIndex(i), "Invalid prefix", err.Error())
-			continue
-		}
-		e.SourceRanges = append(e.SourceRanges, p.Masked())
+// ReadExposure reads a model, with Common in it, into an exposure; an unknown is the zero value.
+func ReadExposure(model any, e *exposure.Exposure) diag.Diagnostics {
+	diags := convert.ToPlain(model, e, func(...any) {})
+	e.Pool = host.ShortenReferences(e.Pool)
+	for i, p := range e.SourceRanges {
+		e.SourceRanges[i] = p.Masked()
 	}
 	return diags
-}
-
-// Fill writes what the machine has into the attributes.
-func (c *Common) Fill(got exposure.Exposure) {
-	c.Address = types.StringNull()
-	if got.Address.IsValid() {
-		c.Address = types.StringValue(got.Address.String())
-	}
-	c.Pool, c.Interface = convert.Text(got.Pool), convert.Text(got.Interface)
-	c.ConfigureAddress, c.Masquerade = types.BoolValue(got.ConfigureAddress), types.BoolValue(got.Masquerade)
-	c.SourceRanges = types.ListNull(types.StringType)
-	if len(got.SourceRanges) > 0 {
-		c.SourceRanges = convert.SpellList(got.SourceRanges)
-	}
 }
