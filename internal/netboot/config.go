@@ -37,6 +37,8 @@ func (s Server) URL() string {
 type Profile struct {
 	Name string `json:"name"`
 	MAC  string `json:"mac"`
+	// Node is the node that the address was taken from, for who reads the profile back; "" where it was written.
+	Node string `json:"node,omitempty"`
 	// Kernel and Initrd are URLs, which the server fetches and passes on.
 	Kernel  string   `json:"kernel"`
 	Initrd  []string `json:"initrd,omitempty"`

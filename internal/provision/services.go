@@ -60,9 +60,9 @@ var Services = map[string]Service{
 		Daemon:   haproxy.Daemon{},
 	},
 	"ipxe": {
-		// Loaders, which a virtcluster_boot_server serves: there is nothing to run.
+		// Loaders, which a virtcluster_boot_server serves: there is nothing to run. Whether what a profile boots is there is asked by curl.
 		Command: "/usr/lib/ipxe/snponly.efi", Version: "dpkg-query -W ipxe", Unit: "virtcluster-boot@server.service", Aside: true,
-		Packages: map[packages.Family][]string{packages.Debian: {"ipxe"}, packages.Fedora: {"ipxe-bootimgs-x86"}},
+		Packages: map[packages.Family][]string{packages.Debian: {"ipxe", "curl"}, packages.Fedora: {"ipxe-bootimgs-x86", "curl"}},
 	},
 	"kea": {
 		// A virtcluster_dhcp_server runs it in a unit of its own, and the packages' one stays as it is.

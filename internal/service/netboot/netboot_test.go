@@ -1,6 +1,7 @@
 package netboot
 
 import (
+	"errors"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -134,6 +135,57 @@ func TestWhatIsInTheWayOfAServer(t *testing.T) {
 				t.Errorf("%v, want %q", err, c.says)
 			}
 		})
+	}
+}
+
+// TestWhatIsNotThereIsSaidAtItsAttribute judges what ask.sh prints, of what a profile did not need before.
+func TestWhatIsNotThereIsSaidAtItsAttribute(t *testing.T) {
+	t.Parallel()
+	other, again := profile(), profile()
+	other.Initrd = append(other.Initrd, "http://10.0.100.101:8080/second")
+	again.Generation++
+	for name, c := range map[string]struct {
+		was, want Profile
+		said      string
+		asks      int
+		at        []any
+	}{
+		"it is new":             {Profile{}, profile(), "1 it answers 404\n", 2, []any{"initrd", 0}},
+		"its kernel is missing": {Profile{}, profile(), "0 Couldn't connect to server\n1 it answers 404\n", 2, []any{"kernel"}},
+		"all is there":          {Profile{}, profile(), "", 2, nil},
+		"nothing changed":       {profile(), profile(), "", 0, nil},
+		"one more":              {profile(), other, "0 it answers 404\n", 1, []any{"initrd", 1}},
+		"installed again":       {profile(), again, "0 it answers 404\n", 2, []any{"kernel"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			all := c.want.listURLs(c.was)
+			at, _ := errors.AsType[*service.AttributeError](judgeAnswers(c.said, all, "svc-1"))
+			if len(all) != c.asks || (at == nil) != (c.at == nil) || at != nil && !reflect.DeepEqual(at.Path, c.at) {
+				t.Errorf("it asks for %v, and the error is at %v", all, at)
+			}
+		})
+	}
+	if err := judgeAnswers("x\n", nil, "svc-1"); err == nil {
+		t.Error("words that nobody knows are no error")
+	}
+}
+
+// TestURLsAreAskedFor runs ask.sh.
+func TestURLsAreAskedFor(t *testing.T) {
+	t.Parallel()
+	const curl = `for url; do :; done
+case $url in
+*/whole) code=200 ;;
+*/part) code=206 ;;
+*/large) code=200; echo "curl: (63) Maximum file size exceeded" >&2 ;;
+*/nobody) code=000; echo "curl: (7) Failed to connect to x port 8200" >&2 ;;
+*) code=404 ;;
+esac
+printf '\nanswers %s\n' "$code"`
+	end := hosttest.Script{Text: askScript, Args: []string{"http://x/whole", "http://x/none", "http://x/part", "http://x/nobody", "http://x/large"}, Programs: map[string]string{"curl": curl}}.Run(t)
+	if end.Status != 0 || end.Stdout != "1 it answers 404\n3 Failed to connect to x port 8200\n" {
+		t.Errorf("%+v", end)
 	}
 }
 
