@@ -125,7 +125,7 @@ func TestAccMachinesAreInstalledOnce(t *testing.T) {
 				Config:    server(node, ""), PlanOnly: true, ExpectError: regexp.MustCompile(`socat\s+on\s+.*listens\s+at\s+0.0.0.0:69`),
 			},
 			{PreConfig: on1("kill $(cat /tmp/socat.pid); rm /tmp/socat.pid"), Config: strings.Replace(config, `kernel      =`, `# `, 1), PlanOnly: true, ExpectError: regexp.MustCompile(`argument\s+"kernel"\s+is\s+required`)},
-			{Config: strings.Replace(config, "8000/initrd", "8000/none", 1), PlanOnly: true, ExpectError: regexp.MustCompile(`8000/none\s+does\s+not\s+answer\s+.*it\s+answers\s+404`)},
+			{Config: strings.Replace(config, "8000/initrd", "8000/none", 1), PlanOnly: true, ExpectError: regexp.MustCompile(`(?s)8000/none\s+does\s+not\s+answer.*it\s+answers\s+404`)},
 			{Config: strings.Replace(config, ":8000/kernel", ":8001/kernel", 1), PlanOnly: true, ExpectError: regexp.MustCompile(`8001/kernel\s+does\s+not\s+answer`)},
 			{Config: config + profile("worker-2", ""), PlanOnly: true, ExpectError: regexp.MustCompile("Two profiles for one machine")},
 			{Config: server(node, "") + profile("worker-1", "wait_for_report = true\n once = false"), PlanOnly: true, ExpectError: regexp.MustCompile("Nothing to wait for")},
