@@ -88,6 +88,11 @@ var Services = map[string]Service{
 		Packages: map[packages.Family][]string{packages.Debian: {"docker-registry", "curl"}, packages.Fedora: {"docker-distribution", "curl"}},
 		Daemon:   registry.Daemon,
 	},
+	"shim": {
+		// What machines boot from a virtcluster_boot_server under Secure Boot: there is nothing to run.
+		Command: "/usr/lib/shim/shimx64.efi.signed", Version: "dpkg-query -W shim-signed", Unit: "virtcluster-boot@server.service", Aside: true,
+		Packages: map[packages.Family][]string{packages.Debian: {"shim-signed", "grub-efi-amd64-signed"}, packages.Fedora: {"shim-x64", "grub2-efi-x64"}},
+	},
 	"nftables": {
 		// Starting the unit flushes the ruleset, and so does stopping it, whoever made it: it is enabled for the next boot alone.
 		Command: "nft", Version: "nft --version", Unit: "nftables.service", AtBoot: true,

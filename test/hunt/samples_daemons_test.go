@@ -44,7 +44,7 @@ func daemonSubjects() []subject {
 		{
 			kind: "virtcluster_boot_server", lane: "machine5", base: object{"service_node": "$node5.id", "http": object{"address": "10.0.100.105"}},
 			samples: map[string]any{
-				"http": object{"address": "10.0.100.105"}, "http.address": "10.0.100.105", "http.port": 8092, "loaders": "/usr/lib/ipxe", "peers": list{"10.0.100.104:8090"}, "tftp": false,
+				"http": object{"address": "10.0.100.105"}, "http.address": "10.0.100.105", "http.port": 8092, "interfaces": list{"eth0"}, "loaders": "/usr/lib/ipxe", "peers": list{"10.0.100.104:8090"}, "secure_boot": true, "tftp": false,
 			},
 		},
 		{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -43,10 +44,15 @@ func planChange(ctx context.Context, at crud.StoreContext, req resource.ModifyPl
 	resp.Diagnostics.Append(crud.DescribeLook(path.Root("boot_server"), what, err)...)
 }
 
+// nodePatience is how long a plan that does not depend on the node waits for it to be planned. Where the node depends on the profile it comes later
+// in any case, and is refused where it has another address.
+const nodePatience = 300 * time.Millisecond
+
 // planMAC plans the address of the node's first interface. One that is not there yet keeps what the state has for it, and gets at first what a
 // node of its name gets. Another address is another machine, of which nothing is known yet.
 func planMAC(ctx context.Context, at crud.StoreContext, resp *resource.ModifyPlanResponse, was, m *model) error {
 	node := m.Node.ValueString()
+	at.Ledger.Await(ctx, plan.Use{Kind: plan.NodeCard, Value: node}, nodePatience)
 	found, err := machine.FindFirstCards(ctx, at.Ledger, at.Fleet.Known(ctx), node)
 	if err != nil {
 		return err

@@ -209,10 +209,102 @@ resource "virtcluster_node" "w" {
 			{Config: config + strings.Replace(profile("it", ""), "mac  ", "node = \"booted\"\n  mac  ", 1), PlanOnly: true, ExpectError: regexp.MustCompile("one and only one|Invalid Attribute Combination")},
 			{Config: config + boots(`"booted"`), Check: has(derived)},
 			{ResourceName: "virtcluster_boot_profile.it", ImportState: true, ImportStateVerify: true, ImportStateVerifyIgnore: []string{"last_seen"}},
-			{Config: config + boots(`"booted"`) + own, PlanOnly: true, ExpectError: regexp.MustCompile(`Another\s+machine`)},
+			{Config: config + boots(`"booted"`) + strings.Replace(own, "running ", "depends_on = [virtcluster_boot_profile.it]\n  running ", 1), PlanOnly: true, ExpectError: regexp.MustCompile(`Another\s+machine`)},
 			{Config: config + boots("virtcluster_node.w.name") + own, Check: has("52:54:00:bb:00:01")},
 			{Config: config + own},
 			{Config: config + boots(`"booted"`) + own, Check: has("52:54:00:bb:00:01")},
+		},
+	})
+}
+
+// TestAccUnderSecureBootMachinesGetWhatIsSigned has clients of TFTP and HTTP fetch what firmware, shim and GRUB do, by one interface alone; GRUB's own
+// checker reads its scripts.
+func TestAccUnderSecureBootMachinesGetWhatIsSigned(t *testing.T) {
+	acctest.InSandbox(t)
+	node := acctest.KnownServiceNodes(t, 2)[0]
+	serveFiles(t)
+	config := func(more string) string {
+		return strings.Replace(server(node, more), `services = ["ipxe"]`, `services = ["ipxe", "shim"]`, 1)
+	}
+	const tftp = "tftp://10.19.41.101/"
+	// grub is a script of GRUB by both ways, which its checker has read.
+	grub := func(path string) (string, error) {
+		byHTTP, byTFTP := fetch(t, at+path), fetch(t, tftp+path)
+		if byHTTP != byTFTP {
+			return "", fmt.Errorf("%s is by HTTP\n%s\nand by TFTP\n%s", path, byHTTP, byTFTP)
+		}
+		out, err := acctest.Try(t.Context(), "svc-2", "sh", "-c", "curl -sSf "+at+path+" | grub-script-check")
+		if err != nil {
+			return "", fmt.Errorf("%s: %w: %s\n%s", path, err, out, byHTTP)
+		}
+		return byHTTP, nil
+	}
+	secure := config("secure_boot = true\n interfaces = [\"eth1\"]") + profile("worker-1", "cmdline = \"console=ttyS0\"\n"+`cloud_init = { user_data = "#cloud-config\n" }`)
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: acctest.Providers,
+		Steps: []resource.TestStep{
+			{Config: strings.Split(config(""), "resource \"virtcluster_boot_server\"")[0]},
+			{Config: config(`interfaces = ["none7"]`), PlanOnly: true, ExpectError: regexp.MustCompile(`has\s+no\s+interface\s+none7`)},
+			{Config: config("secure_boot = true\n loaders = \"/srv\""), PlanOnly: true, ExpectError: regexp.MustCompile(`/srv/ipxe.pxe\s+on\s+.*cannot\s+be\s+read`)},
+			{Config: secure, Check: resource.ComposeTestCheckFunc(
+				resource.TestCheckResourceAttr("virtcluster_boot_server.it", "files.bios", "ipxe.pxe"),
+				resource.TestCheckResourceAttr("virtcluster_boot_server.it", "files.uefi_x64", "shimx64.efi"),
+				resource.TestCheckResourceAttr("virtcluster_boot_server.it", "files.http_x64", at+"/shimx64.efi"),
+				func(*terraform.State) error {
+					for name, file := range map[string]string{"shimx64.efi": "/usr/lib/shim/shimx64.efi.signed", "grubx64.efi": "/usr/lib/grub/x86_64-efi-signed/grubnetx64.efi.signed"} {
+						want := acctest.On(t, "svc-1", "sh", "-c", "sha256sum <"+file)
+						for _, from := range []string{tftp, at + "/"} {
+							if sum := acctest.On(t, "svc-2", "sh", "-c", "curl -sS --max-time 60 "+from+name+" | sha256sum"); sum != want {
+								return fmt.Errorf("%s%s is %s, want %s", from, name, sum, want)
+							}
+						}
+					}
+					if _, err := grub("/grub/grub.cfg"); err != nil {
+						return err
+					}
+					own := strings.TrimPrefix(here, at)
+					script, err := grub(own + "grub.cfg")
+					if err != nil || !strings.Contains(script, "linux "+own+"kernel 'console=ttyS0' 'ds=nocloud;s="+here+"'") {
+						return fmt.Errorf("%w: it boots\n%s", err, script)
+					}
+					for _, name := range []string{"kernel", "initrd0"} { // by GRUB
+						if got := fetch(t, tftp+own+name); !strings.HasPrefix(got, "a ") {
+							return fmt.Errorf("%s is %q", name, got)
+						}
+					}
+					for _, name := range []string{"meta-data", "user-data"} { // by the installer
+						fetch(t, here+name)
+					}
+					script, err = grub(own + "grub.cfg")
+					if err != nil || !strings.Contains(script, "is installed: booting from disk") {
+						return fmt.Errorf("%w: then it boots\n%s", err, script)
+					}
+					if _, err := grub("/boot/52-54-00-00-00-99/grub.cfg"); err != nil {
+						return err
+					}
+					acctest.On(t, "svc-2", "ip", "route", "add", "10.19.41.101/32", "via", node)
+					got := fetch(t, at+"/boot.ipxe")
+					acctest.On(t, "svc-2", "ip", "route", "del", "10.19.41.101/32")
+					if !strings.HasPrefix(got, "failed") {
+						return fmt.Errorf("by another interface it answers %q", got)
+					}
+					return nil
+				},
+			)},
+			{Config: secure, Check: resource.TestCheckResourceAttr("virtcluster_boot_profile.worker-1", "installed", "true")},
+			{ResourceName: "virtcluster_boot_server.it", ImportState: true, ImportStateVerify: true},
+			{PreConfig: func() {
+				acctest.On(t, "svc-1", "sh", "-ec", `sed -i 's/"secure_boot": true/"secure_boot": false/' "$1"; grep -q '"secure_boot": false' "$1"`, "sh", "/etc/virtcluster-boot/server/server.json")
+			}, Config: secure, Check: func(*terraform.State) error {
+				_, err := grub("/grub/grub.cfg")
+				return err
+			}},
+			{Config: config(""), Check: resource.ComposeTestCheckFunc(resource.TestCheckResourceAttr("virtcluster_boot_server.it", "files.uefi_x64", "snponly.efi"), func(*terraform.State) error {
+				if got := fetch(t, at+"/grub/grub.cfg"); !strings.HasPrefix(got, "failed") {
+					return fmt.Errorf("without Secure Boot GRUB gets %q", got)
+				}
+				return nil
+			})},
 		},
 	})
 }

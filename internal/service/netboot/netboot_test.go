@@ -118,7 +118,27 @@ func TestWhatNoServerTakes(t *testing.T) {
 // TestWhatIsInTheWayOfAServer judges what look.sh prints.
 func TestWhatIsInTheWayOfAServer(t *testing.T) {
 	t.Parallel()
-	const own = "address 10.0.100.101/24\naddress 127.0.0.1/8\n"
+	const own = "address 10.0.100.101/24\naddress 127.0.0.1/8\ninterface lo\ninterface eth0\n"
+	signed, alone, elsewhere := server(), server(), server()
+	signed.SecureBoot, alone.Interfaces, elsewhere.Interfaces = true, []string{"eth0"}, []string{"eth0", "eth7"}
+	for name, c := range map[string]struct {
+		want Server
+		says string
+		seen string
+	}{
+		"signed loaders":         {signed, "name shim among the services", own + "unreadable /usr/lib/shim/shimx64.efi.signed\n"},
+		"iPXE, with signed ones": {signed, "name ipxe among the services", own + "unreadable /usr/lib/ipxe/ipxe.pxe\n"},
+		"an interface":           {alone, "", own},
+		"one that is not there":  {elsewhere, "svc-1 has no interface eth7: write one of lo, eth0", own},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := judgeMachine(c.seen, c.want, "svc-1")
+			if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%v, want %q", err, c.says)
+			}
+		})
+	}
 	for name, c := range map[string]struct{ seen, says string }{
 		"nothing":                   {own, ""},
 		"another port's address":    {own + "http 127.0.0.1:8090 users:((\"x\",pid=1,fd=2))\n", ""},
@@ -198,21 +218,21 @@ func TestTheMachineIsLookedAt(t *testing.T) {
 	}
 	look := func(args ...string) string {
 		end := hosttest.Script{Text: lookScript, Args: args, Programs: map[string]string{
-			"ip": `echo "2: eth1    inet 10.0.0.1/24 brd 10.0.0.255"`, "systemctl": "echo 7", "ss": `case $1 in -Hltnp) echo "LISTEN 0 1 *:8090 *:* users:((x" ;; esac`,
+			"ip": `case $* in *address*) echo "2: eth1    inet 10.0.0.1/24 brd 10.0.0.255" ;; *) echo "2: eth1@if7: <BROADCAST,UP> mtu 1500" ;; esac`, "systemctl": "echo 7", "ss": `case $1 in -Hltnp) echo "LISTEN 0 1 *:8090 *:* users:((x" ;; esac`,
 		}}.Run(t)
 		if end.Status != 0 {
 			t.Errorf("%+v", end)
 		}
 		return end.Stdout
 	}
-	const usual = "address 10.0.0.1/24\nhttp *:8090 users:((x\n"
-	if got := look("t@a.service", "8090", dir, "a"); got != usual {
+	const usual = "address 10.0.0.1/24\ninterface eth1\nhttp *:8090 users:((x\n"
+	if got := look("t@a.service", "8090", dir+"/a"); got != usual {
 		t.Errorf("all is there: %q", got)
 	}
-	if got := look("t@a.service", "8090", dir, "a", "b", "c"); got != usual+"unreadable "+dir+"/b\n" {
+	if got := look("t@a.service", "8090", dir+"/a", dir+"/b", dir+"/c"); got != usual+"unreadable "+dir+"/b\n" {
 		t.Errorf("a loader is missing: %q", got)
 	}
-	if got := look("t@a.service", "8090", "", "b"); got != usual {
+	if got := look("t@a.service", "8090"); got != usual {
 		t.Errorf("without loaders: %q", got)
 	}
 }
