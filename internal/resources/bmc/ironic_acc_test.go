@@ -217,12 +217,13 @@ func (s *stage) keepsSecureBoot() {
 			s.t.Errorf("%s %s %s: %d %s", step.method, step.path, step.body, status, text)
 		}
 	}
-	const script = `file=$(virsh dumpxml w2 | sed -n "s|.*<nvram[^>]*>\(.*\)</nvram>.*|\1|p"); template=$(virsh dumpxml w2 | sed -n "s|.*<nvram[^>]* template='\([^']*\)'.*|\1|p")`
-	acctest.Run(s.t, "sh", "-ec", script+`; cmp "$file" "$template"; printf x | dd of="$file" bs=1 seek=4096 conv=notrunc status=none; ! cmp -s "$file" "$template"`)
+	// isTemplate ends well where the machine's variables are those of a template of its firmware.
+	const isTemplate = `file=/var/lib/libvirt/qemu/nvram/w2_VARS.fd; is() { for t in /usr/share/OVMF/OVMF_VARS*.fd; do ! cmp -s "$file" "$t" || return 0; done; return 1; }; `
+	acctest.Run(s.t, "sh", "-ec", isTemplate+`is; printf x | dd of="$file" bs=1 seek=4096 conv=notrunc status=none; ! is`)
 	if status, text := s.send("POST", 8002, uefi+"/Actions/SecureBoot.ResetKeys", reset); status != http.StatusNoContent {
 		s.t.Errorf("%d %s", status, text)
 	}
-	acctest.Run(s.t, "sh", "-ec", script+`; cmp "$file" "$template"`)
+	acctest.Run(s.t, "sh", "-ec", isTemplate+"is")
 	if state := s.state("w2"); state != "shut off" {
 		s.t.Errorf("the machine is %s", state)
 	}

@@ -68,6 +68,7 @@ resource "virtcluster_node" "each" {
   root_disk          = { size_gib = 1, pool = virtcluster_storage_pool.it.name }
   boot               = { order = local.machines[count.index].order }
   network_interfaces = [{ bridge = "svcbr0", mac = local.machines[count.index].mac }]
+  console            = { log_file = "/var/log/libvirt/netboot-${local.machines[count.index].name}.log" }
   wait_for           = "none"
   shutdown_timeout   = "1s"
   depends_on         = [virtcluster_dhcp_server.it, virtcluster_boot_profile.each]
@@ -84,7 +85,8 @@ func answers(t *testing.T, name, ip string) error {
 		}
 	}
 	served, _ := acctest.Try(t.Context(), "svc-1", "journalctl", "-q", "--no-pager", "-o", "cat", "-n", "40", "-u", "virtcluster-boot@server")
-	return fmt.Errorf("%s answers %q; the boot server says\n%s", name, got, served)
+	shown, _ := acctest.Try(t.Context(), "hypervisor", "sh", "-c", "tail -qc 3000 /var/log/libvirt/netboot-*.log | tr -d '\\033\\000'")
+	return fmt.Errorf("%s answers %q; the boot server says\n%s\nand the consoles show\n%s", name, got, served, shown)
 }
 
 // TestAccGuestsInstallThemselvesFromTheNetwork has guests without an image boot from the network by their firmware, install themselves, and boot
