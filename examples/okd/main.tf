@@ -80,14 +80,14 @@ locals {
   install_config = merge(module.okd.install_config, {
     pullSecret = var.pull_secret
     sshKey     = trimspace(file("${var.key}.pub"))
-    }, var.registry == null ? {} : {
-    additionalTrustBundle       = file(var.registry.certificate_file)
-    additionalTrustBundlePolicy = "Always"
-    imageDigestSources = [for release in var.registry.releases : {
-      source  = release
-      mirrors = [for name in keys(var.service_nodes) : "${name}.${local.domain}:${var.registry.port}/${split("/", release)[1]}/${split("/", release)[2]}"]
-    }]
-  })
+    }, [for r in [var.registry] : {
+      additionalTrustBundle       = file(r.certificate_file)
+      additionalTrustBundlePolicy = "Always"
+      imageDigestSources = [for release in r.releases : {
+        source  = release
+        mirrors = [for name in keys(var.service_nodes) : "${name}.${local.domain}:${r.port}/${split("/", release)[1]}/${split("/", release)[2]}"]
+      }]
+  } if r != null]...)
 }
 
 output "install_config" {

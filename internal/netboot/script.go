@@ -19,15 +19,9 @@ var dialects = map[string]dialect{
 }
 
 // firstScript is what iPXE is told by DHCP: it asks for the script of the card that it booted from. Where there is none left to ask for, the
-// machine goes on to its disk. Under Secure Boot UEFI would refuse the kernel that iPXE gives it, so that iPXE, which may be the card's own, goes
-// on to shim: that fetches what is beside itself by what iPXE says that DHCP said.
+// machine goes on to its disk.
 func (s Server) firstScript() string {
-	lines := []string{"#!ipxe"}
-	if s.SecureBoot {
-		lines = append(lines, "iseq ${platform} efi || goto own", "set netX/next-server "+s.Address.String(), "set netX/filename "+secureLoader,
-			"chain --autofree tftp://"+s.Address.String()+"/"+secureLoader+" || exit 1", ":own")
-	}
-	return strings.Join(append(lines, "chain --replace --autofree "+s.URL()+"/boot/${netX/mac:hexhyp}/script.ipxe || exit 1", ""), "\n")
+	return "#!ipxe\nchain --replace --autofree " + s.URL() + "/boot/${netX/mac:hexhyp}/script.ipxe || exit 1\n"
 }
 
 // localScript has the machine boot from its disk: a BIOS by iPXE itself, as it may have no other entry, and UEFI by its next entry. UEFI goes on to
