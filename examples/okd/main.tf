@@ -10,13 +10,19 @@ locals {
   base   = "example"
   domain = "${local.name}.${local.base}"
 
+  # Machines keep the service nodes' time, from their first boot on.
+  chrony = join("\n", concat([for s in values(var.service_nodes) : "server ${s.ip} iburst"], ["driftfile /var/lib/chrony/drift", "makestep 1.0 3", "rtcsync", ""]))
+
   # What the role's Ignition says, and the machine's own name. It is no secret here, so that it can be told by machine; the machine's
   # attribute is one.
   ignition = { for name, m in var.machines : name => provider::virtcluster::ignition_merge(
     nonsensitive(lookup(var.ignition, m.role, jsonencode({ ignition = { version = "3.2.0" } }))),
     jsonencode({
       ignition = { version = "3.2.0" }
-      storage  = { files = [{ path = "/etc/hostname", mode = 420, overwrite = true, contents = { source = "data:,${name}.${local.domain}" } }] }
+      storage = { files = [
+        { path = "/etc/hostname", mode = 420, overwrite = true, contents = { source = "data:,${name}.${local.domain}" } },
+        { path = "/etc/chrony.conf", mode = 420, overwrite = true, contents = { source = "data:;base64,${base64encode(local.chrony)}" } },
+      ] }
     }),
   ) if !m.exists }
 }
@@ -33,7 +39,7 @@ module "okd" {
   vips          = var.vips
   pool          = { name = "okd", path = "/var/lib/libvirt/okd" }
   node          = var.node
-  service       = merge(var.service, { public_key = trimspace(file("${var.key}.pub")) })
+  service       = merge(var.service, { public_key = trimspace(file("${var.key}.pub")), services = concat(["chrony"], [for r in [var.registry] : "registry" if r != null]) })
   service_nodes = var.service_nodes
   machines      = { for name, m in var.machines : name => merge(m, { ignition = lookup(local.ignition, name, null) }) }
 
@@ -45,11 +51,43 @@ module "okd" {
   }
 }
 
+# The rest of what a helper machine does, on each of the pair, so that either is enough. They ask each other for the time where nobody else answers.
+resource "virtcluster_time_server" "each" {
+  for_each     = var.service_nodes
+  service_node = module.okd.service_nodes[each.key]
+  clients      = [var.network.cidr]
+  upstreams    = [for name, s in var.service_nodes : s.ip if name != each.key]
+}
+
+resource "virtcluster_http_content" "files" {
+  for_each     = { for name, s in var.service_nodes : name => s if var.served != null }
+  service_node = module.okd.service_nodes[each.key]
+  listen       = "${each.value.ip}:8080"
+  path         = "/files"
+  directory    = var.served
+}
+
+resource "virtcluster_registry" "each" {
+  for_each     = { for name, s in var.service_nodes : name => s if var.registry != null }
+  service_node = module.okd.service_nodes[each.key]
+  address      = each.value.ip
+  port         = var.registry.port
+  mirror_of    = var.registry.mirror_of
+  tls          = { certificate = file(var.registry.certificate_file), key = file(var.registry.key_file) }
+}
+
 locals {
   install_config = merge(module.okd.install_config, {
     pullSecret = var.pull_secret
     sshKey     = trimspace(file("${var.key}.pub"))
-  })
+    }, [for r in [var.registry] : {
+      additionalTrustBundle       = file(r.certificate_file)
+      additionalTrustBundlePolicy = "Always"
+      imageDigestSources = [for release in r.releases : {
+        source  = release
+        mirrors = [for name in keys(var.service_nodes) : "${name}.${local.domain}:${r.port}/${split("/", release)[1]}/${split("/", release)[2]}"]
+      }]
+  } if r != null]...)
 }
 
 output "install_config" {
@@ -60,7 +98,7 @@ output "install_config" {
 
 output "agent_config" {
   description = "agent-config.yaml for `openshift-install agent create image`."
-  value       = provider::virtcluster::agent_config(merge(module.okd.agent_config, { rendezvousIP = var.machines[var.rendezvous_master].ip }))
+  value       = provider::virtcluster::agent_config(merge(module.okd.agent_config, { rendezvousIP = var.machines[var.rendezvous_master].ip, additionalNTPSources = [for s in values(var.service_nodes) : s.ip] }))
 }
 
 output "cluster" {
@@ -70,5 +108,7 @@ output "cluster" {
     vips          = var.vips
     service_nodes = { for name, s in var.service_nodes : name => { inside = s.ip, outside = s.external_ip } }
     machines      = { for name, m in var.machines : name => m.ip if m.role != "bootstrap" || var.bootstrap }
+    files         = [for c in virtcluster_http_content.files : c.url]
+    registries    = [for name in keys(virtcluster_registry.each) : "${name}.${local.domain}:${var.registry.port}"]
   }
 }

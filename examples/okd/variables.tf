@@ -77,6 +77,18 @@ variable "service" {
   default     = {}
 }
 
+variable "served" {
+  description = "Directory of files that machines and people fetch from each service node by HTTP, at port 8080 below /files: images of the operating system, tools of the release. Null for none."
+  type        = string
+  default     = null
+}
+
+variable "registry" {
+  description = "A registry on each service node, for an installation without the internet: files with the certificate for the service nodes' names and its key, and what it is a mirror of, where nothing is to be pushed to it. Null for none."
+  type        = object({ certificate_file = string, key_file = string, port = optional(number, 5000), mirror_of = optional(string), releases = optional(list(string), ["quay.io/okd/scos-release", "quay.io/okd/scos-content"]) })
+  default     = null
+}
+
 variable "ignition" {
   description = "What `openshift-install create ignition-configs` wrote, by role: the texts of bootstrap.ign, master.ign and worker.ign. Empty before that, when install-config.yaml is asked for."
   type        = map(string)

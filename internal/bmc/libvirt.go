@@ -231,6 +231,21 @@ func readBootID(metadata string) string {
 	}
 }
 
+// ResetKeys implements Machine.
+func (m *domain) ResetKeys(ctx context.Context) error {
+	d, err := m.client.DomainByName(ctx, m.name)
+	if err != nil {
+		return err
+	}
+	if isOn(d) {
+		return ErrOn
+	}
+	if err := m.client.CanResetStore(ctx); err != nil {
+		return err
+	}
+	return m.client.ResetDomainStore(ctx, d.UUID)
+}
+
 // OpenConsole implements Machine.
 func (m *domain) OpenConsole(ctx context.Context) (io.ReadWriteCloser, error) {
 	d, err := m.client.DomainByName(ctx, m.name)

@@ -42,6 +42,9 @@ var Actions = []Action{On, ForceOn, ForceOff, GracefulShutdown, GracefulRestart,
 // ErrOff says that a machine is off and would have to run for what was asked.
 var ErrOff = errors.New("the machine is off: switch it on first")
 
+// ErrOn says that a machine runs and would have to be off for what was asked.
+var ErrOn = errors.New("the machine runs: switch it off first")
+
 // InputError says that what was asked for cannot be done by anybody: Property is the one at fault.
 type InputError struct {
 	Property, Why string
@@ -106,6 +109,8 @@ type Machine interface {
 	Insert(ctx context.Context, m Medium) error
 	// Eject empties the drive, and removes the volume of a medium; the zero Medium has none.
 	Eject(ctx context.Context, m Medium) error
+	// ResetKeys has the UEFI variables of a machine that is off, and with them the keys of Secure Boot, be those of its firmware's template.
+	ResetKeys(ctx context.Context) error
 	// OpenConsole connects to the serial console of a running machine.
 	OpenConsole(ctx context.Context) (io.ReadWriteCloser, error)
 }

@@ -289,7 +289,7 @@ func missingOfIronic(docs map[string]object, id string) (missing []string) {
 			"Manufacturer", "Processors", "SecureBoot", "SimpleStorage", "Storage", "VirtualMedia"},
 		manager:                          {"FirmwareVersion", "VirtualMedia"},
 		system + "/Processors/CPU1":      {"ProcessorArchitecture", "TotalThreads"},
-		system + "/SecureBoot":           {"SecureBootEnable"},
+		system + "/SecureBoot":           {"SecureBootEnable", "Actions.#SecureBoot.ResetKeys"},
 		system + "/VirtualMedia/Cd":      {"Image", "Inserted", "MediaTypes", "WriteProtected", "Actions.#VirtualMedia.InsertMedia", "Actions.#VirtualMedia.EjectMedia"},
 		manager + "/VirtualMedia/Cd":     {"Image", "Inserted", "MediaTypes", "WriteProtected", "Actions.#VirtualMedia.InsertMedia", "Actions.#VirtualMedia.EjectMedia"},
 		root + "/Chassis/" + id:          {"Power", "Thermal"},

@@ -115,7 +115,7 @@ func failWith(w http.ResponseWriter, err error) {
 		return
 	}
 	switch {
-	case errors.Is(err, ErrOff):
+	case errors.Is(err, ErrOff), errors.Is(err, ErrOn):
 		answerError(w, http.StatusConflict, "ActionNotSupported", err.Error())
 	case hypervisor.IsNotFound(err):
 		answerError(w, http.StatusNotFound, "ResourceMissingAtURI", err.Error())

@@ -82,15 +82,7 @@ func (r *service) addParts(get func(path string, describe func(s *System, v View
 	get("/Systems/{system}/Bios", func(s *System, _ View, _ *http.Request) object {
 		return newResource(of(s, "/Bios"), "Bios.v1_1_0.Bios", "Bios", "Firmware Settings", object{"Attributes": object{}})
 	})
-	get("/Systems/{system}/SecureBoot", func(s *System, v View, _ *http.Request) object {
-		current := "Disabled"
-		if v.SecureBoot {
-			current = "Enabled"
-		}
-		return newResource(of(s, "/SecureBoot"), "SecureBoot.v1_1_0.SecureBoot", "SecureBoot", "UEFI Secure Boot", object{
-			"SecureBootEnable": v.SecureBoot, "SecureBootCurrentBoot": current, "SecureBootMode": map[bool]string{true: "UserMode", false: "SetupMode"}[v.SecureBoot],
-		})
-	})
+	get("/Systems/{system}/SecureBoot", func(s *System, v View, _ *http.Request) object { return describeSecureBoot(s, v) })
 	chassis := func(s *System, rest string) string { return root + "/Chassis/" + s.ID + rest }
 	get("/Chassis/{system}", func(s *System, v View, _ *http.Request) object {
 		return newResource(chassis(s, ""), "Chassis.v1_9_1.Chassis", s.ID, "Chassis of "+v.Name, object{
@@ -104,6 +96,19 @@ func (r *service) addParts(get func(path string, describe func(s *System, v View
 	})
 	get("/Chassis/{system}/Thermal", func(s *System, _ View, _ *http.Request) object {
 		return newResource(chassis(s, "/Thermal"), "Thermal.v1_5_0.Thermal", "Thermal", "Thermal", object{"Fans": []object{}, "Temperatures": []object{}})
+	})
+}
+
+// describeSecureBoot is the document of what a machine's firmware checks.
+func describeSecureBoot(s *System, v View) object {
+	path := root + "/Systems/" + s.ID + "/SecureBoot"
+	current := "Disabled"
+	if v.SecureBoot {
+		current = "Enabled"
+	}
+	return newResource(path, "SecureBoot.v1_1_0.SecureBoot", "SecureBoot", "UEFI Secure Boot", object{
+		"SecureBootEnable": v.SecureBoot, "SecureBootCurrentBoot": current, "SecureBootMode": map[bool]string{true: "UserMode", false: "SetupMode"}[v.SecureBoot],
+		"Actions": object{"#SecureBoot.ResetKeys": object{"target": path + "/Actions/SecureBoot.ResetKeys", "ResetKeysType@Redfish.AllowableValues": []string{AllKeysToDefault}}},
 	})
 }
 

@@ -71,6 +71,14 @@ func (r *service) addSystems(mux *http.ServeMux) {
 	get("/Systems/{system}", func(s *System, v View, _ *http.Request) object { return describeSystem(s, v) })
 	get("/Managers/{system}", func(s *System, _ View, _ *http.Request) object { return r.describeManager(s) })
 	mux.HandleFunc("PATCH "+root+"/Systems/{system}", r.changeSystem)
+	mux.HandleFunc("PATCH "+root+"/Systems/{system}/SecureBoot", r.changeSecureBoot)
+	act("/Systems/{system}/SecureBoot/Actions/SecureBoot.ResetKeys", func(ctx context.Context, s *System, w http.ResponseWriter, req *http.Request) error {
+		var body struct{ ResetKeysType string }
+		if !readBody(w, req, &body) {
+			return errAnswered
+		}
+		return s.ResetKeys(ctx, body.ResetKeysType)
+	})
 	act("/Systems/{system}/Actions/ComputerSystem.Reset", func(ctx context.Context, s *System, w http.ResponseWriter, req *http.Request) error {
 		var body struct{ ResetType Action }
 		if !readBody(w, req, &body) {
@@ -168,6 +176,27 @@ func (r *service) changeSystem(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	replyTagged(w, req, describeSystem(s, v))
+}
+
+// changeSecureBoot is PATCH of a system's SecureBoot.
+func (r *service) changeSecureBoot(w http.ResponseWriter, req *http.Request) {
+	s, v, ok := r.findSystem(w, req)
+	if !ok {
+		return
+	}
+	var body struct{ SecureBootEnable *bool }
+	if !readBody(w, req, &body) {
+		return
+	}
+	if body.SecureBootEnable == nil {
+		answerError(w, http.StatusBadRequest, "PropertyUnknown", "only SecureBootEnable can be changed")
+		return
+	}
+	if err := v.CheckSecureBoot(*body.SecureBootEnable); err != nil {
+		failWith(w, err)
+		return
+	}
+	replyTagged(w, req, describeSecureBoot(s, v))
 }
 
 // modeOf is how a machine's firmware boots, in Redfish's words.

@@ -150,6 +150,38 @@ func (s *System) SetLED(ctx context.Context, led string) error {
 	return s.changeMemory(v.Description, func(m *memory) { m.LED = led })
 }
 
+// AllKeysToDefault is the one reset of Secure Boot's keys that there is, in Redfish's words (ResetKeysType).
+const AllKeysToDefault = "ResetAllKeysToDefault"
+
+// ResetKeys has the keys of Secure Boot be those that the firmware comes with.
+func (s *System) ResetKeys(ctx context.Context, kind string) error {
+	if kind != AllKeysToDefault {
+		return &InputError{"ResetKeysType", fmt.Sprintf("%q is no reset that can be done here: write %s", kind, AllKeysToDefault)}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v, err := s.view(ctx)
+	switch {
+	case err != nil:
+		return err
+	case !v.UEFI:
+		return &InputError{"ResetKeysType", "the machine has a BIOS, which knows no keys"}
+	case v.On:
+		return ErrOn
+	}
+	err = s.machine.ResetKeys(ctx)
+	s.log.Info("keys of Secure Boot", "error", err)
+	return err
+}
+
+// CheckSecureBoot refuses another state of Secure Boot than the machine has: its firmware is either built for it or not.
+func (v View) CheckSecureBoot(enable bool) error {
+	if enable == v.SecureBoot {
+		return nil
+	}
+	return &InputError{"SecureBootEnable", fmt.Sprintf("the machine's firmware has it %t for good: the node's firmware (uefi, or uefi-secure) decides", v.SecureBoot)}
+}
+
 // Insert puts an image into the drive, in place of what is in it.
 func (s *System) Insert(ctx context.Context, want Medium) error {
 	if !strings.HasPrefix(want.URL, "http://") && !strings.HasPrefix(want.URL, "https://") {

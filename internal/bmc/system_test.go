@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 )
@@ -18,6 +19,7 @@ type toy struct {
 	ejected  []Medium
 	refuse   error
 	console  io.ReadWriteCloser
+	keys     int
 	// switching is how long an action takes.
 	switching time.Duration
 }
@@ -55,6 +57,11 @@ func (m *toy) Eject(_ context.Context, medium Medium) error {
 	m.ejected = append(m.ejected, medium)
 	m.Inserted = ""
 	return nil
+}
+
+func (m *toy) ResetKeys(context.Context) error {
+	m.keys++
+	return m.refuse
 }
 
 func (m *toy) OpenConsole(context.Context) (io.ReadWriteCloser, error) { return m.console, nil }
@@ -174,6 +181,32 @@ func TestWhatCannotBeDoneIsRefused(t *testing.T) {
 	}
 	if err := s.Reset(t.Context(), ForceRestart); !errors.Is(err, ErrOff) {
 		t.Errorf("a machine that is off was reset: %v", err)
+	}
+}
+
+func TestKeysOfSecureBootAreResetWhileTheMachineIsOff(t *testing.T) {
+	m, s := newToy(t)
+	reset := func(kind, says string) {
+		t.Helper()
+		if err := s.ResetKeys(t.Context(), kind); (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v, want %q", kind, err, says)
+		}
+	}
+	reset(AllKeysToDefault, "has a BIOS")
+	m.UEFI = true
+	reset("DeletePK", "can be done here")
+	m.On = true
+	reset(AllKeysToDefault, "switch it off first")
+	m.On = false
+	if m.keys != 0 {
+		t.Errorf("what was refused was done %d times", m.keys)
+	}
+	if reset(AllKeysToDefault, ""); m.keys != 1 {
+		t.Errorf("it was done %d times", m.keys)
+	}
+	v, err := s.View(t.Context())
+	if err != nil || v.CheckSecureBoot(false) != nil || v.CheckSecureBoot(true) == nil {
+		t.Errorf("%v: without Secure Boot its state is %v and %v", err, v.CheckSecureBoot(false), v.CheckSecureBoot(true))
 	}
 }
 

@@ -278,15 +278,20 @@ func (p *planning[M, S]) lookAtMachine() {
 	if !ok {
 		return
 	}
-	err = l.LookAtMachine(p.ctx, p.spec)
+	p.resp.Diagnostics.Append(DescribeLook(path.Root(p.Key[0]), p.describeObject(p.m), l.LookAtMachine(p.ctx, p.spec))...)
+}
+
+// DescribeLook returns what a look at a machine says of a planned object: an error where that is placed at an attribute. A machine that cannot be
+// asked is a warning at the attribute that names it.
+func DescribeLook(machine path.Path, what string, err error) diag.Diagnostics {
 	_, placed := errors.AsType[*service.AttributeError](err)
 	switch {
 	case err == nil, errors.Is(err, fleet.ErrUnknown):
+		return nil
 	case placed:
-		p.resp.Diagnostics.Append(NewFailure("plan", p.describeObject(p.m), err))
-	default:
-		p.resp.Diagnostics.Append(NewUnseen(path.Root(p.Key[0]), p.describeObject(p.m), err))
+		return diag.Diagnostics{NewFailure("plan", what, err)}
 	}
+	return diag.Diagnostics{NewUnseen(machine, what, err)}
 }
 
 // productName is how people write the name of a daemon that transactions call by the name of its directory.

@@ -22,8 +22,11 @@ type Server struct {
 	Address netip.Addr `json:"address"`
 	Port    int64      `json:"port"`
 	TFTP    bool       `json:"tftp"`
-	// Loaders is the directory that has the loaders.
-	Loaders string `json:"loaders"`
+	// Interfaces are those that machines are answered at; all where there are none.
+	Interfaces []string `json:"interfaces,omitempty"`
+	// Loaders is the directory that has the loaders. SecureBoot says that machines with UEFI get signed ones, shim and GRUB, in place of iPXE.
+	Loaders    string `json:"loaders"`
+	SecureBoot bool   `json:"secure_boot,omitempty"`
 	// Peers are other servers of the same machines, as "ADDRESS:PORT": what one knows of a machine all know.
 	Peers []string `json:"peers,omitempty"`
 }
@@ -37,6 +40,8 @@ func (s Server) URL() string {
 type Profile struct {
 	Name string `json:"name"`
 	MAC  string `json:"mac"`
+	// Node is the node that the address was taken from, for who reads the profile back; "" where it was written.
+	Node string `json:"node,omitempty"`
 	// Kernel and Initrd are URLs, which the server fetches and passes on.
 	Kernel  string   `json:"kernel"`
 	Initrd  []string `json:"initrd,omitempty"`
@@ -113,27 +118,83 @@ func (c Config) Check() error {
 	if c.Twice != nil {
 		return c.Twice
 	}
-	if c.Server.TFTP {
-		for _, name := range Loaders {
-			f, err := os.Open(filepath.Join(c.Server.Loaders, name))
-			if errors.Is(err, fs.ErrNotExist) {
-				return fmt.Errorf("there is no %s in %s: install ipxe there, or name the directory that has it as loaders", name, c.Server.Loaders)
-			}
-			if err != nil {
-				return fmt.Errorf("the loader cannot be read: %w", err)
-			}
-			_ = f.Close()
+	if !c.Server.TFTP {
+		return nil
+	}
+	for _, at := range c.Server.LoaderFiles() {
+		f, err := os.Open(at) //nolint:gosec // it is what the configuration says
+		if errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("there is no %s in %s: install %s there, or name the directory that has it as loaders", filepath.Base(at), filepath.Dir(at), c.Server.packages())
 		}
+		if err != nil {
+			return fmt.Errorf("the loader cannot be read: %w", err)
+		}
+		_ = f.Close()
 	}
 	return nil
 }
 
-// Loaders are the files of Debian's ipxe that machines fetch: for a BIOS, and for UEFI.
-var Loaders = []string{"ipxe.pxe", "snponly.efi"}
+// DefaultLoaders is the directory of Debian's ipxe.
+const DefaultLoaders = "/usr/lib/ipxe"
 
-// isLoader says whether a name is one of the Loaders, or another file of theirs that is asked for by name.
-func isLoader(name string) bool {
-	return slices.Contains(Loaders, name) || name == "ipxe.efi" || name == "undionly.kpxe"
+// The loaders that machines are told to fetch: for a BIOS, for UEFI, and for UEFI under Secure Boot, which takes what its vendor signed. That is
+// shim, which fetches GRUB by its name from beside itself.
+const (
+	biosLoader   = "ipxe.pxe"
+	uefiLoader   = "snponly.efi"
+	secureLoader = "shimx64.efi"
+	grubLoader   = "grubx64.efi"
+)
+
+// signed are the places of Debian's shim-signed and grub-efi-amd64-signed; this GRUB is the one that boots from a network.
+var signed = map[string]string{
+	secureLoader: "/usr/lib/shim/shimx64.efi.signed",
+	grubLoader:   "/usr/lib/grub/x86_64-efi-signed/grubnetx64.efi.signed",
+}
+
+// ForBIOS is the loader that machines with a BIOS are told to fetch.
+func (Server) ForBIOS() string { return biosLoader }
+
+// ForUEFI is the loader that machines with UEFI are told to fetch.
+func (s Server) ForUEFI() string {
+	if s.SecureBoot {
+		return secureLoader
+	}
+	return uefiLoader
+}
+
+// LoaderFiles are the files of the loaders that machines cannot do without.
+func (s Server) LoaderFiles() (all []string) {
+	names := []string{biosLoader, uefiLoader}
+	if s.SecureBoot {
+		names = append(names, secureLoader, grubLoader)
+	}
+	for _, name := range names {
+		all = append(all, s.findLoader(name))
+	}
+	return all
+}
+
+// findLoader is the file of a loader, of the needed ones and others of ipxe that are asked for by name; "" for none.
+func (s Server) findLoader(name string) string {
+	at, isSigned := signed[name]
+	switch {
+	case isSigned && !s.SecureBoot:
+		return ""
+	case isSigned && s.Loaders == DefaultLoaders:
+		return at
+	case isSigned, slices.Contains([]string{biosLoader, uefiLoader, "ipxe.efi", "undionly.kpxe"}, name):
+		return filepath.Join(s.Loaders, name)
+	}
+	return ""
+}
+
+// packages is what brings the loaders.
+func (s Server) packages() string {
+	if s.SecureBoot {
+		return "ipxe, shim-signed and grub-efi-amd64-signed"
+	}
+	return "ipxe"
 }
 
 // CanonicalMAC is a MAC address as profiles have it, from any spelling with colons or dashes; "" where it is none.

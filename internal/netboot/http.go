@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -31,8 +30,10 @@ type service struct {
 // ServeHTTP answers machines, and peers.
 //
 //	/boot.ipxe                 what iPXE is told by DHCP
+//	/grub/grub.cfg             what GRUB fetches by itself, under Secure Boot
 //	/LOADER                    for UEFI that boots by HTTP, without a redirect
 //	/boot/MAC/script.ipxe      what the machine boots now
+//	/boot/MAC/grub.cfg         the same for GRUB
 //	/boot/MAC/FILE             kernel, initrd0…, and its configuration
 //	/boot/MAC/installed        it says that it is installed, by any method
 //	/state                     what peers know
@@ -44,8 +45,10 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.serveState(w, r, c)
 	case name == "boot.ipxe":
 		serveText(w, r, c.Server.firstScript())
-	case isLoader(name):
-		http.ServeFile(w, r, filepath.Join(c.Server.Loaders, name))
+	case name == "grub/grub.cfg" && c.Server.SecureBoot:
+		serveText(w, r, firstGrub)
+	case c.Server.findLoader(name) != "":
+		http.ServeFile(w, r, c.Server.findLoader(name))
 	default:
 		words := strings.Split(name, "/")
 		if mac := CanonicalMAC(words[min(1, len(words)-1)]); len(words) == 3 && words[0] == "boot" && mac != "" {
@@ -67,8 +70,8 @@ func (s *service) serveMachine(w http.ResponseWriter, r *http.Request, c *Config
 	p, known := c.Profiles[mac]
 	if !known {
 		s.log.Printf("%s %s: no profile", mac, name)
-		if name == "script.ipxe" {
-			serveText(w, r, localScript("no profile for "+mac))
+		if d, is := dialects[name]; is {
+			serveText(w, r, d.local("no profile for "+mac))
 			return
 		}
 		http.NotFound(w, r)
@@ -76,8 +79,8 @@ func (s *service) serveMachine(w http.ResponseWriter, r *http.Request, c *Config
 	}
 	now := s.states.get(mac, p.Generation)
 	switch {
-	case name == "script.ipxe":
-		s.serveScript(w, r, c, p, now)
+	case dialects[name].own != nil:
+		s.serveScript(w, r, c, p, now, name)
 	case name == "installed":
 		s.recordAsked(w, p, name, func(rec *Record) { markInstalled(rec) }, func() { serveText(w, r, "installed\n") })
 	case p.Once && now.Spent != nil && time.Since(*now.Spent) > grace:
@@ -88,12 +91,12 @@ func (s *service) serveMachine(w http.ResponseWriter, r *http.Request, c *Config
 	}
 }
 
-func (s *service) serveScript(w http.ResponseWriter, r *http.Request, c *Config, p Profile, now Record) {
+func (s *service) serveScript(w http.ResponseWriter, r *http.Request, c *Config, p Profile, now Record, name string) {
 	if p.Once && now.Spent != nil {
-		s.recordAsked(w, p, "script.ipxe", func(*Record) {}, func() { serveText(w, r, localScript(p.Name+" is installed")) })
+		s.recordAsked(w, p, name, func(*Record) {}, func() { serveText(w, r, dialects[name].local(p.Name+" is installed")) })
 		return
 	}
-	s.recordAsked(w, p, "script.ipxe", func(rec *Record) { rec.Fetched = nil }, func() { serveText(w, r, p.script(c.Server)) })
+	s.recordAsked(w, p, name, func(rec *Record) { rec.Fetched = nil }, func() { serveText(w, r, dialects[name].own(p, c.Server)) })
 }
 
 // recordAsked changes the machine's record, and answers once that is on disk.

@@ -9,6 +9,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/unitprogram"
@@ -53,20 +54,43 @@ func (s *service) run(ctx context.Context, directory string) error {
 	}
 	defer func() { _ = program.Close() }()
 	s.askPeers(ctx) // before anybody is told to install what a peer knows to be installed
-	listener, err := net.Listen("tcp", net.JoinHostPort(c.Server.Address.String(), fmt.Sprint(c.Server.Port)))
+	server := &http.Server{Handler: s, ReadHeaderTimeout: 30 * time.Second, ErrorLog: s.log}
+	for _, device := range c.Server.devices() {
+		if err := s.listen(ctx, &program, server, device); err != nil {
+			return err
+		}
+	}
+	return program.Run(ctx)
+}
+
+// devices are the interfaces to listen at; "" is all of them.
+func (s Server) devices() []string {
+	if len(s.Interfaces) == 0 {
+		return []string{""}
+	}
+	return s.Interfaces
+}
+
+// listen has what comes in by an interface be answered by HTTP, and by TFTP where that is served; "" is any interface.
+func (s *service) listen(ctx context.Context, program *unitprogram.Program, server *http.Server, device string) error {
+	c, by := s.config.Load().Server, net.ListenConfig{}
+	if device != "" {
+		by.Control = bindTo(device)
+	}
+	listener, err := by.Listen(ctx, "tcp", net.JoinHostPort(c.Address.String(), fmt.Sprint(c.Port)))
 	if err != nil {
 		return err
 	}
-	server := &http.Server{Handler: s, ReadHeaderTimeout: 30 * time.Second, ErrorLog: s.log}
 	program.AddServer(func(context.Context) error { return server.Serve(listener) }, server.Close)
-	if c.Server.TFTP {
-		socket, err := net.ListenPacket("udp", net.JoinHostPort(c.Server.Address.String(), "69"))
-		if err != nil {
-			return errors.Join(err, listener.Close())
-		}
-		program.AddServer(func(context.Context) error { return s.serveTFTP(socket) }, socket.Close)
+	if !c.TFTP {
+		return nil
 	}
-	return program.Run(ctx)
+	socket, err := by.ListenPacket(ctx, "udp", net.JoinHostPort(c.Address.String(), "69"))
+	if err != nil {
+		return err
+	}
+	program.AddServer(func(context.Context) error { return s.serveTFTP(socket) }, socket.Close)
+	return nil
 }
 
 // useConfiguration serves by a configuration from now on.
@@ -84,7 +108,7 @@ func (s *service) reload(directory string) error {
 		return err
 	}
 	was := s.config.Load()
-	if was.Server.URL() != c.Server.URL() || was.Server.TFTP != c.Server.TFTP {
+	if was.Server.URL() != c.Server.URL() || was.Server.TFTP != c.Server.TFTP || !slices.Equal(was.Server.Interfaces, c.Server.Interfaces) {
 		return errors.New("it listens elsewhere now, and starts anew")
 	}
 	s.useConfiguration(&c)

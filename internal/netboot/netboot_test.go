@@ -267,7 +267,7 @@ func TestPeersShareWhatTheyKnow(t *testing.T) {
 func TestAConfigurationThatCannotBeServedIsRefused(t *testing.T) {
 	t.Parallel()
 	loaders := t.TempDir()
-	for _, name := range Loaders {
+	for _, name := range []string{"ipxe.pxe", "snponly.efi"} {
 		if err := os.WriteFile(filepath.Join(loaders, name), []byte("x"), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -282,6 +282,7 @@ func TestAConfigurationThatCannotBeServedIsRefused(t *testing.T) {
 		"two profiles of one machine":   {map[string]any{ServerFile: server, ProfileFile("a"): Profile{Name: "a", MAC: mac}, ProfileFile("b"): Profile{Name: "b", MAC: mac}}, "the profiles a and b are both for " + mac},
 		"a profile that a person broke": {map[string]any{ServerFile: server, ProfileFile("a"): map[string]int{"no_such": 1}}, ""},
 		"no loaders":                    {map[string]any{ServerFile: Server{TFTP: true, Loaders: filepath.Join(loaders, "none")}}, "there is no ipxe.pxe in"},
+		"no signed loaders":             {map[string]any{ServerFile: Server{TFTP: true, SecureBoot: true, Loaders: loaders}}, "there is no shimx64.efi in"},
 		"no loaders, and no TFTP":       {map[string]any{ServerFile: Server{Loaders: filepath.Join(loaders, "none")}}, ""},
 		"what nobody knows":             {map[string]any{ServerFile: map[string]int{"no_such": 1}}, "no_such"},
 	} {

@@ -6,6 +6,18 @@ import (
 	"strings"
 )
 
+// dialect is the language of a loader: what says why a machine boots from its disk, and what boots a profile.
+type dialect struct {
+	local func(why string) string
+	own   func(Profile, Server) string
+}
+
+// dialects are those of the loaders, by the file of a machine that has it.
+var dialects = map[string]dialect{
+	"script.ipxe": {localScript, Profile.script},
+	"grub.cfg":    {localGrub, Profile.grub},
+}
+
 // firstScript is what iPXE is told by DHCP: it asks for the script of the card that it booted from. Where there is none left to ask for, the
 // machine goes on to its disk.
 func (s Server) firstScript() string {
@@ -28,20 +40,21 @@ func (p Profile) ReportURL(s Server) string { return p.base(s) + "/installed" }
 
 // fileNames are the files that the machine has to have had, in the order in which it fetches them.
 func (p Profile) fileNames() []string {
-	names := []string{"kernel"}
+	return slices.Concat([]string{"kernel"}, p.initrdNames(), Kinds[p.Kind].Files)
+}
+
+// initrdNames are what its initial RAM disks are called.
+func (p Profile) initrdNames() (names []string) {
 	for i := range p.Initrd {
 		names = append(names, fmt.Sprintf("initrd%d", i))
 	}
-	return append(names, Kinds[p.Kind].Files...)
+	return names
 }
 
 // CommandLine is what the kernel is given: what the profile says with its words in braces replaced, and what the kind of its configuration
 // needs, where the profile does not say itself where that is.
 func (p Profile) CommandLine(s Server) string {
 	var words []string
-	for i := range p.Initrd {
-		words = append(words, fmt.Sprintf("initrd=initrd%d", i)) // UEFI's kernels look for them by name
-	}
 	if p.Cmdline != "" {
 		words = append(words, p.Cmdline)
 	}
@@ -58,10 +71,12 @@ func (p Profile) CommandLine(s Server) string {
 
 // script has iPXE boot what the profile says.
 func (p Profile) script(s Server) string {
-	lines := []string{"#!ipxe", "imgfree", "kernel --name kernel " + p.base(s) + "/kernel " + p.CommandLine(s)}
-	for i := range p.Initrd {
-		lines = append(lines, fmt.Sprintf("initrd --name initrd%d %s/initrd%d", i, p.base(s), i))
+	kernel, initrd := []string{"kernel --name kernel " + p.base(s) + "/kernel"}, []string(nil)
+	for _, name := range p.initrdNames() {
+		kernel = append(kernel, "initrd="+name) // UEFI's kernels look by name for what iPXE has
+		initrd = append(initrd, "initrd --name "+name+" "+p.base(s)+"/"+name)
 	}
+	lines := slices.Concat([]string{"#!ipxe", "imgfree", strings.Join(append(kernel, p.CommandLine(s)), " ")}, initrd)
 	lines = append(lines, "boot")
 	// Where a file cannot be had the machine tries again: to boot from a disk that has nothing would end the installation.
 	return lines[0] + "\n" + strings.Join(lines[1:], " || goto failed\n") + " || goto failed\n:failed\necho Cannot boot " + p.Name + ", once more in 10 s\nsleep 10\nchain --replace --autofree " +

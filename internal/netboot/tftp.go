@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"net"
+	"net/http"
+	"net/url"
 	"os"
 	"path"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -22,6 +24,7 @@ const (
 	tftpError = 5
 	tftpOACK  = 6
 
+	tftpUndefined  = 0
 	tftpNotFound   = 1
 	tftpAccess     = 2
 	tftpIllegal    = 4
@@ -69,30 +72,110 @@ func (s *service) answerRead(socket net.PacketConn, client net.Addr, packet []by
 		refuse(conn, tftpIllegal, err.Error())
 		return
 	}
-	content, err := s.tftpFile(name)
-	if err != nil {
-		s.log.Printf("tftp %s %s: %v", client, name, err)
-		code := uint16(tftpAccess)
-		if errors.Is(err, os.ErrNotExist) {
-			code = tftpNotFound
-		}
-		refuse(conn, code, name+" is not served")
-		return
-	}
-	err = sendBlocks(conn, content, options)
+	err = s.answerTFTP(conn, client, name, options)
 	s.log.Printf("tftp %s %s: %v", client, name, err)
 }
 
-// tftpFile is what is served under a name: loaders, and iPXE's first script.
-func (s *service) tftpFile(name string) ([]byte, error) {
-	c := s.config.Load()
-	switch name = strings.TrimPrefix(path.Clean("/"+name), "/"); {
-	case name == "boot.ipxe":
-		return []byte(c.Server.firstScript()), nil
-	case isLoader(name):
-		return os.ReadFile(filepath.Join(c.Server.Loaders, name))
+// answerTFTP sends what is served by HTTP under a name, as GRUB fetches all of a machine's files by TFTP.
+func (s *service) answerTFTP(conn net.Conn, client net.Addr, name string, options map[string]string) (err error) {
+	request := &http.Request{Method: http.MethodGet, URL: &url.URL{Path: path.Clean("/" + name)}, RemoteAddr: client.String(), Header: http.Header{}}
+	answer := &tftpAnswer{conn: conn, name: name, options: options, header: http.Header{}, left: -1}
+	defer func() {
+		if why := recover(); why != nil { // as http.Server does: it came to no end
+			err = fmt.Errorf("%v: %w", why, errors.Join(answer.err, io.ErrUnexpectedEOF))
+			refuse(conn, tftpUndefined, name+" cannot be read to its end")
+		}
+	}()
+	s.ServeHTTP(answer, request)
+	return answer.end()
+}
+
+// tftpAnswer sends an HTTP answer by TFTP. The last block goes as soon as the length that was announced has come, so that whoever wrote all of it
+// knows that the client has it.
+type tftpAnswer struct {
+	conn    net.Conn
+	name    string
+	options map[string]string
+	header  http.Header
+	status  int
+	size    int
+	block   uint16
+	waits   []byte // what is not sent yet, less than a block
+	left    int64  // what is still to come of the announced length; -1 where nobody said it
+	err     error  // that of the connection, or io.EOF after the last block
+}
+
+// Header implements http.ResponseWriter.
+func (a *tftpAnswer) Header() http.Header { return a.header }
+
+// WriteHeader implements http.ResponseWriter: it agrees on the options, or refuses.
+func (a *tftpAnswer) WriteHeader(status int) {
+	if a.status != 0 {
+		return
 	}
-	return nil, os.ErrNotExist
+	if a.status = status; status != http.StatusOK {
+		code := uint16(tftpAccess)
+		if status == http.StatusNotFound {
+			code = tftpNotFound
+		}
+		refuse(a.conn, code, a.name+" is not served")
+		a.err = errors.New(http.StatusText(status))
+		return
+	}
+	if length, err := strconv.ParseInt(a.header.Get("Content-Length"), 10, 64); err == nil {
+		a.left = length
+	}
+	size, accepted := acceptOptions(a.options, a.left)
+	if a.size = size; len(accepted) > 2 {
+		a.err = sendPacket(a.conn, accepted, 0)
+	}
+	if a.left == 0 {
+		_ = a.end()
+	}
+}
+
+// Write implements http.ResponseWriter.
+func (a *tftpAnswer) Write(content []byte) (int, error) {
+	a.WriteHeader(http.StatusOK)
+	a.waits = append(a.waits, content...)
+	for a.err == nil && len(a.waits) >= a.size {
+		a.err = a.send(a.waits[:a.size])
+		a.waits = a.waits[a.size:]
+	}
+	if a.err == nil && a.left >= 0 {
+		if a.left -= int64(len(content)); a.left <= 0 {
+			_ = a.end()
+		}
+	}
+	if a.err != nil && !errors.Is(a.err, io.EOF) {
+		return 0, a.err
+	}
+	return len(content), nil
+}
+
+// end sends the last block, which is shorter than the others, and returns what kept the answer from its end.
+func (a *tftpAnswer) end() error {
+	a.WriteHeader(http.StatusOK)
+	if a.err == nil && a.left <= 0 {
+		a.err = a.send(a.waits)
+		if a.err == nil {
+			a.err = io.EOF
+		}
+	}
+	switch {
+	case errors.Is(a.err, io.EOF):
+		return nil
+	case a.err == nil:
+		a.err = io.ErrUnexpectedEOF
+	}
+	return a.err
+}
+
+func (a *tftpAnswer) send(content []byte) error {
+	a.block++
+	packet := binary.BigEndian.AppendUint16(nil, tftpData)
+	packet = append(binary.BigEndian.AppendUint16(packet, a.block), content...)
+	return sendPacket(a.conn, packet, a.block)
 }
 
 func refuse(conn net.Conn, code uint16, words string) {
@@ -123,33 +206,18 @@ func parseRead(packet []byte) (name string, options map[string]string, err error
 	return words[0], options, nil
 }
 
-// sendBlocks sends a file, block by block, each once the one before has arrived.
-func sendBlocks(conn net.Conn, content []byte, options map[string]string) error {
-	size := tftpBlock
-	accepted := binary.BigEndian.AppendUint16(nil, tftpOACK)
+// acceptOptions returns the size of a block, and the packet that says which of the options hold for a file of a length, -1 where nobody knows it.
+func acceptOptions(options map[string]string, length int64) (size int, packet []byte) {
+	size = tftpBlock
+	packet = binary.BigEndian.AppendUint16(nil, tftpOACK)
 	if n, err := strconv.Atoi(options["blksize"]); err == nil && n >= 8 {
 		size = min(n, tftpMostBlock)
-		accepted = append(accepted, "blksize\x00"+strconv.Itoa(size)+"\x00"...)
+		packet = append(packet, "blksize\x00"+strconv.Itoa(size)+"\x00"...)
 	}
-	if _, asked := options["tsize"]; asked {
-		accepted = append(accepted, "tsize\x00"+strconv.Itoa(len(content))+"\x00"...)
+	if _, asked := options["tsize"]; asked && length >= 0 {
+		packet = append(packet, "tsize\x00"+strconv.FormatInt(length, 10)+"\x00"...)
 	}
-	if len(accepted) > 2 {
-		if err := sendPacket(conn, accepted, 0); err != nil {
-			return err
-		}
-	}
-	for block := uint16(1); ; block++ {
-		n := min(size, len(content))
-		packet := binary.BigEndian.AppendUint16(nil, tftpData)
-		packet = append(binary.BigEndian.AppendUint16(packet, block), content[:n]...)
-		if err := sendPacket(conn, packet, block); err != nil {
-			return err
-		}
-		if content = content[n:]; n < size {
-			return nil
-		}
-	}
+	return size, packet
 }
 
 // sendPacket sends a packet until it is acknowledged, a few times.

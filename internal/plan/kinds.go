@@ -26,7 +26,12 @@ var (
 	BootServer = Kind{Name: "boot server of a machine", Noun: "boot server"}
 	// BootedMachine is a machine by its MAC address, which boots what one profile says.
 	BootedMachine = Kind{Name: "machine that boots from the network", Noun: "boot profile of", Everywhere: true}
-	DHCPServer    = Kind{Name: "interface that has a DHCP server", Noun: "DHCP server on"}
+	// BootedNode is one by the name of its node, and NodeCard the first interface of a node, by its name too; For is the MAC address.
+	BootedNode = Kind{Name: "node that boots from the network", Noun: "boot profile of node", Everywhere: true}
+	NodeCard   = Kind{Name: "first interface of a node", Noun: "first interface of node", Everywhere: true}
+	// ServedURL is what a resource of the plan serves by HTTP: a file, or a directory with all that is below it.
+	ServedURL  = Kind{Name: "URL that the plan serves", Noun: "URL", Everywhere: true}
+	DHCPServer = Kind{Name: "interface that has a DHCP server", Noun: "DHCP server on"}
 )
 
 // Addresses that the plan puts on devices of a machine, by what puts them there: whoever of two goes would take it from the other.

@@ -77,6 +77,8 @@ var Rules = joinRules(
 		{Mine: TimeServer, Theirs: TimeServer, Summary: "Two time servers", Detail: "another virtcluster_time_server of this configuration is for {place} too: a service node has one"},
 		{Mine: BootServer, Theirs: BootServer, Summary: "Two boot servers", Detail: "another virtcluster_boot_server of this configuration is for {place} too: a service node has one"},
 		{Mine: BootedMachine, Theirs: BootedMachine, Summary: "Two profiles for one machine", Detail: "{value} boots what {holder} says already: a machine has one profile"},
+		{Mine: BootedNode, Theirs: NodeCard, ForOthers: true, Summary: "Another machine than the node", Detail: "{for} is to boot what the profile says, and {holder} has {their for}: write mac = \"{their for}\" in place of node"},
+		{Mine: NodeCard, Theirs: BootedNode, ForOthers: true, Summary: "Another machine than its boot profile's", Detail: "{holder} is for {their for}, which a node of this name gets by itself, and this one is to have {for}: write mac = \"{for}\" there in place of node"},
 		{Mine: DHCPServer, Theirs: DHCPServer, Summary: "Two DHCP servers", Detail: "{mine} is also the {holder}: an interface has one"},
 	},
 	[]Rule{

@@ -60,9 +60,9 @@ var Services = map[string]Service{
 		Daemon:   haproxy.Daemon{},
 	},
 	"ipxe": {
-		// Loaders, which a virtcluster_boot_server serves: there is nothing to run.
+		// Loaders, which a virtcluster_boot_server serves: there is nothing to run. Whether what a profile boots is there is asked by curl.
 		Command: "/usr/lib/ipxe/snponly.efi", Version: "dpkg-query -W ipxe", Unit: "virtcluster-boot@server.service", Aside: true,
-		Packages: map[packages.Family][]string{packages.Debian: {"ipxe"}, packages.Fedora: {"ipxe-bootimgs-x86"}},
+		Packages: map[packages.Family][]string{packages.Debian: {"ipxe", "curl"}, packages.Fedora: {"ipxe-bootimgs-x86", "curl"}},
 	},
 	"kea": {
 		// A virtcluster_dhcp_server runs it in a unit of its own, and the packages' one stays as it is.
@@ -87,6 +87,11 @@ var Services = map[string]Service{
 		Command: "docker-registry", Version: "docker-registry --version", Unit: "docker-registry.service", Aside: true,
 		Packages: map[packages.Family][]string{packages.Debian: {"docker-registry", "curl"}, packages.Fedora: {"docker-distribution", "curl"}},
 		Daemon:   registry.Daemon,
+	},
+	"shim": {
+		// What machines boot from a virtcluster_boot_server under Secure Boot: there is nothing to run.
+		Command: "/usr/lib/shim/shimx64.efi.signed", Version: "dpkg-query -W shim-signed", Unit: "virtcluster-boot@server.service", Aside: true,
+		Packages: map[packages.Family][]string{packages.Debian: {"shim-signed", "grub-efi-amd64-signed"}, packages.Fedora: {"shim-x64", "grub2-efi-x64"}},
 	},
 	"nftables": {
 		// Starting the unit flushes the ruleset, and so does stopping it, whoever made it: it is enabled for the next boot alone.

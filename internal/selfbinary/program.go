@@ -38,6 +38,24 @@ type Program struct {
 	Fetch func(ctx context.Context) ([]byte, error)
 }
 
+// Look returns why a program that is not the provider's own cannot be had, as far as that is known without fetching it from another machine.
+func (p Program) Look(ctx context.Context) error {
+	switch {
+	case p.Origin == Own:
+		return nil
+	case isURL(p.Origin):
+		ctx, cancel := context.WithTimeout(ctx, answerPatience)
+		defer cancel()
+		body, err := openURL(ctx, p.Origin)
+		if err == nil {
+			_ = body.Close()
+		}
+		return err
+	}
+	_, err := p.Fetch(ctx)
+	return err
+}
+
 // Own is the Origin of the provider's own program.
 const Own = "this provider"
 
@@ -139,12 +157,15 @@ func fetchProgram(ctx context.Context, source, sum string) ([]byte, error) {
 	return nil, fmt.Errorf("%s has no file terraform-provider-virtcluster…", source)
 }
 
-// sourcePatience is how long a download may take.
-const sourcePatience = 10 * time.Minute
+// sourcePatience is how long a download may take, and answerPatience how long its beginning.
+const (
+	sourcePatience = 10 * time.Minute
+	answerPatience = 30 * time.Second
+)
 
 // readSource reads a file or a URL.
 func readSource(ctx context.Context, source string) ([]byte, error) {
-	if !strings.HasPrefix(source, "http://") && !strings.HasPrefix(source, "https://") {
+	if !isURL(source) {
 		f, err := os.Open(source)
 		if err != nil {
 			return nil, err
@@ -154,7 +175,17 @@ func readSource(ctx context.Context, source string) ([]byte, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, sourcePatience)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, source, nil)
+	body, err := openURL(ctx, source)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = body.Close() }()
+	return readBounded(body)
+}
+
+// openURL begins to fetch a URL, as long as the context lasts.
+func openURL(ctx context.Context, source string) (io.ReadCloser, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, source, http.NoBody)
 	if err != nil {
 		return nil, err
 	}
@@ -162,11 +193,15 @@ func readSource(ctx context.Context, source string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("fetch %s: %w", source, err)
 	}
-	defer func() { _ = answer.Body.Close() }()
 	if answer.StatusCode != http.StatusOK {
+		_ = answer.Body.Close()
 		return nil, fmt.Errorf("fetch %s: the server answers %s", source, answer.Status)
 	}
-	return readBounded(answer.Body)
+	return answer.Body, nil
+}
+
+func isURL(source string) bool {
+	return strings.HasPrefix(source, "http://") || strings.HasPrefix(source, "https://")
 }
 
 // readBounded reads no more than a program may have.

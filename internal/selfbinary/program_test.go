@@ -45,6 +45,9 @@ func TestTheProgramIsTheOneForTheMachine(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, err := Choose(t.Context(), c.machine, c.source, c.checksum, c.version)
+			if looks := err == nil && p.Look(t.Context()) == nil; looks != (c.fails == "") {
+				t.Errorf("before it is fetched it looks as if it could be: %t", looks)
+			}
 			var content []byte
 			if err == nil && p.Origin != Own {
 				content, err = p.Fetch(t.Context())

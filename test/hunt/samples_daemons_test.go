@@ -44,17 +44,18 @@ func daemonSubjects() []subject {
 		{
 			kind: "virtcluster_boot_server", lane: "machine5", base: object{"service_node": "$node5.id", "http": object{"address": "10.0.100.105"}},
 			samples: map[string]any{
-				"http": object{"address": "10.0.100.105"}, "http.address": "10.0.100.105", "http.port": 8092, "loaders": "/usr/lib/ipxe", "peers": list{"10.0.100.104:8090"}, "tftp": false,
+				"http": object{"address": "10.0.100.105"}, "http.address": "10.0.100.105", "http.port": 8092, "interfaces": list{"eth0"}, "loaders": "/usr/lib/ipxe", "peers": list{"10.0.100.104:8090"}, "secure_boot": true, "tftp": false,
 			},
 		},
 		{
 			kind: "virtcluster_boot_profile", lane: "machine5",
-			base: object{"boot_server": "$bootserver.id", "name": "hunted", "mac": "52:54:00:aa:00:31", "kernel": "http://10.0.100.104:8080/kernel"},
+			base: object{"boot_server": "$bootserver.id", "name": "hunted", "mac": "52:54:00:aa:00:31", "kernel": "http://10.0.100.101:8090/boot.ipxe"},
 			samples: map[string]any{
 				"butane": "variant: fcos\nversion: 1.5.0\n", "cloud_init": object{"user_data": "#cloud-config\n"}, "cloud_init.user_data": "#cloud-config\n", "cloud_init.meta_data": "instance-id: x\n", "cmdline": "console=ttyS0",
-				"generation": 2, "ignition": "{\"ignition\":{\"version\":\"3.4.0\"}}", "initrd": list{"http://10.0.100.104:8080/initrd"}, "kernel": "http://10.0.100.104:8080/kernel", "kickstart": "text\n",
-				"mac": "52:54:00:aa:00:31", "name": "hunted", "once": false, "standby": "$bootserver2.id", "talos": "version: v1alpha1\n", "wait_for_report": true,
+				"generation": 2, "ignition": "{\"ignition\":{\"version\":\"3.4.0\"}}", "initrd": list{"http://10.0.100.101:8090/snponly.efi"}, "kernel": "http://10.0.100.102:8090/boot.ipxe", "kickstart": "text\n",
+				"mac": "52:54:00:aa:00:31", "name": "hunted", "node": "hunted", "once": false, "standby": "$bootserver2.id", "talos": "version: v1alpha1\n", "wait_for_report": true,
 			},
+			beside: map[string]object{"node": {"mac": nil}},
 		},
 		{
 			kind: "virtcluster_http_content", lane: "machine5", base: object{"service_node": "$node5.id", "listen": "10.0.100.105:8085", "path": "/hunted", "content": "hunted\n"},

@@ -3,7 +3,7 @@ resource "virtcluster_service_node" "service" {
 
   endpoint = coalesce(each.value.endpoint, "ssh://root@${each.value.exists ? each.value.ip : split("/", virtcluster_node.service[each.key].network_interfaces[0].addresses[0])[0]}")
   host_key = each.value.host_key_file == null ? each.value.host_key : trimspace(file("${each.value.host_key_file}.pub"))
-  services = concat(["bind", "haproxy", "keepalived"], [for s in slice(["nftables"], 0, contains([for e in values(var.exposed) : e.service_node], each.key) ? 1 : 0) : s])
+  services = concat(["bind", "haproxy", "keepalived"], var.service.services, [for s in slice(["nftables"], 0, contains([for e in values(var.exposed) : e.service_node], each.key) ? 1 : 0) : s])
 
   lifecycle {
     precondition {

@@ -139,7 +139,7 @@ variable "service_nodes" {
 }
 
 variable "service" {
-  description = "What service nodes have that are made: image, memory and processors, and the public key of who may log in as root. interfaces are the devices inside and outside, of machines that exist already too."
+  description = "What service nodes have that are made: image, memory and processors, and the public key of who may log in as root. interfaces are the devices inside and outside, and services what they run beside the module's own, of machines that exist already too."
   type = object({
     image      = optional(string)
     image_id   = optional(string)
@@ -148,6 +148,7 @@ variable "service" {
     vcpus      = optional(number, 1)
     public_key = optional(string)
     interfaces = optional(object({ inside = optional(string, "eth0"), outside = optional(string, "eth1") }), {})
+    services   = optional(list(string), [])
   })
   default = {}
 }

@@ -86,6 +86,13 @@ func TestRules(t *testing.T) {
 		"a MAC address is there once for all hypervisors": {
 			says("a", kvm, plan.Use{Kind: plan.MAC, Scope: "all networks", Value: "m"}), says("b", other, plan.Use{Kind: plan.MAC, Scope: "all networks", Value: "m"}).collides("a: Taken by another resource"),
 		},
+		"what a node boots is for the address that it has": {
+			says("profile", "", named(plan.BootedNode, "w")).forMachine("05"),
+			says("node", kvm, named(plan.NodeCard, "w")).forMachine("06").collides("profile: Another machine than its boot profile's"),
+			says("other", kvm, named(plan.NodeCard, "x")).forMachine("06"),
+			says("profile", "", named(plan.BootedNode, "w")).forMachine("05").collides("node: Another machine than the node"),
+			says("profile", "", named(plan.BootedNode, "w")).forMachine("06"), says("node", kvm, named(plan.NodeCard, "w")).forMachine("06"),
+		},
 		"subnets of one hypervisor": {
 			says("a", kvm, prefix(plan.NetworkSubnet, "10.0.0.0/16")), says("b", other, prefix(plan.NetworkSubnet, "10.0.5.0/24")),
 			says("c", kvm, prefix(plan.NetworkSubnet, "10.0.5.0/24")).collides("a: Overlapping subnets"),

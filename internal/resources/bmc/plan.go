@@ -8,11 +8,13 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/fleet"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/selfbinary"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/bmc"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/machine"
@@ -55,6 +57,11 @@ func planControllers(ctx context.Context, at crud.StoreContext, req resource.Mod
 		}
 		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("program"), program.Origin)...)
 		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("program_checksum"), sumPrefix+program.Sum)...)
+		if !hasProgram(ctx, req.State, program) {
+			if err := program.Look(ctx); err != nil {
+				resp.Diagnostics.AddAttributeError(path.Root("binary"), "Program that cannot be had", err.Error())
+			}
+		}
 	}
 	if resp.Plan.Raw.Equal(req.State.Raw) {
 		return
@@ -66,6 +73,12 @@ func planControllers(ctx context.Context, at crud.StoreContext, req resource.Mod
 			resp.Diagnostics.AddAttributeError(path.Root("nodes").AtMapKey(name), "Node of another hypervisor", elsewhere.Error())
 		}
 	}
+}
+
+// hasProgram says whether the state has a program already, which is not fetched again then.
+func hasProgram(ctx context.Context, state tfsdk.State, program selfbinary.Program) bool {
+	var was model
+	return !state.Raw.IsNull() && !state.Get(ctx, &was).HasError() && was.Program.ValueString() == program.Origin && was.ProgramChecksum.ValueString() == sumPrefix+program.Sum
 }
 
 // completeNodes plans what the configuration leaves out of the nodes.

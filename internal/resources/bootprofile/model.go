@@ -27,6 +27,7 @@ type model struct {
 	Standby       types.String `tfsdk:"standby"`
 	Name          types.String `tfsdk:"name"`
 	MAC           types.String `tfsdk:"mac"`
+	Node          types.String `tfsdk:"node"`
 	Kernel        types.String `tfsdk:"kernel"`
 	Initrd        types.List   `tfsdk:"initrd"`
 	Cmdline       types.String `tfsdk:"cmdline"`
@@ -55,7 +56,7 @@ func (m *model) toSpec(ctx context.Context) (netboot.Profile, diag.Diagnostics) 
 	var p netboot.Profile
 	p.Name, p.MAC, p.Kernel, p.Initrd, p.Cmdline = m.Name.ValueString(), netboot.Canonical(m.MAC.ValueString()), m.Kernel.ValueString(), convert.Texts(m.Initrd), m.Cmdline.ValueString()
 	p.Once, p.Reports, p.Generation = m.Once.ValueBool(), m.WaitForReport.ValueBool(), m.Generation.ValueInt64()
-	p.Standby = m.Standby.ValueString()
+	p.Standby, p.Node = m.Standby.ValueString(), m.Node.ValueString()
 	written := 0
 	set := func(attribute, kind string, files map[string]string) {
 		if written++; written > 1 {
@@ -111,6 +112,9 @@ func (m *model) fillModel(ctx context.Context, got netboot.Profile) diag.Diagnos
 	m.Kernel = types.StringValue(got.Kernel)
 	if own.MAC != got.MAC {
 		m.MAC = types.StringValue(got.MAC)
+	}
+	if own.Node != got.Node {
+		m.Node = convert.Text(got.Node)
 	}
 	if !host.SameReference(m.Standby.ValueString(), got.Standby) {
 		m.Standby = convert.Text(got.Standby)

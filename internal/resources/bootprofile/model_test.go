@@ -6,6 +6,9 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/plan/ledger"
 )
 
 func TestAMachineGetsOneConfiguration(t *testing.T) {
@@ -51,6 +54,51 @@ func TestAMachineGetsOneConfiguration(t *testing.T) {
 			imported := model{Name: c.m.Name}
 			if diags := imported.fillModel(t.Context(), p); diags.HasError() || imported.Butane != c.m.Butane || imported.Ignition != c.m.Ignition {
 				t.Errorf("%v: an import has %s and %s", diags, imported.Butane, imported.Ignition)
+			}
+		})
+	}
+}
+
+// TestAProfileIsOfANodeOrAMachine has what the server keeps read back as the profile that it was made of.
+func TestAProfileIsOfANodeOrAMachine(t *testing.T) {
+	t.Parallel()
+	const mac = "52:54:00:aa:00:01"
+	for name, m := range map[string]model{
+		"a MAC address": {MAC: types.StringValue(mac)},
+		"a node":        {MAC: types.StringValue(mac), Node: types.StringValue("worker-1")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, diags := m.toSpec(t.Context())
+			var imported model
+			diags.Append(imported.fillModel(t.Context(), p)...)
+			if diags.HasError() || !imported.MAC.Equal(m.MAC) || !imported.Node.Equal(m.Node) {
+				t.Errorf("%v: an import has %s of node %s", diags, imported.MAC, imported.Node)
+			}
+			kinds := map[plan.Kind]string{}
+			for _, u := range p.Uses() {
+				kinds[u.Kind] = u.Value
+			}
+			if kinds[plan.BootedMachine] != mac || kinds[plan.BootedNode] != m.Node.ValueString() {
+				t.Errorf("it uses %v", kinds)
+			}
+		})
+	}
+}
+
+func TestWhatThePlanServesIsNotAskedFor(t *testing.T) {
+	t.Parallel()
+	planned := &ledger.Ledger{}
+	for _, url := range []string{"http://10.0.0.1:8080/kernel", "http://10.0.0.1:8080/tree"} {
+		planned.Register(plan.Holder{ID: url}, []plan.Use{{Verb: plan.Gives, Kind: plan.ServedURL, Value: url}})
+	}
+	for url, want := range map[string]bool{
+		"http://10.0.0.1:8080/kernel": true, "http://10.0.0.1:8080/tree/a/initrd": true, "http://10.0.0.1:8080/kernel2": false, "http://10.0.0.2:8080/kernel": false,
+	} {
+		t.Run(url, func(t *testing.T) {
+			t.Parallel()
+			if isServed(planned, url) != want {
+				t.Errorf("want %t", want)
 			}
 		})
 	}

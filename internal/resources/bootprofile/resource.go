@@ -41,7 +41,10 @@ func New() resource.Resource {
 		Fill: func(ctx context.Context, m *model, got netboot.Profile) diag.Diagnostics {
 			return m.fillModel(ctx, got)
 		},
-		Open: openStore,
+		Open: func(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[netboot.Profile], error) {
+			return openProfile(ctx, at, m)
+		},
+		Plan: planChange,
 	})
 }
 
@@ -58,7 +61,7 @@ func serviceNode(bootServer string) (string, error) {
 	return node, nil
 }
 
-func openStore(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[netboot.Profile], error) {
+func openProfile(ctx context.Context, at crud.StoreContext, m *model) (*netboot.ProfileStore, error) {
 	open := func(ctx context.Context, bootServer string) (*part.Part[netboot.Profile], error) {
 		node, err := serviceNode(bootServer)
 		if err != nil {

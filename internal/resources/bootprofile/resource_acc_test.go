@@ -68,6 +68,7 @@ resource "virtcluster_node" "each" {
   root_disk          = { size_gib = 1, pool = virtcluster_storage_pool.it.name }
   boot               = { order = local.machines[count.index].order }
   network_interfaces = [{ bridge = "svcbr0", mac = local.machines[count.index].mac }]
+  console            = { log_file = "/var/log/libvirt/netboot-${local.machines[count.index].name}.log" }
   wait_for           = "none"
   shutdown_timeout   = "1s"
   depends_on         = [virtcluster_dhcp_server.it, virtcluster_boot_profile.each]
@@ -84,7 +85,8 @@ func answers(t *testing.T, name, ip string) error {
 		}
 	}
 	served, _ := acctest.Try(t.Context(), "svc-1", "journalctl", "-q", "--no-pager", "-o", "cat", "-n", "40", "-u", "virtcluster-boot@server")
-	return fmt.Errorf("%s answers %q; the boot server says\n%s", name, got, served)
+	shown, _ := acctest.Try(t.Context(), "hypervisor", "sh", "-c", "tail -qc 3000 /var/log/libvirt/netboot-*.log | tr -d '\\033\\000'")
+	return fmt.Errorf("%s answers %q; the boot server says\n%s\nand the consoles show\n%s", name, got, served, shown)
 }
 
 // TestAccGuestsInstallThemselvesFromTheNetwork has guests without an image boot from the network by their firmware, install themselves, and boot
@@ -129,6 +131,42 @@ func TestAccGuestsInstallThemselvesFromTheNetwork(t *testing.T) {
 					return nil
 				}),
 			},
+		},
+	})
+}
+
+// TestAccAGuestUnderSecureBootInstallsItself has the firmware of a guest take nothing but what is signed: shim and GRUB from the network, a kernel of
+// Debian's, and from its disk the same once it is installed, as GRUB from the network says.
+func TestAccAGuestUnderSecureBootInstallsItself(t *testing.T) {
+	acctest.InSandbox(t)
+	node, dir := acctest.KnownServiceNodes(t, 1)[0], t.TempDir()
+	for _, script := range []string{"installer", "signed-disk"} {
+		text, err := os.ReadFile("../../../test/provisioning/" + script)
+		if err != nil {
+			t.Fatal(err)
+		}
+		acctest.On(t, "svc-1", "sh", "-c", string(text), "sh", "/root/installer")
+	}
+	acctest.On(t, "hypervisor", "sh", "-c", `cd /run/sandbox/nodes/svc-1/root/root/installer && cp kernel initrd disk.img "$1"`, "sh", dir)
+	all := acctest.Provider() + strings.NewReplacer(
+		"NODE", node, "DIRECTORY", dir, `services = ["ipxe", "kea"]`, `services = ["ipxe", "kea", "shim"]`,
+		`http         = { address = "NODE" }`, `http         = { address = "`+node+`" }
+  secure_boot  = true`,
+		`machines = [{ name = "bios", mac = "52:54:00:b0:07:01", ip = "10.0.100.151", order = ["network", "hd"] }, { name = "uefi", mac = "52:54:00:b0:07:02", ip = "10.0.100.152", order = ["hd", "network"] }]`,
+		`machines = [{ name = "uefi-secure", mac = "52:54:00:b0:07:03", ip = "10.0.100.153", order = ["network", "hd"] }]`,
+	).Replace(config)
+	up := func(*terraform.State) error { return answers(t, "secure", "10.0.100.153") }
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: acctest.Providers,
+		Steps: []resource.TestStep{
+			{Config: all, Check: up},
+			{Config: all, Check: resource.ComposeTestCheckFunc(resource.TestCheckResourceAttr("virtcluster_boot_profile.each.0", "installed", "true"), func(*terraform.State) error {
+				said := acctest.On(t, "svc-1", "journalctl", "-q", "--no-pager", "-o", "cat", "-u", "virtcluster-boot@server")
+				if kernels, asked := strings.Count(said, " kernel,"), strings.Count(said, "uefi-secure grub.cfg"); kernels != 1 || asked != 2 {
+					return fmt.Errorf("a kernel was fetched %d times, and what to boot asked for %d times:\n%s", kernels, asked, said)
+				}
+				return nil
+			})},
 		},
 	})
 }

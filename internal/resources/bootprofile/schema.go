@@ -3,6 +3,8 @@ package bootprofile
 import (
 	"context"
 
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
@@ -47,8 +49,12 @@ func resourceSchema(context.Context) schema.Schema {
 				MarkdownDescription: "Name of the profile: lower-case letters, digits and dashes. Another one replaces the resource, and the machine counts as not installed then.",
 			},
 			"mac": schema.StringAttribute{
-				Required: true, Validators: []validator.String{values.MAC}, PlanModifiers: []planmodifier.String{values.MAC.KeepSpelling()},
-				MarkdownDescription: "MAC address of the card that the machine boots from. A machine has one profile.",
+				Optional: true, Computed: true, Validators: []validator.String{values.MAC, stringvalidator.ExactlyOneOf(path.MatchRoot("mac"), path.MatchRoot("node"))}, PlanModifiers: []planmodifier.String{values.MAC.KeepSpelling()},
+				MarkdownDescription: "MAC address of the card that the machine boots from, or `node`. A machine has one profile.",
+			},
+			"node": schema.StringAttribute{
+				Optional: true, Validators: []validator.String{values.Name},
+				MarkdownDescription: "Name of the `virtcluster_node` that boots, in place of `mac`: by its first interface, whose address is the one that the plan or a hypervisor has, or will have where the node writes none. A name says nothing of the order: a node that is to boot this when it is made has the profile among its `depends_on`.",
 			},
 			"kernel": schema.StringAttribute{Required: true, Validators: []validator.String{url}, MarkdownDescription: "URL of the kernel (`http` or `https`), which the boot server fetches when the machine does."},
 			"initrd": schema.ListAttribute{

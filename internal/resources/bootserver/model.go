@@ -23,7 +23,9 @@ type model struct {
 	ServiceNode types.String `tfsdk:"service_node"`
 	HTTP        types.Object `tfsdk:"http"`
 	TFTP        types.Bool   `tfsdk:"tftp"`
+	Interfaces  types.List   `tfsdk:"interfaces"`
 	Loaders     types.String `tfsdk:"loaders"`
+	SecureBoot  types.Bool   `tfsdk:"secure_boot"`
 	Peers       types.List   `tfsdk:"peers"`
 	NextServer  types.String `tfsdk:"next_server"`
 	Files       types.Object `tfsdk:"files"`
@@ -38,6 +40,7 @@ var httpTypes = map[string]attr.Type{"address": types.StringType, "port": types.
 
 func (m *model) toSpec(ctx context.Context) (s netboot.Server, diags diag.Diagnostics) {
 	s.TFTP, s.Loaders, s.Peers = m.TFTP.ValueBool(), m.Loaders.ValueString(), convert.KnownTexts(m.Peers)
+	s.Interfaces, s.SecureBoot = convert.KnownTexts(m.Interfaces), m.SecureBoot.ValueBool()
 	var at httpModel
 	if convert.Known(m.HTTP) {
 		diags.Append(m.HTTP.As(ctx, &at, basetypes.ObjectAsOptions{})...)
@@ -55,7 +58,10 @@ func (m *model) fillModel(ctx context.Context, got netboot.Server) diag.Diagnost
 	if diags.HasError() {
 		return diags
 	}
-	m.TFTP, m.Loaders = types.BoolValue(got.TFTP), types.StringValue(got.Loaders)
+	m.TFTP, m.Loaders, m.SecureBoot = types.BoolValue(got.TFTP), types.StringValue(got.Loaders), types.BoolValue(got.SecureBoot)
+	if !slices.Equal(own.Interfaces, got.Interfaces) {
+		m.Interfaces = convert.List(got.Interfaces)
+	}
 	if !slices.Equal(own.Peers, got.Peers) {
 		m.Peers = convert.List(got.Peers)
 	}
@@ -88,9 +94,9 @@ func files(s netboot.Server) map[string]attr.Value {
 	}
 	all["next_server"] = types.StringValue(addressOf(s))
 	all["ipxe"] = types.StringValue(s.URL() + "/boot.ipxe")
-	all["http_x64"] = types.StringValue(s.URL() + "/snponly.efi")
+	all["http_x64"] = types.StringValue(s.URL() + "/" + s.ForUEFI())
 	if s.TFTP {
-		all["bios"], all["uefi_x64"] = types.StringValue("ipxe.pxe"), types.StringValue("snponly.efi")
+		all["bios"], all["uefi_x64"] = types.StringValue(s.ForBIOS()), types.StringValue(s.ForUEFI())
 	}
 	return all
 }
@@ -98,7 +104,7 @@ func files(s netboot.Server) map[string]attr.Value {
 // planFiles plans what follows from what is written.
 func planFiles(ctx context.Context, resp *resource.ModifyPlanResponse, m *model) diag.Diagnostics {
 	want, diags := m.toSpec(ctx)
-	if diags.HasError() || !want.Address.IsValid() || want.Port == 0 || m.TFTP.IsUnknown() {
+	if diags.HasError() || !want.Address.IsValid() || want.Port == 0 || m.TFTP.IsUnknown() || m.SecureBoot.IsUnknown() {
 		return diags
 	}
 	diags.Append(resp.Plan.SetAttribute(ctx, path.Root("next_server"), addressOf(want))...)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/hostattr"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/netboot"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/values"
 )
 
@@ -32,7 +33,7 @@ func resourceSchema(context.Context) schema.Schema {
 		return schema.StringAttribute{Computed: true, MarkdownDescription: description}
 	}
 	return schema.Schema{
-		MarkdownDescription: "What machines boot from on the network: TFTP with the loaders of Debian's `ipxe` for a BIOS and for UEFI, and HTTP for all else, by the provider's own program in a unit of its own, which runs as a user of its own. " +
+		MarkdownDescription: "What machines boot from on the network: TFTP with the loaders of Debian's `ipxe` for a BIOS and for UEFI, or with shim and GRUB under Secure Boot, and HTTP for all else, by the provider's own program in a unit of its own, which runs as a user of its own. " +
 			"What each machine boots is said by its `virtcluster_boot_profile`; one without a profile is told at once to boot from its disk. What is known of machines survives restarts and is shared with `peers`. " +
 			"The program is copied to the service node, which has to be of the same system and processor as the machine that runs the provider. A destroy leaves nothing.",
 		Attributes: map[string]schema.Attribute{
@@ -52,9 +53,17 @@ func resourceSchema(context.Context) schema.Schema {
 				Optional: true, Computed: true, Default: booldefault.StaticBool(true),
 				MarkdownDescription: "Whether to serve loaders by TFTP too, which firmware without HTTP needs. Default: `true`.",
 			},
+			"interfaces": schema.ListAttribute{
+				Optional: true, ElementType: types.StringType, Validators: []validator.List{values.Each(values.Device).Distinct()},
+				MarkdownDescription: "Interfaces of the service node that machines, and `peers`, come in by: what comes in by another one gets no answer. Default: any.",
+			},
 			"loaders": schema.StringAttribute{
-				Optional: true, Computed: true, Default: stringdefault.StaticString("/usr/lib/ipxe"), Validators: []validator.String{values.Path},
-				MarkdownDescription: "Directory on the service node that has `ipxe.pxe` and `snponly.efi`. Default: `/usr/lib/ipxe`, that of Debian's `ipxe`, which a service node with the service `ipxe` has.",
+				Optional: true, Computed: true, Default: stringdefault.StaticString(netboot.DefaultLoaders), Validators: []validator.String{values.Path},
+				MarkdownDescription: "Directory on the service node that has `ipxe.pxe` and `snponly.efi`, and under `secure_boot` `shimx64.efi` and `grubx64.efi`. Default: `/usr/lib/ipxe`, that of Debian's `ipxe`, which a service node with the service `ipxe` has; the other two are then those of Debian's `shim-signed` and `grub-efi-amd64-signed`, which one with the service `shim` has.",
+			},
+			"secure_boot": schema.BoolAttribute{
+				Optional: true, Computed: true, Default: booldefault.StaticBool(false),
+				MarkdownDescription: "Whether machines with UEFI get shim and GRUB in place of iPXE, as Secure Boot takes only what its vendor signed: the kernel of each profile has to be signed too, by whom shim trusts. GRUB fetches all by TFTP, which is slower than HTTP. Machines with a BIOS get iPXE as before. Default: `false`.",
 			},
 			"peers": schema.ListAttribute{
 				Optional: true, ElementType: types.StringType, Validators: []validator.List{values.Each(values.Word).Distinct()},

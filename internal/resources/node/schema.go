@@ -64,7 +64,7 @@ func nodeSchema(ctx context.Context) schema.Schema {
 			},
 			"firmware": schema.StringAttribute{
 				Optional: true, Computed: true, Validators: []validator.String{values.OneOf("bios", "uefi", "uefi-secure")},
-				MarkdownDescription: "`bios`, `uefi` or `uefi-secure` (Secure Boot with the usual keys enrolled). The hypervisor chooses the files. Default: `bios`.",
+				MarkdownDescription: "`bios`, `uefi` or `uefi-secure` (Secure Boot with the usual keys enrolled, and without the programs that network cards bring, which nobody signed). The hypervisor chooses the files. Default: `bios`.",
 			},
 			"network_interfaces": schema.ListNestedAttribute{
 				Validators: []validator.List{values.Objects()},

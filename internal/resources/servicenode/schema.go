@@ -43,7 +43,7 @@ func resourceSchema(ctx context.Context) schema.Schema {
 			"services": schema.SetAttribute{
 				ElementType: types.StringType, Optional: true, Computed: true,
 				Default: setdefault.StaticValue(types.SetValueMust(types.StringType, []attr.Value{})),
-				MarkdownDescription: "What the machine runs: `bind`, `chrony`, `haproxy`, `ipxe`, `kea`, `keepalived`, `nfs`, `nftables`, `registry`. Default: none. " +
+				MarkdownDescription: "What the machine runs: `bind`, `chrony`, `haproxy`, `ipxe`, `kea`, `keepalived`, `nfs`, `nftables`, `registry`, `shim`. Default: none. " +
 					"A service that is no longer installed or whose unit is no longer enabled shows as missing here. BIND and HAProxy are started at once; the others when they get something to do.",
 				Validators: []validator.Set{values.Each(values.OneOf(provision.Names()...))},
 			},

@@ -109,7 +109,11 @@ func (c Content) Uses() []plan.Use {
 	if c.Port == 0 || c.Path == "" {
 		return nil
 	}
-	return []plan.Use{{Kind: plan.ServedPath, Scope: "port " + instanceOf(c.Port), Value: c.Path, Path: []any{"path"}}}
+	uses := []plan.Use{{Kind: plan.ServedPath, Scope: "port " + instanceOf(c.Port), Value: c.Path, Path: []any{"path"}}}
+	if url := c.URL(); url != "" {
+		uses = append(uses, plan.Use{Verb: plan.Gives, Kind: plan.ServedURL, Value: url})
+	}
+	return uses
 }
 
 // Complete returns the content with its files. One that has another checksum than is planned, or a local source that cannot be read, is an

@@ -1,6 +1,7 @@
 package netboot
 
 import (
+	"errors"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -117,7 +118,27 @@ func TestWhatNoServerTakes(t *testing.T) {
 // TestWhatIsInTheWayOfAServer judges what look.sh prints.
 func TestWhatIsInTheWayOfAServer(t *testing.T) {
 	t.Parallel()
-	const own = "address 10.0.100.101/24\naddress 127.0.0.1/8\n"
+	const own = "address 10.0.100.101/24\naddress 127.0.0.1/8\ninterface lo\ninterface eth0\n"
+	signed, alone, elsewhere := server(), server(), server()
+	signed.SecureBoot, alone.Interfaces, elsewhere.Interfaces = true, []string{"eth0"}, []string{"eth0", "eth7"}
+	for name, c := range map[string]struct {
+		want Server
+		says string
+		seen string
+	}{
+		"signed loaders":         {signed, "name shim among the services", own + "unreadable /usr/lib/shim/shimx64.efi.signed\n"},
+		"iPXE, with signed ones": {signed, "name ipxe among the services", own + "unreadable /usr/lib/ipxe/ipxe.pxe\n"},
+		"an interface":           {alone, "", own},
+		"one that is not there":  {elsewhere, "svc-1 has no interface eth7: write one of lo, eth0", own},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := judgeMachine(c.seen, c.want, "svc-1")
+			if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%v, want %q", err, c.says)
+			}
+		})
+	}
 	for name, c := range map[string]struct{ seen, says string }{
 		"nothing":                   {own, ""},
 		"another port's address":    {own + "http 127.0.0.1:8090 users:((\"x\",pid=1,fd=2))\n", ""},
@@ -137,6 +158,57 @@ func TestWhatIsInTheWayOfAServer(t *testing.T) {
 	}
 }
 
+// TestWhatIsNotThereIsSaidAtItsAttribute judges what ask.sh prints, of what a profile did not need before.
+func TestWhatIsNotThereIsSaidAtItsAttribute(t *testing.T) {
+	t.Parallel()
+	other, again := profile(), profile()
+	other.Initrd = append(other.Initrd, "http://10.0.100.101:8080/second")
+	again.Generation++
+	for name, c := range map[string]struct {
+		was, want Profile
+		said      string
+		asks      int
+		at        []any
+	}{
+		"it is new":             {Profile{}, profile(), "1 it answers 404\n", 2, []any{"initrd", 0}},
+		"its kernel is missing": {Profile{}, profile(), "0 Couldn't connect to server\n1 it answers 404\n", 2, []any{"kernel"}},
+		"all is there":          {Profile{}, profile(), "", 2, nil},
+		"nothing changed":       {profile(), profile(), "", 0, nil},
+		"one more":              {profile(), other, "0 it answers 404\n", 1, []any{"initrd", 1}},
+		"installed again":       {profile(), again, "0 it answers 404\n", 2, []any{"kernel"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			all := c.want.listURLs(c.was)
+			at, _ := errors.AsType[*service.AttributeError](judgeAnswers(c.said, all, "svc-1"))
+			if len(all) != c.asks || (at == nil) != (c.at == nil) || at != nil && !reflect.DeepEqual(at.Path, c.at) {
+				t.Errorf("it asks for %v, and the error is at %v", all, at)
+			}
+		})
+	}
+	if err := judgeAnswers("x\n", nil, "svc-1"); err == nil {
+		t.Error("words that nobody knows are no error")
+	}
+}
+
+// TestURLsAreAskedFor runs ask.sh.
+func TestURLsAreAskedFor(t *testing.T) {
+	t.Parallel()
+	const curl = `for url; do :; done
+case $url in
+*/whole) code=200 ;;
+*/part) code=206 ;;
+*/large) code=200; echo "curl: (63) Maximum file size exceeded" >&2 ;;
+*/nobody) code=000; echo "curl: (7) Failed to connect to x port 8200" >&2 ;;
+*) code=404 ;;
+esac
+printf '\nanswers %s\n' "$code"`
+	end := hosttest.Script{Text: askScript, Args: []string{"http://x/whole", "http://x/none", "http://x/part", "http://x/nobody", "http://x/large"}, Programs: map[string]string{"curl": curl}}.Run(t)
+	if end.Status != 0 || end.Stdout != "1 it answers 404\n3 Failed to connect to x port 8200\n" {
+		t.Errorf("%+v", end)
+	}
+}
+
 // TestTheMachineIsLookedAt runs look.sh.
 func TestTheMachineIsLookedAt(t *testing.T) {
 	t.Parallel()
@@ -146,21 +218,21 @@ func TestTheMachineIsLookedAt(t *testing.T) {
 	}
 	look := func(args ...string) string {
 		end := hosttest.Script{Text: lookScript, Args: args, Programs: map[string]string{
-			"ip": `echo "2: eth1    inet 10.0.0.1/24 brd 10.0.0.255"`, "systemctl": "echo 7", "ss": `case $1 in -Hltnp) echo "LISTEN 0 1 *:8090 *:* users:((x" ;; esac`,
+			"ip": `case $* in *address*) echo "2: eth1    inet 10.0.0.1/24 brd 10.0.0.255" ;; *) echo "2: eth1@if7: <BROADCAST,UP> mtu 1500" ;; esac`, "systemctl": "echo 7", "ss": `case $1 in -Hltnp) echo "LISTEN 0 1 *:8090 *:* users:((x" ;; esac`,
 		}}.Run(t)
 		if end.Status != 0 {
 			t.Errorf("%+v", end)
 		}
 		return end.Stdout
 	}
-	const usual = "address 10.0.0.1/24\nhttp *:8090 users:((x\n"
-	if got := look("t@a.service", "8090", dir, "a"); got != usual {
+	const usual = "address 10.0.0.1/24\ninterface eth1\nhttp *:8090 users:((x\n"
+	if got := look("t@a.service", "8090", dir+"/a"); got != usual {
 		t.Errorf("all is there: %q", got)
 	}
-	if got := look("t@a.service", "8090", dir, "a", "b", "c"); got != usual+"unreadable "+dir+"/b\n" {
+	if got := look("t@a.service", "8090", dir+"/a", dir+"/b", dir+"/c"); got != usual+"unreadable "+dir+"/b\n" {
 		t.Errorf("a loader is missing: %q", got)
 	}
-	if got := look("t@a.service", "8090", "", "b"); got != usual {
+	if got := look("t@a.service", "8090"); got != usual {
 		t.Errorf("without loaders: %q", got)
 	}
 }

@@ -71,12 +71,16 @@ func (p Profile) Validate() []service.Problem {
 	return all
 }
 
-// Uses implements plan.User: a machine has one profile.
+// Uses implements plan.User: a machine has one profile, and a node has the address that the profile is for.
 func (p Profile) Uses() []plan.Use {
 	if p.MAC == "" {
 		return nil
 	}
-	return []plan.Use{{Kind: plan.BootedMachine, Value: p.MAC, Path: []any{"mac"}}}
+	uses := []plan.Use{{Kind: plan.BootedMachine, Value: p.MAC, Path: []any{"mac"}}}
+	if p.Node != "" {
+		uses = append(uses, plan.Use{Kind: plan.BootedNode, Value: p.Node, For: p.MAC, Path: []any{"node"}})
+	}
+	return uses
 }
 
 // NewProfilePart returns the profile of a name on a machine's boot server.
@@ -249,6 +253,9 @@ func readRecord(ctx context.Context, h host.Host, mac string) (r netboot.Record,
 
 // Create adds the profile to both servers.
 func (s *ProfileStore) Create(ctx context.Context, want Profile) (Profile, error) {
+	if err := s.Ask(ctx, Profile{}, want, nil); err != nil && !errors.Is(err, errUnasked) {
+		return want, err
+	}
 	for _, p := range s.parts() {
 		_, err := p.Create(ctx, want)
 		if p.Claim().IsWritten() { // be it that it could not be read back
@@ -263,6 +270,9 @@ func (s *ProfileStore) Create(ctx context.Context, want Profile) (Profile, error
 
 // Update changes it on both, and takes it from one that it leaves last.
 func (s *ProfileStore) Update(ctx context.Context, was, want Profile) (Profile, error) {
+	if err := s.Ask(ctx, was, want, nil); err != nil && !errors.Is(err, errUnasked) {
+		return want, err
+	}
 	for _, p := range s.parts() {
 		if _, err := p.Update(ctx, was, want); err != nil {
 			return want, err

@@ -56,6 +56,9 @@ func checkStaged(ctx context.Context, h host.Host, staged, directory string) err
 	return err
 }
 
+// DefaultLoaders is where a service node has the loaders that come with a package.
+const DefaultLoaders = netboot.DefaultLoaders
+
 // Server is a boot server in plain values.
 type Server struct{ netboot.Server }
 
@@ -130,14 +133,14 @@ func findServer(t transaction.Tree) (Server, error) {
 //go:embed look.sh
 var lookScript string
 
-// lookAtMachine returns why the server cannot be on the machine, as an error at its attribute: the address is not there, a port is taken, or
-// the loaders cannot be read.
+// lookAtMachine returns why the server cannot be on the machine, as an error at its attribute: the address or an interface is not there, a port is
+// taken, or the loaders cannot be read.
 func lookAtMachine(ctx context.Context, h host.Host, want Server) error {
-	loaders := ""
+	var loaders []string
 	if want.TFTP {
-		loaders = want.Loaders
+		loaders = want.LoaderFiles()
 	}
-	cmd := host.Script("look at the ports", lookScript, append([]string{NewDaemon("").UnitOf(instance), fmt.Sprint(want.Port), loaders}, netboot.Loaders...)...)
+	cmd := host.Script("look at the ports", lookScript, append([]string{NewDaemon("").UnitOf(instance), fmt.Sprint(want.Port)}, loaders...)...)
 	cmd.Repeatable = true
 	out, err := h.Run(ctx, cmd)
 	if err != nil {
@@ -148,6 +151,7 @@ func lookAtMachine(ctx context.Context, h host.Host, want Server) error {
 
 func judgeMachine(seen string, want Server, machine string) error {
 	var own []netip.Addr
+	var interfaces []string
 	for line := range strings.Lines(seen) {
 		what, value, _ := strings.Cut(strings.TrimSpace(line), " ")
 		switch what {
@@ -155,6 +159,8 @@ func judgeMachine(seen string, want Server, machine string) error {
 			if p, err := netip.ParsePrefix(value); err == nil {
 				own = append(own, p.Addr())
 			}
+		case "interface":
+			interfaces = append(interfaces, value)
 		case "http", "tftp":
 			at, who, _ := strings.Cut(value, " ")
 			if what == "tftp" && !want.TFTP || !takesAddress(at, want.Address) {
@@ -163,13 +169,26 @@ func judgeMachine(seen string, want Server, machine string) error {
 			attribute := map[string][]any{"http": {"http", "port"}, "tftp": {"tftp"}}[what]
 			return service.At(attribute, fmt.Errorf("%s on %s listens at %s already (%s): end it, or write another port", ownunit.Process(who), machine, at, what))
 		case "unreadable":
-			return service.At([]any{"loaders"}, fmt.Errorf("%s on %s cannot be read: install ipxe there, name ipxe among the services of the virtcluster_service_node, or write the directory that has it", value, machine))
+			return service.At([]any{"loaders"}, fmt.Errorf("%s on %s cannot be read: install %s there, name %[3]s among the services of the virtcluster_service_node, or write the directory that has it", value, machine, loaderService(want, value)))
 		}
 	}
 	if want.Address.IsValid() && !slices.Contains(own, want.Address) {
 		return service.At([]any{"http", "address"}, fmt.Errorf("%s has no address %s: write one that machines reach it by", machine, want.Address))
 	}
+	for i, name := range want.Interfaces {
+		if !slices.Contains(interfaces, name) {
+			return service.At([]any{"interfaces", i}, fmt.Errorf("%s has no interface %s: write one of %s", machine, name, strings.Join(interfaces, ", ")))
+		}
+	}
 	return nil
+}
+
+// loaderService is the service of a service node that brings a loader.
+func loaderService(s Server, file string) string {
+	if s.SecureBoot && !strings.HasPrefix(file, s.Loaders+"/") {
+		return "shim"
+	}
+	return "ipxe"
 }
 
 // takesAddress says whether a socket, as ss tells it ("0.0.0.0:69", "[::]:69", "*:69", "10.0.0.1%eth0:69"), takes what comes to an address.

@@ -31,7 +31,7 @@ func Apply(d *libvirtxml.Domain, m *Machine) error {
 		return err
 	}
 	applyMedium(d, m.Medium)
-	applyInterfaces(d, m)
+	applyInterfaces(d, was, m)
 	if err := addSparePorts(d); err != nil {
 		return err
 	}

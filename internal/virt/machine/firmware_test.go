@@ -66,6 +66,45 @@ func TestStoreOfAnotherFirmwareIsOutdatedUntilItIsReplaced(t *testing.T) {
 	}
 }
 
+// TestACardsOwnProgramStaysOutUnderSecureBoot has machines change between kinds of firmware, one of them with what a person set.
+func TestACardsOwnProgramStaysOutUnderSecureBoot(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		by   []string
+		set  string
+		want string
+	}{
+		{[]string{"uefi-secure"}, "", "no"}, {[]string{"uefi"}, "", ""}, {[]string{"uefi", "uefi-secure"}, "", "no"}, {[]string{"uefi-secure", "bios"}, "", ""},
+		{[]string{"uefi", "bios"}, "no", "no"}, {[]string{"uefi", "uefi-secure"}, "yes", "no"},
+	} {
+		t.Run(fmt.Sprint(c.by, c.set), func(t *testing.T) {
+			t.Parallel()
+			m := *machines()["minimal"]
+			m.Firmware, m.Interfaces, m.Mark.Creating = c.by[0], []Interface{{MAC: "52:54:00:aa:00:01", Network: "n", Model: "virtio"}}, ""
+			d, err := Render(&m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.set != "" {
+				d.Devices.Interfaces[0].ROM = &libvirtxml.DomainROM{Enabled: c.set}
+			}
+			for _, firmware := range c.by[1:] {
+				m.Firmware = firmware
+				if err := Apply(d, &m); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got := ""
+			if rom := d.Devices.Interfaces[0].ROM; rom != nil {
+				got = rom.Enabled
+			}
+			if got != c.want {
+				t.Errorf("the card's program is %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
 func TestOtherChangesLeaveTheAccountOfTheStore(t *testing.T) {
 	d := withFirmware(t, "uefi")
 	turn(t, d, "bios")

@@ -9,7 +9,7 @@ import (
 )
 
 // applyInterfaces keeps the XML of interfaces that stay and of kinds that the machine does not model.
-func applyInterfaces(d *libvirtxml.Domain, m *Machine) {
+func applyInterfaces(d *libvirtxml.Domain, was, m *Machine) {
 	byMAC := map[string]libvirtxml.DomainInterface{}
 	var others []libvirtxml.DomainInterface
 	for _, x := range d.Devices.Interfaces {
@@ -26,9 +26,24 @@ func applyInterfaces(d *libvirtxml.Domain, m *Machine) {
 			x = *NewInterface(&want)
 		}
 		changeInterface(&x, &want)
+		applyCardProgram(&x, was.Firmware, m.Firmware)
 		d.Devices.Interfaces = append(d.Devices.Interfaces, x)
 	}
 	d.Devices.Interfaces = append(d.Devices.Interfaces, others...)
+}
+
+// secureFirmware is the one that takes only what is signed.
+const secureFirmware = "uefi-secure"
+
+// applyCardProgram keeps a card's own program from a machine under Secure Boot, and gives it back to one that is no more. That is iPXE, which nobody
+// signed and UEFI trusts all the same, and shim cannot boot from what it says of the network: without it firmware boots from there by itself.
+func applyCardProgram(x *libvirtxml.DomainInterface, was, firmware string) {
+	switch {
+	case firmware == secureFirmware:
+		x.ROM = &libvirtxml.DomainROM{Enabled: "no"}
+	case was == secureFirmware:
+		x.ROM = nil
+	}
 }
 
 // NewInterface makes the XML of an interface that the domain does not have yet.

@@ -16,6 +16,9 @@ func (s *Spec) Uses() []plan.Use {
 	for n := range s.Interfaces {
 		uses = append(uses, s.Interfaces[n].listUses(pathTo("network_interfaces", n))...)
 	}
+	if len(s.Interfaces) > 0 && s.Interfaces[0].MAC != "" {
+		uses = append(uses, plan.Use{Verb: plan.Gives, Kind: plan.NodeCard, Value: s.Name, For: CanonicalMAC(s.Interfaces[0].MAC), Path: pathTo("network_interfaces", 0, "mac"), Known: []string{"name"}})
+	}
 	volumes := s.VolumeNames()
 	slices.SortFunc(volumes, func(a, b VolumeRef) int { return strings.Compare(a.Name, b.Name) })
 	for _, own := range volumes {
