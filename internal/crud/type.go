@@ -8,6 +8,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 )
 
 // Type describes one document-like Terraform type; New makes a framework resource of it. M is the model
@@ -37,10 +39,11 @@ type Type[M, S any] struct {
 	Split func(m *M, id string) error
 	// ImportID computes what `terraform import` takes where that is more than the id; the identity has it for its id. May be nil.
 	ImportID func(m *M) string
-	// Spec converts the model; an unknown becomes a zero value. A spec with Validate() is checked at plan.
+	// Spec converts the model; an unknown becomes a zero value. A spec with Validate() is checked at plan. Nil converts by the names of the
+	// attributes (convert.ToPlain).
 	Spec func(ctx context.Context, m *M) (S, diag.Diagnostics)
 	// Fill writes what was read back into the model. It keeps the model's own spelling where the meaning
-	// is the same.
+	// is the same. Nil does so by the names of the attributes (convert.FillModel).
 	Fill func(ctx context.Context, m *M, got S) diag.Diagnostics
 	// Open returns the store of the object that the model's key names.
 	Open func(ctx context.Context, at StoreContext, m *M) (Store[S], error)
@@ -71,6 +74,7 @@ type PrivateState = private
 
 // New makes the framework's resource.
 func New[M, S any](t Type[M, S]) resource.Resource {
+	t.convertByNames()
 	written := t.Schema
 	t.Schema = func(ctx context.Context) schema.Schema {
 		s := written(ctx)
@@ -78,6 +82,26 @@ func New[M, S any](t Type[M, S]) resource.Resource {
 		return s
 	}
 	return &typed[M, S]{Type: t}
+}
+
+// convertByNames has a type convert by the names of its attributes where it does not say how.
+func (t *Type[M, S]) convertByNames() {
+	if t.Spec == nil {
+		t.Spec = func(_ context.Context, m *M) (S, diag.Diagnostics) {
+			var spec S
+			diags := convert.ToPlain(m, &spec, func(...any) {})
+			return spec, diags
+		}
+	}
+	if t.Fill == nil {
+		t.Fill = func(ctx context.Context, m *M, got S) diag.Diagnostics {
+			was, diags := t.Spec(ctx, m)
+			if !diags.HasError() {
+				convert.FillModel(&was, &got, m)
+			}
+			return diags
+		}
+	}
 }
 
 type typed[M, S any] struct {

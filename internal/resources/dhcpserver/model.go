@@ -35,12 +35,3 @@ func (m *model) toSpec(ctx context.Context) (kea.Server, diag.Diagnostics) {
 	}
 	return s, diags
 }
-
-// fillModel writes what the machine has, and keeps the model's own spelling where the meaning is the same.
-func (m *model) fillModel(ctx context.Context, got kea.Server) diag.Diagnostics {
-	own, diags := m.toSpec(ctx)
-	if !diags.HasError() {
-		convert.FillModel(&own, &got, m)
-	}
-	return diags
-}

@@ -30,7 +30,6 @@ func New() resource.Resource {
 			Noun:      "DHCP server",
 			Schema:    resourceSchema,
 			Spec:      func(ctx context.Context, m *model) (kea.Server, diag.Diagnostics) { return m.toSpec(ctx) },
-			Fill:      func(ctx context.Context, m *model, got kea.Server) diag.Diagnostics { return m.fillModel(ctx, got) },
 			TryAtPlan: func(bool) bool { return true },
 		},
 	})

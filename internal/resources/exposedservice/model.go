@@ -6,7 +6,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/exposureattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/exposure"
 )
@@ -33,11 +32,4 @@ func (m *model) toSpec() (exposure.Exposure, diag.Diagnostics) {
 
 func (m *model) decodePorts(ctx context.Context, diags *diag.Diagnostics) map[string]port {
 	return exposureattr.DecodePorts[port](ctx, m.Ports, diags)
-}
-
-// fillModel writes what the machine has, and keeps the model's own spelling where the meaning is the same.
-func (m *model) fillModel(got exposure.Exposure) diag.Diagnostics {
-	own, diags := m.toSpec()
-	convert.FillModel(&own, &got, m)
-	return diags
 }

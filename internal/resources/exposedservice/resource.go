@@ -28,9 +28,6 @@ func New() resource.Resource {
 		ID:     formatID,
 		Split:  func(m *model, id string) error { return hostattr.SplitName(id, form, &m.ServiceNode, &m.Name) },
 		Spec:   func(_ context.Context, m *model) (exposure.Exposure, diag.Diagnostics) { return m.toSpec() },
-		Fill: func(_ context.Context, m *model, got exposure.Exposure) diag.Diagnostics {
-			return m.fillModel(got)
-		},
 		Open: func(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[exposure.Exposure], error) {
 			return exposureattr.Open(ctx, at, &m.Common, m.Name.ValueString(), describeService(m), formatID(m))
 		},

@@ -1,7 +1,6 @@
 package resolver
 
 import (
-
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -23,11 +22,4 @@ func (m *model) toSpec() (resolver.Resolver, diag.Diagnostics) {
 	var r resolver.Resolver
 	diags := convert.ToPlain(m, &r, func(...any) {})
 	return r, diags
-}
-
-// fillModel writes what the machine has, and keeps the model's own spelling where the meaning is the same.
-func (m *model) fillModel(got resolver.Resolver) diag.Diagnostics {
-	own, diags := m.toSpec()
-	convert.FillModel(&own, &got, m)
-	return diags
 }

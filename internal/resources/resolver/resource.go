@@ -32,7 +32,6 @@ func New() resource.Resource {
 			return nil
 		},
 		Spec: func(_ context.Context, m *model) (resolver.Resolver, diag.Diagnostics) { return m.toSpec() },
-		Fill: func(_ context.Context, m *model, got resolver.Resolver) diag.Diagnostics { return m.fillModel(got) },
 		Open: func(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[resolver.Resolver], error) {
 			return openStore(ctx, at, m)
 		},

@@ -1,7 +1,6 @@
 package route
 
 import (
-
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -24,11 +23,4 @@ func (m *model) toSpec() (route.Route, diag.Diagnostics) {
 	var r route.Route
 	diags := convert.ToPlain(m, &r, func(...any) {})
 	return r, diags
-}
-
-// fillModel writes what the machine has, and keeps the model's own spelling where the meaning is the same.
-func (m *model) fillModel(got route.Route) diag.Diagnostics {
-	own, diags := m.toSpec()
-	convert.FillModel(&own, &got, m)
-	return diags
 }

@@ -34,7 +34,6 @@ func New() resource.Resource {
 		ID:     formatID,
 		Split:  splitID,
 		Spec:   func(_ context.Context, m *model) (route.Route, diag.Diagnostics) { return m.toSpec() },
-		Fill:   func(_ context.Context, m *model, got route.Route) diag.Diagnostics { return m.fillModel(got) },
 		Open: func(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[route.Route], error) {
 			return openStore(ctx, at, m)
 		},

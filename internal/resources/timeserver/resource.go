@@ -2,13 +2,10 @@
 package timeserver
 
 import (
-	"context"
 
-	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/chrony"
@@ -29,8 +26,6 @@ func New() resource.Resource {
 			Name:   "time_server",
 			Noun:   "time server",
 			Schema: resourceSchema,
-			Spec:   func(_ context.Context, m *model) (chrony.Server, diag.Diagnostics) { return m.toSpec() },
-			Fill:   func(_ context.Context, m *model, got chrony.Server) diag.Diagnostics { return m.fillModel(got) },
 		},
 	})
 }
@@ -42,17 +37,4 @@ type model struct {
 	Clients      types.List   `tfsdk:"clients"`
 	Upstreams    types.List   `tfsdk:"upstreams"`
 	LocalStratum types.Int64  `tfsdk:"local_stratum"`
-}
-
-func (m *model) toSpec() (chrony.Server, diag.Diagnostics) {
-	var s chrony.Server
-	diags := convert.ToPlain(m, &s, func(...any) {})
-	return s, diags
-}
-
-// fillModel writes what the machine has, and keeps the model's own spelling where the meaning is the same.
-func (m *model) fillModel(got chrony.Server) diag.Diagnostics {
-	own, diags := m.toSpec()
-	convert.FillModel(&own, &got, m)
-	return diags
 }
