@@ -3,6 +3,7 @@ package netboot
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -267,10 +268,8 @@ func TestPeersShareWhatTheyKnow(t *testing.T) {
 func TestAConfigurationThatCannotBeServedIsRefused(t *testing.T) {
 	t.Parallel()
 	loaders := t.TempDir()
-	for _, name := range []string{"ipxe.pxe", "snponly.efi"} {
-		if err := os.WriteFile(filepath.Join(loaders, name), []byte("x"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+	if err := errors.Join(os.WriteFile(filepath.Join(loaders, "ipxe.pxe"), []byte("x"), 0o600), os.WriteFile(filepath.Join(loaders, "snponly.efi"), []byte("x"), 0o600)); err != nil {
+		t.Fatal(err)
 	}
 	server := Server{Address: netip.MustParseAddr("127.0.0.1"), Port: 8090, TFTP: true, Loaders: loaders}
 	for name, c := range map[string]struct {
