@@ -19,12 +19,12 @@ var diskLoaders = []string{
 	"/EFI/rocky/shimx64.efi", "/EFI/almalinux/shimx64.efi", "/EFI/opensuse/shim.efi",
 }
 
-// localGrub has the machine boot from its disk, by the loader that is there: firmware that GRUB returned to may show its menu in place of the
-// next entry. Where there is none it is the firmware's turn.
+// localGrub has the machine boot from its disk, by the loader that is there: firmware that GRUB returned to shows its menu in place of the next
+// entry. That loader looks beside itself on the device that is root. Where there is none it is the firmware's turn.
 func localGrub(why string) string {
 	return "echo " + quoteGrub(why+": booting from disk") + "\nfor file in " + strings.Join(diskLoaders, " ") + `; do
-	if search --no-floppy --file --set=disk $file; then
-		chainloader ($disk)$file
+	if search --no-floppy --file --set=root $file; then
+		chainloader $file
 		boot
 	fi
 done

@@ -33,7 +33,7 @@ func TestGRUBBootsWhatIPXEDoes(t *testing.T) {
 	for _, at := range []string{here, "/boot/52-54-00-00-00-99"} {
 		t.Run("from its disk "+at, func(t *testing.T) {
 			script, status := get(t, server.URL+at+"/grub.cfg")
-			if status != http.StatusOK || strings.Contains(script, "if linux") || !strings.Contains(script, "\tchainloader ($disk)$file\n") || !strings.HasSuffix(script, "\nexit\n") {
+			if status != http.StatusOK || strings.Contains(script, "if linux") || !strings.Contains(script, "--set=root $file; then\n\t\tchainloader $file\n") || !strings.HasSuffix(script, "\nexit\n") {
 				t.Errorf("%d:\n%s", status, script)
 			}
 		})
