@@ -93,6 +93,9 @@ func (a attributes) text(name string) string {
 	if a[name] == nil {
 		return ""
 	}
+	if number, is := a[name].(float64); is { // as it was read from a file
+		return strconv.FormatFloat(number, 'f', -1, 64)
+	}
 	return fmt.Sprint(a[name])
 }
 
