@@ -2,7 +2,6 @@
 package timeserver
 
 import (
-
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 

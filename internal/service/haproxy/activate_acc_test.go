@@ -155,7 +155,9 @@ func TestAccWhatAnOperatorOrdersOfAPersonsServersOutlivesAReload(t *testing.T) {
 	f, _ := s.proxies(map[string]haproxy.Server{"s1": server(t, "s1")})
 	s.run("cp " + haproxy.ConfigPath + " /run/haproxy.before; printf '\nbackend theirs\n  mode tcp\n  server s1 192.0.2.1:80\n  server s2 192.0.2.2:80\n  server s3 192.0.2.3:80\n' >>" + haproxy.ConfigPath + "; systemctl reload haproxy.service")
 	defer s.run("mv /run/haproxy.before " + haproxy.ConfigPath + "; systemctl reload haproxy.service")
-	tell := func(command string) string { return s.run("echo '" + command + "' | socat - UNIX-CONNECT:/run/haproxy/admin.sock") }
+	tell := func(command string) string {
+		return s.run("echo '" + command + "' | socat - UNIX-CONNECT:/run/haproxy/admin.sock")
+	}
 	for _, order := range []string{"server theirs/s1 state maint", "server theirs/s2 weight 7", "server theirs/s3 addr 192.0.2.33 port 81"} {
 		tell("set " + order)
 	}
