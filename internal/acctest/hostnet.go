@@ -40,8 +40,13 @@ func OnLAN(machine string, first int) string {
 	return fmt.Sprintf("10.19.41.%d", first+n-1)
 }
 
-// Address is the one of a machine, such as "svc-2", on the network of the service nodes.
-func Address(machine string) string { return "10.0.100.10" + strings.TrimPrefix(machine, "svc-") }
+// Address is the one of a machine, such as "svc-2" or "hv-1", on the network of the service nodes.
+func Address(machine string) string {
+	if number, hypervisor := strings.CutPrefix(machine, "hv-"); hypervisor {
+		return "10.0.100.1" + number
+	}
+	return "10.0.100.10" + strings.TrimPrefix(machine, "svc-")
+}
 
 // Endpoint is what a machine, such as "svc-2", is reached by.
 func Endpoint(machine string) string { return "ssh://root@" + Address(machine) }
@@ -146,6 +151,19 @@ func KnownServiceNodes(t *testing.T, n int) []string {
 	addresses := ServiceNodes(t, n)
 	knowHostKeys(t, addresses...)
 	return addresses
+}
+
+// Hypervisors returns the names of n of the sandbox's further hypervisors, "hv-1" and on, whose host keys are known afterwards.
+func Hypervisors(t *testing.T, n int) (machines []string) {
+	t.Helper()
+	if uris := strings.Fields(os.Getenv("SANDBOX_HYPERVISORS")); len(uris) < n {
+		t.Fatalf("this test takes %d further hypervisors: run it by test/sandbox/enter --hypervisors %d", n, n)
+	}
+	for number := range n {
+		machines = append(machines, fmt.Sprintf("hv-%d", number+1))
+		knowHostKeys(t, Address(machines[number]))
+	}
+	return machines
 }
 
 // knowHostKeys adds the host keys of service nodes to the known ones, by their addresses on the LAN too.

@@ -16,6 +16,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/sshhost"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/ovn"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
@@ -50,14 +51,15 @@ type Fleet struct {
 
 	mu          sync.Mutex
 	hypervisors map[string]*hypervisor.Client
-	hosts       map[string]host.Host // by reference
-	coming      map[string]bool      // references of machines that are still to be made ready
+	hosts       map[string]host.Host       // by reference
+	northbound  map[string]*ovn.Northbound // by reference of the machine
+	coming      map[string]bool            // references of machines that are still to be made ready
 	ssh         *sshhost.Pool
 }
 
 // New makes a fleet that has connected to nothing yet.
 func New(config Config) *Fleet {
-	return &Fleet{config: config, hypervisors: map[string]*hypervisor.Client{}, hosts: map[string]host.Host{}, coming: map[string]bool{}}
+	return &Fleet{config: config, hypervisors: map[string]*hypervisor.Client{}, hosts: map[string]host.Host{}, northbound: map[string]*ovn.Northbound{}, coming: map[string]bool{}}
 }
 
 // URI returns the libvirt URI of a hypervisor by its name in the provider's `hypervisors`; "" is the

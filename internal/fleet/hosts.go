@@ -78,6 +78,10 @@ func (f *Fleet) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var errs []error
+	for _, n := range f.northbound {
+		n.Close()
+	}
+	clear(f.northbound)
 	for _, h := range f.hosts {
 		if c, ok := h.(interface{ Close() error }); ok {
 			errs = append(errs, c.Close())

@@ -42,6 +42,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/network"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/nfsexport"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/node"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/ovnnetwork"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/podnetwork"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/readiness"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/registry"
@@ -78,6 +79,7 @@ var resources = []func() resource.Resource{
 	netinterface.New,
 	servicenode.New,
 	network.New,
+	ovnnetwork.New,
 	node.New(),
 	podnetwork.New,
 	readiness.New,

@@ -38,6 +38,14 @@ func daemonSubjects() []subject {
 			},
 		},
 		{
+			kind: "virtcluster_ovn_network", base: object{"ovn": "$hv1.id", "name": "hunted", "cidr": "10.233.0.0/24"},
+			samples: map[string]any{
+				"ovn": "$hv1.id", "name": "hunted", "mode": "isolated", "cidr": "10.233.0.0/24", "gateway": "10.233.0.1", "bridge_mapping": "lan", "mtu": 1400, "dhcp": object{"pool": list{"10.233.0.10-10.233.0.19"}},
+				"dhcp.pool": list{"10.233.0.10-10.233.0.19"}, "dhcp.lease_seconds": 600, "dhcp.nameservers": list{"10.233.0.2"}, "dhcp.options": object{"domain_name": "hunted.example"},
+			},
+			beside: map[string]object{"bridge_mapping": {"mode": "bridge"}},
+		},
+		{
 			kind: "virtcluster_time_server", lane: "machine5", base: object{"service_node": "$node5.id", "clients": list{"10.0.100.0/24"}},
 			samples: map[string]any{"clients": list{"10.0.100.0/24"}, "local_stratum": 8, "upstreams": list{"10.0.100.104"}},
 		},

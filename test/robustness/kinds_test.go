@@ -473,8 +473,9 @@ const secret = "S3cr3tOfTheTest"
 
 // TestEveryTypeIsDrawn has a kind for every resource type of the provider: one that is forgotten is never tried beside others.
 func TestEveryTypeIsDrawn(t *testing.T) {
-	// Service nodes are there for whoever needs one; controllers of machines, and what these boot, take machines that boot from a network.
-	all := append(names(kinds), "service_node", "bmc", "boot_profile")
+	// Service nodes are there for whoever needs one; controllers of machines, and what these boot, take machines that boot from a network; OVN
+	// takes further hypervisors.
+	all := append(names(kinds), "service_node", "bmc", "boot_profile", "ovn_network")
 	schema, err := provider.Server("test").GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
 	if err != nil {
 		t.Fatal(err)

@@ -72,6 +72,9 @@ func (a *acceptance) run(all *queue, clis []program) error {
 				a.runShare("robustness", filepath.Join(a.root, "test/robustness"), 2, 900, "ROBUSTNESS_SEED=1", "ROBUSTNESS_SECONDS=100", "ROBUSTNESS_HISTORIES_SECONDS=100"))
 		}
 		if several {
+			if all.has(hypervisorsKind) {
+				a.useSandbox(all, []string{hypervisorsKind})
+			}
 			a.useSandbox(all, []string{"alone,networks,services,machines"})
 		}
 	})
@@ -97,7 +100,7 @@ func (a *acceptance) run(all *queue, clis []program) error {
 		}
 		fmt.Fprintln(a.w, said)
 		again.limitJobs(min(a.minutes, 5))
-		a.useSandbox(again, []string{"machines,services,networks,alone"})
+		a.useSandbox(again, []string{"machines,services,networks,alone,hypervisors"})
 	}
 	failed := strings.Count(a.broken, "\n")
 	var reports []*report
@@ -123,12 +126,17 @@ func (a *acceptance) run(all *queue, clis []program) error {
 	return nil
 }
 
-// useSandbox runs jobs of a queue in a fresh sandbox. Those that it does not come to are left, or lost.
+// useSandbox runs jobs of a queue in a fresh sandbox, which has further hypervisors where the stages have tests that take them. Those that it
+// does not come to are left, or lost.
 func (a *acceptance) useSandbox(q *queue, stages ...[]string) {
 	if q.countWaiting() == 0 {
 		return
 	}
-	a.useWorker(q, []string{a.enter(), "--service-nodes", "3", os.Args[0], "worker"}, stages...)
+	hypervisors := "0"
+	if strings.Contains(fmt.Sprint(stages), hypervisorsKind) && q.has(hypervisorsKind) {
+		hypervisors = "2"
+	}
+	a.useWorker(q, []string{a.enter(), "--service-nodes", "3", "--hypervisors", hypervisors, os.Args[0], "worker"}, stages...)
 }
 
 // runShare runs a seeded part of the tests in a directory below test, in a sandbox of its own, and returns what it printed and whether it
@@ -147,7 +155,11 @@ func (a *acceptance) runShare(name, directory string, nodes, seconds int, settin
 	binary := filepath.Join(a.work, name)
 	err := run(a.root, "go", "test", "-c", "-o", binary, "./test/"+name)
 	if err == nil {
-		argv := []string{"timeout", "--kill-after=10", strconv.Itoa(seconds), a.enter(), "--service-nodes", strconv.Itoa(nodes), "env", "TF_ACC=1"}
+		argv := []string{"timeout", "--kill-after=10", strconv.Itoa(seconds), a.enter(), "--service-nodes", strconv.Itoa(nodes)}
+		if name == "hunt" {
+			argv = append(argv, "--hypervisors", "2")
+		}
+		argv = append(argv, "env", "TF_ACC=1")
 		argv = append(append(argv, settings...), binary)
 		if name == "robustness" {
 			argv = append(argv, "-test.v", "-test.run", "^TestAcc(Robustness|Histories)$")

@@ -59,6 +59,8 @@ func listByPart(packages [][]*Job) (all []*Job) {
 // its own meanwhile.
 func kindOf(directory string) string {
 	switch name := path.Base(directory); {
+	case strings.HasPrefix(name, "ovn"):
+		return hypervisorsKind
 	case strings.HasSuffix(name, "bridge"), slices.Contains([]string{"bootprofile", "bootserver", "dhcpserver", "httpcontent", "netinterface", "registry", "resolver", "route", "timeserver"}, name):
 		return "networks"
 	case name == "vip", name == "bmc", directory == "internal/hypervisor", directory == "internal/datasources/hypervisor":
@@ -67,6 +69,16 @@ func kindOf(directory string) string {
 		return "machines"
 	}
 	return "services"
+}
+
+// hypervisorsKind is that of tests that take further hypervisors.
+const hypervisorsKind = "hypervisors"
+
+// has says whether a job of a kind waits.
+func (q *queue) has(kind string) bool {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	return slices.ContainsFunc(q.jobs, func(j *Job) bool { return kindOf(j.Package) == kind })
 }
 
 // queue has jobs that lanes take from, until it is empty or its time is over.

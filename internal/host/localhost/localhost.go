@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"sync"
@@ -32,6 +33,11 @@ func New() *Host {
 
 // String names the machine in messages.
 func (h *Host) String() string { return "localhost" }
+
+// DialUnix connects to a Unix socket, as the user that the provider runs as.
+func (h *Host) DialUnix(ctx context.Context, path string) (net.Conn, error) {
+	return (&net.Dialer{}).DialContext(ctx, "unix", path)
+}
 
 // Run implements host.Host.
 func (h *Host) Run(ctx context.Context, cmd host.Cmd) ([]byte, error) {

@@ -1,29 +1,34 @@
 # shellcheck shell=bash
-# Service nodes: real systemd machines in containers, each on its own thin layer over the one cached Debian root.
+# Real systemd machines in containers, each on its own thin layer over the one cached Debian root: service nodes, svc-1…, and further
+# hypervisors, hv-1….
 
 NODES=/run/sandbox/nodes
 
-node_start() { # NUMBER ROOT PUBLIC_KEY
-	local number=$1 lower=$2 name=svc-$1 dir=$NODES/svc-$1
+node_start() { # NAME LOWER PUBLIC_KEY: LOWER are the layers of its root, the upper ones first, with a colon between
+	local name=$1 lower=$2 dir=$NODES/$1
 	mkdir -p "$dir"/{upper,work,root}
 	mount -t overlay -o "lowerdir=$lower,upperdir=$dir/upper,workdir=$dir/work" overlay "$dir/root"
-	node_configure "$dir/root" "$number" "$3"
-	network_node "$number"
-	node_power "$number" &
+	node_configure "$dir/root" "$name" "$3"
+	[[ $name != hv-* ]] || hypervisor_configure "$dir/root" "$name"
+	network_node "$name"
+	node_power "$name" &
 }
 
 # What firmware and power supply do for a machine: systemd-nspawn ends with 133 where a machine reboots, and waits for
 # somebody to start it again. Of the network such a machine keeps its cables only.
-node_power() { # NUMBER
-	local name=svc-$1 dir=$NODES/svc-$1 status
+node_power() { # NAME
+	local name=$1 dir=$NODES/$1 status
+	local -a more=()
+	# A hypervisor makes devices of networks, and configures its bridges below /proc/sys/net itself.
+	[[ $name != hv-* ]] || more=(--bind=/dev/net/tun "--bind-ro=$SANDBOX_TINY_IMAGE")
 	while true; do
 		# The limit of open files is a usual machine's, whatever it is where the sandbox was begun. systemd-nspawn gives as
 		# much of it as the kernel lets it: where root may not raise its own hard limit, machines have that.
 		# Unregistered and in our own control group: there is no machined here, and none of the host's is to know.
-		SYSTEMD_NSPAWN_LOCK=0 systemd-nspawn --quiet --boot --register=no --keep-unit --machine="$name" \
+		SYSTEMD_NSPAWN_LOCK=0 SYSTEMD_NSPAWN_API_VFS_WRITABLE=$([[ $name == hv-* ]] && echo network || echo no) systemd-nspawn --quiet --boot --register=no --keep-unit --machine="$name" \
 			--directory="$dir/root" --network-namespace-path="/run/netns/$name" \
 			--capability=CAP_NET_ADMIN,CAP_NET_RAW --link-journal=no --resolv-conf=off --timezone=off \
-			--rlimit=NOFILE=1024:524288 \
+			--rlimit=NOFILE=1024:524288 ${more[@]+"${more[@]}"} \
 			--console=read-only --kill-signal=SIGRTMIN+3 \
 			</dev/null >>"$dir/console" 2>&1 &
 		echo $! >"$dir/pid"
@@ -37,15 +42,15 @@ node_power() { # NUMBER
 			;;
 		*) break ;;
 		esac
-		network_node_remove "$1"
-		network_node "$1"
+		network_node_remove "$name"
+		network_node "$name"
 	done
 }
 
-node_configure() { # ROOT NUMBER PUBLIC_KEY
-	local root=$1 number=$2 home generator
-	echo "svc-$number" >"$root/etc/hostname"
-	printf '127.0.0.1 localhost\n127.0.1.1 svc-%s\n' "$number" >"$root/etc/hosts"
+node_configure() { # ROOT NAME PUBLIC_KEY
+	local root=$1 name=$2 home generator
+	echo "$name" >"$root/etc/hostname"
+	printf '127.0.0.1 localhost\n127.0.1.1 %s\n' "$name" >"$root/etc/hosts"
 	for home in root home/admin; do
 		install -d -m 0700 "$root/$home/.ssh"
 		printf '%s\n' "$3" >"$root/$home/.ssh/authorized_keys"
@@ -73,7 +78,7 @@ node_configure() { # ROOT NUMBER PUBLIC_KEY
 		[Match]
 		Name=eth0
 		[Network]
-		Address=10.0.100.$((100 + number))/24
+		Address=$(node_address "$name")/24
 		Gateway=10.0.100.254
 		LinkLocalAddressing=no
 		IPv6AcceptRA=no
@@ -82,10 +87,18 @@ node_configure() { # ROOT NUMBER PUBLIC_KEY
 		[Match]
 		Name=eth1
 		[Network]
-		Address=10.19.41.$((100 + number))/24
+		$([[ $name == hv-* ]] || echo "Address=10.19.41.$((100 + ${name#svc-}))/24")
 		LinkLocalAddressing=no
 		IPv6AcceptRA=no
 	EOF
+}
+
+# Prints the address that a machine is reached at from the sandbox's own hypervisor.
+node_address() { # NAME
+	case $1 in
+	svc-*) echo "10.0.100.$((100 + ${1#svc-}))" ;;
+	hv-*) echo "10.0.100.$((10 + ${1#hv-}))" ;;
+	esac
 }
 
 # The machine's first process: the only child of its nspawn.
@@ -95,13 +108,13 @@ node_leader() { # NAME
 	awk '{ print $1 }' "/proc/$nspawn/task/$nspawn/children" 2>/dev/null | grep .
 }
 
-node_ready() { # NUMBER
+node_ready() { # NAME
 	local leader
-	leader=$(node_leader "svc-$1") || return 1
-	[[ -n $leader ]] && timeout 10 bash -c ": </dev/tcp/10.0.100.$((100 + $1))/22" && nsenter -t "$leader" -a -- systemctl is-active --quiet multi-user.target
+	leader=$(node_leader "$1") || return 1
+	[[ -n $leader ]] && timeout 10 bash -c ": </dev/tcp/$(node_address "$1")/22" && nsenter -t "$leader" -a -- systemctl is-active --quiet multi-user.target
 }
 
 # Whether a machine has booted since LEADER was its first process, and answers.
-node_ready_again() { # NUMBER LEADER
-	[[ $(node_leader "svc-$1") != "$2" ]] && node_ready "$1"
+node_ready_again() { # NAME LEADER
+	[[ $(node_leader "$1") != "$2" ]] && node_ready "$1"
 }

@@ -1,0 +1,192 @@
+// Package ovn is OVN's databases as plain values and stores: what resources keep in the northbound one, and who follows it.
+package ovn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"reflect"
+	"sync"
+	"time"
+
+	"github.com/ovn-kubernetes/libovsdb/client"
+	"github.com/ovn-kubernetes/libovsdb/model"
+	"github.com/ovn-kubernetes/libovsdb/ovsdb"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/failpoint"
+)
+
+// Machine is one whose databases are reached by their sockets.
+type Machine interface {
+	fmt.Stringer
+	DialUnix(ctx context.Context, path string) (net.Conn, error)
+}
+
+// dialLimit bounds how long it takes to connect and to read all that is monitored, and answerLimit a transaction.
+const (
+	dialLimit   = 30 * time.Second
+	answerLimit = 30 * time.Second
+)
+
+// Database is one database of a machine: its rows as the server tells of them, and transactions. It connects on first use, and again
+// when the connection broke.
+type Database struct {
+	kind    Kind
+	machine Machine
+
+	mu      sync.Mutex
+	client  client.Client
+	forward *forward
+}
+
+// NewDatabase returns a database of a machine.
+func NewDatabase(m Machine, k Kind) *Database { return &Database{kind: k, machine: m} }
+
+// String names the database in messages: "OVN_Northbound on root@10.0.0.1".
+func (d *Database) String() string { return d.kind.Name + " on " + d.machine.String() }
+
+// Close ends the connection.
+func (d *Database) Close() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.close()
+}
+
+// close ends the connection. The mutex is held.
+func (d *Database) close() {
+	if d.client != nil {
+		d.client.Close()
+		d.forward.close()
+		d.client, d.forward = nil, nil
+	}
+}
+
+// connection returns the live connection.
+func (d *Database) connection(ctx context.Context) (client.Client, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.client != nil && d.client.Connected() {
+		return d.client, nil
+	}
+	d.close()
+	ctx, cancel := context.WithTimeout(ctx, dialLimit)
+	defer cancel()
+	c, f, err := d.dial(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", d, err)
+	}
+	d.client, d.forward = c, f
+	return c, nil
+}
+
+func (d *Database) dial(ctx context.Context) (client.Client, *forward, error) {
+	rows, err := model.NewClientDBModel(d.kind.Name, d.kind.tables)
+	if err != nil {
+		return nil, nil, err
+	}
+	f, err := listen(ctx, func(ctx context.Context) (net.Conn, error) { return d.machine.DialUnix(ctx, d.kind.Socket) })
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := client.NewOVSDBClient(rows, client.WithEndpoint("unix:"+f.path))
+	if err == nil {
+		if err = c.Connect(ctx); err != nil {
+			err = errors.Join(f.refusal(), err)
+		}
+	}
+	if err == nil {
+		if _, err = c.MonitorAll(ctx); err != nil {
+			c.Close()
+		}
+	}
+	if err != nil {
+		f.close()
+		return nil, nil, err
+	}
+	return c, f, nil
+}
+
+// Rows returns the rows of a table that are meant, in no order; T is the table's row type.
+func Rows[T any](ctx context.Context, d *Database, meant func(*T) bool) ([]T, error) {
+	c, err := d.connection(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var rows []T
+	if err := c.WhereCache(meant).List(ctx, &rows); err != nil {
+		return nil, fmt.Errorf("read %s of %s: %w", d.kind.tableOf(new(T)), d, err)
+	}
+	return rows, nil
+}
+
+// Row returns the one row that is meant, nil where there is none. Several are an error.
+func Row[T any](ctx context.Context, d *Database, meant func(*T) bool) (*T, error) {
+	rows, err := Rows(ctx, d, meant)
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	if len(rows) > 1 {
+		return nil, fmt.Errorf("%s has %d rows in %s where one is meant", d, len(rows), d.kind.tableOf(new(T)))
+	}
+	return &rows[0], nil
+}
+
+// All means every row.
+func All[T any](*T) bool { return true }
+
+// ErrChanged says that a transaction was refused, as what it is based upon is not so any more.
+var ErrChanged = errors.New("somebody else changed it meanwhile")
+
+// errLost says that the connection broke in the middle of a transaction: nobody knows whether it was made.
+var errLost = errors.New("the connection was lost")
+
+// transact makes a transaction, all of it or nothing. Its own changes are in the rows when it returns.
+func (d *Database) transact(ctx context.Context, operations []ovsdb.Operation) error {
+	c, err := d.connection(ctx)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerLimit)
+	defer cancel()
+	results, err := failpoint.Send(ctx, "a transaction of "+d.kind.Name, func() ([]ovsdb.OperationResult, error) { return c.Transact(ctx, operations...) })
+	if err != nil {
+		if !c.Connected() || errors.Is(err, client.ErrNotConnected) {
+			err = errors.Join(errLost, err)
+		}
+		return fmt.Errorf("change %s: %w", d, err)
+	}
+	failures, err := ovsdb.CheckOperationResults(results, operations)
+	if _, timedOut := errors.AsType[*ovsdb.TimedOut](err); timedOut {
+		return fmt.Errorf("change %s: %w", d, ErrChanged)
+	}
+	for _, failure := range failures {
+		if _, timedOut := failure.(*ovsdb.TimedOut); timedOut {
+			return fmt.Errorf("change %s: %w", d, ErrChanged)
+		}
+		err = errors.Join(err, failure)
+	}
+	if err != nil {
+		return fmt.Errorf("change %s: %w", d, err)
+	}
+	return nil
+}
+
+// commitTries is how often a transaction is begun whose connection is lost.
+const commitTries = 3
+
+// Commit makes the transaction that plan returns, which looks at the rows as they are. Where the connection is lost in the middle it is
+// planned again: what was made then is there. No operations are no transaction.
+func (d *Database) Commit(ctx context.Context, plan func(ctx context.Context) ([]ovsdb.Operation, error)) error {
+	for try := 1; ; try++ {
+		operations, err := plan(ctx)
+		if err != nil || len(operations) == 0 {
+			return err
+		}
+		if err = d.transact(ctx, operations); err == nil || !errors.Is(err, errLost) || try == commitTries || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+func typeOf(row any) reflect.Type { return reflect.TypeOf(row).Elem() }

@@ -1,0 +1,279 @@
+package ovn
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ovn-kubernetes/libovsdb/ovsdb"
+	"go4.org/netipx"
+)
+
+// Keys of external_ids of what OVN itself has no place for.
+const (
+	networkKey = "virtcluster-network" // of a DHCP_Options row: whose it is
+	gatewayKey = "virtcluster-gateway"
+	mtuKey     = "virtcluster-mtu"
+)
+
+// networkThing is a network by its name.
+type networkThing struct{ name string }
+
+// NewNetwork returns the network of a name.
+func NewNetwork(name string) Thing[Network] { return networkThing{name} }
+
+func (networkThing) Noun() string   { return "OVN network" }
+func (t networkThing) Name() string { return t.name }
+
+// networkRows are the rows of a network; what is not there is nil.
+type networkRows struct {
+	network  *Switch
+	dhcp     *DHCPOptions
+	localnet *Port
+	// others are the ports of guests and routers.
+	others []Port
+}
+
+func (t networkThing) rows(ctx context.Context, n *Northbound) (r networkRows, err error) {
+	if r.network, err = Row(ctx, n.North, func(s *Switch) bool { return s.Name == t.name }); err != nil || r.network == nil {
+		return r, err
+	}
+	if r.dhcp, err = Row(ctx, n.North, func(d *DHCPOptions) bool { return d.ExternalIDs[networkKey] == t.name }); err != nil {
+		return r, err
+	}
+	ports, err := Rows(ctx, n.North, func(p *Port) bool { return slices.Contains(r.network.Ports, p.UUID) })
+	for _, p := range ports {
+		if p.Type == "localnet" && p.Name == t.localnet() {
+			r.localnet = &p
+		} else {
+			r.others = append(r.others, p)
+		}
+	}
+	return r, err
+}
+
+// localnet is the name of the port by which a bridged network is part of another one.
+func (t networkThing) localnet() string { return t.name + "-localnet" }
+
+// Look implements Thing.
+func (t networkThing) Look(ctx context.Context, n *Northbound) (Network, map[string]string, error) {
+	r, err := t.rows(ctx, n)
+	if err != nil || r.network == nil {
+		return Network{}, nil, err
+	}
+	ids := r.network.ExternalIDs
+	if ids == nil {
+		ids = map[string]string{}
+	}
+	got := Network{Name: t.name, Mode: Isolated}
+	if r.localnet != nil {
+		got.Mode, got.BridgeMapping = Bridged, r.localnet.Options["network_name"]
+	}
+	got.CIDR, _ = netip.ParsePrefix(r.network.OtherConfig["subnet"])
+	got.Gateway, _ = netip.ParseAddr(ids[gatewayKey])
+	got.MTU, _ = strconv.ParseInt(ids[mtuKey], 10, 64)
+	if r.dhcp != nil {
+		got.readDHCP(*r.dhcp, r.network.OtherConfig["exclude_ips"])
+	}
+	return got, ids, nil
+}
+
+// readDHCP reads what guests are told: the gateway and the MTU are what they are told.
+func (n *Network) readDHCP(row DHCPOptions, excluded string) {
+	n.DHCP = &DHCP{Options: map[string]string{}}
+	for name, value := range row.Options {
+		switch name {
+		case "server_id", "server_mac":
+		case "router":
+			n.Gateway, _ = netip.ParseAddr(value)
+		case "mtu":
+			n.MTU, _ = strconv.ParseInt(value, 10, 64)
+		case "lease_time":
+			n.DHCP.LeaseSeconds, _ = strconv.ParseInt(value, 10, 64)
+		case "dns_server":
+			for word := range strings.FieldsFuncSeq(value, func(r rune) bool { return strings.ContainsRune("{}, ", r) }) {
+				if a, err := netip.ParseAddr(word); err == nil {
+					n.DHCP.Nameservers = append(n.DHCP.Nameservers, a)
+				}
+			}
+		default:
+			n.DHCP.Options[name] = readOption(name, value)
+		}
+	}
+	if row.Options["router"] == "" {
+		n.Gateway = netip.Addr{}
+	}
+	if row.Options["mtu"] == "" {
+		n.MTU = 0
+	}
+	n.DHCP.Pool = poolOf(n.CIDR, excluded)
+}
+
+// formatOption is an option as OVN takes it, and readOption its inverse. A text without quotes has OVN answer that network's guests nothing
+// at all: it is shown as it stands there.
+func formatOption(name, value string) string {
+	if slices.Contains(textOptions, name) {
+		return `"` + value + `"`
+	}
+	return value
+}
+
+func readOption(name, value string) string {
+	if !slices.Contains(textOptions, name) {
+		return value
+	}
+	if len(value) >= 2 && value[0] == '"' && value[len(value)-1] == '"' {
+		return value[1 : len(value)-1]
+	}
+	return "without quotes: " + value
+}
+
+// poolOf is what of a network is given out, by what is not.
+func poolOf(network netip.Prefix, excluded string) (pool []string) {
+	if !network.IsValid() {
+		return nil
+	}
+	var b netipx.IPSetBuilder
+	b.AddRange(hosts(network))
+	for word := range strings.FieldsSeq(excluded) {
+		first, last, several := strings.Cut(word, "..")
+		if !several {
+			last = first
+		}
+		from, err := netip.ParseAddr(first)
+		to, err2 := netip.ParseAddr(last)
+		if err == nil && err2 == nil {
+			b.RemoveRange(netipx.IPRangeFrom(from, to))
+		}
+	}
+	set, err := b.IPSet()
+	if err != nil {
+		return nil
+	}
+	for _, r := range set.Ranges() {
+		pool = append(pool, r.String())
+	}
+	return pool
+}
+
+// otherConfig is what other_config of the switch has.
+func (n Network) otherConfig() map[string]string {
+	c := map[string]string{"subnet": "", "exclude_ips": ""}
+	if n.CIDR.IsValid() {
+		c["subnet"], c["exclude_ips"] = n.CIDR.String(), n.excluded()
+	}
+	return c
+}
+
+// dhcpOptions is what guests are told.
+func (n Network) dhcpOptions() map[string]string {
+	// An address that answers is what a client renews its lease at: the gateway's, or, where there is none, the first one, which no router has.
+	server := n.Gateway
+	if !server.IsValid() {
+		server = hosts(n.CIDR).From()
+	}
+	sum := sha256.Sum256([]byte(n.Name))
+	o := map[string]string{
+		"server_id": server.String(), "server_mac": fmt.Sprintf("0a:%02x:%02x:%02x:%02x:%02x", sum[0], sum[1], sum[2], sum[3], sum[4]),
+		"lease_time": strconv.FormatInt(n.DHCP.LeaseSeconds, 10),
+	}
+	if n.Gateway.IsValid() {
+		o["router"] = n.Gateway.String()
+	}
+	if n.MTU != 0 {
+		o["mtu"] = strconv.FormatInt(n.MTU, 10)
+	}
+	if len(n.DHCP.Nameservers) > 0 {
+		o["dns_server"] = "{" + strings.Join(textsOf(n.DHCP.Nameservers), ", ") + "}"
+	}
+	for name, value := range n.DHCP.Options {
+		o[name] = formatOption(name, value)
+	}
+	return o
+}
+
+// Put implements Thing.
+func (t networkThing) Put(ctx context.Context, n *Northbound, want Network, mark string) ([]ovsdb.Operation, error) {
+	r, err := t.rows(ctx, n)
+	if err == nil && want.MTU == 0 {
+		want.MTU, err = n.MTU(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	ids := map[string]string{markKey: mark, gatewayKey: textOf(want.Gateway), mtuKey: numberOf(want.MTU)}
+	if r.network == nil {
+		texts := func(of map[string]string) ovsdb.OvsMap { return pairs(withoutEmpty(of)) }
+		row := map[string]any{"name": t.name, "other_config": texts(want.otherConfig()), externalIDs: texts(ids)}
+		operations := []ovsdb.Operation{unless(NorthDB, &Switch{}, "name", t.name)}
+		if want.Mode == Bridged {
+			operations = append(operations, t.newLocalnet(want))
+			row["ports"] = references("localnet")
+		}
+		operations = append(operations, insert(NorthDB, &Switch{}, "network", row))
+		return append(operations, t.putDHCP(nil, want, mark)...), nil
+	}
+	s := r.network
+	var operations []ovsdb.Operation
+	if changes := append(putKeys("other_config", s.OtherConfig, want.otherConfig()), putKeys(externalIDs, s.ExternalIDs, ids)...); len(changes) > 0 {
+		operations = append(operations, mutate(NorthDB, s, s.UUID, changes...))
+	}
+	switch {
+	case want.Mode == Bridged && r.localnet == nil:
+		operations = append(operations, t.newLocalnet(want), mutate(NorthDB, s, s.UUID, *ovsdb.NewMutation("ports", ovsdb.MutateOperationInsert, references("localnet"))))
+	case want.Mode != Bridged && r.localnet != nil:
+		operations = append(operations, mutate(NorthDB, s, s.UUID, *ovsdb.NewMutation("ports", ovsdb.MutateOperationDelete, references(r.localnet.UUID))))
+	case r.localnet != nil && r.localnet.Options["network_name"] != want.BridgeMapping:
+		operations = append(operations, mutate(NorthDB, r.localnet, r.localnet.UUID, putKeys("options", r.localnet.Options, map[string]string{"network_name": want.BridgeMapping})...))
+	}
+	operations = append(operations, t.putDHCP(r.dhcp, want, mark)...)
+	if len(operations) == 0 {
+		return nil, nil
+	}
+	return append([]ovsdb.Operation{while(NorthDB, s, s.UUID, s.ExternalIDs)}, operations...), nil
+}
+
+func (t networkThing) newLocalnet(want Network) ovsdb.Operation {
+	return insert(NorthDB, &Port{}, "localnet", map[string]any{
+		"name": t.localnet(), "type": "localnet", "addresses": texts("unknown"), "options": pairs(map[string]string{"network_name": want.BridgeMapping}),
+	})
+}
+
+// putDHCP makes what guests are told, changes it, or removes it.
+func (t networkThing) putDHCP(row *DHCPOptions, want Network, mark string) []ovsdb.Operation {
+	switch {
+	case want.DHCP == nil && row == nil:
+		return nil
+	case want.DHCP == nil:
+		return []ovsdb.Operation{remove(NorthDB, row, row.UUID)}
+	}
+	columns := map[string]any{"cidr": want.CIDR.String(), "options": pairs(want.dhcpOptions()), externalIDs: pairs(map[string]string{markKey: mark, networkKey: t.name})}
+	if row == nil {
+		return []ovsdb.Operation{insert(NorthDB, &DHCPOptions{}, "dhcp", columns)}
+	}
+	if row.CIDR == want.CIDR.String() && maps.Equal(row.Options, want.dhcpOptions()) && row.ExternalIDs[markKey] == mark {
+		return nil
+	}
+	return []ovsdb.Operation{update(NorthDB, row, row.UUID, columns)}
+}
+
+// Drop implements Thing.
+func (t networkThing) Drop(ctx context.Context, n *Northbound) ([]ovsdb.Operation, error) {
+	r, err := t.rows(ctx, n)
+	if err != nil || r.network == nil {
+		return nil, err
+	}
+	if len(r.others) > 0 {
+		return nil, fmt.Errorf("%d ports are on network %q in %s, such as %q: take the machines and routers off it first", len(r.others), t.name, n, r.others[0].Name)
+	}
+	operations := []ovsdb.Operation{while(NorthDB, r.network, r.network.UUID, r.network.ExternalIDs), remove(NorthDB, r.network, r.network.UUID)}
+	if r.dhcp != nil {
+		operations = append(operations, remove(NorthDB, r.dhcp, r.dhcp.UUID))
+	}
+	return operations, nil
+}

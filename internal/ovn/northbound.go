@@ -1,0 +1,157 @@
+package ovn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/ovn-kubernetes/libovsdb/ovsdb"
+)
+
+// Northbound is the northbound database of a machine, with the southbound one beside it, which says how far each chassis has followed.
+type Northbound struct {
+	North, South *Database
+
+	mu sync.Mutex
+	// lagging are the chassis that did not follow in time: nobody waits for one again until it has.
+	lagging map[string]bool
+}
+
+// NewNorthbound returns the northbound database of a machine.
+func NewNorthbound(m Machine) *Northbound {
+	return &Northbound{North: NewDatabase(m, NorthDB), South: NewDatabase(m, SouthDB), lagging: map[string]bool{}}
+}
+
+// Close ends the connections.
+func (n *Northbound) Close() {
+	n.North.Close()
+	n.South.Close()
+}
+
+// String names it in messages.
+func (n *Northbound) String() string { return n.North.String() }
+
+// followLimit is how long a change waits for chassis. One that does nothing else has a change within 50 ms.
+const followLimit = 10 * time.Second
+
+// LagError says that chassis do not have a change that is made.
+type LagError struct{ Chassis []string }
+
+func (e *LagError) Error() string {
+	return fmt.Sprintf("the database has it, and of these chassis it is not known: %s. Look whether ovn-controller runs there, and reaches the databases (`ovn-appctl -t ovn-controller connection-status`); "+
+		"it follows by itself once it does", strings.Join(e.Chassis, ", "))
+}
+
+// Commit makes the transaction that plan returns, and waits until every chassis follows. Those that do not are a *LagError: the change
+// is made all the same.
+func (n *Northbound) Commit(ctx context.Context, plan func(ctx context.Context) ([]ovsdb.Operation, error)) error {
+	changed := false
+	err := n.North.Commit(ctx, func(ctx context.Context) ([]ovsdb.Operation, error) {
+		operations, err := plan(ctx)
+		if err != nil || len(operations) == 0 {
+			return operations, err
+		}
+		global, err := n.global(ctx)
+		if err != nil {
+			return nil, err
+		}
+		changed = true
+		return append(operations, mutate(NorthDB, global, global.UUID, *ovsdb.NewMutation("nb_cfg", ovsdb.MutateOperationAdd, 1))), nil
+	})
+	if err != nil || !changed {
+		return err
+	}
+	global, err := n.global(ctx)
+	if err != nil {
+		return err
+	}
+	return n.follow(ctx, global.Config)
+}
+
+// usualMTU is what fits into the tunnels of an underlay with packets of 1500 bytes.
+const usualMTU = 1500 - Tunnel
+
+// MTU is the largest packet that fits into the tunnels, as far as who brought OVN up has noted it.
+func (n *Northbound) MTU(ctx context.Context) (int64, error) {
+	global, err := n.global(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if noted, err := strconv.ParseInt(global.ExternalIDs[mtuKey], 10, 64); err == nil {
+		return noted, nil
+	}
+	return usualMTU, nil
+}
+
+// global is the one row of NB_Global.
+func (n *Northbound) global(ctx context.Context) (*Global, error) {
+	g, err := Row(ctx, n.North, All[Global])
+	if err == nil && g == nil {
+		err = fmt.Errorf("%s has no row in NB_Global", n)
+	}
+	return g, err
+}
+
+// follow waits until every chassis has the change of a number.
+func (n *Northbound) follow(ctx context.Context, config int) error {
+	end := time.Now().Add(followLimit)
+	for {
+		behind, err := n.behind(ctx, config)
+		if err != nil {
+			return err
+		}
+		n.mu.Lock()
+		for name := range n.lagging {
+			if !slices.Contains(behind, name) {
+				delete(n.lagging, name)
+			}
+		}
+		awaited := slices.ContainsFunc(behind, func(name string) bool { return !n.lagging[name] })
+		if !awaited || time.Now().After(end) {
+			for _, name := range behind {
+				n.lagging[name] = true
+			}
+		}
+		n.mu.Unlock()
+		if len(behind) == 0 {
+			return nil
+		}
+		if !awaited || time.Now().After(end) {
+			return &LagError{n.describe(ctx, behind)}
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// behind lists the chassis that do not have the change of a number, by their ids.
+func (n *Northbound) behind(ctx context.Context, config int) (names []string, err error) {
+	rows, err := Rows(ctx, n.South, func(p *Progress) bool { return p.Config < config })
+	for _, p := range rows {
+		names = append(names, p.Name)
+	}
+	slices.Sort(names)
+	return names, err
+}
+
+// describe names chassis by their hosts, where the database knows these.
+func (n *Northbound) describe(ctx context.Context, ids []string) (all []string) {
+	for _, id := range ids {
+		if c, err := Row(ctx, n.South, func(c *ChassisRow) bool { return c.Name == id }); err == nil && c != nil && c.Hostname != "" {
+			id = fmt.Sprintf("%s (%s)", c.Hostname, id)
+		}
+		all = append(all, id)
+	}
+	return all
+}
+
+// isLag says whether an error is one of chassis that do not follow alone.
+func isLag(err error) bool { return errors.As(err, new(*LagError)) }

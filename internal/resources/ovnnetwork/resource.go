@@ -1,0 +1,93 @@
+// Package ovnnetwork is the resource virtcluster_ovn_network.
+package ovnnetwork
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/convert"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/ovn"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/ovnattr"
+)
+
+// noun is what ids call a network.
+const noun = "network"
+
+// New is the constructor that the provider offers.
+func New() resource.Resource {
+	return crud.New(crud.Type[model, ovn.Network]{
+		Name:   "ovn_network",
+		Noun:   "OVN network",
+		Label:  func(m *model) string { return m.Name.ValueString() },
+		Schema: resourceSchema,
+		Key:    []string{"ovn", "name"},
+		ID:     func(m *model) string { return m.FormatID(noun) },
+		Split:  func(m *model, id string) error { return m.Split(id, noun) },
+		Spec:   func(_ context.Context, m *model) (ovn.Network, diag.Diagnostics) { return m.toSpec() },
+		Fill:   func(_ context.Context, m *model, got ovn.Network) diag.Diagnostics { return m.fillModel(got) },
+		Open: func(ctx context.Context, at crud.StoreContext, m *model) (crud.Store[ovn.Network], error) {
+			return ovnattr.Open(ctx, at, &m.Model, noun, ovn.NewNetwork(m.Name.ValueString()))
+		},
+		Plan: planMTU,
+	})
+}
+
+type model struct {
+	ovnattr.Model
+	Mode          types.String `tfsdk:"mode"`
+	CIDR          types.String `tfsdk:"cidr"`
+	Gateway       types.String `tfsdk:"gateway"`
+	BridgeMapping types.String `tfsdk:"bridge_mapping"`
+	MTU           types.Int64  `tfsdk:"mtu"`
+	DHCP          types.Object `tfsdk:"dhcp"`
+}
+
+func (m *model) toSpec() (n ovn.Network, diags diag.Diagnostics) {
+	diags = convert.ToPlain(m, &n, func(...any) {})
+	return n, diags
+}
+
+// fillModel writes what the database has. The pool is kept as it is written where it means the same.
+func (m *model) fillModel(got ovn.Network) diag.Diagnostics {
+	was, diags := m.toSpec()
+	if was.DHCP != nil && got.DHCP != nil && ovn.SamePool(was.DHCP.Pool, got.DHCP.Pool) {
+		got.DHCP.Pool = was.DHCP.Pool
+	}
+	convert.FromPlain(&got, m)
+	return diags
+}
+
+// planMTU plans the MTU where the configuration does not say: what fits into OVN's tunnels. While the database cannot be asked it is not
+// known.
+func planMTU(ctx context.Context, at crud.StoreContext, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, m *model) {
+	if at.Fleet == nil || m.OVN.IsUnknown() {
+		return
+	}
+	largest, err := largestMTU(ctx, at, m)
+	var written types.Int64
+	resp.Diagnostics.Append(req.Config.GetAttribute(ctx, path.Root("mtu"), &written)...)
+	switch {
+	case written.IsNull() && err != nil && !req.State.Raw.IsNull():
+		resp.Diagnostics.Append(req.State.GetAttribute(ctx, path.Root("mtu"), &m.MTU)...)
+		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("mtu"), m.MTU)...)
+	case written.IsNull() && err == nil:
+		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("mtu"), largest)...)
+	case err == nil && written.ValueInt64() > largest && m.Mode.ValueString() != ovn.Bridged:
+		resp.Diagnostics.AddAttributeError(path.Root("mtu"), "MTU too large", fmt.Sprintf(
+			"packets of %d bytes do not fit into OVN's tunnels, and would vanish on their way to another chassis: write %d at most, or leave it out", written.ValueInt64(), largest))
+	}
+}
+
+func largestMTU(ctx context.Context, at crud.StoreContext, m *model) (int64, error) {
+	n, err := at.Fleet.Northbound(ctx, m.OVN.ValueString())
+	if err != nil {
+		return 0, err
+	}
+	return n.MTU(ctx)
+}
