@@ -267,6 +267,19 @@ func TestEachBackendRendersVLANsAndBonds(t *testing.T) {
 	has("netplan", text, "  bonds:\n    bond0:\n", "mode: active-backup\n", "  vlans:\n    eth0.10:\n      renderer: networkd\n      id: 10\n      link: eth0\n", "interfaces:\n        - bond0\n        - eth0.10\n")
 }
 
+// A port that is let go of has a carrier anew, upon which networkd puts it back into the bridge by the file that it read before.
+func TestNetworkdLetsGoOfAPortOnceItHasReadItsFiles(t *testing.T) {
+	t.Parallel()
+	in := func(port string) Desired {
+		return Desired{Devices: []Device{{Name: "br0", Bridge: &BridgeOptions{}}, {Name: port, Master: "br0"}}}
+	}
+	script := Backends[Networkd].Switch(in("eth1"), in("eth2"))
+	_, after, read := strings.Cut(script, "\nreload_networkd br0 eth2 eth1\n")
+	if !read || !strings.HasPrefix(script, "note_others br0 eth2 eth1\n") || !strings.HasPrefix(after, "ip link set dev eth1 nomaster 2>/dev/null || :\n") {
+		t.Errorf("the script is\n%s", script)
+	}
+}
+
 // A second order takes the address back that an answer of DHCP's to the first one gave, and systemd-networkd 252 never gives it again.
 func TestNetworkdIsToldOnceToFollow(t *testing.T) {
 	leased := Desired{Devices: []Device{{Name: "eth1", Addressing: Addressing{DHCP: true}}, {Name: "eth2", Master: "br0"}}}

@@ -143,17 +143,20 @@ func (networkd) Switch(from, to Desired) string {
 // followNetworkd is the script that has systemd-networkd follow its files; render is what writes them before.
 func followNetworkd(from, to Desired, render string) string {
 	var b strings.Builder
+	b.WriteString("note_others" + listNames(from, to) + "\n")
+	release := ""
 	for _, d := range from.without(to) {
 		if d.isCreated() {
 			fmt.Fprintf(&b, "ip link del dev %s 2>/dev/null || :\n", d.Name)
 		} else if d.Master != "" {
-			fmt.Fprintf(&b, "ip link set dev %s nomaster 2>/dev/null || :\n", d.Name)
+			release += fmt.Sprintf("ip link set dev %s nomaster 2>/dev/null || :\n", d.Name)
 		}
 		if d.VLAN != nil {
 			fmt.Fprintf(&b, "rmdir %s 2>/dev/null || :\n", path.Dir(networkd{}.onParent(d)))
 		}
 	}
-	b.WriteString(render + reloadNetworkd(from, to))
+	// A port that is let go of has a carrier anew, upon which networkd puts it back by the file that it read before: so it is let go of again.
+	b.WriteString(release + render + "reload_networkd" + listNames(from, to) + "\n" + release)
 	for _, d := range from.without(to) {
 		if !d.isCreated() {
 			fmt.Fprintf(&b, "reconfigure %s\n", d.Name)

@@ -15,13 +15,13 @@ func functionsScript() string {
 	return "print_held() {\n" + heldScript + "}\n" + othersScript + stepsScript
 }
 
-// reloadNetworkd is the script that has systemd-networkd read its files, for a change of these devices.
-func reloadNetworkd(from, to Desired) string {
-	words := "reload_networkd"
+// listNames are the names of all devices of a change, as words of a script.
+func listNames(from, to Desired) string {
+	words := ""
 	for _, d := range append(slices.Clone(to.Devices), from.without(to)...) {
 		words += " " + d.Name
 	}
-	return words + "\n"
+	return words
 }
 
 // givenByOthers is what a device has that is not this provider's: it is not among what the provider gave or gives, nor comes by itself. What

@@ -35,7 +35,7 @@ print_others() { # DEVICE...
 	} | grep -vF -e ' no command of ip(8) ' "$@"
 }
 
-# give_others_back gives the other devices what they had when keep_others was called and have not any more. What cannot be given back, as its
+# give_others_back gives the other devices what they had when they were noted and have not any more. What cannot be given back, as its
 # device is gone, is nobody's.
 give_others_back() {
 	print_others "$@" >"$others.now"
@@ -48,15 +48,19 @@ give_others_back() {
 # print_busy prints the devices that systemd-networkd is configuring.
 print_busy() { networkctl list --no-legend --no-pager | awk '$NF ~ /^(pending|initialized|configuring)$/ { print $2 }'; }
 
-# reload_networkd has systemd-networkd read its files, upon which it configures each device anew whose files were written, and gives those
-# that are not DEVICE what they lose by it: at once, and once more when the script ends. What they had is beside the script until the change
-# is over, so that what goes back knows it too.
-reload_networkd() { # DEVICE...
+# note_others notes what the devices have that are not DEVICE, once for all scripts of a change: what is noted is beside the script until the
+# change is over, so that what goes back knows it too.
+note_others() { # DEVICE...
 	others=${0%/*}/others
 	[ -s "$others" ] || print_others "$@" >"$others"
+	print_busy >"$others.busy"
 	# shellcheck disable=SC2064 # it is these devices
 	trap "give_others_back $*" EXIT
-	print_busy >"$others.busy"
+}
+
+# reload_networkd has systemd-networkd read its files, upon which it configures each device anew whose files were written, and gives those
+# that are not DEVICE what they lose by it: at once, and once more when the script ends. They were noted before.
+reload_networkd() { # DEVICE...
 	networkctl reload
 	rest=0
 	for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do

@@ -53,7 +53,7 @@ func TestReloadOfNetworkdLeavesOthersWhatTheyHave(t *testing.T) {
 	text := strings.ReplaceAll(functionsScript(), "${0%/*}", root)
 	text = strings.ReplaceAll(text, `print_held ""`, "print_held "+root)
 	text = strings.ReplaceAll(text, `"$1/etc/keepalived"`, root+"/etc/keepalived")
-	end := hosttest.Script{Text: "set -eu\n" + text + "reload_networkd eth1 br0\necho over", Programs: programs}.Run(t)
+	end := hosttest.Script{Text: "set -eu\n" + text + "note_others eth1 br0\nreload_networkd eth1 br0\necho over", Programs: programs}.Run(t)
 	var changes []string
 	for _, call := range end.Calls {
 		if !strings.Contains(call, " show") && !strings.Contains(call, " list ") && !strings.HasPrefix(call, "sleep") {
