@@ -133,6 +133,16 @@ func (t *target) swapRecords(tree, next Tree) ([]host.File, error) {
 	return []host.File{{Path: journalName, Content: undo, Mode: 0o600}, {Path: originalName, Content: whole, Mode: 0o600}}, err
 }
 
+// clearScript removes stages.
+//
+//go:embed clear.sh
+var clearScript string
+
+// clearing removes all stages, and further paths. Whose lock is held is the only one that stages: what else is there a killed run left.
+func (t *target) clearing(name string, further ...string) host.Cmd {
+	return host.Script(name, clearScript, append([]string{t.dir + "/stage"}, further...)...)
+}
+
 // clearStage removes what a refused configuration left on the stage, and the directory where nothing was ever committed; a journal
 // stays.
 func (t *target) clearStage(ctx context.Context) {
@@ -141,16 +151,16 @@ func (t *target) clearStage(ctx context.Context) {
 	}
 	t.staged = staged{}
 	// What this cannot remove, the next commit's end does.
-	_, _ = t.host.Run(ctx, host.Cmd{Argv: []string{"rm", "-rf", "--", t.dir + "/stage"}})
+	_, _ = t.host.Run(ctx, t.clearing("clear the stage"))
 	_, _ = t.host.Run(ctx, host.Cmd{Argv: []string{"rmdir", "--ignore-fail-on-non-empty", "--", t.dir}})
 }
 
 // endCommit ends a commit: what is live is what the daemon serves.
 func (t *target) endCommit(ctx context.Context) error {
 	failpoint.Hit("commit/served")
-	if _, err := t.host.Run(ctx, host.Cmd{
-		Argv: []string{"rm", "-rf", "--", t.journalPath(), t.dir + "/stage"}, Lock: t.daemon.Name(),
-	}); err != nil {
+	cmd := t.clearing("end the commit", t.journalPath())
+	cmd.Lock = t.daemon.Name()
+	if _, err := t.host.Run(ctx, cmd); err != nil {
 		return fmt.Errorf("end the commit to %s on %s: %w", t.daemon.Name(), t.host, err)
 	}
 	t.staged = staged{}
@@ -170,7 +180,9 @@ func (t *target) leaveJournal(ctx context.Context) error {
 
 // removeState removes all that commits kept, while the machine's lock is held: whoever has it next begins anew.
 func (t *target) removeState(ctx context.Context) error {
-	if _, err := t.host.Run(ctx, host.Cmd{Argv: []string{"rm", "-rf", "--", t.dir}, Lock: t.daemon.Name()}); err != nil {
+	cmd := t.clearing("remove what commits kept", t.dir)
+	cmd.Lock = t.daemon.Name()
+	if _, err := t.host.Run(ctx, cmd); err != nil {
 		return fmt.Errorf("remove %s on %s: %w", t.dir, t.host, err)
 	}
 	t.original, t.staged = nil, staged{}

@@ -63,6 +63,47 @@ func TestConfigurationThatIsALinkIsWrittenWhereItLeads(t *testing.T) {
 	}
 }
 
+// A swap that was killed before it kept its journal leaves its copies beside the files, and its stage.
+func TestCopiesThatAKilledSwapLeftGoWithTheNextCommit(t *testing.T) {
+	for name, end := range map[string]func(*toy, *transaction.Engine) error{
+		"with a commit": func(d *toy, e *transaction.Engine) error {
+			return e.Commit(t.Context(), localhost.New(), d, d.add("two"))
+		},
+		"with all": func(d *toy, e *transaction.Engine) error {
+			_, _, err := e.GiveBack(t.Context(), localhost.New(), d)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, e := newToy(t)
+			if err := e.Commit(t.Context(), localhost.New(), d, d.add("one")); err != nil {
+				t.Fatal(err)
+			}
+			further := filepath.Join(filepath.Dir(d.conf), "further.conf")
+			persons := filepath.Join(filepath.Dir(d.conf), "persons.virtcluster-new")
+			dir, _ := filepath.Glob(e.StateDir + "/*")
+			if len(dir) != 1 {
+				t.Fatalf("the state is in %v", dir)
+			}
+			for _, path := range []string{filepath.Join(dir[0], "stage", "KILLED", further), further + ".virtcluster-new", persons} {
+				if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+					t.Fatal(err)
+				}
+				write(t, path, "copied\n")
+			}
+			if err := end(d, e); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := os.Stat(further + ".virtcluster-new"); err == nil {
+				t.Error("the copy is there still")
+			}
+			if _, err := os.Stat(persons); err != nil {
+				t.Errorf("what nobody staged is gone: %v", err)
+			}
+		})
+	}
+}
+
 func TestLinkThatLeadsNowhereChangesNothing(t *testing.T) {
 	d, e := newToy(t)
 	file := filepath.Join(filepath.Dir(d.conf), "virtcluster/a/b")

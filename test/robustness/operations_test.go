@@ -119,11 +119,12 @@ func (s *state) restore(text []byte) error {
 // refusal finds which resource was refused as it is there already, and what import takes for it.
 var refusal = regexp.MustCompile("with (virtcluster_[^,]+), on .*?(?:import it as \"|terraform import ADDRESS )([^\"` ]+)")
 
-// findRefused returns by its address what import takes for each resource that a run refused as it is there already.
+// findRefused returns by its address what import takes for each resource that a run refused as it is there already, but for what another state
+// has.
 func (r result) findRefused() map[string]string {
 	found := map[string]string{}
 	for each := range strings.SplitSeq(r.flat(), "Error: ") {
-		if m := refusal.FindStringSubmatch(each); m != nil {
+		if m := refusal.FindStringSubmatch(each); m != nil && !strings.Contains(each, "belongs to another state") {
 			found[m[1]] = m[2]
 		}
 	}
@@ -251,7 +252,8 @@ func (w *world) drawMore(s *state, o *operation) {
 	if len(o.Config) > 0 && w.rng.IntN(50) == 0 {
 		twin := o.Config[w.rng.IntN(len(o.Config))]
 		twin.Key, twin.Alias, twin.From = "twin__"+twin.Key, !twin.Alias, ""
-		if o.Config.find(twin.address()) < 0 {
+		// Of a network of pods nothing is anywhere but in the state: two processes cannot see that they have the same.
+		if o.Config.find(twin.address()) < 0 && twin.Type != "pod_network" {
 			o.Config = append(o.Config, twin)
 		}
 		return

@@ -65,7 +65,7 @@ var otherKinds = []kind{
 	// There is one on the LAN, whichever machine serves it: who comes second is refused.
 	{name: "dhcp_server", weight: 1, identity: []string{"service_node", "interface"},
 		draw: func(d drawer) map[string]any {
-			start := 150 + 10*d.state
+			start := 150 + 7*d.state // below the addresses that others want
 			return map[string]any{"service_node": d.node(d.machine()), "interface": "eth1", "cidr": "10.19.41.0/24",
 				"ranges": []any{map[string]any{"start": fmt.Sprintf("10.19.41.%d", start), "end": fmt.Sprintf("10.19.41.%d", start+1+d.IntN(5))}}}
 		},
@@ -98,7 +98,7 @@ var otherKinds = []kind{
 			_, port, _ := strings.Cut(a.text("listen"), ":")
 			return []claim{{a.machine("service_node") + " content " + port + a.text("path"), []string{strings.TrimSpace(a.text("content"))}}}
 		}},
-	{name: "boot_server", weight: 1, identity: []string{"service_node"},
+	{name: "boot_server", weight: 1, identity: []string{"service_node", "http"},
 		draw: func(d drawer) map[string]any {
 			m := d.machine()
 			return map[string]any{"service_node": d.node(m), "tftp": d.IntN(2) == 0, "http": map[string]any{"address": addressOf(slices.Index(machines, m)), "port": 8090 + d.IntN(2)}}
