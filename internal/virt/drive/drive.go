@@ -1,4 +1,5 @@
-// Package drive is the drive for media of a machine: the one CD drive into which its node's configuration, or its controller, puts discs.
+// Package drive is what media of a machine are in: the one CD drive into which its node's configuration, or its controller, puts discs, and
+// the one USB stick, which is its controller's alone.
 package drive
 
 import (
@@ -6,6 +7,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"libvirt.org/go/libvirtxml"
@@ -14,17 +16,32 @@ import (
 // Alias is what the drive is called in a domain's XML: that tells it from drives that somebody else gave the machine.
 const Alias = "ua-media"
 
+// stickAlias is what the stick is called there.
+const stickAlias = "ua-stick"
+
 // Find returns the drive of a domain; nil where it has none.
-func Find(x *libvirtxml.Domain) *libvirtxml.DomainDisk {
+func Find(x *libvirtxml.Domain) *libvirtxml.DomainDisk { return findCalled(x, "cdrom", Alias) }
+
+// FindStick returns the stick of a domain; nil where none is plugged in.
+func FindStick(x *libvirtxml.Domain) *libvirtxml.DomainDisk { return findCalled(x, "disk", stickAlias) }
+
+// IsStick says whether a disk is the stick, and so none of the machine's own disks.
+func IsStick(d *libvirtxml.DomainDisk) bool { return isCalled(d, "disk", stickAlias) }
+
+func findCalled(x *libvirtxml.Domain, device, alias string) *libvirtxml.DomainDisk {
 	if x == nil || x.Devices == nil {
 		return nil
 	}
 	for i := range x.Devices.Disks {
-		if d := &x.Devices.Disks[i]; d.Device == "cdrom" && d.Alias != nil && d.Alias.Name == Alias {
+		if d := &x.Devices.Disks[i]; isCalled(d, device, alias) {
 			return d
 		}
 	}
 	return nil
+}
+
+func isCalled(d *libvirtxml.DomainDisk, device, alias string) bool {
+	return d.Device == device && d.Alias != nil && d.Alias.Name == alias
 }
 
 // Source is what is in a drive: a file, a device, or "pool/volume"; "" for nothing.
@@ -57,21 +74,28 @@ func New(bus string, disks []libvirtxml.DomainDisk) *libvirtxml.DomainDisk {
 	if bus == "ide" {
 		prefix = "hd"
 	}
-	taken := map[string]bool{}
-	for _, d := range disks {
-		if d.Target != nil {
-			taken[d.Target.Dev] = true
-		}
+	return newReadOnly("cdrom", Alias, &libvirtxml.DomainDiskTarget{Dev: findPlace(prefix, disks), Bus: bus})
+}
+
+// NewStick returns a stick with nothing in it, at the first free place among disks.
+func NewStick(disks []libvirtxml.DomainDisk) *libvirtxml.DomainDisk {
+	return newReadOnly("disk", stickAlias, &libvirtxml.DomainDiskTarget{Dev: findPlace("sd", disks), Bus: "usb", Removable: "on"})
+}
+
+func newReadOnly(device, alias string, target *libvirtxml.DomainDiskTarget) *libvirtxml.DomainDisk {
+	return &libvirtxml.DomainDisk{
+		Device: device, ReadOnly: &libvirtxml.DomainDiskReadOnly{}, Alias: &libvirtxml.DomainAlias{Name: alias},
+		Driver: &libvirtxml.DomainDiskDriver{Name: "qemu", Type: "raw"}, Target: target,
 	}
+}
+
+// findPlace returns the first target name that none of the disks has.
+func findPlace(prefix string, disks []libvirtxml.DomainDisk) string {
 	letter := byte('a')
-	for taken[prefix+string(letter)] {
+	for slices.ContainsFunc(disks, func(d libvirtxml.DomainDisk) bool { return d.Target != nil && d.Target.Dev == prefix+string(letter) }) {
 		letter++
 	}
-	return &libvirtxml.DomainDisk{
-		Device: "cdrom", ReadOnly: &libvirtxml.DomainDiskReadOnly{}, Alias: &libvirtxml.DomainAlias{Name: Alias},
-		Driver: &libvirtxml.DomainDiskDriver{Name: "qemu", Type: "raw"},
-		Target: &libvirtxml.DomainDiskTarget{Dev: prefix + string(letter), Bus: bus},
-	}
+	return prefix + string(letter)
 }
 
 // SetSource puts a source into a drive, nil for nothing.

@@ -79,3 +79,33 @@ func TestADriveIsKnownByItsAliasAlone(t *testing.T) {
 		t.Errorf("a q35 has its drive at %s", bus)
 	}
 }
+
+func TestTheStickIsPluggedInBesideOtherDisksAndKnownByItsAlias(t *testing.T) {
+	x := &libvirtxml.Domain{}
+	text := `<domain><devices><controller type='usb' model='none'/>
+  <disk type='file' device='disk'><source file='/own.img'/><target dev='sda' bus='usb'/></disk>
+  <disk type='file' device='cdrom'><target dev='sdb' bus='usb'/><alias name='ua-stick'/></disk></devices></domain>`
+	if err := x.Unmarshal(text); err != nil {
+		t.Fatal(err)
+	}
+	if d := FindStick(x); d != nil {
+		t.Fatalf("found is %s", d.Target.Dev)
+	}
+	if MissingController(x, "usb") == nil {
+		t.Error("a machine that is to have no USB is said to have it")
+	}
+	AddController(x, "usb")
+	if c := x.Devices.Controllers; len(c) != 1 || c[0].Model != "qemu-xhci" || MissingController(x, "usb") != nil {
+		t.Errorf("the controllers are %+v", c)
+	}
+	fresh := NewStick(x.Devices.Disks)
+	SetSource(fresh, &libvirtxml.DomainDiskSource{File: &libvirtxml.DomainDiskSourceFile{File: "/a.img"}})
+	x.Devices.Disks = append(x.Devices.Disks, *fresh)
+	d := FindStick(x)
+	if d == nil || d.Target.Dev != "sdc" || d.Target.Bus != "usb" || d.Target.Removable != "on" || d.ReadOnly == nil || Source(d) != "/a.img" {
+		t.Fatalf("found is %+v", d)
+	}
+	if Find(x) != nil || IsStick(&x.Devices.Disks[0]) || IsStick(&x.Devices.Disks[1]) || !IsStick(d) {
+		t.Error("a stick is taken for something else, or something else for it")
+	}
+}

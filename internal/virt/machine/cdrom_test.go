@@ -2,6 +2,7 @@ package machine
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -162,5 +163,47 @@ func TestTwoDiscsInOneDriveAreRefused(t *testing.T) {
 	problems := s.Validate()
 	if len(problems) != 1 || problems[0].Summary != "Two discs in one drive" {
 		t.Errorf("%+v", problems)
+	}
+}
+
+// TestTheStickOfAControllerIsNoDisk has it in a machine that the provider made, in one that somebody else made, and before a new disk.
+func TestTheStickOfAControllerIsNoDisk(t *testing.T) {
+	const (
+		stick = "<disk type='file' device='disk'><source file='/bmc-n-a.img'/><target dev='sda' bus='usb' removable='on'/><readonly/><alias name='ua-stick'/></disk>"
+		other = "<disk type='file' device='disk'><source file='/other.img'/><target dev='sdb' bus='usb'/></disk>"
+		xhci  = "<controller type='usb' model='qemu-xhci'/>"
+	)
+	for name, c := range map[string]struct {
+		devices string
+		keys    []string
+	}{
+		"alone":                 {stick, nil},
+		"before another's disk": {stick + other, []string{Root}},
+		"behind another's disk": {other + stick, []string{Root}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := domainWith(t, xhci+c.devices)
+			m := Read(d)
+			var keys []string
+			for _, disk := range m.Disks {
+				keys = append(keys, disk.Key)
+			}
+			if !slices.Equal(keys, c.keys) {
+				t.Fatalf("the disks are %v", keys)
+			}
+			before := xmlOf(t, &libvirtxml.Domain{Devices: &libvirtxml.DomainDeviceList{Disks: []libvirtxml.DomainDisk{*drive.FindStick(d)}}})
+			m.Disks = append(m.Disks, Disk{Key: "new", Path: "/new.qcow2", Format: "qcow2", Bus: "usb"})
+			if err := Apply(d, m); err != nil {
+				t.Fatal(err)
+			}
+			found := drive.FindStick(d)
+			if found == nil || xmlOf(t, &libvirtxml.Domain{Devices: &libvirtxml.DomainDeviceList{Disks: []libvirtxml.DomainDisk{*found}}}) != before {
+				t.Errorf("the stick was\n%s\nand is %+v", before, found)
+			}
+			if fresh := DiskAt(d, "/new.qcow2"); fresh == nil || fresh.Target.Dev == "sda" {
+				t.Errorf("the new disk is %+v", fresh)
+			}
+		})
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"libvirt.org/go/libvirtxml"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/drive"
 )
 
 // applyDisks keeps the XML of disks that stay, in their order, and those that the machine does not model.
@@ -51,7 +53,7 @@ func applyDisks(d *libvirtxml.Domain, m *Machine) error {
 			fresh = ReplugDisk(had, want, fresh)
 		}
 		d.Devices.Disks = append(d.Devices.Disks, *fresh)
-		addController(d, want.Bus)
+		drive.AddController(d, want.Bus)
 	}
 	return nil
 }
@@ -129,29 +131,6 @@ func spellDiskLetters(n int) string {
 		return string(rune('a' + n))
 	}
 	return spellDiskLetters(n/26-1) + string(rune('a'+n%26))
-}
-
-// addController adds the controller that a bus needs. USB is switched off in the newSkeleton.
-func addController(d *libvirtxml.Domain, bus string) {
-	controller := MissingController(d, bus)
-	if controller == nil {
-		return
-	}
-	d.Devices.Controllers = slices.DeleteFunc(d.Devices.Controllers, func(c libvirtxml.DomainController) bool { return c.Type == controller.Type && c.Model == "none" })
-	d.Devices.Controllers = append(d.Devices.Controllers, *controller)
-}
-
-// MissingController is the controller that a disk on a bus needs and that the domain does not have; nil where
-// it has one or libvirt adds the right one by itself. For SCSI it would add one that few guests have a driver for.
-func MissingController(d *libvirtxml.Domain, bus string) *libvirtxml.DomainController {
-	controller, needed := map[string]libvirtxml.DomainController{
-		"scsi": {Type: "scsi", Model: "virtio-scsi"}, "usb": {Type: "usb", Model: "qemu-xhci"},
-	}[bus]
-	has := func(c libvirtxml.DomainController) bool { return c.Type == controller.Type && c.Model != "none" }
-	if !needed || slices.ContainsFunc(d.Devices.Controllers, has) {
-		return nil
-	}
-	return &controller
 }
 
 // FindDisk finds a disk's XML by its target name; nil where there is none.

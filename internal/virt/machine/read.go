@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"libvirt.org/go/libvirtxml"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/drive"
 )
 
 // Read reads what the provider models from a domain's XML, whoever wrote it.
@@ -164,8 +166,8 @@ func (d *Disk) sameSource(other *Disk) bool {
 	return d.Path == other.Path
 }
 
-// listDiskKeys returns the key of each disk of a domain, and "" for what is not modelled: CD-ROMs, floppies and disks over the
-// network. The mark knows best; a disk that it does not know, because a change was interrupted or because someone else made the
+// listDiskKeys returns the key of each disk of a domain, and "" for what is not modelled: CD-ROMs, floppies, the stick of a machine's
+// controller and disks over the network. The mark knows best; a disk that it does not know, because a change was interrupted or because someone else made the
 // domain, goes by its serial number or its target.
 func listDiskKeys(d *libvirtxml.Domain, mark Mark) []string {
 	keys := make([]string, len(d.Devices.Disks))
@@ -174,7 +176,7 @@ func listDiskKeys(d *libvirtxml.Domain, mark Mark) []string {
 	for i := range d.Devices.Disks {
 		x := &d.Devices.Disks[i]
 		disk := readDisk(x)
-		if x.Device != "" && x.Device != "disk" || disk.Path == "" && disk.Volume == "" || x.Target == nil {
+		if x.Device != "" && x.Device != "disk" || drive.IsStick(x) || disk.Path == "" && disk.Volume == "" || x.Target == nil {
 			continue
 		}
 		key := disk.Target

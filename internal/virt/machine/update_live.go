@@ -8,6 +8,7 @@ import (
 	"libvirt.org/go/libvirtxml"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/drive"
 )
 
 // changeLive changes a running machine and its configuration alike.
@@ -92,7 +93,7 @@ func (u *update) plugDisk(ctx context.Context, disk, existing *Disk) error {
 
 // plugController plugs in the controller that a bus needs and that the machine does not have.
 func (u *update) plugController(ctx context.Context, bus string) error {
-	controller := MissingController(u.d.Config, bus)
+	controller := drive.MissingController(u.d.Config, bus)
 	if controller == nil {
 		return nil
 	}
