@@ -22,8 +22,11 @@ type device struct {
 	boot  **libvirtxml.DomainDeviceBoot
 }
 
-// kindOf says what a disk is to the firmware; "" for what nobody boots from.
+// kindOf says what a disk is to the firmware; "" for what nobody boots from, as the stick that a client of the controller plugs in.
 func kindOf(disk *libvirtxml.DomainDisk) string {
+	if drive.IsStick(disk) {
+		return ""
+	}
 	return map[string]string{"": "hd", "disk": "hd", "lun": "hd", "cdrom": "cdrom"}[disk.Device]
 }
 

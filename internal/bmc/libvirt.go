@@ -1,14 +1,11 @@
 package bmc
 
 import (
-	"bufio"
 	"context"
 	"encoding/xml"
 	"fmt"
 	"io"
-	"net/http"
 	"strings"
-	"time"
 
 	"libvirt.org/go/libvirtxml"
 
@@ -79,8 +76,11 @@ func (m *domain) Describe(ctx context.Context) (Description, error) {
 			got.MediaPool = p.Name()
 		}
 	}
-	if media := mediaDrive(x); media != nil {
-		got.Inserted = drive.Source(media)
+	got.Inserted = map[string]string{}
+	for _, slot := range slots {
+		if media := slot.find(x); media != nil {
+			got.Inserted[slot.id] = drive.Source(media)
+		}
 	}
 	if d.Live != nil && d.Live.Metadata != nil {
 		got.BootID = readBootID(d.Live.Metadata.XML)
@@ -256,99 +256,4 @@ func (m *domain) OpenConsole(ctx context.Context) (io.ReadWriteCloser, error) {
 		return nil, ErrOff
 	}
 	return m.client.OpenConsole(ctx, d.UUID)
-}
-
-// Insert implements Machine.
-func (m *domain) Insert(ctx context.Context, medium Medium) error {
-	d, err := m.client.DomainByName(ctx, m.name)
-	if err != nil {
-		return err
-	}
-	if mediaDrive(d.Config) == nil && isOn(d) {
-		return fmt.Errorf("the machine has no drive for media, and none can be plugged into one that runs: switch it off first")
-	}
-	content, err := openImage(ctx, medium)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = content.Close() }()
-	v, err := m.client.CreateVolume(ctx, medium.Pool, &libvirtxml.StorageVolume{
-		Name: medium.Volume, Capacity: &libvirtxml.StorageVolumeSize{Value: 0},
-		Target: &libvirtxml.StorageVolumeTarget{Format: &libvirtxml.StorageVolumeTargetFormat{Type: "raw"}},
-	})
-	if err != nil {
-		return err
-	}
-	if _, err := m.client.UploadVolume(ctx, v, content); err != nil {
-		return err
-	}
-	return m.changeMedium(ctx, d, &libvirtxml.DomainDiskSource{File: &libvirtxml.DomainDiskSourceFile{File: v.Path()}})
-}
-
-// Eject implements Machine.
-func (m *domain) Eject(ctx context.Context, medium Medium) error {
-	d, err := m.client.DomainByName(ctx, m.name)
-	if err != nil && !hypervisor.IsNotFound(err) {
-		return err
-	}
-	if err == nil && (mediaDrive(d.Config) != nil) {
-		if err := m.changeMedium(ctx, d, nil); err != nil {
-			return err
-		}
-	}
-	if medium.Volume == "" || medium.Pool == "" {
-		return nil
-	}
-	return m.client.DeleteVolume(ctx, medium.Pool, medium.Volume)
-}
-
-// changeMedium puts a source into the drive, nil for nothing. A machine that is off and has no drive gets one.
-func (m *domain) changeMedium(ctx context.Context, d *hypervisor.Domain, source *libvirtxml.DomainDiskSource) error {
-	media := mediaDrive(d.Config)
-	if media == nil {
-		x := d.Config
-		if x.Devices == nil {
-			x.Devices = &libvirtxml.DomainDeviceList{}
-		}
-		added := drive.New(drive.Bus(x), x.Devices.Disks)
-		drive.SetSource(added, source)
-		x.Devices.Disks = append(x.Devices.Disks, *added)
-		return m.client.DefineDomain(ctx, x)
-	}
-	drive.SetSource(media, source)
-	media.Address, media.Boot = nil, nil
-	return m.client.ChangeMedium(ctx, d.UUID, media, isOn(d))
-}
-
-// fetchPatience is how long a server may take to answer.
-const fetchPatience = 30 * time.Second
-
-// openImage opens an image by its URL and looks at its beginning. The error is an *InputError where it is no image of a disc.
-func openImage(ctx context.Context, medium Medium) (io.ReadCloser, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, medium.URL, nil)
-	if err != nil {
-		return nil, &InputError{"Image", fmt.Sprintf("%q is no URL: %v", medium.URL, err)}
-	}
-	if medium.User != "" {
-		request.SetBasicAuth(medium.User, medium.Password)
-	}
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.ResponseHeaderTimeout = fetchPatience
-	answer, err := (&http.Client{Transport: transport}).Do(request)
-	if err != nil {
-		return nil, &InputError{"Image", fmt.Sprintf("the image cannot be fetched: %v", err)}
-	}
-	if answer.StatusCode != http.StatusOK {
-		_ = answer.Body.Close()
-		return nil, &InputError{"Image", fmt.Sprintf("the image cannot be fetched: %s answers %s", medium.URL, answer.Status)}
-	}
-	content := bufio.NewReaderSize(answer.Body, 64<<10)
-	if err := drive.Check(content); err != nil {
-		_ = answer.Body.Close()
-		return nil, &InputError{"Image", fmt.Sprintf("%s: %v", medium.URL, err)}
-	}
-	return struct {
-		io.Reader
-		io.Closer
-	}{content, answer.Body}, nil
 }

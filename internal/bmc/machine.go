@@ -64,8 +64,8 @@ type Description struct {
 	VCPUs                 int64
 	MACs                  []string
 	Disks                 []Disk
-	// Inserted is what is in the drive for media: a path on the hypervisor; "" for nothing.
-	Inserted string
+	// Inserted is what is in each slot, by its id: a path on the hypervisor; "" for nothing.
+	Inserted map[string]string
 	// BootID is that of the override that the machine was started with; "" for none.
 	BootID string
 	// MediaPool is the storage pool in which media are put.
@@ -105,10 +105,10 @@ type Machine interface {
 	Describe(ctx context.Context) (Description, error)
 	// Switch does an action. It uses start where that starts the machine, and says whether it did.
 	Switch(ctx context.Context, action Action, start Start) (started bool, err error)
-	// Insert fetches an image and puts it into the drive for media, in place of what is there. It does not start the machine.
-	Insert(ctx context.Context, m Medium) error
-	// Eject empties the drive, and removes the volume of a medium; the zero Medium has none.
-	Eject(ctx context.Context, m Medium) error
+	// Insert fetches an image and puts it into a slot that is empty. It does not start the machine.
+	Insert(ctx context.Context, in *slot, m Medium) error
+	// Eject empties a slot, and removes the volume of a medium; the zero Medium has none.
+	Eject(ctx context.Context, from *slot, m Medium) error
 	// ResetKeys has the UEFI variables of a machine that is off, and with them the keys of Secure Boot, be those of its firmware's template.
 	ResetKeys(ctx context.Context) error
 	// OpenConsole connects to the serial console of a running machine.

@@ -90,19 +90,26 @@ func TestGofishPowersBootsAndInserts(t *testing.T) {
 				t.Fatal(err)
 			}
 			for place, media := range map[string]func() ([]*redfish.VirtualMedia, error){"system": system.VirtualMedia, "manager": managers[0].VirtualMedia} {
-				list, err := media()
-				if err != nil || len(list) != 1 {
-					t.Fatal(place, list, err)
-				}
-				if err := list[0].InsertMedia("http://images/"+place+".iso", true, true); err != nil {
-					t.Fatal(err)
-				}
-				list, err = media()
-				if err != nil || !list[0].Inserted || list[0].Image != "http://images/"+place+".iso" {
-					t.Errorf("%s: %+v: %v", place, list[0], err)
-				}
-				if err := list[0].EjectMedia(); err != nil || m.Inserted != "" {
-					t.Errorf("%s: %v", place, err)
+				for _, in := range slots {
+					// gofish has the members of a collection in no order.
+					find := func() *redfish.VirtualMedia {
+						list, err := media()
+						at := slices.IndexFunc(list, func(v *redfish.VirtualMedia) bool { return v.ID == in.id })
+						if err != nil || len(list) != len(slots) || at < 0 {
+							t.Fatal(place, in.id, len(list), err)
+						}
+						return list[at]
+					}
+					url := "http://images/" + place + in.suffix
+					if err := find().InsertMedia(url, true, true); err != nil {
+						t.Fatal(err)
+					}
+					if v := find(); !v.Inserted || v.Image != url || !v.WriteProtected || len(v.MediaTypes) != len(in.mediaTypes) {
+						t.Errorf("%s %s: it has %s (%v), write-protected %v, for %v", place, in.id, v.Image, v.Inserted, v.WriteProtected, v.MediaTypes)
+					}
+					if err := find().EjectMedia(); err != nil || m.Inserted[in.id] != "" {
+						t.Errorf("%s %s: %v", place, in.id, err)
+					}
 				}
 			}
 			if m.On {
@@ -167,6 +174,9 @@ func TestErrorsHaveExtendedInformation(t *testing.T) {
 		"an unknown property":     {"PATCH", "/redfish/v1/Systems/w1", `{"AssetTag":"x"}`, 400},
 		"no image":                {"POST", "/redfish/v1/Systems/w1/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia", `{}`, 400},
 		"a writable disc":         {"POST", "/redfish/v1/Systems/w1/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia", `{"Image":"http://a/b.iso","WriteProtected":false}`, 400},
+		"no image of a stick":     {"POST", "/redfish/v1/Systems/w1/VirtualMedia/Usb/Actions/VirtualMedia.InsertMedia", `{}`, 400},
+		"a writable stick":        {"POST", "/redfish/v1/Managers/w1/VirtualMedia/Usb/Actions/VirtualMedia.InsertMedia", `{"Image":"http://a/b.img","WriteProtected":false}`, 400},
+		"a medium of no kind":     {"GET", "/redfish/v1/Systems/w1/VirtualMedia/Floppy", "", 404},
 		"too much":                {"PATCH", "/redfish/v1/Systems/w1", `{"x":"` + strings.Repeat("y", largestBody) + `"}`, 400},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -280,6 +290,7 @@ func walk(t *testing.T, get func(path string) (int, string)) map[string]object {
 // missingOfIronic lists what the profile has as mandatory or recommended, and the documents have not.
 func missingOfIronic(docs map[string]object, id string) (missing []string) {
 	system, manager := root+"/Systems/"+id, root+"/Managers/"+id
+	medium := []string{"Image", "Inserted", "MediaTypes", "WriteProtected", "Actions.#VirtualMedia.InsertMedia", "Actions.#VirtualMedia.EjectMedia"}
 	for path, properties := range map[string][]string{
 		root:                        {"Systems", "SessionService", "Tasks", "UpdateService", "RedfishVersion"},
 		root + "/Systems":           {"Members"},
@@ -290,8 +301,10 @@ func missingOfIronic(docs map[string]object, id string) (missing []string) {
 		manager:                          {"FirmwareVersion", "VirtualMedia"},
 		system + "/Processors/CPU1":      {"ProcessorArchitecture", "TotalThreads"},
 		system + "/SecureBoot":           {"SecureBootEnable", "Actions.#SecureBoot.ResetKeys"},
-		system + "/VirtualMedia/Cd":      {"Image", "Inserted", "MediaTypes", "WriteProtected", "Actions.#VirtualMedia.InsertMedia", "Actions.#VirtualMedia.EjectMedia"},
-		manager + "/VirtualMedia/Cd":     {"Image", "Inserted", "MediaTypes", "WriteProtected", "Actions.#VirtualMedia.InsertMedia", "Actions.#VirtualMedia.EjectMedia"},
+		system + "/VirtualMedia/Cd":      medium,
+		system + "/VirtualMedia/Usb":     medium,
+		manager + "/VirtualMedia/Cd":     medium,
+		manager + "/VirtualMedia/Usb":    medium,
 		root + "/Chassis/" + id:          {"Power", "Thermal"},
 		root + "/TaskService":            {"Tasks"},
 		system + "/Storage/1/Drives/vda": {"MediaType", "Protocol", "Status", "CapacityBytes", "Model", "Name"},
@@ -627,10 +640,10 @@ func FuzzRedfishBody(f *testing.F) {
 	}
 	handler := newRedfish("u", []*System{s}, newAccess("admin", string(hash)), slog.New(slog.DiscardHandler))
 	f.Fuzz(func(t *testing.T, body, tag string) {
-		for method, path := range map[string]string{
-			"PATCH": "/redfish/v1/Systems/w1", "POST": "/redfish/v1/Systems/w1/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia",
+		for path, method := range map[string]string{
+			"": "PATCH", "/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia": "POST", "/VirtualMedia/Usb/Actions/VirtualMedia.InsertMedia": "POST",
 		} {
-			request := httptest.NewRequest(method, path, strings.NewReader(body))
+			request := httptest.NewRequest(method, "/redfish/v1/Systems/w1"+path, strings.NewReader(body))
 			request.SetBasicAuth("admin", testPassword)
 			request.Header.Set("If-Match", tag)
 			answer := httptest.NewRecorder()

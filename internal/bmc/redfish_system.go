@@ -1,6 +1,7 @@
 package bmc
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -89,13 +90,22 @@ func (r *service) addSystems(mux *http.ServeMux) {
 	for _, owner := range []string{"/Systems/{system}", "/Managers/{system}"} {
 		path := func(s *System) string { return root + strings.Replace(owner, "{system}", s.ID, 1) + "/VirtualMedia" }
 		get(owner+"/VirtualMedia", func(s *System, _ View, _ *http.Request) object {
-			return newCollection(path(s), "VirtualMedia", "Virtual Media", path(s)+"/Cd")
+			var members []string
+			for _, in := range slots {
+				members = append(members, path(s)+"/"+in.id)
+			}
+			return newCollection(path(s), "VirtualMedia", "Virtual Media", members...)
 		})
-		get(owner+"/VirtualMedia/Cd", func(s *System, v View, _ *http.Request) object { return describeMedium(path(s)+"/Cd", v) })
-		act(owner+"/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia", insertMedia)
-		act(owner+"/VirtualMedia/Cd/Actions/VirtualMedia.EjectMedia", func(ctx context.Context, s *System, _ http.ResponseWriter, _ *http.Request) error {
-			return s.Eject(ctx)
-		})
+		for _, in := range slots {
+			at := owner + "/VirtualMedia/" + in.id
+			get(at, func(s *System, v View, _ *http.Request) object { return describeMedium(path(s)+"/"+in.id, in, v) })
+			act(at+"/Actions/VirtualMedia.InsertMedia", func(ctx context.Context, s *System, w http.ResponseWriter, req *http.Request) error {
+				return insertMedia(ctx, s, in, w, req)
+			})
+			act(at+"/Actions/VirtualMedia.EjectMedia", func(ctx context.Context, s *System, _ http.ResponseWriter, _ *http.Request) error {
+				return s.Eject(ctx, in)
+			})
+		}
 	}
 	r.addParts(get)
 }
@@ -103,8 +113,8 @@ func (r *service) addSystems(mux *http.ServeMux) {
 // errAnswered says that the answer has been given.
 var errAnswered = fmt.Errorf("answered")
 
-// insertMedia is the action InsertMedia.
-func insertMedia(ctx context.Context, s *System, w http.ResponseWriter, req *http.Request) error {
+// insertMedia is the action InsertMedia of a slot.
+func insertMedia(ctx context.Context, s *System, in *slot, w http.ResponseWriter, req *http.Request) error {
 	var body struct {
 		Image, UserName, Password, TransferMethod, TransferProtocolType string
 		Inserted, WriteProtected                                        *bool
@@ -117,11 +127,11 @@ func insertMedia(ctx context.Context, s *System, w http.ResponseWriter, req *htt
 		answerError(w, http.StatusBadRequest, "ActionParameterMissing", "Image: write the URL of the image")
 		return errAnswered
 	case body.WriteProtected != nil && !*body.WriteProtected:
-		return &InputError{"WriteProtected", "a disc cannot be written to: leave WriteProtected out or write true"}
+		return &InputError{"WriteProtected", "a " + in.noun + " cannot be written to: leave WriteProtected out or write true"}
 	case body.Inserted != nil && !*body.Inserted:
 		return &InputError{"Inserted", "what is inserted is in the drive: leave Inserted out or write true"}
 	}
-	return s.Insert(ctx, Medium{URL: body.Image, User: body.UserName, Password: body.Password})
+	return s.Insert(ctx, in, Medium{URL: body.Image, User: body.UserName, Password: body.Password})
 }
 
 // changeSystem is PATCH of a system.
@@ -255,22 +265,19 @@ func (r *service) describeManager(s *System) object {
 	})
 }
 
-// describeMedium is the document of the drive for media.
-func describeMedium(path string, v View) object {
+// describeMedium is the document of a slot. What is in it is a copy of an image, which nobody writes back: it is write-protected.
+func describeMedium(path string, in *slot, v View) object {
 	doc := object{
-		"MediaTypes": []string{"CD", "DVD"}, "Inserted": v.Inserted != "", "WriteProtected": true, "Image": nil, "ImageName": nil, "ConnectedVia": "NotConnected",
+		"MediaTypes": in.mediaTypes, "Inserted": v.Inserted[in.id] != "", "WriteProtected": true, "Image": nil, "ImageName": nil, "ConnectedVia": "NotConnected",
 		"TransferProtocolType": nil,
 		"Actions": object{
 			"#VirtualMedia.InsertMedia": object{"target": path + "/Actions/VirtualMedia.InsertMedia"},
 			"#VirtualMedia.EjectMedia":  object{"target": path + "/Actions/VirtualMedia.EjectMedia"},
 		},
 	}
-	if v.Inserted != "" {
-		image := v.Inserted
-		if v.Medium.URL != "" {
-			image = v.Medium.URL
-		}
+	if image := v.Inserted[in.id]; image != "" {
+		image = cmp.Or(v.Media[in.id].URL, image)
 		doc["Image"], doc["ImageName"], doc["ConnectedVia"] = image, image[strings.LastIndexByte(image, '/')+1:], "URI"
 	}
-	return newResource(path, "VirtualMedia.v1_3_0.VirtualMedia", "Cd", "Virtual CD", doc)
+	return newResource(path, "VirtualMedia.v1_3_0.VirtualMedia", in.id, in.name, doc)
 }

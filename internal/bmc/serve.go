@@ -29,7 +29,7 @@ import (
 var version = "dev"
 
 // Main is the program: `bmc --config DIRECTORY --state DIRECTORY`, where the first has the files above and the second is its own. With
-// --clean it serves nothing: it takes the media that it inserted out of all drives, and removes them.
+// --clean it serves nothing: it takes out all media that it inserted, and removes them.
 func Main(ctx context.Context, programVersion string, args []string, stderr io.Writer) error {
 	version = programVersion
 	flags := flag.NewFlagSet("bmc", flag.ContinueOnError)
@@ -61,15 +61,15 @@ func Main(ctx context.Context, programVersion string, args []string, stderr io.W
 	if *clean {
 		var errs []error
 		for _, s := range systems {
-			errs = append(errs, s.removeMedium(ctx))
+			errs = append(errs, s.removeMedia(ctx))
 		}
 		return errors.Join(errs...)
 	}
 	return serveSystems(ctx, c, *dir, systems, log)
 }
 
-// removeMedium removes the medium that a client inserted, wherever the machine is by now.
-func (s *System) removeMedium(ctx context.Context) error {
+// removeMedia removes the media that clients inserted, wherever the machine is by now.
+func (s *System) removeMedia(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	kept := memory{}
@@ -77,16 +77,21 @@ func (s *System) removeMedium(ctx context.Context) error {
 	if err == nil {
 		err = json.Unmarshal(text, &kept)
 	}
-	if errors.Is(err, os.ErrNotExist) || err == nil && kept.Medium == (Medium{}) {
+	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	if err := s.machine.Eject(ctx, kept.Medium); err != nil {
-		return err
+	for _, from := range slots {
+		if kept.Media[from.id] == (Medium{}) {
+			continue
+		}
+		if err := s.machine.Eject(ctx, from, kept.Media[from.id]); err != nil {
+			return err
+		}
+		kept.setMedium(from, Medium{})
 	}
-	kept.Medium = Medium{}
 	return s.writeMemory(kept)
 }
 

@@ -33,10 +33,11 @@ type Boot struct {
 // memory is what a controller remembers of a machine.
 type memory struct {
 	// UUID of the machine: another one of its name begins anew.
-	UUID   string `json:"uuid"`
-	Boot   Boot   `json:"boot"`
-	Medium Medium `json:"medium"`
-	LED    string `json:"led"`
+	UUID string `json:"uuid"`
+	Boot Boot   `json:"boot"`
+	// Media are what clients inserted, by the slots' ids.
+	Media map[string]Medium `json:"media"`
+	LED   string            `json:"led"`
 }
 
 // System is one machine with what its controller remembers.
@@ -53,9 +54,9 @@ type System struct {
 // View is a machine as its controller shows it.
 type View struct {
 	Description
-	Boot   Boot
-	Medium Medium
-	LED    string
+	Boot  Boot
+	Media map[string]Medium
+	LED   string
 }
 
 // NewSystem returns the system of an id, whose memory is a file of a directory.
@@ -87,7 +88,7 @@ func (s *System) view(ctx context.Context) (View, error) {
 			return View{}, err
 		}
 	}
-	return View{Description: d, Boot: kept.Boot, Medium: kept.Medium, LED: kept.LED}, nil
+	return View{Description: d, Boot: kept.Boot, Media: kept.Media, LED: kept.LED}, nil
 }
 
 // Reset does an action. An override counts where the action starts the machine, and is spent by that where it is for one boot.
@@ -182,8 +183,8 @@ func (v View) CheckSecureBoot(enable bool) error {
 	return &InputError{"SecureBootEnable", fmt.Sprintf("the machine's firmware has it %t for good: the node's firmware (uefi, or uefi-secure) decides", v.SecureBoot)}
 }
 
-// Insert puts an image into the drive, in place of what is in it.
-func (s *System) Insert(ctx context.Context, want Medium) error {
+// Insert puts an image into a slot, in place of what is in it.
+func (s *System) Insert(ctx context.Context, in *slot, want Medium) error {
 	if !strings.HasPrefix(want.URL, "http://") && !strings.HasPrefix(want.URL, "https://") {
 		return &InputError{"Image", fmt.Sprintf("%q is no URL of http or https", want.URL)}
 	}
@@ -193,47 +194,55 @@ func (s *System) Insert(ctx context.Context, want Medium) error {
 	if err != nil {
 		return err
 	}
-	want.Pool, want.Volume = v.MediaPool, "bmc-"+v.Name+"-"+strings.ToLower(rand.Text()[:8])+".iso"
+	want.Pool, want.Volume = v.MediaPool, "bmc-"+v.Name+"-"+strings.ToLower(rand.Text()[:8])+in.suffix
 	if want.Pool == "" {
 		return errors.New("no disk of the machine is in a storage pool, and there is no pool \"default\" to put media in")
 	}
-	if err := s.emptyDrive(ctx, v); err != nil {
+	if err := s.emptySlot(ctx, in, v); err != nil {
 		return err
 	}
 	// What is written down first is removed by the next one, however this ends.
-	if err := s.changeMemory(v.Description, func(m *memory) { m.Medium = want }); err != nil {
+	if err := s.changeMemory(v.Description, func(m *memory) { m.setMedium(in, want) }); err != nil {
 		return err
 	}
-	err = s.machine.Insert(ctx, want)
-	s.log.Info("insert", "url", want.URL, "error", err)
+	err = s.machine.Insert(ctx, in, want)
+	s.log.Info("insert", "slot", in.id, "url", want.URL, "error", err)
 	if err != nil {
-		v.Medium = want
-		err = errors.Join(err, s.emptyDrive(context.WithoutCancel(ctx), v))
+		v.Media = map[string]Medium{in.id: want}
+		err = errors.Join(err, s.emptySlot(context.WithoutCancel(ctx), in, v))
 	}
 	return err
 }
 
-// Eject empties the drive.
-func (s *System) Eject(ctx context.Context) error {
+// Eject empties a slot.
+func (s *System) Eject(ctx context.Context, from *slot) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	v, err := s.view(ctx)
 	if err != nil {
 		return err
 	}
-	s.log.Info("eject", "url", v.Medium.URL)
-	return s.emptyDrive(ctx, v)
+	s.log.Info("eject", "slot", from.id, "url", v.Media[from.id].URL)
+	return s.emptySlot(ctx, from, v)
 }
 
-// emptyDrive empties the drive of a machine that was read just now.
-func (s *System) emptyDrive(ctx context.Context, v View) error {
-	if v.Inserted == "" && v.Medium == (Medium{}) {
+// emptySlot empties a slot of a machine that was read just now.
+func (s *System) emptySlot(ctx context.Context, from *slot, v View) error {
+	if v.Inserted[from.id] == "" && v.Media[from.id] == (Medium{}) {
 		return nil
 	}
-	if err := s.machine.Eject(ctx, v.Medium); err != nil {
+	if err := s.machine.Eject(ctx, from, v.Media[from.id]); err != nil {
 		return err
 	}
-	return s.changeMemory(v.Description, func(m *memory) { m.Medium = Medium{} })
+	return s.changeMemory(v.Description, func(m *memory) { m.setMedium(from, Medium{}) })
+}
+
+// setMedium notes what is in a slot; the zero Medium is nothing.
+func (m *memory) setMedium(in *slot, medium Medium) {
+	if m.Media == nil {
+		m.Media = map[string]Medium{}
+	}
+	m.Media[in.id] = medium
 }
 
 // readMemory reads what is remembered of a machine.

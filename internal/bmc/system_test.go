@@ -44,19 +44,26 @@ func (m *toy) Switch(_ context.Context, action Action, start Start) (bool, error
 	return starts, nil
 }
 
-func (m *toy) Insert(_ context.Context, medium Medium) error {
+func (m *toy) Insert(_ context.Context, in *slot, medium Medium) error {
 	if m.refuse != nil {
 		return m.refuse
 	}
 	m.inserted = append(m.inserted, medium)
-	m.Inserted = "/pool/" + medium.Volume
+	m.put(in, "/pool/"+medium.Volume)
 	return nil
 }
 
-func (m *toy) Eject(_ context.Context, medium Medium) error {
+func (m *toy) Eject(_ context.Context, from *slot, medium Medium) error {
 	m.ejected = append(m.ejected, medium)
-	m.Inserted = ""
+	m.put(from, "")
 	return nil
+}
+
+func (m *toy) put(in *slot, path string) {
+	if m.Inserted == nil {
+		m.Inserted = map[string]string{}
+	}
+	m.Inserted[in.id] = path
 }
 
 func (m *toy) ResetKeys(context.Context) error {
@@ -167,7 +174,7 @@ func TestWhatCannotBeDoneIsRefused(t *testing.T) {
 		"an unknown target": s.SetBoot(t.Context(), Once, "Tape"),
 		"an unknown time":   s.SetBoot(t.Context(), "Twice", Pxe),
 		"HTTP on a BIOS":    s.SetBoot(t.Context(), Once, UefiHTTP),
-		"a file":            s.Insert(t.Context(), Medium{URL: "file:///etc/passwd"}),
+		"a file":            s.Insert(t.Context(), slots[0], Medium{URL: "file:///etc/passwd"}),
 		"a colour":          s.SetLED(t.Context(), "Green"),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -211,23 +218,47 @@ func TestKeysOfSecureBootAreResetWhileTheMachineIsOff(t *testing.T) {
 }
 
 func TestMediaAreReplacedAndLeaveNothing(t *testing.T) {
+	for _, in := range slots {
+		t.Run(in.id, func(t *testing.T) {
+			m, s := newToy(t)
+			if err := errors.Join(s.Insert(t.Context(), in, Medium{URL: "http://a/1"}), s.Insert(t.Context(), in, Medium{URL: "https://a/2"})); err != nil {
+				t.Fatal(err)
+			}
+			if len(m.ejected) != 1 || m.ejected[0].Volume != m.inserted[0].Volume || !strings.HasPrefix(m.ejected[0].Volume, "bmc-w1-") || m.On {
+				t.Errorf("ejected %+v, on %v", m.ejected, m.On)
+			}
+			m.refuse = errors.New("no room")
+			if err := s.Insert(t.Context(), in, Medium{URL: "http://a/3"}); !errors.Is(err, m.refuse) {
+				t.Error(err)
+			}
+			if v, _ := s.View(t.Context()); v.Media[in.id] != (Medium{}) || len(m.ejected) != 3 || m.ejected[2].Volume == "" {
+				t.Errorf("what failed left %+v, ejected %+v", v.Media, m.ejected)
+			}
+			m.refuse = nil
+			_ = s.Insert(t.Context(), in, Medium{URL: "http://a/4"})
+			if err := s.removeMedia(t.Context()); err != nil || m.Inserted[in.id] != "" {
+				t.Errorf("clean left %q: %v", m.Inserted, err)
+			}
+		})
+	}
+}
+
+func TestADiscAndAStickLeaveEachOtherAlone(t *testing.T) {
 	m, s := newToy(t)
-	if err := errors.Join(s.Insert(t.Context(), Medium{URL: "http://a/1.iso"}), s.Insert(t.Context(), Medium{URL: "https://a/2.iso"})); err != nil {
+	disc, stick := slots[0], slots[1]
+	if err := errors.Join(s.Insert(t.Context(), disc, Medium{URL: "http://a/disc.iso"}), s.Insert(t.Context(), stick, Medium{URL: "http://a/stick.img"})); err != nil {
 		t.Fatal(err)
 	}
-	if len(m.ejected) != 1 || m.ejected[0].Volume != m.inserted[0].Volume || m.On {
-		t.Errorf("ejected %+v, on %v", m.ejected, m.On)
+	// Another controller of the same machine remembers both.
+	again := &System{ID: s.ID, machine: m, file: s.file, log: s.log}
+	if v, err := again.View(t.Context()); err != nil || v.Media[disc.id].URL != "http://a/disc.iso" || v.Media[stick.id].URL != "http://a/stick.img" || len(m.ejected) > 0 {
+		t.Errorf("%v: it has %+v, ejected %+v", err, v.Media, m.ejected)
 	}
-	m.refuse = errors.New("no room")
-	if err := s.Insert(t.Context(), Medium{URL: "http://a/3.iso"}); !errors.Is(err, m.refuse) {
-		t.Error(err)
+	if err := again.Eject(t.Context(), disc); err != nil || len(m.ejected) != 1 || m.ejected[0].URL != "http://a/disc.iso" || m.Inserted[stick.id] == "" {
+		t.Errorf("%v: ejected %+v, left %v", err, m.ejected, m.Inserted)
 	}
-	if v, _ := s.View(t.Context()); v.Medium != (Medium{}) || len(m.ejected) != 3 || m.ejected[2].Volume == "" {
-		t.Errorf("what failed left %+v, ejected %+v", v.Medium, m.ejected)
-	}
-	m.refuse = nil
-	_ = s.Insert(t.Context(), Medium{URL: "http://a/4.iso"})
-	if err := s.removeMedium(t.Context()); err != nil || m.Inserted != "" {
-		t.Errorf("clean left %q: %v", m.Inserted, err)
+	_ = s.Insert(t.Context(), disc, Medium{URL: "http://a/disc.iso"})
+	if err := again.removeMedia(t.Context()); err != nil || len(m.ejected) != 3 || m.Inserted[disc.id]+m.Inserted[stick.id] != "" {
+		t.Errorf("%v: clean ejected %+v, left %v", err, m.ejected, m.Inserted)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -47,6 +48,17 @@ func (s *stage) connect(port int) *redfish.ComputerSystem {
 		s.t.Fatal(systems, err)
 	}
 	return systems[0]
+}
+
+// medium is what gofish has of a place for media ("Cd", "Usb") of the first system at a port.
+func (s *stage) medium(port int, slot string) *redfish.VirtualMedia {
+	s.t.Helper()
+	media, err := s.connect(port).VirtualMedia()
+	at := slices.IndexFunc(media, func(v *redfish.VirtualMedia) bool { return v.ID == slot })
+	if err != nil || len(media) != 2 || at < 0 {
+		s.t.Fatalf("there are %d media, %s at %d: %v", len(media), slot, at, err)
+	}
+	return media[at]
 }
 
 // get asks the service of a port by basic authentication.
@@ -132,13 +144,12 @@ func TestAccBMCLife(t *testing.T) {
 			t.Errorf("without IPMI the password is kept, or ports are open: %s", out)
 		}
 	})
-	// A medium that is in a drive goes with the controllers.
-	media, err := s.connect(8443).VirtualMedia()
-	if err == nil {
-		err = media[0].InsertMedia(s.iso(), true, true)
-	}
-	if err != nil {
-		t.Fatal(err)
+	// A disc that is in a drive goes with the controllers, and so does a stick that is plugged in.
+	url := s.iso()
+	for _, slot := range []string{"Cd", "Usb"} {
+		if err := s.medium(8443, slot).InsertMedia(url, true, true); err != nil {
+			t.Fatal(slot, err)
+		}
 	}
 	terraform.Run("destroy", "-auto-approve")
 	done = true
@@ -270,14 +281,11 @@ func (s *stage) bootsByRedfish(log string) {
 	}
 
 	url := s.iso()
-	media, err := system.VirtualMedia()
-	if err != nil || len(media) != 1 {
-		t.Fatal(media, err)
-	}
+	disc := s.medium(8001, "Cd")
 	// The override that the client read first has been spent: what it writes now is a change of another state.
 	system = s.connect(8001)
 	// While it runs.
-	if err := media[0].InsertMedia(url, true, true); err != nil {
+	if err := disc.InsertMedia(url, true, true); err != nil {
 		t.Fatal(err)
 	}
 	if out := acctest.Virsh(t, "domblklist", "w1"); !strings.Contains(out, "bmc-w1-") {
@@ -286,7 +294,7 @@ func (s *stage) bootsByRedfish(log string) {
 	override(redfish.CdBootSourceOverrideTarget)
 	reset(redfish.PowerCycleResetType)
 	acctest.Eventually(t, "w1 boots from the disc", says("Booting from DVD/CD"))
-	if err := media[0].EjectMedia(); err != nil {
+	if err := disc.EjectMedia(); err != nil {
 		t.Fatal(err)
 	}
 	if out := acctest.Virsh(t, "domblklist", "w1") + acctest.Virsh(t, "vol-list", "default"); strings.Contains(out, "bmc-w1-") {
@@ -296,7 +304,7 @@ func (s *stage) bootsByRedfish(log string) {
 	for wrong, want := range map[string]string{
 		strings.Replace(url, "disc.iso", "w1.xml", 1): "no ISO image", strings.Replace(url, "disc.iso", "none.iso", 1): "404", "http://10.0.100.254:1/x.iso": "cannot be fetched",
 	} {
-		if err := media[0].InsertMedia(wrong, true, true); err == nil || !strings.Contains(err.Error(), want) {
+		if err := disc.InsertMedia(wrong, true, true); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", wrong, err)
 		}
 	}
@@ -305,10 +313,8 @@ func (s *stage) bootsByRedfish(log string) {
 	}
 	// A machine without a drive gets one while it is off.
 	other := s.connect(8002)
-	if media, err = other.VirtualMedia(); err != nil {
-		t.Fatal(err)
-	}
-	if err := media[0].InsertMedia(url, true, true); err != nil {
+	disc = s.medium(8002, "Cd")
+	if err := disc.InsertMedia(url, true, true); err != nil {
 		t.Fatal(err)
 	}
 	if err := other.SetBoot(redfish.Boot{BootSourceOverrideEnabled: redfish.OnceBootSourceOverrideEnabled, BootSourceOverrideTarget: redfish.CdBootSourceOverrideTarget}); err != nil {
@@ -321,7 +327,7 @@ func (s *stage) bootsByRedfish(log string) {
 		said, _ := os.ReadFile("/var/log/libvirt/w2.log")
 		return strings.Contains(string(said), "Booting from DVD/CD")
 	})
-	if err := media[0].EjectMedia(); err != nil {
+	if err := disc.EjectMedia(); err != nil {
 		t.Fatal(err)
 	}
 	if err := other.Reset(redfish.ForceOffResetType); err != nil {

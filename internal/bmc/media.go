@@ -1,0 +1,212 @@
+package bmc
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"time"
+
+	"libvirt.org/go/libvirtxml"
+
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/hypervisor"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/virt/drive"
+)
+
+// slot is a place for media that every machine has, be there something in it or not.
+type slot struct {
+	// id, name and mediaTypes are Redfish's.
+	id, name   string
+	mediaTypes []string
+	// noun is what one calls a medium that is in it, and suffix how the name of its volume ends.
+	noun, suffix string
+
+	// find returns what a domain has of it; nil for nothing.
+	find func(*libvirtxml.Domain) *libvirtxml.DomainDisk
+	// checkMachine refuses a machine that cannot take a medium as it is now.
+	checkMachine func(*hypervisor.Domain) error
+	// checkImage refuses an image that is none for it. The reader stays at its beginning.
+	checkImage func(*bufio.Reader) error
+	// put puts a source into it, and take takes out what is in it, if there is something.
+	put  func(*domain, context.Context, *hypervisor.Domain, *libvirtxml.DomainDiskSource) error
+	take func(*domain, context.Context, *hypervisor.Domain) error
+}
+
+// slots are all of them: the drive for discs, and a USB stick that is plugged in and out.
+var slots = []*slot{
+	{
+		id: "Cd", name: "Virtual CD", mediaTypes: []string{"CD", "DVD"}, noun: "disc", suffix: ".iso",
+		find: mediaDrive, checkMachine: checkDrive, checkImage: drive.Check, put: (*domain).putDisc, take: (*domain).takeDisc,
+	},
+	{
+		id: "Usb", name: "Virtual USB stick", mediaTypes: []string{"USBStick"}, noun: "stick", suffix: ".img",
+		find: drive.FindStick, checkMachine: checkUSB, checkImage: checkStick, put: (*domain).putStick, take: (*domain).takeStick,
+	},
+}
+
+// Insert implements Machine.
+func (m *domain) Insert(ctx context.Context, in *slot, medium Medium) error {
+	d, err := m.client.DomainByName(ctx, m.name)
+	if err == nil {
+		err = in.checkMachine(d)
+	}
+	if err != nil {
+		return err
+	}
+	content, err := openImage(ctx, medium, in.checkImage)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = content.Close() }()
+	v, err := m.client.CreateVolume(ctx, medium.Pool, &libvirtxml.StorageVolume{
+		Name: medium.Volume, Capacity: &libvirtxml.StorageVolumeSize{Value: 0},
+		Target: &libvirtxml.StorageVolumeTarget{Format: &libvirtxml.StorageVolumeTargetFormat{Type: "raw"}},
+	})
+	if err != nil {
+		return err
+	}
+	if _, err := m.client.UploadVolume(ctx, v, content); err != nil {
+		return err
+	}
+	return in.put(m, ctx, d, &libvirtxml.DomainDiskSource{File: &libvirtxml.DomainDiskSourceFile{File: v.Path()}})
+}
+
+// Eject implements Machine.
+func (m *domain) Eject(ctx context.Context, from *slot, medium Medium) error {
+	d, err := m.client.DomainByName(ctx, m.name)
+	if err != nil && !hypervisor.IsNotFound(err) {
+		return err
+	}
+	if err == nil {
+		if err := from.take(m, ctx, d); err != nil {
+			return err
+		}
+	}
+	if medium.Volume == "" || medium.Pool == "" {
+		return nil
+	}
+	return m.client.DeleteVolume(ctx, medium.Pool, medium.Volume)
+}
+
+// checkDrive refuses a machine that runs and has no drive.
+func checkDrive(d *hypervisor.Domain) error {
+	if mediaDrive(d.Config) == nil && isOn(d) {
+		return fmt.Errorf("the machine has no drive for media, and none can be plugged into one that runs: switch it off first")
+	}
+	return nil
+}
+
+// putDisc puts a disc into the drive. A machine that is off and has none gets one with it.
+func (m *domain) putDisc(ctx context.Context, d *hypervisor.Domain, source *libvirtxml.DomainDiskSource) error {
+	if media := mediaDrive(d.Config); media != nil {
+		return m.changeDisc(ctx, d, media, source)
+	}
+	return m.addDisk(ctx, d, drive.New(drive.Bus(d.Config), d.Config.Devices.Disks), source)
+}
+
+// takeDisc empties the drive.
+func (m *domain) takeDisc(ctx context.Context, d *hypervisor.Domain) error {
+	media := mediaDrive(d.Config)
+	if media == nil {
+		return nil
+	}
+	return m.changeDisc(ctx, d, media, nil)
+}
+
+func (m *domain) changeDisc(ctx context.Context, d *hypervisor.Domain, media *libvirtxml.DomainDisk, source *libvirtxml.DomainDiskSource) error {
+	drive.SetSource(media, source)
+	media.Address, media.Boot = nil, nil
+	return m.client.ChangeMedium(ctx, d.UUID, media, isOn(d))
+}
+
+// checkUSB refuses a machine that runs and has no USB, which libvirt can plug into none.
+func checkUSB(d *hypervisor.Domain) error {
+	if isOn(d) && drive.MissingController(d.Live, stickBus) != nil {
+		return fmt.Errorf("the machine has no USB for a stick, and gets it with the first one that is inserted while it is off: %w", ErrOn)
+	}
+	return nil
+}
+
+// stickBus is the bus of the stick.
+const stickBus = "usb"
+
+// pullPatience is how long a guest may hold a stick that is pulled out.
+const pullPatience = 30 * time.Second
+
+// putStick plugs in a stick.
+func (m *domain) putStick(ctx context.Context, d *hypervisor.Domain, source *libvirtxml.DomainDiskSource) error {
+	if !isOn(d) {
+		drive.AddController(d.Config, stickBus)
+		return m.addDisk(ctx, d, drive.NewStick(d.Config.Devices.Disks), source)
+	}
+	stick := drive.NewStick(slices.Concat(d.Config.Devices.Disks, d.Live.Devices.Disks))
+	drive.SetSource(stick, source)
+	return m.client.AttachDevice(ctx, d.UUID, stick, true)
+}
+
+// takeStick pulls out the stick.
+func (m *domain) takeStick(ctx context.Context, d *hypervisor.Domain) error {
+	stick := cmp.Or(drive.FindStick(d.Live), drive.FindStick(d.Config))
+	if stick == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, pullPatience)
+	defer cancel()
+	return m.client.DetachDevice(ctx, d.UUID, stick, func(x *libvirtxml.Domain) bool { return drive.FindStick(x) != nil })
+}
+
+// addDisk gives a machine that is off a disk with a source in it.
+func (m *domain) addDisk(ctx context.Context, d *hypervisor.Domain, added *libvirtxml.DomainDisk, source *libvirtxml.DomainDiskSource) error {
+	drive.SetSource(added, source)
+	d.Config.Devices.Disks = append(d.Config.Devices.Disks, *added)
+	return m.client.DefineDomain(ctx, d.Config)
+}
+
+// fetchPatience is how long a server may take to answer.
+const fetchPatience = 30 * time.Second
+
+// openImage opens an image by its URL and has its beginning checked. The error is an *InputError where that is none for the machine.
+func openImage(ctx context.Context, medium Medium, check func(*bufio.Reader) error) (io.ReadCloser, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, medium.URL, nil)
+	if err != nil {
+		return nil, &InputError{"Image", fmt.Sprintf("%q is no URL: %v", medium.URL, err)}
+	}
+	if medium.User != "" {
+		request.SetBasicAuth(medium.User, medium.Password)
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.ResponseHeaderTimeout = fetchPatience
+	answer, err := (&http.Client{Transport: transport}).Do(request)
+	if err != nil {
+		return nil, &InputError{"Image", fmt.Sprintf("the image cannot be fetched: %v", err)}
+	}
+	if answer.StatusCode != http.StatusOK {
+		_ = answer.Body.Close()
+		return nil, &InputError{"Image", fmt.Sprintf("the image cannot be fetched: %s answers %s", medium.URL, answer.Status)}
+	}
+	content := bufio.NewReaderSize(answer.Body, 64<<10)
+	if err := check(content); err != nil {
+		_ = answer.Body.Close()
+		return nil, &InputError{"Image", fmt.Sprintf("%s: %v", medium.URL, err)}
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{content, answer.Body}, nil
+}
+
+// checkStick refuses an image of a stick that has nothing in it. Whatever else is on a disk is for the guest to understand.
+func checkStick(r *bufio.Reader) error {
+	_, err := r.Peek(1)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, io.EOF):
+		return errors.New("the image is empty")
+	}
+	return fmt.Errorf("the image cannot be read: %w", err)
+}
