@@ -140,7 +140,7 @@ func mediaDrive(x *libvirtxml.Domain) *libvirtxml.DomainDisk {
 		return own
 	}
 	for i := range x.Devices.Disks {
-		if d := &x.Devices.Disks[i]; d.Device == "cdrom" && (d.Source == nil || strings.Contains(drive.Source(d), "/bmc-"+x.Name+"-")) {
+		if d := &x.Devices.Disks[i]; d.Device == "cdrom" && (drive.Source(d) == "" || strings.Contains(drive.Source(d), "/bmc-"+x.Name+"-")) {
 			return d
 		}
 	}

@@ -46,7 +46,7 @@ func TestAStickIsNoDiskToBootFrom(t *testing.T) {
 }
 
 func TestWhichMachinesTakeAMedium(t *testing.T) {
-	const none, xhci = "<controller type='usb' model='none'/>", "<controller type='usb' model='qemu-xhci'/>"
+	const sata, none, xhci = "<disk type='file' device='cdrom'><target dev='sda' bus='sata'/></disk>", "<controller type='usb' model='none'/>", "<controller type='usb' model='qemu-xhci'/>"
 	for name, c := range map[string]struct {
 		slot    string
 		devices string
@@ -54,6 +54,7 @@ func TestWhichMachinesTakeAMedium(t *testing.T) {
 		fails   string
 	}{
 		"a disc, off without a drive":    {"Cd", "", false, ""},
+		"a disc, running with a drive":   {"Cd", sata, true, ""},
 		"a disc, running without one":    {"Cd", "", true, "switch it off first"},
 		"a stick, off without USB":       {"Usb", none, false, ""},
 		"a stick, running with USB":      {"Usb", xhci, true, ""},
