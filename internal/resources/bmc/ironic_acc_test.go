@@ -48,16 +48,19 @@ func (s *stage) property(port int, path, place string) any {
 	return value
 }
 
-// member is the path of the first member of a collection.
-func (s *stage) member(port int, collection string) string {
+// members are the paths of the members of a collection, one at least.
+func (s *stage) members(port int, collection string) (paths []string) {
 	s.t.Helper()
 	members, _ := s.property(port, collection, "Members").([]any)
-	if len(members) == 0 {
+	for _, m := range members {
+		member, _ := m.(map[string]any)
+		path, _ := member["@odata.id"].(string)
+		paths = append(paths, path)
+	}
+	if len(paths) == 0 {
 		s.t.Fatalf("%s has no members", collection)
 	}
-	first, _ := members[0].(map[string]any)
-	path, _ := first["@odata.id"].(string)
-	return path
+	return paths
 }
 
 const (
@@ -90,7 +93,7 @@ func TestAccBMCHasTheProfileOfIronic(t *testing.T) {
 // hasProperties finds all that is read.
 func (s *stage) hasProperties() {
 	s.t.Helper()
-	nic, cpu, disk := s.member(8001, system+"/EthernetInterfaces"), s.member(8001, system+"/Processors"), system+"/Storage/1/Drives/vda"
+	nic, cpu, disk := s.members(8001, system+"/EthernetInterfaces")[0], s.members(8001, system+"/Processors")[0], system+"/Storage/1/Drives/vda"
 	for path, places := range map[string][]string{
 		services:              {"RedfishVersion", "Systems", "SessionService", "Tasks", "UpdateService"},
 		services + "/Systems": {"Members"},
@@ -117,14 +120,23 @@ func (s *stage) hasProperties() {
 		}
 	}
 	for _, owner := range []string{system, manager} {
-		medium := s.member(8001, owner+"/VirtualMedia")
-		for _, place := range []string{"Inserted", "MediaTypes", "WriteProtected", "Actions/#VirtualMedia.InsertMedia", "Actions/#VirtualMedia.EjectMedia"} {
-			if s.property(8001, medium, place) == nil {
-				s.t.Errorf("%s has no %s", medium, place)
+		var types []any
+		for _, medium := range s.members(8001, owner+"/VirtualMedia") {
+			for _, place := range []string{"Inserted", "MediaTypes", "WriteProtected", "Actions/#VirtualMedia.InsertMedia", "Actions/#VirtualMedia.EjectMedia"} {
+				if s.property(8001, medium, place) == nil {
+					s.t.Errorf("%s has no %s", medium, place)
+				}
 			}
+			if _, text := s.get(8001, medium); !strings.Contains(text, `"Image":`) {
+				s.t.Errorf("%s has no Image: %s", medium, text)
+			}
+			is, _ := s.property(8001, medium, "MediaTypes").([]any)
+			types = append(types, is...)
 		}
-		if _, text := s.get(8001, medium); !strings.Contains(text, `"Image":`) {
-			s.t.Errorf("%s has no Image: %s", medium, text)
+		for _, want := range []any{"CD", "DVD", "USBStick"} {
+			if !slices.Contains(types, want) {
+				s.t.Errorf("%s has media of %v, and none of %v", owner, types, want)
+			}
 		}
 	}
 	resets, _ := s.property(8001, system, "Actions/#ComputerSystem.Reset/ResetType@Redfish.AllowableValues").([]any)
@@ -176,20 +188,21 @@ func (s *stage) resets() {
 	}
 }
 
-// takesMedia inserts and ejects a disc by both of its places.
+// takesMedia inserts and ejects each medium by both of its places.
 func (s *stage) takesMedia() {
 	s.t.Helper()
 	url := s.iso()
 	for _, owner := range []string{system, manager} {
-		medium := owner + "/VirtualMedia/Cd"
-		for _, step := range []struct {
-			action, body    string
-			inserted, image any
-		}{{"InsertMedia", fmt.Sprintf(`{"Image":%q}`, url), true, url}, {"EjectMedia", "", false, nil}} {
-			status, text := s.send("POST", 8001, medium+"/Actions/VirtualMedia."+step.action, step.body)
-			inserted, image := s.property(8001, medium, "Inserted"), s.property(8001, medium, "Image")
-			if status != http.StatusNoContent || inserted != step.inserted || image != step.image {
-				s.t.Errorf("%s %s: %d %s, and it is %v, %v", owner, step.action, status, text, inserted, image)
+		for _, medium := range s.members(8001, owner+"/VirtualMedia") {
+			for _, step := range []struct {
+				action, body    string
+				inserted, image any
+			}{{"InsertMedia", fmt.Sprintf(`{"Image":%q}`, url), true, url}, {"EjectMedia", "", false, nil}} {
+				status, text := s.send("POST", 8001, medium+"/Actions/VirtualMedia."+step.action, step.body)
+				inserted, image := s.property(8001, medium, "Inserted"), s.property(8001, medium, "Image")
+				if status != http.StatusNoContent || inserted != step.inserted || image != step.image {
+					s.t.Errorf("%s %s: %d %s, and it is %v, %v", medium, step.action, status, text, inserted, image)
+				}
 			}
 		}
 	}

@@ -46,13 +46,9 @@ func (s *stage) left() string {
 getent passwd | grep vc-bmc; getent group | grep vc-bmc; systemctl list-units --all --no-legend 'virtcluster-bmc*'; ss -Hltun | awk '{ print $1, $5 }' | sort; exit 0`)
 }
 
-// domain defines a machine that boots from a small disk, and writes what its firmware says to a file; it has a drive for media and a
-// network interface. It goes with the test.
-func (s *stage) domain(name, more string) (log string) {
+// pool makes the pool "default", until the test ends.
+func (s *stage) pool() {
 	s.t.Helper()
-	disk := filepath.Join("/var/lib/libvirt/images", name+".qcow2")
-	log = filepath.Join("/var/log/libvirt", name+".log")
-	acctest.Run(s.t, "qemu-img", "create", "-q", "-f", "qcow2", "-F", "qcow2", "-b", os.Getenv("SANDBOX_TINY_IMAGE"), disk)
 	if _, err := acctest.Try(s.t.Context(), "hypervisor", "virsh", "pool-info", "default"); err != nil {
 		acctest.Virsh(s.t, "pool-define-as", "default", "dir", "--target", "/var/lib/libvirt/images")
 		acctest.Virsh(s.t, "pool-start", "default")
@@ -60,6 +56,16 @@ func (s *stage) domain(name, more string) (log string) {
 			_, _ = acctest.Try(context.Background(), "hypervisor", "sh", "-c", "virsh pool-destroy default; virsh pool-undefine default")
 		})
 	}
+}
+
+// domain defines a machine that boots from a small disk, and writes what its firmware says to a file; it has a drive for media and a
+// network interface. It goes with the test.
+func (s *stage) domain(name, more string) (log string) {
+	s.t.Helper()
+	disk := filepath.Join("/var/lib/libvirt/images", name+".qcow2")
+	log = filepath.Join("/var/log/libvirt", name+".log")
+	acctest.Run(s.t, "qemu-img", "create", "-q", "-f", "qcow2", "-F", "qcow2", "-b", os.Getenv("SANDBOX_TINY_IMAGE"), disk)
+	s.pool()
 	acctest.Virsh(s.t, "pool-refresh", "default")
 	// SeaBIOS shows on the serial port what it shows on a screen: this file says which port.
 	port := filepath.Join(s.dir, "sercon-port")
@@ -109,7 +115,7 @@ resource "virtcluster_bmc" "it" {
 `, s.address, os.Getenv("SANDBOX_SSH_KEY"), password, more)
 }
 
-// iso serves an image of a disc by HTTP, and returns its URL.
+// iso serves an image of a disc, and returns its URL.
 func (s *stage) iso() string {
 	s.t.Helper()
 	w, err := iso9660.NewWriter()
@@ -131,6 +137,12 @@ func (s *stage) iso() string {
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	return s.serve() + "/disc.iso"
+}
+
+// serve serves the stage's directory by HTTP, and returns its URL.
+func (s *stage) serve() string {
+	s.t.Helper()
 	l, err := net.Listen("tcp", hypervisorAddress+":0")
 	if err != nil {
 		s.t.Fatal(err)
@@ -138,5 +150,5 @@ func (s *stage) iso() string {
 	server := &httptest.Server{Listener: l, Config: &http.Server{Handler: http.FileServer(http.Dir(s.dir))}}
 	server.Start()
 	s.t.Cleanup(server.Close)
-	return server.URL + "/disc.iso"
+	return server.URL
 }
