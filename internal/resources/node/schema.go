@@ -77,7 +77,7 @@ func nodeSchema(ctx context.Context) schema.Schema {
 			"running":   flagAttribute("Whether the node runs. It is enforced: a node that stopped, crashed or was paused is started by the next apply. Default: `true`."),
 			"power": schema.StringAttribute{
 				Optional: true, Computed: true, Validators: []validator.String{values.OneOf(machine.Managed, machine.External)},
-				MarkdownDescription: "Who switches the node: `managed`, Terraform, as `running` says, or `external`, an operator or a controller such as those of `virtcluster_bmc`. These may switch an external node, boot it once from elsewhere and put media into its drive, and none of it is drift; `running` says then whether it is started when it is made. Default: `managed`.",
+				MarkdownDescription: "Who switches the node: `managed`, Terraform, as `running` says, or `external`, an operator or a controller such as those of `virtcluster_bmc`. These may switch an external node, boot it once from elsewhere, put media into its drive and plug in a USB stick, and none of it is drift; `running` says then whether it is started when it is made. Default: `managed`.",
 			},
 			"allow_restart": flagAttribute("Whether an apply may restart the node for changes that cannot be made while it runs. Default: `false`: such a change is an error when planning."),
 			"shutdown_timeout": schema.StringAttribute{
