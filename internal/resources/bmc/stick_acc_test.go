@@ -98,11 +98,15 @@ resource "virtcluster_node" "n" {
 	}
 	is("where it runs without USB", false)
 	power(redfish.ForceOffResetType)
-	for wrong, want := range map[string]string{`{"Image":"http://10.0.100.254:1/x.img"}`: "cannot be fetched", strings.Replace(insert, "stick", "none", 1): "404"} {
-		if status, text := act("InsertMedia", wrong); status != http.StatusBadRequest || !strings.Contains(text, want) {
-			t.Errorf("%s: %d %s", wrong, status, text)
-		}
+	refused := func(name, body, want string) {
+		t.Run(name, func(t *testing.T) {
+			if status, text := act("InsertMedia", body); status != http.StatusBadRequest || !strings.Contains(text, want) {
+				t.Errorf("%d %s", status, text)
+			}
+		})
 	}
+	refused("a server that does not answer", `{"Image":"http://10.0.100.254:1/x.img"}`, "cannot be fetched")
+	refused("an image that is not there", strings.Replace(insert, "stick", "none", 1), "404")
 	is("after what cannot be inserted", false)
 	done("InsertMedia", insert)
 	is("inserted while it is off", true)
