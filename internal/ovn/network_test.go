@@ -38,9 +38,11 @@ func TestWhatGuestsAreToldIsReadBack(t *testing.T) {
 	want := nodes()
 	told := want.dhcpOptions()
 	for name, value := range map[string]string{"router": "10.50.0.1", "mtu": "1442", "dns_server": "{10.50.0.2, 10.50.0.3}", "domain_name": `"okd.example"`, "ntp_server": "10.50.0.2", "server_id": "10.50.0.1"} {
-		if told[name] != value {
-			t.Errorf("%s is %q, want %q", name, told[name], value)
-		}
+		t.Run(name, func(t *testing.T) {
+			if told[name] != value {
+				t.Errorf("%s is %q, want %q", name, told[name], value)
+			}
+		})
 	}
 	got := Network{CIDR: want.CIDR}
 	got.readDHCP(DHCPOptions{Options: told}, want.excluded())

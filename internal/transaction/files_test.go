@@ -63,7 +63,8 @@ func TestConfigurationThatIsALinkIsWrittenWhereItLeads(t *testing.T) {
 	}
 }
 
-// A swap that was killed before it kept its journal leaves its copies beside the files, and its stage.
+// TestCopiesThatAKilledSwapLeftGoWithTheNextCommit runs clear.sh: a swap that was killed before it kept its journal leaves its copies beside the
+// files, and its stage.
 func TestCopiesThatAKilledSwapLeftGoWithTheNextCommit(t *testing.T) {
 	for name, end := range map[string]func(*toy, *transaction.Engine) error{
 		"with a commit": func(d *toy, e *transaction.Engine) error {

@@ -48,26 +48,31 @@ give_others_back() {
 # print_busy prints the devices that systemd-networkd is configuring.
 print_busy() { networkctl list --no-legend --no-pager | awk '$NF ~ /^(pending|initialized|configuring)$/ { print $2 }'; }
 
+# await_rest waits, for a while, until systemd-networkd has been configuring nothing for some moments that it was not configuring before: it
+# begins a moment after it was told.
+await_rest() {
+	rest=0 n=0
+	while [ $rest -lt 3 ] && [ $n -lt 50 ]; do
+		sleep 0.1
+		n=$((n + 1)) rest=$((rest + 1))
+		if print_busy | grep -qvxF -f "$others.busy"; then rest=0; fi
+	done
+}
+
 # note_others notes what the devices have that are not DEVICE, once for all scripts of a change: what is noted is beside the script until the
-# change is over, so that what goes back knows it too.
+# change is over, so that what goes back knows it too. When the script ends they get back what they have lost.
 note_others() { # DEVICE...
 	others=${0%/*}/others
 	[ -s "$others" ] || print_others "$@" >"$others"
 	print_busy >"$others.busy"
 	# shellcheck disable=SC2064 # it is these devices
-	trap "give_others_back $*" EXIT
+	trap "await_rest; give_others_back $*" EXIT
 }
 
 # reload_networkd has systemd-networkd read its files, upon which it configures each device anew whose files were written, and gives those
-# that are not DEVICE what they lose by it: at once, and once more when the script ends. They were noted before.
+# that are not DEVICE at once what they lose by it.
 reload_networkd() { # DEVICE...
 	networkctl reload
-	rest=0
-	for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-		sleep 0.1
-		rest=$((rest + 1))
-		if print_busy | grep -qvxF -f "$others.busy"; then rest=0; fi
-		[ $rest -lt 3 ] || break
-	done
+	await_rest
 	give_others_back "$@"
 }

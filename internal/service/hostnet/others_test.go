@@ -36,6 +36,7 @@ const otherDevices = `case $* in
 	;;
 esac`
 
+// TestReloadOfNetworkdLeavesOthersWhatTheyHave runs others.sh.
 func TestReloadOfNetworkdLeavesOthersWhatTheyHave(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()

@@ -123,13 +123,17 @@ func TestWhatIsNoContent(t *testing.T) {
 	}
 }
 
-// TestFilesAreKeptByTheirSums runs store.sh.
+// TestFilesAreKeptByTheirSums runs append.sh and store.sh.
 func TestFilesAreKeptByTheirSums(t *testing.T) {
 	t.Parallel()
 	store, config := filepath.Join(t.TempDir(), "store"), t.TempDir()
 	run := func(status int, input, verb string, args ...string) string {
 		t.Helper()
-		end := hosttest.Script{Text: script, Args: append([]string{verb, store}, args...), Input: input}.Run(t)
+		s := hosttest.Script{Text: script, Args: append([]string{verb, store}, args...), Input: input}
+		if verb == "append" {
+			s.Text, s.Args = appendScript, s.Args[1:]
+		}
+		end := s.Run(t)
 		if end.Status != status {
 			t.Fatalf("%s: %+v", verb, end)
 		}

@@ -30,6 +30,10 @@ var (
 	//
 	//go:embed store.sh
 	script string
+	// appendScript takes what comes to be kept.
+	//
+	//go:embed append.sh
+	appendScript string
 )
 
 // Where things are on a service node: a directory of configuration for each port, and what is served from all of them.
@@ -218,7 +222,7 @@ func sendFile(ctx context.Context, h host.Host, want Content, below string) erro
 		if n, end, err = readPiece(from, piece); err != nil {
 			return err
 		}
-		cmd := host.ScriptWithInput("store.sh append", script, piece[:n], "append", blobs, sum, strconv.FormatInt(offset, 10))
+		cmd := host.ScriptWithInput("append.sh", appendScript, piece[:n], blobs, sum, strconv.FormatInt(offset, 10))
 		cmd.Repeatable = true // the offset says what it follows
 		if _, err := h.Run(ctx, cmd); err != nil {
 			return err

@@ -2,8 +2,7 @@
 # Keeps files by their SHA-256 in a directory, from which a server reads them.
 #
 # usage: store.sh damaged DIRECTORY SUM...         prints the sums of those that are missing or are something else by now
-#        store.sh append DIRECTORY SUM OFFSET      puts standard input behind the first OFFSET bytes of what will be SUM
-#        store.sh finish DIRECTORY SUM             makes what was appended the file, where it has that sum
+#        store.sh finish DIRECTORY SUM             makes what append.sh appended the file, where it has that sum
 #        store.sh collect DIRECTORY CONFIGURATION  removes what no file below CONFIGURATION names, and the directory with the last one
 #
 # What was found to be whole is not read again while its inode says that nobody has touched it. Status 1 says that it cannot be done, and why is
@@ -22,13 +21,6 @@ damaged() {
 		[ "$(cat "$at.seen" 2>/dev/null)" != "$now" ] || continue
 		if [ "$(sha256sum <"$at" | cut -d ' ' -f 1)" = "$sum" ]; then echo "$now" >"$at.seen"; else echo "$sum"; fi
 	done
-}
-
-append() {
-	mkdir -p -- "$directory" || exit 1
-	[ "$2" != 0 ] || : >"$directory/$1.part" || exit 1
-	[ "$(stat -c %s -- "$directory/$1.part")" -ge "$2" ] || { echo "what came before is missing" >&2 && exit 1; }
-	truncate -s "$2" -- "$directory/$1.part" && cat >>"$directory/$1.part"
 }
 
 finish() {
