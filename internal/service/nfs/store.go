@@ -48,5 +48,6 @@ func finishDirectory(ctx context.Context, h host.Host, got, want Export) (Export
 	if err := giveDirectory(ctx, h, want); err != nil {
 		return got, &service.Unfinished{Err: err}
 	}
+	got.Owner, got.Group, got.Permissions = want.Owner, want.Group, want.Permissions // got was read while the directory was as before
 	return service.ReadBack(ctx, func(ctx context.Context) (Export, error) { return readDirectory(ctx, h, got) }, nil)
 }
