@@ -42,6 +42,7 @@ resource "virtcluster_nfs_export" "it" {
   service_node = "ssh://root@%s"
   path         = %q
   owner        = "daemon"
+  group        = "5"
   permissions  = "0711"
   clients      = [{ match = "10.0.100.9", options = ["rw"] }, { match = "fd00:100::/64" }, { match = "fd00:101::9", options = ["ro"] }]
 }
@@ -56,18 +57,18 @@ resource "virtcluster_nfs_export" "it" {
 	}
 	look := func(path string) string {
 		t.Helper()
-		return strings.TrimSpace(acctest.On(t, "svc-1", "stat", "-c", "%U %a", path))
+		return strings.TrimSpace(acctest.On(t, "svc-1", "stat", "-c", "%U %g %a", path))
 	}
-	if is := look("/srv/by-hand"); is != "root 755" {
+	if is := look("/srv/by-hand"); is != "root 0 755" {
 		t.Errorf("what was refused has its directory changed: %s", is)
 	}
-	if is := look("/srv/a"); is != "root 755" {
+	if is := look("/srv/a"); is != "root 0 755" {
 		t.Fatalf("/srv/a is %s", is)
 	}
 
 	state.Apply(export("/srv/a"))
 	state.Settled()
-	if is := look("/srv/a"); is != "daemon 711" {
+	if is := look("/srv/a"); is != "daemon 5 711" {
 		t.Errorf("/srv/a is %s", is)
 	}
 	for _, client := range []string{"10.0.100.9", "fd00:100::/64", "fd00:101::9"} {
