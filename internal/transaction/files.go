@@ -138,9 +138,12 @@ func (t *target) swapRecords(tree, next Tree) ([]host.File, error) {
 //go:embed clear.sh
 var clearScript string
 
-// clearing removes all stages, and further paths. Whose lock is held is the only one that stages: what else is there a killed run left.
+// clearing is the command that removes all stages, and further paths, while the daemon's lock is held: only who holds it stages, so what else is
+// there a killed run left.
 func (t *target) clearing(name string, further ...string) host.Cmd {
-	return host.Script(name, clearScript, append([]string{t.dir + "/stage"}, further...)...)
+	cmd := host.Script(name, clearScript, append([]string{t.dir + "/stage"}, further...)...)
+	cmd.Lock = t.daemon.Name()
+	return cmd
 }
 
 // clearStage removes what a refused configuration left on the stage, and the directory where nothing was ever committed; a journal
@@ -158,9 +161,7 @@ func (t *target) clearStage(ctx context.Context) {
 // endCommit ends a commit: what is live is what the daemon serves.
 func (t *target) endCommit(ctx context.Context) error {
 	failpoint.Hit("commit/served")
-	cmd := t.clearing("end the commit", t.journalPath())
-	cmd.Lock = t.daemon.Name()
-	if _, err := t.host.Run(ctx, cmd); err != nil {
+	if _, err := t.host.Run(ctx, t.clearing("end the commit", t.journalPath())); err != nil {
 		return fmt.Errorf("end the commit to %s on %s: %w", t.daemon.Name(), t.host, err)
 	}
 	t.staged = staged{}
@@ -180,9 +181,7 @@ func (t *target) leaveJournal(ctx context.Context) error {
 
 // removeState removes all that commits kept, while the machine's lock is held: whoever has it next begins anew.
 func (t *target) removeState(ctx context.Context) error {
-	cmd := t.clearing("remove what commits kept", t.dir)
-	cmd.Lock = t.daemon.Name()
-	if _, err := t.host.Run(ctx, cmd); err != nil {
+	if _, err := t.host.Run(ctx, t.clearing("remove what commits kept", t.dir)); err != nil {
 		return fmt.Errorf("remove %s on %s: %w", t.dir, t.host, err)
 	}
 	t.original, t.staged = nil, staged{}

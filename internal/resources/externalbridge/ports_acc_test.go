@@ -31,6 +31,15 @@ func TestAccPortsOfNetworkdsBridgeAreSwapped(t *testing.T) {
 		}
 	}
 	s.Settled()
+	// What a person gave the bridge is its interface's when it goes.
+	acctest.On(t, machine, "sh", "-ec", "ip address add 10.66.8.77/24 dev accbr1; ip route add 10.68.8.0/24 via 10.66.8.1 dev accbr1")
 	s.Run("destroy", "-auto-approve")
+	left := acctest.On(t, machine, "sh", "-c", "ip -o address show dev accspare2; ip route show dev accspare2")
+	for _, given := range []string{" 10.66.8.77/24 ", "10.68.8.0/24 via 10.66.8.1"} {
+		if !strings.Contains(left, given) {
+			t.Errorf("accspare2 has no %s:\n%s", given, left)
+		}
+	}
+	acctest.On(t, machine, "sh", "-c", "ip address flush dev accspare2; ip link set dev accspare2 down")
 	acctest.Eventually(t, "the machine is as before", func() bool { return acctest.NetworkOf(t, machine) == before })
 }

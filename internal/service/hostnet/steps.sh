@@ -13,6 +13,15 @@ await() { # MISSING CONDITION
 }
 
 busy() { networkctl list --no-legend --no-pager "$1" 2>/dev/null | grep -Eq " (pending|initialized|configuring) *$"; }
+# await_idle waits, for a while, until systemd-networkd is not configuring a device.
+await_idle() { # DEVICE
+	n=0
+	while [ $n -lt 50 ] && busy "$1"; do
+		n=$((n + 1))
+		sleep 0.1
+	done
+}
+
 failed() { networkctl list --no-legend --no-pager "$1" | grep -q " failed *$"; }
 
 # reconfigure has systemd-networkd configure a device anew that may have failed while its bridge went. systemd-networkd has read its files
@@ -20,22 +29,14 @@ failed() { networkctl list --no-legend --no-pager "$1" | grep -q " failed *$"; }
 # got its address by DHCP would lose it, and systemd-networkd 252 then takes that address for one that is still being removed, and never
 # gives it again.
 reconfigure() { # DEVICE
-	n=0
-	while [ $n -lt 50 ] && busy "$1"; do
-		n=$((n + 1))
-		sleep 0.1
-	done
+	await_idle "$1"
 	networkctl reconfigure "$1"
 }
 
 # settle waits until systemd-networkd is done with a device that it was told to configure anew: it begins with that a moment after it was told.
 settle() { # DEVICE
-	n=0
 	sleep 0.3
-	while [ $n -lt 50 ] && busy "$1"; do
-		n=$((n + 1))
-		sleep 0.1
-	done
+	await_idle "$1"
 }
 
 # reconfigure_unless does so where what systemd-networkd does by itself does not lead to what shall be, which is when CONDITION succeeds.
