@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/addresspool"
 )
 
 // most is how much memory a run may take, in MiB: what a machine answers is bounded.
@@ -104,7 +105,11 @@ func (s *state) keepNeeded() configuration {
 
 // satisfiable returns the configuration without what needs something of others that nobody has.
 func (m *model) satisfiable(state string, c configuration) configuration {
+	drawn := map[string]int{}
 	return c.without(func(r resource) bool {
+		if drawn[fmt.Sprint(r.Attributes["pool"])]++; m.exceedsPool(state, c, r, drawn) {
+			return true
+		}
 		for name, thing := range map[string]string{"network": "hypervisor network ", "pool": "hypervisor pool "} {
 			text, ok := r.Attributes[name].(string)
 			if !ok || strings.HasPrefix(text, "$") || !slices.Contains([]string{"dhcp_reservation", "volume", "image"}, r.Type) {
@@ -118,6 +123,29 @@ func (m *model) satisfiable(state string, c configuration) configuration {
 		}
 		return false
 	})
+}
+
+// exceedsPool says whether a resource draws from a pool of the configuration when others have its addresses, or so many resources before it drew
+// that none is left. drawn counts by what they write for the pool.
+func (m *model) exceedsPool(state string, c configuration, r resource, drawn map[string]int) bool {
+	text := fmt.Sprint(r.Attributes["pool"])
+	at := c.find(strings.TrimSuffix(strings.TrimPrefix(text, "${"), ".id}"))
+	if at < 0 || c[at].Type != "address_pool" {
+		return false
+	}
+	room := 0
+	for _, each := range list(c[at].Attributes["ranges"]) {
+		run, err := addresspool.ParseRange(fmt.Sprint(each))
+		if err != nil {
+			continue
+		}
+		for ip := run.From(); run.Contains(ip); ip = ip.Next() {
+			if f, taken := m.facts["lan address "+ip.String()]; !taken || f.Owner == state {
+				room++
+			}
+		}
+	}
+	return drawn[text] > room
 }
 
 // A state's credentials are in no file of a machine; what a daemon has to know is in none that others can read.

@@ -316,20 +316,27 @@ func TestModel(t *testing.T) {
 }
 
 func TestSatisfiable(t *testing.T) {
-	image := resource{Type: "image", Key: "image", Attributes: map[string]any{"name": "i", "pool": "s0"}}
+	image := configuration{{Type: "image", Key: "image", Attributes: map[string]any{"name": "i", "pool": "s0"}}}
+	draws := func(key string) resource {
+		return resource{Type: "address", Key: key, Attributes: map[string]any{"pool": "${virtcluster_address_pool.p.id}", "key": key}}
+	}
+	drawing := configuration{{Type: "address_pool", Key: "p", Attributes: map[string]any{"ranges": []any{"10.19.41.200-10.19.41.202"}}}, draws("x"), draws("y"), draws("z")}
 	for name, c := range map[string]struct {
-		facts map[string]fact
-		want  int
+		config configuration
+		facts  map[string]fact
+		want   int
 	}{
-		"without pools":           {nil, 0},
-		"with another's pool":     {map[string]fact{"hypervisor pool s0": {Owner: "b"}}, 1},
-		"with a pool that may go": {map[string]fact{"hypervisor pool s0": {Owner: "a"}}, 0},
+		"without pools":              {image, nil, 0},
+		"with another's pool":        {image, map[string]fact{"hypervisor pool s0": {Owner: "b"}}, 1},
+		"with a pool that may go":    {image, map[string]fact{"hypervisor pool s0": {Owner: "a"}}, 0},
+		"with room":                  {drawing, map[string]fact{"lan address 10.19.41.201": {Owner: "a"}}, 4},
+		"with a person's in a range": {drawing, map[string]fact{"lan address 10.19.41.201": {Owner: person}}, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newModel()
 			m.facts = c.facts
-			if got := m.satisfiable("a", configuration{image}); len(got) != c.want {
-				t.Errorf("of one there are %d", len(got))
+			if got := m.satisfiable("a", c.config); len(got) != c.want {
+				t.Errorf("%d are left", len(got))
 			}
 		})
 	}

@@ -269,7 +269,11 @@ func (w *world) drawMore(s *state, o *operation) {
 		}
 		r := resource{Type: k.name, Attributes: a}
 		r.Key = keyOf(r)
-		if o.Config.find(r.address()) >= 0 {
+		// A network of pods under another key is one that two processes cannot see that they have the same of.
+		again := func(other resource) bool {
+			return k.name == "pod_network" && other.Type == k.name && other.Attributes["cidr"] == a["cidr"]
+		}
+		if o.Config.find(r.address()) >= 0 || slices.ContainsFunc(o.Config, again) {
 			continue
 		}
 		// On the hypervisor, what a plan makes for another resource is known to the provider that makes both.

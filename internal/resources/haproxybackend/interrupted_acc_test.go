@@ -55,7 +55,7 @@ func TestAccAServerIsReadAsItWasBeforeAnInterruptedChange(t *testing.T) {
 	}
 	broken := false
 	ctx := failpoint.WithJudge(t.Context(), func(what string, answered bool) error {
-		if broken = broken || !answered && strings.HasPrefix(what, "rm ") && strings.Contains(what, "journal.json"); broken {
+		if broken = broken || !answered && strings.Contains(what, "end the commit"); broken {
 			return errors.New("the test broke the connection")
 		}
 		return nil

@@ -164,6 +164,33 @@ func TestAccVolumeLeavesNoMarkBehind(t *testing.T) {
 	}
 }
 
+// What Terraform forgets, as a person deleted it, is not asked for by a destroy any more: in their pool its mark would lie about for ever.
+func TestAccVolumeThatAPersonDeletedLeavesNoMarkInTheirPool(t *testing.T) {
+	acctest.BothCLIs(t)
+	acctest.InSandbox(t)
+	const dir = "/var/lib/libvirt/persons-pool"
+	run(t, "mkdir", "-p", dir)
+	acctest.Virsh(t, "pool-create-as", "persons-pool", "dir", "--target", dir)
+	t.Cleanup(func() {
+		acctest.Virsh(t, "pool-destroy", "persons-pool")
+		run(t, "rm", "-r", dir)
+	})
+	s := acctest.NewState(t)
+	s.DestroyAtEnd()
+	const volume = "resource \"virtcluster_volume\" \"%s\" {\n  name = \"%s\"\n  pool = \"persons-pool\"\n  size_gib = 1\n}\n"
+	s.Apply(acctest.Provider() + fmt.Sprintf(volume, "v", "v") + fmt.Sprintf(volume, "w", "w"))
+	acctest.Virsh(t, "vol-delete", "v", "persons-pool")
+	s.Run("destroy", "-auto-approve", "-target=virtcluster_volume.v")
+	if left := run(t, "sh", "-c", "ls "+dir+" | grep -v ^w; true"); left != "" {
+		t.Errorf("there is %s", left)
+	}
+	run(t, "rm", dir+"/w")
+	s.Run("destroy", "-auto-approve")
+	if left := run(t, "ls", dir); left != "" {
+		t.Errorf("there is %s", left)
+	}
+}
+
 // Somebody else's overlay, or machine, needs what is on a volume.
 func TestAccVolumeInUseIsNotDeleted(t *testing.T) {
 	acctest.InSandbox(t)

@@ -42,7 +42,7 @@ func shell(t *testing.T, argv ...string) string {
 }
 
 const dualStack = `<network><name>acc-dhcp</name><bridge name='accdhcp0'/>
-<ip address='10.77.0.254' prefix='24'><dhcp><range start='10.77.0.10' end='10.77.0.20'/></dhcp></ip>
+<ip address='10.76.40.254' prefix='24'><dhcp><range start='10.76.40.10' end='10.76.40.20'/></dhcp></ip>
 <ip family='ipv6' address='fd77::1' prefix='64'><dhcp><range start='fd77::10' end='fd77::20'/></dhcp></ip></network>`
 
 func withNetwork(t *testing.T, c *hypervisor.Client, name, xml string, start bool) {
@@ -79,7 +79,7 @@ func reservations(t *testing.T, active bool) {
 	withNetwork(t, c, "acc-dhcp", dualStack, active)
 	ctx := t.Context()
 	machines := machinesOn(c, "acc-dhcp")
-	first := hypervisor.DHCPHost{MAC: "52:54:00:00:00:01", IP: netip.MustParseAddr("10.77.0.1"), Name: "one"}
+	first := hypervisor.DHCPHost{MAC: "52:54:00:00:00:01", IP: netip.MustParseAddr("10.76.40.1"), Name: "one"}
 	for range 2 {
 		if err := machines.Add(ctx, first); err != nil {
 			t.Fatal(err)
@@ -94,7 +94,7 @@ func reservations(t *testing.T, active bool) {
 		t.Fatal(err)
 	}
 	// libvirt would change the first one that has the name.
-	taken := hypervisor.DHCPHost{MAC: "52:54:00:00:00:02", IP: netip.MustParseAddr("10.77.0.5"), Name: first.Name}
+	taken := hypervisor.DHCPHost{MAC: "52:54:00:00:00:02", IP: netip.MustParseAddr("10.76.40.5"), Name: first.Name}
 	if err := machines.Put(ctx, taken); err == nil || !strings.Contains(err.Error(), "that of another reservation already") {
 		t.Fatalf("two machines got one name: %v", err)
 	}
@@ -102,7 +102,7 @@ func reservations(t *testing.T, active bool) {
 		t.Fatalf("two machines got one address: %v", err)
 	}
 	moved := first
-	moved.IP = netip.MustParseAddr("10.77.0.3")
+	moved.IP = netip.MustParseAddr("10.76.40.3")
 	if err := machines.Add(ctx, moved); err == nil {
 		t.Fatal("adding changed a reservation that was there")
 	}
@@ -116,12 +116,12 @@ func reservations(t *testing.T, active bool) {
 	}
 	for _, flags := range [][]string{nil, {"--inactive"}} {
 		xml := shell(t, append([]string{"virsh", "net-dumpxml", "acc-dhcp"}, flags...)...)
-		if !strings.Contains(xml, `<host mac='52:54:00:00:00:09' name='one' ip='10.77.0.3'/>`) || !strings.Contains(xml, `ip='fd77::1:1'`) {
+		if !strings.Contains(xml, `<host mac='52:54:00:00:00:09' name='one' ip='10.76.40.3'/>`) || !strings.Contains(xml, `ip='fd77::1:1'`) {
 			t.Errorf("active=%v %v: %s", active, flags, xml)
 		}
 	}
 	again := other
-	again.IP = netip.MustParseAddr("10.77.0.4")
+	again.IP = netip.MustParseAddr("10.76.40.4")
 	for _, step := range []error{machines.Put(ctx, again), machines.Remove(ctx, other), machines.Put(ctx, other)} { // its mark is still its own
 		if step != nil {
 			t.Fatal(step)
@@ -151,7 +151,7 @@ func TestAccManyReservationsAtATimeAllArrive(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 20 {
 		all.Go(func() {
-			h := hypervisor.DHCPHost{MAC: "52:54:00:00:01:" + string([]byte{'0' + byte(i/10), '0' + byte(i%10)}), IP: netip.AddrFrom4([4]byte{10, 77, 0, byte(100 + i)})}
+			h := hypervisor.DHCPHost{MAC: "52:54:00:00:01:" + string([]byte{'0' + byte(i/10), '0' + byte(i%10)}), IP: netip.AddrFrom4([4]byte{10, 76, 40, byte(100 + i)})}
 			if err := machinesOn(c, "acc-dhcp").Put(t.Context(), h); err != nil {
 				t.Error(err)
 			}
@@ -278,14 +278,14 @@ func TestAccMachineLeavesAPersonsReservation(t *testing.T) {
 	c := sandbox(t)
 	withNetwork(t, c, "acc-dhcp", dualStack, true)
 	ctx := t.Context()
-	h := hypervisor.DHCPHost{MAC: "52:54:00:00:00:01", IP: netip.MustParseAddr("10.77.0.1"), Name: "one"}
+	h := hypervisor.DHCPHost{MAC: "52:54:00:00:00:01", IP: netip.MustParseAddr("10.76.40.1"), Name: "one"}
 	other := h
-	other.IP = netip.MustParseAddr("10.77.0.2")
-	shell(t, "virsh", "net-update", "acc-dhcp", "add", "ip-dhcp-host", "<host mac='52:54:00:00:00:01' name='one' ip='10.77.0.1'/>", "--live", "--config")
+	other.IP = netip.MustParseAddr("10.76.40.2")
+	shell(t, "virsh", "net-update", "acc-dhcp", "add", "ip-dhcp-host", "<host mac='52:54:00:00:00:01' name='one' ip='10.76.40.1'/>", "--live", "--config")
 	stays := func(about string) {
 		t.Helper()
 		for _, flags := range [][]string{nil, {"--inactive"}} {
-			if xml := shell(t, append([]string{"virsh", "net-dumpxml", "acc-dhcp"}, flags...)...); !strings.Contains(xml, "<host mac='52:54:00:00:00:01' name='one' ip='10.77.0.1'/>") {
+			if xml := shell(t, append([]string{"virsh", "net-dumpxml", "acc-dhcp"}, flags...)...); !strings.Contains(xml, "<host mac='52:54:00:00:00:01' name='one' ip='10.76.40.1'/>") {
 				t.Errorf("%s %v: %s", about, flags, xml)
 			}
 		}

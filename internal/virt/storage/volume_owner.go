@@ -26,6 +26,9 @@ func (o *ownedVolume) markedName() MarkedName {
 	return MarkedName{Client: o.client, Pool: o.place.Pool, Name: o.place.Name}
 }
 
+// isOwnMark says whether a mark is of this very resource, which tells nothing of the volume beside it.
+func (o *ownedVolume) isOwnMark(m owner.Mark) bool { return m.ID == o.claim.Mark().ID }
+
 // FinishMark implements crud.Owned: the finished mark is there before the other one goes.
 func (o *ownedVolume) FinishMark(ctx context.Context) error {
 	v, err := o.client.Volume(ctx, o.place.Pool, o.place.Name)
@@ -185,12 +188,11 @@ func (o *ownedVolume) withdrawMark(ctx context.Context, leftover bool) error {
 		// Either what was begun could not be removed, or another run was faster: its own mark says which, or that the volume has none
 		// of this run's.
 		marks, err := o.markedName().ListMarks(ctx, v)
-		mine := func(m owner.Mark) bool { return m.ID == o.claim.Mark().ID }
-		if err != nil || slices.ContainsFunc(marks, mine) && !slices.ContainsFunc(marks, func(m owner.Mark) bool { return !o.claim.MayTake(m) }) {
+		if err != nil || slices.ContainsFunc(marks, o.isOwnMark) && !slices.ContainsFunc(marks, func(m owner.Mark) bool { return !o.claim.MayTake(m) }) {
 			return err
 		}
 	}
-	return o.markedName().RemoveMarks(ctx, func(m owner.Mark) bool { return m.ID == o.claim.Mark().ID })
+	return o.markedName().RemoveMarks(ctx, o.isOwnMark)
 }
 
 // withdrawTimeout bounds what is still done after the caller has given up.
@@ -208,7 +210,7 @@ func (o *ownedVolume) deleteVolume(ctx context.Context) error {
 		return err
 	default:
 		if err := o.checkOwned(ctx, v); err != nil {
-			return errors.Join(err, o.markedName().RemoveMarks(ctx, func(m owner.Mark) bool { return m.ID == o.claim.Mark().ID }))
+			return errors.Join(err, o.markedName().RemoveMarks(ctx, o.isOwnMark))
 		}
 		if err := awaitUnused(ctx, o.client, v, o.claim.Mark().Workspace); err != nil {
 			return err

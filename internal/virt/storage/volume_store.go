@@ -50,13 +50,19 @@ func asStoreError(err error) error {
 	return err
 }
 
-// readVolume reads the volume, which must be the claim's own.
+// readVolume reads the volume, which must be the claim's own. Where somebody deleted the volume its mark goes too: Terraform forgets a
+// resource whose read says that nothing is there, and would never ask for the mark to be removed.
 func (o *ownedVolume) readVolume(ctx context.Context) (*hypervisor.Volume, error) {
 	v, err := o.client.Volume(ctx, o.place.Pool, o.place.Name)
 	if err == nil {
 		err = o.checkOwned(ctx, v)
 	}
-	return v, asStoreError(err)
+	if err = asStoreError(err); errors.Is(err, service.ErrAbsent) {
+		if left := o.markedName().RemoveMarks(ctx, o.isOwnMark); left != nil {
+			return nil, fmt.Errorf("remove the mark of %s, which is gone: %w", o.describeVolume(), left)
+		}
+	}
+	return v, err
 }
 
 // Get reads the volume.
