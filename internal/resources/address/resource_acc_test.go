@@ -84,7 +84,7 @@ func TestAccStatesDrawFromOnePool(t *testing.T) {
 	host := keeper(t)
 	own, one, two := acctest.NewState(t), acctest.NewState(t), acctest.NewState(t)
 	own.DestroyAtEnd()
-	own.Apply(acctest.Provider() + pool(host, `"10.77.0.0/26", "10.77.1.0-10.77.1.35"`))
+	own.Apply(acctest.Provider() + pool(host, `"10.183.0.0/26", "10.183.1.0-10.183.1.35"`))
 	draws := func(key string, count int) string {
 		return acctest.Provider() + fmt.Sprintf(`
 resource "virtcluster_address" "each" {
@@ -127,8 +127,8 @@ output "addresses" { value = virtcluster_address.each[*].ip }
 	third.Refused([]string{"no address left: all 100", "50 by workspace"}, "apply", "-auto-approve")
 	third.Write(draws("one", 1))
 	third.Refused([]string{`address for "one/0" is in`, "belongs to another state"}, "apply", "-auto-approve")
-	third.Write(acctest.Provider() + strings.Replace(pool(host, `"10.77.1.200", "10.77.1.30-10.77.1.40"`), `name         = "lan"`, `name         = "edge"`, 1))
-	third.Refused([]string{"Pools overlap", `10.77.1.30-10.77.1.40 overlaps 10.77.1.0-10.77.1.35 of pool "lan" (owner=`, "on main.tf"}, "plan")
+	third.Write(acctest.Provider() + strings.Replace(pool(host, `"10.183.1.200", "10.183.1.30-10.183.1.40"`), `name         = "lan"`, `name         = "edge"`, 1))
+	third.Refused([]string{"Pools overlap", `10.183.1.30-10.183.1.40 overlaps 10.183.1.0-10.183.1.35 of pool "lan" (owner=`, "on main.tf"}, "plan")
 	own.Refused([]string{"addresses of it are drawn", "50 by workspace"}, "destroy", "-auto-approve")
 	one.Run("destroy", "-auto-approve")
 	two.Settled()
