@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -192,6 +193,49 @@ func TestAccChangeAfterAKilledOneStays(t *testing.T) {
 	if left, err := acctest.Try(t.Context(), m.name, "ls", "-A", "/var/lib/virtcluster/network"); err == nil && strings.TrimSpace(left) != "" {
 		t.Errorf("left %s", left)
 	}
+}
+
+// TestAccWhatAKilledRemovalTookAwayIsNotForgotten has a read follow a removal that was killed while its change was armed: the bridge is there
+// again in a moment, so a state that forgot it would leave it behind.
+func TestAccWhatAKilledRemovalTookAwayIsNotForgotten(t *testing.T) {
+	acctest.InSandbox(t)
+	f := fleet.New(fleet.Config{SSH: sshhost.Options{PrivateKeyFile: os.Getenv("SANDBOX_SSH_KEY")}})
+	t.Cleanup(func() { _ = f.Close() })
+	m := cutOffMachine{name: acctest.TakeMachine(t), fleet: f, claim: new(owner.Run).New()}
+	acctest.LeaveToManager(t, m.name, hostnet.Networkd)
+	before := acctest.NetworkOf(t, m.name)
+	if _, err := m.open(m.host(t), m.fresh).Create(t.Context(), bridge.Bridge{Name: "accbr0", Interfaces: []string{"eth1"}, Inherit: true, Backend: hostnet.Auto, RollbackTimeout: rollback}); err != nil {
+		t.Fatal(err)
+	}
+	// The other run dies when its change is made, and before it proves that the machine can be reached.
+	other := fleet.New(fleet.Config{SSH: sshhost.Options{PrivateKeyFile: os.Getenv("SANDBOX_SSH_KEY")}})
+	its, err := other.Host(t.Context(), acctest.Endpoint(m.name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	died, gone := make(chan struct{}), sync.OnceValue(other.Close)
+	var removal sync.WaitGroup
+	removal.Go(func() {
+		_ = m.open(its, func(context.Context) (host.Host, error) {
+			if err := gone(); err == nil {
+				select {
+				case <-died:
+				default:
+					close(died)
+				}
+			}
+			return nil, errors.New("this run is dead")
+		}).Delete(t.Context())
+	})
+	defer removal.Wait()
+	<-died
+	if _, err := m.open(m.host(t), m.fresh).Get(t.Context()); err != nil {
+		t.Errorf("after a killed removal: %v", err)
+	}
+	if err := m.open(m.host(t), m.fresh).Delete(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	m.settles(t, before, 5*time.Second)
 }
 
 func TestAccBridgeThatLosesTheMachineIsRolledBack(t *testing.T) {

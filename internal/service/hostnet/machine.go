@@ -70,7 +70,17 @@ type Machine struct {
 	Neighbours []Neighbour
 	// Held are the addresses that something else puts on devices and takes away again.
 	Held []HeldAddress
+	// Unproven is set while a change of the network is under way, or was left by a run that was killed: it may go back in a moment.
+	Unproven bool
 }
+
+// IsUnproven implements the part of Found that tells what may go back in a moment.
+func (m Machine) IsUnproven() bool { return m.Unproven }
+
+// UnprovenScript prints a line "unproven" where what is seen of the machine's network may go back in a moment.
+//
+//go:embed unproven.sh
+var UnprovenScript string
 
 // lookScript prints what the machine's network looks like, but for who holds addresses.
 //
@@ -79,7 +89,7 @@ var lookScript string
 
 // Look reads a machine's network in one round trip.
 func Look(ctx context.Context, h host.Host) (Machine, error) {
-	cmd := host.Script("look at the network", lookScript+heldScript, "")
+	cmd := host.Script("look at the network", lookScript+UnprovenScript+heldScript, "")
 	cmd.Repeatable = true
 	out, err := h.Run(ctx, cmd)
 	if err != nil {
@@ -90,12 +100,17 @@ func Look(ctx context.Context, h host.Host) (Machine, error) {
 	var reached netip.Addr
 	var held []HeldAddress
 	var neighbours []Neighbour
+	unproven := false
 	for line := range bytes.Lines(out) {
 		if words, ssh := bytes.CutPrefix(line, []byte("ssh ")); ssh {
 			// SSH_CONNECTION: the client's address and port, the machine's own address and port.
 			if f := strings.Fields(string(words)); len(f) == 4 {
 				reached, _ = netip.ParseAddr(f[2])
 			}
+			continue
+		}
+		if string(line) == "unproven\n" {
+			unproven = true
 			continue
 		}
 		if all, are := parseNeighbours(string(line)); are {
@@ -112,7 +127,7 @@ func Look(ctx context.Context, h host.Host) (Machine, error) {
 		}
 	}
 	m, err := ParseMachine(parts[0], parts[1], parts[2])
-	m.Reached, m.Held, m.Neighbours = reached, held, neighbours
+	m.Reached, m.Held, m.Neighbours, m.Unproven = reached, held, neighbours, unproven
 	return m, err
 }
 

@@ -151,3 +151,21 @@ func TestFilesThatAreThereArePrinted(t *testing.T) {
 		t.Errorf("%+v", end)
 	}
 }
+
+// TestAChangeThatMayGoBackIsTold runs unproven.sh.
+func TestAChangeThatMayGoBackIsTold(t *testing.T) {
+	t.Parallel()
+	for left, want := range map[string]string{armed: "unproven\n", going: "unproven\n", proven: "", "": ""} {
+		t.Run("it is "+left, func(t *testing.T) {
+			t.Parallel()
+			root := t.TempDir()
+			if err := os.MkdirAll(root+stateDir+"/aaaa/"+left, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			end := hosttest.Script{Text: strings.ReplaceAll(UnprovenScript, stateDir, root+stateDir)}.Run(t)
+			if end.Status != 0 || end.Stdout != want {
+				t.Errorf("%+v", end)
+			}
+		})
+	}
+}

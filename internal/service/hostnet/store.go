@@ -20,9 +20,17 @@ type Holder struct {
 	Fixed bool
 }
 
+// Found is what a machine has of a thing in its network.
+type Found interface {
+	// Holder says what has the thing's place.
+	Holder() Holder
+	// IsUnproven says whether that may go back in a moment, as a change is under way or was left by a run that was killed.
+	IsUnproven() bool
+}
+
 // Kind is one kind of thing in a machine's network: a bridge, an interface, a route. S is such a thing as it shall be, F what a
 // machine has of it.
-type Kind[S any, F interface{ Holder() Holder }] interface {
+type Kind[S any, F Found] interface {
 	// Look reads what the machine has.
 	Look(ctx context.Context, h host.Host) (F, error)
 	// Read is the thing as it was found; service.ErrAbsent where there is none.
@@ -37,7 +45,7 @@ type Kind[S any, F interface{ Holder() Holder }] interface {
 
 // Store is one thing in one machine's network: it decides whose the thing is, and makes each change under the machine's lock and
 // with the rollback armed.
-type Store[S any, F interface{ Holder() Holder }] struct {
+type Store[S any, F Found] struct {
 	Site
 	Kind Kind[S, F]
 	// ImportID is what `terraform import` takes for the thing, At the attribute that names it.
@@ -48,7 +56,7 @@ type Store[S any, F interface{ Holder() Holder }] struct {
 }
 
 // OpenStore returns the store of a thing, with what its resource may call its own.
-func OpenStore[S any, F interface{ Holder() Holder }](site Site, kind Kind[S, F], importID, at string, claim owner.Claim) *Store[S, F] {
+func OpenStore[S any, F Found](site Site, kind Kind[S, F], importID, at string, claim owner.Claim) *Store[S, F] {
 	return &Store[S, F]{Site: site, Kind: kind, ImportID: importID, At: at, claim: claim}
 }
 
@@ -68,10 +76,28 @@ func (s *Store[S, F]) foreignError(found F, allowed func(owner.Mark) bool) error
 	return e
 }
 
+// look reads what the machine has. A change that is under way comes to its end first, and what a killed run left armed goes back: state and
+// plan would be of what is gone in a moment.
+func (s *Store[S, F]) look(ctx context.Context) (F, error) {
+	found, err := s.Kind.Look(ctx, s.Host)
+	if err != nil || !found.IsUnproven() {
+		return found, err
+	}
+	unlock, err := s.Host.Lock(ctx, Lock)
+	if err != nil {
+		return found, err
+	}
+	defer unlock()
+	if err := s.endEarlier(ctx); err != nil {
+		return found, err
+	}
+	return s.Kind.Look(ctx, s.Host)
+}
+
 // Get reads the thing back; service.ErrAbsent where there is none.
 func (s *Store[S, F]) Get(ctx context.Context) (S, error) {
 	var none S
-	found, err := s.Kind.Look(ctx, s.Host)
+	found, err := s.look(ctx)
 	if err != nil {
 		return none, err
 	}
@@ -93,7 +119,7 @@ type Warner[S, F any] interface {
 
 // Plan completes the thing as the machine is now; the error says what would keep it from being made or changed.
 func (s *Store[S, F]) Plan(ctx context.Context, want S, create bool) (planned S, warnings []service.Problem, err error) {
-	found, err := s.Kind.Look(ctx, s.Host)
+	found, err := s.look(ctx)
 	if err != nil {
 		return want, nil, err
 	}
@@ -122,7 +148,7 @@ func (s *Store[S, F]) PlanRemoval(ctx context.Context) []service.Problem {
 	if !warns {
 		return nil
 	}
-	found, err := s.Kind.Look(ctx, s.Host)
+	found, err := s.look(ctx)
 	if err != nil || s.foreignError(found, s.claim.Owns) != nil {
 		return nil
 	}

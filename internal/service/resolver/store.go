@@ -41,9 +41,14 @@ type found struct {
 	// resolved says whether systemd-resolved runs, mode is what NetworkManager does with names: "" where it does not run.
 	resolved bool
 	mode     string
+	// unproven is set where all of this may go back in a moment.
+	unproven bool
 	// rewriters are what else writes /etc/resolv.conf.
 	rewriters
 }
+
+// IsUnproven says whether the configuration may go back in a moment.
+func (f found) IsUnproven() bool { return f.unproven }
 
 // Holder says whose the configuration is. What a person wrote is kept beside it, and no obstacle.
 func (f found) Holder() hostnet.Holder {
@@ -64,7 +69,7 @@ func (kind) Look(ctx context.Context, h host.Host) (f found, err error) {
 	for _, each := range formats {
 		paths = append(paths, each.path)
 	}
-	cmd := host.Script("look at the resolver", lookScript, append(paths, hookFile)...)
+	cmd := host.Script("look at the resolver", hostnet.UnprovenScript+lookScript, append(paths, hookFile)...)
 	cmd.Repeatable = true
 	out, err := h.Run(ctx, cmd)
 	if err != nil {
@@ -80,6 +85,8 @@ func (kind) Look(ctx context.Context, h host.Host) (f found, err error) {
 			f.readStat(value)
 		case "resolved":
 			f.resolved = true
+		case "unproven":
+			f.unproven = true
 		case "mode":
 			f.mode = value
 		case "client":

@@ -40,6 +40,9 @@ type found struct {
 	network string
 }
 
+// IsUnproven says whether the route may go back in a moment.
+func (f found) IsUnproven() bool { return f.machine.Unproven }
+
 // isOrphaned says whether the file that keeps the route belongs to a .network file that does not count for its device: the route would
 // not be there at the next start.
 func (f found) isOrphaned() bool {

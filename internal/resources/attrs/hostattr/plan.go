@@ -18,7 +18,7 @@ import (
 // Preview completes a thing in a machine's network while planning, as far as the machine is there already; what would keep it from
 // being made is an error at its attribute. ok is false where nothing is known. what names the thing: `route "10.0.0.0/8"`, and
 // at is where to say that the machine cannot be asked.
-func Preview[S any, F interface{ Holder() hostnet.Holder }](ctx context.Context, open func() (*hostnet.Store[S, F], error), want S, what string, at path.Path,
+func Preview[S any, F hostnet.Found](ctx context.Context, open func() (*hostnet.Store[S, F], error), want S, what string, at path.Path,
 	req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse,
 ) (planned S, ok bool) {
 	store, err := open()
@@ -96,7 +96,7 @@ func keepAddresses(ctx context.Context, req resource.ModifyPlanRequest, resp *re
 }
 
 // PlanRemoval warns of what a destroy of a thing in a machine's network would do. One that is made anew is told of by its own plan.
-func PlanRemoval[S any, F interface{ Holder() hostnet.Holder }](ctx context.Context, open func() (*hostnet.Store[S, F], error), replaced bool) diag.Diagnostics {
+func PlanRemoval[S any, F hostnet.Found](ctx context.Context, open func() (*hostnet.Store[S, F], error), replaced bool) diag.Diagnostics {
 	if replaced {
 		return nil
 	}
