@@ -2,6 +2,7 @@ package robustness
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -80,7 +81,7 @@ func (s *state) perform(ctx context.Context, o operation) (result, error) {
 	case "import":
 		return s.reimport(ctx, o.Address)
 	case "older":
-		return s.forget(ctx, apply)
+		return s.forget(ctx, o.Config, apply)
 	}
 	return s.run(ctx, o.Kill, append(apply, "-parallelism=20")...), nil
 }
@@ -143,11 +144,16 @@ func (s *state) importRefused(ctx context.Context, r result) bool {
 }
 
 // forget has a run work with the state file of before the last change, as one that was restored from a copy. What it cannot take for
-// its own it refuses; then the newer file is found again.
-func (s *state) forget(ctx context.Context, apply []string) (result, error) {
+// its own it refuses; then the newer file is found again. What neither the copy nor the configuration has, nobody would ever take away.
+func (s *state) forget(ctx context.Context, config configuration, apply []string) (result, error) {
 	newer, err := os.ReadFile(s.file())
 	older, err2 := os.ReadFile(s.file() + ".before")
-	if err != nil || err2 != nil {
+	has, err3 := parseState(newer)
+	had, err4 := parseState(older)
+	lost := func(b believed) bool {
+		return config.find(b.Address) < 0 && !slices.ContainsFunc(had, func(old believed) bool { return old.Address == b.Address })
+	}
+	if errors.Join(err, err2, err3, err4) != nil || slices.ContainsFunc(has, lost) {
 		return result{Argv: []string{"older", "nothing"}}, nil //nolint:nilerr // a state that was not changed yet has no older one
 	}
 	if err := s.restore(older); err != nil {
