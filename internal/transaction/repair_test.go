@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/localhost"
@@ -69,6 +70,41 @@ func TestWhatAKilledRunLeftAloneIsUndone(t *testing.T) {
 	}
 	if got := d.serves(t); got != "by hand\nanother\n" {
 		t.Errorf("serves %q", got)
+	}
+}
+
+// TestWhatAKilledRunLeftIsUndoneByARead has nobody change the daemon any more: what the killed run took away would not be served again.
+func TestWhatAKilledRunLeftIsUndoneByARead(t *testing.T) {
+	d, e := newToy(t)
+	killInReload(t, d)
+	tree, err := e.Snapshot(t.Context(), localhost.New(), d)
+	if err != nil || string(tree[d.conf].Content) != "by hand\n" {
+		t.Errorf("reads %q, %v", tree[d.conf].Content, err)
+	}
+	if got := d.serves(t); got != "by hand\n" {
+		t.Errorf("serves %q", got)
+	}
+	if left := journals(e); len(left) > 0 {
+		t.Errorf("left %v", left)
+	}
+}
+
+// TestAReadDoesNotWaitForACommitThatIsUnderWay has another process hold the machine's lock, with its journal there.
+func TestAReadDoesNotWaitForACommitThatIsUnderWay(t *testing.T) {
+	d, e := newToy(t)
+	killInReload(t, d)
+	unlock, err := localhost.New().Lock(t.Context(), d.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	began := time.Now()
+	tree, err := e.Snapshot(t.Context(), localhost.New(), d)
+	if err != nil || string(tree[d.conf].Content) != "by hand\n" || time.Since(began) > time.Minute {
+		t.Errorf("reads %q after %s, %v", tree[d.conf].Content, time.Since(began), err)
+	}
+	if interrupted, err := e.Interrupted(t.Context(), localhost.New(), d); err != nil || !interrupted || len(journals(e)) != 1 {
+		t.Errorf("it is ended: %t, %v, %v", !interrupted, journals(e), err)
 	}
 }
 

@@ -2,9 +2,12 @@ package transaction
 
 import (
 	"context"
+	"fmt"
 	"reflect"
 	"sync"
 	"time"
+
+	"github.com/hashicorp/terraform-plugin-log/tflog"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 )
@@ -15,21 +18,18 @@ const snapshotAge = 2 * time.Second
 
 // snapshot is a configuration as those who read at the same time share it.
 type snapshot struct {
-	done    chan struct{}
-	taken   time.Time
-	tree    Tree
-	running bool
-	// interrupted says that a commit did not come to its end, or is under way: what is live may be more than the tree.
-	interrupted bool
-	err         error
+	reading
+	done  chan struct{}
+	taken time.Time
+	err   error
 
 	mu      sync.Mutex
 	answers map[reflect.Type]*answer
 }
 
 // Snapshot returns the daemon's configuration on the machine, of a daemon that is stopped too. Readers that ask at the
-// same time share one read; after a commit by this process it is what that one proved. What an interrupted commit left on
-// disk without loading it is not in the tree. The caller must not change the tree.
+// same time share one read; after a commit by this process it is what that one proved. A commit that a killed run left is undone first, as
+// nobody else may ever change this daemon; what one that is under way has on disk is not in the tree. The caller must not change the tree.
 func (e *Engine) Snapshot(ctx context.Context, h host.Host, d Daemon) (Tree, error) {
 	s, err := e.findQueue(h, d).takeSnapshot(ctx)
 	if err != nil {
@@ -47,7 +47,7 @@ func (e *Engine) Running(ctx context.Context, h host.Host, d Daemon) (bool, erro
 	return s.running, nil
 }
 
-// Interrupted says whether a commit did not come to its end, or is under way, at the moment of Snapshot: the tree is the one before it, and
+// Interrupted says whether a commit is under way at the moment of Snapshot, or could not be ended: the tree is the one before it, and
 // what is live may be more. The next commit ends it first.
 func (e *Engine) Interrupted(ctx context.Context, h host.Host, d Daemon) (bool, error) {
 	s, err := e.findQueue(h, d).takeSnapshot(ctx)
@@ -60,7 +60,10 @@ func (e *Engine) Interrupted(ctx context.Context, h host.Host, d Daemon) (bool, 
 func (q *queue) takeSnapshot(ctx context.Context) (*snapshot, error) {
 	s, mine := q.shareSnapshot()
 	if mine {
-		s.tree, s.running, s.interrupted, s.err = q.readTree(ctx)
+		s.reading, s.err = q.readTree(ctx)
+		if s.err == nil && s.interrupted && !s.edited && q.endInterrupted(ctx) {
+			s.reading, s.err = q.readTree(ctx)
+		}
 		s.taken = time.Now()
 		close(s.done)
 		if s.err != nil {
@@ -75,10 +78,33 @@ func (q *queue) takeSnapshot(ctx context.Context) (*snapshot, error) {
 	}
 	if s.err != nil {
 		// The reader may have failed for its own reason, a deadline say: everyone else asks for himself.
-		tree, running, interrupted, err := q.readTree(ctx)
-		return &snapshot{tree: tree, running: running, interrupted: interrupted}, err
+		read, err := q.readTree(ctx)
+		return &snapshot{reading: read}, err
 	}
 	return s, nil
+}
+
+// endPatience bounds how long a reader waits for the machine's lock where a commit did not come to its end: who holds it for longer is making
+// that very commit, or the ones after it.
+const endPatience = 5 * time.Second
+
+// endInterrupted ends the commit of a run that was killed as the next commit would, and says whether it did. While this process commits there
+// is nothing to end.
+func (q *queue) endInterrupted(ctx context.Context) bool {
+	q.mu.Lock()
+	leading := q.leading
+	q.mu.Unlock()
+	if leading {
+		return false
+	}
+	wait, cancel := context.WithTimeout(ctx, endPatience)
+	defer cancel()
+	nothing := Edit{Owner: "what was interrupted", Removes: true, Apply: func(Tree) error { return nil }, Warn: func(text string) { tflog.Warn(ctx, text) }}
+	if err := q.commitRequest(wait, &request{edit: nothing}); err != nil {
+		tflog.Warn(ctx, fmt.Sprintf("an interrupted change of %s on %s stays for the next change: %s", q.daemon.Name(), q.host, err))
+		return false
+	}
+	return true
 }
 
 // shareSnapshot returns the current snapshot, or a new one that the caller has to take.
@@ -114,7 +140,7 @@ func (q *queue) rememberSnapshot(t Tree, running bool, learned any) {
 	if t == nil {
 		return
 	}
-	s := &snapshot{done: make(chan struct{}), taken: time.Now(), tree: t, running: running}
+	s := &snapshot{reading: reading{tree: t, running: running}, done: make(chan struct{}), taken: time.Now()}
 	close(s.done)
 	if learned != nil {
 		a := &answer{done: s.done, value: learned}

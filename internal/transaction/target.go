@@ -117,17 +117,29 @@ func (t *target) loadAndAsk(ctx context.Context, kept ...string) (tree Tree, lef
 	return tree, left, original, running, err
 }
 
-// readTree returns the configuration and whether the daemon is up. Where a commit did not come to its end, the configuration
-// is the one before it, which is what was proven to be served last.
-func (t *target) readTree(ctx context.Context) (tree Tree, running, interrupted bool, err error) {
+// reading is a daemon's configuration on a machine, and whether the daemon is up.
+type reading struct {
+	// tree is the configuration; where a commit did not come to its end, the one before that, which is what was proven to be served last.
+	tree    Tree
+	running bool
+	// interrupted says that a commit did not come to its end, or is under way: what is live may be more than the tree. edited says that a
+	// person changed its files since, which who ends it has to be told.
+	interrupted, edited bool
+}
+
+// readTree reads the configuration.
+func (t *target) readTree(ctx context.Context) (reading, error) {
 	tree, left, _, running, err := t.loadAndAsk(ctx, t.journalPath())
 	if err != nil {
-		return nil, false, false, err
+		return reading{}, err
 	}
+	got := reading{tree: tree, running: running, interrupted: left != nil}
 	if left != nil {
-		tree, _ = left.undoSwap(tree)
+		var theirs []string
+		got.tree, theirs = left.undoSwap(tree)
+		got.edited = len(theirs) > 0
 	}
-	return tree, running, left != nil, nil
+	return got, nil
 }
 
 // probeDaemon returns an *UnfitError where the daemon, which runs, cannot be told to load anything, and a *MissingError where one that does not
