@@ -172,7 +172,7 @@ const interactive = "-"
 // runCommand runs a command to its end; the shell has been met.
 func (s *shell) runCommand(argv []string, input []byte) outcome {
 	go s.sendCommand(strconv.Itoa(len(input)), argv, input)
-	var stdout bytes.Buffer
+	var stdout host.Answer
 	o := s.collectOutput(&stdout)
 	if o.err == nil {
 		o.stdout = stdout.Bytes()
@@ -189,7 +189,7 @@ func (s *shell) sendCommand(size string, argv []string, input []byte) {
 
 // collectOutput passes the command's output on until its end. Where one of its outputs breaks off, the other may never end.
 func (s *shell) collectOutput(stdout io.Writer) outcome {
-	var stderr bytes.Buffer
+	var stderr host.Answer
 	var rest []byte
 	heard := make(chan error, 2)
 	go func() {
@@ -213,17 +213,34 @@ func (s *shell) collectOutput(stdout io.Writer) outcome {
 // copyUntil copies what comes before the token, and returns the rest of the token's line. A copy that nobody wants
 // any more is no failure. A pipe waits for a reader even with nothing to pass on, so nothing is not passed on.
 func copyUntil(r *bufio.Reader, token string, text io.Writer) (rest []byte, err error) {
+	var held []byte // the end of a line's beginning, which may be the beginning of the token
 	for {
-		line, err := r.ReadBytes('\n')
-		before, after, found := bytes.Cut(line, []byte(token))
-		if len(before) > 0 {
-			_, _ = text.Write(before)
+		piece, err := r.ReadSlice('\n')
+		held = append(held, piece...)
+		before, after, found := bytes.Cut(held, []byte(token))
+		if found {
+			if len(before) > 0 {
+				_, _ = text.Write(before)
+			}
+			return readRest(r, after, err)
 		}
-		if found && err == nil {
-			return after, nil
-		}
-		if err != nil {
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 			return nil, err
 		}
+		pass := len(held)
+		if err != nil { // the line goes on
+			pass = max(0, len(held)-len(token)+1)
+		}
+		_, _ = text.Write(held[:pass])
+		held = append(held[:0], held[pass:]...)
 	}
+}
+
+// readRest reads on to the end of the token's line, of which some came with the token; err is how that read ended.
+func readRest(r *bufio.Reader, came []byte, err error) ([]byte, error) {
+	if !errors.Is(err, bufio.ErrBufferFull) {
+		return came, err
+	}
+	rest, err := r.ReadBytes('\n')
+	return append(came, rest...), err
 }

@@ -1,8 +1,11 @@
 package sshhost
 
 import (
+	"bufio"
+	"bytes"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -92,5 +95,23 @@ func TestIdleShellThatDiedIsReplacedWithoutAWord(t *testing.T) {
 				t.Errorf("got %q, %v", out, err)
 			}
 		})
+	}
+}
+
+// TestCopyUntilFindsTheToken has it begin in the middle of a line, and lie across two reads of the buffer.
+func TestCopyUntilFindsTheToken(t *testing.T) {
+	t.Parallel()
+	const token = "ABCDEFGHIJ"
+	for before := range 40 {
+		for _, ends := range []string{"", "\n"} {
+			text := strings.Repeat("x", before) + ends
+			t.Run(fmt.Sprintf("%d before %q", before, ends), func(t *testing.T) {
+				var got bytes.Buffer
+				r := bufio.NewReaderSize(strings.NewReader(text+token+" 12\nnext"), 16)
+				if rest, err := copyUntil(r, token, &got); err != nil || string(rest) != " 12\n" || got.String() != text {
+					t.Errorf("got %q and %q, %v", got.String(), rest, err)
+				}
+			})
+		}
 	}
 }
