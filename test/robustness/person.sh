@@ -9,12 +9,17 @@ told() { ! systemctl is-active --quiet "$1" || systemctl reload "$1"; }
 # person puts that back, and leaves keepalived's to keepalived.
 load_networkd() {
 	had=$(ip -o -4 addr show dev eth1 | awk '{ print $4 }')
+	routes=$(ip -4 route show proto boot)
 	networkctl reload
-	n=0
-	until [ "$n" -ge 50 ] || networkctl list --no-legend --no-pager eth1 | grep -qw configured; do
-		n=$((n + 1))
-		sleep 0.1
+	for device in eth0 eth1; do
+		n=0
+		until [ "$n" -ge 50 ] || networkctl list --no-legend --no-pager "$device" | grep -qw configured; do
+			n=$((n + 1))
+			sleep 0.1
+		done
 	done
+	# shellcheck disable=SC2086 # a route is several words
+	printf '%s\n' "$routes" | while read -r route; do [ -z "$route" ] || ip route replace $route || :; done
 	for address in $had; do
 		grep -qF "${address%/*}" /etc/keepalived/keepalived.conf 2>/dev/null || ip addr replace "$address" dev eth1
 	done
