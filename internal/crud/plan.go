@@ -75,6 +75,7 @@ func (p *planning[M, S]) planDestroy() {
 
 // planObject plans an object that is to be there.
 func (p *planning[M, S]) planObject() {
+	p.resp.Plan.Raw = keepUnchanged(p.req.Config.Raw, p.req.State.Raw, p.resp.Plan.Raw)
 	if p.readPlan(); p.m == nil {
 		return
 	}

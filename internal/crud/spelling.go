@@ -15,9 +15,8 @@ func restoreSpelling(of any, at *tftypes.AttributePath, v, before tftypes.Value)
 	if !v.Type().Is(tftypes.String) || !v.IsKnown() || v.As(&got) != nil {
 		return v
 	}
-	found, _, err := tftypes.WalkAttributePath(before, at)
-	old, ok := found.(tftypes.Value)
-	if err != nil || !ok || old.IsNull() || !old.IsKnown() || old.As(&was) != nil || got == was {
+	old, there := valueAt(before, at)
+	if !there || old.IsNull() || !old.IsKnown() || old.As(&was) != nil || got == was {
 		return v
 	}
 	if s := findSpeller(of, at); s != nil && s.Canonical(got) == s.Canonical(was) {
@@ -53,4 +52,35 @@ func findModifier[M any](all []M) speller {
 		}
 	}
 	return nil
+}
+
+// keepUnchanged returns a plan as the state has it where nothing changes: the framework takes what is computed for unknown as soon as an attribute
+// is spelled otherwise, before what keeps spellings has its say. What the configuration itself does not know yet stays unknown.
+func keepUnchanged(config, state, planned tftypes.Value) tftypes.Value {
+	if state.IsNull() || planned.IsFullyKnown() {
+		return planned
+	}
+	kept, err := tftypes.Transform(planned, func(at *tftypes.AttributePath, v tftypes.Value) (tftypes.Value, error) {
+		if v.IsKnown() {
+			return v, nil
+		}
+		if written, there := valueAt(config, at); there && !written.IsNull() {
+			return v, nil
+		}
+		if was, there := valueAt(state, at); there {
+			return was, nil
+		}
+		return v, nil
+	})
+	if err != nil || !kept.Equal(state) {
+		return planned
+	}
+	return kept
+}
+
+// valueAt finds the value at a path of another one; false where there is none.
+func valueAt(in tftypes.Value, at *tftypes.AttributePath) (tftypes.Value, bool) {
+	found, _, err := tftypes.WalkAttributePath(in, at)
+	v, ok := found.(tftypes.Value)
+	return v, err == nil && ok
 }

@@ -90,3 +90,47 @@ func TestABlankTextThatIsReadAsNullStays(t *testing.T) {
 		})
 	}
 }
+
+// TestAnotherSpellingLeavesWhatIsComputed has a plan in which the framework took what is computed for unknown.
+func TestAnotherSpellingLeavesWhatIsComputed(t *testing.T) {
+	t.Parallel()
+	of := tftypes.Object{AttributeTypes: map[string]tftypes.Type{"name": tftypes.String, "size": tftypes.String, "parts": tftypes.List{ElementType: tftypes.String}}}
+	const unknown = "?"
+	object := func(name, size string, parts ...string) tftypes.Value {
+		text := func(v string) tftypes.Value {
+			switch v {
+			case "":
+				return tftypes.NewValue(tftypes.String, nil)
+			case unknown:
+				return tftypes.NewValue(tftypes.String, tftypes.UnknownValue)
+			}
+			return tftypes.NewValue(tftypes.String, v)
+		}
+		list := tftypes.NewValue(of.AttributeTypes["parts"], nil)
+		if len(parts) > 0 && parts[0] == unknown {
+			list = tftypes.NewValue(of.AttributeTypes["parts"], tftypes.UnknownValue)
+		} else if len(parts) > 0 {
+			var all []tftypes.Value
+			for _, p := range parts {
+				all = append(all, text(p))
+			}
+			list = tftypes.NewValue(of.AttributeTypes["parts"], all)
+		}
+		return tftypes.NewValue(of, map[string]tftypes.Value{"name": text(name), "size": text(size), "parts": list})
+	}
+	for name, c := range map[string]struct{ config, state, planned, want tftypes.Value }{
+		"nothing changes":            {object("A", ""), object("a", "1", "x"), object("a", unknown, unknown), object("a", "1", "x")},
+		"it is new":                  {object("A", ""), tftypes.NewValue(of, nil), object("A", unknown), object("A", unknown)},
+		"something changes":          {object("b", ""), object("a", "1", "x"), object("b", unknown, unknown), object("b", unknown, unknown)},
+		"what is written is unknown": {object("A", unknown), object("a", "1"), object("a", unknown), object("a", unknown)},
+		"an element of it is":        {object("A", "", unknown), object("a", "1", "x"), object("a", unknown, unknown), object("a", unknown, unknown)},
+		"what is known stays":        {object("a", ""), object("a", "1", "x"), object("a", "2", "x"), object("a", "2", "x")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := keepUnchanged(c.config, c.state, c.planned); !got.Equal(c.want) {
+				t.Errorf("it is %s, want %s", got, c.want)
+			}
+		})
+	}
+}

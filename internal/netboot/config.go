@@ -42,6 +42,8 @@ type Profile struct {
 	MAC  string `json:"mac"`
 	// Node is the node that the address was taken from, for who reads the profile back; "" where it was written.
 	Node string `json:"node,omitempty"`
+	// Servers are the ids of the boot servers that have the profile, where it was given to two, for who reads it back.
+	Servers []string `json:"servers,omitempty"`
 	// Kernel and Initrd are URLs, which the server fetches and passes on.
 	Kernel  string   `json:"kernel"`
 	Initrd  []string `json:"initrd,omitempty"`

@@ -57,6 +57,9 @@ func (m *model) toSpec(ctx context.Context) (netboot.Profile, diag.Diagnostics) 
 	p.Name, p.MAC, p.Kernel, p.Initrd, p.Cmdline = m.Name.ValueString(), netboot.Canonical(m.MAC.ValueString()), m.Kernel.ValueString(), convert.Texts(m.Initrd), m.Cmdline.ValueString()
 	p.Once, p.Reports, p.Generation = m.Once.ValueBool(), m.WaitForReport.ValueBool(), m.Generation.ValueInt64()
 	p.Standby, p.Node = m.Standby.ValueString(), m.Node.ValueString()
+	if p.Standby != "" {
+		p.Servers = []string{host.ShortenReferences(m.BootServer.ValueString()), host.ShortenReferences(p.Standby)}
+	}
 	written := 0
 	set := func(attribute, kind string, files map[string]string) {
 		if written++; written > 1 {

@@ -3,8 +3,6 @@ package bootprofile
 
 import (
 	"context"
-	"fmt"
-	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -12,6 +10,7 @@ import (
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/crud"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/resources/attrs/hostattr"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/netboot"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service/part"
@@ -52,27 +51,20 @@ func formatID(m *model) string {
 	return host.ShortenReferences(m.BootServer.ValueString()) + "/" + m.Name.ValueString()
 }
 
-// serviceNode is the machine of a boot server, by its id.
-func serviceNode(bootServer string) (string, error) {
-	node, ok := strings.CutSuffix(bootServer, "#boot")
-	if !ok {
-		return "", fmt.Errorf("%q is no id of a virtcluster_boot_server", bootServer)
-	}
-	return node, nil
-}
-
 func openProfile(ctx context.Context, at crud.StoreContext, m *model) (*netboot.ProfileStore, error) {
-	open := func(ctx context.Context, bootServer string) (*part.Part[netboot.Profile], error) {
-		node, err := serviceNode(bootServer)
+	open := func(ctx context.Context, claim owner.Claim, bootServer string) (*part.Part[netboot.Profile], error) {
+		node, err := netboot.SplitServer(bootServer)
 		if err != nil {
 			return nil, err
 		}
-		return crud.OpenPart(ctx, at, node, netboot.NewProfilePart(m.Name.ValueString(), formatID(m), at.Claim.Mark()))
+		of := at
+		of.Claim = claim
+		return crud.OpenPart(ctx, of, node, netboot.NewProfilePart(m.Name.ValueString(), formatID(m), claim.Mark()))
 	}
-	s := netboot.OpenProfile(at.Claim, netboot.ProfileStore{OpenStandby: open, StandbyServer: m.Standby.ValueString()})
+	s := netboot.OpenProfile(at.Claim, netboot.ProfileStore{OpenOther: open, FirstServer: m.BootServer.ValueString(), StandbyServer: m.Standby.ValueString()})
 	var err error
-	if s.First, err = open(ctx, m.BootServer.ValueString()); err == nil && s.StandbyServer != "" {
-		s.Standby, err = open(ctx, s.StandbyServer)
+	if s.First, err = open(ctx, at.Claim, s.FirstServer); err == nil && s.StandbyServer != "" {
+		s.Standby, err = open(ctx, at.Claim, s.StandbyServer)
 	}
 	return s, err
 }

@@ -22,7 +22,7 @@ import (
 // What the attributes may hold.
 var (
 	profileName = values.New("name of a profile", "worker-1", netboot.CheckName)
-	bootServer  = values.New("id of a boot server", "ssh://root@10.0.0.100#boot", func(text string) error { _, err := serviceNode(text); return err })
+	bootServer  = values.New("id of a boot server", "ssh://root@10.0.0.100#boot", func(text string) error { _, err := netboot.SplitServer(text); return err })
 	url         = values.New("URL", "http://10.0.0.100:8080/vmlinuz", netboot.CheckURL)
 )
 
@@ -41,7 +41,7 @@ func resourceSchema(context.Context) schema.Schema {
 				MarkdownDescription: "The `id` of the `virtcluster_boot_server` that the machine boots from. Another one replaces the resource, and the machine counts as not installed then.",
 			},
 			"standby": schema.StringAttribute{
-				Optional: true, Validators: []validator.String{bootServer},
+				Optional: true, Validators: []validator.String{bootServer}, PlanModifiers: []planmodifier.String{hostattr.KeepReference()},
 				MarkdownDescription: "The `id` of a second boot server that has the profile too, on another service node; the two are `peers`. Default: none.",
 			},
 			"name": schema.StringAttribute{

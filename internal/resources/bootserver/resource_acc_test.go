@@ -341,6 +341,9 @@ resource "virtcluster_boot_server" "other" {
 				return nil
 			}},
 			{Config: pair, Check: resource.ComposeTestCheckFunc(boots(t, false), resource.TestCheckResourceAttr("virtcluster_boot_profile.pair", "installed", "true"))},
+			{ResourceName: "virtcluster_boot_profile.pair", ImportState: true, ImportStateVerify: true, ImportStateVerifyIgnore: []string{"mac", "last_seen"}},
+			{ResourceName: "virtcluster_boot_profile.pair", ImportState: true, ImportStateKind: resource.ImportBlockWithID},
+			{Config: config + profile("pair", fmt.Sprintf("standby = \"ssh://root@%s:22#boot\"", nodes[1])), PlanOnly: true}, // the same one, spelled otherwise
 			{
 				PreConfig: func() { acctest.On(t, "svc-2", "rm", "/etc/virtcluster-boot/server/profile-pair.json") },
 				Config:    pair, Check: func(*terraform.State) error {

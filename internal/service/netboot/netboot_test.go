@@ -74,6 +74,31 @@ func TestAServerAndItsProfilesAreReadBack(t *testing.T) {
 	}
 }
 
+// TestTheOtherServerIsFound has the file of a profile that two servers have tell each of them the other one.
+func TestTheOtherServerIsFound(t *testing.T) {
+	t.Parallel()
+	const first, second = "ssh://root@10.0.0.101#boot", "ssh://root@10.0.0.102#boot"
+	for name, c := range map[string]struct {
+		servers    []string
+		read, want string
+	}{
+		"one":                       {nil, first, ""},
+		"read from the first":       {[]string{first, second}, first, second},
+		"read from the second":      {[]string{first, second}, second, first},
+		"one that a person named":   {[]string{first, "svc-2"}, first, ""},
+		"no boot server":            {[]string{first, "ssh://root@10.0.0.102#zone/a"}, first, ""},
+		"no machine":                {[]string{first, "#boot"}, first, ""},
+		"the first by another port": {[]string{first, second}, "ssh://root@10.0.0.101:22#boot", second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := findOther(c.servers, c.read); got != c.want {
+				t.Errorf("it is %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
 func TestWhatNoServerTakes(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -128,10 +128,11 @@ func findProfile(t transaction.Tree, name string) (Profile, error) {
 type ProfileStore struct {
 	// First is on the server that the profile is named by, Standby on the one beside it; nil where there is none.
 	First, Standby *part.Part[Profile]
-	// OpenStandby opens the part on another boot server, for one that the profile leaves.
-	OpenStandby func(ctx context.Context, bootServer string) (*part.Part[Profile], error)
-	// StandbyServer is the id of its boot server.
-	StandbyServer string
+	// OpenOther opens the part on another boot server, with what may be called its own: on one that the profile leaves, or that only the first
+	// one knows of.
+	OpenOther func(ctx context.Context, claim owner.Claim, bootServer string) (*part.Part[Profile], error)
+	// FirstServer and StandbyServer are the ids of their boot servers.
+	FirstServer, StandbyServer string
 
 	claim owner.Claim
 }
@@ -183,11 +184,37 @@ func (s *ProfileStore) Warnings() (all []service.Problem) {
 	return all
 }
 
-// Get reads the profile, and what its servers know of the machine. Where one of two lacks it, or has it otherwise, its kernel is missing: the
-// next apply writes it anew.
+// SplitServer returns the service node of a boot server, by its id.
+func SplitServer(id string) (serviceNode string, err error) {
+	serviceNode, ok := strings.CutSuffix(id, "#boot")
+	if _, failed := host.ParseEndpoint(serviceNode); !ok || failed != nil {
+		return "", fmt.Errorf("%q is no id of a virtcluster_boot_server", id)
+	}
+	return serviceNode, nil
+}
+
+// findOther is the first of several boot servers that is another one, by its id; "" for none. What a person made no id is none.
+func findOther(servers []string, server string) string {
+	for _, id := range servers {
+		if _, err := SplitServer(id); err == nil && !host.SameReference(id, server) {
+			return id
+		}
+	}
+	return ""
+}
+
+// Get reads the profile, and what its servers know of the machine. A second server that the resource does not know of, as after an import, is the
+// one that the first one's file names. Where one of two lacks the profile, or has it otherwise, its kernel is missing: the next apply writes it
+// anew.
 func (s *ProfileStore) Get(ctx context.Context) (Profile, error) {
 	got, err := s.First.Get(ctx)
 	s.claim = s.First.Claim()
+	if other := findOther(got.Servers, s.FirstServer); s.Standby == nil && err == nil && other != "" {
+		s.StandbyServer = other
+		if s.Standby, err = s.OpenOther(ctx, s.claim, other); err != nil {
+			return got, err
+		}
+	}
 	if s.Standby == nil {
 		return s.addKnown(ctx, got, err)
 	}
@@ -279,8 +306,8 @@ func (s *ProfileStore) Update(ctx context.Context, was, want Profile) (Profile, 
 		}
 		s.claim = s.claim.Written()
 	}
-	if was.Standby != "" && was.Standby != want.Standby {
-		left, err := s.OpenStandby(ctx, was.Standby)
+	if was.Standby != "" && !host.SameReference(was.Standby, want.Standby) {
+		left, err := s.OpenOther(ctx, s.claim, was.Standby)
 		if err == nil {
 			err = left.Delete(ctx)
 		}

@@ -74,24 +74,6 @@ func PlanBackend(ctx context.Context, backend string, req resource.ModifyPlanReq
 	if was.ValueString() != "" && was.ValueString() != backend {
 		resp.RequiresReplace = append(resp.RequiresReplace, at)
 	}
-	diags.Append(keepAddresses(ctx, req, resp)...)
-	return diags
-}
-
-// keepAddresses plans the addresses that a thing has where nothing about it changes: the framework takes them for unknown as soon as
-// an attribute is spelled otherwise, and asks no one whether that means the same.
-func keepAddresses(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) diag.Diagnostics {
-	if req.State.Raw.IsNull() {
-		return nil
-	}
-	at := path.Root("active_addresses")
-	var was types.List
-	diags := req.State.GetAttribute(ctx, at, &was)
-	kept := resp.Plan
-	diags.Append(kept.SetAttribute(ctx, at, was)...)
-	if !diags.HasError() && kept.Raw.Equal(req.State.Raw) {
-		resp.Plan = kept
-	}
 	return diags
 }
 

@@ -13,8 +13,11 @@ import (
 // OtherMachineReplaces are the plan modifiers of an attribute that names a machine, or something on one by its id: another one makes
 // a new resource, and another spelling of the same one is no change.
 func OtherMachineReplaces() []planmodifier.String {
-	return []planmodifier.String{keepReference{}, stringplanmodifier.RequiresReplace()}
+	return []planmodifier.String{KeepReference(), stringplanmodifier.RequiresReplace()}
 }
+
+// KeepReference is the plan modifier of such an attribute where another machine is a change in place.
+func KeepReference() planmodifier.String { return keepReference{} }
 
 // keepReference plans the reference that the state has where the configuration has another one to the same machine, such as one
 // with all of the host key's fingerprint.
