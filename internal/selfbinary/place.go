@@ -15,7 +15,7 @@ const Directory = "/usr/local/lib/virtcluster"
 
 // Path is where the program lies on a service node.
 func (p Program) Path() string {
-	return Directory + "/terraform-provider-virtcluster-" + p.Sum[:min(16, len(p.Sum))]
+	return Directory + "/" + projectName + "-" + p.Sum[:min(16, len(p.Sum))]
 }
 
 // script looks at a machine, and removes programs that no unit names.

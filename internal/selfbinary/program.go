@@ -13,6 +13,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"path"
 	"regexp"
 	"runtime"
 	"strings"
@@ -59,8 +60,22 @@ func (p Program) Look(ctx context.Context) error {
 // Own is the Origin of the provider's own program.
 const Own = "this provider"
 
-// releases has an archive of the program for each platform.
-const releases = "https://github.com/virtcluster/terraform-provider-virtcluster/releases/download"
+// projectName is what programs and archives of a release begin with, and projectURL where the releases are.
+const (
+	projectName = "terraform-provider-virtcluster"
+	projectURL  = "https://github.com/virtcluster/" + projectName
+)
+
+// archiveURL and sumsURL are where a release has the program for a platform, and the checksums of all its files, named as .goreleaser.yml says.
+func archiveURL(version, system, processor string) string {
+	return releaseURL(version, fmt.Sprintf("%s_%s_%s.zip", version, system, processor))
+}
+
+func sumsURL(version string) string { return releaseURL(version, version+"_SHA256SUMS") }
+
+func releaseURL(version, rest string) string {
+	return projectURL + "/releases/download/v" + version + "/" + projectName + "_" + rest
+}
 
 // largestProgram is the most that a program, or an archive of one, may have.
 const largestProgram = 512 << 20
@@ -85,27 +100,25 @@ func Choose(ctx context.Context, m Machine, source, checksum, version string) (P
 	if system == runtime.GOOS && processor == runtime.GOARCH {
 		sum, err := ownSum()
 		return Program{Own, sum, func(ctx context.Context) ([]byte, error) {
-			path, err := os.Executable()
+			own, err := os.Executable()
 			if err != nil {
 				return nil, err
 			}
-			return fetchProgram(ctx, path, sum)
+			return fetchProgram(ctx, own, sum)
 		}}, err
 	}
 	if !released.MatchString(version) {
 		return Program{}, fmt.Errorf("%s is %s on %s, where this provider (%s, %s) does not run, and its version %q is no release that others could be fetched from: %s",
 			m.What, m.System, m.Processor, runtime.GOOS, runtime.GOARCH, version, m.Otherwise)
 	}
-	name := fmt.Sprintf("terraform-provider-virtcluster_%s", version)
-	archive := fmt.Sprintf("%s_%s_%s.zip", name, system, processor)
-	at := releases + "/v" + version + "/"
-	sums, err := readSource(ctx, at+name+"_SHA256SUMS")
+	sums, err := readSource(ctx, sumsURL(version))
 	if err != nil {
 		return Program{}, fmt.Errorf("%s is %s on %s, so the program is that of the release: %w. Or %s", m.What, m.System, m.Processor, err, m.Otherwise)
 	}
+	archive := archiveURL(version, system, processor)
 	for line := range strings.Lines(string(sums)) {
-		if sum, file, ok := strings.Cut(strings.TrimSpace(line), "  "); ok && file == archive {
-			return Choose(ctx, m, at+archive, sum, version)
+		if sum, file, ok := strings.Cut(strings.TrimSpace(line), "  "); ok && file == path.Base(archive) {
+			return Choose(ctx, m, archive, sum, version)
 		}
 	}
 	return Program{}, fmt.Errorf("the release %s has no program for %s, which is %s on %s: %s", version, m.What, m.System, m.Processor, m.Otherwise)
@@ -113,11 +126,11 @@ func Choose(ctx context.Context, m Machine, source, checksum, version string) (P
 
 // ownSum is the checksum of the program that runs.
 var ownSum = sync.OnceValues(func() (string, error) {
-	path, err := os.Executable()
+	own, err := os.Executable()
 	if err != nil {
 		return "", err
 	}
-	content, err := os.ReadFile(path)
+	content, err := os.ReadFile(own)
 	return Sum(content), err
 })
 
@@ -144,7 +157,7 @@ func fetchProgram(ctx context.Context, source, sum string) ([]byte, error) {
 		return nil, fmt.Errorf("open %s: %w", source, err)
 	}
 	for _, f := range archive.File {
-		if !strings.HasPrefix(f.Name, "terraform-provider-virtcluster") {
+		if !strings.HasPrefix(f.Name, projectName) {
 			continue
 		}
 		r, err := f.Open()
@@ -154,7 +167,7 @@ func fetchProgram(ctx context.Context, source, sum string) ([]byte, error) {
 		defer func() { _ = r.Close() }()
 		return readBounded(r)
 	}
-	return nil, fmt.Errorf("%s has no file terraform-provider-virtcluster…", source)
+	return nil, fmt.Errorf("%s has no file %s…", source, projectName)
 }
 
 // sourcePatience is how long a download may take, and answerPatience how long its beginning.

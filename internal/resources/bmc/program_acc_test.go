@@ -1,52 +1,36 @@
 package bmc_test
 
 import (
-	"archive/zip"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/terraform"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/acctest"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/selfbinary"
 )
 
-// sandboxProvider is the provider that Terraform runs in the sandbox.
-const sandboxProvider = "/run/sandbox/cli/terraform-provider-virtcluster"
-
-// release writes an archive as a release has it, of a program that says which one it is by its last bytes, and returns the sums of both.
+// release writes an archive as a release has it into the stage's directory, and returns the checksum of it and the sum of the program in it.
 func (s *stage) release(name, version string) (archive, program string) {
 	s.t.Helper()
-	content, err := os.ReadFile(sandboxProvider)
-	if err != nil {
-		s.t.Fatal(err)
+	archive, program = acctest.WriteRelease(s.t, filepath.Join(s.dir, name), version)
+	return "sha256:" + archive, program
+}
+
+// serves checks that a program of a sum is what runs, and serves.
+func (s *stage) serves(program string) error {
+	if sum := acctest.On(s.t, s.machine, "sh", "-c", "sha256sum </proc/$(systemctl show --property=MainPID --value virtcluster-bmc-rack)/exe"); !strings.HasPrefix(sum, program) {
+		return fmt.Errorf("what runs has the sum %s, want %s", sum, program)
 	}
-	content = append(content, version...)
-	file := filepath.Join(s.dir, name)
-	f, err := os.Create(file)
-	if err != nil {
-		s.t.Fatal(err)
+	if out, err := s.ipmi("6231", "power", "status"); err != nil {
+		return fmt.Errorf("%w: %s", err, out)
 	}
-	w := zip.NewWriter(f)
-	for entry, text := range map[string][]byte{"LICENSE": []byte("text\n"), "terraform-provider-virtcluster_v" + version: content} {
-		e, err := w.Create(entry)
-		if err == nil {
-			_, err = e.Write(text)
-		}
-		if err != nil {
-			s.t.Fatal(err)
-		}
-	}
-	if err := errors.Join(w.Close(), f.Close()); err != nil {
-		s.t.Fatal(err)
-	}
-	zipped, err := os.ReadFile(file)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return "sha256:" + selfbinary.Sum(zipped), selfbinary.Sum(content)
+	return nil
 }
 
 // TestAccBMCProgramOfARelease has the program be that of an archive that a server has, by its checksum.
@@ -82,11 +66,8 @@ func TestAccBMCProgramOfARelease(t *testing.T) {
 		}
 		state.Run("apply", "-auto-approve")
 		state.Settled()
-		if sum := acctest.On(t, s.machine, "sh", "-c", "sha256sum </proc/$(systemctl show --property=MainPID --value virtcluster-bmc-rack)/exe"); !strings.HasPrefix(sum, program) {
-			t.Errorf("what runs has the sum %s, want %s", sum, program)
-		}
-		if out, err := s.ipmi("6231", "power", "status"); err != nil {
-			t.Errorf("%v: %s", err, out)
+		if err := s.serves(program); err != nil {
+			t.Error(err)
 		}
 	}
 	installed(at+"/"+first, firstSum, firstProgram)
@@ -101,4 +82,31 @@ func TestAccBMCProgramOfARelease(t *testing.T) {
 	if after := s.left(); after != before {
 		t.Errorf("destroy left\n%s\nbefore\n%s", after, before)
 	}
+}
+
+// TestAccBMCProgramIsTheReleasesByDefault has the machine be of another platform, so that the program is fetched from the provider's own release.
+func TestAccBMCProgramIsTheReleasesByDefault(t *testing.T) {
+	s := newStage(t)
+	s.domain("w1", drive)
+	before := s.left()
+	r := acctest.NewReleaseFor(t, s.machine, "9.9.9")
+	config := s.config("nodes = { w1 = { port = 8001, ipmi_port = 6231 } }")
+	var show func()
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: r.Providers,
+		CheckDestroy: func(*terraform.State) error {
+			if after := s.left(); after != before {
+				return fmt.Errorf("left\n%s\nbefore\n%s", after, before)
+			}
+			return nil
+		},
+		Steps: []resource.TestStep{
+			{PreConfig: func() { show = r.Hide(t) }, Config: config, PlanOnly: true, ExpectError: regexp.MustCompile(`the\s+server\s+answers\s+404`)},
+			{PreConfig: func() { show(); r.Publish(t, selfbinary.Sum(nil)) }, Config: config, ExpectError: regexp.MustCompile(`wrong\s+checksum`)},
+			{PreConfig: func() { r.Publish(t, r.Sum) }, Config: config, Check: resource.ComposeTestCheckFunc(
+				resource.TestCheckResourceAttr("virtcluster_bmc.it", "program", r.Archive), resource.TestCheckResourceAttr("virtcluster_bmc.it", "program_checksum", "sha256:"+r.Sum),
+				func(*terraform.State) error { return s.serves(r.Program) },
+			)},
+		},
+	})
 }

@@ -114,3 +114,31 @@ func TestAccHTTPContentLife(t *testing.T) {
 		},
 	})
 }
+
+// TestAccAServiceNodeOfAnotherPlatformGetsTheReleasesProgram has the program be fetched from the provider's own release.
+func TestAccAServiceNodeOfAnotherPlatformGetsTheReleasesProgram(t *testing.T) {
+	acctest.InSandbox(t)
+	node := acctest.KnownServiceNodes(t, 1)[0]
+	leavesNothing := acctest.LeavesNothing(t, "svc-1", "/etc/virtcluster* /etc/systemd/system/*virtcluster* /usr/local/lib/virtcluster", "ss -Hltn 'sport = :8080'")
+	r := acctest.NewReleaseFor(t, "svc-1", "9.9.9")
+	config := service(node) + content("it", node, "/hello", `content = "hello\n"`)
+	var show func()
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: r.Providers,
+		CheckDestroy:             leavesNothing,
+		Steps: []resource.TestStep{
+			{Config: service(node)},
+			{PreConfig: func() { show = r.Hide(t) }, Config: config, PlanOnly: true, ExpectError: regexp.MustCompile(`the\s+server\s+answers\s+404`)},
+			{PreConfig: func() { show(); r.Publish(t, strings.Repeat("0", 64)) }, Config: config, ExpectError: regexp.MustCompile(`wrong\s+checksum`)},
+			{PreConfig: func() { r.Publish(t, r.Sum) }, Config: config, Check: func(*terraform.State) error {
+				if sum := acctest.On(t, "svc-1", "sh", "-c", "sha256sum </proc/$(systemctl show --property=MainPID --value virtcluster-http@8080)/exe"); !strings.HasPrefix(sum, r.Program) {
+					return fmt.Errorf("what runs has the sum %s, want %s", sum, r.Program)
+				}
+				if got := acctest.On(t, "hypervisor", "curl", "-sS", "http://"+node+":8080/hello"); got != "hello" {
+					return fmt.Errorf("it serves %q", got)
+				}
+				return nil
+			}},
+		},
+	})
+}

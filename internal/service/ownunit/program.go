@@ -15,7 +15,11 @@ import (
 func WithProgram[S any](p part.Part[S], program *selfbinary.Program, version string) part.Part[S] {
 	look, change, remove := p.Look, p.Change, p.Remove
 	p.Look = func(ctx context.Context, h host.Host, want S) error {
-		if _, err := selfbinary.ForServiceNode(ctx, h, version); err != nil {
+		chosen, err := selfbinary.ForServiceNode(ctx, h, version)
+		if err == nil {
+			err = chosen.Look(ctx)
+		}
+		if err != nil {
 			return service.At([]any{"service_node"}, err)
 		}
 		if look == nil {
