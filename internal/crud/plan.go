@@ -106,8 +106,7 @@ func (p *planning[M, S]) planObject() {
 	if p.provided.Fleet == nil {
 		return
 	}
-	if p.isNew {
-		p.describeTaken()
+	if p.isNew && p.describeTaken() {
 		p.lookAtMachine()
 	}
 	if p.TryAtPlan != nil && p.TryAtPlan(p.isNew) && p.req.Config.Raw.IsFullyKnown() && !p.resp.Plan.Raw.Equal(p.req.State.Raw) {
@@ -249,21 +248,24 @@ func (p *planning[M, S]) mayCreate() error {
 	return nil
 }
 
-// describeTaken says what is in the place of an object that is to be made. Where that is of this workspace, and this plan was not told
-// of it, the apply decides: a resource that is read later may have it and give it up.
-func (p *planning[M, S]) describeTaken() {
+// describeTaken says what is in the place of an object that is to be made, or that its machine cannot be asked, and whether it could be. Where what
+// is there is of this workspace, and this plan was not told of it, the apply decides: a resource that is read later may have it and give it up.
+func (p *planning[M, S]) describeTaken() (answers bool) {
 	if !p.asked {
 		p.taken = p.mayCreate()
 	}
 	foreign, is := errors.AsType[*owner.ForeignError](p.taken)
 	switch {
 	case !is:
+		p.resp.Diagnostics.Append(p.describeLook(p.taken)...)
+		return p.taken == nil
 	case p.provided.owners().IsUnknown(foreign.Owner):
 		p.resp.Diagnostics.AddWarning(p.describeObject(p.m)+" is there already",
 			foreign.Error()+". The apply refuses to make it, unless the same run removes or replaces what is there.")
 	default:
 		p.resp.Diagnostics.Append(NewFailure("create", p.describeObject(p.m), foreign))
 	}
+	return true
 }
 
 // lookAtMachine refuses a new object that its machine cannot have. A machine that cannot be asked is a warning at the attribute that names it.
@@ -279,7 +281,21 @@ func (p *planning[M, S]) lookAtMachine() {
 	if !ok {
 		return
 	}
-	p.resp.Diagnostics.Append(DescribeLook(path.Root(p.Key[0]), p.describeObject(p.m), l.LookAtMachine(p.ctx, p.spec))...)
+	p.resp.Diagnostics.Append(p.describeLook(l.LookAtMachine(p.ctx, p.spec))...)
+}
+
+// describeLook is DescribeLook of the planned object, at the attribute that names its machine. That this cannot be asked is said once.
+func (p *planning[M, S]) describeLook(err error) diag.Diagnostics {
+	at := path.Root(p.Key[0])
+	if slices.Contains(p.Key, hypervisorAttribute) {
+		at = path.Root(hypervisorAttribute)
+	}
+	found := DescribeLook(at, p.describeObject(p.m), err)
+	return slices.DeleteFunc(found, func(d diag.Diagnostic) bool {
+		return slices.ContainsFunc(p.resp.Diagnostics, func(said diag.Diagnostic) bool {
+			return said.Severity() == d.Severity() && said.Summary() == d.Summary()
+		})
+	})
 }
 
 // DescribeLook returns what a look at a machine says of a planned object: an error where that is placed at an attribute. A machine that cannot be

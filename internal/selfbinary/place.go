@@ -23,21 +23,27 @@ func (p Program) Path() string {
 //go:embed selfbinary.sh
 var script string
 
-// ForServiceNode chooses the program for a service node, by the provider's version. There is nothing that a person could write instead.
+// ForServiceNode chooses the program for a service node, by the provider's version. That there is none is an error at its attribute: there is
+// nothing that a person could write instead. Any other error says that the machine cannot be asked.
 func ForServiceNode(ctx context.Context, h host.Host, version string) (Program, error) {
 	out, err := runScript(ctx, h, "platform")
 	if err != nil {
 		return Program{}, err
 	}
 	system, processor, _ := strings.Cut(out, " ")
-	return Choose(ctx, Machine{System: system, Processor: processor, What: h.String(), Otherwise: "use a service node of the provider's own platform, or a release of the provider"}, "", "", version)
+	m := Machine{System: system, Processor: processor, What: h.String(), Otherwise: "use a service node of the provider's own platform, or a release of the provider"}
+	p, err := Choose(ctx, m, "", "", version)
+	if err != nil {
+		return p, service.At([]any{"service_node"}, err)
+	}
+	return p, nil
 }
 
 // Install chooses the program for a service node, puts it there and has program be it. Until release is called nobody else collects programs,
 // and what their units serve, so that what is put there meanwhile stays until a unit names it; release removes what none names then.
 func Install(ctx context.Context, h host.Host, version string, program *Program) (release func(context.Context) error, err error) {
 	if *program, err = ForServiceNode(ctx, h, version); err != nil {
-		return nil, service.At([]any{"service_node"}, err)
+		return nil, err
 	}
 	unlock, err := h.Lock(ctx, lockName)
 	if err != nil {

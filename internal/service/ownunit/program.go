@@ -16,10 +16,10 @@ func WithProgram[S any](p part.Part[S], program *selfbinary.Program, version str
 	look, change, remove := p.Look, p.Change, p.Remove
 	p.Look = func(ctx context.Context, h host.Host, want S) error {
 		chosen, err := selfbinary.ForServiceNode(ctx, h, version)
-		if err == nil {
-			err = chosen.Look(ctx)
-		}
 		if err != nil {
+			return err
+		}
+		if err := chosen.Look(ctx); err != nil {
 			return service.At([]any{"service_node"}, err)
 		}
 		if look == nil {
