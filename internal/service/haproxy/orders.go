@@ -10,7 +10,7 @@ import (
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
 
-// listPersons lists the backends that a person wrote and that one configuration has as the other one: of their servers a reload forgets what
+// listPersons lists the backends that a person wrote, each with the servers that one configuration has as the other one: of these a reload forgets what
 // somebody ordered at run time, and no plan of this provider would ever show that.
 func listPersons(prev, next transaction.Tree) []Backend {
 	from, to := parseDocument(prev[ConfigPath].Content), parseDocument(next[ConfigPath].Content)
@@ -26,7 +26,9 @@ func listPersons(prev, next transaction.Tree) []Backend {
 				delete(is.Servers, name)
 			}
 		}
-		found = append(found, is)
+		if len(is.Servers) > 0 {
+			found = append(found, is)
+		}
 	}
 	return found
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/virtcluster/terraform-provider-virtcluster/internal/host/hosttest"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/owner"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/transaction"
 )
@@ -28,8 +29,15 @@ func TestWhatWasOrderedOfAPersonsServersIsOrderedAgain(t *testing.T) {
 	if len(backends) != 1 || backends[0].Name != "theirs" || len(backends[0].Servers) != 6 {
 		t.Fatalf("%+v", backends)
 	}
-	if changed := listPersons(tree("backend theirs\n    server a 10.0.0.9:80\n"), tree(text)); len(changed) != 1 || len(changed[0].Servers) != 0 {
-		t.Errorf("of servers that change: %+v", changed)
+	for _, before := range []string{"backend theirs\n    server a 10.0.0.9:80\n", "backend theirs\n"} {
+		if changed := listPersons(tree(before), tree(text)); len(changed) != 0 {
+			t.Errorf("of servers that change: %+v", changed)
+		}
+		// Of nothing that it has HAProxy is asked.
+		h := hosttest.New()
+		if keepOrders(t.Context(), runtimeAPI{host: h}, tree(before), tree(text))(); len(h.Log()) != 0 {
+			t.Errorf("it is asked %q", h.Log())
+		}
 	}
 	plain := func() map[string]runningServer {
 		all := map[string]runningServer{}

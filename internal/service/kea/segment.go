@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strings"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
@@ -27,7 +26,7 @@ var (
 const exitNoDevice = 44
 
 // lookAtSegment returns why no server can be made on the interface of want, as an error at its attribute: it is missing, has no address in the
-// subnet, or another server answers there already. A machine that cannot listen proves nothing, and is a warning.
+// subnet, or another server answers there already. A machine that cannot listen proves nothing.
 func lookAtSegment(ctx context.Context, h host.Host, want Server) error {
 	cmd := host.Script("look for DHCP on "+want.Interface, lookScript, want.Interface, segmentProgram)
 	cmd.Repeatable = true
@@ -38,29 +37,17 @@ func lookAtSegment(ctx context.Context, h host.Host, want Server) error {
 	if err != nil {
 		return err
 	}
-	return judgeSegment(string(out), want, h.String())
+	return judgeSegment(ownunit.ParseLook(string(out)), want, h.String())
 }
 
-func judgeSegment(seen string, want Server, machine string) error {
-	var own []netip.Addr
-	var answers []string
-	for line := range strings.Lines(seen) {
-		what, value, _ := strings.Cut(strings.TrimSpace(line), " ")
-		switch what {
-		case "address":
-			if p, err := netip.ParsePrefix(value); err == nil {
-				own = append(own, p.Addr())
-			}
-		case "answers":
-			answers = append(answers, value)
-		case "port":
-			at, who, _ := strings.Cut(value, " ")
-			if (strings.HasPrefix(at, "0.0.0.0:") || strings.HasPrefix(at, "*:")) && !strings.Contains(who, "\"kea-dhcp4\"") {
-				return service.At([]any{"interface"}, fmt.Errorf("%s on %s has port 67 of every interface already: end it, or have it listen elsewhere", ownunit.Process(who), machine))
-			}
+func judgeSegment(look ownunit.Look, want Server, machine string) error {
+	for _, l := range look.Listeners("port") {
+		if l.TakesAll() && l.Process != "kea-dhcp4" {
+			return service.At([]any{"interface"}, fmt.Errorf("%s on %s has port 67 of every interface already: end it, or have it listen elsewhere", l.Process, machine))
 		}
 	}
-	for _, a := range answers {
+	own := look.Addresses()
+	for _, a := range look["answers"] {
 		server, err := netip.ParseAddr(a)
 		if err != nil || slices.Contains(own, server) || want.Pair != nil && want.Pair.Peer == server {
 			continue

@@ -146,38 +146,30 @@ func lookAtMachine(ctx context.Context, h host.Host, want Server) error {
 	if err != nil {
 		return err
 	}
-	return judgeMachine(string(out), want, h.String())
+	return judgeMachine(ownunit.ParseLook(string(out)), want, h.String())
 }
 
-func judgeMachine(seen string, want Server, machine string) error {
-	var own []netip.Addr
-	var interfaces []string
-	for line := range strings.Lines(seen) {
-		what, value, _ := strings.Cut(strings.TrimSpace(line), " ")
-		switch what {
-		case "address":
-			if p, err := netip.ParsePrefix(value); err == nil {
-				own = append(own, p.Addr())
+func judgeMachine(look ownunit.Look, want Server, machine string) error {
+	for _, port := range []struct {
+		word string
+		at   []any
+		used bool
+	}{{"http", []any{"http", "port"}, true}, {"tftp", []any{"tftp"}, want.TFTP}} {
+		for _, l := range look.Listeners(port.word) {
+			if port.used && l.Takes(want.Address) {
+				return service.At(port.at, fmt.Errorf("%s on %s listens at %s already (%s): end it, or write another port", l.Process, machine, l.Socket, port.word))
 			}
-		case "interface":
-			interfaces = append(interfaces, value)
-		case "http", "tftp":
-			at, who, _ := strings.Cut(value, " ")
-			if what == "tftp" && !want.TFTP || !takesAddress(at, want.Address) {
-				continue
-			}
-			attribute := map[string][]any{"http": {"http", "port"}, "tftp": {"tftp"}}[what]
-			return service.At(attribute, fmt.Errorf("%s on %s listens at %s already (%s): end it, or write another port", ownunit.Process(who), machine, at, what))
-		case "unreadable":
-			return service.At([]any{"loaders"}, fmt.Errorf("%s on %s cannot be read: install %s there, name %[3]s among the services of the virtcluster_service_node, or write the directory that has it", value, machine, loaderService(want, value)))
 		}
 	}
-	if want.Address.IsValid() && !slices.Contains(own, want.Address) {
+	for _, file := range look["unreadable"] {
+		return service.At([]any{"loaders"}, fmt.Errorf("%s on %s cannot be read: install %s there, name %[3]s among the services of the virtcluster_service_node, or write the directory that has it", file, machine, loaderService(want, file)))
+	}
+	if want.Address.IsValid() && !slices.Contains(look.Addresses(), want.Address) {
 		return service.At([]any{"http", "address"}, fmt.Errorf("%s has no address %s: write one that machines reach it by", machine, want.Address))
 	}
 	for i, name := range want.Interfaces {
-		if !slices.Contains(interfaces, name) {
-			return service.At([]any{"interfaces", i}, fmt.Errorf("%s has no interface %s: write one of %s", machine, name, strings.Join(interfaces, ", ")))
+		if !slices.Contains(look["interface"], name) {
+			return service.At([]any{"interfaces", i}, fmt.Errorf("%s has no interface %s: write one of %s", machine, name, strings.Join(look["interface"], ", ")))
 		}
 	}
 	return nil
@@ -189,12 +181,4 @@ func loaderService(s Server, file string) string {
 		return "shim"
 	}
 	return "ipxe"
-}
-
-// takesAddress says whether a socket, as ss tells it ("0.0.0.0:69", "[::]:69", "*:69", "10.0.0.1%eth0:69"), takes what comes to an address.
-func takesAddress(socket string, address netip.Addr) bool {
-	host := socket[:max(0, strings.LastIndex(socket, ":"))]
-	host, _, _ = strings.Cut(strings.Trim(host, "[]"), "%")
-	a, err := netip.ParseAddr(host)
-	return err != nil || a.IsUnspecified() || a == address
 }

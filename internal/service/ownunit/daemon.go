@@ -195,13 +195,3 @@ func (d *Daemon) runScript(ctx context.Context, h host.Host, verb string, args .
 	_, err := h.Run(ctx, host.Script("units.sh "+verb, script, append([]string{verb}, args...)...))
 	return err
 }
-
-// Process picks the name of a process out of what ss tells: users:(("dnsmasq",pid=7,fd=4)).
-func Process(words string) string {
-	_, rest, _ := strings.Cut(words, "\"")
-	name, _, found := strings.Cut(rest, "\"")
-	if !found {
-		return "something"
-	}
-	return name
-}

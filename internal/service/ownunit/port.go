@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 	"strconv"
-	"strings"
 
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/host"
 	"github.com/virtcluster/terraform-provider-virtcluster/internal/service"
@@ -20,15 +19,9 @@ func (d *Daemon) CheckPort(ctx context.Context, h host.Host, instance string, at
 	if err != nil {
 		return err
 	}
-	for line := range strings.Lines(string(out)) {
-		words := strings.Fields(line) // state, two queues, the own address, the other's, and the process
-		if len(words) < 5 {
-			continue
-		}
-		at, _, _ := strings.Cut(strings.Trim(words[3][:max(0, strings.LastIndex(words[3], ":"))], "[]"), "%")
-		taken, err := netip.ParseAddr(at)
-		if err != nil || taken.IsUnspecified() || !address.IsValid() || taken == address {
-			return service.At(attribute, fmt.Errorf("%s on %s listens at %s already: end it, or write another port", Process(words[len(words)-1]), h, words[3]))
+	for _, l := range ParseLook(string(out)).Listeners("tcp") {
+		if l.Takes(address) {
+			return service.At(attribute, fmt.Errorf("%s on %s listens at %s already: end it, or write another port", l.Process, h, l.Socket))
 		}
 	}
 	return nil

@@ -65,11 +65,10 @@ running() {
 	done
 }
 
-# listeners UNIT PORT   prints the sockets that others than the unit listen at, as ss does.
+# listeners UNIT PORT   prints "tcp SOCKET USERS" for each socket that others than the unit listen at, as ss tells both.
 listeners() {
 	main=$(systemctl show --property=MainPID --value -- "$1") || exit 1
-	ss -Hltnp "sport = :$2" | grep -v "pid=${main:-0},"
-	return 0
+	ss -Hltnp "sport = :$2" | awk -v own="pid=${main:-0}," '!index($0, own) { print "tcp", $4, $NF }'
 }
 
 what=${1:-}
